@@ -1,0 +1,93 @@
+# SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+#
+# A thin front for meson. Each target first installs the Debian packages it
+# needs and that are missing (scripts/deps; docs/dependencies.md says why each).
+#
+#   make            build into $(BUILD)
+#   make demo       NetPIPE under Open MPI on one host and on two, and its table
+#   make check      every test
+#   make bench      the interleaved measurements of bench/run
+#   make install PREFIX=DIR
+#   make asan tsan  the unit and stress suites under the sanitizers
+#   make check-user the unit suite as an ordinary user, from a build of its own
+#   make format     rewrite the sources in the house style
+#   make tidy       clang-tidy over the sources
+
+BUILD  ?= build
+PREFIX ?= /usr/local
+SETUP  ?=
+TESTARGS ?=
+DESTDIR ?=
+
+BUILD_PKGS  = gcc libc6-dev meson ninja-build pkg-config libcmocka-dev
+MPI_PKGS    = openmpi-bin netpipe-openmpi libfabric1 libfabric-bin iproute2 \
+	      util-linux python3
+CHECK_PKGS  = $(MPI_PKGS) python3-mpi4py python3-numpy libfabric-dev g++ valgrind
+BENCH_PKGS  = $(MPI_PKGS) libfabric-dev
+STYLE_PKGS  = clang-format clang-tidy clang
+
+SOURCES = git ls-files '*.c' '*.h'
+DEPS    = scripts/deps
+
+all: build
+
+.PHONY: all build setup demo check bench install asan tsan check-user format \
+	format-check tidy clean
+
+$(BUILD)/build.ninja:
+	@$(DEPS) $(BUILD_PKGS)
+	meson setup $(SETUP) $(BUILD)
+
+setup: $(BUILD)/build.ninja
+
+build: setup
+	ninja -C $(BUILD)
+
+demo:
+	@$(DEPS) $(BUILD_PKGS) $(MPI_PKGS)
+	@$(MAKE) --no-print-directory build
+	scripts/demo $(BUILD)
+
+check:
+	@$(DEPS) $(BUILD_PKGS) $(CHECK_PKGS)
+	@$(MAKE) --no-print-directory build
+	meson test -C $(BUILD) --no-rebuild --print-errorlogs $(TESTARGS)
+
+bench:
+	@$(DEPS) $(BUILD_PKGS) $(BENCH_PKGS)
+	@$(MAKE) --no-print-directory build
+	bench/run $(BUILD)
+
+install: setup
+	meson configure $(BUILD) -Dprefix=$(abspath $(PREFIX)) -Dlibdir=lib
+	ninja -C $(BUILD)
+	DESTDIR=$(DESTDIR) meson install -C $(BUILD) --no-rebuild
+	@scripts/after-install $(abspath $(PREFIX))
+
+asan:
+	@$(DEPS) $(BUILD_PKGS)
+	scripts/sanitize asan $(BUILD)-asan $(TESTARGS)
+
+tsan:
+	@$(DEPS) $(BUILD_PKGS) util-linux
+	scripts/sanitize tsan $(BUILD)-tsan $(TESTARGS)
+
+check-user:
+	@$(DEPS) $(BUILD_PKGS) $(CHECK_PKGS)
+	scripts/check-as-user $(BUILD)-user
+
+format:
+	@$(DEPS) $(STYLE_PKGS)
+	$(SOURCES) | xargs clang-format -i
+
+format-check:
+	@$(DEPS) $(STYLE_PKGS)
+	$(SOURCES) | xargs clang-format --dry-run --Werror
+
+tidy: setup
+	@$(DEPS) $(STYLE_PKGS)
+	$(SOURCES) | grep '\.c$$' | grep -v '^kernel/' | \
+		xargs clang-tidy --quiet -p $(BUILD)
+
+clean:
+	rm -rf $(BUILD) $(BUILD)-asan $(BUILD)-tsan $(BUILD)-user
