@@ -1,0 +1,72 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * Fault hook: lets a test, or whoever runs a program, make each system call of this
+ * folder fail as if the kernel had refused it. Asked by every function of sys/ just
+ * before its system call, on the caller's thread. Unused it costs one relaxed load and
+ * one predictable branch.
+ *
+ * From outside the process: WEFT_FAULT="CALL:ERRNO[:SKIP[:COUNT]],...", for example
+ *	WEFT_FAULT=process_vm_readv:EPERM		never permitted
+ *	WEFT_FAULT=pidfd_open:EMFILE:3:1,poll:EINTR::2	fourth call; first two calls
+ * ERRNO is a name (those that sys/fault.c lists) or a number. A program that runs with
+ * more rights than its user ignores the variable. An entry that can't be read is named
+ * on stderr and dropped.
+ */
+#ifndef WEFT_SYS_FAULT_H
+#define WEFT_SYS_FAULT_H
+
+#include <stdatomic.h>
+#include <stdint.h>
+
+/* One per system call that this folder makes; names of the environment in fault.c. */
+enum sys_call {
+	SYS_CALL_MEMFD_CREATE,
+	SYS_CALL_FTRUNCATE,
+	SYS_CALL_FCHMOD,
+	SYS_CALL_FCNTL_SEAL,
+	SYS_CALL_FSTAT,
+	SYS_CALL_MMAP,
+	SYS_CALL_OPEN_FD, /* of another process, through /proc */
+	SYS_CALL_PIDFD_OPEN,
+	SYS_CALL_POLL,
+	SYS_CALL_PROCESS_VM_READV,
+	SYS_CALL_PROCESS_VM_WRITEV,
+	SYS_CALL_NS, /* reading /proc/self/ns/pid and boot_id */
+	SYS_CALL_CNT
+};
+
+/*
+ * sys_fault_set - let a call fail from now on
+ * @err:   errno value, positive; 0 clears the fault
+ * @skip:  calls that still work first
+ * @count: calls that fail then; 0: all
+ *
+ * Any thread; a call that runs at the same time may see it or not.
+ */
+void sys_fault_set(enum sys_call call, int err, uint32_t skip, uint32_t count);
+
+/*
+ * sys_fault_parse - set faults from text of the form above
+ * Returns the number of entries that were set, or -FI_EINVAL when any could not be read
+ * (the others are set all the same).
+ */
+int sys_fault_parse(const char *text);
+
+/* sys_fault_clear - no call fails any more */
+void sys_fault_clear(void);
+
+/* sys_fault_armed - is any fault set; starts true so that the first call reads the environment */
+extern _Atomic uint32_t sys_fault_armed;
+
+/* sys_fault_slow - sys_fault() when something is armed */
+int sys_fault_slow(enum sys_call call);
+
+/* sys_fault - errno value that this call is to fail with, or 0 to go on and make it */
+static inline int sys_fault(enum sys_call call)
+{
+	if (__builtin_expect(!atomic_load_explicit(&sys_fault_armed, memory_order_relaxed), 1))
+		return 0;
+	return sys_fault_slow(call);
+}
+
+#endif

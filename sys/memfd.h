@@ -1,0 +1,71 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * Anonymous shared memory behind a descriptor (memfd_create(2)). Used by the providers
+ * for what two processes share. The size is sealed at creation: whoever maps it can't
+ * be made to fault by the other side cutting it. Any thread; no state.
+ */
+#ifndef WEFT_SYS_MEMFD_H
+#define WEFT_SYS_MEMFD_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+/*
+ * sys_memfd_create - zeroed memory of a fixed size behind a descriptor
+ * @name: shown in /proc/PID/maps and nowhere else; need not be unique
+ * @len:  bytes, not 0; rounded up to a page by the kernel where it is mapped
+ * @mode: 0600, or 0400 for memory that other processes may only read. The kernel's own
+ *	  default lets every user who is handed a read-only descriptor reopen it writable.
+ *	  Our own descriptor is writable either way; root is not held by it.
+ *
+ * Sealed against shrinking, growing and further seals; close-on-exec.
+ * Returns the descriptor, owned, or -FI_E*: -FI_EMFILE, -FI_ENOMEM, ...
+ */
+int sys_memfd_create(const char *name, size_t len, mode_t mode);
+
+/*
+ * sys_memfd_open - a descriptor of our own for one of another process
+ * @pid:      process as numbered in our /proc
+ * @fd:	      its descriptor
+ * @writable: for reading and writing, else for reading
+ *
+ * Nothing but a regular file (a memfd is one) is ever opened: no device or pipe that the
+ * number may meanwhile stand for is touched. That it is the memory one looks for has to be
+ * proven by its contents.
+ * Returns the descriptor, owned, or -FI_E*: -FI_EACCES or -FI_EPERM without the right to
+ * look into the process, -FI_ENOENT for no such process or descriptor, -FI_EINVAL for
+ * something else than a regular file.
+ */
+int sys_memfd_open(pid_t pid, int fd, bool writable);
+
+/*
+ * sys_memfd_size - bytes behind a descriptor from anywhere
+ * @len: out
+ * Returns 0; -FI_EINVAL unless it is a memfd whose size is sealed, both ways; -FI_E*.
+ */
+int sys_memfd_size(int fd, size_t *len);
+
+enum {
+	SYS_MEMFD_WRITE = 1 << 0,    /* map for writing too */
+	SYS_MEMFD_POPULATE = 1 << 1, /* have the pages before the first touch */
+};
+
+/*
+ * sys_memfd_map - map the first bytes of a memfd, shared
+ * @fd:	   from anywhere; may be closed afterwards
+ * @len:   bytes, not 0
+ * @flags: SYS_MEMFD_*
+ * @addr:  out
+ *
+ * Size and seals are checked first: within @len nothing that the other side does makes
+ * an access fault. Returns 0; -FI_EINVAL when it is not a memfd sealed at @len bytes or
+ * more; -FI_EACCES for a read-only descriptor with SYS_MEMFD_WRITE; -FI_ENOMEM; -FI_E*.
+ */
+int sys_memfd_map(int fd, size_t len, unsigned int flags, void **addr);
+
+/* sys_memfd_unmap - @addr and @len as mapped; NULL is allowed */
+void sys_memfd_unmap(void *addr, size_t len);
+
+#endif

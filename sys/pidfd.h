@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * A process held by a descriptor: unlike its number, that never comes to mean another
+ * one. Used by providers to find out that a peer has died. Any thread; no state.
+ */
+#ifndef WEFT_SYS_PIDFD_H
+#define WEFT_SYS_PIDFD_H
+
+#include <sys/types.h>
+
+/*
+ * sys_pidfd_open - hold the process that has this number now
+ * Close-on-exec. Needs no right over the process.
+ * Returns the descriptor, owned (close() it), or -FI_E*: -ESRCH for no such process (the
+ * interface has no name of its own for it), -FI_EMFILE, -FI_ENOSYS before Linux 5.3.
+ */
+int sys_pidfd_open(pid_t pid);
+
+/*
+ * sys_pidfd_dead - has the process ended
+ * Does not wait. A zombie that its parent has not collected counts as ended; a process
+ * whose first thread has ended does not, while another one runs.
+ * Returns 1 when it has, 0 when not, or -FI_E*.
+ */
+int sys_pidfd_dead(int pidfd);
+
+#endif
