@@ -1,0 +1,371 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * One endpoint and its peer; channel.h has the contract. Called by the
+ * measuring subcommands on both sides.
+ */
+#define _GNU_SOURCE
+#include "channel.h"
+#include "clock.h"
+#include "fabric.h"
+
+#include <err.h>
+#include <rdma/fi_cm.h>
+#include <rdma/fi_errno.h>
+#include <rdma/fi_tagged.h>
+#include <sched.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define TAG 0x77656674 /* "weft" */
+
+static int complain(const char *what, int rc)
+{
+	warnx("%s: %s", what, fi_strerror(-rc));
+	return rc;
+}
+
+static int fill_hints(struct fi_info *hints, const struct channel_options *opt)
+{
+	hints->caps = opt->tagged ? FI_TAGGED : FI_MSG;
+	hints->mode = FI_CONTEXT | FI_CONTEXT2;
+	hints->ep_attr->type = FI_EP_RDM;
+	hints->tx_attr->msg_order = FI_ORDER_SAS;
+	hints->rx_attr->msg_order = FI_ORDER_SAS;
+	hints->domain_attr->mr_mode = FI_MR_LOCAL | FI_MR_VIRT_ADDR | FI_MR_ALLOCATED |
+				      FI_MR_PROV_KEY;
+	hints->domain_attr->threading = FI_THREAD_DOMAIN;
+	hints->domain_attr->control_progress = opt->progress;
+	hints->domain_attr->data_progress = opt->progress;
+	if (opt->provider) {
+		hints->fabric_attr->prov_name = strdup(opt->provider);
+		if (!hints->fabric_attr->prov_name)
+			return -FI_ENOMEM;
+	}
+	if (opt->domain) {
+		hints->domain_attr->name = strdup(opt->domain);
+		if (!hints->domain_attr->name)
+			return -FI_ENOMEM;
+	}
+	return 0;
+}
+
+static bool speaks_sockaddr(const struct fi_info *info)
+{
+	return info->addr_format == FI_SOCKADDR || info->addr_format == FI_SOCKADDR_IN ||
+	       info->addr_format == FI_SOCKADDR_IN6;
+}
+
+/* The address that reached the peer out of band, if the provider can use it. */
+static void prefer_route(struct channel *ch, const struct fi_info *hints)
+{
+	struct fi_info *better;
+
+	if (ch->opt.source || !ch->side->oob.local[0] || !speaks_sockaddr(ch->info))
+		return;
+	if (fabric_getinfo(ch->side->oob.local, NULL, FI_SOURCE, hints, &better))
+		return;
+	fabric_info_destroy(ch->info);
+	ch->info = better;
+}
+
+static int query(struct channel *ch)
+{
+	const char *source = ch->opt.source;
+	struct fi_info *hints;
+	int rc;
+
+	hints = fabric_info_create();
+	if (!hints)
+		return complain("fi_allocinfo", -FI_ENOMEM);
+	rc = fill_hints(hints, &ch->opt);
+	if (!rc)
+		rc = fabric_getinfo(source, NULL, source ? FI_SOURCE : 0, hints, &ch->info);
+	if (rc && !(ch->side->local && ch->side->rank)) {
+		warnx("no provider %s%soffers %s messages on reliable endpoints: %s",
+		      ch->opt.provider ? ch->opt.provider : "", ch->opt.provider ? " " : "",
+		      ch->opt.tagged ? "tagged" : "plain", fi_strerror(-rc));
+		warnx("'weft info --why' gives each provider's reason");
+	} else if (!rc) {
+		prefer_route(ch, hints);
+	}
+	fabric_info_destroy(hints);
+	return rc;
+}
+
+static int open_objects(struct channel *ch)
+{
+	struct fi_av_attr av_attr = { .type = FI_AV_TABLE, .count = 1 };
+	struct fi_cq_attr cq_attr = { .format = FI_CQ_FORMAT_TAGGED };
+	int rc;
+
+	rc = fabric_open(ch->info->fabric_attr, &ch->fabric);
+	if (rc)
+		return complain("fi_fabric", rc);
+	rc = fi_domain(ch->fabric, ch->info, &ch->domain, NULL);
+	if (rc)
+		return complain("fi_domain", rc);
+	if (ch->info->domain_attr->av_type != FI_AV_UNSPEC)
+		av_attr.type = ch->info->domain_attr->av_type;
+	rc = fi_av_open(ch->domain, &av_attr, &ch->av, NULL);
+	if (rc)
+		return complain("fi_av_open", rc);
+	cq_attr.size = ch->info->tx_attr->size + ch->info->rx_attr->size;
+	rc = fi_cq_open(ch->domain, &cq_attr, &ch->cq, NULL);
+	if (rc)
+		return complain("fi_cq_open", rc);
+	rc = fi_endpoint(ch->domain, ch->info, &ch->ep, NULL);
+	return rc ? complain("fi_endpoint", rc) : 0;
+}
+
+static int enable(struct channel *ch)
+{
+	int rc;
+
+	rc = fi_ep_bind(ch->ep, &ch->av->fid, 0);
+	if (rc)
+		return complain("fi_ep_bind of the address vector", rc);
+	rc = fi_ep_bind(ch->ep, &ch->cq->fid, FI_TRANSMIT | FI_RECV);
+	if (rc)
+		return complain("fi_ep_bind of the completion queue", rc);
+	rc = fi_enable(ch->ep);
+	return rc ? complain("fi_enable", rc) : 0;
+}
+
+static int meet(struct channel *ch)
+{
+	unsigned char mine[OOB_BLOB_MAX], theirs[OOB_BLOB_MAX];
+	size_t mine_len = sizeof(mine), theirs_len = sizeof(theirs);
+	int rc;
+
+	rc = fi_getname(&ch->ep->fid, mine, &mine_len);
+	if (rc)
+		return complain("fi_getname", rc);
+	rc = oob_swap(&ch->side->oob, mine, mine_len, theirs, &theirs_len);
+	if (rc)
+		return rc;
+	/* Both sides run one program with the same options: lengths that
+	 * differ are two providers, and theirs must not be read as ours. */
+	if (theirs_len != mine_len) {
+		warnx("the other side has another kind of address (%zu bytes, ours has %zu)",
+		      theirs_len, mine_len);
+		return -FI_EADDRNOTAVAIL;
+	}
+	rc = fi_av_insert(ch->av, theirs, 1, &ch->peer, 0, NULL);
+	if (rc != 1)
+		return complain("fi_av_insert", rc < 0 ? rc : -FI_EADDRNOTAVAIL);
+	return 0;
+}
+
+int channel_open(struct channel *ch, const struct channel_options *opt, struct side *side)
+{
+	int rc;
+
+	memset(ch, 0, sizeof(*ch));
+	ch->opt = *opt;
+	ch->side = side;
+	rc = query(ch);
+	if (!rc)
+		rc = open_objects(ch);
+	if (!rc)
+		rc = enable(ch);
+	if (!rc)
+		rc = meet(ch);
+	if (rc) {
+		channel_close(ch);
+		return rc;
+	}
+	ch->inject_size = opt->no_inject ? 0 : ch->info->tx_attr->inject_size;
+	return 0;
+}
+
+static void close_fid(struct fid *fid, const char *what)
+{
+	int rc = fi_close(fid);
+
+	if (rc)
+		complain(what, rc);
+}
+
+void channel_close(struct channel *ch)
+{
+	if (ch->ep)
+		close_fid(&ch->ep->fid, "fi_close of the endpoint");
+	if (ch->cq)
+		close_fid(&ch->cq->fid, "fi_close of the completion queue");
+	if (ch->av)
+		close_fid(&ch->av->fid, "fi_close of the address vector");
+	if (ch->domain)
+		close_fid(&ch->domain->fid, "fi_close of the domain");
+	if (ch->fabric)
+		close_fid(&ch->fabric->fid, "fi_close of the fabric");
+	fabric_info_destroy(ch->info);
+	memset(ch, 0, sizeof(*ch));
+}
+
+int channel_buf_init(struct channel *ch, struct channel_buf *buf, void *addr, size_t len,
+		     uint32_t slot)
+{
+	int rc;
+
+	memset(buf, 0, sizeof(*buf));
+	buf->addr = addr;
+	buf->op.slot = slot;
+	if (!(ch->info->domain_attr->mr_mode & FI_MR_LOCAL) || !len)
+		return 0;
+	rc = fi_mr_reg(ch->domain, addr, len, FI_SEND | FI_RECV, 0, ++ch->next_key, 0, &buf->mr,
+		       NULL);
+	return rc ? complain("fi_mr_reg", rc) : 0;
+}
+
+void channel_buf_fini(struct channel_buf *buf)
+{
+	if (buf->mr)
+		close_fid(&buf->mr->fid, "fi_close of a memory region");
+	buf->mr = NULL;
+}
+
+static void *desc_of(const struct channel_buf *buf)
+{
+	return buf->mr ? fi_mr_desc(buf->mr) : NULL;
+}
+
+static int take_error(struct channel *ch)
+{
+	struct fi_cq_err_entry entry = { 0 };
+	char detail[128];
+	ssize_t rc;
+
+	rc = fi_cq_readerr(ch->cq, &entry, 0);
+	if (rc == -FI_EAGAIN)
+		return 0;
+	if (rc < 0)
+		return complain("fi_cq_readerr", (int)rc);
+	warnx("an operation failed: %s (%s)", fi_strerror(entry.err),
+	      fi_cq_strerror(ch->cq, entry.prov_errno, entry.err_data, detail, sizeof(detail)));
+	return entry.err ? -entry.err : -FI_EIO;
+}
+
+/* Takes at most one completion. Returns 1, 0 when there was none, or an error. */
+static inline int progress(struct channel *ch)
+{
+	struct fi_cq_tagged_entry entry;
+	struct channel_message *msg;
+	struct channel_op *op;
+	ssize_t rc;
+
+	rc = fi_cq_read(ch->cq, &entry, 1);
+	if (rc == -FI_EAGAIN)
+		return 0;
+	if (rc == -FI_EAVAIL)
+		return take_error(ch);
+	if (rc < 0)
+		return complain("fi_cq_read", (int)rc);
+	op = entry.op_context;
+	if (op->is_recv) {
+		msg = &ch->rx_log[ch->rx_done++ % CHANNEL_RX_LOG];
+		msg->len = entry.len;
+		msg->slot = op->slot;
+	} else {
+		ch->tx_done++;
+	}
+	return 1;
+}
+
+/* What a wait does when nothing came: seldom looks at the clock. */
+static int idle(struct channel *ch, unsigned *spins, uint64_t *give_up)
+{
+	if (ch->side->crowded)
+		sched_yield();
+	if (++*spins % 16384)
+		return 0;
+	if (!*give_up)
+		*give_up = clock_ns() + ch->opt.timeout_s * 1000000000ull;
+	if (oob_gone(&ch->side->oob)) {
+		warnx("the other side has gone");
+		return -FI_ESHUTDOWN;
+	}
+	if (clock_ns() < *give_up)
+		return 0;
+	warnx("nothing completed for %u s", ch->opt.timeout_s);
+	return -FI_ETIMEDOUT;
+}
+
+int channel_wait(struct channel *ch, uint64_t tx, uint64_t rx)
+{
+	uint64_t give_up = 0;
+	unsigned spins = 0;
+	int rc;
+
+	while (ch->tx_done < tx || ch->rx_done < rx) {
+		rc = progress(ch);
+		if (!rc)
+			rc = idle(ch, &spins, &give_up);
+		if (rc < 0)
+			return rc;
+	}
+	return 0;
+}
+
+static ssize_t post_send(struct channel *ch, struct channel_buf *buf, size_t len)
+{
+	void *desc;
+
+	if (len <= ch->inject_size)
+		return ch->opt.tagged ? fi_tinject(ch->ep, buf->addr, len, ch->peer, TAG)
+				      : fi_inject(ch->ep, buf->addr, len, ch->peer);
+	desc = desc_of(buf);
+	return ch->opt.tagged
+		       ? fi_tsend(ch->ep, buf->addr, len, desc, ch->peer, TAG, &buf->op.context)
+		       : fi_send(ch->ep, buf->addr, len, desc, ch->peer, &buf->op.context);
+}
+
+int channel_send(struct channel *ch, struct channel_buf *buf, size_t len)
+{
+	uint64_t give_up = 0;
+	unsigned spins = 0;
+	ssize_t rc;
+	int ran;
+
+	buf->op.is_recv = false;
+	while ((rc = post_send(ch, buf, len)) == -FI_EAGAIN) {
+		ran = progress(ch);
+		if (!ran)
+			ran = idle(ch, &spins, &give_up);
+		if (ran < 0)
+			return ran;
+	}
+	if (rc)
+		return complain("send", (int)rc);
+	/* An injected message brings no completion. */
+	if (len <= ch->inject_size)
+		ch->tx_done++;
+	return 0;
+}
+
+static ssize_t post_recv(struct channel *ch, struct channel_buf *buf, size_t len)
+{
+	void *desc = desc_of(buf);
+
+	return ch->opt.tagged ? fi_trecv(ch->ep, buf->addr, len, desc, FI_ADDR_UNSPEC, TAG, 0,
+					 &buf->op.context)
+			      : fi_recv(ch->ep, buf->addr, len, desc, FI_ADDR_UNSPEC,
+					&buf->op.context);
+}
+
+int channel_recv(struct channel *ch, struct channel_buf *buf, size_t len)
+{
+	uint64_t give_up = 0;
+	unsigned spins = 0;
+	ssize_t rc;
+	int ran;
+
+	buf->op.is_recv = true;
+	while ((rc = post_recv(ch, buf, len)) == -FI_EAGAIN) {
+		ran = progress(ch);
+		if (!ran)
+			ran = idle(ch, &spins, &give_up);
+		if (ran < 0)
+			return ran;
+	}
+	return rc ? complain("receive", (int)rc) : 0;
+}

@@ -1,0 +1,121 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * One libfabric endpoint that knows one peer: what a measurement sends
+ * through. Opened on both sides at the same time; the addresses go over the out-of-band
+ * channel. One thread; every wait has a deadline, so that a broken provider ends in
+ * an error and not in a hang.
+ */
+#ifndef WEFT_TOOLS_CHANNEL_H
+#define WEFT_TOOLS_CHANNEL_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <rdma/fabric.h>
+#include <rdma/fi_domain.h>
+#include <rdma/fi_endpoint.h>
+#include <rdma/fi_eq.h>
+
+#include "pair.h"
+
+struct channel_options {
+	const char *provider;	/* NULL: the first that answers */
+	const char *domain;	/* NULL: any */
+	const char *source;	/* local node to use, NULL: see channel_open */
+	bool tagged;		/* fi_tsend rather than fi_send */
+	bool no_inject;		/* never fi_inject, whatever the size */
+	enum fi_progress progress;
+	unsigned timeout_s;	/* for any one message */
+};
+
+/* What completes: each operation embeds one, and waits for its count. */
+struct channel_op {
+	struct fi_context2 context; /* first: it is the operation's context */
+	uint32_t slot;		    /* which buffer */
+	bool is_recv;
+};
+
+/* A place to send from or receive into. */
+struct channel_buf {
+	void *addr;
+	struct fid_mr *mr;	/* NULL where the provider needs none */
+	struct channel_op op;
+};
+
+/* At most this many receives may be posted at a time. */
+#define CHANNEL_RX_LOG 256
+
+/* A message that was received. */
+struct channel_message {
+	size_t len;
+	uint32_t slot;
+};
+
+struct channel {
+	struct channel_options opt;
+	struct side *side;
+	struct fi_info *info;
+	struct fid_fabric *fabric;
+	struct fid_domain *domain;
+	struct fid_av *av;
+	struct fid_cq *cq;
+	struct fid_ep *ep;
+	fi_addr_t peer;
+	size_t inject_size;	/* 0 with no_inject */
+	uint64_t next_key;
+	uint64_t tx_done;	/* completions seen, injected messages included */
+	uint64_t rx_done;
+	struct channel_message rx_log[CHANNEL_RX_LOG]; /* message n at n % CHANNEL_RX_LOG */
+};
+
+/*
+ * channel_open - open an endpoint and learn the peer's address
+ * @side:  borrowed until channel_close
+ *
+ * With no source given, a provider that speaks socket addresses uses the local
+ * address of the out-of-band connection: the one that is known to reach the
+ * peer. Both sides call it. Complains itself.
+ * Returns 0 or a negative fi_errno, with nothing left open.
+ */
+int channel_open(struct channel *ch, const struct channel_options *opt, struct side *side);
+
+void channel_close(struct channel *ch);
+
+/*
+ * channel_buf_init - get a buffer ready
+ * @addr:  borrowed until channel_buf_fini
+ * @slot:  what the log of received messages calls it
+ *
+ * Registers it where the provider wants that. Returns 0 or a negative fi_errno.
+ */
+int channel_buf_init(struct channel *ch, struct channel_buf *buf, void *addr, size_t len,
+		     uint32_t slot);
+
+void channel_buf_fini(struct channel_buf *buf);
+
+/*
+ * channel_send - send to the peer, by inject where that is possible
+ *
+ * Progresses while the provider has no room. The buffer may be used again once
+ * tx_done has grown past it. Returns 0 or a negative fi_errno.
+ */
+int channel_send(struct channel *ch, struct channel_buf *buf, size_t len);
+
+/*
+ * channel_recv - post a receive
+ *
+ * Returns 0 or a negative fi_errno.
+ */
+int channel_recv(struct channel *ch, struct channel_buf *buf, size_t len);
+
+/*
+ * channel_wait - progress until so many completions were seen
+ * @tx:  value that tx_done must reach
+ * @rx:  value that rx_done must reach
+ *
+ * Returns 0, -FI_ETIMEDOUT, or the error a completion brought.
+ */
+int channel_wait(struct channel *ch, uint64_t tx, uint64_t rx);
+
+#endif

@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * Two local processes that measure each other: forked from this one, each
+ * pinned on a core of its own, joined by a socket pair and a shared cache
+ * line. Forked before libfabric is touched, which does not survive a fork.
+ */
+#ifndef WEFT_TOOLS_PAIR_H
+#define WEFT_TOOLS_PAIR_H
+
+#include <stdbool.h>
+
+#include "cacheline.h"
+#include "oob.h"
+
+/* One side of a measurement, wherever the other one runs. */
+struct side {
+	int rank;		/* 0 starts and prints, 1 answers */
+	struct oob oob;
+	struct cacheline *line; /* NULL when not local, or on one core only */
+	bool local;		/* the other side is our own child */
+	bool crowded;		/* both sides share one core: yield while waiting */
+};
+
+/*
+ * pair_cpus_parse - read "A,B", two CPU numbers
+ *
+ * Returns 0, or -EINVAL with @cpus untouched.
+ */
+int pair_cpus_parse(const char *text, int cpus[2]);
+
+/*
+ * pair_run - run a function as two pinned processes
+ * @cpus:  the two cores, or NULL for the first two this process may use
+ * @body:  called on both sides; its result becomes the exit status of its side
+ *
+ * Side 0 runs in this process, side 1 in a child that exits after @body. A child
+ * that dies is reported; when this process dies the child is killed.
+ * Returns an exit status: side 0's, or side 1's when side 0 succeeded.
+ */
+int pair_run(const int cpus[2], int (*body)(struct side *side, void *arg), void *arg);
+
+#endif

@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * Medians and percentiles of samples. No state; any thread.
+ */
+#ifndef WEFT_TOOLS_STATS_H
+#define WEFT_TOOLS_STATS_H
+
+#include <stddef.h>
+
+struct stats {
+	size_t cnt;
+	double p10;
+	double median;
+	double p90;
+};
+
+/*
+ * stats_percentile - a percentile of sorted samples, interpolated
+ * @sorted:  ascending, @cnt of them
+ * @p:       0 to 100
+ *
+ * Returns NAN without samples.
+ */
+double stats_percentile(const double *sorted, size_t cnt, double p);
+
+/*
+ * stats_of - sort samples in place and summarize them
+ * @samples:  NAN marks a sample that could not be taken and is left out;
+ *            those are moved behind the others
+ */
+struct stats stats_of(double *samples, size_t cnt);
+
+#endif

@@ -1,0 +1,295 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * Ping-pong and stream; traffic.h has the contract. Called by 'weft bench' and
+ * 'weft pingpong' on both sides.
+ */
+#define _GNU_SOURCE
+#include "traffic.h"
+#include "clock.h"
+
+#include <err.h>
+#include <rdma/fi_errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define ACK_LEN		 4
+#define LARGE_BUFS_MIN	 8
+#define SMALL_BUFS	 8
+#define STREAM_BYTES_MAX (8u << 20) /* of one window */
+#define WINDOW_MIN	 4
+
+static size_t cache_size(void)
+{
+	long size = sysconf(_SC_LEVEL2_CACHE_SIZE);
+
+	return size > 0 ? (size_t)size : 2u << 20;
+}
+
+/* What both queues hold with room to spare, and not more bytes than is useful. */
+static uint32_t window_of(const struct channel *ch, size_t size)
+{
+	size_t window = TRAFFIC_WINDOW_MAX, room;
+
+	if (size > STREAM_BYTES_MAX / window)
+		window = STREAM_BYTES_MAX / size;
+	if (window < WINDOW_MIN)
+		window = WINDOW_MIN;
+	room = ch->info->rx_attr->size / 2;
+	if (ch->info->tx_attr->size / 2 < room)
+		room = ch->info->tx_attr->size / 2;
+	if (room && window > room)
+		window = room;
+	return (uint32_t)window;
+}
+
+/* Two windows in flight need a buffer each; large ones must outgrow the cache. */
+static uint32_t bufs_for(const struct traffic *tr)
+{
+	size_t cnt = SMALL_BUFS;
+
+	if (tr->size >= TRAFFIC_LARGE) {
+		cnt = 2 * cache_size() / tr->size + 1;
+		if (cnt < LARGE_BUFS_MIN)
+			cnt = LARGE_BUFS_MIN;
+	}
+	if (cnt < 2 * tr->window)
+		cnt = 2 * tr->window;
+	return (uint32_t)cnt;
+}
+
+static struct channel_buf *create_bufs(struct traffic *tr)
+{
+	size_t len = tr->size > ACK_LEN ? tr->size : ACK_LEN;
+	struct channel_buf *bufs;
+	uint32_t i;
+	void *mem;
+
+	bufs = calloc(tr->cnt, sizeof(*bufs));
+	if (!bufs)
+		return NULL;
+	for (i = 0; i < tr->cnt; i++) {
+		mem = malloc(len);
+		if (!mem || channel_buf_init(tr->ch, &bufs[i], mem, len, i)) {
+			free(mem);
+			bufs[i].addr = NULL;
+			break;
+		}
+		memset(mem, 0x5a, len);
+	}
+	if (i == tr->cnt)
+		return bufs;
+	while (i--) {
+		channel_buf_fini(&bufs[i]);
+		free(bufs[i].addr);
+	}
+	free(bufs);
+	return NULL;
+}
+
+static void destroy_bufs(struct traffic *tr, struct channel_buf *bufs)
+{
+	uint32_t i;
+
+	for (i = 0; bufs && i < tr->cnt; i++) {
+		channel_buf_fini(&bufs[i]);
+		free(bufs[i].addr);
+	}
+	free(bufs);
+}
+
+int traffic_init(struct traffic *tr, struct channel *ch, size_t size, bool verify)
+{
+	memset(tr, 0, sizeof(*tr));
+	tr->ch = ch;
+	tr->size = size;
+	tr->verify = verify;
+	tr->window = window_of(ch, size);
+	tr->cnt = bufs_for(tr);
+	tr->out = create_bufs(tr);
+	tr->in = create_bufs(tr);
+	if (tr->out && tr->in)
+		return 0;
+	warnx("no memory for %u buffers of %zu bytes", 2 * tr->cnt, size);
+	traffic_fini(tr);
+	return -FI_ENOMEM;
+}
+
+void traffic_fini(struct traffic *tr)
+{
+	destroy_bufs(tr, tr->out);
+	destroy_bufs(tr, tr->in);
+	memset(tr, 0, sizeof(*tr));
+}
+
+static inline unsigned char pattern_at(size_t i, uint64_t seed)
+{
+	return (unsigned char)(seed + i * 7 + (i >> 8) * 13);
+}
+
+static uint64_t seed_of(size_t len, uint64_t number)
+{
+	return (number * 0x9e3779b97f4a7c15ull ^ len * 0xff51afd7ed558ccdull) >> 29;
+}
+
+void traffic_fill(void *buf, size_t len, uint64_t number)
+{
+	uint64_t seed = seed_of(len, number);
+	unsigned char *at = buf;
+	size_t i;
+
+	for (i = 0; i < len; i++)
+		at[i] = pattern_at(i, seed);
+}
+
+size_t traffic_check(const void *buf, size_t len, uint64_t number)
+{
+	uint64_t seed = seed_of(len, number);
+	const unsigned char *at = buf;
+	size_t i;
+
+	for (i = 0; i < len; i++)
+		if (at[i] != pattern_at(i, seed))
+			break;
+	return i;
+}
+
+static int send_next(struct traffic *tr)
+{
+	struct channel_buf *buf = &tr->out[tr->sent % tr->cnt];
+
+	if (tr->verify)
+		traffic_fill(buf->addr, tr->size, tr->sent);
+	tr->sent++;
+	return channel_send(tr->ch, buf, tr->size);
+}
+
+/* Look at received message @number, whose completion was the channel's @nth. */
+static int check_next(struct traffic *tr, uint64_t nth)
+{
+	const struct channel_message *msg = &tr->ch->rx_log[nth % CHANNEL_RX_LOG];
+	uint64_t number = tr->received++;
+	size_t bad;
+
+	if (msg->len != tr->size) {
+		warnx("message %llu has %zu bytes, not %zu", (unsigned long long)number, msg->len,
+		      tr->size);
+		return -FI_EIO;
+	}
+	if (!tr->verify)
+		return 0;
+	bad = traffic_check(tr->in[msg->slot].addr, tr->size, number);
+	if (bad == tr->size)
+		return 0;
+	warnx("message %llu of %zu bytes is wrong at byte %zu", (unsigned long long)number,
+	      tr->size, bad);
+	return -FI_EIO;
+}
+
+/* One turn of ping-pong: wait for message @i of this run, with the next receive posted. */
+static int take_turn(struct traffic *tr, uint64_t rx_base, uint32_t i, uint32_t cnt)
+{
+	int rc;
+
+	rc = channel_wait(tr->ch, 0, rx_base + i + 1);
+	if (!rc)
+		rc = check_next(tr, rx_base + i);
+	if (!rc && i + 1 < cnt)
+		rc = channel_recv(tr->ch, &tr->in[(i + 1) % tr->cnt], tr->size);
+	return rc;
+}
+
+int traffic_pingpong(struct traffic *tr, uint32_t cnt, uint64_t *taken)
+{
+	uint64_t rx_base = tr->ch->rx_done, tx_base = tr->ch->tx_done, start;
+	bool serves = tr->ch->side->rank == 0;
+	uint32_t i;
+	int rc;
+
+	rc = channel_recv(tr->ch, &tr->in[0], tr->size);
+	if (!rc)
+		rc = oob_barrier(&tr->ch->side->oob, 0);
+	start = clock_ns();
+	for (i = 0; i < cnt && !rc; i++) {
+		if (!serves)
+			rc = take_turn(tr, rx_base, i, cnt);
+		/* The buffer's previous message must have left it. */
+		if (!rc && i >= tr->cnt)
+			rc = channel_wait(tr->ch, tx_base + i - tr->cnt + 1, 0);
+		if (!rc)
+			rc = send_next(tr);
+		if (!rc && serves)
+			rc = take_turn(tr, rx_base, i, cnt);
+	}
+	*taken = clock_ns() - start;
+	return rc ? rc : channel_wait(tr->ch, tx_base + cnt, rx_base + cnt);
+}
+
+/* Side 0: send windows, at most two beyond the last acknowledged one. */
+static int stream_out(struct traffic *tr, uint32_t windows, uint64_t *taken)
+{
+	uint64_t rx_base = tr->ch->rx_done, tx_base = tr->ch->tx_done, sent = 0, start;
+	uint32_t w, i;
+	int rc = 0;
+
+	for (i = 0; i < 2 && i < windows && !rc; i++)
+		rc = channel_recv(tr->ch, &tr->in[i], ACK_LEN);
+	if (!rc)
+		rc = oob_barrier(&tr->ch->side->oob, 0);
+	start = clock_ns();
+	for (w = 0; w < windows && !rc; w++) {
+		if (w >= 2) {
+			rc = channel_wait(tr->ch, 0, rx_base + w - 1);
+			if (!rc)
+				rc = channel_recv(tr->ch, &tr->in[w % 2], ACK_LEN);
+		}
+		for (i = 0; i < tr->window && !rc; i++, sent++) {
+			if (sent >= tr->cnt)
+				rc = channel_wait(tr->ch, tx_base + sent - tr->cnt + 1, 0);
+			if (!rc)
+				rc = send_next(tr);
+		}
+	}
+	if (!rc)
+		rc = channel_wait(tr->ch, tx_base + sent, rx_base + windows);
+	*taken = clock_ns() - start;
+	return rc;
+}
+
+/* Side 1: keep two windows of receives posted, acknowledge each full one. */
+static int stream_in(struct traffic *tr, uint32_t windows)
+{
+	uint64_t rx_base = tr->ch->rx_done, tx_base = tr->ch->tx_done;
+	uint64_t total = (uint64_t)windows * tr->window, posted, n;
+	uint32_t acks = 0;
+	int rc = 0;
+
+	for (posted = 0; posted < 2 * tr->window && posted < total && !rc; posted++)
+		rc = channel_recv(tr->ch, &tr->in[posted % tr->cnt], tr->size);
+	if (!rc)
+		rc = oob_barrier(&tr->ch->side->oob, 0);
+	for (n = 0; n < total && !rc; n++) {
+		rc = channel_wait(tr->ch, 0, rx_base + n + 1);
+		if (!rc)
+			rc = check_next(tr, rx_base + n);
+		if (!rc && posted < total) {
+			rc = channel_recv(tr->ch, &tr->in[posted % tr->cnt], tr->size);
+			posted++;
+		}
+		if (!rc && (n + 1) % tr->window == 0) {
+			if (acks >= 2)
+				rc = channel_wait(tr->ch, tx_base + acks - 1, 0);
+			if (!rc)
+				rc = channel_send(tr->ch, &tr->out[acks++ % 2], ACK_LEN);
+		}
+	}
+	return rc ? rc : channel_wait(tr->ch, tx_base + acks, 0);
+}
+
+int traffic_stream(struct traffic *tr, uint32_t windows, uint64_t *taken)
+{
+	if (tr->ch->side->rank == 0)
+		return stream_out(tr, windows, taken);
+	*taken = 0;
+	return stream_in(tr, windows);
+}

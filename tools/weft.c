@@ -1,0 +1,78 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * main of the weft command: finds the subcommand and calls it.
+ */
+#define _GNU_SOURCE
+#include "weft.h"
+#include "fabric.h"
+
+#include <err.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const struct {
+	const char *name;
+	int (*run)(int argc, char **argv);
+	const char *what;
+} commands[] = {
+	{ "bench", weft_bench, "latency, bandwidth and message rate; comparisons" },
+};
+
+static void usage(FILE *to)
+{
+	size_t i;
+
+	fprintf(to, "Usage: weft COMMAND [OPTIONS]\n"
+		    "\n"
+		    "Commands:\n");
+	for (i = 0; i < sizeof(commands) / sizeof(commands[0]); i++)
+		fprintf(to, "  %-10s %s\n", commands[i].name, commands[i].what);
+	fprintf(to, "\n"
+		    "'weft COMMAND --help' describes a command.\n"
+		    "'weft --version' prints the versions of weft and of its libfabric.\n");
+}
+
+static int print_version(void)
+{
+	uint32_t version = fi_version();
+
+	printf("weft %s\n", WEFT_VERSION);
+	printf("libfabric interface %u.%u, %s\n", FI_MAJOR(version), FI_MINOR(version),
+	       fabric_library_path());
+	return EXIT_SUCCESS;
+}
+
+static int run_command(size_t idx, int argc, char **argv)
+{
+	char name[32];
+
+	/* Messages of getopt and err.h begin with this name. */
+	snprintf(name, sizeof(name), "weft %s", commands[idx].name);
+	argv[0] = name;
+	program_invocation_name = name;
+	program_invocation_short_name = name;
+	return commands[idx].run(argc, argv);
+}
+
+int main(int argc, char **argv)
+{
+	size_t i;
+
+	if (argc < 2) {
+		usage(stderr);
+		return WEFT_EXIT_USAGE;
+	}
+	if (!strcmp(argv[1], "--help") || !strcmp(argv[1], "-h") || !strcmp(argv[1], "help")) {
+		usage(stdout);
+		return EXIT_SUCCESS;
+	}
+	if (!strcmp(argv[1], "--version"))
+		return print_version();
+	for (i = 0; i < sizeof(commands) / sizeof(commands[0]); i++)
+		if (!strcmp(argv[1], commands[i].name))
+			return run_command(i, argc - 1, argv + 1);
+	warnx("no command '%s'; 'weft --help' lists them", argv[1]);
+	return WEFT_EXIT_USAGE;
+}
