@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * The platform interface in a Linux process: what is too long to stand in the header.
+ * Called by the engine and its parts on any thread.
+ */
+#include <rdma/fi_errno.h>
+#include <sched.h>
+#include <sys/random.h>
+#include "platform.h"
+
+/*
+ * calloc() knows which memory is fresh from the kernel and leaves it untouched, which
+ * aligned_alloc() with a memset() would not: a slab costs pages as it is used. What it
+ * returned stands in the word before the cache line that we return.
+ */
+void *platform_alloc(size_t len)
+{
+	char *raw, *line;
+
+	if (len > PTRDIFF_MAX - CACHE_LINE)
+		return NULL;
+	raw = calloc(1, len + CACHE_LINE);
+	if (!raw)
+		return NULL;
+	line = (char *)(((uintptr_t)raw + CACHE_LINE) & ~(uintptr_t)(CACHE_LINE - 1));
+	((void **)line)[-1] = raw;
+	return line;
+}
+
+void platform_free(void *ptr)
+{
+	if (ptr)
+		free(((void **)ptr)[-1]);
+}
+
+int platform_random(void *buf, size_t len)
+{
+	char *at = buf;
+
+	while (len) {
+		ssize_t n = getrandom(at, len, 0);
+
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n <= 0)
+			return -FI_EIO;
+		at += n;
+		len -= (size_t)n;
+	}
+	return 0;
+}
+
+void platform_yield(void)
+{
+	sched_yield();
+}
