@@ -1,0 +1,95 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * Checks and comparison of endpoint addresses. Called by address tables, the engine and
+ * providers on any thread; no state.
+ */
+#include <rdma/fi_types.h>
+#include "addr.h"
+
+static bool all_zero(const uint8_t *bytes, size_t len)
+{
+	for (size_t i = 0; i < len; i++) {
+		if (bytes[i])
+			return false;
+	}
+	return true;
+}
+
+static bool has_nonce(const struct weft_addr *addr)
+{
+	return addr->kind == ADDR_NONCE;
+}
+
+static bool network_valid(const struct weft_addr *a)
+{
+	bool no_ip = all_zero(a->ip, sizeof(a->ip));
+
+	switch (a->family) {
+	case ADDR_FAMILY_NONE:
+		return !a->port && !a->scope && no_ip;
+	case ADDR_FAMILY_INET:
+		return a->port && !a->scope && !no_ip && all_zero(a->ip + 4, sizeof(a->ip) - 4);
+	case ADDR_FAMILY_INET6:
+		return a->port && !no_ip;
+	default:
+		return false;
+	}
+}
+
+bool addr_valid(const struct weft_addr *addr)
+{
+	struct weft_addr a;
+	bool no_nonce;
+
+	memcpy(&a, addr, sizeof(a));
+	if (a.version != ADDR_VERSION || a.flags || !network_valid(&a))
+		return false;
+
+	no_nonce = all_zero(a.nonce, sizeof(a.nonce));
+	switch (a.kind) {
+	case ADDR_NONCE:
+		if (no_nonce)
+			return false;
+		/* Process numbers and descriptors are positive ints. */
+		if (a.pid)
+			return a.pid <= INT32_MAX && a.fd <= INT32_MAX && a.pid_ns;
+		return !a.fd;
+	case ADDR_SERVICE:
+		return no_nonce && a.family && !a.pid && !a.fd;
+	default:
+		return false;
+	}
+}
+
+bool addr_same(const struct weft_addr *a, const struct weft_addr *b)
+{
+	if (has_nonce(a) && has_nonce(b))
+		return !memcmp(a->nonce, b->nonce, sizeof(a->nonce));
+	return a->family && a->family == b->family && a->port == b->port &&
+	       a->scope == b->scope && !memcmp(a->ip, b->ip, sizeof(a->ip));
+}
+
+static uint64_t mix(uint64_t h, uint64_t value)
+{
+	h = (h ^ value) * UINT64_C(0x9e3779b97f4a7c15);
+	return h ^ h >> 32;
+}
+
+static uint64_t mix_bytes(uint64_t h, const uint8_t bytes[16])
+{
+	uint64_t half[2];
+
+	memcpy(half, bytes, sizeof(half));
+	return mix(mix(h, half[0]), half[1]);
+}
+
+uint64_t addr_hash(const struct weft_addr *addr)
+{
+	uint64_t h;
+
+	if (has_nonce(addr))
+		return mix_bytes(ADDR_NONCE, addr->nonce);
+	h = mix(ADDR_SERVICE, (uint64_t)addr->scope << 32 | (uint32_t)addr->family << 16 |
+				      addr->port);
+	return mix_bytes(h, addr->ip);
+}

@@ -1,0 +1,69 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * The 64-byte endpoint address that every wire reads its part of. It names an
+ * endpoint twice: by where its memory is found on its own host (nonce, process,
+ * descriptor) and by where it listens on the network (family, port, address).
+ * Address tables store it; providers translate it to the format their callers use.
+ */
+#ifndef WEFT_ADDR_H
+#define WEFT_ADDR_H
+
+#include "platform.h"
+
+#define ADDR_VERSION 1u
+#define ADDR_FAMILY_NONE 0u
+#define ADDR_FAMILY_INET 2u /* values of AF_INET and AF_INET6 on Linux */
+#define ADDR_FAMILY_INET6 10u
+
+enum addr_kind {
+	ADDR_NONCE = 1,	  /* one endpoint of one process: equal when the nonces are */
+	ADDR_SERVICE = 2, /* whoever listens at family, port, address: survives a restart */
+};
+
+struct weft_addr {
+	uint8_t version;   /* ADDR_VERSION */
+	uint8_t kind;	   /* enum addr_kind */
+	uint16_t flags;	   /* none defined: zero, checked */
+	uint32_t fd;	   /* descriptor of the door memory in process pid */
+	uint64_t host;	   /* hash of the host's boot id: a hint, never a proof */
+	uint8_t nonce[16]; /* random, one per endpoint; zero in a service address */
+	uint32_t pid;	   /* in pid namespace pid_ns; 0: no shared memory */
+	uint32_t pid_ns;   /* inode number of the pid namespace */
+	uint32_t scope;	   /* IPv6 scope id */
+	uint16_t family;   /* ADDR_FAMILY_*: 0: no network */
+	uint16_t port;	   /* host byte order */
+	uint8_t ip[16];	   /* network byte order; IPv4 in the first four bytes */
+};
+
+_Static_assert(sizeof(struct weft_addr) == 64, "an address is 64 bytes");
+_Static_assert(offsetof(struct weft_addr, fd) == 4, "layout");
+_Static_assert(offsetof(struct weft_addr, host) == 8, "layout");
+_Static_assert(offsetof(struct weft_addr, nonce) == 16, "layout");
+_Static_assert(offsetof(struct weft_addr, pid) == 32, "layout");
+_Static_assert(offsetof(struct weft_addr, pid_ns) == 36, "layout");
+_Static_assert(offsetof(struct weft_addr, scope) == 40, "layout");
+_Static_assert(offsetof(struct weft_addr, family) == 44, "layout");
+_Static_assert(offsetof(struct weft_addr, port) == 46, "layout");
+_Static_assert(offsetof(struct weft_addr, ip) == 48, "layout");
+
+/*
+ * addr_valid - is this an address that some endpoint of this version can have
+ * @addr: 64 bytes from anywhere, trusted in nothing
+ *
+ * The address of an enabled endpoint, by which it can be reached: what does not apply is
+ * zero, a family comes with a port and a specified address. A wish to bind (port 0, any
+ * address) is not one.
+ */
+bool addr_valid(const struct weft_addr *addr);
+
+/*
+ * addr_same - do two valid addresses name the same endpoint
+ *
+ * Nonces decide when both have one; otherwise family, port, address and scope.
+ */
+bool addr_same(const struct weft_addr *a, const struct weft_addr *b);
+
+/* addr_hash - equal for addresses of one kind that addr_same() takes for equal */
+uint64_t addr_hash(const struct weft_addr *addr);
+
+#endif

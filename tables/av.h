@@ -1,0 +1,63 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * Address table: a dense index (the fi_addr_t of FI_AV_TABLE and FI_AV_MAP alike)
+ * to a 64-byte address and back. The engine's address vector owns one; the caller
+ * serializes.
+ *
+ * Two addresses are equal here when they are of one kind and addr_same() says so: an
+ * endpoint may stand here twice, by its nonce and as a service.
+ */
+#ifndef WEFT_AV_H
+#define WEFT_AV_H
+
+#include <rdma/fabric.h>
+#include "addr.h"
+
+struct av_entry {
+	struct weft_addr addr;
+	uint32_t refs;	    /* insertions of the same address; 0: free */
+	uint32_t next_hash; /* index of the next entry of the same bucket, or AV_END */
+};
+
+#define AV_END UINT32_MAX
+
+struct av_table {
+	struct av_entry *entries;
+	uint64_t *used;	    /* a bit per entry */
+	uint32_t *buckets;  /* index of the first entry, or AV_END; cap of them */
+	uint32_t cap;	    /* a power of two */
+	uint32_t cnt;	    /* entries in use */
+	uint32_t free_word; /* no entry is free below this word of used */
+};
+
+/*
+ * av_init - an empty table
+ * @cnt: addresses there is room for at first; a hint from anywhere: it grows
+ * Returns 0 or -FI_ENOMEM.
+ */
+int av_init(struct av_table *av, size_t cnt);
+/* av_fini - forget all addresses and release the memory */
+void av_fini(struct av_table *av);
+
+/*
+ * av_insert - add a valid address, or one reference more to an equal one
+ * @index: out: where it is; the lowest free index for a new one
+ *
+ * Returns 1 for a new entry, 0 for one that was there, or -FI_ENOMEM.
+ * Source: fi_av(3), fi_av_insert: the lowest unused index.
+ */
+int av_insert(struct av_table *av, const struct weft_addr *addr, fi_addr_t *index);
+
+/* av_find - index of an equal address, or FI_ADDR_NOTAVAIL */
+fi_addr_t av_find(const struct av_table *av, const struct weft_addr *addr);
+
+/* av_get - the address at an index from anywhere, or NULL; valid until the next av_insert */
+const struct weft_addr *av_get(const struct av_table *av, fi_addr_t index);
+
+/*
+ * av_remove - give back one reference
+ * Returns 1 when the entry is free now, 0 when references are left, -FI_EINVAL for no entry.
+ */
+int av_remove(struct av_table *av, fi_addr_t index);
+
+#endif

@@ -1,0 +1,68 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * Doubly linked list with a head, embedded in the objects it links. The caller serializes.
+ */
+#ifndef WEFT_LIST_H
+#define WEFT_LIST_H
+
+#include "platform.h"
+
+struct list {
+	struct list *next, *prev;
+};
+
+#ifndef container_of
+#define container_of(ptr, type, member) ((type *)((char *)(ptr) - offsetof(type, member)))
+#endif
+
+/* Removing the current node inside the loop is allowed. */
+#define list_for_each(node, after, head)                                            \
+	for ((node) = (head)->next, (after) = (node)->next; (node) != (head);       \
+	     (node) = (after), (after) = (node)->next)
+
+static inline void list_init(struct list *head)
+{
+	head->next = head->prev = head;
+}
+
+static inline bool list_empty(const struct list *head)
+{
+	return head->next == head;
+}
+
+static inline void list_push(struct list *head, struct list *node)
+{
+	node->prev = head->prev;
+	node->next = head;
+	head->prev->next = node;
+	head->prev = node;
+}
+
+static inline void list_insert_after(struct list *where, struct list *node)
+{
+	node->prev = where;
+	node->next = where->next;
+	where->next->prev = node;
+	where->next = node;
+}
+
+/* list_remove - take a node out; it is an empty list of its own afterwards */
+static inline void list_remove(struct list *node)
+{
+	node->prev->next = node->next;
+	node->next->prev = node->prev;
+	list_init(node);
+}
+
+/* list_pop - remove and return the first node, or NULL */
+static inline struct list *list_pop(struct list *head)
+{
+	struct list *node = head->next;
+
+	if (node == head)
+		return NULL;
+	list_remove(node);
+	return node;
+}
+
+#endif
