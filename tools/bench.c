@@ -4,6 +4,7 @@
  * is in bench_side.c, the comparison of two configurations in versus.c.
  */
 #define _GNU_SOURCE
+#include "arguments.h"
 #include "bench.h"
 #include "figures.h"
 #include "weft.h"
@@ -17,7 +18,6 @@
 #define DEFAULT_SIZES	"8,64,1k,4k,64k,1M,4M"
 #define DEFAULT_ROUNDS	21
 #define DEFAULT_TIMEOUT 30
-#define CONNECT_WAIT_MS 10000
 
 enum {
 	OPT_JSON = 256,
@@ -84,30 +84,9 @@ static void usage(void)
 	       "  -h, --help             this text\n"
 	       "\n"
 	       "The processes are pinned. From 64 KiB up messages rotate through buffers of\n"
-	       "ordinary malloc memory that together exceed the second-level cache. Server and\n"
-	       "client need the same options.\n",
+	       "ordinary malloc memory that together exceed the second-level cache. A server does\n"
+	       "what its client was told to; it needs its own -p, -d, -s only to differ.\n",
 	       DEFAULT_ROUNDS, DEFAULT_TIMEOUT, OOB_PORT);
-}
-
-static unsigned number(const char *text, const char *what, unsigned min, unsigned max)
-{
-	char *end;
-	unsigned long value = strtoul(text, &end, 10);
-
-	if (!*text || *end || *text == '-' || value < min || value > max)
-		errx(WEFT_EXIT_USAGE, "%s: '%s' is not a number from %u to %u", what, text, min,
-		     max);
-	return (unsigned)value;
-}
-
-static void set_messages(struct bench_options *opt, const char *text)
-{
-	if (!strcmp(text, "tagged"))
-		opt->channel.tagged = true;
-	else if (!strcmp(text, "msg"))
-		opt->channel.tagged = false;
-	else
-		errx(WEFT_EXIT_USAGE, "messages are 'tagged' or 'msg', not '%s'", text);
 }
 
 static void set_progress(struct bench_options *opt, const char *text)
@@ -124,7 +103,7 @@ static void set_option(struct bench_options *opt, int c, const char *arg)
 {
 	switch (c) {
 	case 'p':
-		opt->channel.provider = arg;
+		argument_provider(arg, &opt->plan);
 		break;
 	case 'd':
 		opt->channel.domain = arg;
@@ -137,39 +116,36 @@ static void set_option(struct bench_options *opt, int c, const char *arg)
 			errx(WEFT_EXIT_USAGE, "endpoints are 'rdm', not '%s'", arg);
 		break;
 	case 'm':
-		set_messages(opt, arg);
+		opt->plan.tagged = argument_tagged(arg);
 		break;
 	case 'S':
-		if (sizes_parse(arg, &opt->sizes))
-			errx(WEFT_EXIT_USAGE, "'%s' is not a list of sizes like 8,64k,1M", arg);
+		argument_sizes(arg, &opt->plan.sizes);
 		break;
 	case 't':
-		opt->tests = figure_tests_parse(arg);
-		if (!opt->tests)
+		opt->plan.tests = figure_tests_parse(arg);
+		if (!opt->plan.tests)
 			errx(WEFT_EXIT_USAGE, "'%s' is not a list of lat,bw,rate", arg);
 		break;
 	case 'r':
-		opt->rounds = number(arg, "rounds", 1, 1000000);
+		opt->plan.rounds = argument_number(arg, "rounds", 1, 1000000);
 		break;
 	case 'i':
-		opt->iterations = number(arg, "iterations", 1, 1000000000);
+		opt->plan.iterations = argument_number(arg, "iterations", 1, 1000000000);
 		break;
 	case 'c':
-		opt->verify = true;
+		opt->plan.verify = true;
 		break;
 	case 'l':
-		opt->server = true;
+		opt->place.local = false;
 		break;
 	case 'P':
-		opt->port = number(arg, "port", 1, 65535);
+		opt->place.port = argument_number(arg, "port", 1, 65535);
 		break;
 	case OPT_JSON:
 		opt->json = true;
 		break;
 	case OPT_CPUS:
-		opt->has_cpus = !pair_cpus_parse(arg, opt->cpus);
-		if (!opt->has_cpus)
-			errx(WEFT_EXIT_USAGE, "'%s' is not two cpu numbers like 0,1", arg);
+		argument_cpus(arg, &opt->place);
 		break;
 	case OPT_NO_INJECT:
 		opt->channel.no_inject = true;
@@ -178,7 +154,7 @@ static void set_option(struct bench_options *opt, int c, const char *arg)
 		set_progress(opt, arg);
 		break;
 	case OPT_TIMEOUT:
-		opt->channel.timeout_s = number(arg, "timeout", 1, 86400);
+		opt->channel.timeout_s = argument_number(arg, "timeout", 1, 86400);
 		break;
 	case OPT_DRIVEN:
 		opt->driven = true;
@@ -196,35 +172,20 @@ static void parse(struct bench_options *opt, int argc, char **argv)
 {
 	int c;
 
-	opt->channel.tagged = true;
+	opt->place.local = true;
+	opt->plan.tagged = true;
 	opt->channel.timeout_s = DEFAULT_TIMEOUT;
-	opt->tests = figure_tests_parse("all");
-	opt->rounds = DEFAULT_ROUNDS;
-	opt->port = OOB_PORT;
-	sizes_parse(DEFAULT_SIZES, &opt->sizes);
+	opt->plan.tests = figure_tests_parse("all");
+	opt->plan.rounds = DEFAULT_ROUNDS;
+	opt->place.port = OOB_PORT;
+	argument_sizes(DEFAULT_SIZES, &opt->plan.sizes);
 	while ((c = getopt_long(argc, argv, "p:d:e:m:s:S:t:r:i:clP:h", longopts, NULL)) != -1)
 		set_option(opt, c, optarg);
-	if (optind < argc)
-		opt->host = argv[optind++];
-	if (optind < argc)
-		errx(WEFT_EXIT_USAGE, "one HOST at most, not also '%s'", argv[optind]);
-}
-
-/* The client prints: it is where the person looks who started it last. */
-static int run_remote(struct bench_options *opt)
-{
-	struct side side = { .rank = opt->server };
-	int rc, status;
-
-	if (opt->server)
-		rc = oob_listen(&side.oob, opt->host, opt->port);
-	else
-		rc = oob_connect(&side.oob, opt->host, opt->port, CONNECT_WAIT_MS);
-	if (rc)
-		return EXIT_FAILURE;
-	status = bench_side(&side, opt);
-	oob_close(&side.oob);
-	return status;
+	opt->place.host = argument_host(argc, argv, optind);
+	if (opt->place.host && !opt->place.local)
+		errx(WEFT_EXIT_USAGE, "a server (--listen) takes no HOST");
+	if (opt->place.host)
+		opt->place.local = false;
 }
 
 int weft_bench(int argc, char **argv)
@@ -232,7 +193,5 @@ int weft_bench(int argc, char **argv)
 	struct bench_options opt = { 0 };
 
 	parse(&opt, argc, argv);
-	if (opt.server || opt.host)
-		return run_remote(&opt);
-	return pair_run(opt.has_cpus ? opt.cpus : NULL, bench_side, &opt);
+	return place_run(&opt.place, bench_side, &opt);
 }

@@ -7,25 +7,16 @@
 #define WEFT_TOOLS_BENCH_H
 
 #include <stdbool.h>
-#include <stdint.h>
 
 #include "channel.h"
-#include "sizes.h"
+#include "plan.h"
 
 struct bench_options {
+	struct plan plan;
+	struct place place;
 	struct channel_options channel;
-	struct sizes sizes;
-	unsigned tests;		/* FIGURE_BITs */
-	unsigned rounds;
-	unsigned iterations;	/* per sample; 0: by size */
-	bool verify;
 	bool json;
 	bool driven;		/* a comparison drives us over stdin and stdout */
-	bool has_cpus;
-	int cpus[2];
-	bool server;
-	const char *host;	/* the server to connect to, or to listen on */
-	unsigned port;
 };
 
 /*

@@ -32,6 +32,7 @@
 
 struct bench {
 	const struct bench_options *opt;
+	struct plan plan;
 	struct side *side;
 	struct channel ch;
 	struct traffic traffic[SIZES_MAX];
@@ -40,49 +41,24 @@ struct bench {
 	size_t fig_cnt;
 };
 
-static uint32_t round_trips(const struct bench_options *opt, size_t size)
+static uint32_t round_trips(const struct plan *plan, size_t size)
 {
 	size_t cnt = 2000 / (1 + size / 4096);
 
-	if (opt->iterations)
-		return opt->iterations;
+	if (plan->iterations)
+		return plan->iterations;
 	return cnt < 16 ? 16 : (uint32_t)cnt;
 }
 
-static uint32_t windows(const struct bench_options *opt, const struct traffic *tr)
+static uint32_t windows(const struct plan *plan, const struct traffic *tr)
 {
 	size_t cnt = (32u << 20) / (tr->window * (tr->size + 1));
 
-	if (opt->iterations)
-		return (opt->iterations + tr->window - 1) / tr->window;
+	if (plan->iterations)
+		return (plan->iterations + tr->window - 1) / tr->window;
 	if (cnt > 200)
 		cnt = 200;
 	return cnt < 4 ? 4 : (uint32_t)cnt;
-}
-
-/* Client and server were started by hand: make sure that they mean the same. */
-static int agree(struct bench *b)
-{
-	char mine[1024], theirs[1024];
-	size_t len = sizeof(theirs), used, i;
-	int rc;
-
-	used = (size_t)snprintf(mine, sizeof(mine), "weft-bench 1 tests %x rounds %u iterations %u "
-				"verify %d tagged %d sizes",
-				b->opt->tests, b->opt->rounds, b->opt->iterations, b->opt->verify,
-				b->opt->channel.tagged);
-	for (i = 0; i < b->opt->sizes.cnt && used < sizeof(mine); i++)
-		used += (size_t)snprintf(mine + used, sizeof(mine) - used, " %zu",
-					 b->opt->sizes.len[i]);
-	rc = oob_swap(&b->side->oob, mine, strlen(mine), theirs, &len);
-	if (rc)
-		return rc;
-	if (len == strlen(mine) && !memcmp(mine, theirs, len))
-		return 0;
-	warnx("the two sides were started with different options");
-	warnx("here:  %s", mine);
-	warnx("there: %.*s", (int)strnlen(theirs, len), theirs);
-	return -FI_EINVAL;
 }
 
 static int prepare(struct bench *b)
@@ -90,23 +66,21 @@ static int prepare(struct bench *b)
 	size_t i;
 	int rc;
 
-	if (!b->side->local) {
-		rc = agree(b);
-		if (rc)
-			return rc;
-	}
-	rc = channel_open(&b->ch, &b->opt->channel, b->side);
+	rc = plan_agree(b->side, &b->plan);
 	if (rc)
 		return rc;
-	for (i = 0; i < b->opt->sizes.cnt && !rc; i++) {
-		if (b->opt->sizes.len[i] > b->ch.info->ep_attr->max_msg_size) {
-			warnx("messages of %zu bytes: %s takes %zu at most", b->opt->sizes.len[i],
+	rc = channel_open(&b->ch, &b->plan, &b->opt->channel, b->side);
+	if (rc)
+		return rc;
+	for (i = 0; i < b->plan.sizes.cnt && !rc; i++) {
+		if (b->plan.sizes.len[i] > b->ch.info->ep_attr->max_msg_size) {
+			warnx("messages of %zu bytes: %s takes %zu at most", b->plan.sizes.len[i],
 			      b->ch.info->fabric_attr->prov_name,
 			      b->ch.info->ep_attr->max_msg_size);
 			rc = -FI_EMSGSIZE;
 			break;
 		}
-		rc = traffic_init(&b->traffic[i], &b->ch, b->opt->sizes.len[i], b->opt->verify);
+		rc = traffic_init(&b->traffic[i], &b->ch, b->plan.sizes.len[i], b->plan.verify);
 		b->traffic_cnt += !rc;
 	}
 	return oob_barrier(&b->side->oob, rc) ? (rc ? rc : -FI_ECONNABORTED) : rc;
@@ -144,7 +118,7 @@ static int note(struct bench *b, unsigned tests, size_t size, double msgs, doubl
 	if (b->side->rank)
 		return 0;
 	for (t = 0; t < FIGURE_TESTS; t++) {
-		if (!(tests & b->opt->tests & FIGURE_BIT(t)))
+		if (!(tests & b->plan.tests & FIGURE_BIT(t)))
 			continue;
 		value = figure_from_time(t, size, msgs, ns);
 		if (b->opt->driven)
@@ -162,7 +136,7 @@ static double measure_raw(struct bench *b)
 
 static int run_latency(struct bench *b, struct traffic *tr, bool warm)
 {
-	uint32_t cnt = round_trips(b->opt, tr->size);
+	uint32_t cnt = round_trips(&b->plan, tr->size);
 	uint64_t ns;
 	double raw;
 	int rc;
@@ -178,7 +152,7 @@ static int run_latency(struct bench *b, struct traffic *tr, bool warm)
 
 static int run_stream(struct bench *b, struct traffic *tr, bool warm)
 {
-	uint32_t cnt = windows(b->opt, tr);
+	uint32_t cnt = windows(&b->plan, tr);
 	uint64_t ns;
 	double raw;
 	int rc;
@@ -199,10 +173,10 @@ static int run_round(struct bench *b, bool warm)
 	int rc = 0;
 
 	for (i = 0; i < b->traffic_cnt && !rc; i++)
-		if (b->opt->tests & FIGURE_BIT(FIGURE_LATENCY))
+		if (b->plan.tests & FIGURE_BIT(FIGURE_LATENCY))
 			rc = run_latency(b, &b->traffic[i], warm);
 	for (i = 0; i < b->traffic_cnt && !rc; i++)
-		if (b->opt->tests & (FIGURE_BIT(FIGURE_BANDWIDTH) | FIGURE_BIT(FIGURE_RATE)))
+		if (b->plan.tests & (FIGURE_BIT(FIGURE_BANDWIDTH) | FIGURE_BIT(FIGURE_RATE)))
 			rc = run_stream(b, &b->traffic[i], warm);
 	return rc;
 }
@@ -213,7 +187,7 @@ static char decide(struct bench *b, unsigned round)
 	char line[16];
 
 	if (!b->opt->driven)
-		return round < b->opt->rounds ? GO : STOP;
+		return round < b->plan.rounds ? GO : STOP;
 	return fgets(line, sizeof(line), stdin) && !strcmp(line, "go\n") ? GO : STOP;
 }
 
@@ -248,10 +222,10 @@ static struct figures_origin origin_of(const struct bench *b)
 		.provider = b->ch.info->fabric_attr->prov_name,
 		.library = fabric_library_path(),
 		.version = fi_version(),
-		.interface = b->opt->channel.tagged ? "tagged" : "msg",
+		.interface = b->plan.tagged ? "tagged" : "msg",
 	};
 
-	if (b->opt->verify)
+	if (b->plan.verify)
 		origin.note = "the times include filling and checking every byte (-c)";
 	else if (b->side->crowded)
 		origin.note = "both sides shared one core";
@@ -294,6 +268,7 @@ int bench_side(struct side *side, void *arg)
 	if (!b)
 		err(EXIT_FAILURE, "bench");
 	b->opt = arg;
+	b->plan = b->opt->plan;
 	b->side = side;
 	rc = prepare(b);
 	if (!rc)

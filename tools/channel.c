@@ -24,9 +24,10 @@ static int complain(const char *what, int rc)
 	return rc;
 }
 
-static int fill_hints(struct fi_info *hints, const struct channel_options *opt)
+static int fill_hints(struct fi_info *hints, const struct plan *plan,
+		      const struct channel_options *opt)
 {
-	hints->caps = opt->tagged ? FI_TAGGED : FI_MSG;
+	hints->caps = plan->tagged ? FI_TAGGED : FI_MSG;
 	hints->mode = FI_CONTEXT | FI_CONTEXT2;
 	hints->ep_attr->type = FI_EP_RDM;
 	hints->tx_attr->msg_order = FI_ORDER_SAS;
@@ -36,8 +37,8 @@ static int fill_hints(struct fi_info *hints, const struct channel_options *opt)
 	hints->domain_attr->threading = FI_THREAD_DOMAIN;
 	hints->domain_attr->control_progress = opt->progress;
 	hints->domain_attr->data_progress = opt->progress;
-	if (opt->provider) {
-		hints->fabric_attr->prov_name = strdup(opt->provider);
+	if (plan->provider[0]) {
+		hints->fabric_attr->prov_name = strdup(plan->provider);
 		if (!hints->fabric_attr->prov_name)
 			return -FI_ENOMEM;
 	}
@@ -68,7 +69,7 @@ static void prefer_route(struct channel *ch, const struct fi_info *hints)
 	ch->info = better;
 }
 
-static int query(struct channel *ch)
+static int query(struct channel *ch, const struct plan *plan)
 {
 	const char *source = ch->opt.source;
 	struct fi_info *hints;
@@ -77,13 +78,13 @@ static int query(struct channel *ch)
 	hints = fabric_info_create();
 	if (!hints)
 		return complain("fi_allocinfo", -FI_ENOMEM);
-	rc = fill_hints(hints, &ch->opt);
+	rc = fill_hints(hints, plan, &ch->opt);
 	if (!rc)
 		rc = fabric_getinfo(source, NULL, source ? FI_SOURCE : 0, hints, &ch->info);
 	if (rc && !(ch->side->local && ch->side->rank)) {
 		warnx("no provider %s%soffers %s messages on reliable endpoints: %s",
-		      ch->opt.provider ? ch->opt.provider : "", ch->opt.provider ? " " : "",
-		      ch->opt.tagged ? "tagged" : "plain", fi_strerror(-rc));
+		      plan->provider, plan->provider[0] ? " " : "",
+		      plan->tagged ? "tagged" : "plain", fi_strerror(-rc));
 		warnx("'weft info --why' gives each provider's reason");
 	} else if (!rc) {
 		prefer_route(ch, hints);
@@ -156,14 +157,16 @@ static int meet(struct channel *ch)
 	return 0;
 }
 
-int channel_open(struct channel *ch, const struct channel_options *opt, struct side *side)
+int channel_open(struct channel *ch, const struct plan *plan, const struct channel_options *opt,
+		 struct side *side)
 {
 	int rc;
 
 	memset(ch, 0, sizeof(*ch));
 	ch->opt = *opt;
+	ch->tagged = plan->tagged;
 	ch->side = side;
-	rc = query(ch);
+	rc = query(ch, plan);
 	if (!rc)
 		rc = open_objects(ch);
 	if (!rc)
@@ -311,10 +314,10 @@ static ssize_t post_send(struct channel *ch, struct channel_buf *buf, size_t len
 	void *desc;
 
 	if (len <= ch->inject_size)
-		return ch->opt.tagged ? fi_tinject(ch->ep, buf->addr, len, ch->peer, TAG)
+		return ch->tagged ? fi_tinject(ch->ep, buf->addr, len, ch->peer, TAG)
 				      : fi_inject(ch->ep, buf->addr, len, ch->peer);
 	desc = desc_of(buf);
-	return ch->opt.tagged
+	return ch->tagged
 		       ? fi_tsend(ch->ep, buf->addr, len, desc, ch->peer, TAG, &buf->op.context)
 		       : fi_send(ch->ep, buf->addr, len, desc, ch->peer, &buf->op.context);
 }
@@ -346,7 +349,7 @@ static ssize_t post_recv(struct channel *ch, struct channel_buf *buf, size_t len
 {
 	void *desc = desc_of(buf);
 
-	return ch->opt.tagged ? fi_trecv(ch->ep, buf->addr, len, desc, FI_ADDR_UNSPEC, TAG, 0,
+	return ch->tagged ? fi_trecv(ch->ep, buf->addr, len, desc, FI_ADDR_UNSPEC, TAG, 0,
 					 &buf->op.context)
 			      : fi_recv(ch->ep, buf->addr, len, desc, FI_ADDR_UNSPEC,
 					&buf->op.context);

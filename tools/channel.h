@@ -17,13 +17,11 @@
 #include <rdma/fi_endpoint.h>
 #include <rdma/fi_eq.h>
 
-#include "pair.h"
+#include "plan.h"
 
 struct channel_options {
-	const char *provider;	/* NULL: the first that answers */
 	const char *domain;	/* NULL: any */
 	const char *source;	/* local node to use, NULL: see channel_open */
-	bool tagged;		/* fi_tsend rather than fi_send */
 	bool no_inject;		/* never fi_inject, whatever the size */
 	enum fi_progress progress;
 	unsigned timeout_s;	/* for any one message */
@@ -54,6 +52,7 @@ struct channel_message {
 
 struct channel {
 	struct channel_options opt;
+	bool tagged;
 	struct side *side;
 	struct fi_info *info;
 	struct fid_fabric *fabric;
@@ -71,6 +70,7 @@ struct channel {
 
 /*
  * channel_open - open an endpoint and learn the peer's address
+ * @plan:  what kind of messages, of which provider
  * @side:  borrowed until channel_close
  *
  * With no source given, a provider that speaks socket addresses uses the local
@@ -78,7 +78,8 @@ struct channel {
  * peer. Both sides call it. Complains itself.
  * Returns 0 or a negative fi_errno, with nothing left open.
  */
-int channel_open(struct channel *ch, const struct channel_options *opt, struct side *side);
+int channel_open(struct channel *ch, const struct plan *plan, const struct channel_options *opt,
+		 struct side *side);
 
 void channel_close(struct channel *ch);
 

@@ -17,6 +17,7 @@ static const struct {
 	int (*run)(int argc, char **argv);
 	const char *what;
 } commands[] = {
+	{ "pingpong", weft_pingpong, "check that two processes can talk, here or on two hosts" },
 	{ "bench", weft_bench, "latency, bandwidth and message rate; comparisons" },
 };
 

@@ -1,0 +1,63 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * Shared option arguments; arguments.h has the contract.
+ */
+#define _GNU_SOURCE
+#include "arguments.h"
+#include "weft.h"
+
+#include <ctype.h>
+#include <err.h>
+#include <stdlib.h>
+#include <string.h>
+
+unsigned argument_number(const char *text, const char *what, unsigned min, unsigned max)
+{
+	unsigned long value;
+	char *end;
+
+	value = strtoul(text, &end, 10);
+	if (!isdigit((unsigned char)*text) || *end || value < min || value > max)
+		errx(WEFT_EXIT_USAGE, "%s: '%s' is not a number from %u to %u", what, text, min,
+		     max);
+	return (unsigned)value;
+}
+
+bool argument_tagged(const char *text)
+{
+	if (!strcmp(text, "tagged"))
+		return true;
+	if (strcmp(text, "msg"))
+		errx(WEFT_EXIT_USAGE, "messages are 'tagged' or 'msg', not '%s'", text);
+	return false;
+}
+
+void argument_sizes(const char *text, struct sizes *sizes)
+{
+	if (sizes_parse(text, sizes))
+		errx(WEFT_EXIT_USAGE, "'%s' is not a list of up to %u sizes like 8,64k,1M", text,
+		     SIZES_MAX);
+}
+
+void argument_provider(const char *text, struct plan *plan)
+{
+	size_t len = strlen(text);
+
+	if (!len || len >= sizeof(plan->provider) || strpbrk(text, " \t\n"))
+		errx(WEFT_EXIT_USAGE, "'%s' cannot be a provider's name", text);
+	memcpy(plan->provider, text, len + 1);
+}
+
+void argument_cpus(const char *text, struct place *place)
+{
+	if (pair_cpus_parse(text, place->cpus))
+		errx(WEFT_EXIT_USAGE, "'%s' is not two cpu numbers like 0,1", text);
+	place->has_cpus = true;
+}
+
+const char *argument_host(int argc, char **argv, int idx)
+{
+	if (idx + 1 < argc)
+		errx(WEFT_EXIT_USAGE, "one HOST at most, not also '%s'", argv[idx + 1]);
+	return idx < argc ? argv[idx] : NULL;
+}

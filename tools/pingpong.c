@@ -1,0 +1,205 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * 'weft pingpong': the first thing to run on a new machine. Two processes
+ * exchange messages of every size and say how long that took: on two hosts as
+ * server and client, or both here with --fork.
+ */
+#define _GNU_SOURCE
+#include "arguments.h"
+#include "traffic.h"
+#include "weft.h"
+
+#include <err.h>
+#include <getopt.h>
+#include <rdma/fi_errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define DEFAULT_SIZES	   "64,256,1k,4k,64k,1M"
+#define ALL_SIZES	   "0,1:4M"
+#define DEFAULT_ITERATIONS 100
+#define DEFAULT_TIMEOUT	   30
+
+struct pingpong_options {
+	struct plan plan;
+	struct place place;
+	struct channel_options channel;
+};
+
+enum {
+	OPT_FORK = 256,
+	OPT_CPUS,
+	OPT_TIMEOUT,
+};
+
+static const struct option longopts[] = {
+	{ "provider", required_argument, NULL, 'p' },
+	{ "domain", required_argument, NULL, 'd' },
+	{ "endpoint", required_argument, NULL, 'e' },
+	{ "messages", required_argument, NULL, 'm' },
+	{ "source", required_argument, NULL, 's' },
+	{ "sizes", required_argument, NULL, 'S' },
+	{ "iterations", required_argument, NULL, 'I' },
+	{ "check", no_argument, NULL, 'c' },
+	{ "port", required_argument, NULL, 'P' },
+	{ "fork", no_argument, NULL, OPT_FORK },
+	{ "cpus", required_argument, NULL, OPT_CPUS },
+	{ "timeout", required_argument, NULL, OPT_TIMEOUT },
+	{ "help", no_argument, NULL, 'h' },
+	{ 0 },
+};
+
+static void usage(void)
+{
+	printf("Usage: weft pingpong [OPTIONS]           wait for a client\n"
+	       "       weft pingpong [OPTIONS] HOST      meet the server on HOST\n"
+	       "       weft pingpong [OPTIONS] --fork    both sides on this machine\n"
+	       "\n"
+	       "Bounces messages between two processes and prints the time per message.\n"
+	       "\n"
+	       "  -p, --provider=NAME   provider; default: the first that answers\n"
+	       "  -d, --domain=NAME     domain of the provider\n"
+	       "  -s, --source=ADDR     local address to use\n"
+	       "  -e, --endpoint=rdm    endpoint type; rdm is the only one\n"
+	       "  -m, --messages=KIND   msg (default) or tagged\n"
+	       "  -S, --sizes=LIST      message sizes, \"8,64k,1M\", \"8:1M\" for every doubling,\n"
+	       "                        or \"all\"; default: " DEFAULT_SIZES "\n"
+	       "  -I, --iterations=N    round trips per size; default: %u\n"
+	       "  -c, --check           verify every byte\n"
+	       "  -P, --port=PORT       TCP port where server and client meet; default: %u\n"
+	       "      --fork            run both sides here, each on a core of its own\n"
+	       "      --cpus=A,B        the two cores for --fork; default: the first two\n"
+	       "      --timeout=SECONDS for any one message; default: %u\n"
+	       "  -h, --help            this text\n"
+	       "\n"
+	       "The client's -m, -S, -I and -c rule; its -p too, unless the server has its own.\n"
+	       "Exit status: 0 when every message arrived (and, with -c, was right).\n",
+	       DEFAULT_ITERATIONS, OOB_PORT, DEFAULT_TIMEOUT);
+}
+
+static void set_option(struct pingpong_options *opt, int c, const char *arg)
+{
+	switch (c) {
+	case 'p':
+		argument_provider(arg, &opt->plan);
+		break;
+	case 'd':
+		opt->channel.domain = arg;
+		break;
+	case 's':
+		opt->channel.source = arg;
+		break;
+	case 'e':
+		if (strcmp(arg, "rdm"))
+			errx(WEFT_EXIT_USAGE, "endpoints are 'rdm', not '%s'", arg);
+		break;
+	case 'm':
+		opt->plan.tagged = argument_tagged(arg);
+		break;
+	case 'S':
+		argument_sizes(strcmp(arg, "all") ? arg : ALL_SIZES, &opt->plan.sizes);
+		break;
+	case 'I':
+		opt->plan.iterations = argument_number(arg, "iterations", 1, 1000000000);
+		break;
+	case 'c':
+		opt->plan.verify = true;
+		break;
+	case 'P':
+		opt->place.port = argument_number(arg, "port", 1, 65535);
+		break;
+	case OPT_FORK:
+		opt->place.local = true;
+		break;
+	case OPT_CPUS:
+		argument_cpus(arg, &opt->place);
+		break;
+	case OPT_TIMEOUT:
+		opt->channel.timeout_s = argument_number(arg, "timeout", 1, 86400);
+		break;
+	case 'h':
+		usage();
+		exit(EXIT_SUCCESS);
+	default:
+		fprintf(stderr, "'weft pingpong --help' lists the options\n");
+		exit(WEFT_EXIT_USAGE);
+	}
+}
+
+static void parse(struct pingpong_options *opt, int argc, char **argv)
+{
+	int c;
+
+	opt->plan.rounds = 1;
+	opt->plan.iterations = DEFAULT_ITERATIONS;
+	opt->place.port = OOB_PORT;
+	opt->channel.timeout_s = DEFAULT_TIMEOUT;
+	argument_sizes(DEFAULT_SIZES, &opt->plan.sizes);
+	while ((c = getopt_long(argc, argv, "p:d:e:m:s:S:I:cP:h", longopts, NULL)) != -1)
+		set_option(opt, c, optarg);
+	opt->place.host = argument_host(argc, argv, optind);
+	if (opt->place.host && opt->place.local)
+		errx(WEFT_EXIT_USAGE, "--fork runs both sides here, there is no HOST");
+}
+
+static void print_line(size_t size, unsigned iterations, uint64_t ns)
+{
+	double us = (double)ns / 1000 / (2.0 * iterations);
+	char text[24];
+
+	printf("%8s %10u %12.3f %14.2f %14.2f\n", sizes_format(size, text), iterations,
+	       (double)ns / 1e6, us, us > 0 ? (double)size / us : 0);
+	fflush(stdout);
+}
+
+static int play(struct channel *ch, const struct plan *plan, size_t size)
+{
+	struct traffic tr;
+	uint64_t ns;
+	int rc;
+
+	rc = traffic_init(&tr, ch, size, plan->verify);
+	/* Neither may start sending while the other gives up. */
+	if (oob_barrier(&ch->side->oob, rc) && !rc)
+		rc = -FI_ECONNABORTED;
+	if (!rc)
+		rc = traffic_pingpong(&tr, plan->iterations, &ns);
+	if (!rc && !ch->side->rank)
+		print_line(size, plan->iterations, ns);
+	traffic_fini(&tr);
+	return rc;
+}
+
+static int pingpong_side(struct side *side, void *arg)
+{
+	struct pingpong_options *opt = arg;
+	struct plan plan = opt->plan;
+	struct channel ch;
+	size_t i;
+	int rc;
+
+	rc = plan_agree(side, &plan);
+	if (!rc)
+		rc = channel_open(&ch, &plan, &opt->channel, side);
+	if (rc)
+		return EXIT_FAILURE;
+	if (!side->rank)
+		printf("provider %s, domain %s, %s messages%s\n%8s %10s %12s %14s %14s\n",
+		       ch.info->fabric_attr->prov_name, ch.info->domain_attr->name,
+		       plan.tagged ? "tagged" : "plain", plan.verify ? ", verified" : "", "size",
+		       "trips", "total ms", "us one way", "MB/s");
+	for (i = 0; i < plan.sizes.cnt && !rc; i++)
+		if (plan.sizes.len[i] <= ch.info->ep_attr->max_msg_size)
+			rc = play(&ch, &plan, plan.sizes.len[i]);
+	channel_close(&ch);
+	return rc ? EXIT_FAILURE : EXIT_SUCCESS;
+}
+
+int weft_pingpong(int argc, char **argv)
+{
+	struct pingpong_options opt = { 0 };
+
+	parse(&opt, argc, argv);
+	return place_run(&opt.place, pingpong_side, &opt);
+}

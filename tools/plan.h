@@ -1,0 +1,72 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * What the two sides of a measurement do together, and where they are. Over the
+ * network the client's plan rules: a server is started with 'weft bench
+ * --listen' alone. One thread.
+ */
+#ifndef WEFT_TOOLS_PLAN_H
+#define WEFT_TOOLS_PLAN_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "pair.h"
+#include "sizes.h"
+
+#define PLAN_TEXT_MAX	  2048
+#define PLAN_PROVIDER_MAX 64
+
+struct plan {
+	bool tagged;		/* fi_tsend rather than fi_send */
+	bool verify;		/* fill and check every byte */
+	unsigned tests;		/* FIGURE_BITs; 0 for a mere ping-pong */
+	unsigned rounds;
+	unsigned iterations;	/* per sample; 0: by size */
+	char provider[PLAN_PROVIDER_MAX]; /* "": the first that answers */
+	struct sizes sizes;
+};
+
+/* Where the two sides run. */
+struct place {
+	bool local;		/* two processes here, rather than server and client */
+	bool has_cpus;
+	int cpus[2];
+	const char *host;	/* the client's server, NULL on the server */
+	unsigned port;
+};
+
+/*
+ * plan_format - write a plan as one line of text
+ * @text:  PLAN_TEXT_MAX bytes
+ *
+ * Returns its length.
+ */
+size_t plan_format(const struct plan *plan, char *text);
+
+/*
+ * plan_parse - read what plan_format wrote, on another host perhaps
+ * @text:  not trusted; every field is checked
+ *
+ * Returns 0, or -EINVAL with @plan untouched.
+ */
+int plan_parse(const char *text, struct plan *plan);
+
+/*
+ * plan_agree - let the client's plan rule
+ * @side:  local sides share a plan already, and return at once
+ * @plan:  the server's receives the client's; a provider that the server was
+ *         given stays
+ *
+ * Complains itself. Returns 0 or a negative errno.
+ */
+int plan_agree(struct side *side, struct plan *plan);
+
+/*
+ * place_run - run a function as the side or the sides that are here
+ * @body:  as for pair_run; it is side 0 that prints, which is the client
+ *
+ * Returns an exit status.
+ */
+int place_run(const struct place *place, int (*body)(struct side *side, void *arg), void *arg);
+
+#endif
