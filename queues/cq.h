@@ -1,0 +1,102 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * Completion queue storage: what fi_cq_read and its kin take from and the engine puts
+ * into. It grows instead of overrunning. The engine's cq object owns one; the caller
+ * serializes.
+ */
+#ifndef WEFT_CQ_H
+#define WEFT_CQ_H
+
+#include <rdma/fabric.h>
+#include <rdma/fi_eq.h>
+#include "platform.h"
+
+/* The first 48 bytes are struct fi_cq_tagged_entry, asserted in cq.c. */
+struct cq_entry {
+	void *context;
+	uint64_t flags; /* FI_SEND, FI_RECV, FI_TAGGED, ...; CQ_ERROR: an error stands here */
+	size_t len;
+	void *buf;
+	uint64_t data;
+	uint64_t tag;
+	fi_addr_t src; /* FI_ADDR_NOTAVAIL when it is not known */
+	void *error;   /* struct fi_cq_err_entry, owned, when flags has CQ_ERROR */
+};
+
+#define CQ_ERROR (1ull << 63)
+
+struct cq {
+	struct cq_entry *ring;
+	uint32_t mask;
+	uint32_t head; /* next to read */
+	uint32_t tail; /* next to write */
+	bool overrun;  /* memory ran out: a completion was lost */
+	void *lent;    /* error whose err_data the application may read until the next read */
+};
+
+/*
+ * cq_init - an empty queue
+ * @size: entries there is room for at first, a hint from anywhere (0: a default)
+ * Returns 0 or -FI_ENOMEM.
+ */
+int cq_init(struct cq *q, size_t size);
+/* cq_fini - drop what was not read and release the memory */
+void cq_fini(struct cq *q);
+
+/* cq_grow - twice the room; called by cq_slot() alone. Returns 0 or -FI_ENOMEM (overrun is set) */
+int cq_grow(struct cq *q);
+
+static inline bool cq_empty(const struct cq *q)
+{
+	return q->head == q->tail;
+}
+
+/*
+ * cq_slot - the entry that cq_push() will publish, to be filled in place
+ * Asked for and not pushed, it is nothing. Returns NULL without memory (overrun is set).
+ */
+static inline struct cq_entry *cq_slot(struct cq *q)
+{
+	if (unlikely(q->tail - q->head > q->mask) && cq_grow(q))
+		return NULL;
+	return &q->ring[q->tail & q->mask];
+}
+
+static inline void cq_push(struct cq *q)
+{
+	q->tail++;
+}
+
+/*
+ * cq_push_error - append an error; copied, with err_data_size bytes at err_data
+ * @src: source of the failed operation or FI_ADDR_NOTAVAIL; goes before err->src_addr
+ * Without memory for it overrun is set.
+ */
+void cq_push_error(struct cq *q, const struct fi_cq_err_entry *err, fi_addr_t src);
+
+/*
+ * cq_take - move up to @count completions to @buf
+ * @format: layout of @buf's entries
+ * @src:    NULL, or room for @count sources
+ *
+ * Returns the number moved (completions before an error come first; 0 for a count of 0),
+ * -FI_EAGAIN when empty, -FI_EAVAIL when an error is first, -FI_EOVERRUN when empty after
+ * a completion was lost, for good: waiting for it would not end.
+ * Source: fi_cq(3), fi_cq_read.
+ */
+ssize_t cq_take(struct cq *q, enum fi_cq_format format, void *buf, size_t count, fi_addr_t *src);
+
+/*
+ * cq_take_error - move the error that stands first
+ * @err: in: err_data and err_data_size as the caller set them; out: the error
+ * @api_version: of the caller: its struct fi_cq_err_entry may be shorter than ours, without
+ *		 err_data_size before 1.5 and without src_addr before 1.20
+ *
+ * Error data are copied to the caller's buffer, as much as fits; a caller that has none
+ * (or is older than 1.5) gets a pointer that is good until the next cq_take() or
+ * cq_take_error(). Returns 1, or -FI_EAGAIN when no error is first (nothing written).
+ * Source: fi_cq(3), fi_cq_readerr.
+ */
+ssize_t cq_take_error(struct cq *q, struct fi_cq_err_entry *err, uint32_t api_version);
+
+#endif
