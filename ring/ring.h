@@ -1,0 +1,272 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * One direction of a pair in shared memory: a ring of cache lines with a single producer
+ * and a single consumer, and a data area for what does not fit in a line. The providers
+ * that share memory build on it; each end is used by one thread at a time.
+ *
+ * A line carries a header, a small payload, and the word that publishes them: one message
+ * moves one line between the two caches. The payload area of a line and its header are bytes
+ * to the ring; what they mean is its user's business. Larger payload stands in the data area,
+ * whole, at an offset that the line's word carries. The consumer reports what it took on a
+ * line of its own, now and then; the producer looks there only when it is out of room.
+ *
+ * The other end is not trusted. Everything it writes is loaded once and checked against what
+ * this end knows: offsets never lead out of the data area, a credit never exceeds what was
+ * published. A cheating peer loses or spoils its own messages and nothing else.
+ *
+ * Memory of one direction: struct ring_credit, line_cnt struct ring_line, data_len bytes.
+ */
+#ifndef WEFT_RING_H
+#define WEFT_RING_H
+
+#include "platform.h"
+
+#define RING_HEADER 32u
+#define RING_INLINE 24u
+#define RING_GRANULE 64u
+
+/* A line as both ends see it. */
+struct ring_line {
+	unsigned char header[RING_HEADER];
+	unsigned char payload[RING_INLINE];
+	_Atomic uint64_t word; /* low half: position + 1 once published; high half: the note */
+};
+
+_Static_assert(sizeof(struct ring_line) == CACHE_LINE, "a message moves one cache line");
+_Static_assert(offsetof(struct ring_line, payload) == 32, "layout");
+_Static_assert(offsetof(struct ring_line, word) == 56, "layout");
+
+/* What the consumer reports; it alone writes here. */
+struct ring_credit {
+	_Atomic uint64_t word; /* low half: lines taken; high half: data bytes taken */
+	unsigned char zero[56];
+};
+
+_Static_assert(sizeof(struct ring_credit) == CACHE_LINE, "the consumer's line is its own");
+
+/*
+ * The note of a line: the lower part says where in the data area its payload stands, in
+ * granules; the upper part is free for the user to tell kinds of lines apart.
+ */
+#define RING_KIND_SHIFT 28u
+#define RING_KIND_MAX	15u
+#define RING_AT_MASK	((1u << RING_KIND_SHIFT) - 1)
+
+/* Sizes that are allowed, powers of two. */
+#define RING_LINES_MIN 16u
+#define RING_LINES_MAX 65536u
+#define RING_DATA_MIN  4096u
+#define RING_DATA_MAX  (64u << 20)
+
+/* The producer's end, in its own memory. */
+struct ring_tx {
+	struct ring_line *lines;
+	unsigned char *data;
+	uint32_t mask;	     /* line_cnt - 1 */
+	uint32_t head;	     /* position of the next line */
+	uint32_t limit;	     /* positions before this one are free to use */
+	uint32_t note;	     /* of the claimed line */
+	uint32_t data_len;
+	uint32_t data_head;  /* bytes of data claimed so far, modulo 2^32 */
+	uint32_t data_limit; /* may go up to here */
+	bool broken;	     /* the consumer reported what it can't have taken */
+	struct ring_credit *credit;
+};
+
+/* The consumer's end, in its own memory. */
+struct ring_rx {
+	struct ring_line *lines;
+	const unsigned char *data;
+	uint32_t mask;
+	uint32_t tail;	     /* position of the next line */
+	uint32_t told;	     /* tail as the producer knows it */
+	uint32_t data_len;
+	uint32_t data_tail;  /* bytes of data taken so far, modulo 2^32 */
+	uint32_t data_told;
+	struct ring_credit *credit;
+};
+
+/*
+ * ring_len - bytes of memory that one direction takes
+ * @line_cnt: lines; any value from anywhere
+ * @data_len: bytes of the data area; any value from anywhere
+ * Returns 0 unless both are powers of two within the limits above.
+ */
+size_t ring_len(uint32_t line_cnt, uint32_t data_len);
+
+/*
+ * ring_tx_init - the producer's end over @mem
+ * @mem: ring_len() bytes on a cache line boundary; zeroed before either end is made
+ * The memory is borrowed and stays mapped while the end is used; sizes were checked by ring_len().
+ */
+void ring_tx_init(struct ring_tx *tx, void *mem, uint32_t line_cnt, uint32_t data_len);
+
+/* ring_rx_init - the consumer's end; otherwise as above */
+void ring_rx_init(struct ring_rx *rx, void *mem, uint32_t line_cnt, uint32_t data_len);
+
+/*
+ * ring_refresh - look how much the consumer has taken since; for the functions below
+ * A report that can't be true sets tx->broken and changes nothing: the ring stays full.
+ */
+void ring_refresh(struct ring_tx *tx);
+
+/* ring_data_max - most bytes that one line can have in the data area */
+static inline uint32_t ring_data_max(uint32_t data_len)
+{
+	return data_len / 2; /* whatever the position: skip to the wrap and payload fit at once */
+}
+
+/*
+ * ring_claim - the next line, to be filled
+ * Claiming without publishing is undone by claiming again.
+ * Returns NULL when the ring is full (nothing happened).
+ */
+static inline struct ring_line *ring_claim(struct ring_tx *tx)
+{
+	if (unlikely(tx->head == tx->limit)) {
+		ring_refresh(tx);
+		if (tx->head == tx->limit)
+			return NULL;
+	}
+	tx->note = 0;
+	return &tx->lines[tx->head & tx->mask];
+}
+
+/* ring_data_skip - bytes left unused before @need contiguous ones */
+static inline uint32_t ring_data_skip(const struct ring_tx *tx, uint32_t need)
+{
+	uint32_t at = tx->data_head & (tx->data_len - 1);
+
+	return tx->data_len - at < need ? tx->data_len - at : 0;
+}
+
+/*
+ * ring_claim_data - the same with room in the data area
+ * @len:  bytes, 1 to ring_data_max()
+ * @data: out: where they go
+ * A line claimed so must be published. Returns NULL when either is full (nothing happened).
+ */
+static inline struct ring_line *ring_claim_data(struct ring_tx *tx, uint32_t len, void **data)
+{
+	uint32_t need = (len + RING_GRANULE - 1) & ~(RING_GRANULE - 1);
+	struct ring_line *line = ring_claim(tx);
+	uint32_t skip, at;
+
+	if (unlikely(!line))
+		return NULL;
+	skip = ring_data_skip(tx, need);
+	if (unlikely(tx->data_limit - tx->data_head < skip + need)) {
+		ring_refresh(tx);
+		if (tx->data_limit - tx->data_head < skip + need)
+			return NULL;
+	}
+	at = (tx->data_head + skip) & (tx->data_len - 1);
+	tx->data_head += skip + need;
+	tx->note = at / RING_GRANULE;
+	*data = tx->data + at;
+	return line;
+}
+
+/*
+ * ring_publish - hand the claimed line over
+ * @kind: 0 to RING_KIND_MAX
+ */
+static inline void ring_publish(struct ring_tx *tx, struct ring_line *line, uint32_t kind)
+{
+	uint64_t note = tx->note | kind << RING_KIND_SHIFT;
+
+	tx->head++;
+	/* R:ring_line.word  header, payload and data before the word; pairs A:ring_line.word */
+	atomic_store_explicit(&line->word, note << 32 | tx->head, memory_order_release);
+}
+
+/*
+ * ring_has_room - would @line_cnt lines and @len bytes of data fit now
+ * Wrapping may cost up to as much again; ask with that in mind.
+ */
+static inline bool ring_has_room(struct ring_tx *tx, uint32_t line_cnt, uint32_t len)
+{
+	if (tx->limit - tx->head >= line_cnt && tx->data_limit - tx->data_head >= len)
+		return true;
+	ring_refresh(tx);
+	return tx->limit - tx->head >= line_cnt && tx->data_limit - tx->data_head >= len;
+}
+
+/*
+ * ring_next - the next published line
+ * @note: out: its note, loaded once with the word that published it
+ *
+ * Stays the next one until ring_release(). Its bytes belong to the other side: copy what is
+ * looked at more than once.
+ * Returns NULL when nothing is published.
+ */
+static inline struct ring_line *ring_next(const struct ring_rx *rx, uint32_t *note)
+{
+	struct ring_line *line = &rx->lines[rx->tail & rx->mask];
+	/* A:ring_line.word  the word before header, payload and data; pairs R:ring_line.word */
+	uint64_t word = atomic_load_explicit(&line->word, memory_order_acquire);
+
+	if ((uint32_t)word != rx->tail + 1)
+		return NULL;
+	*note = (uint32_t)(word >> 32);
+	return line;
+}
+
+/* ring_kind - the user's part of a note */
+static inline uint32_t ring_kind(uint32_t note)
+{
+	return note >> RING_KIND_SHIFT;
+}
+
+/*
+ * ring_data - where a line's data stands
+ * @len: bytes, from the other side
+ * Returns NULL when they would not lie in the data area.
+ */
+static inline const void *ring_data(const struct ring_rx *rx, uint32_t note, uint32_t len)
+{
+	uint64_t at = (uint64_t)(note & RING_AT_MASK) * RING_GRANULE;
+
+	if (unlikely(at + len > rx->data_len))
+		return NULL;
+	return rx->data + at;
+}
+
+/* ring_tell - report everything taken so far */
+static inline void ring_tell(struct ring_rx *rx)
+{
+	rx->told = rx->tail;
+	rx->data_told = rx->data_tail;
+	/* R:ring_credit.word  our reads before the line is theirs again; pairs A:ring_credit.word */
+	atomic_store_explicit(&rx->credit->word, (uint64_t)rx->data_tail << 32 | rx->tail,
+			      memory_order_release);
+}
+
+/* ring_release - the next line has been read; reported when a quarter of the ring is due */
+static inline void ring_release(struct ring_rx *rx)
+{
+	rx->tail++;
+	if (unlikely(rx->tail - rx->told > rx->mask / 4))
+		ring_tell(rx);
+}
+
+/* ring_release_data - the same for a line with data, as they were given to ring_data() */
+static inline void ring_release_data(struct ring_rx *rx, uint32_t note, uint32_t len)
+{
+	uint32_t at = (note & RING_AT_MASK) * RING_GRANULE;
+	uint32_t skip = (at - rx->data_tail) & (rx->data_len - 1);
+
+	rx->data_tail += skip + ((len + RING_GRANULE - 1) & ~(RING_GRANULE - 1));
+	rx->tail++;
+	if (rx->tail - rx->told > rx->mask / 4 || rx->data_tail - rx->data_told >= rx->data_len / 8)
+		ring_tell(rx);
+}
+
+/* ring_idle - nothing is there to take: report what is due, however little */
+static inline void ring_idle(struct ring_rx *rx)
+{
+	if (rx->tail != rx->told)
+		ring_tell(rx);
+}
+
+#endif
