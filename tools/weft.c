@@ -19,6 +19,7 @@ static const struct {
 } commands[] = {
 	{ "pingpong", weft_pingpong, "check that two processes can talk, here or on two hosts" },
 	{ "bench", weft_bench, "latency, bandwidth and message rate; comparisons" },
+	{ "run", weft_run, "run a program, or mpirun, on this library" },
 };
 
 static void usage(FILE *to)

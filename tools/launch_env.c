@@ -1,0 +1,226 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * Environment of a launched program; launch_env.h has the contract. Called by
+ * 'weft run' only.
+ */
+#define _GNU_SOURCE
+#include "launch_env.h"
+#include "fabric.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define SONAME	     "libfabric.so.1"
+#define MCA_LIST     "mca_base_env_list"
+#define MCA_LIST_ENV "OMPI_MCA_mca_base_env_list"
+#define MCA_DELIM_ENV "OMPI_MCA_mca_base_env_list_delimiter"
+
+int launch_library_check(const char *given, char *dir)
+{
+	char file[PATH_MAX];
+
+	if (!realpath(given, dir))
+		return -errno;
+	if ((size_t)snprintf(file, sizeof(file), "%s/" SONAME, dir) >= sizeof(file))
+		return -ENAMETOOLONG;
+	return access(file, R_OK) ? -errno : 0;
+}
+
+static int directory_of(const char *file, char *dir)
+{
+	const char *slash = strrchr(file, '/');
+	char parent[PATH_MAX];
+
+	if (!slash || slash == file || (size_t)(slash - file) >= sizeof(parent))
+		return -ENOENT;
+	memcpy(parent, file, (size_t)(slash - file));
+	parent[slash - file] = '\0';
+	return launch_library_check(parent, dir);
+}
+
+/* A place as seen from a directory. */
+static int resolve(const char *from, const char *place, char *path)
+{
+	int len = snprintf(path, PATH_MAX, "%s%s%s", *place == '/' ? "" : from,
+			   *place == '/' ? "" : "/", place);
+
+	return len < PATH_MAX ? 0 : -ENAMETOOLONG;
+}
+
+int launch_library_find(char *dir)
+{
+	/* From build/tools, and from PREFIX/bin. */
+	static const char *const places[] = { "../core", WEFT_LIBDIR };
+	char self[PATH_MAX], place[PATH_MAX];
+	ssize_t len;
+	size_t i;
+
+	len = readlink("/proc/self/exe", self, sizeof(self) - 1);
+	if (len > 0) {
+		self[len] = '\0';
+		*strrchr(self, '/') = '\0';
+		for (i = 0; i < sizeof(places) / sizeof(places[0]); i++)
+			if (!resolve(self, places[i], place) && !launch_library_check(place, dir))
+				return 0;
+	}
+	return directory_of(fabric_library_path(), dir) ? -ENOENT : 0;
+}
+
+int launch_library_prepend(const char *dir)
+{
+	const char *old = getenv("LD_LIBRARY_PATH");
+	char *path;
+	int rc;
+
+	if (!old || !*old)
+		return setenv("LD_LIBRARY_PATH", dir, 1) ? -ENOMEM : 0;
+	if (asprintf(&path, "%s:%s", dir, old) < 0)
+		return -ENOMEM;
+	rc = setenv("LD_LIBRARY_PATH", path, 1) ? -ENOMEM : 0;
+	free(path);
+	return rc;
+}
+
+/* Whether an env list names a variable, with or without a value. */
+static bool names(const char *list, char delim, const char *name)
+{
+	size_t len = strlen(name);
+	const char *at = list;
+
+	while (at && *at) {
+		if (!strncmp(at, name, len) && (!at[len] || at[len] == '=' || at[len] == delim))
+			return true;
+		at = strchr(at, delim);
+		at += !!at;
+	}
+	return false;
+}
+
+char *launch_env_list(const char *old, char delim, const char *const *more)
+{
+	size_t room = old ? strlen(old) + 1 : 1, used, i;
+	char *list;
+
+	for (i = 0; more[i]; i++)
+		room += strlen(more[i]) + 1;
+	list = malloc(room);
+	if (!list)
+		return NULL;
+	strcpy(list, old ? old : "");
+	for (i = 0; more[i]; i++) {
+		if (names(list, delim, more[i]))
+			continue;
+		used = strlen(list);
+		if (used && list[used - 1] != delim)
+			list[used++] = delim;
+		strcpy(list + used, more[i]);
+	}
+	return list;
+}
+
+/* LD_LIBRARY_PATH and all FI_* names that are set. Owned, with its strings. */
+static char **our_names(void)
+{
+	char **entry, **list;
+	size_t cnt = 2;
+
+	for (entry = environ; *entry; entry++)
+		cnt += !strncmp(*entry, "FI_", 3);
+	list = calloc(cnt, sizeof(*list));
+	if (!list)
+		return NULL;
+	cnt = 0;
+	list[cnt++] = strdup("LD_LIBRARY_PATH");
+	for (entry = environ; *entry; entry++)
+		if (!strncmp(*entry, "FI_", 3) && strchr(*entry, '='))
+			list[cnt++] = strndup(*entry, strcspn(*entry, "="));
+	return list;
+}
+
+static bool is_launcher(const char *command)
+{
+	const char *base = strrchr(command, '/');
+
+	base = base ? base + 1 : command;
+	return !strcmp(base, "mpirun") || !strcmp(base, "mpiexec") || !strcmp(base, "orterun");
+}
+
+static size_t count(char *const *list)
+{
+	size_t cnt = 0;
+
+	while (list[cnt])
+		cnt++;
+	return cnt;
+}
+
+/* Where the value of "--mca mca_base_env_list VALUE" stands, or 0. */
+static size_t find_list(char *const *argv)
+{
+	size_t i;
+
+	for (i = 1; argv[0] && argv[i]; i++)
+		if ((!strcmp(argv[i], "--mca") || !strcmp(argv[i], "-mca")) && argv[i + 1] &&
+		    !strcmp(argv[i + 1], MCA_LIST) && argv[i + 2])
+			return i + 2;
+	return 0;
+}
+
+static bool has_dash_x(char *const *argv)
+{
+	for (; *argv; argv++)
+		if (!strcmp(*argv, "-x") || !strcmp(*argv, "--x"))
+			return true;
+	return false;
+}
+
+/* "mpirun ..." becomes "mpirun -x NAME ... ...". */
+static char **with_dash_x(char **argv, char **more)
+{
+	size_t argc = count(argv), cnt = count(more), i, at = 0;
+	char **list = calloc(argc + 2 * cnt + 1, sizeof(*list));
+
+	if (!list)
+		return NULL;
+	list[at++] = argv[0];
+	for (i = 0; i < cnt; i++) {
+		list[at++] = (char *)"-x";
+		list[at++] = more[i];
+	}
+	memcpy(list + at, argv + 1, argc * sizeof(*list));
+	return list;
+}
+
+char **launch_forward(char **argv)
+{
+	const char *delim = getenv(MCA_DELIM_ENV);
+	char separator = delim && *delim ? *delim : ';';
+	char **more = our_names(), **copy, *list;
+	size_t at;
+
+	if (!more)
+		return NULL;
+	copy = calloc(count(argv) + 1, sizeof(*copy));
+	if (!copy)
+		return NULL;
+	memcpy(copy, argv, count(argv) * sizeof(*copy));
+	at = is_launcher(argv[0]) ? find_list(argv) : 0;
+	if (!at && is_launcher(argv[0]) && has_dash_x(argv) && !getenv(MCA_LIST_ENV)) {
+		free(copy);
+		return with_dash_x(argv, more);
+	}
+	list = launch_env_list(at ? argv[at] : getenv(MCA_LIST_ENV), separator,
+			       (const char *const *)more);
+	if (!list || (!at && setenv(MCA_LIST_ENV, list, 1))) {
+		free(copy);
+		return NULL;
+	}
+	if (at)
+		copy[at] = list;
+	return copy;
+}

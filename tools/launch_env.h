@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * The environment and the command line that put a libfabric in place for a program
+ * and, when that is Open MPI's launcher, for all its ranks on all hosts. Touches the
+ * process's own environment, right before the program is started. One thread.
+ */
+#ifndef WEFT_TOOLS_LAUNCH_ENV_H
+#define WEFT_TOOLS_LAUNCH_ENV_H
+
+#include <stddef.h>
+
+/*
+ * launch_library_find - the directory of this weft's libfabric.so.1
+ * @dir:  receives an absolute path, PATH_MAX bytes
+ *
+ * Looks where the build and where the installation put it, seen from the weft binary;
+ * else takes the one this process runs on.
+ * Returns 0 or -ENOENT.
+ */
+int launch_library_find(char *dir);
+
+/*
+ * launch_library_check - make a directory given by the user absolute
+ * @dir:  receives it, PATH_MAX bytes
+ *
+ * Returns 0, or a negative errno when it holds no libfabric.so.1.
+ */
+int launch_library_check(const char *given, char *dir);
+
+/*
+ * launch_library_prepend - put a directory first in LD_LIBRARY_PATH
+ *
+ * Returns 0 or -ENOMEM.
+ */
+int launch_library_prepend(const char *dir);
+
+/*
+ * launch_forward - make Open MPI carry our variables to its ranks
+ * @argv:  the command, NULL-terminated
+ *
+ * Names LD_LIBRARY_PATH and every FI_* variable in mca_base_env_list, adding to a
+ * value that is there, on the command line or in the environment. Open MPI refuses to
+ * mix that with its option -x: where that is used, ours are given with -x too.
+ * Returns the command to run, owned (its strings are borrowed or leaked: the caller
+ * ends soon), or NULL without memory.
+ */
+char **launch_forward(char **argv);
+
+/*
+ * launch_env_list - a mca_base_env_list with more names in it
+ * @old:    its value so far, or NULL
+ * @delim:  what separates its entries
+ * @names:  NULL-terminated; those that are there already are not added again
+ *
+ * Returns it owned, or NULL without memory.
+ */
+char *launch_env_list(const char *old, char delim, const char *const *names);
+
+#endif
