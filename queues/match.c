@@ -1,0 +1,436 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * The matcher: see match.h for what it promises. Called by the engine on the thread that
+ * holds the endpoint's domain.
+ *
+ * Invariants. Within a bin, and in the plain list, receives stand in post order: the first
+ * that fits is the earliest of its class, and the earliest of all is the least of at most
+ * one per class. A class has entered a prefix of the stored messages, up to and including
+ * 'last': what it finds in its bins stands before anything it has not entered yet.
+ */
+#include <rdma/fi_types.h>
+#include "match.h"
+
+#define NO_CLASS   MATCH_CLASS_MAX
+#define LOOK_FIRST 4u	      /* stored messages that are looked at before a class is asked */
+#define BIN_MAX	   (1u << 20) /* of a class */
+#define MISSES	   16u	      /* requests without a class until one changes hands */
+
+/* A hash table of lists. */
+struct bins {
+	struct list *heads;
+	uint32_t shift; /* 64 - log2 of their number */
+	uint32_t cnt;	/* linked nodes */
+};
+
+struct match_class {
+	uint64_t ignore;
+	struct bins recvs;
+	struct bins msgs;
+	struct list *last; /* last entered message, linked by 'all', or the head of all */
+	bool directed;	   /* source given */
+};
+
+struct match {
+	uint64_t order;	   /* of the next receive */
+	uint64_t mult;	   /* odd, random: peers choose tags and must not choose bins */
+	uint32_t recv_cnt; /* posted */
+	uint32_t class_cnt;
+	uint32_t misses;    /* requests that found no class, since one last changed hands */
+	uint32_t victim;    /* class to change hands next */
+	struct list plain;  /* receives without a class, in post order */
+	struct list stored; /* messages in order of arrival, by 'all' */
+	struct match_class classes[MATCH_CLASS_MAX];
+};
+
+static uint32_t bin_cnt(const struct bins *b)
+{
+	return 1u << (64 - b->shift);
+}
+
+static struct list *new_heads(uint32_t cnt)
+{
+	struct list *heads = platform_alloc(cnt * sizeof(*heads));
+
+	for (uint32_t i = 0; heads && i < cnt; i++)
+		list_init(&heads[i]);
+	return heads;
+}
+
+/* @source is MATCH_ANY_SOURCE in a class without; @key has no ignored bits. */
+static inline struct list *bin_of(const struct match *m, const struct bins *b, uint64_t source,
+				  uint64_t key)
+{
+	uint64_t h = key ^ source * UINT64_C(0x9e3779b97f4a7c15);
+
+	return &b->heads[h * m->mult >> b->shift];
+}
+
+static inline bool fits(uint64_t recv_source, uint64_t recv_tag, uint64_t ignore, uint64_t source,
+			uint64_t tag)
+{
+	return (recv_source == MATCH_ANY_SOURCE || recv_source == source) &&
+	       !((recv_tag ^ tag) & ~ignore);
+}
+
+static inline bool recv_fits(const struct match_recv *r, uint64_t source, uint64_t tag)
+{
+	return fits(r->source, r->tag, r->ignore, source, tag);
+}
+
+static inline struct match_recv *recv_of(struct list *node)
+{
+	return container_of(node, struct match_recv, bin);
+}
+
+static inline struct match_msg *msg_of(struct list *node)
+{
+	return container_of(node, struct match_msg, all);
+}
+
+/* The message that is linked by its bins[class_idx]. */
+static inline struct match_msg *entered_msg_of(struct list *node, uint32_t class_idx)
+{
+	return container_of(node - class_idx, struct match_msg, bins);
+}
+
+struct match *match_create(void)
+{
+	struct match *m = platform_alloc(sizeof(*m));
+
+	if (!m)
+		return NULL;
+	/* Without randomness matching is right all the same. */
+	if (platform_random(&m->mult, sizeof(m->mult)))
+		m->mult = UINT64_C(0xd6e8feb86659fd93);
+	m->mult |= 1;
+	list_init(&m->plain);
+	list_init(&m->stored);
+	return m;
+}
+
+void match_destroy(struct match *m)
+{
+	if (!m)
+		return;
+	for (uint32_t i = 0; i < m->class_cnt; i++) {
+		platform_free(m->classes[i].recvs.heads);
+		platform_free(m->classes[i].msgs.heads);
+	}
+	platform_free(m);
+}
+
+/* Makes class @idx forget the messages it has entered. */
+static void class_forget(struct match *m, uint32_t idx)
+{
+	struct match_class *c = &m->classes[idx];
+
+	while (c->last != &m->stored) {
+		msg_of(c->last)->classes &= ~(1u << idx);
+		c->last = c->last->prev;
+	}
+	for (uint32_t i = 0; c->msgs.cnt && i < bin_cnt(&c->msgs); i++)
+		list_init(&c->msgs.heads[i]);
+	c->msgs.cnt = 0;
+}
+
+/* A class for this kind of receive, when none has it yet; or NO_CLASS. */
+static __attribute__((noinline)) uint32_t class_make(struct match *m, bool directed,
+						     uint64_t ignore)
+{
+	uint32_t idx = m->class_cnt;
+	struct match_class *c;
+
+	if (idx < MATCH_CLASS_MAX) {
+		struct list *recvs = new_heads(MATCH_BIN_CNT);
+		struct list *msgs = new_heads(MATCH_BIN_CNT);
+
+		if (!recvs || !msgs) {
+			platform_free(recvs);
+			platform_free(msgs);
+			return NO_CLASS;
+		}
+		c = &m->classes[idx];
+		c->recvs.heads = recvs;
+		c->msgs.heads = msgs;
+		c->recvs.shift = c->msgs.shift = 64 - (uint32_t)__builtin_ctz(MATCH_BIN_CNT);
+		c->last = &m->stored;
+		m->class_cnt++;
+	} else {
+		/*
+		 * A program that goes through many masks must not have messages entered anew for
+		 * each of them: most of its requests walk the list instead.
+		 */
+		if (++m->misses < MISSES)
+			return NO_CLASS;
+		idx = m->victim;
+		m->victim = (m->victim + 1) % MATCH_CLASS_MAX;
+		c = &m->classes[idx];
+		if (c->recvs.cnt)
+			return NO_CLASS;
+		m->misses = 0;
+		class_forget(m, idx);
+	}
+	c->directed = directed;
+	c->ignore = ignore;
+	return idx;
+}
+
+static inline uint32_t class_of(struct match *m, bool directed, uint64_t ignore)
+{
+	for (uint32_t i = 0; i < m->class_cnt; i++) {
+		if (m->classes[i].ignore == ignore && m->classes[i].directed == directed)
+			return i;
+	}
+	return class_make(m, directed, ignore);
+}
+
+static bool bins_full(const struct bins *b)
+{
+	return unlikely(b->cnt > 2 * bin_cnt(b)) && bin_cnt(b) < BIN_MAX;
+}
+
+/*
+ * Twice the bins. The bin is the top of the hash, so bin i is spread over 2i and 2i + 1, each
+ * in the order there was.
+ */
+static __attribute__((noinline)) void recvs_spread(struct match *m, struct match_class *c)
+{
+	uint32_t cnt = bin_cnt(&c->recvs);
+	struct bins to = { .heads = new_heads(2 * cnt), .shift = c->recvs.shift - 1,
+			   .cnt = c->recvs.cnt };
+	struct list *node;
+
+	if (!to.heads)
+		return;
+	for (uint32_t i = 0; i < cnt; i++) {
+		while ((node = list_pop(&c->recvs.heads[i]))) {
+			struct match_recv *r = recv_of(node);
+
+			list_push(bin_of(m, &to, r->source, r->tag & ~c->ignore), node);
+		}
+	}
+	platform_free(c->recvs.heads);
+	c->recvs = to;
+}
+
+static __attribute__((noinline)) void msgs_spread(struct match *m, struct match_class *c,
+						  uint32_t idx)
+{
+	uint32_t cnt = bin_cnt(&c->msgs);
+	struct bins to = { .heads = new_heads(2 * cnt), .shift = c->msgs.shift - 1,
+			   .cnt = c->msgs.cnt };
+	struct list *node;
+
+	if (!to.heads)
+		return;
+	for (uint32_t i = 0; i < cnt; i++) {
+		while ((node = list_pop(&c->msgs.heads[i]))) {
+			struct match_msg *msg = entered_msg_of(node, idx);
+			uint64_t source = c->directed ? msg->source : MATCH_ANY_SOURCE;
+
+			list_push(bin_of(m, &to, source, msg->tag & ~c->ignore), node);
+		}
+	}
+	platform_free(c->msgs.heads);
+	c->msgs = to;
+}
+
+void match_post(struct match *m, struct match_recv *recv)
+{
+	uint32_t idx = class_of(m, recv->source != MATCH_ANY_SOURCE, recv->ignore);
+	struct match_class *c;
+
+	recv->class_idx = idx;
+	recv->order = m->order++;
+	m->recv_cnt++;
+	if (unlikely(idx == NO_CLASS)) {
+		list_push(&m->plain, &recv->bin);
+		return;
+	}
+	c = &m->classes[idx];
+	if (bins_full(&c->recvs))
+		recvs_spread(m, c);
+	list_push(bin_of(m, &c->recvs, recv->source, recv->tag & ~c->ignore), &recv->bin);
+	c->recvs.cnt++;
+}
+
+void match_cancel(struct match *m, struct match_recv *recv)
+{
+	list_remove(&recv->bin);
+	m->recv_cnt--;
+	if (likely(recv->class_idx != NO_CLASS))
+		m->classes[recv->class_idx].recvs.cnt--;
+}
+
+struct match_recv *match_arrive(struct match *m, uint64_t source, uint64_t tag)
+{
+	struct match_recv *first = NULL;
+	struct list *node;
+
+	if (!m->recv_cnt)
+		return NULL;
+
+	for (struct match_class *c = m->classes; c < m->classes + m->class_cnt; c++) {
+		struct list *bin;
+
+		if (!c->recvs.cnt)
+			continue;
+		bin = bin_of(m, &c->recvs, c->directed ? source : MATCH_ANY_SOURCE,
+			     tag & ~c->ignore);
+		for (node = bin->next; node != bin; node = node->next) {
+			struct match_recv *r = recv_of(node);
+
+			if (first && r->order > first->order)
+				break;
+			if (likely(recv_fits(r, source, tag))) {
+				first = r;
+				break;
+			}
+		}
+	}
+
+	for (node = m->plain.next; unlikely(node != &m->plain); node = node->next) {
+		struct match_recv *r = recv_of(node);
+
+		if (first && r->order > first->order)
+			break;
+		if (recv_fits(r, source, tag)) {
+			first = r;
+			break;
+		}
+	}
+
+	if (first)
+		match_cancel(m, first);
+	return first;
+}
+
+void match_store(struct match *m, struct match_msg *msg)
+{
+	msg->classes = 0;
+	list_push(&m->stored, &msg->all);
+}
+
+/* Enters the message that follows the last one. */
+static struct match_msg *class_enter(struct match *m, struct match_class *c, uint32_t idx)
+{
+	struct match_msg *msg = msg_of(c->last->next);
+	uint64_t source = c->directed ? msg->source : MATCH_ANY_SOURCE;
+
+	if (bins_full(&c->msgs))
+		msgs_spread(m, c, idx);
+	list_push(bin_of(m, &c->msgs, source, msg->tag & ~c->ignore), &msg->bins[idx]);
+	c->msgs.cnt++;
+	c->last = &msg->all;
+	msg->classes |= 1u << idx;
+	return msg;
+}
+
+/* match_find() past the first few messages. @node: the first that was not looked at. */
+static __attribute__((noinline)) struct match_msg *find_far(struct match *m, struct list *node,
+							    uint64_t source, uint64_t tag,
+							    uint64_t ignore)
+{
+	uint32_t idx = class_of(m, source != MATCH_ANY_SOURCE, ignore);
+	struct match_class *c;
+	struct list *bin;
+
+	if (unlikely(idx == NO_CLASS)) {
+		for (; node != &m->stored; node = node->next) {
+			struct match_msg *msg = msg_of(node);
+
+			if (fits(source, tag, ignore, msg->source, msg->tag))
+				return msg;
+		}
+		return NULL;
+	}
+
+	c = &m->classes[idx];
+	bin = bin_of(m, &c->msgs, source, tag & ~ignore);
+	for (node = bin->next; node != bin; node = node->next) {
+		struct match_msg *msg = entered_msg_of(node, idx);
+
+		if (fits(source, tag, ignore, msg->source, msg->tag))
+			return msg;
+	}
+	while (c->last->next != &m->stored) {
+		struct match_msg *msg = class_enter(m, c, idx);
+
+		if (fits(source, tag, ignore, msg->source, msg->tag))
+			return msg;
+	}
+	return NULL;
+}
+
+struct match_msg *match_find(struct match *m, uint64_t source, uint64_t tag, uint64_t ignore)
+{
+	struct list *node = m->stored.next;
+
+	for (uint32_t i = 0; i < LOOK_FIRST; i++, node = node->next) {
+		struct match_msg *msg = msg_of(node);
+
+		if (node == &m->stored)
+			return NULL;
+		if (fits(source, tag, ignore, msg->source, msg->tag))
+			return msg;
+	}
+	return find_far(m, node, source, tag, ignore);
+}
+
+void match_take(struct match *m, struct match_msg *msg)
+{
+	for (uint32_t left = msg->classes; left; left &= left - 1) {
+		uint32_t idx = (uint32_t)__builtin_ctz(left);
+		struct match_class *c = &m->classes[idx];
+
+		if (c->last == &msg->all)
+			c->last = msg->all.prev;
+		list_remove(&msg->bins[idx]);
+		c->msgs.cnt--;
+	}
+	list_remove(&msg->all);
+}
+
+struct match_msg *match_first_msg(struct match *m)
+{
+	return list_empty(&m->stored) ? NULL : msg_of(m->stored.next);
+}
+
+struct match_recv *match_first_recv(struct match *m)
+{
+	for (struct match_class *c = m->classes; c < m->classes + m->class_cnt; c++) {
+		for (uint32_t i = 0; c->recvs.cnt && i < bin_cnt(&c->recvs); i++) {
+			if (!list_empty(&c->recvs.heads[i]))
+				return recv_of(c->recvs.heads[i].next);
+		}
+	}
+	return list_empty(&m->plain) ? NULL : recv_of(m->plain.next);
+}
+
+/* The earlier of @first and the first in @list that names @source. */
+static struct match_recv *earlier_from(struct match_recv *first, struct list *list, uint64_t source)
+{
+	for (struct list *node = list->next; node != list; node = node->next) {
+		struct match_recv *r = recv_of(node);
+
+		if (first && r->order > first->order)
+			break;
+		if (r->source == source)
+			return r;
+	}
+	return first;
+}
+
+struct match_recv *match_recv_from(struct match *m, uint64_t source)
+{
+	struct match_recv *first = earlier_from(NULL, &m->plain, source);
+
+	for (struct match_class *c = m->classes; c < m->classes + m->class_cnt; c++) {
+		if (!c->directed || !c->recvs.cnt)
+			continue;
+		for (uint32_t i = 0; i < bin_cnt(&c->recvs); i++)
+			first = earlier_from(first, &c->recvs.heads[i], source);
+	}
+	return first;
+}
