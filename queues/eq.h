@@ -1,0 +1,67 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * Event queue storage behind fi_eq_read and its kin. The engine's eq object owns one; the
+ * caller serializes.
+ */
+#ifndef WEFT_EQ_H
+#define WEFT_EQ_H
+
+#include <rdma/fabric.h>
+#include <rdma/fi_eq.h>
+#include "list.h"
+
+struct eq_event;
+
+struct eq {
+	struct list events;    /* struct eq_event, in order */
+	struct eq_event *lent; /* error whose err_data the application may read until its next read */
+	uint32_t api_version;  /* of the caller; 0, as eq_init() leaves it: the newest */
+};
+
+/* eq_init - an empty queue */
+void eq_init(struct eq *q);
+/*
+ * eq_fini - drop what was not read and release the memory
+ * What an event refers to (the info of an FI_CONNREQ) is the owner's, who takes it first.
+ */
+void eq_fini(struct eq *q);
+
+static inline bool eq_empty(const struct eq *q)
+{
+	return list_empty(&q->events);
+}
+
+/* eq_push - append an event; @buf is copied. Returns 0 or -FI_ENOMEM */
+int eq_push(struct eq *q, uint32_t event, const void *buf, size_t len);
+
+/*
+ * eq_push_error - append an error; copied, with err_data_size bytes at err_data
+ * Returns 0 or -FI_ENOMEM.
+ */
+int eq_push_error(struct eq *q, const struct fi_eq_err_entry *err);
+
+/*
+ * eq_take - move the first event to @buf
+ * @event: out: FI_CONNREQ, ...
+ * @flags: FI_PEEK leaves it in place
+ *
+ * The data behind a struct fi_eq_cm_entry are cut to what fits.
+ * Returns the bytes moved; -FI_EAGAIN when empty, -FI_EAVAIL when an error is first,
+ * -FI_ETOOSMALL when @len has no room for anything else than those data (the event stays).
+ * Source: fi_eq(3), fi_eq_read.
+ */
+ssize_t eq_take(struct eq *q, uint32_t *event, void *buf, size_t len, uint64_t flags);
+
+/*
+ * eq_take_error - move the error that stands first
+ * @err:   in: err_data and err_data_size as the caller set them; out: the error
+ * @flags: FI_PEEK leaves it in place
+ *
+ * Error data are copied to the caller's buffer, as much as fits; a caller that has none (or
+ * is older than 1.5) gets a pointer that is good until the next take of either kind.
+ * Returns the bytes of struct fi_eq_err_entry, or -FI_EAGAIN when no error is first.
+ * Source: fi_eq(3), fi_eq_readerr.
+ */
+ssize_t eq_take_error(struct eq *q, struct fi_eq_err_entry *err, uint64_t flags);
+
+#endif

@@ -1,0 +1,202 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* Unit tests of event queue storage. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include "eq.h"
+#include <cmocka.h>
+
+static int fid_a, fid_b; /* stand for fids by their addresses */
+
+static struct fi_eq_entry entry(uint64_t data)
+{
+	return (struct fi_eq_entry){ .fid = (void *)&fid_a, .context = &fid_b, .data = data };
+}
+
+static void push(struct eq *q, uint32_t event, uint64_t data)
+{
+	struct fi_eq_entry e = entry(data);
+
+	assert_int_equal(eq_push(q, event, &e, sizeof(e)), 0);
+}
+
+static void events_come_in_order(void **state)
+{
+	struct fi_eq_entry got;
+	uint32_t event = 0;
+	struct eq q;
+
+	eq_init(&q);
+	assert_true(eq_empty(&q));
+	assert_int_equal(eq_take(&q, &event, &got, sizeof(got), 0), -FI_EAGAIN);
+	push(&q, FI_MR_COMPLETE, 1);
+	push(&q, FI_AV_COMPLETE, 2);
+	assert_false(eq_empty(&q));
+	assert_int_equal(eq_take(&q, &event, &got, sizeof(got), 0), sizeof(got));
+	assert_int_equal(event, FI_MR_COMPLETE);
+	assert_ptr_equal(got.fid, &fid_a);
+	assert_ptr_equal(got.context, &fid_b);
+	assert_int_equal(got.data, 1);
+	assert_int_equal(eq_take(&q, &event, &got, sizeof(got), 0), sizeof(got));
+	assert_int_equal(event, FI_AV_COMPLETE);
+	assert_int_equal(eq_take(&q, &event, &got, sizeof(got), 0), -FI_EAGAIN);
+	eq_fini(&q);
+}
+
+static void peek_leaves_the_event(void **state)
+{
+	struct fi_eq_entry got;
+	uint32_t event;
+	struct eq q;
+
+	eq_init(&q);
+	push(&q, FI_AV_COMPLETE, 7);
+	for (int i = 0; i < 2; i++) {
+		assert_int_equal(eq_take(&q, &event, &got, sizeof(got), FI_PEEK), sizeof(got));
+		assert_int_equal(got.data, 7);
+	}
+	assert_int_equal(eq_take(&q, &event, &got, sizeof(got), 0), sizeof(got));
+	assert_int_equal(eq_take(&q, &event, &got, sizeof(got), FI_PEEK), -FI_EAGAIN);
+	eq_fini(&q);
+}
+
+static void short_buffer_leaves_the_event(void **state)
+{
+	struct fi_eq_entry got = { .data = 99 };
+	uint32_t event = 55;
+	struct eq q;
+
+	eq_init(&q);
+	push(&q, FI_AV_COMPLETE, 7);
+	assert_int_equal(eq_take(&q, &event, &got, sizeof(got) - 1, 0), -FI_ETOOSMALL);
+	assert_int_equal(eq_take(&q, &event, NULL, 0, 0), -FI_ETOOSMALL);
+	assert_int_equal(event, 55);
+	assert_int_equal(got.data, 99);
+	assert_int_equal(eq_take(&q, &event, &got, sizeof(got), 0), sizeof(got));
+	eq_fini(&q);
+}
+
+static void connection_data_are_cut_to_the_buffer(void **state)
+{
+	union {
+		struct fi_eq_cm_entry cm;
+		unsigned char bytes[sizeof(struct fi_eq_cm_entry) + 8];
+	} in = { 0 }, got = { 0 };
+	uint32_t event;
+	struct eq q;
+
+	eq_init(&q);
+	in.cm.fid = (void *)&fid_a;
+	in.cm.info = (void *)&fid_b;
+	memcpy(in.bytes + sizeof(in.cm), "password", 8);
+	assert_int_equal(eq_push(&q, FI_CONNREQ, &in, sizeof(in)), 0);
+
+	assert_int_equal(eq_take(&q, &event, &got, sizeof(got.cm) - 1, 0), -FI_ETOOSMALL);
+	assert_int_equal(eq_take(&q, &event, &got, sizeof(got.cm), FI_PEEK), sizeof(got.cm));
+	assert_ptr_equal(got.cm.info, &fid_b);
+	assert_int_equal(eq_take(&q, &event, &got, sizeof(got.cm) + 4, FI_PEEK), sizeof(got.cm) + 4);
+	assert_memory_equal(got.bytes + sizeof(got.cm), "pass\0\0\0\0", 8);
+	assert_int_equal(eq_take(&q, &event, &got, sizeof(got), 0), sizeof(got));
+	assert_memory_equal(&got, &in, sizeof(in));
+	eq_fini(&q);
+}
+
+static void error_is_met_at_its_place(void **state)
+{
+	struct fi_eq_err_entry in = { .context = &fid_b, .data = 3, .err = FI_ECONNREFUSED, .prov_errno = 9 };
+	struct fi_eq_err_entry err = { 0 };
+	struct fi_eq_entry got;
+	uint32_t event;
+	struct eq q;
+
+	eq_init(&q);
+	push(&q, FI_AV_COMPLETE, 1);
+	assert_int_equal(eq_push_error(&q, &in), 0);
+	push(&q, FI_AV_COMPLETE, 2);
+
+	assert_int_equal(eq_take_error(&q, &err, 0), -FI_EAGAIN);
+	assert_int_equal(eq_take(&q, &event, &got, sizeof(got), 0), sizeof(got));
+	assert_int_equal(eq_take(&q, &event, &got, sizeof(got), 0), -FI_EAVAIL);
+	assert_int_equal(eq_take_error(&q, &err, FI_PEEK), sizeof(err));
+	err = (struct fi_eq_err_entry){ 0 };
+	assert_int_equal(eq_take_error(&q, &err, 0), sizeof(err));
+	assert_ptr_equal(err.context, &fid_b);
+	assert_int_equal(err.data, 3);
+	assert_int_equal(err.err, FI_ECONNREFUSED);
+	assert_int_equal(err.prov_errno, 9);
+	assert_null(err.err_data);
+	assert_int_equal(err.err_data_size, 0);
+	assert_int_equal(eq_take(&q, &event, &got, sizeof(got), 0), sizeof(got));
+	assert_int_equal(got.data, 2);
+	eq_fini(&q);
+}
+
+static void error_data_go_to_the_callers_buffer_or_are_lent(void **state)
+{
+	char data[] = "sixteen letters", mine[8] = "";
+	struct fi_eq_err_entry in = { .err = FI_ECONNREFUSED, .err_data = data, .err_data_size = 16 };
+	struct fi_eq_err_entry err = { 0 };
+	struct fi_eq_entry got;
+	uint32_t event;
+	struct eq q;
+
+	eq_init(&q);
+	for (int i = 0; i < 4; i++)
+		assert_int_equal(eq_push_error(&q, &in), 0);
+	memset(data, 'x', 15); /* a copy is queued */
+
+	err.err_data = mine;
+	err.err_data_size = sizeof(mine);
+	assert_int_equal(eq_take_error(&q, &err, 0), sizeof(err));
+	assert_ptr_equal(err.err_data, mine);
+	assert_int_equal(err.err_data_size, 8);
+	assert_memory_equal(mine, "sixteen ", 8);
+
+	err.err_data_size = 0;
+	assert_int_equal(eq_take_error(&q, &err, FI_PEEK), sizeof(err));
+	assert_string_equal(err.err_data, "sixteen letters");
+	err.err_data_size = 0;
+	assert_int_equal(eq_take_error(&q, &err, 0), sizeof(err));
+	assert_string_equal(err.err_data, "sixteen letters");
+	assert_int_equal(err.err_data_size, 16);
+
+	q.api_version = FI_VERSION(1, 4); /* what stands in err_data_size is no promise */
+	err.err_data = mine;
+	err.err_data_size = 4444;
+	assert_int_equal(eq_take_error(&q, &err, 0), sizeof(err));
+	assert_ptr_not_equal(err.err_data, mine);
+	assert_int_equal(err.err_data_size, 16);
+	assert_non_null(q.lent);
+	assert_int_equal(eq_take(&q, &event, &got, sizeof(got), 0), -FI_EAVAIL);
+	assert_null(q.lent);
+	eq_fini(&q); /* with one unread: leak checkers watch */
+}
+
+static void what_can_not_be_kept_is_refused(void **state)
+{
+	char data[1] = "";
+	struct fi_eq_err_entry in = { .err_data = data, .err_data_size = SIZE_MAX / 2 - 64 };
+	struct eq q;
+
+	eq_init(&q);
+	assert_int_equal(eq_push_error(&q, &in), -FI_ENOMEM);
+	in.err_data_size = SIZE_MAX;
+	assert_int_equal(eq_push_error(&q, &in), -FI_ENOMEM);
+	assert_int_equal(eq_push(&q, 0, data, SIZE_MAX), -FI_ENOMEM);
+	assert_true(eq_empty(&q));
+	eq_fini(&q);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(events_come_in_order),
+		cmocka_unit_test(peek_leaves_the_event),
+		cmocka_unit_test(short_buffer_leaves_the_event),
+		cmocka_unit_test(connection_data_are_cut_to_the_buffer),
+		cmocka_unit_test(error_is_met_at_its_place),
+		cmocka_unit_test(error_data_go_to_the_callers_buffer_or_are_lent),
+		cmocka_unit_test(what_can_not_be_kept_is_refused),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
