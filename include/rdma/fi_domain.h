@@ -145,10 +145,10 @@ struct fi_mr_attr {
 		int synapseai;
 		int rocr;
 	} device;
-	void *hmem_data;
-	size_t page_size;
-	const struct fid_mr *base_mr;
-	size_t sub_mr_cnt;
+	void *hmem_data;		/* since 1.19; older callers end before it */
+	size_t page_size;		/* since 1.22 */
+	const struct fid_mr *base_mr;	/* since 2.0 */
+	size_t sub_mr_cnt;		/* since 2.0 */
 };
 
 struct fi_mr_modify {
