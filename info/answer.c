@@ -1,0 +1,247 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * The answer to hints that an offer meets: the offer, narrowed to what was asked for.
+ *
+ * Runs inside a provider's getinfo, on the application's thread, without locks. That the
+ * hints are met has been checked before.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include <rdma/fi_domain.h>
+#include <rdma/fi_endpoint.h>
+#include <rdma/fi_errno.h>
+
+#include "info.h"
+#include "mr_mode.h"
+
+#define MSG_MODIFIERS	(FI_SEND | FI_RECV)
+#define RMA_MODIFIERS	(FI_READ | FI_WRITE | FI_REMOTE_READ | FI_REMOTE_WRITE)
+#define PRIMARY_CAPS	(FI_MSG | FI_RMA | FI_TAGGED | FI_ATOMIC | FI_MULTICAST | FI_COLLECTIVE | \
+			 FI_NAMED_RX_CTX | FI_DIRECTED_RECV | FI_TAGGED_DIRECTED_RECV | \
+			 FI_EXACT_DIRECTED_RECV | FI_HMEM | FI_XPU | FI_AV_USER_ID | FI_PEER)
+/* Secondary ones that cost something in each operation: given only when asked for. */
+#define COSTLY_CAPS	(FI_SOURCE | FI_SOURCE_ERR | FI_RMA_EVENT)
+
+/* What @asked, not 0, comes to on an offer: primary as asked, secondary as offered. */
+static uint64_t caps_granted(uint64_t asked, uint64_t offered)
+{
+	uint64_t secondary = ~(PRIMARY_CAPS | MSG_MODIFIERS | RMA_MODIFIERS | COSTLY_CAPS);
+	uint64_t caps = (asked | secondary) & offered;
+
+	if ((caps & (FI_MSG | FI_TAGGED)) && !(caps & MSG_MODIFIERS))
+		caps |= offered & MSG_MODIFIERS;
+	if ((caps & (FI_RMA | FI_ATOMIC)) && !(caps & RMA_MODIFIERS))
+		caps |= offered & RMA_MODIFIERS;
+	return caps;
+}
+
+/*
+ * Hints that name no capability get what can be had in the modes that they grant: without
+ * the registration modes of a target, no target.
+ */
+static uint64_t caps_in_granted_modes(const struct fi_info *offer, const struct fi_info *hints,
+				      uint32_t api_version)
+{
+	const struct fi_domain_attr *domain = hints->domain_attr;
+
+	if (!domain || mr_mode_is_old(domain->mr_mode, api_version) ||
+	    !(mr_mode_required(offer->domain_attr->mr_mode, offer->caps) & ~domain->mr_mode))
+		return offer->caps;
+	return offer->caps & ~(FI_REMOTE_READ | FI_REMOTE_WRITE);
+}
+
+static uint64_t answer_caps(const struct fi_info *offer, const struct fi_info *hints,
+			    uint32_t api_version)
+{
+	if (!hints)
+		return offer->caps;
+	if (!hints->caps)
+		return caps_in_granted_modes(offer, hints, api_version);
+	return caps_granted(hints->caps, offer->caps);
+}
+
+/* The part of an answer's capabilities that a context or a domain has. */
+static uint64_t answer_part_caps(uint64_t info_caps, uint64_t asked, uint64_t offered)
+{
+	uint64_t caps = asked ? caps_granted(asked, offered) : offered;
+
+	return caps & info_caps;
+}
+
+static void answer_tx(struct fi_tx_attr *tx, const struct fi_tx_attr *hints, uint64_t info_caps,
+		      const struct info_layout *layout)
+{
+	tx->caps = answer_part_caps(info_caps, hints ? hints->caps : 0, tx->caps);
+	tx->op_flags = hints ? hints->op_flags : 0;
+	if (!hints)
+		return;
+	if (hints->inject_size)
+		tx->inject_size = hints->inject_size;
+	if (hints->size)
+		tx->size = hints->size;
+	if (hints->iov_limit)
+		tx->iov_limit = hints->iov_limit;
+	if (hints->rma_iov_limit)
+		tx->rma_iov_limit = hints->rma_iov_limit;
+	if (INFO_HAS_TX(layout, tclass) && hints->tclass)
+		tx->tclass = hints->tclass;
+}
+
+static void answer_rx(struct fi_rx_attr *rx, const struct fi_rx_attr *hints, uint64_t info_caps)
+{
+	rx->caps = answer_part_caps(info_caps, hints ? hints->caps : 0, rx->caps);
+	rx->op_flags = hints ? hints->op_flags : 0;
+	if (!hints)
+		return;
+	if (hints->size)
+		rx->size = hints->size;
+	if (hints->iov_limit)
+		rx->iov_limit = hints->iov_limit;
+}
+
+/* The key the application gave, of the size that the offer takes. */
+static int answer_key(uint8_t **key, const uint8_t *asked, size_t size)
+{
+	uint8_t *copy;
+
+	if (!asked || !size || size == FI_AV_AUTH_KEY)
+		return 0;
+	copy = malloc(size);
+	if (!copy)
+		return -FI_ENOMEM;
+	memcpy(copy, asked, size);
+	free(*key);
+	*key = copy;
+	return 0;
+}
+
+static int answer_ep(struct fi_ep_attr *ep, const struct fi_ep_attr *hints, uint64_t info_caps,
+		     const struct info_layout *layout)
+{
+	if (!hints)
+		return 0;
+	if (info_caps & (FI_RMA | FI_ATOMIC)) {
+		if (hints->max_order_raw_size)
+			ep->max_order_raw_size = hints->max_order_raw_size;
+		if (hints->max_order_war_size)
+			ep->max_order_war_size = hints->max_order_war_size;
+		if (hints->max_order_waw_size)
+			ep->max_order_waw_size = hints->max_order_waw_size;
+	}
+	if (hints->tx_ctx_cnt)
+		ep->tx_ctx_cnt = hints->tx_ctx_cnt;
+	if (hints->rx_ctx_cnt)
+		ep->rx_ctx_cnt = hints->rx_ctx_cnt;
+	if (INFO_HAS_EP(layout, xpu_ctx))
+		ep->xpu_ctx = hints->xpu_ctx;
+	if (!INFO_HAS_EP(layout, auth_key))
+		return 0;
+	return answer_key(&ep->auth_key, hints->auth_key, hints->auth_key_size);
+}
+
+static void answer_mr_mode(struct fi_info *info, const struct fi_info *hints,
+			   uint32_t api_version)
+{
+	struct fi_domain_attr *domain = info->domain_attr;
+	int asked = hints && hints->domain_attr ? hints->domain_attr->mr_mode : 0;
+	int offered = domain->mr_mode;
+
+	if (!mr_mode_is_old(asked, api_version)) {
+		domain->mr_mode = mr_mode_required(offered, info->caps);
+		return;
+	}
+	domain->mr_mode = mr_mode_old_answer(offered, asked);
+	if (domain->mr_mode < 0)	/* NULL hints, and the offer has neither */
+		domain->mr_mode = INFO_MR_BASIC;
+	if (offered & FI_MR_LOCAL)
+		info->mode |= INFO_MODE_LOCAL_MR;
+}
+
+static void answer_progress(struct fi_domain_attr *domain, const struct fi_domain_attr *hints)
+{
+	enum fi_progress data = FI_PROGRESS_MANUAL, control = FI_PROGRESS_UNSPEC;
+
+	if (hints) {
+		if (hints->data_progress != FI_PROGRESS_UNSPEC)
+			data = hints->data_progress;
+		control = hints->control_progress;
+	}
+	domain->data_progress = data;
+	domain->control_progress = control != FI_PROGRESS_UNSPEC ? control : data;
+}
+
+static int answer_domain(struct fi_info *info, const struct fi_info *all_hints,
+			 uint32_t api_version, const struct info_layout *layout)
+{
+	const struct fi_domain_attr *hints = all_hints ? all_hints->domain_attr : NULL;
+	struct fi_domain_attr *domain = info->domain_attr;
+	uint64_t primary = PRIMARY_CAPS;
+
+	answer_mr_mode(info, all_hints, api_version);
+	answer_progress(domain, hints);
+	/* A domain reports what it is; of the primary ones only those that were asked for. */
+	if (all_hints && all_hints->caps)
+		primary &= ~(all_hints->caps |
+			     (hints && INFO_HAS_DOMAIN(layout, caps) ? hints->caps : 0));
+	else
+		primary = 0;
+	domain->caps &= ~primary;
+	if (!hints)
+		return 0;
+
+	domain->domain = hints->domain;
+	if (hints->threading != FI_THREAD_UNSPEC)
+		domain->threading = hints->threading;
+	if (hints->resource_mgmt != FI_RM_UNSPEC)
+		domain->resource_mgmt = hints->resource_mgmt;
+	if (hints->av_type != FI_AV_UNSPEC)
+		domain->av_type = hints->av_type;
+	if (INFO_HAS_DOMAIN(layout, tclass) && hints->tclass)
+		domain->tclass = hints->tclass;
+	if (api_version < FI_VERSION(1, 5) || !INFO_HAS_DOMAIN(layout, auth_key_size))
+		return 0;
+	if (api_version >= FI_VERSION(1, 20) && INFO_HAS_DOMAIN(layout, max_ep_auth_key)) {
+		if (hints->max_ep_auth_key)
+			domain->max_ep_auth_key = hints->max_ep_auth_key;
+		if (hints->auth_key_size == FI_AV_AUTH_KEY)
+			domain->auth_key_size = FI_AV_AUTH_KEY;
+	}
+	return answer_key(&domain->auth_key, hints->auth_key, hints->auth_key_size);
+}
+
+int info_answer(const struct fi_provider *prov, const struct fi_info *offer,
+		const struct fi_info *hints, uint32_t api_version, struct fi_info **out)
+{
+	const struct info_layout *layout = info_layout_of_core(fi_version());
+	struct fi_info *info;
+	int err;
+
+	err = info_match(prov, offer, hints, api_version);
+	if (err)
+		return err;
+	info = info_dup(offer, NULL);
+	if (!info)
+		return -FI_ENOMEM;
+
+	free(info->fabric_attr->prov_name);
+	info->fabric_attr->prov_name = NULL;
+	info->fabric_attr->prov_version = prov->version;
+	info->fabric_attr->api_version = api_version;
+	info->caps = answer_caps(offer, hints, api_version);
+	if (hints)
+		info->handle = hints->handle;
+	if (hints && hints->fabric_attr)
+		info->fabric_attr->fabric = hints->fabric_attr->fabric;
+	answer_tx(info->tx_attr, hints ? hints->tx_attr : NULL, info->caps, layout);
+	answer_rx(info->rx_attr, hints ? hints->rx_attr : NULL, info->caps);
+	err = answer_domain(info, hints, api_version, layout);
+	if (!err)
+		err = answer_ep(info->ep_attr, hints ? hints->ep_attr : NULL, info->caps, layout);
+	if (err) {
+		info_free(info);
+		return err;
+	}
+	*out = info;
+	return 0;
+}

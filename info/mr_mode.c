@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* Registration modes, see mr_mode.h. */
+#include "mr_mode.h"
+
+#define OLD_MODES	(INFO_MR_BASIC | INFO_MR_SCALABLE)
+/* Matter only to memory that peers may reach. */
+#define TARGET_MODES	(FI_MR_RAW | FI_MR_VIRT_ADDR | FI_MR_PROV_KEY | FI_MR_RMA_EVENT)
+
+static bool is_target(uint64_t caps)
+{
+	if (!(caps & (FI_RMA | FI_ATOMIC)))
+		return false;
+	return (caps & (FI_REMOTE_READ | FI_REMOTE_WRITE)) || !(caps & (FI_READ | FI_WRITE));
+}
+
+int mr_mode_required(int offered, uint64_t caps)
+{
+	int mode = offered & ~OLD_MODES;
+
+	if (!(caps & FI_HMEM))
+		mode &= ~FI_MR_HMEM;
+	if (is_target(caps))
+		return mode;
+	/* Without a reason to register anything no other bit matters. */
+	return mode & (FI_MR_LOCAL | FI_MR_HMEM) ? mode & ~TARGET_MODES : 0;
+}
+
+bool mr_mode_is_old(int mode, uint32_t api_version)
+{
+	return api_version < FI_VERSION(1, 5) || (mode & OLD_MODES);
+}
+
+int mr_mode_old_answer(int offered, int asked)
+{
+	/* Offsets and keys of the application's choice are what FI_MR_SCALABLE means. */
+	if (!(offered & (TARGET_MODES | FI_MR_ALLOCATED)))
+		offered |= INFO_MR_SCALABLE;
+	if (asked == INFO_MR_BASIC || asked == INFO_MR_SCALABLE)
+		return offered & asked ? asked : -1;
+	if (asked)
+		return -1;
+	if (offered & INFO_MR_SCALABLE)
+		return INFO_MR_SCALABLE;
+	return offered & INFO_MR_BASIC ? INFO_MR_BASIC : -1;
+}
