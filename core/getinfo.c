@@ -1,0 +1,353 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * fi_getinfo, fi_dupinfo and fi_freeinfo. Called by programs, by compat.c for older ones, and
+ * by layered providers while they answer; on any thread, any number at a time. Providers
+ * are asked without a lock held.
+ *
+ * A provider's refusal is kept: what it logs while it is asked is its reason, and becomes a
+ * line 'getinfo: NAME: REASON' of level FI_LOG_INFO, which FI_LOG_LEVEL=info prints and an
+ * imported logger receives. When nothing was found and somebody wants a log at all, one
+ * warning tells all reasons; otherwise a query that finds nothing is silent, since programs
+ * probe.
+ */
+#define _GNU_SOURCE
+#include <errno.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+#include <rdma/fi_errno.h>
+#include <rdma/providers/fi_log.h>
+
+#include "export.h"
+#include "info.h"
+#include "log.h"
+#include "name_filter.h"
+#include "names.h"
+#include "naming.h"
+#include "registry.h"
+#include "start.h"
+
+/* Flags by which layered providers of a stock libfabric ask the core beneath them. */
+#define ASK_CORE_PROVIDERS	(1ULL << 59)
+#define ASK_OFFLOAD_PROVIDERS	(1ULL << 61)
+#define ASK_INTERNALLY		(ASK_CORE_PROVIDERS | 1ULL << 58 | 1ULL << 60)
+
+struct request {
+	uint32_t version;
+	const char *node;
+	const char *service;
+	uint64_t flags;
+	const struct fi_info *hints;
+	const struct name_filter *filter;
+	struct naming naming;
+	char reasons[1024];		/* 'link: ...; shm: ...' */
+	size_t reasons_len;
+};
+
+static void refused(struct request *req, const char *name, const char *fmt, ...)
+	__attribute__((format(printf, 3, 4)));
+
+static void refused(struct request *req, const char *name, const char *fmt, ...)
+{
+	size_t room = sizeof(req->reasons) - req->reasons_len;
+	char reason[sizeof(((struct log_ear *) 0)->text)];
+	va_list args;
+	int n;
+
+	va_start(args, fmt);
+	vsnprintf(reason, sizeof(reason), fmt, args);
+	va_end(args);
+	FI_INFO(&core_provider, FI_LOG_CORE, "getinfo: %s: %s\n", name, reason);
+
+	n = snprintf(req->reasons + req->reasons_len, room, "%s%s: %s",
+		     req->reasons_len ? "; " : "", name, reason);
+	if (n > 0)
+		req->reasons_len += (size_t) n < room ? (size_t) n : room - 1;
+}
+
+static const char *hinted_prov_name(const struct fi_info *hints)
+{
+	return hints && hints->fabric_attr ? hints->fabric_attr->prov_name : NULL;
+}
+
+/* Is this one to be asked at all? */
+static bool is_asked(struct request *req, const struct fi_provider *prov)
+{
+	enum registry_kind kind = registry_kind_of(prov);
+
+	if (kind == REGISTRY_HOOK || !naming_means(&req->naming, prov))
+		return false;
+	if (kind == REGISTRY_OFFLOAD && !(req->flags & ASK_OFFLOAD_PROVIDERS))
+		return false;
+	if (kind != REGISTRY_CORE && (req->flags & ASK_CORE_PROVIDERS))
+		return false;
+	if (!naming_allows(req->filter, prov)) {
+		refused(req, prov->name, "left out by FI_PROVIDER");
+		return false;
+	}
+	if (prov->fi_version < req->version) {
+		refused(req, prov->name, "built for libfabric %u.%u, and API %u.%u is asked for",
+			FI_MAJOR(prov->fi_version), FI_MINOR(prov->fi_version),
+			FI_MAJOR(req->version), FI_MINOR(req->version));
+		return false;
+	}
+	return true;
+}
+
+/* Asks one provider. Hints that name it by an alias reach it with its own name. */
+static int provider_ask(const struct request *req, const struct fi_provider *prov,
+			struct fi_info **answer)
+{
+	const struct fi_info *hints = req->hints;
+	struct fi_fabric_attr fabric_attr;
+	struct fi_info renamed;
+	char *name;
+	int err;
+
+	if (!req->naming.alias)
+		return prov->getinfo(req->version, req->node, req->service, req->flags, hints,
+				     answer);
+	name = strdup(prov->name);
+	if (!name)
+		return -FI_ENOMEM;
+	renamed = *hints;
+	fabric_attr = *hints->fabric_attr;
+	renamed.fabric_attr = &fabric_attr;
+	fabric_attr.prov_name = name;
+	err = prov->getinfo(req->version, req->node, req->service, req->flags, &renamed, answer);
+	free(name);
+	return err;
+}
+
+/* Layered providers put the name of what they work over in front. */
+static int answer_name(struct fi_info *info, const struct fi_provider *prov, const char *shown)
+{
+	char *given = info->fabric_attr->prov_name, *name = NULL;
+
+	if (given && registry_kind_of(prov) == REGISTRY_LAYER) {
+		if (asprintf(&name, "%s;%s", given, prov->name) < 0)
+			return -FI_ENOMEM;
+	} else if (!given || !strcasecmp(given, prov->name)) {
+		name = strdup(shown);
+		if (!name)
+			return -FI_ENOMEM;
+	} else {
+		return 0;
+	}
+	free(given);
+	info->fabric_attr->prov_name = name;
+	return 0;
+}
+
+static bool name_differs(const char *asked, const char *name)
+{
+	return asked && (!name || strcasecmp(asked, name));
+}
+
+/* Why an answer is not passed on, or NULL. */
+static const char *answer_objection(const struct request *req, const struct fi_info *info)
+{
+	const struct fi_info *hints = req->hints;
+
+	if (req->flags & ASK_INTERNALLY)
+		return NULL;
+	if (!naming_allows_answer(req->filter, info->fabric_attr->prov_name))
+		return "left out by FI_PROVIDER";
+	if (core_addr_format() != FI_FORMAT_UNSPEC && info->addr_format != core_addr_format())
+		return "left out by FI_ADDR_FORMAT";
+	if (hints && hints->domain_attr &&
+	    name_differs(hints->domain_attr->name, info->domain_attr->name))
+		return "has no domain of the name asked for";
+	if (hints && hints->fabric_attr &&
+	    name_differs(hints->fabric_attr->name, info->fabric_attr->name))
+		return "has no fabric of the name asked for";
+	return NULL;
+}
+
+/* Completes a provider's answers and moves those that stand up to the end of *tail. */
+static int answers_take(struct request *req, const struct fi_provider *prov,
+			struct fi_info *answers, struct fi_info ***tail)
+{
+	const char *shown = req->naming.alias ? req->naming.text :
+			    naming_shown(req->filter, prov);
+	const char *objection = NULL;
+	struct fi_info *info;
+	int taken = 0;
+
+	while ((info = answers)) {
+		answers = info->next;
+		info->next = NULL;
+		if (!info->tx_attr || !info->rx_attr || !info->ep_attr || !info->domain_attr ||
+		    !info->fabric_attr) {
+			objection = "gave an incomplete fi_info";
+			info_free(info);
+			continue;
+		}
+		if (answer_name(info, prov, shown)) {
+			info_free(info);
+			info_free(answers);
+			return -FI_ENOMEM;
+		}
+		info->fabric_attr->prov_version = prov->version;
+		info->fabric_attr->api_version = req->version;
+		objection = answer_objection(req, info);
+		if (objection) {
+			info_free(info);
+			continue;
+		}
+		**tail = info;
+		*tail = &info->next;
+		taken++;
+	}
+	if (!taken)
+		refused(req, prov->name, "%s", objection ? objection : "gave an empty list");
+	return 0;
+}
+
+static int provider_query(struct request *req, const struct fi_provider *prov,
+			  struct fi_info ***tail)
+{
+	struct fi_info *answers = NULL;
+	struct log_ear ear;
+	int err;
+
+	log_listen(&ear);
+	err = provider_ask(req, prov, &answers);
+	log_listen_end(&ear);
+	if (!err)
+		return answers_take(req, prov, answers, tail);
+	if (ear.used)
+		refused(req, prov->name, "%s", ear.text);
+	else
+		refused(req, prov->name, "%s, without a reason", fi_strerror(-err));
+	return 0;
+}
+
+/* Nobody has the name: tell which there are. */
+static void refused_name(struct request *req, struct registry_entry **list, size_t cnt)
+{
+	char names[256] = "";
+	size_t i, used = 0;
+	int n;
+
+	for (i = 0; i < cnt && used < sizeof(names); i++) {
+		n = snprintf(names + used, sizeof(names) - used, "%s%s", i ? ", " : "",
+			     list[i]->prov->name);
+		used += n > 0 ? (size_t) n : 0;
+	}
+	refused(req, req->naming.text, "no provider has this name%s%s", cnt ? ", there are " : "",
+		names);
+}
+
+static int query(struct request *req, struct fi_info **info)
+{
+	struct fi_info *head = NULL, **tail = &head;
+	struct registry_entry **list;
+	bool named = false;
+	size_t i, cnt;
+	int err = 0;
+
+	list = registry_list(&cnt);
+	if (!list)
+		return -FI_ENOMEM;
+	for (i = 0; i < cnt && !err; i++) {
+		named = named || naming_means(&req->naming, list[i]->prov);
+		if (is_asked(req, list[i]->prov))
+			err = provider_query(req, list[i]->prov, &tail);
+	}
+	if (!named && req->naming.text)
+		refused_name(req, list, cnt);
+	registry_list_free(list, cnt);
+	if (err) {
+		info_free(head);
+		return err;
+	}
+	if (!head) {
+		if (log_is_wanted() && !(req->flags & ASK_INTERNALLY))
+			FI_WARN(&core_provider, FI_LOG_CORE, "fi_getinfo found nothing: %s\n",
+				req->reasons_len ? req->reasons : "there is no provider");
+		return -FI_ENODATA;
+	}
+	*info = head;
+	return 0;
+}
+
+/* FI_PROV_ATTR_ONLY: one fi_info for each provider there is, usable or not. */
+static int list_providers(struct fi_info **info)
+{
+	struct fi_info *head = NULL, **tail = &head;
+	struct registry_entry **list;
+	size_t i, cnt;
+
+	list = registry_list(&cnt);
+	for (i = 0; list && i < cnt; i++) {
+		*tail = info_alloc();
+		if (!*tail)
+			goto err_free;
+		(*tail)->fabric_attr->prov_version = list[i]->prov->version;
+		(*tail)->fabric_attr->prov_name = strdup(list[i]->prov->name);
+		if (!(*tail)->fabric_attr->prov_name)
+			goto err_free;
+		tail = &(*tail)->next;
+	}
+	if (!list)
+		return -FI_ENOMEM;
+	registry_list_free(list, cnt);
+	if (!head)
+		return -FI_ENODATA;
+	*info = head;
+	return 0;
+
+err_free:
+	info_free(head);
+	registry_list_free(list, cnt);
+	return -FI_ENOMEM;
+}
+
+CORE_EXPORT int fi_getinfo(uint32_t version, const char *node, const char *service,
+			   uint64_t flags, const struct fi_info *hints, struct fi_info **info)
+{
+	struct request req = {
+		.version = version,
+		.node = node,
+		.service = service,
+		.flags = flags,
+		.hints = hints,
+	};
+	int err;
+
+	if (!info)
+		return -FI_EINVAL;
+	*info = NULL;		/* fi_getinfo(3) promises this when nothing is found */
+	core_start();
+	if (version > fi_version()) {
+		FI_WARN(&core_provider, FI_LOG_CORE, "API %u.%u is asked for, and this library "
+			"has %u.%u\n", FI_MAJOR(version), FI_MINOR(version),
+			FI_MAJOR(fi_version()), FI_MINOR(fi_version()));
+		return -FI_ENOSYS;
+	}
+	if (flags & FI_PROV_ATTR_ONLY)
+		return list_providers(info);
+
+	req.filter = core_provider_filter();
+	err = naming_init(&req.naming, hinted_prov_name(hints));
+	if (err)
+		return err;
+	err = query(&req, info);
+	naming_fini(&req.naming);
+	return err;
+}
+
+CORE_EXPORT struct fi_info *fi_dupinfo(const struct fi_info *info)
+{
+	return info_dup(info, NULL);
+}
+
+CORE_EXPORT void fi_freeinfo(struct fi_info *info)
+{
+	info_free(info);
+}

@@ -1,0 +1,128 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* Loadable providers, see loader.h. */
+#define _GNU_SOURCE
+#include <dirent.h>
+#include <dlfcn.h>
+#include <errno.h>
+#include <limits.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include <rdma/providers/fi_log.h>
+#include <rdma/providers/fi_prov.h>
+
+#include "loader.h"
+#include "log.h"
+#include "registry.h"
+
+#define SUFFIX	"-fi.so"
+
+/* Returns NULL, or what went wrong: a string of dlerror, valid until the next dl call. */
+static const char *library_load(const char *file, bool preferred)
+{
+	struct fi_provider *(*init)(void);
+	void *library, *symbol;
+
+	library = dlopen(file, RTLD_NOW | RTLD_LOCAL);
+	if (!library)
+		return dlerror();
+	symbol = dlsym(library, "fi_prov_ini");
+	if (!symbol) {
+		dlclose(library);
+		return "it has no function fi_prov_ini";
+	}
+	memcpy(&init, &symbol, sizeof(init));
+	registry_add(init(), library, preferred);
+	return NULL;
+}
+
+static int is_provider_file(const struct dirent *entry)
+{
+	size_t len = strlen(entry->d_name), suffix = sizeof(SUFFIX) - 1;
+
+	return len > suffix && !strcmp(entry->d_name + len - suffix, SUFFIX);
+}
+
+static void file_load(const char *file, bool preferred)
+{
+	const char *problem = library_load(file, preferred);
+
+	if (problem)
+		FI_WARN(&core_provider, FI_LOG_CORE, "the provider %s was not loaded: %s\n",
+			file, problem);
+}
+
+/* The first problem is told, with the number of others. */
+static void folder_load(const char *folder)
+{
+	char file[PATH_MAX], first[512] = "";
+	struct dirent **found = NULL;
+	int i, cnt, problem_cnt = 0;
+	const char *problem;
+
+	cnt = scandir(folder, &found, is_provider_file, alphasort);
+	for (i = 0; i < cnt; i++) {
+		snprintf(file, sizeof(file), "%s/%s", folder, found[i]->d_name);
+		free(found[i]);
+		problem = library_load(file, false);
+		if (problem && !problem_cnt++)
+			snprintf(first, sizeof(first), "%s", problem);
+	}
+	free(found);
+	if (problem_cnt > 1)
+		FI_WARN(&core_provider, FI_LOG_CORE,
+			"%d providers in %s were not loaded, the first: %s\n", problem_cnt, folder,
+			first);
+	else if (problem_cnt)
+		FI_WARN(&core_provider, FI_LOG_CORE, "a provider in %s was not loaded: %s\n",
+			folder, first);
+}
+
+static void entry_load(const char *path)
+{
+	struct stat st;
+	DIR *folder;
+
+	if (stat(path, &st) || (S_ISDIR(st.st_mode) && !(folder = opendir(path)))) {
+		FI_WARN(&core_provider, FI_LOG_CORE, "FI_PROVIDER_PATH names %s, which can't be "
+			"read (%s): make it readable, or take it out\n", path, strerror(errno));
+		return;
+	}
+	if (!S_ISDIR(st.st_mode)) {
+		file_load(path, false);
+		return;
+	}
+	closedir(folder);
+	folder_load(path);
+}
+
+void loader_run(const char *path, const char *fallback)
+{
+	char *copy, *rest, *entry;
+	bool searched = false;
+
+	if (path && *path == '@') {
+		registry_keep_order(true);
+		path++;
+	}
+	copy = strdup(path ? path : "");
+	for (rest = copy; (entry = strsep(&rest, ":")); ) {
+		if (!*entry)
+			continue;
+		if (*entry != '+') {
+			entry_load(entry);
+			searched = true;
+		} else if (entry[1] == '/') {
+			file_load(entry + 1, true);
+		} else {
+			FI_WARN(&core_provider, FI_LOG_CORE, "FI_PROVIDER_PATH has %s: after + "
+				"comes the absolute path of a file\n", entry);
+		}
+	}
+	free(copy);
+	if (!searched)
+		folder_load(fallback);
+}

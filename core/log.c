@@ -1,0 +1,461 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* The log, see log.h. */
+#define _GNU_SOURCE
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <stdarg.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <rdma/fi_errno.h>
+#include <rdma/fi_ext.h>
+
+#include "export.h"
+#include "log.h"
+#include "name_filter.h"
+#include "params.h"
+
+#define MESSAGE_MAX	1024
+
+const struct fi_provider core_provider = {
+	.version = FI_VERSION(FI_MAJOR_VERSION, FI_MINOR_VERSION),
+	.fi_version = FI_VERSION(FI_MAJOR_VERSION, FI_MINOR_VERSION),
+	.name = "core",
+};
+
+static const char *const level_names[] = {
+	[FI_LOG_WARN] = "warn",
+	[FI_LOG_TRACE] = "trace",
+	[FI_LOG_INFO] = "info",
+	[FI_LOG_DEBUG] = "debug",
+};
+#define LEVEL_CNT	(sizeof(level_names) / sizeof(level_names[0]))
+
+static const char *const subsys_names[] = {
+	[FI_LOG_CORE] = "core",
+	[FI_LOG_FABRIC] = "fabric",
+	[FI_LOG_DOMAIN] = "domain",
+	[FI_LOG_EP_CTRL] = "ep_ctrl",
+	[FI_LOG_EP_DATA] = "ep_data",
+	[FI_LOG_AV] = "av",
+	[FI_LOG_CQ] = "cq",
+	[FI_LOG_EQ] = "eq",
+	[FI_LOG_MR] = "mr",
+	[FI_LOG_CNTR] = "cntr",
+};
+#define SUBSYS_CNT	(sizeof(subsys_names) / sizeof(subsys_names[0]))
+
+/* Written by log_init and log_fini alone, which run while no provider does. */
+static struct {
+	int level;			/* -1: nothing */
+	bool level_given;
+	uint32_t subsys_mask;
+	struct name_filter provs;
+	FILE *file;			/* NULL: stderr */
+	uint64_t interval_ms;
+} settings = {
+	.level = FI_LOG_WARN,
+	.subsys_mask = UINT32_MAX,
+	.interval_ms = 2000,
+};
+
+static _Thread_local struct log_ear *ear_open;
+
+static int own_enabled(const struct fi_provider *prov, enum fi_log_level level,
+		       enum fi_log_subsys subsys, uint64_t flags);
+static int own_ready(const struct fi_provider *prov, enum fi_log_level level,
+		     enum fi_log_subsys subsys, uint64_t flags, uint64_t *showtime);
+static void own_log(const struct fi_provider *prov, enum fi_log_level level,
+		    enum fi_log_subsys subsys, const char *func, int line, const char *msg);
+
+/*
+ * Where messages go: our own functions, or those of an imported logger. Each is replaced
+ * alone, so a message that is under way during the change may still use the others.
+ */
+static struct {
+	_Atomic(__typeof__(&own_enabled)) enabled;
+	_Atomic(__typeof__(&own_ready)) ready;
+	_Atomic(__typeof__(&own_log)) log;
+} sink = { own_enabled, own_ready, own_log };
+
+static pthread_mutex_t import_lock = PTHREAD_MUTEX_INITIALIZER;	/* protects imported */
+static bool imported;
+
+const char *log_level_name(enum fi_log_level level)
+{
+	return (size_t) level < LEVEL_CNT ? level_names[level] : "Unknown";
+}
+
+const char *log_subsys_name(enum fi_log_subsys subsys)
+{
+	return (size_t) subsys < SUBSYS_CNT ? subsys_names[subsys] : "Unknown";
+}
+
+static const char *prov_name(const struct fi_provider *prov)
+{
+	return prov && prov->name ? prov->name : core_provider.name;
+}
+
+static uint64_t now_ms(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return (uint64_t) now.tv_sec * 1000 + (uint64_t) now.tv_nsec / 1000000;
+}
+
+static int own_enabled(const struct fi_provider *prov, enum fi_log_level level,
+		       enum fi_log_subsys subsys, uint64_t flags)
+{
+	return !(flags & FI_LOG_PROV_FILTERED) && (int) level <= settings.level &&
+	       (size_t) subsys < SUBSYS_CNT && (settings.subsys_mask & (1u << subsys));
+}
+
+static int own_ready(const struct fi_provider *prov, enum fi_log_level level,
+		     enum fi_log_subsys subsys, uint64_t flags, uint64_t *showtime)
+{
+	uint64_t now;
+
+	if (!atomic_load_explicit(&sink.enabled, memory_order_acquire)(prov, level, subsys, flags))
+		return 0;
+	now = now_ms();
+	if (now < *showtime)
+		return 0;
+	*showtime = now + settings.interval_ms;
+	return 1;
+}
+
+static void own_log(const struct fi_provider *prov, enum fi_log_level level,
+		    enum fi_log_subsys subsys, const char *func, int line, const char *msg)
+{
+	FILE *file = settings.file ? settings.file : stderr;
+	size_t len = strlen(msg);
+
+	fprintf(file, "weft:%d:%ld:%s:%s:%s():%d<%s> %s%s", (int) getpid(), (long) time(NULL), prov_name(prov), log_subsys_name(subsys),
+		func ? func : "", line, log_level_name(level), msg,
+		len && msg[len - 1] == '\n' ? "" : "\n");
+	fflush(file);
+}
+
+/* FI_LOG_PROV chooses among providers; the core always speaks. */
+static uint64_t filter_flags(const struct fi_provider *prov)
+{
+	if (!prov || prov == &core_provider)
+		return 0;
+	return name_filter_passes(&settings.provs, prov_name(prov)) ? 0 : FI_LOG_PROV_FILTERED;
+}
+
+static int is_enabled(const struct fi_provider *prov, enum fi_log_level level,
+		      enum fi_log_subsys subsys)
+{
+	/* R:sink of import_logger stores each function whole; A:sink here. */
+	return atomic_load_explicit(&sink.enabled, memory_order_acquire)
+		(prov, level, subsys, filter_flags(prov));
+}
+
+static bool is_heard(const struct fi_provider *prov, enum fi_log_level level)
+{
+	return ear_open && prov != &core_provider && level <= FI_LOG_INFO;
+}
+
+static void hear(struct log_ear *ear, const char *msg)
+{
+	size_t len = strlen(msg), room = sizeof(ear->text) - ear->used;
+	char line[sizeof(ear->text)];
+	int n;
+
+	while (len && (msg[len - 1] == '\n' || msg[len - 1] == '.'))
+		len--;
+	if (!len || len >= sizeof(line))
+		return;
+	memcpy(line, msg, len);
+	line[len] = '\0';
+	if (strstr(ear->text, line))
+		return;
+	n = snprintf(ear->text + ear->used, room, "%s%s", ear->used ? "; " : "", line);
+	if (n < 0 || (size_t) n >= room)
+		ear->text[ear->used] = '\0';	/* whole messages only */
+	else
+		ear->used += (size_t) n;
+}
+
+void log_listen(struct log_ear *ear)
+{
+	ear->outer = ear_open;
+	ear->used = 0;
+	ear->text[0] = '\0';
+	ear_open = ear;
+}
+
+void log_listen_end(struct log_ear *ear)
+{
+	ear_open = ear->outer;
+}
+
+CORE_EXPORT int fi_log_enabled(const struct fi_provider *prov, enum fi_log_level level,
+			       enum fi_log_subsys subsys)
+{
+	return is_heard(prov, level) || is_enabled(prov, level, subsys);
+}
+
+CORE_EXPORT int fi_log_ready(const struct fi_provider *prov, enum fi_log_level level,
+			     enum fi_log_subsys subsys, uint64_t *showtime)
+{
+	if (!showtime)
+		return 0;
+	return atomic_load_explicit(&sink.ready, memory_order_acquire)
+		(prov, level, subsys, filter_flags(prov), showtime);
+}
+
+CORE_EXPORT void fi_log(const struct fi_provider *prov, enum fi_log_level level,
+			enum fi_log_subsys subsys, const char *func, int line,
+			const char *fmt, ...)
+{
+	char msg[MESSAGE_MAX];
+	va_list args;
+
+	va_start(args, fmt);
+	vsnprintf(msg, sizeof(msg), fmt, args);
+	va_end(args);
+
+	if (is_heard(prov, level)) {
+		hear(ear_open, msg);
+		/* The caller may be here only because we listen. */
+		if (!is_enabled(prov, level, subsys))
+			return;
+	}
+	atomic_load_explicit(&sink.log, memory_order_acquire)
+		(prov ? prov : &core_provider, level, subsys, func, line, msg);
+}
+
+bool log_is_wanted(void)
+{
+	return settings.level_given ||
+	       atomic_load_explicit(&sink.enabled, memory_order_acquire) != own_enabled ||
+	       atomic_load_explicit(&sink.log, memory_order_acquire) != own_log;
+}
+
+/* Slots of objects that have no such operation. */
+static int no_bind(struct fid *fid, struct fid *bfid, uint64_t flags)
+{
+	return -FI_ENOSYS;
+}
+
+static int no_control(struct fid *fid, int command, void *arg)
+{
+	return -FI_ENOSYS;
+}
+
+static int no_ops_open(struct fid *fid, const char *name, uint64_t flags, void **ops,
+		       void *context)
+{
+	return -FI_ENOSYS;
+}
+
+static int no_tostr(const struct fid *fid, char *buf, size_t len)
+{
+	return -FI_ENOSYS;
+}
+
+static int no_ops_set(struct fid *fid, const char *name, uint64_t flags, void *ops,
+		      void *context)
+{
+	return -FI_ENOSYS;
+}
+
+/* fi_close of the fid that a program imported: its logger hears nothing more. */
+static int imported_close(struct fid *fid)
+{
+	pthread_mutex_lock(&import_lock);
+	atomic_store_explicit(&sink.enabled, own_enabled, memory_order_release);
+	atomic_store_explicit(&sink.ready, own_ready, memory_order_release);
+	atomic_store_explicit(&sink.log, own_log, memory_order_release);
+	imported = false;
+	pthread_mutex_unlock(&import_lock);
+	return 0;
+}
+
+static struct fi_ops imported_ops = {
+	.size = sizeof(struct fi_ops),
+	.close = imported_close,
+	.bind = no_bind,
+	.control = no_control,
+	.ops_open = no_ops_open,
+	.tostr = no_tostr,
+	.ops_set = no_ops_set,
+};
+
+/* fi_import_fid: takes over the functions that are given, and lends the fid its fi_close. */
+static int logging_bind(struct fid *fid, struct fid *bfid, uint64_t flags)
+{
+	struct fid_logging *logging;
+	int err = 0;
+
+	if (!bfid || flags || bfid->fclass != FI_CLASS_LOG)
+		return -FI_EINVAL;
+	logging = (struct fid_logging *) bfid;	/* fid is its first member */
+	if (!logging->ops || logging->ops->size < sizeof(*logging->ops))
+		return -FI_EINVAL;
+
+	pthread_mutex_lock(&import_lock);
+	if (imported) {
+		err = -FI_EALREADY;
+	} else {
+		if (logging->ops->enabled)
+			atomic_store_explicit(&sink.enabled, logging->ops->enabled,
+					      memory_order_release);
+		if (logging->ops->ready)
+			atomic_store_explicit(&sink.ready, logging->ops->ready,
+					      memory_order_release);
+		if (logging->ops->log)
+			atomic_store_explicit(&sink.log, logging->ops->log,
+					      memory_order_release);
+		imported = true;
+		bfid->ops = &imported_ops;
+	}
+	pthread_mutex_unlock(&import_lock);
+	return err;
+}
+
+static int logging_close(struct fid *fid)
+{
+	return 0;
+}
+
+static struct fi_ops logging_ops = {
+	.size = sizeof(struct fi_ops),
+	.close = logging_close,
+	.bind = logging_bind,
+	.control = no_control,
+	.ops_open = no_ops_open,
+	.tostr = no_tostr,
+	.ops_set = no_ops_set,
+};
+
+/* There is one log, so there is one of these, for whoever opens it. */
+static struct fid_logging logging_fid = {
+	.fid = { .fclass = FI_CLASS_LOG, .ops = &logging_ops },
+};
+
+int log_open(uint32_t version, size_t attr_len, uint64_t flags, struct fid **fid, void *context)
+{
+	int err = 0;
+
+	if (version < FI_VERSION(1, 13) || attr_len || !fid)
+		return -FI_EINVAL;
+	if (flags)
+		return -FI_EBADFLAGS;
+	pthread_mutex_lock(&import_lock);
+	if (imported)
+		err = -FI_EALREADY;
+	else
+		logging_fid.fid.context = context;
+	pthread_mutex_unlock(&import_lock);
+	if (!err)
+		*fid = &logging_fid.fid;
+	return err;
+}
+
+static void init_level(void)
+{
+	const char *text = params_string("log_level");
+	size_t i;
+
+	settings.level = FI_LOG_WARN;
+	settings.level_given = text != NULL;
+	for (i = 0; text && i < LEVEL_CNT; i++)
+		if (!strcasecmp(text, level_names[i]))
+			settings.level = (int) i;
+}
+
+static void init_subsys(void)
+{
+	struct name_filter filter = { 0 };
+	size_t i;
+
+	name_filter_init(&filter, params_string("log_subsys"));
+	settings.subsys_mask = 0;
+	for (i = 0; i < SUBSYS_CNT; i++)
+		if (name_filter_passes(&filter, subsys_names[i]))
+			settings.subsys_mask |= 1u << i;
+	name_filter_fini(&filter);
+}
+
+/* A file that exists is never written to. Returns NULL for stderr. */
+static FILE *location_open(const char *where, mode_t mode)
+{
+	char path[4096];
+	struct stat st;
+	FILE *file;
+	int fd;
+
+	if (!where || !*where || !strcmp(where, "stderr"))
+		return NULL;
+	if (!strcmp(where, "stdout"))
+		return stdout;
+	if (!stat(where, &st) && S_ISDIR(st.st_mode))
+		snprintf(path, sizeof(path), "%s/ofi_%d.log", where, (int) getpid());
+	else
+		snprintf(path, sizeof(path), "%s", where);
+	fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, mode);
+	file = fd < 0 ? NULL : fdopen(fd, "w");
+	if (!file) {
+		FI_WARN(&core_provider, FI_LOG_CORE, "cannot create %s (%s): logging to stderr; "
+			"FI_LOG_LOCATION takes a folder or a file that does not exist yet\n",
+			path, strerror(errno));
+		if (fd >= 0)
+			close(fd);
+	}
+	return file;
+}
+
+void log_init(void)
+{
+	int mode = 0600, interval = 2000;
+
+	params_define_core("log_level", FI_PARAM_STRING,
+			   "How much to log: warn, trace, info or debug (default: warn)");
+	params_define_core("log_prov", FI_PARAM_STRING,
+			   "Log only these providers, NAME,NAME, or all but these, ^NAME,NAME "
+			   "(default: all)");
+	params_define_core("log_subsys", FI_PARAM_STRING,
+			   "Log only these subsystems, or all but these, as in FI_LOG_PROV: core, "
+			   "fabric, domain, ep_ctrl, ep_data, av, cq, eq, mr, cntr (default: all)");
+	params_define_core("log_interval", FI_PARAM_INT,
+			   "Milliseconds between two messages of a kind that comes often "
+			   "(default: 2000)");
+	params_define_core("log_location", FI_PARAM_STRING,
+			   "Where to log: stderr, stdout, a new file, or a folder for files "
+			   "ofi_PID.log (default: stderr)");
+	params_define_core("log_location_mode", FI_PARAM_INT,
+			   "Permissions of a log file (default: 0600)");
+
+	init_level();
+	init_subsys();
+	name_filter_init(&settings.provs, params_string("log_prov"));
+	if (!fi_param_get_int(NULL, "log_interval", &interval) && interval >= 0)
+		settings.interval_ms = (uint64_t) interval;
+	fi_param_get_int(NULL, "log_location_mode", &mode);
+	settings.file = location_open(params_string("log_location"), (mode_t) mode);
+}
+
+void log_fini(void)
+{
+	FILE *file = settings.file;
+
+	settings.file = NULL;
+	settings.level = FI_LOG_WARN;
+	settings.level_given = false;
+	settings.subsys_mask = UINT32_MAX;
+	settings.interval_ms = 2000;
+	name_filter_fini(&settings.provs);
+	if (file && file != stdout)
+		fclose(file);
+}

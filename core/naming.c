@@ -1,0 +1,176 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* Which provider a name means, see naming.h. */
+#define _GNU_SOURCE
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+#include <rdma/fi_errno.h>
+
+#include "naming.h"
+
+/* Programs and their settings know these; the provider on the right does the same job. */
+static const struct {
+	const char *name;
+	const char *ours;
+} aliases[] = {
+	{ "tcp;ofi_rxm", "tcp" },
+	{ "ofi_rxm;tcp", "tcp" },
+	{ "ofi_rxm", "tcp" },
+	{ "sockets", "tcp" },
+	{ "udp;ofi_rxd", "tcp" },
+	{ "ofi_rxd;udp", "tcp" },
+	{ "sm2", "shm" },
+	{ "lnx", "link" },
+};
+
+static bool is_layer_name(const char *name)
+{
+	return !strncasecmp(name, "ofi_", 4);
+}
+
+/* The part that decides which provider is asked: the last, or the layer of two parts. */
+static const char *deciding_part(const struct naming *naming)
+{
+	if (naming->cnt == 2 && is_layer_name(naming->parts[0]) && !is_layer_name(naming->parts[1]))
+		return naming->parts[0];
+	return naming->parts[naming->cnt - 1];
+}
+
+/* The alias of a name whose deciding part is @part, if nobody registered that. */
+static const char *find_alias(const char *text, const char *part)
+{
+	size_t i;
+
+	for (i = 0; i < sizeof(aliases) / sizeof(aliases[0]); i++)
+		if (!strcasecmp(aliases[i].name, text))
+			return registry_has(part, strlen(part)) ? NULL : aliases[i].ours;
+	return NULL;
+}
+
+int naming_init(struct naming *naming, const char *text)
+{
+	char *rest, *part;
+
+	memset(naming, 0, sizeof(*naming));
+	naming->text = text;
+	if (!text || !*text)
+		return 0;
+	naming->copy = strdup(text);
+	if (!naming->copy)
+		return -FI_ENOMEM;
+	for (rest = naming->copy; (part = strsep(&rest, ";")); ) {
+		bool excluded = *part == '^';
+		size_t *cnt = excluded ? &naming->excluded_cnt : &naming->cnt;
+
+		if (!*part)
+			continue;
+		if (*cnt == NAMING_PARTS_MAX) {
+			naming_fini(naming);
+			return -FI_ENODATA;
+		}
+		(excluded ? naming->excluded : naming->parts)[(*cnt)++] = part + excluded;
+	}
+	if (naming->cnt)
+		naming->alias = find_alias(text, deciding_part(naming));
+	return 0;
+}
+
+void naming_fini(struct naming *naming)
+{
+	free(naming->copy);
+	naming->copy = NULL;
+	naming->cnt = 0;
+	naming->excluded_cnt = 0;
+	naming->alias = NULL;
+}
+
+const char *naming_alias_of(const char *text)
+{
+	const char *ours;
+	struct naming naming;
+
+	if (naming_init(&naming, text))
+		return NULL;
+	ours = naming.alias;
+	naming_fini(&naming);
+	return ours;
+}
+
+bool naming_means(const struct naming *naming, const struct fi_provider *prov)
+{
+	size_t i;
+
+	for (i = 0; i < naming->excluded_cnt; i++)
+		if (!strcasecmp(naming->excluded[i], prov->name))
+			return false;
+	if (!naming->cnt)
+		return true;
+	if (naming->alias)
+		return !strcasecmp(naming->alias, prov->name);
+	if (naming->cnt == 1 && registry_kind_of(prov) == REGISTRY_LAYER &&
+	    !is_layer_name(naming->parts[0]))
+		return true;
+	return !strcasecmp(deciding_part(naming), prov->name);
+}
+
+struct registry_entry *naming_target(const struct naming *naming)
+{
+	const char *name = naming->alias;
+
+	if (!naming->cnt)
+		return NULL;
+	if (!name)
+		name = naming->parts[naming->cnt - 1];
+	return registry_find(name, strlen(name));
+}
+
+bool naming_allows(const struct name_filter *filter, const struct fi_provider *prov)
+{
+	size_t i, len = strlen(prov->name);
+	const char *alias;
+
+	if (!filter->cnt)
+		return true;
+	if (filter->excludes)
+		return !name_filter_has(filter, prov->name);
+	if (registry_kind_of(prov) != REGISTRY_CORE || name_filter_has(filter, prov->name))
+		return true;
+	for (i = 0; i < filter->cnt; i++) {
+		if (!strncasecmp(filter->names[i], prov->name, len) && filter->names[i][len] == ';')
+			return true;
+		alias = naming_alias_of(filter->names[i]);
+		if (alias && !strcasecmp(alias, prov->name))
+			return true;
+	}
+	return false;
+}
+
+bool naming_allows_answer(const struct name_filter *filter, const char *name)
+{
+	size_t i, len;
+
+	if (!filter->cnt)
+		return true;
+	for (i = 0; i < filter->cnt; i++) {
+		len = strlen(filter->names[i]);
+		if (!strncasecmp(filter->names[i], name, len) && (!name[len] || name[len] == ';'))
+			return !filter->excludes;
+	}
+	return filter->excludes;
+}
+
+const char *naming_shown(const struct name_filter *filter, const struct fi_provider *prov)
+{
+	const char *alias;
+	size_t i;
+
+	if (!filter->cnt || filter->excludes || name_filter_has(filter, prov->name))
+		return prov->name;
+	for (i = 0; i < filter->cnt; i++) {
+		alias = naming_alias_of(filter->names[i]);
+		if (alias && !strcasecmp(alias, prov->name))
+			return filter->names[i];
+	}
+	return prov->name;
+}

@@ -1,0 +1,86 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * Which provider a name means: names of layers such as 'tcp;ofi_rxm', names that programs
+ * know from elsewhere and that one of ours answers, exclusions. Used by fi_getinfo for the
+ * name in the hints and by fi_fabric for the name in the attributes, on any thread.
+ */
+#ifndef WEFT_CORE_NAMING_H
+#define WEFT_CORE_NAMING_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include <rdma/providers/fi_prov.h>
+
+#include "name_filter.h"
+#include "registry.h"
+
+#define NAMING_PARTS_MAX	8
+
+/* A name taken apart at its ';'. */
+struct naming {
+	const char *text;		/* as asked for; the caller's */
+	char *copy;
+	size_t cnt;			/* parts, without exclusions */
+	const char *parts[NAMING_PARTS_MAX];
+	size_t excluded_cnt;
+	const char *excluded[NAMING_PARTS_MAX];	/* from '^NAME' at the end */
+	const char *alias;		/* the name of ours that answers, or NULL */
+};
+
+/*
+ * naming_init - take a name apart
+ * @text: borrowed until naming_fini; NULL or empty means any provider
+ *
+ * An alias is only an alias as long as no provider of that very name is registered.
+ * Returns 0, -FI_ENOMEM, or -FI_ENODATA for more than NAMING_PARTS_MAX parts.
+ */
+int naming_init(struct naming *naming, const char *text);
+void naming_fini(struct naming *naming);
+
+/*
+ * naming_means - is a provider meant, alone or as a layer over others?
+ *
+ * A layer (ofi_NAME) is also meant by the bare name of what it can work over.
+ */
+bool naming_means(const struct naming *naming, const struct fi_provider *prov);
+
+/*
+ * naming_target - the provider that answers for a name, for fi_fabric
+ *
+ * The last part names it, or the alias. Returns a reference for registry_put, or NULL.
+ */
+struct registry_entry *naming_target(const struct naming *naming);
+
+/*
+ * naming_alias_of - which name of ours answers for one that programs know
+ *
+ * 'sockets' gives 'tcp'. Returns a constant, or NULL for what is no alias or is the name of
+ * a registered provider.
+ */
+const char *naming_alias_of(const char *text);
+
+/*
+ * naming_allows - does FI_PROVIDER let a provider be asked?
+ *
+ * A list of names lets through each provider that it names, alone, as the first part of a
+ * layered name, or by an alias, and every layer. A list of exclusions takes its names
+ * literally: '^sockets' does not exclude tcp.
+ */
+bool naming_allows(const struct name_filter *filter, const struct fi_provider *prov);
+
+/*
+ * naming_allows_answer - does FI_PROVIDER let an answer of this full name through?
+ *
+ * 'tcp' in the list also lets 'tcp;ofi_rxm' through, and excludes it.
+ */
+bool naming_allows_answer(const struct name_filter *filter, const char *name);
+
+/*
+ * naming_shown - the name under which a provider answers when the hints name none
+ *
+ * Its own, or an alias of it that FI_PROVIDER lists instead. Returns a borrowed string.
+ */
+const char *naming_shown(const struct name_filter *filter, const struct fi_provider *prov);
+
+#endif /* WEFT_CORE_NAMING_H */

@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * fi_open: library objects that belong to no fabric. There is one, the log. What a program
+ * would get by 'mr_cache', a say in the registration cache, has no meaning here: memory is
+ * registered before anyone asks. Open MPI asks for it and goes on without.
+ */
+#include <strings.h>
+
+#include <rdma/fabric.h>
+#include <rdma/fi_errno.h>
+
+#include "export.h"
+#include "log.h"
+
+CORE_EXPORT int fi_open(uint32_t version, const char *name, void *attr, size_t attr_len,
+			uint64_t flags, struct fid **fid, void *context)
+{
+	if (!name)
+		return -FI_EINVAL;
+	if (!strcasecmp(name, "logging"))
+		return log_open(version, attr_len, flags, fid, context);
+	return -FI_ENOSYS;
+}

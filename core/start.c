@@ -1,0 +1,128 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* The beginning and the end of the core, see start.h. */
+#include <errno.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <strings.h>
+
+#include <rdma/fabric.h>
+#include <rdma/providers/fi_log.h>
+
+#include "builtin.h"
+#include "loader.h"
+#include "log.h"
+#include "names.h"
+#include "params.h"
+#include "registry.h"
+#include "start.h"
+
+/* meson gives the real ones. */
+#ifndef CORE_CONF_FILE
+#define CORE_CONF_FILE		"/etc/libfabric.conf"
+#endif
+#ifndef CORE_PROVIDER_DIR
+#define CORE_PROVIDER_DIR	"/usr/local/lib/libfabric"
+#endif
+
+/* Held during the whole start: the first rank, before every other lock of the core. */
+static pthread_mutex_t start_lock = PTHREAD_MUTEX_INITIALIZER;
+static _Atomic bool started;
+static _Thread_local bool starting;
+
+static struct name_filter provider_filter;
+static uint32_t addr_format;
+
+const struct name_filter *core_provider_filter(void)
+{
+	return &provider_filter;
+}
+
+uint32_t core_addr_format(void)
+{
+	return addr_format;
+}
+
+static void read_settings(void)
+{
+	const char *text;
+	int prefer = 0;
+
+	params_load(CORE_CONF_FILE);
+	params_define_core("prefer_sysconfig", FI_PARAM_BOOL,
+			   "Let " CORE_CONF_FILE " win where the environment has a setting too "
+			   "(default: no)");
+	fi_param_get_bool(NULL, "prefer_sysconfig", &prefer);
+	params_prefer_file(prefer);
+	log_init();
+
+	params_define_core("provider", FI_PARAM_STRING,
+			   "Use only these providers, NAME,NAME, or all but these, ^NAME,NAME "
+			   "(default: all)");
+	name_filter_init(&provider_filter, params_string("provider"));
+
+	params_define_core("provider_path", FI_PARAM_STRING,
+			   "Where to look for loadable providers: folders and *-fi.so files, "
+			   "with ':' between them; @ in front of all lets the order of loading "
+			   "decide between providers of a name, + in front of a file prefers it "
+			   "(default: " CORE_PROVIDER_DIR ")");
+
+	params_define_core("addr_format", FI_PARAM_STRING,
+			   "Let fi_getinfo answer only with this address format, such as "
+			   "FI_SOCKADDR_IN (default: all)");
+	addr_format = FI_FORMAT_UNSPEC;
+	text = params_string("addr_format");
+	if (text) {
+		const struct info_name *name = info_names_addr_format;
+
+		while (name->name && strcasecmp(name->name, text))
+			name++;
+		if (name->name)
+			addr_format = (uint32_t) name->value;
+		else
+			FI_WARN(&core_provider, FI_LOG_CORE, "FI_ADDR_FORMAT=%s is ignored: it "
+				"takes a name such as FI_SOCKADDR_IN\n", text);
+	}
+}
+
+/* With '@' the first of a name is visible, and loaded ones are to go before our own. */
+static void register_providers(const char *path)
+{
+	bool loaded_first = path && *path == '@';
+
+	if (!loaded_first)
+		builtin_register();
+	loader_run(path, CORE_PROVIDER_DIR);
+	if (loaded_first)
+		builtin_register();
+}
+
+void core_start(void)
+{
+	/* A:started: everything the start wrote is seen; pairs R:started. */
+	if (atomic_load_explicit(&started, memory_order_acquire) || starting)
+		return;
+	pthread_mutex_lock(&start_lock);
+	if (!atomic_load_explicit(&started, memory_order_relaxed)) {
+		starting = true;
+		read_settings();
+		register_providers(params_string("provider_path"));
+		starting = false;
+		/* R:started: settings and registry before the flag; pairs A:started. */
+		atomic_store_explicit(&started, true, memory_order_release);
+	}
+	pthread_mutex_unlock(&start_lock);
+}
+
+__attribute__((destructor)) void core_stop(void)
+{
+	pthread_mutex_lock(&start_lock);
+	if (atomic_load_explicit(&started, memory_order_relaxed)) {
+		registry_clear();
+		name_filter_fini(&provider_filter);
+		log_fini();
+		params_clear();
+		atomic_store_explicit(&started, false, memory_order_release);
+	}
+	pthread_mutex_unlock(&start_lock);
+}
