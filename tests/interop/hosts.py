@@ -215,11 +215,15 @@ class Hosts:
     @staticmethod
     def _catch_signals(stack):
         """Leave through the `with` on the signals that would end us at once."""
+        numbers = (signal.SIGTERM, signal.SIGHUP, signal.SIGINT)
+
         def leave(number, _frame):
+            for other in numbers:   # one is enough; the next must not break the leaving
+                signal.signal(other, signal.SIG_IGN)
             raise SystemExit(128 + number)
         if threading.current_thread() is not threading.main_thread():
             return
-        for number in (signal.SIGTERM, signal.SIGHUP):
+        for number in numbers:
             stack.callback(signal.signal, number, signal.signal(number, leave))
 
     def _in_net(self, name, *command):

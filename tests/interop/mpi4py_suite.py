@@ -1,0 +1,57 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+"""mpi4py_suite - a rank of mpi4py's own point-to-point and collective tests
+
+usage: mpirun ... mpi4py_suite.py TESTS [MODULE REGEX]
+
+TESTS is the folder test/ of mpi4py's sources. Prints one line for each rank at the end;
+the first failure aborts all ranks, since the others would wait for this one for ever.
+"""
+import pathlib
+import re
+import sys
+import unittest
+
+sys.dont_write_bytecode = True
+
+# What Open MPI 4.1's mtl/ofi can't do over any libfabric, and fails in over the stock
+# one. ompi_mtl_datatype_pack takes the convertor's base for where contiguous data begin
+# and drops the datatype's lower bound: with MPI_BOTTOM it sends from address 0. And
+# ompi_mtl_ofi_cancel switches on a type that is never set in a request to send:
+# cancelling a send reads what was in that memory before.
+LEFT_OUT = re.compile(r'\.test(Neighbor)?AlltoallwBottom$|'
+                      r'P2PBuf\w+\.testProbeCancel$|P2PObj\w+\.testCancel$')
+
+
+def cases_of(suite):
+    """Every single test case of a nested suite."""
+    for item in suite:
+        if isinstance(item, unittest.TestSuite):
+            yield from cases_of(item)
+        else:
+            yield item
+
+
+def main(folder, wanted=r'^test_(p2p|cco)_'):
+    sys.path.insert(0, folder)
+    names = sorted(path.stem for path in pathlib.Path(folder).glob('test_*.py')
+                   if re.search(wanted, path.stem))
+    from mpi4py import MPI
+    world = MPI.COMM_WORLD
+    found = unittest.defaultTestLoader.loadTestsFromNames(names)
+    suite = unittest.TestSuite(case for case in cases_of(found)
+                               if not LEFT_OUT.search(case.id()))
+    left_out = found.countTestCases() - suite.countTestCases()
+
+    runner = unittest.TextTestRunner(verbosity=0, failfast=True)
+    result = runner.run(suite)
+    if not result.wasSuccessful():
+        print(f'rank {world.rank} on {MPI.Get_processor_name()}: failed', flush=True)
+        world.Abort(1)
+    print(f'rank {world.rank} of {world.size} on {MPI.Get_processor_name()}: '
+          f'{result.testsRun} ran, {len(result.skipped)} skipped, {left_out} left out',
+          flush=True)
+    return 0
+
+
+sys.exit(main(*sys.argv[1:]))
