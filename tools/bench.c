@@ -18,14 +18,21 @@
 #define DEFAULT_SIZES	"8,64,1k,4k,64k,1M,4M"
 #define DEFAULT_ROUNDS	21
 #define DEFAULT_TIMEOUT 30
+#define DEFAULT_RESTARTS 3
 
 enum {
 	OPT_JSON = 256,
 	OPT_CPUS,
+	OPT_REALTIME,
 	OPT_NO_INJECT,
 	OPT_PROGRESS,
 	OPT_TIMEOUT,
 	OPT_DRIVEN,
+	OPT_LIBRARY,
+	OPT_VS_LIBRARY,
+	OPT_VS_PROVIDER,
+	OPT_RESTARTS,
+	OPT_FAIL_IF_SLOWER,
 };
 
 static const struct option longopts[] = {
@@ -41,12 +48,18 @@ static const struct option longopts[] = {
 	{ "check", no_argument, NULL, 'c' },
 	{ "listen", no_argument, NULL, 'l' },
 	{ "port", required_argument, NULL, 'P' },
-	{ "json", no_argument, NULL, OPT_JSON },
+	{ "json", optional_argument, NULL, OPT_JSON },
 	{ "cpus", required_argument, NULL, OPT_CPUS },
+	{ "realtime", no_argument, NULL, OPT_REALTIME },
 	{ "no-inject", no_argument, NULL, OPT_NO_INJECT },
 	{ "progress", required_argument, NULL, OPT_PROGRESS },
 	{ "timeout", required_argument, NULL, OPT_TIMEOUT },
-	{ "driven", no_argument, NULL, OPT_DRIVEN },
+	{ "driven", required_argument, NULL, OPT_DRIVEN },
+	{ "library", required_argument, NULL, OPT_LIBRARY },
+	{ "vs-library", required_argument, NULL, OPT_VS_LIBRARY },
+	{ "vs-provider", required_argument, NULL, OPT_VS_PROVIDER },
+	{ "restarts", required_argument, NULL, OPT_RESTARTS },
+	{ "fail-if-slower", no_argument, NULL, OPT_FAIL_IF_SLOWER },
 	{ "help", no_argument, NULL, 'h' },
 	{ 0 },
 };
@@ -78,15 +91,26 @@ static void usage(void)
 	       "      --no-inject        never use fi_inject for small messages\n"
 	       "      --progress=MODE    manual or auto; default: the provider's\n"
 	       "      --timeout=SECONDS  for any one message; default: %u\n"
-	       "      --json             print JSON, with every sample\n"
+	       "      --realtime         run before all other programs (SCHED_FIFO), so that a busy\n"
+	       "                         machine disturbs less; short rounds only, it starves them\n"
+	       "      --json[=FILE]      print JSON, with every sample; to FILE: beside the table\n"
 	       "  -l, --listen           be the server, on the port below\n"
 	       "  -P, --port=PORT        TCP port where server and client meet; default: %u\n"
 	       "  -h, --help             this text\n"
 	       "\n"
+	       "Comparison, A being what the options above say:\n"
+	       "      --library=DIR      A uses the libfabric.so.1 in DIR\n"
+	       "      --vs-library=DIR   B uses the libfabric.so.1 in DIR; default: as A\n"
+	       "      --vs-provider=NAME B uses this provider; default: as A\n"
+	       "      --restarts=N       start all processes N times; default: %u\n"
+	       "      --fail-if-slower   exit status 1 where A is slower beyond the A/A spread\n"
+	       "A, B, and A once more take turns, a round each; the ratio of each pair of rounds\n"
+	       "counts, and the two As show what difference means nothing.\n"
+	       "\n"
 	       "The processes are pinned. From 64 KiB up messages rotate through buffers of\n"
 	       "ordinary malloc memory that together exceed the second-level cache. A server does\n"
 	       "what its client was told to; it needs its own -p, -d, -s only to differ.\n",
-	       DEFAULT_ROUNDS, DEFAULT_TIMEOUT, OOB_PORT);
+	       DEFAULT_ROUNDS, DEFAULT_TIMEOUT, OOB_PORT, DEFAULT_RESTARTS);
 }
 
 static void set_progress(struct bench_options *opt, const char *text)
@@ -97,6 +121,37 @@ static void set_progress(struct bench_options *opt, const char *text)
 		opt->channel.progress = FI_PROGRESS_AUTO;
 	else
 		errx(WEFT_EXIT_USAGE, "progress is 'manual' or 'auto', not '%s'", text);
+}
+
+static void set_compare_option(struct bench_options *opt, int c, const char *arg)
+{
+	switch (c) {
+	case OPT_LIBRARY:
+		opt->versus.library[0] = arg;
+		opt->compare = true;
+		break;
+	case OPT_VS_LIBRARY:
+		opt->versus.library[1] = arg;
+		opt->compare = true;
+		break;
+	case OPT_VS_PROVIDER:
+		opt->vs_provider = arg;
+		opt->compare = true;
+		break;
+	case OPT_RESTARTS:
+		opt->versus.restarts = argument_number(arg, "restarts", 1, 1000);
+		break;
+	case OPT_FAIL_IF_SLOWER:
+		opt->versus.fail_if_slower = true;
+		break;
+	case OPT_DRIVEN:
+		opt->driven = true;
+		opt->driven_b = !strcmp(arg, VERSUS_B);
+		break;
+	default:
+		fprintf(stderr, "'weft bench --help' lists the options\n");
+		exit(WEFT_EXIT_USAGE);
+	}
 }
 
 static void set_option(struct bench_options *opt, int c, const char *arg)
@@ -143,6 +198,10 @@ static void set_option(struct bench_options *opt, int c, const char *arg)
 		break;
 	case OPT_JSON:
 		opt->json = true;
+		opt->json_file = arg;
+		break;
+	case OPT_REALTIME:
+		opt->place.realtime = true;
 		break;
 	case OPT_CPUS:
 		argument_cpus(arg, &opt->place);
@@ -156,15 +215,11 @@ static void set_option(struct bench_options *opt, int c, const char *arg)
 	case OPT_TIMEOUT:
 		opt->channel.timeout_s = argument_number(arg, "timeout", 1, 86400);
 		break;
-	case OPT_DRIVEN:
-		opt->driven = true;
-		break;
 	case 'h':
 		usage();
 		exit(EXIT_SUCCESS);
 	default:
-		fprintf(stderr, "'weft bench --help' lists the options\n");
-		exit(WEFT_EXIT_USAGE);
+		set_compare_option(opt, c, arg);
 	}
 }
 
@@ -177,11 +232,21 @@ static void parse(struct bench_options *opt, int argc, char **argv)
 	opt->channel.timeout_s = DEFAULT_TIMEOUT;
 	opt->plan.tests = figure_tests_parse("all");
 	opt->plan.rounds = DEFAULT_ROUNDS;
+	opt->versus.restarts = DEFAULT_RESTARTS;
 	opt->place.port = OOB_PORT;
 	argument_sizes(DEFAULT_SIZES, &opt->plan.sizes);
 	while ((c = getopt_long(argc, argv, "p:d:e:m:s:S:t:r:i:clP:h", longopts, NULL)) != -1)
 		set_option(opt, c, optarg);
 	opt->place.host = argument_host(argc, argv, optind);
+	if (opt->compare && (opt->place.host || !opt->place.local))
+		errx(WEFT_EXIT_USAGE, "a comparison runs on this machine: no HOST, no --listen");
+	if (opt->driven_b && opt->vs_provider)
+		argument_provider(opt->vs_provider, &opt->plan);
+	opt->versus.rounds = opt->plan.rounds;
+	opt->versus.json = opt->json;
+	opt->versus.json_file = opt->json_file;
+	if (opt->versus.restarts > opt->plan.rounds)
+		opt->versus.restarts = opt->plan.rounds;
 	if (opt->place.host && !opt->place.local)
 		errx(WEFT_EXIT_USAGE, "a server (--listen) takes no HOST");
 	if (opt->place.host)
@@ -192,6 +257,10 @@ int weft_bench(int argc, char **argv)
 {
 	struct bench_options opt = { 0 };
 
+	/* Before getopt puts them in another order. */
+	opt.versus.argv = argv + 1;
 	parse(&opt, argc, argv);
+	if (opt.compare && !opt.driven)
+		return versus_run(&opt.versus);
 	return place_run(&opt.place, bench_side, &opt);
 }

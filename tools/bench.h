@@ -10,13 +10,19 @@
 
 #include "channel.h"
 #include "plan.h"
+#include "versus.h"
 
 struct bench_options {
 	struct plan plan;
 	struct place place;
 	struct channel_options channel;
+	struct versus_options versus;
+	const char *vs_provider;
+	bool compare;
 	bool json;
+	const char *json_file;	/* JSON goes there and the table to stdout; NULL: JSON alone */
 	bool driven;		/* a comparison drives us over stdin and stdout */
+	bool driven_b;		/* and we are its B */
 };
 
 /*

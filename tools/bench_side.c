@@ -252,12 +252,20 @@ static void print_ready(const struct bench *b)
 static void print_figures(struct bench *b)
 {
 	struct figures_origin origin = origin_of(b);
+	FILE *to = stdout;
 
 	qsort(b->figs, b->fig_cnt, sizeof(b->figs[0]), by_test);
-	if (b->opt->json)
-		figures_print_json(stdout, &origin, b->figs, b->fig_cnt);
-	else
+	if (!b->opt->json || b->opt->json_file)
 		figures_print(stdout, &origin, b->figs, b->fig_cnt);
+	if (!b->opt->json)
+		return;
+	if (b->opt->json_file)
+		to = fopen(b->opt->json_file, "w");
+	if (!to)
+		err(EXIT_FAILURE, "%s", b->opt->json_file);
+	figures_print_json(to, &origin, b->figs, b->fig_cnt);
+	if (b->opt->json_file)
+		fclose(to);
 }
 
 int bench_side(struct side *side, void *arg)

@@ -48,14 +48,17 @@ static int choose_cpus(int cpus[2])
 	return found ? 0 : -EINVAL;
 }
 
-static void pin(int cpu)
+static void pin(int cpu, bool realtime)
 {
+	const struct sched_param param = { .sched_priority = 10 };
 	cpu_set_t set;
 
 	CPU_ZERO(&set);
 	CPU_SET(cpu, &set);
 	if (sched_setaffinity(0, sizeof(set), &set))
 		warn("cannot run on cpu %d", cpu);
+	if (realtime && sched_setscheduler(0, SCHED_FIFO, &param))
+		warn("cannot run under SCHED_FIFO");
 }
 
 static int reap(pid_t child, int status)
@@ -88,7 +91,8 @@ static void run_child(struct side *side, pid_t parent, int (*body)(struct side *
 	_exit(status);
 }
 
-int pair_run(const int wanted[2], int (*body)(struct side *side, void *arg), void *arg)
+int pair_run(const int wanted[2], bool realtime, int (*body)(struct side *side, void *arg),
+	     void *arg)
 {
 	struct side side = { .local = true };
 	pid_t child, parent = getpid();
@@ -111,7 +115,7 @@ int pair_run(const int wanted[2], int (*body)(struct side *side, void *arg), voi
 		err(EXIT_FAILURE, "fork");
 	oob_adopt(&side.oob, fds[!child]);
 	close(fds[!!child]);
-	pin(cpus[!child]);
+	pin(cpus[!child], realtime);
 	if (!child)
 		run_child(&side, parent, body, arg);
 	status = body(&side, arg);

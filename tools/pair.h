@@ -31,12 +31,14 @@ int pair_cpus_parse(const char *text, int cpus[2]);
 /*
  * pair_run - run a function as two pinned processes
  * @cpus:  the two cores, or NULL for the first two this process may use
+ * @realtime: under SCHED_FIFO, where that is allowed
  * @body:  called on both sides; its result becomes the exit status of its side
  *
  * Side 0 runs in this process, side 1 in a child that exits after @body. A child
  * that dies is reported; when this process dies the child is killed.
  * Returns an exit status: side 0's, or side 1's when side 0 succeeded.
  */
-int pair_run(const int cpus[2], int (*body)(struct side *side, void *arg), void *arg);
+int pair_run(const int cpus[2], bool realtime, int (*body)(struct side *side, void *arg),
+	     void *arg);
 
 #endif

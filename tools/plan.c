@@ -76,7 +76,7 @@ int place_run(const struct place *place, int (*body)(struct side *side, void *ar
 	int rc, status;
 
 	if (place->local)
-		return pair_run(place->has_cpus ? place->cpus : NULL, body, arg);
+		return pair_run(place->has_cpus ? place->cpus : NULL, place->realtime, body, arg);
 	side.rank = !place->host;
 	if (place->host)
 		rc = oob_connect(&side.oob, place->host, place->port, CONNECT_WAIT_MS);

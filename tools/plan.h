@@ -31,6 +31,7 @@ struct place {
 	bool local;		/* two processes here, rather than server and client */
 	bool has_cpus;
 	int cpus[2];
+	bool realtime;		/* the local two run under SCHED_FIFO */
 	const char *host;	/* the client's server, NULL on the server */
 	unsigned port;
 };

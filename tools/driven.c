@@ -1,0 +1,142 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * Children that measure on command; driven.h has the contract. Called by the
+ * comparison in versus.c.
+ */
+#define _GNU_SOURCE
+#include "driven.h"
+#include "figures.h"
+
+#include <err.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+static void become(const char *library, const char *which, char **argv)
+{
+	const char *old = getenv("LD_LIBRARY_PATH");
+	size_t cnt = 0;
+	char *path, **args;
+
+	while (argv[cnt])
+		cnt++;
+	args = calloc(cnt + 4, sizeof(*args));
+	if (!args || asprintf(&args[2], "--driven=%s", which) < 0)
+		_exit(EXIT_FAILURE);
+	args[0] = (char *)"weft";
+	args[1] = (char *)"bench";
+	memcpy(args + 3, argv, cnt * sizeof(*args));
+	if (library) {
+		if (asprintf(&path, "%s%s%s", library, old ? ":" : "", old ? old : "") < 0 ||
+		    setenv("LD_LIBRARY_PATH", path, 1))
+			_exit(EXIT_FAILURE);
+	}
+	execv("/proc/self/exe", args);
+	warn("cannot start myself");
+	_exit(EXIT_FAILURE);
+}
+
+static int read_ready(struct driven *child)
+{
+	char line[2 * DRIVEN_TEXT_MAX];
+
+	if (!fgets(line, sizeof(line), child->from))
+		return -EPIPE;
+	if (sscanf(line, "ready %u %511s %511[^\n]", &child->version, child->provider,
+		   child->library) != 3)
+		return -EPROTO;
+	return 0;
+}
+
+/* The child's ends of the pipes, closed here; ours are closed in it by exec. */
+static int open_pipes(int command[2], int answer[2])
+{
+	if (pipe2(command, O_CLOEXEC))
+		return -errno;
+	if (!pipe2(answer, O_CLOEXEC))
+		return 0;
+	close(command[0]);
+	close(command[1]);
+	return -errno;
+}
+
+int driven_start(struct driven *child, const char *library, const char *which, char **argv)
+{
+	int command[2], answer[2], rc;
+
+	memset(child, 0, sizeof(*child));
+	rc = open_pipes(command, answer);
+	if (rc)
+		return rc;
+	fflush(NULL);
+	child->pid = fork();
+	if (!child->pid) {
+		dup2(command[0], STDIN_FILENO);
+		dup2(answer[1], STDOUT_FILENO);
+		become(library, which, argv);
+	}
+	close(command[0]);
+	close(answer[1]);
+	child->to = fdopen(command[1], "w");
+	child->from = fdopen(answer[0], "r");
+	rc = child->pid < 0 || !child->to || !child->from ? -ENOMEM : read_ready(child);
+	if (!rc)
+		return 0;
+	warnx("configuration %s did not start", which);
+	driven_stop(child);
+	return rc;
+}
+
+int driven_sample_parse(const char *line, struct driven_sample *sample)
+{
+	struct driven_sample got;
+	char test[16];
+	unsigned bits, t;
+
+	if (sscanf(line, "sample %15s %zu %lf %lf", test, &got.size, &got.value, &got.raw_ns) != 4)
+		return -EINVAL;
+	bits = figure_tests_parse(test);
+	for (t = 0; t < FIGURE_TESTS; t++) {
+		if (bits != FIGURE_BIT(t))
+			continue;
+		got.test = t;
+		*sample = got;
+		return 0;
+	}
+	return -EINVAL;
+}
+
+int driven_round(struct driven *child, struct driven_sample *samples, size_t room)
+{
+	char line[256];
+	size_t cnt = 0;
+
+	fputs("go\n", child->to);
+	fflush(child->to);
+	while (fgets(line, sizeof(line), child->from)) {
+		if (!strcmp(line, "end\n"))
+			return (int)cnt;
+		if (cnt == room || driven_sample_parse(line, &samples[cnt++])) {
+			warnx("a measuring process said '%s'", line);
+			return -EPROTO;
+		}
+	}
+	warnx("a measuring process ended in the middle");
+	return -EPIPE;
+}
+
+void driven_stop(struct driven *child)
+{
+	int status;
+
+	if (child->to)
+		fclose(child->to);
+	if (child->from)
+		fclose(child->from);
+	if (child->pid > 0)
+		waitpid(child->pid, &status, 0);
+	memset(child, 0, sizeof(*child));
+}

@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * The interleaved comparison of 'weft bench': configuration A against B, each in
+ * processes of its own, with another library, another provider or both.
+ *
+ * Three pairs of processes live at a time: A, B, and A once more. They take turns, a round
+ * each, while the others sleep; who starts rotates. So what the machine does to one it does
+ * to the other, each round gives a pair of samples whose ratio counts, and the second A
+ * shows how much two equal things differ. All are started anew several times, because
+ * where memory happens to lie makes a difference of its own.
+ */
+#ifndef WEFT_TOOLS_VERSUS_H
+#define WEFT_TOOLS_VERSUS_H
+
+#include <stdbool.h>
+
+struct versus_options {
+	const char *library[2];	  /* directories of A's and B's libfabric.so.1; NULL: as we run */
+	unsigned rounds;	  /* pairs in all */
+	unsigned restarts;	  /* times that all processes are started */
+	bool json;
+	const char *json_file;	  /* JSON goes there and the table to stdout; NULL: JSON alone */
+	bool fail_if_slower;	  /* exit 1 where A is slower beyond the A/A spread */
+	char **argv;		  /* our own arguments, behind "bench" */
+};
+
+/* What --driven gets: which of the two a child is. */
+#define VERSUS_A "a"
+#define VERSUS_B "b"
+
+/*
+ * versus_run - compare and print
+ *
+ * Main's thread. Returns an exit status.
+ */
+int versus_run(const struct versus_options *opt);
+
+/*
+ * versus_verdict - what a comparison says
+ * @speed:  median of A's speed over B's
+ * @low, @high:  p10 and p90 of one A's speed over another A's
+ *
+ * Returns "faster", "slower", or "same" within the spread.
+ */
+const char *versus_verdict(double speed, double low, double high);
+
+#endif
