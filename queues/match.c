@@ -434,3 +434,10 @@ struct match_recv *match_recv_from(struct match *m, uint64_t source)
 	}
 	return first;
 }
+
+struct match_msg *match_next_msg(struct match *m, struct match_msg *msg)
+{
+	struct list *next = msg ? msg->all.next : m->stored.next;
+
+	return next == &m->stored ? NULL : container_of(next, struct match_msg, all);
+}

@@ -84,6 +84,9 @@ struct match_msg *match_find(struct match *m, uint64_t source, uint64_t tag, uin
 /* match_take - take out a stored message */
 void match_take(struct match *m, struct match_msg *msg);
 
+/* match_next_msg - the message stored after @msg, or the first for NULL; or NULL at the end */
+struct match_msg *match_next_msg(struct match *m, struct match_msg *msg);
+
 /*
  * match_first_recv, match_first_msg - walk for teardown: any linked one, left in place; or NULL
  * match_recv_from - the first posted receive that names @source, left in place; or NULL

@@ -93,3 +93,13 @@ uint64_t addr_hash(const struct weft_addr *addr)
 				      addr->port);
 	return mix_bytes(h, addr->ip);
 }
+
+void addr_to_service(struct weft_addr *addr)
+{
+	addr->kind = ADDR_SERVICE;
+	addr->fd = 0;
+	addr->host = 0;
+	memset(addr->nonce, 0, sizeof(addr->nonce));
+	addr->pid = 0;
+	addr->pid_ns = 0;
+}

@@ -66,4 +66,7 @@ bool addr_same(const struct weft_addr *a, const struct weft_addr *b);
 /* addr_hash - equal for addresses of one kind that addr_same() takes for equal */
 uint64_t addr_hash(const struct weft_addr *addr);
 
+/* addr_to_service - keep what says where it listens: the address without its nonce and process */
+void addr_to_service(struct weft_addr *addr);
+
 #endif
