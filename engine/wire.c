@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * The registered wires, and the check of a hello. Registration happens while providers are
+ * loaded, under the core's lock.
+ */
+#include <rdma/fi_errno.h>
+#include "wire.h"
+
+#define WIRES_MAX 16u
+
+static const struct wire_provider *wires[WIRES_MAX];
+static uint32_t wire_cnt;
+
+int wire_register(const struct wire_provider *wp)
+{
+	if (wp->size < sizeof(*wp) || wp->layout != WIRE_LAYOUT || wp->ops->size < sizeof(*wp->ops))
+		return -FI_EINVAL;
+	for (uint32_t i = 0; i < wire_cnt; i++)
+		if (wires[i] == wp)
+			return 0;
+	if (wire_cnt == WIRES_MAX)
+		return -FI_ENOMEM;
+	wires[wire_cnt++] = wp;
+	return 0;
+}
+
+const struct wire_provider *wire_find(const char *name)
+{
+	for (uint32_t i = 0; i < wire_cnt; i++)
+		if (!strcmp(wires[i]->ops->name, name))
+			return wires[i];
+	return NULL;
+}
+
+int hello_check(const struct hello *h)
+{
+	if (h->magic != HELLO_MAGIC)
+		return -FI_EINVAL;
+	if (h->version != HELLO_VERSION)
+		return -FI_ENOPROTOOPT;
+	if (h->flags || h->reserved || !h->epoch || !addr_valid(&h->addr))
+		return -FI_EINVAL;
+	return 0;
+}

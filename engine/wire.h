@@ -1,0 +1,247 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * The contract between the endpoint engine and a wire.
+ *
+ * A wire moves packets between two endpoints; it knows nothing of messages, tags or
+ * completions. Shared memory is one, TCP is one, the fake wire of the tests is one.
+ * An engine endpoint opens one struct wire of each kind that it uses; towards each peer
+ * that it talks to there is at most one struct wire_conn per wire, usable in both
+ * directions once it is up.
+ *
+ * Threads and locks: every call in either direction is made by the thread that holds the
+ * endpoint's domain (FI_THREAD_DOMAIN: the caller's promise; FI_THREAD_SAFE: the domain's
+ * lock). A wire has no lock of its own towards the engine.
+ *
+ * Re-entrancy: a wire calls the engine (wire_events below) only from within its poll(), except
+ * that connect() and accept steps may call nothing at all. Engine code called from poll() may
+ * call claim, publish, sendv, get, connect and disconnect of any wire, the polling one included;
+ * a wire must therefore not hold iterators across a call to the engine that those would break
+ * (a conn that is disconnected during poll() is freed no earlier than the end of that poll()).
+ *
+ * Order: packets that are claimed and published on one conn arrive in that order. What sendv
+ * carries travels on a lane of its own and may overtake them or be overtaken; the engine restores
+ * message order by packet.seq. Control packets never wait behind the payload of sendv.
+ *
+ * Delivery: while a conn is up, everything published or accepted by sendv arrives once and whole,
+ * or the conn goes down with an error. After conn_down the wire touches no memory of the engine
+ * and calls no done() for that conn: the engine fails what was in flight.
+ */
+#ifndef WEFT_WIRE_H
+#define WEFT_WIRE_H
+
+#include "packet.h"
+
+struct engine_ep;
+struct engine_peer;
+struct engine_msg;
+struct fi_provider;
+
+#define WIRE_IOV_MAX 4u
+
+/* A wire's endpoint. The wire's own struct starts with it. */
+struct wire {
+	const struct wire_ops *ops;
+	struct engine_ep *ep;
+	uint32_t idx;  /* place in the engine endpoint's list of wires; set by the engine */
+};
+
+/* A wire's state for one peer. The wire's own struct starts with it. */
+struct wire_conn {
+	struct wire *wire;
+	struct engine_peer *peer; /* NULL until the engine knows it */
+	bool up;		  /* hello exchanged in both directions: claim and sendv may be called */
+	uint64_t tx_msgs, tx_bytes, rx_msgs, rx_bytes; /* the engine's; the wire zeroes them */
+};
+
+/*
+ * An operation that the wire finishes later. Embedded in the engine's own object, which
+ * stays in place until done() or conn_down().
+ */
+struct wire_op {
+	void (*done)(struct wire_op *op, int status); /* 0 or -FI_E*; only from poll() */
+	struct wire_op *next;  /* the wire's, while it has the operation */
+	uint64_t wire_private[2];
+};
+
+/*
+ * Where the payload of an arriving packet goes. Filled by the engine in its answer to a header.
+ * Payload beyond the iov is read and dropped by the wire.
+ */
+struct wire_dest {
+	struct iovec iov[WIRE_IOV_MAX];
+	uint32_t iov_cnt; /* 0: drop all of it */
+	void *cookie;	  /* given back in engine_payload_done(); NULL: engine does not want to be called */
+};
+
+/* What an endpoint asks a wire to be. Borrowed during open(). */
+struct wire_attr {
+	const struct weft_addr *bind; /* family, port, ip to listen at; port 0: any; family 0: the default */
+	size_t tx_size;		      /* operations that the endpoint can have under way */
+};
+
+struct wire_ops {
+	size_t size; /* of this struct: it grows at the end */
+	const char *name; /* of the wire and its provider: "shm" */
+
+	/*
+	 * Most payload of a claimed packet; at least 64. A message up to this length is sent by
+	 * claim/publish.
+	 */
+	uint32_t claim_max;
+	/* Most payload that is sent eagerly (by sendv when above claim_max); larger ones make a rendezvous. */
+	uint32_t eager_max;
+	uint32_t free_max;
+	/* PACKET_PULL is possible: get() may work. */
+	bool has_get;
+
+	/*
+	 * open - make the wire's endpoint: listen, be findable
+	 * @addr: in: what other wires have filled; out: this wire's own fields added
+	 * Returns 0 and the wire, owned; or -FI_E* and one sentence in @why (why_len bytes).
+	 */
+	int (*open)(struct engine_ep *ep, const struct wire_attr *attr, struct weft_addr *addr,
+		    struct wire **wire, char *why, size_t why_len);
+
+	/*
+	 * close - orderly end: what was published is delivered if the peer lives, then every conn
+	 * ends without conn_down. May block for up to a second. The wire is freed.
+	 */
+	void (*close)(struct wire *wire);
+
+	/*
+	 * connect - start to connect to @addr for @peer
+	 * @hello: what we say; copied
+	 *
+	 * Returns 0 and the conn (conn_up or conn_down follows from poll()),
+	 * -FI_EHOSTUNREACH when this wire can't reach such an address (another wire may),
+	 * -FI_EAGAIN when the wire is out of room for now, or another -FI_E*.
+	 */
+	int (*connect)(struct wire *wire, struct engine_peer *peer, const struct weft_addr *addr,
+		       const struct hello *hello, struct wire_conn **conn);
+
+	/*
+	 * disconnect - end one conn without calling the engine; operations under way are dropped
+	 * The conn is the wire's to free from here on.
+	 */
+	void (*disconnect)(struct wire_conn *conn);
+
+	/*
+	 * claim - room for one packet with @len bytes of payload, at most claim_max
+	 * @payload: out: where the payload is to be written (behind the header or elsewhere)
+	 * Returns the header to fill, or NULL when there is no room now (nothing happened). A claimed
+	 * packet is published before any other call on the conn.
+	 */
+	struct packet *(*claim)(struct wire_conn *conn, size_t len, void **payload);
+
+	/*
+	 * publish - send the claimed packet
+	 * @more: another one follows at once (FI_MORE): the wire may wait for it
+	 */
+	void (*publish)(struct wire_conn *conn, struct packet *packet, bool more);
+
+	/*
+	 * sendv - send a header and its payload (hdr->len bytes) from the caller's memory
+	 * @hdr: copied; @iov: array copied, memory borrowed until op->done() or conn_down
+	 * Returns 0, or -FI_EAGAIN when too many are under way (nothing happened).
+	 */
+	int (*sendv)(struct wire_conn *conn, const struct packet *hdr, const struct iovec *iov, size_t iov_cnt,
+		     struct wire_op *op);
+
+	/*
+	 * get - read the peer's memory at @addr into @iov, until iov is full
+	 * Returns 1 when it is done already (op->done is not called), 0 when op->done() will be called,
+	 * or -FI_E* when it can't be done (nothing usable in @iov; the engine asks the sender instead).
+	 */
+	int (*get)(struct wire_conn *conn, uint64_t addr, const struct iovec *iov, size_t iov_cnt,
+		   struct wire_op *op);
+
+	/*
+	 * poll - move everything that can move without waiting; calls the engine
+	 * Bounded work per call. Returns the number of packets and operations that moved.
+	 */
+	int (*poll)(struct wire *wire);
+
+	/*
+	 * check - is the peer still there, for conns with work pending; up to about once a millisecond
+	 * Returns 0 or the error that ends the conn (the engine then calls disconnect).
+	 */
+	int (*check)(struct wire_conn *conn);
+
+	/* local - printable local address for reports, or an empty string */
+	void (*local)(struct wire *wire, char *buf, size_t len);
+
+	/*
+	 * send - the engine's fast path over this wire: engine_send_on() of send.h, instantiated by the
+	 * provider with its own constant ops
+	 */
+	ssize_t (*send)(struct engine_ep *ep, struct engine_peer *peer, const struct engine_msg *msg);
+};
+
+/*
+ * What a wire calls. All only from within poll().
+ */
+
+/*
+ * engine_accept - a peer that opened a connection said hello
+ * @hello:  checked by hello_check() already
+ * @answer: out: what to say back
+ *
+ * Returns 0 and the peer (the wire sets conn->peer, answers, and then calls engine_conn_up), or
+ * -FI_E* to refuse. -FI_EALREADY: our own connection to the same endpoint is under way or up on this
+ * wire and takes precedence (simultaneous open: the endpoint with the smaller epoch is the one whose
+ * connection stays); the wire tells the other side, whose wire calls engine_conn_down(-FI_EALREADY).
+ * When a conn of ours to the same endpoint gives way to this one, the engine has disconnected
+ * it before it returns.
+ */
+int engine_accept(struct wire *wire, const struct hello *hello, struct engine_peer **peer, struct hello *answer);
+
+/*
+ * engine_conn_up - hello has been exchanged; conn->peer is set, conn->up was set by the wire
+ * @hello: the other side's
+ */
+void engine_conn_up(struct wire_conn *conn, const struct hello *hello);
+
+/*
+ * engine_conn_down - the conn ended or could not be made
+ * @err: -FI_E*, or 0 for the peer's orderly close
+ * The conn is the wire's to free after the call; packets received before were delivered before.
+ */
+void engine_conn_down(struct wire_conn *conn, int err);
+
+/*
+ * engine_packet - a packet's header arrived (engine_packet_on() in recv.h is the inlined form)
+ * @packet:  private copy
+ * @payload: the first @avail bytes of its payload; memory that the other side may change
+ * @dest:    where the rest goes
+ *
+ * With avail == packet->len the payload is consumed on return and @dest is not touched.
+ * Otherwise @dest is filled: the wire writes the whole payload there (the first @avail bytes
+ * too) and then calls engine_payload_done(), unless the conn goes down first.
+ * Returns 0, or -FI_E* for a packet that no peer of this version sends: the wire ends the conn
+ * with that error.
+ */
+int engine_packet(struct engine_ep *ep, struct wire_conn *conn, const struct packet *packet, const void *payload,
+	      size_t avail, struct wire_dest *dest);
+
+/* engine_payload_done - the payload of a packet stands in its dest whole */
+void engine_payload_done(struct engine_ep *ep, struct wire_conn *conn, void *cookie);
+
+/*
+ * The wires of this library. A provider registers its wire from its entry point; the link
+ * and the provider's own endpoints use what is registered.
+ */
+#define WIRE_LAYOUT 1u /* of struct engine_ep and the inlined fast paths: same build */
+
+struct wire_provider {
+	size_t size;
+	uint32_t version;
+	uint32_t layout; /* WIRE_LAYOUT */
+	const struct wire_ops *ops;
+};
+
+/* wire_register - @wp must stay; idempotent. Returns 0 or -FI_EINVAL for another layout */
+int wire_register(const struct wire_provider *wp);
+/* wire_find - the registered wire of that name, or NULL */
+const struct wire_provider *wire_find(const char *name);
+
+#endif
