@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * Copies between flat memory and iovecs, and the short copy of the fast paths.
+ */
+#ifndef WEFT_COPY_H
+#define WEFT_COPY_H
+
+#include "platform.h"
+
+/*
+ * copy_bytes - memcpy() without a call for up to 16 bytes
+ */
+static inline void copy_bytes(void *to, const void *from, size_t len)
+{
+	uint64_t a, b;
+	uint32_t c, d;
+
+	if (likely(len >= 8 && len <= 16)) {
+		__builtin_memcpy(&a, from, 8);
+		__builtin_memcpy(&b, (const char *)from + len - 8, 8);
+		__builtin_memcpy(to, &a, 8);
+		__builtin_memcpy((char *)to + len - 8, &b, 8);
+	} else if (len > 16) {
+		memcpy(to, from, len);
+	} else if (len >= 4) {
+		__builtin_memcpy(&c, from, 4);
+		__builtin_memcpy(&d, (const char *)from + len - 4, 4);
+		__builtin_memcpy(to, &c, 4);
+		__builtin_memcpy((char *)to + len - 4, &d, 4);
+	} else if (len) {
+		((char *)to)[0] = ((const char *)from)[0];
+		((char *)to)[len / 2] = ((const char *)from)[len / 2];
+		((char *)to)[len - 1] = ((const char *)from)[len - 1];
+	}
+}
+
+/*
+ * copy_from_iov - gather @len bytes, beginning @skip bytes into the iov
+ * copy_to_iov - scatter @len bytes, beginning @skip bytes into the iov
+ * Both stop at the end of the iov.
+ */
+void copy_from_iov(void *to, const struct iovec *iov, size_t cnt, size_t skip, size_t len);
+void copy_to_iov(const struct iovec *iov, size_t cnt, size_t skip, const void *from, size_t len);
+
+/*
+ * iov_slice - the part of @iov that is [skip, skip + len)
+ * @out: room for @cnt entries
+ * Returns how many it has.
+ */
+size_t iov_slice(const struct iovec *iov, size_t cnt, size_t skip, size_t len, struct iovec *out);
+
+/* iov_len - bytes of all; false in @ok when they overflow */
+size_t iov_len(const struct iovec *iov, size_t cnt, bool *ok);
+
+#endif

@@ -1,0 +1,125 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * The fabric object of a provider over the engine. Called by the core and by programs, on
+ * any thread: it has nothing but a reference count.
+ */
+#include <rdma/fi_errno.h>
+#include "fids.h"
+
+int engine_no_bind(struct fid *fid, struct fid *target, uint64_t flags)
+{
+	return -FI_ENOSYS;
+}
+
+int engine_no_control(struct fid *fid, int command, void *arg)
+{
+	return -FI_ENOSYS;
+}
+
+int engine_no_ops_open(struct fid *fid, const char *name, uint64_t flags, void **ops, void *context)
+{
+	return -FI_ENOSYS;
+}
+
+int engine_no_tostr(const struct fid *fid, char *buf, size_t len)
+{
+	return -FI_ENOSYS;
+}
+
+int engine_no_ops_set(struct fid *fid, const char *name, uint64_t flags, void *ops, void *context)
+{
+	return -FI_ENOSYS;
+}
+
+const char *engine_strerror(int prov_errno, char *buf, size_t len)
+{
+	const char *text = fi_strerror(prov_errno);
+	size_t n = 0;
+
+	if (!buf || !len)
+		return text;
+	for (; n + 1 < len && text[n]; n++)
+		buf[n] = text[n];
+	buf[n] = '\0';
+	return buf;
+}
+
+static int engine_fabric_close(struct fid *fid)
+{
+	struct engine_fabric *fabric = container_of(fid, struct engine_fabric, fid.fid);
+
+	if (engine_in_use(&fabric->refs))
+		return -FI_EBUSY;
+	platform_free(fabric);
+	return 0;
+}
+
+static int engine_no_pep(struct fid_fabric *fabric, struct fi_info *info, struct fid_pep **pep, void *context)
+{
+	return -FI_ENOSYS;
+}
+
+static int engine_no_wait(struct fid_fabric *fabric, struct fi_wait_attr *attr, struct fid_wait **waitset)
+{
+	return -FI_ENOSYS;
+}
+
+static int engine_no_trywait(struct fid_fabric *fabric, struct fid **fids, int cnt)
+{
+	return -FI_ENOSYS;
+}
+
+static int engine_domain2_open(struct fid_fabric *fabric, struct fi_info *info, struct fid_domain **domain,
+			       uint64_t flags, void *context)
+{
+	if (flags)
+		return -FI_EBADFLAGS;
+	return engine_domain_open(fabric, info, domain, context);
+}
+
+static struct fi_ops engine_fabric_fi_ops = {
+	.size = sizeof(struct fi_ops),
+	.close = engine_fabric_close,
+	.bind = engine_no_bind,
+	.control = engine_no_control,
+	.ops_open = engine_no_ops_open,
+	.tostr = engine_no_tostr,
+	.ops_set = engine_no_ops_set,
+};
+
+static struct fi_ops_fabric engine_fabric_ops = {
+	.size = sizeof(struct fi_ops_fabric),
+	.domain = engine_domain_open,
+	.passive_ep = engine_no_pep,
+	.eq_open = engine_eq_open,
+	.wait_open = engine_no_wait,
+	.trywait = engine_no_trywait,
+	.domain2 = engine_domain2_open,
+};
+
+void engine_define_params(const struct fi_provider *provider)
+{
+	fi_param_define(provider, ENGINE_PARAM_BUDGET, FI_PARAM_SIZE_T,
+			"Eager payload that one endpoint takes ahead of its receives, in bytes; more stays with "
+			"the senders (default: %u)", ENGINE_BUDGET);
+}
+
+int engine_fabric_open(const struct engine_family *family, struct fi_fabric_attr *attr, struct fid_fabric **out,
+		       void *context)
+{
+	struct engine_fabric *fabric;
+
+	if (!attr || !out)
+		return -FI_EINVAL;
+	fabric = platform_alloc(sizeof(*fabric));
+	if (!fabric)
+		return -FI_ENOMEM;
+	fabric->fid.fid.fclass = FI_CLASS_FABRIC;
+	fabric->fid.fid.context = context;
+	fabric->fid.fid.ops = &engine_fabric_fi_ops;
+	fabric->fid.ops = &engine_fabric_ops;
+	fabric->fid.api_version = attr->api_version;
+	fabric->family = family;
+	*out = &fabric->fid;
+	return 0;
+}

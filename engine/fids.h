@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * The slots that open objects below a fabric and a domain, each in the file named for its
+ * object, and what those files share.
+ */
+#ifndef WEFT_FIDS_H
+#define WEFT_FIDS_H
+
+#include "engine.h"
+
+int engine_domain_open(struct fid_fabric *fabric, struct fi_info *info, struct fid_domain **domain, void *context);
+int engine_eq_open(struct fid_fabric *fabric, struct fi_eq_attr *attr, struct fid_eq **eq, void *context);
+int engine_av_open(struct fid_domain *domain, struct fi_av_attr *attr, struct fid_av **av, void *context);
+int engine_cq_open(struct fid_domain *domain, struct fi_cq_attr *attr, struct fid_cq **cq, void *context);
+int engine_ep_open(struct fid_domain *domain, struct fi_info *info, struct fid_ep **ep, void *context);
+
+/* Slots of struct fi_ops for objects without the call. */
+int engine_no_bind(struct fid *fid, struct fid *target, uint64_t flags);
+int engine_no_control(struct fid *fid, int command, void *arg);
+int engine_no_ops_open(struct fid *fid, const char *name, uint64_t flags, void **ops, void *context);
+int engine_no_tostr(const struct fid *fid, char *buf, size_t len);
+int engine_no_ops_set(struct fid *fid, const char *name, uint64_t flags, void *ops, void *context);
+
+/* engine_strerror - the slot of fi_cq_strerror and fi_eq_strerror; @buf: NULL or room for a copy */
+const char *engine_strerror(int prov_errno, char *buf, size_t len);
+
+/* engine_enter, engine_leave - hold a domain in a call that is no fast path */
+static inline void engine_enter(struct engine_domain *domain)
+{
+	if (domain->safe)
+		platform_lock(&domain->lock);
+}
+
+static inline void engine_leave(struct engine_domain *domain)
+{
+	if (domain->safe)
+		platform_unlock(&domain->lock);
+}
+
+static inline void engine_ref(_Atomic int *refs)
+{
+	atomic_fetch_add_explicit(refs, 1, memory_order_relaxed);
+}
+
+static inline void engine_unref(_Atomic int *refs)
+{
+	atomic_fetch_sub_explicit(refs, 1, memory_order_relaxed);
+}
+
+static inline bool engine_in_use(_Atomic int *refs)
+{
+	return atomic_load_explicit(refs, memory_order_relaxed) != 0;
+}
+
+/* Op tables that take the domain's lock around those of the family (safe.c). */
+extern struct fi_ops_msg engine_safe_msg_ops;
+extern struct fi_ops_tagged engine_safe_tagged_ops;
+
+/* engine_routes_ops - what fi_open_ops("weft_routes") of an endpoint gives (routes.c) */
+extern struct weft_routes_ops engine_routes_ops;
+
+#endif

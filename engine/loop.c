@@ -1,0 +1,248 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * The wire of an endpoint to itself: a queue of packets. Every engine endpoint has one, so a
+ * send to oneself neither needs shared memory nor a network. Called by the engine with the
+ * domain held.
+ */
+#include <rdma/fi_errno.h>
+#include "list.h"
+#include "loop.h"
+#include "send.h"
+#include "recv.h"
+
+#define LOOP_CLAIM_MAX 2048u
+#define LOOP_QUEUE_MAX 1024u /* packets on their way */
+#define LOOP_BURST 64u	     /* delivered by one poll() */
+
+/* A packet on its way, or a sendv with its operation. */
+struct loop_item {
+	struct list link;
+	struct packet packet;
+	struct wire_op *op; /* sendv: payload is in iov */
+	struct iovec iov[WIRE_IOV_MAX];
+	uint32_t iov_cnt;
+	uint8_t payload[];
+};
+
+struct loop {
+	struct wire wire;
+	struct wire_conn out, in; /* the end that sends, the end that receives */
+	struct hello hello;
+	struct list queue; /* struct loop_item */
+	uint32_t queued;
+	bool connecting, connected;
+};
+
+static int loop_open(struct engine_ep *ep, const struct wire_attr *attr, struct weft_addr *addr,
+		     struct wire **wire, char *why, size_t why_len)
+{
+	struct loop *loop = platform_alloc(sizeof(*loop));
+
+	if (!loop)
+		return -FI_ENOMEM;
+	list_init(&loop->queue);
+	*wire = &loop->wire;
+	return 0;
+}
+
+static void loop_drop_all(struct loop *loop)
+{
+	struct list *node;
+
+	while ((node = list_pop(&loop->queue)))
+		platform_free(container_of(node, struct loop_item, link));
+	loop->queued = 0;
+}
+
+static void loop_close(struct wire *wire)
+{
+	struct loop *loop = container_of(wire, struct loop, wire);
+
+	loop_drop_all(loop);
+	platform_free(loop);
+}
+
+static int loop_connect(struct wire *wire, struct engine_peer *peer, const struct weft_addr *addr,
+			const struct hello *hello, struct wire_conn **conn)
+{
+	struct loop *loop = container_of(wire, struct loop, wire);
+
+	if (loop->connecting || loop->connected)
+		return -FI_EAGAIN;
+	loop->hello = *hello;
+	loop->out = (struct wire_conn){ .wire = wire, .peer = peer };
+	loop->in = (struct wire_conn){ .wire = wire };
+	loop->connecting = true;
+	*conn = &loop->out;
+	return 0;
+}
+
+static void loop_disconnect(struct wire_conn *conn)
+{
+	struct loop *loop = container_of(conn->wire, struct loop, wire);
+
+	loop_drop_all(loop);
+	loop->connecting = loop->connected = false;
+}
+
+static struct loop_item *loop_item_new(struct loop *loop, size_t len)
+{
+	struct loop_item *item;
+
+	if (loop->queued == LOOP_QUEUE_MAX)
+		return NULL;
+	item = platform_alloc(sizeof(*item) + len);
+	return item;
+}
+
+static void loop_enqueue(struct loop *loop, struct loop_item *item)
+{
+	list_push(&loop->queue, &item->link);
+	loop->queued++;
+}
+
+static struct packet *loop_claim(struct wire_conn *conn, size_t len, void **payload)
+{
+	struct loop_item *item = loop_item_new(container_of(conn->wire, struct loop, wire), len);
+
+	if (!item)
+		return NULL;
+	*payload = item->payload;
+	return &item->packet;
+}
+
+static void loop_publish(struct wire_conn *conn, struct packet *packet, bool more)
+{
+	loop_enqueue(container_of(conn->wire, struct loop, wire), container_of(packet, struct loop_item, packet));
+}
+
+static int loop_sendv(struct wire_conn *conn, const struct packet *hdr, const struct iovec *iov, size_t iov_cnt,
+		      struct wire_op *op)
+{
+	struct loop *loop = container_of(conn->wire, struct loop, wire);
+	struct loop_item *item = loop_item_new(loop, 0);
+
+	if (!item)
+		return -FI_EAGAIN;
+	item->packet = *hdr;
+	item->op = op;
+	item->iov_cnt = (uint32_t)iov_cnt;
+	memcpy(item->iov, iov, iov_cnt * sizeof(*iov));
+	loop_enqueue(loop, item);
+	return 0;
+}
+
+static int loop_get(struct wire_conn *conn, uint64_t addr, const struct iovec *iov, size_t iov_cnt,
+		    struct wire_op *op)
+{
+	const char *from = (const char *)(uintptr_t)addr;
+
+	for (size_t i = 0; i < iov_cnt; i++) {
+		memmove(iov[i].iov_base, from, iov[i].iov_len);
+		from += iov[i].iov_len;
+	}
+	return 1;
+}
+
+/* Payload of a sendv straight from one place of the process to another. */
+static void loop_copy(const struct loop_item *item, const struct wire_dest *dest)
+{
+	size_t skip = 0;
+
+	for (uint32_t i = 0; i < dest->iov_cnt; i++) {
+		copy_from_iov(dest->iov[i].iov_base, item->iov, item->iov_cnt, skip, dest->iov[i].iov_len);
+		skip += dest->iov[i].iov_len;
+	}
+}
+
+static void loop_deliver(struct loop *loop, struct loop_item *item)
+{
+	struct engine_ep *ep = loop->wire.ep;
+	size_t avail = item->op ? 0 : item->packet.len;
+	struct wire_dest dest = { .iov_cnt = 0 };
+
+	if (engine_packet(ep, &loop->in, &item->packet, item->payload, avail, &dest)) {
+		/* Our own packet was refused: an operation of this process is broken beyond repair. */
+		platform_free(item);
+		engine_peer_fail(loop->in.peer, -FI_EIO, false);
+		return;
+	}
+	if (!loop->connected) { /* the packet ended the connection: its operation is gone */
+		platform_free(item);
+		return;
+	}
+	if (avail != item->packet.len) {
+		loop_copy(item, &dest);
+		if (dest.cookie)
+			engine_payload_done(ep, &loop->in, dest.cookie);
+	}
+	if (item->op)
+		item->op->done(item->op, 0);
+	platform_free(item);
+}
+
+static void loop_join(struct loop *loop)
+{
+	struct hello answer;
+
+	loop->connecting = false;
+	if (engine_accept(&loop->wire, &loop->hello, &loop->in.peer, &answer)) {
+		engine_conn_down(&loop->out, -FI_ENOMEM);
+		return;
+	}
+	loop->connected = loop->in.up = loop->out.up = true;
+	engine_conn_up(&loop->in, &loop->hello);
+	engine_conn_up(&loop->out, &answer);
+}
+
+static int loop_poll(struct wire *wire)
+{
+	struct loop *loop = container_of(wire, struct loop, wire);
+	uint32_t moved = 0;
+	struct list *node;
+
+	if (loop->connecting)
+		loop_join(loop);
+	while (moved < LOOP_BURST && (node = list_pop(&loop->queue))) {
+		loop->queued--;
+		moved++;
+		loop_deliver(loop, container_of(node, struct loop_item, link));
+	}
+	return (int)moved;
+}
+
+static int loop_check(struct wire_conn *conn)
+{
+	return 0;
+}
+
+static void loop_local(struct wire *wire, char *buf, size_t len)
+{
+	if (len)
+		buf[0] = '\0';
+}
+
+static ssize_t loop_send(struct engine_ep *ep, struct engine_peer *peer, const struct engine_msg *msg)
+{
+	return engine_send_on(ep, peer, msg, &loop_wire_ops);
+}
+
+const struct wire_ops loop_wire_ops = {
+	.size = sizeof(struct wire_ops),
+	.name = "self",
+	.claim_max = LOOP_CLAIM_MAX,
+	.eager_max = LOOP_CLAIM_MAX,
+	.has_get = true,
+	.open = loop_open,
+	.close = loop_close,
+	.connect = loop_connect,
+	.disconnect = loop_disconnect,
+	.claim = loop_claim,
+	.publish = loop_publish,
+	.sendv = loop_sendv,
+	.get = loop_get,
+	.poll = loop_poll,
+	.check = loop_check,
+	.local = loop_local,
+	.send = loop_send,
+};

@@ -1,0 +1,438 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * Calls that engine endpoints do not have, or do not have yet in their state: every slot of
+ * every op table answers. Called from the op tables on any thread.
+ */
+#include "nosys.h"
+
+static ssize_t no_rma_read(struct fid_ep *ep, void *buf, size_t len, void *desc, fi_addr_t src_addr,
+			uint64_t addr, uint64_t key, void *context)
+{
+	return -FI_ENOSYS;
+}
+
+static ssize_t no_rma_readv(struct fid_ep *ep, const struct iovec *iov, void **desc, size_t cnt,
+			fi_addr_t src_addr, uint64_t addr, uint64_t key, void *context)
+{
+	return -FI_ENOSYS;
+}
+
+static ssize_t no_rma_readmsg(struct fid_ep *ep, const struct fi_msg_rma *msg, uint64_t flags)
+{
+	return -FI_ENOSYS;
+}
+
+static ssize_t no_rma_write(struct fid_ep *ep, const void *buf, size_t len, void *desc,
+			fi_addr_t dest_addr, uint64_t addr, uint64_t key, void *context)
+{
+	return -FI_ENOSYS;
+}
+
+static ssize_t no_rma_writev(struct fid_ep *ep, const struct iovec *iov, void **desc, size_t cnt,
+			fi_addr_t dest_addr, uint64_t addr, uint64_t key, void *context)
+{
+	return -FI_ENOSYS;
+}
+
+static ssize_t no_rma_writemsg(struct fid_ep *ep, const struct fi_msg_rma *msg, uint64_t flags)
+{
+	return -FI_ENOSYS;
+}
+
+static ssize_t no_rma_inject(struct fid_ep *ep, const void *buf, size_t len, fi_addr_t dest_addr,
+			uint64_t addr, uint64_t key)
+{
+	return -FI_ENOSYS;
+}
+
+static ssize_t no_rma_writedata(struct fid_ep *ep, const void *buf, size_t len, void *desc,
+			uint64_t data, fi_addr_t dest_addr, uint64_t addr, uint64_t key,
+			void *context)
+{
+	return -FI_ENOSYS;
+}
+
+static ssize_t no_rma_injectdata(struct fid_ep *ep, const void *buf, size_t len, uint64_t data,
+			fi_addr_t dest_addr, uint64_t addr, uint64_t key)
+{
+	return -FI_ENOSYS;
+}
+
+struct fi_ops_rma engine_no_rma_ops = {
+	.size = sizeof(struct fi_ops_rma),
+	.read = no_rma_read,
+	.readv = no_rma_readv,
+	.readmsg = no_rma_readmsg,
+	.write = no_rma_write,
+	.writev = no_rma_writev,
+	.writemsg = no_rma_writemsg,
+	.inject = no_rma_inject,
+	.writedata = no_rma_writedata,
+	.injectdata = no_rma_injectdata,
+};
+
+static ssize_t no_atomic_write(struct fid_ep *ep, const void *buf, size_t cnt, void *desc,
+			fi_addr_t dest_addr, uint64_t addr, uint64_t key, enum fi_datatype datatype,
+			enum fi_op op, void *context)
+{
+	return -FI_ENOSYS;
+}
+
+static ssize_t no_atomic_writev(struct fid_ep *ep, const struct fi_ioc *iov, void **desc,
+			size_t cnt, fi_addr_t dest_addr, uint64_t addr, uint64_t key,
+			enum fi_datatype datatype, enum fi_op op, void *context)
+{
+	return -FI_ENOSYS;
+}
+
+static ssize_t no_atomic_writemsg(struct fid_ep *ep, const struct fi_msg_atomic *msg,
+			uint64_t flags)
+{
+	return -FI_ENOSYS;
+}
+
+static ssize_t no_atomic_inject(struct fid_ep *ep, const void *buf, size_t cnt, fi_addr_t dest_addr,
+			uint64_t addr, uint64_t key, enum fi_datatype datatype, enum fi_op op)
+{
+	return -FI_ENOSYS;
+}
+
+static ssize_t no_atomic_readwrite(struct fid_ep *ep, const void *buf, size_t cnt, void *desc,
+			void *result, void *result_desc, fi_addr_t dest_addr, uint64_t addr,
+			uint64_t key, enum fi_datatype datatype, enum fi_op op, void *context)
+{
+	return -FI_ENOSYS;
+}
+
+static ssize_t no_atomic_readwritev(struct fid_ep *ep, const struct fi_ioc *iov, void **desc,
+			size_t cnt, struct fi_ioc *resultv, void **result_desc, size_t result_cnt,
+			fi_addr_t dest_addr, uint64_t addr, uint64_t key, enum fi_datatype datatype,
+			enum fi_op op, void *context)
+{
+	return -FI_ENOSYS;
+}
+
+static ssize_t no_atomic_readwritemsg(struct fid_ep *ep, const struct fi_msg_atomic *msg,
+			struct fi_ioc *resultv, void **result_desc, size_t result_cnt,
+			uint64_t flags)
+{
+	return -FI_ENOSYS;
+}
+
+static ssize_t no_atomic_compwrite(struct fid_ep *ep, const void *buf, size_t cnt, void *desc,
+			const void *compare, void *compare_desc, void *result, void *result_desc,
+			fi_addr_t dest_addr, uint64_t addr, uint64_t key, enum fi_datatype datatype,
+			enum fi_op op, void *context)
+{
+	return -FI_ENOSYS;
+}
+
+static ssize_t no_atomic_compwritev(struct fid_ep *ep, const struct fi_ioc *iov, void **desc,
+			size_t cnt, const struct fi_ioc *comparev, void **compare_desc,
+			size_t compare_cnt, struct fi_ioc *resultv, void **result_desc,
+			size_t result_cnt, fi_addr_t dest_addr, uint64_t addr, uint64_t key,
+			enum fi_datatype datatype, enum fi_op op, void *context)
+{
+	return -FI_ENOSYS;
+}
+
+static ssize_t no_atomic_compwritemsg(struct fid_ep *ep, const struct fi_msg_atomic *msg,
+			const struct fi_ioc *comparev, void **compare_desc, size_t compare_cnt,
+			struct fi_ioc *resultv, void **result_desc, size_t result_cnt,
+			uint64_t flags)
+{
+	return -FI_ENOSYS;
+}
+
+static int no_atomic_writevalid(struct fid_ep *ep, enum fi_datatype datatype, enum fi_op op,
+			size_t *cnt)
+{
+	return -FI_ENOSYS;
+}
+
+static int no_atomic_readwritevalid(struct fid_ep *ep, enum fi_datatype datatype, enum fi_op op,
+			size_t *cnt)
+{
+	return -FI_ENOSYS;
+}
+
+static int no_atomic_compwritevalid(struct fid_ep *ep, enum fi_datatype datatype, enum fi_op op,
+			size_t *cnt)
+{
+	return -FI_ENOSYS;
+}
+
+struct fi_ops_atomic engine_no_atomic_ops = {
+	.size = sizeof(struct fi_ops_atomic),
+	.write = no_atomic_write,
+	.writev = no_atomic_writev,
+	.writemsg = no_atomic_writemsg,
+	.inject = no_atomic_inject,
+	.readwrite = no_atomic_readwrite,
+	.readwritev = no_atomic_readwritev,
+	.readwritemsg = no_atomic_readwritemsg,
+	.compwrite = no_atomic_compwrite,
+	.compwritev = no_atomic_compwritev,
+	.compwritemsg = no_atomic_compwritemsg,
+	.writevalid = no_atomic_writevalid,
+	.readwritevalid = no_atomic_readwritevalid,
+	.compwritevalid = no_atomic_compwritevalid,
+};
+
+static ssize_t no_collective_barrier(struct fid_ep *ep, fi_addr_t coll_addr, void *context)
+{
+	return -FI_ENOSYS;
+}
+
+static ssize_t no_collective_broadcast(struct fid_ep *ep, void *buf, size_t cnt, void *desc,
+			fi_addr_t coll_addr, fi_addr_t root_addr, enum fi_datatype datatype,
+			uint64_t flags, void *context)
+{
+	return -FI_ENOSYS;
+}
+
+static ssize_t no_collective_alltoall(struct fid_ep *ep, const void *buf, size_t cnt, void *desc,
+			void *result, void *result_desc, fi_addr_t coll_addr,
+			enum fi_datatype datatype, uint64_t flags, void *context)
+{
+	return -FI_ENOSYS;
+}
+
+static ssize_t no_collective_allreduce(struct fid_ep *ep, const void *buf, size_t cnt, void *desc,
+			void *result, void *result_desc, fi_addr_t coll_addr,
+			enum fi_datatype datatype, enum fi_op op, uint64_t flags, void *context)
+{
+	return -FI_ENOSYS;
+}
+
+static ssize_t no_collective_allgather(struct fid_ep *ep, const void *buf, size_t cnt, void *desc,
+			void *result, void *result_desc, fi_addr_t coll_addr,
+			enum fi_datatype datatype, uint64_t flags, void *context)
+{
+	return -FI_ENOSYS;
+}
+
+static ssize_t no_collective_reduce_scatter(struct fid_ep *ep, const void *buf, size_t cnt,
+			void *desc, void *result, void *result_desc, fi_addr_t coll_addr,
+			enum fi_datatype datatype, enum fi_op op, uint64_t flags, void *context)
+{
+	return -FI_ENOSYS;
+}
+
+static ssize_t no_collective_reduce(struct fid_ep *ep, const void *buf, size_t cnt, void *desc,
+			void *result, void *result_desc, fi_addr_t coll_addr, fi_addr_t root_addr,
+			enum fi_datatype datatype, enum fi_op op, uint64_t flags, void *context)
+{
+	return -FI_ENOSYS;
+}
+
+static ssize_t no_collective_scatter(struct fid_ep *ep, const void *buf, size_t cnt, void *desc,
+			void *result, void *result_desc, fi_addr_t coll_addr, fi_addr_t root_addr,
+			enum fi_datatype datatype, uint64_t flags, void *context)
+{
+	return -FI_ENOSYS;
+}
+
+static ssize_t no_collective_gather(struct fid_ep *ep, const void *buf, size_t cnt, void *desc,
+			void *result, void *result_desc, fi_addr_t coll_addr, fi_addr_t root_addr,
+			enum fi_datatype datatype, uint64_t flags, void *context)
+{
+	return -FI_ENOSYS;
+}
+
+static ssize_t no_collective_msg(struct fid_ep *ep, const struct fi_msg_collective *msg,
+			struct fi_ioc *resultv, void **result_desc, size_t result_cnt,
+			uint64_t flags)
+{
+	return -FI_ENOSYS;
+}
+
+static ssize_t no_collective_barrier2(struct fid_ep *ep, fi_addr_t coll_addr, uint64_t flags,
+			void *context)
+{
+	return -FI_ENOSYS;
+}
+
+struct fi_ops_collective engine_no_collective_ops = {
+	.size = sizeof(struct fi_ops_collective),
+	.barrier = no_collective_barrier,
+	.broadcast = no_collective_broadcast,
+	.alltoall = no_collective_alltoall,
+	.allreduce = no_collective_allreduce,
+	.allgather = no_collective_allgather,
+	.reduce_scatter = no_collective_reduce_scatter,
+	.reduce = no_collective_reduce,
+	.scatter = no_collective_scatter,
+	.gather = no_collective_gather,
+	.msg = no_collective_msg,
+	.barrier2 = no_collective_barrier2,
+};
+
+static ssize_t closed_msg_recv(struct fid_ep *ep, void *buf, size_t len, void *desc,
+			fi_addr_t src_addr, void *context)
+{
+	return -FI_EOPBADSTATE;
+}
+
+static ssize_t closed_msg_recvv(struct fid_ep *ep, const struct iovec *iov, void **desc, size_t cnt,
+			fi_addr_t src_addr, void *context)
+{
+	return -FI_EOPBADSTATE;
+}
+
+static ssize_t closed_msg_recvmsg(struct fid_ep *ep, const struct fi_msg *msg, uint64_t flags)
+{
+	return -FI_EOPBADSTATE;
+}
+
+static ssize_t closed_msg_send(struct fid_ep *ep, const void *buf, size_t len, void *desc,
+			fi_addr_t dest_addr, void *context)
+{
+	return -FI_EOPBADSTATE;
+}
+
+static ssize_t closed_msg_sendv(struct fid_ep *ep, const struct iovec *iov, void **desc, size_t cnt,
+			fi_addr_t dest_addr, void *context)
+{
+	return -FI_EOPBADSTATE;
+}
+
+static ssize_t closed_msg_sendmsg(struct fid_ep *ep, const struct fi_msg *msg, uint64_t flags)
+{
+	return -FI_EOPBADSTATE;
+}
+
+static ssize_t closed_msg_inject(struct fid_ep *ep, const void *buf, size_t len,
+			fi_addr_t dest_addr)
+{
+	return -FI_EOPBADSTATE;
+}
+
+static ssize_t closed_msg_senddata(struct fid_ep *ep, const void *buf, size_t len, void *desc,
+			uint64_t data, fi_addr_t dest_addr, void *context)
+{
+	return -FI_EOPBADSTATE;
+}
+
+static ssize_t closed_msg_injectdata(struct fid_ep *ep, const void *buf, size_t len, uint64_t data,
+			fi_addr_t dest_addr)
+{
+	return -FI_EOPBADSTATE;
+}
+
+struct fi_ops_msg engine_closed_msg_ops = {
+	.size = sizeof(struct fi_ops_msg),
+	.recv = closed_msg_recv,
+	.recvv = closed_msg_recvv,
+	.recvmsg = closed_msg_recvmsg,
+	.send = closed_msg_send,
+	.sendv = closed_msg_sendv,
+	.sendmsg = closed_msg_sendmsg,
+	.inject = closed_msg_inject,
+	.senddata = closed_msg_senddata,
+	.injectdata = closed_msg_injectdata,
+};
+
+static ssize_t closed_tagged_recv(struct fid_ep *ep, void *buf, size_t len, void *desc,
+			fi_addr_t src_addr, uint64_t tag, uint64_t ignore, void *context)
+{
+	return -FI_EOPBADSTATE;
+}
+
+static ssize_t closed_tagged_recvv(struct fid_ep *ep, const struct iovec *iov, void **desc,
+			size_t cnt, fi_addr_t src_addr, uint64_t tag, uint64_t ignore,
+			void *context)
+{
+	return -FI_EOPBADSTATE;
+}
+
+static ssize_t closed_tagged_recvmsg(struct fid_ep *ep, const struct fi_msg_tagged *msg,
+			uint64_t flags)
+{
+	return -FI_EOPBADSTATE;
+}
+
+static ssize_t closed_tagged_send(struct fid_ep *ep, const void *buf, size_t len, void *desc,
+			fi_addr_t dest_addr, uint64_t tag, void *context)
+{
+	return -FI_EOPBADSTATE;
+}
+
+static ssize_t closed_tagged_sendv(struct fid_ep *ep, const struct iovec *iov, void **desc,
+			size_t cnt, fi_addr_t dest_addr, uint64_t tag, void *context)
+{
+	return -FI_EOPBADSTATE;
+}
+
+static ssize_t closed_tagged_sendmsg(struct fid_ep *ep, const struct fi_msg_tagged *msg,
+			uint64_t flags)
+{
+	return -FI_EOPBADSTATE;
+}
+
+static ssize_t closed_tagged_inject(struct fid_ep *ep, const void *buf, size_t len,
+			fi_addr_t dest_addr, uint64_t tag)
+{
+	return -FI_EOPBADSTATE;
+}
+
+static ssize_t closed_tagged_senddata(struct fid_ep *ep, const void *buf, size_t len, void *desc,
+			uint64_t data, fi_addr_t dest_addr, uint64_t tag, void *context)
+{
+	return -FI_EOPBADSTATE;
+}
+
+static ssize_t closed_tagged_injectdata(struct fid_ep *ep, const void *buf, size_t len,
+			uint64_t data, fi_addr_t dest_addr, uint64_t tag)
+{
+	return -FI_EOPBADSTATE;
+}
+
+struct fi_ops_tagged engine_closed_tagged_ops = {
+	.size = sizeof(struct fi_ops_tagged),
+	.recv = closed_tagged_recv,
+	.recvv = closed_tagged_recvv,
+	.recvmsg = closed_tagged_recvmsg,
+	.send = closed_tagged_send,
+	.sendv = closed_tagged_sendv,
+	.sendmsg = closed_tagged_sendmsg,
+	.inject = closed_tagged_inject,
+	.senddata = closed_tagged_senddata,
+	.injectdata = closed_tagged_injectdata,
+};
+
+int engine_no_cm_getpeer(struct fid_ep *ep, void *addr, size_t *addrlen)
+{
+	return -FI_ENOSYS;
+}
+
+int engine_no_cm_connect(struct fid_ep *ep, const void *addr, const void *param, size_t paramlen)
+{
+	return -FI_ENOSYS;
+}
+
+int engine_no_cm_listen(struct fid_pep *pep)
+{
+	return -FI_ENOSYS;
+}
+
+int engine_no_cm_accept(struct fid_ep *ep, const void *param, size_t paramlen)
+{
+	return -FI_ENOSYS;
+}
+
+int engine_no_cm_reject(struct fid_pep *pep, fid_t handle, const void *param, size_t paramlen)
+{
+	return -FI_ENOSYS;
+}
+
+int engine_no_cm_shutdown(struct fid_ep *ep, uint64_t flags)
+{
+	return -FI_ENOSYS;
+}
+
+int engine_no_cm_join(struct fid_ep *ep, const void *addr, uint64_t flags, struct fid_mc **mc,
+			void *context)
+{
+	return -FI_ENOSYS;
+}

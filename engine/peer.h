@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * Peers: found by fi_addr_t or by who said hello, connected over the first wire that leads
+ * there, and failed as a whole when their connection breaks.
+ *
+ * The caller holds the domain.
+ */
+#ifndef WEFT_PEER_H
+#define WEFT_PEER_H
+
+#include "engine.h"
+
+/* engine_peer_open - the peer of an AV entry, made on first use; NULL: no such entry or no memory */
+struct engine_peer *engine_peer_open(struct engine_ep *ep, fi_addr_t addr);
+
+/* engine_peer_refused - why engine_peer_at() has nothing: -FI_EOPBADSTATE, -FI_EINVAL, -FI_ENOMEM */
+ssize_t engine_peer_refused(struct engine_ep *ep, fi_addr_t addr);
+
+static inline struct engine_peer *engine_peer_at(struct engine_ep *ep, fi_addr_t addr)
+{
+	if (likely(addr < ep->peer_cap && ep->peers[addr]))
+		return ep->peers[addr];
+	return engine_peer_open(ep, addr);
+}
+
+/* engine_peer_connect - begin to connect, when nothing is under way */
+void engine_peer_connect(struct engine_peer *peer);
+
+/* engine_peer_block - have progress look at this peer until nothing is queued for it */
+void engine_peer_block(struct engine_peer *peer);
+
+/* engine_peer_flush - send what is queued, as far as it goes */
+void engine_peer_flush(struct engine_peer *peer);
+
+/*
+ * engine_peer_fail - end every conn and fail what was under way
+ * @err:   -FI_E* that the operations complete with
+ * @keep_directed: directed receives stay posted (the peer closed in order)
+ */
+void engine_peer_fail(struct engine_peer *peer, int err, bool keep_directed);
+
+/* engine_peer_free - takes a peer that has failed or never had anything */
+void engine_peer_free(struct engine_peer *peer);
+
+/* engine_peers_service - connect, retry and flush the peers of ep->blocked */
+void engine_peers_service(struct engine_ep *ep);
+
+/* engine_peers_check - one round of liveness checks: peers with work pending, and some of the others */
+void engine_peers_check(struct engine_ep *ep);
+
+/* engine_peer_adopt - an address was inserted at @addr: a peer that is known by hello alone takes it */
+void engine_peer_adopt(struct engine_ep *ep, fi_addr_t addr, const struct weft_addr *address);
+
+/* engine_peer_orphan - the address at @addr was removed */
+void engine_peer_orphan(struct engine_ep *ep, fi_addr_t addr);
+
+/* engine_ctl - send a control packet, queued when it finds no room; @cts: NULL or what follows a CTS */
+void engine_ctl(struct engine_peer *peer, uint8_t op, uint64_t tag, uint64_t data, const struct packet_cts *cts);
+
+#endif

@@ -1,0 +1,216 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * Sending: the fast path that a provider instantiates over its wire, and the forms that the
+ * op tables' slots take. From here a small message goes straight into the wire; whatever
+ * stands in its way (no connection yet, no room, no credit, a large payload) goes to
+ * engine_send_slow() in send.c.
+ *
+ * The caller holds the domain.
+ */
+#ifndef WEFT_SEND_H
+#define WEFT_SEND_H
+
+#include "copy.h"
+#include "engine.h"
+#include "peer.h"
+
+/* engine_send_slow - queue what can't be published at once. Returns 0, -FI_EAGAIN or another -FI_E* */
+ssize_t engine_send_slow(struct engine_ep *ep, struct engine_peer *peer, const struct engine_msg *msg);
+
+/* engine_take_owed - credits for the next packet to this peer, in CREDIT_UNIT bytes */
+uint16_t engine_take_owed(struct engine_peer *peer);
+/* engine_credits_back - the packet that carried them was not sent */
+void engine_credits_back(struct engine_peer *peer, uint16_t credits);
+
+/* engine_send_done - write the completion of a send that went well, if it wants one */
+static inline void engine_send_done(struct engine_ep *ep, void *context, uint32_t flags)
+{
+	struct cq_entry *e;
+
+	if (!(flags & ENGINE_COMPLETE))
+		return;
+	e = cq_slot(&ep->tx_cq->queue);
+	if (unlikely(!e))
+		return;
+	*e = (struct cq_entry){
+		.context = context,
+		.flags = FI_SEND | (flags & PACKET_TAGGED ? FI_TAGGED : FI_MSG),
+		.src = FI_ADDR_NOTAVAIL,
+	};
+	cq_push(&ep->tx_cq->queue);
+}
+
+/* engine_header - fill a claimed packet; the caller publishes it */
+static inline void engine_header(struct engine_peer *peer, struct packet *packet, uint8_t op, uint32_t flags,
+				 uint32_t len)
+{
+	packet->op = op;
+	packet->flags = (uint8_t)(flags & PACKET_FLAGS_KNOWN);
+	packet->epoch = peer->tx_epoch;
+	packet->len = len;
+	packet->seq = (uint32_t)peer->tx_seq;
+	packet->ack = (uint16_t)peer->rx_seq;
+	packet->credits = unlikely(peer->owed >= CREDIT_UNIT) ? engine_take_owed(peer) : 0;
+}
+
+/*
+ * engine_send_on - send one message over the wire that is the peer's route
+ * @wire: that wire's ops; a constant where the provider instantiates this
+ */
+static inline ssize_t engine_send_on(struct engine_ep *ep, struct engine_peer *peer, const struct engine_msg *msg,
+				     const struct wire_ops *wire)
+{
+	struct wire_conn *conn = peer->conn;
+	size_t len = msg->len;
+	struct packet *packet;
+	void *payload;
+
+	if (unlikely(!peer->ready || len > wire->claim_max))
+		return engine_send_slow(ep, peer, msg);
+	if (len > ENGINE_INJECT_MAX && unlikely(peer->credit < len))
+		return engine_send_slow(ep, peer, msg);
+	packet = wire->claim(conn, len, &payload);
+	if (unlikely(!packet))
+		return engine_send_slow(ep, peer, msg);
+
+	engine_header(peer, packet, PACKET_EAGER, msg->flags, (uint32_t)len);
+	packet->tag = msg->tag;
+	packet->data = msg->data;
+	if (likely(!msg->iov_cnt))
+		copy_bytes(payload, msg->buf, len);
+	else
+		copy_from_iov(payload, msg->iov, msg->iov_cnt, 0, len);
+	wire->publish(conn, packet, msg->flags & ENGINE_MORE);
+
+	if (len > ENGINE_INJECT_MAX)
+		peer->credit -= (uint32_t)len;
+	peer->tx_seq++;
+	conn->tx_msgs++;
+	conn->tx_bytes += len;
+	engine_send_done(ep, msg->context, msg->flags);
+	return 0;
+}
+
+/* engine_send_to - look the peer up; over @wire when it is the peer's route, else over the route it has */
+static inline ssize_t engine_send_to(struct fid_ep *fid, fi_addr_t dest, const struct engine_msg *msg,
+				     const struct wire_ops *wire)
+{
+	struct engine_ep *ep = container_of(fid, struct engine_ep, fid);
+	struct engine_peer *peer = engine_peer_at(ep, dest);
+
+	if (unlikely(!peer))
+		return engine_peer_refused(ep, dest);
+	if (wire && likely(peer->wire == wire))
+		return engine_send_on(ep, peer, msg, wire);
+	if (!wire && likely(peer->wire != NULL))
+		return peer->wire->send(ep, peer, msg);
+	return engine_send_slow(ep, peer, msg);
+}
+
+static inline uint32_t engine_tx_flags(struct fid_ep *fid)
+{
+	return container_of(fid, struct engine_ep, fid)->tx_flags;
+}
+
+/*
+ * The slots of struct fi_ops_msg and struct fi_ops_tagged that send from one buffer.
+ * @wire: constant ops, or NULL: look up the route.
+ * Source: fi_msg(3), fi_tagged(3).
+ */
+static inline ssize_t engine_tsend(struct fid_ep *fid, const void *buf, size_t len, fi_addr_t dest, uint64_t tag,
+				   void *context, const struct wire_ops *wire)
+{
+	struct engine_msg msg = { .buf = buf, .len = len, .tag = tag, .context = context,
+				  .flags = PACKET_TAGGED | engine_tx_flags(fid) };
+
+	return engine_send_to(fid, dest, &msg, wire);
+}
+
+static inline ssize_t engine_tinject(struct fid_ep *fid, const void *buf, size_t len, fi_addr_t dest, uint64_t tag,
+				     const struct wire_ops *wire)
+{
+	struct engine_msg msg = { .buf = buf, .len = len, .tag = tag, .flags = PACKET_TAGGED | ENGINE_INJECT };
+
+	if (unlikely(len > ENGINE_INJECT_MAX))
+		return -FI_EINVAL;
+	return engine_send_to(fid, dest, &msg, wire);
+}
+
+static inline ssize_t engine_tsenddata(struct fid_ep *fid, const void *buf, size_t len, uint64_t data,
+				       fi_addr_t dest, uint64_t tag, void *context, const struct wire_ops *wire)
+{
+	struct engine_msg msg = { .buf = buf, .len = len, .tag = tag, .data = data, .context = context,
+				  .flags = PACKET_TAGGED | PACKET_CQ_DATA | engine_tx_flags(fid) };
+
+	return engine_send_to(fid, dest, &msg, wire);
+}
+
+static inline ssize_t engine_tinjectdata(struct fid_ep *fid, const void *buf, size_t len, uint64_t data,
+					 fi_addr_t dest, uint64_t tag, const struct wire_ops *wire)
+{
+	struct engine_msg msg = { .buf = buf, .len = len, .tag = tag, .data = data,
+				  .flags = PACKET_TAGGED | PACKET_CQ_DATA | ENGINE_INJECT };
+
+	if (unlikely(len > ENGINE_INJECT_MAX))
+		return -FI_EINVAL;
+	return engine_send_to(fid, dest, &msg, wire);
+}
+
+static inline ssize_t engine_msend(struct fid_ep *fid, const void *buf, size_t len, fi_addr_t dest, void *context,
+				   const struct wire_ops *wire)
+{
+	struct engine_msg msg = { .buf = buf, .len = len, .context = context, .flags = engine_tx_flags(fid) };
+
+	return engine_send_to(fid, dest, &msg, wire);
+}
+
+static inline ssize_t engine_minject(struct fid_ep *fid, const void *buf, size_t len, fi_addr_t dest,
+				     const struct wire_ops *wire)
+{
+	struct engine_msg msg = { .buf = buf, .len = len, .flags = ENGINE_INJECT };
+
+	if (unlikely(len > ENGINE_INJECT_MAX))
+		return -FI_EINVAL;
+	return engine_send_to(fid, dest, &msg, wire);
+}
+
+static inline ssize_t engine_msenddata(struct fid_ep *fid, const void *buf, size_t len, uint64_t data,
+				       fi_addr_t dest, void *context, const struct wire_ops *wire)
+{
+	struct engine_msg msg = { .buf = buf, .len = len, .data = data, .context = context,
+				  .flags = PACKET_CQ_DATA | engine_tx_flags(fid) };
+
+	return engine_send_to(fid, dest, &msg, wire);
+}
+
+static inline ssize_t engine_minjectdata(struct fid_ep *fid, const void *buf, size_t len, uint64_t data,
+					 fi_addr_t dest, const struct wire_ops *wire)
+{
+	struct engine_msg msg = { .buf = buf, .len = len, .data = data, .flags = PACKET_CQ_DATA | ENGINE_INJECT };
+
+	if (unlikely(len > ENGINE_INJECT_MAX))
+		return -FI_EINVAL;
+	return engine_send_to(fid, dest, &msg, wire);
+}
+
+/*
+ * The slots that every op table has in common. Source: fi_msg(3), fi_tagged(3).
+ */
+ssize_t engine_sendv(struct fid_ep *ep, const struct iovec *iov, void **desc, size_t cnt, fi_addr_t dest,
+		     void *context);
+ssize_t engine_sendmsg(struct fid_ep *ep, const struct fi_msg *msg, uint64_t flags);
+ssize_t engine_tsendv(struct fid_ep *ep, const struct iovec *iov, void **desc, size_t cnt, fi_addr_t dest,
+		      uint64_t tag, void *context);
+ssize_t engine_tsendmsg(struct fid_ep *ep, const struct fi_msg_tagged *msg, uint64_t flags);
+
+ssize_t engine_recv(struct fid_ep *ep, void *buf, size_t len, void *desc, fi_addr_t src, void *context);
+ssize_t engine_recvv(struct fid_ep *ep, const struct iovec *iov, void **desc, size_t cnt, fi_addr_t src,
+		     void *context);
+ssize_t engine_recvmsg(struct fid_ep *ep, const struct fi_msg *msg, uint64_t flags);
+ssize_t engine_trecv(struct fid_ep *ep, void *buf, size_t len, void *desc, fi_addr_t src, uint64_t tag,
+		     uint64_t ignore, void *context);
+ssize_t engine_trecvv(struct fid_ep *ep, const struct iovec *iov, void **desc, size_t cnt, fi_addr_t src,
+		      uint64_t tag, uint64_t ignore, void *context);
+ssize_t engine_trecvmsg(struct fid_ep *ep, const struct fi_msg_tagged *msg, uint64_t flags);
+
+#endif
