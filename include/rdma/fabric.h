@@ -407,13 +407,13 @@ enum {
 	FI_TC_NETWORK_CTRL,
 };
 
-/* fi_tc_dscp_set - traffic class for a DSCP value. Source: fi_domain(3) */
+/* fi_tc_dscp_set - traffic class for a DSCP value. Source: fi_endpoint(3) */
 static inline uint32_t fi_tc_dscp_set(uint8_t dscp)
 {
 	return FI_TC_DSCP | (uint32_t)dscp;
 }
 
-/* fi_tc_dscp_get - DSCP value of a traffic class; 0 if it holds none. Source: fi_domain(3) */
+/* fi_tc_dscp_get - DSCP value of a traffic class; 0 if it holds none. Source: fi_endpoint(3) */
 static inline uint8_t fi_tc_dscp_get(uint32_t tclass)
 {
 	return (uint8_t)((tclass & FI_TC_DSCP) ? tclass : 0);
@@ -654,7 +654,7 @@ int fi_fabric(struct fi_fabric_attr *attr, struct fid_fabric **fabric,
 
 /*
  * fi_fabric2 - the same from the whole fi_info, with flags
- * @flags: FI_PEER when info belongs to a peer provider
+ * @flags: handed to the provider; 0 where it defines none
  *
  * Returns as fi_fabric does. Source: fi_fabric(3).
  */
@@ -664,7 +664,7 @@ int fi_fabric2(struct fi_info *info, struct fid_fabric **fabric,
 /*
  * fi_open - open one of the library's own objects by name
  * @version:  FI_VERSION of the caller
- * @name:     such as "logging"
+ * @name:     such as "logging" or "mr_cache"
  * @attr:     argument of that object, attr_len bytes
  * @fid:      set to the object; release it with fi_close
  *
@@ -857,12 +857,12 @@ enum fi_type {
  * @data:     points to the value
  * @datatype: says which type it has
  *
- * Returns a buffer of the library, overwritten by the thread's next call.
- * Source: fi_fabric(3).
+ * Returns a buffer of the library that the next call overwrites, so that only
+ * one thread at a time may use it. Source: fi_fabric(3).
  */
 char *fi_tostr(const void *data, enum fi_type datatype);
 
-/* fi_tostr_r - the same into @len bytes at @buf, cut to fit; returns @buf */
+/* fi_tostr_r - the same into @len bytes at @buf, cut to fit, for any thread; returns @buf */
 char *fi_tostr_r(char *buf, size_t len, const void *data, enum fi_type datatype);
 
 /* Parameters of the library and its providers, read from the environment. */

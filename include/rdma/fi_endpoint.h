@@ -160,7 +160,8 @@ static inline int fi_endpoint(struct fid_domain *domain, struct fi_info *info,
 
 /*
  * fi_endpoint2 - the same with flags
- * @flags: FI_PEER_TRANSFER: context is a struct fi_peer_transfer_context
+ * @flags: FI_PEER_TRANSFER: context is a struct fi_peer_transfer_context;
+ *         FI_XPU: transfers come from ep_attr->xpu_ctx's device
  *
  * Returns as fi_endpoint does, -FI_ENOSYS from old providers if flags are set.
  */
@@ -222,7 +223,8 @@ static inline int fi_enable(struct fid_ep *ep)
  * @fid: the endpoint
  *
  * Returns 0, and the operation completes, with FI_ECANCELED if it had not
- * happened yet; or -FI_ENOENT when there is none. Source: fi_endpoint(3).
+ * happened yet; or -FI_EAGAIN (progress, then retry), or another negative
+ * error. Source: fi_endpoint(3).
  */
 static inline ssize_t fi_cancel(fid_t fid, void *context)
 {

@@ -119,7 +119,7 @@ extern "C" {
 
 enum {
 	FI_EOTHER = FI_ERRNO_OFFSET,	/* none of the others fits */
-	FI_ETOOSMALL,			/* caller's buffer too short; its length says how long */
+	FI_ETOOSMALL,			/* buffer too short; its length says how long */
 	FI_EOPBADSTATE,			/* call not possible in the object's state */
 	FI_EAVAIL,			/* an error entry waits: read it first */
 	FI_EBADFLAGS,			/* a flag bit that the call does not take */
@@ -134,7 +134,7 @@ enum {
 	FI_ENORX,			/* peer has no receive buffer */
 	FI_ENOMR,			/* no room for another registration */
 	FI_EFIREWALLADDR,		/* peer must open the connection: firewall */
-	FI_ERRNO_MAX			/* one past the last */
+	FI_ERRNO_MAX
 };
 
 /*

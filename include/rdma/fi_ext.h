@@ -87,7 +87,7 @@ struct fid_mem_monitor {
 
 /* Logging of the application's, imported into "logging". */
 
-/* fi_ops_log.enabled and ready: the provider passed the FI_LOG_PROV filter */
+/* Flag of fi_ops_log.enabled and ready: FI_LOG_PROV keeps this provider out */
 #define FI_LOG_PROV_FILTERED	(1ULL << 0)
 
 struct fi_ops_log {

@@ -5,6 +5,7 @@
 	abi.py dump LABEL INCLUDE          print all values of a set of names
 	abi.py installed LABEL INCLUDE     compare with the headers in INCLUDE
 	abi.py table LABEL FILE            compare with a committed dump
+	abi.py assert LABEL FILE           its values as C++14 and freestanding C see them
 
 LABEL chooses names from names.txt and departures-LABEL.txt, which lists each
 difference that is meant, with its reason: kind (`grown`: bigger, and all that
@@ -17,6 +18,7 @@ import fnmatch
 import os
 import re
 import shlex
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -106,8 +108,49 @@ def compare(label, theirs, ours):
 	for i, (what, pattern, _) in enumerate(allowed):
 		if i not in used:
 			bad += 1
-			print(f"departures-{label}.txt: nothing is '{what}' for '{pattern}' any more")
+			print(f"departures-{label}.txt: no longer '{what}': '{pattern}'")
 	print(f"{len(theirs)} values compared, {len(used)} departures, {bad} wrong")
+	return bad
+
+
+def assertions(table):
+	"""The table's sizes, offsets and constants, each as a static assertion."""
+	for key, value in table.items():
+		kind, name = key.split(" ", 1)
+		if kind == "record":
+			yield f"sizeof({name}) == {size(value)}"
+		elif kind == "field":
+			record, member = name.split(".", 1)
+			yield f"offsetof({record}, {member}) == {value.split()[0]}"
+		elif kind == "const" and not name.startswith("fi_"):
+			yield f"({name}) == {value.split()[0]}"
+
+
+def check_assertions(table):
+	"""Compile the assertions in the modes that can't run the probe; the failures."""
+	modes = [
+		("C++14", "c++", ["-xc++", "-std=c++14"], "static_assert", lambda text: True),
+		# No pthread types there, so no struct that points to them.
+		("freestanding", os.environ.get("CC", "cc"),
+		 ["-xc", "-std=gnu11", "-ffreestanding", "-nostdinc", "-mgeneral-regs-only"],
+		 "_Static_assert", lambda text: "fi_mutex_cond" not in text),
+	]
+	bad = 0
+	for mode, compiler, flags, word, fits in modes:
+		checks = [text for text in assertions(table) if fits(text)]
+		source = "".join(f"#include <rdma/{h}>\n" for h in HEADERS)
+		source += "".join(f'{word}({text}, "{text}");\n' for text in checks)
+		if not shutil.which(shlex.split(compiler)[0]):
+			print(f"no compiler for {mode}: {compiler} is not here")
+			bad += 1
+			continue
+		done = subprocess.run(shlex.split(compiler) + flags +
+				      ["-w", "-I", OURS, "-fsyntax-only", "-"], input=source,
+				      capture_output=True, text=True, timeout=120)
+		print(f"{mode}: {len(checks)} assertions" + (", wrong:" if done.returncode else ""))
+		if done.returncode:
+			bad += 1
+			print(done.stderr)
 	return bad
 
 
@@ -137,6 +180,8 @@ def main():
 			return compare(label, dump(label, where), dump(OUR_LABEL, OURS)) != 0
 		if what == "table":
 			return compare(label, read_table(where), dump(label, OURS)) != 0
+		if what == "assert":
+			return check_assertions(read_table(where)) != 0
 	except DoesNotCompile as error:
 		print(error)
 		return 1

@@ -94,7 +94,7 @@ def main():
 	for mode, compilers, flags in MODES:
 		present = [c for c in compilers if shutil.which(c)]
 		if not present:
-			print(f"no compiler for {mode}: none of {', '.join(compilers)} is installed")
+			print(f"no compiler for {mode}: none of {', '.join(compilers)} is here")
 			bad += 1
 		for compiler in present:
 			for name, text in units:

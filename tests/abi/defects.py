@@ -92,7 +92,8 @@ def main():
 		bad += not found
 	with tempfile.TemporaryDirectory() as where:
 		include = copy_with(where, "fi_cm.h", "#include <rdma/fi_endpoint.h>", "")
-		alone = subprocess.run([sys.executable, os.path.join(abi.HERE, "alone.py"), include],
+		script = os.path.join(abi.HERE, "alone.py")
+		alone = subprocess.run([sys.executable, script, include],
 				       capture_output=True, text=True, timeout=120)
 		found = alone.returncode == 1 and "fi_cm.h does not compile alone" in alone.stdout
 		print(f"{'found' if found else 'NOT FOUND'}: a header needs another before it")

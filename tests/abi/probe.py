@@ -226,7 +226,8 @@ class Program:
 				 f'SAME({at}, {type_text}) ? {quote(type_text)} : "?");')
 
 	def tell_const(self, name, _):
-		self.main.append(f'put_const("{name}", KIND({name}), (unsigned long long)({name}));')
+		self.main.append(f'put_const("{name}", KIND({name}), '
+				 f"(unsigned long long)({name}));")
 
 	def tell_text(self, name, _):
 		self.main.append(f'printf("text {name}\\t%s\\n", {name});')
@@ -264,11 +265,15 @@ class Program:
 			for command, arg in CONTROL.items():
 				if command in self.consts:
 					leaves = ", ".join(self.leaves(arg))
-					body.append(f"if (a1 == {command}) {{ static const struct leaf l[] = "
-						    f"{{ {leaves} }}; "
-						    "say_leaves(a2, l, sizeof(l) / sizeof(l[0])); }")
-			body.append("if (a1 == FI_ALIAS && !result) *((struct fi_alias *)a2)->fid = "
-				    "(struct fid *)&object[15];")
+					body += [
+						f"if (a1 == {command}) {{",
+						f"static const struct leaf l[] = {{ {leaves} }};",
+						"say_leaves(a2, l, sizeof(l) / sizeof(l[0])); }",
+					]
+			body += [
+				"if (a1 == FI_ALIAS && !result)",
+				"*((struct fi_alias *)a2)->fid = (struct fid *)&object[15];",
+			]
 		for i, a in enumerate(args):
 			if a == "struct fid **":
 				body.append(f"if (!result) *a{i} = (struct fid *)&object[15];")
@@ -276,7 +281,7 @@ class Program:
 			body.append(f"return ({ret})arena[15].room;")
 		elif ret != "void":
 			body.append(f"return ({ret})result;")
-		self.top.append(f"{storage}{ret} {symbol}({params})\n{{\n" + "\n".join(body) + "\n}")
+		self.top += [f"{storage}{ret} {symbol}({params})\n{{"] + body + ["}"]
 		return True
 
 	def leaves(self, record, base="0"):
@@ -307,7 +312,8 @@ class Program:
 		self.top.append("static void size_tables(int old)\n{")
 		for table in self.tables:
 			short = table.split()[1]
-			self.top.append(f"{short}_table.size = old ? sizeof(size_t) : sizeof({table});")
+			self.top.append(f"{short}_table.size = "
+					f"old ? sizeof(size_t) : sizeof({table});")
 		self.top.append("}")
 
 	def define_objects(self):

@@ -45,7 +45,7 @@ int fi_log_enabled(const struct fi_provider *prov, enum fi_log_level level,
 int fi_log_ready(const struct fi_provider *prov, enum fi_log_level level,
 		 enum fi_log_subsys subsys, uint64_t *showtime);
 
-/* fi_log - print one line, whether enabled or not; fmt is printf's */
+/* fi_log - print one line; whether it is wanted the macros below ask first. fmt is printf's */
 void fi_log(const struct fi_provider *prov, enum fi_log_level level,
 	    enum fi_log_subsys subsys, const char *func, int line,
 	    const char *fmt, ...) FI_FORMAT_PRINTF(6, 7);
