@@ -8,9 +8,9 @@
  * From outside the process: WEFT_FAULT="CALL:ERRNO[:SKIP[:COUNT]],...", for example
  *	WEFT_FAULT=process_vm_readv:EPERM		never permitted
  *	WEFT_FAULT=pidfd_open:EMFILE:3:1,poll:EINTR::2	fourth call; first two calls
- * ERRNO is a name (those that sys/fault.c lists) or a number. A program that runs with
- * more rights than its user ignores the variable. An entry that can't be read is named
- * on stderr and dropped.
+ * CALL is one of the names below in small letters, ERRNO a name or a number. A program that
+ * runs with more rights than its user ignores the variable. An entry that can't be read is
+ * named on stderr and dropped.
  */
 #ifndef WEFT_SYS_FAULT_H
 #define WEFT_SYS_FAULT_H
@@ -18,20 +18,20 @@
 #include <stdatomic.h>
 #include <stdint.h>
 
-/* One per system call that this folder makes; names of the environment in fault.c. */
+/* One per system call that this folder makes. */
 enum sys_call {
 	SYS_CALL_MEMFD_CREATE,
 	SYS_CALL_FTRUNCATE,
 	SYS_CALL_FCHMOD,
 	SYS_CALL_FCNTL_SEAL,
-	SYS_CALL_FSTAT,
+	SYS_CALL_FSTAT, /* and fstatfs */
 	SYS_CALL_MMAP,
 	SYS_CALL_OPEN_FD, /* of another process, through /proc */
 	SYS_CALL_PIDFD_OPEN,
 	SYS_CALL_POLL,
 	SYS_CALL_PROCESS_VM_READV,
 	SYS_CALL_PROCESS_VM_WRITEV,
-	SYS_CALL_NS, /* reading /proc/self/ns/pid and boot_id */
+	SYS_CALL_NS, /* stat of /proc/self/ns/pid, reading boot_id */
 	SYS_CALL_CNT
 };
 

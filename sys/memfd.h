@@ -43,7 +43,9 @@ int sys_memfd_open(pid_t pid, int fd, bool writable);
 /*
  * sys_memfd_size - bytes behind a descriptor from anywhere
  * @len: out
- * Returns 0; -FI_EINVAL unless it is a memfd whose size is sealed, both ways; -FI_E*.
+ *
+ * Returns 0; -FI_EINVAL unless it is a memfd of ordinary pages whose size is sealed, both
+ * ways (of huge pages the other side could take away what an access needs); -FI_E*.
  */
 int sys_memfd_size(int fd, size_t *len);
 
@@ -59,9 +61,10 @@ enum {
  * @flags: SYS_MEMFD_*
  * @addr:  out
  *
- * Size and seals are checked first: within @len nothing that the other side does makes
- * an access fault. Returns 0; -FI_EINVAL when it is not a memfd sealed at @len bytes or
- * more; -FI_EACCES for a read-only descriptor with SYS_MEMFD_WRITE; -FI_ENOMEM; -FI_E*.
+ * Size and seals are checked first, as by sys_memfd_size(): within @len nothing that the
+ * other side does makes an access fault, as long as there is memory.
+ * Returns 0; -FI_EINVAL when it is not a memfd sealed at @len bytes or more; -FI_EACCES for a
+ * read-only descriptor with SYS_MEMFD_WRITE; -FI_ENOMEM; -FI_E*.
  */
 int sys_memfd_map(int fd, size_t len, unsigned int flags, void **addr);
 

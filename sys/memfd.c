@@ -1,0 +1,142 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * Sealed memory behind descriptors. Called by providers when an endpoint or a connection
+ * is made, on any thread.
+ */
+#define _GNU_SOURCE
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/magic.h>
+#include <stdio.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <sys/vfs.h>
+#include <unistd.h>
+#include <rdma/fi_errno.h>
+#include "fault.h"
+#include "memfd.h"
+
+/* Linux 6.3; older headers lack it, older kernels answer EINVAL. */
+#ifndef MFD_NOEXEC_SEAL
+#define MFD_NOEXEC_SEAL 0x0008U
+#endif
+
+#define SIZE_SEALS (F_SEAL_SHRINK | F_SEAL_GROW)
+
+static int faulty(enum sys_call call)
+{
+	int err = sys_fault(call);
+
+	if (err)
+		errno = err;
+	return err;
+}
+
+static int create(const char *name, unsigned int flags)
+{
+	return faulty(SYS_CALL_MEMFD_CREATE) ? -1 : memfd_create(name, flags | MFD_CLOEXEC);
+}
+
+/* Closes @fd. Returns -FI_E* for what errno says. */
+static int fail(int fd)
+{
+	int err = errno;
+
+	close(fd);
+	return -err;
+}
+
+int sys_memfd_create(const char *name, size_t len, mode_t mode)
+{
+	int fd;
+
+	if (!len || len > INT64_MAX)
+		return -FI_EINVAL;
+	/* Where the administrator forbids executable ones, nothing else is allowed. */
+	fd = create(name, MFD_ALLOW_SEALING | MFD_NOEXEC_SEAL);
+	if (fd < 0 && errno == EINVAL)
+		fd = create(name, MFD_ALLOW_SEALING);
+	if (fd < 0)
+		return -errno;
+
+	if (faulty(SYS_CALL_FCHMOD) || fchmod(fd, mode))
+		return fail(fd);
+	if (faulty(SYS_CALL_FTRUNCATE) || ftruncate(fd, (off_t)len))
+		return fail(fd);
+	if (faulty(SYS_CALL_FCNTL_SEAL) || fcntl(fd, F_ADD_SEALS, SIZE_SEALS | F_SEAL_SEAL))
+		return fail(fd);
+	return fd;
+}
+
+int sys_memfd_open(pid_t pid, int fd, bool writable)
+{
+	struct stat st;
+	char path[64];
+	int found, opened;
+
+	/* A path descriptor opens nothing yet: first see what stands there. */
+	snprintf(path, sizeof(path), "/proc/%d/fd/%d", (int)pid, fd);
+	found = faulty(SYS_CALL_OPEN_FD) ? -1 : open(path, O_PATH | O_CLOEXEC);
+	if (found < 0)
+		return -errno;
+	if (faulty(SYS_CALL_FSTAT) || fstat(found, &st))
+		return fail(found);
+	if (!S_ISREG(st.st_mode)) {
+		close(found);
+		return -FI_EINVAL;
+	}
+
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", found);
+	opened = faulty(SYS_CALL_OPEN_FD) ? -1 :
+					    open(path, (writable ? O_RDWR : O_RDONLY) | O_CLOEXEC);
+	if (opened < 0)
+		return fail(found);
+	close(found);
+	return opened;
+}
+
+int sys_memfd_size(int fd, size_t *len)
+{
+	struct statfs fs;
+	struct stat st;
+	int seals;
+
+	/* Seals first: a size that was read before them could have changed since. */
+	seals = faulty(SYS_CALL_FCNTL_SEAL) ? -1 : fcntl(fd, F_GET_SEALS);
+	if (seals < 0)
+		return -errno;
+	if ((seals & SIZE_SEALS) != SIZE_SEALS)
+		return -FI_EINVAL;
+	if (faulty(SYS_CALL_FSTAT) || fstatfs(fd, &fs) || fstat(fd, &st))
+		return -errno;
+	if (fs.f_type != TMPFS_MAGIC || st.st_size < 0)
+		return -FI_EINVAL;
+	*len = (size_t)st.st_size;
+	return 0;
+}
+
+int sys_memfd_map(int fd, size_t len, unsigned int flags, void **addr)
+{
+	int prot = flags & SYS_MEMFD_WRITE ? PROT_READ | PROT_WRITE : PROT_READ;
+	int how = flags & SYS_MEMFD_POPULATE ? MAP_SHARED | MAP_POPULATE : MAP_SHARED;
+	size_t size;
+	void *at;
+	int ret;
+
+	ret = sys_memfd_size(fd, &size);
+	if (ret)
+		return ret;
+	if (!len || len > size)
+		return -FI_EINVAL;
+	at = faulty(SYS_CALL_MMAP) ? MAP_FAILED : mmap(NULL, len, prot, how, fd, 0);
+	if (at == MAP_FAILED)
+		return -errno;
+	*addr = at;
+	return 0;
+}
+
+void sys_memfd_unmap(void *addr, size_t len)
+{
+	if (addr)
+		munmap(addr, len);
+}

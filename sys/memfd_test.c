@@ -1,0 +1,251 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* Unit tests of sealed memory, as root and as an ordinary user. */
+#define _GNU_SOURCE
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+#include <rdma/fi_errno.h>
+#include "fault.h"
+#include "memfd.h"
+#include <cmocka.h>
+
+#define LEN ((size_t)3 * 4096)
+
+static int clear(void **state)
+{
+	sys_fault_clear();
+	return 0;
+}
+
+static int open_descriptors(void)
+{
+	DIR *dir = opendir("/proc/self/fd");
+	int cnt = 0;
+
+	assert_non_null(dir);
+	while (readdir(dir))
+		cnt++;
+	closedir(dir);
+	return cnt;
+}
+
+static void created_memory_has_its_size_mode_and_seals(void **state)
+{
+	int fd = sys_memfd_create("test", LEN, 0600);
+	struct stat st;
+	size_t len;
+
+	assert_true(fd >= 0);
+	assert_int_equal(fstat(fd, &st), 0);
+	assert_int_equal(st.st_mode & 0777, 0600);
+	assert_int_equal(st.st_size, LEN);
+	assert_int_equal(fcntl(fd, F_GETFD) & FD_CLOEXEC, FD_CLOEXEC);
+	assert_int_equal(sys_memfd_size(fd, &len), 0);
+	assert_int_equal(len, LEN);
+	assert_int_equal(ftruncate(fd, 0), -1);
+	assert_int_equal(ftruncate(fd, 2 * (off_t)LEN), -1);
+	assert_int_equal(fcntl(fd, F_ADD_SEALS, F_SEAL_WRITE), -1);
+	close(fd);
+}
+
+static void impossible_sizes_are_refused(void **state)
+{
+	assert_int_equal(sys_memfd_create("test", 0, 0600), -FI_EINVAL);
+	assert_int_equal(sys_memfd_create("test", SIZE_MAX, 0600), -FI_EINVAL);
+}
+
+static void two_mappings_are_the_same_memory(void **state)
+{
+	int fd = sys_memfd_create("test", LEN, 0600);
+	const char *reader;
+	void *a, *b;
+
+	assert_int_equal(sys_memfd_map(fd, LEN, SYS_MEMFD_WRITE, &a), 0);
+	assert_int_equal(sys_memfd_map(fd, 4096, SYS_MEMFD_POPULATE, &b), 0);
+	close(fd);
+	reader = b;
+	assert_int_equal(reader[100], 0);
+	((char *)a)[100] = 42;
+	assert_int_equal(reader[100], 42);
+	sys_memfd_unmap(a, LEN);
+	sys_memfd_unmap(b, 4096);
+	sys_memfd_unmap(NULL, 0);
+}
+
+static void only_sealed_memory_of_enough_length_is_mapped(void **state)
+{
+	void *at = &at;
+	int fd, pipe_fds[2];
+	size_t len;
+
+	fd = sys_memfd_create("test", LEN, 0600);
+	assert_int_equal(sys_memfd_map(fd, LEN + 1, 0, &at), -FI_EINVAL);
+	assert_int_equal(sys_memfd_map(fd, 0, 0, &at), -FI_EINVAL);
+	close(fd);
+	assert_int_equal(sys_memfd_map(fd, LEN, 0, &at), -FI_EBADF);
+
+	for (int seals = 0; seals < 2; seals++) {
+		fd = memfd_create("unsealed", MFD_ALLOW_SEALING);
+		assert_int_equal(ftruncate(fd, (off_t)LEN), 0);
+		assert_int_equal(fcntl(fd, F_ADD_SEALS, seals ? F_SEAL_SHRINK : F_SEAL_GROW), 0);
+		assert_int_equal(sys_memfd_map(fd, LEN, 0, &at), -FI_EINVAL);
+		close(fd);
+	}
+
+	fd = open("/proc/self/exe", O_RDONLY);
+	assert_int_equal(sys_memfd_size(fd, &len), -FI_EINVAL);
+	close(fd);
+	assert_int_equal(pipe(pipe_fds), 0);
+	assert_int_equal(sys_memfd_size(pipe_fds[0], &len), -FI_EINVAL);
+	close(pipe_fds[0]);
+	close(pipe_fds[1]);
+	assert_ptr_equal(at, &at);
+}
+
+static void huge_pages_of_another_process_are_refused(void **state)
+{
+	int fd = memfd_create("huge", MFD_ALLOW_SEALING | MFD_HUGETLB);
+	size_t len;
+
+	if (fd < 0) {
+		print_message("skipped: no huge page files here: %s\n", strerror(errno));
+		skip();
+	}
+	assert_int_equal(fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW), 0);
+	assert_int_equal(sys_memfd_size(fd, &len), -FI_EINVAL);
+	close(fd);
+}
+
+static void descriptor_of_another_process_opens(void **state)
+{
+	int here[2], there[2], fd, theirs;
+	void *at;
+	pid_t child;
+
+	assert_int_equal(pipe(here), 0);
+	assert_int_equal(pipe(there), 0);
+	child = fork();
+	assert_true(child >= 0);
+	if (!child) {
+		close(here[1]);
+		fd = sys_memfd_create("child", LEN, 0600);
+		if (sys_memfd_map(fd, LEN, SYS_MEMFD_WRITE, &at))
+			_exit(1);
+		strcpy(at, "from the child");
+		if (write(there[1], &fd, sizeof(fd)) != sizeof(fd))
+			_exit(1);
+		/* Until the other side has closed its end. */
+		_exit(read(here[0], &fd, sizeof(fd)) == 0 && !strcmp(at, "from the other") ? 0 : 1);
+	}
+	close(here[0]);
+	close(there[1]);
+	assert_int_equal(read(there[0], &theirs, sizeof(theirs)), sizeof(theirs));
+
+	fd = sys_memfd_open(child, theirs, false);
+	if (fd == -FI_EACCES || fd == -FI_EPERM) {
+		close(here[1]);
+		waitpid(child, NULL, 0);
+		print_message("skipped: not permitted to look into a child\n");
+		skip();
+	}
+	assert_true(fd >= 0);
+	assert_int_equal(sys_memfd_map(fd, LEN, SYS_MEMFD_WRITE, &at), -FI_EACCES);
+	close(fd);
+	fd = sys_memfd_open(child, theirs, true);
+	assert_true(fd >= 0);
+	assert_int_equal(fcntl(fd, F_GETFD) & FD_CLOEXEC, FD_CLOEXEC);
+	assert_int_equal(sys_memfd_map(fd, LEN, SYS_MEMFD_WRITE, &at), 0);
+	close(fd);
+	assert_string_equal(at, "from the child");
+	strcpy(at, "from the other");
+	/* A pipe is no memory, and isn't opened. */
+	assert_int_equal(sys_memfd_open(child, there[0], true), -FI_EINVAL);
+	assert_int_equal(sys_memfd_open(child, 9999, true), -FI_ENOENT);
+	close(here[1]);
+	assert_int_equal(waitpid(child, &theirs, 0), child);
+	assert_true(WIFEXITED(theirs));
+	assert_int_equal(WEXITSTATUS(theirs), 0);
+	assert_int_equal(sys_memfd_open(child, theirs, true), -FI_ENOENT);
+	close(there[0]);
+	sys_memfd_unmap(at, LEN);
+}
+
+static void mode_0400_can_not_be_reopened_for_writing(void **state)
+{
+	int fd = sys_memfd_create("test", LEN, 0400);
+	void *at;
+	int other;
+
+	assert_int_equal(sys_memfd_map(fd, LEN, SYS_MEMFD_WRITE, &at), 0); /* the owner's own */
+	sys_memfd_unmap(at, LEN);
+	other = sys_memfd_open(getpid(), fd, true);
+	if (geteuid())
+		assert_int_equal(other, -FI_EACCES);
+	else
+		assert_true(other >= 0); /* root is not held */
+	if (other >= 0)
+		close(other);
+	other = sys_memfd_open(getpid(), fd, false);
+	assert_true(other >= 0);
+	close(other);
+	close(fd);
+}
+
+static void failing_calls_are_passed_on_and_leave_no_descriptor(void **state)
+{
+	static const enum sys_call creating[] = { SYS_CALL_MEMFD_CREATE, SYS_CALL_FCHMOD,
+						  SYS_CALL_FTRUNCATE, SYS_CALL_FCNTL_SEAL };
+	int before = open_descriptors(), fd;
+	void *at;
+
+	for (int i = 0; i < 4; i++) {
+		sys_fault_set(creating[i], ENOSPC, 0, 1);
+		assert_int_equal(sys_memfd_create("test", LEN, 0600), -FI_ENOSPC);
+	}
+	/* A kernel that does not know the newest flag. */
+	sys_fault_set(SYS_CALL_MEMFD_CREATE, EINVAL, 0, 1);
+	fd = sys_memfd_create("test", LEN, 0600);
+	assert_true(fd >= 0);
+	sys_fault_set(SYS_CALL_MEMFD_CREATE, EINVAL, 0, 2);
+	assert_int_equal(sys_memfd_create("test", LEN, 0600), -FI_EINVAL);
+
+	sys_fault_set(SYS_CALL_OPEN_FD, EACCES, 0, 1);
+	assert_int_equal(sys_memfd_open(getpid(), fd, true), -FI_EACCES);
+	sys_fault_set(SYS_CALL_OPEN_FD, EMFILE, 1, 1);
+	assert_int_equal(sys_memfd_open(getpid(), fd, true), -FI_EMFILE);
+	sys_fault_set(SYS_CALL_FSTAT, EIO, 0, 1);
+	assert_int_equal(sys_memfd_open(getpid(), fd, true), -FI_EIO);
+
+	sys_fault_set(SYS_CALL_FCNTL_SEAL, EIO, 0, 1);
+	assert_int_equal(sys_memfd_map(fd, LEN, 0, &at), -FI_EIO);
+	sys_fault_set(SYS_CALL_FSTAT, EIO, 0, 1);
+	assert_int_equal(sys_memfd_map(fd, LEN, 0, &at), -FI_EIO);
+	sys_fault_set(SYS_CALL_MMAP, ENOMEM, 0, 1);
+	assert_int_equal(sys_memfd_map(fd, LEN, 0, &at), -FI_ENOMEM);
+	close(fd);
+	assert_int_equal(open_descriptors(), before);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(created_memory_has_its_size_mode_and_seals),
+		cmocka_unit_test(impossible_sizes_are_refused),
+		cmocka_unit_test(two_mappings_are_the_same_memory),
+		cmocka_unit_test(only_sealed_memory_of_enough_length_is_mapped),
+		cmocka_unit_test(huge_pages_of_another_process_are_refused),
+		cmocka_unit_test(descriptor_of_another_process_opens),
+		cmocka_unit_test(mode_0400_can_not_be_reopened_for_writing),
+		cmocka_unit_test_teardown(failing_calls_are_passed_on_and_leave_no_descriptor, clear),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

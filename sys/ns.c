@@ -1,0 +1,64 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* Where this process is. Called by providers when an endpoint is made, on any thread. */
+#include <errno.h>
+#include <fcntl.h>
+#include <stddef.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#include <rdma/fi_errno.h>
+#include "fault.h"
+#include "ns.h"
+
+#define BOOT_ID	    "/proc/sys/kernel/random/boot_id"
+#define BOOT_ID_LEN 36 /* of a UUID, without the newline */
+
+int sys_ns_pid(uint32_t *inode)
+{
+	int err = sys_fault(SYS_CALL_NS);
+	struct stat st;
+
+	if (err)
+		return -err;
+	if (stat("/proc/self/ns/pid", &st))
+		return -errno;
+	*inode = (uint32_t)st.st_ino;
+	return 0;
+}
+
+/* FNV-1a, then spread over all bits. */
+static uint64_t hash_bytes(const unsigned char *bytes, size_t len)
+{
+	uint64_t h = UINT64_C(0xcbf29ce484222325);
+
+	for (size_t i = 0; i < len; i++)
+		h = (h ^ bytes[i]) * UINT64_C(0x100000001b3);
+	h = (h ^ h >> 32) * UINT64_C(0xd6e8feb86659fd93);
+	return h ^ h >> 32;
+}
+
+int sys_ns_host(uint64_t *hash)
+{
+	int err = sys_fault(SYS_CALL_NS);
+	unsigned char id[BOOT_ID_LEN];
+	ssize_t n;
+	int fd;
+
+	if (err)
+		return -err;
+	fd = open(BOOT_ID, O_RDONLY | O_CLOEXEC);
+	if (fd < 0)
+		return -errno;
+	do {
+		n = read(fd, id, sizeof(id));
+	} while (n < 0 && errno == EINTR);
+	err = n < 0 ? errno : 0;
+	close(fd);
+	if (err)
+		return -err;
+	if (n != BOOT_ID_LEN)
+		return -FI_EIO;
+	*hash = hash_bytes(id, sizeof(id));
+	if (!*hash)
+		*hash = 1;
+	return 0;
+}

@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* Processes by descriptor. Called by providers on any thread. */
+#define _GNU_SOURCE
+#include <errno.h>
+#include <poll.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+#include <rdma/fi_errno.h>
+#include "fault.h"
+#include "pidfd.h"
+
+int sys_pidfd_open(pid_t pid)
+{
+	int err = sys_fault(SYS_CALL_PIDFD_OPEN);
+	long fd;
+
+	if (err)
+		return -err;
+	fd = syscall(SYS_pidfd_open, pid, 0);
+	return fd < 0 ? -errno : (int)fd;
+}
+
+int sys_pidfd_dead(int pidfd)
+{
+	struct pollfd p = { .fd = pidfd, .events = POLLIN };
+	int err, n;
+
+	do {
+		err = sys_fault(SYS_CALL_POLL);
+		n = err ? -1 : poll(&p, 1, 0);
+		if (n < 0 && !err)
+			err = errno;
+	} while (err == EINTR);
+	if (err)
+		return -err;
+	if (p.revents & POLLNVAL || pidfd < 0)
+		return -FI_EBADF;
+	return n > 0;
+}

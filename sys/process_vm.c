@@ -1,0 +1,106 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * Copies between processes: a loop around the system call that shows it a few pieces at a
+ * time, from where it stopped. Called by providers on any thread.
+ */
+#define _GNU_SOURCE
+#include <errno.h>
+#include <limits.h>
+#include <stdint.h>
+#include <rdma/fi_errno.h>
+#include "fault.h"
+#include "process_vm.h"
+
+#define WINDOW_CNT 16u /* pieces of each side per system call */
+
+typedef ssize_t move_fn(pid_t pid, const struct iovec *local, unsigned long local_cnt,
+			const struct iovec *remote, unsigned long remote_cnt, unsigned long flags);
+
+/* A place in a list of pieces. */
+struct place {
+	const struct iovec *iov;
+	size_t cnt;  /* pieces left, this one included */
+	size_t skip; /* bytes of this one that are done */
+};
+
+static size_t total(const struct iovec *iov, size_t cnt)
+{
+	size_t sum = 0;
+
+	for (size_t i = 0; i < cnt; i++) {
+		if (__builtin_add_overflow(sum, iov[i].iov_len, &sum))
+			return SIZE_MAX;
+	}
+	return sum;
+}
+
+/* Fills the window with what follows @at. Returns the number of pieces. */
+static unsigned long window(struct iovec *win, const struct place *at)
+{
+	unsigned long n = 0;
+	size_t skip = at->skip;
+
+	for (size_t i = 0; i < at->cnt && n < WINDOW_CNT; i++, skip = 0) {
+		if (at->iov[i].iov_len == skip)
+			continue;
+		win[n].iov_base = (char *)at->iov[i].iov_base + skip;
+		win[n].iov_len = at->iov[i].iov_len - skip;
+		n++;
+	}
+	return n;
+}
+
+static void advance(struct place *at, size_t len)
+{
+	while (at->cnt && len >= at->iov->iov_len - at->skip) {
+		len -= at->iov->iov_len - at->skip;
+		at->iov++;
+		at->cnt--;
+		at->skip = 0;
+	}
+	at->skip += len;
+}
+
+static ssize_t move(move_fn *fn, enum sys_call call, pid_t pid, struct place local,
+		    struct place remote)
+{
+	struct iovec lwin[WINDOW_CNT], rwin[WINDOW_CNT];
+	size_t wanted = total(local.iov, local.cnt), there = total(remote.iov, remote.cnt);
+	size_t done = 0;
+
+	if (wanted > there)
+		wanted = there;
+	if (wanted > SSIZE_MAX)
+		return -FI_EINVAL;
+	while (done < wanted) {
+		unsigned long lcnt = window(lwin, &local), rcnt = window(rwin, &remote);
+		int err = sys_fault(call);
+		ssize_t n;
+
+		if (err)
+			return -err;
+		n = fn(pid, lwin, lcnt, rwin, rcnt, 0);
+		if (n <= 0)
+			return n < 0 ? -errno : -FI_EFAULT;
+		advance(&local, (size_t)n);
+		advance(&remote, (size_t)n);
+		done += (size_t)n;
+	}
+	return (ssize_t)done;
+}
+
+ssize_t sys_process_vm_read(pid_t pid, const struct iovec *local, size_t local_cnt,
+			    const struct iovec *remote, size_t remote_cnt)
+{
+	return move(process_vm_readv, SYS_CALL_PROCESS_VM_READV, pid,
+		    (struct place){ .iov = local, .cnt = local_cnt },
+		    (struct place){ .iov = remote, .cnt = remote_cnt });
+}
+
+ssize_t sys_process_vm_write(pid_t pid, const struct iovec *local, size_t local_cnt,
+			     const struct iovec *remote, size_t remote_cnt)
+{
+	return move(process_vm_writev, SYS_CALL_PROCESS_VM_WRITEV, pid,
+		    (struct place){ .iov = local, .cnt = local_cnt },
+		    (struct place){ .iov = remote, .cnt = remote_cnt });
+}
