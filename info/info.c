@@ -12,6 +12,8 @@
 
 /* Zeroed room behind every structure for a core whose structures are longer than ours. */
 #define INFO_SLACK	64
+/* No address and no key is longer; a length that is was never set. */
+#define INFO_BYTES_MAX	(1 << 20)
 
 #define END_OF(type, field)	(offsetof(type, field) + sizeof(((type *) 0)->field))
 #define INFO_END(field)		END_OF(struct fi_info, field)
@@ -99,7 +101,7 @@ static bool bytes_copy(void *dst, const void *src, size_t len)
 	void *copy = NULL;
 
 	if (src && len) {
-		copy = malloc(len);
+		copy = len <= INFO_BYTES_MAX ? malloc(len) : NULL;
 		if (!copy)
 			return false;
 		memcpy(copy, src, len);

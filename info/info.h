@@ -8,6 +8,9 @@
  * libfabric it runs in: fi_version, fi_log and fi_log_enabled, all FABRIC_1.0. So a
  * provider that links this folder loads into a stock libfabric as well.
  *
+ * For the same reason such a provider calls info_alloc, info_dup and info_free where a program
+ * calls fi_allocinfo, fi_dupinfo and fi_freeinfo: those are bound at newer versions.
+ *
  * All functions may be called from any thread at any time; nothing here keeps state.
  *
  * Which fields may be read
@@ -109,7 +112,7 @@ struct fi_info *info_alloc(void);
  *
  * Fields beyond the layout are zero in the copy. The handle is copied as a pointer. The
  * nic is duplicated by its own FI_DUP and left out where that is not supported.
- * Returns owned memory, or NULL when there is none left.
+ * Returns owned memory, or NULL: none is left, or an address or key claims over a MiB.
  */
 struct fi_info *info_dup(const struct fi_info *info, const struct info_layout *layout);
 
