@@ -32,6 +32,8 @@
 #define ENGINE_PARAM_BUDGET "rx_budget" /* FI_<PROVIDER>_RX_BUDGET */
 #define ENGINE_CAPS (FI_MSG | FI_TAGGED | FI_SEND | FI_RECV | FI_DIRECTED_RECV | FI_SOURCE)
 
+struct weft_route;
+
 /*
  * What a provider is to the engine: a name, a way to write addresses, and the wires that its
  * endpoints use. Constant, one per provider.
@@ -58,8 +60,8 @@ struct engine_family {
 	 */
 	struct fi_ops_msg *msg;
 	struct fi_ops_tagged *tagged;
-	/* closing - NULL, or called before an enabled endpoint ends: routes can still be read */
-	void (*closing)(struct fid_ep *ep);
+	/* closing - NULL, or called with what went over an enabled endpoint's wires before it ends */
+	void (*closing)(const struct weft_route *routes, size_t cnt);
 };
 
 struct engine_fabric {

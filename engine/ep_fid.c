@@ -205,6 +205,15 @@ static void engine_ep_free(struct engine_ep *ep)
 	platform_free(ep);
 }
 
+static void engine_ep_report(struct engine_ep *ep)
+{
+	struct weft_route routes[ENGINE_WIRE_MAX];
+	size_t cnt = ENGINE_WIRE_MAX;
+
+	if (ep->family->closing && !engine_routes(ep, routes, &cnt))
+		ep->family->closing(routes, cnt);
+}
+
 static int engine_ep_close(struct fid *fid)
 {
 	struct engine_ep *ep = ep_of(fid);
@@ -213,8 +222,7 @@ static int engine_ep_close(struct fid *fid)
 	engine_enter(domain);
 	if (ep->enabled) {
 		engine_ep_drain(ep);
-		if (ep->family->closing)
-			ep->family->closing(&ep->fid);
+		engine_ep_report(ep);
 		/* Payload on its way to held messages stops with the wires. */
 		list_remove(&ep->domain_link);
 		for (struct list *n = ep->all.next; n != &ep->all; n = n->next)

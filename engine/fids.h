@@ -56,6 +56,10 @@ static inline bool engine_in_use(_Atomic int *refs)
 extern struct fi_ops_msg engine_safe_msg_ops;
 extern struct fi_ops_tagged engine_safe_tagged_ops;
 
+/* engine_routes - fill @routes as weft_routes_ops.list does; the caller holds the domain (routes.c) */
+struct weft_route;
+int engine_routes(struct engine_ep *ep, struct weft_route *routes, size_t *count);
+
 /* engine_routes_ops - what fi_open_ops("weft_routes") of an endpoint gives (routes.c) */
 extern struct weft_routes_ops engine_routes_ops;
 

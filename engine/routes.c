@@ -40,23 +40,30 @@ static void engine_route_fill(struct engine_ep *ep, uint32_t idx, struct weft_ro
 	}
 }
 
+int engine_routes(struct engine_ep *ep, struct weft_route *routes, size_t *count)
+{
+	size_t room = *count;
+
+	*count = ep->wire_cnt;
+	if (room < ep->wire_cnt)
+		return -FI_ETOOSMALL;
+	for (uint32_t i = 0; i < ep->wire_cnt; i++)
+		engine_route_fill(ep, i, &routes[i]);
+	return 0;
+}
+
 static int engine_routes_list(struct fid *fid, struct weft_route *routes, size_t *count)
 {
 	struct engine_ep *ep;
-	size_t room;
+	int ret;
 
 	if (!fid || fid->fclass != FI_CLASS_EP || !count || (*count && !routes))
 		return -FI_EINVAL;
 	ep = container_of(fid, struct engine_ep, fid.fid);
-	room = *count;
-	*count = ep->wire_cnt;
-	if (room < ep->wire_cnt)
-		return -FI_ETOOSMALL;
 	engine_enter(ep->domain);
-	for (uint32_t i = 0; i < ep->wire_cnt; i++)
-		engine_route_fill(ep, i, &routes[i]);
+	ret = engine_routes(ep, routes, count);
 	engine_leave(ep->domain);
-	return 0;
+	return ret;
 }
 
 struct weft_routes_ops engine_routes_ops = {

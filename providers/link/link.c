@@ -1,0 +1,167 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * The link provider: what it offers in fi_getinfo, and its endpoints, which are the engine's
+ * over the shm and tcp wires. Called by the core, on any thread.
+ */
+#include <rdma/fi_errno.h>
+#include "info.h"
+#include "link.h"
+
+static struct fi_tx_attr link_tx_attr = {
+	.caps = FI_MSG | FI_TAGGED | FI_SEND,
+	.op_flags = FI_COMPLETION | FI_INJECT | FI_INJECT_COMPLETE | FI_TRANSMIT_COMPLETE,
+	.msg_order = FI_ORDER_SAS,
+	.inject_size = ENGINE_INJECT_MAX,
+	.size = ENGINE_TX_SIZE,
+	.iov_limit = ENGINE_IOV_MAX,
+};
+
+static struct fi_rx_attr link_rx_attr = {
+	.caps = FI_MSG | FI_TAGGED | FI_RECV | FI_DIRECTED_RECV | FI_SOURCE,
+	.op_flags = FI_COMPLETION,
+	.msg_order = FI_ORDER_SAS,
+	.size = ENGINE_RX_SIZE,
+	.iov_limit = ENGINE_IOV_MAX,
+};
+
+static struct fi_ep_attr link_ep_attr = {
+	.type = FI_EP_RDM,
+	.protocol = FI_PROTO_UNSPEC,
+	.protocol_version = 1,
+	.max_msg_size = SIZE_MAX,
+	.mem_tag_format = FI_TAG_GENERIC,
+	.tx_ctx_cnt = 1,
+	.rx_ctx_cnt = 1,
+};
+
+static struct fi_domain_attr link_domain_attr = {
+	.name = (char *)"link",
+	.threading = FI_THREAD_SAFE,
+	.progress = FI_PROGRESS_MANUAL,
+	.data_progress = FI_PROGRESS_MANUAL,
+	.resource_mgmt = FI_RM_ENABLED,
+	.av_type = FI_AV_UNSPEC,
+	.mr_mode = INFO_MR_BASIC | INFO_MR_SCALABLE,
+	.mr_key_size = sizeof(uint64_t),
+	.cq_data_size = sizeof(uint64_t),
+	.max_ep_tx_ctx = 1,
+	.max_ep_rx_ctx = 1,
+	.caps = FI_LOCAL_COMM | FI_REMOTE_COMM,
+};
+
+static struct fi_fabric_attr link_fabric_attr = {
+	.name = (char *)"link",
+};
+
+static const struct fi_info link_offer = {
+	.caps = ENGINE_CAPS | FI_LOCAL_COMM | FI_REMOTE_COMM,
+	.addr_format = FI_FORMAT_UNSPEC,
+	.tx_attr = &link_tx_attr,
+	.rx_attr = &link_rx_attr,
+	.ep_attr = &link_ep_attr,
+	.domain_attr = &link_domain_attr,
+	.fabric_attr = &link_fabric_attr,
+};
+
+static const struct engine_family link_family = {
+	.provider = &link_provider,
+	.wires = { "shm", "tcp" },
+	.addr_format = FI_FORMAT_UNSPEC,
+	.addr_len = sizeof(struct weft_addr),
+	.addr_read = link_addr_read,
+	.addr_write = link_addr_write,
+	.addr_str = link_addr_str,
+	.resolve = link_resolve,
+	.msg = &engine_routed_msg_ops,
+	.tagged = &engine_routed_tagged_ops,
+	.closing = link_report,
+};
+
+/* Replace an address of an answer. 0 or -FI_ENOMEM */
+static int link_set_addr(void **slot, size_t *slot_len, const struct weft_addr *addr)
+{
+	struct weft_addr *copy = malloc(sizeof(*copy));
+
+	if (!copy)
+		return -FI_ENOMEM;
+	*copy = *addr;
+	free(*slot);
+	*slot = copy;
+	*slot_len = sizeof(*copy);
+	return 0;
+}
+
+/* An address that the hints bring, into an answer. */
+static int link_hint_addr(const void *hint, size_t len, void **slot, size_t *slot_len)
+{
+	struct weft_addr addr;
+	char why[128];
+
+	if (!hint)
+		return 0;
+	if (len != sizeof(addr))
+		return info_refuse(&link_provider, "is given an address of %zu bytes, its own have %zu", len, sizeof(addr));
+	if (link_addr_read(hint, &addr, why, sizeof(why)))
+		return info_refuse(&link_provider, "is given an address that is none: %s", why);
+	return link_set_addr(slot, slot_len, &addr);
+}
+
+static int link_getinfo(uint32_t version, const char *node, const char *service, uint64_t flags,
+			const struct fi_info *hints, struct fi_info **out)
+{
+	struct fi_info *info;
+	struct weft_addr addr;
+	int ret;
+
+	ret = info_answer(&link_provider, &link_offer, hints, version, &info);
+	if (ret)
+		return ret;
+	if (hints) {
+		ret = link_hint_addr(hints->src_addr, hints->src_addrlen, &info->src_addr, &info->src_addrlen);
+		if (!ret)
+			ret = link_hint_addr(hints->dest_addr, hints->dest_addrlen, &info->dest_addr,
+					     &info->dest_addrlen);
+	}
+	if (!ret && (node || service)) {
+		ret = link_resolve(node, service, flags, &addr);
+		if (ret)
+			ret = info_refuse(&link_provider, "can't resolve %s%s%s", node ? node : "",
+					  service ? " port " : "", service ? service : "");
+		else if (flags & FI_SOURCE)
+			ret = link_set_addr(&info->src_addr, &info->src_addrlen, &addr);
+		else
+			ret = link_set_addr(&info->dest_addr, &info->dest_addrlen, &addr);
+	}
+	if (ret) {
+		info_free(info);
+		return ret;
+	}
+	*out = info;
+	return 0;
+}
+
+static int link_fabric(struct fi_fabric_attr *attr, struct fid_fabric **fabric, void *context)
+{
+	return engine_fabric_open(&link_family, attr, fabric, context);
+}
+
+static void link_cleanup(void)
+{
+}
+
+struct fi_provider link_provider = {
+	.name = "link",
+	.version = FI_VERSION(FI_MAJOR_VERSION, FI_MINOR_VERSION),
+	.fi_version = FI_VERSION(FI_MAJOR_VERSION, FI_MINOR_VERSION),
+	.getinfo = link_getinfo,
+	.fabric = link_fabric,
+	.cleanup = link_cleanup,
+};
+
+struct fi_provider *weft_link_ini(void)
+{
+	engine_define_params(&link_provider);
+	fi_param_define(&link_provider, "report", FI_PARAM_BOOL,
+			"Print what went over which wire when an endpoint ends (default: no)");
+	return &link_provider;
+}

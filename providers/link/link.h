@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * The link provider: one endpoint that is shared memory inside the host and the network
+ * outside it. Shared by the files of this folder.
+ */
+#ifndef WEFT_LINK_H
+#define WEFT_LINK_H
+
+#include "engine.h"
+
+#define LINK_ADDR_STR "fi_weft://"
+
+extern struct fi_provider link_provider;
+
+/* weft_link_ini - the provider; called by the core once, while it starts */
+struct fi_provider *weft_link_ini(void);
+
+/* Addresses: slots of struct engine_family, see there. */
+int link_addr_read(const void *addr, struct weft_addr *out, char *why, size_t why_len);
+void link_addr_write(const struct weft_addr *addr, void *out);
+size_t link_addr_str(const void *addr, char *buf, size_t len);
+
+/*
+ * link_resolve - node and service as a service address: whoever listens there
+ * @node:  NULL: any address of this host (with FI_SOURCE), else this host
+ * @flags: FI_SOURCE, FI_NUMERICHOST
+ * Returns 0, -FI_ENODATA when it does not resolve, or -FI_EINVAL. May block in the resolver.
+ */
+int link_resolve(const char *node, const char *service, uint64_t flags, struct weft_addr *out);
+
+/* link_report - print what went over which wire, when FI_LINK_REPORT asks for it */
+void link_report(const struct weft_route *routes, size_t cnt);
+
+#endif

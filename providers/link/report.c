@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * One line per wire on standard error when an endpoint ends: what `weft run --report`
+ * collects. Called by the engine on the thread that closes the endpoint.
+ */
+#include <unistd.h>
+#include <weft/routes.h>
+#include "link.h"
+
+void link_report(const struct weft_route *routes, size_t cnt)
+{
+	char host[256] = "?";
+	int wanted = 0;
+
+	fi_param_get_bool(&link_provider, "report", &wanted);
+	if (!wanted)
+		return;
+	gethostname(host, sizeof(host) - 1);
+	for (size_t i = 0; i < cnt; i++)
+		fprintf(stderr,
+			"weft-routes: host=%s pid=%d wire=%s peers=%llu tx_msgs=%llu tx_bytes=%llu rx_msgs=%llu "
+			"rx_bytes=%llu\n",
+			host, (int)getpid(), routes[i].wire, (unsigned long long)routes[i].peers,
+			(unsigned long long)routes[i].tx_msgs, (unsigned long long)routes[i].tx_bytes,
+			(unsigned long long)routes[i].rx_msgs, (unsigned long long)routes[i].rx_bytes);
+}
