@@ -42,15 +42,25 @@ void ring_rx_init(struct ring_rx *rx, void *mem, uint32_t line_cnt, uint32_t dat
 	rx->data_len = data_len;
 }
 
+void ring_tx_shut(struct ring_tx *tx)
+{
+	tx->broken = true;
+	tx->limit = tx->head;
+	tx->data_limit = tx->data_head;
+}
+
 void ring_refresh(struct ring_tx *tx)
 {
-	/* A:ring_credit.word  the report before we overwrite what it frees; pairs R:ring_credit.word */
-	uint64_t word = atomic_load_explicit(&tx->credit->word, memory_order_acquire);
-	uint32_t line_cnt = tx->mask + 1;
-	uint32_t lines = (uint32_t)word - (tx->limit - line_cnt);
-	uint32_t bytes = (uint32_t)(word >> 32) - (tx->data_limit - tx->data_len);
+	uint32_t line_cnt = tx->mask + 1, lines, bytes;
+	uint64_t word;
 
+	if (tx->broken)
+		return;
+	/* A:ring_credit.word  the report before we overwrite what it frees; pairs R:ring_credit.word */
+	word = atomic_load_explicit(&tx->credit->word, memory_order_acquire);
 	/* Newly taken: at most what is published and not yet reported as taken. */
+	lines = (uint32_t)word - (tx->limit - line_cnt);
+	bytes = (uint32_t)(word >> 32) - (tx->data_limit - tx->data_len);
 	if (unlikely(lines > tx->head - (tx->limit - line_cnt) ||
 		     bytes > tx->data_head - (tx->data_limit - tx->data_len))) {
 		tx->broken = true;

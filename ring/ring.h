@@ -104,6 +104,9 @@ void ring_tx_init(struct ring_tx *tx, void *mem, uint32_t line_cnt, uint32_t dat
 /* ring_rx_init - the consumer's end; otherwise as above */
 void ring_rx_init(struct ring_rx *rx, void *mem, uint32_t line_cnt, uint32_t data_len);
 
+/* ring_tx_shut - let nothing be claimed any more */
+void ring_tx_shut(struct ring_tx *tx);
+
 /*
  * ring_refresh - look how much the consumer has taken since; for the functions below
  * A report that can't be true sets tx->broken and changes nothing: the ring stays full.

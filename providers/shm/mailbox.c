@@ -1,0 +1,155 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * The mailbox of a door. Claimers run in any process, on the thread that connects; the owner's
+ * functions in the process of the door, on the thread that polls.
+ */
+#include <rdma/fi_errno.h>
+#include "mailbox.h"
+#include "process.h"
+
+/* Low byte of a slot's word; then 24 bits of generation, then the claimer's pid. */
+enum slot_phase {
+	SLOT_FREE,
+	SLOT_CLAIMED,
+	SLOT_READY,
+	SLOT_TAKEN,
+	SLOT_FAILED,
+	SLOT_ORPHAN,
+};
+
+#define PHASE_MASK	0xffu
+#define GENERATION	0x100u
+#define GENERATION_MASK 0xffffff00u
+
+static enum slot_phase slot_phase(uint64_t word)
+{
+	return (enum slot_phase)(word & PHASE_MASK);
+}
+
+static uint32_t slot_pid(uint64_t word)
+{
+	return (uint32_t)(word >> 32);
+}
+
+static uint64_t with_phase(uint64_t word, enum slot_phase phase)
+{
+	return (word & ~(uint64_t)PHASE_MASK) | phase;
+}
+
+/* Moves @slot from exactly @from; false when somebody else did meanwhile. */
+static bool slot_move(struct shm_slot *slot, uint64_t from, uint64_t to)
+{
+	/*
+	 * R:shm_slot.word  what the phase says stands in the slot; pairs A:shm_slot.word
+	 * A:shm_slot.word  fill the slot after it was free; pairs R:shm_slot.word
+	 */
+	return atomic_compare_exchange_strong_explicit(&slot->word, &from, to, memory_order_acq_rel,
+						       memory_order_relaxed);
+}
+
+/* Claims @slot if it has @phase; its new word in @word. */
+static bool slot_claim(struct shm_slot *slot, uint64_t seen, uint32_t pid, uint64_t *word)
+{
+	uint64_t generation = (seen + GENERATION) & GENERATION_MASK;
+
+	*word = (uint64_t)pid << 32 | generation | SLOT_CLAIMED;
+	return slot_move(slot, seen, *word);
+}
+
+/* A slot that is free, or whose claimer is dead when there is no free one. */
+static struct shm_slot *find_slot(struct shm_door *door, uint32_t pid, uint64_t *word)
+{
+	uint32_t dead = 0, alive = 0; /* the last ones that were looked up */
+
+	for (uint32_t i = 0; i < SHM_SLOTS; i++) {
+		uint64_t seen = atomic_load_explicit(&door->slots[i].word, memory_order_relaxed);
+
+		if (slot_phase(seen) == SLOT_FREE && slot_claim(&door->slots[i], seen, pid, word))
+			return &door->slots[i];
+	}
+	for (uint32_t i = 0; i < SHM_SLOTS; i++) {
+		uint64_t seen = atomic_load_explicit(&door->slots[i].word, memory_order_relaxed);
+		uint32_t claimer = slot_pid(seen);
+
+		if (claimer == alive || claimer == pid)
+			continue;
+		if (claimer != dead && !shm_process_gone(claimer)) {
+			alive = claimer;
+			continue;
+		}
+		dead = claimer;
+		if (slot_claim(&door->slots[i], seen, pid, word))
+			return &door->slots[i];
+	}
+	return NULL;
+}
+
+int shm_mailbox_post(struct shm_door *door, const struct shm_offer *offer, struct shm_ticket *ticket)
+{
+	struct shm_slot *slot;
+	uint64_t word;
+
+	slot = find_slot(door, offer->pid, &word);
+	if (!slot)
+		return -FI_EAGAIN;
+	slot->fd = offer->fd;
+	memcpy(slot->nonce, offer->nonce, SHM_NONCE);
+	atomic_store_explicit(&slot->error, 0, memory_order_relaxed);
+	if (!slot_move(slot, word, with_phase(word, SLOT_READY)))
+		return -FI_EAGAIN; /* somebody took us for dead, or scribbles */
+	*ticket = (struct shm_ticket){ .slot = slot, .word = with_phase(word, SLOT_READY) };
+	/* R:shm_door.knocks  slot ready before the count; pairs A:shm_door.knocks */
+	atomic_fetch_add_explicit(&door->knocks, 1, memory_order_release);
+	return 0;
+}
+
+int shm_mailbox_failed(const struct shm_ticket *ticket)
+{
+	/* A:shm_slot.word  phase before the error; pairs R:shm_slot.word */
+	uint64_t word = atomic_load_explicit(&ticket->slot->word, memory_order_acquire);
+	int32_t error;
+
+	if (word != with_phase(ticket->word, SLOT_FAILED))
+		return 0;
+	error = atomic_load_explicit(&ticket->slot->error, memory_order_relaxed);
+	return error > 0 && error < FI_ERRNO_OFFSET ? -error : -FI_EPROTO;
+}
+
+void shm_mailbox_drop(struct shm_ticket *ticket)
+{
+	struct shm_slot *slot = ticket->slot;
+	uint64_t word = ticket->word;
+
+	ticket->slot = NULL;
+	if (!slot || slot_move(slot, word, with_phase(word, SLOT_FREE)) ||
+	    slot_move(slot, with_phase(word, SLOT_TAKEN), with_phase(word, SLOT_ORPHAN)))
+		return;
+	slot_move(slot, with_phase(word, SLOT_FAILED), with_phase(word, SLOT_FREE));
+}
+
+bool shm_mailbox_take(struct shm_door *door, uint32_t *idx, struct shm_offer *offer, uint64_t *word)
+{
+	for (uint32_t i = *idx; i < SHM_SLOTS; i++) {
+		struct shm_slot *slot = &door->slots[i];
+		uint64_t seen = atomic_load_explicit(&slot->word, memory_order_relaxed);
+
+		if (slot_phase(seen) != SLOT_READY || !slot_move(slot, seen, with_phase(seen, SLOT_TAKEN)))
+			continue;
+		*word = with_phase(seen, SLOT_TAKEN);
+		*idx = i;
+		offer->pid = slot_pid(seen);
+		offer->fd = slot->fd;
+		memcpy(offer->nonce, slot->nonce, SHM_NONCE);
+		return true;
+	}
+	return false;
+}
+
+void shm_mailbox_finish(struct shm_door *door, uint32_t idx, uint64_t word, int err)
+{
+	struct shm_slot *slot = &door->slots[idx];
+
+	atomic_store_explicit(&slot->error, -err, memory_order_relaxed);
+	if (!slot_move(slot, word, with_phase(word, err ? SLOT_FAILED : SLOT_FREE)))
+		slot_move(slot, with_phase(word, SLOT_ORPHAN), with_phase(word, SLOT_FREE));
+}

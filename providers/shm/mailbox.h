@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * The mailbox of a door: slots in which any process that may open the door leaves a request
+ * to its owner. No lock: each slot is a word that moves by compare and swap, so that
+ * nobody who dies in between can hold anything up.
+ *
+ *	FREE -> CLAIMED	  a claimer, which then fills the slot
+ *	CLAIMED -> READY  the claimer
+ *	READY -> FREE	  the claimer: withdrawn
+ *	READY -> TAKEN	  the owner, which then looks at what is offered
+ *	TAKEN -> FREE	  the owner: the answer stands in the pair itself
+ *	TAKEN -> FAILED	  the owner: it could not open the pair, slot.error says why
+ *	TAKEN -> ORPHAN	  the claimer: withdrawn meanwhile
+ *	ORPHAN -> FREE	  the owner
+ *	FAILED -> FREE	  the claimer
+ *	any -> FREE	  another claimer that finds no free slot, when this one's process is dead
+ *
+ * A word has a generation that grows with each claim: who comes back late moves nothing.
+ */
+#ifndef WEFT_SHM_MAILBOX_H
+#define WEFT_SHM_MAILBOX_H
+
+#include "region.h"
+
+/* A request of ours in somebody's mailbox. */
+struct shm_ticket {
+	struct shm_slot *slot; /* NULL: none */
+	uint64_t word;	       /* as the claimer wrote it last */
+};
+
+/*
+ * shm_mailbox_post - leave a request
+ * @offer: our process and the pair that it offers
+ * Returns 0 and the ticket, or -FI_EAGAIN when all slots are taken by the living.
+ */
+int shm_mailbox_post(struct shm_door *door, const struct shm_offer *offer, struct shm_ticket *ticket);
+
+/*
+ * shm_mailbox_failed - has the owner given our request up
+ * Returns 0, or the -FI_E* that it left.
+ */
+int shm_mailbox_failed(const struct shm_ticket *ticket);
+
+/* shm_mailbox_drop - nothing more is expected of a request, in whatever state; ticket becomes none */
+void shm_mailbox_drop(struct shm_ticket *ticket);
+
+/*
+ * shm_mailbox_take - the owner's next request
+ * @idx: in: slot to look at first; out: slot that was taken
+ * @word: out: to be given back to shm_mailbox_finish()
+ * Returns false when no slot from @idx on has one.
+ */
+bool shm_mailbox_take(struct shm_door *door, uint32_t *idx, struct shm_offer *offer, uint64_t *word);
+
+/*
+ * shm_mailbox_finish - the owner is done with a request
+ * @err: 0, or the -FI_E* for which the pair could not be opened
+ */
+void shm_mailbox_finish(struct shm_door *door, uint32_t idx, uint64_t word, int err);
+
+#endif

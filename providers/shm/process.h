@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * Processes that we share memory with, each held by one pidfd however many connections lead
+ * there: a number alone could come to mean another process. Slow paths only; a lock of its
+ * own, so that endpoints of different domains share them.
+ */
+#ifndef WEFT_SHM_PROCESS_H
+#define WEFT_SHM_PROCESS_H
+
+#include "list.h"
+
+struct shm_process {
+	struct list link;
+	uint32_t pid;
+	uint32_t refs;
+	int pidfd;
+};
+
+/*
+ * shm_process_get - hold the process that has this number now
+ * @pid: from anywhere
+ * Returns 0 and the process, to be given back by shm_process_put(); -FI_EHOSTUNREACH for no such
+ * process, -FI_ENOSYS, -FI_EMFILE, -FI_ENOMEM.
+ */
+int shm_process_get(uint32_t pid, struct shm_process **process);
+
+/* shm_process_put - takes one hold */
+void shm_process_put(struct shm_process *process);
+
+/* shm_process_dead - has it ended; false when that can't be told */
+bool shm_process_dead(const struct shm_process *process);
+
+/* shm_process_gone - does no living process have this number; false when that can't be told */
+bool shm_process_gone(uint32_t pid);
+
+#endif

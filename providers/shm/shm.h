@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * The shm provider: endpoints over shared memory alone, and its entry point for the core.
+ */
+#ifndef WEFT_SHM_H
+#define WEFT_SHM_H
+
+#include <rdma/fabric.h>
+#include <rdma/fi_endpoint.h>
+#include <rdma/fi_tagged.h>
+#include <rdma/providers/fi_prov.h>
+
+/* Op tables of shm endpoints, for callers that serialize (paths.c). */
+extern struct fi_ops_msg shm_msg_ops;
+extern struct fi_ops_tagged shm_tagged_ops;
+
+/* weft_shm_ini - register the shm wire and return the provider, which stays; called by the core once */
+struct fi_provider *weft_shm_ini(void);
+
+#endif

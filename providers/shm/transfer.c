@@ -1,0 +1,253 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * Payload that does not fit in a packet: sendv copies it through the ring in fragments, so
+ * that sender and receiver copy at the same time and small packets pass in between; get reads
+ * the peer's memory with one copy by the kernel. Called by the engine, and by poll().
+ */
+#include <rdma/fi_errno.h>
+#include "conn.h"
+#include "copy.h"
+#include "process_vm.h"
+
+/* A sendv or get under way. */
+struct shm_transfer {
+	struct pool_object pool;
+	struct list link; /* conn->sends or conn->gets */
+	struct wire_op *op;
+	struct iovec iov[WIRE_IOV_MAX];
+	size_t iov_cnt;
+	size_t len;	   /* bytes in all */
+	size_t moved;	   /* of those */
+	uint64_t addr;	   /* get: where they start in the peer */
+	bool started;	   /* sendv: the header is out */
+	struct packet hdr; /* sendv */
+};
+
+void shm_transfers_init(struct shm_wire *wire)
+{
+	pool_init(&wire->transfers, sizeof(struct shm_transfer), 0);
+}
+
+static struct shm_transfer *transfer_of(struct list *node)
+{
+	return container_of(node, struct shm_transfer, link);
+}
+
+/* poll() has something to do for this connection. */
+static void mark_work(struct shm_conn *conn)
+{
+	if (list_empty(&conn->work))
+		list_push(&conn->wire->work, &conn->work);
+}
+
+static struct shm_transfer *transfer_new(struct shm_conn *conn, const struct iovec *iov, size_t iov_cnt, size_t len,
+					 struct wire_op *op)
+{
+	struct shm_transfer *t = pool_get(&conn->wire->transfers);
+
+	assert(iov_cnt <= WIRE_IOV_MAX);
+	if (!t)
+		return NULL;
+	list_init(&t->link);
+	t->op = op;
+	memcpy(t->iov, iov, iov_cnt * sizeof(*iov));
+	t->iov_cnt = iov_cnt;
+	t->len = len;
+	t->moved = 0;
+	t->started = false;
+	return t;
+}
+
+static void transfer_free(struct shm_conn *conn, struct shm_transfer *t)
+{
+	list_remove(&t->link);
+	pool_put(&conn->wire->transfers, t);
+}
+
+/* The operation is over; poll() tells the engine. */
+static void finish(struct shm_conn *conn, struct shm_transfer *t, int status)
+{
+	struct wire_op *op = t->op;
+
+	transfer_free(conn, t);
+	op->next = NULL;
+	op->wire_private[0] = (uint64_t)(int64_t)status;
+	*conn->done_end = op;
+	conn->done_end = &op->next;
+	mark_work(conn);
+}
+
+/*
+ * Copies as many fragments as there is room for. A quarter of the lines and of the data area
+ * is left to packets: control never waits for payload.
+ */
+static void send_move(struct shm_conn *conn, struct shm_transfer *t)
+{
+	while (t->moved < t->len || !t->started) {
+		size_t left = t->len - t->moved;
+		struct shm_fragment fragment = { .len = left < SHM_FRAGMENT ? (uint32_t)left : SHM_FRAGMENT };
+		struct ring_line *line;
+		void *data;
+
+		if (!ring_has_room(&conn->tx, (conn->tx.mask + 1) / 4, conn->tx.data_len / 4 + SHM_FRAGMENT))
+			return;
+		line = fragment.len ? ring_claim_data(&conn->tx, fragment.len, &data) : ring_claim(&conn->tx);
+		if (!line)
+			return;
+		if (!t->started)
+			memcpy(line->header, &t->hdr, sizeof(t->hdr));
+		memcpy(line->payload, &fragment, sizeof(fragment));
+		if (fragment.len)
+			copy_from_iov(data, t->iov, t->iov_cnt, t->moved, fragment.len);
+		ring_publish(&conn->tx, line, t->started ? SHM_NEXT : SHM_FIRST);
+		t->started = true;
+		t->moved += fragment.len;
+	}
+	finish(conn, t, 0);
+}
+
+int shm_sendv(struct wire_conn *base, const struct packet *hdr, const struct iovec *iov, size_t iov_cnt,
+	      struct wire_op *op)
+{
+	struct shm_conn *conn = shm_conn_of(base);
+	bool first = list_empty(&conn->sends);
+	struct shm_transfer *t;
+
+	t = transfer_new(conn, iov, iov_cnt, hdr->len, op);
+	if (!t)
+		return -FI_EAGAIN;
+	t->hdr = *hdr;
+	list_push(&conn->sends, &t->link);
+	mark_work(conn);
+	if (first)
+		send_move(conn, t);
+	return 0;
+}
+
+/*
+ * Reads up to SHM_GET_STEP bytes more. That the peer still lives is asked after the read: then
+ * it was not another process that has its number.
+ */
+static int get_move(struct shm_conn *conn, struct shm_transfer *t)
+{
+	size_t left = t->len - t->moved, step = left < SHM_GET_STEP ? left : SHM_GET_STEP;
+	struct iovec local[WIRE_IOV_MAX];
+	struct iovec remote = { .iov_base = (void *)(uintptr_t)(t->addr + t->moved), .iov_len = step };
+	ssize_t n;
+
+	n = sys_process_vm_read((pid_t)conn->process->pid, local,
+				iov_slice(t->iov, t->iov_cnt, t->moved, step, local), &remote, 1);
+	if (n < 0) {
+		if (n == -FI_EPERM || n == -FI_EACCES || n == -FI_ENOSYS)
+			conn->get_refused = (int)n;
+		return n == -ESRCH ? -FI_ECONNRESET : (int)n;
+	}
+	if ((size_t)n != step)
+		return -FI_EFAULT;
+	if (shm_process_dead(conn->process))
+		return -FI_ECONNRESET;
+	t->moved += step;
+	return 0;
+}
+
+int shm_get(struct wire_conn *base, uint64_t addr, const struct iovec *iov, size_t iov_cnt, struct wire_op *op)
+{
+	struct shm_conn *conn = shm_conn_of(base);
+	struct shm_transfer *t;
+	uint64_t end;
+	size_t len;
+	bool ok;
+	int err;
+
+	if (conn->get_refused)
+		return conn->get_refused;
+	len = iov_len(iov, iov_cnt, &ok);
+	if (!ok || __builtin_add_overflow(addr, len, &end) || end > UINTPTR_MAX)
+		return -FI_EFAULT;
+	if (!len)
+		return 1;
+	t = transfer_new(conn, iov, iov_cnt, len, op);
+	if (!t)
+		return -FI_ENOMEM;
+	t->addr = addr;
+	err = get_move(conn, t);
+	if (err || t->moved == t->len) {
+		transfer_free(conn, t);
+		return err ? err : 1;
+	}
+	list_push(&conn->gets, &t->link);
+	mark_work(conn);
+	return 0;
+}
+
+/* One step of everything that a connection has under way, and the operations that are over. */
+static int conn_move(struct shm_conn *conn)
+{
+	struct wire_op *op, *next;
+	int finished = 0;
+
+	while (!list_empty(&conn->sends)) {
+		struct shm_transfer *t = transfer_of(conn->sends.next);
+		size_t moved = t->moved;
+
+		send_move(conn, t);
+		if (!list_empty(&conn->sends) && transfer_of(conn->sends.next) == t) {
+			finished += t->moved != moved;
+			break;
+		}
+	}
+	if (!list_empty(&conn->gets)) {
+		struct shm_transfer *t = transfer_of(conn->gets.next);
+		int err = get_move(conn, t);
+
+		finished++;
+		if (err || t->moved == t->len)
+			finish(conn, t, err);
+	}
+
+	op = conn->done;
+	conn->done = NULL;
+	conn->done_end = &conn->done;
+	/* done() may end this connection: what is left is dropped then */
+	for (; op && !conn->ended; op = next) {
+		next = op->next;
+		op->done(op, (int)(int64_t)op->wire_private[0]);
+		finished++;
+	}
+	return finished;
+}
+
+int shm_transfers_move(struct shm_wire *wire)
+{
+	struct list todo, *node;
+	int finished = 0;
+
+	/* done() may end any connection, which takes it off whatever list it is on */
+	list_init(&todo);
+	while ((node = list_pop(&wire->work)))
+		list_push(&todo, node);
+	while ((node = list_pop(&todo))) {
+		struct shm_conn *conn = container_of(node, struct shm_conn, work);
+
+		finished += conn_move(conn);
+		if (!conn->ended && (!list_empty(&conn->sends) || !list_empty(&conn->gets) || conn->done))
+			mark_work(conn);
+	}
+	return finished;
+}
+
+void shm_transfers_drop(struct shm_conn *conn)
+{
+	while (!list_empty(&conn->sends))
+		transfer_free(conn, transfer_of(conn->sends.next));
+	while (!list_empty(&conn->gets))
+		transfer_free(conn, transfer_of(conn->gets.next));
+	conn->done = NULL;
+	conn->done_end = &conn->done;
+	list_remove(&conn->work);
+}
+
+bool shm_transfers_half_done(const struct shm_conn *conn)
+{
+	return !list_empty(&conn->sends) && transfer_of(conn->sends.next)->started;
+}
