@@ -18,12 +18,6 @@
 
 #define TAG 0x77656674 /* "weft" */
 
-static int complain(const char *what, int rc)
-{
-	warnx("%s: %s", what, fi_strerror(-rc));
-	return rc;
-}
-
 static int fill_hints(struct fi_info *hints, const struct plan *plan,
 		      const struct channel_options *opt)
 {
@@ -77,7 +71,7 @@ static int query(struct channel *ch, const struct plan *plan)
 
 	hints = fabric_info_create();
 	if (!hints)
-		return complain("fi_allocinfo", -FI_ENOMEM);
+		return fabric_complain("fi_allocinfo", -FI_ENOMEM);
 	rc = fill_hints(hints, plan, &ch->opt);
 	if (!rc)
 		rc = fabric_getinfo(source, NULL, source ? FI_SOURCE : 0, hints, &ch->info);
@@ -93,54 +87,15 @@ static int query(struct channel *ch, const struct plan *plan)
 	return rc;
 }
 
-static int open_objects(struct channel *ch)
-{
-	struct fi_av_attr av_attr = { .type = FI_AV_TABLE, .count = 1 };
-	struct fi_cq_attr cq_attr = { .format = FI_CQ_FORMAT_TAGGED };
-	int rc;
-
-	rc = fabric_open(ch->info->fabric_attr, &ch->fabric);
-	if (rc)
-		return complain("fi_fabric", rc);
-	rc = fi_domain(ch->fabric, ch->info, &ch->domain, NULL);
-	if (rc)
-		return complain("fi_domain", rc);
-	if (ch->info->domain_attr->av_type != FI_AV_UNSPEC)
-		av_attr.type = ch->info->domain_attr->av_type;
-	rc = fi_av_open(ch->domain, &av_attr, &ch->av, NULL);
-	if (rc)
-		return complain("fi_av_open", rc);
-	cq_attr.size = ch->info->tx_attr->size + ch->info->rx_attr->size;
-	rc = fi_cq_open(ch->domain, &cq_attr, &ch->cq, NULL);
-	if (rc)
-		return complain("fi_cq_open", rc);
-	rc = fi_endpoint(ch->domain, ch->info, &ch->ep, NULL);
-	return rc ? complain("fi_endpoint", rc) : 0;
-}
-
-static int enable(struct channel *ch)
-{
-	int rc;
-
-	rc = fi_ep_bind(ch->ep, &ch->av->fid, 0);
-	if (rc)
-		return complain("fi_ep_bind of the address vector", rc);
-	rc = fi_ep_bind(ch->ep, &ch->cq->fid, FI_TRANSMIT | FI_RECV);
-	if (rc)
-		return complain("fi_ep_bind of the completion queue", rc);
-	rc = fi_enable(ch->ep);
-	return rc ? complain("fi_enable", rc) : 0;
-}
-
 static int meet(struct channel *ch)
 {
 	unsigned char mine[OOB_BLOB_MAX], theirs[OOB_BLOB_MAX];
 	size_t mine_len = sizeof(mine), theirs_len = sizeof(theirs);
 	int rc;
 
-	rc = fi_getname(&ch->ep->fid, mine, &mine_len);
+	rc = fi_getname(&ch->end.ep->fid, mine, &mine_len);
 	if (rc)
-		return complain("fi_getname", rc);
+		return fabric_complain("fi_getname", rc);
 	rc = oob_swap(&ch->side->oob, mine, mine_len, theirs, &theirs_len);
 	if (rc)
 		return rc;
@@ -151,9 +106,9 @@ static int meet(struct channel *ch)
 		      theirs_len, mine_len);
 		return -FI_EADDRNOTAVAIL;
 	}
-	rc = fi_av_insert(ch->av, theirs, 1, &ch->peer, 0, NULL);
+	rc = fi_av_insert(ch->end.av, theirs, 1, &ch->peer, 0, NULL);
 	if (rc != 1)
-		return complain("fi_av_insert", rc < 0 ? rc : -FI_EADDRNOTAVAIL);
+		return fabric_complain("fi_av_insert", rc < 0 ? rc : -FI_EADDRNOTAVAIL);
 	return 0;
 }
 
@@ -168,9 +123,7 @@ int channel_open(struct channel *ch, const struct plan *plan, const struct chann
 	ch->side = side;
 	rc = query(ch, plan);
 	if (!rc)
-		rc = open_objects(ch);
-	if (!rc)
-		rc = enable(ch);
+		rc = endpoint_open(&ch->end, ch->info);
 	if (!rc)
 		rc = meet(ch);
 	if (rc) {
@@ -181,26 +134,9 @@ int channel_open(struct channel *ch, const struct plan *plan, const struct chann
 	return 0;
 }
 
-static void close_fid(struct fid *fid, const char *what)
-{
-	int rc = fi_close(fid);
-
-	if (rc)
-		complain(what, rc);
-}
-
 void channel_close(struct channel *ch)
 {
-	if (ch->ep)
-		close_fid(&ch->ep->fid, "fi_close of the endpoint");
-	if (ch->cq)
-		close_fid(&ch->cq->fid, "fi_close of the completion queue");
-	if (ch->av)
-		close_fid(&ch->av->fid, "fi_close of the address vector");
-	if (ch->domain)
-		close_fid(&ch->domain->fid, "fi_close of the domain");
-	if (ch->fabric)
-		close_fid(&ch->fabric->fid, "fi_close of the fabric");
+	endpoint_close(&ch->end);
 	fabric_info_destroy(ch->info);
 	memset(ch, 0, sizeof(*ch));
 }
@@ -215,15 +151,15 @@ int channel_buf_init(struct channel *ch, struct channel_buf *buf, void *addr, si
 	buf->op.slot = slot;
 	if (!(ch->info->domain_attr->mr_mode & FI_MR_LOCAL) || !len)
 		return 0;
-	rc = fi_mr_reg(ch->domain, addr, len, FI_SEND | FI_RECV, 0, ++ch->next_key, 0, &buf->mr,
+	rc = fi_mr_reg(ch->end.domain, addr, len, FI_SEND | FI_RECV, 0, ++ch->next_key, 0, &buf->mr,
 		       NULL);
-	return rc ? complain("fi_mr_reg", rc) : 0;
+	return rc ? fabric_complain("fi_mr_reg", rc) : 0;
 }
 
 void channel_buf_fini(struct channel_buf *buf)
 {
 	if (buf->mr)
-		close_fid(&buf->mr->fid, "fi_close of a memory region");
+		fabric_close(&buf->mr->fid, "fi_close of a memory region");
 	buf->mr = NULL;
 }
 
@@ -238,13 +174,13 @@ static int take_error(struct channel *ch)
 	char detail[128];
 	ssize_t rc;
 
-	rc = fi_cq_readerr(ch->cq, &entry, 0);
+	rc = fi_cq_readerr(ch->end.cq, &entry, 0);
 	if (rc == -FI_EAGAIN)
 		return 0;
 	if (rc < 0)
-		return complain("fi_cq_readerr", (int)rc);
+		return fabric_complain("fi_cq_readerr", (int)rc);
 	warnx("an operation failed: %s (%s)", fi_strerror(entry.err),
-	      fi_cq_strerror(ch->cq, entry.prov_errno, entry.err_data, detail, sizeof(detail)));
+	      fi_cq_strerror(ch->end.cq, entry.prov_errno, entry.err_data, detail, sizeof(detail)));
 	return entry.err ? -entry.err : -FI_EIO;
 }
 
@@ -256,13 +192,13 @@ static inline int progress(struct channel *ch)
 	struct channel_op *op;
 	ssize_t rc;
 
-	rc = fi_cq_read(ch->cq, &entry, 1);
+	rc = fi_cq_read(ch->end.cq, &entry, 1);
 	if (rc == -FI_EAGAIN)
 		return 0;
 	if (rc == -FI_EAVAIL)
 		return take_error(ch);
 	if (rc < 0)
-		return complain("fi_cq_read", (int)rc);
+		return fabric_complain("fi_cq_read", (int)rc);
 	op = entry.op_context;
 	if (op->is_recv) {
 		msg = &ch->rx_log[ch->rx_done++ % CHANNEL_RX_LOG];
@@ -314,12 +250,12 @@ static ssize_t post_send(struct channel *ch, struct channel_buf *buf, size_t len
 	void *desc;
 
 	if (len <= ch->inject_size)
-		return ch->tagged ? fi_tinject(ch->ep, buf->addr, len, ch->peer, TAG)
-				      : fi_inject(ch->ep, buf->addr, len, ch->peer);
+		return ch->tagged ? fi_tinject(ch->end.ep, buf->addr, len, ch->peer, TAG)
+				      : fi_inject(ch->end.ep, buf->addr, len, ch->peer);
 	desc = desc_of(buf);
 	return ch->tagged
-		       ? fi_tsend(ch->ep, buf->addr, len, desc, ch->peer, TAG, &buf->op.context)
-		       : fi_send(ch->ep, buf->addr, len, desc, ch->peer, &buf->op.context);
+		       ? fi_tsend(ch->end.ep, buf->addr, len, desc, ch->peer, TAG, &buf->op.context)
+		       : fi_send(ch->end.ep, buf->addr, len, desc, ch->peer, &buf->op.context);
 }
 
 int channel_send(struct channel *ch, struct channel_buf *buf, size_t len)
@@ -338,7 +274,7 @@ int channel_send(struct channel *ch, struct channel_buf *buf, size_t len)
 			return ran;
 	}
 	if (rc)
-		return complain("send", (int)rc);
+		return fabric_complain("send", (int)rc);
 	/* An injected message brings no completion. */
 	if (len <= ch->inject_size)
 		ch->tx_done++;
@@ -349,9 +285,9 @@ static ssize_t post_recv(struct channel *ch, struct channel_buf *buf, size_t len
 {
 	void *desc = desc_of(buf);
 
-	return ch->tagged ? fi_trecv(ch->ep, buf->addr, len, desc, FI_ADDR_UNSPEC, TAG, 0,
+	return ch->tagged ? fi_trecv(ch->end.ep, buf->addr, len, desc, FI_ADDR_UNSPEC, TAG, 0,
 					 &buf->op.context)
-			      : fi_recv(ch->ep, buf->addr, len, desc, FI_ADDR_UNSPEC,
+			      : fi_recv(ch->end.ep, buf->addr, len, desc, FI_ADDR_UNSPEC,
 					&buf->op.context);
 }
 
@@ -370,5 +306,5 @@ int channel_recv(struct channel *ch, struct channel_buf *buf, size_t len)
 		if (ran < 0)
 			return ran;
 	}
-	return rc ? complain("receive", (int)rc) : 0;
+	return rc ? fabric_complain("receive", (int)rc) : 0;
 }

@@ -12,11 +12,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include <rdma/fabric.h>
-#include <rdma/fi_domain.h>
-#include <rdma/fi_endpoint.h>
-#include <rdma/fi_eq.h>
-
+#include "endpoint.h"
 #include "plan.h"
 
 struct channel_options {
@@ -55,11 +51,7 @@ struct channel {
 	bool tagged;
 	struct side *side;
 	struct fi_info *info;
-	struct fid_fabric *fabric;
-	struct fid_domain *domain;
-	struct fid_av *av;
-	struct fid_cq *cq;
-	struct fid_ep *ep;
+	struct endpoint end;
 	fi_addr_t peer;
 	size_t inject_size;	/* 0 with no_inject */
 	uint64_t next_key;

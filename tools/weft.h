@@ -6,6 +6,7 @@
 #ifndef WEFT_TOOLS_WEFT_H
 #define WEFT_TOOLS_WEFT_H
 
+int weft_info(int argc, char **argv);
 int weft_pingpong(int argc, char **argv);
 int weft_bench(int argc, char **argv);
 int weft_run(int argc, char **argv);

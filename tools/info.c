@@ -1,0 +1,408 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * 'weft info': what fi_getinfo answers to given hints, with fi_info's options and
+ * in its form; why other providers do not answer; the wires of a link.
+ * Source for options and form: fi_info(1).
+ */
+#define _GNU_SOURCE
+#include "fabric.h"
+#include "hint_names.h"
+#include "links.h"
+#include "reasons.h"
+#include "weft.h"
+
+#include <err.h>
+#include <getopt.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <rdma/fi_errno.h>
+#include <rdma/providers/fi_prov.h>
+
+#define LINK_NAME "link"
+#define TEXT_MAX  (32 * 1024)
+
+enum info_form {
+	FORM_SHORT,
+	FORM_LONG,
+	FORM_LIST,
+	FORM_PARAMS,
+	FORM_LINKS,
+};
+
+struct info_options {
+	const char *node;
+	const char *service;
+	uint64_t flags;
+	struct fi_info *hints;
+	bool hinted;		/* something was asked for: hints count */
+	enum info_form form;
+	const char *substring;	/* of settings or of long infos; NULL: all */
+	bool why;
+};
+
+enum {
+	OPT_VERSION = 256,
+	OPT_WHY,
+	OPT_LINKS,
+};
+
+static const struct option longopts[] = {
+	{ "src_addr", required_argument, NULL, 's' },
+	{ "node", required_argument, NULL, 'n' },
+	{ "port", required_argument, NULL, 'P' },
+	{ "caps", required_argument, NULL, 'c' },
+	{ "mode", required_argument, NULL, 'm' },
+	{ "ep_type", required_argument, NULL, 't' },
+	{ "domain", required_argument, NULL, 'd' },
+	{ "fabric", required_argument, NULL, 'f' },
+	{ "addr_format", required_argument, NULL, 'a' },
+	{ "provider", required_argument, NULL, 'p' },
+	{ "env", no_argument, NULL, 'e' },
+	{ "getenv", required_argument, NULL, 'g' },
+	{ "info", required_argument, NULL, 'i' },
+	{ "list", no_argument, NULL, 'l' },
+	{ "verbose", no_argument, NULL, 'v' },
+	{ "version", no_argument, NULL, OPT_VERSION },
+	{ "why", no_argument, NULL, OPT_WHY },
+	{ "links", no_argument, NULL, OPT_LINKS },
+	{ "help", no_argument, NULL, 'h' },
+	{ 0 },
+};
+
+static void usage(void)
+{
+	printf("Usage: weft info [OPTIONS]\n"
+	       "\n"
+	       "Prints what libfabric offers for the given wishes; without any, all of it.\n"
+	       "\n"
+	       "Wishes:\n"
+	       "  -n, --node=NAME          a host name or address to reach\n"
+	       "  -P, --port=PORT          a port or service there\n"
+	       "  -s, --src_addr=ADDR      a local name or address to use\n"
+	       "  -c, --caps=A|B..         capabilities: FI_MSG|FI_TAGGED..\n"
+	       "  -m, --mode=A|B..         modes to live with: FI_CONTEXT..; default: all\n"
+	       "  -t, --ep_type=TYPE       FI_EP_RDM, FI_EP_MSG or FI_EP_DGRAM\n"
+	       "  -a, --addr_format=FMT    FI_SOCKADDR_IN..\n"
+	       "  -p, --provider=NAME      this provider only\n"
+	       "  -d, --domain=NAME        this domain only\n"
+	       "  -f, --fabric=NAME        this fabric only\n"
+	       "\n"
+	       "What to print:\n"
+	       "  -v, --verbose            everything about each answer\n"
+	       "  -i, --info=TEXT          the same, of answers that contain the text\n"
+	       "  -l, --list               the providers there are, usable or not\n"
+	       "  -e, --env                the settings (environment variables) there are\n"
+	       "  -g, --getenv=TEXT        those whose name contains the text\n"
+	       "      --why                also each provider that did not answer, and its reason\n"
+	       "      --links              the wires of an endpoint of '" LINK_NAME "', or of -p NAME:\n"
+	       "                           shared memory, sockets, their state and address\n"
+	       "      --version            versions of weft and libfabric\n"
+	       "  -h, --help               this text\n"
+	       "\n"
+	       "Exit status: 0, or 1 when nothing was found.\n");
+}
+
+static uint64_t parse_hint(enum hint_kind kind, const char *what, const char *text)
+{
+	uint64_t value;
+
+	if (hint_parse(kind, text, &value))
+		errx(WEFT_EXIT_USAGE, "%s: '%s' is not known", what, text);
+	return value;
+}
+
+static void set_name(char **name, const char *text)
+{
+	free(*name);
+	*name = strdup(text);
+	if (!*name)
+		errx(EXIT_FAILURE, "no memory");
+}
+
+/* A wish that goes into the hints. Returns false when it is none. */
+static bool set_hint(struct fi_info *hints, int c, const char *arg)
+{
+	switch (c) {
+	case 'c':
+		hints->caps = parse_hint(HINT_CAPS, "capability", arg);
+		return true;
+	case 'm':
+		hints->mode = parse_hint(HINT_MODE, "mode", arg);
+		return true;
+	case 't':
+		hints->ep_attr->type =
+			(enum fi_ep_type)parse_hint(HINT_EP_TYPE, "endpoint type", arg);
+		return true;
+	case 'a':
+		hints->addr_format =
+			(uint32_t)parse_hint(HINT_ADDR_FORMAT, "address format", arg);
+		return true;
+	case 'p':
+		set_name(&hints->fabric_attr->prov_name, arg);
+		return true;
+	case 'd':
+		set_name(&hints->domain_attr->name, arg);
+		return true;
+	case 'f':
+		set_name(&hints->fabric_attr->name, arg);
+		return true;
+	default:
+		return false;
+	}
+}
+
+static void set_form(struct info_options *opt, enum info_form form, const char *substring)
+{
+	opt->form = form;
+	opt->substring = substring;
+}
+
+static void print_version(void)
+{
+	uint32_t version = fi_version();
+
+	printf("weft: %s\nlibfabric: %s\nlibfabric api: %u.%u\nlibrary: %s\n", WEFT_VERSION,
+	       fi_tostr("1", FI_TYPE_VERSION), FI_MAJOR(version), FI_MINOR(version),
+	       fabric_library_path());
+}
+
+static void set_option(struct info_options *opt, int c, const char *arg)
+{
+	switch (c) {
+	case 's':
+		opt->node = arg;
+		opt->flags |= FI_SOURCE;
+		break;
+	case 'n':
+		opt->node = arg;
+		break;
+	case 'P':
+		opt->service = arg;
+		break;
+	case 'e':
+		set_form(opt, FORM_PARAMS, NULL);
+		break;
+	case 'g':
+		set_form(opt, FORM_PARAMS, arg);
+		break;
+	case 'i':
+		set_form(opt, FORM_LONG, arg);
+		break;
+	case 'v':
+		set_form(opt, FORM_LONG, NULL);
+		break;
+	case 'l':
+		set_form(opt, FORM_LIST, NULL);
+		opt->flags |= FI_PROV_ATTR_ONLY;
+		break;
+	case OPT_WHY:
+		opt->why = true;
+		break;
+	case OPT_LINKS:
+		set_form(opt, FORM_LINKS, NULL);
+		break;
+	case OPT_VERSION:
+		print_version();
+		exit(EXIT_SUCCESS);
+	case 'h':
+		usage();
+		exit(EXIT_SUCCESS);
+	default:
+		if (set_hint(opt->hints, c, arg)) {
+			opt->hinted = true;
+			return;
+		}
+		fprintf(stderr, "'weft info --help' lists the options\n");
+		exit(WEFT_EXIT_USAGE);
+	}
+}
+
+static void print_short(const struct fi_info *info)
+{
+	printf("provider: %s\n", info->fabric_attr->prov_name);
+	printf("    fabric: %s\n", info->fabric_attr->name);
+	printf("    domain: %s\n", info->domain_attr->name);
+	printf("    version: %u.%u\n", FI_MAJOR(info->fabric_attr->prov_version),
+	       FI_MINOR(info->fabric_attr->prov_version));
+	printf("    type: %s\n", fi_tostr(&info->ep_attr->type, FI_TYPE_EP_TYPE));
+	printf("    protocol: %s\n", fi_tostr(&info->ep_attr->protocol, FI_TYPE_PROTOCOL));
+}
+
+static void print_long(const struct fi_info *info, const char *substring)
+{
+	static char text[TEXT_MAX];
+
+	fi_tostr_r(text, sizeof(text), info, FI_TYPE_INFO);
+	if (!substring || strcasestr(text, substring))
+		printf("---\n%s", text);
+}
+
+static void print_listed(const struct fi_info *info)
+{
+	printf("%s:\n    version: %u.%u\n", info->fabric_attr->prov_name,
+	       FI_MAJOR(info->fabric_attr->prov_version),
+	       FI_MINOR(info->fabric_attr->prov_version));
+}
+
+static const char *param_type(enum fi_param_type type)
+{
+	switch (type) {
+	case FI_PARAM_STRING:
+		return "String";
+	case FI_PARAM_INT:
+		return "Integer";
+	case FI_PARAM_SIZE_T:
+		return "size_t";
+	case FI_PARAM_BOOL:
+		return "Boolean (0/1, on/off, true/false, yes/no)";
+	default:
+		return "Unknown";
+	}
+}
+
+static int print_params(const char *substring)
+{
+	struct fi_param *params;
+	const char *quote;
+	int rc, cnt, i;
+
+	rc = fi_getparams(&params, &cnt);
+	if (rc)
+		return rc;
+	for (i = 0; i < cnt; i++) {
+		if (substring && !strcasestr(params[i].name, substring))
+			continue;
+		printf("# %s: %s\n# %s\n", params[i].name, param_type(params[i].type),
+		       params[i].help_string);
+		if (params[i].value) {
+			quote = strchr(params[i].value, ' ') ? "\"" : "";
+			printf("%s=%s%s%s\n", params[i].name, quote, params[i].value, quote);
+		}
+		printf("\n");
+	}
+	fi_freeparams(params);
+	return 0;
+}
+
+static int print_answers(const struct info_options *opt, struct fi_info *list)
+{
+	struct fi_info *info;
+
+	if (opt->form == FORM_PARAMS)
+		return print_params(opt->substring);
+	if (opt->form == FORM_LINKS)
+		return links_print(list);
+	for (info = list; info; info = info->next) {
+		if (opt->form == FORM_LIST)
+			print_listed(info);
+		else if (opt->form == FORM_LONG)
+			print_long(info, opt->substring);
+		else
+			print_short(info);
+	}
+	return 0;
+}
+
+/* "tcp;ofi_rxm" is an answer of both. */
+static bool answered(const struct fi_info *list, const char *name)
+{
+	const size_t len = strlen(name);
+	const char *at;
+
+	for (; list; list = list->next)
+		for (at = list->fabric_attr->prov_name; at && *at; at += !!*at) {
+			if (!strncasecmp(at, name, len) && (!at[len] || at[len] == ';'))
+				return true;
+			at += strcspn(at, ";");
+		}
+	return false;
+}
+
+static void print_reason(const char *name)
+{
+	/* A stock library lists these too; they wrap others and never answer. */
+	if (!strncmp(name, "ofi_hook_", strlen("ofi_hook_")))
+		return;
+	printf("%s: no answer\n", name);
+	if (!reasons_print(stdout, name))
+		printf("    it gave no reason\n");
+}
+
+/* Those there are and did not answer; then names that only the reasons know. */
+static void print_reasons(const struct fi_info *answers)
+{
+	struct fi_info *there = NULL;
+	const struct fi_info *info;
+	const char *name;
+	unsigned i;
+
+	if (fabric_getinfo(NULL, NULL, FI_PROV_ATTR_ONLY, NULL, &there))
+		there = NULL;
+	for (info = there; info; info = info->next)
+		if (!answered(answers, info->fabric_attr->prov_name))
+			print_reason(info->fabric_attr->prov_name);
+	for (i = 0; (name = reasons_name(i)); i++)
+		if (!answered(answers, name) && !answered(there, name))
+			print_reason(name);
+	fabric_info_destroy(there);
+}
+
+static int query_and_print(struct info_options *opt)
+{
+	struct fi_info *list = NULL;
+	int heard = opt->why ? reasons_listen() : -FI_ENOSYS;
+	int rc;
+
+	rc = fabric_getinfo(opt->node, opt->service, opt->flags,
+			    opt->hinted ? opt->hints : NULL, &list);
+	if (rc)
+		warnx("fi_getinfo: %s%s", fi_strerror(-rc),
+		      opt->why ? "" : "; --why gives each provider's reason");
+	else
+		rc = print_answers(opt, list);
+	if (opt->why && !heard)
+		print_reasons(list);
+	else if (opt->why)
+		warnx("this libfabric takes no logger (%s); FI_LOG_LEVEL=info makes it print",
+		      fi_strerror(-heard));
+	fabric_info_destroy(list);
+	reasons_forget();
+	return rc;
+}
+
+/* The links of what is asked for, of link when nothing is; only endpoints that weft opens. */
+static void want_links(struct info_options *opt)
+{
+	if (!opt->hints->fabric_attr->prov_name)
+		set_name(&opt->hints->fabric_attr->prov_name, LINK_NAME);
+	opt->hints->ep_attr->type = FI_EP_RDM;
+	opt->hints->mode = FI_CONTEXT | FI_CONTEXT2;
+	opt->hints->domain_attr->mode = 0;
+	opt->hinted = true;
+}
+
+int weft_info(int argc, char **argv)
+{
+	struct info_options opt = { .form = FORM_SHORT };
+	int c, rc;
+
+	opt.hints = fabric_info_create();
+	if (!opt.hints)
+		errx(EXIT_FAILURE, "no memory");
+	/* Every requirement that a provider may have is fine with who only looks. */
+	opt.hints->mode = ~0ull;
+	opt.hints->domain_attr->mode = ~0ull;
+	opt.hints->domain_attr->mr_mode = ~(FI_MR_BASIC | FI_MR_SCALABLE);
+	while ((c = getopt_long(argc, argv, "s:n:P:c:m:t:d:f:a:p:eg:i:lvh", longopts, NULL)) != -1)
+		set_option(&opt, c, optarg);
+	if (optind < argc)
+		errx(WEFT_EXIT_USAGE, "'%s' is one too many; 'weft info --help'", argv[optind]);
+	if (opt.form == FORM_LINKS)
+		want_links(&opt);
+	rc = query_and_print(&opt);
+	fabric_info_destroy(opt.hints);
+	return rc ? EXIT_FAILURE : EXIT_SUCCESS;
+}
