@@ -1,0 +1,112 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * The interface of platform/user in the kernel: what the engine and its parts need of the
+ * place they run in, without a header of the C library or of Linux. The module supplies the
+ * functions, in sources of its own that include Linux' headers and not this one. All are
+ * called in process context, where sleeping is allowed.
+ *
+ * Compiles with -ffreestanding -nostdinc -mgeneral-regs-only, by gcc and clang.
+ */
+#ifndef WEFT_PLATFORM_H
+#define WEFT_PLATFORM_H
+
+#include <rdma/fi_types.h>
+
+#define likely(x)   __builtin_expect(!!(x), 1)
+#define unlikely(x) __builtin_expect(!!(x), 0)
+#define CACHE_LINE  64
+
+#define static_assert _Static_assert
+#define alignas	      _Alignas
+#define alignof	      _Alignof
+
+/* platform_bug - an assertion does not hold: says so and stops the thread for good */
+_Noreturn void platform_bug(const char *what, const char *file, int line);
+
+#ifdef NDEBUG
+#define assert(holds) ((void)0)
+#else
+#define assert(holds) ((holds) ? (void)0 : platform_bug(#holds, __FILE__, __LINE__))
+#endif
+
+/*
+ * Atomics: the part of <stdatomic.h> that names its orderings, over the compiler's built-ins.
+ * clang wants built-ins of their own for _Atomic objects.
+ */
+typedef enum {
+	memory_order_relaxed = __ATOMIC_RELAXED,
+	memory_order_consume = __ATOMIC_CONSUME,
+	memory_order_acquire = __ATOMIC_ACQUIRE,
+	memory_order_release = __ATOMIC_RELEASE,
+	memory_order_acq_rel = __ATOMIC_ACQ_REL,
+	memory_order_seq_cst = __ATOMIC_SEQ_CST,
+} memory_order;
+
+#define atomic_thread_fence(order) __atomic_thread_fence(order)
+#define atomic_signal_fence(order) __atomic_signal_fence(order)
+
+#ifdef __clang__
+
+#define atomic_init(obj, value)				 __c11_atomic_init(obj, value)
+#define atomic_load_explicit(obj, order)		 __c11_atomic_load(obj, order)
+#define atomic_store_explicit(obj, value, order)	 __c11_atomic_store(obj, value, order)
+#define atomic_exchange_explicit(obj, value, order)	 __c11_atomic_exchange(obj, value, order)
+#define atomic_fetch_add_explicit(obj, value, order)	 __c11_atomic_fetch_add(obj, value, order)
+#define atomic_fetch_sub_explicit(obj, value, order)	 __c11_atomic_fetch_sub(obj, value, order)
+#define atomic_fetch_and_explicit(obj, value, order)	 __c11_atomic_fetch_and(obj, value, order)
+#define atomic_fetch_or_explicit(obj, value, order)	 __c11_atomic_fetch_or(obj, value, order)
+#define atomic_fetch_xor_explicit(obj, value, order)	 __c11_atomic_fetch_xor(obj, value, order)
+#define atomic_compare_exchange_strong_explicit(obj, expected, value, done, failed) \
+	__c11_atomic_compare_exchange_strong(obj, expected, value, done, failed)
+#define atomic_compare_exchange_weak_explicit(obj, expected, value, done, failed) \
+	__c11_atomic_compare_exchange_weak(obj, expected, value, done, failed)
+
+#else
+
+#define atomic_init(obj, value)			     atomic_store_explicit(obj, value, memory_order_relaxed)
+#define atomic_load_explicit(obj, order)	     __atomic_load_n(obj, order)
+#define atomic_store_explicit(obj, value, order)     __atomic_store_n(obj, value, order)
+#define atomic_exchange_explicit(obj, value, order)  __atomic_exchange_n(obj, value, order)
+#define atomic_fetch_add_explicit(obj, value, order) __atomic_fetch_add(obj, value, order)
+#define atomic_fetch_sub_explicit(obj, value, order) __atomic_fetch_sub(obj, value, order)
+#define atomic_fetch_and_explicit(obj, value, order) __atomic_fetch_and(obj, value, order)
+#define atomic_fetch_or_explicit(obj, value, order)  __atomic_fetch_or(obj, value, order)
+#define atomic_fetch_xor_explicit(obj, value, order) __atomic_fetch_xor(obj, value, order)
+#define atomic_compare_exchange_strong_explicit(obj, expected, value, done, failed) \
+	__atomic_compare_exchange_n(obj, expected, value, 0, done, failed)
+#define atomic_compare_exchange_weak_explicit(obj, expected, value, done, failed) \
+	__atomic_compare_exchange_n(obj, expected, value, 1, done, failed)
+
+#endif
+
+/* platform_alloc - @len zeroed bytes on a cache line boundary, or NULL */
+void *platform_alloc(size_t len);
+/* platform_free - takes what platform_alloc() returned, or NULL */
+void platform_free(void *ptr);
+
+/* platform_now_ns - monotonic time; not for the fast path */
+uint64_t platform_now_ns(void);
+
+/* platform_random - @len bytes nobody can guess. Returns 0 or -FI_EIO */
+int platform_random(void *buf, size_t len);
+
+/* platform_yield - let another thread run on this core */
+void platform_yield(void);
+
+/* platform_relax - hint of a spinning loop */
+static inline void platform_relax(void)
+{
+	__builtin_ia32_pause();
+}
+
+/* A lock that sleeps when it has to wait. Not recursive. The module asserts that its own fits. */
+struct platform_lock {
+	_Alignas(8) unsigned char opaque[192];
+};
+
+void platform_lock_init(struct platform_lock *l);
+void platform_lock_fini(struct platform_lock *l);
+void platform_lock(struct platform_lock *l);
+void platform_unlock(struct platform_lock *l);
+
+#endif
