@@ -61,7 +61,7 @@ static struct list *new_heads(uint32_t cnt)
 static inline struct list *bin_of(const struct match *m, const struct bins *b, uint64_t source,
 				  uint64_t key)
 {
-	uint64_t h = key ^ source * UINT64_C(0x9e3779b97f4a7c15);
+	uint64_t h = key ^ source * 0x9e3779b97f4a7c15ull;
 
 	return &b->heads[h * m->mult >> b->shift];
 }
@@ -102,7 +102,7 @@ struct match *match_create(void)
 		return NULL;
 	/* Without randomness matching is right all the same. */
 	if (platform_random(&m->mult, sizeof(m->mult)))
-		m->mult = UINT64_C(0xd6e8feb86659fd93);
+		m->mult = 0xd6e8feb86659fd93ull;
 	m->mult |= 1;
 	list_init(&m->plain);
 	list_init(&m->stored);

@@ -17,7 +17,7 @@ static uint64_t next_random(void)
 	seed ^= seed << 13;
 	seed ^= seed >> 7;
 	seed ^= seed << 17;
-	return seed * UINT64_C(0x2545f4914f6cdd1d);
+	return seed * 0x2545f4914f6cdd1dull;
 }
 
 static uint32_t below(uint32_t n)
@@ -147,12 +147,12 @@ static void masks_beyond_the_classes_keep_post_order(void **state)
 	struct match_recv r[MASKS];
 
 	for (uint32_t i = 0; i < MASKS; i++)
-		post(m, &r[i], i % 2 ? 9 : MATCH_ANY_SOURCE, 0, UINT64_C(1) << i);
+		post(m, &r[i], i % 2 ? 9 : MATCH_ANY_SOURCE, 0, 1ull << i);
 	for (uint32_t i = 0; i < MASKS; i++)
 		assert_ptr_equal(match_arrive(m, 9, 0), &r[i]);
 	/* Again from the other end, now that classes change hands. */
 	for (uint32_t i = 0; i < MASKS; i++)
-		post(m, &r[i], 9, 0, UINT64_C(1) << (MASKS - 1 - i));
+		post(m, &r[i], 9, 0, 1ull << (MASKS - 1 - i));
 	for (uint32_t i = 0; i < MASKS; i++)
 		assert_ptr_equal(match_arrive(m, 9, 0), &r[i]);
 	assert_null(match_arrive(m, 9, 0));

@@ -71,7 +71,7 @@ bool addr_same(const struct weft_addr *a, const struct weft_addr *b)
 
 static uint64_t mix(uint64_t h, uint64_t value)
 {
-	h = (h ^ value) * UINT64_C(0x9e3779b97f4a7c15);
+	h = (h ^ value) * 0x9e3779b97f4a7c15ull;
 	return h ^ h >> 32;
 }
 

@@ -95,7 +95,7 @@ static uint32_t take_lowest(struct av_table *av)
 		word++;
 	av->free_word = word;
 	bit = (uint32_t)__builtin_ctzll(~av->used[word]);
-	av->used[word] |= UINT64_C(1) << bit;
+	av->used[word] |= 1ull << bit;
 	return word * 64 + bit;
 }
 
@@ -161,7 +161,7 @@ int av_remove(struct av_table *av, fi_addr_t index)
 	if (--av->entries[at].refs)
 		return 0;
 	unlink_entry(av, at);
-	av->used[at / 64] &= ~(UINT64_C(1) << (at % 64));
+	av->used[at / 64] &= ~(1ull << (at % 64));
 	if (at / 64 < av->free_word)
 		av->free_word = at / 64;
 	av->cnt--;

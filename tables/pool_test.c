@@ -30,7 +30,7 @@ static void pool_allocates_nothing_before_the_first_object(void **state)
 	assert_int_equal(pool.object_len, 128);
 	assert_null(pool.slabs[0]);
 	assert_null(pool_find(&pool, 0));
-	assert_null(pool_find(&pool, UINT64_C(1) << 32));
+	assert_null(pool_find(&pool, 1ull << 32));
 	assert_non_null(pool_get(&pool));
 	assert_non_null(pool.slabs[0]);
 	assert_null(pool.slabs[1]);
@@ -101,7 +101,7 @@ static void any_id_may_be_asked(void **state)
 	/* Indexes at the edges of slabs and beyond them. */
 	for (uint64_t bit = 1; bit <= UINT32_MAX; bit <<= 1) {
 		for (uint64_t index = bit - 1; index <= bit + 1; index++) {
-			struct thing *t = pool_find(&pool, UINT64_C(1) << 32 | (uint32_t)index);
+			struct thing *t = pool_find(&pool, 1ull << 32 | (uint32_t)index);
 
 			assert_int_equal(t != NULL, (uint32_t)index < 40);
 		}
