@@ -45,6 +45,8 @@ static void engine_rndv_pulled(struct wire_op *op, int status)
 		engine_rndv_ask(rx);
 		return;
 	}
+	if (rx->peer->conn)
+		rx->peer->conn->rx_bytes += engine_rndv_want(rx);
 	engine_ctl(rx->peer, PACKET_FIN, rx->peer_id, 0, NULL);
 	engine_rndv_finish(rx);
 }

@@ -29,7 +29,7 @@ static struct fi_ep_attr link_ep_attr = {
 	.protocol = FI_PROTO_UNSPEC,
 	.protocol_version = 1,
 	.max_msg_size = SIZE_MAX,
-	.mem_tag_format = FI_TAG_GENERIC,
+	.mem_tag_format = 0xaaaaaaaaaaaaaaaaull,
 	.tx_ctx_cnt = 1,
 	.rx_ctx_cnt = 1,
 };
@@ -37,7 +37,7 @@ static struct fi_ep_attr link_ep_attr = {
 static struct fi_domain_attr link_domain_attr = {
 	.name = (char *)"link",
 	.threading = FI_THREAD_SAFE,
-	.progress = FI_PROGRESS_MANUAL,
+	.control_progress = FI_PROGRESS_MANUAL,
 	.data_progress = FI_PROGRESS_MANUAL,
 	.resource_mgmt = FI_RM_ENABLED,
 	.av_type = FI_AV_UNSPEC,
