@@ -233,10 +233,12 @@ class Hosts:
             raise Unavailable(f'{" ".join(command)}: {done.stderr.strip()}')
 
     def _wire(self):
-        """Join the hosts: a veth pair for two, a bridge on the first for more."""
+        """Join the hosts: a veth pair, for more than two a bridge on the first."""
         first, *others = self.names
         if not others:
-            self._in_net(first, 'ip', 'link', 'add', 'eth0', 'type', 'dummy')
+            self._in_net(first, 'ip', 'link', 'add', 'eth0', 'type', 'veth', 'peer',
+                         'name', 'other-end')
+            self._in_net(first, 'ip', 'link', 'set', 'other-end', 'up')
         elif len(others) == 1:
             self._in_net(first, 'ip', 'link', 'add', 'eth0', 'type', 'veth', 'peer',
                          'name', 'eth0', 'netns', str(self.hosts[others[0]].init))

@@ -1,0 +1,148 @@
+# SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+"""Debian's Open MPI on hosts of namespaces, over Weft or over the stock libfabric.
+
+For the tests of this folder and the demo. A layout says where ranks go: `a:2` are two
+on host a, `a:1,b:1` one on each of two.
+"""
+import pathlib
+import re
+import shlex
+import sys
+from dataclasses import dataclass, field
+
+import hosts as hosts_module
+
+SKIP = 77
+
+# What a user gives to run on libfabric, and nothing else.
+OVER_LIBFABRIC = ('--mca', 'pml', 'cm', '--mca', 'mtl', 'ofi')
+
+# More ranks than cores, and hosts that share them: nothing that bears on the transport.
+ON_SHARED_CORES = ('--bind-to', 'none', '--oversubscribe', '--mca',
+                   'mpi_yield_when_idle', '1')
+
+ROUTE = re.compile(r'weft-routes: (?=\S)(.*)')
+
+
+class Failed(Exception):
+    """A test's finding; its text is all that is printed."""
+
+
+def parse_layout(text):
+    """'a:2,b:1' as {'a': 2, 'b': 1}."""
+    return {name: int(ranks) for name, ranks in
+            (part.split(':') for part in text.split(','))}
+
+
+def weft_env(build):
+    """What a login has set on a host where Weft is in the loader's path."""
+    library = pathlib.Path(build).resolve() / 'core'
+    if not (library / 'libfabric.so.1').exists():
+        raise Failed(f'no libfabric.so.1 in {library}')
+    return {'LD_LIBRARY_PATH': str(library), 'FI_LINK_REPORT': '1'}
+
+
+@dataclass
+class Route:
+    """What one endpoint, or several, sent and received over one wire."""
+    tx_msgs: int = 0
+    tx_bytes: int = 0
+    rx_msgs: int = 0
+    rx_bytes: int = 0
+
+    def add(self, other):
+        for name in self.__dataclass_fields__:
+            setattr(self, name, getattr(self, name) + int(getattr(other, name)))
+
+
+@dataclass
+class Job:
+    """A finished mpirun: its result, and routes summed by (host, wire)."""
+    command: list
+    result: hosts_module.Result
+    routes: dict = field(default_factory=dict)
+
+    def wire(self, wire, host=None):
+        """The sum of a wire over all hosts, or on one."""
+        total = Route()
+        for (at, name), route in self.routes.items():
+            if name == wire and host in (None, at):
+                total.add(route)
+        return total
+
+    def routes_text(self):
+        return '\n'.join(f'{host} {wire}: {route}' for (host, wire), route
+                         in sorted(self.routes.items())) or 'no routes reported'
+
+    def check(self):
+        """Raise Failed unless it ended well."""
+        if self.result.status != 0:
+            end = 'ran out of time' if self.result.status is None else \
+                f'ended with {self.result.status}'
+            raise Failed(f'{shlex.join(self.command)}\n{end}:\n'
+                         f'{self.result.text[-6000:]}')
+        return self
+
+
+def parse_routes(text):
+    """The reports in a job's stderr, summed by (host, wire)."""
+    routes = {}
+    for match in ROUTE.finditer(text):
+        pairs = dict(pair.split('=', 1) for pair in match[1].split() if '=' in pair)
+        try:
+            route = Route(*(int(pairs[name]) for name in Route.__dataclass_fields__))
+            key = (pairs['host'], pairs['wire'])
+        except (KeyError, ValueError) as error:
+            raise Failed(f'unreadable report: {match[0]}: {error!r}') from None
+        routes.setdefault(key, Route()).add(route)
+    return routes
+
+
+def mpirun(hosts, layout, program, timeout, options=OVER_LIBFABRIC, shared_cores=True):
+    """Run a program's ranks by layout; mpirun itself runs on the first host."""
+    ranks = parse_layout(layout)
+    first = next(iter(ranks))
+    command = ['mpirun', *options, *(ON_SHARED_CORES if shared_cores else ()),
+               '--host', layout, '-np', str(sum(ranks.values())), *map(str, program)]
+    result = hosts[first].run(command, timeout, cwd=hosts[first].tmp)
+    return Job(command, result, parse_routes(result.stderr))
+
+
+def check_balance(job):
+    """Every message that was sent was received, on the wire it was sent on."""
+    for name in {wire for _, wire in job.routes}:
+        wire = job.wire(name)
+        if (wire.tx_msgs, wire.tx_bytes) != (wire.rx_msgs, wire.rx_bytes):
+            raise Failed(f'{name}: sent and received differ:\n{job.routes_text()}')
+
+
+def check_routes(job, layout, self_sends=False):
+    """Within a host everything went by shared memory, between hosts by TCP.
+
+    self_sends: ranks also send to themselves, which counts as within the host.
+    """
+    ranks = parse_layout(layout)
+    hosts_used = [name for name, count in ranks.items() if count]
+    expected = {'shm': self_sends or any(count > 1 for count in ranks.values()),
+                'tcp': len(hosts_used) > 1}
+    for name, used in expected.items():
+        if bool(job.wire(name).tx_msgs) != used:
+            raise Failed(f'{name} should {"" if used else "not "}have been used with '
+                         f'{layout}:\n{job.routes_text()}')
+    for host in hosts_used:
+        if not any(at == host for at, _ in job.routes):
+            raise Failed(f'no routes reported from host {host}:\n{job.routes_text()}')
+
+
+def main(test, *args):
+    """Run a test function as a program: 0, 1 with the finding, or 77 with the reason."""
+    try:
+        hosts_module.become_root()
+        test(*args)
+    except hosts_module.Unavailable as error:
+        print(f'skip: {error}')
+        return SKIP
+    except Failed as error:
+        print(f'failed: {error}', file=sys.stderr)
+        return 1
+    return 0

@@ -1,0 +1,109 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+"""openmpi - Debian's Open MPI, unmodified, on Weft
+
+usage: openmpi.py BUILD CASE [LAYOUT]
+
+A case is a function below; LAYOUT says where the ranks go (mpi.py).
+"""
+import pathlib
+import sys
+
+sys.dont_write_bytecode = True
+
+import mpi
+from hosts import HERE, Hosts, clean_env, run_bounded
+
+MESSAGES = 500
+LENGTH = 1009
+
+
+def run_on_weft(build, layout, program, timeout, options=mpi.OVER_LIBFABRIC):
+    """A job whose every host has Weft; it has to end well."""
+    env = mpi.weft_env(build)
+    names = mpi.parse_layout(layout)
+    with Hosts(names, {name: env for name in names}) as hosts:
+        job = mpi.mpirun(hosts, layout, program, timeout, options).check()
+    mpi.check_balance(job)
+    return job
+
+
+def netpipe(build, layout):
+    """NetPIPE checks what arrives, then measures."""
+    for program in (['NPopenmpi', '-i', '-u', '65536'],
+                    ['NPopenmpi', '-u', '1048576', '-p', '0', '-n', '30', '-o', 'np.out']):
+        job = run_on_weft(build, layout, program, 100)
+        mpi.check_routes(job, layout)
+        print(job.result.stdout[-400:], job.result.stderr[-900:], sep='\n')
+
+
+def exchange(build, layout):
+    """Every way of sending, each byte checked (exchange.py)."""
+    job = run_on_weft(build, layout, [HERE / 'exchange.py'], 150)
+    mpi.check_routes(job, layout, self_sends=True)
+    print(job.result.stdout, job.routes_text())
+
+
+def mpi4py(build, layout):
+    """mpi4py's own point-to-point and collective tests."""
+    folder = pathlib.Path(build).resolve() / 'interop' / 'mpi4py'
+    fetched = run_bounded([HERE / 'fetch-mpi4py', folder], clean_env(), 300)
+    if fetched.status == mpi.SKIP:
+        print(fetched.stdout.strip())
+        sys.exit(mpi.SKIP)
+    if fetched.status != 0:
+        raise mpi.Failed(f'fetch-mpi4py: {fetched.text}')
+    job = run_on_weft(build, layout, [HERE / 'mpi4py_suite.py', folder / 'test'], 500)
+    mpi.check_routes(job, layout, self_sends=True)
+    print(job.result.stdout, job.routes_text())
+
+
+def routes(build, layout):
+    """A known number of messages: each took shared memory within, TCP between hosts."""
+    job = run_on_weft(build, layout, [HERE / 'counted.py', MESSAGES, LENGTH], 100)
+    mpi.check_routes(job, layout)
+    ranks = mpi.parse_layout(layout)
+    total = sum(ranks.values())
+    for host, here in ranks.items():
+        pairs = {'shm': here * (here - 1), 'tcp': here * (total - here)}
+        for wire, count in pairs.items():
+            route = job.wire(wire, host)
+            # Open MPI's own messages, in starting and ending, come on top.
+            low, high = count * MESSAGES, count * (MESSAGES + 60)
+            low_bytes = low * LENGTH
+            if not (low <= route.tx_msgs <= high and low_bytes <= route.tx_bytes and
+                    low <= route.rx_msgs <= high and low_bytes <= route.rx_bytes):
+                raise mpi.Failed(f'{host}: {low} to {high} messages over {wire} expected:\n'
+                                 f'{job.routes_text()}')
+    print(job.routes_text())
+
+
+def plain(build, layout):
+    """mpirun with no parameter takes libfabric too: pml/cm's priority is the MTL's, 25."""
+    job = run_on_weft(build, layout, [HERE / 'counted.py', MESSAGES, LENGTH], 100, ())
+    mpi.check_routes(job, layout)
+    print(job.routes_text())
+
+
+def one_host_only(build, _layout=None):
+    """Weft on host a, the stock libfabric on b: an error that names b, and no hang."""
+    for options in (mpi.OVER_LIBFABRIC, ()):
+        with Hosts(('a', 'b'), {'a': mpi.weft_env(build)}) as hosts:
+            job = mpi.mpirun(hosts, 'a:1,b:1', [HERE / 'counted.py', 10, 10], 60, options)
+        said = job.result.text
+        print(' '.join(job.command), said, sep='\n')
+        if job.result.status is None:
+            raise mpi.Failed('the ranks hang')
+        if job.result.status == 0:
+            raise mpi.Failed('the ranks ended without an error')
+        named = [line for line in said.splitlines()
+                 if 'Host: ' in line and line.split()[-1] == 'b' or '[b:' in line]
+        if not named:
+            raise mpi.Failed('no line names host b')
+
+
+CASES = {case.__name__: case for case in
+         (netpipe, exchange, mpi4py, routes, plain, one_host_only)}
+
+if __name__ == '__main__':
+    sys.exit(mpi.main(CASES[sys.argv[2]], sys.argv[1], *sys.argv[3:]))
