@@ -8,23 +8,31 @@
 #define SIZE_DEFAULT 256u
 #define SIZE_MIN     16u
 #define SIZE_HINT    (1u << 16) /* most room that a hint is given at once */
-#define CNT_MAX      (1u << 31)
+#define CNT_MAX	     (1u << 31)
 
 _Static_assert(sizeof(struct cq_entry) == 64, "one cache line");
-_Static_assert(offsetof(struct cq_entry, context) == offsetof(struct fi_cq_tagged_entry, op_context),
+_Static_assert(offsetof(struct cq_entry, context) ==
+		       offsetof(struct fi_cq_tagged_entry, op_context),
 	       "layout");
 _Static_assert(offsetof(struct cq_entry, flags) == offsetof(struct fi_cq_tagged_entry, flags),
 	       "layout");
-_Static_assert(offsetof(struct cq_entry, len) == offsetof(struct fi_cq_tagged_entry, len), "layout");
-_Static_assert(offsetof(struct cq_entry, buf) == offsetof(struct fi_cq_tagged_entry, buf), "layout");
-_Static_assert(offsetof(struct cq_entry, data) == offsetof(struct fi_cq_tagged_entry, data), "layout");
-_Static_assert(offsetof(struct cq_entry, tag) == offsetof(struct fi_cq_tagged_entry, tag), "layout");
+_Static_assert(offsetof(struct cq_entry, len) == offsetof(struct fi_cq_tagged_entry, len),
+	       "layout");
+_Static_assert(offsetof(struct cq_entry, buf) == offsetof(struct fi_cq_tagged_entry, buf),
+	       "layout");
+_Static_assert(offsetof(struct cq_entry, data) == offsetof(struct fi_cq_tagged_entry, data),
+	       "layout");
+_Static_assert(offsetof(struct cq_entry, tag) == offsetof(struct fi_cq_tagged_entry, tag),
+	       "layout");
 _Static_assert(offsetof(struct cq_entry, src) == sizeof(struct fi_cq_tagged_entry), "layout");
 
 /* Each format is a prefix of the next. */
-_Static_assert(sizeof(struct fi_cq_entry) == offsetof(struct fi_cq_tagged_entry, flags), "prefix");
-_Static_assert(sizeof(struct fi_cq_msg_entry) == offsetof(struct fi_cq_tagged_entry, buf), "prefix");
-_Static_assert(sizeof(struct fi_cq_data_entry) == offsetof(struct fi_cq_tagged_entry, tag), "prefix");
+_Static_assert(sizeof(struct fi_cq_entry) == offsetof(struct fi_cq_tagged_entry, flags),
+	       "prefix");
+_Static_assert(sizeof(struct fi_cq_msg_entry) == offsetof(struct fi_cq_tagged_entry, buf),
+	       "prefix");
+_Static_assert(sizeof(struct fi_cq_data_entry) == offsetof(struct fi_cq_tagged_entry, tag),
+	       "prefix");
 
 int cq_init(struct cq *q, size_t size)
 {
@@ -57,7 +65,7 @@ int cq_grow(struct cq *q)
 	uint32_t mask = q->mask * 2 + 1;
 	struct cq_entry *ring = NULL;
 
-	if (q->mask < CNT_MAX   - 1)
+	if (q->mask < CNT_MAX - 1)
 		ring = platform_alloc(((size_t)mask + 1) * sizeof(*ring));
 	if (!ring) {
 		q->overrun = true;

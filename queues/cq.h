@@ -84,7 +84,8 @@ void cq_push_error(struct cq *q, const struct fi_cq_err_entry *err, fi_addr_t sr
  * a completion was lost, for good: waiting for it would not end.
  * Source: fi_cq(3), fi_cq_read.
  */
-ssize_t cq_take(struct cq *q, enum fi_cq_format format, void *buf, size_t count, fi_addr_t *src);
+ssize_t cq_take(struct cq *q, enum fi_cq_format format, void *buf, size_t count,
+		fi_addr_t *src);
 
 /*
  * cq_take_error - move the error that stands first

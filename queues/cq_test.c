@@ -94,7 +94,8 @@ static void each_format_gets_its_layout(void **state)
 			push(&q, n * 10);
 			cq_take(&q, FI_CQ_FORMAT_TAGGED, &whole[n], 1, NULL);
 			expect(&whole[n], n * 10);
-			assert_memory_equal(buf + n * formats[f].len, &whole[n], formats[f].len);
+			assert_memory_equal(buf + n * formats[f].len, &whole[n],
+					    formats[f].len);
 		}
 		for (size_t at = 3 * formats[f].len; at < sizeof(buf); at++)
 			assert_int_equal(buf[at], 0xee);
@@ -188,7 +189,7 @@ static void older_callers_get_a_shorter_error(void **state)
 		uint32_t api_version;
 		size_t len;
 	} callers[] = {
-		{ FI_VERSION(1, 0), 72 }, { FI_VERSION(1, 4), 72 },  { FI_VERSION(1, 5), 80 },
+		{ FI_VERSION(1, 0), 72 },  { FI_VERSION(1, 4), 72 },  { FI_VERSION(1, 5), 80 },
 		{ FI_VERSION(1, 19), 80 }, { FI_VERSION(1, 20), 88 }, { FI_VERSION(2, 0), 88 },
 	};
 
@@ -219,7 +220,9 @@ static void older_callers_get_a_shorter_error(void **state)
 static void error_data_go_to_the_callers_buffer_or_are_lent(void **state)
 {
 	char data[] = "sixteen letters", mine[8] = "", *lent;
-	struct fi_cq_err_entry in = { .err = FI_EADDRNOTAVAIL, .err_data = data, .err_data_size = 16 };
+	struct fi_cq_err_entry in = { .err = FI_EADDRNOTAVAIL,
+				      .err_data = data,
+				      .err_data_size = 16 };
 	struct fi_cq_err_entry err = { 0 };
 	struct cq q;
 

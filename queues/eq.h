@@ -14,7 +14,7 @@ struct eq_event;
 
 struct eq {
 	struct list events;    /* struct eq_event, in order */
-	struct eq_event *lent; /* error whose err_data the application may read until its next read */
+	struct eq_event *lent; /* its error data may be read until the next take */
 	uint32_t api_version;  /* of the caller; 0, as eq_init() leaves it: the newest */
 };
 

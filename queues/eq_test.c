@@ -93,7 +93,8 @@ static void connection_data_are_cut_to_the_buffer(void **state)
 	assert_int_equal(eq_take(&q, &event, &got, sizeof(got.cm) - 1, 0), -FI_ETOOSMALL);
 	assert_int_equal(eq_take(&q, &event, &got, sizeof(got.cm), FI_PEEK), sizeof(got.cm));
 	assert_ptr_equal(got.cm.info, &fid_b);
-	assert_int_equal(eq_take(&q, &event, &got, sizeof(got.cm) + 4, FI_PEEK), sizeof(got.cm) + 4);
+	assert_int_equal(eq_take(&q, &event, &got, sizeof(got.cm) + 4, FI_PEEK),
+			 sizeof(got.cm) + 4);
 	assert_memory_equal(got.bytes + sizeof(got.cm), "pass\0\0\0\0", 8);
 	assert_int_equal(eq_take(&q, &event, &got, sizeof(got), 0), sizeof(got));
 	assert_memory_equal(&got, &in, sizeof(in));
@@ -102,7 +103,9 @@ static void connection_data_are_cut_to_the_buffer(void **state)
 
 static void error_is_met_at_its_place(void **state)
 {
-	struct fi_eq_err_entry in = { .context = &fid_b, .data = 3, .err = FI_ECONNREFUSED, .prov_errno = 9 };
+	struct fi_eq_err_entry in = {
+		.context = &fid_b, .data = 3, .err = FI_ECONNREFUSED, .prov_errno = 9
+	};
 	struct fi_eq_err_entry err = { 0 };
 	struct fi_eq_entry got;
 	uint32_t event;
@@ -133,7 +136,9 @@ static void error_is_met_at_its_place(void **state)
 static void error_data_go_to_the_callers_buffer_or_are_lent(void **state)
 {
 	char data[] = "sixteen letters", mine[8] = "";
-	struct fi_eq_err_entry in = { .err = FI_ECONNREFUSED, .err_data = data, .err_data_size = 16 };
+	struct fi_eq_err_entry in = { .err = FI_ECONNREFUSED,
+				      .err_data = data,
+				      .err_data_size = 16 };
 	struct fi_eq_err_entry err = { 0 };
 	struct fi_eq_entry got;
 	uint32_t event;

@@ -66,8 +66,8 @@ static inline struct list *bin_of(const struct match *m, const struct bins *b, u
 	return &b->heads[h * m->mult >> b->shift];
 }
 
-static inline bool fits(uint64_t recv_source, uint64_t recv_tag, uint64_t ignore, uint64_t source,
-			uint64_t tag)
+static inline bool fits(uint64_t recv_source, uint64_t recv_tag, uint64_t ignore,
+			uint64_t source, uint64_t tag)
 {
 	return (recv_source == MATCH_ANY_SOURCE || recv_source == source) &&
 	       !((recv_tag ^ tag) & ~ignore);
@@ -197,7 +197,8 @@ static bool bins_full(const struct bins *b)
 static __attribute__((noinline)) void recvs_spread(struct match *m, struct match_class *c)
 {
 	uint32_t cnt = bin_cnt(&c->recvs);
-	struct bins to = { .heads = new_heads(2 * cnt), .shift = c->recvs.shift - 1,
+	struct bins to = { .heads = new_heads(2 * cnt),
+			   .shift = c->recvs.shift - 1,
 			   .cnt = c->recvs.cnt };
 	struct list *node;
 
@@ -218,7 +219,8 @@ static __attribute__((noinline)) void msgs_spread(struct match *m, struct match_
 						  uint32_t idx)
 {
 	uint32_t cnt = bin_cnt(&c->msgs);
-	struct bins to = { .heads = new_heads(2 * cnt), .shift = c->msgs.shift - 1,
+	struct bins to = { .heads = new_heads(2 * cnt),
+			   .shift = c->msgs.shift - 1,
 			   .cnt = c->msgs.cnt };
 	struct list *node;
 
@@ -409,7 +411,8 @@ struct match_recv *match_first_recv(struct match *m)
 }
 
 /* The earlier of @first and the first in @list that names @source. */
-static struct match_recv *earlier_from(struct match_recv *first, struct list *list, uint64_t source)
+static struct match_recv *earlier_from(struct match_recv *first, struct list *list,
+				       uint64_t source)
 {
 	for (struct list *node = list->next; node != list; node = node->next) {
 		struct match_recv *r = recv_of(node);

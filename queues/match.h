@@ -40,10 +40,10 @@ struct match_recv {
 
 /* A message that no receive fitted when it arrived; embedded in its owner. */
 struct match_msg {
-	struct list all;   /* every stored message, in order of arrival */
-	uint64_t source;   /* nonzero */
+	struct list all; /* every stored message, in order of arrival */
+	uint64_t source; /* nonzero */
 	uint64_t tag;
-	uint32_t classes;  /* bit i: entered in class i; set by match_store() */
+	uint32_t classes;		   /* bit i: entered in class i; set by match_store() */
 	struct list bins[MATCH_CLASS_MAX]; /* of class i, where entered: in order of arrival */
 };
 

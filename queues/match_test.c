@@ -25,8 +25,8 @@ static uint32_t below(uint32_t n)
 	return (uint32_t)(next_random() >> 33) % n;
 }
 
-static struct match_recv *post(struct match *m, struct match_recv *r, uint64_t source, uint64_t tag,
-			       uint64_t ignore)
+static struct match_recv *post(struct match *m, struct match_recv *r, uint64_t source,
+			       uint64_t tag, uint64_t ignore)
 {
 	*r = (struct match_recv){ .source = source, .tag = tag, .ignore = ignore };
 	match_post(m, r);
@@ -212,7 +212,8 @@ struct model {
 
 static bool model_fits(const struct model_recv *r, uint64_t source, uint64_t tag)
 {
-	return (!r->source || r->source == source) && (r->tag & ~r->ignore) == (tag & ~r->ignore);
+	return (!r->source || r->source == source) &&
+	       (r->tag & ~r->ignore) == (tag & ~r->ignore);
 }
 
 static struct model_recv *model_remove_recv(struct model *x, uint32_t at)
@@ -238,7 +239,8 @@ static struct model_msg *model_remove_msg(struct model *x, uint32_t at)
 static uint64_t model_mask(const struct model *x)
 {
 	static const uint64_t masks[] = {
-		0, 3ull << 60, 0xffffffff, UINT64_MAX, 0xff, 1, 2, 4, 6, 1ull << 63, 0xf0, 0xff00,
+		0, 3ull << 60, 0xffffffff, UINT64_MAX, 0xff, 1,
+		2, 4,	       6,	   1ull << 63, 0xf0, 0xff00,
 	};
 
 	return masks[below(x->mask_cnt)];
@@ -436,7 +438,8 @@ static void many_stored_messages_are_drained_in_linear_time(void **state)
 			uint32_t at = drains[d].backwards ? MANY - 1 - i : i;
 			uint64_t tag = drains[d].same_tag ? 1 : tag_of(at);
 
-			assert_ptr_equal(match_find(m, source, tag, drains[d].ignore), &msgs[at]);
+			assert_ptr_equal(match_find(m, source, tag, drains[d].ignore),
+					 &msgs[at]);
 			match_take(m, &msgs[at]);
 		}
 		took = platform_now_ns() - began;
@@ -487,8 +490,8 @@ static void many_posted_receives_are_matched_in_linear_time(void **state)
 			assert_ptr_equal(match_arrive(m, 42, at), &recvs[at]);
 		}
 		took = platform_now_ns() - began;
-		printf("%d receives, %s: %u ns each\n", MANY, backwards ? "backwards" : "in order",
-		       (unsigned int)(took / MANY));
+		printf("%d receives, %s: %u ns each\n", MANY,
+		       backwards ? "backwards" : "in order", (unsigned int)(took / MANY));
 		assert_true(took < BOUND_NS);
 	}
 	free(recvs);

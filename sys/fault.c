@@ -17,9 +17,9 @@
 #define ENTRY_MAX 64 /* bytes of one entry of the environment */
 
 struct fault {
-	int err;	/* 0: none */
-	uint32_t skip;	/* calls that still work */
-	uint32_t left;	/* calls that fail then; 0: all */
+	int err;       /* 0: none */
+	uint32_t skip; /* calls that still work */
+	uint32_t left; /* calls that fail then; 0: all */
 };
 
 static const char *const names[SYS_CALL_CNT] = {

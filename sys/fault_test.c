@@ -64,8 +64,18 @@ static void text_sets_faults(void **state)
 static void every_call_has_its_name(void **state)
 {
 	static const char *const names[] = {
-		"memfd_create", "ftruncate", "fchmod",	   "fcntl_seal",	"fstat",	     "mmap",
-		"open_fd",	"pidfd_open", "poll", "process_vm_readv", "process_vm_writev", "ns",
+		"memfd_create",
+		"ftruncate",
+		"fchmod",
+		"fcntl_seal",
+		"fstat",
+		"mmap",
+		"open_fd",
+		"pidfd_open",
+		"poll",
+		"process_vm_readv",
+		"process_vm_writev",
+		"ns",
 	};
 
 	assert_int_equal(sizeof(names) / sizeof(names[0]), SYS_CALL_CNT);
@@ -82,9 +92,19 @@ static void every_call_has_its_name(void **state)
 static void unreadable_entry_is_dropped_and_told(void **state)
 {
 	static const char *const bad[] = {
-		"mmap",		 "mmap:",	   "mmap:ENOSUCH",    "mmap:0",	     "mmap:-1",
-		"mmap:12x",	 "mmap:EIO:x",	   "mmap:EIO:-1",     "mmap:EIO:1:y", "mmap:EIO:1:1:1",
-		"nosuch:ENOMEM", ":EIO", "mmap:EIO:99999999999",
+		"mmap",
+		"mmap:",
+		"mmap:ENOSUCH",
+		"mmap:0",
+		"mmap:-1",
+		"mmap:12x",
+		"mmap:EIO:x",
+		"mmap:EIO:-1",
+		"mmap:EIO:1:y",
+		"mmap:EIO:1:1:1",
+		"nosuch:ENOMEM",
+		":EIO",
+		"mmap:EIO:99999999999",
 		"mmap:ENOMEM:0000000000000000000000000000000000000000000000000000000000001",
 	};
 

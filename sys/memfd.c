@@ -87,8 +87,9 @@ int sys_memfd_open(pid_t pid, int fd, bool writable)
 	}
 
 	snprintf(path, sizeof(path), "/proc/self/fd/%d", found);
-	opened = faulty(SYS_CALL_OPEN_FD) ? -1 :
-					    open(path, (writable ? O_RDWR : O_RDONLY) | O_CLOEXEC);
+	opened = faulty(SYS_CALL_OPEN_FD)
+			 ? -1
+			 : open(path, (writable ? O_RDWR : O_RDONLY) | O_CLOEXEC);
 	if (opened < 0)
 		return fail(found);
 	close(found);

@@ -95,7 +95,8 @@ static void only_sealed_memory_of_enough_length_is_mapped(void **state)
 	for (int seals = 0; seals < 2; seals++) {
 		fd = memfd_create("unsealed", MFD_ALLOW_SEALING);
 		assert_int_equal(ftruncate(fd, (off_t)LEN), 0);
-		assert_int_equal(fcntl(fd, F_ADD_SEALS, seals ? F_SEAL_SHRINK : F_SEAL_GROW), 0);
+		assert_int_equal(fcntl(fd, F_ADD_SEALS, seals ? F_SEAL_SHRINK : F_SEAL_GROW),
+				 0);
 		assert_int_equal(sys_memfd_map(fd, LEN, 0, &at), -FI_EINVAL);
 		close(fd);
 	}
@@ -143,7 +144,8 @@ static void descriptor_of_another_process_opens(void **state)
 		if (write(there[1], &fd, sizeof(fd)) != sizeof(fd))
 			_exit(1);
 		/* Until the other side has closed its end. */
-		_exit(read(here[0], &fd, sizeof(fd)) == 0 && !strcmp(at, "from the other") ? 0 : 1);
+		_exit(read(here[0], &fd, sizeof(fd)) == 0 && !strcmp(at, "from the other") ? 0
+											   : 1);
 	}
 	close(here[0]);
 	close(there[1]);
@@ -244,7 +246,8 @@ int main(void)
 		cmocka_unit_test(huge_pages_of_another_process_are_refused),
 		cmocka_unit_test(descriptor_of_another_process_opens),
 		cmocka_unit_test(mode_0400_can_not_be_reopened_for_writing),
-		cmocka_unit_test_teardown(failing_calls_are_passed_on_and_leave_no_descriptor, clear),
+		cmocka_unit_test_teardown(failing_calls_are_passed_on_and_leave_no_descriptor,
+					  clear),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -14,7 +14,8 @@
 #define WINDOW_CNT 16u /* pieces of each side per system call */
 
 typedef ssize_t move_fn(pid_t pid, const struct iovec *local, unsigned long local_cnt,
-			const struct iovec *remote, unsigned long remote_cnt, unsigned long flags);
+			const struct iovec *remote, unsigned long remote_cnt,
+			unsigned long flags);
 
 /* A place in a list of pieces. */
 struct place {

@@ -80,8 +80,8 @@ static void any_cut_of_both_sides_is_copied_whole(void **state)
 		ssize_t n;
 
 		memset(to, 0, LEN);
-		n = i % 2 ? sys_process_vm_read(getpid(), local, lcnt, remote, rcnt) :
-			    sys_process_vm_write(getpid(), remote, rcnt, local, lcnt);
+		n = i % 2 ? sys_process_vm_read(getpid(), local, lcnt, remote, rcnt)
+			  : sys_process_vm_write(getpid(), remote, rcnt, local, lcnt);
 		assert_int_equal(n, LEN);
 		assert_memory_equal(from, to, LEN);
 	}

@@ -89,8 +89,8 @@ uint64_t addr_hash(const struct weft_addr *addr)
 
 	if (has_nonce(addr))
 		return mix_bytes(ADDR_NONCE, addr->nonce);
-	h = mix(ADDR_SERVICE, (uint64_t)addr->scope << 32 | (uint32_t)addr->family << 16 |
-				      addr->port);
+	h = mix(ADDR_SERVICE,
+		(uint64_t)addr->scope << 32 | (uint32_t)addr->family << 16 | addr->port);
 	return mix_bytes(h, addr->ip);
 }
 

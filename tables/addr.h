@@ -10,9 +10,9 @@
 
 #include "platform.h"
 
-#define ADDR_VERSION 1u
-#define ADDR_FAMILY_NONE 0u
-#define ADDR_FAMILY_INET 2u /* values of AF_INET and AF_INET6 on Linux */
+#define ADDR_VERSION	  1u
+#define ADDR_FAMILY_NONE  0u
+#define ADDR_FAMILY_INET  2u /* values of AF_INET and AF_INET6 on Linux */
 #define ADDR_FAMILY_INET6 10u
 
 enum addr_kind {

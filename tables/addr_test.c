@@ -53,10 +53,10 @@ static void complete_addresses_are_valid(void **state)
 	assert_true(addr_valid(&a));
 }
 
-#define REFUSED(make, change)                \
-	do {                                 \
-		struct weft_addr a = (make); \
-		change;                      \
+#define REFUSED(make, change)                 \
+	do {                                  \
+		struct weft_addr a = (make);  \
+		change;                       \
 		assert_false(addr_valid(&a)); \
 	} while (0)
 

@@ -5,9 +5,9 @@
  */
 #include "av.h"
 
-#define CAP_MIN 64u	     /* a word of used */
-#define CAP_HINT (1u << 16)  /* most room that a hint is given at once */
-#define CAP_MAX (1u << 31)
+#define CAP_MIN	 64u	    /* a word of used */
+#define CAP_HINT (1u << 16) /* most room that a hint is given at once */
+#define CAP_MAX	 (1u << 31)
 
 static uint32_t bucket_of(const struct av_table *av, const struct weft_addr *addr)
 {

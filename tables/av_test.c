@@ -79,7 +79,9 @@ static void equal_address_is_one_entry_with_references(void **state)
 
 static void any_index_may_be_asked(void **state)
 {
-	static const fi_addr_t odd[] = { 1, 63, 64, 65, UINT32_MAX, 1ull << 32, FI_ADDR_NOTAVAIL };
+	static const fi_addr_t odd[] = {
+		1, 63, 64, 65, UINT32_MAX, 1ull << 32, FI_ADDR_NOTAVAIL
+	};
 	struct av_table av;
 
 	assert_int_equal(av_init(&av, SIZE_MAX), 0); /* a hint from anywhere */

@@ -12,12 +12,12 @@ struct list {
 };
 
 #ifndef container_of
-#define container_of(ptr, type, member) ((type *)((char *)(ptr) - offsetof(type, member)))
+#define container_of(ptr, type, member) ((type *)((char *)(ptr)-offsetof(type, member)))
 #endif
 
 /* Removing the current node inside the loop is allowed. */
-#define list_for_each(node, after, head)                                            \
-	for ((node) = (head)->next, (after) = (node)->next; (node) != (head);       \
+#define list_for_each(node, after, head)                                      \
+	for ((node) = (head)->next, (after) = (node)->next; (node) != (head); \
 	     (node) = (after), (after) = (node)->next)
 
 static inline void list_init(struct list *head)

@@ -7,7 +7,7 @@
 #include "pool.h"
 
 #define OBJECT_ALIGN 64u
-#define BATCH 16u /* objects that are made ready at once: their memory is touched then */
+#define BATCH	     16u /* objects that are made ready at once: their memory is touched then */
 
 /* slab_of - slab that holds an index */
 static uint32_t slab_of(uint32_t index)

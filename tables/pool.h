@@ -15,7 +15,7 @@
 #include "platform.h"
 
 #define POOL_SLAB_FIRST 16u /* objects of the first slab and of the second, then 32, 64, ... */
-#define POOL_SLAB_CNT 29u   /* slabs at most: together 2^32 objects */
+#define POOL_SLAB_CNT	29u /* slabs at most: together 2^32 objects */
 
 /* First member of every pooled object. */
 struct pool_object {

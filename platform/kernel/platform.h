@@ -17,8 +17,8 @@
 #define CACHE_LINE  64
 
 #define static_assert _Static_assert
-#define alignas	      _Alignas
-#define alignof	      _Alignof
+#define alignas _Alignas
+#define alignof _Alignof
 
 /* platform_bug - an assertion does not hold: says so and stops the thread for good */
 _Noreturn void platform_bug(const char *what, const char *file, int line);
@@ -47,15 +47,15 @@ typedef enum {
 
 #ifdef __clang__
 
-#define atomic_init(obj, value)				 __c11_atomic_init(obj, value)
-#define atomic_load_explicit(obj, order)		 __c11_atomic_load(obj, order)
-#define atomic_store_explicit(obj, value, order)	 __c11_atomic_store(obj, value, order)
-#define atomic_exchange_explicit(obj, value, order)	 __c11_atomic_exchange(obj, value, order)
-#define atomic_fetch_add_explicit(obj, value, order)	 __c11_atomic_fetch_add(obj, value, order)
-#define atomic_fetch_sub_explicit(obj, value, order)	 __c11_atomic_fetch_sub(obj, value, order)
-#define atomic_fetch_and_explicit(obj, value, order)	 __c11_atomic_fetch_and(obj, value, order)
-#define atomic_fetch_or_explicit(obj, value, order)	 __c11_atomic_fetch_or(obj, value, order)
-#define atomic_fetch_xor_explicit(obj, value, order)	 __c11_atomic_fetch_xor(obj, value, order)
+#define atomic_init(obj, value)			     __c11_atomic_init(obj, value)
+#define atomic_load_explicit(obj, order)	     __c11_atomic_load(obj, order)
+#define atomic_store_explicit(obj, value, order)     __c11_atomic_store(obj, value, order)
+#define atomic_exchange_explicit(obj, value, order)  __c11_atomic_exchange(obj, value, order)
+#define atomic_fetch_add_explicit(obj, value, order) __c11_atomic_fetch_add(obj, value, order)
+#define atomic_fetch_sub_explicit(obj, value, order) __c11_atomic_fetch_sub(obj, value, order)
+#define atomic_fetch_and_explicit(obj, value, order) __c11_atomic_fetch_and(obj, value, order)
+#define atomic_fetch_or_explicit(obj, value, order)  __c11_atomic_fetch_or(obj, value, order)
+#define atomic_fetch_xor_explicit(obj, value, order) __c11_atomic_fetch_xor(obj, value, order)
 #define atomic_compare_exchange_strong_explicit(obj, expected, value, done, failed) \
 	__c11_atomic_compare_exchange_strong(obj, expected, value, done, failed)
 #define atomic_compare_exchange_weak_explicit(obj, expected, value, done, failed) \

@@ -20,9 +20,9 @@
 #include <sys/uio.h>
 #include <time.h>
 
-#define likely(x) __builtin_expect(!!(x), 1)
+#define likely(x)   __builtin_expect(!!(x), 1)
 #define unlikely(x) __builtin_expect(!!(x), 0)
-#define CACHE_LINE 64
+#define CACHE_LINE  64
 
 /* platform_alloc - @len zeroed bytes on a cache line boundary, or NULL */
 void *platform_alloc(size_t len);

@@ -10,15 +10,17 @@ static const size_t lens[] = { 0, 1, 63, 64, 65, 4096, 100000, 1 << 20, 40 << 20
 static void alloc_gives_zeroed_cache_lines(void **state)
 {
 	for (size_t i = 0; i < sizeof(lens) / sizeof(lens[0]); i++) {
+		size_t len = lens[i], step = len > 4096 ? 509 : 1;
+
 		/* Twice: the second time from memory that was written. */
 		for (int round = 0; round < 2; round++) {
-			unsigned char *p = platform_alloc(lens[i]);
+			unsigned char *p = platform_alloc(len);
 
 			assert_non_null(p);
 			assert_int_equal((uintptr_t)p % CACHE_LINE, 0);
-			for (size_t at = 0; at < lens[i]; at += lens[i] > 4096 ? 509 : 1)
+			for (size_t at = 0; at < len; at += step)
 				assert_int_equal(p[at], 0);
-			memset(p, 0xff, lens[i]);
+			memset(p, 0xff, len);
 			platform_free(p);
 		}
 	}
