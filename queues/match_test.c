@@ -10,6 +10,16 @@
 #include "match.h"
 #include <cmocka.h>
 
+/* Memory runs out when a test says so: the linker leads platform_alloc() here. */
+void *__real_platform_alloc(size_t len);
+void *__wrap_platform_alloc(size_t len);
+static bool no_memory;
+
+void *__wrap_platform_alloc(size_t len)
+{
+	return no_memory ? NULL : __real_platform_alloc(len);
+}
+
 static uint64_t seed = 0x5eed0003;
 
 static uint64_t next_random(void)
@@ -497,6 +507,49 @@ static void many_posted_receives_are_matched_in_linear_time(void **state)
 	free(recvs);
 }
 
+static void stored_messages_are_walked_in_order_of_arrival(void **state)
+{
+	struct match *m = *state;
+	struct match_msg msgs[3], *at = NULL;
+
+	assert_null(match_next_msg(m, NULL));
+	for (int i = 0; i < 3; i++)
+		store(m, &msgs[i], 1, 5);
+	for (int i = 0; i < 3; i++) {
+		at = match_next_msg(m, at);
+		assert_ptr_equal(at, &msgs[i]);
+	}
+	assert_null(match_next_msg(m, at));
+}
+
+static void without_memory_matching_is_slower_and_still_right(void **state)
+{
+	enum { CNT = 1000 };
+	static struct match_recv recvs[CNT];
+	static struct match_msg msgs[CNT];
+	struct match *m = *state;
+
+	no_memory = true;
+	assert_null(match_create());
+	/* First without any class, then with one that can't grow. */
+	for (int round = 0; round < 2; round++) {
+		for (uint32_t i = 0; i < CNT; i++)
+			post(m, &recvs[i], 42, tag_of(i), 0);
+		for (uint32_t i = 0; i < CNT; i++) {
+			assert_ptr_equal(match_arrive(m, 42, tag_of(i)), &recvs[i]);
+			store(m, &msgs[i], 42, tag_of(i));
+		}
+		for (uint32_t i = CNT; i-- > 0;) {
+			assert_ptr_equal(match_find(m, 42, tag_of(i), 0), &msgs[i]);
+			match_take(m, &msgs[i]);
+		}
+		no_memory = false;
+		match_cancel(m, post(m, &recvs[0], 42, 0, 0));
+		no_memory = true;
+	}
+	no_memory = false;
+}
+
 #define test(name) cmocka_unit_test_setup_teardown(name, create, destroy)
 
 int main(int argc, char **argv)
@@ -513,6 +566,8 @@ int main(int argc, char **argv)
 		test(many_stored_messages_are_drained_in_linear_time),
 		test(the_message_that_matters_is_found_behind_many_others),
 		test(many_posted_receives_are_matched_in_linear_time),
+		test(stored_messages_are_walked_in_order_of_arrival),
+		test(without_memory_matching_is_slower_and_still_right),
 	};
 
 	if (argc > 1)

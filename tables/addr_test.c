@@ -123,6 +123,16 @@ static void network_decides_otherwise(void **state)
 	assert_false(addr_same(&n, &b));
 }
 
+static void service_address_of_an_endpoint_names_it(void **state)
+{
+	struct weft_addr n = nonce_addr(1), s = n;
+
+	addr_to_service(&s);
+	assert_int_equal(s.kind, ADDR_SERVICE);
+	assert_true(addr_valid(&s));
+	assert_true(addr_same(&n, &s));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -130,6 +140,7 @@ int main(void)
 		cmocka_unit_test(whatever_no_endpoint_has_is_refused),
 		cmocka_unit_test(nonces_decide_when_both_have_one),
 		cmocka_unit_test(network_decides_otherwise),
+		cmocka_unit_test(service_address_of_an_endpoint_names_it),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
