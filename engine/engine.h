@@ -48,6 +48,11 @@ struct engine_family {
 	 * Returns 0, or -FI_EINVAL and one sentence in @why for bytes that are none.
 	 */
 	int (*addr_read)(const void *addr, struct weft_addr *out, char *why, size_t why_len);
+	/*
+	 * bind_read - where an endpoint is asked to listen: like addr_read, but port 0 and the address
+	 * of any interface are allowed. NULL: the provider can't be told.
+	 */
+	int (*bind_read)(const void *addr, struct weft_addr *out, char *why, size_t why_len);
 	/* addr_write - the same back, addr_len bytes */
 	void (*addr_write)(const struct weft_addr *addr, void *out);
 	/* addr_str - printable form, as fi_av_straddr wants it; returns the length it needs with its NUL */

@@ -414,11 +414,13 @@ static int engine_ep_setname(struct fid *fid, void *addr, size_t len)
 	char why[96] = "";
 	int ret;
 
+	if (!ep->family->bind_read)
+		return -FI_ENOSYS;
 	if (!addr || len != ep->family->addr_len)
 		return -FI_EINVAL;
 	if (ep->enabled)
 		return -FI_EOPBADSTATE;
-	ret = ep->family->addr_read(addr, &ep->bind, why, sizeof(why));
+	ret = ep->family->bind_read(addr, &ep->bind, why, sizeof(why));
 	if (ret)
 		FI_WARN(ep->family->provider, FI_LOG_EP_CTRL, "fi_setname: %s\n", why);
 	return ret;
@@ -505,8 +507,8 @@ int engine_ep_open(struct fid_domain *fid, struct fi_info *info, struct fid_ep *
 	if (!ep)
 		return -FI_ENOMEM;
 	engine_ep_init(ep, domain, info);
-	if (info->src_addr && info->src_addrlen == domain->family->addr_len)
-		ret = domain->family->addr_read(info->src_addr, &ep->bind, why, sizeof(why));
+	if (domain->family->bind_read && info->src_addr && info->src_addrlen == domain->family->addr_len)
+		ret = domain->family->bind_read(info->src_addr, &ep->bind, why, sizeof(why));
 	if (ret) {
 		FI_WARN(domain->family->provider, FI_LOG_EP_CTRL, "src_addr: %s\n", why);
 		engine_ep_free(ep);

@@ -124,6 +124,7 @@ int engine_eq_open(struct fid_fabric *fid, struct fi_eq_attr *attr, struct fid_e
 	eq->fabric = fabric;
 	platform_lock_init(&eq->lock);
 	eq_init(&eq->queue);
+	eq->queue.api_version = fabric->fid.api_version;
 	engine_ref(&fabric->refs);
 	*out = &eq->fid;
 	return 0;

@@ -45,6 +45,25 @@ int link_addr_read(const void *addr, struct weft_addr *out, char *why, size_t wh
 	return 0;
 }
 
+int link_bind_read(const void *addr, struct weft_addr *out, char *why, size_t why_len)
+{
+	struct weft_addr copy, whole;
+
+	memcpy(&copy, addr, sizeof(copy));
+	whole = copy;
+	if (copy.kind == ADDR_SERVICE && copy.family) {
+		/* Zero asks for any port, and for any interface. */
+		whole.port = 1;
+		whole.ip[0] |= 1;
+	}
+	if (!addr_valid(&whole)) {
+		link_addr_explain(addr, why, why_len);
+		return -FI_EINVAL;
+	}
+	*out = copy;
+	return 0;
+}
+
 void link_addr_write(const struct weft_addr *addr, void *out)
 {
 	memcpy(out, addr, sizeof(*addr));

@@ -69,6 +69,7 @@ static const struct engine_family link_family = {
 	.addr_format = FI_FORMAT_UNSPEC,
 	.addr_len = sizeof(struct weft_addr),
 	.addr_read = link_addr_read,
+	.bind_read = link_bind_read,
 	.addr_write = link_addr_write,
 	.addr_str = link_addr_str,
 	.resolve = link_resolve,
@@ -92,7 +93,8 @@ static int link_set_addr(void **slot, size_t *slot_len, const struct weft_addr *
 }
 
 /* An address that the hints bring, into an answer. */
-static int link_hint_addr(const void *hint, size_t len, void **slot, size_t *slot_len)
+static int link_hint_addr(const void *hint, size_t len, void **slot, size_t *slot_len,
+			  int (*read)(const void *addr, struct weft_addr *out, char *why, size_t why_len))
 {
 	struct weft_addr addr;
 	char why[128];
@@ -101,7 +103,7 @@ static int link_hint_addr(const void *hint, size_t len, void **slot, size_t *slo
 		return 0;
 	if (len != sizeof(addr))
 		return info_refuse(&link_provider, "is given an address of %zu bytes, its own have %zu", len, sizeof(addr));
-	if (link_addr_read(hint, &addr, why, sizeof(why)))
+	if (read(hint, &addr, why, sizeof(why)))
 		return info_refuse(&link_provider, "is given an address that is none: %s", why);
 	return link_set_addr(slot, slot_len, &addr);
 }
@@ -117,10 +119,11 @@ static int link_getinfo(uint32_t version, const char *node, const char *service,
 	if (ret)
 		return ret;
 	if (hints) {
-		ret = link_hint_addr(hints->src_addr, hints->src_addrlen, &info->src_addr, &info->src_addrlen);
+		ret = link_hint_addr(hints->src_addr, hints->src_addrlen, &info->src_addr, &info->src_addrlen,
+				     link_bind_read);
 		if (!ret)
 			ret = link_hint_addr(hints->dest_addr, hints->dest_addrlen, &info->dest_addr,
-					     &info->dest_addrlen);
+					     &info->dest_addrlen, link_addr_read);
 	}
 	if (!ret && (node || service)) {
 		ret = link_resolve(node, service, flags, &addr);

@@ -17,6 +17,7 @@ struct fi_provider *weft_link_ini(void);
 
 /* Addresses: slots of struct engine_family, see there. */
 int link_addr_read(const void *addr, struct weft_addr *out, char *why, size_t why_len);
+int link_bind_read(const void *addr, struct weft_addr *out, char *why, size_t why_len);
 void link_addr_write(const struct weft_addr *addr, void *out);
 size_t link_addr_str(const void *addr, char *buf, size_t len);
 
