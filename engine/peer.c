@@ -17,6 +17,17 @@
 #define REFUSED_NS 80000000u	   /* a peer that answered before and refuses so long is gone, ns */
 #define CHECKS_IDLE 16u		   /* peers without work pending that a liveness round looks at */
 
+/* Does an address that a program gave name the endpoint with this full address? */
+static bool engine_names(const struct weft_addr *given, const struct weft_addr *full)
+{
+	struct weft_addr service = *full;
+
+	if (given->kind != ADDR_SERVICE)
+		return addr_same(given, full);
+	addr_to_service(&service);
+	return addr_same(given, &service);
+}
+
 static struct engine_peer *engine_peer_new(struct engine_ep *ep, const struct weft_addr *address, fi_addr_t addr)
 {
 	struct engine_peer *peer = platform_alloc(sizeof(*peer));
@@ -26,7 +37,7 @@ static struct engine_peer *engine_peer_new(struct engine_ep *ep, const struct we
 	peer->ep = ep;
 	peer->addr = addr;
 	peer->address = *address;
-	peer->self = addr_same(address, &ep->address);
+	peer->self = engine_names(address, &ep->address);
 	peer->tx_epoch = (uint16_t)ep->epoch;
 	list_init(&peer->blocked);
 	list_init(&peer->queued);
@@ -90,7 +101,7 @@ void engine_peer_adopt(struct engine_ep *ep, fi_addr_t addr, const struct weft_a
 	list_for_each(node, after, &ep->all) {
 		struct engine_peer *peer = container_of(node, struct engine_peer, all);
 
-		if (peer->addr != FI_ADDR_NOTAVAIL || !addr_same(&peer->address, address))
+		if (peer->addr != FI_ADDR_NOTAVAIL || !engine_names(address, &peer->address))
 			continue;
 		if (!engine_peers_room(ep, addr))
 			return;
