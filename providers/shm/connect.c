@@ -41,12 +41,12 @@ static void fork_child(void)
 
 	list_for_each(wire, wire_after, &wires)
 	{
-		struct shm_wire *w = container_of(wire, struct shm_wire, all);
+		struct pshm_wire *w = container_of(wire, struct pshm_wire, all);
 
 		w->forked = true;
 		list_for_each(node, after, &w->conns)
 		{
-			struct shm_conn *conn = container_of(node, struct shm_conn, all);
+			struct pshm_conn *conn = container_of(node, struct pshm_conn, all);
 
 			ring_tx_shut(&conn->tx);
 			conn->ticket.slot = NULL;
@@ -60,11 +60,11 @@ static void fork_watch(void)
 	pthread_atfork(fork_prepare, fork_parent, fork_child);
 }
 
-static bool nonce_given(const uint8_t nonce[SHM_NONCE])
+static bool nonce_given(const uint8_t nonce[PSHM_NONCE])
 {
-	static const uint8_t none[SHM_NONCE];
+	static const uint8_t none[PSHM_NONCE];
 
-	return memcmp(nonce, none, SHM_NONCE) != 0;
+	return memcmp(nonce, none, PSHM_NONCE) != 0;
 }
 
 static int open_failed(int err, const char *what, char *why, size_t why_len)
@@ -74,11 +74,11 @@ static int open_failed(int err, const char *what, char *why, size_t why_len)
 	return err;
 }
 
-int shm_open(struct engine_ep *ep, const struct wire_attr *attr, struct weft_addr *addr, struct wire **wire,
+int pshm_open(struct engine_ep *ep, const struct wire_attr *attr, struct weft_addr *addr, struct wire **wire,
 	     char *why, size_t why_len)
 {
 	struct weft_addr ours = *addr;
-	struct shm_wire *w;
+	struct pshm_wire *w;
 	int err;
 
 	err = sys_ns_pid(&ours.pid_ns);
@@ -94,12 +94,12 @@ int shm_open(struct engine_ep *ep, const struct wire_attr *attr, struct weft_add
 	w = platform_alloc(sizeof(*w));
 	if (!w)
 		return open_failed(-FI_ENOMEM, "out of memory", why, why_len);
-	err = shm_door_create(ours.nonce, &w->door_region);
+	err = pshm_door_create(ours.nonce, &w->door_region);
 	if (err) {
 		platform_free(w);
 		return open_failed(err, "can't make shared memory: check memory and ulimit -n", why, why_len);
 	}
-	w->base.ops = &shm_wire_ops;
+	w->base.ops = &pshm_wire_ops;
 	w->base.ep = ep;
 	w->door = w->door_region.addr;
 	w->pid = (uint32_t)getpid();
@@ -108,7 +108,7 @@ int shm_open(struct engine_ep *ep, const struct wire_attr *attr, struct weft_add
 	list_init(&w->connecting);
 	list_init(&w->ended);
 	list_init(&w->conns);
-	shm_transfers_init(w);
+	pshm_transfers_init(w);
 
 	pthread_once(&fork_once, fork_watch);
 	platform_lock(&wires_lock);
@@ -124,15 +124,15 @@ int shm_open(struct engine_ep *ep, const struct wire_attr *attr, struct weft_add
 	return 0;
 }
 
-void shm_local(struct wire *wire, char *buf, size_t len)
+void pshm_local(struct wire *wire, char *buf, size_t len)
 {
 	if (len)
-		snprintf(buf, len, "pid %u", ((struct shm_wire *)wire)->pid);
+		snprintf(buf, len, "pid %u", ((struct pshm_wire *)wire)->pid);
 }
 
-static struct shm_conn *conn_new(struct shm_wire *w, struct engine_peer *peer, enum shm_side side)
+static struct pshm_conn *conn_new(struct pshm_wire *w, struct engine_peer *peer, enum pshm_side side)
 {
-	struct shm_conn *conn = platform_alloc(sizeof(*conn));
+	struct pshm_conn *conn = platform_alloc(sizeof(*conn));
 
 	if (!conn)
 		return NULL;
@@ -153,54 +153,54 @@ static struct shm_conn *conn_new(struct shm_wire *w, struct engine_peer *peer, e
 	return conn;
 }
 
-static void conn_free(struct shm_conn *conn)
+static void conn_free(struct pshm_conn *conn)
 {
 	list_remove(&conn->slow);
 	platform_lock(&wires_lock);
 	list_remove(&conn->all);
 	platform_unlock(&wires_lock);
 	conn->wire->conn_cnt--;
-	shm_region_close(&conn->door);
-	shm_region_close(&conn->region);
+	pshm_region_close(&conn->door);
+	pshm_region_close(&conn->region);
 	if (conn->process)
-		shm_process_put(conn->process);
+		pshm_process_put(conn->process);
 	platform_free(conn);
 }
 
 /* Takes the region: both ends of this side over it. */
-static void conn_attach(struct shm_conn *conn, const struct shm_region *region, uint32_t line_cnt,
+static void conn_attach(struct pshm_conn *conn, const struct pshm_region *region, uint32_t line_cnt,
 			uint32_t data_len)
 {
-	enum shm_side other = conn->side == SHM_ASKED ? SHM_ANSWERED : SHM_ASKED;
+	enum pshm_side other = conn->side == PSHM_ASKED ? PSHM_ANSWERED : PSHM_ASKED;
 
 	conn->region = *region;
 	conn->pair = region->addr;
-	ring_tx_init(&conn->tx, shm_pair_ring(region, conn->side, line_cnt, data_len), line_cnt, data_len);
-	ring_rx_init(&conn->rx, shm_pair_ring(region, other, line_cnt, data_len), line_cnt, data_len);
+	ring_tx_init(&conn->tx, pshm_pair_ring(region, conn->side, line_cnt, data_len), line_cnt, data_len);
+	ring_rx_init(&conn->rx, pshm_pair_ring(region, other, line_cnt, data_len), line_cnt, data_len);
 }
 
 /* Room in up[] for all connections and one more, so that coming up can't fail. */
-static int up_reserve(struct shm_wire *w)
+static int up_reserve(struct pshm_wire *w)
 {
 	uint32_t cap = w->up_cap ? 2 * w->up_cap : 16;
-	struct shm_conn **up;
+	struct pshm_conn **up;
 
 	if (w->up_cap > w->conn_cnt)
 		return 0;
-	up = platform_alloc(cap * sizeof(struct shm_conn *));
+	up = platform_alloc(cap * sizeof(struct pshm_conn *));
 	if (!up)
 		return -FI_ENOMEM;
 	if (w->up_cnt)
-		memcpy(up, w->up, w->up_cnt * sizeof(struct shm_conn *));
+		memcpy(up, w->up, w->up_cnt * sizeof(struct pshm_conn *));
 	platform_free(w->up);
 	w->up = up;
 	w->up_cap = cap;
 	return 0;
 }
 
-static void conn_up(struct shm_conn *conn, const struct hello *hello)
+static void conn_up(struct pshm_conn *conn, const struct hello *hello)
 {
-	struct shm_wire *w = conn->wire;
+	struct pshm_wire *w = conn->wire;
 
 	assert(w->up_cnt < w->up_cap);
 	conn->up_idx = w->up_cnt;
@@ -210,20 +210,20 @@ static void conn_up(struct shm_conn *conn, const struct hello *hello)
 }
 
 /* Takes a connection out of everything but wire->ended, and tells the other side. */
-static void conn_end(struct shm_conn *conn, enum shm_end how)
+static void conn_end(struct pshm_conn *conn, enum pshm_end how)
 {
-	struct shm_wire *w = conn->wire;
+	struct pshm_wire *w = conn->wire;
 
-	if (shm_transfers_half_done(conn))
-		how = SHM_BROKEN;
-	shm_transfers_drop(conn);
-	shm_mailbox_drop(&conn->ticket);
+	if (pshm_transfers_half_done(conn))
+		how = PSHM_BROKEN;
+	pshm_transfers_drop(conn);
+	pshm_mailbox_drop(&conn->ticket);
 	if (conn->base.up) {
 		w->up[conn->up_idx] = NULL;
 		w->holes = true;
 		conn->base.up = false;
 	}
-	/* R:shm_pair.ended  everything published before; pairs A:shm_pair.ended */
+	/* R:pshm_pair.ended  everything published before; pairs A:pshm_pair.ended */
 	if (!w->forked)
 		atomic_store_explicit(&conn->pair->ended[conn->side].value, how, memory_order_release);
 	conn->ended = true;
@@ -231,13 +231,13 @@ static void conn_end(struct shm_conn *conn, enum shm_end how)
 	list_push(&w->ended, &conn->slow);
 }
 
-void shm_conn_reap(struct shm_wire *w)
+void pshm_conn_reap(struct pshm_wire *w)
 {
 	uint32_t kept = 0;
 
 	if (w->holes) {
 		for (uint32_t i = 0; i < w->up_cnt; i++) {
-			struct shm_conn *conn = w->up[i];
+			struct pshm_conn *conn = w->up[i];
 
 			if (!conn)
 				continue;
@@ -248,28 +248,28 @@ void shm_conn_reap(struct shm_wire *w)
 		w->holes = false;
 	}
 	while (!list_empty(&w->ended))
-		conn_free(container_of(w->ended.next, struct shm_conn, slow));
+		conn_free(container_of(w->ended.next, struct pshm_conn, slow));
 }
 
-void shm_disconnect(struct wire_conn *base)
+void pshm_disconnect(struct wire_conn *base)
 {
-	struct shm_conn *conn = shm_conn_of(base);
-	struct shm_wire *w = conn->wire;
+	struct pshm_conn *conn = pshm_conn_of(base);
+	struct pshm_wire *w = conn->wire;
 
-	conn_end(conn, SHM_CLOSED);
+	conn_end(conn, PSHM_CLOSED);
 	if (!w->polling)
-		shm_conn_reap(w);
+		pshm_conn_reap(w);
 }
 
-void shm_conn_fail(struct shm_conn *conn, int err)
+void pshm_conn_fail(struct pshm_conn *conn, int err)
 {
-	conn_end(conn, err ? SHM_BROKEN : SHM_CLOSED);
+	conn_end(conn, err ? PSHM_BROKEN : PSHM_CLOSED);
 	engine_conn_down(&conn->base, err);
 }
 
-void shm_close(struct wire *wire)
+void pshm_close(struct wire *wire)
 {
-	struct shm_wire *w = (struct shm_wire *)wire;
+	struct pshm_wire *w = (struct pshm_wire *)wire;
 	struct list *node, *after;
 
 	platform_lock(&wires_lock);
@@ -279,28 +279,28 @@ void shm_close(struct wire *wire)
 	/* what was published stays in memory that the peer has mapped too */
 	list_for_each(node, after, &w->conns)
 	{
-		struct shm_conn *conn = container_of(node, struct shm_conn, all);
+		struct pshm_conn *conn = container_of(node, struct pshm_conn, all);
 
 		if (!conn->ended)
-			conn_end(conn, SHM_CLOSED);
+			conn_end(conn, PSHM_CLOSED);
 	}
-	shm_conn_reap(w);
-	/* R:shm_door.closed  our last look at the mailbox before it; pairs A:shm_door.closed */
+	pshm_conn_reap(w);
+	/* R:pshm_door.closed  our last look at the mailbox before it; pairs A:pshm_door.closed */
 	if (!w->forked)
 		atomic_store_explicit(&w->door->closed, 1, memory_order_release);
-	shm_region_close(&w->door_region);
+	pshm_region_close(&w->door_region);
 	pool_fini(&w->transfers);
 	platform_free(w->up);
 	platform_free(w);
 }
 
-int shm_connect(struct wire *wire, struct engine_peer *peer, const struct weft_addr *addr,
+int pshm_connect(struct wire *wire, struct engine_peer *peer, const struct weft_addr *addr,
 		const struct hello *hello, struct wire_conn **out)
 {
-	struct shm_wire *w = (struct shm_wire *)wire;
-	struct shm_region region;
-	struct shm_offer offer;
-	struct shm_conn *conn;
+	struct pshm_wire *w = (struct pshm_wire *)wire;
+	struct pshm_region region;
+	struct pshm_offer offer;
+	struct pshm_conn *conn;
 	int err;
 
 	if (w->forked)
@@ -310,25 +310,25 @@ int shm_connect(struct wire *wire, struct engine_peer *peer, const struct weft_a
 	err = up_reserve(w);
 	if (err)
 		return err;
-	conn = conn_new(w, peer, SHM_ASKED);
+	conn = conn_new(w, peer, PSHM_ASKED);
 	if (!conn)
 		return -FI_ENOMEM;
-	err = shm_process_get(addr->pid, &conn->process);
+	err = pshm_process_get(addr->pid, &conn->process);
 	if (err)
 		goto err_free;
-	err = shm_door_open(addr->pid, addr->fd, addr->nonce, &conn->door);
+	err = pshm_door_open(addr->pid, addr->fd, addr->nonce, &conn->door);
 	if (err)
 		goto err_free;
-	err = shm_pair_create(SHM_LINE_CNT, SHM_DATA_LEN, &region);
+	err = pshm_pair_create(PSHM_LINE_CNT, PSHM_DATA_LEN, &region);
 	if (err)
 		goto err_free;
-	conn_attach(conn, &region, SHM_LINE_CNT, SHM_DATA_LEN);
-	conn->pair->hello[SHM_ASKED] = *hello;
-	memcpy(conn->nonce, addr->nonce, SHM_NONCE);
+	conn_attach(conn, &region, PSHM_LINE_CNT, PSHM_DATA_LEN);
+	conn->pair->hello[PSHM_ASKED] = *hello;
+	memcpy(conn->nonce, addr->nonce, PSHM_NONCE);
 
-	offer = (struct shm_offer){ .pid = w->pid, .fd = (uint32_t)region.fd };
-	memcpy(offer.nonce, conn->pair->nonce, SHM_NONCE);
-	err = shm_mailbox_post(conn->door.addr, &offer, &conn->ticket);
+	offer = (struct pshm_offer){ .pid = w->pid, .fd = (uint32_t)region.fd };
+	memcpy(offer.nonce, conn->pair->nonce, PSHM_NONCE);
+	err = pshm_mailbox_post(conn->door.addr, &offer, &conn->ticket);
 	if (err)
 		goto err_free;
 	list_push(&w->connecting, &conn->slow);
@@ -344,73 +344,73 @@ err_free:
 }
 
 /* A request that was answered one way or the other needs its door, descriptor and slot no more. */
-static void connecting_done(struct shm_conn *conn)
+static void connecting_done(struct pshm_conn *conn)
 {
 	list_remove(&conn->slow);
-	shm_mailbox_drop(&conn->ticket);
-	shm_region_close(&conn->door);
-	shm_region_close_fd(&conn->region);
+	pshm_mailbox_drop(&conn->ticket);
+	pshm_region_close(&conn->door);
+	pshm_region_close_fd(&conn->region);
 }
 
 /* The owner of the door said yes. */
-static void connecting_accepted(struct shm_conn *conn)
+static void connecting_accepted(struct pshm_conn *conn)
 {
-	struct hello hello = conn->pair->hello[SHM_ANSWERED];
+	struct hello hello = conn->pair->hello[PSHM_ANSWERED];
 	int err;
 
 	err = hello_check(&hello);
-	if (!err && memcmp(hello.addr.nonce, conn->nonce, SHM_NONCE))
+	if (!err && memcmp(hello.addr.nonce, conn->nonce, PSHM_NONCE))
 		err = -FI_EPROTO;
 	connecting_done(conn);
 	if (err)
-		shm_conn_fail(conn, err);
+		pshm_conn_fail(conn, err);
 	else
 		conn_up(conn, &hello);
 }
 
 /* Why nobody will answer, or 0. */
-static int connecting_hopeless(const struct shm_conn *conn, bool check_process)
+static int connecting_hopeless(const struct pshm_conn *conn, bool check_process)
 {
-	const struct shm_door *door = conn->door.addr;
-	int err = shm_mailbox_failed(&conn->ticket);
+	const struct pshm_door *door = conn->door.addr;
+	int err = pshm_mailbox_failed(&conn->ticket);
 
 	if (err)
 		return err;
-	/* A:shm_door.closed  pairs R:shm_door.closed */
+	/* A:pshm_door.closed  pairs R:pshm_door.closed */
 	if (atomic_load_explicit(&door->closed, memory_order_acquire))
 		return -FI_ECONNREFUSED;
-	if (check_process && shm_process_dead(conn->process))
+	if (check_process && pshm_process_dead(conn->process))
 		return -FI_ECONNREFUSED;
 	return 0;
 }
 
 /* Returns whether the connection came up or went down. */
-static bool connecting_step(struct shm_conn *conn, bool all, bool check_process)
+static bool connecting_step(struct pshm_conn *conn, bool all, bool check_process)
 {
 	int hopeless = all ? connecting_hopeless(conn, check_process) : 0;
-	/* A:shm_pair.answer  the answer before its hello; pairs R:shm_pair.answer */
+	/* A:pshm_pair.answer  the answer before its hello; pairs R:pshm_pair.answer */
 	uint32_t answer = atomic_load_explicit(&conn->pair->answer.value, memory_order_acquire);
 	uint32_t refusal = answer >> 8;
 
-	switch ((enum shm_answer)(answer & 0xff)) {
-	case SHM_WAITING:
+	switch ((enum pshm_answer)(answer & 0xff)) {
+	case PSHM_WAITING:
 		/* loaded after hopeless: an answer that came before the end counts */
 		if (!hopeless)
 			return false;
 		connecting_done(conn);
-		shm_conn_fail(conn, hopeless);
+		pshm_conn_fail(conn, hopeless);
 		return true;
-	case SHM_ACCEPTED:
+	case PSHM_ACCEPTED:
 		connecting_accepted(conn);
 		return true;
 	default:
 		connecting_done(conn);
-		shm_conn_fail(conn, refusal && refusal < 2 * FI_ERRNO_OFFSET ? -(int)refusal : -FI_EPROTO);
+		pshm_conn_fail(conn, refusal && refusal < 2 * FI_ERRNO_OFFSET ? -(int)refusal : -FI_EPROTO);
 		return true;
 	}
 }
 
-int shm_connecting(struct shm_wire *w, bool all)
+int pshm_connecting(struct pshm_wire *w, bool all)
 {
 	uint64_t now = all ? platform_now_ns() : 0;
 	bool check_process = all && now - w->wait_ns >= WAIT_CHECK_NS;
@@ -424,7 +424,7 @@ int shm_connecting(struct shm_wire *w, bool all)
 	while ((node = list_pop(&w->connecting)))
 		list_push(&todo, node);
 	while ((node = list_pop(&todo))) {
-		struct shm_conn *conn = container_of(node, struct shm_conn, slow);
+		struct pshm_conn *conn = container_of(node, struct pshm_conn, slow);
 
 		if (connecting_step(conn, all, check_process))
 			moved++;
@@ -434,14 +434,14 @@ int shm_connecting(struct shm_wire *w, bool all)
 	return moved;
 }
 
-static void answer_give(struct shm_pair *pair, enum shm_answer answer, int err)
+static void answer_give(struct pshm_pair *pair, enum pshm_answer answer, int err)
 {
-	/* R:shm_pair.answer  the hello before the answer; pairs A:shm_pair.answer */
+	/* R:pshm_pair.answer  the hello before the answer; pairs A:pshm_pair.answer */
 	atomic_store_explicit(&pair->answer.value, (uint32_t)answer | (uint32_t)-err << 8, memory_order_release);
 }
 
 /* What a request's hello claims has to agree with who made it. */
-static int hello_agrees(const struct shm_wire *w, const struct hello *hello, uint32_t pid)
+static int hello_agrees(const struct pshm_wire *w, const struct hello *hello, uint32_t pid)
 {
 	int err = hello_check(hello);
 
@@ -451,54 +451,54 @@ static int hello_agrees(const struct shm_wire *w, const struct hello *hello, uin
 }
 
 /* The pair is open: ask the engine, and answer in the pair. Takes the conn. */
-static void accept_pair(struct shm_wire *w, struct shm_conn *conn, uint32_t pid)
+static void accept_pair(struct pshm_wire *w, struct pshm_conn *conn, uint32_t pid)
 {
-	struct shm_pair *pair = conn->pair;
+	struct pshm_pair *pair = conn->pair;
 	struct hello hello, answer;
 	int err;
 
-	/* A:shm_pair.ended  given up before we came; pairs R:shm_pair.ended */
-	if (atomic_load_explicit(&pair->ended[SHM_ASKED].value, memory_order_acquire)) {
+	/* A:pshm_pair.ended  given up before we came; pairs R:pshm_pair.ended */
+	if (atomic_load_explicit(&pair->ended[PSHM_ASKED].value, memory_order_acquire)) {
 		conn_free(conn);
 		return;
 	}
-	hello = pair->hello[SHM_ASKED];
+	hello = pair->hello[PSHM_ASKED];
 	err = hello_agrees(w, &hello, pid);
 	if (!err)
 		err = engine_accept(&w->base, &hello, &conn->base.peer, &answer);
 	if (err) {
-		answer_give(pair, SHM_REFUSED, err);
+		answer_give(pair, PSHM_REFUSED, err);
 		conn_free(conn);
 		return;
 	}
-	pair->hello[SHM_ANSWERED] = answer;
-	answer_give(pair, SHM_ACCEPTED, 0);
+	pair->hello[PSHM_ANSWERED] = answer;
+	answer_give(pair, PSHM_ACCEPTED, 0);
 	conn_up(conn, &hello);
 }
 
 /* Returns 0 when the answer stands in the pair, or -FI_E* when the pair can't be opened. */
-static int accept_offer(struct shm_wire *w, const struct shm_offer *offer)
+static int accept_offer(struct pshm_wire *w, const struct pshm_offer *offer)
 {
 	uint32_t line_cnt, data_len;
-	struct shm_region region;
-	struct shm_conn *conn;
+	struct pshm_region region;
+	struct pshm_conn *conn;
 	int err;
 
 	err = up_reserve(w);
 	if (err)
 		return err;
-	conn = conn_new(w, NULL, SHM_ANSWERED);
+	conn = conn_new(w, NULL, PSHM_ANSWERED);
 	if (!conn)
 		return -FI_ENOMEM;
-	err = shm_process_get(offer->pid, &conn->process);
+	err = pshm_process_get(offer->pid, &conn->process);
 	if (!err)
-		err = shm_pair_open(offer, &region, &line_cnt, &data_len);
+		err = pshm_pair_open(offer, &region, &line_cnt, &data_len);
 	if (err) {
 		conn_free(conn);
 		return err;
 	}
-	if (ring_data_max(data_len) < SHM_CLAIM_MAX) {
-		shm_region_close(&region);
+	if (ring_data_max(data_len) < PSHM_CLAIM_MAX) {
+		pshm_region_close(&region);
 		conn_free(conn);
 		return -FI_EPROTO;
 	}
@@ -507,36 +507,36 @@ static int accept_offer(struct shm_wire *w, const struct shm_offer *offer)
 	return 0;
 }
 
-int shm_accept(struct shm_wire *w)
+int pshm_accept(struct pshm_wire *w)
 {
-	/* A:shm_door.knocks  the count before the slots; pairs R:shm_door.knocks */
+	/* A:pshm_door.knocks  the count before the slots; pairs R:pshm_door.knocks */
 	uint32_t knocks = atomic_load_explicit(&w->door->knocks, memory_order_acquire);
 	uint32_t taken = 0, idx = 0;
-	struct shm_offer offer;
+	struct pshm_offer offer;
 	uint64_t word;
 	int err;
 
-	for (; taken < ACCEPT_BATCH && shm_mailbox_take(w->door, &idx, &offer, &word); taken++) {
+	for (; taken < ACCEPT_BATCH && pshm_mailbox_take(w->door, &idx, &offer, &word); taken++) {
 		err = accept_offer(w, &offer);
 		/* no way through memory, whatever the reason: another wire may lead there */
 		if (err && err != -FI_ENOPROTOOPT && err != -FI_EPROTO)
 			err = -FI_EHOSTUNREACH;
-		shm_mailbox_finish(w->door, idx, word, err);
+		pshm_mailbox_finish(w->door, idx, word, err);
 	}
 	if (taken < ACCEPT_BATCH)
 		w->knocks = knocks;
 	return (int)taken;
 }
 
-int shm_check(struct wire_conn *base)
+int pshm_check(struct wire_conn *base)
 {
-	struct shm_conn *conn = shm_conn_of(base);
-	enum shm_side other = conn->side == SHM_ASKED ? SHM_ANSWERED : SHM_ASKED;
+	struct pshm_conn *conn = pshm_conn_of(base);
+	enum pshm_side other = conn->side == PSHM_ASKED ? PSHM_ANSWERED : PSHM_ASKED;
 	uint32_t note;
 
 	if (conn->wire->forked)
 		return -FI_EOPBADSTATE;
-	if (!shm_process_dead(conn->process))
+	if (!pshm_process_dead(conn->process))
 		return 0;
 	if (!conn->base.up)
 		return 0; /* poll() finds it, and whether it had answered */

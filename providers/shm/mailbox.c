@@ -37,18 +37,18 @@ static uint64_t with_phase(uint64_t word, enum slot_phase phase)
 }
 
 /* Moves @slot from exactly @from; false when somebody else did meanwhile. */
-static bool slot_move(struct shm_slot *slot, uint64_t from, uint64_t to)
+static bool slot_move(struct pshm_slot *slot, uint64_t from, uint64_t to)
 {
 	/*
-	 * R:shm_slot.word  what the phase says stands in the slot; pairs A:shm_slot.word
-	 * A:shm_slot.word  fill the slot after it was free; pairs R:shm_slot.word
+	 * R:pshm_slot.word  what the phase says stands in the slot; pairs A:pshm_slot.word
+	 * A:pshm_slot.word  fill the slot after it was free; pairs R:pshm_slot.word
 	 */
 	return atomic_compare_exchange_strong_explicit(&slot->word, &from, to, memory_order_acq_rel,
 						       memory_order_relaxed);
 }
 
 /* Claims @slot if it has @phase; its new word in @word. */
-static bool slot_claim(struct shm_slot *slot, uint64_t seen, uint32_t pid, uint64_t *word)
+static bool slot_claim(struct pshm_slot *slot, uint64_t seen, uint32_t pid, uint64_t *word)
 {
 	uint64_t generation = (seen + GENERATION) & GENERATION_MASK;
 
@@ -57,23 +57,23 @@ static bool slot_claim(struct shm_slot *slot, uint64_t seen, uint32_t pid, uint6
 }
 
 /* A slot that is free, or whose claimer is dead when there is no free one. */
-static struct shm_slot *find_slot(struct shm_door *door, uint32_t pid, uint64_t *word)
+static struct pshm_slot *find_slot(struct pshm_door *door, uint32_t pid, uint64_t *word)
 {
 	uint32_t dead = 0, alive = 0; /* the last ones that were looked up */
 
-	for (uint32_t i = 0; i < SHM_SLOTS; i++) {
+	for (uint32_t i = 0; i < PSHM_SLOTS; i++) {
 		uint64_t seen = atomic_load_explicit(&door->slots[i].word, memory_order_relaxed);
 
 		if (slot_phase(seen) == SLOT_FREE && slot_claim(&door->slots[i], seen, pid, word))
 			return &door->slots[i];
 	}
-	for (uint32_t i = 0; i < SHM_SLOTS; i++) {
+	for (uint32_t i = 0; i < PSHM_SLOTS; i++) {
 		uint64_t seen = atomic_load_explicit(&door->slots[i].word, memory_order_relaxed);
 		uint32_t claimer = slot_pid(seen);
 
 		if (claimer == alive || claimer == pid)
 			continue;
-		if (claimer != dead && !shm_process_gone(claimer)) {
+		if (claimer != dead && !pshm_process_gone(claimer)) {
 			alive = claimer;
 			continue;
 		}
@@ -84,28 +84,28 @@ static struct shm_slot *find_slot(struct shm_door *door, uint32_t pid, uint64_t 
 	return NULL;
 }
 
-int shm_mailbox_post(struct shm_door *door, const struct shm_offer *offer, struct shm_ticket *ticket)
+int pshm_mailbox_post(struct pshm_door *door, const struct pshm_offer *offer, struct pshm_ticket *ticket)
 {
-	struct shm_slot *slot;
+	struct pshm_slot *slot;
 	uint64_t word;
 
 	slot = find_slot(door, offer->pid, &word);
 	if (!slot)
 		return -FI_EAGAIN;
 	slot->fd = offer->fd;
-	memcpy(slot->nonce, offer->nonce, SHM_NONCE);
+	memcpy(slot->nonce, offer->nonce, PSHM_NONCE);
 	atomic_store_explicit(&slot->error, 0, memory_order_relaxed);
 	if (!slot_move(slot, word, with_phase(word, SLOT_READY)))
 		return -FI_EAGAIN; /* somebody took us for dead, or scribbles */
-	*ticket = (struct shm_ticket){ .slot = slot, .word = with_phase(word, SLOT_READY) };
-	/* R:shm_door.knocks  slot ready before the count; pairs A:shm_door.knocks */
+	*ticket = (struct pshm_ticket){ .slot = slot, .word = with_phase(word, SLOT_READY) };
+	/* R:pshm_door.knocks  slot ready before the count; pairs A:pshm_door.knocks */
 	atomic_fetch_add_explicit(&door->knocks, 1, memory_order_release);
 	return 0;
 }
 
-int shm_mailbox_failed(const struct shm_ticket *ticket)
+int pshm_mailbox_failed(const struct pshm_ticket *ticket)
 {
-	/* A:shm_slot.word  phase before the error; pairs R:shm_slot.word */
+	/* A:pshm_slot.word  phase before the error; pairs R:pshm_slot.word */
 	uint64_t word = atomic_load_explicit(&ticket->slot->word, memory_order_acquire);
 	int32_t error;
 
@@ -115,9 +115,9 @@ int shm_mailbox_failed(const struct shm_ticket *ticket)
 	return error > 0 && error < FI_ERRNO_OFFSET ? -error : -FI_EPROTO;
 }
 
-void shm_mailbox_drop(struct shm_ticket *ticket)
+void pshm_mailbox_drop(struct pshm_ticket *ticket)
 {
-	struct shm_slot *slot = ticket->slot;
+	struct pshm_slot *slot = ticket->slot;
 	uint64_t word = ticket->word;
 
 	ticket->slot = NULL;
@@ -127,10 +127,10 @@ void shm_mailbox_drop(struct shm_ticket *ticket)
 	slot_move(slot, with_phase(word, SLOT_FAILED), with_phase(word, SLOT_FREE));
 }
 
-bool shm_mailbox_take(struct shm_door *door, uint32_t *idx, struct shm_offer *offer, uint64_t *word)
+bool pshm_mailbox_take(struct pshm_door *door, uint32_t *idx, struct pshm_offer *offer, uint64_t *word)
 {
-	for (uint32_t i = *idx; i < SHM_SLOTS; i++) {
-		struct shm_slot *slot = &door->slots[i];
+	for (uint32_t i = *idx; i < PSHM_SLOTS; i++) {
+		struct pshm_slot *slot = &door->slots[i];
 		uint64_t seen = atomic_load_explicit(&slot->word, memory_order_relaxed);
 
 		if (slot_phase(seen) != SLOT_READY || !slot_move(slot, seen, with_phase(seen, SLOT_TAKEN)))
@@ -139,15 +139,15 @@ bool shm_mailbox_take(struct shm_door *door, uint32_t *idx, struct shm_offer *of
 		*idx = i;
 		offer->pid = slot_pid(seen);
 		offer->fd = slot->fd;
-		memcpy(offer->nonce, slot->nonce, SHM_NONCE);
+		memcpy(offer->nonce, slot->nonce, PSHM_NONCE);
 		return true;
 	}
 	return false;
 }
 
-void shm_mailbox_finish(struct shm_door *door, uint32_t idx, uint64_t word, int err)
+void pshm_mailbox_finish(struct pshm_door *door, uint32_t idx, uint64_t word, int err)
 {
-	struct shm_slot *slot = &door->slots[idx];
+	struct pshm_slot *slot = &door->slots[idx];
 
 	atomic_store_explicit(&slot->error, -err, memory_order_relaxed);
 	if (!slot_move(slot, word, with_phase(word, err ? SLOT_FAILED : SLOT_FREE)))

@@ -23,39 +23,39 @@
 #include "region.h"
 
 /* A request of ours in somebody's mailbox. */
-struct shm_ticket {
-	struct shm_slot *slot; /* NULL: none */
+struct pshm_ticket {
+	struct pshm_slot *slot; /* NULL: none */
 	uint64_t word;	       /* as the claimer wrote it last */
 };
 
 /*
- * shm_mailbox_post - leave a request
+ * pshm_mailbox_post - leave a request
  * @offer: our process and the pair that it offers
  * Returns 0 and the ticket, or -FI_EAGAIN when all slots are taken by the living.
  */
-int shm_mailbox_post(struct shm_door *door, const struct shm_offer *offer, struct shm_ticket *ticket);
+int pshm_mailbox_post(struct pshm_door *door, const struct pshm_offer *offer, struct pshm_ticket *ticket);
 
 /*
- * shm_mailbox_failed - has the owner given our request up
+ * pshm_mailbox_failed - has the owner given our request up
  * Returns 0, or the -FI_E* that it left.
  */
-int shm_mailbox_failed(const struct shm_ticket *ticket);
+int pshm_mailbox_failed(const struct pshm_ticket *ticket);
 
-/* shm_mailbox_drop - nothing more is expected of a request, in whatever state; ticket becomes none */
-void shm_mailbox_drop(struct shm_ticket *ticket);
+/* pshm_mailbox_drop - nothing more is expected of a request, in whatever state; ticket becomes none */
+void pshm_mailbox_drop(struct pshm_ticket *ticket);
 
 /*
- * shm_mailbox_take - the owner's next request
+ * pshm_mailbox_take - the owner's next request
  * @idx: in: slot to look at first; out: slot that was taken
- * @word: out: to be given back to shm_mailbox_finish()
+ * @word: out: to be given back to pshm_mailbox_finish()
  * Returns false when no slot from @idx on has one.
  */
-bool shm_mailbox_take(struct shm_door *door, uint32_t *idx, struct shm_offer *offer, uint64_t *word);
+bool pshm_mailbox_take(struct pshm_door *door, uint32_t *idx, struct pshm_offer *offer, uint64_t *word);
 
 /*
- * shm_mailbox_finish - the owner is done with a request
+ * pshm_mailbox_finish - the owner is done with a request
  * @err: 0, or the -FI_E* for which the pair could not be opened
  */
-void shm_mailbox_finish(struct shm_door *door, uint32_t idx, uint64_t word, int err);
+void pshm_mailbox_finish(struct pshm_door *door, uint32_t idx, uint64_t word, int err);
 
 #endif

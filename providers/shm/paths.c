@@ -2,7 +2,7 @@
 /*
  * The shm wire's hot paths: poll(), the sending slots of an shm endpoint, and the ops that
  * tie the wire together. This is the one file that instantiates the engine's inline paths
- * over shm_wire_ops, a constant here, so that ring and engine become one call.
+ * over pshm_wire_ops, a constant here, so that ring and engine become one call.
  *
  * On the thread that holds the domain.
  */
@@ -18,7 +18,7 @@
 #define SWEEP_MASK 31u		/* polls between looks at what changes rarely */
 
 /* Fragment after the first, or the first one again: to where the engine wants the packet. */
-static bool fragment_take(struct shm_conn *conn, const void *data, uint32_t len)
+static bool fragment_take(struct pshm_conn *conn, const void *data, uint32_t len)
 {
 	if (conn->dest.iov_cnt == 1 && conn->dest.iov[0].iov_len >= (size_t)conn->got + len)
 		memcpy((char *)conn->dest.iov[0].iov_base + conn->got, data, len);
@@ -29,12 +29,12 @@ static bool fragment_take(struct shm_conn *conn, const void *data, uint32_t len)
 }
 
 /*
- * A line of kind SHM_FIRST or SHM_NEXT. Returns the bytes it had, or -FI_E* to end the
+ * A line of kind PSHM_FIRST or PSHM_NEXT. Returns the bytes it had, or -FI_E* to end the
  * connection, which may have ended already.
  */
-static int fragment_receive(struct shm_wire *w, struct shm_conn *conn, struct ring_line *line, uint32_t note)
+static int fragment_receive(struct pshm_wire *w, struct pshm_conn *conn, struct ring_line *line, uint32_t note)
 {
-	struct shm_fragment fragment;
+	struct pshm_fragment fragment;
 	struct packet packet;
 	const void *data;
 	bool whole;
@@ -44,7 +44,7 @@ static int fragment_receive(struct shm_wire *w, struct shm_conn *conn, struct ri
 	data = ring_data(&conn->rx, note, fragment.len);
 	if (!data)
 		return -FI_EPROTO;
-	if (ring_kind(note) == SHM_FIRST) {
+	if (ring_kind(note) == PSHM_FIRST) {
 		memcpy(&packet, line->header, sizeof(packet));
 		if (conn->receiving || fragment.len > packet.len || (!fragment.len && packet.len))
 			return -FI_EPROTO;
@@ -76,7 +76,7 @@ static int fragment_receive(struct shm_wire *w, struct shm_conn *conn, struct ri
 }
 
 /* What has arrived on one connection, up to a bound. Returns how many lines. */
-static inline int conn_receive(struct shm_wire *w, struct shm_conn *conn)
+static inline int conn_receive(struct pshm_wire *w, struct pshm_conn *conn)
 {
 	struct wire_dest dest; /* of packets that are all there: nobody writes it */
 	struct ring_line *line;
@@ -87,8 +87,8 @@ static inline int conn_receive(struct shm_wire *w, struct shm_conn *conn)
 
 	while ((line = ring_next(&conn->rx, &note))) {
 		n++;
-		if (unlikely(ring_kind(note) != SHM_PACKET)) {
-			err = ring_kind(note) <= SHM_NEXT ? fragment_receive(w, conn, line, note) : -FI_EPROTO;
+		if (unlikely(ring_kind(note) != PSHM_PACKET)) {
+			err = ring_kind(note) <= PSHM_NEXT ? fragment_receive(w, conn, line, note) : -FI_EPROTO;
 			if (conn->ended)
 				return n;
 			if (err < 0)
@@ -101,11 +101,11 @@ static inline int conn_receive(struct shm_wire *w, struct shm_conn *conn)
 			} else {
 				payload = ring_data(&conn->rx, note, packet.len);
 				err = -FI_EPROTO;
-				if (unlikely(!payload || packet.len > SHM_CLAIM_MAX))
+				if (unlikely(!payload || packet.len > PSHM_CLAIM_MAX))
 					goto err_down;
 			}
 			err = engine_packet_on(w->base.ep, &conn->base, &packet, payload, packet.len, &dest,
-					       &shm_wire_ops);
+					       &pshm_wire_ops);
 			if (unlikely(conn->ended))
 				return n;
 			if (unlikely(err))
@@ -122,50 +122,50 @@ static inline int conn_receive(struct shm_wire *w, struct shm_conn *conn)
 	return n;
 
 err_down:
-	shm_conn_fail(conn, err);
+	pshm_conn_fail(conn, err);
 	return n;
 }
 
 /* Did the peer close, and is everything before that delivered; does it keep to the rules. */
-static int conn_sweep(struct shm_conn *conn)
+static int conn_sweep(struct pshm_conn *conn)
 {
-	enum shm_side other = conn->side == SHM_ASKED ? SHM_ANSWERED : SHM_ASKED;
-	/* A:shm_pair.ended  the end before what was published; pairs R:shm_pair.ended */
+	enum pshm_side other = conn->side == PSHM_ASKED ? PSHM_ANSWERED : PSHM_ASKED;
+	/* A:pshm_pair.ended  the end before what was published; pairs R:pshm_pair.ended */
 	uint32_t how = atomic_load_explicit(&conn->pair->ended[other].value, memory_order_acquire);
 	uint32_t note;
 
 	if (unlikely(conn->tx.broken)) {
-		shm_conn_fail(conn, -FI_EPROTO);
+		pshm_conn_fail(conn, -FI_EPROTO);
 		return 1;
 	}
-	if (likely(how == SHM_OPEN) || ring_next(&conn->rx, &note))
+	if (likely(how == PSHM_OPEN) || ring_next(&conn->rx, &note))
 		return 0;
-	shm_conn_fail(conn, how == SHM_CLOSED && !conn->receiving ? 0 : -FI_ECONNRESET);
+	pshm_conn_fail(conn, how == PSHM_CLOSED && !conn->receiving ? 0 : -FI_ECONNRESET);
 	return 1;
 }
 
 /* Everything here belongs to the process that we are a copy of. */
-static int poll_forked(struct shm_wire *w)
+static int poll_forked(struct pshm_wire *w)
 {
 	struct list *node, *after;
 	int moved = 0;
 
 	list_for_each(node, after, &w->conns)
 	{
-		struct shm_conn *conn = container_of(node, struct shm_conn, all);
+		struct pshm_conn *conn = container_of(node, struct pshm_conn, all);
 
 		if (conn->ended)
 			continue;
-		shm_conn_fail(conn, -FI_EOPBADSTATE);
+		pshm_conn_fail(conn, -FI_EOPBADSTATE);
 		moved++;
 		after = w->conns.next; /* whatever the engine ended */
 	}
 	return moved;
 }
 
-static int shm_poll(struct wire *base)
+static int pshm_poll(struct wire *base)
 {
-	struct shm_wire *w = (struct shm_wire *)base;
+	struct pshm_wire *w = (struct pshm_wire *)base;
 	bool sweep = !(++w->tick & SWEEP_MASK);
 	int moved = 0;
 
@@ -175,17 +175,17 @@ static int shm_poll(struct wire *base)
 		goto out;
 	}
 	for (uint32_t i = 0; i < w->up_cnt; i++) {
-		struct shm_conn *conn = w->up[i];
+		struct pshm_conn *conn = w->up[i];
 
 		if (likely(conn != NULL))
 			moved += conn_receive(w, conn);
 	}
 	if (unlikely(!list_empty(&w->work)))
-		moved += shm_transfers_move(w);
+		moved += pshm_transfers_move(w);
 	if (unlikely(!list_empty(&w->connecting)))
-		moved += shm_connecting(w, sweep);
+		moved += pshm_connecting(w, sweep);
 	if (unlikely(atomic_load_explicit(&w->door->knocks, memory_order_relaxed) != w->knocks))
-		moved += shm_accept(w);
+		moved += pshm_accept(w);
 	if (unlikely(sweep)) {
 		for (uint32_t i = 0; i < w->up_cnt; i++)
 			if (w->up[i])
@@ -194,35 +194,35 @@ static int shm_poll(struct wire *base)
 out:
 	w->polling = false;
 	if (unlikely(!list_empty(&w->ended)))
-		shm_conn_reap(w);
+		pshm_conn_reap(w);
 	return moved;
 }
 
 /* wire_ops.send: what an endpoint with several wires calls. */
-static ssize_t shm_send_on(struct engine_ep *ep, struct engine_peer *peer, const struct engine_msg *msg)
+static ssize_t pshm_send_on(struct engine_ep *ep, struct engine_peer *peer, const struct engine_msg *msg)
 {
-	return engine_send_on(ep, peer, msg, &shm_wire_ops);
+	return engine_send_on(ep, peer, msg, &pshm_wire_ops);
 }
 
-const struct wire_ops shm_wire_ops = {
+const struct wire_ops pshm_wire_ops = {
 	.size = sizeof(struct wire_ops),
 	.name = "shm",
-	.claim_max = SHM_CLAIM_MAX,
-	.eager_max = SHM_CLAIM_MAX,
+	.claim_max = PSHM_CLAIM_MAX,
+	.eager_max = PSHM_CLAIM_MAX,
 	.free_max = RING_INLINE,
 	.has_get = true,
-	.open = shm_open,
-	.close = shm_close,
-	.connect = shm_connect,
-	.disconnect = shm_disconnect,
-	.claim = shm_claim,
-	.publish = shm_publish,
-	.sendv = shm_sendv,
-	.get = shm_get,
-	.poll = shm_poll,
-	.check = shm_check,
-	.local = shm_local,
-	.send = shm_send_on,
+	.open = pshm_open,
+	.close = pshm_close,
+	.connect = pshm_connect,
+	.disconnect = pshm_disconnect,
+	.claim = pshm_claim,
+	.publish = pshm_publish,
+	.sendv = pshm_sendv,
+	.get = pshm_get,
+	.poll = pshm_poll,
+	.check = pshm_check,
+	.local = pshm_local,
+	.send = pshm_send_on,
 };
 
 /*
@@ -230,72 +230,72 @@ const struct wire_ops shm_wire_ops = {
  * message, ring included. Source: fi_msg(3), fi_tagged(3).
  */
 
-static ssize_t shm_tsend(struct fid_ep *ep, const void *buf, size_t len, void *desc, fi_addr_t dest, uint64_t tag,
+static ssize_t pshm_tsend(struct fid_ep *ep, const void *buf, size_t len, void *desc, fi_addr_t dest, uint64_t tag,
 			 void *context)
 {
-	return engine_tsend(ep, buf, len, dest, tag, context, &shm_wire_ops);
+	return engine_tsend(ep, buf, len, dest, tag, context, &pshm_wire_ops);
 }
 
-static ssize_t shm_tinject(struct fid_ep *ep, const void *buf, size_t len, fi_addr_t dest, uint64_t tag)
+static ssize_t pshm_tinject(struct fid_ep *ep, const void *buf, size_t len, fi_addr_t dest, uint64_t tag)
 {
-	return engine_tinject(ep, buf, len, dest, tag, &shm_wire_ops);
+	return engine_tinject(ep, buf, len, dest, tag, &pshm_wire_ops);
 }
 
-static ssize_t shm_tsenddata(struct fid_ep *ep, const void *buf, size_t len, void *desc, uint64_t data,
+static ssize_t pshm_tsenddata(struct fid_ep *ep, const void *buf, size_t len, void *desc, uint64_t data,
 			     fi_addr_t dest, uint64_t tag, void *context)
 {
-	return engine_tsenddata(ep, buf, len, data, dest, tag, context, &shm_wire_ops);
+	return engine_tsenddata(ep, buf, len, data, dest, tag, context, &pshm_wire_ops);
 }
 
-static ssize_t shm_tinjectdata(struct fid_ep *ep, const void *buf, size_t len, uint64_t data, fi_addr_t dest,
+static ssize_t pshm_tinjectdata(struct fid_ep *ep, const void *buf, size_t len, uint64_t data, fi_addr_t dest,
 			       uint64_t tag)
 {
-	return engine_tinjectdata(ep, buf, len, data, dest, tag, &shm_wire_ops);
+	return engine_tinjectdata(ep, buf, len, data, dest, tag, &pshm_wire_ops);
 }
 
-static ssize_t shm_send(struct fid_ep *ep, const void *buf, size_t len, void *desc, fi_addr_t dest, void *context)
+static ssize_t pshm_send(struct fid_ep *ep, const void *buf, size_t len, void *desc, fi_addr_t dest, void *context)
 {
-	return engine_msend(ep, buf, len, dest, context, &shm_wire_ops);
+	return engine_msend(ep, buf, len, dest, context, &pshm_wire_ops);
 }
 
-static ssize_t shm_inject(struct fid_ep *ep, const void *buf, size_t len, fi_addr_t dest)
+static ssize_t pshm_inject(struct fid_ep *ep, const void *buf, size_t len, fi_addr_t dest)
 {
-	return engine_minject(ep, buf, len, dest, &shm_wire_ops);
+	return engine_minject(ep, buf, len, dest, &pshm_wire_ops);
 }
 
-static ssize_t shm_senddata(struct fid_ep *ep, const void *buf, size_t len, void *desc, uint64_t data,
+static ssize_t pshm_senddata(struct fid_ep *ep, const void *buf, size_t len, void *desc, uint64_t data,
 			    fi_addr_t dest, void *context)
 {
-	return engine_msenddata(ep, buf, len, data, dest, context, &shm_wire_ops);
+	return engine_msenddata(ep, buf, len, data, dest, context, &pshm_wire_ops);
 }
 
-static ssize_t shm_injectdata(struct fid_ep *ep, const void *buf, size_t len, uint64_t data, fi_addr_t dest)
+static ssize_t pshm_injectdata(struct fid_ep *ep, const void *buf, size_t len, uint64_t data, fi_addr_t dest)
 {
-	return engine_minjectdata(ep, buf, len, data, dest, &shm_wire_ops);
+	return engine_minjectdata(ep, buf, len, data, dest, &pshm_wire_ops);
 }
 
-struct fi_ops_msg shm_msg_ops = {
+struct fi_ops_msg pshm_msg_ops = {
 	.size = sizeof(struct fi_ops_msg),
 	.recv = engine_recv,
 	.recvv = engine_recvv,
 	.recvmsg = engine_recvmsg,
-	.send = shm_send,
+	.send = pshm_send,
 	.sendv = engine_sendv,
 	.sendmsg = engine_sendmsg,
-	.inject = shm_inject,
-	.senddata = shm_senddata,
-	.injectdata = shm_injectdata,
+	.inject = pshm_inject,
+	.senddata = pshm_senddata,
+	.injectdata = pshm_injectdata,
 };
 
-struct fi_ops_tagged shm_tagged_ops = {
+struct fi_ops_tagged pshm_tagged_ops = {
 	.size = sizeof(struct fi_ops_tagged),
 	.recv = engine_trecv,
 	.recvv = engine_trecvv,
 	.recvmsg = engine_trecvmsg,
-	.send = shm_tsend,
+	.send = pshm_tsend,
 	.sendv = engine_tsendv,
 	.sendmsg = engine_tsendmsg,
-	.inject = shm_tinject,
-	.senddata = shm_tsenddata,
-	.injectdata = shm_tinjectdata,
+	.inject = pshm_tinject,
+	.senddata = pshm_tsenddata,
+	.injectdata = pshm_tinjectdata,
 };

@@ -13,23 +13,23 @@
 static struct platform_lock lock = { PTHREAD_MUTEX_INITIALIZER };
 static struct list held = { &held, &held };
 
-static struct shm_process *find_locked(uint32_t pid)
+static struct pshm_process *find_locked(uint32_t pid)
 {
 	struct list *node, *after;
 
 	list_for_each(node, after, &held) {
-		struct shm_process *p = container_of(node, struct shm_process, link);
+		struct pshm_process *p = container_of(node, struct pshm_process, link);
 
 		/* a dead one stays listed while it is held: its number may be another's by now */
-		if (p->pid == pid && !shm_process_dead(p))
+		if (p->pid == pid && !pshm_process_dead(p))
 			return p;
 	}
 	return NULL;
 }
 
-int shm_process_get(uint32_t pid, struct shm_process **process)
+int pshm_process_get(uint32_t pid, struct pshm_process **process)
 {
-	struct shm_process *p;
+	struct pshm_process *p;
 	int fd, err = 0;
 
 	if (!pid || pid > INT_MAX)
@@ -51,7 +51,7 @@ int shm_process_get(uint32_t pid, struct shm_process **process)
 		err = -FI_ENOMEM;
 		goto out;
 	}
-	*p = (struct shm_process){ .pid = pid, .refs = 1, .pidfd = fd };
+	*p = (struct pshm_process){ .pid = pid, .refs = 1, .pidfd = fd };
 	list_push(&held, &p->link);
 out:
 	platform_unlock(&lock);
@@ -60,7 +60,7 @@ out:
 	return err;
 }
 
-void shm_process_put(struct shm_process *process)
+void pshm_process_put(struct pshm_process *process)
 {
 	platform_lock(&lock);
 	if (--process->refs) {
@@ -73,12 +73,12 @@ void shm_process_put(struct shm_process *process)
 	platform_free(process);
 }
 
-bool shm_process_dead(const struct shm_process *process)
+bool pshm_process_dead(const struct pshm_process *process)
 {
 	return sys_pidfd_dead(process->pidfd) == 1;
 }
 
-bool shm_process_gone(uint32_t pid)
+bool pshm_process_gone(uint32_t pid)
 {
 	bool gone;
 	int fd;

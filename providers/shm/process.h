@@ -9,7 +9,7 @@
 
 #include "list.h"
 
-struct shm_process {
+struct pshm_process {
 	struct list link;
 	uint32_t pid;
 	uint32_t refs;
@@ -17,20 +17,20 @@ struct shm_process {
 };
 
 /*
- * shm_process_get - hold the process that has this number now
+ * pshm_process_get - hold the process that has this number now
  * @pid: from anywhere
- * Returns 0 and the process, to be given back by shm_process_put(); -FI_EHOSTUNREACH for no such
+ * Returns 0 and the process, to be given back by pshm_process_put(); -FI_EHOSTUNREACH for no such
  * process, -FI_ENOSYS, -FI_EMFILE, -FI_ENOMEM.
  */
-int shm_process_get(uint32_t pid, struct shm_process **process);
+int pshm_process_get(uint32_t pid, struct pshm_process **process);
 
-/* shm_process_put - takes one hold */
-void shm_process_put(struct shm_process *process);
+/* pshm_process_put - takes one hold */
+void pshm_process_put(struct pshm_process *process);
 
-/* shm_process_dead - has it ended; false when that can't be told */
-bool shm_process_dead(const struct shm_process *process);
+/* pshm_process_dead - has it ended; false when that can't be told */
+bool pshm_process_dead(const struct pshm_process *process);
 
-/* shm_process_gone - does no living process have this number; false when that can't be told */
-bool shm_process_gone(uint32_t pid);
+/* pshm_process_gone - does no living process have this number; false when that can't be told */
+bool pshm_process_gone(uint32_t pid);
 
 #endif

@@ -13,24 +13,24 @@ static size_t pair_len(uint32_t line_cnt, uint32_t data_len)
 {
 	size_t len = ring_len(line_cnt, data_len);
 
-	return len ? SHM_PAIR_HEAD + 2 * len : 0;
+	return len ? PSHM_PAIR_HEAD + 2 * len : 0;
 }
 
-void shm_region_close_fd(struct shm_region *region)
+void pshm_region_close_fd(struct pshm_region *region)
 {
 	if (region->fd >= 0)
 		close(region->fd);
 	region->fd = -1;
 }
 
-void shm_region_close(struct shm_region *region)
+void pshm_region_close(struct pshm_region *region)
 {
-	shm_region_close_fd(region);
+	pshm_region_close_fd(region);
 	sys_memfd_unmap(region->addr, region->len);
 	region->addr = NULL;
 }
 
-static int region_create(const char *name, size_t len, struct shm_region *region)
+static int region_create(const char *name, size_t len, struct pshm_region *region)
 {
 	void *addr;
 	int fd, err;
@@ -43,7 +43,7 @@ static int region_create(const char *name, size_t len, struct shm_region *region
 		close(fd);
 		return err;
 	}
-	*region = (struct shm_region){ .addr = addr, .len = len, .fd = fd };
+	*region = (struct pshm_region){ .addr = addr, .len = len, .fd = fd };
 	return 0;
 }
 
@@ -54,7 +54,7 @@ static int not_found(int err)
 }
 
 /* Maps a region of another process: all of it, when @len is 0 on entry. */
-static int region_open(uint32_t pid, uint32_t number, size_t min, struct shm_region *region)
+static int region_open(uint32_t pid, uint32_t number, size_t min, struct pshm_region *region)
 {
 	void *addr;
 	size_t len;
@@ -73,49 +73,49 @@ static int region_open(uint32_t pid, uint32_t number, size_t min, struct shm_reg
 	close(fd);
 	if (err)
 		return not_found(err);
-	*region = (struct shm_region){ .addr = addr, .len = len, .fd = -1 };
+	*region = (struct pshm_region){ .addr = addr, .len = len, .fd = -1 };
 	return 0;
 }
 
-int shm_door_create(const uint8_t nonce[SHM_NONCE], struct shm_region *region)
+int pshm_door_create(const uint8_t nonce[PSHM_NONCE], struct pshm_region *region)
 {
-	struct shm_door *door;
+	struct pshm_door *door;
 	int err;
 
 	err = region_create("weft-door", sizeof(*door), region);
 	if (err)
 		return err;
 	door = region->addr;
-	door->magic = SHM_DOOR_MAGIC;
-	door->version = SHM_VERSION;
-	memcpy(door->nonce, nonce, SHM_NONCE);
+	door->magic = PSHM_DOOR_MAGIC;
+	door->version = PSHM_VERSION;
+	memcpy(door->nonce, nonce, PSHM_NONCE);
 	return 0;
 }
 
-int shm_door_open(uint32_t pid, uint32_t fd, const uint8_t nonce[SHM_NONCE], struct shm_region *region)
+int pshm_door_open(uint32_t pid, uint32_t fd, const uint8_t nonce[PSHM_NONCE], struct pshm_region *region)
 {
-	struct shm_region found;
-	const struct shm_door *door;
+	struct pshm_region found;
+	const struct pshm_door *door;
 	int err;
 
 	err = region_open(pid, fd, sizeof(*door), &found);
 	if (err)
 		return err;
 	door = found.addr;
-	if (found.len != sizeof(*door) || door->magic != SHM_DOOR_MAGIC || door->version != SHM_VERSION ||
-	    memcmp(door->nonce, nonce, SHM_NONCE)) {
-		shm_region_close(&found);
+	if (found.len != sizeof(*door) || door->magic != PSHM_DOOR_MAGIC || door->version != PSHM_VERSION ||
+	    memcmp(door->nonce, nonce, PSHM_NONCE)) {
+		pshm_region_close(&found);
 		return -FI_EHOSTUNREACH;
 	}
 	*region = found;
 	return 0;
 }
 
-int shm_pair_create(uint32_t line_cnt, uint32_t data_len, struct shm_region *region)
+int pshm_pair_create(uint32_t line_cnt, uint32_t data_len, struct pshm_region *region)
 {
 	size_t len = pair_len(line_cnt, data_len);
-	uint8_t nonce[SHM_NONCE];
-	struct shm_pair *pair;
+	uint8_t nonce[PSHM_NONCE];
+	struct pshm_pair *pair;
 	int err;
 
 	assert(len);
@@ -126,32 +126,32 @@ int shm_pair_create(uint32_t line_cnt, uint32_t data_len, struct shm_region *reg
 	if (err)
 		return err;
 	pair = region->addr;
-	pair->magic = SHM_PAIR_MAGIC;
-	pair->version = SHM_VERSION;
+	pair->magic = PSHM_PAIR_MAGIC;
+	pair->version = PSHM_VERSION;
 	pair->line_cnt = line_cnt;
 	pair->data_len = data_len;
 	pair->len = len;
-	memcpy(pair->nonce, nonce, SHM_NONCE);
+	memcpy(pair->nonce, nonce, PSHM_NONCE);
 	return 0;
 }
 
-int shm_pair_open(const struct shm_offer *offer, struct shm_region *region, uint32_t *line_cnt,
+int pshm_pair_open(const struct pshm_offer *offer, struct pshm_region *region, uint32_t *line_cnt,
 		  uint32_t *data_len)
 {
-	struct shm_region found;
-	struct shm_pair head;
+	struct pshm_region found;
+	struct pshm_pair head;
 	size_t len;
 	int err;
 
-	err = region_open(offer->pid, offer->fd, SHM_PAIR_HEAD, &found);
+	err = region_open(offer->pid, offer->fd, PSHM_PAIR_HEAD, &found);
 	if (err)
 		return err;
-	memcpy(&head, found.addr, offsetof(struct shm_pair, hello));
-	if (head.magic != SHM_PAIR_MAGIC || memcmp(head.nonce, offer->nonce, SHM_NONCE)) {
+	memcpy(&head, found.addr, offsetof(struct pshm_pair, hello));
+	if (head.magic != PSHM_PAIR_MAGIC || memcmp(head.nonce, offer->nonce, PSHM_NONCE)) {
 		err = -FI_EHOSTUNREACH;
 		goto err_close;
 	}
-	if (head.version != SHM_VERSION) {
+	if (head.version != PSHM_VERSION) {
 		err = -FI_ENOPROTOOPT;
 		goto err_close;
 	}
@@ -166,11 +166,11 @@ int shm_pair_open(const struct shm_offer *offer, struct shm_region *region, uint
 	return 0;
 
 err_close:
-	shm_region_close(&found);
+	pshm_region_close(&found);
 	return err;
 }
 
-void *shm_pair_ring(const struct shm_region *region, enum shm_side side, uint32_t line_cnt, uint32_t data_len)
+void *pshm_pair_ring(const struct pshm_region *region, enum pshm_side side, uint32_t line_cnt, uint32_t data_len)
 {
-	return (char *)region->addr + SHM_PAIR_HEAD + (side == SHM_ASKED ? 0 : ring_len(line_cnt, data_len));
+	return (char *)region->addr + PSHM_PAIR_HEAD + (side == PSHM_ASKED ? 0 : ring_len(line_cnt, data_len));
 }

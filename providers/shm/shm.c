@@ -13,13 +13,13 @@
 #include "ns.h"
 #include "shm.h"
 
-#define SHM_TX_CAPS (FI_MSG | FI_TAGGED | FI_SEND)
-#define SHM_RX_CAPS (FI_MSG | FI_TAGGED | FI_RECV | FI_DIRECTED_RECV | FI_SOURCE)
-#define SHM_PROTOCOL_VERSION 1u
+#define PSHM_TX_CAPS (FI_MSG | FI_TAGGED | FI_SEND)
+#define PSHM_RX_CAPS (FI_MSG | FI_TAGGED | FI_RECV | FI_DIRECTED_RECV | FI_SOURCE)
+#define PSHM_PROTOCOL_VERSION 1u
 
-_Static_assert((SHM_TX_CAPS | SHM_RX_CAPS) == ENGINE_CAPS, "all that the engine can");
+_Static_assert((PSHM_TX_CAPS | PSHM_RX_CAPS) == ENGINE_CAPS, "all that the engine can");
 
-static int shm_addr_read(const void *bytes, struct weft_addr *out, char *why, size_t why_len)
+static int pshm_addr_read(const void *bytes, struct weft_addr *out, char *why, size_t why_len)
 {
 	struct weft_addr addr;
 
@@ -36,12 +36,12 @@ static int shm_addr_read(const void *bytes, struct weft_addr *out, char *why, si
 	return 0;
 }
 
-static void shm_addr_write(const struct weft_addr *addr, void *out)
+static void pshm_addr_write(const struct weft_addr *addr, void *out)
 {
 	memcpy(out, addr, sizeof(*addr));
 }
 
-static size_t shm_addr_str(const void *bytes, char *buf, size_t len)
+static size_t pshm_addr_str(const void *bytes, char *buf, size_t len)
 {
 	struct weft_addr addr;
 	uint64_t nonce;
@@ -53,22 +53,22 @@ static size_t shm_addr_str(const void *bytes, char *buf, size_t len)
 	return n < 0 ? 0 : (size_t)n + 1;
 }
 
-static struct fi_provider shm_provider;
+static struct fi_provider pshm_provider;
 
-static const struct engine_family shm_family = {
-	.provider = &shm_provider,
+static const struct engine_family pshm_family = {
+	.provider = &pshm_provider,
 	.wires = { "shm" },
 	.addr_format = FI_FORMAT_UNSPEC,
 	.addr_len = sizeof(struct weft_addr),
-	.addr_read = shm_addr_read,
-	.addr_write = shm_addr_write,
-	.addr_str = shm_addr_str,
-	.msg = &shm_msg_ops,
-	.tagged = &shm_tagged_ops,
+	.addr_read = pshm_addr_read,
+	.addr_write = pshm_addr_write,
+	.addr_str = pshm_addr_str,
+	.msg = &pshm_msg_ops,
+	.tagged = &pshm_tagged_ops,
 };
 
-static struct fi_tx_attr shm_tx_attr = {
-	.caps = SHM_TX_CAPS,
+static struct fi_tx_attr pshm_tx_attr = {
+	.caps = PSHM_TX_CAPS,
 	.op_flags = FI_COMPLETION | FI_INJECT | FI_INJECT_COMPLETE | FI_TRANSMIT_COMPLETE,
 	.msg_order = FI_ORDER_SAS,
 	.inject_size = ENGINE_INJECT_MAX,
@@ -76,25 +76,25 @@ static struct fi_tx_attr shm_tx_attr = {
 	.iov_limit = ENGINE_IOV_MAX,
 };
 
-static struct fi_rx_attr shm_rx_attr = {
-	.caps = SHM_RX_CAPS,
+static struct fi_rx_attr pshm_rx_attr = {
+	.caps = PSHM_RX_CAPS,
 	.op_flags = FI_COMPLETION,
 	.msg_order = FI_ORDER_SAS,
 	.size = ENGINE_RX_SIZE,
 	.iov_limit = ENGINE_IOV_MAX,
 };
 
-static struct fi_ep_attr shm_ep_attr = {
+static struct fi_ep_attr pshm_ep_attr = {
 	.type = FI_EP_RDM,
 	.protocol = FI_PROTO_SHM,
-	.protocol_version = SHM_PROTOCOL_VERSION,
+	.protocol_version = PSHM_PROTOCOL_VERSION,
 	.max_msg_size = SIZE_MAX >> 1,
 	.mem_tag_format = UINT64_MAX,
 	.tx_ctx_cnt = 1,
 	.rx_ctx_cnt = 1,
 };
 
-static struct fi_domain_attr shm_domain_attr = {
+static struct fi_domain_attr pshm_domain_attr = {
 	.name = (char *)"shm",
 	.threading = FI_THREAD_SAFE,
 	.control_progress = FI_PROGRESS_MANUAL,
@@ -109,67 +109,67 @@ static struct fi_domain_attr shm_domain_attr = {
 	.caps = FI_LOCAL_COMM,
 };
 
-static struct fi_fabric_attr shm_fabric_attr = {
+static struct fi_fabric_attr pshm_fabric_attr = {
 	.name = (char *)"shm",
 	.prov_version = FI_VERSION(FI_MAJOR_VERSION, FI_MINOR_VERSION),
 };
 
-static const struct fi_info shm_offer = {
+static const struct fi_info pshm_offer = {
 	.caps = ENGINE_CAPS | FI_LOCAL_COMM,
 	.addr_format = FI_FORMAT_UNSPEC,
-	.tx_attr = &shm_tx_attr,
-	.rx_attr = &shm_rx_attr,
-	.ep_attr = &shm_ep_attr,
-	.domain_attr = &shm_domain_attr,
-	.fabric_attr = &shm_fabric_attr,
+	.tx_attr = &pshm_tx_attr,
+	.rx_attr = &pshm_rx_attr,
+	.ep_attr = &pshm_ep_attr,
+	.domain_attr = &pshm_domain_attr,
+	.fabric_attr = &pshm_fabric_attr,
 };
 
-static int shm_getinfo(uint32_t version, const char *node, const char *service, uint64_t flags,
+static int pshm_getinfo(uint32_t version, const char *node, const char *service, uint64_t flags,
 		       const struct fi_info *hints, struct fi_info **info)
 {
 	uint32_t pid_ns;
 
 	if (node || service)
-		return info_refuse(&shm_provider,
+		return info_refuse(&pshm_provider,
 				   "is asked for a node or service; shm endpoints have no names, "
 				   "their addresses come from fi_getname");
 	if (hints && (hints->src_addr || hints->dest_addr))
-		return info_refuse(&shm_provider, "is asked for given addresses; shm endpoints get a new "
+		return info_refuse(&pshm_provider, "is asked for given addresses; shm endpoints get a new "
 						  "one each, from fi_getname");
 	if (sys_ns_pid(&pid_ns))
-		return info_refuse(&shm_provider, "finds no /proc, through which endpoints reach each other");
-	return info_answer(&shm_provider, &shm_offer, hints, version, info);
+		return info_refuse(&pshm_provider, "finds no /proc, through which endpoints reach each other");
+	return info_answer(&pshm_provider, &pshm_offer, hints, version, info);
 }
 
-static int shm_fabric(struct fi_fabric_attr *attr, struct fid_fabric **fabric, void *context)
+static int pshm_fabric(struct fi_fabric_attr *attr, struct fid_fabric **fabric, void *context)
 {
-	return engine_fabric_open(&shm_family, attr, fabric, context);
+	return engine_fabric_open(&pshm_family, attr, fabric, context);
 }
 
-static void shm_cleanup(void)
+static void pshm_cleanup(void)
 {
 }
 
-static struct fi_provider shm_provider = {
+static struct fi_provider pshm_provider = {
 	.version = FI_VERSION(FI_MAJOR_VERSION, FI_MINOR_VERSION),
 	.fi_version = FI_VERSION(FI_MAJOR_VERSION, FI_MINOR_VERSION),
 	.name = "shm",
-	.getinfo = shm_getinfo,
-	.fabric = shm_fabric,
-	.cleanup = shm_cleanup,
+	.getinfo = pshm_getinfo,
+	.fabric = pshm_fabric,
+	.cleanup = pshm_cleanup,
 };
 
-static const struct wire_provider shm_wire_provider = {
+static const struct wire_provider pshm_wire_provider = {
 	.size = sizeof(struct wire_provider),
 	.version = WIRE_LAYOUT,
 	.layout = WIRE_LAYOUT,
-	.ops = &shm_wire_ops,
+	.ops = &pshm_wire_ops,
 };
 
 struct fi_provider *weft_shm_ini(void)
 {
-	if (wire_register(&shm_wire_provider))
+	if (wire_register(&pshm_wire_provider))
 		return NULL;
-	engine_define_params(&shm_provider);
-	return &shm_provider;
+	engine_define_params(&pshm_provider);
+	return &pshm_provider;
 }

@@ -11,8 +11,8 @@
 #include <rdma/providers/fi_prov.h>
 
 /* Op tables of shm endpoints, for callers that serialize (paths.c). */
-extern struct fi_ops_msg shm_msg_ops;
-extern struct fi_ops_tagged shm_tagged_ops;
+extern struct fi_ops_msg pshm_msg_ops;
+extern struct fi_ops_tagged pshm_tagged_ops;
 
 /* weft_shm_ini - register the shm wire and return the provider, which stays; called by the core once */
 struct fi_provider *weft_shm_ini(void);

@@ -10,7 +10,7 @@
 #include "process_vm.h"
 
 /* A sendv or get under way. */
-struct shm_transfer {
+struct pshm_transfer {
 	struct pool_object pool;
 	struct list link; /* conn->sends or conn->gets */
 	struct wire_op *op;
@@ -23,27 +23,27 @@ struct shm_transfer {
 	struct packet hdr; /* sendv */
 };
 
-void shm_transfers_init(struct shm_wire *wire)
+void pshm_transfers_init(struct pshm_wire *wire)
 {
-	pool_init(&wire->transfers, sizeof(struct shm_transfer), 0);
+	pool_init(&wire->transfers, sizeof(struct pshm_transfer), 0);
 }
 
-static struct shm_transfer *transfer_of(struct list *node)
+static struct pshm_transfer *transfer_of(struct list *node)
 {
-	return container_of(node, struct shm_transfer, link);
+	return container_of(node, struct pshm_transfer, link);
 }
 
 /* poll() has something to do for this connection. */
-static void mark_work(struct shm_conn *conn)
+static void mark_work(struct pshm_conn *conn)
 {
 	if (list_empty(&conn->work))
 		list_push(&conn->wire->work, &conn->work);
 }
 
-static struct shm_transfer *transfer_new(struct shm_conn *conn, const struct iovec *iov, size_t iov_cnt, size_t len,
+static struct pshm_transfer *transfer_new(struct pshm_conn *conn, const struct iovec *iov, size_t iov_cnt, size_t len,
 					 struct wire_op *op)
 {
-	struct shm_transfer *t = pool_get(&conn->wire->transfers);
+	struct pshm_transfer *t = pool_get(&conn->wire->transfers);
 
 	assert(iov_cnt <= WIRE_IOV_MAX);
 	if (!t)
@@ -58,14 +58,14 @@ static struct shm_transfer *transfer_new(struct shm_conn *conn, const struct iov
 	return t;
 }
 
-static void transfer_free(struct shm_conn *conn, struct shm_transfer *t)
+static void transfer_free(struct pshm_conn *conn, struct pshm_transfer *t)
 {
 	list_remove(&t->link);
 	pool_put(&conn->wire->transfers, t);
 }
 
 /* The operation is over; poll() tells the engine. */
-static void finish(struct shm_conn *conn, struct shm_transfer *t, int status)
+static void finish(struct pshm_conn *conn, struct pshm_transfer *t, int status)
 {
 	struct wire_op *op = t->op;
 
@@ -81,15 +81,15 @@ static void finish(struct shm_conn *conn, struct shm_transfer *t, int status)
  * Copies as many fragments as there is room for. A quarter of the lines and of the data area
  * is left to packets: control never waits for payload.
  */
-static void send_move(struct shm_conn *conn, struct shm_transfer *t)
+static void send_move(struct pshm_conn *conn, struct pshm_transfer *t)
 {
 	while (t->moved < t->len || !t->started) {
 		size_t left = t->len - t->moved;
-		struct shm_fragment fragment = { .len = left < SHM_FRAGMENT ? (uint32_t)left : SHM_FRAGMENT };
+		struct pshm_fragment fragment = { .len = left < PSHM_FRAGMENT ? (uint32_t)left : PSHM_FRAGMENT };
 		struct ring_line *line;
 		void *data;
 
-		if (!ring_has_room(&conn->tx, (conn->tx.mask + 1) / 4, conn->tx.data_len / 4 + SHM_FRAGMENT))
+		if (!ring_has_room(&conn->tx, (conn->tx.mask + 1) / 4, conn->tx.data_len / 4 + PSHM_FRAGMENT))
 			return;
 		line = fragment.len ? ring_claim_data(&conn->tx, fragment.len, &data) : ring_claim(&conn->tx);
 		if (!line)
@@ -99,19 +99,19 @@ static void send_move(struct shm_conn *conn, struct shm_transfer *t)
 		memcpy(line->payload, &fragment, sizeof(fragment));
 		if (fragment.len)
 			copy_from_iov(data, t->iov, t->iov_cnt, t->moved, fragment.len);
-		ring_publish(&conn->tx, line, t->started ? SHM_NEXT : SHM_FIRST);
+		ring_publish(&conn->tx, line, t->started ? PSHM_NEXT : PSHM_FIRST);
 		t->started = true;
 		t->moved += fragment.len;
 	}
 	finish(conn, t, 0);
 }
 
-int shm_sendv(struct wire_conn *base, const struct packet *hdr, const struct iovec *iov, size_t iov_cnt,
+int pshm_sendv(struct wire_conn *base, const struct packet *hdr, const struct iovec *iov, size_t iov_cnt,
 	      struct wire_op *op)
 {
-	struct shm_conn *conn = shm_conn_of(base);
+	struct pshm_conn *conn = pshm_conn_of(base);
 	bool first = list_empty(&conn->sends);
-	struct shm_transfer *t;
+	struct pshm_transfer *t;
 
 	t = transfer_new(conn, iov, iov_cnt, hdr->len, op);
 	if (!t)
@@ -125,12 +125,12 @@ int shm_sendv(struct wire_conn *base, const struct packet *hdr, const struct iov
 }
 
 /*
- * Reads up to SHM_GET_STEP bytes more. That the peer still lives is asked after the read: then
+ * Reads up to PSHM_GET_STEP bytes more. That the peer still lives is asked after the read: then
  * it was not another process that has its number.
  */
-static int get_move(struct shm_conn *conn, struct shm_transfer *t)
+static int get_move(struct pshm_conn *conn, struct pshm_transfer *t)
 {
-	size_t left = t->len - t->moved, step = left < SHM_GET_STEP ? left : SHM_GET_STEP;
+	size_t left = t->len - t->moved, step = left < PSHM_GET_STEP ? left : PSHM_GET_STEP;
 	struct iovec local[WIRE_IOV_MAX];
 	struct iovec remote = { .iov_base = (void *)(uintptr_t)(t->addr + t->moved), .iov_len = step };
 	ssize_t n;
@@ -144,16 +144,16 @@ static int get_move(struct shm_conn *conn, struct shm_transfer *t)
 	}
 	if ((size_t)n != step)
 		return -FI_EFAULT;
-	if (shm_process_dead(conn->process))
+	if (pshm_process_dead(conn->process))
 		return -FI_ECONNRESET;
 	t->moved += step;
 	return 0;
 }
 
-int shm_get(struct wire_conn *base, uint64_t addr, const struct iovec *iov, size_t iov_cnt, struct wire_op *op)
+int pshm_get(struct wire_conn *base, uint64_t addr, const struct iovec *iov, size_t iov_cnt, struct wire_op *op)
 {
-	struct shm_conn *conn = shm_conn_of(base);
-	struct shm_transfer *t;
+	struct pshm_conn *conn = pshm_conn_of(base);
+	struct pshm_transfer *t;
 	uint64_t end;
 	size_t len;
 	bool ok;
@@ -181,13 +181,13 @@ int shm_get(struct wire_conn *base, uint64_t addr, const struct iovec *iov, size
 }
 
 /* One step of everything that a connection has under way, and the operations that are over. */
-static int conn_move(struct shm_conn *conn)
+static int conn_move(struct pshm_conn *conn)
 {
 	struct wire_op *op, *next;
 	int finished = 0;
 
 	while (!list_empty(&conn->sends)) {
-		struct shm_transfer *t = transfer_of(conn->sends.next);
+		struct pshm_transfer *t = transfer_of(conn->sends.next);
 		size_t moved = t->moved;
 
 		send_move(conn, t);
@@ -197,7 +197,7 @@ static int conn_move(struct shm_conn *conn)
 		}
 	}
 	if (!list_empty(&conn->gets)) {
-		struct shm_transfer *t = transfer_of(conn->gets.next);
+		struct pshm_transfer *t = transfer_of(conn->gets.next);
 		int err = get_move(conn, t);
 
 		finished++;
@@ -217,7 +217,7 @@ static int conn_move(struct shm_conn *conn)
 	return finished;
 }
 
-int shm_transfers_move(struct shm_wire *wire)
+int pshm_transfers_move(struct pshm_wire *wire)
 {
 	struct list todo, *node;
 	int finished = 0;
@@ -227,7 +227,7 @@ int shm_transfers_move(struct shm_wire *wire)
 	while ((node = list_pop(&wire->work)))
 		list_push(&todo, node);
 	while ((node = list_pop(&todo))) {
-		struct shm_conn *conn = container_of(node, struct shm_conn, work);
+		struct pshm_conn *conn = container_of(node, struct pshm_conn, work);
 
 		finished += conn_move(conn);
 		if (!conn->ended && (!list_empty(&conn->sends) || !list_empty(&conn->gets) || conn->done))
@@ -236,7 +236,7 @@ int shm_transfers_move(struct shm_wire *wire)
 	return finished;
 }
 
-void shm_transfers_drop(struct shm_conn *conn)
+void pshm_transfers_drop(struct pshm_conn *conn)
 {
 	while (!list_empty(&conn->sends))
 		transfer_free(conn, transfer_of(conn->sends.next));
@@ -247,7 +247,7 @@ void shm_transfers_drop(struct shm_conn *conn)
 	list_remove(&conn->work);
 }
 
-bool shm_transfers_half_done(const struct shm_conn *conn)
+bool pshm_transfers_half_done(const struct pshm_conn *conn)
 {
 	return !list_empty(&conn->sends) && transfer_of(conn->sends.next)->started;
 }

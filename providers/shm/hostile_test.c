@@ -1,0 +1,433 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * Tests of the shm wire against a neighbour that writes what it likes into memory that both
+ * have: requests that offer anything, and a connection whose indices, lengths and notes
+ * are scribbled over. Nothing crashes, hangs or reads beyond the region, and others are
+ * served as before.
+ */
+#define _GNU_SOURCE /* memfd_create */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <unistd.h>
+#include <rdma/fi_errno.h>
+#include "mock_engine.h"
+
+static struct mock a, b;
+
+static int setup(void **state)
+{
+	mock_open(&a);
+	mock_open(&b);
+	return 0;
+}
+
+static int teardown(void **state)
+{
+	mock_close(&a);
+	mock_close(&b);
+	free(b.room);
+	return 0;
+}
+
+static uint32_t next_random(uint64_t *state)
+{
+	*state = *state * 6364136223846793005u + 1442695040888963407u;
+	return (uint32_t)(*state >> 33);
+}
+
+/* Leaves a request at b's door and returns the error that b answers. */
+static int offer_made(const struct pshm_offer *offer)
+{
+	struct pshm_ticket ticket;
+	struct pshm_region door;
+	int err;
+
+	assert_int_equal(pshm_door_open(b.addr.pid, b.addr.fd, b.addr.nonce, &door), 0);
+	assert_int_equal(pshm_mailbox_post(door.addr, offer, &ticket), 0);
+	mock_poll(&b, NULL);
+	err = pshm_mailbox_failed(&ticket);
+	pshm_mailbox_drop(&ticket);
+	pshm_region_close(&door);
+	return err;
+}
+
+static struct pshm_offer offer_of(const struct pshm_region *region)
+{
+	struct pshm_offer offer = { .pid = (uint32_t)getpid(), .fd = (uint32_t)region->fd };
+
+	memcpy(offer.nonce, ((struct pshm_pair *)region->addr)->nonce, PSHM_NONCE);
+	return offer;
+}
+
+static struct pshm_region pair_made(void)
+{
+	struct pshm_region region;
+
+	assert_int_equal(pshm_pair_create(PSHM_LINE_CNT, PSHM_DATA_LEN, &region), 0);
+	((struct pshm_pair *)region.addr)->hello[PSHM_ASKED] = a.hello;
+	return region;
+}
+
+/* The same pair in memory that is not sealed, cut to @len bytes. */
+static struct pshm_region pair_unsealed(size_t len)
+{
+	struct pshm_region made = pair_made(), loose = { .len = len };
+
+	loose.fd = memfd_create("loose", MFD_ALLOW_SEALING);
+	assert_true(loose.fd >= 0);
+	assert_int_equal(ftruncate(loose.fd, (off_t)len), 0);
+	loose.addr = mmap(NULL, len, PROT_READ | PROT_WRITE, MAP_SHARED, loose.fd, 0);
+	assert_true(loose.addr != MAP_FAILED);
+	memcpy(loose.addr, made.addr, len < made.len ? len : made.len);
+	pshm_region_close(&made);
+	return loose;
+}
+
+static void offer_that_is_right_is_accepted(void **state)
+{
+	struct pshm_region region = pair_made();
+	struct pshm_offer offer = offer_of(&region);
+
+	assert_int_equal(offer_made(&offer), 0);
+	assert_int_equal(b.ups, 1);
+	pshm_region_close(&region);
+}
+
+static void offer_of_nothing_is_unreachable(void **state)
+{
+	struct pshm_region region = pair_made();
+	struct pshm_offer offer = offer_of(&region);
+	int pipes[2];
+
+	offer.nonce[0] ^= 1;
+	assert_int_equal(offer_made(&offer), -FI_EHOSTUNREACH);
+	offer = offer_of(&region);
+	offer.fd = 1u << 20;
+	assert_int_equal(offer_made(&offer), -FI_EHOSTUNREACH);
+	offer.fd = UINT32_MAX;
+	assert_int_equal(offer_made(&offer), -FI_EHOSTUNREACH);
+	offer.fd = b.addr.fd; /* its own door */
+	assert_int_equal(offer_made(&offer), -FI_EHOSTUNREACH);
+	assert_int_equal(pipe(pipes), 0);
+	offer.fd = (uint32_t)pipes[0];
+	assert_int_equal(offer_made(&offer), -FI_EHOSTUNREACH);
+	close(pipes[0]);
+	close(pipes[1]);
+	offer.fd = (uint32_t)open("/dev/zero", O_RDWR);
+	assert_int_equal(offer_made(&offer), -FI_EHOSTUNREACH);
+	close((int)offer.fd);
+	assert_int_equal(b.ups, 0);
+	pshm_region_close(&region);
+}
+
+static void memory_that_can_shrink_is_refused(void **state)
+{
+	size_t whole = PSHM_PAIR_HEAD + 2 * ring_len(PSHM_LINE_CNT, PSHM_DATA_LEN);
+	struct pshm_region region = pair_unsealed(whole);
+	struct pshm_offer offer = offer_of(&region);
+
+	assert_int_equal(offer_made(&offer), -FI_EHOSTUNREACH);
+	assert_int_equal(fcntl(region.fd, F_ADD_SEALS, F_SEAL_GROW), 0);
+	assert_int_equal(offer_made(&offer), -FI_EHOSTUNREACH);
+	assert_int_equal(fcntl(region.fd, F_ADD_SEALS, F_SEAL_SHRINK), 0);
+	assert_int_equal(offer_made(&offer), 0);
+	pshm_region_close(&region);
+}
+
+static void memory_of_another_size_than_it_says_is_refused(void **state)
+{
+	size_t whole = PSHM_PAIR_HEAD + 2 * ring_len(PSHM_LINE_CNT, PSHM_DATA_LEN);
+	const size_t lens[] = { 4096, whole - 4096, whole + 4096 };
+	struct pshm_region region;
+	struct pshm_offer offer;
+
+	for (size_t i = 0; i < 3; i++) {
+		region = pair_unsealed(lens[i]);
+		offer = offer_of(&region);
+		assert_int_equal(fcntl(region.fd, F_ADD_SEALS, F_SEAL_GROW | F_SEAL_SHRINK), 0);
+		assert_int_equal(offer_made(&offer), -FI_EPROTO);
+		pshm_region_close(&region);
+	}
+	assert_int_equal(b.ups, 0);
+}
+
+static void sizes_that_cannot_be_are_refused(void **state)
+{
+	struct pshm_region region = pair_made();
+	struct pshm_offer offer = offer_of(&region);
+	struct pshm_pair *pair = region.addr;
+
+	pair->line_cnt = 0;
+	assert_int_equal(offer_made(&offer), -FI_EPROTO);
+	pair->line_cnt = 100;
+	assert_int_equal(offer_made(&offer), -FI_EPROTO);
+	pair->line_cnt = 1u << 31;
+	assert_int_equal(offer_made(&offer), -FI_EPROTO);
+	pair->line_cnt = PSHM_LINE_CNT;
+	pair->data_len = 2 * PSHM_DATA_LEN;
+	assert_int_equal(offer_made(&offer), -FI_EPROTO);
+	pair->data_len = PSHM_DATA_LEN;
+	pair->len += 64;
+	assert_int_equal(offer_made(&offer), -FI_EPROTO);
+	pshm_region_close(&region);
+
+	/* consistent, but too small for the packets that we send */
+	assert_int_equal(pshm_pair_create(RING_LINES_MIN, RING_DATA_MIN, &region), 0);
+	offer = offer_of(&region);
+	assert_int_equal(offer_made(&offer), -FI_EPROTO);
+	assert_int_equal(b.ups, 0);
+	pshm_region_close(&region);
+}
+
+static void another_version_is_told(void **state)
+{
+	struct pshm_region region = pair_made();
+	struct pshm_offer offer = offer_of(&region);
+	struct pshm_pair *pair = region.addr;
+
+	pair->version++;
+	assert_int_equal(offer_made(&offer), -FI_ENOPROTOOPT);
+	pair->version--;
+	pair->hello[PSHM_ASKED].version++;
+	assert_int_equal(offer_made(&offer), 0);
+	assert_int_equal(atomic_load(&pair->answer.value), PSHM_REFUSED | FI_ENOPROTOOPT << 8);
+	assert_int_equal(b.ups, 0);
+	pshm_region_close(&region);
+}
+
+static void hello_in_another_name_is_refused(void **state)
+{
+	struct pshm_region region = pair_made();
+	struct pshm_offer offer = offer_of(&region);
+	struct pshm_pair *pair = region.addr;
+
+	pair->hello[PSHM_ASKED].addr.pid++;
+	assert_int_equal(offer_made(&offer), 0);
+	assert_int_equal(atomic_load(&pair->answer.value), PSHM_REFUSED | FI_EPROTO << 8);
+	memset(&pair->hello[PSHM_ASKED], 0xff, sizeof(struct hello));
+	atomic_store(&pair->answer.value, 0);
+	assert_int_equal(offer_made(&offer), 0);
+	assert_int_equal(atomic_load(&pair->answer.value) & 0xff, PSHM_REFUSED);
+	assert_int_equal(b.ups, 0);
+	pshm_region_close(&region);
+}
+
+static void scribbled_mailbox_does_no_harm(void **state)
+{
+	struct wire_conn *conn;
+	struct pshm_region door;
+	uint64_t seed = 0x5eed1001;
+
+	print_message("seed %#llx\n", (unsigned long long)seed);
+	assert_int_equal(pshm_door_open(b.addr.pid, b.addr.fd, b.addr.nonce, &door), 0);
+	for (int round = 0; round < 200; round++) {
+		struct pshm_door *d = door.addr;
+		unsigned char *bytes = (unsigned char *)d->slots;
+
+		for (int i = 0; i < 512; i++)
+			bytes[next_random(&seed) % sizeof(d->slots)] = (unsigned char)next_random(&seed);
+		/* now and then a phase that counts, of a process that lives */
+		for (int i = 0; i < 8; i++)
+			atomic_store(&d->slots[next_random(&seed) % PSHM_SLOTS].word,
+				     (uint64_t)getpid() << 32 | next_random(&seed) % 8);
+		atomic_fetch_add(&d->knocks, 1);
+		mock_poll(&b, NULL);
+	}
+	assert_int_equal(b.ups, 0);
+	memset(((struct pshm_door *)door.addr)->slots, 0, sizeof(((struct pshm_door *)door.addr)->slots));
+	pshm_region_close(&door);
+	assert_int_equal(mock_connect(&a, &b.addr, &conn), 0);
+	mock_until(&a, &b, a.conn && b.conn);
+}
+
+/* A connection of b whose other end is bare memory. */
+static struct pshm_pair *victim_made(struct pshm_region *region)
+{
+	struct pshm_offer offer;
+
+	*region = pair_made();
+	offer = offer_of(region);
+	b.conn = NULL;
+	assert_int_equal(offer_made(&offer), 0);
+	assert_non_null(b.conn);
+	return region->addr;
+}
+
+static void forged_line(struct pshm_region *region, uint32_t len, uint32_t note, uint32_t fragment)
+{
+	struct packet packet = { .op = PACKET_DATA, .len = len, .tag = MOCK_BIG };
+	struct ring_rx *rx = &((struct pshm_conn *)b.conn)->rx;
+	struct ring_rx ours;
+	struct ring_line *line;
+
+	ring_rx_init(&ours, pshm_pair_ring(region, PSHM_ASKED, PSHM_LINE_CNT, PSHM_DATA_LEN), PSHM_LINE_CNT,
+		     PSHM_DATA_LEN);
+	line = &ours.lines[rx->tail & rx->mask];
+	memcpy(line->header, &packet, sizeof(packet));
+	memcpy(line->payload, &fragment, sizeof(fragment));
+	atomic_store(&line->word, (uint64_t)note << 32 | (rx->tail + 1));
+	mock_poll(&b, NULL);
+}
+
+static void forged_lines_end_the_connection(void **state)
+{
+	static const struct {
+		uint32_t len, kind, at, fragment;
+	} lines[] = {
+		{ 25, PSHM_PACKET, PSHM_DATA_LEN / 64, 0 },
+		{ 100, PSHM_PACKET, PSHM_DATA_LEN / 64 - 1, 0 },
+		{ UINT32_MAX, PSHM_PACKET, 0, 0 },
+		{ PSHM_CLAIM_MAX + 1, PSHM_PACKET, 0, 0 },
+		{ 100, PSHM_FIRST, 0, 101 },
+		{ 100, PSHM_FIRST, 0, 0 },
+		{ 1u << 31, PSHM_FIRST, 0, PSHM_DATA_LEN + 1 },
+		{ 1u << 31, PSHM_FIRST, RING_AT_MASK, 64 },
+		{ 100, PSHM_NEXT, 0, 50 },
+		{ 8, PSHM_NEXT + 1, 0, 0 },
+		{ 8, RING_KIND_MAX, 0, 0 },
+	};
+
+	for (size_t i = 0; i < sizeof(lines) / sizeof(lines[0]); i++) {
+		struct pshm_region region;
+
+		victim_made(&region);
+		b.downs = 0;
+		forged_line(&region, lines[i].len, lines[i].kind << RING_KIND_SHIFT | lines[i].at,
+			    lines[i].fragment);
+		assert_int_equal(b.downs, 1);
+		assert_int_equal(b.down_err, -FI_EPROTO);
+		pshm_region_close(&region);
+	}
+	assert_int_equal(b.packets, 0);
+}
+
+static void fragments_beyond_their_packet_end_the_connection(void **state)
+{
+	struct pshm_region region;
+
+	b.room = calloc(1, 1000);
+	b.room_len = 1000;
+	b.room_iovs = 1;
+	victim_made(&region);
+	forged_line(&region, 1000, PSHM_FIRST << RING_KIND_SHIFT, 600);
+	assert_int_equal(b.packets, 1);
+	forged_line(&region, 0, PSHM_NEXT << RING_KIND_SHIFT, 401);
+	assert_int_equal(b.downs, 1);
+	assert_int_equal(b.down_err, -FI_EPROTO);
+	pshm_region_close(&region);
+
+	/* a packet in fragments within another */
+	victim_made(&region);
+	forged_line(&region, 1000, PSHM_FIRST << RING_KIND_SHIFT, 600);
+	forged_line(&region, 1000, PSHM_FIRST << RING_KIND_SHIFT, 600);
+	assert_int_equal(b.downs, 2);
+	assert_int_equal(b.down_err, -FI_EPROTO);
+	assert_int_equal(b.big_done, 0);
+	pshm_region_close(&region);
+}
+
+static void credit_that_cannot_be_ends_the_connection(void **state)
+{
+	struct pshm_region region;
+	struct ring_rx rx;
+	uint64_t sent = 0;
+
+	victim_made(&region);
+	ring_rx_init(&rx, pshm_pair_ring(&region, PSHM_ANSWERED, PSHM_LINE_CNT, PSHM_DATA_LEN), PSHM_LINE_CNT,
+		     PSHM_DATA_LEN);
+	atomic_store(&rx.credit->word, UINT64_MAX);
+	while (mock_put(b.conn, sent, 8))
+		sent++;
+	assert_int_equal(sent, PSHM_LINE_CNT);
+	mock_until(&b, NULL, b.downs);
+	assert_int_equal(b.down_err, -FI_EPROTO);
+	pshm_region_close(&region);
+}
+
+/* Random bytes in all of the pair while b polls and sends; its other connection is not disturbed. */
+static void scribbled_pair_does_no_harm(void **state)
+{
+	uint64_t seed = 0x5eed1002, sent = 0;
+	struct wire_conn *good, *at_b;
+	int victims = 0;
+
+	print_message("seed %#llx\n", (unsigned long long)seed);
+	b.room = malloc(1 << 20);
+	b.room_len = 1 << 20;
+	b.room_iovs = 2;
+	assert_int_equal(mock_connect(&a, &b.addr, &good), 0);
+	mock_until(&a, &b, a.conn && b.conn);
+	at_b = b.conn;
+	while (victims < 300) {
+		struct pshm_region region;
+		struct pshm_pair *pair = victim_made(&region);
+		struct wire_conn *victim = b.conn;
+		uint32_t spread = 1u << next_random(&seed) % 10;
+
+		victims++;
+		for (int round = 0; round < 40 && b.conn == victim; round++) {
+			struct ring_rx *rx = &((struct pshm_conn *)victim)->rx;
+			unsigned char *bytes = (unsigned char *)pair;
+
+			for (uint32_t i = 0; i < spread; i++)
+				bytes[next_random(&seed) % region.len] = (unsigned char)next_random(&seed);
+			/* publish lines of garbage: the end of it is what they say */
+			for (uint32_t i = 0; i < 4; i++) {
+				struct ring_line *line = &rx->lines[(rx->tail + i) & rx->mask];
+				uint64_t note = next_random(&seed) >> next_random(&seed) % 32;
+				uint32_t len = next_random(&seed) >> next_random(&seed) % 31;
+
+				memcpy(line->header + offsetof(struct packet, len), &len, sizeof(len));
+				len = next_random(&seed) >> next_random(&seed) % 31;
+				memcpy(line->payload, &len, sizeof(len));
+				line->header[offsetof(struct packet, tag) + 4] = 1; /* not in a row */
+				atomic_store(&line->word, note << 32 | (rx->tail + i + 1));
+			}
+			mock_put(victim, 0, 100);
+			mock_poll(&b, NULL);
+		}
+		if (b.conn == victim) {
+			pshm_wire_ops.disconnect(victim);
+			b.conn = NULL;
+		}
+		pshm_region_close(&region);
+		/* the good one */
+		b.next_tag = sent;
+		b.garbled = false;
+		b.packets = 0;
+		while (sent % 8 || !b.packets) {
+			mock_put(good, sent++, 40);
+			mock_until(&b, NULL, b.next_tag == sent);
+		}
+		assert_false(b.garbled);
+	}
+	assert_true(at_b->up);
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(offer_that_is_right_is_accepted),
+		TEST(offer_of_nothing_is_unreachable),
+		TEST(memory_that_can_shrink_is_refused),
+		TEST(memory_of_another_size_than_it_says_is_refused),
+		TEST(sizes_that_cannot_be_are_refused),
+		TEST(another_version_is_told),
+		TEST(hello_in_another_name_is_refused),
+		TEST(scribbled_mailbox_does_no_harm),
+		TEST(forged_lines_end_the_connection),
+		TEST(fragments_beyond_their_packet_end_the_connection),
+		TEST(credit_that_cannot_be_ends_the_connection),
+		TEST(scribbled_pair_does_no_harm),
+	};
+
+	alarm(60);
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

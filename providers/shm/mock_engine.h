@@ -1,0 +1,79 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * An engine for the tests of this wire: it answers and remembers. The linker puts its
+ * __wrap_ functions in the place of the engine's own; packets of the tests are of kind
+ * PACKET_DATA, which the inlined fast path hands on. Tests only.
+ */
+#ifndef WEFT_SHM_MOCK_ENGINE_H
+#define WEFT_SHM_MOCK_ENGINE_H
+
+#include "conn.h"
+
+/* One endpoint: a wire and what it told its engine. */
+struct mock {
+	struct wire *wire;
+	struct weft_addr addr;
+	struct hello hello; /* what we say */
+	int refuse;	    /* -FI_E* that engine_accept() answers */
+	struct wire_conn *conn; /* the last one that came up, NULL once it is down */
+	struct hello heard;	/* what the other side said then */
+	int ups, downs, down_err;
+	/* Packets, in order of arrival. */
+	uint32_t packets;
+	uint64_t tags[512]; /* of the first ones */
+	uint64_t next_tag;  /* tags below MOCK_BIG come one after the other */
+	bool garbled;	    /* payload or order was not as sent, fragments included */
+	int packet_err;	    /* -FI_E* that engine_packet() answers */
+	struct wire_conn *end_in_packet; /* to be disconnected from within engine_packet() */
+	/* Payload that comes in fragments goes here. */
+	unsigned char *room;
+	size_t room_len;
+	uint32_t room_iovs; /* 0: drop it */
+	struct packet big;  /* the last one */
+	uint32_t big_done;
+};
+
+#define MOCK_BIG 1000000u /* tags of payload by sendv start here */
+
+/* A sendv or get under way. */
+struct mock_op {
+	struct wire_op op;
+	int done, status;
+};
+
+/* mock_open - an endpoint of the shm wire; asserts that it works */
+void mock_open(struct mock *m);
+/* mock_close - end it, if it is open */
+void mock_close(struct mock *m);
+
+/* mock_connect - begin to connect; returns what the wire's connect() does */
+int mock_connect(struct mock *from, const struct weft_addr *to, struct wire_conn **conn);
+
+/* mock_poll - one poll of each; NULL is left out */
+void mock_poll(struct mock *a, struct mock *b);
+
+/* mock_until - poll both until @cond, or fail after 10 seconds */
+#define mock_until(a, b, cond)                                       \
+	do {                                                         \
+		uint64_t mock_end = platform_now_ns() + 10000000000; \
+		while (!(cond)) {                                    \
+			mock_poll(a, b);                             \
+			assert_true(platform_now_ns() < mock_end);   \
+		}                                                    \
+	} while (0)
+
+/* mock_pattern - payload of the packet with this tag */
+void mock_pattern(void *buf, size_t len, uint64_t tag);
+/* mock_is_pattern - is it that */
+bool mock_is_pattern(const void *buf, size_t len, uint64_t tag);
+
+/* mock_put - claim and publish one packet with that payload; false when there is no room */
+bool mock_put(struct wire_conn *conn, uint64_t tag, uint32_t len);
+
+/* mock_sendv - send @len bytes at @buf in @iov_cnt pieces */
+int mock_sendv(struct wire_conn *conn, uint64_t tag, void *buf, size_t len, size_t iov_cnt, struct mock_op *op);
+
+/* mock_op_init - for an op of get */
+void mock_op_init(struct mock_op *op);
+
+#endif

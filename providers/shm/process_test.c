@@ -1,0 +1,372 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * Tests of the shm wire between processes: streams both ways, processes that are killed at any
+ * time, fork, and users who may not look into each other.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+#include <sched.h>
+#include <signal.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+#include <rdma/fi_errno.h>
+#include "mock_engine.h"
+
+#define NOBODY 65534
+
+/* What parent and child tell each other beside the wire. */
+struct board {
+	struct weft_addr parent, child;
+	_Atomic int step;
+	_Atomic int result;
+};
+
+static struct board *board;
+static struct mock us;
+static pid_t child;
+
+static int setup(void **state)
+{
+	board = mmap(NULL, sizeof(*board), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	return board == MAP_FAILED;
+}
+
+static int teardown(void **state)
+{
+	if (child > 0) {
+		kill(child, SIGKILL);
+		waitpid(child, NULL, 0);
+	}
+	child = 0;
+	mock_close(&us);
+	free(us.room);
+	us.room = NULL;
+	munmap(board, sizeof(*board));
+	return 0;
+}
+
+static void step_wait(int step)
+{
+	uint64_t end = platform_now_ns() + 10000000000;
+
+	while (atomic_load(&board->step) < step) {
+		platform_yield();
+		if (platform_now_ns() > end)
+			_exit(99);
+	}
+}
+
+/* Runs @body in a child of its own, which opens its endpoint and publishes the address first. */
+static void child_start(void (*body)(struct mock *m))
+{
+	child = fork();
+	assert_true(child >= 0);
+	if (!child) {
+		static struct mock m;
+
+		alarm(30);
+		mock_open(&m);
+		board->child = m.addr;
+		atomic_store(&board->step, 1);
+		body(&m);
+		_exit(0);
+	}
+	step_wait(1);
+}
+
+/* The child has ended by itself, with this status. */
+static void child_ended(int status)
+{
+	int got;
+
+	assert_int_equal(waitpid(child, &got, 0), child);
+	child = 0;
+	assert_int_equal(got, status);
+}
+
+static void connected(struct mock *m, const struct weft_addr *to)
+{
+	struct wire_conn *conn;
+
+	assert_int_equal(mock_connect(m, to, &conn), 0);
+	mock_until(m, NULL, m->conn);
+}
+
+/* Sends and receives @cnt packets and, in between, large payload. */
+static void stream(struct mock *m, uint64_t cnt)
+{
+	enum { BIG = 200000 };
+	unsigned char *buf = malloc(BIG);
+	uint64_t sent = 0, big = 0;
+	struct mock_op op;
+
+	m->room = malloc(BIG);
+	m->room_len = BIG;
+	m->room_iovs = 1;
+	mock_op_init(&op);
+	op.done = 1;
+	mock_until(m, NULL, ({
+			   while (sent < cnt && mock_put(m->conn, sent, (uint32_t)(sent % 7 ? sent % 25 : sent % 3000)))
+				   sent++;
+			   if (op.done && big < cnt / 1000) {
+				   mock_pattern(buf, BIG, MOCK_BIG + big);
+				   assert_int_equal(mock_sendv(m->conn, MOCK_BIG + big++, buf, BIG, 2, &op), 0);
+			   }
+			   m->next_tag == cnt && m->big_done == cnt / 1000 && sent == cnt && op.done;
+		   }));
+	assert_false(m->garbled);
+	free(buf);
+}
+
+#define STREAM 50000u
+
+static void stream_body(struct mock *m)
+{
+	mock_until(m, NULL, m->conn);
+	stream(m, STREAM);
+	atomic_store(&board->result, m->garbled ? 1 : 2);
+	mock_close(m);
+}
+
+static void streams_pass_both_ways(void **state)
+{
+	child_start(stream_body);
+	mock_open(&us);
+	connected(&us, &board->child);
+	stream(&us, STREAM);
+	mock_until(&us, NULL, us.downs);
+	assert_int_equal(us.down_err, 0);
+	assert_int_equal(atomic_load(&board->result), 2);
+	child_ended(0);
+}
+
+static void killed_body(struct mock *m)
+{
+	mock_until(m, NULL, m->conn);
+	for (uint64_t i = 0; i < 100; i++)
+		mock_put(m->conn, i, (uint32_t)i);
+	raise(SIGKILL);
+}
+
+static void killed_peer_is_found_after_what_it_left(void **state)
+{
+	struct wire_conn *conn;
+	int err = 0;
+
+	child_start(killed_body);
+	mock_open(&us);
+	connected(&us, &board->child);
+	conn = us.conn;
+	child_ended(SIGKILL);
+	if (us.next_tag < 100)
+		assert_int_equal(pshm_wire_ops.check(conn), 0);
+	mock_until(&us, NULL, (err = pshm_wire_ops.check(conn)) != 0);
+	assert_int_equal(err, -FI_ECONNRESET);
+	assert_int_equal(us.next_tag, 100);
+	assert_int_equal(us.downs, 0);
+	pshm_wire_ops.disconnect(conn);
+}
+
+static void pause_body(struct mock *m)
+{
+	for (;;)
+		pause();
+}
+
+static void killed_owner_of_a_door_refuses(void **state)
+{
+	struct wire_conn *conn;
+
+	child_start(pause_body);
+	mock_open(&us);
+	assert_int_equal(mock_connect(&us, &board->child, &conn), 0);
+	mock_poll(&us, NULL);
+	kill(child, SIGKILL);
+	child_ended(SIGKILL);
+	mock_until(&us, NULL, us.downs);
+	assert_int_equal(us.down_err, -FI_ECONNREFUSED);
+	assert_int_equal(mock_connect(&us, &board->child, &conn), -FI_EHOSTUNREACH);
+}
+
+static void zombie_is_dead(void **state)
+{
+	siginfo_t info;
+
+	child_start(killed_body);
+	mock_open(&us);
+	connected(&us, &board->child);
+	assert_int_equal(waitid(P_PID, (id_t)child, &info, WEXITED | WNOWAIT), 0);
+	mock_until(&us, NULL, us.next_tag == 100);
+	assert_int_equal(pshm_wire_ops.check(us.conn), -FI_ECONNRESET);
+}
+
+static void crowd_body(struct mock *m)
+{
+	struct wire_conn *conn;
+	int cnt = 0;
+
+	while (!mock_connect(m, &board->parent, &conn))
+		cnt++;
+	atomic_store(&board->result, cnt);
+	raise(SIGKILL);
+}
+
+static void slots_of_the_dead_are_used_again(void **state)
+{
+	struct wire_conn *conn;
+
+	mock_open(&us);
+	board->parent = us.addr;
+	child_start(crowd_body);
+	child_ended(SIGKILL);
+	assert_int_equal(atomic_load(&board->result), PSHM_SLOTS);
+	/* all slots are a dead process's, and we have not looked at them */
+	assert_int_equal(mock_connect(&us, &us.addr, &conn), 0);
+	mock_until(&us, NULL, us.ups == 2);
+	assert_int_equal(us.downs, 0);
+}
+
+static void get_body(struct mock *m)
+{
+	static unsigned char from[1 << 16];
+
+	mock_pattern(from, sizeof(from), 3);
+	mock_until(m, NULL, m->conn);
+	atomic_store(&board->result, 1);
+	mock_put(m->conn, (uintptr_t)from, 0);
+	step_wait(2);
+	raise(SIGKILL);
+}
+
+static void get_reads_the_process_and_no_other_after_it(void **state)
+{
+	unsigned char to[1 << 16];
+	struct iovec iov = { to, sizeof(to) };
+	struct mock_op op;
+
+	child_start(get_body);
+	mock_open(&us);
+	connected(&us, &board->child);
+	mock_until(&us, NULL, us.packets);
+	mock_op_init(&op);
+	assert_int_equal(pshm_wire_ops.get(us.conn, us.big.tag, &iov, 1, &op.op), 1);
+	assert_true(mock_is_pattern(to, sizeof(to), 3));
+	atomic_store(&board->step, 2);
+	child_ended(SIGKILL);
+	assert_int_equal(pshm_wire_ops.get(us.conn, us.big.tag, &iov, 1, &op.op), -FI_ECONNRESET);
+}
+
+static void echo_body(struct mock *m)
+{
+	mock_until(m, NULL, m->conn);
+	mock_until(m, NULL, m->next_tag == 1);
+	mock_put(m->conn, 0, 8);
+	mock_until(m, NULL, m->next_tag == 3 || m->garbled);
+	atomic_store(&board->result, m->garbled ? 1 : 2);
+	mock_close(m);
+}
+
+static void copy_made_by_fork_can_do_no_harm(void **state)
+{
+	struct wire_conn *conn;
+	int status;
+	pid_t copy;
+
+	child_start(echo_body);
+	mock_open(&us);
+	connected(&us, &board->child);
+	assert_true(mock_put(us.conn, 0, 8));
+	copy = fork();
+	assert_true(copy >= 0);
+	if (!copy) {
+		alarm(30);
+		conn = us.conn;
+		if (mock_put(conn, 1, 8) || mock_put(conn, 1, 800) || pshm_wire_ops.check(conn) != -FI_EOPBADSTATE)
+			_exit(1);
+		for (int i = 0; i < 1000; i++)
+			mock_poll(&us, NULL);
+		if (us.packets || us.downs != 1 || us.down_err != -FI_EOPBADSTATE)
+			_exit(2);
+		if (mock_connect(&us, &board->child, &conn) != -FI_EOPBADSTATE)
+			_exit(3);
+		mock_close(&us);
+		/* an endpoint of its own */
+		mock_open(&us);
+		_exit(mock_connect(&us, &us.addr, &conn) ? 4 : 0);
+	}
+	assert_int_equal(waitpid(copy, &status, 0), copy);
+	assert_int_equal(status, 0);
+	mock_until(&us, NULL, us.next_tag == 1);
+	assert_true(mock_put(us.conn, 1, 8));
+	assert_true(mock_put(us.conn, 2, 800));
+	mock_until(&us, NULL, us.downs);
+	assert_int_equal(us.down_err, 0);
+	assert_int_equal(atomic_load(&board->result), 2);
+}
+
+static void nobody_body(struct mock *m)
+{
+	struct wire_conn *conn;
+	int err = mock_connect(m, &board->parent, &conn);
+
+	atomic_store(&board->result, err ? -err : 1);
+	for (;;)
+		mock_poll(m, NULL);
+}
+
+static void another_user_is_unreachable_either_way(void **state)
+{
+	struct wire_conn *conn;
+
+	if (getuid()) {
+		print_message("skipped: needs root, to have a second user\n");
+		skip();
+	}
+	mock_open(&us);
+	board->parent = us.addr;
+	child = fork();
+	assert_true(child >= 0);
+	if (!child) {
+		static struct mock m;
+
+		alarm(30);
+		if (setgid(NOBODY) || setuid(NOBODY) || prctl(PR_SET_DUMPABLE, 1, 0, 0, 0))
+			_exit(1);
+		mock_open(&m);
+		board->child = m.addr;
+		atomic_store(&board->step, 1);
+		nobody_body(&m);
+	}
+	step_wait(1);
+	mock_until(&us, NULL, atomic_load(&board->result));
+	assert_int_equal(atomic_load(&board->result), FI_EHOSTUNREACH);
+	/* we may open its door; it may not open what we offer, and says so */
+	assert_int_equal(mock_connect(&us, &board->child, &conn), 0);
+	mock_until(&us, NULL, us.downs || us.ups);
+	assert_int_equal(us.down_err, -FI_EHOSTUNREACH);
+	assert_int_equal(us.ups, 0);
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(streams_pass_both_ways),
+		TEST(killed_peer_is_found_after_what_it_left),
+		TEST(killed_owner_of_a_door_refuses),
+		TEST(zombie_is_dead),
+		TEST(slots_of_the_dead_are_used_again),
+		TEST(get_reads_the_process_and_no_other_after_it),
+		TEST(copy_made_by_fork_can_do_no_harm),
+		TEST(another_user_is_unreachable_either_way),
+	};
+
+	alarm(60);
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,494 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * Tests of the shm wire against its contract, with both endpoints in this process: what is
+ * delivered, in which order, and how connections begin and end.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+#include <dirent.h>
+#include <sys/mman.h>
+#include <unistd.h>
+#include <rdma/fi_errno.h>
+#include "fault.h"
+#include "mock_engine.h"
+
+static struct mock a, b;
+
+static int fd_cnt(void)
+{
+	DIR *dir = opendir("/proc/self/fd");
+	int n = 0;
+
+	assert_non_null(dir);
+	while (readdir(dir))
+		n++;
+	closedir(dir);
+	return n;
+}
+
+static int setup(void **state)
+{
+	mock_open(&a);
+	mock_open(&b);
+	return 0;
+}
+
+static int setup_connected(void **state)
+{
+	struct wire_conn *conn;
+
+	setup(state);
+	assert_int_equal(mock_connect(&a, &b.addr, &conn), 0);
+	mock_until(&a, &b, a.conn && b.conn);
+	assert_ptr_equal(a.conn, conn);
+	return 0;
+}
+
+static int teardown(void **state)
+{
+	sys_fault_clear();
+	mock_close(&a);
+	mock_close(&b);
+	free(a.room);
+	free(b.room);
+	return 0;
+}
+
+static void room_make(struct mock *m, size_t len, uint32_t iovs)
+{
+	free(m->room);
+	m->room = calloc(1, len + 1);
+	assert_non_null(m->room);
+	m->room_len = len;
+	m->room_iovs = iovs;
+}
+
+static void hellos_and_addresses_travel_both_ways(void **state)
+{
+	assert_int_equal(a.addr.kind, ADDR_NONCE);
+	assert_int_equal(a.addr.pid, getpid());
+	assert_true(addr_valid(&a.addr));
+	assert_false(addr_same(&a.addr, &b.addr));
+	assert_memory_equal(&a.heard, &b.hello, sizeof(struct hello));
+	assert_memory_equal(&b.heard, &a.hello, sizeof(struct hello));
+	assert_int_equal(a.ups, 1);
+	assert_int_equal(b.ups, 1);
+}
+
+static void packets_of_every_length_arrive_in_order_both_ways(void **state)
+{
+	uint64_t sent_a = 0, sent_b = 0;
+
+	for (uint32_t len = 0; len <= pshm_wire_ops.claim_max; len += len < 200 ? 1 : 977) {
+		while (!mock_put(a.conn, sent_a, len))
+			mock_poll(&b, NULL);
+		sent_a++;
+		while (!mock_put(b.conn, sent_b, pshm_wire_ops.claim_max - len))
+			mock_poll(&a, NULL);
+		sent_b++;
+	}
+	mock_until(&a, &b, b.next_tag == sent_a && a.next_tag == sent_b);
+	assert_false(a.garbled);
+	assert_false(b.garbled);
+}
+
+static void no_room_is_told_and_comes_back(void **state)
+{
+	uint64_t sent = 0;
+
+	while (mock_put(a.conn, sent, 8))
+		sent++;
+	assert_int_equal(sent, PSHM_LINE_CNT);
+	assert_false(mock_put(a.conn, sent, 8));
+	mock_until(&b, NULL, b.next_tag == sent);
+	for (int i = 0; i < 100; i++)
+		assert_true(mock_put(a.conn, sent++, 8));
+	mock_until(&b, NULL, b.next_tag == sent);
+	assert_false(b.garbled);
+}
+
+static void large_payload_does_not_block_small_packets(void **state)
+{
+	enum { LEN = 1 << 20 };
+	unsigned char *buf = malloc(LEN);
+	uint32_t small = 0, before_end = 0;
+	struct mock_op op;
+
+	mock_pattern(buf, LEN, MOCK_BIG);
+	room_make(&b, LEN, 1);
+	assert_int_equal(mock_sendv(a.conn, MOCK_BIG, buf, LEN, 3, &op), 0);
+	assert_int_equal(op.done, 0);
+	while (!b.big_done) {
+		/* control packets and small messages find room whatever the payload takes */
+		assert_true(mock_put(a.conn, small, small % 2 ? 24 : 200));
+		small++;
+		mock_poll(&b, NULL);
+		assert_int_equal(b.next_tag, small);
+		if (!b.big_done)
+			before_end = small;
+		mock_poll(&a, NULL);
+	}
+	assert_true(before_end > 3);
+	mock_until(&a, &b, op.done);
+	assert_int_equal(op.done, 1);
+	assert_int_equal(op.status, 0);
+	assert_false(b.garbled);
+	free(buf);
+}
+
+static void sendvs_arrive_whole_one_after_the_other(void **state)
+{
+	static const size_t lens[] = { 0, 1, 24, 25, 64, 8191, 8192, 8193, 16384, 100000, 65536, 300001 };
+	enum { CNT = sizeof(lens) / sizeof(lens[0]) };
+	unsigned char *bufs[CNT];
+	struct mock_op ops[CNT];
+
+	room_make(&b, 300001, 4);
+	for (size_t i = 0; i < CNT; i++) {
+		bufs[i] = malloc(lens[i] + 1);
+		mock_pattern(bufs[i], lens[i], MOCK_BIG + i);
+	}
+	for (size_t i = 0; i < CNT; i++)
+		assert_int_equal(mock_sendv(a.conn, MOCK_BIG + i, bufs[i], lens[i], 1 + i % 4, &ops[i]), 0);
+	mock_until(&a, &b, b.big_done == CNT);
+	assert_false(b.garbled);
+	assert_int_equal(b.big.tag, MOCK_BIG + CNT - 1);
+	mock_until(&a, &b, ops[CNT - 1].done);
+	for (size_t i = 0; i < CNT; i++) {
+		assert_int_equal(ops[i].done, 1);
+		assert_int_equal(ops[i].status, 0);
+		free(bufs[i]);
+	}
+}
+
+static void payload_beyond_the_destination_is_dropped(void **state)
+{
+	enum { LEN = 100000, ROOM = 30000 };
+	unsigned char *buf = malloc(LEN);
+	struct mock_op op;
+
+	mock_pattern(buf, LEN, MOCK_BIG);
+	room_make(&b, ROOM, 3);
+	assert_int_equal(mock_sendv(a.conn, MOCK_BIG, buf, LEN, 1, &op), 0);
+	mock_until(&a, &b, op.done && b.big_done == 1);
+	assert_false(b.garbled);
+	assert_int_equal(b.room[ROOM], 0);
+
+	b.room_iovs = 0; /* all of it */
+	assert_int_equal(mock_sendv(a.conn, MOCK_BIG, buf, LEN, 1, &op), 0);
+	mock_until(&a, &b, op.done && b.big_done == 2);
+	assert_true(mock_put(a.conn, 0, 8));
+	mock_until(&b, NULL, b.next_tag == 1);
+	free(buf);
+}
+
+static void get_reads_the_peers_memory(void **state)
+{
+	enum { LEN = (5 << 20) / 2 + 3 };
+	unsigned char *from = malloc(LEN), *to = calloc(1, LEN);
+	struct iovec iov[2] = { { to, 1000 }, { to + 1000, 3000 } };
+	struct mock_op op;
+
+	mock_pattern(from, LEN, 5);
+	mock_op_init(&op);
+	assert_int_equal(pshm_wire_ops.get(b.conn, (uintptr_t)from, iov, 2, &op.op), 1);
+	assert_memory_equal(to, from, 4000);
+	assert_int_equal(to[4000], 0);
+
+	iov[1].iov_len = LEN - 1000;
+	assert_int_equal(pshm_wire_ops.get(b.conn, (uintptr_t)from, iov, 2, &op.op), 0);
+	assert_int_equal(op.done, 0);
+	mock_until(&b, NULL, op.done);
+	assert_int_equal(op.status, 0);
+	assert_memory_equal(to, from, LEN);
+	free(from);
+	free(to);
+}
+
+static void get_of_memory_that_is_not_there_fails(void **state)
+{
+	char *hole = mmap(NULL, 4 << 20, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	unsigned char *to = malloc(4 << 20);
+	struct iovec iov = { to, 100 };
+	struct mock_op op;
+
+	assert_true(hole != MAP_FAILED);
+	mock_op_init(&op);
+	assert_int_equal(pshm_wire_ops.get(b.conn, UINT64_MAX - 10, &iov, 1, &op.op), -FI_EFAULT);
+	assert_int_equal(pshm_wire_ops.get(b.conn, 4096, &iov, 1, &op.op), -FI_EFAULT);
+	/* the later steps of a long one */
+	munmap(hole + (2 << 20), 2 << 20);
+	iov.iov_len = 4 << 20;
+	assert_int_equal(pshm_wire_ops.get(b.conn, (uintptr_t)hole, &iov, 1, &op.op), 0);
+	mock_until(&b, NULL, op.done);
+	assert_int_equal(op.status, -FI_EFAULT);
+	/* no reason not to try again */
+	iov.iov_len = 100;
+	assert_int_equal(pshm_wire_ops.get(b.conn, (uintptr_t)hole, &iov, 1, &op.op), 1);
+	munmap(hole, 2 << 20);
+	free(to);
+}
+
+static void refused_get_is_remembered(void **state)
+{
+	char from[100] = "x", to[100];
+	struct iovec iov = { to, sizeof(to) };
+	struct mock_op op;
+
+	mock_op_init(&op);
+	sys_fault_set(SYS_CALL_PROCESS_VM_READV, EPERM, 0, 1);
+	assert_int_equal(pshm_wire_ops.get(b.conn, (uintptr_t)from, &iov, 1, &op.op), -FI_EPERM);
+	assert_int_equal(pshm_wire_ops.get(b.conn, (uintptr_t)from, &iov, 1, &op.op), -FI_EPERM);
+	assert_int_equal(pshm_wire_ops.get(a.conn, (uintptr_t)from, &iov, 1, &op.op), 1);
+	assert_int_equal(op.done, 0);
+}
+
+static void engine_that_refuses_is_heard(void **state)
+{
+	struct wire_conn *conn;
+
+	b.refuse = -FI_EALREADY;
+	assert_int_equal(mock_connect(&a, &b.addr, &conn), 0);
+	mock_until(&a, &b, a.downs);
+	assert_int_equal(a.down_err, -FI_EALREADY);
+	assert_int_equal(a.ups, 0);
+	assert_int_equal(b.ups + b.downs, 0);
+}
+
+static void unreachable_addresses_are_told_at_once(void **state)
+{
+	struct weft_addr addr = b.addr;
+	struct wire_conn *conn;
+	int before = fd_cnt(), pipes[2];
+
+	addr.pid = 0;
+	assert_int_equal(mock_connect(&a, &addr, &conn), -FI_EHOSTUNREACH);
+	addr = b.addr;
+	addr.pid_ns++;
+	assert_int_equal(mock_connect(&a, &addr, &conn), -FI_EHOSTUNREACH);
+	addr = b.addr;
+	addr.pid = UINT32_MAX;
+	assert_int_equal(mock_connect(&a, &addr, &conn), -FI_EHOSTUNREACH);
+	addr.pid = 4194303; /* the highest there can be */
+	assert_int_equal(mock_connect(&a, &addr, &conn), -FI_EHOSTUNREACH);
+	addr = b.addr;
+	addr.nonce[7] ^= 1;
+	assert_int_equal(mock_connect(&a, &addr, &conn), -FI_EHOSTUNREACH);
+	addr = b.addr;
+	addr.fd = 100000;
+	assert_int_equal(mock_connect(&a, &addr, &conn), -FI_EHOSTUNREACH);
+	assert_int_equal(pipe(pipes), 0);
+	addr.fd = (uint32_t)pipes[0];
+	assert_int_equal(mock_connect(&a, &addr, &conn), -FI_EHOSTUNREACH);
+	close(pipes[0]);
+	close(pipes[1]);
+	assert_int_equal(fd_cnt(), before);
+}
+
+static void forbidden_door_is_unreachable(void **state)
+{
+	struct wire_conn *conn;
+
+	sys_fault_set(SYS_CALL_OPEN_FD, EACCES, 0, 1);
+	assert_int_equal(mock_connect(&a, &b.addr, &conn), -FI_EHOSTUNREACH);
+	assert_int_equal(mock_connect(&a, &b.addr, &conn), 0);
+}
+
+static void pair_that_the_owner_may_not_open_goes_down_as_unreachable(void **state)
+{
+	struct wire_conn *conn;
+
+	assert_int_equal(mock_connect(&a, &b.addr, &conn), 0);
+	sys_fault_set(SYS_CALL_OPEN_FD, EACCES, 0, 1);
+	mock_until(&a, &b, a.downs);
+	assert_int_equal(a.down_err, -FI_EHOSTUNREACH);
+	assert_int_equal(b.ups, 0);
+	/* the slot is free again */
+	assert_int_equal(mock_connect(&a, &b.addr, &conn), 0);
+	mock_until(&a, &b, a.conn && b.conn);
+}
+
+static void failed_calls_leave_nothing_behind(void **state)
+{
+	static const enum sys_call calls[] = {
+		SYS_CALL_PIDFD_OPEN, SYS_CALL_OPEN_FD, SYS_CALL_FSTAT,	  SYS_CALL_MMAP,
+		SYS_CALL_FCHMOD,     SYS_CALL_FTRUNCATE, SYS_CALL_FCNTL_SEAL, SYS_CALL_MEMFD_CREATE,
+	};
+	int before = fd_cnt();
+	struct wire_conn *conn;
+
+	for (size_t i = 0; i < sizeof(calls) / sizeof(calls[0]); i++) {
+		for (uint32_t skip = 0; skip < 3; skip++) {
+			int ret;
+
+			sys_fault_set(calls[i], ENOMEM, skip, 1);
+			ret = mock_connect(&a, &b.addr, &conn);
+			a.ups = a.downs = 0;
+			if (!ret) {
+				mock_until(&a, &b, a.ups || a.downs);
+				if (a.ups)
+					pshm_wire_ops.disconnect(a.conn);
+				mock_until(&b, NULL, !b.conn);
+			}
+			sys_fault_clear();
+			assert_int_equal(fd_cnt(), before);
+		}
+	}
+}
+
+static void orderly_close_comes_after_the_last_packet(void **state)
+{
+	for (uint64_t i = 0; i < 200; i++)
+		assert_true(mock_put(a.conn, i, i % 60));
+	mock_close(&a);
+	mock_until(&b, NULL, b.downs);
+	assert_int_equal(b.down_err, 0);
+	assert_int_equal(b.next_tag, 200);
+	assert_false(b.garbled);
+}
+
+static void end_within_a_payload_is_a_reset(void **state)
+{
+	enum { LEN = 1 << 20 };
+	unsigned char *buf = calloc(1, LEN);
+	struct mock_op op;
+
+	room_make(&b, LEN, 1);
+	assert_int_equal(mock_sendv(a.conn, MOCK_BIG, buf, LEN, 1, &op), 0);
+	mock_poll(&b, NULL);
+	pshm_wire_ops.disconnect(a.conn);
+	free(buf);
+	mock_until(&a, &b, b.downs);
+	assert_int_equal(b.down_err, -FI_ECONNRESET);
+	assert_int_equal(op.done, 0);
+	assert_int_equal(a.downs, 0);
+}
+
+static void connection_may_end_from_within_a_packet(void **state)
+{
+	struct wire_conn *conn;
+
+	for (uint64_t i = 0; i < 10; i++)
+		assert_true(mock_put(a.conn, i, 100));
+	b.end_in_packet = b.conn;
+	mock_poll(&b, NULL);
+	assert_int_equal(b.packets, 0);
+	mock_until(&a, &b, a.downs);
+	assert_int_equal(a.down_err, 0);
+	assert_int_equal(b.downs, 0);
+	assert_int_equal(mock_connect(&b, &a.addr, &conn), 0);
+	mock_until(&a, &b, a.conn && b.conn);
+}
+
+static void packet_that_the_engine_rejects_ends_the_connection(void **state)
+{
+	b.packet_err = -FI_EPROTO;
+	assert_true(mock_put(a.conn, 0, 8));
+	mock_until(&a, &b, a.downs && b.downs);
+	assert_int_equal(b.down_err, -FI_EPROTO);
+	assert_int_equal(a.down_err, -FI_ECONNRESET);
+}
+
+static void request_given_up_frees_its_slot(void **state)
+{
+	struct wire_conn *conn;
+
+	for (uint32_t i = 0; i < 3 * PSHM_SLOTS; i++) {
+		assert_int_equal(mock_connect(&a, &b.addr, &conn), 0);
+		pshm_wire_ops.disconnect(conn);
+	}
+	mock_poll(&a, &b);
+	assert_int_equal(b.ups, 0);
+	assert_int_equal(mock_connect(&a, &b.addr, &conn), 0);
+	mock_until(&a, &b, a.conn && b.conn);
+}
+
+static void full_mailbox_is_no_room_for_now(void **state)
+{
+	struct wire_conn *conn;
+	uint32_t cnt = 0;
+
+	while (!mock_connect(&a, &b.addr, &conn))
+		cnt++;
+	assert_int_equal(cnt, PSHM_SLOTS);
+	assert_int_equal(mock_connect(&a, &b.addr, &conn), -FI_EAGAIN);
+	mock_until(&a, &b, a.ups == (int)PSHM_SLOTS && b.ups == (int)PSHM_SLOTS);
+	assert_int_equal(mock_connect(&a, &b.addr, &conn), 0);
+	mock_until(&a, &b, b.ups == (int)PSHM_SLOTS + 1);
+}
+
+static void closed_door_refuses_those_who_wait(void **state)
+{
+	struct wire_conn *conn;
+
+	assert_int_equal(mock_connect(&a, &b.addr, &conn), 0);
+	mock_close(&b);
+	mock_until(&a, NULL, a.downs);
+	assert_int_equal(a.down_err, -FI_ECONNREFUSED);
+	assert_int_equal(mock_connect(&a, &b.addr, &conn), -FI_EHOSTUNREACH);
+}
+
+static void endpoint_connects_to_itself(void **state)
+{
+	struct wire_conn *conn;
+
+	assert_int_equal(mock_connect(&a, &a.addr, &conn), 0);
+	mock_until(&a, NULL, a.ups == 2);
+	assert_true(mock_put(conn, 0, 8));
+	assert_true(mock_put(conn, 1, 4000));
+	mock_until(&a, NULL, a.next_tag == 2);
+	assert_false(a.garbled);
+}
+
+static void connections_cost_no_descriptor_each(void **state)
+{
+	struct wire_conn *conn;
+	int before = fd_cnt();
+
+	for (int i = 0; i < 50; i++) {
+		assert_int_equal(mock_connect(&a, &b.addr, &conn), 0);
+		mock_until(&a, &b, a.ups == i + 1 && b.ups == i + 1);
+	}
+	assert_int_equal(fd_cnt(), before + 1); /* the process */
+	mock_close(&a);
+	mock_until(&b, NULL, b.downs == 50);
+	assert_int_equal(fd_cnt(), before - 1);
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+#define TEST_CONNECTED(name) cmocka_unit_test_setup_teardown(name, setup_connected, teardown)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TEST_CONNECTED(hellos_and_addresses_travel_both_ways),
+		TEST_CONNECTED(packets_of_every_length_arrive_in_order_both_ways),
+		TEST_CONNECTED(no_room_is_told_and_comes_back),
+		TEST_CONNECTED(large_payload_does_not_block_small_packets),
+		TEST_CONNECTED(sendvs_arrive_whole_one_after_the_other),
+		TEST_CONNECTED(payload_beyond_the_destination_is_dropped),
+		TEST_CONNECTED(get_reads_the_peers_memory),
+		TEST_CONNECTED(get_of_memory_that_is_not_there_fails),
+		TEST_CONNECTED(refused_get_is_remembered),
+		TEST(engine_that_refuses_is_heard),
+		TEST(unreachable_addresses_are_told_at_once),
+		TEST(forbidden_door_is_unreachable),
+		TEST(pair_that_the_owner_may_not_open_goes_down_as_unreachable),
+		TEST(failed_calls_leave_nothing_behind),
+		TEST_CONNECTED(orderly_close_comes_after_the_last_packet),
+		TEST_CONNECTED(end_within_a_payload_is_a_reset),
+		TEST_CONNECTED(connection_may_end_from_within_a_packet),
+		TEST_CONNECTED(packet_that_the_engine_rejects_ends_the_connection),
+		TEST(request_given_up_frees_its_slot),
+		TEST(full_mailbox_is_no_room_for_now),
+		TEST(closed_door_refuses_those_who_wait),
+		TEST(endpoint_connects_to_itself),
+		TEST(connections_cost_no_descriptor_each),
+	};
+
+	alarm(60);
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
