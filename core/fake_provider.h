@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * Providers for the unit tests of this folder: they count their calls, remember what they
+ * were asked, answer what they are told to. Tests only; one thread at a time, unless said.
+ */
+#ifndef WEFT_CORE_FAKE_PROVIDER_H
+#define WEFT_CORE_FAKE_PROVIDER_H
+
+#include <stdatomic.h>
+#include <stdbool.h>
+
+#include <rdma/fabric.h>
+#include <rdma/providers/fi_prov.h>
+
+#define FAKE_CNT	4
+
+struct fake {
+	struct fi_provider prov;
+	atomic_int asked;
+	int cleaned;
+	int opened;
+	int closed;
+
+	int refuses;			/* error of getinfo, 0 to answer */
+	const char *reason;		/* logged before refusing */
+	bool incomplete;		/* answers without attributes */
+	bool empty;			/* answers with no fi_info at all */
+	const char *over;		/* name it works over, put into the answer */
+	uint32_t addr_format;
+	int close_result;		/* of the fabric's close */
+
+	char hinted_name[64];		/* prov_name of the last hints */
+	char fabric_prov_name[64];	/* prov_name given to fabric() */
+	uint32_t version;
+	uint64_t flags;
+};
+
+extern struct fake fakes[FAKE_CNT];
+
+/*
+ * fake_setup, fake_teardown - for cmocka: a core without providers, no settings, no logger
+ */
+int fake_setup(void **state);
+int fake_teardown(void **state);
+
+/*
+ * fake_register - make fakes[slot] a provider and register it
+ * @version: major part of its version
+ */
+struct fake *fake_register(int slot, const char *name, unsigned int version);
+
+/*
+ * fake_log_lines - import a logger for INFO and below, and forget what it had
+ * fake_log_has   - did it receive a message that contains this text?
+ * fake_log_cnt   - how many did contain it?
+ */
+void fake_log_lines(void);
+bool fake_log_has(const char *text);
+int fake_log_cnt(const char *text);
+
+#endif /* WEFT_CORE_FAKE_PROVIDER_H */
