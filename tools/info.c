@@ -358,7 +358,10 @@ static int query_and_print(struct info_options *opt)
 
 	rc = fabric_getinfo(opt->node, opt->service, opt->flags,
 			    opt->hinted ? opt->hints : NULL, &list);
-	if (rc)
+	/* Settings are there whether anything answers or not. */
+	if (rc && opt->form == FORM_PARAMS)
+		rc = print_params(opt->substring);
+	else if (rc)
 		warnx("fi_getinfo: %s%s", fi_strerror(-rc),
 		      opt->why ? "" : "; --why gives each provider's reason");
 	else

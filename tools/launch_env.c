@@ -123,6 +123,15 @@ char *launch_env_list(const char *old, char delim, const char *const *more)
 	return list;
 }
 
+static void free_list(char **list)
+{
+	size_t i;
+
+	for (i = 0; list && list[i]; i++)
+		free(list[i]);
+	free(list);
+}
+
 /* LD_LIBRARY_PATH and all FI_* names that are set. Owned, with its strings. */
 static char **our_names(void)
 {
@@ -135,11 +144,14 @@ static char **our_names(void)
 	if (!list)
 		return NULL;
 	cnt = 0;
-	list[cnt++] = strdup("LD_LIBRARY_PATH");
-	for (entry = environ; *entry; entry++)
+	list[cnt] = strdup("LD_LIBRARY_PATH");
+	for (entry = environ; list[cnt] && *entry; entry++)
 		if (!strncmp(*entry, "FI_", 3) && strchr(*entry, '='))
-			list[cnt++] = strndup(*entry, strcspn(*entry, "="));
-	return list;
+			list[++cnt] = strndup(*entry, strcspn(*entry, "="));
+	if (list[cnt])
+		return list;
+	free_list(list);
+	return NULL;
 }
 
 static bool is_launcher(const char *command)
@@ -180,47 +192,62 @@ static bool has_dash_x(char *const *argv)
 }
 
 /* "mpirun ..." becomes "mpirun -x NAME ... ...". */
-static char **with_dash_x(char **argv, char **more)
+static int forward_by_dash_x(struct launch_command *cmd, char **argv)
 {
-	size_t argc = count(argv), cnt = count(more), i, at = 0;
-	char **list = calloc(argc + 2 * cnt + 1, sizeof(*list));
+	size_t argc = count(argv), cnt = count(cmd->names), i, at = 0;
 
-	if (!list)
-		return NULL;
-	list[at++] = argv[0];
+	cmd->argv = calloc(argc + 2 * cnt + 1, sizeof(*cmd->argv));
+	if (!cmd->argv)
+		return -ENOMEM;
+	cmd->argv[at++] = argv[0];
 	for (i = 0; i < cnt; i++) {
-		list[at++] = (char *)"-x";
-		list[at++] = more[i];
+		cmd->argv[at++] = (char *)"-x";
+		cmd->argv[at++] = cmd->names[i];
 	}
-	memcpy(list + at, argv + 1, argc * sizeof(*list));
-	return list;
+	memcpy(cmd->argv + at, argv + 1, argc * sizeof(*argv));
+	return 0;
 }
 
-char **launch_forward(char **argv)
+/* @at: where the command line has a list of its own, else 0. */
+static int forward_by_list(struct launch_command *cmd, char **argv, size_t at)
 {
 	const char *delim = getenv(MCA_DELIM_ENV);
-	char separator = delim && *delim ? *delim : ';';
-	char **more = our_names(), **copy, *list;
-	size_t at;
 
-	if (!more)
-		return NULL;
-	copy = calloc(count(argv) + 1, sizeof(*copy));
-	if (!copy)
-		return NULL;
-	memcpy(copy, argv, count(argv) * sizeof(*copy));
-	at = is_launcher(argv[0]) ? find_list(argv) : 0;
-	if (!at && is_launcher(argv[0]) && has_dash_x(argv) && !getenv(MCA_LIST_ENV)) {
-		free(copy);
-		return with_dash_x(argv, more);
-	}
-	list = launch_env_list(at ? argv[at] : getenv(MCA_LIST_ENV), separator,
-			       (const char *const *)more);
-	if (!list || (!at && setenv(MCA_LIST_ENV, list, 1))) {
-		free(copy);
-		return NULL;
-	}
+	cmd->argv = calloc(count(argv) + 1, sizeof(*cmd->argv));
+	cmd->list = launch_env_list(at ? argv[at] : getenv(MCA_LIST_ENV),
+				    delim && *delim ? *delim : ';',
+				    (const char *const *)cmd->names);
+	if (!cmd->argv || !cmd->list)
+		return -ENOMEM;
+	memcpy(cmd->argv, argv, count(argv) * sizeof(*argv));
 	if (at)
-		copy[at] = list;
-	return copy;
+		cmd->argv[at] = cmd->list;
+	else if (setenv(MCA_LIST_ENV, cmd->list, 1))
+		return -ENOMEM;
+	return 0;
+}
+
+int launch_forward(struct launch_command *cmd, char **argv)
+{
+	bool launcher = is_launcher(argv[0]);
+	size_t at = launcher ? find_list(argv) : 0;
+	int rc = -ENOMEM;
+
+	memset(cmd, 0, sizeof(*cmd));
+	cmd->names = our_names();
+	if (cmd->names && launcher && !at && has_dash_x(argv) && !getenv(MCA_LIST_ENV))
+		rc = forward_by_dash_x(cmd, argv);
+	else if (cmd->names)
+		rc = forward_by_list(cmd, argv, at);
+	if (rc)
+		launch_command_fini(cmd);
+	return rc;
+}
+
+void launch_command_fini(struct launch_command *cmd)
+{
+	free(cmd->argv);
+	free_list(cmd->names);
+	free(cmd->list);
+	memset(cmd, 0, sizeof(*cmd));
 }

@@ -34,17 +34,26 @@ int launch_library_check(const char *given, char *dir);
  */
 int launch_library_prepend(const char *dir);
 
+/* A command as it is to be started. */
+struct launch_command {
+	char **argv;  /* NULL-terminated; its strings are the caller's or those below */
+	char **names; /* of the variables to carry, NULL-terminated */
+	char *list;   /* a value on the command line that was added to, or NULL */
+};
+
 /*
  * launch_forward - make Open MPI carry our variables to its ranks
- * @argv:  the command, NULL-terminated
+ * @cmd:   receives the command to start
+ * @argv:  the command as it was given, NULL-terminated; borrowed until launch_command_fini
  *
  * Names LD_LIBRARY_PATH and every FI_* variable in mca_base_env_list, adding to a
  * value that is there, on the command line or in the environment. Open MPI refuses to
  * mix that with its option -x: where that is used, ours are given with -x too.
- * Returns the command to run, owned (its strings are borrowed or leaked: the caller
- * ends soon), or NULL without memory.
+ * Returns 0 or -ENOMEM, with nothing held.
  */
-char **launch_forward(char **argv);
+int launch_forward(struct launch_command *cmd, char **argv);
+
+void launch_command_fini(struct launch_command *cmd);
 
 /*
  * launch_env_list - a mca_base_env_list with more names in it

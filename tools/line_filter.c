@@ -6,9 +6,11 @@
 #define _GNU_SOURCE
 #include "line_filter.h"
 
+#include <ctype.h>
 #include <string.h>
 
 #define TAG_END "<stderr>:"
+#define TAG_MAX 64
 
 void line_filter_init(struct line_filter *filter, struct route_table *table,
 		      void (*pass)(void *arg, const char *data, size_t len), void *arg)
@@ -32,14 +34,33 @@ static const char *find_mark(const char *data, size_t len)
 	return memmem(data, len, ROUTE_MARK, strlen(ROUTE_MARK));
 }
 
-/* Length of the launcher's tag that ends where the report begins, else 0. */
-static size_t tag_before(const char *line, size_t len)
+/* How much of a line's beginning may be the part of a tag before TAG_END. */
+static size_t tag_span(const char *line, size_t len)
 {
-	const size_t end = strlen(TAG_END);
+	size_t n = 0;
 
-	if (len >= end && !memcmp(line + len - end, TAG_END, end))
-		return len;
-	return 0;
+	/* "[1,0]" or "Mon Nov 20 17:00:00 2026[1,0]" */
+	while (n < len && line[n] && (isalnum((unsigned char)line[n]) || strchr(" :,[]", line[n])))
+		n++;
+	return n;
+}
+
+/* Length of the launcher's tag that a line begins with, else 0. */
+static size_t tag_len(const char *line, size_t len)
+{
+	const size_t end = strlen(TAG_END), n = tag_span(line, len);
+
+	if (n > TAG_MAX || len - n < end || memcmp(line + n, TAG_END, end))
+		return 0;
+	return n + end;
+}
+
+/* Whether an unfinished line may still turn out to begin with a tag. */
+static bool may_become_tag(const char *line, size_t len)
+{
+	const size_t n = tag_span(line, len);
+
+	return n <= TAG_MAX && len - n < strlen(TAG_END) && !memcmp(line + n, TAG_END, len - n);
 }
 
 /* A whole line, its newline included. */
@@ -60,7 +81,7 @@ static void take_line(struct line_filter *filter, const char *line, size_t len)
 		return;
 	}
 	/* mid_line: what precedes on this line is out already, no tag of ours. */
-	if (filter->mid_line || !tag_before(line, before))
+	if (filter->mid_line || tag_len(line, before) != before)
 		pass_on(filter, line, before);
 }
 
@@ -75,35 +96,25 @@ static size_t partial_mark(const char *data, size_t len)
 	return 0;
 }
 
-/* Whether an unfinished line is, so far, a launcher's tag or a part of one. */
-static bool may_be_tag(const char *line, size_t len)
-{
-	const char *angle;
-
-	/* "[1,0]<stderr>:" or "Mon Nov 20 17:00:00 2026<stderr>:" */
-	angle = memchr(line, '<', len);
-	if (!angle)
-		return line[0] == '[' && len < 32 && !memchr(line, ']', len - 1);
-	len -= (size_t)(angle - line);
-	return len <= strlen(TAG_END) && !memcmp(angle, TAG_END, len);
-}
-
 /* How many bytes at the end of an unfinished line must wait for more. */
 static size_t must_wait(const struct line_filter *filter, const char *line, size_t len)
 {
 	const char *mark = find_mark(line, len);
-	size_t before;
+	size_t before, tag;
 
 	if (mark) {
 		before = (size_t)(mark - line);
-		if (!filter->mid_line && tag_before(line, before))
+		if (!filter->mid_line && tag_len(line, before) == before)
 			before = 0;
 		return len - before;
 	}
-	if (!filter->mid_line && may_be_tag(line, len))
-		return len;
-	len = partial_mark(line, len);
-	return len;
+	if (!filter->mid_line) {
+		tag = tag_len(line, len);
+		if (tag ? partial_mark(line + tag, len - tag) == len - tag
+			: may_become_tag(line, len))
+			return len;
+	}
+	return partial_mark(line, len);
 }
 
 /* An unfinished line: pass what can't belong to a report, keep the rest. */

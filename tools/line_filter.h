@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
  * A stream of a program's stderr, from which the route reports are taken out.
- * Everything else passes byte for byte, and at once: only what may still become a
- * report is held back. One thread.
+ * Everything else passes byte for byte, and at once: only the beginning of a line that may
+ * still become a report is held back, until line_filter_tick. One thread.
  *
  * A launcher may put a tag before each line ("[1,0]<stderr>:" from mpirun's
  * --tag-output, a date with --timestamp-output); the tag of a report goes with it.

@@ -230,7 +230,9 @@ int oob_swap(struct oob *oob, const void *out, size_t out_len, void *in, size_t 
 		rc = write_all(oob->fd, out, out_len);
 	if (!rc)
 		rc = read_blob(oob->fd, in, in_len);
-	if (rc == -EPIPE || rc == -ECONNRESET)
+	if (rc == -ECONNRESET)
+		rc = -EPIPE;
+	if (rc == -EPIPE)
 		warnx("the other side has gone");
 	else if (rc)
 		warnx("exchange with the other side: %s", strerror(-rc));

@@ -61,6 +61,14 @@ static void pin(int cpu, bool realtime)
 		warn("cannot run under SCHED_FIFO");
 }
 
+static void unpin(const cpu_set_t *before)
+{
+	const struct sched_param param = { 0 };
+
+	sched_setaffinity(0, sizeof(*before), before);
+	sched_setscheduler(0, SCHED_OTHER, &param);
+}
+
 static int reap(pid_t child, int status)
 {
 	int child_status;
@@ -97,6 +105,7 @@ int pair_run(const int wanted[2], bool realtime, int (*body)(struct side *side, 
 	struct side side = { .local = true };
 	pid_t child, parent = getpid();
 	int fds[2], cpus[2], status;
+	cpu_set_t before;
 
 	if (wanted)
 		memcpy(cpus, wanted, sizeof(cpus));
@@ -110,6 +119,7 @@ int pair_run(const int wanted[2], bool realtime, int (*body)(struct side *side, 
 	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, fds))
 		err(EXIT_FAILURE, "socketpair");
 	fflush(NULL);
+	sched_getaffinity(0, sizeof(before), &before);
 	child = fork();
 	if (child < 0)
 		err(EXIT_FAILURE, "fork");
@@ -121,6 +131,7 @@ int pair_run(const int wanted[2], bool realtime, int (*body)(struct side *side, 
 	status = body(&side, arg);
 	oob_close(&side.oob);
 	status = reap(child, status);
+	unpin(&before);
 	cacheline_destroy(side.line);
 	return status;
 }

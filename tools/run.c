@@ -35,7 +35,8 @@ struct run_options {
 	const char *report_file; /* NULL: stderr */
 	const char *library;	 /* NULL: ours */
 	bool no_mpi;
-	char **argv;
+	char **argv; /* as given */
+	struct launch_command cmd;
 };
 
 /* A program that runs with its stderr coming to us. */
@@ -132,8 +133,7 @@ static void put_library_in_place(struct run_options *opt)
 		errx(EXIT_FAILURE, "no memory");
 	if (opt->no_mpi)
 		return;
-	opt->argv = launch_forward(opt->argv);
-	if (!opt->argv)
+	if (launch_forward(&opt->cmd, opt->argv))
 		errx(EXIT_FAILURE, "no memory");
 }
 
@@ -286,7 +286,7 @@ static int run_with_report(const struct run_options *opt)
 	run.signal_fd = block_signals(&old);
 	if (run.signal_fd < 0)
 		err(EXIT_FAILURE, "signalfd");
-	rc = spawn(&run, opt->argv, &old);
+	rc = spawn(&run, opt->cmd.argv ? opt->cmd.argv : opt->argv, &old);
 	if (rc)
 		return cannot_run(opt->argv[0], rc);
 	attend(&run);
@@ -302,11 +302,16 @@ static int run_with_report(const struct run_options *opt)
 int weft_run(int argc, char **argv)
 {
 	struct run_options opt = { 0 };
+	int status;
 
 	parse(&opt, argc, argv);
 	put_library_in_place(&opt);
-	if (opt.report)
-		return run_with_report(&opt);
-	execvp(opt.argv[0], opt.argv);
-	return cannot_run(opt.argv[0], errno);
+	if (opt.report) {
+		status = run_with_report(&opt);
+	} else {
+		execvp(opt.argv[0], opt.cmd.argv ? opt.cmd.argv : opt.argv);
+		status = cannot_run(opt.argv[0], errno);
+	}
+	launch_command_fini(&opt.cmd);
+	return status;
 }

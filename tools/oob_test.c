@@ -1,0 +1,165 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* The out-of-band channel: blobs, barriers, and sides that go away. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include <endian.h>
+#include <errno.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdbool.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "oob.h"
+
+struct ends {
+	struct oob a, b;
+	char got[OOB_BLOB_MAX];
+	size_t got_len;
+	int rc;
+};
+
+static int setup(void **state)
+{
+	static struct ends ends;
+	int fds[2];
+
+	memset(&ends, 0, sizeof(ends));
+	if (socketpair(AF_UNIX, SOCK_STREAM, 0, fds))
+		return -1;
+	oob_adopt(&ends.a, fds[0]);
+	oob_adopt(&ends.b, fds[1]);
+	*state = &ends;
+	return 0;
+}
+
+static int teardown(void **state)
+{
+	struct ends *ends = *state;
+
+	oob_close(&ends->a);
+	oob_close(&ends->b);
+	return 0;
+}
+
+static void *swap_b(void *arg)
+{
+	struct ends *ends = arg;
+
+	ends->got_len = sizeof(ends->got);
+	ends->rc = oob_swap(&ends->b, "from b", 6, ends->got, &ends->got_len);
+	return NULL;
+}
+
+static void both_sides_get_the_others_blob(void **state)
+{
+	struct ends *ends = *state;
+	char blob[OOB_BLOB_MAX], in[64];
+	size_t len = sizeof(in);
+	pthread_t thread;
+
+	memset(blob, 'a', sizeof(blob));
+	pthread_create(&thread, NULL, swap_b, ends);
+	assert_int_equal(oob_swap(&ends->a, blob, sizeof(blob), in, &len), 0);
+	pthread_join(thread, NULL);
+	assert_int_equal(len, 6);
+	assert_memory_equal(in, "from b", 6);
+	assert_int_equal(ends->rc, 0);
+	assert_int_equal(ends->got_len, sizeof(blob));
+	assert_memory_equal(ends->got, blob, sizeof(blob));
+}
+
+static void a_blob_that_does_not_fit_is_not_read(void **state)
+{
+	struct ends *ends = *state;
+	uint32_t forged = htole32(0xffffffff);
+	char in[16];
+	size_t len = sizeof(in);
+
+	assert_int_equal(send(ends->b.fd, &forged, sizeof(forged), 0), sizeof(forged));
+	assert_int_equal(oob_swap(&ends->a, "x", 1, in, &len), -EMSGSIZE);
+}
+
+static void a_side_that_left_is_an_error_and_no_signal(void **state)
+{
+	struct ends *ends = *state;
+	char in[16];
+	size_t len = sizeof(in);
+
+	assert_false(oob_gone(&ends->a));
+	oob_close(&ends->b);
+	assert_true(oob_gone(&ends->a));
+	assert_int_equal(oob_swap(&ends->a, "x", 1, in, &len), -EPIPE);
+}
+
+static void *barrier_b(void *arg)
+{
+	struct ends *ends = arg;
+
+	ends->rc = oob_barrier(&ends->b, -ENOMEM);
+	return NULL;
+}
+
+static void a_barrier_tells_that_the_other_gave_up(void **state)
+{
+	struct ends *ends = *state;
+	pthread_t thread;
+
+	pthread_create(&thread, NULL, barrier_b, ends);
+	assert_int_equal(oob_barrier(&ends->a, 0), -ENOMEM);
+	pthread_join(thread, NULL);
+	assert_int_equal(ends->rc, 0);
+}
+
+struct listener {
+	struct oob oob;
+	unsigned port;
+	int rc;
+};
+
+static void *listen_there(void *arg)
+{
+	struct listener *listener = arg;
+
+	listener->rc = oob_listen(&listener->oob, NULL, listener->port);
+	return NULL;
+}
+
+static void a_client_waits_for_its_server(void **state)
+{
+	struct listener listener = { .port = 20000 + (unsigned)getpid() % 20000 };
+	struct oob client;
+	pthread_t thread;
+
+	pthread_create(&thread, NULL, listen_there, &listener);
+	assert_int_equal(oob_connect(&client, "127.0.0.1", listener.port, 5000), 0);
+	pthread_join(thread, NULL);
+	assert_int_equal(listener.rc, 0);
+	/* Both ends in the plain form, though the server's socket serves IPv6 too. */
+	assert_string_equal(client.local, "127.0.0.1");
+	assert_string_equal(listener.oob.local, "127.0.0.1");
+	oob_close(&client);
+	oob_close(&listener.oob);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(both_sides_get_the_others_blob, setup, teardown),
+		cmocka_unit_test_setup_teardown(a_blob_that_does_not_fit_is_not_read, setup,
+						teardown),
+		cmocka_unit_test_setup_teardown(a_side_that_left_is_an_error_and_no_signal, setup,
+						teardown),
+		cmocka_unit_test_setup_teardown(a_barrier_tells_that_the_other_gave_up, setup,
+						teardown),
+		cmocka_unit_test(a_client_waits_for_its_server),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,109 @@
+#!/bin/sh
+# SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+#
+# weft_test.sh WEFT: the command line of weft as a user meets it: help, statuses, messages,
+# 'weft run' around programs that fail, and the symbol versions that the binary needs.
+
+weft=$1
+dir=$(mktemp -d)
+trap 'rm -rf "$dir"' EXIT
+failed=0
+
+# expect NAME STATUS PATTERN COMMAND...: the status, and a line of its output that matches.
+expect()
+{
+	name=$1 status=$2 pattern=$3
+	shift 3
+	"$@" >"$dir/out" 2>&1
+	got=$?
+	if [ "$got" != "$status" ]; then
+		echo "FAIL $name: status $got, not $status"
+	elif [ -n "$pattern" ] && ! grep -q -- "$pattern" "$dir/out"; then
+		echo "FAIL $name: no line matches '$pattern'"
+	else
+		echo "ok   $name"
+		return
+	fi
+	sed 's/^/     | /' "$dir/out"
+	failed=1
+}
+
+# Any libfabric.so.1 will do here, and the file need not be one to be put in place.
+lib=$dir/lib
+mkdir "$lib"
+touch "$lib/libfabric.so.1"
+run="$weft run --library=$lib"
+
+expect 'weft alone shows its usage' 2 '^Usage: weft COMMAND' "$weft"
+expect 'weft --help lists the commands' 0 '^  bench ' "$weft" --help
+expect 'an unknown command is named' 2 "no command 'frob'" "$weft" frob
+expect 'weft --version names the library' 0 'libfabric' "$weft" --version
+for command in info pingpong bench run; do
+	expect "weft $command --help" 0 "^Usage: weft $command" "$weft" $command --help
+	expect "weft $command knows its options" 2 "weft $command --help" \
+		"$weft" $command --frob
+done
+expect 'a bad size is named' 2 "'8q' is not a list" "$weft" bench -S 8q
+expect 'a bad hint is named' 2 "'FI_FROB' is not known" "$weft" info -c FI_FROB
+expect 'a provider that is missing is an error' 1 'No data available' \
+	"$weft" info -p no-such-provider
+expect 'bench names the provider that is missing' 1 'no provider frob offers' \
+	"$weft" bench -p frob
+
+expect 'run wants a program' 2 'no program to run' "$weft" run
+expect 'run names a library that is missing' 1 "no libfabric.so.1 in '/'" \
+	"$weft" run --library=/ true
+expect 'run puts the library first' 0 "^$lib:/x\$" \
+	env LD_LIBRARY_PATH=/x $run sh -c 'echo $LD_LIBRARY_PATH'
+for report in '' --report; do
+	expect "run $report keeps the exit status" 3 '' $run $report sh -c 'exit 3'
+	expect "run $report: no such program" 127 'no such program' $run $report no-such-program
+	expect "run $report: not a program" 126 'Permission denied' $run $report /etc/passwd
+	expect "run $report: options end at the program" 0 '^--help$' \
+		$run $report printf "%s\n" --help
+done
+expect 'run --report says which signal killed' 137 'killed by signal 9' \
+	$run --report sh -c 'kill -9 $$'
+expect 'run --report passes stderr on' 0 '^to stderr$' $run --report sh -c 'echo to stderr >&2'
+
+line='weft-routes: host=h pid=1 wire=shm peers=1 tx_msgs=2 tx_bytes=30 rx_msgs=4 rx_bytes=50'
+expect 'run --report prints a table' 0 '^h  *shm  *1  *2  *30  *4  *50$' \
+	$run --report sh -c "echo '$line' >&2"
+if grep -q weft-routes: "$dir/out"; then
+	echo 'FAIL run --report leaves report lines in stderr'
+	failed=1
+fi
+expect 'run --report=FILE writes the table there' 0 '' \
+	$run --report="$dir/report" sh -c "echo '$line' >&2"
+expect 'the file has the table' 0 ' shm ' cat "$dir/report"
+expect 'run --report asks for reports' 0 '^1$' $run --report sh -c 'echo $FI_LINK_REPORT'
+
+# A signal sent to weft run reaches the program, whose own status then counts.
+mkfifo "$dir/ready"
+$run --report sh -c 'trap "exit 9" TERM; echo >"$1"; while :; do sleep 0.05; done' \
+	sh "$dir/ready" 2>"$dir/out" &
+pid=$!
+read -r _ <"$dir/ready"
+kill -TERM $pid
+wait $pid
+got=$?
+if [ $got = 9 ]; then
+	echo 'ok   run --report forwards signals'
+else
+	echo "FAIL run --report forwards signals: status $got, not 9"
+	failed=1
+fi
+
+# One binary for stock libraries too: Debian's 1.17 has nothing newer than FABRIC_1.6.
+if command -v objdump >/dev/null; then
+	newer=$(objdump -T "$weft" | grep -o 'FABRIC_[0-9.]*' | sort -u |
+		grep -v '^FABRIC_1\.[0-6]$')
+	if [ -n "$newer" ]; then
+		echo "FAIL the binary needs $newer: see fabric.h"
+		failed=1
+	else
+		echo 'ok   the binary needs no symbol newer than FABRIC_1.6'
+	fi
+fi
+
+exit $failed
