@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* See fake_provider.h. */
 #include <errno.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -18,6 +19,8 @@
 
 struct fake fakes[FAKE_CNT];
 
+static pthread_mutex_t remember_lock = PTHREAD_MUTEX_INITIALIZER;	/* what fakes remember */
+
 static struct {
 	struct fid_fabric fabric;
 	struct fake *owner;
@@ -34,9 +37,11 @@ static int fake_getinfo(struct fake *fake, uint32_t version, uint64_t flags,
 	int err;
 
 	atomic_fetch_add(&fake->asked, 1);
+	pthread_mutex_lock(&remember_lock);
 	fake->version = version;
 	fake->flags = flags;
 	snprintf(fake->hinted_name, sizeof(fake->hinted_name), "%s", name ? name : "");
+	pthread_mutex_unlock(&remember_lock);
 	if (fake->reason)
 		FI_INFO(&fake->prov, FI_LOG_CORE, "%s\n", fake->reason);
 	if (fake->refuses || fake->empty)
@@ -106,7 +111,9 @@ static int fabric_##n(struct fi_fabric_attr *attr, struct fid_fabric **fabric,		
 }											\
 static void cleanup_##n(void)								\
 {											\
+	pthread_mutex_lock(&remember_lock);						\
 	fakes[n].cleaned++;								\
+	pthread_mutex_unlock(&remember_lock);						\
 }
 
 SLOT(0)

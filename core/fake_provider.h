@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
  * Providers for the unit tests of this folder: they count their calls, remember what they
- * were asked, answer what they are told to. Tests only; one thread at a time, unless said.
+ * were asked, answer what they are told to. Tests only; told by one thread, asked by any.
  */
 #ifndef WEFT_CORE_FAKE_PROVIDER_H
 #define WEFT_CORE_FAKE_PROVIDER_H

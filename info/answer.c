@@ -69,8 +69,14 @@ static uint64_t answer_part_caps(uint64_t info_caps, uint64_t asked, uint64_t of
 	return caps & info_caps;
 }
 
+/* What hints were read with: how far their structures reach, and what the program knows. */
+struct reader {
+	uint32_t api_version;
+	const struct info_layout *layout;
+};
+
 static void answer_tx(struct fi_tx_attr *tx, const struct fi_tx_attr *hints, uint64_t info_caps,
-		      const struct info_layout *layout)
+		      const struct reader *reader)
 {
 	tx->caps = answer_part_caps(info_caps, hints ? hints->caps : 0, tx->caps);
 	tx->op_flags = hints ? hints->op_flags : 0;
@@ -84,7 +90,8 @@ static void answer_tx(struct fi_tx_attr *tx, const struct fi_tx_attr *hints, uin
 		tx->iov_limit = hints->iov_limit;
 	if (hints->rma_iov_limit)
 		tx->rma_iov_limit = hints->rma_iov_limit;
-	if (INFO_HAS_TX(layout, tclass) && hints->tclass)
+	if (reader->api_version >= FI_VERSION(1, 9) && INFO_HAS_TX(reader->layout, tclass) &&
+	    hints->tclass)
 		tx->tclass = hints->tclass;
 }
 
@@ -117,7 +124,7 @@ static int answer_key(uint8_t **key, const uint8_t *asked, size_t size)
 }
 
 static int answer_ep(struct fi_ep_attr *ep, const struct fi_ep_attr *hints, uint64_t info_caps,
-		     const struct info_layout *layout)
+		     const struct reader *reader)
 {
 	if (!hints)
 		return 0;
@@ -133,9 +140,9 @@ static int answer_ep(struct fi_ep_attr *ep, const struct fi_ep_attr *hints, uint
 		ep->tx_ctx_cnt = hints->tx_ctx_cnt;
 	if (hints->rx_ctx_cnt)
 		ep->rx_ctx_cnt = hints->rx_ctx_cnt;
-	if (INFO_HAS_EP(layout, xpu_ctx))
+	if (reader->api_version >= FI_VERSION(2, 7) && INFO_HAS_EP(reader->layout, xpu_ctx))
 		ep->xpu_ctx = hints->xpu_ctx;
-	if (!INFO_HAS_EP(layout, auth_key))
+	if (reader->api_version < FI_VERSION(1, 5) || !INFO_HAS_EP(reader->layout, auth_key))
 		return 0;
 	return answer_key(&ep->auth_key, hints->auth_key, hints->auth_key_size);
 }
@@ -171,22 +178,46 @@ static void answer_progress(struct fi_domain_attr *domain, const struct fi_domai
 	domain->control_progress = control != FI_PROGRESS_UNSPEC ? control : data;
 }
 
+/* Of its primary capabilities a domain reports those that were asked for. */
+static uint64_t answer_domain_caps(uint64_t offered, const struct fi_info *hints,
+				   const struct reader *reader)
+{
+	uint64_t asked;
+
+	if (!hints || !hints->caps)
+		return offered;
+	asked = hints->caps;
+	if (hints->domain_attr && reader->api_version >= FI_VERSION(1, 5) &&
+	    INFO_HAS_DOMAIN(reader->layout, caps))
+		asked |= hints->domain_attr->caps;
+	return offered & (asked | ~PRIMARY_CAPS);
+}
+
+static int answer_domain_auth(struct fi_domain_attr *domain, const struct fi_domain_attr *hints,
+			      const struct reader *reader)
+{
+	if (reader->api_version < FI_VERSION(1, 5) ||
+	    !INFO_HAS_DOMAIN(reader->layout, auth_key_size))
+		return 0;
+	if (reader->api_version >= FI_VERSION(1, 20) &&
+	    INFO_HAS_DOMAIN(reader->layout, max_ep_auth_key)) {
+		if (hints->max_ep_auth_key)
+			domain->max_ep_auth_key = hints->max_ep_auth_key;
+		if (hints->auth_key_size == FI_AV_AUTH_KEY)
+			domain->auth_key_size = FI_AV_AUTH_KEY;
+	}
+	return answer_key(&domain->auth_key, hints->auth_key, hints->auth_key_size);
+}
+
 static int answer_domain(struct fi_info *info, const struct fi_info *all_hints,
-			 uint32_t api_version, const struct info_layout *layout)
+			 const struct reader *reader)
 {
 	const struct fi_domain_attr *hints = all_hints ? all_hints->domain_attr : NULL;
 	struct fi_domain_attr *domain = info->domain_attr;
-	uint64_t primary = PRIMARY_CAPS;
 
-	answer_mr_mode(info, all_hints, api_version);
+	answer_mr_mode(info, all_hints, reader->api_version);
 	answer_progress(domain, hints);
-	/* A domain reports what it is; of the primary ones only those that were asked for. */
-	if (all_hints && all_hints->caps)
-		primary &= ~(all_hints->caps |
-			     (hints && INFO_HAS_DOMAIN(layout, caps) ? hints->caps : 0));
-	else
-		primary = 0;
-	domain->caps &= ~primary;
+	domain->caps = answer_domain_caps(domain->caps, all_hints, reader);
 	if (!hints)
 		return 0;
 
@@ -197,23 +228,16 @@ static int answer_domain(struct fi_info *info, const struct fi_info *all_hints,
 		domain->resource_mgmt = hints->resource_mgmt;
 	if (hints->av_type != FI_AV_UNSPEC)
 		domain->av_type = hints->av_type;
-	if (INFO_HAS_DOMAIN(layout, tclass) && hints->tclass)
+	if (reader->api_version >= FI_VERSION(1, 9) && INFO_HAS_DOMAIN(reader->layout, tclass) &&
+	    hints->tclass)
 		domain->tclass = hints->tclass;
-	if (api_version < FI_VERSION(1, 5) || !INFO_HAS_DOMAIN(layout, auth_key_size))
-		return 0;
-	if (api_version >= FI_VERSION(1, 20) && INFO_HAS_DOMAIN(layout, max_ep_auth_key)) {
-		if (hints->max_ep_auth_key)
-			domain->max_ep_auth_key = hints->max_ep_auth_key;
-		if (hints->auth_key_size == FI_AV_AUTH_KEY)
-			domain->auth_key_size = FI_AV_AUTH_KEY;
-	}
-	return answer_key(&domain->auth_key, hints->auth_key, hints->auth_key_size);
+	return answer_domain_auth(domain, hints, reader);
 }
 
 int info_answer(const struct fi_provider *prov, const struct fi_info *offer,
 		const struct fi_info *hints, uint32_t api_version, struct fi_info **out)
 {
-	const struct info_layout *layout = info_layout_of_core(fi_version());
+	const struct reader reader = { api_version, info_layout_of_core(fi_version()) };
 	struct fi_info *info;
 	int err;
 
@@ -233,11 +257,11 @@ int info_answer(const struct fi_provider *prov, const struct fi_info *offer,
 		info->handle = hints->handle;
 	if (hints && hints->fabric_attr)
 		info->fabric_attr->fabric = hints->fabric_attr->fabric;
-	answer_tx(info->tx_attr, hints ? hints->tx_attr : NULL, info->caps, layout);
+	answer_tx(info->tx_attr, hints ? hints->tx_attr : NULL, info->caps, &reader);
 	answer_rx(info->rx_attr, hints ? hints->rx_attr : NULL, info->caps);
-	err = answer_domain(info, hints, api_version, layout);
+	err = answer_domain(info, hints, &reader);
 	if (!err)
-		err = answer_ep(info->ep_attr, hints ? hints->ep_attr : NULL, info->caps, layout);
+		err = answer_ep(info->ep_attr, hints ? hints->ep_attr : NULL, info->caps, &reader);
 	if (err) {
 		info_free(info);
 		return err;

@@ -1,0 +1,269 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * FI_PROVIDER_PATH: folders, files, preferences, and all that can be wrong with them. The
+ * loadable providers are built beside this test; each test links what it needs into a
+ * folder of its own.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include <rdma/fabric.h>
+#include <rdma/fi_errno.h>
+
+#include "fake_provider.h"
+#include "loader.h"
+#include "registry.h"
+#include "start.h"
+
+static char base[32];		/* a folder for each test */
+
+static int setup(void **state)
+{
+	strcpy(base, "/tmp/weft-load-XXXXXX");
+	return mkdtemp(base) ? fake_setup(state) : -1;
+}
+
+static int teardown(void **state)
+{
+	char command[64];
+
+	fake_teardown(state);
+	snprintf(command, sizeof(command), "rm -rf '%s'", base);
+	return system(command);
+}
+
+/* Makes base/@folder/lib@name-fi.so a link to a module of the build. Returns its path. */
+static const char *place(const char *folder, const char *name, const char *module)
+{
+	static char link[128];
+	char target[512], dir[64];
+
+	snprintf(dir, sizeof(dir), "%s/%s", base, folder);
+	mkdir(dir, 0755);
+	snprintf(target, sizeof(target), "%s/%s", LOADABLE_DIR, module);
+	snprintf(link, sizeof(link), "%s/lib%s-fi.so", dir, name);
+	assert_int_equal(symlink(target, link), 0);
+	return link;
+}
+
+/* Starts the core with a path in which each % stands for the base folder. */
+static void start_with(const char *path)
+{
+	char value[512] = "";
+	size_t used = 0;
+
+	for (; *path && used < sizeof(value) - sizeof(base); path++) {
+		if (*path == '%')
+			used += (size_t) sprintf(value + used, "%s", base);
+		else
+			value[used++] = *path;
+		value[used] = '\0';
+	}
+	core_stop();
+	setenv("FI_PROVIDER_PATH", value, 1);
+	fake_log_lines();
+	core_start();
+}
+
+/* All visible providers with their versions, like 'one1 two2'. */
+static void assert_visible(const char *expected)
+{
+	struct registry_entry **list;
+	char names[128] = "";
+	size_t i, cnt, used = 0;
+
+	list = registry_list(&cnt);
+	for (i = 0; i < cnt; i++)
+		used += (size_t) snprintf(names + used, sizeof(names) - used, "%s%s%u",
+					  i ? " " : "", list[i]->prov->name,
+					  FI_MAJOR(list[i]->prov->version));
+	registry_list_free(list, cnt);
+	assert_string_equal(names, expected);
+}
+
+static void folders_are_searched_in_order_and_files_by_name(void **state)
+{
+	place("b", "one", "libbare-one1.so");
+	place("a", "two", "libbare-two1.so");
+	place("a", "another", "libbare-one2.so");
+	start_with("%/b:%/a");
+	assert_visible("one2 two1");
+}
+
+static void a_file_may_be_named_directly(void **state)
+{
+	place("a", "one", "libbare-one1.so");
+	place("a", "two", "libbare-two1.so");
+	start_with("%/a/libone-fi.so");
+	assert_visible("one1");
+}
+
+static void other_files_in_a_folder_are_left_alone(void **state)
+{
+	char path[64];
+
+	place("a", "one", "libbare-one1.so");
+	snprintf(path, sizeof(path), "%s/a/README", base);
+	fclose(fopen(path, "w"));
+	snprintf(path, sizeof(path), "%s/a/-fi.so", base);
+	fclose(fopen(path, "w"));
+	start_with("%/a");
+	assert_visible("one1");
+	assert_int_equal(fake_log_cnt("not loaded"), 0);
+}
+
+static void an_at_sign_lets_the_order_decide(void **state)
+{
+	place("a", "one", "libbare-one1.so");
+	place("b", "one", "libbare-one2.so");
+	start_with("@%/a:%/b");
+	assert_visible("one1");
+	start_with("%/a:%/b");
+	assert_visible("one2");
+}
+
+static void a_plus_prefers_a_file_to_newer_ones(void **state)
+{
+	place("a", "one", "libbare-one1.so");
+	place("b", "one", "libbare-one2.so");
+	start_with("%/b:+%/a/libone-fi.so");
+	assert_visible("one1");
+}
+
+static void a_relative_preferred_file_is_refused_with_a_line(void **state)
+{
+	start_with("+some/lib-fi.so");
+	assert_visible("");
+	assert_int_equal(fake_log_cnt("FI_PROVIDER_PATH has +some/lib-fi.so: after + comes the "
+				      "absolute path"), 1);
+}
+
+static void a_missing_folder_gives_one_line_that_says_what_to_do(void **state)
+{
+	place("a", "one", "libbare-one1.so");
+	start_with("%/nowhere:%/a");
+	assert_visible("one1");
+	assert_int_equal(fake_log_cnt("FI_PROVIDER_PATH names"), 1);
+	assert_true(fake_log_has("/nowhere, which can't be read (No such file or directory): make "
+				 "it readable, or take it out"));
+}
+
+static void an_unreadable_folder_gives_one_line(void **state)
+{
+	char path[64];
+
+	if (!geteuid())
+		skip();	/* root reads everything */
+	snprintf(path, sizeof(path), "%s/secret", base);
+	mkdir(path, 0);
+	start_with("%/secret");
+	assert_visible("");
+	assert_int_equal(fake_log_cnt("Permission denied"), 1);
+}
+
+static void what_is_no_library_gives_one_line(void **state)
+{
+	char path[64];
+	FILE *file;
+
+	place("a", "one", "libbare-one1.so");
+	snprintf(path, sizeof(path), "%s/a/libbad-fi.so", base);
+	file = fopen(path, "w");
+	fputs("not a library\n", file);
+	fclose(file);
+	snprintf(path, sizeof(path), "%s/a/libworse-fi.so", base);
+	assert_int_equal(symlink("/nonexistent", path), 0);
+	start_with("%/a");
+	assert_visible("one1");
+	assert_int_equal(fake_log_cnt("not loaded"), 1);
+	assert_true(fake_log_has("2 providers in"));
+}
+
+static void a_library_without_a_provider_is_refused(void **state)
+{
+	place("a", "none", "libbare-none.so");
+	start_with("%/a");
+	assert_visible("");
+	assert_int_equal(fake_log_cnt("a provider without a name is ignored"), 1);
+}
+
+static void empty_entries_and_an_empty_path_are_nothing(void **state)
+{
+	place("a", "one", "libbare-one1.so");
+	start_with("::%/a:");
+	assert_visible("one1");
+	start_with("@");
+	assert_visible("");
+	assert_int_equal(fake_log_cnt("FI_PROVIDER_PATH"), 0);
+}
+
+static void without_a_path_the_fallback_is_searched(void **state)
+{
+	char path[64];
+
+	core_start();
+	place("a", "one", "libbare-one1.so");
+	place("b", "two", "libbare-two1.so");
+	snprintf(path, sizeof(path), "%s/a", base);
+	loader_run(NULL, path);
+	assert_visible("one1");
+	registry_clear();
+	loader_run("", path);
+	assert_visible("one1");
+	registry_clear();
+	loader_run("+/nonexistent-fi.so", path);
+	assert_visible("one1");
+	registry_clear();
+	loader_run("/proc/self/fd", path);
+	assert_visible("");
+	fake_log_lines();
+	loader_run(NULL, "/nonexistent");
+	assert_int_equal(fake_log_cnt("nonexistent"), 0);
+}
+
+static void a_library_is_closed_when_its_provider_goes(void **state)
+{
+	struct registry_entry *entry;
+
+	place("a", "one", "libbare-one1.so");
+	start_with("%/a");
+	entry = registry_find("one", 3);
+	assert_non_null(entry);
+	assert_non_null(entry->library);
+	assert_int_equal(registry_remove(entry->prov), 0);
+	assert_string_equal(entry->prov->name, "one");	/* still mapped */
+	registry_put(entry);
+	assert_visible("");
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(folders_are_searched_in_order_and_files_by_name),
+		TEST(a_file_may_be_named_directly),
+		TEST(other_files_in_a_folder_are_left_alone),
+		TEST(an_at_sign_lets_the_order_decide),
+		TEST(a_plus_prefers_a_file_to_newer_ones),
+		TEST(a_relative_preferred_file_is_refused_with_a_line),
+		TEST(a_missing_folder_gives_one_line_that_says_what_to_do),
+		TEST(an_unreadable_folder_gives_one_line),
+		TEST(what_is_no_library_gives_one_line),
+		TEST(a_library_without_a_provider_is_refused),
+		TEST(empty_entries_and_an_empty_path_are_nothing),
+		TEST(without_a_path_the_fallback_is_searched),
+		TEST(a_library_is_closed_when_its_provider_goes),
+	};
+
+	return cmocka_run_group_tests_name("loader", tests, NULL, NULL);
+}
