@@ -35,8 +35,8 @@ bool argument_tagged(const char *text)
 void argument_sizes(const char *text, struct sizes *sizes)
 {
 	if (sizes_parse(text, sizes))
-		errx(WEFT_EXIT_USAGE, "'%s' is not a list of up to %u sizes like 8,64k,1M", text,
-		     SIZES_MAX);
+		errx(WEFT_EXIT_USAGE, "'%s' is not a list of up to %u sizes like 8,64k,1M",
+		     text, SIZES_MAX);
 }
 
 void argument_provider(const char *text, struct plan *plan)

@@ -15,9 +15,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define DEFAULT_SIZES	"8,64,1k,4k,64k,1M,4M"
-#define DEFAULT_ROUNDS	21
-#define DEFAULT_TIMEOUT 30
+#define DEFAULT_SIZES	 "8,64,1k,4k,64k,1M,4M"
+#define DEFAULT_ROUNDS	 21
+#define DEFAULT_TIMEOUT	 30
 #define DEFAULT_RESTARTS 3
 
 enum {
@@ -239,7 +239,8 @@ static void parse(struct bench_options *opt, int argc, char **argv)
 		set_option(opt, c, optarg);
 	opt->place.host = argument_host(argc, argv, optind);
 	if (opt->compare && (opt->place.host || !opt->place.local))
-		errx(WEFT_EXIT_USAGE, "a comparison runs on this machine: no HOST, no --listen");
+		errx(WEFT_EXIT_USAGE,
+		     "a comparison runs on this machine: no HOST, no --listen");
 	if (opt->driven_b && opt->vs_provider)
 		argument_provider(opt->vs_provider, &opt->plan);
 	opt->versus.rounds = opt->plan.rounds;

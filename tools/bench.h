@@ -20,9 +20,9 @@ struct bench_options {
 	const char *vs_provider;
 	bool compare;
 	bool json;
-	const char *json_file;	/* JSON goes there and the table to stdout; NULL: JSON alone */
-	bool driven;		/* a comparison drives us over stdin and stdout */
-	bool driven_b;		/* and we are its B */
+	const char *json_file; /* JSON goes there and the table to stdout; NULL: JSON alone */
+	bool driven;	       /* a comparison drives us over stdin and stdout */
+	bool driven_b;	       /* and we are its B */
 };
 
 /*

@@ -74,8 +74,8 @@ static int prepare(struct bench *b)
 		return rc;
 	for (i = 0; i < b->plan.sizes.cnt && !rc; i++) {
 		if (b->plan.sizes.len[i] > b->ch.info->ep_attr->max_msg_size) {
-			warnx("messages of %zu bytes: %s takes %zu at most", b->plan.sizes.len[i],
-			      b->ch.info->fabric_attr->prov_name,
+			warnx("messages of %zu bytes: %s takes %zu at most",
+			      b->plan.sizes.len[i], b->ch.info->fabric_attr->prov_name,
 			      b->ch.info->ep_attr->max_msg_size);
 			rc = -FI_EMSGSIZE;
 			break;
@@ -110,7 +110,8 @@ static struct figure *figure_for(struct bench *b, enum figure_test test, size_t 
 }
 
 /* Keeps or, when driven, prints what a time means for each test that is asked for. */
-static int note(struct bench *b, unsigned tests, size_t size, double msgs, double ns, double raw)
+static int note(struct bench *b, unsigned tests, size_t size, double msgs, double ns,
+		double raw)
 {
 	enum figure_test t;
 	double value;
@@ -122,7 +123,8 @@ static int note(struct bench *b, unsigned tests, size_t size, double msgs, doubl
 			continue;
 		value = figure_from_time(t, size, msgs, ns);
 		if (b->opt->driven)
-			printf("sample %s %zu %.9g %.9g\n", figure_test_name(t), size, value, raw);
+			printf("sample %s %zu %.9g %.9g\n", figure_test_name(t), size, value,
+			       raw);
 		else if (figure_add(figure_for(b, t, size), value, raw))
 			return -FI_ENOMEM;
 	}

@@ -151,8 +151,8 @@ int channel_buf_init(struct channel *ch, struct channel_buf *buf, void *addr, si
 	buf->op.slot = slot;
 	if (!(ch->info->domain_attr->mr_mode & FI_MR_LOCAL) || !len)
 		return 0;
-	rc = fi_mr_reg(ch->end.domain, addr, len, FI_SEND | FI_RECV, 0, ++ch->next_key, 0, &buf->mr,
-		       NULL);
+	rc = fi_mr_reg(ch->end.domain, addr, len, FI_SEND | FI_RECV, 0, ++ch->next_key, 0,
+		       &buf->mr, NULL);
 	return rc ? fabric_complain("fi_mr_reg", rc) : 0;
 }
 
@@ -180,7 +180,8 @@ static int take_error(struct channel *ch)
 	if (rc < 0)
 		return fabric_complain("fi_cq_readerr", (int)rc);
 	warnx("an operation failed: %s (%s)", fi_strerror(entry.err),
-	      fi_cq_strerror(ch->end.cq, entry.prov_errno, entry.err_data, detail, sizeof(detail)));
+	      fi_cq_strerror(ch->end.cq, entry.prov_errno, entry.err_data, detail,
+			     sizeof(detail)));
 	return entry.err ? -entry.err : -FI_EIO;
 }
 
@@ -251,10 +252,11 @@ static ssize_t post_send(struct channel *ch, struct channel_buf *buf, size_t len
 
 	if (len <= ch->inject_size)
 		return ch->tagged ? fi_tinject(ch->end.ep, buf->addr, len, ch->peer, TAG)
-				      : fi_inject(ch->end.ep, buf->addr, len, ch->peer);
+				  : fi_inject(ch->end.ep, buf->addr, len, ch->peer);
 	desc = desc_of(buf);
 	return ch->tagged
-		       ? fi_tsend(ch->end.ep, buf->addr, len, desc, ch->peer, TAG, &buf->op.context)
+		       ? fi_tsend(ch->end.ep, buf->addr, len, desc, ch->peer, TAG,
+				  &buf->op.context)
 		       : fi_send(ch->end.ep, buf->addr, len, desc, ch->peer, &buf->op.context);
 }
 
@@ -286,9 +288,9 @@ static ssize_t post_recv(struct channel *ch, struct channel_buf *buf, size_t len
 	void *desc = desc_of(buf);
 
 	return ch->tagged ? fi_trecv(ch->end.ep, buf->addr, len, desc, FI_ADDR_UNSPEC, TAG, 0,
-					 &buf->op.context)
-			      : fi_recv(ch->end.ep, buf->addr, len, desc, FI_ADDR_UNSPEC,
-					&buf->op.context);
+				     &buf->op.context)
+			  : fi_recv(ch->end.ep, buf->addr, len, desc, FI_ADDR_UNSPEC,
+				    &buf->op.context);
 }
 
 int channel_recv(struct channel *ch, struct channel_buf *buf, size_t len)

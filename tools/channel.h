@@ -16,11 +16,11 @@
 #include "plan.h"
 
 struct channel_options {
-	const char *domain;	/* NULL: any */
-	const char *source;	/* local node to use, NULL: see channel_open */
-	bool no_inject;		/* never fi_inject, whatever the size */
+	const char *domain; /* NULL: any */
+	const char *source; /* local node to use, NULL: see channel_open */
+	bool no_inject;	    /* never fi_inject, whatever the size */
 	enum fi_progress progress;
-	unsigned timeout_s;	/* for any one message */
+	unsigned timeout_s; /* for any one message */
 };
 
 /* What completes: each operation embeds one, and waits for its count. */
@@ -33,7 +33,7 @@ struct channel_op {
 /* A place to send from or receive into. */
 struct channel_buf {
 	void *addr;
-	struct fid_mr *mr;	/* NULL where the provider needs none */
+	struct fid_mr *mr; /* NULL where the provider needs none */
 	struct channel_op op;
 };
 
@@ -53,9 +53,9 @@ struct channel {
 	struct fi_info *info;
 	struct endpoint end;
 	fi_addr_t peer;
-	size_t inject_size;	/* 0 with no_inject */
+	size_t inject_size; /* 0 with no_inject */
 	uint64_t next_key;
-	uint64_t tx_done;	/* completions seen, injected messages included */
+	uint64_t tx_done; /* completions seen, injected messages included */
 	uint64_t rx_done;
 	struct channel_message rx_log[CHANNEL_RX_LOG]; /* message n at n % CHANNEL_RX_LOG */
 };

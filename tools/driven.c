@@ -96,7 +96,8 @@ int driven_sample_parse(const char *line, struct driven_sample *sample)
 	char test[16];
 	unsigned bits, t;
 
-	if (sscanf(line, "sample %15s %zu %lf %lf", test, &got.size, &got.value, &got.raw_ns) != 4)
+	if (sscanf(line, "sample %15s %zu %lf %lf", test, &got.size, &got.value, &got.raw_ns) !=
+	    4)
 		return -EINVAL;
 	bits = figure_tests_parse(test);
 	for (t = 0; t < FIGURE_TESTS; t++) {

@@ -125,21 +125,23 @@ static void print_row(FILE *to, const struct figure *fig)
 	int digits = tests[fig->test].digits;
 	char size[24];
 
-	fprintf(to, "%8s %12.*f %12.*f %12.*f", sizes_format(fig->size, size), digits, st.median,
-		digits, st.p10, digits, st.p90);
+	fprintf(to, "%8s %12.*f %12.*f %12.*f", sizes_format(fig->size, size), digits,
+		st.median, digits, st.p10, digits, st.p90);
 	if (raw.cnt)
 		fprintf(to, " %10.0f\n", raw.median);
 	else
 		fprintf(to, " %10s\n", "-");
 }
 
-void figures_print(FILE *to, const struct figures_origin *origin, struct figure *figs, size_t cnt)
+void figures_print(FILE *to, const struct figures_origin *origin, struct figure *figs,
+		   size_t cnt)
 {
 	int last = -1;
 	size_t i;
 
-	fprintf(to, "provider %s, %s; libfabric %u.%u, %s\n", origin->provider, origin->interface,
-		FI_MAJOR(origin->version), FI_MINOR(origin->version), origin->library);
+	fprintf(to, "provider %s, %s; libfabric %u.%u, %s\n", origin->provider,
+		origin->interface, FI_MAJOR(origin->version), FI_MINOR(origin->version),
+		origin->library);
 	if (origin->note)
 		fprintf(to, "note: %s\n", origin->note);
 	for (i = 0; i < cnt; i++) {
@@ -199,8 +201,8 @@ static void json_figure(FILE *to, const struct figure *fig)
 	struct stats st = stats_of_copy(fig->samples, fig->cnt);
 	struct stats raw = stats_of_copy(fig->raw_ns, fig->cnt);
 
-	fprintf(to, "    {\"test\": \"%s\", \"unit\": \"%s\", \"size\": %zu", tests[fig->test].name,
-		tests[fig->test].unit, fig->size);
+	fprintf(to, "    {\"test\": \"%s\", \"unit\": \"%s\", \"size\": %zu",
+		tests[fig->test].name, tests[fig->test].unit, fig->size);
 	json_member(to, "median", st.median);
 	json_member(to, "p10", st.p10);
 	json_member(to, "p90", st.p90);
@@ -219,7 +221,8 @@ void figures_print_json(FILE *to, const struct figures_origin *origin, struct fi
 	json_string(to, origin->provider);
 	fputs(",\n  \"interface\": ", to);
 	json_string(to, origin->interface);
-	fprintf(to, ",\n  \"libfabric\": \"%u.%u\",\n  \"library\": ", FI_MAJOR(origin->version),
+	fprintf(to,
+		",\n  \"libfabric\": \"%u.%u\",\n  \"library\": ", FI_MAJOR(origin->version),
 		FI_MINOR(origin->version));
 	json_string(to, origin->library);
 	if (origin->note) {

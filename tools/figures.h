@@ -34,9 +34,9 @@ struct figure {
 struct figures_origin {
 	const char *provider;
 	const char *library;
-	unsigned version; /* of the libfabric interface */
+	unsigned version;      /* of the libfabric interface */
 	const char *interface; /* "tagged" or "msg" */
-	const char *note; /* a warning to print with the figures, or NULL */
+	const char *note;      /* a warning to print with the figures, or NULL */
 };
 
 /*
@@ -75,7 +75,8 @@ double figure_from_time(enum figure_test test, size_t size, double msgs, double 
  * figures_print - a table for people
  * @figs:  @cnt figures, sizes ascending within a test
  */
-void figures_print(FILE *to, const struct figures_origin *origin, struct figure *figs, size_t cnt);
+void figures_print(FILE *to, const struct figures_origin *origin, struct figure *figs,
+		   size_t cnt);
 
 /*
  * figures_print_json - the same as one JSON object, with every sample

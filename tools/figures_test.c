@@ -39,7 +39,9 @@ static void times_become_figures(void **state)
 static void json_has_null_for_what_could_not_be_measured(void **state)
 {
 	struct figures_origin origin = {
-		.provider = "s\"h\\m", .library = "/lib/x\n", .interface = "tagged",
+		.provider = "s\"h\\m",
+		.library = "/lib/x\n",
+		.interface = "tagged",
 		.version = 2 << 16 | 6,
 	};
 	struct figure fig = { .test = FIGURE_RATE, .size = 8 };

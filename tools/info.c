@@ -37,9 +37,9 @@ struct info_options {
 	const char *service;
 	uint64_t flags;
 	struct fi_info *hints;
-	bool hinted;		/* something was asked for: hints count */
+	bool hinted; /* something was asked for: hints count */
 	enum info_form form;
-	const char *substring;	/* of settings or of long infos; NULL: all */
+	const char *substring; /* of settings or of long infos; NULL: all */
 	bool why;
 };
 
@@ -97,7 +97,8 @@ static void usage(void)
 	       "  -e, --env                the settings (environment variables) there are\n"
 	       "  -g, --getenv=TEXT        those whose name contains the text\n"
 	       "      --why                also each provider that did not answer, and its reason\n"
-	       "      --links              the wires of an endpoint of '" LINK_NAME "', or of -p NAME:\n"
+	       "      --links              the wires of an endpoint of '" LINK_NAME
+	       "', or of -p NAME:\n"
 	       "                           shared memory, sockets, their state and address\n"
 	       "      --version            versions of weft and libfabric\n"
 	       "  -h, --help               this text\n"
@@ -133,12 +134,12 @@ static bool set_hint(struct fi_info *hints, int c, const char *arg)
 		hints->mode = parse_hint(HINT_MODE, "mode", arg);
 		return true;
 	case 't':
-		hints->ep_attr->type =
-			(enum fi_ep_type)parse_hint(HINT_EP_TYPE, "endpoint type", arg);
+		hints->ep_attr->type = (enum fi_ep_type)parse_hint(HINT_EP_TYPE,
+								   "endpoint type", arg);
 		return true;
 	case 'a':
-		hints->addr_format =
-			(uint32_t)parse_hint(HINT_ADDR_FORMAT, "address format", arg);
+		hints->addr_format = (uint32_t)parse_hint(HINT_ADDR_FORMAT, "address format",
+							  arg);
 		return true;
 	case 'p':
 		set_name(&hints->fabric_attr->prov_name, arg);
@@ -321,18 +322,28 @@ static bool answered(const struct fi_info *list, const char *name)
 	return false;
 }
 
-static void print_reason(const char *name)
+/* @asked: the provider that was named, or NULL; others need no excuse for their silence. */
+static void print_reason(const char *name, const char *asked)
 {
+	char *lines = NULL;
+	size_t len;
+	FILE *to;
+
 	/* A stock library lists these too; they wrap others and never answer. */
 	if (!strncmp(name, "ofi_hook_", strlen("ofi_hook_")))
 		return;
-	printf("%s: no answer\n", name);
-	if (!reasons_print(stdout, name))
-		printf("    it gave no reason\n");
+	to = open_memstream(&lines, &len);
+	if (!to)
+		return;
+	reasons_print(to, name);
+	fclose(to);
+	if (len || !asked || !strcasecmp(asked, name))
+		printf("%s: no answer\n%s", name, len ? lines : "    it gave no reason\n");
+	free(lines);
 }
 
 /* Those there are and did not answer; then names that only the reasons know. */
-static void print_reasons(const struct fi_info *answers)
+static void print_reasons(const struct fi_info *answers, const char *asked)
 {
 	struct fi_info *there = NULL;
 	const struct fi_info *info;
@@ -343,10 +354,10 @@ static void print_reasons(const struct fi_info *answers)
 		there = NULL;
 	for (info = there; info; info = info->next)
 		if (!answered(answers, info->fabric_attr->prov_name))
-			print_reason(info->fabric_attr->prov_name);
+			print_reason(info->fabric_attr->prov_name, asked);
 	for (i = 0; (name = reasons_name(i)); i++)
 		if (!answered(answers, name) && !answered(there, name))
-			print_reason(name);
+			print_reason(name, asked);
 	fabric_info_destroy(there);
 }
 
@@ -367,7 +378,7 @@ static int query_and_print(struct info_options *opt)
 	else
 		rc = print_answers(opt, list);
 	if (opt->why && !heard)
-		print_reasons(list);
+		print_reasons(list, opt->hints->fabric_attr->prov_name);
 	else if (opt->why)
 		warnx("this libfabric takes no logger (%s); FI_LOG_LEVEL=info makes it print",
 		      fi_strerror(-heard));
@@ -399,7 +410,8 @@ int weft_info(int argc, char **argv)
 	opt.hints->mode = ~0ull;
 	opt.hints->domain_attr->mode = ~0ull;
 	opt.hints->domain_attr->mr_mode = ~(FI_MR_BASIC | FI_MR_SCALABLE);
-	while ((c = getopt_long(argc, argv, "s:n:P:c:m:t:d:f:a:p:eg:i:lvh", longopts, NULL)) != -1)
+	while ((c = getopt_long(argc, argv, "s:n:P:c:m:t:d:f:a:p:eg:i:lvh", longopts, NULL)) !=
+	       -1)
 		set_option(&opt, c, optarg);
 	if (optind < argc)
 		errx(WEFT_EXIT_USAGE, "'%s' is one too many; 'weft info --help'", argv[optind]);

@@ -15,9 +15,9 @@
 #include <string.h>
 #include <unistd.h>
 
-#define SONAME	     "libfabric.so.1"
-#define MCA_LIST     "mca_base_env_list"
-#define MCA_LIST_ENV "OMPI_MCA_mca_base_env_list"
+#define SONAME	      "libfabric.so.1"
+#define MCA_LIST      "mca_base_env_list"
+#define MCA_LIST_ENV  "OMPI_MCA_mca_base_env_list"
 #define MCA_DELIM_ENV "OMPI_MCA_mca_base_env_list_delimiter"
 
 int launch_library_check(const char *given, char *dir)
@@ -65,7 +65,8 @@ int launch_library_find(char *dir)
 		self[len] = '\0';
 		*strrchr(self, '/') = '\0';
 		for (i = 0; i < sizeof(places) / sizeof(places[0]); i++)
-			if (!resolve(self, places[i], place) && !launch_library_check(place, dir))
+			if (!resolve(self, places[i], place) &&
+			    !launch_library_check(place, dir))
 				return 0;
 	}
 	return directory_of(fabric_library_path(), dir) ? -ENOENT : 0;

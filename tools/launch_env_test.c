@@ -32,8 +32,10 @@ static void names_are_added_once_to_what_is_there(void **state)
 	expect_list("", ';', names, "LD_LIBRARY_PATH;FI_LINK_REPORT");
 	expect_list("A=1;B", ';', names, "A=1;B;LD_LIBRARY_PATH;FI_LINK_REPORT");
 	expect_list("A=1;", ';', names, "A=1;LD_LIBRARY_PATH;FI_LINK_REPORT");
-	expect_list("LD_LIBRARY_PATH=/mine;B", ';', names, "LD_LIBRARY_PATH=/mine;B;FI_LINK_REPORT");
-	expect_list("FI_LINK_REPORT;LD_LIBRARY_PATH", ';', names, "FI_LINK_REPORT;LD_LIBRARY_PATH");
+	expect_list("LD_LIBRARY_PATH=/mine;B", ';', names,
+		    "LD_LIBRARY_PATH=/mine;B;FI_LINK_REPORT");
+	expect_list("FI_LINK_REPORT;LD_LIBRARY_PATH", ';', names,
+		    "FI_LINK_REPORT;LD_LIBRARY_PATH");
 	expect_list("XLD_LIBRARY_PATH;FI_LINK_REPORTS", ';', names,
 		    "XLD_LIBRARY_PATH;FI_LINK_REPORTS;LD_LIBRARY_PATH;FI_LINK_REPORT");
 	expect_list("A:B", ':', names, "A:B:LD_LIBRARY_PATH:FI_LINK_REPORT");
@@ -71,7 +73,8 @@ static void the_environment_carries_the_list(void **state)
 
 static void with_dash_x_on_the_command_line_ours_go_there_too(void **state)
 {
-	char *argv[] = { (char *)"/usr/bin/mpirun", (char *)"-x", (char *)"A", (char *)"prog", NULL };
+	char *argv[] = { (char *)"/usr/bin/mpirun", (char *)"-x", (char *)"A", (char *)"prog",
+			 NULL };
 	struct launch_command cmd;
 
 	clear();
@@ -88,7 +91,7 @@ static void with_dash_x_on_the_command_line_ours_go_there_too(void **state)
 static void a_list_on_the_command_line_is_added_to(void **state)
 {
 	char *argv[] = { (char *)"mpirun", (char *)"--mca", (char *)"mca_base_env_list",
-			 (char *)"B=2", (char *)"prog", NULL };
+			 (char *)"B=2",	   (char *)"prog",  NULL };
 	struct launch_command cmd;
 
 	clear();
@@ -102,8 +105,9 @@ static void a_list_on_the_command_line_is_added_to(void **state)
 
 static void a_program_that_is_no_launcher_keeps_its_arguments(void **state)
 {
-	char *argv[] = { (char *)"prog", (char *)"-x", (char *)"--mca", (char *)"mca_base_env_list",
-			 (char *)"v", NULL };
+	char *argv[] = { (char *)"prog",  (char *)"-x",
+			 (char *)"--mca", (char *)"mca_base_env_list",
+			 (char *)"v",	  NULL };
 	struct launch_command cmd;
 	int i;
 

@@ -40,7 +40,8 @@ static size_t tag_span(const char *line, size_t len)
 	size_t n = 0;
 
 	/* "[1,0]" or "Mon Nov 20 17:00:00 2026[1,0]" */
-	while (n < len && line[n] && (isalnum((unsigned char)line[n]) || strchr(" :,[]", line[n])))
+	while (n < len && line[n] &&
+	       (isalnum((unsigned char)line[n]) || strchr(" :,[]", line[n])))
 		n++;
 	return n;
 }

@@ -13,7 +13,8 @@
 
 #include "line_filter.h"
 
-#define REPORT "weft-routes: host=h pid=1 wire=shm peers=1 tx_msgs=1 tx_bytes=1 rx_msgs=1 rx_bytes=1"
+#define REPORT \
+	"weft-routes: host=h pid=1 wire=shm peers=1 tx_msgs=1 tx_bytes=1 rx_msgs=1 rx_bytes=1"
 
 struct stage {
 	struct line_filter filter;
@@ -98,8 +99,8 @@ static void what_only_looks_like_a_report_passes(void **state)
 	struct stage *stage = begin();
 
 	feed(stage, "weft-routes: garbage\n" REPORT " and more\nweft-route\n");
-	assert_string_equal(stage->out, "weft-routes: garbage\n" REPORT
-					" and more\nweft-route\n");
+	assert_string_equal(stage->out,
+			    "weft-routes: garbage\n" REPORT " and more\nweft-route\n");
 	assert_int_equal(reports(stage), 0);
 }
 
@@ -113,7 +114,8 @@ static void a_report_in_pieces_is_still_one(void **state)
 		stage = begin();
 		for (i = 0; i < sizeof(text) - 1; i += cut)
 			line_filter_feed(&stage->filter, text + i,
-					 i + cut < sizeof(text) - 1 ? cut : sizeof(text) - 1 - i);
+					 i + cut < sizeof(text) - 1 ? cut
+								    : sizeof(text) - 1 - i);
 		line_filter_finish(&stage->filter);
 		assert_string_equal(stage->out, "x\ny\n");
 		assert_int_equal(reports(stage), 1);
@@ -153,8 +155,9 @@ static void a_report_without_end_is_let_go(void **state)
 /* Against the obvious way to do it: whole lines, all at once. */
 static void random_cuts_give_what_whole_lines_give(void **state)
 {
-	static const char *const parts[] = { "text\n", REPORT "\n", "[1,0]<stderr>:", "\n",
-					     "weft-", "weft-routes: x\n", "[1,", "\0\n", "<" };
+	static const char *const parts[] = { "text\n", REPORT "\n", "[1,0]<stderr>:",
+					     "\n",     "weft-",	    "weft-routes: x\n",
+					     "[1,",    "\0\n",	    "<" };
 	static char in[20000], want[20000];
 	unsigned seed = (unsigned)time(NULL), round;
 	struct stage *stage;

@@ -151,11 +151,12 @@ static void a_client_waits_for_its_server(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup_teardown(both_sides_get_the_others_blob, setup, teardown),
+		cmocka_unit_test_setup_teardown(both_sides_get_the_others_blob, setup,
+						teardown),
 		cmocka_unit_test_setup_teardown(a_blob_that_does_not_fit_is_not_read, setup,
 						teardown),
-		cmocka_unit_test_setup_teardown(a_side_that_left_is_an_error_and_no_signal, setup,
-						teardown),
+		cmocka_unit_test_setup_teardown(a_side_that_left_is_an_error_and_no_signal,
+						setup, teardown),
 		cmocka_unit_test_setup_teardown(a_barrier_tells_that_the_other_gave_up, setup,
 						teardown),
 		cmocka_unit_test(a_client_waits_for_its_server),

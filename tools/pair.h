@@ -14,7 +14,7 @@
 
 /* One side of a measurement, wherever the other one runs. */
 struct side {
-	int rank;		/* 0 starts and prints, 1 answers */
+	int rank; /* 0 starts and prints, 1 answers */
 	struct oob oob;
 	struct cacheline *line; /* NULL when not local, or on one core only */
 	bool local;		/* the other side is our own child */

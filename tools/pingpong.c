@@ -187,8 +187,8 @@ static int pingpong_side(struct side *side, void *arg)
 	if (!side->rank)
 		printf("provider %s, domain %s, %s messages%s\n%8s %10s %12s %14s %14s\n",
 		       ch.info->fabric_attr->prov_name, ch.info->domain_attr->name,
-		       plan.tagged ? "tagged" : "plain", plan.verify ? ", verified" : "", "size",
-		       "trips", "total ms", "us one way", "MB/s");
+		       plan.tagged ? "tagged" : "plain", plan.verify ? ", verified" : "",
+		       "size", "trips", "total ms", "us one way", "MB/s");
 	for (i = 0; i < plan.sizes.cnt && !rc; i++)
 		if (plan.sizes.len[i] <= ch.info->ep_attr->max_msg_size)
 			rc = play(&ch, &plan, plan.sizes.len[i]);

@@ -19,12 +19,12 @@ size_t plan_format(const struct plan *plan, char *text)
 {
 	size_t used, i;
 
-	used = (size_t)snprintf(text, PLAN_TEXT_MAX, FORMAT "s sizes=", plan->tagged, plan->verify,
-				plan->tests, plan->rounds, plan->iterations,
+	used = (size_t)snprintf(text, PLAN_TEXT_MAX, FORMAT "s sizes=", plan->tagged,
+				plan->verify, plan->tests, plan->rounds, plan->iterations,
 				plan->provider[0] ? plan->provider : "-");
 	for (i = 0; i < plan->sizes.cnt; i++)
-		used += (size_t)snprintf(text + used, PLAN_TEXT_MAX - used, "%s%zu", i ? "," : "",
-					 plan->sizes.len[i]);
+		used += (size_t)snprintf(text + used, PLAN_TEXT_MAX - used, "%s%zu",
+					 i ? "," : "", plan->sizes.len[i]);
 	return used;
 }
 
@@ -35,7 +35,8 @@ int plan_parse(const char *text, struct plan *plan)
 	int at = 0;
 
 	if (sscanf(text, FORMAT "63[^ ] sizes=%n", &tagged, &verify, &got.tests, &got.rounds,
-		   &got.iterations, got.provider, &at) != 6 || !at)
+		   &got.iterations, got.provider, &at) != 6 ||
+	    !at)
 		return -EINVAL;
 	if (tagged > 1 || verify > 1 || !got.rounds || sizes_parse(text + at, &got.sizes))
 		return -EINVAL;
@@ -76,7 +77,8 @@ int place_run(const struct place *place, int (*body)(struct side *side, void *ar
 	int rc, status;
 
 	if (place->local)
-		return pair_run(place->has_cpus ? place->cpus : NULL, place->realtime, body, arg);
+		return pair_run(place->has_cpus ? place->cpus : NULL, place->realtime, body,
+				arg);
 	side.rank = !place->host;
 	if (place->host)
 		rc = oob_connect(&side.oob, place->host, place->port, CONNECT_WAIT_MS);

@@ -17,22 +17,22 @@
 #define PLAN_PROVIDER_MAX 64
 
 struct plan {
-	bool tagged;		/* fi_tsend rather than fi_send */
-	bool verify;		/* fill and check every byte */
-	unsigned tests;		/* FIGURE_BITs; 0 for a mere ping-pong */
+	bool tagged;	/* fi_tsend rather than fi_send */
+	bool verify;	/* fill and check every byte */
+	unsigned tests; /* FIGURE_BITs; 0 for a mere ping-pong */
 	unsigned rounds;
-	unsigned iterations;	/* per sample; 0: by size */
+	unsigned iterations;		  /* per sample; 0: by size */
 	char provider[PLAN_PROVIDER_MAX]; /* "": the first that answers */
 	struct sizes sizes;
 };
 
 /* Where the two sides run. */
 struct place {
-	bool local;		/* two processes here, rather than server and client */
+	bool local; /* two processes here, rather than server and client */
 	bool has_cpus;
 	int cpus[2];
-	bool realtime;		/* the local two run under SCHED_FIFO */
-	const char *host;	/* the client's server, NULL on the server */
+	bool realtime;	  /* the local two run under SCHED_FIFO */
+	const char *host; /* the client's server, NULL on the server */
 	unsigned port;
 };
 

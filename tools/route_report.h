@@ -14,9 +14,9 @@
 #include <stdint.h>
 #include <stdio.h>
 
-#define ROUTE_MARK	 "weft-routes: "
-#define ROUTE_NAME_MAX	 64
-#define ROUTE_LINE_MAX	 512
+#define ROUTE_MARK     "weft-routes: "
+#define ROUTE_NAME_MAX 64
+#define ROUTE_LINE_MAX 512
 
 /* One line, or the sum of several. */
 struct route_row {

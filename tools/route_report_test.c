@@ -13,7 +13,8 @@
 
 #include "route_report.h"
 
-#define LINE "weft-routes: host=a pid=7 wire=shm peers=3 tx_msgs=10 tx_bytes=80 rx_msgs=5 rx_bytes=40"
+#define LINE \
+	"weft-routes: host=a pid=7 wire=shm peers=3 tx_msgs=10 tx_bytes=80 rx_msgs=5 rx_bytes=40"
 
 static int parse(const char *line, struct route_row *row)
 {
@@ -71,11 +72,15 @@ static void a_name_too_long_is_refused(void **state)
 	char line[ROUTE_LINE_MAX];
 	struct route_row row;
 
-	snprintf(line, sizeof(line), "weft-routes: host=%0*d wire=tcp tx_msgs=1 tx_bytes=1 "
-		 "rx_msgs=1 rx_bytes=1", ROUTE_NAME_MAX - 1, 0);
+	snprintf(line, sizeof(line),
+		 "weft-routes: host=%0*d wire=tcp tx_msgs=1 tx_bytes=1 "
+		 "rx_msgs=1 rx_bytes=1",
+		 ROUTE_NAME_MAX - 1, 0);
 	assert_int_equal(parse(line, &row), 0);
-	snprintf(line, sizeof(line), "weft-routes: host=%0*d wire=tcp tx_msgs=1 tx_bytes=1 "
-		 "rx_msgs=1 rx_bytes=1", ROUTE_NAME_MAX, 0);
+	snprintf(line, sizeof(line),
+		 "weft-routes: host=%0*d wire=tcp tx_msgs=1 tx_bytes=1 "
+		 "rx_msgs=1 rx_bytes=1",
+		 ROUTE_NAME_MAX, 0);
 	assert_int_equal(parse(line, &row), -EINVAL);
 }
 
@@ -83,8 +88,9 @@ static void lines_sum_by_host_and_wire(void **state)
 {
 	static const char *const hosts[] = { "b", "a" }, *const wires[] = { "tcp", "shm" };
 	struct route_table table = { 0 };
-	struct route_row row = { .endpoints = 1, .tx_msgs = 2, .tx_bytes = 3, .rx_msgs = 4,
-				 .rx_bytes = 5 };
+	struct route_row row = {
+		.endpoints = 1, .tx_msgs = 2, .tx_bytes = 3, .rx_msgs = 4, .rx_bytes = 5
+	};
 	size_t i, len;
 	char *text;
 	FILE *to;

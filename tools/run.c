@@ -42,7 +42,7 @@ struct run_options {
 /* A program that runs with its stderr coming to us. */
 struct run {
 	pid_t pid;
-	int stderr_fd;	/* -1 once it has ended */
+	int stderr_fd; /* -1 once it has ended */
 	int signal_fd;
 	int wait_status;
 	bool ended;
@@ -126,8 +126,9 @@ static void put_library_in_place(struct run_options *opt)
 			errx(EXIT_FAILURE, "no libfabric.so.1 in '%s': %s", opt->library,
 			     strerror(-rc));
 	} else if (launch_library_find(dir)) {
-		errx(EXIT_FAILURE, "libfabric.so.1 is neither in the build nor installed beside "
-				   "this weft; --library=DIR names its directory");
+		errx(EXIT_FAILURE,
+		     "libfabric.so.1 is neither in the build nor installed beside "
+		     "this weft; --library=DIR names its directory");
 	}
 	if (launch_library_prepend(dir) || (opt->report && setenv("FI_LINK_REPORT", "1", 1)))
 		errx(EXIT_FAILURE, "no memory");

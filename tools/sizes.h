@@ -7,7 +7,7 @@
 
 #include <stddef.h>
 
-#define SIZES_MAX 64
+#define SIZES_MAX      64
 #define SIZE_MAX_BYTES ((size_t)1 << 30)
 
 struct sizes {

@@ -40,8 +40,8 @@ static void a_range_doubles_up_to_its_end(void **state)
 
 static void nonsense_is_refused_and_leaves_the_list(void **state)
 {
-	static const char *const bad[] = { "", ",", "8,", ",8", "x", "-1", "8k8", "8 ", "0:8",
-					   "16:8", "8:", "+8", "1e3", "8;9" };
+	static const char *const bad[] = { "",	 ",",	"8,",	",8", "x",  "-1",  "8k8",
+					   "8 ", "0:8", "16:8", "8:", "+8", "1e3", "8;9" };
 	struct sizes sizes = { .cnt = 1, .len = { 42 } };
 	size_t i;
 

@@ -172,8 +172,8 @@ static int check_next(struct traffic *tr, uint64_t nth)
 	size_t bad;
 
 	if (msg->len != tr->size) {
-		warnx("message %llu has %zu bytes, not %zu", (unsigned long long)number, msg->len,
-		      tr->size);
+		warnx("message %llu has %zu bytes, not %zu", (unsigned long long)number,
+		      msg->len, tr->size);
 		return -FI_EIO;
 	}
 	if (!tr->verify)

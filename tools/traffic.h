@@ -26,11 +26,11 @@ struct traffic {
 	struct channel *ch;
 	size_t size;
 	bool verify;
-	uint32_t window;	/* stream: messages per acknowledgement */
-	uint32_t cnt;		/* buffers in each direction */
+	uint32_t window; /* stream: messages per acknowledgement */
+	uint32_t cnt;	 /* buffers in each direction */
 	struct channel_buf *out;
 	struct channel_buf *in;
-	uint64_t sent;		/* messages since the start: their number is in the pattern */
+	uint64_t sent; /* messages since the start: their number is in the pattern */
 	uint64_t received;
 };
 

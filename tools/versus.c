@@ -157,8 +157,9 @@ static void print_row(const struct contest *c, const struct summary *sum)
 		snprintf(raw, sizeof(raw), "%.0f", sum->raw.median);
 	printf("%-9s %5s %5s %10.4g %10.4g  %6.3f (%5.3f..%5.3f)  %5.3f..%5.3f %-6s %5s\n",
 	       figure_test_name(c->fig[A].test), sizes_format(c->fig[A].size, size),
-	       figure_test_unit(c->fig[A].test), sum->a.median, sum->b.median, sum->speed.median,
-	       sum->speed.p10, sum->speed.p90, sum->twin.p10, sum->twin.p90, sum->verdict, raw);
+	       figure_test_unit(c->fig[A].test), sum->a.median, sum->b.median,
+	       sum->speed.median, sum->speed.p10, sum->speed.p90, sum->twin.p10, sum->twin.p90,
+	       sum->verdict, raw);
 }
 
 static void print_text(const struct versus *vs, const struct summary *sums)
@@ -173,8 +174,8 @@ static void print_text(const struct versus *vs, const struct summary *sums)
 	printf("%u interleaved rounds, %u restarts; medians (p10..p90); A/B: speed of A over B,\n"
 	       "above 1 A is faster; A/A: the same of two equal runs; raw: cache line, ns\n\n",
 	       vs->opt->rounds, vs->opt->restarts);
-	printf("%-9s %5s %5s %10s %10s  %-22s  %-12s %-6s %5s\n", "test", "size", "unit", "A", "B",
-	       "A/B", "A/A spread", "A is", "raw");
+	printf("%-9s %5s %5s %10s %10s  %-22s  %-12s %-6s %5s\n", "test", "size", "unit", "A",
+	       "B", "A/B", "A/A spread", "A is", "raw");
 	for (i = 0; i < vs->cnt; i++)
 		print_row(&vs->contest[i], &sums[i]);
 }
@@ -195,7 +196,7 @@ static void json_origin(FILE *to, const char *name, const struct driven *origin)
 	fprintf(to, "  \"%s\": {\"provider\": ", name);
 	json_string(to, origin->provider);
 	fprintf(to, ", \"libfabric\": \"%u.%u\", \"library\": ", origin->version >> 16,
-	       origin->version & 0xffff);
+		origin->version & 0xffff);
 	json_string(to, origin->library);
 	fprintf(to, "},\n");
 }
@@ -207,18 +208,20 @@ static void print_json(FILE *to, const struct versus *vs, const struct summary *
 	fprintf(to, "{\n");
 	json_origin(to, "a", &vs->origin[0]);
 	json_origin(to, "b", &vs->origin[1]);
-	fprintf(to, "  \"rounds\": %u, \"restarts\": %u,\n  \"comparisons\": [\n", vs->opt->rounds,
-	       vs->opt->restarts);
+	fprintf(to, "  \"rounds\": %u, \"restarts\": %u,\n  \"comparisons\": [\n",
+		vs->opt->rounds, vs->opt->restarts);
 	for (i = 0; i < vs->cnt; i++) {
 		fprintf(to, "    {\"test\": \"%s\", \"size\": %zu, \"unit\": \"%s\"",
-		       figure_test_name(vs->contest[i].fig[A].test), vs->contest[i].fig[A].size,
-		       figure_test_unit(vs->contest[i].fig[A].test));
+			figure_test_name(vs->contest[i].fig[A].test),
+			vs->contest[i].fig[A].size,
+			figure_test_unit(vs->contest[i].fig[A].test));
 		json_stats(to, "a", &sums[i].a);
 		json_stats(to, "b", &sums[i].b);
 		json_stats(to, "speed", &sums[i].speed);
 		json_stats(to, "aa", &sums[i].twin);
 		json_stats(to, "raw_ns", &sums[i].raw);
-		fprintf(to, ", \"verdict\": \"%s\"}%s\n", sums[i].verdict, i + 1 < vs->cnt ? "," : "");
+		fprintf(to, ", \"verdict\": \"%s\"}%s\n", sums[i].verdict,
+			i + 1 < vs->cnt ? "," : "");
 	}
 	fprintf(to, "  ]\n}\n");
 }

@@ -15,13 +15,13 @@
 #include <stdbool.h>
 
 struct versus_options {
-	const char *library[2];	  /* directories of A's and B's libfabric.so.1; NULL: as we run */
-	unsigned rounds;	  /* pairs in all */
-	unsigned restarts;	  /* times that all processes are started */
+	const char *library[2]; /* directories of A's and B's libfabric.so.1; NULL: as we run */
+	unsigned rounds;	/* pairs in all */
+	unsigned restarts;	/* times that all processes are started */
 	bool json;
-	const char *json_file;	  /* JSON goes there and the table to stdout; NULL: JSON alone */
-	bool fail_if_slower;	  /* exit 1 where A is slower beyond the A/A spread */
-	char **argv;		  /* our own arguments, behind "bench" */
+	const char *json_file; /* JSON goes there and the table to stdout; NULL: JSON alone */
+	bool fail_if_slower;   /* exit 1 where A is slower beyond the A/A spread */
+	char **argv;	       /* our own arguments, behind "bench" */
 };
 
 /* What --driven gets: which of the two a child is. */
