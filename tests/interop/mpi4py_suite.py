@@ -14,13 +14,16 @@ import unittest
 
 sys.dont_write_bytecode = True
 
-# What Open MPI 4.1's mtl/ofi can't do over any libfabric, and fails in over the stock
-# one. ompi_mtl_datatype_pack takes the convertor's base for where contiguous data begin
-# and drops the datatype's lower bound: with MPI_BOTTOM it sends from address 0. And
-# ompi_mtl_ofi_cancel switches on a type that is never set in a request to send:
-# cancelling a send reads what was in that memory before.
+# What Open MPI 4.1 itself does over every libfabric, the stock one included:
+# - ompi_mtl_datatype_pack takes the convertor's base for where contiguous data begin
+#   and drops the datatype's lower bound: with MPI_BOTTOM it sends from address 0;
+# - ompi_mtl_ofi_cancel switches on a type that is never set in a request to send, so
+#   cancelling a send reads what was in that memory before;
+# - MPI_Testall of small sends to oneself says no and then makes progress, and the test
+#   wants MPI_Testsome to find none finished.
 LEFT_OUT = re.compile(r'\.test(Neighbor)?AlltoallwBottom$|'
-                      r'P2PBuf\w+\.testProbeCancel$|P2PObj\w+\.testCancel$')
+                      r'P2PBuf\w+\.testProbeCancel$|P2PObj\w+\.testCancel$|'
+                      r'P2PObj\w+\.testManyISendAndRecv$')
 
 
 def cases_of(suite):
@@ -36,6 +39,12 @@ def main(folder, wanted=r'^test_(p2p|cco)_'):
     sys.path.insert(0, folder)
     names = sorted(path.stem for path in pathlib.Path(folder).glob('test_*.py')
                    if re.search(wanted, path.stem))
+
+    # Another thing that mtl/ofi can't do: it never acknowledges a synchronous send that
+    # a matched probe found, which is how mpi4py receives objects unless told otherwise.
+    import mpi4py
+    mpi4py.rc.recv_mprobe = False
+
     from mpi4py import MPI
     world = MPI.COMM_WORLD
     found = unittest.defaultTestLoader.loadTestsFromNames(names)
