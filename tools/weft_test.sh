@@ -5,6 +5,8 @@
 # 'weft run' around programs that fail, and the symbol versions that the binary needs.
 
 weft=$1
+# Directories that this user can't read would turn 'no such program' into 'permission denied'.
+PATH=/usr/sbin:/usr/bin:/sbin:/bin
 dir=$(mktemp -d)
 trap 'rm -rf "$dir"' EXIT
 failed=0
