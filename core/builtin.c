@@ -18,7 +18,9 @@ struct fi_provider *weft_tcp_ini(void) __attribute__((weak));
 void builtin_register(void)
 {
 	struct fi_provider *(*const inits[])(void) = {
-		weft_link_ini, weft_shm_ini, weft_tcp_ini,
+		weft_link_ini,
+		weft_shm_ini,
+		weft_tcp_ini,
 	};
 	struct fi_provider *prov;
 	size_t i;

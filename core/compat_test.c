@@ -28,7 +28,8 @@ typedef int (*getinfo_fn)(uint32_t version, const char *node, const char *servic
 			  uint64_t flags, const struct fi_info *hints, struct fi_info **info);
 typedef struct fi_info *(*dupinfo_fn)(const struct fi_info *info);
 typedef void (*freeinfo_fn)(struct fi_info *info);
-typedef int (*fabric_fn)(struct fi_fabric_attr *attr, struct fid_fabric **fabric, void *context);
+typedef int (*fabric_fn)(struct fi_fabric_attr *attr, struct fid_fabric **fabric,
+			 void *context);
 
 static void *library;
 static bool is_stock;
@@ -36,7 +37,7 @@ static bool is_stock;
 /* Where the structures of a symbol version end, as its programs were compiled. */
 static const struct age {
 	const char *version;
-	uint32_t api;		/* what such a program asks for; the provider knows 1.17 */
+	uint32_t api; /* what such a program asks for; the provider knows 1.17 */
 	size_t info, tx_attr, rx_attr, ep_attr, domain_attr, fabric_attr;
 } ages[] = {
 	{ "FABRIC_1.0", FI_VERSION(1, 4), 112, 72, 64, 80, 120, 28 },
@@ -48,7 +49,7 @@ static const struct age {
 	{ "FABRIC_1.9", FI_VERSION(1, 17), 120, 76, 64, 96, 224, 32 },
 	{ "FABRIC_1.10", FI_VERSION(1, 17), 120, 80, 64, 104, 232, 32 },
 };
-#define AGE_CNT		(sizeof(ages) / sizeof(ages[0]))
+#define AGE_CNT (sizeof(ages) / sizeof(ages[0]))
 
 static void *symbol(const char *name, const char *version)
 {
@@ -107,13 +108,13 @@ static void all_functions_exist_at_all_their_versions(void **state)
 		const char *name;
 		const char *version;
 	} known[] = {
-		{ "fi_fabric", "FABRIC_1.0" }, { "fi_fabric", "FABRIC_1.1" },
-		{ "fi_fabric2", "FABRIC_1.8" }, { "fi_tostr", "FABRIC_1.0" },
-		{ "fi_tostr_r", "FABRIC_1.4" }, { "fi_open", "FABRIC_1.5" },
-		{ "fi_log_ready", "FABRIC_1.6" }, { "fi_version", "FABRIC_1.0" },
-		{ "fi_strerror", "FABRIC_1.0" }, { "fi_log", "FABRIC_1.0" },
+		{ "fi_fabric", "FABRIC_1.0" },	    { "fi_fabric", "FABRIC_1.1" },
+		{ "fi_fabric2", "FABRIC_1.8" },	    { "fi_tostr", "FABRIC_1.0" },
+		{ "fi_tostr_r", "FABRIC_1.4" },	    { "fi_open", "FABRIC_1.5" },
+		{ "fi_log_ready", "FABRIC_1.6" },   { "fi_version", "FABRIC_1.0" },
+		{ "fi_strerror", "FABRIC_1.0" },    { "fi_log", "FABRIC_1.0" },
 		{ "fi_log_enabled", "FABRIC_1.0" }, { "fi_param_define", "FABRIC_1.0" },
-		{ "fi_param_get", "FABRIC_1.0" }, { "fi_getparams", "FABRIC_1.0" },
+		{ "fi_param_get", "FABRIC_1.0" },   { "fi_getparams", "FABRIC_1.0" },
 		{ "fi_freeparams", "FABRIC_1.0" },
 	};
 	size_t i;
@@ -138,8 +139,8 @@ static void hints_of_every_age_are_answered(void **state)
 	size_t i, cnt = age_cnt();
 
 	for (i = 0; i < cnt; i++) {
-		getinfo_fn getinfo = (getinfo_fn) symbol("fi_getinfo", ages[i].version);
-		freeinfo_fn freeinfo = (freeinfo_fn) symbol("fi_freeinfo", ages[i].version);
+		getinfo_fn getinfo = (getinfo_fn)symbol("fi_getinfo", ages[i].version);
+		freeinfo_fn freeinfo = (freeinfo_fn)symbol("fi_freeinfo", ages[i].version);
 		struct fi_info *hints = old_hints(&ages[i]), *info = NULL;
 
 		assert_int_equal(getinfo(ages[i].api, NULL, NULL, 0, hints, &info), 0);
@@ -153,7 +154,7 @@ static void hints_of_every_age_are_answered(void **state)
 		freeinfo(info);
 
 		hints->caps = FI_RMA;
-		info = (struct fi_info *) hints;
+		info = (struct fi_info *)hints;
 		assert_int_equal(getinfo(ages[i].api, NULL, NULL, 0, hints, &info),
 				 -FI_ENODATA);
 		assert_null(info);
@@ -167,11 +168,12 @@ static void a_copy_of_every_age_is_freed_at_every_age(void **state)
 	size_t i, k, cnt = age_cnt();
 
 	for (i = 0; i < cnt; i++) {
-		dupinfo_fn dupinfo = (dupinfo_fn) symbol("fi_dupinfo", ages[i].version);
+		dupinfo_fn dupinfo = (dupinfo_fn)symbol("fi_dupinfo", ages[i].version);
 		struct fi_info *hints = old_hints(&ages[i]);
 
 		for (k = 0; k < cnt; k++) {
-			freeinfo_fn freeinfo = (freeinfo_fn) symbol("fi_freeinfo", ages[k].version);
+			freeinfo_fn freeinfo = (freeinfo_fn)symbol("fi_freeinfo",
+								   ages[k].version);
 			struct fi_info *dup = dupinfo(hints);
 
 			assert_string_equal(dup->fabric_attr->prov_name, "answer");
@@ -187,13 +189,13 @@ static void a_copy_of_every_age_is_freed_at_every_age(void **state)
 /* What Open MPI does: getinfo, dupinfo and freeinfo at 1.3, then fi_fabric and fi_domain. */
 static void an_info_of_every_age_opens_fabric_and_domain(void **state)
 {
-	fabric_fn fabric_open = (fabric_fn) symbol("fi_fabric", "FABRIC_1.1");
+	fabric_fn fabric_open = (fabric_fn)symbol("fi_fabric", "FABRIC_1.1");
 	size_t i, cnt = age_cnt();
 
 	for (i = 0; i < cnt; i++) {
-		getinfo_fn getinfo = (getinfo_fn) symbol("fi_getinfo", ages[i].version);
-		dupinfo_fn dupinfo = (dupinfo_fn) symbol("fi_dupinfo", ages[i].version);
-		freeinfo_fn freeinfo = (freeinfo_fn) symbol("fi_freeinfo", ages[i].version);
+		getinfo_fn getinfo = (getinfo_fn)symbol("fi_getinfo", ages[i].version);
+		dupinfo_fn dupinfo = (dupinfo_fn)symbol("fi_dupinfo", ages[i].version);
+		freeinfo_fn freeinfo = (freeinfo_fn)symbol("fi_freeinfo", ages[i].version);
 		struct fi_info *hints = old_hints(&ages[i]), *info, *dup;
 		struct fid_fabric *fabric;
 		struct fid_domain *domain;
@@ -203,7 +205,7 @@ static void an_info_of_every_age_opens_fabric_and_domain(void **state)
 		freeinfo(info);
 		assert_int_equal(fabric_open(dup->fabric_attr, &fabric, state), 0);
 		assert_ptr_equal(fabric->fid.context, state);
-		if (i > 0)	/* the oldest fi_dupinfo has no field for it */
+		if (i > 0) /* the oldest fi_dupinfo has no field for it */
 			assert_int_equal(fabric->api_version, ages[i].api);
 		assert_int_equal(fi_domain(fabric, dup, &domain, NULL), -FI_ENOSYS);
 		assert_int_equal(fi_close(&fabric->fid), 0);
@@ -214,7 +216,7 @@ static void an_info_of_every_age_opens_fabric_and_domain(void **state)
 
 static void the_oldest_fabric_attributes_have_no_api_version(void **state)
 {
-	fabric_fn fabric_open = (fabric_fn) symbol("fi_fabric", "FABRIC_1.0");
+	fabric_fn fabric_open = (fabric_fn)symbol("fi_fabric", "FABRIC_1.0");
 	struct fi_info *hints = old_hints(&ages[0]);
 	struct fi_fabric_attr *attr = hints->fabric_attr;
 	struct fid_fabric *fabric;
@@ -243,7 +245,7 @@ int main(int argc, char **argv)
 		return 1;
 	is_stock = !strcmp(argv[1], "stock");
 	library = dlopen(is_stock ? "libfabric.so.1" : argv[1], RTLD_NOW);
-	tostr = library ? (__typeof__(tostr)) symbol("fi_tostr", "FABRIC_1.0") : NULL;
+	tostr = library ? (__typeof__(tostr))symbol("fi_tostr", "FABRIC_1.0") : NULL;
 	if (is_stock && (!tostr || strstr(tostr("", FI_TYPE_VERSION), "Weft"))) {
 		printf("skipped: no stock libfabric is installed\n");
 		return 77;

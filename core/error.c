@@ -32,10 +32,10 @@ static const char *const fabric_errors[FI_ERRNO_MAX - FI_ERRNO_OFFSET] = {
 CORE_EXPORT const char *fi_strerror(int errnum)
 {
 	const char *text = NULL;
-	unsigned int err = errnum < 0 ? 0u - (unsigned int) errnum : (unsigned int) errnum;
+	unsigned int err = errnum < 0 ? 0u - (unsigned int)errnum : (unsigned int)errnum;
 
 	if (err < FI_ERRNO_OFFSET)
-		return strerror((int) err);
+		return strerror((int)err);
 	if (err < FI_ERRNO_MAX)
 		text = fabric_errors[err - FI_ERRNO_OFFSET];
 	return text ? text : fabric_errors[FI_EOTHER - FI_ERRNO_OFFSET];

@@ -10,6 +10,6 @@
 
 /* Exports @function as @name for programs that were linked when @version was current. */
 #define CORE_EXPORT_OLD(function, name, version) \
-	__asm__(".symver " #function "," #name "@" #version)
+	__asm__(".symver " #function "," #name "@" version)
 
 #endif /* WEFT_CORE_EXPORT_H */

@@ -24,7 +24,7 @@
 struct fabric_hold {
 	struct fi_ops *provider_ops;
 	struct registry_entry *entry;
-	struct fi_ops ops;		/* last: as long as the provider's */
+	struct fi_ops ops; /* last: as long as the provider's */
 };
 
 static int fabric_close(struct fid *fid)
@@ -32,7 +32,7 @@ static int fabric_close(struct fid *fid)
 	struct fabric_hold *hold;
 	int err;
 
-	hold = (struct fabric_hold *) ((char *) fid->ops - offsetof(struct fabric_hold, ops));
+	hold = (struct fabric_hold *)((char *)fid->ops - offsetof(struct fabric_hold, ops));
 	fid->ops = hold->provider_ops;
 	err = fi_close(fid);
 	if (err) {
@@ -78,7 +78,7 @@ static int fabric_open(const struct naming *naming, struct fi_fabric_attr *attr,
 	}
 	/* Under another's name the provider would not know itself. */
 	if (naming->alias)
-		own.prov_name = (char *) entry->prov->name;
+		own.prov_name = (char *)entry->prov->name;
 	err = entry->prov->fabric(&own, &fabric, context);
 	if (err)
 		goto err_put;
@@ -98,7 +98,8 @@ err_put:
 	return err;
 }
 
-CORE_EXPORT int fi_fabric(struct fi_fabric_attr *attr, struct fid_fabric **fabric, void *context)
+CORE_EXPORT int fi_fabric(struct fi_fabric_attr *attr, struct fid_fabric **fabric,
+			  void *context)
 {
 	struct naming naming;
 	int err;

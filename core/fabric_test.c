@@ -17,7 +17,7 @@
 
 static struct fi_fabric_attr attr_of(char *prov_name)
 {
-	return (struct fi_fabric_attr) {
+	return (struct fi_fabric_attr){
 		.name = "fab",
 		.prov_name = prov_name,
 		.api_version = FI_VERSION(1, 9),
@@ -70,7 +70,7 @@ static void of_layers_the_last_one_opens(void **state)
 static void what_is_missing_is_an_error(void **state)
 {
 	struct fi_fabric_attr attr = attr_of(NULL), nameless = attr_of("tcp");
-	struct fid_fabric *fabric = (struct fid_fabric *) state;
+	struct fid_fabric *fabric = (struct fid_fabric *)state;
 	struct fi_info bare = { 0 };
 
 	fake_register(0, "tcp", 1);
@@ -131,7 +131,7 @@ static void a_removed_provider_lives_until_its_fabrics_are_closed(void **state)
 
 static void the_only_thing_to_open_by_name_is_the_log(void **state)
 {
-	struct fid *fid = (struct fid *) state;
+	struct fid *fid = (struct fid *)state;
 
 	assert_int_equal(fi_open(FI_VERSION(1, 13), "mr_cache", NULL, 0, 0, &fid, NULL),
 			 -FI_ENOSYS);

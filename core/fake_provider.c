@@ -19,7 +19,7 @@
 
 struct fake fakes[FAKE_CNT];
 
-static pthread_mutex_t remember_lock = PTHREAD_MUTEX_INITIALIZER;	/* what fakes remember */
+static pthread_mutex_t remember_lock = PTHREAD_MUTEX_INITIALIZER; /* what fakes remember */
 
 static struct {
 	struct fid_fabric fabric;
@@ -97,24 +97,24 @@ static int fake_fabric(struct fake *fake, int slot, struct fi_fabric_attr *attr,
 }
 
 /* struct fi_provider's functions get no context: a set of them for each slot. */
-#define SLOT(n)										\
-static int getinfo_##n(uint32_t version, const char *node, const char *service,		\
-		       uint64_t flags, const struct fi_info *hints,			\
-		       struct fi_info **info)						\
-{											\
-	return fake_getinfo(&fakes[n], version, flags, hints, info);			\
-}											\
-static int fabric_##n(struct fi_fabric_attr *attr, struct fid_fabric **fabric,		\
-		      void *context)							\
-{											\
-	return fake_fabric(&fakes[n], n, attr, fabric);					\
-}											\
-static void cleanup_##n(void)								\
-{											\
-	pthread_mutex_lock(&remember_lock);						\
-	fakes[n].cleaned++;								\
-	pthread_mutex_unlock(&remember_lock);						\
-}
+#define SLOT(n)                                                                         \
+	static int getinfo_##n(uint32_t version, const char *node, const char *service, \
+			       uint64_t flags, const struct fi_info *hints,             \
+			       struct fi_info **info)                                   \
+	{                                                                               \
+		return fake_getinfo(&fakes[n], version, flags, hints, info);            \
+	}                                                                               \
+	static int fabric_##n(struct fi_fabric_attr *attr, struct fid_fabric **fabric,  \
+			      void *context)                                            \
+	{                                                                               \
+		return fake_fabric(&fakes[n], n, attr, fabric);                         \
+	}                                                                               \
+	static void cleanup_##n(void)                                                   \
+	{                                                                               \
+		pthread_mutex_lock(&remember_lock);                                     \
+		fakes[n].cleaned++;                                                     \
+		pthread_mutex_unlock(&remember_lock);                                   \
+	}
 
 SLOT(0)
 SLOT(1)
@@ -153,7 +153,7 @@ static void lines_log(const struct fi_provider *prov, enum fi_log_level level,
 {
 	size_t used = strlen(log_text);
 
-	snprintf(log_text + used, sizeof(log_text) - used, "%s<%d> %s", prov->name, (int) level,
+	snprintf(log_text + used, sizeof(log_text) - used, "%s<%d> %s", prov->name, (int)level,
 		 msg);
 }
 
@@ -191,8 +191,9 @@ bool fake_log_has(const char *text)
 static void no_settings(void)
 {
 	static const char *const names[] = {
-		"FI_PROVIDER", "FI_PROVIDER_PATH", "FI_LOG_LEVEL", "FI_LOG_PROV", "FI_LOG_SUBSYS",
-		"FI_LOG_LOCATION", "FI_LOG_LOCATION_MODE", "FI_LOG_INTERVAL", "FI_ADDR_FORMAT",
+		"FI_PROVIDER",		"FI_PROVIDER_PATH", "FI_LOG_LEVEL",
+		"FI_LOG_PROV",		"FI_LOG_SUBSYS",    "FI_LOG_LOCATION",
+		"FI_LOG_LOCATION_MODE", "FI_LOG_INTERVAL",  "FI_ADDR_FORMAT",
 		"FI_PREFER_SYSCONFIG",
 	};
 	size_t i;

@@ -12,7 +12,7 @@
 #include <rdma/fabric.h>
 #include <rdma/providers/fi_prov.h>
 
-#define FAKE_CNT	4
+#define FAKE_CNT 4
 
 struct fake {
 	struct fi_provider prov;
@@ -21,16 +21,16 @@ struct fake {
 	int opened;
 	int closed;
 
-	int refuses;			/* error of getinfo, 0 to answer */
-	const char *reason;		/* logged before refusing */
-	bool incomplete;		/* answers without attributes */
-	bool empty;			/* answers with no fi_info at all */
-	const char *over;		/* name it works over, put into the answer */
+	int refuses;	    /* error of getinfo, 0 to answer */
+	const char *reason; /* logged before refusing */
+	bool incomplete;    /* answers without attributes */
+	bool empty;	    /* answers with no fi_info at all */
+	const char *over;   /* name it works over, put into the answer */
 	uint32_t addr_format;
-	int close_result;		/* of the fabric's close */
+	int close_result; /* of the fabric's close */
 
-	char hinted_name[64];		/* prov_name of the last hints */
-	char fabric_prov_name[64];	/* prov_name given to fabric() */
+	char hinted_name[64];	   /* prov_name of the last hints */
+	char fabric_prov_name[64]; /* prov_name given to fabric() */
 	uint32_t version;
 	uint64_t flags;
 };

@@ -32,9 +32,9 @@
 #include "start.h"
 
 /* Flags by which layered providers of a stock libfabric ask the core beneath them. */
-#define ASK_CORE_PROVIDERS	(1ULL << 59)
-#define ASK_OFFLOAD_PROVIDERS	(1ULL << 61)
-#define ASK_INTERNALLY		(ASK_CORE_PROVIDERS | 1ULL << 58 | 1ULL << 60)
+#define ASK_CORE_PROVIDERS    (1ULL << 59)
+#define ASK_OFFLOAD_PROVIDERS (1ULL << 61)
+#define ASK_INTERNALLY	      (ASK_CORE_PROVIDERS | 1ULL << 58 | 1ULL << 60)
 
 struct request {
 	uint32_t version;
@@ -44,7 +44,7 @@ struct request {
 	const struct fi_info *hints;
 	const struct name_filter *filter;
 	struct naming naming;
-	char reasons[1024];		/* 'link: ...; shm: ...' */
+	char reasons[1024]; /* 'link: ...; shm: ...' */
 	size_t reasons_len;
 };
 
@@ -54,7 +54,7 @@ static void refused(struct request *req, const char *name, const char *fmt, ...)
 static void refused(struct request *req, const char *name, const char *fmt, ...)
 {
 	size_t room = sizeof(req->reasons) - req->reasons_len;
-	char reason[sizeof(((struct log_ear *) 0)->text)];
+	char reason[sizeof(((struct log_ear *)0)->text)];
 	va_list args;
 	int n;
 
@@ -66,7 +66,7 @@ static void refused(struct request *req, const char *name, const char *fmt, ...)
 	n = snprintf(req->reasons + req->reasons_len, room, "%s%s: %s",
 		     req->reasons_len ? "; " : "", name, reason);
 	if (n > 0)
-		req->reasons_len += (size_t) n < room ? (size_t) n : room - 1;
+		req->reasons_len += (size_t)n < room ? (size_t)n : room - 1;
 }
 
 static const char *hinted_prov_name(const struct fi_info *hints)
@@ -90,7 +90,8 @@ static bool is_asked(struct request *req, const struct fi_provider *prov)
 		return false;
 	}
 	if (prov->fi_version < req->version) {
-		refused(req, prov->name, "built for libfabric %u.%u, and API %u.%u is asked for",
+		refused(req, prov->name,
+			"built for libfabric %u.%u, and API %u.%u is asked for",
 			FI_MAJOR(prov->fi_version), FI_MINOR(prov->fi_version),
 			FI_MAJOR(req->version), FI_MINOR(req->version));
 		return false;
@@ -118,7 +119,8 @@ static int provider_ask(const struct request *req, const struct fi_provider *pro
 	fabric_attr = *hints->fabric_attr;
 	renamed.fabric_attr = &fabric_attr;
 	fabric_attr.prov_name = name;
-	err = prov->getinfo(req->version, req->node, req->service, req->flags, &renamed, answer);
+	err = prov->getinfo(req->version, req->node, req->service, req->flags, &renamed,
+			    answer);
 	free(name);
 	return err;
 }
@@ -172,8 +174,8 @@ static const char *answer_objection(const struct request *req, const struct fi_i
 static int answers_take(struct request *req, const struct fi_provider *prov,
 			struct fi_info *answers, struct fi_info ***tail)
 {
-	const char *shown = req->naming.alias ? req->naming.text :
-			    naming_shown(req->filter, prov);
+	const char *shown = req->naming.alias ? req->naming.text
+					      : naming_shown(req->filter, prov);
 	const char *objection = NULL;
 	struct fi_info *info;
 	int taken = 0;
@@ -237,10 +239,10 @@ static void refused_name(struct request *req, struct registry_entry **list, size
 	for (i = 0; i < cnt && used < sizeof(names); i++) {
 		n = snprintf(names + used, sizeof(names) - used, "%s%s", i ? ", " : "",
 			     list[i]->prov->name);
-		used += n > 0 ? (size_t) n : 0;
+		used += n > 0 ? (size_t)n : 0;
 	}
-	refused(req, req->naming.text, "no provider has this name%s%s", cnt ? ", there are " : "",
-		names);
+	refused(req, req->naming.text, "no provider has this name%s%s",
+		cnt ? ", there are " : "", names);
 }
 
 static int query(struct request *req, struct fi_info **info)
@@ -322,12 +324,14 @@ CORE_EXPORT int fi_getinfo(uint32_t version, const char *node, const char *servi
 
 	if (!info)
 		return -FI_EINVAL;
-	*info = NULL;		/* fi_getinfo(3) promises this when nothing is found */
+	*info = NULL; /* fi_getinfo(3) promises this when nothing is found */
 	core_start();
 	if (version > fi_version()) {
-		FI_WARN(&core_provider, FI_LOG_CORE, "API %u.%u is asked for, and this library "
-			"has %u.%u\n", FI_MAJOR(version), FI_MINOR(version),
-			FI_MAJOR(fi_version()), FI_MINOR(fi_version()));
+		FI_WARN(&core_provider, FI_LOG_CORE,
+			"API %u.%u is asked for, and this library "
+			"has %u.%u\n",
+			FI_MAJOR(version), FI_MINOR(version), FI_MAJOR(fi_version()),
+			FI_MINOR(fi_version()));
 		return -FI_ENOSYS;
 	}
 	if (flags & FI_PROV_ATTR_ONLY)

@@ -27,8 +27,8 @@ static const char *names_of(const struct fi_info *info)
 
 	names[0] = '\0';
 	for (; info; info = info->next)
-		used += (size_t) snprintf(names + used, sizeof(names) - used, "%s%s",
-					  used ? " " : "", info->fabric_attr->prov_name);
+		used += (size_t)snprintf(names + used, sizeof(names) - used, "%s%s",
+					 used ? " " : "", info->fabric_attr->prov_name);
 	return names;
 }
 
@@ -82,7 +82,7 @@ static void the_answer_tells_version_and_api(void **state)
 
 static void a_newer_api_than_ours_is_refused(void **state)
 {
-	struct fi_info *info = (struct fi_info *) state;
+	struct fi_info *info = (struct fi_info *)state;
 
 	fake_log_lines();
 	fake_register(0, "tcp", 1);
@@ -101,7 +101,7 @@ static void nowhere_to_put_the_answer_is_an_error(void **state)
 
 static void without_providers_there_is_no_data(void **state)
 {
-	struct fi_info *info = (struct fi_info *) state;
+	struct fi_info *info = (struct fi_info *)state;
 
 	assert_int_equal(fi_getinfo(fi_version(), NULL, NULL, 0, NULL, &info), -FI_ENODATA);
 	assert_null(info);
@@ -115,7 +115,8 @@ static void the_list_of_providers_asks_none_of_them(void **state)
 
 	fake_register(0, "tcp", 2);
 	fake_register(1, "shm", 3)->refuses = -FI_ENODATA;
-	assert_int_equal(fi_getinfo(fi_version(), NULL, NULL, FI_PROV_ATTR_ONLY, NULL, &info), 0);
+	assert_int_equal(fi_getinfo(fi_version(), NULL, NULL, FI_PROV_ATTR_ONLY, NULL, &info),
+			 0);
 	assert_string_equal(names_of(info), "shm tcp");
 	assert_int_equal(info->fabric_attr->prov_version, FI_VERSION(3, 0));
 	assert_int_equal(fakes[0].asked + fakes[1].asked, 0);
@@ -156,13 +157,13 @@ static void known_names_are_answered_by_ours_under_the_name_asked_for(void **sta
 		int slot;
 	} known[] = {
 		{ "tcp;ofi_rxm", 0 }, { "ofi_rxm;tcp", 0 }, { "ofi_rxm", 0 }, { "sockets", 0 },
-		{ "udp;ofi_rxd", 0 }, { "Sockets", 0 }, { "sm2", 1 }, { "lnx", 2 },
+		{ "udp;ofi_rxd", 0 }, { "Sockets", 0 },	    { "sm2", 1 },     { "lnx", 2 },
 	};
 	static const char *const own[] = { "tcp", "shm", "link" };
 	size_t i;
 
 	for (i = 0; i < 3; i++)
-		fake_register((int) i, own[i], 1);
+		fake_register((int)i, own[i], 1);
 	for (i = 0; i < sizeof(known) / sizeof(known[0]); i++) {
 		int before = fakes[known[i].slot].asked;
 
@@ -344,9 +345,11 @@ static void the_reason_of_unmet_hints_is_kept(void **state)
 	hints->caps = FI_RMA;
 	assert_int_equal(fi_getinfo(fi_version(), NULL, NULL, 0, hints, &info), -FI_ENODATA);
 	fi_freeinfo(hints);
-	assert_true(fake_log_has("core<2> getinfo: shm: asks for FI_RMA, which shm does not offer\n"));
-	assert_true(fake_log_has("core<0> fi_getinfo found nothing: shm: asks for FI_RMA, which shm "
-				 "does not offer; tcp: asks for FI_RMA, which tcp does not offer\n"));
+	assert_true(fake_log_has(
+		"core<2> getinfo: shm: asks for FI_RMA, which shm does not offer\n"));
+	assert_true(fake_log_has(
+		"core<0> fi_getinfo found nothing: shm: asks for FI_RMA, which shm "
+		"does not offer; tcp: asks for FI_RMA, which tcp does not offer\n"));
 }
 
 static void a_refusal_without_words_is_reported_as_that(void **state)
@@ -367,8 +370,9 @@ static void an_absent_name_is_reported_with_those_there_are(void **state)
 	fake_register(0, "shm", 1);
 	fake_register(1, "tcp", 1);
 	assert_answers("efa", "");
-	assert_int_equal(fake_log_cnt("getinfo: efa: no provider has this name, there are shm, tcp\n"),
-			 1);
+	assert_int_equal(
+		fake_log_cnt("getinfo: efa: no provider has this name, there are shm, tcp\n"),
+		1);
 }
 
 static void what_fi_provider_leaves_out_has_that_reason(void **state)

@@ -18,7 +18,7 @@
 #include "log.h"
 #include "registry.h"
 
-#define SUFFIX	"-fi.so"
+#define SUFFIX "-fi.so"
 
 /* Returns NULL, or what went wrong: a string of dlerror, valid until the next dl call. */
 static const char *library_load(const char *file, bool preferred)
@@ -74,8 +74,8 @@ static void folder_load(const char *folder)
 	free(found);
 	if (problem_cnt > 1)
 		FI_WARN(&core_provider, FI_LOG_CORE,
-			"%d providers in %s were not loaded, the first: %s\n", problem_cnt, folder,
-			first);
+			"%d providers in %s were not loaded, the first: %s\n", problem_cnt,
+			folder, first);
 	else if (problem_cnt)
 		FI_WARN(&core_provider, FI_LOG_CORE, "a provider in %s was not loaded: %s\n",
 			folder, first);
@@ -87,8 +87,10 @@ static void entry_load(const char *path)
 	DIR *folder;
 
 	if (stat(path, &st) || (S_ISDIR(st.st_mode) && !(folder = opendir(path)))) {
-		FI_WARN(&core_provider, FI_LOG_CORE, "FI_PROVIDER_PATH names %s, which can't be "
-			"read (%s): make it readable, or take it out\n", path, strerror(errno));
+		FI_WARN(&core_provider, FI_LOG_CORE,
+			"FI_PROVIDER_PATH names %s, which can't be "
+			"read (%s): make it readable, or take it out\n",
+			path, strerror(errno));
 		return;
 	}
 	if (!S_ISDIR(st.st_mode)) {
@@ -109,7 +111,7 @@ void loader_run(const char *path, const char *fallback)
 		path++;
 	}
 	copy = strdup(path ? path : "");
-	for (rest = copy; (entry = strsep(&rest, ":")); ) {
+	for (rest = copy; (entry = strsep(&rest, ":"));) {
 		if (!*entry)
 			continue;
 		if (*entry != '+') {
@@ -118,8 +120,10 @@ void loader_run(const char *path, const char *fallback)
 		} else if (entry[1] == '/') {
 			file_load(entry + 1, true);
 		} else {
-			FI_WARN(&core_provider, FI_LOG_CORE, "FI_PROVIDER_PATH has %s: after + "
-				"comes the absolute path of a file\n", entry);
+			FI_WARN(&core_provider, FI_LOG_CORE,
+				"FI_PROVIDER_PATH has %s: after + "
+				"comes the absolute path of a file\n",
+				entry);
 		}
 	}
 	free(copy);

@@ -24,7 +24,7 @@
 #include "registry.h"
 #include "start.h"
 
-static char base[32];		/* a folder for each test */
+static char base[32]; /* a folder for each test */
 
 static int setup(void **state)
 {
@@ -63,7 +63,7 @@ static void start_with(const char *path)
 
 	for (; *path && used < sizeof(value) - sizeof(base); path++) {
 		if (*path == '%')
-			used += (size_t) sprintf(value + used, "%s", base);
+			used += (size_t)sprintf(value + used, "%s", base);
 		else
 			value[used++] = *path;
 		value[used] = '\0';
@@ -83,9 +83,9 @@ static void assert_visible(const char *expected)
 
 	list = registry_list(&cnt);
 	for (i = 0; i < cnt; i++)
-		used += (size_t) snprintf(names + used, sizeof(names) - used, "%s%s%u",
-					  i ? " " : "", list[i]->prov->name,
-					  FI_MAJOR(list[i]->prov->version));
+		used += (size_t)snprintf(names + used, sizeof(names) - used, "%s%s%u",
+					 i ? " " : "", list[i]->prov->name,
+					 FI_MAJOR(list[i]->prov->version));
 	registry_list_free(list, cnt);
 	assert_string_equal(names, expected);
 }
@@ -144,7 +144,8 @@ static void a_relative_preferred_file_is_refused_with_a_line(void **state)
 	start_with("+some/lib-fi.so");
 	assert_visible("");
 	assert_int_equal(fake_log_cnt("FI_PROVIDER_PATH has +some/lib-fi.so: after + comes the "
-				      "absolute path"), 1);
+				      "absolute path"),
+			 1);
 }
 
 static void a_missing_folder_gives_one_line_that_says_what_to_do(void **state)
@@ -153,8 +154,9 @@ static void a_missing_folder_gives_one_line_that_says_what_to_do(void **state)
 	start_with("%/nowhere:%/a");
 	assert_visible("one1");
 	assert_int_equal(fake_log_cnt("FI_PROVIDER_PATH names"), 1);
-	assert_true(fake_log_has("/nowhere, which can't be read (No such file or directory): make "
-				 "it readable, or take it out"));
+	assert_true(
+		fake_log_has("/nowhere, which can't be read (No such file or directory): make "
+			     "it readable, or take it out"));
 }
 
 static void an_unreadable_folder_gives_one_line(void **state)
@@ -162,7 +164,7 @@ static void an_unreadable_folder_gives_one_line(void **state)
 	char path[64];
 
 	if (!geteuid())
-		skip();	/* root reads everything */
+		skip(); /* root reads everything */
 	snprintf(path, sizeof(path), "%s/secret", base);
 	mkdir(path, 0);
 	start_with("%/secret");
@@ -240,7 +242,7 @@ static void a_library_is_closed_when_its_provider_goes(void **state)
 	assert_non_null(entry);
 	assert_non_null(entry->library);
 	assert_int_equal(registry_remove(entry->prov), 0);
-	assert_string_equal(entry->prov->name, "one");	/* still mapped */
+	assert_string_equal(entry->prov->name, "one"); /* still mapped */
 	registry_put(entry);
 	assert_visible("");
 }

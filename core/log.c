@@ -22,7 +22,7 @@
 #include "name_filter.h"
 #include "params.h"
 
-#define MESSAGE_MAX	1024
+#define MESSAGE_MAX 1024
 
 const struct fi_provider core_provider = {
 	.version = FI_VERSION(FI_MAJOR_VERSION, FI_MINOR_VERSION),
@@ -36,29 +36,23 @@ static const char *const level_names[] = {
 	[FI_LOG_INFO] = "info",
 	[FI_LOG_DEBUG] = "debug",
 };
-#define LEVEL_CNT	(sizeof(level_names) / sizeof(level_names[0]))
+#define LEVEL_CNT (sizeof(level_names) / sizeof(level_names[0]))
 
 static const char *const subsys_names[] = {
-	[FI_LOG_CORE] = "core",
-	[FI_LOG_FABRIC] = "fabric",
-	[FI_LOG_DOMAIN] = "domain",
-	[FI_LOG_EP_CTRL] = "ep_ctrl",
-	[FI_LOG_EP_DATA] = "ep_data",
-	[FI_LOG_AV] = "av",
-	[FI_LOG_CQ] = "cq",
-	[FI_LOG_EQ] = "eq",
-	[FI_LOG_MR] = "mr",
+	[FI_LOG_CORE] = "core",	      [FI_LOG_FABRIC] = "fabric",   [FI_LOG_DOMAIN] = "domain",
+	[FI_LOG_EP_CTRL] = "ep_ctrl", [FI_LOG_EP_DATA] = "ep_data", [FI_LOG_AV] = "av",
+	[FI_LOG_CQ] = "cq",	      [FI_LOG_EQ] = "eq",	    [FI_LOG_MR] = "mr",
 	[FI_LOG_CNTR] = "cntr",
 };
-#define SUBSYS_CNT	(sizeof(subsys_names) / sizeof(subsys_names[0]))
+#define SUBSYS_CNT (sizeof(subsys_names) / sizeof(subsys_names[0]))
 
 /* Written by log_init and log_fini alone, which run while no provider does. */
 static struct {
-	int level;			/* -1: nothing */
+	int level; /* -1: nothing */
 	bool level_given;
 	uint32_t subsys_mask;
 	struct name_filter provs;
-	FILE *file;			/* NULL: stderr */
+	FILE *file; /* NULL: stderr */
 	uint64_t interval_ms;
 } settings = {
 	.level = FI_LOG_WARN,
@@ -85,17 +79,17 @@ static struct {
 	_Atomic(__typeof__(&own_log)) log;
 } sink = { own_enabled, own_ready, own_log };
 
-static pthread_mutex_t import_lock = PTHREAD_MUTEX_INITIALIZER;	/* protects imported */
+static pthread_mutex_t import_lock = PTHREAD_MUTEX_INITIALIZER; /* protects imported */
 static bool imported;
 
 const char *log_level_name(enum fi_log_level level)
 {
-	return (size_t) level < LEVEL_CNT ? level_names[level] : "Unknown";
+	return (size_t)level < LEVEL_CNT ? level_names[level] : "Unknown";
 }
 
 const char *log_subsys_name(enum fi_log_subsys subsys)
 {
-	return (size_t) subsys < SUBSYS_CNT ? subsys_names[subsys] : "Unknown";
+	return (size_t)subsys < SUBSYS_CNT ? subsys_names[subsys] : "Unknown";
 }
 
 static const char *prov_name(const struct fi_provider *prov)
@@ -108,14 +102,14 @@ static uint64_t now_ms(void)
 	struct timespec now;
 
 	clock_gettime(CLOCK_MONOTONIC, &now);
-	return (uint64_t) now.tv_sec * 1000 + (uint64_t) now.tv_nsec / 1000000;
+	return (uint64_t)now.tv_sec * 1000 + (uint64_t)now.tv_nsec / 1000000;
 }
 
 static int own_enabled(const struct fi_provider *prov, enum fi_log_level level,
 		       enum fi_log_subsys subsys, uint64_t flags)
 {
-	return !(flags & FI_LOG_PROV_FILTERED) && (int) level <= settings.level &&
-	       (size_t) subsys < SUBSYS_CNT && (settings.subsys_mask & (1u << subsys));
+	return !(flags & FI_LOG_PROV_FILTERED) && (int)level <= settings.level &&
+	       (size_t)subsys < SUBSYS_CNT && (settings.subsys_mask & (1u << subsys));
 }
 
 static int own_ready(const struct fi_provider *prov, enum fi_log_level level,
@@ -123,7 +117,8 @@ static int own_ready(const struct fi_provider *prov, enum fi_log_level level,
 {
 	uint64_t now;
 
-	if (!atomic_load_explicit(&sink.enabled, memory_order_acquire)(prov, level, subsys, flags))
+	if (!atomic_load_explicit(&sink.enabled, memory_order_acquire)(prov, level, subsys,
+								       flags))
 		return 0;
 	now = now_ms();
 	if (now < *showtime)
@@ -138,9 +133,9 @@ static void own_log(const struct fi_provider *prov, enum fi_log_level level,
 	FILE *file = settings.file ? settings.file : stderr;
 	size_t len = strlen(msg);
 
-	fprintf(file, "weft:%d:%ld:%s:%s:%s():%d<%s> %s%s", (int) getpid(), (long) time(NULL), prov_name(prov), log_subsys_name(subsys),
-		func ? func : "", line, log_level_name(level), msg,
-		len && msg[len - 1] == '\n' ? "" : "\n");
+	fprintf(file, "weft:%d:%ld:%s:%s:%s():%d<%s> %s%s", (int)getpid(), (long)time(NULL),
+		prov_name(prov), log_subsys_name(subsys), func ? func : "", line,
+		log_level_name(level), msg, len && msg[len - 1] == '\n' ? "" : "\n");
 	fflush(file);
 }
 
@@ -156,8 +151,8 @@ static int is_enabled(const struct fi_provider *prov, enum fi_log_level level,
 		      enum fi_log_subsys subsys)
 {
 	/* R:sink of import_logger stores each function whole; A:sink here. */
-	return atomic_load_explicit(&sink.enabled, memory_order_acquire)
-		(prov, level, subsys, filter_flags(prov));
+	return atomic_load_explicit(&sink.enabled, memory_order_acquire)(prov, level, subsys,
+									 filter_flags(prov));
 }
 
 static bool is_heard(const struct fi_provider *prov, enum fi_log_level level)
@@ -180,10 +175,10 @@ static void hear(struct log_ear *ear, const char *msg)
 	if (strstr(ear->text, line))
 		return;
 	n = snprintf(ear->text + ear->used, room, "%s%s", ear->used ? "; " : "", line);
-	if (n < 0 || (size_t) n >= room)
-		ear->text[ear->used] = '\0';	/* whole messages only */
+	if (n < 0 || (size_t)n >= room)
+		ear->text[ear->used] = '\0'; /* whole messages only */
 	else
-		ear->used += (size_t) n;
+		ear->used += (size_t)n;
 }
 
 void log_listen(struct log_ear *ear)
@@ -210,13 +205,13 @@ CORE_EXPORT int fi_log_ready(const struct fi_provider *prov, enum fi_log_level l
 {
 	if (!showtime)
 		return 0;
-	return atomic_load_explicit(&sink.ready, memory_order_acquire)
-		(prov, level, subsys, filter_flags(prov), showtime);
+	return atomic_load_explicit(&sink.ready, memory_order_acquire)(
+		prov, level, subsys, filter_flags(prov), showtime);
 }
 
 CORE_EXPORT void fi_log(const struct fi_provider *prov, enum fi_log_level level,
-			enum fi_log_subsys subsys, const char *func, int line,
-			const char *fmt, ...)
+			enum fi_log_subsys subsys, const char *func, int line, const char *fmt,
+			...)
 {
 	char msg[MESSAGE_MAX];
 	va_list args;
@@ -231,8 +226,8 @@ CORE_EXPORT void fi_log(const struct fi_provider *prov, enum fi_log_level level,
 		if (!is_enabled(prov, level, subsys))
 			return;
 	}
-	atomic_load_explicit(&sink.log, memory_order_acquire)
-		(prov ? prov : &core_provider, level, subsys, func, line, msg);
+	atomic_load_explicit(&sink.log, memory_order_acquire)(prov ? prov : &core_provider,
+							      level, subsys, func, line, msg);
 }
 
 bool log_is_wanted(void)
@@ -300,7 +295,7 @@ static int logging_bind(struct fid *fid, struct fid *bfid, uint64_t flags)
 
 	if (!bfid || flags || bfid->fclass != FI_CLASS_LOG)
 		return -FI_EINVAL;
-	logging = (struct fid_logging *) bfid;	/* fid is its first member */
+	logging = (struct fid_logging *)bfid; /* fid is its first member */
 	if (!logging->ops || logging->ops->size < sizeof(*logging->ops))
 		return -FI_EINVAL;
 
@@ -372,7 +367,7 @@ static void init_level(void)
 	settings.level_given = text != NULL;
 	for (i = 0; text && i < LEVEL_CNT; i++)
 		if (!strcasecmp(text, level_names[i]))
-			settings.level = (int) i;
+			settings.level = (int)i;
 }
 
 static void init_subsys(void)
@@ -401,13 +396,14 @@ static FILE *location_open(const char *where, mode_t mode)
 	if (!strcmp(where, "stdout"))
 		return stdout;
 	if (!stat(where, &st) && S_ISDIR(st.st_mode))
-		snprintf(path, sizeof(path), "%s/ofi_%d.log", where, (int) getpid());
+		snprintf(path, sizeof(path), "%s/ofi_%d.log", where, (int)getpid());
 	else
 		snprintf(path, sizeof(path), "%s", where);
 	fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, mode);
 	file = fd < 0 ? NULL : fdopen(fd, "w");
 	if (!file) {
-		FI_WARN(&core_provider, FI_LOG_CORE, "cannot create %s (%s): logging to stderr; "
+		FI_WARN(&core_provider, FI_LOG_CORE,
+			"cannot create %s (%s): logging to stderr; "
 			"FI_LOG_LOCATION takes a folder or a file that does not exist yet\n",
 			path, strerror(errno));
 		if (fd >= 0)
@@ -425,9 +421,10 @@ void log_init(void)
 	params_define_core("log_prov", FI_PARAM_STRING,
 			   "Log only these providers, NAME,NAME, or all but these, ^NAME,NAME "
 			   "(default: all)");
-	params_define_core("log_subsys", FI_PARAM_STRING,
-			   "Log only these subsystems, or all but these, as in FI_LOG_PROV: core, "
-			   "fabric, domain, ep_ctrl, ep_data, av, cq, eq, mr, cntr (default: all)");
+	params_define_core(
+		"log_subsys", FI_PARAM_STRING,
+		"Log only these subsystems, or all but these, as in FI_LOG_PROV: core, "
+		"fabric, domain, ep_ctrl, ep_data, av, cq, eq, mr, cntr (default: all)");
 	params_define_core("log_interval", FI_PARAM_INT,
 			   "Milliseconds between two messages of a kind that comes often "
 			   "(default: 2000)");
@@ -441,9 +438,9 @@ void log_init(void)
 	init_subsys();
 	name_filter_init(&settings.provs, params_string("log_prov"));
 	if (!fi_param_get_int(NULL, "log_interval", &interval) && interval >= 0)
-		settings.interval_ms = (uint64_t) interval;
+		settings.interval_ms = (uint64_t)interval;
 	fi_param_get_int(NULL, "log_location_mode", &mode);
-	settings.file = location_open(params_string("log_location"), (mode_t) mode);
+	settings.file = location_open(params_string("log_location"), (mode_t)mode);
 }
 
 void log_fini(void)

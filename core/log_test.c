@@ -68,8 +68,8 @@ static void providers_and_subsystems_are_chosen(void **state)
 static void a_number_out_of_range_is_not_enabled(void **state)
 {
 	core_start();
-	assert_false(fi_log_enabled(&shm, (enum fi_log_level) 9, FI_LOG_CORE));
-	assert_false(fi_log_enabled(&shm, FI_LOG_WARN, (enum fi_log_subsys) 99));
+	assert_false(fi_log_enabled(&shm, (enum fi_log_level)9, FI_LOG_CORE));
+	assert_false(fi_log_enabled(&shm, FI_LOG_WARN, (enum fi_log_subsys)99));
 }
 
 static void often_repeated_messages_have_an_interval(void **state)
@@ -79,7 +79,7 @@ static void often_repeated_messages_have_an_interval(void **state)
 	start_with("FI_LOG_INTERVAL", "100000");
 	assert_true(fi_log_ready(&shm, FI_LOG_WARN, FI_LOG_CORE, &showtime));
 	assert_false(fi_log_ready(&shm, FI_LOG_WARN, FI_LOG_CORE, &showtime));
-	assert_false(fi_log_ready(&shm, FI_LOG_INFO, FI_LOG_CORE, &(uint64_t) { 0 }));
+	assert_false(fi_log_ready(&shm, FI_LOG_INFO, FI_LOG_CORE, &(uint64_t){ 0 }));
 	assert_false(fi_log_ready(&shm, FI_LOG_WARN, FI_LOG_CORE, NULL));
 }
 
@@ -126,7 +126,7 @@ static void a_file_receives_whole_lines_and_is_never_overwritten(void **state)
 	start_with("FI_LOG_LOCATION", folder);
 	FI_WARN(&shm, FI_LOG_AV, "in a folder\n");
 	core_stop();
-	snprintf(path, sizeof(path), "%s/ofi_%d.log", folder, (int) getpid());
+	snprintf(path, sizeof(path), "%s/ofi_%d.log", folder, (int)getpid());
 	assert_true(slurp(path, text, sizeof(text)) > 0);
 	unlink(path);
 	rmdir(folder);

@@ -14,14 +14,9 @@ static const struct {
 	const char *name;
 	const char *ours;
 } aliases[] = {
-	{ "tcp;ofi_rxm", "tcp" },
-	{ "ofi_rxm;tcp", "tcp" },
-	{ "ofi_rxm", "tcp" },
-	{ "sockets", "tcp" },
-	{ "udp;ofi_rxd", "tcp" },
-	{ "ofi_rxd;udp", "tcp" },
-	{ "sm2", "shm" },
-	{ "lnx", "link" },
+	{ "tcp;ofi_rxm", "tcp" }, { "ofi_rxm;tcp", "tcp" }, { "ofi_rxm", "tcp" },
+	{ "sockets", "tcp" },	  { "udp;ofi_rxd", "tcp" }, { "ofi_rxd;udp", "tcp" },
+	{ "sm2", "shm" },	  { "lnx", "link" },
 };
 
 static bool is_layer_name(const char *name)
@@ -32,7 +27,8 @@ static bool is_layer_name(const char *name)
 /* The part that decides which provider is asked: the last, or the layer of two parts. */
 static const char *deciding_part(const struct naming *naming)
 {
-	if (naming->cnt == 2 && is_layer_name(naming->parts[0]) && !is_layer_name(naming->parts[1]))
+	if (naming->cnt == 2 && is_layer_name(naming->parts[0]) &&
+	    !is_layer_name(naming->parts[1]))
 		return naming->parts[0];
 	return naming->parts[naming->cnt - 1];
 }
@@ -59,7 +55,7 @@ int naming_init(struct naming *naming, const char *text)
 	naming->copy = strdup(text);
 	if (!naming->copy)
 		return -FI_ENOMEM;
-	for (rest = naming->copy; (part = strsep(&rest, ";")); ) {
+	for (rest = naming->copy; (part = strsep(&rest, ";"));) {
 		bool excluded = *part == '^';
 		size_t *cnt = excluded ? &naming->excluded_cnt : &naming->cnt;
 
@@ -137,7 +133,8 @@ bool naming_allows(const struct name_filter *filter, const struct fi_provider *p
 	if (registry_kind_of(prov) != REGISTRY_CORE || name_filter_has(filter, prov->name))
 		return true;
 	for (i = 0; i < filter->cnt; i++) {
-		if (!strncasecmp(filter->names[i], prov->name, len) && filter->names[i][len] == ';')
+		if (!strncasecmp(filter->names[i], prov->name, len) &&
+		    filter->names[i][len] == ';')
 			return true;
 		alias = naming_alias_of(filter->names[i]);
 		if (alias && !strcasecmp(alias, prov->name))
@@ -154,7 +151,8 @@ bool naming_allows_answer(const struct name_filter *filter, const char *name)
 		return true;
 	for (i = 0; i < filter->cnt; i++) {
 		len = strlen(filter->names[i]);
-		if (!strncasecmp(filter->names[i], name, len) && (!name[len] || name[len] == ';'))
+		if (!strncasecmp(filter->names[i], name, len) &&
+		    (!name[len] || name[len] == ';'))
 			return !filter->excludes;
 	}
 	return filter->excludes;

@@ -15,17 +15,17 @@
 #include "name_filter.h"
 #include "registry.h"
 
-#define NAMING_PARTS_MAX	8
+#define NAMING_PARTS_MAX 8
 
 /* A name taken apart at its ';'. */
 struct naming {
-	const char *text;		/* as asked for; the caller's */
+	const char *text; /* as asked for; the caller's */
 	char *copy;
-	size_t cnt;			/* parts, without exclusions */
+	size_t cnt; /* parts, without exclusions */
 	const char *parts[NAMING_PARTS_MAX];
 	size_t excluded_cnt;
-	const char *excluded[NAMING_PARTS_MAX];	/* from '^NAME' at the end */
-	const char *alias;		/* the name of ours that answers, or NULL */
+	const char *excluded[NAMING_PARTS_MAX]; /* from '^NAME' at the end */
+	const char *alias;			/* the name of ours that answers, or NULL */
 };
 
 /*

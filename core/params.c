@@ -18,7 +18,7 @@
 #include "params.h"
 #include "start.h"
 
-#define LINE_MAX_LEN	4096
+#define LINE_MAX_LEN 4096
 
 struct param {
 	struct param *next;
@@ -37,8 +37,8 @@ struct setting {
 
 /* Protects all below. Nothing is called with it held that takes a lock. */
 static pthread_mutex_t params_lock = PTHREAD_MUTEX_INITIALIZER;
-static struct param *params;		/* in the order of definition */
-static struct setting *settings;	/* the newest first */
+static struct param *params;	 /* in the order of definition */
+static struct setting *settings; /* the newest first */
 static bool prefer_file;
 
 static void param_free(struct param *param)
@@ -55,10 +55,10 @@ static char *trim(char *text)
 {
 	char *end;
 
-	while (isspace((unsigned char) *text))
+	while (isspace((unsigned char)*text))
 		text++;
 	end = text + strlen(text);
-	while (end > text && isspace((unsigned char) end[-1]))
+	while (end > text && isspace((unsigned char)end[-1]))
 		*--end = '\0';
 	return text;
 }
@@ -211,7 +211,7 @@ static struct param *param_create(const struct fi_provider *prov, const char *na
 		goto err_free;
 	}
 	for (c = param->env_name; *c; c++)
-		*c = (char) toupper((unsigned char) *c);
+		*c = (char)toupper((unsigned char)*c);
 	free(help);
 	return param;
 
@@ -272,9 +272,9 @@ static int parse_int(const char *text, int *value)
 
 	errno = 0;
 	number = strtol(text, &end, 0);
-	if (end == text || *end || errno || number != (int) number)
+	if (end == text || *end || errno || number != (int)number)
 		return -FI_EINVAL;
-	*value = (int) number;
+	*value = (int)number;
 	return 0;
 }
 
@@ -288,7 +288,7 @@ static int parse_size(const char *text, size_t *value)
 	number = strtoull(text, &end, 0);
 	if (end == text || *end || errno)
 		return -FI_EINVAL;
-	*value = (size_t) number;
+	*value = (size_t)number;
 	return 0;
 }
 
@@ -378,7 +378,7 @@ CORE_EXPORT int fi_getparams(struct fi_param **params_out, int *count)
 	for (param = params; param; param = param->next)
 		cnt++;
 	/* The entry after the last one stays zero: it ends the list for fi_freeparams. */
-	list = calloc((size_t) cnt + 1, sizeof(*list));
+	list = calloc((size_t)cnt + 1, sizeof(*list));
 	if (!list)
 		err = -FI_ENOMEM;
 	for (param = params, cnt = 0; param && !err; param = param->next, cnt++)
@@ -401,9 +401,9 @@ CORE_EXPORT void fi_freeparams(struct fi_param *list)
 	if (!list)
 		return;
 	for (param = list; param->name || param->help_string; param++) {
-		free((void *) param->name);
-		free((void *) param->help_string);
-		free((void *) param->value);
+		free((void *)param->name);
+		free((void *)param->help_string);
+		free((void *)param->value);
 	}
 	free(list);
 }

@@ -62,8 +62,8 @@ static void numbers_and_truths_are_read_in_all_spellings(void **state)
 		const char *text;
 		int value;
 	} truths[] = {
-		{ "1", 1 }, { "Yes", 1 }, { "TRUE", 1 }, { "on", 1 },
-		{ "0", 0 }, { "no", 0 }, { "False", 0 }, { "OFF", 0 },
+		{ "1", 1 }, { "Yes", 1 }, { "TRUE", 1 },  { "on", 1 },
+		{ "0", 0 }, { "no", 0 },  { "False", 0 }, { "OFF", 0 },
 	};
 	struct fi_provider *fake = prov();
 	size_t i, size = 0;
@@ -174,7 +174,8 @@ static void a_file_gives_what_the_environment_does_not(void **state)
 
 	unsetenv("FI_FAKE_N");
 	fi_param_define(fake, "n", FI_PARAM_INT, "h");
-	assert_int_equal(load("# comment\n\n  FI_FAKE_N = 5 \nnonsense\n=7\nFI_OTHER=x=y\n"), 2);
+	assert_int_equal(load("# comment\n\n  FI_FAKE_N = 5 \nnonsense\n=7\nFI_OTHER=x=y\n"),
+			 2);
 	assert_int_equal(fi_param_get_int(fake, "n", &value), 0);
 	assert_int_equal(value, 5);
 	assert_int_equal(load("FI_FAKE_N=6"), 1);

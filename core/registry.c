@@ -16,7 +16,7 @@
 
 /* Names that come first in answers, in this order. */
 static const char *const first_names[] = { "link", "shm", "tcp" };
-#define FIRST_CNT	(sizeof(first_names) / sizeof(first_names[0]))
+#define FIRST_CNT (sizeof(first_names) / sizeof(first_names[0]))
 
 /* Protects the list, its order and all reference counts. */
 static pthread_mutex_t registry_lock = PTHREAD_MUTEX_INITIALIZER;
@@ -69,7 +69,8 @@ void registry_keep_order(bool keep)
 }
 
 /* Caller holds registry_lock. Does @entry go before @old, of the same name? */
-static bool outranks_locked(const struct registry_entry *entry, const struct registry_entry *old)
+static bool outranks_locked(const struct registry_entry *entry,
+			    const struct registry_entry *old)
 {
 	if (old->preferred)
 		return false;
@@ -86,7 +87,7 @@ static void insert_locked(struct registry_entry *entry)
 	while (*at && !same_name(*at, name, len))
 		at = &(*at)->next;
 	if (!*at) {
-		for (at = &entries; *at && name_rank((*at)->prov->name) <= rank; )
+		for (at = &entries; *at && name_rank((*at)->prov->name) <= rank;)
 			at = &(*at)->next;
 	} else {
 		while (*at && same_name(*at, name, len) && !outranks_locked(entry, *at))
@@ -108,9 +109,10 @@ static int provider_check(const struct fi_provider *prov)
 		return -FI_EINVAL;
 	}
 	if (prov->fi_version < FI_VERSION(1, 3)) {
-		FI_WARN(&core_provider, FI_LOG_CORE, "the provider %s was built for libfabric "
-			"%u.%u and is ignored: 1.3 is the oldest that works\n", prov->name,
-			FI_MAJOR(prov->fi_version), FI_MINOR(prov->fi_version));
+		FI_WARN(&core_provider, FI_LOG_CORE,
+			"the provider %s was built for libfabric "
+			"%u.%u and is ignored: 1.3 is the oldest that works\n",
+			prov->name, FI_MAJOR(prov->fi_version), FI_MINOR(prov->fi_version));
 		return -FI_ENOSYS;
 	}
 	return 0;

@@ -19,17 +19,17 @@
 struct registry_entry {
 	struct registry_entry *next;
 	struct fi_provider *prov;
-	void *library;			/* from dlopen, or NULL */
+	void *library; /* from dlopen, or NULL */
 	bool preferred;
 	unsigned int refs;
 };
 
 /* What a provider is, which follows from its name as upstream's naming rules say. */
 enum registry_kind {
-	REGISTRY_CORE,			/* talks to a network or memory by itself */
-	REGISTRY_LAYER,			/* ofi_NAME: works over others, named 'tcp;ofi_NAME' */
-	REGISTRY_OFFLOAD,		/* off_NAME: serves other providers, never programs */
-	REGISTRY_HOOK,			/* has no getinfo */
+	REGISTRY_CORE,	  /* talks to a network or memory by itself */
+	REGISTRY_LAYER,	  /* ofi_NAME: works over others, named 'tcp;ofi_NAME' */
+	REGISTRY_OFFLOAD, /* off_NAME: serves other providers, never programs */
+	REGISTRY_HOOK,	  /* has no getinfo */
 };
 
 /*

@@ -24,9 +24,9 @@ static void assert_visible(const char *expected)
 	list = registry_list(&cnt);
 	assert_non_null(list);
 	for (i = 0; i < cnt; i++)
-		used += (size_t) snprintf(names + used, sizeof(names) - used, "%s%s%u",
-					  i ? " " : "", list[i]->prov->name,
-					  FI_MAJOR(list[i]->prov->version));
+		used += (size_t)snprintf(names + used, sizeof(names) - used, "%s%s%u",
+					 i ? " " : "", list[i]->prov->name,
+					 FI_MAJOR(list[i]->prov->version));
 	registry_list_free(list, cnt);
 	assert_string_equal(names, expected);
 }

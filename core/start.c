@@ -19,10 +19,10 @@
 
 /* meson gives the real ones. */
 #ifndef CORE_CONF_FILE
-#define CORE_CONF_FILE		"/etc/libfabric.conf"
+#define CORE_CONF_FILE "/etc/libfabric.conf"
 #endif
 #ifndef CORE_PROVIDER_DIR
-#define CORE_PROVIDER_DIR	"/usr/local/lib/libfabric"
+#define CORE_PROVIDER_DIR "/usr/local/lib/libfabric"
 #endif
 
 /* Held during the whole start: the first rank, before every other lock of the core. */
@@ -61,11 +61,12 @@ static void read_settings(void)
 			   "(default: all)");
 	name_filter_init(&provider_filter, params_string("provider"));
 
-	params_define_core("provider_path", FI_PARAM_STRING,
-			   "Where to look for loadable providers: folders and *-fi.so files, "
-			   "with ':' between them; @ in front of all lets the order of loading "
-			   "decide between providers of a name, + in front of a file prefers it "
-			   "(default: " CORE_PROVIDER_DIR ")");
+	params_define_core(
+		"provider_path", FI_PARAM_STRING,
+		"Where to look for loadable providers: folders and *-fi.so files, "
+		"with ':' between them; @ in front of all lets the order of loading "
+		"decide between providers of a name, + in front of a file prefers it "
+		"(default: " CORE_PROVIDER_DIR ")");
 
 	params_define_core("addr_format", FI_PARAM_STRING,
 			   "Let fi_getinfo answer only with this address format, such as "
@@ -78,10 +79,12 @@ static void read_settings(void)
 		while (name->name && strcasecmp(name->name, text))
 			name++;
 		if (name->name)
-			addr_format = (uint32_t) name->value;
+			addr_format = (uint32_t)name->value;
 		else
-			FI_WARN(&core_provider, FI_LOG_CORE, "FI_ADDR_FORMAT=%s is ignored: it "
-				"takes a name such as FI_SOCKADDR_IN\n", text);
+			FI_WARN(&core_provider, FI_LOG_CORE,
+				"FI_ADDR_FORMAT=%s is ignored: it "
+				"takes a name such as FI_SOCKADDR_IN\n",
+				text);
 	}
 }
 

@@ -26,7 +26,7 @@
 #include "log.h"
 #include "names.h"
 
-#define TAB	"    "
+#define TAB "    "
 
 /* The caller's buffer: text is cut where it ends, and always terminated. */
 struct text {
@@ -47,7 +47,7 @@ static void put(struct text *text, const char *fmt, ...)
 	n = vsnprintf(text->buf + text->used, room, fmt, args);
 	va_end(args);
 	if (n > 0)
-		text->used += (size_t) n < room ? (size_t) n : room - 1;
+		text->used += (size_t)n < room ? (size_t)n : room - 1;
 }
 
 static void put_string(struct text *text, const char *key, const char *value)
@@ -84,82 +84,132 @@ static void put_value_line(struct text *text, const char *prefix, const char *ke
 	put(text, "%s%s: %s\n", prefix, key, info_name_of(names, value));
 }
 
-#define NAMED(value)	{ value, #value }
-#define END		{ 0, NULL }
+#define NAMED(value)          \
+	{                     \
+		value, #value \
+	}
+#define END             \
+	{               \
+		0, NULL \
+	}
 
 static const struct info_name names_datatype[] = {
-	NAMED(FI_INT8), NAMED(FI_UINT8), NAMED(FI_INT16), NAMED(FI_UINT16), NAMED(FI_INT32),
-	NAMED(FI_UINT32), NAMED(FI_INT64), NAMED(FI_UINT64), NAMED(FI_INT128), NAMED(FI_UINT128),
-	NAMED(FI_FLOAT), NAMED(FI_DOUBLE), NAMED(FI_FLOAT_COMPLEX), NAMED(FI_DOUBLE_COMPLEX),
-	NAMED(FI_LONG_DOUBLE), NAMED(FI_LONG_DOUBLE_COMPLEX), END
+	NAMED(FI_INT8),
+	NAMED(FI_UINT8),
+	NAMED(FI_INT16),
+	NAMED(FI_UINT16),
+	NAMED(FI_INT32),
+	NAMED(FI_UINT32),
+	NAMED(FI_INT64),
+	NAMED(FI_UINT64),
+	NAMED(FI_INT128),
+	NAMED(FI_UINT128),
+	NAMED(FI_FLOAT),
+	NAMED(FI_DOUBLE),
+	NAMED(FI_FLOAT_COMPLEX),
+	NAMED(FI_DOUBLE_COMPLEX),
+	NAMED(FI_LONG_DOUBLE),
+	NAMED(FI_LONG_DOUBLE_COMPLEX),
+	END,
 };
 
 static const struct info_name names_op[] = {
-	NAMED(FI_MIN), NAMED(FI_MAX), NAMED(FI_SUM), NAMED(FI_PROD), NAMED(FI_LOR),
-	NAMED(FI_LAND), NAMED(FI_BOR), NAMED(FI_BAND), NAMED(FI_LXOR), NAMED(FI_BXOR),
-	NAMED(FI_ATOMIC_READ), NAMED(FI_ATOMIC_WRITE), NAMED(FI_CSWAP), NAMED(FI_CSWAP_NE),
-	NAMED(FI_CSWAP_LE), NAMED(FI_CSWAP_LT), NAMED(FI_CSWAP_GE), NAMED(FI_CSWAP_GT),
-	NAMED(FI_MSWAP), END
+	NAMED(FI_MIN),	    NAMED(FI_MAX),	NAMED(FI_SUM),	       NAMED(FI_PROD),
+	NAMED(FI_LOR),	    NAMED(FI_LAND),	NAMED(FI_BOR),	       NAMED(FI_BAND),
+	NAMED(FI_LXOR),	    NAMED(FI_BXOR),	NAMED(FI_ATOMIC_READ), NAMED(FI_ATOMIC_WRITE),
+	NAMED(FI_CSWAP),    NAMED(FI_CSWAP_NE), NAMED(FI_CSWAP_LE),    NAMED(FI_CSWAP_LT),
+	NAMED(FI_CSWAP_GE), NAMED(FI_CSWAP_GT), NAMED(FI_MSWAP),       END,
 };
 
 static const struct info_name names_collective[] = {
-	NAMED(FI_BARRIER), NAMED(FI_BROADCAST), NAMED(FI_ALLTOALL), NAMED(FI_ALLREDUCE),
-	NAMED(FI_ALLGATHER), NAMED(FI_REDUCE_SCATTER), NAMED(FI_REDUCE), NAMED(FI_SCATTER),
-	NAMED(FI_GATHER), END
+	NAMED(FI_BARRIER),   NAMED(FI_BROADCAST),
+	NAMED(FI_ALLTOALL),  NAMED(FI_ALLREDUCE),
+	NAMED(FI_ALLGATHER), NAMED(FI_REDUCE_SCATTER),
+	NAMED(FI_REDUCE),    NAMED(FI_SCATTER),
+	NAMED(FI_GATHER),    END,
 };
 
 static const struct info_name names_eq_event[] = {
-	NAMED(FI_NOTIFY), NAMED(FI_CONNREQ), NAMED(FI_CONNECTED), NAMED(FI_SHUTDOWN),
-	NAMED(FI_MR_COMPLETE), NAMED(FI_AV_COMPLETE), NAMED(FI_JOIN_COMPLETE), END
+	NAMED(FI_NOTIFY),	 NAMED(FI_CONNREQ),
+	NAMED(FI_CONNECTED),	 NAMED(FI_SHUTDOWN),
+	NAMED(FI_MR_COMPLETE),	 NAMED(FI_AV_COMPLETE),
+	NAMED(FI_JOIN_COMPLETE), END,
 };
 
 static const struct info_name names_cq_event[] = {
-	NAMED(FI_SEND), NAMED(FI_RECV), NAMED(FI_RMA), NAMED(FI_ATOMIC), NAMED(FI_MSG),
-	NAMED(FI_TAGGED), NAMED(FI_READ), NAMED(FI_WRITE), NAMED(FI_REMOTE_READ),
-	NAMED(FI_REMOTE_WRITE), NAMED(FI_REMOTE_CQ_DATA), NAMED(FI_MULTI_RECV), NAMED(FI_MORE),
-	NAMED(FI_CLAIM), END
+	NAMED(FI_SEND),
+	NAMED(FI_RECV),
+	NAMED(FI_RMA),
+	NAMED(FI_ATOMIC),
+	NAMED(FI_MSG),
+	NAMED(FI_TAGGED),
+	NAMED(FI_READ),
+	NAMED(FI_WRITE),
+	NAMED(FI_REMOTE_READ),
+	NAMED(FI_REMOTE_WRITE),
+	NAMED(FI_REMOTE_CQ_DATA),
+	NAMED(FI_MULTI_RECV),
+	NAMED(FI_MORE),
+	NAMED(FI_CLAIM),
+	END,
 };
 
 static const struct info_name names_op_type[] = {
-	NAMED(FI_OP_RECV), NAMED(FI_OP_SEND), NAMED(FI_OP_TRECV), NAMED(FI_OP_TSEND),
-	NAMED(FI_OP_READ), NAMED(FI_OP_WRITE), NAMED(FI_OP_ATOMIC), NAMED(FI_OP_FETCH_ATOMIC),
-	NAMED(FI_OP_COMPARE_ATOMIC), NAMED(FI_OP_CNTR_SET), NAMED(FI_OP_CNTR_ADD), END
+	NAMED(FI_OP_RECV),     NAMED(FI_OP_SEND),	  NAMED(FI_OP_TRECV),
+	NAMED(FI_OP_TSEND),    NAMED(FI_OP_READ),	  NAMED(FI_OP_WRITE),
+	NAMED(FI_OP_ATOMIC),   NAMED(FI_OP_FETCH_ATOMIC), NAMED(FI_OP_COMPARE_ATOMIC),
+	NAMED(FI_OP_CNTR_SET), NAMED(FI_OP_CNTR_ADD),	  END,
 };
 
 static const struct info_name names_hmem[] = {
-	NAMED(FI_HMEM_SYSTEM), NAMED(FI_HMEM_CUDA), NAMED(FI_HMEM_ROCR), NAMED(FI_HMEM_ZE),
-	NAMED(FI_HMEM_NEURON), NAMED(FI_HMEM_SYNAPSEAI), END
+	NAMED(FI_HMEM_SYSTEM),
+	NAMED(FI_HMEM_CUDA),
+	NAMED(FI_HMEM_ROCR),
+	NAMED(FI_HMEM_ZE),
+	NAMED(FI_HMEM_NEURON),
+	NAMED(FI_HMEM_SYNAPSEAI),
+	END,
 };
 
 static const struct info_name names_cq_format[] = {
 	NAMED(FI_CQ_FORMAT_UNSPEC), NAMED(FI_CQ_FORMAT_CONTEXT), NAMED(FI_CQ_FORMAT_MSG),
-	NAMED(FI_CQ_FORMAT_DATA), NAMED(FI_CQ_FORMAT_TAGGED), END
+	NAMED(FI_CQ_FORMAT_DATA),   NAMED(FI_CQ_FORMAT_TAGGED),	 END,
 };
 
 static const struct info_name names_wait_obj[] = {
-	NAMED(FI_WAIT_NONE), NAMED(FI_WAIT_UNSPEC), NAMED(FI_WAIT_SET), NAMED(FI_WAIT_FD),
-	NAMED(FI_WAIT_MUTEX_COND), NAMED(FI_WAIT_YIELD), NAMED(FI_WAIT_POLLFD), END
+	NAMED(FI_WAIT_NONE),	   NAMED(FI_WAIT_UNSPEC),
+	NAMED(FI_WAIT_SET),	   NAMED(FI_WAIT_FD),
+	NAMED(FI_WAIT_MUTEX_COND), NAMED(FI_WAIT_YIELD),
+	NAMED(FI_WAIT_POLLFD),	   END,
 };
 
 static const struct info_name names_cq_wait_cond[] = {
-	NAMED(FI_CQ_COND_NONE), NAMED(FI_CQ_COND_THRESHOLD), END
+	NAMED(FI_CQ_COND_NONE),
+	NAMED(FI_CQ_COND_THRESHOLD),
+	END,
 };
 
 static const struct info_name names_cntr_events[] = {
-	NAMED(FI_CNTR_EVENTS_COMP), NAMED(FI_CNTR_EVENTS_BYTES), END
+	NAMED(FI_CNTR_EVENTS_COMP),
+	NAMED(FI_CNTR_EVENTS_BYTES),
+	END,
 };
 
 static const struct info_name names_av_flags[] = {
-	NAMED(FI_EVENT), NAMED(FI_READ), NAMED(FI_SYMMETRIC), END
+	NAMED(FI_EVENT),
+	NAMED(FI_READ),
+	NAMED(FI_SYMMETRIC),
+	END,
 };
 
 static const struct info_name names_cq_flags[] = {
-	NAMED(FI_AFFINITY), END
+	NAMED(FI_AFFINITY),
+	END,
 };
 
 static const struct info_name names_mr_access[] = {
-	NAMED(FI_RECV), NAMED(FI_SEND), NAMED(FI_READ), NAMED(FI_WRITE), NAMED(FI_REMOTE_READ),
-	NAMED(FI_REMOTE_WRITE), NAMED(FI_COLLECTIVE), END
+	NAMED(FI_RECV),	       NAMED(FI_SEND),	       NAMED(FI_READ),	     NAMED(FI_WRITE),
+	NAMED(FI_REMOTE_READ), NAMED(FI_REMOTE_WRITE), NAMED(FI_COLLECTIVE), END,
 };
 
 static void put_hex(struct text *text, const void *addr, size_t len)
@@ -218,7 +268,7 @@ static void put_addr(struct text *text, uint32_t format, const void *addr, size_
 		family = AF_UNSPEC;
 
 	if (format == FI_ADDR_STR)
-		put(text, "%.*s", (int) strnlen(addr, len), (const char *) addr);
+		put(text, "%.*s", (int)strnlen(addr, len), (const char *)addr);
 	else if (family == AF_INET)
 		put_in(text, addr, len);
 	else if (family == AF_INET6)
@@ -320,9 +370,10 @@ static void put_domain_attr(struct text *text, const struct fi_domain_attr *attr
 	put_string(text, "name", attr->name);
 	put_value_line(text, in, "threading", info_names_threading, attr->threading);
 	put_value_line(text, in, "progress", info_names_progress, attr->progress);
-	put_value_line(text, in, "resource_mgmt", info_names_resource_mgmt, attr->resource_mgmt);
+	put_value_line(text, in, "resource_mgmt", info_names_resource_mgmt,
+		       attr->resource_mgmt);
 	put_value_line(text, in, "av_type", info_names_av_type, attr->av_type);
-	put_flags_line(text, in, "mr_mode", info_names_mr_mode, (unsigned int) attr->mr_mode);
+	put_flags_line(text, in, "mr_mode", info_names_mr_mode, (unsigned int)attr->mr_mode);
 	put_size(text, in, "mr_key_size", attr->mr_key_size);
 	put_size(text, in, "cq_data_size", attr->cq_data_size);
 	put_size(text, in, "cq_cnt", attr->cq_cnt);
@@ -521,19 +572,19 @@ static void put_struct(struct text *text, const void *data, enum fi_type type)
 		put_fabric_attr(text, data, "", TAB);
 		break;
 	case FI_TYPE_VERSION:
-		put(text, "%d.%d.%d (Weft " WEFT_VERSION ")", FI_MAJOR_VERSION, FI_MINOR_VERSION,
-		    FI_REVISION_VERSION);
+		put(text, "%d.%d.%d (Weft " WEFT_VERSION ")", FI_MAJOR_VERSION,
+		    FI_MINOR_VERSION, FI_REVISION_VERSION);
 		break;
 	case FI_TYPE_FID:
 		put_fid(text, "fid", data);
 		break;
 	case FI_TYPE_LOG_LEVEL:
 		memcpy(&number, data, sizeof(number));
-		put(text, "%s", log_level_name((enum fi_log_level) number));
+		put(text, "%s", log_level_name((enum fi_log_level)number));
 		break;
 	case FI_TYPE_LOG_SUBSYS:
 		memcpy(&number, data, sizeof(number));
-		put(text, "%s", log_subsys_name((enum fi_log_subsys) number));
+		put(text, "%s", log_subsys_name((enum fi_log_subsys)number));
 		break;
 	case FI_TYPE_AV_ATTR:
 		put_av_attr(text, data);

@@ -25,7 +25,7 @@
 #include <rdma/providers/fi_log.h>
 
 #define assert_text(value, type, expected) \
-	assert_string_equal(fi_tostr(&(__typeof__(value)) { value }, type), expected)
+	assert_string_equal(fi_tostr(&(__typeof__(value)){ value }, type), expected)
 
 static void flags_are_listed_by_name(void **state)
 {
@@ -34,14 +34,15 @@ static void flags_are_listed_by_name(void **state)
 	assert_text(caps, FI_TYPE_CAPS, "FI_MSG, FI_TAGGED, FI_DIRECTED_RECV");
 	assert_text(none, FI_TYPE_CAPS, "");
 	assert_text(unnamed, FI_TYPE_CAPS, "");
-	assert_text((uint64_t) (FI_COMPLETION | FI_INJECT), FI_TYPE_OP_FLAGS,
+	assert_text((uint64_t)(FI_COMPLETION | FI_INJECT), FI_TYPE_OP_FLAGS,
 		    "FI_COMPLETION, FI_INJECT");
-	assert_text((uint64_t) (FI_ORDER_SAS | FI_ORDER_RMA_WAW), FI_TYPE_MSG_ORDER,
+	assert_text((uint64_t)(FI_ORDER_SAS | FI_ORDER_RMA_WAW), FI_TYPE_MSG_ORDER,
 		    "FI_ORDER_SAS, FI_ORDER_RMA_WAW");
-	assert_text((uint64_t) (FI_CONTEXT | FI_CONTEXT2), FI_TYPE_MODE, "FI_CONTEXT, FI_CONTEXT2");
-	assert_text((int) (FI_MR_LOCAL | FI_MR_PROV_KEY | 1), FI_TYPE_MR_MODE,
+	assert_text((uint64_t)(FI_CONTEXT | FI_CONTEXT2), FI_TYPE_MODE,
+		    "FI_CONTEXT, FI_CONTEXT2");
+	assert_text((int)(FI_MR_LOCAL | FI_MR_PROV_KEY | 1), FI_TYPE_MR_MODE,
 		    "FI_MR_BASIC, FI_MR_LOCAL, FI_MR_PROV_KEY");
-	assert_text((uint64_t) (FI_RECV | FI_TAGGED | FI_REMOTE_CQ_DATA), FI_TYPE_CQ_EVENT_FLAGS,
+	assert_text((uint64_t)(FI_RECV | FI_TAGGED | FI_REMOTE_CQ_DATA), FI_TYPE_CQ_EVENT_FLAGS,
 		    "FI_RECV, FI_TAGGED, FI_REMOTE_CQ_DATA");
 }
 
@@ -74,14 +75,14 @@ static void values_have_one_name_or_are_unknown(void **state)
 
 	for (i = 0; i < sizeof(known) / sizeof(known[0]); i++) {
 		assert_text(known[i].value, known[i].type, known[i].name);
-		assert_text((int) 12345, known[i].type, "Unknown");
-		assert_text((int) -1, known[i].type, "Unknown");
+		assert_text((int)12345, known[i].type, "Unknown");
+		assert_text((int)-1, known[i].type, "Unknown");
 	}
 }
 
 static void a_type_that_is_none_says_so(void **state)
 {
-	assert_text((int) 0, (enum fi_type) 4711, "Unknown type");
+	assert_text((int)0, (enum fi_type)4711, "Unknown type");
 }
 
 static void every_type_prints_something(void **state)
@@ -90,7 +91,7 @@ static void every_type_prints_something(void **state)
 	int type;
 
 	for (type = FI_TYPE_INFO; type <= FI_TYPE_WAIT_OBJ; type++)
-		assert_ptr_equal(fi_tostr_r(buf, sizeof(buf), zeros, (enum fi_type) type), buf);
+		assert_ptr_equal(fi_tostr_r(buf, sizeof(buf), zeros, (enum fi_type)type), buf);
 }
 
 static void nothing_to_print_or_to_print_to_is_null(void **state)
@@ -159,7 +160,8 @@ static void an_empty_info_prints_all_its_fields(void **state)
 
 static void attributes_alone_are_not_indented_and_may_be_missing(void **state)
 {
-	struct fi_fabric_attr attr = { .name = "f", .prov_name = "p",
+	struct fi_fabric_attr attr = { .name = "f",
+				       .prov_name = "p",
 				       .prov_version = FI_VERSION(2, 3) };
 	struct fi_info *info = fi_allocinfo();
 

@@ -15,13 +15,14 @@
 #include "info.h"
 #include "mr_mode.h"
 
-#define MSG_MODIFIERS	(FI_SEND | FI_RECV)
-#define RMA_MODIFIERS	(FI_READ | FI_WRITE | FI_REMOTE_READ | FI_REMOTE_WRITE)
-#define PRIMARY_CAPS	(FI_MSG | FI_RMA | FI_TAGGED | FI_ATOMIC | FI_MULTICAST | FI_COLLECTIVE | \
-			 FI_NAMED_RX_CTX | FI_DIRECTED_RECV | FI_TAGGED_DIRECTED_RECV | \
-			 FI_EXACT_DIRECTED_RECV | FI_HMEM | FI_XPU | FI_AV_USER_ID | FI_PEER)
+#define MSG_MODIFIERS (FI_SEND | FI_RECV)
+#define RMA_MODIFIERS (FI_READ | FI_WRITE | FI_REMOTE_READ | FI_REMOTE_WRITE)
+#define PRIMARY_CAPS                                                              \
+	(FI_MSG | FI_RMA | FI_TAGGED | FI_ATOMIC | FI_MULTICAST | FI_COLLECTIVE | \
+	 FI_NAMED_RX_CTX | FI_DIRECTED_RECV | FI_TAGGED_DIRECTED_RECV |           \
+	 FI_EXACT_DIRECTED_RECV | FI_HMEM | FI_XPU | FI_AV_USER_ID | FI_PEER)
 /* Secondary ones that cost something in each operation: given only when asked for. */
-#define COSTLY_CAPS	(FI_SOURCE | FI_SOURCE_ERR | FI_RMA_EVENT)
+#define COSTLY_CAPS (FI_SOURCE | FI_SOURCE_ERR | FI_RMA_EVENT)
 
 /* What @asked, not 0, comes to on an offer: primary as asked, secondary as offered. */
 static uint64_t caps_granted(uint64_t asked, uint64_t offered)
@@ -159,7 +160,7 @@ static void answer_mr_mode(struct fi_info *info, const struct fi_info *hints,
 		return;
 	}
 	domain->mr_mode = mr_mode_old_answer(offered, asked);
-	if (domain->mr_mode < 0)	/* NULL hints, and the offer has neither */
+	if (domain->mr_mode < 0) /* NULL hints, and the offer has neither */
 		domain->mr_mode = INFO_MR_BASIC;
 	if (offered & FI_MR_LOCAL)
 		info->mode |= INFO_MODE_LOCAL_MR;
@@ -228,8 +229,8 @@ static int answer_domain(struct fi_info *info, const struct fi_info *all_hints,
 		domain->resource_mgmt = hints->resource_mgmt;
 	if (hints->av_type != FI_AV_UNSPEC)
 		domain->av_type = hints->av_type;
-	if (reader->api_version >= FI_VERSION(1, 9) && INFO_HAS_DOMAIN(reader->layout, tclass) &&
-	    hints->tclass)
+	if (reader->api_version >= FI_VERSION(1, 9) &&
+	    INFO_HAS_DOMAIN(reader->layout, tclass) && hints->tclass)
 		domain->tclass = hints->tclass;
 	return answer_domain_auth(domain, hints, reader);
 }
@@ -261,7 +262,8 @@ int info_answer(const struct fi_provider *prov, const struct fi_info *offer,
 	answer_rx(info->rx_attr, hints ? hints->rx_attr : NULL, info->caps);
 	err = answer_domain(info, hints, &reader);
 	if (!err)
-		err = answer_ep(info->ep_attr, hints ? hints->ep_attr : NULL, info->caps, &reader);
+		err = answer_ep(info->ep_attr, hints ? hints->ep_attr : NULL, info->caps,
+				&reader);
 	if (err) {
 		info_free(info);
 		return err;

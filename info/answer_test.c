@@ -16,7 +16,7 @@
 #include "fake_core.h"
 #include "info.h"
 
-#define API	FI_VERSION(FI_MAJOR_VERSION, FI_MINOR_VERSION)
+#define API FI_VERSION(FI_MAJOR_VERSION, FI_MINOR_VERSION)
 
 struct round {
 	struct fi_info *offer;
@@ -51,7 +51,8 @@ static struct fi_info *ask(struct round *round, uint32_t api_version)
 	info_free(round->answer);
 	round->answer = NULL;
 	assert_int_equal(info_answer(&fake_prov, round->offer, round->hints, api_version,
-				     &round->answer), 0);
+				     &round->answer),
+			 0);
 	assert_non_null(round->answer);
 	return round->answer;
 }
@@ -112,7 +113,7 @@ static void primary_capabilities_come_only_if_asked_for(void **state)
 	round->hints->caps = FI_TAGGED;
 	answer = ask(round, API);
 	assert_int_equal(answer->caps, FI_TAGGED | FI_SEND | FI_RECV | FI_MULTI_RECV |
-			 FI_LOCAL_COMM | FI_REMOTE_COMM);
+					       FI_LOCAL_COMM | FI_REMOTE_COMM);
 	assert_int_equal(answer->tx_attr->caps, FI_TAGGED | FI_SEND);
 	assert_int_equal(answer->rx_attr->caps, FI_TAGGED | FI_RECV | FI_MULTI_RECV);
 }
@@ -163,7 +164,7 @@ static void requested_values_are_the_answered_values(void **state)
 	struct fi_info *hints = round->hints, *answer;
 
 	hints->caps = FI_MSG | FI_RMA;
-	hints->handle = (fid_t) round;
+	hints->handle = (fid_t)round;
 	hints->tx_attr->op_flags = FI_DELIVERY_COMPLETE;
 	hints->tx_attr->inject_size = 16;
 	hints->tx_attr->size = 17;
@@ -177,8 +178,8 @@ static void requested_values_are_the_answered_values(void **state)
 	hints->domain_attr->resource_mgmt = FI_RM_DISABLED;
 	hints->domain_attr->av_type = FI_AV_TABLE;
 	hints->domain_attr->tclass = FI_TC_LOW_LATENCY;
-	hints->domain_attr->domain = (struct fid_domain *) hints;
-	hints->fabric_attr->fabric = (struct fid_fabric *) round;
+	hints->domain_attr->domain = (struct fid_domain *)hints;
+	hints->fabric_attr->fabric = (struct fid_fabric *)round;
 	answer = ask(round, API);
 	assert_ptr_equal(answer->handle, round);
 	assert_int_equal(answer->tx_attr->op_flags, FI_DELIVERY_COMPLETE);
@@ -263,7 +264,8 @@ static void new_programs_are_told_the_modes_that_their_capabilities_need(void **
 	round->offer->domain_attr->mr_mode = INFO_MR_BASIC | FI_MR_VIRT_ADDR | FI_MR_PROV_KEY;
 	round->hints->domain_attr->mr_mode = FI_MR_VIRT_ADDR | FI_MR_PROV_KEY | FI_MR_LOCAL;
 	round->hints->caps = FI_RMA;
-	assert_int_equal(ask(round, API)->domain_attr->mr_mode, FI_MR_VIRT_ADDR | FI_MR_PROV_KEY);
+	assert_int_equal(ask(round, API)->domain_attr->mr_mode,
+			 FI_MR_VIRT_ADDR | FI_MR_PROV_KEY);
 	round->hints->caps = FI_MSG;
 	assert_int_equal(ask(round, API)->domain_attr->mr_mode, 0);
 	round->hints->caps = 0;
@@ -288,7 +290,8 @@ static void an_answer_given_as_hints_is_answered_alike(void **state)
 		ask(round, versions[i]);
 		assert_int_equal(round->answer->caps, first->caps);
 		assert_int_equal(round->answer->mode, first->mode);
-		assert_int_equal(round->answer->domain_attr->mr_mode, first->domain_attr->mr_mode);
+		assert_int_equal(round->answer->domain_attr->mr_mode,
+				 first->domain_attr->mr_mode);
 		assert_memory_equal(round->answer->tx_attr, first->tx_attr,
 				    sizeof(*first->tx_attr));
 		assert_memory_equal(round->answer->rx_attr, first->rx_attr,
@@ -303,10 +306,11 @@ static void a_key_that_is_taken_is_carried_into_the_answer(void **state)
 
 	round->offer->domain_attr->auth_key_size = 4;
 	round->hints->domain_attr->auth_key_size = 4;
-	round->hints->domain_attr->auth_key = (uint8_t *) strdup("key");
+	round->hints->domain_attr->auth_key = (uint8_t *)strdup("key");
 	answer = ask(round, API);
-	assert_string_equal((char *) answer->domain_attr->auth_key, "key");
-	assert_ptr_not_equal(answer->domain_attr->auth_key, round->hints->domain_attr->auth_key);
+	assert_string_equal((char *)answer->domain_attr->auth_key, "key");
+	assert_ptr_not_equal(answer->domain_attr->auth_key,
+			     round->hints->domain_attr->auth_key);
 }
 
 static void primary_capabilities_of_a_domain_come_only_if_asked_for(void **state)

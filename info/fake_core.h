@@ -8,9 +8,9 @@
 
 #include "info.h"
 
-extern uint32_t fake_core_version;	/* what fi_version returns */
-extern int fake_core_log_on;		/* what fi_log_enabled returns */
-extern char fake_core_log[512];		/* the last message logged, without its line end */
+extern uint32_t fake_core_version; /* what fi_version returns */
+extern int fake_core_log_on;	   /* what fi_log_enabled returns */
+extern char fake_core_log[512];	   /* the last message logged, without its line end */
 
 extern const struct fi_provider fake_prov;
 

@@ -11,17 +11,17 @@
 #include "info.h"
 
 /* Zeroed room behind every structure for a core whose structures are longer than ours. */
-#define INFO_SLACK	64
+#define INFO_SLACK 64
 /* No address and no key is longer; a length that is was never set. */
-#define INFO_BYTES_MAX	(1 << 20)
+#define INFO_BYTES_MAX (1 << 20)
 
-#define END_OF(type, field)	(offsetof(type, field) + sizeof(((type *) 0)->field))
-#define INFO_END(field)		END_OF(struct fi_info, field)
-#define TX_END(field)		END_OF(struct fi_tx_attr, field)
-#define RX_END(field)		END_OF(struct fi_rx_attr, field)
-#define EP_END(field)		END_OF(struct fi_ep_attr, field)
-#define DOMAIN_END(field)	END_OF(struct fi_domain_attr, field)
-#define FABRIC_END(field)	END_OF(struct fi_fabric_attr, field)
+#define END_OF(type, field) (offsetof(type, field) + sizeof(((type *)0)->field))
+#define INFO_END(field)	    END_OF(struct fi_info, field)
+#define TX_END(field)	    END_OF(struct fi_tx_attr, field)
+#define RX_END(field)	    END_OF(struct fi_rx_attr, field)
+#define EP_END(field)	    END_OF(struct fi_ep_attr, field)
+#define DOMAIN_END(field)   END_OF(struct fi_domain_attr, field)
+#define FABRIC_END(field)   END_OF(struct fi_fabric_attr, field)
 
 static const struct info_layout layouts[INFO_ABI_CNT] = {
 	[INFO_ABI_1_0] = {
@@ -61,14 +61,10 @@ static const struct info_layout layouts[INFO_ABI_CNT] = {
 
 /* The library version that first used each layout. */
 static const uint32_t layout_since[INFO_ABI_CNT] = {
-	[INFO_ABI_1_0] = FI_VERSION(1, 0),
-	[INFO_ABI_1_1] = FI_VERSION(1, 5),
-	[INFO_ABI_1_2] = FI_VERSION(1, 7),
-	[INFO_ABI_1_3] = FI_VERSION(1, 9),
-	[INFO_ABI_1_7] = FI_VERSION(1, 20),
-	[INFO_ABI_1_8] = FI_VERSION(2, 0),
-	[INFO_ABI_1_9] = FI_VERSION(2, 5),
-	[INFO_ABI_1_10] = FI_VERSION(2, 7),
+	[INFO_ABI_1_0] = FI_VERSION(1, 0),  [INFO_ABI_1_1] = FI_VERSION(1, 5),
+	[INFO_ABI_1_2] = FI_VERSION(1, 7),  [INFO_ABI_1_3] = FI_VERSION(1, 9),
+	[INFO_ABI_1_7] = FI_VERSION(1, 20), [INFO_ABI_1_8] = FI_VERSION(2, 0),
+	[INFO_ABI_1_9] = FI_VERSION(2, 5),  [INFO_ABI_1_10] = FI_VERSION(2, 7),
 };
 
 const struct info_layout *info_layout_of(enum info_abi abi)

@@ -40,13 +40,13 @@
 #include <rdma/providers/fi_prov.h>
 
 /* The two registration modes of API versions before 1.5, by value: the public names warn. */
-#define INFO_MR_BASIC		(1 << 0)
-#define INFO_MR_SCALABLE	(1 << 1)
+#define INFO_MR_BASIC	 (1 << 0)
+#define INFO_MR_SCALABLE (1 << 1)
 /* The mode bit of API versions before 1.5 that FI_MR_LOCAL replaced. */
-#define INFO_MODE_LOCAL_MR	(1ULL << 55)
+#define INFO_MODE_LOCAL_MR (1ULL << 55)
 
 /* A refusal, with its end, fits in this many bytes; longer ones are cut. */
-#define INFO_REASON_MAX		256
+#define INFO_REASON_MAX 256
 
 /*
  * What of each structure exists at some level: bytes up to the end of the last field. Room
@@ -64,22 +64,22 @@ struct info_layout {
 /* The levels at which a structure grew, named like the symbol versions. */
 enum info_abi {
 	INFO_ABI_1_0,
-	INFO_ABI_1_1,	/* api_version, authorization keys, domain caps, mr_cnt; API 1.5 */
-	INFO_ABI_1_2,	/* nic; API 1.7 */
-	INFO_ABI_1_3,	/* tclass; API 1.9 */
-	INFO_ABI_1_7,	/* max_ep_auth_key; API 1.20 */
-	INFO_ABI_1_8,	/* max_group_id; API 2.0 */
-	INFO_ABI_1_9,	/* max_cntr_value, max_err_cntr_value; API 2.5 */
-	INFO_ABI_1_10,	/* xpu_ctx, max_xpu_ctx_cnt; API 2.7, provisional */
+	INFO_ABI_1_1,  /* api_version, authorization keys, domain caps, mr_cnt; API 1.5 */
+	INFO_ABI_1_2,  /* nic; API 1.7 */
+	INFO_ABI_1_3,  /* tclass; API 1.9 */
+	INFO_ABI_1_7,  /* max_ep_auth_key; API 1.20 */
+	INFO_ABI_1_8,  /* max_group_id; API 2.0 */
+	INFO_ABI_1_9,  /* max_cntr_value, max_err_cntr_value; API 2.5 */
+	INFO_ABI_1_10, /* xpu_ctx, max_xpu_ctx_cnt; API 2.7, provisional */
 	INFO_ABI_CNT
 };
 
 /* Does a structure of this layout reach to the end of a field? */
 #define INFO_REACHES(len, type, field) \
-	((len) >= offsetof(type, field) + sizeof(((type *) 0)->field))
-#define INFO_HAS_NIC(layout)		INFO_REACHES((layout)->info, struct fi_info, nic)
-#define INFO_HAS_EP(layout, field)	INFO_REACHES((layout)->ep_attr, struct fi_ep_attr, field)
-#define INFO_HAS_TX(layout, field)	INFO_REACHES((layout)->tx_attr, struct fi_tx_attr, field)
+	((len) >= offsetof(type, field) + sizeof(((type *)0)->field))
+#define INFO_HAS_NIC(layout)	   INFO_REACHES((layout)->info, struct fi_info, nic)
+#define INFO_HAS_EP(layout, field) INFO_REACHES((layout)->ep_attr, struct fi_ep_attr, field)
+#define INFO_HAS_TX(layout, field) INFO_REACHES((layout)->tx_attr, struct fi_tx_attr, field)
 #define INFO_HAS_DOMAIN(layout, field) \
 	INFO_REACHES((layout)->domain_attr, struct fi_domain_attr, field)
 

@@ -50,10 +50,10 @@ static void a_copy_shares_nothing_with_its_source(void **state)
 	info->src_addrlen = 16;
 	info->dest_addr = strdup("dest");
 	info->dest_addrlen = 5;
-	info->handle = (fid_t) info;
-	info->ep_attr->auth_key = (uint8_t *) strdup("epkey");
+	info->handle = (fid_t)info;
+	info->ep_attr->auth_key = (uint8_t *)strdup("epkey");
 	info->ep_attr->auth_key_size = 6;
-	info->domain_attr->auth_key = (uint8_t *) strdup("domkey");
+	info->domain_attr->auth_key = (uint8_t *)strdup("domkey");
 	info->domain_attr->auth_key_size = 7;
 	info->fabric_attr->prov_name = strdup("fake");
 	info->next = info;
@@ -64,8 +64,8 @@ static void a_copy_shares_nothing_with_its_source(void **state)
 	assert_string_equal(dup->src_addr, "sixteen bytes..");
 	assert_string_equal(dup->dest_addr, "dest");
 	assert_ptr_equal(dup->handle, info);
-	assert_string_equal((char *) dup->ep_attr->auth_key, "epkey");
-	assert_string_equal((char *) dup->domain_attr->auth_key, "domkey");
+	assert_string_equal((char *)dup->ep_attr->auth_key, "epkey");
+	assert_string_equal((char *)dup->domain_attr->auth_key, "domkey");
 	assert_string_equal(dup->domain_attr->name, "eth0");
 	assert_string_equal(dup->fabric_attr->name, "192.0.2.0/24");
 	assert_string_equal(dup->fabric_attr->prov_name, "fake");
@@ -149,7 +149,8 @@ static void a_copy_of_an_old_info_is_whole_with_zeros_at_the_ends(void **state)
 		assert_int_equal(dup->ep_attr->auth_key_size, abi >= INFO_ABI_1_1 ? ones : 0);
 		assert_int_equal(dup->domain_attr->mr_cnt, abi >= INFO_ABI_1_1 ? ones : 0);
 		assert_int_equal(dup->tx_attr->tclass, abi >= INFO_ABI_1_3 ? 0x11111111 : 0);
-		assert_int_equal(dup->domain_attr->tclass, abi >= INFO_ABI_1_3 ? 0x11111111 : 0);
+		assert_int_equal(dup->domain_attr->tclass,
+				 abi >= INFO_ABI_1_3 ? 0x11111111 : 0);
 		assert_int_equal(dup->domain_attr->max_ep_auth_key,
 				 abi >= INFO_ABI_1_7 ? ones : 0);
 		assert_int_equal(dup->domain_attr->max_group_id,
@@ -169,10 +170,10 @@ static void each_libfabric_has_the_layout_of_its_age(void **state)
 		uint32_t version;
 		enum info_abi abi;
 	} known[] = {
-		{ FI_VERSION(1, 0), INFO_ABI_1_0 }, { FI_VERSION(1, 4), INFO_ABI_1_0 },
-		{ FI_VERSION(1, 5), INFO_ABI_1_1 }, { FI_VERSION(1, 8), INFO_ABI_1_2 },
+		{ FI_VERSION(1, 0), INFO_ABI_1_0 },  { FI_VERSION(1, 4), INFO_ABI_1_0 },
+		{ FI_VERSION(1, 5), INFO_ABI_1_1 },  { FI_VERSION(1, 8), INFO_ABI_1_2 },
 		{ FI_VERSION(1, 17), INFO_ABI_1_3 }, { FI_VERSION(1, 20), INFO_ABI_1_7 },
-		{ FI_VERSION(2, 1), INFO_ABI_1_8 }, { FI_VERSION(2, 6), INFO_ABI_1_9 },
+		{ FI_VERSION(2, 1), INFO_ABI_1_8 },  { FI_VERSION(2, 6), INFO_ABI_1_9 },
 		{ FI_VERSION(3, 0), INFO_ABI_1_10 },
 	};
 	size_t i;
@@ -212,18 +213,18 @@ struct counted_nic {
 
 static int counted_nic_close(struct fid *fid)
 {
-	((struct counted_nic *) fid)->closed++;
+	((struct counted_nic *)fid)->closed++;
 	return 0;
 }
 
 static int counted_nic_control(struct fid *fid, int command, void *arg)
 {
-	struct counted_nic *nic = (struct counted_nic *) fid;
+	struct counted_nic *nic = (struct counted_nic *)fid;
 
 	assert_int_equal(command, FI_DUP);
 	if (!nic->copy_result) {
 		nic->copies++;
-		*(struct fid_nic **) arg = &nic->nic;
+		*(struct fid_nic **)arg = &nic->nic;
 	}
 	return nic->copy_result;
 }

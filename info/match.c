@@ -26,9 +26,9 @@ struct query {
 	const struct fi_provider *prov;
 	const struct fi_info *offer;
 	const struct fi_info *hints;
-	const struct info_layout *layout;	/* of the hints */
+	const struct info_layout *layout; /* of the hints */
 	uint32_t api_version;
-	char *why;				/* NULL: nobody wants to know */
+	char *why; /* NULL: nobody wants to know */
 	size_t len;
 };
 
@@ -55,7 +55,7 @@ static int refuse_flags(const struct query *q, const char *where, const struct i
 
 	info_flags_print(text, sizeof(text), names, missing);
 	if (!text[0])
-		snprintf(text, sizeof(text), "0x%llx", (unsigned long long) missing);
+		snprintf(text, sizeof(text), "0x%llx", (unsigned long long)missing);
 	return refuse(q, "asks for %s%s, which %s does not offer", where, text, q->prov->name);
 }
 
@@ -72,8 +72,8 @@ enum part { PART_TX, PART_RX, PART_EP, PART_DOMAIN };
 
 enum limit_kind {
 	LIMIT_HARD,
-	LIMIT_IF_STATED,	/* an offer of 0 states no limit */
-	LIMIT_RMA,		/* counts only where RMA or atomics are asked for */
+	LIMIT_IF_STATED, /* an offer of 0 states no limit */
+	LIMIT_RMA,	 /* counts only where RMA or atomics are asked for */
 };
 
 /* A hint that is a number, not to exceed the offer's. */
@@ -83,21 +83,29 @@ struct limit {
 	size_t offset;
 	size_t size;
 	enum limit_kind kind;
-	uint32_t since;		/* API version that knows the hint */
+	uint32_t since; /* API version that knows the hint */
 };
 
-#define TX(field) \
-	{ "tx_attr->" #field, PART_TX, offsetof(struct fi_tx_attr, field), \
-	  sizeof(((struct fi_tx_attr *) 0)->field), LIMIT_HARD, 0 }
-#define RX(field) \
-	{ "rx_attr->" #field, PART_RX, offsetof(struct fi_rx_attr, field), \
-	  sizeof(((struct fi_rx_attr *) 0)->field), LIMIT_HARD, 0 }
-#define EP(field, kind) \
-	{ "ep_attr->" #field, PART_EP, offsetof(struct fi_ep_attr, field), \
-	  sizeof(((struct fi_ep_attr *) 0)->field), kind, 0 }
-#define DOMAIN(field, kind, since) \
-	{ "domain_attr->" #field, PART_DOMAIN, offsetof(struct fi_domain_attr, field), \
-	  sizeof(((struct fi_domain_attr *) 0)->field), kind, since }
+#define TX(field)                                                                \
+	{                                                                        \
+		"tx_attr->" #field, PART_TX, offsetof(struct fi_tx_attr, field), \
+			sizeof(((struct fi_tx_attr *)0)->field), LIMIT_HARD, 0   \
+	}
+#define RX(field)                                                                \
+	{                                                                        \
+		"rx_attr->" #field, PART_RX, offsetof(struct fi_rx_attr, field), \
+			sizeof(((struct fi_rx_attr *)0)->field), LIMIT_HARD, 0   \
+	}
+#define EP(field, kind)                                                          \
+	{                                                                        \
+		"ep_attr->" #field, PART_EP, offsetof(struct fi_ep_attr, field), \
+			sizeof(((struct fi_ep_attr *)0)->field), kind, 0         \
+	}
+#define DOMAIN(field, kind, since)                                                           \
+	{                                                                                    \
+		"domain_attr->" #field, PART_DOMAIN, offsetof(struct fi_domain_attr, field), \
+			sizeof(((struct fi_domain_attr *)0)->field), kind, since             \
+	}
 
 static const struct limit limits[] = {
 	TX(inject_size),
@@ -164,7 +172,7 @@ static size_t part_len(const struct info_layout *layout, enum part part)
 
 static uint64_t number_at(const void *part, const struct limit *limit)
 {
-	const char *at = (const char *) part + limit->offset;
+	const char *at = (const char *)part + limit->offset;
 	uint32_t small;
 	uint64_t big;
 
@@ -196,15 +204,16 @@ static int check_limits(const struct query *q)
 		if (want <= have || (limit->kind == LIMIT_IF_STATED && !have))
 			continue;
 		return refuse(q, "asks for %s %llu, and %s offers at most %llu", limit->name,
-			      (unsigned long long) want, q->prov->name,
-			      (unsigned long long) have);
+			      (unsigned long long)want, q->prov->name,
+			      (unsigned long long)have);
 	}
 	return 0;
 }
 
 static bool format_is_ip(uint32_t format)
 {
-	return format == FI_SOCKADDR_IP || format == FI_SOCKADDR_IN || format == FI_SOCKADDR_IN6;
+	return format == FI_SOCKADDR_IP || format == FI_SOCKADDR_IN ||
+	       format == FI_SOCKADDR_IN6;
 }
 
 /* FI_SOCKADDR and FI_SOCKADDR_IP stand for several formats on either side. */
@@ -239,11 +248,12 @@ static int check_info(const struct query *q)
 	if (hints->caps & ~offer->caps)
 		return refuse_flags(q, "", info_names_caps, hints->caps & ~offer->caps);
 	if (!format_fits(offer->addr_format, hints->addr_format))
-		return refuse(q, "asks for %s addresses, and those of %s are %s",
-			      info_name_of(info_names_addr_format, hints->addr_format),
-			      q->prov->name, offer->addr_format == FI_FORMAT_UNSPEC ?
-			      "of its own format" :
-			      info_name_of(info_names_addr_format, offer->addr_format));
+		return refuse(
+			q, "asks for %s addresses, and those of %s are %s",
+			info_name_of(info_names_addr_format, hints->addr_format), q->prov->name,
+			offer->addr_format == FI_FORMAT_UNSPEC
+				? "of its own format"
+				: info_name_of(info_names_addr_format, offer->addr_format));
 	if (offer->mode & ~hints->mode)
 		return refuse_mode(q, "", info_names_mode, offer->mode & ~hints->mode);
 	return 0;
@@ -257,7 +267,8 @@ static int check_fabric(const struct query *q)
 	if (!asked)
 		return 0;
 	if (asked->name && name && strcasecmp(asked->name, name))
-		return refuse(q, "asks for the fabric %s, and this one is %s", asked->name, name);
+		return refuse(q, "asks for the fabric %s, and this one is %s", asked->name,
+			      name);
 	if (asked->prov_version > q->prov->version)
 		return refuse(q, "asks for provider version %u.%u, and %s is %u.%u",
 			      FI_MAJOR(asked->prov_version), FI_MINOR(asked->prov_version),
@@ -268,15 +279,15 @@ static int check_fabric(const struct query *q)
 
 /* Each includes all that come after it. What is not specified is met by any. */
 static const enum fi_threading threading_order[] = {
-	FI_THREAD_SAFE, FI_THREAD_FID, FI_THREAD_ENDPOINT, FI_THREAD_COMPLETION, FI_THREAD_DOMAIN,
-	FI_THREAD_UNSPEC,
+	FI_THREAD_SAFE,	      FI_THREAD_FID,	FI_THREAD_ENDPOINT,
+	FI_THREAD_COMPLETION, FI_THREAD_DOMAIN, FI_THREAD_UNSPEC,
 };
 
 static int threading_rank(enum fi_threading threading)
 {
 	int i;
 
-	for (i = 0; i < (int) (sizeof(threading_order) / sizeof(threading_order[0])); i++)
+	for (i = 0; i < (int)(sizeof(threading_order) / sizeof(threading_order[0])); i++)
 		if (threading_order[i] == threading)
 			return i;
 	return -1;
@@ -304,12 +315,14 @@ static int check_mr_mode(const struct query *q)
 			missing &= ~FI_MR_LOCAL;
 		if (missing)
 			return refuse_mode(q, "mr_mode ", info_names_mr_mode,
-					   (unsigned int) missing);
+					   (unsigned int)missing);
 		return 0;
 	}
 	if (mr_mode_old_answer(offered, asked) < 0)
-		return refuse(q, "asks for the mr_mode 0x%x of an API before 1.5, which %s does "
-			      "not offer", (unsigned int) asked, q->prov->name);
+		return refuse(q,
+			      "asks for the mr_mode 0x%x of an API before 1.5, which %s does "
+			      "not offer",
+			      (unsigned int)asked, q->prov->name);
 	if ((offered & FI_MR_LOCAL) && !(q->hints->mode & INFO_MODE_LOCAL_MR))
 		return refuse(q, "does not grant FI_LOCAL_MR, which %s needs", q->prov->name);
 	return 0;
@@ -349,14 +362,16 @@ static int check_domain(const struct query *q)
 			      offered->name);
 	if (threading_rank(asked->threading) < threading_rank(offered->threading))
 		return refuse(q, "asks for %s, which %s does not offer",
-			      info_name_of(info_names_threading, asked->threading), q->prov->name);
+			      info_name_of(info_names_threading, asked->threading),
+			      q->prov->name);
 	err = check_progress(q, "data", asked->data_progress);
 	if (!err)
 		err = check_progress(q, "control", asked->control_progress);
 	if (err)
 		return err;
 	if (asked->resource_mgmt == FI_RM_ENABLED && offered->resource_mgmt != FI_RM_ENABLED)
-		return refuse(q, "asks for FI_RM_ENABLED, which %s does not offer", q->prov->name);
+		return refuse(q, "asks for FI_RM_ENABLED, which %s does not offer",
+			      q->prov->name);
 	if (asked->av_type != FI_AV_UNSPEC && offered->av_type != FI_AV_UNSPEC &&
 	    asked->av_type != offered->av_type)
 		return refuse(q, "asks for %s, and %s has %s",
@@ -381,8 +396,8 @@ static int check_ctx_cnt(const struct query *q, const char *name, size_t asked, 
 			 size_t max_shared)
 {
 	if (asked == FI_SHARED_CONTEXT && !max_shared)
-		return refuse(q, "asks for a shared context by %s, which %s does not offer", name,
-			      q->prov->name);
+		return refuse(q, "asks for a shared context by %s, which %s does not offer",
+			      name, q->prov->name);
 	if (asked != FI_SHARED_CONTEXT && asked > max)
 		return refuse(q, "asks for %s %zu, and %s offers at most %zu", name, asked,
 			      q->prov->name, max);
@@ -412,10 +427,10 @@ static int check_ep(const struct query *q)
 	/* Below FI_TAG_MAX_FORMAT are named formats, narrower than the bits they stand for. */
 	if ((q->hints->caps & FI_TAGGED) && asked->mem_tag_format >= FI_TAG_MAX_FORMAT &&
 	    __builtin_clzll(asked->mem_tag_format) <
-	    (offered->mem_tag_format ? __builtin_clzll(offered->mem_tag_format) : 0))
+		    (offered->mem_tag_format ? __builtin_clzll(offered->mem_tag_format) : 0))
 		return refuse(q, "asks for the tag format 0x%llx, and %s offers 0x%llx",
-			      (unsigned long long) asked->mem_tag_format, q->prov->name,
-			      (unsigned long long) offered->mem_tag_format);
+			      (unsigned long long)asked->mem_tag_format, q->prov->name,
+			      (unsigned long long)offered->mem_tag_format);
 	if (q->api_version >= FI_VERSION(1, 5) && INFO_HAS_EP(q->layout, auth_key_size) &&
 	    asked->auth_key_size && asked->auth_key_size != offered->auth_key_size)
 		return refuse(q, "asks for an endpoint key of %zu bytes, and %s takes %zu",
@@ -427,12 +442,14 @@ static int check_ep(const struct query *q)
 }
 
 /* Programs set the same capabilities in both contexts; those of the other side count not. */
-#define NOT_FOR_TX	(FI_REMOTE_READ | FI_REMOTE_WRITE | FI_RECV | FI_DIRECTED_RECV | \
-			 FI_MULTI_RECV | FI_SOURCE | FI_RMA_EVENT | FI_SOURCE_ERR | \
-			 FI_TAGGED_DIRECTED_RECV | FI_TAGGED_MULTI_RECV | FI_EXACT_DIRECTED_RECV | \
-			 FI_LOCAL_COMM | FI_REMOTE_COMM | FI_SHARED_AV)
-#define NOT_FOR_RX	(FI_READ | FI_WRITE | FI_SEND | FI_FENCE | FI_MULTICAST | FI_NAMED_RX_CTX | \
-			 FI_LOCAL_COMM | FI_REMOTE_COMM | FI_SHARED_AV)
+#define NOT_FOR_TX                                                                        \
+	(FI_REMOTE_READ | FI_REMOTE_WRITE | FI_RECV | FI_DIRECTED_RECV | FI_MULTI_RECV |  \
+	 FI_SOURCE | FI_RMA_EVENT | FI_SOURCE_ERR | FI_TAGGED_DIRECTED_RECV |             \
+	 FI_TAGGED_MULTI_RECV | FI_EXACT_DIRECTED_RECV | FI_LOCAL_COMM | FI_REMOTE_COMM | \
+	 FI_SHARED_AV)
+#define NOT_FOR_RX                                                                  \
+	(FI_READ | FI_WRITE | FI_SEND | FI_FENCE | FI_MULTICAST | FI_NAMED_RX_CTX | \
+	 FI_LOCAL_COMM | FI_REMOTE_COMM | FI_SHARED_AV)
 
 /* What the two contexts have in common. */
 struct context_hints {
@@ -470,10 +487,11 @@ static int check_tx(const struct query *q)
 	if (!asked)
 		return 0;
 	return check_context(q,
-		&(struct context_hints) { "tx_attr", asked->caps & ~NOT_FOR_TX, asked->mode,
-					  asked->op_flags, asked->msg_order },
-		&(struct context_hints) { "tx_attr", offered->caps, offered->mode,
-					  offered->op_flags, offered->msg_order });
+			     &(struct context_hints){ "tx_attr", asked->caps & ~NOT_FOR_TX,
+						      asked->mode, asked->op_flags,
+						      asked->msg_order },
+			     &(struct context_hints){ "tx_attr", offered->caps, offered->mode,
+						      offered->op_flags, offered->msg_order });
 }
 
 static int check_rx(const struct query *q)
@@ -483,17 +501,19 @@ static int check_rx(const struct query *q)
 	if (!asked)
 		return 0;
 	return check_context(q,
-		&(struct context_hints) { "rx_attr", asked->caps & ~NOT_FOR_RX, asked->mode,
-					  asked->op_flags, asked->msg_order },
-		&(struct context_hints) { "rx_attr", offered->caps, offered->mode,
-					  offered->op_flags, offered->msg_order });
+			     &(struct context_hints){ "rx_attr", asked->caps & ~NOT_FOR_RX,
+						      asked->mode, asked->op_flags,
+						      asked->msg_order },
+			     &(struct context_hints){ "rx_attr", offered->caps, offered->mode,
+						      offered->op_flags, offered->msg_order });
 }
 
 int info_refusal(const struct fi_provider *prov, const struct fi_info *offer,
 		 const struct fi_info *hints, uint32_t api_version, char *why, size_t len)
 {
 	static int (*const checks[])(const struct query *q) = {
-		check_info, check_fabric, check_domain, check_ep, check_tx, check_rx, check_limits,
+		check_info, check_fabric, check_domain, check_ep,
+		check_tx,   check_rx,	  check_limits,
 	};
 	const struct query q = {
 		.prov = prov,

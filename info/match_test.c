@@ -17,7 +17,7 @@
 #include "fake_core.h"
 #include "info.h"
 
-#define API	FI_VERSION(FI_MAJOR_VERSION, FI_MINOR_VERSION)
+#define API FI_VERSION(FI_MAJOR_VERSION, FI_MINOR_VERSION)
 
 struct pair {
 	struct fi_info *offer;
@@ -67,7 +67,8 @@ static void assert_refused_at(const struct pair *pair, uint32_t api_version, con
 	char why[INFO_REASON_MAX] = "";
 
 	assert_int_equal(info_refusal(&fake_prov, pair->offer, pair->hints, api_version, why,
-				      sizeof(why)), -FI_ENODATA);
+				      sizeof(why)),
+			 -FI_ENODATA);
 	assert_string_equal(why, reason);
 }
 
@@ -161,10 +162,10 @@ static void address_formats_fit_their_families(void **state)
 	assert_met(pair);
 	pair->hints->addr_format = FI_SOCKADDR_IN6;
 	assert_refused(pair, "asks for FI_SOCKADDR_IN6 addresses, and those of fake are "
-		       "FI_SOCKADDR_IN");
+			     "FI_SOCKADDR_IN");
 	pair->hints->addr_format = FI_ADDR_STR;
 	assert_refused(pair, "asks for FI_ADDR_STR addresses, and those of fake are "
-		       "FI_SOCKADDR_IN");
+			     "FI_SOCKADDR_IN");
 	pair->offer->addr_format = FI_SOCKADDR_IP;
 	pair->hints->addr_format = FI_SOCKADDR_IN6;
 	assert_met(pair);
@@ -178,7 +179,7 @@ static void an_own_address_format_meets_no_named_one(void **state)
 	assert_met(pair);
 	pair->hints->addr_format = FI_SOCKADDR;
 	assert_refused(pair, "asks for FI_SOCKADDR addresses, and those of fake are of its own "
-		       "format");
+			     "format");
 }
 
 static void names_of_fabric_and_domain_are_compared_without_case(void **state)
@@ -216,8 +217,8 @@ static void a_newer_provider_version_is_refused(void **state)
 static void the_best_threading_includes_all_others(void **state)
 {
 	static const enum fi_threading all[] = {
-		FI_THREAD_UNSPEC, FI_THREAD_SAFE, FI_THREAD_FID, FI_THREAD_DOMAIN,
-		FI_THREAD_COMPLETION, FI_THREAD_ENDPOINT,
+		FI_THREAD_UNSPEC, FI_THREAD_SAFE,	FI_THREAD_FID,
+		FI_THREAD_DOMAIN, FI_THREAD_COMPLETION, FI_THREAD_ENDPOINT,
 	};
 	struct pair *pair = *state;
 	size_t i;
@@ -232,7 +233,7 @@ static void the_best_threading_includes_all_others(void **state)
 	pair->hints->domain_attr->threading = FI_THREAD_SAFE;
 	assert_refused(pair, "asks for FI_THREAD_SAFE, which fake does not offer");
 	pair->offer->domain_attr->threading = FI_THREAD_SAFE;
-	pair->hints->domain_attr->threading = (enum fi_threading) 77;
+	pair->hints->domain_attr->threading = (enum fi_threading)77;
 	assert_refused(pair, "asks for Unknown, which fake does not offer");
 }
 
@@ -270,7 +271,8 @@ static void registration_modes_must_be_granted_to_targets(void **state)
 
 	pair->offer->domain_attr->mr_mode = FI_MR_VIRT_ADDR | FI_MR_PROV_KEY;
 	pair->hints->caps = FI_MSG | FI_RMA;
-	assert_refused(pair, "does not grant mr_mode FI_MR_VIRT_ADDR, FI_MR_PROV_KEY, which fake "
+	assert_refused(pair,
+		       "does not grant mr_mode FI_MR_VIRT_ADDR, FI_MR_PROV_KEY, which fake "
 		       "needs");
 	pair->hints->domain_attr->mr_mode = FI_MR_VIRT_ADDR | FI_MR_PROV_KEY | FI_MR_ALLOCATED;
 	assert_met(pair);
@@ -299,7 +301,8 @@ static void local_registration_must_be_granted_to_all(void **state)
 	assert_met(pair);
 	assert_met_at(pair, FI_VERSION(1, 4));
 	pair->hints->mode = 0;
-	assert_refused_at(pair, FI_VERSION(1, 4), "does not grant FI_LOCAL_MR, which fake needs");
+	assert_refused_at(pair, FI_VERSION(1, 4),
+			  "does not grant FI_LOCAL_MR, which fake needs");
 }
 
 static void the_old_registration_modes_must_be_offered(void **state)
@@ -315,11 +318,13 @@ static void the_old_registration_modes_must_be_offered(void **state)
 		pair->hints->domain_attr->mr_mode = INFO_MR_SCALABLE;
 		assert_met_at(pair, versions[i]);
 		pair->offer->domain_attr->mr_mode = INFO_MR_BASIC | FI_MR_VIRT_ADDR;
-		assert_refused_at(pair, versions[i], "asks for the mr_mode 0x2 of an API before "
+		assert_refused_at(pair, versions[i],
+				  "asks for the mr_mode 0x2 of an API before "
 				  "1.5, which fake does not offer");
 		/* The two do not go together, nor with newer bits. */
 		pair->hints->domain_attr->mr_mode = INFO_MR_BASIC | FI_MR_ALLOCATED;
-		assert_refused_at(pair, versions[i], "asks for the mr_mode 0x21 of an API before "
+		assert_refused_at(pair, versions[i],
+				  "asks for the mr_mode 0x21 of an API before "
 				  "1.5, which fake does not offer");
 	}
 	/* An offer that needs nothing is scalable without saying so. */
@@ -335,7 +340,8 @@ static void the_capabilities_and_modes_of_a_domain_count_since_1_5(void **state)
 	struct pair *pair = *state;
 
 	pair->hints->domain_attr->caps = FI_SHARED_AV;
-	assert_refused(pair, "asks for domain_attr->caps FI_SHARED_AV, which fake does not offer");
+	assert_refused(pair,
+		       "asks for domain_attr->caps FI_SHARED_AV, which fake does not offer");
 	assert_met_at(pair, FI_VERSION(1, 4));
 	pair->hints->domain_attr->caps = FI_LOCAL_COMM;
 	pair->offer->domain_attr->mode = FI_CONTEXT2;
@@ -397,7 +403,8 @@ static void every_number_is_met_at_its_limit_and_refused_above(void **state)
 	hints->domain_attr->ep_cnt = 1000000;
 	assert_met(pair);
 	offer->domain_attr->ep_cnt = 1000;
-	assert_refused(pair, "asks for domain_attr->ep_cnt 1000000, and fake offers at most 1000");
+	assert_refused(pair,
+		       "asks for domain_attr->ep_cnt 1000000, and fake offers at most 1000");
 }
 
 static void order_sizes_count_only_with_rma_or_atomics(void **state)
@@ -418,18 +425,21 @@ static void numbers_of_a_newer_api_count_only_when_that_was_asked_for(void **sta
 	pair->hints->domain_attr->cntr_cnt = 0;
 	pair->hints->domain_attr->max_ep_auth_key = 1;
 	assert_met_at(pair, FI_VERSION(1, 19));
-	assert_refused_at(pair, FI_VERSION(1, 20), "asks for domain_attr->max_ep_auth_key 1, and "
+	assert_refused_at(pair, FI_VERSION(1, 20),
+			  "asks for domain_attr->max_ep_auth_key 1, and "
 			  "fake offers at most 0");
 	pair->hints->domain_attr->max_ep_auth_key = 0;
 	pair->hints->domain_attr->max_group_id = 5;
 	assert_met_at(pair, FI_VERSION(1, 20));
-	assert_refused_at(pair, FI_VERSION(2, 0), "asks for domain_attr->max_group_id 5, and fake "
+	assert_refused_at(pair, FI_VERSION(2, 0),
+			  "asks for domain_attr->max_group_id 5, and fake "
 			  "offers at most 0");
 	pair->hints->domain_attr->max_group_id = 0;
 	pair->hints->domain_attr->max_cntr_value = 5;
 	pair->offer->domain_attr->max_cntr_value = 4;
 	assert_met_at(pair, FI_VERSION(2, 4));
-	assert_refused_at(pair, FI_VERSION(2, 5), "asks for domain_attr->max_cntr_value 5, and "
+	assert_refused_at(pair, FI_VERSION(2, 5),
+			  "asks for domain_attr->max_cntr_value 5, and "
 			  "fake offers at most 4");
 }
 
@@ -457,7 +467,8 @@ static void shared_contexts_must_be_offered(void **state)
 	struct pair *pair = *state;
 
 	pair->hints->ep_attr->rx_ctx_cnt = FI_SHARED_CONTEXT;
-	assert_refused(pair, "asks for a shared context by ep_attr->rx_ctx_cnt, which fake does "
+	assert_refused(pair,
+		       "asks for a shared context by ep_attr->rx_ctx_cnt, which fake does "
 		       "not offer");
 	pair->offer->domain_attr->max_ep_srx_ctx = 4;
 	assert_met(pair);
@@ -468,7 +479,8 @@ static void the_protocol_must_be_the_offered_one(void **state)
 	struct pair *pair = *state;
 
 	pair->hints->ep_attr->protocol = FI_PROTO_SHM;
-	assert_refused(pair, "asks for the protocol FI_PROTO_SHM, and fake speaks FI_PROTO_XNET");
+	assert_refused(pair,
+		       "asks for the protocol FI_PROTO_SHM, and fake speaks FI_PROTO_XNET");
 }
 
 static void a_tag_format_with_more_bits_is_refused(void **state)
@@ -478,7 +490,7 @@ static void a_tag_format_with_more_bits_is_refused(void **state)
 	pair->hints->caps = FI_TAGGED;
 	pair->hints->ep_attr->mem_tag_format = UINT64_MAX;
 	assert_refused(pair, "asks for the tag format 0xffffffffffffffff, and fake offers "
-		       "0x7fffffffffffffff");
+			     "0x7fffffffffffffff");
 	pair->hints->ep_attr->mem_tag_format = 0x5555555555555555;
 	assert_met(pair);
 	pair->hints->ep_attr->mem_tag_format = FI_TAG_MPI;

@@ -2,9 +2,9 @@
 /* Registration modes, see mr_mode.h. */
 #include "mr_mode.h"
 
-#define OLD_MODES	(INFO_MR_BASIC | INFO_MR_SCALABLE)
+#define OLD_MODES (INFO_MR_BASIC | INFO_MR_SCALABLE)
 /* Matter only to memory that peers may reach. */
-#define TARGET_MODES	(FI_MR_RAW | FI_MR_VIRT_ADDR | FI_MR_PROV_KEY | FI_MR_RMA_EVENT)
+#define TARGET_MODES (FI_MR_RAW | FI_MR_VIRT_ADDR | FI_MR_PROV_KEY | FI_MR_RMA_EVENT)
 
 static bool is_target(uint64_t caps)
 {

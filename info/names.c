@@ -10,8 +10,14 @@
 
 #include "names.h"
 
-#define NAMED(value)	{ value, #value }
-#define END		{ 0, NULL }
+#define NAMED(value)          \
+	{                     \
+		value, #value \
+	}
+#define END             \
+	{               \
+		0, NULL \
+	}
 
 const struct info_name info_names_caps[] = {
 	NAMED(FI_MSG),
@@ -46,7 +52,7 @@ const struct info_name info_names_caps[] = {
 	NAMED(FI_TAGGED_DIRECTED_RECV),
 	NAMED(FI_TAGGED_MULTI_RECV),
 	NAMED(FI_EXACT_DIRECTED_RECV),
-	END
+	END,
 };
 
 const struct info_name info_names_mode[] = {
@@ -56,7 +62,7 @@ const struct info_name info_names_mode[] = {
 	NAMED(FI_RX_CQ_DATA),
 	{ 1ULL << 55, "FI_LOCAL_MR" },
 	NAMED(FI_CONTEXT2),
-	END
+	END,
 };
 
 const struct info_name info_names_op_flags[] = {
@@ -77,53 +83,30 @@ const struct info_name info_names_op_flags[] = {
 	NAMED(FI_AFFINITY),
 	NAMED(FI_CLAIM),
 	NAMED(FI_DISCARD),
-	END
+	END,
 };
 
 const struct info_name info_names_msg_order[] = {
-	NAMED(FI_ORDER_RAR),
-	NAMED(FI_ORDER_RAW),
-	NAMED(FI_ORDER_RAS),
-	NAMED(FI_ORDER_WAR),
-	NAMED(FI_ORDER_WAW),
-	NAMED(FI_ORDER_WAS),
-	NAMED(FI_ORDER_SAR),
-	NAMED(FI_ORDER_SAW),
-	NAMED(FI_ORDER_SAS),
-	NAMED(FI_ORDER_RMA_RAR),
-	NAMED(FI_ORDER_RMA_RAW),
-	NAMED(FI_ORDER_RMA_WAR),
-	NAMED(FI_ORDER_RMA_WAW),
-	NAMED(FI_ORDER_ATOMIC_RAR),
-	NAMED(FI_ORDER_ATOMIC_RAW),
-	NAMED(FI_ORDER_ATOMIC_WAR),
-	NAMED(FI_ORDER_ATOMIC_WAW),
-	END
+	NAMED(FI_ORDER_RAR),	    NAMED(FI_ORDER_RAW),	NAMED(FI_ORDER_RAS),
+	NAMED(FI_ORDER_WAR),	    NAMED(FI_ORDER_WAW),	NAMED(FI_ORDER_WAS),
+	NAMED(FI_ORDER_SAR),	    NAMED(FI_ORDER_SAW),	NAMED(FI_ORDER_SAS),
+	NAMED(FI_ORDER_RMA_RAR),    NAMED(FI_ORDER_RMA_RAW),	NAMED(FI_ORDER_RMA_WAR),
+	NAMED(FI_ORDER_RMA_WAW),    NAMED(FI_ORDER_ATOMIC_RAR), NAMED(FI_ORDER_ATOMIC_RAW),
+	NAMED(FI_ORDER_ATOMIC_WAR), NAMED(FI_ORDER_ATOMIC_WAW), END,
 };
 
 const struct info_name info_names_mr_mode[] = {
-	{ 1 << 0, "FI_MR_BASIC" },
-	{ 1 << 1, "FI_MR_SCALABLE" },
-	NAMED(FI_MR_LOCAL),
-	NAMED(FI_MR_RAW),
-	NAMED(FI_MR_VIRT_ADDR),
-	NAMED(FI_MR_ALLOCATED),
-	NAMED(FI_MR_PROV_KEY),
-	NAMED(FI_MR_MMU_NOTIFY),
-	NAMED(FI_MR_RMA_EVENT),
-	NAMED(FI_MR_ENDPOINT),
-	NAMED(FI_MR_HMEM),
-	NAMED(FI_MR_COLLECTIVE),
-	NAMED(FI_MR_XPU_DESC),
-	END
+	{ 1 << 0, "FI_MR_BASIC" }, { 1 << 1, "FI_MR_SCALABLE" },
+	NAMED(FI_MR_LOCAL),	   NAMED(FI_MR_RAW),
+	NAMED(FI_MR_VIRT_ADDR),	   NAMED(FI_MR_ALLOCATED),
+	NAMED(FI_MR_PROV_KEY),	   NAMED(FI_MR_MMU_NOTIFY),
+	NAMED(FI_MR_RMA_EVENT),	   NAMED(FI_MR_ENDPOINT),
+	NAMED(FI_MR_HMEM),	   NAMED(FI_MR_COLLECTIVE),
+	NAMED(FI_MR_XPU_DESC),	   END,
 };
 
 const struct info_name info_names_ep_type[] = {
-	NAMED(FI_EP_UNSPEC),
-	NAMED(FI_EP_MSG),
-	NAMED(FI_EP_DGRAM),
-	NAMED(FI_EP_RDM),
-	END
+	NAMED(FI_EP_UNSPEC), NAMED(FI_EP_MSG), NAMED(FI_EP_DGRAM), NAMED(FI_EP_RDM), END,
 };
 
 const struct info_name info_names_protocol[] = {
@@ -159,7 +142,7 @@ const struct info_name info_names_protocol[] = {
 	NAMED(FI_PROTO_CXI_RNR),
 	NAMED(FI_PROTO_LPP),
 	NAMED(FI_PROTO_LNX),
-	END
+	END,
 };
 
 const struct info_name info_names_addr_format[] = {
@@ -181,7 +164,7 @@ const struct info_name info_names_addr_format[] = {
 	NAMED(FI_ADDR_OPX),
 	NAMED(FI_ADDR_CXI),
 	NAMED(FI_ADDR_UCX),
-	END
+	END,
 };
 
 const struct info_name info_names_threading[] = {
@@ -191,7 +174,7 @@ const struct info_name info_names_threading[] = {
 	NAMED(FI_THREAD_DOMAIN),
 	NAMED(FI_THREAD_COMPLETION),
 	NAMED(FI_THREAD_ENDPOINT),
-	END
+	END,
 };
 
 const struct info_name info_names_progress[] = {
@@ -199,21 +182,21 @@ const struct info_name info_names_progress[] = {
 	NAMED(FI_PROGRESS_AUTO),
 	NAMED(FI_PROGRESS_MANUAL),
 	NAMED(FI_PROGRESS_CONTROL_UNIFIED),
-	END
+	END,
 };
 
 const struct info_name info_names_resource_mgmt[] = {
 	NAMED(FI_RM_UNSPEC),
 	NAMED(FI_RM_DISABLED),
 	NAMED(FI_RM_ENABLED),
-	END
+	END,
 };
 
 const struct info_name info_names_av_type[] = {
 	NAMED(FI_AV_UNSPEC),
 	NAMED(FI_AV_MAP),
 	NAMED(FI_AV_TABLE),
-	END
+	END,
 };
 
 const char *info_name_of(const struct info_name *names, uint64_t value)
@@ -234,9 +217,9 @@ char *info_flags_print(char *buf, size_t len, const struct info_name *names, uin
 		if (!names->value || (flags & names->value) != names->value)
 			continue;
 		n = snprintf(buf + used, len - used, "%s%s", used ? ", " : "", names->name);
-		if (n < 0 || (size_t) n >= len - used)
+		if (n < 0 || (size_t)n >= len - used)
 			break;
-		used += (size_t) n;
+		used += (size_t)n;
 	}
 	return buf;
 }

@@ -13,7 +13,7 @@
 
 struct info_name {
 	uint64_t value;
-	const char *name;	/* NULL ends a table */
+	const char *name; /* NULL ends a table */
 };
 
 /* Flags: several may be set. */
