@@ -3,11 +3,14 @@
  * Rendezvous: the payload of a large message stays with its sender until a receive is there.
  *
  *	sender				receiver
- *	RTS (length, id, address)  ->	matched; reads the sender's memory when the wire can:
- *			<-  FIN (id)
- *	or, when it can't,
+ *	RTS (length, id)	->	matched: asks for what fits
  *			<-  CTS (id, own id, length wanted)
- *	DATA (own id, offset)	   ->	until the length wanted is there
+ *	DATA (own id, offset)	->	until the length wanted is there
+ *
+ *	or, where the wire says that it pays,
+ *
+ *	RTS (length, id, address)  ->	matched: reads the sender's memory
+ *			<-  FIN (id)	or CTS, when it can't be read
  *
  * Called with the domain held: from receives that are posted, and from progress.
  */

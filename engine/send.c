@@ -107,7 +107,7 @@ static int engine_tx_rts(struct engine_peer *peer, struct engine_tx *tx)
 	uint32_t flags = tx->flags;
 	void *payload;
 
-	if (peer->wire->has_get && tx->iov_cnt == 1) {
+	if (peer->wire->has_get && tx->len >= peer->wire->get_min && tx->iov_cnt == 1) {
 		flags |= PACKET_PULL;
 		rts.addr = (uintptr_t)tx->iov[0].iov_base;
 	}

@@ -91,8 +91,10 @@ struct wire_ops {
 	/* Most payload that is sent eagerly (by sendv when above claim_max); larger ones make a rendezvous. */
 	uint32_t eager_max;
 	uint32_t free_max;
-	/* PACKET_PULL is possible: get() may work. */
+	/* get() may work: the receiver may read the sender's memory (PACKET_PULL). */
 	bool has_get;
+	/* Least payload of a rendezvous for which get() is better than asking the sender for it, bytes. */
+	uint64_t get_min;
 
 	/*
 	 * open - make the wire's endpoint: listen, be findable

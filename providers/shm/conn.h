@@ -21,6 +21,12 @@
 #define PSHM_DATA_LEN 65536u
 #define PSHM_CLAIM_MAX 16384u
 #define PSHM_FRAGMENT 8192u /* of what sendv carries */
+/*
+ * Payload through the ring is copied by both sides at the same time: twice as fast as one copy
+ * by the kernel up to some MiB, and no faster beyond.
+ */
+#define PSHM_EAGER_MAX 65536u
+#define PSHM_GET_MIN   (8u << 20)
 #define PSHM_GET_STEP (1u << 20)
 
 _Static_assert(sizeof(struct packet) == RING_HEADER, "a line's header is a packet");
@@ -70,8 +76,8 @@ struct pshm_conn {
 	uint32_t up_idx;      /* in wire->up, while base.up */
 	bool ended;
 	bool receiving;	      /* fragments of a packet are arriving */
+	bool door_shut;	      /* the peer's door could not be opened to see it poll */
 	int get_refused;      /* -FI_E* once the kernel said no */
-	int down;	      /* what the next poll() tells the engine */
 	/* Packet whose fragments arrive. */
 	struct wire_dest dest;
 	uint32_t got, want;
@@ -85,9 +91,9 @@ struct pshm_conn {
 	struct list all;      /* wire->conns */
 	struct pshm_process *process;
 	struct pshm_region region;
-	struct pshm_region door; /* of the peer, while connecting */
+	struct pshm_region door; /* of the peer: while connecting, and once get was asked for */
 	struct pshm_ticket ticket;
-	uint8_t nonce[PSHM_NONCE]; /* of the peer's address, while connecting */
+	struct weft_addr addr;	 /* of the peer */
 };
 
 extern const struct wire_ops pshm_wire_ops;

@@ -174,6 +174,8 @@ static int pshm_poll(struct wire *base)
 		moved = poll_forked(w);
 		goto out;
 	}
+	/* a hint for who thinks of reading our memory: no order with anything */
+	atomic_store_explicit(&w->door->polls, w->tick, memory_order_relaxed);
 	for (uint32_t i = 0; i < w->up_cnt; i++) {
 		struct pshm_conn *conn = w->up[i];
 
@@ -208,9 +210,10 @@ const struct wire_ops pshm_wire_ops = {
 	.size = sizeof(struct wire_ops),
 	.name = "shm",
 	.claim_max = PSHM_CLAIM_MAX,
-	.eager_max = PSHM_CLAIM_MAX,
+	.eager_max = PSHM_EAGER_MAX,
 	.free_max = RING_INLINE,
 	.has_get = true,
+	.get_min = PSHM_GET_MIN,
 	.open = pshm_open,
 	.close = pshm_close,
 	.connect = pshm_connect,
