@@ -17,17 +17,17 @@
 #include "process.h"
 #include "wire.h"
 
-#define PSHM_LINE_CNT 256u
-#define PSHM_DATA_LEN 65536u
+#define PSHM_LINE_CNT  256u
+#define PSHM_DATA_LEN  131072u
 #define PSHM_CLAIM_MAX 16384u
-#define PSHM_FRAGMENT 8192u /* of what sendv carries */
+#define PSHM_EAGER_MAX 65536u
+#define PSHM_FRAGMENT  16384u	 /* of what sendv carries */
+#define PSHM_GET_STEP  (1u << 20) /* read by one system call */
 /*
  * Payload through the ring is copied by both sides at the same time: twice as fast as one copy
  * by the kernel up to some MiB, and no faster beyond.
  */
-#define PSHM_EAGER_MAX 65536u
-#define PSHM_GET_MIN   (8u << 20)
-#define PSHM_GET_STEP (1u << 20)
+#define PSHM_GET_MIN (8u << 20)
 
 _Static_assert(sizeof(struct packet) == RING_HEADER, "a line's header is a packet");
 _Static_assert(PSHM_CLAIM_MAX <= PSHM_DATA_LEN / 2, "ring_data_max()");

@@ -324,7 +324,7 @@ int pshm_connect(struct wire *wire, struct engine_peer *peer, const struct weft_
 		goto err_free;
 	conn_attach(conn, &region, PSHM_LINE_CNT, PSHM_DATA_LEN);
 	conn->pair->hello[PSHM_ASKED] = *hello;
-	memcpy(conn->nonce, addr->nonce, PSHM_NONCE);
+	conn->addr = *addr;
 
 	offer = (struct pshm_offer){ .pid = w->pid, .fd = (uint32_t)region.fd };
 	memcpy(offer.nonce, conn->pair->nonce, PSHM_NONCE);
@@ -359,7 +359,7 @@ static void connecting_accepted(struct pshm_conn *conn)
 	int err;
 
 	err = hello_check(&hello);
-	if (!err && memcmp(hello.addr.nonce, conn->nonce, PSHM_NONCE))
+	if (!err && memcmp(hello.addr.nonce, conn->addr.nonce, PSHM_NONCE))
 		err = -FI_EPROTO;
 	connecting_done(conn);
 	if (err)
@@ -471,6 +471,7 @@ static void accept_pair(struct pshm_wire *w, struct pshm_conn *conn, uint32_t pi
 		conn_free(conn);
 		return;
 	}
+	conn->addr = hello.addr;
 	pair->hello[PSHM_ANSWERED] = answer;
 	answer_give(pair, PSHM_ACCEPTED, 0);
 	conn_up(conn, &hello);

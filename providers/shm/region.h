@@ -42,7 +42,8 @@ struct pshm_door {
 	_Atomic uint32_t closed;  /* the endpoint is gone: nobody will answer */
 	uint8_t pad1[36];
 	_Atomic uint32_t knocks;  /* requests ever made: the owner looks here and nowhere else */
-	uint8_t pad2[60];
+	_Atomic uint32_t polls;	  /* of the owner, who counts them: does it attend to its endpoint */
+	uint8_t pad2[56];
 	struct pshm_slot slots[PSHM_SLOTS];
 };
 
@@ -50,6 +51,7 @@ _Static_assert(sizeof(struct pshm_door) == 128 + PSHM_SLOTS * 64, "layout");
 _Static_assert(offsetof(struct pshm_door, nonce) == 8, "layout");
 _Static_assert(offsetof(struct pshm_door, closed) == 24, "layout");
 _Static_assert(offsetof(struct pshm_door, knocks) == 64, "the owner polls a line of its own");
+_Static_assert(offsetof(struct pshm_door, polls) == 68, "layout");
 _Static_assert(offsetof(struct pshm_door, slots) == 128, "layout");
 
 /* Side of a pair: who asked, who answered. Side i sends on ring i. */

@@ -3,11 +3,18 @@
  * Payload that does not fit in a packet: sendv copies it through the ring in fragments, so
  * that sender and receiver copy at the same time and small packets pass in between; get reads
  * the peer's memory with one copy by the kernel. Called by the engine, and by poll().
+ *
+ * Two processes that both attend to a transfer are two to three times faster with sendv than
+ * the kernel is alone (1 MiB: 60 against 160 us). So get looks first whether the peer polls: then
+ * it declines, and the engine asks the peer to send. A peer that computes meanwhile is read.
  */
 #include <rdma/fi_errno.h>
 #include "conn.h"
 #include "copy.h"
 #include "process_vm.h"
+
+#define ATTENTIVE_POLLS 2u    /* of the peer since it was asked for its memory */
+#define ATTENTIVE_NS	3000u /* time for them */
 
 /* A sendv or get under way. */
 struct pshm_transfer {
@@ -19,6 +26,8 @@ struct pshm_transfer {
 	size_t len;	   /* bytes in all */
 	size_t moved;	   /* of those */
 	uint64_t addr;	   /* get: where they start in the peer */
+	uint64_t since_ns; /* get: when it was asked for; 0: the decision to read is made */
+	uint32_t polls;	   /* get: those of the peer then */
 	bool started;	   /* sendv: the header is out */
 	struct packet hdr; /* sendv */
 };
@@ -87,7 +96,7 @@ static void send_move(struct pshm_conn *conn, struct pshm_transfer *t)
 		size_t left = t->len - t->moved;
 		struct pshm_fragment fragment = { .len = left < PSHM_FRAGMENT ? (uint32_t)left : PSHM_FRAGMENT };
 		struct ring_line *line;
-		void *data;
+		void *data = NULL;
 
 		if (!ring_has_room(&conn->tx, (conn->tx.mask + 1) / 4, conn->tx.data_len / 4 + PSHM_FRAGMENT))
 			return;
@@ -150,6 +159,23 @@ static int get_move(struct pshm_conn *conn, struct pshm_transfer *t)
 	return 0;
 }
 
+/* How often the peer has polled; false when that can't be seen. */
+static bool peer_polls(struct pshm_conn *conn, uint32_t *polls)
+{
+	const struct pshm_door *door;
+
+	if (!conn->door.addr) {
+		if (conn->door_shut)
+			return false;
+		conn->door_shut = pshm_door_open(conn->addr.pid, conn->addr.fd, conn->addr.nonce, &conn->door) != 0;
+		if (conn->door_shut)
+			return false;
+	}
+	door = conn->door.addr;
+	*polls = atomic_load_explicit(&door->polls, memory_order_relaxed);
+	return true;
+}
+
 int pshm_get(struct wire_conn *base, uint64_t addr, const struct iovec *iov, size_t iov_cnt, struct wire_op *op)
 {
 	struct pshm_conn *conn = pshm_conn_of(base);
@@ -170,14 +196,48 @@ int pshm_get(struct wire_conn *base, uint64_t addr, const struct iovec *iov, siz
 	if (!t)
 		return -FI_ENOMEM;
 	t->addr = addr;
-	err = get_move(conn, t);
-	if (err || t->moved == t->len) {
-		transfer_free(conn, t);
-		return err ? err : 1;
+	t->since_ns = 0;
+	if (peer_polls(conn, &t->polls)) {
+		t->since_ns = platform_now_ns();
+	} else {
+		err = get_move(conn, t);
+		if (err || t->moved == t->len) {
+			transfer_free(conn, t);
+			return err ? err : 1;
+		}
 	}
 	list_push(&conn->gets, &t->link);
 	mark_work(conn);
 	return 0;
+}
+
+/* Goes on with the reads of a connection, in order. Returns how many steps were made. */
+static int gets_move(struct pshm_conn *conn)
+{
+	int steps = 0;
+
+	while (!list_empty(&conn->gets)) {
+		struct pshm_transfer *t = transfer_of(conn->gets.next);
+		uint32_t polls;
+		int err;
+
+		if (t->since_ns) {
+			if (peer_polls(conn, &polls) && polls - t->polls >= ATTENTIVE_POLLS) {
+				finish(conn, t, -FI_EBUSY);
+				steps++;
+				continue;
+			}
+			if (platform_now_ns() - t->since_ns < ATTENTIVE_NS)
+				break;
+			t->since_ns = 0;
+		}
+		err = get_move(conn, t);
+		if (err || t->moved == t->len)
+			finish(conn, t, err);
+		steps++;
+		break;
+	}
+	return steps;
 }
 
 /* One step of everything that a connection has under way, and the operations that are over. */
@@ -196,14 +256,7 @@ static int conn_move(struct pshm_conn *conn)
 			break;
 		}
 	}
-	if (!list_empty(&conn->gets)) {
-		struct pshm_transfer *t = transfer_of(conn->gets.next);
-		int err = get_move(conn, t);
-
-		finished++;
-		if (err || t->moved == t->len)
-			finish(conn, t, err);
-	}
+	finished += gets_move(conn);
 
 	op = conn->done;
 	conn->done = NULL;

@@ -185,27 +185,56 @@ static void payload_beyond_the_destination_is_dropped(void **state)
 	free(buf);
 }
 
+/* Asks b to read and polls b alone, as if a computed; returns the status. */
+static int got(uint64_t from, const struct iovec *iov, size_t iov_cnt)
+{
+	struct mock_op op;
+	int ret;
+
+	mock_op_init(&op);
+	ret = pshm_wire_ops.get(b.conn, from, iov, iov_cnt, &op.op);
+	if (ret)
+		return ret < 0 ? ret : 0;
+	assert_int_equal(op.done, 0);
+	mock_until(&b, NULL, op.done);
+	return op.status;
+}
+
 static void get_reads_the_peers_memory(void **state)
 {
 	enum { LEN = (5 << 20) / 2 + 3 };
 	unsigned char *from = malloc(LEN), *to = calloc(1, LEN);
 	struct iovec iov[2] = { { to, 1000 }, { to + 1000, 3000 } };
-	struct mock_op op;
 
 	mock_pattern(from, LEN, 5);
-	mock_op_init(&op);
-	assert_int_equal(pshm_wire_ops.get(b.conn, (uintptr_t)from, iov, 2, &op.op), 1);
+	assert_int_equal(got((uintptr_t)from, iov, 2), 0);
 	assert_memory_equal(to, from, 4000);
 	assert_int_equal(to[4000], 0);
-
 	iov[1].iov_len = LEN - 1000;
-	assert_int_equal(pshm_wire_ops.get(b.conn, (uintptr_t)from, iov, 2, &op.op), 0);
-	assert_int_equal(op.done, 0);
-	mock_until(&b, NULL, op.done);
-	assert_int_equal(op.status, 0);
+	assert_int_equal(got((uintptr_t)from, iov, 2), 0);
 	assert_memory_equal(to, from, LEN);
 	free(from);
 	free(to);
+}
+
+static void get_leaves_the_copy_to_a_peer_that_polls(void **state)
+{
+	char from[100] = "x", to[100] = "";
+	struct iovec iov = { to, sizeof(to) };
+	struct mock_op ops[3];
+
+	for (int i = 0; i < 3; i++) {
+		mock_op_init(&ops[i]);
+		assert_int_equal(pshm_wire_ops.get(b.conn, (uintptr_t)from, &iov, 1, &ops[i].op), 0);
+	}
+	for (int i = 0; i < 10; i++)
+		mock_poll(&a, NULL);
+	mock_poll(&b, NULL);
+	for (int i = 0; i < 3; i++) {
+		assert_int_equal(ops[i].done, 1);
+		assert_int_equal(ops[i].status, -FI_EBUSY);
+	}
+	assert_int_equal(to[0], 0);
 }
 
 static void get_of_memory_that_is_not_there_fails(void **state)
@@ -213,21 +242,17 @@ static void get_of_memory_that_is_not_there_fails(void **state)
 	char *hole = mmap(NULL, 4 << 20, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	unsigned char *to = malloc(4 << 20);
 	struct iovec iov = { to, 100 };
-	struct mock_op op;
 
 	assert_true(hole != MAP_FAILED);
-	mock_op_init(&op);
-	assert_int_equal(pshm_wire_ops.get(b.conn, UINT64_MAX - 10, &iov, 1, &op.op), -FI_EFAULT);
-	assert_int_equal(pshm_wire_ops.get(b.conn, 4096, &iov, 1, &op.op), -FI_EFAULT);
+	assert_int_equal(got(UINT64_MAX - 10, &iov, 1), -FI_EFAULT);
+	assert_int_equal(got(4096, &iov, 1), -FI_EFAULT);
 	/* the later steps of a long one */
 	munmap(hole + (2 << 20), 2 << 20);
 	iov.iov_len = 4 << 20;
-	assert_int_equal(pshm_wire_ops.get(b.conn, (uintptr_t)hole, &iov, 1, &op.op), 0);
-	mock_until(&b, NULL, op.done);
-	assert_int_equal(op.status, -FI_EFAULT);
+	assert_int_equal(got((uintptr_t)hole, &iov, 1), -FI_EFAULT);
 	/* no reason not to try again */
 	iov.iov_len = 100;
-	assert_int_equal(pshm_wire_ops.get(b.conn, (uintptr_t)hole, &iov, 1, &op.op), 1);
+	assert_int_equal(got((uintptr_t)hole, &iov, 1), 0);
 	munmap(hole, 2 << 20);
 	free(to);
 }
@@ -240,10 +265,11 @@ static void refused_get_is_remembered(void **state)
 
 	mock_op_init(&op);
 	sys_fault_set(SYS_CALL_PROCESS_VM_READV, EPERM, 0, 1);
+	assert_int_equal(got((uintptr_t)from, &iov, 1), -FI_EPERM);
 	assert_int_equal(pshm_wire_ops.get(b.conn, (uintptr_t)from, &iov, 1, &op.op), -FI_EPERM);
-	assert_int_equal(pshm_wire_ops.get(b.conn, (uintptr_t)from, &iov, 1, &op.op), -FI_EPERM);
-	assert_int_equal(pshm_wire_ops.get(a.conn, (uintptr_t)from, &iov, 1, &op.op), 1);
-	assert_int_equal(op.done, 0);
+	assert_int_equal(pshm_wire_ops.get(a.conn, (uintptr_t)from, &iov, 1, &op.op), 0);
+	mock_until(&a, NULL, op.done);
+	assert_int_equal(op.status, 0);
 }
 
 static void engine_that_refuses_is_heard(void **state)
@@ -471,6 +497,7 @@ int main(void)
 		TEST_CONNECTED(sendvs_arrive_whole_one_after_the_other),
 		TEST_CONNECTED(payload_beyond_the_destination_is_dropped),
 		TEST_CONNECTED(get_reads_the_peers_memory),
+		TEST_CONNECTED(get_leaves_the_copy_to_a_peer_that_polls),
 		TEST_CONNECTED(get_of_memory_that_is_not_there_fails),
 		TEST_CONNECTED(refused_get_is_remembered),
 		TEST(engine_that_refuses_is_heard),
