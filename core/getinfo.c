@@ -28,6 +28,7 @@
 #include "name_filter.h"
 #include "names.h"
 #include "naming.h"
+#include "params.h"
 #include "registry.h"
 #include "start.h"
 
@@ -86,7 +87,8 @@ static bool is_asked(struct request *req, const struct fi_provider *prov)
 	if (kind != REGISTRY_CORE && (req->flags & ASK_CORE_PROVIDERS))
 		return false;
 	if (!naming_allows(req->filter, prov)) {
-		refused(req, prov->name, "left out by FI_PROVIDER");
+		refused(req, prov->name, "left out by FI_PROVIDER=%s",
+			params_string("provider"));
 		return false;
 	}
 	if (prov->fi_version < req->version) {

@@ -232,6 +232,20 @@ static void without_a_path_the_fallback_is_searched(void **state)
 	assert_int_equal(fake_log_cnt("nonexistent"), 0);
 }
 
+static void a_list_of_unknown_providers_gives_one_line(void **state)
+{
+	place("a", "one", "libbare-one1.so");
+	setenv("FI_PROVIDER", "nosuch,nosuch2", 1);
+	start_with("%/a");
+	assert_int_equal(fake_log_cnt("FI_PROVIDER=nosuch,nosuch2 names no provider"), 1);
+	setenv("FI_PROVIDER", "nosuch,ONE", 1);
+	start_with("%/a");
+	assert_int_equal(fake_log_cnt("names no provider"), 0);
+	setenv("FI_PROVIDER", "^nosuch", 1);
+	start_with("%/a");
+	assert_int_equal(fake_log_cnt("names no provider"), 0);
+}
+
 static void a_library_is_closed_when_its_provider_goes(void **state)
 {
 	struct registry_entry *entry;
@@ -264,6 +278,7 @@ int main(void)
 		TEST(a_library_without_a_provider_is_refused),
 		TEST(empty_entries_and_an_empty_path_are_nothing),
 		TEST(without_a_path_the_fallback_is_searched),
+		TEST(a_list_of_unknown_providers_gives_one_line),
 		TEST(a_library_is_closed_when_its_provider_goes),
 	};
 

@@ -13,6 +13,7 @@
 #include "loader.h"
 #include "log.h"
 #include "names.h"
+#include "naming.h"
 #include "params.h"
 #include "registry.h"
 #include "start.h"
@@ -100,6 +101,29 @@ static void register_providers(const char *path)
 		builtin_register();
 }
 
+/* A list of names of which nobody answers to one lets through nothing: a slip of the pen. */
+static void check_provider_filter(void)
+{
+	struct registry_entry **list;
+	bool met = false;
+	size_t i, cnt;
+
+	if (!provider_filter.cnt || provider_filter.excludes)
+		return;
+	list = registry_list(&cnt);
+	for (i = 0; list && i < cnt && !met; i++)
+		met = registry_kind_of(list[i]->prov) != REGISTRY_CORE
+			      ? name_filter_has(&provider_filter, list[i]->prov->name)
+			      : naming_allows(&provider_filter, list[i]->prov);
+	if (list)
+		registry_list_free(list, cnt);
+	if (!met)
+		FI_WARN(&core_provider, FI_LOG_CORE,
+			"FI_PROVIDER=%s names no provider that there is: 'fi_info -l' lists "
+			"them\n",
+			params_string("provider"));
+}
+
 void core_start(void)
 {
 	/* A:started: everything the start wrote is seen; pairs R:started. */
@@ -110,6 +134,7 @@ void core_start(void)
 		starting = true;
 		read_settings();
 		register_providers(params_string("provider_path"));
+		check_provider_filter();
 		starting = false;
 		/* R:started: settings and registry before the flag; pairs A:started. */
 		atomic_store_explicit(&started, true, memory_order_release);
