@@ -15,7 +15,8 @@ size_t ring_len(uint32_t line_cnt, uint32_t data_len)
 	if (!power_of_two(line_cnt, RING_LINES_MIN, RING_LINES_MAX) ||
 	    !power_of_two(data_len, RING_DATA_MIN, RING_DATA_MAX))
 		return 0;
-	return sizeof(struct ring_credit) + (size_t)line_cnt * sizeof(struct ring_line) + data_len;
+	return sizeof(struct ring_credit) + (size_t)line_cnt * sizeof(struct ring_line) +
+	       data_len;
 }
 
 void ring_tx_init(struct ring_tx *tx, void *mem, uint32_t line_cnt, uint32_t data_len)

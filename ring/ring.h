@@ -21,8 +21,8 @@
 
 #include "platform.h"
 
-#define RING_HEADER 32u
-#define RING_INLINE 24u
+#define RING_HEADER  32u
+#define RING_INLINE  24u
 #define RING_GRANULE 64u
 
 /* A line as both ends see it. */
@@ -62,10 +62,10 @@ _Static_assert(sizeof(struct ring_credit) == CACHE_LINE, "the consumer's line is
 struct ring_tx {
 	struct ring_line *lines;
 	unsigned char *data;
-	uint32_t mask;	     /* line_cnt - 1 */
-	uint32_t head;	     /* position of the next line */
-	uint32_t limit;	     /* positions before this one are free to use */
-	uint32_t note;	     /* of the claimed line */
+	uint32_t mask;	/* line_cnt - 1 */
+	uint32_t head;	/* position of the next line */
+	uint32_t limit; /* positions before this one are free to use */
+	uint32_t note;	/* of the claimed line */
 	uint32_t data_len;
 	uint32_t data_head;  /* bytes of data claimed so far, modulo 2^32 */
 	uint32_t data_limit; /* may go up to here */
@@ -78,10 +78,10 @@ struct ring_rx {
 	struct ring_line *lines;
 	const unsigned char *data;
 	uint32_t mask;
-	uint32_t tail;	     /* position of the next line */
-	uint32_t told;	     /* tail as the producer knows it */
+	uint32_t tail; /* position of the next line */
+	uint32_t told; /* tail as the producer knows it */
 	uint32_t data_len;
-	uint32_t data_tail;  /* bytes of data taken so far, modulo 2^32 */
+	uint32_t data_tail; /* bytes of data taken so far, modulo 2^32 */
 	uint32_t data_told;
 	struct ring_credit *credit;
 };
@@ -116,7 +116,8 @@ void ring_refresh(struct ring_tx *tx);
 /* ring_data_max - most bytes that one line can have in the data area */
 static inline uint32_t ring_data_max(uint32_t data_len)
 {
-	return data_len / 2; /* whatever the position: skip to the wrap and payload fit at once */
+	/* whatever the position: skip to the wrap and payload fit at once */
+	return data_len / 2;
 }
 
 /*
@@ -261,7 +262,8 @@ static inline void ring_release_data(struct ring_rx *rx, uint32_t note, uint32_t
 
 	rx->data_tail += skip + ((len + RING_GRANULE - 1) & ~(RING_GRANULE - 1));
 	rx->tail++;
-	if (rx->tail - rx->told > rx->mask / 4 || rx->data_tail - rx->data_told >= rx->data_len / 8)
+	if (rx->tail - rx->told > rx->mask / 4 ||
+	    rx->data_tail - rx->data_told >= rx->data_len / 8)
 		ring_tell(rx);
 }
 

@@ -183,7 +183,7 @@ static void random_traffic_follows_the_model(void **state)
 	uint64_t seed = 0x5eed0001, start = UINT32_MAX - OPS / 8;
 	uint32_t sent = 0, taken = 0, longest = 0;
 	void *mem = memory_create();
-	int expected[LINES];
+	int expected[LINES] = { 0 };
 	struct ring_tx tx;
 	struct ring_rx rx;
 

@@ -21,14 +21,8 @@
 #define PSHM_DATA_LEN  131072u
 #define PSHM_CLAIM_MAX 16384u
 #define PSHM_EAGER_MAX 65536u
-#define PSHM_FRAGMENT  16384u	 /* of what sendv carries */
+#define PSHM_FRAGMENT  16384u	  /* of what sendv carries */
 #define PSHM_GET_STEP  (1u << 20) /* read by one system call */
-/*
- * Payload through the ring is copied by both sides at the same time: twice as fast as one copy
- * by the kernel up to some MiB, and no faster beyond.
- */
-#define PSHM_GET_MIN (8u << 20)
-
 _Static_assert(sizeof(struct packet) == RING_HEADER, "a line's header is a packet");
 _Static_assert(PSHM_CLAIM_MAX <= PSHM_DATA_LEN / 2, "ring_data_max()");
 
@@ -48,22 +42,22 @@ struct pshm_wire {
 	struct wire base;
 	struct pshm_conn **up; /* connections that may have something; NULL: ended meanwhile */
 	uint32_t up_cnt, up_cap;
-	uint32_t tick;	      /* polls so far */
-	uint32_t knocks;      /* as seen at the door */
+	uint32_t tick;	 /* polls so far */
+	uint32_t knocks; /* as seen at the door */
 	struct pshm_door *door;
 	bool polling;
-	bool holes;	      /* some of up[] are NULL */
-	bool forked;	      /* we are a copy: everything belongs to the parent */
-	struct list work;     /* connections with sendv or get under way */
+	bool holes;	  /* some of up[] are NULL */
+	bool forked;	  /* we are a copy: everything belongs to the parent */
+	struct list work; /* connections with sendv or get under way */
 	struct list connecting;
-	struct list ended;    /* to be freed at the end of poll() */
+	struct list ended; /* to be freed at the end of poll() */
 	struct pool transfers;
 	struct pshm_region door_region;
 	uint32_t pid, pid_ns;
 	uint32_t conn_cnt;
-	uint64_t wait_ns;     /* last look after the processes of connecting[] */
-	struct list all;      /* of the process, for fork */
-	struct list conns;    /* struct pshm_conn.all */
+	uint64_t wait_ns;  /* last look after the processes of connecting[] */
+	struct list all;   /* of the process, for fork */
+	struct list conns; /* struct pshm_conn.all */
 };
 
 struct pshm_conn {
@@ -73,27 +67,27 @@ struct pshm_conn {
 	struct pshm_wire *wire;
 	struct pshm_pair *pair;
 	enum pshm_side side;
-	uint32_t up_idx;      /* in wire->up, while base.up */
+	uint32_t up_idx; /* in wire->up, while base.up */
 	bool ended;
-	bool receiving;	      /* fragments of a packet are arriving */
-	bool door_shut;	      /* the peer's door could not be opened to see it poll */
-	int get_refused;      /* -FI_E* once the kernel said no */
+	bool receiving;	 /* fragments of a packet are arriving */
+	bool door_shut;	 /* the peer's door could not be opened to see it poll */
+	int get_refused; /* -FI_E* once the kernel said no */
 	/* Packet whose fragments arrive. */
 	struct wire_dest dest;
 	uint32_t got, want;
 	/* Ours under way. */
-	struct list sends;    /* struct pshm_transfer, in order */
+	struct list sends; /* struct pshm_transfer, in order */
 	struct list gets;
 	struct wire_op *done; /* finished, not told yet */
 	struct wire_op **done_end;
-	struct list work;     /* wire->work, or a list of its own */
-	struct list slow;     /* wire->connecting, wire->ended, or a list of its own */
-	struct list all;      /* wire->conns */
+	struct list work; /* wire->work, or a list of its own */
+	struct list slow; /* wire->connecting, wire->ended, or a list of its own */
+	struct list all;  /* wire->conns */
 	struct pshm_process *process;
 	struct pshm_region region;
 	struct pshm_region door; /* of the peer: while connecting, and once get was asked for */
 	struct pshm_ticket ticket;
-	struct weft_addr addr;	 /* of the peer */
+	struct weft_addr addr; /* of the peer */
 };
 
 extern const struct wire_ops pshm_wire_ops;
@@ -125,17 +119,18 @@ static inline struct packet *pshm_claim(struct wire_conn *base, size_t len, void
 /* wire_ops.publish; inlined into the send slots. What is published is on its way: @more changes nothing */
 static inline void pshm_publish(struct wire_conn *base, struct packet *packet, bool more)
 {
-	struct ring_line *line = (struct ring_line *)((char *)packet - offsetof(struct ring_line, header));
+	struct ring_line *line = (struct ring_line *)((char *)packet -
+						      offsetof(struct ring_line, header));
 
 	ring_publish(&pshm_conn_of(base)->tx, line, PSHM_PACKET);
 }
 
 /* From connect.c; open, close, connect, disconnect, check and local of wire_ops. */
-int pshm_open(struct engine_ep *ep, const struct wire_attr *attr, struct weft_addr *addr, struct wire **wire,
-	     char *why, size_t why_len);
+int pshm_open(struct engine_ep *ep, const struct wire_attr *attr, struct weft_addr *addr,
+	      struct wire **wire, char *why, size_t why_len);
 void pshm_close(struct wire *wire);
 int pshm_connect(struct wire *wire, struct engine_peer *peer, const struct weft_addr *addr,
-		const struct hello *hello, struct wire_conn **conn);
+		 const struct hello *hello, struct wire_conn **conn);
 void pshm_disconnect(struct wire_conn *conn);
 int pshm_check(struct wire_conn *conn);
 void pshm_local(struct wire *wire, char *buf, size_t len);
@@ -160,9 +155,10 @@ void pshm_conn_fail(struct pshm_conn *conn, int err);
 void pshm_conn_reap(struct pshm_wire *wire);
 
 /* From transfer.c; sendv and get of wire_ops. */
-int pshm_sendv(struct wire_conn *conn, const struct packet *hdr, const struct iovec *iov, size_t iov_cnt,
-	      struct wire_op *op);
-int pshm_get(struct wire_conn *conn, uint64_t addr, const struct iovec *iov, size_t iov_cnt, struct wire_op *op);
+int pshm_sendv(struct wire_conn *conn, const struct packet *hdr, const struct iovec *iov,
+	       size_t iov_cnt, struct wire_op *op);
+int pshm_get(struct wire_conn *conn, uint64_t addr, const struct iovec *iov, size_t iov_cnt,
+	     struct wire_op *op);
 
 /* pshm_transfers_init - what transfer.c keeps of an endpoint */
 void pshm_transfers_init(struct pshm_wire *wire);

@@ -10,8 +10,8 @@
 #include "conn.h"
 #include "ns.h"
 
-#define ACCEPT_BATCH 8u		/* requests looked at in one poll() */
-#define WAIT_CHECK_NS 1000000u	/* how often connecting[] is checked for dead processes */
+#define ACCEPT_BATCH  8u       /* requests looked at in one poll() */
+#define WAIT_CHECK_NS 1000000u /* how often connecting[] is checked for dead processes */
 
 /*
  * All endpoints of the process and their lists of connections, for the child of a fork, which
@@ -39,13 +39,11 @@ static void fork_child(void)
 {
 	struct list *wire, *wire_after, *node, *after;
 
-	list_for_each(wire, wire_after, &wires)
-	{
+	list_for_each(wire, wire_after, &wires) {
 		struct pshm_wire *w = container_of(wire, struct pshm_wire, all);
 
 		w->forked = true;
-		list_for_each(node, after, &w->conns)
-		{
+		list_for_each(node, after, &w->conns) {
 			struct pshm_conn *conn = container_of(node, struct pshm_conn, all);
 
 			ring_tx_shut(&conn->tx);
@@ -64,7 +62,7 @@ static bool nonce_given(const uint8_t nonce[PSHM_NONCE])
 {
 	static const uint8_t none[PSHM_NONCE];
 
-	return memcmp(nonce, none, PSHM_NONCE) != 0;
+	return !pshm_nonce_same(nonce, none);
 }
 
 static int open_failed(int err, const char *what, char *why, size_t why_len)
@@ -74,8 +72,8 @@ static int open_failed(int err, const char *what, char *why, size_t why_len)
 	return err;
 }
 
-int pshm_open(struct engine_ep *ep, const struct wire_attr *attr, struct weft_addr *addr, struct wire **wire,
-	     char *why, size_t why_len)
+int pshm_open(struct engine_ep *ep, const struct wire_attr *attr, struct weft_addr *addr,
+	      struct wire **wire, char *why, size_t why_len)
 {
 	struct weft_addr ours = *addr;
 	struct pshm_wire *w;
@@ -83,7 +81,8 @@ int pshm_open(struct engine_ep *ep, const struct wire_attr *attr, struct weft_ad
 
 	err = sys_ns_pid(&ours.pid_ns);
 	if (err)
-		return open_failed(err, "the process has no /proc to be found through", why, why_len);
+		return open_failed(err, "the process has no /proc to be found through", why,
+				   why_len);
 	if (sys_ns_host(&ours.host))
 		ours.host = 0; /* a hint */
 	if (!nonce_given(ours.nonce)) {
@@ -97,7 +96,8 @@ int pshm_open(struct engine_ep *ep, const struct wire_attr *attr, struct weft_ad
 	err = pshm_door_create(ours.nonce, &w->door_region);
 	if (err) {
 		platform_free(w);
-		return open_failed(err, "can't make shared memory: check memory and ulimit -n", why, why_len);
+		return open_failed(err, "can't make shared memory: check memory and ulimit -n",
+				   why, why_len);
 	}
 	w->base.ops = &pshm_wire_ops;
 	w->base.ep = ep;
@@ -130,7 +130,8 @@ void pshm_local(struct wire *wire, char *buf, size_t len)
 		snprintf(buf, len, "pid %u", ((struct pshm_wire *)wire)->pid);
 }
 
-static struct pshm_conn *conn_new(struct pshm_wire *w, struct engine_peer *peer, enum pshm_side side)
+static struct pshm_conn *conn_new(struct pshm_wire *w, struct engine_peer *peer,
+				  enum pshm_side side)
 {
 	struct pshm_conn *conn = platform_alloc(sizeof(*conn));
 
@@ -168,15 +169,17 @@ static void conn_free(struct pshm_conn *conn)
 }
 
 /* Takes the region: both ends of this side over it. */
-static void conn_attach(struct pshm_conn *conn, const struct pshm_region *region, uint32_t line_cnt,
-			uint32_t data_len)
+static void conn_attach(struct pshm_conn *conn, const struct pshm_region *region,
+			uint32_t line_cnt, uint32_t data_len)
 {
 	enum pshm_side other = conn->side == PSHM_ASKED ? PSHM_ANSWERED : PSHM_ASKED;
 
 	conn->region = *region;
 	conn->pair = region->addr;
-	ring_tx_init(&conn->tx, pshm_pair_ring(region, conn->side, line_cnt, data_len), line_cnt, data_len);
-	ring_rx_init(&conn->rx, pshm_pair_ring(region, other, line_cnt, data_len), line_cnt, data_len);
+	ring_tx_init(&conn->tx, pshm_pair_ring(region, conn->side, line_cnt, data_len),
+		     line_cnt, data_len);
+	ring_rx_init(&conn->rx, pshm_pair_ring(region, other, line_cnt, data_len), line_cnt,
+		     data_len);
 }
 
 /* Room in up[] for all connections and one more, so that coming up can't fail. */
@@ -225,7 +228,8 @@ static void conn_end(struct pshm_conn *conn, enum pshm_end how)
 	}
 	/* R:pshm_pair.ended  everything published before; pairs A:pshm_pair.ended */
 	if (!w->forked)
-		atomic_store_explicit(&conn->pair->ended[conn->side].value, how, memory_order_release);
+		atomic_store_explicit(&conn->pair->ended[conn->side].value, how,
+				      memory_order_release);
 	conn->ended = true;
 	list_remove(&conn->slow);
 	list_push(&w->ended, &conn->slow);
@@ -277,8 +281,7 @@ void pshm_close(struct wire *wire)
 	platform_unlock(&wires_lock);
 
 	/* what was published stays in memory that the peer has mapped too */
-	list_for_each(node, after, &w->conns)
-	{
+	list_for_each(node, after, &w->conns) {
 		struct pshm_conn *conn = container_of(node, struct pshm_conn, all);
 
 		if (!conn->ended)
@@ -295,7 +298,7 @@ void pshm_close(struct wire *wire)
 }
 
 int pshm_connect(struct wire *wire, struct engine_peer *peer, const struct weft_addr *addr,
-		const struct hello *hello, struct wire_conn **out)
+		 const struct hello *hello, struct wire_conn **out)
 {
 	struct pshm_wire *w = (struct pshm_wire *)wire;
 	struct pshm_region region;
@@ -359,7 +362,7 @@ static void connecting_accepted(struct pshm_conn *conn)
 	int err;
 
 	err = hello_check(&hello);
-	if (!err && memcmp(hello.addr.nonce, conn->addr.nonce, PSHM_NONCE))
+	if (!err && !pshm_nonce_same(hello.addr.nonce, conn->addr.nonce))
 		err = -FI_EPROTO;
 	connecting_done(conn);
 	if (err)
@@ -405,7 +408,8 @@ static bool connecting_step(struct pshm_conn *conn, bool all, bool check_process
 		return true;
 	default:
 		connecting_done(conn);
-		pshm_conn_fail(conn, refusal && refusal < 2 * FI_ERRNO_OFFSET ? -(int)refusal : -FI_EPROTO);
+		pshm_conn_fail(conn, refusal && refusal < 2 * FI_ERRNO_OFFSET ? -(int)refusal
+									      : -FI_EPROTO);
 		return true;
 	}
 }
@@ -437,7 +441,8 @@ int pshm_connecting(struct pshm_wire *w, bool all)
 static void answer_give(struct pshm_pair *pair, enum pshm_answer answer, int err)
 {
 	/* R:pshm_pair.answer  the hello before the answer; pairs A:pshm_pair.answer */
-	atomic_store_explicit(&pair->answer.value, (uint32_t)answer | (uint32_t)-err << 8, memory_order_release);
+	atomic_store_explicit(&pair->answer.value, (uint32_t)answer | (uint32_t)-err << 8,
+			      memory_order_release);
 }
 
 /* What a request's hello claims has to agree with who made it. */
@@ -517,7 +522,8 @@ int pshm_accept(struct pshm_wire *w)
 	uint64_t word;
 	int err;
 
-	for (; taken < ACCEPT_BATCH && pshm_mailbox_take(w->door, &idx, &offer, &word); taken++) {
+	for (; taken < ACCEPT_BATCH && pshm_mailbox_take(w->door, &idx, &offer, &word);
+	     taken++) {
 		err = accept_offer(w, &offer);
 		/* no way through memory, whatever the reason: another wire may lead there */
 		if (err && err != -FI_ENOPROTOOPT && err != -FI_EPROTO)

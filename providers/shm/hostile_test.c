@@ -230,7 +230,8 @@ static void scribbled_mailbox_does_no_harm(void **state)
 		unsigned char *bytes = (unsigned char *)d->slots;
 
 		for (int i = 0; i < 512; i++)
-			bytes[next_random(&seed) % sizeof(d->slots)] = (unsigned char)next_random(&seed);
+			bytes[next_random(&seed) % sizeof(d->slots)] =
+				(unsigned char)next_random(&seed);
 		/* now and then a phase that counts, of a process that lives */
 		for (int i = 0; i < 8; i++)
 			atomic_store(&d->slots[next_random(&seed) % PSHM_SLOTS].word,
@@ -239,7 +240,8 @@ static void scribbled_mailbox_does_no_harm(void **state)
 		mock_poll(&b, NULL);
 	}
 	assert_int_equal(b.ups, 0);
-	memset(((struct pshm_door *)door.addr)->slots, 0, sizeof(((struct pshm_door *)door.addr)->slots));
+	memset(((struct pshm_door *)door.addr)->slots, 0,
+	       sizeof(((struct pshm_door *)door.addr)->slots));
 	pshm_region_close(&door);
 	assert_int_equal(mock_connect(&a, &b.addr, &conn), 0);
 	mock_until(&a, &b, a.conn && b.conn);
@@ -258,15 +260,16 @@ static struct pshm_pair *victim_made(struct pshm_region *region)
 	return region->addr;
 }
 
-static void forged_line(struct pshm_region *region, uint32_t len, uint32_t note, uint32_t fragment)
+static void forged_line(struct pshm_region *region, uint32_t len, uint32_t note,
+			uint32_t fragment)
 {
 	struct packet packet = { .op = PACKET_DATA, .len = len, .tag = MOCK_BIG };
 	struct ring_rx *rx = &((struct pshm_conn *)b.conn)->rx;
 	struct ring_rx ours;
 	struct ring_line *line;
 
-	ring_rx_init(&ours, pshm_pair_ring(region, PSHM_ASKED, PSHM_LINE_CNT, PSHM_DATA_LEN), PSHM_LINE_CNT,
-		     PSHM_DATA_LEN);
+	ring_rx_init(&ours, pshm_pair_ring(region, PSHM_ASKED, PSHM_LINE_CNT, PSHM_DATA_LEN),
+		     PSHM_LINE_CNT, PSHM_DATA_LEN);
 	line = &ours.lines[rx->tail & rx->mask];
 	memcpy(line->header, &packet, sizeof(packet));
 	memcpy(line->payload, &fragment, sizeof(fragment));
@@ -297,8 +300,8 @@ static void forged_lines_end_the_connection(void **state)
 
 		victim_made(&region);
 		b.downs = 0;
-		forged_line(&region, lines[i].len, lines[i].kind << RING_KIND_SHIFT | lines[i].at,
-			    lines[i].fragment);
+		forged_line(&region, lines[i].len,
+			    lines[i].kind << RING_KIND_SHIFT | lines[i].at, lines[i].fragment);
 		assert_int_equal(b.downs, 1);
 		assert_int_equal(b.down_err, -FI_EPROTO);
 		pshm_region_close(&region);
@@ -338,8 +341,8 @@ static void credit_that_cannot_be_ends_the_connection(void **state)
 	uint64_t sent = 0;
 
 	victim_made(&region);
-	ring_rx_init(&rx, pshm_pair_ring(&region, PSHM_ANSWERED, PSHM_LINE_CNT, PSHM_DATA_LEN), PSHM_LINE_CNT,
-		     PSHM_DATA_LEN);
+	ring_rx_init(&rx, pshm_pair_ring(&region, PSHM_ANSWERED, PSHM_LINE_CNT, PSHM_DATA_LEN),
+		     PSHM_LINE_CNT, PSHM_DATA_LEN);
 	atomic_store(&rx.credit->word, UINT64_MAX);
 	while (mock_put(b.conn, sent, 8))
 		sent++;
@@ -375,17 +378,20 @@ static void scribbled_pair_does_no_harm(void **state)
 			unsigned char *bytes = (unsigned char *)pair;
 
 			for (uint32_t i = 0; i < spread; i++)
-				bytes[next_random(&seed) % region.len] = (unsigned char)next_random(&seed);
+				bytes[next_random(&seed) % region.len] =
+					(unsigned char)next_random(&seed);
 			/* publish lines of garbage: the end of it is what they say */
 			for (uint32_t i = 0; i < 4; i++) {
 				struct ring_line *line = &rx->lines[(rx->tail + i) & rx->mask];
 				uint64_t note = next_random(&seed) >> next_random(&seed) % 32;
 				uint32_t len = next_random(&seed) >> next_random(&seed) % 31;
 
-				memcpy(line->header + offsetof(struct packet, len), &len, sizeof(len));
+				memcpy(line->header + offsetof(struct packet, len), &len,
+				       sizeof(len));
 				len = next_random(&seed) >> next_random(&seed) % 31;
 				memcpy(line->payload, &len, sizeof(len));
-				line->header[offsetof(struct packet, tag) + 4] = 1; /* not in a row */
+				line->header[offsetof(struct packet, tag) + 4] =
+					1; /* not in a row */
 				atomic_store(&line->word, note << 32 | (rx->tail + i + 1));
 			}
 			mock_put(victim, 0, 100);

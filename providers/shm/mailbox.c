@@ -43,8 +43,8 @@ static bool slot_move(struct pshm_slot *slot, uint64_t from, uint64_t to)
 	 * R:pshm_slot.word  what the phase says stands in the slot; pairs A:pshm_slot.word
 	 * A:pshm_slot.word  fill the slot after it was free; pairs R:pshm_slot.word
 	 */
-	return atomic_compare_exchange_strong_explicit(&slot->word, &from, to, memory_order_acq_rel,
-						       memory_order_relaxed);
+	return atomic_compare_exchange_strong_explicit(
+		&slot->word, &from, to, memory_order_acq_rel, memory_order_relaxed);
 }
 
 /* Claims @slot if it has @phase; its new word in @word. */
@@ -62,13 +62,16 @@ static struct pshm_slot *find_slot(struct pshm_door *door, uint32_t pid, uint64_
 	uint32_t dead = 0, alive = 0; /* the last ones that were looked up */
 
 	for (uint32_t i = 0; i < PSHM_SLOTS; i++) {
-		uint64_t seen = atomic_load_explicit(&door->slots[i].word, memory_order_relaxed);
+		uint64_t seen = atomic_load_explicit(&door->slots[i].word,
+						     memory_order_relaxed);
 
-		if (slot_phase(seen) == SLOT_FREE && slot_claim(&door->slots[i], seen, pid, word))
+		if (slot_phase(seen) == SLOT_FREE &&
+		    slot_claim(&door->slots[i], seen, pid, word))
 			return &door->slots[i];
 	}
 	for (uint32_t i = 0; i < PSHM_SLOTS; i++) {
-		uint64_t seen = atomic_load_explicit(&door->slots[i].word, memory_order_relaxed);
+		uint64_t seen = atomic_load_explicit(&door->slots[i].word,
+						     memory_order_relaxed);
 		uint32_t claimer = slot_pid(seen);
 
 		if (claimer == alive || claimer == pid)
@@ -84,7 +87,8 @@ static struct pshm_slot *find_slot(struct pshm_door *door, uint32_t pid, uint64_
 	return NULL;
 }
 
-int pshm_mailbox_post(struct pshm_door *door, const struct pshm_offer *offer, struct pshm_ticket *ticket)
+int pshm_mailbox_post(struct pshm_door *door, const struct pshm_offer *offer,
+		      struct pshm_ticket *ticket)
 {
 	struct pshm_slot *slot;
 	uint64_t word;
@@ -127,13 +131,15 @@ void pshm_mailbox_drop(struct pshm_ticket *ticket)
 	slot_move(slot, with_phase(word, SLOT_FAILED), with_phase(word, SLOT_FREE));
 }
 
-bool pshm_mailbox_take(struct pshm_door *door, uint32_t *idx, struct pshm_offer *offer, uint64_t *word)
+bool pshm_mailbox_take(struct pshm_door *door, uint32_t *idx, struct pshm_offer *offer,
+		       uint64_t *word)
 {
 	for (uint32_t i = *idx; i < PSHM_SLOTS; i++) {
 		struct pshm_slot *slot = &door->slots[i];
 		uint64_t seen = atomic_load_explicit(&slot->word, memory_order_relaxed);
 
-		if (slot_phase(seen) != SLOT_READY || !slot_move(slot, seen, with_phase(seen, SLOT_TAKEN)))
+		if (slot_phase(seen) != SLOT_READY ||
+		    !slot_move(slot, seen, with_phase(seen, SLOT_TAKEN)))
 			continue;
 		*word = with_phase(seen, SLOT_TAKEN);
 		*idx = i;

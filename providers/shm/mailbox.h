@@ -25,7 +25,7 @@
 /* A request of ours in somebody's mailbox. */
 struct pshm_ticket {
 	struct pshm_slot *slot; /* NULL: none */
-	uint64_t word;	       /* as the claimer wrote it last */
+	uint64_t word;		/* as the claimer wrote it last */
 };
 
 /*
@@ -33,7 +33,8 @@ struct pshm_ticket {
  * @offer: our process and the pair that it offers
  * Returns 0 and the ticket, or -FI_EAGAIN when all slots are taken by the living.
  */
-int pshm_mailbox_post(struct pshm_door *door, const struct pshm_offer *offer, struct pshm_ticket *ticket);
+int pshm_mailbox_post(struct pshm_door *door, const struct pshm_offer *offer,
+		      struct pshm_ticket *ticket);
 
 /*
  * pshm_mailbox_failed - has the owner given our request up
@@ -50,7 +51,8 @@ void pshm_mailbox_drop(struct pshm_ticket *ticket);
  * @word: out: to be given back to pshm_mailbox_finish()
  * Returns false when no slot from @idx on has one.
  */
-bool pshm_mailbox_take(struct pshm_door *door, uint32_t *idx, struct pshm_offer *offer, uint64_t *word);
+bool pshm_mailbox_take(struct pshm_door *door, uint32_t *idx, struct pshm_offer *offer,
+		       uint64_t *word);
 
 /*
  * pshm_mailbox_finish - the owner is done with a request

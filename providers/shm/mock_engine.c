@@ -10,12 +10,13 @@
 #include <rdma/fi_errno.h>
 #include "mock_engine.h"
 
-int __wrap_engine_accept(struct wire *wire, const struct hello *hello, struct engine_peer **peer,
-			 struct hello *answer);
+int __wrap_engine_accept(struct wire *wire, const struct hello *hello,
+			 struct engine_peer **peer, struct hello *answer);
 void __wrap_engine_conn_up(struct wire_conn *conn, const struct hello *hello);
 void __wrap_engine_conn_down(struct wire_conn *conn, int err);
-int __wrap_engine_packet(struct engine_ep *ep, struct wire_conn *conn, const struct packet *packet,
-			 const void *payload, size_t avail, struct wire_dest *dest);
+int __wrap_engine_packet(struct engine_ep *ep, struct wire_conn *conn,
+			 const struct packet *packet, const void *payload, size_t avail,
+			 struct wire_dest *dest);
 void __wrap_engine_payload_done(struct engine_ep *ep, struct wire_conn *conn, void *cookie);
 
 static struct mock *mock_of(struct wire *wire)
@@ -28,8 +29,8 @@ static struct engine_peer *a_peer(struct mock *m)
 	return (struct engine_peer *)&m->heard; /* any pointer: the wire only keeps it */
 }
 
-int __wrap_engine_accept(struct wire *wire, const struct hello *hello, struct engine_peer **peer,
-			 struct hello *answer)
+int __wrap_engine_accept(struct wire *wire, const struct hello *hello,
+			 struct engine_peer **peer, struct hello *answer)
 {
 	struct mock *m = mock_of(wire);
 
@@ -84,8 +85,9 @@ static void dest_fill(struct mock *m, struct wire_dest *dest)
 	}
 }
 
-int __wrap_engine_packet(struct engine_ep *ep, struct wire_conn *conn, const struct packet *packet,
-			 const void *payload, size_t avail, struct wire_dest *dest)
+int __wrap_engine_packet(struct engine_ep *ep, struct wire_conn *conn,
+			 const struct packet *packet, const void *payload, size_t avail,
+			 struct wire_dest *dest)
 {
 	struct mock *m = (struct mock *)ep;
 
@@ -131,7 +133,9 @@ void mock_open(struct mock *m)
 	char why[128] = "";
 
 	memset(m, 0, sizeof(*m));
-	assert_int_equal(pshm_wire_ops.open((struct engine_ep *)m, &attr, &m->addr, &m->wire, why, sizeof(why)), 0);
+	assert_int_equal(pshm_wire_ops.open((struct engine_ep *)m, &attr, &m->addr, &m->wire,
+					    why, sizeof(why)),
+			 0);
 	m->hello = (struct hello){
 		.magic = HELLO_MAGIC,
 		.version = HELLO_VERSION,
@@ -210,7 +214,8 @@ void mock_op_init(struct mock_op *op)
 	op->op.done = op_done;
 }
 
-int mock_sendv(struct wire_conn *conn, uint64_t tag, void *buf, size_t len, size_t iov_cnt, struct mock_op *op)
+int mock_sendv(struct wire_conn *conn, uint64_t tag, void *buf, size_t len, size_t iov_cnt,
+	       struct mock_op *op)
 {
 	struct packet hdr = { .op = PACKET_DATA, .len = (uint32_t)len, .tag = tag };
 	struct iovec iov[WIRE_IOV_MAX];

@@ -13,8 +13,8 @@
 struct mock {
 	struct wire *wire;
 	struct weft_addr addr;
-	struct hello hello; /* what we say */
-	int refuse;	    /* -FI_E* that engine_accept() answers */
+	struct hello hello;	/* what we say */
+	int refuse;		/* -FI_E* that engine_accept() answers */
 	struct wire_conn *conn; /* the last one that came up, NULL once it is down */
 	struct hello heard;	/* what the other side said then */
 	int ups, downs, down_err;
@@ -71,7 +71,8 @@ bool mock_is_pattern(const void *buf, size_t len, uint64_t tag);
 bool mock_put(struct wire_conn *conn, uint64_t tag, uint32_t len);
 
 /* mock_sendv - send @len bytes at @buf in @iov_cnt pieces */
-int mock_sendv(struct wire_conn *conn, uint64_t tag, void *buf, size_t len, size_t iov_cnt, struct mock_op *op);
+int mock_sendv(struct wire_conn *conn, uint64_t tag, void *buf, size_t len, size_t iov_cnt,
+	       struct mock_op *op);
 
 /* mock_op_init - for an op of get */
 void mock_op_init(struct mock_op *op);

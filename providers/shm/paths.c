@@ -32,7 +32,8 @@ static bool fragment_take(struct pshm_conn *conn, const void *data, uint32_t len
  * A line of kind PSHM_FIRST or PSHM_NEXT. Returns the bytes it had, or -FI_E* to end the
  * connection, which may have ended already.
  */
-static int fragment_receive(struct pshm_wire *w, struct pshm_conn *conn, struct ring_line *line, uint32_t note)
+static int fragment_receive(struct pshm_wire *w, struct pshm_conn *conn, struct ring_line *line,
+			    uint32_t note)
 {
 	struct pshm_fragment fragment;
 	struct packet packet;
@@ -46,11 +47,13 @@ static int fragment_receive(struct pshm_wire *w, struct pshm_conn *conn, struct 
 		return -FI_EPROTO;
 	if (ring_kind(note) == PSHM_FIRST) {
 		memcpy(&packet, line->header, sizeof(packet));
-		if (conn->receiving || fragment.len > packet.len || (!fragment.len && packet.len))
+		if (conn->receiving || fragment.len > packet.len ||
+		    (!fragment.len && packet.len))
 			return -FI_EPROTO;
 		conn->got = 0;
 		conn->want = packet.len;
-		err = engine_packet(w->base.ep, &conn->base, &packet, data, fragment.len, &conn->dest);
+		err = engine_packet(w->base.ep, &conn->base, &packet, data, fragment.len,
+				    &conn->dest);
 		if (err || conn->ended)
 			return err;
 		/* all there: the engine has it already */
@@ -88,7 +91,9 @@ static inline int conn_receive(struct pshm_wire *w, struct pshm_conn *conn)
 	while ((line = ring_next(&conn->rx, &note))) {
 		n++;
 		if (unlikely(ring_kind(note) != PSHM_PACKET)) {
-			err = ring_kind(note) <= PSHM_NEXT ? fragment_receive(w, conn, line, note) : -FI_EPROTO;
+			err = ring_kind(note) <= PSHM_NEXT
+				      ? fragment_receive(w, conn, line, note)
+				      : -FI_EPROTO;
 			if (conn->ended)
 				return n;
 			if (err < 0)
@@ -104,8 +109,8 @@ static inline int conn_receive(struct pshm_wire *w, struct pshm_conn *conn)
 				if (unlikely(!payload || packet.len > PSHM_CLAIM_MAX))
 					goto err_down;
 			}
-			err = engine_packet_on(w->base.ep, &conn->base, &packet, payload, packet.len, &dest,
-					       &pshm_wire_ops);
+			err = engine_packet_on(w->base.ep, &conn->base, &packet, payload,
+					       packet.len, &dest, &pshm_wire_ops);
 			if (unlikely(conn->ended))
 				return n;
 			if (unlikely(err))
@@ -131,7 +136,8 @@ static int conn_sweep(struct pshm_conn *conn)
 {
 	enum pshm_side other = conn->side == PSHM_ASKED ? PSHM_ANSWERED : PSHM_ASKED;
 	/* A:pshm_pair.ended  the end before what was published; pairs R:pshm_pair.ended */
-	uint32_t how = atomic_load_explicit(&conn->pair->ended[other].value, memory_order_acquire);
+	uint32_t how = atomic_load_explicit(&conn->pair->ended[other].value,
+					    memory_order_acquire);
 	uint32_t note;
 
 	if (unlikely(conn->tx.broken)) {
@@ -150,8 +156,7 @@ static int poll_forked(struct pshm_wire *w)
 	struct list *node, *after;
 	int moved = 0;
 
-	list_for_each(node, after, &w->conns)
-	{
+	list_for_each(node, after, &w->conns) {
 		struct pshm_conn *conn = container_of(node, struct pshm_conn, all);
 
 		if (conn->ended)
@@ -201,7 +206,8 @@ out:
 }
 
 /* wire_ops.send: what an endpoint with several wires calls. */
-static ssize_t pshm_send_on(struct engine_ep *ep, struct engine_peer *peer, const struct engine_msg *msg)
+static ssize_t pshm_send_on(struct engine_ep *ep, struct engine_peer *peer,
+			    const struct engine_msg *msg)
 {
 	return engine_send_on(ep, peer, msg, &pshm_wire_ops);
 }
@@ -213,7 +219,7 @@ const struct wire_ops pshm_wire_ops = {
 	.eager_max = PSHM_EAGER_MAX,
 	.free_max = RING_INLINE,
 	.has_get = true,
-	.get_min = PSHM_GET_MIN,
+	.get_min = 0, /* get itself looks which is better */
 	.open = pshm_open,
 	.close = pshm_close,
 	.connect = pshm_connect,
@@ -230,49 +236,57 @@ const struct wire_ops pshm_wire_ops = {
 
 /*
  * The sending slots of an endpoint over this wire alone: each is the whole path of a small
- * message, ring included. Source: fi_msg(3), fi_tagged(3).
+ * message, ring included: without WHOLE_PATH the compiler makes one function of what they
+ * have in common. Source: fi_msg(3), fi_tagged(3).
  */
+#define WHOLE_PATH __attribute__((flatten))
 
-static ssize_t pshm_tsend(struct fid_ep *ep, const void *buf, size_t len, void *desc, fi_addr_t dest, uint64_t tag,
-			 void *context)
+WHOLE_PATH static ssize_t pshm_tsend(struct fid_ep *ep, const void *buf, size_t len, void *desc,
+				     fi_addr_t dest, uint64_t tag, void *context)
 {
 	return engine_tsend(ep, buf, len, dest, tag, context, &pshm_wire_ops);
 }
 
-static ssize_t pshm_tinject(struct fid_ep *ep, const void *buf, size_t len, fi_addr_t dest, uint64_t tag)
+WHOLE_PATH static ssize_t pshm_tinject(struct fid_ep *ep, const void *buf, size_t len,
+				       fi_addr_t dest, uint64_t tag)
 {
 	return engine_tinject(ep, buf, len, dest, tag, &pshm_wire_ops);
 }
 
-static ssize_t pshm_tsenddata(struct fid_ep *ep, const void *buf, size_t len, void *desc, uint64_t data,
-			     fi_addr_t dest, uint64_t tag, void *context)
+WHOLE_PATH static ssize_t pshm_tsenddata(struct fid_ep *ep, const void *buf, size_t len,
+					 void *desc, uint64_t data, fi_addr_t dest,
+					 uint64_t tag, void *context)
 {
 	return engine_tsenddata(ep, buf, len, data, dest, tag, context, &pshm_wire_ops);
 }
 
-static ssize_t pshm_tinjectdata(struct fid_ep *ep, const void *buf, size_t len, uint64_t data, fi_addr_t dest,
-			       uint64_t tag)
+WHOLE_PATH static ssize_t pshm_tinjectdata(struct fid_ep *ep, const void *buf, size_t len,
+					   uint64_t data, fi_addr_t dest, uint64_t tag)
 {
 	return engine_tinjectdata(ep, buf, len, data, dest, tag, &pshm_wire_ops);
 }
 
-static ssize_t pshm_send(struct fid_ep *ep, const void *buf, size_t len, void *desc, fi_addr_t dest, void *context)
+WHOLE_PATH static ssize_t pshm_send(struct fid_ep *ep, const void *buf, size_t len, void *desc,
+				    fi_addr_t dest, void *context)
 {
 	return engine_msend(ep, buf, len, dest, context, &pshm_wire_ops);
 }
 
-static ssize_t pshm_inject(struct fid_ep *ep, const void *buf, size_t len, fi_addr_t dest)
+WHOLE_PATH static ssize_t pshm_inject(struct fid_ep *ep, const void *buf, size_t len,
+				      fi_addr_t dest)
 {
 	return engine_minject(ep, buf, len, dest, &pshm_wire_ops);
 }
 
-static ssize_t pshm_senddata(struct fid_ep *ep, const void *buf, size_t len, void *desc, uint64_t data,
-			    fi_addr_t dest, void *context)
+WHOLE_PATH static ssize_t pshm_senddata(struct fid_ep *ep, const void *buf, size_t len,
+					void *desc, uint64_t data, fi_addr_t dest,
+					void *context)
 {
 	return engine_msenddata(ep, buf, len, data, dest, context, &pshm_wire_ops);
 }
 
-static ssize_t pshm_injectdata(struct fid_ep *ep, const void *buf, size_t len, uint64_t data, fi_addr_t dest)
+WHOLE_PATH static ssize_t pshm_injectdata(struct fid_ep *ep, const void *buf, size_t len,
+					  uint64_t data, fi_addr_t dest)
 {
 	return engine_minjectdata(ep, buf, len, data, dest, &pshm_wire_ops);
 }

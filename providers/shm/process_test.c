@@ -32,7 +32,8 @@ static pid_t child;
 
 static int setup(void **state)
 {
-	board = mmap(NULL, sizeof(*board), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	board = mmap(NULL, sizeof(*board), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS,
+		     -1, 0);
 	return board == MAP_FAILED;
 }
 
@@ -111,13 +112,18 @@ static void stream(struct mock *m, uint64_t cnt)
 	mock_op_init(&op);
 	op.done = 1;
 	mock_until(m, NULL, ({
-			   while (sent < cnt && mock_put(m->conn, sent, (uint32_t)(sent % 7 ? sent % 25 : sent % 3000)))
+			   while (sent < cnt &&
+				  mock_put(m->conn, sent,
+					   (uint32_t)(sent % 7 ? sent % 25 : sent % 3000)))
 				   sent++;
 			   if (op.done && big < cnt / 1000) {
 				   mock_pattern(buf, BIG, MOCK_BIG + big);
-				   assert_int_equal(mock_sendv(m->conn, MOCK_BIG + big++, buf, BIG, 2, &op), 0);
+				   assert_int_equal(mock_sendv(m->conn, MOCK_BIG + big++, buf,
+							       BIG, 2, &op),
+						    0);
 			   }
-			   m->next_tag == cnt && m->big_done == cnt / 1000 && sent == cnt && op.done;
+			   m->next_tag == cnt && m->big_done == cnt / 1000 &&
+				   sent == cnt &&op.done;
 		   }));
 	assert_false(m->garbled);
 	free(buf);
@@ -291,7 +297,8 @@ static void copy_made_by_fork_can_do_no_harm(void **state)
 	if (!copy) {
 		alarm(30);
 		conn = us.conn;
-		if (mock_put(conn, 1, 8) || mock_put(conn, 1, 800) || pshm_wire_ops.check(conn) != -FI_EOPBADSTATE)
+		if (mock_put(conn, 1, 8) || mock_put(conn, 1, 800) ||
+		    pshm_wire_ops.check(conn) != -FI_EOPBADSTATE)
 			_exit(1);
 		for (int i = 0; i < 1000; i++)
 			mock_poll(&us, NULL);

@@ -50,7 +50,8 @@ static int region_create(const char *name, size_t len, struct pshm_region *regio
 /* What lacks here is lacking for every wire; whatever else is wrong, there is no way through memory. */
 static int not_found(int err)
 {
-	return err == -FI_EMFILE || err == -ENFILE || err == -FI_ENOMEM ? err : -FI_EHOSTUNREACH;
+	return err == -FI_EMFILE || err == -ENFILE || err == -FI_ENOMEM ? err
+									: -FI_EHOSTUNREACH;
 }
 
 /* Maps a region of another process: all of it, when @len is 0 on entry. */
@@ -92,7 +93,8 @@ int pshm_door_create(const uint8_t nonce[PSHM_NONCE], struct pshm_region *region
 	return 0;
 }
 
-int pshm_door_open(uint32_t pid, uint32_t fd, const uint8_t nonce[PSHM_NONCE], struct pshm_region *region)
+int pshm_door_open(uint32_t pid, uint32_t fd, const uint8_t nonce[PSHM_NONCE],
+		   struct pshm_region *region)
 {
 	struct pshm_region found;
 	const struct pshm_door *door;
@@ -102,8 +104,8 @@ int pshm_door_open(uint32_t pid, uint32_t fd, const uint8_t nonce[PSHM_NONCE], s
 	if (err)
 		return err;
 	door = found.addr;
-	if (found.len != sizeof(*door) || door->magic != PSHM_DOOR_MAGIC || door->version != PSHM_VERSION ||
-	    memcmp(door->nonce, nonce, PSHM_NONCE)) {
+	if (found.len != sizeof(*door) || door->magic != PSHM_DOOR_MAGIC ||
+	    door->version != PSHM_VERSION || !pshm_nonce_same(door->nonce, nonce)) {
 		pshm_region_close(&found);
 		return -FI_EHOSTUNREACH;
 	}
@@ -135,8 +137,8 @@ int pshm_pair_create(uint32_t line_cnt, uint32_t data_len, struct pshm_region *r
 	return 0;
 }
 
-int pshm_pair_open(const struct pshm_offer *offer, struct pshm_region *region, uint32_t *line_cnt,
-		  uint32_t *data_len)
+int pshm_pair_open(const struct pshm_offer *offer, struct pshm_region *region,
+		   uint32_t *line_cnt, uint32_t *data_len)
 {
 	struct pshm_region found;
 	struct pshm_pair head;
@@ -147,7 +149,7 @@ int pshm_pair_open(const struct pshm_offer *offer, struct pshm_region *region, u
 	if (err)
 		return err;
 	memcpy(&head, found.addr, offsetof(struct pshm_pair, hello));
-	if (head.magic != PSHM_PAIR_MAGIC || memcmp(head.nonce, offer->nonce, PSHM_NONCE)) {
+	if (head.magic != PSHM_PAIR_MAGIC || !pshm_nonce_same(head.nonce, offer->nonce)) {
 		err = -FI_EHOSTUNREACH;
 		goto err_close;
 	}
@@ -170,7 +172,9 @@ err_close:
 	return err;
 }
 
-void *pshm_pair_ring(const struct pshm_region *region, enum pshm_side side, uint32_t line_cnt, uint32_t data_len)
+void *pshm_pair_ring(const struct pshm_region *region, enum pshm_side side, uint32_t line_cnt,
+		     uint32_t data_len)
 {
-	return (char *)region->addr + PSHM_PAIR_HEAD + (side == PSHM_ASKED ? 0 : ring_len(line_cnt, data_len));
+	return (char *)region->addr + PSHM_PAIR_HEAD +
+	       (side == PSHM_ASKED ? 0 : ring_len(line_cnt, data_len));
 }

@@ -16,15 +16,15 @@
 
 #define PSHM_DOOR_MAGIC 0x726f6f64u /* "door" */
 #define PSHM_PAIR_MAGIC 0x72696170u /* "pair" */
-#define PSHM_VERSION    1u
-#define PSHM_SLOTS      64u
-#define PSHM_NONCE      16u
+#define PSHM_VERSION	1u
+#define PSHM_SLOTS	64u
+#define PSHM_NONCE	16u
 
 /* A request in a door's mailbox; mailbox.h says who writes what and when. */
 struct pshm_slot {
-	_Atomic uint64_t word; /* phase, generation, process that claimed it */
-	_Atomic int32_t error; /* SLOT_FAILED: positive fi_errno */
-	uint32_t fd;	       /* descriptor of the pair's memory in the claimer */
+	_Atomic uint64_t word;	   /* phase, generation, process that claimed it */
+	_Atomic int32_t error;	   /* SLOT_FAILED: positive fi_errno */
+	uint32_t fd;		   /* descriptor of the pair's memory in the claimer */
 	uint8_t nonce[PSHM_NONCE]; /* of the pair */
 	uint8_t zero[32];
 };
@@ -39,10 +39,11 @@ struct pshm_door {
 	uint16_t version;
 	uint16_t zero;
 	uint8_t nonce[PSHM_NONCE]; /* of the endpoint's address */
-	_Atomic uint32_t closed;  /* the endpoint is gone: nobody will answer */
+	_Atomic uint32_t closed;   /* the endpoint is gone: nobody will answer */
 	uint8_t pad1[36];
-	_Atomic uint32_t knocks;  /* requests ever made: the owner looks here and nowhere else */
-	_Atomic uint32_t polls;	  /* of the owner, who counts them: does it attend to its endpoint */
+	_Atomic uint32_t knocks; /* requests ever made: the owner looks here and nowhere else */
+	_Atomic uint32_t
+		polls; /* of the owner, who counts them: does it attend to its endpoint */
 	uint8_t pad2[56];
 	struct pshm_slot slots[PSHM_SLOTS];
 };
@@ -86,10 +87,10 @@ struct pshm_pair {
 	uint16_t zero;
 	uint32_t line_cnt; /* of each ring */
 	uint32_t data_len;
-	uint64_t len;	   /* of all the memory */
+	uint64_t len; /* of all the memory */
 	uint8_t nonce[PSHM_NONCE];
 	uint8_t pad1[24];
-	struct hello hello[2];	/* by side */
+	struct hello hello[2];	 /* by side */
 	struct pshm_flag answer; /* written once by PSHM_ANSWERED */
 	struct pshm_flag ended[2];
 };
@@ -103,6 +104,11 @@ _Static_assert(offsetof(struct pshm_pair, hello) == 64, "layout");
 _Static_assert(offsetof(struct pshm_pair, answer) == 256, "layout");
 _Static_assert(offsetof(struct pshm_pair, ended) == 320, "layout");
 _Static_assert(sizeof(struct pshm_pair) <= PSHM_PAIR_HEAD, "layout");
+
+static inline bool pshm_nonce_same(const uint8_t a[PSHM_NONCE], const uint8_t b[PSHM_NONCE])
+{
+	return memcmp(a, b, PSHM_NONCE) == 0;
+}
 
 /* Mapped memory and, while somebody else may have to open it, its descriptor. */
 struct pshm_region {
@@ -128,7 +134,8 @@ int pshm_door_create(const uint8_t nonce[PSHM_NONCE], struct pshm_region *region
  * Returns 0 and the region, owned, without a descriptor; -FI_EHOSTUNREACH when no such
  * door is found there or we may not open it; -FI_EMFILE or -FI_ENOMEM for want of our own.
  */
-int pshm_door_open(uint32_t pid, uint32_t fd, const uint8_t nonce[PSHM_NONCE], struct pshm_region *region);
+int pshm_door_open(uint32_t pid, uint32_t fd, const uint8_t nonce[PSHM_NONCE],
+		   struct pshm_region *region);
 
 /*
  * pshm_pair_create - memory for a connection
@@ -153,10 +160,11 @@ struct pshm_offer {
  * kind is there or we may not open it, -FI_ENOPROTOOPT for another version, -FI_EPROTO for
  * contents that can't be, -FI_EMFILE or -FI_ENOMEM for want of our own.
  */
-int pshm_pair_open(const struct pshm_offer *offer, struct pshm_region *region, uint32_t *line_cnt,
-		  uint32_t *data_len);
+int pshm_pair_open(const struct pshm_offer *offer, struct pshm_region *region,
+		   uint32_t *line_cnt, uint32_t *data_len);
 
 /* pshm_pair_ring - memory of the ring on which @side sends */
-void *pshm_pair_ring(const struct pshm_region *region, enum pshm_side side, uint32_t line_cnt, uint32_t data_len);
+void *pshm_pair_ring(const struct pshm_region *region, enum pshm_side side, uint32_t line_cnt,
+		     uint32_t data_len);
 
 #endif

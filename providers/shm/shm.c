@@ -13,11 +13,9 @@
 #include "ns.h"
 #include "shm.h"
 
-#define PSHM_TX_CAPS (FI_MSG | FI_TAGGED | FI_SEND)
-#define PSHM_RX_CAPS (FI_MSG | FI_TAGGED | FI_RECV | FI_DIRECTED_RECV | FI_SOURCE)
+#define PSHM_TX_CAPS	      (ENGINE_CAPS & ~(FI_RECV | FI_DIRECTED_RECV | FI_SOURCE))
+#define PSHM_RX_CAPS	      (ENGINE_CAPS & ~FI_SEND)
 #define PSHM_PROTOCOL_VERSION 1u
-
-_Static_assert((PSHM_TX_CAPS | PSHM_RX_CAPS) == ENGINE_CAPS, "all that the engine can");
 
 static int pshm_addr_read(const void *bytes, struct weft_addr *out, char *why, size_t why_len)
 {
@@ -49,7 +47,8 @@ static size_t pshm_addr_str(const void *bytes, char *buf, size_t len)
 
 	memcpy(&addr, bytes, sizeof(addr));
 	memcpy(&nonce, addr.nonce, sizeof(nonce));
-	n = snprintf(buf, len, "shm://%" PRIu32 "/%" PRIu32 "/%016" PRIx64, addr.pid, addr.fd, nonce);
+	n = snprintf(buf, len, "shm://%" PRIu32 "/%" PRIu32 "/%016" PRIx64, addr.pid, addr.fd,
+		     nonce);
 	return n < 0 ? 0 : (size_t)n + 1;
 }
 
@@ -125,19 +124,22 @@ static const struct fi_info pshm_offer = {
 };
 
 static int pshm_getinfo(uint32_t version, const char *node, const char *service, uint64_t flags,
-		       const struct fi_info *hints, struct fi_info **info)
+			const struct fi_info *hints, struct fi_info **info)
 {
 	uint32_t pid_ns;
 
 	if (node || service)
-		return info_refuse(&pshm_provider,
-				   "is asked for a node or service; shm endpoints have no names, "
-				   "their addresses come from fi_getname");
+		return info_refuse(
+			&pshm_provider,
+			"is asked for a node or service; shm endpoints have no names, "
+			"their addresses come from fi_getname");
 	if (hints && (hints->src_addr || hints->dest_addr))
-		return info_refuse(&pshm_provider, "is asked for given addresses; shm endpoints get a new "
-						  "one each, from fi_getname");
+		return info_refuse(&pshm_provider,
+				   "is asked for given addresses; shm endpoints get a new "
+				   "one each, from fi_getname");
 	if (sys_ns_pid(&pid_ns))
-		return info_refuse(&pshm_provider, "finds no /proc, through which endpoints reach each other");
+		return info_refuse(&pshm_provider,
+				   "finds no /proc, through which endpoints reach each other");
 	return info_answer(&pshm_provider, &pshm_offer, hints, version, info);
 }
 

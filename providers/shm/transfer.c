@@ -49,8 +49,8 @@ static void mark_work(struct pshm_conn *conn)
 		list_push(&conn->wire->work, &conn->work);
 }
 
-static struct pshm_transfer *transfer_new(struct pshm_conn *conn, const struct iovec *iov, size_t iov_cnt, size_t len,
-					 struct wire_op *op)
+static struct pshm_transfer *transfer_new(struct pshm_conn *conn, const struct iovec *iov,
+					  size_t iov_cnt, size_t len, struct wire_op *op)
 {
 	struct pshm_transfer *t = pool_get(&conn->wire->transfers);
 
@@ -94,13 +94,16 @@ static void send_move(struct pshm_conn *conn, struct pshm_transfer *t)
 {
 	while (t->moved < t->len || !t->started) {
 		size_t left = t->len - t->moved;
-		struct pshm_fragment fragment = { .len = left < PSHM_FRAGMENT ? (uint32_t)left : PSHM_FRAGMENT };
+		struct pshm_fragment fragment = { .len = left < PSHM_FRAGMENT ? (uint32_t)left
+									      : PSHM_FRAGMENT };
 		struct ring_line *line;
 		void *data = NULL;
 
-		if (!ring_has_room(&conn->tx, (conn->tx.mask + 1) / 4, conn->tx.data_len / 4 + PSHM_FRAGMENT))
+		if (!ring_has_room(&conn->tx, (conn->tx.mask + 1) / 4,
+				   conn->tx.data_len / 4 + PSHM_FRAGMENT))
 			return;
-		line = fragment.len ? ring_claim_data(&conn->tx, fragment.len, &data) : ring_claim(&conn->tx);
+		line = fragment.len ? ring_claim_data(&conn->tx, fragment.len, &data)
+				    : ring_claim(&conn->tx);
 		if (!line)
 			return;
 		if (!t->started)
@@ -115,8 +118,8 @@ static void send_move(struct pshm_conn *conn, struct pshm_transfer *t)
 	finish(conn, t, 0);
 }
 
-int pshm_sendv(struct wire_conn *base, const struct packet *hdr, const struct iovec *iov, size_t iov_cnt,
-	      struct wire_op *op)
+int pshm_sendv(struct wire_conn *base, const struct packet *hdr, const struct iovec *iov,
+	       size_t iov_cnt, struct wire_op *op)
 {
 	struct pshm_conn *conn = pshm_conn_of(base);
 	bool first = list_empty(&conn->sends);
@@ -141,11 +144,13 @@ static int get_move(struct pshm_conn *conn, struct pshm_transfer *t)
 {
 	size_t left = t->len - t->moved, step = left < PSHM_GET_STEP ? left : PSHM_GET_STEP;
 	struct iovec local[WIRE_IOV_MAX];
-	struct iovec remote = { .iov_base = (void *)(uintptr_t)(t->addr + t->moved), .iov_len = step };
+	struct iovec remote = { .iov_base = (void *)(uintptr_t)(t->addr + t->moved),
+				.iov_len = step };
 	ssize_t n;
 
 	n = sys_process_vm_read((pid_t)conn->process->pid, local,
-				iov_slice(t->iov, t->iov_cnt, t->moved, step, local), &remote, 1);
+				iov_slice(t->iov, t->iov_cnt, t->moved, step, local), &remote,
+				1);
 	if (n < 0) {
 		if (n == -FI_EPERM || n == -FI_EACCES || n == -FI_ENOSYS)
 			conn->get_refused = (int)n;
@@ -167,7 +172,8 @@ static bool peer_polls(struct pshm_conn *conn, uint32_t *polls)
 	if (!conn->door.addr) {
 		if (conn->door_shut)
 			return false;
-		conn->door_shut = pshm_door_open(conn->addr.pid, conn->addr.fd, conn->addr.nonce, &conn->door) != 0;
+		conn->door_shut = pshm_door_open(conn->addr.pid, conn->addr.fd,
+						 conn->addr.nonce, &conn->door) != 0;
 		if (conn->door_shut)
 			return false;
 	}
@@ -176,7 +182,8 @@ static bool peer_polls(struct pshm_conn *conn, uint32_t *polls)
 	return true;
 }
 
-int pshm_get(struct wire_conn *base, uint64_t addr, const struct iovec *iov, size_t iov_cnt, struct wire_op *op)
+int pshm_get(struct wire_conn *base, uint64_t addr, const struct iovec *iov, size_t iov_cnt,
+	     struct wire_op *op)
 {
 	struct pshm_conn *conn = pshm_conn_of(base);
 	struct pshm_transfer *t;
@@ -283,7 +290,8 @@ int pshm_transfers_move(struct pshm_wire *wire)
 		struct pshm_conn *conn = container_of(node, struct pshm_conn, work);
 
 		finished += conn_move(conn);
-		if (!conn->ended && (!list_empty(&conn->sends) || !list_empty(&conn->gets) || conn->done))
+		if (!conn->ended &&
+		    (!list_empty(&conn->sends) || !list_empty(&conn->gets) || conn->done))
 			mark_work(conn);
 	}
 	return finished;

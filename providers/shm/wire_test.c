@@ -141,7 +141,8 @@ static void large_payload_does_not_block_small_packets(void **state)
 
 static void sendvs_arrive_whole_one_after_the_other(void **state)
 {
-	static const size_t lens[] = { 0, 1, 24, 25, 64, 8191, 8192, 8193, 16384, 100000, 65536, 300001 };
+	static const size_t lens[] = { 0,    1,	   24,	  25,	  64,	 8191,
+				       8192, 8193, 16384, 100000, 65536, 300001 };
 	enum { CNT = sizeof(lens) / sizeof(lens[0]) };
 	unsigned char *bufs[CNT];
 	struct mock_op ops[CNT];
@@ -152,7 +153,9 @@ static void sendvs_arrive_whole_one_after_the_other(void **state)
 		mock_pattern(bufs[i], lens[i], MOCK_BIG + i);
 	}
 	for (size_t i = 0; i < CNT; i++)
-		assert_int_equal(mock_sendv(a.conn, MOCK_BIG + i, bufs[i], lens[i], 1 + i % 4, &ops[i]), 0);
+		assert_int_equal(
+			mock_sendv(a.conn, MOCK_BIG + i, bufs[i], lens[i], 1 + i % 4, &ops[i]),
+			0);
 	mock_until(&a, &b, b.big_done == CNT);
 	assert_false(b.garbled);
 	assert_int_equal(b.big.tag, MOCK_BIG + CNT - 1);
@@ -225,7 +228,8 @@ static void get_leaves_the_copy_to_a_peer_that_polls(void **state)
 
 	for (int i = 0; i < 3; i++) {
 		mock_op_init(&ops[i]);
-		assert_int_equal(pshm_wire_ops.get(b.conn, (uintptr_t)from, &iov, 1, &ops[i].op), 0);
+		assert_int_equal(
+			pshm_wire_ops.get(b.conn, (uintptr_t)from, &iov, 1, &ops[i].op), 0);
 	}
 	for (int i = 0; i < 10; i++)
 		mock_poll(&a, NULL);
@@ -239,7 +243,8 @@ static void get_leaves_the_copy_to_a_peer_that_polls(void **state)
 
 static void get_of_memory_that_is_not_there_fails(void **state)
 {
-	char *hole = mmap(NULL, 4 << 20, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	char *hole = mmap(NULL, 4 << 20, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS,
+			  -1, 0);
 	unsigned char *to = malloc(4 << 20);
 	struct iovec iov = { to, 100 };
 
@@ -266,7 +271,8 @@ static void refused_get_is_remembered(void **state)
 	mock_op_init(&op);
 	sys_fault_set(SYS_CALL_PROCESS_VM_READV, EPERM, 0, 1);
 	assert_int_equal(got((uintptr_t)from, &iov, 1), -FI_EPERM);
-	assert_int_equal(pshm_wire_ops.get(b.conn, (uintptr_t)from, &iov, 1, &op.op), -FI_EPERM);
+	assert_int_equal(pshm_wire_ops.get(b.conn, (uintptr_t)from, &iov, 1, &op.op),
+			 -FI_EPERM);
 	assert_int_equal(pshm_wire_ops.get(a.conn, (uintptr_t)from, &iov, 1, &op.op), 0);
 	mock_until(&a, NULL, op.done);
 	assert_int_equal(op.status, 0);
@@ -340,8 +346,9 @@ static void pair_that_the_owner_may_not_open_goes_down_as_unreachable(void **sta
 static void failed_calls_leave_nothing_behind(void **state)
 {
 	static const enum sys_call calls[] = {
-		SYS_CALL_PIDFD_OPEN, SYS_CALL_OPEN_FD, SYS_CALL_FSTAT,	  SYS_CALL_MMAP,
-		SYS_CALL_FCHMOD,     SYS_CALL_FTRUNCATE, SYS_CALL_FCNTL_SEAL, SYS_CALL_MEMFD_CREATE,
+		SYS_CALL_PIDFD_OPEN, SYS_CALL_OPEN_FD,	    SYS_CALL_FSTAT,
+		SYS_CALL_MMAP,	     SYS_CALL_FCHMOD,	    SYS_CALL_FTRUNCATE,
+		SYS_CALL_FCNTL_SEAL, SYS_CALL_MEMFD_CREATE,
 	};
 	int before = fd_cnt();
 	struct wire_conn *conn;
@@ -484,7 +491,7 @@ static void connections_cost_no_descriptor_each(void **state)
 	assert_int_equal(fd_cnt(), before - 1);
 }
 
-#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+#define TEST(name)	     cmocka_unit_test_setup_teardown(name, setup, teardown)
 #define TEST_CONNECTED(name) cmocka_unit_test_setup_teardown(name, setup_connected, teardown)
 
 int main(void)
