@@ -22,6 +22,7 @@ static const char *const first_names[] = { "link", "shm", "tcp" };
 static pthread_mutex_t registry_lock = PTHREAD_MUTEX_INITIALIZER;
 /* By rank of the name; entries of one name stand together, the visible one first. */
 static struct registry_entry *entries;
+static size_t alive_cnt; /* in the list, or only referred to */
 static bool keep_order;
 
 static size_t name_rank(const char *name)
@@ -137,6 +138,7 @@ int registry_add(struct fi_provider *prov, void *library, bool preferred)
 	entry->refs = 1;
 	pthread_mutex_lock(&registry_lock);
 	insert_locked(entry);
+	alive_cnt++;
 	pthread_mutex_unlock(&registry_lock);
 	FI_INFO(&core_provider, FI_LOG_CORE, "registered %s, version %u.%u%s\n", prov->name,
 		FI_MAJOR(prov->version), FI_MINOR(prov->version), library ? ", loaded" : "");
@@ -192,6 +194,8 @@ void registry_put(struct registry_entry *entry)
 
 	pthread_mutex_lock(&registry_lock);
 	refs = --entry->refs;
+	if (!refs)
+		alive_cnt--;
 	pthread_mutex_unlock(&registry_lock);
 	if (refs)
 		return;
@@ -228,20 +232,22 @@ void registry_list_free(struct registry_entry **list, size_t cnt)
 	free(list);
 }
 
-void registry_clear(void)
+size_t registry_clear(void)
 {
 	struct registry_entry *entry;
+	size_t left;
 
-	for (;;) {
+	do {
 		pthread_mutex_lock(&registry_lock);
 		entry = entries;
 		if (entry)
 			entries = entry->next;
 		else
 			keep_order = false;
+		left = alive_cnt;
 		pthread_mutex_unlock(&registry_lock);
-		if (!entry)
-			return;
-		registry_put(entry);
-	}
+		if (entry)
+			registry_put(entry);
+	} while (entry);
+	return left;
 }

@@ -92,7 +92,9 @@ enum registry_kind registry_kind_of(const struct fi_provider *prov);
 
 /*
  * registry_clear - remove all
+ *
+ * Returns how many providers live on because someone refers to them.
  */
-void registry_clear(void);
+size_t registry_clear(void);
 
 #endif /* WEFT_CORE_REGISTRY_H */

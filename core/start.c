@@ -145,8 +145,8 @@ void core_start(void)
 __attribute__((destructor)) void core_stop(void)
 {
 	pthread_mutex_lock(&start_lock);
-	if (atomic_load_explicit(&started, memory_order_relaxed)) {
-		registry_clear();
+	/* With a fabric open its threads may log: they need the settings to the end. */
+	if (atomic_load_explicit(&started, memory_order_relaxed) && !registry_clear()) {
 		name_filter_fini(&provider_filter);
 		log_fini();
 		params_clear();

@@ -18,7 +18,8 @@ void core_start(void);
 /*
  * core_stop - undo core_start, so that the next one starts anew
  *
- * Runs when the library is unloaded; a provider with an open fabric stays as it is.
+ * Runs when the library is unloaded. A provider with an open fabric stays as it is, and so
+ * do the settings; called again after the last fi_close it does the rest.
  */
 void core_stop(void);
 

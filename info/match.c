@@ -119,7 +119,7 @@ static const struct limit limits[] = {
 	EP(max_order_raw_size, LIMIT_RMA),
 	EP(max_order_war_size, LIMIT_RMA),
 	EP(max_order_waw_size, LIMIT_RMA),
-	DOMAIN(mr_key_size, LIMIT_HARD, 0),
+	DOMAIN(mr_key_size, LIMIT_RMA, 0),
 	DOMAIN(cq_data_size, LIMIT_HARD, 0),
 	DOMAIN(cq_cnt, LIMIT_IF_STATED, 0),
 	DOMAIN(ep_cnt, LIMIT_IF_STATED, 0),
