@@ -1,0 +1,157 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * Socket addresses: conversions, printing, name resolution. Called by the wire and by the
+ * provider's getinfo, on any thread; no state.
+ */
+#include <arpa/inet.h>
+#include <netdb.h>
+#include <rdma/fabric.h>
+#include <rdma/fi_errno.h>
+#include "address.h"
+
+_Static_assert(ADDR_FAMILY_INET == AF_INET && ADDR_FAMILY_INET6 == AF_INET6,
+	       "families are the kernel's");
+
+socklen_t tcp_sockaddr_len(const union tcp_sockaddr *sock)
+{
+	switch (sock->sa.sa_family) {
+	case AF_INET:
+		return sizeof(sock->in);
+	case AF_INET6:
+		return sizeof(sock->in6);
+	default:
+		return 0;
+	}
+}
+
+socklen_t tcp_sockaddr_set(union tcp_sockaddr *sock, const struct weft_addr *addr)
+{
+	memset(sock, 0, sizeof(*sock));
+	if (addr->family == ADDR_FAMILY_INET) {
+		sock->in.sin_family = AF_INET;
+		sock->in.sin_port = htons(addr->port);
+		memcpy(&sock->in.sin_addr, addr->ip, sizeof(sock->in.sin_addr));
+	} else if (addr->family == ADDR_FAMILY_INET6) {
+		sock->in6.sin6_family = AF_INET6;
+		sock->in6.sin6_port = htons(addr->port);
+		sock->in6.sin6_scope_id = addr->scope;
+		memcpy(&sock->in6.sin6_addr, addr->ip, sizeof(sock->in6.sin6_addr));
+	}
+	return tcp_sockaddr_len(sock);
+}
+
+void tcp_sockaddr_get(const union tcp_sockaddr *sock, struct weft_addr *addr)
+{
+	memset(addr->ip, 0, sizeof(addr->ip));
+	addr->family = sock->sa.sa_family;
+	addr->port = tcp_sockaddr_port(sock);
+	addr->scope = 0;
+	if (sock->sa.sa_family == AF_INET) {
+		memcpy(addr->ip, &sock->in.sin_addr, sizeof(sock->in.sin_addr));
+	} else {
+		memcpy(addr->ip, &sock->in6.sin6_addr, sizeof(sock->in6.sin6_addr));
+		addr->scope = sock->in6.sin6_scope_id;
+	}
+}
+
+uint16_t tcp_sockaddr_port(const union tcp_sockaddr *sock)
+{
+	return ntohs(sock->sa.sa_family == AF_INET ? sock->in.sin_port : sock->in6.sin6_port);
+}
+
+void tcp_sockaddr_set_port(union tcp_sockaddr *sock, uint16_t port)
+{
+	if (sock->sa.sa_family == AF_INET)
+		sock->in.sin_port = htons(port);
+	else
+		sock->in6.sin6_port = htons(port);
+}
+
+bool tcp_sockaddr_any(const union tcp_sockaddr *sock)
+{
+	if (sock->sa.sa_family == AF_INET)
+		return sock->in.sin_addr.s_addr == htonl(INADDR_ANY);
+	return IN6_IS_ADDR_UNSPECIFIED(&sock->in6.sin6_addr);
+}
+
+bool tcp_sockaddr_loopback(const union tcp_sockaddr *sock)
+{
+	if (sock->sa.sa_family == AF_INET)
+		return ntohl(sock->in.sin_addr.s_addr) >> 24 == IN_LOOPBACKNET;
+	return IN6_IS_ADDR_LOOPBACK(&sock->in6.sin6_addr);
+}
+
+bool tcp_sockaddr_same_ip(const union tcp_sockaddr *a, const union tcp_sockaddr *b)
+{
+	if (a->sa.sa_family != b->sa.sa_family)
+		return false;
+	if (a->sa.sa_family == AF_INET)
+		return a->in.sin_addr.s_addr == b->in.sin_addr.s_addr;
+	return IN6_ARE_ADDR_EQUAL(&a->in6.sin6_addr, &b->in6.sin6_addr) &&
+	       (!a->in6.sin6_scope_id || !b->in6.sin6_scope_id ||
+		a->in6.sin6_scope_id == b->in6.sin6_scope_id);
+}
+
+int tcp_sockaddr_copy(union tcp_sockaddr *sock, const void *bytes, size_t len)
+{
+	union tcp_sockaddr copy = { 0 };
+
+	if (!bytes || len < sizeof(copy.sa.sa_family))
+		return -FI_EINVAL;
+	memcpy(&copy.sa.sa_family, (const char *)bytes + offsetof(struct sockaddr, sa_family),
+	       sizeof(copy.sa.sa_family));
+	if (!tcp_sockaddr_len(&copy) || len < tcp_sockaddr_len(&copy))
+		return -FI_EINVAL;
+	memcpy(&copy, bytes, tcp_sockaddr_len(&copy));
+	*sock = copy;
+	return 0;
+}
+
+void tcp_sockaddr_str(const union tcp_sockaddr *sock, char *buf, size_t len)
+{
+	char ip[INET6_ADDRSTRLEN] = "?";
+
+	if (sock->sa.sa_family == AF_INET) {
+		inet_ntop(AF_INET, &sock->in.sin_addr, ip, sizeof(ip));
+		snprintf(buf, len, "%s:%u", ip, tcp_sockaddr_port(sock));
+	} else if (sock->sa.sa_family == AF_INET6) {
+		inet_ntop(AF_INET6, &sock->in6.sin6_addr, ip, sizeof(ip));
+		if (sock->in6.sin6_scope_id)
+			snprintf(buf, len, "[%s%%%u]:%u", ip, sock->in6.sin6_scope_id,
+				 tcp_sockaddr_port(sock));
+		else
+			snprintf(buf, len, "[%s]:%u", ip, tcp_sockaddr_port(sock));
+	} else {
+		snprintf(buf, len, "no network address");
+	}
+}
+
+int tcp_resolve(const char *node, const char *service, uint64_t flags, int family,
+		union tcp_sockaddr *out, int max, char *why, size_t why_len)
+{
+	struct addrinfo hints = { .ai_family = family, .ai_socktype = SOCK_STREAM };
+	struct addrinfo *found, *a;
+	int cnt = 0, err;
+
+	if (flags & FI_SOURCE)
+		hints.ai_flags |= AI_PASSIVE;
+	if (flags & FI_NUMERICHOST)
+		hints.ai_flags |= AI_NUMERICHOST;
+	/* getaddrinfo refuses a call with neither; port 0 of the wildcard or loopback is meant */
+	err = getaddrinfo(node, service || node ? service : "0", &hints, &found);
+	if (err) {
+		snprintf(why, why_len, "%s%s%s can't be resolved: %s", node ? node : "port ",
+			 node && service ? " port " : "", service ? service : "",
+			 gai_strerror(err));
+		return -FI_ENODATA;
+	}
+	for (a = found; a && cnt < max; a = a->ai_next) {
+		if (!tcp_sockaddr_copy(&out[cnt], a->ai_addr, a->ai_addrlen))
+			cnt++;
+	}
+	freeaddrinfo(found);
+	if (cnt)
+		return cnt;
+	snprintf(why, why_len, "%s has no address of this kind", node ? node : "the host");
+	return -FI_ENODATA;
+}

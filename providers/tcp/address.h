@@ -1,0 +1,63 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * Socket addresses and what they are to the rest of the library: struct weft_addr inside,
+ * struct sockaddr_in and sockaddr_in6 in the application's hands.
+ */
+#ifndef WEFT_TCP_ADDRESS_H
+#define WEFT_TCP_ADDRESS_H
+
+#include <netinet/in.h>
+#include "addr.h"
+
+union tcp_sockaddr {
+	struct sockaddr sa;
+	struct sockaddr_in in;
+	struct sockaddr_in6 in6;
+};
+
+/* tcp_sockaddr_len - bytes of an address of its family, 0 for a family that TCP does not have */
+socklen_t tcp_sockaddr_len(const union tcp_sockaddr *sock);
+
+/* tcp_sockaddr_set - the network part of @addr. Returns its length, or 0 when it has none */
+socklen_t tcp_sockaddr_set(union tcp_sockaddr *sock, const struct weft_addr *addr);
+
+/* tcp_sockaddr_get - write the network part of @addr (family, port, ip, scope) and nothing else */
+void tcp_sockaddr_get(const union tcp_sockaddr *sock, struct weft_addr *addr);
+
+/* tcp_sockaddr_port, tcp_sockaddr_set_port - host byte order */
+uint16_t tcp_sockaddr_port(const union tcp_sockaddr *sock);
+void tcp_sockaddr_set_port(union tcp_sockaddr *sock, uint16_t port);
+
+/* tcp_sockaddr_any - is this the wildcard address of its family */
+bool tcp_sockaddr_any(const union tcp_sockaddr *sock);
+bool tcp_sockaddr_loopback(const union tcp_sockaddr *sock);
+
+/* tcp_sockaddr_same_ip - do both name the same interface address, whatever the port */
+bool tcp_sockaddr_same_ip(const union tcp_sockaddr *a, const union tcp_sockaddr *b);
+
+/*
+ * tcp_sockaddr_copy - take an address from anywhere
+ * @len: bytes at @bytes
+ * Returns 0, or -FI_EINVAL when the bytes are too few or of another family.
+ */
+int tcp_sockaddr_copy(union tcp_sockaddr *sock, const void *bytes, size_t len);
+
+/* tcp_sockaddr_str - "10.0.0.1:7471", "[fe80::1%2]:7471" */
+void tcp_sockaddr_str(const union tcp_sockaddr *sock, char *buf, size_t len);
+
+/*
+ * tcp_resolve - node and service to addresses
+ * @node:    name or number of a host, or NULL: the wildcard with FI_SOURCE, else loopback
+ * @service: port number or name, or NULL: port 0
+ * @flags:   FI_SOURCE, FI_NUMERICHOST
+ * @family:  AF_INET, AF_INET6 or AF_UNSPEC
+ * @out:     receives up to @max addresses, in the resolver's order
+ * @why:     one sentence on failure
+ *
+ * May ask a name server and block for as long as that takes.
+ * Returns the number of addresses, or -FI_ENODATA. Source: fi_getinfo(3), getaddrinfo(3).
+ */
+int tcp_resolve(const char *node, const char *service, uint64_t flags, int family,
+		union tcp_sockaddr *out, int max, char *why, size_t why_len);
+
+#endif

@@ -1,0 +1,181 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * A conn of the TCP wire from its creation to its end. Called by the other files of the wire,
+ * and by the engine to disconnect and to ask for signs of life, on the thread that holds the
+ * endpoint's domain.
+ */
+#include <errno.h>
+#include <linux/sockios.h>
+#include <netinet/tcp.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
+#include "tcp.h"
+#include "tcp_wire.h"
+
+#define CHECK_NS       250000000u /* between two looks at what the kernel knows of a peer */
+#define RETRANSMIT_MIN 3	  /* unanswered, before silence is taken for death */
+#define PROBE_MIN      2
+
+struct tcp_conn *tcp_conn_create(struct tcp_wire *wire)
+{
+	struct tcp_conn *conn = calloc(1, sizeof(*conn));
+
+	if (!conn)
+		return NULL;
+	conn->conn.wire = &wire->wire;
+	conn->control.kind = TCP_LANE_CONTROL;
+	conn->control.fd = -1;
+	conn->data.kind = TCP_LANE_DATA;
+	conn->data.fd = -1;
+	list_init(&conn->dirty);
+	list_init(&conn->finished);
+	list_init(&conn->timed);
+	list_push(&wire->conns, &conn->link);
+	return conn;
+}
+
+void tcp_conn_bury(struct tcp_conn *conn)
+{
+	struct tcp_wire *wire = tcp_wire_of(conn);
+
+	if (conn->dead)
+		return;
+	conn->dead = true;
+	conn->conn.up = false;
+	tcp_lane_close(wire, &conn->control);
+	tcp_lane_close(wire, &conn->data);
+	list_remove(&conn->dirty);
+	list_remove(&conn->finished);
+	list_remove(&conn->timed);
+	list_remove(&conn->link);
+	list_push(&wire->graves, &conn->link);
+}
+
+void tcp_conn_down(struct tcp_conn *conn, int err)
+{
+	struct tcp_wire *wire = tcp_wire_of(conn);
+
+	if (conn->dead)
+		return;
+	tcp_conn_bury(conn);
+	if (!wire->closing)
+		engine_conn_down(&conn->conn, err);
+}
+
+void tcp_conn_dirty(struct tcp_conn *conn)
+{
+	if (list_empty(&conn->dirty))
+		list_push(&tcp_wire_of(conn)->dirty, &conn->dirty);
+}
+
+void tcp_conn_fail(struct tcp_conn *conn, int err)
+{
+	if (!conn->err)
+		conn->err = err;
+	tcp_conn_dirty(conn);
+}
+
+void tcp_lane_ended(struct tcp_conn *conn, struct tcp_lane *lane, int err)
+{
+	struct tcp_lane *other = lane == &conn->control ? &conn->data : &conn->control;
+
+	tcp_watch(tcp_wire_of(conn), lane, 0);
+	lane->state = TCP_LANE_ENDED;
+	lane->mute = true;
+	if (!conn->err)
+		conn->err = err ? err : -FI_ECONNRESET;
+	/* What the peer sent on the other lane before it ended counts still. */
+	if (other->state != TCP_LANE_UP) {
+		tcp_conn_down(conn, tcp_conn_end(conn));
+		return;
+	}
+	if (!conn->ending)
+		tcp_due(conn, platform_now_ns() + TCP_END_NS);
+	conn->ending = true;
+}
+
+/* Sent, and not acknowledged by the peer's kernel. */
+static bool lane_acknowledged(const struct tcp_lane *lane)
+{
+	int unsent = 0;
+
+	return lane->fd < 0 || lane->mute || ioctl(lane->fd, SIOCOUTQ, &unsent) || !unsent;
+}
+
+bool tcp_conn_drained(struct tcp_conn *conn)
+{
+	struct tcp_bulk *bulk = conn->bulk;
+
+	if (conn->control.state != TCP_LANE_UP || conn->control.mute)
+		return true;
+	if (bulk && bulk->written != bulk->queued && !conn->data.mute)
+		return false;
+	if (!conn->bye_sent) {
+		conn->bye_sent = tcp_control_own(conn, TCP_OP_BYE);
+		if (!conn->bye_sent)
+			return true; /* no memory: the peer sees a break */
+	}
+	tcp_control_flush(conn);
+	if (conn->head != conn->tail)
+		return conn->control.mute;
+	if (!conn->shut) {
+		conn->shut = true;
+		shutdown(conn->control.fd, SHUT_WR);
+		if (conn->data.fd >= 0)
+			shutdown(conn->data.fd, SHUT_WR);
+	}
+	return lane_acknowledged(&conn->control) && lane_acknowledged(&conn->data);
+}
+
+/*
+ * The peer is told that this is deliberate if that takes no waiting and nothing of ours is cut
+ * off in the middle.
+ */
+void tcp_disconnect(struct wire_conn *out)
+{
+	struct tcp_conn *conn = tcp_conn_from(out);
+	struct tcp_wire *wire = tcp_wire_of(conn);
+
+	if (conn->dead)
+		return;
+	if (conn->conn.up)
+		tcp_conn_drained(conn);
+	tcp_conn_bury(conn);
+	if (!wire->polling)
+		tcp_reap(wire);
+}
+
+/*
+ * TCP_USER_TIMEOUT would also end a connection whose peer is alive but does not read for that
+ * long, as a process that computes does. So silence is judged here: bytes of ours are repeated,
+ * or a closed window is probed, and no acknowledgement at all comes back. Where nothing is
+ * under way, keepalive finds out.
+ */
+static int lane_check(const struct tcp_lane *lane)
+{
+	struct tcp_info info;
+	socklen_t len = sizeof(info);
+
+	if (lane->fd < 0 || lane->state != TCP_LANE_UP)
+		return 0;
+	if (getsockopt(lane->fd, IPPROTO_TCP, TCP_INFO, &info, &len))
+		return 0;
+	if (info.tcpi_last_ack_recv < (unsigned int)tcp_settings.dead_ms)
+		return 0;
+	if (info.tcpi_unacked && info.tcpi_retransmits >= RETRANSMIT_MIN)
+		return -FI_ETIMEDOUT;
+	return info.tcpi_probes >= PROBE_MIN ? -FI_ETIMEDOUT : 0;
+}
+
+int tcp_check(struct wire_conn *out)
+{
+	struct tcp_conn *conn = tcp_conn_from(out);
+	uint64_t now = platform_now_ns();
+	int err;
+
+	if (now - conn->check_ns < CHECK_NS)
+		return 0;
+	conn->check_ns = now;
+	err = lane_check(&conn->control);
+	return err ? err : lane_check(&conn->data);
+}

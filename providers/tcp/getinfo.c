@@ -1,0 +1,310 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * What the tcp provider answers to fi_getinfo: one fi_info for each address of this host from
+ * which the application can work, the best first. Called by the core, on any thread.
+ */
+#include <rdma/fi_errno.h>
+#include "engine.h"
+#include "iface.h"
+#include "info.h"
+#include "tcp.h"
+
+#define TCP_TX_CAPS  (FI_MSG | FI_TAGGED | FI_SEND)
+#define TCP_RX_CAPS  (FI_MSG | FI_TAGGED | FI_RECV | FI_DIRECTED_RECV | FI_SOURCE)
+#define RESOLVED_MAX 16
+
+_Static_assert((TCP_TX_CAPS | TCP_RX_CAPS) == ENGINE_CAPS, "all that the engine can");
+
+static struct fi_tx_attr tx_offer = {
+	.caps = TCP_TX_CAPS,
+	.op_flags = FI_COMPLETION | FI_INJECT | FI_INJECT_COMPLETE | FI_TRANSMIT_COMPLETE,
+	.msg_order = FI_ORDER_SAS,
+	.inject_size = ENGINE_INJECT_MAX,
+	.size = ENGINE_TX_SIZE,
+	.iov_limit = ENGINE_IOV_MAX,
+};
+
+static struct fi_rx_attr rx_offer = {
+	.caps = TCP_RX_CAPS,
+	.op_flags = FI_COMPLETION,
+	.msg_order = FI_ORDER_SAS,
+	.size = ENGINE_RX_SIZE,
+	.iov_limit = ENGINE_IOV_MAX,
+};
+
+static struct fi_ep_attr ep_offer = {
+	.type = FI_EP_RDM,
+	.protocol =
+		FI_PROTO_UNSPEC, /* our own: none of the others' peers would understand it */
+	.protocol_version = 1,
+	.max_msg_size = SIZE_MAX >> 1,
+	.mem_tag_format = UINT64_MAX,
+	.tx_ctx_cnt = 1,
+	.rx_ctx_cnt = 1,
+};
+
+static const struct fi_domain_attr domain_offer = {
+	.threading = FI_THREAD_SAFE,
+	.control_progress = FI_PROGRESS_MANUAL,
+	.data_progress = FI_PROGRESS_MANUAL,
+	.resource_mgmt = FI_RM_ENABLED,
+	.av_type = FI_AV_UNSPEC,
+	.mr_mode = INFO_MR_BASIC | INFO_MR_SCALABLE,
+	.mr_key_size = sizeof(uint64_t),
+	.cq_data_size = sizeof(uint64_t),
+	.tx_ctx_cnt = 1,
+	.rx_ctx_cnt = 1,
+	.max_ep_tx_ctx = 1,
+	.max_ep_rx_ctx = 1,
+	.caps = FI_LOCAL_COMM | FI_REMOTE_COMM,
+};
+
+/* A question, while it is being answered. */
+struct query {
+	uint32_t version;
+	const struct fi_info *hints;
+	struct tcp_iface *ifaces; /* owned */
+	int iface_cnt;
+	union tcp_sockaddr src[RESOLVED_MAX]; /* asked for; any address of the host when 0 */
+	int src_cnt;
+	union tcp_sockaddr dest[RESOLVED_MAX];
+	int dest_cnt;
+	struct fi_info *answers;
+	int err;
+};
+
+/* The interface that has this address; for any address of 127.0.0.0/8, the loopback. */
+static const struct tcp_iface *iface_of(const struct query *q, const union tcp_sockaddr *addr)
+{
+	const struct tcp_iface *iface;
+	int i;
+
+	for (i = 0; i < q->iface_cnt; i++) {
+		iface = &q->ifaces[i];
+		if (tcp_sockaddr_same_ip(&iface->addr, addr))
+			return iface;
+	}
+	for (i = 0; i < q->iface_cnt && tcp_sockaddr_loopback(addr); i++) {
+		iface = &q->ifaces[i];
+		if (iface->rank ==
+		    (addr->sa.sa_family == AF_INET ? TCP_RANK_LOOP4 : TCP_RANK_LOOP6))
+			return iface;
+	}
+	return NULL;
+}
+
+/* One answer: from @src, which is @iface's, to @dest or to anyone. */
+static void answer(struct query *q, const struct tcp_iface *iface, union tcp_sockaddr *src,
+		   union tcp_sockaddr *dest)
+{
+	struct fi_domain_attr domain = domain_offer;
+	struct fi_fabric_attr fabric = { .prov_version = FI_VERSION(FI_MAJOR_VERSION,
+								    FI_MINOR_VERSION) };
+	char iface_name[IF_NAMESIZE], net[INET6_ADDRSTRLEN + 8];
+	struct fi_info offer = {
+		.caps = ENGINE_CAPS | FI_LOCAL_COMM | FI_REMOTE_COMM,
+		.addr_format = src->sa.sa_family == AF_INET ? FI_SOCKADDR_IN : FI_SOCKADDR_IN6,
+		.src_addr = src,
+		.src_addrlen = tcp_sockaddr_len(src),
+		.dest_addr = dest,
+		.dest_addrlen = dest ? tcp_sockaddr_len(dest) : 0,
+		.tx_attr = &tx_offer,
+		.rx_attr = &rx_offer,
+		.ep_attr = &ep_offer,
+		.domain_attr = &domain,
+		.fabric_attr = &fabric,
+	};
+	struct fi_info *info;
+	int err;
+
+	memcpy(iface_name, iface->name, sizeof(iface_name));
+	tcp_iface_net(iface, net, sizeof(net));
+	domain.name = iface_name;
+	fabric.name = net;
+	err = info_answer(&tcp_provider, &offer, q->hints, q->version, &info);
+	if (!err)
+		info_append(&q->answers, info);
+	else
+		q->err = err;
+}
+
+static bool family_asked(const struct query *q, sa_family_t family)
+{
+	switch (q->hints ? q->hints->addr_format : FI_FORMAT_UNSPEC) {
+	case FI_SOCKADDR_IN:
+		return family == AF_INET;
+	case FI_SOCKADDR_IN6:
+		return family == AF_INET6;
+	default:
+		return true; /* info_answer judges the others */
+	}
+}
+
+/* From every interface. @src: NULL, or a wildcard address whose port is asked for. */
+static void answer_ifaces(struct query *q, const union tcp_sockaddr *src)
+{
+	union tcp_sockaddr from;
+	int i;
+
+	for (i = 0; i < q->iface_cnt; i++) {
+		from = q->ifaces[i].addr;
+		if (!family_asked(q, from.sa.sa_family) ||
+		    (src && src->sa.sa_family != from.sa.sa_family))
+			continue;
+		if (src)
+			tcp_sockaddr_set_port(&from, tcp_sockaddr_port(src));
+		answer(q, &q->ifaces[i], &from, NULL);
+	}
+}
+
+/* To one address, from where the routing table says or from where it was asked. */
+static void answer_dest(struct query *q, union tcp_sockaddr *dest)
+{
+	const struct tcp_iface *iface;
+	union tcp_sockaddr from;
+	char name[80];
+	uint16_t port = 0;
+	int i;
+
+	for (i = 0; i < q->src_cnt && q->src[i].sa.sa_family != dest->sa.sa_family; i++)
+		;
+	if (i < q->src_cnt) {
+		from = q->src[i];
+		port = tcp_sockaddr_port(&from);
+	} else if (q->src_cnt) {
+		return;
+	}
+	tcp_sockaddr_str(dest, name, sizeof(name));
+	if (i == q->src_cnt || tcp_sockaddr_any(&from)) {
+		if (tcp_iface_route(dest, &from)) {
+			q->err = info_refuse(&tcp_provider, "has no route to %s", name);
+			return;
+		}
+		tcp_sockaddr_set_port(&from, port);
+	}
+	iface = iface_of(q, &from);
+	if (iface)
+		answer(q, iface, &from, dest);
+	else
+		q->err = info_refuse(&tcp_provider,
+				     "reaches %s from no interface that it may use", name);
+}
+
+static void answer_src(struct query *q, union tcp_sockaddr *src)
+{
+	const struct tcp_iface *iface;
+	char name[80];
+
+	if (tcp_sockaddr_any(src)) {
+		answer_ifaces(q, src);
+		return;
+	}
+	iface = iface_of(q, src);
+	if (iface) {
+		answer(q, iface, src, NULL);
+		return;
+	}
+	tcp_sockaddr_str(src, name, sizeof(name));
+	q->err = info_refuse(&tcp_provider,
+			     "is asked for %s, which no interface of this host has", name);
+}
+
+/* An address that the hints bring. Returns 1, 0 when they bring none, or -FI_ENODATA. */
+static int hint_addr(const void *addr, size_t len, const char *which, union tcp_sockaddr *out)
+{
+	if (!addr)
+		return 0;
+	if (tcp_sockaddr_copy(out, addr, len))
+		return info_refuse(
+			&tcp_provider,
+			"is given a %s address of %zu bytes that is no IP socket address",
+			which, len);
+	return 1;
+}
+
+/* Node and service to addresses, one of each family that was asked for. */
+static int resolve(struct query *q, const char *node, const char *service, uint64_t flags,
+		   union tcp_sockaddr *out)
+{
+	union tcp_sockaddr found[RESOLVED_MAX];
+	bool have4 = false, have6 = false, *have;
+	int cnt, i, kept = 0;
+	char why[128];
+
+	cnt = tcp_resolve(node, service, flags, AF_UNSPEC, found, RESOLVED_MAX, why,
+			  sizeof(why));
+	if (cnt < 0)
+		return info_refuse(&tcp_provider, "finds that %s", why);
+	for (i = 0; i < cnt; i++) {
+		have = found[i].sa.sa_family == AF_INET ? &have4 : &have6;
+		if (*have || !family_asked(q, found[i].sa.sa_family))
+			continue;
+		*have = true;
+		out[kept++] = found[i];
+	}
+	if (kept)
+		return kept;
+	return info_refuse(&tcp_provider, "finds no address of the format asked for behind %s",
+			   node ? node : service);
+}
+
+/* Fill in what is asked for. Returns 0 or -FI_ENODATA. */
+static int read_question(struct query *q, const char *node, const char *service, uint64_t flags)
+{
+	bool named = node || service, source = flags & FI_SOURCE;
+	int cnt;
+
+	if (named && source) {
+		cnt = resolve(q, node, service, flags, q->src);
+		if (cnt < 0)
+			return cnt;
+		q->src_cnt = cnt;
+	} else if (q->hints) {
+		cnt = hint_addr(q->hints->src_addr, q->hints->src_addrlen, "source", q->src);
+		if (cnt < 0)
+			return cnt;
+		q->src_cnt = cnt;
+	}
+	if (named && !source) {
+		cnt = resolve(q, node, service, flags, q->dest);
+		if (cnt < 0)
+			return cnt;
+		q->dest_cnt = cnt;
+	} else if (q->hints) {
+		cnt = hint_addr(q->hints->dest_addr, q->hints->dest_addrlen, "destination",
+				q->dest);
+		if (cnt < 0)
+			return cnt;
+		q->dest_cnt = cnt;
+	}
+	return 0;
+}
+
+int tcp_getinfo(uint32_t version, const char *node, const char *service, uint64_t flags,
+		const struct fi_info *hints, struct fi_info **info)
+{
+	struct query q = { .version = version, .hints = hints };
+	char why[128];
+	int err, i;
+
+	err = read_question(&q, node, service, flags);
+	if (err)
+		return err;
+	q.iface_cnt = tcp_ifaces(&q.ifaces, why, sizeof(why));
+	if (q.iface_cnt < 0)
+		return q.iface_cnt == -FI_ENOMEM
+			       ? -FI_ENOMEM
+			       : info_refuse(&tcp_provider, "finds that %s", why);
+	q.err = -FI_ENODATA;
+	for (i = 0; i < q.dest_cnt; i++)
+		answer_dest(&q, &q.dest[i]);
+	for (i = 0; i < q.src_cnt && !q.dest_cnt; i++)
+		answer_src(&q, &q.src[i]);
+	if (!q.dest_cnt && !q.src_cnt)
+		answer_ifaces(&q, NULL);
+	free(q.ifaces);
+	if (!q.answers)
+		return q.err;
+	*info = q.answers;
+	return 0;
+}

@@ -1,0 +1,456 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * How a lane comes up: sockets are connected or accepted, the connecting side says in a
+ * preamble which lane of which endpoint it is, the other side answers. Everything read here
+ * comes from whoever could reach the port. Called from the wire's poll and from connect and
+ * sendv, on the thread that holds the endpoint's domain.
+ */
+#define _GNU_SOURCE
+#include <errno.h>
+#include <netinet/tcp.h>
+#include <sys/epoll.h>
+#include <unistd.h>
+#include "tcp.h"
+#include "tcp_wire.h"
+
+#define ACCEPT_MAX 16	       /* in one poll */
+#define GUEST_NS   10000000000 /* a guest may be silent for so long where there are many */
+
+/*
+ * Keepalive is what notices a dead host while nothing is under way. A bound on unacknowledged
+ * data is set only until the lane is connected: see lane_check().
+ */
+static void set_options(int fd)
+{
+	int on = 1, cnt = 3;
+	int interval_s = tcp_settings.dead_ms >= 5000 ? tcp_settings.dead_ms / 5000 : 1;
+	int idle_s = tcp_settings.dead_ms / 1000 > cnt * interval_s
+			     ? tcp_settings.dead_ms / 1000 - cnt * interval_s
+			     : 1;
+
+	setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on));
+	setsockopt(fd, SOL_SOCKET, SO_KEEPALIVE, &on, sizeof(on));
+	setsockopt(fd, IPPROTO_TCP, TCP_KEEPIDLE, &idle_s, sizeof(idle_s));
+	setsockopt(fd, IPPROTO_TCP, TCP_KEEPINTVL, &interval_s, sizeof(interval_s));
+	setsockopt(fd, IPPROTO_TCP, TCP_KEEPCNT, &cnt, sizeof(cnt));
+}
+
+static void set_connect_timeout(int fd, unsigned int ms)
+{
+	setsockopt(fd, IPPROTO_TCP, TCP_USER_TIMEOUT, &ms, sizeof(ms));
+}
+
+/* An errno of socket() or connect(), as the contract of connect wants it. */
+static int connect_error(struct tcp_wire *wire, int err)
+{
+	switch (err) {
+	case EMFILE:
+	case ENFILE:
+	case ENOBUFS:
+	case ENOMEM:
+	case EADDRNOTAVAIL: /* no local port is left */
+		tcp_starved(wire, "connect to a peer", err);
+		return -FI_EAGAIN;
+	case ENETUNREACH:
+	case EAFNOSUPPORT:
+	case EINVAL: /* a link-local address without its scope */
+		return -FI_EHOSTUNREACH;
+	default:
+		return -err;
+	}
+}
+
+static int lane_connect(struct tcp_conn *conn, struct tcp_lane *lane)
+{
+	struct tcp_wire *wire = tcp_wire_of(conn);
+	int err;
+
+	lane->fd = socket(conn->remote.sa.sa_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC,
+			  0);
+	if (lane->fd < 0)
+		return connect_error(wire, errno);
+	set_options(lane->fd);
+	set_connect_timeout(lane->fd, (unsigned int)tcp_settings.dead_ms);
+	if (connect(lane->fd, &conn->remote.sa, tcp_sockaddr_len(&conn->remote)) &&
+	    errno != EINPROGRESS) {
+		err = connect_error(wire, errno);
+		goto err_close;
+	}
+	err = tcp_watch(wire, lane, EPOLLOUT);
+	if (err)
+		goto err_close;
+	lane->state = TCP_LANE_CONNECTING;
+	return 0;
+
+err_close:
+	tcp_lane_close(wire, lane);
+	return err;
+}
+
+int tcp_connect(struct wire *out, struct engine_peer *peer, const struct weft_addr *addr,
+		const struct hello *hello, struct wire_conn **result)
+{
+	struct tcp_wire *wire = tcp_wire_from(out);
+	union tcp_sockaddr remote;
+	struct tcp_conn *conn;
+	int err;
+
+	if (!tcp_sockaddr_set(&remote, addr) || !addr->port)
+		return -FI_EHOSTUNREACH;
+	conn = tcp_conn_create(wire);
+	if (!conn)
+		return -FI_EAGAIN;
+	conn->conn.peer = peer;
+	conn->ours = true;
+	conn->hello = *hello;
+	conn->remote = remote;
+	err = lane_connect(conn, &conn->control);
+	if (!err) {
+		*result = &conn->conn;
+		return 0;
+	}
+	tcp_conn_bury(conn);
+	if (!wire->polling)
+		tcp_reap(wire);
+	return err;
+}
+
+void tcp_data_open(struct tcp_conn *conn)
+{
+	int err;
+
+	if (conn->dead || conn->ending || conn->data.state != TCP_LANE_NONE)
+		return;
+	if (!conn->ours) {
+		if (!conn->lane_asked)
+			conn->lane_asked = tcp_control_own(conn, TCP_OP_LANE);
+		tcp_conn_dirty(conn);
+		if (!conn->lane_asked)
+			tcp_due(conn, platform_now_ns() + TCP_RETRY_NS);
+		return;
+	}
+	if (!conn->bulk)
+		conn->bulk = calloc(1, sizeof(*conn->bulk));
+	err = conn->bulk ? lane_connect(conn, &conn->data) : -FI_EAGAIN;
+	if (err == -FI_EAGAIN)
+		tcp_due(conn, platform_now_ns() + TCP_RETRY_NS);
+	else if (err)
+		tcp_conn_fail(conn, err);
+}
+
+/* ---- the connecting side ---- */
+
+static int say_preamble(struct tcp_conn *conn, struct tcp_lane *lane)
+{
+	struct tcp_preamble preamble = {
+		.magic = TCP_MAGIC,
+		.version = TCP_VERSION,
+		.lane = lane->kind,
+		.cookie = lane == &conn->data ? conn->cookie : 0,
+		.hello = conn->hello,
+	};
+	socklen_t len = sizeof(int);
+	int err = 0;
+	ssize_t n;
+
+	if (getsockopt(lane->fd, SOL_SOCKET, SO_ERROR, &err, &len))
+		err = errno;
+	if (err)
+		return -err;
+	set_connect_timeout(lane->fd, 0);
+	n = send(lane->fd, &preamble, sizeof(preamble), MSG_NOSIGNAL);
+	if (n != sizeof(preamble)) /* the first bytes of a connection fit its buffer */
+		return n < 0 ? -errno : -FI_EIO;
+	lane->state = TCP_LANE_GREETING;
+	return tcp_watch(tcp_wire_of(conn), lane, EPOLLIN);
+}
+
+/*
+ * Read into a fixed room until it is full.
+ * Returns 1 when it is, 0 when more has to come, -FI_E*.
+ */
+static int fill(int fd, void *room, size_t room_len, uint32_t *len)
+{
+	ssize_t n = recv(fd, (char *)room + *len, room_len - *len, 0);
+
+	if (n < 0)
+		return errno == EAGAIN || errno == EINTR ? 0 : -errno;
+	if (!n)
+		return -FI_ECONNRESET;
+	*len += (uint32_t)n;
+	return *len == room_len;
+}
+
+static int answer_error(const struct tcp_answer *answer)
+{
+	/* What we said came back: the kernel connected the socket to itself, nobody listens. */
+	if (answer->magic == TCP_MAGIC)
+		return -FI_ECONNREFUSED;
+	if (answer->magic != TCP_ANSWER_MAGIC || answer->version != TCP_VERSION)
+		return -FI_ENOPROTOOPT;
+	return answer->err < FI_ERRNO_MAX ? -(int)answer->err : -FI_EOTHER;
+}
+
+static int control_answered(struct tcp_conn *conn)
+{
+	struct tcp_answer answer;
+	int err;
+
+	memcpy(&answer, conn->part, sizeof(answer));
+	err = answer_error(&answer);
+	if (!err)
+		err = hello_check(&answer.hello);
+	if (err)
+		return err;
+	conn->part_len = 0;
+	conn->cookie = answer.cookie;
+	conn->peer_epoch = answer.hello.epoch;
+	conn->control.state = TCP_LANE_UP;
+	conn->conn.up = true;
+	engine_conn_up(&conn->conn, &answer.hello);
+	return 0;
+}
+
+static int data_answered(struct tcp_conn *conn)
+{
+	int err = answer_error(&conn->bulk->answer);
+
+	if (err)
+		return err;
+	conn->data.state = TCP_LANE_UP;
+	tcp_data_flush(conn);
+	return 0;
+}
+
+int tcp_greet_event(struct tcp_conn *conn, struct tcp_lane *lane)
+{
+	struct tcp_bulk *bulk = conn->bulk;
+	int err;
+
+	if (lane->state == TCP_LANE_CONNECTING) {
+		err = say_preamble(conn, lane);
+		if (err)
+			tcp_conn_down(conn, err);
+		return 0;
+	}
+	if (lane->state != TCP_LANE_GREETING)
+		return 0;
+	if (lane == &conn->control)
+		err = fill(lane->fd, conn->part, sizeof(struct tcp_answer), &conn->part_len);
+	else
+		err = fill(lane->fd, &bulk->answer, sizeof(bulk->answer), &bulk->answer_len);
+	if (!err)
+		return 0;
+	if (err > 0)
+		err = lane == &conn->control ? control_answered(conn) : data_answered(conn);
+	if (err)
+		tcp_conn_down(conn, err);
+	return 1;
+}
+
+/* ---- the accepting side ---- */
+
+void tcp_guest_drop(struct tcp_wire *wire, struct tcp_guest *guest)
+{
+	tcp_lane_close(wire, &guest->lane);
+	list_remove(&guest->link);
+	list_push(&wire->guest_graves, &guest->link);
+	wire->guest_cnt--;
+}
+
+static void refuse(struct tcp_wire *wire, struct tcp_guest *guest, int err)
+{
+	struct tcp_answer answer = { .magic = TCP_ANSWER_MAGIC,
+				     .version = TCP_VERSION,
+				     .err = (uint16_t)-err };
+
+	if (send(guest->lane.fd, &answer, sizeof(answer), MSG_NOSIGNAL) > 0)
+		shutdown(guest->lane.fd, SHUT_WR);
+	tcp_guest_drop(wire, guest);
+}
+
+static void admit_control(struct tcp_wire *wire, struct tcp_guest *guest)
+{
+	struct tcp_answer answer = { .magic = TCP_ANSWER_MAGIC, .version = TCP_VERSION };
+	const struct hello *hello = &guest->preamble.hello;
+	struct engine_peer *peer = NULL;
+	struct tcp_conn *conn;
+	int err;
+
+	if (wire->closing) {
+		refuse(wire, guest, -FI_ECONNREFUSED);
+		return;
+	}
+	conn = tcp_conn_create(wire);
+	/* All that can fail comes before the engine is asked: what it accepts has to be. */
+	if (!conn || platform_random(&conn->cookie, sizeof(conn->cookie)))
+		err = -FI_ENOMEM;
+	else
+		err = tcp_control_room(conn)
+			      ? engine_accept(&wire->wire, hello, &peer, &answer.hello)
+			      : -FI_ENOMEM;
+	if (err) {
+		if (conn)
+			tcp_conn_bury(conn);
+		refuse(wire, guest, err);
+		return;
+	}
+	answer.cookie = conn->cookie;
+	conn->conn.peer = peer;
+	conn->hello = answer.hello;
+	conn->peer_epoch = hello->epoch;
+	conn->control.state = TCP_LANE_UP;
+	conn->conn.up = true;
+	tcp_watch_move(wire, &guest->lane, &conn->control);
+	tcp_guest_drop(wire, guest);
+	tcp_control_raw(conn, &answer, sizeof(answer));
+	tcp_conn_dirty(conn);
+	engine_conn_up(&conn->conn, hello);
+}
+
+static struct tcp_conn *find_conn(struct tcp_wire *wire, const struct tcp_preamble *preamble)
+{
+	struct list *node, *after;
+	struct tcp_conn *conn;
+
+	list_for_each(node, after, &wire->conns) {
+		conn = container_of(node, struct tcp_conn, link);
+		if (conn->cookie == preamble->cookie &&
+		    conn->peer_epoch == preamble->hello.epoch && !conn->ours && conn->conn.up &&
+		    conn->data.state == TCP_LANE_NONE)
+			return conn;
+	}
+	return NULL;
+}
+
+static void admit_data(struct tcp_wire *wire, struct tcp_guest *guest)
+{
+	struct tcp_answer answer = { .magic = TCP_ANSWER_MAGIC, .version = TCP_VERSION };
+	struct tcp_conn *conn = find_conn(wire, &guest->preamble);
+
+	if (conn && !conn->bulk)
+		conn->bulk = calloc(1, sizeof(*conn->bulk));
+	if (!conn || !conn->bulk) {
+		refuse(wire, guest, conn ? -FI_ENOMEM : -FI_ECONNRESET);
+		return;
+	}
+	tcp_watch_move(wire, &guest->lane, &conn->data);
+	tcp_guest_drop(wire, guest);
+	conn->data.state = TCP_LANE_UP;
+	if (send(conn->data.fd, &answer, sizeof(answer), MSG_NOSIGNAL) != sizeof(answer)) {
+		tcp_lane_ended(conn, &conn->data, -FI_ECONNRESET);
+		return;
+	}
+	tcp_data_flush(conn);
+}
+
+/* What is wrong with a preamble of which the first 8 bytes, or all, are there. */
+static int preamble_check(const struct tcp_preamble *p, uint32_t len)
+{
+	if (p->magic != TCP_MAGIC)
+		return -FI_EINVAL;
+	if (p->version != TCP_VERSION)
+		return -FI_ENOPROTOOPT;
+	if ((p->lane != TCP_LANE_CONTROL && p->lane != TCP_LANE_DATA) || p->reserved)
+		return -FI_EINVAL;
+	if (len < sizeof(*p))
+		return 0;
+	if (p->lane == TCP_LANE_CONTROL && p->cookie)
+		return -FI_EINVAL;
+	return hello_check(&p->hello);
+}
+
+void tcp_guest_event(struct tcp_guest *guest, struct tcp_wire *wire)
+{
+	int whole, err = 0;
+
+	whole = fill(guest->lane.fd, &guest->preamble, sizeof(guest->preamble), &guest->len);
+	if (whole < 0) {
+		tcp_guest_drop(wire, guest);
+		return;
+	}
+	if (guest->len >= offsetof(struct tcp_preamble, cookie))
+		err = preamble_check(&guest->preamble, guest->len);
+	if (err) {
+		FI_INFO(&tcp_provider, FI_LOG_EP_CTRL, "refused a connection: %s\n",
+			err == -FI_ENOPROTOOPT ? "the peer is of another version"
+					       : "it does not speak this protocol");
+		refuse(wire, guest, err);
+		return;
+	}
+	if (!whole)
+		return;
+	if (guest->preamble.lane == TCP_LANE_CONTROL)
+		admit_control(wire, guest);
+	else
+		admit_data(wire, guest);
+}
+
+/* Room for one more that has not said who it is: false when there is none. */
+static bool guest_room(struct tcp_wire *wire, uint64_t now)
+{
+	struct tcp_guest *oldest;
+
+	if (wire->guest_cnt < TCP_GUEST_MAX)
+		return true;
+	oldest = container_of(wire->guests.next, struct tcp_guest, link);
+	if (now - oldest->since_ns < GUEST_NS)
+		return false;
+	tcp_guest_drop(wire, oldest);
+	return true;
+}
+
+/* No longer watched for a while: epoll would tell of what we can't take again and again. */
+static void rest(struct tcp_wire *wire, uint64_t now)
+{
+	tcp_watch(wire, &wire->listener, 0);
+	wire->rearm_ns = now + TCP_RETRY_NS;
+}
+
+static bool guest_create(struct tcp_wire *wire, int fd, uint64_t now)
+{
+	struct tcp_guest *guest = calloc(1, sizeof(*guest));
+
+	if (!guest)
+		return false;
+	guest->lane.fd = fd;
+	guest->lane.kind = TCP_LANE_GUEST;
+	guest->since_ns = now;
+	if (tcp_watch(wire, &guest->lane, EPOLLIN)) {
+		free(guest);
+		return false;
+	}
+	list_push(&wire->guests, &guest->link);
+	wire->guest_cnt++;
+	return true;
+}
+
+void tcp_accept(struct tcp_wire *wire)
+{
+	uint64_t now = platform_now_ns();
+	int fd, i;
+
+	for (i = 0; i < ACCEPT_MAX; i++) {
+		if (!guest_room(wire, now)) {
+			rest(wire, now);
+			return;
+		}
+		fd = accept4(wire->listener.fd, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
+		if (fd < 0 && (errno == EMFILE || errno == ENFILE || errno == ENOBUFS ||
+			       errno == ENOMEM)) {
+			tcp_starved(wire, "accept a peer's connection", errno);
+			rest(wire, now);
+			return;
+		}
+		if (fd < 0 && errno == EAGAIN)
+			return;
+		if (fd < 0)
+			continue; /* that connection has ended already */
+		wire->starved = false;
+		set_options(fd);
+		if (!guest_create(wire, fd, now)) {
+			close(fd);
+			return;
+		}
+	}
+}

@@ -1,0 +1,525 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * The TCP wire against whoever can reach its port, or answers at the port that it was given:
+ * other versions, other protocols, garbage, and peers that stop in the middle.
+ */
+#define _GNU_SOURCE
+#include <arpa/inet.h>
+#include <errno.h>
+#include <poll.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <sys/socket.h>
+#include <unistd.h>
+#include <cmocka.h>
+#include "mock_engine.h"
+
+static uint64_t seed;
+
+static uint32_t rnd(void)
+{
+	seed ^= seed << 13;
+	seed ^= seed >> 7;
+	seed ^= seed << 17;
+	return (uint32_t)(seed >> 16);
+}
+
+static struct hello raw_hello(void)
+{
+	return (struct hello){ .magic = HELLO_MAGIC,
+			       .version = HELLO_VERSION,
+			       .epoch = 999,
+			       .addr = { .version = ADDR_VERSION,
+					 .kind = ADDR_SERVICE,
+					 .family = ADDR_FAMILY_INET,
+					 .port = 1,
+					 .ip = { 127, 0, 0, 1 } } };
+}
+
+static struct tcp_preamble raw_preamble(uint8_t lane)
+{
+	return (struct tcp_preamble){
+		.magic = TCP_MAGIC, .version = TCP_VERSION, .lane = lane, .hello = raw_hello()
+	};
+}
+
+/* A plain blocking socket to a side's port. */
+static int raw_connect(const struct side *side)
+{
+	struct timeval patience = { .tv_sec = 5 };
+	union tcp_sockaddr at;
+	socklen_t len = tcp_sockaddr_set(&at, &side->addr);
+	int fd = socket(AF_INET, SOCK_STREAM, 0);
+
+	assert_true(fd >= 0);
+	setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof(patience));
+	assert_int_equal(connect(fd, &at.sa, len), 0);
+	return fd;
+}
+
+static void raw_send(int fd, const void *bytes, size_t len)
+{
+	assert_int_equal(send(fd, bytes, len, MSG_NOSIGNAL), len);
+}
+
+/* Bytes until @len are there or the other side ends. Returns their number. */
+static size_t raw_recv(int fd, struct side *side, void *bytes, size_t len)
+{
+	size_t have = 0;
+	ssize_t n;
+
+	start_clock();
+	while (have < len && !expired()) {
+		side_poll(side);
+		n = recv(fd, (char *)bytes + have, len - have, MSG_DONTWAIT);
+		if (!n || (n < 0 && errno != EAGAIN))
+			break;
+		have += n > 0 ? (size_t)n : 0;
+	}
+	assert_false(expired());
+	return have;
+}
+
+/* Say hello as a peer does. Returns the socket of the control lane, up. */
+static int raw_peer(struct side *side, struct tcp_answer *answer)
+{
+	struct tcp_preamble preamble = raw_preamble(TCP_LANE_CONTROL);
+	int fd = raw_connect(side);
+
+	raw_send(fd, &preamble, sizeof(preamble));
+	assert_int_equal(raw_recv(fd, side, answer, sizeof(*answer)), sizeof(*answer));
+	assert_int_equal(answer->magic, TCP_ANSWER_MAGIC);
+	return fd;
+}
+
+static void raw_packet(int fd, uint8_t op, uint32_t len, size_t payload)
+{
+	uint8_t frame[sizeof(struct packet) + 8192] = { 0 };
+	struct packet packet = { .op = op, .len = len };
+
+	memcpy(frame, &packet, sizeof(packet));
+	raw_send(fd, frame, sizeof(packet) + payload);
+}
+
+/* What a preamble is answered with: 0, an error, or -1 for nothing at all. */
+static int answer_to(struct side *side, const struct tcp_preamble *preamble, size_t len)
+{
+	struct tcp_answer answer;
+	int fd = raw_connect(side), err = -1;
+
+	raw_send(fd, preamble, len);
+	if (raw_recv(fd, side, &answer, sizeof(answer)) == sizeof(answer)) {
+		assert_int_equal(answer.magic, TCP_ANSWER_MAGIC);
+		assert_int_equal(answer.version, TCP_VERSION);
+		err = answer.err;
+		if (err)
+			assert_true(!answer.cookie && !answer.hello.magic);
+	}
+	close(fd);
+	return err;
+}
+
+static void a_raw_peer_is_understood(void **state)
+{
+	struct side *a = side_open(NULL);
+	struct tcp_answer answer;
+	int fd = raw_peer(a, &answer);
+
+	assert_int_equal(answer.err, 0);
+	assert_int_equal(answer.hello.epoch, a->hello.epoch);
+	assert_int_equal(a->peer_epoch, 999);
+	raw_packet(fd, PACKET_EAGER, 5, 8);
+	DRIVE(a, NULL, a->got_cnt == 1);
+	assert_int_equal(a->got[0].packet.len, 5);
+	raw_packet(fd, TCP_OP_BYE, 0, 0);
+	DRIVE(a, NULL, a->downs);
+	assert_int_equal(a->last_err, 0);
+	close(fd);
+	side_close(a);
+}
+
+static void preambles_that_are_wrong_are_refused(void **state)
+{
+	struct side *a = side_open(NULL);
+	struct tcp_preamble p, good = raw_preamble(TCP_LANE_CONTROL);
+
+	p = good;
+	p.version = 2; /* and what follows is of a form that we do not know */
+	assert_int_equal(answer_to(a, &p, 8), FI_ENOPROTOOPT);
+	p = good;
+	p.hello.version = 2;
+	assert_int_equal(answer_to(a, &p, sizeof(p)), FI_ENOPROTOOPT);
+	p = good;
+	p.magic ^= 1;
+	assert_int_equal(answer_to(a, &p, sizeof(p)), FI_EINVAL);
+	p = good;
+	p.lane = 9;
+	assert_int_equal(answer_to(a, &p, sizeof(p)), FI_EINVAL);
+	p = good;
+	p.reserved = 1;
+	assert_int_equal(answer_to(a, &p, sizeof(p)), FI_EINVAL);
+	p = good;
+	p.cookie = 1;
+	assert_int_equal(answer_to(a, &p, sizeof(p)), FI_EINVAL);
+	p = good;
+	p.hello.reserved = 1;
+	assert_int_equal(answer_to(a, &p, sizeof(p)), FI_EINVAL);
+	a->refuse = -FI_EACCES;
+	assert_int_equal(answer_to(a, &good, sizeof(good)), FI_EACCES);
+	a->refuse = 0;
+	assert_int_equal(a->conn_cnt + a->downs, 0);
+	assert_int_equal(answer_to(a, &good, sizeof(good)), 0);
+	DRIVE(a, NULL, a->conn_cnt == 1 && a->downs == 1);
+	assert_int_equal(a->last_err, -FI_ECONNRESET);
+	side_close(a);
+}
+
+/* Without the cookie, the epoch and a conn that waits for one, nobody gets in as a data lane. */
+static void data_lanes_must_know_the_cookie(void **state)
+{
+	struct side *a = side_open(NULL);
+	struct tcp_preamble p = raw_preamble(TCP_LANE_DATA);
+	struct tcp_answer answer, again;
+	int fd, lane;
+
+	assert_int_equal(answer_to(a, &p, sizeof(p)), FI_ECONNRESET);
+	fd = raw_peer(a, &answer);
+	assert_int_equal(answer_to(a, &p, sizeof(p)), FI_ECONNRESET);
+	p.cookie = answer.cookie;
+	p.hello.epoch++;
+	assert_int_equal(answer_to(a, &p, sizeof(p)), FI_ECONNRESET);
+	p.hello.epoch--;
+	lane = raw_connect(a);
+	raw_send(lane, &p, sizeof(p));
+	assert_int_equal(raw_recv(lane, a, &again, sizeof(again)), sizeof(again));
+	assert_int_equal(again.err, 0);
+	assert_int_equal(answer_to(a, &p, sizeof(p)), FI_ECONNRESET); /* it has one */
+	raw_packet(lane, PACKET_DATA, 7000, 7000);
+	DRIVE(a, NULL, a->got_cnt == 1 && a->got[0].payload);
+	assert_int_equal(a->downs, 0);
+
+	/* the wire's own packets do not belong there */
+	raw_packet(lane, TCP_OP_BYE, 0, 0);
+	DRIVE(a, NULL, a->downs);
+	assert_int_equal(a->last_err, -FI_EINVAL);
+	close(fd);
+	close(lane);
+	side_close(a);
+}
+
+static void packets_that_no_peer_sends_end_the_conn(void **state)
+{
+	static const struct {
+		uint8_t op;
+		uint32_t len;
+	} wrong[] = {
+		{ PACKET_EAGER, TCP_CLAIM_MAX + 1 },
+		{ PACKET_EAGER, UINT32_MAX },
+		{ TCP_OP_BYE, 8 },
+		{ TCP_OP_LANE, 0 } /* to the side that was connected to */,
+		{ 0xff, 0 },
+	};
+	struct side *a = side_open(NULL);
+	struct tcp_answer answer;
+	size_t i;
+	int fd;
+
+	for (i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++) {
+		fd = raw_peer(a, &answer);
+		raw_packet(fd, wrong[i].op, wrong[i].len, 8);
+		DRIVE(a, NULL, a->downs == (int)i + 1);
+		assert_int_equal(a->last_err, -FI_EINVAL);
+		close(fd);
+	}
+	side_close(a);
+}
+
+static void ends_in_the_middle_are_breaks(void **state)
+{
+	struct side *a = side_open(NULL);
+	struct linger reset = { .l_onoff = 1 };
+	struct tcp_preamble p = raw_preamble(TCP_LANE_DATA);
+	struct tcp_answer answer;
+	int fd, lane;
+
+	/* half a frame, then the end */
+	fd = raw_peer(a, &answer);
+	raw_packet(fd, PACKET_EAGER, 100, 50);
+	shutdown(fd, SHUT_WR);
+	DRIVE(a, NULL, a->downs == 1);
+	assert_int_equal(a->last_err, -FI_ECONNRESET);
+	assert_int_equal(a->got_cnt, 0);
+	close(fd);
+
+	/* a whole one, then a reset: it is delivered */
+	fd = raw_peer(a, &answer);
+	raw_packet(fd, PACKET_EAGER, 100, 104);
+	setsockopt(fd, SOL_SOCKET, SO_LINGER, &reset, sizeof(reset));
+	close(fd);
+	DRIVE(a, NULL, a->downs == 2);
+	assert_int_equal(a->last_err, -FI_ECONNRESET);
+	assert_int_equal(a->got_cnt, 1);
+
+	/* in order on the control lane, cut off on the data lane */
+	fd = raw_peer(a, &answer);
+	lane = raw_connect(a);
+	p.cookie = answer.cookie;
+	raw_send(lane, &p, sizeof(p));
+	assert_int_equal(raw_recv(lane, a, &answer, sizeof(answer)), sizeof(answer));
+	raw_packet(lane, PACKET_DATA, 100000, 1000);
+	raw_packet(fd, TCP_OP_BYE, 0, 0);
+	DRIVE(a, NULL, a->got_cnt == 2);
+	assert_int_equal(a->downs, 2);
+	close(lane);
+	DRIVE(a, NULL, a->downs == 3);
+	assert_int_equal(a->last_err, -FI_ECONNRESET);
+	close(fd);
+	side_close(a);
+}
+
+/* One lane ends, the other one stays: not for ever. */
+static void half_a_conn_does_not_stay(void **state)
+{
+	struct side *a = side_open(NULL);
+	struct tcp_preamble p = raw_preamble(TCP_LANE_DATA);
+	struct tcp_answer answer;
+	int fd, lane;
+
+	fd = raw_peer(a, &answer);
+	lane = raw_connect(a);
+	p.cookie = answer.cookie;
+	raw_send(lane, &p, sizeof(p));
+	assert_int_equal(raw_recv(lane, a, &answer, sizeof(answer)), sizeof(answer));
+	shutdown(fd, SHUT_WR);
+	DRIVE(a, NULL, a->downs);
+	assert_int_equal(a->last_err, -FI_ECONNRESET);
+	close(fd);
+	close(lane);
+	side_close(a);
+}
+
+/* ---- what answers at the port of a peer ---- */
+
+static int raw_listen(struct weft_addr *addr)
+{
+	union tcp_sockaddr at = { .in = { .sin_family = AF_INET,
+					  .sin_addr.s_addr = htonl(INADDR_LOOPBACK) } };
+	socklen_t len = sizeof(at.in);
+	int fd = socket(AF_INET, SOCK_STREAM, 0);
+
+	assert_true(fd >= 0);
+	assert_int_equal(bind(fd, &at.sa, len), 0);
+	assert_int_equal(listen(fd, 16), 0);
+	assert_int_equal(getsockname(fd, &at.sa, &len), 0);
+	tcp_sockaddr_get(&at, addr);
+	return fd;
+}
+
+/* What connecting ends with when the other side answers with these bytes and closes. */
+static int end_of(const void *bytes, size_t len)
+{
+	struct side *a = side_open(NULL);
+	struct tcp_preamble preamble;
+	struct wire_conn *conn;
+	struct weft_addr addr;
+	int listener = raw_listen(&addr), fd, err;
+
+	assert_int_equal(tcp_connect(a->wire, (struct engine_peer *)a, &addr, &a->hello, &conn),
+			 0);
+	fd = accept(listener, NULL, NULL);
+	assert_int_equal(raw_recv(fd, a, &preamble, sizeof(preamble)), sizeof(preamble));
+	assert_int_equal(preamble.lane, TCP_LANE_CONTROL);
+	assert_int_equal(preamble.hello.epoch, a->hello.epoch);
+	raw_send(fd, bytes, len);
+	close(fd);
+	DRIVE(a, NULL, a->downs);
+	assert_int_equal(a->conn_cnt, 0);
+	err = a->last_err;
+	close(listener);
+	side_close(a);
+	return err;
+}
+
+static void answers_that_are_wrong_end_connecting(void **state)
+{
+	struct tcp_answer good = { .magic = TCP_ANSWER_MAGIC,
+				   .version = TCP_VERSION,
+				   .cookie = 1,
+				   .hello = raw_hello() };
+	struct tcp_answer a;
+
+	assert_int_equal(end_of(&good, 0), -FI_ECONNRESET);
+	assert_int_equal(end_of(&good, 60), -FI_ECONNRESET);
+	a = good;
+	a.magic = 0x50545448; /* HTTP */
+	assert_int_equal(end_of(&a, sizeof(a)), -FI_ENOPROTOOPT);
+	a = good;
+	a.version = 2;
+	assert_int_equal(end_of(&a, sizeof(a)), -FI_ENOPROTOOPT);
+	a = good;
+	a.hello.version = 2;
+	assert_int_equal(end_of(&a, sizeof(a)), -FI_ENOPROTOOPT);
+	a = good;
+	a.hello.magic = 0;
+	assert_int_equal(end_of(&a, sizeof(a)), -FI_EINVAL);
+	a = (struct tcp_answer){ .magic = TCP_ANSWER_MAGIC,
+				 .version = TCP_VERSION,
+				 .err = FI_EACCES };
+	assert_int_equal(end_of(&a, sizeof(a)), -FI_EACCES);
+	a.err = UINT16_MAX;
+	assert_int_equal(end_of(&a, sizeof(a)), -FI_EOTHER);
+	/* a socket that the kernel connected to itself */
+	a.magic = TCP_MAGIC;
+	assert_int_equal(end_of(&a, sizeof(a)), -FI_ECONNREFUSED);
+}
+
+/* ---- noise ---- */
+
+/* Bytes mostly of the right form, so that they get somewhere. @cookie: 0 for a control lane */
+static size_t noise(uint8_t *bytes, size_t max, uint64_t cookie)
+{
+	struct tcp_preamble preamble = raw_preamble(cookie ? TCP_LANE_DATA : TCP_LANE_CONTROL);
+	struct packet packet;
+	size_t len = 0;
+	uint32_t i;
+
+	if (rnd() % 8) {
+		preamble.cookie = cookie;
+		if (!(rnd() % 4))
+			((uint8_t *)&preamble)[rnd() % sizeof(preamble)] ^=
+				(uint8_t)(1u << rnd() % 8);
+		memcpy(bytes, &preamble, sizeof(preamble));
+		len = sizeof(preamble);
+	}
+	while (len + sizeof(packet) + 5000 < max && rnd() % 16) {
+		packet = (struct packet){ .op = (uint8_t)(rnd() % 9),
+					  .flags = (uint8_t)rnd(),
+					  .seq = rnd(),
+					  .tag = rnd(),
+					  .data = rnd() };
+		packet.len = rnd() % 4 ? rnd() % 200 : rnd() % 5000;
+		if (!(rnd() % 16))
+			packet.len = rnd();
+		if (!(rnd() % 8))
+			packet.op = (uint8_t)rnd();
+		memcpy(bytes + len, &packet, sizeof(packet));
+		len += sizeof(packet);
+		for (i = 0; i < packet.len % 5000; i++)
+			bytes[len++] = (uint8_t)i;
+		len += rnd() % 8 ? (8 - len % 8) % 8 : 0;
+	}
+	return len;
+}
+
+static void make_noise(struct side *side, int fd, uint8_t *bytes, uint64_t cookie)
+{
+	size_t len = noise(bytes, 65536, cookie), off, step;
+
+	for (off = 0; off < len; off += step) {
+		step = rnd() % 4 ? len - off : 1 + rnd() % (uint32_t)(len - off);
+		if (send(fd, bytes + off, step, MSG_NOSIGNAL | MSG_DONTWAIT) < 0)
+			break;
+		side_poll(side);
+	}
+}
+
+/* Strangers come and go, on both lanes; a peer that behaves notices nothing of it. */
+static void noise_does_no_harm(void **state)
+{
+	struct side *a = side_open(NULL), *b = side_open(NULL);
+	uint8_t *bytes = calloc(1, 65536);
+	struct tcp_wire *wire = tcp_wire_from(b->wire);
+	struct tcp_answer answer;
+	struct wire_conn *ab, *ba;
+	int round, fd, peer, i, right = 0;
+	uint32_t sent = 0;
+
+	pair_up(a, b, &ab, &ba);
+	for (round = 0; round < 1000; round++) {
+		peer = -1;
+		answer.cookie = 0;
+		if (rnd() % 2)
+			peer = raw_peer(b, &answer);
+		fd = raw_connect(b);
+		make_noise(b, fd, bytes, answer.cookie);
+		for (i = (int)(rnd() % 4); i; i--)
+			side_poll(b);
+		close(fd);
+		if (peer >= 0)
+			close(peer);
+		sent += publish(ab, sent, 32, false);
+		side_poll(a);
+		side_poll(b);
+	}
+	/* only the one that behaves is left */
+	DRIVE(a, b, list_empty(&wire->guests) && wire->conns.next->next == &wire->conns);
+	DRIVE(a, b, a->downs || publish(ab, sent, 32, false));
+	start_clock();
+	while (right <= (int)sent) {
+		side_poll(a);
+		side_poll(b);
+		for (i = 0, right = 0; i < b->got_cnt; i++)
+			right += b->got[i].conn == ba && payload_right(&b->got[i]);
+		assert_false(expired());
+	}
+	assert_true(ba->up && ab->up);
+	assert_int_equal(a->downs, 0);
+	print_message("%d packets of strangers, %d conns of theirs ended\n", b->got_cnt - right,
+		      b->downs);
+	side_close(a);
+	side_close(b);
+	free(bytes);
+}
+
+/* Many that connect and say nothing: they wait at a bounded cost, and those who speak get in. */
+static void silent_strangers_are_bounded(void **state)
+{
+	struct side *a = side_open(NULL), *b = side_open(NULL);
+	struct tcp_wire *wire = tcp_wire_from(b->wire);
+	struct wire_conn *conn;
+	int fds[TCP_GUEST_MAX + 20], i;
+	struct list *node, *after;
+
+	for (i = 0; i < (int)TCP_GUEST_MAX + 20; i++) {
+		fds[i] = raw_connect(b);
+		side_poll(b);
+	}
+	for (i = 0; i < 100; i++)
+		side_poll(b);
+	assert_int_equal(wire->guest_cnt, TCP_GUEST_MAX);
+	conn = side_connect(a, b);
+	for (i = 0; i < 1000; i++) {
+		side_poll(a);
+		side_poll(b);
+	}
+	assert_int_equal(wire->guest_cnt, TCP_GUEST_MAX);
+	/* as if ten seconds had passed */
+	list_for_each(node, after, &wire->guests)
+		container_of(node, struct tcp_guest, link)->since_ns -= 20000000000u;
+	DRIVE(a, b, conn->up);
+	for (i = 0; i < (int)TCP_GUEST_MAX + 20; i++)
+		close(fds[i]);
+	DRIVE(a, b, !wire->guest_cnt);
+	side_close(a);
+	side_close(b);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(a_raw_peer_is_understood),
+		cmocka_unit_test(preambles_that_are_wrong_are_refused),
+		cmocka_unit_test(data_lanes_must_know_the_cookie),
+		cmocka_unit_test(packets_that_no_peer_sends_end_the_conn),
+		cmocka_unit_test(ends_in_the_middle_are_breaks),
+		cmocka_unit_test(half_a_conn_does_not_stay),
+		cmocka_unit_test(answers_that_are_wrong_end_connecting),
+		cmocka_unit_test(noise_does_no_harm),
+		cmocka_unit_test(silent_strangers_are_bounded),
+	};
+
+	seed = getenv("WEFT_SEED") ? strtoull(getenv("WEFT_SEED"), NULL, 0) : platform_now_ns();
+	seed |= 1;
+	print_message("WEFT_SEED=%llu\n", (unsigned long long)seed);
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,208 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * Interface addresses. Called when a wire is opened and by getinfo, on any thread; no state:
+ * interfaces come and go.
+ */
+#include <arpa/inet.h>
+#include <errno.h>
+#include <ifaddrs.h>
+#include <rdma/fi_errno.h>
+#include <unistd.h>
+#include "iface.h"
+#include "tcp.h"
+
+int tcp_iface_route(const union tcp_sockaddr *dest, union tcp_sockaddr *out)
+{
+	union tcp_sockaddr to = *dest, from = { 0 };
+	socklen_t len = sizeof(from);
+	int fd, err = 0;
+
+	fd = socket(to.sa.sa_family, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+	if (fd < 0)
+		return -errno;
+	if (!tcp_sockaddr_port(&to))
+		tcp_sockaddr_set_port(
+			&to,
+			9); /* any: to connect a datagram socket asks the routing table alone */
+	if (connect(fd, &to.sa, tcp_sockaddr_len(&to)))
+		err = errno == ENETUNREACH ? -FI_EHOSTUNREACH : -errno;
+	else if (getsockname(fd, &from.sa, &len))
+		err = -errno;
+	close(fd);
+	if (err)
+		return err;
+	tcp_sockaddr_set_port(&from, 0);
+	*out = from;
+	return 0;
+}
+
+/* A reserved address that no network has: no route is more special than the default one. */
+static bool default_route(int family, union tcp_sockaddr *out)
+{
+	union tcp_sockaddr far = { .sa.sa_family = (sa_family_t)family };
+
+	if (family == AF_INET)
+		inet_pton(AF_INET, "240.0.0.1", &far.in.sin_addr);
+	else
+		inet_pton(AF_INET6, "3fff::1", &far.in6.sin6_addr);
+	return tcp_iface_route(&far, out) == 0;
+}
+
+static unsigned int prefix_bits(const struct sockaddr *mask, int family)
+{
+	const unsigned char *byte;
+	unsigned int len, i, bits = 0;
+
+	if (!mask)
+		return family == AF_INET ? 32 : 128;
+	if (family == AF_INET) {
+		byte = (const unsigned char *)&((const struct sockaddr_in *)(const void *)mask)
+			       ->sin_addr;
+		len = 4;
+	} else {
+		byte = (const unsigned char *)&((const struct sockaddr_in6 *)(const void *)mask)
+			       ->sin6_addr;
+		len = 16;
+	}
+	for (i = 0; i < len; i++)
+		bits += (unsigned int)__builtin_popcount(byte[i]);
+	return bits;
+}
+
+static enum tcp_iface_rank rank_of(const union tcp_sockaddr *addr,
+				   const union tcp_sockaddr *route4,
+				   const union tcp_sockaddr *route6)
+{
+	if (addr->sa.sa_family == AF_INET) {
+		if (tcp_sockaddr_loopback(addr))
+			return TCP_RANK_LOOP4;
+		return tcp_sockaddr_same_ip(addr, route4) ? TCP_RANK_ROUTE4 : TCP_RANK_INET4;
+	}
+	if (tcp_sockaddr_loopback(addr))
+		return TCP_RANK_LOOP6;
+	if (IN6_IS_ADDR_LINKLOCAL(&addr->in6.sin6_addr))
+		return TCP_RANK_LINK;
+	return tcp_sockaddr_same_ip(addr, route6) ? TCP_RANK_ROUTE6 : TCP_RANK_INET6;
+}
+
+/* Stable: addresses of one rank stay in the kernel's order. */
+static void insert_by_rank(struct tcp_iface *list, int cnt, const struct tcp_iface *iface)
+{
+	int at = cnt;
+
+	while (at && list[at - 1].rank > iface->rank) {
+		list[at] = list[at - 1];
+		at--;
+	}
+	list[at] = *iface;
+}
+
+static bool wanted(const struct ifaddrs *a)
+{
+	if (!a->ifa_addr || !(a->ifa_flags & IFF_UP))
+		return false;
+	if (a->ifa_addr->sa_family != AF_INET && a->ifa_addr->sa_family != AF_INET6)
+		return false;
+	return !tcp_settings.iface || !strcmp(tcp_settings.iface, a->ifa_name);
+}
+
+static struct tcp_iface iface_of(const struct ifaddrs *a, const union tcp_sockaddr *route4,
+				 const union tcp_sockaddr *route6)
+{
+	struct tcp_iface iface = { .prefix = prefix_bits(a->ifa_netmask,
+							 a->ifa_addr->sa_family) };
+
+	snprintf(iface.name, sizeof(iface.name), "%s", a->ifa_name);
+	if (a->ifa_addr->sa_family == AF_INET)
+		memcpy(&iface.addr.in, a->ifa_addr, sizeof(iface.addr.in));
+	else
+		memcpy(&iface.addr.in6, a->ifa_addr, sizeof(iface.addr.in6));
+	tcp_sockaddr_set_port(&iface.addr, 0);
+	iface.rank = rank_of(&iface.addr, route4, route6);
+	return iface;
+}
+
+int tcp_ifaces(struct tcp_iface **list, char *why, size_t why_len)
+{
+	union tcp_sockaddr route4 = { 0 }, route6 = { 0 };
+	struct ifaddrs *all, *a;
+	struct tcp_iface *found, iface;
+	int cnt = 0;
+
+	if (getifaddrs(&all)) {
+		snprintf(why, why_len, "the interfaces can't be listed: %s", strerror(errno));
+		return -FI_ENODATA;
+	}
+	for (a = all; a; a = a->ifa_next)
+		cnt += wanted(a);
+	found = calloc((size_t)cnt + 1, sizeof(*found));
+	if (!found) {
+		freeifaddrs(all);
+		snprintf(why, why_len, "out of memory");
+		return -FI_ENOMEM;
+	}
+	default_route(AF_INET, &route4);
+	default_route(AF_INET6, &route6);
+	cnt = 0;
+	for (a = all; a; a = a->ifa_next) {
+		if (!wanted(a))
+			continue;
+		iface = iface_of(a, &route4, &route6);
+		insert_by_rank(found, cnt++, &iface);
+	}
+	freeifaddrs(all);
+	if (cnt) {
+		*list = found;
+		return cnt;
+	}
+	free(found);
+	if (tcp_settings.iface)
+		snprintf(
+			why, why_len,
+			"FI_TCP_IFACE is %s, and no interface of that name is up with an address",
+			tcp_settings.iface);
+	else
+		snprintf(why, why_len, "no interface is up with an IP address");
+	return -FI_ENODATA;
+}
+
+int tcp_iface_default(int family, union tcp_sockaddr *out, char *why, size_t why_len)
+{
+	struct tcp_iface *list;
+	int cnt, i;
+
+	cnt = tcp_ifaces(&list, why, why_len);
+	if (cnt < 0)
+		return cnt;
+	for (i = 0; i < cnt; i++) {
+		if (family == AF_UNSPEC || list[i].addr.sa.sa_family == family)
+			break;
+	}
+	if (i < cnt)
+		*out = list[i].addr;
+	else
+		snprintf(why, why_len, "no interface is up with an address of IPv%d",
+			 family == AF_INET ? 4 : 6);
+	free(list);
+	return i < cnt ? 0 : -FI_ENODATA;
+}
+
+void tcp_iface_net(const struct tcp_iface *iface, char *buf, size_t len)
+{
+	union tcp_sockaddr net = iface->addr;
+	char ip[INET6_ADDRSTRLEN] = "?";
+	unsigned char *byte;
+	unsigned int bit, bits;
+
+	if (net.sa.sa_family == AF_INET) {
+		byte = (unsigned char *)&net.in.sin_addr;
+		bits = 32;
+	} else {
+		byte = (unsigned char *)&net.in6.sin6_addr;
+		bits = 128;
+	}
+	for (bit = iface->prefix; bit < bits; bit++)
+		byte[bit / 8] &= (unsigned char)~(0x80u >> bit % 8);
+	inet_ntop(net.sa.sa_family, byte, ip, sizeof(ip));
+	snprintf(buf, len, "%s/%u", ip, iface->prefix);
+}

@@ -1,0 +1,274 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * The engine's half of the wire contract, as the tests of the TCP wire want it.
+ */
+#include <arpa/inet.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <cmocka.h>
+#include "mock_engine.h"
+
+static uint64_t clock_end_ns;
+
+/* What the provider and the engine ask of the core. */
+
+uint32_t fi_version(void)
+{
+	return FI_VERSION(FI_MAJOR_VERSION, FI_MINOR_VERSION);
+}
+
+const char *fi_strerror(int errnum)
+{
+	return "";
+}
+
+int fi_param_define(const struct fi_provider *prov, const char *name, enum fi_param_type type,
+		    const char *help, ...)
+{
+	return 0;
+}
+
+int fi_param_get(struct fi_provider *prov, const char *name, void *value)
+{
+	return -FI_ENODATA;
+}
+
+int fi_log_enabled(const struct fi_provider *prov, enum fi_log_level level,
+		   enum fi_log_subsys subsys)
+{
+	return 0;
+}
+
+void fi_log(const struct fi_provider *prov, enum fi_log_level level, enum fi_log_subsys subsys,
+	    const char *func, int line, const char *fmt, ...)
+{
+}
+
+/* The linker has the wire call these. */
+int __wrap_engine_accept(struct wire *wire, const struct hello *hello,
+			 struct engine_peer **peer, struct hello *answer);
+void __wrap_engine_conn_up(struct wire_conn *conn, const struct hello *hello);
+void __wrap_engine_conn_down(struct wire_conn *conn, int err);
+int __wrap_engine_packet(struct engine_ep *ep, struct wire_conn *conn,
+			 const struct packet *packet, const void *payload, size_t avail,
+			 struct wire_dest *dest);
+void __wrap_engine_payload_done(struct engine_ep *ep, struct wire_conn *conn, void *cookie);
+
+static struct side *side_of(struct wire *wire)
+{
+	return (struct side *)wire->ep;
+}
+
+int __wrap_engine_accept(struct wire *wire, const struct hello *hello,
+			 struct engine_peer **peer, struct hello *answer)
+{
+	struct side *side = side_of(wire);
+
+	if (side->refuse)
+		return side->refuse;
+	if (side->yield)
+		tcp_disconnect(side->yield);
+	side->yield = NULL;
+	*peer = (struct engine_peer *)side;
+	*answer = side->hello;
+	return 0;
+}
+
+void __wrap_engine_conn_up(struct wire_conn *conn, const struct hello *hello)
+{
+	struct side *side = side_of(conn->wire);
+
+	assert_true(conn->up);
+	assert_non_null(conn->peer);
+	side->peer_epoch = hello->epoch;
+	side->conns[side->conn_cnt++ % SIDE_CONN_MAX] = conn;
+}
+
+void __wrap_engine_conn_down(struct wire_conn *conn, int err)
+{
+	struct side *side = side_of(conn->wire);
+
+	assert_true(err <= 0);
+	side->downs++;
+	side->last_err = err;
+	side->last_down = conn;
+	if (side->on_down)
+		side->on_down(side, conn, err);
+}
+
+int __wrap_engine_packet(struct engine_ep *ep, struct wire_conn *conn,
+			 const struct packet *packet, const void *payload, size_t avail,
+			 struct wire_dest *dest)
+{
+	struct side *side = (struct side *)ep;
+	struct got *got = &side->got[side->got_cnt];
+	uint8_t *bytes;
+
+	assert_true(conn->up);
+	assert_true(avail <= packet->len);
+	if (side->reject)
+		return side->reject;
+	if (packet->len > 64u << 20)
+		return -FI_EINVAL;
+	assert_true(side->got_cnt < SIDE_GOT_MAX);
+	side->got_cnt++;
+	got->packet = *packet;
+	got->conn = conn;
+	bytes = got->bytes = malloc(packet->len + 1);
+	assert_non_null(bytes);
+	if (avail == packet->len) {
+		/* the payload of a packet starts where its first field may be loaded */
+		assert_int_equal((uintptr_t)payload % 8, 0);
+		memcpy(bytes, payload, avail);
+		got->payload = bytes;
+		if (side->on_packet)
+			side->on_packet(side, conn, packet);
+		return 0;
+	}
+	if (side->scatter.active) {
+		memcpy(dest->iov, side->scatter.iov, sizeof(dest->iov));
+		dest->iov_cnt = side->scatter.cnt;
+		dest->cookie = &side->scatter;
+		return 0;
+	}
+	dest->iov[0].iov_base = bytes;
+	dest->iov[0].iov_len = packet->len;
+	dest->iov_cnt = 1;
+	dest->cookie = got;
+	return 0;
+}
+
+void __wrap_engine_payload_done(struct engine_ep *ep, struct wire_conn *conn, void *cookie)
+{
+	struct side *side = (struct side *)ep;
+	struct got *got = cookie;
+
+	if (cookie == &side->scatter) {
+		side->scattered++;
+		return;
+	}
+	assert_ptr_equal(got->conn, conn);
+	got->payload = got->bytes;
+	if (side->on_packet)
+		side->on_packet(side, conn, &got->packet);
+}
+
+struct side *side_open(const struct weft_addr *bind)
+{
+	struct weft_addr loop = { .family = ADDR_FAMILY_INET, .ip = { 127, 0, 0, 1 } };
+	struct wire_attr attr = { .bind = bind ? bind : &loop, .tx_size = 64 };
+	struct side *side = calloc(1, sizeof(*side));
+	char why[128] = "";
+	static uint64_t epoch = 100;
+
+	assert_non_null(side);
+	side->got = calloc(SIDE_GOT_MAX, sizeof(*side->got));
+	assert_non_null(side->got);
+	if (tcp_open((struct engine_ep *)side, &attr, &side->addr, &side->wire, why,
+		     sizeof(why)))
+		fail_msg("open: %s", why);
+	side->addr.version = ADDR_VERSION;
+	side->addr.kind = ADDR_SERVICE;
+	side->hello = (struct hello){ .magic = HELLO_MAGIC,
+				      .version = HELLO_VERSION,
+				      .epoch = epoch++,
+				      .addr = side->addr };
+	return side;
+}
+
+void side_close(struct side *side)
+{
+	int i;
+
+	if (side->wire)
+		tcp_close(side->wire);
+	for (i = 0; i < side->got_cnt; i++)
+		free(side->got[i].bytes);
+	free(side->got);
+	free(side);
+}
+
+int side_poll(struct side *side)
+{
+	return tcp_poll(side->wire);
+}
+
+struct wire_conn *side_connect(struct side *from, struct side *to)
+{
+	struct wire_conn *conn;
+
+	assert_int_equal(tcp_connect(from->wire, (struct engine_peer *)to, &to->addr,
+				     &from->hello, &conn),
+			 0);
+	assert_false(conn->up);
+	return conn;
+}
+
+void pair_up(struct side *a, struct side *b, struct wire_conn **a_conn,
+	     struct wire_conn **b_conn)
+{
+	int b_cnt = b->conn_cnt;
+
+	*a_conn = side_connect(a, b);
+	DRIVE(a, b, (*a_conn)->up && b->conn_cnt > b_cnt);
+	*b_conn = b->conns[b_cnt % SIDE_CONN_MAX];
+}
+
+void pattern(uint8_t *bytes, size_t len, uint32_t seq)
+{
+	uint64_t x = seq * 0x9e3779b97f4a7c15u + 1;
+	size_t i;
+
+	for (i = 0; i < len; i++) {
+		x ^= x << 13;
+		x ^= x >> 7;
+		x ^= x << 17;
+		bytes[i] = (uint8_t)x;
+	}
+}
+
+bool publish(struct wire_conn *conn, uint32_t seq, size_t len, bool more)
+{
+	struct packet *packet;
+	void *payload;
+
+	packet = tcp_claim(conn, len, &payload);
+	if (!packet)
+		return false;
+	*packet = (struct packet){
+		.op = PACKET_EAGER, .len = (uint32_t)len, .seq = seq, .tag = seq * 3ull
+	};
+	pattern(payload, len, seq);
+	tcp_publish(conn, packet, more);
+	return true;
+}
+
+bool payload_right(const struct got *got)
+{
+	uint8_t *want = malloc(got->packet.len + 1);
+	bool right;
+
+	assert_non_null(want);
+	pattern(want, got->packet.len, got->packet.seq);
+	right = got->payload && !memcmp(want, got->payload, got->packet.len);
+	free(want);
+	return right;
+}
+
+void sent_done(struct wire_op *op, int status)
+{
+	struct sent *sent = container_of(op, struct sent, op);
+
+	sent->done++;
+	sent->status = status;
+}
+
+void start_clock(void)
+{
+	clock_end_ns = platform_now_ns() + 8000000000u;
+}
+
+bool expired(void)
+{
+	return platform_now_ns() > clock_end_ns;
+}

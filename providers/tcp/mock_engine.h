@@ -1,0 +1,94 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * What stands in for the engine in the tests of the TCP wire: sides that record what the wire
+ * tells them. Any number in one process; single-threaded unless a test says otherwise.
+ */
+#ifndef WEFT_TCP_MOCK_ENGINE_H
+#define WEFT_TCP_MOCK_ENGINE_H
+
+#include "tcp.h"
+#include "tcp_wire.h"
+
+#define SIDE_CONN_MAX 16
+#define SIDE_GOT_MAX  65536
+
+/* A packet as it arrived; bytes owned. */
+struct got {
+	struct packet packet;
+	struct wire_conn *conn;
+	uint8_t *bytes;	  /* room for the payload */
+	uint8_t *payload; /* the same when it is whole, else NULL */
+};
+
+struct sent {
+	struct wire_op op;
+	int done, status;
+};
+
+/* Where the payload of packets that are not whole goes, in place of a buffer of our own. */
+struct scatter {
+	struct iovec iov[WIRE_IOV_MAX];
+	uint32_t cnt;
+	bool active;
+};
+
+struct side {
+	struct wire *wire;
+	struct hello hello;
+	struct weft_addr addr;
+	int refuse;		 /* engine_accept answers this */
+	int reject;		 /* engine_packet answers this */
+	struct wire_conn *yield; /* engine_accept gives up this conn of ours first */
+	struct wire_conn *conns[SIDE_CONN_MAX]; /* that came up */
+	int conn_cnt;				/* conns that ever came up */
+	int downs, last_err;
+	struct wire_conn *last_down;
+	uint64_t peer_epoch; /* of the last hello */
+	struct scatter scatter;
+	void (*on_packet)(struct side *side, struct wire_conn *conn,
+			  const struct packet *packet);
+	void (*on_down)(struct side *side, struct wire_conn *conn, int err);
+	int scattered; /* payloads that arrived whole in the scatter list */
+	struct got *got;
+	int got_cnt;
+};
+
+/* side_open - a wire that listens at loopback (or @bind). Fails the test when it can't */
+struct side *side_open(const struct weft_addr *bind);
+void side_close(struct side *side);
+int side_poll(struct side *side);
+
+/* side_connect - begin to connect. Returns the conn; fails the test when that can't begin */
+struct wire_conn *side_connect(struct side *from, struct side *to);
+
+/* pair_up - a conn from @a to @b, up on both sides */
+void pair_up(struct side *a, struct side *b, struct wire_conn **a_conn,
+	     struct wire_conn **b_conn);
+
+/* publish - claim and publish one packet with a payload derived from @seq. false: no room */
+bool publish(struct wire_conn *conn, uint32_t seq, size_t len, bool more);
+
+/* payload_right - is the payload what publish() and pattern() write for packet.seq */
+bool payload_right(const struct got *got);
+void pattern(uint8_t *bytes, size_t len, uint32_t seq);
+
+void sent_done(struct wire_op *op, int status);
+
+/* expired - have some seconds passed since start_clock() */
+void start_clock(void);
+bool expired(void);
+
+/* Drive both sides until something holds; the test fails when it never does. */
+#define DRIVE(a, b, condition)                                     \
+	do {                                                       \
+		start_clock();                                     \
+		while (!(condition)) {                             \
+			side_poll(a);                              \
+			if ((struct side *)(b))                    \
+				side_poll(b);                      \
+			if (expired())                             \
+				fail_msg("never: %s", #condition); \
+		}                                                  \
+	} while (0)
+
+#endif

@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * The TCP wire as the engine sees it, and the engine's fast path over it. The engine calls it on
+ * the thread that holds the endpoint's domain.
+ */
+#include "send.h"
+#include "tcp.h"
+#include "tcp_wire.h"
+
+static ssize_t tcp_send(struct engine_ep *ep, struct engine_peer *peer,
+			const struct engine_msg *msg)
+{
+	return engine_send_on(ep, peer, msg, &tcp_wire_ops);
+}
+
+const struct wire_ops tcp_wire_ops = {
+	.size = sizeof(struct wire_ops),
+	.name = "tcp",
+	.claim_max = TCP_CLAIM_MAX,
+	.eager_max = TCP_EAGER_MAX,
+	.free_max = TCP_FREE_MAX,
+	.open = tcp_open,
+	.close = tcp_close,
+	.connect = tcp_connect,
+	.disconnect = tcp_disconnect,
+	.claim = tcp_claim,
+	.publish = tcp_publish,
+	.sendv = tcp_sendv,
+	.get = tcp_get,
+	.poll = tcp_poll,
+	.check = tcp_check,
+	.local = tcp_local,
+	.send = tcp_send,
+};
+
+const struct wire_provider tcp_wire_provider = {
+	.size = sizeof(struct wire_provider),
+	.version = WIRE_LAYOUT,
+	.layout = WIRE_LAYOUT,
+	.ops = &tcp_wire_ops,
+};

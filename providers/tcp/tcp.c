@@ -1,0 +1,252 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * The tcp provider: its settings, the two forms of address that its endpoints speak, and the
+ * entry point for the core. Called by the core and, for addresses, by the engine, on any thread.
+ */
+#include <rdma/fi_errno.h>
+#include "address.h"
+#include "engine.h"
+#include "tcp.h"
+#include "tcp_wire.h"
+
+#define DEAD_MS_MIN 1000
+#define DEAD_MS_MAX 3600000
+
+struct tcp_settings tcp_settings = { .dead_ms = 10000 };
+
+/* Addresses: sockaddr_in or sockaddr_in6, by fabric. */
+
+static int family_read(const void *bytes, size_t len, int family, union tcp_sockaddr *sock,
+		       char *why, size_t why_len)
+{
+	if (!tcp_sockaddr_copy(sock, bytes, len) && sock->sa.sa_family == family)
+		return 0;
+	snprintf(why, why_len, "not an IPv%d socket address", family == AF_INET ? 4 : 6);
+	return -FI_EINVAL;
+}
+
+static int peer_read(const void *bytes, size_t len, int family, struct weft_addr *out,
+		     char *why, size_t why_len)
+{
+	union tcp_sockaddr sock;
+	int ret = family_read(bytes, len, family, &sock, why, why_len);
+
+	if (ret)
+		return ret;
+	if (!tcp_sockaddr_port(&sock) || tcp_sockaddr_any(&sock)) {
+		snprintf(why, why_len,
+			 "an address without a port or without a host: nobody can be there");
+		return -FI_EINVAL;
+	}
+	*out = (struct weft_addr){ .version = ADDR_VERSION, .kind = ADDR_SERVICE };
+	tcp_sockaddr_get(&sock, out);
+	return 0;
+}
+
+static int own_read(const void *bytes, size_t len, int family, struct weft_addr *out, char *why,
+		    size_t why_len)
+{
+	union tcp_sockaddr sock;
+	int ret = family_read(bytes, len, family, &sock, why, why_len);
+
+	if (ret)
+		return ret;
+	*out = (struct weft_addr){ .version = ADDR_VERSION, .kind = ADDR_SERVICE };
+	tcp_sockaddr_get(&sock, out);
+	return 0;
+}
+
+static int in_read(const void *bytes, struct weft_addr *out, char *why, size_t why_len)
+{
+	return peer_read(bytes, sizeof(struct sockaddr_in), AF_INET, out, why, why_len);
+}
+
+static int in6_read(const void *bytes, struct weft_addr *out, char *why, size_t why_len)
+{
+	return peer_read(bytes, sizeof(struct sockaddr_in6), AF_INET6, out, why, why_len);
+}
+
+static int in_bind_read(const void *bytes, struct weft_addr *out, char *why, size_t why_len)
+{
+	return own_read(bytes, sizeof(struct sockaddr_in), AF_INET, out, why, why_len);
+}
+
+static int in6_bind_read(const void *bytes, struct weft_addr *out, char *why, size_t why_len)
+{
+	return own_read(bytes, sizeof(struct sockaddr_in6), AF_INET6, out, why, why_len);
+}
+
+static void addr_write(const struct weft_addr *addr, void *out)
+{
+	union tcp_sockaddr sock;
+
+	memcpy(out, &sock, tcp_sockaddr_set(&sock, addr));
+}
+
+static size_t sock_str(const union tcp_sockaddr *sock, const char *scheme, char *buf,
+		       size_t len)
+{
+	char text[80];
+	int n;
+
+	tcp_sockaddr_str(sock, text, sizeof(text));
+	n = snprintf(buf, len, "%s://%s", scheme, text);
+	return n < 0 ? 0 : (size_t)n + 1;
+}
+
+static size_t in_str(const void *bytes, char *buf, size_t len)
+{
+	union tcp_sockaddr sock = { 0 };
+
+	memcpy(&sock, bytes, sizeof(sock.in));
+	return sock_str(&sock, "fi_sockaddr_in", buf, len);
+}
+
+static size_t in6_str(const void *bytes, char *buf, size_t len)
+{
+	union tcp_sockaddr sock = { 0 };
+
+	memcpy(&sock, bytes, sizeof(sock.in6));
+	return sock_str(&sock, "fi_sockaddr_in6", buf, len);
+}
+
+static int resolve(const char *node, const char *service, uint64_t flags, int family,
+		   struct weft_addr *out)
+{
+	union tcp_sockaddr sock;
+	char why[128];
+	int cnt;
+
+	cnt = tcp_resolve(node, service, flags, family, &sock, 1, why, sizeof(why));
+	if (cnt < 0) {
+		FI_INFO(&tcp_provider, FI_LOG_AV, "%s\n", why);
+		return cnt;
+	}
+	*out = (struct weft_addr){ .version = ADDR_VERSION, .kind = ADDR_SERVICE };
+	tcp_sockaddr_get(&sock, out);
+	return 0;
+}
+
+static int in_resolve(const char *node, const char *service, uint64_t flags,
+		      struct weft_addr *out)
+{
+	return resolve(node, service, flags, AF_INET, out);
+}
+
+static int in6_resolve(const char *node, const char *service, uint64_t flags,
+		       struct weft_addr *out)
+{
+	return resolve(node, service, flags, AF_INET6, out);
+}
+
+static const struct engine_family in_family = {
+	.provider = &tcp_provider,
+	.wires = { "tcp" },
+	.addr_format = FI_SOCKADDR_IN,
+	.addr_len = sizeof(struct sockaddr_in),
+	.addr_read = in_read,
+	.bind_read = in_bind_read,
+	.addr_write = addr_write,
+	.addr_str = in_str,
+	.resolve = in_resolve,
+	.msg = &engine_routed_msg_ops,
+	.tagged = &engine_routed_tagged_ops,
+};
+
+static const struct engine_family in6_family = {
+	.provider = &tcp_provider,
+	.wires = { "tcp" },
+	.addr_format = FI_SOCKADDR_IN6,
+	.addr_len = sizeof(struct sockaddr_in6),
+	.addr_read = in6_read,
+	.bind_read = in6_bind_read,
+	.addr_write = addr_write,
+	.addr_str = in6_str,
+	.resolve = in6_resolve,
+	.msg = &engine_routed_msg_ops,
+	.tagged = &engine_routed_tagged_ops,
+};
+
+/* A fabric is named after its IP network: that is how one for IPv6 is told from one for IPv4. */
+static int tcp_fabric(struct fi_fabric_attr *attr, struct fid_fabric **fabric, void *context)
+{
+	bool six = attr && attr->name && strchr(attr->name, ':');
+
+	return engine_fabric_open(six ? &in6_family : &in_family, attr, fabric, context);
+}
+
+static void tcp_cleanup(void)
+{
+}
+
+struct fi_provider tcp_provider = {
+	.version = FI_VERSION(FI_MAJOR_VERSION, FI_MINOR_VERSION),
+	.fi_version = FI_VERSION(FI_MAJOR_VERSION, FI_MINOR_VERSION),
+	.name = "tcp",
+	.getinfo = tcp_getinfo,
+	.fabric = tcp_fabric,
+	.cleanup = tcp_cleanup,
+};
+
+/* A number from the environment; what is out of bounds is named and left alone. */
+static void setting(const char *name, int low, int high, int *value)
+{
+	int got;
+
+	if (fi_param_get_int(&tcp_provider, name, &got))
+		return;
+	if (got >= low && got <= high)
+		*value = got;
+	else
+		FI_WARN(&tcp_provider, FI_LOG_CORE,
+			"%s=%d is not between %d and %d and is ignored\n", name, got, low,
+			high);
+}
+
+static void settings_define(void)
+{
+	fi_param_define(
+		&tcp_provider, "iface", FI_PARAM_STRING,
+		"Use the addresses of this network interface alone (default: all, the one of the default "
+		"route first)");
+	fi_param_define(
+		&tcp_provider, "port_low_range", FI_PARAM_INT,
+		"First port that endpoints may listen at (default: the kernel chooses)");
+	fi_param_define(&tcp_provider, "port_high_range", FI_PARAM_INT,
+			"Last port that endpoints may listen at");
+	fi_param_define(
+		&tcp_provider, "dead_ms", FI_PARAM_INT,
+		"A peer's host that gives no sign of life for so many milliseconds counts as dead "
+		"(default: 10000)");
+}
+
+static void settings_read(void)
+{
+	char *iface = NULL;
+
+	if (!fi_param_get_str(&tcp_provider, "iface", &iface) && iface && *iface)
+		tcp_settings.iface = iface;
+	setting("port_low_range", 1, 65535, &tcp_settings.port_low);
+	setting("port_high_range", 1, 65535, &tcp_settings.port_high);
+	setting("dead_ms", DEAD_MS_MIN, DEAD_MS_MAX, &tcp_settings.dead_ms);
+	if (tcp_settings.port_low && !tcp_settings.port_high)
+		tcp_settings.port_high = 65535;
+	if (!tcp_settings.port_low && tcp_settings.port_high)
+		tcp_settings.port_low = 1024;
+	if (tcp_settings.port_low <= tcp_settings.port_high)
+		return;
+	FI_WARN(&tcp_provider, FI_LOG_CORE,
+		"no port is between %d and %d: the range is ignored\n", tcp_settings.port_low,
+		tcp_settings.port_high);
+	tcp_settings.port_low = tcp_settings.port_high = 0;
+}
+
+struct fi_provider *weft_tcp_ini(void)
+{
+	if (wire_register(&tcp_wire_provider))
+		return NULL;
+	engine_define_params(&tcp_provider);
+	settings_define();
+	settings_read();
+	return &tcp_provider;
+}

@@ -1,0 +1,347 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * The TCP wire inside: what its files share.
+ *
+ * A conn has two sockets. The control lane carries claimed packets, a byte stream of frames
+ * (struct packet, payload, padding to 8 bytes). The data lane carries what sendv() takes, a
+ * stream of headers each followed by its payload without padding, so that the receiver can
+ * read payload straight to where it belongs. The side that connected makes the data lane,
+ * when either side first needs it.
+ *
+ *	wire.c	   open, close, poll: events and timers
+ *	greet.c	   connecting, accepting, preambles and answers: until a lane is up
+ *	conn.c	   a conn's life once it exists: ends, orderly and not
+ *	control.c  the control lane when it is up
+ *	data.c	   the data lane when it is up
+ *
+ * All of it runs on the thread that holds the endpoint's domain.
+ */
+#ifndef WEFT_TCP_WIRE_H
+#define WEFT_TCP_WIRE_H
+
+#include <rdma/fi_errno.h>
+#include "address.h"
+#include "list.h"
+#include "wire.h"
+
+#define TCP_CLAIM_MAX 8192u
+#define TCP_EAGER_MAX (64u << 10)
+#define TCP_FREE_MAX  24u
+#define TCP_SEND_MAX  16u	  /* sendv operations that a conn keeps */
+#define TCP_OUT_LEN   (64u << 10) /* a conn's output that the kernel has not taken yet */
+#define TCP_OUT_SPARE 64u	  /* more of it, for the wire's own packets */
+#define TCP_IN_LEN    (64u << 10) /* read at once from a lane */
+#define TCP_IN_HEAD      \
+	(TCP_CLAIM_MAX + \
+	 CACHE_LINE)	 /* room in front of that: a packet of which a part was there */
+#define TCP_BURST     4u /* packets written each at once between two polls; see tcp_publish() */
+#define TCP_BATCH_LEN (16u << 10) /* gathered packets that are worth a system call */
+#define TCP_GUEST_MAX 256u	  /* accepted sockets that have not said who they are */
+#define TCP_END_NS    1000000000u /* how long the lanes of one conn may end after another */
+#define TCP_RETRY_NS  100000000u  /* without descriptors: try again after this */
+
+enum tcp_lane_kind {
+	TCP_LANE_LISTENER,
+	TCP_LANE_GUEST,	      /* accepted: which peer's and which lane is not known yet */
+	TCP_LANE_CONTROL = 4, /* these two stand in preambles */
+	TCP_LANE_DATA = 5,
+};
+
+enum tcp_lane_state {
+	TCP_LANE_NONE,
+	TCP_LANE_CONNECTING,
+	TCP_LANE_GREETING, /* our preamble is out, the answer is not in */
+	TCP_LANE_UP,
+	TCP_LANE_ENDED, /* nothing more comes in: closed by the peer, or broken */
+};
+
+/* One socket. */
+struct tcp_lane {
+	int fd; /* -1: none */
+	uint8_t kind;
+	uint8_t state;
+	bool want_out; /* the kernel took less than we had: epoll tells when it can take more */
+	bool mute; /* writing has failed; reading tells the reason after what came before it */
+	uint32_t events; /* that epoll watches */
+};
+
+#define TCP_MAGIC 0x77746370u /* "pctw" */
+#define TCP_ANSWER_MAGIC \
+	0x61746370u /* differs: a socket that was connected to itself reads its own preamble */
+#define TCP_VERSION 1u
+
+/* First bytes from the side that connects. The first 8 stay as they are in all versions. */
+struct tcp_preamble {
+	uint32_t magic;
+	uint16_t version;
+	uint8_t lane;	  /* TCP_LANE_CONTROL, TCP_LANE_DATA */
+	uint8_t reserved; /* zero */
+	uint64_t cookie;  /* data: from the answer on the control lane; control: zero */
+	struct hello hello;
+};
+
+_Static_assert(sizeof(struct tcp_preamble) == 112, "layout");
+_Static_assert(offsetof(struct tcp_preamble, cookie) == 8, "layout");
+_Static_assert(offsetof(struct tcp_preamble, hello) == 16, "layout");
+
+/* First bytes from the side that accepts. */
+struct tcp_answer {
+	uint32_t magic;
+	uint16_t version;
+	uint16_t err;	    /* 0, or why not: a positive FI_E*; the rest is zero then */
+	uint64_t cookie;    /* control: proves that a data lane belongs to this conn */
+	struct hello hello; /* control; zero for data */
+};
+
+_Static_assert(sizeof(struct tcp_answer) == 112, "layout");
+_Static_assert(offsetof(struct tcp_answer, cookie) == 8, "layout");
+_Static_assert(offsetof(struct tcp_answer, hello) == 16, "layout");
+
+/* The wire's own packets, on the control lane, without payload. All else in the header is zero. */
+enum tcp_op {
+	TCP_OP_BYE = 0xf0, /* orderly end: nothing follows on this lane */
+	TCP_OP_LANE =
+		0xf1, /* to the side that connected: make the data lane, I have something for it */
+};
+
+/* A sendv operation. */
+struct tcp_send {
+	struct packet header;
+	struct iovec iov[WIRE_IOV_MAX];
+	uint32_t iov_cnt;
+	struct wire_op *op;
+};
+
+/* What a data lane has under way; allocated with the first need of one. */
+struct tcp_bulk {
+	/* Out: free-running counters into sends[]: told <= written <= queued. */
+	struct tcp_send sends[TCP_SEND_MAX];
+	uint32_t told;	  /* done() was called */
+	uint32_t written; /* the kernel has it */
+	uint32_t queued;
+	size_t part; /* bytes that the kernel has of sends[written] */
+
+	/* In. */
+	struct packet header;
+	uint32_t header_len;		/* bytes of it that are there */
+	struct iovec iov[WIRE_IOV_MAX]; /* where the rest of the payload goes */
+	uint32_t iov_cnt, iov_at;
+	uint64_t left; /* payload that has not arrived */
+	void *cookie;
+
+	uint32_t answer_len;
+	struct tcp_answer answer; /* while greeting */
+};
+
+struct tcp_conn {
+	struct wire_conn conn;
+	struct tcp_lane control;
+	struct tcp_lane data;
+	struct list link;     /* wire->conns, or wire->graves when dead */
+	struct list dirty;    /* wire->dirty: something to write or to fail in the next poll */
+	struct list finished; /* wire->finished: done() is due */
+	struct list timed;    /* wire->timed: due_ns is set */
+	uint64_t due_ns;      /* data lane: open it now; ending: end now */
+	bool ours;	      /* we connected */
+	bool dead;
+	bool bye; /* the peer closes in order */
+	bool cut; /* a lane ended in the middle of a packet */
+	bool bye_sent;
+	bool lane_asked; /* OP_LANE is out */
+	bool ending;	 /* one lane has ended */
+	bool shut;	 /* we have sent the end of both lanes */
+	int err;	 /* why the conn ends; 0: not known yet */
+
+	/* Control lane, out: bytes head..tail are for the kernel. */
+	uint8_t *out;
+	uint32_t head, tail;
+	uint32_t burst, burst_tick;
+
+	struct tcp_bulk *bulk;
+	uint64_t cookie;
+	uint64_t peer_epoch;
+	uint64_t check_ns;	   /* of the last look at the kernel's view */
+	struct hello hello;	   /* ours */
+	union tcp_sockaddr remote; /* ours: where the data lane goes too */
+
+	/* Control lane, in: the answer while greeting, then the packet of which a part is there. */
+	uint32_t part_len;
+	uint8_t part[sizeof(struct packet) + TCP_CLAIM_MAX];
+};
+
+_Static_assert(sizeof(((struct tcp_conn *)0)->part) <= TCP_IN_HEAD,
+	       "goes in front of what is read");
+
+/* An accepted socket until its preamble is whole. */
+struct tcp_guest {
+	struct tcp_lane lane;
+	struct list link; /* wire->guests, in order of arrival; or wire->guest_graves */
+	uint64_t since_ns;
+	uint32_t len;
+	struct tcp_preamble preamble;
+};
+
+struct tcp_wire {
+	struct wire wire;
+	int epoll_fd;
+	struct tcp_lane listener;
+	uint64_t
+		rearm_ns; /* the listener is not watched until then: no descriptors; 0: it is */
+	uint32_t tick;	  /* of poll */
+	bool polling;
+	bool closing; /* in close(): the engine is not called any more */
+	bool starved; /* a lack of descriptors was logged */
+	uint32_t guest_cnt;
+	struct list conns, dirty, finished, timed, guests;
+	struct list graves, guest_graves; /* dead, freed at the end of poll */
+	union tcp_sockaddr local;
+	uint8_t *in; /* a control lane's input, and where data that nobody wants goes */
+};
+
+extern const struct wire_ops tcp_wire_ops;
+extern const struct wire_provider tcp_wire_provider;
+
+static inline struct tcp_wire *tcp_wire_of(const struct tcp_conn *conn)
+{
+	return (struct tcp_wire *)conn->conn.wire;
+}
+
+static inline struct tcp_wire *tcp_wire_from(struct wire *wire)
+{
+	return (struct tcp_wire *)wire;
+}
+
+static inline struct tcp_conn *tcp_conn_from(struct wire_conn *conn)
+{
+	return (struct tcp_conn *)conn;
+}
+
+/* Length of a control lane frame with @len bytes of payload. */
+static inline size_t tcp_frame_len(size_t len)
+{
+	return sizeof(struct packet) + ((len + 7) & ~(size_t)7);
+}
+
+/* ---- wire.c: see wire.h for these ---- */
+
+int tcp_open(struct engine_ep *ep, const struct wire_attr *attr, struct weft_addr *addr,
+	     struct wire **wire, char *why, size_t why_len);
+void tcp_close(struct wire *wire);
+int tcp_poll(struct wire *wire);
+void tcp_local(struct wire *wire, char *buf, size_t len);
+
+/* tcp_watch - have epoll tell of these events of the lane; 0: of none. @wire->epoll_fd */
+int tcp_watch(struct tcp_wire *wire, struct tcp_lane *lane, uint32_t events);
+
+/* tcp_watch_move - the socket of @from is @to's from here on, with what epoll watches */
+void tcp_watch_move(struct tcp_wire *wire, struct tcp_lane *from, struct tcp_lane *to);
+
+/* tcp_reap - free what is dead; not while polling */
+void tcp_reap(struct tcp_wire *wire);
+
+/* tcp_lane_close - close the socket; the lane is NONE afterwards */
+void tcp_lane_close(struct tcp_wire *wire, struct tcp_lane *lane);
+
+/* tcp_due - have poll look at the conn at that time */
+void tcp_due(struct tcp_conn *conn, uint64_t ns);
+
+/* tcp_starved - no descriptors or memory for a socket: say so once */
+void tcp_starved(struct tcp_wire *wire, const char *what, int err);
+
+/* ---- greet.c ---- */
+
+int tcp_connect(struct wire *wire, struct engine_peer *peer, const struct weft_addr *addr,
+		const struct hello *hello, struct wire_conn **conn);
+
+/*
+ * tcp_data_open - begin to make the data lane, or ask the other side to
+ * The outcome shows in poll: the lane is up, the conn fails, or for lack of descriptors it is
+ * tried again later.
+ */
+void tcp_data_open(struct tcp_conn *conn);
+
+/* tcp_accept - take what waits at the listener, a bounded number */
+void tcp_accept(struct tcp_wire *wire);
+void tcp_guest_event(struct tcp_guest *guest, struct tcp_wire *wire);
+void tcp_guest_drop(struct tcp_wire *wire, struct tcp_guest *guest);
+
+/* tcp_greet_event - something happened on a lane that we are connecting. Returns things moved */
+int tcp_greet_event(struct tcp_conn *conn, struct tcp_lane *lane);
+
+/* ---- conn.c ---- */
+
+/* tcp_conn_create - a conn without sockets, linked; NULL without memory */
+struct tcp_conn *tcp_conn_create(struct tcp_wire *wire);
+
+/* tcp_conn_bury - close the sockets; tcp_reap() frees the memory: poll at its end, else the caller */
+void tcp_conn_bury(struct tcp_conn *conn);
+
+/* tcp_conn_down - bury it and tell the engine. Only from poll */
+void tcp_conn_down(struct tcp_conn *conn, int err);
+
+/*
+ * tcp_lane_ended - nothing more comes in on this lane
+ * @err: 0 for an end of file, else -FI_E*
+ * The conn goes down when the other lane has ended too, or soon. Only from poll.
+ */
+void tcp_lane_ended(struct tcp_conn *conn, struct tcp_lane *lane, int err);
+
+/* tcp_conn_end - how a conn whose lanes have ended has ended: 0 in order, or -FI_E* */
+static inline int tcp_conn_end(const struct tcp_conn *conn)
+{
+	return conn->bye && !conn->cut ? 0 : conn->err;
+}
+
+/* tcp_conn_fail - the conn is to go down with @err in the next poll; for callers outside of it */
+void tcp_conn_fail(struct tcp_conn *conn, int err);
+
+/* tcp_conn_dirty - have the next poll, or the end of this one, look at the conn */
+void tcp_conn_dirty(struct tcp_conn *conn);
+
+void tcp_disconnect(struct wire_conn *conn);
+int tcp_check(struct wire_conn *conn);
+
+/*
+ * tcp_conn_drained - one step of an orderly end: behind everything that was published and given
+ * to sendv(), a packet that says so, then the end of both lanes
+ * Returns true when the peer's kernel has all of it, or can't have it any more.
+ */
+bool tcp_conn_drained(struct tcp_conn *conn);
+
+/* ---- control.c ---- */
+
+struct packet *tcp_claim(struct wire_conn *conn, size_t len, void **payload);
+void tcp_publish(struct wire_conn *conn, struct packet *packet, bool more);
+
+/* tcp_control_room - have the output buffer; false without memory */
+bool tcp_control_room(struct tcp_conn *conn);
+
+/* tcp_control_flush - write what is gathered, as far as the kernel takes it */
+void tcp_control_flush(struct tcp_conn *conn);
+
+/* tcp_control_own - append one of the wire's own packets; false without memory */
+bool tcp_control_own(struct tcp_conn *conn, enum tcp_op op);
+
+/* tcp_control_raw - append bytes in front of any packet: the answer */
+bool tcp_control_raw(struct tcp_conn *conn, const void *bytes, size_t len);
+
+/* tcp_control_read - read packets and hand them on. Only from poll. Returns their number */
+int tcp_control_read(struct tcp_conn *conn);
+
+/* ---- data.c ---- */
+
+int tcp_sendv(struct wire_conn *conn, const struct packet *hdr, const struct iovec *iov,
+	      size_t iov_cnt, struct wire_op *op);
+int tcp_get(struct wire_conn *conn, uint64_t addr, const struct iovec *iov, size_t iov_cnt,
+	    struct wire_op *op);
+
+/* tcp_data_flush - write what is queued, as far as the kernel takes it */
+void tcp_data_flush(struct tcp_conn *conn);
+
+/* tcp_data_read - read headers and payload. Only from poll. Returns packets moved */
+int tcp_data_read(struct tcp_conn *conn);
+
+/* tcp_data_tell - call done() of what was written. Only from poll. Returns operations */
+int tcp_data_tell(struct tcp_conn *conn);
+
+#endif

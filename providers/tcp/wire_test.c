@@ -1,0 +1,755 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * The TCP wire between well-behaved endpoints of one process, over loopback.
+ */
+#define _GNU_SOURCE
+#include <arpa/inet.h>
+#include <pthread.h>
+#include <sched.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <sys/ioctl.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <net/if.h>
+#include <unistd.h>
+#include <cmocka.h>
+#include "iface.h"
+#include "mock_engine.h"
+
+static uint64_t seed;
+
+static uint32_t rnd(uint32_t below)
+{
+	seed ^= seed << 13;
+	seed ^= seed >> 7;
+	seed ^= seed << 17;
+	return (uint32_t)(seed >> 20) % below;
+}
+
+static void hello_reaches_both_sides(void **state)
+{
+	struct side *a = side_open(NULL), *b = side_open(NULL);
+	struct wire_conn *ab, *ba;
+
+	pair_up(a, b, &ab, &ba);
+	assert_int_equal(a->peer_epoch, b->hello.epoch);
+	assert_int_equal(b->peer_epoch, a->hello.epoch);
+	assert_int_equal(a->conn_cnt, 1);
+	side_close(a);
+	DRIVE(b, NULL, b->downs);
+	assert_int_equal(b->last_err, 0);
+	side_close(b);
+}
+
+/* Random lengths, both ways, whatever the state of buffers. */
+static void packets_arrive_whole_and_in_order(void **state)
+{
+	struct side *a = side_open(NULL), *b = side_open(NULL);
+	struct wire_conn *ab, *ba;
+	uint32_t sent_a = 0, sent_b = 0;
+	int i;
+
+	pair_up(a, b, &ab, &ba);
+	start_clock();
+	while (a->got_cnt < 5000 || b->got_cnt < 5000) {
+		assert_false(expired());
+		for (i = (int)rnd(40); i && sent_a < 5000; i--)
+			sent_a += publish(ab, sent_a, rnd(8) ? rnd(64) : rnd(TCP_CLAIM_MAX + 1),
+					  !rnd(8));
+		for (i = (int)rnd(40); i && sent_b < 5000; i--)
+			sent_b += publish(ba, sent_b, rnd(TCP_CLAIM_MAX + 1), false);
+		if (rnd(2))
+			side_poll(a);
+		if (rnd(2))
+			side_poll(b);
+	}
+	for (i = 0; i < 5000; i++) {
+		assert_int_equal(a->got[i].packet.seq, i);
+		assert_true(payload_right(&a->got[i]));
+		assert_int_equal(b->got[i].packet.seq, i);
+		assert_int_equal(b->got[i].packet.tag, 3 * i);
+		assert_true(payload_right(&b->got[i]));
+	}
+	side_close(a);
+	side_close(b);
+}
+
+static void packets_without_progress_leave_with_the_next_poll(void **state)
+{
+	struct side *a = side_open(NULL), *b = side_open(NULL);
+	struct wire_conn *ab, *ba;
+	int i;
+
+	pair_up(a, b, &ab, &ba);
+	side_poll(a);
+	for (i = 0; i < 20; i++)
+		assert_true(publish(ab, (uint32_t)i, 8, false));
+	DRIVE(b, NULL, b->got_cnt == TCP_BURST);
+	side_poll(a);
+	DRIVE(b, NULL, b->got_cnt == 20);
+	/* more: nothing leaves before the next poll */
+	assert_true(publish(ab, 20, 8, true));
+	for (i = 0; i < 100; i++)
+		side_poll(b);
+	assert_int_equal(b->got_cnt, 20);
+	side_poll(a);
+	DRIVE(b, NULL, b->got_cnt == 21);
+	side_close(a);
+	side_close(b);
+}
+
+/* A reader that does not read: claim refuses before memory grows, and nothing is lost. */
+static void a_full_lane_refuses_claims_and_goes_on(void **state)
+{
+	struct side *a = side_open(NULL), *b = side_open(NULL);
+	struct wire_conn *ab, *ba;
+	uint32_t sent = 0, refused;
+	int i;
+
+	pair_up(a, b, &ab, &ba);
+	while (publish(ab, sent, TCP_CLAIM_MAX, false) && sent < 20000) {
+		side_poll(a);
+		sent++;
+	}
+	refused = sent;
+	assert_true(refused < 20000);
+	DRIVE(a, b, b->got_cnt == (int)refused);
+	while (sent < refused + 1000) {
+		sent += publish(ab, sent, 100, false);
+		side_poll(a);
+		side_poll(b);
+	}
+	DRIVE(a, b, b->got_cnt == (int)sent);
+	for (i = 0; i < (int)sent; i++) {
+		assert_int_equal(b->got[i].packet.seq, i);
+		assert_true(payload_right(&b->got[i]));
+	}
+	side_close(a);
+	side_close(b);
+}
+
+static int send_bulk(struct wire_conn *conn, uint32_t seq, struct iovec *iov, size_t cnt,
+		     struct sent *sent)
+{
+	struct packet packet = { .op = PACKET_DATA, .seq = seq };
+	size_t i;
+
+	for (i = 0; i < cnt; i++)
+		packet.len += (uint32_t)iov[i].iov_len;
+	sent->op.done = sent_done;
+	return tcp_sendv(conn, &packet, iov, cnt, &sent->op);
+}
+
+/* From four pieces into three, less than what is sent: the rest is dropped. */
+static void bulk_scatters_to_where_it_belongs(void **state)
+{
+	struct side *a = side_open(NULL), *b = side_open(NULL);
+	size_t len = 3000001, part[4] = { 1, 999999, 1000000, 1000001 };
+	uint8_t *from = malloc(len), *to = calloc(1, len);
+	struct wire_conn *ab, *ba;
+	struct sent sent = { 0 };
+	struct iovec iov[4];
+	size_t off = 0;
+	int i;
+
+	pair_up(a, b, &ab, &ba);
+	pattern(from, len, 7);
+	for (i = 0; i < 4; i++) {
+		iov[i] = (struct iovec){ from + off, part[i] };
+		off += part[i];
+	}
+	b->scatter = (struct scatter){
+		{ { to + 500000, 1000000 }, { to, 500000 }, { to + 1500000, 1 } }, 3, true
+	};
+	assert_int_equal(send_bulk(ab, 7, iov, 4, &sent), 0);
+	assert_int_equal(sent.done, 0); /* only from poll */
+	DRIVE(a, b, sent.done && b->scattered);
+	assert_int_equal(sent.status, 0);
+	assert_memory_equal(to + 500000, from, 1000000);
+	assert_memory_equal(to, from + 1000000, 500000);
+	assert_int_equal(to[1500000], from[1500000]);
+	assert_int_equal(to[1500001], 0);
+
+	/* nobody wants any of it; the next one still finds its way */
+	b->scatter.cnt = 0;
+	assert_int_equal(send_bulk(ab, 7, iov, 4, &sent), 0);
+	DRIVE(a, b, b->scattered == 2);
+	b->scatter.active = false;
+	assert_int_equal(send_bulk(ab, 7, iov, 2, &sent), 0);
+	DRIVE(a, b, b->got_cnt == 3 && b->got[2].payload);
+	assert_true(payload_right(&b->got[2]));
+	side_close(a);
+	side_close(b);
+	free(from);
+	free(to);
+}
+
+/* The side that was connected to sends first: it asks for the lane. */
+static void either_side_may_send_bulk_first(void **state)
+{
+	struct side *a = side_open(NULL), *b = side_open(NULL);
+	uint8_t bytes[50000];
+	struct iovec iov = { bytes, sizeof(bytes) };
+	struct wire_conn *ab, *ba;
+	struct sent sent[2] = { 0 };
+
+	pattern(bytes, sizeof(bytes), 1);
+	pair_up(a, b, &ab, &ba);
+	assert_int_equal(send_bulk(ba, 1, &iov, 1, &sent[0]), 0);
+	DRIVE(a, b, sent[0].done && a->got_cnt == 1 && a->got[0].payload);
+	assert_true(payload_right(&a->got[0]));
+	assert_int_equal(send_bulk(ab, 1, &iov, 1, &sent[1]), 0);
+	DRIVE(a, b, sent[1].done && b->got_cnt == 1 && b->got[0].payload);
+	assert_true(payload_right(&b->got[0]));
+	side_close(b);
+	DRIVE(a, NULL, a->downs);
+	assert_int_equal(a->last_err, 0);
+	side_close(a);
+}
+
+static void both_sides_send_bulk_at_once(void **state)
+{
+	struct side *a = side_open(NULL), *b = side_open(NULL);
+	size_t len = 300000;
+	uint8_t *bytes = malloc(len);
+	struct sent sent[2][TCP_SEND_MAX];
+	struct iovec iov = { bytes, len };
+	struct wire_conn *ab, *ba;
+	int i;
+
+	memset(sent, 0, sizeof(sent));
+	pattern(bytes, len, 5);
+	pair_up(a, b, &ab, &ba);
+	for (i = 0; i < (int)TCP_SEND_MAX; i++) {
+		assert_int_equal(send_bulk(ab, 5, &iov, 1, &sent[0][i]), 0);
+		assert_int_equal(send_bulk(ba, 5, &iov, 1, &sent[1][i]), 0);
+	}
+	/* one more is too many: nothing happened */
+	assert_int_equal(send_bulk(ab, 5, &iov, 1, &sent[0][0]), -FI_EAGAIN);
+	DRIVE(a, b,
+	      a->got_cnt == (int)TCP_SEND_MAX && b->got_cnt == (int)TCP_SEND_MAX &&
+		      a->got[TCP_SEND_MAX - 1].payload && b->got[TCP_SEND_MAX - 1].payload &&
+		      sent[0][TCP_SEND_MAX - 1].done && sent[1][TCP_SEND_MAX - 1].done);
+	for (i = 0; i < (int)TCP_SEND_MAX; i++) {
+		assert_int_equal(sent[0][i].done + sent[1][i].done, 2);
+		assert_true(payload_right(&a->got[i]) && payload_right(&b->got[i]));
+	}
+	side_close(a);
+	side_close(b);
+	free(bytes);
+}
+
+/* A payload that the kernel can't take at once: a control packet does not wait for it. */
+static void control_overtakes_bulk(void **state)
+{
+	struct side *a = side_open(NULL), *b = side_open(NULL);
+	size_t len = 40u << 20;
+	uint8_t *bytes = malloc(len);
+	struct iovec iov = { bytes, len };
+	struct wire_conn *ab, *ba;
+	struct sent sent = { 0 };
+	int i;
+
+	pattern(bytes, len, 1);
+	pair_up(a, b, &ab, &ba);
+	assert_int_equal(send_bulk(ab, 1, &iov, 1, &sent), 0);
+	for (i = 0; i < 1000; i++)
+		side_poll(a);
+	assert_int_equal(sent.done, 0);
+	assert_true(publish(ab, 2, 8, false));
+	DRIVE(a, b, b->got_cnt && b->got[b->got_cnt - 1].packet.seq == 2);
+	assert_int_equal(sent.done, 0);
+	DRIVE(a, b, sent.done && b->got_cnt == 2 && b->got[0].payload && b->got[1].payload);
+	assert_true(payload_right(&b->got[0]) && payload_right(&b->got[1]));
+	side_close(a);
+	side_close(b);
+	free(bytes);
+}
+
+static void a_side_connects_to_itself(void **state)
+{
+	struct side *a = side_open(NULL);
+	struct wire_conn *out, *in;
+
+	out = side_connect(a, a);
+	DRIVE(a, NULL, a->conn_cnt == 2);
+	in = a->conns[0] == out ? a->conns[1] : a->conns[0];
+	assert_true(publish(in, 1, 100, false));
+	assert_true(publish(out, 2, 100, false));
+	DRIVE(a, NULL, a->got_cnt == 2);
+	side_close(a);
+}
+
+static void forget_yield(struct side *side, struct wire_conn *conn, int err)
+{
+	if (side->yield == conn)
+		side->yield = NULL;
+}
+
+/* Both connect; a refuses b's because its own takes precedence, b gives its own up. */
+static void simultaneous_open_leaves_one_conn(void **state)
+{
+	struct side *a = side_open(NULL), *b = side_open(NULL);
+	struct wire_conn *ab, *ba;
+
+	ab = side_connect(a, b);
+	ba = side_connect(b, a);
+	a->refuse = -FI_EALREADY;
+	b->yield = ba;
+	b->on_down = forget_yield;
+	DRIVE(a, b, ab->up && b->conn_cnt == 1);
+	assert_true(publish(ab, 1, 8, false));
+	assert_true(publish(b->conns[0], 2, 8, false));
+	DRIVE(a, b, a->got_cnt == 1 && b->got_cnt == 1);
+	assert_int_equal(a->conn_cnt, 1);
+	assert_int_equal(a->downs, 0);
+	assert_true(!b->downs || b->last_err == -FI_EALREADY);
+
+	/* now b certainly hears the refusal */
+	b->downs = 0;
+	ba = side_connect(b, a);
+	DRIVE(a, b, b->downs == 1);
+	assert_ptr_equal(b->last_down, ba);
+	assert_int_equal(b->last_err, -FI_EALREADY);
+	side_close(a);
+	side_close(b);
+}
+
+static void a_port_where_nobody_listens_refuses(void **state)
+{
+	struct side *a = side_open(NULL), *b = side_open(NULL);
+	struct wire_conn *conn;
+	struct weft_addr addr = b->addr;
+
+	side_close(b);
+	assert_int_equal(tcp_connect(a->wire, (struct engine_peer *)a, &addr, &a->hello, &conn),
+			 0);
+	DRIVE(a, NULL, a->downs);
+	assert_int_equal(a->last_err, -FI_ECONNREFUSED);
+	assert_ptr_equal(a->last_down, conn);
+	addr.family = ADDR_FAMILY_NONE;
+	assert_int_equal(tcp_connect(a->wire, (struct engine_peer *)a, &addr, &a->hello, &conn),
+			 -FI_EHOSTUNREACH);
+	side_close(a);
+}
+
+static void ipv6_works(void **state)
+{
+	struct weft_addr loop6 = { .family = ADDR_FAMILY_INET6, .ip = { [15] = 1 } };
+	int fd = socket(AF_INET6, SOCK_STREAM, 0);
+	struct sockaddr_in6 at = { .sin6_family = AF_INET6,
+				   .sin6_addr = IN6ADDR_LOOPBACK_INIT };
+	struct wire_conn *ab, *ba;
+	struct side *a, *b;
+	char name[64];
+
+	if (fd < 0 || bind(fd, (struct sockaddr *)&at, sizeof(at))) {
+		print_message("no IPv6 here\n");
+		close(fd);
+		skip();
+	}
+	close(fd);
+	a = side_open(&loop6);
+	b = side_open(&loop6);
+	tcp_local(a->wire, name, sizeof(name));
+	assert_memory_equal(name, "[::1]:", 6);
+	pair_up(a, b, &ab, &ba);
+	assert_true(publish(ab, 1, 8, false));
+	DRIVE(a, b, b->got_cnt == 1);
+	side_close(a);
+	side_close(b);
+}
+
+static void listening_says_why_it_can_not(void **state)
+{
+	struct weft_addr bind = { .family = ADDR_FAMILY_INET, .ip = { 127, 0, 0, 1 } },
+			 addr = { 0 };
+	struct wire_attr attr = { .bind = &bind };
+	struct side *a = side_open(NULL);
+	struct wire *wire;
+	char why[128] = "";
+
+	bind.port = a->addr.port;
+	assert_int_equal(tcp_open((struct engine_ep *)a, &attr, &addr, &wire, why, sizeof(why)),
+			 -FI_EADDRINUSE);
+	assert_non_null(strstr(why, "can't listen at 127.0.0.1:"));
+	bind.port = 0;
+	bind.ip[0] = 192;
+	bind.ip[2] = 2;
+	assert_int_equal(tcp_open((struct engine_ep *)a, &attr, &addr, &wire, why, sizeof(why)),
+			 -FI_EADDRNOTAVAIL);
+	bind.family = 77;
+	assert_int_equal(tcp_open((struct engine_ep *)a, &attr, &addr, &wire, why, sizeof(why)),
+			 -FI_EINVAL);
+	tcp_settings.iface = "no-such-if0";
+	attr.bind = NULL;
+	assert_int_equal(tcp_open((struct engine_ep *)a, &attr, &addr, &wire, why, sizeof(why)),
+			 -FI_ENODATA);
+	assert_non_null(strstr(why, "FI_TCP_IFACE is no-such-if0"));
+	tcp_settings.iface = NULL;
+	side_close(a);
+}
+
+static void a_port_range_is_kept(void **state)
+{
+	struct weft_addr bind = { .family = ADDR_FAMILY_INET, .ip = { 127, 0, 0, 1 } },
+			 addr = { 0 };
+	struct wire_attr attr = { .bind = &bind };
+	struct side *a = side_open(NULL), *b;
+	struct wire *wire;
+	char why[128];
+
+	/* the first port is taken, and maybe more */
+	tcp_settings.port_low = a->addr.port;
+	tcp_settings.port_high = a->addr.port + 200 < 65535 ? a->addr.port + 200 : 65535;
+	b = side_open(NULL);
+	assert_in_range(b->addr.port, a->addr.port + 1, tcp_settings.port_high);
+	tcp_settings.port_high = tcp_settings.port_low;
+	assert_int_equal(tcp_open((struct engine_ep *)a, &attr, &addr, &wire, why, sizeof(why)),
+			 -FI_EADDRINUSE);
+	tcp_settings.port_low = tcp_settings.port_high = 0;
+	side_close(a);
+	side_close(b);
+}
+
+static void a_wildcard_names_an_address_to_connect_to(void **state)
+{
+	struct weft_addr any = { .family = ADDR_FAMILY_INET };
+	struct side *a = side_open(&any), *b = side_open(NULL);
+	struct wire_conn *ba, *ab;
+	char why[128];
+	union tcp_sockaddr best, got;
+
+	assert_int_equal(tcp_iface_default(AF_INET, &best, why, sizeof(why)), 0);
+	tcp_sockaddr_set(&got, &a->addr);
+	assert_true(tcp_sockaddr_same_ip(&best, &got));
+	assert_int_not_equal(a->addr.port, 0);
+	pair_up(b, a, &ba, &ab);
+	side_close(a);
+	side_close(b);
+}
+
+/* ---- ends ---- */
+
+static void *poll_until_down(void *arg)
+{
+	struct side *side = arg;
+	uint64_t end = platform_now_ns() + 5000000000u;
+
+	while (!side->downs && platform_now_ns() < end)
+		side_poll(side);
+	return NULL;
+}
+
+/* More than the kernel takes: close() waits for the peer to read it. */
+static void close_delivers_what_was_published(void **state)
+{
+	struct side *a = side_open(NULL), *b = side_open(NULL);
+	size_t len = 24u << 20;
+	uint8_t *bytes = malloc(len);
+	struct iovec iov = { bytes, len };
+	struct wire_conn *ab, *ba;
+	struct sent sent[2] = { 0 };
+	pthread_t thread;
+	uint32_t cnt;
+	int i;
+
+	pattern(bytes, len, 1);
+	pair_up(a, b, &ab, &ba);
+	/* from the side whose lane is not even there yet, too */
+	assert_int_equal(send_bulk(ba, 1, &iov, 1, &sent[0]), 0);
+	assert_int_equal(send_bulk(ba, 1, &iov, 1, &sent[1]), 0);
+	for (cnt = 0; cnt < 15 && publish(ba, cnt, TCP_CLAIM_MAX, true); cnt++)
+		;
+	pthread_create(&thread, NULL, poll_until_down, a);
+	tcp_close(b->wire);
+	b->wire = NULL;
+	pthread_join(thread, NULL);
+	assert_int_equal(sent[0].done + sent[1].done, 0);
+	assert_int_equal(a->downs, 1);
+	assert_int_equal(a->last_err, 0);
+	assert_int_equal(a->got_cnt, cnt + 2);
+	for (i = 0; i < a->got_cnt; i++)
+		assert_true(payload_right(&a->got[i]));
+	side_close(b);
+	side_close(a);
+	free(bytes);
+}
+
+/* The peer never reads: close() takes its second, not more. */
+static void close_does_not_wait_for_ever(void **state)
+{
+	struct side *a = side_open(NULL), *b = side_open(NULL);
+	size_t len = 40u << 20;
+	uint8_t *bytes = calloc(1, len);
+	struct iovec iov = { bytes, len };
+	struct wire_conn *ab, *ba;
+	struct sent sent = { 0 };
+	uint64_t start;
+
+	pair_up(a, b, &ab, &ba);
+	assert_int_equal(send_bulk(ab, 0, &iov, 1, &sent), 0);
+	DRIVE(a, b, b->got_cnt == 1);
+	start = platform_now_ns();
+	side_close(a);
+	assert_true(platform_now_ns() - start < 2000000000u);
+	DRIVE(b, NULL, b->downs);
+	assert_int_equal(b->last_err, -FI_ECONNRESET);
+	side_close(b);
+	free(bytes);
+}
+
+static void disconnect_with_nothing_under_way_is_orderly(void **state)
+{
+	struct side *a = side_open(NULL), *b = side_open(NULL);
+	struct wire_conn *ab, *ba;
+
+	pair_up(a, b, &ab, &ba);
+	assert_true(publish(ab, 1, 8, true));
+	assert_true(
+		publish(ba, 2, 8, false)); /* never read: must not cut off what b has to read */
+	tcp_disconnect(ab);
+	DRIVE(b, a, b->downs);
+	assert_int_equal(b->last_err, 0);
+	assert_int_equal(b->got_cnt, 1);
+	assert_int_equal(a->downs, 0);
+	/* and again, a conn is made as before */
+	pair_up(b, a, &ba, &ab);
+	side_close(a);
+	side_close(b);
+}
+
+static void drop_conn(struct side *side, struct wire_conn *conn, const struct packet *packet)
+{
+	if (packet->seq == 1)
+		tcp_disconnect(conn);
+}
+
+static void the_engine_may_disconnect_within_poll(void **state)
+{
+	struct side *a = side_open(NULL), *b = side_open(NULL);
+	struct wire_conn *ab, *ba;
+	uint8_t bytes[20000] = { 0 };
+	struct iovec iov = { bytes, sizeof(bytes) };
+	struct sent sent = { 0 };
+	int i;
+
+	pair_up(a, b, &ab, &ba);
+	b->on_packet = drop_conn;
+	for (i = 0; i < 4; i++)
+		publish(ab, (uint32_t)i, 64, false);
+	DRIVE(a, b, a->downs);
+	assert_int_equal(a->last_err, 0);
+	assert_int_equal(b->got_cnt, 2);
+	assert_int_equal(b->downs, 0);
+
+	pair_up(a, b, &ab, &ba);
+	assert_int_equal(send_bulk(ab, 1, &iov, 1, &sent), 0);
+	DRIVE(a, b, a->downs == 2);
+	side_close(a);
+	side_close(b);
+}
+
+static void packets_that_the_engine_rejects_end_the_conn(void **state)
+{
+	struct side *a = side_open(NULL), *b = side_open(NULL);
+	struct wire_conn *ab, *ba;
+	uint8_t bytes[20000] = { 0 };
+	struct iovec iov = { bytes, sizeof(bytes) };
+	struct sent sent = { 0 };
+
+	pair_up(a, b, &ab, &ba);
+	b->reject = -FI_EINVAL;
+	publish(ab, 1, 64, false);
+	DRIVE(a, b, b->downs && a->downs);
+	assert_int_equal(b->last_err, -FI_EINVAL);
+	assert_int_equal(a->last_err, -FI_ECONNRESET);
+
+	pair_up(a, b, &ab, &ba);
+	assert_int_equal(send_bulk(ab, 1, &iov, 1, &sent), 0);
+	DRIVE(a, b, b->downs == 2 && a->downs == 2);
+	assert_int_equal(b->last_err, -FI_EINVAL);
+	side_close(a);
+	side_close(b);
+}
+
+static void memory_that_is_not_there_ends_the_conn(void **state)
+{
+	struct side *a = side_open(NULL), *b = side_open(NULL);
+	struct iovec iov = { (void *)64, 100000 };
+	struct wire_conn *ab, *ba;
+	struct sent sent = { 0 };
+
+	pair_up(a, b, &ab, &ba);
+	assert_int_equal(send_bulk(ab, 1, &iov, 1, &sent), 0);
+	DRIVE(a, b, a->downs && b->downs);
+	assert_int_equal(a->last_err, -FI_EFAULT);
+	assert_int_equal(sent.done, 0);
+	side_close(a);
+	side_close(b);
+}
+
+/* ---- descriptors and dead hosts ---- */
+
+static rlim_t limit_descriptors(int more)
+{
+	struct rlimit limit;
+	rlim_t before;
+	int fd = dup(0);
+
+	assert_true(fd >= 0);
+	close(fd);
+	getrlimit(RLIMIT_NOFILE, &limit);
+	before = limit.rlim_cur;
+	limit.rlim_cur = (rlim_t)(fd + more);
+	setrlimit(RLIMIT_NOFILE, &limit);
+	return before;
+}
+
+static void restore_descriptors(rlim_t cur)
+{
+	struct rlimit limit;
+
+	getrlimit(RLIMIT_NOFILE, &limit);
+	limit.rlim_cur = cur;
+	setrlimit(RLIMIT_NOFILE, &limit);
+}
+
+static void without_descriptors_peers_wait_and_nothing_spins(void **state)
+{
+	struct side *a = side_open(NULL), *b = side_open(NULL);
+	struct tcp_wire *wire = tcp_wire_from(b->wire);
+	struct wire_conn *conn, *other;
+	uint8_t bytes[20000] = { 0 };
+	struct iovec iov = { bytes, sizeof(bytes) };
+	struct sent sent = { 0 };
+	rlim_t before;
+	int i;
+
+	before = limit_descriptors(1);
+	conn = side_connect(a, b); /* the last descriptor */
+	assert_int_equal(
+		tcp_connect(a->wire, (struct engine_peer *)b, &b->addr, &a->hello, &other),
+		-FI_EAGAIN);
+	for (i = 0; i < 1000; i++) {
+		side_poll(a);
+		side_poll(b);
+	}
+	assert_true(wire->starved);
+	assert_true(wire->rearm_ns != 0);
+	assert_int_equal(b->conn_cnt, 0);
+	restore_descriptors(before);
+	DRIVE(a, b, conn->up && b->conn_cnt);
+
+	/* a data lane, from the side that has none left */
+	before = limit_descriptors(0);
+	assert_int_equal(send_bulk(b->conns[0], 0, &iov, 1, &sent), 0);
+	for (i = 0; i < 1000; i++) {
+		side_poll(a);
+		side_poll(b);
+	}
+	assert_int_equal(a->downs + b->downs + sent.done, 0);
+	restore_descriptors(before);
+	DRIVE(a, b, sent.done && a->got_cnt == 1 && a->got[0].payload);
+	side_close(a);
+	side_close(b);
+}
+
+static void loopback_set(bool up)
+{
+	struct ifreq req = { .ifr_name = "lo" };
+	int fd = socket(AF_INET, SOCK_DGRAM, 0);
+
+	req.ifr_flags = up ? IFF_UP : 0;
+	assert_int_equal(ioctl(fd, SIOCSIFFLAGS, &req), 0);
+	close(fd);
+}
+
+static int check_conn(struct wire_conn *conn, struct side *side)
+{
+	int err = tcp_check(conn);
+
+	side_poll(side);
+	return err;
+}
+
+/* A peer that does not read for longer than a dead one is given is not dead; a cut cable is. */
+static void silence_is_death_and_a_full_window_is_not(void **state)
+{
+	size_t len = 40u << 20;
+	uint8_t *bytes = calloc(1, len);
+	struct iovec iov = { bytes, len };
+	struct wire_conn *ab, *ba;
+	struct sent sent = { 0 };
+	struct side *a, *b;
+	uint64_t end;
+
+	if (unshare(CLONE_NEWUSER | CLONE_NEWNET)) {
+		print_message("no network namespace here\n");
+		free(bytes);
+		skip();
+	}
+	loopback_set(true);
+	tcp_settings.dead_ms = 1000;
+	a = side_open(NULL);
+	b = side_open(NULL);
+	pair_up(a, b, &ab, &ba);
+	assert_int_equal(send_bulk(ab, 0, &iov, 1, &sent), 0);
+	DRIVE(a, b, b->got_cnt == 1);
+	for (end = platform_now_ns() + 3000000000u; platform_now_ns() < end; usleep(1000)) {
+		assert_int_equal(check_conn(ab, a), 0);
+		assert_int_equal(a->downs, 0);
+	}
+	DRIVE(a, b, sent.done && b->got[0].payload);
+
+	assert_true(publish(ab, 1, 8, false));
+	loopback_set(false);
+	assert_true(publish(ab, 2, 8, false));
+	end = platform_now_ns() + 6000000000u;
+	while (!a->downs && !check_conn(ab, a)) {
+		assert_true(platform_now_ns() < end);
+		usleep(1000);
+	}
+	tcp_disconnect(ab);
+	loopback_set(true);
+	tcp_settings.dead_ms = 10000;
+	side_close(a);
+	side_close(b);
+	free(bytes);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(hello_reaches_both_sides),
+		cmocka_unit_test(packets_arrive_whole_and_in_order),
+		cmocka_unit_test(packets_without_progress_leave_with_the_next_poll),
+		cmocka_unit_test(a_full_lane_refuses_claims_and_goes_on),
+		cmocka_unit_test(bulk_scatters_to_where_it_belongs),
+		cmocka_unit_test(either_side_may_send_bulk_first),
+		cmocka_unit_test(both_sides_send_bulk_at_once),
+		cmocka_unit_test(control_overtakes_bulk),
+		cmocka_unit_test(a_side_connects_to_itself),
+		cmocka_unit_test(simultaneous_open_leaves_one_conn),
+		cmocka_unit_test(a_port_where_nobody_listens_refuses),
+		cmocka_unit_test(ipv6_works),
+		cmocka_unit_test(listening_says_why_it_can_not),
+		cmocka_unit_test(a_port_range_is_kept),
+		cmocka_unit_test(a_wildcard_names_an_address_to_connect_to),
+		cmocka_unit_test(close_delivers_what_was_published),
+		cmocka_unit_test(close_does_not_wait_for_ever),
+		cmocka_unit_test(disconnect_with_nothing_under_way_is_orderly),
+		cmocka_unit_test(the_engine_may_disconnect_within_poll),
+		cmocka_unit_test(packets_that_the_engine_rejects_end_the_conn),
+		cmocka_unit_test(memory_that_is_not_there_ends_the_conn),
+		cmocka_unit_test(without_descriptors_peers_wait_and_nothing_spins),
+		/* last: it moves the process to a network of its own */
+		cmocka_unit_test(silence_is_death_and_a_full_window_is_not),
+	};
+
+	seed = getenv("WEFT_SEED") ? strtoull(getenv("WEFT_SEED"), NULL, 0) : platform_now_ns();
+	seed |= 1;
+	print_message("WEFT_SEED=%llu\n", (unsigned long long)seed);
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
