@@ -1,0 +1,192 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * Tests of what the shm provider offers to fi_getinfo and of the address format that it gives
+ * to the engine. The few functions that a core would have are here.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+#include <rdma/fi_domain.h>
+#include <rdma/fi_errno.h>
+#include <rdma/providers/fi_log.h>
+#include "engine.h"
+#include "info.h"
+#include "shm.h"
+
+static struct fi_provider *shm;
+static char logged[512];
+
+uint32_t fi_version(void)
+{
+	return FI_VERSION(FI_MAJOR_VERSION, FI_MINOR_VERSION);
+}
+
+const char *fi_strerror(int err)
+{
+	return strerror(err);
+}
+
+int fi_log_enabled(const struct fi_provider *prov, enum fi_log_level level,
+		   enum fi_log_subsys subsys)
+{
+	return 1;
+}
+
+int fi_log_ready(const struct fi_provider *prov, enum fi_log_level level,
+		 enum fi_log_subsys subsys, uint64_t *showtime)
+{
+	return 1;
+}
+
+void fi_log(const struct fi_provider *prov, enum fi_log_level level, enum fi_log_subsys subsys,
+	    const char *func, int line, const char *fmt, ...)
+{
+	va_list args;
+
+	va_start(args, fmt);
+	vsnprintf(logged, sizeof(logged), fmt, args);
+	va_end(args);
+}
+
+int fi_param_define(const struct fi_provider *provider, const char *name,
+		    enum fi_param_type type, const char *help, ...)
+{
+	return 0;
+}
+
+int fi_param_get(struct fi_provider *provider, const char *name, void *value)
+{
+	return -FI_ENODATA;
+}
+
+static int setup(void **state)
+{
+	shm = weft_shm_ini();
+	return !shm;
+}
+
+static int asked(const struct fi_info *hints, struct fi_info **info)
+{
+	logged[0] = '\0';
+	return shm->getinfo(FI_VERSION(1, 5), NULL, NULL, 0, hints, info);
+}
+
+static void registers_its_wire_and_itself_once(void **state)
+{
+	assert_string_equal(shm->name, "shm");
+	assert_ptr_equal(weft_shm_ini(), shm);
+	assert_non_null(wire_find("shm"));
+	assert_null(wire_find("sh"));
+}
+
+static void offers_what_the_engine_can_inside_the_node(void **state)
+{
+	struct fi_info *info;
+
+	assert_int_equal(asked(NULL, &info), 0);
+	assert_null(info->next);
+	assert_int_equal(info->caps, ENGINE_CAPS | FI_LOCAL_COMM);
+	assert_false(info->caps & FI_REMOTE_COMM);
+	assert_int_equal(info->mode, 0);
+	assert_int_equal(info->domain_attr->mr_mode, 0);
+	assert_int_equal(info->addr_format, FI_FORMAT_UNSPEC);
+	assert_int_equal(info->ep_attr->type, FI_EP_RDM);
+	assert_int_equal(info->tx_attr->inject_size, ENGINE_INJECT_MAX);
+	assert_int_equal(info->domain_attr->cq_data_size, 8);
+	assert_int_equal(info->tx_attr->msg_order, FI_ORDER_SAS);
+	assert_string_equal(info->fabric_attr->name, "shm");
+	info_free(info);
+}
+
+static void refuses_with_a_reason(void **state)
+{
+	struct fi_info *hints = info_alloc(), *info = NULL;
+
+	hints->caps = FI_TAGGED | FI_REMOTE_COMM;
+	assert_int_equal(asked(hints, &info), -FI_ENODATA);
+	assert_non_null(strstr(logged, "FI_REMOTE_COMM"));
+	hints->caps = FI_TAGGED;
+	hints->addr_format = FI_SOCKADDR_IN;
+	assert_int_equal(asked(hints, &info), -FI_ENODATA);
+	hints->addr_format = FI_FORMAT_UNSPEC;
+	hints->ep_attr->type = FI_EP_MSG;
+	assert_int_equal(asked(hints, &info), -FI_ENODATA);
+	hints->ep_attr->type = FI_EP_RDM;
+	assert_int_equal(asked(hints, &info), 0);
+	assert_int_equal(info->caps & FI_MSG, 0);
+	info_free(info);
+	info_free(hints);
+
+	logged[0] = '\0';
+	assert_int_equal(shm->getinfo(FI_VERSION(1, 5), "localhost", NULL, 0, NULL, &info),
+			 -FI_ENODATA);
+	assert_non_null(strstr(logged, "no names"));
+	assert_int_equal(shm->getinfo(FI_VERSION(1, 5), NULL, "7", FI_SOURCE, NULL, &info),
+			 -FI_ENODATA);
+}
+
+static struct weft_addr an_address(void)
+{
+	struct weft_addr addr = { .version = ADDR_VERSION,
+				  .kind = ADDR_NONCE,
+				  .fd = 5,
+				  .host = 1,
+				  .pid = 77,
+				  .pid_ns = 1,
+				  .nonce = { 1, 2, 3 } };
+
+	assert_true(addr_valid(&addr));
+	return addr;
+}
+
+static void addresses_are_checked_before_they_are_believed(void **state)
+{
+	const struct engine_family *family;
+	struct weft_addr addr = an_address(), out, copy;
+	struct fid_fabric *fabric;
+	struct fi_fabric_attr attr = { .name = (char *)"shm" };
+	char why[128] = "", text[64];
+	size_t len;
+
+	assert_int_equal(shm->fabric(&attr, &fabric, NULL), 0);
+	family = container_of(fabric, struct engine_fabric, fid)->family;
+	assert_int_equal(family->addr_len, 64);
+	assert_int_equal(family->addr_read(&addr, &out, why, sizeof(why)), 0);
+	assert_memory_equal(&out, &addr, sizeof(addr));
+	family->addr_write(&out, &copy);
+	assert_memory_equal(&copy, &addr, sizeof(addr));
+
+	addr.version++;
+	assert_int_equal(family->addr_read(&addr, &out, why, sizeof(why)), -FI_EINVAL);
+	assert_true(why[0]);
+	memset(&addr, 0, sizeof(addr));
+	assert_int_equal(family->addr_read(&addr, &out, why, sizeof(why)), -FI_EINVAL);
+	memset(&addr, 0xff, sizeof(addr));
+	assert_int_equal(family->addr_read(&addr, &out, why, sizeof(why)), -FI_EINVAL);
+
+	addr = an_address();
+	len = family->addr_str(&addr, text, sizeof(text));
+	assert_int_equal(len, strlen(text) + 1);
+	assert_int_equal(strncmp(text, "shm://77/5/", 11), 0);
+	assert_int_equal(family->addr_str(&addr, text, 4), len);
+	assert_string_equal(text, "shm");
+	assert_int_equal(fi_close(&fabric->fid), 0);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(registers_its_wire_and_itself_once),
+		cmocka_unit_test(offers_what_the_engine_can_inside_the_node),
+		cmocka_unit_test(refuses_with_a_reason),
+		cmocka_unit_test(addresses_are_checked_before_they_are_believed),
+	};
+
+	alarm(60);
+	return cmocka_run_group_tests(tests, setup, NULL);
+}
