@@ -155,6 +155,15 @@ static void loop_copy(const struct loop_item *item, const struct wire_dest *dest
 	}
 }
 
+/* Both ends are one route to whoever asks. */
+static void loop_count(struct loop *loop)
+{
+	loop->out.rx_msgs += loop->in.rx_msgs;
+	loop->out.rx_bytes += loop->in.rx_bytes;
+	loop->out.tx_bytes += loop->in.tx_bytes;
+	loop->in.rx_msgs = loop->in.rx_bytes = loop->in.tx_bytes = 0;
+}
+
 static void loop_deliver(struct loop *loop, struct loop_item *item)
 {
 	struct engine_ep *ep = loop->wire.ep;
@@ -167,6 +176,7 @@ static void loop_deliver(struct loop *loop, struct loop_item *item)
 		engine_peer_fail(loop->in.peer, -FI_EIO, false);
 		return;
 	}
+	loop_count(loop);
 	if (!loop->connected) { /* the packet ended the connection: its operation is gone */
 		platform_free(item);
 		return;

@@ -14,7 +14,7 @@ enum packet_op {
 	PACKET_RTS = 2,	  /* a message whose payload stays with the sender: struct packet_rts follows */
 	PACKET_CTS = 3,	  /* tag: sender's id; data: receiver's id; struct packet_cts follows */
 	PACKET_DATA = 4,  /* tag: receiver's id; data: offset; payload follows */
-	PACKET_FIN = 5,	  /* tag: sender's id; data: 0 or a positive fi_errno: receiver is done */
+	PACKET_FIN = 5,	  /* tag: sender's id; data: bytes that were read: the receiver is done */
 	PACKET_CREDIT = 6, /* nothing but the acknowledgement and credits of every header */
 };
 
@@ -45,7 +45,6 @@ _Static_assert(offsetof(struct packet, tag) == 16, "layout");
 _Static_assert(offsetof(struct packet, data) == 24, "layout");
 
 #define CREDIT_UNIT 256u
-#define PACKET_ERRNO_MAX 4095u /* largest error number that a packet may carry */
 
 struct packet_rts {
 	uint64_t len;  /* bytes of the whole message */

@@ -315,7 +315,7 @@ int engine_packet(struct engine_ep *ep, struct wire_conn *conn, const struct pac
 		conn->rx_bytes += packet->len;
 		break;
 	case PACKET_FIN:
-		ret = packet->len ? -FI_EINVAL : engine_rndv_fin(peer, packet);
+		ret = packet->len ? -FI_EINVAL : engine_rndv_fin(conn, packet);
 		break;
 	case PACKET_CREDIT:
 		ret = packet->len ? -FI_EINVAL : 0;

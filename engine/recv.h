@@ -117,7 +117,7 @@ void engine_rndv_receive(struct engine_ep *ep, struct engine_peer *peer, struct 
 int engine_rndv_cts(struct engine_peer *peer, const struct packet *packet, const struct packet_cts *cts);
 int engine_rndv_data(struct engine_peer *peer, const struct packet *packet, const void *payload, size_t avail,
 		     struct wire_dest *dest);
-int engine_rndv_fin(struct engine_peer *peer, const struct packet *packet);
+int engine_rndv_fin(struct wire_conn *conn, const struct packet *packet);
 
 /* From rndv.c: what the wire was writing for @rx is there */
 void engine_rndv_arrived(struct engine_rx *rx);

@@ -50,7 +50,7 @@ static void engine_rndv_pulled(struct wire_op *op, int status)
 	}
 	if (rx->peer->conn)
 		rx->peer->conn->rx_bytes += engine_rndv_want(rx);
-	engine_ctl(rx->peer, PACKET_FIN, rx->peer_id, 0, NULL);
+	engine_ctl(rx->peer, PACKET_FIN, rx->peer_id, engine_rndv_want(rx), NULL);
 	engine_rndv_finish(rx);
 }
 
@@ -122,6 +122,7 @@ bool engine_rndv_push(struct engine_tx *tx)
 		engine_credits_back(peer, packet.credits);
 		return false;
 	}
+	peer->conn->tx_bytes += chunk;
 	tx->chunk = chunk;
 	list_remove(&tx->link);
 	list_push(&peer->started, &tx->link);
@@ -144,14 +145,16 @@ int engine_rndv_cts(struct engine_peer *peer, const struct packet *packet, const
 	return 0;
 }
 
-int engine_rndv_fin(struct engine_peer *peer, const struct packet *packet)
+int engine_rndv_fin(struct wire_conn *conn, const struct packet *packet)
 {
+	struct engine_peer *peer = conn->peer;
 	struct engine_tx *tx = pool_find(&peer->ep->tx_pool, packet->tag);
 
-	if (!tx || tx->peer != peer || tx->state != TX_RTS || packet->data > PACKET_ERRNO_MAX)
+	if (!tx || tx->peer != peer || tx->state != TX_RTS || packet->data > tx->len)
 		return -FI_EINVAL;
+	conn->tx_bytes += packet->data;
 	list_remove(&tx->link);
-	engine_tx_end(tx, -(int)packet->data);
+	engine_tx_end(tx, 0);
 	return 0;
 }
 

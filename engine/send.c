@@ -129,12 +129,13 @@ int engine_tx_start(struct engine_peer *peer, struct engine_tx *tx)
 {
 	struct wire_conn *conn = peer->conn;
 	bool counted = tx->len > ENGINE_INJECT_MAX;
-	size_t len = tx->len;
+	size_t len = tx->len, gone = len;
 	int ret;
 
 	if (len > peer->wire->eager_max || (counted && len > peer->credit)) {
 		ret = engine_tx_rts(peer, tx);
 		counted = false;
+		gone = 0; /* the payload follows, or does not */
 	} else if (len <= peer->wire->claim_max) {
 		ret = engine_tx_inline(peer, tx);
 	} else {
@@ -147,7 +148,7 @@ int engine_tx_start(struct engine_peer *peer, struct engine_tx *tx)
 		peer->credit -= (uint32_t)len;
 	peer->tx_seq++;
 	conn->tx_msgs++;
-	conn->tx_bytes += len;
+	conn->tx_bytes += gone;
 	return 0;
 }
 
