@@ -169,7 +169,4 @@ int pshm_transfers_move(struct pshm_wire *wire);
 /* pshm_transfers_drop - forget what is under way on a connection */
 void pshm_transfers_drop(struct pshm_conn *conn);
 
-/* pshm_transfers_half_done - has a packet of ours been begun whose end is not in the ring */
-bool pshm_transfers_half_done(const struct pshm_conn *conn);
-
 #endif

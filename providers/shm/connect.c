@@ -217,8 +217,6 @@ static void conn_end(struct pshm_conn *conn, enum pshm_end how)
 {
 	struct pshm_wire *w = conn->wire;
 
-	if (pshm_transfers_half_done(conn))
-		how = PSHM_BROKEN;
 	pshm_transfers_drop(conn);
 	pshm_mailbox_drop(&conn->ticket);
 	if (conn->base.up) {

@@ -71,8 +71,8 @@ enum pshm_answer {
 /* pshm_pair.ended[] */
 enum pshm_end {
 	PSHM_OPEN,
-	PSHM_CLOSED, /* in order: everything that was begun is in the ring */
-	PSHM_BROKEN, /* with something left half done */
+	PSHM_CLOSED, /* in order: nothing follows what is in the ring */
+	PSHM_BROKEN, /* for an error */
 };
 
 struct pshm_flag {

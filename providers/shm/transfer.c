@@ -307,8 +307,3 @@ void pshm_transfers_drop(struct pshm_conn *conn)
 	conn->done_end = &conn->done;
 	list_remove(&conn->work);
 }
-
-bool pshm_transfers_half_done(const struct pshm_conn *conn)
-{
-	return !list_empty(&conn->sends) && transfer_of(conn->sends.next)->started;
-}

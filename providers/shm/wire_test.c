@@ -167,6 +167,21 @@ static void sendvs_arrive_whole_one_after_the_other(void **state)
 	}
 }
 
+static void queued_payload_leaves_lines_to_packets(void **state)
+{
+	enum { CNT = 2 * PSHM_LINE_CNT };
+	static struct mock_op ops[CNT];
+	unsigned char buf[16] = "";
+
+	for (int i = 0; i < CNT; i++)
+		assert_int_equal(mock_sendv(a.conn, MOCK_BIG, buf, 1, 1, &ops[i]), 0);
+	for (uint64_t i = 0; i < 10; i++)
+		assert_true(mock_put(a.conn, i, 24));
+	mock_until(&a, &b, ops[CNT - 1].done && b.big_done == CNT);
+	assert_int_equal(b.next_tag, 10);
+	assert_false(b.garbled);
+}
+
 static void payload_beyond_the_destination_is_dropped(void **state)
 {
 	enum { LEN = 100000, ROOM = 30000 };
@@ -377,6 +392,10 @@ static void orderly_close_comes_after_the_last_packet(void **state)
 	for (uint64_t i = 0; i < 200; i++)
 		assert_true(mock_put(a.conn, i, i % 60));
 	mock_close(&a);
+	/* looked for in this poll, which does not take all of them */
+	((struct pshm_wire *)b.wire)->tick = UINT32_MAX;
+	mock_poll(&b, NULL);
+	assert_int_equal(b.downs, 0);
 	mock_until(&b, NULL, b.downs);
 	assert_int_equal(b.down_err, 0);
 	assert_int_equal(b.next_tag, 200);
@@ -502,6 +521,7 @@ int main(void)
 		TEST_CONNECTED(no_room_is_told_and_comes_back),
 		TEST_CONNECTED(large_payload_does_not_block_small_packets),
 		TEST_CONNECTED(sendvs_arrive_whole_one_after_the_other),
+		TEST_CONNECTED(queued_payload_leaves_lines_to_packets),
 		TEST_CONNECTED(payload_beyond_the_destination_is_dropped),
 		TEST_CONNECTED(get_reads_the_peers_memory),
 		TEST_CONNECTED(get_leaves_the_copy_to_a_peer_that_polls),
