@@ -523,8 +523,8 @@ int pshm_accept(struct pshm_wire *w)
 	for (; taken < ACCEPT_BATCH && pshm_mailbox_take(w->door, &idx, &offer, &word);
 	     taken++) {
 		err = accept_offer(w, &offer);
-		/* no way through memory, whatever the reason: another wire may lead there */
-		if (err && err != -FI_ENOPROTOOPT && err != -FI_EPROTO)
+		/* no way through memory: another wire may lead there */
+		if (err && !pshm_scarce(err) && err != -FI_ENOPROTOOPT && err != -FI_EPROTO)
 			err = -FI_EHOSTUNREACH;
 		pshm_mailbox_finish(w->door, idx, word, err);
 	}

@@ -47,14 +47,18 @@ static int region_create(const char *name, size_t len, struct pshm_region *regio
 	return 0;
 }
 
-/* What lacks here is lacking for every wire; whatever else is wrong, there is no way through memory. */
-static int not_found(int err)
+bool pshm_scarce(int err)
 {
-	return err == -FI_EMFILE || err == -ENFILE || err == -FI_ENOMEM ? err
-									: -FI_EHOSTUNREACH;
+	return err == -FI_EMFILE || err == -ENFILE || err == -FI_ENOMEM;
 }
 
-/* Maps a region of another process: all of it, when @len is 0 on entry. */
+/* What lacks may come back; whatever else is wrong, there is no way through memory. */
+static int not_found(int err)
+{
+	return pshm_scarce(err) ? err : -FI_EHOSTUNREACH;
+}
+
+/* Maps all of a region of another process, which has @min bytes or more. */
 static int region_open(uint32_t pid, uint32_t number, size_t min, struct pshm_region *region)
 {
 	void *addr;

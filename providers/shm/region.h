@@ -117,6 +117,9 @@ struct pshm_region {
 	int fd; /* -1: closed */
 };
 
+/* pshm_scarce - is this an error for want of descriptors or memory, that may come back */
+bool pshm_scarce(int err);
+
 /* pshm_region_close - unmap and close; nothing to do for a region that is none */
 void pshm_region_close(struct pshm_region *region);
 /* pshm_region_close_fd - close the descriptor; the memory stays mapped */

@@ -358,6 +358,23 @@ static void pair_that_the_owner_may_not_open_goes_down_as_unreachable(void **sta
 	mock_until(&a, &b, a.conn && b.conn);
 }
 
+static void want_of_descriptors_is_no_reason_to_go_another_way(void **state)
+{
+	struct wire_conn *conn;
+
+	assert_int_equal(mock_connect(&a, &b.addr, &conn), 0);
+	sys_fault_set(SYS_CALL_OPEN_FD, EMFILE, 0, 1);
+	mock_until(&a, &b, a.downs);
+	assert_int_equal(a.down_err, -FI_EMFILE);
+	/* and none while a request holds one, which it gives back */
+	assert_int_equal(mock_connect(&a, &b.addr, &conn), 0);
+	sys_fault_set(SYS_CALL_MEMFD_CREATE, EMFILE, 0, 1);
+	assert_int_equal(mock_connect(&a, &b.addr, &conn), -FI_EAGAIN);
+	mock_until(&a, &b, a.conn && b.conn);
+	sys_fault_set(SYS_CALL_MEMFD_CREATE, EMFILE, 0, 1);
+	assert_int_equal(mock_connect(&a, &b.addr, &conn), -FI_EMFILE);
+}
+
 static void failed_calls_leave_nothing_behind(void **state)
 {
 	static const enum sys_call calls[] = {
@@ -531,6 +548,7 @@ int main(void)
 		TEST(unreachable_addresses_are_told_at_once),
 		TEST(forbidden_door_is_unreachable),
 		TEST(pair_that_the_owner_may_not_open_goes_down_as_unreachable),
+		TEST(want_of_descriptors_is_no_reason_to_go_another_way),
 		TEST(failed_calls_leave_nothing_behind),
 		TEST_CONNECTED(orderly_close_comes_after_the_last_packet),
 		TEST_CONNECTED(end_within_a_payload_is_a_reset),
