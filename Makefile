@@ -22,7 +22,8 @@ DESTDIR ?=
 BUILD_PKGS  = gcc libc6-dev meson ninja-build pkg-config libcmocka-dev
 MPI_PKGS    = openmpi-bin netpipe-openmpi libfabric1 libfabric-bin iproute2 \
 	      util-linux python3
-CHECK_PKGS  = $(MPI_PKGS) python3-mpi4py python3-numpy libfabric-dev g++ valgrind
+CHECK_PKGS  = $(MPI_PKGS) python3-mpi4py python3-numpy python3-distutils \
+	      libfabric-dev g++ valgrind
 BENCH_PKGS  = $(MPI_PKGS) libfabric-dev
 STYLE_PKGS  = clang-format clang-tidy clang
 
