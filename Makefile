@@ -9,7 +9,7 @@
 #   make bench      the interleaved measurements of bench/run
 #   make install PREFIX=DIR
 #   make asan tsan  the unit and stress suites under the sanitizers
-#   make check-user the unit suite as an ordinary user, from a build of its own
+#   make check-user the suites that need no privilege as an ordinary user
 #   make format     rewrite the sources in the house style
 #   make tidy       clang-tidy over the sources
 
