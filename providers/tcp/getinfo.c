@@ -222,26 +222,38 @@ static int hint_addr(const void *addr, size_t len, const char *which, union tcp_
 	return 1;
 }
 
-/* Node and service to addresses, one of each family that was asked for. */
+/* The first of a family that was asked for, if any. Returns the number of addresses kept. */
+static int keep_first(const struct query *q, const union tcp_sockaddr *found, int cnt,
+		      sa_family_t family, union tcp_sockaddr *out)
+{
+	int i;
+
+	for (i = 0; i < cnt && family_asked(q, family); i++) {
+		if (found[i].sa.sa_family != family)
+			continue;
+		*out = found[i];
+		return 1;
+	}
+	return 0;
+}
+
+/*
+ * Node and service to addresses, one of each family that was asked for. IPv4 first, whatever the
+ * resolver prefers: that is where endpoints listen when they are not told.
+ */
 static int resolve(struct query *q, const char *node, const char *service, uint64_t flags,
 		   union tcp_sockaddr *out)
 {
 	union tcp_sockaddr found[RESOLVED_MAX];
-	bool have4 = false, have6 = false, *have;
-	int cnt, i, kept = 0;
+	int cnt, kept;
 	char why[128];
 
 	cnt = tcp_resolve(node, service, flags, AF_UNSPEC, found, RESOLVED_MAX, why,
 			  sizeof(why));
 	if (cnt < 0)
 		return info_refuse(&tcp_provider, "finds that %s", why);
-	for (i = 0; i < cnt; i++) {
-		have = found[i].sa.sa_family == AF_INET ? &have4 : &have6;
-		if (*have || !family_asked(q, found[i].sa.sa_family))
-			continue;
-		*have = true;
-		out[kept++] = found[i];
-	}
+	kept = keep_first(q, found, cnt, AF_INET, out);
+	kept += keep_first(q, found, cnt, AF_INET6, out + kept);
 	if (kept)
 		return kept;
 	return info_refuse(&tcp_provider, "finds no address of the format asked for behind %s",

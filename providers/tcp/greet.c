@@ -138,6 +138,23 @@ void tcp_data_open(struct tcp_conn *conn)
 		tcp_conn_fail(conn, err);
 }
 
+/* A peer that can't be talked to at all: one line says what to do. */
+static void tell_foreign(struct tcp_wire *wire, const char *what, int fd)
+{
+	union tcp_sockaddr peer = { 0 };
+	socklen_t len = sizeof(peer);
+	char name[80];
+
+	if (wire->foreign)
+		return;
+	wire->foreign = true;
+	getpeername(fd, &peer.sa, &len);
+	tcp_sockaddr_str(&peer, name, sizeof(name));
+	FI_WARN(&tcp_provider, FI_LOG_EP_CTRL,
+		"%s %s speaks another protocol or version: install the same Weft there\n", what,
+		name);
+}
+
 /* ---- the connecting side ---- */
 
 static int say_preamble(struct tcp_conn *conn, struct tcp_lane *lane)
@@ -243,6 +260,8 @@ int tcp_greet_event(struct tcp_conn *conn, struct tcp_lane *lane)
 		return 0;
 	if (err > 0)
 		err = lane == &conn->control ? control_answered(conn) : data_answered(conn);
+	if (err == -FI_ENOPROTOOPT)
+		tell_foreign(tcp_wire_of(conn), "who answers at", lane->fd);
 	if (err)
 		tcp_conn_down(conn, err);
 	return 1;
@@ -372,9 +391,7 @@ void tcp_guest_event(struct tcp_guest *guest, struct tcp_wire *wire)
 	if (guest->len >= offsetof(struct tcp_preamble, cookie))
 		err = preamble_check(&guest->preamble, guest->len);
 	if (err) {
-		FI_INFO(&tcp_provider, FI_LOG_EP_CTRL, "refused a connection: %s\n",
-			err == -FI_ENOPROTOOPT ? "the peer is of another version"
-					       : "it does not speak this protocol");
+		tell_foreign(wire, "who connects from", guest->lane.fd);
 		refuse(wire, guest, err);
 		return;
 	}

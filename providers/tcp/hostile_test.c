@@ -12,6 +12,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 #include <cmocka.h>
+#include "mock_core.h"
 #include "mock_engine.h"
 
 static uint64_t seed;
@@ -143,9 +144,11 @@ static void preambles_that_are_wrong_are_refused(void **state)
 	struct side *a = side_open(NULL);
 	struct tcp_preamble p, good = raw_preamble(TCP_LANE_CONTROL);
 
+	mock_log_cnt = 0;
 	p = good;
 	p.version = 2; /* and what follows is of a form that we do not know */
 	assert_int_equal(answer_to(a, &p, 8), FI_ENOPROTOOPT);
+	assert_non_null(strstr(mock_log, "who connects from 127.0.0.1:"));
 	p = good;
 	p.hello.version = 2;
 	assert_int_equal(answer_to(a, &p, sizeof(p)), FI_ENOPROTOOPT);
@@ -164,6 +167,7 @@ static void preambles_that_are_wrong_are_refused(void **state)
 	p = good;
 	p.hello.reserved = 1;
 	assert_int_equal(answer_to(a, &p, sizeof(p)), FI_EINVAL);
+	assert_int_equal(mock_log_cnt, 1); /* not a line for each */
 	a->refuse = -FI_EACCES;
 	assert_int_equal(answer_to(a, &good, sizeof(good)), FI_EACCES);
 	a->refuse = 0;

@@ -10,40 +10,6 @@
 
 static uint64_t clock_end_ns;
 
-/* What the provider and the engine ask of the core. */
-
-uint32_t fi_version(void)
-{
-	return FI_VERSION(FI_MAJOR_VERSION, FI_MINOR_VERSION);
-}
-
-const char *fi_strerror(int errnum)
-{
-	return "";
-}
-
-int fi_param_define(const struct fi_provider *prov, const char *name, enum fi_param_type type,
-		    const char *help, ...)
-{
-	return 0;
-}
-
-int fi_param_get(struct fi_provider *prov, const char *name, void *value)
-{
-	return -FI_ENODATA;
-}
-
-int fi_log_enabled(const struct fi_provider *prov, enum fi_log_level level,
-		   enum fi_log_subsys subsys)
-{
-	return 0;
-}
-
-void fi_log(const struct fi_provider *prov, enum fi_log_level level, enum fi_log_subsys subsys,
-	    const char *func, int line, const char *fmt, ...)
-{
-}
-
 /* The linker has the wire call these. */
 int __wrap_engine_accept(struct wire *wire, const struct hello *hello,
 			 struct engine_peer **peer, struct hello *answer);

@@ -191,6 +191,7 @@ struct tcp_wire {
 	bool polling;
 	bool closing; /* in close(): the engine is not called any more */
 	bool starved; /* a lack of descriptors was logged */
+	bool foreign; /* a peer of another version was logged */
 	uint32_t guest_cnt;
 	struct list conns, dirty, finished, timed, guests;
 	struct list graves, guest_graves; /* dead, freed at the end of poll */
