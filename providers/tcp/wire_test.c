@@ -446,7 +446,7 @@ static void *poll_until_down(void *arg)
 static void close_delivers_what_was_published(void **state)
 {
 	struct side *a = side_open(NULL), *b = side_open(NULL);
-	size_t len = 24u << 20;
+	size_t len = 5u << 20;
 	uint8_t *bytes = malloc(len);
 	struct iovec iov = { bytes, len };
 	struct wire_conn *ab, *ba;
