@@ -195,6 +195,7 @@ struct engine_held {
 	bool whole;	/* the payload has arrived */
 	bool pooled;	/* from held_pool */
 	bool lost;	/* RTS of a sender that is gone */
+	bool counted;	/* its payload is part of what the peer may send before it is freed */
 	uint8_t bytes[]; /* eager payload */
 };
 

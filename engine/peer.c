@@ -412,7 +412,11 @@ static void engine_fail_sends(struct list *sends, int err)
 
 static void engine_lose(struct engine_peer *peer, struct engine_held *held)
 {
-	if (held->peer == peer && held->packet.op == PACKET_RTS)
+	if (held->peer != peer)
+		return;
+	/* The next connection begins with a whole window, whatever of the last one is still here. */
+	held->counted = false;
+	if (held->packet.op == PACKET_RTS)
 		held->lost = true;
 }
 

@@ -67,6 +67,7 @@ static struct engine_held *engine_held_new(struct engine_ep *ep, struct engine_p
 	held->whole = true;
 	held->pooled = pooled;
 	held->lost = false;
+	held->counted = true;
 	list_init(&held->link);
 	list_init(&held->arriving);
 	return held;
@@ -141,7 +142,8 @@ static void engine_held_receive(struct engine_ep *ep, struct engine_held *held, 
 		engine_held_free(ep, held);
 	} else if (held->whole) {
 		engine_recv_copy(rx, held->bytes, held->packet.len);
-		engine_owe(peer, held->packet.len);
+		if (held->counted)
+			engine_owe(peer, held->packet.len);
 		engine_held_free(ep, held);
 		engine_recv_done(ep, rx);
 	} else {
@@ -161,7 +163,7 @@ static void engine_held_drop(struct engine_ep *ep, struct engine_held *held)
 	}
 	if (held->packet.op == PACKET_RTS && !held->lost)
 		engine_ctl(held->peer, PACKET_FIN, held->rts.id, 0, NULL);
-	if (held->packet.op == PACKET_EAGER)
+	if (held->packet.op == PACKET_EAGER && held->counted)
 		engine_owe(held->peer, held->packet.len);
 	engine_held_free(ep, held);
 }
