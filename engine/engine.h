@@ -238,6 +238,8 @@ struct engine_peer {
 	uint32_t ours;	      /* bit per wire: conns[] was begun by us */
 	uint32_t up;	      /* bit per wire: conns[] is up */
 	uint32_t unreachable; /* bit per wire: does not lead there */
+	uint32_t life;	      /* times that we failed it: our hello says so */
+	uint32_t peer_life;   /* of its last hello */
 	uint8_t state;	      /* enum engine_peer_state */
 	bool self;	      /* this endpoint */
 	uint32_t window;      /* granted to it in the hello, bytes; 0: none yet */

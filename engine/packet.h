@@ -73,13 +73,15 @@ struct hello {
 	uint64_t epoch;	 /* random, one per fi_enable: another one is another life */
 	uint32_t window; /* eager payload that the receiver of this may send at once, bytes */
 	uint32_t seq;	 /* seq of the first message that the sender of this will send */
-	uint64_t reserved; /* zero */
+	uint32_t life;	 /* counts the connections to this peer that the sender of this has given up */
+	uint32_t reserved; /* zero */
 	struct weft_addr addr; /* full address of the sender */
 };
 
 _Static_assert(sizeof(struct hello) == 96, "layout");
 _Static_assert(offsetof(struct hello, epoch) == 8, "layout");
 _Static_assert(offsetof(struct hello, window) == 16, "layout");
+_Static_assert(offsetof(struct hello, life) == 24, "layout");
 _Static_assert(offsetof(struct hello, addr) == 32, "layout");
 
 /*

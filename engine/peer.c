@@ -175,6 +175,7 @@ static void engine_hello(struct engine_peer *peer, struct hello *hello)
 		.epoch = ep->epoch,
 		.window = peer->window,
 		.seq = (uint32_t)peer->tx_seq,
+		.life = peer->life,
 		.addr = ep->address,
 	};
 }
@@ -287,6 +288,18 @@ static struct engine_peer *engine_peer_by_hello(struct engine_ep *ep, const stru
 	return engine_peer_new(ep, &hello->addr, FI_ADDR_NOTAVAIL);
 }
 
+/*
+ * Both sides give up all conns of a peer when one breaks, but not at the same time, and what a
+ * wire still brings of an old conn may come after what another wire brings of a new one.
+ *
+ * Returns a number below zero for a hello of a past that the other side has given up, zero for
+ * one more conn of the life we are in, above zero when the other side has begun another.
+ */
+static int32_t engine_hello_age(const struct engine_peer *peer, const struct hello *hello)
+{
+	return peer->epoch == hello->epoch ? (int32_t)(hello->life - peer->peer_life) : 1;
+}
+
 int engine_accept(struct wire *wire, const struct hello *hello, struct engine_peer **out, struct hello *answer)
 {
 	struct engine_ep *ep = wire->ep;
@@ -299,7 +312,10 @@ int engine_accept(struct wire *wire, const struct hello *hello, struct engine_pe
 	if (peer->self != (wire->idx == ep->wire_cnt - 1))
 		return -FI_EINVAL;
 	if (!peer->self) {
-		if (peer->epoch && peer->epoch != hello->epoch)
+		if (engine_hello_age(peer, hello) < 0)
+			return -FI_ECONNRESET;
+		if (peer->epoch && engine_hello_age(peer, hello) > 0 &&
+		    (peer->up || peer->epoch != hello->epoch))
 			engine_peer_fail(peer, -FI_ECONNRESET, false);
 		if (peer->conns[wire->idx] && peer->ours & bit) {
 			if (ep->epoch < hello->epoch)
@@ -320,10 +336,19 @@ static void engine_peer_meet(struct engine_peer *peer, const struct hello *hello
 {
 	peer->epoch = hello->epoch;
 	peer->rx_epoch = (uint16_t)hello->epoch;
+	peer->peer_life = hello->life;
 	peer->rx_seq = hello->seq;
 	peer->credit = hello->window;
 	peer->allowed = peer->window;
 	peer->owed = 0;
+}
+
+/* End a conn that has come up and is not wanted. */
+static void engine_conn_forsake(struct engine_peer *peer, struct wire_conn *conn)
+{
+	if (peer->conns[conn->wire->idx] == conn)
+		engine_conn_drop(peer, conn->wire->idx);
+	conn->wire->ops->disconnect(conn);
 }
 
 void engine_conn_up(struct wire_conn *conn, const struct hello *hello)
@@ -337,10 +362,17 @@ void engine_conn_up(struct wire_conn *conn, const struct hello *hello)
 		if (peer->conns[idx] != conn)
 			return; /* the end of the loop that only receives */
 	}
-	if (peer->up && peer->epoch != hello->epoch) {
-		if (peer->conns[idx] == conn)
-			engine_conn_drop(peer, idx);
+	if (!peer->self && engine_hello_age(peer, hello) < 0) {
+		engine_conn_forsake(peer, conn);
+		engine_peer_route(peer);
+		engine_peer_flush(peer);
+		return;
+	}
+	if (peer->up && engine_hello_age(peer, hello) > 0) {
+		/* What we said on this conn is of the life that ends here: begin anew. */
+		engine_conn_forsake(peer, conn);
 		engine_peer_fail(peer, -FI_ECONNRESET, false);
+		return;
 	}
 	if (!peer->up)
 		engine_peer_meet(peer, hello);
@@ -479,6 +511,7 @@ void engine_peer_fail(struct engine_peer *peer, int err, bool keep_directed)
 		if (peer->conns[i])
 			engine_conn_end(peer, i);
 	peer->state = PEER_IDLE;
+	peer->life++;
 	peer->ready = 0;
 	peer->unreachable = 0;
 	ep->budget += peer->window;
