@@ -1,0 +1,121 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * Inside the fake wires: what fake_wire.c (the contract's calls), fake_poll.c (delivery) and
+ * fake_raw.c (ends that are the test itself) share. One thread.
+ */
+#ifndef WEFT_FAKE_CONN_H
+#define WEFT_FAKE_CONN_H
+
+#include <rdma/fi_errno.h>
+#include "fake_wire.h"
+
+enum fake_lane {
+	FAKE_CLAIMED,
+	FAKE_SENDV,
+	FAKE_LANES,
+};
+
+/* A packet on its way. Linked in a lane of the end that will receive it, or in its flowing. */
+struct fake_item {
+	struct list link;
+	struct packet packet;
+	struct fake_conn *from;		/* whose operation is told when it is delivered */
+	struct wire_op *op;		/* NULL: claimed, or told already */
+	struct iovec iov[WIRE_IOV_MAX]; /* borrowed from the sender */
+	uint32_t iov_cnt;
+	uint8_t *bytes; /* our copy, owned; NULL: borrowed */
+	struct wire_dest dest;
+	size_t written; /* of dest */
+};
+
+/* A get that works later. */
+struct fake_get {
+	struct list link;
+	struct wire_op *op;
+	uint64_t addr;
+	struct iovec iov[WIRE_IOV_MAX];
+	uint32_t iov_cnt;
+	int status;
+};
+
+/* A hello on its way to a wire. */
+struct fake_knock {
+	struct list link;
+	struct fake_conn *from; /* NULL: has given up */
+	struct hello hello;
+};
+
+struct fake_wire {
+	struct wire wire;
+	struct list link; /* fake_wires */
+	enum fake_kind kind;
+	struct list conns,
+		grave; /* struct fake_conn; those in the grave are freed after poll */
+	struct list knocks;
+	struct weft_addr address; /* nonce and what this wire added */
+	uint32_t polling;
+};
+
+/* One end. */
+struct fake_conn {
+	struct wire_conn conn;
+	struct list link; /* wire->conns or wire->grave */
+	struct fake_wire *wire;
+	struct fake_conn *other; /* NULL: not answered, gone, or raw */
+	struct fake_raw *raw;
+	struct fake_knock *knock;      /* ours, not answered */
+	struct list lanes[FAKE_LANES]; /* struct fake_item, to us */
+	uint32_t still[FAKE_LANES];    /* polls that a lane does not move */
+	struct list flowing;	       /* struct fake_item whose payload is being written */
+	struct list gets;
+	struct wire_op *done_first, **done_last; /* ours, to be told */
+	struct fake_item *claimed;
+	bool answered, ending, dead, stopped;
+	bool known; /* the engine has taken it as up */
+	struct hello answer;
+	int answer_err, end_err;
+};
+
+struct fake_raw {
+	struct fake_conn *conn; /* NULL: has ended */
+	struct list out;	/* struct fake_item, from the endpoint */
+};
+
+extern struct list fake_wires;
+extern struct fake_knobs fake_knobs[FAKE_KINDS];
+extern struct wire_ops fake_ops[FAKE_KINDS];
+
+static inline struct fake_conn *fake_conn_of(struct wire_conn *conn)
+{
+	return container_of(conn, struct fake_conn, conn);
+}
+
+/* fake_chance - true that many times of 256 */
+static inline bool fake_chance(uint32_t of_256)
+{
+	return fake_random(256) < of_256;
+}
+
+static inline struct fake_knobs *fake_knobs_of(struct fake_conn *c)
+{
+	return &fake_knobs[c->wire->kind];
+}
+
+void *fake_alloc(size_t len);
+struct fake_conn *fake_conn_new(struct fake_wire *wire, struct engine_peer *peer);
+void fake_item_free(struct fake_item *item);
+/* fake_op_done - the operation of @c is told from its wire's next poll on */
+void fake_op_done(struct fake_conn *c, struct wire_op *op, int status);
+/* fake_conn_part - the other end learns that this one is gone; @orderly: what was published arrives */
+void fake_conn_part(struct fake_conn *c, int err, bool orderly);
+/* fake_conn_bury - forget everything of an end; freed now, or after its wire's poll */
+void fake_conn_bury(struct fake_conn *c);
+/* fake_conn_down - tell the engine that a conn is gone, and bury it */
+void fake_conn_down(struct fake_conn *c, int err);
+void fake_wire_enter(struct fake_wire *wire);
+void fake_wire_leave(struct fake_wire *wire);
+/* fake_packet - the engine's answer to a header; fills item->dest when the rest is to follow */
+int fake_packet(struct fake_conn *c, struct fake_item *item, size_t avail);
+int fake_poll(struct wire *wire);
+
+#endif

@@ -1,0 +1,69 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * Endpoints over the fake wires, opened as a program opens them: fabric, domain, address
+ * vector, queues, endpoint. The provider is a struct engine_family and a struct fi_provider
+ * of the tests' own. One thread; failures of what must work end the test (cmocka).
+ */
+#ifndef WEFT_FAKE_ENDS_H
+#define WEFT_FAKE_ENDS_H
+
+#include "fake_wire.h"
+
+#define FAKE_ENDS_MAX 4
+
+/* Which wires a family has. */
+enum fake_family {
+	FAKE_FAMILY_A,
+	FAKE_FAMILY_B,
+	FAKE_FAMILY_AB,
+	FAKE_FAMILIES,
+};
+
+struct fake_end_attr {
+	enum fake_family family;
+	enum fi_threading threading;
+	enum fi_cq_format format;
+	uint64_t caps;	     /* 0: everything */
+	uint64_t bind_flags; /* FI_SELECTIVE_COMPLETION */
+	uint64_t tx_op_flags, rx_op_flags;
+	size_t tx_size; /* 0: default */
+	size_t budget;	/* eager payload, bytes */
+	bool one_cq;	/* for both directions */
+};
+
+struct fake_end {
+	struct fid_fabric *fabric;
+	struct fid_domain *domain;    /* may be another end's */
+	struct fid_av *av;	      /* likewise */
+	struct fid_cq *tx_cq, *rx_cq; /* likewise; the same with one_cq */
+	struct fid_ep *ep;
+	bool shares;	       /* domain, av and queues are those of another end */
+	struct weft_addr name; /* from fi_getname */
+};
+
+/* fake_ends_begin - forget what an earlier test left behind; @seed decides the wires and the clock */
+void fake_ends_begin(uint64_t seed);
+
+/* fake_end_open - @with: NULL, or the end whose domain, av and queues it shares */
+void fake_end_open(struct fake_end *end, const struct fake_end_attr *attr,
+		   struct fake_end *with);
+
+/* fake_end_close - close what it has; those that share come before the one they share with */
+void fake_end_close(struct fake_end *end);
+
+/* fake_end_insert - put an address into the end's vector */
+fi_addr_t fake_end_insert(struct fake_end *end, const struct weft_addr *name);
+
+/* fake_end_engine - what is behind the endpoint */
+static inline struct engine_ep *fake_end_engine(const struct fake_end *end)
+{
+	return container_of(end->ep, struct engine_ep, fid);
+}
+
+/* fake_end_peer - what @end knows of the endpoint with that address; NULL: nothing */
+struct engine_peer *fake_end_peer(const struct fake_end *end, const struct weft_addr *name);
+
+/* fake_end_progress - one round, without reading completions */
+void fake_end_progress(struct fake_end *end);
+
+#endif

@@ -1,0 +1,339 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * Delivery of the fake wires: everything that the contract lets happen only in poll(). Called
+ * by the engine's progress, on the test's thread.
+ *
+ * The engine may end any conn while we call it: after each call c->dead is looked at, and what
+ * was ended is freed when the poll is over.
+ */
+#include "fake_conn.h"
+#include "recv.h"
+
+/* Connecting */
+
+static void answer(struct fake_conn *from, const struct hello *hello, int err)
+{
+	from->knock = NULL;
+	from->answered = true;
+	from->answer_err = err;
+	if (!err)
+		from->answer = *hello;
+}
+
+static void take_knock(struct fake_wire *wire, struct fake_knock *knock)
+{
+	struct hello reply;
+	struct fake_conn *c;
+	int err;
+
+	err = hello_check(&knock->hello);
+	c = fake_conn_new(wire, NULL);
+	if (!err)
+		err = engine_accept(&wire->wire, &knock->hello, &c->conn.peer, &reply);
+	if (err) {
+		if (knock->from)
+			answer(knock->from, NULL, err);
+		fake_conn_bury(c);
+		free(knock);
+		return;
+	}
+	/* The engine may just have given up the conn that knocked. */
+	if (knock->from) {
+		answer(knock->from, &reply, 0);
+		c->other = knock->from;
+		knock->from->other = c;
+	} else {
+		c->ending = true;
+		c->end_err = -FI_ECONNRESET;
+	}
+	c->conn.up = true;
+	engine_conn_up(&c->conn, &knock->hello);
+	c->known = true;
+	free(knock);
+}
+
+static int take_knocks(struct fake_wire *wire)
+{
+	struct fake_knobs *k = &fake_knobs[wire->kind];
+	struct list turn, *node;
+	int moved = 0;
+
+	if (k->mute)
+		return 0;
+	list_init(&turn);
+	while ((node = list_pop(&wire->knocks)))
+		list_push(&turn, node);
+	while ((node = list_pop(&turn))) {
+		if (!fake_chance(k->move)) {
+			list_push(&wire->knocks, node);
+			continue;
+		}
+		take_knock(wire, container_of(node, struct fake_knock, link));
+		moved++;
+	}
+	return moved;
+}
+
+/* Returns false when the conn ended. */
+static bool take_answer(struct fake_conn *c)
+{
+	c->answered = false;
+	if (c->answer_err) {
+		fake_conn_down(c, c->answer_err);
+		return false;
+	}
+	c->conn.up = true;
+	engine_conn_up(&c->conn, &c->answer);
+	c->known = true;
+	return !c->dead;
+}
+
+/* Packets */
+
+static void item_read(const struct fake_item *item, size_t from, void *to, size_t len)
+{
+	if (!len)
+		return;
+	if (item->bytes)
+		memcpy(to, item->bytes + from, len);
+	else
+		copy_from_iov(to, item->iov, item->iov_cnt, from, len);
+}
+
+static void item_done(struct fake_item *item)
+{
+	if (item->op && item->from)
+		fake_op_done(item->from, item->op, 0);
+	fake_item_free(item);
+}
+
+int fake_packet(struct fake_conn *c, struct fake_item *item, size_t avail)
+{
+	struct engine_ep *ep = c->wire->wire.ep;
+	void *part = malloc(avail ? avail : 1);
+	int ret;
+
+	if (!part)
+		abort();
+	item_read(item, 0, part, avail);
+	memset(&item->dest, 0xa5, sizeof(item->dest));
+	if (fake_watch.packet)
+		fake_watch.packet(&c->conn, &item->packet, avail == item->packet.len);
+	ret = engine_packet_on(ep, &c->conn, &item->packet, part, avail, &item->dest,
+			       &fake_ops[c->wire->kind]);
+	/* What the other side may change: the engine must not look again. */
+	memset(part, 0xee, avail);
+	free(part);
+	return ret;
+}
+
+/* Hand a header to the engine. Returns false when the conn ended. */
+static bool deliver(struct fake_conn *c, struct fake_item *item, bool split)
+{
+	size_t avail = split ? fake_random(item->packet.len) : item->packet.len;
+	int ret = fake_packet(c, item, avail);
+
+	if (c->dead) {
+		fake_item_free(item);
+		return false;
+	}
+	if (ret) {
+		fake_item_free(item);
+		fake_conn_down(c, ret);
+		return false;
+	}
+	if (split)
+		list_push(&c->flowing, &item->link);
+	else
+		item_done(item);
+	return true;
+}
+
+/* The first packets of a lane. Returns how many, or -1 when the conn ended. */
+static int move_lane(struct fake_conn *c, enum fake_lane lane)
+{
+	struct fake_knobs *k = fake_knobs_of(c);
+	uint32_t left = 1 + fake_random(k->burst);
+	struct list *node;
+	int moved = 0;
+
+	if (!c->still[lane] && fake_chance(k->stall))
+		c->still[lane] = fake_random(60);
+	if (c->still[lane] && c->still[lane]--)
+		return 0;
+	if (!fake_chance(k->move))
+		return 0;
+	while (left-- && (node = list_pop(&c->lanes[lane]))) {
+		struct fake_item *item = container_of(node, struct fake_item, link);
+		bool split = lane == FAKE_SENDV && item->packet.len && fake_chance(k->split);
+
+		if (!deliver(c, item, split))
+			return -1;
+		moved++;
+	}
+	return moved;
+}
+
+/* Write some bytes of a payload to where the engine wants them; true when all are there. */
+static bool flow(struct fake_item *item)
+{
+	const struct wire_dest *d = &item->dest;
+	size_t left = item->packet.len - item->written;
+	size_t n = 1 + fake_random((uint32_t)left);
+	size_t skip = item->written;
+
+	if (fake_chance(64))
+		n = left;
+	item->written += n;
+	for (uint32_t i = 0; i < d->iov_cnt && n; i++) {
+		size_t room = d->iov[i].iov_len;
+		size_t step;
+
+		if (skip >= room) {
+			skip -= room;
+			continue;
+		}
+		step = room - skip < n ? room - skip : n;
+		item_read(item, item->written - n, (char *)d->iov[i].iov_base + skip, step);
+		n -= step;
+		skip = 0;
+	}
+	return item->written == item->packet.len;
+}
+
+/* Returns how many pieces moved, or -1 when the conn ended. */
+static int move_flowing(struct fake_conn *c)
+{
+	struct fake_knobs *k = fake_knobs_of(c);
+	struct list turn, *node;
+	int moved = 0;
+
+	list_init(&turn);
+	while ((node = list_pop(&c->flowing)))
+		list_push(&turn, node);
+	while ((node = list_pop(&turn))) {
+		struct fake_item *item = container_of(node, struct fake_item, link);
+
+		if (c->dead) {
+			fake_item_free(item);
+			continue;
+		}
+		if (!fake_chance(k->move) || !flow(item)) {
+			list_push(&c->flowing, node);
+			continue;
+		}
+		moved++;
+		if (fake_watch.payload)
+			fake_watch.payload(&c->conn, &item->packet);
+		if (item->dest.cookie)
+			engine_payload_done(c->wire->wire.ep, &c->conn, item->dest.cookie);
+		if (c->dead)
+			fake_item_free(item);
+		else
+			item_done(item);
+	}
+	return c->dead ? -1 : moved;
+}
+
+/* Operations of ours */
+
+static int tell_done(struct fake_conn *c)
+{
+	int moved = 0;
+
+	while (c->done_first && fake_chance(fake_knobs_of(c)->move)) {
+		struct wire_op *op = c->done_first;
+
+		c->done_first = op->next;
+		if (!c->done_first)
+			c->done_last = &c->done_first;
+		op->done(op, (int)op->wire_private[0]);
+		if (c->dead)
+			return -1;
+		moved++;
+	}
+	return moved;
+}
+
+static int move_gets(struct fake_conn *c)
+{
+	struct list *node;
+	int moved = 0;
+
+	while (!list_empty(&c->gets) && fake_chance(fake_knobs_of(c)->move)) {
+		struct fake_get *get;
+		struct wire_op *op;
+		int status;
+
+		node = list_pop(&c->gets);
+		get = container_of(node, struct fake_get, link);
+		op = get->op;
+		status = c->other ? get->status : -FI_EIO;
+		for (uint32_t i = 0; !status && i < get->iov_cnt;
+		     get->addr += get->iov[i++].iov_len)
+			memcpy(get->iov[i].iov_base, (void *)(uintptr_t)get->addr,
+			       get->iov[i].iov_len);
+		free(get);
+		op->done(op, status);
+		if (c->dead)
+			return -1;
+		moved++;
+	}
+	return moved;
+}
+
+/* Has everything arrived that came before the end? */
+static bool drained(struct fake_conn *c)
+{
+	return list_empty(&c->lanes[FAKE_CLAIMED]) && list_empty(&c->lanes[FAKE_SENDV]) &&
+	       list_empty(&c->flowing);
+}
+
+static int poll_conn(struct fake_conn *c)
+{
+	int (*const steps[])(struct fake_conn *) = { tell_done, move_gets, move_flowing };
+	uint32_t first = fake_random(5);
+	int moved = 0;
+
+	if (c->answered) {
+		if (!fake_chance(fake_knobs_of(c)->move))
+			return 0;
+		moved++;
+		if (!take_answer(c))
+			return moved;
+	}
+	if (!c->conn.up && !c->ending)
+		return 0;
+	for (uint32_t i = 0; c->conn.up && !c->stopped && i < 5; i++) {
+		uint32_t step = (first + i) % 5;
+		int n = step < 3 ? steps[step](c) : move_lane(c, (enum fake_lane)(step - 3));
+
+		if (n < 0)
+			return moved + 1;
+		moved += n;
+	}
+	if (c->ending && drained(c) && fake_chance(fake_knobs_of(c)->move)) {
+		fake_conn_down(c, c->end_err);
+		moved++;
+	}
+	return moved;
+}
+
+int fake_poll(struct wire *base)
+{
+	struct fake_wire *wire = container_of(base, struct fake_wire, wire);
+	struct list turn, *node;
+	int moved;
+
+	fake_wire_enter(wire);
+	moved = take_knocks(wire);
+	list_init(&turn);
+	while ((node = list_pop(&wire->conns)))
+		list_push(&turn, node);
+	while ((node = list_pop(&turn))) {
+		list_push(&wire->conns, node);
+		moved += poll_conn(container_of(node, struct fake_conn, link));
+	}
+	fake_wire_leave(wire);
+	return moved;
+}

@@ -1,0 +1,147 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * Raw peers: conns of an endpoint whose other end is the test. Called by tests, on one thread.
+ */
+#include "fake_conn.h"
+
+static struct fake_wire *wire_b_of(struct engine_ep *ep)
+{
+	struct list *node, *after;
+
+	list_for_each(node, after, &fake_wires) {
+		struct fake_wire *wire = container_of(node, struct fake_wire, link);
+
+		if (wire->wire.ep == ep && wire->kind == FAKE_B)
+			return wire;
+	}
+	return NULL;
+}
+
+int fake_raw_open(struct engine_ep *to, const struct hello *hello, struct fake_raw **out,
+		  struct hello *answer)
+{
+	struct fake_wire *wire = wire_b_of(to);
+	struct fake_conn *c;
+	int ret;
+
+	if (!wire)
+		return -FI_EHOSTUNREACH;
+	ret = hello_check(hello);
+	if (ret)
+		return ret;
+	fake_wire_enter(wire);
+	c = fake_conn_new(wire, NULL);
+	ret = engine_accept(&wire->wire, hello, &c->conn.peer, answer);
+	if (ret) {
+		fake_conn_bury(c);
+	} else {
+		c->raw = fake_alloc(sizeof(*c->raw));
+		c->raw->conn = c;
+		list_init(&c->raw->out);
+		*out = c->raw;
+		c->conn.up = true;
+		engine_conn_up(&c->conn, hello);
+	}
+	fake_wire_leave(wire);
+	return ret;
+}
+
+int fake_raw_send(struct fake_raw *raw, const struct packet *packet, const void *payload,
+		  size_t avail, const void *rest)
+{
+	struct fake_conn *c = raw->conn;
+	struct fake_wire *wire = c->wire;
+	struct fake_item *item = fake_alloc(sizeof(*item));
+	int ret;
+
+	fake_wire_enter(wire);
+	item->packet = *packet;
+	item->bytes = fake_alloc(packet->len);
+	if (avail)
+		memcpy(item->bytes, payload, avail);
+	ret = fake_packet(c, item, avail);
+	if (c->dead || ret || avail == packet->len) {
+		fake_item_free(item);
+		if (ret && !c->dead)
+			fake_conn_down(c, ret);
+	} else {
+		if (rest)
+			memcpy(item->bytes + avail, rest, packet->len - avail);
+		list_push(&c->flowing, &item->link);
+	}
+	fake_wire_leave(wire);
+	if (!ret && rest && raw->conn)
+		fake_raw_finish(raw);
+	return ret;
+}
+
+int fake_raw_finish(struct fake_raw *raw)
+{
+	struct fake_conn *c = raw->conn;
+	struct fake_wire *wire;
+	struct list *node;
+	int cnt = 0;
+
+	if (!c)
+		return 0;
+	wire = c->wire;
+	fake_wire_enter(wire);
+	while (!c->dead && (node = list_pop(&c->flowing))) {
+		struct fake_item *item = container_of(node, struct fake_item, link);
+		size_t at = 0;
+
+		for (uint32_t i = 0; i < item->dest.iov_cnt && at < item->packet.len; i++) {
+			size_t n = item->dest.iov[i].iov_len;
+
+			if (n > item->packet.len - at)
+				n = item->packet.len - at;
+			memcpy(item->dest.iov[i].iov_base, item->bytes + at, n);
+			at += n;
+		}
+		if (item->dest.cookie)
+			engine_payload_done(wire->wire.ep, &c->conn, item->dest.cookie);
+		fake_item_free(item);
+		cnt++;
+	}
+	fake_wire_leave(wire);
+	return cnt;
+}
+
+int fake_raw_read(struct fake_raw *raw, struct packet *packet, void *payload, size_t len)
+{
+	struct list *node = list_pop(&raw->out);
+	struct fake_item *item;
+
+	if (!node)
+		return 0;
+	item = container_of(node, struct fake_item, link);
+	*packet = item->packet;
+	if (len > packet->len)
+		len = packet->len;
+	if (len)
+		memcpy(payload, item->bytes, len);
+	fake_item_free(item);
+	return 1;
+}
+
+bool fake_raw_alive(const struct fake_raw *raw)
+{
+	return raw->conn != NULL;
+}
+
+void fake_raw_close(struct fake_raw *raw, int err)
+{
+	struct packet packet;
+
+	if (raw->conn) {
+		struct fake_conn *c = raw->conn;
+		struct fake_wire *wire = c->wire;
+
+		fake_wire_enter(wire);
+		fake_conn_down(c, err);
+		fake_wire_leave(wire);
+	}
+	while (fake_raw_read(raw, &packet, NULL, 0))
+		;
+	free(raw);
+}

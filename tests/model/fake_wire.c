@@ -1,0 +1,681 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * The contract's calls of the fake wires; see fake_wire.h. Called by the engine and by tests,
+ * on one thread. Delivery is in fake_poll.c.
+ *
+ * A packet that is sent stands in a lane of the end that will receive it. What sendv borrows
+ * is read when it is delivered, unless the wire took a copy first; when the sender's end goes
+ * away, what it still lends is lost, and everything behind it in that lane.
+ */
+#include "fake_conn.h"
+#include "send.h"
+
+struct list fake_wires = { &fake_wires, &fake_wires };
+struct fake_knobs fake_knobs[FAKE_KINDS];
+struct fake_watch fake_watch;
+
+static uint64_t sequence = 1;
+static uint32_t host = 1;
+static uint16_t next_port = 1;
+static uint32_t telling; /* calls of engine_conn_down() that have not returned */
+
+void fake_seed(uint64_t seed)
+{
+	sequence = seed * 2 + 1;
+}
+
+uint32_t fake_random(uint32_t n)
+{
+	sequence ^= sequence << 13;
+	sequence ^= sequence >> 7;
+	sequence ^= sequence << 17;
+	return (uint32_t)((sequence * 0x2545f4914f6cdd1dull) >> 33) % n;
+}
+
+void fake_host(uint32_t number)
+{
+	host = number;
+}
+
+void fake_knobs_default(struct fake_knobs *knobs)
+{
+	*knobs = (struct fake_knobs){
+		.claim_max = 1024,
+		.eager_max = 8192,
+		.claim_room = 256,
+		.sendv_room = 64,
+		.burst = 64,
+		.move = 256,
+		.get_now = 256,
+		.has_get = true,
+	};
+}
+
+static uint16_t some_chance(void)
+{
+	static const uint16_t chances[] = { 0, 0, 8, 64, 128, 224, 256 };
+
+	return chances[fake_random(sizeof(chances) / sizeof(chances[0]))];
+}
+
+void fake_knobs_random(struct fake_knobs *knobs)
+{
+	static const uint32_t claims[] = { 64, 65, 128, 200, 256, 257, 1000, 2048 };
+
+	*knobs = (struct fake_knobs){
+		.claim_max = claims[fake_random(sizeof(claims) / sizeof(claims[0]))],
+		.claim_room = 1 + fake_random(fake_chance(128) ? 4 : 200),
+		.sendv_room = 1 + fake_random(fake_chance(128) ? 3 : 40),
+		.burst = 1 + fake_random(fake_chance(128) ? 4 : 64),
+		.move = (uint16_t)(40 + fake_random(217)),
+		.stall = (uint16_t)(fake_chance(128) ? 0 : fake_random(40)),
+		.refuse = (uint16_t)(fake_chance(128) ? 0 : fake_random(160)),
+		.split = some_chance(),
+		.buffer = some_chance(),
+		.get_now = some_chance(),
+		.get_later = some_chance(),
+		.get_fails = some_chance(),
+		.has_get = fake_chance(160),
+	};
+	knobs->eager_max = knobs->claim_max;
+	if (fake_chance(200))
+		knobs->eager_max += fake_random(8192);
+}
+
+void *fake_alloc(size_t len)
+{
+	void *p = calloc(1, len ? len : 1);
+
+	if (!p)
+		abort();
+	return p;
+}
+
+static struct fake_wire *wire_of(struct wire *wire)
+{
+	return container_of(wire, struct fake_wire, wire);
+}
+
+/* Ends */
+
+struct fake_conn *fake_conn_new(struct fake_wire *wire, struct engine_peer *peer)
+{
+	struct fake_conn *c = fake_alloc(sizeof(*c));
+
+	c->conn.wire = &wire->wire;
+	c->conn.peer = peer;
+	c->wire = wire;
+	for (int i = 0; i < FAKE_LANES; i++)
+		list_init(&c->lanes[i]);
+	list_init(&c->flowing);
+	list_init(&c->gets);
+	c->done_last = &c->done_first;
+	list_push(&wire->conns, &c->link);
+	return c;
+}
+
+void fake_item_free(struct fake_item *item)
+{
+	free(item->bytes);
+	free(item);
+}
+
+static void items_free(struct list *items)
+{
+	struct list *node;
+
+	while ((node = list_pop(items)))
+		fake_item_free(container_of(node, struct fake_item, link));
+}
+
+void fake_op_done(struct fake_conn *c, struct wire_op *op, int status)
+{
+	op->next = NULL;
+	op->wire_private[0] = (uint64_t)status;
+	*c->done_last = op;
+	c->done_last = &op->next;
+}
+
+static void item_copy(struct fake_item *item)
+{
+	size_t at = 0;
+
+	item->bytes = fake_alloc(item->packet.len);
+	for (uint32_t i = 0; i < item->iov_cnt && at < item->packet.len; i++) {
+		size_t n = item->iov[i].iov_len;
+
+		if (n > item->packet.len - at)
+			n = item->packet.len - at;
+		if (n)
+			memcpy(item->bytes + at, item->iov[i].iov_base, n);
+		at += n;
+	}
+}
+
+/* The rest of a lane, from a node on, never arrives. */
+static void lane_cut(struct list *lane, struct list *node)
+{
+	while (node != lane) {
+		struct list *next = node->next;
+
+		list_remove(node);
+		fake_item_free(container_of(node, struct fake_item, link));
+		node = next;
+	}
+}
+
+/* @c can read nothing of the sender's memory any more, and tells it nothing. */
+static void sender_gone(struct fake_conn *c, bool orderly)
+{
+	bool copy = orderly && fake_chance(128);
+	struct list *node, *after;
+
+	list_for_each(node, after, &c->flowing) {
+		struct fake_item *item = container_of(node, struct fake_item, link);
+
+		if (copy && !item->bytes)
+			item_copy(item);
+		item->op = NULL;
+		item->from = NULL;
+		if (!orderly || !item->bytes) {
+			list_remove(node);
+			fake_item_free(item);
+		}
+	}
+	for (int i = 0; i < FAKE_LANES; i++) {
+		for (node = c->lanes[i].next; node != &c->lanes[i]; node = node->next) {
+			struct fake_item *item = container_of(node, struct fake_item, link);
+
+			if (copy && !item->bytes)
+				item_copy(item);
+			item->op = NULL;
+			item->from = NULL;
+			if (!item->bytes || (!orderly && fake_chance(64))) {
+				lane_cut(&c->lanes[i], node);
+				break;
+			}
+		}
+	}
+}
+
+void fake_conn_part(struct fake_conn *c, int err, bool orderly)
+{
+	struct fake_conn *other = c->other;
+
+	if (c->knock) {
+		c->knock->from = NULL;
+		if (fake_chance(128)) {
+			list_remove(&c->knock->link);
+			free(c->knock);
+		}
+		c->knock = NULL;
+	}
+	if (!other)
+		return;
+	other->other = NULL;
+	c->other = NULL;
+	sender_gone(other, orderly);
+	if (!other->ending) {
+		other->ending = true;
+		other->end_err = err;
+	}
+}
+
+void fake_conn_bury(struct fake_conn *c)
+{
+	struct list *node;
+
+	c->dead = true;
+	c->done_first = NULL;
+	c->done_last = &c->done_first;
+	for (int i = 0; i < FAKE_LANES; i++)
+		items_free(&c->lanes[i]);
+	items_free(&c->flowing);
+	while ((node = list_pop(&c->gets)))
+		free(container_of(node, struct fake_get, link));
+	if (c->claimed)
+		fake_item_free(c->claimed);
+	c->claimed = NULL;
+	if (c->raw)
+		c->raw->conn = NULL;
+	list_remove(&c->link);
+	if (c->wire->polling)
+		list_push(&c->wire->grave, &c->link);
+	else
+		free(c);
+}
+
+void fake_wire_enter(struct fake_wire *wire)
+{
+	wire->polling++;
+}
+
+void fake_wire_leave(struct fake_wire *wire)
+{
+	struct list *node;
+
+	if (--wire->polling)
+		return;
+	while ((node = list_pop(&wire->grave)))
+		free(container_of(node, struct fake_conn, link));
+}
+
+void fake_conn_down(struct fake_conn *c, int err)
+{
+	fake_conn_part(c, -FI_ECONNRESET, false);
+	c->dead = true;
+	telling++;
+	engine_conn_down(&c->conn, err);
+	telling--;
+	if (fake_watch.ended && c->conn.peer)
+		fake_watch.ended(&c->conn, err);
+	fake_conn_bury(c);
+}
+
+/* The contract */
+
+static int fake_open(enum fake_kind kind, struct engine_ep *ep, struct weft_addr *addr,
+		     struct wire **out)
+{
+	struct fake_wire *wire = fake_alloc(sizeof(*wire));
+
+	wire->kind = kind;
+	wire->wire.ep = ep;
+	list_init(&wire->conns);
+	list_init(&wire->grave);
+	list_init(&wire->knocks);
+	if (kind == FAKE_A) {
+		addr->host = host;
+		addr->pid = 1 + host;
+		addr->pid_ns = 1;
+		addr->fd = next_port++;
+	} else {
+		addr->family = ADDR_FAMILY_INET;
+		addr->port = next_port++;
+		memcpy(addr->ip, "\x0a\0\0", 3);
+		addr->ip[3] = (uint8_t)host;
+	}
+	wire->address = *addr;
+	list_push(&fake_wires, &wire->link);
+	*out = &wire->wire;
+	return 0;
+}
+
+static int fake_a_open(struct engine_ep *ep, const struct wire_attr *attr,
+		       struct weft_addr *addr, struct wire **wire, char *why, size_t why_len)
+{
+	return fake_open(FAKE_A, ep, addr, wire);
+}
+
+static int fake_b_open(struct engine_ep *ep, const struct wire_attr *attr,
+		       struct weft_addr *addr, struct wire **wire, char *why, size_t why_len)
+{
+	return fake_open(FAKE_B, ep, addr, wire);
+}
+
+static void knock_refuse(struct fake_knock *knock, int err)
+{
+	if (knock->from) {
+		knock->from->knock = NULL;
+		knock->from->answered = true;
+		knock->from->answer_err = err;
+	}
+	list_remove(&knock->link);
+	free(knock);
+}
+
+static void fake_close(struct wire *base)
+{
+	struct fake_wire *wire = wire_of(base);
+	struct list *node;
+
+	while (!list_empty(&wire->knocks))
+		knock_refuse(container_of(wire->knocks.next, struct fake_knock, link),
+			     -FI_ECONNREFUSED);
+	while ((node = wire->conns.next) != &wire->conns) {
+		struct fake_conn *c = container_of(node, struct fake_conn, link);
+
+		fake_conn_part(c, 0, true);
+		fake_conn_bury(c);
+	}
+	list_remove(&wire->link);
+	free(wire);
+}
+
+static bool reaches(const struct fake_wire *from, const struct fake_wire *to,
+		    const struct weft_addr *addr)
+{
+	if (to->kind != from->kind)
+		return false;
+	if (from->kind == FAKE_A)
+		return !memcmp(to->address.nonce, addr->nonce, sizeof(addr->nonce));
+	return to->address.port == addr->port &&
+	       !memcmp(to->address.ip, addr->ip, sizeof(addr->ip));
+}
+
+static int fake_connect(struct wire *base, struct engine_peer *peer,
+			const struct weft_addr *addr, const struct hello *hello,
+			struct wire_conn **out)
+{
+	struct fake_wire *wire = wire_of(base);
+	struct list *node, *after;
+	struct fake_conn *c;
+
+	if (wire->kind == FAKE_A &&
+	    (addr->kind != ADDR_NONCE || addr->host != wire->address.host))
+		return -FI_EHOSTUNREACH;
+	if (wire->kind == FAKE_B && !addr->family)
+		return -FI_EHOSTUNREACH;
+	if (fake_chance(fake_knobs[wire->kind].refuse))
+		return -FI_EAGAIN;
+	c = fake_conn_new(wire, peer);
+	list_for_each(node, after, &fake_wires) {
+		struct fake_wire *to = container_of(node, struct fake_wire, link);
+
+		if (!reaches(wire, to, addr))
+			continue;
+		c->knock = fake_alloc(sizeof(*c->knock));
+		c->knock->from = c;
+		c->knock->hello = *hello;
+		list_push(&to->knocks, &c->knock->link);
+	}
+	if (!c->knock) { /* nobody listens there */
+		c->answered = true;
+		c->answer_err = -FI_ECONNREFUSED;
+	}
+	*out = &c->conn;
+	return 0;
+}
+
+static void fake_disconnect(struct wire_conn *conn)
+{
+	struct fake_conn *c = fake_conn_of(conn);
+
+	if (c->dead)
+		abort();
+	if (fake_watch.dropped && c->known && !telling)
+		fake_watch.dropped(conn);
+	fake_conn_part(c, -FI_ECONNRESET, false);
+	fake_conn_bury(c);
+}
+
+/* A call on a conn that may be used; aborts otherwise. */
+static struct fake_conn *usable(struct wire_conn *conn)
+{
+	struct fake_conn *c = fake_conn_of(conn);
+
+	if (c->dead || !conn->up || c->claimed) {
+		fprintf(stderr, "fake wire: a call on a conn that is %s\n",
+			c->dead	   ? "dead"
+			: conn->up ? "claimed"
+				   : "not up");
+		abort();
+	}
+	return c;
+}
+
+static uint32_t lane_cnt(const struct list *lane)
+{
+	uint32_t cnt = 0;
+
+	for (const struct list *n = lane->next; n != lane; n = n->next)
+		cnt++;
+	return cnt;
+}
+
+static bool no_room(struct fake_conn *c, enum fake_lane lane)
+{
+	struct fake_knobs *k = fake_knobs_of(c);
+	uint32_t cnt = c->other ? lane_cnt(&c->other->lanes[lane]) : 0;
+
+	if (lane == FAKE_SENDV && c->other)
+		cnt += lane_cnt(&c->other->flowing);
+	return cnt >= (lane == FAKE_SENDV ? k->sendv_room : k->claim_room) ||
+	       fake_chance(k->refuse);
+}
+
+static struct packet *fake_claim(struct wire_conn *conn, size_t len, void **payload)
+{
+	struct fake_conn *c = usable(conn);
+
+	if (len > fake_knobs_of(c)->claim_max)
+		abort();
+	if (no_room(c, FAKE_CLAIMED))
+		return NULL;
+	c->claimed = fake_alloc(sizeof(*c->claimed));
+	c->claimed->bytes = fake_alloc(len);
+	c->claimed->written = len;
+	*payload = c->claimed->bytes;
+	/* Nothing of it may depend on what stood here before. */
+	memset(&c->claimed->packet, 0xa5, sizeof(c->claimed->packet));
+	return &c->claimed->packet;
+}
+
+static void send_item(struct fake_conn *c, struct fake_item *item, enum fake_lane lane)
+{
+	if (c->raw) {
+		if (!item->bytes)
+			item_copy(item);
+		if (item->op)
+			fake_op_done(c, item->op, 0);
+		item->op = NULL;
+		list_push(&c->raw->out, &item->link);
+	} else if (c->other) {
+		list_push(&c->other->lanes[lane], &item->link);
+	} else {
+		fake_item_free(item); /* the other end is gone, and we shall learn of it */
+	}
+}
+
+static void fake_publish(struct wire_conn *conn, struct packet *packet, bool more)
+{
+	struct fake_conn *c = fake_conn_of(conn);
+	struct fake_item *item = c->claimed;
+
+	if (!item || packet != &item->packet || packet->len != item->written)
+		abort();
+	c->claimed = NULL;
+	item->written = 0;
+	send_item(c, item, FAKE_CLAIMED);
+}
+
+static int fake_sendv(struct wire_conn *conn, const struct packet *hdr, const struct iovec *iov,
+		      size_t iov_cnt, struct wire_op *op)
+{
+	struct fake_conn *c = usable(conn);
+	struct fake_item *item;
+	bool ok;
+
+	if (iov_cnt > WIRE_IOV_MAX || iov_len(iov, iov_cnt, &ok) < hdr->len || !op->done)
+		abort();
+	if (no_room(c, FAKE_SENDV))
+		return -FI_EAGAIN;
+	item = fake_alloc(sizeof(*item));
+	item->packet = *hdr;
+	item->from = c;
+	item->op = op;
+	item->iov_cnt = (uint32_t)iov_cnt;
+	memcpy(item->iov, iov, iov_cnt * sizeof(*iov));
+	if (fake_chance(fake_knobs_of(c)->buffer)) {
+		item_copy(item);
+		item->op = NULL;
+		fake_op_done(c, op, 0);
+	}
+	send_item(c, item, FAKE_SENDV);
+	return 0;
+}
+
+static void scribble(const struct iovec *iov, uint32_t iov_cnt)
+{
+	for (uint32_t i = 0; i < iov_cnt; i++)
+		if (iov[i].iov_len)
+			memset(iov[i].iov_base, 0xdd, iov[i].iov_len);
+}
+
+static int fake_get(struct wire_conn *conn, uint64_t addr, const struct iovec *iov,
+		    size_t iov_cnt, struct wire_op *op)
+{
+	struct fake_conn *c = usable(conn);
+	struct fake_knobs *k = fake_knobs_of(c);
+	struct fake_get *get;
+
+	if (!k->has_get)
+		abort();
+	if (fake_chance(k->get_now) && c->other) {
+		for (size_t i = 0; i < iov_cnt; addr += iov[i++].iov_len)
+			memcpy(iov[i].iov_base, (void *)(uintptr_t)addr, iov[i].iov_len);
+		return 1;
+	}
+	if (!fake_chance(k->get_later) || (!c->other && !c->raw)) {
+		scribble(iov, (uint32_t)iov_cnt);
+		return -FI_EOPNOTSUPP;
+	}
+	get = fake_alloc(sizeof(*get));
+	get->op = op;
+	get->addr = addr;
+	get->iov_cnt = (uint32_t)iov_cnt;
+	memcpy(get->iov, iov, iov_cnt * sizeof(*iov));
+	get->status = fake_chance(k->get_fails) || c->raw ? -FI_EIO : 0;
+	if (get->status)
+		scribble(iov, (uint32_t)iov_cnt);
+	list_push(&c->gets, &get->link);
+	return 0;
+}
+
+static int fake_check(struct wire_conn *conn)
+{
+	struct fake_conn *c = fake_conn_of(conn);
+
+	if (c->ending && c->end_err && fake_chance(128))
+		return c->end_err;
+	return 0;
+}
+
+static void fake_local(struct wire *base, char *buf, size_t len)
+{
+	snprintf(buf, len, "fake:%u", wire_of(base)->address.port);
+}
+
+static ssize_t fake_a_send(struct engine_ep *ep, struct engine_peer *peer,
+			   const struct engine_msg *msg)
+{
+	return engine_send_on(ep, peer, msg, &fake_ops[FAKE_A]);
+}
+
+static ssize_t fake_b_send(struct engine_ep *ep, struct engine_peer *peer,
+			   const struct engine_msg *msg)
+{
+	return engine_send_on(ep, peer, msg, &fake_ops[FAKE_B]);
+}
+
+struct wire_ops fake_ops[FAKE_KINDS] = {
+	[FAKE_A] = {
+		.size = sizeof(struct wire_ops), .name = "fake-a", .open = fake_a_open,
+		.close = fake_close, .connect = fake_connect, .disconnect = fake_disconnect,
+		.claim = fake_claim, .publish = fake_publish, .sendv = fake_sendv, .get = fake_get,
+		.poll = fake_poll, .check = fake_check, .local = fake_local, .send = fake_a_send,
+	},
+	[FAKE_B] = {
+		.size = sizeof(struct wire_ops), .name = "fake-b", .open = fake_b_open,
+		.close = fake_close, .connect = fake_connect, .disconnect = fake_disconnect,
+		.claim = fake_claim, .publish = fake_publish, .sendv = fake_sendv, .get = fake_get,
+		.poll = fake_poll, .check = fake_check, .local = fake_local, .send = fake_b_send,
+	},
+};
+
+void fake_knobs_set(enum fake_kind kind, const struct fake_knobs *knobs)
+{
+	fake_knobs[kind] = *knobs;
+	fake_ops[kind].claim_max = knobs->claim_max;
+	fake_ops[kind].eager_max = knobs->eager_max;
+	fake_ops[kind].has_get = knobs->has_get;
+}
+
+void fake_wires_register(void)
+{
+	static const struct wire_provider wires[FAKE_KINDS] = {
+		[FAKE_A] = { sizeof(struct wire_provider), 1, WIRE_LAYOUT, &fake_ops[FAKE_A] },
+		[FAKE_B] = { sizeof(struct wire_provider), 1, WIRE_LAYOUT, &fake_ops[FAKE_B] },
+	};
+
+	for (int i = 0; i < FAKE_KINDS; i++)
+		if (wire_register(&wires[i]))
+			abort();
+}
+
+/* What tests do to them */
+
+int fake_break(struct engine_ep *a, struct engine_ep *b, int err)
+{
+	struct list *w, *wafter, *node, *after;
+	int cnt = 0;
+
+	list_for_each(w, wafter, &fake_wires) {
+		struct fake_wire *wire = container_of(w, struct fake_wire, link);
+
+		if (wire->wire.ep != a)
+			continue;
+		list_for_each(node, after, &wire->conns) {
+			struct fake_conn *c = container_of(node, struct fake_conn, link);
+			struct fake_conn *other = c->other;
+
+			if (!other || other->wire->wire.ep != b)
+				continue;
+			c->ending = true;
+			c->end_err = err;
+			fake_conn_part(c, err, !err);
+			sender_gone(c, !err);
+			cnt++;
+		}
+	}
+	return cnt;
+}
+
+void fake_stop(struct engine_ep *from, struct engine_ep *to, bool stop)
+{
+	struct list *w, *wafter, *node, *after;
+
+	list_for_each(w, wafter, &fake_wires) {
+		struct fake_wire *wire = container_of(w, struct fake_wire, link);
+
+		if (wire->wire.ep != to)
+			continue;
+		list_for_each(node, after, &wire->conns) {
+			struct fake_conn *c = container_of(node, struct fake_conn, link);
+
+			if (c->other && c->other->wire->wire.ep == from)
+				c->stopped = stop;
+		}
+	}
+}
+
+uint32_t fake_under_way(void)
+{
+	struct list *w, *wafter, *node, *after;
+	uint32_t cnt = 0;
+
+	list_for_each(w, wafter, &fake_wires) {
+		struct fake_wire *wire = container_of(w, struct fake_wire, link);
+
+		cnt += lane_cnt(&wire->knocks);
+		list_for_each(node, after, &wire->conns) {
+			struct fake_conn *c = container_of(node, struct fake_conn, link);
+
+			for (int i = 0; i < FAKE_LANES; i++)
+				cnt += lane_cnt(&c->lanes[i]);
+			cnt += lane_cnt(&c->flowing) + lane_cnt(&c->gets);
+			cnt += (c->done_first != NULL) + c->ending + c->answered;
+		}
+	}
+	return cnt;
+}
+
+uint32_t fake_conn_cnt(void)
+{
+	struct list *w, *wafter;
+	uint32_t cnt = 0;
+
+	list_for_each(w, wafter, &fake_wires)
+		cnt += lane_cnt(&container_of(w, struct fake_wire, link)->conns);
+	return cnt;
+}

@@ -1,0 +1,132 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * Two wires behind the contract of engine/wire.h that carry packets between the endpoints of
+ * one process, and do all that the contract allows: they delay, split, reorder the lanes,
+ * refuse for want of room, finish operations early or late, and break. What they do in which
+ * call is decided by one seeded sequence, so that a run can be repeated.
+ *
+ * "fake-a" is like shared memory: it reaches endpoints of its own host by their nonce. "fake-b"
+ * is like a network: it reaches everyone who listens, by address and port.
+ *
+ * Called by the tests of the engine, on one thread. A call of the engine that breaks the
+ * contract (a claim on a conn that is not up, two claims, a packet above the limit) aborts.
+ */
+#ifndef WEFT_FAKE_WIRE_H
+#define WEFT_FAKE_WIRE_H
+
+#include "engine.h"
+
+enum fake_kind {
+	FAKE_A,
+	FAKE_B,
+	FAKE_KINDS,
+};
+
+/* Chances are of 256. */
+struct fake_knobs {
+	uint32_t claim_max, eager_max; /* bytes, see struct wire_ops */
+	uint32_t claim_room;	       /* packets under way per direction */
+	uint32_t sendv_room;	       /* operations under way per direction */
+	uint32_t burst;		       /* packets of a lane that one poll delivers at most */
+	uint16_t move;		       /* that a lane moves in a poll at all */
+	uint16_t stall;		       /* that a lane begins to stand still for some polls */
+	uint16_t refuse;	       /* claim, sendv, connect: no room, for no reason */
+	uint16_t split;		       /* payload of sendv comes in pieces */
+	uint16_t buffer;	       /* sendv copies, and is done before it is delivered */
+	uint16_t get_now;	       /* get works at once; else, of the rest: */
+	uint16_t get_later;	       /* get works later; else it is refused */
+	uint16_t get_fails;	       /* of those later: fails after all */
+	bool has_get;
+	bool mute; /* connections are never answered */
+};
+
+/* fake_knobs_default - a quick wire without whims */
+void fake_knobs_default(struct fake_knobs *knobs);
+
+/* fake_knobs_random - any wire that the contract allows */
+void fake_knobs_random(struct fake_knobs *knobs);
+
+/* fake_knobs_set - what a wire is from now on; the limits must not change while endpoints use it */
+void fake_knobs_set(enum fake_kind kind, const struct fake_knobs *knobs);
+
+/* fake_wires_register - make both known to the engine; may be called again */
+void fake_wires_register(void);
+
+/* fake_seed - begin the sequence that decides everything */
+void fake_seed(uint64_t seed);
+
+/* fake_random - a number below @n from a sequence of the wires' own */
+uint32_t fake_random(uint32_t n);
+
+/* fake_host - host number of endpoints that are enabled from now on: fake-a stays inside one */
+void fake_host(uint32_t host);
+
+/*
+ * What the tests may watch; NULL at first.
+ * packet: a header is about to be handed to the endpoint of @conn; @whole: with all its payload
+ * payload: payload that came in pieces is whole
+ * ended: the engine has been told that a conn is gone, by @err as in engine_conn_down()
+ * dropped: the engine is about to disconnect a conn that it had taken as up, of its own
+ *	    accord
+ */
+struct fake_watch {
+	void (*packet)(const struct wire_conn *conn, const struct packet *packet, bool whole);
+	void (*payload)(const struct wire_conn *conn, const struct packet *packet);
+	void (*ended)(const struct wire_conn *conn, int err);
+	void (*dropped)(const struct wire_conn *conn);
+};
+extern struct fake_watch fake_watch;
+
+/*
+ * fake_break - break every conn between two endpoints
+ * @err: what both sides are told; 0: as if the other had closed in order
+ * Both learn of it from a later poll. Returns how many conns there were.
+ */
+int fake_break(struct engine_ep *a, struct engine_ep *b, int err);
+
+/* fake_stop - let nothing pass from one endpoint to the other, or let it pass again */
+void fake_stop(struct engine_ep *from, struct engine_ep *to, bool stop);
+
+/* fake_under_way - packets and operations that have not been delivered, on all wires */
+uint32_t fake_under_way(void);
+
+/* fake_conn_cnt - conns that exist, on all wires */
+uint32_t fake_conn_cnt(void);
+
+/*
+ * A raw peer: a conn of an endpoint whose other end is the test itself.
+ *
+ * fake_raw_open - say @hello to an endpoint over fake-b
+ * Returns 0 and the conn, or what the endpoint refused with. From within no poll.
+ */
+struct fake_raw;
+int fake_raw_open(struct engine_ep *to, const struct hello *hello, struct fake_raw **raw,
+		  struct hello *answer);
+
+/*
+ * fake_raw_send - have a packet arrive now, as its wire's poll would
+ * @payload: @avail bytes, copied to a place of exactly that length
+ * @rest:    written to where the engine wants it; NULL: leave it under way
+ *
+ * Returns what the engine returned; an error has ended the conn (fake_raw_alive() says so).
+ */
+int fake_raw_send(struct fake_raw *raw, const struct packet *packet, const void *payload,
+		  size_t avail, const void *rest);
+
+/* fake_raw_finish - what fake_raw_send() left under way arrives. Returns how many there were */
+int fake_raw_finish(struct fake_raw *raw);
+
+/*
+ * fake_raw_read - take the next packet that the endpoint sent to the raw peer
+ * @payload: room for @len bytes: what exceeds it is dropped
+ * Returns 1, or 0 when there is none.
+ */
+int fake_raw_read(struct fake_raw *raw, struct packet *packet, void *payload, size_t len);
+
+/* fake_raw_alive - has the conn not ended */
+bool fake_raw_alive(const struct fake_raw *raw);
+
+/* fake_raw_close - take the raw end away; the endpoint is told @err when it still has the conn */
+void fake_raw_close(struct fake_raw *raw, int err);
+
+#endif
