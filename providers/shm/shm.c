@@ -123,24 +123,45 @@ static const struct fi_info pshm_offer = {
 	.fabric_attr = &pshm_fabric_attr,
 };
 
+/*
+ * Node and service are accepted and lead nowhere: an shm endpoint has no name, its peers learn its
+ * address from fi_getname. Programs that exchange those (fi_pingpong) name a host all the same.
+ */
 static int pshm_getinfo(uint32_t version, const char *node, const char *service, uint64_t flags,
 			const struct fi_info *hints, struct fi_info **info)
 {
+	char why[INFO_REASON_MAX];
+	struct weft_addr dest;
 	uint32_t pid_ns;
+	int ret;
 
-	if (node || service)
-		return info_refuse(
-			&pshm_provider,
-			"is asked for a node or service; shm endpoints have no names, "
-			"their addresses come from fi_getname");
-	if (hints && (hints->src_addr || hints->dest_addr))
+	if (hints && hints->src_addr)
 		return info_refuse(&pshm_provider,
-				   "is asked for given addresses; shm endpoints get a new "
-				   "one each, from fi_getname");
+				   "is asked for a given source; shm endpoints get a new address "
+				   "each, from fi_getname");
+	if (hints && hints->dest_addr) {
+		if (hints->dest_addrlen != sizeof(dest))
+			return info_refuse(&pshm_provider,
+					   "is given a destination of %zu bytes, its own have %zu",
+					   hints->dest_addrlen, sizeof(dest));
+		if (pshm_addr_read(hints->dest_addr, &dest, why, sizeof(why)))
+			return info_refuse(&pshm_provider, "is given a destination that is none: %s", why);
+	}
 	if (sys_ns_pid(&pid_ns))
 		return info_refuse(&pshm_provider,
 				   "finds no /proc, through which endpoints reach each other");
-	return info_answer(&pshm_provider, &pshm_offer, hints, version, info);
+	ret = info_answer(&pshm_provider, &pshm_offer, hints, version, info);
+	if (ret || !hints || !hints->dest_addr)
+		return ret;
+	free((*info)->dest_addr);
+	(*info)->dest_addr = malloc(sizeof(dest));
+	if (!(*info)->dest_addr) {
+		info_free(*info);
+		return -FI_ENOMEM;
+	}
+	memcpy((*info)->dest_addr, &dest, sizeof(dest));
+	(*info)->dest_addrlen = sizeof(dest);
+	return 0;
 }
 
 static int pshm_fabric(struct fi_fabric_attr *attr, struct fid_fabric **fabric, void *context)
