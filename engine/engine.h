@@ -265,7 +265,7 @@ struct engine_wire {
 	struct wire *wire; /* NULL: could not be opened */
 	const struct wire_ops *ops;
 	uint32_t idle;	   /* polls in a row that moved nothing */
-	uint32_t skip;	   /* polls to leave out before the next */
+	uint32_t wait;	   /* rounds to leave it out before the next poll */
 	uint64_t tx_msgs, tx_bytes, rx_msgs, rx_bytes; /* of conns that are gone */
 	char why[96];	   /* why it is not open */
 };

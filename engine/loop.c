@@ -99,6 +99,7 @@ static void loop_enqueue(struct loop *loop, struct loop_item *item)
 {
 	list_push(&loop->queue, &item->link);
 	loop->queued++;
+	loop->wire.used = true;
 }
 
 static struct packet *loop_claim(struct wire_conn *conn, size_t len, void **payload)

@@ -206,7 +206,7 @@ static int engine_connect_on(struct engine_peer *peer, uint32_t idx, const struc
 	}
 	peer->conns[idx] = conn;
 	peer->ours |= 1u << idx;
-	w->idle = w->skip = 0;
+	w->wire->used = true;
 	return 0;
 }
 
@@ -354,7 +354,6 @@ static void engine_conn_forsake(struct engine_peer *peer, struct wire_conn *conn
 void engine_conn_up(struct wire_conn *conn, const struct hello *hello)
 {
 	struct engine_peer *peer = conn->peer;
-	struct engine_ep *ep = peer->ep;
 	uint32_t idx = conn->wire->idx;
 
 	if (peer->self) {
@@ -376,7 +375,7 @@ void engine_conn_up(struct wire_conn *conn, const struct hello *hello)
 	}
 	if (!peer->up)
 		engine_peer_meet(peer, hello);
-	ep->wires[idx].idle = ep->wires[idx].skip = 0;
+	conn->wire->used = true;
 	peer->conns[idx] = conn;
 	peer->up |= 1u << idx;
 	if (peer->ours & 1u << idx && !peer->self)
@@ -385,6 +384,12 @@ void engine_conn_up(struct wire_conn *conn, const struct hello *hello)
 				engine_connect_on(peer, i, &hello->addr);
 	engine_peer_route(peer);
 	engine_peer_flush(peer);
+}
+
+/* Will this peer refuse us for ever: it speaks another version, or nothing that we know? */
+static bool engine_never(int err)
+{
+	return err == -FI_ENOPROTOOPT || err == -FI_EINVAL;
 }
 
 /* A conn that never came up is gone. */
@@ -404,7 +409,7 @@ static void engine_connect_failed(struct engine_peer *peer, uint32_t idx, int er
 		engine_peer_connect(peer);
 		return;
 	}
-	if (err != -FI_EALREADY && peer->epoch && now - peer->since_ns > REFUSED_NS) {
+	if (engine_never(err) || (err != -FI_EALREADY && peer->epoch && now - peer->since_ns > REFUSED_NS)) {
 		engine_peer_fail(peer, err ? err : -FI_ECONNRESET, false);
 		return;
 	}

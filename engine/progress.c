@@ -5,30 +5,43 @@
 #include "progress.h"
 #include "peer.h"
 
-#define SKIP_MAX 256u	/* polls that an idle wire is left out at most */
+#define IDLE_MIN 32u	  /* polls that move nothing before it is left out */
+#define WAIT_MAX 256u	  /* rounds that an idle wire is left out at most */
+#define BUSY_TICKS 4096u  /* ... and while the first wire is busy; a power of two */
 #define CHECK_TICKS 1024u /* rounds between looks at the clock; a power of two */
 
 /*
  * The first wire is polled in every round. The others cost a system call each: one that moves
- * nothing is polled ever more rarely, and at once again when it moves something or is used.
+ * nothing is polled ever more rarely, and in every round again when it moves something or is
+ * used. While the first one is busy they wait longer.
  */
-static void engine_poll_others(struct engine_ep *ep)
+static void engine_poll_others(struct engine_ep *ep, bool busy)
 {
 	for (uint32_t i = 1; i < ep->wire_cnt; i++) {
 		struct engine_wire *w = &ep->wires[i];
 
 		if (!w->wire)
 			continue;
-		if (w->skip) {
-			w->skip--;
+		if (w->wire->used) {
+			w->wire->used = false;
+			w->idle = w->wait = 0;
+		}
+		if (w->wait) {
+			if (!busy)
+				w->wait--;
+			else if (ep->tick % BUSY_TICKS)
+				w->wait = w->idle;
+			else
+				w->wait = 0;
 			continue;
 		}
 		if (w->ops->poll(w->wire)) {
 			w->idle = 0;
 			continue;
 		}
-		w->idle++;
-		w->skip = w->idle / 64 < SKIP_MAX ? w->idle / 64 : SKIP_MAX;
+		if (w->idle < WAIT_MAX)
+			w->idle++;
+		w->wait = w->idle < IDLE_MIN ? 0 : w->idle;
 	}
 }
 
@@ -45,10 +58,10 @@ static void engine_tick(struct engine_ep *ep)
 void engine_progress(struct engine_ep *ep)
 {
 	struct engine_wire *w = &ep->wires[0];
+	bool busy;
 
-	if (likely(w->wire != NULL))
-		w->ops->poll(w->wire);
-	engine_poll_others(ep);
+	busy = w->wire && w->ops->poll(w->wire);
+	engine_poll_others(ep, busy);
 	if (unlikely(!list_empty(&ep->blocked)))
 		engine_peers_service(ep);
 	if (unlikely(!(++ep->tick % CHECK_TICKS)))

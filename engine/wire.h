@@ -43,6 +43,7 @@ struct wire {
 	const struct wire_ops *ops;
 	struct engine_ep *ep;
 	uint32_t idx;  /* place in the engine endpoint's list of wires; set by the engine */
+	bool used;     /* set by the wire when it sends: answers may come, so poll it in every round again */
 };
 
 /* A wire's state for one peer. The wire's own struct starts with it. */
@@ -153,13 +154,15 @@ struct wire_ops {
 	 * get - read the peer's memory at @addr into @iov, until iov is full
 	 * Returns 1 when it is done already (op->done is not called), 0 when op->done() will be called,
 	 * or -FI_E* when it can't be done (nothing usable in @iov; the engine asks the sender instead).
+	 * done() may bring an error likewise: -FI_EBUSY where the sender attends and copies faster.
 	 */
 	int (*get)(struct wire_conn *conn, uint64_t addr, const struct iovec *iov, size_t iov_cnt,
 		   struct wire_op *op);
 
 	/*
 	 * poll - move everything that can move without waiting; calls the engine
-	 * Bounded work per call. Returns the number of packets and operations that moved.
+	 * Bounded work per call. The engine leaves out a wire that moves nothing for a while: see
+	 * struct wire.used. Returns the number of packets and operations that moved.
 	 */
 	int (*poll)(struct wire *wire);
 
