@@ -351,6 +351,17 @@ static void engine_conn_forsake(struct engine_peer *peer, struct wire_conn *conn
 	conn->wire->ops->disconnect(conn);
 }
 
+/* Try the wires that are better than @idx, by which we have just got there. */
+static void engine_peer_upgrade(struct engine_peer *peer, uint32_t idx, const struct weft_addr *full)
+{
+	/* They may have refused the service address, which says nothing of them. */
+	if (peer->address.kind == ADDR_SERVICE)
+		peer->unreachable = 0;
+	for (uint32_t i = 0; i < idx; i++)
+		if (!peer->conns[i])
+			engine_connect_on(peer, i, full);
+}
+
 void engine_conn_up(struct wire_conn *conn, const struct hello *hello)
 {
 	struct engine_peer *peer = conn->peer;
@@ -379,9 +390,7 @@ void engine_conn_up(struct wire_conn *conn, const struct hello *hello)
 	peer->conns[idx] = conn;
 	peer->up |= 1u << idx;
 	if (peer->ours & 1u << idx && !peer->self)
-		for (uint32_t i = 0; i < idx; i++)
-			if (!peer->conns[i])
-				engine_connect_on(peer, i, &hello->addr);
+		engine_peer_upgrade(peer, idx, &hello->addr);
 	engine_peer_route(peer);
 	engine_peer_flush(peer);
 }
