@@ -157,6 +157,19 @@ static void engine_ep_free_held(struct engine_ep *ep)
 	struct match *matchers[] = { ep->tagged, ep->msg };
 	struct list *node, *after, *hnode;
 
+	list_for_each(node, after, &ep->all) {
+		struct engine_peer *peer = container_of(node, struct engine_peer, all);
+
+		/* All that are arriving are linked elsewhere too, but those that are matched. */
+		while ((hnode = list_pop(&peer->arriving))) {
+			struct engine_held *held = container_of(hnode, struct engine_held, arriving);
+
+			if (held->state == HELD_MATCHED)
+				engine_held_free(ep, held);
+		}
+		while ((hnode = list_pop(&peer->early)))
+			engine_held_free(ep, container_of(hnode, struct engine_held, link));
+	}
 	for (size_t i = 0; i < 2; i++) {
 		struct match_msg *msg;
 
@@ -167,18 +180,6 @@ static void engine_ep_free_held(struct engine_ep *ep)
 	}
 	while ((node = list_pop(&ep->claimed)))
 		engine_held_free(ep, container_of(node, struct engine_held, link));
-	list_for_each(node, after, &ep->all) {
-		struct engine_peer *peer = container_of(node, struct engine_peer, all);
-
-		while ((hnode = list_pop(&peer->early)))
-			engine_held_free(ep, container_of(hnode, struct engine_held, link));
-		while ((hnode = list_pop(&peer->arriving))) {
-			struct engine_held *held = container_of(hnode, struct engine_held, arriving);
-
-			if (held->state == HELD_MATCHED)
-				engine_held_free(ep, held);
-		}
-	}
 }
 
 static void engine_ep_free(struct engine_ep *ep)
