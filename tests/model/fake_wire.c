@@ -17,7 +17,8 @@ struct fake_watch fake_watch;
 static uint64_t sequence = 1;
 static uint32_t host = 1;
 static uint16_t next_port = 1;
-static uint32_t telling; /* calls of engine_conn_down() that have not returned */
+static uint16_t listen_port; /* 0: the next */
+static uint32_t telling;     /* calls of engine_conn_down() that have not returned */
 
 void fake_seed(uint64_t seed)
 {
@@ -35,6 +36,11 @@ uint32_t fake_random(uint32_t n)
 void fake_host(uint32_t number)
 {
 	host = number;
+}
+
+void fake_listen_at(const struct weft_addr *service)
+{
+	listen_port = service->port;
 }
 
 void fake_knobs_default(struct fake_knobs *knobs)
@@ -291,7 +297,8 @@ static int fake_open(enum fake_kind kind, struct engine_ep *ep, struct weft_addr
 		addr->fd = next_port++;
 	} else {
 		addr->family = ADDR_FAMILY_INET;
-		addr->port = next_port++;
+		addr->port = listen_port ? listen_port : next_port++;
+		listen_port = 0;
 		memcpy(addr->ip, "\x0a\0\0", 3);
 		addr->ip[3] = (uint8_t)host;
 	}
@@ -453,6 +460,7 @@ static struct packet *fake_claim(struct wire_conn *conn, size_t len, void **payl
 
 static void send_item(struct fake_conn *c, struct fake_item *item, enum fake_lane lane)
 {
+	c->wire->wire.used = true;
 	if (c->raw) {
 		if (!item->bytes)
 			item_copy(item);

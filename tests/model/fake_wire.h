@@ -61,6 +61,9 @@ uint32_t fake_random(uint32_t n);
 /* fake_host - host number of endpoints that are enabled from now on: fake-a stays inside one */
 void fake_host(uint32_t host);
 
+/* fake_listen_at - the next endpoint that is enabled listens at this place of fake-b */
+void fake_listen_at(const struct weft_addr *service);
+
 /*
  * What the tests may watch; NULL at first.
  * packet: a header is about to be handed to the endpoint of @conn; @whole: with all its payload
