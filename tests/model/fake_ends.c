@@ -140,10 +140,16 @@ void fake_end_open(struct fake_end *end, const struct fake_end_attr *attr,
 	fi_freeinfo(info);
 }
 
+void fake_end_stop(struct fake_end *end)
+{
+	assert_int_equal(fi_close(&end->ep->fid), 0);
+	end->ep = NULL;
+}
+
 void fake_end_close(struct fake_end *end)
 {
 	if (end->ep)
-		assert_int_equal(fi_close(&end->ep->fid), 0);
+		fake_end_stop(end);
 	if (!end->shares && end->fabric) {
 		assert_int_equal(fi_close(&end->tx_cq->fid), 0);
 		if (end->rx_cq != end->tx_cq)

@@ -48,6 +48,9 @@ void fake_ends_begin(uint64_t seed);
 void fake_end_open(struct fake_end *end, const struct fake_end_attr *attr,
 		   struct fake_end *with);
 
+/* fake_end_stop - close the endpoint alone */
+void fake_end_stop(struct fake_end *end);
+
 /* fake_end_close - close what it has; those that share come before the one they share with */
 void fake_end_close(struct fake_end *end);
 
