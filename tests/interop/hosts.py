@@ -146,7 +146,7 @@ class Host:
     def enter(self, argv, cwd):
         """The command line that runs argv on this host."""
         return ['nsenter', '--target', str(self.init), '--net', '--uts', '--ipc',
-                '--mount', '--pid', '--', 'env', '-C', str(cwd), *map(str, argv)]
+                '--mount', '--root', '--pid', '--', 'env', '-C', str(cwd), *map(str, argv)]
 
     def run(self, argv, timeout, env=None, cwd='/'):
         """Run argv here, bounded; env adds to the host's own."""
