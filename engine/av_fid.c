@@ -195,7 +195,12 @@ static int engine_av_close(struct fid *fid)
 	struct engine_av *av = container_of(fid, struct engine_av, fid.fid);
 	struct engine_domain *domain = av->domain;
 
-	if (!list_empty(&av->eps))
+	bool busy;
+
+	engine_enter(domain);
+	busy = !list_empty(&av->eps);
+	engine_leave(domain);
+	if (busy)
 		return -FI_EBUSY;
 	av_fini(&av->table);
 	platform_free(av);

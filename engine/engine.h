@@ -114,6 +114,7 @@ enum engine_flag {
 	ENGINE_INJECT = 1 << 8,	  /* the buffer is the caller's again on return; no completion */
 	ENGINE_COMPLETE = 1 << 9, /* success writes a completion */
 	ENGINE_MORE = 1 << 10,	  /* FI_MORE */
+	ENGINE_ASKED = 1 << 11,	  /* a receive that has asked its sender for the payload */
 };
 
 /* One message to send, as the op tables express it; lives on the caller's stack. */
@@ -167,7 +168,7 @@ struct engine_rx {
 	size_t len;	/* of the message */
 	size_t got;	/* bytes that have arrived, of min(cap, len) */
 	size_t incoming; /* bytes that the wire is writing */
-	uint64_t peer_id; /* sender's operation; 0: eager */
+	uint64_t peer_id; /* sender's operation, of a rendezvous */
 	uint32_t flags;	  /* PACKET_TAGGED: which queue; PACKET_CQ_DATA; ENGINE_COMPLETE */
 	uint32_t iov_cnt;
 	struct iovec iov[ENGINE_IOV_MAX];
@@ -238,11 +239,14 @@ struct engine_peer {
 	uint32_t ours;	      /* bit per wire: conns[] was begun by us */
 	uint32_t up;	      /* bit per wire: conns[] is up */
 	uint32_t unreachable; /* bit per wire: does not lead there */
-	uint32_t life;	      /* times that we failed it: our hello says so */
+	uint32_t life;	      /* of our conns to it: our hello says so; grows when they are given up */
+	uint32_t held_cnt;    /* messages of it that are held */
+	uint32_t slots;	      /* of ep->peers that lead here */
 	uint32_t peer_life;   /* of its last hello */
 	uint8_t state;	      /* enum engine_peer_state */
 	bool self;	      /* this endpoint */
-	uint32_t window;      /* granted to it in the hello, bytes; 0: none yet */
+	bool greeted;	      /* the window of this life was said in a hello, which may be said again */
+	uint32_t window;      /* granted to it, bytes */
 	uint32_t allowed;     /* eager payload that it may still send, bytes */
 	uint64_t epoch;	      /* of its last hello; 0: never met */
 	uint64_t retry_ns;    /* PEER_CONNECTING without a conn: when to try again */
@@ -292,18 +296,19 @@ struct engine_ep {
 	struct list domain_link, av_link;
 	uint32_t wire_cnt; /* the last one is the loop */
 	struct engine_wire wires[ENGINE_WIRE_MAX];
-	uint32_t tick;	     /* progress calls */
-	uint64_t check_ns;   /* last liveness round */
-	struct list *check;  /* peer of ep->all where the last round ended */
+	uint32_t tick;	     /* rounds of progress */
+	bool slow;	     /* they come seldom */
+	uint64_t clock_ns;   /* last look at the clock */
+	uint64_t check_ns;   /* last liveness check */
 	uint64_t epoch;	     /* random, of this fi_enable */
+	uint32_t life;	     /* times that a peer's conns were given up */
+	uint32_t peer_cnt[2]; /* in all, by kind of address: nonce, service */
 	uint64_t budget;     /* eager payload not granted to any peer yet, bytes */
-	uint32_t window;     /* granted to each new peer while the budget lasts, bytes */
 	size_t tx_size;
 	size_t min_multi_recv;
 	uint64_t caps;
 	struct weft_addr bind;	  /* where to listen: fi_info.src_addr, fi_setname */
 	struct weft_addr address; /* full, after fi_enable */
-	void *user_context;
 };
 
 /*

@@ -14,8 +14,6 @@
 #include "send.h"
 
 #define DRAIN_NS 1000000000u /* for what was sent and has not left at close, ns */
-#define WINDOW_MAX (1u << 20) /* eager payload granted to one peer, bytes */
-#define WINDOW_PEERS 64u      /* that the budget is meant for */
 
 static struct engine_ep *ep_of(struct fid *fid)
 {
@@ -89,7 +87,6 @@ static void engine_ep_budget(struct engine_ep *ep)
 
 	fi_param_get_size_t((struct fi_provider *)ep->family->provider, ENGINE_PARAM_BUDGET, &budget);
 	ep->budget = budget;
-	ep->window = budget / WINDOW_PEERS < WINDOW_MAX ? (uint32_t)(budget / WINDOW_PEERS) : WINDOW_MAX;
 }
 
 static int engine_ep_enable(struct engine_ep *ep)
@@ -116,6 +113,10 @@ static int engine_ep_enable(struct engine_ep *ep)
 		ep->tagged = ep->msg = NULL;
 		return ret;
 	}
+	if (!ep->tx_cq)
+		ep->tx_flags &= ~ENGINE_COMPLETE;
+	if (!ep->rx_cq)
+		ep->rx_flags &= ~ENGINE_COMPLETE;
 	ep->enabled = true;
 	ep->fid.msg = domain->safe ? &engine_safe_msg_ops : ep->family->msg;
 	ep->fid.tagged = domain->safe ? &engine_safe_tagged_ops : ep->family->tagged;
@@ -147,7 +148,7 @@ static void engine_ep_drain(struct engine_ep *ep)
 	uint64_t end = platform_now_ns() + DRAIN_NS;
 
 	while (engine_unsent(ep) && platform_now_ns() < end) {
-		engine_progress(ep);
+		engine_domain_progress(ep->domain); /* the peer may be one of these */
 		platform_yield();
 	}
 }
@@ -160,13 +161,6 @@ static void engine_ep_free_held(struct engine_ep *ep)
 	list_for_each(node, after, &ep->all) {
 		struct engine_peer *peer = container_of(node, struct engine_peer, all);
 
-		/* All that are arriving are linked elsewhere too, but those that are matched. */
-		while ((hnode = list_pop(&peer->arriving))) {
-			struct engine_held *held = container_of(hnode, struct engine_held, arriving);
-
-			if (held->state == HELD_MATCHED)
-				engine_held_free(ep, held);
-		}
 		while ((hnode = list_pop(&peer->early)))
 			engine_held_free(ep, container_of(hnode, struct engine_held, link));
 	}
@@ -180,22 +174,24 @@ static void engine_ep_free_held(struct engine_ep *ep)
 	}
 	while ((node = list_pop(&ep->claimed)))
 		engine_held_free(ep, container_of(node, struct engine_held, link));
+	/* What is left is matched and still arriving. */
+	list_for_each(node, after, &ep->all) {
+		struct engine_peer *peer = container_of(node, struct engine_peer, all);
+
+		while (!list_empty(&peer->arriving))
+			engine_held_free(ep, container_of(peer->arriving.next, struct engine_held, arriving));
+	}
 }
 
 static void engine_ep_free(struct engine_ep *ep)
 {
 	struct engine_tx *tx;
-	struct list *node;
 	uint32_t i = 0;
 
 	while ((tx = pool_each(&ep->tx_pool, &i)))
 		platform_free(tx->copy);
-	while ((node = list_pop(&ep->all))) {
-		struct engine_peer *peer = container_of(node, struct engine_peer, all);
-
-		list_remove(&peer->blocked);
-		platform_free(peer);
-	}
+	while (!list_empty(&ep->all))
+		engine_peer_free(container_of(ep->all.next, struct engine_peer, all));
 	match_destroy(ep->tagged);
 	match_destroy(ep->msg);
 	pool_fini(&ep->tx_pool);
@@ -224,10 +220,8 @@ static int engine_ep_close(struct fid *fid)
 	if (ep->enabled) {
 		engine_ep_drain(ep);
 		engine_ep_report(ep);
-		/* Payload on its way to held messages stops with the wires. */
 		list_remove(&ep->domain_link);
-		for (struct list *n = ep->all.next; n != &ep->all; n = n->next)
-			list_init(&container_of(n, struct engine_peer, all)->blocked);
+		/* Before what is held: payload is on its way to it. */
 		engine_wires_close(ep);
 		engine_ep_free_held(ep);
 	}

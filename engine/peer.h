@@ -10,6 +10,9 @@
 
 #include "engine.h"
 
+/* engine_peer_new - a peer known by its address alone; NULL without memory */
+struct engine_peer *engine_peer_new(struct engine_ep *ep, const struct weft_addr *address, fi_addr_t addr);
+
 /* engine_peer_open - the peer of an AV entry, made on first use; NULL: no such entry or no memory */
 struct engine_peer *engine_peer_open(struct engine_ep *ep, fi_addr_t addr);
 
@@ -22,6 +25,12 @@ static inline struct engine_peer *engine_peer_at(struct engine_ep *ep, fi_addr_t
 		return ep->peers[addr];
 	return engine_peer_open(ep, addr);
 }
+
+/* engine_work_pending - is anything under way with this peer that needs its connection */
+bool engine_work_pending(const struct engine_peer *peer);
+
+/* engine_conn_end - drop the conn over one wire (conn.c) */
+void engine_conn_end(struct engine_peer *peer, uint32_t idx);
 
 /* engine_peer_connect - begin to connect, when nothing is under way */
 void engine_peer_connect(struct engine_peer *peer);
@@ -39,7 +48,7 @@ void engine_peer_flush(struct engine_peer *peer);
  */
 void engine_peer_fail(struct engine_peer *peer, int err, bool keep_directed);
 
-/* engine_peer_free - takes a peer that has failed or never had anything */
+/* engine_peer_free - takes a peer that nothing leads to and that has nothing under way */
 void engine_peer_free(struct engine_peer *peer);
 
 /* engine_peers_service - connect, retry and flush the peers of ep->blocked */

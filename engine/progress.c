@@ -8,12 +8,14 @@
 #define IDLE_MIN 32u	  /* polls that move nothing before it is left out */
 #define WAIT_MAX 256u	  /* rounds that an idle wire is left out at most */
 #define BUSY_TICKS 4096u  /* ... and while the first wire is busy; a power of two */
-#define CHECK_TICKS 1024u /* rounds between looks at the clock; a power of two */
+#define CLOCK_TICKS 16u	  /* rounds between looks at the clock; a power of two */
+#define SLOW_NS (CLOCK_TICKS * 2000u) /* so many rounds that take so long can afford every wire */
+#define CHECK_NS 1000000u /* between liveness checks */
 
 /*
  * The first wire is polled in every round. The others cost a system call each: one that moves
  * nothing is polled ever more rarely, and in every round again when it moves something or is
- * used. While the first one is busy they wait longer.
+ * used. While the first one is busy they wait longer. A program that seldom comes by waits for none.
  */
 static void engine_poll_others(struct engine_ep *ep, bool busy)
 {
@@ -26,7 +28,7 @@ static void engine_poll_others(struct engine_ep *ep, bool busy)
 			w->wire->used = false;
 			w->idle = w->wait = 0;
 		}
-		if (w->wait) {
+		if (w->wait && !ep->slow) {
 			if (!busy)
 				w->wait--;
 			else if (ep->tick % BUSY_TICKS)
@@ -45,11 +47,13 @@ static void engine_poll_others(struct engine_ep *ep, bool busy)
 	}
 }
 
-static void engine_tick(struct engine_ep *ep)
+static void engine_clock(struct engine_ep *ep)
 {
 	uint64_t now = platform_now_ns();
 
-	if (now - ep->check_ns < 1000000)
+	ep->slow = now - ep->clock_ns > SLOW_NS;
+	ep->clock_ns = now;
+	if (now - ep->check_ns < CHECK_NS)
 		return;
 	ep->check_ns = now;
 	engine_peers_check(ep);
@@ -58,12 +62,15 @@ static void engine_tick(struct engine_ep *ep)
 void engine_progress(struct engine_ep *ep)
 {
 	struct engine_wire *w = &ep->wires[0];
-	bool busy;
+	bool busy = false;
 
-	busy = w->wire && w->ops->poll(w->wire);
+	if (likely(w->wire != NULL)) {
+		w->wire->used = false;
+		busy = w->ops->poll(w->wire);
+	}
 	engine_poll_others(ep, busy);
 	if (unlikely(!list_empty(&ep->blocked)))
 		engine_peers_service(ep);
-	if (unlikely(!(++ep->tick % CHECK_TICKS)))
-		engine_tick(ep);
+	if (unlikely(!(++ep->tick % CLOCK_TICKS)))
+		engine_clock(ep);
 }

@@ -9,7 +9,6 @@
 #include "send.h"
 
 #define EAGER_LIMIT (1u << 20) /* eager payload that is believed, bytes */
-#define EARLY_LIMIT (1u << 16) /* messages that may overtake one */
 
 /* A cookie is a struct engine_rx, or a struct engine_held with this bit. */
 #define COOKIE_HELD ((uintptr_t)1)
@@ -68,6 +67,7 @@ static struct engine_held *engine_held_new(struct engine_ep *ep, struct engine_p
 	held->pooled = pooled;
 	held->lost = false;
 	held->counted = true;
+	peer->held_cnt++;
 	list_init(&held->link);
 	list_init(&held->arriving);
 	return held;
@@ -75,6 +75,8 @@ static struct engine_held *engine_held_new(struct engine_ep *ep, struct engine_p
 
 void engine_held_free(struct engine_ep *ep, struct engine_held *held)
 {
+	list_remove(&held->arriving);
+	held->peer->held_cnt--;
 	if (held->pooled)
 		pool_put(&ep->held_pool, held);
 	else
@@ -132,7 +134,6 @@ static void engine_held_receive(struct engine_ep *ep, struct engine_held *held, 
 	rx->tag = held->packet.tag;
 	rx->data = held->packet.data;
 	rx->len = held->packet.op == PACKET_RTS ? held->rts.len : held->packet.len;
-	rx->peer_id = 0;
 	rx->flags |= held->packet.flags & PACKET_CQ_DATA;
 	if (held->lost) {
 		engine_held_free(ep, held);
@@ -195,7 +196,7 @@ static int engine_early(struct engine_ep *ep, struct engine_peer *peer, const st
 	struct engine_held *held;
 	struct list *at = peer->early.prev;
 
-	if (packet->seq - peer->rx_seq > EARLY_LIMIT)
+	if ((int32_t)(packet->seq - peer->rx_seq) < 0)
 		return -FI_EINVAL;
 	while (at != &peer->early) {
 		uint32_t seq = container_of(at, struct engine_held, link)->packet.seq;
@@ -242,7 +243,6 @@ static int engine_in_turn(struct engine_ep *ep, struct engine_peer *peer, const 
 		engine_owe(peer, avail);
 		engine_recv_done(ep, rx);
 	} else {
-		rx->peer_id = 0;
 		rx->got = 0;
 		rx->incoming = packet->len;
 		list_push(&peer->receiving, &rx->link);
@@ -333,7 +333,7 @@ void engine_payload_done(struct engine_ep *ep, struct wire_conn *conn, void *coo
 	size_t len;
 
 	if (!((uintptr_t)cookie & COOKIE_HELD)) {
-		if (rx->peer_id) {
+		if (rx->flags & ENGINE_ASKED) {
 			engine_rndv_arrived(rx);
 			return;
 		}
@@ -420,6 +420,8 @@ static ssize_t engine_post(struct engine_ep *ep, const struct engine_want *want)
 	bool ok;
 	int ret;
 
+	if (unlikely(!ep->rx_cq))
+		return -FI_ENOCQ;
 	if (unlikely(want->cnt > ENGINE_IOV_MAX || (want->cnt && !want->iov)))
 		return -FI_EINVAL;
 	if (unlikely(want->cnt > 1)) {
@@ -553,6 +555,8 @@ static ssize_t engine_post_flags(struct engine_ep *ep, struct engine_want *want,
 		want->flags |= ENGINE_COMPLETE;
 	if (!(flags & (FI_PEEK | FI_CLAIM | FI_DISCARD)))
 		return engine_post(ep, want);
+	if (!ep->rx_cq)
+		return -FI_ENOCQ;
 	want->flags |= ENGINE_COMPLETE;
 	if (flags & FI_PEEK)
 		return engine_peek(ep, want, flags);

@@ -37,21 +37,24 @@ static void engine_rndv_ask(struct engine_rx *rx)
 {
 	struct packet_cts cts = { .len = engine_rndv_want(rx) };
 
+	rx->flags |= ENGINE_ASKED;
 	engine_ctl(rx->peer, PACKET_CTS, rx->peer_id, pool_id(rx), &cts);
 }
 
 static void engine_rndv_pulled(struct wire_op *op, int status)
 {
 	struct engine_rx *rx = container_of(op, struct engine_rx, op);
+	struct engine_peer *peer = rx->peer;
+	uint64_t id = rx->peer_id, want = engine_rndv_want(rx);
 
 	if (status) {
 		engine_rndv_ask(rx);
 		return;
 	}
-	if (rx->peer->conn)
-		rx->peer->conn->rx_bytes += engine_rndv_want(rx);
-	engine_ctl(rx->peer, PACKET_FIN, rx->peer_id, engine_rndv_want(rx), NULL);
+	if (peer->conn)
+		peer->conn->rx_bytes += want;
 	engine_rndv_finish(rx);
+	engine_ctl(peer, PACKET_FIN, id, want, NULL);
 }
 
 /* Read the sender's memory; false when no wire to it can. */
@@ -164,7 +167,7 @@ int engine_rndv_data(struct engine_peer *peer, const struct packet *packet, cons
 	struct engine_rx *rx = pool_find(&peer->ep->rx_pool, packet->tag);
 	size_t want;
 
-	if (!rx || rx->peer != peer || !rx->peer_id || rx->incoming)
+	if (!rx || rx->peer != peer || !(rx->flags & ENGINE_ASKED) || rx->incoming)
 		return -FI_EINVAL;
 	want = engine_rndv_want(rx);
 	if (packet->data != rx->got || packet->len > want - rx->got)

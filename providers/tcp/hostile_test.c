@@ -31,7 +31,8 @@ static struct hello raw_hello(void)
 			       .version = HELLO_VERSION,
 			       .epoch = 999,
 			       .addr = { .version = ADDR_VERSION,
-					 .kind = ADDR_SERVICE,
+					 .kind = ADDR_NONCE,
+					 .nonce = { 1 },
 					 .family = ADDR_FAMILY_INET,
 					 .port = 1,
 					 .ip = { 127, 0, 0, 1 } } };

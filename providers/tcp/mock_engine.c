@@ -134,7 +134,8 @@ struct side *side_open(const struct weft_addr *bind)
 		     sizeof(why)))
 		fail_msg("open: %s", why);
 	side->addr.version = ADDR_VERSION;
-	side->addr.kind = ADDR_SERVICE;
+	side->addr.kind = ADDR_NONCE;
+	side->addr.nonce[0] = 1;
 	side->hello = (struct hello){ .magic = HELLO_MAGIC,
 				      .version = HELLO_VERSION,
 				      .epoch = epoch++,

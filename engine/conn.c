@@ -1,0 +1,347 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * The connections of peers: who is reached over which wire, and how that is settled when both
+ * sides begin, when a better wire is found, and when one of them restarts. Called with the
+ * domain held: from sends, from progress, and by wires from within their poll().
+ *
+ * A peer has at most one conn per wire. Its route is the conn of the most preferred wire that
+ * is up; who connects tries the wires in order of preference, and when a less preferred one
+ * brings the peer's full address (a service address names none) tries the better ones again
+ * before the first message.
+ */
+#include "peer.h"
+
+#define RETRY_NS     10000000u	 /* between attempts to connect, ns */
+#define EALREADY_NS  50000000u	 /* for the other side's conn to come, ns */
+#define REFUSED_NS   80000000u	 /* a peer that answered before and refuses so long is gone, ns */
+#define WINDOW_SHARE 16u	 /* part of what is left of the budget that a new peer gets */
+#define WINDOW_MIN   (64u << 10) /* ... and at least that many bytes, while there are any */
+#define WINDOW_MAX   (1u << 20)
+
+static void engine_conn_fold(struct engine_ep *ep, const struct wire_conn *conn)
+{
+	struct engine_wire *w = &ep->wires[conn->wire->idx];
+
+	w->tx_msgs += conn->tx_msgs;
+	w->tx_bytes += conn->tx_bytes;
+	w->rx_msgs += conn->rx_msgs;
+	w->rx_bytes += conn->rx_bytes;
+}
+
+/* Forget a conn; the wire frees it. */
+static void engine_conn_drop(struct engine_peer *peer, uint32_t idx)
+{
+	struct wire_conn *conn = peer->conns[idx];
+
+	if (peer->conn == conn) {
+		peer->conn = NULL;
+		peer->wire = NULL;
+		peer->ready = 0;
+	}
+	peer->conns[idx] = NULL;
+	peer->ours &= ~(1u << idx);
+	peer->up &= ~(1u << idx);
+	engine_conn_fold(peer->ep, conn);
+}
+
+void engine_conn_end(struct engine_peer *peer, uint32_t idx)
+{
+	struct wire_conn *conn = peer->conns[idx];
+
+	engine_conn_drop(peer, idx);
+	conn->wire->ops->disconnect(conn);
+}
+
+/* What a new peer may send ahead: less and less of the budget, so that there is some for many. */
+static uint32_t engine_window(const struct engine_ep *ep)
+{
+	uint64_t window = ep->budget / WINDOW_SHARE;
+
+	if (window < WINDOW_MIN)
+		window = ep->budget < WINDOW_MIN ? ep->budget : WINDOW_MIN;
+	if (window > WINDOW_MAX)
+		window = WINDOW_MAX;
+	return (uint32_t)(window / CREDIT_UNIT * CREDIT_UNIT);
+}
+
+static void engine_hello(struct engine_peer *peer, struct hello *hello)
+{
+	struct engine_ep *ep = peer->ep;
+
+	if (!peer->greeted) {
+		peer->greeted = true;
+		peer->window = engine_window(ep);
+		ep->budget -= peer->window;
+	}
+	*hello = (struct hello){
+		.magic = HELLO_MAGIC,
+		.version = HELLO_VERSION,
+		.epoch = ep->epoch,
+		.window = peer->window,
+		.seq = (uint32_t)peer->tx_seq,
+		.life = peer->life,
+		.addr = ep->address,
+	};
+}
+
+/* Begin over wire @idx. Returns 0, -FI_EHOSTUNREACH or another error. */
+static int engine_connect_on(struct engine_peer *peer, uint32_t idx, const struct weft_addr *address)
+{
+	struct engine_ep *ep = peer->ep;
+	struct engine_wire *w = &ep->wires[idx];
+	struct wire_conn *conn;
+	struct hello hello;
+	int ret;
+
+	if (!w->wire || peer->self != (idx == ep->wire_cnt - 1) || peer->unreachable & 1u << idx)
+		return -FI_EHOSTUNREACH;
+	engine_hello(peer, &hello);
+	ret = w->ops->connect(w->wire, peer, address, &hello, &conn);
+	if (ret) {
+		if (ret == -FI_EHOSTUNREACH)
+			peer->unreachable |= 1u << idx;
+		return ret;
+	}
+	peer->conns[idx] = conn;
+	peer->ours |= 1u << idx;
+	w->wire->used = true;
+	return 0;
+}
+
+void engine_peer_connect(struct engine_peer *peer)
+{
+	struct engine_ep *ep = peer->ep;
+	bool later = false;
+	int ret;
+
+	if (peer->state == PEER_UP)
+		return;
+	for (uint32_t i = 0; i < ep->wire_cnt; i++)
+		if (peer->conns[i])
+			return;
+	if (peer->state == PEER_IDLE)
+		peer->since_ns = platform_now_ns();
+	else if (platform_now_ns() < peer->retry_ns)
+		return;
+	peer->state = PEER_CONNECTING;
+	for (uint32_t i = 0; i < ep->wire_cnt; i++) {
+		ret = engine_connect_on(peer, i, &peer->address);
+		if (!ret)
+			return;
+		later |= ret != -FI_EHOSTUNREACH;
+	}
+	if (later)
+		peer->retry_ns = platform_now_ns() + RETRY_NS;
+	else
+		engine_peer_fail(peer, -FI_EHOSTUNREACH, false);
+}
+
+/* Settle on the best conn that is up; wait when a better one is under way. */
+static void engine_peer_route(struct engine_peer *peer)
+{
+	struct engine_ep *ep = peer->ep;
+	bool pending = false;
+
+	for (uint32_t i = 0; i < ep->wire_cnt; i++) {
+		if (!peer->conns[i])
+			continue;
+		if (!(peer->up & 1u << i)) {
+			pending = true;
+			continue;
+		}
+		peer->conn = peer->conns[i];
+		peer->wire = ep->wires[i].ops;
+		if (pending && peer->state != PEER_UP)
+			return;
+		peer->state = PEER_UP;
+		peer->ready = list_empty(&peer->queued);
+		if (engine_work_pending(peer))
+			engine_peer_block(peer);
+		return;
+	}
+}
+
+/* The peer that said hello: in the AV, or known by an earlier hello, or new. */
+static struct engine_peer *engine_peer_by_hello(struct engine_ep *ep, const struct hello *hello)
+{
+	struct weft_addr service = hello->addr;
+	struct list *node, *after;
+	fi_addr_t addr = FI_ADDR_NOTAVAIL;
+
+	if (ep->av) {
+		addr = av_find(&ep->av->table, &hello->addr);
+		if (addr == FI_ADDR_NOTAVAIL && hello->addr.family != ADDR_FAMILY_NONE) {
+			addr_to_service(&service);
+			addr = av_find(&ep->av->table, &service);
+		}
+	}
+	if (addr != FI_ADDR_NOTAVAIL)
+		return engine_peer_open(ep, addr);
+	list_for_each(node, after, &ep->all) {
+		struct engine_peer *peer = container_of(node, struct engine_peer, all);
+
+		if (addr_same(&peer->address, &hello->addr))
+			return peer;
+	}
+	return engine_peer_new(ep, &hello->addr, FI_ADDR_NOTAVAIL);
+}
+
+/*
+ * Both sides give up all conns of a peer when one breaks, but not at the same time, and what a
+ * wire still brings of an old conn may come after what another wire brings of a new one.
+ *
+ * Returns a number below zero for a hello of a past that the other side has given up, zero for
+ * one more conn of the life we are in, above zero when the other side has begun another.
+ */
+static int32_t engine_hello_age(const struct engine_peer *peer, const struct hello *hello)
+{
+	return peer->epoch == hello->epoch ? (int32_t)(hello->life - peer->peer_life) : 1;
+}
+
+int engine_accept(struct wire *wire, const struct hello *hello, struct engine_peer **out, struct hello *answer)
+{
+	struct engine_ep *ep = wire->ep;
+	uint32_t bit = 1u << wire->idx;
+	struct engine_peer *peer;
+
+	peer = engine_peer_by_hello(ep, hello);
+	if (!peer)
+		return -FI_ENOMEM;
+	if (peer->self != (wire->idx == ep->wire_cnt - 1))
+		return -FI_EINVAL;
+	if (!peer->self) {
+		if (engine_hello_age(peer, hello) < 0)
+			return -FI_ECONNRESET;
+		/* With nothing up, what was queued since the end of the last life is for this one. */
+		if (peer->up && engine_hello_age(peer, hello) > 0)
+			engine_peer_fail(peer, -FI_ECONNRESET, false);
+		if (peer->conns[wire->idx] && peer->ours & bit) {
+			if (ep->epoch < hello->epoch)
+				return -FI_EALREADY;
+			if (!(peer->up & bit))
+				engine_conn_end(peer, wire->idx);
+		}
+		if (peer->conns[wire->idx])
+			engine_peer_fail(peer, -FI_ECONNRESET, false);
+	}
+	engine_hello(peer, answer);
+	*out = peer;
+	return 0;
+}
+
+/* What the first conn of a life brings. */
+static void engine_peer_meet(struct engine_peer *peer, const struct hello *hello)
+{
+	peer->epoch = hello->epoch;
+	peer->rx_epoch = (uint16_t)hello->epoch;
+	peer->peer_life = hello->life;
+	peer->rx_seq = hello->seq;
+	peer->credit = hello->window;
+	peer->allowed = peer->window;
+	peer->owed = 0;
+}
+
+/* End a conn that has come up and is not wanted. */
+static void engine_conn_forsake(struct engine_peer *peer, struct wire_conn *conn)
+{
+	if (peer->conns[conn->wire->idx] == conn)
+		engine_conn_drop(peer, conn->wire->idx);
+	conn->wire->ops->disconnect(conn);
+}
+
+/* Try the wires that are better than @idx, by which we have just got there. */
+static void engine_peer_upgrade(struct engine_peer *peer, uint32_t idx, const struct weft_addr *full)
+{
+	/* They may have refused the service address, which says nothing of them. */
+	if (peer->address.kind == ADDR_SERVICE)
+		peer->unreachable = 0;
+	for (uint32_t i = 0; i < idx; i++)
+		if (!peer->conns[i])
+			engine_connect_on(peer, i, full);
+}
+
+void engine_conn_up(struct wire_conn *conn, const struct hello *hello)
+{
+	struct engine_peer *peer = conn->peer;
+	uint32_t idx = conn->wire->idx;
+
+	if (peer->self) {
+		engine_peer_meet(peer, hello);
+		if (peer->conns[idx] != conn)
+			return; /* the end of the loop that only receives */
+	}
+	if (!peer->self && engine_hello_age(peer, hello) < 0) {
+		engine_conn_forsake(peer, conn);
+		engine_peer_route(peer);
+		engine_peer_flush(peer);
+		return;
+	}
+	if (peer->up && engine_hello_age(peer, hello) > 0) {
+		/* What we said on this conn is of the life that ends here: begin anew. */
+		engine_conn_forsake(peer, conn);
+		engine_peer_fail(peer, -FI_ECONNRESET, false);
+		return;
+	}
+	if (!peer->up)
+		engine_peer_meet(peer, hello);
+	conn->wire->used = true;
+	peer->conns[idx] = conn;
+	peer->up |= 1u << idx;
+	if (peer->ours & 1u << idx && !peer->self)
+		engine_peer_upgrade(peer, idx, &hello->addr);
+	engine_peer_route(peer);
+	engine_peer_flush(peer);
+}
+
+/* Will this peer refuse us for ever: it speaks another version, or nothing that we know? */
+static bool engine_never(int err)
+{
+	return err == -FI_ENOPROTOOPT || err == -FI_EINVAL;
+}
+
+/* A conn that never came up is gone. */
+static void engine_connect_failed(struct engine_peer *peer, uint32_t idx, int err)
+{
+	uint64_t now = platform_now_ns();
+
+	if (err == -FI_EHOSTUNREACH || peer->up)
+		peer->unreachable |= 1u << idx;
+	if (peer->up) {
+		engine_peer_route(peer);
+		engine_peer_flush(peer);
+		return;
+	}
+	if (err == -FI_EHOSTUNREACH) {
+		peer->retry_ns = 0;
+		engine_peer_connect(peer);
+		return;
+	}
+	if (engine_never(err) || (err != -FI_EALREADY && peer->epoch && now - peer->since_ns > REFUSED_NS)) {
+		engine_peer_fail(peer, err ? err : -FI_ECONNRESET, false);
+		return;
+	}
+	peer->retry_ns = now + (err == -FI_EALREADY ? EALREADY_NS : RETRY_NS);
+	engine_peer_block(peer);
+}
+
+void engine_conn_down(struct wire_conn *conn, int err)
+{
+	struct engine_peer *peer = conn->peer;
+	uint32_t idx = conn->wire->idx;
+	bool was_up;
+
+	if (!peer)
+		return;
+	if (peer->conns[idx] != conn) {
+		engine_conn_fold(peer->ep, conn);
+		return;
+	}
+	was_up = peer->up & 1u << idx;
+	engine_conn_drop(peer, idx);
+	if (was_up && !err && peer->up) /* another wire may have something to deliver still */
+		engine_peer_route(peer);
+	else if (was_up)
+		engine_peer_fail(peer, err ? err : -FI_ECONNRESET, !err);
+	else
+		engine_connect_failed(peer, idx, err);
+}
