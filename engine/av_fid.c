@@ -258,7 +258,6 @@ int engine_av_open(struct fid_domain *fid, struct fi_av_attr *attr, struct fid_a
 	av->fid.fid.ops = &engine_av_fi_ops;
 	av->fid.ops = &engine_av_ops;
 	av->domain = domain;
-	av->type = attr->type;
 	list_init(&av->eps);
 	engine_ref(&domain->refs);
 	*out = &av->fid;

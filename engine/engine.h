@@ -90,7 +90,6 @@ struct engine_av {
 	struct engine_domain *domain;
 	struct av_table table;
 	struct list eps; /* bound endpoints, struct engine_ep.av_link */
-	enum fi_av_type type;
 };
 
 struct engine_cq {

@@ -91,7 +91,6 @@ struct wire_ops {
 	uint32_t claim_max;
 	/* Most payload that is sent eagerly (by sendv when above claim_max); larger ones make a rendezvous. */
 	uint32_t eager_max;
-	uint32_t free_max;
 	/* get() may work: the receiver may read the sender's memory (PACKET_PULL). */
 	bool has_get;
 	/* Least payload of a rendezvous for which get() is better than asking the sender for it, bytes. */

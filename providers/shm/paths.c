@@ -217,7 +217,6 @@ const struct wire_ops pshm_wire_ops = {
 	.name = "shm",
 	.claim_max = PSHM_CLAIM_MAX,
 	.eager_max = PSHM_EAGER_MAX,
-	.free_max = RING_INLINE,
 	.has_get = true,
 	.get_min = 0, /* get itself looks which is better */
 	.open = pshm_open,

@@ -18,7 +18,6 @@ const struct wire_ops tcp_wire_ops = {
 	.name = "tcp",
 	.claim_max = TCP_CLAIM_MAX,
 	.eager_max = TCP_EAGER_MAX,
-	.free_max = TCP_FREE_MAX,
 	.open = tcp_open,
 	.close = tcp_close,
 	.connect = tcp_connect,

@@ -26,7 +26,6 @@
 
 #define TCP_CLAIM_MAX 8192u
 #define TCP_EAGER_MAX (64u << 10)
-#define TCP_FREE_MAX  24u
 #define TCP_SEND_MAX  16u	  /* sendv operations that a conn keeps */
 #define TCP_OUT_LEN   (64u << 10) /* a conn's output that the kernel has not taken yet */
 #define TCP_OUT_SPARE 64u	  /* more of it, for the wire's own packets */
