@@ -137,10 +137,14 @@ def check_routes(job, layout, self_sends=False):
             raise Failed(f'no routes reported from host {host}:\n{job.routes_text()}')
 
 
-def main(test, *args):
-    """Run a test function as a program: 0, 1 with the finding, or 77 with the reason."""
+def main(test, *args, on_hosts=True):
+    """Run a test function as a program: 0, 1 with the finding, or 77 with the reason.
+
+    on_hosts: the test makes hosts; an ordinary user's needs a user namespace then.
+    """
     try:
-        hosts_module.become_root()
+        if on_hosts:
+            hosts_module.become_root()
         test(*args)
     except hosts_module.Unavailable as error:
         print(f'skip: {error}')

@@ -122,4 +122,5 @@ def wait_for_listener(host, server, log, limit=15):
 CASES = {case.__name__: case for case in (info, verbose, strerror, pingpong)}
 
 if __name__ == '__main__':
-    sys.exit(mpi.main(CASES[sys.argv[2]], sys.argv[1], *sys.argv[3:]))
+    case = CASES[sys.argv[2]]
+    sys.exit(mpi.main(case, sys.argv[1], *sys.argv[3:], on_hosts=case is pingpong))
