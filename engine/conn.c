@@ -104,7 +104,7 @@ static int engine_connect_on(struct engine_peer *peer, uint32_t idx, const struc
 	}
 	peer->conns[idx] = conn;
 	peer->ours |= 1u << idx;
-	w->wire->used = true;
+	engine_expect(w);
 	return 0;
 }
 
@@ -284,7 +284,7 @@ void engine_conn_up(struct wire_conn *conn, const struct hello *hello)
 	}
 	if (!peer->up)
 		engine_peer_meet(peer, hello);
-	conn->wire->used = true;
+	engine_expect(&peer->ep->wires[idx]);
 	peer->conns[idx] = conn;
 	peer->up |= 1u << idx;
 	if (peer->ours & 1u << idx && !peer->self)

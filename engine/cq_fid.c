@@ -12,29 +12,12 @@ static struct engine_cq *cq_of(struct fid_cq *fid)
 	return container_of(fid, struct engine_cq, fid);
 }
 
-/*
- * Has a wire sent since it was polled last? It may have gathered packets whose completions stand
- * in the queue, and reading those must not leave the packets where they are.
- */
-static bool engine_gathered(struct engine_domain *domain)
-{
-	struct list *node, *after;
-
-	list_for_each(node, after, &domain->eps) {
-		struct engine_ep *ep = container_of(node, struct engine_ep, domain_link);
-
-		for (uint32_t i = 0; i < ep->wire_cnt; i++)
-			if (ep->wires[i].wire && ep->wires[i].wire->used)
-				return true;
-	}
-	return false;
-}
-
 static ssize_t engine_cq_readfrom(struct fid_cq *fid, void *buf, size_t cnt, fi_addr_t *src)
 {
 	struct engine_cq *cq = cq_of(fid);
 
-	if (cq_empty(&cq->queue) || !cnt || engine_gathered(cq->domain)) {
+	/* Completions of packets that a wire still gathers are no reason to leave those where they are. */
+	if (cq_empty(&cq->queue) || !cnt || cq->domain->gathered) {
 		engine_domain_progress(cq->domain);
 		if (cq_empty(&cq->queue))
 			return -FI_EAGAIN;

@@ -81,6 +81,7 @@ struct engine_domain {
 	const struct engine_family *family;
 	struct platform_lock lock; /* everything of the domain, when safe; rank 1, the only one */
 	bool safe;		   /* FI_THREAD_SAFE and whatever is not FI_THREAD_DOMAIN */
+	bool gathered;		   /* a wire has sent that wants to be polled after it */
 	struct list eps;	   /* enabled endpoints, struct engine_ep.domain_link */
 	_Atomic int refs;
 };
@@ -272,6 +273,12 @@ struct engine_wire {
 	uint64_t tx_msgs, tx_bytes, rx_msgs, rx_bytes; /* of conns that are gone */
 	char why[96];	   /* why it is not open */
 };
+
+/* engine_expect - something may come over this wire: poll it in every round again */
+static inline void engine_expect(struct engine_wire *w)
+{
+	w->idle = w->wait = 0;
+}
 
 struct engine_ep {
 	struct fid_ep fid;

@@ -99,7 +99,6 @@ static void loop_enqueue(struct loop *loop, struct loop_item *item)
 {
 	list_push(&loop->queue, &item->link);
 	loop->queued++;
-	loop->wire.used = true;
 }
 
 static struct packet *loop_claim(struct wire_conn *conn, size_t len, void **payload)
@@ -244,6 +243,7 @@ const struct wire_ops loop_wire_ops = {
 	.claim_max = LOOP_CLAIM_MAX,
 	.eager_max = LOOP_CLAIM_MAX,
 	.has_get = true,
+	.polls_after_send = true,
 	.open = loop_open,
 	.close = loop_close,
 	.connect = loop_connect,

@@ -203,6 +203,7 @@ static bool engine_ctl_claim(struct engine_peer *peer, uint8_t op, uint64_t tag,
 	if (cts)
 		memcpy(payload, cts, len);
 	peer->wire->publish(peer->conn, packet, false);
+	engine_sent(peer->ep, peer->conn, peer->wire);
 	return true;
 }
 

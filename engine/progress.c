@@ -24,10 +24,6 @@ static void engine_poll_others(struct engine_ep *ep, bool busy)
 
 		if (!w->wire)
 			continue;
-		if (w->wire->used) {
-			w->wire->used = false;
-			w->idle = w->wait = 0;
-		}
 		if (w->wait && !ep->slow) {
 			if (!busy)
 				w->wait--;
@@ -64,10 +60,8 @@ void engine_progress(struct engine_ep *ep)
 	struct engine_wire *w = &ep->wires[0];
 	bool busy = false;
 
-	if (likely(w->wire != NULL)) {
-		w->wire->used = false;
+	if (likely(w->wire != NULL))
 		busy = w->ops->poll(w->wire);
-	}
 	engine_poll_others(ep, busy);
 	if (unlikely(!list_empty(&ep->blocked)))
 		engine_peers_service(ep);

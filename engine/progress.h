@@ -16,6 +16,7 @@ static inline void engine_domain_progress(struct engine_domain *domain)
 {
 	struct list *node, *after;
 
+	domain->gathered = false;
 	list_for_each(node, after, &domain->eps)
 		engine_progress(container_of(node, struct engine_ep, domain_link));
 }

@@ -125,6 +125,7 @@ bool engine_rndv_push(struct engine_tx *tx)
 		engine_credits_back(peer, packet.credits);
 		return false;
 	}
+	engine_sent(peer->ep, peer->conn, peer->wire);
 	peer->conn->tx_bytes += chunk;
 	tx->chunk = chunk;
 	list_remove(&tx->link);

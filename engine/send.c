@@ -147,6 +147,7 @@ int engine_tx_start(struct engine_peer *peer, struct engine_tx *tx)
 	if (counted)
 		peer->credit -= (uint32_t)len;
 	peer->tx_seq++;
+	engine_sent(peer->ep, conn, conn->wire->ops);
 	conn->tx_msgs++;
 	conn->tx_bytes += gone;
 	return 0;

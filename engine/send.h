@@ -53,6 +53,15 @@ static inline void engine_header(struct engine_peer *peer, struct packet *packet
 	packet->credits = unlikely(peer->owed >= CREDIT_UNIT) ? engine_take_owed(peer) : 0;
 }
 
+/* engine_sent - a packet or payload was given to a wire; @wire: its ops */
+static inline void engine_sent(struct engine_ep *ep, const struct wire_conn *conn, const struct wire_ops *wire)
+{
+	if (!wire->polls_after_send)
+		return;
+	engine_expect(&ep->wires[conn->wire->idx]);
+	ep->domain->gathered = true;
+}
+
 /*
  * engine_send_on - send one message over the wire that is the peer's route
  * @wire: that wire's ops; a constant where the provider instantiates this
@@ -81,6 +90,7 @@ static inline ssize_t engine_send_on(struct engine_ep *ep, struct engine_peer *p
 	else
 		copy_from_iov(payload, msg->iov, msg->iov_cnt, 0, len);
 	wire->publish(conn, packet, msg->flags & ENGINE_MORE);
+	engine_sent(ep, conn, wire);
 
 	if (len > ENGINE_INJECT_MAX)
 		peer->credit -= (uint32_t)len;

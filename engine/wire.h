@@ -43,7 +43,6 @@ struct wire {
 	const struct wire_ops *ops;
 	struct engine_ep *ep;
 	uint32_t idx;  /* place in the engine endpoint's list of wires; set by the engine */
-	bool used;     /* set by the wire when it sends: answers may come, so poll it in every round again */
 };
 
 /* A wire's state for one peer. The wire's own struct starts with it. */
@@ -93,6 +92,11 @@ struct wire_ops {
 	uint32_t eager_max;
 	/* get() may work: the receiver may read the sender's memory (PACKET_PULL). */
 	bool has_get;
+	/*
+	 * What was published may wait for poll() (it is gathered), or an answer is found by a system call
+	 * only: after each send the engine polls in every round again, also to take completions.
+	 */
+	bool polls_after_send;
 	/* Least payload of a rendezvous for which get() is better than asking the sender for it, bytes. */
 	uint64_t get_min;
 
@@ -160,8 +164,8 @@ struct wire_ops {
 
 	/*
 	 * poll - move everything that can move without waiting; calls the engine
-	 * Bounded work per call. The engine leaves out a wire that moves nothing for a while: see
-	 * struct wire.used. Returns the number of packets and operations that moved.
+	 * Bounded work per call. The engine leaves out a wire that moves nothing for a while:
+	 * see polls_after_send. Returns the number of packets and operations that moved.
 	 */
 	int (*poll)(struct wire *wire);
 

@@ -99,7 +99,6 @@ void tcp_publish(struct wire_conn *out, struct packet *packet, bool more)
 	struct tcp_wire *wire = tcp_wire_of(conn);
 
 	conn->tail += (uint32_t)tcp_frame_len(packet->len);
-	wire->wire.used = true;
 	if (conn->control.want_out)
 		return;
 	if (conn->burst_tick != wire->tick) {

@@ -149,7 +149,6 @@ int tcp_sendv(struct wire_conn *out, const struct packet *hdr, const struct iove
 	send->header = *hdr;
 	send->op = op;
 	bulk->queued++;
-	conn->conn.wire->used = true;
 	if (conn->data.state != TCP_LANE_UP)
 		tcp_data_open(conn);
 	else if (!conn->data.want_out)

@@ -17,6 +17,7 @@ const struct wire_ops tcp_wire_ops = {
 	.size = sizeof(struct wire_ops),
 	.name = "tcp",
 	.claim_max = TCP_CLAIM_MAX,
+	.polls_after_send = true,
 	.eager_max = TCP_EAGER_MAX,
 	.open = tcp_open,
 	.close = tcp_close,

@@ -460,7 +460,6 @@ static struct packet *fake_claim(struct wire_conn *conn, size_t len, void **payl
 
 static void send_item(struct fake_conn *c, struct fake_item *item, enum fake_lane lane)
 {
-	c->wire->wire.used = true;
 	if (c->raw) {
 		if (!item->bytes)
 			item_copy(item);
@@ -597,6 +596,7 @@ void fake_knobs_set(enum fake_kind kind, const struct fake_knobs *knobs)
 	fake_ops[kind].claim_max = knobs->claim_max;
 	fake_ops[kind].eager_max = knobs->eager_max;
 	fake_ops[kind].has_get = knobs->has_get;
+	fake_ops[kind].polls_after_send = true;
 }
 
 void fake_wires_register(void)
