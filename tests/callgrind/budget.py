@@ -1,0 +1,99 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+"""budget - what one fi_tsend and one fi_cq_read of 8 bytes may cost
+
+usage: budget.py PATH PROVIDER
+
+PATH is the program path.c. callgrind counts the instructions inside measured_send() and
+measured_read(); objdump says which of them were indirect calls. Fails above a ceiling, or
+when a lock was taken: the endpoints are FI_THREAD_DOMAIN.
+"""
+import collections
+import os
+import re
+import subprocess
+import sys
+import tempfile
+
+MEASURED = 100  # calls in path.c
+
+# provider: call: (instructions, indirect calls), ceilings
+BUDGETS = {
+    'link': {'measured_send': (140, 2), 'measured_read': (560, 3)},
+    'shm': {'measured_send': (130, 1), 'measured_read': (540, 3)},
+}
+LOCKS = re.compile(r'pthread_(mutex|spin|rwlock)|futex|lll_lock')
+
+
+def collect(program, provider, function, folder):
+    """Run under callgrind, collecting inside the function. Returns the profile's path."""
+    out = os.path.join(folder, f'{provider}.{function}')
+    subprocess.run(['valgrind', '-q', '--tool=callgrind', '--dump-instr=yes', '--compress-pos=no',
+                    '--compress-strings=no', f'--toggle-collect={function}',
+                    f'--callgrind-out-file={out}', program, provider],
+                   check=True, stdout=subprocess.DEVNULL)
+    return out
+
+
+def executed(profile):
+    """Executions by (object, address), and the names of the functions."""
+    counts = collections.Counter()
+    functions = set()
+    place = None
+    inclusive = False
+    with open(profile, encoding='utf-8') as lines:
+        for line in lines:
+            if line.startswith('ob='):
+                place = line[3:].strip()
+            elif line.startswith('fn='):
+                functions.add(line[3:].strip())
+            elif line.startswith('calls='):
+                inclusive = True  # the next line is the cost of what was called
+            elif line.startswith('0x'):
+                if not inclusive:
+                    address, _, cost = line.split()
+                    counts[place, int(address, 16)] += int(cost)
+                inclusive = False
+    return counts, functions
+
+
+def indirect_calls(path):
+    """Addresses of calls and tail calls through a pointer, but for those of the PLT."""
+    text = subprocess.run(['objdump', '-d', '--no-show-raw-insn', path], check=True,
+                          capture_output=True, text=True).stdout
+    found = set()
+    plt = False
+    for line in text.splitlines():
+        section = re.match(r'Disassembly of section (\S+):', line)
+        if section:
+            plt = section.group(1).startswith('.plt')
+        hit = re.match(r'\s*([0-9a-f]+):\s+(?:bnd )?(?:call|jmp)q?\s+\*', line)
+        if hit and not plt:
+            found.add(int(hit.group(1), 16))
+    return found
+
+
+def main(program, provider):
+    failed = False
+    with tempfile.TemporaryDirectory() as folder:
+        for function, (ceiling, calls) in BUDGETS[provider].items():
+            counts, functions = executed(collect(program, provider, function, folder))
+            instructions = sum(counts.values()) / MEASURED
+            indirect = 0
+            for place in {place for place, _ in counts}:
+                if place and os.path.exists(place):
+                    jumps = indirect_calls(place)
+                    indirect += sum(cost for (ob, address), cost in counts.items()
+                                    if ob == place and address in jumps)
+            indirect /= MEASURED
+            locks = sorted(name for name in functions if LOCKS.search(name))
+            print(f'{provider} {function}: {instructions:.1f} instructions (at most {ceiling}), '
+                  f'{indirect:.2f} indirect calls (at most {calls})'
+                  + (f', locks: {locks}' if locks else ''))
+            failed |= instructions > ceiling or round(indirect) > calls or bool(locks)
+            failed |= not instructions or not indirect
+    return 1 if failed else 0
+
+
+if __name__ == '__main__':
+    sys.exit(main(*sys.argv[1:]))

@@ -1,0 +1,134 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * path - the calls of an 8-byte message, to be counted by callgrind
+ *
+ * usage: path PROVIDER
+ *
+ * Two endpoints of one process, each with a domain of its own (FI_THREAD_DOMAIN), send each
+ * other tagged messages over shared memory. measured_send() and measured_read() hold one call
+ * each; tests/callgrind/budget.py has callgrind collect inside them alone.
+ */
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <rdma/fabric.h>
+#include <rdma/fi_cm.h>
+#include <rdma/fi_domain.h>
+#include <rdma/fi_endpoint.h>
+#include <rdma/fi_errno.h>
+#include <rdma/fi_tagged.h>
+
+#define WARM 300
+#define MEASURED 100 /* budget.py divides by it */
+
+struct side {
+	struct fid_fabric *fabric;
+	struct fid_domain *domain;
+	struct fid_av *av;
+	struct fid_cq *cq;
+	struct fid_ep *ep;
+	fi_addr_t peer;
+	char name[64];
+};
+
+ssize_t measured_send(struct side *s, const uint64_t *word);
+ssize_t measured_read(struct side *s, struct fi_cq_tagged_entry *entry);
+
+static void check(const char *what, long ret)
+{
+	if (ret >= 0)
+		return;
+	fprintf(stderr, "path: %s: %s\n", what, fi_strerror((int)-ret));
+	exit(1);
+}
+
+static void side_open(struct side *s, const char *provider)
+{
+	struct fi_info *hints = fi_allocinfo(), *info;
+	struct fi_av_attr av_attr = { .type = FI_AV_TABLE };
+	struct fi_cq_attr cq_attr = { .format = FI_CQ_FORMAT_TAGGED };
+	size_t len = sizeof(s->name);
+
+	hints->fabric_attr->prov_name = strdup(provider);
+	hints->ep_attr->type = FI_EP_RDM;
+	hints->caps = FI_TAGGED | FI_DIRECTED_RECV;
+	hints->domain_attr->threading = FI_THREAD_DOMAIN;
+	check("fi_getinfo", fi_getinfo(FI_VERSION(1, 18), NULL, NULL, 0, hints, &info));
+	check("fi_fabric", fi_fabric(info->fabric_attr, &s->fabric, NULL));
+	check("fi_domain", fi_domain(s->fabric, info, &s->domain, NULL));
+	check("fi_av_open", fi_av_open(s->domain, &av_attr, &s->av, NULL));
+	check("fi_cq_open", fi_cq_open(s->domain, &cq_attr, &s->cq, NULL));
+	check("fi_endpoint", fi_endpoint(s->domain, info, &s->ep, NULL));
+	check("fi_ep_bind", fi_ep_bind(s->ep, &s->av->fid, 0));
+	check("fi_ep_bind", fi_ep_bind(s->ep, &s->cq->fid, FI_RECV | FI_TRANSMIT | FI_SELECTIVE_COMPLETION));
+	check("fi_enable", fi_enable(s->ep));
+	check("fi_getname", fi_getname(&s->ep->fid, s->name, &len));
+	fi_freeinfo(info);
+	fi_freeinfo(hints);
+}
+
+__attribute__((noinline)) ssize_t measured_send(struct side *s, const uint64_t *word)
+{
+	return fi_tsend(s->ep, word, sizeof(*word), NULL, s->peer, 7, NULL);
+}
+
+__attribute__((noinline)) ssize_t measured_read(struct side *s, struct fi_cq_tagged_entry *entry)
+{
+	return fi_cq_read(s->cq, entry, 1);
+}
+
+/* A receive whose completion is wanted, though the queue is bound for selective ones. */
+static void post(struct side *s, uint64_t *word)
+{
+	struct iovec iov = { word, sizeof(*word) };
+	struct fi_msg_tagged msg = { .msg_iov = &iov, .iov_count = 1, .addr = s->peer, .tag = 7 };
+
+	check("fi_trecvmsg", fi_trecvmsg(s->ep, &msg, FI_COMPLETION));
+}
+
+static void message(struct side *from, struct side *to, uint64_t word, int measured)
+{
+	struct fi_cq_tagged_entry entry;
+	uint64_t got = 0;
+	ssize_t ret;
+
+	post(to, &got);
+	if (measured) {
+		check("measured send", measured_send(from, &word));
+		ret = measured_read(to, &entry);
+	} else {
+		check("fi_tsend", fi_tsend(from->ep, &word, sizeof(word), NULL, from->peer, 7, NULL));
+		do {
+			fi_cq_read(from->cq, &entry, 1);
+			ret = fi_cq_read(to->cq, &entry, 1);
+		} while (ret == -FI_EAGAIN);
+	}
+	check("fi_cq_read", ret);
+	if (got != word) {
+		fprintf(stderr, "path: sent %lu, received %lu\n", (unsigned long)word, (unsigned long)got);
+		exit(1);
+	}
+}
+
+int main(int argc, char **argv)
+{
+	static struct side a, b;
+	uint64_t word = 0;
+
+	if (argc != 2) {
+		fprintf(stderr, "usage: path PROVIDER\n");
+		return 2;
+	}
+	side_open(&a, argv[1]);
+	side_open(&b, argv[1]);
+	check("fi_av_insert", fi_av_insert(a.av, b.name, 1, &a.peer, 0, NULL) - 1);
+	check("fi_av_insert", fi_av_insert(b.av, a.name, 1, &b.peer, 0, NULL) - 1);
+	for (int i = 0; i < WARM; i++) {
+		message(&a, &b, ++word, 0);
+		message(&b, &a, ++word, 0);
+	}
+	for (int i = 0; i < MEASURED; i++)
+		message(&a, &b, ++word, 1);
+	return 0;
+}
