@@ -2,7 +2,10 @@
 /* Processes by descriptor. Called by providers on any thread. */
 #define _GNU_SOURCE
 #include <errno.h>
+#include <fcntl.h>
 #include <poll.h>
+#include <stdio.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 #include <rdma/fi_errno.h>
@@ -36,4 +39,25 @@ int sys_pidfd_dead(int pidfd)
 	if (p.revents & POLLNVAL || pidfd < 0)
 		return -FI_EBADF;
 	return n > 0;
+}
+
+int sys_procdir_open(pid_t pid)
+{
+	char path[32];
+	int fd;
+
+	snprintf(path, sizeof(path), "/proc/%d", (int)pid);
+	fd = open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
+	if (fd >= 0)
+		return fd;
+	return errno == ENOENT ? -ESRCH : -errno;
+}
+
+int sys_procdir_dead(int fd)
+{
+	struct stat st;
+
+	if (!fstatat(fd, "stat", &st, 0))
+		return 0;
+	return errno == ENOENT || errno == ESRCH ? 1 : -errno;
 }

@@ -24,4 +24,12 @@ int sys_pidfd_open(pid_t pid);
  */
 int sys_pidfd_dead(int pidfd);
 
+/*
+ * sys_procdir_open, sys_procdir_dead - the same by the process's folder in /proc
+ * Where there are no pidfds: before Linux 5.3, and under valgrind. A zombie does not count as
+ * ended here. sys_procdir_open() returns -ESRCH for no such process.
+ */
+int sys_procdir_open(pid_t pid);
+int sys_procdir_dead(int fd);
+
 #endif

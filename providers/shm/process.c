@@ -13,6 +13,20 @@
 static struct platform_lock lock = { PTHREAD_MUTEX_INITIALIZER };
 static struct list held = { &held, &held };
 
+/* A descriptor that stands for the process: a pidfd, or its folder where there are none. */
+static int process_open(uint32_t pid, bool *folder)
+{
+	int fd = sys_pidfd_open((pid_t)pid);
+
+	*folder = fd == -FI_ENOSYS;
+	return *folder ? sys_procdir_open((pid_t)pid) : fd;
+}
+
+static bool process_dead(int fd, bool folder)
+{
+	return (folder ? sys_procdir_dead(fd) : sys_pidfd_dead(fd)) == 1;
+}
+
 static struct pshm_process *find_locked(uint32_t pid)
 {
 	struct list *node, *after;
@@ -31,6 +45,7 @@ int pshm_process_get(uint32_t pid, struct pshm_process **process)
 {
 	struct pshm_process *p;
 	int fd, err = 0;
+	bool folder;
 
 	if (!pid || pid > INT_MAX)
 		return -FI_EHOSTUNREACH;
@@ -40,7 +55,7 @@ int pshm_process_get(uint32_t pid, struct pshm_process **process)
 		p->refs++;
 		goto out;
 	}
-	fd = sys_pidfd_open((pid_t)pid);
+	fd = process_open(pid, &folder);
 	if (fd < 0) {
 		err = fd == -ESRCH || fd == -FI_EINVAL ? -FI_EHOSTUNREACH : fd;
 		goto out;
@@ -51,7 +66,7 @@ int pshm_process_get(uint32_t pid, struct pshm_process **process)
 		err = -FI_ENOMEM;
 		goto out;
 	}
-	*p = (struct pshm_process){ .pid = pid, .refs = 1, .pidfd = fd };
+	*p = (struct pshm_process){ .pid = pid, .refs = 1, .fd = fd, .folder = folder };
 	list_push(&held, &p->link);
 out:
 	platform_unlock(&lock);
@@ -69,26 +84,26 @@ void pshm_process_put(struct pshm_process *process)
 	}
 	list_remove(&process->link);
 	platform_unlock(&lock);
-	close(process->pidfd);
+	close(process->fd);
 	platform_free(process);
 }
 
 bool pshm_process_dead(const struct pshm_process *process)
 {
-	return sys_pidfd_dead(process->pidfd) == 1;
+	return process_dead(process->fd, process->folder);
 }
 
 bool pshm_process_gone(uint32_t pid)
 {
-	bool gone;
+	bool gone, folder;
 	int fd;
 
 	if (!pid || pid > INT_MAX)
 		return true;
-	fd = sys_pidfd_open((pid_t)pid);
+	fd = process_open(pid, &folder);
 	if (fd < 0)
 		return fd == -ESRCH;
-	gone = sys_pidfd_dead(fd) == 1;
+	gone = process_dead(fd, folder);
 	close(fd);
 	return gone;
 }

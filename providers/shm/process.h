@@ -13,7 +13,8 @@ struct pshm_process {
 	struct list link;
 	uint32_t pid;
 	uint32_t refs;
-	int pidfd;
+	int fd;	     /* pidfd, or the process's folder in /proc */
+	bool folder;
 };
 
 /*
