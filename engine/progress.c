@@ -9,7 +9,7 @@
 #define WAIT_MAX 256u	  /* rounds that an idle wire is left out at most */
 #define BUSY_TICKS 4096u  /* ... and while the first wire is busy; a power of two */
 #define CLOCK_TICKS 16u	  /* rounds between looks at the clock; a power of two */
-#define SLOW_NS (CLOCK_TICKS * 2000u) /* so many rounds that take so long can afford every wire */
+#define SLOW_NS (CLOCK_TICKS * 20000u) /* so many rounds that take so long can afford every wire */
 #define CHECK_NS 1000000u /* between liveness checks */
 
 /*
