@@ -424,6 +424,8 @@ static ssize_t engine_post(struct engine_ep *ep, const struct engine_want *want)
 		return -FI_ENOCQ;
 	if (unlikely(want->cnt > ENGINE_IOV_MAX || (want->cnt && !want->iov)))
 		return -FI_EINVAL;
+	if (unlikely(want->cnt && !want->iov[0].iov_base && want->iov[0].iov_len))
+		return -FI_EINVAL;
 	if (unlikely(want->cnt > 1)) {
 		iov_len(want->iov, want->cnt, &ok);
 		if (!ok)

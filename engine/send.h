@@ -110,6 +110,8 @@ static inline ssize_t engine_send_to(struct fid_ep *fid, fi_addr_t dest, const s
 
 	if (unlikely(!peer))
 		return engine_peer_refused(ep, dest);
+	if (unlikely(!msg->buf && msg->len && !msg->iov_cnt))
+		return -FI_EINVAL;
 	if (wire && likely(peer->wire == wire))
 		return engine_send_on(ep, peer, msg, wire);
 	if (!wire && likely(peer->wire != NULL))
