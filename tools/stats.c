@@ -43,7 +43,8 @@ struct stats stats_of(double *samples, size_t cnt)
 		samples[kept++] = samples[i];
 		samples[i] = swap;
 	}
-	qsort(samples, kept, sizeof(*samples), ascending);
+	if (kept)
+		qsort(samples, kept, sizeof(*samples), ascending);
 	st.cnt = kept;
 	st.p10 = stats_percentile(samples, kept, 10);
 	st.median = stats_percentile(samples, kept, 50);
