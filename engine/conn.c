@@ -128,12 +128,15 @@ void engine_peer_connect(struct engine_peer *peer)
 		ret = engine_connect_on(peer, i, &peer->address);
 		if (!ret)
 			return;
-		later |= ret != -FI_EHOSTUNREACH;
+		if (ret == -FI_ECONNREFUSED)
+			peer->gone = true;
+		else
+			later |= ret != -FI_EHOSTUNREACH;
 	}
 	if (later)
 		peer->retry_ns = platform_now_ns() + RETRY_NS;
 	else
-		engine_peer_fail(peer, -FI_EHOSTUNREACH, false);
+		engine_peer_fail(peer, peer->gone ? -FI_ECONNREFUSED : -FI_EHOSTUNREACH, false);
 }
 
 /* Settle on the best conn that is up; wait when a better one is under way. */
@@ -232,6 +235,7 @@ int engine_accept(struct wire *wire, const struct hello *hello, struct engine_pe
 /* What the first conn of a life brings. */
 static void engine_peer_meet(struct engine_peer *peer, const struct hello *hello)
 {
+	peer->gone = false;
 	peer->epoch = hello->epoch;
 	peer->rx_epoch = (uint16_t)hello->epoch;
 	peer->peer_life = hello->life;
@@ -316,7 +320,7 @@ static void engine_connect_failed(struct engine_peer *peer, uint32_t idx, int er
 		engine_peer_connect(peer);
 		return;
 	}
-	if (engine_never(err) || (err != -FI_EALREADY && peer->epoch && now - peer->since_ns > REFUSED_NS)) {
+	if (engine_never(err) || (err != -FI_EALREADY && (peer->epoch || peer->gone) && now - peer->since_ns > REFUSED_NS)) {
 		engine_peer_fail(peer, err ? err : -FI_ECONNRESET, false);
 		return;
 	}

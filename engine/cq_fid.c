@@ -16,6 +16,8 @@ static ssize_t engine_cq_readfrom(struct fid_cq *fid, void *buf, size_t cnt, fi_
 {
 	struct engine_cq *cq = cq_of(fid);
 
+	if (unlikely(!buf && cnt))
+		return -FI_EINVAL;
 	/* Completions of packets that a wire still gathers are no reason to leave those where they are. */
 	if (cq_empty(&cq->queue) || !cnt || cq->domain->gathered) {
 		engine_domain_progress(cq->domain);

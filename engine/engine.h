@@ -245,6 +245,7 @@ struct engine_peer {
 	uint32_t peer_life;   /* of its last hello */
 	uint8_t state;	      /* enum engine_peer_state */
 	bool self;	      /* this endpoint */
+	bool gone;	      /* its process is proven to have ended */
 	bool greeted;	      /* the window of this life was said in a hello, which may be said again */
 	uint32_t window;      /* granted to it, bytes */
 	uint32_t allowed;     /* eager payload that it may still send, bytes */
@@ -310,7 +311,8 @@ struct engine_ep {
 	uint32_t life;	     /* times that a peer's conns were given up */
 	uint32_t peer_cnt[2]; /* in all, by kind of address: nonce, service */
 	uint64_t budget;     /* eager payload not granted to any peer yet, bytes */
-	size_t tx_size;
+	size_t tx_size;	     /* sends that may wait for a connection or for room */
+	size_t queued_cnt;   /* that do */
 	size_t min_multi_recv;
 	uint64_t caps;
 	struct weft_addr bind;	  /* where to listen: fi_info.src_addr, fi_setname */

@@ -481,7 +481,7 @@ static void engine_ep_init(struct engine_ep *ep, struct engine_domain *domain, c
 	list_init(&ep->all);
 	list_init(&ep->domain_link);
 	list_init(&ep->av_link);
-	pool_init(&ep->tx_pool, sizeof(struct engine_tx), (uint32_t)ep->tx_size);
+	pool_init(&ep->tx_pool, sizeof(struct engine_tx), 0);
 	pool_init(&ep->rx_pool, sizeof(struct engine_rx), 0);
 	pool_init(&ep->ctl_pool, sizeof(struct engine_ctl), 0);
 	pool_init(&ep->held_pool, sizeof(struct engine_held) + ENGINE_HELD_SMALL, 0);

@@ -86,7 +86,7 @@ void engine_peer_fail(struct engine_peer *peer, int err, bool keep_directed)
 	peer->unreachable = 0;
 	ep->budget += peer->window;
 	peer->window = 0;
-	peer->greeted = false;
+	peer->greeted = peer->gone = false;
 	list_remove(&peer->blocked);
 	while ((node = list_pop(&peer->ctl)))
 		pool_put(&ep->ctl_pool, container_of(node, struct engine_ctl, link));

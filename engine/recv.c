@@ -404,7 +404,8 @@ static struct engine_rx *engine_rx_new(struct engine_ep *ep, const struct engine
 		rx->cap = rx->iov[0].iov_len;
 	} else {
 		rx->iov[0] = (struct iovec){ 0 };
-		memcpy(rx->iov, want->iov, want->cnt * sizeof(*want->iov));
+		if (want->cnt)
+			memcpy(rx->iov, want->iov, want->cnt * sizeof(*want->iov));
 		rx->iov_cnt = (uint32_t)want->cnt;
 		rx->cap = iov_len(want->iov, want->cnt, &ok);
 	}

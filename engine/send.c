@@ -27,8 +27,11 @@ void engine_credits_back(struct engine_peer *peer, uint16_t credits)
 
 static void engine_tx_free(struct engine_tx *tx)
 {
+	struct engine_ep *ep = tx->peer->ep;
+
+	ep->queued_cnt -= tx->state == TX_QUEUED;
 	platform_free(tx->copy);
-	pool_put(&tx->peer->ep->tx_pool, tx);
+	pool_put(&ep->tx_pool, tx);
 }
 
 void engine_tx_end(struct engine_tx *tx, int status)
@@ -95,6 +98,7 @@ static int engine_tx_eager(struct engine_peer *peer, struct engine_tx *tx)
 		return ret;
 	}
 	tx->state = TX_EAGER;
+	peer->ep->queued_cnt--;
 	list_remove(&tx->link);
 	list_push(&peer->started, &tx->link);
 	return 0;
@@ -120,6 +124,7 @@ static int engine_tx_rts(struct engine_peer *peer, struct engine_tx *tx)
 	memcpy(payload, &rts, sizeof(rts));
 	peer->wire->publish(peer->conn, packet, false);
 	tx->state = TX_RTS;
+	peer->ep->queued_cnt--;
 	list_remove(&tx->link);
 	list_push(&peer->started, &tx->link);
 	return 0;
@@ -158,6 +163,9 @@ ssize_t engine_send_slow(struct engine_ep *ep, struct engine_peer *peer, const s
 	struct engine_tx *tx;
 	void *copy = NULL;
 
+	/* What a receiver knows of is its own to bound: only what has not left counts. */
+	if (ep->queued_cnt >= ep->tx_size)
+		return -FI_EAGAIN;
 	tx = pool_get(&ep->tx_pool);
 	if (!tx)
 		return -FI_EAGAIN;
@@ -192,6 +200,7 @@ ssize_t engine_send_slow(struct engine_ep *ep, struct engine_peer *peer, const s
 		tx->iov[0] = (struct iovec){ copy, msg->len };
 	}
 	peer->ready = 0;
+	ep->queued_cnt++;
 	list_push(&peer->queued, &tx->link);
 	engine_peer_block(peer);
 	if (peer->state == PEER_UP)

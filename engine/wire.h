@@ -120,6 +120,7 @@ struct wire_ops {
 	 *
 	 * Returns 0 and the conn (conn_up or conn_down follows from poll()),
 	 * -FI_EHOSTUNREACH when this wire can't reach such an address (another wire may),
+	 * -FI_ECONNREFUSED when it is proven that nobody is there any more,
 	 * -FI_EAGAIN when the wire is out of room for now, or another -FI_E*.
 	 */
 	int (*connect)(struct wire *wire, struct engine_peer *peer, const struct weft_addr *addr,
