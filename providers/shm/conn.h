@@ -53,6 +53,7 @@ struct pshm_wire {
 	struct list ended; /* to be freed at the end of poll() */
 	struct pool transfers;
 	struct pshm_region door_region;
+	uint64_t host; /* 0: not known */
 	uint32_t pid, pid_ns;
 	uint32_t conn_cnt;
 	uint64_t wait_ns;  /* last look after the processes of connecting[] */

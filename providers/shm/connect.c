@@ -104,6 +104,7 @@ int pshm_open(struct engine_ep *ep, const struct wire_attr *attr, struct weft_ad
 	w->door = w->door_region.addr;
 	w->pid = (uint32_t)getpid();
 	w->pid_ns = ours.pid_ns;
+	w->host = ours.host;
 	list_init(&w->work);
 	list_init(&w->connecting);
 	list_init(&w->ended);
@@ -315,6 +316,9 @@ int pshm_connect(struct wire *wire, struct engine_peer *peer, const struct weft_
 	if (!conn)
 		return -FI_ENOMEM;
 	err = pshm_process_get(addr->pid, &conn->process);
+	/* our host, our pid namespace, and no such process: no other wire will find it either */
+	if (err == -FI_EHOSTUNREACH && w->host && addr->host == w->host)
+		err = -FI_ECONNREFUSED;
 	if (err)
 		goto err_free;
 	err = pshm_door_open(addr->pid, addr->fd, addr->nonce, &conn->door);

@@ -60,6 +60,11 @@ int pshm_process_get(uint32_t pid, struct pshm_process **process)
 		err = fd == -ESRCH || fd == -FI_EINVAL ? -FI_EHOSTUNREACH : fd;
 		goto out;
 	}
+	if (process_dead(fd, folder)) { /* nobody has collected it yet */
+		close(fd);
+		err = -FI_EHOSTUNREACH;
+		goto out;
+	}
 	p = platform_alloc(sizeof(*p));
 	if (!p) {
 		close(fd);

@@ -196,7 +196,7 @@ static void killed_owner_of_a_door_refuses(void **state)
 	child_ended(SIGKILL);
 	mock_until(&us, NULL, us.downs);
 	assert_int_equal(us.down_err, -FI_ECONNREFUSED);
-	assert_int_equal(mock_connect(&us, &board->child, &conn), -FI_EHOSTUNREACH);
+	assert_int_equal(mock_connect(&us, &board->child, &conn), -FI_ECONNREFUSED);
 }
 
 static void zombie_is_dead(void **state)
