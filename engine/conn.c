@@ -240,7 +240,7 @@ static void engine_peer_meet(struct engine_peer *peer, const struct hello *hello
 	peer->rx_epoch = (uint16_t)hello->epoch;
 	peer->peer_life = hello->life;
 	peer->rx_seq = hello->seq;
-	peer->credit = hello->window;
+	peer->credit = peer->credit_max = hello->window;
 	peer->allowed = peer->window;
 	peer->owed = 0;
 }

@@ -248,6 +248,7 @@ struct engine_peer {
 	bool gone;	      /* its process is proven to have ended */
 	bool greeted;	      /* the window of this life was said in a hello, which may be said again */
 	uint32_t window;      /* granted to it, bytes */
+	uint32_t credit_max;  /* granted to us by its hello, bytes: more is never free */
 	uint32_t allowed;     /* eager payload that it may still send, bytes */
 	uint64_t epoch;	      /* of its last hello; 0: never met */
 	uint64_t retry_ns;    /* PEER_CONNECTING without a conn: when to try again */

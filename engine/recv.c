@@ -294,6 +294,8 @@ int engine_packet(struct engine_ep *ep, struct wire_conn *conn, const struct pac
 	if (packet->epoch != peer->rx_epoch || packet->flags & ~PACKET_FLAGS_KNOWN)
 		return -FI_EINVAL;
 	if (packet->credits) {
+		if (packet->credits * CREDIT_UNIT > peer->credit_max - peer->credit)
+			return -FI_EINVAL;
 		peer->credit += packet->credits * CREDIT_UNIT;
 		if (!list_empty(&peer->queued))
 			engine_peer_block(peer);
