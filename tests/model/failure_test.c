@@ -473,6 +473,50 @@ static void endpoint_that_comes_late_gets_what_was_sent_to_it(void **state)
 	expect_done(a.tx_cq, &contexts[0]);
 }
 
+static void addresses_of_both_kinds_lead_to_one_peer(void **state)
+{
+	struct weft_addr service = b.name;
+	fi_addr_t also_to_b;
+	char buf[4][8];
+
+	addr_to_service(&service);
+	also_to_b = fake_end_insert(&a, &service);
+	assert_int_not_equal(also_to_b, to_b);
+	for (int i = 0; i < 4; i++)
+		assert_int_equal(fi_tsend(a.ep, i % 2 ? "odd" : "even", 5, NULL,
+					  i % 2 ? also_to_b : to_b, 1, &contexts[i]),
+				 0);
+	for (int i = 0; i < 4; i++) {
+		assert_int_equal(fi_trecv(b.ep, buf[i], 8, NULL, to_a, 1, 0, &contexts[4 + i]),
+				 0);
+		expect_done(b.rx_cq, &contexts[4 + i]);
+		assert_string_equal(buf[i], i % 2 ? "odd" : "even");
+		expect_done(a.tx_cq, &contexts[i]);
+	}
+	assert_int_equal(fake_conn_cnt(), 2);
+	/* What comes back is found by either. */
+	assert_int_equal(fi_trecv(a.ep, buf[0], 8, NULL, also_to_b, 2, 0, &contexts[0]), 0);
+	assert_int_equal(fi_tinject(b.ep, "back", 5, to_a, 2), 0);
+	expect_done(a.rx_cq, &contexts[0]);
+}
+
+static void last_of_a_thousand_addresses_is_reached(void **state)
+{
+	struct weft_addr name = b.name;
+	char buf[8];
+
+	for (uint32_t i = 0; i < 1000; i++) {
+		memcpy(name.nonce, &i, sizeof(i));
+		fake_end_insert(&a, &name);
+	}
+	fake_end_open(&c, &plain, NULL);
+	assert_int_equal(fi_tinject(a.ep, "last", 5, fake_end_insert(&a, &c.name), 1), 0);
+	assert_int_equal(fi_trecv(c.ep, buf, 8, NULL, FI_ADDR_UNSPEC, 1, 0, &contexts[0]), 0);
+	expect_done(c.rx_cq, &contexts[0]);
+	assert_string_equal(buf, "last");
+	meet();
+}
+
 /* Messages whose payload is on its way when their receiver closes: stored, early, claimed, matched. */
 static void endpoint_closes_while_payload_is_on_its_way_to_stored_messages(void **state)
 {
@@ -577,6 +621,8 @@ int main(void)
 		TEST(endpoint_that_no_wire_reaches_fails_the_send),
 		TEST(endpoint_that_does_not_answer_yet_is_tried_until_the_send_is_cancelled),
 		TEST(endpoint_that_comes_late_gets_what_was_sent_to_it),
+		TEST(addresses_of_both_kinds_lead_to_one_peer),
+		TEST(last_of_a_thousand_addresses_is_reached),
 		TEST(endpoint_closes_while_payload_is_on_its_way_to_stored_messages),
 		TEST(message_above_a_gigabyte_goes_in_several_pieces),
 #undef TEST

@@ -268,11 +268,13 @@ static int move_gets(struct fake_conn *c)
 		node = list_pop(&c->gets);
 		get = container_of(node, struct fake_get, link);
 		op = get->op;
-		status = c->other ? get->status : -FI_EIO;
-		for (uint32_t i = 0; !status && i < get->iov_cnt;
-		     get->addr += get->iov[i++].iov_len)
+		status = c->other || c->raw ? get->status : -FI_EIO;
+		/* A raw peer has no memory that could be read: whatever stands in the buffer is it. */
+		for (uint32_t i = 0; !status && c->other && i < get->iov_cnt; i++) {
 			memcpy(get->iov[i].iov_base, (void *)(uintptr_t)get->addr,
 			       get->iov[i].iov_len);
+			get->addr += get->iov[i].iov_len;
+		}
 		free(get);
 		op->done(op, status);
 		if (c->dead)

@@ -56,7 +56,7 @@ int fake_raw_send(struct fake_raw *raw, const struct packet *packet, const void 
 
 	fake_wire_enter(wire);
 	item->packet = *packet;
-	item->bytes = fake_alloc(packet->len);
+	item->bytes = fake_alloc(avail);
 	if (avail)
 		memcpy(item->bytes, payload, avail);
 	ret = fake_packet(c, item, avail);
@@ -65,6 +65,11 @@ int fake_raw_send(struct fake_raw *raw, const struct packet *packet, const void 
 		if (ret && !c->dead)
 			fake_conn_down(c, ret);
 	} else {
+		/* Only now: the engine has believed that there is so much of it. */
+		item->bytes = realloc(item->bytes, packet->len);
+		if (!item->bytes)
+			abort();
+		memset(item->bytes + avail, 0, packet->len - avail);
 		if (rest)
 			memcpy(item->bytes + avail, rest, packet->len - avail);
 		list_push(&c->flowing, &item->link);

@@ -52,7 +52,7 @@ void fake_knobs_set(enum fake_kind kind, const struct fake_knobs *knobs);
 /* fake_wires_register - make both known to the engine; may be called again */
 void fake_wires_register(void);
 
-/* fake_seed - begin the sequence that decides everything */
+/* fake_seed - begin the sequence that decides everything; without endpoints, ports begin anew too */
 void fake_seed(uint64_t seed);
 
 /* fake_random - a number below @n from a sequence of the wires' own */

@@ -48,8 +48,7 @@ bool chance(uint32_t of_256)
 static void some_attr(struct fake_end_attr *a, enum fake_family family)
 {
 	static const size_t tx_sizes[] = { 1, 2, 8, 64, 0 };
-	static const size_t budgets[] = { 0,	     64 * 255,	64 * 257,
-					  64 * 1000, 64 * 4096, BUDGET_ALL };
+	static const size_t budgets[] = { 0, 300, 600, 2000, 9000, 1u << 18, BUDGET_ALL };
 
 	*a = (struct fake_end_attr){
 		.family = family,
@@ -57,7 +56,7 @@ static void some_attr(struct fake_end_attr *a, enum fake_family family)
 		.format = (enum fi_cq_format)(FI_CQ_FORMAT_CONTEXT + below(4)),
 		.bind_flags = chance(100) ? FI_SELECTIVE_COMPLETION : 0,
 		.tx_size = tx_sizes[below(5)],
-		.budget = budgets[below(6)],
+		.budget = budgets[below(7)],
 		.one_cq = chance(100),
 	};
 	if (chance(60))

@@ -1,0 +1,472 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * Packets that no peer of this version sends, one lie at a time: the engine refuses each, the
+ * connection ends, and nothing else happens. tests/fuzz tells the lies that nobody thought of.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <rdma/fi_errno.h>
+#include "fake_ends.h"
+#include <cmocka.h>
+
+/* The endpoint under test, an honest one beside it, and the liar. */
+static struct fake_end victim, honest;
+static struct fake_raw *liar;
+static struct hello lie, reply;
+static fi_addr_t to_liar, to_victim;
+static struct fi_context2 contexts[8];
+static struct fi_cq_tagged_entry entry;
+static struct fi_cq_err_entry error;
+static char bytes[100000];
+
+static const struct fake_end_attr plain = {
+	.family = FAKE_FAMILY_B,
+	.threading = FI_THREAD_DOMAIN,
+	.format = FI_CQ_FORMAT_TAGGED,
+	.budget = 64u << 10,
+};
+
+static int setup(void **state)
+{
+	fake_ends_begin(1);
+	fake_end_open(&victim, &plain, NULL);
+	fake_end_open(&honest, &plain, NULL);
+	to_victim = fake_end_insert(&honest, &victim.name);
+	lie = (struct hello){ .magic = HELLO_MAGIC,
+			      .version = HELLO_VERSION,
+			      .epoch = 0x1234567890,
+			      .window = 20000,
+			      .seq = 77,
+			      .addr = honest.name };
+	memset(lie.addr.nonce, 0x66, sizeof(lie.addr.nonce));
+	lie.addr.port = 6666;
+	to_liar = fake_end_insert(&victim, &lie.addr);
+	assert_int_equal(fake_raw_open(fake_end_engine(&victim), &lie, &liar, &reply), 0);
+	return 0;
+}
+
+static void go(uint32_t rounds)
+{
+	while (rounds--) {
+		fake_end_progress(&victim);
+		fake_end_progress(&honest);
+	}
+}
+
+static ssize_t next(struct fid_cq *cq)
+{
+	ssize_t ret = -FI_EAGAIN;
+
+	for (int i = 0; i < 1000 && ret == -FI_EAGAIN; i++) {
+		ret = fi_cq_read(cq, &entry, 1);
+		go(1);
+	}
+	if (ret == -FI_EAVAIL) {
+		error = (struct fi_cq_err_entry){ 0 };
+		assert_int_equal(fi_cq_readerr(cq, &error, 0), 1);
+	}
+	return ret;
+}
+
+/* Whatever the liar did: messages of others arrive. */
+static int teardown(void **state)
+{
+	char buf[8] = "";
+
+	entry = (struct fi_cq_tagged_entry){ 0 };
+	assert_int_equal(fi_trecv(victim.ep, buf, 8, NULL, FI_ADDR_UNSPEC, 99, 0, &contexts[7]),
+			 0);
+	assert_int_equal(fi_tinject(honest.ep, "honest", 7, to_victim, 99), 0);
+	do
+		assert_int_not_equal(next(victim.rx_cq), -FI_EAGAIN);
+	while (entry.op_context != &contexts[7]);
+	assert_string_equal(buf, "honest");
+	fake_raw_close(liar, -FI_ECONNRESET);
+	fake_end_close(&victim);
+	fake_end_close(&honest);
+	return 0;
+}
+
+static struct packet honest_packet(enum packet_op op, uint32_t len)
+{
+	return (struct packet){ .op = (uint8_t)op,
+				.flags = PACKET_TAGGED,
+				.epoch = (uint16_t)lie.epoch,
+				.len = len,
+				.seq = lie.seq++,
+				.tag = 5 };
+}
+
+static void accepted(const struct packet *p, const void *payload, size_t avail)
+{
+	assert_int_equal(fake_raw_send(liar, p, payload, avail, avail < p->len ? bytes : NULL),
+			 0);
+	assert_true(fake_raw_alive(liar));
+}
+
+static void refused(const struct packet *p, const void *payload, size_t avail)
+{
+	assert_int_equal(fake_raw_send(liar, p, payload, avail, NULL), -FI_EINVAL);
+	assert_false(fake_raw_alive(liar));
+}
+
+static void post(uint64_t tag, size_t len, void *context)
+{
+	assert_int_equal(fi_trecv(victim.ep, bytes, len, NULL, FI_ADDR_UNSPEC, tag, 0, context),
+			 0);
+}
+
+/* The victim sends something large, and the liar learns what it is called. */
+static uint64_t learn_send(size_t len)
+{
+	struct packet p = { 0 };
+	struct packet_rts rts = { 0 };
+
+	assert_int_equal(fi_tsend(victim.ep, bytes, len, NULL, to_liar, 5, &contexts[0]), 0);
+	while (p.op != PACKET_RTS) {
+		go(1);
+		fake_raw_read(liar, &p, &rts, sizeof(rts));
+	}
+	assert_int_equal(rts.len, len);
+	return rts.id;
+}
+
+/* The liar has sent something large, and learns what the victim calls its receive. */
+static uint64_t learn_receive(struct packet_rts rts)
+{
+	struct packet p = honest_packet(PACKET_RTS, sizeof(rts));
+
+	accepted(&p, &rts, sizeof(rts));
+	p.op = 0;
+	while (p.op != PACKET_CTS) {
+		go(1);
+		fake_raw_read(liar, &p, NULL, 0);
+	}
+	assert_int_equal(p.tag, rts.id);
+	return p.data;
+}
+
+static void honest_packets_are_taken(void **state)
+{
+	struct packet p = honest_packet(PACKET_EAGER, 4);
+
+	post(5, 100, &contexts[0]);
+	accepted(&p, "abc", 4);
+	assert_int_equal(next(victim.rx_cq), 1);
+	assert_ptr_equal(entry.op_context, &contexts[0]);
+	assert_string_equal(bytes, "abc");
+	p = honest_packet(PACKET_CREDIT, 0);
+	accepted(&p, NULL, 0);
+}
+
+static void other_epochs_are_refused(void **state)
+{
+	struct packet p = honest_packet(PACKET_EAGER, 0);
+
+	p.epoch++;
+	refused(&p, NULL, 0);
+}
+
+static void unknown_operations_are_refused(void **state)
+{
+	static const uint8_t ops[] = { 0, 7, 8, 127, 128, 255 };
+
+	for (size_t i = 0; i < sizeof(ops); i++) {
+		struct packet p = honest_packet((enum packet_op)ops[i], 0);
+
+		refused(&p, NULL, 0);
+		fake_raw_close(liar, 0);
+		assert_int_equal(fake_raw_open(fake_end_engine(&victim), &lie, &liar, &reply),
+				 0);
+	}
+}
+
+static void unknown_flags_are_refused(void **state)
+{
+	struct packet p = honest_packet(PACKET_EAGER, 0);
+
+	p.flags |= 0x80;
+	refused(&p, NULL, 0);
+}
+
+static void message_that_comes_twice_is_refused(void **state)
+{
+	struct packet p = honest_packet(PACKET_EAGER, 0);
+
+	accepted(&p, NULL, 0);
+	refused(&p, NULL, 0);
+}
+
+static void message_that_comes_twice_before_its_turn_is_refused(void **state)
+{
+	struct packet p = honest_packet(PACKET_EAGER, 0);
+
+	p.seq += 5;
+	accepted(&p, NULL, 0);
+	p.seq++;
+	accepted(&p, NULL, 0);
+	p.seq--;
+	refused(&p, NULL, 0);
+}
+
+static void message_of_the_past_is_refused(void **state)
+{
+	struct packet p = honest_packet(PACKET_EAGER, 0);
+
+	p.seq += 1u << 31; /* half way round is as far as the future goes */
+	refused(&p, NULL, 0);
+}
+
+static void more_eager_payload_than_was_granted_is_refused(void **state)
+{
+	struct packet p = honest_packet(PACKET_EAGER, reply.window - 5000);
+
+	accepted(&p, bytes, 0);
+	p = honest_packet(PACKET_EAGER, 5001);
+	refused(&p, bytes, 0);
+}
+
+static void eager_payload_without_end_is_refused(void **state)
+{
+	struct packet p = honest_packet(PACKET_EAGER, UINT32_MAX);
+
+	refused(&p, bytes, 100);
+}
+
+static void credit_beyond_the_window_is_refused(void **state)
+{
+	struct packet p = honest_packet(PACKET_CREDIT, 0);
+
+	p.credits = 1;
+	refused(&p, NULL, 0);
+}
+
+static void credit_for_what_was_sent_is_taken_once(void **state)
+{
+	struct packet p = honest_packet(PACKET_CREDIT, 0);
+
+	assert_int_equal(fi_tsend(victim.ep, bytes, 2048, NULL, to_liar, 5, &contexts[0]), 0);
+	assert_int_equal(next(victim.tx_cq), 1);
+	p.credits = 2048 / CREDIT_UNIT;
+	accepted(&p, NULL, 0);
+	refused(&p, NULL, 0);
+}
+
+static void credit_with_payload_is_refused(void **state)
+{
+	struct packet p = honest_packet(PACKET_CREDIT, 8);
+
+	refused(&p, bytes, 8);
+}
+
+static void rendezvous_of_another_length_is_refused(void **state)
+{
+	struct packet p = honest_packet(PACKET_RTS, sizeof(struct packet_rts) - 1);
+
+	refused(&p, bytes, p.len);
+}
+
+static void half_a_rendezvous_is_refused(void **state)
+{
+	struct packet p = honest_packet(PACKET_RTS, sizeof(struct packet_rts));
+
+	refused(&p, bytes, 3);
+}
+
+static void answer_to_a_send_that_never_was_is_refused(void **state)
+{
+	struct packet_cts cts = { .len = 8 };
+	struct packet p = honest_packet(PACKET_CTS, sizeof(cts));
+
+	p.tag = 1ull << 32;
+	refused(&p, &cts, sizeof(cts));
+}
+
+static void answer_that_wants_more_than_there_is_is_refused(void **state)
+{
+	struct packet_cts cts = { .len = 60001 };
+	struct packet p;
+	uint64_t id = learn_send(60000);
+
+	p = honest_packet(PACKET_CTS, sizeof(cts));
+	p.tag = id;
+	refused(&p, &cts, sizeof(cts));
+	assert_int_equal(next(victim.tx_cq), -FI_EAVAIL);
+	assert_ptr_equal(error.op_context, &contexts[0]);
+}
+
+static void second_answer_to_a_send_is_refused(void **state)
+{
+	struct packet_cts cts = { .len = 60000 };
+	struct packet p;
+	uint64_t id = learn_send(60000);
+
+	p = honest_packet(PACKET_CTS, sizeof(cts));
+	p.tag = id;
+	accepted(&p, &cts, sizeof(cts));
+	refused(&p, &cts, sizeof(cts));
+}
+
+static void send_that_is_finished_twice_is_refused(void **state)
+{
+	struct packet p;
+	uint64_t id = learn_send(60000);
+
+	p = honest_packet(PACKET_FIN, 0);
+	p.tag = id;
+	p.data = 0;
+	accepted(&p, NULL, 0);
+	assert_int_equal(next(victim.tx_cq), 1);
+	refused(&p, NULL, 0);
+}
+
+static void finish_with_an_error_that_is_none_is_refused(void **state)
+{
+	struct packet p;
+	uint64_t id = learn_send(60000);
+
+	p = honest_packet(PACKET_FIN, 0);
+	p.tag = id;
+	p.data = 1ull << 31;
+	refused(&p, NULL, 0);
+}
+
+static void payload_for_a_receive_that_never_was_is_refused(void **state)
+{
+	struct packet p = honest_packet(PACKET_DATA, 8);
+
+	post(5, 100, &contexts[0]);
+	p.tag = 1ull << 32; /* the first object of a pool, which is the posted receive */
+	refused(&p, bytes, 8);
+}
+
+static void payload_beyond_what_was_wanted_is_refused(void **state)
+{
+	struct packet p;
+	uint64_t id;
+
+	post(5, 50000, &contexts[0]);
+	id = learn_receive((struct packet_rts){ .len = 60000, .id = 1 });
+	p = honest_packet(PACKET_DATA, 50001);
+	p.tag = id;
+	refused(&p, bytes, 0);
+	assert_int_equal(next(victim.rx_cq), -FI_EAVAIL);
+	assert_int_equal(error.err, FI_EINVAL);
+	assert_int_equal(error.src_addr, to_liar);
+}
+
+static void payload_at_another_place_is_refused(void **state)
+{
+	struct packet p;
+	uint64_t id;
+
+	post(5, 50000, &contexts[0]);
+	id = learn_receive((struct packet_rts){ .len = 50000, .id = 1 });
+	p = honest_packet(PACKET_DATA, 100);
+	p.tag = id;
+	accepted(&p, bytes, 100);
+	p.data = 99;
+	refused(&p, bytes, 100);
+}
+
+static void payload_that_overtakes_payload_is_refused(void **state)
+{
+	struct packet p;
+	uint64_t id;
+
+	post(5, 50000, &contexts[0]);
+	id = learn_receive((struct packet_rts){ .len = 50000, .id = 1 });
+	p = honest_packet(PACKET_DATA, 30000);
+	p.tag = id;
+	assert_int_equal(fake_raw_send(liar, &p, bytes, 0, NULL), 0);
+	refused(&p, bytes, 0);
+}
+
+/* The receiver reads by itself; payload that comes as well would finish the receive under the wire. */
+static void payload_for_a_receive_that_reads_by_itself_is_refused(void **state)
+{
+	struct packet_rts rts = { .len = 1000, .id = 1, .addr = 4096 };
+	struct packet p = honest_packet(PACKET_RTS, sizeof(rts));
+	struct fake_knobs k;
+
+	fake_knobs_default(&k);
+	k.get_now = 0;
+	k.get_later = 256;
+	k.move = 0;
+	fake_knobs_set(FAKE_B, &k);
+	post(5, 1000, &contexts[0]);
+	p.flags |= PACKET_PULL;
+	accepted(&p, &rts, sizeof(rts));
+	p = honest_packet(PACKET_DATA, 1000);
+	p.tag = 1ull << 32;
+	refused(&p, bytes, 1000);
+	k.move = 256;
+	fake_knobs_set(FAKE_B, &k);
+	assert_int_equal(next(victim.rx_cq), -FI_EAVAIL);
+	assert_ptr_equal(error.op_context, &contexts[0]);
+}
+
+static void hello_of_another_version_is_refused(void **state)
+{
+	struct fake_raw *other;
+
+	lie.version++;
+	assert_int_equal(fake_raw_open(fake_end_engine(&victim), &lie, &other, &reply),
+			 -FI_ENOPROTOOPT);
+	lie.version--;
+	lie.reserved = 1;
+	assert_int_equal(fake_raw_open(fake_end_engine(&victim), &lie, &other, &reply),
+			 -FI_EINVAL);
+	lie.reserved = 0;
+	lie.epoch = 0;
+	assert_int_equal(fake_raw_open(fake_end_engine(&victim), &lie, &other, &reply),
+			 -FI_EINVAL);
+	lie.epoch = 1;
+	lie.addr.kind = 9;
+	assert_int_equal(fake_raw_open(fake_end_engine(&victim), &lie, &other, &reply),
+			 -FI_EINVAL);
+}
+
+static void hello_that_says_it_is_ourselves_is_refused(void **state)
+{
+	struct fake_raw *other;
+
+	lie.addr = victim.name;
+	assert_true(fake_raw_open(fake_end_engine(&victim), &lie, &other, &reply) < 0);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+		TEST(honest_packets_are_taken),
+		TEST(other_epochs_are_refused),
+		TEST(unknown_operations_are_refused),
+		TEST(unknown_flags_are_refused),
+		TEST(message_that_comes_twice_is_refused),
+		TEST(message_that_comes_twice_before_its_turn_is_refused),
+		TEST(message_of_the_past_is_refused),
+		TEST(more_eager_payload_than_was_granted_is_refused),
+		TEST(eager_payload_without_end_is_refused),
+		TEST(credit_beyond_the_window_is_refused),
+		TEST(credit_for_what_was_sent_is_taken_once),
+		TEST(credit_with_payload_is_refused),
+		TEST(rendezvous_of_another_length_is_refused),
+		TEST(half_a_rendezvous_is_refused),
+		TEST(answer_to_a_send_that_never_was_is_refused),
+		TEST(answer_that_wants_more_than_there_is_is_refused),
+		TEST(second_answer_to_a_send_is_refused),
+		TEST(send_that_is_finished_twice_is_refused),
+		TEST(finish_with_an_error_that_is_none_is_refused),
+		TEST(payload_for_a_receive_that_never_was_is_refused),
+		TEST(payload_beyond_what_was_wanted_is_refused),
+		TEST(payload_at_another_place_is_refused),
+		TEST(payload_that_overtakes_payload_is_refused),
+		TEST(payload_for_a_receive_that_reads_by_itself_is_refused),
+		TEST(hello_of_another_version_is_refused),
+		TEST(hello_that_says_it_is_ourselves_is_refused),
+#undef TEST
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
