@@ -483,14 +483,14 @@ static void addresses_of_both_kinds_lead_to_one_peer(void **state)
 	also_to_b = fake_end_insert(&a, &service);
 	assert_int_not_equal(also_to_b, to_b);
 	for (int i = 0; i < 4; i++)
-		assert_int_equal(fi_tsend(a.ep, i % 2 ? "odd" : "even", 5, NULL,
+		assert_int_equal(fi_tsend(a.ep, i % 2 ? "uneven" : "even  ", 7, NULL,
 					  i % 2 ? also_to_b : to_b, 1, &contexts[i]),
 				 0);
 	for (int i = 0; i < 4; i++) {
 		assert_int_equal(fi_trecv(b.ep, buf[i], 8, NULL, to_a, 1, 0, &contexts[4 + i]),
 				 0);
 		expect_done(b.rx_cq, &contexts[4 + i]);
-		assert_string_equal(buf[i], i % 2 ? "odd" : "even");
+		assert_string_equal(buf[i], i % 2 ? "uneven" : "even  ");
 		expect_done(a.tx_cq, &contexts[i]);
 	}
 	assert_int_equal(fake_conn_cnt(), 2);
