@@ -138,7 +138,7 @@ void tcp_disconnect(struct wire_conn *out)
 
 	if (conn->dead)
 		return;
-	if (conn->conn.up)
+	if (conn->conn.up && !wire->forked)
 		tcp_conn_drained(conn);
 	tcp_conn_bury(conn);
 	if (!wire->polling)
@@ -173,6 +173,8 @@ int tcp_check(struct wire_conn *out)
 	uint64_t now = platform_now_ns();
 	int err;
 
+	if (tcp_wire_of(conn)->forked)
+		return -FI_EOPBADSTATE;
 	if (now - conn->check_ns < CHECK_NS)
 		return 0;
 	conn->check_ns = now;

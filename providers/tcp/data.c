@@ -141,7 +141,8 @@ int tcp_sendv(struct wire_conn *out, const struct packet *hdr, const struct iove
 		if (!bulk)
 			return -FI_EAGAIN;
 	}
-	if (bulk->queued - bulk->told == TCP_SEND_MAX || conn->data.mute)
+	if (bulk->queued - bulk->told == TCP_SEND_MAX || conn->data.mute ||
+	    tcp_wire_of(conn)->forked)
 		return -FI_EAGAIN;
 	send = send_at(bulk, bulk->queued);
 	if (iov_cnt > WIRE_IOV_MAX || !copy_iov(send, iov, iov_cnt, hdr->len))

@@ -115,6 +115,8 @@ int tcp_connect(struct wire *out, struct engine_peer *peer, const struct weft_ad
 	struct tcp_conn *conn;
 	int err;
 
+	if (wire->forked)
+		return -FI_EOPBADSTATE;
 	if (!tcp_sockaddr_set(&remote, addr) || !addr->port)
 		return -FI_EHOSTUNREACH;
 	conn = tcp_conn_create(wire);

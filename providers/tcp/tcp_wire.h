@@ -189,9 +189,11 @@ struct tcp_wire {
 	uint32_t tick;	  /* of poll */
 	bool polling;
 	bool closing; /* in close(): the engine is not called any more */
+	bool forked;  /* we are a copy: every socket belongs to the parent */
 	bool starved; /* a lack of descriptors was logged */
 	bool foreign; /* a peer of another version was logged */
 	uint32_t guest_cnt;
+	struct list all; /* of the process, for fork */
 	struct list conns, dirty, finished, timed, guests;
 	struct list graves, guest_graves; /* dead, freed at the end of poll */
 	union tcp_sockaddr local;
@@ -230,7 +232,10 @@ void tcp_close(struct wire *wire);
 int tcp_poll(struct wire *wire);
 void tcp_local(struct wire *wire, char *buf, size_t len);
 
-/* tcp_watch - have epoll tell of these events of the lane; 0: of none. @wire->epoll_fd */
+/*
+ * tcp_watch - have epoll tell of these events of the lane; 0: of none. @wire->epoll_fd
+ * Not in the child of a fork, which shares that with its parent.
+ */
 int tcp_watch(struct tcp_wire *wire, struct tcp_lane *lane, uint32_t events);
 
 /* tcp_watch_move - the socket of @from is @to's from here on, with what epoll watches */

@@ -5,6 +5,7 @@
  * that holds the endpoint's domain.
  */
 #include <errno.h>
+#include <pthread.h>
 #include <sys/epoll.h>
 #include <unistd.h>
 #include "iface.h"
@@ -13,12 +14,45 @@
 
 #define EVENT_MAX 64 /* sockets looked at in one poll */
 
+/* All endpoints of the process, for the child of a fork. Rank 3, nothing is called under it. */
+static struct platform_lock wires_lock = { PTHREAD_MUTEX_INITIALIZER };
+static struct list wires = { &wires, &wires };
+static pthread_once_t fork_once = PTHREAD_ONCE_INIT;
+
+static void fork_prepare(void)
+{
+	platform_lock(&wires_lock);
+}
+
+static void fork_parent(void)
+{
+	platform_unlock(&wires_lock);
+}
+
+/*
+ * The child has the parent's sockets and its epoll descriptor: bytes that it read or wrote, or a
+ * socket that it took out of epoll, would be the parent's. It may only close its descriptors.
+ */
+static void fork_child(void)
+{
+	struct list *node, *after;
+
+	list_for_each(node, after, &wires)
+		container_of(node, struct tcp_wire, all)->forked = true;
+	platform_unlock(&wires_lock);
+}
+
+static void fork_watch(void)
+{
+	pthread_atfork(fork_prepare, fork_parent, fork_child);
+}
+
 int tcp_watch(struct tcp_wire *wire, struct tcp_lane *lane, uint32_t events)
 {
 	struct epoll_event event = { .events = events, .data.ptr = lane };
 	int op;
 
-	if (events == lane->events)
+	if (events == lane->events || wire->forked)
 		return 0;
 	op = !events ? EPOLL_CTL_DEL : lane->events ? EPOLL_CTL_MOD : EPOLL_CTL_ADD;
 	if (epoll_ctl(wire->epoll_fd, op, lane->fd, &event))
@@ -220,6 +254,10 @@ int tcp_open(struct engine_ep *ep, const struct wire_attr *attr, struct weft_add
 		snprintf(why, why_len, "can't watch the listening socket: %s", strerror(-err));
 		goto err_free;
 	}
+	pthread_once(&fork_once, fork_watch);
+	platform_lock(&wires_lock);
+	list_push(&wires, &wire->all);
+	platform_unlock(&wires_lock);
 	tcp_sockaddr_get(&wire->local, addr);
 	*out = &wire->wire;
 	return 0;
@@ -379,9 +417,27 @@ static int turn(struct tcp_wire *wire, int wait_ms)
 	return moved;
 }
 
-int tcp_poll(struct wire *wire)
+/* Everything here belongs to the process that we are a copy of. */
+static int end_copies(struct tcp_wire *wire)
 {
-	return turn(tcp_wire_from(wire), 0);
+	int moved = 0;
+
+	wire->polling = true;
+	while (!list_empty(&wire->conns)) {
+		tcp_conn_down(container_of(wire->conns.next, struct tcp_conn, link),
+			      -FI_EOPBADSTATE);
+		moved++;
+	}
+	wire->polling = false;
+	tcp_reap(wire);
+	return moved;
+}
+
+int tcp_poll(struct wire *out)
+{
+	struct tcp_wire *wire = tcp_wire_from(out);
+
+	return unlikely(wire->forked) ? end_copies(wire) : turn(wire, 0);
 }
 
 /* Let go of the conns whose peers have everything. */
@@ -404,10 +460,14 @@ void tcp_close(struct wire *out)
 	struct list *node, *after;
 	struct tcp_conn *conn;
 
+	platform_lock(&wires_lock);
+	list_remove(&wire->all);
+	platform_unlock(&wires_lock);
+
 	wire->closing = true;
 	list_for_each(node, after, &wire->conns) {
 		conn = container_of(node, struct tcp_conn, link);
-		if (!conn->conn.up)
+		if (!conn->conn.up || wire->forked)
 			tcp_conn_bury(conn);
 	}
 	close_drained(wire);

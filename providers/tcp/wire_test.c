@@ -12,6 +12,7 @@
 #include <sys/ioctl.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
+#include <sys/wait.h>
 #include <net/if.h>
 #include <unistd.h>
 #include <cmocka.h>
@@ -749,6 +750,75 @@ static void silence_is_death_and_a_full_window_is_not(void **state)
 	free(bytes);
 }
 
+/* What a child of fork() may do with its parent's endpoint: @ab is up and @a has sent on it. */
+static int misuse(struct side *a, struct side *b, struct wire_conn *ab)
+{
+	uint8_t bytes[100] = { 0 };
+	struct iovec iov = { bytes, sizeof(bytes) };
+	struct wire_conn *conn;
+	struct sent sent = { 0 };
+	int i;
+
+	if (publish(ab, 100, 8, false) || send_bulk(ab, 101, &iov, 1, &sent) != -FI_EAGAIN ||
+	    tcp_check(ab) != -FI_EOPBADSTATE)
+		return 1;
+	for (i = 0; i < 100; i++)
+		side_poll(a);
+	if (a->downs != 1 || a->last_err != -FI_EOPBADSTATE || a->got_cnt || sent.done)
+		return 2;
+	if (tcp_connect(a->wire, NULL, &b->addr, &a->hello, &conn) != -FI_EOPBADSTATE)
+		return 3;
+	side_close(a);
+	tcp_disconnect(b->conns[0]);
+	side_close(b);
+	a = side_open(NULL); /* endpoints of its own */
+	b = side_open(NULL);
+	pair_up(a, b, &ab, &conn);
+	if (!publish(ab, 0, 8, false))
+		return 4;
+	DRIVE(a, b, b->got_cnt == 1);
+	return 0;
+}
+
+static void a_copy_made_by_fork_can_do_no_harm(void **state)
+{
+	struct side *a = side_open(NULL), *b = side_open(NULL);
+	uint8_t bytes[50000] = { 0 };
+	struct iovec iov = { bytes, sizeof(bytes) };
+	struct wire_conn *ab, *ba;
+	struct sent sent[2] = { 0 };
+	int status, i;
+	pid_t copy;
+
+	pair_up(a, b, &ab, &ba);
+	assert_int_equal(send_bulk(ab, 0, &iov, 1, &sent[0]), 0);
+	DRIVE(a, b, sent[0].done && b->got_cnt == 1 && b->got[0].payload);
+	/* on their way: what the child reads or writes of them is lost or doubled */
+	assert_true(publish(ab, 1, 8, true));
+	assert_true(publish(ba, 0, 8, false));
+	copy = fork();
+	assert_true(copy >= 0);
+	if (!copy) {
+		alarm(30);
+		_exit(misuse(a, b, ab));
+	}
+	assert_int_equal(waitpid(copy, &status, 0), copy);
+	assert_int_equal(status, 0);
+	DRIVE(a, b, a->got_cnt == 1 && b->got_cnt == 2);
+	for (i = 2; i < 10; i++) {
+		assert_true(publish(ab, (uint32_t)i, 800, false));
+		DRIVE(a, b, b->got_cnt == i + 1);
+		assert_int_equal(b->got[i].packet.seq, i);
+	}
+	assert_int_equal(send_bulk(ab, 10, &iov, 1, &sent[1]), 0);
+	DRIVE(a, b, sent[1].done && b->got_cnt == 11 && b->got[10].payload);
+	assert_int_equal(a->downs + b->downs, 0);
+	side_close(a);
+	DRIVE(b, NULL, b->downs);
+	assert_int_equal(b->last_err, 0);
+	side_close(b);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -775,6 +845,7 @@ int main(void)
 		cmocka_unit_test(packets_that_the_engine_rejects_end_the_conn),
 		cmocka_unit_test(memory_that_is_not_there_ends_the_conn),
 		cmocka_unit_test(without_descriptors_peers_wait_and_nothing_spins),
+		cmocka_unit_test(a_copy_made_by_fork_can_do_no_harm),
 		/* last: it moves the process to a network of its own */
 		cmocka_unit_test(silence_is_death_and_a_full_window_is_not),
 	};
