@@ -3,13 +3,16 @@
 #define _GNU_SOURCE
 #include <dirent.h>
 #include <dlfcn.h>
+#include <elf.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <limits.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include <rdma/providers/fi_log.h>
 #include <rdma/providers/fi_prov.h>
@@ -20,12 +23,64 @@
 
 #define SUFFIX "-fi.so"
 
-/* Returns NULL, or what went wrong: a string of dlerror, valid until the next dl call. */
+/* Is the whole table of segments in the file, and all that they map? */
+static bool segments_whole(int fd, const Elf64_Ehdr *header, uint64_t size)
+{
+	Elf64_Phdr segment;
+	uint64_t at;
+	int i;
+
+	if (header->e_phoff > size || header->e_phnum * sizeof(segment) > size - header->e_phoff)
+		return false;
+	for (i = 0; i < header->e_phnum; i++) {
+		at = header->e_phoff + (uint64_t)i * sizeof(segment);
+		if (pread(fd, &segment, sizeof(segment), (off_t)at) != sizeof(segment))
+			return false;
+		if (segment.p_type == PT_LOAD &&
+		    (segment.p_offset > size || segment.p_filesz > size - segment.p_offset))
+			return false;
+	}
+	return true;
+}
+
+/*
+ * What dlopen does not survive: it waits at a FIFO, and dies where a file ends before what
+ * it maps. Returns NULL, or what is wrong.
+ */
+static const char *library_problem(const char *file)
+{
+	const char *problem = NULL;
+	Elf64_Ehdr header;
+	struct stat st;
+	int fd;
+
+	if (stat(file, &st))
+		return strerror(errno);
+	if (!S_ISREG(st.st_mode))
+		return "it is not a regular file";
+	fd = open(file, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
+	if (fd < 0)
+		return strerror(errno);
+	if (pread(fd, &header, sizeof(header), 0) != sizeof(header) ||
+	    memcmp(header.e_ident, ELFMAG, SELFMAG) ||
+	    header.e_ident[EI_CLASS] != ELFCLASS64 || header.e_type != ET_DYN ||
+	    header.e_phentsize != sizeof(Elf64_Phdr) || !header.e_phnum)
+		problem = "it is not a 64-bit shared library";
+	else if (!segments_whole(fd, &header, (uint64_t)st.st_size))
+		problem = "it is cut off: copy it there again";
+	close(fd);
+	return problem;
+}
+
+/* Returns NULL, or what went wrong: a string that is valid until the next call. */
 static const char *library_load(const char *file, bool preferred)
 {
 	struct fi_provider *(*init)(void);
 	void *library, *symbol;
+	const char *problem = library_problem(file);
 
+	if (problem)
+		return problem;
 	library = dlopen(file, RTLD_NOW | RTLD_LOCAL);
 	if (!library)
 		return dlerror();

@@ -4,6 +4,7 @@
  * loadable providers are built beside this test; each test links what it needs into a
  * folder of its own.
  */
+#include <elf.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -190,6 +191,71 @@ static void what_is_no_library_gives_one_line(void **state)
 	assert_true(fake_log_has("2 providers in"));
 }
 
+static void what_is_no_regular_file_gives_one_line_and_no_wait(void **state)
+{
+	char path[64];
+
+	place("a", "one", "libbare-one1.so");
+	snprintf(path, sizeof(path), "%s/a/libfifo-fi.so", base);
+	assert_int_equal(mkfifo(path, 0600), 0);
+	alarm(20);
+	start_with("%/a");
+	assert_visible("one1");
+	assert_int_equal(fake_log_cnt("not a regular file"), 1);
+	start_with("%/a/libfifo-fi.so:/dev/tty");
+	assert_visible("");
+	assert_int_equal(fake_log_cnt("libfifo-fi.so was not loaded: it is not a regular"), 1);
+	alarm(0);
+}
+
+/* Writes the first @len bytes of @from to base/@name. Returns how many of them are mapped. */
+static size_t cut_off(const char *from, const char *name, size_t len)
+{
+	static _Alignas(8) char bytes[1 << 20];
+	const Elf64_Ehdr *header = (const Elf64_Ehdr *)bytes;
+	const Elf64_Phdr *segments;
+	size_t whole, mapped = 0;
+	char path[512];
+	FILE *file;
+	int i;
+
+	snprintf(path, sizeof(path), "%s/%s", LOADABLE_DIR, from);
+	file = fopen(path, "r");
+	assert_non_null(file);
+	whole = fread(bytes, 1, sizeof(bytes), file);
+	fclose(file);
+	snprintf(path, sizeof(path), "%s/%s", base, name);
+	file = fopen(path, "w");
+	fwrite(bytes, 1, len < whole ? len : whole, file);
+	fclose(file);
+	segments = (const Elf64_Phdr *)(bytes + header->e_phoff);
+	for (i = 0; i < header->e_phnum; i++)
+		if (segments[i].p_type == PT_LOAD &&
+		    segments[i].p_offset + segments[i].p_filesz > mapped)
+			mapped = segments[i].p_offset + segments[i].p_filesz;
+	return mapped;
+}
+
+static void a_library_that_is_cut_off_gives_one_line(void **state)
+{
+	size_t len, mapped = cut_off("libbare-one1.so", "libone-fi.so", 0);
+
+	for (len = 0; len < mapped; len += len < 1024 ? 60 : 1000) {
+		cut_off("libbare-one1.so", "libone-fi.so", len);
+		start_with("%/libone-fi.so");
+		assert_visible("");
+		assert_int_equal(fake_log_cnt("was not loaded"), 1);
+	}
+	cut_off("libbare-one1.so", "libone-fi.so", mapped - 1);
+	start_with("%/libone-fi.so");
+	assert_visible("");
+	assert_int_equal(fake_log_cnt("it is cut off"), 1);
+	cut_off("libbare-one1.so", "libone-fi.so", SIZE_MAX);
+	start_with("%/libone-fi.so");
+	assert_visible("one1");
+	assert_int_equal(fake_log_cnt("was not loaded"), 0);
+}
+
 static void a_library_without_a_provider_is_refused(void **state)
 {
 	place("a", "none", "libbare-none.so");
@@ -275,6 +341,8 @@ int main(void)
 		TEST(a_missing_folder_gives_one_line_that_says_what_to_do),
 		TEST(an_unreadable_folder_gives_one_line),
 		TEST(what_is_no_library_gives_one_line),
+		TEST(what_is_no_regular_file_gives_one_line_and_no_wait),
+		TEST(a_library_that_is_cut_off_gives_one_line),
 		TEST(a_library_without_a_provider_is_refused),
 		TEST(empty_entries_and_an_empty_path_are_nothing),
 		TEST(without_a_path_the_fallback_is_searched),
