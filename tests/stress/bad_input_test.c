@@ -1,0 +1,242 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * What programs do wrong, against libfabric.so.1 and each provider: a clear negative error, and
+ * an endpoint that works afterwards. One process, its main thread.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <cmocka.h>
+#include <rdma/fabric.h>
+#include <rdma/fi_cm.h>
+#include <rdma/fi_domain.h>
+#include <rdma/fi_endpoint.h>
+#include <rdma/fi_errno.h>
+#include <rdma/fi_rma.h>
+#include <rdma/fi_tagged.h>
+
+#define ADDR_MAX 64
+
+struct side {
+	struct fi_info *info;
+	struct fid_fabric *fabric;
+	struct fid_domain *domain;
+	struct fid_av *av;
+	struct fid_cq *cq;
+	struct fid_ep *ep;
+	fi_addr_t self;
+};
+
+static const char *provider;
+
+static struct fi_info *offer(uint64_t caps)
+{
+	struct fi_info *hints = fi_allocinfo(), *info = NULL;
+
+	hints->fabric_attr->prov_name = strdup(provider);
+	hints->ep_attr->type = FI_EP_RDM;
+	hints->caps = caps;
+	assert_int_equal(fi_getinfo(FI_VERSION(1, 18), NULL, NULL, 0, hints, &info), 0);
+	fi_freeinfo(hints);
+	return info;
+}
+
+/* Everything up to the endpoint, not enabled. */
+static void side_make(struct side *s)
+{
+	struct fi_av_attr av_attr = { .type = FI_AV_TABLE };
+	struct fi_cq_attr cq_attr = { .format = FI_CQ_FORMAT_TAGGED };
+
+	s->info = offer(FI_MSG | FI_TAGGED);
+	assert_int_equal(fi_fabric(s->info->fabric_attr, &s->fabric, NULL), 0);
+	assert_int_equal(fi_domain(s->fabric, s->info, &s->domain, NULL), 0);
+	assert_int_equal(fi_av_open(s->domain, &av_attr, &s->av, NULL), 0);
+	assert_int_equal(fi_cq_open(s->domain, &cq_attr, &s->cq, NULL), 0);
+	assert_int_equal(fi_endpoint(s->domain, s->info, &s->ep, NULL), 0);
+}
+
+static void side_enable(struct side *s)
+{
+	char name[ADDR_MAX];
+	size_t len = sizeof(name);
+
+	assert_int_equal(fi_ep_bind(s->ep, &s->av->fid, 0), 0);
+	assert_int_equal(fi_ep_bind(s->ep, &s->cq->fid, FI_TRANSMIT | FI_RECV), 0);
+	assert_int_equal(fi_enable(s->ep), 0);
+	assert_int_equal(fi_getname(&s->ep->fid, name, &len), 0);
+	assert_int_equal(fi_av_insert(s->av, name, 1, &s->self, 0, NULL), 1);
+}
+
+static void side_end(struct side *s)
+{
+	assert_int_equal(fi_close(&s->ep->fid), 0);
+	assert_int_equal(fi_close(&s->cq->fid), 0);
+	assert_int_equal(fi_close(&s->av->fid), 0);
+	assert_int_equal(fi_close(&s->domain->fid), 0);
+	assert_int_equal(fi_close(&s->fabric->fid), 0);
+	fi_freeinfo(s->info);
+}
+
+static void next(struct side *s, struct fi_cq_tagged_entry *entry)
+{
+	ssize_t ret;
+
+	do {
+		ret = fi_cq_read(s->cq, entry, 1);
+	} while (ret == -FI_EAGAIN);
+	assert_int_equal(ret, 1);
+}
+
+/* Whatever went before: a message to oneself arrives. */
+static void still_works(struct side *s)
+{
+	struct fi_cq_tagged_entry entry;
+	uint64_t out = 0x5eed, in = 0;
+
+	assert_int_equal(fi_trecv(s->ep, &in, sizeof(in), NULL, FI_ADDR_UNSPEC, 99, 0, &in), 0);
+	assert_int_equal(fi_tsend(s->ep, &out, sizeof(out), NULL, s->self, 99, &out), 0);
+	next(s, &entry);
+	next(s, &entry);
+	assert_int_equal(in, out);
+}
+
+static void forged_addresses_are_refused(void **state)
+{
+	unsigned char junk[4 * ADDR_MAX];
+	int errors[4] = { 0 };
+	struct side s = { 0 };
+	fi_addr_t out[4];
+
+	side_make(&s);
+	side_enable(&s);
+	memset(junk, 0xa5, sizeof(junk));
+	assert_int_equal(fi_av_insert(s.av, junk, 4, out, FI_SYNC_ERR, errors), 0);
+	for (int i = 0; i < 4; i++) {
+		assert_true(out[i] == FI_ADDR_NOTAVAIL);
+		assert_int_not_equal(errors[i], 0);
+	}
+	memset(junk, 0, sizeof(junk));
+	assert_int_equal(fi_av_insert(s.av, junk, 1, out, 0, NULL), 0);
+	assert_int_equal(fi_av_insert(s.av, NULL, 1, out, 0, NULL), -FI_EINVAL);
+	assert_int_equal(fi_av_insert(s.av, junk, 1, out, 1ull << 62, NULL), -FI_EBADFLAGS);
+	assert_true(fi_av_remove(s.av, &(fi_addr_t){ 12345 }, 1, 0) < 0);
+	assert_true(fi_av_lookup(s.av, 12345, junk, &(size_t){ sizeof(junk) }) < 0);
+	still_works(&s);
+	side_end(&s);
+}
+
+static void bad_sends_and_receives_are_refused(void **state)
+{
+	struct iovec iov[9] = { { 0 } };
+	struct fi_msg_tagged msg = { .msg_iov = iov, .iov_count = 9 };
+	struct side s = { 0 };
+	char buf[512] = "";
+
+	side_make(&s);
+	side_enable(&s);
+	msg.addr = s.self;
+	assert_int_equal(fi_send(s.ep, buf, 8, NULL, 12345, NULL), -FI_EINVAL);
+	assert_int_equal(fi_tsend(s.ep, buf, 8, NULL, FI_ADDR_UNSPEC, 0, NULL), -FI_EINVAL);
+	assert_int_equal(fi_tsend(s.ep, NULL, 8, NULL, s.self, 0, NULL), -FI_EINVAL);
+	assert_int_equal(fi_trecv(s.ep, NULL, 8, NULL, FI_ADDR_UNSPEC, 0, 0, NULL), -FI_EINVAL);
+	assert_int_equal(fi_tsendmsg(s.ep, &msg, 0), -FI_EINVAL);
+	assert_int_equal(fi_trecvmsg(s.ep, &msg, 0), -FI_EINVAL);
+	assert_int_equal(fi_tsendmsg(s.ep, NULL, 0), -FI_EINVAL);
+	assert_int_equal(fi_trecvmsg(s.ep, NULL, 0), -FI_EINVAL);
+	assert_int_equal(fi_tsendv(s.ep, NULL, NULL, 2, s.self, 0, NULL), -FI_EINVAL);
+	assert_true(fi_tinject(s.ep, buf, sizeof(buf), s.self, 0) < 0);
+	msg.iov_count = 2;
+	iov[0] = (struct iovec){ buf, SIZE_MAX };
+	iov[1] = (struct iovec){ buf, SIZE_MAX };
+	assert_true(fi_tsendmsg(s.ep, &msg, 0) < 0);
+	assert_true(fi_trecvmsg(s.ep, &msg, 0) < 0);
+	msg.iov_count = 0;
+	assert_int_equal(fi_tsendmsg(s.ep, &msg, 1ull << 61), -FI_EBADFLAGS);
+	assert_int_equal(fi_trecvmsg(s.ep, &msg, FI_CLAIM), -FI_EINVAL);
+	assert_int_equal(fi_cancel(&s.ep->fid, buf), -FI_ENOENT);
+	still_works(&s);
+	side_end(&s);
+}
+
+static void what_is_not_there_says_so(void **state)
+{
+	struct fid_cntr *cntr;
+	struct fid_mr *mr;
+	struct side s = { 0 };
+	char buf[8];
+
+	side_make(&s);
+	side_enable(&s);
+	assert_int_equal(fi_read(s.ep, buf, 8, NULL, s.self, 0, 0, NULL), -FI_ENOSYS);
+	assert_int_equal(fi_mr_reg(s.domain, buf, 8, FI_READ, 0, 0, 0, &mr, NULL), -FI_ENOSYS);
+	assert_int_equal(fi_cntr_open(s.domain, &(struct fi_cntr_attr){ 0 }, &cntr, NULL), -FI_ENOSYS);
+	still_works(&s);
+	side_end(&s);
+}
+
+static void calls_in_the_wrong_order_are_refused(void **state)
+{
+	struct side s = { 0 };
+	char buf[ADDR_MAX];
+	size_t len = sizeof(buf);
+
+	side_make(&s);
+	assert_int_equal(fi_tsend(s.ep, buf, 8, NULL, 0, 0, NULL), -FI_EOPBADSTATE);
+	assert_int_equal(fi_recv(s.ep, buf, 8, NULL, FI_ADDR_UNSPEC, NULL), -FI_EOPBADSTATE);
+	assert_int_equal(fi_getname(&s.ep->fid, buf, &len), -FI_EOPBADSTATE);
+	assert_int_equal(fi_enable(s.ep), -FI_ENOAV);
+	assert_int_equal(fi_ep_bind(s.ep, &s.av->fid, 0), 0);
+	assert_int_equal(fi_enable(s.ep), -FI_ENOCQ);
+	assert_int_equal(fi_ep_bind(s.ep, &s.av->fid, 0), -FI_EINVAL);
+	assert_int_equal(fi_ep_bind(s.ep, &s.cq->fid, 0), -FI_EINVAL);
+	assert_int_equal(fi_ep_bind(s.ep, &s.cq->fid, 1ull << 60 | FI_RECV), -FI_EBADFLAGS);
+	assert_int_equal(fi_ep_bind(s.ep, &s.cq->fid, FI_TRANSMIT | FI_RECV), 0);
+	assert_int_equal(fi_ep_bind(s.ep, &s.cq->fid, FI_RECV), -FI_EINVAL);
+	assert_int_equal(fi_enable(s.ep), 0);
+	assert_int_equal(fi_enable(s.ep), -FI_EOPBADSTATE);
+	assert_int_equal(fi_ep_bind(s.ep, &s.cq->fid, FI_RECV), -FI_EOPBADSTATE);
+	len = 3;
+	assert_int_equal(fi_getname(&s.ep->fid, buf, &len), -FI_ETOOSMALL);
+	assert_int_equal(fi_close(&s.cq->fid), -FI_EBUSY);
+	assert_int_equal(fi_close(&s.av->fid), -FI_EBUSY);
+	assert_int_equal(fi_close(&s.domain->fid), -FI_EBUSY);
+	assert_int_equal(fi_close(&s.fabric->fid), -FI_EBUSY);
+	side_end(&s);
+}
+
+static void endpoints_of_one_direction_refuse_the_other(void **state)
+{
+	struct fi_msg_tagged msg = { .iov_count = 0 };
+	struct side s = { 0 };
+	char buf[8];
+
+	side_make(&s);
+	fi_close(&s.ep->fid);
+	s.info->caps = FI_SEND | FI_TAGGED;
+	s.info->rx_attr->op_flags = FI_COMPLETION;
+	assert_int_equal(fi_endpoint(s.domain, s.info, &s.ep, NULL), 0);
+	assert_int_equal(fi_ep_bind(s.ep, &s.av->fid, 0), 0);
+	assert_int_equal(fi_ep_bind(s.ep, &s.cq->fid, FI_TRANSMIT), 0);
+	assert_int_equal(fi_enable(s.ep), 0);
+	assert_int_equal(fi_trecv(s.ep, buf, 8, NULL, FI_ADDR_UNSPEC, 0, 0, NULL), -FI_ENOCQ);
+	assert_int_equal(fi_trecvmsg(s.ep, &msg, FI_PEEK), -FI_ENOCQ);
+	assert_int_equal(fi_trecvmsg(s.ep, &msg, FI_CLAIM), -FI_ENOCQ);
+	side_end(&s);
+}
+
+int main(int argc, char **argv)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(forged_addresses_are_refused),
+		cmocka_unit_test(bad_sends_and_receives_are_refused),
+		cmocka_unit_test(what_is_not_there_says_so),
+		cmocka_unit_test(calls_in_the_wrong_order_are_refused),
+		cmocka_unit_test(endpoints_of_one_direction_refuse_the_other),
+	};
+
+	provider = argc > 1 ? argv[1] : "link";
+	return cmocka_run_group_tests_name(provider, tests, NULL, NULL);
+}
