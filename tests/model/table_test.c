@@ -359,21 +359,38 @@ static void provider_that_is_not_there_is_known_in_a_millisecond(void **state)
 	assert_true(best < 1e-3);
 }
 
-/* The log goes where FI_LOG_LEVEL sends it: ask in a process that is started anew. */
-static void provider_that_is_not_there_has_a_reason_in_the_log(void **state)
+/* Asks in a process that is started anew, where FI_LOG_LEVEL counts; the last line that it logs. */
+static int lines_of_asking(const char *self, const char *level, char *line, int len)
 {
-	char command[4096], line[512];
-	bool told = false;
+	char command[4096];
+	int cnt = 0;
 	FILE *out;
 
-	snprintf(command, sizeof(command), "FI_LOG_LEVEL=info exec '%s' ask nosuch 2>&1",
-		 (const char *)*state);
+	snprintf(command, sizeof(command), "exec env -u FI_LOG_LEVEL %s '%s' ask nosuch 2>&1",
+		 level, self);
 	out = popen(command, "r");
 	assert_non_null(out);
-	while (fgets(line, sizeof(line), out))
-		told |= strstr(line, "nosuch") != NULL;
+	while (fgets(line, len, out))
+		cnt++;
 	assert_int_equal(pclose(out), 0);
-	assert_true(told);
+	return cnt;
+}
+
+static void provider_that_is_not_there_has_a_reason_in_the_log(void **state)
+{
+	char line[512] = "";
+
+	assert_int_equal(lines_of_asking(*state, "FI_LOG_LEVEL=warn", line, sizeof(line)), 1);
+	assert_non_null(strstr(line, "nosuch"));
+	assert_non_null(strstr(line, provider)); /* what there is instead */
+}
+
+static void provider_that_is_not_there_is_no_noise(void **state)
+{
+	char line[512];
+
+	/* Programs probe. */
+	assert_int_equal(lines_of_asking(*state, "", line, sizeof(line)), 0);
 }
 
 int main(int argc, char **argv)
@@ -392,6 +409,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test(cancelled_receives_say_so_and_leave_their_messages_to_others),
 		cmocka_unit_test(send_that_has_not_left_is_cancelled_and_never_arrives),
 		cmocka_unit_test(provider_that_is_not_there_is_known_in_a_millisecond),
+		cmocka_unit_test_prestate(provider_that_is_not_there_is_no_noise, argv[0]),
 		cmocka_unit_test_prestate(provider_that_is_not_there_has_a_reason_in_the_log,
 					  argv[0]),
 	};
