@@ -124,6 +124,18 @@ static int link_from_sockaddr(const struct sockaddr *sa, struct weft_addr *out)
 	return 0;
 }
 
+/* getaddrinfo takes the low 16 bits of any number; and nobody listens at port 0. */
+static bool link_service_wrong(const char *service, uint64_t flags)
+{
+	char *end;
+	unsigned long port;
+
+	if (!service || *service < '0' || *service > '9')
+		return false;
+	port = strtoul(service, &end, 10);
+	return !*end && (port > UINT16_MAX || (!port && !(flags & FI_SOURCE)));
+}
+
 int link_resolve(const char *node, const char *service, uint64_t flags, struct weft_addr *out)
 {
 	struct addrinfo hints = { .ai_socktype = SOCK_STREAM, .ai_family = AF_UNSPEC };
@@ -132,6 +144,8 @@ int link_resolve(const char *node, const char *service, uint64_t flags, struct w
 
 	if (!node && !service)
 		return -FI_EINVAL;
+	if (link_service_wrong(service, flags))
+		return -FI_ENODATA;
 	if (flags & FI_SOURCE)
 		hints.ai_flags |= AI_PASSIVE;
 	if (flags & FI_NUMERICHOST)

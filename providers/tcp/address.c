@@ -126,6 +126,18 @@ void tcp_sockaddr_str(const union tcp_sockaddr *sock, char *buf, size_t len)
 	}
 }
 
+/* getaddrinfo takes the low 16 bits of any number; and nobody listens at port 0. */
+static bool service_wrong(const char *service, uint64_t flags)
+{
+	char *end;
+	unsigned long port;
+
+	if (!service || *service < '0' || *service > '9')
+		return false;
+	port = strtoul(service, &end, 10);
+	return !*end && (port > UINT16_MAX || (!port && !(flags & FI_SOURCE)));
+}
+
 int tcp_resolve(const char *node, const char *service, uint64_t flags, int family,
 		union tcp_sockaddr *out, int max, char *why, size_t why_len)
 {
@@ -133,6 +145,10 @@ int tcp_resolve(const char *node, const char *service, uint64_t flags, int famil
 	struct addrinfo *found, *a;
 	int cnt = 0, err;
 
+	if (service_wrong(service, flags)) {
+		snprintf(why, why_len, "%s is no port", service);
+		return -FI_ENODATA;
+	}
 	if (flags & FI_SOURCE)
 		hints.ai_flags |= AI_PASSIVE;
 	if (flags & FI_NUMERICHOST)

@@ -122,6 +122,9 @@ static void forged_addresses_are_refused(void **state)
 	assert_int_equal(fi_av_insert(s.av, junk, 1, out, 0, NULL), 0);
 	assert_int_equal(fi_av_insert(s.av, NULL, 1, out, 0, NULL), -FI_EINVAL);
 	assert_int_equal(fi_av_insert(s.av, junk, 1, out, 1ull << 62, NULL), -FI_EBADFLAGS);
+	assert_true(fi_av_insertsvc(s.av, "127.0.0.1", "70000", out, 0, NULL) < 0);
+	assert_true(fi_av_insertsvc(s.av, "127.0.0.1", "0", out, 0, NULL) < 0);
+	assert_true(fi_av_insertsvc(s.av, NULL, "7", out, 0, NULL) < 0);
 	assert_true(fi_av_remove(s.av, &(fi_addr_t){ 12345 }, 1, 0) < 0);
 	assert_true(fi_av_lookup(s.av, 12345, junk, &(size_t){ sizeof(junk) }) < 0);
 	still_works(&s);
