@@ -128,7 +128,13 @@ enum {
 	FI_CLASS_XPU_CTX,
 };
 
-/* Calls that every object answers. size is the table's own, in bytes. */
+/*
+ * struct fi_ops - calls that every object answers
+ *
+ * @size is that of the table in the library that filled it in, in bytes: a slot beyond is not
+ *
+ * there (FI_CHECK_OP). All but the last two are always filled.
+ */
 struct fi_ops {
 	size_t size;
 	int (*close)(struct fid *fid);
@@ -141,6 +147,10 @@ struct fi_ops {
 		       void *ops, void *context);
 };
 
+/*
+ * struct fid - how every object begins, so that a pointer to it is a pointer to the object
+ * @ops:  its calls; the provider's, and the object's only until it is closed
+ */
 struct fid {
 	size_t fclass;		/* FI_CLASS_* */
 	void *context;		/* the application's; returned in events */
@@ -315,12 +325,25 @@ enum {
 	FI_SOCKADDR_IP,		/* sockaddr_in or sockaddr_in6 */
 };
 
+/*
+ * enum fi_av_type - what an fi_addr_t is
+ *
+ * The provider's own number (FI_AV_MAP), or the index of the insertion (FI_AV_TABLE). In hints
+ * FI_AV_UNSPEC lets the provider choose. Source: fi_av(3).
+ */
 enum fi_av_type {
 	FI_AV_UNSPEC,
 	FI_AV_MAP,
 	FI_AV_TABLE,
 };
 
+/*
+ * enum fi_progress - who drives operations on
+ *
+ * The provider, with threads of its own (FI_PROGRESS_AUTO), or calls of the application that read
+ * or wait (FI_PROGRESS_MANUAL). FI_PROGRESS_CONTROL_UNIFIED is manual, and the application keeps
+ * control and data from running side by side. Source: fi_domain(3).
+ */
 enum fi_progress {
 	FI_PROGRESS_UNSPEC,
 	FI_PROGRESS_AUTO,
@@ -328,6 +351,13 @@ enum fi_progress {
 	FI_PROGRESS_CONTROL_UNIFIED,
 };
 
+/*
+ * enum fi_threading - which calls the application keeps from running side by side
+ *
+ * None (FI_THREAD_SAFE); those on one completion queue or counter and what is bound to it
+ * (FI_THREAD_COMPLETION); those on one domain and all that belongs to it (FI_THREAD_DOMAIN).
+ * FI_THREAD_FID and FI_THREAD_ENDPOINT are from before 2.0. Source: fi_domain(3).
+ */
 enum fi_threading {
 	FI_THREAD_UNSPEC,
 	FI_THREAD_SAFE,
@@ -337,12 +367,24 @@ enum fi_threading {
 	FI_THREAD_ENDPOINT,
 };
 
+/*
+ * enum fi_resource_mgmt - whether the provider protects queues from overruns
+ *
+ * With FI_RM_ENABLED a call that would overrun one returns -FI_EAGAIN; with FI_RM_DISABLED the
+ * application has to count. Source: fi_domain(3).
+ */
 enum fi_resource_mgmt {
 	FI_RM_UNSPEC,
 	FI_RM_DISABLED,
 	FI_RM_ENABLED,
 };
 
+/*
+ * enum fi_ep_type - kinds of endpoint
+ *
+ * Connected and reliable (FI_EP_MSG), without connections and unreliable (FI_EP_DGRAM), without
+ * connections and reliable (FI_EP_RDM). Source: fi_endpoint(3).
+ */
 enum fi_ep_type {
 	FI_EP_UNSPEC,
 	FI_EP_MSG,
@@ -420,9 +462,20 @@ static inline uint8_t fi_tc_dscp_get(uint32_t tclass)
 }
 
 /*
- * struct fi_info: what an application asks for, and what a provider offers.
- * Fields were only ever added at the end of an attribute struct; the comment
- * names the first ABI that has them where that is not 1.0. Source: fi_getinfo(3).
+ * struct fi_tx_attr - the sending half of an endpoint, in an fi_info
+ * @caps:           of FI_MSG and the like that this half has; 0 in hints: those of the fi_info
+ * @mode:           what it asks of the application
+ * @op_flags:       that calls without flags behave as if they were given
+ * @msg_order:      FI_ORDER_* kept between operations to one peer
+ * @comp_order:     without meaning since 2.0
+ * @inject_size:    bytes that fi_inject and its like take at most
+ * @iov_limit:      buffers in one local vector
+ * @rma_iov_limit:  ranges in one remote vector
+ * @tclass:         FI_TC_*
+ *
+ * Fields were only ever added at the end of an attribute structure; a comment on the line names
+ * the first version of the ABI that has it where that is not 1.0.
+ * Source: fi_getinfo(3), fi_endpoint(3).
  */
 struct fi_tx_attr {
 	uint64_t caps;
@@ -437,6 +490,19 @@ struct fi_tx_attr {
 	uint32_t tclass;	/* 1.3 */
 };
 
+/*
+ * struct fi_rx_attr - the receiving half of an endpoint, in an fi_info
+ * @caps:                 as in struct fi_tx_attr, like the next two
+ * @mode:                 what it asks of the application
+ * @op_flags:             of receives without flags
+ * @msg_order:            FI_ORDER_* in which messages of one peer are matched
+ * @comp_order:           without meaning since 2.0
+ * @total_buffered_recv:  bytes of messages without a receive that are kept; deprecated
+ * @size:                 receives that may be posted at a time
+ * @iov_limit:            buffers in one receive
+ *
+ * Source: fi_getinfo(3), fi_endpoint(3).
+ */
 struct fi_rx_attr {
 	uint64_t caps;
 	uint64_t mode;
@@ -448,6 +514,26 @@ struct fi_rx_attr {
 	size_t iov_limit;
 };
 
+/*
+ * struct fi_ep_attr - an endpoint as a whole, in an fi_info
+ * @type:                kind of endpoint
+ * @protocol:            FI_PROTO_*; endpoints talk only if it and the next are equal
+ * @protocol_version:    of that protocol
+ * @max_msg_size:        bytes of one transfer
+ * @msg_prefix_size:     bytes in front of each buffer with FI_MSG_PREFIX
+ * @max_order_raw_size:  bytes up to which a read after a write keeps FI_ORDER_RAW on data;
+ *                       0: no order, SIZE_MAX: any size
+ * @max_order_war_size:  the same for a write after a read
+ * @max_order_waw_size:  the same for a write after a write
+ * @mem_tag_format:      tag bits that there are, as a pattern of fields, or FI_TAG_*
+ * @tx_ctx_cnt:          transmit contexts; 0 means 1, FI_SHARED_CONTEXT a shared one
+ * @rx_ctx_cnt:          receive contexts, likewise
+ * @auth_key_size:       bytes of auth_key; FI_AV_AUTH_KEY: keys are in the address vector
+ * @auth_key:            authorization key, owned with the fi_info
+ * @xpu_ctx:             device that starts the transfers
+ *
+ * Source: fi_getinfo(3), fi_endpoint(3).
+ */
 struct fi_ep_attr {
 	enum fi_ep_type type;
 	uint32_t protocol;
@@ -465,6 +551,44 @@ struct fi_ep_attr {
 	struct fid_xpu_ctx *xpu_ctx;	/* 1.10 */
 };
 
+/*
+ * struct fi_domain_attr - a domain, in an fi_info
+ * @domain:              an open domain to use, or NULL
+ * @name:                its name, owned with the fi_info
+ * @threading:           which calls do not run side by side
+ * @control_progress:    who drives control operations; older name of a pair
+ * @data_progress:       who drives transfers
+ * @progress:            the same field, under its name since 2.0
+ * @resource_mgmt:       whether queues are protected from overruns
+ * @av_type:             what an fi_addr_t is
+ * @mr_mode:             FI_MR_* that the application has to respect
+ * @mr_key_size:         bytes of a key
+ * @cq_data_size:        bytes of remote completion data, 0 to 8
+ * @cq_cnt:              completion queues that are worth opening
+ * @ep_cnt:              endpoints, likewise
+ * @tx_ctx_cnt:          transmit contexts, likewise
+ * @rx_ctx_cnt:          receive contexts, likewise
+ * @max_ep_tx_ctx:       transmit contexts of one endpoint at most
+ * @max_ep_rx_ctx:       receive contexts of one endpoint at most
+ * @max_ep_stx_ctx:      endpoints that share one transmit context at most
+ * @max_ep_srx_ctx:      endpoints that share one receive context at most
+ * @cntr_cnt:            counters that are worth opening
+ * @mr_iov_limit:        ranges in one memory region
+ * @caps:                FI_LOCAL_COMM, FI_REMOTE_COMM and the like of the domain
+ * @mode:                what it asks of the application
+ * @auth_key:            default authorization key, owned with the fi_info
+ * @auth_key_size:       its bytes
+ * @max_err_data:        bytes of err_data at most
+ * @mr_cnt:              memory regions that are worth registering
+ * @tclass:              default FI_TC_*
+ * @max_ep_auth_key:     authorization keys of one endpoint at most
+ * @max_group_id:        highest group of fi_group_addr; 0 for none
+ * @max_cntr_value:      after which a counter starts again at 0
+ * @max_err_cntr_value:  the same of its errors
+ * @max_xpu_ctx_cnt:     devices whose transfers it can take
+ *
+ * Source: fi_getinfo(3), fi_domain(3).
+ */
 struct fi_domain_attr {
 	struct fid_domain *domain;
 	char *name;
@@ -503,6 +627,16 @@ struct fi_domain_attr {
 	size_t max_xpu_ctx_cnt;		/* 1.10 */
 };
 
+/*
+ * struct fi_fabric_attr - a fabric, in an fi_info
+ * @fabric:        an open fabric to use, or NULL
+ * @name:          its name, owned with the fi_info
+ * @prov_name:     its provider, layers separated by ';', owned with the fi_info
+ * @prov_version:  the provider's own version
+ * @api_version:   that fi_getinfo was asked for
+ *
+ * Source: fi_getinfo(3), fi_fabric(3).
+ */
 struct fi_fabric_attr {
 	struct fid_fabric *fabric;
 	char *name;
@@ -511,6 +645,26 @@ struct fi_fabric_attr {
 	uint32_t api_version;		/* 1.1 */
 };
 
+/*
+ * struct fi_info - what an application asks for, and what a provider offers
+ * @next:          next best offer, or NULL
+ * @caps:          FI_MSG and the like. In hints: needed; the answer may have more
+ * @mode:          in hints: what the application can live with; in answers: what it has to
+ * @addr_format:   of the next four
+ * @src_addrlen:   bytes of src_addr
+ * @dest_addrlen:  bytes of dest_addr
+ * @src_addr:      address of this side, or NULL
+ * @dest_addr:     address of the peer, or NULL
+ * @handle:        of a connection request, or of a passive endpoint that becomes active
+ * @tx_attr:       the sending half
+ * @rx_attr:       the receiving half
+ * @ep_attr:       the endpoint
+ * @domain_attr:   the domain
+ * @fabric_attr:   the fabric
+ *
+ * All it points to is owned with it: fi_freeinfo. Never allocate one by hand, its size depends on
+ * the library: fi_allocinfo. Source: fi_getinfo(3).
+ */
 struct fi_info {
 	struct fi_info *next;
 	uint64_t caps;
@@ -529,7 +683,17 @@ struct fi_info {
 	struct fid_nic *nic;		/* 1.2 */
 };
 
-/* The network interface behind an fi_info. Source: fi_nic(3). */
+/*
+ * struct fi_device_attr - the device behind an fi_info
+ * @name:            of the device
+ * @device_id:       the vendor's number of its model, as text, as all of these
+ * @device_version:  of the model
+ * @vendor_id:       the vendor's number
+ * @driver:          that runs it
+ * @firmware:        its version
+ *
+ * Any may be NULL. Source: fi_nic(3).
+ */
 struct fi_device_attr {
 	char *name;
 	char *device_id;
@@ -539,12 +703,22 @@ struct fi_device_attr {
 	char *firmware;
 };
 
+/* enum fi_bus_type - which member of struct fi_bus_attr's attr counts. Source: fi_nic(3) */
 enum fi_bus_type {
 	FI_BUS_UNSPEC,
 	FI_BUS_UNKNOWN = FI_BUS_UNSPEC,
 	FI_BUS_PCI,
 };
 
+/*
+ * struct fi_pci_attr - where a device is on PCI
+ * @domain_id:    the first of the four numbers that lspci(8) shows
+ * @bus_id:       the second
+ * @device_id:    the third
+ * @function_id:  the last
+ *
+ * Source: fi_nic(3).
+ */
 struct fi_pci_attr {
 	uint16_t domain_id;
 	uint8_t bus_id;
@@ -552,6 +726,14 @@ struct fi_pci_attr {
 	uint8_t function_id;
 };
 
+/*
+ * struct fi_bus_attr - where a device is
+ * @bus_type:  the kind of bus
+ * @attr:      and the place there
+ * @pci:       with FI_BUS_PCI
+ *
+ * Source: fi_nic(3).
+ */
 struct fi_bus_attr {
 	enum fi_bus_type bus_type;
 	union {
@@ -559,12 +741,22 @@ struct fi_bus_attr {
 	} attr;
 };
 
+/* enum fi_link_state - whether the cable is in. Source: fi_nic(3) */
 enum fi_link_state {
 	FI_LINK_UNKNOWN,
 	FI_LINK_DOWN,
 	FI_LINK_UP,
 };
 
+/*
+ * struct fi_link_attr - the link of a network device
+ * @address:       its own, as text; may be NULL
+ * @mtu:           bytes of one packet at most
+ * @state:         up or down
+ * @network_type:  "Ethernet" or the like; may be NULL
+ *
+ * Source: fi_nic(3).
+ */
 struct fi_link_attr {
 	char *address;
 	size_t mtu;
@@ -573,6 +765,16 @@ struct fi_link_attr {
 	char *network_type;
 };
 
+/*
+ * struct fid_nic - the network device behind an fi_info
+ * @fid:          object header; fi_dupinfo and fi_freeinfo copy and release it with the fi_info
+ * @device_attr:  the device, or NULL, as all of these
+ * @bus_attr:     where it is
+ * @link_attr:    its link
+ * @prov_attr:    what its provider alone knows
+ *
+ * Source: fi_nic(3).
+ */
 struct fid_nic {
 	struct fid fid;
 	struct fi_device_attr *device_attr;
@@ -619,6 +821,7 @@ static inline struct fi_info *fi_allocinfo(void)
 struct fi_eq_attr;
 struct fi_wait_attr;
 
+/* struct fi_ops_fabric - calls of a fabric: fi_domain, fi_passive_ep, fi_eq_open and so on */
 struct fi_ops_fabric {
 	size_t size;
 	int (*domain)(struct fid_fabric *fabric, struct fi_info *info,
@@ -634,6 +837,13 @@ struct fi_ops_fabric {
 		       struct fid_domain **domain, uint64_t flags, void *context);
 };
 
+/*
+ * struct fid_fabric - one network as one provider sees it
+ * @fid:  object header
+ * @ops:  its calls
+ *
+ * Source: fi_fabric(3).
+ */
 struct fid_fabric {
 	struct fid fid;
 	struct fi_ops_fabric *ops;
@@ -711,16 +921,38 @@ enum {
 	FI_GET_MR_XPU_DESC,	/* struct fi_mr_xpu_desc */
 };
 
+/*
+ * struct fi_alias - argument of FI_ALIAS
+ * @fid:    receives the alias
+ * @flags:  its FI_TRANSMIT or FI_RECV, and its default operation flags
+ *
+ * Source: fi_control(3).
+ */
 struct fi_alias {
 	struct fid **fid;
 	uint64_t flags;
 };
 
+/*
+ * struct fi_fid_var - argument of FI_GET_VAL and FI_SET_VAL
+ * @val:  of the type that belongs to the name
+ *
+ * Source: fi_control(3).
+ */
 struct fi_fid_var {
 	int name;		/* a provider's own name has the top bit set */
 	void *val;
 };
 
+/*
+ * struct fi_mr_raw_attr - argument of FI_GET_RAW_MR; fi_mr_raw_attr() fills it in
+ * @flags:      must be 0
+ * @base_addr:  receives the region's base
+ * @raw_key:    receives the key
+ * @key_size:   in: room at raw_key; out: bytes of the key
+ *
+ * Source: fi_mr(3).
+ */
 struct fi_mr_raw_attr {
 	uint64_t flags;
 	uint64_t *base_addr;
@@ -728,6 +960,16 @@ struct fi_mr_raw_attr {
 	size_t *key_size;
 };
 
+/*
+ * struct fi_mr_map_raw - argument of FI_MAP_RAW_MR; fi_mr_map_raw() fills it in
+ * @flags:      must be 0
+ * @base_addr:  of the peer's region
+ * @raw_key:    key_size bytes of its key
+ * @key_size:   bytes of raw_key
+ * @key:        receives the 64-bit key that transfers take
+ *
+ * Source: fi_mr(3).
+ */
 struct fi_mr_map_raw {
 	uint64_t flags;
 	uint64_t base_addr;
@@ -736,6 +978,15 @@ struct fi_mr_map_raw {
 	uint64_t *key;
 };
 
+/*
+ * struct fi_mr_xpu_desc - argument of FI_GET_MR_XPU_DESC; fi_mr_get_xpu_desc() fills it in
+ * @buf:    receives the descriptor
+ * @len:    in: room at buf; out: its bytes
+ * @flags:  must be 0
+ * @ctx:    device that will use it
+ *
+ * Source: fi_xpu(3).
+ */
 struct fi_mr_xpu_desc {
 	void *buf;
 	size_t *len;
@@ -812,7 +1063,11 @@ static inline int fi_set_ops(struct fid *fid, const char *name, uint64_t flags,
 	return fid->ops->ops_set(fid, name, flags, ops, context);
 }
 
-/* What fi_tostr prints. */
+/*
+ * enum fi_type - the type of what fi_tostr prints
+ *
+ * FI_TYPE_VERSION is the library's own version, whatever the data. Source: fi_fabric(3).
+ */
 enum fi_type {
 	FI_TYPE_INFO,
 	FI_TYPE_EP_TYPE,
@@ -865,7 +1120,12 @@ char *fi_tostr(const void *data, enum fi_type datatype);
 /* fi_tostr_r - the same into @len bytes at @buf, cut to fit, for any thread; returns @buf */
 char *fi_tostr_r(char *buf, size_t len, const void *data, enum fi_type datatype);
 
-/* Parameters of the library and its providers, read from the environment. */
+/*
+ * enum fi_param_type - the type of a parameter: char *, int, int as a truth value, size_t
+ *
+ * Parameters of the library and its providers are read from the environment.
+ * Source: fi_provider(3).
+ */
 enum fi_param_type {
 	FI_PARAM_STRING,
 	FI_PARAM_INT,
@@ -873,6 +1133,13 @@ enum fi_param_type {
 	FI_PARAM_SIZE_T,
 };
 
+/*
+ * struct fi_param - a parameter, as fi_getparams lists it
+ * @type:         of its value
+ * @help_string:  what it does
+ *
+ * Source: fi_provider(3).
+ */
 struct fi_param {
 	const char *name;	/* environment variable */
 	enum fi_param_type type;
@@ -893,24 +1160,44 @@ int fi_getparams(struct fi_param **params, int *count);
 void fi_freeparams(struct fi_param *params);
 
 /*
- * Memory that an operation's context points to when the provider's mode has
- * FI_CONTEXT or FI_CONTEXT2: the provider's until the operation completes.
+ * struct fi_context - memory of an operation's context, with FI_CONTEXT in the mode
+ * @internal:  the provider's from the call until the operation completes
+ *
+ * The operation's context points to one then. Source: fi_getinfo(3).
  */
 struct fi_context {
 	void *internal[4];
 };
 
+/*
+ * struct fi_context2 - the same with FI_CONTEXT2
+ * @internal:  the provider's from the call until the operation completes
+ *
+ * Source: fi_getinfo(3).
+ */
 struct fi_context2 {
 	void *internal[8];
 };
 
-/* Context of buffered receives, which left the interface; layout only. */
+/*
+ * struct fi_recv_context - context of buffered receives, which left the interface: layout only
+ * @ep:       endpoint that had the receive
+ * @context:  the application's
+ *
+ * Source: fi_msg(3) of 1.x.
+ */
 struct fi_recv_context {
 	struct fid_ep *ep;
 	void *context;
 };
 
-/* A vector of counted elements, as atomics and collectives use it. */
+/*
+ * struct fi_ioc - a vector of counted elements, as atomics and collectives use it
+ * @addr:   first element
+ * @count:  elements of the operation's datatype, not bytes
+ *
+ * Source: fi_atomic(3).
+ */
 struct fi_ioc {
 	void *addr;
 	size_t count;

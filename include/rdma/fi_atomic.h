@@ -18,11 +18,30 @@ extern "C" {
 #define FI_FETCH_ATOMIC		(1ULL << 58)
 #define FI_COMPARE_ATOMIC	(1ULL << 59)
 
+/*
+ * struct fi_atomic_attr - limits of a datatype and operation
+ * Source: fi_atomic(3).
+ */
 struct fi_atomic_attr {
 	size_t count;		/* elements in one operation */
 	size_t size;		/* bytes of an element */
 };
 
+/*
+ * struct fi_msg_atomic - arguments of fi_atomicmsg, and the operation of its like
+ * @msg_iov:        iov_count vectors of operands
+ * @desc:           fi_mr_desc of each, or NULL
+ * @iov_count:      at most tx_attr->iov_limit
+ * @addr:           the peer
+ * @rma_iov:        rma_iov_count places in its memory; together as many elements
+ * @rma_iov_count:  at most tx_attr->rma_iov_limit
+ * @datatype:       of every element
+ * @op:             what to do
+ * @context:        returned in the completion
+ * @data:           remote completion data, with FI_REMOTE_CQ_DATA
+ *
+ * Source: fi_atomic(3).
+ */
 struct fi_msg_atomic {
 	const struct fi_ioc *msg_iov;
 	void **desc;
@@ -36,18 +55,38 @@ struct fi_msg_atomic {
 	uint64_t data;
 };
 
+/*
+ * struct fi_msg_fetch - where deferred work puts fetched values
+ * @msg_iov:    iov_count vectors
+ * @desc:       fi_mr_desc of each, or NULL
+ * @iov_count:  at most tx_attr->iov_limit
+ *
+ * Source: fi_trigger(3).
+ */
 struct fi_msg_fetch {
 	struct fi_ioc *msg_iov;
 	void **desc;
 	size_t iov_count;
 };
 
+/*
+ * struct fi_msg_compare - what deferred work compares with
+ * @msg_iov:    iov_count vectors
+ * @desc:       fi_mr_desc of each, or NULL
+ * @iov_count:  at most tx_attr->iov_limit
+ *
+ * Source: fi_trigger(3).
+ */
 struct fi_msg_compare {
 	const struct fi_ioc *msg_iov;
 	void **desc;
 	size_t iov_count;
 };
 
+/*
+ * struct fi_ops_atomic - calls of an endpoint: write is fi_atomic, readwrite is fi_fetch_atomic,
+ *                        compwrite is fi_compare_atomic, each with its v and msg; ...valid
+ */
 struct fi_ops_atomic {
 	size_t size;
 	ssize_t (*write)(struct fid_ep *ep, const void *buf, size_t cnt, void *desc,

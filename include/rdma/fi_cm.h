@@ -14,11 +14,19 @@
 extern "C" {
 #endif
 
+/*
+ * struct fid_mc - membership of a multicast group or a collective
+ * @fid:      object header; fi_close leaves the group
+ * @fi_addr:  address that transfers to the group use
+ *
+ * Source: fi_cm(3).
+ */
 struct fid_mc {
 	struct fid fid;
 	fi_addr_t fi_addr;
 };
 
+/* struct fi_ops_cm - calls of endpoints and passive endpoints: fi_setname and what follows */
 struct fi_ops_cm {
 	size_t size;
 	int (*setname)(fid_t fid, void *addr, size_t addrlen);

@@ -15,6 +15,7 @@
 extern "C" {
 #endif
 
+/* struct fi_ops_av_set - calls of a set: fi_av_set_union and so on */
 struct fi_ops_av_set {
 	size_t size;
 	int (*set_union)(struct fid_av_set *dst, const struct fid_av_set *src);
@@ -25,11 +26,28 @@ struct fi_ops_av_set {
 	int (*addr)(struct fid_av_set *set, fi_addr_t *coll_addr);
 };
 
+/*
+ * struct fid_av_set - a group of addresses of one AV
+ * @fid:  object header
+ * @ops:  its calls
+ *
+ * Source: fi_av_set(3).
+ */
 struct fid_av_set {
 	struct fid fid;
 	struct fi_ops_av_set *ops;
 };
 
+/*
+ * struct fi_collective_attr - argument of fi_query_collective
+ * @op:             in: of a reduction
+ * @datatype:       in: of the elements
+ * @datatype_attr:  out: limits of the two
+ * @max_members:    out: of a group
+ * @mode:           out: what the collective asks of the application
+ *
+ * Source: fi_collective(3).
+ */
 struct fi_collective_attr {
 	enum fi_op op;
 	enum fi_datatype datatype;
@@ -38,11 +56,32 @@ struct fi_collective_attr {
 	uint64_t mode;
 };
 
+/*
+ * struct fi_collective_addr - address that fi_join takes with FI_COLLECTIVE
+ * @set:        members of the new group
+ * @coll_addr:  group that they come from, FI_ADDR_NOTAVAIL for the whole AV
+ *
+ * Source: fi_collective(3).
+ */
 struct fi_collective_addr {
 	const struct fid_av_set *set;
 	fi_addr_t coll_addr;
 };
 
+/*
+ * struct fi_msg_collective - arguments of the collectives' msg slot
+ * @msg_iov:    iov_count vectors of operands
+ * @desc:       fi_mr_desc of each, or NULL
+ * @iov_count:  at most tx_attr->iov_limit
+ * @coll_addr:  the group
+ * @root_addr:  the member that has or gets all, FI_ADDR_UNSPEC where there is none
+ * @coll:       which collective
+ * @datatype:   of every element
+ * @op:         of a reduction
+ * @context:    returned in the completion
+ *
+ * Source: fi_collective(3).
+ */
 struct fi_msg_collective {
 	const struct fi_ioc *msg_iov;
 	void **desc;
@@ -55,6 +94,7 @@ struct fi_msg_collective {
 	void *context;
 };
 
+/* struct fi_ops_collective - calls of an endpoint: fi_barrier and so on; msg does any of them */
 struct fi_ops_collective {
 	size_t size;
 	ssize_t (*barrier)(struct fid_ep *ep, fi_addr_t coll_addr, void *context);
@@ -229,7 +269,10 @@ static inline ssize_t fi_allgather(struct fid_ep *ep, const void *buf, size_t cn
 					 coll_addr, datatype, flags, context);
 }
 
-/* fi_reduce_scatter - fi_allreduce, but each member receives its part only */
+/*
+ * fi_reduce_scatter - fi_allreduce of cnt elements, but each member receives its part only: an even share
+ * in the order of members, of which the first get one more where it does not come out even
+ */
 static inline ssize_t fi_reduce_scatter(struct fid_ep *ep, const void *buf, size_t cnt,
 					void *desc, void *result, void *result_desc,
 					fi_addr_t coll_addr, enum fi_datatype datatype,

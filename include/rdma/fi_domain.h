@@ -34,6 +34,16 @@ extern "C" {
 #define FI_SCATTER_SET		(1ULL << 47)
 #define FI_GATHER_SET		(1ULL << 48)
 
+/*
+ * struct fi_av_attr - how an address vector is to be
+ * @type:         in: FI_AV_UNSPEC lets the provider choose; out: what it is
+ * @rx_ctx_bits:  high bits of an fi_addr_t that choose a receive context (FI_NAMED_RX_CTX)
+ * @ep_per_node:  a hint: expected endpoints of one node, 0 for unknown
+ * @map_addr:     of a shared AV: in: where to map it, or NULL; out: where it is
+ * @flags:        FI_EVENT, FI_READ, FI_SYMMETRIC, FI_AV_USER_ID, FI_PEER
+ *
+ * Source: fi_av(3).
+ */
 struct fi_av_attr {
 	enum fi_av_type type;
 	int rx_ctx_bits;
@@ -44,6 +54,18 @@ struct fi_av_attr {
 	uint64_t flags;
 };
 
+/*
+ * struct fi_av_set_attr - how a set is to begin
+ * @count:          expected members, a hint
+ * @start_addr:     first member, an entry of an FI_AV_TABLE; FI_ADDR_NOTAVAIL: none
+ * @end_addr:       entry after which no more are taken
+ * @stride:         entries from one member to the next; 0 where start_addr is none
+ * @comm_key_size:  bytes of comm_key
+ * @comm_key:       the network's own description of the set, or NULL
+ * @flags:          FI_UNIVERSE, FI_BARRIER_SET and so on
+ *
+ * Source: fi_av_set(3).
+ */
 struct fi_av_set_attr {
 	size_t count;
 	fi_addr_t start_addr;
@@ -56,6 +78,7 @@ struct fi_av_set_attr {
 
 struct fid_av_set;
 
+/* struct fi_ops_av - calls of an address vector: fi_av_insert and so on */
 struct fi_ops_av {
 	size_t size;
 	int (*insert)(struct fid_av *av, const void *addr, size_t cnt,
@@ -84,6 +107,13 @@ struct fi_ops_av {
 		       size_t *len, uint64_t flags, struct fid_xpu_ctx *ctx);
 };
 
+/*
+ * struct fid_av - address vector: addresses of peers, and their fi_addr_t
+ * @fid:  object header
+ * @ops:  its calls
+ *
+ * Source: fi_av(3).
+ */
 struct fid_av {
 	struct fid fid;
 	struct fi_ops_av *ops;
@@ -97,12 +127,23 @@ struct fid_av {
 #define FI_HMEM_HOST_ALLOC	(1ULL << 45)
 #define FI_HMEM_DEVICE_ONLY	(1ULL << 46)
 
+/*
+ * struct fid_mr - registered memory; fi_mr_desc and fi_mr_key read it
+ * @fid:       object header
+ * @mem_desc:  local descriptor
+ * @key:       for peers
+ *
+ * Source: fi_mr(3).
+ */
 struct fid_mr {
 	struct fid fid;
 	void *mem_desc;
 	uint64_t key;
 };
 
+/*
+ * enum fi_hmem_iface - whose memory a region is: ordinary, or a kind of device's. Source: fi_mr(3)
+ */
 enum fi_hmem_iface {
 	FI_HMEM_SYSTEM,
 	FI_HMEM_CUDA,
@@ -112,6 +153,15 @@ enum fi_hmem_iface {
 	FI_HMEM_SYNAPSEAI,
 };
 
+/*
+ * struct fi_mr_dmabuf - a range of a dma-buf, to register
+ * @fd:         of the dma-buf
+ * @offset:     bytes from its beginning
+ * @len:        bytes
+ * @base_addr:  where its beginning is mapped, or NULL
+ *
+ * Source: fi_mr(3).
+ */
 struct fi_mr_dmabuf {
 	int fd;
 	uint64_t offset;
@@ -119,11 +169,39 @@ struct fi_mr_dmabuf {
 	void *base_addr;
 };
 
+/*
+ * struct fi_mr_auth_key - auth_key of a region where keys are in the address vector
+ * @av:        the address vector
+ * @src_addr:  entry whose peers may use the region
+ *
+ * Source: fi_mr(3).
+ */
 struct fi_mr_auth_key {
 	struct fid_av *av;
 	fi_addr_t src_addr;
 };
 
+/*
+ * struct fi_mr_attr - what to register
+ * @mr_iov:         iov_count ranges
+ * @iov_count:      at most domain_attr->mr_iov_limit
+ * @access:         FI_SEND | FI_RECV | FI_READ | FI_WRITE | FI_REMOTE_READ | FI_REMOTE_WRITE
+ * @offset:         must be 0
+ * @requested_key:  the key, unless the domain has FI_MR_PROV_KEY
+ * @context:        kept in the fid
+ * @auth_key_size:  bytes of auth_key
+ * @auth_key:       whose bearers may use the region; NULL for the domain's
+ * @iface:          whose memory it is, with FI_HMEM
+ * @device:         and which device of that kind
+ * @reserved:       of FI_HMEM_SYSTEM: must be 0
+ * @cuda:           number of the device, as the four that follow
+ * @ze:             of fi_hmem_ze_device
+ * @neuron:         number of the device
+ * @synapseai:      number of the device
+ * @rocr:           number of the device
+ *
+ * Source: fi_mr(3).
+ */
 struct fi_mr_attr {
 	union {
 		const struct iovec *mr_iov;
@@ -151,11 +229,19 @@ struct fi_mr_attr {
 	size_t sub_mr_cnt;		/* since 2.0 */
 };
 
+/*
+ * struct fi_mr_modify - argument of FI_REFRESH; fi_mr_refresh() fills it in
+ * @flags:  must be 0
+ * @attr:   of which only the ranges count
+ *
+ * Source: fi_mr(3).
+ */
 struct fi_mr_modify {
 	uint64_t flags;
 	struct fi_mr_attr attr;
 };
 
+/* struct fi_ops_mr - calls of a domain for memory: fi_mr_reg, fi_mr_regv, fi_mr_regattr */
 struct fi_ops_mr {
 	size_t size;
 	int (*reg)(struct fid *fid, const void *buf, size_t len, uint64_t access,
@@ -171,6 +257,12 @@ struct fi_ops_mr {
 /* fi_set_ops name, and its table: the application copies device memory itself. */
 #define FI_SET_OPS_HMEM_OVERRIDE "hmem_override_ops"
 
+/*
+ * struct fi_hmem_override_ops - how the application copies device memory itself
+ *
+ * Each call copies between len bytes in host memory and a vector of device memory from an offset
+ * on, and returns the bytes copied or a negative error. Source: fi_domain(3).
+ */
 struct fi_hmem_override_ops {
 	size_t size;
 	ssize_t (*copy_from_hmem_iov)(void *dst, size_t len,
@@ -187,6 +279,11 @@ struct fi_hmem_override_ops {
 
 #define FI_COLLECTIVE_OFFSET	256
 
+/*
+ * enum fi_datatype - elements of atomics and collectives, as C has them
+ *
+ * FI_VOID is none, for collectives without data. Source: fi_atomic(3).
+ */
 enum fi_datatype {
 	FI_INT8,
 	FI_UINT8,
@@ -211,6 +308,11 @@ enum fi_datatype {
 	FI_VOID = FI_COLLECTIVE_OFFSET,
 };
 
+/*
+ * enum fi_op - what an atomic or a reduction does with target and operand
+ *
+ * FI_NOOP is none, for collectives that do not reduce. Source: fi_atomic(3).
+ */
 enum fi_op {
 	FI_MIN,
 	FI_MAX,
@@ -235,6 +337,7 @@ enum fi_op {
 	FI_NOOP = FI_COLLECTIVE_OFFSET,
 };
 
+/* enum fi_collective_op - kinds of collective. Source: fi_collective(3) */
 enum fi_collective_op {
 	FI_BARRIER,
 	FI_BROADCAST,
@@ -256,6 +359,7 @@ struct fi_atomic_attr;
 struct fi_collective_attr;
 struct fi_xpu_attr;
 
+/* struct fi_ops_domain - calls of a domain: fi_av_open, fi_cq_open, fi_endpoint and so on */
 struct fi_ops_domain {
 	size_t size;
 	int (*av_open)(struct fid_domain *domain, struct fi_av_attr *attr,
@@ -286,6 +390,14 @@ struct fi_ops_domain {
 		       struct fid_xpu_ctx **ctx, void *context);
 };
 
+/*
+ * struct fid_domain - one interface of one fabric
+ * @fid:  object header
+ * @ops:  its calls
+ * @mr:   those for memory
+ *
+ * Source: fi_domain(3).
+ */
 struct fid_domain {
 	struct fid fid;
 	struct fi_ops_domain *ops;

@@ -16,6 +16,17 @@
 extern "C" {
 #endif
 
+/*
+ * struct fi_msg - arguments of fi_sendmsg and fi_recvmsg
+ * @msg_iov:    iov_count buffers
+ * @desc:       fi_mr_desc of each, where the domain has FI_MR_LOCAL
+ * @iov_count:  at most iov_limit of tx_attr or rx_attr
+ * @addr:       the peer
+ * @context:    returned in the completion
+ * @data:       remote completion data, with FI_REMOTE_CQ_DATA
+ *
+ * Source: fi_msg(3).
+ */
 struct fi_msg {
 	const struct iovec *msg_iov;
 	void **desc;
@@ -63,6 +74,7 @@ enum {
 	FI_HMEM_P2P_DISABLED,
 };
 
+/* struct fi_ops_ep - calls of any kind of endpoint: fi_cancel, fi_getopt and so on */
 struct fi_ops_ep {
 	size_t size;
 	ssize_t (*cancel)(fid_t fid, void *context);
@@ -80,6 +92,7 @@ struct fi_ops_ep {
 			  struct fid_xpu_ep *xpu_ep);
 };
 
+/* struct fi_ops_msg - untagged messages of an endpoint: fi_recv and so on */
 struct fi_ops_msg {
 	size_t size;
 	ssize_t (*recv)(struct fid_ep *ep, void *buf, size_t len, void *desc,
@@ -109,6 +122,19 @@ struct fi_ops_tagged;
 struct fi_ops_atomic;
 struct fi_ops_collective;
 
+/*
+ * struct fid_ep - endpoint, context of a scalable one, or shared receive context
+ * @fid:         object header; its class says which
+ * @ops:         calls of all kinds
+ * @cm:          names and connections
+ * @msg:         untagged messages
+ * @rma:         reads and writes
+ * @tagged:      tagged messages
+ * @atomic:      atomics
+ * @collective:  collectives
+ *
+ * Tables are never NULL; what an endpoint can't do answers -FI_ENOSYS. Source: fi_endpoint(3).
+ */
 struct fid_ep {
 	struct fid fid;
 	struct fi_ops_ep *ops;
@@ -120,13 +146,27 @@ struct fid_ep {
 	struct fi_ops_collective *collective;
 };
 
-/* Both begin as fid_ep does, so fi_setopt and fi_getname take them too. */
+/*
+ * struct fid_pep - passive endpoint: it listens for connections
+ * @fid:  object header
+ * @ops:  as in struct fid_ep, so that fi_setopt takes it
+ * @cm:   so that fi_getname takes it
+ *
+ * Source: fi_endpoint(3).
+ */
 struct fid_pep {
 	struct fid fid;
 	struct fi_ops_ep *ops;
 	struct fi_ops_cm *cm;
 };
 
+/*
+ * struct fid_stx - transmit context that endpoints share
+ * @fid:  object header
+ * @ops:  as in struct fid_ep
+ *
+ * Source: fi_endpoint(3).
+ */
 struct fid_stx {
 	struct fid fid;
 	struct fi_ops_ep *ops;

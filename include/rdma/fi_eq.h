@@ -22,7 +22,11 @@ extern "C" {
 
 struct pollfd;
 
-/* What a thread can sleep on; fi_control(FI_GETWAIT) hands it out. */
+/*
+ * enum fi_wait_obj - what a thread can sleep on; fi_control(FI_GETWAIT) hands it out
+ *
+ * Source: fi_eq(3), fi_cq(3), fi_poll(3).
+ */
 enum fi_wait_obj {
 	FI_WAIT_NONE,
 	FI_WAIT_UNSPEC,		/* the provider's choice, for its own sread and wait */
@@ -34,12 +38,26 @@ enum fi_wait_obj {
 };
 
 #if __STDC_HOSTED__
+/*
+ * struct fi_mutex_cond - what FI_GETWAIT gives for FI_WAIT_MUTEX_COND
+ * @mutex:  to hold around the wait
+ * @cond:   signalled when there may be something to read
+ *
+ * Deprecated. Source: fi_poll(3).
+ */
 struct fi_mutex_cond {
 	pthread_mutex_t *mutex;
 	pthread_cond_t *cond;
 };
 #endif
 
+/*
+ * struct fi_wait_pollfd - what FI_GETWAIT gives for FI_WAIT_POLLFD
+ * @nfds:  in: room at fd; out: descriptors that there are
+ * @fd:    receives them, ready for poll(2)
+ *
+ * Source: fi_poll(3).
+ */
 struct fi_wait_pollfd {
 	uint64_t change_index;	/* moves when the set of descriptors does */
 	size_t nfds;
@@ -48,6 +66,15 @@ struct fi_wait_pollfd {
 
 /* Event queues */
 
+/*
+ * struct fi_eq_attr - how an event queue is to be
+ * @size:              events it should hold; 0: the provider's choice
+ * @flags:             FI_WRITE: the application writes events; FI_AFFINITY
+ * @wait_obj:          what can be slept on
+ * @signaling_vector:  core on which to be woken, with FI_AFFINITY
+ *
+ * Source: fi_eq(3).
+ */
 struct fi_eq_attr {
 	size_t size;
 	uint64_t flags;
@@ -67,12 +94,30 @@ enum {
 	FI_JOIN_COMPLETE,	/* fi_eq_entry */
 };
 
+/*
+ * struct fi_eq_entry - event of an asynchronous call
+ * @fid:      its object
+ * @context:  the object's, or the call's
+ * @data:     FI_AV_COMPLETE: addresses inserted; else as the event says
+ *
+ * Source: fi_eq(3).
+ */
 struct fi_eq_entry {
 	fid_t fid;
 	void *context;
 	uint64_t data;
 };
 
+/*
+ * struct fi_eq_err_entry - event of an asynchronous call that failed
+ * @fid:            its object
+ * @context:        the object's, or the call's
+ * @data:           FI_AV_COMPLETE: index of the address
+ * @prov_errno:     the provider's own, for fi_eq_strerror
+ * @err_data_size:  bytes of err_data
+ *
+ * Source: fi_eq(3).
+ */
 struct fi_eq_err_entry {
 	fid_t fid;
 	void *context;
@@ -83,12 +128,19 @@ struct fi_eq_err_entry {
 	size_t err_data_size;
 };
 
+/*
+ * struct fi_eq_cm_entry - event of a connection
+ * @fid:  the endpoint, or the passive one of an FI_CONNREQ
+ *
+ * Source: fi_eq(3), fi_cm(3).
+ */
 struct fi_eq_cm_entry {
 	fid_t fid;
 	struct fi_info *info;	/* FI_CONNREQ: the reader's, fi_freeinfo it */
 	uint8_t data[];		/* what the peer sent along, as far as it fits */
 };
 
+/* struct fi_ops_eq - calls of an event queue: fi_eq_read and so on */
 struct fi_ops_eq {
 	size_t size;
 	ssize_t (*read)(struct fid_eq *eq, uint32_t *event, void *buf,
@@ -103,6 +155,13 @@ struct fi_ops_eq {
 				const void *err_data, char *buf, size_t len);
 };
 
+/*
+ * struct fid_eq - event queue: results of control operations
+ * @fid:  object header
+ * @ops:  its calls
+ *
+ * Source: fi_eq(3).
+ */
 struct fid_eq {
 	struct fid fid;
 	struct fi_ops_eq *ops;
@@ -110,6 +169,11 @@ struct fid_eq {
 
 /* Completion queues: each format begins with the fields of the one before. */
 
+/*
+ * enum fi_cq_format - which of the entries below a queue gives
+ *
+ * Each format begins with the fields of the one before. Source: fi_cq(3).
+ */
 enum fi_cq_format {
 	FI_CQ_FORMAT_UNSPEC,
 	FI_CQ_FORMAT_CONTEXT,
@@ -118,16 +182,39 @@ enum fi_cq_format {
 	FI_CQ_FORMAT_TAGGED,
 };
 
+/*
+ * struct fi_cq_entry - completion, FI_CQ_FORMAT_CONTEXT
+ * @op_context:  that the operation was given
+ *
+ * Source: fi_cq(3).
+ */
 struct fi_cq_entry {
 	void *op_context;
 };
 
+/*
+ * struct fi_cq_msg_entry - completion, FI_CQ_FORMAT_MSG
+ * @op_context:  that the operation was given
+ * @flags:       FI_SEND, FI_RECV, FI_MSG, FI_TAGGED and so on: what completed
+ * @len:         bytes received; of a transmit not defined
+ *
+ * Source: fi_cq(3).
+ */
 struct fi_cq_msg_entry {
 	void *op_context;
 	uint64_t flags;
 	size_t len;
 };
 
+/*
+ * struct fi_cq_data_entry - completion, FI_CQ_FORMAT_DATA
+ * @op_context:  that the operation was given
+ * @flags:       what completed
+ * @len:         bytes received
+ * @buf:         where the message begins in a buffer of FI_MULTI_RECV
+ *
+ * Source: fi_cq(3).
+ */
 struct fi_cq_data_entry {
 	void *op_context;
 	uint64_t flags;
@@ -136,6 +223,17 @@ struct fi_cq_data_entry {
 	uint64_t data;		/* valid with FI_REMOTE_CQ_DATA in flags */
 };
 
+/*
+ * struct fi_cq_tagged_entry - completion, FI_CQ_FORMAT_TAGGED
+ * @op_context:  that the operation was given
+ * @flags:       what completed
+ * @len:         bytes received
+ * @buf:         where the message begins in a buffer of FI_MULTI_RECV
+ * @data:        valid with FI_REMOTE_CQ_DATA in flags
+ * @tag:         of a tagged message that was received
+ *
+ * Source: fi_cq(3).
+ */
 struct fi_cq_tagged_entry {
 	void *op_context;
 	uint64_t flags;
@@ -145,6 +243,19 @@ struct fi_cq_tagged_entry {
 	uint64_t tag;
 };
 
+/*
+ * struct fi_cq_err_entry - operation that failed
+ * @op_context:  that the operation was given
+ * @flags:       what completed
+ * @len:         bytes received
+ * @buf:         as in struct fi_cq_tagged_entry, with the next two
+ * @data:        remote completion data
+ * @tag:         of the message
+ * @prov_errno:  the provider's own, for fi_cq_strerror
+ * @src_addr:    the source, where the error has one
+ *
+ * Source: fi_cq(3).
+ */
 struct fi_cq_err_entry {
 	void *op_context;
 	uint64_t flags;
@@ -160,11 +271,23 @@ struct fi_cq_err_entry {
 	fi_addr_t src_addr;	/* since 1.20; older callers end before it */
 };
 
+/* enum fi_cq_wait_cond - what the cond of fi_cq_sread means. Source: fi_cq(3) */
 enum fi_cq_wait_cond {
 	FI_CQ_COND_NONE,
 	FI_CQ_COND_THRESHOLD,	/* cond points to a size_t */
 };
 
+/*
+ * struct fi_cq_attr - how a completion queue is to be
+ * @size:              entries it should hold; 0: the provider's choice
+ * @flags:             FI_AFFINITY, FI_PEER
+ * @format:            of its entries
+ * @wait_obj:          what can be slept on
+ * @signaling_vector:  core on which to be woken, with FI_AFFINITY
+ * @wait_cond:         what cond of fi_cq_sread means
+ *
+ * Source: fi_cq(3).
+ */
 struct fi_cq_attr {
 	size_t size;
 	uint64_t flags;
@@ -176,6 +299,7 @@ struct fi_cq_attr {
 	struct fid_xpu_ctx *xpu_ctx;	/* after 2.6: read it only if the caller has it */
 };
 
+/* struct fi_ops_cq - calls of a completion queue: fi_cq_read and so on */
 struct fi_ops_cq {
 	size_t size;
 	ssize_t (*read)(struct fid_cq *cq, void *buf, size_t cnt);
@@ -194,6 +318,13 @@ struct fi_ops_cq {
 			  struct fid_xpu_cq *xpu_cq);
 };
 
+/*
+ * struct fid_cq - completion queue: results of transfers
+ * @fid:  object header
+ * @ops:  its calls
+ *
+ * Source: fi_cq(3).
+ */
 struct fid_cq {
 	struct fid fid;
 	struct fi_ops_cq *ops;
@@ -201,11 +332,20 @@ struct fid_cq {
 
 /* Counters */
 
+/* enum fi_cntr_events - what a counter counts: completions, or their bytes. Source: fi_cntr(3) */
 enum fi_cntr_events {
 	FI_CNTR_EVENTS_COMP,
 	FI_CNTR_EVENTS_BYTES,
 };
 
+/*
+ * struct fi_cntr_attr - how a counter is to be
+ * @events:    what it counts
+ * @wait_obj:  what can be slept on
+ * @flags:     FI_PEER, or 0
+ *
+ * Source: fi_cntr(3).
+ */
 struct fi_cntr_attr {
 	enum fi_cntr_events events;
 	enum fi_wait_obj wait_obj;
@@ -214,6 +354,7 @@ struct fi_cntr_attr {
 	struct fid_xpu_ctx *xpu_ctx;	/* after 2.6: read it only if the caller has it */
 };
 
+/* struct fi_ops_cntr - calls of a counter: fi_cntr_read and so on */
 struct fi_ops_cntr {
 	size_t size;
 	uint64_t (*read)(struct fid_cntr *cntr);
@@ -227,6 +368,13 @@ struct fi_ops_cntr {
 			  struct fid_xpu_cntr *xpu_cntr);
 };
 
+/*
+ * struct fid_cntr - counter: how many transfers succeeded, and how many failed
+ * @fid:  object header
+ * @ops:  its calls
+ *
+ * Source: fi_cntr(3).
+ */
 struct fid_cntr {
 	struct fid fid;
 	struct fi_ops_cntr *ops;
@@ -234,25 +382,48 @@ struct fid_cntr {
 
 /* Wait sets and poll sets: deprecated, kept for programs that use them. */
 
+/*
+ * struct fi_wait_attr - how a wait set is to be
+ * @wait_obj:  what can be slept on
+ * @flags:     must be 0
+ *
+ * Wait sets and poll sets are deprecated, and kept for programs that use them.
+ * Source: fi_poll(3).
+ */
 struct fi_wait_attr {
 	enum fi_wait_obj wait_obj;
 	uint64_t flags;
 };
 
+/* struct fi_ops_wait - calls of a wait set: fi_wait */
 struct fi_ops_wait {
 	size_t size;
 	int (*wait)(struct fid_wait *waitset, int timeout);
 };
 
+/*
+ * struct fid_wait - wait set: one thing to sleep on for several queues
+ * @fid:  object header
+ * @ops:  its calls
+ *
+ * Source: fi_poll(3).
+ */
 struct fid_wait {
 	struct fid fid;
 	struct fi_ops_wait *ops;
 };
 
+/*
+ * struct fi_poll_attr - how a poll set is to be
+ * @flags:  must be 0
+ *
+ * Source: fi_poll(3).
+ */
 struct fi_poll_attr {
 	uint64_t flags;
 };
 
+/* struct fi_ops_poll - calls of a poll set: fi_poll, fi_poll_add, fi_poll_del */
 struct fi_ops_poll {
 	size_t size;
 	int (*poll)(struct fid_poll *pollset, void **context, int cnt);
@@ -262,6 +433,13 @@ struct fi_ops_poll {
 			uint64_t flags);
 };
 
+/*
+ * struct fid_poll - poll set: which of several queues have something to read?
+ * @fid:  object header
+ * @ops:  its calls
+ *
+ * Source: fi_poll(3).
+ */
 struct fid_poll {
 	struct fid fid;
 	struct fi_ops_poll *ops;

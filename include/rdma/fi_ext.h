@@ -37,6 +37,14 @@ enum {
 	FI_OPT_EFA_USE_UNSOLICITED_WRITE_RECV,
 };
 
+/*
+ * struct fi_fid_export - argument of FI_EXPORT_FID; fi_export_fid() fills it in
+ * @fid:      receives the form that can be imported
+ * @flags:    must be 0
+ * @context:  kept in that fid
+ *
+ * Source: fi_control(3).
+ */
 struct fi_fid_export {
 	struct fid **fid;
 	uint64_t flags;
@@ -61,6 +69,13 @@ static inline int fi_import_fid(struct fid *fid, struct fid *expfid, uint64_t fl
 /* A memory monitor of the application's, imported into "mr_cache". */
 struct fid_mem_monitor;
 
+/*
+ * struct fi_ops_mem_monitor - what a monitor of the application's does for the library
+ *
+ * start and stop frame its use; subscribe asks to be told when what is mapped in a range changes,
+ * unsubscribe takes that back, valid says whether nothing has changed. Calls return 0 or a negative
+ * error. Source: fi_provider(7).
+ */
 struct fi_ops_mem_monitor {
 	size_t size;
 	int (*start)(struct fid_mem_monitor *monitor);
@@ -73,12 +88,25 @@ struct fi_ops_mem_monitor {
 		      size_t len);
 };
 
+/*
+ * struct fi_ops_mem_notify - what the library gives the monitor: notify says that a range changed
+ *
+ * Source: fi_provider(7).
+ */
 struct fi_ops_mem_notify {
 	size_t size;
 	void (*notify)(struct fid_mem_monitor *monitor, const void *addr,
 		       size_t len);
 };
 
+/*
+ * struct fid_mem_monitor - memory monitor of the application's, imported into "mr_cache"
+ * @fid:         object header
+ * @export_ops:  the application's calls
+ * @import_ops:  the library's; set by the import
+ *
+ * Source: fi_provider(7).
+ */
 struct fid_mem_monitor {
 	struct fid fid;
 	struct fi_ops_mem_monitor *export_ops;
@@ -90,6 +118,12 @@ struct fid_mem_monitor {
 /* Flag of fi_ops_log.enabled and ready: FI_LOG_PROV keeps this provider out */
 #define FI_LOG_PROV_FILTERED	(1ULL << 0)
 
+/*
+ * struct fi_ops_log - what a logger of the application's does for the library
+ *
+ * enabled says whether a line would be printed, ready the same at most once in a while (as
+ * fi_log_ready), log prints one.
+ */
 struct fi_ops_log {
 	size_t size;
 	int (*enabled)(const struct fi_provider *prov, enum fi_log_level level,
@@ -102,6 +136,13 @@ struct fi_ops_log {
 		    const char *msg);
 };
 
+/*
+ * struct fid_logging - logger of the application's, imported into "logging"
+ * @fid:  object header
+ * @ops:  its calls
+ *
+ * Source: fi_provider(7).
+ */
 struct fid_logging {
 	struct fid fid;
 	struct fi_ops_log *ops;

@@ -14,18 +14,47 @@
 extern "C" {
 #endif
 
+/*
+ * struct fi_rma_iov - a range of a peer's registered memory
+ * @addr:  virtual address with FI_MR_VIRT_ADDR, else offset into the region
+ * @len:   bytes
+ * @key:   of the region
+ *
+ * Source: fi_rma(3).
+ */
 struct fi_rma_iov {
 	uint64_t addr;
 	size_t len;
 	uint64_t key;
 };
 
+/*
+ * struct fi_rma_ioc - elements in a peer's registered memory
+ * @addr:   as in struct fi_rma_iov
+ * @count:  elements of the operation's datatype
+ * @key:    of the region
+ *
+ * Source: fi_atomic(3).
+ */
 struct fi_rma_ioc {
 	uint64_t addr;
 	size_t count;
 	uint64_t key;
 };
 
+/*
+ * struct fi_msg_rma - arguments of fi_readmsg and fi_writemsg
+ * @msg_iov:        iov_count local buffers
+ * @desc:           fi_mr_desc of each, where the domain has FI_MR_LOCAL
+ * @iov_count:      at most tx_attr->iov_limit
+ * @addr:           the peer
+ * @rma_iov:        rma_iov_count ranges there; together as many bytes
+ * @rma_iov_count:  at most tx_attr->rma_iov_limit
+ * @context:        returned in the completion
+ * @data:           remote completion data, with FI_REMOTE_CQ_DATA
+ *
+ * Source: fi_rma(3).
+ */
 struct fi_msg_rma {
 	const struct iovec *msg_iov;
 	void **desc;
@@ -37,6 +66,7 @@ struct fi_msg_rma {
 	uint64_t data;
 };
 
+/* struct fi_ops_rma - reads and writes of an endpoint: fi_read and so on */
 struct fi_ops_rma {
 	size_t size;
 	ssize_t (*read)(struct fid_ep *ep, void *buf, size_t len, void *desc,

@@ -24,6 +24,19 @@ static inline uint64_t fi_tag_mpi(int tag, uint8_t payload_id)
 	return ((uint64_t)payload_id << 32) | (uint32_t)tag;
 }
 
+/*
+ * struct fi_msg_tagged - arguments of fi_tsendmsg and fi_trecvmsg
+ * @msg_iov:    iov_count buffers
+ * @desc:       fi_mr_desc of each, where the domain has FI_MR_LOCAL
+ * @iov_count:  at most iov_limit of tx_attr or rx_attr
+ * @addr:       the peer
+ * @tag:        of the message
+ * @ignore:     bits of it that a receive does not compare
+ * @context:    returned in the completion
+ * @data:       remote completion data, with FI_REMOTE_CQ_DATA
+ *
+ * Source: fi_tagged(3).
+ */
 struct fi_msg_tagged {
 	const struct iovec *msg_iov;
 	void **desc;
@@ -35,6 +48,7 @@ struct fi_msg_tagged {
 	uint64_t data;
 };
 
+/* struct fi_ops_tagged - tagged messages of an endpoint: fi_trecv and so on */
 struct fi_ops_tagged {
 	size_t size;
 	ssize_t (*recv)(struct fid_ep *ep, void *buf, size_t len, void *desc,

@@ -18,16 +18,42 @@
 extern "C" {
 #endif
 
+/*
+ * enum fi_trigger_event - what starts a triggered operation: a counter, or a device's memory
+ *
+ * Source: fi_trigger(3).
+ */
 enum fi_trigger_event {
 	FI_TRIGGER_THRESHOLD,
 	FI_TRIGGER_XPU,
 };
 
+/*
+ * struct fi_trigger_threshold - when a counter starts an operation
+ * @cntr:       the counter
+ * @threshold:  value that it has to reach
+ *
+ * Source: fi_trigger(3).
+ */
 struct fi_trigger_threshold {
 	struct fid_cntr *cntr;
 	size_t threshold;
 };
 
+/*
+ * struct fi_trigger_var - what a device writes where, to start an operation
+ * @datatype:  of an element
+ * @count:     elements
+ * @addr:      receives where to write
+ * @value:     receives what to write
+ * @val8:      one element of that size, as the three that follow
+ * @val16:     one element
+ * @val32:     one element
+ * @val64:     one element
+ * @data:      several elements
+ *
+ * Source: fi_trigger(3) of 1.x and 2.x.
+ */
 struct fi_trigger_var {
 	enum fi_datatype datatype;
 	int count;
@@ -41,6 +67,18 @@ struct fi_trigger_var {
 	} value;
 };
 
+/*
+ * struct fi_trigger_xpu - which device starts an operation, and how
+ * @count:     in: room at var; out: writes that start it
+ * @iface:     kind of device
+ * @device:    which one of that kind
+ * @reserved:  of FI_HMEM_SYSTEM
+ * @cuda:      number of the device
+ * @ze:        of fi_hmem_ze_device
+ * @var:       receives the writes
+ *
+ * Source: fi_trigger(3).
+ */
 struct fi_trigger_xpu {
 	int count;
 	enum fi_hmem_iface iface;
@@ -52,7 +90,16 @@ struct fi_trigger_xpu {
 	struct fi_trigger_var *var;
 };
 
-/* As large as struct fi_context and struct fi_context2, which they stand in for. */
+/*
+ * struct fi_triggered_context - context of an operation with FI_TRIGGER
+ * @event_type:  what starts it
+ * @trigger:     its details
+ * @threshold:   with FI_TRIGGER_THRESHOLD
+ * @xpu:         with FI_TRIGGER_XPU
+ * @internal:    the provider's, from the call until the operation completes
+ *
+ * As large as struct fi_context, which it stands in for. Source: fi_trigger(3).
+ */
 struct fi_triggered_context {
 	enum fi_trigger_event event_type;
 	union {
@@ -62,6 +109,16 @@ struct fi_triggered_context {
 	} trigger;
 };
 
+/*
+ * struct fi_triggered_context2 - the same, as large as struct fi_context2
+ * @event_type:  what starts it
+ * @trigger:     its details
+ * @threshold:   with FI_TRIGGER_THRESHOLD
+ * @xpu:         with FI_TRIGGER_XPU
+ * @internal:    the provider's, from the call until the operation completes
+ *
+ * Source: fi_trigger(3).
+ */
 struct fi_triggered_context2 {
 	enum fi_trigger_event event_type;
 	union {
@@ -71,7 +128,7 @@ struct fi_triggered_context2 {
 	} trigger;
 };
 
-/* Deferred work: which operation, and its arguments. */
+/* enum fi_op_type - which operation deferred work is. Source: fi_trigger(3) */
 enum fi_op_type {
 	FI_OP_RECV,
 	FI_OP_SEND,
@@ -86,30 +143,71 @@ enum fi_op_type {
 	FI_OP_CNTR_ADD,
 };
 
+/*
+ * struct fi_op_msg - deferred fi_sendmsg or fi_recvmsg: its arguments
+ * @ep:     the endpoint
+ * @msg:    what to transfer
+ * @flags:  of the call
+ *
+ * Source: fi_trigger(3).
+ */
 struct fi_op_msg {
 	struct fid_ep *ep;
 	struct fi_msg msg;
 	uint64_t flags;
 };
 
+/*
+ * struct fi_op_tagged - deferred fi_tsendmsg or fi_trecvmsg: its arguments
+ * @ep:     the endpoint
+ * @msg:    what to transfer
+ * @flags:  of the call
+ *
+ * Source: fi_trigger(3).
+ */
 struct fi_op_tagged {
 	struct fid_ep *ep;
 	struct fi_msg_tagged msg;
 	uint64_t flags;
 };
 
+/*
+ * struct fi_op_rma - deferred fi_readmsg or fi_writemsg: its arguments
+ * @ep:     the endpoint
+ * @msg:    what to transfer
+ * @flags:  of the call
+ *
+ * Source: fi_trigger(3).
+ */
 struct fi_op_rma {
 	struct fid_ep *ep;
 	struct fi_msg_rma msg;
 	uint64_t flags;
 };
 
+/*
+ * struct fi_op_atomic - deferred fi_atomicmsg: its arguments
+ * @ep:     the endpoint
+ * @msg:    what to do
+ * @flags:  of the call
+ *
+ * Source: fi_trigger(3).
+ */
 struct fi_op_atomic {
 	struct fid_ep *ep;
 	struct fi_msg_atomic msg;
 	uint64_t flags;
 };
 
+/*
+ * struct fi_op_fetch_atomic - deferred fi_fetch_atomicmsg: its arguments
+ * @ep:     the endpoint
+ * @msg:    what to do
+ * @fetch:  where old values go
+ * @flags:  of the call
+ *
+ * Source: fi_trigger(3).
+ */
 struct fi_op_fetch_atomic {
 	struct fid_ep *ep;
 	struct fi_msg_atomic msg;
@@ -117,6 +215,16 @@ struct fi_op_fetch_atomic {
 	uint64_t flags;
 };
 
+/*
+ * struct fi_op_compare_atomic - deferred fi_compare_atomicmsg: its arguments
+ * @ep:       the endpoint
+ * @msg:      what to do
+ * @fetch:    where old values go
+ * @compare:  what to compare with
+ * @flags:    of the call
+ *
+ * Source: fi_trigger(3).
+ */
 struct fi_op_compare_atomic {
 	struct fid_ep *ep;
 	struct fi_msg_atomic msg;
@@ -125,11 +233,35 @@ struct fi_op_compare_atomic {
 	uint64_t flags;
 };
 
+/*
+ * struct fi_op_cntr - deferred fi_cntr_set or fi_cntr_add: its arguments
+ * @cntr:   the counter
+ * @value:  to set or to add
+ *
+ * Source: fi_trigger(3).
+ */
 struct fi_op_cntr {
 	struct fid_cntr *cntr;
 	uint64_t value;
 };
 
+/*
+ * struct fi_deferred_work - an operation that starts when a counter reaches a value
+ * @threshold:        that value
+ * @triggering_cntr:  the counter
+ * @completion_cntr:  counts its completion, or NULL
+ * @op_type:          which operation
+ * @op:               its arguments; the application's until it is done
+ * @msg:              of FI_OP_RECV and FI_OP_SEND
+ * @tagged:           of FI_OP_TRECV and FI_OP_TSEND
+ * @rma:              of FI_OP_READ and FI_OP_WRITE
+ * @atomic:           of FI_OP_ATOMIC
+ * @fetch_atomic:     of FI_OP_FETCH_ATOMIC
+ * @compare_atomic:   of FI_OP_COMPARE_ATOMIC
+ * @cntr:             of FI_OP_CNTR_SET and FI_OP_CNTR_ADD
+ *
+ * Argument of FI_QUEUE_WORK and FI_CANCEL_WORK. Source: fi_trigger(3).
+ */
 struct fi_deferred_work {
 	struct fi_context2 context;	/* the provider's until it is done */
 

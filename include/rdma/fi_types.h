@@ -4,7 +4,7 @@
  * takes them from this one, so that a hosted program gets its own standard
  * headers and a freestanding build (the kernel, or -ffreestanding -nostdinc)
  * gets the same names from what the compiler itself knows. Declarations only;
- * no thread, no state.
+ * no thread, no state. Source: ISO C, and POSIX for ssize_t and struct iovec.
  */
 #ifndef FI_TYPES_H
 #define FI_TYPES_H
@@ -66,6 +66,11 @@ typedef __PTRDIFF_TYPE__ ssize_t; /* signed, as wide as size_t */
 #define NULL		((void *)0)
 #define offsetof(type, member)	__builtin_offsetof(type, member)
 
+/*
+ * struct iovec - a buffer, as in <sys/uio.h>
+ * @iov_base:  where it begins
+ * @iov_len:   bytes
+ */
 struct iovec {
 	void *iov_base;
 	size_t iov_len;

@@ -14,6 +14,7 @@
 extern "C" {
 #endif
 
+/* enum fi_log_subsys - what a line of the log is about; FI_LOG_SUBSYS chooses among them */
 enum fi_log_subsys {
 	FI_LOG_CORE,
 	FI_LOG_FABRIC,
@@ -27,6 +28,11 @@ enum fi_log_subsys {
 	FI_LOG_CNTR,
 };
 
+/*
+ * enum fi_log_level - how much a line matters; FI_LOG_LEVEL prints those up to one
+ *
+ * Values are the interface's: a warning first, then traces, decisions, details.
+ */
 enum fi_log_level {
 	FI_LOG_WARN,
 	FI_LOG_TRACE,

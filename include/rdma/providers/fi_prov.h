@@ -23,6 +23,15 @@ extern "C" {
 	__attribute__((visibility("default"), EXTERNALLY_VISIBLE)) \
 	struct fi_provider *fi_prov_ini(void)
 
+/*
+ * struct fi_provider - a provider, as the core knows it
+ * @name:     unique; one that begins with ofi_ works over others
+ * @getinfo:  answers fi_getinfo, under its rules; hints have its name or none
+ * @fabric:   answers fi_fabric
+ * @cleanup:  called once before it is unloaded; may be NULL
+ *
+ * Source: fi_provider(3).
+ */
 struct fi_provider {
 	uint32_t version;		/* the provider's own */
 	uint32_t fi_version;		/* interface level it was written for */
