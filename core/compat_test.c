@@ -11,6 +11,7 @@
 #include <dlfcn.h>
 #include <setjmp.h>
 #include <stdarg.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -30,6 +31,8 @@ typedef struct fi_info *(*dupinfo_fn)(const struct fi_info *info);
 typedef void (*freeinfo_fn)(struct fi_info *info);
 typedef int (*fabric_fn)(struct fi_fabric_attr *attr, struct fid_fabric **fabric,
 			 void *context);
+
+static const uint32_t newest_api = FI_VERSION(FI_MAJOR_VERSION, FI_MINOR_VERSION);
 
 static void *library;
 static bool is_stock;
@@ -230,6 +233,160 @@ static void the_oldest_fabric_attributes_have_no_api_version(void **state)
 		assert_int_equal(fabric_open(NULL, &fabric, NULL), -FI_EINVAL);
 }
 
+/* A number of an fi_info, and the first of the ages above that has it. */
+#define NUMBER_IN(attr, type, field, age)                                         \
+	{                                                                         \
+		offsetof(struct fi_info, attr), offsetof(struct type, field),     \
+			sizeof(((struct type *)0)->field), #attr "->" #field, age \
+	}
+
+static const struct number {
+	size_t attr_at; /* of the pointer in struct fi_info */
+	size_t at;
+	size_t len;
+	const char *name;
+	size_t since;
+} numbers[] = {
+	NUMBER_IN(tx_attr, fi_tx_attr, rma_iov_limit, 0),
+	NUMBER_IN(tx_attr, fi_tx_attr, tclass, 3),
+	NUMBER_IN(rx_attr, fi_rx_attr, iov_limit, 0),
+	NUMBER_IN(ep_attr, fi_ep_attr, rx_ctx_cnt, 0),
+	NUMBER_IN(ep_attr, fi_ep_attr, xpu_ctx, 7),
+	NUMBER_IN(domain_attr, fi_domain_attr, max_ep_rx_ctx, 0),
+	NUMBER_IN(domain_attr, fi_domain_attr, cntr_cnt, 1),
+	NUMBER_IN(domain_attr, fi_domain_attr, mr_iov_limit, 1),
+	NUMBER_IN(domain_attr, fi_domain_attr, caps, 1),
+	NUMBER_IN(domain_attr, fi_domain_attr, mode, 1),
+	NUMBER_IN(domain_attr, fi_domain_attr, max_err_data, 1),
+	NUMBER_IN(domain_attr, fi_domain_attr, mr_cnt, 1),
+	NUMBER_IN(domain_attr, fi_domain_attr, tclass, 3),
+	NUMBER_IN(domain_attr, fi_domain_attr, max_ep_auth_key, 4),
+	NUMBER_IN(domain_attr, fi_domain_attr, max_group_id, 5),
+	NUMBER_IN(domain_attr, fi_domain_attr, max_cntr_value, 6),
+	NUMBER_IN(domain_attr, fi_domain_attr, max_err_cntr_value, 6),
+	NUMBER_IN(domain_attr, fi_domain_attr, max_xpu_ctx_cnt, 7),
+	NUMBER_IN(fabric_attr, fi_fabric_attr, prov_version, 0),
+	NUMBER_IN(fabric_attr, fi_fabric_attr, api_version, 1),
+};
+#define NUMBER_CNT (sizeof(numbers) / sizeof(numbers[0]))
+
+static char *number_of(struct fi_info *info, const struct number *number)
+{
+	return *(char **)((char *)info + number->attr_at) + number->at;
+}
+
+static void a_copy_has_the_fields_of_its_age(void **state)
+{
+	size_t i, n, cnt = age_cnt();
+	uint64_t marks[NUMBER_CNT];
+
+	for (i = 0; i < cnt; i++) {
+		dupinfo_fn dupinfo = (dupinfo_fn)symbol("fi_dupinfo", ages[i].version);
+		freeinfo_fn freeinfo = (freeinfo_fn)symbol("fi_freeinfo", ages[i].version);
+		struct fi_info *hints = old_hints(&ages[i]), *dup;
+		uint64_t none = 0;
+
+		for (n = 0; n < NUMBER_CNT; n++) {
+			marks[n] = 0x0101010101010101u * (n + 1);
+			if (numbers[n].since <= i)
+				memcpy(number_of(hints, &numbers[n]), &marks[n],
+				       numbers[n].len);
+		}
+		dup = dupinfo(hints);
+		assert_non_null(dup);
+		for (n = 0; n < NUMBER_CNT; n++) {
+			bool has = numbers[n].since <= i;
+
+			/* A stock library's copy ends where the age does. */
+			if ((has || !is_stock) &&
+			    memcmp(number_of(dup, &numbers[n]), has ? &marks[n] : &none,
+				   numbers[n].len))
+				fail_msg("%s at %s", numbers[n].name, ages[i].version);
+		}
+		freeinfo(dup);
+		old_hints_free(hints);
+	}
+}
+
+/* Moves a structure to memory that goes on with ones. */
+static void *with_tail(void *part, size_t len)
+{
+	char *longer = malloc(len + 128);
+
+	memcpy(longer, part, len);
+	memset(longer + len, 0xff, 128);
+	free(part);
+	return longer;
+}
+
+static struct fi_info *hints_with_tails(const struct age *age)
+{
+	struct fi_info *hints = with_tail(old_hints(age), age->info);
+
+	hints->tx_attr = with_tail(hints->tx_attr, age->tx_attr);
+	hints->rx_attr = with_tail(hints->rx_attr, age->rx_attr);
+	hints->ep_attr = with_tail(hints->ep_attr, age->ep_attr);
+	hints->domain_attr = with_tail(hints->domain_attr, age->domain_attr);
+	hints->fabric_attr = with_tail(hints->fabric_attr, age->fabric_attr);
+	return hints;
+}
+
+static void what_lies_behind_an_age_is_not_read(void **state)
+{
+	size_t i, cnt = age_cnt();
+
+	for (i = 0; i < cnt; i++) {
+		getinfo_fn getinfo = (getinfo_fn)symbol("fi_getinfo", ages[i].version);
+		dupinfo_fn dupinfo = (dupinfo_fn)symbol("fi_dupinfo", ages[i].version);
+		freeinfo_fn freeinfo = (freeinfo_fn)symbol("fi_freeinfo", ages[i].version);
+		struct fi_info *hints = hints_with_tails(&ages[i]), *info = NULL;
+
+		assert_int_equal(getinfo(ages[i].api, NULL, NULL, 0, hints, &info), 0);
+		freeinfo(info);
+		info = dupinfo(hints);
+		assert_non_null(info);
+		freeinfo(info);
+		old_hints_free(hints);
+	}
+}
+
+/* With a provider of our own level: fields that 1.17, which "answer" knows, had not. */
+static void newer_fields_count_where_the_age_has_them(void **state)
+{
+	static const struct {
+		size_t at;
+		size_t since;
+	} wishes[] = {
+		{ offsetof(struct fi_domain_attr, max_ep_auth_key), 4 },
+		{ offsetof(struct fi_domain_attr, max_group_id), 5 },
+	};
+	size_t i, w;
+
+	if (is_stock)
+		skip();
+	for (i = 4; i < AGE_CNT; i++) {
+		getinfo_fn getinfo = (getinfo_fn)symbol("fi_getinfo", ages[i].version);
+		freeinfo_fn freeinfo = (freeinfo_fn)symbol("fi_freeinfo", ages[i].version);
+		struct fi_info *hints = hints_with_tails(&ages[i]), *info = NULL;
+
+		free(hints->fabric_attr->prov_name);
+		hints->fabric_attr->prov_name = strdup("shm");
+		assert_int_equal(getinfo(newest_api, NULL, NULL, 0, hints, &info), 0);
+		freeinfo(info);
+		for (w = 0; w < sizeof(wishes) / sizeof(wishes[0]); w++) {
+			char *field = (char *)hints->domain_attr + wishes[w].at;
+
+			if (wishes[w].since > i)
+				continue;
+			*field = 5;
+			assert_int_equal(getinfo(newest_api, NULL, NULL, 0, hints, &info),
+					 -FI_ENODATA);
+			*field = 0;
+		}
+		old_hints_free(hints);
+	}
+}
+
 int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
@@ -238,6 +395,9 @@ int main(int argc, char **argv)
 		cmocka_unit_test(a_copy_of_every_age_is_freed_at_every_age),
 		cmocka_unit_test(an_info_of_every_age_opens_fabric_and_domain),
 		cmocka_unit_test(the_oldest_fabric_attributes_have_no_api_version),
+		cmocka_unit_test(a_copy_has_the_fields_of_its_age),
+		cmocka_unit_test(what_lies_behind_an_age_is_not_read),
+		cmocka_unit_test(newer_fields_count_where_the_age_has_them),
 	};
 	char *(*tostr)(const void *data, enum fi_type type);
 

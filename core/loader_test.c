@@ -312,6 +312,33 @@ static void a_list_of_unknown_providers_gives_one_line(void **state)
 	assert_int_equal(fake_log_cnt("names no provider"), 0);
 }
 
+static void a_name_that_nobody_can_have_gives_one_line(void **state)
+{
+	place("a", "one", "libbare-one1.so");
+	setenv("FI_PROVIDER", "shmm,one,shm;one", 1);
+	start_with("%/a");
+	assert_int_equal(fake_log_cnt("FI_PROVIDER=shmm,one,shm;one: no provider is called "
+				      "shmm, shm;one"),
+			 1);
+	/* The second caret is no caret. */
+	setenv("FI_PROVIDER", "^two,^one", 1);
+	start_with("%/a");
+	assert_int_equal(fake_log_cnt("no provider is called two, ^one"), 1);
+	setenv("FI_PROVIDER", "one", 1);
+	setenv("FI_LOG_PROV", "core,onne", 1);
+	start_with("%/a");
+	assert_int_equal(fake_log_cnt("FI_LOG_PROV=core,onne: no provider is called onne"), 1);
+	assert_int_equal(fake_log_cnt("no provider is called"), 1);
+	setenv("FI_LOG_PROV", "^one", 1);
+	/* Settings for many machines name what is not on all of them. */
+	setenv("FI_PROVIDER", "PSM3,verbs;ofi_rxm,one,tcp;ofi_rxm,ofi_hook_trace", 1);
+	start_with("%/a");
+	setenv("FI_PROVIDER", "^efa,sockets", 1);
+	start_with("%/a");
+	assert_int_equal(fake_log_cnt("no provider is called"), 0);
+	unsetenv("FI_LOG_PROV");
+}
+
 static void a_library_is_closed_when_its_provider_goes(void **state)
 {
 	struct registry_entry *entry;
@@ -347,6 +374,7 @@ int main(void)
 		TEST(empty_entries_and_an_empty_path_are_nothing),
 		TEST(without_a_path_the_fallback_is_searched),
 		TEST(a_list_of_unknown_providers_gives_one_line),
+		TEST(a_name_that_nobody_can_have_gives_one_line),
 		TEST(a_library_is_closed_when_its_provider_goes),
 	};
 

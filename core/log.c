@@ -365,17 +365,44 @@ static void init_level(void)
 
 	settings.level = FI_LOG_WARN;
 	settings.level_given = text != NULL;
-	for (i = 0; text && i < LEVEL_CNT; i++)
-		if (!strcasecmp(text, level_names[i]))
-			settings.level = (int)i;
+	for (i = 0; text && i < LEVEL_CNT; i++) {
+		if (strcasecmp(text, level_names[i]))
+			continue;
+		settings.level = (int)i;
+		return;
+	}
+	if (text && *text)
+		FI_WARN(&core_provider, FI_LOG_CORE,
+			"FI_LOG_LEVEL=%s is ignored: it takes warn, trace, info or debug\n",
+			text);
+}
+
+static bool is_subsys(const char *name)
+{
+	size_t i;
+
+	for (i = 0; i < SUBSYS_CNT; i++)
+		if (!strcasecmp(name, subsys_names[i]))
+			return true;
+	return false;
 }
 
 static void init_subsys(void)
 {
 	struct name_filter filter = { 0 };
+	const char *unknown = NULL;
 	size_t i;
 
+	settings.subsys_mask = UINT32_MAX;
 	name_filter_init(&filter, params_string("log_subsys"));
+	for (i = 0; i < filter.cnt; i++)
+		if (!is_subsys(filter.names[i]))
+			unknown = filter.names[i];
+	if (unknown)
+		FI_WARN(&core_provider, FI_LOG_CORE,
+			"FI_LOG_SUBSYS=%s: there is no %s: there are core, fabric, domain, "
+			"ep_ctrl, ep_data, av, cq, eq, mr and cntr\n",
+			params_string("log_subsys"), unknown);
 	settings.subsys_mask = 0;
 	for (i = 0; i < SUBSYS_CNT; i++)
 		if (name_filter_passes(&filter, subsys_names[i]))
@@ -434,13 +461,14 @@ void log_init(void)
 	params_define_core("log_location_mode", FI_PARAM_INT,
 			   "Permissions of a log file (default: 0600)");
 
+	/* First the place: what is wrong with the other settings is told there. */
+	fi_param_get_int(NULL, "log_location_mode", &mode);
+	settings.file = location_open(params_string("log_location"), (mode_t)mode);
 	init_level();
 	init_subsys();
 	name_filter_init(&settings.provs, params_string("log_prov"));
 	if (!fi_param_get_int(NULL, "log_interval", &interval) && interval >= 0)
 		settings.interval_ms = (uint64_t)interval;
-	fi_param_get_int(NULL, "log_location_mode", &mode);
-	settings.file = location_open(params_string("log_location"), (mode_t)mode);
 }
 
 void log_fini(void)

@@ -66,6 +66,20 @@ static void providers_and_subsystems_are_chosen(void **state)
 	assert_false(fi_log_enabled(&shm, FI_LOG_WARN, FI_LOG_MR));
 }
 
+static void what_is_no_level_or_subsystem_is_told_once(void **state)
+{
+	fake_log_lines();
+	start_with("FI_LOG_LEVEL", "loud");
+	assert_int_equal(fake_log_cnt("FI_LOG_LEVEL=loud is ignored: it takes warn, trace"), 1);
+	start_with("FI_LOG_LEVEL", "Debug");
+	start_with("FI_LOG_LEVEL", "");
+	start_with("FI_LOG_SUBSYS", "^cq,EP_DATA");
+	assert_int_equal(fake_log_cnt("FI_LOG_"), 1);
+	start_with("FI_LOG_SUBSYS", "cq,queue");
+	assert_int_equal(fake_log_cnt("FI_LOG_SUBSYS=cq,queue: there is no queue"), 1);
+	assert_int_equal(fake_log_cnt("FI_LOG_"), 2);
+}
+
 static void a_number_out_of_range_is_not_enabled(void **state)
 {
 	core_start();
@@ -261,6 +275,7 @@ int main(void)
 		TEST(without_settings_warnings_alone_are_logged),
 		TEST(a_level_includes_those_before_it),
 		TEST(providers_and_subsystems_are_chosen),
+		TEST(what_is_no_level_or_subsystem_is_told_once),
 		TEST(a_number_out_of_range_is_not_enabled),
 		TEST(often_repeated_messages_have_an_interval),
 		TEST(a_file_receives_whole_lines_and_is_never_overwritten),

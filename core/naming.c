@@ -19,6 +19,13 @@ static const struct {
 	{ "sm2", "shm" },	  { "lnx", "link" },
 };
 
+/* Providers of the stock libfabric, past ones too, which settings may name wherever they are. */
+static const char *const elsewhere[] = {
+	"bgq",	   "cxi",     "efa", "gni",  "lnx",  "lpp",   "mlx",   "mrail", "net",
+	"netdir",  "opx",     "psm", "psm2", "psm3", "rxd",   "rxm",   "shm",	"sm2",
+	"sockets", "rstream", "tcp", "ucx",  "udp",  "usnic", "verbs",
+};
+
 static bool is_layer_name(const char *name)
 {
 	return !strncasecmp(name, "ofi_", 4);
@@ -143,19 +150,67 @@ bool naming_allows(const struct name_filter *filter, const struct fi_provider *p
 	return false;
 }
 
+static bool is_elsewhere(const char *name)
+{
+	size_t i;
+
+	for (i = 0; i < sizeof(elsewhere) / sizeof(elsewhere[0]); i++)
+		if (!strcasecmp(elsewhere[i], name))
+			return true;
+	return is_layer_name(name) || !strncasecmp(name, "off_", 4);
+}
+
+bool naming_is_known(const char *name)
+{
+	struct naming naming;
+	bool known = true, layered = false;
+	size_t i;
+
+	if (naming_init(&naming, name))
+		return false;
+	for (i = 0; i < naming.cnt; i++) {
+		const char *part = naming.parts[i];
+
+		layered = layered || is_layer_name(part);
+		known = known && (is_elsewhere(part) || registry_has(part, strlen(part)));
+	}
+	/* Of several parts one has to be able to work over another. */
+	known = known && naming.cnt && !naming.excluded_cnt &&
+		(naming.cnt == 1 || layered || naming.alias);
+	naming_fini(&naming);
+	return known;
+}
+
+/* Is any part of a layered name in the list? */
+static bool names_a_part(const struct name_filter *filter, const char *name)
+{
+	struct naming naming;
+	bool named = false;
+	size_t i;
+
+	if (naming_init(&naming, name))
+		return false;
+	for (i = 0; i < naming.cnt; i++)
+		named = named || name_filter_has(filter, naming.parts[i]);
+	naming_fini(&naming);
+	return named;
+}
+
 bool naming_allows_answer(const struct name_filter *filter, const char *name)
 {
 	size_t i, len;
 
 	if (!filter->cnt)
 		return true;
+	if (filter->excludes)
+		return !name_filter_has(filter, name) && !names_a_part(filter, name);
 	for (i = 0; i < filter->cnt; i++) {
 		len = strlen(filter->names[i]);
 		if (!strncasecmp(filter->names[i], name, len) &&
 		    (!name[len] || name[len] == ';'))
-			return !filter->excludes;
+			return true;
 	}
-	return filter->excludes;
+	return false;
 }
 
 const char *naming_shown(const struct name_filter *filter, const struct fi_provider *prov)

@@ -72,9 +72,19 @@ bool naming_allows(const struct name_filter *filter, const struct fi_provider *p
 /*
  * naming_allows_answer - does FI_PROVIDER let an answer of this full name through?
  *
- * 'tcp' in the list also lets 'tcp;ofi_rxm' through, and excludes it.
+ * 'tcp' in a list also lets 'tcp;ofi_rxm' through. A list of exclusions excludes every
+ * answer of which it names a layer: both '^tcp' and '^ofi_rxm' exclude 'tcp;ofi_rxm'.
  */
 bool naming_allows_answer(const struct name_filter *filter, const char *name);
+
+/*
+ * naming_is_known - can a name of a list such as FI_PROVIDER mean anything?
+ *
+ * Yes for registered providers, aliases, layers over others, and for providers of the
+ * stock libfabric that are not here: settings are written for more machines than this one.
+ * No for what can only be a slip of the pen: 'shmm', '^tcp' behind a comma, 'shm;link'.
+ */
+bool naming_is_known(const char *name);
 
 /*
  * naming_shown - the name under which a provider answers when the hints name none

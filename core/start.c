@@ -4,6 +4,7 @@
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdbool.h>
+#include <stdio.h>
 #include <strings.h>
 
 #include <rdma/fabric.h>
@@ -101,15 +102,13 @@ static void register_providers(const char *path)
 		builtin_register();
 }
 
-/* A list of names of which nobody answers to one lets through nothing: a slip of the pen. */
-static void check_provider_filter(void)
+/* Does a list of names let any provider through? */
+static bool filter_meets_one(void)
 {
 	struct registry_entry **list;
 	bool met = false;
 	size_t i, cnt;
 
-	if (!provider_filter.cnt || provider_filter.excludes)
-		return;
 	list = registry_list(&cnt);
 	for (i = 0; list && i < cnt && !met; i++)
 		met = registry_kind_of(list[i]->prov) != REGISTRY_CORE
@@ -117,11 +116,44 @@ static void check_provider_filter(void)
 			      : naming_allows(&provider_filter, list[i]->prov);
 	if (list)
 		registry_list_free(list, cnt);
-	if (!met)
+	return met;
+}
+
+/* Names that nobody can have: the setting holds for its others, and one line tells of these. */
+static void tell_unknown_names(const char *setting, const char *text,
+			       const struct name_filter *filter)
+{
+	char unknown[256] = "";
+	size_t i, used = 0;
+
+	for (i = 0; i < filter->cnt && used < sizeof(unknown); i++) {
+		if (naming_is_known(filter->names[i]) ||
+		    !strcasecmp(filter->names[i], core_provider.name))
+			continue;
+		used += (size_t)snprintf(unknown + used, sizeof(unknown) - used, "%s%s",
+					 used ? ", " : "", filter->names[i]);
+	}
+	if (used)
+		FI_WARN(&core_provider, FI_LOG_CORE,
+			"%s=%s: no provider is called %s: 'fi_info -l' lists them\n", setting,
+			text, unknown);
+}
+
+/* A list of which nobody answers to a name lets through nothing: a slip of the pen. */
+static void check_names(void)
+{
+	struct name_filter log_filter;
+
+	if (provider_filter.cnt && !provider_filter.excludes && !filter_meets_one())
 		FI_WARN(&core_provider, FI_LOG_CORE,
 			"FI_PROVIDER=%s names no provider that there is: 'fi_info -l' lists "
 			"them\n",
 			params_string("provider"));
+	else
+		tell_unknown_names("FI_PROVIDER", params_string("provider"), &provider_filter);
+	name_filter_init(&log_filter, params_string("log_prov"));
+	tell_unknown_names("FI_LOG_PROV", params_string("log_prov"), &log_filter);
+	name_filter_fini(&log_filter);
 }
 
 void core_start(void)
@@ -134,7 +166,7 @@ void core_start(void)
 		starting = true;
 		read_settings();
 		register_providers(params_string("provider_path"));
-		check_provider_filter();
+		check_names();
 		starting = false;
 		/* R:started: settings and registry before the flag; pairs A:started. */
 		atomic_store_explicit(&started, true, memory_order_release);

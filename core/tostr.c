@@ -110,6 +110,11 @@ static const struct info_name names_datatype[] = {
 	NAMED(FI_DOUBLE_COMPLEX),
 	NAMED(FI_LONG_DOUBLE),
 	NAMED(FI_LONG_DOUBLE_COMPLEX),
+	NAMED(FI_FLOAT16),
+	NAMED(FI_BFLOAT16),
+	NAMED(FI_FLOAT8_E4M3),
+	NAMED(FI_FLOAT8_E5M2),
+	NAMED(FI_VOID),
 	END,
 };
 
@@ -118,7 +123,8 @@ static const struct info_name names_op[] = {
 	NAMED(FI_LOR),	    NAMED(FI_LAND),	NAMED(FI_BOR),	       NAMED(FI_BAND),
 	NAMED(FI_LXOR),	    NAMED(FI_BXOR),	NAMED(FI_ATOMIC_READ), NAMED(FI_ATOMIC_WRITE),
 	NAMED(FI_CSWAP),    NAMED(FI_CSWAP_NE), NAMED(FI_CSWAP_LE),    NAMED(FI_CSWAP_LT),
-	NAMED(FI_CSWAP_GE), NAMED(FI_CSWAP_GT), NAMED(FI_MSWAP),       END,
+	NAMED(FI_CSWAP_GE), NAMED(FI_CSWAP_GT), NAMED(FI_MSWAP),       NAMED(FI_DIFF),
+	NAMED(FI_NOOP),	    END,
 };
 
 static const struct info_name names_collective[] = {
@@ -199,11 +205,14 @@ static const struct info_name names_av_flags[] = {
 	NAMED(FI_EVENT),
 	NAMED(FI_READ),
 	NAMED(FI_SYMMETRIC),
+	NAMED(FI_AV_USER_ID),
+	NAMED(FI_PEER),
 	END,
 };
 
 static const struct info_name names_cq_flags[] = {
 	NAMED(FI_AFFINITY),
+	NAMED(FI_PEER),
 	END,
 };
 

@@ -122,6 +122,24 @@ static void a_short_buffer_cuts_the_text_and_no_more(void **state)
 	fi_freeinfo(info);
 }
 
+static void every_type_stays_within_its_buffer(void **state)
+{
+	char zeros[512] = { 0 }, whole[8192], part[8192];
+	size_t len, type;
+
+	for (type = FI_TYPE_INFO; type <= FI_TYPE_WAIT_OBJ; type++) {
+		fi_tostr_r(whole, sizeof(whole), zeros, (enum fi_type)type);
+		for (len = 1; len <= strlen(whole) + 1; len++) {
+			memset(part, 0x7f, sizeof(part));
+			fi_tostr_r(part, len, zeros, (enum fi_type)type);
+			assert_true(strlen(part) < len);
+			assert_int_equal(part[len], 0x7f);
+		}
+		/* The last one had just enough room. */
+		assert_string_equal(part, whole);
+	}
+}
+
 static void an_empty_info_prints_all_its_fields(void **state)
 {
 	static const char expected[] =
@@ -278,6 +296,7 @@ int main(void)
 		cmocka_unit_test(every_type_prints_something),
 		cmocka_unit_test(nothing_to_print_or_to_print_to_is_null),
 		cmocka_unit_test(a_short_buffer_cuts_the_text_and_no_more),
+		cmocka_unit_test(every_type_stays_within_its_buffer),
 		cmocka_unit_test(an_empty_info_prints_all_its_fields),
 		cmocka_unit_test(attributes_alone_are_not_indented_and_may_be_missing),
 		cmocka_unit_test(addresses_are_printed_in_their_format),
