@@ -23,6 +23,7 @@ struct fault {
 };
 
 static const char *const names[SYS_CALL_CNT] = {
+	[SYS_CALL_EVENTFD] = "eventfd",
 	[SYS_CALL_MEMFD_CREATE] = "memfd_create",
 	[SYS_CALL_FTRUNCATE] = "ftruncate",
 	[SYS_CALL_FCHMOD] = "fchmod",
@@ -34,6 +35,10 @@ static const char *const names[SYS_CALL_CNT] = {
 	[SYS_CALL_POLL] = "poll",
 	[SYS_CALL_PROCESS_VM_READV] = "process_vm_readv",
 	[SYS_CALL_PROCESS_VM_WRITEV] = "process_vm_writev",
+	[SYS_CALL_SOCKET] = "socket",
+	[SYS_CALL_BIND] = "bind",
+	[SYS_CALL_CONNECT] = "connect",
+	[SYS_CALL_FCNTL_LOCK] = "fcntl_lock",
 	[SYS_CALL_NS] = "ns",
 };
 

@@ -20,6 +20,7 @@
 
 /* One per system call that this folder makes. */
 enum sys_call {
+	SYS_CALL_EVENTFD,
 	SYS_CALL_MEMFD_CREATE,
 	SYS_CALL_FTRUNCATE,
 	SYS_CALL_FCHMOD,
@@ -31,6 +32,10 @@ enum sys_call {
 	SYS_CALL_POLL,
 	SYS_CALL_PROCESS_VM_READV,
 	SYS_CALL_PROCESS_VM_WRITEV,
+	SYS_CALL_SOCKET,
+	SYS_CALL_BIND, /* and listen */
+	SYS_CALL_CONNECT,
+	SYS_CALL_FCNTL_LOCK,
 	SYS_CALL_NS, /* stat of /proc/self/ns/pid, reading boot_id */
 	SYS_CALL_CNT
 };

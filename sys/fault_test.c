@@ -64,6 +64,7 @@ static void text_sets_faults(void **state)
 static void every_call_has_its_name(void **state)
 {
 	static const char *const names[] = {
+		"eventfd",
 		"memfd_create",
 		"ftruncate",
 		"fchmod",
@@ -75,6 +76,10 @@ static void every_call_has_its_name(void **state)
 		"poll",
 		"process_vm_readv",
 		"process_vm_writev",
+		"socket",
+		"bind",
+		"connect",
+		"fcntl_lock",
 		"ns",
 	};
 
