@@ -90,6 +90,9 @@ uint64_t platform_now_ns(void);
 /* platform_random - @len bytes nobody can guess. Returns 0 or -FI_EIO */
 int platform_random(void *buf, size_t len);
 
+/* platform_mapped - is there memory in the whole range; a system call: not for the fast path */
+bool platform_mapped(const void *addr, size_t len);
+
 /* platform_yield - let another thread run on this core */
 void platform_yield(void);
 
@@ -107,6 +110,47 @@ struct platform_lock {
 void platform_lock_init(struct platform_lock *l);
 void platform_lock_fini(struct platform_lock *l);
 void platform_lock(struct platform_lock *l);
+/* platform_trylock - take it if it is free; says whether */
+bool platform_trylock(struct platform_lock *l);
 void platform_unlock(struct platform_lock *l);
+
+/* A thread that does a piece of work again and again. Zeroed: it does not run. */
+struct platform_thread {
+	_Alignas(8) unsigned char opaque[256];
+};
+
+/*
+ * platform_thread_start - call @round(@arg) again and again on a thread of its own
+ * @name:  for lists of threads; 15 letters count
+ * @round: returns the ns to nap before the next. A lock that others hold while they start, wake or
+ *	   stop threads it takes by platform_trylock() alone
+ *
+ * The thread takes no signals. Returns 0 or -FI_E*.
+ */
+int platform_thread_start(struct platform_thread *t, const char *name, uint64_t (*round)(void *arg), void *arg);
+/* platform_thread_wake - the next round comes at once; waits for one that runs. Not from a round */
+void platform_thread_wake(struct platform_thread *t);
+/* platform_thread_stop - end it, after the round that runs; nothing for one that does not run */
+void platform_thread_stop(struct platform_thread *t);
+
+/* A bell is a descriptor that a program can sleep on: readable from ring to clear. None here. */
+
+/* platform_bell_open - 0 and a bell, owned, or -FI_E* */
+int platform_bell_open(int *bell);
+void platform_bell_ring(int bell);
+void platform_bell_clear(int bell);
+/* platform_bell_close - takes the bell */
+void platform_bell_close(int bell);
+
+/* Memory with a name: processes share it, the kernel has no part in it. The module answers -FI_ENOSYS. */
+struct platform_shared;
+
+int platform_shared_create(const char *name, size_t len, struct platform_shared **out);
+int platform_shared_publish(struct platform_shared *shared);
+int platform_shared_attach(const char *name, bool writable, struct platform_shared **out);
+void *platform_shared_map(struct platform_shared *shared, size_t *len);
+int platform_shared_lock(struct platform_shared *shared);
+void platform_shared_unlock(struct platform_shared *shared);
+void platform_shared_close(struct platform_shared *shared);
 
 #endif

@@ -5,7 +5,9 @@
  */
 #include <rdma/fi_errno.h>
 #include <sched.h>
+#include <sys/mman.h>
 #include <sys/random.h>
+#include <unistd.h>
 #include "platform.h"
 
 /*
@@ -48,6 +50,22 @@ int platform_random(void *buf, size_t len)
 		len -= (size_t)n;
 	}
 	return 0;
+}
+
+bool platform_mapped(const void *addr, size_t len)
+{
+	uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE), at = (uintptr_t)addr & ~(page - 1), end;
+	unsigned char resident[512];
+	size_t step;
+
+	if (__builtin_add_overflow((uintptr_t)addr, len, &end))
+		return false;
+	for (; at < end; at += step) {
+		step = end - at < sizeof(resident) * page ? end - at : sizeof(resident) * page;
+		if (mincore((void *)at, step, resident))
+			return false;
+	}
+	return true;
 }
 
 void platform_yield(void)

@@ -41,6 +41,9 @@ static inline uint64_t platform_now_ns(void)
 /* platform_random - @len bytes nobody can guess. Returns 0 or -FI_EIO */
 int platform_random(void *buf, size_t len);
 
+/* platform_mapped - is there memory in the whole range; a system call: not for the fast path */
+bool platform_mapped(const void *addr, size_t len);
+
 /* platform_yield - let another thread or process run on this core */
 void platform_yield(void);
 
@@ -70,9 +73,90 @@ static inline void platform_lock(struct platform_lock *l)
 	pthread_mutex_lock(&l->mutex);
 }
 
+/* platform_trylock - take it if it is free; says whether */
+static inline bool platform_trylock(struct platform_lock *l)
+{
+	return !pthread_mutex_trylock(&l->mutex);
+}
+
 static inline void platform_unlock(struct platform_lock *l)
 {
 	pthread_mutex_unlock(&l->mutex);
 }
+
+/* What a part of the library does around fork(): in the parent before it, after it, in the child. */
+struct platform_fork {
+	void (*prepare)(void);
+	void (*parent)(void);
+	void (*child)(void);
+	struct platform_fork *next;
+};
+
+/* platform_fork_watch - call these from now on; no round of a thread (below) runs between them */
+void platform_fork_watch(struct platform_fork *watcher);
+
+/* A thread that does a piece of work again and again. Zeroed: it does not run. */
+struct platform_thread {
+	pthread_t id;
+	pthread_mutex_t gate; /* closed during a round; stop, woken */
+	pthread_cond_t wake;
+	uint64_t (*round)(void *arg);
+	void *arg;
+	bool running, stop, woken;
+	char name[16];
+	struct platform_thread *next;
+};
+
+/*
+ * platform_thread_start - call @round(@arg) again and again on a thread of its own
+ * @name:  for lists of threads; 15 letters count
+ * @round: returns the ns to nap before the next. A lock that others hold while they start, wake or
+ *	   stop threads it takes by platform_trylock() alone
+ *
+ * The thread takes no signals. In the child of a fork it is not there, and no lock that rounds
+ * take was held by it. Returns 0 or -FI_E*.
+ */
+int platform_thread_start(struct platform_thread *t, const char *name, uint64_t (*round)(void *arg), void *arg);
+/* platform_thread_wake - the next round comes at once; waits for one that runs. Not from a round */
+void platform_thread_wake(struct platform_thread *t);
+/* platform_thread_stop - end it, after the round that runs; nothing for one that does not run */
+void platform_thread_stop(struct platform_thread *t);
+
+/* A bell is a descriptor that a program can sleep on: readable from ring to clear. */
+
+/* platform_bell_open - 0 and a bell, owned, or -FI_E* */
+int platform_bell_open(int *bell);
+void platform_bell_ring(int bell);
+void platform_bell_clear(int bell);
+/* platform_bell_close - takes the bell */
+void platform_bell_close(int bell);
+
+/*
+ * Memory that processes of one user find by a name: sys/shared_name.h says what becomes of it.
+ * Any thread; handles are owned by whom they are returned to.
+ */
+struct platform_shared;
+
+/*
+ * platform_shared_create - @len zeroed bytes that have no name yet
+ * @name: that they shall have; any text
+ * Returns 0, -FI_EINVAL, -FI_ENOMEM or another -FI_E*.
+ */
+int platform_shared_create(const char *name, size_t len, struct platform_shared **out);
+/* platform_shared_publish - others find them from now on. Returns 0, -FI_EADDRINUSE or another -FI_E* */
+int platform_shared_publish(struct platform_shared *shared);
+/*
+ * platform_shared_attach - what another has published under that name
+ * Returns 0, -FI_ENOENT for none, -FI_EACCES, -FI_EAGAIN when it is just going, or another -FI_E*.
+ */
+int platform_shared_attach(const char *name, bool writable, struct platform_shared **out);
+/* platform_shared_map - the memory; @len: out */
+void *platform_shared_map(struct platform_shared *shared, size_t *len);
+/* platform_shared_lock - exclude other processes that write; waits. Returns 0 or -FI_E* */
+int platform_shared_lock(struct platform_shared *shared);
+/* platform_shared_unlock - give it back */
+void platform_shared_unlock(struct platform_shared *shared);
+/* platform_shared_close - takes a handle, or NULL */
+void platform_shared_close(struct platform_shared *shared);
 
 #endif

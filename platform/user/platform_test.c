@@ -2,6 +2,10 @@
 /* Unit tests of the platform interface in a process. */
 #include <setjmp.h>
 #include <stdarg.h>
+#include <poll.h>
+#include <signal.h>
+#include <sys/wait.h>
+#include <unistd.h>
 #include "platform.h"
 #include <cmocka.h>
 
@@ -95,6 +99,130 @@ static void lock_excludes(void **state)
 	platform_lock_fini(&s.lock);
 }
 
+static void trylock_does_not_wait(void **state)
+{
+	struct platform_lock lock;
+
+	platform_lock_init(&lock);
+	assert_true(platform_trylock(&lock));
+	assert_false(platform_trylock(&lock));
+	platform_unlock(&lock);
+	platform_lock(&lock);
+	assert_false(platform_trylock(&lock));
+	platform_unlock(&lock);
+	platform_lock_fini(&lock);
+}
+
+struct work {
+	struct platform_thread thread;
+	struct platform_lock lock;
+	_Atomic uint64_t rounds, nap_ns;
+	_Atomic bool signals_blocked;
+};
+
+static uint64_t work_round(void *arg)
+{
+	struct work *w = arg;
+	sigset_t mask;
+
+	pthread_sigmask(SIG_SETMASK, NULL, &mask);
+	atomic_store(&w->signals_blocked, sigismember(&mask, SIGTERM) && sigismember(&mask, SIGUSR1));
+	if (platform_trylock(&w->lock)) {
+		atomic_fetch_add(&w->rounds, 1);
+		platform_unlock(&w->lock);
+	}
+	return atomic_load(&w->nap_ns);
+}
+
+static void wait_rounds(struct work *w, uint64_t cnt)
+{
+	uint64_t end = platform_now_ns() + 10000000000u;
+
+	while (atomic_load(&w->rounds) < cnt) {
+		assert_true(platform_now_ns() < end);
+		platform_yield();
+	}
+}
+
+static void a_thread_works_until_it_is_stopped(void **state)
+{
+	struct work w = { .nap_ns = 1000 };
+	uint64_t rounds;
+
+	platform_lock_init(&w.lock);
+	platform_thread_stop(&w.thread); /* of none: nothing */
+	platform_thread_wake(&w.thread);
+	assert_int_equal(platform_thread_start(&w.thread, "a name that is too long", work_round, &w), 0);
+	wait_rounds(&w, 100);
+	assert_true(atomic_load(&w.signals_blocked));
+	platform_thread_stop(&w.thread);
+	rounds = atomic_load(&w.rounds);
+	platform_thread_stop(&w.thread);
+	platform_yield();
+	assert_int_equal(atomic_load(&w.rounds), rounds);
+	platform_lock_fini(&w.lock);
+}
+
+static void a_thread_that_naps_can_be_woken(void **state)
+{
+	struct work w = { .nap_ns = 3600000000000u };
+	uint64_t start = platform_now_ns();
+
+	platform_lock_init(&w.lock);
+	assert_int_equal(platform_thread_start(&w.thread, "nap", work_round, &w), 0);
+	wait_rounds(&w, 1);
+	for (int i = 0; i < 3; i++) {
+		platform_thread_wake(&w.thread);
+		wait_rounds(&w, (uint64_t)i + 2);
+	}
+	platform_thread_stop(&w.thread);
+	assert_true(platform_now_ns() - start < 60000000000u);
+	platform_lock_fini(&w.lock);
+}
+
+/* Whenever the fork comes, the thread holds nothing in the child. */
+static void a_forked_child_has_no_thread_and_no_lock_held(void **state)
+{
+	struct work w = { .nap_ns = 1 };
+
+	platform_lock_init(&w.lock);
+	assert_int_equal(platform_thread_start(&w.thread, "fork", work_round, &w), 0);
+	for (int i = 0; i < 50; i++) {
+		int status;
+		pid_t pid;
+
+		wait_rounds(&w, (uint64_t)i + 1);
+		pid = fork();
+		if (!pid) {
+			alarm(20);
+			platform_lock(&w.lock);
+			platform_unlock(&w.lock);
+			platform_thread_wake(&w.thread);
+			platform_thread_stop(&w.thread);
+			_exit(0);
+		}
+		assert_true(pid > 0);
+		assert_int_equal(waitpid(pid, &status, 0), pid);
+		assert_int_equal(status, 0);
+	}
+	wait_rounds(&w, atomic_load(&w.rounds) + 1);
+	platform_thread_stop(&w.thread);
+	platform_lock_fini(&w.lock);
+}
+
+static void a_bell_rings(void **state)
+{
+	struct pollfd p = { .events = POLLIN };
+
+	assert_int_equal(platform_bell_open(&p.fd), 0);
+	assert_int_equal(poll(&p, 1, 0), 0);
+	platform_bell_ring(p.fd);
+	assert_int_equal(poll(&p, 1, 0), 1);
+	platform_bell_clear(p.fd);
+	assert_int_equal(poll(&p, 1, 0), 0);
+	platform_bell_close(p.fd);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -104,6 +232,11 @@ int main(void)
 		cmocka_unit_test(time_does_not_go_back),
 		cmocka_unit_test(random_bytes_differ),
 		cmocka_unit_test(lock_excludes),
+		cmocka_unit_test(trylock_does_not_wait),
+		cmocka_unit_test(a_thread_works_until_it_is_stopped),
+		cmocka_unit_test(a_thread_that_naps_can_be_woken),
+		cmocka_unit_test(a_forked_child_has_no_thread_and_no_lock_held),
+		cmocka_unit_test(a_bell_rings),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,0 +1,198 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * Threads that do a piece of work again and again, and bells. A thread works with its gate
+ * closed and naps with it open. fork() closes all gates first, before anything else of the
+ * library sees it: then no such thread is in the middle of anything, and the child, where they are
+ * gone, finds no lock held by one.
+ *
+ * Who closes a gate may hold a lock that a round wants: a round tries it (platform_trylock).
+ */
+#define _GNU_SOURCE
+#include <errno.h>
+#include <rdma/fi_errno.h>
+#include <signal.h>
+#include <sys/prctl.h>
+#include "eventfd.h"
+#include "platform.h"
+
+/* Threads and watchers of the process; before the gates. */
+static pthread_mutex_t threads_lock = PTHREAD_MUTEX_INITIALIZER;
+static struct platform_thread *threads;
+static struct platform_fork *watchers;
+static pthread_once_t fork_once = PTHREAD_ONCE_INIT;
+
+static void fork_prepare(void)
+{
+	pthread_mutex_lock(&threads_lock);
+	for (struct platform_thread *t = threads; t; t = t->next)
+		pthread_mutex_lock(&t->gate);
+	for (struct platform_fork *f = watchers; f; f = f->next)
+		f->prepare();
+}
+
+static void fork_parent(void)
+{
+	for (struct platform_fork *f = watchers; f; f = f->next)
+		f->parent();
+	for (struct platform_thread *t = threads; t; t = t->next)
+		pthread_mutex_unlock(&t->gate);
+	pthread_mutex_unlock(&threads_lock);
+}
+
+static void fork_child(void)
+{
+	struct platform_thread *t = threads;
+
+	for (struct platform_fork *f = watchers; f; f = f->next)
+		f->child();
+	while (t) {
+		struct platform_thread *next = t->next;
+
+		pthread_mutex_unlock(&t->gate);
+		t->running = false;
+		t->next = NULL;
+		t = next;
+	}
+	threads = NULL;
+	pthread_mutex_unlock(&threads_lock);
+}
+
+static void fork_start(void)
+{
+	pthread_atfork(fork_prepare, fork_parent, fork_child);
+}
+
+void platform_fork_watch(struct platform_fork *watcher)
+{
+	pthread_once(&fork_once, fork_start);
+	pthread_mutex_lock(&threads_lock);
+	watcher->next = watchers;
+	watchers = watcher;
+	pthread_mutex_unlock(&threads_lock);
+}
+
+/* With the gate closed; it is open meanwhile. */
+static void thread_nap(struct platform_thread *t, uint64_t ns)
+{
+	struct timespec until;
+	uint64_t end = platform_now_ns() + ns;
+
+	until.tv_sec = (time_t)(end / 1000000000u);
+	until.tv_nsec = (long)(end % 1000000000u);
+	pthread_cond_timedwait(&t->wake, &t->gate, &until);
+}
+
+static void *thread_main(void *arg)
+{
+	struct platform_thread *t = arg;
+
+	/* The kernel would add 50 us to each nap. */
+	prctl(PR_SET_TIMERSLACK, 1, 0, 0, 0);
+	pthread_setname_np(pthread_self(), t->name);
+	pthread_mutex_lock(&t->gate);
+	while (!t->stop) {
+		uint64_t ns = t->round(t->arg);
+
+		/* One that was woken during the round does not nap. */
+		if (!t->stop && !t->woken)
+			thread_nap(t, ns);
+		t->woken = false;
+	}
+	pthread_mutex_unlock(&t->gate);
+	return NULL;
+}
+
+/* Signals are for the program's own threads. */
+static int thread_create(struct platform_thread *t)
+{
+	sigset_t all, before;
+	int err;
+
+	sigfillset(&all);
+	pthread_sigmask(SIG_SETMASK, &all, &before);
+	err = pthread_create(&t->id, NULL, thread_main, t);
+	pthread_sigmask(SIG_SETMASK, &before, NULL);
+	return err;
+}
+
+int platform_thread_start(struct platform_thread *t, const char *name, uint64_t (*round)(void *arg), void *arg)
+{
+	pthread_condattr_t attr;
+	int err;
+
+	pthread_once(&fork_once, fork_start);
+	*t = (struct platform_thread){ .round = round, .arg = arg };
+	snprintf(t->name, sizeof(t->name), "%s", name);
+	pthread_mutex_init(&t->gate, NULL);
+	pthread_condattr_init(&attr);
+	pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
+	pthread_cond_init(&t->wake, &attr);
+	pthread_condattr_destroy(&attr);
+	pthread_mutex_lock(&threads_lock);
+	err = thread_create(t);
+	if (!err) {
+		t->running = true;
+		t->next = threads;
+		threads = t;
+	}
+	pthread_mutex_unlock(&threads_lock);
+	return err == EAGAIN ? -FI_EAGAIN : err ? -FI_ENOMEM : 0;
+}
+
+void platform_thread_wake(struct platform_thread *t)
+{
+	if (!t->running)
+		return;
+	pthread_mutex_lock(&t->gate);
+	t->woken = true;
+	pthread_cond_signal(&t->wake);
+	pthread_mutex_unlock(&t->gate);
+}
+
+void platform_thread_stop(struct platform_thread *t)
+{
+	struct platform_thread **at = &threads;
+
+	if (!t->running)
+		return;
+	pthread_mutex_lock(&threads_lock);
+	while (*at != t)
+		at = &(*at)->next;
+	*at = t->next;
+	pthread_mutex_unlock(&threads_lock);
+	pthread_mutex_lock(&t->gate);
+	t->stop = true;
+	pthread_cond_signal(&t->wake);
+	pthread_mutex_unlock(&t->gate);
+	pthread_join(t->id, NULL);
+	pthread_cond_destroy(&t->wake);
+	pthread_mutex_destroy(&t->gate);
+	t->running = false;
+}
+
+/* Bells */
+
+int platform_bell_open(int *bell)
+{
+	int fd = sys_eventfd_open();
+
+	if (fd < 0)
+		return fd;
+	*bell = fd;
+	return 0;
+}
+
+void platform_bell_ring(int bell)
+{
+	sys_eventfd_ring(bell);
+}
+
+void platform_bell_clear(int bell)
+{
+	sys_eventfd_clear(bell);
+}
+
+void platform_bell_close(int bell)
+{
+	sys_eventfd_close(bell);
+}
