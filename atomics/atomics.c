@@ -1,0 +1,88 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * What is asked for, checked, and handed to the type that does it. The engine calls, on any
+ * thread; nothing here has state.
+ */
+#include "atomics.h"
+#include "cell.h"
+
+static_assert(ATOMICS_DATATYPE_CNT == 20 && ATOMICS_OP_CNT == 20, "values of fi_domain.h");
+
+static const struct atomics_type *type_of(enum fi_datatype datatype)
+{
+	const struct atomics_type *type;
+
+	if ((unsigned)datatype >= ATOMICS_DATATYPE_CNT)
+		return NULL;
+	type = atomics_integer_type(datatype);
+	return type ? type : atomics_float_type(datatype);
+}
+
+static bool kind_has(enum atomics_kind kind, enum fi_op op)
+{
+	switch (kind) {
+	case ATOMICS_BASE:
+		return !cell_compares(op) && op != FI_ATOMIC_READ;
+	case ATOMICS_FETCH:
+		return !cell_compares(op);
+	case ATOMICS_COMPARE:
+		return cell_compares(op);
+	}
+	return false;
+}
+
+static bool type_has(const struct atomics_type *type, enum atomics_kind kind, enum fi_op op)
+{
+	return type && (unsigned)op < ATOMICS_OP_CNT && (type->ops >> op & 1) && kind_has(kind, op);
+}
+
+static bool type_fits(const struct atomics_type *type, const void *target)
+{
+	return type && (uintptr_t)target % type->align == 0;
+}
+
+size_t atomics_size(enum fi_datatype datatype)
+{
+	const struct atomics_type *type = type_of(datatype);
+
+	return type ? type->size : 0;
+}
+
+bool atomics_valid(enum atomics_kind kind, enum fi_datatype datatype, enum fi_op op)
+{
+	return type_has(type_of(datatype), kind, op);
+}
+
+bool atomics_aligned(const void *target, enum fi_datatype datatype)
+{
+	return type_fits(type_of(datatype), target);
+}
+
+bool atomics_lock_free(const void *target, enum fi_datatype datatype)
+{
+	const struct atomics_type *type = type_of(datatype);
+
+	return type_fits(type, target) && cell_is_lock_free(type->size, target);
+}
+
+int atomics_apply(const struct atomics_update *u)
+{
+	const struct atomics_type *type = type_of(u->datatype);
+
+	if (!type_has(type, u->kind, u->op))
+		return -FI_EOPNOTSUPP;
+	if (!type_fits(type, u->target))
+		return -FI_EINVAL;
+	type->apply(type, u);
+	return 0;
+}
+
+int atomics_combine(const struct atomics_update *u)
+{
+	const struct atomics_type *type = type_of(u->datatype);
+
+	if (!type_has(type, u->kind, u->op))
+		return -FI_EOPNOTSUPP;
+	type->combine(type, u);
+	return 0;
+}
