@@ -27,6 +27,8 @@ static bool network_valid(const struct weft_addr *a)
 	switch (a->family) {
 	case ADDR_FAMILY_NONE:
 		return !a->port && !a->scope && no_ip;
+	case ADDR_FAMILY_LOCAL:
+		return !a->port && !a->scope && a->ip[0] && !a->ip[sizeof(a->ip) - 1];
 	case ADDR_FAMILY_INET:
 		return a->port && !a->scope && !no_ip && all_zero(a->ip + 4, sizeof(a->ip) - 4);
 	case ADDR_FAMILY_INET6:

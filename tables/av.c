@@ -85,18 +85,28 @@ void av_fini(struct av_table *av)
 	*av = (struct av_table){ 0 };
 }
 
-/* Lowest free index; there is one. */
-static uint32_t take_lowest(struct av_table *av)
+fi_addr_t av_lowest(const struct av_table *av)
 {
 	uint32_t word = av->free_word;
-	uint32_t bit;
 
-	while (!~av->used[word])
+	while (word < av->cap / 64 && !~av->used[word])
 		word++;
-	av->free_word = word;
-	bit = (uint32_t)__builtin_ctzll(~av->used[word]);
-	av->used[word] |= 1ull << bit;
-	return word * 64 + bit;
+	if (word == av->cap / 64)
+		return av->cap;
+	return word * 64u + (uint32_t)__builtin_ctzll(~av->used[word]);
+}
+
+/* An entry for @addr at a free index that there is room for. */
+static void occupy(struct av_table *av, uint32_t at, const struct weft_addr *addr)
+{
+	struct av_entry *entry = &av->entries[at];
+
+	av->used[at / 64] |= 1ull << (at % 64);
+	entry->addr = *addr;
+	entry->told = at;
+	entry->refs = 1;
+	link_entry(av, at);
+	av->cnt++;
 }
 
 static uint32_t find(const struct av_table *av, const struct weft_addr *addr)
@@ -129,13 +139,25 @@ int av_insert(struct av_table *av, const struct weft_addr *addr, fi_addr_t *inde
 		if (av->cap == CAP_MAX || resize(av, cap))
 			return -FI_ENOMEM;
 	}
-	at = take_lowest(av);
-	av->entries[at].addr = *addr;
-	av->entries[at].refs = 1;
-	link_entry(av, at);
-	av->cnt++;
+	at = (uint32_t)av_lowest(av);
+	av->free_word = at / 64;
+	occupy(av, at, addr);
 	*index = at;
 	return 1;
+}
+
+int av_put(struct av_table *av, fi_addr_t index, const struct weft_addr *addr)
+{
+	uint32_t cap = av->cap ? av->cap : CAP_MIN;
+
+	if (index >= CAP_MAX || av_get(av, index))
+		return -FI_EINVAL;
+	while (cap <= index)
+		cap *= 2;
+	if (cap > av->cap && resize(av, cap))
+		return -FI_ENOMEM;
+	occupy(av, (uint32_t)index, addr);
+	return 0;
 }
 
 fi_addr_t av_find(const struct av_table *av, const struct weft_addr *addr)
@@ -166,4 +188,26 @@ int av_remove(struct av_table *av, fi_addr_t index)
 		av->free_word = at / 64;
 	av->cnt--;
 	return 1;
+}
+
+int av_drop(struct av_table *av, fi_addr_t index)
+{
+	if (!av_get(av, index))
+		return -FI_EINVAL;
+	av->entries[index].refs = 1;
+	av_remove(av, index);
+	return 0;
+}
+
+int av_tell(struct av_table *av, fi_addr_t index, fi_addr_t told)
+{
+	if (!av_get(av, index))
+		return -FI_EINVAL;
+	av->entries[index].told = told;
+	return 0;
+}
+
+fi_addr_t av_told(const struct av_table *av, fi_addr_t index)
+{
+	return av_get(av, index) ? av->entries[index].told : FI_ADDR_NOTAVAIL;
 }

@@ -15,6 +15,7 @@
 
 struct av_entry {
 	struct weft_addr addr;
+	fi_addr_t told;	    /* what completions say in place of the index */
 	uint32_t refs;	    /* insertions of the same address; 0: free */
 	uint32_t next_hash; /* index of the next entry of the same bucket, or AV_END */
 };
@@ -48,6 +49,16 @@ void av_fini(struct av_table *av);
  */
 int av_insert(struct av_table *av, const struct weft_addr *addr, fi_addr_t *index);
 
+/*
+ * av_put - add a valid address at a free index of the caller's choice, with one reference
+ * An equal address elsewhere is not looked for. Returns 0, -FI_EINVAL for an index that is in
+ * use or beyond any table, or -FI_ENOMEM.
+ */
+int av_put(struct av_table *av, fi_addr_t index, const struct weft_addr *addr);
+
+/* av_lowest - the index that a new address would be given */
+fi_addr_t av_lowest(const struct av_table *av);
+
 /* av_find - index of an equal address, or FI_ADDR_NOTAVAIL */
 fi_addr_t av_find(const struct av_table *av, const struct weft_addr *addr);
 
@@ -59,5 +70,18 @@ const struct weft_addr *av_get(const struct av_table *av, fi_addr_t index);
  * Returns 1 when the entry is free now, 0 when references are left, -FI_EINVAL for no entry.
  */
 int av_remove(struct av_table *av, fi_addr_t index);
+
+/* av_drop - give back all references of an entry. Returns 0 or -FI_EINVAL for no entry */
+int av_drop(struct av_table *av, fi_addr_t index);
+
+/*
+ * av_tell - set what completions are to say of an entry; at first that is its index
+ * Returns 0 or -FI_EINVAL for no entry.
+ * Source: fi_av(3), user identifiers for addresses.
+ */
+int av_tell(struct av_table *av, fi_addr_t index, fi_addr_t told);
+
+/* av_told - what completions say of an entry; FI_ADDR_NOTAVAIL for no entry */
+fi_addr_t av_told(const struct av_table *av, fi_addr_t index);
 
 #endif

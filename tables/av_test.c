@@ -123,6 +123,67 @@ static void a_service_and_a_nonce_are_two_entries(void **state)
 	av_fini(&av);
 }
 
+static void chosen_index_is_taken_if_it_is_free(void **state)
+{
+	struct weft_addr a = numbered(1), b = numbered(2);
+	struct av_table av;
+
+	assert_int_equal(av_init(&av, 0), 0);
+	assert_int_equal(av_lowest(&av), 0);
+	assert_int_equal(av_put(&av, 1000, &a), 0);
+	assert_int_equal(av_put(&av, 1000, &b), -FI_EINVAL);
+	assert_int_equal(av_put(&av, 1ull << 31, &b), -FI_EINVAL);
+	assert_int_equal(av_put(&av, FI_ADDR_NOTAVAIL, &b), -FI_EINVAL);
+	assert_int_equal(av_find(&av, &a), 1000);
+	for (uint32_t i = 0; i < 1000; i++)
+		assert_int_equal(insert(&av, 10 + i, 1), i);
+	assert_int_equal(av_lowest(&av), 1001);
+	assert_int_equal(insert(&av, 1, 0), 1000);
+	assert_int_equal(av_drop(&av, 1000), 0); /* both references */
+	assert_int_equal(av_drop(&av, 1000), -FI_EINVAL);
+	assert_true(av_find(&av, &a) == FI_ADDR_NOTAVAIL);
+	assert_int_equal(av_lowest(&av), 1000);
+	no_memory = true;
+	assert_int_equal(av_put(&av, 5000, &a), -FI_ENOMEM);
+	no_memory = false;
+	av_fini(&av);
+}
+
+static void lowest_of_a_full_table_is_the_next(void **state)
+{
+	struct av_table av;
+
+	assert_int_equal(av_init(&av, 64), 0);
+	for (uint32_t i = 0; i < 64; i++) {
+		assert_int_equal(av_lowest(&av), i);
+		insert(&av, i, 1);
+	}
+	assert_int_equal(av_lowest(&av), 64);
+	av_fini(&av);
+}
+
+static void completions_are_told_the_index_or_what_was_set(void **state)
+{
+	struct av_table av;
+
+	assert_int_equal(av_init(&av, 0), 0);
+	insert(&av, 1, 1);
+	insert(&av, 2, 1);
+	assert_int_equal(av_told(&av, 1), 1);
+	assert_int_equal(av_tell(&av, 1, 4711), 0);
+	assert_int_equal(av_told(&av, 0), 0);
+	assert_int_equal(av_told(&av, 1), 4711);
+	assert_int_equal(av_tell(&av, 2, 1), -FI_EINVAL);
+	assert_true(av_told(&av, 2) == FI_ADDR_NOTAVAIL);
+	for (uint32_t i = 10; i < 200; i++)
+		insert(&av, i, 1);
+	assert_int_equal(av_told(&av, 1), 4711); /* the table has grown */
+	assert_int_equal(av_remove(&av, 1), 1);
+	assert_int_equal(insert(&av, 3, 1), 1);
+	assert_int_equal(av_told(&av, 1), 1);
+	av_fini(&av);
+}
+
 static void random_use_agrees_with_a_plain_array(void **state)
 {
 	enum { NUMBERS = 400 };
@@ -197,6 +258,9 @@ int main(void)
 		cmocka_unit_test(equal_address_is_one_entry_with_references),
 		cmocka_unit_test(any_index_may_be_asked),
 		cmocka_unit_test(a_service_and_a_nonce_are_two_entries),
+		cmocka_unit_test(chosen_index_is_taken_if_it_is_free),
+		cmocka_unit_test(lowest_of_a_full_table_is_the_next),
+		cmocka_unit_test(completions_are_told_the_index_or_what_was_set),
 		cmocka_unit_test(random_use_agrees_with_a_plain_array),
 		cmocka_unit_test(without_memory_the_table_stays_as_it_is),
 	};

@@ -1,0 +1,105 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * An address table that processes of one host share: memory that whoever writes changes under
+ * a lock of the caller's, and that the others follow without one. Each process has a struct
+ * av_table of its own, which a struct av_view keeps equal to the shared one, index for index.
+ * Called by the engine, which serializes within a process.
+ *
+ * A process may be killed anywhere: an entry counts from the store of its stamp on, and until
+ * the next writer ends its change everybody looks again. What stands in the memory is checked
+ * before use: one user's processes share it, and one of them may be broken.
+ */
+#ifndef WEFT_AV_SHARED_H
+#define WEFT_AV_SHARED_H
+
+#include "av.h"
+
+#define AV_SHARED_MAGIC 0x766174666577ull /* "weftav" */
+#define AV_SHARED_NAME	200u		  /* bytes of a name with its NUL */
+#define AV_SHARED_MIN	65536u		  /* entries: memory is taken as they are used */
+#define AV_SHARED_MAX	(1u << 24)
+
+struct av_shared_entry {
+	_Atomic uint64_t stamp; /* odd: in use; grows with each change */
+	uint32_t refs;		/* insertions; the writers' */
+	uint32_t reserved;	/* zero */
+	struct weft_addr addr;
+};
+
+_Static_assert(sizeof(struct av_shared_entry) == 80, "layout");
+_Static_assert(offsetof(struct av_shared_entry, addr) == 16, "layout");
+
+struct av_shared {
+	uint64_t magic;
+	uint32_t version;
+	uint32_t cap;		 /* entries that follow */
+	_Atomic uint64_t change; /* odd: a writer is at work, or died at it */
+	_Atomic uint32_t used;	 /* no entry was ever in use from here on */
+	uint32_t reserved;
+	char name[AV_SHARED_NAME];
+	uint8_t zero[24];
+	struct av_shared_entry entries[];
+};
+
+_Static_assert(sizeof(struct av_shared) == 256, "layout");
+_Static_assert(offsetof(struct av_shared, change) == 16, "layout");
+_Static_assert(offsetof(struct av_shared, name) == 32, "layout");
+
+/* One process's view. */
+struct av_view {
+	struct av_shared *map;
+	struct av_table *table;
+	uint64_t *stamps; /* of the entries as they stand in the table */
+	uint64_t seen;	  /* the change that the table agrees with */
+	uint32_t cap;
+};
+
+/* av_shared_len - bytes of a shared table with room for @cnt addresses (at least AV_SHARED_MIN) */
+size_t av_shared_len(size_t cnt);
+
+/*
+ * av_shared_format - make an empty shared table of zeroed memory that nobody else sees yet
+ * @len:  bytes, from av_shared_len()
+ * @name: shorter than AV_SHARED_NAME
+ */
+void av_shared_format(void *map, size_t len, const char *name);
+
+/*
+ * av_view_init - look at a shared table
+ * @map:   @len bytes, formatted; from another process of this user
+ * @table: the process's own, empty; borrowed until av_view_fini()
+ *
+ * Returns 0, -FI_EINVAL for memory that is no shared table of that name, or -FI_ENOMEM.
+ */
+int av_view_init(struct av_view *view, void *map, size_t len, const char *name, struct av_table *table);
+/* av_view_fini - forget it; the table stays as it is */
+void av_view_fini(struct av_view *view);
+
+/* av_view_stale - has the shared table changed since the last av_view_pull()? One load */
+static inline bool av_view_stale(const struct av_view *view)
+{
+	/* A:av.change  entries before it; pairs R:av.change */
+	return atomic_load_explicit(&view->map->change, memory_order_acquire) != view->seen;
+}
+
+/*
+ * av_view_pull - make the table equal to the shared one
+ * @changed: called for each index, after the table changed: @addr is the new address, or NULL
+ *	     for one that is gone
+ *
+ * Returns 0, or -FI_ENOMEM: some changes are missing, and the view stays stale.
+ */
+int av_view_pull(struct av_view *view, void (*changed)(void *arg, fi_addr_t index, const struct weft_addr *addr),
+		 void *arg);
+
+/*
+ * av_view_insert - av_insert() into both
+ * The caller holds the writers' lock and has pulled under it. Returns as av_insert() does;
+ * -FI_ENOMEM also when the shared table is full.
+ */
+int av_view_insert(struct av_view *view, const struct weft_addr *addr, fi_addr_t *index);
+
+/* av_view_remove - av_remove() from both; as av_view_insert() */
+int av_view_remove(struct av_view *view, fi_addr_t index);
+
+#endif
