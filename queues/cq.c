@@ -79,6 +79,16 @@ int cq_grow(struct cq *q)
 	return 0;
 }
 
+bool cq_reached(const struct cq *q, size_t cnt)
+{
+	if (q->tail - q->head >= cnt || q->overrun)
+		return true;
+	for (uint32_t at = q->head; at != q->tail; at++)
+		if (q->ring[at & q->mask].flags & CQ_ERROR)
+			return true;
+	return false;
+}
+
 void cq_push_error(struct cq *q, const struct fi_cq_err_entry *err, fi_addr_t src)
 {
 	size_t data_len = err->err_data ? err->err_data_size : 0;

@@ -52,6 +52,12 @@ static inline bool cq_empty(const struct cq *q)
 }
 
 /*
+ * cq_reached - are there that many entries, or an error among those that are, or nothing more to come?
+ * @cnt: at least 1
+ */
+bool cq_reached(const struct cq *q, size_t cnt);
+
+/*
  * cq_slot - the entry that cq_push() will publish, to be filled in place
  * Asked for and not pushed, it is nothing. Returns NULL without memory (overrun is set).
  */

@@ -41,7 +41,7 @@ void eq_fini(struct eq *q)
 		platform_free(container_of(node, struct eq_event, node));
 }
 
-static struct eq_event *append(struct eq *q, size_t len)
+struct eq_event *eq_event_new(uint32_t event, const void *buf, size_t len)
 {
 	struct eq_event *e;
 
@@ -50,20 +50,36 @@ static struct eq_event *append(struct eq *q, size_t len)
 	e = platform_alloc(sizeof(*e) + len);
 	if (!e)
 		return NULL;
+	e->event = event;
 	e->len = len;
-	list_push(&q->events, &e->node);
+	if (len && buf)
+		memcpy(e->payload, buf, len);
 	return e;
+}
+
+void eq_event_fill(struct eq_event *e, const void *buf, size_t len)
+{
+	assert(len == e->len);
+	memcpy(e->payload, buf, len);
+}
+
+void eq_event_free(struct eq_event *e)
+{
+	platform_free(e);
+}
+
+void eq_post(struct eq *q, struct eq_event *e)
+{
+	list_push(&q->events, &e->node);
 }
 
 int eq_push(struct eq *q, uint32_t event, const void *buf, size_t len)
 {
-	struct eq_event *e = append(q, len);
+	struct eq_event *e = eq_event_new(event, buf, len);
 
 	if (!e)
 		return -FI_ENOMEM;
-	e->event = event;
-	if (len)
-		memcpy(e->payload, buf, len);
+	eq_post(q, e);
 	return 0;
 }
 
@@ -75,7 +91,7 @@ int eq_push_error(struct eq *q, const struct fi_eq_err_entry *err)
 
 	if (data_len > PTRDIFF_MAX)
 		return -FI_ENOMEM;
-	e = append(q, sizeof(copy) + data_len);
+	e = eq_event_new(0, NULL, sizeof(copy) + data_len);
 	if (!e)
 		return -FI_ENOMEM;
 	e->error = true;
@@ -84,6 +100,7 @@ int eq_push_error(struct eq *q, const struct fi_eq_err_entry *err)
 	memcpy(e->payload, &copy, sizeof(copy));
 	if (data_len)
 		memcpy(copy.err_data, err->err_data, data_len);
+	eq_post(q, e);
 	return 0;
 }
 

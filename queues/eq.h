@@ -31,6 +31,19 @@ static inline bool eq_empty(const struct eq *q)
 	return list_empty(&q->events);
 }
 
+/*
+ * eq_event_new - an event that eq_post() will append without failing; @buf is copied, or
+ * filled in later by eq_event_fill()
+ * Returns the event, owned, or NULL without memory.
+ */
+struct eq_event *eq_event_new(uint32_t event, const void *buf, size_t len);
+/* eq_event_fill - write @len bytes, as many as it was made with */
+void eq_event_fill(struct eq_event *e, const void *buf, size_t len);
+/* eq_event_free - takes an event that was not posted, or NULL */
+void eq_event_free(struct eq_event *e);
+/* eq_post - append an event; takes it */
+void eq_post(struct eq *q, struct eq_event *e);
+
 /* eq_push - append an event; @buf is copied. Returns 0 or -FI_ENOMEM */
 int eq_push(struct eq *q, uint32_t event, const void *buf, size_t len);
 

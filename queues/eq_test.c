@@ -186,6 +186,30 @@ static void error_data_go_to_the_callers_buffer_or_are_lent(void **state)
 	eq_fini(&q); /* with one unread: leak checkers watch */
 }
 
+static void prepared_event_is_posted_without_memory(void **state)
+{
+	struct fi_eq_entry in = entry(5), got;
+	struct eq_event *e, *unused;
+	uint32_t event;
+	struct eq q;
+
+	eq_init(&q);
+	e = eq_event_new(FI_AV_COMPLETE, NULL, sizeof(in));
+	unused = eq_event_new(FI_AV_COMPLETE, &in, sizeof(in));
+	no_memory = true;
+	assert_null(eq_event_new(FI_AV_COMPLETE, NULL, sizeof(in)));
+	assert_int_equal(eq_take(&q, &event, &got, sizeof(got), 0), -FI_EAGAIN);
+	eq_event_fill(e, &in, sizeof(in));
+	eq_post(&q, e);
+	no_memory = false;
+	assert_int_equal(eq_take(&q, &event, &got, sizeof(got), 0), sizeof(got));
+	assert_int_equal(event, FI_AV_COMPLETE);
+	assert_int_equal(got.data, 5);
+	eq_event_free(unused);
+	eq_event_free(NULL);
+	eq_fini(&q);
+}
+
 static void what_can_not_be_kept_is_refused(void **state)
 {
 	char data[1] = "";
@@ -215,6 +239,7 @@ int main(void)
 		cmocka_unit_test(connection_data_are_cut_to_the_buffer),
 		cmocka_unit_test(error_is_met_at_its_place),
 		cmocka_unit_test(error_data_go_to_the_callers_buffer_or_are_lent),
+		cmocka_unit_test(prepared_event_is_posted_without_memory),
 		cmocka_unit_test(what_can_not_be_kept_is_refused),
 	};
 

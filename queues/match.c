@@ -265,6 +265,22 @@ void match_cancel(struct match *m, struct match_recv *recv)
 		m->classes[recv->class_idx].recvs.cnt--;
 }
 
+void match_again(struct match *m, struct match_recv *recv)
+{
+	struct match_class *c = recv->class_idx == NO_CLASS ? NULL : &m->classes[recv->class_idx];
+	struct list *head = &m->plain, *at;
+
+	if (likely(c != NULL)) {
+		head = bin_of(m, &c->recvs, recv->source, recv->tag & ~recv->ignore);
+		c->recvs.cnt++;
+	}
+	for (at = head; at->next != head; at = at->next)
+		if (recv_of(at->next)->order > recv->order)
+			break;
+	list_insert_after(at, &recv->bin);
+	m->recv_cnt++;
+}
+
 struct match_recv *match_arrive(struct match *m, uint64_t source, uint64_t tag)
 {
 	struct match_recv *first = NULL;
@@ -392,6 +408,15 @@ void match_take(struct match *m, struct match_msg *msg)
 		c->msgs.cnt--;
 	}
 	list_remove(&msg->all);
+}
+
+void match_rename(struct match *m, struct match_msg *msg, uint64_t source)
+{
+	/* Where its bin is depends on the source: what has entered that one enters anew, in order. */
+	for (uint32_t i = 0; i < m->class_cnt; i++)
+		if (m->classes[i].directed)
+			class_forget(m, i);
+	msg->source = source;
 }
 
 struct match_msg *match_first_msg(struct match *m)

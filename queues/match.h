@@ -70,6 +70,12 @@ void match_cancel(struct match *m, struct match_recv *recv);
 struct match_recv *match_arrive(struct match *m, uint64_t source, uint64_t tag);
 
 /*
+ * match_again - put back the receive that match_arrive() has just returned, in its place: it takes
+ * more than one message
+ */
+void match_again(struct match *m, struct match_recv *recv);
+
+/*
  * match_store - keep a message that match_arrive() found no receive for
  * @msg: source and tag set by the caller; stays in place until it is taken out
  */
@@ -83,6 +89,9 @@ struct match_msg *match_find(struct match *m, uint64_t source, uint64_t tag, uin
 
 /* match_take - take out a stored message */
 void match_take(struct match *m, struct match_msg *msg);
+
+/* match_rename - a stored message is from @source, as is known now; its place in the order stays */
+void match_rename(struct match *m, struct match_msg *msg, uint64_t source);
 
 /* match_next_msg - the message stored after @msg, or the first for NULL; or NULL at the end */
 struct match_msg *match_next_msg(struct match *m, struct match_msg *msg);

@@ -82,6 +82,38 @@ static void match_keeps_post_order(void **state)
 	assert_ptr_equal(match_arrive(m, 7, 5), &any);
 }
 
+static void receive_that_takes_more_keeps_its_place(void **state)
+{
+	struct match *m = *state;
+	struct match_recv r[3];
+
+	for (int i = 0; i < 3; i++)
+		post(m, &r[i], 7, 5, 0);
+	assert_ptr_equal(match_arrive(m, 7, 5), &r[0]);
+	assert_ptr_equal(match_arrive(m, 7, 5), &r[1]);
+	match_again(m, &r[1]);
+	assert_ptr_equal(match_arrive(m, 7, 5), &r[1]);
+	assert_ptr_equal(match_arrive(m, 7, 5), &r[2]);
+}
+
+static void renamed_message_keeps_its_place(void **state)
+{
+	struct match *m = *state;
+	struct match_msg msg[12];
+
+	for (uint64_t i = 0; i < 12; i++)
+		store(m, &msg[i], i == 8 ? 3 : 7, 5);
+	assert_ptr_equal(match_find(m, 9, 5, 0), NULL); /* all are entered */
+	match_rename(m, &msg[8], 9);
+	assert_ptr_equal(match_find(m, 9, 5, 0), &msg[8]);
+	match_rename(m, &msg[10], 9);
+	assert_ptr_equal(match_find(m, 9, 5, 0), &msg[8]);
+	match_take(m, &msg[8]);
+	assert_ptr_equal(match_find(m, 9, 5, 0), &msg[10]);
+	assert_ptr_equal(match_find(m, 3, 5, 0), NULL);
+	assert_ptr_equal(match_find(m, 7, 5, 0), &msg[0]);
+}
+
 static void equal_receives_match_in_post_order(void **state)
 {
 	struct match *m = *state;
@@ -310,6 +342,10 @@ static void random_arrival(struct model *x)
 		at++;
 	got = match_arrive(x->m, source, tag);
 	assert_ptr_equal(got, at < x->recv_cnt ? &x->recv_list[at]->recv : NULL);
+	if (got && !below(4)) { /* it takes more */
+		match_again(x->m, got);
+		return;
+	}
 	if (got) {
 		memset(got, 0xdd, sizeof(*got));
 		model_remove_recv(x, at);
@@ -322,8 +358,32 @@ static void random_arrival(struct model *x)
 	store(x->m, &msg->msg, source, tag);
 }
 
+/* A stored message turns out to be from somebody else, whose receives may be posted. */
+static void random_rename(struct model *x)
+{
+	uint32_t which = below(x->msg_cnt), at = 0;
+	struct model_msg *msg = x->msg_list[which];
+	struct match_recv *got;
+
+	msg->source = model_source(x);
+	match_rename(x->m, &msg->msg, msg->source);
+	while (at < x->recv_cnt && !model_fits(x->recv_list[at], msg->source, msg->tag))
+		at++;
+	got = match_arrive(x->m, msg->source, msg->tag);
+	assert_ptr_equal(got, at < x->recv_cnt ? &x->recv_list[at]->recv : NULL);
+	if (!got)
+		return;
+	match_take(x->m, &msg->msg);
+	model_remove_msg(x, which);
+	model_remove_recv(x, at);
+}
+
 static void random_removal(struct model *x)
 {
+	if (x->msg_cnt && !below(16)) {
+		random_rename(x);
+		return;
+	}
 	if (x->recv_cnt && below(2)) {
 		struct match_recv *r = &model_remove_recv(x, below(x->recv_cnt))->recv;
 
@@ -556,6 +616,8 @@ int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
 		test(match_keeps_post_order),
+		test(receive_that_takes_more_keeps_its_place),
+		test(renamed_message_keeps_its_place),
 		test(equal_receives_match_in_post_order),
 		test(receive_gets_only_what_fits),
 		test(cancelled_receive_gets_nothing),
