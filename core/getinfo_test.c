@@ -265,6 +265,34 @@ static void excluding_a_name_that_ours_would_answer_excludes_only_that_name(void
 	assert_answers("sockets", "");
 }
 
+static void excluding_a_layer_excludes_the_names_it_is_in(void **state)
+{
+	setenv("FI_PROVIDER", "^ofi_rxm", 1);
+	fake_register(0, "tcp", 1);
+	assert_answers(NULL, "tcp");
+	assert_answers("tcp;ofi_rxm", "");
+	assert_answers("ofi_rxm", "");
+	assert_answers("sockets", "sockets");
+}
+
+static void excluding_one_provider_leaves_the_layers_over_others(void **state)
+{
+	setenv("FI_PROVIDER", "^tcp", 1);
+	fake_register(0, "tcp", 1);
+	fake_register(1, "udp", 1);
+	fake_register(2, "ofi_rxd", 1)->over = "udp";
+	assert_answers(NULL, "udp udp;ofi_rxd");
+}
+
+static void a_layer_over_what_is_excluded_is_not_passed_on(void **state)
+{
+	setenv("FI_PROVIDER", "^udp", 1);
+	fake_register(0, "tcp", 1);
+	fake_register(1, "udp", 1);
+	fake_register(2, "ofi_rxd", 1)->over = "udp";
+	assert_answers(NULL, "tcp");
+}
+
 static void fi_provider_for_a_layer_leaves_what_is_beneath_to_it(void **state)
 {
 	struct fi_info *info;
@@ -437,6 +465,9 @@ int main(void)
 		TEST(fi_provider_with_a_caret_excludes),
 		TEST(fi_provider_may_use_the_names_that_programs_know),
 		TEST(excluding_a_name_that_ours_would_answer_excludes_only_that_name),
+		TEST(excluding_a_layer_excludes_the_names_it_is_in),
+		TEST(excluding_one_provider_leaves_the_layers_over_others),
+		TEST(a_layer_over_what_is_excluded_is_not_passed_on),
 		TEST(fi_provider_for_a_layer_leaves_what_is_beneath_to_it),
 		TEST(names_of_domain_and_fabric_filter_the_answers),
 		TEST(fi_addr_format_filters_the_answers),

@@ -2,124 +2,86 @@
 /*
  * The address vector object. FI_AV_MAP and FI_AV_TABLE give the same dense indices. Calls hold
  * the domain; endpoints that are bound learn of what comes and goes.
+ *
+ * Authorization keys are not for address vectors here: a domain is never opened with
+ * FI_AV_AUTH_KEY (max_ep_auth_key is 0), so that fi_av_insert_auth_key and
+ * fi_av_lookup_auth_key answer -FI_ENOSYS, and FI_AUTH_KEY is an unknown flag.
+ *
+ * Source: fi_av(3).
  */
 #include <rdma/fi_errno.h>
+#include "av_fid.h"
+#include "av_set.h"
+#include "eq_fid.h"
 #include "fids.h"
 #include "peer.h"
 
-#define WHY_LEN 128u
+#define AV_FLAGS (FI_EVENT | FI_READ | FI_SYMMETRIC | FI_AV_USER_ID)
 
 static struct engine_av *av_of(struct fid_av *fid)
 {
 	return container_of(fid, struct engine_av, fid);
 }
 
-/* One address into the table and to the bound endpoints. 0 or -FI_E* */
-static int engine_av_add(struct engine_av *av, const struct weft_addr *address, fi_addr_t *out)
+int engine_av_add(struct engine_av *av, const struct weft_addr *address, const fi_addr_t *id, fi_addr_t *addr)
 {
 	struct list *node, *after;
-	fi_addr_t addr;
+	fi_addr_t at;
 	int ret;
 
-	ret = av_insert(&av->table, address, &addr);
+	ret = av->view ? av_view_insert(av->view, address, &at) : av_insert(&av->table, address, &at);
 	if (ret < 0)
 		return ret;
-	if (ret)
-		list_for_each(node, after, &av->eps)
-			engine_peer_adopt(container_of(node, struct engine_ep, av_link), addr, address);
-	if (out)
-		*out = addr;
+	if (ret && av->flags & FI_AV_USER_ID)
+		av_tell(&av->table, at, FI_ADDR_NOTAVAIL); /* until fi_av_set_user_id */
+	if (id)
+		av_tell(&av->table, at, *id);
+	list_for_each(node, after, &av->eps) {
+		struct engine_ep *ep = container_of(node, struct engine_ep, av_link);
+
+		if (ret)
+			engine_peer_adopt(ep, at, address);
+		else if (id)
+			engine_peer_tell(ep, at);
+	}
+	*addr = at;
 	return 0;
 }
 
-static int engine_av_insert(struct fid_av *fid, const void *addr, size_t cnt, fi_addr_t *out, uint64_t flags,
-			    void *context)
+static int engine_av_remove_one(struct engine_av *av, fi_addr_t addr)
 {
-	struct engine_av *av = av_of(fid);
-	const struct engine_family *family = av->domain->family;
-	int *errors = flags & FI_SYNC_ERR ? context : NULL;
-	struct weft_addr address;
-	char why[WHY_LEN] = "";
-	bool told = false;
-	int done = 0;
+	struct list *node, *after;
 	int ret;
 
-	if (flags & ~(FI_MORE | FI_SYNC_ERR))
-		return -FI_EBADFLAGS;
-	if ((cnt && !addr) || (flags & FI_SYNC_ERR && !context))
-		return -FI_EINVAL;
-	engine_enter(av->domain);
-	for (size_t i = 0; i < cnt; i++) {
-		ret = family->addr_read((const char *)addr + i * family->addr_len, &address, why, sizeof(why));
-		if (ret && !told) {
-			FI_WARN(family->provider, FI_LOG_AV, "address %zu of %zu: %s\n", i + 1, cnt, why);
-			told = true;
-		}
-		if (!ret)
-			ret = engine_av_add(av, &address, out ? &out[i] : NULL);
-		if (ret && out)
-			out[i] = FI_ADDR_NOTAVAIL;
-		if (errors)
-			errors[i] = -ret;
-		done += !ret;
-	}
-	engine_leave(av->domain);
-	return done;
-}
-
-static int engine_av_insertsvc(struct fid_av *fid, const char *node, const char *service, fi_addr_t *out,
-			       uint64_t flags, void *context)
-{
-	struct engine_av *av = av_of(fid);
-	const struct engine_family *family = av->domain->family;
-	struct weft_addr address;
-	int ret;
-
-	if (flags & ~(FI_MORE | FI_SYNC_ERR))
-		return -FI_EBADFLAGS;
-	if (!node || !service)
-		return -FI_EINVAL;
-	if (!family->resolve)
-		return -FI_ENOSYS;
-	ret = family->resolve(node, service, 0, &address);
-	if (!ret) {
-		engine_enter(av->domain);
-		ret = engine_av_add(av, &address, out);
-		engine_leave(av->domain);
-	}
-	if (ret && out)
-		*out = FI_ADDR_NOTAVAIL;
-	if (flags & FI_SYNC_ERR && context)
-		*(int *)context = -ret;
-	return ret ? ret : 1;
-}
-
-static int engine_av_insertsym(struct fid_av *fid, const char *node, size_t node_cnt, const char *service,
-			       size_t svc_cnt, fi_addr_t *out, uint64_t flags, void *context)
-{
-	return -FI_ENOSYS;
+	ret = av->view ? av_view_remove(av->view, addr) : av_remove(&av->table, addr);
+	if (ret == 1)
+		list_for_each(node, after, &av->eps)
+			engine_peer_orphan(container_of(node, struct engine_ep, av_link), addr);
+	return ret < 0 ? ret : 0;
 }
 
 static int engine_av_remove(struct fid_av *fid, fi_addr_t *addr, size_t cnt, uint64_t flags)
 {
 	struct engine_av *av = av_of(fid);
-	struct list *node, *after;
 	int first = 0;
+	int ret;
 
 	if (flags)
 		return -FI_EBADFLAGS;
 	if (cnt && !addr)
 		return -FI_EINVAL;
 	engine_enter(av->domain);
-	for (size_t i = 0; i < cnt; i++) {
-		int ret = av_remove(&av->table, addr[i]);
-
-		if (ret < 0 && !first)
-			first = ret;
-		if (ret == 1)
-			list_for_each(node, after, &av->eps)
-				engine_peer_orphan(container_of(node, struct engine_ep, av_link), addr[i]);
+	ret = engine_av_change(av);
+	if (ret) {
+		engine_leave(av->domain);
+		return ret;
 	}
+	for (size_t i = 0; i < cnt; i++) {
+		ret = engine_av_remove_one(av, addr[i]);
+		if (ret && !first)
+			first = ret;
+	}
+	engine_av_changed(av);
 	engine_leave(av->domain);
 	return first;
 }
@@ -135,6 +97,7 @@ static int engine_av_lookup(struct fid_av *fid, fi_addr_t fi_addr, void *addr, s
 	if (!addrlen || (*addrlen && !addr))
 		return -FI_EINVAL;
 	engine_enter(av->domain);
+	engine_av_follow(av);
 	address = av_get(&av->table, fi_addr);
 	if (address)
 		family->addr_write(address, whole);
@@ -143,8 +106,26 @@ static int engine_av_lookup(struct fid_av *fid, fi_addr_t fi_addr, void *addr, s
 		return -FI_EINVAL;
 	room = *addrlen;
 	*addrlen = family->addr_len;
-	memcpy(addr, whole, room < family->addr_len ? room : family->addr_len);
+	if (room)
+		memcpy(addr, whole, room < family->addr_len ? room : family->addr_len);
 	return 0;
+}
+
+/* Without FI_XPU it is fi_av_lookup, but for the answer to a small buffer. */
+static int engine_av_lookup2(struct fid_av *fid, fi_addr_t addr, void *buf, size_t *len, uint64_t flags,
+			     struct fid_xpu_ctx *ctx)
+{
+	size_t room = len ? *len : 0;
+	int ret;
+
+	if (flags & ~FI_XPU)
+		return -FI_EBADFLAGS;
+	if (flags & FI_XPU)
+		return -FI_ENOSYS;
+	if (ctx)
+		return -FI_EINVAL;
+	ret = engine_av_lookup(fid, addr, buf, len);
+	return !ret && room < *len ? -FI_ETOOSMALL : ret;
 }
 
 static const char *engine_av_straddr(struct fid_av *fid, const void *addr, char *buf, size_t *len)
@@ -157,9 +138,24 @@ static const char *engine_av_straddr(struct fid_av *fid, const void *addr, char 
 	return buf;
 }
 
-static int engine_av_no_set(struct fid_av *fid, struct fi_av_set_attr *attr, struct fid_av_set **set, void *context)
+static int engine_av_set_user_id(struct fid_av *fid, fi_addr_t addr, fi_addr_t user_id, uint64_t flags)
 {
-	return -FI_ENOSYS;
+	struct engine_av *av = av_of(fid);
+	struct list *node, *after;
+	int ret;
+
+	if (flags)
+		return -FI_EBADFLAGS;
+	if (!(av->flags & FI_AV_USER_ID))
+		return -FI_EINVAL;
+	engine_enter(av->domain);
+	engine_av_follow(av);
+	ret = av_tell(&av->table, addr, user_id);
+	if (!ret)
+		list_for_each(node, after, &av->eps)
+			engine_peer_tell(container_of(node, struct engine_ep, av_link), addr);
+	engine_leave(av->domain);
+	return ret;
 }
 
 static int engine_av_no_auth_key(struct fid_av *fid, const void *key, size_t len, fi_addr_t *addr, uint64_t flags)
@@ -172,36 +168,39 @@ static int engine_av_no_lookup_auth_key(struct fid_av *fid, fi_addr_t addr, void
 	return -FI_ENOSYS;
 }
 
-static int engine_av_no_user_id(struct fid_av *fid, fi_addr_t addr, fi_addr_t user_id, uint64_t flags)
-{
-	return -FI_ENOSYS;
-}
-
-static int engine_av_lookup2(struct fid_av *fid, fi_addr_t addr, void *buf, size_t *len, uint64_t flags,
-			     struct fid_xpu_ctx *ctx)
-{
-	return -FI_ENOSYS;
-}
-
 static int engine_av_bind(struct fid *fid, struct fid *target, uint64_t flags)
 {
+	struct engine_av *av = container_of(fid, struct engine_av, fid.fid);
+	struct engine_eq *eq;
+	int ret;
+
 	if (!target || target->fclass != FI_CLASS_EQ)
 		return -FI_EINVAL;
-	return -FI_ENOSYS; /* insertion is never asynchronous */
+	if (flags)
+		return -FI_EBADFLAGS;
+	eq = container_of(target, struct engine_eq, fid.fid);
+	if (!(av->flags & FI_EVENT) || av->eq || eq->fabric != av->domain->fabric)
+		return -FI_EINVAL;
+	ret = engine_eq_hold(eq, av->domain);
+	if (!ret)
+		av->eq = eq;
+	return ret;
 }
 
 static int engine_av_close(struct fid *fid)
 {
 	struct engine_av *av = container_of(fid, struct engine_av, fid.fid);
 	struct engine_domain *domain = av->domain;
-
 	bool busy;
 
 	engine_enter(domain);
-	busy = !list_empty(&av->eps);
+	busy = !list_empty(&av->eps) || !list_empty(&av->sets);
 	engine_leave(domain);
 	if (busy)
 		return -FI_EBUSY;
+	if (av->eq)
+		engine_eq_drop(av->eq, domain);
+	engine_av_named_close(av);
 	av_fini(&av->table);
 	platform_free(av);
 	engine_unref(&domain->refs);
@@ -226,12 +225,26 @@ static struct fi_ops_av engine_av_ops = {
 	.remove = engine_av_remove,
 	.lookup = engine_av_lookup,
 	.straddr = engine_av_straddr,
-	.av_set = engine_av_no_set,
+	.av_set = engine_av_set_open,
 	.insert_auth_key = engine_av_no_auth_key,
 	.lookup_auth_key = engine_av_no_lookup_auth_key,
-	.set_user_id = engine_av_no_user_id,
+	.set_user_id = engine_av_set_user_id,
 	.lookup2 = engine_av_lookup2,
 };
+
+/* count and ep_per_node are hints, FI_SYMMETRIC is one too. */
+static int engine_av_attr_check(const struct fi_av_attr *attr)
+{
+	if (attr->flags & ~AV_FLAGS)
+		return -FI_EBADFLAGS;
+	if (attr->type != FI_AV_UNSPEC && attr->type != FI_AV_MAP && attr->type != FI_AV_TABLE)
+		return -FI_EINVAL;
+	if (attr->rx_ctx_bits < 0 || attr->rx_ctx_bits > ENGINE_RX_CTX_BITS_MAX)
+		return -FI_EINVAL;
+	if (attr->name ? !*attr->name : !!(attr->flags & FI_READ))
+		return -FI_EINVAL;
+	return 0;
+}
 
 int engine_av_open(struct fid_domain *fid, struct fi_av_attr *attr, struct fid_av **out, void *context)
 {
@@ -241,25 +254,36 @@ int engine_av_open(struct fid_domain *fid, struct fi_av_attr *attr, struct fid_a
 
 	if (!attr || !out)
 		return -FI_EINVAL;
-	if (attr->name || attr->rx_ctx_bits || attr->flags & ~FI_SYMMETRIC)
-		return -FI_ENOSYS;
+	ret = engine_av_attr_check(attr);
+	if (ret)
+		return ret;
 	av = platform_alloc(sizeof(*av));
 	if (!av)
 		return -FI_ENOMEM;
 	ret = av_init(&av->table, attr->count ? attr->count : 64);
-	if (ret) {
-		platform_free(av);
-		return ret;
-	}
+	if (ret)
+		goto err_free;
+	list_init(&av->eps);
+	list_init(&av->sets);
+	av->domain = domain;
+	av->flags = attr->flags;
+	av->rx_ctx_bits = (uint32_t)attr->rx_ctx_bits;
+	ret = attr->name ? engine_av_named_open(av, attr) : 0;
+	if (ret)
+		goto err_table;
 	if (attr->type == FI_AV_UNSPEC)
 		attr->type = FI_AV_TABLE;
 	av->fid.fid.fclass = FI_CLASS_AV;
 	av->fid.fid.context = context;
 	av->fid.fid.ops = &engine_av_fi_ops;
 	av->fid.ops = &engine_av_ops;
-	av->domain = domain;
-	list_init(&av->eps);
 	engine_ref(&domain->refs);
 	*out = &av->fid;
 	return 0;
+
+err_table:
+	av_fini(&av->table);
+err_free:
+	platform_free(av);
+	return ret;
 }

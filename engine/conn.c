@@ -9,6 +9,8 @@
  * brings the peer's full address (a service address names none) tries the better ones again
  * before the first message.
  */
+#include "auth.h"
+#include "av_fid.h"
 #include "peer.h"
 
 #define RETRY_NS     10000000u	 /* between attempts to connect, ns */
@@ -82,6 +84,13 @@ static void engine_hello(struct engine_peer *peer, struct hello *hello)
 		.life = peer->life,
 		.addr = ep->address,
 	};
+	hello->proof = engine_auth_proof(&ep->auth, hello);
+}
+
+/* Does who said this hello have our authorization key, or none as we do? */
+static bool engine_hello_fits(const struct engine_ep *ep, const struct hello *hello)
+{
+	return hello->proof == engine_auth_proof(&ep->auth, hello);
 }
 
 /* Begin over wire @idx. Returns 0, -FI_EHOSTUNREACH or another error. */
@@ -172,6 +181,7 @@ static struct engine_peer *engine_peer_by_hello(struct engine_ep *ep, const stru
 	fi_addr_t addr = FI_ADDR_NOTAVAIL;
 
 	if (ep->av) {
+		engine_av_follow(ep->av);
 		addr = av_find(&ep->av->table, &hello->addr);
 		if (addr == FI_ADDR_NOTAVAIL && hello->addr.family != ADDR_FAMILY_NONE) {
 			addr_to_service(&service);
@@ -207,6 +217,8 @@ int engine_accept(struct wire *wire, const struct hello *hello, struct engine_pe
 	uint32_t bit = 1u << wire->idx;
 	struct engine_peer *peer;
 
+	if (!engine_hello_fits(ep, hello))
+		return -FI_EKEYREJECTED;
 	peer = engine_peer_by_hello(ep, hello);
 	if (!peer)
 		return -FI_ENOMEM;
@@ -243,6 +255,10 @@ static void engine_peer_meet(struct engine_peer *peer, const struct hello *hello
 	peer->credit = peer->credit_max = hello->window;
 	peer->allowed = peer->window;
 	peer->owed = 0;
+	peer->acked = peer->lane_seq = (uint32_t)peer->tx_seq;
+	peer->naks_told = peer->naks_heard = 0;
+	peer->ack_waits = false;
+	peer->several = false;
 }
 
 /* End a conn that has come up and is not wanted. */
@@ -274,6 +290,11 @@ void engine_conn_up(struct wire_conn *conn, const struct hello *hello)
 		if (peer->conns[idx] != conn)
 			return; /* the end of the loop that only receives */
 	}
+	if (!engine_hello_fits(peer->ep, hello)) {
+		engine_conn_forsake(peer, conn);
+		engine_peer_fail(peer, -FI_EKEYREJECTED, false);
+		return;
+	}
 	if (!peer->self && engine_hello_age(peer, hello) < 0) {
 		engine_conn_forsake(peer, conn);
 		engine_peer_route(peer);
@@ -290,6 +311,7 @@ void engine_conn_up(struct wire_conn *conn, const struct hello *hello)
 		engine_peer_meet(peer, hello);
 	engine_expect(&peer->ep->wires[idx]);
 	peer->conns[idx] = conn;
+	peer->several |= peer->up != 0;
 	peer->up |= 1u << idx;
 	if (peer->ours & 1u << idx && !peer->self)
 		engine_peer_upgrade(peer, idx, &hello->addr);
@@ -300,7 +322,7 @@ void engine_conn_up(struct wire_conn *conn, const struct hello *hello)
 /* Will this peer refuse us for ever: it speaks another version, or nothing that we know? */
 static bool engine_never(int err)
 {
-	return err == -FI_ENOPROTOOPT || err == -FI_EINVAL;
+	return err == -FI_ENOPROTOOPT || err == -FI_EINVAL || err == -FI_EKEYREJECTED;
 }
 
 /* A conn that never came up is gone. */

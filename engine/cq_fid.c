@@ -1,11 +1,17 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
  * The completion queue object: reading one makes progress on its domain. The op table is
- * chosen when it is opened: with the domain's lock, or without for callers that serialize.
+ * chosen when it is opened: with the domain's lock, or without for callers that serialize; it
+ * changes when the domain is shared with a thread of its own.
+ *
+ * A queue never overruns while there is memory: it grows beyond the size that was asked for,
+ * whatever resource_mgmt says. Without memory a completion is lost, and once what came before
+ * it is read the queue answers -FI_EOVERRUN for good.
  */
 #include <rdma/fi_errno.h>
 #include "fids.h"
 #include "progress.h"
+#include "wait.h"
 
 static struct engine_cq *cq_of(struct fid_cq *fid)
 {
@@ -70,21 +76,57 @@ static ssize_t engine_cq_readerr_safe(struct fid_cq *fid, struct fi_cq_err_entry
 	return ret;
 }
 
+/* Blocking reads */
+
+/* Is there what the reader wants to wait for? An error, or the loss of a completion, always is. */
+static bool engine_cq_enough(struct engine_cq *cq, size_t threshold)
+{
+	bool enough;
+
+	engine_enter(cq->domain);
+	if (!cq_reached(&cq->queue, threshold))
+		engine_domain_progress(cq->domain);
+	enough = cq_reached(&cq->queue, threshold);
+	engine_leave(cq->domain);
+	return enough;
+}
+
+/*
+ * Was there a signal since @before, or one that no read has obeyed? A signal without a reader is
+ * kept for the next; one with several ends the waiting of each.
+ */
+static bool engine_cq_signaled(struct engine_cq *cq, uint32_t before)
+{
+	uint32_t signals = atomic_load_explicit(&cq->signals, memory_order_acquire);
+
+	if (signals == before && signals == atomic_load_explicit(&cq->obeyed, memory_order_relaxed))
+		return false;
+	atomic_store_explicit(&cq->obeyed, signals, memory_order_relaxed);
+	return true;
+}
+
 static ssize_t engine_cq_sreadfrom(struct fid_cq *fid, void *buf, size_t cnt, fi_addr_t *src, const void *cond,
 				   int timeout)
 {
 	struct engine_cq *cq = cq_of(fid);
 	uint64_t end = platform_now_ns() + (uint64_t)timeout * 1000000u;
+	uint32_t before = atomic_load_explicit(&cq->signals, memory_order_acquire);
+	size_t threshold = cq->cond == FI_CQ_COND_THRESHOLD && cond ? *(const size_t *)cond : 1;
 	ssize_t ret;
 
-	while ((ret = fid->ops->readfrom(fid, buf, cnt, src)) == -FI_EAGAIN) {
-		if (atomic_exchange_explicit(&cq->signaled, false, memory_order_acquire))
-			return -FI_EAGAIN;
-		if (timeout >= 0 && platform_now_ns() >= end)
-			return -FI_EAGAIN;
+	if (!engine_wait_blocks(&cq->wait))
+		return -FI_ENOSYS;
+	for (;;) {
+		if (threshold <= 1 || engine_cq_enough(cq, threshold)) {
+			ret = fid->ops->readfrom(fid, buf, cnt, src);
+			if (ret != -FI_EAGAIN)
+				return ret;
+		}
+		/* Fewer than were asked for are better than none, when the time is over. */
+		if (engine_cq_signaled(cq, before) || (timeout >= 0 && platform_now_ns() >= end))
+			return fid->ops->readfrom(fid, buf, cnt, src);
 		platform_yield();
 	}
-	return ret;
 }
 
 static ssize_t engine_cq_sread(struct fid_cq *fid, void *buf, size_t cnt, const void *cond, int timeout)
@@ -94,7 +136,12 @@ static ssize_t engine_cq_sread(struct fid_cq *fid, void *buf, size_t cnt, const 
 
 static int engine_cq_signal(struct fid_cq *fid)
 {
-	atomic_store_explicit(&cq_of(fid)->signaled, true, memory_order_release);
+	struct engine_cq *cq = cq_of(fid);
+
+	if (!engine_wait_blocks(&cq->wait))
+		return -FI_ENOSYS;
+	atomic_fetch_add_explicit(&cq->signals, 1, memory_order_release);
+	engine_wait_signal(&cq->wait);
 	return 0;
 }
 
@@ -115,17 +162,26 @@ static int engine_cq_close(struct fid *fid)
 
 	if (engine_in_use(&cq->refs))
 		return -FI_EBUSY;
+	engine_wait_close(&cq->wait);
+	engine_enter(domain);
+	list_remove(&cq->link);
+	engine_leave(domain);
 	cq_fini(&cq->queue);
 	platform_free(cq);
 	engine_unref(&domain->refs);
 	return 0;
 }
 
+static int engine_cq_control(struct fid *fid, int command, void *arg)
+{
+	return engine_wait_control(&container_of(fid, struct engine_cq, fid.fid)->wait, command, arg);
+}
+
 static struct fi_ops engine_cq_fi_ops = {
 	.size = sizeof(struct fi_ops),
 	.close = engine_cq_close,
 	.bind = engine_no_bind,
-	.control = engine_no_control,
+	.control = engine_cq_control,
 	.ops_open = engine_no_ops_open,
 	.tostr = engine_no_tostr,
 	.ops_set = engine_no_ops_set,
@@ -155,19 +211,26 @@ static struct fi_ops_cq engine_cq_safe_ops = {
 	.export_xpu = engine_cq_no_export,
 };
 
-static bool engine_cq_attr_ok(const struct fi_cq_attr *attr, int *err)
+void engine_cq_tables(struct engine_cq *cq)
 {
-	*err = 0;
+	cq->fid.ops = cq->domain->safe ? &engine_cq_safe_ops : &engine_cq_ops;
+}
+
+static int engine_cq_check(const struct fi_cq_attr *attr)
+{
 	if (!attr)
-		return true;
+		return 0;
 	if (attr->format > FI_CQ_FORMAT_TAGGED)
-		*err = -FI_EINVAL;
-	else if (attr->wait_obj != FI_WAIT_NONE && attr->wait_obj != FI_WAIT_UNSPEC &&
-		 attr->wait_obj != FI_WAIT_YIELD)
-		*err = -FI_ENOSYS;
-	else if (attr->flags & ~FI_AFFINITY)
-		*err = -FI_EBADFLAGS;
-	return !*err;
+		return -FI_EINVAL;
+	if (attr->flags & ~FI_AFFINITY)
+		return -FI_EBADFLAGS;
+	/* There are no interrupts to direct to a processor: the vector is a hint that leads nowhere. */
+	if (attr->flags & FI_AFFINITY && attr->signaling_vector < 0)
+		return -FI_EINVAL;
+	if (attr->wait_obj != FI_WAIT_NONE && attr->wait_cond != FI_CQ_COND_NONE &&
+	    attr->wait_cond != FI_CQ_COND_THRESHOLD)
+		return -FI_EINVAL;
+	return 0;
 }
 
 int engine_cq_open(struct fid_domain *fid, struct fi_cq_attr *attr, struct fid_cq **out, void *context)
@@ -178,23 +241,36 @@ int engine_cq_open(struct fid_domain *fid, struct fi_cq_attr *attr, struct fid_c
 
 	if (!out)
 		return -FI_EINVAL;
-	if (!engine_cq_attr_ok(attr, &ret))
+	ret = engine_cq_check(attr);
+	if (ret)
 		return ret;
 	cq = platform_alloc(sizeof(*cq));
 	if (!cq)
 		return -FI_ENOMEM;
 	ret = cq_init(&cq->queue, attr ? attr->size : 0);
-	if (ret) {
-		platform_free(cq);
-		return ret;
-	}
+	if (ret)
+		goto err_free;
 	cq->fid.fid.fclass = FI_CLASS_CQ;
 	cq->fid.fid.context = context;
 	cq->fid.fid.ops = &engine_cq_fi_ops;
-	cq->fid.ops = domain->safe ? &engine_cq_safe_ops : &engine_cq_ops;
 	cq->domain = domain;
 	cq->format = attr && attr->format != FI_CQ_FORMAT_UNSPEC ? attr->format : FI_CQ_FORMAT_TAGGED;
+	cq->cond = attr && attr->wait_obj != FI_WAIT_NONE ? attr->wait_cond : FI_CQ_COND_NONE;
+	ret = engine_wait_open(&cq->wait, &cq->fid.fid, domain, attr ? attr->wait_obj : FI_WAIT_NONE,
+			       attr ? attr->wait_set : NULL);
+	if (ret)
+		goto err_queue;
+	engine_cq_tables(cq);
+	engine_enter(domain);
+	list_push(&domain->cqs, &cq->link);
+	engine_leave(domain);
 	engine_ref(&domain->refs);
 	*out = &cq->fid;
 	return 0;
+
+err_queue:
+	cq_fini(&cq->queue);
+err_free:
+	platform_free(cq);
+	return ret;
 }

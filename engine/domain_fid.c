@@ -5,7 +5,22 @@
  */
 #include <rdma/fi_atomic.h>
 #include <rdma/fi_errno.h>
+#include "access.h"
+#include "auto.h"
+#include "coll.h"
 #include "fids.h"
+#include "mr_fid.h"
+#include "trigger.h"
+#include "wait.h"
+
+static void engine_domain_free(struct engine_domain *domain)
+{
+	engine_mrs_close(domain);
+	pool_fini(&domain->rx_pool);
+	pool_fini(&domain->work_pool);
+	platform_lock_fini(&domain->lock);
+	platform_free(domain);
+}
 
 static int engine_domain_close(struct fid *fid)
 {
@@ -13,47 +28,10 @@ static int engine_domain_close(struct fid *fid)
 
 	if (engine_in_use(&domain->refs))
 		return -FI_EBUSY;
+	engine_auto_stop(domain);
 	engine_unref(&domain->fabric->refs);
-	platform_lock_fini(&domain->lock);
-	platform_free(domain);
+	engine_domain_free(domain);
 	return 0;
-}
-
-static int engine_no_sep(struct fid_domain *domain, struct fi_info *info, struct fid_ep **sep, void *context)
-{
-	return -FI_ENOSYS;
-}
-
-static int engine_no_cntr(struct fid_domain *domain, struct fi_cntr_attr *attr, struct fid_cntr **cntr, void *context)
-{
-	return -FI_ENOSYS;
-}
-
-static int engine_no_poll(struct fid_domain *domain, struct fi_poll_attr *attr, struct fid_poll **pollset)
-{
-	return -FI_ENOSYS;
-}
-
-static int engine_no_stx(struct fid_domain *domain, struct fi_tx_attr *attr, struct fid_stx **stx, void *context)
-{
-	return -FI_ENOSYS;
-}
-
-static int engine_no_srx(struct fid_domain *domain, struct fi_rx_attr *attr, struct fid_ep **rx_ep, void *context)
-{
-	return -FI_ENOSYS;
-}
-
-static int engine_no_query_atomic(struct fid_domain *domain, enum fi_datatype datatype, enum fi_op op,
-				  struct fi_atomic_attr *attr, uint64_t flags)
-{
-	return -FI_EOPNOTSUPP;
-}
-
-static int engine_no_query_collective(struct fid_domain *domain, enum fi_collective_op coll,
-				      struct fi_collective_attr *attr, uint64_t flags)
-{
-	return -FI_ENOSYS;
 }
 
 static int engine_ep2_open(struct fid_domain *domain, struct fi_info *info, struct fid_ep **ep, uint64_t flags,
@@ -69,23 +47,6 @@ static int engine_no_xpu(struct fid_domain *domain, struct fi_xpu_attr *attr, st
 	return -FI_ENOSYS;
 }
 
-static int engine_no_mr_reg(struct fid *fid, const void *buf, size_t len, uint64_t access, uint64_t offset,
-			    uint64_t requested_key, uint64_t flags, struct fid_mr **mr, void *context)
-{
-	return -FI_ENOSYS;
-}
-
-static int engine_no_mr_regv(struct fid *fid, const struct iovec *iov, size_t cnt, uint64_t access, uint64_t offset,
-			     uint64_t requested_key, uint64_t flags, struct fid_mr **mr, void *context)
-{
-	return -FI_ENOSYS;
-}
-
-static int engine_no_mr_regattr(struct fid *fid, const struct fi_mr_attr *attr, uint64_t flags, struct fid_mr **mr)
-{
-	return -FI_ENOSYS;
-}
-
 static int engine_domain_bind(struct fid *fid, struct fid *target, uint64_t flags)
 {
 	if (!target || target->fclass != FI_CLASS_EQ)
@@ -93,11 +54,20 @@ static int engine_domain_bind(struct fid *fid, struct fid *target, uint64_t flag
 	return flags ? -FI_EBADFLAGS : 0; /* nothing here completes by event */
 }
 
+static int engine_domain_control(struct fid *fid, int command, void *arg)
+{
+	struct engine_domain *domain = container_of(fid, struct engine_domain, fid.fid);
+
+	if (command == FI_QUEUE_WORK || command == FI_CANCEL_WORK || command == FI_FLUSH_WORK)
+		return engine_work_control(domain, command, arg);
+	return engine_mr_control(domain, command, arg);
+}
+
 static struct fi_ops engine_domain_fi_ops = {
 	.size = sizeof(struct fi_ops),
 	.close = engine_domain_close,
 	.bind = engine_domain_bind,
-	.control = engine_no_control,
+	.control = engine_domain_control,
 	.ops_open = engine_no_ops_open,
 	.tostr = engine_no_tostr,
 	.ops_set = engine_no_ops_set,
@@ -108,34 +78,40 @@ static struct fi_ops_domain engine_domain_ops = {
 	.av_open = engine_av_open,
 	.cq_open = engine_cq_open,
 	.endpoint = engine_ep_open,
-	.scalable_ep = engine_no_sep,
-	.cntr_open = engine_no_cntr,
-	.poll_open = engine_no_poll,
-	.stx_ctx = engine_no_stx,
-	.srx_ctx = engine_no_srx,
-	.query_atomic = engine_no_query_atomic,
-	.query_collective = engine_no_query_collective,
+	.scalable_ep = engine_sep_open,
+	.cntr_open = engine_cntr_open,
+	.poll_open = engine_poll_open,
+	.stx_ctx = engine_stx_open,
+	.srx_ctx = engine_srx_open,
+	.query_atomic = engine_query_atomic,
+	.query_collective = engine_query_collective,
 	.endpoint2 = engine_ep2_open,
 	.xpu_ctx = engine_no_xpu,
 };
 
-static struct fi_ops_mr engine_mr_ops = {
-	.size = sizeof(struct fi_ops_mr),
-	.reg = engine_no_mr_reg,
-	.regv = engine_no_mr_regv,
-	.regattr = engine_no_mr_regattr,
-};
+static bool engine_auto_asked(const struct fi_domain_attr *attr)
+{
+	return attr->data_progress == FI_PROGRESS_AUTO || attr->control_progress == FI_PROGRESS_AUTO;
+}
 
 int engine_domain_open(struct fid_fabric *fid, struct fi_info *info, struct fid_domain **out, void *context)
 {
 	struct engine_fabric *fabric = container_of(fid, struct engine_fabric, fid);
 	struct engine_domain *domain;
+	int ret;
 
 	if (!info || !info->domain_attr || !out)
 		return -FI_EINVAL;
 	domain = platform_alloc(sizeof(*domain));
 	if (!domain)
 		return -FI_ENOMEM;
+	ret = engine_auth_read(info->domain_attr->auth_key, info->domain_attr->auth_key_size, &domain->auth);
+	if (!ret)
+		ret = engine_mrs_open(domain, info->domain_attr->mr_mode);
+	if (ret) {
+		platform_free(domain);
+		return ret;
+	}
 	domain->fid.fid.fclass = FI_CLASS_DOMAIN;
 	domain->fid.fid.context = context;
 	domain->fid.fid.ops = &engine_domain_fi_ops;
@@ -143,9 +119,27 @@ int engine_domain_open(struct fid_fabric *fid, struct fi_info *info, struct fid_
 	domain->fid.mr = &engine_mr_ops;
 	domain->fabric = fabric;
 	domain->family = fabric->family;
+	/*
+	 * Endpoints, queues and contexts of a domain share its state: only a program that lets one
+	 * thread at a time into all of them needs no lock. Source: fi_domain(3), threading.
+	 */
 	domain->safe = info->domain_attr->threading != FI_THREAD_DOMAIN;
 	platform_lock_init(&domain->lock);
 	list_init(&domain->eps);
+	list_init(&domain->due);
+	engine_works_init(domain);
+	list_init(&domain->armed);
+	list_init(&domain->cqs);
+	list_init(&domain->ctxs);
+	list_init(&domain->colls);
+	pool_init(&domain->rx_pool, sizeof(struct engine_rx), 0);
+	if (engine_auto_asked(info->domain_attr)) {
+		ret = engine_auto_start(domain);
+		if (ret) {
+			engine_domain_free(domain);
+			return ret;
+		}
+	}
 	engine_ref(&fabric->refs);
 	*out = &domain->fid;
 	return 0;

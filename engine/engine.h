@@ -12,9 +12,11 @@
 #include <rdma/fi_domain.h>
 #include <rdma/fi_endpoint.h>
 #include <rdma/fi_eq.h>
+#include <rdma/fi_rma.h>
 #include <rdma/fi_tagged.h>
 #include <rdma/providers/fi_log.h>
 #include <rdma/providers/fi_prov.h>
+#include "auth.h"
 #include "av.h"
 #include "cq.h"
 #include "eq.h"
@@ -28,9 +30,30 @@
 #define ENGINE_WIRE_MAX 4u
 #define ENGINE_TX_SIZE 1024u /* default and largest tx_attr.size */
 #define ENGINE_RX_SIZE 1024u /* rx_attr.size answered; posting is bounded by memory alone */
+#define ENGINE_CNTR_CNT 65536u /* domain_attr.cntr_cnt answered; bounded by memory alone */
 #define ENGINE_BUDGET (64u << 20) /* default of the parameter below, bytes */
 #define ENGINE_PARAM_BUDGET "rx_budget" /* FI_<PROVIDER>_RX_BUDGET */
-#define ENGINE_CAPS (FI_MSG | FI_TAGGED | FI_SEND | FI_RECV | FI_DIRECTED_RECV | FI_SOURCE)
+#define ENGINE_CTX_CNT 1024u /* contexts of a domain, and sharers of one, as answered: memory bounds them */
+#define ENGINE_MIN_MULTI_RECV 4096u /* default of FI_OPT_MIN_MULTI_RECV */
+/* What every provider over the engine offers for its contexts (offer.c). */
+#define ENGINE_TX_CAPS                                                                             \
+	(FI_MSG | FI_TAGGED | FI_RMA | FI_ATOMIC | FI_COLLECTIVE | FI_SEND | FI_READ | FI_WRITE |  \
+	 FI_NAMED_RX_CTX | FI_FENCE | FI_TRIGGER)
+#define ENGINE_RX_CAPS                                                                             \
+	(FI_MSG | FI_TAGGED | FI_RMA | FI_ATOMIC | FI_COLLECTIVE | FI_RECV | FI_REMOTE_READ |      \
+	 FI_REMOTE_WRITE | FI_DIRECTED_RECV | FI_SOURCE | FI_MULTI_RECV | FI_TAGGED_MULTI_RECV |  \
+	 FI_RMA_EVENT | FI_TRIGGER)
+#define ENGINE_CAPS (ENGINE_TX_CAPS | ENGINE_RX_CAPS)
+#define ENGINE_TX_OP_FLAGS                                                                         \
+	(FI_COMPLETION | FI_INJECT | FI_INJECT_COMPLETE | FI_TRANSMIT_COMPLETE |                   \
+	 FI_DELIVERY_COMPLETE | FI_MATCH_COMPLETE | FI_TRIGGER)
+#define ENGINE_RX_OP_FLAGS (FI_COMPLETION | FI_MULTI_RECV | FI_TRIGGER)
+#define ENGINE_DOMAIN_CAPS (FI_SHARED_AV | FI_AV_USER_ID) /* beside whom it reaches */
+#define ENGINE_SIDE_CAPS   (FI_LOCAL_COMM | FI_REMOTE_COMM | ENGINE_DOMAIN_CAPS)
+#define ENGINE_MSG_ORDER                                                                           \
+	(FI_ORDER_RAR | FI_ORDER_RAW | FI_ORDER_RAS | FI_ORDER_WAR | FI_ORDER_WAW | FI_ORDER_WAS | \
+	 FI_ORDER_SAR | FI_ORDER_SAW | FI_ORDER_SAS)
+#define ENGINE_ORDER_MAX 4096u /* bytes up to which one-sided operations keep their order */
 
 struct weft_route;
 
@@ -75,22 +98,76 @@ struct engine_fabric {
 	_Atomic int refs;
 };
 
+struct engine_mrs;
+
+/* Progress that a domain makes without the program (auto.c). */
+struct engine_auto {
+	struct platform_thread thread;
+	_Atomic bool there;  /* it was started */
+	_Atomic bool eager;  /* somebody sleeps: look at once, and often */
+	uint32_t seen;	     /* domain->rounds at the last look */
+	uint64_t nap_ns;
+};
+
 struct engine_domain {
 	struct fid_domain fid;
 	struct engine_fabric *fabric;
 	const struct engine_family *family;
+	struct engine_auth auth;   /* key of endpoints that have none of their own */
 	struct platform_lock lock; /* everything of the domain, when safe; rank 1, the only one */
 	bool safe;		   /* FI_THREAD_SAFE and whatever is not FI_THREAD_DOMAIN */
 	bool gathered;		   /* a wire has sent that wants to be polled after it */
+	uint32_t idle;		   /* rounds of progress in a row that moved nothing */
 	struct list eps;	   /* enabled endpoints, struct engine_ep.domain_link */
+	struct list due;	   /* struct engine_cntr with work whose time has come */
+	bool running;		   /* such work */
+	uint32_t due_round;	   /* how often it was run */
+	struct list armed;	   /* struct engine_wait whose bells are to ring */
+	struct list cqs, ctxs;	   /* struct engine_cq, enabled struct engine_ctx: all with op tables of two kinds */
+	_Atomic uint32_t rounds;   /* of progress that the program made */
+	struct engine_auto progress;
+	bool coll_running;	   /* rounds of collectives */
+	struct list colls;	   /* struct engine_coll with something that may go on */
+	struct pool rx_pool;	   /* struct engine_rx: of endpoints and of what they share */
+	struct list works;	   /* struct engine_work that has not begun, in the order of the calls */
+	struct pool work_pool;
+	struct engine_mrs *mr;	   /* memory regions (mr_fid.h), owned */
 	_Atomic int refs;
+};
+
+struct engine_waitset {
+	struct fid_wait fid;
+	struct engine_fabric *fabric;
+	enum fi_wait_obj obj;
+	int bell;		   /* owned, or -1 */
+	struct platform_lock lock; /* members; rank 0 */
+	struct list members;	   /* struct engine_wait.member */
+};
+
+/* How to wait for a queue or counter, and who does (wait.h). */
+struct engine_wait {
+	struct fid *fid; /* of the queue or counter */
+	struct engine_domain *domain;
+	enum fi_wait_obj obj;
+	int bell;		    /* FI_WAIT_FD: owned; else -1 */
+	struct engine_waitset *set; /* FI_WAIT_SET */
+	struct list member;	    /* set->members */
+	struct list armed;	    /* domain->armed: somebody sleeps until there is something */
+	struct list polled;	    /* struct poll_member of the poll sets that it is in */
 };
 
 struct engine_av {
 	struct fid_av fid;
 	struct engine_domain *domain;
 	struct av_table table;
+	uint32_t rx_ctx_bits; /* of an address that say which receive context of a scalable endpoint */
 	struct list eps; /* bound endpoints, struct engine_ep.av_link */
+	struct list sets; /* struct engine_av_set */
+	uint64_t set_cnt; /* ever made */
+	uint64_t flags;	  /* of fi_av_open: FI_EVENT, FI_READ, FI_AV_USER_ID */
+	struct engine_eq *eq; /* FI_EVENT: where insertions end; NULL until bound */
+	struct platform_shared *shared; /* one with a name: what processes share, */
+	struct av_view *view;		/* and our view of it; else NULL */
 };
 
 struct engine_cq {
@@ -98,7 +175,10 @@ struct engine_cq {
 	struct engine_domain *domain;
 	struct cq queue;
 	enum fi_cq_format format;
-	_Atomic bool signaled; /* fi_cq_signal: the next sread returns */
+	enum fi_cq_wait_cond cond;
+	struct engine_wait wait;
+	struct list link;		  /* domain->cqs */
+	_Atomic uint32_t signals, obeyed; /* fi_cq_signal: how often, and as of which sreads have returned */
 	_Atomic int refs;
 };
 
@@ -107,6 +187,121 @@ struct engine_eq {
 	struct engine_fabric *fabric;
 	struct platform_lock lock; /* queue; rank 2 */
 	struct eq queue;
+	enum fi_wait_obj wait;
+	int bell; /* FI_WAIT_FD: owned, rings while there is something; else -1 */
+	struct platform_lock watch_lock; /* watched; rank 0, held while those make progress */
+	struct list watched;		 /* domains with objects that are bound here */
+};
+
+struct engine_cntr;
+struct engine_coll;
+
+/* Which operations a counter of a transmit context counts. */
+enum engine_tx_cntr {
+	ENGINE_CNTR_SEND,
+	ENGINE_CNTR_READ,
+	ENGINE_CNTR_WRITE,
+	ENGINE_TX_CNTRS
+};
+
+/* Which events a counter of a receive context counts. */
+enum engine_rx_cntr {
+	ENGINE_CNTR_RECV,
+	ENGINE_CNTR_REMOTE_READ,
+	ENGINE_CNTR_REMOTE_WRITE,
+	ENGINE_RX_CNTRS
+};
+
+/* A transmit context: where the end of its operations is told. */
+struct engine_tx_ctx {
+	struct engine_cq *cq;
+	struct engine_cntr *cntr[ENGINE_TX_CNTRS];
+	bool selective;
+};
+
+/*
+ * Receives that wait for a message, and messages that wait for a receive: those of one receive
+ * context, or of the several that share them.
+ */
+struct engine_rxq {
+	struct match *tagged, *msg;
+	struct list posted;  /* struct engine_rx, post order */
+	struct list claimed; /* struct engine_held */
+	size_t min_multi_recv;
+	bool shared; /* sources are told apart by fi_addr_t, since each endpoint has peers of its own */
+};
+
+/* A receive context of an endpoint: where its messages go, and where their end is told. */
+struct engine_rx_ctx {
+	struct engine_rxq *q; /* own, or shared */
+	struct engine_cq *cq;
+	struct engine_cntr *cntr[ENGINE_RX_CNTRS];
+	struct engine_ep *ep; /* NULL: of a shared receive context itself */
+	bool selective;
+	uint32_t idx; /* in ep->rxs */
+	struct engine_rxq own;
+};
+
+/* Options of an endpoint or context (fi_setopt), besides those that are fields elsewhere. */
+struct engine_options {
+	size_t max_msg, max_tagged, max_rma, max_atomic;
+	size_t inject_msg, inject_tagged, inject_rma, inject_atomic;
+};
+
+/* What a program holds and calls: an endpoint, an alias of one, a context. */
+struct engine_ctx {
+	struct fid_ep fid;
+	struct engine_ctx *base; /* of an alias: what it is one of; else itself */
+	struct list aliases;	 /* struct engine_ctx of those; of an alias: its place there */
+	bool enabled;
+	struct engine_domain *domain;
+	struct engine_ep *ep;	  /* NULL: a shared receive context */
+	struct engine_tx_ctx *tx; /* NULL: receives only */
+	struct engine_rx_ctx *rx; /* NULL: sends only */
+	uint32_t tx_flags;	  /* of calls without flags: ENGINE_COMPLETE, ENGINE_INJECT */
+	uint32_t rx_flags;	  /* of calls without flags: ENGINE_COMPLETE, ENGINE_MULTI */
+	uint32_t trx_flags;	  /* likewise, of tagged receives: PACKET_TAGGED too */
+	uint64_t tx_op_flags, rx_op_flags; /* as given: FI_COMPLETION, FI_INJECT, ... */
+	uint64_t tx_caps, rx_caps;
+	bool directed_recv;	  /* the source of a receive counts */
+	bool receives;		  /* there is someone to tell of a receive */
+	struct list link;	  /* domain->ctxs while it is enabled; NULL before */
+	struct engine_options options;
+	/* The tables of one that can't do all that the family can. */
+	struct fi_ops_msg msg;
+	struct fi_ops_tagged tagged;
+};
+
+/* A receive context that endpoints share. */
+struct engine_srx {
+	struct engine_ctx ctx;
+	struct engine_rx_ctx rx; /* its queue is everybody's; cq: its own, or the first endpoint's */
+	struct engine_cq *cq;	 /* bound to it, or NULL */
+	struct list eps;	 /* struct engine_ep.srx_link */
+};
+
+/* A transmit context that endpoints share: they send as if it was their own. */
+struct engine_stx {
+	struct fid_stx fid;
+	struct engine_domain *domain;
+	struct fi_tx_attr attr;
+	_Atomic int refs; /* endpoints */
+};
+
+/* One of the contexts of a scalable endpoint: what the program holds of it. */
+struct engine_sep_ctx {
+	struct engine_ctx ctx;
+	bool open;
+};
+
+struct engine_sep_tx {
+	struct engine_sep_ctx of;
+	struct engine_tx_ctx tx;
+};
+
+struct engine_sep_rx {
+	struct engine_sep_ctx of;
+	struct engine_rx_ctx rx;
 };
 
 /* Message flags inside the engine; the low bits are enum packet_flag. */
@@ -115,7 +310,16 @@ enum engine_flag {
 	ENGINE_COMPLETE = 1 << 9, /* success writes a completion */
 	ENGINE_MORE = 1 << 10,	  /* FI_MORE */
 	ENGINE_ASKED = 1 << 11,	  /* a receive that has asked its sender for the payload */
+	ENGINE_MULTI = 1 << 24,	  /* a receive whose buffer takes messages until it is used up */
+	ENGINE_PART = 1 << 25,	  /* a message in such a buffer */
+	ENGINE_FENCE = 1 << 12,	  /* FI_FENCE: not before everything to this peer has ended */
+	ENGINE_FINISHED = 1 << 13, /* a send whose receiver is done while the wire still has its payload */
+	ENGINE_DEFERRED = 1 << 26, /* deferred work: a counter of its own tells of its end, */
+	ENGINE_TOLD = 1 << 27,	   /* and its endpoint tells of it too */
 };
+
+/* Flags of a send that ends later than it leaves, or must not leave yet. */
+#define ENGINE_SLOW (PACKET_DELIVERY | PACKET_ACKED | ENGINE_FENCE)
 
 /* One message to send, as the op tables express it; lives on the caller's stack. */
 struct engine_msg {
@@ -124,54 +328,114 @@ struct engine_msg {
 	uint64_t tag;
 	uint64_t data;
 	void *context;
+	struct engine_tx_ctx *tx;
 	const struct iovec *iov;
 	uint32_t iov_cnt; /* 0: buf and len say it all; at most ENGINE_IOV_MAX */
 	uint32_t flags;	  /* enum engine_flag, PACKET_TAGGED, PACKET_CQ_DATA */
+	uint32_t rx_idx;  /* receive context of the peer */
 };
 
-/* A send under way that was not finished at once. */
+/* What an atomic operation does, and to where its results go. */
+struct engine_update {
+	uint8_t kind; /* enum atomics_kind */
+	uint8_t datatype;
+	uint8_t op;
+	uint32_t cnt; /* elements */
+	uint32_t compare_cnt, result_cnt;
+	struct iovec compare[ENGINE_IOV_MAX]; /* borrowed until the request is sent */
+	struct iovec result[ENGINE_IOV_MAX];
+};
+
+/* A send or a one-sided operation under way that was not finished at once. */
 struct engine_tx {
 	struct pool_object pool; /* its id goes over the wire */
-	struct list link;	 /* peer->queued or peer->started */
+	struct list link;	 /* peer->queued, started, pushing or unacked */
 	struct wire_op op;
 	struct engine_peer *peer;
+	struct engine_tx_ctx *ctx;
 	void *context;
 	const void *buf; /* first byte: for the completion */
 	uint64_t tag, data;
-	size_t len;	/* of the message */
-	size_t want;	/* bytes that the receiver asked for, after CTS */
-	size_t sent;	/* of those, gone */
-	size_t chunk;	/* in the hands of the wire */
+	size_t len;	/* of the message; of what is written or read; of the operands */
+	size_t want;	/* bytes that the receiver asked for, after CTS; bytes of a response */
+	size_t sent;	/* of those, gone; of a response, those that have begun to arrive */
+	size_t chunk;	/* bytes in the hands of the wire; of a response, pieces */
 	uint64_t peer_id; /* receiver's operation, after CTS */
 	uint32_t flags;
 	uint32_t iov_cnt;
+	uint32_t rx_idx; /* receive context of the peer */
+	uint32_t seq;	 /* once sent */
+	int error;	 /* NAK came before ACK */
+	struct engine_cntr *also; /* ENGINE_DEFERRED: counts it; held; or NULL */
+	uint8_t kind;	 /* PACKET_EAGER: a message; PACKET_WRITE, PACKET_READ, PACKET_ATOMIC */
 	enum engine_tx_state {
 		TX_QUEUED, /* nothing was sent */
 		TX_EAGER,  /* the wire sends it whole */
 		TX_RTS,	   /* the receiver knows of it */
 		TX_DATA,   /* the receiver asked for the payload */
+		TX_FIN,	   /* all is sent; the receiver tells when it is done */
+		TX_ACK,	   /* in peer->unacked */
+		TX_RESPONSE, /* a READ or ATOMIC that waits for what it reads */
 	} state;
 	void *copy; /* ENGINE_INJECT: our copy, owned */
-	struct iovec iov[ENGINE_IOV_MAX];
+	struct iovec iov[ENGINE_IOV_MAX]; /* source; of a READ: destination; of an ATOMIC: operands */
+	uint32_t target_cnt;
+	struct packet_target targets[PACKET_TARGET_MAX];
+	struct engine_update update; /* PACKET_ATOMIC */
+};
+
+struct engine_mr;
+
+/* Where the payload of a large write goes. */
+struct engine_landing {
+	struct pool_object pool;
+	struct engine_mr *mr[PACKET_TARGET_MAX];
+	uint64_t len[PACKET_TARGET_MAX]; /* bytes in each */
+	uint32_t mr_cnt;
+	uint32_t iov_cnt;
+	struct iovec iov[WIRE_DEST_MAX];
+};
+
+/* What a peer has read, on its way to it. */
+struct engine_reply {
+	struct pool_object pool;
+	struct list link; /* peer->replies until the wire has all of it, then peer->replying */
+	struct wire_op op;
+	struct engine_peer *peer;
+	uint64_t id;	/* peer's operation */
+	size_t len, sent, chunk;
+	void *copy;	/* small: what was read in its turn, owned */
+	struct engine_landing *source; /* large: memory that is read as it is sent */
 };
 
 /* A posted receive, until its completion. */
 struct engine_rx {
 	struct pool_object pool; /* its id goes over the wire */
 	struct match_recv match; /* while posted */
-	struct list link;	 /* ep->posted while posted, peer->receiving after a match with RTS */
+	struct list link;	 /* rxq->posted while posted, peer->receiving after a match with RTS */
 	struct wire_op op;
-	struct engine_peer *peer; /* sender, once matched */
+	struct engine_rx_ctx *ctx; /* that it was posted to; once matched, that of the message */
+	struct engine_peer *peer;  /* sender, once matched */
 	void *context;
 	uint64_t tag, data;
 	size_t cap;	/* bytes of iov */
 	size_t len;	/* of the message */
-	size_t got;	/* bytes that have arrived, of min(cap, len) */
-	size_t incoming; /* bytes that the wire is writing */
+	size_t got;	/* bytes that have begun to arrive, of min(cap, len) */
+	size_t incoming; /* bytes that the wire is writing; of a rendezvous, pieces */
 	uint64_t peer_id; /* sender's operation, of a rendezvous */
-	uint32_t flags;	  /* PACKET_TAGGED: which queue; PACKET_CQ_DATA; ENGINE_COMPLETE */
+	uint32_t flags;	  /* PACKET_TAGGED: which queue; PACKET_CQ_DATA; PACKET_DELIVERY; ENGINE_COMPLETE */
 	uint32_t iov_cnt;
 	struct iovec iov[ENGINE_IOV_MAX];
+	struct engine_rx *whole; /* ENGINE_PART: the buffer that it is in */
+	struct engine_cntr *also; /* ENGINE_DEFERRED: counts it; held; or NULL */
+	/* ENGINE_MULTI; in the matcher until it is spent */
+	size_t used;	    /* bytes given to messages */
+	size_t min_free;    /* with fewer left it is spent */
+	fi_addr_t src;	    /* of what it ends with */
+	uint32_t parts_cnt; /* messages in it that are not complete */
+	bool spent;	    /* takes no more, and is released with the last of them */
+	int err;	    /* -FI_E* that it ends with */
+	struct engine_landing *landing; /* a large write of the peer instead of a receive */
 };
 
 /*
@@ -180,10 +444,11 @@ struct engine_rx {
 struct engine_held {
 	struct pool_object pool; /* when it is from held_pool */
 	struct match_msg match;	 /* HELD_STORED */
-	struct list link;	 /* HELD_EARLY: peer->early; HELD_CLAIMED: ep->claimed */
+	struct list link;	 /* HELD_EARLY: peer->early; HELD_CLAIMED: rxq->claimed */
 	struct list arriving;	 /* peer->arriving while the payload is not whole */
 	struct engine_peer *peer;
-	struct packet packet;	 /* EAGER or RTS */
+	struct engine_rx_ctx *ctx; /* that it is for */
+	struct packet packet;	 /* EAGER or RTS; a request that waits for its turn */
 	struct packet_rts rts;
 	struct engine_rx *rx;	 /* HELD_MATCHED: receive, or NULL: to be dropped when whole */
 	void *claim;		 /* HELD_CLAIMED: context of that receive */
@@ -225,7 +490,7 @@ struct engine_peer {
 	struct wire_conn *conn;	     /* route for sending; set while up */
 	const struct wire_ops *wire; /* its ops */
 	uint64_t tx_seq;	     /* of the next message; packets carry the low 32 bits */
-	fi_addr_t addr;		     /* in the AV, or FI_ADDR_NOTAVAIL */
+	fi_addr_t told;		     /* what completions say: its place in the AV or an id of the program's */
 	uint32_t ready;		     /* up, and nothing is queued before a new message */
 	uint32_t rx_seq;	     /* of the next message expected */
 	uint32_t credit;	     /* eager payload that we may send, bytes */
@@ -246,6 +511,16 @@ struct engine_peer {
 	uint8_t state;	      /* enum engine_peer_state */
 	bool self;	      /* this endpoint */
 	bool gone;	      /* its process is proven to have ended */
+	bool ack_due;	      /* in ep->acks */
+	uint32_t acked;	      /* everything of ours before that seq has arrived */
+	uint32_t early_large; /* of what waits for its turn, requests above ENGINE_EARLY_MAX */
+	uint32_t naks_told;   /* refusals by seq that were sent in this life */
+	uint32_t naks_heard;  /* ... and that have come */
+	uint32_t ack_seq, ack_naks; /* of an ACK that has overtaken refusals, */
+	bool ack_waits;		    /* if there is one */
+	bool several;		    /* more than one conn has led here in this life */
+	uint32_t filling_cnt; /* eager messages whose payload is on its way into a receive */
+	uint32_t lane_seq;    /* ... before that seq may be overtaken by requests until then */
 	bool greeted;	      /* the window of this life was said in a hello, which may be said again */
 	uint32_t window;      /* granted to it, bytes */
 	uint32_t credit_max;  /* granted to us by its hello, bytes: more is never free */
@@ -253,6 +528,7 @@ struct engine_peer {
 	uint64_t epoch;	      /* of its last hello; 0: never met */
 	uint64_t retry_ns;    /* PEER_CONNECTING without a conn: when to try again */
 	uint64_t since_ns;    /* when connecting began */
+	fi_addr_t addr;	      /* in the AV, or FI_ADDR_NOTAVAIL */
 	struct weft_addr address;
 	struct list all;       /* ep->all */
 	struct list blocked;   /* ep->blocked: something is queued, or a connection is to be made */
@@ -263,6 +539,11 @@ struct engine_peer {
 	struct list arriving;  /* struct engine_held whose payload is not whole */
 	struct list early;     /* struct engine_held by seq */
 	struct list ctl;       /* struct engine_ctl */
+	struct list unacked;   /* struct engine_tx by seq, until ACK */
+	struct list replies;   /* struct engine_reply that wait for room */
+	struct list replying;  /* struct engine_reply that the wire has */
+	uint32_t reply_cnt;    /* of both */
+	struct list ack_link;  /* ep->acks */
 };
 
 _Static_assert(offsetof(struct engine_peer, ep) <= 64, "the fast paths touch one line of a peer");
@@ -282,28 +563,41 @@ static inline void engine_expect(struct engine_wire *w)
 	w->idle = w->wait = 0;
 }
 
+/*
+ * An endpoint: one address, its wires and its peers. A scalable one has several contexts of each
+ * kind, any other one of each, which are part of it.
+ */
 struct engine_ep {
-	struct fid_ep fid;
+	struct engine_ctx ctx;
 	struct engine_domain *domain;
 	const struct engine_family *family;
 	struct engine_av *av;
-	struct engine_cq *tx_cq, *rx_cq;
-	uint32_t tx_flags; /* of calls without flags: ENGINE_COMPLETE, ENGINE_INJECT */
-	uint32_t rx_flags; /* of calls without flags: ENGINE_COMPLETE */
-	bool tx_selective, rx_selective;
 	bool enabled;
-	bool directed_recv; /* fi_recv's source counts */
 	struct engine_peer **peers; /* by fi_addr_t; NULL until first used */
 	size_t peer_cap;
-	struct match *tagged, *msg;
-	struct pool tx_pool, rx_pool, ctl_pool, held_pool;
-	struct list posted;  /* struct engine_rx, post order */
-	struct list claimed; /* struct engine_held */
+	struct engine_rx_ctx *rx0;  /* == rxs[0] */
+	struct engine_rx_ctx **rxs; /* by index; of a plain endpoint: &rx0 */
+	uint32_t rx_cnt;
+	struct engine_tx_ctx tx;
+	struct engine_rx_ctx rx;
+	struct engine_srx *srx;	    /* whose queue rx has, or NULL */
+	struct engine_stx *stx;	    /* or NULL */
+	bool wants_srx, wants_stx;  /* FI_SHARED_CONTEXT: can't be enabled without */
+	struct list srx_link;	    /* srx->eps */
+	struct engine_sep_tx *sep_txs; /* of a scalable one: tx_cnt and rx_cnt of them */
+	struct engine_sep_rx *sep_rxs;
+	uint32_t tx_cnt;
+	size_t max_msg_size;
+	bool no_shared_memory;	    /* FI_OPT_SHARED_MEMORY_PERMITTED */
+	struct pool tx_pool, ctl_pool, held_pool;
+	struct pool reply_pool, landing_pool;
 	struct list blocked; /* struct engine_peer */
+	struct list acks;    /* struct engine_peer that are to be told what has arrived */
 	struct list all;     /* struct engine_peer */
 	struct list domain_link, av_link;
 	uint32_t wire_cnt; /* the last one is the loop */
 	struct engine_wire wires[ENGINE_WIRE_MAX];
+	uint32_t due_stuck;  /* domain->due_round in which work of it found no room */
 	uint32_t tick;	     /* rounds of progress */
 	bool slow;	     /* they come seldom */
 	uint64_t clock_ns;   /* last look at the clock */
@@ -314,11 +608,27 @@ struct engine_ep {
 	uint64_t budget;     /* eager payload not granted to any peer yet, bytes */
 	size_t tx_size;	     /* sends that may wait for a connection or for room */
 	size_t queued_cnt;   /* that do */
-	size_t min_multi_recv;
+	size_t access_cnt;   /* one-sided operations under way: at most tx_size */
 	uint64_t caps;
+	struct engine_coll *coll; /* owned; NULL until a collective is used */
+	struct engine_eq *eq;	  /* bound, or NULL */
+	struct engine_auth auth;  /* its own or its domain's key */
 	struct weft_addr bind;	  /* where to listen: fi_info.src_addr, fi_setname */
 	struct weft_addr address; /* full, after fi_enable */
 };
+
+static inline struct engine_ctx *engine_ctx_of(struct fid_ep *fid)
+{
+	return container_of(fid, struct engine_ctx, fid);
+}
+
+/* engine_source_id - what the matcher of @q knows this peer by */
+static inline uint64_t engine_source_id(const struct engine_rxq *q, const struct engine_peer *peer)
+{
+	if (likely(!q->shared))
+		return (uintptr_t)peer;
+	return peer->addr == FI_ADDR_NOTAVAIL ? UINT64_MAX : peer->addr + 1;
+}
 
 /*
  * Entry points for providers: fi_provider.fabric, and what a provider's getinfo offers in common.
@@ -326,6 +636,10 @@ struct engine_ep {
  */
 int engine_fabric_open(const struct engine_family *family, struct fi_fabric_attr *attr, struct fid_fabric **fabric,
 		       void *context);
+
+/* What providers offer of sending and receiving (offer.c). Constant, though fi_info's pointers are not */
+extern struct fi_tx_attr engine_tx_offer;
+extern struct fi_rx_attr engine_rx_offer;
 
 /* engine_define_params - declare the engine's parameters for a provider; from its entry point */
 void engine_define_params(const struct fi_provider *provider);

@@ -5,8 +5,14 @@
  */
 #include <rdma/fi_errno.h>
 #include <weft/routes.h>
+#include "access.h"
+#include "cntr.h"
+#include "coll.h"
+#include "ctx.h"
+#include "eq_fid.h"
 #include "fids.h"
 #include "loop.h"
+#include "mr_fid.h"
 #include "nosys.h"
 #include "peer.h"
 #include "progress.h"
@@ -17,7 +23,7 @@
 
 static struct engine_ep *ep_of(struct fid *fid)
 {
-	return container_of(fid, struct engine_ep, fid.fid);
+	return engine_ctx_at(fid)->ep;
 }
 
 /* Wires */
@@ -60,7 +66,7 @@ static int engine_wires_open(struct engine_ep *ep)
 		return -FI_EIO;
 	for (uint32_t i = 0; i < ENGINE_WIRE_MAX - 1 && ep->family->wires[i]; i++) {
 		wp = wire_find(ep->family->wires[i]);
-		if (!wp)
+		if (!wp || (wp->ops->shares_memory && ep->no_shared_memory))
 			continue;
 		engine_wire_add(ep, wp->ops, &attr);
 		any |= ep->wires[ep->wire_cnt - 1].wire != NULL;
@@ -89,38 +95,45 @@ static void engine_ep_budget(struct engine_ep *ep)
 	ep->budget = budget;
 }
 
-static int engine_ep_enable(struct engine_ep *ep)
+/* Is there all that it needs? A scalable one has contexts with queues of their own. */
+static int engine_ep_ready(const struct engine_ep *ep)
 {
-	struct engine_domain *domain = ep->domain;
-	int ret;
-
 	if (ep->enabled)
 		return -FI_EOPBADSTATE;
 	if (!ep->av)
 		return -FI_ENOAV;
-	if ((ep->caps & FI_SEND && !ep->tx_cq) || (ep->caps & FI_RECV && !ep->rx_cq))
+	if (ep->sep_rxs)
+		return 0;
+	if ((ep->ctx.tx_caps & FI_SEND && !ep->tx.cq && !engine_tx_counted(&ep->tx)) ||
+	    (ep->ctx.rx_caps & FI_RECV && !ep->rx.cq && !engine_rx_counted(&ep->rx)))
 		return -FI_ENOCQ;
+	return engine_shared_check(ep);
+}
+
+int engine_ep_enable(struct engine_ep *ep)
+{
+	bool own = !ep->sep_rxs && !ep->srx;
+	int ret;
+
+	ret = engine_ep_ready(ep);
+	if (ret)
+		return ret;
 	engine_ep_budget(ep);
 	while (!ep->epoch)
 		if (platform_random(&ep->epoch, sizeof(ep->epoch)))
 			return -FI_EIO;
-	ep->tagged = match_create();
-	ep->msg = match_create();
-	ret = ep->tagged && ep->msg ? engine_wires_open(ep) : -FI_ENOMEM;
+	ret = own ? engine_rxq_init(&ep->rx.own, false) : 0;
+	if (ret)
+		return ret;
+	ret = engine_wires_open(ep);
 	if (ret) {
-		match_destroy(ep->tagged);
-		match_destroy(ep->msg);
-		ep->tagged = ep->msg = NULL;
+		if (own)
+			engine_rxq_fini(ep->domain, &ep->rx.own);
 		return ret;
 	}
-	if (!ep->tx_cq)
-		ep->tx_flags &= ~ENGINE_COMPLETE;
-	if (!ep->rx_cq)
-		ep->rx_flags &= ~ENGINE_COMPLETE;
+	engine_ctx_enable(&ep->ctx);
 	ep->enabled = true;
-	ep->fid.msg = domain->safe ? &engine_safe_msg_ops : ep->family->msg;
-	ep->fid.tagged = domain->safe ? &engine_safe_tagged_ops : ep->family->tagged;
-	list_push(&domain->eps, &ep->domain_link);
+	list_push(&ep->domain->eps, &ep->domain_link);
 	return 0;
 }
 
@@ -155,7 +168,6 @@ static void engine_ep_drain(struct engine_ep *ep)
 
 static void engine_ep_free_held(struct engine_ep *ep)
 {
-	struct match *matchers[] = { ep->tagged, ep->msg };
 	struct list *node, *after, *hnode;
 
 	list_for_each(node, after, &ep->all) {
@@ -164,16 +176,9 @@ static void engine_ep_free_held(struct engine_ep *ep)
 		while ((hnode = list_pop(&peer->early)))
 			engine_held_free(ep, container_of(hnode, struct engine_held, link));
 	}
-	for (size_t i = 0; i < 2; i++) {
-		struct match_msg *msg;
-
-		while (matchers[i] && (msg = match_first_msg(matchers[i]))) {
-			match_take(matchers[i], msg);
-			engine_held_free(ep, container_of(msg, struct engine_held, match));
-		}
-	}
-	while ((node = list_pop(&ep->claimed)))
-		engine_held_free(ep, container_of(node, struct engine_held, link));
+	for (uint32_t i = 0; i <= ep->rx_cnt; i++)
+		if (engine_rxq_at(ep, i))
+			engine_rxq_drop(ep, engine_rxq_at(ep, i));
 	/* What is left is matched and still arriving. */
 	list_for_each(node, after, &ep->all) {
 		struct engine_peer *peer = container_of(node, struct engine_peer, all);
@@ -188,14 +193,26 @@ static void engine_ep_free(struct engine_ep *ep)
 	struct engine_tx *tx;
 	uint32_t i = 0;
 
-	while ((tx = pool_each(&ep->tx_pool, &i)))
+	while ((tx = pool_each(&ep->tx_pool, &i))) {
 		platform_free(tx->copy);
-	while (!list_empty(&ep->all))
-		engine_peer_free(container_of(ep->all.next, struct engine_peer, all));
-	match_destroy(ep->tagged);
-	match_destroy(ep->msg);
+		if (tx->flags & ENGINE_DEFERRED)
+			engine_cntr_release(tx->also);
+	}
+	while (!list_empty(&ep->all)) {
+		struct engine_peer *peer = container_of(ep->all.next, struct engine_peer, all);
+		struct list *node;
+
+		while ((node = list_pop(&peer->receiving)))
+			engine_rx_drop(ep->domain, container_of(node, struct engine_rx, link));
+		engine_replies_drop(peer);
+		engine_peer_free(peer);
+	}
+	engine_coll_free(ep);
+	engine_rxq_fini(ep->domain, &ep->rx.own);
+	engine_sep_free(ep);
 	pool_fini(&ep->tx_pool);
-	pool_fini(&ep->rx_pool);
+	pool_fini(&ep->reply_pool);
+	pool_fini(&ep->landing_pool);
 	pool_fini(&ep->ctl_pool);
 	pool_fini(&ep->held_pool);
 	platform_free(ep->peers);
@@ -211,15 +228,14 @@ static void engine_ep_report(struct engine_ep *ep)
 		ep->family->closing(routes, cnt);
 }
 
-static int engine_ep_close(struct fid *fid)
+void engine_ep_end(struct engine_ep *ep)
 {
-	struct engine_ep *ep = ep_of(fid);
 	struct engine_domain *domain = ep->domain;
 
-	engine_enter(domain);
 	if (ep->enabled) {
 		engine_ep_drain(ep);
 		engine_ep_report(ep);
+		engine_ctx_close_tables(&ep->ctx);
 		list_remove(&ep->domain_link);
 		/* Before what is held: payload is on its way to it. */
 		engine_wires_close(ep);
@@ -227,14 +243,33 @@ static int engine_ep_close(struct fid *fid)
 	}
 	if (ep->av)
 		list_remove(&ep->av_link);
-	if (ep->tx_cq)
-		engine_unref(&ep->tx_cq->refs);
-	if (ep->rx_cq)
-		engine_unref(&ep->rx_cq->refs);
-	engine_leave(domain);
+	engine_shared_unbind(ep);
+	engine_tx_release(&ep->tx);
+	engine_rx_release(&ep->rx);
 	engine_ep_free(ep);
 	engine_unref(&domain->refs);
-	return 0;
+}
+
+static int engine_ep_close(struct fid *fid)
+{
+	struct engine_ctx *ctx = engine_ctx_at(fid);
+	struct engine_domain *domain = ctx->domain;
+	struct engine_eq *eq = ctx->ep->eq;
+	bool busy;
+
+	engine_enter(domain);
+	busy = !list_empty(&ctx->aliases) || engine_sep_busy(ctx->ep) || engine_mr_bound(domain, ctx->ep) ||
+	       engine_coll_busy(ctx->ep);
+	if (!busy && eq)
+		engine_ref(&domain->refs); /* until the queue has let it go */
+	if (!busy)
+		engine_ep_end(ctx->ep);
+	engine_leave(domain);
+	if (!busy && eq) {
+		engine_eq_drop(eq, domain);
+		engine_unref(&domain->refs);
+	}
+	return busy ? -FI_EBUSY : 0;
 }
 
 /* Bind and control */
@@ -250,55 +285,55 @@ static int engine_ep_bind_av(struct engine_ep *ep, struct fid *target)
 	return 0;
 }
 
-static void engine_cq_attach(struct engine_cq **slot, struct engine_cq *cq)
+/*
+ * For the end of fi_join_collective, which gives the domain the thread that the queue may want. Holds the
+ * domain itself: the queue's lock comes first.
+ */
+static int engine_ep_bind_eq(struct engine_ep *ep, struct fid *target, uint64_t flags)
 {
-	*slot = cq;
-	engine_ref(&cq->refs);
-}
+	struct engine_eq *eq = container_of(target, struct engine_eq, fid.fid);
+	int ret;
 
-static int engine_ep_bind_cq(struct engine_ep *ep, struct fid *target, uint64_t flags)
-{
-	struct engine_cq *cq = container_of(target, struct engine_cq, fid.fid);
-
-	if (flags & ~(FI_TRANSMIT | FI_RECV | FI_SELECTIVE_COMPLETION))
+	if (flags)
 		return -FI_EBADFLAGS;
-	if (!(flags & (FI_TRANSMIT | FI_RECV)) || cq->domain != ep->domain)
+	if (eq->fabric != ep->domain->fabric)
 		return -FI_EINVAL;
-	if ((flags & FI_TRANSMIT && ep->tx_cq) || (flags & FI_RECV && ep->rx_cq))
-		return -FI_EINVAL;
-	if (flags & FI_TRANSMIT) {
-		engine_cq_attach(&ep->tx_cq, cq);
-		ep->tx_selective = flags & FI_SELECTIVE_COMPLETION;
-		if (!ep->tx_selective)
-			ep->tx_flags |= ENGINE_COMPLETE;
-	}
-	if (flags & FI_RECV) {
-		engine_cq_attach(&ep->rx_cq, cq);
-		ep->rx_selective = flags & FI_SELECTIVE_COMPLETION;
-		if (!ep->rx_selective)
-			ep->rx_flags |= ENGINE_COMPLETE;
-	}
-	return 0;
+	ret = engine_eq_watch(eq, ep->domain);
+	if (ret)
+		return ret;
+	engine_enter(ep->domain);
+	if (ep->enabled)
+		ret = -FI_EOPBADSTATE;
+	else if (ep->eq)
+		ret = -FI_EINVAL;
+	else
+		ep->eq = eq;
+	engine_leave(ep->domain);
+	if (ret)
+		engine_eq_drop(eq, ep->domain);
+	return ret;
 }
 
-static int engine_ep_bind(struct fid *fid, struct fid *target, uint64_t flags)
+int engine_ep_bind(struct fid *fid, struct fid *target, uint64_t flags)
 {
 	struct engine_ep *ep = ep_of(fid);
 	int ret = -FI_EINVAL;
 
 	if (!target)
 		return -FI_EINVAL;
+	if (target->fclass == FI_CLASS_EQ)
+		return engine_ep_bind_eq(ep, target, flags);
 	engine_enter(ep->domain);
 	if (ep->enabled)
 		ret = -FI_EOPBADSTATE;
 	else if (target->fclass == FI_CLASS_AV)
 		ret = engine_ep_bind_av(ep, target);
 	else if (target->fclass == FI_CLASS_CQ)
-		ret = engine_ep_bind_cq(ep, target, flags);
-	else if (target->fclass == FI_CLASS_EQ)
-		ret = 0; /* a reliable datagram endpoint has no events of its own */
+		ret = engine_ctx_bind_cq(ep->domain, ep->ctx.tx, ep->ctx.rx, target, flags);
 	else if (target->fclass == FI_CLASS_CNTR)
-		ret = -FI_ENOSYS;
+		ret = engine_cntr_bind(ep->ctx.tx, ep->ctx.rx, ep->domain, target, flags);
+	else
+		ret = engine_shared_bind(ep, target, flags);
 	engine_leave(ep->domain);
 	return ret;
 }
@@ -309,14 +344,14 @@ static int engine_ep_control(struct fid *fid, int command, void *arg)
 	int ret;
 
 	if (command != FI_ENABLE)
-		return -FI_ENOSYS;
+		return engine_ctx_control(fid, command, arg);
 	engine_enter(ep->domain);
 	ret = engine_ep_enable(ep);
 	engine_leave(ep->domain);
 	return ret;
 }
 
-static int engine_ep_ops_open(struct fid *fid, const char *name, uint64_t flags, void **ops, void *context)
+int engine_ep_ops_open(struct fid *fid, const char *name, uint64_t flags, void **ops, void *context)
 {
 	if (!name || !ops)
 		return -FI_EINVAL;
@@ -324,64 +359,6 @@ static int engine_ep_ops_open(struct fid *fid, const char *name, uint64_t flags,
 		return -FI_ENOSYS;
 	*ops = &engine_routes_ops;
 	return 0;
-}
-
-static ssize_t engine_ep_cancel(struct fid *fid, void *context)
-{
-	struct engine_ep *ep = ep_of(fid);
-	ssize_t ret;
-
-	if (!ep->enabled)
-		return -FI_EOPBADSTATE;
-	engine_enter(ep->domain);
-	ret = engine_cancel(ep, context);
-	engine_leave(ep->domain);
-	return ret;
-}
-
-static int engine_ep_getopt(struct fid *fid, int level, int name, void *val, size_t *len)
-{
-	if (level != FI_OPT_ENDPOINT || name != FI_OPT_MIN_MULTI_RECV)
-		return -FI_ENOPROTOOPT;
-	if (!val || !len)
-		return -FI_EINVAL;
-	if (*len < sizeof(size_t))
-		return -FI_ETOOSMALL;
-	*(size_t *)val = ep_of(fid)->min_multi_recv;
-	*len = sizeof(size_t);
-	return 0;
-}
-
-static int engine_ep_setopt(struct fid *fid, int level, int name, const void *val, size_t len)
-{
-	if (level != FI_OPT_ENDPOINT || name != FI_OPT_MIN_MULTI_RECV)
-		return -FI_ENOPROTOOPT;
-	if (!val || len != sizeof(size_t))
-		return -FI_EINVAL;
-	ep_of(fid)->min_multi_recv = *(const size_t *)val;
-	return 0;
-}
-
-static int engine_no_tx_ctx(struct fid_ep *sep, int index, struct fi_tx_attr *attr, struct fid_ep **tx_ep,
-			    void *context)
-{
-	return -FI_ENOSYS;
-}
-
-static int engine_no_rx_ctx(struct fid_ep *sep, int index, struct fi_rx_attr *attr, struct fid_ep **rx_ep,
-			    void *context)
-{
-	return -FI_ENOSYS;
-}
-
-static ssize_t engine_no_size_left(struct fid_ep *ep)
-{
-	return -FI_ENOSYS;
-}
-
-static int engine_no_export(struct fid_ep *ep, uint64_t flags, struct fid_xpu_ep *xpu_ep)
-{
-	return -FI_ENOSYS;
 }
 
 static int engine_ep_getname(struct fid *fid, void *addr, size_t *len)
@@ -431,19 +408,7 @@ static struct fi_ops engine_ep_fi_ops = {
 	.ops_set = engine_no_ops_set,
 };
 
-static struct fi_ops_ep engine_ep_ops = {
-	.size = sizeof(struct fi_ops_ep),
-	.cancel = engine_ep_cancel,
-	.getopt = engine_ep_getopt,
-	.setopt = engine_ep_setopt,
-	.tx_ctx = engine_no_tx_ctx,
-	.rx_ctx = engine_no_rx_ctx,
-	.rx_size_left = engine_no_size_left,
-	.tx_size_left = engine_no_size_left,
-	.export_xpu = engine_no_export,
-};
-
-static struct fi_ops_cm engine_ep_cm_ops = {
+struct fi_ops_cm engine_ep_cm_ops = {
 	.size = sizeof(struct fi_ops_cm),
 	.setname = engine_ep_setname,
 	.getname = engine_ep_getname,
@@ -453,55 +418,75 @@ static struct fi_ops_cm engine_ep_cm_ops = {
 	.accept = engine_no_cm_accept,
 	.reject = engine_no_cm_reject,
 	.shutdown = engine_no_cm_shutdown,
-	.join = engine_no_cm_join,
+	.join = engine_coll_join,
 };
 
 static void engine_ep_init(struct engine_ep *ep, struct engine_domain *domain, const struct fi_info *info)
 {
 	ep->domain = domain;
 	ep->family = domain->family;
-	ep->caps = info->caps ? info->caps : ENGINE_CAPS;
-	if (!(ep->caps & (FI_SEND | FI_RECV)))
-		ep->caps |= FI_SEND | FI_RECV;
-	ep->directed_recv = ep->caps & FI_DIRECTED_RECV;
+	ep->caps = engine_whole_caps(info->caps ? info->caps : ENGINE_CAPS);
+	engine_ctx_init(&ep->ctx, domain, &ep->ctx);
+	engine_options_init(&ep->ctx.options, info);
+	ep->max_msg_size = ep->ctx.options.max_msg;
+	ep->ctx.ep = ep;
+	ep->ctx.tx_caps = engine_part_caps(info->tx_attr ? info->tx_attr->caps : 0, ep->caps);
+	ep->ctx.rx_caps = engine_part_caps(info->rx_attr ? info->rx_attr->caps : 0, ep->caps);
+	ep->ctx.directed_recv = ep->ctx.rx_caps & FI_DIRECTED_RECV;
 	ep->tx_size = ENGINE_TX_SIZE;
 	if (info->tx_attr) {
 		if (info->tx_attr->size && info->tx_attr->size < ENGINE_TX_SIZE)
 			ep->tx_size = info->tx_attr->size;
-		if (info->tx_attr->op_flags & FI_COMPLETION)
-			ep->tx_flags |= ENGINE_COMPLETE;
-		if (info->tx_attr->op_flags & FI_INJECT)
-			ep->tx_flags |= ENGINE_INJECT;
+		ep->ctx.tx_op_flags = info->tx_attr->op_flags;
 	}
-	if (info->rx_attr && info->rx_attr->op_flags & FI_COMPLETION)
-		ep->rx_flags |= ENGINE_COMPLETE;
-	list_init(&ep->posted);
-	list_init(&ep->claimed);
+	if (info->rx_attr)
+		ep->ctx.rx_op_flags = info->rx_attr->op_flags;
 	list_init(&ep->blocked);
 	list_init(&ep->all);
+	list_init(&ep->acks);
 	list_init(&ep->domain_link);
 	list_init(&ep->av_link);
+	list_init(&ep->srx_link);
 	pool_init(&ep->tx_pool, sizeof(struct engine_tx), 0);
-	pool_init(&ep->rx_pool, sizeof(struct engine_rx), 0);
 	pool_init(&ep->ctl_pool, sizeof(struct engine_ctl), 0);
 	pool_init(&ep->held_pool, sizeof(struct engine_held) + ENGINE_HELD_SMALL, 0);
+	pool_init(&ep->reply_pool, sizeof(struct engine_reply), 0);
+	pool_init(&ep->landing_pool, sizeof(struct engine_landing), 0);
 }
 
-int engine_ep_open(struct fid_domain *fid, struct fi_info *info, struct fid_ep **out, void *context)
+static int engine_ep_info_check(const struct fi_info *info)
 {
-	struct engine_domain *domain = container_of(fid, struct engine_domain, fid);
-	struct engine_ep *ep;
-	char why[96] = "";
-	int ret = 0;
+	int ret;
 
-	if (!info || !out)
-		return -FI_EINVAL;
 	if (info->ep_attr && info->ep_attr->type != FI_EP_RDM && info->ep_attr->type != FI_EP_UNSPEC)
 		return -FI_EINVAL;
+	if (info->caps & ~(ENGINE_CAPS | ENGINE_SIDE_CAPS))
+		return -FI_EINVAL;
+	ret = engine_tx_attr_check(info->tx_attr);
+	return ret ? ret : engine_rx_attr_check(info->rx_attr);
+}
+
+int engine_ep_create(struct engine_domain *domain, struct fi_info *info, size_t fclass, void *context,
+		     struct engine_ep **out)
+{
+	struct engine_ep *ep;
+	char why[96] = "";
+	int ret;
+
+	ret = engine_ep_info_check(info);
+	if (ret)
+		return ret;
 	ep = platform_alloc(sizeof(*ep));
 	if (!ep)
 		return -FI_ENOMEM;
 	engine_ep_init(ep, domain, info);
+	ep->auth = domain->auth;
+	if (info->ep_attr)
+		ret = engine_auth_read(info->ep_attr->auth_key, info->ep_attr->auth_key_size, &ep->auth);
+	if (ret) {
+		engine_ep_free(ep);
+		return ret;
+	}
 	if (domain->family->bind_read && info->src_addr && info->src_addrlen == domain->family->addr_len)
 		ret = domain->family->bind_read(info->src_addr, &ep->bind, why, sizeof(why));
 	if (ret) {
@@ -509,17 +494,35 @@ int engine_ep_open(struct fid_domain *fid, struct fi_info *info, struct fid_ep *
 		engine_ep_free(ep);
 		return ret;
 	}
-	ep->fid.fid.fclass = FI_CLASS_EP;
-	ep->fid.fid.context = context;
-	ep->fid.fid.ops = &engine_ep_fi_ops;
-	ep->fid.ops = &engine_ep_ops;
-	ep->fid.cm = &engine_ep_cm_ops;
-	ep->fid.msg = &engine_closed_msg_ops;
-	ep->fid.tagged = &engine_closed_tagged_ops;
-	ep->fid.rma = &engine_no_rma_ops;
-	ep->fid.atomic = &engine_no_atomic_ops;
-	ep->fid.collective = &engine_no_collective_ops;
+	ep->ctx.fid.fid.fclass = fclass;
+	ep->ctx.fid.fid.context = context;
+	ep->ctx.fid.fid.ops = &engine_ep_fi_ops;
 	engine_ref(&domain->refs);
-	*out = &ep->fid;
+	*out = ep;
+	return 0;
+}
+
+int engine_ep_open(struct fid_domain *fid, struct fi_info *info, struct fid_ep **out, void *context)
+{
+	struct engine_domain *domain = container_of(fid, struct engine_domain, fid);
+	struct engine_ep *ep;
+	int ret;
+
+	if (!info || !out)
+		return -FI_EINVAL;
+	ret = engine_ep_create(domain, info, FI_CLASS_EP, context, &ep);
+	if (ret)
+		return ret;
+	ep->wants_stx = info->ep_attr && info->ep_attr->tx_ctx_cnt == FI_SHARED_CONTEXT;
+	ep->wants_srx = info->ep_attr && info->ep_attr->rx_ctx_cnt == FI_SHARED_CONTEXT;
+	ep->ctx.tx = &ep->tx;
+	ep->ctx.rx = &ep->rx;
+	ep->rx.ep = ep;
+	ep->rx.q = &ep->rx.own;
+	ep->rx.own.min_multi_recv = ENGINE_MIN_MULTI_RECV;
+	ep->rx0 = &ep->rx;
+	ep->rxs = &ep->rx0;
+	ep->rx_cnt = ep->tx_cnt = 1;
+	*out = &ep->ctx.fid;
 	return 0;
 }

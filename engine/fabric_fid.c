@@ -5,6 +5,7 @@
  */
 #include <rdma/fi_errno.h>
 #include "fids.h"
+#include "wait.h"
 
 int engine_no_bind(struct fid *fid, struct fid *target, uint64_t flags)
 {
@@ -59,16 +60,6 @@ static int engine_no_pep(struct fid_fabric *fabric, struct fi_info *info, struct
 	return -FI_ENOSYS;
 }
 
-static int engine_no_wait(struct fid_fabric *fabric, struct fi_wait_attr *attr, struct fid_wait **waitset)
-{
-	return -FI_ENOSYS;
-}
-
-static int engine_no_trywait(struct fid_fabric *fabric, struct fid **fids, int cnt)
-{
-	return -FI_ENOSYS;
-}
-
 static int engine_domain2_open(struct fid_fabric *fabric, struct fi_info *info, struct fid_domain **domain,
 			       uint64_t flags, void *context)
 {
@@ -92,8 +83,8 @@ static struct fi_ops_fabric engine_fabric_ops = {
 	.domain = engine_domain_open,
 	.passive_ep = engine_no_pep,
 	.eq_open = engine_eq_open,
-	.wait_open = engine_no_wait,
-	.trywait = engine_no_trywait,
+	.wait_open = engine_waitset_open,
+	.trywait = engine_trywait,
 	.domain2 = engine_domain2_open,
 };
 

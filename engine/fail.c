@@ -4,6 +4,7 @@
  * error and its source. Called with the domain held.
  */
 #include "peer.h"
+#include "access.h"
 #include "recv.h"
 
 static void engine_fail_sends(struct list *sends, int err)
@@ -20,7 +21,9 @@ static void engine_lose(struct engine_peer *peer, struct engine_held *held)
 		return;
 	/* The next connection begins with a whole window, whatever of the last one is still here. */
 	held->counted = false;
-	if (held->packet.op == PACKET_RTS)
+	/* Its sender has been told that it failed, and waits for no word any more. */
+	held->packet.flags &= (uint8_t)~PACKET_DELIVERY;
+	if (PACKET_OP(held->packet.op) == PACKET_RTS)
 		held->lost = true;
 }
 
@@ -42,7 +45,7 @@ static void engine_fail_held(struct engine_peer *peer)
 	while ((node = list_pop(&peer->early))) {
 		engine_held_free(ep, container_of(node, struct engine_held, link));
 	}
-	peer->early_cnt = 0;
+	peer->early_cnt = peer->early_large = 0;
 	while ((node = list_pop(&peer->arriving))) {
 		held = container_of(node, struct engine_held, arriving);
 		if (held->state == HELD_MATCHED) {
@@ -52,23 +55,31 @@ static void engine_fail_held(struct engine_peer *peer)
 			held->lost = true;
 		}
 	}
-	engine_lose_stored(peer, ep->tagged);
-	engine_lose_stored(peer, ep->msg);
-	list_for_each(node, after, &ep->claimed)
-		engine_lose(peer, container_of(node, struct engine_held, link));
+	for (uint32_t i = 0; i <= ep->rx_cnt; i++) {
+		struct engine_rxq *q = engine_rxq_at(ep, i);
+
+		if (!q)
+			continue;
+		engine_lose_stored(peer, q->tagged);
+		engine_lose_stored(peer, q->msg);
+		list_for_each(node, after, &q->claimed)
+			engine_lose(peer, container_of(node, struct engine_held, link));
+	}
 }
 
-static void engine_fail_directed(struct engine_peer *peer, struct match *m, int err)
+static void engine_fail_directed(struct engine_peer *peer, struct match *m, uint64_t source, int err)
 {
 	struct match_recv *recv;
 	struct engine_rx *rx;
 
-	while ((recv = match_recv_from(m, (uintptr_t)peer))) {
+	while ((recv = match_recv_from(m, source))) {
 		match_cancel(m, recv);
 		rx = container_of(recv, struct engine_rx, match);
 		list_remove(&rx->link);
 		rx->peer = peer;
-		engine_recv_error(peer->ep, rx, err);
+		if (!rx->ctx->ep && !(rx->flags & ENGINE_MULTI))
+			rx->ctx = peer->ep->rx0; /* shared: told of where it would have come */
+		engine_recv_error(peer->ep->domain, rx, err);
 	}
 }
 
@@ -91,13 +102,25 @@ void engine_peer_fail(struct engine_peer *peer, int err, bool keep_directed)
 	while ((node = list_pop(&peer->ctl)))
 		pool_put(&ep->ctl_pool, container_of(node, struct engine_ctl, link));
 	engine_fail_held(peer);
+	engine_replies_drop(peer);
+	list_remove(&peer->ack_link);
+	peer->ack_due = false;
+	peer->filling_cnt = 0;
+	engine_fail_sends(&peer->unacked, err);
 	engine_fail_sends(&peer->started, err);
 	engine_fail_sends(&peer->pushing, err);
 	engine_fail_sends(&peer->queued, err);
 	while ((node = list_pop(&peer->receiving)))
-		engine_recv_error(ep, container_of(node, struct engine_rx, link), err);
-	if (!keep_directed) {
-		engine_fail_directed(peer, ep->tagged, err);
-		engine_fail_directed(peer, ep->msg, err);
+		engine_recv_error(ep->domain, container_of(node, struct engine_rx, link), err);
+	for (uint32_t i = 0; i <= ep->rx_cnt; i++) {
+		struct engine_rxq *q = engine_rxq_at(ep, i);
+
+		/* A member of a group does not come back. */
+		if (!q || (keep_directed && i < ep->rx_cnt))
+			continue;
+		engine_fail_directed(peer, q->tagged, engine_source_id(q, peer), err);
+		engine_fail_directed(peer, q->msg, engine_source_id(q, peer), err);
 	}
+	if (ep->coll)
+		engine_coll_peer_lost(peer, !keep_directed);
 }

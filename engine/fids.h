@@ -12,7 +12,14 @@ int engine_domain_open(struct fid_fabric *fabric, struct fi_info *info, struct f
 int engine_eq_open(struct fid_fabric *fabric, struct fi_eq_attr *attr, struct fid_eq **eq, void *context);
 int engine_av_open(struct fid_domain *domain, struct fi_av_attr *attr, struct fid_av **av, void *context);
 int engine_cq_open(struct fid_domain *domain, struct fi_cq_attr *attr, struct fid_cq **cq, void *context);
+int engine_cntr_open(struct fid_domain *domain, struct fi_cntr_attr *attr, struct fid_cntr **cntr, void *context);
+int engine_sep_open(struct fid_domain *domain, struct fi_info *info, struct fid_ep **sep, void *context);
+int engine_stx_open(struct fid_domain *domain, struct fi_tx_attr *attr, struct fid_stx **stx, void *context);
+int engine_srx_open(struct fid_domain *domain, struct fi_rx_attr *attr, struct fid_ep **srx, void *context);
 int engine_ep_open(struct fid_domain *domain, struct fi_info *info, struct fid_ep **ep, void *context);
+
+/* engine_cq_tables - choose the op table of a queue, by whether its domain is shared */
+void engine_cq_tables(struct engine_cq *cq);
 
 /* Slots of struct fi_ops for objects without the call. */
 int engine_no_bind(struct fid *fid, struct fid *target, uint64_t flags);
@@ -55,6 +62,9 @@ static inline bool engine_in_use(_Atomic int *refs)
 /* Op tables that take the domain's lock around those of the family (safe.c). */
 extern struct fi_ops_msg engine_safe_msg_ops;
 extern struct fi_ops_tagged engine_safe_tagged_ops;
+extern struct fi_ops_rma engine_safe_rma_ops;
+struct fi_ops_atomic;
+extern struct fi_ops_atomic engine_safe_atomic_ops;
 
 /* engine_routes - fill @routes as weft_routes_ops.list does; the caller holds the domain (routes.c) */
 struct weft_route;

@@ -10,7 +10,7 @@
 #include "send.h"
 #include "recv.h"
 
-#define LOOP_CLAIM_MAX 2048u
+#define LOOP_CLAIM_MAX WIRE_REQUEST_MAX
 #define LOOP_QUEUE_MAX 1024u /* packets on their way */
 #define LOOP_BURST 64u	     /* delivered by one poll() */
 
@@ -242,6 +242,8 @@ const struct wire_ops loop_wire_ops = {
 	.name = "self",
 	.claim_max = LOOP_CLAIM_MAX,
 	.eager_max = LOOP_CLAIM_MAX,
+	.in_order = true,
+	.arrives = true,
 	.has_get = true,
 	.polls_after_send = true,
 	.open = loop_open,

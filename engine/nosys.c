@@ -268,6 +268,149 @@ struct fi_ops_collective engine_no_collective_ops = {
 	.barrier2 = no_collective_barrier2,
 };
 
+static ssize_t no_msg_recv(struct fid_ep *ep, void *buf, size_t len, void *desc,
+			fi_addr_t src_addr, void *context)
+{
+	return -FI_ENOSYS;
+}
+
+static ssize_t no_msg_recvv(struct fid_ep *ep, const struct iovec *iov, void **desc, size_t cnt,
+			fi_addr_t src_addr, void *context)
+{
+	return -FI_ENOSYS;
+}
+
+static ssize_t no_msg_recvmsg(struct fid_ep *ep, const struct fi_msg *msg, uint64_t flags)
+{
+	return -FI_ENOSYS;
+}
+
+static ssize_t no_msg_send(struct fid_ep *ep, const void *buf, size_t len, void *desc,
+			fi_addr_t dest_addr, void *context)
+{
+	return -FI_ENOSYS;
+}
+
+static ssize_t no_msg_sendv(struct fid_ep *ep, const struct iovec *iov, void **desc, size_t cnt,
+			fi_addr_t dest_addr, void *context)
+{
+	return -FI_ENOSYS;
+}
+
+static ssize_t no_msg_sendmsg(struct fid_ep *ep, const struct fi_msg *msg, uint64_t flags)
+{
+	return -FI_ENOSYS;
+}
+
+static ssize_t no_msg_inject(struct fid_ep *ep, const void *buf, size_t len,
+			fi_addr_t dest_addr)
+{
+	return -FI_ENOSYS;
+}
+
+static ssize_t no_msg_senddata(struct fid_ep *ep, const void *buf, size_t len, void *desc,
+			uint64_t data, fi_addr_t dest_addr, void *context)
+{
+	return -FI_ENOSYS;
+}
+
+static ssize_t no_msg_injectdata(struct fid_ep *ep, const void *buf, size_t len, uint64_t data,
+			fi_addr_t dest_addr)
+{
+	return -FI_ENOSYS;
+}
+
+struct fi_ops_msg engine_no_msg_ops = {
+	.size = sizeof(struct fi_ops_msg),
+	.recv = no_msg_recv,
+	.recvv = no_msg_recvv,
+	.recvmsg = no_msg_recvmsg,
+	.send = no_msg_send,
+	.sendv = no_msg_sendv,
+	.sendmsg = no_msg_sendmsg,
+	.inject = no_msg_inject,
+	.senddata = no_msg_senddata,
+	.injectdata = no_msg_injectdata,
+};
+
+static ssize_t no_tagged_recv(struct fid_ep *ep, void *buf, size_t len, void *desc,
+			fi_addr_t src_addr, uint64_t tag, uint64_t ignore, void *context)
+{
+	return -FI_ENOSYS;
+}
+
+static ssize_t no_tagged_recvv(struct fid_ep *ep, const struct iovec *iov, void **desc,
+			size_t cnt, fi_addr_t src_addr, uint64_t tag, uint64_t ignore,
+			void *context)
+{
+	return -FI_ENOSYS;
+}
+
+static ssize_t no_tagged_recvmsg(struct fid_ep *ep, const struct fi_msg_tagged *msg,
+			uint64_t flags)
+{
+	return -FI_ENOSYS;
+}
+
+static ssize_t no_tagged_send(struct fid_ep *ep, const void *buf, size_t len, void *desc,
+			fi_addr_t dest_addr, uint64_t tag, void *context)
+{
+	return -FI_ENOSYS;
+}
+
+static ssize_t no_tagged_sendv(struct fid_ep *ep, const struct iovec *iov, void **desc,
+			size_t cnt, fi_addr_t dest_addr, uint64_t tag, void *context)
+{
+	return -FI_ENOSYS;
+}
+
+static ssize_t no_tagged_sendmsg(struct fid_ep *ep, const struct fi_msg_tagged *msg,
+			uint64_t flags)
+{
+	return -FI_ENOSYS;
+}
+
+static ssize_t no_tagged_inject(struct fid_ep *ep, const void *buf, size_t len,
+			fi_addr_t dest_addr, uint64_t tag)
+{
+	return -FI_ENOSYS;
+}
+
+static ssize_t no_tagged_senddata(struct fid_ep *ep, const void *buf, size_t len, void *desc,
+			uint64_t data, fi_addr_t dest_addr, uint64_t tag, void *context)
+{
+	return -FI_ENOSYS;
+}
+
+static ssize_t no_tagged_injectdata(struct fid_ep *ep, const void *buf, size_t len,
+			uint64_t data, fi_addr_t dest_addr, uint64_t tag)
+{
+	return -FI_ENOSYS;
+}
+
+struct fi_ops_tagged engine_no_tagged_ops = {
+	.size = sizeof(struct fi_ops_tagged),
+	.recv = no_tagged_recv,
+	.recvv = no_tagged_recvv,
+	.recvmsg = no_tagged_recvmsg,
+	.send = no_tagged_send,
+	.sendv = no_tagged_sendv,
+	.sendmsg = no_tagged_sendmsg,
+	.inject = no_tagged_inject,
+	.senddata = no_tagged_senddata,
+	.injectdata = no_tagged_injectdata,
+};
+
+static int no_cm_name_set(fid_t fid, void *addr, size_t len)
+{
+	return -FI_ENOSYS;
+}
+
+static int no_cm_name_get(fid_t fid, void *addr, size_t *len)
+{
+	return -FI_ENOSYS;
+}
+
 static ssize_t closed_msg_recv(struct fid_ep *ep, void *buf, size_t len, void *desc,
 			fi_addr_t src_addr, void *context)
 {
@@ -436,3 +579,16 @@ int engine_no_cm_join(struct fid_ep *ep, const void *addr, uint64_t flags, struc
 {
 	return -FI_ENOSYS;
 }
+
+struct fi_ops_cm engine_no_cm_ops = {
+	.size = sizeof(struct fi_ops_cm),
+	.setname = no_cm_name_set,
+	.getname = no_cm_name_get,
+	.getpeer = engine_no_cm_getpeer,
+	.connect = engine_no_cm_connect,
+	.listen = engine_no_cm_listen,
+	.accept = engine_no_cm_accept,
+	.reject = engine_no_cm_reject,
+	.shutdown = engine_no_cm_shutdown,
+	.join = engine_no_cm_join,
+};

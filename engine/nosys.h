@@ -17,6 +17,9 @@
 extern struct fi_ops_rma engine_no_rma_ops;
 extern struct fi_ops_atomic engine_no_atomic_ops;
 extern struct fi_ops_collective engine_no_collective_ops;
+extern struct fi_ops_msg engine_no_msg_ops;
+extern struct fi_ops_tagged engine_no_tagged_ops;
+extern struct fi_ops_cm engine_no_cm_ops; /* of what has no address */
 extern struct fi_ops_msg engine_closed_msg_ops;
 extern struct fi_ops_tagged engine_closed_tagged_ops;
 

@@ -3,7 +3,9 @@
  * Peers: found, made on first use, served while something is queued for them, freed when
  * nobody needs them. Called with the domain held: from the op tables' slots, and from progress.
  */
+#include "av_fid.h"
 #include "peer.h"
+#include "access.h"
 #include "recv.h"
 #include "send.h"
 
@@ -20,6 +22,17 @@ static bool engine_names(const struct weft_addr *given, const struct weft_addr *
 	return addr_same(given, &service);
 }
 
+/* The peer stands at @addr of the AV, or nowhere. */
+static void engine_peer_place(struct engine_peer *peer, fi_addr_t addr)
+{
+	bool renamed = peer->addr != addr;
+
+	peer->addr = addr;
+	peer->told = peer->ep->av ? av_told(&peer->ep->av->table, addr) : FI_ADDR_NOTAVAIL;
+	if (renamed && peer->ep->srx)
+		engine_rxq_rename(peer->ep->rx.q, peer);
+}
+
 struct engine_peer *engine_peer_new(struct engine_ep *ep, const struct weft_addr *address, fi_addr_t addr)
 {
 	struct engine_peer *peer = platform_alloc(sizeof(*peer));
@@ -28,7 +41,7 @@ struct engine_peer *engine_peer_new(struct engine_ep *ep, const struct weft_addr
 		return NULL;
 	peer->ep = ep;
 	peer->life = ep->life;
-	peer->addr = addr;
+	engine_peer_place(peer, addr);
 	peer->address = *address;
 	peer->self = engine_names(address, &ep->address);
 	peer->tx_epoch = (uint16_t)ep->epoch;
@@ -40,6 +53,10 @@ struct engine_peer *engine_peer_new(struct engine_ep *ep, const struct weft_addr
 	list_init(&peer->arriving);
 	list_init(&peer->early);
 	list_init(&peer->ctl);
+	list_init(&peer->unacked);
+	list_init(&peer->replies);
+	list_init(&peer->replying);
+	list_init(&peer->ack_link);
 	list_push(&ep->all, &peer->all);
 	ep->peer_cnt[address->kind == ADDR_SERVICE]++;
 	return peer;
@@ -70,7 +87,7 @@ static struct engine_peer *engine_peer_put(struct engine_ep *ep, fi_addr_t addr,
 	if (!peer)
 		return NULL;
 	if (!peer->slots++)
-		peer->addr = addr;
+		engine_peer_place(peer, addr);
 	ep->peers[addr] = peer;
 	return peer;
 }
@@ -104,6 +121,7 @@ struct engine_peer *engine_peer_open(struct engine_ep *ep, fi_addr_t addr)
 
 	if (!ep->enabled || !ep->av)
 		return NULL;
+	engine_av_follow(ep->av);
 	address = av_get(&ep->av->table, addr);
 	if (!address || !engine_peers_room(ep, addr))
 		return NULL;
@@ -111,6 +129,23 @@ struct engine_peer *engine_peer_open(struct engine_ep *ep, fi_addr_t addr)
 		return ep->peers[addr];
 	peer = engine_peer_known(ep, address);
 	return engine_peer_put(ep, addr, peer ? peer : engine_peer_new(ep, address, addr));
+}
+
+struct engine_peer *engine_peer_ctx(struct engine_ep *ep, fi_addr_t addr, uint32_t *idx)
+{
+	uint32_t bits = ep->av ? ep->av->rx_ctx_bits : 0;
+	struct engine_peer *peer;
+	uint64_t which;
+
+	if (!bits || addr == FI_ADDR_UNSPEC)
+		return NULL;
+	which = addr >> (64 - bits);
+	if (which >= PACKET_RX_MAX)
+		return NULL;
+	peer = engine_peer_at(ep, addr << bits >> bits);
+	if (peer)
+		*idx = (uint32_t)which;
+	return peer;
 }
 
 ssize_t engine_peer_refused(struct engine_ep *ep, fi_addr_t addr)
@@ -148,10 +183,16 @@ void engine_peer_orphan(struct engine_ep *ep, fi_addr_t addr)
 	peer->slots--;
 	if (peer->addr != addr)
 		return;
-	peer->addr = FI_ADDR_NOTAVAIL;
+	engine_peer_place(peer, FI_ADDR_NOTAVAIL);
 	for (size_t i = 0; peer->slots && i < ep->peer_cap; i++)
 		if (ep->peers[i] == peer)
-			peer->addr = i;
+			engine_peer_place(peer, i);
+}
+
+void engine_peer_tell(struct engine_ep *ep, fi_addr_t addr)
+{
+	if (addr < ep->peer_cap && ep->peers[addr] && ep->peers[addr]->addr == addr)
+		engine_peer_place(ep->peers[addr], addr);
 }
 
 void engine_peer_block(struct engine_peer *peer)
@@ -163,7 +204,8 @@ void engine_peer_block(struct engine_peer *peer)
 bool engine_work_pending(const struct engine_peer *peer)
 {
 	return !list_empty(&peer->queued) || !list_empty(&peer->started) || !list_empty(&peer->pushing) ||
-	       !list_empty(&peer->receiving) || !list_empty(&peer->ctl);
+	       !list_empty(&peer->receiving) || !list_empty(&peer->ctl) || !list_empty(&peer->unacked) ||
+	       !list_empty(&peer->replies) || !list_empty(&peer->replying);
 }
 
 void engine_peer_free(struct engine_peer *peer)
@@ -171,6 +213,7 @@ void engine_peer_free(struct engine_peer *peer)
 	peer->ep->peer_cnt[peer->address.kind == ADDR_SERVICE]--;
 	list_remove(&peer->all);
 	list_remove(&peer->blocked);
+	list_remove(&peer->ack_link);
 	platform_free(peer);
 }
 
@@ -179,8 +222,16 @@ static bool engine_peer_gone(struct engine_peer *peer)
 {
 	struct engine_ep *ep = peer->ep;
 
-	return !peer->slots && peer->state == PEER_IDLE && !peer->up && !peer->held_cnt && list_empty(&peer->blocked) &&
-	       !match_recv_from(ep->tagged, (uintptr_t)peer) && !match_recv_from(ep->msg, (uintptr_t)peer);
+	if (peer->slots || peer->state != PEER_IDLE || peer->up || peer->held_cnt || !list_empty(&peer->blocked))
+		return false;
+	for (uint32_t i = 0; i <= ep->rx_cnt; i++) {
+		const struct engine_rxq *q = engine_rxq_at(ep, i);
+
+		/* A shared one knows no peers, only addresses. */
+		if (q && !q->shared && (match_recv_from(q->tagged, (uintptr_t)peer) || match_recv_from(q->msg, (uintptr_t)peer)))
+			return false;
+	}
+	return true;
 }
 
 /* Queued work. */
@@ -244,8 +295,11 @@ static bool engine_flush_ctl(struct engine_peer *peer)
 
 void engine_peer_flush(struct engine_peer *peer)
 {
+	bool replied;
+
 	if (peer->state != PEER_UP || !engine_flush_ctl(peer))
 		return;
+	replied = engine_replies_push(peer);
 	while (!list_empty(&peer->pushing))
 		if (!engine_rndv_push(container_of(peer->pushing.next, struct engine_tx, link)))
 			break;
@@ -253,7 +307,7 @@ void engine_peer_flush(struct engine_peer *peer)
 		if (engine_tx_start(peer, container_of(peer->queued.next, struct engine_tx, link)))
 			break;
 	peer->ready = list_empty(&peer->queued);
-	if (peer->ready && list_empty(&peer->pushing))
+	if (peer->ready && replied && list_empty(&peer->pushing))
 		list_remove(&peer->blocked);
 }
 
@@ -306,6 +360,8 @@ void engine_peers_check(struct engine_ep *ep)
 	uint32_t idle = CHECKS_IDLE;
 	struct list *node, *after;
 
+	if (ep->av)
+		engine_av_follow(ep->av);
 	list_for_each(node, after, &ep->all) {
 		struct engine_peer *peer = container_of(node, struct engine_peer, all);
 

@@ -26,6 +26,13 @@ static inline struct engine_peer *engine_peer_at(struct engine_ep *ep, fi_addr_t
 	return engine_peer_open(ep, addr);
 }
 
+/*
+ * engine_peer_ctx - like engine_peer_at() for an address that names one of the peer's receive contexts
+ * @idx: out: which; untouched for an address that names none
+ * Source: fi_av(3), fi_rx_addr.
+ */
+struct engine_peer *engine_peer_ctx(struct engine_ep *ep, fi_addr_t addr, uint32_t *idx);
+
 /* engine_work_pending - is anything under way with this peer that needs its connection */
 bool engine_work_pending(const struct engine_peer *peer);
 
@@ -62,6 +69,9 @@ void engine_peer_adopt(struct engine_ep *ep, fi_addr_t addr, const struct weft_a
 
 /* engine_peer_orphan - the address at @addr was removed */
 void engine_peer_orphan(struct engine_ep *ep, fi_addr_t addr);
+
+/* engine_peer_tell - what completions are to say of the AV entry @addr has changed */
+void engine_peer_tell(struct engine_ep *ep, fi_addr_t addr);
 
 /* engine_ctl - send a control packet, queued when it finds no room; @cts: NULL or what follows a CTS */
 void engine_ctl(struct engine_peer *peer, uint8_t op, uint64_t tag, uint64_t data, const struct packet_cts *cts);

@@ -3,6 +3,7 @@
  * One round of progress of an endpoint. Called with the domain held.
  */
 #include "progress.h"
+#include "access.h"
 #include "peer.h"
 
 #define IDLE_MIN 32u	  /* polls that move nothing before it is left out */
@@ -10,6 +11,7 @@
 #define BUSY_TICKS 4096u  /* ... and while the first wire is busy; a power of two */
 #define CLOCK_TICKS 16u	  /* rounds between looks at the clock; a power of two */
 #define SLOW_NS (CLOCK_TICKS * 20000u) /* so many rounds that take so long can afford every wire */
+#define YIELD_ROUNDS 32u  /* idle rounds between yields */
 #define CHECK_NS 1000000u /* between liveness checks */
 
 /*
@@ -17,8 +19,10 @@
  * nothing is polled ever more rarely, and in every round again when it moves something or is
  * used. While the first one is busy they wait longer. A program that seldom comes by waits for none.
  */
-static void engine_poll_others(struct engine_ep *ep, bool busy)
+static bool engine_poll_others(struct engine_ep *ep, bool busy)
 {
+	bool moved = false;
+
 	for (uint32_t i = 1; i < ep->wire_cnt; i++) {
 		struct engine_wire *w = &ep->wires[i];
 
@@ -35,12 +39,14 @@ static void engine_poll_others(struct engine_ep *ep, bool busy)
 		}
 		if (w->ops->poll(w->wire)) {
 			w->idle = 0;
+			moved = true;
 			continue;
 		}
 		if (w->idle < WAIT_MAX)
 			w->idle++;
 		w->wait = w->idle < IDLE_MIN ? 0 : w->idle;
 	}
+	return moved;
 }
 
 static void engine_clock(struct engine_ep *ep)
@@ -55,16 +61,34 @@ static void engine_clock(struct engine_ep *ep)
 	engine_peers_check(ep);
 }
 
-void engine_progress(struct engine_ep *ep)
+/*
+ * Whoever is waited for may want this core: more processes than cores poll like this. Alone on it,
+ * a yield costs half a microsecond.
+ */
+void engine_domain_idle(struct engine_domain *domain)
+{
+	if (domain->idle % YIELD_ROUNDS)
+		return;
+	if (domain->safe)
+		platform_unlock(&domain->lock);
+	platform_yield();
+	if (domain->safe)
+		platform_lock(&domain->lock);
+}
+
+bool engine_progress(struct engine_ep *ep)
 {
 	struct engine_wire *w = &ep->wires[0];
-	bool busy = false;
+	bool busy = false, moved;
 
 	if (likely(w->wire != NULL))
 		busy = w->ops->poll(w->wire);
-	engine_poll_others(ep, busy);
+	moved = engine_poll_others(ep, busy);
+	if (unlikely(!list_empty(&ep->acks)))
+		engine_acks_send(ep);
 	if (unlikely(!list_empty(&ep->blocked)))
 		engine_peers_service(ep);
 	if (unlikely(!(++ep->tick % CLOCK_TICKS)))
 		engine_clock(ep);
+	return busy || moved;
 }

@@ -8,17 +8,57 @@
 
 #include "engine.h"
 
-/* engine_progress - one round for one endpoint */
-void engine_progress(struct engine_ep *ep);
+/* engine_progress - one round for one endpoint; did its wires move anything? */
+bool engine_progress(struct engine_ep *ep);
 
-/* engine_domain_progress - one round for every enabled endpoint of a domain */
-static inline void engine_domain_progress(struct engine_domain *domain)
+/*
+ * engine_due_run - run the work whose counters have reached their values (cntr.c)
+ * From work that runs: nothing, it is run after that.
+ */
+void engine_due_run(struct engine_domain *domain);
+
+/* engine_coll_run - go on with collectives (coll_run.c) */
+void engine_coll_run(struct engine_domain *domain);
+
+/* engine_bells_ring - ring for what has something; domain->armed is not empty (bell.c) */
+void engine_bells_ring(struct engine_domain *domain);
+
+#define ENGINE_IDLE_ROUNDS 2048u /* in a row that move nothing before others may have the core: some 50 us */
+
+/* engine_domain_idle - let others run now and then; gives up the domain meanwhile, when it has a lock */
+void engine_domain_idle(struct engine_domain *domain);
+
+/*
+ * engine_domain_round - one round for every enabled endpoint of a domain, and what it sets off
+ * Returns whether anything moved.
+ */
+static inline bool engine_domain_round(struct engine_domain *domain)
 {
 	struct list *node, *after;
+	bool moved = false;
 
 	domain->gathered = false;
 	list_for_each(node, after, &domain->eps)
-		engine_progress(container_of(node, struct engine_ep, domain_link));
+		moved |= engine_progress(container_of(node, struct engine_ep, domain_link));
+	if (unlikely(!list_empty(&domain->colls)))
+		engine_coll_run(domain);
+	if (unlikely(!list_empty(&domain->due)))
+		engine_due_run(domain);
+	if (unlikely(!list_empty(&domain->armed)))
+		engine_bells_ring(domain);
+	return moved;
+}
+
+/* engine_domain_progress - the same, in a call of the program: the domain's thread stays out of the way */
+static inline void engine_domain_progress(struct engine_domain *domain)
+{
+	uint32_t rounds = atomic_load_explicit(&domain->rounds, memory_order_relaxed);
+
+	atomic_store_explicit(&domain->rounds, rounds + 1, memory_order_relaxed);
+	if (engine_domain_round(domain))
+		domain->idle = 0;
+	else if (unlikely(++domain->idle > ENGINE_IDLE_ROUNDS))
+		engine_domain_idle(domain);
 }
 
 #endif

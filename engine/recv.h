@@ -10,54 +10,177 @@
 #ifndef WEFT_RECV_H
 #define WEFT_RECV_H
 
+#include "cntr.h"
 #include "copy.h"
+#include "coll.h"
 #include "engine.h"
 
+/*
+ * One receive, as the calls express it.
+ */
+struct engine_want {
+	const struct iovec *iov;
+	size_t cnt;
+	fi_addr_t src;
+	uint64_t tag, ignore;
+	void *context;
+	uint32_t flags; /* PACKET_TAGGED, ENGINE_COMPLETE */
+};
+
+/* One that is not posted at once. */
+struct engine_want_later {
+	struct engine_want want;  /* ENGINE_DEFERRED: also is valid */
+	struct engine_cntr *also; /* counts its end; NULL or held */
+};
+
+/*
+ * engine_want_of, engine_want_of_tagged - what a call with flags asks for, where it may wait
+ * @want: out: borrows the buffers, and the iovec of the call
+ * Returns 0, -FI_ENOSYS for flags of calls that can't wait, or another -FI_E*. Source: fi_msg(3), fi_tagged(3).
+ */
+int engine_want_of(const struct engine_ctx *ctx, const struct fi_msg *msg, uint64_t flags, struct engine_want *want);
+int engine_want_of_tagged(const struct engine_ctx *ctx, const struct fi_msg_tagged *msg, uint64_t flags,
+			  struct engine_want *want);
+
+/* engine_recv_later - post what such a call asked for; takes later->also on success. 0 or -FI_E* */
+ssize_t engine_recv_later(struct engine_ctx *ctx, const struct engine_want_later *later);
+
+/* engine_rx_free - give a receive back that nobody is told of; it is linked nowhere */
+static inline void engine_rx_free(struct engine_domain *domain, struct engine_rx *rx)
+{
+	if (unlikely(rx->flags & ENGINE_DEFERRED))
+		engine_cntr_release(rx->also);
+	pool_put(&domain->rx_pool, rx);
+}
+
 /* engine_recv_error - end a receive with a completion error; takes rx, which is linked nowhere */
-void engine_recv_error(struct engine_ep *ep, struct engine_rx *rx, int err);
+void engine_recv_error(struct engine_domain *domain, struct engine_rx *rx, int err);
+
+/* A cookie is a struct engine_rx, or with one of these bits a struct engine_held or engine_tx. */
+#define ENGINE_COOKIE_HELD ((uintptr_t)1)
+#define ENGINE_COOKIE_TX   ((uintptr_t)2)
+
+/* engine_recv_finish - engine_recv_done(), and tell a sender that waits for it; takes rx, linked nowhere */
+void engine_recv_finish(struct engine_domain *domain, struct engine_rx *rx);
+
+/*
+ * engine_rxq_at - the queues of an endpoint, from 0 to ep->rx_cnt: those of its contexts, then that of
+ * its collectives, which is NULL while there is none
+ */
+static inline struct engine_rxq *engine_rxq_at(const struct engine_ep *ep, uint32_t idx)
+{
+	return idx < ep->rx_cnt ? ep->rxs[idx]->q : engine_coll_rxq(ep);
+}
 
 /* engine_owe - payload of a message from this peer was freed: grant it again, now or later */
 void engine_owe(struct engine_peer *peer, size_t len);
 
 /* engine_hold_stored - keep a whole message for which there is no receive. 0 or -FI_ENOMEM */
-int engine_hold_stored(struct engine_ep *ep, struct engine_peer *peer, const struct packet *packet,
+int engine_hold_stored(struct engine_rx_ctx *ctx, struct engine_peer *peer, const struct packet *packet,
 		       const void *payload);
 
-/* engine_recv_done - the message of a receive is there whole; takes rx, which is linked nowhere */
-static inline void engine_recv_done(struct engine_ep *ep, struct engine_rx *rx)
+static inline struct match *engine_matcher(struct engine_rxq *q, uint32_t flags)
 {
-	struct cq_entry *e;
-
-	if (unlikely(rx->len > rx->cap)) {
-		engine_recv_error(ep, rx, -FI_ETRUNC);
-		return;
-	}
-	if (rx->flags & ENGINE_COMPLETE) {
-		e = cq_slot(&ep->rx_cq->queue);
-		if (likely(e != NULL)) {
-			*e = (struct cq_entry){
-				.context = rx->context,
-				.flags = FI_RECV | (rx->flags & PACKET_TAGGED ? FI_TAGGED : FI_MSG) |
-					 (rx->flags & PACKET_CQ_DATA ? FI_REMOTE_CQ_DATA : 0),
-				.len = rx->len,
-				.buf = rx->iov[0].iov_base,
-				.data = rx->data,
-				.tag = rx->tag,
-				.src = rx->peer->addr,
-			};
-			cq_push(&ep->rx_cq->queue);
-		}
-	}
-	pool_put(&ep->rx_pool, rx);
+	return flags & PACKET_TAGGED ? q->tagged : q->msg;
 }
 
-/* engine_recv_take - a posted receive has its message: what the completion will say of it */
-static inline struct engine_rx *engine_recv_take(struct match_recv *recv, struct engine_peer *peer,
-						 const struct packet *packet, size_t len)
+/*
+ * From multi.c: receives whose buffer takes several messages (ENGINE_MULTI), and the messages in
+ * them (ENGINE_PART). Source: fi_msg(3), fi_cq(3), FI_MULTI_RECV.
+ *
+ * engine_multi_init - @whole, otherwise set up, is one of them, and takes messages until less than
+ *	@min_free bytes are left
+ * engine_multi_part - the receive of the next message, of @len bytes, in what is left of @whole; looks
+ *	whether that was the last (whole->spent). NULL without memory: nothing happened
+ * engine_multi_take - the same for a posted one that match_arrive() has just returned: puts it back
+ *	where it stood, or unlinks it when it is spent
+ * engine_multi_close - @whole, which is linked nowhere, takes no more: release it with its last part
+ * engine_part_flags - what the entry of a part has to say of its buffer: FI_MULTI_RECV or 0
+ * engine_part_free - takes a part; @told: an entry with those flags was written
+ * engine_recv_end - engine_recv_done() of a part, of deferred work, of a message that is too long, and of
+ *	collectives
+ * engine_rx_drop - forget a matched receive that is linked nowhere: its endpoint ends
+ */
+void engine_multi_init(struct engine_rx *whole, size_t min_free);
+struct engine_rx *engine_multi_part(struct engine_domain *domain, struct engine_rx *whole, size_t len);
+struct engine_rx *engine_multi_take(struct engine_domain *domain, struct engine_rxq *q, struct engine_rx *whole,
+				    size_t len);
+void engine_multi_close(struct engine_domain *domain, struct engine_rx *whole);
+uint64_t engine_part_flags(const struct engine_rx *part);
+void engine_part_free(struct engine_domain *domain, struct engine_rx *part, bool told);
+void engine_recv_end(struct engine_domain *domain, struct engine_rx *rx);
+void engine_rx_drop(struct engine_domain *domain, struct engine_rx *rx);
+
+/* engine_recv_entry - write the completion of a receive; @more: flags besides those of the message */
+static inline void engine_recv_entry(const struct engine_rx *rx, uint64_t more)
+{
+	struct cq *q = &rx->ctx->cq->queue;
+	struct cq_entry *e = cq_slot(q);
+
+	if (unlikely(!e))
+		return;
+	*e = (struct cq_entry){
+		.context = rx->context,
+		.flags = FI_RECV | (rx->flags & PACKET_TAGGED ? FI_TAGGED : FI_MSG) |
+			 (rx->flags & PACKET_CQ_DATA ? FI_REMOTE_CQ_DATA : 0) | more,
+		.len = rx->len,
+		.buf = rx->iov[0].iov_base,
+		.data = rx->data,
+		.tag = rx->tag,
+		.src = rx->peer->told,
+	};
+	cq_push(q);
+}
+
+/* engine_recv_done - the message of a receive is there whole; takes rx, which is linked nowhere */
+static inline void engine_recv_done(struct engine_domain *domain, struct engine_rx *rx)
+{
+	if (unlikely(rx->len > rx->cap || rx->flags & (ENGINE_PART | ENGINE_DEFERRED | PACKET_COLL))) {
+		engine_recv_end(domain, rx);
+		return;
+	}
+	engine_count(rx->ctx->cntr[ENGINE_CNTR_RECV], 0, rx->len);
+	if (rx->flags & ENGINE_COMPLETE)
+		engine_recv_entry(rx, 0);
+	pool_put(&domain->rx_pool, rx);
+}
+
+/*
+ * engine_recv_met - a posted receive was taken out of the matcher for a message of @len bytes
+ * Returns the receive of that message, linked nowhere, or NULL without memory (it is posted still).
+ */
+static inline struct engine_rx *engine_recv_met(struct engine_domain *domain, struct engine_rxq *q,
+						struct match_recv *recv, size_t len)
 {
 	struct engine_rx *rx = container_of(recv, struct engine_rx, match);
 
+	if (unlikely(rx->flags & ENGINE_MULTI))
+		return engine_multi_take(domain, q, rx, len);
 	list_remove(&rx->link);
+	return rx;
+}
+
+/* From recv.c: @rx, posted to a context that is shared, has a message for @ctx */
+void engine_recv_move(struct engine_rx *rx, struct engine_rx_ctx *ctx);
+
+/* engine_rx_wants - ENGINE_COMPLETE, when success of a receive with these flags is told of */
+static inline uint32_t engine_rx_wants(const struct engine_rx_ctx *rx, uint64_t flags)
+{
+	if (!rx->ep) /* engine_recv_move() will look where it is told */
+		return flags & FI_COMPLETION ? ENGINE_COMPLETE : 0;
+	return rx->cq && (!rx->selective || flags & FI_COMPLETION) ? ENGINE_COMPLETE : 0;
+}
+
+/* engine_recv_take - engine_recv_met() of an arriving message: what the completion will say of it */
+static inline struct engine_rx *engine_recv_take(struct match_recv *recv, struct engine_rx_ctx *ctx,
+						 struct engine_peer *peer, const struct packet *packet, size_t len)
+{
+	struct engine_rx *rx = engine_recv_met(peer->ep->domain, ctx->q, recv, len);
+
+	if (unlikely(!rx))
+		return NULL;
+	if (unlikely(rx->ctx != ctx))
+		engine_recv_move(rx, ctx);
 	rx->peer = peer;
 	rx->tag = packet->tag;
 	rx->data = packet->data;
@@ -82,6 +205,8 @@ static inline int engine_packet_on(struct engine_ep *ep, struct wire_conn *conn,
 				   const struct wire_ops *wire)
 {
 	struct engine_peer *peer = conn->peer;
+	struct engine_rx_ctx *ctx;
+	struct engine_rxq *q;
 	struct match_recv *recv;
 	struct engine_rx *rx;
 
@@ -98,14 +223,18 @@ static inline int engine_packet_on(struct engine_ep *ep, struct wire_conn *conn,
 	peer->rx_seq++;
 	conn->rx_msgs++;
 	conn->rx_bytes += avail;
-	recv = match_arrive(packet->flags & PACKET_TAGGED ? ep->tagged : ep->msg, (uintptr_t)peer, packet->tag);
+	ctx = ep->rx0;
+	q = ctx->q;
+	recv = match_arrive(engine_matcher(q, packet->flags), engine_source_id(q, peer), packet->tag);
 	if (unlikely(!recv))
-		return engine_hold_stored(ep, peer, packet, payload);
-	rx = engine_recv_take(recv, peer, packet, avail);
+		return engine_hold_stored(ctx, peer, packet, payload);
+	rx = engine_recv_take(recv, ctx, peer, packet, avail);
+	if (unlikely(!rx))
+		return -FI_ENOMEM;
 	engine_recv_copy(rx, payload, avail);
 	if (avail > ENGINE_INJECT_MAX)
 		engine_owe(peer, avail);
-	engine_recv_done(ep, rx);
+	engine_recv_done(ep->domain, rx);
 	return 0;
 }
 
@@ -131,8 +260,21 @@ int engine_tx_start(struct engine_peer *peer, struct engine_tx *tx);
 void engine_tx_end(struct engine_tx *tx, int status);
 
 /* engine_cancel - end the receive or unsent send with that context. -FI_ENOENT: none. Source: fi_endpoint(3) */
-int engine_cancel(struct engine_ep *ep, void *context);
+int engine_cancel(struct engine_ctx *ctx, void *context);
 
+/* engine_rxq_unpost - forget the receives that are posted, without a word; messages stay */
+void engine_rxq_unpost(struct engine_domain *domain, struct engine_rxq *q);
+/* engine_rxq_rename - @q is shared, and another address than before names @peer */
+void engine_rxq_rename(struct engine_rxq *q, struct engine_peer *peer);
+/* engine_rxq_init - 0 or -FI_ENOMEM; @shared: by several endpoints */
+int engine_rxq_init(struct engine_rxq *q, bool shared);
+/* engine_rxq_fini - release it; receives that are still posted are forgotten */
+void engine_rxq_fini(struct engine_domain *domain, struct engine_rxq *q);
+/* engine_rxq_drop - release the messages that @ep holds in it: the endpoint ends */
+void engine_rxq_drop(struct engine_ep *ep, struct engine_rxq *q);
+
+/* From recv.c: nobody wants a held message, linked nowhere but, perhaps, among the arriving, any more */
+void engine_held_drop(struct engine_ep *ep, struct engine_held *held);
 /* From recv.c, for peer.c: release a held message */
 void engine_held_free(struct engine_ep *ep, struct engine_held *held);
 

@@ -12,8 +12,12 @@
  *	RTS (length, id, address)  ->	matched: reads the sender's memory
  *			<-  FIN (id)	or CTS, when it can't be read
  *
+ * A sender that wants to know when its message is delivered waits for FIN in either case, as does
+ * a large write (access.h), whose payload goes to registered memory instead of a receive's.
+ *
  * Called with the domain held: from receives that are posted, and from progress.
  */
+#include "access.h"
 #include "recv.h"
 #include "send.h"
 
@@ -24,13 +28,26 @@ static size_t engine_rndv_want(const struct engine_rx *rx)
 	return rx->len < rx->cap ? rx->len : rx->cap;
 }
 
-/* All that was wanted is there. */
-static void engine_rndv_finish(struct engine_rx *rx)
+/* Where the payload goes: a receive's memory, or that of a write. */
+static const struct iovec *engine_rndv_iov(const struct engine_rx *rx, uint32_t *cnt)
+{
+	*cnt = rx->landing ? rx->landing->iov_cnt : rx->iov_cnt;
+	return rx->landing ? rx->landing->iov : rx->iov;
+}
+
+/* All that was wanted is there. @tell: the sender does not know it, and waits for it */
+static void engine_rndv_finish(struct engine_rx *rx, bool tell)
 {
 	struct engine_peer *peer = rx->peer;
+	uint64_t id = rx->peer_id, want = engine_rndv_want(rx);
 
 	list_remove(&rx->link);
-	engine_recv_done(peer->ep, rx);
+	if (rx->landing)
+		engine_landed(rx);
+	else
+		engine_recv_done(peer->ep->domain, rx);
+	if (tell)
+		engine_ctl(peer, PACKET_FIN, id, want, NULL);
 }
 
 static void engine_rndv_ask(struct engine_rx *rx)
@@ -45,27 +62,31 @@ static void engine_rndv_pulled(struct wire_op *op, int status)
 {
 	struct engine_rx *rx = container_of(op, struct engine_rx, op);
 	struct engine_peer *peer = rx->peer;
-	uint64_t id = rx->peer_id, want = engine_rndv_want(rx);
 
 	if (status) {
 		engine_rndv_ask(rx);
 		return;
 	}
 	if (peer->conn)
-		peer->conn->rx_bytes += want;
-	engine_rndv_finish(rx);
-	engine_ctl(peer, PACKET_FIN, id, want, NULL);
+		peer->conn->rx_bytes += engine_rndv_want(rx);
+	engine_rndv_finish(rx, true);
 }
 
 /* Read the sender's memory; false when no wire to it can. */
 static bool engine_rndv_pull(struct engine_rx *rx, uint64_t addr)
 {
 	struct engine_peer *peer = rx->peer;
-	struct iovec iov[ENGINE_IOV_MAX];
-	size_t cnt = iov_slice(rx->iov, rx->iov_cnt, 0, engine_rndv_want(rx), iov);
+	struct iovec iov[WIRE_DEST_MAX];
+	const struct iovec *to;
+	uint32_t to_cnt;
+	size_t cnt;
 	int ret;
 
 	if (!peer->conn || !peer->wire->has_get)
+		return false;
+	to = engine_rndv_iov(rx, &to_cnt);
+	cnt = iov_slice(to, to_cnt, 0, engine_rndv_want(rx), iov);
+	if (cnt > WIRE_IOV_MAX)
 		return false;
 	rx->op.done = engine_rndv_pulled;
 	ret = peer->wire->get(peer->conn, addr, iov, cnt, &rx->op);
@@ -82,6 +103,7 @@ void engine_rndv_receive(struct engine_ep *ep, struct engine_peer *peer, struct 
 	rx->peer = peer;
 	rx->len = rts->len;
 	rx->peer_id = rts->id;
+	rx->flags |= packet->flags & PACKET_DELIVERY;
 	rx->got = rx->incoming = 0;
 	list_push(&peer->receiving, &rx->link);
 	if (!engine_rndv_want(rx))
@@ -90,18 +112,27 @@ void engine_rndv_receive(struct engine_ep *ep, struct engine_peer *peer, struct 
 		engine_rndv_ask(rx);
 }
 
+/* Does a send that is out end only when the receiver says so? */
+static bool engine_rndv_waits(const struct engine_tx *tx)
+{
+	return tx->kind != PACKET_EAGER || tx->flags & PACKET_DELIVERY;
+}
+
 static void engine_rndv_pushed(struct wire_op *op, int status)
 {
 	struct engine_tx *tx = container_of(op, struct engine_tx, op);
 
 	tx->sent += tx->chunk;
 	tx->chunk = 0;
-	if (status || tx->sent == tx->want) {
-		list_remove(&tx->link);
-		engine_tx_end(tx, status);
+	if (!status && tx->sent == tx->want && engine_rndv_waits(tx) && !(tx->flags & ENGINE_FINISHED)) {
+		tx->state = TX_FIN;
 		return;
 	}
 	list_remove(&tx->link);
+	if (status || tx->sent == tx->want) {
+		engine_tx_end(tx, status);
+		return;
+	}
 	list_push(&tx->peer->pushing, &tx->link);
 	engine_peer_block(tx->peer);
 }
@@ -149,14 +180,50 @@ int engine_rndv_cts(struct engine_peer *peer, const struct packet *packet, const
 	return 0;
 }
 
+/* The receiver has an eager message that its sender waits for. */
+static int engine_delivered(struct engine_peer *peer, uint32_t seq)
+{
+	struct list *node, *after;
+
+	list_for_each(node, after, &peer->started) {
+		struct engine_tx *tx = container_of(node, struct engine_tx, link);
+
+		if (tx->kind != PACKET_EAGER || tx->seq != seq || !(tx->flags & PACKET_DELIVERY))
+			continue;
+		if (tx->flags & ENGINE_FINISHED)
+			return -FI_EINVAL;
+		if (tx->state == TX_EAGER) {
+			tx->flags |= ENGINE_FINISHED;
+			return 0;
+		}
+		if (tx->state != TX_FIN)
+			continue;
+		list_remove(&tx->link);
+		engine_tx_end(tx, 0);
+		return 0;
+	}
+	return -FI_EINVAL;
+}
+
 int engine_rndv_fin(struct wire_conn *conn, const struct packet *packet)
 {
 	struct engine_peer *peer = conn->peer;
-	struct engine_tx *tx = pool_find(&peer->ep->tx_pool, packet->tag);
+	struct engine_tx *tx;
 
-	if (!tx || tx->peer != peer || tx->state != TX_RTS || packet->data > tx->len)
+	if (!(packet->tag >> 32))
+		return engine_delivered(peer, (uint32_t)packet->tag);
+	tx = pool_find(&peer->ep->tx_pool, packet->tag);
+	if (!tx || tx->peer != peer || packet->data > tx->len || tx->flags & ENGINE_FINISHED)
 		return -FI_EINVAL;
-	conn->tx_bytes += packet->data;
+	if (tx->state == TX_RTS) {
+		conn->tx_bytes += packet->data; /* the receiver has read them */
+	} else if (tx->state == TX_DATA && engine_rndv_waits(tx) && tx->chunk && tx->sent + tx->chunk == tx->want) {
+		/* It is out, and the wire has not said so yet. */
+		tx->flags |= ENGINE_FINISHED;
+		return 0;
+	} else if (tx->state != TX_FIN) {
+		return -FI_EINVAL;
+	}
 	list_remove(&tx->link);
 	engine_tx_end(tx, 0);
 	return 0;
@@ -165,29 +232,32 @@ int engine_rndv_fin(struct wire_conn *conn, const struct packet *packet)
 int engine_rndv_data(struct engine_peer *peer, const struct packet *packet, const void *payload, size_t avail,
 		     struct wire_dest *dest)
 {
-	struct engine_rx *rx = pool_find(&peer->ep->rx_pool, packet->tag);
+	struct engine_rx *rx = pool_find(&peer->ep->domain->rx_pool, packet->tag);
+	const struct iovec *iov;
+	uint32_t cnt;
 	size_t want;
 
-	if (!rx || rx->peer != peer || !(rx->flags & ENGINE_ASKED) || rx->incoming)
+	if (!rx || rx->peer != peer || !(rx->flags & ENGINE_ASKED))
 		return -FI_EINVAL;
 	want = engine_rndv_want(rx);
-	if (packet->data != rx->got || packet->len > want - rx->got)
+	if (packet->data != rx->got || !packet->len || packet->len > want - rx->got)
 		return -FI_EINVAL;
-	rx->incoming = packet->len;
+	/* A wire may bring the next piece while it still writes this one. */
+	rx->got += packet->len;
+	rx->incoming++;
+	iov = engine_rndv_iov(rx, &cnt);
 	if (avail == packet->len) {
-		copy_to_iov(rx->iov, rx->iov_cnt, rx->got, payload, avail);
+		copy_to_iov(iov, cnt, packet->data, payload, avail);
 		engine_rndv_arrived(rx);
 		return 0;
 	}
-	dest->iov_cnt = (uint32_t)iov_slice(rx->iov, rx->iov_cnt, rx->got, packet->len, dest->iov);
+	dest->iov_cnt = (uint32_t)iov_slice(iov, cnt, packet->data, packet->len, dest->iov);
 	dest->cookie = rx;
 	return 0;
 }
 
 void engine_rndv_arrived(struct engine_rx *rx)
 {
-	rx->got += rx->incoming;
-	rx->incoming = 0;
-	if (rx->got == engine_rndv_want(rx))
-		engine_rndv_finish(rx);
+	if (!--rx->incoming && rx->got == engine_rndv_want(rx))
+		engine_rndv_finish(rx, rx->landing || rx->flags & PACKET_DELIVERY);
 }

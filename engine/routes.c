@@ -57,9 +57,9 @@ static int engine_routes_list(struct fid *fid, struct weft_route *routes, size_t
 	struct engine_ep *ep;
 	int ret;
 
-	if (!fid || fid->fclass != FI_CLASS_EP || !count || (*count && !routes))
+	if (!fid || (fid->fclass != FI_CLASS_EP && fid->fclass != FI_CLASS_SEP) || !count || (*count && !routes))
 		return -FI_EINVAL;
-	ep = container_of(fid, struct engine_ep, fid.fid);
+	ep = container_of(fid, struct engine_ctx, fid.fid)->ep;
 	engine_enter(ep->domain);
 	ret = engine_routes(ep, routes, count);
 	engine_leave(ep->domain);

@@ -6,7 +6,10 @@
  * slots, and from progress.
  */
 #include "send.h"
+#include "access.h"
+#include "coll.h"
 #include "recv.h"
+#include "trigger.h"
 
 uint16_t engine_take_owed(struct engine_peer *peer)
 {
@@ -30,30 +33,82 @@ static void engine_tx_free(struct engine_tx *tx)
 	struct engine_ep *ep = tx->peer->ep;
 
 	ep->queued_cnt -= tx->state == TX_QUEUED;
+	ep->access_cnt -= tx->kind != PACKET_EAGER;
 	platform_free(tx->copy);
 	pool_put(&ep->tx_pool, tx);
 }
 
+/* What the completion of an operation calls it, and which counter counts it. */
+static uint64_t engine_tx_kind(const struct engine_tx *tx, enum engine_tx_cntr *cntr)
+{
+	switch (tx->kind) {
+	case PACKET_WRITE:
+		*cntr = ENGINE_CNTR_WRITE;
+		return FI_RMA | FI_WRITE;
+	case PACKET_READ:
+		*cntr = ENGINE_CNTR_READ;
+		return FI_RMA | FI_READ;
+	case PACKET_ATOMIC:
+		*cntr = tx->update.result_cnt ? ENGINE_CNTR_READ : ENGINE_CNTR_WRITE;
+		return FI_ATOMIC | (tx->update.result_cnt ? FI_READ : FI_WRITE);
+	default:
+		*cntr = ENGINE_CNTR_SEND;
+		return FI_SEND | (tx->flags & PACKET_TAGGED ? FI_TAGGED : FI_MSG);
+	}
+}
+
+static void engine_tx_count(struct engine_tx *tx, struct engine_cntr *cntr, int status)
+{
+	/* What an operation with results moves is those. */
+	size_t len = tx->kind == PACKET_ATOMIC && tx->update.result_cnt ? tx->want : tx->len;
+
+	if (likely(!(tx->flags & ENGINE_DEFERRED)))
+		engine_count(cntr, status, len);
+	else
+		engine_deferred_end(cntr, tx->also, tx->flags, status, len);
+}
+
+static void engine_tx_done(struct engine_tx *tx, uint64_t kind)
+{
+	struct cq *queue = &tx->ctx->cq->queue;
+	struct cq_entry *e = cq_slot(queue);
+
+	if (!e)
+		return;
+	*e = (struct cq_entry){ .context = tx->context, .flags = kind, .src = FI_ADDR_NOTAVAIL };
+	cq_push(queue);
+}
+
 void engine_tx_end(struct engine_tx *tx, int status)
 {
-	struct engine_ep *ep = tx->peer->ep;
+	struct engine_tx_ctx *ctx = tx->ctx;
+	void *context = tx->context;
+	enum engine_tx_cntr cntr;
+	uint64_t kind;
 
-	if (!status) {
-		engine_send_done(ep, tx->context, tx->flags);
-	} else if (ep->tx_cq && (tx->flags & ENGINE_COMPLETE || !(tx->flags & ENGINE_INJECT))) {
+	if (unlikely(tx->flags & PACKET_COLL)) {
+		engine_tx_free(tx);
+		engine_coll_sent(context, status);
+		return;
+	}
+	kind = engine_tx_kind(tx, &cntr);
+	engine_tx_count(tx, ctx->cntr[cntr], status);
+	if (!status && tx->flags & ENGINE_COMPLETE) {
+		engine_tx_done(tx, kind);
+	} else if (status && ctx->cq && (tx->flags & ENGINE_COMPLETE || !(tx->flags & ENGINE_INJECT))) {
 		struct fi_cq_err_entry err = {
 			.op_context = tx->context,
-			.flags = FI_SEND | (tx->flags & PACKET_TAGGED ? FI_TAGGED : FI_MSG),
+			.flags = kind,
 			.len = tx->len,
 			.buf = (void *)(uintptr_t)tx->buf,
 			.data = tx->data,
 			.tag = tx->tag,
 			.err = -status,
 			.prov_errno = -status,
-			.src_addr = tx->peer->addr,
+			.src_addr = tx->peer->told,
 		};
 
-		cq_push_error(&ep->tx_cq->queue, &err, tx->peer->addr);
+		cq_push_error(&ctx->cq->queue, &err, tx->peer->told);
 	}
 	engine_tx_free(tx);
 }
@@ -63,8 +118,22 @@ static void engine_tx_eager_done(struct wire_op *op, int status)
 {
 	struct engine_tx *tx = container_of(op, struct engine_tx, op);
 
+	if (!status && tx->flags & (PACKET_DELIVERY | PACKET_ACKED) && !(tx->flags & ENGINE_FINISHED)) {
+		tx->state = tx->flags & PACKET_DELIVERY ? TX_FIN : TX_ACK;
+		return;
+	}
 	list_remove(&tx->link);
 	engine_tx_end(tx, status);
+}
+
+/* A message has left and is not over: who says when it is? */
+static void engine_tx_wait(struct engine_peer *peer, struct engine_tx *tx, enum engine_tx_state state)
+{
+	list_remove(&tx->link);
+	list_push(tx->flags & PACKET_ACKED ? &peer->unacked : &peer->started, &tx->link);
+	peer->ep->queued_cnt--;
+	tx->seq = (uint32_t)peer->tx_seq;
+	tx->state = state;
 }
 
 static int engine_tx_inline(struct engine_peer *peer, struct engine_tx *tx)
@@ -75,56 +144,74 @@ static int engine_tx_inline(struct engine_peer *peer, struct engine_tx *tx)
 	packet = peer->wire->claim(peer->conn, tx->len, &payload);
 	if (!packet)
 		return -FI_EAGAIN;
-	engine_header(peer, packet, PACKET_EAGER, tx->flags, (uint32_t)tx->len);
+	engine_header(peer, packet, (uint8_t)(PACKET_EAGER | tx->rx_idx << 4), tx->flags & PACKET_FLAGS_TX,
+		      (uint32_t)tx->len);
 	packet->tag = tx->tag;
 	packet->data = tx->data;
 	copy_from_iov(payload, tx->iov, tx->iov_cnt, 0, tx->len);
 	peer->wire->publish(peer->conn, packet, tx->flags & ENGINE_MORE);
-	list_remove(&tx->link);
-	engine_tx_end(tx, 0);
+	if (tx->flags & PACKET_DELIVERY) {
+		engine_tx_wait(peer, tx, TX_FIN);
+	} else if (tx->flags & PACKET_ACKED) {
+		engine_tx_wait(peer, tx, TX_ACK);
+	} else {
+		list_remove(&tx->link);
+		engine_tx_end(tx, 0);
+	}
 	return 0;
 }
 
 static int engine_tx_eager(struct engine_peer *peer, struct engine_tx *tx)
 {
 	struct packet packet = { .tag = tx->tag, .data = tx->data };
+	uint32_t flags = tx->flags & PACKET_FLAGS_TX;
 	int ret;
 
-	engine_header(peer, &packet, PACKET_EAGER, tx->flags, (uint32_t)tx->len);
+	/* One-sided requests may have to wait until it can't be overtaken any more. */
+	if (!peer->wire->in_order && peer->ep->caps & (FI_RMA | FI_ATOMIC))
+		flags |= PACKET_ACKED;
+	engine_header(peer, &packet, (uint8_t)(PACKET_EAGER | tx->rx_idx << 4), flags, (uint32_t)tx->len);
 	tx->op.done = engine_tx_eager_done;
 	ret = peer->wire->sendv(peer->conn, &packet, tx->iov, tx->iov_cnt, &tx->op);
 	if (ret) {
 		engine_credits_back(peer, packet.credits);
 		return ret;
 	}
-	tx->state = TX_EAGER;
-	peer->ep->queued_cnt--;
-	list_remove(&tx->link);
-	list_push(&peer->started, &tx->link);
+	if (flags & PACKET_ACKED)
+		peer->lane_seq = (uint32_t)peer->tx_seq + 1;
+	engine_tx_wait(peer, tx, TX_EAGER);
 	return 0;
 }
 
-static int engine_tx_rts(struct engine_peer *peer, struct engine_tx *tx)
+int engine_tx_rts(struct engine_peer *peer, struct engine_tx *tx)
 {
 	struct packet_rts rts = { .len = tx->len, .id = pool_id(tx) };
+	struct packet_targets targets = { .cnt = tx->target_cnt };
+	size_t more = tx->kind == PACKET_EAGER ? 0 : packet_targets_len(tx->target_cnt);
+	uint32_t flags = tx->flags & (PACKET_FLAGS_TX & ~PACKET_ACKED);
 	struct packet *packet;
-	uint32_t flags = tx->flags;
 	void *payload;
 
 	if (peer->wire->has_get && tx->len >= peer->wire->get_min && tx->iov_cnt == 1) {
 		flags |= PACKET_PULL;
 		rts.addr = (uintptr_t)tx->iov[0].iov_base;
 	}
-	packet = peer->wire->claim(peer->conn, sizeof(rts), &payload);
+	packet = peer->wire->claim(peer->conn, sizeof(rts) + more, &payload);
 	if (!packet)
 		return -FI_EAGAIN;
-	engine_header(peer, packet, PACKET_RTS, flags, sizeof(rts));
+	engine_header(peer, packet, (uint8_t)(PACKET_RTS | tx->rx_idx << 4), flags | (more ? PACKET_TARGETS : 0),
+		      (uint32_t)(sizeof(rts) + more));
 	packet->tag = tx->tag;
 	packet->data = tx->data;
 	memcpy(payload, &rts, sizeof(rts));
+	if (more) {
+		memcpy(targets.target, tx->targets, tx->target_cnt * sizeof(*tx->targets));
+		memcpy((char *)payload + sizeof(rts), &targets, more);
+	}
 	peer->wire->publish(peer->conn, packet, false);
+	tx->flags &= ~PACKET_ACKED; /* the end of a rendezvous says more than ACK does */
+	tx->seq = (uint32_t)peer->tx_seq;
 	tx->state = TX_RTS;
-	peer->ep->queued_cnt--;
 	list_remove(&tx->link);
 	list_push(&peer->started, &tx->link);
 	return 0;
@@ -137,8 +224,15 @@ int engine_tx_start(struct engine_peer *peer, struct engine_tx *tx)
 	size_t len = tx->len, gone = len;
 	int ret;
 
+	if (tx->kind != PACKET_EAGER)
+		return engine_access_start(peer, tx);
+	if (tx->flags & ENGINE_FENCE && engine_outstanding(peer))
+		return -FI_EAGAIN;
+	if (peer->wire->arrives)
+		tx->flags &= ~PACKET_ACKED;
 	if (len > peer->wire->eager_max || (counted && len > peer->credit)) {
 		ret = engine_tx_rts(peer, tx);
+		peer->ep->queued_cnt -= !ret;
 		counted = false;
 		gone = 0; /* the payload follows, or does not */
 	} else if (len <= peer->wire->claim_max) {
@@ -158,7 +252,20 @@ int engine_tx_start(struct engine_peer *peer, struct engine_tx *tx)
 	return 0;
 }
 
-ssize_t engine_send_slow(struct engine_ep *ep, struct engine_peer *peer, const struct engine_msg *msg)
+void engine_tx_queue(struct engine_peer *peer, struct engine_tx *tx)
+{
+	peer->ready = 0;
+	list_push(&peer->queued, &tx->link);
+	engine_peer_block(peer);
+	if (peer->state == PEER_UP)
+		engine_peer_flush(peer);
+	else
+		engine_peer_connect(peer);
+}
+
+/* Queue a message; @also: counts a deferred one, taken on success */
+static ssize_t engine_send_queue(struct engine_ep *ep, struct engine_peer *peer, const struct engine_msg *msg,
+				 struct engine_cntr *also)
 {
 	struct engine_tx *tx;
 	void *copy = NULL;
@@ -177,6 +284,8 @@ ssize_t engine_send_slow(struct engine_ep *ep, struct engine_peer *peer, const s
 		}
 	}
 	tx->peer = peer;
+	tx->ctx = msg->tx;
+	tx->rx_idx = msg->rx_idx;
 	tx->context = msg->context;
 	tx->tag = msg->tag;
 	tx->data = msg->data;
@@ -184,6 +293,9 @@ ssize_t engine_send_slow(struct engine_ep *ep, struct engine_peer *peer, const s
 	tx->want = tx->sent = tx->chunk = 0;
 	tx->peer_id = 0;
 	tx->flags = msg->flags;
+	tx->kind = PACKET_EAGER;
+	tx->error = 0;
+	tx->also = also;
 	tx->state = TX_QUEUED;
 	tx->copy = copy;
 	if (msg->iov_cnt) {
@@ -199,23 +311,37 @@ ssize_t engine_send_slow(struct engine_ep *ep, struct engine_peer *peer, const s
 		tx->iov_cnt = 1;
 		tx->iov[0] = (struct iovec){ copy, msg->len };
 	}
-	peer->ready = 0;
 	ep->queued_cnt++;
-	list_push(&peer->queued, &tx->link);
-	engine_peer_block(peer);
-	if (peer->state == PEER_UP)
-		engine_peer_flush(peer);
-	else
-		engine_peer_connect(peer);
+	engine_tx_queue(peer, tx);
 	return 0;
 }
 
+ssize_t engine_send_slow(struct engine_ep *ep, struct engine_peer *peer, const struct engine_msg *msg)
+{
+	return engine_send_queue(ep, peer, msg, NULL);
+}
+
+ssize_t engine_send_later(struct engine_ctx *ctx, fi_addr_t dest, struct engine_msg *msg, struct engine_cntr *also)
+{
+	struct engine_ep *ep = ctx->ep;
+	struct engine_peer *peer;
+
+	msg->tx = ctx->tx;
+	peer = engine_peer_at(ep, dest);
+	if (!peer)
+		peer = engine_peer_ctx(ep, dest, &msg->rx_idx);
+	if (!peer)
+		return engine_peer_refused(ep, dest);
+	return engine_send_queue(ep, peer, msg, also);
+}
+
 /* Flags of a call with flags, as engine flags; false for one that the engine does not know. */
-static bool engine_flags_of(struct engine_ep *ep, uint64_t flags, uint32_t *out)
+static bool engine_flags_of(const struct engine_tx_ctx *tx, uint64_t flags, uint32_t *out)
 {
 	*out = 0;
 	if (flags & ~(FI_COMPLETION | FI_INJECT | FI_REMOTE_CQ_DATA | FI_MORE | FI_INJECT_COMPLETE |
-		      FI_TRANSMIT_COMPLETE | FI_TAGGED | FI_MSG | FI_SEND))
+		      FI_TRANSMIT_COMPLETE | FI_DELIVERY_COMPLETE | FI_MATCH_COMPLETE | FI_FENCE | FI_TAGGED |
+		      FI_MSG | FI_SEND))
 		return false;
 	if (flags & FI_INJECT)
 		*out |= ENGINE_INJECT;
@@ -223,14 +349,19 @@ static bool engine_flags_of(struct engine_ep *ep, uint64_t flags, uint32_t *out)
 		*out |= PACKET_CQ_DATA;
 	if (flags & FI_MORE)
 		*out |= ENGINE_MORE;
-	if (ep->tx_cq && (!ep->tx_selective || flags & FI_COMPLETION))
+	if (flags & FI_FENCE)
+		*out |= ENGINE_FENCE;
+	if (flags & (FI_DELIVERY_COMPLETE | FI_MATCH_COMPLETE))
+		*out |= PACKET_DELIVERY;
+	else if (flags & FI_TRANSMIT_COMPLETE)
+		*out |= PACKET_ACKED;
+	if (tx->cq && (!tx->selective || flags & FI_COMPLETION))
 		*out |= ENGINE_COMPLETE;
 	return true;
 }
 
-/* A send from an iovec, checked. */
-static ssize_t engine_send_iov(struct fid_ep *fid, const struct iovec *iov, size_t cnt, fi_addr_t dest,
-			       struct engine_msg *msg)
+/* What to send, from an iovec. 0 or -FI_E* */
+static int engine_msg_iov(struct engine_msg *msg, const struct iovec *iov, size_t cnt)
 {
 	bool ok;
 
@@ -245,50 +376,75 @@ static ssize_t engine_send_iov(struct fid_ep *fid, const struct iovec *iov, size
 		msg->iov = iov;
 		msg->iov_cnt = (uint32_t)cnt;
 	}
-	return engine_send_to(fid, dest, msg, NULL);
+	return 0;
 }
 
 ssize_t engine_sendv(struct fid_ep *fid, const struct iovec *iov, void **desc, size_t cnt, fi_addr_t dest,
 		     void *context)
 {
-	struct engine_msg msg = { .context = context, .flags = engine_tx_flags(fid) };
+	struct engine_ctx *ctx = engine_ctx_of(fid);
+	struct engine_msg msg = { .context = context, .flags = ctx->tx_flags };
+	int ret = engine_msg_iov(&msg, iov, cnt);
 
-	return engine_send_iov(fid, iov, cnt, dest, &msg);
+	return unlikely(ret) ? ret : engine_send_to(ctx, dest, &msg, NULL);
 }
 
 ssize_t engine_tsendv(struct fid_ep *fid, const struct iovec *iov, void **desc, size_t cnt, fi_addr_t dest,
 		      uint64_t tag, void *context)
 {
-	struct engine_msg msg = { .tag = tag, .context = context, .flags = PACKET_TAGGED | engine_tx_flags(fid) };
+	struct engine_ctx *ctx = engine_ctx_of(fid);
+	struct engine_msg msg = { .tag = tag, .context = context, .flags = PACKET_TAGGED | ctx->tx_flags };
+	int ret = engine_msg_iov(&msg, iov, cnt);
 
-	return engine_send_iov(fid, iov, cnt, dest, &msg);
+	return unlikely(ret) ? ret : engine_send_to(ctx, dest, &msg, NULL);
+}
+
+int engine_msg_of(const struct engine_ctx *ctx, const struct fi_msg *m, uint64_t flags, struct engine_msg *msg)
+{
+	uint32_t mine;
+
+	if (unlikely(!m))
+		return -FI_EINVAL;
+	if (!engine_flags_of(ctx->tx, flags, &mine))
+		return -FI_EBADFLAGS;
+	*msg = (struct engine_msg){ .data = m->data, .context = m->context, .flags = mine };
+	return engine_msg_iov(msg, m->msg_iov, m->iov_count);
+}
+
+int engine_msg_of_tagged(const struct engine_ctx *ctx, const struct fi_msg_tagged *m, uint64_t flags,
+			 struct engine_msg *msg)
+{
+	uint32_t mine;
+
+	if (unlikely(!m))
+		return -FI_EINVAL;
+	if (!engine_flags_of(ctx->tx, flags, &mine))
+		return -FI_EBADFLAGS;
+	*msg = (struct engine_msg){ .tag = m->tag, .data = m->data, .context = m->context,
+				    .flags = mine | PACKET_TAGGED };
+	return engine_msg_iov(msg, m->msg_iov, m->iov_count);
 }
 
 ssize_t engine_sendmsg(struct fid_ep *fid, const struct fi_msg *m, uint64_t flags)
 {
-	struct engine_ep *ep = container_of(fid, struct engine_ep, fid);
+	struct engine_ctx *ctx = engine_ctx_of(fid);
 	struct engine_msg msg;
-	uint32_t mine;
+	int ret;
 
-	if (unlikely(!m))
-		return -FI_EINVAL;
-	if (!engine_flags_of(ep, flags, &mine))
-		return -FI_EBADFLAGS;
-	msg = (struct engine_msg){ .data = m->data, .context = m->context, .flags = mine };
-	return engine_send_iov(fid, m->msg_iov, m->iov_count, m->addr, &msg);
+	if (unlikely(flags & FI_TRIGGER))
+		return engine_trigger_send(fid, m, flags);
+	ret = engine_msg_of(ctx, m, flags, &msg);
+	return unlikely(ret) ? ret : engine_send_to(ctx, m->addr, &msg, NULL);
 }
 
 ssize_t engine_tsendmsg(struct fid_ep *fid, const struct fi_msg_tagged *m, uint64_t flags)
 {
-	struct engine_ep *ep = container_of(fid, struct engine_ep, fid);
+	struct engine_ctx *ctx = engine_ctx_of(fid);
 	struct engine_msg msg;
-	uint32_t mine;
+	int ret;
 
-	if (unlikely(!m))
-		return -FI_EINVAL;
-	if (!engine_flags_of(ep, flags, &mine))
-		return -FI_EBADFLAGS;
-	msg = (struct engine_msg){ .tag = m->tag, .data = m->data, .context = m->context,
-				   .flags = mine | PACKET_TAGGED };
-	return engine_send_iov(fid, m->msg_iov, m->iov_count, m->addr, &msg);
+	if (unlikely(flags & FI_TRIGGER))
+		return engine_trigger_tsend(fid, m, flags);
+	ret = engine_msg_of_tagged(ctx, m, flags, &msg);
+	return unlikely(ret) ? ret : engine_send_to(ctx, m->addr, &msg, NULL);
 }

@@ -10,6 +10,7 @@
 #ifndef WEFT_SEND_H
 #define WEFT_SEND_H
 
+#include "cntr.h"
 #include "copy.h"
 #include "engine.h"
 #include "peer.h"
@@ -17,19 +18,48 @@
 /* engine_send_slow - queue what can't be published at once. Returns 0, -FI_EAGAIN or another -FI_E* */
 ssize_t engine_send_slow(struct engine_ep *ep, struct engine_peer *peer, const struct engine_msg *msg);
 
+/*
+ * engine_msg_of, engine_msg_of_tagged - what a call with flags is to send, where it may wait
+ * @msg: out: borrows the buffers, and the iovec of the call
+ * Returns 0, -FI_EBADFLAGS, -FI_EINVAL or -FI_EMSGSIZE. Source: fi_msg(3), fi_tagged(3).
+ */
+int engine_msg_of(const struct engine_ctx *ctx, const struct fi_msg *m, uint64_t flags, struct engine_msg *msg);
+int engine_msg_of_tagged(const struct engine_ctx *ctx, const struct fi_msg_tagged *m, uint64_t flags,
+			 struct engine_msg *msg);
+
+/*
+ * engine_send_later - send what such a call said, now that its time has come
+ * @also: with ENGINE_DEFERRED: counts its end; NULL or held, taken on success
+ * Returns 0, -FI_EAGAIN (nothing happened) or another -FI_E*.
+ */
+ssize_t engine_send_later(struct engine_ctx *ctx, fi_addr_t dest, struct engine_msg *msg, struct engine_cntr *also);
+
+/* engine_tx_queue - send it when its turn comes; takes tx, which counts as queued */
+void engine_tx_queue(struct engine_peer *peer, struct engine_tx *tx);
+
+/* engine_tx_rts - tell the receiver of a large message or write. 0 or -FI_EAGAIN */
+int engine_tx_rts(struct engine_peer *peer, struct engine_tx *tx);
+
+/* engine_outstanding - has anything that was posted to this peer, and sent, not ended yet */
+static inline bool engine_outstanding(const struct engine_peer *peer)
+{
+	return !list_empty(&peer->started) || !list_empty(&peer->pushing) || !list_empty(&peer->unacked);
+}
+
 /* engine_take_owed - credits for the next packet to this peer, in CREDIT_UNIT bytes */
 uint16_t engine_take_owed(struct engine_peer *peer);
 /* engine_credits_back - the packet that carried them was not sent */
 void engine_credits_back(struct engine_peer *peer, uint16_t credits);
 
-/* engine_send_done - write the completion of a send that went well, if it wants one */
-static inline void engine_send_done(struct engine_ep *ep, void *context, uint32_t flags)
+/* engine_send_done - a send of @len bytes went well: count it, and write its completion if it wants one */
+static inline void engine_send_done(struct engine_tx_ctx *tx, void *context, uint32_t flags, size_t len)
 {
 	struct cq_entry *e;
 
+	engine_count(tx->cntr[ENGINE_CNTR_SEND], 0, len);
 	if (!(flags & ENGINE_COMPLETE))
 		return;
-	e = cq_slot(&ep->tx_cq->queue);
+	e = cq_slot(&tx->cq->queue);
 	if (unlikely(!e))
 		return;
 	*e = (struct cq_entry){
@@ -37,7 +67,7 @@ static inline void engine_send_done(struct engine_ep *ep, void *context, uint32_
 		.flags = FI_SEND | (flags & PACKET_TAGGED ? FI_TAGGED : FI_MSG),
 		.src = FI_ADDR_NOTAVAIL,
 	};
-	cq_push(&ep->tx_cq->queue);
+	cq_push(&tx->cq->queue);
 }
 
 /* engine_header - fill a claimed packet; the caller publishes it */
@@ -45,7 +75,7 @@ static inline void engine_header(struct engine_peer *peer, struct packet *packet
 				 uint32_t len)
 {
 	packet->op = op;
-	packet->flags = (uint8_t)(flags & PACKET_FLAGS_KNOWN);
+	packet->flags = (uint8_t)flags;
 	packet->epoch = peer->tx_epoch;
 	packet->len = len;
 	packet->seq = (uint32_t)peer->tx_seq;
@@ -74,7 +104,7 @@ static inline ssize_t engine_send_on(struct engine_ep *ep, struct engine_peer *p
 	struct packet *packet;
 	void *payload;
 
-	if (unlikely(!peer->ready || len > wire->claim_max))
+	if (unlikely(!peer->ready || len > wire->claim_max || msg->flags & ENGINE_SLOW))
 		return engine_send_slow(ep, peer, msg);
 	if (len > ENGINE_INJECT_MAX && unlikely(peer->credit < len))
 		return engine_send_slow(ep, peer, msg);
@@ -82,7 +112,7 @@ static inline ssize_t engine_send_on(struct engine_ep *ep, struct engine_peer *p
 	if (unlikely(!packet))
 		return engine_send_slow(ep, peer, msg);
 
-	engine_header(peer, packet, PACKET_EAGER, msg->flags, (uint32_t)len);
+	engine_header(peer, packet, (uint8_t)(PACKET_EAGER | msg->rx_idx << 4), msg->flags, (uint32_t)len);
 	packet->tag = msg->tag;
 	packet->data = msg->data;
 	if (likely(!msg->iov_cnt))
@@ -97,17 +127,21 @@ static inline ssize_t engine_send_on(struct engine_ep *ep, struct engine_peer *p
 	peer->tx_seq++;
 	conn->tx_msgs++;
 	conn->tx_bytes += len;
-	engine_send_done(ep, msg->context, msg->flags);
+	engine_send_done(msg->tx, msg->context, msg->flags, len);
 	return 0;
 }
 
 /* engine_send_to - look the peer up; over @wire when it is the peer's route, else over the route it has */
-static inline ssize_t engine_send_to(struct fid_ep *fid, fi_addr_t dest, const struct engine_msg *msg,
+static inline ssize_t engine_send_to(struct engine_ctx *ctx, fi_addr_t dest, struct engine_msg *msg,
 				     const struct wire_ops *wire)
 {
-	struct engine_ep *ep = container_of(fid, struct engine_ep, fid);
-	struct engine_peer *peer = engine_peer_at(ep, dest);
+	struct engine_ep *ep = ctx->ep;
+	struct engine_peer *peer;
 
+	msg->tx = ctx->tx;
+	peer = engine_peer_at(ep, dest);
+	if (unlikely(!peer))
+		peer = engine_peer_ctx(ep, dest, &msg->rx_idx);
 	if (unlikely(!peer))
 		return engine_peer_refused(ep, dest);
 	if (unlikely(!msg->buf && msg->len && !msg->iov_cnt))
@@ -119,11 +153,6 @@ static inline ssize_t engine_send_to(struct fid_ep *fid, fi_addr_t dest, const s
 	return engine_send_slow(ep, peer, msg);
 }
 
-static inline uint32_t engine_tx_flags(struct fid_ep *fid)
-{
-	return container_of(fid, struct engine_ep, fid)->tx_flags;
-}
-
 /*
  * The slots of struct fi_ops_msg and struct fi_ops_tagged that send from one buffer.
  * @wire: constant ops, or NULL: look up the route.
@@ -132,77 +161,85 @@ static inline uint32_t engine_tx_flags(struct fid_ep *fid)
 static inline ssize_t engine_tsend(struct fid_ep *fid, const void *buf, size_t len, fi_addr_t dest, uint64_t tag,
 				   void *context, const struct wire_ops *wire)
 {
+	struct engine_ctx *ctx = engine_ctx_of(fid);
 	struct engine_msg msg = { .buf = buf, .len = len, .tag = tag, .context = context,
-				  .flags = PACKET_TAGGED | engine_tx_flags(fid) };
+				  .flags = PACKET_TAGGED | ctx->tx_flags };
 
-	return engine_send_to(fid, dest, &msg, wire);
+	return engine_send_to(ctx, dest, &msg, wire);
 }
 
 static inline ssize_t engine_tinject(struct fid_ep *fid, const void *buf, size_t len, fi_addr_t dest, uint64_t tag,
 				     const struct wire_ops *wire)
 {
+	struct engine_ctx *ctx = engine_ctx_of(fid);
 	struct engine_msg msg = { .buf = buf, .len = len, .tag = tag, .flags = PACKET_TAGGED | ENGINE_INJECT };
 
 	if (unlikely(len > ENGINE_INJECT_MAX))
 		return -FI_EINVAL;
-	return engine_send_to(fid, dest, &msg, wire);
+	return engine_send_to(ctx, dest, &msg, wire);
 }
 
 static inline ssize_t engine_tsenddata(struct fid_ep *fid, const void *buf, size_t len, uint64_t data,
 				       fi_addr_t dest, uint64_t tag, void *context, const struct wire_ops *wire)
 {
+	struct engine_ctx *ctx = engine_ctx_of(fid);
 	struct engine_msg msg = { .buf = buf, .len = len, .tag = tag, .data = data, .context = context,
-				  .flags = PACKET_TAGGED | PACKET_CQ_DATA | engine_tx_flags(fid) };
+				  .flags = PACKET_TAGGED | PACKET_CQ_DATA | ctx->tx_flags };
 
-	return engine_send_to(fid, dest, &msg, wire);
+	return engine_send_to(ctx, dest, &msg, wire);
 }
 
 static inline ssize_t engine_tinjectdata(struct fid_ep *fid, const void *buf, size_t len, uint64_t data,
 					 fi_addr_t dest, uint64_t tag, const struct wire_ops *wire)
 {
+	struct engine_ctx *ctx = engine_ctx_of(fid);
 	struct engine_msg msg = { .buf = buf, .len = len, .tag = tag, .data = data,
 				  .flags = PACKET_TAGGED | PACKET_CQ_DATA | ENGINE_INJECT };
 
 	if (unlikely(len > ENGINE_INJECT_MAX))
 		return -FI_EINVAL;
-	return engine_send_to(fid, dest, &msg, wire);
+	return engine_send_to(ctx, dest, &msg, wire);
 }
 
 static inline ssize_t engine_msend(struct fid_ep *fid, const void *buf, size_t len, fi_addr_t dest, void *context,
 				   const struct wire_ops *wire)
 {
-	struct engine_msg msg = { .buf = buf, .len = len, .context = context, .flags = engine_tx_flags(fid) };
+	struct engine_ctx *ctx = engine_ctx_of(fid);
+	struct engine_msg msg = { .buf = buf, .len = len, .context = context, .flags = ctx->tx_flags };
 
-	return engine_send_to(fid, dest, &msg, wire);
+	return engine_send_to(ctx, dest, &msg, wire);
 }
 
 static inline ssize_t engine_minject(struct fid_ep *fid, const void *buf, size_t len, fi_addr_t dest,
 				     const struct wire_ops *wire)
 {
+	struct engine_ctx *ctx = engine_ctx_of(fid);
 	struct engine_msg msg = { .buf = buf, .len = len, .flags = ENGINE_INJECT };
 
 	if (unlikely(len > ENGINE_INJECT_MAX))
 		return -FI_EINVAL;
-	return engine_send_to(fid, dest, &msg, wire);
+	return engine_send_to(ctx, dest, &msg, wire);
 }
 
 static inline ssize_t engine_msenddata(struct fid_ep *fid, const void *buf, size_t len, uint64_t data,
 				       fi_addr_t dest, void *context, const struct wire_ops *wire)
 {
+	struct engine_ctx *ctx = engine_ctx_of(fid);
 	struct engine_msg msg = { .buf = buf, .len = len, .data = data, .context = context,
-				  .flags = PACKET_CQ_DATA | engine_tx_flags(fid) };
+				  .flags = PACKET_CQ_DATA | ctx->tx_flags };
 
-	return engine_send_to(fid, dest, &msg, wire);
+	return engine_send_to(ctx, dest, &msg, wire);
 }
 
 static inline ssize_t engine_minjectdata(struct fid_ep *fid, const void *buf, size_t len, uint64_t data,
 					 fi_addr_t dest, const struct wire_ops *wire)
 {
+	struct engine_ctx *ctx = engine_ctx_of(fid);
 	struct engine_msg msg = { .buf = buf, .len = len, .data = data, .flags = PACKET_CQ_DATA | ENGINE_INJECT };
 
 	if (unlikely(len > ENGINE_INJECT_MAX))
 		return -FI_EINVAL;
-	return engine_send_to(fid, dest, &msg, wire);
+	return engine_send_to(ctx, dest, &msg, wire);
 }
 
 /*

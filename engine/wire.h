@@ -37,6 +37,8 @@ struct engine_msg;
 struct fi_provider;
 
 #define WIRE_IOV_MAX 4u
+#define WIRE_DEST_MAX 16u /* pieces of where a payload goes */
+#define WIRE_REQUEST_MAX 8448u /* payload of a one-sided request, bytes: 2 x 4 KiB of operands and what names them */
 
 /* A wire's endpoint. The wire's own struct starts with it. */
 struct wire {
@@ -68,7 +70,7 @@ struct wire_op {
  * Payload beyond the iov is read and dropped by the wire.
  */
 struct wire_dest {
-	struct iovec iov[WIRE_IOV_MAX];
+	struct iovec iov[WIRE_DEST_MAX];
 	uint32_t iov_cnt; /* 0: drop all of it */
 	void *cookie;	  /* given back in engine_payload_done(); NULL: engine does not want to be called */
 };
@@ -84,12 +86,16 @@ struct wire_ops {
 	const char *name; /* of the wire and its provider: "shm" */
 
 	/*
-	 * Most payload of a claimed packet; at least 64. A message up to this length is sent by
-	 * claim/publish.
+	 * Most payload of a message that is sent by claim/publish; at least 64. claim() has room for
+	 * WIRE_REQUEST_MAX whatever this is.
 	 */
 	uint32_t claim_max;
 	/* Most payload that is sent eagerly (by sendv when above claim_max); larger ones make a rendezvous. */
 	uint32_t eager_max;
+	/* The header of a sendv arrives in its place among claimed packets: nothing overtakes it. */
+	bool in_order;
+	/* What is published, and what a sendv has done, reaches the receiver even if this process ends. */
+	bool arrives;
 	/* get() may work: the receiver may read the sender's memory (PACKET_PULL). */
 	bool has_get;
 	/*
@@ -133,7 +139,7 @@ struct wire_ops {
 	void (*disconnect)(struct wire_conn *conn);
 
 	/*
-	 * claim - room for one packet with @len bytes of payload, at most claim_max
+	 * claim - room for one packet with @len bytes of payload, at most claim_max or WIRE_REQUEST_MAX
 	 * @payload: out: where the payload is to be written (behind the header or elsewhere)
 	 * Returns the header to fill, or NULL when there is no room now (nothing happened). A claimed
 	 * packet is published before any other call on the conn.
@@ -184,6 +190,9 @@ struct wire_ops {
 	 * provider with its own constant ops
 	 */
 	ssize_t (*send)(struct engine_ep *ep, struct engine_peer *peer, const struct engine_msg *msg);
+
+	/* It moves payload through memory that both processes map or may read. */
+	bool shares_memory;
 };
 
 /*

@@ -23,11 +23,13 @@
 	 FI_EXACT_DIRECTED_RECV | FI_HMEM | FI_XPU | FI_AV_USER_ID | FI_PEER)
 /* Secondary ones that cost something in each operation: given only when asked for. */
 #define COSTLY_CAPS (FI_SOURCE | FI_SOURCE_ERR | FI_RMA_EVENT)
+/* Ones that programs stumble over which do not know them: given only when asked for, too. */
+#define RECENT_CAPS FI_TAGGED_MULTI_RECV
 
 /* What @asked, not 0, comes to on an offer: primary as asked, secondary as offered. */
 static uint64_t caps_granted(uint64_t asked, uint64_t offered)
 {
-	uint64_t secondary = ~(PRIMARY_CAPS | MSG_MODIFIERS | RMA_MODIFIERS | COSTLY_CAPS);
+	uint64_t secondary = ~(PRIMARY_CAPS | MSG_MODIFIERS | RMA_MODIFIERS | COSTLY_CAPS | RECENT_CAPS);
 	uint64_t caps = (asked | secondary) & offered;
 
 	if ((caps & (FI_MSG | FI_TAGGED)) && !(caps & MSG_MODIFIERS))
@@ -56,9 +58,9 @@ static uint64_t answer_caps(const struct fi_info *offer, const struct fi_info *h
 			    uint32_t api_version)
 {
 	if (!hints)
-		return offer->caps;
+		return offer->caps & ~RECENT_CAPS;
 	if (!hints->caps)
-		return caps_in_granted_modes(offer, hints, api_version);
+		return caps_in_granted_modes(offer, hints, api_version) & ~RECENT_CAPS;
 	return caps_granted(hints->caps, offer->caps);
 }
 
@@ -108,13 +110,14 @@ static void answer_rx(struct fi_rx_attr *rx, const struct fi_rx_attr *hints, uin
 		rx->iov_limit = hints->iov_limit;
 }
 
-/* The key the application gave, of the size that the offer takes. */
-static int answer_key(uint8_t **key, const uint8_t *asked, size_t size)
+/* The key the application gave, and its size in place of the longest that the offer takes. */
+static int answer_key(uint8_t **key, size_t *key_size, const uint8_t *asked, size_t size)
 {
 	uint8_t *copy;
 
 	if (!asked || !size || size == FI_AV_AUTH_KEY)
 		return 0;
+	*key_size = size;
 	copy = malloc(size);
 	if (!copy)
 		return -FI_ENOMEM;
@@ -127,6 +130,7 @@ static int answer_key(uint8_t **key, const uint8_t *asked, size_t size)
 static int answer_ep(struct fi_ep_attr *ep, const struct fi_ep_attr *hints, uint64_t info_caps,
 		     const struct reader *reader)
 {
+	ep->auth_key_size = 0; /* without a key there is none */
 	if (!hints)
 		return 0;
 	if (info_caps & (FI_RMA | FI_ATOMIC)) {
@@ -145,7 +149,7 @@ static int answer_ep(struct fi_ep_attr *ep, const struct fi_ep_attr *hints, uint
 		ep->xpu_ctx = hints->xpu_ctx;
 	if (reader->api_version < FI_VERSION(1, 5) || !INFO_HAS_EP(reader->layout, auth_key))
 		return 0;
-	return answer_key(&ep->auth_key, hints->auth_key, hints->auth_key_size);
+	return answer_key(&ep->auth_key, &ep->auth_key_size, hints->auth_key, hints->auth_key_size);
 }
 
 static void answer_mr_mode(struct fi_info *info, const struct fi_info *hints,
@@ -207,7 +211,7 @@ static int answer_domain_auth(struct fi_domain_attr *domain, const struct fi_dom
 		if (hints->auth_key_size == FI_AV_AUTH_KEY)
 			domain->auth_key_size = FI_AV_AUTH_KEY;
 	}
-	return answer_key(&domain->auth_key, hints->auth_key, hints->auth_key_size);
+	return answer_key(&domain->auth_key, &domain->auth_key_size, hints->auth_key, hints->auth_key_size);
 }
 
 static int answer_domain(struct fi_info *info, const struct fi_info *all_hints,
@@ -219,6 +223,7 @@ static int answer_domain(struct fi_info *info, const struct fi_info *all_hints,
 	answer_mr_mode(info, all_hints, reader->api_version);
 	answer_progress(domain, hints);
 	domain->caps = answer_domain_caps(domain->caps, all_hints, reader);
+	domain->auth_key_size = 0;
 	if (!hints)
 		return 0;
 

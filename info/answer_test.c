@@ -304,11 +304,13 @@ static void a_key_that_is_taken_is_carried_into_the_answer(void **state)
 	struct round *round = *state;
 	struct fi_info *answer;
 
-	round->offer->domain_attr->auth_key_size = 4;
+	round->offer->domain_attr->auth_key_size = 16; /* the longest */
+	assert_int_equal(ask(round, API)->domain_attr->auth_key_size, 0);
 	round->hints->domain_attr->auth_key_size = 4;
 	round->hints->domain_attr->auth_key = (uint8_t *)strdup("key");
 	answer = ask(round, API);
 	assert_string_equal((char *)answer->domain_attr->auth_key, "key");
+	assert_int_equal(answer->domain_attr->auth_key_size, 4);
 	assert_ptr_not_equal(answer->domain_attr->auth_key,
 			     round->hints->domain_attr->auth_key);
 }

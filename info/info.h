@@ -183,7 +183,8 @@ int info_refuse(const struct fi_provider *prov, const char *fmt, ...)
  *
  * The answer: what was asked for where something was asked, else the offer's value. Primary
  * capabilities only if asked for (all if none was named), modifiers implied by them, and
- * secondary ones that cost nothing (FI_SOURCE, FI_SOURCE_ERR and FI_RMA_EVENT only if asked
+ * secondary ones that cost nothing (FI_SOURCE, FI_SOURCE_ERR, FI_RMA_EVENT and, which older
+ * programs do not know, FI_TAGGED_MULTI_RECV only if asked
  * for). Unspecified progress is answered FI_PROGRESS_MANUAL. Requested sizes become the
  * answered sizes for tx_attr and rx_attr, as programs expect. prov_name stays NULL, as a
  * stock core demands. Names and addresses are copied from the offer; the provider replaces

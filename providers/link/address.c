@@ -51,10 +51,12 @@ int link_bind_read(const void *addr, struct weft_addr *out, char *why, size_t wh
 
 	memcpy(&copy, addr, sizeof(copy));
 	whole = copy;
-	if (copy.kind == ADDR_SERVICE && copy.family) {
-		/* Zero asks for any port, and for any interface. */
+	if (copy.kind == ADDR_SERVICE && copy.family != ADDR_FAMILY_LOCAL) {
+		/* Zero asks for any port, for any interface, and for the default. */
 		whole.port = 1;
 		whole.ip[0] |= 1;
+		if (!copy.family)
+			whole.family = ADDR_FAMILY_INET;
 	}
 	if (!addr_valid(&whole)) {
 		link_addr_explain(addr, why, why_len);

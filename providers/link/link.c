@@ -5,30 +5,18 @@
  */
 #include <rdma/fi_errno.h>
 #include "info.h"
+#include "mr.h"
 #include "link.h"
-
-static struct fi_tx_attr link_tx_attr = {
-	.caps = FI_MSG | FI_TAGGED | FI_SEND,
-	.op_flags = FI_COMPLETION | FI_INJECT | FI_INJECT_COMPLETE | FI_TRANSMIT_COMPLETE,
-	.msg_order = FI_ORDER_SAS,
-	.inject_size = ENGINE_INJECT_MAX,
-	.size = ENGINE_TX_SIZE,
-	.iov_limit = ENGINE_IOV_MAX,
-};
-
-static struct fi_rx_attr link_rx_attr = {
-	.caps = FI_MSG | FI_TAGGED | FI_RECV | FI_DIRECTED_RECV | FI_SOURCE,
-	.op_flags = FI_COMPLETION,
-	.msg_order = FI_ORDER_SAS,
-	.size = ENGINE_RX_SIZE,
-	.iov_limit = ENGINE_IOV_MAX,
-};
 
 static struct fi_ep_attr link_ep_attr = {
 	.type = FI_EP_RDM,
+	.auth_key_size = ENGINE_AUTH_KEY_MAX,
 	.protocol = FI_PROTO_UNSPEC,
 	.protocol_version = 1,
-	.max_msg_size = SIZE_MAX,
+	.max_msg_size = SIZE_MAX >> 1,
+	.max_order_raw_size = ENGINE_ORDER_MAX,
+	.max_order_war_size = ENGINE_ORDER_MAX,
+	.max_order_waw_size = ENGINE_ORDER_MAX,
 	.mem_tag_format = 0xaaaaaaaaaaaaaaaaull,
 	.tx_ctx_cnt = 1,
 	.rx_ctx_cnt = 1,
@@ -37,16 +25,25 @@ static struct fi_ep_attr link_ep_attr = {
 static struct fi_domain_attr link_domain_attr = {
 	.name = (char *)"link",
 	.threading = FI_THREAD_SAFE,
-	.control_progress = FI_PROGRESS_MANUAL,
-	.data_progress = FI_PROGRESS_MANUAL,
+	.control_progress = FI_PROGRESS_AUTO,
+	.data_progress = FI_PROGRESS_AUTO,
 	.resource_mgmt = FI_RM_ENABLED,
+	.auth_key_size = ENGINE_AUTH_KEY_MAX,
 	.av_type = FI_AV_UNSPEC,
 	.mr_mode = INFO_MR_BASIC | INFO_MR_SCALABLE,
 	.mr_key_size = sizeof(uint64_t),
+	.mr_iov_limit = MR_IOV_MAX,
 	.cq_data_size = sizeof(uint64_t),
-	.max_ep_tx_ctx = 1,
-	.max_ep_rx_ctx = 1,
-	.caps = FI_LOCAL_COMM | FI_REMOTE_COMM,
+	.cntr_cnt = ENGINE_CNTR_CNT,
+	.max_cntr_value = UINT64_MAX,
+	.max_err_cntr_value = UINT64_MAX,
+	.tx_ctx_cnt = ENGINE_CTX_CNT,
+	.rx_ctx_cnt = ENGINE_CTX_CNT,
+	.max_ep_tx_ctx = PACKET_RX_MAX,
+	.max_ep_rx_ctx = PACKET_RX_MAX,
+	.max_ep_stx_ctx = ENGINE_CTX_CNT,
+	.max_ep_srx_ctx = ENGINE_CTX_CNT,
+	.caps = ENGINE_DOMAIN_CAPS | FI_LOCAL_COMM | FI_REMOTE_COMM,
 };
 
 static struct fi_fabric_attr link_fabric_attr = {
@@ -54,10 +51,10 @@ static struct fi_fabric_attr link_fabric_attr = {
 };
 
 static const struct fi_info link_offer = {
-	.caps = ENGINE_CAPS | FI_LOCAL_COMM | FI_REMOTE_COMM,
+	.caps = ENGINE_CAPS | ENGINE_DOMAIN_CAPS | FI_LOCAL_COMM | FI_REMOTE_COMM,
 	.addr_format = FI_FORMAT_UNSPEC,
-	.tx_attr = &link_tx_attr,
-	.rx_attr = &link_rx_attr,
+	.tx_attr = &engine_tx_offer,
+	.rx_attr = &engine_rx_offer,
 	.ep_attr = &link_ep_attr,
 	.domain_attr = &link_domain_attr,
 	.fabric_attr = &link_fabric_attr,
@@ -118,7 +115,9 @@ static int link_getinfo(uint32_t version, const char *node, const char *service,
 	ret = info_answer(&link_provider, &link_offer, hints, version, &info);
 	if (ret)
 		return ret;
-	if (hints) {
+	addr = (struct weft_addr){ .version = ADDR_VERSION, .kind = ADDR_SERVICE };
+	ret = link_set_addr(&info->src_addr, &info->src_addrlen, &addr); /* wherever it finds best */
+	if (!ret && hints) {
 		ret = link_hint_addr(hints->src_addr, hints->src_addrlen, &info->src_addr, &info->src_addrlen,
 				     link_bind_read);
 		if (!ret)

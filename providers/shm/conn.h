@@ -15,6 +15,7 @@
 #include "mailbox.h"
 #include "pool.h"
 #include "process.h"
+#include "service.h"
 #include "wire.h"
 
 #define PSHM_LINE_CNT  256u
@@ -24,6 +25,7 @@
 #define PSHM_FRAGMENT  16384u	  /* of what sendv carries */
 #define PSHM_GET_STEP  (1u << 20) /* read by one system call */
 _Static_assert(sizeof(struct packet) == RING_HEADER, "a line's header is a packet");
+_Static_assert(PSHM_CLAIM_MAX >= WIRE_REQUEST_MAX, "claim() has room for any request");
 _Static_assert(PSHM_CLAIM_MAX <= PSHM_DATA_LEN / 2, "ring_data_max()");
 
 /* What a line is: the kind in its note. */
@@ -53,6 +55,7 @@ struct pshm_wire {
 	struct list ended; /* to be freed at the end of poll() */
 	struct pool transfers;
 	struct pshm_region door_region;
+	struct sys_shared *service; /* our name, or NULL */
 	uint64_t host; /* 0: not known */
 	uint32_t pid, pid_ns;
 	uint32_t conn_cnt;

@@ -55,7 +55,13 @@ static void fork_child(void)
 
 static void fork_watch(void)
 {
-	pthread_atfork(fork_prepare, fork_parent, fork_child);
+	static struct platform_fork watcher = {
+		.prepare = fork_prepare,
+		.parent = fork_parent,
+		.child = fork_child,
+	};
+
+	platform_fork_watch(&watcher);
 }
 
 static bool nonce_given(const uint8_t nonce[PSHM_NONCE])
@@ -99,10 +105,24 @@ int pshm_open(struct engine_ep *ep, const struct wire_attr *attr, struct weft_ad
 		return open_failed(err, "can't make shared memory: check memory and ulimit -n",
 				   why, why_len);
 	}
+	ours.version = ADDR_VERSION;
+	ours.kind = ADDR_NONCE;
+	ours.pid = (uint32_t)getpid();
+	ours.fd = (uint32_t)w->door_region.fd;
+	if (attr->bind && pshm_service_named(attr->bind)) {
+		ours.family = ADDR_FAMILY_LOCAL;
+		memcpy(ours.ip, attr->bind->ip, sizeof(ours.ip));
+		err = pshm_service_publish(&ours, &w->service);
+		if (err) {
+			pshm_region_close(&w->door_region);
+			platform_free(w);
+			return open_failed(err, "can't have the service: another process may", why, why_len);
+		}
+	}
 	w->base.ops = &pshm_wire_ops;
 	w->base.ep = ep;
 	w->door = w->door_region.addr;
-	w->pid = (uint32_t)getpid();
+	w->pid = ours.pid;
 	w->pid_ns = ours.pid_ns;
 	w->host = ours.host;
 	list_init(&w->work);
@@ -116,10 +136,6 @@ int pshm_open(struct engine_ep *ep, const struct wire_attr *attr, struct weft_ad
 	list_push(&wires, &w->all);
 	platform_unlock(&wires_lock);
 
-	ours.version = ADDR_VERSION;
-	ours.kind = ADDR_NONCE;
-	ours.pid = w->pid;
-	ours.fd = (uint32_t)w->door_region.fd;
 	*addr = ours;
 	*wire = &w->base;
 	return 0;
@@ -290,6 +306,7 @@ void pshm_close(struct wire *wire)
 	/* R:pshm_door.closed  our last look at the mailbox before it; pairs A:pshm_door.closed */
 	if (!w->forked)
 		atomic_store_explicit(&w->door->closed, 1, memory_order_release);
+	sys_shared_close(w->service);
 	pshm_region_close(&w->door_region);
 	pool_fini(&w->transfers);
 	platform_free(w->up);
@@ -300,6 +317,7 @@ int pshm_connect(struct wire *wire, struct engine_peer *peer, const struct weft_
 		 const struct hello *hello, struct wire_conn **out)
 {
 	struct pshm_wire *w = (struct pshm_wire *)wire;
+	struct weft_addr found;
 	struct pshm_region region;
 	struct pshm_offer offer;
 	struct pshm_conn *conn;
@@ -307,6 +325,12 @@ int pshm_connect(struct wire *wire, struct engine_peer *peer, const struct weft_
 
 	if (w->forked)
 		return -FI_EOPBADSTATE;
+	if (addr->kind == ADDR_SERVICE && pshm_service_named(addr)) {
+		err = pshm_service_find(addr, &found);
+		if (err)
+			return err;
+		addr = &found;
+	}
 	if (!addr->pid || addr->pid_ns != w->pid_ns)
 		return -FI_EHOSTUNREACH;
 	err = up_reserve(w);

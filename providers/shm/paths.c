@@ -217,6 +217,8 @@ const struct wire_ops pshm_wire_ops = {
 	.name = "shm",
 	.claim_max = PSHM_CLAIM_MAX,
 	.eager_max = PSHM_EAGER_MAX,
+	.in_order = true,
+	.arrives = true,
 	.has_get = true,
 	.get_min = 0, /* get itself looks which is better */
 	.open = pshm_open,
@@ -231,6 +233,7 @@ const struct wire_ops pshm_wire_ops = {
 	.check = pshm_check,
 	.local = pshm_local,
 	.send = pshm_send_on,
+	.shares_memory = true,
 };
 
 /*

@@ -10,11 +10,10 @@
 #include "conn.h"
 #include "engine.h"
 #include "info.h"
+#include "mr.h"
 #include "ns.h"
 #include "shm.h"
 
-#define PSHM_TX_CAPS	      (ENGINE_CAPS & ~(FI_RECV | FI_DIRECTED_RECV | FI_SOURCE))
-#define PSHM_RX_CAPS	      (ENGINE_CAPS & ~FI_SEND)
 #define PSHM_PROTOCOL_VERSION 1u
 
 static int pshm_addr_read(const void *bytes, struct weft_addr *out, char *why, size_t why_len)
@@ -26,12 +25,32 @@ static int pshm_addr_read(const void *bytes, struct weft_addr *out, char *why, s
 		snprintf(why, why_len, "not an address that fi_getname of an endpoint gives");
 		return -FI_EINVAL;
 	}
-	if (addr.kind != ADDR_NONCE || !addr.pid) {
+	if (!(addr.kind == ADDR_NONCE && addr.pid) && !pshm_service_named(&addr)) {
 		snprintf(why, why_len, "an address without a process: shm can't lead there");
 		return -FI_EINVAL;
 	}
 	*out = addr;
 	return 0;
+}
+
+static int pshm_bind_read(const void *bytes, struct weft_addr *out, char *why, size_t why_len)
+{
+	struct weft_addr addr;
+
+	memcpy(&addr, bytes, sizeof(addr));
+	if (!pshm_service_bindable(&addr)) {
+		snprintf(why, why_len, "not what an endpoint can be asked to have: a service");
+		return -FI_EINVAL;
+	}
+	*out = addr;
+	return 0;
+}
+
+static int pshm_resolve(const char *node, const char *service, uint64_t flags, struct weft_addr *out)
+{
+	if (pshm_service_node(node))
+		return -FI_ENODATA;
+	return pshm_service_addr(service, out) ? -FI_ENODATA : 0;
 }
 
 static void pshm_addr_write(const struct weft_addr *addr, void *out)
@@ -46,6 +65,10 @@ static size_t pshm_addr_str(const void *bytes, char *buf, size_t len)
 	int n;
 
 	memcpy(&addr, bytes, sizeof(addr));
+	if (addr.kind == ADDR_SERVICE && addr.family == ADDR_FAMILY_LOCAL) {
+		n = snprintf(buf, len, "shm://%.15s", (const char *)addr.ip);
+		return n < 0 ? 0 : (size_t)n + 1;
+	}
 	memcpy(&nonce, addr.nonce, sizeof(nonce));
 	n = snprintf(buf, len, "shm://%" PRIu32 "/%" PRIu32 "/%016" PRIx64, addr.pid, addr.fd,
 		     nonce);
@@ -60,34 +83,23 @@ static const struct engine_family pshm_family = {
 	.addr_format = FI_FORMAT_UNSPEC,
 	.addr_len = sizeof(struct weft_addr),
 	.addr_read = pshm_addr_read,
+	.bind_read = pshm_bind_read,
+	.resolve = pshm_resolve,
 	.addr_write = pshm_addr_write,
 	.addr_str = pshm_addr_str,
 	.msg = &pshm_msg_ops,
 	.tagged = &pshm_tagged_ops,
 };
 
-static struct fi_tx_attr pshm_tx_attr = {
-	.caps = PSHM_TX_CAPS,
-	.op_flags = FI_COMPLETION | FI_INJECT | FI_INJECT_COMPLETE | FI_TRANSMIT_COMPLETE,
-	.msg_order = FI_ORDER_SAS,
-	.inject_size = ENGINE_INJECT_MAX,
-	.size = ENGINE_TX_SIZE,
-	.iov_limit = ENGINE_IOV_MAX,
-};
-
-static struct fi_rx_attr pshm_rx_attr = {
-	.caps = PSHM_RX_CAPS,
-	.op_flags = FI_COMPLETION,
-	.msg_order = FI_ORDER_SAS,
-	.size = ENGINE_RX_SIZE,
-	.iov_limit = ENGINE_IOV_MAX,
-};
-
 static struct fi_ep_attr pshm_ep_attr = {
 	.type = FI_EP_RDM,
+	.auth_key_size = ENGINE_AUTH_KEY_MAX,
 	.protocol = FI_PROTO_SHM,
 	.protocol_version = PSHM_PROTOCOL_VERSION,
 	.max_msg_size = SIZE_MAX >> 1,
+	.max_order_raw_size = ENGINE_ORDER_MAX,
+	.max_order_war_size = ENGINE_ORDER_MAX,
+	.max_order_waw_size = ENGINE_ORDER_MAX,
 	.mem_tag_format = UINT64_MAX,
 	.tx_ctx_cnt = 1,
 	.rx_ctx_cnt = 1,
@@ -96,16 +108,25 @@ static struct fi_ep_attr pshm_ep_attr = {
 static struct fi_domain_attr pshm_domain_attr = {
 	.name = (char *)"shm",
 	.threading = FI_THREAD_SAFE,
-	.control_progress = FI_PROGRESS_MANUAL,
-	.data_progress = FI_PROGRESS_MANUAL,
+	.control_progress = FI_PROGRESS_AUTO,
+	.data_progress = FI_PROGRESS_AUTO,
 	.resource_mgmt = FI_RM_ENABLED,
+	.auth_key_size = ENGINE_AUTH_KEY_MAX,
 	.av_type = FI_AV_UNSPEC,
+	.mr_mode = INFO_MR_BASIC | INFO_MR_SCALABLE,
+	.mr_key_size = sizeof(uint64_t),
+	.mr_iov_limit = MR_IOV_MAX,
 	.cq_data_size = sizeof(uint64_t),
-	.tx_ctx_cnt = 1,
-	.rx_ctx_cnt = 1,
-	.max_ep_tx_ctx = 1,
-	.max_ep_rx_ctx = 1,
-	.caps = FI_LOCAL_COMM,
+	.cntr_cnt = ENGINE_CNTR_CNT,
+	.max_cntr_value = UINT64_MAX,
+	.max_err_cntr_value = UINT64_MAX,
+	.tx_ctx_cnt = ENGINE_CTX_CNT,
+	.rx_ctx_cnt = ENGINE_CTX_CNT,
+	.max_ep_tx_ctx = PACKET_RX_MAX,
+	.max_ep_rx_ctx = PACKET_RX_MAX,
+	.max_ep_stx_ctx = ENGINE_CTX_CNT,
+	.max_ep_srx_ctx = ENGINE_CTX_CNT,
+	.caps = ENGINE_DOMAIN_CAPS | FI_LOCAL_COMM,
 };
 
 static struct fi_fabric_attr pshm_fabric_attr = {
@@ -114,53 +135,104 @@ static struct fi_fabric_attr pshm_fabric_attr = {
 };
 
 static const struct fi_info pshm_offer = {
-	.caps = ENGINE_CAPS | FI_LOCAL_COMM,
+	.caps = ENGINE_CAPS | ENGINE_DOMAIN_CAPS | FI_LOCAL_COMM,
 	.addr_format = FI_FORMAT_UNSPEC,
-	.tx_attr = &pshm_tx_attr,
-	.rx_attr = &pshm_rx_attr,
+	.tx_attr = &engine_tx_offer,
+	.rx_attr = &engine_rx_offer,
 	.ep_attr = &pshm_ep_attr,
 	.domain_attr = &pshm_domain_attr,
 	.fabric_attr = &pshm_fabric_attr,
 };
 
-/*
- * Node and service are accepted and lead nowhere: an shm endpoint has no name, its peers learn its
- * address from fi_getname. Programs that exchange those (fi_pingpong) name a host all the same.
- */
-static int pshm_getinfo(uint32_t version, const char *node, const char *service, uint64_t flags,
-			const struct fi_info *hints, struct fi_info **info)
+/* Takes the place of an address of an answer. 0 or -FI_ENOMEM */
+static int set_addr(void **slot, size_t *slot_len, const struct weft_addr *addr)
+{
+	struct weft_addr *copy = malloc(sizeof(*copy));
+
+	if (!copy)
+		return -FI_ENOMEM;
+	*copy = *addr;
+	free(*slot);
+	*slot = copy;
+	*slot_len = sizeof(*copy);
+	return 0;
+}
+
+/* An address that the hints bring: 0, or a refusal. */
+static int hinted(const void *hint, size_t len,
+		  int (*read)(const void *addr, struct weft_addr *out, char *why, size_t why_len),
+		  struct weft_addr *out)
 {
 	char why[INFO_REASON_MAX];
-	struct weft_addr dest;
+
+	if (len != sizeof(*out))
+		return info_refuse(&pshm_provider, "is given an address of %zu bytes, its own have %zu", len,
+				   sizeof(*out));
+	if (read(hint, out, why, sizeof(why)))
+		return info_refuse(&pshm_provider, "is given an address that is none: %s", why);
+	return 0;
+}
+
+/* Where an endpoint is to be found, and whom it is to talk to, as node, service and hints say. */
+struct places {
+	struct weft_addr src, dest;
+	bool has_dest;
+};
+
+static int find_places(const char *node, const char *service, uint64_t flags, const struct fi_info *hints,
+		       struct places *p)
+{
+	struct weft_addr named;
+	int ret = 0;
+
+	pshm_service_addr(NULL, &p->src);
+	p->has_dest = false;
+	if (hints && hints->src_addr)
+		ret = hinted(hints->src_addr, hints->src_addrlen, pshm_bind_read, &p->src);
+	if (!ret && hints && hints->dest_addr) {
+		ret = hinted(hints->dest_addr, hints->dest_addrlen, pshm_addr_read, &p->dest);
+		p->has_dest = true;
+	}
+	if (ret || (!node && !service))
+		return ret;
+	if (pshm_service_node(node))
+		return info_refuse(&pshm_provider, "leads to this host alone, and '%s' is another or none", node);
+	if (pshm_service_addr(service, &named))
+		return info_refuse(&pshm_provider, "is given the service '%s': at most 15 letters, digits, - . _",
+				   service);
+	if (flags & FI_SOURCE) {
+		p->src = named;
+	} else if (service) {
+		p->dest = named;
+		p->has_dest = true;
+	}
+	return 0;
+}
+
+static int pshm_getinfo(uint32_t version, const char *node, const char *service, uint64_t flags,
+			const struct fi_info *hints, struct fi_info **out)
+{
+	struct fi_info *info;
+	struct places p;
 	uint32_t pid_ns;
 	int ret;
 
-	if (hints && hints->src_addr)
-		return info_refuse(&pshm_provider,
-				   "is asked for a given source; shm endpoints get a new address "
-				   "each, from fi_getname");
-	if (hints && hints->dest_addr) {
-		if (hints->dest_addrlen != sizeof(dest))
-			return info_refuse(&pshm_provider,
-					   "is given a destination of %zu bytes, its own have %zu",
-					   hints->dest_addrlen, sizeof(dest));
-		if (pshm_addr_read(hints->dest_addr, &dest, why, sizeof(why)))
-			return info_refuse(&pshm_provider, "is given a destination that is none: %s", why);
-	}
 	if (sys_ns_pid(&pid_ns))
 		return info_refuse(&pshm_provider,
 				   "finds no /proc, through which endpoints reach each other");
-	ret = info_answer(&pshm_provider, &pshm_offer, hints, version, info);
-	if (ret || !hints || !hints->dest_addr)
+	ret = find_places(node, service, flags, hints, &p);
+	if (!ret)
+		ret = info_answer(&pshm_provider, &pshm_offer, hints, version, &info);
+	if (ret)
 		return ret;
-	free((*info)->dest_addr);
-	(*info)->dest_addr = malloc(sizeof(dest));
-	if (!(*info)->dest_addr) {
-		info_free(*info);
-		return -FI_ENOMEM;
+	ret = set_addr(&info->src_addr, &info->src_addrlen, &p.src);
+	if (!ret && p.has_dest)
+		ret = set_addr(&info->dest_addr, &info->dest_addrlen, &p.dest);
+	if (ret) {
+		info_free(info);
+		return ret;
 	}
-	memcpy((*info)->dest_addr, &dest, sizeof(dest));
-	(*info)->dest_addrlen = sizeof(dest);
+	*out = info;
 	return 0;
 }
 

@@ -16,6 +16,7 @@
 #include <rdma/providers/fi_log.h>
 #include "engine.h"
 #include "info.h"
+#include "service.h"
 #include "shm.h"
 
 static struct fi_provider *shm;
@@ -90,7 +91,7 @@ static void offers_what_the_engine_can_inside_the_node(void **state)
 
 	assert_int_equal(asked(NULL, &info), 0);
 	assert_null(info->next);
-	assert_int_equal(info->caps, ENGINE_CAPS | FI_LOCAL_COMM);
+	assert_int_equal(info->caps, (ENGINE_CAPS | ENGINE_DOMAIN_CAPS | FI_LOCAL_COMM) & ~FI_TAGGED_MULTI_RECV);
 	assert_false(info->caps & FI_REMOTE_COMM);
 	assert_int_equal(info->mode, 0);
 	assert_int_equal(info->domain_attr->mr_mode, 0);
@@ -98,7 +99,7 @@ static void offers_what_the_engine_can_inside_the_node(void **state)
 	assert_int_equal(info->ep_attr->type, FI_EP_RDM);
 	assert_int_equal(info->tx_attr->inject_size, ENGINE_INJECT_MAX);
 	assert_int_equal(info->domain_attr->cq_data_size, 8);
-	assert_int_equal(info->tx_attr->msg_order, FI_ORDER_SAS);
+	assert_int_equal(info->tx_attr->msg_order, ENGINE_MSG_ORDER);
 	assert_string_equal(info->fabric_attr->name, "shm");
 	info_free(info);
 }
@@ -122,12 +123,47 @@ static void refuses_with_a_reason(void **state)
 	info_free(info);
 	info_free(hints);
 
-	assert_int_equal(shm->getinfo(FI_VERSION(1, 5), "localhost", "7", 0, NULL, &info), 0);
+}
+
+/* Whoever names a service of this host gets its address, whether somebody has it or not. */
+static void services_are_names_on_this_host(void **state)
+{
+	struct fi_info *info = NULL, *hints = info_alloc();
+	struct weft_addr named, found, full = { .version = ADDR_VERSION, .kind = ADDR_NONCE, .pid = 77, .pid_ns = 1,
+						.nonce = { 1 } };
+	struct sys_shared *kept, *second;
+
+	assert_int_equal(shm->getinfo(FI_VERSION(1, 5), "localhost", "shm_test", 0, NULL, &info), 0);
+	assert_int_equal(info->dest_addrlen, sizeof(named));
+	memcpy(&named, info->dest_addr, sizeof(named));
+	assert_true(addr_valid(&named) && pshm_service_named(&named));
+	assert_int_equal(info->src_addrlen, sizeof(named));
+	assert_true(pshm_service_bindable(info->src_addr));
+	info_free(info);
+	assert_int_equal(shm->getinfo(FI_VERSION(1, 5), NULL, "shm_test", FI_SOURCE, NULL, &info), 0);
 	assert_null(info->dest_addr);
+	assert_memory_equal(info->src_addr, &named, sizeof(named));
+	hints->src_addr = malloc(sizeof(named));
+	memcpy(hints->src_addr, &named, sizeof(named));
+	hints->src_addrlen = sizeof(named);
 	info_free(info);
-	assert_int_equal(shm->getinfo(FI_VERSION(1, 5), NULL, "7", FI_SOURCE, NULL, &info), 0);
-	assert_null(info->src_addr);
+	assert_int_equal(shm->getinfo(FI_VERSION(1, 5), NULL, NULL, 0, hints, &info), 0);
+	assert_memory_equal(info->src_addr, &named, sizeof(named));
 	info_free(info);
+	info_free(hints);
+
+	assert_int_equal(pshm_service_find(&named, &found), -FI_EAGAIN);
+	full.family = named.family;
+	memcpy(full.ip, named.ip, sizeof(full.ip));
+	assert_int_equal(pshm_service_publish(&full, &kept), 0);
+	assert_int_equal(pshm_service_publish(&full, &second), -FI_EADDRINUSE);
+	assert_int_equal(pshm_service_find(&named, &found), 0);
+	assert_memory_equal(&found, &full, sizeof(full));
+	sys_shared_close(kept);
+	assert_int_equal(pshm_service_find(&named, &found), -FI_EAGAIN);
+
+	assert_int_equal(shm->getinfo(FI_VERSION(1, 5), "g00n13s.invalid", "7", 0, NULL, &info), -FI_ENODATA);
+	assert_int_equal(shm->getinfo(FI_VERSION(1, 5), NULL, "sixteen letters!", 0, NULL, &info), -FI_ENODATA);
 }
 
 static struct weft_addr an_address(void);
@@ -207,6 +243,7 @@ int main(void)
 		cmocka_unit_test(offers_what_the_engine_can_inside_the_node),
 		cmocka_unit_test(destinations_are_its_own_addresses),
 		cmocka_unit_test(refuses_with_a_reason),
+		cmocka_unit_test(services_are_names_on_this_host),
 		cmocka_unit_test(addresses_are_checked_before_they_are_believed),
 	};
 

@@ -292,7 +292,7 @@ int tcp_data_read(struct tcp_conn *conn)
 {
 	struct engine_ep *ep = conn->conn.wire->ep;
 	struct tcp_bulk *bulk = conn->bulk;
-	struct iovec iov[WIRE_IOV_MAX + 2];
+	struct iovec iov[WIRE_DEST_MAX + 2];
 	struct msghdr msg = { .msg_iov = iov };
 	int moved = 0, round, err;
 	size_t taken = 0, room;

@@ -7,37 +7,21 @@
 #include "engine.h"
 #include "iface.h"
 #include "info.h"
+#include "mr.h"
 #include "tcp.h"
 
-#define TCP_TX_CAPS  (FI_MSG | FI_TAGGED | FI_SEND)
-#define TCP_RX_CAPS  (FI_MSG | FI_TAGGED | FI_RECV | FI_DIRECTED_RECV | FI_SOURCE)
 #define RESOLVED_MAX 16
-
-_Static_assert((TCP_TX_CAPS | TCP_RX_CAPS) == ENGINE_CAPS, "all that the engine can");
-
-static struct fi_tx_attr tx_offer = {
-	.caps = TCP_TX_CAPS,
-	.op_flags = FI_COMPLETION | FI_INJECT | FI_INJECT_COMPLETE | FI_TRANSMIT_COMPLETE,
-	.msg_order = FI_ORDER_SAS,
-	.inject_size = ENGINE_INJECT_MAX,
-	.size = ENGINE_TX_SIZE,
-	.iov_limit = ENGINE_IOV_MAX,
-};
-
-static struct fi_rx_attr rx_offer = {
-	.caps = TCP_RX_CAPS,
-	.op_flags = FI_COMPLETION,
-	.msg_order = FI_ORDER_SAS,
-	.size = ENGINE_RX_SIZE,
-	.iov_limit = ENGINE_IOV_MAX,
-};
 
 static struct fi_ep_attr ep_offer = {
 	.type = FI_EP_RDM,
+	.auth_key_size = ENGINE_AUTH_KEY_MAX,
 	.protocol =
 		FI_PROTO_UNSPEC, /* our own: none of the others' peers would understand it */
 	.protocol_version = 1,
 	.max_msg_size = SIZE_MAX >> 1,
+	.max_order_raw_size = ENGINE_ORDER_MAX,
+	.max_order_war_size = ENGINE_ORDER_MAX,
+	.max_order_waw_size = ENGINE_ORDER_MAX,
 	.mem_tag_format = UINT64_MAX,
 	.tx_ctx_cnt = 1,
 	.rx_ctx_cnt = 1,
@@ -45,18 +29,25 @@ static struct fi_ep_attr ep_offer = {
 
 static const struct fi_domain_attr domain_offer = {
 	.threading = FI_THREAD_SAFE,
-	.control_progress = FI_PROGRESS_MANUAL,
-	.data_progress = FI_PROGRESS_MANUAL,
+	.control_progress = FI_PROGRESS_AUTO,
+	.data_progress = FI_PROGRESS_AUTO,
 	.resource_mgmt = FI_RM_ENABLED,
+	.auth_key_size = ENGINE_AUTH_KEY_MAX,
 	.av_type = FI_AV_UNSPEC,
 	.mr_mode = INFO_MR_BASIC | INFO_MR_SCALABLE,
 	.mr_key_size = sizeof(uint64_t),
+	.mr_iov_limit = MR_IOV_MAX,
 	.cq_data_size = sizeof(uint64_t),
-	.tx_ctx_cnt = 1,
-	.rx_ctx_cnt = 1,
-	.max_ep_tx_ctx = 1,
-	.max_ep_rx_ctx = 1,
-	.caps = FI_LOCAL_COMM | FI_REMOTE_COMM,
+	.cntr_cnt = ENGINE_CNTR_CNT,
+	.max_cntr_value = UINT64_MAX,
+	.max_err_cntr_value = UINT64_MAX,
+	.tx_ctx_cnt = ENGINE_CTX_CNT,
+	.rx_ctx_cnt = ENGINE_CTX_CNT,
+	.max_ep_tx_ctx = PACKET_RX_MAX,
+	.max_ep_rx_ctx = PACKET_RX_MAX,
+	.max_ep_stx_ctx = ENGINE_CTX_CNT,
+	.max_ep_srx_ctx = ENGINE_CTX_CNT,
+	.caps = ENGINE_DOMAIN_CAPS | FI_LOCAL_COMM | FI_REMOTE_COMM,
 };
 
 /* A question, while it is being answered. */
@@ -102,14 +93,14 @@ static void answer(struct query *q, const struct tcp_iface *iface, union tcp_soc
 								    FI_MINOR_VERSION) };
 	char iface_name[IF_NAMESIZE], net[INET6_ADDRSTRLEN + 8];
 	struct fi_info offer = {
-		.caps = ENGINE_CAPS | FI_LOCAL_COMM | FI_REMOTE_COMM,
+		.caps = ENGINE_CAPS | ENGINE_DOMAIN_CAPS | FI_LOCAL_COMM | FI_REMOTE_COMM,
 		.addr_format = src->sa.sa_family == AF_INET ? FI_SOCKADDR_IN : FI_SOCKADDR_IN6,
 		.src_addr = src,
 		.src_addrlen = tcp_sockaddr_len(src),
 		.dest_addr = dest,
 		.dest_addrlen = dest ? tcp_sockaddr_len(dest) : 0,
-		.tx_attr = &tx_offer,
-		.rx_attr = &rx_offer,
+		.tx_attr = &engine_tx_offer,
+		.rx_attr = &engine_rx_offer,
 		.ep_attr = &ep_offer,
 		.domain_attr = &domain,
 		.fabric_attr = &fabric,

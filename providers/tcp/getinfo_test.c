@@ -210,8 +210,8 @@ static void refusals_have_reasons(void **state)
 	assert_refused("256.1.2.3", NULL, FI_NUMERICHOST, NULL, "256.1.2.3 can't be resolved");
 	assert_refused("127.0.0.1", "no-such-service", 0, NULL,
 		       "no-such-service can't be resolved");
-	hints->caps = FI_RMA;
-	assert_refused(NULL, NULL, 0, hints, "FI_RMA");
+	hints->caps = FI_MULTICAST;
+	assert_refused(NULL, NULL, 0, hints, "FI_MULTICAST");
 	hints->caps = 0;
 	hints->domain_attr->name = strdup("no-such-if0");
 	assert_refused(NULL, NULL, 0, hints, "no-such-if0");

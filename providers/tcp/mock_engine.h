@@ -27,7 +27,7 @@ struct sent {
 
 /* Where the payload of packets that are not whole goes, in place of a buffer of our own. */
 struct scatter {
-	struct iovec iov[WIRE_IOV_MAX];
+	struct iovec iov[WIRE_DEST_MAX];
 	uint32_t cnt;
 	bool active;
 };

@@ -24,7 +24,7 @@
 #include "list.h"
 #include "wire.h"
 
-#define TCP_CLAIM_MAX 8192u
+#define TCP_CLAIM_MAX WIRE_REQUEST_MAX
 #define TCP_EAGER_MAX (64u << 10)
 #define TCP_SEND_MAX  16u	  /* sendv operations that a conn keeps */
 #define TCP_OUT_LEN   (64u << 10) /* a conn's output that the kernel has not taken yet */
@@ -123,7 +123,7 @@ struct tcp_bulk {
 	/* In. */
 	struct packet header;
 	uint32_t header_len;		/* bytes of it that are there */
-	struct iovec iov[WIRE_IOV_MAX]; /* where the rest of the payload goes */
+	struct iovec iov[WIRE_DEST_MAX]; /* where the rest of the payload goes */
 	uint32_t iov_cnt, iov_at;
 	uint64_t left; /* payload that has not arrived */
 	void *cookie;

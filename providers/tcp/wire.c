@@ -44,7 +44,13 @@ static void fork_child(void)
 
 static void fork_watch(void)
 {
-	pthread_atfork(fork_prepare, fork_parent, fork_child);
+	static struct platform_fork watcher = {
+		.prepare = fork_prepare,
+		.parent = fork_parent,
+		.child = fork_child,
+	};
+
+	platform_fork_watch(&watcher);
 }
 
 int tcp_watch(struct tcp_wire *wire, struct tcp_lane *lane, uint32_t events)

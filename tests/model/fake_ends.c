@@ -72,7 +72,7 @@ void fake_ends_begin(uint64_t seed)
 
 static void cqs_open(struct fake_end *end, const struct fake_end_attr *attr)
 {
-	struct fi_cq_attr cq_attr = { .format = attr->format, .wait_obj = FI_WAIT_NONE };
+	struct fi_cq_attr cq_attr = { .format = attr->format, .wait_obj = FI_WAIT_UNSPEC };
 
 	assert_int_equal(fi_cq_open(end->domain, &cq_attr, &end->tx_cq, NULL), 0);
 	end->rx_cq = end->tx_cq;
@@ -106,6 +106,22 @@ static void bind_cqs(struct fake_end *end, const struct fake_end_attr *attr)
 	assert_int_equal(fi_ep_bind(end->ep, &end->rx_cq->fid, FI_RECV | attr->bind_flags), 0);
 }
 
+static void bind_cntrs(struct fake_end *end)
+{
+	static const uint64_t events[FAKE_CNTRS] = {
+		[FAKE_CNTR_READ] = FI_READ,
+		[FAKE_CNTR_WRITE] = FI_WRITE,
+		[FAKE_CNTR_REMOTE_READ] = FI_REMOTE_READ,
+		[FAKE_CNTR_REMOTE_WRITE] = FI_REMOTE_WRITE,
+	};
+	struct fi_cntr_attr attr = { .events = FI_CNTR_EVENTS_COMP, .wait_obj = FI_WAIT_NONE };
+
+	for (int i = 0; i < FAKE_CNTRS; i++) {
+		assert_int_equal(fi_cntr_open(end->domain, &attr, &end->cntrs[i], NULL), 0);
+		assert_int_equal(fi_ep_bind(end->ep, &end->cntrs[i]->fid, events[i]), 0);
+	}
+}
+
 void fake_end_open(struct fake_end *end, const struct fake_end_attr *attr,
 		   struct fake_end *with)
 {
@@ -135,6 +151,8 @@ void fake_end_open(struct fake_end *end, const struct fake_end_attr *attr,
 	assert_int_equal(fi_endpoint(end->domain, info, &end->ep, NULL), 0);
 	assert_int_equal(fi_ep_bind(end->ep, &end->av->fid, 0), 0);
 	bind_cqs(end, attr);
+	if (attr->count)
+		bind_cntrs(end);
 	assert_int_equal(fi_enable(end->ep), 0);
 	assert_int_equal(fi_getname(&end->ep->fid, &end->name, &len), 0);
 	fi_freeinfo(info);
@@ -143,6 +161,8 @@ void fake_end_open(struct fake_end *end, const struct fake_end_attr *attr,
 void fake_end_stop(struct fake_end *end)
 {
 	assert_int_equal(fi_close(&end->ep->fid), 0);
+	for (int i = 0; i < FAKE_CNTRS && end->cntrs[i]; i++)
+		assert_int_equal(fi_close(&end->cntrs[i]->fid), 0);
 	end->ep = NULL;
 }
 

@@ -29,6 +29,16 @@ struct fake_end_attr {
 	size_t tx_size; /* 0: default */
 	size_t budget;	/* eager payload, bytes */
 	bool one_cq;	/* for both directions */
+	bool count;	/* with counters */
+};
+
+/* What the counters of an end count. */
+enum fake_cntr {
+	FAKE_CNTR_READ,
+	FAKE_CNTR_WRITE,
+	FAKE_CNTR_REMOTE_READ,
+	FAKE_CNTR_REMOTE_WRITE,
+	FAKE_CNTRS,
 };
 
 struct fake_end {
@@ -36,6 +46,7 @@ struct fake_end {
 	struct fid_domain *domain;    /* may be another end's */
 	struct fid_av *av;	      /* likewise */
 	struct fid_cq *tx_cq, *rx_cq; /* likewise; the same with one_cq */
+	struct fid_cntr *cntrs[FAKE_CNTRS]; /* with count */
 	struct fid_ep *ep;
 	bool shares;	       /* domain, av and queues are those of another end */
 	struct weft_addr name; /* from fi_getname */
@@ -48,7 +59,7 @@ void fake_ends_begin(uint64_t seed);
 void fake_end_open(struct fake_end *end, const struct fake_end_attr *attr,
 		   struct fake_end *with);
 
-/* fake_end_stop - close the endpoint alone */
+/* fake_end_stop - close the endpoint and its counters alone */
 void fake_end_stop(struct fake_end *end);
 
 /* fake_end_close - close what it has; those that share come before the one they share with */
@@ -60,7 +71,7 @@ fi_addr_t fake_end_insert(struct fake_end *end, const struct weft_addr *name);
 /* fake_end_engine - what is behind the endpoint */
 static inline struct engine_ep *fake_end_engine(const struct fake_end *end)
 {
-	return container_of(end->ep, struct engine_ep, fid);
+	return container_of(end->ep, struct engine_ep, ctx.fid);
 }
 
 /* fake_end_peer - what @end knows of the endpoint with that address; NULL: nothing */

@@ -414,10 +414,10 @@ static void hello_of_another_version_is_refused(void **state)
 	assert_int_equal(fake_raw_open(fake_end_engine(&victim), &lie, &other, &reply),
 			 -FI_ENOPROTOOPT);
 	lie.version--;
-	lie.reserved = 1;
+	lie.proof = 1; /* the victim has no key */
 	assert_int_equal(fake_raw_open(fake_end_engine(&victim), &lie, &other, &reply),
-			 -FI_EINVAL);
-	lie.reserved = 0;
+			 -FI_EKEYREJECTED);
+	lie.proof = 0;
 	lie.epoch = 0;
 	assert_int_equal(fake_raw_open(fake_end_engine(&victim), &lie, &other, &reply),
 			 -FI_EINVAL);

@@ -59,6 +59,7 @@ static void some_attr(struct fake_end_attr *a, enum fake_family family)
 		.budget = budgets[below(7)],
 		.one_cq = chance(100),
 	};
+	a->count = chance(160);
 	if (chance(60))
 		a->caps = FI_MSG | FI_TAGGED | FI_SEND | FI_RECV | FI_SOURCE;
 	if (chance(60))
@@ -144,8 +145,21 @@ static void round_begin(uint64_t seed, bool breaks)
 	run.chatter = 40 + below(200);
 	run.breaks = breaks ? 1 + below(2000) : 0;
 	run.most = 1 + below(chance(128) ? 8 : 300);
+	run.reach = chance(200) ? below(200) : 0;
 	round_ends();
 	round_addresses();
+	memories_open();
+}
+
+/* Receives that are posted in the domain of an endpoint, as the model has it. */
+static size_t posted_in_domain(int at)
+{
+	size_t posted = 0;
+
+	for (int i = 0; i < run.cnt; i++)
+		if (run.owner[i] == run.owner[at])
+			posted += run.ref.posted_cnt[i];
+	return posted;
 }
 
 /* Has everything that was begun come to its end? */
@@ -159,13 +173,16 @@ static bool quiet(void)
 	for (int i = 0; i < run.cnt; i++) {
 		struct engine_ep *ep = fake_end_engine(&run.ends[i]);
 
-		if (ep->tx_pool.used || ep->rx_pool.used != run.ref.posted_cnt[i] ||
+		if (ep->tx_pool.used || ep->domain->rx_pool.used != posted_in_domain(i) ||
 		    ep->ctl_pool.used || run.ref.stored_cnt[i])
 			return false;
 		for (int k = 0; k < run.cnt; k++)
 			if (run.ref.pairs[i][k].turn != run.ref.pairs[i][k].cnt &&
 			    (!run.breaks || i == k))
 				return false;
+		if (ep->reply_pool.used || ep->landing_pool.used || (!run.breaks && !list_empty(&run.data_due[i])) ||
+		    !counters_agree(i))
+			return false;
 	}
 	return true;
 }
@@ -177,8 +194,8 @@ static void complain(void)
 	for (int i = 0; i < run.cnt; i++) {
 		struct engine_ep *ep = fake_end_engine(&run.ends[i]);
 
-		print_error("%d: tx %u, rx %u of %zu posted, ctl %u, held %u, stored %zu\n", i,
-			    ep->tx_pool.used, ep->rx_pool.used, run.ref.posted_cnt[i],
+		print_error("%d: tx %u, rx of the domain %u of %zu posted, ctl %u, held %u, stored %zu\n", i,
+			    ep->tx_pool.used, ep->domain->rx_pool.used, posted_in_domain(i),
 			    ep->ctl_pool.used, ep->held_pool.used, run.ref.stored_cnt[i]);
 		for (int k = 0; k < run.cnt; k++)
 			print_error("   to %d: %zu of %zu arrived\n", k,
@@ -204,10 +221,18 @@ static void round_free(bool complete)
 {
 	struct list *node;
 
+	/* Nothing holds a region any more, so that it closes at once. */
+	if (complete)
+		memories_check();
+	memories_close();
 	for (int i = run.cnt; i-- > 0;)
 		fake_end_close(&run.ends[i]);
 	while ((node = list_pop(&run.ops))) {
 		struct op *op = container_of(node, struct op, link);
+
+		if (complete && op->kind == OP_ACCESS && !op->done && op->msg.state == REF_CARRIED && !op->exposed &&
+		    !op->access.refused)
+			access_done(op);
 
 		/* Receives that were told to be silent have their bytes all the same. */
 		if (complete && op->kind == OP_RECV && !op->done && op->recv.msg &&
@@ -222,25 +247,38 @@ static void round_free(bool complete)
 		struct op *op = container_of(node, struct op, link);
 
 		op_iov_free(op);
+		access_free(op);
 		free(op);
+	}
+	for (int i = 0; i < run.cnt; i++) {
+		free(run.memory[i].bytes);
+		free(run.memory[i].mirror);
 	}
 	ref_fini(&run.ref);
 }
 
+/* Until there is nothing left to do, and nothing comes of looking again: of a conn that is being made. */
+static void round_rest(void)
+{
+	do {
+		for (uint32_t i = 0; !quiet(); i++) {
+			if (i == QUIET_MAX)
+				complain();
+			for (int k = 0; k < run.cnt; k++) {
+				receive_stored(k);
+				poke(k);
+			}
+			use_claim(i % RECENT);
+		}
+		/* The wire of an endpoint to itself may still have credits. */
+		for (uint32_t i = 0; i < 200; i++)
+			poke((int)(i % (uint32_t)run.cnt));
+	} while (!quiet());
+}
+
 static void round_end(void)
 {
-	for (uint32_t i = 0; !quiet(); i++) {
-		if (i == QUIET_MAX)
-			complain();
-		for (int k = 0; k < run.cnt; k++) {
-			receive_stored(k);
-			poke(k);
-		}
-		use_claim(i % RECENT);
-	}
-	/* The wire of an endpoint to itself may still have credits. */
-	for (uint32_t i = 0; i < 200; i++)
-		poke((int)(i % (uint32_t)run.cnt));
+	round_rest();
 	for (int i = 0; i < run.cnt; i++) {
 		CHECK(!fake_end_engine(&run.ends[i])->held_pool.used, "messages are left over");
 		for (int k = 0; k < run.cnt; k++)
@@ -287,8 +325,9 @@ static uint64_t from_env(const char *name, uint64_t otherwise)
 static void report(void)
 {
 	if (seen.breaks)
-		printf("%llu connections broke: %llu sends and %llu receives failed, %llu stored messages were lost\n",
+		printf("%llu connections broke: %llu sends, %llu one-sided operations and %llu receives failed, %llu stored messages were lost\n",
 		       (unsigned long long)seen.breaks, (unsigned long long)seen.failed_sends,
+		       (unsigned long long)seen.failed_accesses,
 		       (unsigned long long)seen.failed_receives, (unsigned long long)seen.lost);
 	printf("%llu operations in %llu rounds: %llu sends (%llu times no room), %llu receives (%llu truncated)\n",
 	       (unsigned long long)seen.ops, (unsigned long long)seen.rounds,
@@ -298,6 +337,10 @@ static void report(void)
 	       (unsigned long long)seen.peeks, (unsigned long long)seen.found,
 	       (unsigned long long)seen.claims, (unsigned long long)seen.cancels,
 	       (unsigned long long)seen.silent);
+	printf("%llu writes, %llu reads, %llu atomics (%llu large, %llu refused, %llu fences), %llu told with data\n",
+	       (unsigned long long)seen.writes, (unsigned long long)seen.reads, (unsigned long long)seen.atomics,
+	       (unsigned long long)seen.large, (unsigned long long)seen.refused, (unsigned long long)seen.fences,
+	       (unsigned long long)seen.data_events);
 	printf("%llu messages arrived (%llu rendezvous, %llu before their turn), %llu bytes\n",
 	       (unsigned long long)seen.packets, (unsigned long long)seen.rendezvous,
 	       (unsigned long long)seen.early, (unsigned long long)seen.bytes);

@@ -109,7 +109,7 @@ static void saw_header(int to, int from, const struct packet *packet,
 	struct ref_msg *msg;
 	struct op *op;
 
-	if (packet->op != PACKET_EAGER && packet->op != PACKET_RTS)
+	if (packet->op != PACKET_EAGER && packet->op != PACKET_RTS && !engine_is_request(packet))
 		return;
 	resume(to, from, peer);
 	msg = ref_header(&run.ref, from, to, packet->seq);
@@ -120,13 +120,21 @@ static void saw_header(int to, int from, const struct packet *packet,
 	seen.rendezvous += packet->op == PACKET_RTS;
 	seen.early += msg != run.ref.pairs[from][to].msgs[run.ref.pairs[from][to].turn];
 	TRACE("%d to %d: header of %llu\n", from, to, (unsigned long long)op->id);
+	op->unknown = addr_of(to, from) == FI_ADDR_NOTAVAIL;
+	CHECK(msg->access == engine_is_request(packet), "%d to %d: sequence %u is another kind of operation",
+	      from, to, packet->seq);
+	if (msg->access) {
+		if (op->access.fenced)
+			access_fenced(op);
+		ref_turns(&run.ref, from, to);
+		return;
+	}
 	CHECK(!!(packet->flags & PACKET_TAGGED) == msg->tagged && packet->tag == msg->tag &&
 		      !!(packet->flags & PACKET_CQ_DATA) == op->has_data &&
 		      (!op->has_data || packet->data == op->data) &&
 		      (packet->op == PACKET_RTS || packet->len == op->len),
 	      "%d to %d: sequence %u is not message %llu", from, to, packet->seq,
 	      (unsigned long long)op->id);
-	op->unknown = addr_of(to, from) == FI_ADDR_NOTAVAIL;
 	op->rts = packet->op == PACKET_RTS;
 	op->whole = whole && !op->rts;
 	ref_turns(&run.ref, from, to);
@@ -174,6 +182,11 @@ static void on_matched(struct ref_recv *recv, struct ref_msg *msg)
 	run.owed += r->wants;
 }
 
+static void on_carried(struct ref_msg *msg)
+{
+	access_carried(op_of_msg(msg));
+}
+
 /* Connections that break */
 
 static void lose_stored(int at, int from)
@@ -207,7 +220,7 @@ static void on_failed(int at, int peer, uint64_t tx_seq, bool directed)
 	list_for_each(node, after, &run.ops) {
 		struct op *op = container_of(node, struct op, link);
 
-		if (op->kind == OP_SEND && op->end == at && op->msg.to == peer) {
+		if ((op->kind == OP_SEND || op->kind == OP_ACCESS) && op->end == at && op->msg.to == peer) {
 			op->exposed |= !op->done;
 			op->adrift |= op->msg.state == REF_SENT;
 		}
@@ -239,6 +252,7 @@ static void on_conn_dropped(const struct wire_conn *conn)
 void observe_begin(void)
 {
 	run.ref.matched = on_matched;
+	run.ref.carried = on_carried;
 	fake_watch = (struct fake_watch){
 		.packet = on_packet,
 		.payload = on_payload,
@@ -251,6 +265,8 @@ void observe_begin(void)
 
 static uint64_t flags_of(const struct op *op)
 {
+	if (op->kind == OP_ACCESS)
+		return access_flags(op);
 	if (op->kind == OP_SEND)
 		return FI_SEND | (op->msg.tagged ? FI_TAGGED : FI_MSG);
 	return FI_RECV | (op->recv.tagged ? FI_TAGGED : FI_MSG);
@@ -260,7 +276,7 @@ static void op_done(struct op *op, int owner, bool tx)
 {
 	CHECK(run.owner[op->end] == owner, "operation %llu completes in another queue",
 	      (unsigned long long)op->id);
-	CHECK(run.attrs[owner].one_cq || tx == (op->kind == OP_SEND),
+	CHECK(run.attrs[owner].one_cq || tx == (op->kind == OP_SEND || op->kind == OP_ACCESS),
 	      "operation %llu completes in the wrong queue", (unsigned long long)op->id);
 	CHECK(!op->done, "operation %llu completes twice", (unsigned long long)op->id);
 	CHECK(op->wants, "operation %llu completes and should not", (unsigned long long)op->id);
@@ -308,19 +324,40 @@ static void check_received(struct op *op, const struct fi_cq_tagged_entry *e,
 		      (unsigned long long)msg->msg.tag);
 }
 
+/* Is a send as far as its completion says? */
+static void check_level(const struct op *op)
+{
+	enum ref_msg_state state = op->msg.state;
+
+	/* The wire to oneself loses nothing: there it is enough that it has left. */
+	if (op->level && op->end != op->msg.to)
+		CHECK(state != REF_SENT, "send %llu is complete and has not arrived", (unsigned long long)op->id);
+	if (op->level & (FI_DELIVERY_COMPLETE | FI_MATCH_COMPLETE))
+		CHECK(state == REF_MATCHED || state == REF_DISCARDED, "send %llu is complete and not delivered",
+		      (unsigned long long)op->id);
+}
+
 static void on_completion(int owner, bool tx, const struct fi_cq_tagged_entry *e,
 			  const fi_addr_t *src)
 {
 	enum fi_cq_format format = run.attrs[owner].format;
 	struct op *op = e->op_context;
 
+	if (!op) {
+		remote_data(owner, e, format, src);
+		return;
+	}
 	TRACE("completion of %llu\n", (unsigned long long)op->id);
 	op_done(op, owner, tx);
 	CHECK(!op->cancelled, "operation %llu was cancelled", (unsigned long long)op->id);
-	if (op->kind == OP_SEND) {
+	if (op->kind == OP_SEND || op->kind == OP_ACCESS) {
 		CHECK(format == FI_CQ_FORMAT_CONTEXT || e->flags == flags_of(op),
 		      "send %llu: flags %llx", (unsigned long long)op->id,
 		      (unsigned long long)e->flags);
+		check_level(op);
+		if (op->kind == OP_ACCESS)
+			access_done(op);
+		access_ended(op);
 		op_iov_free(op);
 		return;
 	}
@@ -365,9 +402,10 @@ static void check_failed(struct op *op, const struct fi_cq_err_entry *e)
 	CHECK(e->err == FI_ECONNRESET || e->err == FI_ETIMEDOUT ||
 		      (e->err == FI_ECONNREFUSED && run.closing),
 	      "operation %llu: error %d", (unsigned long long)op->id, e->err);
-	if (op->kind == OP_SEND) {
+	if (op->kind == OP_SEND || op->kind == OP_ACCESS) {
 		CHECK(op->exposed, "send %llu: error %d", (unsigned long long)op->id, e->err);
-		seen.failed_sends++;
+		seen.failed_sends += op->kind == OP_SEND;
+		seen.failed_accesses += op->kind == OP_ACCESS;
 		return;
 	}
 	CHECK(op->failed || op->exposed || (msg && msg->lost), "receive %llu: error %d",
@@ -393,6 +431,8 @@ static void on_error(int owner, bool tx, const struct fi_cq_err_entry *e)
 	if (op->cancelled)
 		CHECK(e->err == FI_ECANCELED, "operation %llu: error %d",
 		      (unsigned long long)op->id, e->err);
+	else if (op->kind == OP_ACCESS && op->msg.state == REF_CARRIED && e->err == op->access.refused)
+		seen.refused++;
 	else if (op->kind == OP_PEEK)
 		CHECK(e->err == FI_ENOMSG && !op->found, "peek %llu: error %d",
 		      (unsigned long long)op->id, e->err);
@@ -400,6 +440,7 @@ static void on_error(int owner, bool tx, const struct fi_cq_err_entry *e)
 		check_failed(op, e);
 	else
 		check_truncated(op, e);
+	access_ended(op);
 	op_iov_free(op);
 }
 

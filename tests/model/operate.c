@@ -5,7 +5,7 @@
  */
 #include "run.h"
 
-static struct op *op_new(enum op_kind kind, int end)
+struct op *op_new(enum op_kind kind, int end)
 {
 	struct op *op = calloc(1, sizeof(*op));
 
@@ -14,14 +14,15 @@ static struct op *op_new(enum op_kind kind, int end)
 	op->kind = kind;
 	op->end = end;
 	op->id = ++run.next_id;
+	list_init(&op->data_link);
 	list_push(&run.ops, &op->link);
 	return op;
 }
 
-/* The operation did not come about. */
-static void op_drop(struct op *op)
+void op_drop(struct op *op)
 {
 	op_iov_free(op);
+	access_free(op);
 	list_remove(&op->link);
 	free(op);
 }
@@ -73,7 +74,7 @@ static size_t some_len(int end)
 	}
 }
 
-static int some_dest(int end)
+int some_dest(int end)
 {
 	int dest = (int)below((uint32_t)run.cnt);
 
@@ -145,6 +146,8 @@ static ssize_t send_untagged(struct fid_ep *ep, struct op *op, fi_addr_t dest,
 
 static uint64_t some_send_flags(struct op *op)
 {
+	static const uint64_t levels[] = { FI_INJECT_COMPLETE, FI_TRANSMIT_COMPLETE, FI_DELIVERY_COMPLETE,
+					   FI_MATCH_COMPLETE };
 	uint64_t flags = 0;
 
 	if (chance(128))
@@ -152,7 +155,9 @@ static uint64_t some_send_flags(struct op *op)
 	if (chance(64))
 		flags |= FI_MORE;
 	if (chance(64))
-		flags |= chance(128) ? FI_INJECT_COMPLETE : FI_TRANSMIT_COMPLETE;
+		flags |= levels[below(4)];
+	if (chance(4))
+		flags |= FI_FENCE;
 	if (chance(64))
 		flags |= FI_REMOTE_CQ_DATA;
 	if (op->len <= ENGINE_INJECT_MAX && chance(64))
@@ -160,8 +165,7 @@ static uint64_t some_send_flags(struct op *op)
 	return flags;
 }
 
-/* Will there be a completion of a call without flags of its own? */
-static bool wants_by_default(int end, uint64_t op_flags)
+bool wants_by_default(int end, uint64_t op_flags)
 {
 	const struct fake_end_attr *a = &run.attrs[end];
 
@@ -197,6 +201,7 @@ static void try_send(int end)
 		op->has_data = flags & FI_REMOTE_CQ_DATA;
 		op->wants = !(a->bind_flags & FI_SELECTIVE_COMPLETION) || flags & FI_COMPLETION;
 		inject = flags & FI_INJECT;
+		op->level = flags & (FI_TRANSMIT_COMPLETE | FI_DELIVERY_COMPLETE | FI_MATCH_COMPLETE);
 	} else if (a->tx_op_flags & FI_INJECT) {
 		inject = true;
 	}
@@ -424,6 +429,8 @@ static void try_cancel(void)
 		return;
 	CHECK(ref_unsend(&run.ref, &op->msg), "send %llu is cancelled and has arrived",
 	      (unsigned long long)op->id);
+	if (op->kind == OP_ACCESS)
+		run.memory[op->end].errors[access_cntr(op)]++;
 	now_cancelled(op);
 }
 
@@ -483,6 +490,8 @@ void step(void)
 		try_cancel();
 	else if (what < 30)
 		try_vector();
+	else if (chance(run.reach))
+		try_access(end);
 	else if (chance(run.hunger))
 		try_recv(end);
 	else

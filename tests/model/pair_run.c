@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
  * Pairs of endpoints of a real provider; see pair_run.h. Called by table_test.c and
- * bad_input_test.c; each side on a thread of its own.
+ * access_test.c; each side on a thread of its own.
  */
 #define _GNU_SOURCE
 #include <ctype.h>
@@ -67,6 +67,10 @@ void pair_open(struct pair_side *s, const struct pair_attr *attr)
 	struct fi_info *hints = hints_for(attr->provider);
 
 	hints->tx_attr->size = attr->tx_size;
+	hints->caps |= attr->caps;
+	hints->domain_attr->mr_mode = attr->mr_mode;
+	hints->tx_attr->msg_order |= attr->msg_order;
+	hints->rx_attr->msg_order |= attr->msg_order;
 	PAIR_CHECK(s, !fi_getinfo(API, NULL, NULL, 0, hints, &s->info));
 	fi_freeinfo(hints);
 	PAIR_CHECK(s, !fi_fabric(s->info->fabric_attr, &s->fabric, NULL));

@@ -96,6 +96,11 @@ static void arrive(struct ref *ref, struct ref_msg *msg)
 {
 	struct list *node, *after;
 
+	if (msg->access) {
+		msg->state = REF_CARRIED;
+		ref->carried(msg);
+		return;
+	}
 	list_for_each(node, after, &ref->posted[msg->to][msg->tagged]) {
 		struct ref_recv *recv = container_of(node, struct ref_recv, link);
 

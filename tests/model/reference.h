@@ -26,6 +26,7 @@ enum ref_msg_state {
 	REF_DISCARDED, /* dropped by the receiver */
 	REF_CANCELLED, /* taken back by the sender */
 	REF_FAILED,    /* the connection broke before it left */
+	REF_CARRIED,   /* a one-sided request that has had its turn */
 };
 
 struct ref_recv;
@@ -34,6 +35,7 @@ struct ref_msg {
 	struct list link; /* stored */
 	int from, to;
 	bool tagged;
+	bool access; /* a one-sided request: in the same order, and matched with nothing */
 	uint64_t tag;
 	enum ref_msg_state state;
 	struct ref_recv *recv; /* REF_MATCHED */
@@ -64,6 +66,8 @@ struct ref {
 	size_t posted_cnt[REF_ENDS_MAX], stored_cnt[REF_ENDS_MAX];
 	/* called when a receive and a message have found each other */
 	void (*matched)(struct ref_recv *recv, struct ref_msg *msg);
+	/* called when a one-sided request has its turn */
+	void (*carried)(struct ref_msg *msg);
 };
 
 void ref_init(struct ref *ref);

@@ -10,6 +10,8 @@
 #include <setjmp.h>
 #include <stdarg.h>
 #include <rdma/fi_errno.h>
+#include "access.h"
+#include "atomics.h"
 #include "fake_ends.h"
 #include "reference.h"
 #include <cmocka.h>
@@ -22,6 +24,23 @@ enum op_kind {
 	OP_SEND,
 	OP_RECV,
 	OP_PEEK,
+	OP_ACCESS,
+};
+
+#define MEMORY_MAX 3 /* pieces of a region */
+
+/* What an access does, and where. */
+struct access {
+	uint8_t op; /* PACKET_WRITE, PACKET_READ, PACKET_ATOMIC */
+	struct atomics_update update;
+	struct packet_target targets[3]; /* key: enum region_kind, or none */
+	uint32_t cnt;
+	int refused; /* FI_E* that it ends with */
+	bool large;  /* a rendezvous, or a read that is not answered in its turn */
+	int slot;    /* a large write has the memory for itself; -1 */
+	bool told;   /* an error is told */
+	bool fenced;
+	uint8_t *operand, *compare, *result, *expect; /* owned; result: of reads too */
 };
 
 struct op {
@@ -46,8 +65,32 @@ struct op {
 	bool adrift;	 /* send: had not arrived when its connection broke: it may be lost */
 	bool failed;	 /* receive: its only sender is gone */
 	struct op *seen; /* peek: the message */
+	uint64_t level;	 /* send: FI_DELIVERY_COMPLETE, FI_TRANSMIT_COMPLETE */
+	struct access access;
+	struct list data_link; /* access: run.data_due[to] */
 	struct iovec iov[ENGINE_IOV_MAX];
 	uint32_t cnt;
+};
+
+enum region_kind {
+	REGION_ALL = 1,	/* all of the memory */
+	REGION_READ,	/* may be read only */
+	REGION_PIECES,	/* some of the part that is kept in order */
+	REGION_KINDS,
+};
+
+#define ORDERED_LEN 16384u /* memory whose contents the model knows at any time */
+#define SLOT_LEN    (64u << 10)
+#define SLOTS	    4
+#define MEMORY_LEN  (ORDERED_LEN + (1 + SLOTS) * SLOT_LEN) /* first slot: never written */
+
+/* What peers reach at an end. */
+struct memory {
+	uint8_t *bytes, *mirror; /* what the model says stands there */
+	struct fid_mr *mrs[REGION_KINDS];
+	struct op *slots[SLOTS]; /* that are being written */
+	uint64_t events[FAKE_CNTRS], errors[FAKE_CNTRS]; /* what the counters have to say */
+	uint64_t unsure;				 /* events that a break has left open */
 };
 
 struct run {
@@ -70,6 +113,9 @@ struct run {
 	bool closing;	  /* some endpoints are closed */
 	uint32_t breaks;  /* how often connections break, of 65536 */
 	uint32_t most;	  /* receives posted and messages stored at one end */
+	uint32_t reach;	  /* how often it is a one-sided operation, of 256 */
+	struct memory memory[FAKE_ENDS_MAX];
+	struct list data_due[FAKE_ENDS_MAX]; /* struct op whose remote CQ data has not been read */
 };
 
 /* What the run has seen, so that a reader can tell what it is worth. */
@@ -77,6 +123,7 @@ struct run_seen {
 	uint64_t ops, sends, full, receives, truncated, peeks, found, claims, cancels, silent;
 	uint64_t packets, rendezvous, early, bytes, rounds;
 	uint64_t breaks, failed_sends, failed_receives, lost;
+	uint64_t writes, reads, atomics, large, refused, fences, data_events, failed_accesses;
 };
 
 extern struct run run;
@@ -133,7 +180,43 @@ void observe_begin(void);
 /* poke - read the queues of an endpoint, and check what they say */
 void poke(int end);
 
+/* onesided.c */
+
+/* memories_open - memory and regions of all ends; memories_close - nothing holds them any more */
+void memories_open(void);
+void memories_close(void);
+/* memories_check - every end's memory is what the model says, as far as the model says */
+void memories_check(void);
+/* counters_check - the counters of an end, once all is quiet */
+bool counters_agree(int end);
+/* try_access - a one-sided operation of an end */
+void try_access(int end);
+/* access_carried - the request has its turn at its target */
+void access_carried(struct op *op);
+/* access_fenced - a request behind a fence has come: all before it has ended */
+void access_fenced(struct op *op);
+/* access_done - an operation has ended, and well: what it has brought and left is as it must be */
+void access_done(struct op *op);
+/* access_ended - what the engine wrote to is released; after access_done(), or without */
+void access_ended(struct op *op);
+/* access_free - and all that the model knows of it: its target may still carry it out until then */
+void access_free(struct op *op);
+/* access_flags - of its completion */
+uint64_t access_flags(const struct op *op);
+/* access_cntr - which counter of its initiator counts it */
+enum fake_cntr access_cntr(const struct op *op);
+/* remote_data - an entry that tells of a peer's write; @src: NULL or what it names */
+void remote_data(int owner, const struct fi_cq_tagged_entry *e, enum fi_cq_format format, const fi_addr_t *src);
+
 /* operate.c */
+
+/* op_new - an operation of an end; op_drop - it did not come about */
+struct op *op_new(enum op_kind kind, int end);
+void op_drop(struct op *op);
+/* some_dest - whom an end can send to, or -1 */
+int some_dest(int end);
+/* wants_by_default - is there a completion of a call without flags of its own */
+bool wants_by_default(int end, uint64_t op_flags);
 
 /* step - one random operation, and some polls */
 void step(void);

@@ -1,0 +1,441 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * The initiator's side of one-sided operations: requests, and what comes back. Called with the
+ * domain held: from the op tables' slots, and from progress.
+ */
+#include <rdma/fi_errno.h>
+#include "access.h"
+#include "copy.h"
+#include "peer.h"
+#include "recv.h"
+#include "send.h"
+
+#define ACCESS_FLAGS                                                                              \
+	(FI_COMPLETION | FI_MORE | FI_FENCE | FI_INJECT_COMPLETE | FI_TRANSMIT_COMPLETE |           \
+	 FI_DELIVERY_COMPLETE | FI_MATCH_COMPLETE | FI_RMA | FI_ATOMIC | FI_READ | FI_WRITE)
+
+int engine_access_flags(const struct engine_tx_ctx *tx, uint64_t flags, uint64_t allowed, uint32_t *out)
+{
+	*out = 0;
+	if (flags & ~(ACCESS_FLAGS | allowed))
+		return -FI_EBADFLAGS;
+	if (flags & FI_INJECT)
+		*out |= ENGINE_INJECT;
+	if (flags & FI_REMOTE_CQ_DATA)
+		*out |= PACKET_CQ_DATA;
+	if (flags & FI_MORE)
+		*out |= ENGINE_MORE;
+	if (flags & FI_FENCE)
+		*out |= ENGINE_FENCE;
+	if (tx->cq && (!tx->selective || flags & FI_COMPLETION))
+		*out |= ENGINE_COMPLETE;
+	return 0;
+}
+
+int engine_access_check(const struct engine_access *access, size_t *len)
+{
+	size_t there = 0;
+	bool ok;
+
+	if (access->iov_cnt > ENGINE_IOV_MAX || (access->iov_cnt && !access->iov))
+		return -FI_EINVAL;
+	if (!access->target_cnt || access->target_cnt > PACKET_TARGET_MAX)
+		return -FI_EINVAL;
+	*len = iov_len(access->iov, access->iov_cnt, &ok);
+	if (!ok)
+		return -FI_EINVAL;
+	for (size_t i = 0; i < access->iov_cnt; i++)
+		if (!access->iov[i].iov_base && access->iov[i].iov_len)
+			return -FI_EINVAL;
+	for (size_t i = 0; i < access->target_cnt; i++)
+		if (__builtin_add_overflow(there, access->targets[i].len, &there))
+			return -FI_EINVAL;
+	/* FI_ATOMIC_READ has no operands. */
+	if (there != *len && !(access->op == PACKET_ATOMIC && !access->iov_cnt))
+		return -FI_EINVAL;
+	if (access->flags & ENGINE_INJECT && *len > ENGINE_INJECT_MAX)
+		return -FI_EMSGSIZE;
+	return 0;
+}
+
+static void engine_tx_access(struct engine_tx *tx, struct engine_ctx *ctx, struct engine_peer *peer,
+			     const struct engine_access *access, size_t len)
+{
+	list_init(&tx->link);
+	tx->peer = peer;
+	tx->ctx = ctx->tx;
+	tx->context = access->context;
+	tx->buf = access->iov_cnt ? access->iov[0].iov_base : NULL;
+	tx->tag = 0;
+	tx->data = access->data;
+	tx->len = len;
+	tx->want = tx->sent = tx->chunk = 0;
+	tx->peer_id = 0;
+	tx->flags = access->flags;
+	tx->error = 0;
+	tx->also = access->also;
+	tx->kind = access->op;
+	tx->state = TX_QUEUED;
+	tx->copy = NULL;
+	tx->iov_cnt = (uint32_t)access->iov_cnt;
+	memcpy(tx->iov, access->iov, access->iov_cnt * sizeof(*access->iov));
+	tx->target_cnt = (uint32_t)access->target_cnt;
+	memcpy(tx->targets, access->targets, access->target_cnt * sizeof(*access->targets));
+	if (access->update)
+		tx->update = *access->update;
+}
+
+/* The caller's buffers are its own again: keep what they hold. 0 or -FI_ENOMEM */
+static int engine_tx_keep(struct engine_tx *tx)
+{
+	struct engine_update *update = &tx->update;
+	bool compare = tx->kind == PACKET_ATOMIC && update->compare_cnt;
+	size_t len = tx->len;
+	char *copy;
+
+	if (!len)
+		return 0;
+	copy = platform_alloc(compare ? 2 * len : len);
+	if (!copy)
+		return -FI_ENOMEM;
+	copy_from_iov(copy, tx->iov, tx->iov_cnt, 0, len);
+	tx->iov[0] = (struct iovec){ copy, len };
+	tx->iov_cnt = 1;
+	if (compare) {
+		copy_from_iov(copy + len, update->compare, update->compare_cnt, 0, len);
+		update->compare[0] = (struct iovec){ copy + len, len };
+		update->compare_cnt = 1;
+	}
+	tx->copy = copy;
+	return 0;
+}
+
+ssize_t engine_access(struct engine_ctx *ctx, const struct engine_access *access)
+{
+	struct engine_ep *ep = ctx->ep;
+	uint32_t rx_idx = 0;
+	struct engine_peer *peer;
+	struct engine_tx *tx;
+	size_t len;
+	int ret;
+
+	ret = engine_access_check(access, &len);
+	if (unlikely(ret))
+		return ret;
+	peer = engine_peer_at(ep, access->dest);
+	if (unlikely(!peer))
+		peer = engine_peer_ctx(ep, access->dest, &rx_idx);
+	if (unlikely(!peer))
+		return engine_peer_refused(ep, access->dest);
+	if (unlikely(ep->access_cnt >= ep->tx_size))
+		return -FI_EAGAIN;
+	tx = pool_get(&ep->tx_pool);
+	if (unlikely(!tx))
+		return -FI_EAGAIN;
+	engine_tx_access(tx, ctx, peer, access, len);
+	tx->rx_idx = rx_idx;
+	ep->access_cnt++;
+	ep->queued_cnt++;
+	if (likely(peer->ready) && !engine_access_start(peer, tx))
+		return 0;
+	if (access->flags & ENGINE_INJECT && engine_tx_keep(tx)) {
+		ep->access_cnt--;
+		ep->queued_cnt--;
+		pool_put(&ep->tx_pool, tx);
+		return -FI_EAGAIN;
+	}
+	engine_tx_queue(peer, tx);
+	return 0;
+}
+
+/* Bytes of a request's payload before what it carries: @head for its own struct. */
+static size_t engine_request_head(const struct engine_tx *tx, size_t head)
+{
+	if (tx->target_cnt == 1 && !(tx->flags & PACKET_CQ_DATA))
+		return head;
+	return head + packet_targets_len(tx->target_cnt);
+}
+
+/*
+ * Room for a request of @len bytes with its own struct, header filled but for the length.
+ * @at: out: where what it carries begins
+ */
+static struct packet *engine_request_claim(struct engine_peer *peer, struct engine_tx *tx, const void *own,
+					   size_t own_len, size_t len, char **at)
+{
+	bool several = tx->target_cnt > 1 || tx->flags & PACKET_CQ_DATA;
+	struct packet_targets targets = { .cnt = tx->target_cnt };
+	size_t head = engine_request_head(tx, own_len);
+	struct packet *packet;
+	void *payload;
+
+	packet = peer->wire->claim(peer->conn, head + len, &payload);
+	if (!packet)
+		return NULL;
+	engine_header(peer, packet, (uint8_t)(tx->kind | tx->rx_idx << 4), several ? PACKET_TARGETS : 0,
+		      (uint32_t)(head + len));
+	if (own_len)
+		memcpy(payload, own, own_len);
+	if (several) {
+		packet->flags |= tx->flags & PACKET_CQ_DATA;
+		packet->tag = 0;
+		packet->data = tx->data;
+		memcpy(targets.target, tx->targets, tx->target_cnt * sizeof(*tx->targets));
+		memcpy((char *)payload + own_len, &targets, packet_targets_len(tx->target_cnt));
+	} else {
+		packet->tag = tx->targets[0].addr;
+		packet->data = tx->targets[0].key;
+	}
+	*at = (char *)payload + head;
+	return packet;
+}
+
+/* Largest payload of a request over this wire. */
+static size_t engine_request_max(const struct wire_ops *wire)
+{
+	return wire->claim_max > WIRE_REQUEST_MAX ? wire->claim_max : WIRE_REQUEST_MAX;
+}
+
+static int engine_write_start(struct engine_peer *peer, struct engine_tx *tx)
+{
+	struct packet *packet;
+	char *at;
+
+	if (engine_request_head(tx, 0) + tx->len > engine_request_max(peer->wire))
+		return engine_tx_rts(peer, tx);
+	packet = engine_request_claim(peer, tx, NULL, 0, tx->len, &at);
+	if (!packet)
+		return -FI_EAGAIN;
+	if (tx->iov_cnt == 1)
+		copy_bytes(at, tx->iov[0].iov_base, tx->len);
+	else
+		copy_from_iov(at, tx->iov, tx->iov_cnt, 0, tx->len);
+	peer->wire->publish(peer->conn, packet, tx->flags & ENGINE_MORE);
+	list_remove(&tx->link);
+	engine_unacked(peer, tx);
+	return 0;
+}
+
+static void engine_await_response(struct engine_peer *peer, struct engine_tx *tx, size_t want)
+{
+	tx->want = want;
+	tx->state = TX_RESPONSE;
+	list_remove(&tx->link);
+	list_push(&peer->started, &tx->link);
+}
+
+static int engine_read_start(struct engine_peer *peer, struct engine_tx *tx)
+{
+	struct packet_read read = { .id = pool_id(tx), .len = tx->len };
+	struct packet *packet;
+	char *at;
+
+	packet = engine_request_claim(peer, tx, &read, sizeof(read), 0, &at);
+	if (!packet)
+		return -FI_EAGAIN;
+	peer->wire->publish(peer->conn, packet, tx->flags & ENGINE_MORE);
+	engine_await_response(peer, tx, tx->len);
+	return 0;
+}
+
+static int engine_atomic_start(struct engine_peer *peer, struct engine_tx *tx)
+{
+	const struct engine_update *update = &tx->update;
+	struct packet_atomic atomic = {
+		.id = update->result_cnt ? pool_id(tx) : 0,
+		.cnt = update->cnt,
+		.kind = update->kind,
+		.datatype = update->datatype,
+		.op = update->op,
+	};
+	size_t compare = update->compare_cnt ? tx->len : 0;
+	struct packet *packet;
+	size_t bytes = 0;
+	char *at;
+
+	packet = engine_request_claim(peer, tx, &atomic, sizeof(atomic), tx->len + compare, &at);
+	if (!packet)
+		return -FI_EAGAIN;
+	copy_from_iov(at, tx->iov, tx->iov_cnt, 0, tx->len);
+	if (compare)
+		copy_from_iov(at + tx->len, update->compare, update->compare_cnt, 0, compare);
+	peer->wire->publish(peer->conn, packet, tx->flags & ENGINE_MORE);
+	if (update->result_cnt) {
+		for (uint32_t i = 0; i < tx->target_cnt; i++)
+			bytes += tx->targets[i].len;
+		engine_await_response(peer, tx, bytes);
+	} else {
+		list_remove(&tx->link);
+		engine_unacked(peer, tx);
+	}
+	return 0;
+}
+
+/* May this request be sent now, as far as what was sent before is concerned? */
+static bool engine_access_may(const struct engine_peer *peer, const struct engine_tx *tx)
+{
+	if (tx->kind == PACKET_READ || tx->len <= ENGINE_EARLY_LEN)
+		return true;
+	return (int32_t)(peer->lane_seq - peer->acked) <= 0;
+}
+
+int engine_access_start(struct engine_peer *peer, struct engine_tx *tx)
+{
+	struct wire_conn *conn = peer->conn;
+	uint32_t seq = (uint32_t)peer->tx_seq;
+	size_t len = tx->len;
+	int ret;
+
+	if (tx->flags & ENGINE_FENCE && engine_outstanding(peer))
+		return -FI_EAGAIN;
+	if (!engine_access_may(peer, tx))
+		return -FI_EAGAIN;
+	switch (tx->kind) {
+	case PACKET_WRITE:
+		ret = engine_write_start(peer, tx);
+		break;
+	case PACKET_READ:
+		ret = engine_read_start(peer, tx);
+		break;
+	default:
+		ret = engine_atomic_start(peer, tx);
+		break;
+	}
+	if (ret)
+		return ret;
+	tx->seq = seq;
+	peer->ep->queued_cnt--;
+	peer->tx_seq++;
+	engine_sent(peer->ep, conn, conn->wire->ops);
+	conn->tx_msgs++;
+	conn->tx_bytes += tx->kind == PACKET_READ ? 0 : len;
+	return 0;
+}
+
+/* Answers */
+
+/* Everything before @seq has arrived. */
+static void engine_ack_apply(struct engine_peer *peer, uint32_t seq)
+{
+	if ((int32_t)(seq - peer->acked) > 0)
+		peer->acked = seq;
+	while (!list_empty(&peer->unacked)) {
+		struct engine_tx *tx = container_of(peer->unacked.next, struct engine_tx, link);
+
+		if ((int32_t)(tx->seq - seq) >= 0)
+			break;
+		list_remove(&tx->link);
+		if (tx->state == TX_EAGER) { /* the wire has its payload still */
+			tx->flags |= ENGINE_FINISHED;
+			list_push(&peer->started, &tx->link);
+		} else {
+			engine_tx_end(tx, tx->error);
+		}
+	}
+	if (!list_empty(&peer->queued))
+		engine_peer_block(peer);
+}
+
+int engine_acked(struct engine_peer *peer, const struct packet *packet)
+{
+	uint32_t seq = (uint32_t)packet->data, naks = (uint32_t)packet->tag;
+
+	if (packet->len || packet->data >> 32 || packet->tag >> 32 ||
+	    (int32_t)((uint32_t)peer->tx_seq - seq) < 0)
+		return -FI_EINVAL;
+	if ((int32_t)(naks - peer->naks_heard) > 0) {
+		/* After a change of route it may overtake what was refused before. */
+		if (!peer->ack_waits || (int32_t)(seq - peer->ack_seq) > 0) {
+			peer->ack_waits = true;
+			peer->ack_seq = seq;
+			peer->ack_naks = naks;
+		}
+		return 0;
+	}
+	engine_ack_apply(peer, seq);
+	return 0;
+}
+
+/* What errors a target may answer with. */
+static int engine_nak_error(uint64_t err)
+{
+	switch (err) {
+	case FI_EKEYREJECTED:
+	case FI_EACCES:
+	case FI_EINVAL:
+	case FI_EOPNOTSUPP:
+	case FI_EMSGSIZE:
+	case FI_ENOMEM:
+		return -(int)err;
+	default:
+		return 0;
+	}
+}
+
+int engine_nacked(struct engine_peer *peer, const struct packet *packet)
+{
+	int err = engine_nak_error(packet->data);
+	struct list *node, *after;
+	struct engine_tx *tx;
+
+	if (packet->len || !err)
+		return -FI_EINVAL;
+	if (packet->tag >> 32) {
+		tx = pool_find(&peer->ep->tx_pool, packet->tag);
+		if (!tx || tx->peer != peer || tx->kind == PACKET_EAGER || tx->sent ||
+		    (tx->state != TX_RESPONSE && tx->state != TX_RTS))
+			return -FI_EINVAL;
+		list_remove(&tx->link);
+		engine_tx_end(tx, err);
+		return 0;
+	}
+	list_for_each(node, after, &peer->unacked) {
+		tx = container_of(node, struct engine_tx, link);
+		if (tx->seq != (uint32_t)packet->tag)
+			continue;
+		if (tx->kind == PACKET_EAGER || tx->error)
+			return -FI_EINVAL;
+		tx->error = err;
+		peer->naks_heard++;
+		if (peer->ack_waits && (int32_t)(peer->ack_naks - peer->naks_heard) <= 0) {
+			peer->ack_waits = false;
+			engine_ack_apply(peer, peer->ack_seq);
+		}
+		return 0;
+	}
+	return -FI_EINVAL;
+}
+
+int engine_response(struct engine_peer *peer, const struct packet *packet, const void *payload, size_t avail,
+		    struct wire_dest *dest)
+{
+	struct engine_tx *tx = pool_find(&peer->ep->tx_pool, packet->tag);
+	const struct iovec *iov;
+	uint32_t cnt;
+
+	if (!tx || tx->peer != peer || tx->state != TX_RESPONSE)
+		return -FI_EINVAL;
+	if (packet->data != tx->sent || packet->len > tx->want - tx->sent || (!packet->len && tx->want))
+		return -FI_EINVAL;
+	iov = tx->kind == PACKET_ATOMIC ? tx->update.result : tx->iov;
+	cnt = tx->kind == PACKET_ATOMIC ? tx->update.result_cnt : tx->iov_cnt;
+	/* A wire may bring the next piece while it still writes this one. */
+	tx->sent += packet->len;
+	tx->chunk++;
+	if (avail == packet->len) {
+		copy_to_iov(iov, cnt, packet->data, payload, avail);
+		engine_response_arrived(tx);
+		return 0;
+	}
+	dest->iov_cnt = (uint32_t)iov_slice(iov, cnt, packet->data, packet->len, dest->iov);
+	dest->cookie = (void *)((uintptr_t)tx | ENGINE_COOKIE_TX);
+	return 0;
+}
+
+void engine_response_arrived(struct engine_tx *tx)
+{
+	if (--tx->chunk || tx->sent < tx->want)
+		return;
+	list_remove(&tx->link);
+	engine_tx_end(tx, 0);
+}

@@ -1,0 +1,174 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * One-sided operations: RMA and atomics. The initiator's side is access.c under the calls of
+ * rma.c and atomic.c, the target's is target.c.
+ *
+ *	initiator			target
+ *	WRITE, ATOMIC (seq)	->	carried out in its turn
+ *			<-  ACK (everything before that seq), or NAK (seq)
+ *	READ, ATOMIC (id)	->	carried out in its turn
+ *			<-  RESPONSE (id, offset), or NAK (id)
+ *	RTS with targets	->	a rendezvous (rndv.c) into registered memory
+ *			<-  FIN (id), or NAK (id)
+ *
+ * Requests share the sequence of messages, so all that is posted to a peer begins there in that
+ * order. A large request is never held until its turn: its sender waits while it may overtake a
+ * sendv.
+ *
+ * The caller holds the domain.
+ */
+#ifndef WEFT_ACCESS_H
+#define WEFT_ACCESS_H
+
+#include <rdma/fi_atomic.h>
+#include "engine.h"
+
+#define ENGINE_ATOMIC_MAX 4096u /* bytes of operand of one atomic operation */
+
+/*
+ * A request of up to ENGINE_EARLY_LEN bytes may come before its turn; with a value to compare with
+ * for each operand and all that names its targets it has at most ENGINE_EARLY_MAX.
+ */
+#define ENGINE_EARLY_LEN 128u
+#define ENGINE_EARLY_MAX 512u
+
+/* One operation, as the calls express it; lives on the caller's stack. */
+struct engine_access {
+	uint8_t op;	/* PACKET_WRITE, PACKET_READ, PACKET_ATOMIC */
+	uint32_t flags; /* enum engine_flag, PACKET_CQ_DATA */
+	fi_addr_t dest;
+	void *context;
+	uint64_t data;
+	const struct iovec *iov; /* source, destination of a READ, operands; borrowed during the call */
+	size_t iov_cnt;
+	const struct packet_target *targets; /* len in bytes */
+	size_t target_cnt;
+	const struct engine_update *update; /* PACKET_ATOMIC */
+	struct engine_cntr *also; /* ENGINE_DEFERRED: counts its end; NULL or held, taken on success */
+};
+
+/* Room for what a struct engine_access points to. */
+struct engine_access_room {
+	struct iovec iov[ENGINE_IOV_MAX];
+	struct packet_target targets[PACKET_TARGET_MAX];
+	struct engine_update update;
+};
+
+/*
+ * engine_access_check - can such an operation be begun?
+ * @len: out: bytes of what it writes or reads, or of its operands
+ * Returns 0 or the error of engine_access().
+ */
+int engine_access_check(const struct engine_access *access, size_t *len);
+
+/*
+ * engine_access_rma - what fi_readmsg or fi_writemsg is to do
+ * @op:     PACKET_READ or PACKET_WRITE
+ * @access: out: borrows the arrays of the call
+ * Returns 0, -FI_EINVAL or -FI_EBADFLAGS. Source: fi_rma(3).
+ */
+int engine_access_rma(const struct engine_ctx *ctx, const struct fi_msg_rma *msg, uint64_t flags, uint8_t op,
+		      struct engine_access *access);
+
+/*
+ * engine_access_atomic - what fi_atomicmsg, fi_fetch_atomicmsg or fi_compare_atomicmsg is to do
+ * @fetch:   where old values go, or NULL
+ * @compare: what to compare with, or NULL
+ * @access:  out: borrows @room and nothing of the call
+ * Returns 0, -FI_EINVAL, -FI_EBADFLAGS or -FI_EOPNOTSUPP. Source: fi_atomic(3).
+ */
+int engine_access_atomic(const struct engine_ctx *ctx, const struct fi_msg_atomic *msg,
+			 const struct fi_msg_fetch *fetch, const struct fi_msg_compare *compare, uint64_t flags,
+			 struct engine_access *access, struct engine_access_room *room);
+
+/*
+ * engine_access - begin a one-sided operation
+ *
+ * Returns 0, -FI_EAGAIN when tx_size of them are under way (nothing happened), -FI_EINVAL for
+ * lengths that don't agree or a destination that is none, -FI_EMSGSIZE for too much to inject,
+ * -FI_EOPBADSTATE before fi_enable.
+ */
+ssize_t engine_access(struct engine_ctx *ctx, const struct engine_access *access);
+
+/*
+ * engine_access_flags - flags of a call with flags as engine flags
+ * @allowed: FI_* that the call knows
+ * Returns 0 or -FI_EBADFLAGS.
+ */
+int engine_access_flags(const struct engine_tx_ctx *tx, uint64_t flags, uint64_t allowed, uint32_t *out);
+
+/* engine_access_defaults - flags of a call without flags; what such an operation ends with, it ends with anyway */
+static inline uint32_t engine_access_defaults(const struct engine_ctx *ctx)
+{
+	return ctx->tx_flags & (ENGINE_COMPLETE | ENGINE_INJECT);
+}
+
+/* engine_access_start - send a request that was queued. 0 or -FI_EAGAIN. From send.c */
+int engine_access_start(struct engine_peer *peer, struct engine_tx *tx);
+
+/* engine_unacked - @tx was sent and ends with the ACK that covers it */
+static inline void engine_unacked(struct engine_peer *peer, struct engine_tx *tx)
+{
+	tx->state = TX_ACK;
+	list_push(&peer->unacked, &tx->link);
+}
+
+/* What arrives at the initiator. 0 or -FI_E* to end the conn. */
+int engine_acked(struct engine_peer *peer, const struct packet *packet);
+int engine_nacked(struct engine_peer *peer, const struct packet *packet);
+int engine_response(struct engine_peer *peer, const struct packet *packet, const void *payload, size_t avail,
+		    struct wire_dest *dest);
+/* engine_response_arrived - what the wire was writing for @tx is there */
+void engine_response_arrived(struct engine_tx *tx);
+
+/*
+ * engine_request - carry out a request that has its turn
+ * @ctx: receive context that is told of it
+ * Returns 0 (the initiator was answered) or -FI_E* for one that no peer of this version sends.
+ */
+int engine_request(struct engine_rx_ctx *ctx, struct engine_peer *peer, const struct packet *packet,
+		   const void *payload);
+
+/* engine_is_request - is this a one-sided request, rather than a message */
+static inline bool engine_is_request(const struct packet *packet)
+{
+	uint32_t op = PACKET_OP(packet->op);
+
+	return op == PACKET_WRITE || op == PACKET_READ || op == PACKET_ATOMIC ||
+	       (op == PACKET_RTS && packet->flags & PACKET_TARGETS);
+}
+
+/* engine_landed - the payload of a large write is there; takes rx, linked nowhere */
+void engine_landed(struct engine_rx *rx);
+/* engine_landing_drop - give up a large write or the source of a read; takes landing */
+void engine_landing_drop(struct engine_ep *ep, struct engine_landing *landing);
+
+/* engine_replies_push - send what peers have read; false while some of it finds no room */
+bool engine_replies_push(struct engine_peer *peer);
+/* engine_replies_drop - forget it: the peer is gone */
+void engine_replies_drop(struct engine_peer *peer);
+
+/* engine_ack_due - tell the peer at the end of this round how far its requests have come */
+static inline void engine_ack_due(struct engine_peer *peer)
+{
+	if (peer->ack_due)
+		return;
+	peer->ack_due = true;
+	list_push(&peer->ep->acks, &peer->ack_link);
+}
+
+/* engine_acks_send - do so; from progress */
+void engine_acks_send(struct engine_ep *ep);
+
+/* Slots that need no lock. Source: fi_atomic(3) */
+int engine_atomic_writevalid(struct fid_ep *ep, enum fi_datatype datatype, enum fi_op op, size_t *cnt);
+int engine_atomic_readwritevalid(struct fid_ep *ep, enum fi_datatype datatype, enum fi_op op, size_t *cnt);
+int engine_atomic_compwritevalid(struct fid_ep *ep, enum fi_datatype datatype, enum fi_op op, size_t *cnt);
+int engine_query_atomic(struct fid_domain *domain, enum fi_datatype datatype, enum fi_op op,
+			struct fi_atomic_attr *attr, uint64_t flags);
+
+/* Op tables, for callers that serialize; those that take the lock are in safe.c. */
+extern struct fi_ops_rma engine_rma_ops;
+extern struct fi_ops_atomic engine_atomic_ops;
+
+#endif

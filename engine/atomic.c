@@ -1,0 +1,322 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * The slots of struct fi_ops_atomic, and what fi_query_atomic answers. For callers that
+ * serialize. Source: fi_atomic(3).
+ */
+#include <rdma/fi_errno.h>
+#include "access.h"
+#include "atomics.h"
+#include "trigger.h"
+
+/* One atomic call; arrays of fi_ioc count elements. */
+struct atomic_call {
+	enum atomics_kind kind;
+	enum fi_datatype datatype;
+	enum fi_op op;
+	const struct fi_ioc *operand, *compare, *result;
+	size_t operand_cnt, compare_cnt, result_cnt;
+	const struct fi_rma_ioc *target;
+	size_t target_cnt;
+};
+
+static size_t iocs_count(const struct fi_ioc *ioc, size_t cnt)
+{
+	size_t elements = 0;
+
+	for (size_t i = 0; ioc && i < cnt && i < ENGINE_IOV_MAX; i++)
+		if (__builtin_add_overflow(elements, ioc[i].count, &elements))
+			return SIZE_MAX;
+	return elements;
+}
+
+/* A list of elements as one of bytes; SIZE_MAX for one that is none. Returns how many elements. */
+static size_t iocs_to_iovs(const struct fi_ioc *ioc, size_t cnt, size_t size, struct iovec *iov)
+{
+	size_t elements = 0;
+
+	if (cnt > ENGINE_IOV_MAX || (cnt && !ioc))
+		return SIZE_MAX;
+	for (size_t i = 0; i < cnt; i++) {
+		if (ioc[i].count > ENGINE_ATOMIC_MAX || (ioc[i].count && !ioc[i].addr))
+			return SIZE_MAX;
+		iov[i] = (struct iovec){ ioc[i].addr, ioc[i].count * size };
+		elements += ioc[i].count;
+	}
+	return elements;
+}
+
+/* What an atomic call says, in bytes. 0 or -FI_E* */
+static int atomic_prepare(const struct atomic_call *call, struct engine_access *access,
+			  struct engine_access_room *room)
+{
+	struct engine_update *update = &room->update;
+	struct packet_target *targets = room->targets;
+	struct iovec *iov = room->iov;
+	size_t size = atomics_size(call->datatype);
+	bool read = call->op == FI_ATOMIC_READ;
+	size_t elements = 0;
+
+	if (!atomics_valid(call->kind, call->datatype, call->op))
+		return -FI_EOPNOTSUPP;
+	if (!call->target || !call->target_cnt || call->target_cnt > PACKET_TARGET_MAX)
+		return -FI_EINVAL;
+	for (size_t i = 0; i < call->target_cnt; i++) {
+		if (call->target[i].count > ENGINE_ATOMIC_MAX)
+			return -FI_EINVAL;
+		targets[i] = (struct packet_target){ call->target[i].addr, call->target[i].count * size,
+						     call->target[i].key };
+		elements += call->target[i].count;
+	}
+	if (!elements || elements * size > ENGINE_ATOMIC_MAX)
+		return -FI_EINVAL;
+	*update = (struct engine_update){
+		.kind = (uint8_t)call->kind,
+		.datatype = (uint8_t)call->datatype,
+		.op = (uint8_t)call->op,
+		.cnt = (uint32_t)elements,
+		.compare_cnt = (uint32_t)call->compare_cnt,
+		.result_cnt = (uint32_t)call->result_cnt,
+	};
+	if (!read && iocs_to_iovs(call->operand, call->operand_cnt, size, iov) != elements)
+		return -FI_EINVAL;
+	if (call->kind == ATOMICS_COMPARE &&
+	    iocs_to_iovs(call->compare, call->compare_cnt, size, update->compare) != elements)
+		return -FI_EINVAL;
+	if (call->kind != ATOMICS_BASE &&
+	    iocs_to_iovs(call->result, call->result_cnt, size, update->result) != elements)
+		return -FI_EINVAL;
+	access->op = PACKET_ATOMIC;
+	access->iov = iov;
+	access->iov_cnt = read ? 0 : call->operand_cnt;
+	access->targets = targets;
+	access->target_cnt = call->target_cnt;
+	access->update = update;
+	return 0;
+}
+
+static ssize_t atomic_do(struct engine_ctx *ctx, const struct atomic_call *call, struct engine_access *access)
+{
+	struct engine_access_room room;
+	int ret;
+
+	ret = atomic_prepare(call, access, &room);
+	return ret ? ret : engine_access(ctx, access);
+}
+
+static ssize_t atomic_writev(struct fid_ep *fid, const struct fi_ioc *iov, void **desc, size_t cnt, fi_addr_t dest,
+			     uint64_t addr, uint64_t key, enum fi_datatype datatype, enum fi_op op, void *context)
+{
+	struct engine_ctx *ctx = engine_ctx_of(fid);
+	struct fi_rma_ioc target = { .addr = addr, .key = key };
+	struct atomic_call call = { .kind = ATOMICS_BASE, .datatype = datatype, .op = op, .operand = iov,
+				    .operand_cnt = cnt, .target = &target, .target_cnt = 1 };
+	struct engine_access access = { .flags = engine_access_defaults(ctx), .dest = dest, .context = context };
+
+	target.count = iocs_count(iov, cnt);
+	return atomic_do(ctx, &call, &access);
+}
+
+static ssize_t atomic_write(struct fid_ep *fid, const void *buf, size_t cnt, void *desc, fi_addr_t dest,
+			    uint64_t addr, uint64_t key, enum fi_datatype datatype, enum fi_op op, void *context)
+{
+	struct fi_ioc ioc = { (void *)(uintptr_t)buf, cnt };
+
+	return atomic_writev(fid, &ioc, &desc, 1, dest, addr, key, datatype, op, context);
+}
+
+static ssize_t atomic_inject(struct fid_ep *fid, const void *buf, size_t cnt, fi_addr_t dest, uint64_t addr,
+			     uint64_t key, enum fi_datatype datatype, enum fi_op op)
+{
+	struct fi_ioc ioc = { (void *)(uintptr_t)buf, cnt };
+	struct fi_rma_ioc target = { addr, cnt, key };
+	struct atomic_call call = { .kind = ATOMICS_BASE, .datatype = datatype, .op = op, .operand = &ioc,
+				    .operand_cnt = 1, .target = &target, .target_cnt = 1 };
+	struct engine_access access = { .flags = ENGINE_INJECT, .dest = dest };
+
+	return atomic_do(engine_ctx_of(fid), &call, &access);
+}
+
+static ssize_t atomic_readwritev(struct fid_ep *fid, const struct fi_ioc *iov, void **desc, size_t cnt,
+				 struct fi_ioc *resultv, void **result_desc, size_t result_cnt, fi_addr_t dest,
+				 uint64_t addr, uint64_t key, enum fi_datatype datatype, enum fi_op op, void *context)
+{
+	struct engine_ctx *ctx = engine_ctx_of(fid);
+	struct fi_rma_ioc target = { .addr = addr, .key = key };
+	struct atomic_call call = { .kind = ATOMICS_FETCH, .datatype = datatype, .op = op, .operand = iov,
+				    .operand_cnt = cnt, .result = resultv, .result_cnt = result_cnt,
+				    .target = &target, .target_cnt = 1 };
+	struct engine_access access = { .flags = engine_access_defaults(ctx), .dest = dest, .context = context };
+
+	target.count = iocs_count(resultv, result_cnt);
+	return atomic_do(ctx, &call, &access);
+}
+
+static ssize_t atomic_readwrite(struct fid_ep *fid, const void *buf, size_t cnt, void *desc, void *result,
+				void *result_desc, fi_addr_t dest, uint64_t addr, uint64_t key,
+				enum fi_datatype datatype, enum fi_op op, void *context)
+{
+	struct fi_ioc ioc = { (void *)(uintptr_t)buf, cnt }, out = { result, cnt };
+
+	return atomic_readwritev(fid, &ioc, &desc, 1, &out, &result_desc, 1, dest, addr, key, datatype, op, context);
+}
+
+static ssize_t atomic_compwritev(struct fid_ep *fid, const struct fi_ioc *iov, void **desc, size_t cnt,
+				 const struct fi_ioc *comparev, void **compare_desc, size_t compare_cnt,
+				 struct fi_ioc *resultv, void **result_desc, size_t result_cnt, fi_addr_t dest,
+				 uint64_t addr, uint64_t key, enum fi_datatype datatype, enum fi_op op, void *context)
+{
+	struct engine_ctx *ctx = engine_ctx_of(fid);
+	struct fi_rma_ioc target = { .addr = addr, .key = key };
+	struct atomic_call call = { .kind = ATOMICS_COMPARE, .datatype = datatype, .op = op, .operand = iov,
+				    .operand_cnt = cnt, .compare = comparev, .compare_cnt = compare_cnt,
+				    .result = resultv, .result_cnt = result_cnt, .target = &target, .target_cnt = 1 };
+	struct engine_access access = { .flags = engine_access_defaults(ctx), .dest = dest, .context = context };
+
+	target.count = iocs_count(resultv, result_cnt);
+	return atomic_do(ctx, &call, &access);
+}
+
+static ssize_t atomic_compwrite(struct fid_ep *fid, const void *buf, size_t cnt, void *desc, const void *compare,
+				void *compare_desc, void *result, void *result_desc, fi_addr_t dest, uint64_t addr,
+				uint64_t key, enum fi_datatype datatype, enum fi_op op, void *context)
+{
+	struct fi_ioc ioc = { (void *)(uintptr_t)buf, cnt }, than = { (void *)(uintptr_t)compare, cnt };
+	struct fi_ioc out = { result, cnt };
+
+	return atomic_compwritev(fid, &ioc, &desc, 1, &than, &compare_desc, 1, &out, &result_desc, 1, dest, addr, key,
+				 datatype, op, context);
+}
+
+int engine_access_atomic(const struct engine_ctx *ctx, const struct fi_msg_atomic *msg,
+			 const struct fi_msg_fetch *fetch, const struct fi_msg_compare *compare, uint64_t flags,
+			 struct engine_access *access, struct engine_access_room *room)
+{
+	struct atomic_call call = { .kind = compare ? ATOMICS_COMPARE : fetch ? ATOMICS_FETCH : ATOMICS_BASE };
+	int ret;
+
+	if (!msg)
+		return -FI_EINVAL;
+	*access = (struct engine_access){ .dest = msg->addr, .context = msg->context, .data = msg->data };
+	ret = engine_access_flags(ctx->tx, flags, FI_INJECT | FI_REMOTE_CQ_DATA, &access->flags);
+	if (ret)
+		return ret;
+	call.datatype = msg->datatype;
+	call.op = msg->op;
+	call.operand = msg->msg_iov;
+	call.operand_cnt = msg->iov_count;
+	call.target = msg->rma_iov;
+	call.target_cnt = msg->rma_iov_count;
+	if (fetch) {
+		call.result = fetch->msg_iov;
+		call.result_cnt = fetch->iov_count;
+	}
+	if (compare) {
+		call.compare = compare->msg_iov;
+		call.compare_cnt = compare->iov_count;
+	}
+	return atomic_prepare(&call, access, room);
+}
+
+static ssize_t atomic_msg(struct fid_ep *fid, const struct fi_msg_atomic *msg, const struct fi_msg_fetch *fetch,
+			  const struct fi_msg_compare *compare, uint64_t flags)
+{
+	struct engine_ctx *ctx = engine_ctx_of(fid);
+	struct engine_access_room room;
+	struct engine_access access;
+	int ret;
+
+	if (unlikely(flags & FI_TRIGGER))
+		return engine_trigger_atomic(fid, msg, fetch, compare, flags);
+	ret = engine_access_atomic(ctx, msg, fetch, compare, flags, &access, &room);
+	return ret ? ret : engine_access(ctx, &access);
+}
+
+static ssize_t atomic_writemsg(struct fid_ep *fid, const struct fi_msg_atomic *msg, uint64_t flags)
+{
+	return atomic_msg(fid, msg, NULL, NULL, flags);
+}
+
+static ssize_t atomic_readwritemsg(struct fid_ep *fid, const struct fi_msg_atomic *msg, struct fi_ioc *resultv,
+				   void **result_desc, size_t result_cnt, uint64_t flags)
+{
+	struct fi_msg_fetch fetch = { .msg_iov = resultv, .iov_count = result_cnt };
+
+	return atomic_msg(fid, msg, &fetch, NULL, flags);
+}
+
+static ssize_t atomic_compwritemsg(struct fid_ep *fid, const struct fi_msg_atomic *msg, const struct fi_ioc *comparev,
+				   void **compare_desc, size_t compare_cnt, struct fi_ioc *resultv, void **result_desc,
+				   size_t result_cnt, uint64_t flags)
+{
+	struct fi_msg_fetch fetch = { .msg_iov = resultv, .iov_count = result_cnt };
+	struct fi_msg_compare compare = { .msg_iov = comparev, .iov_count = compare_cnt };
+
+	return atomic_msg(fid, msg, &fetch, &compare, flags);
+}
+
+static int atomic_allowed(enum atomics_kind kind, enum fi_datatype datatype, enum fi_op op, size_t *cnt)
+{
+	if (!atomics_valid(kind, datatype, op))
+		return -FI_EOPNOTSUPP;
+	if (!cnt)
+		return -FI_EINVAL;
+	*cnt = ENGINE_ATOMIC_MAX / atomics_size(datatype);
+	return 0;
+}
+
+int engine_atomic_writevalid(struct fid_ep *fid, enum fi_datatype datatype, enum fi_op op, size_t *cnt)
+{
+	return atomic_allowed(ATOMICS_BASE, datatype, op, cnt);
+}
+
+int engine_atomic_readwritevalid(struct fid_ep *fid, enum fi_datatype datatype, enum fi_op op, size_t *cnt)
+{
+	return atomic_allowed(ATOMICS_FETCH, datatype, op, cnt);
+}
+
+int engine_atomic_compwritevalid(struct fid_ep *fid, enum fi_datatype datatype, enum fi_op op, size_t *cnt)
+{
+	return atomic_allowed(ATOMICS_COMPARE, datatype, op, cnt);
+}
+
+int engine_query_atomic(struct fid_domain *domain, enum fi_datatype datatype, enum fi_op op,
+			struct fi_atomic_attr *attr, uint64_t flags)
+{
+	enum atomics_kind kind = ATOMICS_BASE;
+	size_t cnt;
+	int ret;
+
+	if (!attr || (flags & FI_FETCH_ATOMIC && flags & FI_COMPARE_ATOMIC))
+		return -FI_EINVAL;
+	if (flags & ~(FI_FETCH_ATOMIC | FI_COMPARE_ATOMIC | FI_TAGGED))
+		return -FI_EBADFLAGS;
+	if (flags & FI_TAGGED)
+		return -FI_EOPNOTSUPP;
+	if (flags & FI_FETCH_ATOMIC)
+		kind = ATOMICS_FETCH;
+	else if (flags & FI_COMPARE_ATOMIC)
+		kind = ATOMICS_COMPARE;
+	ret = atomic_allowed(kind, datatype, op, &cnt);
+	if (ret)
+		return ret;
+	attr->count = cnt;
+	attr->size = atomics_size(datatype);
+	return 0;
+}
+
+struct fi_ops_atomic engine_atomic_ops = {
+	.size = sizeof(struct fi_ops_atomic),
+	.write = atomic_write,
+	.writev = atomic_writev,
+	.writemsg = atomic_writemsg,
+	.inject = atomic_inject,
+	.readwrite = atomic_readwrite,
+	.readwritev = atomic_readwritev,
+	.readwritemsg = atomic_readwritemsg,
+	.compwrite = atomic_compwrite,
+	.compwritev = atomic_compwritev,
+	.compwritemsg = atomic_compwritemsg,
+	.writevalid = engine_atomic_writevalid,
+	.readwritevalid = engine_atomic_readwritevalid,
+	.compwritevalid = engine_atomic_compwritevalid,
+};

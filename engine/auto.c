@@ -1,0 +1,81 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * The thread of a domain with automatic progress, or with queues whose readers sleep on a
+ * descriptor. While the program makes progress itself (domain->rounds moves) the thread stays
+ * out of its way; it never waits for the domain either, since who holds that is at work. It naps
+ * between rounds, longer the longer nothing moves.
+ */
+#include "auto.h"
+#include "ctx.h"
+#include "fids.h"
+#include "progress.h"
+
+#define NAP_MIN_NS 20000u
+#define NAP_MAX_NS 1000000u
+#define BATCH_MAX  64u /* rounds in a row that move something, before others may have the domain */
+
+/* One look at the domain: ns to nap after it. Called by the thread. */
+static uint64_t engine_auto_round(void *arg)
+{
+	struct engine_domain *domain = arg;
+	struct engine_auto *a = &domain->progress;
+	uint32_t rounds = atomic_load_explicit(&domain->rounds, memory_order_relaxed);
+	bool moved = false;
+
+	if (atomic_exchange_explicit(&a->eager, false, memory_order_relaxed)) {
+		a->nap_ns = NAP_MIN_NS;
+		a->seen = rounds;
+	}
+	if (rounds == a->seen && platform_trylock(&domain->lock)) {
+		for (uint32_t i = 0; i < BATCH_MAX && engine_domain_round(domain); i++)
+			moved = true;
+		platform_unlock(&domain->lock);
+	}
+	a->seen = rounds;
+	a->nap_ns = moved ? NAP_MIN_NS : a->nap_ns + a->nap_ns / 8;
+	if (a->nap_ns > NAP_MAX_NS)
+		a->nap_ns = NAP_MAX_NS;
+	return a->nap_ns;
+}
+
+/* From here on every call on the domain takes its lock. */
+static void engine_domain_share(struct engine_domain *domain)
+{
+	struct list *node, *after;
+
+	domain->safe = true;
+	list_for_each(node, after, &domain->cqs)
+		engine_cq_tables(container_of(node, struct engine_cq, link));
+	list_for_each(node, after, &domain->ctxs)
+		engine_ctx_open_tables(container_of(node, struct engine_ctx, link));
+}
+
+int engine_auto_start(struct engine_domain *domain)
+{
+	struct engine_auto *a = &domain->progress;
+	int ret = 0;
+
+	if (!domain->safe)
+		engine_domain_share(domain);
+	platform_lock(&domain->lock);
+	if (!a->there) {
+		a->nap_ns = NAP_MIN_NS;
+		ret = platform_thread_start(&a->thread, "weft-progress", engine_auto_round, domain);
+		a->there = !ret;
+	}
+	platform_unlock(&domain->lock);
+	return ret;
+}
+
+void engine_auto_wake(struct engine_domain *domain)
+{
+	if (!domain->progress.there)
+		return;
+	atomic_store_explicit(&domain->progress.eager, true, memory_order_relaxed);
+	platform_thread_wake(&domain->progress.thread);
+}
+
+void engine_auto_stop(struct engine_domain *domain)
+{
+	platform_thread_stop(&domain->progress.thread);
+}

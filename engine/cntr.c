@@ -1,0 +1,112 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * References to counters, and work that waits for one. Work runs at the end of a round of
+ * progress, or of the call by which the program itself sets the value: never from the depth of
+ * what counts. Called with the domain held.
+ */
+#include <rdma/fi_errno.h>
+#include "cntr.h"
+#include "fids.h"
+#include "progress.h"
+
+int engine_cntr_hold(struct fid *fid, struct engine_domain *domain, struct engine_cntr **out)
+{
+	struct engine_cntr *cntr = container_of(fid, struct engine_cntr, fid.fid);
+
+	if (fid->fclass != FI_CLASS_CNTR || cntr->domain != domain)
+		return -FI_EINVAL;
+	engine_ref(&cntr->refs);
+	*out = cntr;
+	return 0;
+}
+
+void engine_cntr_release(struct engine_cntr *cntr)
+{
+	if (cntr)
+		engine_unref(&cntr->refs);
+}
+
+/* What works wait for: operations that have ended, well or not. */
+static uint64_t engine_ended(struct engine_cntr *cntr)
+{
+	uint64_t value = atomic_load_explicit(&cntr->value, memory_order_relaxed);
+	uint64_t errors = atomic_load_explicit(&cntr->errors, memory_order_relaxed);
+
+	return value > UINT64_MAX - errors ? UINT64_MAX : value + errors;
+}
+
+void engine_cntr_reached(struct engine_cntr *cntr)
+{
+	const struct cntr_work *first = container_of(cntr->waiting.next, struct cntr_work, link);
+
+	if (first->threshold <= engine_ended(cntr) && list_empty(&cntr->due))
+		list_push(&cntr->domain->due, &cntr->due);
+}
+
+void engine_cntr_await(struct engine_cntr *cntr, struct cntr_work *work)
+{
+	struct list *before = cntr->waiting.prev;
+
+	while (before != &cntr->waiting && container_of(before, struct cntr_work, link)->threshold > work->threshold)
+		before = before->prev;
+	list_insert_after(before, &work->link);
+	engine_cntr_reached(cntr);
+}
+
+void engine_cntr_forget(struct cntr_work *work)
+{
+	list_remove(&work->link);
+}
+
+/* The first work of @cntr whose time has come, taken out; NULL: none */
+static struct cntr_work *engine_due_next(struct engine_cntr *cntr)
+{
+	struct cntr_work *work = container_of(cntr->waiting.next, struct cntr_work, link);
+
+	if (list_empty(&cntr->waiting) || work->threshold > engine_ended(cntr))
+		return NULL;
+	list_remove(&work->link);
+	return work;
+}
+
+/* Run what is due at @cntr. Returns whether there was no room for all of it. */
+static bool engine_cntr_run(struct engine_cntr *cntr)
+{
+	struct cntr_work *work;
+	struct list stuck;
+
+	list_init(&stuck);
+	while ((work = engine_due_next(cntr))) {
+		if (work->run(work))
+			continue;
+		work->threshold = 0;
+		list_push(&stuck, &work->link);
+	}
+	if (list_empty(&stuck))
+		return false;
+	/* Back to the head, before all that waits. */
+	while (!list_empty(&stuck)) {
+		struct list *last = stuck.prev;
+
+		list_remove(last);
+		list_insert_after(&cntr->waiting, last);
+	}
+	return true;
+}
+
+void engine_due_run(struct engine_domain *domain)
+{
+	struct list stuck, *node;
+
+	if (domain->running)
+		return;
+	domain->running = true;
+	domain->due_round++;
+	list_init(&stuck);
+	while ((node = list_pop(&domain->due)))
+		if (engine_cntr_run(container_of(node, struct engine_cntr, due)) && list_empty(node))
+			list_push(&stuck, node);
+	while ((node = list_pop(&stuck)))
+		list_push(&domain->due, node);
+	domain->running = false;
+}

@@ -1,0 +1,124 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * Counters, as the paths that count see them, and work that waits for one to reach a value
+ * (cntr.c). The object is in cntr_fid.c.
+ *
+ * The caller holds the domain: it is the only writer.
+ */
+#ifndef WEFT_CNTR_H
+#define WEFT_CNTR_H
+
+#include "engine.h"
+
+struct engine_cntr {
+	struct fid_cntr fid;
+	struct engine_domain *domain;
+	_Atomic uint64_t value, errors;
+	struct list waiting; /* struct cntr_work, by threshold */
+	struct list due;     /* domain->due, when the first of those is */
+	bool bytes;	     /* FI_CNTR_EVENTS_BYTES: what went well, in bytes */
+	struct engine_wait wait;
+	uint64_t seen_value, seen_errors;     /* what the program has read, or was told of by fi_wait */
+	uint64_t polled_value, polled_errors; /* ... was told of by fi_poll, or has set */
+	_Atomic int refs;		      /* bindings */
+};
+
+/* Something to do when a counter reaches a value. The waiter's memory. */
+struct cntr_work {
+	struct list link; /* cntr->waiting */
+	uint64_t threshold; /* of successes and errors together; 0 once it has been reached */
+	/*
+	 * run - the value is reached. Called with the domain held, outside of what counts; @work is
+	 * linked nowhere and may be freed or wait again. It may begin operations.
+	 * Returns false when there is no room for what it begins: it is run again in a later round,
+	 * whatever the counter says by then, and may be forgotten until then.
+	 */
+	bool (*run)(struct cntr_work *work);
+};
+
+/*
+ * engine_cntr_await - let @work run when @cntr has reached work->threshold
+ *
+ * Those of one threshold run in the order of these calls. It runs at the end of a round of
+ * progress, also when the value is there already: a caller that wants it now calls
+ * engine_due_run() afterwards. The counter can't be closed meanwhile.
+ */
+void engine_cntr_await(struct engine_cntr *cntr, struct cntr_work *work);
+
+/* engine_cntr_forget - @work, which waits, will not run */
+void engine_cntr_forget(struct cntr_work *work);
+
+/* engine_cntr_reached - the value may be that of work that waits: remember to run it */
+void engine_cntr_reached(struct engine_cntr *cntr);
+
+/*
+ * engine_cntr_hold - the counter of a fid that a program binds to an object of @domain
+ * Returns 0 and a reference in @out, or -FI_EINVAL: not of this domain.
+ */
+int engine_cntr_hold(struct fid *fid, struct engine_domain *domain, struct engine_cntr **out);
+/* engine_cntr_release - takes that reference, or NULL */
+void engine_cntr_release(struct engine_cntr *cntr);
+
+/* engine_cntr_seen - the program knows its values; engine_cntr_polled - as fi_poll wants it */
+void engine_cntr_seen(struct engine_cntr *cntr);
+void engine_cntr_polled(struct engine_cntr *cntr);
+
+/*
+ * engine_cntr_bind - a counter for the contexts of an endpoint
+ * @tx, @rx: contexts that the events of @flags are of; NULL: the object has none
+ * @flags:   FI_SEND, FI_RECV, FI_READ, FI_WRITE, FI_REMOTE_READ, FI_REMOTE_WRITE
+ *
+ * Returns 0; -FI_EBADFLAGS, or -FI_EINVAL: no event, one that is counted already or that the object
+ * does not have, another domain's counter (nothing is bound). Source: fi_endpoint(3), fi_ep_bind.
+ */
+int engine_cntr_bind(struct engine_tx_ctx *tx, struct engine_rx_ctx *rx, struct engine_domain *domain,
+		     struct fid *cntr, uint64_t flags);
+
+/* engine_tx_unbind, engine_rx_unbind - release the counters of a context */
+void engine_tx_unbind(struct engine_tx_ctx *tx);
+void engine_rx_unbind(struct engine_rx_ctx *rx);
+
+/* engine_tx_counted, engine_rx_counted - is there a counter that tells of the context's operations? */
+static inline bool engine_tx_counted(const struct engine_tx_ctx *tx)
+{
+	return tx->cntr[ENGINE_CNTR_SEND] || tx->cntr[ENGINE_CNTR_READ] || tx->cntr[ENGINE_CNTR_WRITE];
+}
+
+static inline bool engine_rx_counted(const struct engine_rx_ctx *rx)
+{
+	return rx->cntr[ENGINE_CNTR_RECV];
+}
+
+/* engine_cntr_add - operations that went well */
+static inline void engine_cntr_add(struct engine_cntr *cntr, uint64_t cnt)
+{
+	uint64_t value = atomic_load_explicit(&cntr->value, memory_order_relaxed);
+
+	/* R:cntr.value  what the operations did; pairs with the lock, or the caller that serializes */
+	atomic_store_explicit(&cntr->value, value + cnt, memory_order_release);
+	if (unlikely(!list_empty(&cntr->waiting)))
+		engine_cntr_reached(cntr);
+}
+
+/* engine_cntr_add_error - operations that failed */
+static inline void engine_cntr_add_error(struct engine_cntr *cntr, uint64_t cnt)
+{
+	uint64_t errors = atomic_load_explicit(&cntr->errors, memory_order_relaxed);
+
+	atomic_store_explicit(&cntr->errors, errors + cnt, memory_order_release);
+	if (unlikely(!list_empty(&cntr->waiting)))
+		engine_cntr_reached(cntr);
+}
+
+/* engine_count - an operation of @len bytes ended; @cntr: NULL or what counts it; @status: 0 or -FI_E* */
+static inline void engine_count(struct engine_cntr *cntr, int status, uint64_t len)
+{
+	if (likely(!cntr))
+		return;
+	if (status)
+		engine_cntr_add_error(cntr, 1);
+	else
+		engine_cntr_add(cntr, cntr->bytes ? len : 1);
+}
+
+#endif

@@ -1,0 +1,317 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * The counter object: reading one, or waiting for one, makes progress on its domain. Called by
+ * programs on any thread; the calls hold the domain.
+ */
+#include <rdma/fi_errno.h>
+#include "cntr.h"
+#include "fids.h"
+#include "progress.h"
+#include "wait.h"
+
+static struct engine_cntr *cntr_of(struct fid_cntr *fid)
+{
+	return container_of(fid, struct engine_cntr, fid);
+}
+
+static uint64_t engine_value(struct engine_cntr *cntr)
+{
+	return atomic_load_explicit(&cntr->value, memory_order_relaxed);
+}
+
+static uint64_t engine_errors(struct engine_cntr *cntr)
+{
+	return atomic_load_explicit(&cntr->errors, memory_order_relaxed);
+}
+
+void engine_cntr_seen(struct engine_cntr *cntr)
+{
+	cntr->seen_value = engine_value(cntr);
+	cntr->seen_errors = engine_errors(cntr);
+}
+
+void engine_cntr_polled(struct engine_cntr *cntr)
+{
+	cntr->polled_value = engine_value(cntr);
+	cntr->polled_errors = engine_errors(cntr);
+}
+
+/* The interface */
+
+static uint64_t engine_cntr_read(struct fid_cntr *fid)
+{
+	struct engine_cntr *cntr = cntr_of(fid);
+	uint64_t value;
+
+	engine_enter(cntr->domain);
+	engine_domain_progress(cntr->domain);
+	value = engine_value(cntr);
+	engine_cntr_seen(cntr);
+	engine_leave(cntr->domain);
+	return value;
+}
+
+static uint64_t engine_cntr_readerr(struct fid_cntr *fid)
+{
+	struct engine_cntr *cntr = cntr_of(fid);
+	uint64_t errors;
+
+	engine_enter(cntr->domain);
+	engine_domain_progress(cntr->domain);
+	errors = engine_errors(cntr);
+	engine_cntr_seen(cntr);
+	engine_leave(cntr->domain);
+	return errors;
+}
+
+static int engine_cntr_add_call(struct fid_cntr *fid, uint64_t value)
+{
+	struct engine_cntr *cntr = cntr_of(fid);
+
+	engine_enter(cntr->domain);
+	engine_cntr_add(cntr, value);
+	engine_cntr_polled(cntr);
+	engine_due_run(cntr->domain);
+	engine_leave(cntr->domain);
+	return 0;
+}
+
+static int engine_cntr_set(struct fid_cntr *fid, uint64_t value)
+{
+	struct engine_cntr *cntr = cntr_of(fid);
+
+	engine_enter(cntr->domain);
+	engine_cntr_add(cntr, value - engine_value(cntr));
+	engine_cntr_polled(cntr);
+	engine_due_run(cntr->domain);
+	engine_leave(cntr->domain);
+	return 0;
+}
+
+static int engine_cntr_adderr(struct fid_cntr *fid, uint64_t value)
+{
+	struct engine_cntr *cntr = cntr_of(fid);
+
+	engine_enter(cntr->domain);
+	engine_cntr_add_error(cntr, value);
+	engine_due_run(cntr->domain);
+	engine_leave(cntr->domain);
+	return 0;
+}
+
+static int engine_cntr_seterr(struct fid_cntr *fid, uint64_t value)
+{
+	struct engine_cntr *cntr = cntr_of(fid);
+
+	engine_enter(cntr->domain);
+	engine_cntr_add_error(cntr, value - engine_errors(cntr));
+	engine_due_run(cntr->domain);
+	engine_leave(cntr->domain);
+	return 0;
+}
+
+static int engine_cntr_wait(struct fid_cntr *fid, uint64_t threshold, int timeout)
+{
+	struct engine_cntr *cntr = cntr_of(fid);
+	uint64_t end = platform_now_ns() + (uint64_t)timeout * 1000000u;
+	uint64_t value, errors, before;
+
+	/* It needs no wait object, and programs that gave it none call it all the same. */
+	if (cntr->wait.obj == FI_WAIT_SET)
+		return -FI_ENOSYS;
+	before = atomic_load_explicit(&cntr->errors, memory_order_acquire);
+	for (;;) {
+		engine_enter(cntr->domain);
+		engine_domain_progress(cntr->domain);
+		value = engine_value(cntr);
+		errors = engine_errors(cntr);
+		engine_cntr_seen(cntr);
+		engine_leave(cntr->domain);
+		if (value >= threshold)
+			return 0;
+		if (errors != before)
+			return -FI_EAVAIL;
+		if (timeout >= 0 && platform_now_ns() >= end)
+			return -FI_ETIMEDOUT;
+		platform_yield();
+	}
+}
+
+static int engine_cntr_no_export(struct fid_cntr *fid, uint64_t flags, struct fid_xpu_cntr *xpu_cntr)
+{
+	return -FI_ENOSYS;
+}
+
+/* Bindings */
+
+/* What a flag of fi_ep_bind counts; tx and rx tables are each of one kind of context. */
+static const uint64_t tx_flags[ENGINE_TX_CNTRS] = {
+	[ENGINE_CNTR_SEND] = FI_SEND,
+	[ENGINE_CNTR_READ] = FI_READ,
+	[ENGINE_CNTR_WRITE] = FI_WRITE,
+};
+
+static const uint64_t rx_flags[ENGINE_RX_CNTRS] = {
+	[ENGINE_CNTR_RECV] = FI_RECV,
+	[ENGINE_CNTR_REMOTE_READ] = FI_REMOTE_READ,
+	[ENGINE_CNTR_REMOTE_WRITE] = FI_REMOTE_WRITE,
+};
+
+/* Those of @flags that @kinds names can be bound: there is a table and their places are free. */
+static bool engine_slots_free(struct engine_cntr *const *slots, const uint64_t *kinds, int cnt, uint64_t flags)
+{
+	for (int i = 0; i < cnt; i++)
+		if (flags & kinds[i] && (!slots || slots[i]))
+			return false;
+	return true;
+}
+
+static void engine_slots_fill(struct engine_cntr **slots, const uint64_t *kinds, int cnt, uint64_t flags,
+			      struct engine_cntr *cntr)
+{
+	for (int i = 0; i < cnt; i++) {
+		if (!(flags & kinds[i]))
+			continue;
+		slots[i] = cntr;
+		engine_ref(&cntr->refs);
+	}
+}
+
+int engine_cntr_bind(struct engine_tx_ctx *tx, struct engine_rx_ctx *rx, struct engine_domain *domain,
+		     struct fid *fid, uint64_t flags)
+{
+	struct engine_cntr *cntr = container_of(fid, struct engine_cntr, fid.fid);
+
+	if (flags & ~(FI_SEND | FI_RECV | FI_READ | FI_WRITE | FI_REMOTE_READ | FI_REMOTE_WRITE))
+		return -FI_EBADFLAGS;
+	if (!flags || cntr->domain != domain)
+		return -FI_EINVAL;
+	if (!engine_slots_free(tx ? tx->cntr : NULL, tx_flags, ENGINE_TX_CNTRS, flags) ||
+	    !engine_slots_free(rx ? rx->cntr : NULL, rx_flags, ENGINE_RX_CNTRS, flags))
+		return -FI_EINVAL;
+	if (tx)
+		engine_slots_fill(tx->cntr, tx_flags, ENGINE_TX_CNTRS, flags, cntr);
+	if (rx)
+		engine_slots_fill(rx->cntr, rx_flags, ENGINE_RX_CNTRS, flags, cntr);
+	return 0;
+}
+
+void engine_tx_unbind(struct engine_tx_ctx *tx)
+{
+	for (int i = 0; i < ENGINE_TX_CNTRS; i++) {
+		engine_cntr_release(tx->cntr[i]);
+		tx->cntr[i] = NULL;
+	}
+}
+
+void engine_rx_unbind(struct engine_rx_ctx *rx)
+{
+	for (int i = 0; i < ENGINE_RX_CNTRS; i++) {
+		engine_cntr_release(rx->cntr[i]);
+		rx->cntr[i] = NULL;
+	}
+}
+
+/* The object */
+
+static int engine_cntr_control(struct fid *fid, int command, void *arg)
+{
+	struct engine_cntr *cntr = container_of(fid, struct engine_cntr, fid.fid);
+
+	if (!arg)
+		return -FI_EINVAL;
+	switch (command) {
+	case FI_GETOPSFLAG:
+		*(uint64_t *)arg = 0;
+		return 0;
+	case FI_SETOPSFLAG:
+		return *(const uint64_t *)arg ? -FI_EBADFLAGS : 0;
+	default:
+		return engine_wait_control(&cntr->wait, command, arg);
+	}
+}
+
+static int engine_cntr_close(struct fid *fid)
+{
+	struct engine_cntr *cntr = container_of(fid, struct engine_cntr, fid.fid);
+	struct engine_domain *domain = cntr->domain;
+	bool busy;
+
+	engine_enter(domain);
+	busy = engine_in_use(&cntr->refs) || !list_empty(&cntr->waiting);
+	if (!busy)
+		list_remove(&cntr->due);
+	engine_leave(domain);
+	if (busy)
+		return -FI_EBUSY;
+	engine_wait_close(&cntr->wait);
+	platform_free(cntr);
+	engine_unref(&domain->refs);
+	return 0;
+}
+
+static struct fi_ops engine_cntr_fi_ops = {
+	.size = sizeof(struct fi_ops),
+	.close = engine_cntr_close,
+	.bind = engine_no_bind,
+	.control = engine_cntr_control,
+	.ops_open = engine_no_ops_open,
+	.tostr = engine_no_tostr,
+	.ops_set = engine_no_ops_set,
+};
+
+static struct fi_ops_cntr engine_cntr_ops = {
+	.size = sizeof(struct fi_ops_cntr),
+	.read = engine_cntr_read,
+	.readerr = engine_cntr_readerr,
+	.add = engine_cntr_add_call,
+	.set = engine_cntr_set,
+	.wait = engine_cntr_wait,
+	.adderr = engine_cntr_adderr,
+	.seterr = engine_cntr_seterr,
+	.export_xpu = engine_cntr_no_export,
+};
+
+static int engine_cntr_check(const struct fi_cntr_attr *attr)
+{
+	if (!attr)
+		return 0;
+	if (attr->events > FI_CNTR_EVENTS_BYTES)
+		return -FI_EINVAL;
+	if (attr->flags)
+		return -FI_EBADFLAGS;
+	return 0;
+}
+
+int engine_cntr_open(struct fid_domain *fid, struct fi_cntr_attr *attr, struct fid_cntr **out, void *context)
+{
+	struct engine_domain *domain = container_of(fid, struct engine_domain, fid);
+	struct engine_cntr *cntr;
+	int ret;
+
+	if (!out)
+		return -FI_EINVAL;
+	ret = engine_cntr_check(attr);
+	if (ret)
+		return ret;
+	cntr = platform_alloc(sizeof(*cntr));
+	if (!cntr)
+		return -FI_ENOMEM;
+	cntr->fid.fid.fclass = FI_CLASS_CNTR;
+	cntr->fid.fid.context = context;
+	cntr->fid.fid.ops = &engine_cntr_fi_ops;
+	cntr->fid.ops = &engine_cntr_ops;
+	cntr->domain = domain;
+	cntr->bytes = attr && attr->events == FI_CNTR_EVENTS_BYTES;
+	list_init(&cntr->waiting);
+	list_init(&cntr->due);
+	ret = engine_wait_open(&cntr->wait, &cntr->fid.fid, domain, attr ? attr->wait_obj : FI_WAIT_NONE,
+			       attr ? attr->wait_set : NULL);
+	if (ret) {
+		platform_free(cntr);
+		return ret;
+	}
+	engine_ref(&domain->refs);
+	*out = &cntr->fid;
+	return 0;
+}

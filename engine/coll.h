@@ -1,0 +1,283 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * Collectives. A group is an ordered list of members that have joined it; a collective is a
+ * schedule of rounds (coll_rounds.c, coll_reduce.c), each of which sends and receives messages
+ * and begins when those of the last one are over.
+ *
+ *	coll_fid.c	what programs call: join, the collectives, close
+ *	coll_join.c	how members agree
+ *	coll_run.c	steps and rounds, their end, what failures mean
+ *
+ * The messages are tagged ones with PACKET_COLL: an endpoint has a receive context of its own for
+ * them, so that no receive of a program ever sees one. Each member names a group by an id of its
+ * own, which the others learn when they join and put into the tags of what they send to it; a
+ * collective has its place in the order of calls in its tags. Between two members the messages of
+ * one collective match in their order.
+ *
+ * Failures. A member whose connection broke is lost: a collective that waits for something of it,
+ * or has something to send to it, ends with an error. Such an end, or fi_cancel, breaks the group:
+ * that collective and all later ones end with the same error at every member, who are told
+ * (COLL_BREAK). Who sees a member die tells the others (COLL_LOST), since not all of them have
+ * a connection that would break.
+ *
+ * Rounds run at the end of a call or of a round of progress, never from within what sends and
+ * receives. The caller holds the domain.
+ */
+#ifndef WEFT_COLL_H
+#define WEFT_COLL_H
+
+#include <rdma/fi_atomic.h>
+#include <rdma/fi_collective.h>
+#include "engine.h"
+
+#define COLL_MEMBERS_MAX 65535u
+#define COLL_LEN_MAX	 (1ull << 40) /* bytes that one member gives or gets from one other */
+#define COLL_STEPS_MAX	 32u	      /* messages of one round */
+#define COLL_WINDOW	 8u	      /* of those, exchanged with as many members at once */
+#define COLL_SMALL	 8192u	      /* up to that many bytes few rounds are better than few bytes */
+#define COLL_PHASES_MAX	 3u
+
+/* Addresses of groups: never an index of an AV, nor an address of a set. */
+#define COLL_ADDR (1ull << 61)
+
+/*
+ * Tags. COLL_STEP: id of the group at the receiver (30 bits), place of the collective in the order
+ * of calls (16), phase (16). COLL_BREAK: the same, of the first collective that fails; data: FI_E*.
+ * COLL_LOST: id; data: rank. COLL_JOIN: see coll_join.c.
+ */
+enum coll_kind {
+	COLL_STEP,
+	COLL_JOIN,
+	COLL_LOST,
+	COLL_BREAK,
+};
+
+#define COLL_ID_MAX ((1u << 30) - 1)
+
+/* coll_tag - @id, @seq, @phase: as above */
+static inline uint64_t coll_tag(enum coll_kind kind, uint32_t id, uint16_t seq, uint16_t phase)
+{
+	return (uint64_t)kind << 62 | (uint64_t)id << 32 | (uint64_t)seq << 16 | phase;
+}
+
+static inline enum coll_kind coll_tag_kind(uint64_t tag)
+{
+	return (enum coll_kind)(tag >> 62);
+}
+
+static inline uint32_t coll_tag_id(uint64_t tag)
+{
+	return (uint32_t)(tag >> 32) & COLL_ID_MAX;
+}
+
+static inline uint16_t coll_tag_seq(uint64_t tag)
+{
+	return (uint16_t)(tag >> 16);
+}
+
+struct coll_op;
+
+/* All that an endpoint has of collectives; made when it or a peer first uses one. */
+struct engine_coll {
+	struct engine_ep *ep;
+	struct engine_ctx ctx;	 /* the messages are posted on: of no program */
+	struct engine_tx_ctx tx;
+	struct engine_rx_ctx rx;
+	struct list groups;
+	struct list ready;	 /* struct coll_op that may go on */
+	struct list due;	 /* domain->colls, while there are such, or notices to send */
+	uint32_t next_id;
+	uint32_t notice_cnt;	 /* of all groups */
+};
+
+/* What a group still has to tell its members of. */
+struct coll_notice {
+	struct list link; /* group->notices */
+	enum coll_kind kind;
+	uint16_t seq;
+	uint64_t data;
+	uint32_t next; /* rank that is told next */
+};
+
+struct engine_group {
+	struct fid_mc mc;
+	struct engine_coll *coll;
+	struct list link;	/* coll->groups */
+	struct list ops;	/* struct coll_op, in order of call */
+	struct list notices;	/* struct coll_notice */
+	uint64_t collectives;	/* ENGINE_SET_COLLECTIVES that it is for */
+	uint32_t id;		/* ours, in tags that come to us */
+	uint32_t rank, cnt;
+	uint16_t seq;		/* of the next collective */
+	uint16_t broken_seq;	/* with broken: the first that fails */
+	int broken;		/* 0 or -FI_E* */
+	bool joined;
+	bool closed;		/* freed with the last of ops */
+	uint8_t *lost;		/* by rank; in the memory of addrs */
+	uint32_t *ids;		/* by rank: the members' ids of the group; likewise */
+	fi_addr_t *addrs;	/* by rank */
+};
+
+/* One message of a round; the context of its send or receive. */
+struct coll_step {
+	struct coll_op *op;
+	uint32_t rank;
+	bool recv;
+	uint64_t tag;
+	void *buf;
+	size_t len;
+};
+
+/* A collective under way. */
+struct coll_op {
+	struct list link;  /* group->ops */
+	struct list ready; /* coll->ready */
+	struct engine_group *group;
+	enum fi_collective_op kind;
+	uint16_t seq;
+	bool join;
+	bool complete;	/* success writes a completion */
+	struct engine_cq *cq;	   /* NULL: nobody is told */
+	struct engine_cntr *cntr; /* likewise */
+	bool running;	/* its rounds are being run: its messages' ends just count */
+	bool stopped;	/* after an error: nothing more is begun */
+	int error;	/* the first */
+	void *context;
+	struct eq_event *event; /* join: to be posted when it is over; owned */
+
+	const void *in;	  /* input, borrowed */
+	void *out;	  /* where the result goes */
+	size_t cnt, size; /* elements, and bytes of one */
+	enum fi_datatype datatype;
+	enum fi_op op;
+	uint32_t root;
+	size_t block;	  /* bytes of each member's part; 0: cnt elements, shared out evenly */
+	uint8_t *work;	  /* parts under way: that of @work_first stands first */
+	uint32_t work_first;
+	uint8_t *spare;	  /* room for one message */
+	void *memory;	  /* what of work and spare is ours, owned */
+
+	/*
+	 * phase - do what the end of the last round allows, and add the steps of the next
+	 * op->round counts from 0. Returns true when this phase is over with those, if any.
+	 */
+	bool (*phases[COLL_PHASES_MAX])(struct coll_op *op);
+	void (*finish)(struct coll_op *op); /* NULL, or after the last phase, if all went well */
+	void (*tell)(struct coll_op *op);   /* NULL: a completion; what tells of the end, good or bad */
+	uint32_t phase, round;
+	uint32_t state; /* the phase's */
+	uint32_t step_cnt, started, pending;
+	struct coll_step steps[COLL_STEPS_MAX];
+};
+
+/* coll_run.c */
+
+/* engine_coll_get - of an enabled endpoint; made if there is none. NULL without memory */
+struct engine_coll *engine_coll_get(struct engine_ep *ep);
+/* engine_coll_free - release it with its groups and collectives: wires are closed, messages are dropped */
+void engine_coll_free(struct engine_ep *ep);
+/* engine_coll_busy - has the program groups of it that it has not closed */
+bool engine_coll_busy(const struct engine_ep *ep);
+/* engine_coll_run - go on with what can go on; at the end of a call or of a round of progress */
+void engine_coll_run(struct engine_domain *domain);
+
+/*
+ * engine_coll_begin - begin a collective that is set up
+ * Takes op, which is in no list. It may be over when this returns.
+ */
+void engine_coll_begin(struct engine_group *group, struct coll_op *op);
+
+/* engine_group_at - the group with that id, or NULL */
+struct engine_group *engine_group_at(const struct engine_coll *coll, uint32_t id);
+/* engine_group_free - takes a group without collectives */
+void engine_group_free(struct engine_group *group);
+/* engine_group_joined - the members' ids are there */
+void engine_group_joined(struct engine_group *group);
+/* engine_group_close - the program leaves: what is under way fails, and the group goes with the last of it */
+void engine_group_close(struct engine_group *group);
+
+/* coll_op_free - takes an op that was not begun, or is over */
+void coll_op_free(struct coll_op *op);
+
+/* coll_step - add a step to the round; COLL_STEPS_MAX at most */
+void coll_step(struct coll_op *op, bool recv, uint32_t rank, uint64_t tag, const void *buf, size_t len);
+/* coll_send, coll_recv - the same with the tag of a collective */
+void coll_send(struct coll_op *op, uint32_t rank, const void *buf, size_t len);
+void coll_recv(struct coll_op *op, uint32_t rank, void *buf, size_t len);
+
+/*
+ * Hooks of the engine.
+ * engine_coll_sent - a message has left, or failed; @context: of its send
+ * engine_coll_received - a receive of coll->rx is over; takes rx, linked nowhere
+ * engine_coll_stray - is this message, for which no receive is posted, one to be dropped? Takes notices in
+ * engine_coll_rx - the context of such messages, made if there is none; NULL without memory
+ * engine_coll_rxq - its queue, or NULL while there is none
+ * engine_coll_peer_lost - its connections are down; @died: not in order
+ * engine_coll_cancel - end the collective with that context. 0 or -FI_ENOENT
+ */
+void engine_coll_sent(void *context, int status);
+void engine_coll_received(struct engine_rx *rx, int status);
+bool engine_coll_stray(struct engine_peer *peer, const struct packet *packet);
+struct engine_rx_ctx *engine_coll_rx(struct engine_ep *ep);
+struct engine_rxq *engine_coll_rxq(const struct engine_ep *ep);
+void engine_coll_peer_lost(struct engine_peer *peer, bool died);
+int engine_coll_cancel(struct engine_ctx *ctx, void *context);
+
+/* coll_join.c */
+
+/* engine_join_setup - how to agree with the other members. 0 or -FI_ENOMEM */
+int engine_join_setup(struct coll_op *op);
+/* engine_join_refused - what @rank was to send did not come */
+void engine_join_refused(struct coll_op *op, uint32_t rank);
+/* engine_join_begins - is this the message that only brings a connection up */
+bool engine_join_begins(uint64_t tag);
+
+/* coll_rounds.c, coll_reduce.c: how to do each of them; set up @op, whose arguments are there. 0 or -FI_ENOMEM */
+int coll_barrier(struct coll_op *op);
+int coll_broadcast(struct coll_op *op);
+int coll_alltoall(struct coll_op *op);
+int coll_allgather(struct coll_op *op);
+int coll_scatter(struct coll_op *op);
+int coll_gather(struct coll_op *op);
+int coll_allreduce(struct coll_op *op);
+int coll_reduce(struct coll_op *op);
+int coll_reduce_scatter(struct coll_op *op);
+
+/*
+ * Places are ranks counted from the root, which has place 0. A member's part is found by its place.
+ *
+ * coll_off - where the part of a place begins in what all have, bytes; may be the number of members
+ * coll_at - the part of @place in op->work
+ * coll_part - bytes of the parts from @place to before @end
+ * coll_rank - the member at @place, any number; coll_place - our own
+ * coll_reach - the power of two that is the size of the binomial subtree of @place, were there members
+ *	enough: its children are the places below it in it, by powers of two
+ * coll_subtree - first place behind that subtree
+ */
+size_t coll_off(const struct coll_op *op, uint32_t place);
+uint8_t *coll_at(const struct coll_op *op, uint32_t place);
+size_t coll_part(const struct coll_op *op, uint32_t place, uint32_t end);
+uint32_t coll_rank(const struct coll_op *op, uint64_t place);
+uint32_t coll_place(const struct coll_op *op);
+uint32_t coll_reach(const struct coll_op *op, uint32_t place);
+uint32_t coll_subtree(const struct coll_op *op, uint32_t place);
+/* coll_memory - room for op->work and op->spare, bytes. 0 or -FI_ENOMEM */
+int coll_memory(struct coll_op *op, size_t work, size_t spare);
+/* coll_move - copy that takes nothing for granted: any overlap, no bytes, nowhere */
+void coll_move(void *to, const void *from, size_t len);
+/* coll_overlap - do these share a byte */
+bool coll_overlap(const void *a, size_t a_len, const void *b, size_t b_len);
+
+/* Phases that both files use: parts down and up a binomial tree, and around a ring. */
+bool coll_tree_scatter(struct coll_op *op);
+bool coll_tree_gather(struct coll_op *op);
+bool coll_ring_gather(struct coll_op *op);
+
+/* coll_fid.c */
+
+extern struct fi_ops_collective engine_coll_ops;
+int engine_coll_join(struct fid_ep *ep, const void *addr, uint64_t flags, struct fid_mc **mc, void *context);
+int engine_query_collective(struct fid_domain *domain, enum fi_collective_op coll, struct fi_collective_attr *attr,
+			    uint64_t flags);
+
+#endif

@@ -1,0 +1,494 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * Collectives as programs call them: fi_join_collective and its membership object, the calls of
+ * struct fi_ops_collective, fi_query_collective. Each call holds the domain.
+ *
+ * Counts are elements: of a broadcast and a reduction, all of them; of an all-gather, an all-to-all, a
+ * scatter or a gather, those of one member. A reduce-scatter shares the elements out evenly in the
+ * order of ranks; the first members get one more where that does not come out even. Input and result
+ * may be the same memory.
+ *
+ * A completion goes to the queue of transmits, or where there is none to that of receives, and counts
+ * as FI_WRITE, since a collective stands for atomic operations.
+ *
+ * Source: fi_collective(3).
+ */
+#include <rdma/fi_errno.h>
+#include "atomics.h"
+#include "auto.h"
+#include "av_set.h"
+#include "coll.h"
+#include "eq_fid.h"
+#include "fids.h"
+#include "peer.h"
+
+#define COLL_FLAGS                                                                                 \
+	(FI_COMPLETION | FI_MORE | FI_INJECT_COMPLETE | FI_TRANSMIT_COMPLETE | FI_DELIVERY_COMPLETE | \
+	 FI_MATCH_COMPLETE | FI_COLLECTIVE)
+
+/* What each of them is. */
+static const struct coll_what {
+	uint64_t set_flag; /* of ENGINE_SET_COLLECTIVES */
+	bool data, reduces, rooted;
+	int (*setup)(struct coll_op *op);
+} coll_whats[] = {
+	[FI_BARRIER] = { FI_BARRIER_SET, false, false, false, coll_barrier },
+	[FI_BROADCAST] = { FI_BROADCAST_SET, true, false, true, coll_broadcast },
+	[FI_ALLTOALL] = { FI_ALLTOALL_SET, true, false, false, coll_alltoall },
+	[FI_ALLREDUCE] = { FI_ALLREDUCE_SET, true, true, false, coll_allreduce },
+	[FI_ALLGATHER] = { FI_ALLGATHER_SET, true, false, false, coll_allgather },
+	[FI_REDUCE_SCATTER] = { FI_REDUCE_SCATTER_SET, true, true, false, coll_reduce_scatter },
+	[FI_REDUCE] = { FI_REDUCE_SET, true, true, true, coll_reduce },
+	[FI_SCATTER] = { FI_SCATTER_SET, true, false, true, coll_scatter },
+	[FI_GATHER] = { FI_GATHER_SET, true, false, true, coll_gather },
+};
+
+#define COLL_KINDS (sizeof(coll_whats) / sizeof(coll_whats[0]))
+
+/* Is there such an operation on such elements? */
+static bool coll_valid(const struct coll_what *what, enum fi_datatype datatype, enum fi_op op)
+{
+	if (!what->data)
+		return true;
+	if (!atomics_size(datatype))
+		return false;
+	return !what->reduces || (op <= FI_BXOR && atomics_valid(ATOMICS_BASE, datatype, op));
+}
+
+int engine_query_collective(struct fid_domain *domain, enum fi_collective_op coll, struct fi_collective_attr *attr,
+			    uint64_t flags)
+{
+	size_t size;
+
+	/* FI_SCATTER as a flag asks for the reduce-scatter. */
+	if (flags && flags != FI_SCATTER)
+		return -FI_EBADFLAGS;
+	if (!attr)
+		return -FI_EINVAL;
+	if (flags)
+		coll = FI_REDUCE_SCATTER;
+	if ((unsigned)coll >= COLL_KINDS || !coll_valid(&coll_whats[coll], attr->datatype, attr->op))
+		return -FI_EOPNOTSUPP;
+	size = coll_whats[coll].data ? atomics_size(attr->datatype) : 0;
+	attr->datatype_attr.size = size;
+	attr->datatype_attr.count = size ? COLL_LEN_MAX / size : 0;
+	attr->max_members = COLL_MEMBERS_MAX;
+	attr->mode = 0;
+	return 0;
+}
+
+/* Groups */
+
+static struct engine_group *coll_group_of(const struct engine_ep *ep, fi_addr_t addr)
+{
+	struct engine_group *group = NULL;
+
+	if (ep->coll && (addr & ~(fi_addr_t)COLL_ID_MAX) == COLL_ADDR)
+		group = engine_group_at(ep->coll, (uint32_t)addr & COLL_ID_MAX);
+	return group && !group->closed ? group : NULL;
+}
+
+static int coll_mc_close(struct fid *fid)
+{
+	struct engine_group *group = container_of(fid, struct engine_group, mc.fid);
+	struct engine_domain *domain = group->coll->ep->domain;
+
+	engine_enter(domain);
+	engine_group_close(group);
+	engine_leave(domain);
+	return 0;
+}
+
+static struct fi_ops coll_mc_fi_ops = {
+	.size = sizeof(struct fi_ops),
+	.close = coll_mc_close,
+	.bind = engine_no_bind,
+	.control = engine_no_control,
+	.ops_open = engine_no_ops_open,
+	.tostr = engine_no_tostr,
+	.ops_set = engine_no_ops_set,
+};
+
+/* Are all members of @set in the group, or set, that has this address? */
+static bool coll_within(const struct engine_ep *ep, const struct engine_av_set *set, fi_addr_t addr)
+{
+	const struct engine_av_set *outer;
+	const struct engine_group *group;
+	uint32_t at;
+
+	if (addr == FI_ADDR_NOTAVAIL)
+		return true;
+	outer = engine_av_set_at(ep->av, addr);
+	group = outer ? NULL : coll_group_of(ep, addr);
+	if (!outer && (!group || !group->joined))
+		return false;
+	for (size_t i = 0; i < set->cnt; i++) {
+		if (outer && engine_av_set_rank(outer, set->addrs[i]) == SIZE_MAX)
+			return false;
+		for (at = 0; group && at < group->cnt && group->addrs[at] != set->addrs[i]; at++)
+			;
+		if (group && at == group->cnt)
+			return false;
+	}
+	return true;
+}
+
+/* Which member we are; -FI_EINVAL: none, or two addresses lead here. */
+static int coll_find_self(struct engine_ep *ep, const struct engine_av_set *set, uint32_t *rank)
+{
+	size_t found = SIZE_MAX;
+
+	for (size_t i = 0; i < set->cnt; i++) {
+		struct engine_peer *peer = engine_peer_at(ep, set->addrs[i]);
+
+		if (!peer)
+			return (int)engine_peer_refused(ep, set->addrs[i]);
+		if (!peer->self)
+			continue;
+		if (found != SIZE_MAX)
+			return -FI_EINVAL;
+		found = i;
+	}
+	*rank = (uint32_t)found;
+	return found == SIZE_MAX ? -FI_EINVAL : 0;
+}
+
+static uint32_t coll_new_id(struct engine_coll *coll)
+{
+	do {
+		coll->next_id = (coll->next_id + 1) & COLL_ID_MAX;
+	} while (!coll->next_id || engine_group_at(coll, coll->next_id));
+	return coll->next_id;
+}
+
+static struct engine_group *coll_group_new(struct engine_coll *coll, const struct engine_av_set *set, uint32_t rank,
+					   void *context)
+{
+	struct engine_group *group = platform_alloc(sizeof(*group));
+	size_t cnt = set->cnt;
+
+	if (!group)
+		return NULL;
+	group->addrs = platform_alloc(cnt * (sizeof(*group->addrs) + sizeof(*group->ids) + sizeof(*group->lost)));
+	if (!group->addrs) {
+		platform_free(group);
+		return NULL;
+	}
+	group->ids = (uint32_t *)(group->addrs + cnt);
+	group->lost = (uint8_t *)(group->ids + cnt);
+	memcpy(group->addrs, set->addrs, cnt * sizeof(*group->addrs));
+	group->coll = coll;
+	group->cnt = (uint32_t)cnt;
+	group->rank = rank;
+	group->collectives = set->collectives;
+	group->id = coll_new_id(coll);
+	list_init(&group->ops);
+	list_init(&group->notices);
+	list_push(&coll->groups, &group->link);
+	group->mc.fid.fclass = FI_CLASS_MC;
+	group->mc.fid.context = context;
+	group->mc.fid.ops = &coll_mc_fi_ops;
+	group->mc.fi_addr = COLL_ADDR | group->id;
+	return group;
+}
+
+static struct coll_op *coll_op_new(void *context)
+{
+	struct coll_op *op = platform_alloc(sizeof(*op));
+
+	if (op)
+		op->context = context;
+	return op;
+}
+
+/* The end of a join. */
+static void coll_join_tell(struct coll_op *op)
+{
+	struct engine_group *group = op->group;
+	struct engine_eq *eq = group->coll->ep->eq;
+	struct fi_eq_entry entry = { .fid = &group->mc.fid, .context = op->context };
+	struct fi_eq_err_entry err = { .fid = &group->mc.fid, .context = op->context, .err = -op->error,
+				       .prov_errno = -op->error };
+
+	if (group->closed)
+		return;
+	if (op->error) {
+		engine_eq_push_error(eq, &err);
+		return;
+	}
+	eq_event_fill(op->event, &entry, sizeof(entry));
+	engine_eq_post(eq, op->event);
+	op->event = NULL;
+}
+
+static int coll_join(struct engine_ep *ep, const struct fi_collective_addr *want, struct fid_mc **out, void *context)
+{
+	const struct engine_av_set *set = engine_av_set_of(ep->av, want->set);
+	struct engine_coll *coll = engine_coll_get(ep);
+	struct engine_group *group;
+	struct coll_op *op;
+	uint32_t rank = 0;
+	int ret;
+
+	if (!set || set->cnt > COLL_MEMBERS_MAX || !coll_within(ep, set, want->coll_addr))
+		return -FI_EINVAL;
+	ret = coll_find_self(ep, set, &rank);
+	if (ret)
+		return ret;
+	op = coll ? coll_op_new(context) : NULL;
+	if (!op)
+		return -FI_ENOMEM;
+	group = coll_group_new(coll, set, rank, context);
+	op->group = group;
+	op->event = eq_event_new(FI_JOIN_COMPLETE, NULL, sizeof(struct fi_eq_entry));
+	if (!group || !op->event || engine_join_setup(op)) {
+		coll_op_free(op);
+		if (group)
+			engine_group_free(group);
+		return -FI_ENOMEM;
+	}
+	op->tell = coll_join_tell;
+	*out = &group->mc;
+	engine_coll_begin(group, op);
+	return 0;
+}
+
+int engine_coll_join(struct fid_ep *fid, const void *addr, uint64_t flags, struct fid_mc **mc, void *context)
+{
+	struct engine_ctx *ctx = engine_ctx_of(fid);
+	struct engine_ep *ep = ctx->ep;
+	uint64_t parts = flags & (FI_SEND | FI_RECV);
+	int ret;
+
+	/* Without the flag this is a multicast group; who is in a collective both sends and receives. */
+	if (!(flags & FI_COLLECTIVE) || !ep || !(ep->caps & FI_COLLECTIVE))
+		return -FI_ENOSYS;
+	if (flags & ~(FI_COLLECTIVE | FI_SEND | FI_RECV) || (parts && parts != (FI_SEND | FI_RECV)))
+		return -FI_EBADFLAGS;
+	if (!addr || !mc)
+		return -FI_EINVAL;
+	ret = ep->eq && ep->eq->bell >= 0 ? engine_auto_start(ctx->domain) : 0;
+	if (ret)
+		return ret;
+	engine_enter(ctx->domain);
+	if (!ep->enabled)
+		ret = -FI_EOPBADSTATE;
+	else if (!ep->eq)
+		ret = -FI_ENOEQ;
+	else
+		ret = coll_join(ep, addr, mc, context);
+	engine_leave(ctx->domain);
+	return ret;
+}
+
+/* Calls */
+
+/* One of them, as the calls express it. */
+struct coll_call {
+	enum fi_collective_op kind;
+	fi_addr_t coll_addr, root_addr;
+	const void *in;
+	void *out;
+	size_t cnt;
+	enum fi_datatype datatype;
+	enum fi_op op;
+	uint64_t flags;
+	void *context;
+};
+
+/* What this member has to give and gets: are the buffers there? */
+static bool coll_has_buffers(const struct coll_what *what, const struct coll_call *call, bool root)
+{
+	bool in = true, out = true;
+
+	if (!what->data || !call->cnt)
+		return true;
+	if (call->kind == FI_BROADCAST)
+		return call->out;
+	if (call->kind == FI_SCATTER)
+		in = root;
+	else if (what->rooted)
+		out = root;
+	return (!in || call->in) && (!out || call->out);
+}
+
+static int coll_check(const struct engine_group *group, const struct coll_call *call, uint32_t *root)
+{
+	const struct coll_what *what = &coll_whats[call->kind];
+
+	*root = 0;
+	if (call->flags & ~COLL_FLAGS)
+		return -FI_EBADFLAGS;
+	if (!group)
+		return -FI_EINVAL;
+	if (!group->joined)
+		return -FI_EOPBADSTATE;
+	if (!(group->collectives & what->set_flag) || !coll_valid(what, call->datatype, call->op))
+		return -FI_EOPNOTSUPP;
+	if (what->data && call->cnt > COLL_LEN_MAX / atomics_size(call->datatype))
+		return -FI_EMSGSIZE;
+	if (what->rooted)
+		while (*root < group->cnt && group->addrs[*root] != call->root_addr)
+			++*root;
+	if (*root == group->cnt)
+		return -FI_EINVAL;
+	return coll_has_buffers(what, call, *root == group->rank) ? 0 : -FI_EINVAL;
+}
+
+static ssize_t coll_call_held(struct engine_ctx *ctx, const struct coll_call *call)
+{
+	struct engine_ep *ep = ctx->ep;
+	struct engine_group *group = coll_group_of(ep, call->coll_addr);
+	struct coll_op *op;
+	uint32_t root;
+	int ret;
+
+	ret = coll_check(group, call, &root);
+	if (ret)
+		return ret;
+	op = coll_op_new(call->context);
+	if (!op)
+		return -FI_EAGAIN;
+	op->group = group;
+	op->kind = call->kind;
+	op->in = call->in;
+	op->out = call->out;
+	op->size = coll_whats[call->kind].data ? atomics_size(call->datatype) : 0;
+	op->cnt = op->size ? call->cnt : 0;
+	op->datatype = call->datatype;
+	op->op = call->op;
+	op->root = root;
+	op->cq = ctx->tx && ctx->tx->cq ? ctx->tx->cq : ep->rx0->cq;
+	op->cntr = ctx->tx ? ctx->tx->cntr[ENGINE_CNTR_WRITE] : NULL;
+	op->complete = op->cq && (ctx->tx_flags & ENGINE_COMPLETE || call->flags & FI_COMPLETION ||
+				  !(ctx->tx && ctx->tx->cq));
+	if (coll_whats[call->kind].setup(op)) {
+		coll_op_free(op);
+		return -FI_EAGAIN;
+	}
+	engine_coll_begin(group, op);
+	return 0;
+}
+
+static ssize_t coll_call(struct fid_ep *fid, const struct coll_call *call)
+{
+	struct engine_ctx *ctx = engine_ctx_of(fid);
+	ssize_t ret;
+
+	engine_enter(ctx->domain);
+	ret = coll_call_held(ctx, call);
+	engine_leave(ctx->domain);
+	return ret;
+}
+
+static ssize_t coll_call_barrier2(struct fid_ep *ep, fi_addr_t coll_addr, uint64_t flags, void *context)
+{
+	return coll_call(ep, &(struct coll_call){ .kind = FI_BARRIER, .coll_addr = coll_addr, .flags = flags,
+						  .context = context });
+}
+
+static ssize_t coll_call_barrier(struct fid_ep *ep, fi_addr_t coll_addr, void *context)
+{
+	return coll_call_barrier2(ep, coll_addr, 0, context);
+}
+
+static ssize_t coll_call_broadcast(struct fid_ep *ep, void *buf, size_t cnt, void *desc, fi_addr_t coll_addr,
+				   fi_addr_t root_addr, enum fi_datatype datatype, uint64_t flags, void *context)
+{
+	return coll_call(ep, &(struct coll_call){ FI_BROADCAST, coll_addr, root_addr, buf, buf, cnt, datatype, FI_NOOP,
+						  flags, context });
+}
+
+static ssize_t coll_call_alltoall(struct fid_ep *ep, const void *buf, size_t cnt, void *desc, void *result,
+				  void *result_desc, fi_addr_t coll_addr, enum fi_datatype datatype, uint64_t flags,
+				  void *context)
+{
+	return coll_call(ep, &(struct coll_call){ FI_ALLTOALL, coll_addr, FI_ADDR_UNSPEC, buf, result, cnt, datatype,
+						  FI_NOOP, flags, context });
+}
+
+static ssize_t coll_call_allreduce(struct fid_ep *ep, const void *buf, size_t cnt, void *desc, void *result,
+				   void *result_desc, fi_addr_t coll_addr, enum fi_datatype datatype, enum fi_op op,
+				   uint64_t flags, void *context)
+{
+	return coll_call(ep, &(struct coll_call){ FI_ALLREDUCE, coll_addr, FI_ADDR_UNSPEC, buf, result, cnt, datatype,
+						  op, flags, context });
+}
+
+static ssize_t coll_call_allgather(struct fid_ep *ep, const void *buf, size_t cnt, void *desc, void *result,
+				   void *result_desc, fi_addr_t coll_addr, enum fi_datatype datatype, uint64_t flags,
+				   void *context)
+{
+	return coll_call(ep, &(struct coll_call){ FI_ALLGATHER, coll_addr, FI_ADDR_UNSPEC, buf, result, cnt, datatype,
+						  FI_NOOP, flags, context });
+}
+
+static ssize_t coll_call_reduce_scatter(struct fid_ep *ep, const void *buf, size_t cnt, void *desc, void *result,
+					void *result_desc, fi_addr_t coll_addr, enum fi_datatype datatype,
+					enum fi_op op, uint64_t flags, void *context)
+{
+	return coll_call(ep, &(struct coll_call){ FI_REDUCE_SCATTER, coll_addr, FI_ADDR_UNSPEC, buf, result, cnt,
+						  datatype, op, flags, context });
+}
+
+static ssize_t coll_call_reduce(struct fid_ep *ep, const void *buf, size_t cnt, void *desc, void *result,
+				void *result_desc, fi_addr_t coll_addr, fi_addr_t root_addr, enum fi_datatype datatype,
+				enum fi_op op, uint64_t flags, void *context)
+{
+	return coll_call(ep, &(struct coll_call){ FI_REDUCE, coll_addr, root_addr, buf, result, cnt, datatype, op,
+						  flags, context });
+}
+
+static ssize_t coll_call_scatter(struct fid_ep *ep, const void *buf, size_t cnt, void *desc, void *result,
+				 void *result_desc, fi_addr_t coll_addr, fi_addr_t root_addr,
+				 enum fi_datatype datatype, uint64_t flags, void *context)
+{
+	return coll_call(ep, &(struct coll_call){ FI_SCATTER, coll_addr, root_addr, buf, result, cnt, datatype,
+						  FI_NOOP, flags, context });
+}
+
+static ssize_t coll_call_gather(struct fid_ep *ep, const void *buf, size_t cnt, void *desc, void *result,
+				void *result_desc, fi_addr_t coll_addr, fi_addr_t root_addr, enum fi_datatype datatype,
+				uint64_t flags, void *context)
+{
+	return coll_call(ep, &(struct coll_call){ FI_GATHER, coll_addr, root_addr, buf, result, cnt, datatype, FI_NOOP,
+						  flags, context });
+}
+
+static ssize_t coll_call_msg(struct fid_ep *ep, const struct fi_msg_collective *msg, struct fi_ioc *resultv,
+			     void **result_desc, size_t result_cnt, uint64_t flags)
+{
+	struct coll_call call = { .flags = flags };
+
+	if (!msg || (unsigned)msg->coll >= COLL_KINDS || (msg->iov_count && !msg->msg_iov) || (result_cnt && !resultv))
+		return -FI_EINVAL;
+	if (msg->iov_count > 1 || result_cnt > 1)
+		return -FI_EMSGSIZE;
+	call.kind = msg->coll;
+	call.coll_addr = msg->coll_addr;
+	call.root_addr = msg->root_addr;
+	call.datatype = msg->datatype;
+	call.op = msg->op;
+	call.context = msg->context;
+	call.in = msg->iov_count ? msg->msg_iov->addr : NULL;
+	call.out = result_cnt ? resultv->addr : NULL;
+	call.cnt = msg->iov_count ? msg->msg_iov->count : result_cnt ? resultv->count : 0;
+	if (call.kind == FI_BROADCAST)
+		call.out = msg->iov_count ? msg->msg_iov->addr : call.out;
+	return coll_call(ep, &call);
+}
+
+struct fi_ops_collective engine_coll_ops = {
+	.size = sizeof(struct fi_ops_collective),
+	.barrier = coll_call_barrier,
+	.broadcast = coll_call_broadcast,
+	.alltoall = coll_call_alltoall,
+	.allreduce = coll_call_allreduce,
+	.allgather = coll_call_allgather,
+	.reduce_scatter = coll_call_reduce_scatter,
+	.reduce = coll_call_reduce,
+	.scatter = coll_call_scatter,
+	.gather = coll_call_gather,
+	.msg = coll_call_msg,
+	.barrier2 = coll_call_barrier2,
+};

@@ -1,0 +1,402 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * What all that a program calls to transfer data has in common, an endpoint, an alias of one, a
+ * context: default flags, op tables, queues, aliases. Called with the domain held, from what
+ * opens, binds, enables and controls them; the slots take it themselves.
+ */
+#include <rdma/fi_errno.h>
+#include "access.h"
+#include "coll.h"
+#include "cntr.h"
+#include "ctx.h"
+#include "fids.h"
+#include "nosys.h"
+#include "recv.h"
+#include "trigger.h"
+
+#define BOTH	   (FI_TRANSMIT | FI_RECV)
+
+void engine_ctx_init(struct engine_ctx *ctx, struct engine_domain *domain, struct engine_ctx *base)
+{
+	ctx->domain = domain;
+	ctx->base = base;
+	list_init(&ctx->aliases);
+	ctx->fid.ops = &engine_ctx_ops;
+	ctx->fid.cm = &engine_ep_cm_ops;
+	ctx->fid.msg = &engine_closed_msg_ops;
+	ctx->fid.tagged = &engine_closed_tagged_ops;
+	ctx->fid.rma = &engine_no_rma_ops;
+	ctx->fid.atomic = &engine_no_atomic_ops;
+	ctx->fid.collective = &engine_no_collective_ops;
+}
+
+void engine_ctx_flags(struct engine_ctx *ctx)
+{
+	const struct engine_tx_ctx *tx = ctx->tx;
+	const struct engine_rx_ctx *rx = ctx->rx;
+
+	ctx->tx_flags = 0;
+	if (tx && tx->cq && (!tx->selective || ctx->tx_op_flags & FI_COMPLETION))
+		ctx->tx_flags |= ENGINE_COMPLETE;
+	if (ctx->tx_op_flags & FI_INJECT)
+		ctx->tx_flags |= ENGINE_INJECT;
+	if (ctx->tx_op_flags & (FI_DELIVERY_COMPLETE | FI_MATCH_COMPLETE))
+		ctx->tx_flags |= PACKET_DELIVERY;
+	else if (ctx->tx_op_flags & FI_TRANSMIT_COMPLETE)
+		ctx->tx_flags |= PACKET_ACKED;
+	ctx->rx_flags = rx ? engine_rx_wants(rx, ctx->rx_op_flags) : 0;
+	ctx->trx_flags = ctx->rx_flags | PACKET_TAGGED;
+	if (ctx->rx_op_flags & FI_MULTI_RECV) {
+		ctx->rx_flags |= ENGINE_MULTI;
+		if (ctx->rx_caps & FI_TAGGED_MULTI_RECV)
+			ctx->trx_flags |= ENGINE_MULTI;
+	}
+	ctx->receives = rx && (rx->cq || !rx->ep || engine_rx_counted(rx));
+}
+
+/* Of @all those calls that one with these directions has. */
+static struct fi_ops_msg *engine_msg_table(struct engine_ctx *ctx, struct fi_ops_msg *all, bool sends, bool receives)
+{
+	if (sends && receives)
+		return all;
+	ctx->msg = engine_no_msg_ops;
+	if (sends) {
+		ctx->msg = *all;
+		ctx->msg.recv = engine_no_msg_ops.recv;
+		ctx->msg.recvv = engine_no_msg_ops.recvv;
+		ctx->msg.recvmsg = engine_no_msg_ops.recvmsg;
+	} else if (receives) {
+		ctx->msg.recv = all->recv;
+		ctx->msg.recvv = all->recvv;
+		ctx->msg.recvmsg = all->recvmsg;
+	}
+	return &ctx->msg;
+}
+
+static struct fi_ops_tagged *engine_tagged_table(struct engine_ctx *ctx, struct fi_ops_tagged *all, bool sends,
+						 bool receives)
+{
+	if (sends && receives)
+		return all;
+	ctx->tagged = engine_no_tagged_ops;
+	if (sends) {
+		ctx->tagged = *all;
+		ctx->tagged.recv = engine_no_tagged_ops.recv;
+		ctx->tagged.recvv = engine_no_tagged_ops.recvv;
+		ctx->tagged.recvmsg = engine_no_tagged_ops.recvmsg;
+	} else if (receives) {
+		ctx->tagged.recv = all->recv;
+		ctx->tagged.recvv = all->recvv;
+		ctx->tagged.recvmsg = all->recvmsg;
+	}
+	return &ctx->tagged;
+}
+
+void engine_ctx_open_tables(struct engine_ctx *ctx)
+{
+	struct engine_domain *domain = ctx->domain;
+	bool sends = ctx->tx && ctx->tx_caps & FI_SEND, accesses = ctx->tx && ctx->tx_caps & (FI_READ | FI_WRITE);
+	/* What is received into a shared context is posted there. */
+	bool receives = ctx->rx && ctx->rx_caps & FI_RECV && (!ctx->ep || !ctx->ep->srx);
+
+	ctx->fid.msg = engine_msg_table(ctx, domain->safe ? &engine_safe_msg_ops : domain->family->msg,
+					sends && ctx->tx_caps & FI_MSG, receives && ctx->rx_caps & FI_MSG);
+	ctx->fid.tagged = engine_tagged_table(ctx, domain->safe ? &engine_safe_tagged_ops : domain->family->tagged,
+					      sends && ctx->tx_caps & FI_TAGGED, receives && ctx->rx_caps & FI_TAGGED);
+	if (accesses && ctx->tx_caps & FI_RMA)
+		ctx->fid.rma = domain->safe ? &engine_safe_rma_ops : &engine_rma_ops;
+	if (ctx->ep && ctx->tx && ctx->ep->caps & FI_COLLECTIVE)
+		ctx->fid.collective = &engine_coll_ops;
+	if (accesses && ctx->tx_caps & FI_ATOMIC)
+		ctx->fid.atomic = domain->safe ? &engine_safe_atomic_ops : &engine_atomic_ops;
+	if ((ctx->tx_op_flags | ctx->rx_op_flags) & FI_TRIGGER)
+		engine_trigger_tables(ctx);
+	if (!ctx->link.next)
+		list_push(&domain->ctxs, &ctx->link);
+}
+
+void engine_ctx_close_tables(struct engine_ctx *ctx)
+{
+	if (ctx->link.next)
+		list_remove(&ctx->link);
+	ctx->link.next = NULL;
+	engine_works_drop(ctx);
+}
+
+void engine_ctx_enable(struct engine_ctx *ctx)
+{
+	struct list *node, *after;
+
+	ctx->enabled = true;
+	engine_ctx_flags(ctx);
+	engine_ctx_open_tables(ctx);
+	if (ctx->base != ctx)
+		return;
+	list_for_each(node, after, &ctx->aliases)
+		engine_ctx_enable(container_of(node, struct engine_ctx, aliases));
+}
+
+/* Attributes */
+
+int engine_tx_attr_check(const struct fi_tx_attr *attr)
+{
+	if (!attr)
+		return 0;
+	if (attr->caps & ~(ENGINE_CAPS | ENGINE_SIDE_CAPS) || attr->op_flags & ~ENGINE_TX_OP_FLAGS ||
+	    attr->msg_order & ~ENGINE_MSG_ORDER)
+		return -FI_EINVAL;
+	return attr->inject_size > ENGINE_INJECT_MAX || attr->iov_limit > ENGINE_IOV_MAX ? -FI_EINVAL : 0;
+}
+
+int engine_rx_attr_check(const struct fi_rx_attr *attr)
+{
+	if (!attr)
+		return 0;
+	if (attr->caps & ~(ENGINE_CAPS | ENGINE_SIDE_CAPS) || attr->op_flags & ~ENGINE_RX_OP_FLAGS ||
+	    attr->msg_order & ~ENGINE_MSG_ORDER)
+		return -FI_EINVAL;
+	return attr->iov_limit > ENGINE_IOV_MAX ? -FI_EINVAL : 0;
+}
+
+uint64_t engine_whole_caps(uint64_t caps)
+{
+	const uint64_t messages = FI_SEND | FI_RECV, access = FI_READ | FI_WRITE | FI_REMOTE_READ | FI_REMOTE_WRITE;
+
+	if (caps & (FI_MSG | FI_TAGGED) && !(caps & messages))
+		caps |= messages;
+	if (caps & (FI_RMA | FI_ATOMIC) && !(caps & access))
+		caps |= access;
+	return caps;
+}
+
+uint64_t engine_part_caps(uint64_t asked, uint64_t caps)
+{
+	return asked ? engine_whole_caps(asked) & caps : caps;
+}
+
+/* Queues */
+
+int engine_ctx_bind_cq(struct engine_domain *domain, struct engine_tx_ctx *tx, struct engine_rx_ctx *rx,
+		       struct fid *target, uint64_t flags)
+{
+	struct engine_cq *cq = container_of(target, struct engine_cq, fid.fid);
+
+	if (flags & ~(BOTH | FI_SELECTIVE_COMPLETION))
+		return -FI_EBADFLAGS;
+	if (!(flags & BOTH) || cq->domain != domain)
+		return -FI_EINVAL;
+	if ((flags & FI_TRANSMIT && (!tx || tx->cq)) || (flags & FI_RECV && (!rx || rx->cq)))
+		return -FI_EINVAL;
+	if (flags & FI_TRANSMIT) {
+		tx->cq = cq;
+		tx->selective = flags & FI_SELECTIVE_COMPLETION;
+		engine_ref(&cq->refs);
+	}
+	if (flags & FI_RECV) {
+		rx->cq = cq;
+		rx->selective = flags & FI_SELECTIVE_COMPLETION;
+		engine_ref(&cq->refs);
+	}
+	return 0;
+}
+
+void engine_tx_release(struct engine_tx_ctx *tx)
+{
+	if (tx->cq)
+		engine_unref(&tx->cq->refs);
+	tx->cq = NULL;
+	engine_tx_unbind(tx);
+}
+
+void engine_rx_release(struct engine_rx_ctx *rx)
+{
+	if (rx->cq)
+		engine_unref(&rx->cq->refs);
+	rx->cq = NULL;
+	engine_rx_unbind(rx);
+}
+
+/* Aliases and default flags */
+
+/* One direction, and flags that calls in that direction have. */
+static int engine_direction(uint64_t flags)
+{
+	if ((flags & BOTH) == FI_TRANSMIT)
+		return flags & ~(FI_TRANSMIT | ENGINE_TX_OP_FLAGS) ? -FI_EBADFLAGS : 0;
+	if ((flags & BOTH) == FI_RECV)
+		return flags & ~(FI_RECV | ENGINE_RX_OP_FLAGS) ? -FI_EBADFLAGS : 0;
+	return -FI_EINVAL;
+}
+
+static int engine_set_op_flags(struct engine_ctx *ctx, uint64_t flags)
+{
+	int ret = engine_direction(flags);
+
+	if (ret)
+		return ret;
+	if (flags & FI_TRANSMIT)
+		ctx->tx_op_flags = flags & ~FI_TRANSMIT;
+	else
+		ctx->rx_op_flags = flags & ~FI_RECV;
+	engine_ctx_flags(ctx);
+	if (ctx->enabled)
+		engine_ctx_open_tables(ctx); /* FI_TRIGGER has its own */
+	return 0;
+}
+
+static int engine_get_op_flags(const struct engine_ctx *ctx, uint64_t *flags)
+{
+	if ((*flags & BOTH) == FI_TRANSMIT)
+		*flags = ctx->tx_op_flags;
+	else if ((*flags & BOTH) == FI_RECV)
+		*flags = ctx->rx_op_flags;
+	else
+		return -FI_EINVAL;
+	return 0;
+}
+
+static int engine_alias_close(struct fid *fid)
+{
+	struct engine_ctx *ctx = engine_ctx_at(fid);
+	struct engine_domain *domain = ctx->domain;
+
+	engine_enter(domain);
+	list_remove(&ctx->aliases);
+	engine_ctx_close_tables(ctx);
+	engine_leave(domain);
+	platform_free(ctx);
+	return 0;
+}
+
+static struct fi_ops engine_alias_fi_ops = {
+	.size = sizeof(struct fi_ops),
+	.close = engine_alias_close,
+	.bind = engine_no_bind,
+	.control = engine_ctx_control,
+	.ops_open = engine_ep_ops_open,
+	.tostr = engine_no_tostr,
+	.ops_set = engine_no_ops_set,
+};
+
+static int engine_alias(struct engine_ctx *of, const struct fi_alias *arg)
+{
+	struct engine_ctx *base = of->base, *ctx;
+	int ret;
+
+	if (!arg->fid)
+		return -FI_EINVAL;
+	ret = engine_direction(arg->flags);
+	if (ret)
+		return ret;
+	ctx = platform_alloc(sizeof(*ctx));
+	if (!ctx)
+		return -FI_ENOMEM;
+	engine_ctx_init(ctx, base->domain, base);
+	ctx->fid.fid.fclass = base->fid.fid.fclass;
+	ctx->fid.fid.context = base->fid.fid.context;
+	ctx->fid.fid.ops = &engine_alias_fi_ops;
+	ctx->fid.ops = base->fid.ops;
+	ctx->fid.cm = base->fid.cm;
+	ctx->ep = base->ep;
+	ctx->tx = base->tx;
+	ctx->rx = base->rx;
+	ctx->tx_op_flags = of->tx_op_flags;
+	ctx->rx_op_flags = of->rx_op_flags;
+	ctx->tx_caps = base->tx_caps;
+	ctx->rx_caps = base->rx_caps;
+	ctx->directed_recv = base->directed_recv;
+	engine_set_op_flags(ctx, arg->flags);
+	list_push(&base->aliases, &ctx->aliases);
+	if (base->enabled)
+		engine_ctx_enable(ctx);
+	*arg->fid = &ctx->fid.fid;
+	return 0;
+}
+
+int engine_ctx_control(struct fid *fid, int command, void *arg)
+{
+	struct engine_ctx *ctx = engine_ctx_at(fid);
+	int ret = -FI_ENOSYS;
+
+	if (command != FI_ALIAS && command != FI_GETOPSFLAG && command != FI_SETOPSFLAG)
+		return -FI_ENOSYS;
+	if (!arg)
+		return -FI_EINVAL;
+	engine_enter(ctx->domain);
+	if (command == FI_ALIAS)
+		ret = engine_alias(ctx, arg);
+	else if (command == FI_GETOPSFLAG)
+		ret = engine_get_op_flags(ctx, arg);
+	else
+		ret = engine_set_op_flags(ctx, *(const uint64_t *)arg);
+	engine_leave(ctx->domain);
+	return ret;
+}
+
+/* Slots */
+
+ssize_t engine_ctx_cancel(struct fid *fid, void *context)
+{
+	struct engine_ctx *ctx = engine_ctx_at(fid);
+	ssize_t ret;
+
+	if (!ctx->enabled)
+		return -FI_EOPBADSTATE;
+	engine_enter(ctx->domain);
+	ret = engine_cancel(ctx, context);
+	engine_leave(ctx->domain);
+	return ret;
+}
+
+ssize_t engine_ctx_rx_left(struct fid_ep *fid)
+{
+	const struct engine_ctx *ctx = engine_ctx_of(fid);
+
+	if (!ctx->rx)
+		return -FI_ENOSYS;
+	return ctx->enabled ? (ssize_t)ENGINE_RX_SIZE : -FI_EOPBADSTATE; /* bounded by memory alone */
+}
+
+ssize_t engine_ctx_tx_left(struct fid_ep *fid)
+{
+	const struct engine_ctx *ctx = engine_ctx_of(fid);
+	ssize_t left;
+
+	if (!ctx->tx)
+		return -FI_ENOSYS;
+	if (!ctx->enabled)
+		return -FI_EOPBADSTATE;
+	engine_enter(ctx->domain);
+	left = (ssize_t)(ctx->ep->tx_size - ctx->ep->queued_cnt);
+	engine_leave(ctx->domain);
+	return left;
+}
+
+static int engine_no_tx_ctx(struct fid_ep *sep, int index, struct fi_tx_attr *attr, struct fid_ep **tx_ep,
+			    void *context)
+{
+	return -FI_ENOSYS;
+}
+
+static int engine_no_rx_ctx(struct fid_ep *sep, int index, struct fi_rx_attr *attr, struct fid_ep **rx_ep,
+			    void *context)
+{
+	return -FI_ENOSYS;
+}
+
+int engine_no_export(struct fid_ep *ep, uint64_t flags, struct fid_xpu_ep *xpu_ep)
+{
+	return -FI_ENOSYS;
+}
+
+struct fi_ops_ep engine_ctx_ops = {
+	.size = sizeof(struct fi_ops_ep),
+	.cancel = engine_ctx_cancel,
+	.getopt = engine_ctx_getopt,
+	.setopt = engine_ctx_setopt,
+	.tx_ctx = engine_no_tx_ctx,
+	.rx_ctx = engine_no_rx_ctx,
+	.rx_size_left = engine_ctx_rx_left,
+	.tx_size_left = engine_ctx_tx_left,
+	.export_xpu = engine_no_export,
+};

@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * What the objects of the engine tell an event queue, and which domains its readers drive.
+ * Called by those objects, on any thread.
+ */
+#ifndef WEFT_EQ_FID_H
+#define WEFT_EQ_FID_H
+
+#include "engine.h"
+
+/*
+ * engine_eq_hold - an object of @domain was bound: the queue can't be closed until
+ * engine_eq_drop(), and whoever reads it while it is empty drives the domain, if that has a
+ * lock. (With FI_THREAD_DOMAIN only the program's own calls on the domain do: control calls may
+ * come on any thread. Source: fi_domain(3), threading.) For a queue with a descriptor the domain
+ * gets a thread.
+ *
+ * The caller does not hold the domain. Returns 0 or -FI_E*.
+ */
+int engine_eq_hold(struct engine_eq *eq, struct engine_domain *domain);
+/* engine_eq_watch - the same without the thread: the object may never have anything to tell */
+int engine_eq_watch(struct engine_eq *eq, struct engine_domain *domain);
+/* engine_eq_drop - takes back one of either; the caller does not hold the domain */
+void engine_eq_drop(struct engine_eq *eq, struct engine_domain *domain);
+
+/* engine_eq_post - append an event that eq_event_new() made; takes it. May be called with the domain held */
+void engine_eq_post(struct engine_eq *eq, struct eq_event *event);
+
+/*
+ * engine_eq_push - append an event; @buf is copied. May be called with the domain held
+ * Returns 0 or -FI_ENOMEM.
+ */
+int engine_eq_push(struct engine_eq *eq, uint32_t event, const void *buf, size_t len);
+
+/* engine_eq_push_error - append an error, as eq_push_error(). May be called with the domain held */
+int engine_eq_push_error(struct engine_eq *eq, const struct fi_eq_err_entry *err);
+
+/* engine_eq_trywait - what fi_trywait answers for it: -FI_EAGAIN when it has something to read, or 0: sleep */
+int engine_eq_trywait(struct engine_eq *eq);
+
+#endif

@@ -1,0 +1,500 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * The memory region object. The slots are called by programs, on any thread that the domain's
+ * threading level allows; they hold the domain where they change it.
+ *
+ * A region without remote access needs no key and has none: it is not in the table, as fi_mr(3)
+ * allows, so that any number of them can be registered under one requested key.
+ */
+#include <rdma/fi_errno.h>
+#include "fids.h"
+#include "mr_fid.h"
+#include "progress.h"
+
+#define REMOTE	 (FI_REMOTE_READ | FI_REMOTE_WRITE)
+#define ACCESS	 (FI_SEND | FI_RECV | FI_READ | FI_WRITE | REMOTE | FI_COLLECTIVE)
+#define CLOSE_NS 1000000000u /* that transfers in flight have to end */
+#define RAW_LEN	 8u
+
+static struct engine_mr *mr_of(struct fid *fid)
+{
+	return container_of(fid, struct engine_mr, fid.fid);
+}
+
+/* Is a range inside one of the pieces of a region? */
+static bool engine_mr_holds(const struct engine_mr *mr, const struct iovec *range)
+{
+	for (size_t i = 0; i < mr->iov_cnt; i++) {
+		uint64_t at = (uintptr_t)range->iov_base - (uintptr_t)mr->iov[i].iov_base;
+
+		if (at <= mr->iov[i].iov_len && range->iov_len <= mr->iov[i].iov_len - at)
+			return true;
+	}
+	return false;
+}
+
+static bool engine_mr_holds_all(const struct engine_mr *mr, const struct iovec *iov, size_t cnt)
+{
+	for (size_t i = 0; i < cnt; i++) {
+		if (!engine_mr_holds(mr, &iov[i]))
+			return false;
+	}
+	return true;
+}
+
+/* Close */
+
+/* Waits for transfers in flight. False: there are some after CLOSE_NS. */
+static bool engine_mr_wait(struct engine_mr *mr)
+{
+	struct engine_domain *domain = mr->domain;
+	uint64_t end = platform_now_ns() + CLOSE_NS;
+
+	while (mr->refs) {
+		engine_domain_progress(domain);
+		if (!mr->refs)
+			break;
+		if (platform_now_ns() >= end)
+			return false;
+		engine_leave(domain);
+		platform_yield();
+		engine_enter(domain);
+	}
+	return true;
+}
+
+/* Takes the key out of use, for good or not at all. 0 or -FI_EBUSY. */
+static int engine_mr_end_key(struct engine_mr *mr)
+{
+	struct mr_table *table = &mr->domain->mr->table;
+
+	mr_invalidate(table, mr->index);
+	if (!engine_mr_wait(mr)) {
+		if (mr->enabled)
+			mr_validate(table, mr->index);
+		FI_WARN(mr->domain->family->provider, FI_LOG_MR,
+			"key %#llx: %u transfers have not ended, the region stays registered\n",
+			(unsigned long long)mr->fid.key, mr->refs);
+		return -FI_EBUSY;
+	}
+	mr_remove(table, mr->index);
+	return 0;
+}
+
+static int engine_mr_close(struct fid *fid)
+{
+	struct engine_mr *mr = mr_of(fid);
+	struct engine_domain *domain = mr->domain;
+	int ret = 0;
+
+	engine_enter(domain);
+	if (mr->subs || mr->closing)
+		ret = -FI_EBUSY;
+	if (!ret && mr->index) {
+		mr->closing = true;
+		ret = engine_mr_end_key(mr);
+		mr->closing = false;
+	}
+	if (!ret) {
+		list_remove(&mr->ep_link);
+		engine_cntr_release(mr->reads);
+		engine_cntr_release(mr->writes);
+		if (mr->base)
+			mr->base->subs--;
+	}
+	engine_leave(domain);
+	if (ret)
+		return ret;
+	platform_free(mr);
+	engine_unref(&domain->refs);
+	return 0;
+}
+
+/* Bind and control */
+
+static int engine_mr_bind_ep(struct engine_mr *mr, struct fid *target, uint64_t flags)
+{
+	struct engine_ctx *ctx = engine_ctx_of(container_of(target, struct fid_ep, fid));
+
+	if (flags)
+		return -FI_EBADFLAGS;
+	if (!(mr->domain->mr->mode & FI_MR_ENDPOINT))
+		return -FI_ENOSYS; /* regions belong to the domain */
+	if (!ctx->ep || ctx->domain != mr->domain || mr->ep)
+		return -FI_EINVAL;
+	if (mr->enabled)
+		return -FI_EOPBADSTATE;
+	mr->ep = ctx->ep;
+	list_push(&mr->domain->mr->bound, &mr->ep_link);
+	return 0;
+}
+
+/* Source: fi_mr(3), fi_mr_bind: which operations of peers on the region the counter counts. */
+static int engine_mr_bind_cntr(struct engine_mr *mr, struct fid *target, uint64_t flags)
+{
+	struct engine_cntr *cntr;
+	int ret;
+
+	if (flags & ~(FI_REMOTE_READ | FI_REMOTE_WRITE))
+		return -FI_EBADFLAGS;
+	if (!flags || (flags & FI_REMOTE_READ && mr->reads) || (flags & FI_REMOTE_WRITE && mr->writes))
+		return -FI_EINVAL;
+	if (mr->domain->mr->mode & FI_MR_RMA_EVENT && mr->enabled)
+		return -FI_EOPBADSTATE;
+	for (uint64_t which = FI_REMOTE_READ; which; which = which == FI_REMOTE_READ ? FI_REMOTE_WRITE : 0) {
+		if (!(flags & which))
+			continue;
+		ret = engine_cntr_hold(target, mr->domain, &cntr);
+		if (ret)
+			return ret; /* the same for the second as for the first */
+		*(which == FI_REMOTE_READ ? &mr->reads : &mr->writes) = cntr;
+	}
+	return 0;
+}
+
+static int engine_mr_bind(struct fid *fid, struct fid *target, uint64_t flags)
+{
+	struct engine_mr *mr = mr_of(fid);
+	int ret = -FI_EINVAL;
+
+	if (!target)
+		return -FI_EINVAL;
+	engine_enter(mr->domain);
+	if (target->fclass == FI_CLASS_EP)
+		ret = engine_mr_bind_ep(mr, target, flags);
+	else if (target->fclass == FI_CLASS_CNTR)
+		ret = engine_mr_bind_cntr(mr, target, flags);
+	engine_leave(mr->domain);
+	return ret;
+}
+
+static int engine_mr_enable(struct engine_mr *mr)
+{
+	int ret = 0;
+
+	engine_enter(mr->domain);
+	if (mr->closing || (mr->domain->mr->mode & FI_MR_ENDPOINT && !mr->ep)) {
+		ret = -FI_EOPBADSTATE;
+	} else if (!mr->enabled) {
+		mr->enabled = true;
+		if (mr->index)
+			mr_validate(&mr->domain->mr->table, mr->index);
+	}
+	engine_leave(mr->domain);
+	return ret;
+}
+
+/* The address space is our own and always up to date: nothing is left to do for these ranges. */
+static int engine_mr_refresh(struct engine_mr *mr, const struct fi_mr_modify *arg)
+{
+	if (!arg)
+		return -FI_EINVAL;
+	if (arg->flags)
+		return -FI_EBADFLAGS;
+	if (arg->attr.iov_count && !arg->attr.mr_iov)
+		return -FI_EINVAL;
+	return engine_mr_holds_all(mr, arg->attr.mr_iov, arg->attr.iov_count) ? 0 : -FI_EINVAL;
+}
+
+static uint64_t engine_mr_name(const struct engine_mr *mr)
+{
+	return mr->domain->mr->mode & FI_MR_VIRT_ADDR ? (uintptr_t)mr->iov[0].iov_base : 0;
+}
+
+static int engine_mr_raw(struct engine_mr *mr, const struct fi_mr_raw_attr *arg)
+{
+	size_t room;
+
+	if (!arg || !arg->key_size || !arg->base_addr)
+		return -FI_EINVAL;
+	if (arg->flags)
+		return -FI_EBADFLAGS;
+	if (!mr->index)
+		return -FI_ENOKEY;
+	room = *arg->key_size;
+	*arg->key_size = RAW_LEN;
+	if (room < RAW_LEN)
+		return -FI_ETOOSMALL;
+	if (!arg->raw_key)
+		return -FI_EINVAL;
+	for (uint32_t i = 0; i < RAW_LEN; i++)
+		arg->raw_key[i] = (uint8_t)(mr->fid.key >> 8 * i);
+	*arg->base_addr = engine_mr_name(mr);
+	return 0;
+}
+
+static int engine_mr_fid_control(struct fid *fid, int command, void *arg)
+{
+	struct engine_mr *mr = mr_of(fid);
+
+	switch (command) {
+	case FI_ENABLE:
+		return engine_mr_enable(mr);
+	case FI_REFRESH:
+		return engine_mr_refresh(mr, arg);
+	case FI_GET_RAW_MR:
+		return engine_mr_raw(mr, arg);
+	default:
+		return engine_no_control(fid, command, arg);
+	}
+}
+
+static struct fi_ops engine_mr_fi_ops = {
+	.size = sizeof(struct fi_ops),
+	.close = engine_mr_close,
+	.bind = engine_mr_bind,
+	.control = engine_mr_fid_control,
+	.ops_open = engine_no_ops_open,
+	.tostr = engine_no_tostr,
+	.ops_set = engine_no_ops_set,
+};
+
+/* Registration */
+
+/*
+ * The attributes as the newest interface knows them. A program of an older one has a shorter
+ * struct, of which nothing more may be read.
+ */
+static void engine_mr_attr_read(const struct fi_mr_attr *from, uint32_t api_version,
+				struct fi_mr_attr *attr)
+{
+	static const struct {
+		uint32_t api_version;
+		size_t len;
+	} ages[] = {
+		{ FI_VERSION(2, 0), sizeof(struct fi_mr_attr) },
+		{ FI_VERSION(1, 22), offsetof(struct fi_mr_attr, base_mr) },
+		{ FI_VERSION(1, 19), offsetof(struct fi_mr_attr, page_size) },
+		{ FI_VERSION(1, 9), offsetof(struct fi_mr_attr, hmem_data) },
+		{ FI_VERSION(1, 5), offsetof(struct fi_mr_attr, iface) },
+		{ 0, offsetof(struct fi_mr_attr, auth_key_size) },
+	};
+	size_t i = 0;
+
+	while (api_version < ages[i].api_version)
+		i++;
+	*attr = (struct fi_mr_attr){ .iface = FI_HMEM_SYSTEM };
+	memcpy(attr, from, ages[i].len);
+}
+
+/* What this domain can't register, with the error that says so; 0: it can. */
+static int engine_mr_attr_check(struct engine_domain *domain, const struct fi_mr_attr *attr,
+				uint64_t flags)
+{
+	const struct engine_mr *base;
+
+	if (flags & ~FI_RMA_EVENT)
+		return -FI_EBADFLAGS;
+	if (!attr->mr_iov || !attr->iov_count || attr->iov_count > MR_IOV_MAX || attr->offset ||
+	    attr->access & ~ACCESS)
+		return -FI_EINVAL;
+	if (attr->auth_key_size || attr->iface != FI_HMEM_SYSTEM)
+		return -FI_ENOSYS;
+	if (!attr->base_mr)
+		return 0;
+	if (attr->base_mr->fid.fclass != FI_CLASS_MR)
+		return -FI_EINVAL;
+	base = container_of(attr->base_mr, const struct engine_mr, fid);
+	if (base->domain != domain || base->closing || base->subs == UINT32_MAX ||
+	    !engine_mr_holds_all(base, attr->mr_iov, attr->iov_count))
+		return -FI_EINVAL;
+	return 0;
+}
+
+/* A key for a region that peers may access. 0 or -FI_E*. */
+static int engine_mr_give_key(struct engine_mr *mr, const struct fi_mr_attr *attr)
+{
+	struct mr_spec spec = {
+		.iov = mr->iov,
+		.iov_cnt = mr->iov_cnt,
+		.access = attr->access,
+		.name = engine_mr_name(mr),
+		.key = attr->requested_key,
+		.object = mr,
+		.live = mr->enabled,
+	};
+	struct mr_table *table = &mr->domain->mr->table;
+	int ret;
+
+	ret = mr_insert(table, &spec, &mr->index);
+	if (ret)
+		return ret;
+	mr->fid.key = mr_at(table, mr->index)->key;
+	return 0;
+}
+
+static struct engine_mr *engine_mr_create(struct engine_domain *domain,
+					  const struct fi_mr_attr *attr, uint64_t flags)
+{
+	int mode = domain->mr->mode;
+	struct engine_mr *mr = platform_alloc(sizeof(*mr));
+
+	if (!mr)
+		return NULL;
+	mr->fid.fid.fclass = FI_CLASS_MR;
+	mr->fid.fid.context = attr->context;
+	mr->fid.fid.ops = &engine_mr_fi_ops;
+	mr->fid.mem_desc = mr;
+	mr->fid.key = FI_KEY_NOTAVAIL;
+	mr->domain = domain;
+	mr->enabled = !(mode & FI_MR_ENDPOINT) &&
+		      !(mode & FI_MR_RMA_EVENT && flags & FI_RMA_EVENT);
+	mr->iov_cnt = attr->iov_count;
+	memcpy(mr->iov, attr->mr_iov, attr->iov_count * sizeof(*mr->iov));
+	list_init(&mr->ep_link);
+	return mr;
+}
+
+/* Registers with attributes in their newest form; the domain is held. */
+static int engine_mr_register(struct engine_domain *domain, const struct fi_mr_attr *attr,
+			      uint64_t flags, struct fid_mr **out)
+{
+	struct engine_mr *mr;
+	int ret;
+
+	ret = engine_mr_attr_check(domain, attr, flags);
+	if (ret)
+		return ret;
+	mr = engine_mr_create(domain, attr, flags);
+	if (!mr)
+		return -FI_ENOMEM;
+	if (attr->access & REMOTE) {
+		ret = engine_mr_give_key(mr, attr);
+		if (ret) {
+			platform_free(mr);
+			return ret;
+		}
+	}
+	if (attr->base_mr) {
+		mr->base = container_of((struct fid_mr *)attr->base_mr, struct engine_mr, fid);
+		mr->base->subs++;
+	}
+	engine_ref(&domain->refs);
+	*out = &mr->fid;
+	return 0;
+}
+
+static int engine_mr_start(struct fid *fid, const struct fi_mr_attr *attr, uint64_t flags,
+			   struct fid_mr **mr)
+{
+	struct engine_domain *domain = container_of(fid, struct engine_domain, fid.fid);
+	int ret;
+
+	engine_enter(domain);
+	ret = engine_mr_register(domain, attr, flags, mr);
+	engine_leave(domain);
+	if (ret)
+		FI_WARN(domain->family->provider, FI_LOG_MR,
+			"registration refused, error %d: %zu ranges, access %#llx, key %llu, flags %#llx\n",
+			-ret, attr->iov_count, (unsigned long long)attr->access,
+			(unsigned long long)attr->requested_key, (unsigned long long)flags);
+	return ret;
+}
+
+static int engine_mr_regattr(struct fid *fid, const struct fi_mr_attr *attr, uint64_t flags,
+			     struct fid_mr **mr)
+{
+	struct engine_domain *domain = container_of(fid, struct engine_domain, fid.fid);
+	struct fi_mr_attr whole;
+
+	if (fid->fclass != FI_CLASS_DOMAIN || !attr || !mr)
+		return -FI_EINVAL;
+	engine_mr_attr_read(attr, domain->fabric->fid.api_version, &whole);
+	return engine_mr_start(fid, &whole, flags, mr);
+}
+
+static int engine_mr_regv(struct fid *fid, const struct iovec *iov, size_t cnt, uint64_t access,
+			  uint64_t offset, uint64_t requested_key, uint64_t flags,
+			  struct fid_mr **mr, void *context)
+{
+	struct fi_mr_attr attr = {
+		.mr_iov = iov,
+		.iov_count = cnt,
+		.access = access,
+		.offset = offset,
+		.requested_key = requested_key,
+		.context = context,
+		.iface = FI_HMEM_SYSTEM,
+	};
+
+	if (fid->fclass != FI_CLASS_DOMAIN || !mr)
+		return -FI_EINVAL;
+	return engine_mr_start(fid, &attr, flags, mr);
+}
+
+static int engine_mr_reg(struct fid *fid, const void *buf, size_t len, uint64_t access,
+			 uint64_t offset, uint64_t requested_key, uint64_t flags,
+			 struct fid_mr **mr, void *context)
+{
+	struct iovec iov = { .iov_base = (void *)buf, .iov_len = len };
+
+	return engine_mr_regv(fid, &iov, 1, access, offset, requested_key, flags, mr, context);
+}
+
+struct fi_ops_mr engine_mr_ops = {
+	.size = sizeof(struct fi_ops_mr),
+	.reg = engine_mr_reg,
+	.regv = engine_mr_regv,
+	.regattr = engine_mr_regattr,
+};
+
+/* The domain's part */
+
+/* A raw key holds all that is to know: mapping one keeps nothing. */
+static int engine_mr_map_raw(const struct fi_mr_map_raw *arg)
+{
+	uint64_t key = 0;
+
+	if (!arg || !arg->raw_key || !arg->key || arg->key_size != RAW_LEN)
+		return -FI_EINVAL;
+	if (arg->flags)
+		return -FI_EBADFLAGS;
+	for (uint32_t i = 0; i < RAW_LEN; i++)
+		key |= (uint64_t)arg->raw_key[i] << 8 * i;
+	*arg->key = key;
+	return 0;
+}
+
+int engine_mr_control(struct engine_domain *domain, int command, void *arg)
+{
+	switch (command) {
+	case FI_MAP_RAW_MR:
+		return engine_mr_map_raw(arg);
+	case FI_UNMAP_KEY:
+		return arg ? 0 : -FI_EINVAL;
+	default:
+		return -FI_ENOSYS;
+	}
+}
+
+bool engine_mr_bound(const struct engine_domain *domain, const struct engine_ep *ep)
+{
+	struct list *node, *after;
+
+	list_for_each(node, after, &domain->mr->bound) {
+		if (container_of(node, struct engine_mr, ep_link)->ep == ep)
+			return true;
+	}
+	return false;
+}
+
+int engine_mrs_open(struct engine_domain *domain, int mr_mode)
+{
+	struct engine_mrs *mrs = platform_alloc(sizeof(*mrs));
+
+	if (!mrs)
+		return -FI_ENOMEM;
+	if (mr_mode & FI_MR_BASIC)
+		mr_mode |= FI_MR_VIRT_ADDR | FI_MR_ALLOCATED | FI_MR_PROV_KEY;
+	mrs->mode = mr_mode;
+	mr_init(&mrs->table, mr_mode & FI_MR_PROV_KEY ? MR_KEYS_ISSUED : MR_KEYS_GIVEN, NULL);
+	list_init(&mrs->bound);
+	domain->mr = mrs;
+	return 0;
+}
+
+void engine_mrs_close(struct engine_domain *domain)
+{
+	mr_fini(&domain->mr->table);
+	platform_free(domain->mr);
+}

@@ -1,0 +1,159 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * Receives whose buffer takes one message after the other (FI_MULTI_RECV). The whole stays in
+ * the matcher, in its place, until too little of it is free; each message in it is a part: a
+ * receive of its own that points into the buffer. The buffer is the program's again with the
+ * completion of the last part, which says so. Called with the domain held.
+ */
+#include "access.h"
+#include "recv.h"
+#include "trigger.h"
+
+static size_t engine_multi_free(const struct engine_rx *whole)
+{
+	return whole->cap - whole->used;
+}
+
+void engine_multi_init(struct engine_rx *whole, size_t min_free)
+{
+	whole->used = 0;
+	whole->min_free = min_free ? min_free : 1;
+	whole->parts_cnt = 0;
+	whole->spent = false;
+	whole->err = 0;
+	whole->src = FI_ADDR_NOTAVAIL;
+}
+
+struct engine_rx *engine_multi_part(struct engine_domain *domain, struct engine_rx *whole, size_t len)
+{
+	struct engine_rx *part = pool_get(&domain->rx_pool);
+	size_t room = engine_multi_free(whole);
+
+	if (!part)
+		return NULL;
+	if (room > len)
+		room = len;
+	part->ctx = whole->ctx;
+	part->peer = NULL;
+	part->context = whole->context;
+	part->len = part->got = part->incoming = 0;
+	part->tag = part->data = part->peer_id = 0;
+	part->flags = (whole->flags & ~ENGINE_MULTI) | ENGINE_PART;
+	part->iov[0] = (struct iovec){ (char *)whole->iov[0].iov_base + whole->used, room };
+	part->iov_cnt = 1;
+	part->cap = room;
+	part->whole = whole;
+	part->landing = NULL;
+	whole->used += room;
+	whole->parts_cnt++;
+	whole->spent = engine_multi_free(whole) < whole->min_free;
+	return part;
+}
+
+struct engine_rx *engine_multi_take(struct engine_domain *domain, struct engine_rxq *q, struct engine_rx *whole,
+				    size_t len)
+{
+	struct engine_rx *part = engine_multi_part(domain, whole, len);
+
+	if (part && whole->spent)
+		list_remove(&whole->link);
+	else
+		match_again(engine_matcher(q, whole->flags), &whole->match);
+	return part;
+}
+
+/* The entry that says nothing but that a buffer is released. */
+static void engine_multi_released(struct engine_rx_ctx *ctx, const struct engine_rx *whole)
+{
+	struct cq_entry *e = ctx->cq ? cq_slot(&ctx->cq->queue) : NULL;
+
+	if (!e)
+		return;
+	*e = (struct cq_entry){
+		.context = whole->context,
+		.flags = FI_MULTI_RECV,
+		.src = FI_ADDR_NOTAVAIL,
+	};
+	cq_push(&ctx->cq->queue);
+}
+
+void engine_multi_close(struct engine_domain *domain, struct engine_rx *whole)
+{
+	whole->spent = true;
+	if (whole->parts_cnt)
+		return;
+	engine_multi_released(whole->ctx, whole);
+	pool_put(&domain->rx_pool, whole);
+}
+
+uint64_t engine_part_flags(const struct engine_rx *part)
+{
+	const struct engine_rx *whole = part->whole;
+
+	return whole->spent && whole->parts_cnt == 1 && !whole->err ? FI_MULTI_RECV : 0;
+}
+
+void engine_part_free(struct engine_domain *domain, struct engine_rx *part, bool told)
+{
+	struct engine_rx *whole = part->whole;
+	struct engine_rx_ctx *ctx = part->ctx;
+
+	pool_put(&domain->rx_pool, part);
+	if (--whole->parts_cnt || !whole->spent)
+		return;
+	if (whole->err) {
+		engine_recv_error(domain, whole, whole->err);
+		return;
+	}
+	if (!told)
+		engine_multi_released(ctx, whole);
+	pool_put(&domain->rx_pool, whole);
+}
+
+void engine_recv_end(struct engine_domain *domain, struct engine_rx *rx)
+{
+	bool told = rx->flags & ENGINE_COMPLETE;
+
+	if (rx->flags & PACKET_COLL) {
+		engine_coll_received(rx, 0);
+		return;
+	}
+	if (rx->len > rx->cap) {
+		engine_recv_error(domain, rx, -FI_ETRUNC);
+		return;
+	}
+	if (rx->flags & ENGINE_DEFERRED) {
+		if (rx->flags & ENGINE_TOLD && rx->ctx->cq)
+			engine_recv_entry(rx, 0);
+		engine_deferred_end(rx->ctx->cntr[ENGINE_CNTR_RECV], rx->also, rx->flags, 0, rx->len);
+		pool_put(&domain->rx_pool, rx);
+		return;
+	}
+	engine_count(rx->ctx->cntr[ENGINE_CNTR_RECV], 0, rx->len);
+	if (told)
+		engine_recv_entry(rx, engine_part_flags(rx));
+	engine_part_free(domain, rx, told);
+}
+
+void engine_rx_drop(struct engine_domain *domain, struct engine_rx *rx)
+{
+	struct engine_rx *whole = rx->whole;
+
+	if (rx->landing) {
+		engine_landing_drop(rx->peer->ep, rx->landing);
+		rx->landing = NULL;
+	}
+	if (!(rx->flags & ENGINE_PART)) {
+		engine_rx_free(domain, rx);
+		return;
+	}
+	/* A buffer that others share must be told of; else it ends with the endpoint. */
+	if (whole->ctx->q->shared) {
+		rx->ctx = whole->ctx;
+		engine_part_free(domain, rx, false);
+		return;
+	}
+	pool_put(&domain->rx_pool, rx);
+	if (!--whole->parts_cnt && whole->spent)
+		pool_put(&domain->rx_pool, whole);
+}

@@ -1,0 +1,177 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * fi_getopt and fi_setopt of endpoints and contexts. Called on any thread; the domain is held
+ * inside.
+ */
+#include <rdma/fi_errno.h>
+#include "ctx.h"
+#include "fids.h"
+
+void engine_options_init(struct engine_options *options, const struct fi_info *info)
+{
+	size_t most = SIZE_MAX >> 1, inject = ENGINE_INJECT_MAX;
+
+	if (info && info->ep_attr && info->ep_attr->max_msg_size)
+		most = info->ep_attr->max_msg_size;
+	if (info && info->tx_attr && info->tx_attr->inject_size)
+		inject = info->tx_attr->inject_size;
+	*options = (struct engine_options){
+		.max_msg = most, .max_tagged = most, .max_rma = most, .max_atomic = most,
+		.inject_msg = inject, .inject_tagged = inject, .inject_rma = inject, .inject_atomic = inject,
+	};
+}
+
+/* What a limit applies to, and where it is; caps 0: no limit that is kept here. */
+struct engine_limit {
+	uint64_t caps;
+	size_t offset;
+	bool inject;
+};
+
+#define LIMIT(bits, field, small) { .caps = bits, .offset = offsetof(struct engine_options, field), .inject = small }
+
+static const struct engine_limit limits[] = {
+	[FI_OPT_MAX_MSG_SIZE] = LIMIT(FI_MSG, max_msg, false),
+	[FI_OPT_MAX_TAGGED_SIZE] = LIMIT(FI_TAGGED, max_tagged, false),
+	[FI_OPT_MAX_RMA_SIZE] = LIMIT(FI_RMA, max_rma, false),
+	[FI_OPT_MAX_ATOMIC_SIZE] = LIMIT(FI_ATOMIC, max_atomic, false),
+	[FI_OPT_INJECT_MSG_SIZE] = LIMIT(FI_MSG, inject_msg, true),
+	[FI_OPT_INJECT_TAGGED_SIZE] = LIMIT(FI_TAGGED, inject_tagged, true),
+	[FI_OPT_INJECT_RMA_SIZE] = LIMIT(FI_RMA, inject_rma, true),
+	[FI_OPT_INJECT_ATOMIC_SIZE] = LIMIT(FI_ATOMIC, inject_atomic, true),
+};
+
+/* The limit of that name of an endpoint that has such operations; or NULL. */
+static size_t *engine_limit(struct engine_ctx *ctx, int name, bool *inject)
+{
+	const struct engine_limit *limit;
+
+	if (name < 0 || (size_t)name >= sizeof(limits) / sizeof(limits[0]))
+		return NULL;
+	limit = &limits[name];
+	if (!limit->caps || !ctx->ep || !(ctx->ep->caps & limit->caps))
+		return NULL;
+	*inject = limit->inject;
+	return (size_t *)(void *)((char *)&ctx->base->options + limit->offset);
+}
+
+static int engine_option(struct engine_ctx *ctx, int name, size_t *val)
+{
+	struct engine_ep *ep = ctx->ep;
+	bool inject;
+	size_t *limit = engine_limit(ctx, name, &inject);
+
+	if (limit)
+		*val = *limit;
+	else if (name == FI_OPT_MIN_MULTI_RECV && ctx->rx)
+		*val = ctx->rx->q->min_multi_recv;
+	else if (name == FI_OPT_MIN_MULTI_RECV && ep && ep->rx_cnt)
+		*val = ep->rx0->q->min_multi_recv;
+	else if (name == FI_OPT_TX_SIZE && ep && !(ctx->rx && !ctx->tx))
+		*val = ep->tx_size;
+	else if (name == FI_OPT_RX_SIZE && !(ctx->tx && !ctx->rx))
+		*val = ENGINE_RX_SIZE;
+	else
+		return -FI_ENOPROTOOPT;
+	return 0;
+}
+
+int engine_ctx_getopt(struct fid *fid, int level, int name, void *val, size_t *len)
+{
+	struct engine_ctx *ctx = engine_ctx_at(fid);
+	size_t value = 0;
+	int ret;
+
+	if (level != FI_OPT_ENDPOINT)
+		return -FI_ENOPROTOOPT;
+	engine_enter(ctx->domain);
+	ret = engine_option(ctx, name, &value);
+	engine_leave(ctx->domain);
+	if (ret)
+		return ret;
+	if (!len || (*len && !val))
+		return -FI_EINVAL;
+	if (*len < sizeof(value)) {
+		*len = sizeof(value);
+		return -FI_ETOOSMALL;
+	}
+	memcpy(val, &value, sizeof(value));
+	*len = sizeof(value);
+	return 0;
+}
+
+static void engine_min_multi_recv(struct engine_ctx *ctx, size_t value)
+{
+	if (ctx->rx) {
+		ctx->rx->q->min_multi_recv = value;
+		return;
+	}
+	for (uint32_t i = 0; i < ctx->ep->rx_cnt; i++)
+		ctx->ep->rxs[i]->q->min_multi_recv = value;
+}
+
+/* A program knows how much it sends at most: less than the limit is no reason to refuse more later. */
+static int engine_option_set(struct engine_ctx *ctx, int name, size_t value)
+{
+	struct engine_options most;
+	bool inject;
+	size_t *limit = engine_limit(ctx, name, &inject);
+
+	if (limit) {
+		engine_options_init(&most, NULL);
+		if (value > (inject ? most.inject_msg : ctx->ep->max_msg_size))
+			return -FI_EINVAL;
+		*limit = value;
+		return 0;
+	}
+	if (name == FI_OPT_MIN_MULTI_RECV && (ctx->rx || (ctx->ep && ctx->ep->rx_cnt && !ctx->tx))) {
+		engine_min_multi_recv(ctx, value);
+		return 0;
+	}
+	if (name != FI_OPT_TX_SIZE || !ctx->ep || (ctx->rx && !ctx->tx))
+		return -FI_ENOPROTOOPT;
+	if (ctx->ep->enabled)
+		return -FI_EOPBADSTATE;
+	if (!value || value > ENGINE_TX_SIZE)
+		return -FI_EINVAL;
+	ctx->ep->tx_size = value;
+	return 0;
+}
+
+/* Source: fi_endpoint(3), FI_OPT_SHARED_MEMORY_PERMITTED */
+static int engine_permit_shared_memory(struct engine_ctx *ctx, bool permitted)
+{
+	bool other = false;
+
+	if (!ctx->ep)
+		return -FI_ENOPROTOOPT;
+	if (ctx->ep->enabled)
+		return -FI_EOPBADSTATE;
+	for (uint32_t i = 0; i < ENGINE_WIRE_MAX - 1 && ctx->ep->family->wires[i]; i++) {
+		const struct wire_provider *wp = wire_find(ctx->ep->family->wires[i]);
+
+		other |= wp && !wp->ops->shares_memory;
+	}
+	if (!permitted && !other)
+		return -FI_EOPNOTSUPP;
+	ctx->ep->no_shared_memory = !permitted;
+	return 0;
+}
+
+int engine_ctx_setopt(struct fid *fid, int level, int name, const void *val, size_t len)
+{
+	struct engine_ctx *ctx = engine_ctx_at(fid);
+	bool truth = name == FI_OPT_SHARED_MEMORY_PERMITTED;
+	size_t value = 0, ignored;
+	int ret;
+
+	if (level != FI_OPT_ENDPOINT || (!truth && engine_option(ctx, name, &ignored)))
+		return -FI_ENOPROTOOPT;
+	if (!val || len != (truth ? sizeof(bool) : sizeof(size_t)))
+		return -FI_EINVAL;
+	memcpy(&value, val, len);
+	engine_enter(ctx->domain);
+	ret = truth ? engine_permit_shared_memory(ctx, value) : engine_option_set(ctx, name, value);
+	engine_leave(ctx->domain);
+	return ret;
+}

@@ -1,0 +1,205 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * The poll set object: which queues and counters of a domain have something. Called by programs
+ * on any thread; the calls hold the domain. An object that is closed leaves its sets.
+ */
+#include <rdma/fi_errno.h>
+#include "cntr.h"
+#include "fids.h"
+#include "progress.h"
+#include "wait.h"
+
+struct engine_poll {
+	struct fid_poll fid;
+	struct engine_domain *domain;
+	struct list members; /* struct poll_member.link */
+};
+
+/* An object in a set. */
+struct poll_member {
+	struct list link;   /* set->members */
+	struct list polled; /* wait->polled */
+	struct engine_wait *wait;
+};
+
+static struct engine_poll *poll_of(struct fid_poll *fid)
+{
+	return container_of(fid, struct engine_poll, fid);
+}
+
+/* What of @fid is waited for; NULL: nothing that a set takes. */
+static struct engine_wait *engine_poll_wait(struct fid *fid)
+{
+	if (!fid)
+		return NULL;
+	if (fid->fclass == FI_CLASS_CQ)
+		return &container_of(fid, struct engine_cq, fid.fid)->wait;
+	if (fid->fclass == FI_CLASS_CNTR)
+		return &container_of(fid, struct engine_cntr, fid.fid)->wait;
+	return NULL;
+}
+
+static void engine_member_free(struct poll_member *m)
+{
+	list_remove(&m->link);
+	list_remove(&m->polled);
+	platform_free(m);
+}
+
+void engine_poll_forget(struct engine_wait *w)
+{
+	while (!list_empty(&w->polled))
+		engine_member_free(container_of(w->polled.next, struct poll_member, polled));
+}
+
+static struct poll_member *engine_member_of(struct engine_poll *poll, const struct engine_wait *w)
+{
+	struct list *node, *after;
+
+	list_for_each(node, after, &poll->members) {
+		struct poll_member *m = container_of(node, struct poll_member, link);
+
+		if (m->wait == w)
+			return m;
+	}
+	return NULL;
+}
+
+/* A counter has what has changed since it was last told of. */
+static bool engine_member_ready(struct poll_member *m)
+{
+	struct engine_cntr *cntr;
+
+	if (m->wait->fid->fclass == FI_CLASS_CQ) {
+		const struct cq *queue = &container_of(m->wait->fid, struct engine_cq, fid.fid)->queue;
+
+		return !cq_empty(queue) || queue->overrun;
+	}
+	cntr = container_of(m->wait->fid, struct engine_cntr, fid.fid);
+	return atomic_load_explicit(&cntr->value, memory_order_relaxed) != cntr->polled_value ||
+	       atomic_load_explicit(&cntr->errors, memory_order_relaxed) != cntr->polled_errors;
+}
+
+static int engine_poll_poll(struct fid_poll *fid, void **contexts, int cnt)
+{
+	struct engine_poll *poll = poll_of(fid);
+	struct list *node, *after;
+	int n = 0;
+
+	if (cnt < 0 || (cnt && !contexts))
+		return -FI_EINVAL;
+	engine_enter(poll->domain);
+	engine_domain_progress(poll->domain);
+	list_for_each(node, after, &poll->members) {
+		struct poll_member *m = container_of(node, struct poll_member, link);
+
+		if (n == cnt)
+			break;
+		if (!engine_member_ready(m))
+			continue;
+		contexts[n++] = m->wait->fid->context;
+		if (m->wait->fid->fclass == FI_CLASS_CNTR)
+			engine_cntr_polled(container_of(m->wait->fid, struct engine_cntr, fid.fid));
+	}
+	engine_leave(poll->domain);
+	return n;
+}
+
+static int engine_poll_add(struct fid_poll *fid, struct fid *event_fid, uint64_t flags)
+{
+	struct engine_poll *poll = poll_of(fid);
+	struct engine_wait *w = engine_poll_wait(event_fid);
+	struct poll_member *m;
+	int ret = 0;
+
+	if (flags)
+		return -FI_EBADFLAGS;
+	if (!w || w->domain != poll->domain)
+		return -FI_EINVAL;
+	engine_enter(poll->domain);
+	if (!engine_member_of(poll, w)) {
+		m = platform_alloc(sizeof(*m));
+		if (m) {
+			m->wait = w;
+			list_push(&poll->members, &m->link);
+			list_push(&w->polled, &m->polled);
+		} else {
+			ret = -FI_ENOMEM;
+		}
+	}
+	engine_leave(poll->domain);
+	return ret;
+}
+
+static int engine_poll_del(struct fid_poll *fid, struct fid *event_fid, uint64_t flags)
+{
+	struct engine_poll *poll = poll_of(fid);
+	struct engine_wait *w = engine_poll_wait(event_fid);
+	struct poll_member *m;
+
+	if (flags)
+		return -FI_EBADFLAGS;
+	if (!w)
+		return -FI_EINVAL;
+	engine_enter(poll->domain);
+	m = engine_member_of(poll, w);
+	if (m)
+		engine_member_free(m);
+	engine_leave(poll->domain);
+	return m ? 0 : -FI_EINVAL;
+}
+
+static int engine_poll_close(struct fid *fid)
+{
+	struct engine_poll *poll = container_of(fid, struct engine_poll, fid.fid);
+	struct engine_domain *domain = poll->domain;
+	bool busy;
+
+	engine_enter(domain);
+	busy = !list_empty(&poll->members);
+	engine_leave(domain);
+	if (busy)
+		return -FI_EBUSY;
+	platform_free(poll);
+	engine_unref(&domain->refs);
+	return 0;
+}
+
+static struct fi_ops engine_poll_fi_ops = {
+	.size = sizeof(struct fi_ops),
+	.close = engine_poll_close,
+	.bind = engine_no_bind,
+	.control = engine_no_control,
+	.ops_open = engine_no_ops_open,
+	.tostr = engine_no_tostr,
+	.ops_set = engine_no_ops_set,
+};
+
+static struct fi_ops_poll engine_poll_ops = {
+	.size = sizeof(struct fi_ops_poll),
+	.poll = engine_poll_poll,
+	.poll_add = engine_poll_add,
+	.poll_del = engine_poll_del,
+};
+
+int engine_poll_open(struct fid_domain *fid, struct fi_poll_attr *attr, struct fid_poll **out)
+{
+	struct engine_domain *domain = container_of(fid, struct engine_domain, fid);
+	struct engine_poll *poll;
+
+	if (!out)
+		return -FI_EINVAL;
+	if (attr && attr->flags)
+		return -FI_EBADFLAGS;
+	poll = platform_alloc(sizeof(*poll));
+	if (!poll)
+		return -FI_ENOMEM;
+	poll->fid.fid.fclass = FI_CLASS_POLL;
+	poll->fid.fid.ops = &engine_poll_fi_ops;
+	poll->fid.ops = &engine_poll_ops;
+	poll->domain = domain;
+	list_init(&poll->members);
+	engine_ref(&domain->refs);
+	*out = &poll->fid;
+	return 0;
+}

@@ -1,0 +1,579 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * The target's side of one-sided operations: requests of peers on registered memory. Called with
+ * the domain held, from progress. What a request says is believed in nothing: a key leads to a
+ * region or nowhere, and what does not make sense at all ends the conn.
+ */
+#include <rdma/fi_errno.h>
+#include "access.h"
+#include "atomics.h"
+#include "cntr.h"
+#include "copy.h"
+#include "mr_fid.h"
+#include "peer.h"
+#include "recv.h"
+#include "send.h"
+
+#define REPLY_MAX (1u << 30) /* payload of one RESPONSE, bytes */
+/* Replies to one peer that wait: it has at most ENGINE_TX_SIZE operations, and may know of an end before we do. */
+#define REPLY_CNT_MAX (2 * ENGINE_TX_SIZE)
+
+/* A request, taken apart. */
+struct request {
+	struct packet_target targets[PACKET_TARGET_MAX];
+	uint32_t target_cnt;
+	const char *carried; /* what follows: memory that the other side may change */
+	size_t len;	     /* bytes of it */
+};
+
+/*
+ * What a request names. @own_len: bytes of its own struct; @bytes: that its one target has when it
+ * has no list of targets, or SIZE_MAX for all that it carries
+ */
+static int request_read(const struct packet *packet, const void *payload, size_t own_len, uint64_t bytes,
+			struct request *r)
+{
+	uint32_t pull = PACKET_OP(packet->op) == PACKET_RTS ? PACKET_PULL : 0;
+	struct packet_targets head;
+	size_t at = own_len, list;
+
+	if (packet->flags & ~(PACKET_TARGETS | PACKET_CQ_DATA | pull))
+		return -FI_EINVAL;
+	if (packet->flags & PACKET_TARGETS) {
+		list = packet_targets_len(0);
+		if (packet->len < at + list)
+			return -FI_EINVAL;
+		memcpy(&head, (const char *)payload + at, list);
+		if (!head.cnt || head.cnt > PACKET_TARGET_MAX || head.reserved)
+			return -FI_EINVAL;
+		list = packet_targets_len(head.cnt);
+		if (packet->len < at + list)
+			return -FI_EINVAL;
+		r->target_cnt = head.cnt;
+		memcpy(r->targets, (const char *)payload + at + packet_targets_len(0), list - packet_targets_len(0));
+		at += list;
+	} else {
+		if (packet->flags & PACKET_CQ_DATA || packet->len < at)
+			return -FI_EINVAL;
+		r->target_cnt = 1;
+		r->targets[0] = (struct packet_target){
+			.addr = packet->tag,
+			.len = bytes == SIZE_MAX ? packet->len - at : bytes,
+			.key = packet->data,
+		};
+	}
+	r->carried = (const char *)payload + at;
+	r->len = packet->len - at;
+	return 0;
+}
+
+/* Bytes of all targets; false when they overflow. */
+static bool request_bytes(const struct request *r, uint64_t *bytes)
+{
+	*bytes = 0;
+	for (uint32_t i = 0; i < r->target_cnt; i++)
+		if (__builtin_add_overflow(*bytes, r->targets[i].len, bytes))
+			return false;
+	return true;
+}
+
+static void landing_release(struct engine_landing *landing)
+{
+	for (uint32_t i = 0; i < landing->mr_cnt; i++)
+		engine_mr_release(landing->mr[i]);
+	landing->mr_cnt = 0;
+}
+
+/* The memory that a request names, held. 0, or -FI_E* that the initiator is told. */
+static int request_land(struct engine_ep *ep, const struct request *r, uint64_t access, struct engine_landing *landing)
+{
+	struct iovec iov[MR_IOV_MAX];
+	int ret;
+
+	landing->mr_cnt = landing->iov_cnt = 0;
+	for (uint32_t i = 0; i < r->target_cnt; i++) {
+		const struct packet_target *t = &r->targets[i];
+		size_t cnt = MR_IOV_MAX;
+
+		if (!t->len)
+			continue;
+		ret = engine_mr_acquire(ep->domain, ep, t->key, t->addr, t->len, access, iov, &cnt,
+					&landing->mr[landing->mr_cnt]);
+		if (ret) {
+			landing_release(landing);
+			return ret;
+		}
+		landing->len[landing->mr_cnt++] = t->len;
+		if (engine_mr_whole(landing->mr[landing->mr_cnt - 1]) && !platform_mapped(iov[0].iov_base, iov[0].iov_len)) {
+			landing_release(landing);
+			return -FI_EACCES;
+		}
+		memcpy(&landing->iov[landing->iov_cnt], iov, cnt * sizeof(*iov));
+		landing->iov_cnt += (uint32_t)cnt;
+	}
+	return 0;
+}
+
+/* Tell the program what a peer has done to its memory. */
+static void request_told(struct engine_rx_ctx *ctx, const struct engine_landing *landing, uint64_t access)
+{
+	uint64_t len = 0;
+
+	for (uint32_t i = 0; i < landing->mr_cnt; i++) {
+		engine_mr_count(landing->mr[i], access, landing->len[i]);
+		len += landing->len[i];
+	}
+	engine_count(ctx->cntr[access & FI_REMOTE_READ ? ENGINE_CNTR_REMOTE_READ : ENGINE_CNTR_REMOTE_WRITE], 0, len);
+}
+
+static void request_told_data(struct engine_rx_ctx *ctx, struct engine_peer *peer, uint64_t flags, uint64_t data,
+			      size_t len)
+{
+	struct cq_entry *e = ctx->cq ? cq_slot(&ctx->cq->queue) : NULL;
+
+	if (!e)
+		return;
+	*e = (struct cq_entry){
+		.flags = FI_REMOTE_CQ_DATA | FI_REMOTE_WRITE | flags,
+		.len = len,
+		.data = data,
+		.src = peer->told,
+	};
+	cq_push(&ctx->cq->queue);
+}
+
+/* @which: id or seq of the request */
+static void request_refuse(struct engine_peer *peer, uint64_t which, int err)
+{
+	peer->naks_told += !(which >> 32);
+	engine_ctl(peer, PACKET_NAK, which, (uint64_t)-err, NULL);
+}
+
+static int request_write(struct engine_rx_ctx *ctx, struct engine_peer *peer, const struct packet *packet,
+			 const void *payload)
+{
+	struct engine_landing landing;
+	struct request r;
+	uint64_t bytes;
+	int ret;
+
+	if (request_read(packet, payload, 0, SIZE_MAX, &r))
+		return -FI_EINVAL;
+	if (!request_bytes(&r, &bytes) || bytes != r.len)
+		return -FI_EINVAL;
+	engine_ack_due(peer);
+	ret = request_land(peer->ep, &r, FI_REMOTE_WRITE, &landing);
+	if (ret) {
+		request_refuse(peer, packet->seq, ret);
+		return 0;
+	}
+	if (likely(landing.iov_cnt == 1))
+		copy_bytes(landing.iov[0].iov_base, r.carried, r.len);
+	else
+		copy_to_iov(landing.iov, landing.iov_cnt, 0, r.carried, r.len);
+	request_told(ctx, &landing, FI_REMOTE_WRITE);
+	if (packet->flags & PACKET_CQ_DATA)
+		request_told_data(ctx, peer, FI_RMA, packet->data, r.len);
+	landing_release(&landing);
+	return 0;
+}
+
+/* A large write begins: its payload comes by rendezvous. */
+static int request_rts(struct engine_rx_ctx *ctx, struct engine_peer *peer, const struct packet *packet,
+		       const void *payload)
+{
+	struct engine_domain *domain = peer->ep->domain;
+	struct engine_landing *landing;
+	struct packet_rts rts;
+	struct engine_rx *rx;
+	struct request r;
+	uint64_t bytes;
+	int ret;
+
+	if (packet->len < sizeof(rts) || request_read(packet, payload, sizeof(rts), 0, &r))
+		return -FI_EINVAL;
+	memcpy(&rts, payload, sizeof(rts));
+	if (r.len || !request_bytes(&r, &bytes) || bytes != rts.len || !bytes || !(rts.id >> 32))
+		return -FI_EINVAL;
+	landing = pool_get(&peer->ep->landing_pool);
+	rx = landing ? pool_get(&domain->rx_pool) : NULL;
+	ret = rx ? request_land(peer->ep, &r, FI_REMOTE_WRITE, landing) : -FI_ENOMEM;
+	if (ret) {
+		if (rx)
+			pool_put(&domain->rx_pool, rx);
+		if (landing)
+			pool_put(&peer->ep->landing_pool, landing);
+		request_refuse(peer, rts.id, ret);
+		return 0;
+	}
+	rx->ctx = ctx;
+	rx->peer = peer;
+	rx->context = NULL;
+	rx->tag = 0;
+	rx->data = packet->data;
+	rx->cap = rts.len;
+	rx->flags = packet->flags & PACKET_CQ_DATA;
+	rx->iov_cnt = 0;
+	rx->landing = landing;
+	engine_rndv_receive(peer->ep, peer, rx, packet, &rts);
+	return 0;
+}
+
+void engine_landing_drop(struct engine_ep *ep, struct engine_landing *landing)
+{
+	landing_release(landing);
+	pool_put(&ep->landing_pool, landing);
+}
+
+void engine_landed(struct engine_rx *rx)
+{
+	struct engine_peer *peer = rx->peer;
+
+	request_told(rx->ctx, rx->landing, FI_REMOTE_WRITE);
+	if (rx->flags & PACKET_CQ_DATA)
+		request_told_data(rx->ctx, peer, FI_RMA, rx->data, rx->len);
+	engine_landing_drop(peer->ep, rx->landing);
+	rx->landing = NULL;
+	pool_put(&peer->ep->domain->rx_pool, rx);
+}
+
+/* Replies */
+
+/*
+ * Room for a small answer: in the wire when there is any, else in a reply that waits. What is
+ * written there is sent by reply_send(). NULL without memory.
+ */
+struct answer {
+	struct packet *packet; /* claimed, or NULL */
+	struct engine_reply *reply;
+	void *at;
+};
+
+static bool answer_claim(struct engine_peer *peer, uint64_t id, size_t len, struct answer *a)
+{
+	*a = (struct answer){ 0 };
+	if (list_empty(&peer->replies) && peer->conn)
+		a->packet = peer->wire->claim(peer->conn, len, &a->at);
+	if (a->packet) {
+		engine_header(peer, a->packet, PACKET_RESPONSE, 0, (uint32_t)len);
+		a->packet->tag = id;
+		a->packet->data = 0;
+		return true;
+	}
+	a->reply = pool_get(&peer->ep->reply_pool);
+	if (!a->reply)
+		return false;
+	a->reply->copy = platform_alloc(len ? len : 1);
+	if (!a->reply->copy) {
+		pool_put(&peer->ep->reply_pool, a->reply);
+		return false;
+	}
+	peer->reply_cnt++;
+	a->reply->peer = peer;
+	a->reply->id = id;
+	a->reply->len = len;
+	a->reply->sent = a->reply->chunk = 0;
+	a->reply->source = NULL;
+	a->at = a->reply->copy;
+	return true;
+}
+
+static void answer_send(struct engine_peer *peer, struct answer *a)
+{
+	if (a->reply) {
+		list_push(&peer->replies, &a->reply->link);
+		engine_peer_block(peer);
+		return;
+	}
+	peer->wire->publish(peer->conn, a->packet, false);
+	engine_sent(peer->ep, peer->conn, peer->wire);
+}
+
+static void reply_free(struct engine_reply *reply)
+{
+	struct engine_ep *ep = reply->peer->ep;
+
+	if (reply->source)
+		engine_landing_drop(ep, reply->source);
+	reply->peer->reply_cnt--;
+	platform_free(reply->copy);
+	pool_put(&ep->reply_pool, reply);
+}
+
+static void reply_sent(struct wire_op *op, int status)
+{
+	struct engine_reply *reply = container_of(op, struct engine_reply, op);
+	struct engine_peer *peer = reply->peer;
+
+	list_remove(&reply->link);
+	reply->sent += reply->chunk;
+	reply->chunk = 0;
+	if (status || reply->sent == reply->len) {
+		reply_free(reply);
+		return;
+	}
+	list_push(&peer->replies, &reply->link);
+	engine_peer_block(peer);
+}
+
+/* The next piece of a reply, over as few pieces of memory as a wire takes. 0 or -FI_EAGAIN */
+static int reply_push(struct engine_peer *peer, struct engine_reply *reply)
+{
+	struct packet packet = { .tag = reply->id, .data = reply->sent };
+	struct iovec all[WIRE_DEST_MAX], one = { reply->copy, reply->len };
+	const struct iovec *iov = reply->source ? reply->source->iov : &one;
+	size_t cnt = reply->source ? reply->source->iov_cnt : 1, chunk = 0;
+	size_t left = reply->len - reply->sent;
+
+	cnt = iov_slice(iov, cnt, reply->sent, left < REPLY_MAX ? left : REPLY_MAX, all);
+	if (cnt > WIRE_IOV_MAX)
+		cnt = WIRE_IOV_MAX;
+	for (size_t i = 0; i < cnt; i++)
+		chunk += all[i].iov_len;
+	engine_header(peer, &packet, PACKET_RESPONSE, 0, (uint32_t)chunk);
+	reply->op.done = reply_sent;
+	reply->chunk = chunk;
+	if (peer->wire->sendv(peer->conn, &packet, all, cnt, &reply->op)) {
+		engine_credits_back(peer, packet.credits);
+		reply->chunk = 0;
+		return -FI_EAGAIN;
+	}
+	list_remove(&reply->link);
+	list_push(&peer->replying, &reply->link);
+	engine_sent(peer->ep, peer->conn, peer->wire);
+	return 0;
+}
+
+bool engine_replies_push(struct engine_peer *peer)
+{
+	while (!list_empty(&peer->replies)) {
+		struct engine_reply *reply = container_of(peer->replies.next, struct engine_reply, link);
+		struct packet *packet;
+		void *at;
+
+		if (!peer->conn)
+			return false;
+		if (reply->source) {
+			if (reply_push(peer, reply))
+				return false;
+			continue;
+		}
+		packet = peer->wire->claim(peer->conn, reply->len, &at);
+		if (!packet)
+			return false;
+		engine_header(peer, packet, PACKET_RESPONSE, 0, (uint32_t)reply->len);
+		packet->tag = reply->id;
+		packet->data = 0;
+		memcpy(at, reply->copy, reply->len);
+		peer->wire->publish(peer->conn, packet, false);
+		engine_sent(peer->ep, peer->conn, peer->wire);
+		list_remove(&reply->link);
+		reply_free(reply);
+	}
+	return true;
+}
+
+void engine_replies_drop(struct engine_peer *peer)
+{
+	struct list *node;
+
+	while ((node = list_pop(&peer->replies)))
+		reply_free(container_of(node, struct engine_reply, link));
+	while ((node = list_pop(&peer->replying)))
+		reply_free(container_of(node, struct engine_reply, link));
+}
+
+/* A read that is too large to be copied: its memory is held until it is sent. */
+static int reply_large(struct engine_peer *peer, uint64_t id, const struct engine_landing *source, size_t len)
+{
+	struct engine_landing *held = pool_get(&peer->ep->landing_pool);
+	struct engine_reply *reply = held ? pool_get(&peer->ep->reply_pool) : NULL;
+
+	if (!reply) {
+		if (held)
+			pool_put(&peer->ep->landing_pool, held);
+		return -FI_ENOMEM;
+	}
+	memcpy(held->mr, source->mr, sizeof(held->mr));
+	memcpy(held->iov, source->iov, sizeof(held->iov));
+	held->mr_cnt = source->mr_cnt;
+	held->iov_cnt = source->iov_cnt;
+	peer->reply_cnt++;
+	reply->peer = peer;
+	reply->id = id;
+	reply->len = len;
+	reply->sent = reply->chunk = 0;
+	reply->copy = NULL;
+	reply->source = held;
+	list_push(&peer->replies, &reply->link);
+	if (!engine_replies_push(peer))
+		engine_peer_block(peer);
+	return 0;
+}
+
+static int request_get(struct engine_rx_ctx *ctx, struct engine_peer *peer, const struct packet *packet,
+		       const void *payload)
+{
+	struct engine_landing landing;
+	struct packet_read read;
+	struct answer answer;
+	struct request r;
+	uint64_t bytes;
+	int ret;
+
+	if (packet->len < sizeof(read) || packet->flags & PACKET_CQ_DATA)
+		return -FI_EINVAL;
+	memcpy(&read, payload, sizeof(read));
+	if (request_read(packet, payload, sizeof(read), read.len, &r) || r.len || !(read.id >> 32))
+		return -FI_EINVAL;
+	if (!request_bytes(&r, &bytes) || bytes != read.len)
+		return -FI_EINVAL;
+	ret = request_land(peer->ep, &r, FI_REMOTE_READ, &landing);
+	if (ret) {
+		request_refuse(peer, read.id, ret);
+		return 0;
+	}
+	if (bytes > WIRE_REQUEST_MAX) {
+		ret = reply_large(peer, read.id, &landing, bytes);
+		if (!ret) {
+			request_told(ctx, &landing, FI_REMOTE_READ);
+			return 0;
+		}
+	} else if (answer_claim(peer, read.id, bytes, &answer)) {
+		copy_from_iov(answer.at, landing.iov, landing.iov_cnt, 0, bytes);
+		answer_send(peer, &answer);
+		request_told(ctx, &landing, FI_REMOTE_READ);
+	} else {
+		ret = -FI_ENOMEM;
+	}
+	landing_release(&landing);
+	if (ret)
+		request_refuse(peer, read.id, ret);
+	return 0;
+}
+
+/* Atomics */
+
+/* Does every piece hold whole elements, where they may stand? */
+static bool update_fits(const struct engine_landing *landing, enum fi_datatype datatype, size_t size)
+{
+	for (uint32_t i = 0; i < landing->iov_cnt; i++)
+		if (landing->iov[i].iov_len % size || !atomics_aligned(landing->iov[i].iov_base, datatype))
+			return false;
+	return true;
+}
+
+static void update_apply(const struct engine_landing *landing, const struct packet_atomic *atomic, size_t size,
+			 const char *operand, const char *compare, char *result)
+{
+	size_t at = 0;
+
+	for (uint32_t i = 0; i < landing->iov_cnt; i++) {
+		struct atomics_update u = {
+			.kind = (enum atomics_kind)atomic->kind,
+			.datatype = (enum fi_datatype)atomic->datatype,
+			.op = (enum fi_op)atomic->op,
+			.target = landing->iov[i].iov_base,
+			.operand = operand + at,
+			.compare = compare ? compare + at : NULL,
+			.result = result ? result + at : NULL,
+			.cnt = landing->iov[i].iov_len / size,
+		};
+		int ret = atomics_apply(&u);
+
+		assert(!ret);
+		(void)ret;
+		at += landing->iov[i].iov_len;
+	}
+}
+
+/* What access an operation needs. */
+static uint64_t update_access(const struct packet_atomic *atomic)
+{
+	if (atomic->kind == ATOMICS_BASE)
+		return FI_REMOTE_WRITE;
+	return atomic->op == FI_ATOMIC_READ ? FI_REMOTE_READ : FI_REMOTE_READ | FI_REMOTE_WRITE;
+}
+
+static int request_atomic(struct engine_rx_ctx *ctx, struct engine_peer *peer, const struct packet *packet,
+			  const void *payload)
+{
+	struct engine_landing landing;
+	struct packet_atomic atomic;
+	struct answer answer = { 0 };
+	size_t size, bytes, sets;
+	uint64_t named, which;
+	struct request r;
+	int ret;
+
+	if (packet->len < sizeof(atomic))
+		return -FI_EINVAL;
+	memcpy(&atomic, payload, sizeof(atomic));
+	size = atomics_size((enum fi_datatype)atomic.datatype);
+	bytes = atomic.cnt * size;
+	if (request_read(packet, payload, sizeof(atomic), bytes, &r) || atomic.reserved)
+		return -FI_EINVAL;
+	if ((atomic.kind == ATOMICS_BASE) != !atomic.id || (atomic.id && !(atomic.id >> 32)))
+		return -FI_EINVAL;
+	which = atomic.id ? atomic.id : packet->seq;
+	if (!atomic.id)
+		engine_ack_due(peer);
+	if (!atomics_valid((enum atomics_kind)atomic.kind, (enum fi_datatype)atomic.datatype, (enum fi_op)atomic.op)) {
+		request_refuse(peer, which, -FI_EOPNOTSUPP);
+		return 0;
+	}
+	sets = atomic.kind == ATOMICS_COMPARE ? 2 : atomic.op != FI_ATOMIC_READ;
+	if (!atomic.cnt || bytes > ENGINE_ATOMIC_MAX || r.len != sets * bytes || !request_bytes(&r, &named) ||
+	    named != bytes)
+		return -FI_EINVAL;
+	ret = request_land(peer->ep, &r, update_access(&atomic), &landing);
+	if (!ret && !update_fits(&landing, (enum fi_datatype)atomic.datatype, size))
+		ret = -FI_EINVAL;
+	if (!ret && atomic.id && !answer_claim(peer, atomic.id, bytes, &answer))
+		ret = -FI_ENOMEM;
+	if (!ret) {
+		update_apply(&landing, &atomic, size, r.carried, sets == 2 ? r.carried + bytes : NULL, answer.at);
+		if (atomic.id)
+			answer_send(peer, &answer);
+		request_told(ctx, &landing, atomic.id ? FI_REMOTE_READ : FI_REMOTE_WRITE);
+		if (packet->flags & PACKET_CQ_DATA)
+			request_told_data(ctx, peer, FI_ATOMIC, packet->data, bytes);
+	}
+	landing_release(&landing);
+	if (ret)
+		request_refuse(peer, which, ret);
+	return 0;
+}
+
+int engine_request(struct engine_rx_ctx *ctx, struct engine_peer *peer, const struct packet *packet,
+		   const void *payload)
+{
+	if (unlikely(peer->reply_cnt > REPLY_CNT_MAX))
+		return -FI_EINVAL;
+	switch (PACKET_OP(packet->op)) {
+	case PACKET_WRITE:
+		return request_write(ctx, peer, packet, payload);
+	case PACKET_READ:
+		return request_get(ctx, peer, packet, payload);
+	case PACKET_ATOMIC:
+		return request_atomic(ctx, peer, packet, payload);
+	default:
+		return request_rts(ctx, peer, packet, payload);
+	}
+}
+
+void engine_acks_send(struct engine_ep *ep)
+{
+	struct list *node, *after;
+
+	list_for_each(node, after, &ep->acks) {
+		struct engine_peer *peer = container_of(node, struct engine_peer, ack_link);
+
+		/* What is queued goes first, a refusal perhaps; payload of a message may still come. */
+		if (!list_empty(&peer->ctl) || !list_empty(&peer->arriving) || peer->filling_cnt)
+			continue;
+		list_remove(&peer->ack_link);
+		peer->ack_due = false;
+		engine_ctl(peer, PACKET_ACK, peer->naks_told, peer->rx_seq, NULL);
+	}
+}

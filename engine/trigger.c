@@ -1,0 +1,104 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * Calls with FI_TRIGGER, and the slots of what has FI_TRIGGER among its default flags, an alias
+ * most of all: there every call waits for the counter in its context. The calls hold the domain
+ * already; the slots take it. Source: fi_trigger(3).
+ */
+#include <rdma/fi_errno.h>
+#include "access.h"
+#include "fids.h"
+#include "trigger.h"
+
+static ssize_t trigger_add(struct fid_ep *fid, struct fi_deferred_work *w, const void *context)
+{
+	const struct engine_ctx *ctx = engine_ctx_of(fid);
+	const struct fi_triggered_context *when = context;
+
+	if (!((ctx->tx_caps | ctx->rx_caps) & FI_TRIGGER))
+		return -FI_EBADFLAGS;
+	if (!when)
+		return -FI_EINVAL;
+	if (when->event_type != FI_TRIGGER_THRESHOLD)
+		return when->event_type == FI_TRIGGER_XPU ? -FI_ENOSYS : -FI_EINVAL;
+	w->triggering_cntr = when->trigger.threshold.cntr;
+	w->threshold = when->trigger.threshold.threshold;
+	return engine_work_add(ctx->domain, w, true);
+}
+
+static ssize_t trigger_msg(struct fid_ep *fid, const struct fi_msg *msg, uint64_t flags, enum fi_op_type type)
+{
+	struct fi_op_msg op = { .ep = fid, .flags = flags & ~FI_TRIGGER };
+	struct fi_deferred_work w = { .op_type = type, .op.msg = &op };
+
+	if (!msg)
+		return -FI_EINVAL;
+	op.msg = *msg;
+	return trigger_add(fid, &w, msg->context);
+}
+
+static ssize_t trigger_tagged(struct fid_ep *fid, const struct fi_msg_tagged *msg, uint64_t flags,
+			      enum fi_op_type type)
+{
+	struct fi_op_tagged op = { .ep = fid, .flags = flags & ~FI_TRIGGER };
+	struct fi_deferred_work w = { .op_type = type, .op.tagged = &op };
+
+	if (!msg)
+		return -FI_EINVAL;
+	op.msg = *msg;
+	return trigger_add(fid, &w, msg->context);
+}
+
+ssize_t engine_trigger_send(struct fid_ep *fid, const struct fi_msg *msg, uint64_t flags)
+{
+	return trigger_msg(fid, msg, flags, FI_OP_SEND);
+}
+
+ssize_t engine_trigger_tsend(struct fid_ep *fid, const struct fi_msg_tagged *msg, uint64_t flags)
+{
+	return trigger_tagged(fid, msg, flags, FI_OP_TSEND);
+}
+
+ssize_t engine_trigger_recv(struct fid_ep *fid, const struct fi_msg *msg, uint64_t flags)
+{
+	return trigger_msg(fid, msg, flags, FI_OP_RECV);
+}
+
+ssize_t engine_trigger_trecv(struct fid_ep *fid, const struct fi_msg_tagged *msg, uint64_t flags)
+{
+	return trigger_tagged(fid, msg, flags, FI_OP_TRECV);
+}
+
+ssize_t engine_trigger_rma(struct fid_ep *fid, const struct fi_msg_rma *msg, uint64_t flags, uint8_t packet)
+{
+	struct fi_op_rma op = { .ep = fid, .flags = flags & ~FI_TRIGGER };
+	struct fi_deferred_work w = { .op_type = packet == PACKET_READ ? FI_OP_READ : FI_OP_WRITE, .op.rma = &op };
+
+	if (!msg)
+		return -FI_EINVAL;
+	op.msg = *msg;
+	return trigger_add(fid, &w, msg->context);
+}
+
+ssize_t engine_trigger_atomic(struct fid_ep *fid, const struct fi_msg_atomic *msg, const struct fi_msg_fetch *fetch,
+			      const struct fi_msg_compare *compare, uint64_t flags)
+{
+	struct fi_op_atomic base = { .ep = fid, .flags = flags & ~FI_TRIGGER };
+	struct fi_op_fetch_atomic fetched = { .ep = fid, .flags = flags & ~FI_TRIGGER };
+	struct fi_op_compare_atomic compared = { .ep = fid, .flags = flags & ~FI_TRIGGER };
+	struct fi_deferred_work w = { .op_type = FI_OP_ATOMIC, .op.atomic = &base };
+
+	if (!msg)
+		return -FI_EINVAL;
+	base.msg = fetched.msg = compared.msg = *msg;
+	if (fetch)
+		fetched.fetch = compared.fetch = *fetch;
+	if (compare) {
+		compared.compare = *compare;
+		w.op_type = FI_OP_COMPARE_ATOMIC;
+		w.op.compare_atomic = &compared;
+	} else if (fetch) {
+		w.op_type = FI_OP_FETCH_ATOMIC;
+		w.op.fetch_atomic = &fetched;
+	}
+	return trigger_add(fid, &w, msg->context);
+}

@@ -1,0 +1,294 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * The slots of what has FI_TRIGGER among its default flags, an alias most of all: a call without
+ * flags waits there for the counter in its context. One with flags says itself whether it does, and
+ * one without a context can't. Called by programs; the slots hold the domain. Source: fi_trigger(3).
+ */
+#include <rdma/fi_errno.h>
+#include "access.h"
+#include "ctx.h"
+#include "fids.h"
+#include "trigger.h"
+
+static struct engine_domain *hold(struct fid_ep *fid)
+{
+	struct engine_domain *domain = engine_ctx_of(fid)->domain;
+
+	engine_enter(domain);
+	return domain;
+}
+
+static ssize_t release(struct engine_domain *domain, ssize_t ret)
+{
+	engine_leave(domain);
+	return ret;
+}
+
+static uint64_t tx_flags(struct fid_ep *fid)
+{
+	return engine_ctx_of(fid)->tx_op_flags;
+}
+
+/* Messages */
+
+static ssize_t trig_send_msg(struct fid_ep *fid, const struct fi_msg *msg, uint64_t more)
+{
+	struct engine_domain *domain = hold(fid);
+
+	return release(domain, engine_trigger_send(fid, msg, tx_flags(fid) | more));
+}
+
+static ssize_t trig_sendv(struct fid_ep *fid, const struct iovec *iov, void **desc, size_t cnt, fi_addr_t dest,
+			  void *context)
+{
+	struct fi_msg msg = { .msg_iov = iov, .iov_count = cnt, .addr = dest, .context = context };
+
+	return trig_send_msg(fid, &msg, 0);
+}
+
+static ssize_t trig_send(struct fid_ep *fid, const void *buf, size_t len, void *desc, fi_addr_t dest, void *context)
+{
+	struct iovec iov = { (void *)(uintptr_t)buf, len };
+
+	return trig_sendv(fid, &iov, NULL, 1, dest, context);
+}
+
+static ssize_t trig_senddata(struct fid_ep *fid, const void *buf, size_t len, void *desc, uint64_t data,
+			     fi_addr_t dest, void *context)
+{
+	struct iovec iov = { (void *)(uintptr_t)buf, len };
+	struct fi_msg msg = { .msg_iov = &iov, .iov_count = 1, .addr = dest, .context = context, .data = data };
+
+	return trig_send_msg(fid, &msg, FI_REMOTE_CQ_DATA);
+}
+
+static ssize_t trig_no_inject(struct fid_ep *fid, const void *buf, size_t len, fi_addr_t dest)
+{
+	return -FI_ENOSYS;
+}
+
+static ssize_t trig_no_injectdata(struct fid_ep *fid, const void *buf, size_t len, uint64_t data, fi_addr_t dest)
+{
+	return -FI_ENOSYS;
+}
+
+static ssize_t trig_recvv(struct fid_ep *fid, const struct iovec *iov, void **desc, size_t cnt, fi_addr_t src,
+			  void *context)
+{
+	struct fi_msg msg = { .msg_iov = iov, .iov_count = cnt, .addr = src, .context = context };
+	struct engine_domain *domain = hold(fid);
+
+	return release(domain, engine_trigger_recv(fid, &msg, engine_ctx_of(fid)->rx_op_flags));
+}
+
+static ssize_t trig_recv(struct fid_ep *fid, void *buf, size_t len, void *desc, fi_addr_t src, void *context)
+{
+	struct iovec iov = { buf, len };
+
+	return trig_recvv(fid, &iov, NULL, 1, src, context);
+}
+
+/* Tagged messages */
+
+static ssize_t trig_tsend_msg(struct fid_ep *fid, const struct fi_msg_tagged *msg, uint64_t more)
+{
+	struct engine_domain *domain = hold(fid);
+
+	return release(domain, engine_trigger_tsend(fid, msg, tx_flags(fid) | more));
+}
+
+static ssize_t trig_tsendv(struct fid_ep *fid, const struct iovec *iov, void **desc, size_t cnt, fi_addr_t dest,
+			   uint64_t tag, void *context)
+{
+	struct fi_msg_tagged msg = { .msg_iov = iov, .iov_count = cnt, .addr = dest, .tag = tag, .context = context };
+
+	return trig_tsend_msg(fid, &msg, 0);
+}
+
+static ssize_t trig_tsend(struct fid_ep *fid, const void *buf, size_t len, void *desc, fi_addr_t dest, uint64_t tag,
+			  void *context)
+{
+	struct iovec iov = { (void *)(uintptr_t)buf, len };
+
+	return trig_tsendv(fid, &iov, NULL, 1, dest, tag, context);
+}
+
+static ssize_t trig_tsenddata(struct fid_ep *fid, const void *buf, size_t len, void *desc, uint64_t data,
+			      fi_addr_t dest, uint64_t tag, void *context)
+{
+	struct iovec iov = { (void *)(uintptr_t)buf, len };
+	struct fi_msg_tagged msg = { .msg_iov = &iov, .iov_count = 1, .addr = dest, .tag = tag, .context = context,
+				     .data = data };
+
+	return trig_tsend_msg(fid, &msg, FI_REMOTE_CQ_DATA);
+}
+
+static ssize_t trig_no_tinject(struct fid_ep *fid, const void *buf, size_t len, fi_addr_t dest, uint64_t tag)
+{
+	return -FI_ENOSYS;
+}
+
+static ssize_t trig_no_tinjectdata(struct fid_ep *fid, const void *buf, size_t len, uint64_t data, fi_addr_t dest,
+				   uint64_t tag)
+{
+	return -FI_ENOSYS;
+}
+
+static ssize_t trig_trecvv(struct fid_ep *fid, const struct iovec *iov, void **desc, size_t cnt, fi_addr_t src,
+			   uint64_t tag, uint64_t ignore, void *context)
+{
+	struct fi_msg_tagged msg = { .msg_iov = iov, .iov_count = cnt, .addr = src, .tag = tag, .ignore = ignore,
+				     .context = context };
+	struct engine_ctx *ctx = engine_ctx_of(fid);
+	struct engine_domain *domain = hold(fid);
+	uint64_t flags = ctx->rx_op_flags;
+
+	if (!(ctx->rx_caps & FI_TAGGED_MULTI_RECV))
+		flags &= ~FI_MULTI_RECV;
+	return release(domain, engine_trigger_trecv(fid, &msg, flags));
+}
+
+static ssize_t trig_trecv(struct fid_ep *fid, void *buf, size_t len, void *desc, fi_addr_t src, uint64_t tag,
+			  uint64_t ignore, void *context)
+{
+	struct iovec iov = { buf, len };
+
+	return trig_trecvv(fid, &iov, NULL, 1, src, tag, ignore, context);
+}
+
+/* RMA: struct fi_rma_iov says how much, where the calls leave it to the buffers */
+
+static ssize_t trig_access(struct fid_ep *fid, struct fi_msg_rma *msg, uint64_t addr, uint64_t key, uint8_t op,
+			   uint64_t more)
+{
+	struct fi_rma_iov target = { .addr = addr, .key = key };
+	uint64_t flags = tx_flags(fid) | more;
+	struct engine_domain *domain;
+
+	if (msg->iov_count > ENGINE_IOV_MAX || (msg->iov_count && !msg->msg_iov))
+		return -FI_EINVAL;
+	for (size_t i = 0; i < msg->iov_count; i++)
+		if (__builtin_add_overflow(target.len, msg->msg_iov[i].iov_len, &target.len))
+			return -FI_EINVAL;
+	msg->rma_iov = &target;
+	msg->rma_iov_count = 1;
+	if (op == PACKET_READ)
+		flags &= ~FI_INJECT;
+	domain = hold(fid);
+	return release(domain, engine_trigger_rma(fid, msg, flags, op));
+}
+
+static ssize_t trig_readv(struct fid_ep *fid, const struct iovec *iov, void **desc, size_t cnt, fi_addr_t src,
+			  uint64_t addr, uint64_t key, void *context)
+{
+	struct fi_msg_rma msg = { .msg_iov = iov, .iov_count = cnt, .addr = src, .context = context };
+
+	return trig_access(fid, &msg, addr, key, PACKET_READ, 0);
+}
+
+static ssize_t trig_read(struct fid_ep *fid, void *buf, size_t len, void *desc, fi_addr_t src, uint64_t addr,
+			 uint64_t key, void *context)
+{
+	struct iovec iov = { buf, len };
+
+	return trig_readv(fid, &iov, NULL, 1, src, addr, key, context);
+}
+
+static ssize_t trig_writev(struct fid_ep *fid, const struct iovec *iov, void **desc, size_t cnt, fi_addr_t dest,
+			   uint64_t addr, uint64_t key, void *context)
+{
+	struct fi_msg_rma msg = { .msg_iov = iov, .iov_count = cnt, .addr = dest, .context = context };
+
+	return trig_access(fid, &msg, addr, key, PACKET_WRITE, 0);
+}
+
+static ssize_t trig_write(struct fid_ep *fid, const void *buf, size_t len, void *desc, fi_addr_t dest,
+			  uint64_t addr, uint64_t key, void *context)
+{
+	struct iovec iov = { (void *)(uintptr_t)buf, len };
+
+	return trig_writev(fid, &iov, NULL, 1, dest, addr, key, context);
+}
+
+static ssize_t trig_writedata(struct fid_ep *fid, const void *buf, size_t len, void *desc, uint64_t data,
+			      fi_addr_t dest, uint64_t addr, uint64_t key, void *context)
+{
+	struct iovec iov = { (void *)(uintptr_t)buf, len };
+	struct fi_msg_rma msg = { .msg_iov = &iov, .iov_count = 1, .addr = dest, .context = context, .data = data };
+
+	return trig_access(fid, &msg, addr, key, PACKET_WRITE, FI_REMOTE_CQ_DATA);
+}
+
+static ssize_t trig_no_write_inject(struct fid_ep *fid, const void *buf, size_t len, fi_addr_t dest, uint64_t addr,
+				    uint64_t key)
+{
+	return -FI_ENOSYS;
+}
+
+static ssize_t trig_no_write_injectdata(struct fid_ep *fid, const void *buf, size_t len, uint64_t data,
+					fi_addr_t dest, uint64_t addr, uint64_t key)
+{
+	return -FI_ENOSYS;
+}
+
+static ssize_t trig_readmsg(struct fid_ep *fid, const struct fi_msg_rma *msg, uint64_t flags)
+{
+	struct engine_domain *domain = hold(fid);
+
+	return release(domain, engine_rma_ops.readmsg(fid, msg, flags));
+}
+
+static ssize_t trig_writemsg(struct fid_ep *fid, const struct fi_msg_rma *msg, uint64_t flags)
+{
+	struct engine_domain *domain = hold(fid);
+
+	return release(domain, engine_rma_ops.writemsg(fid, msg, flags));
+}
+
+static struct fi_ops_rma trigger_rma_ops = {
+	.size = sizeof(struct fi_ops_rma),
+	.read = trig_read,
+	.readv = trig_readv,
+	.readmsg = trig_readmsg,
+	.write = trig_write,
+	.writev = trig_writev,
+	.writemsg = trig_writemsg,
+	.inject = trig_no_write_inject,
+	.writedata = trig_writedata,
+	.injectdata = trig_no_write_injectdata,
+};
+
+void engine_trigger_tables(struct engine_ctx *ctx)
+{
+	struct fi_ops_msg *msg = &ctx->msg;
+	struct fi_ops_tagged *tagged = &ctx->tagged;
+
+	if (ctx->fid.msg != msg)
+		*msg = *ctx->fid.msg;
+	if (ctx->fid.tagged != tagged)
+		*tagged = *ctx->fid.tagged;
+	if (ctx->tx && ctx->tx_op_flags & FI_TRIGGER) {
+		msg->send = trig_send;
+		msg->sendv = trig_sendv;
+		msg->senddata = trig_senddata;
+		msg->inject = trig_no_inject;
+		msg->injectdata = trig_no_injectdata;
+		tagged->send = trig_tsend;
+		tagged->sendv = trig_tsendv;
+		tagged->senddata = trig_tsenddata;
+		tagged->inject = trig_no_tinject;
+		tagged->injectdata = trig_no_tinjectdata;
+		if (ctx->tx_caps & FI_RMA)
+			ctx->fid.rma = &trigger_rma_ops;
+		if (ctx->tx_caps & FI_ATOMIC)
+			ctx->fid.atomic = &engine_trigger_atomic_ops;
+	}
+	if (ctx->rx && ctx->rx_op_flags & FI_TRIGGER) {
+		msg->recv = trig_recv;
+		msg->recvv = trig_recvv;
+		tagged->recv = trig_trecv;
+		tagged->recvv = trig_trecvv;
+	}
+	ctx->fid.msg = msg;
+	ctx->fid.tagged = tagged;
+}

@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * Ways to wait for completion queues and counters: wait sets, poll sets, and bells for programs
+ * that sleep on a descriptor. struct engine_wait is part of each such object.
+ *
+ * The lock of a wait set has rank 0: whoever holds it may hold a domain after it, never before.
+ */
+#ifndef WEFT_WAIT_H
+#define WEFT_WAIT_H
+
+#include "engine.h"
+
+/*
+ * engine_wait_open - for a new queue or counter, last of what may fail
+ * @fid: it; @domain: its domain, or NULL for an event queue
+ * @obj, @set: as in its attributes
+ *
+ * With FI_WAIT_FD, and in a wait set with a descriptor, the domain gets a thread. The caller does
+ * not hold the domain. Returns 0 or -FI_E*: -FI_ENOSYS for what is not offered, -FI_EINVAL.
+ */
+int engine_wait_open(struct engine_wait *w, struct fid *fid, struct engine_domain *domain, enum fi_wait_obj obj,
+		     struct fid_wait *set);
+
+/* engine_wait_close - leave all sets; the caller does not hold the domain */
+void engine_wait_close(struct engine_wait *w);
+
+/* engine_wait_control - FI_GETWAIT and FI_GETWAITOBJ of the object; -FI_ENOSYS for another command */
+int engine_wait_control(struct engine_wait *w, int command, void *arg);
+
+/* engine_wait_blocks - may the object's own blocking call be used? Not with none, nor in a set */
+static inline bool engine_wait_blocks(const struct engine_wait *w)
+{
+	return w->obj != FI_WAIT_NONE && w->obj != FI_WAIT_SET;
+}
+
+/* engine_wait_ready - has the object something? A counter: a change that the program has not seen (bell.c) */
+bool engine_wait_ready(const struct engine_wait *w);
+
+/* engine_wait_bell - what is rung for the object: its own, that of its set, or -1 (bell.c) */
+int engine_wait_bell(const struct engine_wait *w);
+
+/* engine_wait_signal - wake who sleeps on the object's descriptor; any thread (bell.c) */
+void engine_wait_signal(struct engine_wait *w);
+
+/* engine_waitset_open - the slot of fi_wait_open. Source: fi_poll(3) */
+int engine_waitset_open(struct fid_fabric *fabric, struct fi_wait_attr *attr, struct fid_wait **waitset);
+/* engine_trywait - the slot of fi_trywait. Source: fi_poll(3) */
+int engine_trywait(struct fid_fabric *fabric, struct fid **fids, int cnt);
+
+/* engine_poll_open - the slot of fi_poll_open (poll_fid.c). Source: fi_poll(3) */
+int engine_poll_open(struct fid_domain *domain, struct fi_poll_attr *attr, struct fid_poll **pollset);
+/* engine_poll_forget - an object is closed: take it out of its poll sets; the caller holds the domain */
+void engine_poll_forget(struct engine_wait *w);
+
+#endif

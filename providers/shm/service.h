@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * Services: names by which an shm endpoint is found before its address is known, as
+ * fi_getinfo's node and service give them. The node is this host, so the service is the name.
+ * Any thread; the name is a sys_shared_name with the endpoint's 64-byte address in it.
+ */
+#ifndef WEFT_SHM_SERVICE_H
+#define WEFT_SHM_SERVICE_H
+
+#include "addr.h"
+#include "shared_name.h"
+
+/*
+ * pshm_service_addr - the address of a service, or of none (an endpoint gets a new one)
+ * @service: letters, digits, - . _ : at most 15; NULL for none
+ * Returns 0 or -FI_EINVAL.
+ */
+int pshm_service_addr(const char *service, struct weft_addr *out);
+
+/* pshm_service_named - does this address name a service of shared memory */
+static inline bool pshm_service_named(const struct weft_addr *addr)
+{
+	return addr->family == ADDR_FAMILY_LOCAL && addr->ip[0];
+}
+
+/* pshm_service_bindable - may an endpoint be asked to have this address: a service, or none */
+bool pshm_service_bindable(const struct weft_addr *addr);
+
+/* pshm_service_node - 0, or -FI_ENODATA when @node is not this host */
+int pshm_service_node(const char *node);
+
+/*
+ * pshm_service_publish - let an endpoint be found
+ * @addr: its full address, with the service
+ * Returns 0 and a handle, owned; -FI_EADDRINUSE when another has it; or another -FI_E*.
+ */
+int pshm_service_publish(const struct weft_addr *addr, struct sys_shared **out);
+
+/* pshm_service_find - the full address behind a service. -FI_EAGAIN when nobody has it now, or -FI_E* */
+int pshm_service_find(const struct weft_addr *service, struct weft_addr *out);
+
+#endif

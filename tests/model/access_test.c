@@ -1,0 +1,653 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * One-sided operations over a real provider, between two threads and between two processes: what
+ * is written and read, which events tell of it, order among them and with messages, and what is
+ * refused.
+ *
+ * usage: access_test PROVIDER
+ */
+#define _GNU_SOURCE
+#include <setjmp.h>
+#include <stdarg.h>
+#include <rdma/fi_atomic.h>
+#include <rdma/fi_rma.h>
+#include "pair_run.h"
+#include <cmocka.h>
+
+#define REGION	  (4u << 20)
+#define KEY	  7
+#define KEY_READ  8 /* of the same memory: may be read only */
+#define KEY_ALL	  9 /* all memory */
+#define STORM_OPS 4000
+
+static const char *provider;
+static struct fi_context2 contexts[8];
+static const size_t sizes[] = { 1, 7, 8, 24, 25, 64, 100, 256, 257, 1000, 4096, 8192, 8448, 8449, 16384, 16385,
+				65536, 65537, 300000, 1u << 20, (3u << 20) + 1 };
+
+#define SIZES (sizeof(sizes) / sizeof(sizes[0]))
+
+/* Memory of one side: target of the other one's operations, and its own buffers. */
+struct area {
+	uint8_t *region, *buf, *copy;
+	struct fid_mr *mr, *read_only, *all;
+};
+
+static uint32_t next_random(uint64_t *seed)
+{
+	*seed = *seed * 6364136223846793005ull + 1442695040888963407ull;
+	return (uint32_t)(*seed >> 33);
+}
+
+static void fill(uint8_t *at, size_t len, uint64_t seed)
+{
+	for (size_t i = 0; i < len; i++)
+		at[i] = (uint8_t)(next_random(&seed) >> 3);
+}
+
+static void area_open(struct pair_side *s, struct area *a)
+{
+	uint64_t access = FI_REMOTE_READ | FI_REMOTE_WRITE | FI_READ | FI_WRITE | FI_SEND | FI_RECV;
+
+	a->region = calloc(1, REGION);
+	a->buf = calloc(1, REGION);
+	a->copy = calloc(1, REGION);
+	PAIR_CHECK(s, a->region && a->buf && a->copy);
+	PAIR_CHECK(s, !fi_mr_reg(s->domain, a->region, REGION, access, 0, KEY, 0, &a->mr, NULL));
+	PAIR_CHECK(s, !fi_mr_reg(s->domain, a->region, REGION, FI_REMOTE_READ, 0, KEY_READ, 0, &a->read_only, NULL));
+	PAIR_CHECK(s, !fi_mr_reg(s->domain, NULL, UINTPTR_MAX, access, 0, KEY_ALL, 0, &a->all, NULL));
+	pair_say(s, 'r');
+	pair_hear(s, 'r', true);
+}
+
+static void area_close(struct pair_side *s, struct area *a)
+{
+	pair_say(s, 'e');
+	pair_hear(s, 'e', true);
+	PAIR_CHECK(s, !fi_close(&a->mr->fid));
+	PAIR_CHECK(s, !fi_close(&a->read_only->fid));
+	PAIR_CHECK(s, !fi_close(&a->all->fid));
+	free(a->region);
+	free(a->buf);
+	free(a->copy);
+}
+
+/* Call again while there is no room. */
+#define POST(s, call)                                             \
+	do {                                                      \
+		ssize_t posted;                                   \
+		while ((posted = (call)) == -FI_EAGAIN)           \
+			fi_cq_read((s)->cq, NULL, 0);             \
+		PAIR_CHECK(s, !posted);                           \
+	} while (0)
+
+static void passive(struct pair_side *s)
+{
+	struct area a;
+
+	area_open(s, &a);
+	area_close(s, &a);
+}
+
+/* Reading and writing */
+
+static void read_back(struct pair_side *s, struct area *a, size_t at, size_t len)
+{
+	memset(a->copy, 0, len);
+	POST(s, fi_read(s->ep, a->copy, len, NULL, s->peer, at, KEY, &contexts[1]));
+	pair_done(s, &contexts[1]);
+	PAIR_CHECK(s, s->entry.flags == (FI_RMA | FI_READ));
+	PAIR_CHECK(s, !memcmp(a->copy, a->buf, len));
+}
+
+static void writer(struct pair_side *s)
+{
+	struct area a;
+
+	area_open(s, &a);
+	for (size_t i = 0; i < SIZES; i++) {
+		fill(a.buf, sizes[i], i);
+		POST(s, fi_write(s->ep, a.buf, sizes[i], NULL, s->peer, 3 * i, KEY, &contexts[0]));
+		pair_done(s, &contexts[0]);
+		PAIR_CHECK(s, s->entry.flags == (FI_RMA | FI_WRITE));
+		read_back(s, &a, 3 * i, sizes[i]);
+	}
+	/* Many at once, to places of their own; then all of it. */
+	fill(a.buf, REGION, 99);
+	for (size_t at = 0, n = 0; at < REGION; n++) {
+		size_t len = sizes[n % (SIZES - 3)];
+
+		len = len < REGION - at ? len : REGION - at;
+		POST(s, fi_write(s->ep, a.buf + at, len, NULL, s->peer, at, KEY, &contexts[2]));
+		at += len;
+		if (at < REGION)
+			continue;
+		for (size_t k = 0; k <= n; k++)
+			pair_done(s, &contexts[2]);
+	}
+	read_back(s, &a, 0, REGION);
+	area_close(s, &a);
+}
+
+static void scattered(struct pair_side *s)
+{
+	struct fi_rma_iov targets[3] = { { 5, 10, KEY }, { 1000, 300, KEY }, { 70000, 90000, KEY } };
+	struct iovec iov[2];
+	struct fi_msg_rma msg = { .msg_iov = iov, .iov_count = 2, .rma_iov = targets, .rma_iov_count = 3,
+				  .context = &contexts[0] };
+	struct area a;
+	size_t len = 0;
+
+	area_open(s, &a);
+	msg.addr = s->peer;
+	for (size_t cnt = 1; cnt <= 3; cnt++) {
+		len += targets[cnt - 1].len;
+		fill(a.buf, len, cnt);
+		iov[0] = (struct iovec){ a.buf, 3 };
+		iov[1] = (struct iovec){ a.buf + 3, len - 3 };
+		msg.rma_iov_count = cnt;
+		POST(s, fi_writemsg(s->ep, &msg, FI_COMPLETION | FI_DELIVERY_COMPLETE));
+		pair_done(s, &contexts[0]);
+		iov[0].iov_base = a.copy;
+		iov[1].iov_base = a.copy + 3;
+		memset(a.copy, 0, len);
+		POST(s, fi_readmsg(s->ep, &msg, FI_COMPLETION));
+		pair_done(s, &contexts[0]);
+		PAIR_CHECK(s, !memcmp(a.copy, a.buf, len));
+	}
+	area_close(s, &a);
+}
+
+/* Remote CQ data, of a small, an injected and a large write. */
+
+static void data_writer(struct pair_side *s)
+{
+	struct area a;
+
+	area_open(s, &a);
+	fill(a.buf, 100000, 5);
+	POST(s, fi_writedata(s->ep, a.buf, 8, NULL, 1111, s->peer, 0, KEY, &contexts[0]));
+	POST(s, fi_inject_writedata(s->ep, a.buf, 200, 2222, s->peer, 8, KEY));
+	POST(s, fi_writedata(s->ep, a.buf, 100000, NULL, 3333, s->peer, 1000, KEY, &contexts[1]));
+	for (int i = 0; i < 2; i++) /* in whatever order */
+		PAIR_CHECK(s, pair_next(s) == 1);
+	POST(s, fi_inject_write(s->ep, a.buf, 16, s->peer, 500000, KEY));
+	read_back(s, &a, 500000, 16);
+	area_close(s, &a);
+}
+
+static void data_target(struct pair_side *s)
+{
+	static const size_t at[] = { 0, 8, 1000 }, len[] = { 8, 200, 100000 };
+	struct area a;
+
+	area_open(s, &a);
+	fill(a.buf, 100000, 5);
+	for (int i = 0; i < 3; i++) {
+		PAIR_CHECK(s, pair_next(s) == 1);
+		PAIR_CHECK(s, s->entry.flags == (FI_RMA | FI_REMOTE_WRITE | FI_REMOTE_CQ_DATA));
+		PAIR_CHECK(s, s->entry.data == 1111ull * (i + 1));
+		PAIR_CHECK(s, s->source == s->peer);
+		PAIR_CHECK(s, !memcmp(a.region + at[i], a.buf, len[i]));
+	}
+	area_close(s, &a);
+}
+
+/* A target that does nothing but wait for a counter of its region. */
+
+static void counted_writer(struct pair_side *s)
+{
+	uint64_t one = 1;
+	struct area a;
+
+	area_open(s, &a);
+	pair_hear(s, 'c', true);
+	fill(a.buf, 200000, 6);
+	POST(s, fi_write(s->ep, a.buf, 200000, NULL, s->peer, 64, KEY, &contexts[0]));
+	POST(s, fi_inject_write(s->ep, a.buf, 8, s->peer, 0, KEY));
+	POST(s, fi_atomic(s->ep, &one, 1, NULL, s->peer, 8, KEY, FI_UINT64, FI_SUM, &contexts[1]));
+	POST(s, fi_read(s->ep, a.copy, 100, NULL, s->peer, 64, KEY, &contexts[2]));
+	for (int i = 0; i < 3; i++)
+		PAIR_CHECK(s, pair_next(s) == 1);
+	area_close(s, &a);
+}
+
+static void counted_target(struct pair_side *s)
+{
+	struct fi_cntr_attr attr = { .events = FI_CNTR_EVENTS_COMP, .wait_obj = FI_WAIT_UNSPEC };
+	struct fid_cntr *writes, *reads;
+	struct area a;
+
+	area_open(s, &a);
+	PAIR_CHECK(s, !fi_cntr_open(s->domain, &attr, &writes, NULL));
+	PAIR_CHECK(s, !fi_cntr_open(s->domain, &attr, &reads, NULL));
+	PAIR_CHECK(s, !fi_mr_bind(a.mr, &writes->fid, FI_REMOTE_WRITE));
+	PAIR_CHECK(s, !fi_mr_bind(a.mr, &reads->fid, FI_REMOTE_READ));
+	PAIR_CHECK(s, fi_mr_bind(a.mr, &writes->fid, FI_REMOTE_WRITE) == -FI_EINVAL);
+	PAIR_CHECK(s, fi_close(&writes->fid) == -FI_EBUSY);
+	pair_say(s, 'c');
+	PAIR_CHECK(s, !fi_cntr_wait(writes, 3, 20000));
+	PAIR_CHECK(s, !fi_cntr_wait(reads, 1, 20000));
+	fill(a.buf, 200000, 6);
+	PAIR_CHECK(s, !memcmp(a.region + 64, a.buf, 200000) && !memcmp(a.region, a.buf, 8));
+	PAIR_CHECK(s, fi_cntr_read(writes) == 3 && fi_cntr_read(reads) == 1);
+	area_close(s, &a);
+	PAIR_CHECK(s, !fi_close(&writes->fid));
+	PAIR_CHECK(s, !fi_close(&reads->fid));
+}
+
+/* Atomics */
+
+static void adder(struct pair_side *s)
+{
+	uint64_t one = 1, was, want, with = 77, zero = 0;
+	struct area a;
+
+	area_open(s, &a);
+	for (uint64_t i = 0; i < 100; i++)
+		POST(s, fi_inject_atomic(s->ep, &one, 1, s->peer, 64, KEY, FI_UINT64, FI_SUM));
+	POST(s, fi_fetch_atomic(s->ep, &one, 1, NULL, &was, NULL, s->peer, 64, KEY, FI_UINT64, FI_SUM, &contexts[0]));
+	pair_done(s, &contexts[0]);
+	PAIR_CHECK(s, s->entry.flags == (FI_ATOMIC | FI_READ));
+	PAIR_CHECK(s, was == 100);
+	want = 101;
+	POST(s, fi_compare_atomic(s->ep, &with, 1, NULL, &want, NULL, &was, NULL, s->peer, 64, KEY, FI_UINT64,
+				  FI_CSWAP, &contexts[1]));
+	pair_done(s, &contexts[1]);
+	PAIR_CHECK(s, was == 101);
+	POST(s, fi_fetch_atomic(s->ep, NULL, 1, NULL, &was, NULL, s->peer, 64, KEY_READ, FI_UINT64, FI_ATOMIC_READ,
+				&contexts[1]));
+	pair_done(s, &contexts[1]);
+	PAIR_CHECK(s, was == 77);
+	POST(s, fi_atomic(s->ep, &zero, 1, NULL, s->peer, 64, KEY, FI_UINT64, FI_ATOMIC_WRITE, &contexts[2]));
+	pair_done(s, &contexts[2]);
+	PAIR_CHECK(s, s->entry.flags == (FI_ATOMIC | FI_WRITE));
+	area_close(s, &a);
+}
+
+/* An array of the largest size, of two types, against what it has to be. */
+static void arrays(struct pair_side *s)
+{
+	struct fi_atomic_attr attr;
+	struct area a;
+	int32_t *ints, *old;
+	double *doubles;
+
+	area_open(s, &a);
+	PAIR_CHECK(s, !fi_query_atomic(s->domain, FI_INT32, FI_SUM, &attr, FI_FETCH_ATOMIC));
+	PAIR_CHECK(s, attr.size == 4 && attr.count >= 512);
+	ints = (int32_t *)a.buf;
+	old = (int32_t *)a.copy;
+	for (int round = 0; round < 3; round++) {
+		for (size_t i = 0; i < attr.count; i++)
+			ints[i] = (int32_t)i + 1;
+		POST(s, fi_fetch_atomic(s->ep, ints, attr.count, NULL, old, NULL, s->peer, 4096, KEY, FI_INT32,
+					FI_SUM, &contexts[0]));
+		pair_done(s, &contexts[0]);
+		for (size_t i = 0; i < attr.count; i++)
+			PAIR_CHECK(s, old[i] == round * ((int32_t)i + 1));
+	}
+	PAIR_CHECK(s, !fi_query_atomic(s->domain, FI_DOUBLE, FI_MAX, &attr, 0));
+	doubles = (double *)a.buf;
+	for (size_t i = 0; i < attr.count; i++)
+		doubles[i] = (double)i / 3;
+	POST(s, fi_atomic(s->ep, doubles, attr.count, NULL, s->peer, 1u << 16, KEY, FI_DOUBLE, FI_MAX, &contexts[1]));
+	pair_done(s, &contexts[1]);
+	read_back(s, &a, 1u << 16, attr.count * sizeof(double));
+	PAIR_CHECK(s, fi_query_atomic(s->domain, FI_FLOAT, FI_BOR, &attr, 0) == -FI_EOPNOTSUPP);
+	PAIR_CHECK(s, fi_atomic(s->ep, doubles, 1, NULL, s->peer, 0, KEY, FI_FLOAT, FI_BOR, NULL) == -FI_EOPNOTSUPP);
+	PAIR_CHECK(s, fi_atomic(s->ep, doubles, attr.count + 1, NULL, s->peer, 0, KEY, FI_DOUBLE, FI_MAX, NULL) ==
+			      -FI_EINVAL);
+	area_close(s, &a);
+}
+
+/* Refused by the target */
+
+static void refused(struct pair_side *s)
+{
+	uint64_t value = 1, was = 5;
+	struct area a;
+
+	area_open(s, &a);
+	for (int large = 0; large < 2; large++) {
+		size_t len = large ? 1u << 20 : 8;
+
+		POST(s, fi_write(s->ep, a.buf, len, NULL, s->peer, 0, 4711, &contexts[0]));
+		pair_failed(s, &contexts[0], FI_EKEYREJECTED);
+		PAIR_CHECK(s, s->error.flags == (FI_RMA | FI_WRITE));
+		POST(s, fi_read(s->ep, a.copy, len, NULL, s->peer, 0, 4711, &contexts[1]));
+		pair_failed(s, &contexts[1], FI_EKEYREJECTED);
+		POST(s, fi_write(s->ep, a.buf, len, NULL, s->peer, REGION - len + 1, KEY, &contexts[2]));
+		pair_failed(s, &contexts[2], FI_EACCES);
+		POST(s, fi_read(s->ep, a.copy, len, NULL, s->peer, UINT64_MAX - 3, KEY, &contexts[2]));
+		pair_failed(s, &contexts[2], FI_EACCES);
+		POST(s, fi_write(s->ep, a.buf, len, NULL, s->peer, 0, KEY_READ, &contexts[3]));
+		pair_failed(s, &contexts[3], FI_EACCES);
+	}
+	/* All memory may be named; where there is none nobody comes to harm. */
+	POST(s, fi_write(s->ep, a.buf, 8, NULL, s->peer, 64, KEY_ALL, &contexts[5]));
+	pair_failed(s, &contexts[5], FI_EACCES);
+	POST(s, fi_read(s->ep, a.buf, 1u << 20, NULL, s->peer, UINT64_MAX / 2, KEY_ALL, &contexts[5]));
+	pair_failed(s, &contexts[5], FI_EACCES);
+	POST(s, fi_atomic(s->ep, &value, 1, NULL, s->peer, 3, KEY, FI_UINT64, FI_SUM, &contexts[4]));
+	pair_failed(s, &contexts[4], FI_EINVAL);
+	POST(s, fi_fetch_atomic(s->ep, &value, 1, NULL, &was, NULL, s->peer, 0, KEY_READ, FI_UINT64, FI_SUM,
+				&contexts[5]));
+	pair_failed(s, &contexts[5], FI_EACCES);
+	PAIR_CHECK(s, s->error.flags == (FI_ATOMIC | FI_READ));
+	/* And all goes on. */
+	fill(a.buf, 64, 3);
+	POST(s, fi_write(s->ep, a.buf, 64, NULL, s->peer, 0, KEY, &contexts[0]));
+	pair_done(s, &contexts[0]);
+	read_back(s, &a, 0, 64);
+	area_close(s, &a);
+}
+
+/* Order: each write before the message behind it, each read between the writes around it. */
+
+static void orderly(struct pair_side *s)
+{
+	static const size_t lens[] = { 8, 200, 3000 }, msgs[] = { 0, 8, 20000, 60000, 200000 };
+	struct area a;
+
+	area_open(s, &a);
+	for (int i = 0; i < 300; i++) {
+		size_t len = lens[i % 3];
+
+		memset(a.buf, i, len);
+		POST(s, fi_write(s->ep, a.buf, len, NULL, s->peer, 0, KEY, &contexts[0]));
+		POST(s, fi_read(s->ep, a.copy, len, NULL, s->peer, 0, KEY, &contexts[1]));
+		memset(a.buf + 4096, i + 1, len);
+		POST(s, fi_write(s->ep, a.buf + 4096, len, NULL, s->peer, 0, KEY, &contexts[2]));
+		POST(s, fi_tsend(s->ep, a.buf + 8192, msgs[i % 5], NULL, s->peer, 1, &contexts[3]));
+		for (int k = 0; k < 4; k++)
+			PAIR_CHECK(s, pair_next(s) == 1);
+		for (size_t k = 0; k < len; k++)
+			PAIR_CHECK(s, a.copy[k] == (uint8_t)i);
+		pair_hear(s, 'n', true);
+	}
+	area_close(s, &a);
+}
+
+static void ordered(struct pair_side *s)
+{
+	static const size_t lens[] = { 8, 200, 3000 };
+	struct area a;
+
+	area_open(s, &a);
+	for (int i = 0; i < 300; i++) {
+		POST(s, fi_trecv(s->ep, a.buf, REGION, NULL, s->peer, 1, 0, &contexts[0]));
+		pair_done(s, &contexts[0]);
+		for (size_t k = 0; k < lens[i % 3]; k++)
+			PAIR_CHECK(s, a.region[k] == (uint8_t)(i + 1));
+		pair_say(s, 'n');
+	}
+	area_close(s, &a);
+}
+
+/* Completion levels, and a fence. */
+
+static void waits_for_delivery(struct pair_side *s)
+{
+	static const size_t lens[] = { 8, 10000, 50000, 1u << 20 };
+	struct area a;
+
+	area_open(s, &a);
+	for (size_t i = 0; i < 4; i++) {
+		struct iovec iov = { a.buf, lens[i] };
+		struct fi_msg_tagged msg = { .msg_iov = &iov, .iov_count = 1, .addr = s->peer, .tag = 5,
+					     .context = &contexts[i] };
+
+		POST(s, fi_tsendmsg(s->ep, &msg, FI_COMPLETION | FI_DELIVERY_COMPLETE));
+		PAIR_CHECK(s, pair_none(s));
+		pair_say(s, 'g');
+		pair_done(s, &contexts[i]);
+		POST(s, fi_tsendmsg(s->ep, &msg, FI_COMPLETION | FI_TRANSMIT_COMPLETE));
+		pair_hear(s, 'h', true);
+		pair_done(s, &contexts[i]);
+		POST(s, fi_tsendmsg(s->ep, &msg, FI_COMPLETION | FI_FENCE));
+		pair_done(s, &contexts[i]);
+	}
+	area_close(s, &a);
+}
+
+static void delivers(struct pair_side *s)
+{
+	struct area a;
+
+	area_open(s, &a);
+	for (size_t i = 0; i < 4; i++) {
+		pair_hear(s, 'g', true);
+		for (int k = 0; k < 3; k++) {
+			POST(s, fi_trecv(s->ep, a.buf, REGION, NULL, s->peer, 5, 0, &contexts[0]));
+			pair_done(s, &contexts[0]);
+			if (k == 1)
+				pair_say(s, 'h');
+		}
+	}
+	area_close(s, &a);
+}
+
+/* Both at once, all kinds, against a copy that is kept here. */
+
+struct storm {
+	uint8_t *mine; /* what the other's region has to be */
+	uint64_t seed;
+	size_t under_way;
+	uint64_t sent, received, expected; /* messages; the other one tells how many to expect */
+	bool told;
+};
+
+static void storm_one(struct pair_side *s, struct area *a, struct storm *st)
+{
+	size_t len = sizes[next_random(&st->seed) % 12], at = next_random(&st->seed) % (REGION / 2 - len);
+	uint8_t *from = a->buf + next_random(&st->seed) % (REGION / 2);
+	int64_t add = next_random(&st->seed);
+
+	switch (next_random(&st->seed) % 4) {
+	case 0:
+		len = len > 4096 ? 4096 : len;
+		POST(s, fi_write(s->ep, from, len, NULL, s->peer, at, KEY, &contexts[0]));
+		memcpy(st->mine + at, from, len);
+		st->under_way++;
+		break;
+	case 1:
+		len = len > 256 ? 256 : len;
+		POST(s, fi_inject_write(s->ep, from, len, s->peer, at, KEY));
+		memcpy(st->mine + at, from, len);
+		break;
+	case 2:
+		at &= ~7ull;
+		POST(s, fi_inject_atomic(s->ep, &add, 1, s->peer, at, KEY, FI_INT64, FI_BXOR));
+		*(int64_t *)(st->mine + at) ^= add;
+		break;
+	default:
+		POST(s, fi_tsend(s->ep, from, len, NULL, s->peer, 9, &contexts[0]));
+		st->under_way++;
+		st->sent++;
+		break;
+	}
+}
+
+/* Count a completion; a message that was received makes room for another. */
+static void storm_took(struct pair_side *s, struct area *a, struct storm *st)
+{
+	if (s->entry.op_context == &contexts[1]) {
+		st->received++;
+		POST(s, fi_trecv(s->ep, a->copy, REGION / 2, NULL, FI_ADDR_UNSPEC, 9, 0, &contexts[1]));
+	} else if (s->entry.op_context == &contexts[2]) {
+		st->told = true;
+	} else {
+		st->under_way--;
+	}
+}
+
+static void storm(struct pair_side *s)
+{
+	struct storm st = { .seed = s->name[0] };
+	struct area a;
+
+	area_open(s, &a);
+	st.mine = calloc(1, REGION);
+	PAIR_CHECK(s, st.mine);
+	fill(a.buf, REGION, st.seed);
+	POST(s, fi_trecv(s->ep, a.copy, REGION / 2, NULL, FI_ADDR_UNSPEC, 9, 0, &contexts[1]));
+	POST(s, fi_trecv(s->ep, &st.expected, sizeof(st.expected), NULL, FI_ADDR_UNSPEC, 10, 0, &contexts[2]));
+	for (size_t i = 0; i < STORM_OPS; i++) {
+		storm_one(s, &a, &st);
+		while (fi_cq_read(s->cq, &s->entry, 1) == 1)
+			storm_took(s, &a, &st);
+	}
+	/* Large messages are sent when they are received: nobody leaves before all are. */
+	POST(s, fi_tinject(s->ep, &st.sent, sizeof(st.sent), s->peer, 10));
+	while (st.under_way || !st.told || st.received < st.expected) {
+		PAIR_CHECK(s, pair_next(s) == 1);
+		storm_took(s, &a, &st);
+	}
+	/* What was written before the read is there. */
+	for (size_t at = 0; at < REGION / 2; at += REGION / 8) {
+		POST(s, fi_read(s->ep, a.copy + REGION / 2, REGION / 8, NULL, s->peer, at, KEY, &contexts[3]));
+		pair_done(s, &contexts[3]);
+		PAIR_CHECK(s, !memcmp(a.copy + REGION / 2, st.mine + at, REGION / 8));
+	}
+	free(st.mine);
+	area_close(s, &a);
+}
+
+/* To oneself: everything that goes to others. */
+static void alone(struct pair_side *s)
+{
+	uint64_t one = 1, was;
+	char name[128];
+	size_t len = sizeof(name);
+	fi_addr_t other = s->peer;
+	struct area a;
+
+	area_open(s, &a);
+	PAIR_CHECK(s, !fi_getname(&s->ep->fid, name, &len));
+	PAIR_CHECK(s, fi_av_insert(s->av, name, 1, &s->peer, 0, NULL) == 1);
+	for (size_t i = 0; i < SIZES; i++) {
+		fill(a.buf, sizes[i], i);
+		POST(s, fi_write(s->ep, a.buf, sizes[i], NULL, s->peer, 8 * i, KEY, &contexts[0]));
+		pair_done(s, &contexts[0]);
+		PAIR_CHECK(s, !memcmp(a.region + 8 * i, a.buf, sizes[i]));
+		read_back(s, &a, 8 * i, sizes[i]);
+	}
+	memset(a.region, 0, 8);
+	for (uint64_t i = 0; i < 10; i++) {
+		POST(s, fi_fetch_atomic(s->ep, &one, 1, NULL, &was, NULL, s->peer, 0, KEY, FI_UINT64, FI_SUM,
+					&contexts[1]));
+		pair_done(s, &contexts[1]);
+		PAIR_CHECK(s, was == i);
+	}
+	POST(s, fi_write(s->ep, a.buf, 8, NULL, s->peer, 0, 4711, &contexts[2]));
+	pair_failed(s, &contexts[2], FI_EKEYREJECTED);
+	s->peer = other;
+	area_close(s, &a);
+}
+
+/* The cases */
+
+static void both(pair_role first, pair_role second, uint64_t order)
+{
+	static const enum pair_mode modes[] = { PAIR_PROCESSES, PAIR_THREADS };
+#ifdef __SANITIZE_THREAD__
+	const int cnt = 1; /* what a peer writes is ordered by the operations, which it does not know */
+#else
+	const int cnt = 2;
+#endif
+
+	for (int i = 0; i < cnt; i++) {
+		struct pair_attr attr = {
+			.provider = provider,
+			.mode = modes[i],
+			.caps = FI_RMA | FI_ATOMIC,
+			.msg_order = order,
+		};
+
+		pair_run(&attr, first, second);
+	}
+}
+
+static void what_is_written_is_read_back(void **state)
+{
+	both(writer, passive, 0);
+}
+
+static void lists_of_targets_are_one_place(void **state)
+{
+	both(scattered, passive, 0);
+}
+
+static void remote_data_tell_of_writes(void **state)
+{
+	both(data_writer, data_target, 0);
+}
+
+static void regions_count_what_peers_do(void **state)
+{
+	both(counted_writer, counted_target, 0);
+}
+
+static void atomics_return_what_was_there(void **state)
+{
+	both(adder, passive, 0);
+}
+
+static void atomics_take_arrays(void **state)
+{
+	both(arrays, passive, 0);
+}
+
+static void what_is_not_allowed_is_refused(void **state)
+{
+	both(refused, passive, 0);
+}
+
+static void writes_reads_and_messages_keep_their_order(void **state)
+{
+	both(orderly, ordered, FI_ORDER_RAW | FI_ORDER_WAR | FI_ORDER_WAW | FI_ORDER_SAW);
+}
+
+static void delivery_is_waited_for(void **state)
+{
+	both(waits_for_delivery, delivers, 0);
+}
+
+static void oneself_is_a_peer(void **state)
+{
+	both(alone, alone, 0);
+}
+
+static void all_at_once(void **state)
+{
+	both(storm, storm, FI_ORDER_WAW | FI_ORDER_RAW);
+}
+
+int main(int argc, char **argv)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(what_is_written_is_read_back),
+		cmocka_unit_test(lists_of_targets_are_one_place),
+		cmocka_unit_test(remote_data_tell_of_writes),
+		cmocka_unit_test(regions_count_what_peers_do),
+		cmocka_unit_test(atomics_return_what_was_there),
+		cmocka_unit_test(atomics_take_arrays),
+		cmocka_unit_test(what_is_not_allowed_is_refused),
+		cmocka_unit_test(writes_reads_and_messages_keep_their_order),
+		cmocka_unit_test(delivery_is_waited_for),
+		cmocka_unit_test(oneself_is_a_peer),
+		cmocka_unit_test(all_at_once),
+	};
+
+	if (argc != 2) {
+		fprintf(stderr, "usage: access_test PROVIDER\n");
+		return 2;
+	}
+	provider = argv[1];
+	if (!pair_exists(provider)) {
+		printf("no provider '%s'\n", provider);
+		return 77;
+	}
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,177 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * Automatic progress over the real library and each provider: what a peer begins ends while the
+ * program at the target calls nothing. One process, its main thread and those of the domains.
+ *
+ * usage: auto_test PROVIDER
+ */
+#include <sys/wait.h>
+#include <unistd.h>
+#include <rdma/fi_atomic.h>
+#include <rdma/fi_rma.h>
+#include "ends.h"
+
+#define LARGE (1u << 20)
+#define CAPS  (FI_RMA | FI_ATOMIC | FI_READ | FI_WRITE | FI_REMOTE_READ | FI_REMOTE_WRITE)
+#define KEY   0x1234
+
+static const char *provider;
+
+static char large[2][LARGE];
+static struct fi_context2 contexts[2];
+
+static void done(struct end *e, struct fi_context2 *context)
+{
+	struct fi_cq_tagged_entry entry;
+
+	END_UNTIL(fi_cq_read(e->cq, &entry, 1) == 1, );
+	assert_ptr_equal(entry.op_context, context);
+}
+
+static void automatic_is_offered_and_manual_is_what_one_gets(void **state)
+{
+	struct end_attr attr = { .provider = provider };
+	struct fi_info *info = end_info(&attr);
+
+	assert_non_null(info);
+	assert_int_equal(info->domain_attr->data_progress, FI_PROGRESS_MANUAL);
+	assert_int_equal(info->domain_attr->control_progress, FI_PROGRESS_MANUAL);
+	fi_freeinfo(info);
+	attr.progress = FI_PROGRESS_AUTO;
+	info = end_info(&attr);
+	assert_non_null(info);
+	assert_int_equal(info->domain_attr->data_progress, FI_PROGRESS_AUTO);
+	assert_int_equal(info->domain_attr->control_progress, FI_PROGRESS_AUTO);
+	fi_freeinfo(info);
+}
+
+/* Messages of all kinds, the connection itself included, to one that sleeps. */
+static void messages_complete_at_a_passive_target(void **state)
+{
+	static const enum fi_threading levels[] = { FI_THREAD_SAFE, FI_THREAD_DOMAIN };
+	static const size_t lens[] = { 8, 4000, LARGE };
+	struct end_attr plain = { .provider = provider, .no_cntr = true };
+
+	for (int l = 0; l < 2; l++) {
+		struct end_attr attr = { .provider = provider, .threading = levels[l], .progress = FI_PROGRESS_AUTO };
+		struct end a, b;
+		fi_addr_t to;
+
+		end_open(&a, &plain);
+		end_open(&b, &attr);
+		to = end_knows(&a, &b);
+		for (size_t i = 0; i < 3; i++) {
+			memset(large[0], 'a' + (int)i, lens[i]);
+			assert_int_equal(fi_trecv(b.ep, large[1], lens[i], NULL, FI_ADDR_UNSPEC, 7, 0,
+						  &contexts[1]), 0);
+			END_UNTIL(!fi_tsend(a.ep, large[0], lens[i], NULL, to, 7, &contexts[0]),
+				  fi_cq_read(a.cq, NULL, 0));
+			done(&a, &contexts[0]);
+			if (i)
+				usleep(200000); /* long enough for the thread to nap long */
+			done(&b, &contexts[1]);
+			assert_memory_equal(large[0], large[1], lens[i]);
+		}
+		assert_int_equal(fi_cntr_read(b.rx), 3);
+		end_close(&a);
+		end_close(&b);
+	}
+}
+
+static void wait_acked(struct end *e)
+{
+	struct fi_cq_tagged_entry entry;
+
+	END_UNTIL(fi_cq_read(e->cq, &entry, 1) == 1, );
+}
+
+/* One-sided operations for a second, while the target calls nothing. */
+static void one_sided_operations_complete_at_a_passive_target(void **state)
+{
+	struct end_attr plain = { .provider = provider, .no_cntr = true, .caps = CAPS };
+	struct end_attr attr = { .provider = provider, .progress = FI_PROGRESS_AUTO, .caps = CAPS };
+	uint64_t words[2] = { 0 }, one = 1, before = 0, rounds = 0, key, base;
+	struct end a, b;
+	struct fid_mr *mr;
+	fi_addr_t to;
+	double end;
+
+	end_open(&a, &plain);
+	end_open(&b, &attr);
+	to = end_knows(&a, &b);
+	assert_int_equal(fi_mr_reg(b.domain, words, sizeof(words), FI_REMOTE_READ | FI_REMOTE_WRITE, 0, KEY, 0, &mr,
+				   NULL), 0);
+	key = fi_mr_key(mr);
+	base = b.info->domain_attr->mr_mode & FI_MR_VIRT_ADDR ? (uintptr_t)words : 0;
+	for (end = end_now() + 1; end_now() < end; rounds++) {
+		uint64_t back = 0;
+
+		END_UNTIL(!fi_fetch_atomic(a.ep, &one, 1, NULL, &before, NULL, to, base, key, FI_UINT64, FI_SUM,
+					   &contexts[0]), fi_cq_read(a.cq, NULL, 0));
+		wait_acked(&a);
+		assert_int_equal(before, rounds);
+		END_UNTIL(!fi_write(a.ep, &rounds, 8, NULL, to, base + 8, key, &contexts[0]),
+			  fi_cq_read(a.cq, NULL, 0));
+		wait_acked(&a);
+		END_UNTIL(!fi_read(a.ep, &back, 8, NULL, to, base + 8, key, &contexts[0]),
+			  fi_cq_read(a.cq, NULL, 0));
+		wait_acked(&a);
+		assert_int_equal(back, rounds);
+	}
+	fi_cq_read(b.cq, NULL, 0); /* the target's own turn */
+	assert_int_equal(words[0], rounds);
+	assert_int_equal(words[1], rounds - 1);
+	print_message("%llu rounds of three operations in a second\n", (unsigned long long)rounds);
+	assert_int_equal(fi_close(&mr->fid), 0);
+	end_close(&a);
+	end_close(&b);
+}
+
+/* The child of a fork has no thread, and can close what it sees all the same. */
+static void a_forked_child_is_not_stuck(void **state)
+{
+	struct end_attr attr = { .provider = provider, .progress = FI_PROGRESS_AUTO, .no_cntr = true };
+	struct end a, b;
+	fi_addr_t to;
+
+	end_open(&a, &attr);
+	end_open(&b, &attr);
+	to = end_knows(&a, &b);
+	for (int i = 0; i < 10; i++) {
+		int status;
+		pid_t pid;
+
+		assert_int_equal(fi_trecv(b.ep, large[1], 8, NULL, FI_ADDR_UNSPEC, 7, 0, &contexts[1]), 0);
+		END_UNTIL(!fi_tsend(a.ep, large[0], 8, NULL, to, 7, &contexts[0]), );
+		pid = fork();
+		if (!pid) {
+			alarm(20);
+			fi_close(&a.ep->fid);
+			fi_close(&a.cq->fid);
+			fi_close(&a.av->fid);
+			_exit(fi_close(&a.domain->fid) != 0);
+		}
+		assert_true(pid > 0);
+		assert_int_equal(waitpid(pid, &status, 0), pid);
+		assert_int_equal(status, 0);
+		done(&a, &contexts[0]);
+		done(&b, &contexts[1]);
+	}
+	end_close(&a);
+	end_close(&b);
+}
+
+int main(int argc, char **argv)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(automatic_is_offered_and_manual_is_what_one_gets),
+		cmocka_unit_test(messages_complete_at_a_passive_target),
+		cmocka_unit_test(one_sided_operations_complete_at_a_passive_target),
+		cmocka_unit_test(a_forked_child_is_not_stuck),
+	};
+
+	if (argc != 2)
+		return 2;
+	provider = argv[1];
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

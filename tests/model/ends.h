@@ -1,0 +1,74 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * Endpoints of one process over the real library, for tests of what stands around an endpoint:
+ * counters, ways to wait, progress, threads. Called by the test's threads, each for its own
+ * endpoint unless a test says otherwise.
+ */
+#ifndef WEFT_ENDS_H
+#define WEFT_ENDS_H
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <rdma/fabric.h>
+#include <rdma/fi_cm.h>
+#include <rdma/fi_domain.h>
+#include <rdma/fi_endpoint.h>
+#include <rdma/fi_eq.h>
+#include <rdma/fi_errno.h>
+#include <rdma/fi_tagged.h>
+#include <cmocka.h>
+
+/* What a domain is opened with, and the queues of its endpoint. */
+struct end_attr {
+	const char *provider;
+	enum fi_threading threading; /* 0: unspecified */
+	enum fi_progress progress;   /* 0: unspecified */
+	enum fi_wait_obj cq_wait, cntr_wait;
+	enum fi_cq_wait_cond cond;
+	struct fid_wait *wait_set; /* of FI_WAIT_SET */
+	uint64_t caps;		   /* beside messages */
+	bool no_cq;		   /* counters alone */
+	bool no_cntr;		   /* a queue alone */
+};
+
+/* An endpoint with a domain of its own. */
+struct end {
+	struct fi_info *info;
+	struct fid_fabric *fabric;
+	struct fid_domain *domain;
+	struct fid_av *av;
+	struct fid_cq *cq;	   /* both directions, FI_CQ_FORMAT_TAGGED */
+	struct fid_cntr *tx, *rx;  /* sends and receives */
+	struct fid_ep *ep;
+};
+
+/* end_info - what the provider answers for these attributes, or NULL */
+struct fi_info *end_info(const struct end_attr *attr);
+
+/* end_open - open all and enable; a failure fails the test. end_close - close all */
+void end_open(struct end *end, const struct end_attr *attr);
+/* end_open_in - the same in a fabric that another end has opened */
+void end_open_in(struct end *end, const struct end_attr *attr, struct fid_fabric *fabric);
+void end_close(struct end *end);
+
+/* end_knows - the address of @other in the vector of @end */
+fi_addr_t end_knows(struct end *end, struct end *other);
+
+/* end_now - seconds of the monotonic clock */
+double end_now(void);
+
+/* END_UNTIL - run @step until @cond holds; fails the test after 20 s */
+#define END_UNTIL(cond, step)                                                 \
+	do {                                                                  \
+		for (double end_ = end_now() + 20; !(cond);) {                \
+			step;                                                 \
+			assert_true(end_now() < end_);                        \
+		}                                                             \
+	} while (0)
+
+#endif

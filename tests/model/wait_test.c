@@ -1,0 +1,524 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * Ways to wait, over the real library and each provider: blocking reads, poll sets, wait sets,
+ * descriptors. One process.
+ *
+ * usage: wait_test PROVIDER
+ */
+#include <poll.h>
+#include <pthread.h>
+#include <unistd.h>
+#include "ends.h"
+
+#define CNT 6
+
+static const char *provider;
+
+static char bytes[2][CNT][64];
+static struct fi_context2 contexts[2][CNT];
+
+/* @cnt messages of an endpoint to itself, received whole; completions are left in the queue. */
+static void messages(struct end *e, fi_addr_t self, int cnt)
+{
+	for (int i = 0; i < cnt; i++) {
+		assert_int_equal(fi_trecv(e->ep, bytes[1][i], 64, NULL, FI_ADDR_UNSPEC, 7, 0, &contexts[1][i]), 0);
+		END_UNTIL(!fi_tsend(e->ep, bytes[0][i], 64, NULL, self, 7, &contexts[0][i]),
+			  fi_cq_read(e->cq, NULL, 0));
+	}
+}
+
+/* Blocking reads */
+
+static void a_read_waits_for_a_completion(void **state)
+{
+	struct end_attr attr = { .provider = provider, .cq_wait = FI_WAIT_UNSPEC, .no_cntr = true };
+	struct fi_cq_tagged_entry entry[2 * CNT];
+	fi_addr_t self, src[2 * CNT];
+	int got = 0, sources = 0;
+	struct end e;
+	double start;
+
+	end_open(&e, &attr);
+	self = end_knows(&e, &e);
+	start = end_now();
+	assert_int_equal(fi_cq_sread(e.cq, entry, 1, NULL, 50), -FI_EAGAIN);
+	assert_true(end_now() - start > 0.049);
+	assert_int_equal(fi_cq_sread(e.cq, entry, 1, NULL, 0), -FI_EAGAIN);
+	messages(&e, self, CNT);
+	while (got < 2 * CNT) {
+		ssize_t n = fi_cq_sreadfrom(e.cq, entry, 2 * CNT, src, NULL, got ? 20000 : -1);
+
+		assert_true(n > 0);
+		got += (int)n;
+		for (ssize_t i = 0; i < n; i++)
+			sources += entry[i].flags & FI_RECV && src[i] == self;
+	}
+	assert_int_equal(sources, CNT);
+	end_close(&e);
+}
+
+static void a_read_waits_for_as_many_as_it_says(void **state)
+{
+	struct end_attr attr = { .provider = provider, .cq_wait = FI_WAIT_YIELD, .cond = FI_CQ_COND_THRESHOLD,
+				 .no_cntr = true };
+	struct fi_cq_tagged_entry entry[4 * CNT];
+	struct fi_cq_err_entry error = { 0 };
+	size_t threshold = 2 * CNT;
+	fi_addr_t self;
+	struct end e;
+
+	end_open(&e, &attr);
+	self = end_knows(&e, &e);
+	messages(&e, self, CNT);
+	assert_int_equal(fi_cq_sread(e.cq, entry, 4 * CNT, &threshold, 20000), 2 * CNT);
+	/* Fewer when the time is over, and fewer than there are when there is no room. */
+	messages(&e, self, 1);
+	threshold = 3;
+	assert_int_equal(fi_cq_sread(e.cq, entry, 4 * CNT, &threshold, 100), 2);
+	messages(&e, self, 2);
+	assert_int_equal(fi_cq_sread(e.cq, entry, 1, &threshold, 20000), 1);
+	threshold = 2;
+	assert_int_equal(fi_cq_sread(e.cq, entry, 4, &threshold, 20000), 3);
+	/* An error is not waited past. */
+	assert_int_equal(fi_trecv(e.ep, bytes[1][0], 8, NULL, FI_ADDR_UNSPEC, 8, 0, &contexts[1][0]), 0);
+	assert_int_equal(fi_cancel(&e.ep->fid, &contexts[1][0]), 0);
+	assert_int_equal(fi_cq_sread(e.cq, entry, 4, &threshold, 20000), -FI_EAVAIL);
+	assert_int_equal(fi_cq_readerr(e.cq, &error, 0), 1);
+	assert_int_equal(error.err, FI_ECANCELED);
+	assert_string_equal(fi_cq_strerror(e.cq, error.prov_errno, NULL, NULL, 0), fi_strerror(FI_ECANCELED));
+	end_close(&e);
+}
+
+static void *blocked_read(void *arg)
+{
+	struct fi_cq_tagged_entry entry;
+	struct end *e = arg;
+
+	return (void *)(intptr_t)fi_cq_sread(e->cq, &entry, 1, NULL, 20000);
+}
+
+static void a_signal_ends_the_waiting(void **state)
+{
+	struct end_attr attr = { .provider = provider, .cq_wait = FI_WAIT_UNSPEC, .threading = FI_THREAD_SAFE,
+				 .no_cntr = true };
+	struct fi_cq_tagged_entry entry;
+	pthread_t threads[3];
+	double start = end_now();
+	struct end e;
+	void *ret;
+
+	end_open(&e, &attr);
+	/* With nobody there it is for the next one. */
+	assert_int_equal(fi_cq_signal(e.cq), 0);
+	assert_int_equal(fi_cq_sread(e.cq, &entry, 1, NULL, 20000), -FI_EAGAIN);
+	for (int i = 0; i < 3; i++)
+		assert_int_equal(pthread_create(&threads[i], NULL, blocked_read, &e), 0);
+	usleep(50000);
+	assert_int_equal(fi_cq_signal(e.cq), 0);
+	for (int i = 0; i < 3; i++) {
+		assert_int_equal(pthread_join(threads[i], &ret), 0);
+		assert_int_equal((intptr_t)ret, -FI_EAGAIN);
+	}
+	assert_true(end_now() - start < 15);
+	end_close(&e);
+}
+
+static void what_is_not_for_waiting_says_so(void **state)
+{
+	struct end_attr attr = { .provider = provider };
+	struct fi_cq_attr cq_attr = { .format = FI_CQ_FORMAT_TAGGED };
+	struct fi_cq_tagged_entry entry;
+	enum fi_wait_obj obj;
+	struct fid_cq *cq;
+	struct end e;
+	int fd;
+
+	end_open(&e, &attr);
+	assert_int_equal(fi_cq_sread(e.cq, &entry, 1, NULL, 0), -FI_ENOSYS);
+	assert_int_equal(fi_cq_signal(e.cq), -FI_ENOSYS);
+	assert_int_equal(fi_control(&e.cq->fid, FI_GETWAIT, &fd), -FI_ENODATA);
+	assert_int_equal(fi_control(&e.cq->fid, FI_GETWAITOBJ, &obj), 0);
+	assert_int_equal(obj, FI_WAIT_NONE);
+	assert_int_equal(fi_control(&e.cq->fid, FI_GETWAITOBJ, NULL), -FI_EINVAL);
+
+	cq_attr.wait_obj = FI_WAIT_SET;
+	assert_int_equal(fi_cq_open(e.domain, &cq_attr, &cq, NULL), -FI_EINVAL);
+	cq_attr.wait_obj = FI_WAIT_MUTEX_COND;
+	assert_int_equal(fi_cq_open(e.domain, &cq_attr, &cq, NULL), -FI_ENOSYS);
+	cq_attr.wait_obj = (enum fi_wait_obj)99;
+	assert_int_equal(fi_cq_open(e.domain, &cq_attr, &cq, NULL), -FI_EINVAL);
+	cq_attr.wait_obj = FI_WAIT_UNSPEC;
+	cq_attr.wait_cond = (enum fi_cq_wait_cond)99;
+	assert_int_equal(fi_cq_open(e.domain, &cq_attr, &cq, NULL), -FI_EINVAL);
+	cq_attr.wait_cond = FI_CQ_COND_NONE;
+	cq_attr.format = (enum fi_cq_format)99;
+	assert_int_equal(fi_cq_open(e.domain, &cq_attr, &cq, NULL), -FI_EINVAL);
+	cq_attr.format = FI_CQ_FORMAT_TAGGED;
+	cq_attr.flags = 1ull << 40;
+	assert_int_equal(fi_cq_open(e.domain, &cq_attr, &cq, NULL), -FI_EBADFLAGS);
+	cq_attr.flags = FI_AFFINITY;
+	cq_attr.signaling_vector = -1;
+	assert_int_equal(fi_cq_open(e.domain, &cq_attr, &cq, NULL), -FI_EINVAL);
+	cq_attr.signaling_vector = 0;
+	assert_int_equal(fi_cq_open(e.domain, &cq_attr, &cq, NULL), 0);
+	assert_int_equal(fi_close(&cq->fid), 0);
+	/* Without a way to wait the condition says nothing. */
+	cq_attr = (struct fi_cq_attr){ .wait_cond = (enum fi_cq_wait_cond)99, .signaling_vector = -1 };
+	assert_int_equal(fi_cq_open(e.domain, &cq_attr, &cq, NULL), 0);
+	assert_int_equal(fi_close(&cq->fid), 0);
+	end_close(&e);
+}
+
+/* Poll sets */
+
+static void a_poll_set_tells_who_has_something(void **state)
+{
+	struct end_attr attr = { .provider = provider };
+	struct fi_cq_tagged_entry entry[2];
+	struct fi_poll_attr poll_attr = { .flags = 1 };
+	struct fid_poll *set;
+	struct end e, foreign;
+	void *who[4];
+	fi_addr_t self;
+	int seen = 0;
+
+	end_open(&e, &attr);
+	end_open(&foreign, &attr);
+	self = end_knows(&e, &e);
+	assert_int_equal(fi_poll_open(e.domain, &poll_attr, &set), -FI_EBADFLAGS);
+	poll_attr.flags = 0;
+	assert_int_equal(fi_poll_open(e.domain, &poll_attr, &set), 0);
+	assert_int_equal(fi_poll_add(set, &e.av->fid, 0), -FI_EINVAL);
+	assert_int_equal(fi_poll_add(set, &foreign.cq->fid, 0), -FI_EINVAL);
+	assert_int_equal(fi_poll_add(set, &e.cq->fid, 1), -FI_EBADFLAGS);
+	assert_int_equal(fi_poll_del(set, &e.cq->fid, 0), -FI_EINVAL);
+	assert_int_equal(fi_poll_add(set, &e.cq->fid, 0), 0);
+	assert_int_equal(fi_poll_add(set, &e.cq->fid, 0), 0);
+	assert_int_equal(fi_poll_add(set, &e.tx->fid, 0), 0);
+	assert_int_equal(fi_poll_add(set, &e.rx->fid, 0), 0);
+	assert_int_equal(fi_poll(set, who, 4), 0);
+	assert_int_equal(fi_poll(set, NULL, 1), -FI_EINVAL);
+
+	messages(&e, self, 1);
+	END_UNTIL(fi_cntr_read(e.rx) == 1, );
+	assert_int_equal(fi_poll(set, who, 4), 3);
+	for (int i = 0; i < 3; i++)
+		seen |= who[i] == &e ? 1 : who[i] == &e.tx ? 2 : who[i] == &e.rx ? 4 : 8;
+	assert_int_equal(seen, 7);
+	/* The counters have been told of, the queue still has something. */
+	assert_int_equal(fi_poll(set, who, 4), 1);
+	assert_ptr_equal(who[0], &e);
+	assert_int_equal(fi_cq_read(e.cq, entry, 2), 2);
+	assert_int_equal(fi_poll(set, who, 4), 0);
+	assert_int_equal(fi_cntr_adderr(e.tx, 1), 0);
+	assert_int_equal(fi_poll(set, who, 4), 1);
+	assert_ptr_equal(who[0], &e.tx);
+	assert_int_equal(fi_cntr_add(e.tx, 1), 0);
+	assert_int_equal(fi_poll(set, who, 4), 0); /* the program knows */
+
+	assert_int_equal(fi_poll_del(set, &e.cq->fid, 0), 0);
+	messages(&e, self, 1);
+	END_UNTIL(fi_cntr_read(e.rx) == 2, );
+	assert_int_equal(fi_poll(set, who, 1), 1);
+	assert_int_equal(fi_poll(set, who, 4), 1);
+	assert_int_equal(fi_close(&set->fid), -FI_EBUSY);
+	assert_int_equal(fi_poll_del(set, &e.tx->fid, 0), 0);
+	assert_int_equal(fi_poll_del(set, &e.rx->fid, 0), 0);
+	assert_int_equal(fi_poll_add(set, &e.cq->fid, 0), 0);
+	/* What is closed leaves the set. */
+	assert_int_equal(fi_close(&e.ep->fid), 0);
+	assert_int_equal(fi_close(&e.cq->fid), 0);
+	assert_int_equal(fi_poll(set, who, 4), 0);
+	assert_int_equal(fi_close(&set->fid), 0);
+	assert_int_equal(fi_close(&e.tx->fid), 0);
+	assert_int_equal(fi_close(&e.rx->fid), 0);
+	assert_int_equal(fi_close(&e.av->fid), 0);
+	assert_int_equal(fi_close(&e.domain->fid), 0);
+	assert_int_equal(fi_close(&e.fabric->fid), 0);
+	fi_freeinfo(e.info);
+	end_close(&foreign);
+}
+
+/* Wait sets */
+
+struct shared {
+	struct end end[2];
+	struct fi_info *info;
+	struct fid_fabric *fabric;
+	struct fid_wait *set;
+};
+
+/* Two endpoints of a fabric whose queues and counters are in one set. */
+static void shared_open(struct shared *s, enum fi_wait_obj obj, enum fi_threading threading)
+{
+	struct end_attr attr = { .provider = provider, .threading = threading, .cq_wait = FI_WAIT_SET,
+				 .cntr_wait = FI_WAIT_SET };
+	struct fi_wait_attr wait_attr = { .wait_obj = obj };
+
+	s->info = end_info(&attr);
+	assert_non_null(s->info);
+	assert_int_equal(fi_fabric(s->info->fabric_attr, &s->fabric, NULL), 0);
+	assert_int_equal(fi_wait_open(s->fabric, &wait_attr, &s->set), 0);
+	attr.wait_set = s->set;
+	for (int i = 0; i < 2; i++)
+		end_open_in(&s->end[i], &attr, s->fabric);
+}
+
+static void shared_close(struct shared *s)
+{
+	assert_int_equal(fi_close(&s->set->fid), -FI_EBUSY);
+	for (int i = 0; i < 2; i++)
+		end_close(&s->end[i]);
+	assert_int_equal(fi_close(&s->set->fid), 0);
+	assert_int_equal(fi_close(&s->fabric->fid), 0);
+	fi_freeinfo(s->info);
+}
+
+static void a_wait_set_waits_for_any(void **state)
+{
+	static const enum fi_wait_obj objs[] = { FI_WAIT_UNSPEC, FI_WAIT_YIELD, FI_WAIT_FD };
+	struct fi_cq_tagged_entry entry;
+	struct shared s;
+	double start;
+
+	for (int i = 0; i < 3; i++) {
+		struct end *a = &s.end[0], *b = &s.end[1];
+		fi_addr_t to;
+
+		shared_open(&s, objs[i], i == 1 ? FI_THREAD_DOMAIN : FI_THREAD_SAFE);
+		start = end_now();
+		assert_int_equal(fi_wait(s.set, 30), -FI_ETIMEDOUT);
+		assert_true(end_now() - start > 0.029);
+		assert_int_equal(fi_cq_sread(a->cq, &entry, 1, NULL, 0), -FI_ENOSYS);
+		to = end_knows(a, b);
+		assert_int_equal(fi_trecv(b->ep, bytes[1][0], 64, NULL, FI_ADDR_UNSPEC, 7, 0, &contexts[1][0]), 0);
+		END_UNTIL(!fi_tsend(a->ep, bytes[0][0], 64, NULL, to, 7, &contexts[0][0]),
+			  fi_cq_read(b->cq, NULL, 0));
+		END_UNTIL(fi_cq_read(b->cq, &entry, 1) == 1, assert_int_equal(fi_wait(s.set, 20000), 0));
+		END_UNTIL(fi_cq_read(a->cq, &entry, 1) == 1, assert_int_equal(fi_wait(s.set, 20000), 0));
+		/* Each change of a counter is told once. */
+		while (!fi_wait(s.set, 0))
+			;
+		assert_int_equal(fi_cntr_add(b->rx, 1), 0);
+		assert_int_equal(fi_wait(s.set, 20000), 0);
+		assert_int_equal(fi_wait(s.set, 10), -FI_ETIMEDOUT);
+		shared_close(&s);
+	}
+}
+
+static void wrong_wait_sets_are_refused(void **state)
+{
+	static const struct {
+		struct fi_wait_attr attr;
+		int err;
+	} wrong[] = {
+		{ { .wait_obj = FI_WAIT_NONE }, FI_EINVAL },
+		{ { .wait_obj = FI_WAIT_SET }, FI_EINVAL },
+		{ { .wait_obj = (enum fi_wait_obj)99 }, FI_EINVAL },
+		{ { .wait_obj = FI_WAIT_MUTEX_COND }, FI_ENOSYS },
+		{ { .wait_obj = FI_WAIT_POLLFD }, FI_ENOSYS },
+		{ { .wait_obj = FI_WAIT_UNSPEC, .flags = 1 }, FI_EBADFLAGS },
+	};
+	struct end_attr attr = { .provider = provider };
+	struct fi_wait_attr wait_attr = { .wait_obj = FI_WAIT_UNSPEC };
+	struct fi_cq_attr cq_attr = { .wait_obj = FI_WAIT_SET };
+	struct fid_wait *set;
+	struct fid_cq *cq;
+	struct end e, other;
+
+	end_open(&e, &attr);
+	end_open(&other, &attr);
+	for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++) {
+		wait_attr = wrong[i].attr;
+		assert_int_equal(fi_wait_open(e.fabric, &wait_attr, &set), -wrong[i].err);
+	}
+	wait_attr = (struct fi_wait_attr){ .wait_obj = FI_WAIT_UNSPEC };
+	assert_int_equal(fi_wait_open(e.fabric, &wait_attr, &set), 0);
+	cq_attr.wait_set = set;
+	assert_int_equal(fi_cq_open(other.domain, &cq_attr, &cq, NULL), -FI_EINVAL);
+	cq_attr.wait_set = (struct fid_wait *)e.av;
+	assert_int_equal(fi_cq_open(e.domain, &cq_attr, &cq, NULL), -FI_EINVAL);
+	assert_int_equal(fi_close(&set->fid), 0);
+	end_close(&other);
+	end_close(&e);
+}
+
+/* Descriptors */
+
+static bool rings(int fd, int ms)
+{
+	struct pollfd p = { .fd = fd, .events = POLLIN };
+
+	return poll(&p, 1, ms) == 1;
+}
+
+static void a_descriptor_wakes_the_reader(void **state)
+{
+	static const enum fi_threading levels[] = { FI_THREAD_DOMAIN, FI_THREAD_SAFE };
+	struct end_attr plain = { .provider = provider };
+	struct fi_cq_tagged_entry entry;
+
+	for (int i = 0; i < 2; i++) {
+		struct end_attr attr = { .provider = provider, .threading = levels[i], .cq_wait = FI_WAIT_FD,
+					 .cntr_wait = FI_WAIT_FD };
+		enum fi_wait_obj obj;
+		struct end a, b;
+		struct fid *fids[2];
+		fi_addr_t to;
+		int fd, cntr_fd;
+
+		end_open(&a, &plain);
+		end_open(&b, &attr);
+		to = end_knows(&a, &b);
+		assert_int_equal(fi_control(&b.cq->fid, FI_GETWAITOBJ, &obj), 0);
+		assert_int_equal(obj, FI_WAIT_FD);
+		assert_int_equal(fi_control(&b.cq->fid, FI_GETWAIT, &fd), 0);
+		assert_int_equal(fi_control(&b.rx->fid, FI_GETWAIT, &cntr_fd), 0);
+		fids[0] = &b.cq->fid;
+		fids[1] = &b.rx->fid;
+		for (int n = 0; n < 20; n++) {
+			assert_int_equal(fi_trecv(b.ep, bytes[1][0], 64, NULL, FI_ADDR_UNSPEC, 7, 0,
+						  &contexts[1][0]), 0);
+			assert_int_equal(fi_trywait(b.fabric, fids, 2), 0);
+			assert_false(rings(fd, 0));
+			assert_false(rings(cntr_fd, 0));
+			/* From here on the receiver calls nothing until its descriptors ring. */
+			END_UNTIL(!fi_tsend(a.ep, bytes[0][0], 64, NULL, to, 7, &contexts[0][0]),
+				  fi_cq_read(a.cq, NULL, 0));
+			END_UNTIL(rings(fd, 0) && rings(cntr_fd, 0), fi_cq_read(a.cq, NULL, 0));
+			assert_int_equal(fi_trywait(b.fabric, fids, 1), -FI_EAGAIN);
+			assert_int_equal(fi_cq_read(b.cq, &entry, 1), 1);
+			assert_int_equal(fi_trywait(b.fabric, fids + 1, 1), -FI_EAGAIN);
+			assert_int_equal(fi_cntr_read(b.rx), n + 1);
+			END_UNTIL(fi_cq_read(a.cq, &entry, 1) == 1, );
+		}
+		assert_int_equal(fi_trywait(b.fabric, fids, 1), 0);
+		assert_int_equal(fi_cq_signal(b.cq), 0);
+		assert_true(rings(fd, 0));
+		end_close(&a);
+		end_close(&b);
+	}
+}
+
+/* A queue with a descriptor comes last: what was open for one thread is now for two. */
+static void a_domain_learns_to_share(void **state)
+{
+	struct end_attr attr = { .provider = provider, .threading = FI_THREAD_DOMAIN, .cntr_wait = FI_WAIT_UNSPEC };
+	struct fi_cq_attr cq_attr = { .format = FI_CQ_FORMAT_TAGGED, .wait_obj = FI_WAIT_FD };
+	struct fi_cq_tagged_entry entry[2];
+	struct fi_ops_tagged *before;
+	struct fi_ops_cq *cq_before;
+	struct fid_cq *cq;
+	fi_addr_t self;
+	struct end e;
+
+	end_open(&e, &attr);
+	self = end_knows(&e, &e);
+	messages(&e, self, CNT);
+	for (int got = 0; got < 2 * CNT;) {
+		ssize_t n = fi_cq_read(e.cq, entry, 2);
+
+		got += n > 0 ? (int)n : 0;
+	}
+	before = e.ep->tagged;
+	cq_before = e.cq->ops;
+	assert_int_equal(fi_cq_open(e.domain, &cq_attr, &cq, NULL), 0);
+	assert_true(e.ep->tagged != before);
+	assert_true(e.cq->ops != cq_before);
+	for (int i = 0; i < 200; i++) {
+		messages(&e, self, 1);
+		for (int got = 0; got < 2;) {
+			ssize_t n = fi_cq_read(e.cq, entry, 2);
+
+			got += n > 0 ? (int)n : 0;
+		}
+	}
+	assert_int_equal(fi_cntr_read(e.rx), CNT + 200);
+	assert_int_equal(fi_close(&cq->fid), 0);
+	end_close(&e);
+}
+
+static void a_set_has_one_descriptor_for_all(void **state)
+{
+	struct fi_cq_tagged_entry entry;
+	struct shared s;
+	struct end *a = &s.end[0], *b = &s.end[1];
+	fi_addr_t to;
+	int fd;
+
+	shared_open(&s, FI_WAIT_FD, FI_THREAD_DOMAIN);
+	assert_int_equal(fi_control(&s.set->fid, FI_GETWAIT, &fd), 0);
+	to = end_knows(a, b);
+	for (int n = 0; n < 20; n++) {
+		bool sent = false, received = false;
+
+		assert_int_equal(fi_trecv(b->ep, bytes[1][0], 64, NULL, FI_ADDR_UNSPEC, 7, 0, &contexts[1][0]), 0);
+		END_UNTIL(!fi_tsend(a->ep, bytes[0][0], 64, NULL, to, 7, &contexts[0][0]), usleep(100));
+		while (!sent || !received) {
+			struct fid *fids[] = { &s.set->fid };
+
+			if (!fi_trywait(s.fabric, fids, 1))
+				assert_true(rings(fd, 20000));
+			received |= fi_cq_read(b->cq, &entry, 1) == 1;
+			sent |= fi_cq_read(a->cq, &entry, 1) == 1;
+			fi_cntr_read(a->tx);
+			fi_cntr_read(b->rx);
+		}
+	}
+	shared_close(&s);
+}
+
+static void trywait_knows_what_it_is_given(void **state)
+{
+	struct end_attr attr = { .provider = provider };
+	struct fi_eq_entry event = { 0 };
+	struct fi_eq_attr eq_attr = { .wait_obj = FI_WAIT_UNSPEC, .flags = FI_WRITE };
+	struct fid *fids[2] = { NULL };
+	struct fid_eq *eq;
+	fi_addr_t self;
+	struct end e;
+
+	end_open(&e, &attr);
+	self = end_knows(&e, &e);
+	assert_int_equal(fi_trywait(e.fabric, NULL, 1), -FI_EINVAL);
+	assert_int_equal(fi_trywait(e.fabric, fids, 1), -FI_EINVAL);
+	fids[0] = &e.av->fid;
+	assert_int_equal(fi_trywait(e.fabric, fids, 1), -FI_EINVAL);
+	fids[0] = &e.cq->fid;
+	fids[1] = &e.rx->fid;
+	assert_int_equal(fi_trywait(e.fabric, fids, 2), 0);
+	messages(&e, self, 1);
+	END_UNTIL(fi_cntr_read(e.rx) == 1, );
+	assert_int_equal(fi_trywait(e.fabric, fids, 1), -FI_EAGAIN);
+	assert_int_equal(fi_trywait(e.fabric, fids + 1, 1), 0); /* it was read */
+
+	assert_int_equal(fi_eq_open(e.fabric, &eq_attr, &eq, NULL), 0);
+	fids[0] = &eq->fid;
+	assert_int_equal(fi_trywait(e.fabric, fids, 1), 0);
+	assert_int_equal(fi_eq_write(eq, FI_NOTIFY, &event, sizeof(event), 0), sizeof(event));
+	assert_int_equal(fi_trywait(e.fabric, fids, 1), -FI_EAGAIN);
+	assert_int_equal(fi_close(&eq->fid), 0);
+	end_close(&e);
+}
+
+int main(int argc, char **argv)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(a_read_waits_for_a_completion),
+		cmocka_unit_test(a_read_waits_for_as_many_as_it_says),
+		cmocka_unit_test(a_signal_ends_the_waiting),
+		cmocka_unit_test(what_is_not_for_waiting_says_so),
+		cmocka_unit_test(a_poll_set_tells_who_has_something),
+		cmocka_unit_test(a_wait_set_waits_for_any),
+		cmocka_unit_test(wrong_wait_sets_are_refused),
+		cmocka_unit_test(a_descriptor_wakes_the_reader),
+		cmocka_unit_test(a_domain_learns_to_share),
+		cmocka_unit_test(a_set_has_one_descriptor_for_all),
+		cmocka_unit_test(trywait_knows_what_it_is_given),
+	};
+
+	if (argc != 2)
+		return 2;
+	provider = argv[1];
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
