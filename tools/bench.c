@@ -16,12 +16,14 @@
 #include <string.h>
 
 #define DEFAULT_SIZES	 "8,64,1k,4k,64k,1M,4M"
+#define DEFAULT_TESTS	 "lat,bw,rate"
 #define DEFAULT_ROUNDS	 21
 #define DEFAULT_TIMEOUT	 30
 #define DEFAULT_RESTARTS 3
 
 enum {
 	OPT_JSON = 256,
+	OPT_PLOT,
 	OPT_CPUS,
 	OPT_REALTIME,
 	OPT_NO_INJECT,
@@ -49,6 +51,7 @@ static const struct option longopts[] = {
 	{ "listen", no_argument, NULL, 'l' },
 	{ "port", required_argument, NULL, 'P' },
 	{ "json", optional_argument, NULL, OPT_JSON },
+	{ "plot", required_argument, NULL, OPT_PLOT },
 	{ "cpus", required_argument, NULL, OPT_CPUS },
 	{ "realtime", no_argument, NULL, OPT_REALTIME },
 	{ "no-inject", no_argument, NULL, OPT_NO_INJECT },
@@ -83,7 +86,8 @@ static void usage(void)
 	       "  -m, --messages=KIND    tagged (default) or msg\n"
 	       "  -S, --sizes=LIST       message sizes, \"8,64k,1M\" or \"8:1M\" for every doubling;\n"
 	       "                         default: " DEFAULT_SIZES "\n"
-	       "  -t, --tests=LIST       of lat,bw,rate; default: all\n"
+	       "  -t, --tests=LIST       of lat,bw,rate (messages), write,read,writebw,readbw (RMA)\n"
+	       "                         and atomic, or all; default: " DEFAULT_TESTS "\n"
 	       "  -r, --rounds=N         samples per figure; default: %u\n"
 	       "  -i, --iterations=N     messages per sample; default: by size\n"
 	       "  -c, --check            fill and verify every byte (costs time that is counted)\n"
@@ -93,7 +97,9 @@ static void usage(void)
 	       "      --timeout=SECONDS  for any one message; default: %u\n"
 	       "      --realtime         run before all other programs (SCHED_FIFO), so that a busy\n"
 	       "                         machine disturbs less; short rounds only, it starves them\n"
-	       "      --json[=FILE]      print JSON, with every sample; to FILE: beside the table\n"
+	       "      --json[=FILE]      one JSON object with every sample, instead of the table;\n"
+	       "                         with FILE: there, beside the table\n"
+	       "      --plot=FILE        draw the figures into FILE, as SVG\n"
 	       "  -l, --listen           be the server, on the port below\n"
 	       "  -P, --port=PORT        TCP port where server and client meet; default: %u\n"
 	       "  -h, --help             this text\n"
@@ -107,6 +113,7 @@ static void usage(void)
 	       "A, B, and A once more take turns, a round each; the ratio of each pair of rounds\n"
 	       "counts, and the two As show what difference means nothing.\n"
 	       "\n"
+	       "On a terminal one line says how far it is; 'man weft-bench' names what JSON holds.\n"
 	       "The processes are pinned. From 64 KiB up messages rotate through buffers of\n"
 	       "ordinary malloc memory that together exceed the second-level cache. A server does\n"
 	       "what its client was told to; it needs its own -p, -d, -s only to differ.\n",
@@ -179,7 +186,10 @@ static void set_option(struct bench_options *opt, int c, const char *arg)
 	case 't':
 		opt->plan.tests = figure_tests_parse(arg);
 		if (!opt->plan.tests)
-			errx(WEFT_EXIT_USAGE, "'%s' is not a list of lat,bw,rate", arg);
+			errx(WEFT_EXIT_USAGE,
+			     "'%s' is not a list of lat,bw,rate,write,read,writebw,readbw,"
+			     "atomic",
+			     arg);
 		break;
 	case 'r':
 		opt->plan.rounds = argument_number(arg, "rounds", 1, 1000000);
@@ -197,8 +207,11 @@ static void set_option(struct bench_options *opt, int c, const char *arg)
 		opt->place.port = argument_number(arg, "port", 1, 65535);
 		break;
 	case OPT_JSON:
-		opt->json = true;
-		opt->json_file = arg;
+		opt->out.want_json = true;
+		opt->out.json_path = arg;
+		break;
+	case OPT_PLOT:
+		opt->out.plot_path = arg;
 		break;
 	case OPT_REALTIME:
 		opt->place.realtime = true;
@@ -230,7 +243,7 @@ static void parse(struct bench_options *opt, int argc, char **argv)
 	opt->place.local = true;
 	opt->plan.tagged = true;
 	opt->channel.timeout_s = DEFAULT_TIMEOUT;
-	opt->plan.tests = figure_tests_parse("all");
+	opt->plan.tests = figure_tests_parse(DEFAULT_TESTS);
 	opt->plan.rounds = DEFAULT_ROUNDS;
 	opt->versus.restarts = DEFAULT_RESTARTS;
 	opt->place.port = OOB_PORT;
@@ -244,8 +257,7 @@ static void parse(struct bench_options *opt, int argc, char **argv)
 	if (opt->driven_b && opt->vs_provider)
 		argument_provider(opt->vs_provider, &opt->plan);
 	opt->versus.rounds = opt->plan.rounds;
-	opt->versus.json = opt->json;
-	opt->versus.json_file = opt->json_file;
+	opt->versus.interface = opt->plan.tagged ? "tagged" : "msg";
 	if (opt->versus.restarts > opt->plan.rounds)
 		opt->versus.restarts = opt->plan.rounds;
 	if (opt->place.host && !opt->place.local)
@@ -257,11 +269,23 @@ static void parse(struct bench_options *opt, int argc, char **argv)
 int weft_bench(int argc, char **argv)
 {
 	struct bench_options opt = { 0 };
+	int status;
 
 	/* Before getopt puts them in another order. */
-	opt.versus.argv = argv + 1;
+	opt.command = calloc((size_t)argc + 1, sizeof(*opt.command));
+	if (!opt.command)
+		err(EXIT_FAILURE, "bench");
+	memcpy(opt.command, argv, (size_t)argc * sizeof(*argv));
+	opt.versus.command = opt.command;
+	opt.versus.out = &opt.out;
 	parse(&opt, argc, argv);
+	/* The side that prints is here, unless a comparison or a client does that. */
+	if (!opt.driven && (opt.place.local || opt.place.host))
+		results_outputs_open(&opt.out);
 	if (opt.compare && !opt.driven)
-		return versus_run(&opt.versus);
-	return place_run(&opt.place, bench_side, &opt);
+		status = versus_run(&opt.versus);
+	else
+		status = place_run(&opt.place, bench_side, &opt);
+	free(opt.command);
+	return status;
 }

@@ -10,6 +10,7 @@
 
 #include "channel.h"
 #include "plan.h"
+#include "results.h"
 #include "versus.h"
 
 struct bench_options {
@@ -19,17 +20,17 @@ struct bench_options {
 	struct versus_options versus;
 	const char *vs_provider;
 	bool compare;
-	bool json;
-	const char *json_file; /* JSON goes there and the table to stdout; NULL: JSON alone */
-	bool driven;	       /* a comparison drives us over stdin and stdout */
-	bool driven_b;	       /* and we are its B */
+	struct results_outputs out;
+	char **command; /* our command line as it was given */
+	bool driven;	/* a comparison drives us over stdin and stdout */
+	bool driven_b;	/* and we are its B */
 };
 
 /*
  * bench_side - measure as one of the two sides
  * @arg:  struct bench_options
  *
- * Side 0 prints. Returns an exit status; it fits pair_run.
+ * Side 0 publishes. Returns an exit status; it fits pair_run.
  */
 int bench_side(struct side *side, void *arg);
 

@@ -8,7 +8,7 @@
  * sleep in the out-of-band channel: a comparison (versus.h) lets several pairs
  * take turns that way, and gives the word for each round on standard input:
  *
- *   us:   ready VERSION PROVIDER LIBRARY
+ *   us:   ready API PROVIDER VERSION BUILD LIBRARY
  *   it:   go
  *   us:   sample TEST SIZE VALUE RAW_NS      (any number)
  *         end
@@ -16,8 +16,11 @@
  */
 #define _GNU_SOURCE
 #include "bench.h"
+#include "driven.h"
 #include "fabric.h"
 #include "figures.h"
+#include "onesided.h"
+#include "progress.h"
 #include "traffic.h"
 
 #include <err.h>
@@ -26,6 +29,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #define GO   'g'
 #define STOP 's'
@@ -35,10 +39,14 @@ struct bench {
 	struct plan plan;
 	struct side *side;
 	struct channel ch;
-	struct traffic traffic[SIZES_MAX];
-	size_t traffic_cnt;
+	struct traffic traffic[SIZES_MAX];   /* of each size, if a test needs it */
+	struct onesided onesided[SIZES_MAX]; /* likewise; never of size 0 */
 	struct figure figs[FIGURE_TESTS * SIZES_MAX];
 	size_t fig_cnt;
+	struct machine machine;
+	struct progress progress;
+	uint64_t steps; /* that are behind, of the progress */
+	unsigned round;
 };
 
 static uint32_t round_trips(const struct plan *plan, size_t size)
@@ -50,15 +58,32 @@ static uint32_t round_trips(const struct plan *plan, size_t size)
 	return cnt < 16 ? 16 : (uint32_t)cnt;
 }
 
-static uint32_t windows(const struct plan *plan, const struct traffic *tr)
+static uint32_t windows(const struct plan *plan, size_t size, uint32_t window)
 {
-	size_t cnt = (32u << 20) / (tr->window * (tr->size + 1));
+	size_t cnt = (32u << 20) / (window * (size + 1));
 
 	if (plan->iterations)
-		return (plan->iterations + tr->window - 1) / tr->window;
+		return (plan->iterations + window - 1) / window;
 	if (cnt > 200)
 		cnt = 200;
 	return cnt < 4 ? 4 : (uint32_t)cnt;
+}
+
+static int prepare_size(struct bench *b, size_t i)
+{
+	size_t size = b->plan.sizes.len[i];
+	int rc = 0;
+
+	if (size > b->ch.info->ep_attr->max_msg_size) {
+		warnx("messages of %zu bytes: %s takes %zu at most", size,
+		      b->ch.info->fabric_attr->prov_name, b->ch.info->ep_attr->max_msg_size);
+		return -FI_EMSGSIZE;
+	}
+	if (b->plan.tests & ~FIGURES_ONESIDED)
+		rc = traffic_init(&b->traffic[i], &b->ch, size, b->plan.verify);
+	if (!rc && size && b->plan.tests & FIGURES_ONESIDED)
+		rc = onesided_init(&b->onesided[i], &b->ch, size, b->plan.verify);
+	return rc;
 }
 
 static int prepare(struct bench *b)
@@ -72,17 +97,8 @@ static int prepare(struct bench *b)
 	rc = channel_open(&b->ch, &b->plan, &b->opt->channel, b->side);
 	if (rc)
 		return rc;
-	for (i = 0; i < b->plan.sizes.cnt && !rc; i++) {
-		if (b->plan.sizes.len[i] > b->ch.info->ep_attr->max_msg_size) {
-			warnx("messages of %zu bytes: %s takes %zu at most",
-			      b->plan.sizes.len[i], b->ch.info->fabric_attr->prov_name,
-			      b->ch.info->ep_attr->max_msg_size);
-			rc = -FI_EMSGSIZE;
-			break;
-		}
-		rc = traffic_init(&b->traffic[i], &b->ch, b->plan.sizes.len[i], b->plan.verify);
-		b->traffic_cnt += !rc;
-	}
+	for (i = 0; i < b->plan.sizes.cnt && !rc; i++)
+		rc = prepare_size(b, i);
 	return oob_barrier(&b->side->oob, rc) ? (rc ? rc : -FI_ECONNABORTED) : rc;
 }
 
@@ -90,8 +106,10 @@ static void unprepare(struct bench *b)
 {
 	size_t i;
 
-	for (i = 0; i < b->traffic_cnt; i++)
+	for (i = 0; i < b->plan.sizes.cnt; i++) {
 		traffic_fini(&b->traffic[i]);
+		onesided_fini(&b->onesided[i]);
+	}
 	for (i = 0; i < b->fig_cnt; i++)
 		figure_fini(&b->figs[i]);
 	channel_close(&b->ch);
@@ -136,8 +154,9 @@ static double measure_raw(struct bench *b)
 	return b->side->line ? cacheline_measure(b->side->line, b->side->rank) : NAN;
 }
 
-static int run_latency(struct bench *b, struct traffic *tr, bool warm)
+static int run_latency(struct bench *b, size_t i, bool warm)
 {
+	struct traffic *tr = &b->traffic[i];
 	uint32_t cnt = round_trips(&b->plan, tr->size);
 	uint64_t ns;
 	double raw;
@@ -152,9 +171,10 @@ static int run_latency(struct bench *b, struct traffic *tr, bool warm)
 	return note(b, FIGURE_BIT(FIGURE_LATENCY), tr->size, 2.0 * cnt, (double)ns, raw);
 }
 
-static int run_stream(struct bench *b, struct traffic *tr, bool warm)
+static int run_stream(struct bench *b, size_t i, bool warm)
 {
-	uint32_t cnt = windows(&b->plan, tr);
+	struct traffic *tr = &b->traffic[i];
+	uint32_t cnt = windows(&b->plan, tr->size, tr->window);
 	uint64_t ns;
 	double raw;
 	int rc;
@@ -169,39 +189,149 @@ static int run_stream(struct bench *b, struct traffic *tr, bool warm)
 		    (double)cnt * tr->window, (double)ns, raw);
 }
 
+/* One test after the other of a size; each of @cnt, and @trips ways in each of these. */
+static int run_onesided(struct bench *b, size_t i, enum figure_test test, bool warm)
+{
+	struct onesided *os = &b->onesided[i];
+	bool streams = test == FIGURE_WRITE_BW || test == FIGURE_READ_BW;
+	uint32_t cnt = round_trips(&b->plan, os->size);
+	uint64_t ns = 0;
+	double raw;
+	int rc;
+
+	if (!os->ch)
+		return 0;
+	if (streams)
+		cnt = windows(&b->plan, os->size, os->window) * os->window;
+	if (warm)
+		cnt = streams ? 2 * os->window : cnt / 10 + 1;
+	raw = measure_raw(b);
+	if (test == FIGURE_WRITE)
+		rc = onesided_write_pingpong(os, cnt, &ns);
+	else if (test == FIGURE_READ)
+		rc = onesided_read(os, cnt, &ns);
+	else if (test == FIGURE_ATOMIC)
+		rc = onesided_fetch_add(os, cnt, &ns);
+	else
+		rc = onesided_stream(os, test == FIGURE_READ_BW, cnt, &ns);
+	if (rc || warm)
+		return rc;
+	return note(b, FIGURE_BIT(test), test == FIGURE_ATOMIC ? sizeof(uint64_t) : os->size,
+		    test == FIGURE_WRITE ? 2.0 * cnt : cnt, (double)ns, raw);
+}
+
+static int run_write(struct bench *b, size_t i, bool warm)
+{
+	return run_onesided(b, i, FIGURE_WRITE, warm);
+}
+
+static int run_read(struct bench *b, size_t i, bool warm)
+{
+	return run_onesided(b, i, FIGURE_READ, warm);
+}
+
+static int run_write_stream(struct bench *b, size_t i, bool warm)
+{
+	return run_onesided(b, i, FIGURE_WRITE_BW, warm);
+}
+
+static int run_read_stream(struct bench *b, size_t i, bool warm)
+{
+	return run_onesided(b, i, FIGURE_READ_BW, warm);
+}
+
+/* Of one word, whatever the sizes: with the regions of the first of them. */
+static int run_atomic(struct bench *b, size_t i, bool warm)
+{
+	while (i--)
+		if (b->onesided[i].ch)
+			return 0;
+	for (i = 0; i < b->plan.sizes.cnt; i++)
+		if (b->onesided[i].ch)
+			return run_onesided(b, i, FIGURE_ATOMIC, warm);
+	return 0;
+}
+
+/* What is run at once, and the tests that it gives figures for. */
+static const struct run_kind {
+	unsigned tests;
+	const char *name;
+	int (*run)(struct bench *b, size_t i, bool warm);
+} run_kinds[] = {
+	{ FIGURE_BIT(FIGURE_LATENCY), "latency", run_latency },
+	{ FIGURE_BIT(FIGURE_BANDWIDTH) | FIGURE_BIT(FIGURE_RATE), "stream", run_stream },
+	{ FIGURE_BIT(FIGURE_WRITE), "write", run_write },
+	{ FIGURE_BIT(FIGURE_READ), "read", run_read },
+	{ FIGURE_BIT(FIGURE_WRITE_BW), "write stream", run_write_stream },
+	{ FIGURE_BIT(FIGURE_READ_BW), "read stream", run_read_stream },
+	{ FIGURE_BIT(FIGURE_ATOMIC), "atomic", run_atomic },
+};
+
+#define RUN_KINDS (sizeof(run_kinds) / sizeof(run_kinds[0]))
+
+/* Between measurements; a comparison shows its own line. */
+static void start_progress(struct bench *b)
+{
+	uint64_t steps = 0;
+	size_t k;
+
+	for (k = 0; k < RUN_KINDS; k++)
+		if (run_kinds[k].tests & b->plan.tests)
+			steps += b->plan.sizes.cnt * b->plan.rounds;
+	progress_start(&b->progress, b->opt->driven || b->side->rank ? -1 : STDERR_FILENO,
+		       steps ? steps : 1);
+}
+
+static void show_progress(struct bench *b, const char *name, size_t size, bool warm)
+{
+	char what[128], text[24];
+
+	if (warm) {
+		snprintf(what, sizeof(what), "warming up, %s %s", name,
+			 sizes_format(size, text));
+		progress_show(&b->progress, 0, what);
+		return;
+	}
+	snprintf(what, sizeof(what), "%s, %s %s, round %u of %u",
+		 b->ch.info->fabric_attr->prov_name, name, sizes_format(size, text),
+		 b->round + 1, b->plan.rounds);
+	progress_show(&b->progress, b->steps++, what);
+}
+
 static int run_round(struct bench *b, bool warm)
 {
-	size_t i;
+	size_t k, i;
 	int rc = 0;
 
-	for (i = 0; i < b->traffic_cnt && !rc; i++)
-		if (b->plan.tests & FIGURE_BIT(FIGURE_LATENCY))
-			rc = run_latency(b, &b->traffic[i], warm);
-	for (i = 0; i < b->traffic_cnt && !rc; i++)
-		if (b->plan.tests & (FIGURE_BIT(FIGURE_BANDWIDTH) | FIGURE_BIT(FIGURE_RATE)))
-			rc = run_stream(b, &b->traffic[i], warm);
+	for (k = 0; k < RUN_KINDS; k++) {
+		if (!(run_kinds[k].tests & b->plan.tests))
+			continue;
+		for (i = 0; i < b->plan.sizes.cnt && !rc; i++) {
+			show_progress(b, run_kinds[k].name, b->plan.sizes.len[i], warm);
+			rc = run_kinds[k].run(b, i, warm);
+		}
+	}
 	return rc;
 }
 
 /* Side 0's word for the next round, from the comparison or from the count. */
-static char decide(struct bench *b, unsigned round)
+static char decide(struct bench *b)
 {
 	char line[16];
 
 	if (!b->opt->driven)
-		return round < b->plan.rounds ? GO : STOP;
+		return b->round < b->plan.rounds ? GO : STOP;
 	return fgets(line, sizeof(line), stdin) && !strcmp(line, "go\n") ? GO : STOP;
 }
 
 static int run_rounds(struct bench *b)
 {
-	unsigned round;
 	char word, theirs;
 	size_t len;
 	int rc;
 
-	for (round = 0;; round++) {
-		word = b->side->rank ? 0 : decide(b, round);
+	for (b->round = 0;; b->round++) {
+		word = b->side->rank ? 0 : decide(b);
 		len = sizeof(theirs);
 		rc = oob_swap(&b->side->oob, &word, sizeof(word), &theirs, &len);
 		if (rc)
@@ -218,56 +348,85 @@ static int run_rounds(struct bench *b)
 	}
 }
 
-static struct figures_origin origin_of(const struct bench *b)
+static struct results_config config_of(const struct bench *b)
 {
-	struct figures_origin origin = {
-		.provider = b->ch.info->fabric_attr->prov_name,
-		.library = fabric_library_path(),
-		.version = fi_version(),
-		.interface = b->plan.tagged ? "tagged" : "msg",
-	};
+	const struct fi_fabric_attr *attr = b->ch.info->fabric_attr;
+	struct results_config config = { .api = fi_version() };
 
+	snprintf(config.provider, sizeof(config.provider), "%s", attr->prov_name);
+	snprintf(config.prov_version, sizeof(config.prov_version), "%u.%u",
+		 FI_MAJOR(attr->prov_version), FI_MINOR(attr->prov_version));
+	snprintf(config.build, sizeof(config.build), "%s", fi_tostr("1", FI_TYPE_VERSION));
+	snprintf(config.library, sizeof(config.library), "%s", fabric_library_path());
+	return config;
+}
+
+static const char *note_of(const struct bench *b)
+{
 	if (b->plan.verify)
-		origin.note = "the times include filling and checking every byte (-c)";
-	else if (b->side->crowded)
-		origin.note = "both sides shared one core";
-	return origin;
+		return "the times include filling and checking every byte (-c)";
+	return b->side->crowded ? "both sides shared one core" : NULL;
 }
 
-static int by_test(const void *a, const void *b)
+static void say_ready(const struct bench *b)
 {
-	const struct figure *x = a, *y = b;
+	struct results_config config = config_of(b);
 
-	if (x->test != y->test)
-		return x->test < y->test ? -1 : 1;
-	return (x->size > y->size) - (x->size < y->size);
+	driven_ready_print(stdout, &config);
 }
 
-static void print_ready(const struct bench *b)
+static struct result summarize(const struct figure *fig)
 {
-	struct figures_origin origin = origin_of(b);
-
-	printf("ready %u %s %s\n", origin.version, origin.provider, origin.library);
-	fflush(stdout);
+	return (struct result){
+		.test = fig->test,
+		.size = fig->size,
+		.a = stats_of_copy(fig->samples, fig->cnt),
+		.raw_ns = stats_of_copy(fig->raw_ns, fig->cnt),
+		.samples[0] = fig->samples,
+		.cnt = fig->cnt,
+	};
 }
 
-static void print_figures(struct bench *b)
+static int publish(struct bench *b)
 {
-	struct figures_origin origin = origin_of(b);
-	FILE *to = stdout;
+	struct results_outputs out = b->opt->out;
+	struct results results = {
+		.command = b->opt->command,
+		.machine = b->machine,
+		.interface = b->plan.tagged ? "tagged" : "msg",
+		.note = note_of(b),
+		.rounds = b->plan.rounds,
+		.restarts = 1,
+		.config_cnt = 1,
+		.config[0] = config_of(b),
+		.cnt = b->fig_cnt,
+	};
+	size_t i;
+	int rc;
 
-	qsort(b->figs, b->fig_cnt, sizeof(b->figs[0]), by_test);
-	if (!b->opt->json || b->opt->json_file)
-		figures_print(stdout, &origin, b->figs, b->fig_cnt);
-	if (!b->opt->json)
-		return;
-	if (b->opt->json_file)
-		to = fopen(b->opt->json_file, "w");
-	if (!to)
-		err(EXIT_FAILURE, "%s", b->opt->json_file);
-	figures_print_json(to, &origin, b->figs, b->fig_cnt);
-	if (b->opt->json_file)
-		fclose(to);
+	results.row = calloc(b->fig_cnt + 1, sizeof(*results.row));
+	if (!results.row)
+		err(EXIT_FAILURE, "bench");
+	for (i = 0; i < b->fig_cnt; i++)
+		results.row[i] = summarize(&b->figs[i]);
+	results_sort(results.row, results.cnt);
+	rc = results_publish(&results, &out);
+	free(results.row);
+	return rc;
+}
+
+static int run_all(struct bench *b)
+{
+	int rc;
+
+	start_progress(b);
+	rc = run_round(b, true);
+	if (!rc && b->opt->driven && !b->side->rank)
+		say_ready(b);
+	if (!rc)
+		rc = run_rounds(b);
+	progress_end(&b->progress);
+	return rc;
 }
 
 int bench_side(struct side *side, void *arg)
@@ -280,15 +439,13 @@ int bench_side(struct side *side, void *arg)
 	b->opt = arg;
 	b->plan = b->opt->plan;
 	b->side = side;
+	/* Before our own work counts as load. */
+	machine_read(&b->machine);
 	rc = prepare(b);
 	if (!rc)
-		rc = run_round(b, true);
-	if (!rc && b->opt->driven && !side->rank)
-		print_ready(b);
-	if (!rc)
-		rc = run_rounds(b);
+		rc = run_all(b);
 	if (!rc && !b->opt->driven && !side->rank)
-		print_figures(b);
+		rc = publish(b);
 	unprepare(b);
 	free(b);
 	return rc ? EXIT_FAILURE : EXIT_SUCCESS;

@@ -7,6 +7,7 @@
 #include "channel.h"
 #include "clock.h"
 #include "fabric.h"
+#include "figures.h"
 
 #include <err.h>
 #include <rdma/fi_cm.h>
@@ -22,12 +23,16 @@ static int fill_hints(struct fi_info *hints, const struct plan *plan,
 		      const struct channel_options *opt)
 {
 	hints->caps = plan->tagged ? FI_TAGGED : FI_MSG;
+	if (plan->tests & FIGURES_RMA)
+		hints->caps |= FI_RMA;
+	if (plan->tests & FIGURE_BIT(FIGURE_ATOMIC))
+		hints->caps |= FI_ATOMIC;
 	hints->mode = FI_CONTEXT | FI_CONTEXT2;
 	hints->ep_attr->type = FI_EP_RDM;
 	hints->tx_attr->msg_order = FI_ORDER_SAS;
 	hints->rx_attr->msg_order = FI_ORDER_SAS;
 	hints->domain_attr->mr_mode = FI_MR_LOCAL | FI_MR_VIRT_ADDR | FI_MR_ALLOCATED |
-				      FI_MR_PROV_KEY;
+				      FI_MR_PROV_KEY | FI_MR_RAW | FI_MR_ENDPOINT;
 	hints->domain_attr->threading = FI_THREAD_DOMAIN;
 	hints->domain_attr->control_progress = opt->progress;
 	hints->domain_attr->data_progress = opt->progress;
@@ -76,9 +81,12 @@ static int query(struct channel *ch, const struct plan *plan)
 	if (!rc)
 		rc = fabric_getinfo(source, NULL, source ? FI_SOURCE : 0, hints, &ch->info);
 	if (rc && !(ch->side->local && ch->side->rank)) {
-		warnx("no provider %s%soffers %s messages on reliable endpoints: %s",
+		warnx("no provider %s%soffers %s messages%s%s on reliable endpoints: %s",
 		      plan->provider, plan->provider[0] ? " " : "",
-		      plan->tagged ? "tagged" : "plain", fi_strerror(-rc));
+		      plan->tagged ? "tagged" : "plain",
+		      plan->tests & FIGURES_RMA ? " with RMA" : "",
+		      plan->tests & FIGURE_BIT(FIGURE_ATOMIC) ? " with atomics" : "",
+		      fi_strerror(-rc));
 		warnx("'weft info --why' gives each provider's reason");
 	} else if (!rc) {
 		prefer_route(ch, hints);
@@ -141,19 +149,37 @@ void channel_close(struct channel *ch)
 	memset(ch, 0, sizeof(*ch));
 }
 
+int channel_mr_reg(struct channel *ch, void *mem, size_t len, uint64_t access,
+		   struct fid_mr **mr)
+{
+	struct fid_mr *got;
+	int rc;
+
+	rc = fi_mr_reg(ch->end.domain, mem, len, access, 0, ++ch->next_key, 0, &got, NULL);
+	if (rc)
+		return fabric_complain("fi_mr_reg", rc);
+	if (ch->info->domain_attr->mr_mode & FI_MR_ENDPOINT) {
+		rc = fi_mr_bind(got, &ch->end.ep->fid, 0);
+		if (!rc)
+			rc = fi_mr_enable(got);
+	}
+	if (rc) {
+		fabric_close(&got->fid, "fi_close of a memory region");
+		return fabric_complain("fi_mr_bind or fi_mr_enable", rc);
+	}
+	*mr = got;
+	return 0;
+}
+
 int channel_buf_init(struct channel *ch, struct channel_buf *buf, void *addr, size_t len,
 		     uint32_t slot)
 {
-	int rc;
-
 	memset(buf, 0, sizeof(*buf));
 	buf->addr = addr;
 	buf->op.slot = slot;
 	if (!(ch->info->domain_attr->mr_mode & FI_MR_LOCAL) || !len)
 		return 0;
-	rc = fi_mr_reg(ch->end.domain, addr, len, FI_SEND | FI_RECV, 0, ++ch->next_key, 0,
-		       &buf->mr, NULL);
-	return rc ? fabric_complain("fi_mr_reg", rc) : 0;
+	return channel_mr_reg(ch, addr, len, FI_SEND | FI_RECV, &buf->mr);
 }
 
 void channel_buf_fini(struct channel_buf *buf)
@@ -201,6 +227,7 @@ static inline int progress(struct channel *ch)
 	if (rc < 0)
 		return fabric_complain("fi_cq_read", (int)rc);
 	op = entry.op_context;
+	op->busy = false;
 	if (op->is_recv) {
 		msg = &ch->rx_log[ch->rx_done++ % CHANNEL_RX_LOG];
 		msg->len = entry.len;
@@ -212,34 +239,56 @@ static inline int progress(struct channel *ch)
 }
 
 /* What a wait does when nothing came: seldom looks at the clock. */
-static int idle(struct channel *ch, unsigned *spins, uint64_t *give_up)
+static int idle(struct channel *ch, struct channel_patience *patience)
 {
 	if (ch->side->crowded)
 		sched_yield();
-	if (++*spins % 16384)
+	if (++patience->spins % 16384)
 		return 0;
-	if (!*give_up)
-		*give_up = clock_ns() + ch->opt.timeout_s * 1000000000ull;
+	if (!patience->give_up_ns)
+		patience->give_up_ns = clock_ns() + ch->opt.timeout_s * 1000000000ull;
 	if (oob_gone(&ch->side->oob)) {
 		warnx("the other side has gone");
 		return -FI_ESHUTDOWN;
 	}
-	if (clock_ns() < *give_up)
+	if (patience->endless || clock_ns() < patience->give_up_ns)
 		return 0;
 	warnx("nothing completed for %u s", ch->opt.timeout_s);
 	return -FI_ETIMEDOUT;
 }
 
+static inline int turn(struct channel *ch, struct channel_patience *patience)
+{
+	int rc = progress(ch);
+
+	return rc ? rc : idle(ch, patience);
+}
+
+int channel_turn(struct channel *ch, struct channel_patience *patience)
+{
+	return turn(ch, patience);
+}
+
 int channel_wait(struct channel *ch, uint64_t tx, uint64_t rx)
 {
-	uint64_t give_up = 0;
-	unsigned spins = 0;
+	struct channel_patience patience = { 0 };
 	int rc;
 
 	while (ch->tx_done < tx || ch->rx_done < rx) {
-		rc = progress(ch);
-		if (!rc)
-			rc = idle(ch, &spins, &give_up);
+		rc = turn(ch, &patience);
+		if (rc < 0)
+			return rc;
+	}
+	return 0;
+}
+
+int channel_wait_op(struct channel *ch, const struct channel_op *op)
+{
+	struct channel_patience patience = { 0 };
+	int rc;
+
+	while (op->busy) {
+		rc = turn(ch, &patience);
 		if (rc < 0)
 			return rc;
 	}
@@ -262,16 +311,13 @@ static ssize_t post_send(struct channel *ch, struct channel_buf *buf, size_t len
 
 int channel_send(struct channel *ch, struct channel_buf *buf, size_t len)
 {
-	uint64_t give_up = 0;
-	unsigned spins = 0;
+	struct channel_patience patience = { 0 };
 	ssize_t rc;
 	int ran;
 
 	buf->op.is_recv = false;
 	while ((rc = post_send(ch, buf, len)) == -FI_EAGAIN) {
-		ran = progress(ch);
-		if (!ran)
-			ran = idle(ch, &spins, &give_up);
+		ran = turn(ch, &patience);
 		if (ran < 0)
 			return ran;
 	}
@@ -280,6 +326,8 @@ int channel_send(struct channel *ch, struct channel_buf *buf, size_t len)
 	/* An injected message brings no completion. */
 	if (len <= ch->inject_size)
 		ch->tx_done++;
+	else
+		buf->op.busy = true;
 	return 0;
 }
 
@@ -295,18 +343,18 @@ static ssize_t post_recv(struct channel *ch, struct channel_buf *buf, size_t len
 
 int channel_recv(struct channel *ch, struct channel_buf *buf, size_t len)
 {
-	uint64_t give_up = 0;
-	unsigned spins = 0;
+	struct channel_patience patience = { 0 };
 	ssize_t rc;
 	int ran;
 
 	buf->op.is_recv = true;
 	while ((rc = post_recv(ch, buf, len)) == -FI_EAGAIN) {
-		ran = progress(ch);
-		if (!ran)
-			ran = idle(ch, &spins, &give_up);
+		ran = turn(ch, &patience);
 		if (ran < 0)
 			return ran;
 	}
-	return rc ? fabric_complain("receive", (int)rc) : 0;
+	if (rc)
+		return fabric_complain("receive", (int)rc);
+	buf->op.busy = true;
+	return 0;
 }

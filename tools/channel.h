@@ -28,6 +28,7 @@ struct channel_op {
 	struct fi_context2 context; /* first: it is the operation's context */
 	uint32_t slot;		    /* which buffer */
 	bool is_recv;
+	bool busy; /* posted, and not completed yet: operations complete in any order */
 };
 
 /* A place to send from or receive into. */
@@ -35,6 +36,7 @@ struct channel_buf {
 	void *addr;
 	struct fid_mr *mr; /* NULL where the provider needs none */
 	struct channel_op op;
+	uint64_t number; /* the caller's: which message it is for */
 };
 
 /* At most this many receives may be posted at a time. */
@@ -90,8 +92,8 @@ void channel_buf_fini(struct channel_buf *buf);
 /*
  * channel_send - send to the peer, by inject where that is possible
  *
- * Progresses while the provider has no room. The buffer may be used again once
- * tx_done has grown past it. Returns 0 or a negative fi_errno.
+ * Progresses while the provider has no room. The buffer may be used again once its operation
+ * is not busy. Returns 0 or a negative fi_errno.
  */
 int channel_send(struct channel *ch, struct channel_buf *buf, size_t len);
 
@@ -110,5 +112,39 @@ int channel_recv(struct channel *ch, struct channel_buf *buf, size_t len);
  * Returns 0, -FI_ETIMEDOUT, or the error a completion brought.
  */
 int channel_wait(struct channel *ch, uint64_t tx, uint64_t rx);
+
+/*
+ * channel_wait_op - progress until an operation has completed
+ * @op:  one that was never posted has
+ *
+ * Returns as channel_wait.
+ */
+int channel_wait_op(struct channel *ch, const struct channel_op *op);
+
+/* How long something has been waited for; zero at first, but for @endless. */
+struct channel_patience {
+	bool endless; /* what the other side does takes long: only its end ends the wait */
+	unsigned spins;
+	uint64_t give_up_ns;
+};
+
+/*
+ * channel_turn - what a wait does once: take a completion, or find none
+ * @patience:  of this wait
+ *
+ * Returns 0 or more, -FI_ETIMEDOUT when the wait has lasted too long, -FI_ESHUTDOWN when the
+ * other side has gone, or the error a completion brought.
+ */
+int channel_turn(struct channel *ch, struct channel_patience *patience);
+
+/*
+ * channel_mr_reg - register memory in the way that the provider asks for
+ * @access:  FI_SEND, FI_READ and the like
+ * @mr:      set to the region, ready for use; the caller closes it
+ *
+ * Complains itself. Returns 0 or a negative fi_errno.
+ */
+int channel_mr_reg(struct channel *ch, void *mem, size_t len, uint64_t access,
+		   struct fid_mr **mr);
 
 #endif

@@ -39,16 +39,29 @@ static void become(const char *library, const char *which, char **argv)
 	_exit(EXIT_FAILURE);
 }
 
+/* Fields with tabs between them: a path or a version may contain blanks. */
+void driven_ready_print(FILE *to, const struct results_config *config)
+{
+	fprintf(to, "ready\t%u\t%s\t%s\t%s\t%s\n", config->api, config->provider,
+		config->prov_version, config->build, config->library);
+	fflush(to);
+}
+
+int driven_ready_parse(const char *line, struct results_config *config)
+{
+	if (sscanf(line, "ready\t%u\t%511[^\t]\t%31[^\t]\t%511[^\t]\t%511[^\n]", &config->api,
+		   config->provider, config->prov_version, config->build, config->library) != 5)
+		return -EPROTO;
+	return 0;
+}
+
 static int read_ready(struct driven *child)
 {
-	char line[2 * DRIVEN_TEXT_MAX];
+	char line[4 * RESULTS_TEXT_MAX];
 
 	if (!fgets(line, sizeof(line), child->from))
 		return -EPIPE;
-	if (sscanf(line, "ready %u %511s %511[^\n]", &child->version, child->provider,
-		   child->library) != 3)
-		return -EPROTO;
-	return 0;
+	return driven_ready_parse(line, &child->config);
 }
 
 /* The child's ends of the pipes, closed here; ours are closed in it by exec. */

@@ -10,15 +10,13 @@
 #include <stdio.h>
 #include <sys/types.h>
 
-#define DRIVEN_TEXT_MAX 512
+#include "results.h"
 
 struct driven {
 	pid_t pid;
 	FILE *to;
 	FILE *from;
-	unsigned version; /* of its libfabric's interface */
-	char provider[DRIVEN_TEXT_MAX];
-	char library[DRIVEN_TEXT_MAX];
+	struct results_config config; /* what it says of itself */
 };
 
 /* One sample of a round. */
@@ -51,6 +49,14 @@ int driven_round(struct driven *child, struct driven_sample *samples, size_t roo
  * driven_stop - let it end, and wait for that; a child that was not started is allowed
  */
 void driven_stop(struct driven *child);
+
+/*
+ * driven_ready_print - what a child says when it is ready
+ *
+ * driven_ready_parse reads the line. Returns 0 or -EPROTO.
+ */
+void driven_ready_print(FILE *to, const struct results_config *config);
+int driven_ready_parse(const char *line, struct results_config *config);
 
 /*
  * driven_sample_parse - read "sample TEST SIZE VALUE RAW_NS"

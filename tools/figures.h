@@ -1,25 +1,34 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
  * The figures of a measurement: for each test and size the samples of all
- * rounds, each with the raw cache-line latency of its moment; printing them as
- * a table or as JSON. One thread.
+ * rounds, each with the raw cache-line latency of its moment. results.h summarizes and
+ * prints them. One thread.
  */
 #ifndef WEFT_TOOLS_FIGURES_H
 #define WEFT_TOOLS_FIGURES_H
 
+#include <stdbool.h>
 #include <stddef.h>
-#include <stdio.h>
-
-#include "stats.h"
 
 enum figure_test {
 	FIGURE_LATENCY,	  /* microseconds one way */
 	FIGURE_BANDWIDTH, /* MB/s, of 10^6 bytes */
 	FIGURE_RATE,	  /* million messages per second */
+	FIGURE_WRITE,	  /* microseconds from fi_write to visible at the target */
+	FIGURE_READ,	  /* microseconds from fi_read to its completion */
+	FIGURE_WRITE_BW,  /* MB/s */
+	FIGURE_READ_BW,	  /* MB/s */
+	FIGURE_ATOMIC,	  /* microseconds from fi_fetch_atomic to its completion */
 	FIGURE_TESTS,
 };
 
 #define FIGURE_BIT(test) (1u << (test))
+
+/* Tests that need FI_RMA, and those of one-sided transfers in general. */
+#define FIGURES_RMA                                                                         \
+	(FIGURE_BIT(FIGURE_WRITE) | FIGURE_BIT(FIGURE_READ) | FIGURE_BIT(FIGURE_WRITE_BW) | \
+	 FIGURE_BIT(FIGURE_READ_BW))
+#define FIGURES_ONESIDED (FIGURES_RMA | FIGURE_BIT(FIGURE_ATOMIC))
 
 struct figure {
 	enum figure_test test;
@@ -30,17 +39,8 @@ struct figure {
 	double *raw_ns; /* NAN where it could not be measured */
 };
 
-/* Where the figures come from, for the heading. */
-struct figures_origin {
-	const char *provider;
-	const char *library;
-	unsigned version;      /* of the libfabric interface */
-	const char *interface; /* "tagged" or "msg" */
-	const char *note;      /* a warning to print with the figures, or NULL */
-};
-
 /*
- * figure_test_name - "latency", "bandwidth" or "rate"
+ * figure_test_name - "latency", "bandwidth", "rate", "write" and so on
  */
 const char *figure_test_name(enum figure_test test);
 
@@ -50,7 +50,22 @@ const char *figure_test_name(enum figure_test test);
 const char *figure_test_unit(enum figure_test test);
 
 /*
- * figure_tests_parse - read "lat,bw,rate"; "all" is all three
+ * figure_test_heading - what the figures are, for a table or a plot
+ */
+const char *figure_test_heading(enum figure_test test);
+
+/*
+ * figure_test_digits - how many digits behind the point say something
+ */
+int figure_test_digits(enum figure_test test);
+
+/*
+ * figure_test_is_time - whether the unit is one of time, and less of it is better
+ */
+bool figure_test_is_time(enum figure_test test);
+
+/*
+ * figure_tests_parse - read "lat,bw,rate"; "all" is all there are
  *
  * Returns FIGURE_BITs, 0 for anything else.
  */
@@ -67,31 +82,8 @@ void figure_fini(struct figure *fig);
 
 /*
  * figure_from_time - what a measured time means
- * @msgs:  messages it took; for latency, one way trips
+ * @msgs:  messages or transfers it took; for latency and writes, one way trips
  */
 double figure_from_time(enum figure_test test, size_t size, double msgs, double ns);
-
-/*
- * figures_print - a table for people
- * @figs:  @cnt figures, sizes ascending within a test
- */
-void figures_print(FILE *to, const struct figures_origin *origin, struct figure *figs,
-		   size_t cnt);
-
-/*
- * figures_print_json - the same as one JSON object, with every sample
- */
-void figures_print_json(FILE *to, const struct figures_origin *origin, struct figure *figs,
-			size_t cnt);
-
-/*
- * json_string - print a quoted and escaped string
- */
-void json_string(FILE *to, const char *text);
-
-/*
- * json_number - print a number, null for what JSON has no word for
- */
-void json_number(FILE *to, double value);
 
 #endif

@@ -7,6 +7,7 @@
 
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 static int ascending(const void *a, const void *b)
 {
@@ -49,5 +50,19 @@ struct stats stats_of(double *samples, size_t cnt)
 	st.p10 = stats_percentile(samples, kept, 10);
 	st.median = stats_percentile(samples, kept, 50);
 	st.p90 = stats_percentile(samples, kept, 90);
+	return st;
+}
+
+struct stats stats_of_copy(const double *samples, size_t cnt)
+{
+	struct stats st = { 0, NAN, NAN, NAN };
+	double *copy = malloc(cnt * sizeof(*copy) + 1);
+
+	if (!copy)
+		return st;
+	if (cnt)
+		memcpy(copy, samples, cnt * sizeof(*copy));
+	st = stats_of(copy, cnt);
+	free(copy);
 	return st;
 }

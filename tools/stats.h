@@ -30,4 +30,11 @@ double stats_percentile(const double *sorted, size_t cnt, double p);
  */
 struct stats stats_of(double *samples, size_t cnt);
 
+/*
+ * stats_of_copy - the same, with the samples left as they are
+ *
+ * Without memory the summary is that of no samples.
+ */
+struct stats stats_of_copy(const double *samples, size_t cnt);
+
 #endif

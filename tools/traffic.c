@@ -44,18 +44,18 @@ static uint32_t window_of(const struct channel *ch, size_t size)
 }
 
 /* Two windows in flight need a buffer each; large ones must outgrow the cache. */
-static uint32_t bufs_for(const struct traffic *tr)
+struct traffic_shape traffic_shape(const struct channel *ch, size_t size)
 {
-	size_t cnt = SMALL_BUFS;
+	struct traffic_shape shape = { .window = window_of(ch, size), .bufs = SMALL_BUFS };
 
-	if (tr->size >= TRAFFIC_LARGE) {
-		cnt = 2 * cache_size() / tr->size + 1;
-		if (cnt < LARGE_BUFS_MIN)
-			cnt = LARGE_BUFS_MIN;
+	if (size >= TRAFFIC_LARGE) {
+		shape.bufs = (uint32_t)(2 * cache_size() / size + 1);
+		if (shape.bufs < LARGE_BUFS_MIN)
+			shape.bufs = LARGE_BUFS_MIN;
 	}
-	if (cnt < 2 * tr->window)
-		cnt = 2 * tr->window;
-	return (uint32_t)cnt;
+	if (shape.bufs < 2 * shape.window)
+		shape.bufs = 2 * shape.window;
+	return shape;
 }
 
 static struct channel_buf *create_bufs(struct traffic *tr)
@@ -100,12 +100,14 @@ static void destroy_bufs(struct traffic *tr, struct channel_buf *bufs)
 
 int traffic_init(struct traffic *tr, struct channel *ch, size_t size, bool verify)
 {
+	struct traffic_shape shape = traffic_shape(ch, size);
+
 	memset(tr, 0, sizeof(*tr));
 	tr->ch = ch;
 	tr->size = size;
 	tr->verify = verify;
-	tr->window = window_of(ch, size);
-	tr->cnt = bufs_for(tr);
+	tr->window = shape.window;
+	tr->cnt = shape.bufs;
 	tr->out = create_bufs(tr);
 	tr->in = create_bufs(tr);
 	if (tr->out && tr->in)
@@ -157,31 +159,43 @@ size_t traffic_check(const void *buf, size_t len, uint64_t number)
 static int send_next(struct traffic *tr)
 {
 	struct channel_buf *buf = &tr->out[tr->sent % tr->cnt];
+	int rc;
 
+	/* The buffer's previous message must have left it. */
+	rc = channel_wait_op(tr->ch, &buf->op);
+	if (rc)
+		return rc;
 	if (tr->verify)
 		traffic_fill(buf->addr, tr->size, tr->sent);
 	tr->sent++;
 	return channel_send(tr->ch, buf, tr->size);
 }
 
-/* Look at received message @number, whose completion was the channel's @nth. */
-static int check_next(struct traffic *tr, uint64_t nth)
+/* Messages meet receives in the order of both, so the number is known beforehand. */
+static int post_next(struct traffic *tr, uint32_t slot)
+{
+	tr->in[slot].number = tr->posted++;
+	return channel_recv(tr->ch, &tr->in[slot], tr->size);
+}
+
+/* Look at the received message whose completion was the channel's @nth. */
+static int check_nth(struct traffic *tr, uint64_t nth)
 {
 	const struct channel_message *msg = &tr->ch->rx_log[nth % CHANNEL_RX_LOG];
-	uint64_t number = tr->received++;
+	const struct channel_buf *buf = &tr->in[msg->slot];
 	size_t bad;
 
 	if (msg->len != tr->size) {
-		warnx("message %llu has %zu bytes, not %zu", (unsigned long long)number,
+		warnx("message %llu has %zu bytes, not %zu", (unsigned long long)buf->number,
 		      msg->len, tr->size);
 		return -FI_EIO;
 	}
 	if (!tr->verify)
 		return 0;
-	bad = traffic_check(tr->in[msg->slot].addr, tr->size, number);
+	bad = traffic_check(buf->addr, tr->size, buf->number);
 	if (bad == tr->size)
 		return 0;
-	warnx("message %llu of %zu bytes is wrong at byte %zu", (unsigned long long)number,
+	warnx("message %llu of %zu bytes is wrong at byte %zu", (unsigned long long)buf->number,
 	      tr->size, bad);
 	return -FI_EIO;
 }
@@ -193,9 +207,9 @@ static int take_turn(struct traffic *tr, uint64_t rx_base, uint32_t i, uint32_t 
 
 	rc = channel_wait(tr->ch, 0, rx_base + i + 1);
 	if (!rc)
-		rc = check_next(tr, rx_base + i);
+		rc = check_nth(tr, rx_base + i);
 	if (!rc && i + 1 < cnt)
-		rc = channel_recv(tr->ch, &tr->in[(i + 1) % tr->cnt], tr->size);
+		rc = post_next(tr, (i + 1) % tr->cnt);
 	return rc;
 }
 
@@ -206,16 +220,13 @@ int traffic_pingpong(struct traffic *tr, uint32_t cnt, uint64_t *taken)
 	uint32_t i;
 	int rc;
 
-	rc = channel_recv(tr->ch, &tr->in[0], tr->size);
+	rc = post_next(tr, 0);
 	if (!rc)
 		rc = oob_barrier(&tr->ch->side->oob, 0);
 	start = clock_ns();
 	for (i = 0; i < cnt && !rc; i++) {
 		if (!serves)
 			rc = take_turn(tr, rx_base, i, cnt);
-		/* The buffer's previous message must have left it. */
-		if (!rc && i >= tr->cnt)
-			rc = channel_wait(tr->ch, tx_base + i - tr->cnt + 1, 0);
 		if (!rc)
 			rc = send_next(tr);
 		if (!rc && serves)
@@ -223,6 +234,22 @@ int traffic_pingpong(struct traffic *tr, uint32_t cnt, uint64_t *taken)
 	}
 	*taken = clock_ns() - start;
 	return rc ? rc : channel_wait(tr->ch, tx_base + cnt, rx_base + cnt);
+}
+
+static int post_ack(struct traffic *tr, uint32_t w)
+{
+	struct channel_buf *buf = &tr->in[w % 2];
+	int rc = channel_wait_op(tr->ch, &buf->op);
+
+	return rc ? rc : channel_recv(tr->ch, buf, ACK_LEN);
+}
+
+static int send_ack(struct traffic *tr, uint32_t w)
+{
+	struct channel_buf *buf = &tr->out[w % 2];
+	int rc = channel_wait_op(tr->ch, &buf->op);
+
+	return rc ? rc : channel_send(tr->ch, buf, ACK_LEN);
 }
 
 /* Side 0: send windows, at most two beyond the last acknowledged one. */
@@ -233,7 +260,7 @@ static int stream_out(struct traffic *tr, uint32_t windows, uint64_t *taken)
 	int rc = 0;
 
 	for (i = 0; i < 2 && i < windows && !rc; i++)
-		rc = channel_recv(tr->ch, &tr->in[i], ACK_LEN);
+		rc = post_ack(tr, i);
 	if (!rc)
 		rc = oob_barrier(&tr->ch->side->oob, 0);
 	start = clock_ns();
@@ -241,14 +268,10 @@ static int stream_out(struct traffic *tr, uint32_t windows, uint64_t *taken)
 		if (w >= 2) {
 			rc = channel_wait(tr->ch, 0, rx_base + w - 1);
 			if (!rc)
-				rc = channel_recv(tr->ch, &tr->in[w % 2], ACK_LEN);
+				rc = post_ack(tr, w);
 		}
-		for (i = 0; i < tr->window && !rc; i++, sent++) {
-			if (sent >= tr->cnt)
-				rc = channel_wait(tr->ch, tx_base + sent - tr->cnt + 1, 0);
-			if (!rc)
-				rc = send_next(tr);
-		}
+		for (i = 0; i < tr->window && !rc; i++, sent++)
+			rc = send_next(tr);
 	}
 	if (!rc)
 		rc = channel_wait(tr->ch, tx_base + sent, rx_base + windows);
@@ -265,23 +288,17 @@ static int stream_in(struct traffic *tr, uint32_t windows)
 	int rc = 0;
 
 	for (posted = 0; posted < 2 * tr->window && posted < total && !rc; posted++)
-		rc = channel_recv(tr->ch, &tr->in[posted % tr->cnt], tr->size);
+		rc = post_next(tr, (uint32_t)(posted % tr->cnt));
 	if (!rc)
 		rc = oob_barrier(&tr->ch->side->oob, 0);
 	for (n = 0; n < total && !rc; n++) {
 		rc = channel_wait(tr->ch, 0, rx_base + n + 1);
 		if (!rc)
-			rc = check_next(tr, rx_base + n);
-		if (!rc && posted < total) {
-			rc = channel_recv(tr->ch, &tr->in[posted % tr->cnt], tr->size);
-			posted++;
-		}
-		if (!rc && (n + 1) % tr->window == 0) {
-			if (acks >= 2)
-				rc = channel_wait(tr->ch, tx_base + acks - 1, 0);
-			if (!rc)
-				rc = channel_send(tr->ch, &tr->out[acks++ % 2], ACK_LEN);
-		}
+			rc = check_nth(tr, rx_base + n);
+		if (!rc && posted++ < total)
+			rc = post_next(tr, tr->ch->rx_log[(rx_base + n) % CHANNEL_RX_LOG].slot);
+		if (!rc && (n + 1) % tr->window == 0)
+			rc = send_ack(tr, acks++);
 	}
 	return rc ? rc : channel_wait(tr->ch, tx_base + acks, 0);
 }

@@ -31,8 +31,20 @@ struct traffic {
 	struct channel_buf *out;
 	struct channel_buf *in;
 	uint64_t sent; /* messages since the start: their number is in the pattern */
-	uint64_t received;
+	uint64_t posted; /* receives for them */
 };
+
+/* How much is under way at a time, and in how many buffers. */
+struct traffic_shape {
+	uint32_t window;
+	uint32_t bufs;
+};
+
+/*
+ * traffic_shape - what suits a size: no more than the provider's queues hold with room to
+ * spare, no more bytes than are useful, and large buffers that outgrow the cache
+ */
+struct traffic_shape traffic_shape(const struct channel *ch, size_t size);
 
 /*
  * traffic_init - allocate, touch and register the buffers

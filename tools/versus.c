@@ -7,6 +7,7 @@
 #include "versus.h"
 #include "driven.h"
 #include "figures.h"
+#include "progress.h"
 #include "sizes.h"
 
 #include <err.h>
@@ -15,6 +16,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #define SAMPLES_MAX (FIGURE_TESTS * SIZES_MAX)
 
@@ -30,10 +32,13 @@ struct contest {
 struct versus {
 	const struct versus_options *opt;
 	struct driven child[INSTANCES];
-	struct driven origin[2]; /* what A and B said of themselves */
+	struct results_config config[2]; /* what A and B said of themselves */
 	struct driven_sample round[INSTANCES][SAMPLES_MAX];
 	struct contest contest[SAMPLES_MAX];
 	size_t cnt;
+	struct machine machine;
+	struct progress progress;
+	uint64_t steps; /* rounds of one child that are behind */
 };
 
 const char *versus_verdict(double speed, double low, double high)
@@ -52,12 +57,12 @@ static int start_all(struct versus *vs, unsigned batch)
 	for (i = 0; i < INSTANCES && !rc; i++) {
 		who = (i + batch) % INSTANCES;
 		rc = driven_start(&vs->child[who], vs->opt->library[who == B],
-				  who == B ? VERSUS_B : VERSUS_A, vs->opt->argv);
+				  who == B ? VERSUS_B : VERSUS_A, vs->opt->command + 1);
 	}
 	if (rc)
 		return rc;
-	vs->origin[0] = vs->child[A];
-	vs->origin[1] = vs->child[B];
+	vs->config[0] = vs->child[A].config;
+	vs->config[1] = vs->child[B].config;
 	return 0;
 }
 
@@ -70,9 +75,9 @@ static void stop_all(struct versus *vs)
 }
 
 /* How much faster x is than y, whichever way the test counts. */
-static double speed_of(unsigned test, double x, double y)
+static double speed_of(enum figure_test test, double x, double y)
 {
-	return test == FIGURE_LATENCY ? y / x : x / y;
+	return figure_test_is_time(test) ? y / x : x / y;
 }
 
 static int keep(struct versus *vs, size_t idx)
@@ -94,6 +99,15 @@ static int keep(struct versus *vs, size_t idx)
 	return rc ? -ENOMEM : 0;
 }
 
+static void show_progress(struct versus *vs, int who, unsigned round)
+{
+	char what[RESULTS_TEXT_MAX + 64];
+
+	snprintf(what, sizeof(what), "round %u of %u, %s (%s)", round + 1, vs->opt->rounds,
+		 who == B ? "B" : "A", vs->child[who].config.provider);
+	progress_show(&vs->progress, vs->steps++, what);
+}
+
 static int run_round(struct versus *vs, unsigned round)
 {
 	int i, who, got, rc = 0;
@@ -101,6 +115,7 @@ static int run_round(struct versus *vs, unsigned round)
 
 	for (i = 0; i < INSTANCES; i++) {
 		who = (int)(((unsigned)i + round) % INSTANCES);
+		show_progress(vs, who, round);
 		got = driven_round(&vs->child[who], vs->round[who], SAMPLES_MAX);
 		if (got < 0)
 			return got;
@@ -119,6 +134,7 @@ static int run_all(struct versus *vs)
 	unsigned restarts = vs->opt->restarts, batch, round = 0, upto;
 	int rc = 0;
 
+	progress_start(&vs->progress, STDERR_FILENO, (uint64_t)vs->opt->rounds * INSTANCES);
 	for (batch = 0; batch < restarts && !rc; batch++) {
 		upto = (unsigned)((unsigned long long)vs->opt->rounds * (batch + 1) / restarts);
 		rc = start_all(vs, batch);
@@ -126,122 +142,44 @@ static int run_all(struct versus *vs)
 			rc = run_round(vs, round);
 		stop_all(vs);
 	}
+	progress_end(&vs->progress);
 	return rc;
 }
 
-/* The summary of one contest; sorts its samples. */
-struct summary {
-	struct stats a, b, speed, twin, raw;
-	const char *verdict;
-};
-
-static struct summary summarize(struct contest *c)
+static struct result summarize(const struct contest *c)
 {
-	struct summary sum = {
-		.a = stats_of(c->fig[A].samples, c->fig[A].cnt),
-		.b = stats_of(c->fig[B].samples, c->fig[B].cnt),
-		.speed = stats_of(c->speed.samples, c->speed.cnt),
-		.twin = stats_of(c->twin.samples, c->twin.cnt),
-		.raw = stats_of(c->fig[A].raw_ns, c->fig[A].cnt),
+	const struct figure *a = &c->fig[A], *b = &c->fig[B];
+	struct result row = {
+		.test = a->test,
+		.size = a->size,
+		.a = stats_of_copy(a->samples, a->cnt),
+		.b = stats_of_copy(b->samples, b->cnt),
+		.ratio = stats_of_copy(c->speed.samples, c->speed.cnt),
+		.twin = stats_of_copy(c->twin.samples, c->twin.cnt),
+		.raw_ns = stats_of_copy(a->raw_ns, a->cnt),
+		.samples = { a->samples, b->samples },
+		.cnt = a->cnt,
 	};
 
-	sum.verdict = versus_verdict(sum.speed.median, sum.twin.p10, sum.twin.p90);
-	return sum;
+	row.verdict = versus_verdict(row.ratio.median, row.twin.p10, row.twin.p90);
+	return row;
 }
 
-static void print_row(const struct contest *c, const struct summary *sum)
+static int publish(const struct versus *vs, struct result *rows)
 {
-	char size[24], raw[16] = "-";
+	const struct results results = {
+		.command = vs->opt->command,
+		.machine = vs->machine,
+		.interface = vs->opt->interface,
+		.rounds = vs->opt->rounds,
+		.restarts = vs->opt->restarts,
+		.config_cnt = 2,
+		.config = { vs->config[0], vs->config[1] },
+		.row = rows,
+		.cnt = vs->cnt,
+	};
 
-	if (sum->raw.cnt)
-		snprintf(raw, sizeof(raw), "%.0f", sum->raw.median);
-	printf("%-9s %5s %5s %10.4g %10.4g  %6.3f (%5.3f..%5.3f)  %5.3f..%5.3f %-6s %5s\n",
-	       figure_test_name(c->fig[A].test), sizes_format(c->fig[A].size, size),
-	       figure_test_unit(c->fig[A].test), sum->a.median, sum->b.median,
-	       sum->speed.median, sum->speed.p10, sum->speed.p90, sum->twin.p10, sum->twin.p90,
-	       sum->verdict, raw);
-}
-
-static void print_text(const struct versus *vs, const struct summary *sums)
-{
-	size_t i;
-	int w;
-
-	for (w = 0; w < 2; w++)
-		printf("%s: provider %s, libfabric %u.%u, %s\n", w ? "B" : "A",
-		       vs->origin[w].provider, vs->origin[w].version >> 16,
-		       vs->origin[w].version & 0xffff, vs->origin[w].library);
-	printf("%u interleaved rounds, %u restarts; medians (p10..p90); A/B: speed of A over B,\n"
-	       "above 1 A is faster; A/A: the same of two equal runs; raw: cache line, ns\n\n",
-	       vs->opt->rounds, vs->opt->restarts);
-	printf("%-9s %5s %5s %10s %10s  %-22s  %-12s %-6s %5s\n", "test", "size", "unit", "A",
-	       "B", "A/B", "A/A spread", "A is", "raw");
-	for (i = 0; i < vs->cnt; i++)
-		print_row(&vs->contest[i], &sums[i]);
-}
-
-static void json_stats(FILE *to, const char *name, const struct stats *st)
-{
-	fprintf(to, ", \"%s\": {\"median\": ", name);
-	json_number(to, st->median);
-	fprintf(to, ", \"p10\": ");
-	json_number(to, st->p10);
-	fprintf(to, ", \"p90\": ");
-	json_number(to, st->p90);
-	fprintf(to, "}");
-}
-
-static void json_origin(FILE *to, const char *name, const struct driven *origin)
-{
-	fprintf(to, "  \"%s\": {\"provider\": ", name);
-	json_string(to, origin->provider);
-	fprintf(to, ", \"libfabric\": \"%u.%u\", \"library\": ", origin->version >> 16,
-		origin->version & 0xffff);
-	json_string(to, origin->library);
-	fprintf(to, "},\n");
-}
-
-static void print_json(FILE *to, const struct versus *vs, const struct summary *sums)
-{
-	size_t i;
-
-	fprintf(to, "{\n");
-	json_origin(to, "a", &vs->origin[0]);
-	json_origin(to, "b", &vs->origin[1]);
-	fprintf(to, "  \"rounds\": %u, \"restarts\": %u,\n  \"comparisons\": [\n",
-		vs->opt->rounds, vs->opt->restarts);
-	for (i = 0; i < vs->cnt; i++) {
-		fprintf(to, "    {\"test\": \"%s\", \"size\": %zu, \"unit\": \"%s\"",
-			figure_test_name(vs->contest[i].fig[A].test),
-			vs->contest[i].fig[A].size,
-			figure_test_unit(vs->contest[i].fig[A].test));
-		json_stats(to, "a", &sums[i].a);
-		json_stats(to, "b", &sums[i].b);
-		json_stats(to, "speed", &sums[i].speed);
-		json_stats(to, "aa", &sums[i].twin);
-		json_stats(to, "raw_ns", &sums[i].raw);
-		fprintf(to, ", \"verdict\": \"%s\"}%s\n", sums[i].verdict,
-			i + 1 < vs->cnt ? "," : "");
-	}
-	fprintf(to, "  ]\n}\n");
-}
-
-static void print(const struct versus *vs, const struct summary *sums)
-{
-	FILE *to;
-
-	if (vs->opt->json && !vs->opt->json_file) {
-		print_json(stdout, vs, sums);
-		return;
-	}
-	print_text(vs, sums);
-	if (!vs->opt->json)
-		return;
-	to = fopen(vs->opt->json_file, "w");
-	if (!to)
-		err(EXIT_FAILURE, "%s", vs->opt->json_file);
-	print_json(to, vs, sums);
-	fclose(to);
+	return results_publish(&results, vs->opt->out);
 }
 
 static void fini(struct versus *vs)
@@ -261,26 +199,29 @@ static void fini(struct versus *vs)
 int versus_run(const struct versus_options *opt)
 {
 	struct versus *vs = calloc(1, sizeof(*vs));
-	struct summary *sums;
+	struct result *rows;
 	bool slower = false;
 	size_t i;
+	int rc;
 
 	if (!vs)
 		err(EXIT_FAILURE, "bench");
 	vs->opt = opt;
+	machine_read(&vs->machine);
 	if (run_all(vs)) {
 		fini(vs);
 		return EXIT_FAILURE;
 	}
-	sums = calloc(vs->cnt + 1, sizeof(*sums));
-	if (!sums)
+	rows = calloc(vs->cnt + 1, sizeof(*rows));
+	if (!rows)
 		err(EXIT_FAILURE, "bench");
 	for (i = 0; i < vs->cnt; i++) {
-		sums[i] = summarize(&vs->contest[i]);
-		slower |= !strcmp(sums[i].verdict, "slower");
+		rows[i] = summarize(&vs->contest[i]);
+		slower |= !strcmp(rows[i].verdict, "slower");
 	}
-	print(vs, sums);
-	free(sums);
+	results_sort(rows, vs->cnt);
+	rc = publish(vs, rows);
+	free(rows);
 	fini(vs);
-	return slower && opt->fail_if_slower ? EXIT_FAILURE : EXIT_SUCCESS;
+	return rc || (slower && opt->fail_if_slower) ? EXIT_FAILURE : EXIT_SUCCESS;
 }

@@ -14,14 +14,16 @@
 
 #include <stdbool.h>
 
+#include "results.h"
+
 struct versus_options {
 	const char *library[2]; /* directories of A's and B's libfabric.so.1; NULL: as we run */
 	unsigned rounds;	/* pairs in all */
 	unsigned restarts;	/* times that all processes are started */
-	bool json;
-	const char *json_file; /* JSON goes there and the table to stdout; NULL: JSON alone */
-	bool fail_if_slower;   /* exit 1 where A is slower beyond the A/A spread */
-	char **argv;	       /* our own arguments, behind "bench" */
+	const char *interface;	/* "tagged" or "msg" */
+	bool fail_if_slower;	/* exit 1 where A is slower beyond the A/A spread */
+	char **command;		/* "weft bench" and our own arguments, NULL-terminated */
+	struct results_outputs *out;
 };
 
 /* What --driven gets: which of the two a child is. */

@@ -52,6 +52,61 @@ expect 'a provider that is missing is an error' 1 'No data available' \
 expect 'bench names the provider that is missing' 1 'no provider frob offers' \
 	"$weft" bench -p frob
 
+# A run of a second: its JSON, its picture, and its line of progress.
+bench="$weft bench -p shm -S 8,4k -t lat,bw -r 2 -i 4"
+expect 'bench writes its files beside the table' 0 '^one-way latency, us' \
+	$bench --json="$dir/json" --plot="$dir/svg"
+expect 'the plot is XML' 0 '' python3 -c '
+import sys, xml.etree.ElementTree
+assert xml.etree.ElementTree.parse(sys.argv[1]).getroot().tag.endswith("svg")' "$dir/svg"
+expect 'the JSON has every figure' 0 '^latency,latency,bandwidth,bandwidth$' python3 -c '
+import json, sys
+whole = json.load(open(sys.argv[1]))
+assert whole["a"]["provider"] == "shm" and whole["machine"]["cores"] > 0
+assert all(len(row["a"]["samples"]) == 2 for row in whole["figures"])
+print(",".join(row["test"] for row in whole["figures"]))' "$dir/json"
+expect 'JSON alone is one object' 0 '' sh -c "$bench --json | python3 -c '
+import json, sys
+json.load(sys.stdin)'"
+expect 'a comparison has ratios' 0 '^same\|faster\|slower$' sh -c "$bench --vs-provider=shm \
+	--restarts=1 --json | python3 -c '
+import json, sys
+row = json.load(sys.stdin)[\"figures\"][0]
+assert row[\"ratio\"][\"median\"] > 0 and row[\"aa\"][\"median\"] > 0
+print(row[\"verdict\"])'"
+expect 'a file that cannot be written costs no measurement' 1 'nowhere' \
+	$bench --json=/nowhere/x
+if [ -s "$dir/out" ] && grep -q latency "$dir/out"; then
+	echo 'FAIL bench measured before it opened its files'
+	failed=1
+fi
+$bench >/dev/null 2>"$dir/err"
+if [ -s "$dir/err" ]; then
+	echo 'FAIL bench writes progress into a file'
+	sed 's/^/     | /' "$dir/err"
+	failed=1
+else
+	echo 'ok   bench writes no progress into a file'
+fi
+expect 'bench shows progress on a terminal' 0 'warming up, latency 8, 0%' \
+	env SHELL=/bin/sh script -qec "$bench" /dev/null
+
+# One-sided tests: every byte right where there is RMA, and a plain word where there is none.
+for provider in link shm tcp; do
+	rma="$weft bench -p $provider -t write,read,writebw,readbw -S 1,4k -r 1 -i 4 -c"
+	if "$weft" info -p $provider -c 'FI_RMA' >/dev/null 2>&1; then
+		expect "bench writes and reads over $provider" 0 '^RMA read bandwidth' $rma
+	else
+		expect "bench tells that $provider has no RMA" 1 'messages with RMA on' $rma
+	fi
+	if "$weft" info -p $provider -c 'FI_ATOMIC' >/dev/null 2>&1; then
+		expect "bench adds over $provider" 0 '^atomic fetch and add, us' \
+			"$weft" bench -p $provider -t atomic -S 8 -r 1 -i 4
+	fi
+done
+expect 'an unknown test is named' 2 "'lat,frob' is not a list of lat,bw" \
+	"$weft" bench -t lat,frob
+
 expect 'run wants a program' 2 'no program to run' "$weft" run
 expect 'run names a library that is missing' 1 "no libfabric.so.1 in '/'" \
 	"$weft" run --library=/ true

@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * The machine that a measurement ran on: what somebody who reads the figures elsewhere has
+ * to know of it. One thread.
+ */
+#ifndef WEFT_TOOLS_MACHINE_H
+#define WEFT_TOOLS_MACHINE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define MACHINE_TEXT_MAX 128
+
+struct machine {
+	char cpu[MACHINE_TEXT_MAX];    /* model, "unknown cpu" where the kernel does not say */
+	char kernel[MACHINE_TEXT_MAX]; /* "Linux 6.1.0" */
+	unsigned cores;		       /* online */
+	uint64_t memory_bytes;
+	bool virtual;	/* under a hypervisor, which may move the cores */
+	double load[3]; /* of the last 1, 5 and 15 minutes; NAN where unknown */
+};
+
+/*
+ * machine_read - look at the machine that this process runs on
+ *
+ * What can't be read is left out, never an error.
+ */
+void machine_read(struct machine *machine);
+
+/*
+ * machine_format - the facts in one line
+ * @len:  bytes of @text, at least 1; the line is cut to fit
+ *
+ * Returns @text.
+ */
+char *machine_format(const struct machine *machine, char *text, size_t len);
+
+#endif

@@ -1,0 +1,379 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * One-sided patterns; onesided.h has the contract. Called by 'weft bench' on both sides.
+ */
+#define _GNU_SOURCE
+#include "onesided.h"
+#include "clock.h"
+#include "traffic.h"
+
+#include <endian.h>
+#include <err.h>
+#include <rdma/fi_atomic.h>
+#include <rdma/fi_errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define ACK_LEN	  4
+#define SLOT_ROOM 64 /* a slot has room for two words, and none shares a line */
+
+static int init_regions(struct onesided *os)
+{
+	int rc;
+
+	os->ops = calloc(os->cnt, sizeof(*os->ops));
+	if (!os->ops)
+		return fabric_complain("operations", -FI_ENOMEM);
+	rc = region_init(os->ch, &os->local, os->cnt * os->stride, FI_READ | FI_WRITE);
+	if (!rc)
+		rc = region_init(os->ch, &os->target, os->cnt * os->stride,
+				 FI_REMOTE_READ | FI_REMOTE_WRITE);
+	if (rc)
+		return rc;
+	rc = posix_memalign(&os->ack.addr, 64, ACK_LEN);
+	return rc ? -FI_ENOMEM : channel_buf_init(os->ch, &os->ack, os->ack.addr, ACK_LEN, 0);
+}
+
+int onesided_init(struct onesided *os, struct channel *ch, size_t size, bool verify)
+{
+	struct traffic_shape shape = traffic_shape(ch, size);
+	int rc, swapped;
+
+	memset(os, 0, sizeof(*os));
+	os->ch = ch;
+	os->size = size;
+	os->verify = verify;
+	os->window = shape.window;
+	os->cnt = shape.bufs;
+	os->stride = (size / 64 + 1) * 64 + SLOT_ROOM;
+	rc = init_regions(os);
+	swapped = region_swap(ch, rc ? NULL : &os->target, &os->remote);
+	if (!rc)
+		rc = swapped;
+	if (rc)
+		onesided_fini(os);
+	return rc;
+}
+
+void onesided_fini(struct onesided *os)
+{
+	if (os->ch)
+		region_forget(os->ch, &os->remote);
+	channel_buf_fini(&os->ack);
+	free(os->ack.addr);
+	region_fini(&os->target);
+	region_fini(&os->local);
+	free(os->ops);
+	memset(os, 0, sizeof(*os));
+}
+
+static size_t slot_at(const struct onesided *os, uint64_t number)
+{
+	return number % os->cnt * os->stride;
+}
+
+/* Where in a slot the number of a write is, and how many of its bytes fit. */
+static size_t mark_len(const struct onesided *os)
+{
+	return os->size < sizeof(uint64_t) ? os->size : sizeof(uint64_t);
+}
+
+static size_t mark_at(const struct onesided *os)
+{
+	return os->size - mark_len(os);
+}
+
+/* Numbers begin with 1: memory begins with zeros. */
+static void put_mark(const struct onesided *os, char *slot, uint64_t number)
+{
+	uint64_t mark = htole64(number + 1);
+
+	memcpy(slot + mark_at(os), &mark, mark_len(os));
+}
+
+static int wait_mark(const struct onesided *os, uint64_t number, bool endless)
+{
+	const struct channel_patience patience = { .endless = endless };
+	uint64_t mark = htole64(number + 1);
+
+	return region_wait(os->ch, os->target.mem + slot_at(os, number) + mark_at(os), &mark,
+			   mark_len(os), patience);
+}
+
+static int transfer(struct onesided *os, enum region_transfer_kind kind, uint64_t number)
+{
+	const struct region_access access = {
+		.local = &os->local,
+		.at = slot_at(os, number),
+		.remote = &os->remote,
+		.remote_at = slot_at(os, number),
+		.len = os->size,
+	};
+
+	return region_transfer(os->ch, kind, &access, &os->ops[number % os->cnt]);
+}
+
+/* A slot's previous transfer must have left it. */
+static int free_slot(struct onesided *os, uint64_t number)
+{
+	return channel_wait_op(os->ch, &os->ops[number % os->cnt]);
+}
+
+static int write_next(struct onesided *os, bool fill)
+{
+	char *slot = os->local.mem + slot_at(os, os->written);
+	int rc = free_slot(os, os->written);
+
+	if (rc)
+		return rc;
+	if (fill)
+		traffic_fill(slot, mark_at(os), os->written);
+	put_mark(os, slot, os->written);
+	return transfer(os, REGION_WRITE, os->written++);
+}
+
+/* The number is there; the bytes before it may come a little later. */
+static int check_write(struct onesided *os, uint64_t number)
+{
+	const char *slot = os->target.mem + slot_at(os, number);
+	struct channel_patience patience = { 0 };
+	size_t bad;
+	int rc;
+
+	while ((bad = traffic_check(slot, mark_at(os), number)) != mark_at(os)) {
+		rc = channel_turn(os->ch, &patience);
+		if (rc < 0) {
+			warnx("write %llu of %zu bytes is wrong at byte %zu",
+			      (unsigned long long)number, os->size, bad);
+			return -FI_EIO;
+		}
+	}
+	return 0;
+}
+
+static int await_write(struct onesided *os)
+{
+	uint64_t number = os->seen++;
+	int rc = wait_mark(os, number, false);
+
+	return rc || !os->verify ? rc : check_write(os, number);
+}
+
+int onesided_write_pingpong(struct onesided *os, uint32_t cnt, uint64_t *taken)
+{
+	bool serves = os->ch->side->rank == 0;
+	uint64_t tx_base = os->ch->tx_done, start;
+	uint32_t i;
+	int rc;
+
+	rc = oob_barrier(&os->ch->side->oob, 0);
+	start = clock_ns();
+	for (i = 0; i < cnt && !rc; i++) {
+		if (!serves)
+			rc = await_write(os);
+		if (!rc)
+			rc = write_next(os, os->verify);
+		if (!rc && serves)
+			rc = await_write(os);
+	}
+	*taken = clock_ns() - start;
+	return rc ? rc : channel_wait(os->ch, tx_base + cnt, 0);
+}
+
+/*
+ * A run that side 0 alone drives: side 1 has nothing to do but progress, until a message says
+ * that it is over.
+ */
+static int serve(struct onesided *os)
+{
+	struct channel_patience patience = { .endless = true };
+	uint64_t rx_base = os->ch->rx_done;
+	int rc;
+
+	rc = channel_recv(os->ch, &os->ack, ACK_LEN);
+	if (!rc)
+		rc = oob_barrier(&os->ch->side->oob, 0);
+	while (rc >= 0 && os->ch->rx_done == rx_base)
+		rc = channel_turn(os->ch, &patience);
+	return rc < 0 ? rc : 0;
+}
+
+static int end_serving(struct onesided *os)
+{
+	uint64_t tx_base = os->ch->tx_done;
+	int rc;
+
+	rc = channel_send(os->ch, &os->ack, ACK_LEN);
+	return rc ? rc : channel_wait(os->ch, tx_base + 1, 0);
+}
+
+/* What the peer reads: side 1's target, in a pattern; that of its zeroth number. */
+static int prepare_reads(struct onesided *os)
+{
+	uint32_t i;
+
+	if (os->verify)
+		for (i = 0; os->ch->side->rank && i < os->cnt; i++)
+			traffic_fill(os->target.mem + slot_at(os, i), os->size, i);
+	return os->ch->side->rank ? serve(os) : oob_barrier(&os->ch->side->oob, 0);
+}
+
+static int check_read(const struct onesided *os, uint64_t number)
+{
+	size_t bad;
+
+	if (!os->verify)
+		return 0;
+	bad = traffic_check(os->local.mem + slot_at(os, number), os->size, number % os->cnt);
+	if (bad == os->size)
+		return 0;
+	warnx("read %llu of %zu bytes is wrong at byte %zu", (unsigned long long)number,
+	      os->size, bad);
+	return -FI_EIO;
+}
+
+int onesided_read(struct onesided *os, uint32_t cnt, uint64_t *taken)
+{
+	uint64_t tx_base = os->ch->tx_done, start;
+	uint32_t i;
+	int rc;
+
+	*taken = 0;
+	rc = prepare_reads(os);
+	if (rc || os->ch->side->rank)
+		return rc;
+	start = clock_ns();
+	for (i = 0; i < cnt && !rc; i++) {
+		rc = transfer(os, REGION_READ, i);
+		if (!rc)
+			rc = channel_wait(os->ch, tx_base + i + 1, 0);
+		if (!rc)
+			rc = check_read(os, i);
+	}
+	*taken = clock_ns() - start;
+	return rc ? rc : end_serving(os);
+}
+
+/* Side 1 of a stream of writes: when the last that each slot got are there, so are all. */
+static int see_stream(struct onesided *os, uint32_t cnt)
+{
+	uint64_t last = os->seen + cnt, number;
+	int rc;
+
+	rc = oob_barrier(&os->ch->side->oob, 0);
+	for (number = cnt > os->cnt ? last - os->cnt : os->seen; number < last && !rc; number++)
+		rc = wait_mark(os, number, true);
+	os->seen = last;
+	return rc ? rc : end_serving(os);
+}
+
+static int keep_window(struct onesided *os, uint64_t tx_base, uint32_t posted)
+{
+	/* So many may be under way, and no more than there are slots. */
+	uint32_t room = os->window * 2 < os->cnt ? os->window * 2 : os->cnt;
+
+	return posted < room ? 0 : channel_wait(os->ch, tx_base + posted - room + 1, 0);
+}
+
+static int stream_writes(struct onesided *os, uint32_t cnt, uint64_t *taken)
+{
+	uint64_t tx_base = os->ch->tx_done, rx_base = os->ch->rx_done, start;
+	uint32_t i;
+	int rc;
+
+	rc = channel_recv(os->ch, &os->ack, ACK_LEN);
+	if (!rc)
+		rc = oob_barrier(&os->ch->side->oob, 0);
+	start = clock_ns();
+	for (i = 0; i < cnt && !rc; i++) {
+		rc = keep_window(os, tx_base, i);
+		if (!rc)
+			rc = write_next(os, false);
+	}
+	if (!rc)
+		rc = channel_wait(os->ch, tx_base + cnt, rx_base + 1);
+	*taken = clock_ns() - start;
+	return rc;
+}
+
+static int stream_reads(struct onesided *os, uint32_t cnt, uint64_t *taken)
+{
+	uint64_t tx_base = os->ch->tx_done, start;
+	uint32_t i;
+	int rc;
+
+	rc = prepare_reads(os);
+	start = clock_ns();
+	for (i = 0; i < cnt && !rc; i++) {
+		rc = keep_window(os, tx_base, i);
+		if (!rc)
+			rc = free_slot(os, i);
+		if (!rc)
+			rc = transfer(os, REGION_READ, i);
+	}
+	if (!rc)
+		rc = channel_wait(os->ch, tx_base + cnt, 0);
+	*taken = clock_ns() - start;
+	for (i = 0; i < cnt && i < os->cnt && !rc; i++)
+		rc = check_read(os, i);
+	return rc ? rc : end_serving(os);
+}
+
+int onesided_stream(struct onesided *os, bool reads, uint32_t cnt, uint64_t *taken)
+{
+	*taken = 0;
+	if (os->ch->side->rank)
+		return reads ? prepare_reads(os) : see_stream(os, cnt);
+	return reads ? stream_reads(os, cnt, taken) : stream_writes(os, cnt, taken);
+}
+
+/* The word is behind the bytes of the zeroth slot, where no other test comes. */
+static size_t word_at(const struct onesided *os)
+{
+	return os->stride - SLOT_ROOM;
+}
+
+static int add_one(struct onesided *os)
+{
+	const struct region_access access = {
+		.local = &os->local,
+		.at = word_at(os),
+		.remote = &os->remote,
+		.remote_at = word_at(os),
+		.len = sizeof(uint64_t),
+	};
+	uint64_t words[2] = { 1, UINT64_MAX }, tx_base = os->ch->tx_done;
+	int rc;
+
+	memcpy(os->local.mem + word_at(os), words, sizeof(words));
+	rc = region_transfer(os->ch, REGION_FETCH_ADD, &access, &os->ops[0]);
+	if (!rc)
+		rc = channel_wait(os->ch, tx_base + 1, 0);
+	memcpy(words, os->local.mem + word_at(os), sizeof(words));
+	if (rc || words[1] == os->added++)
+		return rc;
+	warnx("an atomic addition found %llu instead of %llu", (unsigned long long)words[1],
+	      (unsigned long long)os->added - 1);
+	return -FI_EIO;
+}
+
+int onesided_fetch_add(struct onesided *os, uint32_t cnt, uint64_t *taken)
+{
+	uint64_t start;
+	size_t limit;
+	uint32_t i;
+	int rc;
+
+	*taken = 0;
+	if (os->ch->side->rank)
+		return serve(os);
+	rc = fi_fetch_atomicvalid(os->ch->end.ep, FI_UINT64, FI_SUM, &limit);
+	if (rc)
+		fabric_complain("a fetching atomic sum of 64 bits", rc);
+	rc = oob_barrier(&os->ch->side->oob, rc) ? (rc ? rc : -FI_ECONNABORTED) : rc;
+	start = clock_ns();
+	for (i = 0; i < cnt && !rc; i++)
+		rc = add_one(os);
+	*taken = clock_ns() - start;
+	return rc ? rc : end_serving(os);
+}

@@ -1,0 +1,86 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * The patterns of one-sided traffic that 'weft bench' times over a channel: RMA writes that a
+ * polling target sees, RMA reads, both as streams, and fetching atomics. Both sides call the
+ * same function with the same arguments; side 0 initiates (and in a ping-pong side 1 as well).
+ *
+ * Each side registers two regions for a size: one to transfer from and into, one that the
+ * peer accesses. Both hold as many slots as transfers rotate through, which together exceed
+ * the second-level cache from TRAFFIC_LARGE bytes up. Every written slot ends in its number:
+ * that is what a target polls for, after which it counts as visible, and what shows at the end
+ * of a stream that all of it has arrived, whatever the provider says of order.
+ */
+#ifndef WEFT_TOOLS_ONESIDED_H
+#define WEFT_TOOLS_ONESIDED_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "region.h"
+
+/* The regions of one size on one side. */
+struct onesided {
+	struct channel *ch;
+	size_t size;
+	size_t stride; /* bytes from slot to slot */
+	bool verify;
+	uint32_t window; /* stream: transfers under way */
+	uint32_t cnt;	 /* slots */
+	struct region local;
+	struct region target;
+	struct remote_region remote; /* the peer's target region */
+	struct channel_op *ops;	     /* one for each slot */
+	struct channel_buf ack;	     /* a message that ends a run */
+	uint64_t written;	     /* by this side, since the start */
+	uint64_t seen;		     /* of the peer's */
+	uint64_t added;		     /* to the peer's atomic word */
+};
+
+/*
+ * onesided_init - allocate and register the regions, and exchange their keys
+ * @size:    1 or more
+ * @verify:  fill every write and check every byte of what arrives; figures of ping-pong and
+ *           reads then include that work
+ *
+ * Both sides call it, even after one of them has failed. Complains itself.
+ * Returns 0 or a negative fi_errno, with nothing held.
+ */
+int onesided_init(struct onesided *os, struct channel *ch, size_t size, bool verify);
+
+/* onesided_fini - let go; the sides should have met since the last run */
+void onesided_fini(struct onesided *os);
+
+/*
+ * onesided_write_pingpong - write and be written to, in turns
+ * @cnt:    round trips
+ * @taken:  receives nanoseconds for all of them
+ *
+ * Returns 0 or a negative fi_errno; -FI_EIO for bytes that differ (reported).
+ */
+int onesided_write_pingpong(struct onesided *os, uint32_t cnt, uint64_t *taken);
+
+/*
+ * onesided_read - read one after the other
+ * @cnt:    reads
+ * @taken:  receives nanoseconds for all of them, on side 0
+ */
+int onesided_read(struct onesided *os, uint32_t cnt, uint64_t *taken);
+
+/*
+ * onesided_stream - write or read with a window under way
+ * @reads:  read rather than write
+ * @cnt:    transfers
+ * @taken:  receives nanoseconds, on side 0: to the last completion of reads; of writes until
+ *          the target has seen all and said so
+ */
+int onesided_stream(struct onesided *os, bool reads, uint32_t cnt, uint64_t *taken);
+
+/*
+ * onesided_fetch_add - add 1 to a 64-bit word of the peer, one after the other
+ * @cnt:    additions; each result is checked
+ * @taken:  receives nanoseconds for all of them, on side 0
+ */
+int onesided_fetch_add(struct onesided *os, uint32_t cnt, uint64_t *taken);
+
+#endif

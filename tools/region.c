@@ -1,0 +1,204 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * Registered memory and one-sided transfers; region.h has the contract. Called by the
+ * patterns in onesided.c on both sides.
+ */
+#define _GNU_SOURCE
+#include "region.h"
+
+#include <endian.h>
+#include <err.h>
+#include <rdma/fi_atomic.h>
+#include <rdma/fi_errno.h>
+#include <rdma/fi_rma.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define RAW_KEY_MAX 1024
+
+/* What the sides tell each other of a region; integers little-endian. */
+struct region_card {
+	uint64_t failed; /* 1: there is none */
+	uint64_t base;
+	uint64_t key;
+	uint64_t raw_len; /* 0: the key above counts */
+	uint8_t raw[RAW_KEY_MAX];
+};
+
+_Static_assert(sizeof(struct region_card) == 32 + RAW_KEY_MAX, "a card has no holes");
+_Static_assert(sizeof(struct region_card) <= OOB_BLOB_MAX, "a card fits the channel");
+
+static int mr_mode(const struct channel *ch)
+{
+	return ch->info->domain_attr->mr_mode;
+}
+
+int region_init(struct channel *ch, struct region *region, size_t len, uint64_t access)
+{
+	bool remote = access & (FI_REMOTE_READ | FI_REMOTE_WRITE);
+	int rc = 0;
+
+	memset(region, 0, sizeof(*region));
+	if (posix_memalign((void **)&region->mem, 64, len))
+		return fabric_complain("memory of a region", -FI_ENOMEM);
+	memset(region->mem, 0, len);
+	region->len = len;
+	if (remote || mr_mode(ch) & FI_MR_LOCAL)
+		rc = channel_mr_reg(ch, region->mem, len, access, &region->mr);
+	if (!rc && region->mr)
+		region->desc = fi_mr_desc(region->mr);
+	if (rc)
+		region_fini(region);
+	return rc;
+}
+
+void region_fini(struct region *region)
+{
+	if (region->mr)
+		fabric_close(&region->mr->fid, "fi_close of a memory region");
+	free(region->mem);
+	memset(region, 0, sizeof(*region));
+}
+
+static int write_card(struct channel *ch, const struct region *region, struct region_card *card)
+{
+	uint64_t base = 0;
+	size_t raw_len = sizeof(card->raw);
+	int rc;
+
+	memset(card, 0, sizeof(*card));
+	card->failed = htole64(!region);
+	if (!region)
+		return 0;
+	if (mr_mode(ch) & FI_MR_VIRT_ADDR)
+		base = (uint64_t)(uintptr_t)region->mem;
+	if (mr_mode(ch) & FI_MR_RAW) {
+		rc = fi_mr_raw_attr(region->mr, &base, card->raw, &raw_len, 0);
+		if (rc) {
+			card->failed = htole64(1);
+			return fabric_complain("fi_mr_raw_attr", rc);
+		}
+		card->raw_len = htole64(raw_len);
+	} else {
+		card->key = htole64(fi_mr_key(region->mr));
+	}
+	card->base = htole64(base);
+	return 0;
+}
+
+static int read_card(struct channel *ch, struct region_card *card, size_t len,
+		     struct remote_region *remote)
+{
+	uint64_t raw_len = le64toh(card->raw_len), base = le64toh(card->base);
+	int rc;
+
+	if (len != sizeof(*card) || raw_len > sizeof(card->raw)) {
+		warnx("the other side's key cannot be read");
+		return -FI_EPROTO;
+	}
+	if (card->failed)
+		return -FI_ECONNABORTED;
+	remote->addr = base;
+	remote->key = le64toh(card->key);
+	if (!raw_len)
+		return 0;
+	rc = fi_mr_map_raw(ch->end.domain, base, card->raw, raw_len, &remote->key, 0);
+	if (rc)
+		return fabric_complain("fi_mr_map_raw", rc);
+	remote->mapped = true;
+	return 0;
+}
+
+int region_swap(struct channel *ch, const struct region *region, struct remote_region *remote)
+{
+	struct region_card mine, theirs;
+	size_t len = sizeof(theirs);
+	int rc, failed;
+
+	memset(remote, 0, sizeof(*remote));
+	failed = write_card(ch, region, &mine);
+	rc = oob_swap(&ch->side->oob, &mine, sizeof(mine), &theirs, &len);
+	if (rc || failed)
+		return rc ? rc : failed;
+	return region ? read_card(ch, &theirs, len, remote) : -FI_ECONNABORTED;
+}
+
+void region_forget(struct channel *ch, struct remote_region *remote)
+{
+	int rc = 0;
+
+	if (remote->mapped)
+		rc = fi_mr_unmap_key(ch->end.domain, remote->key);
+	if (rc)
+		fabric_complain("fi_mr_unmap_key", rc);
+	memset(remote, 0, sizeof(*remote));
+}
+
+static bool injects(const struct channel *ch, enum region_transfer_kind kind, size_t len)
+{
+	return kind == REGION_WRITE && len <= ch->inject_size;
+}
+
+static ssize_t post(struct channel *ch, enum region_transfer_kind kind,
+		    const struct region_access *access, struct channel_op *op)
+{
+	char *at = access->local->mem + access->at;
+	void *desc = access->local->desc;
+	uint64_t addr = access->remote->addr + access->remote_at, key = access->remote->key;
+
+	switch (kind) {
+	case REGION_READ:
+		return fi_read(ch->end.ep, at, access->len, desc, ch->peer, addr, key,
+			       &op->context);
+	case REGION_WRITE:
+		if (injects(ch, kind, access->len))
+			return fi_inject_write(ch->end.ep, at, access->len, ch->peer, addr,
+					       key);
+		return fi_write(ch->end.ep, at, access->len, desc, ch->peer, addr, key,
+				&op->context);
+	case REGION_FETCH_ADD:
+		return fi_fetch_atomic(ch->end.ep, at, 1, desc, at + sizeof(uint64_t), desc,
+				       ch->peer, addr, key, FI_UINT64, FI_SUM, &op->context);
+	}
+	return -FI_EINVAL;
+}
+
+int region_transfer(struct channel *ch, enum region_transfer_kind kind,
+		    const struct region_access *access, struct channel_op *op)
+{
+	static const char *const names[] = { "fi_read", "fi_write", "fi_fetch_atomic" };
+	struct channel_patience patience = { 0 };
+	ssize_t rc;
+	int ran;
+
+	op->is_recv = false;
+	while ((rc = post(ch, kind, access, op)) == -FI_EAGAIN) {
+		ran = channel_turn(ch, &patience);
+		if (ran < 0)
+			return ran;
+	}
+	if (rc)
+		return fabric_complain(names[kind], (int)rc);
+	/* An injected write brings no completion. */
+	if (injects(ch, kind, access->len))
+		ch->tx_done++;
+	else
+		op->busy = true;
+	return 0;
+}
+
+int region_wait(struct channel *ch, const void *at, const void *want, size_t len,
+		struct channel_patience patience)
+{
+	int rc;
+
+	/* The peer, or this side's provider, changes the bytes behind the compiler's back. */
+	while (atomic_signal_fence(memory_order_seq_cst), memcmp(at, want, len)) {
+		rc = channel_turn(ch, &patience);
+		if (rc < 0)
+			return rc;
+	}
+	(void)atomic_load_explicit((const _Atomic char *)at, memory_order_acquire);
+	return 0;
+}

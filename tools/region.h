@@ -1,0 +1,92 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * Registered memory of a channel, the peer's memory, and transfers between the two. Keys are
+ * exchanged over the out-of-band channel, and registration is as the provider's mr_mode asks:
+ * its own keys or ours, virtual addresses or offsets, raw keys, regions bound to an endpoint.
+ * One thread per side.
+ */
+#ifndef WEFT_TOOLS_REGION_H
+#define WEFT_TOOLS_REGION_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "channel.h"
+
+/* Registered memory, and what transfers from and into it take. */
+struct region {
+	char *mem;
+	size_t len;
+	struct fid_mr *mr; /* NULL where the provider needs none */
+	void *desc;
+};
+
+/* A region of the peer's, as transfers name it. */
+struct remote_region {
+	uint64_t addr; /* of its beginning */
+	uint64_t key;
+	bool mapped; /* the key has to be given back */
+};
+
+/*
+ * region_init - allocate, touch and register memory
+ * @access:  FI_READ | FI_WRITE for this side's transfers (registered only if the provider
+ *           wants that), FI_REMOTE_READ | FI_REMOTE_WRITE for the peer's
+ *
+ * Complains itself. Returns 0 or a negative fi_errno, with nothing held.
+ */
+int region_init(struct channel *ch, struct region *region, size_t len, uint64_t access);
+
+/* region_fini - deregister and free; a zero one is allowed */
+void region_fini(struct region *region);
+
+/*
+ * region_swap - tell the peer of a region, and learn of its own
+ * @region:  NULL when this side has failed: then the peer's call fails as well
+ *
+ * Both sides call it. Complains itself. Returns 0 or a negative fi_errno.
+ */
+int region_swap(struct channel *ch, const struct region *region, struct remote_region *remote);
+
+/* region_forget - forget a region of the peer's */
+void region_forget(struct channel *ch, struct remote_region *remote);
+
+/* What is done one-sidedly. */
+enum region_transfer_kind {
+	REGION_READ,
+	REGION_WRITE,
+	REGION_FETCH_ADD, /* of a 64-bit word */
+};
+
+/* One such transfer. */
+struct region_access {
+	const struct region *local;
+	size_t at; /* in it; REGION_FETCH_ADD: operand there, result in the next 8 bytes */
+	const struct remote_region *remote;
+	size_t remote_at; /* in the peer's region */
+	size_t len;	  /* bytes */
+};
+
+/*
+ * region_transfer - read, write or update the peer's memory
+ * @access:  borrowed for the call
+ * @op:      its completion; the caller's again once it is not busy
+ *
+ * Writes that fit are injected, unless no_inject. Progresses while the provider has no room.
+ * Returns 0 or a negative fi_errno.
+ */
+int region_transfer(struct channel *ch, enum region_transfer_kind kind,
+		    const struct region_access *access, struct channel_op *op);
+
+/*
+ * region_wait - progress until memory that the peer writes has a value
+ * @at, @want:  @len bytes each
+ * @patience:   of this wait
+ *
+ * Returns 0, -FI_ETIMEDOUT, or the error a completion brought.
+ */
+int region_wait(struct channel *ch, const void *at, const void *want, size_t len,
+		struct channel_patience patience);
+
+#endif

@@ -1,0 +1,105 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * What 'weft bench' found out, of one configuration or of two compared, and its three forms:
+ * a table for people, JSON for programs, a plot. One thread.
+ */
+#ifndef WEFT_TOOLS_RESULTS_H
+#define WEFT_TOOLS_RESULTS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdio.h>
+
+#include "figures.h"
+#include "machine.h"
+#include "stats.h"
+
+#define RESULTS_TEXT_MAX 512
+
+/* What was measured: a provider of a library. */
+struct results_config {
+	unsigned api;			 /* level of the library's interface, FI_VERSION() */
+	char provider[RESULTS_TEXT_MAX]; /* as it calls itself */
+	char prov_version[32];		 /* of that provider */
+	char build[RESULTS_TEXT_MAX];	 /* what the library says of its own version */
+	char library[RESULTS_TEXT_MAX];	 /* its file */
+};
+
+/* One test and size. */
+struct result {
+	enum figure_test test;
+	size_t size;
+	struct stats a; /* of configuration A, in figure_test_unit() */
+	struct stats b; /* of B */
+	struct stats
+		ratio;	   /* A's speed over B's, of each pair of rounds: above 1 A is faster */
+	struct stats twin; /* the same of two equal As */
+	struct stats raw_ns;	  /* the cache line's latency, one way */
+	const double *samples[2]; /* of A and B, in the order of the rounds */
+	size_t cnt;		  /* samples of each */
+	const char *verdict;	  /* "faster", "slower" or "same" */
+};
+
+struct results {
+	char **command; /* our command line, NULL-terminated */
+	struct machine machine;
+	const char *interface; /* "tagged" or "msg" */
+	const char *note;      /* a warning to print with the figures, or NULL */
+	unsigned rounds;
+	unsigned restarts; /* times that all processes were started; 1 for one pair */
+	size_t config_cnt; /* 2 in a comparison: B's members count then only */
+	struct results_config config[2];
+	struct result *row;
+	size_t cnt; /* rows, by test and then by size */
+};
+
+/* Where results go. */
+struct results_outputs {
+	bool want_json;
+	const char *json_path; /* NULL: standard output, without a table */
+	const char *plot_path; /* NULL: none */
+	FILE *json;
+	FILE *plot;
+};
+
+/*
+ * results_outputs_open - open the files that are asked for
+ *
+ * Before anything is measured: a name that can't be written costs a second then and not an
+ * hour. Ends the process when it fails.
+ */
+void results_outputs_open(struct results_outputs *out);
+
+/*
+ * results_publish - print and write results in every form that is asked for
+ *
+ * Closes the files. Complains itself. Returns 0 or -errno.
+ */
+int results_publish(const struct results *results, struct results_outputs *out);
+
+/*
+ * results_sort - put rows in the order of tests, and of sizes within a test
+ */
+void results_sort(struct result *rows, size_t cnt);
+
+/*
+ * results_print - a table for people
+ */
+void results_print(FILE *to, const struct results *results);
+
+/*
+ * results_print_json - one JSON object, with every sample; weft-bench(1) names its members
+ *
+ * Returns 0 or -EIO.
+ */
+int results_print_json(FILE *to, const struct results *results);
+
+/*
+ * results_print_svg - a picture: a panel for each test, sizes to the right
+ *
+ * Both axes are logarithmic. Each configuration is a line through its medians, in a band from
+ * the 10th to the 90th percentile. Well-formed XML whatever the names contain.
+ */
+void results_print_svg(FILE *to, const struct results *results);
+
+#endif
