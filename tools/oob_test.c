@@ -10,10 +10,12 @@
 
 #include <endian.h>
 #include <errno.h>
+#include <netinet/in.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdbool.h>
 #include <sys/socket.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "oob.h"
@@ -117,35 +119,64 @@ static void a_barrier_tells_that_the_other_gave_up(void **state)
 	assert_int_equal(ends->rc, 0);
 }
 
-struct listener {
+/* A server that begins to listen when its client has been refused. */
+static struct {
 	struct oob oob;
-	unsigned port;
+	pthread_t thread;
+	unsigned port, refused;
 	int rc;
-};
+} server;
+
+int __real_nanosleep(const struct timespec *wanted, struct timespec *left);
+int __wrap_nanosleep(const struct timespec *wanted, struct timespec *left);
 
 static void *listen_there(void *arg)
 {
-	struct listener *listener = arg;
-
-	listener->rc = oob_listen(&listener->oob, NULL, listener->port);
+	server.rc = oob_listen(&server.oob, NULL, server.port);
 	return NULL;
+}
+
+/* The client rests between two attempts. */
+int __wrap_nanosleep(const struct timespec *wanted, struct timespec *left)
+{
+	if (!server.refused++)
+		pthread_create(&server.thread, NULL, listen_there, NULL);
+	return __real_nanosleep(wanted, left);
+}
+
+/*
+ * Holds a port that nobody listens at: the kernel gives it to no other, refuses who connects to
+ * it, and lets a server that sets SO_REUSEADDR have it too.
+ */
+static int hold_port(unsigned *port)
+{
+	struct sockaddr_in any = { .sin_family = AF_INET };
+	socklen_t len = sizeof(any);
+	int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0), one = 1;
+
+	assert_true(fd >= 0);
+	assert_int_equal(setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &one, sizeof(one)), 0);
+	assert_int_equal(bind(fd, (struct sockaddr *)&any, sizeof(any)), 0);
+	assert_int_equal(getsockname(fd, (struct sockaddr *)&any, &len), 0);
+	*port = ntohs(any.sin_port);
+	return fd;
 }
 
 static void a_client_waits_for_its_server(void **state)
 {
-	struct listener listener = { .port = 20000 + (unsigned)getpid() % 20000 };
 	struct oob client;
-	pthread_t thread;
+	int held = hold_port(&server.port);
 
-	pthread_create(&thread, NULL, listen_there, &listener);
-	assert_int_equal(oob_connect(&client, "127.0.0.1", listener.port, 5000), 0);
-	pthread_join(thread, NULL);
-	assert_int_equal(listener.rc, 0);
+	assert_int_equal(oob_connect(&client, "127.0.0.1", server.port, 10000), 0);
+	assert_true(server.refused > 0);
+	pthread_join(server.thread, NULL);
+	assert_int_equal(server.rc, 0);
 	/* Both ends in the plain form, though the server's socket serves IPv6 too. */
 	assert_string_equal(client.local, "127.0.0.1");
-	assert_string_equal(listener.oob.local, "127.0.0.1");
+	assert_string_equal(server.oob.local, "127.0.0.1");
 	oob_close(&client);
-	oob_close(&listener.oob);
+	oob_close(&server.oob);
+	close(held);
 }
 
 int main(void)
