@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Receiving: the fast path that a wire's poll() instantiates for each packet, and what it
- * shares with recv.c. A small message that is the next of its sender and finds a posted
- * receive goes straight to the user's buffer and the completion queue; everything else goes
- * to engine_packet() in recv.c.
+ * Receiving: the fast path that a wire's poll() instantiates for each packet. A small message
+ * that is the next of its sender and finds a posted receive goes straight to the user's buffer
+ * and the completion queue; everything else goes to engine_packet() in arrive.c. What finds no
+ * receive is kept in held.c, until one of the calls in recv.c asks for it.
  *
  * The caller holds the domain.
  */
@@ -75,9 +75,39 @@ static inline struct engine_rxq *engine_rxq_at(const struct engine_ep *ep, uint3
 /* engine_owe - payload of a message from this peer was freed: grant it again, now or later */
 void engine_owe(struct engine_peer *peer, size_t len);
 
-/* engine_hold_stored - keep a whole message for which there is no receive. 0 or -FI_ENOMEM */
+/* engine_recv_sender - what a receive has to know of its message beside what its completion says */
+static inline void engine_recv_sender(struct engine_rx *rx, const struct packet *packet)
+{
+	rx->flags |= packet->flags & PACKET_DELIVERY;
+	rx->peer_id = packet->seq;
+}
+
+/*
+ * From held.c: messages for which there is no receive yet, or that came before their turn.
+ *
+ * engine_hold_stored - keep a whole one that is the next of its sender. 0 or -FI_ENOMEM
+ * engine_hold - keep one whose payload may still be arriving: into @dest, then. NULL without memory
+ * engine_held_store - it had its turn and found no receive: wait for one
+ * engine_held_receive - @rx has met it; it is linked nowhere but, perhaps, among the arriving. Takes both
+ * engine_held_arrived - the rest of its payload is there
+ * engine_held_drop - nobody wants it any more; it is linked nowhere but, perhaps, among the arriving
+ * engine_held_free - release it without a word to its sender
+ */
 int engine_hold_stored(struct engine_rx_ctx *ctx, struct engine_peer *peer, const struct packet *packet,
 		       const void *payload);
+struct engine_held *engine_hold(struct engine_rx_ctx *ctx, struct engine_peer *peer, const struct packet *packet,
+				const void *payload, size_t avail, struct wire_dest *dest);
+void engine_held_store(struct engine_held *held);
+void engine_held_receive(struct engine_held *held, struct engine_rx *rx);
+void engine_held_arrived(struct engine_held *held);
+void engine_held_drop(struct engine_ep *ep, struct engine_held *held);
+void engine_held_free(struct engine_ep *ep, struct engine_held *held);
+
+/* engine_held_len - bytes of the message that is held */
+static inline size_t engine_held_len(const struct engine_held *held)
+{
+	return PACKET_OP(held->packet.op) == PACKET_RTS ? held->rts.len : held->packet.len;
+}
 
 static inline struct match *engine_matcher(struct engine_rxq *q, uint32_t flags)
 {
@@ -160,7 +190,7 @@ static inline struct engine_rx *engine_recv_met(struct engine_domain *domain, st
 	return rx;
 }
 
-/* From recv.c: @rx, posted to a context that is shared, has a message for @ctx */
+/* @rx, posted to a context that is shared, has a message for @ctx */
 void engine_recv_move(struct engine_rx *rx, struct engine_rx_ctx *ctx);
 
 /* engine_rx_wants - ENGINE_COMPLETE, when success of a receive with these flags is told of */
@@ -272,10 +302,5 @@ int engine_rxq_init(struct engine_rxq *q, bool shared);
 void engine_rxq_fini(struct engine_domain *domain, struct engine_rxq *q);
 /* engine_rxq_drop - release the messages that @ep holds in it: the endpoint ends */
 void engine_rxq_drop(struct engine_ep *ep, struct engine_rxq *q);
-
-/* From recv.c: nobody wants a held message, linked nowhere but, perhaps, among the arriving, any more */
-void engine_held_drop(struct engine_ep *ep, struct engine_held *held);
-/* From recv.c, for peer.c: release a held message */
-void engine_held_free(struct engine_ep *ep, struct engine_held *held);
 
 #endif

@@ -1,0 +1,268 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * Arriving packets outside the common case of recv.h, each in its turn. Called by wires from
+ * progress, with the domain held.
+ */
+#include "recv.h"
+#include "access.h"
+#include "send.h"
+
+#define EAGER_LIMIT (1u << 20) /* eager payload that is believed, bytes */
+
+void engine_owe(struct engine_peer *peer, size_t len)
+{
+	if (len <= ENGINE_INJECT_MAX)
+		return;
+	peer->owed += (uint32_t)len;
+	if (peer->owed >= peer->window / 2 && peer->owed >= CREDIT_UNIT && peer->conn)
+		engine_ctl(peer, PACKET_CREDIT, 0, 0, NULL);
+}
+
+/* A message that waited for its turn has it. 0 or -FI_ENOMEM */
+static int engine_early_turn(struct engine_ep *ep, struct engine_held *held)
+{
+	struct engine_peer *peer = held->peer;
+	struct engine_rxq *q = held->ctx->q;
+	struct match_recv *recv;
+	struct engine_rx *rx;
+	int ret;
+
+	list_remove(&held->link);
+	peer->early_cnt--;
+	peer->rx_seq++;
+	if (engine_is_request(&held->packet)) {
+		peer->early_large -= held->packet.len > ENGINE_EARLY_MAX;
+		ret = engine_request(held->ctx, peer, &held->packet, held->bytes);
+		engine_held_free(ep, held);
+		return ret;
+	}
+	if (held->packet.flags & PACKET_ACKED)
+		engine_ack_due(peer);
+	recv = match_arrive(engine_matcher(q, held->packet.flags), engine_source_id(q, peer), held->packet.tag);
+	if (!recv) {
+		engine_held_store(held);
+		return 0;
+	}
+	rx = engine_recv_met(ep->domain, q, recv, engine_held_len(held));
+	if (!rx) {
+		engine_held_store(held);
+		return -FI_ENOMEM;
+	}
+	engine_held_receive(held, rx);
+	return 0;
+}
+
+/*
+ * Is this a request that no sender lets overtake anything? Only what was sent before a change of
+ * route can come after it: then it is kept, at most as many as a peer has under way.
+ */
+static bool engine_early_refused(struct engine_peer *peer, const struct packet *packet)
+{
+	if (!engine_is_request(packet) || packet->len <= ENGINE_EARLY_MAX)
+		return false;
+	return !peer->several || peer->early_large >= ENGINE_TX_SIZE;
+}
+
+/* A message overtook another: keep it in its place. */
+static int engine_early(struct engine_rx_ctx *ctx, struct engine_peer *peer, const struct packet *packet,
+			const void *payload, size_t avail, struct wire_dest *dest)
+{
+	struct engine_held *held;
+	struct list *at = peer->early.prev;
+
+	if ((int32_t)(packet->seq - peer->rx_seq) < 0)
+		return -FI_EINVAL;
+	if (engine_early_refused(peer, packet))
+		return -FI_EINVAL;
+	while (at != &peer->early) {
+		uint32_t seq = container_of(at, struct engine_held, link)->packet.seq;
+
+		if (seq == packet->seq)
+			return -FI_EINVAL;
+		if (seq - peer->rx_seq < packet->seq - peer->rx_seq)
+			break;
+		at = at->prev;
+	}
+	held = engine_hold(ctx, peer, packet, payload, avail, dest);
+	if (!held)
+		return -FI_ENOMEM;
+	held->state = HELD_EARLY;
+	list_insert_after(at, &held->link);
+	peer->early_large += engine_is_request(packet) && packet->len > ENGINE_EARLY_MAX;
+	peer->early_cnt++;
+	return 0;
+}
+
+/* A message that is the next of its sender. */
+static int engine_in_turn(struct engine_rx_ctx *ctx, struct engine_peer *peer, const struct packet *packet,
+			  const void *payload, size_t avail, struct wire_dest *dest)
+{
+	struct engine_ep *ep = peer->ep;
+	struct engine_rxq *q = ctx->q;
+	struct match_recv *recv;
+	struct engine_held *held;
+	struct packet_rts rts;
+	struct engine_rx *rx;
+
+	peer->rx_seq++;
+	if (engine_is_request(packet))
+		return engine_request(ctx, peer, packet, payload);
+	if (packet->flags & PACKET_ACKED)
+		engine_ack_due(peer);
+	recv = match_arrive(engine_matcher(q, packet->flags), engine_source_id(q, peer), packet->tag);
+	if (!recv) {
+		held = engine_hold(ctx, peer, packet, payload, avail, dest);
+		if (!held)
+			return -FI_ENOMEM;
+		engine_held_store(held);
+		return 0;
+	}
+	if (PACKET_OP(packet->op) == PACKET_RTS)
+		memcpy(&rts, payload, sizeof(rts));
+	rx = engine_recv_take(recv, ctx, peer, packet, PACKET_OP(packet->op) == PACKET_RTS ? rts.len : packet->len);
+	if (!rx)
+		return -FI_ENOMEM;
+	engine_recv_sender(rx, packet);
+	if (PACKET_OP(packet->op) == PACKET_RTS) {
+		engine_rndv_receive(ep, peer, rx, packet, &rts);
+	} else if (avail == packet->len) {
+		engine_recv_copy(rx, payload, avail);
+		engine_owe(peer, avail);
+		engine_recv_finish(ep->domain, rx);
+	} else {
+		peer->filling_cnt++;
+		rx->got = 0;
+		rx->incoming = packet->len;
+		list_push(&peer->receiving, &rx->link);
+		dest->iov_cnt = (uint32_t)iov_slice(rx->iov, rx->iov_cnt, 0, packet->len, dest->iov);
+		dest->cookie = rx;
+	}
+	return 0;
+}
+
+static int engine_message(struct engine_ep *ep, struct wire_conn *conn, const struct packet *packet,
+			  const void *payload, size_t avail, struct wire_dest *dest)
+{
+	struct engine_peer *peer = conn->peer;
+	bool eager = PACKET_OP(packet->op) == PACKET_EAGER;
+	struct engine_rx_ctx *ctx;
+	struct list *first;
+	int ret;
+
+	if (PACKET_RX_IDX(packet->op) >= ep->rx_cnt)
+		return -FI_EINVAL;
+	ctx = ep->rxs[PACKET_RX_IDX(packet->op)];
+	if (packet->flags & PACKET_COLL) {
+		if (engine_is_request(packet) || !(packet->flags & PACKET_TAGGED))
+			return -FI_EINVAL;
+		ctx = engine_coll_rx(ep);
+		if (!ctx)
+			return -FI_ENOMEM;
+	}
+	if (eager && packet->len > ENGINE_INJECT_MAX) {
+		if (packet->len > EAGER_LIMIT || packet->len > peer->allowed)
+			return -FI_EINVAL;
+		peer->allowed -= packet->len;
+	}
+	if (packet->seq != peer->rx_seq) {
+		ret = engine_early(ctx, peer, packet, payload, avail, dest);
+	} else {
+		ret = engine_in_turn(ctx, peer, packet, payload, avail, dest);
+		while (!ret && peer->early_cnt) {
+			first = peer->early.next;
+			if (container_of(first, struct engine_held, link)->packet.seq != peer->rx_seq)
+				break;
+			ret = engine_early_turn(ep, container_of(first, struct engine_held, link));
+		}
+	}
+	if (!ret) {
+		conn->rx_msgs++;
+		conn->rx_bytes += eager ? packet->len : 0;
+	}
+	return ret;
+}
+
+int engine_packet(struct engine_ep *ep, struct wire_conn *conn, const struct packet *packet, const void *payload,
+		  size_t avail, struct wire_dest *dest)
+{
+	struct engine_peer *peer = conn->peer;
+	struct packet_cts cts;
+	int ret = -FI_EINVAL;
+
+	dest->iov_cnt = 0;
+	dest->cookie = NULL;
+	if (packet->epoch != peer->rx_epoch || packet->flags & ~PACKET_FLAGS_KNOWN)
+		return -FI_EINVAL;
+	if (packet->credits) {
+		if (packet->credits * CREDIT_UNIT > peer->credit_max - peer->credit)
+			return -FI_EINVAL;
+		peer->credit += packet->credits * CREDIT_UNIT;
+		if (!list_empty(&peer->queued))
+			engine_peer_block(peer);
+	}
+	if (PACKET_RX_IDX(packet->op) && PACKET_OP(packet->op) != PACKET_EAGER &&
+	    PACKET_OP(packet->op) != PACKET_RTS && !engine_is_request(packet))
+		return -FI_EINVAL;
+	switch (PACKET_OP(packet->op)) {
+	case PACKET_EAGER:
+		if (!(packet->flags & (PACKET_TARGETS | PACKET_PULL)))
+			ret = engine_message(ep, conn, packet, payload, avail, dest);
+		break;
+	case PACKET_RTS:
+		if ((packet->len == sizeof(struct packet_rts) || packet->flags & PACKET_TARGETS) && avail == packet->len)
+			ret = engine_message(ep, conn, packet, payload, avail, dest);
+		break;
+	case PACKET_WRITE:
+	case PACKET_READ:
+	case PACKET_ATOMIC:
+		if (avail == packet->len)
+			ret = engine_message(ep, conn, packet, payload, avail, dest);
+		break;
+	case PACKET_RESPONSE:
+		ret = engine_response(peer, packet, payload, avail, dest);
+		conn->rx_bytes += packet->len;
+		break;
+	case PACKET_ACK:
+		ret = engine_acked(peer, packet);
+		break;
+	case PACKET_NAK:
+		ret = engine_nacked(peer, packet);
+		break;
+	case PACKET_CTS:
+		if (packet->len != sizeof(cts) || avail != packet->len)
+			break;
+		memcpy(&cts, payload, sizeof(cts));
+		ret = engine_rndv_cts(peer, packet, &cts);
+		break;
+	case PACKET_DATA:
+		ret = engine_rndv_data(peer, packet, payload, avail, dest);
+		conn->rx_bytes += packet->len;
+		break;
+	case PACKET_FIN:
+		ret = packet->len ? -FI_EINVAL : engine_rndv_fin(conn, packet);
+		break;
+	case PACKET_CREDIT:
+		ret = packet->len ? -FI_EINVAL : 0;
+		break;
+	}
+	return ret;
+}
+
+void engine_payload_done(struct engine_ep *ep, struct wire_conn *conn, void *cookie)
+{
+	void *object = (void *)((uintptr_t)cookie & ~(ENGINE_COOKIE_TX | ENGINE_COOKIE_HELD));
+	struct engine_rx *rx = object;
+
+	if ((uintptr_t)cookie & ENGINE_COOKIE_TX) {
+		engine_response_arrived(object);
+	} else if ((uintptr_t)cookie & ENGINE_COOKIE_HELD) {
+		engine_held_arrived(object);
+	} else if (rx->flags & ENGINE_ASKED) {
+		engine_rndv_arrived(rx);
+	} else {
+		list_remove(&rx->link);
+		rx->peer->filling_cnt--;
+		engine_owe(rx->peer, rx->incoming);
+		engine_recv_finish(ep->domain, rx);
+	}
+}
