@@ -16,20 +16,10 @@
 
 int engine_access_flags(const struct engine_tx_ctx *tx, uint64_t flags, uint64_t allowed, uint32_t *out)
 {
-	*out = 0;
-	if (flags & ~(ACCESS_FLAGS | allowed))
-		return -FI_EBADFLAGS;
-	if (flags & FI_INJECT)
-		*out |= ENGINE_INJECT;
-	if (flags & FI_REMOTE_CQ_DATA)
-		*out |= PACKET_CQ_DATA;
-	if (flags & FI_MORE)
-		*out |= ENGINE_MORE;
-	if (flags & FI_FENCE)
-		*out |= ENGINE_FENCE;
-	if (tx->cq && (!tx->selective || flags & FI_COMPLETION))
-		*out |= ENGINE_COMPLETE;
-	return 0;
+	int ret = engine_tx_flags(tx, flags, ACCESS_FLAGS | allowed, out);
+
+	*out &= ~(PACKET_DELIVERY | PACKET_ACKED); /* whatever is asked, it ends when it is done */
+	return ret;
 }
 
 int engine_access_check(const struct engine_access *access, size_t *len)
@@ -58,25 +48,16 @@ int engine_access_check(const struct engine_access *access, size_t *len)
 	return 0;
 }
 
-static void engine_tx_access(struct engine_tx *tx, struct engine_ctx *ctx, struct engine_peer *peer,
-			     const struct engine_access *access, size_t len)
+static void engine_tx_access(struct engine_tx *tx, const struct engine_access *access, size_t len)
 {
-	list_init(&tx->link);
-	tx->peer = peer;
-	tx->ctx = ctx->tx;
 	tx->context = access->context;
 	tx->buf = access->iov_cnt ? access->iov[0].iov_base : NULL;
 	tx->tag = 0;
 	tx->data = access->data;
 	tx->len = len;
-	tx->want = tx->sent = tx->chunk = 0;
-	tx->peer_id = 0;
 	tx->flags = access->flags;
-	tx->error = 0;
 	tx->also = access->also;
 	tx->kind = access->op;
-	tx->state = TX_QUEUED;
-	tx->copy = NULL;
 	tx->iov_cnt = (uint32_t)access->iov_cnt;
 	memcpy(tx->iov, access->iov, access->iov_cnt * sizeof(*access->iov));
 	tx->target_cnt = (uint32_t)access->target_cnt;
@@ -122,17 +103,15 @@ ssize_t engine_access(struct engine_ctx *ctx, const struct engine_access *access
 	ret = engine_access_check(access, &len);
 	if (unlikely(ret))
 		return ret;
-	peer = engine_peer_at(ep, access->dest);
-	if (unlikely(!peer))
-		peer = engine_peer_ctx(ep, access->dest, &rx_idx);
+	peer = engine_peer_named(ep, access->dest, &rx_idx);
 	if (unlikely(!peer))
 		return engine_peer_refused(ep, access->dest);
 	if (unlikely(ep->access_cnt >= ep->tx_size))
 		return -FI_EAGAIN;
-	tx = pool_get(&ep->tx_pool);
+	tx = engine_tx_new(peer, ctx->tx);
 	if (unlikely(!tx))
 		return -FI_EAGAIN;
-	engine_tx_access(tx, ctx, peer, access, len);
+	engine_tx_access(tx, access, len);
 	tx->rx_idx = rx_idx;
 	ep->access_cnt++;
 	ep->queued_cnt++;
@@ -148,12 +127,16 @@ ssize_t engine_access(struct engine_ctx *ctx, const struct engine_access *access
 	return 0;
 }
 
+/* Does the packet's header have no room for where it goes? */
+static bool engine_request_listed(const struct engine_tx *tx)
+{
+	return tx->target_cnt > 1 || tx->flags & PACKET_CQ_DATA;
+}
+
 /* Bytes of a request's payload before what it carries: @head for its own struct. */
 static size_t engine_request_head(const struct engine_tx *tx, size_t head)
 {
-	if (tx->target_cnt == 1 && !(tx->flags & PACKET_CQ_DATA))
-		return head;
-	return head + packet_targets_len(tx->target_cnt);
+	return engine_request_listed(tx) ? head + packet_targets_len(tx->target_cnt) : head;
 }
 
 /*
@@ -163,7 +146,7 @@ static size_t engine_request_head(const struct engine_tx *tx, size_t head)
 static struct packet *engine_request_claim(struct engine_peer *peer, struct engine_tx *tx, const void *own,
 					   size_t own_len, size_t len, char **at)
 {
-	bool several = tx->target_cnt > 1 || tx->flags & PACKET_CQ_DATA;
+	bool listed = engine_request_listed(tx);
 	struct packet_targets targets = { .cnt = tx->target_cnt };
 	size_t head = engine_request_head(tx, own_len);
 	struct packet *packet;
@@ -172,11 +155,11 @@ static struct packet *engine_request_claim(struct engine_peer *peer, struct engi
 	packet = peer->wire->claim(peer->conn, head + len, &payload);
 	if (!packet)
 		return NULL;
-	engine_header(peer, packet, (uint8_t)(tx->kind | tx->rx_idx << 4), several ? PACKET_TARGETS : 0,
+	engine_header(peer, packet, (uint8_t)(tx->kind | tx->rx_idx << 4), listed ? PACKET_TARGETS : 0,
 		      (uint32_t)(head + len));
 	if (own_len)
 		memcpy(payload, own, own_len);
-	if (several) {
+	if (listed) {
 		packet->flags |= tx->flags & PACKET_CQ_DATA;
 		packet->tag = 0;
 		packet->data = tx->data;

@@ -33,6 +33,14 @@ static inline struct engine_peer *engine_peer_at(struct engine_ep *ep, fi_addr_t
  */
 struct engine_peer *engine_peer_ctx(struct engine_ep *ep, fi_addr_t addr, uint32_t *idx);
 
+/* engine_peer_named - engine_peer_at(), or engine_peer_ctx() */
+static inline struct engine_peer *engine_peer_named(struct engine_ep *ep, fi_addr_t addr, uint32_t *idx)
+{
+	struct engine_peer *peer = engine_peer_at(ep, addr);
+
+	return likely(peer != NULL) ? peer : engine_peer_ctx(ep, addr, idx);
+}
+
 /* engine_work_pending - is anything under way with this peer that needs its connection */
 bool engine_work_pending(const struct engine_peer *peer);
 

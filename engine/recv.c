@@ -105,9 +105,7 @@ static int engine_source(struct engine_ctx *ctx, fi_addr_t src, uint64_t *source
 		*source = src + 1;
 		return 0;
 	}
-	peer = engine_peer_at(ep, src);
-	if (!peer)
-		peer = engine_peer_ctx(ep, src, &ignored);
+	peer = engine_peer_named(ep, src, &ignored);
 	if (!peer)
 		return (int)engine_peer_refused(ep, src);
 	*source = (uintptr_t)peer;

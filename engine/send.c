@@ -11,6 +11,11 @@
 #include "recv.h"
 #include "trigger.h"
 
+#define SEND_FLAGS                                                                               \
+	(FI_COMPLETION | FI_INJECT | FI_REMOTE_CQ_DATA | FI_MORE | FI_INJECT_COMPLETE |            \
+	 FI_TRANSMIT_COMPLETE | FI_DELIVERY_COMPLETE | FI_MATCH_COMPLETE | FI_FENCE | FI_TAGGED | \
+	 FI_MSG | FI_SEND)
+
 uint16_t engine_take_owed(struct engine_peer *peer)
 {
 	uint32_t units = peer->owed / CREDIT_UNIT;
@@ -26,6 +31,23 @@ void engine_credits_back(struct engine_peer *peer, uint16_t credits)
 {
 	peer->owed += credits * CREDIT_UNIT;
 	peer->allowed -= credits * CREDIT_UNIT;
+}
+
+struct engine_tx *engine_tx_new(struct engine_peer *peer, struct engine_tx_ctx *ctx)
+{
+	struct engine_tx *tx = pool_get(&peer->ep->tx_pool);
+
+	if (unlikely(!tx))
+		return NULL;
+	list_init(&tx->link);
+	tx->peer = peer;
+	tx->ctx = ctx;
+	tx->want = tx->sent = tx->chunk = 0;
+	tx->peer_id = 0;
+	tx->error = 0;
+	tx->state = TX_QUEUED;
+	tx->copy = NULL;
+	return tx;
 }
 
 static void engine_tx_free(struct engine_tx *tx)
@@ -273,7 +295,7 @@ static ssize_t engine_send_queue(struct engine_ep *ep, struct engine_peer *peer,
 	/* What a receiver knows of is its own to bound: only what has not left counts. */
 	if (ep->queued_cnt >= ep->tx_size)
 		return -FI_EAGAIN;
-	tx = pool_get(&ep->tx_pool);
+	tx = engine_tx_new(peer, msg->tx);
 	if (!tx)
 		return -FI_EAGAIN;
 	if (msg->flags & ENGINE_INJECT && msg->len) {
@@ -283,20 +305,14 @@ static ssize_t engine_send_queue(struct engine_ep *ep, struct engine_peer *peer,
 			return -FI_EAGAIN;
 		}
 	}
-	tx->peer = peer;
-	tx->ctx = msg->tx;
 	tx->rx_idx = msg->rx_idx;
 	tx->context = msg->context;
 	tx->tag = msg->tag;
 	tx->data = msg->data;
 	tx->len = msg->len;
-	tx->want = tx->sent = tx->chunk = 0;
-	tx->peer_id = 0;
 	tx->flags = msg->flags;
 	tx->kind = PACKET_EAGER;
-	tx->error = 0;
 	tx->also = also;
-	tx->state = TX_QUEUED;
 	tx->copy = copy;
 	if (msg->iov_cnt) {
 		tx->iov_cnt = msg->iov_cnt;
@@ -327,22 +343,17 @@ ssize_t engine_send_later(struct engine_ctx *ctx, fi_addr_t dest, struct engine_
 	struct engine_peer *peer;
 
 	msg->tx = ctx->tx;
-	peer = engine_peer_at(ep, dest);
-	if (!peer)
-		peer = engine_peer_ctx(ep, dest, &msg->rx_idx);
+	peer = engine_peer_named(ep, dest, &msg->rx_idx);
 	if (!peer)
 		return engine_peer_refused(ep, dest);
 	return engine_send_queue(ep, peer, msg, also);
 }
 
-/* Flags of a call with flags, as engine flags; false for one that the engine does not know. */
-static bool engine_flags_of(const struct engine_tx_ctx *tx, uint64_t flags, uint32_t *out)
+int engine_tx_flags(const struct engine_tx_ctx *tx, uint64_t flags, uint64_t known, uint32_t *out)
 {
 	*out = 0;
-	if (flags & ~(FI_COMPLETION | FI_INJECT | FI_REMOTE_CQ_DATA | FI_MORE | FI_INJECT_COMPLETE |
-		      FI_TRANSMIT_COMPLETE | FI_DELIVERY_COMPLETE | FI_MATCH_COMPLETE | FI_FENCE | FI_TAGGED |
-		      FI_MSG | FI_SEND))
-		return false;
+	if (flags & ~known)
+		return -FI_EBADFLAGS;
 	if (flags & FI_INJECT)
 		*out |= ENGINE_INJECT;
 	if (flags & FI_REMOTE_CQ_DATA)
@@ -357,7 +368,7 @@ static bool engine_flags_of(const struct engine_tx_ctx *tx, uint64_t flags, uint
 		*out |= PACKET_ACKED;
 	if (tx->cq && (!tx->selective || flags & FI_COMPLETION))
 		*out |= ENGINE_COMPLETE;
-	return true;
+	return 0;
 }
 
 /* What to send, from an iovec. 0 or -FI_E* */
@@ -405,7 +416,7 @@ int engine_msg_of(const struct engine_ctx *ctx, const struct fi_msg *m, uint64_t
 
 	if (unlikely(!m))
 		return -FI_EINVAL;
-	if (!engine_flags_of(ctx->tx, flags, &mine))
+	if (engine_tx_flags(ctx->tx, flags, SEND_FLAGS, &mine))
 		return -FI_EBADFLAGS;
 	*msg = (struct engine_msg){ .data = m->data, .context = m->context, .flags = mine };
 	return engine_msg_iov(msg, m->msg_iov, m->iov_count);
@@ -418,7 +429,7 @@ int engine_msg_of_tagged(const struct engine_ctx *ctx, const struct fi_msg_tagge
 
 	if (unlikely(!m))
 		return -FI_EINVAL;
-	if (!engine_flags_of(ctx->tx, flags, &mine))
+	if (engine_tx_flags(ctx->tx, flags, SEND_FLAGS, &mine))
 		return -FI_EBADFLAGS;
 	*msg = (struct engine_msg){ .tag = m->tag, .data = m->data, .context = m->context,
 				    .flags = mine | PACKET_TAGGED };

@@ -34,6 +34,16 @@ int engine_msg_of_tagged(const struct engine_ctx *ctx, const struct fi_msg_tagge
  */
 ssize_t engine_send_later(struct engine_ctx *ctx, fi_addr_t dest, struct engine_msg *msg, struct engine_cntr *also);
 
+/*
+ * engine_tx_flags - what the flags of a call ask for, in the engine's terms
+ * @known: flags that the call may have
+ * Returns 0 or -FI_EBADFLAGS.
+ */
+int engine_tx_flags(const struct engine_tx_ctx *tx, uint64_t flags, uint64_t known, uint32_t *out);
+
+/* engine_tx_new - a send or request that is not under way yet; the rest is the caller's to fill. NULL without memory */
+struct engine_tx *engine_tx_new(struct engine_peer *peer, struct engine_tx_ctx *ctx);
+
 /* engine_tx_queue - send it when its turn comes; takes tx, which counts as queued */
 void engine_tx_queue(struct engine_peer *peer, struct engine_tx *tx);
 
@@ -139,9 +149,7 @@ static inline ssize_t engine_send_to(struct engine_ctx *ctx, fi_addr_t dest, str
 	struct engine_peer *peer;
 
 	msg->tx = ctx->tx;
-	peer = engine_peer_at(ep, dest);
-	if (unlikely(!peer))
-		peer = engine_peer_ctx(ep, dest, &msg->rx_idx);
+	peer = engine_peer_named(ep, dest, &msg->rx_idx);
 	if (unlikely(!peer))
 		return engine_peer_refused(ep, dest);
 	if (unlikely(!msg->buf && msg->len && !msg->iov_cnt))
