@@ -12,6 +12,7 @@
 #include "fids.h"
 #include "nosys.h"
 #include "recv.h"
+#include "send.h"
 #include "trigger.h"
 
 #define BOTH	   (FI_TRANSMIT | FI_RECV)
@@ -23,8 +24,8 @@ void engine_ctx_init(struct engine_ctx *ctx, struct engine_domain *domain, struc
 	list_init(&ctx->aliases);
 	ctx->fid.ops = &engine_ctx_ops;
 	ctx->fid.cm = &engine_ep_cm_ops;
-	ctx->fid.msg = &engine_closed_msg_ops;
-	ctx->fid.tagged = &engine_closed_tagged_ops;
+	ctx->fid.msg = &engine_no_msg_ops;
+	ctx->fid.tagged = &engine_no_tagged_ops;
 	ctx->fid.rma = &engine_no_rma_ops;
 	ctx->fid.atomic = &engine_no_atomic_ops;
 	ctx->fid.collective = &engine_no_collective_ops;
@@ -36,14 +37,8 @@ void engine_ctx_flags(struct engine_ctx *ctx)
 	const struct engine_rx_ctx *rx = ctx->rx;
 
 	ctx->tx_flags = 0;
-	if (tx && tx->cq && (!tx->selective || ctx->tx_op_flags & FI_COMPLETION))
-		ctx->tx_flags |= ENGINE_COMPLETE;
-	if (ctx->tx_op_flags & FI_INJECT)
-		ctx->tx_flags |= ENGINE_INJECT;
-	if (ctx->tx_op_flags & (FI_DELIVERY_COMPLETE | FI_MATCH_COMPLETE))
-		ctx->tx_flags |= PACKET_DELIVERY;
-	else if (ctx->tx_op_flags & FI_TRANSMIT_COMPLETE)
-		ctx->tx_flags |= PACKET_ACKED;
+	if (tx) /* they were checked when they were set */
+		engine_tx_flags(tx, ctx->tx_op_flags, ctx->tx_op_flags, &ctx->tx_flags);
 	ctx->rx_flags = rx ? engine_rx_wants(rx, ctx->rx_op_flags) : 0;
 	ctx->trx_flags = ctx->rx_flags | PACKET_TAGGED;
 	if (ctx->rx_op_flags & FI_MULTI_RECV) {

@@ -4,58 +4,65 @@
  * every op table answers. Called from the op tables on any thread.
  */
 #include "nosys.h"
+#include "engine.h"
+
+/* A transfer that the endpoint or context does not have, or not yet. */
+static ssize_t refused(struct fid_ep *fid)
+{
+	return engine_ctx_of(fid)->enabled ? -FI_ENOSYS : -FI_EOPBADSTATE;
+}
 
 static ssize_t no_rma_read(struct fid_ep *ep, void *buf, size_t len, void *desc, fi_addr_t src_addr,
 			uint64_t addr, uint64_t key, void *context)
 {
-	return -FI_ENOSYS;
+	return refused(ep);
 }
 
 static ssize_t no_rma_readv(struct fid_ep *ep, const struct iovec *iov, void **desc, size_t cnt,
 			fi_addr_t src_addr, uint64_t addr, uint64_t key, void *context)
 {
-	return -FI_ENOSYS;
+	return refused(ep);
 }
 
 static ssize_t no_rma_readmsg(struct fid_ep *ep, const struct fi_msg_rma *msg, uint64_t flags)
 {
-	return -FI_ENOSYS;
+	return refused(ep);
 }
 
 static ssize_t no_rma_write(struct fid_ep *ep, const void *buf, size_t len, void *desc,
 			fi_addr_t dest_addr, uint64_t addr, uint64_t key, void *context)
 {
-	return -FI_ENOSYS;
+	return refused(ep);
 }
 
 static ssize_t no_rma_writev(struct fid_ep *ep, const struct iovec *iov, void **desc, size_t cnt,
 			fi_addr_t dest_addr, uint64_t addr, uint64_t key, void *context)
 {
-	return -FI_ENOSYS;
+	return refused(ep);
 }
 
 static ssize_t no_rma_writemsg(struct fid_ep *ep, const struct fi_msg_rma *msg, uint64_t flags)
 {
-	return -FI_ENOSYS;
+	return refused(ep);
 }
 
 static ssize_t no_rma_inject(struct fid_ep *ep, const void *buf, size_t len, fi_addr_t dest_addr,
 			uint64_t addr, uint64_t key)
 {
-	return -FI_ENOSYS;
+	return refused(ep);
 }
 
 static ssize_t no_rma_writedata(struct fid_ep *ep, const void *buf, size_t len, void *desc,
 			uint64_t data, fi_addr_t dest_addr, uint64_t addr, uint64_t key,
 			void *context)
 {
-	return -FI_ENOSYS;
+	return refused(ep);
 }
 
 static ssize_t no_rma_injectdata(struct fid_ep *ep, const void *buf, size_t len, uint64_t data,
 			fi_addr_t dest_addr, uint64_t addr, uint64_t key)
 {
-	return -FI_ENOSYS;
+	return refused(ep);
 }
 
 struct fi_ops_rma engine_no_rma_ops = {
@@ -75,33 +82,33 @@ static ssize_t no_atomic_write(struct fid_ep *ep, const void *buf, size_t cnt, v
 			fi_addr_t dest_addr, uint64_t addr, uint64_t key, enum fi_datatype datatype,
 			enum fi_op op, void *context)
 {
-	return -FI_ENOSYS;
+	return refused(ep);
 }
 
 static ssize_t no_atomic_writev(struct fid_ep *ep, const struct fi_ioc *iov, void **desc,
 			size_t cnt, fi_addr_t dest_addr, uint64_t addr, uint64_t key,
 			enum fi_datatype datatype, enum fi_op op, void *context)
 {
-	return -FI_ENOSYS;
+	return refused(ep);
 }
 
 static ssize_t no_atomic_writemsg(struct fid_ep *ep, const struct fi_msg_atomic *msg,
 			uint64_t flags)
 {
-	return -FI_ENOSYS;
+	return refused(ep);
 }
 
 static ssize_t no_atomic_inject(struct fid_ep *ep, const void *buf, size_t cnt, fi_addr_t dest_addr,
 			uint64_t addr, uint64_t key, enum fi_datatype datatype, enum fi_op op)
 {
-	return -FI_ENOSYS;
+	return refused(ep);
 }
 
 static ssize_t no_atomic_readwrite(struct fid_ep *ep, const void *buf, size_t cnt, void *desc,
 			void *result, void *result_desc, fi_addr_t dest_addr, uint64_t addr,
 			uint64_t key, enum fi_datatype datatype, enum fi_op op, void *context)
 {
-	return -FI_ENOSYS;
+	return refused(ep);
 }
 
 static ssize_t no_atomic_readwritev(struct fid_ep *ep, const struct fi_ioc *iov, void **desc,
@@ -109,14 +116,14 @@ static ssize_t no_atomic_readwritev(struct fid_ep *ep, const struct fi_ioc *iov,
 			fi_addr_t dest_addr, uint64_t addr, uint64_t key, enum fi_datatype datatype,
 			enum fi_op op, void *context)
 {
-	return -FI_ENOSYS;
+	return refused(ep);
 }
 
 static ssize_t no_atomic_readwritemsg(struct fid_ep *ep, const struct fi_msg_atomic *msg,
 			struct fi_ioc *resultv, void **result_desc, size_t result_cnt,
 			uint64_t flags)
 {
-	return -FI_ENOSYS;
+	return refused(ep);
 }
 
 static ssize_t no_atomic_compwrite(struct fid_ep *ep, const void *buf, size_t cnt, void *desc,
@@ -124,7 +131,7 @@ static ssize_t no_atomic_compwrite(struct fid_ep *ep, const void *buf, size_t cn
 			fi_addr_t dest_addr, uint64_t addr, uint64_t key, enum fi_datatype datatype,
 			enum fi_op op, void *context)
 {
-	return -FI_ENOSYS;
+	return refused(ep);
 }
 
 static ssize_t no_atomic_compwritev(struct fid_ep *ep, const struct fi_ioc *iov, void **desc,
@@ -133,7 +140,7 @@ static ssize_t no_atomic_compwritev(struct fid_ep *ep, const struct fi_ioc *iov,
 			size_t result_cnt, fi_addr_t dest_addr, uint64_t addr, uint64_t key,
 			enum fi_datatype datatype, enum fi_op op, void *context)
 {
-	return -FI_ENOSYS;
+	return refused(ep);
 }
 
 static ssize_t no_atomic_compwritemsg(struct fid_ep *ep, const struct fi_msg_atomic *msg,
@@ -141,7 +148,7 @@ static ssize_t no_atomic_compwritemsg(struct fid_ep *ep, const struct fi_msg_ato
 			struct fi_ioc *resultv, void **result_desc, size_t result_cnt,
 			uint64_t flags)
 {
-	return -FI_ENOSYS;
+	return refused(ep);
 }
 
 static int no_atomic_writevalid(struct fid_ep *ep, enum fi_datatype datatype, enum fi_op op,
@@ -181,76 +188,76 @@ struct fi_ops_atomic engine_no_atomic_ops = {
 
 static ssize_t no_collective_barrier(struct fid_ep *ep, fi_addr_t coll_addr, void *context)
 {
-	return -FI_ENOSYS;
+	return refused(ep);
 }
 
 static ssize_t no_collective_broadcast(struct fid_ep *ep, void *buf, size_t cnt, void *desc,
 			fi_addr_t coll_addr, fi_addr_t root_addr, enum fi_datatype datatype,
 			uint64_t flags, void *context)
 {
-	return -FI_ENOSYS;
+	return refused(ep);
 }
 
 static ssize_t no_collective_alltoall(struct fid_ep *ep, const void *buf, size_t cnt, void *desc,
 			void *result, void *result_desc, fi_addr_t coll_addr,
 			enum fi_datatype datatype, uint64_t flags, void *context)
 {
-	return -FI_ENOSYS;
+	return refused(ep);
 }
 
 static ssize_t no_collective_allreduce(struct fid_ep *ep, const void *buf, size_t cnt, void *desc,
 			void *result, void *result_desc, fi_addr_t coll_addr,
 			enum fi_datatype datatype, enum fi_op op, uint64_t flags, void *context)
 {
-	return -FI_ENOSYS;
+	return refused(ep);
 }
 
 static ssize_t no_collective_allgather(struct fid_ep *ep, const void *buf, size_t cnt, void *desc,
 			void *result, void *result_desc, fi_addr_t coll_addr,
 			enum fi_datatype datatype, uint64_t flags, void *context)
 {
-	return -FI_ENOSYS;
+	return refused(ep);
 }
 
 static ssize_t no_collective_reduce_scatter(struct fid_ep *ep, const void *buf, size_t cnt,
 			void *desc, void *result, void *result_desc, fi_addr_t coll_addr,
 			enum fi_datatype datatype, enum fi_op op, uint64_t flags, void *context)
 {
-	return -FI_ENOSYS;
+	return refused(ep);
 }
 
 static ssize_t no_collective_reduce(struct fid_ep *ep, const void *buf, size_t cnt, void *desc,
 			void *result, void *result_desc, fi_addr_t coll_addr, fi_addr_t root_addr,
 			enum fi_datatype datatype, enum fi_op op, uint64_t flags, void *context)
 {
-	return -FI_ENOSYS;
+	return refused(ep);
 }
 
 static ssize_t no_collective_scatter(struct fid_ep *ep, const void *buf, size_t cnt, void *desc,
 			void *result, void *result_desc, fi_addr_t coll_addr, fi_addr_t root_addr,
 			enum fi_datatype datatype, uint64_t flags, void *context)
 {
-	return -FI_ENOSYS;
+	return refused(ep);
 }
 
 static ssize_t no_collective_gather(struct fid_ep *ep, const void *buf, size_t cnt, void *desc,
 			void *result, void *result_desc, fi_addr_t coll_addr, fi_addr_t root_addr,
 			enum fi_datatype datatype, uint64_t flags, void *context)
 {
-	return -FI_ENOSYS;
+	return refused(ep);
 }
 
 static ssize_t no_collective_msg(struct fid_ep *ep, const struct fi_msg_collective *msg,
 			struct fi_ioc *resultv, void **result_desc, size_t result_cnt,
 			uint64_t flags)
 {
-	return -FI_ENOSYS;
+	return refused(ep);
 }
 
 static ssize_t no_collective_barrier2(struct fid_ep *ep, fi_addr_t coll_addr, uint64_t flags,
 			void *context)
 {
-	return -FI_ENOSYS;
+	return refused(ep);
 }
 
 struct fi_ops_collective engine_no_collective_ops = {
@@ -271,53 +278,53 @@ struct fi_ops_collective engine_no_collective_ops = {
 static ssize_t no_msg_recv(struct fid_ep *ep, void *buf, size_t len, void *desc,
 			fi_addr_t src_addr, void *context)
 {
-	return -FI_ENOSYS;
+	return refused(ep);
 }
 
 static ssize_t no_msg_recvv(struct fid_ep *ep, const struct iovec *iov, void **desc, size_t cnt,
 			fi_addr_t src_addr, void *context)
 {
-	return -FI_ENOSYS;
+	return refused(ep);
 }
 
 static ssize_t no_msg_recvmsg(struct fid_ep *ep, const struct fi_msg *msg, uint64_t flags)
 {
-	return -FI_ENOSYS;
+	return refused(ep);
 }
 
 static ssize_t no_msg_send(struct fid_ep *ep, const void *buf, size_t len, void *desc,
 			fi_addr_t dest_addr, void *context)
 {
-	return -FI_ENOSYS;
+	return refused(ep);
 }
 
 static ssize_t no_msg_sendv(struct fid_ep *ep, const struct iovec *iov, void **desc, size_t cnt,
 			fi_addr_t dest_addr, void *context)
 {
-	return -FI_ENOSYS;
+	return refused(ep);
 }
 
 static ssize_t no_msg_sendmsg(struct fid_ep *ep, const struct fi_msg *msg, uint64_t flags)
 {
-	return -FI_ENOSYS;
+	return refused(ep);
 }
 
 static ssize_t no_msg_inject(struct fid_ep *ep, const void *buf, size_t len,
 			fi_addr_t dest_addr)
 {
-	return -FI_ENOSYS;
+	return refused(ep);
 }
 
 static ssize_t no_msg_senddata(struct fid_ep *ep, const void *buf, size_t len, void *desc,
 			uint64_t data, fi_addr_t dest_addr, void *context)
 {
-	return -FI_ENOSYS;
+	return refused(ep);
 }
 
 static ssize_t no_msg_injectdata(struct fid_ep *ep, const void *buf, size_t len, uint64_t data,
 			fi_addr_t dest_addr)
 {
-	return -FI_ENOSYS;
+	return refused(ep);
 }
 
 struct fi_ops_msg engine_no_msg_ops = {
@@ -336,56 +343,56 @@ struct fi_ops_msg engine_no_msg_ops = {
 static ssize_t no_tagged_recv(struct fid_ep *ep, void *buf, size_t len, void *desc,
 			fi_addr_t src_addr, uint64_t tag, uint64_t ignore, void *context)
 {
-	return -FI_ENOSYS;
+	return refused(ep);
 }
 
 static ssize_t no_tagged_recvv(struct fid_ep *ep, const struct iovec *iov, void **desc,
 			size_t cnt, fi_addr_t src_addr, uint64_t tag, uint64_t ignore,
 			void *context)
 {
-	return -FI_ENOSYS;
+	return refused(ep);
 }
 
 static ssize_t no_tagged_recvmsg(struct fid_ep *ep, const struct fi_msg_tagged *msg,
 			uint64_t flags)
 {
-	return -FI_ENOSYS;
+	return refused(ep);
 }
 
 static ssize_t no_tagged_send(struct fid_ep *ep, const void *buf, size_t len, void *desc,
 			fi_addr_t dest_addr, uint64_t tag, void *context)
 {
-	return -FI_ENOSYS;
+	return refused(ep);
 }
 
 static ssize_t no_tagged_sendv(struct fid_ep *ep, const struct iovec *iov, void **desc,
 			size_t cnt, fi_addr_t dest_addr, uint64_t tag, void *context)
 {
-	return -FI_ENOSYS;
+	return refused(ep);
 }
 
 static ssize_t no_tagged_sendmsg(struct fid_ep *ep, const struct fi_msg_tagged *msg,
 			uint64_t flags)
 {
-	return -FI_ENOSYS;
+	return refused(ep);
 }
 
 static ssize_t no_tagged_inject(struct fid_ep *ep, const void *buf, size_t len,
 			fi_addr_t dest_addr, uint64_t tag)
 {
-	return -FI_ENOSYS;
+	return refused(ep);
 }
 
 static ssize_t no_tagged_senddata(struct fid_ep *ep, const void *buf, size_t len, void *desc,
 			uint64_t data, fi_addr_t dest_addr, uint64_t tag, void *context)
 {
-	return -FI_ENOSYS;
+	return refused(ep);
 }
 
 static ssize_t no_tagged_injectdata(struct fid_ep *ep, const void *buf, size_t len,
 			uint64_t data, fi_addr_t dest_addr, uint64_t tag)
 {
-	return -FI_ENOSYS;
+	return refused(ep);
 }
 
 struct fi_ops_tagged engine_no_tagged_ops = {
@@ -410,139 +417,6 @@ static int no_cm_name_get(fid_t fid, void *addr, size_t *len)
 {
 	return -FI_ENOSYS;
 }
-
-static ssize_t closed_msg_recv(struct fid_ep *ep, void *buf, size_t len, void *desc,
-			fi_addr_t src_addr, void *context)
-{
-	return -FI_EOPBADSTATE;
-}
-
-static ssize_t closed_msg_recvv(struct fid_ep *ep, const struct iovec *iov, void **desc, size_t cnt,
-			fi_addr_t src_addr, void *context)
-{
-	return -FI_EOPBADSTATE;
-}
-
-static ssize_t closed_msg_recvmsg(struct fid_ep *ep, const struct fi_msg *msg, uint64_t flags)
-{
-	return -FI_EOPBADSTATE;
-}
-
-static ssize_t closed_msg_send(struct fid_ep *ep, const void *buf, size_t len, void *desc,
-			fi_addr_t dest_addr, void *context)
-{
-	return -FI_EOPBADSTATE;
-}
-
-static ssize_t closed_msg_sendv(struct fid_ep *ep, const struct iovec *iov, void **desc, size_t cnt,
-			fi_addr_t dest_addr, void *context)
-{
-	return -FI_EOPBADSTATE;
-}
-
-static ssize_t closed_msg_sendmsg(struct fid_ep *ep, const struct fi_msg *msg, uint64_t flags)
-{
-	return -FI_EOPBADSTATE;
-}
-
-static ssize_t closed_msg_inject(struct fid_ep *ep, const void *buf, size_t len,
-			fi_addr_t dest_addr)
-{
-	return -FI_EOPBADSTATE;
-}
-
-static ssize_t closed_msg_senddata(struct fid_ep *ep, const void *buf, size_t len, void *desc,
-			uint64_t data, fi_addr_t dest_addr, void *context)
-{
-	return -FI_EOPBADSTATE;
-}
-
-static ssize_t closed_msg_injectdata(struct fid_ep *ep, const void *buf, size_t len, uint64_t data,
-			fi_addr_t dest_addr)
-{
-	return -FI_EOPBADSTATE;
-}
-
-struct fi_ops_msg engine_closed_msg_ops = {
-	.size = sizeof(struct fi_ops_msg),
-	.recv = closed_msg_recv,
-	.recvv = closed_msg_recvv,
-	.recvmsg = closed_msg_recvmsg,
-	.send = closed_msg_send,
-	.sendv = closed_msg_sendv,
-	.sendmsg = closed_msg_sendmsg,
-	.inject = closed_msg_inject,
-	.senddata = closed_msg_senddata,
-	.injectdata = closed_msg_injectdata,
-};
-
-static ssize_t closed_tagged_recv(struct fid_ep *ep, void *buf, size_t len, void *desc,
-			fi_addr_t src_addr, uint64_t tag, uint64_t ignore, void *context)
-{
-	return -FI_EOPBADSTATE;
-}
-
-static ssize_t closed_tagged_recvv(struct fid_ep *ep, const struct iovec *iov, void **desc,
-			size_t cnt, fi_addr_t src_addr, uint64_t tag, uint64_t ignore,
-			void *context)
-{
-	return -FI_EOPBADSTATE;
-}
-
-static ssize_t closed_tagged_recvmsg(struct fid_ep *ep, const struct fi_msg_tagged *msg,
-			uint64_t flags)
-{
-	return -FI_EOPBADSTATE;
-}
-
-static ssize_t closed_tagged_send(struct fid_ep *ep, const void *buf, size_t len, void *desc,
-			fi_addr_t dest_addr, uint64_t tag, void *context)
-{
-	return -FI_EOPBADSTATE;
-}
-
-static ssize_t closed_tagged_sendv(struct fid_ep *ep, const struct iovec *iov, void **desc,
-			size_t cnt, fi_addr_t dest_addr, uint64_t tag, void *context)
-{
-	return -FI_EOPBADSTATE;
-}
-
-static ssize_t closed_tagged_sendmsg(struct fid_ep *ep, const struct fi_msg_tagged *msg,
-			uint64_t flags)
-{
-	return -FI_EOPBADSTATE;
-}
-
-static ssize_t closed_tagged_inject(struct fid_ep *ep, const void *buf, size_t len,
-			fi_addr_t dest_addr, uint64_t tag)
-{
-	return -FI_EOPBADSTATE;
-}
-
-static ssize_t closed_tagged_senddata(struct fid_ep *ep, const void *buf, size_t len, void *desc,
-			uint64_t data, fi_addr_t dest_addr, uint64_t tag, void *context)
-{
-	return -FI_EOPBADSTATE;
-}
-
-static ssize_t closed_tagged_injectdata(struct fid_ep *ep, const void *buf, size_t len,
-			uint64_t data, fi_addr_t dest_addr, uint64_t tag)
-{
-	return -FI_EOPBADSTATE;
-}
-
-struct fi_ops_tagged engine_closed_tagged_ops = {
-	.size = sizeof(struct fi_ops_tagged),
-	.recv = closed_tagged_recv,
-	.recvv = closed_tagged_recvv,
-	.recvmsg = closed_tagged_recvmsg,
-	.send = closed_tagged_send,
-	.sendv = closed_tagged_sendv,
-	.sendmsg = closed_tagged_sendmsg,
-	.inject = closed_tagged_inject,
-	.senddata = closed_tagged_senddata,
-	.injectdata = closed_tagged_injectdata,
-};
 
 int engine_no_cm_getpeer(struct fid_ep *ep, void *addr, size_t *addrlen)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Op tables of calls that an object does not have: -FI_ENOSYS; and of sends and receives
- * before fi_enable: -FI_EOPBADSTATE. Not const, since the fids' pointers to them are not.
+ * Op tables of calls that an object does not have: -FI_ENOSYS, and transfers -FI_EOPBADSTATE
+ * before fi_enable, when it does not have any yet. Not const, since the fids' pointers to them are not.
  */
 #ifndef WEFT_NOSYS_H
 #define WEFT_NOSYS_H
@@ -20,8 +20,6 @@ extern struct fi_ops_collective engine_no_collective_ops;
 extern struct fi_ops_msg engine_no_msg_ops;
 extern struct fi_ops_tagged engine_no_tagged_ops;
 extern struct fi_ops_cm engine_no_cm_ops; /* of what has no address */
-extern struct fi_ops_msg engine_closed_msg_ops;
-extern struct fi_ops_tagged engine_closed_tagged_ops;
 
 /* Slots of struct fi_ops_cm that only endpoints with connections have. */
 int engine_no_cm_getpeer(struct fid_ep *ep, void *addr, size_t *addrlen);
