@@ -13,136 +13,59 @@
 #include <rdma/fi_errno.h>
 #include <rdma/fi_rma.h>
 #include "access.h"
-#include "fake_ends.h"
 #include "fuzz.h"
+#include "liar.h"
+#include "operations.h"
 
-#define OPS_MAX	 48
-#define IDS_MAX	 8
-#define ROOM	 8192u /* payload of a packet that the liar makes */
-#define KEY	 7     /* all of the middle of the memory */
-#define KEY_READ 8     /* may be read only */
-#define KEY_PART 9     /* three pieces of the middle */
+#define SEQS_MAX 8
+#define KEY	 7 /* all of the middle of the memory */
+#define KEY_READ 8 /* may be read only */
+#define KEY_PART 9 /* three pieces of the middle */
 #define REGION	 20000u
 #define GUARD	 4096u
 
-struct fuzz_op {
-	bool active;
-	char *buf, *result; /* operands, a message, what is read; what is fetched */
-};
-
 static struct {
-	const uint8_t *data;
-	size_t len, at;
 	struct fake_end victim;
-	struct fake_raw *raw;
-	struct hello hello, reply;
-	uint32_t seq;
-	uint64_t ids[IDS_MAX];
-	uint32_t seqs[IDS_MAX];
-	uint32_t id_cnt, seq_cnt;
-	fi_addr_t to_raw;
+	struct liar liar;
+	uint32_t seqs[SEQS_MAX]; /* of what the victim has said */
+	uint32_t seq_cnt;
+	fi_addr_t to_liar;
 	struct fid_mr *mr, *read_only, *pieces;
 	char *memory, *readable;
-	struct fuzz_op ops[OPS_MAX];
 } f;
-
-#define MUST(cond)                                                                 \
-	do {                                                                       \
-		if (!(cond)) {                                                     \
-			fprintf(stderr, "%s:%d: %s\n", __FILE__, __LINE__, #cond); \
-			abort();                                                   \
-		}                                                                  \
-	} while (0)
-
-static uint8_t byte(void)
-{
-	return f.at < f.len ? f.data[f.at++] : 0;
-}
-
-static uint32_t word(void)
-{
-	uint32_t v = byte();
-
-	v |= (uint32_t)byte() << 8;
-	v |= (uint32_t)byte() << 16;
-	return v | (uint32_t)byte() << 24;
-}
 
 static size_t some_len(void)
 {
-	static const size_t lens[] = { 8, 0, 1, 16, 64, 128, 129, 1000, 1025, 5000, 8448, 8449, 20000, 4096, 24, 2000 };
+	static const size_t lens[] = { 8,    0,	   1,	 16,   64,    128,  129, 1000,
+				       1025, 5000, 8448, 8449, 20000, 4096, 24,	 2000 };
 
-	return lens[byte() % (sizeof(lens) / sizeof(lens[0]))];
+	return lens[input_byte() % (sizeof(lens) / sizeof(lens[0]))];
 }
 
 static uint64_t some_key(void)
 {
 	static const uint64_t keys[] = { KEY, KEY, KEY, KEY_PART, KEY_READ, 0, UINT64_MAX };
 
-	return keys[byte() % (sizeof(keys) / sizeof(keys[0]))];
+	return keys[input_byte() % (sizeof(keys) / sizeof(keys[0]))];
 }
 
 /* Operations of the victim */
-
-static struct fuzz_op *op_new(size_t len, size_t result)
-{
-	for (int i = 0; i < OPS_MAX; i++) {
-		struct fuzz_op *op = &f.ops[i];
-
-		if (op->active)
-			continue;
-		*op = (struct fuzz_op){ .active = true, .buf = calloc(1, len ? len : 1), .result = calloc(1, result ? result : 1) };
-		MUST(op->buf && op->result);
-		return op;
-	}
-	return NULL;
-}
-
-static void op_end(struct fuzz_op *op)
-{
-	op->active = false;
-	free(op->buf);
-	free(op->result);
-}
-
-static void op_begun(struct fuzz_op *op, ssize_t ret)
-{
-	MUST(!ret || ret == -FI_EAGAIN);
-	if (ret)
-		op_end(op);
-}
-
-static void complete(void *context)
-{
-	struct fuzz_op *op = context;
-
-	MUST(op >= f.ops && op < f.ops + OPS_MAX && op->active);
-	op_end(op);
-}
-
-static void read_cq(struct fid_cq *cq)
-{
-	struct fi_cq_tagged_entry e;
-	struct fi_cq_err_entry err = { 0 };
-	ssize_t ret;
-
-	while ((ret = fi_cq_read(cq, &e, 1)) == 1)
-		if (!(e.flags & FI_REMOTE_WRITE))
-			complete(e.op_context);
-	if (ret == -FI_EAVAIL && fi_cq_readerr(cq, &err, 0) == 1)
-		complete(err.op_context);
-}
 
 /* A write or read, whole or in pieces, to one target or several. */
 static void begin_rma(bool write)
 {
 	size_t len = some_len();
-	uint8_t how = byte();
+	uint8_t how = input_byte();
 	struct fuzz_op *op = op_new(len, 0);
 	struct iovec iov[2];
 	struct fi_rma_iov targets[3];
-	struct fi_msg_rma msg = { .msg_iov = iov, .iov_count = 1 + (how & 1), .rma_iov = targets,
-				  .rma_iov_count = 1 + (how >> 1) % 3, .addr = f.to_raw, .context = op, .data = how };
+	struct fi_msg_rma msg = { .msg_iov = iov,
+				  .iov_count = 1 + (how & 1),
+				  .rma_iov = targets,
+				  .rma_iov_count = 1 + (how >> 1) % 3,
+				  .addr = f.to_liar,
+				  .context = op,
+				  .data = how };
 	uint64_t flags = FI_COMPLETION;
 
 	if (!op)
@@ -150,7 +73,9 @@ static void begin_rma(bool write)
 	iov[0] = (struct iovec){ op->buf, how & 1 ? len / 2 : len };
 	iov[1] = (struct iovec){ op->buf + len / 2, len - len / 2 };
 	for (size_t i = 0, left = len; i < msg.rma_iov_count; i++) {
-		targets[i] = (struct fi_rma_iov){ i * 100, i + 1 == msg.rma_iov_count ? left : left / 3, KEY };
+		targets[i] = (struct fi_rma_iov){ i * 100,
+						  i + 1 == msg.rma_iov_count ? left : left / 3,
+						  KEY };
 		left -= targets[i].len;
 	}
 	if (how & 8)
@@ -159,13 +84,14 @@ static void begin_rma(bool write)
 		flags |= FI_REMOTE_CQ_DATA;
 	if (write && how & 32 && len <= ENGINE_INJECT_MAX)
 		flags |= FI_INJECT;
-	op_begun(op, write ? fi_writemsg(f.victim.ep, &msg, flags) : fi_readmsg(f.victim.ep, &msg, flags));
+	op_begun(op, write ? fi_writemsg(f.victim.ep, &msg, flags)
+			   : fi_readmsg(f.victim.ep, &msg, flags));
 }
 
 static void begin_atomic(void)
 {
-	uint8_t how = byte();
-	size_t cnt = 1 + byte() % 32;
+	uint8_t how = input_byte();
+	size_t cnt = 1 + input_byte() % 32;
 	struct fuzz_op *op = op_new(16 * cnt, 8 * cnt);
 	uint64_t *words = op ? (uint64_t *)(void *)op->buf : NULL;
 
@@ -173,64 +99,61 @@ static void begin_atomic(void)
 		return;
 	switch (how % 4) {
 	case 0:
-		op_begun(op, fi_atomic(f.victim.ep, words, cnt, NULL, f.to_raw, 0, KEY, FI_UINT64, FI_SUM, op));
+		op_begun(op, fi_atomic(f.victim.ep, words, cnt, NULL, f.to_liar, 0, KEY,
+				       FI_UINT64, FI_SUM, op));
 		break;
 	case 1:
-		op_begun(op, fi_fetch_atomic(f.victim.ep, words, cnt, NULL, op->result, NULL, f.to_raw, 0, KEY, FI_UINT64,
-					     FI_SUM, op));
+		op_begun(op, fi_fetch_atomic(f.victim.ep, words, cnt, NULL, op->result, NULL,
+					     f.to_liar, 0, KEY, FI_UINT64, FI_SUM, op));
 		break;
 	case 2:
-		op_begun(op, fi_compare_atomic(f.victim.ep, words, cnt, NULL, words + cnt, NULL, op->result, NULL, f.to_raw,
-					       0, KEY, FI_UINT64, FI_CSWAP, op));
+		op_begun(op, fi_compare_atomic(f.victim.ep, words, cnt, NULL, words + cnt, NULL,
+					       op->result, NULL, f.to_liar, 0, KEY, FI_UINT64,
+					       FI_CSWAP, op));
 		break;
 	default:
-		op_begun(op, fi_fetch_atomic(f.victim.ep, NULL, cnt, NULL, op->result, NULL, f.to_raw, 0, KEY, FI_UINT64,
-					     FI_ATOMIC_READ, op));
+		op_begun(op, fi_fetch_atomic(f.victim.ep, NULL, cnt, NULL, op->result, NULL,
+					     f.to_liar, 0, KEY, FI_UINT64, FI_ATOMIC_READ, op));
 	}
 }
 
 static void begin_send(void)
 {
-	static const uint64_t levels[] = { 0, FI_DELIVERY_COMPLETE, FI_TRANSMIT_COMPLETE, FI_FENCE };
+	static const uint64_t levels[] = { 0, FI_DELIVERY_COMPLETE, FI_TRANSMIT_COMPLETE,
+					   FI_FENCE };
 	size_t len = some_len();
 	struct fuzz_op *op = op_new(len, 0);
 	struct iovec iov = { op ? op->buf : NULL, len };
-	struct fi_msg_tagged msg = { .msg_iov = &iov, .iov_count = 1, .addr = f.to_raw, .tag = 1, .context = op };
+	struct fi_msg_tagged msg = {
+		.msg_iov = &iov, .iov_count = 1, .addr = f.to_liar, .tag = 1, .context = op
+	};
 
 	if (op)
-		op_begun(op, fi_tsendmsg(f.victim.ep, &msg, FI_COMPLETION | levels[byte() % 4]));
+		op_begun(op, fi_tsendmsg(f.victim.ep, &msg,
+					 FI_COMPLETION | levels[input_byte() % 4]));
 }
 
 static void begin_recv(void)
 {
 	size_t len = some_len();
-	struct fuzz_op *op = op_new(len, 0);
+	struct fuzz_op *op = op_new_receive(len);
 
 	if (op)
-		op_begun(op, fi_trecv(f.victim.ep, op->buf, len, NULL, FI_ADDR_UNSPEC, 0, ~0ull, op));
-}
-
-static void cancel(struct fuzz_op *op)
-{
-	ssize_t ret = fi_cancel(&f.victim.ep->fid, op);
-
-	MUST(ret == -FI_ENOENT || (!ret && op->active));
+		op_begun(op, fi_trecv(f.victim.ep, op->buf, len, NULL, FI_ADDR_UNSPEC, 0, ~0ull,
+				      op));
 }
 
 /* The liar */
 
 static void reopen(void)
 {
-	uint8_t how = byte();
+	uint8_t how = input_byte();
 
-	if (f.raw)
-		fake_raw_close(f.raw, how & 2 ? 0 : -FI_ECONNRESET);
-	f.raw = NULL;
-	f.hello.seq = how & 4 ? word() : f.seq;
-	f.hello.life++;
-	f.seq = f.hello.seq;
-	f.id_cnt = f.seq_cnt = 0;
-	fake_raw_open(fake_end_engine(&f.victim), &f.hello, &f.raw, &f.reply);
+	liar_leave(&f.liar, how & 2 ? 0 : -FI_ECONNRESET);
+	f.liar.hello.seq = how & 4 ? input_word() : f.liar.seq;
+	f.liar.hello.life++;
+	f.seq_cnt = 0;
+	liar_connect(&f.liar, &f.victim);
 }
 
 /* What the victim has said: learn the names of its operations. */
@@ -239,65 +162,59 @@ static void harvest(void)
 	struct packet p;
 	uint64_t payload[3];
 
-	while (f.raw && fake_raw_read(f.raw, &p, payload, sizeof(payload))) {
+	while (f.liar.raw && fake_raw_read(f.liar.raw, &p, payload, sizeof(payload))) {
 		switch (PACKET_OP(p.op)) {
 		case PACKET_RTS:
-			f.ids[f.id_cnt++ % IDS_MAX] = payload[1];
+			liar_learn(&f.liar, payload[1]);
 			break;
 		case PACKET_READ:
 		case PACKET_ATOMIC:
-			f.ids[f.id_cnt++ % IDS_MAX] = payload[0];
+			liar_learn(&f.liar, payload[0]);
 			break;
 		case PACKET_CTS:
-			f.ids[f.id_cnt++ % IDS_MAX] = p.data;
+			liar_learn(&f.liar, p.data);
 			break;
 		default:
 			break;
 		}
-		f.seqs[f.seq_cnt++ % IDS_MAX] = p.seq;
+		f.seqs[f.seq_cnt++ % SEQS_MAX] = p.seq;
 	}
-}
-
-static uint64_t some_id(void)
-{
-	uint8_t which = byte();
-
-	if (which < 128)
-		return f.ids[which % IDS_MAX];
-	return (uint64_t)(1 + 2 * (which & 7)) << 32 | (which >> 3 & 7);
 }
 
 static uint32_t some_seq(void)
 {
-	uint8_t which = byte();
+	uint8_t which = input_byte();
 
-	return f.seqs[which % IDS_MAX] + (which >> 3) % 4;
+	return f.seqs[which % SEQS_MAX] + (which >> 3) % 4;
 }
 
 /* A list of targets whose bytes are @len together, mostly. Returns how long the list is. */
 static size_t make_targets(uint8_t *at, size_t len)
 {
-	struct packet_targets targets = { .cnt = 1 + byte() % PACKET_TARGET_MAX };
-	uint8_t how = byte();
+	struct packet_targets targets = { .cnt = 1 + input_byte() % PACKET_TARGET_MAX };
+	uint8_t how = input_byte();
 
 	for (uint32_t i = 0; i < targets.cnt; i++) {
-		targets.target[i] = (struct packet_target){ byte() * 8u, i + 1 == targets.cnt ? len : len / 2 & ~7ull, KEY };
+		targets.target[i] = (struct packet_target){
+			input_byte() * 8u, i + 1 == targets.cnt ? len : len / 2 & ~7ull, KEY
+		};
 		len -= targets.target[i].len;
 	}
 	if (how & 1)
 		targets.target[targets.cnt - 1].key = some_key();
 	if (how & 2)
-		targets.target[0].len = (uint64_t)word() << 32 | word();
+		targets.target[0].len = input_long();
 	if (how & 4)
-		targets.target[0].addr = (uint64_t)word() << 32 | word();
+		targets.target[0].addr = input_long();
 	memcpy(at, &targets, packet_targets_len(targets.cnt));
 	return packet_targets_len(targets.cnt);
 }
 
 /* A request: its own struct stands in @payload. Returns the length of all. */
-static size_t make_request(struct packet *p, uint8_t *payload, size_t own, size_t bytes, size_t carried)
+static size_t make_request(struct packet *p, uint8_t *payload, size_t own, size_t bytes,
+			   size_t carried)
 {
-	uint8_t how = byte();
+	uint8_t how = input_byte();
 
 	if (how & 1 || p->op == PACKET_RTS) {
 		p->flags |= PACKET_TARGETS;
@@ -305,25 +222,29 @@ static size_t make_request(struct packet *p, uint8_t *payload, size_t own, size_
 		if (how & 2)
 			p->flags |= PACKET_CQ_DATA;
 	} else {
-		p->tag = 8u * byte();
+		p->tag = 8u * input_byte();
 		p->data = some_key();
 	}
 	if (how & 4)
-		p->seq += 1 + byte() % 4;
+		p->seq += 1 + input_byte() % 4;
 	return own + carried;
 }
 
 static size_t make_atomic(struct packet *p, uint8_t *payload)
 {
-	static const uint8_t types[] = { FI_UINT64, FI_INT8, FI_UINT32, FI_DOUBLE, FI_LONG_DOUBLE, FI_DOUBLE_COMPLEX,
-					 FI_UINT128, 200 };
+	static const uint8_t types[] = { FI_UINT64,	 FI_INT8,
+					 FI_UINT32,	 FI_DOUBLE,
+					 FI_LONG_DOUBLE, FI_DOUBLE_COMPLEX,
+					 FI_UINT128,	 200 };
 	static const size_t sizes[] = { 8, 1, 4, 8, 16, 16, 16, 8 };
-	struct packet_atomic a = { .kind = byte() % 4, .op = byte() % 24, .cnt = 1 + byte() % 64 };
-	uint8_t type = byte() % sizeof(types);
+	struct packet_atomic a = { .kind = input_byte() % 4,
+				   .op = input_byte() % 24,
+				   .cnt = 1 + input_byte() % 64 };
+	uint8_t type = input_byte() % sizeof(types);
 	size_t bytes = a.cnt * sizes[type], sets = a.kind == 2 ? 2 : a.op != FI_ATOMIC_READ;
 
 	a.datatype = types[type];
-	a.id = a.kind ? some_id() | 1ull << 32 : 0;
+	a.id = a.kind ? liar_id(&f.liar) | 1ull << 32 : 0;
 	memcpy(payload, &a, sizeof(a));
 	for (size_t i = 0; i < sets * bytes; i++)
 		payload[sizeof(a) + packet_targets_len(PACKET_TARGET_MAX) + i] = (uint8_t)i;
@@ -332,7 +253,7 @@ static size_t make_atomic(struct packet *p, uint8_t *payload)
 
 static size_t make_read(struct packet *p, uint8_t *payload)
 {
-	struct packet_read r = { .id = some_id(), .len = some_len() };
+	struct packet_read r = { .id = liar_id(&f.liar), .len = some_len() };
 
 	memcpy(payload, &r, sizeof(r));
 	return make_request(p, payload, sizeof(r), r.len, 0);
@@ -340,23 +261,25 @@ static size_t make_read(struct packet *p, uint8_t *payload)
 
 static size_t make_rts(struct packet *p, uint8_t *payload, bool write)
 {
-	struct packet_rts r = { .id = some_id() | 1ull << 32, .len = some_len() };
+	struct packet_rts r = { .id = liar_id(&f.liar) | 1ull << 32, .len = some_len() };
 
-	p->flags = byte() & 1 ? PACKET_PULL : 0;
+	p->flags = input_byte() & 1 ? PACKET_PULL : 0;
 	memcpy(payload, &r, sizeof(r));
 	if (write)
 		return make_request(p, payload, sizeof(r), r.len, 0);
-	p->flags |= PACKET_TAGGED | (byte() & 1 ? PACKET_DELIVERY : 0);
+	p->flags |= PACKET_TAGGED | (input_byte() & 1 ? PACKET_DELIVERY : 0);
 	return sizeof(r);
 }
 
 /* What an honest peer may say. Returns the length of its payload. */
 static size_t make_packet(struct packet *p, uint8_t *payload)
 {
-	static const uint8_t ops[] = { PACKET_WRITE, PACKET_READ, PACKET_RESPONSE, PACKET_ATOMIC, PACKET_ACK, PACKET_NAK,
-				       PACKET_RTS,   PACKET_FIN,  PACKET_CTS,	   PACKET_DATA,	  PACKET_EAGER, PACKET_RTS };
+	static const uint8_t ops[] = { PACKET_WRITE,  PACKET_READ,  PACKET_RESPONSE,
+				       PACKET_ATOMIC, PACKET_ACK,   PACKET_NAK,
+				       PACKET_RTS,    PACKET_FIN,   PACKET_CTS,
+				       PACKET_DATA,   PACKET_EAGER, PACKET_RTS };
 	static const uint8_t errs[] = { FI_EACCES, FI_EKEYREJECTED, FI_EINVAL, 0 };
-	uint8_t which = byte() % sizeof(ops);
+	uint8_t which = input_byte() % sizeof(ops);
 	struct packet_cts cts;
 	size_t len;
 
@@ -375,73 +298,55 @@ static size_t make_packet(struct packet *p, uint8_t *payload)
 		p->data = some_seq();
 		return 0;
 	case PACKET_NAK:
-		p->tag = byte() & 1 ? some_id() : some_seq();
-		p->data = errs[byte() % sizeof(errs)];
+		p->tag = input_byte() & 1 ? liar_id(&f.liar) : some_seq();
+		p->data = errs[input_byte() % sizeof(errs)];
 		return 0;
 	case PACKET_FIN:
-		p->tag = byte() & 1 ? some_id() : some_seq();
+		p->tag = input_byte() & 1 ? liar_id(&f.liar) : some_seq();
 		return 0;
 	case PACKET_CTS:
-		p->tag = some_id();
-		p->data = byte();
+		p->tag = liar_id(&f.liar);
+		p->data = input_byte();
 		cts.len = some_len();
 		memcpy(payload, &cts, sizeof(cts));
 		return sizeof(cts);
 	case PACKET_EAGER:
-		p->flags = PACKET_TAGGED | (byte() & (PACKET_DELIVERY | PACKET_ACKED | PACKET_CQ_DATA));
+		p->flags = PACKET_TAGGED |
+			   (input_byte() & (PACKET_DELIVERY | PACKET_ACKED | PACKET_CQ_DATA));
 		return some_len();
 	default:
-		p->tag = some_id();
-		p->data = byte() & 1 ? some_len() : 0;
+		p->tag = liar_id(&f.liar);
+		p->data = input_byte() & 1 ? some_len() : 0;
 		return some_len();
 	}
-}
-
-static void distort(struct packet *p)
-{
-	uint8_t what = byte();
-
-	if (what & 1)
-		p->epoch ^= byte();
-	if (what & 2)
-		p->seq += (uint32_t)(int8_t)byte();
-	if (what & 4)
-		p->flags = byte();
-	if (what & 8)
-		p->len = word();
-	if (what & 16)
-		p->tag = (uint64_t)word() << 32 | word();
-	if (what & 32)
-		p->data = (uint64_t)word() << 32 | word();
-	if (what & 64)
-		p->credits = (uint16_t)word();
-	if (what & 128)
-		p->op = byte();
 }
 
 /* how & 1: as it is; & 2: the rest comes later; & 4: never */
 static void packet(void)
 {
 	static uint8_t payload[2 * REGION], rest[1 << 20];
-	struct packet p = { .epoch = (uint16_t)f.hello.epoch, .seq = f.seq };
+	struct packet p = { .epoch = (uint16_t)f.liar.hello.epoch, .seq = f.liar.seq };
 	size_t avail;
 	uint8_t how;
 
-	if (!f.raw || !fake_raw_alive(f.raw))
+	if (!liar_connected(&f.liar))
 		reopen();
-	if (!f.raw || !fake_raw_alive(f.raw))
+	if (!liar_connected(&f.liar))
 		return;
 	memset(payload, 0x55, sizeof(payload));
 	p.len = (uint32_t)make_packet(&p, payload);
-	how = byte();
+	how = input_byte();
 	if (!(how & 1))
-		distort(&p);
+		liar_distort(&p, input_byte());
 	avail = p.len < sizeof(payload) ? p.len : sizeof(payload);
 	if (how & 6)
-		avail = avail * byte() / 256;
-	if (!fake_raw_send(f.raw, &p, payload, avail, how & 2 && p.len - avail <= sizeof(rest) ? rest : NULL) &&
-	    p.seq == f.seq && (engine_is_request(&p) || PACKET_OP(p.op) == PACKET_EAGER || PACKET_OP(p.op) == PACKET_RTS))
-		f.seq++;
+		avail = avail * input_byte() / 256;
+	if (!fake_raw_send(f.liar.raw, &p, payload, avail,
+			   how & 2 && p.len - avail <= sizeof(rest) ? rest : NULL) &&
+	    p.seq == f.liar.seq &&
+	    (engine_is_request(&p) || PACKET_OP(p.op) == PACKET_EAGER ||
+	     PACKET_OP(p.op) == PACKET_RTS))
+		f.liar.seq++;
 }
 
 static void regions_open(void)
@@ -456,17 +361,22 @@ static void regions_open(void)
 	memset(f.readable, 'r', REGION);
 	for (size_t i = 0; i < 3; i++)
 		iov[i] = (struct iovec){ f.memory + GUARD + i * (REGION / 3), REGION / 4 };
-	MUST(!fi_mr_reg(f.victim.domain, f.memory + GUARD, REGION, both, 0, KEY, 0, &f.mr, NULL));
-	MUST(!fi_mr_reg(f.victim.domain, f.readable, REGION, FI_REMOTE_READ, 0, KEY_READ, 0, &f.read_only, NULL));
+	MUST(!fi_mr_reg(f.victim.domain, f.memory + GUARD, REGION, both, 0, KEY, 0, &f.mr,
+			NULL));
+	MUST(!fi_mr_reg(f.victim.domain, f.readable, REGION, FI_REMOTE_READ, 0, KEY_READ, 0,
+			&f.read_only, NULL));
 	MUST(!fi_mr_regv(f.victim.domain, iov, 3, both, 0, KEY_PART, 0, &f.pieces, NULL));
 }
 
 static void begin(void)
 {
-	struct fake_end_attr attr = { .family = FAKE_FAMILY_B, .threading = FI_THREAD_DOMAIN,
-				      .format = FI_CQ_FORMAT_TAGGED, .tx_size = 16, .budget = 1u << 18 };
+	struct fake_end_attr attr = { .family = FAKE_FAMILY_B,
+				      .threading = FI_THREAD_DOMAIN,
+				      .format = FI_CQ_FORMAT_TAGGED,
+				      .tx_size = 16,
+				      .budget = 1u << 18 };
 	struct fake_knobs k;
-	uint8_t how = byte();
+	uint8_t how = input_byte();
 
 	fake_ends_begin(1);
 	fake_knobs_default(&k);
@@ -479,11 +389,8 @@ static void begin(void)
 	fake_knobs_set(FAKE_B, &k);
 	fake_end_open(&f.victim, &attr, NULL);
 	regions_open();
-	f.hello = (struct hello){ .magic = HELLO_MAGIC, .version = HELLO_VERSION, .epoch = 0x1234567890,
-				  .window = 4096, .addr = f.victim.name };
-	memset(f.hello.addr.nonce, 0x66, sizeof(f.hello.addr.nonce));
-	f.hello.addr.port = 6666;
-	f.to_raw = fake_end_insert(&f.victim, &f.hello.addr);
+	liar_begin(&f.liar, &f.victim.name);
+	f.to_liar = fake_end_insert(&f.victim, &f.liar.hello.addr);
 }
 
 /* The connection ends: all that is under way fails with it, all that waits can be cancelled. */
@@ -491,25 +398,24 @@ static void end(void)
 {
 	struct engine_ep *ep = fake_end_engine(&f.victim);
 
-	if (f.raw)
-		fake_raw_close(f.raw, -FI_ECONNRESET);
-	for (int i = 0; i < OPS_MAX; i++)
-		cancel(&f.ops[i]);
+	liar_leave(&f.liar, -FI_ECONNRESET);
+	for (uint32_t i = 0; i < OPS_MAX; i++)
+		op_cancel(f.victim.ep, op_at(i));
 	/* What was injected and has not left can't be cancelled: it leaves, and fails. */
-	f.raw = NULL;
-	f.hello.life++;
-	MUST(!fake_raw_open(fake_end_engine(&f.victim), &f.hello, &f.raw, &f.reply));
-	fake_raw_close(f.raw, -FI_ECONNRESET);
+	f.liar.hello.life++;
+	MUST(!liar_connect(&f.liar, &f.victim));
+	liar_leave(&f.liar, -FI_ECONNRESET);
 	for (int i = 0; i < 4 * OPS_MAX; i++) {
-		read_cq(f.victim.rx_cq);
-		read_cq(f.victim.tx_cq);
+		ops_read_cq(f.victim.rx_cq);
+		ops_read_cq(f.victim.tx_cq);
 	}
-	for (int i = 0; i < OPS_MAX; i++)
-		MUST(!f.ops[i].active);
+	for (uint32_t i = 0; i < OPS_MAX; i++)
+		MUST(!op_at(i)->active);
 	MUST(!ep->tx_pool.used && !ep->access_cnt && !ep->queued_cnt);
 	MUST(!ep->reply_pool.used && !ep->landing_pool.used);
 	MUST(!ep->domain->rx_pool.used);
-	MUST(!fi_close(&f.mr->fid) && !fi_close(&f.read_only->fid) && !fi_close(&f.pieces->fid));
+	MUST(!fi_close(&f.mr->fid) && !fi_close(&f.read_only->fid) &&
+	     !fi_close(&f.pieces->fid));
 	fake_end_close(&f.victim);
 	for (size_t i = 0; i < GUARD; i++)
 		MUST(f.memory[i] == 'g' && f.memory[GUARD + REGION + i] == 'g');
@@ -522,11 +428,10 @@ static void end(void)
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
 {
 	memset(&f, 0, sizeof(f));
-	f.data = data;
-	f.len = len;
+	input_begin(data, len);
 	begin();
-	while (f.at < f.len) {
-		switch (byte() % 16) {
+	while (input_left()) {
+		switch (input_byte() % 16) {
 		case 0:
 			begin_rma(true);
 			break;
@@ -543,19 +448,19 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
 			begin_recv();
 			break;
 		case 5:
-			cancel(&f.ops[byte() % OPS_MAX]);
+			op_cancel(f.victim.ep, op_at(input_byte()));
 			break;
 		case 6:
 			reopen();
 			break;
 		case 7:
-			if (f.raw)
-				fake_raw_finish(f.raw);
+			if (f.liar.raw)
+				fake_raw_finish(f.liar.raw);
 			break;
 		case 8:
 		case 9:
-			read_cq(f.victim.rx_cq);
-			read_cq(f.victim.tx_cq);
+			ops_read_cq(f.victim.rx_cq);
+			ops_read_cq(f.victim.tx_cq);
 			harvest();
 			break;
 		default:

@@ -9,116 +9,35 @@
  * has room for, an honest peer beside the liar is served to the end.
  */
 #include <rdma/fi_errno.h>
-#include "fake_ends.h"
 #include "fuzz.h"
+#include "liar.h"
+#include "operations.h"
 
-#define OPS_MAX	 64
-#define IDS_MAX	 8
 #define ROOM_MAX 4096
 #define HONEST	 (1ull << 60) /* tag of the honest peer: nothing else wants it */
 
-struct fuzz_op {
-	bool active, receive;
-	size_t len;
-	char *buf;
-};
-
-/* What the target knows, and where in the input it is. */
 static struct {
-	const uint8_t *data;
-	size_t len, at;
 	struct fake_end victim, honest;
-	struct fake_raw *raw;
-	struct hello hello, reply;
-	uint32_t seq;
-	uint64_t ids[IDS_MAX]; /* that the victim has named: sends and receives */
-	uint32_t id_cnt;
-	fi_addr_t to_raw, to_victim, to_honest;
-	struct fuzz_op ops[OPS_MAX];
+	struct liar liar;
+	fi_addr_t to_liar, to_victim, to_honest;
 	uint64_t sent, got; /* messages of the honest peer */
 } f;
-
-#define MUST(cond)                                                                 \
-	do {                                                                       \
-		if (!(cond)) {                                                     \
-			fprintf(stderr, "%s:%d: %s\n", __FILE__, __LINE__, #cond); \
-			abort();                                                   \
-		}                                                                  \
-	} while (0)
-
-static uint8_t byte(void)
-{
-	return f.at < f.len ? f.data[f.at++] : 0;
-}
-
-static uint32_t word(void)
-{
-	uint32_t v = byte();
-
-	v |= (uint32_t)byte() << 8;
-	v |= (uint32_t)byte() << 16;
-	return v | (uint32_t)byte() << 24;
-}
 
 static size_t some_len(void)
 {
 	static const size_t lens[] = { 0, 1, 8, 64, 65, 256, 257, 1024, 1025, 3000, 4096, 24 };
 
-	return lens[byte() % (sizeof(lens) / sizeof(lens[0]))];
+	return lens[input_byte() % (sizeof(lens) / sizeof(lens[0]))];
 }
 
 /* Operations of the victim */
 
-static struct fuzz_op *op_new(size_t len, bool receive)
-{
-	for (int i = 0; i < OPS_MAX; i++) {
-		struct fuzz_op *op = &f.ops[i];
-
-		if (op->active)
-			continue;
-		*op = (struct fuzz_op){ .active = true, .receive = receive, .len = len };
-		op->buf = calloc(1, len ? len : 1);
-		MUST(op->buf);
-		return op;
-	}
-	return NULL;
-}
-
-static void op_end(struct fuzz_op *op)
-{
-	op->active = false;
-	free(op->buf);
-}
-
-static void complete(void *context, uint64_t flags, size_t len)
-{
-	struct fuzz_op *op = context;
-
-	MUST(op >= f.ops && op < f.ops + OPS_MAX && op->active);
-	MUST(!!(flags & FI_RECV) == op->receive);
-	/* What a peek says of a message that nobody has received is its whole length. */
-	MUST(!op->receive || op->len == SIZE_MAX || len <= op->len);
-	op_end(op);
-}
-
-static void read_cq(struct fid_cq *cq)
-{
-	struct fi_cq_tagged_entry e;
-	struct fi_cq_err_entry err = { 0 };
-	ssize_t ret;
-
-	while ((ret = fi_cq_read(cq, &e, 1)) == 1)
-		complete(e.op_context, e.flags, e.len);
-	if (ret == -FI_EAVAIL && fi_cq_readerr(cq, &err, 0) == 1)
-		complete(err.op_context, err.flags, err.len);
-}
-
 static void post(void)
 {
 	size_t len = some_len();
-	fi_addr_t src = byte() & 1 ? f.to_raw : FI_ADDR_UNSPEC;
-	struct fuzz_op *op = op_new(len, true);
-	uint8_t how = byte();
+	fi_addr_t src = input_byte() & 1 ? f.to_liar : FI_ADDR_UNSPEC;
+	struct fuzz_op *op = op_new_receive(len);
+	uint8_t how = input_byte();
 	ssize_t ret;
 
 	if (!op)
@@ -134,35 +53,34 @@ static void post(void)
 static void send(void)
 {
 	size_t len = some_len();
-	struct fuzz_op *op = op_new(len, false);
+	struct fuzz_op *op = op_new(len, 0);
 	ssize_t ret;
 
 	if (!op)
 		return;
-	ret = byte() & 1 ? fi_send(f.victim.ep, op->buf, len, NULL, f.to_raw, op)
-			 : fi_tsend(f.victim.ep, op->buf, len, NULL, f.to_raw, 1, op);
-	MUST(!ret || ret == -FI_EAGAIN);
-	if (ret)
-		op_end(op);
+	ret = input_byte() & 1 ? fi_send(f.victim.ep, op->buf, len, NULL, f.to_liar, op)
+			       : fi_tsend(f.victim.ep, op->buf, len, NULL, f.to_liar, 1, op);
+	op_begun(op, ret);
 }
 
 static void peek(void)
 {
 	static const uint64_t flags[] = { FI_PEEK, FI_PEEK | FI_DISCARD, FI_PEEK | FI_CLAIM };
 	struct fi_msg_tagged msg = { .addr = FI_ADDR_UNSPEC, .ignore = ~HONEST };
-	struct fuzz_op *op = op_new(0, true);
-	uint64_t how = flags[byte() % 3];
+	struct fuzz_op *op = op_new_receive(0);
+	uint64_t how = flags[input_byte() % 3];
 	struct iovec iov;
 
 	if (!op)
 		return;
+	/* What a peek says of a message that nobody has received is its whole length. */
 	op->len = SIZE_MAX;
 	msg.context = op;
 	MUST(!fi_trecvmsg(f.victim.ep, &msg, how));
-	read_cq(f.victim.rx_cq);
+	ops_read_cq(f.victim.rx_cq);
 	if (op->active || !(how & FI_CLAIM))
 		return;
-	op = op_new(ROOM_MAX, true); /* the same place, if nothing has taken it meanwhile */
+	op = op_new_receive(ROOM_MAX); /* the same place, if nothing has taken it meanwhile */
 	if (!op || op != msg.context) {
 		if (op)
 			op_end(op);
@@ -171,47 +89,33 @@ static void peek(void)
 	iov = (struct iovec){ op->buf, ROOM_MAX };
 	msg.msg_iov = &iov;
 	msg.iov_count = 1;
-	if (fi_trecvmsg(f.victim.ep, &msg, FI_CLAIM | (byte() & 1 ? FI_DISCARD : 0)))
+	if (fi_trecvmsg(f.victim.ep, &msg, FI_CLAIM | (input_byte() & 1 ? FI_DISCARD : 0)))
 		op_end(op); /* the peek had found nothing */
 	else if (op->active)
 		op->len = SIZE_MAX;
-}
-
-static void cancel(void)
-{
-	struct fuzz_op *op = &f.ops[byte() % OPS_MAX];
-	ssize_t ret = fi_cancel(&f.victim.ep->fid, op);
-
-	MUST(ret == -FI_ENOENT || (!ret && op->active));
 }
 
 /* The liar */
 
 static void reopen(void)
 {
-	uint8_t how = byte();
+	struct hello *hello = &f.liar.hello;
+	struct fake_raw *old = NULL;
+	uint8_t how = input_byte();
 
-	if (f.raw && how & 1)
-		fake_raw_close(f.raw, how & 2 ? 0 : -FI_ECONNRESET);
-	else if (f.raw && how & 2)
+	if (how & 1)
+		liar_leave(&f.liar, how & 2 ? 0 : -FI_ECONNRESET);
+	else if (f.liar.raw && how & 2)
 		return;
-	f.hello.seq = how & 4 ? word() : f.seq;
-	f.hello.life += how & 8 ? (uint32_t)(int8_t)byte() : 1;
-	f.hello.epoch = how & 16 ? 1 + (uint64_t)byte() : f.hello.epoch;
-	f.hello.window = how & 32 ? word() : f.hello.window;
-	f.seq = f.hello.seq;
-	f.id_cnt = 0;
-	if (how & 1 || !f.raw) {
-		f.raw = NULL;
-		fake_raw_open(fake_end_engine(&f.victim), &f.hello, &f.raw, &f.reply);
-	} else {
-		/* A second one, while the first may still be there. */
-		struct fake_raw *old = f.raw;
-
-		f.raw = NULL;
-		fake_raw_open(fake_end_engine(&f.victim), &f.hello, &f.raw, &f.reply);
+	else
+		old = f.liar.raw; /* a second one, while the first may still be there */
+	hello->seq = how & 4 ? input_word() : f.liar.seq;
+	hello->life += how & 8 ? (uint32_t)(int8_t)input_byte() : 1;
+	hello->epoch = how & 16 ? 1 + (uint64_t)input_byte() : hello->epoch;
+	hello->window = how & 32 ? input_word() : hello->window;
+	liar_connect(&f.liar, &f.victim);
+	if (old)
 		fake_raw_close(old, -FI_ECONNRESET);
-	}
 }
 
 /* What the victim has sent: learn the names of its operations. */
@@ -220,102 +124,70 @@ static void harvest(void)
 	struct packet p;
 	uint64_t payload[3];
 
-	while (f.raw && fake_raw_read(f.raw, &p, payload, sizeof(payload))) {
+	while (f.liar.raw && fake_raw_read(f.liar.raw, &p, payload, sizeof(payload))) {
 		if (p.op == PACKET_RTS)
-			f.ids[f.id_cnt++ % IDS_MAX] = payload[1];
+			liar_learn(&f.liar, payload[1]);
 		if (p.op == PACKET_CTS)
-			f.ids[f.id_cnt++ % IDS_MAX] = p.data;
+			liar_learn(&f.liar, p.data);
 	}
-}
-
-/* Change some fields of a packet. */
-static void distort(struct packet *p)
-{
-	uint8_t what = byte();
-
-	if (byte() & 3) /* mostly it stays as it is */
-		return;
-	if (what & 1)
-		p->epoch ^= byte();
-	if (what & 2)
-		p->seq += (uint32_t)(int8_t)byte();
-	if (what & 4)
-		p->flags = byte();
-	if (what & 8)
-		p->len = word();
-	if (what & 16)
-		p->tag = (uint64_t)word() << 32 | word();
-	if (what & 32)
-		p->data = (uint64_t)word() << 32 | word();
-	if (what & 64)
-		p->credits = (uint16_t)word();
-	if (what & 128)
-		p->op = byte();
-}
-
-/* What the victim may call an operation: a name that it has told, or one that is easy to guess. */
-static uint64_t some_id(void)
-{
-	uint8_t which = byte();
-
-	if (which < 128)
-		return f.ids[which % IDS_MAX];
-	return (uint64_t)(1 + 2 * (which & 7)) << 32 | (which >> 3 & 7);
 }
 
 static void packet(void)
 {
 	static uint8_t payload[ROOM_MAX], rest[1 << 20];
-	struct packet p = { .op = (uint8_t)(1 + byte() % 6),
-			    .epoch = (uint16_t)f.hello.epoch,
-			    .seq = f.seq };
-	uint64_t id = some_id();
+	struct packet p = { .op = (uint8_t)(1 + input_byte() % 6),
+			    .epoch = (uint16_t)f.liar.hello.epoch,
+			    .seq = f.liar.seq };
+	uint64_t id = liar_id(&f.liar);
 	struct packet_rts rts;
 	struct packet_cts cts;
 	size_t avail;
+	uint8_t what;
 
-	if (!f.raw || !fake_raw_alive(f.raw))
+	if (!liar_connected(&f.liar))
 		reopen();
-	if (!f.raw || !fake_raw_alive(f.raw))
+	if (!liar_connected(&f.liar))
 		return;
 	switch (p.op) {
 	case PACKET_RTS:
-		rts = (struct packet_rts){ .len = some_len(), .id = 1 + byte() };
-		p.flags = byte() % 8;
+		rts = (struct packet_rts){ .len = some_len(), .id = 1 + input_byte() };
+		p.flags = input_byte() % 8;
 		p.len = sizeof(rts);
-		p.tag = byte() % 4;
+		p.tag = input_byte() % 4;
 		memcpy(payload, &rts, sizeof(rts));
 		break;
 	case PACKET_CTS:
 		cts = (struct packet_cts){ .len = some_len() };
 		p.len = sizeof(cts);
 		p.tag = id;
-		p.data = byte();
+		p.data = input_byte();
 		memcpy(payload, &cts, sizeof(cts));
 		break;
 	case PACKET_DATA:
 		p.len = (uint32_t)some_len();
 		p.tag = id;
-		p.data = byte() & 1 ? some_len() : 0;
+		p.data = input_byte() & 1 ? some_len() : 0;
 		break;
 	case PACKET_FIN:
 		p.tag = id;
-		p.data = byte() & 1 ? some_len() : 0;
+		p.data = input_byte() & 1 ? some_len() : 0;
 		break;
 	default:
 		p.len = p.op == PACKET_EAGER ? (uint32_t)some_len() : 0;
-		p.flags = byte() % 4;
-		p.tag = p.flags & PACKET_TAGGED ? byte() % 4 : 0;
+		p.flags = input_byte() % 4;
+		p.tag = p.flags & PACKET_TAGGED ? input_byte() % 4 : 0;
 	}
-	distort(&p);
+	what = input_byte();
+	if (!(input_byte() & 3)) /* mostly it stays as it is */
+		liar_distort(&p, what);
 	avail = p.len < ROOM_MAX ? p.len : ROOM_MAX;
-	if (byte() & 1)
-		avail = avail * byte() / 256;
+	if (input_byte() & 1)
+		avail = avail * input_byte() / 256;
 	/* A rest that the engine believes in is at most what it may be: the liar's packet is refused otherwise. */
-	if (!fake_raw_send(f.raw, &p, payload, avail,
-			   byte() & 1 && p.len - avail <= sizeof(rest) ? rest : NULL) &&
-	    (p.op == PACKET_EAGER || p.op == PACKET_RTS) && p.seq == f.seq)
-		f.seq++;
+	if (!fake_raw_send(f.liar.raw, &p, payload, avail,
+			   input_byte() & 1 && p.len - avail <= sizeof(rest) ? rest : NULL) &&
+	    (p.op == PACKET_EAGER || p.op == PACKET_RTS) && p.seq == f.liar.seq)
+		f.liar.seq++;
 }
 
 /* The honest peer */
@@ -335,50 +207,42 @@ static void begin(void)
 				      .tx_size = 16 };
 	struct fake_knobs k;
 
-	attr.budget = budgets[byte() % 4];
+	attr.budget = budgets[input_byte() % 4];
 	fake_ends_begin(1);
 	fake_knobs_default(&k);
 	k.get_now = 0;
-	k.get_later = byte();
-	k.get_fails = byte() / 2;
-	k.move = 128 + byte() / 2;
+	k.get_later = input_byte();
+	k.get_fails = input_byte() / 2;
+	k.move = 128 + input_byte() / 2;
 	fake_knobs_set(FAKE_B, &k);
 	fake_end_open(&f.victim, &attr, NULL);
 	fake_end_open(&f.honest, &attr, NULL);
 	f.to_victim = fake_end_insert(&f.honest, &f.victim.name);
 	f.to_honest = fake_end_insert(&f.victim, &f.honest.name);
-	f.hello = (struct hello){ .magic = HELLO_MAGIC,
-				  .version = HELLO_VERSION,
-				  .epoch = 0x1234567890,
-				  .window = 4096,
-				  .addr = f.honest.name };
-	memset(f.hello.addr.nonce, 0x66, sizeof(f.hello.addr.nonce));
-	f.hello.addr.port = 6666;
-	f.to_raw = fake_end_insert(&f.victim, &f.hello.addr);
+	liar_begin(&f.liar, &f.victim.name);
+	f.to_liar = fake_end_insert(&f.victim, &f.liar.hello.addr);
 }
 
 static void end(void)
 {
 	static char buf[8];
-	struct fuzz_op *op;
 
 	/* Everything that is left can be cancelled or has completed; then the honest peer is served. */
-	if (f.raw)
-		fake_raw_close(f.raw, -FI_ECONNRESET);
-	for (int i = 0; i < OPS_MAX; i++)
-		fi_cancel(&f.victim.ep->fid, &f.ops[i]);
+	liar_leave(&f.liar, -FI_ECONNRESET);
+	for (uint32_t i = 0; i < OPS_MAX; i++)
+		op_cancel(f.victim.ep, op_at(i));
 	for (int i = 0; i < 2 * OPS_MAX; i++) {
-		read_cq(f.victim.rx_cq);
-		read_cq(f.victim.tx_cq);
+		ops_read_cq(f.victim.rx_cq);
+		ops_read_cq(f.victim.tx_cq);
 	}
-	for (op = f.ops; op < f.ops + OPS_MAX; op++)
-		MUST(!op->active || !op->receive);
+	for (uint32_t i = 0; i < OPS_MAX; i++)
+		MUST(!op_at(i)->active || !op_at(i)->receive);
 	for (int i = 0; f.got < f.sent; i++) {
 		struct fi_cq_tagged_entry e;
 
 		MUST(i < 100000);
 		MUST(!fi_trecv(f.victim.ep, buf, sizeof(buf), NULL, f.to_honest, HONEST, 0,
-			       f.ops));
+			       &f));
 		while (fi_cq_read(f.victim.rx_cq, &e, 1) != 1) {
 			fake_end_progress(&f.honest);
 			MUST(++i < 100000);
@@ -388,19 +252,16 @@ static void end(void)
 	}
 	fake_end_close(&f.victim);
 	fake_end_close(&f.honest);
-	for (op = f.ops; op < f.ops + OPS_MAX; op++)
-		if (op->active)
-			op_end(op);
+	ops_begin();
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
 {
 	memset(&f, 0, sizeof(f));
-	f.data = data;
-	f.len = len;
+	input_begin(data, len);
 	begin();
-	while (f.at < f.len) {
-		switch (byte() % 16) {
+	while (input_left()) {
+		switch (input_byte() % 16) {
 		case 0:
 			post();
 			break;
@@ -411,7 +272,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
 			peek();
 			break;
 		case 3:
-			cancel();
+			op_cancel(f.victim.ep, op_at(input_byte()));
 			break;
 		case 4:
 			reopen();
@@ -420,13 +281,13 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
 			honest();
 			break;
 		case 6:
-			if (f.raw)
-				fake_raw_finish(f.raw);
+			if (f.liar.raw)
+				fake_raw_finish(f.liar.raw);
 			break;
 		case 7:
 		case 8:
-			read_cq(f.victim.rx_cq);
-			read_cq(f.victim.tx_cq);
+			ops_read_cq(f.victim.rx_cq);
+			ops_read_cq(f.victim.tx_cq);
 			harvest();
 			break;
 		default:

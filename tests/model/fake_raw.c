@@ -46,6 +46,17 @@ int fake_raw_open(struct engine_ep *to, const struct hello *hello, struct fake_r
 	return ret;
 }
 
+void fake_raw_hello(struct hello *hello, const struct weft_addr *like, uint32_t window)
+{
+	*hello = (struct hello){ .magic = HELLO_MAGIC,
+				 .version = HELLO_VERSION,
+				 .epoch = 0x1234567890,
+				 .window = window,
+				 .addr = *like };
+	memset(hello->addr.nonce, 0x66, sizeof(hello->addr.nonce));
+	hello->addr.port = 6666;
+}
+
 int fake_raw_send(struct fake_raw *raw, const struct packet *packet, const void *payload,
 		  size_t avail, const void *rest)
 {

@@ -106,6 +106,9 @@ struct fake_raw;
 int fake_raw_open(struct engine_ep *to, const struct hello *hello, struct fake_raw **raw,
 		  struct hello *answer);
 
+/* fake_raw_hello - what somebody would say who lives at the host of @like and is nobody else */
+void fake_raw_hello(struct hello *hello, const struct weft_addr *like, uint32_t window);
+
 /*
  * fake_raw_send - have a packet arrive now, as its wire's poll would
  * @payload: @avail bytes, copied to a place of exactly that length
