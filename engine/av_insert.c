@@ -199,6 +199,15 @@ static const char *engine_str_split(const char *str, char *node)
 	return port + 1;
 }
 
+/* A name to an address where somebody can be: not the one that means any, which a name may lead to too. */
+static int engine_resolve(const struct engine_family *family, const char *node, const char *service,
+			  struct weft_addr *address)
+{
+	int ret = family->resolve(node, service, 0, address);
+
+	return !ret && !addr_valid(address) ? -FI_ENODATA : ret;
+}
+
 int engine_av_insertsvc(struct fid_av *fid, const char *node, const char *service, fi_addr_t *out, uint64_t flags,
 			void *context)
 {
@@ -220,7 +229,7 @@ int engine_av_insertsvc(struct fid_av *fid, const char *node, const char *servic
 	}
 	if (!node || !service)
 		return -FI_EINVAL;
-	err = family->resolve(node, service, 0, &address);
+	err = engine_resolve(family, node, service, &address);
 	ret = engine_insertion_begin(&in, av, out, flags, context);
 	if (ret)
 		return ret;
@@ -307,7 +316,7 @@ static struct engine_place engine_service_at(const struct engine_family *family,
 	if (at.err || !n)
 		return at;
 	if (!engine_has_port(&at.address)) {
-		at.err = engine_name_count(service, n, name) ? family->resolve(node, name, 0, &at.address) : -FI_EINVAL;
+		at.err = engine_name_count(service, n, name) ? engine_resolve(family, node, name, &at.address) : -FI_EINVAL;
 	} else if (n > PORT_MAX - at.address.port) {
 		at.err = -FI_EINVAL;
 	} else {
@@ -336,7 +345,7 @@ static void engine_range_resolve(const struct engine_family *family, const char 
 			if (!first->err)
 				first->err = engine_ip_add(&first->address, i);
 		} else {
-			first->err = family->resolve(which, service, 0, &first->address);
+			first->err = engine_resolve(family, which, service, &first->address);
 		}
 		for (size_t j = 1; j < svc_cnt; j++)
 			first[j] = engine_service_at(family, which, service, j, first);

@@ -514,6 +514,31 @@ end:
 	side_close(&s);
 }
 
+/* Nobody can be there: fi_av_insert takes no such address either. */
+static void name_that_means_any_host_is_not_inserted(void **state)
+{
+	fi_addr_t out[2] = { 0 };
+	int errors[2];
+	struct fid_av *av;
+	struct side s;
+
+	side_open(&s);
+	av = av_open(&s, NULL, 0);
+	if (!ports) { /* its services are of this host, whatever that is called */
+		assert_int_equal(fi_av_insertsvc(av, "0.0.0.0", "5000", out, 0, NULL), 1);
+		goto end;
+	}
+	assert_int_equal(fi_av_insertsvc(av, "0.0.0.0", "5000", out, FI_SYNC_ERR, errors), -FI_ENODATA);
+	assert_int_equal(errors[0], FI_ENODATA);
+	assert_true(out[0] == FI_ADDR_NOTAVAIL);
+	assert_int_equal(fi_av_insertsym(av, "0.0.0.0", 1, "5000", 2, out, 0, NULL), 0);
+	assert_int_equal(fi_av_insertsvc(av, "10.3.3.3", "5000", out, 0, NULL), 1);
+	assert_int_equal(out[0], 0);
+end:
+	assert_int_equal(fi_close(&av->fid), 0);
+	side_close(&s);
+}
+
 /* Vectors with a name */
 
 static char shared_name[64];
@@ -784,6 +809,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test(id_of_an_insertion_is_told_in_completions),
 		cmocka_unit_test(id_that_is_set_later_is_told_in_completions),
 		cmocka_unit_test(ranges_of_nodes_and_services_are_inserted_in_order),
+		cmocka_unit_test(name_that_means_any_host_is_not_inserted),
 		cmocka_unit_test_setup(processes_share_a_vector_and_talk_over_it, name_anew),
 		cmocka_unit_test_setup(killed_maker_leaves_no_name, name_anew),
 		cmocka_unit_test_setup(makers_at_once_make_one_vector, name_anew),
