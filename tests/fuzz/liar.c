@@ -16,14 +16,26 @@ bool liar_connected(const struct liar *liar)
 	return liar->raw && fake_raw_alive(liar->raw);
 }
 
+/* A life that begins with its hello. */
+static void begin_life(struct liar *liar)
+{
+	liar->raw = NULL;
+	liar->seq = liar->hello.seq;
+	liar->id_cnt = 0;
+}
+
 int liar_connect(struct liar *liar, const struct fake_end *victim)
 {
 	struct hello reply;
 
-	liar->raw = NULL;
-	liar->seq = liar->hello.seq;
-	liar->id_cnt = 0;
+	begin_life(liar);
 	return fake_raw_open(fake_end_engine(victim), &liar->hello, &liar->raw, &reply);
+}
+
+int liar_answer(struct liar *liar, const struct fake_end *victim)
+{
+	begin_life(liar);
+	return fake_raw_answer(fake_end_engine(victim), &liar->hello, &liar->raw);
 }
 
 void liar_leave(struct liar *liar, int err)

@@ -27,6 +27,9 @@ bool liar_connected(const struct liar *liar);
 /* liar_connect - say hello, without giving an earlier connection up */
 int liar_connect(struct liar *liar, const struct fake_end *victim);
 
+/* liar_answer - say hello to the endpoint, which connects to where nobody is; the same way */
+int liar_answer(struct liar *liar, const struct fake_end *victim);
+
 /* liar_leave - the connection ends, for the endpoint with @err */
 void liar_leave(struct liar *liar, int err);
 

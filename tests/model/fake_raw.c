@@ -4,23 +4,33 @@
  */
 #include "fake_conn.h"
 
-static struct fake_wire *wire_b_of(struct engine_ep *ep)
+/* An endpoint's wire to the raw peers: its fake-b, or the only one it has. */
+static struct fake_wire *raw_wire_of(struct engine_ep *ep)
 {
+	struct fake_wire *found = NULL;
 	struct list *node, *after;
 
 	list_for_each(node, after, &fake_wires) {
 		struct fake_wire *wire = container_of(node, struct fake_wire, link);
 
-		if (wire->wire.ep == ep && wire->kind == FAKE_B)
-			return wire;
+		if (wire->wire.ep == ep && (!found || wire->kind == FAKE_B))
+			found = wire;
 	}
-	return NULL;
+	return found;
+}
+
+static struct fake_raw *raw_of(struct fake_conn *c)
+{
+	c->raw = fake_alloc(sizeof(*c->raw));
+	c->raw->conn = c;
+	list_init(&c->raw->out);
+	return c->raw;
 }
 
 int fake_raw_open(struct engine_ep *to, const struct hello *hello, struct fake_raw **out,
 		  struct hello *answer)
 {
-	struct fake_wire *wire = wire_b_of(to);
+	struct fake_wire *wire = raw_wire_of(to);
 	struct fake_conn *c;
 	int ret;
 
@@ -35,10 +45,43 @@ int fake_raw_open(struct engine_ep *to, const struct hello *hello, struct fake_r
 	if (ret) {
 		fake_conn_bury(c);
 	} else {
-		c->raw = fake_alloc(sizeof(*c->raw));
-		c->raw->conn = c;
-		list_init(&c->raw->out);
-		*out = c->raw;
+		*out = raw_of(c);
+		c->conn.up = true;
+		engine_conn_up(&c->conn, hello);
+	}
+	fake_wire_leave(wire);
+	return ret;
+}
+
+/* A connection of the wire that is about to be refused. */
+static struct fake_conn *forlorn(struct fake_wire *wire)
+{
+	struct list *node, *after;
+
+	list_for_each(node, after, &wire->conns) {
+		struct fake_conn *c = container_of(node, struct fake_conn, link);
+
+		if (c->answered && c->answer_err == -FI_ECONNREFUSED)
+			return c;
+	}
+	return NULL;
+}
+
+int fake_raw_answer(struct engine_ep *from, const struct hello *hello, struct fake_raw **out)
+{
+	struct fake_wire *wire = raw_wire_of(from);
+	struct fake_conn *c = wire && wire->kind == FAKE_B ? forlorn(wire) : NULL;
+	int ret;
+
+	if (!c)
+		return -FI_ENOENT;
+	ret = hello_check(hello);
+	fake_wire_enter(wire);
+	c->answered = false;
+	if (ret) {
+		fake_conn_down(c, ret);
+	} else {
+		*out = raw_of(c);
 		c->conn.up = true;
 		engine_conn_up(&c->conn, hello);
 	}

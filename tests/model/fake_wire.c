@@ -282,6 +282,35 @@ void fake_conn_down(struct fake_conn *c, int err)
 
 /* The contract */
 
+/* Where a fake-b listens: as it is asked, or somewhere at its host. Returns 0 or -FI_EADDRINUSE. */
+static int listen_somewhere(const struct weft_addr *bind, struct weft_addr *addr)
+{
+	static const uint8_t nowhere[sizeof(addr->ip)];
+	bool six = bind && bind->family == ADDR_FAMILY_INET6;
+	bool here = !bind || bind->family != (six ? ADDR_FAMILY_INET6 : ADDR_FAMILY_INET) ||
+		    !memcmp(bind->ip, nowhere, sizeof(nowhere));
+	struct list *node, *after;
+
+	addr->family = six ? ADDR_FAMILY_INET6 : ADDR_FAMILY_INET;
+	if (here) {
+		memcpy(addr->ip, six ? "\xfd\0\0" : "\x0a\0\0", 3);
+		addr->ip[six ? 15 : 3] = (uint8_t)host;
+	} else {
+		memcpy(addr->ip, bind->ip, sizeof(addr->ip));
+		addr->scope = bind->scope;
+	}
+	addr->port = listen_port ? listen_port : bind && bind->port ? bind->port : next_port++;
+	listen_port = 0;
+	list_for_each(node, after, &fake_wires) {
+		struct fake_wire *other = container_of(node, struct fake_wire, link);
+
+		if (other->kind == FAKE_B && other->address.port == addr->port &&
+		    !memcmp(other->address.ip, addr->ip, sizeof(addr->ip)))
+			return -FI_EADDRINUSE;
+	}
+	return 0;
+}
+
 static int fake_open(enum fake_kind kind, struct engine_ep *ep, struct weft_addr *addr,
 		     struct wire **out)
 {
@@ -292,34 +321,40 @@ static int fake_open(enum fake_kind kind, struct engine_ep *ep, struct weft_addr
 	list_init(&wire->conns);
 	list_init(&wire->grave);
 	list_init(&wire->knocks);
-	if (kind == FAKE_A) {
-		addr->host = host;
-		addr->pid = 1 + host;
-		addr->pid_ns = 1;
-		addr->fd = next_port++;
-	} else {
-		addr->family = ADDR_FAMILY_INET;
-		addr->port = listen_port ? listen_port : next_port++;
-		listen_port = 0;
-		memcpy(addr->ip, "\x0a\0\0", 3);
-		addr->ip[3] = (uint8_t)host;
-	}
 	wire->address = *addr;
 	list_push(&fake_wires, &wire->link);
 	*out = &wire->wire;
 	return 0;
 }
 
+static bool is_local_service(const struct weft_addr *addr)
+{
+	return addr && addr->kind == ADDR_SERVICE && addr->family == ADDR_FAMILY_LOCAL;
+}
+
 static int fake_a_open(struct engine_ep *ep, const struct wire_attr *attr,
 		       struct weft_addr *addr, struct wire **wire, char *why, size_t why_len)
 {
+	addr->host = host;
+	addr->pid = 1 + host;
+	addr->pid_ns = 1;
+	addr->fd = next_port++;
+	if (is_local_service(attr->bind) && attr->bind->ip[0]) {
+		addr->family = ADDR_FAMILY_LOCAL;
+		memcpy(addr->ip, attr->bind->ip, sizeof(addr->ip));
+	}
 	return fake_open(FAKE_A, ep, addr, wire);
 }
 
 static int fake_b_open(struct engine_ep *ep, const struct wire_attr *attr,
 		       struct weft_addr *addr, struct wire **wire, char *why, size_t why_len)
 {
-	return fake_open(FAKE_B, ep, addr, wire);
+	int ret = listen_somewhere(attr->bind, addr);
+
+	if (!ret)
+		return fake_open(FAKE_B, ep, addr, wire);
+	snprintf(why, why_len, "port %u is in use", addr->port);
+	return ret;
 }
 
 static void knock_refuse(struct fake_knock *knock, int err)
@@ -356,6 +391,9 @@ static bool reaches(const struct fake_wire *from, const struct fake_wire *to,
 {
 	if (to->kind != from->kind)
 		return false;
+	if (is_local_service(addr))
+		return to->address.family == ADDR_FAMILY_LOCAL &&
+		       !memcmp(to->address.ip, addr->ip, sizeof(addr->ip));
 	if (from->kind == FAKE_A)
 		return !memcmp(to->address.nonce, addr->nonce, sizeof(addr->nonce));
 	return to->address.port == addr->port &&
@@ -371,13 +409,13 @@ static int fake_connect(struct wire *base, struct engine_peer *peer,
 	struct fake_conn *c;
 	bool far = false;
 
-	if (wire->kind == FAKE_A) {
+	if (wire->kind == FAKE_A && !is_local_service(addr)) {
 		far = addr->kind != ADDR_NONCE || addr->host != wire->address.host;
 		/* Like shared memory: sometimes it takes a look to see that it is not there. */
 		if (far && fake_chance(128))
 			return -FI_EHOSTUNREACH;
 	}
-	if (wire->kind == FAKE_B && !addr->family)
+	if (wire->kind == FAKE_B && (!addr->family || addr->family == ADDR_FAMILY_LOCAL))
 		return -FI_EHOSTUNREACH;
 	if (fake_chance(fake_knobs[wire->kind].refuse))
 		return -FI_EAGAIN;

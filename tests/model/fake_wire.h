@@ -5,8 +5,9 @@
  * refuse for want of room, finish operations early or late, and break. What they do in which
  * call is decided by one seeded sequence, so that a run can be repeated.
  *
- * "fake-a" is like shared memory: it reaches endpoints of its own host by their nonce. "fake-b"
- * is like a network: it reaches everyone who listens, by address and port.
+ * "fake-a" is like shared memory: it reaches endpoints of its own host by their nonce, or by the
+ * service that they have. "fake-b" is like a network: it reaches everyone who listens, by address
+ * and port.
  *
  * Called by the tests of the engine, on one thread. A call of the engine that breaks the
  * contract (a claim on a conn that is not up, two claims, a packet above the limit) aborts.
@@ -99,12 +100,19 @@ uint32_t fake_conn_cnt(void);
 /*
  * A raw peer: a conn of an endpoint whose other end is the test itself.
  *
- * fake_raw_open - say @hello to an endpoint over fake-b
+ * fake_raw_open - say @hello to an endpoint over fake-b, or the only wire that it has
  * Returns 0 and the conn, or what the endpoint refused with. From within no poll.
  */
 struct fake_raw;
 int fake_raw_open(struct engine_ep *to, const struct hello *hello, struct fake_raw **raw,
 		  struct hello *answer);
+
+/*
+ * fake_raw_answer - say @hello to an endpoint that connects over fake-b to where nobody is
+ * Before it is told so by the wire's poll. Returns 0 and the conn, -FI_ENOENT when it waits for no
+ * such answer, or why the hello is none: the endpoint has been told.
+ */
+int fake_raw_answer(struct engine_ep *from, const struct hello *hello, struct fake_raw **raw);
 
 /* fake_raw_hello - what somebody would say who lives at the host of @like and is nobody else */
 void fake_raw_hello(struct hello *hello, const struct weft_addr *like, uint32_t window);
