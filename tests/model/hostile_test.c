@@ -3,69 +3,17 @@
  * Packets that no peer of this version sends, one lie at a time: the engine refuses each, the
  * connection ends, and nothing else happens. tests/fuzz tells the lies that nobody thought of.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <rdma/fi_errno.h>
-#include "fake_ends.h"
-#include <cmocka.h>
+#include "victim.h"
 
-/* The endpoint under test, an honest one beside it, and the liar. */
-static struct fake_end victim, honest;
-static struct fake_raw *liar;
-static struct hello lie, reply;
-static fi_addr_t to_liar, to_victim;
-static struct fi_context2 contexts[8];
-static struct fi_cq_tagged_entry entry;
-static struct fi_cq_err_entry error;
+static fi_addr_t to_victim; /* of the honest peer */
 static char bytes[100000];
-
-static const struct fake_end_attr plain = {
-	.family = FAKE_FAMILY_B,
-	.threading = FI_THREAD_DOMAIN,
-	.format = FI_CQ_FORMAT_TAGGED,
-	.budget = 64u << 10,
-};
 
 static int setup(void **state)
 {
-	fake_ends_begin(1);
-	fake_end_open(&victim, &plain, NULL);
-	fake_end_open(&honest, &plain, NULL);
+	victim_open();
+	fake_end_open(&honest, &victim_attr, NULL);
 	to_victim = fake_end_insert(&honest, &victim.name);
-	lie = (struct hello){ .magic = HELLO_MAGIC,
-			      .version = HELLO_VERSION,
-			      .epoch = 0x1234567890,
-			      .window = 20000,
-			      .seq = 77,
-			      .addr = honest.name };
-	memset(lie.addr.nonce, 0x66, sizeof(lie.addr.nonce));
-	lie.addr.port = 6666;
-	to_liar = fake_end_insert(&victim, &lie.addr);
-	assert_int_equal(fake_raw_open(fake_end_engine(&victim), &lie, &liar, &reply), 0);
 	return 0;
-}
-
-static void go(uint32_t rounds)
-{
-	while (rounds--) {
-		fake_end_progress(&victim);
-		fake_end_progress(&honest);
-	}
-}
-
-static ssize_t next(struct fid_cq *cq)
-{
-	ssize_t ret = -FI_EAGAIN;
-
-	for (int i = 0; i < 1000 && ret == -FI_EAGAIN; i++) {
-		ret = fi_cq_read(cq, &entry, 1);
-		go(1);
-	}
-	if (ret == -FI_EAVAIL) {
-		error = (struct fi_cq_err_entry){ 0 };
-		assert_int_equal(fi_cq_readerr(cq, &error, 0), 1);
-	}
-	return ret;
 }
 
 /* Whatever the liar did: messages of others arrive. */
