@@ -239,3 +239,15 @@ bool expired(void)
 {
 	return platform_now_ns() > clock_end_ns;
 }
+
+int send_bulk(struct wire_conn *conn, uint32_t seq, struct iovec *iov, size_t cnt,
+	      struct sent *sent)
+{
+	struct packet packet = { .op = PACKET_DATA, .seq = seq };
+	size_t i;
+
+	for (i = 0; i < cnt; i++)
+		packet.len += (uint32_t)iov[i].iov_len;
+	sent->op.done = sent_done;
+	return tcp_sendv(conn, &packet, iov, cnt, &sent->op);
+}

@@ -91,4 +91,8 @@ bool expired(void);
 		}                                                  \
 	} while (0)
 
+/* send_bulk - a packet of the data lane from these pieces; @sent is told when it is done */
+int send_bulk(struct wire_conn *conn, uint32_t seq, struct iovec *iov, size_t cnt,
+	      struct sent *sent);
+
 #endif

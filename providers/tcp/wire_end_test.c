@@ -1,0 +1,392 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * How connections of the TCP wire end, in order and not, and what becomes of them without
+ * descriptors, with a silent peer and in the child of a fork; over loopback.
+ */
+#define _GNU_SOURCE
+#include <pthread.h>
+#include <sched.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <sys/ioctl.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <net/if.h>
+#include <unistd.h>
+#include <cmocka.h>
+#include "mock_engine.h"
+
+static void *poll_until_down(void *arg)
+{
+	struct side *side = arg;
+	uint64_t end = platform_now_ns() + 5000000000u;
+
+	while (!side->downs && platform_now_ns() < end)
+		side_poll(side);
+	return NULL;
+}
+
+/* More than the kernel takes: close() waits for the peer to read it. */
+static void close_delivers_what_was_published(void **state)
+{
+	struct side *a = side_open(NULL), *b = side_open(NULL);
+	size_t len = 5u << 20;
+	uint8_t *bytes = malloc(len);
+	struct iovec iov = { bytes, len };
+	struct wire_conn *ab, *ba;
+	struct sent sent[2] = { 0 };
+	pthread_t thread;
+	uint32_t cnt;
+	int i;
+
+	pattern(bytes, len, 1);
+	pair_up(a, b, &ab, &ba);
+	/* from the side whose lane is not even there yet, too */
+	assert_int_equal(send_bulk(ba, 1, &iov, 1, &sent[0]), 0);
+	assert_int_equal(send_bulk(ba, 1, &iov, 1, &sent[1]), 0);
+	for (cnt = 0; cnt < 15 && publish(ba, cnt, TCP_CLAIM_MAX, true); cnt++)
+		;
+	pthread_create(&thread, NULL, poll_until_down, a);
+	tcp_close(b->wire);
+	b->wire = NULL;
+	pthread_join(thread, NULL);
+	assert_int_equal(sent[0].done + sent[1].done, 0);
+	assert_int_equal(a->downs, 1);
+	assert_int_equal(a->last_err, 0);
+	assert_int_equal(a->got_cnt, cnt + 2);
+	for (i = 0; i < a->got_cnt; i++)
+		assert_true(payload_right(&a->got[i]));
+	side_close(b);
+	side_close(a);
+	free(bytes);
+}
+
+/* The peer never reads: close() takes its second, not more. */
+static void close_does_not_wait_for_ever(void **state)
+{
+	struct side *a = side_open(NULL), *b = side_open(NULL);
+	size_t len = 40u << 20;
+	uint8_t *bytes = calloc(1, len);
+	struct iovec iov = { bytes, len };
+	struct wire_conn *ab, *ba;
+	struct sent sent = { 0 };
+	uint64_t start;
+
+	pair_up(a, b, &ab, &ba);
+	assert_int_equal(send_bulk(ab, 0, &iov, 1, &sent), 0);
+	DRIVE(a, b, b->got_cnt == 1);
+	start = platform_now_ns();
+	side_close(a);
+	assert_true(platform_now_ns() - start < 2000000000u);
+	DRIVE(b, NULL, b->downs);
+	assert_int_equal(b->last_err, -FI_ECONNRESET);
+	side_close(b);
+	free(bytes);
+}
+
+static void disconnect_with_nothing_under_way_is_orderly(void **state)
+{
+	struct side *a = side_open(NULL), *b = side_open(NULL);
+	struct wire_conn *ab, *ba;
+
+	pair_up(a, b, &ab, &ba);
+	assert_true(publish(ab, 1, 8, true));
+	assert_true(
+		publish(ba, 2, 8, false)); /* never read: must not cut off what b has to read */
+	tcp_disconnect(ab);
+	DRIVE(b, a, b->downs);
+	assert_int_equal(b->last_err, 0);
+	assert_int_equal(b->got_cnt, 1);
+	assert_int_equal(a->downs, 0);
+	/* and again, a conn is made as before */
+	pair_up(b, a, &ba, &ab);
+	side_close(a);
+	side_close(b);
+}
+
+static void drop_conn(struct side *side, struct wire_conn *conn, const struct packet *packet)
+{
+	if (packet->seq == 1)
+		tcp_disconnect(conn);
+}
+
+static void the_engine_may_disconnect_within_poll(void **state)
+{
+	struct side *a = side_open(NULL), *b = side_open(NULL);
+	struct wire_conn *ab, *ba;
+	uint8_t bytes[20000] = { 0 };
+	struct iovec iov = { bytes, sizeof(bytes) };
+	struct sent sent = { 0 };
+	int i;
+
+	pair_up(a, b, &ab, &ba);
+	b->on_packet = drop_conn;
+	for (i = 0; i < 4; i++)
+		publish(ab, (uint32_t)i, 64, false);
+	DRIVE(a, b, a->downs);
+	assert_int_equal(a->last_err, 0);
+	assert_int_equal(b->got_cnt, 2);
+	assert_int_equal(b->downs, 0);
+
+	pair_up(a, b, &ab, &ba);
+	assert_int_equal(send_bulk(ab, 1, &iov, 1, &sent), 0);
+	DRIVE(a, b, a->downs == 2);
+	side_close(a);
+	side_close(b);
+}
+
+static void packets_that_the_engine_rejects_end_the_conn(void **state)
+{
+	struct side *a = side_open(NULL), *b = side_open(NULL);
+	struct wire_conn *ab, *ba;
+	uint8_t bytes[20000] = { 0 };
+	struct iovec iov = { bytes, sizeof(bytes) };
+	struct sent sent = { 0 };
+
+	pair_up(a, b, &ab, &ba);
+	b->reject = -FI_EINVAL;
+	publish(ab, 1, 64, false);
+	DRIVE(a, b, b->downs && a->downs);
+	assert_int_equal(b->last_err, -FI_EINVAL);
+	assert_int_equal(a->last_err, -FI_ECONNRESET);
+
+	pair_up(a, b, &ab, &ba);
+	assert_int_equal(send_bulk(ab, 1, &iov, 1, &sent), 0);
+	DRIVE(a, b, b->downs == 2 && a->downs == 2);
+	assert_int_equal(b->last_err, -FI_EINVAL);
+	side_close(a);
+	side_close(b);
+}
+
+static void memory_that_is_not_there_ends_the_conn(void **state)
+{
+	struct side *a = side_open(NULL), *b = side_open(NULL);
+	struct iovec iov = { (void *)64, 100000 };
+	struct wire_conn *ab, *ba;
+	struct sent sent = { 0 };
+
+	pair_up(a, b, &ab, &ba);
+	assert_int_equal(send_bulk(ab, 1, &iov, 1, &sent), 0);
+	DRIVE(a, b, a->downs && b->downs);
+	assert_int_equal(a->last_err, -FI_EFAULT);
+	assert_int_equal(sent.done, 0);
+	side_close(a);
+	side_close(b);
+}
+
+/* ---- descriptors and dead hosts ---- */
+
+static rlim_t limit_descriptors(int more)
+{
+	struct rlimit limit;
+	rlim_t before;
+	int fd = dup(0);
+
+	assert_true(fd >= 0);
+	close(fd);
+	getrlimit(RLIMIT_NOFILE, &limit);
+	before = limit.rlim_cur;
+	limit.rlim_cur = (rlim_t)(fd + more);
+	setrlimit(RLIMIT_NOFILE, &limit);
+	return before;
+}
+
+static void restore_descriptors(rlim_t cur)
+{
+	struct rlimit limit;
+
+	getrlimit(RLIMIT_NOFILE, &limit);
+	limit.rlim_cur = cur;
+	setrlimit(RLIMIT_NOFILE, &limit);
+}
+
+static void without_descriptors_peers_wait_and_nothing_spins(void **state)
+{
+	struct side *a = side_open(NULL), *b = side_open(NULL);
+	struct tcp_wire *wire = tcp_wire_from(b->wire);
+	struct wire_conn *conn, *other;
+	uint8_t bytes[20000] = { 0 };
+	struct iovec iov = { bytes, sizeof(bytes) };
+	struct sent sent = { 0 };
+	rlim_t before;
+	int i;
+
+	before = limit_descriptors(1);
+	conn = side_connect(a, b); /* the last descriptor */
+	assert_int_equal(
+		tcp_connect(a->wire, (struct engine_peer *)b, &b->addr, &a->hello, &other),
+		-FI_EAGAIN);
+	for (i = 0; i < 1000; i++) {
+		side_poll(a);
+		side_poll(b);
+	}
+	assert_true(wire->starved);
+	assert_true(wire->rearm_ns != 0);
+	assert_int_equal(b->conn_cnt, 0);
+	restore_descriptors(before);
+	DRIVE(a, b, conn->up && b->conn_cnt);
+
+	/* a data lane, from the side that has none left */
+	before = limit_descriptors(0);
+	assert_int_equal(send_bulk(b->conns[0], 0, &iov, 1, &sent), 0);
+	for (i = 0; i < 1000; i++) {
+		side_poll(a);
+		side_poll(b);
+	}
+	assert_int_equal(a->downs + b->downs + sent.done, 0);
+	restore_descriptors(before);
+	DRIVE(a, b, sent.done && a->got_cnt == 1 && a->got[0].payload);
+	side_close(a);
+	side_close(b);
+}
+
+static void loopback_set(bool up)
+{
+	struct ifreq req = { .ifr_name = "lo" };
+	int fd = socket(AF_INET, SOCK_DGRAM, 0);
+
+	req.ifr_flags = up ? IFF_UP : 0;
+	assert_int_equal(ioctl(fd, SIOCSIFFLAGS, &req), 0);
+	close(fd);
+}
+
+static int check_conn(struct wire_conn *conn, struct side *side)
+{
+	int err = tcp_check(conn);
+
+	side_poll(side);
+	return err;
+}
+
+/* A peer that does not read for longer than a dead one is given is not dead; a cut cable is. */
+static void silence_is_death_and_a_full_window_is_not(void **state)
+{
+	size_t len = 40u << 20;
+	uint8_t *bytes = calloc(1, len);
+	struct iovec iov = { bytes, len };
+	struct wire_conn *ab, *ba;
+	struct sent sent = { 0 };
+	struct side *a, *b;
+	uint64_t end;
+
+	if (unshare(CLONE_NEWUSER | CLONE_NEWNET)) {
+		print_message("no network namespace here\n");
+		free(bytes);
+		skip();
+	}
+	loopback_set(true);
+	tcp_settings.dead_ms = 1000;
+	a = side_open(NULL);
+	b = side_open(NULL);
+	pair_up(a, b, &ab, &ba);
+	assert_int_equal(send_bulk(ab, 0, &iov, 1, &sent), 0);
+	DRIVE(a, b, b->got_cnt == 1);
+	for (end = platform_now_ns() + 3000000000u; platform_now_ns() < end; usleep(1000)) {
+		assert_int_equal(check_conn(ab, a), 0);
+		assert_int_equal(a->downs, 0);
+	}
+	DRIVE(a, b, sent.done && b->got[0].payload);
+
+	assert_true(publish(ab, 1, 8, false));
+	loopback_set(false);
+	assert_true(publish(ab, 2, 8, false));
+	end = platform_now_ns() + 6000000000u;
+	while (!a->downs && !check_conn(ab, a)) {
+		assert_true(platform_now_ns() < end);
+		usleep(1000);
+	}
+	tcp_disconnect(ab);
+	loopback_set(true);
+	tcp_settings.dead_ms = 10000;
+	side_close(a);
+	side_close(b);
+	free(bytes);
+}
+
+/* What a child of fork() may do with its parent's endpoint: @ab is up and @a has sent on it. */
+static int misuse(struct side *a, struct side *b, struct wire_conn *ab)
+{
+	uint8_t bytes[100] = { 0 };
+	struct iovec iov = { bytes, sizeof(bytes) };
+	struct wire_conn *conn;
+	struct sent sent = { 0 };
+	int i;
+
+	if (publish(ab, 100, 8, false) || send_bulk(ab, 101, &iov, 1, &sent) != -FI_EAGAIN ||
+	    tcp_check(ab) != -FI_EOPBADSTATE)
+		return 1;
+	for (i = 0; i < 100; i++)
+		side_poll(a);
+	if (a->downs != 1 || a->last_err != -FI_EOPBADSTATE || a->got_cnt || sent.done)
+		return 2;
+	if (tcp_connect(a->wire, NULL, &b->addr, &a->hello, &conn) != -FI_EOPBADSTATE)
+		return 3;
+	side_close(a);
+	tcp_disconnect(b->conns[0]);
+	side_close(b);
+	a = side_open(NULL); /* endpoints of its own */
+	b = side_open(NULL);
+	pair_up(a, b, &ab, &conn);
+	if (!publish(ab, 0, 8, false))
+		return 4;
+	DRIVE(a, b, b->got_cnt == 1);
+	return 0;
+}
+
+static void a_copy_made_by_fork_can_do_no_harm(void **state)
+{
+	struct side *a = side_open(NULL), *b = side_open(NULL);
+	uint8_t bytes[50000] = { 0 };
+	struct iovec iov = { bytes, sizeof(bytes) };
+	struct wire_conn *ab, *ba;
+	struct sent sent[2] = { 0 };
+	int status, i;
+	pid_t copy;
+
+	pair_up(a, b, &ab, &ba);
+	assert_int_equal(send_bulk(ab, 0, &iov, 1, &sent[0]), 0);
+	DRIVE(a, b, sent[0].done && b->got_cnt == 1 && b->got[0].payload);
+	/* on their way: what the child reads or writes of them is lost or doubled */
+	assert_true(publish(ab, 1, 8, true));
+	assert_true(publish(ba, 0, 8, false));
+	copy = fork();
+	assert_true(copy >= 0);
+	if (!copy) {
+		alarm(30);
+		_exit(misuse(a, b, ab));
+	}
+	assert_int_equal(waitpid(copy, &status, 0), copy);
+	assert_int_equal(status, 0);
+	DRIVE(a, b, a->got_cnt == 1 && b->got_cnt == 2);
+	for (i = 2; i < 10; i++) {
+		assert_true(publish(ab, (uint32_t)i, 800, false));
+		DRIVE(a, b, b->got_cnt == i + 1);
+		assert_int_equal(b->got[i].packet.seq, i);
+	}
+	assert_int_equal(send_bulk(ab, 10, &iov, 1, &sent[1]), 0);
+	DRIVE(a, b, sent[1].done && b->got_cnt == 11 && b->got[10].payload);
+	assert_int_equal(a->downs + b->downs, 0);
+	side_close(a);
+	DRIVE(b, NULL, b->downs);
+	assert_int_equal(b->last_err, 0);
+	side_close(b);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(close_delivers_what_was_published),
+		cmocka_unit_test(close_does_not_wait_for_ever),
+		cmocka_unit_test(disconnect_with_nothing_under_way_is_orderly),
+		cmocka_unit_test(the_engine_may_disconnect_within_poll),
+		cmocka_unit_test(packets_that_the_engine_rejects_end_the_conn),
+		cmocka_unit_test(memory_that_is_not_there_ends_the_conn),
+		cmocka_unit_test(without_descriptors_peers_wait_and_nothing_spins),
+		cmocka_unit_test(a_copy_made_by_fork_can_do_no_harm),
+		/* last: it moves the process to a network of its own */
+		cmocka_unit_test(silence_is_death_and_a_full_window_is_not),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
