@@ -1,147 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
  * The address vector of a real provider through the public interface: what it is opened with,
- * insertions that end on an event queue, user ids, ranges of names, and vectors that processes
- * share by a name. One thread; children where there are several processes.
+ * insertions that end on an event queue, user ids, and ranges of names. One thread.
  *
  * usage: av_test PROVIDER
  */
-#define _GNU_SOURCE
-#include <setjmp.h>
-#include <signal.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <sys/wait.h>
-#include <time.h>
-#include <unistd.h>
-#include <cmocka.h>
-#include <rdma/fabric.h>
-#include <rdma/fi_cm.h>
-#include <rdma/fi_domain.h>
-#include <rdma/fi_endpoint.h>
-#include <rdma/fi_eq.h>
-#include <rdma/fi_errno.h>
-#include <rdma/fi_tagged.h>
-
-#define ADDR_MAX  64
-#define WAIT_SECS 20
-
-/* A domain, and an endpoint with its queue when a test asks for one. */
-struct side {
-	struct fi_info *info;
-	struct fid_fabric *fabric;
-	struct fid_domain *domain;
-	struct fid_eq *eq;
-	struct fid_cq *cq;
-	struct fid_ep *ep;
-	char name[ADDR_MAX];
-	size_t len;
-};
-
-static const char *provider;
-static bool ports; /* its services are ports, of any node */
-
-static struct fi_info *offer(void)
-{
-	struct fi_info *hints = fi_allocinfo(), *info = NULL;
-	int ret;
-
-	hints->fabric_attr->prov_name = strdup(provider);
-	hints->ep_attr->type = FI_EP_RDM;
-	hints->caps = FI_MSG | FI_TAGGED | FI_SOURCE;
-	ret = fi_getinfo(FI_VERSION(1, 20), NULL, NULL, 0, hints, &info);
-	fi_freeinfo(hints);
-	return ret ? NULL : info;
-}
-
-static void side_open(struct side *s)
-{
-	struct fi_eq_attr eq_attr = { .wait_obj = FI_WAIT_UNSPEC, .flags = FI_WRITE };
-
-	*s = (struct side){ .info = offer() };
-	assert_non_null(s->info);
-	assert_int_equal(fi_fabric(s->info->fabric_attr, &s->fabric, NULL), 0);
-	assert_int_equal(fi_domain(s->fabric, s->info, &s->domain, NULL), 0);
-	assert_int_equal(fi_eq_open(s->fabric, &eq_attr, &s->eq, NULL), 0);
-}
-
-static void side_close(struct side *s)
-{
-	if (s->ep)
-		assert_int_equal(fi_close(&s->ep->fid), 0);
-	if (s->cq)
-		assert_int_equal(fi_close(&s->cq->fid), 0);
-	assert_int_equal(fi_close(&s->eq->fid), 0);
-	assert_int_equal(fi_close(&s->domain->fid), 0);
-	assert_int_equal(fi_close(&s->fabric->fid), 0);
-	fi_freeinfo(s->info);
-}
-
-static struct fid_av *av_open(struct side *s, const char *name, uint64_t flags)
-{
-	struct fi_av_attr attr = { .type = FI_AV_TABLE, .name = name, .flags = flags };
-	struct fid_av *av = NULL;
-
-	assert_int_equal(fi_av_open(s->domain, &attr, &av, NULL), 0);
-	return av;
-}
-
-/* An endpoint that stands for itself. */
-static struct fid_ep *ep_open(struct side *s, struct fid_av *av, struct fid_cq **cq, char *name, size_t *len)
-{
-	struct fi_cq_attr cq_attr = { .format = FI_CQ_FORMAT_TAGGED };
-	struct fid_ep *ep;
-
-	assert_int_equal(fi_cq_open(s->domain, &cq_attr, cq, NULL), 0);
-	assert_int_equal(fi_endpoint(s->domain, s->info, &ep, NULL), 0);
-	assert_int_equal(fi_ep_bind(ep, &av->fid, 0), 0);
-	assert_int_equal(fi_ep_bind(ep, &(*cq)->fid, FI_TRANSMIT | FI_RECV), 0);
-	assert_int_equal(fi_enable(ep), 0);
-	*len = ADDR_MAX;
-	assert_int_equal(fi_getname(&ep->fid, name, len), 0);
-	return ep;
-}
-
-static void side_enable(struct side *s, struct fid_av *av)
-{
-	s->ep = ep_open(s, av, &s->cq, s->name, &s->len);
-}
-
-/* One completion, from whichever of two queues; where it came from. */
-static fi_addr_t completion(struct fid_cq *cq, struct fid_cq *other, void *context)
-{
-	time_t end = time(NULL) + WAIT_SECS;
-	struct fi_cq_tagged_entry entry;
-	fi_addr_t src;
-	ssize_t ret;
-
-	while ((ret = fi_cq_readfrom(cq, &entry, 1, &src)) == -FI_EAGAIN) {
-		if (other)
-			fi_cq_read(other, NULL, 0);
-		assert_true(time(NULL) < end);
-	}
-	assert_int_equal(ret, 1);
-	assert_ptr_equal(entry.op_context, context);
-	return src;
-}
+#include "av_side.h"
 
 /* What it is opened with */
-
-static int opened(struct side *s, struct fi_av_attr attr)
-{
-	struct fid_av *av = NULL;
-	int ret = fi_av_open(s->domain, &attr, &av, NULL);
-
-	if (!ret)
-		assert_int_equal(fi_close(&av->fid), 0);
-	else
-		assert_null(av);
-	return ret;
-}
 
 static void attributes_are_checked(void **state)
 {
@@ -152,12 +18,16 @@ static void attributes_are_checked(void **state)
 
 	side_open(&s);
 	assert_int_equal(opened(&s, (struct fi_av_attr){ .type = 99 }), -FI_EINVAL);
-	assert_int_equal(opened(&s, (struct fi_av_attr){ .type = (enum fi_av_type)-1 }), -FI_EINVAL);
-	assert_int_equal(opened(&s, (struct fi_av_attr){ .type = FI_AV_MAP, .count = SIZE_MAX }), 0);
-	assert_int_equal(opened(&s, (struct fi_av_attr){ .ep_per_node = 4, .flags = FI_SYMMETRIC }), 0);
+	assert_int_equal(opened(&s, (struct fi_av_attr){ .type = (enum fi_av_type) - 1 }),
+			 -FI_EINVAL);
+	assert_int_equal(
+		opened(&s, (struct fi_av_attr){ .type = FI_AV_MAP, .count = SIZE_MAX }), 0);
+	assert_int_equal(
+		opened(&s, (struct fi_av_attr){ .ep_per_node = 4, .flags = FI_SYMMETRIC }), 0);
 	assert_int_equal(opened(&s, (struct fi_av_attr){ .flags = FI_AV_USER_ID }), 0);
 	assert_int_equal(opened(&s, (struct fi_av_attr){ .flags = 1ull << 61 }), -FI_EBADFLAGS);
-	assert_int_equal(opened(&s, (struct fi_av_attr){ .flags = FI_SYMMETRIC | FI_PEEK }), -FI_EBADFLAGS);
+	assert_int_equal(opened(&s, (struct fi_av_attr){ .flags = FI_SYMMETRIC | FI_PEEK }),
+			 -FI_EBADFLAGS);
 	assert_int_equal(opened(&s, (struct fi_av_attr){ .rx_ctx_bits = 4 }), 0);
 	assert_int_equal(opened(&s, (struct fi_av_attr){ .rx_ctx_bits = 32 }), 0);
 	assert_int_equal(opened(&s, (struct fi_av_attr){ .rx_ctx_bits = 33 }), -FI_EINVAL);
@@ -223,13 +93,16 @@ static void addresses_are_looked_up_whole_or_cut(void **state)
 	assert_int_equal(strlen(text), 7);
 	assert_memory_equal(text, whole, 7);
 
-	assert_int_equal(fi_av_insert(av, s.name, 1, NULL, 0, NULL), 1); /* a second reference */
+	assert_int_equal(fi_av_insert(av, s.name, 1, NULL, 0, NULL),
+			 1); /* a second reference */
 	assert_int_equal(fi_av_remove(av, &addr, 1, 0), 0);
 	assert_int_equal(fi_av_remove(av, &addr, 1, FI_AUTH_KEY), -FI_EBADFLAGS);
 	assert_int_equal(fi_av_remove(av, NULL, 1, 0), -FI_EINVAL);
 	assert_int_equal(fi_av_remove(av, NULL, 0, 0), 0);
-	assert_int_equal(fi_av_remove(av, (fi_addr_t[]){ 5, 0, FI_ADDR_NOTAVAIL }, 3, 0), -FI_EINVAL);
-	assert_int_equal(fi_av_remove(av, &addr, 1, 0), -FI_EINVAL); /* it was removed all the same */
+	assert_int_equal(fi_av_remove(av, (fi_addr_t[]){ 5, 0, FI_ADDR_NOTAVAIL }, 3, 0),
+			 -FI_EINVAL);
+	assert_int_equal(fi_av_remove(av, &addr, 1, 0),
+			 -FI_EINVAL); /* it was removed all the same */
 
 	assert_int_equal(fi_av_insert_auth_key(av, "key", 3, &addr, 0), -FI_ENOSYS);
 	assert_int_equal(fi_av_lookup_auth_key(av, 0, got, &len), -FI_ENOSYS);
@@ -254,7 +127,8 @@ static void event(struct side *s, struct fid_av *av, void *context, uint64_t cnt
 	struct fi_eq_entry entry = { 0 };
 	uint32_t what = 0;
 
-	assert_int_equal(fi_eq_sread(s->eq, &what, &entry, sizeof(entry), 1000, 0), sizeof(entry));
+	assert_int_equal(fi_eq_sread(s->eq, &what, &entry, sizeof(entry), 1000, 0),
+			 sizeof(entry));
 	assert_int_equal(what, FI_AV_COMPLETE);
 	assert_ptr_equal(entry.fid, &av->fid);
 	assert_ptr_equal(entry.context, context);
@@ -274,7 +148,8 @@ static void error(struct side *s, struct fid_av *av, void *context, uint64_t ind
 	assert_ptr_equal(entry.context, context);
 	assert_int_equal(entry.data, index);
 	assert_int_equal(entry.err, FI_EINVAL);
-	assert_non_null(fi_eq_strerror(s->eq, entry.prov_errno, entry.err_data, text, sizeof(text)));
+	assert_non_null(
+		fi_eq_strerror(s->eq, entry.prov_errno, entry.err_data, text, sizeof(text)));
 	assert_string_equal(text, fi_strerror(FI_EINVAL));
 }
 
@@ -299,7 +174,8 @@ static void insertions_end_on_the_event_queue_in_order(void **state)
 	av = av_open(&s, NULL, FI_EVENT);
 	assert_int_equal(fi_av_insert(av, s.name, 1, out, 0, &contexts[0]), -FI_ENOEQ);
 	if (ports)
-		assert_int_equal(fi_av_insertsvc(av, "127.0.0.1", "7", out, 0, NULL), -FI_ENOEQ);
+		assert_int_equal(fi_av_insertsvc(av, "127.0.0.1", "7", out, 0, NULL),
+				 -FI_ENOEQ);
 	assert_int_equal(bind_eq(sync, &s.eq->fid, 0), -FI_EINVAL);
 	assert_int_equal(bind_eq(av, &s.cq->fid, 0), -FI_EINVAL);
 	assert_int_equal(bind_eq(av, &s.eq->fid, FI_SEND), -FI_EBADFLAGS);
@@ -307,7 +183,8 @@ static void insertions_end_on_the_event_queue_in_order(void **state)
 	assert_int_equal(bind_eq(av, &s.eq->fid, 0), -FI_EINVAL);
 	assert_int_equal(fi_close(&s.eq->fid), -FI_EBUSY);
 
-	assert_int_equal(fi_av_insert(av, s.name, 1, out, FI_SYNC_ERR, &contexts[0]), -FI_EBADFLAGS);
+	assert_int_equal(fi_av_insert(av, s.name, 1, out, FI_SYNC_ERR, &contexts[0]),
+			 -FI_EBADFLAGS);
 	assert_int_equal(fi_av_insert(av, NULL, 1, out, 0, &contexts[0]), -FI_EINVAL);
 	no_event(&s);
 
@@ -328,8 +205,11 @@ static void insertions_end_on_the_event_queue_in_order(void **state)
 	event(&s, av, &contexts[2], 1);
 	no_event(&s);
 	if (ports) {
-		assert_int_equal(fi_av_insertsvc(av, "127.0.0.1", "7", out, 0, &contexts[0]), 0);
-		assert_int_equal(fi_av_insertsym(av, "127.0.0.1", 1, "65535", 2, out, 0, &contexts[1]), 0);
+		assert_int_equal(fi_av_insertsvc(av, "127.0.0.1", "7", out, 0, &contexts[0]),
+				 0);
+		assert_int_equal(
+			fi_av_insertsym(av, "127.0.0.1", 1, "65535", 2, out, 0, &contexts[1]),
+			0);
 		event(&s, av, &contexts[0], 1);
 		error(&s, av, &contexts[1], 1);
 		event(&s, av, &contexts[1], 1);
@@ -386,7 +266,8 @@ static fi_addr_t source(struct two *t)
 	static uint64_t word;
 	fi_addr_t src;
 
-	assert_int_equal(fi_trecv(t->s.ep, &word, sizeof(word), NULL, FI_ADDR_UNSPEC, 1, 0, &in), 0);
+	assert_int_equal(
+		fi_trecv(t->s.ep, &word, sizeof(word), NULL, FI_ADDR_UNSPEC, 1, 0, &in), 0);
 	assert_int_equal(fi_tsend(t->other, "message", 8, NULL, t->to, 1, &out), 0);
 	src = completion(t->s.cq, t->other_cq, &in);
 	completion(t->other_cq, t->s.cq, &out);
@@ -402,7 +283,8 @@ static void id_of_an_insertion_is_told_in_completions(void **state)
 
 	two_open(&t, 0);
 	assert_true(source(&t) == FI_ADDR_NOTAVAIL); /* met before it is inserted */
-	assert_int_equal(fi_av_insert(t.av, t.other_name, 1, NULL, FI_AV_USER_ID, NULL), -FI_EINVAL);
+	assert_int_equal(fi_av_insert(t.av, t.other_name, 1, NULL, FI_AV_USER_ID, NULL),
+			 -FI_EINVAL);
 	assert_int_equal(fi_av_set_user_id(t.av, 0, 5, 0), -FI_EINVAL);
 	assert_int_equal(fi_av_insert(t.av, t.other_name, 1, &addr, FI_AV_USER_ID, NULL), 1);
 	assert_int_equal(addr, 0);
@@ -424,7 +306,8 @@ static void id_that_is_set_later_is_told_in_completions(void **state)
 	struct two t;
 
 	two_open(&t, FI_AV_USER_ID);
-	assert_int_equal(fi_av_insert(t.av, t.other_name, 1, &addr, FI_AV_USER_ID, NULL), -FI_EINVAL);
+	assert_int_equal(fi_av_insert(t.av, t.other_name, 1, &addr, FI_AV_USER_ID, NULL),
+			 -FI_EINVAL);
 	assert_int_equal(fi_av_insert(t.av, t.other_name, 1, &addr, 0, NULL), 1);
 	assert_int_equal(addr, 0);
 	assert_true(source(&t) == FI_ADDR_NOTAVAIL);
@@ -468,13 +351,19 @@ static void ranges_of_nodes_and_services_are_inserted_in_order(void **state)
 	av = av_open(&s, NULL, FI_SYMMETRIC);
 	if (!ports) {
 		assert_int_equal(fi_av_insertsvc(av, "localhost", "job-8", out, 0, NULL), 1);
-		assert_int_equal(fi_av_insertsym(av, "localhost", 1, "job-8", 3, out, FI_SYNC_ERR, errors), 3);
+		assert_int_equal(fi_av_insertsym(av, "localhost", 1, "job-8", 3, out,
+						 FI_SYNC_ERR, errors),
+				 3);
 		assert_true(out[0] == 0 && out[1] == 1 && out[2] == 2);
 		stands_at(av, 2, "job-10");
 		/* Services of this host alone, whose names can be counted. */
-		assert_int_equal(fi_av_insertsym(av, "127.0.0.1", 2, "5000", 1, out, FI_SYNC_ERR, errors), 1);
+		assert_int_equal(fi_av_insertsym(av, "127.0.0.1", 2, "5000", 1, out,
+						 FI_SYNC_ERR, errors),
+				 1);
 		assert_int_equal(errors[1], FI_EINVAL);
-		assert_int_equal(fi_av_insertsym(av, "localhost", 1, "job", 2, out, FI_SYNC_ERR, errors), 1);
+		assert_int_equal(
+			fi_av_insertsym(av, "localhost", 1, "job", 2, out, FI_SYNC_ERR, errors),
+			1);
 		assert_int_equal(errors[1], FI_EINVAL);
 		goto end;
 	}
@@ -488,24 +377,32 @@ static void ranges_of_nodes_and_services_are_inserted_in_order(void **state)
 	assert_int_equal(fi_av_insertsym(av, "10.1.255.255", 2, "9", 1, NULL, 0, NULL), 2);
 	stands_at(av, 4, "10.1.255.255:9");
 	stands_at(av, 5, "10.2.0.0:9");
-	assert_int_equal(fi_av_insertsym(av, "10.9.9.9", 1, "65534", 4, out, FI_SYNC_ERR, errors), 2);
+	assert_int_equal(
+		fi_av_insertsym(av, "10.9.9.9", 1, "65534", 4, out, FI_SYNC_ERR, errors), 2);
 	stands_at(av, 7, "10.9.9.9:65535");
-	assert_true(!errors[0] && !errors[1] && errors[2] == FI_EINVAL && errors[3] == FI_EINVAL);
+	assert_true(!errors[0] && !errors[1] && errors[2] == FI_EINVAL &&
+		    errors[3] == FI_EINVAL);
 	assert_true(out[1] == 7 && out[2] == FI_ADDR_NOTAVAIL && out[3] == FI_ADDR_NOTAVAIL);
 	assert_int_equal(fi_av_insertsym(av, "10.1.1.1", 0, "5000", 2, out, 0, NULL), 0);
 	assert_int_equal(fi_av_insertsym(av, "10.1.1.1", 2, "5000", 0, out, 0, NULL), 0);
-	assert_int_equal(fi_av_insertsym(av, "10.1.1.1", SIZE_MAX, "5000", 2, out, 0, NULL), -FI_EINVAL);
-	assert_int_equal(fi_av_insertsym(av, "10.1.1.1", 1u << 16, "5000", 1u << 15, out, 0, NULL), -FI_EINVAL);
+	assert_int_equal(fi_av_insertsym(av, "10.1.1.1", SIZE_MAX, "5000", 2, out, 0, NULL),
+			 -FI_EINVAL);
+	assert_int_equal(
+		fi_av_insertsym(av, "10.1.1.1", 1u << 16, "5000", 1u << 15, out, 0, NULL),
+		-FI_EINVAL);
 	assert_int_equal(fi_av_insertsym(av, NULL, 1, "5000", 1, out, 0, NULL), -FI_EINVAL);
 	assert_int_equal(fi_av_insertsym(av, "10.1.1.1", 1, NULL, 1, out, 0, NULL), -FI_EINVAL);
 	assert_int_equal(fi_av_insertsym(av, "host", 2, "5000", 1, out, 0, NULL), -FI_EINVAL);
 	assert_int_equal(fi_av_insertsvc(av, "10.3.3.3", "5000", out, 0, NULL), 1);
 	stands_at(av, 8, "10.3.3.3:5000");
-	assert_int_equal(fi_av_insertsvc(av, "fi_sockaddr_in://10.4.4.4:6000", NULL, out, 0, NULL), 1);
+	assert_int_equal(
+		fi_av_insertsvc(av, "fi_sockaddr_in://10.4.4.4:6000", NULL, out, 0, NULL), 1);
 	stands_at(av, 9, "10.4.4.4:6000");
 	assert_int_equal(fi_av_insertsvc(av, "10.3.3.3", NULL, out, 0, NULL), -FI_EINVAL);
-	assert_int_equal(fi_av_insertsvc(av, "fi_sockaddr_in://10.4.4.4", NULL, out, 0, NULL), -FI_EINVAL);
-	assert_int_equal(fi_av_insertsvc(av, "fi_sockaddr_in6://[::1:7", NULL, out, 0, NULL), -FI_EINVAL);
+	assert_int_equal(fi_av_insertsvc(av, "fi_sockaddr_in://10.4.4.4", NULL, out, 0, NULL),
+			 -FI_EINVAL);
+	assert_int_equal(fi_av_insertsvc(av, "fi_sockaddr_in6://[::1:7", NULL, out, 0, NULL),
+			 -FI_EINVAL);
 	assert_true(fi_av_insertsvc(av, "10.3.3.3", "70000", out, FI_SYNC_ERR, errors) < 0);
 	assert_int_not_equal(errors[0], 0);
 	assert_true(out[0] == FI_ADDR_NOTAVAIL);
@@ -528,7 +425,8 @@ static void name_that_means_any_host_is_not_inserted(void **state)
 		assert_int_equal(fi_av_insertsvc(av, "0.0.0.0", "5000", out, 0, NULL), 1);
 		goto end;
 	}
-	assert_int_equal(fi_av_insertsvc(av, "0.0.0.0", "5000", out, FI_SYNC_ERR, errors), -FI_ENODATA);
+	assert_int_equal(fi_av_insertsvc(av, "0.0.0.0", "5000", out, FI_SYNC_ERR, errors),
+			 -FI_ENODATA);
 	assert_int_equal(errors[0], FI_ENODATA);
 	assert_true(out[0] == FI_ADDR_NOTAVAIL);
 	assert_int_equal(fi_av_insertsym(av, "0.0.0.0", 1, "5000", 2, out, 0, NULL), 0);
@@ -537,267 +435,6 @@ static void name_that_means_any_host_is_not_inserted(void **state)
 end:
 	assert_int_equal(fi_close(&av->fid), 0);
 	side_close(&s);
-}
-
-/* Vectors with a name */
-
-static char shared_name[64];
-
-static int name_anew(void **state)
-{
-	static int n;
-
-	snprintf(shared_name, sizeof(shared_name), "av-test-%d-%d", (int)getpid(), n++);
-	return 0;
-}
-
-/* Children and their words: a byte at a time. */
-struct child {
-	pid_t pid;
-	int to, from;
-};
-
-static struct child child_start(void (*role)(int in, int out))
-{
-	int down[2], up[2];
-	struct child c;
-
-	assert_int_equal(pipe(down), 0);
-	assert_int_equal(pipe(up), 0);
-	c.pid = fork();
-	assert_true(c.pid >= 0);
-	if (!c.pid) {
-		alarm(WAIT_SECS * 2);
-		role(down[0], up[1]);
-		_exit(0);
-	}
-	close(down[0]);
-	close(up[1]);
-	c.to = down[1];
-	c.from = up[0];
-	return c;
-}
-
-static void child_end(struct child *c, bool kill_it)
-{
-	int status;
-
-	if (kill_it)
-		kill(c->pid, SIGKILL);
-	close(c->to);
-	assert_int_equal(waitpid(c->pid, &status, 0), c->pid);
-	assert_true(kill_it || status == 0);
-	close(c->from);
-}
-
-static void say(int fd, char c)
-{
-	assert_int_equal(write(fd, &c, 1), 1);
-}
-
-static void hear(int fd, char what)
-{
-	char c = 0;
-
-	assert_int_equal(read(fd, &c, 1), 1);
-	assert_int_equal(c, what);
-}
-
-/* The child's assertions do not reach cmocka: they end it. */
-#define CHECK(cond)                                                           \
-	do {                                                                  \
-		if (!(cond)) {                                                \
-			fprintf(stderr, "child: %d: %s\n", __LINE__, #cond);  \
-			_exit(1);                                             \
-		}                                                             \
-	} while (0)
-
-/* Makes the vector with its own endpoint in it, answers messages by their source, removes it. */
-static void maker(int in, int out)
-{
-	struct fi_context2 context;
-	struct fi_cq_tagged_entry entry;
-	fi_addr_t addr = 7, src = 0;
-	struct fid_av *av;
-	struct side s;
-	uint64_t word;
-	ssize_t ret;
-
-	side_open(&s);
-	av = av_open(&s, shared_name, 0);
-	side_enable(&s, av);
-	CHECK(fi_av_insert(av, s.name, 1, &addr, 0, NULL) == 1 && !addr);
-	CHECK(!fi_trecv(s.ep, &word, 8, NULL, FI_ADDR_UNSPEC, 1, 0, &context));
-	say(out, 'm');
-	while ((ret = fi_cq_readfrom(s.cq, &entry, 1, &src)) == -FI_EAGAIN)
-		;
-	CHECK(ret == 1 && src == 1); /* inserted by the other process */
-	CHECK(!fi_tinject(s.ep, "answer", 7, src, 2));
-	for (fi_addr_t gone = 0; fi_cq_read(s.cq, &entry, 1) == -FI_EAGAIN && gone < 1000; gone++)
-		;
-	hear(in, 'r');
-	CHECK(!fi_av_remove(av, &addr, 1, 0));
-	say(out, 'r');
-	hear(in, 'e');
-	CHECK(!fi_close(&s.ep->fid));
-	s.ep = NULL;
-	CHECK(!fi_close(&av->fid));
-	side_close(&s);
-}
-
-static void processes_share_a_vector_and_talk_over_it(void **state)
-{
-	struct child c = child_start(maker);
-	struct fi_av_attr attr = { .name = shared_name, .type = FI_AV_MAP };
-	struct fi_context2 in, out;
-	char name[ADDR_MAX];
-	struct fid_av *av, *reader;
-	fi_addr_t addr = 99;
-	struct side s;
-	uint64_t word;
-	size_t len;
-
-	hear(c.from, 'm');
-	side_open(&s);
-	assert_int_equal(fi_av_open(s.domain, &attr, &av, NULL), 0);
-	assert_non_null(attr.map_addr);
-	reader = av_open(&s, shared_name, FI_READ);
-	side_enable(&s, av);
-	len = sizeof(name);
-	assert_int_equal(fi_av_lookup(av, 0, name, &len), 0);
-	assert_int_equal(fi_av_insert(av, s.name, 1, &addr, 0, NULL), 1);
-	assert_int_equal(addr, 1);
-	len = sizeof(name);
-	assert_int_equal(fi_av_lookup(reader, 1, name, &len), 0);
-	assert_memory_equal(name, s.name, len);
-	assert_int_equal(fi_trecv(s.ep, &word, 8, NULL, FI_ADDR_UNSPEC, 2, 0, &in), 0);
-	assert_int_equal(fi_tsend(s.ep, "question", 8, NULL, 0, 1, &out), 0);
-	completion(s.cq, NULL, &out);
-	assert_int_equal(completion(s.cq, NULL, &in), 0);
-	assert_string_equal((char *)&word, "answer");
-
-	assert_int_equal(fi_av_insert(reader, s.name, 1, &addr, 0, NULL), -FI_EACCES);
-	assert_int_equal(fi_av_remove(reader, &addr, 1, 0), -FI_EACCES);
-	assert_int_equal(fi_av_insert(av, s.name, 1, &addr, 0, NULL), 1);
-	say(c.to, 'r');
-	hear(c.from, 'r');
-	len = sizeof(name);
-	assert_int_equal(fi_av_lookup(reader, 0, name, &len), -FI_EINVAL);
-	assert_int_equal(fi_av_lookup(av, 0, name, &len), -FI_EINVAL);
-	assert_int_equal(fi_tsend(s.ep, "question", 8, NULL, 0, 1, &out), -FI_EINVAL);
-	say(c.to, 'e');
-	child_end(&c, false);
-	/* Nobody keeps the name; who has the vector has its addresses. */
-	assert_int_equal(fi_av_lookup(av, 1, name, &len), 0);
-	assert_int_equal(opened(&s, (struct fi_av_attr){ .name = shared_name, .flags = FI_READ }), -FI_ENOENT);
-	assert_int_equal(fi_close(&reader->fid), 0);
-	assert_int_equal(fi_close(&s.ep->fid), 0);
-	s.ep = NULL;
-	assert_int_equal(fi_close(&av->fid), 0);
-	side_close(&s);
-}
-
-static void keeper(int in, int out)
-{
-	struct fid_av *av;
-	struct side s;
-
-	side_open(&s);
-	av = av_open(&s, shared_name, 0);
-	side_enable(&s, av);
-	CHECK(fi_av_insert(av, s.name, 1, NULL, 0, NULL) == 1);
-	say(out, 'k');
-	for (;;)
-		pause();
-}
-
-static void killed_maker_leaves_no_name(void **state)
-{
-	struct child c = child_start(keeper);
-	struct fid_av *old, *av;
-	char name[ADDR_MAX];
-	size_t len = sizeof(name);
-	struct side s;
-
-	hear(c.from, 'k');
-	side_open(&s);
-	old = av_open(&s, shared_name, 0);
-	child_end(&c, true);
-	assert_int_equal(opened(&s, (struct fi_av_attr){ .name = shared_name, .flags = FI_READ }), -FI_ENOENT);
-	av = av_open(&s, shared_name, 0);
-	assert_int_equal(fi_av_lookup(old, 0, name, &len), 0);
-	assert_int_equal(fi_av_lookup(av, 0, name, &len), -FI_EINVAL);
-	side_enable(&s, av);
-	assert_int_equal(fi_av_insert(old, s.name, 1, NULL, 0, NULL), 1);
-	assert_int_equal(fi_av_lookup(av, 0, name, &len), -FI_EINVAL);
-	assert_int_equal(fi_close(&s.ep->fid), 0);
-	s.ep = NULL;
-	assert_int_equal(fi_close(&old->fid), 0);
-	assert_int_equal(fi_close(&av->fid), 0);
-	side_close(&s);
-}
-
-#define MAKERS 4
-#define EACH   30
-
-/* Inserts addresses, says where they are. */
-static void racer(int in, int out)
-{
-	struct fid_ep *ep[EACH];
-	struct fid_cq *cq[EACH];
-	struct fid_av *av, *own;
-	fi_addr_t at[EACH];
-	char name[ADDR_MAX];
-	struct side s;
-	size_t len;
-
-	side_open(&s);
-	own = av_open(&s, NULL, 0);
-	hear(in, 'g');
-	av = av_open(&s, shared_name, 0);
-	/* All stay open: an address of one that is closed may come again. */
-	for (int i = 0; i < EACH; i++) {
-		ep[i] = ep_open(&s, own, &cq[i], name, &len);
-		CHECK(fi_av_insert(av, name, 1, &at[i], 0, NULL) == 1);
-	}
-	CHECK(write(out, at, sizeof(at)) == sizeof(at));
-	hear(in, 'e');
-	for (int i = 0; i < EACH; i++) {
-		CHECK(!fi_close(&ep[i]->fid));
-		CHECK(!fi_close(&cq[i]->fid));
-	}
-	CHECK(!fi_close(&own->fid));
-	CHECK(!fi_close(&av->fid));
-	side_close(&s);
-}
-
-static void makers_at_once_make_one_vector(void **state)
-{
-	bool seen[MAKERS * EACH] = { false };
-	struct child c[MAKERS];
-	fi_addr_t at[EACH];
-
-	for (int i = 0; i < MAKERS; i++)
-		c[i] = child_start(racer);
-	for (int i = 0; i < MAKERS; i++)
-		say(c[i].to, 'g');
-	for (int i = 0; i < MAKERS; i++) {
-		for (size_t got = 0; got < sizeof(at);) {
-			ssize_t n = read(c[i].from, (char *)at + got, sizeof(at) - got);
-
-			assert_true(n > 0);
-			got += (size_t)n;
-		}
-		for (int n = 0; n < EACH; n++) {
-			assert_true(at[n] < MAKERS * EACH);
-			assert_false(seen[at[n]]);
-			seen[at[n]] = true;
-		}
-	}
-	for (int i = 0; i < MAKERS; i++)
-		say(c[i].to, 'e');
-	for (int i = 0; i < MAKERS; i++)
-		child_end(&c[i], false);
 }
 
 int main(int argc, char **argv)
@@ -810,23 +447,13 @@ int main(int argc, char **argv)
 		cmocka_unit_test(id_that_is_set_later_is_told_in_completions),
 		cmocka_unit_test(ranges_of_nodes_and_services_are_inserted_in_order),
 		cmocka_unit_test(name_that_means_any_host_is_not_inserted),
-		cmocka_unit_test_setup(processes_share_a_vector_and_talk_over_it, name_anew),
-		cmocka_unit_test_setup(killed_maker_leaves_no_name, name_anew),
-		cmocka_unit_test_setup(makers_at_once_make_one_vector, name_anew),
 	};
-	struct fi_info *info;
 
 	if (argc != 2) {
 		fprintf(stderr, "usage: %s PROVIDER\n", argv[0]);
 		return 2;
 	}
-	provider = argv[1];
-	ports = strcmp(provider, "shm");
-	info = offer();
-	if (!info) {
-		printf("skipped: there is no provider %s that can do this\n", provider);
+	if (!side_choose(argv[1]))
 		return 77;
-	}
-	fi_freeinfo(info);
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
