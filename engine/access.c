@@ -6,6 +6,7 @@
 #include <rdma/fi_errno.h>
 #include "access.h"
 #include "copy.h"
+#include "guard.h"
 #include "peer.h"
 #include "recv.h"
 #include "send.h"
@@ -125,6 +126,16 @@ ssize_t engine_access(struct engine_ctx *ctx, const struct engine_access *access
 	}
 	engine_tx_queue(peer, tx);
 	return 0;
+}
+
+ssize_t engine_access_call(struct engine_ctx *ctx, const struct engine_access *access)
+{
+	ssize_t ret;
+
+	engine_guard_enter(ctx->domain);
+	ret = engine_access(ctx, access);
+	engine_guard_leave(ctx->domain);
+	return ret;
 }
 
 /* Does the packet's header have no room for where it goes? */

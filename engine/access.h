@@ -90,6 +90,9 @@ int engine_access_atomic(const struct engine_ctx *ctx, const struct fi_msg_atomi
  */
 ssize_t engine_access(struct engine_ctx *ctx, const struct engine_access *access);
 
+/* engine_access_call - engine_access() as a call of the program */
+ssize_t engine_access_call(struct engine_ctx *ctx, const struct engine_access *access);
+
 /*
  * engine_access_flags - flags of a call with flags as engine flags
  * @allowed: FI_* that the call knows

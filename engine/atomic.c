@@ -100,7 +100,7 @@ static ssize_t atomic_do(struct engine_ctx *ctx, const struct atomic_call *call,
 	int ret;
 
 	ret = atomic_prepare(call, access, &room);
-	return ret ? ret : engine_access(ctx, access);
+	return ret ? ret : engine_access_call(ctx, access);
 }
 
 static ssize_t atomic_writev(struct fid_ep *fid, const struct fi_ioc *iov, void **desc, size_t cnt, fi_addr_t dest,
@@ -228,7 +228,7 @@ static ssize_t atomic_msg(struct fid_ep *fid, const struct fi_msg_atomic *msg, c
 	if (unlikely(flags & FI_TRIGGER))
 		return engine_trigger_atomic(fid, msg, fetch, compare, flags);
 	ret = engine_access_atomic(ctx, msg, fetch, compare, flags, &access, &room);
-	return ret ? ret : engine_access(ctx, &access);
+	return ret ? ret : engine_access_call(ctx, &access);
 }
 
 static ssize_t atomic_writemsg(struct fid_ep *fid, const struct fi_msg_atomic *msg, uint64_t flags)

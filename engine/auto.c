@@ -55,8 +55,12 @@ int engine_auto_start(struct engine_domain *domain)
 	struct engine_auto *a = &domain->progress;
 	int ret = 0;
 
-	if (!domain->safe)
+	if (!domain->safe) {
+		domain->unified = false;
+		engine_enter(domain);
 		engine_domain_share(domain);
+		engine_leave(domain);
+	}
 	platform_lock(&domain->lock);
 	if (!a->there) {
 		a->nap_ns = NAP_MIN_NS;

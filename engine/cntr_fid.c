@@ -43,11 +43,11 @@ static uint64_t engine_cntr_read(struct fid_cntr *fid)
 	struct engine_cntr *cntr = cntr_of(fid);
 	uint64_t value;
 
-	engine_enter(cntr->domain);
+	engine_use(cntr->domain);
 	engine_domain_progress(cntr->domain);
 	value = engine_value(cntr);
 	engine_cntr_seen(cntr);
-	engine_leave(cntr->domain);
+	engine_unuse(cntr->domain);
 	return value;
 }
 
@@ -56,11 +56,11 @@ static uint64_t engine_cntr_readerr(struct fid_cntr *fid)
 	struct engine_cntr *cntr = cntr_of(fid);
 	uint64_t errors;
 
-	engine_enter(cntr->domain);
+	engine_use(cntr->domain);
 	engine_domain_progress(cntr->domain);
 	errors = engine_errors(cntr);
 	engine_cntr_seen(cntr);
-	engine_leave(cntr->domain);
+	engine_unuse(cntr->domain);
 	return errors;
 }
 
@@ -68,11 +68,11 @@ static int engine_cntr_add_call(struct fid_cntr *fid, uint64_t value)
 {
 	struct engine_cntr *cntr = cntr_of(fid);
 
-	engine_enter(cntr->domain);
+	engine_use(cntr->domain);
 	engine_cntr_add(cntr, value);
 	engine_cntr_polled(cntr);
 	engine_due_run(cntr->domain);
-	engine_leave(cntr->domain);
+	engine_unuse(cntr->domain);
 	return 0;
 }
 
@@ -80,11 +80,11 @@ static int engine_cntr_set(struct fid_cntr *fid, uint64_t value)
 {
 	struct engine_cntr *cntr = cntr_of(fid);
 
-	engine_enter(cntr->domain);
+	engine_use(cntr->domain);
 	engine_cntr_add(cntr, value - engine_value(cntr));
 	engine_cntr_polled(cntr);
 	engine_due_run(cntr->domain);
-	engine_leave(cntr->domain);
+	engine_unuse(cntr->domain);
 	return 0;
 }
 
@@ -92,10 +92,10 @@ static int engine_cntr_adderr(struct fid_cntr *fid, uint64_t value)
 {
 	struct engine_cntr *cntr = cntr_of(fid);
 
-	engine_enter(cntr->domain);
+	engine_use(cntr->domain);
 	engine_cntr_add_error(cntr, value);
 	engine_due_run(cntr->domain);
-	engine_leave(cntr->domain);
+	engine_unuse(cntr->domain);
 	return 0;
 }
 
@@ -103,10 +103,10 @@ static int engine_cntr_seterr(struct fid_cntr *fid, uint64_t value)
 {
 	struct engine_cntr *cntr = cntr_of(fid);
 
-	engine_enter(cntr->domain);
+	engine_use(cntr->domain);
 	engine_cntr_add_error(cntr, value - engine_errors(cntr));
 	engine_due_run(cntr->domain);
-	engine_leave(cntr->domain);
+	engine_unuse(cntr->domain);
 	return 0;
 }
 
@@ -121,12 +121,12 @@ static int engine_cntr_wait(struct fid_cntr *fid, uint64_t threshold, int timeou
 		return -FI_ENOSYS;
 	before = atomic_load_explicit(&cntr->errors, memory_order_acquire);
 	for (;;) {
-		engine_enter(cntr->domain);
+		engine_use(cntr->domain);
 		engine_domain_progress(cntr->domain);
 		value = engine_value(cntr);
 		errors = engine_errors(cntr);
 		engine_cntr_seen(cntr);
-		engine_leave(cntr->domain);
+		engine_unuse(cntr->domain);
 		if (value >= threshold)
 			return 0;
 		if (errors != before)

@@ -93,9 +93,9 @@ static int coll_mc_close(struct fid *fid)
 	struct engine_group *group = container_of(fid, struct engine_group, mc.fid);
 	struct engine_domain *domain = group->coll->ep->domain;
 
-	engine_enter(domain);
+	engine_use(domain);
 	engine_group_close(group);
-	engine_leave(domain);
+	engine_unuse(domain);
 	return 0;
 }
 
@@ -270,14 +270,14 @@ int engine_coll_join(struct fid_ep *fid, const void *addr, uint64_t flags, struc
 	ret = ep->eq && ep->eq->bell >= 0 ? engine_auto_start(ctx->domain) : 0;
 	if (ret)
 		return ret;
-	engine_enter(ctx->domain);
+	engine_use(ctx->domain);
 	if (!ep->enabled)
 		ret = -FI_EOPBADSTATE;
 	else if (!ep->eq)
 		ret = -FI_ENOEQ;
 	else
 		ret = coll_join(ep, addr, mc, context);
-	engine_leave(ctx->domain);
+	engine_unuse(ctx->domain);
 	return ret;
 }
 
@@ -375,9 +375,9 @@ static ssize_t coll_call(struct fid_ep *fid, const struct coll_call *call)
 	struct engine_ctx *ctx = engine_ctx_of(fid);
 	ssize_t ret;
 
-	engine_enter(ctx->domain);
+	engine_use(ctx->domain);
 	ret = coll_call_held(ctx, call);
-	engine_leave(ctx->domain);
+	engine_unuse(ctx->domain);
 	return ret;
 }
 

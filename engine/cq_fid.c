@@ -21,16 +21,17 @@ static struct engine_cq *cq_of(struct fid_cq *fid)
 static ssize_t engine_cq_readfrom(struct fid_cq *fid, void *buf, size_t cnt, fi_addr_t *src)
 {
 	struct engine_cq *cq = cq_of(fid);
+	ssize_t ret;
 
 	if (unlikely(!buf && cnt))
 		return -FI_EINVAL;
 	/* Completions of packets that a wire still gathers are no reason to leave those where they are. */
-	if (cq_empty(&cq->queue) || !cnt || cq->domain->gathered) {
+	engine_guard_enter(cq->domain);
+	if (cq_empty(&cq->queue) || !cnt || cq->domain->gathered)
 		engine_domain_progress(cq->domain);
-		if (cq_empty(&cq->queue))
-			return -FI_EAGAIN;
-	}
-	return cq_take(&cq->queue, cq->format, buf, cnt, src);
+	ret = cq_empty(&cq->queue) ? -FI_EAGAIN : cq_take(&cq->queue, cq->format, buf, cnt, src);
+	engine_guard_leave(cq->domain);
+	return ret;
 }
 
 static ssize_t engine_cq_read(struct fid_cq *fid, void *buf, size_t cnt)
@@ -41,12 +42,16 @@ static ssize_t engine_cq_read(struct fid_cq *fid, void *buf, size_t cnt)
 static ssize_t engine_cq_readerr(struct fid_cq *fid, struct fi_cq_err_entry *buf, uint64_t flags)
 {
 	struct engine_cq *cq = cq_of(fid);
+	ssize_t ret;
 
 	if (!buf)
 		return -FI_EINVAL;
+	engine_guard_enter(cq->domain);
 	if (cq_empty(&cq->queue))
 		engine_domain_progress(cq->domain);
-	return cq_take_error(&cq->queue, buf, cq->domain->fabric->fid.api_version);
+	ret = cq_take_error(&cq->queue, buf, cq->domain->fabric->fid.api_version);
+	engine_guard_leave(cq->domain);
+	return ret;
 }
 
 static ssize_t engine_cq_readfrom_safe(struct fid_cq *fid, void *buf, size_t cnt, fi_addr_t *src)
@@ -83,11 +88,11 @@ static bool engine_cq_enough(struct engine_cq *cq, size_t threshold)
 {
 	bool enough;
 
-	engine_enter(cq->domain);
+	engine_use(cq->domain);
 	if (!cq_reached(&cq->queue, threshold))
 		engine_domain_progress(cq->domain);
 	enough = cq_reached(&cq->queue, threshold);
-	engine_leave(cq->domain);
+	engine_unuse(cq->domain);
 	return enough;
 }
 

@@ -255,10 +255,10 @@ static int engine_alias_close(struct fid *fid)
 	struct engine_ctx *ctx = engine_ctx_at(fid);
 	struct engine_domain *domain = ctx->domain;
 
-	engine_enter(domain);
+	engine_use(domain);
 	list_remove(&ctx->aliases);
 	engine_ctx_close_tables(ctx);
-	engine_leave(domain);
+	engine_unuse(domain);
 	platform_free(ctx);
 	return 0;
 }
@@ -317,14 +317,14 @@ int engine_ctx_control(struct fid *fid, int command, void *arg)
 		return -FI_ENOSYS;
 	if (!arg)
 		return -FI_EINVAL;
-	engine_enter(ctx->domain);
+	engine_use(ctx->domain);
 	if (command == FI_ALIAS)
 		ret = engine_alias(ctx, arg);
 	else if (command == FI_GETOPSFLAG)
 		ret = engine_get_op_flags(ctx, arg);
 	else
 		ret = engine_set_op_flags(ctx, *(const uint64_t *)arg);
-	engine_leave(ctx->domain);
+	engine_unuse(ctx->domain);
 	return ret;
 }
 
@@ -337,9 +337,9 @@ ssize_t engine_ctx_cancel(struct fid *fid, void *context)
 
 	if (!ctx->enabled)
 		return -FI_EOPBADSTATE;
-	engine_enter(ctx->domain);
+	engine_use(ctx->domain);
 	ret = engine_cancel(ctx, context);
-	engine_leave(ctx->domain);
+	engine_unuse(ctx->domain);
 	return ret;
 }
 
@@ -361,9 +361,9 @@ ssize_t engine_ctx_tx_left(struct fid_ep *fid)
 		return -FI_ENOSYS;
 	if (!ctx->enabled)
 		return -FI_EOPBADSTATE;
-	engine_enter(ctx->domain);
+	engine_use(ctx->domain);
 	left = (ssize_t)(ctx->ep->tx_size - ctx->ep->queued_cnt);
-	engine_leave(ctx->domain);
+	engine_unuse(ctx->domain);
 	return left;
 }
 

@@ -121,9 +121,13 @@ int engine_domain_open(struct fid_fabric *fid, struct fi_info *info, struct fid_
 	domain->family = fabric->family;
 	/*
 	 * Endpoints, queues and contexts of a domain share its state: only a program that lets one
-	 * thread at a time into all of them needs no lock. Source: fi_domain(3), threading.
+	 * thread at a time into all of them needs no lock, where control calls can be kept out
+	 * (guard.h). Source: fi_domain(3), threading.
 	 */
 	domain->safe = info->domain_attr->threading != FI_THREAD_DOMAIN;
+	domain->unified = !domain->safe && info->domain_attr->control_progress == FI_PROGRESS_CONTROL_UNIFIED;
+	if (!domain->safe && !domain->unified)
+		domain->safe = platform_membarrier_open() != 0;
 	platform_lock_init(&domain->lock);
 	list_init(&domain->eps);
 	list_init(&domain->due);

@@ -114,8 +114,11 @@ struct engine_domain {
 	struct engine_fabric *fabric;
 	const struct engine_family *family;
 	struct engine_auth auth;   /* key of endpoints that have none of their own */
-	struct platform_lock lock; /* everything of the domain, when safe; rank 1, the only one */
+	struct platform_lock lock; /* everything of the domain, when safe, else control calls (guard.h); rank 1 */
 	bool safe;		   /* FI_THREAD_SAFE and whatever is not FI_THREAD_DOMAIN */
+	bool unified;		   /* not safe, and control calls come one at a time with data calls */
+	_Atomic bool inside;	   /* not safe: a data call is under way */
+	_Atomic bool claimed;	   /* not safe: a control call holds or wants the domain */
 	bool gathered;		   /* a wire has sent that wants to be polled after it */
 	uint32_t idle;		   /* rounds of progress in a row that moved nothing */
 	struct list eps;	   /* enabled endpoints, struct engine_ep.domain_link */

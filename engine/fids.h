@@ -7,6 +7,7 @@
 #define WEFT_FIDS_H
 
 #include "engine.h"
+#include "guard.h"
 
 int engine_domain_open(struct fid_fabric *fabric, struct fi_info *info, struct fid_domain **domain, void *context);
 int engine_eq_open(struct fid_fabric *fabric, struct fi_eq_attr *attr, struct fid_eq **eq, void *context);
@@ -30,19 +31,6 @@ int engine_no_ops_set(struct fid *fid, const char *name, uint64_t flags, void *o
 
 /* engine_strerror - the slot of fi_cq_strerror and fi_eq_strerror; @buf: NULL or room for a copy */
 const char *engine_strerror(int prov_errno, char *buf, size_t len);
-
-/* engine_enter, engine_leave - hold a domain in a call that is no fast path */
-static inline void engine_enter(struct engine_domain *domain)
-{
-	if (domain->safe)
-		platform_lock(&domain->lock);
-}
-
-static inline void engine_leave(struct engine_domain *domain)
-{
-	if (domain->safe)
-		platform_unlock(&domain->lock);
-}
 
 static inline void engine_ref(_Atomic int *refs)
 {

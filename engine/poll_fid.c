@@ -88,7 +88,7 @@ static int engine_poll_poll(struct fid_poll *fid, void **contexts, int cnt)
 
 	if (cnt < 0 || (cnt && !contexts))
 		return -FI_EINVAL;
-	engine_enter(poll->domain);
+	engine_use(poll->domain);
 	engine_domain_progress(poll->domain);
 	list_for_each(node, after, &poll->members) {
 		struct poll_member *m = container_of(node, struct poll_member, link);
@@ -101,7 +101,7 @@ static int engine_poll_poll(struct fid_poll *fid, void **contexts, int cnt)
 		if (m->wait->fid->fclass == FI_CLASS_CNTR)
 			engine_cntr_polled(container_of(m->wait->fid, struct engine_cntr, fid.fid));
 	}
-	engine_leave(poll->domain);
+	engine_unuse(poll->domain);
 	return n;
 }
 

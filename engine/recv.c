@@ -5,6 +5,7 @@
  */
 #include "recv.h"
 #include "access.h"
+#include "guard.h"
 #include "progress.h"
 #include "send.h"
 #include "trigger.h"
@@ -441,6 +442,27 @@ ssize_t engine_recv_later(struct engine_ctx *ctx, const struct engine_want_later
 	return engine_post(ctx, &later->want);
 }
 
+/* The same as calls of the program. */
+static inline ssize_t engine_post_call(struct engine_ctx *ctx, const struct engine_want *want)
+{
+	ssize_t ret;
+
+	engine_guard_enter(ctx->domain);
+	ret = engine_post(ctx, want);
+	engine_guard_leave(ctx->domain);
+	return ret;
+}
+
+static ssize_t engine_post_flags_call(struct engine_ctx *ctx, struct engine_want *want, uint64_t flags)
+{
+	ssize_t ret;
+
+	engine_guard_enter(ctx->domain);
+	ret = engine_post_flags(ctx, want, flags);
+	engine_guard_leave(ctx->domain);
+	return ret;
+}
+
 ssize_t engine_trecv(struct fid_ep *fid, void *buf, size_t len, void *desc, fi_addr_t src, uint64_t tag,
 		     uint64_t ignore, void *context)
 {
@@ -449,7 +471,7 @@ ssize_t engine_trecv(struct fid_ep *fid, void *buf, size_t len, void *desc, fi_a
 	struct engine_want want = { .iov = &iov, .cnt = 1, .src = src, .tag = tag, .ignore = ignore,
 				    .context = context, .flags = ctx->trx_flags };
 
-	return engine_post(ctx, &want);
+	return engine_post_call(ctx, &want);
 }
 
 ssize_t engine_trecvv(struct fid_ep *fid, const struct iovec *iov, void **desc, size_t cnt, fi_addr_t src,
@@ -459,7 +481,7 @@ ssize_t engine_trecvv(struct fid_ep *fid, const struct iovec *iov, void **desc, 
 	struct engine_want want = { .iov = iov, .cnt = cnt, .src = src, .tag = tag, .ignore = ignore,
 				    .context = context, .flags = ctx->trx_flags };
 
-	return engine_post(ctx, &want);
+	return engine_post_call(ctx, &want);
 }
 
 ssize_t engine_trecvmsg(struct fid_ep *fid, const struct fi_msg_tagged *msg, uint64_t flags)
@@ -472,7 +494,7 @@ ssize_t engine_trecvmsg(struct fid_ep *fid, const struct fi_msg_tagged *msg, uin
 	if (unlikely(flags & FI_TRIGGER))
 		return engine_trigger_trecv(fid, msg, flags);
 	want = engine_want_tagged(msg);
-	return engine_post_flags(ctx, &want, flags);
+	return engine_post_flags_call(ctx, &want, flags);
 }
 
 ssize_t engine_recv(struct fid_ep *fid, void *buf, size_t len, void *desc, fi_addr_t src, void *context)
@@ -481,7 +503,7 @@ ssize_t engine_recv(struct fid_ep *fid, void *buf, size_t len, void *desc, fi_ad
 	struct iovec iov = { buf, len };
 	struct engine_want want = { .iov = &iov, .cnt = 1, .src = src, .context = context, .flags = ctx->rx_flags };
 
-	return engine_post(ctx, &want);
+	return engine_post_call(ctx, &want);
 }
 
 ssize_t engine_recvv(struct fid_ep *fid, const struct iovec *iov, void **desc, size_t cnt, fi_addr_t src,
@@ -490,7 +512,7 @@ ssize_t engine_recvv(struct fid_ep *fid, const struct iovec *iov, void **desc, s
 	struct engine_ctx *ctx = engine_ctx_of(fid);
 	struct engine_want want = { .iov = iov, .cnt = cnt, .src = src, .context = context, .flags = ctx->rx_flags };
 
-	return engine_post(ctx, &want);
+	return engine_post_call(ctx, &want);
 }
 
 ssize_t engine_recvmsg(struct fid_ep *fid, const struct fi_msg *msg, uint64_t flags)
@@ -503,7 +525,7 @@ ssize_t engine_recvmsg(struct fid_ep *fid, const struct fi_msg *msg, uint64_t fl
 	if (unlikely(flags & FI_TRIGGER))
 		return engine_trigger_recv(fid, msg, flags);
 	want = engine_want_msg(msg);
-	return engine_post_flags(ctx, &want, flags);
+	return engine_post_flags_call(ctx, &want, flags);
 }
 
 static int engine_cancel_send(struct engine_ctx *ctx, void *context)

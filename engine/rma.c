@@ -26,7 +26,7 @@ static ssize_t rma_one(struct engine_ctx *ctx, struct engine_access *access, con
 	access->iov_cnt = cnt;
 	access->targets = &target;
 	access->target_cnt = 1;
-	return engine_access(ctx, access);
+	return engine_access_call(ctx, access);
 }
 
 static ssize_t rma_readv(struct fid_ep *fid, const struct iovec *iov, void **desc, size_t cnt, fi_addr_t src,
@@ -123,7 +123,7 @@ static ssize_t rma_msg(struct fid_ep *fid, const struct fi_msg_rma *msg, uint64_
 	if (unlikely(flags & FI_TRIGGER))
 		return engine_trigger_rma(fid, msg, flags, op);
 	ret = engine_access_rma(ctx, msg, flags, op, &access);
-	return ret ? ret : engine_access(ctx, &access);
+	return ret ? ret : engine_access_call(ctx, &access);
 }
 
 static ssize_t rma_readmsg(struct fid_ep *fid, const struct fi_msg_rma *msg, uint64_t flags)

@@ -13,6 +13,7 @@
 #include "cntr.h"
 #include "copy.h"
 #include "engine.h"
+#include "guard.h"
 #include "peer.h"
 
 /* engine_send_slow - queue what can't be published at once. Returns 0, -FI_EAGAIN or another -FI_E* */
@@ -141,9 +142,9 @@ static inline ssize_t engine_send_on(struct engine_ep *ep, struct engine_peer *p
 	return 0;
 }
 
-/* engine_send_to - look the peer up; over @wire when it is the peer's route, else over the route it has */
-static inline ssize_t engine_send_to(struct engine_ctx *ctx, fi_addr_t dest, struct engine_msg *msg,
-				     const struct wire_ops *wire)
+/* engine_send_on_route - look the peer up; over @wire when it is the peer's route, else over the route it has */
+static inline ssize_t engine_send_on_route(struct engine_ctx *ctx, fi_addr_t dest, struct engine_msg *msg,
+					   const struct wire_ops *wire)
 {
 	struct engine_ep *ep = ctx->ep;
 	struct engine_peer *peer;
@@ -159,6 +160,19 @@ static inline ssize_t engine_send_to(struct engine_ctx *ctx, fi_addr_t dest, str
 	if (!wire && likely(peer->wire != NULL))
 		return peer->wire->send(ep, peer, msg);
 	return engine_send_slow(ep, peer, msg);
+}
+
+/* engine_send_to - engine_send_on_route() as a call of the program */
+static inline ssize_t engine_send_to(struct engine_ctx *ctx, fi_addr_t dest, struct engine_msg *msg,
+				     const struct wire_ops *wire)
+{
+	struct engine_domain *domain = ctx->domain;
+	ssize_t ret;
+
+	engine_guard_enter(domain);
+	ret = engine_send_on_route(ctx, dest, msg, wire);
+	engine_guard_leave(domain);
+	return ret;
 }
 
 /*

@@ -13,6 +13,7 @@ static ssize_t trigger_add(struct fid_ep *fid, struct fi_deferred_work *w, const
 {
 	const struct engine_ctx *ctx = engine_ctx_of(fid);
 	const struct fi_triggered_context *when = context;
+	ssize_t ret;
 
 	if (!((ctx->tx_caps | ctx->rx_caps) & FI_TRIGGER))
 		return -FI_EBADFLAGS;
@@ -22,7 +23,10 @@ static ssize_t trigger_add(struct fid_ep *fid, struct fi_deferred_work *w, const
 		return when->event_type == FI_TRIGGER_XPU ? -FI_ENOSYS : -FI_EINVAL;
 	w->triggering_cntr = when->trigger.threshold.cntr;
 	w->threshold = when->trigger.threshold.threshold;
-	return engine_work_add(ctx->domain, w, true);
+	engine_guard_enter(ctx->domain);
+	ret = engine_work_add(ctx->domain, w, true);
+	engine_guard_leave(ctx->domain);
+	return ret;
 }
 
 static ssize_t trigger_msg(struct fid_ep *fid, const struct fi_msg *msg, uint64_t flags, enum fi_op_type type)

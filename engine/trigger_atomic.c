@@ -25,9 +25,9 @@ static ssize_t trig_update(struct fid_ep *fid, struct fi_msg_atomic *msg, uint64
 			return -FI_EINVAL;
 	msg->rma_iov = &target;
 	msg->rma_iov_count = 1;
-	engine_enter(ctx->domain);
+	engine_use(ctx->domain);
 	ret = engine_trigger_atomic(fid, msg, fetch, compare, ctx->tx_op_flags);
-	engine_leave(ctx->domain);
+	engine_unuse(ctx->domain);
 	return ret;
 }
 
@@ -105,9 +105,9 @@ static ssize_t trig_writemsg(struct fid_ep *fid, const struct fi_msg_atomic *msg
 	struct engine_domain *domain = engine_ctx_of(fid)->domain;
 	ssize_t ret;
 
-	engine_enter(domain);
+	engine_use(domain);
 	ret = engine_atomic_ops.writemsg(fid, msg, flags);
-	engine_leave(domain);
+	engine_unuse(domain);
 	return ret;
 }
 
@@ -117,9 +117,9 @@ static ssize_t trig_readwritemsg(struct fid_ep *fid, const struct fi_msg_atomic 
 	struct engine_domain *domain = engine_ctx_of(fid)->domain;
 	ssize_t ret;
 
-	engine_enter(domain);
+	engine_use(domain);
 	ret = engine_atomic_ops.readwritemsg(fid, msg, resultv, result_desc, result_cnt, flags);
-	engine_leave(domain);
+	engine_unuse(domain);
 	return ret;
 }
 
@@ -130,10 +130,10 @@ static ssize_t trig_compwritemsg(struct fid_ep *fid, const struct fi_msg_atomic 
 	struct engine_domain *domain = engine_ctx_of(fid)->domain;
 	ssize_t ret;
 
-	engine_enter(domain);
+	engine_use(domain);
 	ret = engine_atomic_ops.compwritemsg(fid, msg, comparev, compare_desc, compare_cnt, resultv, result_desc,
 					     result_cnt, flags);
-	engine_leave(domain);
+	engine_unuse(domain);
 	return ret;
 }
 

@@ -14,13 +14,13 @@ static struct engine_domain *hold(struct fid_ep *fid)
 {
 	struct engine_domain *domain = engine_ctx_of(fid)->domain;
 
-	engine_enter(domain);
+	engine_use(domain);
 	return domain;
 }
 
 static ssize_t release(struct engine_domain *domain, ssize_t ret)
 {
-	engine_leave(domain);
+	engine_unuse(domain);
 	return ret;
 }
 

@@ -33,11 +33,11 @@ static int engine_wait_try(struct engine_wait *w)
 	struct engine_domain *domain = w->domain;
 	bool ready;
 
-	engine_enter(domain);
+	engine_use(domain);
 	ready = engine_wait_look(w);
 	if (!ready && engine_wait_bell(w) >= 0 && list_empty(&w->armed))
 		list_push(&domain->armed, &w->armed);
-	engine_leave(domain);
+	engine_unuse(domain);
 	if (ready)
 		return -FI_EAGAIN;
 	engine_auto_wake(domain);
@@ -103,10 +103,10 @@ void engine_wait_close(struct engine_wait *w)
 		list_remove(&w->member);
 		platform_unlock(&w->set->lock);
 	}
-	engine_enter(w->domain);
+	engine_use(w->domain);
 	list_remove(&w->armed);
 	engine_poll_forget(w);
-	engine_leave(w->domain);
+	engine_unuse(w->domain);
 	if (w->bell >= 0)
 		platform_bell_close(w->bell);
 }
@@ -144,13 +144,13 @@ static bool engine_set_look(struct engine_waitset *set)
 	list_for_each(node, after, &set->members) {
 		struct engine_wait *w = container_of(node, struct engine_wait, member);
 
-		engine_enter(w->domain);
+		engine_use(w->domain);
 		if (engine_wait_look(w)) {
 			any = true;
 			if (w->fid->fclass == FI_CLASS_CNTR)
 				engine_cntr_seen(container_of(w->fid, struct engine_cntr, fid.fid));
 		}
-		engine_leave(w->domain);
+		engine_unuse(w->domain);
 	}
 	platform_unlock(&set->lock);
 	return any;

@@ -21,6 +21,7 @@
 /* One per system call that this folder makes. */
 enum sys_call {
 	SYS_CALL_EVENTFD,
+	SYS_CALL_MEMBARRIER,
 	SYS_CALL_MEMFD_CREATE,
 	SYS_CALL_FTRUNCATE,
 	SYS_CALL_FCHMOD,

@@ -65,6 +65,7 @@ static void every_call_has_its_name(void **state)
 {
 	static const char *const names[] = {
 		"eventfd",
+		"membarrier",
 		"memfd_create",
 		"ftruncate",
 		"fchmod",

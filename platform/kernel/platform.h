@@ -96,6 +96,13 @@ bool platform_mapped(const void *addr, size_t len);
 /* platform_yield - let another thread run on this core */
 void platform_yield(void);
 
+/*
+ * platform_membarrier_open - 0 when there is platform_membarrier(), else -FI_E*
+ * platform_membarrier - a full memory barrier on every core that may run who pairs with it
+ */
+int platform_membarrier_open(void);
+void platform_membarrier(void);
+
 /* platform_relax - hint of a spinning loop */
 static inline void platform_relax(void)
 {

@@ -8,6 +8,7 @@
 #include <sys/mman.h>
 #include <sys/random.h>
 #include <unistd.h>
+#include "membarrier.h"
 #include "platform.h"
 
 /*
@@ -66,6 +67,16 @@ bool platform_mapped(const void *addr, size_t len)
 			return false;
 	}
 	return true;
+}
+
+int platform_membarrier_open(void)
+{
+	return sys_membarrier_open();
+}
+
+void platform_membarrier(void)
+{
+	sys_membarrier();
 }
 
 void platform_yield(void)

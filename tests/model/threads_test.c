@@ -14,6 +14,7 @@
 
 #define THREADS	  4
 #define EXCHANGES 300
+#define CONTROLS  200
 #define WARM	  20 /* exchanges in which connections are made and pools grow */
 #define LEN_MAX	  100000
 #define TAG(n)	  ((uint64_t)(n) << 32)
@@ -277,6 +278,79 @@ static void four_domains_take_no_lock(void **state)
 	free(w);
 }
 
+/* What programs do to a domain beside transferring data. Called by a thread that does nothing else. */
+static void control(struct end *e, struct end *other)
+{
+	struct fi_cq_attr cq_attr = { .format = FI_CQ_FORMAT_TAGGED };
+	static char bytes[4096];
+	struct fid_cntr *cntr;
+	struct fid_mr *mr;
+	struct fid_cq *cq;
+	struct fid_ep *ep;
+	struct fid_av *av;
+	fi_addr_t addr;
+
+	assert_int_equal(fi_mr_reg(e->domain, bytes, sizeof(bytes), FI_REMOTE_WRITE, 0, 99, 0, &mr, NULL), 0);
+	assert_int_equal(fi_av_open(e->domain, &(struct fi_av_attr){ .type = FI_AV_TABLE }, &av, NULL), 0);
+	assert_int_equal(fi_cq_open(e->domain, &cq_attr, &cq, NULL), 0);
+	assert_int_equal(fi_cntr_open(e->domain, NULL, &cntr, NULL), 0);
+	assert_int_equal(fi_endpoint(e->domain, e->info, &ep, NULL), 0);
+	assert_int_equal(fi_ep_bind(ep, &av->fid, 0), 0);
+	assert_int_equal(fi_ep_bind(ep, &cq->fid, FI_TRANSMIT | FI_RECV), 0);
+	assert_int_equal(fi_ep_bind(ep, &cntr->fid, FI_SEND), 0);
+	assert_int_equal(fi_enable(ep), 0);
+	addr = end_knows(e, other); /* in the vector that the other thread uses */
+	assert_int_equal(fi_close(&ep->fid), 0);
+	assert_int_equal(fi_close(&cntr->fid), 0);
+	assert_int_equal(fi_close(&cq->fid), 0);
+	assert_int_equal(fi_av_remove(e->av, &addr, 1, 0), 0);
+	assert_int_equal(fi_close(&av->fid), 0);
+	assert_int_equal(fi_close(&mr->fid), 0);
+}
+
+static _Atomic bool enough;
+static _Atomic int last; /* exchange of both, once the first has seen that it is enough */
+
+static void *work_long(void *arg)
+{
+	struct worker *w = arg;
+
+	for (int n = 0; atomic_load(&last) != n - 1 && !w->wrong; n++) {
+		if (!w->id && atomic_load(&enough))
+			atomic_store(&last, n);
+		exchange(w, n);
+	}
+	return NULL;
+}
+
+static void control_calls_come_from_any_thread(void **state)
+{
+	struct end_attr attr = { .provider = provider, .threading = FI_THREAD_DOMAIN };
+	struct worker *w = workers_new(2);
+	struct end ends[2];
+
+	for (int i = 0; i < 2; i++)
+		end_open(&ends[i], &attr);
+	for (int i = 0; i < 2; i++)
+		w[i] = (struct worker){ .end = &ends[i], .id = i, .partner = !i, .peer = end_knows(&ends[i], &ends[!i]) };
+	atomic_store(&enough, false);
+	atomic_store(&last, -2);
+	for (int i = 0; i < 2; i++)
+		assert_int_equal(pthread_create(&w[i].thread, NULL, work_long, &w[i]), 0);
+	for (int n = 0; n < CONTROLS; n++)
+		control(&ends[n % 2], &ends[!(n % 2)]);
+	atomic_store(&enough, true);
+	for (int i = 0; i < 2; i++) {
+		assert_int_equal(pthread_join(w[i].thread, NULL), 0);
+		if (w[i].wrong)
+			print_error("thread %d: %s\n", i, w[i].wrong);
+		assert_null(w[i].wrong);
+	}
+	for (int i = 0; i < 2; i++)
+		end_close(&ends[i]);
+	free(w);
+}
+
 int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
@@ -285,6 +359,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test(four_threads_and_that_of_the_domain_share_an_endpoint),
 		cmocka_unit_test(every_level_between_keeps_a_shared_domain_whole),
 		cmocka_unit_test(four_domains_take_no_lock),
+		cmocka_unit_test(control_calls_come_from_any_thread),
 	};
 
 	if (argc != 2)

@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * The guard's slow side: control calls, and data calls that meet one. Any thread.
+ */
+#include "guard.h"
+
+void engine_enter(struct engine_domain *domain)
+{
+	if (domain->unified)
+		return;
+	platform_lock(&domain->lock);
+	if (domain->safe)
+		return;
+	atomic_store_explicit(&domain->claimed, true, memory_order_relaxed);
+	/* B:engine_enter  either a data call sees the claim, or its store is seen here */
+	platform_membarrier();
+	/* A:engine_enter  what the last data call did; pairs R:domain.inside */
+	while (atomic_load_explicit(&domain->inside, memory_order_acquire))
+		platform_yield();
+}
+
+void engine_leave(struct engine_domain *domain)
+{
+	if (domain->unified)
+		return;
+	/* R:domain.claimed  what the control call did; pairs the acquire of engine_guard_enter */
+	atomic_store_explicit(&domain->claimed, false, memory_order_release);
+	platform_unlock(&domain->lock);
+}
+
+void engine_guard_wait(struct engine_domain *domain)
+{
+	do {
+		atomic_store_explicit(&domain->inside, false, memory_order_release);
+		platform_lock(&domain->lock);
+		platform_unlock(&domain->lock);
+		atomic_store_explicit(&domain->inside, true, memory_order_relaxed);
+		atomic_signal_fence(memory_order_seq_cst);
+	} while (atomic_load_explicit(&domain->claimed, memory_order_acquire));
+}
