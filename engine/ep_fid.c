@@ -55,6 +55,24 @@ static void engine_wires_close(struct engine_ep *ep)
 	ep->wire_cnt = 0;
 }
 
+/* Does the endpoint listen where it was asked to? A wire that could not left the address without a place. */
+static bool engine_wires_placed(const struct engine_ep *ep)
+{
+	static const uint8_t anywhere[sizeof(ep->bind.ip)];
+	bool asked = ep->bind.port || memcmp(ep->bind.ip, anywhere, sizeof(anywhere));
+
+	return !asked || ep->address.family != ADDR_FAMILY_NONE;
+}
+
+/* Why the first wire that is not there is not. */
+static const char *engine_wires_why(const struct engine_ep *ep)
+{
+	for (uint32_t i = 0; i < ep->wire_cnt; i++)
+		if (!ep->wires[i].wire)
+			return ep->wires[i].why;
+	return "no wire is built in";
+}
+
 static int engine_wires_open(struct engine_ep *ep)
 {
 	struct wire_attr attr = { .bind = &ep->bind, .tx_size = ep->tx_size };
@@ -71,9 +89,9 @@ static int engine_wires_open(struct engine_ep *ep)
 		engine_wire_add(ep, wp->ops, &attr);
 		any |= ep->wires[ep->wire_cnt - 1].wire != NULL;
 	}
-	if (!any) {
-		FI_WARN(ep->family->provider, FI_LOG_EP_CTRL, "no way to reach anyone: %s\n",
-			ep->wire_cnt ? ep->wires[ep->wire_cnt - 1].why : "no wire is built in");
+	if (!any || !engine_wires_placed(ep)) {
+		FI_WARN(ep->family->provider, FI_LOG_EP_CTRL, "%s: %s\n",
+			any ? "not where it was asked to be" : "no way to reach anyone", engine_wires_why(ep));
 		engine_wires_close(ep);
 		return -FI_ENODEV;
 	}

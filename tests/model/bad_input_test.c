@@ -226,6 +226,30 @@ static void endpoints_of_one_direction_refuse_the_other(void **state)
 	side_end(&s);
 }
 
+/* Not enabled without the network either, where there are other wires. */
+static void place_that_another_endpoint_has_is_refused(void **state)
+{
+	char name[ADDR_MAX];
+	size_t len = sizeof(name);
+	struct side a, b;
+
+	side_make(&a);
+	side_enable(&a);
+	assert_int_equal(fi_getname(&a.ep->fid, name, &len), 0);
+	side_make(&b);
+	if (!strcmp(provider, "shm")) { /* its place is a service, which this one has not */
+		assert_int_equal(fi_setname(&b.ep->fid, name, len), -FI_EINVAL);
+	} else {
+		assert_int_equal(fi_setname(&b.ep->fid, name, len), 0);
+		assert_int_equal(fi_ep_bind(b.ep, &b.av->fid, 0), 0);
+		assert_int_equal(fi_ep_bind(b.ep, &b.cq->fid, FI_TRANSMIT | FI_RECV), 0);
+		assert_int_equal(fi_enable(b.ep), -FI_ENODEV);
+	}
+	side_end(&b);
+	still_works(&a);
+	side_end(&a);
+}
+
 int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
@@ -234,6 +258,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test(what_is_not_there_says_so),
 		cmocka_unit_test(calls_in_the_wrong_order_are_refused),
 		cmocka_unit_test(endpoints_of_one_direction_refuse_the_other),
+		cmocka_unit_test(place_that_another_endpoint_has_is_refused),
 	};
 
 	provider = argc > 1 ? argv[1] : "link";
