@@ -542,6 +542,7 @@ struct engine_peer {
 	struct list arriving;  /* struct engine_held whose payload is not whole */
 	struct list early;     /* struct engine_held by seq */
 	struct list ctl;       /* struct engine_ctl */
+	uint32_t nak_cnt;      /* NAKs among them */
 	struct list unacked;   /* struct engine_tx by seq, until ACK */
 	struct list replies;   /* struct engine_reply that wait for room */
 	struct list replying;  /* struct engine_reply that the wire has */

@@ -99,6 +99,7 @@ void engine_peer_fail(struct engine_peer *peer, int err, bool keep_directed)
 	peer->window = 0;
 	peer->greeted = peer->gone = false;
 	list_remove(&peer->blocked);
+	peer->nak_cnt = 0;
 	while ((node = list_pop(&peer->ctl)))
 		pool_put(&ep->ctl_pool, container_of(node, struct engine_ctl, link));
 	engine_fail_held(peer);

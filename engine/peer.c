@@ -276,6 +276,7 @@ void engine_ctl(struct engine_peer *peer, uint8_t op, uint64_t tag, uint64_t dat
 	if (cts)
 		ctl->cts = *cts;
 	list_push(&peer->ctl, &ctl->link);
+	peer->nak_cnt += op == PACKET_NAK;
 	engine_peer_block(peer);
 }
 
@@ -287,6 +288,7 @@ static bool engine_flush_ctl(struct engine_peer *peer)
 		if (!engine_ctl_claim(peer, ctl->packet.op, ctl->packet.tag, ctl->packet.data,
 				      ctl->with_cts ? &ctl->cts : NULL))
 			return false;
+		peer->nak_cnt -= ctl->packet.op == PACKET_NAK;
 		list_remove(&ctl->link);
 		pool_put(&peer->ep->ctl_pool, ctl);
 	}

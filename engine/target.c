@@ -15,8 +15,8 @@
 #include "send.h"
 
 #define REPLY_MAX (1u << 30) /* payload of one RESPONSE, bytes */
-/* Replies to one peer that wait: it has at most ENGINE_TX_SIZE operations, and may know of an end before we do. */
-#define REPLY_CNT_MAX (2 * ENGINE_TX_SIZE)
+/* Answers to one peer that wait: it has at most ENGINE_TX_SIZE operations, and may know of an end before we do. */
+#define ANSWER_CNT_MAX (2 * ENGINE_TX_SIZE)
 
 /* A request, taken apart. */
 struct request {
@@ -548,7 +548,7 @@ static int request_atomic(struct engine_rx_ctx *ctx, struct engine_peer *peer, c
 int engine_request(struct engine_rx_ctx *ctx, struct engine_peer *peer, const struct packet *packet,
 		   const void *payload)
 {
-	if (unlikely(peer->reply_cnt > REPLY_CNT_MAX))
+	if (unlikely(peer->reply_cnt + peer->nak_cnt > ANSWER_CNT_MAX))
 		return -FI_EINVAL;
 	switch (PACKET_OP(packet->op)) {
 	case PACKET_WRITE:

@@ -346,7 +346,8 @@ static void wrong_request_that_came_early_is_refused_in_its_turn(void **state)
 	refused(&p, bytes, 8);
 }
 
-static void more_reads_than_anyone_has_under_way_are_refused(void **state)
+/* Of requests whose answers find no room, only as many are taken as a peer can have under way. */
+static void bounded(uint64_t key)
 {
 	struct packet_read read = { .id = FIRST_ID, .len = REGION };
 	struct fake_knobs k;
@@ -358,10 +359,21 @@ static void more_reads_than_anyone_has_under_way_are_refused(void **state)
 	for (cnt = 0; !ret && cnt < 100000; cnt++) {
 		struct packet p = a_request(PACKET_READ, sizeof(read));
 
+		p.data = key;
 		ret = say(&p, &read, sizeof(read));
 	}
 	assert_int_equal(ret, -FI_EINVAL);
 	assert_in_range(cnt, ENGINE_TX_SIZE, 3 * ENGINE_TX_SIZE);
+}
+
+static void more_reads_than_anyone_has_under_way_are_refused(void **state)
+{
+	bounded(KEY);
+}
+
+static void more_refusals_than_anyone_has_to_hear_end_the_conn(void **state)
+{
+	bounded(4711);
 }
 
 /* Payload of a large write */
@@ -460,6 +472,7 @@ int main(void)
 		TEST(requests_of_the_past_and_large_ones_of_the_future_are_refused),
 		TEST(wrong_request_that_came_early_is_refused_in_its_turn),
 		TEST(more_reads_than_anyone_has_under_way_are_refused),
+		TEST(more_refusals_than_anyone_has_to_hear_end_the_conn),
 		TEST(payload_of_a_large_write_stays_inside),
 		TEST(large_write_ends_when_all_its_pieces_are_there),
 		TEST(large_write_is_not_received),
