@@ -261,7 +261,7 @@ int engine_coll_join(struct fid_ep *fid, const void *addr, uint64_t flags, struc
 	int ret;
 
 	/* Without the flag this is a multicast group; who is in a collective both sends and receives. */
-	if (!(flags & FI_COLLECTIVE) || !ep || !(ep->caps & FI_COLLECTIVE))
+	if (!(flags & FI_COLLECTIVE) || !ep || !(ep->caps & FI_COLLECTIVE) || (ctx->rx && !ctx->tx))
 		return -FI_ENOSYS;
 	if (flags & ~(FI_COLLECTIVE | FI_SEND | FI_RECV) || (parts && parts != (FI_SEND | FI_RECV)))
 		return -FI_EBADFLAGS;

@@ -87,25 +87,96 @@ static struct fi_ops_tagged *engine_tagged_table(struct engine_ctx *ctx, struct 
 	return &ctx->tagged;
 }
 
+/* Of ctx->fid.rma those calls that only read or only write. */
+static void engine_rma_narrow(struct engine_ctx *ctx, bool reads, bool writes)
+{
+	const struct fi_ops_rma *all = ctx->fid.rma;
+
+	ctx->rma = engine_no_rma_ops;
+	ctx->fid.rma = &ctx->rma;
+	if (reads) {
+		ctx->rma.read = all->read;
+		ctx->rma.readv = all->readv;
+		ctx->rma.readmsg = all->readmsg;
+	}
+	if (writes) {
+		ctx->rma.write = all->write;
+		ctx->rma.writev = all->writev;
+		ctx->rma.writemsg = all->writemsg;
+		ctx->rma.inject = all->inject;
+		ctx->rma.writedata = all->writedata;
+		ctx->rma.injectdata = all->injectdata;
+	}
+}
+
+/* Likewise of atomics: those that fetch are reads. */
+static void engine_atomic_narrow(struct engine_ctx *ctx, bool reads, bool writes)
+{
+	const struct fi_ops_atomic *all = ctx->fid.atomic;
+
+	ctx->atomic = engine_no_atomic_ops;
+	ctx->fid.atomic = &ctx->atomic;
+	if (writes) {
+		ctx->atomic.write = all->write;
+		ctx->atomic.writev = all->writev;
+		ctx->atomic.writemsg = all->writemsg;
+		ctx->atomic.inject = all->inject;
+		ctx->atomic.writevalid = all->writevalid;
+	}
+	if (reads) {
+		ctx->atomic.readwrite = all->readwrite;
+		ctx->atomic.readwritev = all->readwritev;
+		ctx->atomic.readwritemsg = all->readwritemsg;
+		ctx->atomic.compwrite = all->compwrite;
+		ctx->atomic.compwritev = all->compwritev;
+		ctx->atomic.compwritemsg = all->compwritemsg;
+		ctx->atomic.readwritevalid = all->readwritevalid;
+		ctx->atomic.compwritevalid = all->compwritevalid;
+	}
+}
+
+/* Capabilities that there is a transmit context for. */
+static uint64_t engine_tx_does(const struct engine_ctx *ctx)
+{
+	return ctx->tx ? ctx->tx_caps : 0;
+}
+
+/* Are receives posted here? What is received into a shared context is posted there. */
+static bool engine_receives(const struct engine_ctx *ctx)
+{
+	return ctx->rx && ctx->rx_caps & FI_RECV && (!ctx->ep || !ctx->ep->srx);
+}
+
+static void engine_access_tables(struct engine_ctx *ctx)
+{
+	bool safe = ctx->domain->safe;
+	uint64_t does = engine_tx_does(ctx);
+
+	ctx->fid.rma = does & FI_RMA ? safe ? &engine_safe_rma_ops : &engine_rma_ops : &engine_no_rma_ops;
+	ctx->fid.atomic = does & FI_ATOMIC ? safe ? &engine_safe_atomic_ops : &engine_atomic_ops :
+					     &engine_no_atomic_ops;
+	ctx->fid.collective = ctx->ep && ctx->tx && ctx->ep->caps & FI_COLLECTIVE ? &engine_coll_ops :
+										     &engine_no_collective_ops;
+}
+
 void engine_ctx_open_tables(struct engine_ctx *ctx)
 {
 	struct engine_domain *domain = ctx->domain;
-	bool sends = ctx->tx && ctx->tx_caps & FI_SEND, accesses = ctx->tx && ctx->tx_caps & (FI_READ | FI_WRITE);
-	/* What is received into a shared context is posted there. */
-	bool receives = ctx->rx && ctx->rx_caps & FI_RECV && (!ctx->ep || !ctx->ep->srx);
+	uint64_t does = engine_tx_does(ctx);
+	bool sends = does & FI_SEND, reads = does & FI_READ, writes = does & FI_WRITE;
+	bool receives = engine_receives(ctx);
 
 	ctx->fid.msg = engine_msg_table(ctx, domain->safe ? &engine_safe_msg_ops : domain->family->msg,
 					sends && ctx->tx_caps & FI_MSG, receives && ctx->rx_caps & FI_MSG);
 	ctx->fid.tagged = engine_tagged_table(ctx, domain->safe ? &engine_safe_tagged_ops : domain->family->tagged,
 					      sends && ctx->tx_caps & FI_TAGGED, receives && ctx->rx_caps & FI_TAGGED);
-	if (accesses && ctx->tx_caps & FI_RMA)
-		ctx->fid.rma = domain->safe ? &engine_safe_rma_ops : &engine_rma_ops;
-	if (ctx->ep && ctx->tx && ctx->ep->caps & FI_COLLECTIVE)
-		ctx->fid.collective = &engine_coll_ops;
-	if (accesses && ctx->tx_caps & FI_ATOMIC)
-		ctx->fid.atomic = domain->safe ? &engine_safe_atomic_ops : &engine_atomic_ops;
+	engine_access_tables(ctx);
 	if ((ctx->tx_op_flags | ctx->rx_op_flags) & FI_TRIGGER)
 		engine_trigger_tables(ctx);
+	if (!reads || !writes) {
+		engine_rma_narrow(ctx, reads, writes);
+		engine_atomic_narrow(ctx, reads, writes);
+	}
 	if (!ctx->link.next)
 		list_push(&domain->ctxs, &ctx->link);
 }
@@ -347,7 +418,7 @@ ssize_t engine_ctx_rx_left(struct fid_ep *fid)
 {
 	const struct engine_ctx *ctx = engine_ctx_of(fid);
 
-	if (!ctx->rx)
+	if (!engine_receives(ctx))
 		return -FI_ENOSYS;
 	return ctx->enabled ? (ssize_t)ENGINE_RX_SIZE : -FI_EOPBADSTATE; /* bounded by memory alone */
 }
@@ -357,7 +428,7 @@ ssize_t engine_ctx_tx_left(struct fid_ep *fid)
 	const struct engine_ctx *ctx = engine_ctx_of(fid);
 	ssize_t left;
 
-	if (!ctx->tx)
+	if (!(engine_tx_does(ctx) & (FI_SEND | FI_READ | FI_WRITE | FI_COLLECTIVE)))
 		return -FI_ENOSYS;
 	if (!ctx->enabled)
 		return -FI_EOPBADSTATE;

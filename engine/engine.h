@@ -8,6 +8,7 @@
 #define WEFT_ENGINE_H
 
 #include <rdma/fabric.h>
+#include <rdma/fi_atomic.h>
 #include <rdma/fi_cm.h>
 #include <rdma/fi_domain.h>
 #include <rdma/fi_endpoint.h>
@@ -273,6 +274,8 @@ struct engine_ctx {
 	/* The tables of one that can't do all that the family can. */
 	struct fi_ops_msg msg;
 	struct fi_ops_tagged tagged;
+	struct fi_ops_rma rma;
+	struct fi_ops_atomic atomic;
 };
 
 /* A receive context that endpoints share. */

@@ -194,19 +194,19 @@ static int engine_stx_close(struct fid *fid)
 	return 0;
 }
 
-static ssize_t engine_stx_cancel(struct fid *fid, void *context)
+static ssize_t engine_stx_no_cancel(struct fid *fid, void *context)
 {
-	return -FI_ENOENT; /* nothing is posted here */
+	return -FI_ENOSYS; /* nothing is posted here */
 }
 
 static int engine_stx_no_getopt(struct fid *fid, int level, int name, void *val, size_t *len)
 {
-	return -FI_ENOPROTOOPT;
+	return -FI_ENOSYS;
 }
 
 static int engine_stx_no_setopt(struct fid *fid, int level, int name, const void *val, size_t len)
 {
-	return -FI_ENOPROTOOPT;
+	return -FI_ENOSYS;
 }
 
 static int engine_stx_no_tx(struct fid_ep *sep, int index, struct fi_tx_attr *attr, struct fid_ep **ep, void *context)
@@ -226,7 +226,7 @@ static ssize_t engine_stx_no_left(struct fid_ep *ep)
 
 static struct fi_ops_ep engine_stx_ops = {
 	.size = sizeof(struct fi_ops_ep),
-	.cancel = engine_stx_cancel,
+	.cancel = engine_stx_no_cancel,
 	.getopt = engine_stx_no_getopt,
 	.setopt = engine_stx_no_setopt,
 	.tx_ctx = engine_stx_no_tx,

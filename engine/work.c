@@ -331,7 +331,7 @@ static int work_trecv(struct engine_work *work, const struct fi_op_tagged *op)
 static int work_rma(struct engine_work *work, const struct fi_op_rma *op)
 {
 	uint8_t packet = work->type == FI_OP_READ ? PACKET_READ : PACKET_WRITE;
-	int ret = work_ctx(work, op->ep, FI_RMA);
+	int ret = work_ctx(work, op->ep, FI_RMA | (packet == PACKET_READ ? FI_READ : FI_WRITE));
 
 	if (!ret)
 		ret = engine_access_rma(work->ctx, &op->msg, op->flags, packet, &work->access);
@@ -342,7 +342,7 @@ static int work_rma(struct engine_work *work, const struct fi_op_rma *op)
 static int work_atomic(struct engine_work *work, struct fid_ep *ep, const struct fi_msg_atomic *msg,
 		       const struct fi_msg_fetch *fetch, const struct fi_msg_compare *compare, uint64_t flags)
 {
-	int ret = work_ctx(work, ep, FI_ATOMIC);
+	int ret = work_ctx(work, ep, FI_ATOMIC | (fetch ? FI_READ : FI_WRITE));
 
 	if (!ret)
 		ret = engine_access_atomic(work->ctx, msg, fetch, compare, flags, &work->access, &work->room);
