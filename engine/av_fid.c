@@ -168,23 +168,32 @@ static int engine_av_no_lookup_auth_key(struct fid_av *fid, fi_addr_t addr, void
 	return -FI_ENOSYS;
 }
 
+/* In place of the domain's queue, or for the first time. */
+static int engine_av_tell(struct engine_av *av, struct engine_eq *eq)
+{
+	int ret = engine_eq_hold(eq, av->domain);
+
+	if (ret)
+		return ret;
+	if (av->eq)
+		engine_eq_drop(av->eq, av->domain);
+	av->eq = eq;
+	return 0;
+}
+
 static int engine_av_bind(struct fid *fid, struct fid *target, uint64_t flags)
 {
 	struct engine_av *av = container_of(fid, struct engine_av, fid.fid);
 	struct engine_eq *eq;
-	int ret;
 
 	if (!target || target->fclass != FI_CLASS_EQ)
 		return -FI_EINVAL;
 	if (flags)
 		return -FI_EBADFLAGS;
 	eq = container_of(target, struct engine_eq, fid.fid);
-	if (!(av->flags & FI_EVENT) || av->eq || eq->fabric != av->domain->fabric)
+	if (!(av->flags & FI_EVENT) || (av->eq && av->eq != av->domain->eq) || eq->fabric != av->domain->fabric)
 		return -FI_EINVAL;
-	ret = engine_eq_hold(eq, av->domain);
-	if (!ret)
-		av->eq = eq;
-	return ret;
+	return engine_av_tell(av, eq);
 }
 
 static int engine_av_close(struct fid *fid)
@@ -268,9 +277,12 @@ int engine_av_open(struct fid_domain *fid, struct fi_av_attr *attr, struct fid_a
 	av->domain = domain;
 	av->flags = attr->flags;
 	av->rx_ctx_bits = (uint32_t)attr->rx_ctx_bits;
-	ret = attr->name ? engine_av_named_open(av, attr) : 0;
+	ret = attr->flags & FI_EVENT && domain->eq ? engine_av_tell(av, domain->eq) : 0;
 	if (ret)
 		goto err_table;
+	ret = attr->name ? engine_av_named_open(av, attr) : 0;
+	if (ret)
+		goto err_eq;
 	if (attr->type == FI_AV_UNSPEC)
 		attr->type = FI_AV_TABLE;
 	av->fid.fid.fclass = FI_CLASS_AV;
@@ -281,6 +293,9 @@ int engine_av_open(struct fid_domain *fid, struct fi_av_attr *attr, struct fid_a
 	*out = &av->fid;
 	return 0;
 
+err_eq:
+	if (av->eq)
+		engine_eq_drop(av->eq, domain);
 err_table:
 	av_fini(&av->table);
 err_free:

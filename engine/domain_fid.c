@@ -8,6 +8,7 @@
 #include "access.h"
 #include "auto.h"
 #include "coll.h"
+#include "eq_fid.h"
 #include "fids.h"
 #include "mr_fid.h"
 #include "trigger.h"
@@ -29,6 +30,8 @@ static int engine_domain_close(struct fid *fid)
 	if (engine_in_use(&domain->refs))
 		return -FI_EBUSY;
 	engine_auto_stop(domain);
+	if (domain->eq)
+		engine_eq_drop(domain->eq, domain);
 	engine_unref(&domain->fabric->refs);
 	engine_domain_free(domain);
 	return 0;
@@ -47,11 +50,24 @@ static int engine_no_xpu(struct fid_domain *domain, struct fi_xpu_attr *attr, st
 	return -FI_ENOSYS;
 }
 
+/* Registrations are never asynchronous: FI_REG_MR is refused. */
 static int engine_domain_bind(struct fid *fid, struct fid *target, uint64_t flags)
 {
+	struct engine_domain *domain = container_of(fid, struct engine_domain, fid.fid);
+	struct engine_eq *eq;
+	int ret;
+
 	if (!target || target->fclass != FI_CLASS_EQ)
 		return -FI_EINVAL;
-	return flags ? -FI_EBADFLAGS : 0; /* nothing here completes by event */
+	if (flags)
+		return -FI_EBADFLAGS;
+	eq = container_of(target, struct engine_eq, fid.fid);
+	if (domain->eq || eq->fabric != domain->fabric)
+		return -FI_EINVAL;
+	ret = engine_eq_watch(eq, domain);
+	if (!ret)
+		domain->eq = eq;
+	return ret;
 }
 
 static int engine_domain_control(struct fid *fid, int command, void *arg)

@@ -359,13 +359,21 @@ int engine_ep_bind(struct fid *fid, struct fid *target, uint64_t flags)
 static int engine_ep_control(struct fid *fid, int command, void *arg)
 {
 	struct engine_ep *ep = ep_of(fid);
+	struct engine_eq *eq = ep->eq ? NULL : ep->domain->eq;
 	int ret;
 
 	if (command != FI_ENABLE)
 		return engine_ctx_control(fid, command, arg);
+	ret = eq ? engine_eq_watch(eq, ep->domain) : 0;
+	if (ret)
+		return ret;
 	engine_enter(ep->domain);
 	ret = engine_ep_enable(ep);
+	if (!ret && eq)
+		ep->eq = eq;
 	engine_leave(ep->domain);
+	if (ret && eq)
+		engine_eq_drop(eq, ep->domain);
 	return ret;
 }
 
