@@ -154,19 +154,19 @@ static ssize_t no_atomic_compwritemsg(struct fid_ep *ep, const struct fi_msg_ato
 static int no_atomic_writevalid(struct fid_ep *ep, enum fi_datatype datatype, enum fi_op op,
 			size_t *cnt)
 {
-	return -FI_ENOSYS;
+	return (int)refused(ep);
 }
 
 static int no_atomic_readwritevalid(struct fid_ep *ep, enum fi_datatype datatype, enum fi_op op,
 			size_t *cnt)
 {
-	return -FI_ENOSYS;
+	return (int)refused(ep);
 }
 
 static int no_atomic_compwritevalid(struct fid_ep *ep, enum fi_datatype datatype, enum fi_op op,
 			size_t *cnt)
 {
-	return -FI_ENOSYS;
+	return (int)refused(ep);
 }
 
 struct fi_ops_atomic engine_no_atomic_ops = {
