@@ -114,15 +114,31 @@ static int request_land(struct engine_ep *ep, const struct request *r, uint64_t 
 	return 0;
 }
 
+/* An operation counts once in each region that it is on, however many places it names there. */
+static void regions_count(const struct engine_landing *landing, uint64_t access)
+{
+	for (uint32_t i = 0; i < landing->mr_cnt; i++) {
+		uint64_t len = 0;
+		uint32_t first = 0;
+
+		while (landing->mr[first] != landing->mr[i])
+			first++;
+		if (first < i)
+			continue;
+		for (uint32_t k = i; k < landing->mr_cnt; k++)
+			len += landing->mr[k] == landing->mr[i] ? landing->len[k] : 0;
+		engine_mr_count(landing->mr[i], access, len);
+	}
+}
+
 /* Tell the program what a peer has done to its memory. */
 static void request_told(struct engine_rx_ctx *ctx, const struct engine_landing *landing, uint64_t access)
 {
 	uint64_t len = 0;
 
-	for (uint32_t i = 0; i < landing->mr_cnt; i++) {
-		engine_mr_count(landing->mr[i], access, landing->len[i]);
+	for (uint32_t i = 0; i < landing->mr_cnt; i++)
 		len += landing->len[i];
-	}
+	regions_count(landing, access);
 	engine_count(ctx->cntr[access & FI_REMOTE_READ ? ENGINE_CNTR_REMOTE_READ : ENGINE_CNTR_REMOTE_WRITE], 0, len);
 }
 
