@@ -15,7 +15,7 @@
 
 #define RETRY_NS     10000000u	 /* between attempts to connect, ns */
 #define EALREADY_NS  50000000u	 /* for the other side's conn to come, ns */
-#define REFUSED_NS   80000000u	 /* a peer that answered before and refuses so long is gone, ns */
+#define REFUSED_NS   80000000u	 /* a peer that was there and refuses so long is gone, ns */
 #define WINDOW_SHARE 16u	 /* part of what is left of the budget that a new peer gets */
 #define WINDOW_MIN   (64u << 10) /* ... and at least that many bytes, while there are any */
 #define WINDOW_MAX   (1u << 20)
@@ -325,6 +325,12 @@ static bool engine_never(int err)
 	return err == -FI_ENOPROTOOPT || err == -FI_EINVAL || err == -FI_EKEYREJECTED;
 }
 
+/* Was it there once? Nobody else answers to an address that names one endpoint, and it had one. */
+static bool engine_was_there(const struct engine_peer *peer, int err)
+{
+	return peer->epoch || peer->gone || (err == -FI_ECONNREFUSED && peer->address.kind == ADDR_NONCE);
+}
+
 /* A conn that never came up is gone. */
 static void engine_connect_failed(struct engine_peer *peer, uint32_t idx, int err)
 {
@@ -342,7 +348,8 @@ static void engine_connect_failed(struct engine_peer *peer, uint32_t idx, int er
 		engine_peer_connect(peer);
 		return;
 	}
-	if (engine_never(err) || (err != -FI_EALREADY && (peer->epoch || peer->gone) && now - peer->since_ns > REFUSED_NS)) {
+	if (engine_never(err) ||
+	    (err != -FI_EALREADY && engine_was_there(peer, err) && now - peer->since_ns > REFUSED_NS)) {
 		engine_peer_fail(peer, err ? err : -FI_ECONNRESET, false);
 		return;
 	}

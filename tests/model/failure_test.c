@@ -445,14 +445,26 @@ static void endpoint_that_does_not_answer_yet_is_tried_until_the_send_is_cancell
 	struct weft_addr nobody = b.name;
 	fi_addr_t to_nobody;
 
-	memset(nobody.nonce, 0x77, sizeof(nobody.nonce));
 	nobody.port = 9999;
+	addr_to_service(&nobody);
 	to_nobody = fake_end_insert(&a, &nobody);
 	assert_int_equal(fi_tsend(a.ep, "hello?", 7, NULL, to_nobody, 1, &contexts[0]), 0);
 	assert_int_equal(next(a.tx_cq, 50000), -FI_EAGAIN);
 	assert_int_equal(fi_cancel(&a.ep->fid, &contexts[0]), 0);
 	expect_error(a.tx_cq, &contexts[0], FI_ECANCELED);
 	assert_int_equal(fi_cancel(&a.ep->fid, &contexts[0]), -FI_ENOENT);
+}
+
+/* Its address is of one endpoint alone, which had it: it does not come any more. */
+static void endpoint_that_was_never_met_and_refuses_is_gone(void **state)
+{
+	struct weft_addr gone = b.name;
+
+	memset(gone.nonce, 0x77, sizeof(gone.nonce));
+	gone.port = 9999;
+	assert_int_equal(
+		fi_tsend(a.ep, "hello?", 7, NULL, fake_end_insert(&a, &gone), 1, &contexts[0]), 0);
+	expect_error(a.tx_cq, &contexts[0], FI_ECONNREFUSED);
 }
 
 static void endpoint_that_comes_late_gets_what_was_sent_to_it(void **state)
@@ -620,6 +632,7 @@ int main(void)
 		TEST(both_connecting_at_once_makes_one_connection),
 		TEST(endpoint_that_no_wire_reaches_fails_the_send),
 		TEST(endpoint_that_does_not_answer_yet_is_tried_until_the_send_is_cancelled),
+		TEST(endpoint_that_was_never_met_and_refuses_is_gone),
 		TEST(endpoint_that_comes_late_gets_what_was_sent_to_it),
 		TEST(addresses_of_both_kinds_lead_to_one_peer),
 		TEST(last_of_a_thousand_addresses_is_reached),
