@@ -277,7 +277,7 @@ int engine_access_start(struct engine_peer *peer, struct engine_tx *tx)
 {
 	struct wire_conn *conn = peer->conn;
 	uint32_t seq = (uint32_t)peer->tx_seq;
-	size_t len = tx->len;
+	size_t gone = 0;
 	int ret;
 
 	if (tx->flags & ENGINE_FENCE && engine_outstanding(peer))
@@ -287,12 +287,14 @@ int engine_access_start(struct engine_peer *peer, struct engine_tx *tx)
 	switch (tx->kind) {
 	case PACKET_WRITE:
 		ret = engine_write_start(peer, tx);
+		gone = tx->state == TX_RTS ? 0 : tx->len; /* or the payload follows */
 		break;
 	case PACKET_READ:
 		ret = engine_read_start(peer, tx);
 		break;
 	default:
 		ret = engine_atomic_start(peer, tx);
+		gone = tx->update.compare_cnt ? 2 * tx->len : tx->len;
 		break;
 	}
 	if (ret)
@@ -302,7 +304,7 @@ int engine_access_start(struct engine_peer *peer, struct engine_tx *tx)
 	peer->tx_seq++;
 	engine_sent(peer->ep, conn, conn->wire->ops);
 	conn->tx_msgs++;
-	conn->tx_bytes += tx->kind == PACKET_READ ? 0 : len;
+	conn->tx_bytes += gone;
 	return 0;
 }
 

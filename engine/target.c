@@ -77,6 +77,13 @@ static bool request_bytes(const struct request *r, uint64_t *bytes)
 	return true;
 }
 
+/* What a request carried has arrived, whatever becomes of it. */
+static void request_counted(struct engine_peer *peer, const struct request *r)
+{
+	if (peer->conn)
+		peer->conn->rx_bytes += r->len;
+}
+
 static void landing_release(struct engine_landing *landing)
 {
 	for (uint32_t i = 0; i < landing->mr_cnt; i++)
@@ -177,6 +184,7 @@ static int request_write(struct engine_rx_ctx *ctx, struct engine_peer *peer, co
 		return -FI_EINVAL;
 	if (!request_bytes(&r, &bytes) || bytes != r.len)
 		return -FI_EINVAL;
+	request_counted(peer, &r);
 	engine_ack_due(peer);
 	ret = request_land(peer->ep, &r, FI_REMOTE_WRITE, &landing);
 	if (ret) {
@@ -263,11 +271,12 @@ struct answer {
 	struct packet *packet; /* claimed, or NULL */
 	struct engine_reply *reply;
 	void *at;
+	size_t len;
 };
 
 static bool answer_claim(struct engine_peer *peer, uint64_t id, size_t len, struct answer *a)
 {
-	*a = (struct answer){ 0 };
+	*a = (struct answer){ .len = len };
 	if (list_empty(&peer->replies) && peer->conn)
 		a->packet = peer->wire->claim(peer->conn, len, &a->at);
 	if (a->packet) {
@@ -294,6 +303,13 @@ static bool answer_claim(struct engine_peer *peer, uint64_t id, size_t len, stru
 	return true;
 }
 
+/* @len bytes of an answer were given to the wire. */
+static void answer_sent(struct engine_peer *peer, size_t len)
+{
+	peer->conn->tx_bytes += len;
+	engine_sent(peer->ep, peer->conn, peer->wire);
+}
+
 static void answer_send(struct engine_peer *peer, struct answer *a)
 {
 	if (a->reply) {
@@ -302,7 +318,7 @@ static void answer_send(struct engine_peer *peer, struct answer *a)
 		return;
 	}
 	peer->wire->publish(peer->conn, a->packet, false);
-	engine_sent(peer->ep, peer->conn, peer->wire);
+	answer_sent(peer, a->len);
 }
 
 static void reply_free(struct engine_reply *reply)
@@ -356,7 +372,7 @@ static int reply_push(struct engine_peer *peer, struct engine_reply *reply)
 	}
 	list_remove(&reply->link);
 	list_push(&peer->replying, &reply->link);
-	engine_sent(peer->ep, peer->conn, peer->wire);
+	answer_sent(peer, chunk);
 	return 0;
 }
 
@@ -382,7 +398,7 @@ bool engine_replies_push(struct engine_peer *peer)
 		packet->data = 0;
 		memcpy(at, reply->copy, reply->len);
 		peer->wire->publish(peer->conn, packet, false);
-		engine_sent(peer->ep, peer->conn, peer->wire);
+		answer_sent(peer, reply->len);
 		list_remove(&reply->link);
 		reply_free(reply);
 	}
@@ -532,6 +548,7 @@ static int request_atomic(struct engine_rx_ctx *ctx, struct engine_peer *peer, c
 	if ((atomic.kind == ATOMICS_BASE) != !atomic.id || (atomic.id && !(atomic.id >> 32)))
 		return -FI_EINVAL;
 	which = atomic.id ? atomic.id : packet->seq;
+	request_counted(peer, &r);
 	if (!atomic.id)
 		engine_ack_due(peer);
 	if (!atomics_valid((enum atomics_kind)atomic.kind, (enum fi_datatype)atomic.datatype, (enum fi_op)atomic.op)) {

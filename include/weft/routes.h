@@ -36,7 +36,9 @@ extern "C" {
  * @rx_msgs, @rx_bytes:  the same, received
  *
  * A message counts once, on the wire its payload took, however many packets that
- * were; acknowledgements and credits do not count. Strings end in a zero byte.
+ * were; acknowledgements and credits do not count. One-sided operations count as messages of
+ * who begins them; what a read or a fetch brings back is payload of who answers. Strings end
+ * in a zero byte.
  */
 struct weft_route {
 	char wire[16];

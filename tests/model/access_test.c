@@ -11,6 +11,7 @@
 #include <stdarg.h>
 #include <rdma/fi_atomic.h>
 #include <rdma/fi_rma.h>
+#include <weft/routes.h>
 #include "pair_run.h"
 #include <cmocka.h>
 
@@ -263,6 +264,74 @@ static void adder(struct pair_side *s)
 	pair_done(s, &contexts[2]);
 	PAIR_CHECK(s, s->entry.flags == (FI_ATOMIC | FI_WRITE));
 	area_close(s, &a);
+}
+
+/* What went over all wires of an endpoint so far, itself included. */
+static struct weft_route route_sum(struct pair_side *s)
+{
+	struct weft_route routes[WEFT_ROUTES_MAX], sum = { .tx_msgs = 0 };
+	size_t cnt = WEFT_ROUTES_MAX;
+	struct weft_routes_ops *ops;
+
+	PAIR_CHECK(s, !fi_open_ops(&s->ep->fid, WEFT_ROUTES_OPS, 0, (void **)&ops, NULL));
+	PAIR_CHECK(s, !ops->list(&s->ep->fid, routes, &cnt));
+	for (size_t i = 0; i < cnt; i++) {
+		sum.tx_msgs += routes[i].tx_msgs;
+		sum.tx_bytes += routes[i].tx_bytes;
+		sum.rx_msgs += routes[i].rx_msgs;
+		sum.rx_bytes += routes[i].rx_bytes;
+	}
+	return sum;
+}
+
+/* A write and a read of each size, and three atomics that bring four words and fetch two. */
+#define ROUTED_MSGS (2 * SIZES + 3)
+
+static uint64_t routed_bytes(uint64_t words)
+{
+	uint64_t bytes = words * sizeof(words);
+
+	for (size_t i = 0; i < SIZES; i++)
+		bytes += sizes[i];
+	return bytes;
+}
+
+static void routed(struct pair_side *s)
+{
+	uint64_t one = 1, was, want = 2;
+	struct weft_route sum;
+	struct area a;
+
+	area_open(s, &a);
+	for (size_t i = 0; i < SIZES; i++) {
+		POST(s, fi_write(s->ep, a.buf, sizes[i], NULL, s->peer, 0, KEY, &contexts[0]));
+		pair_done(s, &contexts[0]);
+		POST(s, fi_read(s->ep, a.copy, sizes[i], NULL, s->peer, 0, KEY, &contexts[0]));
+		pair_done(s, &contexts[0]);
+	}
+	POST(s, fi_atomic(s->ep, &one, 1, NULL, s->peer, 64, KEY, FI_UINT64, FI_SUM, &contexts[0]));
+	pair_done(s, &contexts[0]);
+	POST(s, fi_fetch_atomic(s->ep, &one, 1, NULL, &was, NULL, s->peer, 64, KEY, FI_UINT64, FI_SUM, &contexts[0]));
+	pair_done(s, &contexts[0]);
+	POST(s, fi_compare_atomic(s->ep, &one, 1, NULL, &want, NULL, &was, NULL, s->peer, 64, KEY, FI_UINT64,
+				  FI_CSWAP, &contexts[0]));
+	pair_done(s, &contexts[0]);
+	sum = route_sum(s);
+	PAIR_CHECK(s, sum.tx_msgs == ROUTED_MSGS && sum.tx_bytes == routed_bytes(4));
+	PAIR_CHECK(s, sum.rx_msgs == 0 && sum.rx_bytes == routed_bytes(2));
+	area_close(s, &a);
+}
+
+static void routed_target(struct pair_side *s)
+{
+	struct weft_route sum;
+	struct area a;
+
+	area_open(s, &a);
+	area_close(s, &a);
+	sum = route_sum(s);
+	PAIR_CHECK(s, sum.rx_msgs == ROUTED_MSGS && sum.rx_bytes == routed_bytes(4));
+	PAIR_CHECK(s, sum.tx_msgs == 0 && sum.tx_bytes == routed_bytes(2));
 }
 
 /* An array of the largest size, of two types, against what it has to be. */
@@ -599,6 +668,11 @@ static void atomics_take_arrays(void **state)
 	both(arrays, passive, 0);
 }
 
+static void every_byte_counts_once_on_either_side(void **state)
+{
+	both(routed, routed_target, 0);
+}
+
 static void what_is_not_allowed_is_refused(void **state)
 {
 	both(refused, passive, 0);
@@ -633,6 +707,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test(regions_count_what_peers_do),
 		cmocka_unit_test(atomics_return_what_was_there),
 		cmocka_unit_test(atomics_take_arrays),
+		cmocka_unit_test(every_byte_counts_once_on_either_side),
 		cmocka_unit_test(what_is_not_allowed_is_refused),
 		cmocka_unit_test(writes_reads_and_messages_keep_their_order),
 		cmocka_unit_test(delivery_is_waited_for),
