@@ -90,7 +90,7 @@ struct engine_family {
 	struct fi_ops_msg *msg;
 	struct fi_ops_tagged *tagged;
 	/* closing - NULL, or called with what went over an enabled endpoint's wires before it ends */
-	void (*closing)(const struct weft_route *routes, size_t cnt);
+	void (*closing)(struct fi_provider *provider, const struct weft_route *routes, size_t cnt);
 };
 
 struct engine_fabric {

@@ -243,7 +243,7 @@ static void engine_ep_report(struct engine_ep *ep)
 	size_t cnt = ENGINE_WIRE_MAX;
 
 	if (ep->family->closing && !engine_routes(ep, routes, &cnt))
-		ep->family->closing(routes, cnt);
+		ep->family->closing(ep->family->provider, routes, cnt);
 }
 
 void engine_ep_end(struct engine_ep *ep)

@@ -6,6 +6,7 @@
 #include <rdma/fi_errno.h>
 #include "info.h"
 #include "mr.h"
+#include "report.h"
 #include "link.h"
 
 static struct fi_ep_attr link_ep_attr = {
@@ -72,7 +73,7 @@ static const struct engine_family link_family = {
 	.resolve = link_resolve,
 	.msg = &engine_routed_msg_ops,
 	.tagged = &engine_routed_tagged_ops,
-	.closing = link_report,
+	.closing = report_routes,
 };
 
 /* Replace an address of an answer. 0 or -FI_ENOMEM */
@@ -163,7 +164,6 @@ struct fi_provider link_provider = {
 struct fi_provider *weft_link_ini(void)
 {
 	engine_define_params(&link_provider);
-	fi_param_define(&link_provider, "report", FI_PARAM_BOOL,
-			"Print what went over which wire when an endpoint ends (default: no)");
+	report_define(&link_provider);
 	return &link_provider;
 }

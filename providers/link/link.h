@@ -29,7 +29,4 @@ size_t link_addr_str(const void *addr, char *buf, size_t len);
  */
 int link_resolve(const char *node, const char *service, uint64_t flags, struct weft_addr *out);
 
-/* link_report - print what went over which wire, when FI_LINK_REPORT asks for it */
-void link_report(const struct weft_route *routes, size_t cnt);
-
 #endif

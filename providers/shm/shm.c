@@ -12,6 +12,7 @@
 #include "info.h"
 #include "mr.h"
 #include "ns.h"
+#include "report.h"
 #include "shm.h"
 
 #define PSHM_PROTOCOL_VERSION 1u
@@ -89,6 +90,7 @@ static const struct engine_family pshm_family = {
 	.addr_str = pshm_addr_str,
 	.msg = &pshm_msg_ops,
 	.tagged = &pshm_tagged_ops,
+	.closing = report_routes,
 };
 
 static struct fi_ep_attr pshm_ep_attr = {
@@ -266,5 +268,6 @@ struct fi_provider *weft_shm_ini(void)
 	if (wire_register(&pshm_wire_provider))
 		return NULL;
 	engine_define_params(&pshm_provider);
+	report_define(&pshm_provider);
 	return &pshm_provider;
 }

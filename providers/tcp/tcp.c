@@ -6,6 +6,7 @@
 #include <rdma/fi_errno.h>
 #include "address.h"
 #include "engine.h"
+#include "report.h"
 #include "tcp.h"
 #include "tcp_wire.h"
 
@@ -151,6 +152,7 @@ static const struct engine_family in_family = {
 	.resolve = in_resolve,
 	.msg = &engine_routed_msg_ops,
 	.tagged = &engine_routed_tagged_ops,
+	.closing = report_routes,
 };
 
 static const struct engine_family in6_family = {
@@ -165,6 +167,7 @@ static const struct engine_family in6_family = {
 	.resolve = in6_resolve,
 	.msg = &engine_routed_msg_ops,
 	.tagged = &engine_routed_tagged_ops,
+	.closing = report_routes,
 };
 
 /* A fabric is named after its IP network: that is how one for IPv6 is told from one for IPv4. */
@@ -246,6 +249,7 @@ struct fi_provider *weft_tcp_ini(void)
 	if (wire_register(&tcp_wire_provider))
 		return NULL;
 	engine_define_params(&tcp_provider);
+	report_define(&tcp_provider);
 	settings_define();
 	settings_read();
 	return &tcp_provider;

@@ -3,16 +3,24 @@
  * One line per wire on standard error when an endpoint ends: what `weft run --report`
  * collects. Called by the engine on the thread that closes the endpoint.
  */
+#include <stdio.h>
 #include <unistd.h>
+#include <rdma/providers/fi_prov.h>
 #include <weft/routes.h>
-#include "link.h"
+#include "report.h"
 
-void link_report(const struct weft_route *routes, size_t cnt)
+void report_define(const struct fi_provider *provider)
+{
+	fi_param_define(provider, "report", FI_PARAM_BOOL,
+			"Print what went over which wire when an endpoint ends (default: no)");
+}
+
+void report_routes(struct fi_provider *provider, const struct weft_route *routes, size_t cnt)
 {
 	char host[256] = "?";
 	int wanted = 0;
 
-	fi_param_get_bool(&link_provider, "report", &wanted);
+	fi_param_get_bool(provider, "report", &wanted);
 	if (!wanted)
 		return;
 	gethostname(host, sizeof(host) - 1);
