@@ -17,6 +17,13 @@ SKIP = 77
 # What a user gives to run on libfabric, and nothing else.
 OVER_LIBFABRIC = ('--mca', 'pml', 'cm', '--mca', 'mtl', 'ofi')
 
+# One-sided operations by osc/rdma over btl/ofi, and all messages too: without mode 2 it
+# carries none, and pml/ob1, which has no other btl then, ends with a null pointer.
+def over_btl_ofi(provider):
+    return ('--mca', 'osc', 'rdma', '--mca', 'btl', 'self,ofi', '--mca', 'btl_ofi_mode', '2',
+            '--mca', 'btl_ofi_provider_include', provider)
+
+
 # More ranks than cores, and hosts that share them: nothing that bears on the transport.
 ON_SHARED_CORES = ('--bind-to', 'none', '--oversubscribe', '--mca',
                    'mpi_yield_when_idle', '1')
@@ -39,7 +46,8 @@ def weft_env(build):
     library = pathlib.Path(build).resolve() / 'core'
     if not (library / 'libfabric.so.1').exists():
         raise Failed(f'no libfabric.so.1 in {library}')
-    return {'LD_LIBRARY_PATH': str(library), 'FI_LINK_REPORT': '1'}
+    return {'LD_LIBRARY_PATH': str(library),
+            **{f'FI_{provider}_REPORT': '1' for provider in ('LINK', 'SHM', 'TCP')}}
 
 
 @dataclass
@@ -120,13 +128,15 @@ def check_balance(job, truncates=False):
             raise Failed(f'{name}: sent and received differ:\n{job.routes_text()}')
 
 
-def check_routes(job, layout, self_sends=False):
+def check_routes(job, layout, self_sends=False, provider='link'):
     """Within a host everything went by shared memory, between hosts by TCP.
 
     self_sends: ranks send to themselves as well.
+    provider: another one than link goes by one of them only.
     """
     ranks = parse_layout(layout)
-    expected = {'shm': any(count > 1 for count in ranks.values()), 'tcp': len(ranks) > 1,
+    near, far = any(count > 1 for count in ranks.values()), len(ranks) > 1
+    expected = {'shm': near and provider != 'tcp', 'tcp': far or (near and provider == 'tcp'),
                 'self': self_sends}
     for name, used in expected.items():
         if bool(job.wire(name).tx_msgs) != used:

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 """openmpi - Debian's Open MPI, unmodified, on Weft
 
-usage: openmpi.py BUILD CASE [LAYOUT]
+usage: openmpi.py BUILD CASE [LAYOUT [PROVIDER]]
 
 A case is a function below; LAYOUT says where the ranks go (mpi.py).
 """
@@ -43,6 +43,18 @@ def exchange(build, layout):
     """Every way of sending, each byte checked (exchange.py)."""
     job = run_on_weft(build, layout, [HERE / 'exchange.py'], 150, truncates=True)
     mpi.check_routes(job, layout, self_sends=True)
+    print(job.result.stdout, job.routes_text())
+
+
+def windows(build, layout, provider):
+    """One-sided operations of every kind, each byte checked (windows.py)."""
+    job = run_on_weft(build, layout, [HERE / 'windows.py'], 100, mpi.over_btl_ofi(provider))
+    mpi.check_routes(job, layout, self_sends=',' in layout, provider=provider)
+    moved = sum(route.tx_bytes for route in job.routes.values())
+    least = 6 * (4 << 20) * sum(mpi.parse_layout(layout).values())
+    if moved < least:
+        raise mpi.Failed(f'{least} bytes expected, {moved} went over Weft:\n'
+                         f'{job.routes_text()}')
     print(job.result.stdout, job.routes_text())
 
 
@@ -111,7 +123,7 @@ def one_host_only(build, _layout=None):
 
 
 CASES = {case.__name__: case for case in
-         (netpipe, exchange, mpi4py, routes, defaults, one_host_only)}
+         (netpipe, exchange, windows, mpi4py, routes, defaults, one_host_only)}
 
 if __name__ == '__main__':
     sys.exit(mpi.main(CASES[sys.argv[2]], sys.argv[1], *sys.argv[3:]))
