@@ -367,6 +367,9 @@ static ssize_t coll_step_start(struct coll_step *step)
 	struct engine_coll *coll = group->coll;
 	fi_addr_t addr = group->addrs[step->rank];
 	struct engine_msg msg = { .buf = step->buf, .len = step->len, .tag = step->tag, .context = step };
+	struct iovec iov = { step->buf, step->len };
+	struct engine_want want = { .iov = &iov, .cnt = 1, .src = addr, .tag = step->tag, .context = step,
+				    .flags = coll->ctx.trx_flags };
 	struct engine_peer *peer;
 
 	if (!step->recv)
@@ -377,7 +380,7 @@ static ssize_t coll_step_start(struct coll_step *step)
 		if (!peer || !match_find(coll->rx.own.tagged, (uintptr_t)peer, step->tag, 0))
 			return -FI_ECONNRESET;
 	}
-	return engine_trecv(&coll->ctx.fid, step->buf, step->len, NULL, addr, step->tag, 0, step);
+	return engine_post(&coll->ctx, &want);
 }
 
 /* Post what the round still has to; false when there was no room. */

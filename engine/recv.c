@@ -202,7 +202,7 @@ static inline int engine_want_check(const struct engine_ctx *ctx, const struct e
 	return 0;
 }
 
-static ssize_t engine_post(struct engine_ctx *ctx, const struct engine_want *want)
+ssize_t engine_post(struct engine_ctx *ctx, const struct engine_want *want)
 {
 	struct engine_rxq *q = ctx->rx->q;
 	struct match *m = engine_matcher(q, want->flags);

@@ -42,6 +42,9 @@ int engine_want_of(const struct engine_ctx *ctx, const struct fi_msg *msg, uint6
 int engine_want_of_tagged(const struct engine_ctx *ctx, const struct fi_msg_tagged *msg, uint64_t flags,
 			  struct engine_want *want);
 
+/* engine_post - post a receive, or have it meet a message that is here. 0, -FI_EAGAIN or another -FI_E* */
+ssize_t engine_post(struct engine_ctx *ctx, const struct engine_want *want);
+
 /* engine_recv_later - post what such a call asked for; takes later->also on success. 0 or -FI_E* */
 ssize_t engine_recv_later(struct engine_ctx *ctx, const struct engine_want_later *later);
 
