@@ -267,7 +267,7 @@ int engine_coll_join(struct fid_ep *fid, const void *addr, uint64_t flags, struc
 		return -FI_EBADFLAGS;
 	if (!addr || !mc)
 		return -FI_EINVAL;
-	ret = ep->eq && ep->eq->bell >= 0 ? engine_auto_start(ctx->domain) : 0;
+	ret = ep->eq && engine_eq_bell(ep->eq) >= 0 ? engine_auto_start(ctx->domain) : 0;
 	if (ret)
 		return ret;
 	engine_use(ctx->domain);

@@ -147,6 +147,7 @@ struct engine_waitset {
 	int bell;		   /* owned, or -1 */
 	struct platform_lock lock; /* members; rank 0 */
 	struct list members;	   /* struct engine_wait.member */
+	struct list eqs;	   /* struct engine_eq.member */
 };
 
 /* How to wait for a queue or counter, and who does (wait.h). */
@@ -194,6 +195,8 @@ struct engine_eq {
 	struct eq queue;
 	enum fi_wait_obj wait;
 	int bell; /* FI_WAIT_FD: owned, rings while there is something; else -1 */
+	struct engine_waitset *set; /* FI_WAIT_SET */
+	struct list member;	    /* set->eqs */
 	struct platform_lock watch_lock; /* watched; rank 0, held while those make progress */
 	struct list watched;		 /* domains with objects that are bound here */
 };

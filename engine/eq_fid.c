@@ -11,6 +11,7 @@
 #include "eq_fid.h"
 #include "fids.h"
 #include "progress.h"
+#include "wait.h"
 
 /* A domain that readers drive. */
 struct engine_watch {
@@ -39,7 +40,7 @@ static struct engine_watch *engine_watch_of(struct engine_eq *eq, const struct e
 
 int engine_eq_hold(struct engine_eq *eq, struct engine_domain *domain)
 {
-	int ret = eq->bell >= 0 ? engine_auto_start(domain) : 0;
+	int ret = engine_eq_bell(eq) >= 0 ? engine_auto_start(domain) : 0;
 
 	return ret ? ret : engine_eq_watch(eq, domain);
 }
@@ -84,11 +85,9 @@ static void engine_eq_progress(struct engine_eq *eq)
 	list_for_each(node, after, &eq->watched) {
 		struct engine_domain *domain = container_of(node, struct engine_watch, link)->domain;
 
-		if (!domain->safe)
-			continue;
-		platform_lock(&domain->lock);
+		engine_enter(domain);
 		engine_domain_progress(domain);
-		platform_unlock(&domain->lock);
+		engine_leave(domain);
 	}
 	platform_unlock(&eq->watch_lock);
 }
@@ -114,21 +113,27 @@ static void engine_eq_wake(struct engine_eq *eq)
 	platform_unlock(&eq->watch_lock);
 }
 
+bool engine_eq_look(struct engine_eq *eq)
+{
+	if (!engine_eq_is_empty(eq))
+		return true;
+	engine_eq_progress(eq);
+	return !engine_eq_is_empty(eq);
+}
+
 int engine_eq_trywait(struct engine_eq *eq)
 {
-	if (engine_eq_is_empty(eq))
-		engine_eq_progress(eq);
-	if (!engine_eq_is_empty(eq))
+	if (engine_eq_look(eq))
 		return -FI_EAGAIN;
 	engine_eq_wake(eq);
 	return 0;
 }
 
-/* The bell rings from the first event to the last. The caller holds the queue. */
+/* Its own bell rings from the first event to the last. The caller holds the queue. */
 static void engine_eq_came(struct engine_eq *eq)
 {
-	if (eq->bell >= 0)
-		platform_bell_ring(eq->bell);
+	if (engine_eq_bell(eq) >= 0)
+		platform_bell_ring(engine_eq_bell(eq));
 }
 
 static void engine_eq_went(struct engine_eq *eq)
@@ -219,7 +224,7 @@ static ssize_t engine_eq_sread(struct fid_eq *fid, uint32_t *event, void *buf, s
 	uint64_t end = platform_now_ns() + (uint64_t)timeout * 1000000u;
 	ssize_t ret;
 
-	if (eq_of(fid)->wait == FI_WAIT_NONE)
+	if (eq_of(fid)->wait == FI_WAIT_NONE || eq_of(fid)->wait == FI_WAIT_SET)
 		return -FI_ENOSYS;
 	while ((ret = engine_eq_read(fid, event, buf, len, flags)) == -FI_EAGAIN) {
 		if (timeout >= 0 && platform_now_ns() >= end)
@@ -262,6 +267,8 @@ static int engine_eq_close(struct fid *fid)
 	platform_unlock(&eq->watch_lock);
 	if (bound)
 		return -FI_EBUSY;
+	if (eq->set)
+		engine_waitset_leave(eq);
 	if (eq->bell >= 0)
 		platform_bell_close(eq->bell);
 	eq_fini(&eq->queue);
@@ -302,8 +309,8 @@ static int engine_eq_attr_check(const struct fi_eq_attr *attr)
 	case FI_WAIT_UNSPEC:
 	case FI_WAIT_YIELD:
 	case FI_WAIT_FD:
-		return 0;
 	case FI_WAIT_SET:
+		return 0;
 	case FI_WAIT_MUTEX_COND:
 	case FI_WAIT_POLLFD:
 		return -FI_ENOSYS;
@@ -325,20 +332,21 @@ int engine_eq_open(struct fid_fabric *fid, struct fi_eq_attr *attr, struct fid_e
 	eq = platform_alloc(sizeof(*eq));
 	if (!eq)
 		return -FI_ENOMEM;
+	eq->fabric = fabric;
 	eq->wait = attr ? attr->wait_obj : FI_WAIT_NONE;
 	eq->bell = -1;
-	if (eq->wait == FI_WAIT_FD) {
+	if (eq->wait == FI_WAIT_FD)
 		ret = platform_bell_open(&eq->bell);
-		if (ret) {
-			platform_free(eq);
-			return ret;
-		}
+	else if (eq->wait == FI_WAIT_SET)
+		ret = engine_waitset_join(eq, attr->wait_set);
+	if (ret) {
+		platform_free(eq);
+		return ret;
 	}
 	eq->fid.fid.fclass = FI_CLASS_EQ;
 	eq->fid.fid.context = context;
 	eq->fid.fid.ops = &engine_eq_fi_ops;
 	eq->fid.ops = &engine_eq_ops;
-	eq->fabric = fabric;
 	platform_lock_init(&eq->lock);
 	eq_init(&eq->queue);
 	platform_lock_init(&eq->watch_lock);

@@ -10,10 +10,8 @@
 
 /*
  * engine_eq_hold - an object of @domain was bound: the queue can't be closed until
- * engine_eq_drop(), and whoever reads it while it is empty drives the domain, if that has a
- * lock. (With FI_THREAD_DOMAIN only the program's own calls on the domain do: control calls may
- * come on any thread. Source: fi_domain(3), threading.) For a queue with a descriptor the domain
- * gets a thread.
+ * engine_eq_drop(), and whoever reads it while it is empty drives the domain. For a queue with a
+ * descriptor the domain gets a thread.
  *
  * The caller does not hold the domain. Returns 0 or -FI_E*.
  */
@@ -34,6 +32,15 @@ int engine_eq_push(struct engine_eq *eq, uint32_t event, const void *buf, size_t
 
 /* engine_eq_push_error - append an error, as eq_push_error(). May be called with the domain held */
 int engine_eq_push_error(struct engine_eq *eq, const struct fi_eq_err_entry *err);
+
+/* engine_eq_bell - what is rung for it: its own, that of its set, or -1 */
+static inline int engine_eq_bell(const struct engine_eq *eq)
+{
+	return eq->set ? eq->set->bell : eq->bell;
+}
+
+/* engine_eq_look - has it something to read, after a round of progress if it had not? */
+bool engine_eq_look(struct engine_eq *eq);
 
 /* engine_eq_trywait - what fi_trywait answers for it: -FI_EAGAIN when it has something to read, or 0: sleep */
 int engine_eq_trywait(struct engine_eq *eq);

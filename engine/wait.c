@@ -46,12 +46,19 @@ static int engine_wait_try(struct engine_wait *w)
 
 /* Objects */
 
+/* The wait set that a program has named; NULL: it is none of this fabric. */
+static struct engine_waitset *engine_set_named(struct fid_wait *fid, const struct engine_fabric *fabric)
+{
+	if (!fid || fid->fid.fclass != FI_CLASS_WAIT || set_of(fid)->fabric != fabric)
+		return NULL;
+	return set_of(fid);
+}
+
 static int engine_wait_join(struct engine_wait *w, struct fid_wait *fid)
 {
-	struct engine_fabric *fabric = w->domain->fabric;
-	struct engine_waitset *set = fid ? set_of(fid) : NULL;
+	struct engine_waitset *set = engine_set_named(fid, w->domain->fabric);
 
-	if (!set || fid->fid.fclass != FI_CLASS_WAIT || set->fabric != fabric)
+	if (!set)
 		return -FI_EINVAL;
 	if (set->bell >= 0) {
 		int ret = engine_auto_start(w->domain);
@@ -134,6 +141,26 @@ int engine_wait_control(struct engine_wait *w, int command, void *arg)
 
 /* Wait sets */
 
+int engine_waitset_join(struct engine_eq *eq, struct fid_wait *fid)
+{
+	struct engine_waitset *set = engine_set_named(fid, eq->fabric);
+
+	if (!set)
+		return -FI_EINVAL;
+	eq->set = set;
+	platform_lock(&set->lock);
+	list_push(&set->eqs, &eq->member);
+	platform_unlock(&set->lock);
+	return 0;
+}
+
+void engine_waitset_leave(struct engine_eq *eq)
+{
+	platform_lock(&eq->set->lock);
+	list_remove(&eq->member);
+	platform_unlock(&eq->set->lock);
+}
+
 /* One round over the set's domains: has a member something? A counter's change is told once. */
 static bool engine_set_look(struct engine_waitset *set)
 {
@@ -152,6 +179,8 @@ static bool engine_set_look(struct engine_waitset *set)
 		}
 		engine_unuse(w->domain);
 	}
+	list_for_each(node, after, &set->eqs)
+		any |= engine_eq_look(container_of(node, struct engine_eq, member));
 	platform_unlock(&set->lock);
 	return any;
 }
@@ -181,6 +210,11 @@ static int engine_set_try(struct engine_waitset *set)
 		if (ret)
 			break;
 	}
+	list_for_each(node, after, &set->eqs) {
+		if (ret)
+			break;
+		ret = engine_eq_trywait(container_of(node, struct engine_eq, member));
+	}
 	platform_unlock(&set->lock);
 	return ret;
 }
@@ -198,7 +232,7 @@ static int engine_waitset_close(struct fid *fid)
 	bool busy;
 
 	platform_lock(&set->lock);
-	busy = !list_empty(&set->members);
+	busy = !list_empty(&set->members) || !list_empty(&set->eqs);
 	platform_unlock(&set->lock);
 	if (busy)
 		return -FI_EBUSY;
@@ -272,6 +306,7 @@ int engine_waitset_open(struct fid_fabric *fid, struct fi_wait_attr *attr, struc
 	set->obj = attr->wait_obj;
 	platform_lock_init(&set->lock);
 	list_init(&set->members);
+	list_init(&set->eqs);
 	engine_ref(&fabric->refs);
 	*out = &set->fid;
 	return 0;

@@ -12,7 +12,7 @@
 
 /*
  * engine_wait_open - for a new queue or counter, last of what may fail
- * @fid: it; @domain: its domain, or NULL for an event queue
+ * @fid: it; @domain: its domain
  * @obj, @set: as in its attributes
  *
  * With FI_WAIT_FD, and in a wait set with a descriptor, the domain gets a thread. The caller does
@@ -41,6 +41,14 @@ int engine_wait_bell(const struct engine_wait *w);
 
 /* engine_wait_signal - wake who sleeps on the object's descriptor; any thread (bell.c) */
 void engine_wait_signal(struct engine_wait *w);
+
+/*
+ * engine_waitset_join - an event queue that is being opened is waited for with @set
+ * Returns 0, or -FI_EINVAL for what is no wait set of its fabric.
+ * engine_waitset_leave - it is closed
+ */
+int engine_waitset_join(struct engine_eq *eq, struct fid_wait *set);
+void engine_waitset_leave(struct engine_eq *eq);
 
 /* engine_waitset_open - the slot of fi_wait_open. Source: fi_poll(3) */
 int engine_waitset_open(struct fid_fabric *fabric, struct fi_wait_attr *attr, struct fid_wait **waitset);

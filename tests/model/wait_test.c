@@ -306,6 +306,49 @@ static void a_wait_set_waits_for_any(void **state)
 	}
 }
 
+static void a_wait_set_waits_for_events_too(void **state)
+{
+	static const enum fi_wait_obj objs[] = { FI_WAIT_YIELD, FI_WAIT_FD };
+	struct end_attr attr = { .provider = provider };
+	struct fi_eq_entry in = { .data = 4711 }, got;
+	struct end e;
+
+	end_open(&e, &attr);
+	for (int i = 0; i < 2; i++) {
+		struct fi_wait_attr wait_attr = { .wait_obj = objs[i] };
+		struct fi_eq_attr eq_attr = { .wait_obj = FI_WAIT_SET };
+		struct pollfd p = { .fd = -1, .events = POLLIN };
+		struct fid_wait *set;
+		struct fid *fid;
+		struct fid_eq *eq;
+		uint32_t event;
+
+		assert_int_equal(fi_eq_open(e.fabric, &eq_attr, &eq, NULL), -FI_EINVAL);
+		assert_int_equal(fi_wait_open(e.fabric, &wait_attr, &set), 0);
+		eq_attr.wait_set = set;
+		assert_int_equal(fi_eq_open(e.fabric, &eq_attr, &eq, NULL), 0);
+		fid = &set->fid;
+		assert_int_equal(fi_eq_sread(eq, &event, &got, sizeof(got), 0, 0), -FI_ENOSYS);
+		assert_int_equal(fi_wait(set, 10), -FI_ETIMEDOUT);
+		assert_int_equal(fi_trywait(e.fabric, &fid, 1), 0);
+		assert_int_equal(fi_control(fid, FI_GETWAIT, &p.fd), i ? 0 : -FI_ENODATA);
+		assert_int_equal(i ? poll(&p, 1, 0) : 0, 0);
+
+		assert_int_equal(fi_eq_write(eq, FI_NOTIFY, &in, sizeof(in), 0), sizeof(in));
+		assert_int_equal(i ? poll(&p, 1, 20000) : 1, 1);
+		assert_int_equal(fi_trywait(e.fabric, &fid, 1), -FI_EAGAIN);
+		assert_int_equal(fi_wait(set, 20000), 0);
+		assert_int_equal(fi_eq_read(eq, &event, &got, sizeof(got), 0), sizeof(got));
+		assert_int_equal(got.data, 4711);
+		assert_int_equal(fi_trywait(e.fabric, &fid, 1), 0);
+		assert_int_equal(i ? poll(&p, 1, 0) : 0, 0);
+		assert_int_equal(fi_close(&set->fid), -FI_EBUSY);
+		assert_int_equal(fi_close(&eq->fid), 0);
+		assert_int_equal(fi_close(&set->fid), 0);
+	}
+	end_close(&e);
+}
+
 static void wrong_wait_sets_are_refused(void **state)
 {
 	static const struct {
@@ -510,6 +553,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test(what_is_not_for_waiting_says_so),
 		cmocka_unit_test(a_poll_set_tells_who_has_something),
 		cmocka_unit_test(a_wait_set_waits_for_any),
+		cmocka_unit_test(a_wait_set_waits_for_events_too),
 		cmocka_unit_test(wrong_wait_sets_are_refused),
 		cmocka_unit_test(a_descriptor_wakes_the_reader),
 		cmocka_unit_test(a_domain_learns_to_share),
