@@ -23,7 +23,7 @@ BUILD_PKGS  = gcc libc6-dev meson ninja-build pkg-config libcmocka-dev \
 	      libjansson-dev
 MPI_PKGS    = openmpi-bin netpipe-openmpi libfabric1 libfabric-bin iproute2 \
 	      util-linux python3
-CHECK_PKGS  = $(MPI_PKGS) python3-mpi4py python3-numpy python3-distutils \
+CHECK_PKGS  = $(MPI_PKGS) hpcc python3-mpi4py python3-numpy python3-distutils \
 	      libfabric-dev g++ valgrind groff-base
 BENCH_PKGS  = $(MPI_PKGS) libfabric-dev
 STYLE_PKGS  = clang-format clang-tidy clang

@@ -20,12 +20,20 @@ LENGTH = 1009
 
 
 def run_on_weft(build, layout, program, timeout, options=mpi.OVER_LIBFABRIC,
-                truncates=False):
-    """A job whose every host has Weft; it has to end well."""
+                truncates=False, files=None):
+    """A job whose every host has Weft; it has to end well.
+
+    files: texts by name, in the folder where it runs; read back when it has ended.
+    """
     env = mpi.weft_env(build)
     names = mpi.parse_layout(layout)
     with Hosts(names, {name: env for name in names}) as hosts:
+        folder = hosts[next(iter(names))].tmp
+        for name, text in (files or {}).items():
+            (folder / name).write_text(text)
         job = mpi.mpirun(hosts, layout, program, timeout, options).check()
+        for name in files or {}:
+            files[name] = (folder / name).read_text()
     mpi.check_balance(job, truncates)
     return job
 
@@ -56,6 +64,35 @@ def windows(build, layout, provider):
         raise mpi.Failed(f'{least} bytes expected, {moved} went over Weft:\n'
                          f'{job.routes_text()}')
     print(job.result.stdout, job.routes_text())
+
+
+def hpcc(build, layout):
+    """The HPC Challenge benchmarks, small: each verifies its own results."""
+    ranks = sum(mpi.parse_layout(layout).values())
+    rows = 2 if ranks % 4 == 0 else 1
+    asked = (HERE / 'hpccinf.txt').read_text()
+    files = {'hpccinf.txt': asked.replace('ROWS', f'{rows:4}', 1)
+             .replace('COLUMNS', f'{ranks // rows:7}', 1), 'hpccoutf.txt': ''}
+    job = run_on_weft(build, layout, ['hpcc'], 100, files=files)
+    mpi.check_routes(job, layout)
+    text = files['hpccoutf.txt']
+    bad = re.findall(r'.*FAILED.*|.*\(failed\).*|Node\(s\) with error [^0].*|'
+                     r'.*[1-9] tests completed and failed.*|\w+_Errors=[^0].*', text)
+    good = ('Success=1', ' tests completed and passed residual checks',
+            'MPIRandomAccess_Errors=0', 'MPIRandomAccess_LCG_Errors=0', '(passed)',
+            'Solution Validates', 'MPIFFT_maxErr=')
+    bad += [f'no line with {part!r}' for part in good if part not in text]
+    if bad:
+        raise mpi.Failed('\n'.join(bad) + f'\n{text[-6000:]}')
+    print(f"{text.count('PASSED')} times PASSED", job.routes_text(), sep='\n')
+
+
+def bench(build, layout):
+    """Each program of mpi4py.bench."""
+    for program in (['helloworld'], ['ringtest', '-n', '65536', '-l', '20', '-s', '1']):
+        job = run_on_weft(build, layout, ['python3', '-m', 'mpi4py.bench', *program], 60)
+        mpi.check_routes(job, layout)
+        print(job.result.stdout, job.routes_text(), sep='\n')
 
 
 def mpi4py(build, layout):
@@ -123,7 +160,7 @@ def one_host_only(build, _layout=None):
 
 
 CASES = {case.__name__: case for case in
-         (netpipe, exchange, windows, mpi4py, routes, defaults, one_host_only)}
+         (netpipe, exchange, windows, hpcc, bench, mpi4py, routes, defaults, one_host_only)}
 
 if __name__ == '__main__':
     sys.exit(mpi.main(CASES[sys.argv[2]], sys.argv[1], *sys.argv[3:]))
