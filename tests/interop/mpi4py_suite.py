@@ -1,11 +1,12 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-"""mpi4py_suite - a rank of mpi4py's own point-to-point and collective tests
+"""mpi4py_suite - a rank of mpi4py's own tests
 
-usage: mpirun ... mpi4py_suite.py TESTS [MODULE REGEX]
+usage: mpirun ... mpi4py_suite.py TESTS [btl_ofi]
 
-TESTS is the folder test/ of mpi4py's sources. Prints one line for each rank at the end;
-the first failure aborts all ranks, since the others would wait for this one for ever.
+TESTS is the folder test/ of mpi4py's sources; with btl_ofi, only those of one-sided
+operations run. Prints one line for each rank at the end; the first failure aborts all
+ranks, since the others would wait for this one for ever.
 """
 import pathlib
 import re
@@ -20,10 +21,18 @@ sys.dont_write_bytecode = True
 # - ompi_mtl_ofi_cancel switches on a type that is never set in a request to send, so
 #   cancelling a send reads what was in that memory before;
 # - MPI_Testall of small sends to oneself says no and then makes progress, and the test
-#   wants MPI_Testsome to find none finished.
+#   wants MPI_Testsome to find none finished;
+# - pickles with buffers of their own (util.pkl5) are received by matched probes, always:
+#   see main().
 LEFT_OUT = re.compile(r'\.test(Neighbor)?AlltoallwBottom$|'
                       r'P2PBuf\w+\.testProbeCancel$|P2PObj\w+\.testCancel$|'
-                      r'P2PObj\w+\.testManyISendAndRecv$')
+                      r'P2PObj\w+\.testManyISendAndRecv$|^test_util_pkl5\.')
+
+# What its btl/ofi does over every libfabric: it reads a null pointer for
+# MPI_Compare_and_swap and ends the program for operations on one element other than sums
+# and replacing, which these tests go through one after the other.
+LEFT_OUT_OF_BTL_OFI = re.compile(
+    r'^test_rma(_nb)?\.\w+\.test(CompareAndSwap|R?(Get)?Accumulate|FetchAndOp)$')
 
 
 def cases_of(suite):
@@ -35,21 +44,24 @@ def cases_of(suite):
             yield item
 
 
-def main(folder, wanted=r'^test_(p2p|cco)_'):
+def main(folder, btl_ofi=None):
     sys.path.insert(0, folder)
     names = sorted(path.stem for path in pathlib.Path(folder).glob('test_*.py')
-                   if re.search(wanted, path.stem))
+                   if not btl_ofi or re.match('test_(rma|win)', path.stem))
+    unfit = LEFT_OUT_OF_BTL_OFI if btl_ofi else LEFT_OUT
 
     # Another thing that mtl/ofi can't do: it never acknowledges a synchronous send that
     # a matched probe found, which is how mpi4py receives objects unless told otherwise.
     import mpi4py
     mpi4py.rc.recv_mprobe = False
+    # osc/pt2pt makes no windows for programs with MPI_THREAD_MULTIPLE.
+    mpi4py.rc.thread_level = 'serialized'
 
     from mpi4py import MPI
     world = MPI.COMM_WORLD
     found = unittest.defaultTestLoader.loadTestsFromNames(names)
     suite = unittest.TestSuite(case for case in cases_of(found)
-                               if not LEFT_OUT.search(case.id()))
+                               if not unfit.search(case.id()))
     left_out = found.countTestCases() - suite.countTestCases()
 
     runner = unittest.TextTestRunner(verbosity=0, failfast=True)

@@ -96,7 +96,7 @@ def bench(build, layout):
 
 
 def mpi4py(build, layout):
-    """mpi4py's own point-to-point and collective tests."""
+    """mpi4py's own tests, all of them; windows by messages, and then by btl/ofi."""
     folder = pathlib.Path(build).resolve() / 'interop' / 'mpi4py'
     fetched = run_bounded([HERE / 'fetch-mpi4py', folder], clean_env(), 300)
     if fetched.status == mpi.SKIP:
@@ -104,9 +104,13 @@ def mpi4py(build, layout):
         sys.exit(mpi.SKIP)
     if fetched.status != 0:
         raise mpi.Failed(f'fetch-mpi4py: {fetched.text}')
-    job = run_on_weft(build, layout, [HERE / 'mpi4py_suite.py', folder / 'test'], 500,
+    suite = [HERE / 'mpi4py_suite.py', folder / 'test']
+    job = run_on_weft(build, layout, suite, 500, (*mpi.OVER_LIBFABRIC, '--mca', 'osc', 'pt2pt'),
                       truncates=True)
     mpi.check_routes(job, layout, self_sends=True)
+    print(job.result.stdout, job.routes_text())
+    job = run_on_weft(build, layout, [*suite, 'btl_ofi'], 100, mpi.over_btl_ofi('link'))
+    mpi.check_routes(job, layout, self_sends=',' in layout)
     print(job.result.stdout, job.routes_text())
 
 
