@@ -2,11 +2,11 @@
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 """mpi4py_suite - a rank of mpi4py's own tests
 
-usage: mpirun ... mpi4py_suite.py TESTS [btl_ofi]
+usage: mpirun ... mpi4py_suite.py TESTS all|messages|btl_ofi
 
-TESTS is the folder test/ of mpi4py's sources; with btl_ofi, only those of one-sided
-operations run. Prints one line for each rank at the end; the first failure aborts all
-ranks, since the others would wait for this one for ever.
+TESTS is the folder test/ of mpi4py's sources; with messages, those of one-sided operations
+do not run, with btl_ofi only those. Prints one line for each rank at the end; the first
+failure aborts all ranks, since the others would wait for this one for ever.
 """
 import pathlib
 import re
@@ -44,11 +44,12 @@ def cases_of(suite):
             yield item
 
 
-def main(folder, btl_ofi=None):
+def main(folder, which):
     sys.path.insert(0, folder)
     names = sorted(path.stem for path in pathlib.Path(folder).glob('test_*.py')
-                   if not btl_ofi or re.match('test_(rma|win)', path.stem))
-    unfit = LEFT_OUT_OF_BTL_OFI if btl_ofi else LEFT_OUT
+                   if which != ('messages' if re.match('test_(rma|win)', path.stem)
+                                else 'btl_ofi'))
+    unfit = LEFT_OUT_OF_BTL_OFI if which == 'btl_ofi' else LEFT_OUT
 
     # Another thing that mtl/ofi can't do: it never acknowledges a synchronous send that
     # a matched probe found, which is how mpi4py receives objects unless told otherwise.

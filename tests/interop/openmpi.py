@@ -105,8 +105,10 @@ def mpi4py(build, layout):
     if fetched.status != 0:
         raise mpi.Failed(f'fetch-mpi4py: {fetched.text}')
     suite = [HERE / 'mpi4py_suite.py', folder / 'test']
-    job = run_on_weft(build, layout, suite, 500, (*mpi.OVER_LIBFABRIC, '--mca', 'osc', 'pt2pt'),
-                      truncates=True)
+    # A fence of osc/pt2pt takes long where there are more ranks than cores.
+    few = sum(mpi.parse_layout(layout).values()) < 3
+    job = run_on_weft(build, layout, [*suite, 'all' if few else 'messages'], 500,
+                      (*mpi.OVER_LIBFABRIC, '--mca', 'osc', 'pt2pt'), truncates=True)
     mpi.check_routes(job, layout, self_sends=True)
     print(job.result.stdout, job.routes_text())
     job = run_on_weft(build, layout, [*suite, 'btl_ofi'], 100, mpi.over_btl_ofi('link'))
