@@ -176,6 +176,12 @@ static void post(struct surface *s, char what, int i, size_t len)
 	else if (what == 'W')
 		ret = fi_write(s->near.ep, out[i], len, NULL, s->far.addr, 0, SURFACE_KEY + 1,
 			       &contexts[i]);
+	else if (what == 'r')
+		ret = fi_fetch_atomic(s->near.ep, NULL, len, NULL, in[i], NULL, s->far.addr, 0,
+				      SURFACE_KEY + 1, FI_UINT8, FI_ATOMIC_READ, &contexts[i]);
+	else if (what == 'w')
+		ret = fi_atomic(s->near.ep, out[i], len, NULL, s->far.addr, 0, SURFACE_KEY + 1,
+				FI_UINT8, FI_ATOMIC_WRITE, &contexts[i]);
 	else
 		ret = fi_send(s->near.ep, out[i], len, NULL, s->far.addr, &contexts[i]);
 	assert_int_equal(ret, 0);
@@ -221,11 +227,11 @@ static void proof_order_of(struct surface *s, char first, char second, size_t le
 			assert_memory_equal(target, out[0], len);
 	}
 	both_end(s->near.cq);
-	if (first == 'W' && second == 'R')
+	if ((first == 'W' && second == 'R') || (first == 'w' && second == 'r'))
 		assert_memory_equal(in[1], out[0], len);
-	if (first == 'R')
+	if (first == 'R' || first == 'r')
 		assert_true(in[0][0] == 'o' && in[0][len - 1] == 'o');
-	if (second == 'W') {
+	if (second == 'W' || second == 'w') {
 		END_UNTIL(target[len - 1] == '1', fi_cq_read(s->far.cq, NULL, 0));
 		assert_memory_equal(target, out[1], len);
 	}
@@ -234,13 +240,18 @@ static void proof_order_of(struct surface *s, char first, char second, size_t le
 
 void proof_order(struct surface *s, uint64_t order, size_t len)
 {
-	static const char kinds[] = "RWS";
+	/* Of each group of bits: what comes second, and for each of those what came first. */
+	static const struct {
+		const char *kinds; /* in small letters: by atomics */
+		int bit, cnt;
+	} groups[] = { { "RWS", 0, 3 }, { "RW", 32, 2 }, { "rw", 36, 2 } };
 
 	assert_true(len <= ORDER_LEN);
-	/* The bits count: what comes second, and for each of those what came first. */
-	for (int bit = 0; bit < MSG_ORDER_CNT; bit++)
-		if (order == 1ull << bit)
-			proof_order_of(s, kinds[bit % 3], kinds[bit / 3], len);
+	for (size_t g = 0; g < sizeof(groups) / sizeof(groups[0]); g++)
+		for (int n = 0; n < groups[g].cnt * groups[g].cnt; n++)
+			if (order == 1ull << (groups[g].bit + n))
+				proof_order_of(s, groups[g].kinds[n % groups[g].cnt],
+					       groups[g].kinds[n / groups[g].cnt], len);
 }
 
 #define ORDER_PROOF(name)                                   \
@@ -259,11 +270,24 @@ ORDER_PROOF(WAS)
 ORDER_PROOF(SAR)
 ORDER_PROOF(SAW)
 ORDER_PROOF(SAS)
+ORDER_PROOF(RMA_RAR)
+ORDER_PROOF(RMA_RAW)
+ORDER_PROOF(RMA_WAR)
+ORDER_PROOF(RMA_WAW)
+ORDER_PROOF(ATOMIC_RAR)
+ORDER_PROOF(ATOMIC_RAW)
+ORDER_PROOF(ATOMIC_WAR)
+ORDER_PROOF(ATOMIC_WAW)
 
 const struct offered msg_order_offered[] = {
 	OFFERED(FI_ORDER_RAR, proof_RAR), OFFERED(FI_ORDER_RAW, proof_RAW),
 	OFFERED(FI_ORDER_RAS, proof_RAS), OFFERED(FI_ORDER_WAR, proof_WAR),
 	OFFERED(FI_ORDER_WAW, proof_WAW), OFFERED(FI_ORDER_WAS, proof_WAS),
 	OFFERED(FI_ORDER_SAR, proof_SAR), OFFERED(FI_ORDER_SAW, proof_SAW),
-	OFFERED(FI_ORDER_SAS, proof_SAS),
+	OFFERED(FI_ORDER_SAS, proof_SAS), OFFERED(FI_ORDER_RMA_RAR, proof_RMA_RAR),
+	OFFERED(FI_ORDER_RMA_RAW, proof_RMA_RAW), OFFERED(FI_ORDER_RMA_WAR, proof_RMA_WAR),
+	OFFERED(FI_ORDER_RMA_WAW, proof_RMA_WAW), OFFERED(FI_ORDER_ATOMIC_RAR, proof_ATOMIC_RAR),
+	OFFERED(FI_ORDER_ATOMIC_RAW, proof_ATOMIC_RAW),
+	OFFERED(FI_ORDER_ATOMIC_WAR, proof_ATOMIC_WAR),
+	OFFERED(FI_ORDER_ATOMIC_WAW, proof_ATOMIC_WAW),
 };

@@ -24,7 +24,7 @@ struct offered {
 #define CAPS_CNT      23
 #define TX_FLAGS_CNT  7
 #define RX_FLAGS_CNT  3
-#define MSG_ORDER_CNT 9
+#define MSG_ORDER_CNT 17
 extern const struct offered caps_offered[CAPS_CNT], tx_flags_offered[TX_FLAGS_CNT],
 	rx_flags_offered[RX_FLAGS_CNT], msg_order_offered[MSG_ORDER_CNT];
 
