@@ -9,7 +9,8 @@
  * Called with the domain held but for opening and closing. A process that is stopped while it
  * changes the vector stops the others that change it, not those that use it.
  *
- * Source: fi_av(3), name, map_addr and FI_READ.
+ * Source: fi_av(3), name, map_addr and FI_READ. What stands at map_addr it leaves open; programs
+ * take it for the fi_addr_t of each insertion (libfabric's own fi_rdm_shared_av does).
  */
 #include <rdma/fi_errno.h>
 #include "av_fid.h"
@@ -97,8 +98,8 @@ int engine_av_named_open(struct engine_av *av, struct fi_av_attr *attr)
 		platform_shared_close(av->shared);
 		return ret;
 	}
-	if (!attr->map_addr)
-		attr->map_addr = map; /* an index is the same wherever it is */
+	if (!attr->map_addr) /* an index is the same wherever it is */
+		attr->map_addr = av->view->addrs;
 	return 0;
 }
 

@@ -5,8 +5,9 @@
  */
 #include "av_shared.h"
 
-#define AV_SHARED_VERSION 1u
+#define AV_SHARED_VERSION 2u
 #define TRIES		  64 /* readings of an entry that changes while it is read */
+#define ENTRY_BYTES	  (sizeof(struct av_shared_entry) + sizeof(fi_addr_t))
 
 static uint32_t cap_of(size_t cnt)
 {
@@ -17,7 +18,7 @@ static uint32_t cap_of(size_t cnt)
 
 size_t av_shared_len(size_t cnt)
 {
-	return sizeof(struct av_shared) + (size_t)cap_of(cnt) * sizeof(struct av_shared_entry);
+	return sizeof(struct av_shared) + (size_t)cap_of(cnt) * ENTRY_BYTES;
 }
 
 void av_shared_format(void *map, size_t len, const char *name)
@@ -25,7 +26,7 @@ void av_shared_format(void *map, size_t len, const char *name)
 	struct av_shared *shared = map;
 
 	shared->version = AV_SHARED_VERSION;
-	shared->cap = (uint32_t)((len - sizeof(*shared)) / sizeof(struct av_shared_entry));
+	shared->cap = (uint32_t)((len - sizeof(*shared)) / ENTRY_BYTES);
 	memcpy(shared->name, name, strlen(name) + 1);
 	shared->magic = AV_SHARED_MAGIC;
 }
@@ -38,7 +39,7 @@ int av_view_init(struct av_view *view, void *map, size_t len, const char *name, 
 	if (len < sizeof(*shared) || shared->magic != AV_SHARED_MAGIC || shared->version != AV_SHARED_VERSION)
 		return -FI_EINVAL;
 	cap = *(volatile uint32_t *)&shared->cap;
-	if (!cap || cap > AV_SHARED_MAX || (len - sizeof(*shared)) / sizeof(struct av_shared_entry) < cap)
+	if (!cap || cap > AV_SHARED_MAX || (len - sizeof(*shared)) / ENTRY_BYTES < cap)
 		return -FI_EINVAL;
 	if (strlen(name) >= AV_SHARED_NAME || memcmp(shared->name, name, strlen(name) + 1))
 		return -FI_EINVAL;
@@ -46,6 +47,7 @@ int av_view_init(struct av_view *view, void *map, size_t len, const char *name, 
 	if (!view->stamps)
 		return -FI_ENOMEM;
 	view->map = shared;
+	view->addrs = (fi_addr_t *)(void *)&shared->entries[cap];
 	view->table = table;
 	view->cap = cap;
 	view->seen = 0;
@@ -171,6 +173,7 @@ int av_view_insert(struct av_view *view, const struct weft_addr *addr, fi_addr_t
 	change_begin(view);
 	entry->addr = *addr;
 	entry->refs = 1;
+	view->addrs[at] = at;
 	if (atomic_load_explicit(&view->map->used, memory_order_relaxed) <= at)
 		atomic_store_explicit(&view->map->used, (uint32_t)at + 1, memory_order_release);
 	stamp_next(view, (uint32_t)at);

@@ -8,6 +8,9 @@
  * A process may be killed anywhere: an entry counts from the store of its stamp on, and until
  * the next writer ends its change everybody looks again. What stands in the memory is checked
  * before use: one user's processes share it, and one of them may be broken.
+ *
+ * Behind the entries stands what an insertion into each returned, the index, for programs that
+ * look for it at the map_addr of fi_av(3) instead of being told.
  */
 #ifndef WEFT_AV_SHARED_H
 #define WEFT_AV_SHARED_H
@@ -38,7 +41,7 @@ struct av_shared {
 	uint32_t reserved;
 	char name[AV_SHARED_NAME];
 	uint8_t zero[24];
-	struct av_shared_entry entries[];
+	struct av_shared_entry entries[]; /* and @cap fi_addr_t */
 };
 
 _Static_assert(sizeof(struct av_shared) == 256, "layout");
@@ -48,6 +51,7 @@ _Static_assert(offsetof(struct av_shared, name) == 32, "layout");
 /* One process's view. */
 struct av_view {
 	struct av_shared *map;
+	fi_addr_t *addrs; /* in the map: of each entry that was ever in use, by index */
 	struct av_table *table;
 	uint64_t *stamps; /* of the entries as they stand in the table */
 	uint64_t seen;	  /* the change that the table agrees with */

@@ -108,6 +108,7 @@ static void all_see_the_same_addresses_at_the_same_indexes(void **state)
 			struct weft_addr a = numbered(i);
 
 			assert_memory_equal(av_get(&processes[p].table, i), &a, sizeof(a));
+			assert_int_equal(processes[p].view.addrs[i], i);
 		}
 		assert_int_equal(processes[p].added, 200); /* those of the others */
 	}
@@ -234,12 +235,12 @@ static void full_table_says_so(void **state)
 
 static void room_is_as_asked_within_bounds(void **state)
 {
+	size_t each = sizeof(struct av_shared_entry) + sizeof(fi_addr_t);
 	size_t least = av_shared_len(0);
 
-	assert_int_equal(least, sizeof(struct av_shared) + AV_SHARED_MIN * sizeof(struct av_shared_entry));
-	assert_int_equal(av_shared_len(AV_SHARED_MIN + 1), least + sizeof(struct av_shared_entry));
-	assert_int_equal(av_shared_len(SIZE_MAX),
-			 sizeof(struct av_shared) + AV_SHARED_MAX * sizeof(struct av_shared_entry));
+	assert_int_equal(least, sizeof(struct av_shared) + AV_SHARED_MIN * each);
+	assert_int_equal(av_shared_len(AV_SHARED_MIN + 1), least + each);
+	assert_int_equal(av_shared_len(SIZE_MAX), sizeof(struct av_shared) + AV_SHARED_MAX * each);
 }
 
 int main(void)

@@ -138,6 +138,8 @@ static void processes_share_a_vector_and_talk_over_it(void **state)
 	assert_int_equal(fi_av_lookup(av, 0, name, &len), 0);
 	assert_int_equal(fi_av_insert(av, s.name, 1, &addr, 0, NULL), 1);
 	assert_int_equal(addr, 1);
+	assert_int_equal(((fi_addr_t *)attr.map_addr)[0], 0);
+	assert_int_equal(((fi_addr_t *)attr.map_addr)[1], 1);
 	len = sizeof(name);
 	assert_int_equal(fi_av_lookup(reader, 1, name, &len), 0);
 	assert_memory_equal(name, s.name, len);
