@@ -43,7 +43,7 @@ static void engine_domain_share(struct engine_domain *domain)
 {
 	struct list *node, *after;
 
-	domain->safe = true;
+	atomic_store_explicit(&domain->safe, true, memory_order_relaxed);
 	list_for_each(node, after, &domain->cqs)
 		engine_cq_tables(container_of(node, struct engine_cq, link));
 	list_for_each(node, after, &domain->ctxs)
@@ -55,7 +55,7 @@ int engine_auto_start(struct engine_domain *domain)
 	struct engine_auto *a = &domain->progress;
 	int ret = 0;
 
-	if (!domain->safe) {
+	if (!engine_has_lock(domain)) {
 		domain->unified = false;
 		engine_enter(domain);
 		engine_domain_share(domain);

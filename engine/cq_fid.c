@@ -59,9 +59,9 @@ static ssize_t engine_cq_readfrom_safe(struct fid_cq *fid, void *buf, size_t cnt
 	struct engine_cq *cq = cq_of(fid);
 	ssize_t ret;
 
-	platform_lock(&cq->domain->lock);
+	engine_lock(cq->domain);
 	ret = engine_cq_readfrom(fid, buf, cnt, src);
-	platform_unlock(&cq->domain->lock);
+	engine_unlock(cq->domain);
 	return ret;
 }
 
@@ -75,9 +75,9 @@ static ssize_t engine_cq_readerr_safe(struct fid_cq *fid, struct fi_cq_err_entry
 	struct engine_cq *cq = cq_of(fid);
 	ssize_t ret;
 
-	platform_lock(&cq->domain->lock);
+	engine_lock(cq->domain);
 	ret = engine_cq_readerr(fid, buf, flags);
-	platform_unlock(&cq->domain->lock);
+	engine_unlock(cq->domain);
 	return ret;
 }
 
@@ -218,7 +218,7 @@ static struct fi_ops_cq engine_cq_safe_ops = {
 
 void engine_cq_tables(struct engine_cq *cq)
 {
-	cq->fid.ops = cq->domain->safe ? &engine_cq_safe_ops : &engine_cq_ops;
+	cq->fid.ops = engine_has_lock(cq->domain) ? &engine_cq_safe_ops : &engine_cq_ops;
 }
 
 static int engine_cq_check(const struct fi_cq_attr *attr)
@@ -265,8 +265,8 @@ int engine_cq_open(struct fid_domain *fid, struct fi_cq_attr *attr, struct fid_c
 			       attr ? attr->wait_set : NULL);
 	if (ret)
 		goto err_queue;
-	engine_cq_tables(cq);
 	engine_enter(domain);
+	engine_cq_tables(cq);
 	list_push(&domain->cqs, &cq->link);
 	engine_leave(domain);
 	engine_ref(&domain->refs);

@@ -149,7 +149,7 @@ static bool engine_receives(const struct engine_ctx *ctx)
 
 static void engine_access_tables(struct engine_ctx *ctx)
 {
-	bool safe = ctx->domain->safe;
+	bool safe = engine_has_lock(ctx->domain);
 	uint64_t does = engine_tx_does(ctx);
 
 	ctx->fid.rma = does & FI_RMA ? safe ? &engine_safe_rma_ops : &engine_rma_ops : &engine_no_rma_ops;
@@ -166,9 +166,9 @@ void engine_ctx_open_tables(struct engine_ctx *ctx)
 	bool sends = does & FI_SEND, reads = does & FI_READ, writes = does & FI_WRITE;
 	bool receives = engine_receives(ctx);
 
-	ctx->fid.msg = engine_msg_table(ctx, domain->safe ? &engine_safe_msg_ops : domain->family->msg,
+	ctx->fid.msg = engine_msg_table(ctx, engine_has_lock(domain) ? &engine_safe_msg_ops : domain->family->msg,
 					sends && ctx->tx_caps & FI_MSG, receives && ctx->rx_caps & FI_MSG);
-	ctx->fid.tagged = engine_tagged_table(ctx, domain->safe ? &engine_safe_tagged_ops : domain->family->tagged,
+	ctx->fid.tagged = engine_tagged_table(ctx, engine_has_lock(domain) ? &engine_safe_tagged_ops : domain->family->tagged,
 					      sends && ctx->tx_caps & FI_TAGGED, receives && ctx->rx_caps & FI_TAGGED);
 	engine_access_tables(ctx);
 	if ((ctx->tx_op_flags | ctx->rx_op_flags) & FI_TRIGGER)

@@ -114,6 +114,7 @@ int engine_domain_open(struct fid_fabric *fid, struct fi_info *info, struct fid_
 {
 	struct engine_fabric *fabric = container_of(fid, struct engine_fabric, fid);
 	struct engine_domain *domain;
+	bool safe;
 	int ret;
 
 	if (!info || !info->domain_attr || !out)
@@ -140,10 +141,11 @@ int engine_domain_open(struct fid_fabric *fid, struct fi_info *info, struct fid_
 	 * thread at a time into all of them needs no lock, where control calls can be kept out
 	 * (guard.h). Source: fi_domain(3), threading.
 	 */
-	domain->safe = info->domain_attr->threading != FI_THREAD_DOMAIN;
-	domain->unified = !domain->safe && info->domain_attr->control_progress == FI_PROGRESS_CONTROL_UNIFIED;
-	if (!domain->safe && !domain->unified)
-		domain->safe = platform_membarrier_open() != 0;
+	safe = info->domain_attr->threading != FI_THREAD_DOMAIN;
+	domain->unified = !safe && info->domain_attr->control_progress == FI_PROGRESS_CONTROL_UNIFIED;
+	if (!safe && !domain->unified)
+		safe = platform_membarrier_open() != 0;
+	atomic_init(&domain->safe, safe);
 	platform_lock_init(&domain->lock);
 	list_init(&domain->eps);
 	list_init(&domain->due);

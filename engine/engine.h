@@ -112,16 +112,24 @@ struct engine_auto {
 	uint64_t nap_ns;
 };
 
+/* Which data call has the lock of a domain that is safe (guard.h). */
+enum engine_lock_use {
+	ENGINE_LOCK_NO_CALL,
+	ENGINE_LOCK_CALL,
+	ENGINE_LOCK_LATE, /* one that found the domain without a lock when it came */
+};
+
 struct engine_domain {
 	struct fid_domain fid;
 	struct engine_fabric *fabric;
 	const struct engine_family *family;
 	struct engine_auth auth;   /* key of endpoints that have none of their own */
 	struct platform_lock lock; /* everything of the domain, when safe, else control calls (guard.h); rank 1 */
-	bool safe;		   /* FI_THREAD_SAFE and whatever is not FI_THREAD_DOMAIN */
+	_Atomic bool safe;	   /* FI_THREAD_SAFE, whatever is not FI_THREAD_DOMAIN, and what has a thread */
 	bool unified;		   /* not safe, and control calls come one at a time with data calls */
 	_Atomic bool inside;	   /* not safe: a data call is under way */
-	_Atomic bool claimed;	   /* not safe: a control call holds or wants the domain */
+	_Atomic bool claimed;	   /* a control call holds or wants the domain; stays when it gets its lock late */
+	_Atomic uint8_t lock_use;  /* enum engine_lock_use */
 	bool gathered;		   /* a wire has sent that wants to be polled after it */
 	uint32_t idle;		   /* rounds of progress in a row that moved nothing */
 	struct list eps;	   /* enabled endpoints, struct engine_ep.domain_link */

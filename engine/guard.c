@@ -9,7 +9,7 @@ void engine_enter(struct engine_domain *domain)
 	if (domain->unified)
 		return;
 	platform_lock(&domain->lock);
-	if (domain->safe)
+	if (engine_has_lock(domain))
 		return;
 	atomic_store_explicit(&domain->claimed, true, memory_order_relaxed);
 	/* B:engine_enter  either a data call sees the claim, or its store is seen here */
@@ -24,17 +24,29 @@ void engine_leave(struct engine_domain *domain)
 	if (domain->unified)
 		return;
 	/* R:domain.claimed  what the control call did; pairs the acquire of engine_guard_enter */
-	atomic_store_explicit(&domain->claimed, false, memory_order_release);
+	if (!engine_has_lock(domain))
+		atomic_store_explicit(&domain->claimed, false, memory_order_release);
 	platform_unlock(&domain->lock);
 }
 
 void engine_guard_wait(struct engine_domain *domain)
 {
-	do {
-		atomic_store_explicit(&domain->inside, false, memory_order_release);
-		platform_lock(&domain->lock);
-		platform_unlock(&domain->lock);
-		atomic_store_explicit(&domain->inside, true, memory_order_relaxed);
-		atomic_signal_fence(memory_order_seq_cst);
-	} while (atomic_load_explicit(&domain->claimed, memory_order_acquire));
+	/* Data calls come one at a time: if one has the lock, that is this one. */
+	if (engine_lock_use(domain) != ENGINE_LOCK_NO_CALL)
+		return;
+	atomic_store_explicit(&domain->inside, false, memory_order_release);
+	platform_lock(&domain->lock);
+	if (engine_has_lock(domain)) {
+		atomic_store_explicit(&domain->lock_use, ENGINE_LOCK_LATE,
+				      memory_order_relaxed);
+		return;
+	}
+	/* The next control call has the lock after this, and finds it set. */
+	atomic_store_explicit(&domain->inside, true, memory_order_relaxed);
+	platform_unlock(&domain->lock);
+}
+
+void engine_guard_unlock(struct engine_domain *domain)
+{
+	engine_unlock(domain);
 }

@@ -7,14 +7,52 @@
  *
  * With a lock in every data call (domain->safe) control calls take that one; a program that keeps
  * control and data calls apart itself (FI_PROGRESS_CONTROL_UNIFIED) needs nothing of all this.
+ *
+ * A domain may get its lock later, with its thread (auto.c), and a data call be on its way in by the
+ * op table of before: the claim stays from then on, and sends such a call to the lock.
  */
 #ifndef WEFT_GUARD_H
 #define WEFT_GUARD_H
 
 #include "engine.h"
 
-/* engine_guard_wait - a control call has the domain: enter when it is over */
+/*
+ * engine_guard_wait - a control call has the domain: enter when it is over, with the lock if there is
+ * one from then on
+ */
 void engine_guard_wait(struct engine_domain *domain);
+
+/* engine_has_lock - do all calls of the domain take its lock? Once they do they always will */
+static inline bool engine_has_lock(const struct engine_domain *domain)
+{
+	return atomic_load_explicit(&domain->safe, memory_order_relaxed);
+}
+
+/* engine_lock_use - which data call has the lock; steady in a data call, but for what it calls itself */
+static inline enum engine_lock_use engine_lock_use(const struct engine_domain *domain)
+{
+	return (enum engine_lock_use)atomic_load_explicit(&domain->lock_use,
+							  memory_order_relaxed);
+}
+
+/*
+ * engine_lock, engine_unlock - around a data call in a domain with a lock; what it calls may enter the
+ * guard, which stands open to it
+ */
+static inline void engine_lock(struct engine_domain *domain)
+{
+	platform_lock(&domain->lock);
+	atomic_store_explicit(&domain->lock_use, ENGINE_LOCK_CALL, memory_order_relaxed);
+}
+
+static inline void engine_unlock(struct engine_domain *domain)
+{
+	atomic_store_explicit(&domain->lock_use, ENGINE_LOCK_NO_CALL, memory_order_relaxed);
+	platform_unlock(&domain->lock);
+}
+
+/* engine_guard_unlock - a data call that got the lock in engine_guard_wait() is over */
+void engine_guard_unlock(struct engine_domain *domain);
 
 /* engine_guard_enter, engine_guard_leave - around what a data call does to its domain */
 static inline void engine_guard_enter(struct engine_domain *domain)
@@ -30,6 +68,8 @@ static inline void engine_guard_leave(struct engine_domain *domain)
 {
 	/* R:domain.inside  what the call did; pairs A:engine_enter */
 	atomic_store_explicit(&domain->inside, false, memory_order_release);
+	if (unlikely(engine_lock_use(domain) == ENGINE_LOCK_LATE))
+		engine_guard_unlock(domain);
 }
 
 /* engine_enter, engine_leave - hold a domain in a control call */
@@ -39,16 +79,17 @@ void engine_leave(struct engine_domain *domain);
 /* engine_use, engine_unuse - hold it in a data call that has no op tables of two kinds */
 static inline void engine_use(struct engine_domain *domain)
 {
-	if (domain->safe)
-		platform_lock(&domain->lock);
+	if (engine_has_lock(domain))
+		engine_lock(domain);
 	else
 		engine_guard_enter(domain);
 }
 
 static inline void engine_unuse(struct engine_domain *domain)
 {
-	if (domain->safe)
-		platform_unlock(&domain->lock);
+	/* Whichever it was: the domain may have got its lock in between. */
+	if (engine_lock_use(domain) == ENGINE_LOCK_CALL)
+		engine_unlock(domain);
 	else
 		engine_guard_leave(domain);
 }

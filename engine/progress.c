@@ -4,6 +4,7 @@
  */
 #include "progress.h"
 #include "access.h"
+#include "guard.h"
 #include "peer.h"
 
 #define IDLE_MIN 32u	  /* polls that move nothing before it is left out */
@@ -67,13 +68,18 @@ static void engine_clock(struct engine_ep *ep)
  */
 void engine_domain_idle(struct engine_domain *domain)
 {
+	enum engine_lock_use use = engine_lock_use(domain);
+	bool locked = engine_has_lock(domain);
+
 	if (domain->idle % YIELD_ROUNDS)
 		return;
-	if (domain->safe)
-		platform_unlock(&domain->lock);
+	if (locked)
+		engine_unlock(domain);
 	platform_yield();
-	if (domain->safe)
-		platform_lock(&domain->lock);
+	if (!locked)
+		return;
+	platform_lock(&domain->lock);
+	atomic_store_explicit(&domain->lock_use, (uint8_t)use, memory_order_relaxed);
 }
 
 bool engine_progress(struct engine_ep *ep)

@@ -10,13 +10,13 @@ static struct engine_domain *hold(struct fid_ep *fid)
 {
 	struct engine_domain *domain = engine_ctx_of(fid)->domain;
 
-	platform_lock(&domain->lock);
+	engine_lock(domain);
 	return domain;
 }
 
 static ssize_t release(struct engine_domain *domain, ssize_t ret)
 {
-	platform_unlock(&domain->lock);
+	engine_unlock(domain);
 	return ret;
 }
 

@@ -16,6 +16,9 @@
 #include "guard.h"
 #include "peer.h"
 
+/* What is part of each slot that sends one buffer, whatever the compiler makes of its size. */
+#define engine_path inline __attribute__((always_inline))
+
 /* engine_send_slow - queue what can't be published at once. Returns 0, -FI_EAGAIN or another -FI_E* */
 ssize_t engine_send_slow(struct engine_ep *ep, struct engine_peer *peer, const struct engine_msg *msg);
 
@@ -107,8 +110,8 @@ static inline void engine_sent(struct engine_ep *ep, const struct wire_conn *con
  * engine_send_on - send one message over the wire that is the peer's route
  * @wire: that wire's ops; a constant where the provider instantiates this
  */
-static inline ssize_t engine_send_on(struct engine_ep *ep, struct engine_peer *peer, const struct engine_msg *msg,
-				     const struct wire_ops *wire)
+static engine_path ssize_t engine_send_on(struct engine_ep *ep, struct engine_peer *peer,
+					  const struct engine_msg *msg, const struct wire_ops *wire)
 {
 	struct wire_conn *conn = peer->conn;
 	size_t len = msg->len;
@@ -143,8 +146,8 @@ static inline ssize_t engine_send_on(struct engine_ep *ep, struct engine_peer *p
 }
 
 /* engine_send_on_route - look the peer up; over @wire when it is the peer's route, else over the route it has */
-static inline ssize_t engine_send_on_route(struct engine_ctx *ctx, fi_addr_t dest, struct engine_msg *msg,
-					   const struct wire_ops *wire)
+static engine_path ssize_t engine_send_on_route(struct engine_ctx *ctx, fi_addr_t dest, struct engine_msg *msg,
+						const struct wire_ops *wire)
 {
 	struct engine_ep *ep = ctx->ep;
 	struct engine_peer *peer;
@@ -163,8 +166,8 @@ static inline ssize_t engine_send_on_route(struct engine_ctx *ctx, fi_addr_t des
 }
 
 /* engine_send_to - engine_send_on_route() as a call of the program */
-static inline ssize_t engine_send_to(struct engine_ctx *ctx, fi_addr_t dest, struct engine_msg *msg,
-				     const struct wire_ops *wire)
+static engine_path ssize_t engine_send_to(struct engine_ctx *ctx, fi_addr_t dest, struct engine_msg *msg,
+					  const struct wire_ops *wire)
 {
 	struct engine_domain *domain = ctx->domain;
 	ssize_t ret;

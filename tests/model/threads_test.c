@@ -323,7 +323,8 @@ static void *work_long(void *arg)
 	return NULL;
 }
 
-static void control_calls_come_from_any_thread(void **state)
+/* Two threads transfer data, each with a domain, while @calls are made by a third. */
+static void control_meanwhile(void (*calls)(struct end ends[2]))
 {
 	struct end_attr attr = { .provider = provider, .threading = FI_THREAD_DOMAIN };
 	struct worker *w = workers_new(2);
@@ -337,8 +338,7 @@ static void control_calls_come_from_any_thread(void **state)
 	atomic_store(&last, -2);
 	for (int i = 0; i < 2; i++)
 		assert_int_equal(pthread_create(&w[i].thread, NULL, work_long, &w[i]), 0);
-	for (int n = 0; n < CONTROLS; n++)
-		control(&ends[n % 2], &ends[!(n % 2)]);
+	calls(ends);
 	atomic_store(&enough, true);
 	for (int i = 0; i < 2; i++) {
 		assert_int_equal(pthread_join(w[i].thread, NULL), 0);
@@ -351,6 +351,35 @@ static void control_calls_come_from_any_thread(void **state)
 	free(w);
 }
 
+static void control_often(struct end ends[2])
+{
+	for (int n = 0; n < CONTROLS; n++)
+		control(&ends[n % 2], &ends[!(n % 2)]);
+}
+
+static void control_calls_come_from_any_thread(void **state)
+{
+	control_meanwhile(control_often);
+}
+
+/* A queue that can be slept on gives its domain a thread, and with it a lock. */
+static void share_domains(struct end ends[2])
+{
+	struct fi_cq_attr attr = { .format = FI_CQ_FORMAT_TAGGED, .wait_obj = FI_WAIT_FD };
+	struct fid_cq *sleepers[2];
+
+	for (int i = 0; i < 2; i++)
+		assert_int_equal(fi_cq_open(ends[i].domain, &attr, &sleepers[i], NULL), 0);
+	control_often(ends);
+	for (int i = 0; i < 2; i++)
+		assert_int_equal(fi_close(&sleepers[i]->fid), 0);
+}
+
+static void a_domain_gets_its_thread_while_data_is_transferred(void **state)
+{
+	control_meanwhile(share_domains);
+}
+
 int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
@@ -360,6 +389,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test(every_level_between_keeps_a_shared_domain_whole),
 		cmocka_unit_test(four_domains_take_no_lock),
 		cmocka_unit_test(control_calls_come_from_any_thread),
+		cmocka_unit_test(a_domain_gets_its_thread_while_data_is_transferred),
 	};
 
 	if (argc != 2)
