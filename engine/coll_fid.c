@@ -93,9 +93,9 @@ static int coll_mc_close(struct fid *fid)
 	struct engine_group *group = container_of(fid, struct engine_group, mc.fid);
 	struct engine_domain *domain = group->coll->ep->domain;
 
-	engine_use(domain);
+	engine_enter(domain);
 	engine_group_close(group);
-	engine_unuse(domain);
+	engine_leave(domain);
 	return 0;
 }
 
@@ -270,14 +270,14 @@ int engine_coll_join(struct fid_ep *fid, const void *addr, uint64_t flags, struc
 	ret = ep->eq && engine_eq_bell(ep->eq) >= 0 ? engine_auto_start(ctx->domain) : 0;
 	if (ret)
 		return ret;
-	engine_use(ctx->domain);
+	engine_enter(ctx->domain);
 	if (!ep->enabled)
 		ret = -FI_EOPBADSTATE;
 	else if (!ep->eq)
 		ret = -FI_ENOEQ;
 	else
 		ret = coll_join(ep, addr, mc, context);
-	engine_unuse(ctx->domain);
+	engine_leave(ctx->domain);
 	return ret;
 }
 

@@ -326,10 +326,10 @@ static int engine_alias_close(struct fid *fid)
 	struct engine_ctx *ctx = engine_ctx_at(fid);
 	struct engine_domain *domain = ctx->domain;
 
-	engine_use(domain);
+	engine_enter(domain);
 	list_remove(&ctx->aliases);
 	engine_ctx_close_tables(ctx);
-	engine_unuse(domain);
+	engine_leave(domain);
 	platform_free(ctx);
 	return 0;
 }
@@ -388,14 +388,14 @@ int engine_ctx_control(struct fid *fid, int command, void *arg)
 		return -FI_ENOSYS;
 	if (!arg)
 		return -FI_EINVAL;
-	engine_use(ctx->domain);
+	engine_enter(ctx->domain);
 	if (command == FI_ALIAS)
 		ret = engine_alias(ctx, arg);
 	else if (command == FI_GETOPSFLAG)
 		ret = engine_get_op_flags(ctx, arg);
 	else
 		ret = engine_set_op_flags(ctx, *(const uint64_t *)arg);
-	engine_unuse(ctx->domain);
+	engine_leave(ctx->domain);
 	return ret;
 }
 

@@ -1,9 +1,42 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* Unit tests of the guard of a domain: one thread, which looks at the lock. */
+/* Unit tests of the guard of a domain, and of which calls mind it. */
 #include <setjmp.h>
 #include <stdarg.h>
+#include <rdma/fi_errno.h>
+#include "fids.h"
 #include "guard.h"
 #include <cmocka.h>
+
+/* What the engine asks of the core. */
+
+int fi_log_enabled(const struct fi_provider *prov, enum fi_log_level level,
+		   enum fi_log_subsys subsys)
+{
+	return 0;
+}
+
+void fi_log(const struct fi_provider *prov, enum fi_log_level level, enum fi_log_subsys subsys,
+	    const char *func, int line, const char *fmt, ...)
+{
+}
+
+int fi_param_define(const struct fi_provider *prov, const char *name, enum fi_param_type type,
+		    const char *help, ...)
+{
+	return 0;
+}
+
+int fi_param_get(struct fi_provider *prov, const char *name, void *value)
+{
+	return -FI_ENODATA;
+}
+
+const char *fi_strerror(int errnum)
+{
+	return "";
+}
+
+/* The guard alone: one thread, which looks at the lock. */
 
 static void open_domain(struct engine_domain *domain, bool safe)
 {
@@ -96,6 +129,118 @@ static void a_call_that_has_the_lock_may_enter(void **state)
 	}
 }
 
+/* Control calls on another thread */
+
+static struct fi_provider provider = { .name = "test" };
+static const struct engine_family family = { .provider = &provider };
+
+struct world {
+	struct fid_fabric *fabric;
+	struct fid_domain *domain;
+	struct fid_ep *ep, *alias;
+	struct fid_cq *cq;
+	struct fid_cntr *cntr;
+};
+
+static struct engine_domain *domain_of(struct world *w)
+{
+	return container_of(w->domain, struct engine_domain, fid);
+}
+
+static void open_world(struct world *w)
+{
+	struct fi_fabric_attr fabric_attr = { .api_version = FI_VERSION(2, 0) };
+	struct fi_domain_attr attr = { .threading = FI_THREAD_DOMAIN };
+	struct fi_info info = { .domain_attr = &attr };
+
+	assert_int_equal(engine_fabric_open(&family, &fabric_attr, &w->fabric, NULL), 0);
+	assert_int_equal(fi_domain(w->fabric, &info, &w->domain, NULL), 0);
+	assert_int_equal(fi_endpoint(w->domain, &info, &w->ep, NULL), 0);
+	assert_int_equal(fi_cq_open(w->domain, NULL, &w->cq, NULL), 0);
+	assert_int_equal(fi_cntr_open(w->domain, NULL, &w->cntr, NULL), 0);
+}
+
+static void flags_get(struct world *w)
+{
+	uint64_t flags = FI_TRANSMIT;
+
+	fi_control(&w->ep->fid, FI_GETOPSFLAG, &flags);
+}
+
+static void alias_open(struct world *w)
+{
+	fi_ep_alias(w->ep, &w->alias, FI_TRANSMIT);
+}
+
+static void alias_close(struct world *w)
+{
+	fi_close(&w->alias->fid);
+}
+
+static void cntr_close(struct world *w)
+{
+	fi_close(&w->cntr->fid);
+}
+
+static void cq_close(struct world *w)
+{
+	fi_close(&w->cq->fid);
+}
+
+static void ep_close(struct world *w)
+{
+	fi_close(&w->ep->fid);
+}
+
+struct call {
+	void (*make)(struct world *w);
+	struct world *world;
+	_Atomic bool made;
+};
+
+static void *call_main(void *arg)
+{
+	struct call *call = arg;
+
+	call->make(call->world);
+	atomic_store(&call->made, true);
+	return NULL;
+}
+
+/* While a data call is under way, a control call wants the domain, and has not got it. */
+static void waits_for_the_data_call(struct world *w, void (*make)(struct world *w))
+{
+	struct engine_domain *domain = domain_of(w);
+	uint64_t end = platform_now_ns() + 60000000000u;
+	struct call call = { .make = make, .world = w };
+	pthread_t thread;
+
+	engine_guard_enter(domain);
+	assert_int_equal(pthread_create(&thread, NULL, call_main, &call), 0);
+	while (!atomic_load(&domain->claimed) && !atomic_load(&call.made)) {
+		assert_true(platform_now_ns() < end);
+		platform_yield();
+	}
+	assert_false(atomic_load(&call.made));
+	assert_true(atomic_load(&domain->inside));
+	engine_guard_leave(domain);
+	assert_int_equal(pthread_join(thread, NULL), 0);
+	assert_false(atomic_load(&domain->claimed));
+}
+
+static void control_calls_wait_for_the_data_call(void **state)
+{
+	static void (*const calls[])(struct world * w) = { flags_get,  alias_open, alias_close,
+							   cntr_close, cq_close,   ep_close };
+	struct world w;
+
+	open_world(&w);
+	for (size_t i = 0; i < sizeof(calls) / sizeof(calls[0]); i++)
+		waits_for_the_data_call(&w, calls[i]);
+	assert_int_equal(fi_close(&w.domain->fid), 0);
+	assert_int_equal(fi_close(&w.fabric->fid), 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -103,6 +248,7 @@ int main(void)
 		cmocka_unit_test(a_control_call_excludes_others),
 		cmocka_unit_test(a_call_that_came_before_the_lock_takes_it),
 		cmocka_unit_test(a_call_that_has_the_lock_may_enter),
+		cmocka_unit_test(control_calls_wait_for_the_data_call),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

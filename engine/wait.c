@@ -110,10 +110,10 @@ void engine_wait_close(struct engine_wait *w)
 		list_remove(&w->member);
 		platform_unlock(&w->set->lock);
 	}
-	engine_use(w->domain);
+	engine_enter(w->domain);
 	list_remove(&w->armed);
 	engine_poll_forget(w);
-	engine_unuse(w->domain);
+	engine_leave(w->domain);
 	if (w->bell >= 0)
 		platform_bell_close(w->bell);
 }
