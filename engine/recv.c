@@ -313,8 +313,6 @@ static ssize_t engine_claim_multi(struct engine_ctx *ctx, const struct engine_wa
 	bool spent;
 	int ret;
 
-	if (want->cnt != 1)
-		return -FI_EINVAL;
 	ret = engine_source(ctx, want->src, &source);
 	if (ret)
 		return ret;
@@ -338,6 +336,7 @@ static ssize_t engine_claim(struct engine_ctx *ctx, const struct engine_want *wa
 	struct engine_held *held = NULL;
 	struct list *node, *after;
 	struct engine_rx *rx;
+	int ret;
 
 	list_for_each(node, after, &ctx->rx->q->claimed) {
 		held = container_of(node, struct engine_held, link);
@@ -353,8 +352,9 @@ static ssize_t engine_claim(struct engine_ctx *ctx, const struct engine_want *wa
 		engine_held_drop(held->peer->ep, held);
 		return 0;
 	}
-	if (want->cnt > ENGINE_IOV_MAX || (want->cnt && !want->iov))
-		return -FI_EINVAL;
+	ret = engine_want_check(ctx, want);
+	if (ret)
+		return ret;
 	if (want->flags & ENGINE_MULTI)
 		return engine_claim_multi(ctx, want, held);
 	rx = engine_rx_new(ctx, want);

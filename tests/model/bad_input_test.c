@@ -164,6 +164,41 @@ static void bad_sends_and_receives_are_refused(void **state)
 	side_end(&s);
 }
 
+/* A message that was claimed can be received still, when a call for it was refused. */
+static void bad_claims_leave_the_message(void **state)
+{
+	struct iovec iov[2] = { { NULL, 8 } };
+	struct fi_msg_tagged msg = { .addr = FI_ADDR_UNSPEC, .tag = 7, .context = &msg };
+	struct fi_cq_err_entry error = { 0 };
+	struct fi_cq_tagged_entry entry;
+	uint64_t out = 0xc1a1, in = 0;
+	struct side s = { 0 };
+	ssize_t ret;
+
+	side_make(&s);
+	side_enable(&s);
+	assert_int_equal(fi_tinject(s.ep, &out, sizeof(out), s.self, 7), 0);
+	do {
+		assert_int_equal(fi_trecvmsg(s.ep, &msg, FI_PEEK | FI_CLAIM), 0);
+		ret = fi_cq_read(s.cq, &entry, 1);
+		if (ret == -FI_EAVAIL)
+			assert_int_equal(fi_cq_readerr(s.cq, &error, 0), 1);
+	} while (ret != 1);
+	msg.msg_iov = iov;
+	msg.iov_count = 1;
+	assert_int_equal(fi_trecvmsg(s.ep, &msg, FI_CLAIM), -FI_EINVAL);
+	iov[0] = iov[1] = (struct iovec){ &in, SIZE_MAX };
+	msg.iov_count = 2;
+	assert_int_equal(fi_trecvmsg(s.ep, &msg, FI_CLAIM), -FI_EINVAL);
+	iov[0].iov_len = sizeof(in);
+	msg.iov_count = 1;
+	assert_int_equal(fi_trecvmsg(s.ep, &msg, FI_CLAIM), 0);
+	next(&s, &entry);
+	assert_int_equal(in, out);
+	still_works(&s);
+	side_end(&s);
+}
+
 static void what_is_not_there_says_so(void **state)
 {
 	struct side s = { 0 };
@@ -255,6 +290,7 @@ int main(int argc, char **argv)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(forged_addresses_are_refused),
 		cmocka_unit_test(bad_sends_and_receives_are_refused),
+		cmocka_unit_test(bad_claims_leave_the_message),
 		cmocka_unit_test(what_is_not_there_says_so),
 		cmocka_unit_test(calls_in_the_wrong_order_are_refused),
 		cmocka_unit_test(endpoints_of_one_direction_refuse_the_other),
