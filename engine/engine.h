@@ -207,7 +207,7 @@ struct engine_eq {
 	int bell; /* FI_WAIT_FD: owned, rings while there is something; else -1 */
 	struct engine_waitset *set; /* FI_WAIT_SET */
 	struct list member;	    /* set->eqs */
-	struct platform_lock watch_lock; /* watched; rank 0, held while those make progress */
+	struct platform_lock watch_lock; /* watched; rank 0, after a wait set's, held while those make progress */
 	struct list watched;		 /* domains with objects that are bound here */
 };
 

@@ -257,6 +257,14 @@ static int engine_eq_control(struct fid *fid, int command, void *arg)
 	return 0;
 }
 
+static void engine_eq_free(struct engine_eq *eq)
+{
+	eq_fini(&eq->queue);
+	platform_lock_fini(&eq->lock);
+	platform_lock_fini(&eq->watch_lock);
+	platform_free(eq);
+}
+
 static int engine_eq_close(struct fid *fid)
 {
 	struct engine_eq *eq = container_of(fid, struct engine_eq, fid.fid);
@@ -271,11 +279,8 @@ static int engine_eq_close(struct fid *fid)
 		engine_waitset_leave(eq);
 	if (eq->bell >= 0)
 		platform_bell_close(eq->bell);
-	eq_fini(&eq->queue);
-	platform_lock_fini(&eq->lock);
-	platform_lock_fini(&eq->watch_lock);
 	engine_unref(&eq->fabric->refs);
-	platform_free(eq);
+	engine_eq_free(eq);
 	return 0;
 }
 
@@ -335,14 +340,6 @@ int engine_eq_open(struct fid_fabric *fid, struct fi_eq_attr *attr, struct fid_e
 	eq->fabric = fabric;
 	eq->wait = attr ? attr->wait_obj : FI_WAIT_NONE;
 	eq->bell = -1;
-	if (eq->wait == FI_WAIT_FD)
-		ret = platform_bell_open(&eq->bell);
-	else if (eq->wait == FI_WAIT_SET)
-		ret = engine_waitset_join(eq, attr->wait_set);
-	if (ret) {
-		platform_free(eq);
-		return ret;
-	}
 	eq->fid.fid.fclass = FI_CLASS_EQ;
 	eq->fid.fid.context = context;
 	eq->fid.fid.ops = &engine_eq_fi_ops;
@@ -352,6 +349,14 @@ int engine_eq_open(struct fid_fabric *fid, struct fi_eq_attr *attr, struct fid_e
 	platform_lock_init(&eq->watch_lock);
 	list_init(&eq->watched);
 	eq->queue.api_version = fabric->fid.api_version;
+	if (eq->wait == FI_WAIT_FD)
+		ret = platform_bell_open(&eq->bell);
+	else if (eq->wait == FI_WAIT_SET)
+		ret = engine_waitset_join(eq, attr->wait_set); /* last: others look at it from here on */
+	if (ret) {
+		engine_eq_free(eq);
+		return ret;
+	}
 	engine_ref(&fabric->refs);
 	*out = &eq->fid;
 	return 0;
