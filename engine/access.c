@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
  * The initiator's side of one-sided operations: requests, and what comes back. Called with the
- * domain held: from the op tables' slots, and from progress.
+ * domain held, from progress and from what was deferred; engine_access_call() takes it.
  */
 #include <rdma/fi_errno.h>
 #include "access.h"

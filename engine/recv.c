@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
  * The receive calls: post, look at, claim and cancel; and the end of a receive that failed.
- * Called from the op tables' slots with the domain held.
+ * Called with the domain held, but for the slots of op tables, which enter it (guard.h) or find it
+ * held by those of safe.c.
  */
 #include "recv.h"
 #include "access.h"

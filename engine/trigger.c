@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
  * Calls with FI_TRIGGER, and the slots of what has FI_TRIGGER among its default flags, an alias
- * most of all: there every call waits for the counter in its context. The calls hold the domain
- * already; the slots take it. Source: fi_trigger(3).
+ * most of all: there every call waits for the counter in its context. Called by those slots, on the
+ * program's threads. Source: fi_trigger(3).
  */
 #include <rdma/fi_errno.h>
 #include "access.h"
