@@ -66,13 +66,19 @@ static struct engine_peer *engine_sep_rx_peer(struct engine_ep *ep, const struct
 	return NULL;
 }
 
+/* What was injected is a copy, but where results go is not. */
+static bool engine_sep_tx_uses(const struct engine_tx *tx)
+{
+	return (tx->kind == PACKET_ATOMIC && tx->update.result_cnt) || (!tx->copy && tx->len);
+}
+
 static struct engine_peer *engine_sep_tx_peer(struct engine_ep *ep, const struct engine_tx_ctx *tx)
 {
 	struct engine_tx *under_way;
 	uint32_t i = 0;
 
 	while ((under_way = pool_each(&ep->tx_pool, &i)))
-		if (under_way->ctx == tx && !under_way->copy && under_way->len)
+		if (under_way->ctx == tx && engine_sep_tx_uses(under_way))
 			return under_way->peer;
 	return NULL;
 }

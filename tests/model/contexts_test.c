@@ -4,6 +4,7 @@
  * contexts_test PROVIDER. One thread, one domain.
  */
 #include <pthread.h>
+#include <rdma/fi_atomic.h>
 #include "ends.h"
 
 #define CTX_CNT	 4
@@ -550,6 +551,42 @@ static void closed_context_leaves_memory_alone(void **state)
 	sep_close(&b);
 }
 
+/* An atomic read has no operand, but a place for its result. */
+static void closed_context_has_what_it_fetches(void **state)
+{
+	const uint64_t caps = FI_ATOMIC | FI_READ | FI_WRITE | FI_REMOTE_READ | FI_REMOTE_WRITE;
+	static uint64_t word, was;
+	struct scalable a, b;
+	struct fid_mr *mr;
+	char buf[16];
+
+	info->caps |= caps;
+	info->tx_attr->caps = info->rx_attr->caps = 0;
+	sep_open(&a);
+	sep_open(&b);
+	sep_enable(&a);
+	sep_enable(&b);
+	for (int i = 0; i < CTX_CNT; i++) {
+		sep_ctx_open(&a, i);
+		sep_ctx_open(&b, i);
+	}
+	assert_int_equal(fi_mr_reg(domain, &word, sizeof(word), FI_REMOTE_READ, 0, 7, 0, &mr, NULL), 0);
+	assert_int_equal(fi_recv(b.rx[0], buf, 16, NULL, FI_ADDR_UNSPEC, &contexts[0]), 0);
+	assert_int_equal(fi_inject(a.tx[1], "hello", 6, b.addr), 0);
+	expect(b.rx_cq[0], &contexts[0]);
+	assert_int_equal(fi_fetch_atomic(a.tx[1], NULL, 1, NULL, &was, NULL, b.addr, 0, 7, FI_UINT64, FI_ATOMIC_READ,
+					 &contexts[1]),
+			 0);
+	sep_ctx_close(&a, 1);
+	was = 0x5eed; /* the program's again */
+	expect_nothing(b.tx_cq[0]);
+	assert_int_equal(was, 0x5eed);
+	sep_ctx_open(&a, 1);
+	assert_int_equal(fi_close(&mr->fid), 0);
+	sep_close(&a);
+	sep_close(&b);
+}
+
 static void counters_and_aliases_of_contexts_work(void **state)
 {
 	struct fi_cntr_attr cntr_attr = { 0 };
@@ -687,6 +724,7 @@ int main(int argc, char **argv)
 		TEST(every_context_reaches_every_other),
 		TEST(messages_wait_for_a_context_that_is_not_open),
 		TEST(closed_context_leaves_memory_alone),
+		TEST(closed_context_has_what_it_fetches),
 		TEST(counters_and_aliases_of_contexts_work),
 		TEST(threads_have_a_context_each),
 		TEST(attributes_beyond_what_is_offered_are_refused),
