@@ -18,12 +18,9 @@ static bool engine_cntr_moved(struct engine_cntr *cntr)
 
 bool engine_wait_ready(const struct engine_wait *w)
 {
-	const struct cq *queue;
-
 	if (w->fid->fclass == FI_CLASS_CNTR)
 		return engine_cntr_moved(container_of(w->fid, struct engine_cntr, fid.fid));
-	queue = &container_of(w->fid, struct engine_cq, fid.fid)->queue;
-	return !cq_empty(queue) || queue->overrun;
+	return cq_reached(&container_of(w->fid, struct engine_cq, fid.fid)->queue, 1);
 }
 
 int engine_wait_bell(const struct engine_wait *w)

@@ -70,11 +70,8 @@ static bool engine_member_ready(struct poll_member *m)
 {
 	struct engine_cntr *cntr;
 
-	if (m->wait->fid->fclass == FI_CLASS_CQ) {
-		const struct cq *queue = &container_of(m->wait->fid, struct engine_cq, fid.fid)->queue;
-
-		return !cq_empty(queue) || queue->overrun;
-	}
+	if (m->wait->fid->fclass == FI_CLASS_CQ)
+		return engine_wait_ready(m->wait);
 	cntr = container_of(m->wait->fid, struct engine_cntr, fid.fid);
 	return atomic_load_explicit(&cntr->value, memory_order_relaxed) != cntr->polled_value ||
 	       atomic_load_explicit(&cntr->errors, memory_order_relaxed) != cntr->polled_errors;
