@@ -67,15 +67,24 @@ static void engine_fail_held(struct engine_peer *peer)
 	}
 }
 
-static void engine_fail_directed(struct engine_peer *peer, struct match *m, uint64_t source, int err)
+/* Fail the receives that name this peer, in the order in which they were posted. */
+static void engine_fail_directed(struct engine_peer *peer, struct engine_rxq *q, int err)
 {
-	struct match_recv *recv;
+	uint64_t source = engine_source_id(q, peer);
+	struct list *node, *after, failed;
 	struct engine_rx *rx;
 
-	while ((recv = match_recv_from(m, source))) {
-		match_cancel(m, recv);
-		rx = container_of(recv, struct engine_rx, match);
-		list_remove(&rx->link);
+	/* The end of one, of a collective's, may end others: take them from a list of our own. */
+	list_init(&failed);
+	list_for_each(node, after, &q->posted) {
+		if (container_of(node, struct engine_rx, link)->match.source != source)
+			continue;
+		list_remove(node);
+		list_push(&failed, node);
+	}
+	while ((node = list_pop(&failed))) {
+		rx = container_of(node, struct engine_rx, link);
+		match_cancel(engine_matcher(q, rx->flags), &rx->match);
 		rx->peer = peer;
 		if (!rx->ctx->ep && !(rx->flags & ENGINE_MULTI))
 			rx->ctx = peer->ep->rx0; /* shared: told of where it would have come */
@@ -119,8 +128,7 @@ void engine_peer_fail(struct engine_peer *peer, int err, bool keep_directed)
 		/* A member of a group does not come back. */
 		if (!q || (keep_directed && i < ep->rx_cnt))
 			continue;
-		engine_fail_directed(peer, q->tagged, engine_source_id(q, peer), err);
-		engine_fail_directed(peer, q->msg, engine_source_id(q, peer), err);
+		engine_fail_directed(peer, q, err);
 	}
 	if (ep->coll)
 		engine_coll_peer_lost(peer, !keep_directed);

@@ -217,6 +217,19 @@ void engine_peer_free(struct engine_peer *peer)
 	platform_free(peer);
 }
 
+/* Does a posted receive name this peer? A shared queue knows no peers, only addresses. */
+static bool engine_peer_named_in(const struct engine_rxq *q, const struct engine_peer *peer)
+{
+	const struct list *node;
+
+	if (!q || q->shared)
+		return false;
+	for (node = q->posted.next; node != &q->posted; node = node->next)
+		if (container_of(node, struct engine_rx, link)->match.source == (uintptr_t)peer)
+			return true;
+	return false;
+}
+
 /* Is there nothing that leads to this peer, and nothing left of what it sent? */
 static bool engine_peer_gone(struct engine_peer *peer)
 {
@@ -224,13 +237,9 @@ static bool engine_peer_gone(struct engine_peer *peer)
 
 	if (peer->slots || peer->state != PEER_IDLE || peer->up || peer->held_cnt || !list_empty(&peer->blocked))
 		return false;
-	for (uint32_t i = 0; i <= ep->rx_cnt; i++) {
-		const struct engine_rxq *q = engine_rxq_at(ep, i);
-
-		/* A shared one knows no peers, only addresses. */
-		if (q && !q->shared && (match_recv_from(q->tagged, (uintptr_t)peer) || match_recv_from(q->msg, (uintptr_t)peer)))
+	for (uint32_t i = 0; i <= ep->rx_cnt; i++)
+		if (engine_peer_named_in(engine_rxq_at(ep, i), peer))
 			return false;
-	}
 	return true;
 }
 

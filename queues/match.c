@@ -435,34 +435,6 @@ struct match_recv *match_first_recv(struct match *m)
 	return list_empty(&m->plain) ? NULL : recv_of(m->plain.next);
 }
 
-/* The earlier of @first and the first in @list that names @source. */
-static struct match_recv *earlier_from(struct match_recv *first, struct list *list,
-				       uint64_t source)
-{
-	for (struct list *node = list->next; node != list; node = node->next) {
-		struct match_recv *r = recv_of(node);
-
-		if (first && r->order > first->order)
-			break;
-		if (r->source == source)
-			return r;
-	}
-	return first;
-}
-
-struct match_recv *match_recv_from(struct match *m, uint64_t source)
-{
-	struct match_recv *first = earlier_from(NULL, &m->plain, source);
-
-	for (struct match_class *c = m->classes; c < m->classes + m->class_cnt; c++) {
-		if (!c->directed || !c->recvs.cnt)
-			continue;
-		for (uint32_t i = 0; i < bin_cnt(&c->recvs); i++)
-			first = earlier_from(first, &c->recvs.heads[i], source);
-	}
-	return first;
-}
-
 struct match_msg *match_next_msg(struct match *m, struct match_msg *msg)
 {
 	struct list *next = msg ? msg->all.next : m->stored.next;

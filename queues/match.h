@@ -98,12 +98,10 @@ struct match_msg *match_next_msg(struct match *m, struct match_msg *msg);
 
 /*
  * match_first_recv, match_first_msg - walk for teardown: any linked one, left in place; or NULL
- * match_recv_from - the first posted receive that names @source, left in place; or NULL
  *
  * Not for the fast path: the time of those about receives grows with the number posted.
  */
 struct match_recv *match_first_recv(struct match *m);
 struct match_msg *match_first_msg(struct match *m);
-struct match_recv *match_recv_from(struct match *m, uint64_t source);
 
 #endif

@@ -7,6 +7,7 @@
 #include <setjmp.h>
 #include <stdarg.h>
 #include <sys/mman.h>
+#include <time.h>
 #include <unistd.h>
 #include <rdma/fi_errno.h>
 #include "fake_ends.h"
@@ -138,6 +139,23 @@ static void broken_connection_fails_directed_receives_with_their_source(void **s
 	expect_error(b.rx_cq, &contexts[1], FI_ETIMEDOUT);
 	assert_int_equal(error.src_addr, to_a);
 	assert_int_equal(error.flags, FI_RECV | FI_MSG);
+}
+
+static void many_directed_receives_fail_at_once(void **state)
+{
+	enum { CNT = 100000 };
+	static struct fi_context2 many[CNT];
+	time_t begin;
+	char buf[8];
+
+	meet();
+	for (uint64_t i = 0; i < CNT; i++)
+		assert_int_equal(fi_trecv(b.ep, buf, 8, NULL, to_a, i, 0, &many[i]), 0);
+	begin = time(NULL);
+	assert_true(break_both(-FI_ECONNRESET) > 0);
+	for (int i = 0; i < CNT; i++)
+		expect_error(b.rx_cq, &many[i], FI_ECONNRESET);
+	assert_true(time(NULL) - begin < 10);
 }
 
 static void directed_receives_of_others_stay_when_one_peer_breaks(void **state)
@@ -614,6 +632,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 		TEST(broken_connection_fails_directed_receives_with_their_source),
+		TEST(many_directed_receives_fail_at_once),
 		TEST(directed_receives_of_others_stay_when_one_peer_breaks),
 		TEST(wildcards_stay_posted_when_a_connection_breaks),
 		TEST(sends_that_wait_fail_with_the_connection),
