@@ -29,7 +29,8 @@ static struct engine_ep *ep_of(struct fid *fid)
 /* Wires */
 
 /* @wire came up with the endpoint, or why it did not. */
-static void engine_wire_add(struct engine_ep *ep, const struct wire_ops *ops, const struct wire_attr *attr)
+/* Open one more wire. 0 or -FI_E*, with the reason in it */
+static int engine_wire_add(struct engine_ep *ep, const struct wire_ops *ops, const struct wire_attr *attr)
 {
 	uint32_t idx = ep->wire_cnt++;
 	struct engine_wire *w = &ep->wires[idx];
@@ -40,11 +41,12 @@ static void engine_wire_add(struct engine_ep *ep, const struct wire_ops *ops, co
 	if (ret) {
 		w->wire = NULL;
 		FI_INFO(ep->family->provider, FI_LOG_EP_CTRL, "%s: %s\n", ops->name, w->why);
-		return;
+		return ret;
 	}
 	w->wire->ops = ops;
 	w->wire->ep = ep;
 	w->wire->idx = idx;
+	return 0;
 }
 
 static void engine_wires_close(struct engine_ep *ep)
@@ -77,6 +79,7 @@ static int engine_wires_open(struct engine_ep *ep)
 {
 	struct wire_attr attr = { .bind = &ep->bind, .tx_size = ep->tx_size };
 	const struct wire_provider *wp;
+	int ret = -FI_ENODEV, err;
 	bool any = false;
 
 	ep->address = (struct weft_addr){ .version = ADDR_VERSION, .kind = ADDR_NONCE };
@@ -86,17 +89,18 @@ static int engine_wires_open(struct engine_ep *ep)
 		wp = wire_find(ep->family->wires[i]);
 		if (!wp || (wp->ops->shares_memory && ep->no_shared_memory))
 			continue;
-		engine_wire_add(ep, wp->ops, &attr);
-		any |= ep->wires[ep->wire_cnt - 1].wire != NULL;
+		err = engine_wire_add(ep, wp->ops, &attr);
+		any |= !err;
+		if (err == -FI_EMFILE || err == -FI_ENOMEM)
+			ret = err;
 	}
 	if (!any || !engine_wires_placed(ep)) {
 		FI_WARN(ep->family->provider, FI_LOG_EP_CTRL, "%s: %s\n",
 			any ? "not where it was asked to be" : "no way to reach anyone", engine_wires_why(ep));
 		engine_wires_close(ep);
-		return -FI_ENODEV;
+		return ret;
 	}
-	engine_wire_add(ep, &loop_wire_ops, &attr);
-	if (!ep->wires[ep->wire_cnt - 1].wire) {
+	if (engine_wire_add(ep, &loop_wire_ops, &attr)) {
 		engine_wires_close(ep);
 		return -FI_ENOMEM;
 	}
