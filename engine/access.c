@@ -35,9 +35,6 @@ int engine_access_check(const struct engine_access *access, size_t *len)
 	*len = iov_len(access->iov, access->iov_cnt, &ok);
 	if (!ok)
 		return -FI_EINVAL;
-	for (size_t i = 0; i < access->iov_cnt; i++)
-		if (!access->iov[i].iov_base && access->iov[i].iov_len)
-			return -FI_EINVAL;
 	for (size_t i = 0; i < access->target_cnt; i++)
 		if (__builtin_add_overflow(there, access->targets[i].len, &there))
 			return -FI_EINVAL;
@@ -60,7 +57,8 @@ static void engine_tx_access(struct engine_tx *tx, const struct engine_access *a
 	tx->also = access->also;
 	tx->kind = access->op;
 	tx->iov_cnt = (uint32_t)access->iov_cnt;
-	memcpy(tx->iov, access->iov, access->iov_cnt * sizeof(*access->iov));
+	if (access->iov_cnt)
+		memcpy(tx->iov, access->iov, access->iov_cnt * sizeof(*access->iov));
 	tx->target_cnt = (uint32_t)access->target_cnt;
 	memcpy(tx->targets, access->targets, access->target_cnt * sizeof(*access->targets));
 	if (access->update)

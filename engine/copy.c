@@ -70,7 +70,8 @@ size_t iov_len(const struct iovec *iov, size_t cnt, bool *ok)
 
 	*ok = true;
 	for (size_t i = 0; i < cnt; i++)
-		if (__builtin_add_overflow(len, iov[i].iov_len, &len))
+		if (__builtin_add_overflow(len, iov[i].iov_len, &len) ||
+		    (!iov[i].iov_base && iov[i].iov_len))
 			*ok = false;
 	return len;
 }

@@ -49,7 +49,7 @@ void copy_to_iov(const struct iovec *iov, size_t cnt, size_t skip, const void *f
  */
 size_t iov_slice(const struct iovec *iov, size_t cnt, size_t skip, size_t len, struct iovec *out);
 
-/* iov_len - bytes of all; false in @ok when they overflow */
+/* iov_len - bytes of all; false in @ok when they overflow, or are said to be at NULL */
 size_t iov_len(const struct iovec *iov, size_t cnt, bool *ok);
 
 #endif

@@ -379,7 +379,9 @@ static int engine_msg_iov(struct engine_msg *msg, const struct iovec *iov, size_
 	if (unlikely(cnt > ENGINE_IOV_MAX || (cnt && !iov)))
 		return -FI_EINVAL;
 	msg->len = iov_len(iov, cnt, &ok);
-	if (!ok || (msg->flags & ENGINE_INJECT && msg->len > ENGINE_INJECT_MAX))
+	if (!ok)
+		return -FI_EINVAL;
+	if (msg->flags & ENGINE_INJECT && msg->len > ENGINE_INJECT_MAX)
 		return -FI_EMSGSIZE;
 	if (cnt == 1) {
 		msg->buf = iov[0].iov_base;

@@ -9,6 +9,7 @@
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <cmocka.h>
 #include <rdma/fabric.h>
 #include <rdma/fi_cm.h>
@@ -156,11 +157,33 @@ static void bad_sends_and_receives_are_refused(void **state)
 	iov[1] = (struct iovec){ buf, SIZE_MAX };
 	assert_true(fi_tsendmsg(s.ep, &msg, 0) < 0);
 	assert_true(fi_trecvmsg(s.ep, &msg, 0) < 0);
+	iov[0].iov_len = 4;
+	iov[1] = (struct iovec){ NULL, 4 };
+	assert_int_equal(fi_tsendmsg(s.ep, &msg, 0), -FI_EINVAL);
+	assert_int_equal(fi_trecvmsg(s.ep, &msg, 0), -FI_EINVAL);
 	msg.iov_count = 0;
 	assert_int_equal(fi_tsendmsg(s.ep, &msg, 1ull << 61), -FI_EBADFLAGS);
 	assert_int_equal(fi_trecvmsg(s.ep, &msg, FI_CLAIM), -FI_EINVAL);
 	assert_int_equal(fi_cancel(&s.ep->fid, buf), -FI_ENOENT);
 	still_works(&s);
+	side_end(&s);
+}
+
+/* Without a descriptor left, and with them again. */
+static void descriptors_that_run_out_are_named(void **state)
+{
+	struct side s = { 0 };
+	struct rlimit was, none;
+
+	side_make(&s);
+	assert_int_equal(fi_ep_bind(s.ep, &s.av->fid, 0), 0);
+	assert_int_equal(fi_ep_bind(s.ep, &s.cq->fid, FI_TRANSMIT | FI_RECV), 0);
+	assert_int_equal(getrlimit(RLIMIT_NOFILE, &was), 0);
+	none = (struct rlimit){ 0, was.rlim_max };
+	assert_int_equal(setrlimit(RLIMIT_NOFILE, &none), 0);
+	assert_int_equal(fi_enable(s.ep), -FI_EMFILE);
+	assert_int_equal(setrlimit(RLIMIT_NOFILE, &was), 0);
+	assert_int_equal(fi_enable(s.ep), 0);
 	side_end(&s);
 }
 
@@ -290,6 +313,7 @@ int main(int argc, char **argv)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(forged_addresses_are_refused),
 		cmocka_unit_test(bad_sends_and_receives_are_refused),
+		cmocka_unit_test(descriptors_that_run_out_are_named),
 		cmocka_unit_test(bad_claims_leave_the_message),
 		cmocka_unit_test(what_is_not_there_says_so),
 		cmocka_unit_test(calls_in_the_wrong_order_are_refused),
