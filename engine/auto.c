@@ -38,18 +38,6 @@ static uint64_t engine_auto_round(void *arg)
 	return a->nap_ns;
 }
 
-/* From here on every call on the domain takes its lock. */
-static void engine_domain_share(struct engine_domain *domain)
-{
-	struct list *node, *after;
-
-	atomic_store_explicit(&domain->safe, true, memory_order_relaxed);
-	list_for_each(node, after, &domain->cqs)
-		engine_cq_tables(container_of(node, struct engine_cq, link));
-	list_for_each(node, after, &domain->ctxs)
-		engine_ctx_open_tables(container_of(node, struct engine_ctx, link));
-}
-
 int engine_auto_start(struct engine_domain *domain)
 {
 	struct engine_auto *a = &domain->progress;
@@ -58,7 +46,8 @@ int engine_auto_start(struct engine_domain *domain)
 	if (!engine_has_lock(domain)) {
 		domain->unified = false;
 		engine_enter(domain);
-		engine_domain_share(domain);
+		/* From here on every call takes it: those by tables of before find the claim. */
+		atomic_store_explicit(&domain->safe, true, memory_order_relaxed);
 		engine_leave(domain);
 	}
 	platform_lock(&domain->lock);

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
  * The completion queue object: reading one makes progress on its domain. The op table is
- * chosen when it is opened: with the domain's lock, or without for callers that serialize; it
- * changes when the domain is shared with a thread of its own.
+ * chosen when it is opened: with the domain's lock, or without for callers that serialize.
  *
  * A queue never overruns while there is memory: it grows beyond the size that was asked for,
  * whatever resource_mgmt says. Without memory a completion is lost, and once what came before
@@ -168,9 +167,6 @@ static int engine_cq_close(struct fid *fid)
 	if (engine_in_use(&cq->refs))
 		return -FI_EBUSY;
 	engine_wait_close(&cq->wait);
-	engine_enter(domain);
-	list_remove(&cq->link);
-	engine_leave(domain);
 	cq_fini(&cq->queue);
 	platform_free(cq);
 	engine_unref(&domain->refs);
@@ -216,11 +212,6 @@ static struct fi_ops_cq engine_cq_safe_ops = {
 	.export_xpu = engine_cq_no_export,
 };
 
-void engine_cq_tables(struct engine_cq *cq)
-{
-	cq->fid.ops = engine_has_lock(cq->domain) ? &engine_cq_safe_ops : &engine_cq_ops;
-}
-
 static int engine_cq_check(const struct fi_cq_attr *attr)
 {
 	if (!attr)
@@ -265,10 +256,7 @@ int engine_cq_open(struct fid_domain *fid, struct fi_cq_attr *attr, struct fid_c
 			       attr ? attr->wait_set : NULL);
 	if (ret)
 		goto err_queue;
-	engine_enter(domain);
-	engine_cq_tables(cq);
-	list_push(&domain->cqs, &cq->link);
-	engine_leave(domain);
+	cq->fid.ops = engine_has_lock(domain) ? &engine_cq_safe_ops : &engine_cq_ops;
 	engine_ref(&domain->refs);
 	*out = &cq->fid;
 	return 0;

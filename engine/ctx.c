@@ -177,15 +177,10 @@ void engine_ctx_open_tables(struct engine_ctx *ctx)
 		engine_rma_narrow(ctx, reads, writes);
 		engine_atomic_narrow(ctx, reads, writes);
 	}
-	if (!ctx->link.next)
-		list_push(&domain->ctxs, &ctx->link);
 }
 
 void engine_ctx_close_tables(struct engine_ctx *ctx)
 {
-	if (ctx->link.next)
-		list_remove(&ctx->link);
-	ctx->link.next = NULL;
 	engine_works_drop(ctx);
 }
 

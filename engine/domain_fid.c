@@ -151,8 +151,6 @@ int engine_domain_open(struct fid_fabric *fid, struct fi_info *info, struct fid_
 	list_init(&domain->due);
 	engine_works_init(domain);
 	list_init(&domain->armed);
-	list_init(&domain->cqs);
-	list_init(&domain->ctxs);
 	list_init(&domain->colls);
 	pool_init(&domain->rx_pool, sizeof(struct engine_rx), 0);
 	if (engine_auto_asked(info->domain_attr)) {

@@ -137,7 +137,6 @@ struct engine_domain {
 	bool running;		   /* such work */
 	uint32_t due_round;	   /* how often it was run */
 	struct list armed;	   /* struct engine_wait whose bells are to ring */
-	struct list cqs, ctxs;	   /* struct engine_cq, enabled struct engine_ctx: all with op tables of two kinds */
 	_Atomic uint32_t rounds;   /* of progress that the program made */
 	struct engine_auto progress;
 	bool coll_running;	   /* rounds of collectives */
@@ -193,7 +192,6 @@ struct engine_cq {
 	enum fi_cq_format format;
 	enum fi_cq_wait_cond cond;
 	struct engine_wait wait;
-	struct list link;		  /* domain->cqs */
 	_Atomic uint32_t signals, obeyed; /* fi_cq_signal: how often, and as of which sreads have returned */
 	_Atomic int refs;
 };
@@ -283,7 +281,6 @@ struct engine_ctx {
 	uint64_t tx_caps, rx_caps;
 	bool directed_recv;	  /* the source of a receive counts */
 	bool receives;		  /* there is someone to tell of a receive */
-	struct list link;	  /* domain->ctxs while it is enabled; NULL before */
 	struct engine_options options;
 	/* The tables of one that can't do all that the family can. */
 	struct fi_ops_msg msg;

@@ -19,9 +19,6 @@ int engine_stx_open(struct fid_domain *domain, struct fi_tx_attr *attr, struct f
 int engine_srx_open(struct fid_domain *domain, struct fi_rx_attr *attr, struct fid_ep **srx, void *context);
 int engine_ep_open(struct fid_domain *domain, struct fi_info *info, struct fid_ep **ep, void *context);
 
-/* engine_cq_tables - choose the op table of a queue, by whether its domain is shared */
-void engine_cq_tables(struct engine_cq *cq);
-
 /* Slots of struct fi_ops for objects without the call. */
 int engine_no_bind(struct fid *fid, struct fid *target, uint64_t flags);
 int engine_no_control(struct fid *fid, int command, void *arg);
