@@ -33,7 +33,8 @@ static bool kind_has(enum atomics_kind kind, enum fi_op op)
 
 static bool type_has(const struct atomics_type *type, enum atomics_kind kind, enum fi_op op)
 {
-	return type && (unsigned)op < ATOMICS_OP_CNT && (type->ops >> op & 1) && kind_has(kind, op);
+	return type && (unsigned)op < ATOMICS_OP_CNT && (type->ops >> op & 1) &&
+	       kind_has(kind, op);
 }
 
 static bool type_fits(const struct atomics_type *type, const void *target)

@@ -29,120 +29,117 @@ enum family { INTEGER, REAL, COMPLEX, ABSENT };
 typedef void reference(enum fi_op op, void *addr, const void *buf, const void *compare);
 
 /* The conditional operations that all types with an order have */
-#define ORDERED_CASES                                                                          \
-	case FI_MIN:                                                                           \
-		if (b < a)                                                                     \
-			a = b;                                                                 \
-		break;                                                                         \
-	case FI_MAX:                                                                           \
-		if (b > a)                                                                     \
-			a = b;                                                                 \
-		break;                                                                         \
-	case FI_CSWAP_LE:                                                                      \
-		if (c <= a)                                                                    \
-			a = b;                                                                 \
-		break;                                                                         \
-	case FI_CSWAP_LT:                                                                      \
-		if (c < a)                                                                     \
-			a = b;                                                                 \
-		break;                                                                         \
-	case FI_CSWAP_GE:                                                                      \
-		if (c >= a)                                                                    \
-			a = b;                                                                 \
-		break;                                                                         \
-	case FI_CSWAP_GT:                                                                      \
-		if (c > a)                                                                     \
-			a = b;                                                                 \
+#define ORDERED_CASES          \
+	case FI_MIN:           \
+		if (b < a)     \
+			a = b; \
+		break;         \
+	case FI_MAX:           \
+		if (b > a)     \
+			a = b; \
+		break;         \
+	case FI_CSWAP_LE:      \
+		if (c <= a)    \
+			a = b; \
+		break;         \
+	case FI_CSWAP_LT:      \
+		if (c < a)     \
+			a = b; \
+		break;         \
+	case FI_CSWAP_GE:      \
+		if (c >= a)    \
+			a = b; \
+		break;         \
+	case FI_CSWAP_GT:      \
+		if (c > a)     \
+			a = b; \
 		break;
 
 /* Those that every type has, but arithmetic */
-#define LOGICAL_CASES                                                                          \
-	case FI_LOR:                                                                           \
-		a = (a || b);                                                                  \
-		break;                                                                         \
-	case FI_LAND:                                                                          \
-		a = (a && b);                                                                  \
-		break;                                                                         \
-	case FI_LXOR:                                                                          \
-		a = ((a && !b) || (!a && b));                                                  \
-		break;                                                                         \
-	case FI_ATOMIC_WRITE:                                                                  \
-		a = b;                                                                         \
-		break;                                                                         \
-	case FI_CSWAP:                                                                         \
-		if (c == a)                                                                    \
-			a = b;                                                                 \
-		break;                                                                         \
-	case FI_CSWAP_NE:                                                                      \
-		if (c != a)                                                                    \
-			a = b;                                                                 \
+#define LOGICAL_CASES                         \
+	case FI_LOR:                          \
+		a = (a || b);                 \
+		break;                        \
+	case FI_LAND:                         \
+		a = (a && b);                 \
+		break;                        \
+	case FI_LXOR:                         \
+		a = ((a && !b) || (!a && b)); \
+		break;                        \
+	case FI_ATOMIC_WRITE:                 \
+		a = b;                        \
+		break;                        \
+	case FI_CSWAP:                        \
+		if (c == a)                   \
+			a = b;                \
+		break;                        \
+	case FI_CSWAP_NE:                     \
+		if (c != a)                   \
+			a = b;                \
 		break;
 
-#define LOAD(type)                                                                             \
-	type a, b, c = 0;                                                                      \
-                                                                                               \
-	memcpy(&a, addr, sizeof(a));                                                           \
-	memcpy(&b, buf, sizeof(b));                                                            \
-	if (compare)                                                                           \
-		memcpy(&c, compare, sizeof(c))
+#define LOAD(type)                   \
+	type a, b, c = 0;            \
+                                     \
+	memcpy(&a, addr, sizeof(a)); \
+	memcpy(&b, buf, sizeof(b));  \
+	if (compare)                 \
+	memcpy(&c, compare, sizeof(c))
 
 /* Signed overflow wraps: the sum of the bits, computed in the widest unsigned type */
-#define INTEGER_REFERENCE(type)                                                                \
-	static void type##_reference(enum fi_op op, void *addr, const void *buf,               \
-				     const void *compare)                                      \
-	{                                                                                      \
-		LOAD(type);                                                                    \
-		switch (op) {                                                                  \
-			ORDERED_CASES                                                          \
-			LOGICAL_CASES                                                          \
-		case FI_SUM:                                                                   \
-			a = (type)((uint128)a + (uint128)b);                                   \
-			break;                                                                 \
-		case FI_DIFF:                                                                  \
-			a = (type)((uint128)a - (uint128)b);                                   \
-			break;                                                                 \
-		case FI_PROD:                                                                  \
-			a = (type)((uint128)a * (uint128)b);                                   \
-			break;                                                                 \
-		case FI_BOR:                                                                   \
-			a = (type)(a | b);                                                     \
-			break;                                                                 \
-		case FI_BAND:                                                                  \
-			a = (type)(a & b);                                                     \
-			break;                                                                 \
-		case FI_BXOR:                                                                  \
-			a = (type)(a ^ b);                                                     \
-			break;                                                                 \
-		case FI_MSWAP:                                                                 \
-			a = (type)((b & c) | (a & ~c));                                        \
-			break;                                                                 \
-		default:                                                                       \
-			break;                                                                 \
-		}                                                                              \
-		memcpy(addr, &a, sizeof(a));                                                   \
+#define INTEGER_REFERENCE(type)                                                  \
+	static void type##_reference(enum fi_op op, void *addr, const void *buf, \
+				     const void *compare)                        \
+	{                                                                        \
+		LOAD(type);                                                      \
+		switch (op) {                                                    \
+			ORDERED_CASES                                            \
+			LOGICAL_CASES                                            \
+		case FI_SUM:                                                     \
+			a = (type)((uint128)a + (uint128)b);                     \
+			break;                                                   \
+		case FI_DIFF:                                                    \
+			a = (type)((uint128)a - (uint128)b);                     \
+			break;                                                   \
+		case FI_PROD:                                                    \
+			a = (type)((uint128)a * (uint128)b);                     \
+			break;                                                   \
+		case FI_BOR:                                                     \
+			a = (type)(a | b);                                       \
+			break;                                                   \
+		case FI_BAND:                                                    \
+			a = (type)(a & b);                                       \
+			break;                                                   \
+		case FI_BXOR:                                                    \
+			a = (type)(a ^ b);                                       \
+			break;                                                   \
+		case FI_MSWAP:                                                   \
+			a = (type)((b & c) | (a & ~c));                          \
+			break;                                                   \
+		default:                                                         \
+			break;                                                   \
+		}                                                                \
+		memcpy(addr, &a, sizeof(a));                                     \
 	}
 
-#define FLOAT_REFERENCE(type, ordered)                                                         \
-	static void type##_reference(enum fi_op op, void *addr, const void *buf,               \
-				     const void *compare)                                      \
-	{                                                                                      \
-		LOAD(type);                                                                    \
-		switch (op) {                                                                  \
-			ordered                                                                \
-			LOGICAL_CASES                                                          \
-		case FI_SUM:                                                                   \
-			a = a + b;                                                             \
-			break;                                                                 \
-		case FI_DIFF:                                                                  \
-			a = a - b;                                                             \
-			break;                                                                 \
-		case FI_PROD:                                                                  \
-			a = a * b;                                                             \
-			break;                                                                 \
-		default:                                                                       \
-			break;                                                                 \
-		}                                                                              \
-		memcpy(addr, &a, sizeof(a));                                                   \
+#define FLOAT_REFERENCE(type, ordered)                                           \
+	static void type##_reference(enum fi_op op, void *addr, const void *buf, \
+				     const void *compare)                        \
+	{                                                                        \
+		LOAD(type);                                                      \
+		switch (op) {                                                    \
+			ordered LOGICAL_CASES case FI_SUM : a = a + b;           \
+			break;                                                   \
+		case FI_DIFF:                                                    \
+			a = a - b;                                               \
+			break;                                                   \
+		case FI_PROD:                                                    \
+			a = a * b;                                               \
+			break;                                                   \
+		default:                                                         \
+			break;                                                   \
+		}                                                                \
+		memcpy(addr, &a, sizeof(a));                                     \
 	}
 
 INTEGER_REFERENCE(int8_t)
@@ -170,27 +167,27 @@ static const struct kind_of_type {
 	size_t part; /* bytes of a real number in it, or 0 */
 	reference *reference;
 } types[] = {
-	[FI_INT8] = {"int8", INTEGER, 1, 1, 0, int8_t_reference},
-	[FI_UINT8] = {"uint8", INTEGER, 1, 1, 0, uint8_t_reference},
-	[FI_INT16] = {"int16", INTEGER, 2, 2, 0, int16_t_reference},
-	[FI_UINT16] = {"uint16", INTEGER, 2, 2, 0, uint16_t_reference},
-	[FI_INT32] = {"int32", INTEGER, 4, 4, 0, int32_t_reference},
-	[FI_UINT32] = {"uint32", INTEGER, 4, 4, 0, uint32_t_reference},
-	[FI_INT64] = {"int64", INTEGER, 8, 8, 0, int64_t_reference},
-	[FI_UINT64] = {"uint64", INTEGER, 8, 8, 0, uint64_t_reference},
-	[FI_FLOAT] = {"float", REAL, 4, 4, 4, float_reference},
-	[FI_DOUBLE] = {"double", REAL, 8, 8, 8, double_reference},
-	[FI_FLOAT_COMPLEX] = {"float complex", COMPLEX, 8, 4, 4, float_complex_reference},
-	[FI_DOUBLE_COMPLEX] = {"double complex", COMPLEX, 16, 8, 8, double_complex_reference},
-	[FI_LONG_DOUBLE] = {"long double", REAL, 16, 16, 16, long_double_reference},
-	[FI_LONG_DOUBLE_COMPLEX] = {"long double complex", COMPLEX, 32, 16, 16,
-				    long_double_complex_reference},
-	[FI_INT128] = {"int128", INTEGER, 16, 16, 0, int128_reference},
-	[FI_UINT128] = {"uint128", INTEGER, 16, 16, 0, uint128_reference},
-	[FI_FLOAT16] = {"float16", ABSENT, 0, 0, 0, NULL},
-	[FI_BFLOAT16] = {"bfloat16", ABSENT, 0, 0, 0, NULL},
-	[FI_FLOAT8_E4M3] = {"float8 e4m3", ABSENT, 0, 0, 0, NULL},
-	[FI_FLOAT8_E5M2] = {"float8 e5m2", ABSENT, 0, 0, 0, NULL},
+	[FI_INT8] = { "int8", INTEGER, 1, 1, 0, int8_t_reference },
+	[FI_UINT8] = { "uint8", INTEGER, 1, 1, 0, uint8_t_reference },
+	[FI_INT16] = { "int16", INTEGER, 2, 2, 0, int16_t_reference },
+	[FI_UINT16] = { "uint16", INTEGER, 2, 2, 0, uint16_t_reference },
+	[FI_INT32] = { "int32", INTEGER, 4, 4, 0, int32_t_reference },
+	[FI_UINT32] = { "uint32", INTEGER, 4, 4, 0, uint32_t_reference },
+	[FI_INT64] = { "int64", INTEGER, 8, 8, 0, int64_t_reference },
+	[FI_UINT64] = { "uint64", INTEGER, 8, 8, 0, uint64_t_reference },
+	[FI_FLOAT] = { "float", REAL, 4, 4, 4, float_reference },
+	[FI_DOUBLE] = { "double", REAL, 8, 8, 8, double_reference },
+	[FI_FLOAT_COMPLEX] = { "float complex", COMPLEX, 8, 4, 4, float_complex_reference },
+	[FI_DOUBLE_COMPLEX] = { "double complex", COMPLEX, 16, 8, 8, double_complex_reference },
+	[FI_LONG_DOUBLE] = { "long double", REAL, 16, 16, 16, long_double_reference },
+	[FI_LONG_DOUBLE_COMPLEX] = { "long double complex", COMPLEX, 32, 16, 16,
+				     long_double_complex_reference },
+	[FI_INT128] = { "int128", INTEGER, 16, 16, 0, int128_reference },
+	[FI_UINT128] = { "uint128", INTEGER, 16, 16, 0, uint128_reference },
+	[FI_FLOAT16] = { "float16", ABSENT, 0, 0, 0, NULL },
+	[FI_BFLOAT16] = { "bfloat16", ABSENT, 0, 0, 0, NULL },
+	[FI_FLOAT8_E4M3] = { "float8 e4m3", ABSENT, 0, 0, 0, NULL },
+	[FI_FLOAT8_E5M2] = { "float8 e5m2", ABSENT, 0, 0, 0, NULL },
 };
 
 /* The lists of fi_atomic(3): the kinds an operation belongs to, the families that have it */
@@ -199,26 +196,16 @@ static const struct {
 	const char *kinds;    /* b: base, f: fetch, c: compare */
 	const char *families; /* i: integer, r: real, c: complex */
 } ops[] = {
-	[FI_MIN] = {"min", "bf", "ir"},
-	[FI_MAX] = {"max", "bf", "ir"},
-	[FI_SUM] = {"sum", "bf", "irc"},
-	[FI_PROD] = {"prod", "bf", "irc"},
-	[FI_LOR] = {"lor", "bf", "irc"},
-	[FI_LAND] = {"land", "bf", "irc"},
-	[FI_BOR] = {"bor", "bf", "i"},
-	[FI_BAND] = {"band", "bf", "i"},
-	[FI_LXOR] = {"lxor", "bf", "irc"},
-	[FI_BXOR] = {"bxor", "bf", "i"},
-	[FI_ATOMIC_READ] = {"read", "f", "irc"},
-	[FI_ATOMIC_WRITE] = {"write", "bf", "irc"},
-	[FI_CSWAP] = {"cswap", "c", "irc"},
-	[FI_CSWAP_NE] = {"cswap_ne", "c", "irc"},
-	[FI_CSWAP_LE] = {"cswap_le", "c", "ir"},
-	[FI_CSWAP_LT] = {"cswap_lt", "c", "ir"},
-	[FI_CSWAP_GE] = {"cswap_ge", "c", "ir"},
-	[FI_CSWAP_GT] = {"cswap_gt", "c", "ir"},
-	[FI_MSWAP] = {"mswap", "c", "i"},
-	[FI_DIFF] = {"diff", "bf", "irc"},
+	[FI_MIN] = { "min", "bf", "ir" },	   [FI_MAX] = { "max", "bf", "ir" },
+	[FI_SUM] = { "sum", "bf", "irc" },	   [FI_PROD] = { "prod", "bf", "irc" },
+	[FI_LOR] = { "lor", "bf", "irc" },	   [FI_LAND] = { "land", "bf", "irc" },
+	[FI_BOR] = { "bor", "bf", "i" },	   [FI_BAND] = { "band", "bf", "i" },
+	[FI_LXOR] = { "lxor", "bf", "irc" },	   [FI_BXOR] = { "bxor", "bf", "i" },
+	[FI_ATOMIC_READ] = { "read", "f", "irc" }, [FI_ATOMIC_WRITE] = { "write", "bf", "irc" },
+	[FI_CSWAP] = { "cswap", "c", "irc" },	   [FI_CSWAP_NE] = { "cswap_ne", "c", "irc" },
+	[FI_CSWAP_LE] = { "cswap_le", "c", "ir" }, [FI_CSWAP_LT] = { "cswap_lt", "c", "ir" },
+	[FI_CSWAP_GE] = { "cswap_ge", "c", "ir" }, [FI_CSWAP_GT] = { "cswap_gt", "c", "ir" },
+	[FI_MSWAP] = { "mswap", "c", "i" },	   [FI_DIFF] = { "diff", "bf", "irc" },
 };
 
 #define TYPE_CNT (sizeof(types) / sizeof(*types))
@@ -233,8 +220,8 @@ static bool expected_valid(enum atomics_kind kind, size_t type, size_t op)
 /* Bit patterns at the ends, and such that show a byte in the wrong place */
 static void integer_edge(size_t size, int n, uint8_t *value)
 {
-	static const uint64_t random[] = {0x0123456789abcdef, 0xfedcba9876543210,
-					  0xb7e151628aed2a6a, 0x243f6a8885a308d3};
+	static const uint64_t random[] = { 0x0123456789abcdef, 0xfedcba9876543210,
+					   0xb7e151628aed2a6a, 0x243f6a8885a308d3 };
 	size_t i;
 
 	switch (n) {
@@ -271,14 +258,14 @@ static void integer_edge(size_t size, int n, uint8_t *value)
 
 static void real_edge(size_t size, int n, uint8_t *value)
 {
-	static const long double plain[] = {0, -0.0L, 1, -1, 0.1L, 3.75L, -1e10L, INFINITY,
-					    -INFINITY, NAN};
+	static const long double plain[] = { 0,	    -0.0L,  1,	      -1,	 0.1L,
+					     3.75L, -1e10L, INFINITY, -INFINITY, NAN };
 	long double wide = n < 10 ? plain[n] : 0;
 	double d = (double)wide;
 	float f = (float)wide;
-	static const float floats[] = {FLT_MAX, -FLT_MAX, FLT_TRUE_MIN, FLT_EPSILON};
-	static const double doubles[] = {DBL_MAX, -DBL_MAX, DBL_TRUE_MIN, DBL_EPSILON};
-	static const long double wides[] = {LDBL_MAX, -LDBL_MAX, LDBL_TRUE_MIN, LDBL_EPSILON};
+	static const float floats[] = { FLT_MAX, -FLT_MAX, FLT_TRUE_MIN, FLT_EPSILON };
+	static const double doubles[] = { DBL_MAX, -DBL_MAX, DBL_TRUE_MIN, DBL_EPSILON };
+	static const long double wides[] = { LDBL_MAX, -LDBL_MAX, LDBL_TRUE_MIN, LDBL_EPSILON };
 
 	memset(value, 0, size);
 	if (n >= 10) {
@@ -437,7 +424,8 @@ static void what_is_valid_is_the_man_page_s_table(void **state)
 					     t < (int)TYPE_CNT && op >= 0 && op < (int)OP_CNT;
 
 				assert_int_equal(atomics_valid((enum atomics_kind)kind,
-							       (enum fi_datatype)t, (enum fi_op)op),
+							       (enum fi_datatype)t,
+							       (enum fi_op)op),
 						 known && expected_valid(kind, t, op));
 			}
 		}
@@ -457,15 +445,16 @@ static void sizes_are_those_of_c(void **state)
 
 static void what_is_not_valid_is_refused_and_touches_nothing(void **state)
 {
-	static const int strange[] = {-1, 20, 31, 32, 255, 256, 257, INT32_MAX, INT32_MIN};
+	static const int strange[] = { -1, 20, 31, 32, 255, 256, 257, INT32_MAX, INT32_MIN };
 	size_t t, op, i;
 	int kind;
 
 	for (kind = ATOMICS_BASE; kind <= ATOMICS_COMPARE; kind++) {
 		for (t = 0; t < TYPE_CNT; t++) {
 			/* nothing may look at these */
-			struct atomics_update u = {kind, (enum fi_datatype)t, FI_MIN, targets, NULL,
-						   NULL, NULL, 1};
+			struct atomics_update u = {
+				kind, (enum fi_datatype)t, FI_MIN, targets, NULL, NULL, NULL, 1
+			};
 
 			memset(targets, GUARD, sizeof(targets));
 			for (op = 0; op < OP_CNT; op++) {
@@ -493,8 +482,10 @@ static void misaligned_elements_are_refused_and_not_touched(void **state)
 	for (t = 0; t < TYPE_CNT; t++) {
 		for (at = 0; at < 32; at++) {
 			bool fits = types[t].align && at % types[t].align == 0;
-			struct atomics_update u = {ATOMICS_FETCH, (enum fi_datatype)t, FI_SUM,
-						   targets + at, operands, NULL, results, 1};
+			struct atomics_update u = { ATOMICS_FETCH, (enum fi_datatype)t,
+						    FI_SUM,	   targets + at,
+						    operands,	   NULL,
+						    results,	   1 };
 
 			assert_int_equal(atomics_aligned(targets + at, u.datatype), fits);
 			if (fits || !types[t].align)
@@ -532,8 +523,10 @@ static void a_result_may_lie_over_the_operands(void **state)
 
 	for (t = 0; t < TYPE_CNT; t++) {
 		const struct kind_of_type *type = &types[t];
-		struct atomics_update u = {ATOMICS_FETCH, (enum fi_datatype)t, FI_SUM, targets,
-					   operands + 1, NULL, operands + 1, EDGE_CNT};
+		struct atomics_update u = { ATOMICS_FETCH, (enum fi_datatype)t,
+					    FI_SUM,	   targets,
+					    operands + 1,  NULL,
+					    operands + 1,  EDGE_CNT };
 
 		if (type->family == ABSENT)
 			continue;
@@ -553,8 +546,8 @@ static void a_result_may_lie_over_the_operands(void **state)
 static void a_fetch_needs_no_result_and_no_elements(void **state)
 {
 	uint64_t target = 1, operand = 2;
-	struct atomics_update u = {ATOMICS_FETCH, FI_UINT64, FI_SUM, &target, &operand,
-				   NULL,	  NULL,	     1};
+	struct atomics_update u = { ATOMICS_FETCH, FI_UINT64, FI_SUM, &target,
+				    &operand,	   NULL,      NULL,   1 };
 
 	assert_int_equal(atomics_apply(&u), 0);
 	assert_int_equal(target, 3);
@@ -567,7 +560,7 @@ static void a_fetch_needs_no_result_and_no_elements(void **state)
 /* Constants are in read-only pages: a write would be the end of this test. */
 static void reading_does_not_write(void **state)
 {
-	static const _Alignas(16) uint8_t constant[VALUE_MAX] = {1, 2, 3};
+	static const _Alignas(16) uint8_t constant[VALUE_MAX] = { 1, 2, 3 };
 	uint8_t result[VALUE_MAX];
 	size_t t;
 
@@ -596,7 +589,7 @@ static void reading_does_not_write(void **state)
 /* NaNs with a payload, signalling ones, and the padding of x87 numbers */
 static void what_is_only_moved_keeps_its_bits(void **state)
 {
-	static const enum fi_op moves[] = {FI_ATOMIC_WRITE, FI_ATOMIC_READ};
+	static const enum fi_op moves[] = { FI_ATOMIC_WRITE, FI_ATOMIC_READ };
 	size_t t, m;
 
 	for (t = 0; t < TYPE_CNT; t++) {
@@ -609,8 +602,10 @@ static void what_is_only_moved_keeps_its_bits(void **state)
 		operand[2] = 0xbf; /* float: signalling */
 		operand[6] = 0xf7; /* double: signalling */
 		for (m = 0; m < 2; m++) {
-			struct atomics_update u = {ATOMICS_FETCH, (enum fi_datatype)t, moves[m],
-						   target, operand, NULL, result, 1};
+			struct atomics_update u = { ATOMICS_FETCH, (enum fi_datatype)t,
+						    moves[m],	   target,
+						    operand,	   NULL,
+						    result,	   1 };
 
 			assert_int_equal(atomics_apply(&u), 0);
 			if (moves[m] == FI_ATOMIC_WRITE)
@@ -626,8 +621,9 @@ static void computed_long_doubles_have_zero_padding(void **state)
 {
 	_Alignas(16) uint8_t target[32], operand[32];
 	static const uint8_t zeros[6];
-	struct atomics_update u = {ATOMICS_BASE, FI_LONG_DOUBLE_COMPLEX, FI_PROD, target, operand,
-				   NULL, NULL, 1};
+	struct atomics_update u = {
+		ATOMICS_BASE, FI_LONG_DOUBLE_COMPLEX, FI_PROD, target, operand, NULL, NULL, 1
+	};
 
 	if (LDBL_MANT_DIG != 64)
 		skip();
@@ -650,9 +646,10 @@ static void computed_long_doubles_have_zero_padding(void **state)
 /* Apart from the reference, which is C's own: the formula of the books */
 static void complex_products_are_those_of_the_books(void **state)
 {
-	double target[2] = {3, -2}, operand[2] = {-1.5, 4};
-	struct atomics_update u = {ATOMICS_BASE, FI_DOUBLE_COMPLEX, FI_PROD, target, operand,
-				   NULL, NULL, 1};
+	double target[2] = { 3, -2 }, operand[2] = { -1.5, 4 };
+	struct atomics_update u = {
+		ATOMICS_BASE, FI_DOUBLE_COMPLEX, FI_PROD, target, operand, NULL, NULL, 1
+	};
 
 	assert_int_equal(atomics_apply(&u), 0);
 	assert_true(target[0] == 3 * -1.5 - -2 * 4 && target[1] == 3 * 4 + -2 * -1.5);
@@ -661,8 +658,8 @@ static void complex_products_are_those_of_the_books(void **state)
 static void not_a_number_is_chosen_by_no_comparison(void **state)
 {
 	double nan_value = NAN, one = 1, target;
-	struct atomics_update u = {ATOMICS_BASE, FI_DOUBLE, FI_MIN, &target, &nan_value,
-				   &nan_value, NULL, 1};
+	struct atomics_update u = { ATOMICS_BASE, FI_DOUBLE,  FI_MIN, &target,
+				    &nan_value,	  &nan_value, NULL,   1 };
 	int op;
 
 	for (op = FI_MIN; op <= FI_MAX; op++) {

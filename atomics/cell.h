@@ -90,7 +90,7 @@ CELL_INLINE bool cell_logical(enum fi_op op, bool a, bool b)
 /* cell_get - an element of a byte array; a read of any alignment, not atomic */
 CELL_INLINE struct cell cell_get(size_t size, const uint8_t *from)
 {
-	struct cell c = {0};
+	struct cell c = { 0 };
 	uint16_t v16;
 	uint32_t v32;
 	uint64_t v64;
@@ -207,7 +207,7 @@ CELL_INLINE struct cell cell_load(size_t size, bool shared, uint8_t *target)
 {
 	const memory_order seq = memory_order_seq_cst;
 	void *at = target;
-	struct cell c = {0};
+	struct cell c = { 0 };
 
 	if (!shared)
 		return cell_get(size, target);
@@ -277,20 +277,23 @@ CELL_INLINE struct cell cell_exchange(size_t size, uint8_t *target, struct cell 
 {
 	const memory_order seq = memory_order_seq_cst;
 	void *at = target;
-	struct cell old = {0};
+	struct cell old = { 0 };
 
 	switch (size) {
 	case 1:
 		old.lo = atomic_exchange_explicit((_Atomic uint8_t *)at, (uint8_t)next.lo, seq);
 		break;
 	case 2:
-		old.lo = atomic_exchange_explicit((_Atomic uint16_t *)at, (uint16_t)next.lo, seq);
+		old.lo = atomic_exchange_explicit((_Atomic uint16_t *)at, (uint16_t)next.lo,
+						  seq);
 		break;
 	case 4:
-		old.lo = atomic_exchange_explicit((_Atomic uint32_t *)at, (uint32_t)next.lo, seq);
+		old.lo = atomic_exchange_explicit((_Atomic uint32_t *)at, (uint32_t)next.lo,
+						  seq);
 		break;
 	default:
-		old.lo = atomic_exchange_explicit((_Atomic uint64_t *)at, (uint64_t)next.lo, seq);
+		old.lo = atomic_exchange_explicit((_Atomic uint64_t *)at, (uint64_t)next.lo,
+						  seq);
 	}
 	return old;
 }
@@ -321,7 +324,7 @@ CELL_INLINE void cell_each(enum fi_op op, size_t size, bool shared, cell_next *n
 {
 	uint8_t *target = u->target, *result = u->kind == ATOMICS_BASE ? NULL : u->result;
 	const uint8_t *operands = u->operand, *compares = u->compare;
-	struct cell operand = {0}, compare = {0}, old;
+	struct cell operand = { 0 }, compare = { 0 }, old;
 	size_t i, at;
 
 	for (i = 0, at = 0; i < u->cnt; i++, at += size) {

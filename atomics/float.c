@@ -107,7 +107,7 @@ CELL_INLINE bool real_next(enum fi_op op, size_t size, cell_word old, cell_word 
 		*next = real_put(size, cell_logical(op, mine != 0, b != 0));
 		return true;
 	default:
-		return cell_chooses(op, yours < mine, yours == mine, yours > mine);
+		return cell_chooses(op, yours<mine, yours == mine, yours> mine);
 	}
 }
 
@@ -128,11 +128,11 @@ CELL_INLINE struct cell complex_of(size_t size, cell_word re, cell_word im)
 {
 	switch (size) {
 	case 4:
-		return (struct cell){.lo = im << 32 | re};
+		return (struct cell){ .lo = im << 32 | re };
 	case 8:
-		return (struct cell){.lo = im << 64 | re};
+		return (struct cell){ .lo = im << 64 | re };
 	default:
-		return (struct cell){.lo = re, .hi = im};
+		return (struct cell){ .lo = re, .hi = im };
 	}
 }
 
@@ -157,7 +157,8 @@ CELL_INLINE struct cell complex_product(size_t size, struct cell old, struct cel
 	default:
 		product = __builtin_complex(a, b) * __builtin_complex(c, d);
 	}
-	return complex_of(size, real_put(size, creall(product)), real_put(size, cimagl(product)));
+	return complex_of(size, real_put(size, creall(product)),
+			  real_put(size, cimagl(product)));
 }
 
 CELL_INLINE bool complex_next(enum fi_op op, size_t size, struct cell old, struct cell operand,
@@ -252,7 +253,8 @@ static void float_complex_apply(const struct atomics_type *type, const struct at
 		cell_each(u->op, 8, false, float_complex_next, 0, u);
 }
 
-static void double_complex_apply(const struct atomics_type *type, const struct atomics_update *u)
+static void double_complex_apply(const struct atomics_type *type,
+				 const struct atomics_update *u)
 {
 	if (cell_is_lock_free(16, u->target))
 		cell_each(u->op, 16, true, double_complex_next, 0, u);
@@ -285,29 +287,31 @@ static void float_complex_merge(const struct atomics_type *type, const struct at
 	cell_each(u->op, 8, false, float_complex_next, 0, u);
 }
 
-static void double_complex_merge(const struct atomics_type *type, const struct atomics_update *u)
+static void double_complex_merge(const struct atomics_type *type,
+				 const struct atomics_update *u)
 {
 	cell_each(u->op, 16, false, double_complex_next, 0, u);
 }
 
-#define COMPLEX_OPS                                                                         \
-	(1u << FI_SUM | 1u << FI_DIFF | 1u << FI_PROD | 1u << FI_LOR | 1u << FI_LAND |       \
-	 1u << FI_LXOR | 1u << FI_ATOMIC_READ | 1u << FI_ATOMIC_WRITE | 1u << FI_CSWAP |     \
+#define COMPLEX_OPS                                                                      \
+	(1u << FI_SUM | 1u << FI_DIFF | 1u << FI_PROD | 1u << FI_LOR | 1u << FI_LAND |   \
+	 1u << FI_LXOR | 1u << FI_ATOMIC_READ | 1u << FI_ATOMIC_WRITE | 1u << FI_CSWAP | \
 	 1u << FI_CSWAP_NE)
-#define REAL_OPS                                                                            \
+#define REAL_OPS                                                                             \
 	(COMPLEX_OPS | 1u << FI_MIN | 1u << FI_MAX | 1u << FI_CSWAP_LE | 1u << FI_CSWAP_LT | \
 	 1u << FI_CSWAP_GE | 1u << FI_CSWAP_GT)
 
 static const struct atomics_type float_types[ATOMICS_DATATYPE_CNT] = {
-	[FI_FLOAT] = {4, 4, true, REAL_OPS, float_apply, float_merge},
-	[FI_DOUBLE] = {8, 8, true, REAL_OPS, double_apply, double_merge},
-	[FI_LONG_DOUBLE] = {16, _Alignof(long double), true, REAL_OPS, wide_apply, wide_merge},
-	[FI_FLOAT_COMPLEX] = {8, _Alignof(float complex), true, COMPLEX_OPS, float_complex_apply,
-			      float_complex_merge},
-	[FI_DOUBLE_COMPLEX] = {16, _Alignof(double complex), true, COMPLEX_OPS,
-			       double_complex_apply, double_complex_merge},
-	[FI_LONG_DOUBLE_COMPLEX] = {32, _Alignof(long double complex), true, COMPLEX_OPS,
-				    wide_complex_apply, wide_complex_apply},
+	[FI_FLOAT] = { 4, 4, true, REAL_OPS, float_apply, float_merge },
+	[FI_DOUBLE] = { 8, 8, true, REAL_OPS, double_apply, double_merge },
+	[FI_LONG_DOUBLE] = { 16, _Alignof(long double), true, REAL_OPS, wide_apply,
+			     wide_merge },
+	[FI_FLOAT_COMPLEX] = { 8, _Alignof(float complex), true, COMPLEX_OPS,
+			       float_complex_apply, float_complex_merge },
+	[FI_DOUBLE_COMPLEX] = { 16, _Alignof(double complex), true, COMPLEX_OPS,
+				double_complex_apply, double_complex_merge },
+	[FI_LONG_DOUBLE_COMPLEX] = { 32, _Alignof(long double complex), true, COMPLEX_OPS,
+				     wide_complex_apply, wide_complex_apply },
 };
 
 const struct atomics_type *atomics_float_type(enum fi_datatype datatype)

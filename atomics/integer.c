@@ -45,7 +45,7 @@ CELL_INLINE bool integer_next(enum fi_op op, cell_word flip, struct cell old,
 		next->lo = cell_logical(op, a != 0, b != 0);
 		return true;
 	default:
-		return cell_chooses(op, yours < mine, yours == mine, yours > mine);
+		return cell_chooses(op, yours<mine, yours == mine, yours> mine);
 	}
 }
 
@@ -53,11 +53,12 @@ CELL_INLINE bool integer_next(enum fi_op op, cell_word flip, struct cell old,
 CELL_INLINE struct cell integer_add(size_t size, void *at, struct cell operand)
 {
 	const memory_order seq = memory_order_seq_cst;
-	struct cell old = {0};
+	struct cell old = { 0 };
 
 	switch (size) {
 	case 1:
-		old.lo = atomic_fetch_add_explicit((_Atomic uint8_t *)at, (uint8_t)operand.lo, seq);
+		old.lo = atomic_fetch_add_explicit((_Atomic uint8_t *)at, (uint8_t)operand.lo,
+						   seq);
 		break;
 	case 2:
 		old.lo = atomic_fetch_add_explicit((_Atomic uint16_t *)at, (uint16_t)operand.lo,
@@ -158,16 +159,16 @@ static void integer_combine_128(const struct atomics_type *type, const struct at
 #define INTEGER_OPS ((1u << ATOMICS_OP_CNT) - 1)
 
 static const struct atomics_type integer_types[ATOMICS_DATATYPE_CNT] = {
-	[FI_INT8] = {1, 1, true, INTEGER_OPS, integer_apply_8, integer_combine_8},
-	[FI_UINT8] = {1, 1, false, INTEGER_OPS, integer_apply_8, integer_combine_8},
-	[FI_INT16] = {2, 2, true, INTEGER_OPS, integer_apply_16, integer_combine_16},
-	[FI_UINT16] = {2, 2, false, INTEGER_OPS, integer_apply_16, integer_combine_16},
-	[FI_INT32] = {4, 4, true, INTEGER_OPS, integer_apply_32, integer_combine_32},
-	[FI_UINT32] = {4, 4, false, INTEGER_OPS, integer_apply_32, integer_combine_32},
-	[FI_INT64] = {8, 8, true, INTEGER_OPS, integer_apply_64, integer_combine_64},
-	[FI_UINT64] = {8, 8, false, INTEGER_OPS, integer_apply_64, integer_combine_64},
-	[FI_INT128] = {16, 16, true, INTEGER_OPS, integer_apply_128, integer_combine_128},
-	[FI_UINT128] = {16, 16, false, INTEGER_OPS, integer_apply_128, integer_combine_128},
+	[FI_INT8] = { 1, 1, true, INTEGER_OPS, integer_apply_8, integer_combine_8 },
+	[FI_UINT8] = { 1, 1, false, INTEGER_OPS, integer_apply_8, integer_combine_8 },
+	[FI_INT16] = { 2, 2, true, INTEGER_OPS, integer_apply_16, integer_combine_16 },
+	[FI_UINT16] = { 2, 2, false, INTEGER_OPS, integer_apply_16, integer_combine_16 },
+	[FI_INT32] = { 4, 4, true, INTEGER_OPS, integer_apply_32, integer_combine_32 },
+	[FI_UINT32] = { 4, 4, false, INTEGER_OPS, integer_apply_32, integer_combine_32 },
+	[FI_INT64] = { 8, 8, true, INTEGER_OPS, integer_apply_64, integer_combine_64 },
+	[FI_UINT64] = { 8, 8, false, INTEGER_OPS, integer_apply_64, integer_combine_64 },
+	[FI_INT128] = { 16, 16, true, INTEGER_OPS, integer_apply_128, integer_combine_128 },
+	[FI_UINT128] = { 16, 16, false, INTEGER_OPS, integer_apply_128, integer_combine_128 },
 };
 
 const struct atomics_type *atomics_integer_type(enum fi_datatype datatype)

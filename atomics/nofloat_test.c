@@ -11,12 +11,12 @@ static void without_floats_their_types_are_unknown(void **state)
 		FI_FLOAT,	  FI_DOUBLE,	     FI_LONG_DOUBLE,
 		FI_FLOAT_COMPLEX, FI_DOUBLE_COMPLEX, FI_LONG_DOUBLE_COMPLEX,
 	};
-	_Alignas(16) uint8_t target[32] = {1}, operand[32] = {2};
+	_Alignas(16) uint8_t target[32] = { 1 }, operand[32] = { 2 };
 	size_t i;
 
 	for (i = 0; i < sizeof(floats) / sizeof(*floats); i++) {
-		struct atomics_update u = {ATOMICS_BASE, floats[i], FI_SUM, target, operand,
-					   NULL, NULL, 1};
+		struct atomics_update u = { ATOMICS_BASE, floats[i], FI_SUM, target,
+					    operand,	  NULL,	     NULL,   1 };
 
 		assert_int_equal(atomics_size(floats[i]), 0);
 		assert_false(atomics_valid(ATOMICS_BASE, floats[i], FI_SUM));
@@ -29,10 +29,10 @@ static void without_floats_their_types_are_unknown(void **state)
 
 static void without_floats_integers_work(void **state)
 {
-	_Alignas(16) uint8_t target[16] = {0xff, 1};
-	const uint8_t operand[16] = {2};
-	struct atomics_update u = {ATOMICS_BASE, FI_UINT128, FI_SUM, target, operand,
-				   NULL, NULL, 1};
+	_Alignas(16) uint8_t target[16] = { 0xff, 1 };
+	const uint8_t operand[16] = { 2 };
+	struct atomics_update u = { ATOMICS_BASE, FI_UINT128, FI_SUM, target,
+				    operand,	  NULL,	      NULL,   1 };
 
 	assert_int_equal(atomics_apply(&u), 0);
 	assert_int_equal(target[0], 1);

@@ -11,7 +11,7 @@
 #include "atomics.h"
 #include <cmocka.h>
 
-#define ROUNDS 5001 /* odd; per thread and operation */
+#define ROUNDS 5001  /* odd; per thread and operation */
 #define ADDS   40000 /* of those that take a few cycles; twice that is exact in float */
 
 /* One location, and what the threads found */
@@ -22,8 +22,8 @@ struct storm {
 	size_t size;
 	bool is_integer;
 	_Atomic long calls[2]; /* how far the threads are */
-	long wrong[2];	 /* what a thread saw and can't be */
-	long counted[2]; /* what a thread did, as its storm says */
+	long wrong[2];	       /* what a thread saw and can't be */
+	long counted[2];       /* what a thread did, as its storm says */
 	_Atomic long guarded;
 };
 
@@ -108,11 +108,13 @@ static long number_get(enum fi_datatype datatype, const uint8_t *value)
 	}
 }
 
-static void apply(struct storm *s, enum fi_op op, const uint8_t *operand, const uint8_t *compare,
-		  uint8_t *result)
+static void apply(struct storm *s, enum fi_op op, const uint8_t *operand,
+		  const uint8_t *compare, uint8_t *result)
 {
 	struct atomics_update u = {
-		.kind = compare ? ATOMICS_COMPARE : result ? ATOMICS_FETCH : ATOMICS_BASE,
+		.kind = compare	 ? ATOMICS_COMPARE
+			: result ? ATOMICS_FETCH
+				 : ATOMICS_BASE,
 		.datatype = s->datatype,
 		.op = op,
 		.target = s->target,
@@ -166,7 +168,7 @@ static void *thread_main(void *arg)
 /* Both sides at once, from a location that holds @first; then it must hold @last, if >= 0. */
 static void rage(struct storm *s, side *run, enum fi_op op, long first, long last)
 {
-	struct thread threads[2] = {{s, run, 0}, {s, run, 1}};
+	struct thread threads[2] = { { s, run, 0 }, { s, run, 1 } };
 	pthread_t ids[2];
 	long got;
 	int i;
@@ -245,7 +247,7 @@ static void scale_side(struct storm *s, int me)
 	static const float half = 0.5f;
 	static const double half_double = 0.5;
 	static const long double half_wide = 0.5L;
-	uint8_t two[32], other[32] = {0};
+	uint8_t two[32], other[32] = { 0 };
 	int i;
 
 	number_put(s->datatype, 2, two);
@@ -298,8 +300,8 @@ static void climb_side(struct storm *s, int me)
 
 static void check_order(struct storm *s)
 {
-	static const enum fi_op ops[] = {FI_MAX,      FI_CSWAP_GT, FI_CSWAP_GE,
-					 FI_MIN,      FI_CSWAP_LT, FI_CSWAP_LE};
+	static const enum fi_op ops[] = { FI_MAX, FI_CSWAP_GT, FI_CSWAP_GE,
+					  FI_MIN, FI_CSWAP_LT, FI_CSWAP_LE };
 	size_t i;
 
 	if (!atomics_valid(ATOMICS_BASE, s->datatype, FI_MIN))
@@ -425,7 +427,7 @@ static void reads_are_never_torn(void **state)
 /* A thread's bit is as it left it; the other's is none of its business. */
 static void bits_side(struct storm *s, int me)
 {
-	uint8_t bit[32] = {0}, others[32], result[32], zero[32] = {0};
+	uint8_t bit[32] = { 0 }, others[32], result[32], zero[32] = { 0 };
 	int i;
 
 	bit[s->size - 1] = (uint8_t)(1 << me);

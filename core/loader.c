@@ -30,7 +30,8 @@ static bool segments_whole(int fd, const Elf64_Ehdr *header, uint64_t size)
 	uint64_t at;
 	int i;
 
-	if (header->e_phoff > size || header->e_phnum * sizeof(segment) > size - header->e_phoff)
+	if (header->e_phoff > size ||
+	    header->e_phnum * sizeof(segment) > size - header->e_phoff)
 		return false;
 	for (i = 0; i < header->e_phnum; i++) {
 		at = header->e_phoff + (uint64_t)i * sizeof(segment);
@@ -62,9 +63,9 @@ static const char *library_problem(const char *file)
 	if (fd < 0)
 		return strerror(errno);
 	if (pread(fd, &header, sizeof(header), 0) != sizeof(header) ||
-	    memcmp(header.e_ident, ELFMAG, SELFMAG) ||
-	    header.e_ident[EI_CLASS] != ELFCLASS64 || header.e_type != ET_DYN ||
-	    header.e_phentsize != sizeof(Elf64_Phdr) || !header.e_phnum)
+	    memcmp(header.e_ident, ELFMAG, SELFMAG) || header.e_ident[EI_CLASS] != ELFCLASS64 ||
+	    header.e_type != ET_DYN || header.e_phentsize != sizeof(Elf64_Phdr) ||
+	    !header.e_phnum)
 		problem = "it is not a 64-bit shared library";
 	else if (!segments_whole(fd, &header, (uint64_t)st.st_size))
 		problem = "it is cut off: copy it there again";

@@ -11,15 +11,17 @@
 #include "recv.h"
 #include "send.h"
 
-#define ACCESS_FLAGS                                                                              \
-	(FI_COMPLETION | FI_MORE | FI_FENCE | FI_INJECT_COMPLETE | FI_TRANSMIT_COMPLETE |           \
+#define ACCESS_FLAGS                                                                      \
+	(FI_COMPLETION | FI_MORE | FI_FENCE | FI_INJECT_COMPLETE | FI_TRANSMIT_COMPLETE | \
 	 FI_DELIVERY_COMPLETE | FI_MATCH_COMPLETE | FI_RMA | FI_ATOMIC | FI_READ | FI_WRITE)
 
-int engine_access_flags(const struct engine_tx_ctx *tx, uint64_t flags, uint64_t allowed, uint32_t *out)
+int engine_access_flags(const struct engine_tx_ctx *tx, uint64_t flags, uint64_t allowed,
+			uint32_t *out)
 {
 	int ret = engine_tx_flags(tx, flags, ACCESS_FLAGS | allowed, out);
 
-	*out &= ~(PACKET_DELIVERY | PACKET_ACKED); /* whatever is asked, it ends when it is done */
+	*out &= ~(PACKET_DELIVERY |
+		  PACKET_ACKED); /* whatever is asked, it ends when it is done */
 	return ret;
 }
 
@@ -46,7 +48,8 @@ int engine_access_check(const struct engine_access *access, size_t *len)
 	return 0;
 }
 
-static void engine_tx_access(struct engine_tx *tx, const struct engine_access *access, size_t len)
+static void engine_tx_access(struct engine_tx *tx, const struct engine_access *access,
+			     size_t len)
 {
 	tx->context = access->context;
 	tx->buf = access->iov_cnt ? access->iov[0].iov_base : NULL;
@@ -152,8 +155,9 @@ static size_t engine_request_head(const struct engine_tx *tx, size_t head)
  * Room for a request of @len bytes with its own struct, header filled but for the length.
  * @at: out: where what it carries begins
  */
-static struct packet *engine_request_claim(struct engine_peer *peer, struct engine_tx *tx, const void *own,
-					   size_t own_len, size_t len, char **at)
+static struct packet *engine_request_claim(struct engine_peer *peer, struct engine_tx *tx,
+					   const void *own, size_t own_len, size_t len,
+					   char **at)
 {
 	bool listed = engine_request_listed(tx);
 	struct packet_targets targets = { .cnt = tx->target_cnt };
@@ -164,8 +168,8 @@ static struct packet *engine_request_claim(struct engine_peer *peer, struct engi
 	packet = peer->wire->claim(peer->conn, head + len, &payload);
 	if (!packet)
 		return NULL;
-	engine_header(peer, packet, (uint8_t)(tx->kind | tx->rx_idx << 4), listed ? PACKET_TARGETS : 0,
-		      (uint32_t)(head + len));
+	engine_header(peer, packet, (uint8_t)(tx->kind | tx->rx_idx << 4),
+		      listed ? PACKET_TARGETS : 0, (uint32_t)(head + len));
 	if (own_len)
 		memcpy(payload, own, own_len);
 	if (listed) {
@@ -245,7 +249,8 @@ static int engine_atomic_start(struct engine_peer *peer, struct engine_tx *tx)
 	size_t bytes = 0;
 	char *at;
 
-	packet = engine_request_claim(peer, tx, &atomic, sizeof(atomic), tx->len + compare, &at);
+	packet = engine_request_claim(peer, tx, &atomic, sizeof(atomic), tx->len + compare,
+				      &at);
 	if (!packet)
 		return -FI_EAGAIN;
 	copy_from_iov(at, tx->iov, tx->iov_cnt, 0, tx->len);
@@ -400,8 +405,8 @@ int engine_nacked(struct engine_peer *peer, const struct packet *packet)
 	return -FI_EINVAL;
 }
 
-int engine_response(struct engine_peer *peer, const struct packet *packet, const void *payload, size_t avail,
-		    struct wire_dest *dest)
+int engine_response(struct engine_peer *peer, const struct packet *packet, const void *payload,
+		    size_t avail, struct wire_dest *dest)
 {
 	struct engine_tx *tx = pool_find(&peer->ep->tx_pool, packet->tag);
 	const struct iovec *iov;
@@ -409,7 +414,8 @@ int engine_response(struct engine_peer *peer, const struct packet *packet, const
 
 	if (!tx || tx->peer != peer || tx->state != TX_RESPONSE)
 		return -FI_EINVAL;
-	if (packet->data != tx->sent || packet->len > tx->want - tx->sent || (!packet->len && tx->want))
+	if (packet->data != tx->sent || packet->len > tx->want - tx->sent ||
+	    (!packet->len && tx->want))
 		return -FI_EINVAL;
 	iov = tx->kind == PACKET_ATOMIC ? tx->update.result : tx->iov;
 	cnt = tx->kind == PACKET_ATOMIC ? tx->update.result_cnt : tx->iov_cnt;

@@ -39,12 +39,14 @@ struct engine_access {
 	fi_addr_t dest;
 	void *context;
 	uint64_t data;
-	const struct iovec *iov; /* source, destination of a READ, operands; borrowed during the call */
+	const struct iovec
+		*iov; /* source, destination of a READ, operands; borrowed during the call */
 	size_t iov_cnt;
 	const struct packet_target *targets; /* len in bytes */
 	size_t target_cnt;
 	const struct engine_update *update; /* PACKET_ATOMIC */
-	struct engine_cntr *also; /* ENGINE_DEFERRED: counts its end; NULL or held, taken on success */
+	struct engine_cntr
+		*also; /* ENGINE_DEFERRED: counts its end; NULL or held, taken on success */
 };
 
 /* Room for what a struct engine_access points to. */
@@ -67,8 +69,8 @@ int engine_access_check(const struct engine_access *access, size_t *len);
  * @access: out: borrows the arrays of the call
  * Returns 0, -FI_EINVAL or -FI_EBADFLAGS. Source: fi_rma(3).
  */
-int engine_access_rma(const struct engine_ctx *ctx, const struct fi_msg_rma *msg, uint64_t flags, uint8_t op,
-		      struct engine_access *access);
+int engine_access_rma(const struct engine_ctx *ctx, const struct fi_msg_rma *msg,
+		      uint64_t flags, uint8_t op, struct engine_access *access);
 
 /*
  * engine_access_atomic - what fi_atomicmsg, fi_fetch_atomicmsg or fi_compare_atomicmsg is to do
@@ -78,8 +80,9 @@ int engine_access_rma(const struct engine_ctx *ctx, const struct fi_msg_rma *msg
  * Returns 0, -FI_EINVAL, -FI_EBADFLAGS or -FI_EOPNOTSUPP. Source: fi_atomic(3).
  */
 int engine_access_atomic(const struct engine_ctx *ctx, const struct fi_msg_atomic *msg,
-			 const struct fi_msg_fetch *fetch, const struct fi_msg_compare *compare, uint64_t flags,
-			 struct engine_access *access, struct engine_access_room *room);
+			 const struct fi_msg_fetch *fetch, const struct fi_msg_compare *compare,
+			 uint64_t flags, struct engine_access *access,
+			 struct engine_access_room *room);
 
 /*
  * engine_access - begin a one-sided operation
@@ -98,7 +101,8 @@ ssize_t engine_access_call(struct engine_ctx *ctx, const struct engine_access *a
  * @allowed: FI_* that the call knows
  * Returns 0 or -FI_EBADFLAGS.
  */
-int engine_access_flags(const struct engine_tx_ctx *tx, uint64_t flags, uint64_t allowed, uint32_t *out);
+int engine_access_flags(const struct engine_tx_ctx *tx, uint64_t flags, uint64_t allowed,
+			uint32_t *out);
 
 /* engine_access_defaults - flags of a call without flags; what such an operation ends with, it ends with anyway */
 static inline uint32_t engine_access_defaults(const struct engine_ctx *ctx)
@@ -119,8 +123,8 @@ static inline void engine_unacked(struct engine_peer *peer, struct engine_tx *tx
 /* What arrives at the initiator. 0 or -FI_E* to end the conn. */
 int engine_acked(struct engine_peer *peer, const struct packet *packet);
 int engine_nacked(struct engine_peer *peer, const struct packet *packet);
-int engine_response(struct engine_peer *peer, const struct packet *packet, const void *payload, size_t avail,
-		    struct wire_dest *dest);
+int engine_response(struct engine_peer *peer, const struct packet *packet, const void *payload,
+		    size_t avail, struct wire_dest *dest);
 /* engine_response_arrived - what the wire was writing for @tx is there */
 void engine_response_arrived(struct engine_tx *tx);
 
@@ -129,8 +133,8 @@ void engine_response_arrived(struct engine_tx *tx);
  * @ctx: receive context that is told of it
  * Returns 0 (the initiator was answered) or -FI_E* for one that no peer of this version sends.
  */
-int engine_request(struct engine_rx_ctx *ctx, struct engine_peer *peer, const struct packet *packet,
-		   const void *payload);
+int engine_request(struct engine_rx_ctx *ctx, struct engine_peer *peer,
+		   const struct packet *packet, const void *payload);
 
 /* engine_is_request - is this a one-sided request, rather than a message */
 static inline bool engine_is_request(const struct packet *packet)
@@ -164,9 +168,12 @@ static inline void engine_ack_due(struct engine_peer *peer)
 void engine_acks_send(struct engine_ep *ep);
 
 /* Slots that need no lock. Source: fi_atomic(3) */
-int engine_atomic_writevalid(struct fid_ep *ep, enum fi_datatype datatype, enum fi_op op, size_t *cnt);
-int engine_atomic_readwritevalid(struct fid_ep *ep, enum fi_datatype datatype, enum fi_op op, size_t *cnt);
-int engine_atomic_compwritevalid(struct fid_ep *ep, enum fi_datatype datatype, enum fi_op op, size_t *cnt);
+int engine_atomic_writevalid(struct fid_ep *ep, enum fi_datatype datatype, enum fi_op op,
+			     size_t *cnt);
+int engine_atomic_readwritevalid(struct fid_ep *ep, enum fi_datatype datatype, enum fi_op op,
+				 size_t *cnt);
+int engine_atomic_compwritevalid(struct fid_ep *ep, enum fi_datatype datatype, enum fi_op op,
+				 size_t *cnt);
 int engine_query_atomic(struct fid_domain *domain, enum fi_datatype datatype, enum fi_op op,
 			struct fi_atomic_attr *attr, uint64_t flags);
 

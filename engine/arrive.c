@@ -38,7 +38,8 @@ static int engine_early_turn(struct engine_ep *ep, struct engine_held *held)
 	}
 	if (held->packet.flags & PACKET_ACKED)
 		engine_ack_due(peer);
-	recv = match_arrive(engine_matcher(q, held->packet.flags), engine_source_id(q, peer), held->packet.tag);
+	recv = match_arrive(engine_matcher(q, held->packet.flags), engine_source_id(q, peer),
+			    held->packet.tag);
 	if (!recv) {
 		engine_held_store(held);
 		return 0;
@@ -64,8 +65,9 @@ static bool engine_early_refused(struct engine_peer *peer, const struct packet *
 }
 
 /* A message overtook another: keep it in its place. */
-static int engine_early(struct engine_rx_ctx *ctx, struct engine_peer *peer, const struct packet *packet,
-			const void *payload, size_t avail, struct wire_dest *dest)
+static int engine_early(struct engine_rx_ctx *ctx, struct engine_peer *peer,
+			const struct packet *packet, const void *payload, size_t avail,
+			struct wire_dest *dest)
 {
 	struct engine_held *held;
 	struct list *at = peer->early.prev;
@@ -94,8 +96,9 @@ static int engine_early(struct engine_rx_ctx *ctx, struct engine_peer *peer, con
 }
 
 /* A message that is the next of its sender. */
-static int engine_in_turn(struct engine_rx_ctx *ctx, struct engine_peer *peer, const struct packet *packet,
-			  const void *payload, size_t avail, struct wire_dest *dest)
+static int engine_in_turn(struct engine_rx_ctx *ctx, struct engine_peer *peer,
+			  const struct packet *packet, const void *payload, size_t avail,
+			  struct wire_dest *dest)
 {
 	struct engine_ep *ep = peer->ep;
 	struct engine_rxq *q = ctx->q;
@@ -109,7 +112,8 @@ static int engine_in_turn(struct engine_rx_ctx *ctx, struct engine_peer *peer, c
 		return engine_request(ctx, peer, packet, payload);
 	if (packet->flags & PACKET_ACKED)
 		engine_ack_due(peer);
-	recv = match_arrive(engine_matcher(q, packet->flags), engine_source_id(q, peer), packet->tag);
+	recv = match_arrive(engine_matcher(q, packet->flags), engine_source_id(q, peer),
+			    packet->tag);
 	if (!recv) {
 		held = engine_hold(ctx, peer, packet, payload, avail, dest);
 		if (!held)
@@ -119,7 +123,8 @@ static int engine_in_turn(struct engine_rx_ctx *ctx, struct engine_peer *peer, c
 	}
 	if (PACKET_OP(packet->op) == PACKET_RTS)
 		memcpy(&rts, payload, sizeof(rts));
-	rx = engine_recv_take(recv, ctx, peer, packet, PACKET_OP(packet->op) == PACKET_RTS ? rts.len : packet->len);
+	rx = engine_recv_take(recv, ctx, peer, packet,
+			      PACKET_OP(packet->op) == PACKET_RTS ? rts.len : packet->len);
 	if (!rx)
 		return -FI_ENOMEM;
 	engine_recv_sender(rx, packet);
@@ -134,14 +139,16 @@ static int engine_in_turn(struct engine_rx_ctx *ctx, struct engine_peer *peer, c
 		rx->got = 0;
 		rx->incoming = packet->len;
 		list_push(&peer->receiving, &rx->link);
-		dest->iov_cnt = (uint32_t)iov_slice(rx->iov, rx->iov_cnt, 0, packet->len, dest->iov);
+		dest->iov_cnt = (uint32_t)iov_slice(rx->iov, rx->iov_cnt, 0, packet->len,
+						    dest->iov);
 		dest->cookie = rx;
 	}
 	return 0;
 }
 
-static int engine_message(struct engine_ep *ep, struct wire_conn *conn, const struct packet *packet,
-			  const void *payload, size_t avail, struct wire_dest *dest)
+static int engine_message(struct engine_ep *ep, struct wire_conn *conn,
+			  const struct packet *packet, const void *payload, size_t avail,
+			  struct wire_dest *dest)
 {
 	struct engine_peer *peer = conn->peer;
 	bool eager = PACKET_OP(packet->op) == PACKET_EAGER;
@@ -170,9 +177,11 @@ static int engine_message(struct engine_ep *ep, struct wire_conn *conn, const st
 		ret = engine_in_turn(ctx, peer, packet, payload, avail, dest);
 		while (!ret && peer->early_cnt) {
 			first = peer->early.next;
-			if (container_of(first, struct engine_held, link)->packet.seq != peer->rx_seq)
+			if (container_of(first, struct engine_held, link)->packet.seq !=
+			    peer->rx_seq)
 				break;
-			ret = engine_early_turn(ep, container_of(first, struct engine_held, link));
+			ret = engine_early_turn(ep,
+						container_of(first, struct engine_held, link));
 		}
 	}
 	if (!ret) {
@@ -182,8 +191,8 @@ static int engine_message(struct engine_ep *ep, struct wire_conn *conn, const st
 	return ret;
 }
 
-int engine_packet(struct engine_ep *ep, struct wire_conn *conn, const struct packet *packet, const void *payload,
-		  size_t avail, struct wire_dest *dest)
+int engine_packet(struct engine_ep *ep, struct wire_conn *conn, const struct packet *packet,
+		  const void *payload, size_t avail, struct wire_dest *dest)
 {
 	struct engine_peer *peer = conn->peer;
 	struct packet_cts cts;
@@ -209,7 +218,9 @@ int engine_packet(struct engine_ep *ep, struct wire_conn *conn, const struct pac
 			ret = engine_message(ep, conn, packet, payload, avail, dest);
 		break;
 	case PACKET_RTS:
-		if ((packet->len == sizeof(struct packet_rts) || packet->flags & PACKET_TARGETS) && avail == packet->len)
+		if ((packet->len == sizeof(struct packet_rts) ||
+		     packet->flags & PACKET_TARGETS) &&
+		    avail == packet->len)
 			ret = engine_message(ep, conn, packet, payload, avail, dest);
 		break;
 	case PACKET_WRITE:

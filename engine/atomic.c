@@ -63,7 +63,8 @@ static int atomic_prepare(const struct atomic_call *call, struct engine_access *
 	for (size_t i = 0; i < call->target_cnt; i++) {
 		if (call->target[i].count > ENGINE_ATOMIC_MAX)
 			return -FI_EINVAL;
-		targets[i] = (struct packet_target){ call->target[i].addr, call->target[i].count * size,
+		targets[i] = (struct packet_target){ call->target[i].addr,
+						     call->target[i].count * size,
 						     call->target[i].key };
 		elements += call->target[i].count;
 	}
@@ -94,7 +95,8 @@ static int atomic_prepare(const struct atomic_call *call, struct engine_access *
 	return 0;
 }
 
-static ssize_t atomic_do(struct engine_ctx *ctx, const struct atomic_call *call, struct engine_access *access)
+static ssize_t atomic_do(struct engine_ctx *ctx, const struct atomic_call *call,
+			 struct engine_access *access)
 {
 	struct engine_access_room room;
 	int ret;
@@ -103,101 +105,146 @@ static ssize_t atomic_do(struct engine_ctx *ctx, const struct atomic_call *call,
 	return ret ? ret : engine_access_call(ctx, access);
 }
 
-static ssize_t atomic_writev(struct fid_ep *fid, const struct fi_ioc *iov, void **desc, size_t cnt, fi_addr_t dest,
-			     uint64_t addr, uint64_t key, enum fi_datatype datatype, enum fi_op op, void *context)
+static ssize_t atomic_writev(struct fid_ep *fid, const struct fi_ioc *iov, void **desc,
+			     size_t cnt, fi_addr_t dest, uint64_t addr, uint64_t key,
+			     enum fi_datatype datatype, enum fi_op op, void *context)
 {
 	struct engine_ctx *ctx = engine_ctx_of(fid);
 	struct fi_rma_ioc target = { .addr = addr, .key = key };
-	struct atomic_call call = { .kind = ATOMICS_BASE, .datatype = datatype, .op = op, .operand = iov,
-				    .operand_cnt = cnt, .target = &target, .target_cnt = 1 };
-	struct engine_access access = { .flags = engine_access_defaults(ctx), .dest = dest, .context = context };
+	struct atomic_call call = { .kind = ATOMICS_BASE,
+				    .datatype = datatype,
+				    .op = op,
+				    .operand = iov,
+				    .operand_cnt = cnt,
+				    .target = &target,
+				    .target_cnt = 1 };
+	struct engine_access access = { .flags = engine_access_defaults(ctx),
+					.dest = dest,
+					.context = context };
 
 	target.count = iocs_count(iov, cnt);
 	return atomic_do(ctx, &call, &access);
 }
 
-static ssize_t atomic_write(struct fid_ep *fid, const void *buf, size_t cnt, void *desc, fi_addr_t dest,
-			    uint64_t addr, uint64_t key, enum fi_datatype datatype, enum fi_op op, void *context)
+static ssize_t atomic_write(struct fid_ep *fid, const void *buf, size_t cnt, void *desc,
+			    fi_addr_t dest, uint64_t addr, uint64_t key,
+			    enum fi_datatype datatype, enum fi_op op, void *context)
 {
 	struct fi_ioc ioc = { (void *)(uintptr_t)buf, cnt };
 
 	return atomic_writev(fid, &ioc, &desc, 1, dest, addr, key, datatype, op, context);
 }
 
-static ssize_t atomic_inject(struct fid_ep *fid, const void *buf, size_t cnt, fi_addr_t dest, uint64_t addr,
-			     uint64_t key, enum fi_datatype datatype, enum fi_op op)
+static ssize_t atomic_inject(struct fid_ep *fid, const void *buf, size_t cnt, fi_addr_t dest,
+			     uint64_t addr, uint64_t key, enum fi_datatype datatype,
+			     enum fi_op op)
 {
 	struct fi_ioc ioc = { (void *)(uintptr_t)buf, cnt };
 	struct fi_rma_ioc target = { addr, cnt, key };
-	struct atomic_call call = { .kind = ATOMICS_BASE, .datatype = datatype, .op = op, .operand = &ioc,
-				    .operand_cnt = 1, .target = &target, .target_cnt = 1 };
+	struct atomic_call call = { .kind = ATOMICS_BASE,
+				    .datatype = datatype,
+				    .op = op,
+				    .operand = &ioc,
+				    .operand_cnt = 1,
+				    .target = &target,
+				    .target_cnt = 1 };
 	struct engine_access access = { .flags = ENGINE_INJECT, .dest = dest };
 
 	return atomic_do(engine_ctx_of(fid), &call, &access);
 }
 
-static ssize_t atomic_readwritev(struct fid_ep *fid, const struct fi_ioc *iov, void **desc, size_t cnt,
-				 struct fi_ioc *resultv, void **result_desc, size_t result_cnt, fi_addr_t dest,
-				 uint64_t addr, uint64_t key, enum fi_datatype datatype, enum fi_op op, void *context)
+static ssize_t atomic_readwritev(struct fid_ep *fid, const struct fi_ioc *iov, void **desc,
+				 size_t cnt, struct fi_ioc *resultv, void **result_desc,
+				 size_t result_cnt, fi_addr_t dest, uint64_t addr, uint64_t key,
+				 enum fi_datatype datatype, enum fi_op op, void *context)
 {
 	struct engine_ctx *ctx = engine_ctx_of(fid);
 	struct fi_rma_ioc target = { .addr = addr, .key = key };
-	struct atomic_call call = { .kind = ATOMICS_FETCH, .datatype = datatype, .op = op, .operand = iov,
-				    .operand_cnt = cnt, .result = resultv, .result_cnt = result_cnt,
-				    .target = &target, .target_cnt = 1 };
-	struct engine_access access = { .flags = engine_access_defaults(ctx), .dest = dest, .context = context };
+	struct atomic_call call = { .kind = ATOMICS_FETCH,
+				    .datatype = datatype,
+				    .op = op,
+				    .operand = iov,
+				    .operand_cnt = cnt,
+				    .result = resultv,
+				    .result_cnt = result_cnt,
+				    .target = &target,
+				    .target_cnt = 1 };
+	struct engine_access access = { .flags = engine_access_defaults(ctx),
+					.dest = dest,
+					.context = context };
 
 	target.count = iocs_count(resultv, result_cnt);
 	return atomic_do(ctx, &call, &access);
 }
 
-static ssize_t atomic_readwrite(struct fid_ep *fid, const void *buf, size_t cnt, void *desc, void *result,
-				void *result_desc, fi_addr_t dest, uint64_t addr, uint64_t key,
-				enum fi_datatype datatype, enum fi_op op, void *context)
+static ssize_t atomic_readwrite(struct fid_ep *fid, const void *buf, size_t cnt, void *desc,
+				void *result, void *result_desc, fi_addr_t dest, uint64_t addr,
+				uint64_t key, enum fi_datatype datatype, enum fi_op op,
+				void *context)
 {
 	struct fi_ioc ioc = { (void *)(uintptr_t)buf, cnt }, out = { result, cnt };
 
-	return atomic_readwritev(fid, &ioc, &desc, 1, &out, &result_desc, 1, dest, addr, key, datatype, op, context);
+	return atomic_readwritev(fid, &ioc, &desc, 1, &out, &result_desc, 1, dest, addr, key,
+				 datatype, op, context);
 }
 
-static ssize_t atomic_compwritev(struct fid_ep *fid, const struct fi_ioc *iov, void **desc, size_t cnt,
-				 const struct fi_ioc *comparev, void **compare_desc, size_t compare_cnt,
-				 struct fi_ioc *resultv, void **result_desc, size_t result_cnt, fi_addr_t dest,
-				 uint64_t addr, uint64_t key, enum fi_datatype datatype, enum fi_op op, void *context)
+static ssize_t atomic_compwritev(struct fid_ep *fid, const struct fi_ioc *iov, void **desc,
+				 size_t cnt, const struct fi_ioc *comparev, void **compare_desc,
+				 size_t compare_cnt, struct fi_ioc *resultv, void **result_desc,
+				 size_t result_cnt, fi_addr_t dest, uint64_t addr, uint64_t key,
+				 enum fi_datatype datatype, enum fi_op op, void *context)
 {
 	struct engine_ctx *ctx = engine_ctx_of(fid);
 	struct fi_rma_ioc target = { .addr = addr, .key = key };
-	struct atomic_call call = { .kind = ATOMICS_COMPARE, .datatype = datatype, .op = op, .operand = iov,
-				    .operand_cnt = cnt, .compare = comparev, .compare_cnt = compare_cnt,
-				    .result = resultv, .result_cnt = result_cnt, .target = &target, .target_cnt = 1 };
-	struct engine_access access = { .flags = engine_access_defaults(ctx), .dest = dest, .context = context };
+	struct atomic_call call = { .kind = ATOMICS_COMPARE,
+				    .datatype = datatype,
+				    .op = op,
+				    .operand = iov,
+				    .operand_cnt = cnt,
+				    .compare = comparev,
+				    .compare_cnt = compare_cnt,
+				    .result = resultv,
+				    .result_cnt = result_cnt,
+				    .target = &target,
+				    .target_cnt = 1 };
+	struct engine_access access = { .flags = engine_access_defaults(ctx),
+					.dest = dest,
+					.context = context };
 
 	target.count = iocs_count(resultv, result_cnt);
 	return atomic_do(ctx, &call, &access);
 }
 
-static ssize_t atomic_compwrite(struct fid_ep *fid, const void *buf, size_t cnt, void *desc, const void *compare,
-				void *compare_desc, void *result, void *result_desc, fi_addr_t dest, uint64_t addr,
-				uint64_t key, enum fi_datatype datatype, enum fi_op op, void *context)
+static ssize_t atomic_compwrite(struct fid_ep *fid, const void *buf, size_t cnt, void *desc,
+				const void *compare, void *compare_desc, void *result,
+				void *result_desc, fi_addr_t dest, uint64_t addr, uint64_t key,
+				enum fi_datatype datatype, enum fi_op op, void *context)
 {
-	struct fi_ioc ioc = { (void *)(uintptr_t)buf, cnt }, than = { (void *)(uintptr_t)compare, cnt };
+	struct fi_ioc ioc = { (void *)(uintptr_t)buf, cnt },
+		      than = { (void *)(uintptr_t)compare, cnt };
 	struct fi_ioc out = { result, cnt };
 
-	return atomic_compwritev(fid, &ioc, &desc, 1, &than, &compare_desc, 1, &out, &result_desc, 1, dest, addr, key,
-				 datatype, op, context);
+	return atomic_compwritev(fid, &ioc, &desc, 1, &than, &compare_desc, 1, &out,
+				 &result_desc, 1, dest, addr, key, datatype, op, context);
 }
 
 int engine_access_atomic(const struct engine_ctx *ctx, const struct fi_msg_atomic *msg,
-			 const struct fi_msg_fetch *fetch, const struct fi_msg_compare *compare, uint64_t flags,
-			 struct engine_access *access, struct engine_access_room *room)
+			 const struct fi_msg_fetch *fetch, const struct fi_msg_compare *compare,
+			 uint64_t flags, struct engine_access *access,
+			 struct engine_access_room *room)
 {
-	struct atomic_call call = { .kind = compare ? ATOMICS_COMPARE : fetch ? ATOMICS_FETCH : ATOMICS_BASE };
+	struct atomic_call call = { .kind = compare ? ATOMICS_COMPARE
+					    : fetch ? ATOMICS_FETCH
+						    : ATOMICS_BASE };
 	int ret;
 
 	if (!msg)
 		return -FI_EINVAL;
-	*access = (struct engine_access){ .dest = msg->addr, .context = msg->context, .data = msg->data };
-	ret = engine_access_flags(ctx->tx, flags, FI_INJECT | FI_REMOTE_CQ_DATA, &access->flags);
+	*access = (struct engine_access){ .dest = msg->addr,
+					  .context = msg->context,
+					  .data = msg->data };
+	ret = engine_access_flags(ctx->tx, flags, FI_INJECT | FI_REMOTE_CQ_DATA,
+				  &access->flags);
 	if (ret)
 		return ret;
 	call.datatype = msg->datatype;
@@ -217,7 +264,8 @@ int engine_access_atomic(const struct engine_ctx *ctx, const struct fi_msg_atomi
 	return atomic_prepare(&call, access, room);
 }
 
-static ssize_t atomic_msg(struct fid_ep *fid, const struct fi_msg_atomic *msg, const struct fi_msg_fetch *fetch,
+static ssize_t atomic_msg(struct fid_ep *fid, const struct fi_msg_atomic *msg,
+			  const struct fi_msg_fetch *fetch,
 			  const struct fi_msg_compare *compare, uint64_t flags)
 {
 	struct engine_ctx *ctx = engine_ctx_of(fid);
@@ -231,22 +279,25 @@ static ssize_t atomic_msg(struct fid_ep *fid, const struct fi_msg_atomic *msg, c
 	return ret ? ret : engine_access_call(ctx, &access);
 }
 
-static ssize_t atomic_writemsg(struct fid_ep *fid, const struct fi_msg_atomic *msg, uint64_t flags)
+static ssize_t atomic_writemsg(struct fid_ep *fid, const struct fi_msg_atomic *msg,
+			       uint64_t flags)
 {
 	return atomic_msg(fid, msg, NULL, NULL, flags);
 }
 
-static ssize_t atomic_readwritemsg(struct fid_ep *fid, const struct fi_msg_atomic *msg, struct fi_ioc *resultv,
-				   void **result_desc, size_t result_cnt, uint64_t flags)
+static ssize_t atomic_readwritemsg(struct fid_ep *fid, const struct fi_msg_atomic *msg,
+				   struct fi_ioc *resultv, void **result_desc,
+				   size_t result_cnt, uint64_t flags)
 {
 	struct fi_msg_fetch fetch = { .msg_iov = resultv, .iov_count = result_cnt };
 
 	return atomic_msg(fid, msg, &fetch, NULL, flags);
 }
 
-static ssize_t atomic_compwritemsg(struct fid_ep *fid, const struct fi_msg_atomic *msg, const struct fi_ioc *comparev,
-				   void **compare_desc, size_t compare_cnt, struct fi_ioc *resultv, void **result_desc,
-				   size_t result_cnt, uint64_t flags)
+static ssize_t atomic_compwritemsg(struct fid_ep *fid, const struct fi_msg_atomic *msg,
+				   const struct fi_ioc *comparev, void **compare_desc,
+				   size_t compare_cnt, struct fi_ioc *resultv,
+				   void **result_desc, size_t result_cnt, uint64_t flags)
 {
 	struct fi_msg_fetch fetch = { .msg_iov = resultv, .iov_count = result_cnt };
 	struct fi_msg_compare compare = { .msg_iov = comparev, .iov_count = compare_cnt };
@@ -254,7 +305,8 @@ static ssize_t atomic_compwritemsg(struct fid_ep *fid, const struct fi_msg_atomi
 	return atomic_msg(fid, msg, &fetch, &compare, flags);
 }
 
-static int atomic_allowed(enum atomics_kind kind, enum fi_datatype datatype, enum fi_op op, size_t *cnt)
+static int atomic_allowed(enum atomics_kind kind, enum fi_datatype datatype, enum fi_op op,
+			  size_t *cnt)
 {
 	if (!atomics_valid(kind, datatype, op))
 		return -FI_EOPNOTSUPP;
@@ -264,17 +316,20 @@ static int atomic_allowed(enum atomics_kind kind, enum fi_datatype datatype, enu
 	return 0;
 }
 
-int engine_atomic_writevalid(struct fid_ep *fid, enum fi_datatype datatype, enum fi_op op, size_t *cnt)
+int engine_atomic_writevalid(struct fid_ep *fid, enum fi_datatype datatype, enum fi_op op,
+			     size_t *cnt)
 {
 	return atomic_allowed(ATOMICS_BASE, datatype, op, cnt);
 }
 
-int engine_atomic_readwritevalid(struct fid_ep *fid, enum fi_datatype datatype, enum fi_op op, size_t *cnt)
+int engine_atomic_readwritevalid(struct fid_ep *fid, enum fi_datatype datatype, enum fi_op op,
+				 size_t *cnt)
 {
 	return atomic_allowed(ATOMICS_FETCH, datatype, op, cnt);
 }
 
-int engine_atomic_compwritevalid(struct fid_ep *fid, enum fi_datatype datatype, enum fi_op op, size_t *cnt)
+int engine_atomic_compwritevalid(struct fid_ep *fid, enum fi_datatype datatype, enum fi_op op,
+				 size_t *cnt)
 {
 	return atomic_allowed(ATOMICS_COMPARE, datatype, op, cnt);
 }

@@ -31,7 +31,8 @@ static void hash_is_the_published_one(void **state)
 static void proofs_agree_when_keys_do(void **state)
 {
 	struct engine_auth none = { .keyed = false };
-	struct engine_auth a = keyed("job 1", 5), b = keyed("job 1", 5), c = keyed("job 2", 5), d = keyed("job 1", 6);
+	struct engine_auth a = keyed("job 1", 5), b = keyed("job 1", 5), c = keyed("job 2", 5),
+			   d = keyed("job 1", 6);
 	struct hello other = hello;
 
 	assert_int_equal(engine_auth_proof(&none, &hello), 0);
@@ -58,7 +59,8 @@ static void key_is_read_or_refused(void **state)
 	assert_int_equal(engine_auth_read(longest, FI_AV_AUTH_KEY, &auth), -FI_EINVAL);
 	assert_memory_equal(&auth, &before, sizeof(auth));
 	assert_int_equal(engine_auth_read(longest, ENGINE_AUTH_KEY_MAX, &auth), 0);
-	assert_true(auth.keyed && auth.secret[0] != before.secret[0] && auth.secret[0] != auth.secret[1]);
+	assert_true(auth.keyed && auth.secret[0] != before.secret[0] &&
+		    auth.secret[0] != auth.secret[1]);
 }
 
 int main(void)

@@ -12,7 +12,8 @@
 
 #define NAP_MIN_NS 20000u
 #define NAP_MAX_NS 1000000u
-#define BATCH_MAX  64u /* rounds in a row that move something, before others may have the domain */
+#define BATCH_MAX \
+	64u /* rounds in a row that move something, before others may have the domain */
 
 /* One look at the domain: ns to nap after it. Called by the thread. */
 static uint64_t engine_auto_round(void *arg)
@@ -53,7 +54,8 @@ int engine_auto_start(struct engine_domain *domain)
 	platform_lock(&domain->lock);
 	if (!a->there) {
 		a->nap_ns = NAP_MIN_NS;
-		ret = platform_thread_start(&a->thread, "weft-progress", engine_auto_round, domain);
+		ret = platform_thread_start(&a->thread, "weft-progress", engine_auto_round,
+					    domain);
 		a->there = !ret;
 	}
 	platform_unlock(&domain->lock);

@@ -23,13 +23,15 @@ static struct engine_av *av_of(struct fid_av *fid)
 	return container_of(fid, struct engine_av, fid);
 }
 
-int engine_av_add(struct engine_av *av, const struct weft_addr *address, const fi_addr_t *id, fi_addr_t *addr)
+int engine_av_add(struct engine_av *av, const struct weft_addr *address, const fi_addr_t *id,
+		  fi_addr_t *addr)
 {
 	struct list *node, *after;
 	fi_addr_t at;
 	int ret;
 
-	ret = av->view ? av_view_insert(av->view, address, &at) : av_insert(&av->table, address, &at);
+	ret = av->view ? av_view_insert(av->view, address, &at)
+		       : av_insert(&av->table, address, &at);
 	if (ret < 0)
 		return ret;
 	if (ret && av->flags & FI_AV_USER_ID)
@@ -112,8 +114,8 @@ static int engine_av_lookup(struct fid_av *fid, fi_addr_t fi_addr, void *addr, s
 }
 
 /* Without FI_XPU it is fi_av_lookup, but for the answer to a small buffer. */
-static int engine_av_lookup2(struct fid_av *fid, fi_addr_t addr, void *buf, size_t *len, uint64_t flags,
-			     struct fid_xpu_ctx *ctx)
+static int engine_av_lookup2(struct fid_av *fid, fi_addr_t addr, void *buf, size_t *len,
+			     uint64_t flags, struct fid_xpu_ctx *ctx)
 {
 	size_t room = len ? *len : 0;
 	int ret;
@@ -128,7 +130,8 @@ static int engine_av_lookup2(struct fid_av *fid, fi_addr_t addr, void *buf, size
 	return !ret && room < *len ? -FI_ETOOSMALL : ret;
 }
 
-static const char *engine_av_straddr(struct fid_av *fid, const void *addr, char *buf, size_t *len)
+static const char *engine_av_straddr(struct fid_av *fid, const void *addr, char *buf,
+				     size_t *len)
 {
 	const struct engine_family *family = av_of(fid)->domain->family;
 
@@ -138,7 +141,8 @@ static const char *engine_av_straddr(struct fid_av *fid, const void *addr, char 
 	return buf;
 }
 
-static int engine_av_set_user_id(struct fid_av *fid, fi_addr_t addr, fi_addr_t user_id, uint64_t flags)
+static int engine_av_set_user_id(struct fid_av *fid, fi_addr_t addr, fi_addr_t user_id,
+				 uint64_t flags)
 {
 	struct engine_av *av = av_of(fid);
 	struct list *node, *after;
@@ -158,12 +162,14 @@ static int engine_av_set_user_id(struct fid_av *fid, fi_addr_t addr, fi_addr_t u
 	return ret;
 }
 
-static int engine_av_no_auth_key(struct fid_av *fid, const void *key, size_t len, fi_addr_t *addr, uint64_t flags)
+static int engine_av_no_auth_key(struct fid_av *fid, const void *key, size_t len,
+				 fi_addr_t *addr, uint64_t flags)
 {
 	return -FI_ENOSYS;
 }
 
-static int engine_av_no_lookup_auth_key(struct fid_av *fid, fi_addr_t addr, void *key, size_t *len)
+static int engine_av_no_lookup_auth_key(struct fid_av *fid, fi_addr_t addr, void *key,
+					size_t *len)
 {
 	return -FI_ENOSYS;
 }
@@ -191,7 +197,8 @@ static int engine_av_bind(struct fid *fid, struct fid *target, uint64_t flags)
 	if (flags)
 		return -FI_EBADFLAGS;
 	eq = container_of(target, struct engine_eq, fid.fid);
-	if (!(av->flags & FI_EVENT) || (av->eq && av->eq != av->domain->eq) || eq->fabric != av->domain->fabric)
+	if (!(av->flags & FI_EVENT) || (av->eq && av->eq != av->domain->eq) ||
+	    eq->fabric != av->domain->fabric)
 		return -FI_EINVAL;
 	return engine_av_tell(av, eq);
 }
@@ -255,7 +262,8 @@ static int engine_av_attr_check(const struct fi_av_attr *attr)
 	return 0;
 }
 
-int engine_av_open(struct fid_domain *fid, struct fi_av_attr *attr, struct fid_av **out, void *context)
+int engine_av_open(struct fid_domain *fid, struct fi_av_attr *attr, struct fid_av **out,
+		   void *context)
 {
 	struct engine_domain *domain = container_of(fid, struct engine_domain, fid);
 	struct engine_av *av;

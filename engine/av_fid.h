@@ -59,14 +59,16 @@ void engine_av_changed(struct engine_av *av);
  * @addr: out: its place
  * Returns 0 or -FI_ENOMEM.
  */
-int engine_av_add(struct engine_av *av, const struct weft_addr *address, const fi_addr_t *id, fi_addr_t *addr);
+int engine_av_add(struct engine_av *av, const struct weft_addr *address, const fi_addr_t *id,
+		  fi_addr_t *addr);
 
 /* Slots of struct fi_ops_av, of programs (av_insert.c). */
-int engine_av_insert(struct fid_av *fid, const void *addr, size_t cnt, fi_addr_t *out, uint64_t flags,
-		     void *context);
-int engine_av_insertsvc(struct fid_av *fid, const char *node, const char *service, fi_addr_t *out, uint64_t flags,
-			void *context);
-int engine_av_insertsym(struct fid_av *fid, const char *node, size_t node_cnt, const char *service, size_t svc_cnt,
+int engine_av_insert(struct fid_av *fid, const void *addr, size_t cnt, fi_addr_t *out,
+		     uint64_t flags, void *context);
+int engine_av_insertsvc(struct fid_av *fid, const char *node, const char *service,
 			fi_addr_t *out, uint64_t flags, void *context);
+int engine_av_insertsym(struct fid_av *fid, const char *node, size_t node_cnt,
+			const char *service, size_t svc_cnt, fi_addr_t *out, uint64_t flags,
+			void *context);
 
 #endif

@@ -16,7 +16,7 @@
 #define WHY_LEN	   128u
 #define NODE_MAX   256u /* bytes of a name with its NUL */
 #define PORT_MAX   65535u
-#define SUFFIX_MAX 18u /* digits of its number */
+#define SUFFIX_MAX 18u		 /* digits of its number */
 #define STR_SCHEME "fi_sockaddr" /* FI_ADDR_STR: begins all forms with host and port */
 
 /* One call of a program under way. */
@@ -26,14 +26,14 @@ struct engine_insertion {
 	int *errors;	/* NULL, or the next to fill */
 	bool ids;
 	void *context;
-	size_t idx;	/* of the next address */
-	int done;	/* successes */
+	size_t idx;	      /* of the next address */
+	int done;	      /* successes */
 	struct eq_event *end; /* FI_EVENT: to be posted */
 };
 
 /* May this be inserted, with these flags? Nothing happened if not. */
-static int engine_insertion_check(const struct engine_av *av, size_t cnt, const fi_addr_t *out, uint64_t flags,
-				  const void *context)
+static int engine_insertion_check(const struct engine_av *av, size_t cnt, const fi_addr_t *out,
+				  uint64_t flags, const void *context)
 {
 	if (flags & ~(FI_MORE | FI_SYNC_ERR | FI_AV_USER_ID))
 		return -FI_EBADFLAGS;
@@ -53,8 +53,8 @@ static int engine_insertion_check(const struct engine_av *av, size_t cnt, const 
 }
 
 /* Begins an insertion that was checked; holds the domain if it returns 0. */
-static int engine_insertion_begin(struct engine_insertion *in, struct engine_av *av, fi_addr_t *out, uint64_t flags,
-				  void *context)
+static int engine_insertion_begin(struct engine_insertion *in, struct engine_av *av,
+				  fi_addr_t *out, uint64_t flags, void *context)
 {
 	int ret;
 
@@ -83,18 +83,23 @@ static void engine_insertion_failed(struct engine_insertion *in, int err)
 {
 	struct engine_av *av = in->av;
 	struct fi_eq_err_entry entry = {
-		.fid = &av->fid.fid, .context = in->context, .data = in->idx, .err = -err, .prov_errno = -err,
+		.fid = &av->fid.fid,
+		.context = in->context,
+		.data = in->idx,
+		.err = -err,
+		.prov_errno = -err,
 	};
 
 	if (in->out)
 		*in->out = FI_ADDR_NOTAVAIL;
 	if (av->eq && engine_eq_push_error(av->eq, &entry))
-		FI_WARN(av->domain->family->provider, FI_LOG_AV, "no memory to tell that address %zu failed\n",
-			in->idx);
+		FI_WARN(av->domain->family->provider, FI_LOG_AV,
+			"no memory to tell that address %zu failed\n", in->idx);
 }
 
 /* The next address: @address, or none for the reason @err. */
-static void engine_insertion_next(struct engine_insertion *in, int err, const struct weft_addr *address)
+static void engine_insertion_next(struct engine_insertion *in, int err,
+				  const struct weft_addr *address)
 {
 	fi_addr_t addr;
 
@@ -118,7 +123,9 @@ static void engine_insertion_next(struct engine_insertion *in, int err, const st
 static int engine_insertion_end(struct engine_insertion *in)
 {
 	struct engine_av *av = in->av;
-	struct fi_eq_entry entry = { .fid = &av->fid.fid, .context = in->context, .data = (uint64_t)in->done };
+	struct fi_eq_entry entry = { .fid = &av->fid.fid,
+				     .context = in->context,
+				     .data = (uint64_t)in->done };
 
 	engine_av_changed(av);
 	engine_leave(av->domain);
@@ -129,7 +136,8 @@ static int engine_insertion_end(struct engine_insertion *in)
 	return 0;
 }
 
-int engine_av_insert(struct fid_av *fid, const void *addr, size_t cnt, fi_addr_t *out, uint64_t flags, void *context)
+int engine_av_insert(struct fid_av *fid, const void *addr, size_t cnt, fi_addr_t *out,
+		     uint64_t flags, void *context)
 {
 	struct engine_av *av = container_of(fid, struct engine_av, fid);
 	const struct engine_family *family = av->domain->family;
@@ -147,9 +155,11 @@ int engine_av_insert(struct fid_av *fid, const void *addr, size_t cnt, fi_addr_t
 	if (ret)
 		return ret;
 	for (size_t i = 0; i < cnt; i++) {
-		ret = family->addr_read((const char *)addr + i * family->addr_len, &address, why, sizeof(why));
+		ret = family->addr_read((const char *)addr + i * family->addr_len, &address,
+					why, sizeof(why));
 		if (ret && !told) {
-			FI_WARN(family->provider, FI_LOG_AV, "address %zu of %zu: %s\n", i + 1, cnt, why);
+			FI_WARN(family->provider, FI_LOG_AV, "address %zu of %zu: %s\n", i + 1,
+				cnt, why);
 			told = true;
 		}
 		engine_insertion_next(&in, ret, &address);
@@ -200,16 +210,16 @@ static const char *engine_str_split(const char *str, char *node)
 }
 
 /* A name to an address where somebody can be: not the one that means any, which a name may lead to too. */
-static int engine_resolve(const struct engine_family *family, const char *node, const char *service,
-			  struct weft_addr *address)
+static int engine_resolve(const struct engine_family *family, const char *node,
+			  const char *service, struct weft_addr *address)
 {
 	int ret = family->resolve(node, service, 0, address);
 
 	return !ret && !addr_valid(address) ? -FI_ENODATA : ret;
 }
 
-int engine_av_insertsvc(struct fid_av *fid, const char *node, const char *service, fi_addr_t *out, uint64_t flags,
-			void *context)
+int engine_av_insertsvc(struct fid_av *fid, const char *node, const char *service,
+			fi_addr_t *out, uint64_t flags, void *context)
 {
 	struct engine_av *av = container_of(fid, struct engine_av, fid);
 	const struct engine_family *family = av->domain->family;
@@ -307,8 +317,9 @@ static bool engine_name_count(const char *first, uint64_t n, char *name)
 }
 
 /* The service @n behind that of @first, of the same node. */
-static struct engine_place engine_service_at(const struct engine_family *family, const char *node,
-					     const char *service, size_t n, const struct engine_place *first)
+static struct engine_place engine_service_at(const struct engine_family *family,
+					     const char *node, const char *service, size_t n,
+					     const struct engine_place *first)
 {
 	struct engine_place at = *first;
 	char name[NODE_MAX];
@@ -316,7 +327,9 @@ static struct engine_place engine_service_at(const struct engine_family *family,
 	if (at.err || !n)
 		return at;
 	if (!engine_has_port(&at.address)) {
-		at.err = engine_name_count(service, n, name) ? engine_resolve(family, node, name, &at.address) : -FI_EINVAL;
+		at.err = engine_name_count(service, n, name)
+				 ? engine_resolve(family, node, name, &at.address)
+				 : -FI_EINVAL;
 	} else if (n > PORT_MAX - at.address.port) {
 		at.err = -FI_EINVAL;
 	} else {
@@ -326,8 +339,9 @@ static struct engine_place engine_service_at(const struct engine_family *family,
 }
 
 /* Numbers are resolved once, names each; then all services of a node follow it. */
-static void engine_range_resolve(const struct engine_family *family, const char *node, size_t node_cnt,
-				 const char *service, size_t svc_cnt, struct engine_place *places)
+static void engine_range_resolve(const struct engine_family *family, const char *node,
+				 size_t node_cnt, const char *service, size_t svc_cnt,
+				 struct engine_place *places)
 {
 	bool numeric = engine_node_numeric(node);
 	char name[NODE_MAX];
@@ -352,8 +366,9 @@ static void engine_range_resolve(const struct engine_family *family, const char 
 	}
 }
 
-int engine_av_insertsym(struct fid_av *fid, const char *node, size_t node_cnt, const char *service, size_t svc_cnt,
-			fi_addr_t *out, uint64_t flags, void *context)
+int engine_av_insertsym(struct fid_av *fid, const char *node, size_t node_cnt,
+			const char *service, size_t svc_cnt, fi_addr_t *out, uint64_t flags,
+			void *context)
 {
 	struct engine_av *av = container_of(fid, struct engine_av, fid);
 	const struct engine_family *family = av->domain->family;
@@ -372,7 +387,8 @@ int engine_av_insertsym(struct fid_av *fid, const char *node, size_t node_cnt, c
 		return ret;
 	if (!node || !service)
 		return -FI_EINVAL;
-	if (node_cnt > 1 && !engine_node_numeric(node) && !engine_name_count(node, node_cnt - 1, name))
+	if (node_cnt > 1 && !engine_node_numeric(node) &&
+	    !engine_name_count(node, node_cnt - 1, name))
 		return -FI_EINVAL;
 	if (cnt) {
 		places = platform_alloc(cnt * sizeof(*places));

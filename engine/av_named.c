@@ -38,9 +38,9 @@ static int engine_av_name(const struct engine_av *av, const char *given, char *n
 	char format[2] = { (char)('0' + family->addr_format % 64), '\0' };
 	size_t at = 0;
 
-	if (engine_name_append(name, &at, family->provider->name) && engine_name_append(name, &at, "/") &&
-	    engine_name_append(name, &at, format) && engine_name_append(name, &at, "/") &&
-	    engine_name_append(name, &at, given))
+	if (engine_name_append(name, &at, family->provider->name) &&
+	    engine_name_append(name, &at, "/") && engine_name_append(name, &at, format) &&
+	    engine_name_append(name, &at, "/") && engine_name_append(name, &at, given))
 		return 0;
 	return -FI_EINVAL;
 }
@@ -60,7 +60,8 @@ static int engine_av_share(const char *name, size_t cnt, struct platform_shared 
 	return ret;
 }
 
-static int engine_av_find(const char *name, size_t cnt, bool read_only, struct platform_shared **shared)
+static int engine_av_find(const char *name, size_t cnt, bool read_only,
+			  struct platform_shared **shared)
 {
 	uint64_t end = platform_now_ns() + OPEN_NS;
 	int ret;
@@ -131,7 +132,8 @@ static void engine_av_pulled(void *arg, fi_addr_t addr, const struct weft_addr *
 
 void engine_av_pull(struct engine_av *av)
 {
-	av_view_pull(av->view, engine_av_pulled, av); /* without memory the rest comes next time */
+	av_view_pull(av->view, engine_av_pulled,
+		     av); /* without memory the rest comes next time */
 }
 
 int engine_av_change(struct engine_av *av)

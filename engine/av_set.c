@@ -91,7 +91,8 @@ static int engine_set_remove(struct fid_av_set *fid, fi_addr_t addr)
 	at = engine_av_set_rank(set, addr);
 	if (at != SIZE_MAX) {
 		set->cnt--;
-		memmove(&set->addrs[at], &set->addrs[at + 1], (set->cnt - at) * sizeof(*set->addrs));
+		memmove(&set->addrs[at], &set->addrs[at + 1],
+			(set->cnt - at) * sizeof(*set->addrs));
 	}
 	engine_leave(domain);
 	return at == SIZE_MAX ? -FI_EINVAL : 0;
@@ -100,7 +101,8 @@ static int engine_set_remove(struct fid_av_set *fid, fi_addr_t addr)
 /* Is this @src for that @dst? */
 static bool engine_sets_fit(const struct fid_av_set *dst, const struct fid_av_set *src)
 {
-	return dst && src && src->fid.fclass == FI_CLASS_AV_SET && set_of(dst)->av == set_of(src)->av;
+	return dst && src && src->fid.fclass == FI_CLASS_AV_SET &&
+	       set_of(dst)->av == set_of(src)->av;
 }
 
 static int engine_set_union(struct fid_av_set *to, const struct fid_av_set *from)
@@ -197,7 +199,8 @@ static struct fi_ops engine_set_fi_ops = {
 
 static int engine_set_attr_check(const struct fi_av_set_attr *attr)
 {
-	bool start = attr->start_addr != FI_ADDR_NOTAVAIL, end = attr->end_addr != FI_ADDR_NOTAVAIL;
+	bool start = attr->start_addr != FI_ADDR_NOTAVAIL,
+	     end = attr->end_addr != FI_ADDR_NOTAVAIL;
 
 	if (attr->flags & ~(FI_UNIVERSE | ENGINE_SET_COLLECTIVES))
 		return -FI_EBADFLAGS;
@@ -217,7 +220,8 @@ static int engine_set_attr_check(const struct fi_av_set_attr *attr)
 }
 
 /* The first members: the addresses from @start to @end, @stride apart, that there are. */
-static int engine_set_fill(struct engine_av_set *set, fi_addr_t start, fi_addr_t end, uint64_t stride)
+static int engine_set_fill(struct engine_av_set *set, fi_addr_t start, fi_addr_t end,
+			   uint64_t stride)
 {
 	const struct av_table *table = &set->av->table;
 
@@ -233,7 +237,8 @@ static int engine_set_fill(struct engine_av_set *set, fi_addr_t start, fi_addr_t
 	return 0;
 }
 
-int engine_av_set_open(struct fid_av *fid, struct fi_av_set_attr *attr, struct fid_av_set **out, void *context)
+int engine_av_set_open(struct fid_av *fid, struct fi_av_set_attr *attr, struct fid_av_set **out,
+		       void *context)
 {
 	struct engine_av *av = container_of(fid, struct engine_av, fid);
 	struct engine_av_set *set;
@@ -252,8 +257,9 @@ int engine_av_set_open(struct fid_av *fid, struct fi_av_set_attr *attr, struct f
 	set->fid.fid.ops = &engine_set_fi_ops;
 	set->fid.ops = &engine_set_ops;
 	set->av = av;
-	set->collectives = attr->flags & ENGINE_SET_COLLECTIVES ? attr->flags & ENGINE_SET_COLLECTIVES
-								: ENGINE_SET_COLLECTIVES;
+	set->collectives = attr->flags & ENGINE_SET_COLLECTIVES
+				   ? attr->flags & ENGINE_SET_COLLECTIVES
+				   : ENGINE_SET_COLLECTIVES;
 	engine_enter(av->domain);
 	engine_av_follow(av);
 	if (attr->flags & FI_UNIVERSE)

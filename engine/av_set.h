@@ -10,9 +10,10 @@
 #include "engine.h"
 
 /* fi_av_set_attr.flags that name collectives; none means all. */
-#define ENGINE_SET_COLLECTIVES                                                                  \
-	(FI_BARRIER_SET | FI_BROADCAST_SET | FI_ALLTOALL_SET | FI_ALLREDUCE_SET | FI_ALLGATHER_SET | \
-	 FI_REDUCE_SCATTER_SET | FI_REDUCE_SET | FI_SCATTER_SET | FI_GATHER_SET)
+#define ENGINE_SET_COLLECTIVES                                                       \
+	(FI_BARRIER_SET | FI_BROADCAST_SET | FI_ALLTOALL_SET | FI_ALLREDUCE_SET |    \
+	 FI_ALLGATHER_SET | FI_REDUCE_SCATTER_SET | FI_REDUCE_SET | FI_SCATTER_SET | \
+	 FI_GATHER_SET)
 
 /* Addresses of sets: never an index, nor an address of a collective group below this. */
 #define ENGINE_SET_ADDR (1ull << 62)
@@ -20,11 +21,11 @@
 struct engine_av_set {
 	struct fid_av_set fid;
 	struct engine_av *av;
-	struct list link;	/* av->sets */
-	fi_addr_t *addrs;	/* members in order, each once */
+	struct list link; /* av->sets */
+	fi_addr_t *addrs; /* members in order, each once */
 	size_t cnt, cap;
-	uint64_t collectives;	/* of ENGINE_SET_COLLECTIVES */
-	fi_addr_t addr;		/* its own, of fi_av_set_addr */
+	uint64_t collectives; /* of ENGINE_SET_COLLECTIVES */
+	fi_addr_t addr;	      /* its own, of fi_av_set_addr */
 };
 
 /*
@@ -32,7 +33,8 @@ struct engine_av_set {
  *
  * A communication key means nothing here: -FI_ENOSYS. Source: fi_av_set(3).
  */
-int engine_av_set_open(struct fid_av *av, struct fi_av_set_attr *attr, struct fid_av_set **set, void *context);
+int engine_av_set_open(struct fid_av *av, struct fi_av_set_attr *attr, struct fid_av_set **set,
+		       void *context);
 
 /*
  * engine_av_set_at - the set with that address, of fi_av_set_addr, or NULL
@@ -41,7 +43,8 @@ int engine_av_set_open(struct fid_av *av, struct fi_av_set_attr *attr, struct fi
 struct engine_av_set *engine_av_set_at(const struct engine_av *av, fi_addr_t addr);
 
 /* engine_av_set_of - the set behind a fid; NULL unless it is one of @av */
-struct engine_av_set *engine_av_set_of(const struct engine_av *av, const struct fid_av_set *fid);
+struct engine_av_set *engine_av_set_of(const struct engine_av *av,
+				       const struct fid_av_set *fid);
 
 /* engine_av_set_rank - place of an address among the members, or SIZE_MAX */
 size_t engine_av_set_rank(const struct engine_av_set *set, fi_addr_t addr);

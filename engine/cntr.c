@@ -37,7 +37,8 @@ static uint64_t engine_ended(struct engine_cntr *cntr)
 
 void engine_cntr_reached(struct engine_cntr *cntr)
 {
-	const struct cntr_work *first = container_of(cntr->waiting.next, struct cntr_work, link);
+	const struct cntr_work *first = container_of(cntr->waiting.next, struct cntr_work,
+						     link);
 
 	if (first->threshold <= engine_ended(cntr) && list_empty(&cntr->due))
 		list_push(&cntr->domain->due, &cntr->due);
@@ -47,7 +48,8 @@ void engine_cntr_await(struct engine_cntr *cntr, struct cntr_work *work)
 {
 	struct list *before = cntr->waiting.prev;
 
-	while (before != &cntr->waiting && container_of(before, struct cntr_work, link)->threshold > work->threshold)
+	while (before != &cntr->waiting &&
+	       container_of(before, struct cntr_work, link)->threshold > work->threshold)
 		before = before->prev;
 	list_insert_after(before, &work->link);
 	engine_cntr_reached(cntr);
@@ -104,7 +106,8 @@ void engine_due_run(struct engine_domain *domain)
 	domain->due_round++;
 	list_init(&stuck);
 	while ((node = list_pop(&domain->due)))
-		if (engine_cntr_run(container_of(node, struct engine_cntr, due)) && list_empty(node))
+		if (engine_cntr_run(container_of(node, struct engine_cntr, due)) &&
+		    list_empty(node))
 			list_push(&stuck, node);
 	while ((node = list_pop(&stuck)))
 		list_push(&domain->due, node);

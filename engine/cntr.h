@@ -18,14 +18,15 @@ struct engine_cntr {
 	struct list due;     /* domain->due, when the first of those is */
 	bool bytes;	     /* FI_CNTR_EVENTS_BYTES: what went well, in bytes */
 	struct engine_wait wait;
-	uint64_t seen_value, seen_errors;     /* what the program has read, or was told of by fi_wait */
+	uint64_t seen_value,
+		seen_errors; /* what the program has read, or was told of by fi_wait */
 	uint64_t polled_value, polled_errors; /* ... was told of by fi_poll, or has set */
 	_Atomic int refs;		      /* bindings */
 };
 
 /* Something to do when a counter reaches a value. The waiter's memory. */
 struct cntr_work {
-	struct list link; /* cntr->waiting */
+	struct list link;   /* cntr->waiting */
 	uint64_t threshold; /* of successes and errors together; 0 once it has been reached */
 	/*
 	 * run - the value is reached. Called with the domain held, outside of what counts; @work is
@@ -71,8 +72,8 @@ void engine_cntr_polled(struct engine_cntr *cntr);
  * Returns 0; -FI_EBADFLAGS, or -FI_EINVAL: no event, one that is counted already or that the object
  * does not have, another domain's counter (nothing is bound). Source: fi_endpoint(3), fi_ep_bind.
  */
-int engine_cntr_bind(struct engine_tx_ctx *tx, struct engine_rx_ctx *rx, struct engine_domain *domain,
-		     struct fid *cntr, uint64_t flags);
+int engine_cntr_bind(struct engine_tx_ctx *tx, struct engine_rx_ctx *rx,
+		     struct engine_domain *domain, struct fid *cntr, uint64_t flags);
 
 /* engine_tx_unbind, engine_rx_unbind - release the counters of a context */
 void engine_tx_unbind(struct engine_tx_ctx *tx);
@@ -81,7 +82,8 @@ void engine_rx_unbind(struct engine_rx_ctx *rx);
 /* engine_tx_counted, engine_rx_counted - is there a counter that tells of the context's operations? */
 static inline bool engine_tx_counted(const struct engine_tx_ctx *tx)
 {
-	return tx->cntr[ENGINE_CNTR_SEND] || tx->cntr[ENGINE_CNTR_READ] || tx->cntr[ENGINE_CNTR_WRITE];
+	return tx->cntr[ENGINE_CNTR_SEND] || tx->cntr[ENGINE_CNTR_READ] ||
+	       tx->cntr[ENGINE_CNTR_WRITE];
 }
 
 static inline bool engine_rx_counted(const struct engine_rx_ctx *rx)

@@ -137,7 +137,8 @@ static int engine_cntr_wait(struct fid_cntr *fid, uint64_t threshold, int timeou
 	}
 }
 
-static int engine_cntr_no_export(struct fid_cntr *fid, uint64_t flags, struct fid_xpu_cntr *xpu_cntr)
+static int engine_cntr_no_export(struct fid_cntr *fid, uint64_t flags,
+				 struct fid_xpu_cntr *xpu_cntr)
 {
 	return -FI_ENOSYS;
 }
@@ -158,7 +159,8 @@ static const uint64_t rx_flags[ENGINE_RX_CNTRS] = {
 };
 
 /* Those of @flags that @kinds names can be bound: there is a table and their places are free. */
-static bool engine_slots_free(struct engine_cntr *const *slots, const uint64_t *kinds, int cnt, uint64_t flags)
+static bool engine_slots_free(struct engine_cntr *const *slots, const uint64_t *kinds, int cnt,
+			      uint64_t flags)
 {
 	for (int i = 0; i < cnt; i++)
 		if (flags & kinds[i] && (!slots || slots[i]))
@@ -166,8 +168,8 @@ static bool engine_slots_free(struct engine_cntr *const *slots, const uint64_t *
 	return true;
 }
 
-static void engine_slots_fill(struct engine_cntr **slots, const uint64_t *kinds, int cnt, uint64_t flags,
-			      struct engine_cntr *cntr)
+static void engine_slots_fill(struct engine_cntr **slots, const uint64_t *kinds, int cnt,
+			      uint64_t flags, struct engine_cntr *cntr)
 {
 	for (int i = 0; i < cnt; i++) {
 		if (!(flags & kinds[i]))
@@ -177,12 +179,13 @@ static void engine_slots_fill(struct engine_cntr **slots, const uint64_t *kinds,
 	}
 }
 
-int engine_cntr_bind(struct engine_tx_ctx *tx, struct engine_rx_ctx *rx, struct engine_domain *domain,
-		     struct fid *fid, uint64_t flags)
+int engine_cntr_bind(struct engine_tx_ctx *tx, struct engine_rx_ctx *rx,
+		     struct engine_domain *domain, struct fid *fid, uint64_t flags)
 {
 	struct engine_cntr *cntr = container_of(fid, struct engine_cntr, fid.fid);
 
-	if (flags & ~(FI_SEND | FI_RECV | FI_READ | FI_WRITE | FI_REMOTE_READ | FI_REMOTE_WRITE))
+	if (flags &
+	    ~(FI_SEND | FI_RECV | FI_READ | FI_WRITE | FI_REMOTE_READ | FI_REMOTE_WRITE))
 		return -FI_EBADFLAGS;
 	if (!flags || cntr->domain != domain)
 		return -FI_EINVAL;
@@ -283,7 +286,8 @@ static int engine_cntr_check(const struct fi_cntr_attr *attr)
 	return 0;
 }
 
-int engine_cntr_open(struct fid_domain *fid, struct fi_cntr_attr *attr, struct fid_cntr **out, void *context)
+int engine_cntr_open(struct fid_domain *fid, struct fi_cntr_attr *attr, struct fid_cntr **out,
+		     void *context)
 {
 	struct engine_domain *domain = container_of(fid, struct engine_domain, fid);
 	struct engine_cntr *cntr;
@@ -305,7 +309,8 @@ int engine_cntr_open(struct fid_domain *fid, struct fi_cntr_attr *attr, struct f
 	cntr->bytes = attr && attr->events == FI_CNTR_EVENTS_BYTES;
 	list_init(&cntr->waiting);
 	list_init(&cntr->due);
-	ret = engine_wait_open(&cntr->wait, &cntr->fid.fid, domain, attr ? attr->wait_obj : FI_WAIT_NONE,
+	ret = engine_wait_open(&cntr->wait, &cntr->fid.fid, domain,
+			       attr ? attr->wait_obj : FI_WAIT_NONE,
 			       attr ? attr->wait_set : NULL);
 	if (ret) {
 		platform_free(cntr);

@@ -10,7 +10,7 @@ struct note {
 	struct cntr_work work;
 	struct engine_cntr *again; /* counted when it runs */
 	struct note *awaits;	   /* waits for that counter when it runs */
-	int refuse; /* runs that find no room */
+	int refuse;		   /* runs that find no room */
 	int id;
 };
 
@@ -88,7 +88,7 @@ static void work_runs_when_its_value_is_reached(void **state)
 	engine_domain_progress(&domain);
 	assert_int_equal(ran, 0);
 	engine_count(&cntrs[0], -FI_EIO, 8); /* an end as any other */
-	assert_int_equal(ran, 0); /* not in the path that counts */
+	assert_int_equal(ran, 0);	     /* not in the path that counts */
 	engine_domain_progress(&domain);
 	assert_int_equal(ran, 1);
 	engine_domain_progress(&domain);

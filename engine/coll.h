@@ -34,7 +34,7 @@
 #define COLL_LEN_MAX	 (1ull << 40) /* bytes that one member gives or gets from one other */
 #define COLL_STEPS_MAX	 32u	      /* messages of one round */
 #define COLL_WINDOW	 8u	      /* of those, exchanged with as many members at once */
-#define COLL_SMALL	 8192u	      /* up to that many bytes few rounds are better than few bytes */
+#define COLL_SMALL	 8192u /* up to that many bytes few rounds are better than few bytes */
 #define COLL_PHASES_MAX	 3u
 
 /* Addresses of groups: never an index of an AV, nor an address of a set. */
@@ -80,14 +80,14 @@ struct coll_op;
 /* All that an endpoint has of collectives; made when it or a peer first uses one. */
 struct engine_coll {
 	struct engine_ep *ep;
-	struct engine_ctx ctx;	 /* the messages are posted on: of no program */
+	struct engine_ctx ctx; /* the messages are posted on: of no program */
 	struct engine_tx_ctx tx;
 	struct engine_rx_ctx rx;
 	struct list groups;
-	struct list ready;	 /* struct coll_op that may go on */
-	struct list due;	 /* domain->colls, while there are such, or notices to send */
+	struct list ready; /* struct coll_op that may go on */
+	struct list due;   /* domain->colls, while there are such, or notices to send */
 	uint32_t next_id;
-	uint32_t notice_cnt;	 /* of all groups */
+	uint32_t notice_cnt; /* of all groups */
 };
 
 /* What a group still has to tell its members of. */
@@ -102,20 +102,20 @@ struct coll_notice {
 struct engine_group {
 	struct fid_mc mc;
 	struct engine_coll *coll;
-	struct list link;	/* coll->groups */
-	struct list ops;	/* struct coll_op, in order of call */
-	struct list notices;	/* struct coll_notice */
-	uint64_t collectives;	/* ENGINE_SET_COLLECTIVES that it is for */
-	uint32_t id;		/* ours, in tags that come to us */
+	struct list link;     /* coll->groups */
+	struct list ops;      /* struct coll_op, in order of call */
+	struct list notices;  /* struct coll_notice */
+	uint64_t collectives; /* ENGINE_SET_COLLECTIVES that it is for */
+	uint32_t id;	      /* ours, in tags that come to us */
 	uint32_t rank, cnt;
-	uint16_t seq;		/* of the next collective */
-	uint16_t broken_seq;	/* with broken: the first that fails */
-	int broken;		/* 0 or -FI_E* */
+	uint16_t seq;	     /* of the next collective */
+	uint16_t broken_seq; /* with broken: the first that fails */
+	int broken;	     /* 0 or -FI_E* */
 	bool joined;
-	bool closed;		/* freed with the last of ops */
-	uint8_t *lost;		/* by rank; in the memory of addrs */
-	uint32_t *ids;		/* by rank: the members' ids of the group; likewise */
-	fi_addr_t *addrs;	/* by rank */
+	bool closed;	  /* freed with the last of ops */
+	uint8_t *lost;	  /* by rank; in the memory of addrs */
+	uint32_t *ids;	  /* by rank: the members' ids of the group; likewise */
+	fi_addr_t *addrs; /* by rank */
 };
 
 /* One message of a round; the context of its send or receive. */
@@ -136,12 +136,12 @@ struct coll_op {
 	enum fi_collective_op kind;
 	uint16_t seq;
 	bool join;
-	bool complete;	/* success writes a completion */
-	struct engine_cq *cq;	   /* NULL: nobody is told */
+	bool complete;		  /* success writes a completion */
+	struct engine_cq *cq;	  /* NULL: nobody is told */
 	struct engine_cntr *cntr; /* likewise */
-	bool running;	/* its rounds are being run: its messages' ends just count */
-	bool stopped;	/* after an error: nothing more is begun */
-	int error;	/* the first */
+	bool running;		  /* its rounds are being run: its messages' ends just count */
+	bool stopped;		  /* after an error: nothing more is begun */
+	int error;		  /* the first */
 	void *context;
 	struct eq_event *event; /* join: to be posted when it is over; owned */
 
@@ -151,19 +151,21 @@ struct coll_op {
 	enum fi_datatype datatype;
 	enum fi_op op;
 	uint32_t root;
-	size_t block;	  /* bytes of each member's part; 0: cnt elements, shared out evenly */
-	uint8_t *work;	  /* parts under way: that of @work_first stands first */
+	size_t block;  /* bytes of each member's part; 0: cnt elements, shared out evenly */
+	uint8_t *work; /* parts under way: that of @work_first stands first */
 	uint32_t work_first;
-	uint8_t *spare;	  /* room for one message */
-	void *memory;	  /* what of work and spare is ours, owned */
+	uint8_t *spare; /* room for one message */
+	void *memory;	/* what of work and spare is ours, owned */
 
 	/*
 	 * phase - do what the end of the last round allows, and add the steps of the next
 	 * op->round counts from 0. Returns true when this phase is over with those, if any.
 	 */
 	bool (*phases[COLL_PHASES_MAX])(struct coll_op *op);
-	void (*finish)(struct coll_op *op); /* NULL, or after the last phase, if all went well */
-	void (*tell)(struct coll_op *op);   /* NULL: a completion; what tells of the end, good or bad */
+	void (*finish)(
+		struct coll_op *op); /* NULL, or after the last phase, if all went well */
+	void (*tell)(struct coll_op
+			     *op); /* NULL: a completion; what tells of the end, good or bad */
 	uint32_t phase, round;
 	uint32_t state; /* the phase's */
 	uint32_t step_cnt, started, pending;
@@ -200,7 +202,8 @@ void engine_group_close(struct engine_group *group);
 void coll_op_free(struct coll_op *op);
 
 /* coll_step - add a step to the round; COLL_STEPS_MAX at most */
-void coll_step(struct coll_op *op, bool recv, uint32_t rank, uint64_t tag, const void *buf, size_t len);
+void coll_step(struct coll_op *op, bool recv, uint32_t rank, uint64_t tag, const void *buf,
+	       size_t len);
 /* coll_send, coll_recv - the same with the tag of a collective */
 void coll_send(struct coll_op *op, uint32_t rank, const void *buf, size_t len);
 void coll_recv(struct coll_op *op, uint32_t rank, void *buf, size_t len);
@@ -276,8 +279,9 @@ bool coll_ring_gather(struct coll_op *op);
 /* coll_fid.c */
 
 extern struct fi_ops_collective engine_coll_ops;
-int engine_coll_join(struct fid_ep *ep, const void *addr, uint64_t flags, struct fid_mc **mc, void *context);
-int engine_query_collective(struct fid_domain *domain, enum fi_collective_op coll, struct fi_collective_attr *attr,
-			    uint64_t flags);
+int engine_coll_join(struct fid_ep *ep, const void *addr, uint64_t flags, struct fid_mc **mc,
+		     void *context);
+int engine_query_collective(struct fid_domain *domain, enum fi_collective_op coll,
+			    struct fi_collective_attr *attr, uint64_t flags);
 
 #endif

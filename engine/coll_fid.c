@@ -22,9 +22,9 @@
 #include "fids.h"
 #include "peer.h"
 
-#define COLL_FLAGS                                                                                 \
-	(FI_COMPLETION | FI_MORE | FI_INJECT_COMPLETE | FI_TRANSMIT_COMPLETE | FI_DELIVERY_COMPLETE | \
-	 FI_MATCH_COMPLETE | FI_COLLECTIVE)
+#define COLL_FLAGS                                                             \
+	(FI_COMPLETION | FI_MORE | FI_INJECT_COMPLETE | FI_TRANSMIT_COMPLETE | \
+	 FI_DELIVERY_COMPLETE | FI_MATCH_COMPLETE | FI_COLLECTIVE)
 
 /* What each of them is. */
 static const struct coll_what {
@@ -55,8 +55,8 @@ static bool coll_valid(const struct coll_what *what, enum fi_datatype datatype, 
 	return !what->reduces || (op <= FI_BXOR && atomics_valid(ATOMICS_BASE, datatype, op));
 }
 
-int engine_query_collective(struct fid_domain *domain, enum fi_collective_op coll, struct fi_collective_attr *attr,
-			    uint64_t flags)
+int engine_query_collective(struct fid_domain *domain, enum fi_collective_op coll,
+			    struct fi_collective_attr *attr, uint64_t flags)
 {
 	size_t size;
 
@@ -67,7 +67,8 @@ int engine_query_collective(struct fid_domain *domain, enum fi_collective_op col
 		return -FI_EINVAL;
 	if (flags)
 		coll = FI_REDUCE_SCATTER;
-	if ((unsigned)coll >= COLL_KINDS || !coll_valid(&coll_whats[coll], attr->datatype, attr->op))
+	if ((unsigned)coll >= COLL_KINDS ||
+	    !coll_valid(&coll_whats[coll], attr->datatype, attr->op))
 		return -FI_EOPNOTSUPP;
 	size = coll_whats[coll].data ? atomics_size(attr->datatype) : 0;
 	attr->datatype_attr.size = size;
@@ -110,7 +111,8 @@ static struct fi_ops coll_mc_fi_ops = {
 };
 
 /* Are all members of @set in the group, or set, that has this address? */
-static bool coll_within(const struct engine_ep *ep, const struct engine_av_set *set, fi_addr_t addr)
+static bool coll_within(const struct engine_ep *ep, const struct engine_av_set *set,
+			fi_addr_t addr)
 {
 	const struct engine_av_set *outer;
 	const struct engine_group *group;
@@ -125,7 +127,8 @@ static bool coll_within(const struct engine_ep *ep, const struct engine_av_set *
 	for (size_t i = 0; i < set->cnt; i++) {
 		if (outer && engine_av_set_rank(outer, set->addrs[i]) == SIZE_MAX)
 			return false;
-		for (at = 0; group && at < group->cnt && group->addrs[at] != set->addrs[i]; at++)
+		for (at = 0; group && at < group->cnt && group->addrs[at] != set->addrs[i];
+		     at++)
 			;
 		if (group && at == group->cnt)
 			return false;
@@ -161,7 +164,8 @@ static uint32_t coll_new_id(struct engine_coll *coll)
 	return coll->next_id;
 }
 
-static struct engine_group *coll_group_new(struct engine_coll *coll, const struct engine_av_set *set, uint32_t rank,
+static struct engine_group *coll_group_new(struct engine_coll *coll,
+					   const struct engine_av_set *set, uint32_t rank,
 					   void *context)
 {
 	struct engine_group *group = platform_alloc(sizeof(*group));
@@ -169,7 +173,8 @@ static struct engine_group *coll_group_new(struct engine_coll *coll, const struc
 
 	if (!group)
 		return NULL;
-	group->addrs = platform_alloc(cnt * (sizeof(*group->addrs) + sizeof(*group->ids) + sizeof(*group->lost)));
+	group->addrs = platform_alloc(
+		cnt * (sizeof(*group->addrs) + sizeof(*group->ids) + sizeof(*group->lost)));
 	if (!group->addrs) {
 		platform_free(group);
 		return NULL;
@@ -207,7 +212,9 @@ static void coll_join_tell(struct coll_op *op)
 	struct engine_group *group = op->group;
 	struct engine_eq *eq = group->coll->ep->eq;
 	struct fi_eq_entry entry = { .fid = &group->mc.fid, .context = op->context };
-	struct fi_eq_err_entry err = { .fid = &group->mc.fid, .context = op->context, .err = -op->error,
+	struct fi_eq_err_entry err = { .fid = &group->mc.fid,
+				       .context = op->context,
+				       .err = -op->error,
 				       .prov_errno = -op->error };
 
 	if (group->closed)
@@ -221,7 +228,8 @@ static void coll_join_tell(struct coll_op *op)
 	op->event = NULL;
 }
 
-static int coll_join(struct engine_ep *ep, const struct fi_collective_addr *want, struct fid_mc **out, void *context)
+static int coll_join(struct engine_ep *ep, const struct fi_collective_addr *want,
+		     struct fid_mc **out, void *context)
 {
 	const struct engine_av_set *set = engine_av_set_of(ep->av, want->set);
 	struct engine_coll *coll = engine_coll_get(ep);
@@ -253,7 +261,8 @@ static int coll_join(struct engine_ep *ep, const struct fi_collective_addr *want
 	return 0;
 }
 
-int engine_coll_join(struct fid_ep *fid, const void *addr, uint64_t flags, struct fid_mc **mc, void *context)
+int engine_coll_join(struct fid_ep *fid, const void *addr, uint64_t flags, struct fid_mc **mc,
+		     void *context)
 {
 	struct engine_ctx *ctx = engine_ctx_of(fid);
 	struct engine_ep *ep = ctx->ep;
@@ -261,9 +270,11 @@ int engine_coll_join(struct fid_ep *fid, const void *addr, uint64_t flags, struc
 	int ret;
 
 	/* Without the flag this is a multicast group; who is in a collective both sends and receives. */
-	if (!(flags & FI_COLLECTIVE) || !ep || !(ep->caps & FI_COLLECTIVE) || (ctx->rx && !ctx->tx))
+	if (!(flags & FI_COLLECTIVE) || !ep || !(ep->caps & FI_COLLECTIVE) ||
+	    (ctx->rx && !ctx->tx))
 		return -FI_ENOSYS;
-	if (flags & ~(FI_COLLECTIVE | FI_SEND | FI_RECV) || (parts && parts != (FI_SEND | FI_RECV)))
+	if (flags & ~(FI_COLLECTIVE | FI_SEND | FI_RECV) ||
+	    (parts && parts != (FI_SEND | FI_RECV)))
 		return -FI_EBADFLAGS;
 	if (!addr || !mc)
 		return -FI_EINVAL;
@@ -297,7 +308,8 @@ struct coll_call {
 };
 
 /* What this member has to give and gets: are the buffers there? */
-static bool coll_has_buffers(const struct coll_what *what, const struct coll_call *call, bool root)
+static bool coll_has_buffers(const struct coll_what *what, const struct coll_call *call,
+			     bool root)
 {
 	bool in = true, out = true;
 
@@ -312,7 +324,8 @@ static bool coll_has_buffers(const struct coll_what *what, const struct coll_cal
 	return (!in || call->in) && (!out || call->out);
 }
 
-static int coll_check(const struct engine_group *group, const struct coll_call *call, uint32_t *root)
+static int coll_check(const struct engine_group *group, const struct coll_call *call,
+		      uint32_t *root)
 {
 	const struct coll_what *what = &coll_whats[call->kind];
 
@@ -323,7 +336,8 @@ static int coll_check(const struct engine_group *group, const struct coll_call *
 		return -FI_EINVAL;
 	if (!group->joined)
 		return -FI_EOPBADSTATE;
-	if (!(group->collectives & what->set_flag) || !coll_valid(what, call->datatype, call->op))
+	if (!(group->collectives & what->set_flag) ||
+	    !coll_valid(what, call->datatype, call->op))
 		return -FI_EOPNOTSUPP;
 	if (what->data && call->cnt > COLL_LEN_MAX / atomics_size(call->datatype))
 		return -FI_EMSGSIZE;
@@ -360,8 +374,8 @@ static ssize_t coll_call_held(struct engine_ctx *ctx, const struct coll_call *ca
 	op->root = root;
 	op->cq = ctx->tx && ctx->tx->cq ? ctx->tx->cq : ep->rx0->cq;
 	op->cntr = ctx->tx ? ctx->tx->cntr[ENGINE_CNTR_WRITE] : NULL;
-	op->complete = op->cq && (ctx->tx_flags & ENGINE_COMPLETE || call->flags & FI_COMPLETION ||
-				  !(ctx->tx && ctx->tx->cq));
+	op->complete = op->cq && (ctx->tx_flags & ENGINE_COMPLETE ||
+				  call->flags & FI_COMPLETION || !(ctx->tx && ctx->tx->cq));
 	if (coll_whats[call->kind].setup(op)) {
 		coll_op_free(op);
 		return -FI_EAGAIN;
@@ -381,9 +395,12 @@ static ssize_t coll_call(struct fid_ep *fid, const struct coll_call *call)
 	return ret;
 }
 
-static ssize_t coll_call_barrier2(struct fid_ep *ep, fi_addr_t coll_addr, uint64_t flags, void *context)
+static ssize_t coll_call_barrier2(struct fid_ep *ep, fi_addr_t coll_addr, uint64_t flags,
+				  void *context)
 {
-	return coll_call(ep, &(struct coll_call){ .kind = FI_BARRIER, .coll_addr = coll_addr, .flags = flags,
+	return coll_call(ep, &(struct coll_call){ .kind = FI_BARRIER,
+						  .coll_addr = coll_addr,
+						  .flags = flags,
 						  .context = context });
 }
 
@@ -392,75 +409,86 @@ static ssize_t coll_call_barrier(struct fid_ep *ep, fi_addr_t coll_addr, void *c
 	return coll_call_barrier2(ep, coll_addr, 0, context);
 }
 
-static ssize_t coll_call_broadcast(struct fid_ep *ep, void *buf, size_t cnt, void *desc, fi_addr_t coll_addr,
-				   fi_addr_t root_addr, enum fi_datatype datatype, uint64_t flags, void *context)
+static ssize_t coll_call_broadcast(struct fid_ep *ep, void *buf, size_t cnt, void *desc,
+				   fi_addr_t coll_addr, fi_addr_t root_addr,
+				   enum fi_datatype datatype, uint64_t flags, void *context)
 {
-	return coll_call(ep, &(struct coll_call){ FI_BROADCAST, coll_addr, root_addr, buf, buf, cnt, datatype, FI_NOOP,
-						  flags, context });
+	return coll_call(ep, &(struct coll_call){ FI_BROADCAST, coll_addr, root_addr, buf, buf,
+						  cnt, datatype, FI_NOOP, flags, context });
 }
 
-static ssize_t coll_call_alltoall(struct fid_ep *ep, const void *buf, size_t cnt, void *desc, void *result,
-				  void *result_desc, fi_addr_t coll_addr, enum fi_datatype datatype, uint64_t flags,
-				  void *context)
+static ssize_t coll_call_alltoall(struct fid_ep *ep, const void *buf, size_t cnt, void *desc,
+				  void *result, void *result_desc, fi_addr_t coll_addr,
+				  enum fi_datatype datatype, uint64_t flags, void *context)
 {
-	return coll_call(ep, &(struct coll_call){ FI_ALLTOALL, coll_addr, FI_ADDR_UNSPEC, buf, result, cnt, datatype,
-						  FI_NOOP, flags, context });
+	return coll_call(ep,
+			 &(struct coll_call){ FI_ALLTOALL, coll_addr, FI_ADDR_UNSPEC, buf,
+					      result, cnt, datatype, FI_NOOP, flags, context });
 }
 
-static ssize_t coll_call_allreduce(struct fid_ep *ep, const void *buf, size_t cnt, void *desc, void *result,
-				   void *result_desc, fi_addr_t coll_addr, enum fi_datatype datatype, enum fi_op op,
-				   uint64_t flags, void *context)
-{
-	return coll_call(ep, &(struct coll_call){ FI_ALLREDUCE, coll_addr, FI_ADDR_UNSPEC, buf, result, cnt, datatype,
-						  op, flags, context });
-}
-
-static ssize_t coll_call_allgather(struct fid_ep *ep, const void *buf, size_t cnt, void *desc, void *result,
-				   void *result_desc, fi_addr_t coll_addr, enum fi_datatype datatype, uint64_t flags,
+static ssize_t coll_call_allreduce(struct fid_ep *ep, const void *buf, size_t cnt, void *desc,
+				   void *result, void *result_desc, fi_addr_t coll_addr,
+				   enum fi_datatype datatype, enum fi_op op, uint64_t flags,
 				   void *context)
 {
-	return coll_call(ep, &(struct coll_call){ FI_ALLGATHER, coll_addr, FI_ADDR_UNSPEC, buf, result, cnt, datatype,
-						  FI_NOOP, flags, context });
+	return coll_call(ep, &(struct coll_call){ FI_ALLREDUCE, coll_addr, FI_ADDR_UNSPEC, buf,
+						  result, cnt, datatype, op, flags, context });
 }
 
-static ssize_t coll_call_reduce_scatter(struct fid_ep *ep, const void *buf, size_t cnt, void *desc, void *result,
-					void *result_desc, fi_addr_t coll_addr, enum fi_datatype datatype,
+static ssize_t coll_call_allgather(struct fid_ep *ep, const void *buf, size_t cnt, void *desc,
+				   void *result, void *result_desc, fi_addr_t coll_addr,
+				   enum fi_datatype datatype, uint64_t flags, void *context)
+{
+	return coll_call(ep,
+			 &(struct coll_call){ FI_ALLGATHER, coll_addr, FI_ADDR_UNSPEC, buf,
+					      result, cnt, datatype, FI_NOOP, flags, context });
+}
+
+static ssize_t coll_call_reduce_scatter(struct fid_ep *ep, const void *buf, size_t cnt,
+					void *desc, void *result, void *result_desc,
+					fi_addr_t coll_addr, enum fi_datatype datatype,
 					enum fi_op op, uint64_t flags, void *context)
 {
-	return coll_call(ep, &(struct coll_call){ FI_REDUCE_SCATTER, coll_addr, FI_ADDR_UNSPEC, buf, result, cnt,
-						  datatype, op, flags, context });
+	return coll_call(ep,
+			 &(struct coll_call){ FI_REDUCE_SCATTER, coll_addr, FI_ADDR_UNSPEC, buf,
+					      result, cnt, datatype, op, flags, context });
 }
 
-static ssize_t coll_call_reduce(struct fid_ep *ep, const void *buf, size_t cnt, void *desc, void *result,
-				void *result_desc, fi_addr_t coll_addr, fi_addr_t root_addr, enum fi_datatype datatype,
-				enum fi_op op, uint64_t flags, void *context)
-{
-	return coll_call(ep, &(struct coll_call){ FI_REDUCE, coll_addr, root_addr, buf, result, cnt, datatype, op,
-						  flags, context });
-}
-
-static ssize_t coll_call_scatter(struct fid_ep *ep, const void *buf, size_t cnt, void *desc, void *result,
-				 void *result_desc, fi_addr_t coll_addr, fi_addr_t root_addr,
-				 enum fi_datatype datatype, uint64_t flags, void *context)
-{
-	return coll_call(ep, &(struct coll_call){ FI_SCATTER, coll_addr, root_addr, buf, result, cnt, datatype,
-						  FI_NOOP, flags, context });
-}
-
-static ssize_t coll_call_gather(struct fid_ep *ep, const void *buf, size_t cnt, void *desc, void *result,
-				void *result_desc, fi_addr_t coll_addr, fi_addr_t root_addr, enum fi_datatype datatype,
+static ssize_t coll_call_reduce(struct fid_ep *ep, const void *buf, size_t cnt, void *desc,
+				void *result, void *result_desc, fi_addr_t coll_addr,
+				fi_addr_t root_addr, enum fi_datatype datatype, enum fi_op op,
 				uint64_t flags, void *context)
 {
-	return coll_call(ep, &(struct coll_call){ FI_GATHER, coll_addr, root_addr, buf, result, cnt, datatype, FI_NOOP,
-						  flags, context });
+	return coll_call(ep, &(struct coll_call){ FI_REDUCE, coll_addr, root_addr, buf, result,
+						  cnt, datatype, op, flags, context });
 }
 
-static ssize_t coll_call_msg(struct fid_ep *ep, const struct fi_msg_collective *msg, struct fi_ioc *resultv,
-			     void **result_desc, size_t result_cnt, uint64_t flags)
+static ssize_t coll_call_scatter(struct fid_ep *ep, const void *buf, size_t cnt, void *desc,
+				 void *result, void *result_desc, fi_addr_t coll_addr,
+				 fi_addr_t root_addr, enum fi_datatype datatype, uint64_t flags,
+				 void *context)
+{
+	return coll_call(ep, &(struct coll_call){ FI_SCATTER, coll_addr, root_addr, buf, result,
+						  cnt, datatype, FI_NOOP, flags, context });
+}
+
+static ssize_t coll_call_gather(struct fid_ep *ep, const void *buf, size_t cnt, void *desc,
+				void *result, void *result_desc, fi_addr_t coll_addr,
+				fi_addr_t root_addr, enum fi_datatype datatype, uint64_t flags,
+				void *context)
+{
+	return coll_call(ep, &(struct coll_call){ FI_GATHER, coll_addr, root_addr, buf, result,
+						  cnt, datatype, FI_NOOP, flags, context });
+}
+
+static ssize_t coll_call_msg(struct fid_ep *ep, const struct fi_msg_collective *msg,
+			     struct fi_ioc *resultv, void **result_desc, size_t result_cnt,
+			     uint64_t flags)
 {
 	struct coll_call call = { .flags = flags };
 
-	if (!msg || (unsigned)msg->coll >= COLL_KINDS || (msg->iov_count && !msg->msg_iov) || (result_cnt && !resultv))
+	if (!msg || (unsigned)msg->coll >= COLL_KINDS || (msg->iov_count && !msg->msg_iov) ||
+	    (result_cnt && !resultv))
 		return -FI_EINVAL;
 	if (msg->iov_count > 1 || result_cnt > 1)
 		return -FI_EMSGSIZE;

@@ -23,9 +23,11 @@ enum join_tag {
 	JOIN_DOWN = 3,
 };
 
-static uint64_t join_tag(const struct coll_op *op, enum join_tag what, uint32_t from, uint32_t to)
+static uint64_t join_tag(const struct coll_op *op, enum join_tag what, uint32_t from,
+			 uint32_t to)
 {
-	return (uint64_t)COLL_JOIN << 62 | (uint64_t)what << 60 | (uint64_t)op->group->cnt << 32 | from << 16 | to;
+	return (uint64_t)COLL_JOIN << 62 | (uint64_t)what << 60 |
+	       (uint64_t)op->group->cnt << 32 | from << 16 | to;
 }
 
 bool engine_join_begins(uint64_t tag)
@@ -33,12 +35,14 @@ bool engine_join_begins(uint64_t tag)
 	return (tag >> 60 & 3) == JOIN_BEGIN;
 }
 
-static void join_send(struct coll_op *op, enum join_tag what, uint32_t to, const void *buf, size_t len)
+static void join_send(struct coll_op *op, enum join_tag what, uint32_t to, const void *buf,
+		      size_t len)
 {
 	coll_step(op, false, to, join_tag(op, what, op->group->rank, to), buf, len);
 }
 
-static void join_recv(struct coll_op *op, enum join_tag what, uint32_t from, void *buf, size_t len)
+static void join_recv(struct coll_op *op, enum join_tag what, uint32_t from, void *buf,
+		      size_t len)
 {
 	coll_step(op, true, from, join_tag(op, what, from, op->group->rank), buf, len);
 }
@@ -57,7 +61,8 @@ static bool join_up(struct coll_op *op)
 	for (uint32_t m = coll_reach(op, me) / 2; m; m /= 2) {
 		if (m >= cnt - me)
 			continue;
-		join_recv(op, JOIN_UP, me + m, coll_at(op, me + m), coll_part(op, me + m, coll_subtree(op, me + m)));
+		join_recv(op, JOIN_UP, me + m, coll_at(op, me + m),
+			  coll_part(op, me + m, coll_subtree(op, me + m)));
 		join_send(op, JOIN_BEGIN, me + m, NULL, 0);
 	}
 	return true;
@@ -74,7 +79,8 @@ static bool join_parent(struct coll_op *op)
 		return true;
 	}
 	join_recv(op, JOIN_DOWN, parent, op->work, coll_off(op, op->group->cnt));
-	join_send(op, JOIN_UP, parent, coll_at(op, me), coll_part(op, me, coll_subtree(op, me)));
+	join_send(op, JOIN_UP, parent, coll_at(op, me),
+		  coll_part(op, me, coll_subtree(op, me)));
 	return true;
 }
 
@@ -84,7 +90,8 @@ static bool join_down(struct coll_op *op)
 
 	for (uint32_t m = coll_reach(op, me) / 2; m; m /= 2)
 		if (m < cnt - me && !(op->state & m))
-			join_send(op, JOIN_DOWN, me + m, op->work, op->error ? 0 : coll_off(op, cnt));
+			join_send(op, JOIN_DOWN, me + m, op->work,
+				  op->error ? 0 : coll_off(op, cnt));
 	return true;
 }
 

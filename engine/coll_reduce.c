@@ -78,7 +78,8 @@ static bool coll_fold(struct coll_op *op)
 
 static bool coll_double(struct coll_op *op)
 {
-	uint32_t me = op->group->rank, extra = coll_extra(op), bit = 1u << op->round, folded, other;
+	uint32_t me = op->group->rank, extra = coll_extra(op), bit = 1u << op->round, folded,
+		 other;
 	size_t len = op->cnt * op->size;
 
 	if (me < 2 * extra && me % 2 == 0)
@@ -156,13 +157,15 @@ static bool coll_ring_reduce(struct coll_op *op)
 	coll_recv(op, coll_rank(op, (uint64_t)me + cnt - 1), same ? op->spare : coll_at(op, in),
 		  coll_part(op, in, in + 1));
 	coll_send(op, coll_rank(op, (uint64_t)me + 1),
-		  round ? coll_at(op, out) : (const uint8_t *)op->in + coll_off(op, out), coll_part(op, out, out + 1));
+		  round ? coll_at(op, out) : (const uint8_t *)op->in + coll_off(op, out),
+		  coll_part(op, out, out + 1));
 	return false;
 }
 
 static bool coll_is_large(const struct coll_op *op)
 {
-	return op->cnt * op->size > COLL_SMALL && op->cnt >= op->group->cnt && op->group->cnt > 1;
+	return op->cnt * op->size > COLL_SMALL && op->cnt >= op->group->cnt &&
+	       op->group->cnt > 1;
 }
 
 /* Recursive doubling into op->work. */
@@ -214,7 +217,8 @@ static void coll_allreduce_finish(struct coll_op *op)
 
 static void coll_part_finish(struct coll_op *op)
 {
-	coll_move(op->out, coll_at(op, op->group->rank), coll_part(op, op->group->rank, op->group->rank + 1));
+	coll_move(op->out, coll_at(op, op->group->rank),
+		  coll_part(op, op->group->rank, op->group->rank + 1));
 }
 
 int coll_allreduce(struct coll_op *op)

@@ -122,7 +122,8 @@ bool coll_tree_scatter(struct coll_op *op)
 	uint32_t me = coll_place(op), cnt = op->group->cnt;
 
 	if (me && !op->round) {
-		coll_recv(op, coll_rank(op, me & (me - 1)), coll_at(op, me), coll_part(op, me, coll_subtree(op, me)));
+		coll_recv(op, coll_rank(op, me & (me - 1)), coll_at(op, me),
+			  coll_part(op, me, coll_subtree(op, me)));
 		return false;
 	}
 	for (uint32_t m = coll_reach(op, me) / 2; m; m /= 2)
@@ -144,7 +145,8 @@ bool coll_tree_gather(struct coll_op *op)
 		return true;
 	if (op->step_cnt)
 		return false;
-	coll_send(op, coll_rank(op, me & (me - 1)), coll_at(op, me), coll_part(op, me, coll_subtree(op, me)));
+	coll_send(op, coll_rank(op, me & (me - 1)), coll_at(op, me),
+		  coll_part(op, me, coll_subtree(op, me)));
 	return true;
 }
 
@@ -155,8 +157,10 @@ bool coll_ring_gather(struct coll_op *op)
 
 	if (round + 1 >= cnt)
 		return true;
-	coll_recv(op, coll_rank(op, (uint64_t)me + cnt - 1), coll_at(op, theirs), coll_part(op, theirs, theirs + 1));
-	coll_send(op, coll_rank(op, (uint64_t)me + 1), coll_at(op, mine), coll_part(op, mine, mine + 1));
+	coll_recv(op, coll_rank(op, (uint64_t)me + cnt - 1), coll_at(op, theirs),
+		  coll_part(op, theirs, theirs + 1));
+	coll_send(op, coll_rank(op, (uint64_t)me + 1), coll_at(op, mine),
+		  coll_part(op, mine, mine + 1));
 	return round + 2 >= cnt;
 }
 
@@ -168,7 +172,8 @@ static bool coll_bruck_gather(struct coll_op *op)
 	if (have >= cnt)
 		return true;
 	more = have < cnt - have ? have : cnt - have;
-	coll_recv(op, (uint32_t)((me + have) % cnt), op->work + have * op->block, more * op->block);
+	coll_recv(op, (uint32_t)((me + have) % cnt), op->work + have * op->block,
+		  more * op->block);
 	coll_send(op, (uint32_t)((me + cnt - have) % cnt), op->work, more * op->block);
 	return have * 2 >= cnt;
 }
@@ -176,7 +181,8 @@ static bool coll_bruck_gather(struct coll_op *op)
 /* op->work is what goes out, by rank. */
 static bool coll_pairs(struct coll_op *op)
 {
-	uint64_t cnt = op->group->cnt, me = op->group->rank, by = 1 + (uint64_t)op->round * COLL_WINDOW;
+	uint64_t cnt = op->group->cnt, me = op->group->rank,
+		 by = 1 + (uint64_t)op->round * COLL_WINDOW;
 	uint64_t end = by + COLL_WINDOW < cnt ? by + COLL_WINDOW : cnt;
 
 	for (uint64_t i = by; i < end; i++) {
@@ -252,8 +258,8 @@ static void coll_bruck_finish(struct coll_op *op)
 	uint32_t cnt = op->group->cnt, me = op->group->rank;
 
 	for (uint32_t i = 0; i < cnt; i++)
-		coll_move((uint8_t *)op->out + ((uint64_t)me + i) % cnt * op->block, op->work + i * op->block,
-			  op->block);
+		coll_move((uint8_t *)op->out + ((uint64_t)me + i) % cnt * op->block,
+			  op->work + i * op->block, op->block);
 }
 
 int coll_allgather(struct coll_op *op)
@@ -277,7 +283,8 @@ int coll_allgather(struct coll_op *op)
 
 int coll_alltoall(struct coll_op *op)
 {
-	size_t block = op->block = op->cnt * op->size, len = block * op->group->cnt, mine = op->group->rank * block;
+	size_t block = op->block = op->cnt * op->size, len = block * op->group->cnt,
+	       mine = op->group->rank * block;
 
 	op->work = (uint8_t *)(uintptr_t)op->in;
 	if (coll_overlap(op->in, len, op->out, len)) {
@@ -327,7 +334,8 @@ static void coll_gather_finish(struct coll_op *op)
 	if (coll_place(op))
 		return;
 	for (uint32_t i = 0; i < op->group->cnt; i++)
-		coll_move((uint8_t *)op->out + coll_rank(op, i) * op->block, op->work + i * op->block, op->block);
+		coll_move((uint8_t *)op->out + coll_rank(op, i) * op->block,
+			  op->work + i * op->block, op->block);
 }
 
 int coll_gather(struct coll_op *op)

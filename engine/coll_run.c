@@ -275,7 +275,8 @@ static bool coll_broken(struct engine_group *group, uint16_t seq, int err)
 	return true;
 }
 
-static void coll_notify(struct engine_group *group, enum coll_kind kind, uint16_t seq, uint64_t data)
+static void coll_notify(struct engine_group *group, enum coll_kind kind, uint16_t seq,
+			uint64_t data)
 {
 	struct coll_notice *notice = group->joined ? platform_alloc(sizeof(*notice)) : NULL;
 
@@ -329,21 +330,29 @@ void engine_group_close(struct engine_group *group)
 
 /* Rounds */
 
-void coll_step(struct coll_op *op, bool recv, uint32_t rank, uint64_t tag, const void *buf, size_t len)
+void coll_step(struct coll_op *op, bool recv, uint32_t rank, uint64_t tag, const void *buf,
+	       size_t len)
 {
 	assert(op->step_cnt < COLL_STEPS_MAX);
-	op->steps[op->step_cnt++] = (struct coll_step){ .op = op, .recv = recv, .rank = rank, .tag = tag,
-							.buf = (void *)(uintptr_t)buf, .len = len };
+	op->steps[op->step_cnt++] = (struct coll_step){ .op = op,
+							.recv = recv,
+							.rank = rank,
+							.tag = tag,
+							.buf = (void *)(uintptr_t)buf,
+							.len = len };
 }
 
 void coll_send(struct coll_op *op, uint32_t rank, const void *buf, size_t len)
 {
-	coll_step(op, false, rank, coll_tag(COLL_STEP, op->group->ids[rank], op->seq, (uint16_t)op->phase), buf, len);
+	coll_step(op, false, rank,
+		  coll_tag(COLL_STEP, op->group->ids[rank], op->seq, (uint16_t)op->phase), buf,
+		  len);
 }
 
 void coll_recv(struct coll_op *op, uint32_t rank, void *buf, size_t len)
 {
-	coll_step(op, true, rank, coll_tag(COLL_STEP, op->group->id, op->seq, (uint16_t)op->phase), buf, len);
+	coll_step(op, true, rank,
+		  coll_tag(COLL_STEP, op->group->id, op->seq, (uint16_t)op->phase), buf, len);
 }
 
 static ssize_t coll_send_to(struct engine_group *group, uint32_t rank, struct engine_msg *msg)
@@ -366,14 +375,21 @@ static ssize_t coll_step_start(struct coll_step *step)
 	struct engine_group *group = step->op->group;
 	struct engine_coll *coll = group->coll;
 	fi_addr_t addr = group->addrs[step->rank];
-	struct engine_msg msg = { .buf = step->buf, .len = step->len, .tag = step->tag, .context = step };
+	struct engine_msg msg = {
+		.buf = step->buf, .len = step->len, .tag = step->tag, .context = step
+	};
 	struct iovec iov = { step->buf, step->len };
-	struct engine_want want = { .iov = &iov, .cnt = 1, .src = addr, .tag = step->tag, .context = step,
+	struct engine_want want = { .iov = &iov,
+				    .cnt = 1,
+				    .src = addr,
+				    .tag = step->tag,
+				    .context = step,
 				    .flags = coll->ctx.trx_flags };
 	struct engine_peer *peer;
 
 	if (!step->recv)
-		return group->lost[step->rank] ? -FI_ECONNRESET : coll_send_to(group, step->rank, &msg);
+		return group->lost[step->rank] ? -FI_ECONNRESET
+					       : coll_send_to(group, step->rank, &msg);
 	if (group->lost[step->rank]) {
 		/* What it sent before is here. */
 		peer = engine_peer_at(coll->ep, addr);
@@ -424,7 +440,9 @@ static void coll_tell(const struct coll_op *op)
 		e = cq_slot(&op->cq->queue);
 		if (!e)
 			return;
-		*e = (struct cq_entry){ .context = op->context, .flags = FI_COLLECTIVE, .src = FI_ADDR_NOTAVAIL };
+		*e = (struct cq_entry){ .context = op->context,
+					.flags = FI_COLLECTIVE,
+					.src = FI_ADDR_NOTAVAIL };
 		cq_push(&op->cq->queue);
 	}
 }
@@ -512,7 +530,8 @@ static bool coll_notices_send(struct engine_coll *coll)
 		struct engine_group *group = container_of(node, struct engine_group, link);
 
 		while (!list_empty(&group->notices)) {
-			struct coll_notice *notice = container_of(group->notices.next, struct coll_notice, link);
+			struct coll_notice *notice = container_of(group->notices.next,
+								  struct coll_notice, link);
 
 			if (!coll_notice_send(group, notice))
 				return false;
@@ -556,7 +575,8 @@ void engine_coll_run(struct engine_domain *domain)
 	list_init(&later);
 	while ((node = list_pop(&domain->colls))) {
 		/* Linked again: something more has ended meanwhile. */
-		if (!coll_advance(container_of(node, struct engine_coll, due)) && list_empty(node))
+		if (!coll_advance(container_of(node, struct engine_coll, due)) &&
+		    list_empty(node))
 			list_push(&later, node);
 	}
 	while ((node = list_pop(&later)))
@@ -657,7 +677,8 @@ bool engine_coll_stray(struct engine_peer *peer, const struct packet *packet)
 		coll_heard_lost(group, packet->data);
 	else
 		coll_broken(group, seq,
-			    packet->data && packet->data <= COLL_ERROR_MAX ? -(int)packet->data : -FI_EIO);
+			    packet->data && packet->data <= COLL_ERROR_MAX ? -(int)packet->data
+									   : -FI_EIO);
 	return true;
 }
 

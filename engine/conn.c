@@ -94,7 +94,8 @@ static bool engine_hello_fits(const struct engine_ep *ep, const struct hello *he
 }
 
 /* Begin over wire @idx. Returns 0, -FI_EHOSTUNREACH or another error. */
-static int engine_connect_on(struct engine_peer *peer, uint32_t idx, const struct weft_addr *address)
+static int engine_connect_on(struct engine_peer *peer, uint32_t idx,
+			     const struct weft_addr *address)
 {
 	struct engine_ep *ep = peer->ep;
 	struct engine_wire *w = &ep->wires[idx];
@@ -102,7 +103,8 @@ static int engine_connect_on(struct engine_peer *peer, uint32_t idx, const struc
 	struct hello hello;
 	int ret;
 
-	if (!w->wire || peer->self != (idx == ep->wire_cnt - 1) || peer->unreachable & 1u << idx)
+	if (!w->wire || peer->self != (idx == ep->wire_cnt - 1) ||
+	    peer->unreachable & 1u << idx)
 		return -FI_EHOSTUNREACH;
 	engine_hello(peer, &hello);
 	ret = w->ops->connect(w->wire, peer, address, &hello, &conn);
@@ -211,7 +213,8 @@ static int32_t engine_hello_age(const struct engine_peer *peer, const struct hel
 	return peer->epoch == hello->epoch ? (int32_t)(hello->life - peer->peer_life) : 1;
 }
 
-int engine_accept(struct wire *wire, const struct hello *hello, struct engine_peer **out, struct hello *answer)
+int engine_accept(struct wire *wire, const struct hello *hello, struct engine_peer **out,
+		  struct hello *answer)
 {
 	struct engine_ep *ep = wire->ep;
 	uint32_t bit = 1u << wire->idx;
@@ -270,7 +273,8 @@ static void engine_conn_forsake(struct engine_peer *peer, struct wire_conn *conn
 }
 
 /* Try the wires that are better than @idx, by which we have just got there. */
-static void engine_peer_upgrade(struct engine_peer *peer, uint32_t idx, const struct weft_addr *full)
+static void engine_peer_upgrade(struct engine_peer *peer, uint32_t idx,
+				const struct weft_addr *full)
 {
 	/* They may have refused the service address, which says nothing of them. */
 	if (peer->address.kind == ADDR_SERVICE)
@@ -328,7 +332,8 @@ static bool engine_never(int err)
 /* Was it there once? Nobody else answers to an address that names one endpoint, and it had one. */
 static bool engine_was_there(const struct engine_peer *peer, int err)
 {
-	return peer->epoch || peer->gone || (err == -FI_ECONNREFUSED && peer->address.kind == ADDR_NONCE);
+	return peer->epoch || peer->gone ||
+	       (err == -FI_ECONNREFUSED && peer->address.kind == ADDR_NONCE);
 }
 
 /* A conn that never came up is gone. */
@@ -348,8 +353,8 @@ static void engine_connect_failed(struct engine_peer *peer, uint32_t idx, int er
 		engine_peer_connect(peer);
 		return;
 	}
-	if (engine_never(err) ||
-	    (err != -FI_EALREADY && engine_was_there(peer, err) && now - peer->since_ns > REFUSED_NS)) {
+	if (engine_never(err) || (err != -FI_EALREADY && engine_was_there(peer, err) &&
+				  now - peer->since_ns > REFUSED_NS)) {
 		engine_peer_fail(peer, err ? err : -FI_ECONNRESET, false);
 		return;
 	}

@@ -42,7 +42,8 @@ void copy_to_iov(const struct iovec *iov, size_t cnt, size_t skip, const void *f
 	}
 }
 
-size_t iov_slice(const struct iovec *iov, size_t cnt, size_t skip, size_t len, struct iovec *out)
+size_t iov_slice(const struct iovec *iov, size_t cnt, size_t skip, size_t len,
+		 struct iovec *out)
 {
 	size_t used = 0;
 

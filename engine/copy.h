@@ -40,14 +40,16 @@ static inline void copy_bytes(void *to, const void *from, size_t len)
  * Both stop at the end of the iov.
  */
 void copy_from_iov(void *to, const struct iovec *iov, size_t cnt, size_t skip, size_t len);
-void copy_to_iov(const struct iovec *iov, size_t cnt, size_t skip, const void *from, size_t len);
+void copy_to_iov(const struct iovec *iov, size_t cnt, size_t skip, const void *from,
+		 size_t len);
 
 /*
  * iov_slice - the part of @iov that is [skip, skip + len)
  * @out: room for @cnt entries
  * Returns how many it has.
  */
-size_t iov_slice(const struct iovec *iov, size_t cnt, size_t skip, size_t len, struct iovec *out);
+size_t iov_slice(const struct iovec *iov, size_t cnt, size_t skip, size_t len,
+		 struct iovec *out);
 
 /* iov_len - bytes of all; false in @ok when they overflow, or are said to be at NULL */
 size_t iov_len(const struct iovec *iov, size_t cnt, bool *ok);

@@ -28,7 +28,8 @@ static ssize_t engine_cq_readfrom(struct fid_cq *fid, void *buf, size_t cnt, fi_
 	engine_guard_enter(cq->domain);
 	if (cq_empty(&cq->queue) || !cnt || cq->domain->gathered)
 		engine_domain_progress(cq->domain);
-	ret = cq_empty(&cq->queue) ? -FI_EAGAIN : cq_take(&cq->queue, cq->format, buf, cnt, src);
+	ret = cq_empty(&cq->queue) ? -FI_EAGAIN
+				   : cq_take(&cq->queue, cq->format, buf, cnt, src);
 	engine_guard_leave(cq->domain);
 	return ret;
 }
@@ -38,7 +39,8 @@ static ssize_t engine_cq_read(struct fid_cq *fid, void *buf, size_t cnt)
 	return engine_cq_readfrom(fid, buf, cnt, NULL);
 }
 
-static ssize_t engine_cq_readerr(struct fid_cq *fid, struct fi_cq_err_entry *buf, uint64_t flags)
+static ssize_t engine_cq_readerr(struct fid_cq *fid, struct fi_cq_err_entry *buf,
+				 uint64_t flags)
 {
 	struct engine_cq *cq = cq_of(fid);
 	ssize_t ret;
@@ -53,7 +55,8 @@ static ssize_t engine_cq_readerr(struct fid_cq *fid, struct fi_cq_err_entry *buf
 	return ret;
 }
 
-static ssize_t engine_cq_readfrom_safe(struct fid_cq *fid, void *buf, size_t cnt, fi_addr_t *src)
+static ssize_t engine_cq_readfrom_safe(struct fid_cq *fid, void *buf, size_t cnt,
+				       fi_addr_t *src)
 {
 	struct engine_cq *cq = cq_of(fid);
 	ssize_t ret;
@@ -69,7 +72,8 @@ static ssize_t engine_cq_read_safe(struct fid_cq *fid, void *buf, size_t cnt)
 	return engine_cq_readfrom_safe(fid, buf, cnt, NULL);
 }
 
-static ssize_t engine_cq_readerr_safe(struct fid_cq *fid, struct fi_cq_err_entry *buf, uint64_t flags)
+static ssize_t engine_cq_readerr_safe(struct fid_cq *fid, struct fi_cq_err_entry *buf,
+				      uint64_t flags)
 {
 	struct engine_cq *cq = cq_of(fid);
 	ssize_t ret;
@@ -103,14 +107,15 @@ static bool engine_cq_signaled(struct engine_cq *cq, uint32_t before)
 {
 	uint32_t signals = atomic_load_explicit(&cq->signals, memory_order_acquire);
 
-	if (signals == before && signals == atomic_load_explicit(&cq->obeyed, memory_order_relaxed))
+	if (signals == before &&
+	    signals == atomic_load_explicit(&cq->obeyed, memory_order_relaxed))
 		return false;
 	atomic_store_explicit(&cq->obeyed, signals, memory_order_relaxed);
 	return true;
 }
 
-static ssize_t engine_cq_sreadfrom(struct fid_cq *fid, void *buf, size_t cnt, fi_addr_t *src, const void *cond,
-				   int timeout)
+static ssize_t engine_cq_sreadfrom(struct fid_cq *fid, void *buf, size_t cnt, fi_addr_t *src,
+				   const void *cond, int timeout)
 {
 	struct engine_cq *cq = cq_of(fid);
 	uint64_t end = platform_now_ns() + (uint64_t)timeout * 1000000u;
@@ -127,13 +132,15 @@ static ssize_t engine_cq_sreadfrom(struct fid_cq *fid, void *buf, size_t cnt, fi
 				return ret;
 		}
 		/* Fewer than were asked for are better than none, when the time is over. */
-		if (engine_cq_signaled(cq, before) || (timeout >= 0 && platform_now_ns() >= end))
+		if (engine_cq_signaled(cq, before) ||
+		    (timeout >= 0 && platform_now_ns() >= end))
 			return fid->ops->readfrom(fid, buf, cnt, src);
 		platform_yield();
 	}
 }
 
-static ssize_t engine_cq_sread(struct fid_cq *fid, void *buf, size_t cnt, const void *cond, int timeout)
+static ssize_t engine_cq_sread(struct fid_cq *fid, void *buf, size_t cnt, const void *cond,
+			       int timeout)
 {
 	return engine_cq_sreadfrom(fid, buf, cnt, NULL, cond, timeout);
 }
@@ -149,7 +156,8 @@ static int engine_cq_signal(struct fid_cq *fid)
 	return 0;
 }
 
-static const char *engine_cq_strerror(struct fid_cq *fid, int prov_errno, const void *err_data, char *buf, size_t len)
+static const char *engine_cq_strerror(struct fid_cq *fid, int prov_errno, const void *err_data,
+				      char *buf, size_t len)
 {
 	return engine_strerror(prov_errno, buf, len);
 }
@@ -175,7 +183,8 @@ static int engine_cq_close(struct fid *fid)
 
 static int engine_cq_control(struct fid *fid, int command, void *arg)
 {
-	return engine_wait_control(&container_of(fid, struct engine_cq, fid.fid)->wait, command, arg);
+	return engine_wait_control(&container_of(fid, struct engine_cq, fid.fid)->wait, command,
+				   arg);
 }
 
 static struct fi_ops engine_cq_fi_ops = {
@@ -229,7 +238,8 @@ static int engine_cq_check(const struct fi_cq_attr *attr)
 	return 0;
 }
 
-int engine_cq_open(struct fid_domain *fid, struct fi_cq_attr *attr, struct fid_cq **out, void *context)
+int engine_cq_open(struct fid_domain *fid, struct fi_cq_attr *attr, struct fid_cq **out,
+		   void *context)
 {
 	struct engine_domain *domain = container_of(fid, struct engine_domain, fid);
 	struct engine_cq *cq;
@@ -250,9 +260,11 @@ int engine_cq_open(struct fid_domain *fid, struct fi_cq_attr *attr, struct fid_c
 	cq->fid.fid.context = context;
 	cq->fid.fid.ops = &engine_cq_fi_ops;
 	cq->domain = domain;
-	cq->format = attr && attr->format != FI_CQ_FORMAT_UNSPEC ? attr->format : FI_CQ_FORMAT_TAGGED;
+	cq->format = attr && attr->format != FI_CQ_FORMAT_UNSPEC ? attr->format
+								 : FI_CQ_FORMAT_TAGGED;
 	cq->cond = attr && attr->wait_obj != FI_WAIT_NONE ? attr->wait_cond : FI_CQ_COND_NONE;
-	ret = engine_wait_open(&cq->wait, &cq->fid.fid, domain, attr ? attr->wait_obj : FI_WAIT_NONE,
+	ret = engine_wait_open(&cq->wait, &cq->fid.fid, domain,
+			       attr ? attr->wait_obj : FI_WAIT_NONE,
 			       attr ? attr->wait_set : NULL);
 	if (ret)
 		goto err_queue;

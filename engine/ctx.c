@@ -15,9 +15,10 @@
 #include "send.h"
 #include "trigger.h"
 
-#define BOTH	   (FI_TRANSMIT | FI_RECV)
+#define BOTH (FI_TRANSMIT | FI_RECV)
 
-void engine_ctx_init(struct engine_ctx *ctx, struct engine_domain *domain, struct engine_ctx *base)
+void engine_ctx_init(struct engine_ctx *ctx, struct engine_domain *domain,
+		     struct engine_ctx *base)
 {
 	ctx->domain = domain;
 	ctx->base = base;
@@ -50,7 +51,8 @@ void engine_ctx_flags(struct engine_ctx *ctx)
 }
 
 /* Of @all those calls that one with these directions has. */
-static struct fi_ops_msg *engine_msg_table(struct engine_ctx *ctx, struct fi_ops_msg *all, bool sends, bool receives)
+static struct fi_ops_msg *engine_msg_table(struct engine_ctx *ctx, struct fi_ops_msg *all,
+					   bool sends, bool receives)
 {
 	if (sends && receives)
 		return all;
@@ -68,7 +70,8 @@ static struct fi_ops_msg *engine_msg_table(struct engine_ctx *ctx, struct fi_ops
 	return &ctx->msg;
 }
 
-static struct fi_ops_tagged *engine_tagged_table(struct engine_ctx *ctx, struct fi_ops_tagged *all, bool sends,
+static struct fi_ops_tagged *engine_tagged_table(struct engine_ctx *ctx,
+						 struct fi_ops_tagged *all, bool sends,
 						 bool receives)
 {
 	if (sends && receives)
@@ -152,11 +155,13 @@ static void engine_access_tables(struct engine_ctx *ctx)
 	bool safe = engine_has_lock(ctx->domain);
 	uint64_t does = engine_tx_does(ctx);
 
-	ctx->fid.rma = does & FI_RMA ? safe ? &engine_safe_rma_ops : &engine_rma_ops : &engine_no_rma_ops;
-	ctx->fid.atomic = does & FI_ATOMIC ? safe ? &engine_safe_atomic_ops : &engine_atomic_ops :
-					     &engine_no_atomic_ops;
-	ctx->fid.collective = ctx->ep && ctx->tx && ctx->ep->caps & FI_COLLECTIVE ? &engine_coll_ops :
-										     &engine_no_collective_ops;
+	ctx->fid.rma = does & FI_RMA ? safe ? &engine_safe_rma_ops : &engine_rma_ops
+				     : &engine_no_rma_ops;
+	ctx->fid.atomic = does & FI_ATOMIC ? safe ? &engine_safe_atomic_ops : &engine_atomic_ops
+					   : &engine_no_atomic_ops;
+	ctx->fid.collective = ctx->ep && ctx->tx && ctx->ep->caps & FI_COLLECTIVE
+				      ? &engine_coll_ops
+				      : &engine_no_collective_ops;
 }
 
 void engine_ctx_open_tables(struct engine_ctx *ctx)
@@ -166,10 +171,12 @@ void engine_ctx_open_tables(struct engine_ctx *ctx)
 	bool sends = does & FI_SEND, reads = does & FI_READ, writes = does & FI_WRITE;
 	bool receives = engine_receives(ctx);
 
-	ctx->fid.msg = engine_msg_table(ctx, engine_has_lock(domain) ? &engine_safe_msg_ops : domain->family->msg,
-					sends && ctx->tx_caps & FI_MSG, receives && ctx->rx_caps & FI_MSG);
-	ctx->fid.tagged = engine_tagged_table(ctx, engine_has_lock(domain) ? &engine_safe_tagged_ops : domain->family->tagged,
-					      sends && ctx->tx_caps & FI_TAGGED, receives && ctx->rx_caps & FI_TAGGED);
+	ctx->fid.msg = engine_msg_table(
+		ctx, engine_has_lock(domain) ? &engine_safe_msg_ops : domain->family->msg,
+		sends && ctx->tx_caps & FI_MSG, receives && ctx->rx_caps & FI_MSG);
+	ctx->fid.tagged = engine_tagged_table(
+		ctx, engine_has_lock(domain) ? &engine_safe_tagged_ops : domain->family->tagged,
+		sends && ctx->tx_caps & FI_TAGGED, receives && ctx->rx_caps & FI_TAGGED);
 	engine_access_tables(ctx);
 	if ((ctx->tx_op_flags | ctx->rx_op_flags) & FI_TRIGGER)
 		engine_trigger_tables(ctx);
@@ -203,25 +210,28 @@ int engine_tx_attr_check(const struct fi_tx_attr *attr)
 {
 	if (!attr)
 		return 0;
-	if (attr->caps & ~(ENGINE_CAPS | ENGINE_SIDE_CAPS) || attr->op_flags & ~ENGINE_TX_OP_FLAGS ||
-	    attr->msg_order & ~ENGINE_MSG_ORDER)
+	if (attr->caps & ~(ENGINE_CAPS | ENGINE_SIDE_CAPS) ||
+	    attr->op_flags & ~ENGINE_TX_OP_FLAGS || attr->msg_order & ~ENGINE_MSG_ORDER)
 		return -FI_EINVAL;
-	return attr->inject_size > ENGINE_INJECT_MAX || attr->iov_limit > ENGINE_IOV_MAX ? -FI_EINVAL : 0;
+	return attr->inject_size > ENGINE_INJECT_MAX || attr->iov_limit > ENGINE_IOV_MAX
+		       ? -FI_EINVAL
+		       : 0;
 }
 
 int engine_rx_attr_check(const struct fi_rx_attr *attr)
 {
 	if (!attr)
 		return 0;
-	if (attr->caps & ~(ENGINE_CAPS | ENGINE_SIDE_CAPS) || attr->op_flags & ~ENGINE_RX_OP_FLAGS ||
-	    attr->msg_order & ~ENGINE_MSG_ORDER)
+	if (attr->caps & ~(ENGINE_CAPS | ENGINE_SIDE_CAPS) ||
+	    attr->op_flags & ~ENGINE_RX_OP_FLAGS || attr->msg_order & ~ENGINE_MSG_ORDER)
 		return -FI_EINVAL;
 	return attr->iov_limit > ENGINE_IOV_MAX ? -FI_EINVAL : 0;
 }
 
 uint64_t engine_whole_caps(uint64_t caps)
 {
-	const uint64_t messages = FI_SEND | FI_RECV, access = FI_READ | FI_WRITE | FI_REMOTE_READ | FI_REMOTE_WRITE;
+	const uint64_t messages = FI_SEND | FI_RECV,
+		       access = FI_READ | FI_WRITE | FI_REMOTE_READ | FI_REMOTE_WRITE;
 
 	if (caps & (FI_MSG | FI_TAGGED) && !(caps & messages))
 		caps |= messages;
@@ -237,8 +247,8 @@ uint64_t engine_part_caps(uint64_t asked, uint64_t caps)
 
 /* Queues */
 
-int engine_ctx_bind_cq(struct engine_domain *domain, struct engine_tx_ctx *tx, struct engine_rx_ctx *rx,
-		       struct fid *target, uint64_t flags)
+int engine_ctx_bind_cq(struct engine_domain *domain, struct engine_tx_ctx *tx,
+		       struct engine_rx_ctx *rx, struct fid *target, uint64_t flags)
 {
 	struct engine_cq *cq = container_of(target, struct engine_cq, fid.fid);
 
@@ -415,7 +425,8 @@ ssize_t engine_ctx_rx_left(struct fid_ep *fid)
 
 	if (!engine_receives(ctx))
 		return -FI_ENOSYS;
-	return ctx->enabled ? (ssize_t)ENGINE_RX_SIZE : -FI_EOPBADSTATE; /* bounded by memory alone */
+	return ctx->enabled ? (ssize_t)ENGINE_RX_SIZE
+			    : -FI_EOPBADSTATE; /* bounded by memory alone */
 }
 
 ssize_t engine_ctx_tx_left(struct fid_ep *fid)
@@ -433,14 +444,14 @@ ssize_t engine_ctx_tx_left(struct fid_ep *fid)
 	return left;
 }
 
-static int engine_no_tx_ctx(struct fid_ep *sep, int index, struct fi_tx_attr *attr, struct fid_ep **tx_ep,
-			    void *context)
+static int engine_no_tx_ctx(struct fid_ep *sep, int index, struct fi_tx_attr *attr,
+			    struct fid_ep **tx_ep, void *context)
 {
 	return -FI_ENOSYS;
 }
 
-static int engine_no_rx_ctx(struct fid_ep *sep, int index, struct fi_rx_attr *attr, struct fid_ep **rx_ep,
-			    void *context)
+static int engine_no_rx_ctx(struct fid_ep *sep, int index, struct fi_rx_attr *attr,
+			    struct fid_ep **rx_ep, void *context)
 {
 	return -FI_ENOSYS;
 }

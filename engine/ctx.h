@@ -13,7 +13,8 @@
  * @base: itself, or of an alias what it is one of
  * Its tx, rx, ep, capabilities and op flags are the caller's to set.
  */
-void engine_ctx_init(struct engine_ctx *ctx, struct engine_domain *domain, struct engine_ctx *base);
+void engine_ctx_init(struct engine_ctx *ctx, struct engine_domain *domain,
+		     struct engine_ctx *base);
 
 /* engine_ctx_flags - work out the flags of calls without flags, from op flags, queues and capabilities */
 void engine_ctx_flags(struct engine_ctx *ctx);
@@ -45,8 +46,8 @@ uint64_t engine_part_caps(uint64_t asked, uint64_t caps);
  * engine_ctx_bind_cq - a completion queue for the directions that @flags names
  * @tx, @rx: NULL: there is no such direction. Source: fi_endpoint(3), fi_ep_bind.
  */
-int engine_ctx_bind_cq(struct engine_domain *domain, struct engine_tx_ctx *tx, struct engine_rx_ctx *rx,
-		       struct fid *cq, uint64_t flags);
+int engine_ctx_bind_cq(struct engine_domain *domain, struct engine_tx_ctx *tx,
+		       struct engine_rx_ctx *rx, struct fid *cq, uint64_t flags);
 
 /* engine_tx_release, engine_rx_release - give back queue and counters */
 void engine_tx_release(struct engine_tx_ctx *tx);
@@ -86,12 +87,13 @@ static inline struct engine_ctx *engine_ctx_at(struct fid *fid)
  * engine_ep_enable - open its wires. 0 or -FI_E*
  * engine_ep_end - give back all that it has; takes it
  */
-int engine_ep_create(struct engine_domain *domain, struct fi_info *info, size_t fclass, void *context,
-		     struct engine_ep **out);
+int engine_ep_create(struct engine_domain *domain, struct fi_info *info, size_t fclass,
+		     void *context, struct engine_ep **out);
 int engine_ep_enable(struct engine_ep *ep);
 void engine_ep_end(struct engine_ep *ep);
 int engine_ep_bind(struct fid *fid, struct fid *target, uint64_t flags);
-int engine_ep_ops_open(struct fid *fid, const char *name, uint64_t flags, void **ops, void *context);
+int engine_ep_ops_open(struct fid *fid, const char *name, uint64_t flags, void **ops,
+		       void *context);
 
 /*
  * From sep_fid.c: contexts of a scalable endpoint.

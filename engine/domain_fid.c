@@ -37,15 +37,16 @@ static int engine_domain_close(struct fid *fid)
 	return 0;
 }
 
-static int engine_ep2_open(struct fid_domain *domain, struct fi_info *info, struct fid_ep **ep, uint64_t flags,
-			   void *context)
+static int engine_ep2_open(struct fid_domain *domain, struct fi_info *info, struct fid_ep **ep,
+			   uint64_t flags, void *context)
 {
 	if (flags)
 		return -FI_EBADFLAGS;
 	return engine_ep_open(domain, info, ep, context);
 }
 
-static int engine_no_xpu(struct fid_domain *domain, struct fi_xpu_attr *attr, struct fid_xpu_ctx **ctx, void *context)
+static int engine_no_xpu(struct fid_domain *domain, struct fi_xpu_attr *attr,
+			 struct fid_xpu_ctx **ctx, void *context)
 {
 	return -FI_ENOSYS;
 }
@@ -107,10 +108,12 @@ static struct fi_ops_domain engine_domain_ops = {
 
 static bool engine_auto_asked(const struct fi_domain_attr *attr)
 {
-	return attr->data_progress == FI_PROGRESS_AUTO || attr->control_progress == FI_PROGRESS_AUTO;
+	return attr->data_progress == FI_PROGRESS_AUTO ||
+	       attr->control_progress == FI_PROGRESS_AUTO;
 }
 
-int engine_domain_open(struct fid_fabric *fid, struct fi_info *info, struct fid_domain **out, void *context)
+int engine_domain_open(struct fid_fabric *fid, struct fi_info *info, struct fid_domain **out,
+		       void *context)
 {
 	struct engine_fabric *fabric = container_of(fid, struct engine_fabric, fid);
 	struct engine_domain *domain;
@@ -122,7 +125,8 @@ int engine_domain_open(struct fid_fabric *fid, struct fi_info *info, struct fid_
 	domain = platform_alloc(sizeof(*domain));
 	if (!domain)
 		return -FI_ENOMEM;
-	ret = engine_auth_read(info->domain_attr->auth_key, info->domain_attr->auth_key_size, &domain->auth);
+	ret = engine_auth_read(info->domain_attr->auth_key, info->domain_attr->auth_key_size,
+			       &domain->auth);
 	if (!ret)
 		ret = engine_mrs_open(domain, info->domain_attr->mr_mode);
 	if (ret) {
@@ -142,7 +146,8 @@ int engine_domain_open(struct fid_fabric *fid, struct fi_info *info, struct fid_
 	 * (guard.h). Source: fi_domain(3), threading.
 	 */
 	safe = info->domain_attr->threading != FI_THREAD_DOMAIN;
-	domain->unified = !safe && info->domain_attr->control_progress == FI_PROGRESS_CONTROL_UNIFIED;
+	domain->unified = !safe &&
+			  info->domain_attr->control_progress == FI_PROGRESS_CONTROL_UNIFIED;
 	if (!safe && !domain->unified)
 		safe = platform_membarrier_open() != 0;
 	atomic_init(&domain->safe, safe);

@@ -26,36 +26,37 @@
 #include "pool.h"
 #include "wire.h"
 
-#define ENGINE_IOV_MAX WIRE_IOV_MAX
-#define ENGINE_INJECT_MAX 256u
-#define ENGINE_WIRE_MAX 4u
-#define ENGINE_TX_SIZE 1024u /* default and largest tx_attr.size */
-#define ENGINE_RX_SIZE 1024u /* rx_attr.size answered; posting is bounded by memory alone */
-#define ENGINE_CNTR_CNT 65536u /* domain_attr.cntr_cnt answered; bounded by memory alone */
-#define ENGINE_BUDGET (64u << 20) /* default of the parameter below, bytes */
+#define ENGINE_IOV_MAX	    WIRE_IOV_MAX
+#define ENGINE_INJECT_MAX   256u
+#define ENGINE_WIRE_MAX	    4u
+#define ENGINE_TX_SIZE	    1024u /* default and largest tx_attr.size */
+#define ENGINE_RX_SIZE	    1024u /* rx_attr.size answered; posting is bounded by memory alone */
+#define ENGINE_CNTR_CNT	    65536u /* domain_attr.cntr_cnt answered; bounded by memory alone */
+#define ENGINE_BUDGET	    (64u << 20) /* default of the parameter below, bytes */
 #define ENGINE_PARAM_BUDGET "rx_budget" /* FI_<PROVIDER>_RX_BUDGET */
-#define ENGINE_CTX_CNT 1024u /* contexts of a domain, and sharers of one, as answered: memory bounds them */
+#define ENGINE_CTX_CNT \
+	1024u /* contexts of a domain, and sharers of one, as answered: memory bounds them */
 #define ENGINE_MIN_MULTI_RECV 4096u /* default of FI_OPT_MIN_MULTI_RECV */
 /* What every provider over the engine offers for its contexts (offer.c). */
-#define ENGINE_TX_CAPS                                                                             \
-	(FI_MSG | FI_TAGGED | FI_RMA | FI_ATOMIC | FI_COLLECTIVE | FI_SEND | FI_READ | FI_WRITE |  \
-	 FI_NAMED_RX_CTX | FI_FENCE | FI_TRIGGER)
-#define ENGINE_RX_CAPS                                                                             \
-	(FI_MSG | FI_TAGGED | FI_RMA | FI_ATOMIC | FI_COLLECTIVE | FI_RECV | FI_REMOTE_READ |      \
-	 FI_REMOTE_WRITE | FI_DIRECTED_RECV | FI_SOURCE | FI_MULTI_RECV | FI_TAGGED_MULTI_RECV |  \
-	 FI_RMA_EVENT | FI_TRIGGER)
+#define ENGINE_TX_CAPS                                                                 \
+	(FI_MSG | FI_TAGGED | FI_RMA | FI_ATOMIC | FI_COLLECTIVE | FI_SEND | FI_READ | \
+	 FI_WRITE | FI_NAMED_RX_CTX | FI_FENCE | FI_TRIGGER)
+#define ENGINE_RX_CAPS                                                                        \
+	(FI_MSG | FI_TAGGED | FI_RMA | FI_ATOMIC | FI_COLLECTIVE | FI_RECV | FI_REMOTE_READ | \
+	 FI_REMOTE_WRITE | FI_DIRECTED_RECV | FI_SOURCE | FI_MULTI_RECV |                     \
+	 FI_TAGGED_MULTI_RECV | FI_RMA_EVENT | FI_TRIGGER)
 #define ENGINE_CAPS (ENGINE_TX_CAPS | ENGINE_RX_CAPS)
-#define ENGINE_TX_OP_FLAGS                                                                         \
-	(FI_COMPLETION | FI_INJECT | FI_INJECT_COMPLETE | FI_TRANSMIT_COMPLETE |                   \
+#define ENGINE_TX_OP_FLAGS                                                       \
+	(FI_COMPLETION | FI_INJECT | FI_INJECT_COMPLETE | FI_TRANSMIT_COMPLETE | \
 	 FI_DELIVERY_COMPLETE | FI_MATCH_COMPLETE | FI_TRIGGER)
 #define ENGINE_RX_OP_FLAGS (FI_COMPLETION | FI_MULTI_RECV | FI_TRIGGER)
 #define ENGINE_DOMAIN_CAPS (FI_SHARED_AV | FI_AV_USER_ID) /* beside whom it reaches */
 #define ENGINE_SIDE_CAPS   (FI_LOCAL_COMM | FI_REMOTE_COMM | ENGINE_DOMAIN_CAPS)
-#define ENGINE_MSG_ORDER                                                                           \
-	(FI_ORDER_RAR | FI_ORDER_RAW | FI_ORDER_RAS | FI_ORDER_WAR | FI_ORDER_WAW | FI_ORDER_WAS | \
-	 FI_ORDER_SAR | FI_ORDER_SAW | FI_ORDER_SAS | FI_ORDER_RMA_RAR | FI_ORDER_RMA_RAW |        \
-	 FI_ORDER_RMA_WAR | FI_ORDER_RMA_WAW | FI_ORDER_ATOMIC_RAR | FI_ORDER_ATOMIC_RAW |         \
-	 FI_ORDER_ATOMIC_WAR | FI_ORDER_ATOMIC_WAW)
+#define ENGINE_MSG_ORDER                                                                \
+	(FI_ORDER_RAR | FI_ORDER_RAW | FI_ORDER_RAS | FI_ORDER_WAR | FI_ORDER_WAW |     \
+	 FI_ORDER_WAS | FI_ORDER_SAR | FI_ORDER_SAW | FI_ORDER_SAS | FI_ORDER_RMA_RAR | \
+	 FI_ORDER_RMA_RAW | FI_ORDER_RMA_WAR | FI_ORDER_RMA_WAW | FI_ORDER_ATOMIC_RAR | \
+	 FI_ORDER_ATOMIC_RAW | FI_ORDER_ATOMIC_WAR | FI_ORDER_ATOMIC_WAW)
 #define ENGINE_ORDER_MAX 4096u /* bytes up to which one-sided operations keep their order */
 
 struct weft_route;
@@ -65,7 +66,7 @@ struct weft_route;
  * endpoints use. Constant, one per provider.
  */
 struct engine_family {
-	struct fi_provider *provider; /* for log lines and names */
+	struct fi_provider *provider;	    /* for log lines and names */
 	const char *wires[ENGINE_WIRE_MAX]; /* in order of preference, NULL ends */
 	uint32_t addr_format;
 	size_t addr_len; /* bytes of an address in that format, as fi_getname gives it */
@@ -84,7 +85,8 @@ struct engine_family {
 	/* addr_str - printable form, as fi_av_straddr wants it; returns the length it needs with its NUL */
 	size_t (*addr_str)(const void *addr, char *buf, size_t len);
 	/* resolve - node and service to an address. Returns 0 or -FI_E* */
-	int (*resolve)(const char *node, const char *service, uint64_t flags, struct weft_addr *out);
+	int (*resolve)(const char *node, const char *service, uint64_t flags,
+		       struct weft_addr *out);
 	/*
 	 * The op tables of an endpoint, for callers that serialize (FI_THREAD_DOMAIN); those of
 	 * FI_THREAD_SAFE take the lock around these.
@@ -92,7 +94,8 @@ struct engine_family {
 	struct fi_ops_msg *msg;
 	struct fi_ops_tagged *tagged;
 	/* closing - NULL, or called with what went over an enabled endpoint's wires before it ends */
-	void (*closing)(struct fi_provider *provider, const struct weft_route *routes, size_t cnt);
+	void (*closing)(struct fi_provider *provider, const struct weft_route *routes,
+			size_t cnt);
 };
 
 struct engine_fabric {
@@ -106,9 +109,9 @@ struct engine_mrs;
 /* Progress that a domain makes without the program (auto.c). */
 struct engine_auto {
 	struct platform_thread thread;
-	_Atomic bool there;  /* it was started */
-	_Atomic bool eager;  /* somebody sleeps: look at once, and often */
-	uint32_t seen;	     /* domain->rounds at the last look */
+	_Atomic bool there; /* it was started */
+	_Atomic bool eager; /* somebody sleeps: look at once, and often */
+	uint32_t seen;	    /* domain->rounds at the last look */
 	uint64_t nap_ns;
 };
 
@@ -123,29 +126,34 @@ struct engine_domain {
 	struct fid_domain fid;
 	struct engine_fabric *fabric;
 	const struct engine_family *family;
-	struct engine_auth auth;   /* key of endpoints that have none of their own */
-	struct platform_lock lock; /* everything of the domain, when safe, else control calls (guard.h); rank 1 */
-	_Atomic bool safe;	   /* FI_THREAD_SAFE, whatever is not FI_THREAD_DOMAIN, and what has a thread */
-	bool unified;		   /* not safe, and control calls come one at a time with data calls */
-	_Atomic bool inside;	   /* not safe: a data call is under way */
-	_Atomic bool claimed;	   /* a control call holds or wants the domain; stays when it gets its lock late */
-	_Atomic uint8_t lock_use;  /* enum engine_lock_use */
-	bool gathered;		   /* a wire has sent that wants to be polled after it */
-	uint32_t idle;		   /* rounds of progress in a row that moved nothing */
-	struct list eps;	   /* enabled endpoints, struct engine_ep.domain_link */
-	struct list due;	   /* struct engine_cntr with work whose time has come */
-	bool running;		   /* such work */
-	uint32_t due_round;	   /* how often it was run */
-	struct list armed;	   /* struct engine_wait whose bells are to ring */
-	_Atomic uint32_t rounds;   /* of progress that the program made */
+	struct engine_auth auth; /* key of endpoints that have none of their own */
+	struct platform_lock
+		lock; /* everything of the domain, when safe, else control calls (guard.h); rank 1 */
+	_Atomic bool
+		safe; /* FI_THREAD_SAFE, whatever is not FI_THREAD_DOMAIN, and what has a thread */
+	bool unified; /* not safe, and control calls come one at a time with data calls */
+	_Atomic bool inside; /* not safe: a data call is under way */
+	_Atomic bool
+		claimed; /* a control call holds or wants the domain; stays when it gets its lock late */
+	_Atomic uint8_t lock_use; /* enum engine_lock_use */
+	bool gathered;		  /* a wire has sent that wants to be polled after it */
+	uint32_t idle;		  /* rounds of progress in a row that moved nothing */
+	struct list eps;	  /* enabled endpoints, struct engine_ep.domain_link */
+	struct list due;	  /* struct engine_cntr with work whose time has come */
+	bool running;		  /* such work */
+	uint32_t due_round;	  /* how often it was run */
+	struct list armed;	  /* struct engine_wait whose bells are to ring */
+	_Atomic uint32_t rounds;  /* of progress that the program made */
 	struct engine_auto progress;
-	bool coll_running;	   /* rounds of collectives */
-	struct list colls;	   /* struct engine_coll with something that may go on */
-	struct pool rx_pool;	   /* struct engine_rx: of endpoints and of what they share */
-	struct list works;	   /* struct engine_work that has not begun, in the order of the calls */
+	bool coll_running;   /* rounds of collectives */
+	struct list colls;   /* struct engine_coll with something that may go on */
+	struct pool rx_pool; /* struct engine_rx: of endpoints and of what they share */
+	struct list
+		works; /* struct engine_work that has not begun, in the order of the calls */
 	struct pool work_pool;
-	struct engine_mrs *mr;	   /* memory regions (mr_fid.h), owned */
-	struct engine_eq *eq;	   /* of what has none of its own when it is enabled or opened; or NULL */
+	struct engine_mrs *mr; /* memory regions (mr_fid.h), owned */
+	struct engine_eq
+		*eq; /* of what has none of its own when it is enabled or opened; or NULL */
 	_Atomic int refs;
 };
 
@@ -167,20 +175,21 @@ struct engine_wait {
 	int bell;		    /* FI_WAIT_FD: owned; else -1 */
 	struct engine_waitset *set; /* FI_WAIT_SET */
 	struct list member;	    /* set->members */
-	struct list armed;	    /* domain->armed: somebody sleeps until there is something */
-	struct list polled;	    /* struct poll_member of the poll sets that it is in */
+	struct list armed;  /* domain->armed: somebody sleeps until there is something */
+	struct list polled; /* struct poll_member of the poll sets that it is in */
 };
 
 struct engine_av {
 	struct fid_av fid;
 	struct engine_domain *domain;
 	struct av_table table;
-	uint32_t rx_ctx_bits; /* of an address that say which receive context of a scalable endpoint */
-	struct list eps; /* bound endpoints, struct engine_ep.av_link */
-	struct list sets; /* struct engine_av_set */
-	uint64_t set_cnt; /* ever made */
-	uint64_t flags;	  /* of fi_av_open: FI_EVENT, FI_READ, FI_AV_USER_ID */
-	struct engine_eq *eq; /* FI_EVENT: where insertions end; NULL until bound */
+	uint32_t
+		rx_ctx_bits; /* of an address that say which receive context of a scalable endpoint */
+	struct list eps;		/* bound endpoints, struct engine_ep.av_link */
+	struct list sets;		/* struct engine_av_set */
+	uint64_t set_cnt;		/* ever made */
+	uint64_t flags;			/* of fi_av_open: FI_EVENT, FI_READ, FI_AV_USER_ID */
+	struct engine_eq *eq;		/* FI_EVENT: where insertions end; NULL until bound */
 	struct platform_shared *shared; /* one with a name: what processes share, */
 	struct av_view *view;		/* and our view of it; else NULL */
 };
@@ -192,7 +201,8 @@ struct engine_cq {
 	enum fi_cq_format format;
 	enum fi_cq_wait_cond cond;
 	struct engine_wait wait;
-	_Atomic uint32_t signals, obeyed; /* fi_cq_signal: how often, and as of which sreads have returned */
+	_Atomic uint32_t signals,
+		obeyed; /* fi_cq_signal: how often, and as of which sreads have returned */
 	_Atomic int refs;
 };
 
@@ -205,20 +215,16 @@ struct engine_eq {
 	int bell; /* FI_WAIT_FD: owned, rings while there is something; else -1 */
 	struct engine_waitset *set; /* FI_WAIT_SET */
 	struct list member;	    /* set->eqs */
-	struct platform_lock watch_lock; /* watched; rank 0, after a wait set's, held while those make progress */
-	struct list watched;		 /* domains with objects that are bound here */
+	struct platform_lock
+		watch_lock; /* watched; rank 0, after a wait set's, held while those make progress */
+	struct list watched; /* domains with objects that are bound here */
 };
 
 struct engine_cntr;
 struct engine_coll;
 
 /* Which operations a counter of a transmit context counts. */
-enum engine_tx_cntr {
-	ENGINE_CNTR_SEND,
-	ENGINE_CNTR_READ,
-	ENGINE_CNTR_WRITE,
-	ENGINE_TX_CNTRS
-};
+enum engine_tx_cntr { ENGINE_CNTR_SEND, ENGINE_CNTR_READ, ENGINE_CNTR_WRITE, ENGINE_TX_CNTRS };
 
 /* Which events a counter of a receive context counts. */
 enum engine_rx_cntr {
@@ -279,8 +285,8 @@ struct engine_ctx {
 	uint32_t trx_flags;	  /* likewise, of tagged receives: PACKET_TAGGED too */
 	uint64_t tx_op_flags, rx_op_flags; /* as given: FI_COMPLETION, FI_INJECT, ... */
 	uint64_t tx_caps, rx_caps;
-	bool directed_recv;	  /* the source of a receive counts */
-	bool receives;		  /* there is someone to tell of a receive */
+	bool directed_recv; /* the source of a receive counts */
+	bool receives;	    /* there is someone to tell of a receive */
 	struct engine_options options;
 	/* The tables of one that can't do all that the family can. */
 	struct fi_ops_msg msg;
@@ -292,9 +298,10 @@ struct engine_ctx {
 /* A receive context that endpoints share. */
 struct engine_srx {
 	struct engine_ctx ctx;
-	struct engine_rx_ctx rx; /* its queue is everybody's; cq: its own, or the first endpoint's */
-	struct engine_cq *cq;	 /* bound to it, or NULL */
-	struct list eps;	 /* struct engine_ep.srx_link */
+	struct engine_rx_ctx
+		rx; /* its queue is everybody's; cq: its own, or the first endpoint's */
+	struct engine_cq *cq; /* bound to it, or NULL */
+	struct list eps;      /* struct engine_ep.srx_link */
 };
 
 /* A transmit context that endpoints share: they send as if it was their own. */
@@ -323,14 +330,16 @@ struct engine_sep_rx {
 
 /* Message flags inside the engine; the low bits are enum packet_flag. */
 enum engine_flag {
-	ENGINE_INJECT = 1 << 8,	  /* the buffer is the caller's again on return; no completion */
+	ENGINE_INJECT = 1 << 8, /* the buffer is the caller's again on return; no completion */
 	ENGINE_COMPLETE = 1 << 9, /* success writes a completion */
 	ENGINE_MORE = 1 << 10,	  /* FI_MORE */
 	ENGINE_ASKED = 1 << 11,	  /* a receive that has asked its sender for the payload */
-	ENGINE_MULTI = 1 << 24,	  /* a receive whose buffer takes messages until it is used up */
-	ENGINE_PART = 1 << 25,	  /* a message in such a buffer */
-	ENGINE_FENCE = 1 << 12,	  /* FI_FENCE: not before everything to this peer has ended */
-	ENGINE_FINISHED = 1 << 13, /* a send whose receiver is done while the wire still has its payload */
+	ENGINE_MULTI = 1 << 24, /* a receive whose buffer takes messages until it is used up */
+	ENGINE_PART = 1 << 25,	/* a message in such a buffer */
+	ENGINE_FENCE = 1 << 12, /* FI_FENCE: not before everything to this peer has ended */
+	ENGINE_FINISHED =
+		1
+		<< 13, /* a send whose receiver is done while the wire still has its payload */
 	ENGINE_DEFERRED = 1 << 26, /* deferred work: a counter of its own tells of its end, */
 	ENGINE_TOLD = 1 << 27,	   /* and its endpoint tells of it too */
 };
@@ -373,29 +382,30 @@ struct engine_tx {
 	void *context;
 	const void *buf; /* first byte: for the completion */
 	uint64_t tag, data;
-	size_t len;	/* of the message; of what is written or read; of the operands */
-	size_t want;	/* bytes that the receiver asked for, after CTS; bytes of a response */
-	size_t sent;	/* of those, gone; of a response, those that have begun to arrive */
-	size_t chunk;	/* bytes in the hands of the wire; of a response, pieces */
+	size_t len;   /* of the message; of what is written or read; of the operands */
+	size_t want;  /* bytes that the receiver asked for, after CTS; bytes of a response */
+	size_t sent;  /* of those, gone; of a response, those that have begun to arrive */
+	size_t chunk; /* bytes in the hands of the wire; of a response, pieces */
 	uint64_t peer_id; /* receiver's operation, after CTS */
 	uint32_t flags;
 	uint32_t iov_cnt;
-	uint32_t rx_idx; /* receive context of the peer */
-	uint32_t seq;	 /* once sent */
-	int error;	 /* NAK came before ACK */
+	uint32_t rx_idx;	  /* receive context of the peer */
+	uint32_t seq;		  /* once sent */
+	int error;		  /* NAK came before ACK */
 	struct engine_cntr *also; /* ENGINE_DEFERRED: counts it; held; or NULL */
-	uint8_t kind;	 /* PACKET_EAGER: a message; PACKET_WRITE, PACKET_READ, PACKET_ATOMIC */
+	uint8_t kind; /* PACKET_EAGER: a message; PACKET_WRITE, PACKET_READ, PACKET_ATOMIC */
 	enum engine_tx_state {
-		TX_QUEUED, /* nothing was sent */
-		TX_EAGER,  /* the wire sends it whole */
-		TX_RTS,	   /* the receiver knows of it */
-		TX_DATA,   /* the receiver asked for the payload */
-		TX_FIN,	   /* all is sent; the receiver tells when it is done */
-		TX_ACK,	   /* in peer->unacked */
+		TX_QUEUED,   /* nothing was sent */
+		TX_EAGER,    /* the wire sends it whole */
+		TX_RTS,	     /* the receiver knows of it */
+		TX_DATA,     /* the receiver asked for the payload */
+		TX_FIN,	     /* all is sent; the receiver tells when it is done */
+		TX_ACK,	     /* in peer->unacked */
 		TX_RESPONSE, /* a READ or ATOMIC that waits for what it reads */
 	} state;
 	void *copy; /* ENGINE_INJECT: our copy, owned */
-	struct iovec iov[ENGINE_IOV_MAX]; /* source; of a READ: destination; of an ATOMIC: operands */
+	struct iovec iov
+		[ENGINE_IOV_MAX]; /* source; of a READ: destination; of an ATOMIC: operands */
 	uint32_t target_cnt;
 	struct packet_target targets[PACKET_TARGET_MAX];
 	struct engine_update update; /* PACKET_ATOMIC */
@@ -419,9 +429,9 @@ struct engine_reply {
 	struct list link; /* peer->replies until the wire has all of it, then peer->replying */
 	struct wire_op op;
 	struct engine_peer *peer;
-	uint64_t id;	/* peer's operation */
+	uint64_t id; /* peer's operation */
 	size_t len, sent, chunk;
-	void *copy;	/* small: what was read in its turn, owned */
+	void *copy;		       /* small: what was read in its turn, owned */
 	struct engine_landing *source; /* large: memory that is read as it is sent */
 };
 
@@ -429,21 +439,23 @@ struct engine_reply {
 struct engine_rx {
 	struct pool_object pool; /* its id goes over the wire */
 	struct match_recv match; /* while posted */
-	struct list link;	 /* rxq->posted while posted, peer->receiving after a match with RTS */
+	struct list link; /* rxq->posted while posted, peer->receiving after a match with RTS */
 	struct wire_op op;
-	struct engine_rx_ctx *ctx; /* that it was posted to; once matched, that of the message */
-	struct engine_peer *peer;  /* sender, once matched */
+	struct engine_rx_ctx
+		*ctx;		  /* that it was posted to; once matched, that of the message */
+	struct engine_peer *peer; /* sender, once matched */
 	void *context;
 	uint64_t tag, data;
-	size_t cap;	/* bytes of iov */
-	size_t len;	/* of the message */
-	size_t got;	/* bytes that have begun to arrive, of min(cap, len) */
-	size_t incoming; /* bytes that the wire is writing; of a rendezvous, pieces */
+	size_t cap;	  /* bytes of iov */
+	size_t len;	  /* of the message */
+	size_t got;	  /* bytes that have begun to arrive, of min(cap, len) */
+	size_t incoming;  /* bytes that the wire is writing; of a rendezvous, pieces */
 	uint64_t peer_id; /* sender's operation, of a rendezvous */
-	uint32_t flags;	  /* PACKET_TAGGED: which queue; PACKET_CQ_DATA; PACKET_DELIVERY; ENGINE_COMPLETE */
+	uint32_t
+		flags; /* PACKET_TAGGED: which queue; PACKET_CQ_DATA; PACKET_DELIVERY; ENGINE_COMPLETE */
 	uint32_t iov_cnt;
 	struct iovec iov[ENGINE_IOV_MAX];
-	struct engine_rx *whole; /* ENGINE_PART: the buffer that it is in */
+	struct engine_rx *whole;  /* ENGINE_PART: the buffer that it is in */
 	struct engine_cntr *also; /* ENGINE_DEFERRED: counts it; held; or NULL */
 	/* ENGINE_MULTI; in the matcher until it is spent */
 	size_t used;	    /* bytes given to messages */
@@ -465,20 +477,20 @@ struct engine_held {
 	struct list arriving;	 /* peer->arriving while the payload is not whole */
 	struct engine_peer *peer;
 	struct engine_rx_ctx *ctx; /* that it is for */
-	struct packet packet;	 /* EAGER or RTS; a request that waits for its turn */
+	struct packet packet;	   /* EAGER or RTS; a request that waits for its turn */
 	struct packet_rts rts;
-	struct engine_rx *rx;	 /* HELD_MATCHED: receive, or NULL: to be dropped when whole */
-	void *claim;		 /* HELD_CLAIMED: context of that receive */
+	struct engine_rx *rx; /* HELD_MATCHED: receive, or NULL: to be dropped when whole */
+	void *claim;	      /* HELD_CLAIMED: context of that receive */
 	enum engine_held_state {
 		HELD_EARLY,   /* waits for messages before it */
 		HELD_STORED,  /* in the matcher */
 		HELD_CLAIMED, /* taken by FI_PEEK | FI_CLAIM */
 		HELD_MATCHED, /* waits for the rest of its payload */
 	} state;
-	bool whole;	/* the payload has arrived */
-	bool pooled;	/* from held_pool */
-	bool lost;	/* RTS of a sender that is gone */
-	bool counted;	/* its payload is part of what the peer may send before it is freed */
+	bool whole;	 /* the payload has arrived */
+	bool pooled;	 /* from held_pool */
+	bool lost;	 /* RTS of a sender that is gone */
+	bool counted;	 /* its payload is part of what the peer may send before it is freed */
 	uint8_t bytes[]; /* eager payload */
 };
 
@@ -487,7 +499,7 @@ struct engine_held {
 /* A control packet that found no room. */
 struct engine_ctl {
 	struct pool_object pool;
-	struct list link; /* peer->ctl */
+	struct list link;     /* peer->ctl */
 	struct packet packet; /* op, tag and data */
 	struct packet_cts cts;
 	bool with_cts;
@@ -507,21 +519,22 @@ struct engine_peer {
 	struct wire_conn *conn;	     /* route for sending; set while up */
 	const struct wire_ops *wire; /* its ops */
 	uint64_t tx_seq;	     /* of the next message; packets carry the low 32 bits */
-	fi_addr_t told;		     /* what completions say: its place in the AV or an id of the program's */
-	uint32_t ready;		     /* up, and nothing is queued before a new message */
-	uint32_t rx_seq;	     /* of the next message expected */
-	uint32_t credit;	     /* eager payload that we may send, bytes */
-	uint32_t owed;		     /* eager payload freed here and not granted again yet, bytes */
-	uint32_t early_cnt;	     /* messages that wait for their turn */
-	uint16_t tx_epoch;	     /* low bits of our epoch */
-	uint16_t rx_epoch;	     /* low bits of its epoch */
+	fi_addr_t
+		told; /* what completions say: its place in the AV or an id of the program's */
+	uint32_t ready;	    /* up, and nothing is queued before a new message */
+	uint32_t rx_seq;    /* of the next message expected */
+	uint32_t credit;    /* eager payload that we may send, bytes */
+	uint32_t owed;	    /* eager payload freed here and not granted again yet, bytes */
+	uint32_t early_cnt; /* messages that wait for their turn */
+	uint16_t tx_epoch;  /* low bits of our epoch */
+	uint16_t rx_epoch;  /* low bits of its epoch */
 	struct engine_ep *ep;
 
 	struct wire_conn *conns[ENGINE_WIRE_MAX]; /* by wire: ours or accepted */
-	uint32_t ours;	      /* bit per wire: conns[] was begun by us */
-	uint32_t up;	      /* bit per wire: conns[] is up */
-	uint32_t unreachable; /* bit per wire: does not lead there */
-	uint32_t life;	      /* of our conns to it: our hello says so; grows when they are given up */
+	uint32_t ours;				  /* bit per wire: conns[] was begun by us */
+	uint32_t up;				  /* bit per wire: conns[] is up */
+	uint32_t unreachable;			  /* bit per wire: does not lead there */
+	uint32_t life; /* of our conns to it: our hello says so; grows when they are given up */
 	uint32_t held_cnt;    /* messages of it that are held */
 	uint32_t slots;	      /* of ep->peers that lead here */
 	uint32_t peer_life;   /* of its last hello */
@@ -538,17 +551,18 @@ struct engine_peer {
 	bool several;		    /* more than one conn has led here in this life */
 	uint32_t filling_cnt; /* eager messages whose payload is on its way into a receive */
 	uint32_t lane_seq;    /* ... before that seq may be overtaken by requests until then */
-	bool greeted;	      /* the window of this life was said in a hello, which may be said again */
-	uint32_t window;      /* granted to it, bytes */
-	uint32_t credit_max;  /* granted to us by its hello, bytes: more is never free */
-	uint32_t allowed;     /* eager payload that it may still send, bytes */
-	uint64_t epoch;	      /* of its last hello; 0: never met */
-	uint64_t retry_ns;    /* PEER_CONNECTING without a conn: when to try again */
-	uint64_t since_ns;    /* when connecting began */
-	fi_addr_t addr;	      /* in the AV, or FI_ADDR_NOTAVAIL */
+	bool greeted; /* the window of this life was said in a hello, which may be said again */
+	uint32_t window;     /* granted to it, bytes */
+	uint32_t credit_max; /* granted to us by its hello, bytes: more is never free */
+	uint32_t allowed;    /* eager payload that it may still send, bytes */
+	uint64_t epoch;	     /* of its last hello; 0: never met */
+	uint64_t retry_ns;   /* PEER_CONNECTING without a conn: when to try again */
+	uint64_t since_ns;   /* when connecting began */
+	fi_addr_t addr;	     /* in the AV, or FI_ADDR_NOTAVAIL */
 	struct weft_addr address;
-	struct list all;       /* ep->all */
-	struct list blocked;   /* ep->blocked: something is queued, or a connection is to be made */
+	struct list all; /* ep->all */
+	struct list
+		blocked; /* ep->blocked: something is queued, or a connection is to be made */
 	struct list queued;    /* struct engine_tx not started, in order */
 	struct list started;   /* struct engine_tx that wait for the wire or the receiver */
 	struct list pushing;   /* struct engine_tx that wait for room to send payload */
@@ -564,15 +578,16 @@ struct engine_peer {
 	struct list ack_link;  /* ep->acks */
 };
 
-_Static_assert(offsetof(struct engine_peer, ep) <= 64, "the fast paths touch one line of a peer");
+_Static_assert(offsetof(struct engine_peer, ep) <= 64,
+	       "the fast paths touch one line of a peer");
 
 struct engine_wire {
 	struct wire *wire; /* NULL: could not be opened */
 	const struct wire_ops *ops;
-	uint32_t idle;	   /* polls in a row that moved nothing */
-	uint32_t wait;	   /* rounds to leave it out before the next poll */
+	uint32_t idle; /* polls in a row that moved nothing */
+	uint32_t wait; /* rounds to leave it out before the next poll */
 	uint64_t tx_msgs, tx_bytes, rx_msgs, rx_bytes; /* of conns that are gone */
-	char why[96];	   /* why it is not open */
+	char why[96];				       /* why it is not open */
 };
 
 /* engine_expect - something may come over this wire: poll it in every round again */
@@ -598,15 +613,15 @@ struct engine_ep {
 	uint32_t rx_cnt;
 	struct engine_tx_ctx tx;
 	struct engine_rx_ctx rx;
-	struct engine_srx *srx;	    /* whose queue rx has, or NULL */
-	struct engine_stx *stx;	    /* or NULL */
-	bool wants_srx, wants_stx;  /* FI_SHARED_CONTEXT: can't be enabled without */
-	struct list srx_link;	    /* srx->eps */
+	struct engine_srx *srx;	       /* whose queue rx has, or NULL */
+	struct engine_stx *stx;	       /* or NULL */
+	bool wants_srx, wants_stx;     /* FI_SHARED_CONTEXT: can't be enabled without */
+	struct list srx_link;	       /* srx->eps */
 	struct engine_sep_tx *sep_txs; /* of a scalable one: tx_cnt and rx_cnt of them */
 	struct engine_sep_rx *sep_rxs;
 	uint32_t tx_cnt;
 	size_t max_msg_size;
-	bool no_shared_memory;	    /* FI_OPT_SHARED_MEMORY_PERMITTED */
+	bool no_shared_memory; /* FI_OPT_SHARED_MEMORY_PERMITTED */
 	struct pool tx_pool, ctl_pool, held_pool;
 	struct pool reply_pool, landing_pool;
 	struct list blocked; /* struct engine_peer */
@@ -615,18 +630,18 @@ struct engine_ep {
 	struct list domain_link, av_link;
 	uint32_t wire_cnt; /* the last one is the loop */
 	struct engine_wire wires[ENGINE_WIRE_MAX];
-	uint32_t due_stuck;  /* domain->due_round in which work of it found no room */
-	uint32_t tick;	     /* rounds of progress */
-	bool slow;	     /* they come seldom */
-	uint64_t clock_ns;   /* last look at the clock */
-	uint64_t check_ns;   /* last liveness check */
-	uint64_t epoch;	     /* random, of this fi_enable */
-	uint32_t life;	     /* times that a peer's conns were given up */
+	uint32_t due_stuck;   /* domain->due_round in which work of it found no room */
+	uint32_t tick;	      /* rounds of progress */
+	bool slow;	      /* they come seldom */
+	uint64_t clock_ns;    /* last look at the clock */
+	uint64_t check_ns;    /* last liveness check */
+	uint64_t epoch;	      /* random, of this fi_enable */
+	uint32_t life;	      /* times that a peer's conns were given up */
 	uint32_t peer_cnt[2]; /* in all, by kind of address: nonce, service */
-	uint64_t budget;     /* eager payload not granted to any peer yet, bytes */
-	size_t tx_size;	     /* sends that may wait for a connection or for room */
-	size_t queued_cnt;   /* that do */
-	size_t access_cnt;   /* one-sided operations under way: at most tx_size */
+	uint64_t budget;      /* eager payload not granted to any peer yet, bytes */
+	size_t tx_size;	      /* sends that may wait for a connection or for room */
+	size_t queued_cnt;    /* that do */
+	size_t access_cnt;    /* one-sided operations under way: at most tx_size */
 	uint64_t caps;
 	struct engine_coll *coll; /* owned; NULL until a collective is used */
 	struct engine_eq *eq;	  /* bound, or NULL */
@@ -641,7 +656,8 @@ static inline struct engine_ctx *engine_ctx_of(struct fid_ep *fid)
 }
 
 /* engine_source_id - what the matcher of @q knows this peer by */
-static inline uint64_t engine_source_id(const struct engine_rxq *q, const struct engine_peer *peer)
+static inline uint64_t engine_source_id(const struct engine_rxq *q,
+					const struct engine_peer *peer)
 {
 	if (likely(!q->shared))
 		return (uintptr_t)peer;
@@ -652,8 +668,8 @@ static inline uint64_t engine_source_id(const struct engine_rxq *q, const struct
  * Entry points for providers: fi_provider.fabric, and what a provider's getinfo offers in common.
  * engine_fabric_open - @family is the provider's, constant
  */
-int engine_fabric_open(const struct engine_family *family, struct fi_fabric_attr *attr, struct fid_fabric **fabric,
-		       void *context);
+int engine_fabric_open(const struct engine_family *family, struct fi_fabric_attr *attr,
+		       struct fid_fabric **fabric, void *context);
 
 /* What providers offer of sending and receiving (offer.c). Constant, though fi_info's pointers are not */
 extern struct fi_tx_attr engine_tx_offer;

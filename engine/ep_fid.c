@@ -30,7 +30,8 @@ static struct engine_ep *ep_of(struct fid *fid)
 
 /* @wire came up with the endpoint, or why it did not. */
 /* Open one more wire. 0 or -FI_E*, with the reason in it */
-static int engine_wire_add(struct engine_ep *ep, const struct wire_ops *ops, const struct wire_attr *attr)
+static int engine_wire_add(struct engine_ep *ep, const struct wire_ops *ops,
+			   const struct wire_attr *attr)
 {
 	uint32_t idx = ep->wire_cnt++;
 	struct engine_wire *w = &ep->wires[idx];
@@ -96,7 +97,8 @@ static int engine_wires_open(struct engine_ep *ep)
 	}
 	if (!any || !engine_wires_placed(ep)) {
 		FI_WARN(ep->family->provider, FI_LOG_EP_CTRL, "%s: %s\n",
-			any ? "not where it was asked to be" : "no way to reach anyone", engine_wires_why(ep));
+			any ? "not where it was asked to be" : "no way to reach anyone",
+			engine_wires_why(ep));
 		engine_wires_close(ep);
 		return ret;
 	}
@@ -113,7 +115,8 @@ static void engine_ep_budget(struct engine_ep *ep)
 {
 	size_t budget = ENGINE_BUDGET;
 
-	fi_param_get_size_t((struct fi_provider *)ep->family->provider, ENGINE_PARAM_BUDGET, &budget);
+	fi_param_get_size_t((struct fi_provider *)ep->family->provider, ENGINE_PARAM_BUDGET,
+			    &budget);
 	ep->budget = budget;
 }
 
@@ -206,7 +209,8 @@ static void engine_ep_free_held(struct engine_ep *ep)
 		struct engine_peer *peer = container_of(node, struct engine_peer, all);
 
 		while (!list_empty(&peer->arriving))
-			engine_held_free(ep, container_of(peer->arriving.next, struct engine_held, arriving));
+			engine_held_free(ep, container_of(peer->arriving.next,
+							  struct engine_held, arriving));
 	}
 }
 
@@ -280,8 +284,8 @@ static int engine_ep_close(struct fid *fid)
 	bool busy;
 
 	engine_enter(domain);
-	busy = !list_empty(&ctx->aliases) || engine_sep_busy(ctx->ep) || engine_mr_bound(domain, ctx->ep) ||
-	       engine_coll_busy(ctx->ep);
+	busy = !list_empty(&ctx->aliases) || engine_sep_busy(ctx->ep) ||
+	       engine_mr_bound(domain, ctx->ep) || engine_coll_busy(ctx->ep);
 	if (!busy && eq)
 		engine_ref(&domain->refs); /* until the queue has let it go */
 	if (!busy)
@@ -381,7 +385,8 @@ static int engine_ep_control(struct fid *fid, int command, void *arg)
 	return ret;
 }
 
-int engine_ep_ops_open(struct fid *fid, const char *name, uint64_t flags, void **ops, void *context)
+int engine_ep_ops_open(struct fid *fid, const char *name, uint64_t flags, void **ops,
+		       void *context)
 {
 	if (!name || !ops)
 		return -FI_EINVAL;
@@ -451,7 +456,8 @@ struct fi_ops_cm engine_ep_cm_ops = {
 	.join = engine_coll_join,
 };
 
-static void engine_ep_init(struct engine_ep *ep, struct engine_domain *domain, const struct fi_info *info)
+static void engine_ep_init(struct engine_ep *ep, struct engine_domain *domain,
+			   const struct fi_info *info)
 {
 	ep->domain = domain;
 	ep->family = domain->family;
@@ -488,7 +494,8 @@ static int engine_ep_info_check(const struct fi_info *info)
 {
 	int ret;
 
-	if (info->ep_attr && info->ep_attr->type != FI_EP_RDM && info->ep_attr->type != FI_EP_UNSPEC)
+	if (info->ep_attr && info->ep_attr->type != FI_EP_RDM &&
+	    info->ep_attr->type != FI_EP_UNSPEC)
 		return -FI_EINVAL;
 	if (info->caps & ~(ENGINE_CAPS | ENGINE_SIDE_CAPS))
 		return -FI_EINVAL;
@@ -496,8 +503,8 @@ static int engine_ep_info_check(const struct fi_info *info)
 	return ret ? ret : engine_rx_attr_check(info->rx_attr);
 }
 
-int engine_ep_create(struct engine_domain *domain, struct fi_info *info, size_t fclass, void *context,
-		     struct engine_ep **out)
+int engine_ep_create(struct engine_domain *domain, struct fi_info *info, size_t fclass,
+		     void *context, struct engine_ep **out)
 {
 	struct engine_ep *ep;
 	char why[96] = "";
@@ -512,12 +519,14 @@ int engine_ep_create(struct engine_domain *domain, struct fi_info *info, size_t 
 	engine_ep_init(ep, domain, info);
 	ep->auth = domain->auth;
 	if (info->ep_attr)
-		ret = engine_auth_read(info->ep_attr->auth_key, info->ep_attr->auth_key_size, &ep->auth);
+		ret = engine_auth_read(info->ep_attr->auth_key, info->ep_attr->auth_key_size,
+				       &ep->auth);
 	if (ret) {
 		engine_ep_free(ep);
 		return ret;
 	}
-	if (domain->family->bind_read && info->src_addr && info->src_addrlen == domain->family->addr_len)
+	if (domain->family->bind_read && info->src_addr &&
+	    info->src_addrlen == domain->family->addr_len)
 		ret = domain->family->bind_read(info->src_addr, &ep->bind, why, sizeof(why));
 	if (ret) {
 		FI_WARN(domain->family->provider, FI_LOG_EP_CTRL, "src_addr: %s\n", why);
@@ -532,7 +541,8 @@ int engine_ep_create(struct engine_domain *domain, struct fi_info *info, size_t 
 	return 0;
 }
 
-int engine_ep_open(struct fid_domain *fid, struct fi_info *info, struct fid_ep **out, void *context)
+int engine_ep_open(struct fid_domain *fid, struct fi_info *info, struct fid_ep **out,
+		   void *context)
 {
 	struct engine_domain *domain = container_of(fid, struct engine_domain, fid);
 	struct engine_ep *ep;

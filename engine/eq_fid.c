@@ -25,7 +25,8 @@ static struct engine_eq *eq_of(struct fid_eq *fid)
 	return container_of(fid, struct engine_eq, fid);
 }
 
-static struct engine_watch *engine_watch_of(struct engine_eq *eq, const struct engine_domain *domain)
+static struct engine_watch *engine_watch_of(struct engine_eq *eq,
+					    const struct engine_domain *domain)
 {
 	struct list *node, *after;
 
@@ -83,7 +84,8 @@ static void engine_eq_progress(struct engine_eq *eq)
 
 	platform_lock(&eq->watch_lock);
 	list_for_each(node, after, &eq->watched) {
-		struct engine_domain *domain = container_of(node, struct engine_watch, link)->domain;
+		struct engine_domain *domain =
+			container_of(node, struct engine_watch, link)->domain;
 
 		engine_enter(domain);
 		engine_domain_progress(domain);
@@ -172,7 +174,8 @@ int engine_eq_push_error(struct engine_eq *eq, const struct fi_eq_err_entry *err
 	return ret;
 }
 
-static ssize_t engine_eq_read(struct fid_eq *fid, uint32_t *event, void *buf, size_t len, uint64_t flags)
+static ssize_t engine_eq_read(struct fid_eq *fid, uint32_t *event, void *buf, size_t len,
+			      uint64_t flags)
 {
 	struct engine_eq *eq = eq_of(fid);
 	ssize_t ret;
@@ -190,7 +193,8 @@ static ssize_t engine_eq_read(struct fid_eq *fid, uint32_t *event, void *buf, si
 	return ret;
 }
 
-static ssize_t engine_eq_readerr(struct fid_eq *fid, struct fi_eq_err_entry *buf, uint64_t flags)
+static ssize_t engine_eq_readerr(struct fid_eq *fid, struct fi_eq_err_entry *buf,
+				 uint64_t flags)
 {
 	struct engine_eq *eq = eq_of(fid);
 	ssize_t ret;
@@ -206,7 +210,8 @@ static ssize_t engine_eq_readerr(struct fid_eq *fid, struct fi_eq_err_entry *buf
 	return ret;
 }
 
-static ssize_t engine_eq_write(struct fid_eq *fid, uint32_t event, const void *buf, size_t len, uint64_t flags)
+static ssize_t engine_eq_write(struct fid_eq *fid, uint32_t event, const void *buf, size_t len,
+			       uint64_t flags)
 {
 	int ret;
 
@@ -218,8 +223,8 @@ static ssize_t engine_eq_write(struct fid_eq *fid, uint32_t event, const void *b
 	return ret ? ret : (ssize_t)len;
 }
 
-static ssize_t engine_eq_sread(struct fid_eq *fid, uint32_t *event, void *buf, size_t len, int timeout,
-			       uint64_t flags)
+static ssize_t engine_eq_sread(struct fid_eq *fid, uint32_t *event, void *buf, size_t len,
+			       int timeout, uint64_t flags)
 {
 	uint64_t end = platform_now_ns() + (uint64_t)timeout * 1000000u;
 	ssize_t ret;
@@ -234,7 +239,8 @@ static ssize_t engine_eq_sread(struct fid_eq *fid, uint32_t *event, void *buf, s
 	return ret;
 }
 
-static const char *engine_eq_strerror(struct fid_eq *fid, int prov_errno, const void *err_data, char *buf, size_t len)
+static const char *engine_eq_strerror(struct fid_eq *fid, int prov_errno, const void *err_data,
+				      char *buf, size_t len)
 {
 	return engine_strerror(prov_errno, buf, len);
 }
@@ -323,7 +329,8 @@ static int engine_eq_attr_check(const struct fi_eq_attr *attr)
 	return -FI_EINVAL;
 }
 
-int engine_eq_open(struct fid_fabric *fid, struct fi_eq_attr *attr, struct fid_eq **out, void *context)
+int engine_eq_open(struct fid_fabric *fid, struct fi_eq_attr *attr, struct fid_eq **out,
+		   void *context)
 {
 	struct engine_fabric *fabric = container_of(fid, struct engine_fabric, fid);
 	struct engine_eq *eq;
@@ -352,7 +359,8 @@ int engine_eq_open(struct fid_fabric *fid, struct fi_eq_attr *attr, struct fid_e
 	if (eq->wait == FI_WAIT_FD)
 		ret = platform_bell_open(&eq->bell);
 	else if (eq->wait == FI_WAIT_SET)
-		ret = engine_waitset_join(eq, attr->wait_set); /* last: others look at it from here on */
+		ret = engine_waitset_join(
+			eq, attr->wait_set); /* last: others look at it from here on */
 	if (ret) {
 		engine_eq_free(eq);
 		return ret;

@@ -17,7 +17,8 @@ int engine_no_control(struct fid *fid, int command, void *arg)
 	return -FI_ENOSYS;
 }
 
-int engine_no_ops_open(struct fid *fid, const char *name, uint64_t flags, void **ops, void *context)
+int engine_no_ops_open(struct fid *fid, const char *name, uint64_t flags, void **ops,
+		       void *context)
 {
 	return -FI_ENOSYS;
 }
@@ -27,7 +28,8 @@ int engine_no_tostr(const struct fid *fid, char *buf, size_t len)
 	return -FI_ENOSYS;
 }
 
-int engine_no_ops_set(struct fid *fid, const char *name, uint64_t flags, void *ops, void *context)
+int engine_no_ops_set(struct fid *fid, const char *name, uint64_t flags, void *ops,
+		      void *context)
 {
 	return -FI_ENOSYS;
 }
@@ -55,13 +57,14 @@ static int engine_fabric_close(struct fid *fid)
 	return 0;
 }
 
-static int engine_no_pep(struct fid_fabric *fabric, struct fi_info *info, struct fid_pep **pep, void *context)
+static int engine_no_pep(struct fid_fabric *fabric, struct fi_info *info, struct fid_pep **pep,
+			 void *context)
 {
 	return -FI_ENOSYS;
 }
 
-static int engine_domain2_open(struct fid_fabric *fabric, struct fi_info *info, struct fid_domain **domain,
-			       uint64_t flags, void *context)
+static int engine_domain2_open(struct fid_fabric *fabric, struct fi_info *info,
+			       struct fid_domain **domain, uint64_t flags, void *context)
 {
 	if (flags)
 		return -FI_EBADFLAGS;
@@ -90,13 +93,15 @@ static struct fi_ops_fabric engine_fabric_ops = {
 
 void engine_define_params(const struct fi_provider *provider)
 {
-	fi_param_define(provider, ENGINE_PARAM_BUDGET, FI_PARAM_SIZE_T,
-			"Eager payload that one endpoint takes ahead of its receives, in bytes; more stays with "
-			"the senders (default: %u)", ENGINE_BUDGET);
+	fi_param_define(
+		provider, ENGINE_PARAM_BUDGET, FI_PARAM_SIZE_T,
+		"Eager payload that one endpoint takes ahead of its receives, in bytes; more stays with "
+		"the senders (default: %u)",
+		ENGINE_BUDGET);
 }
 
-int engine_fabric_open(const struct engine_family *family, struct fi_fabric_attr *attr, struct fid_fabric **out,
-		       void *context)
+int engine_fabric_open(const struct engine_family *family, struct fi_fabric_attr *attr,
+		       struct fid_fabric **out, void *context)
 {
 	struct engine_fabric *fabric;
 

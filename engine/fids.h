@@ -9,22 +9,33 @@
 #include "engine.h"
 #include "guard.h"
 
-int engine_domain_open(struct fid_fabric *fabric, struct fi_info *info, struct fid_domain **domain, void *context);
-int engine_eq_open(struct fid_fabric *fabric, struct fi_eq_attr *attr, struct fid_eq **eq, void *context);
-int engine_av_open(struct fid_domain *domain, struct fi_av_attr *attr, struct fid_av **av, void *context);
-int engine_cq_open(struct fid_domain *domain, struct fi_cq_attr *attr, struct fid_cq **cq, void *context);
-int engine_cntr_open(struct fid_domain *domain, struct fi_cntr_attr *attr, struct fid_cntr **cntr, void *context);
-int engine_sep_open(struct fid_domain *domain, struct fi_info *info, struct fid_ep **sep, void *context);
-int engine_stx_open(struct fid_domain *domain, struct fi_tx_attr *attr, struct fid_stx **stx, void *context);
-int engine_srx_open(struct fid_domain *domain, struct fi_rx_attr *attr, struct fid_ep **srx, void *context);
-int engine_ep_open(struct fid_domain *domain, struct fi_info *info, struct fid_ep **ep, void *context);
+int engine_domain_open(struct fid_fabric *fabric, struct fi_info *info,
+		       struct fid_domain **domain, void *context);
+int engine_eq_open(struct fid_fabric *fabric, struct fi_eq_attr *attr, struct fid_eq **eq,
+		   void *context);
+int engine_av_open(struct fid_domain *domain, struct fi_av_attr *attr, struct fid_av **av,
+		   void *context);
+int engine_cq_open(struct fid_domain *domain, struct fi_cq_attr *attr, struct fid_cq **cq,
+		   void *context);
+int engine_cntr_open(struct fid_domain *domain, struct fi_cntr_attr *attr,
+		     struct fid_cntr **cntr, void *context);
+int engine_sep_open(struct fid_domain *domain, struct fi_info *info, struct fid_ep **sep,
+		    void *context);
+int engine_stx_open(struct fid_domain *domain, struct fi_tx_attr *attr, struct fid_stx **stx,
+		    void *context);
+int engine_srx_open(struct fid_domain *domain, struct fi_rx_attr *attr, struct fid_ep **srx,
+		    void *context);
+int engine_ep_open(struct fid_domain *domain, struct fi_info *info, struct fid_ep **ep,
+		   void *context);
 
 /* Slots of struct fi_ops for objects without the call. */
 int engine_no_bind(struct fid *fid, struct fid *target, uint64_t flags);
 int engine_no_control(struct fid *fid, int command, void *arg);
-int engine_no_ops_open(struct fid *fid, const char *name, uint64_t flags, void **ops, void *context);
+int engine_no_ops_open(struct fid *fid, const char *name, uint64_t flags, void **ops,
+		       void *context);
 int engine_no_tostr(const struct fid *fid, char *buf, size_t len);
-int engine_no_ops_set(struct fid *fid, const char *name, uint64_t flags, void *ops, void *context);
+int engine_no_ops_set(struct fid *fid, const char *name, uint64_t flags, void *ops,
+		      void *context);
 
 /* engine_strerror - the slot of fi_cq_strerror and fi_eq_strerror; @buf: NULL or room for a copy */
 const char *engine_strerror(int prov_errno, char *buf, size_t len);

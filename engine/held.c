@@ -132,8 +132,8 @@ void engine_held_store(struct engine_held *held)
 	match_store(engine_matcher(q, held->packet.flags), &held->match);
 }
 
-int engine_hold_stored(struct engine_rx_ctx *ctx, struct engine_peer *peer, const struct packet *packet,
-		       const void *payload)
+int engine_hold_stored(struct engine_rx_ctx *ctx, struct engine_peer *peer,
+		       const struct packet *packet, const void *payload)
 {
 	struct engine_held *held = engine_held_new(ctx, peer, packet);
 
@@ -144,8 +144,9 @@ int engine_hold_stored(struct engine_rx_ctx *ctx, struct engine_peer *peer, cons
 	return 0;
 }
 
-struct engine_held *engine_hold(struct engine_rx_ctx *ctx, struct engine_peer *peer, const struct packet *packet,
-				const void *payload, size_t avail, struct wire_dest *dest)
+struct engine_held *engine_hold(struct engine_rx_ctx *ctx, struct engine_peer *peer,
+				const struct packet *packet, const void *payload, size_t avail,
+				struct wire_dest *dest)
 {
 	struct engine_held *held = engine_held_new(ctx, peer, packet);
 

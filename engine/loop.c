@@ -12,7 +12,7 @@
 
 #define LOOP_CLAIM_MAX WIRE_REQUEST_MAX
 #define LOOP_QUEUE_MAX 1024u /* packets on their way */
-#define LOOP_BURST 64u	     /* delivered by one poll() */
+#define LOOP_BURST     64u   /* delivered by one poll() */
 
 /* A packet on its way, or a sendv with its operation. */
 struct loop_item {
@@ -62,8 +62,9 @@ static void loop_close(struct wire *wire)
 	platform_free(loop);
 }
 
-static int loop_connect(struct wire *wire, struct engine_peer *peer, const struct weft_addr *addr,
-			const struct hello *hello, struct wire_conn **conn)
+static int loop_connect(struct wire *wire, struct engine_peer *peer,
+			const struct weft_addr *addr, const struct hello *hello,
+			struct wire_conn **conn)
 {
 	struct loop *loop = container_of(wire, struct loop, wire);
 
@@ -103,7 +104,8 @@ static void loop_enqueue(struct loop *loop, struct loop_item *item)
 
 static struct packet *loop_claim(struct wire_conn *conn, size_t len, void **payload)
 {
-	struct loop_item *item = loop_item_new(container_of(conn->wire, struct loop, wire), len);
+	struct loop_item *item = loop_item_new(container_of(conn->wire, struct loop, wire),
+					       len);
 
 	if (!item)
 		return NULL;
@@ -113,11 +115,12 @@ static struct packet *loop_claim(struct wire_conn *conn, size_t len, void **payl
 
 static void loop_publish(struct wire_conn *conn, struct packet *packet, bool more)
 {
-	loop_enqueue(container_of(conn->wire, struct loop, wire), container_of(packet, struct loop_item, packet));
+	loop_enqueue(container_of(conn->wire, struct loop, wire),
+		     container_of(packet, struct loop_item, packet));
 }
 
-static int loop_sendv(struct wire_conn *conn, const struct packet *hdr, const struct iovec *iov, size_t iov_cnt,
-		      struct wire_op *op)
+static int loop_sendv(struct wire_conn *conn, const struct packet *hdr, const struct iovec *iov,
+		      size_t iov_cnt, struct wire_op *op)
 {
 	struct loop *loop = container_of(conn->wire, struct loop, wire);
 	struct loop_item *item = loop_item_new(loop, 0);
@@ -132,8 +135,8 @@ static int loop_sendv(struct wire_conn *conn, const struct packet *hdr, const st
 	return 0;
 }
 
-static int loop_get(struct wire_conn *conn, uint64_t addr, const struct iovec *iov, size_t iov_cnt,
-		    struct wire_op *op)
+static int loop_get(struct wire_conn *conn, uint64_t addr, const struct iovec *iov,
+		    size_t iov_cnt, struct wire_op *op)
 {
 	const char *from = (const char *)(uintptr_t)addr;
 
@@ -150,7 +153,8 @@ static void loop_copy(const struct loop_item *item, const struct wire_dest *dest
 	size_t skip = 0;
 
 	for (uint32_t i = 0; i < dest->iov_cnt; i++) {
-		copy_from_iov(dest->iov[i].iov_base, item->iov, item->iov_cnt, skip, dest->iov[i].iov_len);
+		copy_from_iov(dest->iov[i].iov_base, item->iov, item->iov_cnt, skip,
+			      dest->iov[i].iov_len);
 		skip += dest->iov[i].iov_len;
 	}
 }
@@ -232,7 +236,8 @@ static void loop_local(struct wire *wire, char *buf, size_t len)
 		buf[0] = '\0';
 }
 
-static ssize_t loop_send(struct engine_ep *ep, struct engine_peer *peer, const struct engine_msg *msg)
+static ssize_t loop_send(struct engine_ep *ep, struct engine_peer *peer,
+			 const struct engine_msg *msg)
 {
 	return engine_send_on(ep, peer, msg, &loop_wire_ops);
 }

@@ -137,11 +137,13 @@ static int engine_mr_bind_cntr(struct engine_mr *mr, struct fid *target, uint64_
 
 	if (flags & ~(FI_REMOTE_READ | FI_REMOTE_WRITE))
 		return -FI_EBADFLAGS;
-	if (!flags || (flags & FI_REMOTE_READ && mr->reads) || (flags & FI_REMOTE_WRITE && mr->writes))
+	if (!flags || (flags & FI_REMOTE_READ && mr->reads) ||
+	    (flags & FI_REMOTE_WRITE && mr->writes))
 		return -FI_EINVAL;
 	if (mr->domain->mr->mode & FI_MR_RMA_EVENT && mr->enabled)
 		return -FI_EOPBADSTATE;
-	for (uint64_t which = FI_REMOTE_READ; which; which = which == FI_REMOTE_READ ? FI_REMOTE_WRITE : 0) {
+	for (uint64_t which = FI_REMOTE_READ; which;
+	     which = which == FI_REMOTE_READ ? FI_REMOTE_WRITE : 0) {
 		if (!(flags & which))
 			continue;
 		ret = engine_cntr_hold(target, mr->domain, &cntr);

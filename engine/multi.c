@@ -24,7 +24,8 @@ void engine_multi_init(struct engine_rx *whole, size_t min_free)
 	whole->src = FI_ADDR_NOTAVAIL;
 }
 
-struct engine_rx *engine_multi_part(struct engine_domain *domain, struct engine_rx *whole, size_t len)
+struct engine_rx *engine_multi_part(struct engine_domain *domain, struct engine_rx *whole,
+				    size_t len)
 {
 	struct engine_rx *part = pool_get(&domain->rx_pool);
 	size_t room = engine_multi_free(whole);
@@ -50,8 +51,8 @@ struct engine_rx *engine_multi_part(struct engine_domain *domain, struct engine_
 	return part;
 }
 
-struct engine_rx *engine_multi_take(struct engine_domain *domain, struct engine_rxq *q, struct engine_rx *whole,
-				    size_t len)
+struct engine_rx *engine_multi_take(struct engine_domain *domain, struct engine_rxq *q,
+				    struct engine_rx *whole, size_t len)
 {
 	struct engine_rx *part = engine_multi_part(domain, whole, len);
 
@@ -125,7 +126,8 @@ void engine_recv_end(struct engine_domain *domain, struct engine_rx *rx)
 	if (rx->flags & ENGINE_DEFERRED) {
 		if (rx->flags & ENGINE_TOLD && rx->ctx->cq)
 			engine_recv_entry(rx, 0);
-		engine_deferred_end(rx->ctx->cntr[ENGINE_CNTR_RECV], rx->also, rx->flags, 0, rx->len);
+		engine_deferred_end(rx->ctx->cntr[ENGINE_CNTR_RECV], rx->also, rx->flags, 0,
+				    rx->len);
 		pool_put(&domain->rx_pool, rx);
 		return;
 	}

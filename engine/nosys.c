@@ -12,14 +12,14 @@ static ssize_t refused(struct fid_ep *fid)
 	return engine_ctx_of(fid)->enabled ? -FI_ENOSYS : -FI_EOPBADSTATE;
 }
 
-static ssize_t no_rma_read(struct fid_ep *ep, void *buf, size_t len, void *desc, fi_addr_t src_addr,
-			uint64_t addr, uint64_t key, void *context)
+static ssize_t no_rma_read(struct fid_ep *ep, void *buf, size_t len, void *desc,
+			   fi_addr_t src_addr, uint64_t addr, uint64_t key, void *context)
 {
 	return refused(ep);
 }
 
 static ssize_t no_rma_readv(struct fid_ep *ep, const struct iovec *iov, void **desc, size_t cnt,
-			fi_addr_t src_addr, uint64_t addr, uint64_t key, void *context)
+			    fi_addr_t src_addr, uint64_t addr, uint64_t key, void *context)
 {
 	return refused(ep);
 }
@@ -30,13 +30,14 @@ static ssize_t no_rma_readmsg(struct fid_ep *ep, const struct fi_msg_rma *msg, u
 }
 
 static ssize_t no_rma_write(struct fid_ep *ep, const void *buf, size_t len, void *desc,
-			fi_addr_t dest_addr, uint64_t addr, uint64_t key, void *context)
+			    fi_addr_t dest_addr, uint64_t addr, uint64_t key, void *context)
 {
 	return refused(ep);
 }
 
-static ssize_t no_rma_writev(struct fid_ep *ep, const struct iovec *iov, void **desc, size_t cnt,
-			fi_addr_t dest_addr, uint64_t addr, uint64_t key, void *context)
+static ssize_t no_rma_writev(struct fid_ep *ep, const struct iovec *iov, void **desc,
+			     size_t cnt, fi_addr_t dest_addr, uint64_t addr, uint64_t key,
+			     void *context)
 {
 	return refused(ep);
 }
@@ -46,21 +47,21 @@ static ssize_t no_rma_writemsg(struct fid_ep *ep, const struct fi_msg_rma *msg, 
 	return refused(ep);
 }
 
-static ssize_t no_rma_inject(struct fid_ep *ep, const void *buf, size_t len, fi_addr_t dest_addr,
-			uint64_t addr, uint64_t key)
+static ssize_t no_rma_inject(struct fid_ep *ep, const void *buf, size_t len,
+			     fi_addr_t dest_addr, uint64_t addr, uint64_t key)
 {
 	return refused(ep);
 }
 
 static ssize_t no_rma_writedata(struct fid_ep *ep, const void *buf, size_t len, void *desc,
-			uint64_t data, fi_addr_t dest_addr, uint64_t addr, uint64_t key,
-			void *context)
+				uint64_t data, fi_addr_t dest_addr, uint64_t addr, uint64_t key,
+				void *context)
 {
 	return refused(ep);
 }
 
 static ssize_t no_rma_injectdata(struct fid_ep *ep, const void *buf, size_t len, uint64_t data,
-			fi_addr_t dest_addr, uint64_t addr, uint64_t key)
+				 fi_addr_t dest_addr, uint64_t addr, uint64_t key)
 {
 	return refused(ep);
 }
@@ -79,92 +80,98 @@ struct fi_ops_rma engine_no_rma_ops = {
 };
 
 static ssize_t no_atomic_write(struct fid_ep *ep, const void *buf, size_t cnt, void *desc,
-			fi_addr_t dest_addr, uint64_t addr, uint64_t key, enum fi_datatype datatype,
-			enum fi_op op, void *context)
+			       fi_addr_t dest_addr, uint64_t addr, uint64_t key,
+			       enum fi_datatype datatype, enum fi_op op, void *context)
 {
 	return refused(ep);
 }
 
 static ssize_t no_atomic_writev(struct fid_ep *ep, const struct fi_ioc *iov, void **desc,
-			size_t cnt, fi_addr_t dest_addr, uint64_t addr, uint64_t key,
-			enum fi_datatype datatype, enum fi_op op, void *context)
+				size_t cnt, fi_addr_t dest_addr, uint64_t addr, uint64_t key,
+				enum fi_datatype datatype, enum fi_op op, void *context)
 {
 	return refused(ep);
 }
 
 static ssize_t no_atomic_writemsg(struct fid_ep *ep, const struct fi_msg_atomic *msg,
-			uint64_t flags)
+				  uint64_t flags)
 {
 	return refused(ep);
 }
 
-static ssize_t no_atomic_inject(struct fid_ep *ep, const void *buf, size_t cnt, fi_addr_t dest_addr,
-			uint64_t addr, uint64_t key, enum fi_datatype datatype, enum fi_op op)
+static ssize_t no_atomic_inject(struct fid_ep *ep, const void *buf, size_t cnt,
+				fi_addr_t dest_addr, uint64_t addr, uint64_t key,
+				enum fi_datatype datatype, enum fi_op op)
 {
 	return refused(ep);
 }
 
 static ssize_t no_atomic_readwrite(struct fid_ep *ep, const void *buf, size_t cnt, void *desc,
-			void *result, void *result_desc, fi_addr_t dest_addr, uint64_t addr,
-			uint64_t key, enum fi_datatype datatype, enum fi_op op, void *context)
+				   void *result, void *result_desc, fi_addr_t dest_addr,
+				   uint64_t addr, uint64_t key, enum fi_datatype datatype,
+				   enum fi_op op, void *context)
 {
 	return refused(ep);
 }
 
 static ssize_t no_atomic_readwritev(struct fid_ep *ep, const struct fi_ioc *iov, void **desc,
-			size_t cnt, struct fi_ioc *resultv, void **result_desc, size_t result_cnt,
-			fi_addr_t dest_addr, uint64_t addr, uint64_t key, enum fi_datatype datatype,
-			enum fi_op op, void *context)
+				    size_t cnt, struct fi_ioc *resultv, void **result_desc,
+				    size_t result_cnt, fi_addr_t dest_addr, uint64_t addr,
+				    uint64_t key, enum fi_datatype datatype, enum fi_op op,
+				    void *context)
 {
 	return refused(ep);
 }
 
 static ssize_t no_atomic_readwritemsg(struct fid_ep *ep, const struct fi_msg_atomic *msg,
-			struct fi_ioc *resultv, void **result_desc, size_t result_cnt,
-			uint64_t flags)
+				      struct fi_ioc *resultv, void **result_desc,
+				      size_t result_cnt, uint64_t flags)
 {
 	return refused(ep);
 }
 
 static ssize_t no_atomic_compwrite(struct fid_ep *ep, const void *buf, size_t cnt, void *desc,
-			const void *compare, void *compare_desc, void *result, void *result_desc,
-			fi_addr_t dest_addr, uint64_t addr, uint64_t key, enum fi_datatype datatype,
-			enum fi_op op, void *context)
+				   const void *compare, void *compare_desc, void *result,
+				   void *result_desc, fi_addr_t dest_addr, uint64_t addr,
+				   uint64_t key, enum fi_datatype datatype, enum fi_op op,
+				   void *context)
 {
 	return refused(ep);
 }
 
 static ssize_t no_atomic_compwritev(struct fid_ep *ep, const struct fi_ioc *iov, void **desc,
-			size_t cnt, const struct fi_ioc *comparev, void **compare_desc,
-			size_t compare_cnt, struct fi_ioc *resultv, void **result_desc,
-			size_t result_cnt, fi_addr_t dest_addr, uint64_t addr, uint64_t key,
-			enum fi_datatype datatype, enum fi_op op, void *context)
+				    size_t cnt, const struct fi_ioc *comparev,
+				    void **compare_desc, size_t compare_cnt,
+				    struct fi_ioc *resultv, void **result_desc,
+				    size_t result_cnt, fi_addr_t dest_addr, uint64_t addr,
+				    uint64_t key, enum fi_datatype datatype, enum fi_op op,
+				    void *context)
 {
 	return refused(ep);
 }
 
 static ssize_t no_atomic_compwritemsg(struct fid_ep *ep, const struct fi_msg_atomic *msg,
-			const struct fi_ioc *comparev, void **compare_desc, size_t compare_cnt,
-			struct fi_ioc *resultv, void **result_desc, size_t result_cnt,
-			uint64_t flags)
+				      const struct fi_ioc *comparev, void **compare_desc,
+				      size_t compare_cnt, struct fi_ioc *resultv,
+				      void **result_desc, size_t result_cnt, uint64_t flags)
 {
 	return refused(ep);
 }
 
 static int no_atomic_writevalid(struct fid_ep *ep, enum fi_datatype datatype, enum fi_op op,
-			size_t *cnt)
+				size_t *cnt)
 {
 	return (int)refused(ep);
 }
 
 static int no_atomic_readwritevalid(struct fid_ep *ep, enum fi_datatype datatype, enum fi_op op,
-			size_t *cnt)
+				    size_t *cnt)
 {
 	return (int)refused(ep);
 }
 
 static int no_atomic_compwritevalid(struct fid_ep *ep, enum fi_datatype datatype, enum fi_op op,
-			size_t *cnt)
+				    size_t *cnt)
 {
 	return (int)refused(ep);
 }
@@ -192,70 +199,77 @@ static ssize_t no_collective_barrier(struct fid_ep *ep, fi_addr_t coll_addr, voi
 }
 
 static ssize_t no_collective_broadcast(struct fid_ep *ep, void *buf, size_t cnt, void *desc,
-			fi_addr_t coll_addr, fi_addr_t root_addr, enum fi_datatype datatype,
-			uint64_t flags, void *context)
+				       fi_addr_t coll_addr, fi_addr_t root_addr,
+				       enum fi_datatype datatype, uint64_t flags, void *context)
 {
 	return refused(ep);
 }
 
-static ssize_t no_collective_alltoall(struct fid_ep *ep, const void *buf, size_t cnt, void *desc,
-			void *result, void *result_desc, fi_addr_t coll_addr,
-			enum fi_datatype datatype, uint64_t flags, void *context)
+static ssize_t no_collective_alltoall(struct fid_ep *ep, const void *buf, size_t cnt,
+				      void *desc, void *result, void *result_desc,
+				      fi_addr_t coll_addr, enum fi_datatype datatype,
+				      uint64_t flags, void *context)
 {
 	return refused(ep);
 }
 
-static ssize_t no_collective_allreduce(struct fid_ep *ep, const void *buf, size_t cnt, void *desc,
-			void *result, void *result_desc, fi_addr_t coll_addr,
-			enum fi_datatype datatype, enum fi_op op, uint64_t flags, void *context)
+static ssize_t no_collective_allreduce(struct fid_ep *ep, const void *buf, size_t cnt,
+				       void *desc, void *result, void *result_desc,
+				       fi_addr_t coll_addr, enum fi_datatype datatype,
+				       enum fi_op op, uint64_t flags, void *context)
 {
 	return refused(ep);
 }
 
-static ssize_t no_collective_allgather(struct fid_ep *ep, const void *buf, size_t cnt, void *desc,
-			void *result, void *result_desc, fi_addr_t coll_addr,
-			enum fi_datatype datatype, uint64_t flags, void *context)
+static ssize_t no_collective_allgather(struct fid_ep *ep, const void *buf, size_t cnt,
+				       void *desc, void *result, void *result_desc,
+				       fi_addr_t coll_addr, enum fi_datatype datatype,
+				       uint64_t flags, void *context)
 {
 	return refused(ep);
 }
 
 static ssize_t no_collective_reduce_scatter(struct fid_ep *ep, const void *buf, size_t cnt,
-			void *desc, void *result, void *result_desc, fi_addr_t coll_addr,
-			enum fi_datatype datatype, enum fi_op op, uint64_t flags, void *context)
+					    void *desc, void *result, void *result_desc,
+					    fi_addr_t coll_addr, enum fi_datatype datatype,
+					    enum fi_op op, uint64_t flags, void *context)
 {
 	return refused(ep);
 }
 
 static ssize_t no_collective_reduce(struct fid_ep *ep, const void *buf, size_t cnt, void *desc,
-			void *result, void *result_desc, fi_addr_t coll_addr, fi_addr_t root_addr,
-			enum fi_datatype datatype, enum fi_op op, uint64_t flags, void *context)
+				    void *result, void *result_desc, fi_addr_t coll_addr,
+				    fi_addr_t root_addr, enum fi_datatype datatype,
+				    enum fi_op op, uint64_t flags, void *context)
 {
 	return refused(ep);
 }
 
 static ssize_t no_collective_scatter(struct fid_ep *ep, const void *buf, size_t cnt, void *desc,
-			void *result, void *result_desc, fi_addr_t coll_addr, fi_addr_t root_addr,
-			enum fi_datatype datatype, uint64_t flags, void *context)
+				     void *result, void *result_desc, fi_addr_t coll_addr,
+				     fi_addr_t root_addr, enum fi_datatype datatype,
+				     uint64_t flags, void *context)
 {
 	return refused(ep);
 }
 
 static ssize_t no_collective_gather(struct fid_ep *ep, const void *buf, size_t cnt, void *desc,
-			void *result, void *result_desc, fi_addr_t coll_addr, fi_addr_t root_addr,
-			enum fi_datatype datatype, uint64_t flags, void *context)
+				    void *result, void *result_desc, fi_addr_t coll_addr,
+				    fi_addr_t root_addr, enum fi_datatype datatype,
+				    uint64_t flags, void *context)
 {
 	return refused(ep);
 }
 
 static ssize_t no_collective_msg(struct fid_ep *ep, const struct fi_msg_collective *msg,
-			struct fi_ioc *resultv, void **result_desc, size_t result_cnt,
-			uint64_t flags)
+				 struct fi_ioc *resultv, void **result_desc, size_t result_cnt,
+				 uint64_t flags)
 {
 	return refused(ep);
 }
 
 static ssize_t no_collective_barrier2(struct fid_ep *ep, fi_addr_t coll_addr, uint64_t flags,
-			void *context)
+				      void *context)
 {
 	return refused(ep);
 }
@@ -276,13 +290,13 @@ struct fi_ops_collective engine_no_collective_ops = {
 };
 
 static ssize_t no_msg_recv(struct fid_ep *ep, void *buf, size_t len, void *desc,
-			fi_addr_t src_addr, void *context)
+			   fi_addr_t src_addr, void *context)
 {
 	return refused(ep);
 }
 
 static ssize_t no_msg_recvv(struct fid_ep *ep, const struct iovec *iov, void **desc, size_t cnt,
-			fi_addr_t src_addr, void *context)
+			    fi_addr_t src_addr, void *context)
 {
 	return refused(ep);
 }
@@ -293,13 +307,13 @@ static ssize_t no_msg_recvmsg(struct fid_ep *ep, const struct fi_msg *msg, uint6
 }
 
 static ssize_t no_msg_send(struct fid_ep *ep, const void *buf, size_t len, void *desc,
-			fi_addr_t dest_addr, void *context)
+			   fi_addr_t dest_addr, void *context)
 {
 	return refused(ep);
 }
 
 static ssize_t no_msg_sendv(struct fid_ep *ep, const struct iovec *iov, void **desc, size_t cnt,
-			fi_addr_t dest_addr, void *context)
+			    fi_addr_t dest_addr, void *context)
 {
 	return refused(ep);
 }
@@ -310,19 +324,19 @@ static ssize_t no_msg_sendmsg(struct fid_ep *ep, const struct fi_msg *msg, uint6
 }
 
 static ssize_t no_msg_inject(struct fid_ep *ep, const void *buf, size_t len,
-			fi_addr_t dest_addr)
+			     fi_addr_t dest_addr)
 {
 	return refused(ep);
 }
 
 static ssize_t no_msg_senddata(struct fid_ep *ep, const void *buf, size_t len, void *desc,
-			uint64_t data, fi_addr_t dest_addr, void *context)
+			       uint64_t data, fi_addr_t dest_addr, void *context)
 {
 	return refused(ep);
 }
 
 static ssize_t no_msg_injectdata(struct fid_ep *ep, const void *buf, size_t len, uint64_t data,
-			fi_addr_t dest_addr)
+				 fi_addr_t dest_addr)
 {
 	return refused(ep);
 }
@@ -341,56 +355,57 @@ struct fi_ops_msg engine_no_msg_ops = {
 };
 
 static ssize_t no_tagged_recv(struct fid_ep *ep, void *buf, size_t len, void *desc,
-			fi_addr_t src_addr, uint64_t tag, uint64_t ignore, void *context)
+			      fi_addr_t src_addr, uint64_t tag, uint64_t ignore, void *context)
 {
 	return refused(ep);
 }
 
 static ssize_t no_tagged_recvv(struct fid_ep *ep, const struct iovec *iov, void **desc,
-			size_t cnt, fi_addr_t src_addr, uint64_t tag, uint64_t ignore,
-			void *context)
+			       size_t cnt, fi_addr_t src_addr, uint64_t tag, uint64_t ignore,
+			       void *context)
 {
 	return refused(ep);
 }
 
 static ssize_t no_tagged_recvmsg(struct fid_ep *ep, const struct fi_msg_tagged *msg,
-			uint64_t flags)
+				 uint64_t flags)
 {
 	return refused(ep);
 }
 
 static ssize_t no_tagged_send(struct fid_ep *ep, const void *buf, size_t len, void *desc,
-			fi_addr_t dest_addr, uint64_t tag, void *context)
+			      fi_addr_t dest_addr, uint64_t tag, void *context)
 {
 	return refused(ep);
 }
 
 static ssize_t no_tagged_sendv(struct fid_ep *ep, const struct iovec *iov, void **desc,
-			size_t cnt, fi_addr_t dest_addr, uint64_t tag, void *context)
+			       size_t cnt, fi_addr_t dest_addr, uint64_t tag, void *context)
 {
 	return refused(ep);
 }
 
 static ssize_t no_tagged_sendmsg(struct fid_ep *ep, const struct fi_msg_tagged *msg,
-			uint64_t flags)
+				 uint64_t flags)
 {
 	return refused(ep);
 }
 
 static ssize_t no_tagged_inject(struct fid_ep *ep, const void *buf, size_t len,
-			fi_addr_t dest_addr, uint64_t tag)
+				fi_addr_t dest_addr, uint64_t tag)
 {
 	return refused(ep);
 }
 
 static ssize_t no_tagged_senddata(struct fid_ep *ep, const void *buf, size_t len, void *desc,
-			uint64_t data, fi_addr_t dest_addr, uint64_t tag, void *context)
+				  uint64_t data, fi_addr_t dest_addr, uint64_t tag,
+				  void *context)
 {
 	return refused(ep);
 }
 
 static ssize_t no_tagged_injectdata(struct fid_ep *ep, const void *buf, size_t len,
-			uint64_t data, fi_addr_t dest_addr, uint64_t tag)
+				    uint64_t data, fi_addr_t dest_addr, uint64_t tag)
 {
 	return refused(ep);
 }
@@ -423,7 +438,8 @@ int engine_no_cm_getpeer(struct fid_ep *ep, void *addr, size_t *addrlen)
 	return -FI_ENOSYS;
 }
 
-int engine_no_cm_connect(struct fid_ep *ep, const void *addr, const void *param, size_t paramlen)
+int engine_no_cm_connect(struct fid_ep *ep, const void *addr, const void *param,
+			 size_t paramlen)
 {
 	return -FI_ENOSYS;
 }
@@ -449,7 +465,7 @@ int engine_no_cm_shutdown(struct fid_ep *ep, uint64_t flags)
 }
 
 int engine_no_cm_join(struct fid_ep *ep, const void *addr, uint64_t flags, struct fid_mc **mc,
-			void *context)
+		      void *context)
 {
 	return -FI_ENOSYS;
 }

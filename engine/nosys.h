@@ -23,12 +23,13 @@ extern struct fi_ops_cm engine_no_cm_ops; /* of what has no address */
 
 /* Slots of struct fi_ops_cm that only endpoints with connections have. */
 int engine_no_cm_getpeer(struct fid_ep *ep, void *addr, size_t *addrlen);
-int engine_no_cm_connect(struct fid_ep *ep, const void *addr, const void *param, size_t paramlen);
+int engine_no_cm_connect(struct fid_ep *ep, const void *addr, const void *param,
+			 size_t paramlen);
 int engine_no_cm_listen(struct fid_pep *pep);
 int engine_no_cm_accept(struct fid_ep *ep, const void *param, size_t paramlen);
 int engine_no_cm_reject(struct fid_pep *pep, fid_t handle, const void *param, size_t paramlen);
 int engine_no_cm_shutdown(struct fid_ep *ep, uint64_t flags);
 int engine_no_cm_join(struct fid_ep *ep, const void *addr, uint64_t flags, struct fid_mc **mc,
-			void *context);
+		      void *context);
 
 #endif

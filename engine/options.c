@@ -16,8 +16,14 @@ void engine_options_init(struct engine_options *options, const struct fi_info *i
 	if (info && info->tx_attr && info->tx_attr->inject_size)
 		inject = info->tx_attr->inject_size;
 	*options = (struct engine_options){
-		.max_msg = most, .max_tagged = most, .max_rma = most, .max_atomic = most,
-		.inject_msg = inject, .inject_tagged = inject, .inject_rma = inject, .inject_atomic = inject,
+		.max_msg = most,
+		.max_tagged = most,
+		.max_rma = most,
+		.max_atomic = most,
+		.inject_msg = inject,
+		.inject_tagged = inject,
+		.inject_rma = inject,
+		.inject_atomic = inject,
 	};
 }
 
@@ -28,7 +34,11 @@ struct engine_limit {
 	bool inject;
 };
 
-#define LIMIT(bits, field, small) { .caps = bits, .offset = offsetof(struct engine_options, field), .inject = small }
+#define LIMIT(bits, field, small)                                               \
+	{                                                                       \
+		.caps = bits, .offset = offsetof(struct engine_options, field), \
+		.inject = small                                                 \
+	}
 
 static const struct engine_limit limits[] = {
 	[FI_OPT_MAX_MSG_SIZE] = LIMIT(FI_MSG, max_msg, false),
@@ -124,7 +134,8 @@ static int engine_option_set(struct engine_ctx *ctx, int name, size_t value)
 		*limit = value;
 		return 0;
 	}
-	if (name == FI_OPT_MIN_MULTI_RECV && (ctx->rx || (ctx->ep && ctx->ep->rx_cnt && !ctx->tx))) {
+	if (name == FI_OPT_MIN_MULTI_RECV &&
+	    (ctx->rx || (ctx->ep && ctx->ep->rx_cnt && !ctx->tx))) {
 		engine_min_multi_recv(ctx, value);
 		return 0;
 	}
@@ -171,7 +182,8 @@ int engine_ctx_setopt(struct fid *fid, int level, int name, const void *val, siz
 		return -FI_EINVAL;
 	memcpy(&value, val, len);
 	engine_enter(ctx->domain);
-	ret = truth ? engine_permit_shared_memory(ctx, value) : engine_option_set(ctx, name, value);
+	ret = truth ? engine_permit_shared_memory(ctx, value)
+		    : engine_option_set(ctx, name, value);
 	engine_leave(ctx->domain);
 	return ret;
 }

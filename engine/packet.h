@@ -11,10 +11,12 @@
 
 enum packet_op {
 	PACKET_EAGER = 1, /* a message with its payload */
-	PACKET_RTS = 2,	  /* a message whose payload stays with the sender: struct packet_rts follows */
-	PACKET_CTS = 3,	  /* tag: sender's id; data: receiver's id; struct packet_cts follows */
-	PACKET_DATA = 4,  /* tag: receiver's id; data: offset; payload follows */
-	PACKET_FIN = 5,	  /* tag: sender's id, or seq of an EAGER; data: bytes taken: the receiver is done */
+	PACKET_RTS =
+		2, /* a message whose payload stays with the sender: struct packet_rts follows */
+	PACKET_CTS = 3,	 /* tag: sender's id; data: receiver's id; struct packet_cts follows */
+	PACKET_DATA = 4, /* tag: receiver's id; data: offset; payload follows */
+	PACKET_FIN =
+		5, /* tag: sender's id, or seq of an EAGER; data: bytes taken: the receiver is done */
 	PACKET_CREDIT = 6, /* nothing but the acknowledgement and credits of every header */
 
 	/*
@@ -22,44 +24,53 @@ enum packet_op {
 	 * (its address) and data (its key), or, with PACKET_TARGETS, several in a struct packet_targets
 	 * that stands before everything else but the struct of the request.
 	 */
-	PACKET_WRITE = 7,    /* payload: what is to be written */
-	PACKET_READ = 8,     /* payload: struct packet_read */
-	PACKET_RESPONSE = 9, /* tag: id of the READ or ATOMIC; data: offset; payload: what was read */
-	PACKET_ATOMIC = 10,  /* payload: struct packet_atomic, operands, values to compare with */
+	PACKET_WRITE = 7, /* payload: what is to be written */
+	PACKET_READ = 8,  /* payload: struct packet_read */
+	PACKET_RESPONSE =
+		9, /* tag: id of the READ or ATOMIC; data: offset; payload: what was read */
+	PACKET_ATOMIC =
+		10, /* payload: struct packet_atomic, operands, values to compare with */
 	/*
 	 * data: everything before that seq has arrived, and requests are carried out; tag: so many NAK with
 	 * a seq were sent before
 	 */
 	PACKET_ACK = 11,
-	PACKET_NAK = 12,     /* tag: id, or seq, of a request that was refused; data: FI_E* */
+	PACKET_NAK = 12, /* tag: id, or seq, of a request that was refused; data: FI_E* */
 };
 
 enum packet_flag {
 	PACKET_TAGGED = 1 << 0,
-	PACKET_CQ_DATA = 1 << 1,  /* data is remote CQ data (EAGER, RTS; WRITE and ATOMIC with TARGETS) */
-	PACKET_PULL = 1 << 2,	  /* RTS: the receiver may read the payload from the sender's memory */
-	PACKET_TARGETS = 1 << 3,  /* of a request: see above. RTS: a write; targets follow packet_rts */
+	PACKET_CQ_DATA =
+		1 << 1, /* data is remote CQ data (EAGER, RTS; WRITE and ATOMIC with TARGETS) */
+	PACKET_PULL =
+		1 << 2, /* RTS: the receiver may read the payload from the sender's memory */
+	PACKET_TARGETS =
+		1 << 3, /* of a request: see above. RTS: a write; targets follow packet_rts */
 	PACKET_DELIVERY = 1 << 4, /* EAGER, RTS: the sender waits for FIN */
-	PACKET_ACKED = 1 << 5,	  /* EAGER: the sender waits for ACK, as it does for WRITE and ATOMIC */
-	PACKET_COLL = 1 << 6,	  /* EAGER, RTS: of a collective, in tags of its own; with TAGGED */
+	PACKET_ACKED =
+		1 << 5, /* EAGER: the sender waits for ACK, as it does for WRITE and ATOMIC */
+	PACKET_COLL = 1 << 6, /* EAGER, RTS: of a collective, in tags of its own; with TAGGED */
 };
 
 #define PACKET_FLAGS_KNOWN ((1u << 7) - 1)
-#define PACKET_FLAGS_TX                                                                            \
-	(PACKET_TAGGED | PACKET_CQ_DATA | PACKET_DELIVERY | PACKET_ACKED | PACKET_COLL) /* of a send */
+#define PACKET_FLAGS_TX                                                    \
+	(PACKET_TAGGED | PACKET_CQ_DATA | PACKET_DELIVERY | PACKET_ACKED | \
+	 PACKET_COLL) /* of a send */
 
-#define PACKET_OP(op)	  ((op) & 0x0fu)
+#define PACKET_OP(op)	  ((op)&0x0fu)
 #define PACKET_RX_IDX(op) ((uint32_t)(op) >> 4)
 #define PACKET_RX_MAX	  15u /* receive contexts of an endpoint */
 
 struct packet {
-	uint8_t op;	  /* enum packet_op; high half: receive context that a message or request is for */
+	uint8_t op; /* enum packet_op; high half: receive context that a message or request is for */
 	uint8_t flags;
-	uint16_t epoch;	  /* low bits of the sender's epoch: a stray of an older life is dropped */
-	uint32_t len;	  /* bytes of payload behind the header */
-	uint32_t seq;	  /* message or request: its place in the sender's order to this peer */
-	uint16_t ack;	  /* low bits of the next seq expected: cumulative */
-	uint16_t credits; /* eager payload granted to the receiver of this, in CREDIT_UNIT bytes */
+	uint16_t
+		epoch; /* low bits of the sender's epoch: a stray of an older life is dropped */
+	uint32_t len;  /* bytes of payload behind the header */
+	uint32_t seq;  /* message or request: its place in the sender's order to this peer */
+	uint16_t ack;  /* low bits of the next seq expected: cumulative */
+	uint16_t
+		credits; /* eager payload granted to the receiver of this, in CREDIT_UNIT bytes */
 	uint64_t tag;
 	uint64_t data;
 };
@@ -98,8 +109,8 @@ struct packet_target {
 _Static_assert(sizeof(struct packet_target) == 24, "layout");
 
 struct packet_targets {
-	uint32_t cnt;	   /* 1 to PACKET_TARGET_MAX */
-	uint32_t reserved; /* zero */
+	uint32_t cnt;					/* 1 to PACKET_TARGET_MAX */
+	uint32_t reserved;				/* zero */
 	struct packet_target target[PACKET_TARGET_MAX]; /* only cnt of them are there */
 };
 
@@ -119,17 +130,18 @@ struct packet_read {
 _Static_assert(sizeof(struct packet_read) == 16, "layout");
 
 struct packet_atomic {
-	uint64_t id;	   /* to be echoed in RESPONSE; 0: nothing is asked back, ACK does */
-	uint32_t cnt;	   /* elements */
-	uint8_t kind;	   /* enum atomics_kind */
-	uint8_t datatype;  /* enum fi_datatype */
-	uint8_t op;	   /* enum fi_op */
-	uint8_t reserved;  /* zero */
+	uint64_t id;	  /* to be echoed in RESPONSE; 0: nothing is asked back, ACK does */
+	uint32_t cnt;	  /* elements */
+	uint8_t kind;	  /* enum atomics_kind */
+	uint8_t datatype; /* enum fi_datatype */
+	uint8_t op;	  /* enum fi_op */
+	uint8_t reserved; /* zero */
 };
 
-_Static_assert(sizeof(struct packet_atomic) == 16, "with 8 bytes of operand one cache line, header included");
+_Static_assert(sizeof(struct packet_atomic) == 16,
+	       "with 8 bytes of operand one cache line, header included");
 
-#define HELLO_MAGIC 0x74666577u /* "weft" */
+#define HELLO_MAGIC   0x74666577u /* "weft" */
 #define HELLO_VERSION 1u
 
 /*
@@ -142,8 +154,9 @@ struct hello {
 	uint64_t epoch;	 /* random, one per fi_enable: another one is another life */
 	uint32_t window; /* eager payload that the receiver of this may send at once, bytes */
 	uint32_t seq;	 /* seq of the first message that the sender of this will send */
-	uint32_t life;	 /* counts the connections to this peer that the sender of this has given up */
-	uint32_t proof;	 /* of the sender's authorization key (auth.h); 0: it has none */
+	uint32_t
+		life; /* counts the connections to this peer that the sender of this has given up */
+	uint32_t proof;	       /* of the sender's authorization key (auth.h); 0: it has none */
 	struct weft_addr addr; /* full address of the sender */
 };
 

@@ -9,7 +9,7 @@
 #include "recv.h"
 #include "send.h"
 
-#define CHECKS_IDLE 16u		   /* peers without work pending that a liveness round looks at */
+#define CHECKS_IDLE 16u /* peers without work pending that a liveness round looks at */
 
 /* Does an address that a program gave name the endpoint with this full address? */
 static bool engine_names(const struct weft_addr *given, const struct weft_addr *full)
@@ -33,7 +33,8 @@ static void engine_peer_place(struct engine_peer *peer, fi_addr_t addr)
 		engine_rxq_rename(peer->ep->rx.q, peer);
 }
 
-struct engine_peer *engine_peer_new(struct engine_ep *ep, const struct weft_addr *address, fi_addr_t addr)
+struct engine_peer *engine_peer_new(struct engine_ep *ep, const struct weft_addr *address,
+				    fi_addr_t addr)
 {
 	struct engine_peer *peer = platform_alloc(sizeof(*peer));
 
@@ -82,7 +83,8 @@ static bool engine_peers_room(struct engine_ep *ep, fi_addr_t addr)
 	return true;
 }
 
-static struct engine_peer *engine_peer_put(struct engine_ep *ep, fi_addr_t addr, struct engine_peer *peer)
+static struct engine_peer *engine_peer_put(struct engine_ep *ep, fi_addr_t addr,
+					   struct engine_peer *peer)
 {
 	if (!peer)
 		return NULL;
@@ -96,7 +98,8 @@ static struct engine_peer *engine_peer_put(struct engine_ep *ep, fi_addr_t addr,
  * The peer that this address names too: one that is known by hello alone, or that stands in the
  * AV under an address of the other kind. Two peers for one endpoint would each count its messages.
  */
-static struct engine_peer *engine_peer_known(struct engine_ep *ep, const struct weft_addr *address)
+static struct engine_peer *engine_peer_known(struct engine_ep *ep,
+					     const struct weft_addr *address)
 {
 	bool service = address->kind == ADDR_SERVICE;
 	struct list *node, *after;
@@ -108,7 +111,8 @@ static struct engine_peer *engine_peer_known(struct engine_ep *ep, const struct 
 
 		if (peer->address.kind == address->kind)
 			continue;
-		if (service ? engine_names(address, &peer->address) : engine_names(&peer->address, address))
+		if (service ? engine_names(address, &peer->address)
+			    : engine_names(&peer->address, address))
 			return peer;
 	}
 	return NULL;
@@ -203,8 +207,9 @@ void engine_peer_block(struct engine_peer *peer)
 
 bool engine_work_pending(const struct engine_peer *peer)
 {
-	return !list_empty(&peer->queued) || !list_empty(&peer->started) || !list_empty(&peer->pushing) ||
-	       !list_empty(&peer->receiving) || !list_empty(&peer->ctl) || !list_empty(&peer->unacked) ||
+	return !list_empty(&peer->queued) || !list_empty(&peer->started) ||
+	       !list_empty(&peer->pushing) || !list_empty(&peer->receiving) ||
+	       !list_empty(&peer->ctl) || !list_empty(&peer->unacked) ||
 	       !list_empty(&peer->replies) || !list_empty(&peer->replying);
 }
 
@@ -235,7 +240,8 @@ static bool engine_peer_gone(struct engine_peer *peer)
 {
 	struct engine_ep *ep = peer->ep;
 
-	if (peer->slots || peer->state != PEER_IDLE || peer->up || peer->held_cnt || !list_empty(&peer->blocked))
+	if (peer->slots || peer->state != PEER_IDLE || peer->up || peer->held_cnt ||
+	    !list_empty(&peer->blocked))
 		return false;
 	for (uint32_t i = 0; i <= ep->rx_cnt; i++)
 		if (engine_peer_named_in(engine_rxq_at(ep, i), peer))
@@ -267,7 +273,8 @@ static bool engine_ctl_claim(struct engine_peer *peer, uint8_t op, uint64_t tag,
 	return true;
 }
 
-void engine_ctl(struct engine_peer *peer, uint8_t op, uint64_t tag, uint64_t data, const struct packet_cts *cts)
+void engine_ctl(struct engine_peer *peer, uint8_t op, uint64_t tag, uint64_t data,
+		const struct packet_cts *cts)
 {
 	struct engine_ctl *ctl;
 
@@ -315,7 +322,8 @@ void engine_peer_flush(struct engine_peer *peer)
 		if (!engine_rndv_push(container_of(peer->pushing.next, struct engine_tx, link)))
 			break;
 	while (!list_empty(&peer->queued))
-		if (engine_tx_start(peer, container_of(peer->queued.next, struct engine_tx, link)))
+		if (engine_tx_start(peer,
+				    container_of(peer->queued.next, struct engine_tx, link)))
 			break;
 	peer->ready = list_empty(&peer->queued);
 	if (peer->ready && replied && list_empty(&peer->pushing))

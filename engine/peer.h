@@ -11,7 +11,8 @@
 #include "engine.h"
 
 /* engine_peer_new - a peer known by its address alone; NULL without memory */
-struct engine_peer *engine_peer_new(struct engine_ep *ep, const struct weft_addr *address, fi_addr_t addr);
+struct engine_peer *engine_peer_new(struct engine_ep *ep, const struct weft_addr *address,
+				    fi_addr_t addr);
 
 /* engine_peer_open - the peer of an AV entry, made on first use; NULL: no such entry or no memory */
 struct engine_peer *engine_peer_open(struct engine_ep *ep, fi_addr_t addr);
@@ -34,7 +35,8 @@ static inline struct engine_peer *engine_peer_at(struct engine_ep *ep, fi_addr_t
 struct engine_peer *engine_peer_ctx(struct engine_ep *ep, fi_addr_t addr, uint32_t *idx);
 
 /* engine_peer_named - engine_peer_at(), or engine_peer_ctx() */
-static inline struct engine_peer *engine_peer_named(struct engine_ep *ep, fi_addr_t addr, uint32_t *idx)
+static inline struct engine_peer *engine_peer_named(struct engine_ep *ep, fi_addr_t addr,
+						    uint32_t *idx)
 {
 	struct engine_peer *peer = engine_peer_at(ep, addr);
 
@@ -82,6 +84,7 @@ void engine_peer_orphan(struct engine_ep *ep, fi_addr_t addr);
 void engine_peer_tell(struct engine_ep *ep, fi_addr_t addr);
 
 /* engine_ctl - send a control packet, queued when it finds no room; @cts: NULL or what follows a CTS */
-void engine_ctl(struct engine_peer *peer, uint8_t op, uint64_t tag, uint64_t data, const struct packet_cts *cts);
+void engine_ctl(struct engine_peer *peer, uint8_t op, uint64_t tag, uint64_t data,
+		const struct packet_cts *cts);
 
 #endif

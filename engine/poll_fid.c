@@ -52,7 +52,8 @@ void engine_poll_forget(struct engine_wait *w)
 		engine_member_free(container_of(w->polled.next, struct poll_member, polled));
 }
 
-static struct poll_member *engine_member_of(struct engine_poll *poll, const struct engine_wait *w)
+static struct poll_member *engine_member_of(struct engine_poll *poll,
+					    const struct engine_wait *w)
 {
 	struct list *node, *after;
 
@@ -96,7 +97,8 @@ static int engine_poll_poll(struct fid_poll *fid, void **contexts, int cnt)
 			continue;
 		contexts[n++] = m->wait->fid->context;
 		if (m->wait->fid->fclass == FI_CLASS_CNTR)
-			engine_cntr_polled(container_of(m->wait->fid, struct engine_cntr, fid.fid));
+			engine_cntr_polled(
+				container_of(m->wait->fid, struct engine_cntr, fid.fid));
 	}
 	engine_unuse(poll->domain);
 	return n;

@@ -7,13 +7,14 @@
 #include "guard.h"
 #include "peer.h"
 
-#define IDLE_MIN 32u	  /* polls that move nothing before it is left out */
-#define WAIT_MAX 256u	  /* rounds that an idle wire is left out at most */
-#define BUSY_TICKS 4096u  /* ... and while the first wire is busy; a power of two */
+#define IDLE_MIN    32u	  /* polls that move nothing before it is left out */
+#define WAIT_MAX    256u  /* rounds that an idle wire is left out at most */
+#define BUSY_TICKS  4096u /* ... and while the first wire is busy; a power of two */
 #define CLOCK_TICKS 16u	  /* rounds between looks at the clock; a power of two */
-#define SLOW_NS (CLOCK_TICKS * 20000u) /* so many rounds that take so long can afford every wire */
-#define YIELD_ROUNDS 32u  /* idle rounds between yields */
-#define CHECK_NS 1000000u /* between liveness checks */
+#define SLOW_NS \
+	(CLOCK_TICKS * 20000u) /* so many rounds that take so long can afford every wire */
+#define YIELD_ROUNDS 32u       /* idle rounds between yields */
+#define CHECK_NS     1000000u  /* between liveness checks */
 
 /*
  * The first wire is polled in every round. The others cost a system call each: one that moves

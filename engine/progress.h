@@ -23,7 +23,8 @@ void engine_coll_run(struct engine_domain *domain);
 /* engine_bells_ring - ring for what has something; domain->armed is not empty (bell.c) */
 void engine_bells_ring(struct engine_domain *domain);
 
-#define ENGINE_IDLE_ROUNDS 2048u /* in a row that move nothing before others may have the core: some 50 us */
+#define ENGINE_IDLE_ROUNDS \
+	2048u /* in a row that move nothing before others may have the core: some 50 us */
 
 /* engine_domain_idle - let others run now and then; gives up the domain meanwhile, when it has a lock */
 void engine_domain_idle(struct engine_domain *domain);

@@ -15,7 +15,9 @@ void engine_recv_error(struct engine_domain *domain, struct engine_rx *rx, int e
 {
 	size_t got = rx->len < rx->cap ? rx->len : rx->cap;
 	uint64_t more = rx->flags & ENGINE_PART ? engine_part_flags(rx) : 0;
-	fi_addr_t src = rx->peer ? rx->peer->told : rx->flags & ENGINE_MULTI ? rx->src : FI_ADDR_NOTAVAIL;
+	fi_addr_t src = rx->peer		   ? rx->peer->told
+			: rx->flags & ENGINE_MULTI ? rx->src
+						   : FI_ADDR_NOTAVAIL;
 	struct fi_cq_err_entry entry = {
 		.op_context = rx->context,
 		.flags = FI_RECV | (rx->flags & PACKET_TAGGED ? FI_TAGGED : FI_MSG) |
@@ -51,7 +53,8 @@ void engine_recv_error(struct engine_domain *domain, struct engine_rx *rx, int e
 		return;
 	}
 	if (rx->flags & ENGINE_DEFERRED)
-		engine_deferred_end(rx->ctx->cntr[ENGINE_CNTR_RECV], rx->also, rx->flags, err, 0);
+		engine_deferred_end(rx->ctx->cntr[ENGINE_CNTR_RECV], rx->also, rx->flags, err,
+				    0);
 	else
 		engine_count(rx->ctx->cntr[ENGINE_CNTR_RECV], err, 0);
 	if (rx->ctx->cq)
@@ -88,7 +91,8 @@ static bool engine_srx_knows(const struct engine_ctx *ctx, fi_addr_t src)
 	const struct engine_srx *srx = container_of(ctx->base, struct engine_srx, ctx);
 	const struct engine_ep *ep = container_of(srx->eps.next, struct engine_ep, srx_link);
 
-	return src < UINT64_MAX - 1 && (list_empty(&srx->eps) || !ep->av || av_get(&ep->av->table, src));
+	return src < UINT64_MAX - 1 &&
+	       (list_empty(&srx->eps) || !ep->av || av_get(&ep->av->table, src));
 }
 
 /* The id that the matcher knows the source by; 0 for any. -FI_E* when there is no such source. */
@@ -146,8 +150,8 @@ static struct engine_rx *engine_rx_new(struct engine_ctx *ctx, const struct engi
 	return rx;
 }
 
-static void engine_post_new(struct engine_rxq *q, const struct engine_want *want, uint64_t source,
-			    struct engine_rx *rx)
+static void engine_post_new(struct engine_rxq *q, const struct engine_want *want,
+			    uint64_t source, struct engine_rx *rx)
 {
 	rx->match.source = source;
 	rx->match.tag = want->tag;
@@ -157,8 +161,8 @@ static void engine_post_new(struct engine_rxq *q, const struct engine_want *want
 }
 
 /* Post a buffer for several messages: first for those that are here. Takes rx, which may have parts. */
-static void engine_post_multi(struct engine_ctx *ctx, const struct engine_want *want, uint64_t source,
-			      struct engine_rx *rx)
+static void engine_post_multi(struct engine_ctx *ctx, const struct engine_want *want,
+			      uint64_t source, struct engine_rx *rx)
 {
 	struct engine_rxq *q = ctx->rx->q;
 	struct match *m = engine_matcher(q, want->flags);
@@ -183,7 +187,8 @@ static void engine_post_multi(struct engine_ctx *ctx, const struct engine_want *
 }
 
 /* Can such a receive be posted? */
-static inline int engine_want_check(const struct engine_ctx *ctx, const struct engine_want *want)
+static inline int engine_want_check(const struct engine_ctx *ctx,
+				    const struct engine_want *want)
 {
 	bool ok;
 
@@ -271,7 +276,8 @@ static void engine_peek_failed(struct engine_rx_ctx *ctx, const struct engine_wa
 	cq_push_error(&ctx->cq->queue, &err, FI_ADDR_NOTAVAIL);
 }
 
-static ssize_t engine_peek(struct engine_ctx *ctx, const struct engine_want *want, uint64_t flags)
+static ssize_t engine_peek(struct engine_ctx *ctx, const struct engine_want *want,
+			   uint64_t flags)
 {
 	struct engine_rxq *q = ctx->rx->q;
 	struct match *m = engine_matcher(q, want->flags);
@@ -307,7 +313,8 @@ static ssize_t engine_peek(struct engine_ctx *ctx, const struct engine_want *wan
 }
 
 /* The claimed message is the first in a buffer for several. */
-static ssize_t engine_claim_multi(struct engine_ctx *ctx, const struct engine_want *want, struct engine_held *held)
+static ssize_t engine_claim_multi(struct engine_ctx *ctx, const struct engine_want *want,
+				  struct engine_held *held)
 {
 	struct engine_rx *rx, *part;
 	uint64_t source;
@@ -332,7 +339,8 @@ static ssize_t engine_claim_multi(struct engine_ctx *ctx, const struct engine_wa
 	return 0;
 }
 
-static ssize_t engine_claim(struct engine_ctx *ctx, const struct engine_want *want, uint64_t flags)
+static ssize_t engine_claim(struct engine_ctx *ctx, const struct engine_want *want,
+			    uint64_t flags)
 {
 	struct engine_held *held = NULL;
 	struct list *node, *after;
@@ -367,10 +375,11 @@ static ssize_t engine_claim(struct engine_ctx *ctx, const struct engine_want *wa
 }
 
 /* What the flags of a call say of a receive. 0 or -FI_EBADFLAGS */
-static int engine_want_flags(const struct engine_ctx *ctx, struct engine_want *want, uint64_t flags)
+static int engine_want_flags(const struct engine_ctx *ctx, struct engine_want *want,
+			     uint64_t flags)
 {
-	if (flags & ~(FI_COMPLETION | FI_MORE | FI_PEEK | FI_CLAIM | FI_DISCARD | FI_RECV | FI_TAGGED | FI_MSG |
-		      FI_MULTI_RECV))
+	if (flags & ~(FI_COMPLETION | FI_MORE | FI_PEEK | FI_CLAIM | FI_DISCARD | FI_RECV |
+		      FI_TAGGED | FI_MSG | FI_MULTI_RECV))
 		return -FI_EBADFLAGS;
 	if (flags & FI_MULTI_RECV) {
 		if (flags & (FI_PEEK | FI_DISCARD))
@@ -381,7 +390,8 @@ static int engine_want_flags(const struct engine_ctx *ctx, struct engine_want *w
 	return 0;
 }
 
-static ssize_t engine_post_flags(struct engine_ctx *ctx, struct engine_want *want, uint64_t flags)
+static ssize_t engine_post_flags(struct engine_ctx *ctx, struct engine_want *want,
+				 uint64_t flags)
 {
 	int ret = engine_want_flags(ctx, want, flags);
 
@@ -399,18 +409,26 @@ static ssize_t engine_post_flags(struct engine_ctx *ctx, struct engine_want *wan
 
 static struct engine_want engine_want_tagged(const struct fi_msg_tagged *msg)
 {
-	return (struct engine_want){ .iov = msg->msg_iov, .cnt = msg->iov_count, .src = msg->addr, .tag = msg->tag,
-				     .ignore = msg->ignore, .context = msg->context, .flags = PACKET_TAGGED };
+	return (struct engine_want){ .iov = msg->msg_iov,
+				     .cnt = msg->iov_count,
+				     .src = msg->addr,
+				     .tag = msg->tag,
+				     .ignore = msg->ignore,
+				     .context = msg->context,
+				     .flags = PACKET_TAGGED };
 }
 
 static struct engine_want engine_want_msg(const struct fi_msg *msg)
 {
-	return (struct engine_want){ .iov = msg->msg_iov, .cnt = msg->iov_count, .src = msg->addr,
+	return (struct engine_want){ .iov = msg->msg_iov,
+				     .cnt = msg->iov_count,
+				     .src = msg->addr,
 				     .context = msg->context };
 }
 
 /* A receive that is not posted at once. */
-static int engine_want_later(const struct engine_ctx *ctx, uint64_t flags, struct engine_want *want)
+static int engine_want_later(const struct engine_ctx *ctx, uint64_t flags,
+			     struct engine_want *want)
 {
 	int ret = engine_want_flags(ctx, want, flags);
 
@@ -421,7 +439,8 @@ static int engine_want_later(const struct engine_ctx *ctx, uint64_t flags, struc
 	return engine_want_check(ctx, want);
 }
 
-int engine_want_of(const struct engine_ctx *ctx, const struct fi_msg *msg, uint64_t flags, struct engine_want *want)
+int engine_want_of(const struct engine_ctx *ctx, const struct fi_msg *msg, uint64_t flags,
+		   struct engine_want *want)
 {
 	if (!msg)
 		return -FI_EINVAL;
@@ -429,8 +448,8 @@ int engine_want_of(const struct engine_ctx *ctx, const struct fi_msg *msg, uint6
 	return engine_want_later(ctx, flags, want);
 }
 
-int engine_want_of_tagged(const struct engine_ctx *ctx, const struct fi_msg_tagged *msg, uint64_t flags,
-			  struct engine_want *want)
+int engine_want_of_tagged(const struct engine_ctx *ctx, const struct fi_msg_tagged *msg,
+			  uint64_t flags, struct engine_want *want)
 {
 	if (!msg)
 		return -FI_EINVAL;
@@ -454,7 +473,8 @@ static inline ssize_t engine_post_call(struct engine_ctx *ctx, const struct engi
 	return ret;
 }
 
-static ssize_t engine_post_flags_call(struct engine_ctx *ctx, struct engine_want *want, uint64_t flags)
+static ssize_t engine_post_flags_call(struct engine_ctx *ctx, struct engine_want *want,
+				      uint64_t flags)
 {
 	ssize_t ret;
 
@@ -464,23 +484,33 @@ static ssize_t engine_post_flags_call(struct engine_ctx *ctx, struct engine_want
 	return ret;
 }
 
-ssize_t engine_trecv(struct fid_ep *fid, void *buf, size_t len, void *desc, fi_addr_t src, uint64_t tag,
-		     uint64_t ignore, void *context)
+ssize_t engine_trecv(struct fid_ep *fid, void *buf, size_t len, void *desc, fi_addr_t src,
+		     uint64_t tag, uint64_t ignore, void *context)
 {
 	struct engine_ctx *ctx = engine_ctx_of(fid);
 	struct iovec iov = { buf, len };
-	struct engine_want want = { .iov = &iov, .cnt = 1, .src = src, .tag = tag, .ignore = ignore,
-				    .context = context, .flags = ctx->trx_flags };
+	struct engine_want want = { .iov = &iov,
+				    .cnt = 1,
+				    .src = src,
+				    .tag = tag,
+				    .ignore = ignore,
+				    .context = context,
+				    .flags = ctx->trx_flags };
 
 	return engine_post_call(ctx, &want);
 }
 
-ssize_t engine_trecvv(struct fid_ep *fid, const struct iovec *iov, void **desc, size_t cnt, fi_addr_t src,
-		      uint64_t tag, uint64_t ignore, void *context)
+ssize_t engine_trecvv(struct fid_ep *fid, const struct iovec *iov, void **desc, size_t cnt,
+		      fi_addr_t src, uint64_t tag, uint64_t ignore, void *context)
 {
 	struct engine_ctx *ctx = engine_ctx_of(fid);
-	struct engine_want want = { .iov = iov, .cnt = cnt, .src = src, .tag = tag, .ignore = ignore,
-				    .context = context, .flags = ctx->trx_flags };
+	struct engine_want want = { .iov = iov,
+				    .cnt = cnt,
+				    .src = src,
+				    .tag = tag,
+				    .ignore = ignore,
+				    .context = context,
+				    .flags = ctx->trx_flags };
 
 	return engine_post_call(ctx, &want);
 }
@@ -498,20 +528,25 @@ ssize_t engine_trecvmsg(struct fid_ep *fid, const struct fi_msg_tagged *msg, uin
 	return engine_post_flags_call(ctx, &want, flags);
 }
 
-ssize_t engine_recv(struct fid_ep *fid, void *buf, size_t len, void *desc, fi_addr_t src, void *context)
+ssize_t engine_recv(struct fid_ep *fid, void *buf, size_t len, void *desc, fi_addr_t src,
+		    void *context)
 {
 	struct engine_ctx *ctx = engine_ctx_of(fid);
 	struct iovec iov = { buf, len };
-	struct engine_want want = { .iov = &iov, .cnt = 1, .src = src, .context = context, .flags = ctx->rx_flags };
+	struct engine_want want = {
+		.iov = &iov, .cnt = 1, .src = src, .context = context, .flags = ctx->rx_flags
+	};
 
 	return engine_post_call(ctx, &want);
 }
 
-ssize_t engine_recvv(struct fid_ep *fid, const struct iovec *iov, void **desc, size_t cnt, fi_addr_t src,
-		     void *context)
+ssize_t engine_recvv(struct fid_ep *fid, const struct iovec *iov, void **desc, size_t cnt,
+		     fi_addr_t src, void *context)
 {
 	struct engine_ctx *ctx = engine_ctx_of(fid);
-	struct engine_want want = { .iov = iov, .cnt = cnt, .src = src, .context = context, .flags = ctx->rx_flags };
+	struct engine_want want = {
+		.iov = iov, .cnt = cnt, .src = src, .context = context, .flags = ctx->rx_flags
+	};
 
 	return engine_post_call(ctx, &want);
 }
@@ -540,7 +575,8 @@ static int engine_cancel_send(struct engine_ctx *ctx, void *context)
 		list_for_each(tnode, tafter, &peer->queued) {
 			struct engine_tx *tx = container_of(tnode, struct engine_tx, link);
 
-			if (tx->ctx != ctx->tx || tx->context != context || tx->flags & ENGINE_INJECT)
+			if (tx->ctx != ctx->tx || tx->context != context ||
+			    tx->flags & ENGINE_INJECT)
 				continue;
 			list_remove(&tx->link);
 			engine_tx_end(tx, -FI_ECANCELED);

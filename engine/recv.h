@@ -38,9 +38,10 @@ struct engine_want_later {
  * @want: out: borrows the buffers, and the iovec of the call
  * Returns 0, -FI_ENOSYS for flags of calls that can't wait, or another -FI_E*. Source: fi_msg(3), fi_tagged(3).
  */
-int engine_want_of(const struct engine_ctx *ctx, const struct fi_msg *msg, uint64_t flags, struct engine_want *want);
-int engine_want_of_tagged(const struct engine_ctx *ctx, const struct fi_msg_tagged *msg, uint64_t flags,
-			  struct engine_want *want);
+int engine_want_of(const struct engine_ctx *ctx, const struct fi_msg *msg, uint64_t flags,
+		   struct engine_want *want);
+int engine_want_of_tagged(const struct engine_ctx *ctx, const struct fi_msg_tagged *msg,
+			  uint64_t flags, struct engine_want *want);
 
 /* engine_post - post a receive, or have it meet a message that is here. 0, -FI_EAGAIN or another -FI_E* */
 ssize_t engine_post(struct engine_ctx *ctx, const struct engine_want *want);
@@ -96,10 +97,11 @@ static inline void engine_recv_sender(struct engine_rx *rx, const struct packet 
  * engine_held_drop - nobody wants it any more; it is linked nowhere but, perhaps, among the arriving
  * engine_held_free - release it without a word to its sender
  */
-int engine_hold_stored(struct engine_rx_ctx *ctx, struct engine_peer *peer, const struct packet *packet,
-		       const void *payload);
-struct engine_held *engine_hold(struct engine_rx_ctx *ctx, struct engine_peer *peer, const struct packet *packet,
-				const void *payload, size_t avail, struct wire_dest *dest);
+int engine_hold_stored(struct engine_rx_ctx *ctx, struct engine_peer *peer,
+		       const struct packet *packet, const void *payload);
+struct engine_held *engine_hold(struct engine_rx_ctx *ctx, struct engine_peer *peer,
+				const struct packet *packet, const void *payload, size_t avail,
+				struct wire_dest *dest);
 void engine_held_store(struct engine_held *held);
 void engine_held_receive(struct engine_held *held, struct engine_rx *rx);
 void engine_held_arrived(struct engine_held *held);
@@ -135,9 +137,10 @@ static inline struct match *engine_matcher(struct engine_rxq *q, uint32_t flags)
  * engine_rx_drop - forget a matched receive that is linked nowhere: its endpoint ends
  */
 void engine_multi_init(struct engine_rx *whole, size_t min_free);
-struct engine_rx *engine_multi_part(struct engine_domain *domain, struct engine_rx *whole, size_t len);
-struct engine_rx *engine_multi_take(struct engine_domain *domain, struct engine_rxq *q, struct engine_rx *whole,
+struct engine_rx *engine_multi_part(struct engine_domain *domain, struct engine_rx *whole,
 				    size_t len);
+struct engine_rx *engine_multi_take(struct engine_domain *domain, struct engine_rxq *q,
+				    struct engine_rx *whole, size_t len);
 void engine_multi_close(struct engine_domain *domain, struct engine_rx *whole);
 uint64_t engine_part_flags(const struct engine_rx *part);
 void engine_part_free(struct engine_domain *domain, struct engine_rx *part, bool told);
@@ -168,7 +171,8 @@ static inline void engine_recv_entry(const struct engine_rx *rx, uint64_t more)
 /* engine_recv_done - the message of a receive is there whole; takes rx, which is linked nowhere */
 static inline void engine_recv_done(struct engine_domain *domain, struct engine_rx *rx)
 {
-	if (unlikely(rx->len > rx->cap || rx->flags & (ENGINE_PART | ENGINE_DEFERRED | PACKET_COLL))) {
+	if (unlikely(rx->len > rx->cap ||
+		     rx->flags & (ENGINE_PART | ENGINE_DEFERRED | PACKET_COLL))) {
 		engine_recv_end(domain, rx);
 		return;
 	}
@@ -182,8 +186,9 @@ static inline void engine_recv_done(struct engine_domain *domain, struct engine_
  * engine_recv_met - a posted receive was taken out of the matcher for a message of @len bytes
  * Returns the receive of that message, linked nowhere, or NULL without memory (it is posted still).
  */
-static inline struct engine_rx *engine_recv_met(struct engine_domain *domain, struct engine_rxq *q,
-						struct match_recv *recv, size_t len)
+static inline struct engine_rx *engine_recv_met(struct engine_domain *domain,
+						struct engine_rxq *q, struct match_recv *recv,
+						size_t len)
 {
 	struct engine_rx *rx = container_of(recv, struct engine_rx, match);
 
@@ -205,8 +210,10 @@ static inline uint32_t engine_rx_wants(const struct engine_rx_ctx *rx, uint64_t 
 }
 
 /* engine_recv_take - engine_recv_met() of an arriving message: what the completion will say of it */
-static inline struct engine_rx *engine_recv_take(struct match_recv *recv, struct engine_rx_ctx *ctx,
-						 struct engine_peer *peer, const struct packet *packet, size_t len)
+static inline struct engine_rx *engine_recv_take(struct match_recv *recv,
+						 struct engine_rx_ctx *ctx,
+						 struct engine_peer *peer,
+						 const struct packet *packet, size_t len)
 {
 	struct engine_rx *rx = engine_recv_met(peer->ep->domain, ctx->q, recv, len);
 
@@ -233,8 +240,9 @@ static inline void engine_recv_copy(struct engine_rx *rx, const void *payload, s
 }
 
 /* engine_packet_on - engine_packet() with the common case inline; @wire: constant ops of the caller */
-static inline int engine_packet_on(struct engine_ep *ep, struct wire_conn *conn, const struct packet *packet,
-				   const void *payload, size_t avail, struct wire_dest *dest,
+static inline int engine_packet_on(struct engine_ep *ep, struct wire_conn *conn,
+				   const struct packet *packet, const void *payload,
+				   size_t avail, struct wire_dest *dest,
 				   const struct wire_ops *wire)
 {
 	struct engine_peer *peer = conn->peer;
@@ -243,9 +251,11 @@ static inline int engine_packet_on(struct engine_ep *ep, struct wire_conn *conn,
 	struct match_recv *recv;
 	struct engine_rx *rx;
 
-	if (unlikely(packet->op != PACKET_EAGER || packet->seq != peer->rx_seq || peer->early_cnt ||
-		     avail != packet->len || packet->credits || packet->epoch != peer->rx_epoch ||
-		     (packet->flags & ~(PACKET_TAGGED | PACKET_CQ_DATA)) || avail > wire->claim_max))
+	if (unlikely(packet->op != PACKET_EAGER || packet->seq != peer->rx_seq ||
+		     peer->early_cnt || avail != packet->len || packet->credits ||
+		     packet->epoch != peer->rx_epoch ||
+		     (packet->flags & ~(PACKET_TAGGED | PACKET_CQ_DATA)) ||
+		     avail > wire->claim_max))
 		return engine_packet(ep, conn, packet, payload, avail, dest);
 
 	if (avail > ENGINE_INJECT_MAX) {
@@ -258,7 +268,8 @@ static inline int engine_packet_on(struct engine_ep *ep, struct wire_conn *conn,
 	conn->rx_bytes += avail;
 	ctx = ep->rx0;
 	q = ctx->q;
-	recv = match_arrive(engine_matcher(q, packet->flags), engine_source_id(q, peer), packet->tag);
+	recv = match_arrive(engine_matcher(q, packet->flags), engine_source_id(q, peer),
+			    packet->tag);
 	if (unlikely(!recv))
 		return engine_hold_stored(ctx, peer, packet, payload);
 	rx = engine_recv_take(recv, ctx, peer, packet, avail);
@@ -276,9 +287,10 @@ void engine_rndv_receive(struct engine_ep *ep, struct engine_peer *peer, struct 
 			 const struct packet *packet, const struct packet_rts *rts);
 
 /* From rndv.c, for engine_packet(): the other packets of a rendezvous. 0 or -FI_E* to end the conn. */
-int engine_rndv_cts(struct engine_peer *peer, const struct packet *packet, const struct packet_cts *cts);
-int engine_rndv_data(struct engine_peer *peer, const struct packet *packet, const void *payload, size_t avail,
-		     struct wire_dest *dest);
+int engine_rndv_cts(struct engine_peer *peer, const struct packet *packet,
+		    const struct packet_cts *cts);
+int engine_rndv_data(struct engine_peer *peer, const struct packet *packet, const void *payload,
+		     size_t avail, struct wire_dest *dest);
 int engine_rndv_fin(struct wire_conn *conn, const struct packet *packet);
 
 /* From rndv.c: what the wire was writing for @rx is there */

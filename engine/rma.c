@@ -7,13 +7,14 @@
 #include "trigger.h"
 
 _Static_assert(sizeof(struct fi_rma_iov) == sizeof(struct packet_target) &&
-		       offsetof(struct fi_rma_iov, len) == offsetof(struct packet_target, len) &&
+		       offsetof(struct fi_rma_iov, len) ==
+			       offsetof(struct packet_target, len) &&
 		       offsetof(struct fi_rma_iov, key) == offsetof(struct packet_target, key),
 	       "a program's list of targets is the packet's");
 
 /* One buffer or iov to or from one target. */
-static ssize_t rma_one(struct engine_ctx *ctx, struct engine_access *access, const struct iovec *iov, size_t cnt,
-		       uint64_t addr, uint64_t key)
+static ssize_t rma_one(struct engine_ctx *ctx, struct engine_access *access,
+		       const struct iovec *iov, size_t cnt, uint64_t addr, uint64_t key)
 {
 	struct packet_target target = { .addr = addr, .key = key };
 
@@ -29,73 +30,86 @@ static ssize_t rma_one(struct engine_ctx *ctx, struct engine_access *access, con
 	return engine_access_call(ctx, access);
 }
 
-static ssize_t rma_readv(struct fid_ep *fid, const struct iovec *iov, void **desc, size_t cnt, fi_addr_t src,
-			 uint64_t addr, uint64_t key, void *context)
+static ssize_t rma_readv(struct fid_ep *fid, const struct iovec *iov, void **desc, size_t cnt,
+			 fi_addr_t src, uint64_t addr, uint64_t key, void *context)
 {
 	struct engine_ctx *ctx = engine_ctx_of(fid);
-	struct engine_access access = { .op = PACKET_READ, .flags = engine_access_defaults(ctx) & ~ENGINE_INJECT,
-					.dest = src, .context = context };
+	struct engine_access access = { .op = PACKET_READ,
+					.flags = engine_access_defaults(ctx) & ~ENGINE_INJECT,
+					.dest = src,
+					.context = context };
 
 	return rma_one(ctx, &access, iov, cnt, addr, key);
 }
 
-static ssize_t rma_read(struct fid_ep *fid, void *buf, size_t len, void *desc, fi_addr_t src, uint64_t addr,
-			uint64_t key, void *context)
+static ssize_t rma_read(struct fid_ep *fid, void *buf, size_t len, void *desc, fi_addr_t src,
+			uint64_t addr, uint64_t key, void *context)
 {
 	struct iovec iov = { buf, len };
 
 	return rma_readv(fid, &iov, &desc, 1, src, addr, key, context);
 }
 
-static ssize_t rma_writev(struct fid_ep *fid, const struct iovec *iov, void **desc, size_t cnt, fi_addr_t dest,
-			  uint64_t addr, uint64_t key, void *context)
+static ssize_t rma_writev(struct fid_ep *fid, const struct iovec *iov, void **desc, size_t cnt,
+			  fi_addr_t dest, uint64_t addr, uint64_t key, void *context)
 {
 	struct engine_ctx *ctx = engine_ctx_of(fid);
-	struct engine_access access = { .op = PACKET_WRITE, .flags = engine_access_defaults(ctx), .dest = dest,
+	struct engine_access access = { .op = PACKET_WRITE,
+					.flags = engine_access_defaults(ctx),
+					.dest = dest,
 					.context = context };
 
 	return rma_one(ctx, &access, iov, cnt, addr, key);
 }
 
-static ssize_t rma_write(struct fid_ep *fid, const void *buf, size_t len, void *desc, fi_addr_t dest, uint64_t addr,
-			 uint64_t key, void *context)
+static ssize_t rma_write(struct fid_ep *fid, const void *buf, size_t len, void *desc,
+			 fi_addr_t dest, uint64_t addr, uint64_t key, void *context)
 {
 	struct iovec iov = { (void *)(uintptr_t)buf, len };
 
 	return rma_writev(fid, &iov, &desc, 1, dest, addr, key, context);
 }
 
-static ssize_t rma_inject(struct fid_ep *fid, const void *buf, size_t len, fi_addr_t dest, uint64_t addr, uint64_t key)
+static ssize_t rma_inject(struct fid_ep *fid, const void *buf, size_t len, fi_addr_t dest,
+			  uint64_t addr, uint64_t key)
 {
 	struct iovec iov = { (void *)(uintptr_t)buf, len };
-	struct engine_access access = { .op = PACKET_WRITE, .flags = ENGINE_INJECT, .dest = dest };
+	struct engine_access access = { .op = PACKET_WRITE,
+					.flags = ENGINE_INJECT,
+					.dest = dest };
 
 	return rma_one(engine_ctx_of(fid), &access, &iov, 1, addr, key);
 }
 
-static ssize_t rma_writedata(struct fid_ep *fid, const void *buf, size_t len, void *desc, uint64_t data,
-			     fi_addr_t dest, uint64_t addr, uint64_t key, void *context)
+static ssize_t rma_writedata(struct fid_ep *fid, const void *buf, size_t len, void *desc,
+			     uint64_t data, fi_addr_t dest, uint64_t addr, uint64_t key,
+			     void *context)
 {
 	struct engine_ctx *ctx = engine_ctx_of(fid);
 	struct iovec iov = { (void *)(uintptr_t)buf, len };
-	struct engine_access access = { .op = PACKET_WRITE, .flags = engine_access_defaults(ctx) | PACKET_CQ_DATA,
-					.dest = dest, .context = context, .data = data };
+	struct engine_access access = { .op = PACKET_WRITE,
+					.flags = engine_access_defaults(ctx) | PACKET_CQ_DATA,
+					.dest = dest,
+					.context = context,
+					.data = data };
 
 	return rma_one(ctx, &access, &iov, 1, addr, key);
 }
 
-static ssize_t rma_injectdata(struct fid_ep *fid, const void *buf, size_t len, uint64_t data, fi_addr_t dest,
-			      uint64_t addr, uint64_t key)
+static ssize_t rma_injectdata(struct fid_ep *fid, const void *buf, size_t len, uint64_t data,
+			      fi_addr_t dest, uint64_t addr, uint64_t key)
 {
 	struct iovec iov = { (void *)(uintptr_t)buf, len };
-	struct engine_access access = { .op = PACKET_WRITE, .flags = ENGINE_INJECT | PACKET_CQ_DATA, .dest = dest,
+	struct engine_access access = { .op = PACKET_WRITE,
+					.flags = ENGINE_INJECT | PACKET_CQ_DATA,
+					.dest = dest,
 					.data = data };
 
 	return rma_one(engine_ctx_of(fid), &access, &iov, 1, addr, key);
 }
 
-int engine_access_rma(const struct engine_ctx *ctx, const struct fi_msg_rma *msg, uint64_t flags, uint8_t op,
-		      struct engine_access *access)
+int engine_access_rma(const struct engine_ctx *ctx, const struct fi_msg_rma *msg,
+		      uint64_t flags, uint8_t op, struct engine_access *access)
 {
 	uint64_t allowed = op == PACKET_WRITE ? FI_INJECT | FI_REMOTE_CQ_DATA : 0;
 
@@ -114,7 +128,8 @@ int engine_access_rma(const struct engine_ctx *ctx, const struct fi_msg_rma *msg
 	return engine_access_flags(ctx->tx, flags, allowed, &access->flags);
 }
 
-static ssize_t rma_msg(struct fid_ep *fid, const struct fi_msg_rma *msg, uint64_t flags, uint8_t op)
+static ssize_t rma_msg(struct fid_ep *fid, const struct fi_msg_rma *msg, uint64_t flags,
+		       uint8_t op)
 {
 	struct engine_ctx *ctx = engine_ctx_of(fid);
 	struct engine_access access;

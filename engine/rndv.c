@@ -124,7 +124,8 @@ static void engine_rndv_pushed(struct wire_op *op, int status)
 
 	tx->sent += tx->chunk;
 	tx->chunk = 0;
-	if (!status && tx->sent == tx->want && engine_rndv_waits(tx) && !(tx->flags & ENGINE_FINISHED)) {
+	if (!status && tx->sent == tx->want && engine_rndv_waits(tx) &&
+	    !(tx->flags & ENGINE_FINISHED)) {
 		tx->state = TX_FIN;
 		return;
 	}
@@ -164,7 +165,8 @@ bool engine_rndv_push(struct engine_tx *tx)
 	return true;
 }
 
-int engine_rndv_cts(struct engine_peer *peer, const struct packet *packet, const struct packet_cts *cts)
+int engine_rndv_cts(struct engine_peer *peer, const struct packet *packet,
+		    const struct packet_cts *cts)
 {
 	struct engine_tx *tx = pool_find(&peer->ep->tx_pool, packet->tag);
 
@@ -188,7 +190,8 @@ static int engine_delivered(struct engine_peer *peer, uint32_t seq)
 	list_for_each(node, after, &peer->started) {
 		struct engine_tx *tx = container_of(node, struct engine_tx, link);
 
-		if (tx->kind != PACKET_EAGER || tx->seq != seq || !(tx->flags & PACKET_DELIVERY))
+		if (tx->kind != PACKET_EAGER || tx->seq != seq ||
+		    !(tx->flags & PACKET_DELIVERY))
 			continue;
 		if (tx->flags & ENGINE_FINISHED)
 			return -FI_EINVAL;
@@ -217,7 +220,8 @@ int engine_rndv_fin(struct wire_conn *conn, const struct packet *packet)
 		return -FI_EINVAL;
 	if (tx->state == TX_RTS) {
 		conn->tx_bytes += packet->data; /* the receiver has read them */
-	} else if (tx->state == TX_DATA && engine_rndv_waits(tx) && tx->chunk && tx->sent + tx->chunk == tx->want) {
+	} else if (tx->state == TX_DATA && engine_rndv_waits(tx) && tx->chunk &&
+		   tx->sent + tx->chunk == tx->want) {
 		/* It is out, and the wire has not said so yet. */
 		tx->flags |= ENGINE_FINISHED;
 		return 0;
@@ -229,8 +233,8 @@ int engine_rndv_fin(struct wire_conn *conn, const struct packet *packet)
 	return 0;
 }
 
-int engine_rndv_data(struct engine_peer *peer, const struct packet *packet, const void *payload, size_t avail,
-		     struct wire_dest *dest)
+int engine_rndv_data(struct engine_peer *peer, const struct packet *packet, const void *payload,
+		     size_t avail, struct wire_dest *dest)
 {
 	struct engine_rx *rx = pool_find(&peer->ep->domain->rx_pool, packet->tag);
 	const struct iovec *iov;

@@ -5,30 +5,32 @@
  */
 #include "send.h"
 
-static ssize_t routed_tsend(struct fid_ep *ep, const void *buf, size_t len, void *desc, fi_addr_t dest, uint64_t tag,
-			    void *context)
+static ssize_t routed_tsend(struct fid_ep *ep, const void *buf, size_t len, void *desc,
+			    fi_addr_t dest, uint64_t tag, void *context)
 {
 	return engine_tsend(ep, buf, len, dest, tag, context, NULL);
 }
 
-static ssize_t routed_tinject(struct fid_ep *ep, const void *buf, size_t len, fi_addr_t dest, uint64_t tag)
+static ssize_t routed_tinject(struct fid_ep *ep, const void *buf, size_t len, fi_addr_t dest,
+			      uint64_t tag)
 {
 	return engine_tinject(ep, buf, len, dest, tag, NULL);
 }
 
-static ssize_t routed_tsenddata(struct fid_ep *ep, const void *buf, size_t len, void *desc, uint64_t data,
-				fi_addr_t dest, uint64_t tag, void *context)
+static ssize_t routed_tsenddata(struct fid_ep *ep, const void *buf, size_t len, void *desc,
+				uint64_t data, fi_addr_t dest, uint64_t tag, void *context)
 {
 	return engine_tsenddata(ep, buf, len, data, dest, tag, context, NULL);
 }
 
-static ssize_t routed_tinjectdata(struct fid_ep *ep, const void *buf, size_t len, uint64_t data, fi_addr_t dest,
-				  uint64_t tag)
+static ssize_t routed_tinjectdata(struct fid_ep *ep, const void *buf, size_t len, uint64_t data,
+				  fi_addr_t dest, uint64_t tag)
 {
 	return engine_tinjectdata(ep, buf, len, data, dest, tag, NULL);
 }
 
-static ssize_t routed_send(struct fid_ep *ep, const void *buf, size_t len, void *desc, fi_addr_t dest, void *context)
+static ssize_t routed_send(struct fid_ep *ep, const void *buf, size_t len, void *desc,
+			   fi_addr_t dest, void *context)
 {
 	return engine_msend(ep, buf, len, dest, context, NULL);
 }
@@ -38,13 +40,14 @@ static ssize_t routed_inject(struct fid_ep *ep, const void *buf, size_t len, fi_
 	return engine_minject(ep, buf, len, dest, NULL);
 }
 
-static ssize_t routed_senddata(struct fid_ep *ep, const void *buf, size_t len, void *desc, uint64_t data,
-			       fi_addr_t dest, void *context)
+static ssize_t routed_senddata(struct fid_ep *ep, const void *buf, size_t len, void *desc,
+			       uint64_t data, fi_addr_t dest, void *context)
 {
 	return engine_msenddata(ep, buf, len, data, dest, context, NULL);
 }
 
-static ssize_t routed_injectdata(struct fid_ep *ep, const void *buf, size_t len, uint64_t data, fi_addr_t dest)
+static ssize_t routed_injectdata(struct fid_ep *ep, const void *buf, size_t len, uint64_t data,
+				 fi_addr_t dest)
 {
 	return engine_minjectdata(ep, buf, len, data, dest, NULL);
 }

@@ -20,8 +20,10 @@ static void engine_route_fill(struct engine_ep *ep, uint32_t idx, struct weft_ro
 	struct engine_wire *w = &ep->wires[idx];
 	struct list *node, *after;
 
-	*route = (struct weft_route){ .tx_msgs = w->tx_msgs, .tx_bytes = w->tx_bytes,
-				      .rx_msgs = w->rx_msgs, .rx_bytes = w->rx_bytes };
+	*route = (struct weft_route){ .tx_msgs = w->tx_msgs,
+				      .tx_bytes = w->tx_bytes,
+				      .rx_msgs = w->rx_msgs,
+				      .rx_bytes = w->rx_bytes };
 	copy_text(route->wire, sizeof(route->wire), w->ops->name);
 	copy_text(route->state, sizeof(route->state), w->wire ? "up" : w->why);
 	if (w->wire)
@@ -57,7 +59,8 @@ static int engine_routes_list(struct fid *fid, struct weft_route *routes, size_t
 	struct engine_ep *ep;
 	int ret;
 
-	if (!fid || (fid->fclass != FI_CLASS_EP && fid->fclass != FI_CLASS_SEP) || !count || (*count && !routes))
+	if (!fid || (fid->fclass != FI_CLASS_EP && fid->fclass != FI_CLASS_SEP) || !count ||
+	    (*count && !routes))
 		return -FI_EINVAL;
 	ep = container_of(fid, struct engine_ctx, fid.fid)->ep;
 	engine_enter(ep->domain);

@@ -20,12 +20,13 @@ static ssize_t release(struct engine_domain *domain, ssize_t ret)
 	return ret;
 }
 
-static ssize_t safe_recv(struct fid_ep *fid, void *buf, size_t len, void *desc, fi_addr_t src_addr,
-			 void *context)
+static ssize_t safe_recv(struct fid_ep *fid, void *buf, size_t len, void *desc,
+			 fi_addr_t src_addr, void *context)
 {
 	struct engine_domain *domain = hold(fid);
 
-	return release(domain, domain->family->msg->recv(fid, buf, len, desc, src_addr, context));
+	return release(domain,
+		       domain->family->msg->recv(fid, buf, len, desc, src_addr, context));
 }
 
 static ssize_t safe_recvv(struct fid_ep *fid, const struct iovec *iov, void **desc, size_t cnt,
@@ -33,7 +34,8 @@ static ssize_t safe_recvv(struct fid_ep *fid, const struct iovec *iov, void **de
 {
 	struct engine_domain *domain = hold(fid);
 
-	return release(domain, domain->family->msg->recvv(fid, iov, desc, cnt, src_addr, context));
+	return release(domain,
+		       domain->family->msg->recvv(fid, iov, desc, cnt, src_addr, context));
 }
 
 static ssize_t safe_recvmsg(struct fid_ep *fid, const struct fi_msg *msg, uint64_t flags)
@@ -43,12 +45,13 @@ static ssize_t safe_recvmsg(struct fid_ep *fid, const struct fi_msg *msg, uint64
 	return release(domain, domain->family->msg->recvmsg(fid, msg, flags));
 }
 
-static ssize_t safe_send(struct fid_ep *fid, const void *buf, size_t len, void *desc, fi_addr_t dest_addr,
-			 void *context)
+static ssize_t safe_send(struct fid_ep *fid, const void *buf, size_t len, void *desc,
+			 fi_addr_t dest_addr, void *context)
 {
 	struct engine_domain *domain = hold(fid);
 
-	return release(domain, domain->family->msg->send(fid, buf, len, desc, dest_addr, context));
+	return release(domain,
+		       domain->family->msg->send(fid, buf, len, desc, dest_addr, context));
 }
 
 static ssize_t safe_sendv(struct fid_ep *fid, const struct iovec *iov, void **desc, size_t cnt,
@@ -56,7 +59,8 @@ static ssize_t safe_sendv(struct fid_ep *fid, const struct iovec *iov, void **de
 {
 	struct engine_domain *domain = hold(fid);
 
-	return release(domain, domain->family->msg->sendv(fid, iov, desc, cnt, dest_addr, context));
+	return release(domain,
+		       domain->family->msg->sendv(fid, iov, desc, cnt, dest_addr, context));
 }
 
 static ssize_t safe_sendmsg(struct fid_ep *fid, const struct fi_msg *msg, uint64_t flags)
@@ -73,12 +77,13 @@ static ssize_t safe_inject(struct fid_ep *fid, const void *buf, size_t len, fi_a
 	return release(domain, domain->family->msg->inject(fid, buf, len, dest_addr));
 }
 
-static ssize_t safe_senddata(struct fid_ep *fid, const void *buf, size_t len, void *desc, uint64_t data,
-			     fi_addr_t dest_addr, void *context)
+static ssize_t safe_senddata(struct fid_ep *fid, const void *buf, size_t len, void *desc,
+			     uint64_t data, fi_addr_t dest_addr, void *context)
 {
 	struct engine_domain *domain = hold(fid);
 
-	return release(domain, domain->family->msg->senddata(fid, buf, len, desc, data, dest_addr, context));
+	return release(domain, domain->family->msg->senddata(fid, buf, len, desc, data,
+							     dest_addr, context));
 }
 
 static ssize_t safe_injectdata(struct fid_ep *fid, const void *buf, size_t len, uint64_t data,
@@ -89,12 +94,13 @@ static ssize_t safe_injectdata(struct fid_ep *fid, const void *buf, size_t len, 
 	return release(domain, domain->family->msg->injectdata(fid, buf, len, data, dest_addr));
 }
 
-static ssize_t safe_trecv(struct fid_ep *fid, void *buf, size_t len, void *desc, fi_addr_t src_addr,
-			  uint64_t tag, uint64_t ignore, void *context)
+static ssize_t safe_trecv(struct fid_ep *fid, void *buf, size_t len, void *desc,
+			  fi_addr_t src_addr, uint64_t tag, uint64_t ignore, void *context)
 {
 	struct engine_domain *domain = hold(fid);
 
-	return release(domain, domain->family->tagged->recv(fid, buf, len, desc, src_addr, tag, ignore, context));
+	return release(domain, domain->family->tagged->recv(fid, buf, len, desc, src_addr, tag,
+							    ignore, context));
 }
 
 static ssize_t safe_trecvv(struct fid_ep *fid, const struct iovec *iov, void **desc, size_t cnt,
@@ -102,22 +108,25 @@ static ssize_t safe_trecvv(struct fid_ep *fid, const struct iovec *iov, void **d
 {
 	struct engine_domain *domain = hold(fid);
 
-	return release(domain, domain->family->tagged->recvv(fid, iov, desc, cnt, src_addr, tag, ignore, context));
+	return release(domain, domain->family->tagged->recvv(fid, iov, desc, cnt, src_addr, tag,
+							     ignore, context));
 }
 
-static ssize_t safe_trecvmsg(struct fid_ep *fid, const struct fi_msg_tagged *msg, uint64_t flags)
+static ssize_t safe_trecvmsg(struct fid_ep *fid, const struct fi_msg_tagged *msg,
+			     uint64_t flags)
 {
 	struct engine_domain *domain = hold(fid);
 
 	return release(domain, domain->family->tagged->recvmsg(fid, msg, flags));
 }
 
-static ssize_t safe_tsend(struct fid_ep *fid, const void *buf, size_t len, void *desc, fi_addr_t dest_addr,
-			  uint64_t tag, void *context)
+static ssize_t safe_tsend(struct fid_ep *fid, const void *buf, size_t len, void *desc,
+			  fi_addr_t dest_addr, uint64_t tag, void *context)
 {
 	struct engine_domain *domain = hold(fid);
 
-	return release(domain, domain->family->tagged->send(fid, buf, len, desc, dest_addr, tag, context));
+	return release(domain, domain->family->tagged->send(fid, buf, len, desc, dest_addr, tag,
+							    context));
 }
 
 static ssize_t safe_tsendv(struct fid_ep *fid, const struct iovec *iov, void **desc, size_t cnt,
@@ -125,30 +134,33 @@ static ssize_t safe_tsendv(struct fid_ep *fid, const struct iovec *iov, void **d
 {
 	struct engine_domain *domain = hold(fid);
 
-	return release(domain, domain->family->tagged->sendv(fid, iov, desc, cnt, dest_addr, tag, context));
+	return release(domain, domain->family->tagged->sendv(fid, iov, desc, cnt, dest_addr,
+							     tag, context));
 }
 
-static ssize_t safe_tsendmsg(struct fid_ep *fid, const struct fi_msg_tagged *msg, uint64_t flags)
+static ssize_t safe_tsendmsg(struct fid_ep *fid, const struct fi_msg_tagged *msg,
+			     uint64_t flags)
 {
 	struct engine_domain *domain = hold(fid);
 
 	return release(domain, domain->family->tagged->sendmsg(fid, msg, flags));
 }
 
-static ssize_t safe_tinject(struct fid_ep *fid, const void *buf, size_t len, fi_addr_t dest_addr,
-			    uint64_t tag)
+static ssize_t safe_tinject(struct fid_ep *fid, const void *buf, size_t len,
+			    fi_addr_t dest_addr, uint64_t tag)
 {
 	struct engine_domain *domain = hold(fid);
 
 	return release(domain, domain->family->tagged->inject(fid, buf, len, dest_addr, tag));
 }
 
-static ssize_t safe_tsenddata(struct fid_ep *fid, const void *buf, size_t len, void *desc, uint64_t data,
-			      fi_addr_t dest_addr, uint64_t tag, void *context)
+static ssize_t safe_tsenddata(struct fid_ep *fid, const void *buf, size_t len, void *desc,
+			      uint64_t data, fi_addr_t dest_addr, uint64_t tag, void *context)
 {
 	struct engine_domain *domain = hold(fid);
 
-	return release(domain, domain->family->tagged->senddata(fid, buf, len, desc, data, dest_addr, tag, context));
+	return release(domain, domain->family->tagged->senddata(fid, buf, len, desc, data,
+								dest_addr, tag, context));
 }
 
 static ssize_t safe_tinjectdata(struct fid_ep *fid, const void *buf, size_t len, uint64_t data,
@@ -156,7 +168,8 @@ static ssize_t safe_tinjectdata(struct fid_ep *fid, const void *buf, size_t len,
 {
 	struct engine_domain *domain = hold(fid);
 
-	return release(domain, domain->family->tagged->injectdata(fid, buf, len, data, dest_addr, tag));
+	return release(domain,
+		       domain->family->tagged->injectdata(fid, buf, len, data, dest_addr, tag));
 }
 
 static ssize_t safe_rma_read(struct fid_ep *fid, void *buf, size_t len, void *desc,
@@ -164,20 +177,22 @@ static ssize_t safe_rma_read(struct fid_ep *fid, void *buf, size_t len, void *de
 {
 	struct engine_domain *domain = hold(fid);
 
-	return release(domain, engine_rma_ops.read(fid, buf, len, desc, src_addr, addr, key,
-						   context));
+	return release(domain,
+		       engine_rma_ops.read(fid, buf, len, desc, src_addr, addr, key, context));
 }
 
-static ssize_t safe_rma_readv(struct fid_ep *fid, const struct iovec *iov, void **desc, size_t cnt,
-			      fi_addr_t src_addr, uint64_t addr, uint64_t key, void *context)
+static ssize_t safe_rma_readv(struct fid_ep *fid, const struct iovec *iov, void **desc,
+			      size_t cnt, fi_addr_t src_addr, uint64_t addr, uint64_t key,
+			      void *context)
 {
 	struct engine_domain *domain = hold(fid);
 
-	return release(domain, engine_rma_ops.readv(fid, iov, desc, cnt, src_addr, addr, key,
-						    context));
+	return release(domain,
+		       engine_rma_ops.readv(fid, iov, desc, cnt, src_addr, addr, key, context));
 }
 
-static ssize_t safe_rma_readmsg(struct fid_ep *fid, const struct fi_msg_rma *msg, uint64_t flags)
+static ssize_t safe_rma_readmsg(struct fid_ep *fid, const struct fi_msg_rma *msg,
+				uint64_t flags)
 {
 	struct engine_domain *domain = hold(fid);
 
@@ -193,8 +208,9 @@ static ssize_t safe_rma_write(struct fid_ep *fid, const void *buf, size_t len, v
 						    context));
 }
 
-static ssize_t safe_rma_writev(struct fid_ep *fid, const struct iovec *iov, void **desc, size_t cnt,
-			       fi_addr_t dest_addr, uint64_t addr, uint64_t key, void *context)
+static ssize_t safe_rma_writev(struct fid_ep *fid, const struct iovec *iov, void **desc,
+			       size_t cnt, fi_addr_t dest_addr, uint64_t addr, uint64_t key,
+			       void *context)
 {
 	struct engine_domain *domain = hold(fid);
 
@@ -202,15 +218,16 @@ static ssize_t safe_rma_writev(struct fid_ep *fid, const struct iovec *iov, void
 						     context));
 }
 
-static ssize_t safe_rma_writemsg(struct fid_ep *fid, const struct fi_msg_rma *msg, uint64_t flags)
+static ssize_t safe_rma_writemsg(struct fid_ep *fid, const struct fi_msg_rma *msg,
+				 uint64_t flags)
 {
 	struct engine_domain *domain = hold(fid);
 
 	return release(domain, engine_rma_ops.writemsg(fid, msg, flags));
 }
 
-static ssize_t safe_rma_inject(struct fid_ep *fid, const void *buf, size_t len, fi_addr_t dest_addr,
-			       uint64_t addr, uint64_t key)
+static ssize_t safe_rma_inject(struct fid_ep *fid, const void *buf, size_t len,
+			       fi_addr_t dest_addr, uint64_t addr, uint64_t key)
 {
 	struct engine_domain *domain = hold(fid);
 
@@ -218,22 +235,23 @@ static ssize_t safe_rma_inject(struct fid_ep *fid, const void *buf, size_t len, 
 }
 
 static ssize_t safe_rma_writedata(struct fid_ep *fid, const void *buf, size_t len, void *desc,
-				  uint64_t data, fi_addr_t dest_addr, uint64_t addr, uint64_t key,
-				  void *context)
+				  uint64_t data, fi_addr_t dest_addr, uint64_t addr,
+				  uint64_t key, void *context)
 {
 	struct engine_domain *domain = hold(fid);
 
-	return release(domain, engine_rma_ops.writedata(fid, buf, len, desc, data, dest_addr, addr,
-							key, context));
+	return release(domain, engine_rma_ops.writedata(fid, buf, len, desc, data, dest_addr,
+							addr, key, context));
 }
 
-static ssize_t safe_rma_injectdata(struct fid_ep *fid, const void *buf, size_t len, uint64_t data,
-				   fi_addr_t dest_addr, uint64_t addr, uint64_t key)
+static ssize_t safe_rma_injectdata(struct fid_ep *fid, const void *buf, size_t len,
+				   uint64_t data, fi_addr_t dest_addr, uint64_t addr,
+				   uint64_t key)
 {
 	struct engine_domain *domain = hold(fid);
 
-	return release(domain, engine_rma_ops.injectdata(fid, buf, len, data, dest_addr, addr,
-							 key));
+	return release(domain,
+		       engine_rma_ops.injectdata(fid, buf, len, data, dest_addr, addr, key));
 }
 
 static ssize_t safe_atomic_write(struct fid_ep *fid, const void *buf, size_t cnt, void *desc,
@@ -242,8 +260,8 @@ static ssize_t safe_atomic_write(struct fid_ep *fid, const void *buf, size_t cnt
 {
 	struct engine_domain *domain = hold(fid);
 
-	return release(domain, engine_atomic_ops.write(fid, buf, cnt, desc, dest_addr, addr, key,
-						       datatype, op, context));
+	return release(domain, engine_atomic_ops.write(fid, buf, cnt, desc, dest_addr, addr,
+						       key, datatype, op, context));
 }
 
 static ssize_t safe_atomic_writev(struct fid_ep *fid, const struct fi_ioc *iov, void **desc,
@@ -252,8 +270,8 @@ static ssize_t safe_atomic_writev(struct fid_ep *fid, const struct fi_ioc *iov, 
 {
 	struct engine_domain *domain = hold(fid);
 
-	return release(domain, engine_atomic_ops.writev(fid, iov, desc, cnt, dest_addr, addr, key,
-							datatype, op, context));
+	return release(domain, engine_atomic_ops.writev(fid, iov, desc, cnt, dest_addr, addr,
+							key, datatype, op, context));
 }
 
 static ssize_t safe_atomic_writemsg(struct fid_ep *fid, const struct fi_msg_atomic *msg,
@@ -274,16 +292,16 @@ static ssize_t safe_atomic_inject(struct fid_ep *fid, const void *buf, size_t cn
 							datatype, op));
 }
 
-static ssize_t safe_atomic_readwrite(struct fid_ep *fid, const void *buf, size_t cnt, void *desc,
-				     void *result, void *result_desc, fi_addr_t dest_addr,
-				     uint64_t addr, uint64_t key, enum fi_datatype datatype,
-				     enum fi_op op, void *context)
+static ssize_t safe_atomic_readwrite(struct fid_ep *fid, const void *buf, size_t cnt,
+				     void *desc, void *result, void *result_desc,
+				     fi_addr_t dest_addr, uint64_t addr, uint64_t key,
+				     enum fi_datatype datatype, enum fi_op op, void *context)
 {
 	struct engine_domain *domain = hold(fid);
 
-	return release(domain, engine_atomic_ops.readwrite(fid, buf, cnt, desc, result, result_desc,
-							   dest_addr, addr, key, datatype, op,
-							   context));
+	return release(domain, engine_atomic_ops.readwrite(fid, buf, cnt, desc, result,
+							   result_desc, dest_addr, addr, key,
+							   datatype, op, context));
 }
 
 static ssize_t safe_atomic_readwritev(struct fid_ep *fid, const struct fi_ioc *iov, void **desc,
@@ -309,26 +327,27 @@ static ssize_t safe_atomic_readwritemsg(struct fid_ep *fid, const struct fi_msg_
 							      result_cnt, flags));
 }
 
-static ssize_t safe_atomic_compwrite(struct fid_ep *fid, const void *buf, size_t cnt, void *desc,
-				     const void *compare, void *compare_desc, void *result,
-				     void *result_desc, fi_addr_t dest_addr, uint64_t addr,
-				     uint64_t key, enum fi_datatype datatype, enum fi_op op,
-				     void *context)
+static ssize_t safe_atomic_compwrite(struct fid_ep *fid, const void *buf, size_t cnt,
+				     void *desc, const void *compare, void *compare_desc,
+				     void *result, void *result_desc, fi_addr_t dest_addr,
+				     uint64_t addr, uint64_t key, enum fi_datatype datatype,
+				     enum fi_op op, void *context)
 {
 	struct engine_domain *domain = hold(fid);
 
-	return release(domain, engine_atomic_ops.compwrite(fid, buf, cnt, desc, compare,
-							   compare_desc, result, result_desc,
-							   dest_addr, addr, key, datatype, op,
-							   context));
+	return release(domain,
+		       engine_atomic_ops.compwrite(fid, buf, cnt, desc, compare, compare_desc,
+						   result, result_desc, dest_addr, addr, key,
+						   datatype, op, context));
 }
 
 static ssize_t safe_atomic_compwritev(struct fid_ep *fid, const struct fi_ioc *iov, void **desc,
 				      size_t cnt, const struct fi_ioc *comparev,
 				      void **compare_desc, size_t compare_cnt,
-				      struct fi_ioc *resultv, void **result_desc, size_t result_cnt,
-				      fi_addr_t dest_addr, uint64_t addr, uint64_t key,
-				      enum fi_datatype datatype, enum fi_op op, void *context)
+				      struct fi_ioc *resultv, void **result_desc,
+				      size_t result_cnt, fi_addr_t dest_addr, uint64_t addr,
+				      uint64_t key, enum fi_datatype datatype, enum fi_op op,
+				      void *context)
 {
 	struct engine_domain *domain = hold(fid);
 

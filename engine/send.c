@@ -11,10 +11,10 @@
 #include "recv.h"
 #include "trigger.h"
 
-#define SEND_FLAGS                                                                               \
-	(FI_COMPLETION | FI_INJECT | FI_REMOTE_CQ_DATA | FI_MORE | FI_INJECT_COMPLETE |            \
-	 FI_TRANSMIT_COMPLETE | FI_DELIVERY_COMPLETE | FI_MATCH_COMPLETE | FI_FENCE | FI_TAGGED | \
-	 FI_MSG | FI_SEND)
+#define SEND_FLAGS                                                                      \
+	(FI_COMPLETION | FI_INJECT | FI_REMOTE_CQ_DATA | FI_MORE | FI_INJECT_COMPLETE | \
+	 FI_TRANSMIT_COMPLETE | FI_DELIVERY_COMPLETE | FI_MATCH_COMPLETE | FI_FENCE |   \
+	 FI_TAGGED | FI_MSG | FI_SEND)
 
 uint16_t engine_take_owed(struct engine_peer *peer)
 {
@@ -97,7 +97,9 @@ static void engine_tx_done(struct engine_tx *tx, uint64_t kind)
 
 	if (!e)
 		return;
-	*e = (struct cq_entry){ .context = tx->context, .flags = kind, .src = FI_ADDR_NOTAVAIL };
+	*e = (struct cq_entry){ .context = tx->context,
+				.flags = kind,
+				.src = FI_ADDR_NOTAVAIL };
 	cq_push(queue);
 }
 
@@ -117,7 +119,8 @@ void engine_tx_end(struct engine_tx *tx, int status)
 	engine_tx_count(tx, ctx->cntr[cntr], status);
 	if (!status && tx->flags & ENGINE_COMPLETE) {
 		engine_tx_done(tx, kind);
-	} else if (status && ctx->cq && (tx->flags & ENGINE_COMPLETE || !(tx->flags & ENGINE_INJECT))) {
+	} else if (status && ctx->cq &&
+		   (tx->flags & ENGINE_COMPLETE || !(tx->flags & ENGINE_INJECT))) {
 		struct fi_cq_err_entry err = {
 			.op_context = tx->context,
 			.flags = kind,
@@ -140,7 +143,8 @@ static void engine_tx_eager_done(struct wire_op *op, int status)
 {
 	struct engine_tx *tx = container_of(op, struct engine_tx, op);
 
-	if (!status && tx->flags & (PACKET_DELIVERY | PACKET_ACKED) && !(tx->flags & ENGINE_FINISHED)) {
+	if (!status && tx->flags & (PACKET_DELIVERY | PACKET_ACKED) &&
+	    !(tx->flags & ENGINE_FINISHED)) {
 		tx->state = tx->flags & PACKET_DELIVERY ? TX_FIN : TX_ACK;
 		return;
 	}
@@ -149,7 +153,8 @@ static void engine_tx_eager_done(struct wire_op *op, int status)
 }
 
 /* A message has left and is not over: who says when it is? */
-static void engine_tx_wait(struct engine_peer *peer, struct engine_tx *tx, enum engine_tx_state state)
+static void engine_tx_wait(struct engine_peer *peer, struct engine_tx *tx,
+			   enum engine_tx_state state)
 {
 	list_remove(&tx->link);
 	list_push(tx->flags & PACKET_ACKED ? &peer->unacked : &peer->started, &tx->link);
@@ -166,8 +171,8 @@ static int engine_tx_inline(struct engine_peer *peer, struct engine_tx *tx)
 	packet = peer->wire->claim(peer->conn, tx->len, &payload);
 	if (!packet)
 		return -FI_EAGAIN;
-	engine_header(peer, packet, (uint8_t)(PACKET_EAGER | tx->rx_idx << 4), tx->flags & PACKET_FLAGS_TX,
-		      (uint32_t)tx->len);
+	engine_header(peer, packet, (uint8_t)(PACKET_EAGER | tx->rx_idx << 4),
+		      tx->flags & PACKET_FLAGS_TX, (uint32_t)tx->len);
 	packet->tag = tx->tag;
 	packet->data = tx->data;
 	copy_from_iov(payload, tx->iov, tx->iov_cnt, 0, tx->len);
@@ -192,7 +197,8 @@ static int engine_tx_eager(struct engine_peer *peer, struct engine_tx *tx)
 	/* One-sided requests may have to wait until it can't be overtaken any more. */
 	if (!peer->wire->in_order && peer->ep->caps & (FI_RMA | FI_ATOMIC))
 		flags |= PACKET_ACKED;
-	engine_header(peer, &packet, (uint8_t)(PACKET_EAGER | tx->rx_idx << 4), flags, (uint32_t)tx->len);
+	engine_header(peer, &packet, (uint8_t)(PACKET_EAGER | tx->rx_idx << 4), flags,
+		      (uint32_t)tx->len);
 	tx->op.done = engine_tx_eager_done;
 	ret = peer->wire->sendv(peer->conn, &packet, tx->iov, tx->iov_cnt, &tx->op);
 	if (ret) {
@@ -221,8 +227,8 @@ int engine_tx_rts(struct engine_peer *peer, struct engine_tx *tx)
 	packet = peer->wire->claim(peer->conn, sizeof(rts) + more, &payload);
 	if (!packet)
 		return -FI_EAGAIN;
-	engine_header(peer, packet, (uint8_t)(PACKET_RTS | tx->rx_idx << 4), flags | (more ? PACKET_TARGETS : 0),
-		      (uint32_t)(sizeof(rts) + more));
+	engine_header(peer, packet, (uint8_t)(PACKET_RTS | tx->rx_idx << 4),
+		      flags | (more ? PACKET_TARGETS : 0), (uint32_t)(sizeof(rts) + more));
 	packet->tag = tx->tag;
 	packet->data = tx->data;
 	memcpy(payload, &rts, sizeof(rts));
@@ -286,8 +292,8 @@ void engine_tx_queue(struct engine_peer *peer, struct engine_tx *tx)
 }
 
 /* Queue a message; @also: counts a deferred one, taken on success */
-static ssize_t engine_send_queue(struct engine_ep *ep, struct engine_peer *peer, const struct engine_msg *msg,
-				 struct engine_cntr *also)
+static ssize_t engine_send_queue(struct engine_ep *ep, struct engine_peer *peer,
+				 const struct engine_msg *msg, struct engine_cntr *also)
 {
 	struct engine_tx *tx;
 	void *copy = NULL;
@@ -332,12 +338,14 @@ static ssize_t engine_send_queue(struct engine_ep *ep, struct engine_peer *peer,
 	return 0;
 }
 
-ssize_t engine_send_slow(struct engine_ep *ep, struct engine_peer *peer, const struct engine_msg *msg)
+ssize_t engine_send_slow(struct engine_ep *ep, struct engine_peer *peer,
+			 const struct engine_msg *msg)
 {
 	return engine_send_queue(ep, peer, msg, NULL);
 }
 
-ssize_t engine_send_later(struct engine_ctx *ctx, fi_addr_t dest, struct engine_msg *msg, struct engine_cntr *also)
+ssize_t engine_send_later(struct engine_ctx *ctx, fi_addr_t dest, struct engine_msg *msg,
+			  struct engine_cntr *also)
 {
 	struct engine_ep *ep = ctx->ep;
 	struct engine_peer *peer;
@@ -349,7 +357,8 @@ ssize_t engine_send_later(struct engine_ctx *ctx, fi_addr_t dest, struct engine_
 	return engine_send_queue(ep, peer, msg, also);
 }
 
-int engine_tx_flags(const struct engine_tx_ctx *tx, uint64_t flags, uint64_t known, uint32_t *out)
+int engine_tx_flags(const struct engine_tx_ctx *tx, uint64_t flags, uint64_t known,
+		    uint32_t *out)
 {
 	*out = 0;
 	if (flags & ~known)
@@ -392,8 +401,8 @@ static int engine_msg_iov(struct engine_msg *msg, const struct iovec *iov, size_
 	return 0;
 }
 
-ssize_t engine_sendv(struct fid_ep *fid, const struct iovec *iov, void **desc, size_t cnt, fi_addr_t dest,
-		     void *context)
+ssize_t engine_sendv(struct fid_ep *fid, const struct iovec *iov, void **desc, size_t cnt,
+		     fi_addr_t dest, void *context)
 {
 	struct engine_ctx *ctx = engine_ctx_of(fid);
 	struct engine_msg msg = { .context = context, .flags = ctx->tx_flags };
@@ -402,17 +411,20 @@ ssize_t engine_sendv(struct fid_ep *fid, const struct iovec *iov, void **desc, s
 	return unlikely(ret) ? ret : engine_send_to(ctx, dest, &msg, NULL);
 }
 
-ssize_t engine_tsendv(struct fid_ep *fid, const struct iovec *iov, void **desc, size_t cnt, fi_addr_t dest,
-		      uint64_t tag, void *context)
+ssize_t engine_tsendv(struct fid_ep *fid, const struct iovec *iov, void **desc, size_t cnt,
+		      fi_addr_t dest, uint64_t tag, void *context)
 {
 	struct engine_ctx *ctx = engine_ctx_of(fid);
-	struct engine_msg msg = { .tag = tag, .context = context, .flags = PACKET_TAGGED | ctx->tx_flags };
+	struct engine_msg msg = { .tag = tag,
+				  .context = context,
+				  .flags = PACKET_TAGGED | ctx->tx_flags };
 	int ret = engine_msg_iov(&msg, iov, cnt);
 
 	return unlikely(ret) ? ret : engine_send_to(ctx, dest, &msg, NULL);
 }
 
-int engine_msg_of(const struct engine_ctx *ctx, const struct fi_msg *m, uint64_t flags, struct engine_msg *msg)
+int engine_msg_of(const struct engine_ctx *ctx, const struct fi_msg *m, uint64_t flags,
+		  struct engine_msg *msg)
 {
 	uint32_t mine;
 
@@ -424,8 +436,8 @@ int engine_msg_of(const struct engine_ctx *ctx, const struct fi_msg *m, uint64_t
 	return engine_msg_iov(msg, m->msg_iov, m->iov_count);
 }
 
-int engine_msg_of_tagged(const struct engine_ctx *ctx, const struct fi_msg_tagged *m, uint64_t flags,
-			 struct engine_msg *msg)
+int engine_msg_of_tagged(const struct engine_ctx *ctx, const struct fi_msg_tagged *m,
+			 uint64_t flags, struct engine_msg *msg)
 {
 	uint32_t mine;
 
@@ -433,7 +445,9 @@ int engine_msg_of_tagged(const struct engine_ctx *ctx, const struct fi_msg_tagge
 		return -FI_EINVAL;
 	if (engine_tx_flags(ctx->tx, flags, SEND_FLAGS, &mine))
 		return -FI_EBADFLAGS;
-	*msg = (struct engine_msg){ .tag = m->tag, .data = m->data, .context = m->context,
+	*msg = (struct engine_msg){ .tag = m->tag,
+				    .data = m->data,
+				    .context = m->context,
 				    .flags = mine | PACKET_TAGGED };
 	return engine_msg_iov(msg, m->msg_iov, m->iov_count);
 }

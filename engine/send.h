@@ -20,30 +20,34 @@
 #define engine_path inline __attribute__((always_inline))
 
 /* engine_send_slow - queue what can't be published at once. Returns 0, -FI_EAGAIN or another -FI_E* */
-ssize_t engine_send_slow(struct engine_ep *ep, struct engine_peer *peer, const struct engine_msg *msg);
+ssize_t engine_send_slow(struct engine_ep *ep, struct engine_peer *peer,
+			 const struct engine_msg *msg);
 
 /*
  * engine_msg_of, engine_msg_of_tagged - what a call with flags is to send, where it may wait
  * @msg: out: borrows the buffers, and the iovec of the call
  * Returns 0, -FI_EBADFLAGS, -FI_EINVAL or -FI_EMSGSIZE. Source: fi_msg(3), fi_tagged(3).
  */
-int engine_msg_of(const struct engine_ctx *ctx, const struct fi_msg *m, uint64_t flags, struct engine_msg *msg);
-int engine_msg_of_tagged(const struct engine_ctx *ctx, const struct fi_msg_tagged *m, uint64_t flags,
-			 struct engine_msg *msg);
+int engine_msg_of(const struct engine_ctx *ctx, const struct fi_msg *m, uint64_t flags,
+		  struct engine_msg *msg);
+int engine_msg_of_tagged(const struct engine_ctx *ctx, const struct fi_msg_tagged *m,
+			 uint64_t flags, struct engine_msg *msg);
 
 /*
  * engine_send_later - send what such a call said, now that its time has come
  * @also: with ENGINE_DEFERRED: counts its end; NULL or held, taken on success
  * Returns 0, -FI_EAGAIN (nothing happened) or another -FI_E*.
  */
-ssize_t engine_send_later(struct engine_ctx *ctx, fi_addr_t dest, struct engine_msg *msg, struct engine_cntr *also);
+ssize_t engine_send_later(struct engine_ctx *ctx, fi_addr_t dest, struct engine_msg *msg,
+			  struct engine_cntr *also);
 
 /*
  * engine_tx_flags - what the flags of a call ask for, in the engine's terms
  * @known: flags that the call may have
  * Returns 0 or -FI_EBADFLAGS.
  */
-int engine_tx_flags(const struct engine_tx_ctx *tx, uint64_t flags, uint64_t known, uint32_t *out);
+int engine_tx_flags(const struct engine_tx_ctx *tx, uint64_t flags, uint64_t known,
+		    uint32_t *out);
 
 /* engine_tx_new - a send or request that is not under way yet; the rest is the caller's to fill. NULL without memory */
 struct engine_tx *engine_tx_new(struct engine_peer *peer, struct engine_tx_ctx *ctx);
@@ -57,7 +61,8 @@ int engine_tx_rts(struct engine_peer *peer, struct engine_tx *tx);
 /* engine_outstanding - has anything that was posted to this peer, and sent, not ended yet */
 static inline bool engine_outstanding(const struct engine_peer *peer)
 {
-	return !list_empty(&peer->started) || !list_empty(&peer->pushing) || !list_empty(&peer->unacked);
+	return !list_empty(&peer->started) || !list_empty(&peer->pushing) ||
+	       !list_empty(&peer->unacked);
 }
 
 /* engine_take_owed - credits for the next packet to this peer, in CREDIT_UNIT bytes */
@@ -66,7 +71,8 @@ uint16_t engine_take_owed(struct engine_peer *peer);
 void engine_credits_back(struct engine_peer *peer, uint16_t credits);
 
 /* engine_send_done - a send of @len bytes went well: count it, and write its completion if it wants one */
-static inline void engine_send_done(struct engine_tx_ctx *tx, void *context, uint32_t flags, size_t len)
+static inline void engine_send_done(struct engine_tx_ctx *tx, void *context, uint32_t flags,
+				    size_t len)
 {
 	struct cq_entry *e;
 
@@ -85,8 +91,8 @@ static inline void engine_send_done(struct engine_tx_ctx *tx, void *context, uin
 }
 
 /* engine_header - fill a claimed packet; the caller publishes it */
-static inline void engine_header(struct engine_peer *peer, struct packet *packet, uint8_t op, uint32_t flags,
-				 uint32_t len)
+static inline void engine_header(struct engine_peer *peer, struct packet *packet, uint8_t op,
+				 uint32_t flags, uint32_t len)
 {
 	packet->op = op;
 	packet->flags = (uint8_t)flags;
@@ -98,7 +104,8 @@ static inline void engine_header(struct engine_peer *peer, struct packet *packet
 }
 
 /* engine_sent - a packet or payload was given to a wire; @wire: its ops */
-static inline void engine_sent(struct engine_ep *ep, const struct wire_conn *conn, const struct wire_ops *wire)
+static inline void engine_sent(struct engine_ep *ep, const struct wire_conn *conn,
+			       const struct wire_ops *wire)
 {
 	if (!wire->polls_after_send)
 		return;
@@ -111,7 +118,8 @@ static inline void engine_sent(struct engine_ep *ep, const struct wire_conn *con
  * @wire: that wire's ops; a constant where the provider instantiates this
  */
 static engine_path ssize_t engine_send_on(struct engine_ep *ep, struct engine_peer *peer,
-					  const struct engine_msg *msg, const struct wire_ops *wire)
+					  const struct engine_msg *msg,
+					  const struct wire_ops *wire)
 {
 	struct wire_conn *conn = peer->conn;
 	size_t len = msg->len;
@@ -126,7 +134,8 @@ static engine_path ssize_t engine_send_on(struct engine_ep *ep, struct engine_pe
 	if (unlikely(!packet))
 		return engine_send_slow(ep, peer, msg);
 
-	engine_header(peer, packet, (uint8_t)(PACKET_EAGER | msg->rx_idx << 4), msg->flags, (uint32_t)len);
+	engine_header(peer, packet, (uint8_t)(PACKET_EAGER | msg->rx_idx << 4), msg->flags,
+		      (uint32_t)len);
 	packet->tag = msg->tag;
 	packet->data = msg->data;
 	if (likely(!msg->iov_cnt))
@@ -146,7 +155,8 @@ static engine_path ssize_t engine_send_on(struct engine_ep *ep, struct engine_pe
 }
 
 /* engine_send_on_route - look the peer up; over @wire when it is the peer's route, else over the route it has */
-static engine_path ssize_t engine_send_on_route(struct engine_ctx *ctx, fi_addr_t dest, struct engine_msg *msg,
+static engine_path ssize_t engine_send_on_route(struct engine_ctx *ctx, fi_addr_t dest,
+						struct engine_msg *msg,
 						const struct wire_ops *wire)
 {
 	struct engine_ep *ep = ctx->ep;
@@ -166,8 +176,8 @@ static engine_path ssize_t engine_send_on_route(struct engine_ctx *ctx, fi_addr_
 }
 
 /* engine_send_to - engine_send_on_route() as a call of the program */
-static engine_path ssize_t engine_send_to(struct engine_ctx *ctx, fi_addr_t dest, struct engine_msg *msg,
-					  const struct wire_ops *wire)
+static engine_path ssize_t engine_send_to(struct engine_ctx *ctx, fi_addr_t dest,
+					  struct engine_msg *msg, const struct wire_ops *wire)
 {
 	struct engine_domain *domain = ctx->domain;
 	ssize_t ret;
@@ -183,42 +193,57 @@ static engine_path ssize_t engine_send_to(struct engine_ctx *ctx, fi_addr_t dest
  * @wire: constant ops, or NULL: look up the route.
  * Source: fi_msg(3), fi_tagged(3).
  */
-static inline ssize_t engine_tsend(struct fid_ep *fid, const void *buf, size_t len, fi_addr_t dest, uint64_t tag,
-				   void *context, const struct wire_ops *wire)
+static inline ssize_t engine_tsend(struct fid_ep *fid, const void *buf, size_t len,
+				   fi_addr_t dest, uint64_t tag, void *context,
+				   const struct wire_ops *wire)
 {
 	struct engine_ctx *ctx = engine_ctx_of(fid);
-	struct engine_msg msg = { .buf = buf, .len = len, .tag = tag, .context = context,
+	struct engine_msg msg = { .buf = buf,
+				  .len = len,
+				  .tag = tag,
+				  .context = context,
 				  .flags = PACKET_TAGGED | ctx->tx_flags };
 
 	return engine_send_to(ctx, dest, &msg, wire);
 }
 
-static inline ssize_t engine_tinject(struct fid_ep *fid, const void *buf, size_t len, fi_addr_t dest, uint64_t tag,
-				     const struct wire_ops *wire)
+static inline ssize_t engine_tinject(struct fid_ep *fid, const void *buf, size_t len,
+				     fi_addr_t dest, uint64_t tag, const struct wire_ops *wire)
 {
 	struct engine_ctx *ctx = engine_ctx_of(fid);
-	struct engine_msg msg = { .buf = buf, .len = len, .tag = tag, .flags = PACKET_TAGGED | ENGINE_INJECT };
+	struct engine_msg msg = {
+		.buf = buf, .len = len, .tag = tag, .flags = PACKET_TAGGED | ENGINE_INJECT
+	};
 
 	if (unlikely(len > ENGINE_INJECT_MAX))
 		return -FI_EINVAL;
 	return engine_send_to(ctx, dest, &msg, wire);
 }
 
-static inline ssize_t engine_tsenddata(struct fid_ep *fid, const void *buf, size_t len, uint64_t data,
-				       fi_addr_t dest, uint64_t tag, void *context, const struct wire_ops *wire)
+static inline ssize_t engine_tsenddata(struct fid_ep *fid, const void *buf, size_t len,
+				       uint64_t data, fi_addr_t dest, uint64_t tag,
+				       void *context, const struct wire_ops *wire)
 {
 	struct engine_ctx *ctx = engine_ctx_of(fid);
-	struct engine_msg msg = { .buf = buf, .len = len, .tag = tag, .data = data, .context = context,
+	struct engine_msg msg = { .buf = buf,
+				  .len = len,
+				  .tag = tag,
+				  .data = data,
+				  .context = context,
 				  .flags = PACKET_TAGGED | PACKET_CQ_DATA | ctx->tx_flags };
 
 	return engine_send_to(ctx, dest, &msg, wire);
 }
 
-static inline ssize_t engine_tinjectdata(struct fid_ep *fid, const void *buf, size_t len, uint64_t data,
-					 fi_addr_t dest, uint64_t tag, const struct wire_ops *wire)
+static inline ssize_t engine_tinjectdata(struct fid_ep *fid, const void *buf, size_t len,
+					 uint64_t data, fi_addr_t dest, uint64_t tag,
+					 const struct wire_ops *wire)
 {
 	struct engine_ctx *ctx = engine_ctx_of(fid);
-	struct engine_msg msg = { .buf = buf, .len = len, .tag = tag, .data = data,
+	struct engine_msg msg = { .buf = buf,
+				  .len = len,
+				  .tag = tag,
+				  .data = data,
 				  .flags = PACKET_TAGGED | PACKET_CQ_DATA | ENGINE_INJECT };
 
 	if (unlikely(len > ENGINE_INJECT_MAX))
@@ -226,17 +251,19 @@ static inline ssize_t engine_tinjectdata(struct fid_ep *fid, const void *buf, si
 	return engine_send_to(ctx, dest, &msg, wire);
 }
 
-static inline ssize_t engine_msend(struct fid_ep *fid, const void *buf, size_t len, fi_addr_t dest, void *context,
-				   const struct wire_ops *wire)
+static inline ssize_t engine_msend(struct fid_ep *fid, const void *buf, size_t len,
+				   fi_addr_t dest, void *context, const struct wire_ops *wire)
 {
 	struct engine_ctx *ctx = engine_ctx_of(fid);
-	struct engine_msg msg = { .buf = buf, .len = len, .context = context, .flags = ctx->tx_flags };
+	struct engine_msg msg = {
+		.buf = buf, .len = len, .context = context, .flags = ctx->tx_flags
+	};
 
 	return engine_send_to(ctx, dest, &msg, wire);
 }
 
-static inline ssize_t engine_minject(struct fid_ep *fid, const void *buf, size_t len, fi_addr_t dest,
-				     const struct wire_ops *wire)
+static inline ssize_t engine_minject(struct fid_ep *fid, const void *buf, size_t len,
+				     fi_addr_t dest, const struct wire_ops *wire)
 {
 	struct engine_ctx *ctx = engine_ctx_of(fid);
 	struct engine_msg msg = { .buf = buf, .len = len, .flags = ENGINE_INJECT };
@@ -246,21 +273,28 @@ static inline ssize_t engine_minject(struct fid_ep *fid, const void *buf, size_t
 	return engine_send_to(ctx, dest, &msg, wire);
 }
 
-static inline ssize_t engine_msenddata(struct fid_ep *fid, const void *buf, size_t len, uint64_t data,
-				       fi_addr_t dest, void *context, const struct wire_ops *wire)
+static inline ssize_t engine_msenddata(struct fid_ep *fid, const void *buf, size_t len,
+				       uint64_t data, fi_addr_t dest, void *context,
+				       const struct wire_ops *wire)
 {
 	struct engine_ctx *ctx = engine_ctx_of(fid);
-	struct engine_msg msg = { .buf = buf, .len = len, .data = data, .context = context,
+	struct engine_msg msg = { .buf = buf,
+				  .len = len,
+				  .data = data,
+				  .context = context,
 				  .flags = PACKET_CQ_DATA | ctx->tx_flags };
 
 	return engine_send_to(ctx, dest, &msg, wire);
 }
 
-static inline ssize_t engine_minjectdata(struct fid_ep *fid, const void *buf, size_t len, uint64_t data,
-					 fi_addr_t dest, const struct wire_ops *wire)
+static inline ssize_t engine_minjectdata(struct fid_ep *fid, const void *buf, size_t len,
+					 uint64_t data, fi_addr_t dest,
+					 const struct wire_ops *wire)
 {
 	struct engine_ctx *ctx = engine_ctx_of(fid);
-	struct engine_msg msg = { .buf = buf, .len = len, .data = data, .flags = PACKET_CQ_DATA | ENGINE_INJECT };
+	struct engine_msg msg = {
+		.buf = buf, .len = len, .data = data, .flags = PACKET_CQ_DATA | ENGINE_INJECT
+	};
 
 	if (unlikely(len > ENGINE_INJECT_MAX))
 		return -FI_EINVAL;
@@ -270,21 +304,22 @@ static inline ssize_t engine_minjectdata(struct fid_ep *fid, const void *buf, si
 /*
  * The slots that every op table has in common. Source: fi_msg(3), fi_tagged(3).
  */
-ssize_t engine_sendv(struct fid_ep *ep, const struct iovec *iov, void **desc, size_t cnt, fi_addr_t dest,
-		     void *context);
+ssize_t engine_sendv(struct fid_ep *ep, const struct iovec *iov, void **desc, size_t cnt,
+		     fi_addr_t dest, void *context);
 ssize_t engine_sendmsg(struct fid_ep *ep, const struct fi_msg *msg, uint64_t flags);
-ssize_t engine_tsendv(struct fid_ep *ep, const struct iovec *iov, void **desc, size_t cnt, fi_addr_t dest,
-		      uint64_t tag, void *context);
+ssize_t engine_tsendv(struct fid_ep *ep, const struct iovec *iov, void **desc, size_t cnt,
+		      fi_addr_t dest, uint64_t tag, void *context);
 ssize_t engine_tsendmsg(struct fid_ep *ep, const struct fi_msg_tagged *msg, uint64_t flags);
 
-ssize_t engine_recv(struct fid_ep *ep, void *buf, size_t len, void *desc, fi_addr_t src, void *context);
-ssize_t engine_recvv(struct fid_ep *ep, const struct iovec *iov, void **desc, size_t cnt, fi_addr_t src,
-		     void *context);
+ssize_t engine_recv(struct fid_ep *ep, void *buf, size_t len, void *desc, fi_addr_t src,
+		    void *context);
+ssize_t engine_recvv(struct fid_ep *ep, const struct iovec *iov, void **desc, size_t cnt,
+		     fi_addr_t src, void *context);
 ssize_t engine_recvmsg(struct fid_ep *ep, const struct fi_msg *msg, uint64_t flags);
-ssize_t engine_trecv(struct fid_ep *ep, void *buf, size_t len, void *desc, fi_addr_t src, uint64_t tag,
-		     uint64_t ignore, void *context);
-ssize_t engine_trecvv(struct fid_ep *ep, const struct iovec *iov, void **desc, size_t cnt, fi_addr_t src,
-		      uint64_t tag, uint64_t ignore, void *context);
+ssize_t engine_trecv(struct fid_ep *ep, void *buf, size_t len, void *desc, fi_addr_t src,
+		     uint64_t tag, uint64_t ignore, void *context);
+ssize_t engine_trecvv(struct fid_ep *ep, const struct iovec *iov, void **desc, size_t cnt,
+		      fi_addr_t src, uint64_t tag, uint64_t ignore, void *context);
 ssize_t engine_trecvmsg(struct fid_ep *ep, const struct fi_msg_tagged *msg, uint64_t flags);
 
 #endif

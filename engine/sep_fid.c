@@ -49,7 +49,8 @@ void engine_sep_free(struct engine_ep *ep)
 /* Closing a context */
 
 /* A peer that still reads or writes memory that belongs to the context. */
-static struct engine_peer *engine_sep_rx_peer(struct engine_ep *ep, const struct engine_rx_ctx *rx)
+static struct engine_peer *engine_sep_rx_peer(struct engine_ep *ep,
+					      const struct engine_rx_ctx *rx)
 {
 	struct list *node, *after, *rnode, *rafter;
 
@@ -57,7 +58,8 @@ static struct engine_peer *engine_sep_rx_peer(struct engine_ep *ep, const struct
 		struct engine_peer *peer = container_of(node, struct engine_peer, all);
 
 		list_for_each(rnode, rafter, &peer->receiving) {
-			const struct engine_rx *under_way = container_of(rnode, struct engine_rx, link);
+			const struct engine_rx *under_way = container_of(
+				rnode, struct engine_rx, link);
 
 			if (under_way->ctx == rx && !under_way->landing)
 				return peer;
@@ -72,7 +74,8 @@ static bool engine_sep_tx_uses(const struct engine_tx *tx)
 	return (tx->kind == PACKET_ATOMIC && tx->update.result_cnt) || (!tx->copy && tx->len);
 }
 
-static struct engine_peer *engine_sep_tx_peer(struct engine_ep *ep, const struct engine_tx_ctx *tx)
+static struct engine_peer *engine_sep_tx_peer(struct engine_ep *ep,
+					      const struct engine_tx_ctx *tx)
 {
 	struct engine_tx *under_way;
 	uint32_t i = 0;
@@ -84,7 +87,8 @@ static struct engine_peer *engine_sep_tx_peer(struct engine_ep *ep, const struct
 }
 
 /* Wait for what is under way; what does not end in time ends with its connection. */
-static void engine_sep_quiet(struct engine_ep *ep, const struct engine_tx_ctx *tx, const struct engine_rx_ctx *rx)
+static void engine_sep_quiet(struct engine_ep *ep, const struct engine_tx_ctx *tx,
+			     const struct engine_rx_ctx *rx)
 {
 	uint64_t end = platform_now_ns() + QUIET_NS;
 	struct engine_peer *peer;
@@ -237,8 +241,8 @@ static struct fi_ops engine_sep_rx_fi_ops = {
 
 /* Contexts */
 
-static void engine_sep_ctx_open(struct engine_sep_ctx *c, struct engine_ep *ep, struct fi_ops *ops, size_t fclass,
-				void *context)
+static void engine_sep_ctx_open(struct engine_sep_ctx *c, struct engine_ep *ep,
+				struct fi_ops *ops, size_t fclass, void *context)
 {
 	c->ctx = (struct engine_ctx){ .ep = ep };
 	engine_ctx_init(&c->ctx, ep->domain, &c->ctx);
@@ -249,7 +253,8 @@ static void engine_sep_ctx_open(struct engine_sep_ctx *c, struct engine_ep *ep, 
 	c->open = true;
 }
 
-static int engine_sep_tx_ctx(struct fid_ep *fid, int index, struct fi_tx_attr *attr, struct fid_ep **out, void *context)
+static int engine_sep_tx_ctx(struct fid_ep *fid, int index, struct fi_tx_attr *attr,
+			     struct fid_ep **out, void *context)
 {
 	struct engine_ep *ep = engine_ctx_of(fid)->ep;
 	struct engine_sep_tx *t;
@@ -264,7 +269,8 @@ static int engine_sep_tx_ctx(struct fid_ep *fid, int index, struct fi_tx_attr *a
 	engine_enter(ep->domain);
 	ret = t->of.open ? -FI_EBUSY : 0;
 	if (!ret) {
-		engine_sep_ctx_open(&t->of, ep, &engine_sep_tx_fi_ops, FI_CLASS_TX_CTX, context);
+		engine_sep_ctx_open(&t->of, ep, &engine_sep_tx_fi_ops, FI_CLASS_TX_CTX,
+				    context);
 		t->of.ctx.tx = &t->tx;
 		t->of.ctx.tx_caps = engine_part_caps(attr ? attr->caps : 0, ep->ctx.tx_caps);
 		t->of.ctx.tx_op_flags = attr ? attr->op_flags : ep->ctx.tx_op_flags;
@@ -274,7 +280,8 @@ static int engine_sep_tx_ctx(struct fid_ep *fid, int index, struct fi_tx_attr *a
 	return ret;
 }
 
-static int engine_sep_rx_ctx(struct fid_ep *fid, int index, struct fi_rx_attr *attr, struct fid_ep **out, void *context)
+static int engine_sep_rx_ctx(struct fid_ep *fid, int index, struct fi_rx_attr *attr,
+			     struct fid_ep **out, void *context)
 {
 	struct engine_ep *ep = engine_ctx_of(fid)->ep;
 	struct engine_sep_rx *r;
@@ -289,7 +296,8 @@ static int engine_sep_rx_ctx(struct fid_ep *fid, int index, struct fi_rx_attr *a
 	engine_enter(ep->domain);
 	ret = r->of.open ? -FI_EBUSY : 0;
 	if (!ret) {
-		engine_sep_ctx_open(&r->of, ep, &engine_sep_rx_fi_ops, FI_CLASS_RX_CTX, context);
+		engine_sep_ctx_open(&r->of, ep, &engine_sep_rx_fi_ops, FI_CLASS_RX_CTX,
+				    context);
 		r->of.ctx.rx = &r->rx;
 		r->of.ctx.rx_caps = engine_part_caps(attr ? attr->caps : 0, ep->ctx.rx_caps);
 		r->of.ctx.rx_op_flags = attr ? attr->op_flags : ep->ctx.rx_op_flags;
@@ -360,7 +368,8 @@ static bool engine_sep_cnt(size_t asked, uint32_t *cnt)
 	return asked <= PACKET_RX_MAX;
 }
 
-int engine_sep_open(struct fid_domain *fid, struct fi_info *info, struct fid_ep **out, void *context)
+int engine_sep_open(struct fid_domain *fid, struct fi_info *info, struct fid_ep **out,
+		    void *context)
 {
 	struct engine_domain *domain = container_of(fid, struct engine_domain, fid);
 	uint32_t tx_cnt = 1, rx_cnt = 1;

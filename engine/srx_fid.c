@@ -33,7 +33,8 @@ int engine_shared_bind(struct engine_ep *ep, struct fid *target, uint64_t flags)
 	struct engine_stx *stx = container_of(target, struct engine_stx, fid.fid);
 	struct engine_srx *srx = container_of(target, struct engine_srx, ctx.fid.fid);
 
-	if (ep->sep_rxs || (target->fclass != FI_CLASS_SRX_CTX && target->fclass != FI_CLASS_STX_CTX))
+	if (ep->sep_rxs ||
+	    (target->fclass != FI_CLASS_SRX_CTX && target->fclass != FI_CLASS_STX_CTX))
 		return -FI_EINVAL;
 	if (flags)
 		return -FI_EBADFLAGS;
@@ -143,7 +144,8 @@ static struct fi_ops engine_srx_fi_ops = {
 	.ops_set = engine_no_ops_set,
 };
 
-int engine_srx_open(struct fid_domain *fid, struct fi_rx_attr *attr, struct fid_ep **out, void *context)
+int engine_srx_open(struct fid_domain *fid, struct fi_rx_attr *attr, struct fid_ep **out,
+		    void *context)
 {
 	struct engine_domain *domain = container_of(fid, struct engine_domain, fid);
 	struct engine_srx *srx;
@@ -204,17 +206,20 @@ static int engine_stx_no_getopt(struct fid *fid, int level, int name, void *val,
 	return -FI_ENOSYS;
 }
 
-static int engine_stx_no_setopt(struct fid *fid, int level, int name, const void *val, size_t len)
+static int engine_stx_no_setopt(struct fid *fid, int level, int name, const void *val,
+				size_t len)
 {
 	return -FI_ENOSYS;
 }
 
-static int engine_stx_no_tx(struct fid_ep *sep, int index, struct fi_tx_attr *attr, struct fid_ep **ep, void *context)
+static int engine_stx_no_tx(struct fid_ep *sep, int index, struct fi_tx_attr *attr,
+			    struct fid_ep **ep, void *context)
 {
 	return -FI_ENOSYS;
 }
 
-static int engine_stx_no_rx(struct fid_ep *sep, int index, struct fi_rx_attr *attr, struct fid_ep **ep, void *context)
+static int engine_stx_no_rx(struct fid_ep *sep, int index, struct fi_rx_attr *attr,
+			    struct fid_ep **ep, void *context)
 {
 	return -FI_ENOSYS;
 }
@@ -246,7 +251,8 @@ static struct fi_ops engine_stx_fi_ops = {
 	.ops_set = engine_no_ops_set,
 };
 
-int engine_stx_open(struct fid_domain *fid, struct fi_tx_attr *attr, struct fid_stx **out, void *context)
+int engine_stx_open(struct fid_domain *fid, struct fi_tx_attr *attr, struct fid_stx **out,
+		    void *context)
 {
 	struct engine_domain *domain = container_of(fid, struct engine_domain, fid);
 	struct engine_stx *stx;

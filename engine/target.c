@@ -30,8 +30,8 @@ struct request {
  * What a request names. @own_len: bytes of its own struct; @bytes: that its one target has when it
  * has no list of targets, or SIZE_MAX for all that it carries
  */
-static int request_read(const struct packet *packet, const void *payload, size_t own_len, uint64_t bytes,
-			struct request *r)
+static int request_read(const struct packet *packet, const void *payload, size_t own_len,
+			uint64_t bytes, struct request *r)
 {
 	uint32_t pull = PACKET_OP(packet->op) == PACKET_RTS ? PACKET_PULL : 0;
 	struct packet_targets head;
@@ -50,7 +50,8 @@ static int request_read(const struct packet *packet, const void *payload, size_t
 		if (packet->len < at + list)
 			return -FI_EINVAL;
 		r->target_cnt = head.cnt;
-		memcpy(r->targets, (const char *)payload + at + packet_targets_len(0), list - packet_targets_len(0));
+		memcpy(r->targets, (const char *)payload + at + packet_targets_len(0),
+		       list - packet_targets_len(0));
 		at += list;
 	} else {
 		if (packet->flags & PACKET_CQ_DATA || packet->len < at)
@@ -92,7 +93,8 @@ static void landing_release(struct engine_landing *landing)
 }
 
 /* The memory that a request names, held. 0, or -FI_E* that the initiator is told. */
-static int request_land(struct engine_ep *ep, const struct request *r, uint64_t access, struct engine_landing *landing)
+static int request_land(struct engine_ep *ep, const struct request *r, uint64_t access,
+			struct engine_landing *landing)
 {
 	struct iovec iov[MR_IOV_MAX];
 	int ret;
@@ -104,14 +106,15 @@ static int request_land(struct engine_ep *ep, const struct request *r, uint64_t 
 
 		if (!t->len)
 			continue;
-		ret = engine_mr_acquire(ep->domain, ep, t->key, t->addr, t->len, access, iov, &cnt,
-					&landing->mr[landing->mr_cnt]);
+		ret = engine_mr_acquire(ep->domain, ep, t->key, t->addr, t->len, access, iov,
+					&cnt, &landing->mr[landing->mr_cnt]);
 		if (ret) {
 			landing_release(landing);
 			return ret;
 		}
 		landing->len[landing->mr_cnt++] = t->len;
-		if (engine_mr_whole(landing->mr[landing->mr_cnt - 1]) && !platform_mapped(iov[0].iov_base, iov[0].iov_len)) {
+		if (engine_mr_whole(landing->mr[landing->mr_cnt - 1]) &&
+		    !platform_mapped(iov[0].iov_base, iov[0].iov_len)) {
 			landing_release(landing);
 			return -FI_EACCES;
 		}
@@ -139,18 +142,21 @@ static void regions_count(const struct engine_landing *landing, uint64_t access)
 }
 
 /* Tell the program what a peer has done to its memory. */
-static void request_told(struct engine_rx_ctx *ctx, const struct engine_landing *landing, uint64_t access)
+static void request_told(struct engine_rx_ctx *ctx, const struct engine_landing *landing,
+			 uint64_t access)
 {
 	uint64_t len = 0;
 
 	for (uint32_t i = 0; i < landing->mr_cnt; i++)
 		len += landing->len[i];
 	regions_count(landing, access);
-	engine_count(ctx->cntr[access & FI_REMOTE_READ ? ENGINE_CNTR_REMOTE_READ : ENGINE_CNTR_REMOTE_WRITE], 0, len);
+	engine_count(ctx->cntr[access & FI_REMOTE_READ ? ENGINE_CNTR_REMOTE_READ
+						       : ENGINE_CNTR_REMOTE_WRITE],
+		     0, len);
 }
 
-static void request_told_data(struct engine_rx_ctx *ctx, struct engine_peer *peer, uint64_t flags, uint64_t data,
-			      size_t len)
+static void request_told_data(struct engine_rx_ctx *ctx, struct engine_peer *peer,
+			      uint64_t flags, uint64_t data, size_t len)
 {
 	struct cq_entry *e = ctx->cq ? cq_slot(&ctx->cq->queue) : NULL;
 
@@ -172,8 +178,8 @@ static void request_refuse(struct engine_peer *peer, uint64_t which, int err)
 	engine_ctl(peer, PACKET_NAK, which, (uint64_t)-err, NULL);
 }
 
-static int request_write(struct engine_rx_ctx *ctx, struct engine_peer *peer, const struct packet *packet,
-			 const void *payload)
+static int request_write(struct engine_rx_ctx *ctx, struct engine_peer *peer,
+			 const struct packet *packet, const void *payload)
 {
 	struct engine_landing landing;
 	struct request r;
@@ -203,8 +209,8 @@ static int request_write(struct engine_rx_ctx *ctx, struct engine_peer *peer, co
 }
 
 /* A large write begins: its payload comes by rendezvous. */
-static int request_rts(struct engine_rx_ctx *ctx, struct engine_peer *peer, const struct packet *packet,
-		       const void *payload)
+static int request_rts(struct engine_rx_ctx *ctx, struct engine_peer *peer,
+		       const struct packet *packet, const void *payload)
 {
 	struct engine_domain *domain = peer->ep->domain;
 	struct engine_landing *landing;
@@ -217,7 +223,8 @@ static int request_rts(struct engine_rx_ctx *ctx, struct engine_peer *peer, cons
 	if (packet->len < sizeof(rts) || request_read(packet, payload, sizeof(rts), 0, &r))
 		return -FI_EINVAL;
 	memcpy(&rts, payload, sizeof(rts));
-	if (r.len || !request_bytes(&r, &bytes) || bytes != rts.len || !bytes || !(rts.id >> 32))
+	if (r.len || !request_bytes(&r, &bytes) || bytes != rts.len || !bytes ||
+	    !(rts.id >> 32))
 		return -FI_EINVAL;
 	landing = pool_get(&peer->ep->landing_pool);
 	rx = landing ? pool_get(&domain->rx_pool) : NULL;
@@ -379,7 +386,8 @@ static int reply_push(struct engine_peer *peer, struct engine_reply *reply)
 bool engine_replies_push(struct engine_peer *peer)
 {
 	while (!list_empty(&peer->replies)) {
-		struct engine_reply *reply = container_of(peer->replies.next, struct engine_reply, link);
+		struct engine_reply *reply = container_of(peer->replies.next,
+							  struct engine_reply, link);
 		struct packet *packet;
 		void *at;
 
@@ -416,7 +424,8 @@ void engine_replies_drop(struct engine_peer *peer)
 }
 
 /* A read that is too large to be copied: its memory is held until it is sent. */
-static int reply_large(struct engine_peer *peer, uint64_t id, const struct engine_landing *source, size_t len)
+static int reply_large(struct engine_peer *peer, uint64_t id,
+		       const struct engine_landing *source, size_t len)
 {
 	struct engine_landing *held = pool_get(&peer->ep->landing_pool);
 	struct engine_reply *reply = held ? pool_get(&peer->ep->reply_pool) : NULL;
@@ -443,8 +452,8 @@ static int reply_large(struct engine_peer *peer, uint64_t id, const struct engin
 	return 0;
 }
 
-static int request_get(struct engine_rx_ctx *ctx, struct engine_peer *peer, const struct packet *packet,
-		       const void *payload)
+static int request_get(struct engine_rx_ctx *ctx, struct engine_peer *peer,
+		       const struct packet *packet, const void *payload)
 {
 	struct engine_landing landing;
 	struct packet_read read;
@@ -456,7 +465,8 @@ static int request_get(struct engine_rx_ctx *ctx, struct engine_peer *peer, cons
 	if (packet->len < sizeof(read) || packet->flags & PACKET_CQ_DATA)
 		return -FI_EINVAL;
 	memcpy(&read, payload, sizeof(read));
-	if (request_read(packet, payload, sizeof(read), read.len, &r) || r.len || !(read.id >> 32))
+	if (request_read(packet, payload, sizeof(read), read.len, &r) || r.len ||
+	    !(read.id >> 32))
 		return -FI_EINVAL;
 	if (!request_bytes(&r, &bytes) || bytes != read.len)
 		return -FI_EINVAL;
@@ -487,16 +497,19 @@ static int request_get(struct engine_rx_ctx *ctx, struct engine_peer *peer, cons
 /* Atomics */
 
 /* Does every piece hold whole elements, where they may stand? */
-static bool update_fits(const struct engine_landing *landing, enum fi_datatype datatype, size_t size)
+static bool update_fits(const struct engine_landing *landing, enum fi_datatype datatype,
+			size_t size)
 {
 	for (uint32_t i = 0; i < landing->iov_cnt; i++)
-		if (landing->iov[i].iov_len % size || !atomics_aligned(landing->iov[i].iov_base, datatype))
+		if (landing->iov[i].iov_len % size ||
+		    !atomics_aligned(landing->iov[i].iov_base, datatype))
 			return false;
 	return true;
 }
 
-static void update_apply(const struct engine_landing *landing, const struct packet_atomic *atomic, size_t size,
-			 const char *operand, const char *compare, char *result)
+static void update_apply(const struct engine_landing *landing,
+			 const struct packet_atomic *atomic, size_t size, const char *operand,
+			 const char *compare, char *result)
 {
 	size_t at = 0;
 
@@ -527,8 +540,8 @@ static uint64_t update_access(const struct packet_atomic *atomic)
 	return atomic->op == FI_ATOMIC_READ ? FI_REMOTE_READ : FI_REMOTE_READ | FI_REMOTE_WRITE;
 }
 
-static int request_atomic(struct engine_rx_ctx *ctx, struct engine_peer *peer, const struct packet *packet,
-			  const void *payload)
+static int request_atomic(struct engine_rx_ctx *ctx, struct engine_peer *peer,
+			  const struct packet *packet, const void *payload)
 {
 	struct engine_landing landing;
 	struct packet_atomic atomic;
@@ -551,13 +564,14 @@ static int request_atomic(struct engine_rx_ctx *ctx, struct engine_peer *peer, c
 	request_counted(peer, &r);
 	if (!atomic.id)
 		engine_ack_due(peer);
-	if (!atomics_valid((enum atomics_kind)atomic.kind, (enum fi_datatype)atomic.datatype, (enum fi_op)atomic.op)) {
+	if (!atomics_valid((enum atomics_kind)atomic.kind, (enum fi_datatype)atomic.datatype,
+			   (enum fi_op)atomic.op)) {
 		request_refuse(peer, which, -FI_EOPNOTSUPP);
 		return 0;
 	}
 	sets = atomic.kind == ATOMICS_COMPARE ? 2 : atomic.op != FI_ATOMIC_READ;
-	if (!atomic.cnt || bytes > ENGINE_ATOMIC_MAX || r.len != sets * bytes || !request_bytes(&r, &named) ||
-	    named != bytes)
+	if (!atomic.cnt || bytes > ENGINE_ATOMIC_MAX || r.len != sets * bytes ||
+	    !request_bytes(&r, &named) || named != bytes)
 		return -FI_EINVAL;
 	ret = request_land(peer->ep, &r, update_access(&atomic), &landing);
 	if (!ret && !update_fits(&landing, (enum fi_datatype)atomic.datatype, size))
@@ -565,7 +579,8 @@ static int request_atomic(struct engine_rx_ctx *ctx, struct engine_peer *peer, c
 	if (!ret && atomic.id && !answer_claim(peer, atomic.id, bytes, &answer))
 		ret = -FI_ENOMEM;
 	if (!ret) {
-		update_apply(&landing, &atomic, size, r.carried, sets == 2 ? r.carried + bytes : NULL, answer.at);
+		update_apply(&landing, &atomic, size, r.carried,
+			     sets == 2 ? r.carried + bytes : NULL, answer.at);
 		if (atomic.id)
 			answer_send(peer, &answer);
 		request_told(ctx, &landing, atomic.id ? FI_REMOTE_READ : FI_REMOTE_WRITE);
@@ -578,8 +593,8 @@ static int request_atomic(struct engine_rx_ctx *ctx, struct engine_peer *peer, c
 	return 0;
 }
 
-int engine_request(struct engine_rx_ctx *ctx, struct engine_peer *peer, const struct packet *packet,
-		   const void *payload)
+int engine_request(struct engine_rx_ctx *ctx, struct engine_peer *peer,
+		   const struct packet *packet, const void *payload)
 {
 	if (unlikely(peer->reply_cnt + peer->nak_cnt > ANSWER_CNT_MAX))
 		return -FI_EINVAL;
@@ -603,7 +618,8 @@ void engine_acks_send(struct engine_ep *ep)
 		struct engine_peer *peer = container_of(node, struct engine_peer, ack_link);
 
 		/* What is queued goes first, a refusal perhaps; payload of a message may still come. */
-		if (!list_empty(&peer->ctl) || !list_empty(&peer->arriving) || peer->filling_cnt)
+		if (!list_empty(&peer->ctl) || !list_empty(&peer->arriving) ||
+		    peer->filling_cnt)
 			continue;
 		list_remove(&peer->ack_link);
 		peer->ack_due = false;

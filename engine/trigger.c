@@ -29,7 +29,8 @@ static ssize_t trigger_add(struct fid_ep *fid, struct fi_deferred_work *w, const
 	return ret;
 }
 
-static ssize_t trigger_msg(struct fid_ep *fid, const struct fi_msg *msg, uint64_t flags, enum fi_op_type type)
+static ssize_t trigger_msg(struct fid_ep *fid, const struct fi_msg *msg, uint64_t flags,
+			   enum fi_op_type type)
 {
 	struct fi_op_msg op = { .ep = fid, .flags = flags & ~FI_TRIGGER };
 	struct fi_deferred_work w = { .op_type = type, .op.msg = &op };
@@ -40,8 +41,8 @@ static ssize_t trigger_msg(struct fid_ep *fid, const struct fi_msg *msg, uint64_
 	return trigger_add(fid, &w, msg->context);
 }
 
-static ssize_t trigger_tagged(struct fid_ep *fid, const struct fi_msg_tagged *msg, uint64_t flags,
-			      enum fi_op_type type)
+static ssize_t trigger_tagged(struct fid_ep *fid, const struct fi_msg_tagged *msg,
+			      uint64_t flags, enum fi_op_type type)
 {
 	struct fi_op_tagged op = { .ep = fid, .flags = flags & ~FI_TRIGGER };
 	struct fi_deferred_work w = { .op_type = type, .op.tagged = &op };
@@ -57,7 +58,8 @@ ssize_t engine_trigger_send(struct fid_ep *fid, const struct fi_msg *msg, uint64
 	return trigger_msg(fid, msg, flags, FI_OP_SEND);
 }
 
-ssize_t engine_trigger_tsend(struct fid_ep *fid, const struct fi_msg_tagged *msg, uint64_t flags)
+ssize_t engine_trigger_tsend(struct fid_ep *fid, const struct fi_msg_tagged *msg,
+			     uint64_t flags)
 {
 	return trigger_tagged(fid, msg, flags, FI_OP_TSEND);
 }
@@ -67,15 +69,19 @@ ssize_t engine_trigger_recv(struct fid_ep *fid, const struct fi_msg *msg, uint64
 	return trigger_msg(fid, msg, flags, FI_OP_RECV);
 }
 
-ssize_t engine_trigger_trecv(struct fid_ep *fid, const struct fi_msg_tagged *msg, uint64_t flags)
+ssize_t engine_trigger_trecv(struct fid_ep *fid, const struct fi_msg_tagged *msg,
+			     uint64_t flags)
 {
 	return trigger_tagged(fid, msg, flags, FI_OP_TRECV);
 }
 
-ssize_t engine_trigger_rma(struct fid_ep *fid, const struct fi_msg_rma *msg, uint64_t flags, uint8_t packet)
+ssize_t engine_trigger_rma(struct fid_ep *fid, const struct fi_msg_rma *msg, uint64_t flags,
+			   uint8_t packet)
 {
 	struct fi_op_rma op = { .ep = fid, .flags = flags & ~FI_TRIGGER };
-	struct fi_deferred_work w = { .op_type = packet == PACKET_READ ? FI_OP_READ : FI_OP_WRITE, .op.rma = &op };
+	struct fi_deferred_work w = { .op_type = packet == PACKET_READ ? FI_OP_READ
+								       : FI_OP_WRITE,
+				      .op.rma = &op };
 
 	if (!msg)
 		return -FI_EINVAL;
@@ -83,7 +89,8 @@ ssize_t engine_trigger_rma(struct fid_ep *fid, const struct fi_msg_rma *msg, uin
 	return trigger_add(fid, &w, msg->context);
 }
 
-ssize_t engine_trigger_atomic(struct fid_ep *fid, const struct fi_msg_atomic *msg, const struct fi_msg_fetch *fetch,
+ssize_t engine_trigger_atomic(struct fid_ep *fid, const struct fi_msg_atomic *msg,
+			      const struct fi_msg_fetch *fetch,
 			      const struct fi_msg_compare *compare, uint64_t flags)
 {
 	struct fi_op_atomic base = { .ep = fid, .flags = flags & ~FI_TRIGGER };

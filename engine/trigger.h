@@ -25,7 +25,8 @@ void engine_works_init(struct engine_domain *domain);
  * Returns 0, -FI_EINVAL, -FI_ENOSYS: nothing that can wait, or that the endpoint has not;
  * -FI_EOPBADSTATE: it is not enabled, -FI_ENOMEM, or what the call itself would return.
  */
-int engine_work_add(struct engine_domain *domain, const struct fi_deferred_work *w, bool triggered);
+int engine_work_add(struct engine_domain *domain, const struct fi_deferred_work *w,
+		    bool triggered);
 
 /*
  * engine_work_control - FI_QUEUE_WORK, FI_CANCEL_WORK, FI_FLUSH_WORK of a domain; takes it
@@ -48,21 +49,25 @@ int engine_trigger_cancel(struct engine_ctx *ctx, void *context);
  * @status: 0 or -FI_E*
  * @len:    bytes that it moved
  */
-void engine_deferred_end(struct engine_cntr *own, struct engine_cntr *also, uint32_t flags, int status,
-			 uint64_t len);
+void engine_deferred_end(struct engine_cntr *own, struct engine_cntr *also, uint32_t flags,
+			 int status, uint64_t len);
 
 /*
  * Calls with FI_TRIGGER: the context says when, as struct fi_triggered_context.
  * Return 0 or -FI_E*: -FI_EBADFLAGS for an endpoint without FI_TRIGGER, -FI_ENOSYS for FI_TRIGGER_XPU.
  */
 ssize_t engine_trigger_send(struct fid_ep *ep, const struct fi_msg *msg, uint64_t flags);
-ssize_t engine_trigger_tsend(struct fid_ep *ep, const struct fi_msg_tagged *msg, uint64_t flags);
+ssize_t engine_trigger_tsend(struct fid_ep *ep, const struct fi_msg_tagged *msg,
+			     uint64_t flags);
 ssize_t engine_trigger_recv(struct fid_ep *ep, const struct fi_msg *msg, uint64_t flags);
-ssize_t engine_trigger_trecv(struct fid_ep *ep, const struct fi_msg_tagged *msg, uint64_t flags);
+ssize_t engine_trigger_trecv(struct fid_ep *ep, const struct fi_msg_tagged *msg,
+			     uint64_t flags);
 /* @op: PACKET_READ or PACKET_WRITE */
-ssize_t engine_trigger_rma(struct fid_ep *ep, const struct fi_msg_rma *msg, uint64_t flags, uint8_t op);
+ssize_t engine_trigger_rma(struct fid_ep *ep, const struct fi_msg_rma *msg, uint64_t flags,
+			   uint8_t op);
 /* @fetch, @compare: or NULL */
-ssize_t engine_trigger_atomic(struct fid_ep *ep, const struct fi_msg_atomic *msg, const struct fi_msg_fetch *fetch,
+ssize_t engine_trigger_atomic(struct fid_ep *ep, const struct fi_msg_atomic *msg,
+			      const struct fi_msg_fetch *fetch,
 			      const struct fi_msg_compare *compare, uint64_t flags);
 
 /*

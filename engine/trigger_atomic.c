@@ -9,8 +9,9 @@
 #include "trigger.h"
 
 /* @fetch, @compare: or NULL. The calls leave it to the buffers how many elements the target has. */
-static ssize_t trig_update(struct fid_ep *fid, struct fi_msg_atomic *msg, uint64_t addr, uint64_t key,
-			   const struct fi_msg_fetch *fetch, const struct fi_msg_compare *compare)
+static ssize_t trig_update(struct fid_ep *fid, struct fi_msg_atomic *msg, uint64_t addr,
+			   uint64_t key, const struct fi_msg_fetch *fetch,
+			   const struct fi_msg_compare *compare)
 {
 	const struct fi_ioc *counted = fetch ? fetch->msg_iov : msg->msg_iov;
 	size_t cnt = fetch ? fetch->iov_count : msg->iov_count;
@@ -31,55 +32,74 @@ static ssize_t trig_update(struct fid_ep *fid, struct fi_msg_atomic *msg, uint64
 	return ret;
 }
 
-static ssize_t trig_writev(struct fid_ep *fid, const struct fi_ioc *iov, void **desc, size_t cnt, fi_addr_t dest,
-			   uint64_t addr, uint64_t key, enum fi_datatype datatype, enum fi_op op, void *context)
+static ssize_t trig_writev(struct fid_ep *fid, const struct fi_ioc *iov, void **desc,
+			   size_t cnt, fi_addr_t dest, uint64_t addr, uint64_t key,
+			   enum fi_datatype datatype, enum fi_op op, void *context)
 {
-	struct fi_msg_atomic msg = { .msg_iov = iov, .iov_count = cnt, .addr = dest, .datatype = datatype, .op = op,
+	struct fi_msg_atomic msg = { .msg_iov = iov,
+				     .iov_count = cnt,
+				     .addr = dest,
+				     .datatype = datatype,
+				     .op = op,
 				     .context = context };
 
 	return trig_update(fid, &msg, addr, key, NULL, NULL);
 }
 
-static ssize_t trig_write(struct fid_ep *fid, const void *buf, size_t cnt, void *desc, fi_addr_t dest,
-			  uint64_t addr, uint64_t key, enum fi_datatype datatype, enum fi_op op, void *context)
+static ssize_t trig_write(struct fid_ep *fid, const void *buf, size_t cnt, void *desc,
+			  fi_addr_t dest, uint64_t addr, uint64_t key,
+			  enum fi_datatype datatype, enum fi_op op, void *context)
 {
 	struct fi_ioc ioc = { (void *)(uintptr_t)buf, cnt };
 
 	return trig_writev(fid, &ioc, NULL, 1, dest, addr, key, datatype, op, context);
 }
 
-static ssize_t trig_no_inject(struct fid_ep *fid, const void *buf, size_t cnt, fi_addr_t dest, uint64_t addr,
-			      uint64_t key, enum fi_datatype datatype, enum fi_op op)
+static ssize_t trig_no_inject(struct fid_ep *fid, const void *buf, size_t cnt, fi_addr_t dest,
+			      uint64_t addr, uint64_t key, enum fi_datatype datatype,
+			      enum fi_op op)
 {
 	return -FI_ENOSYS;
 }
 
-static ssize_t trig_readwritev(struct fid_ep *fid, const struct fi_ioc *iov, void **desc, size_t cnt,
-			       struct fi_ioc *resultv, void **result_desc, size_t result_cnt, fi_addr_t dest,
-			       uint64_t addr, uint64_t key, enum fi_datatype datatype, enum fi_op op, void *context)
+static ssize_t trig_readwritev(struct fid_ep *fid, const struct fi_ioc *iov, void **desc,
+			       size_t cnt, struct fi_ioc *resultv, void **result_desc,
+			       size_t result_cnt, fi_addr_t dest, uint64_t addr, uint64_t key,
+			       enum fi_datatype datatype, enum fi_op op, void *context)
 {
-	struct fi_msg_atomic msg = { .msg_iov = iov, .iov_count = cnt, .addr = dest, .datatype = datatype, .op = op,
+	struct fi_msg_atomic msg = { .msg_iov = iov,
+				     .iov_count = cnt,
+				     .addr = dest,
+				     .datatype = datatype,
+				     .op = op,
 				     .context = context };
 	struct fi_msg_fetch fetch = { .msg_iov = resultv, .iov_count = result_cnt };
 
 	return trig_update(fid, &msg, addr, key, &fetch, NULL);
 }
 
-static ssize_t trig_readwrite(struct fid_ep *fid, const void *buf, size_t cnt, void *desc, void *result,
-			      void *result_desc, fi_addr_t dest, uint64_t addr, uint64_t key,
-			      enum fi_datatype datatype, enum fi_op op, void *context)
+static ssize_t trig_readwrite(struct fid_ep *fid, const void *buf, size_t cnt, void *desc,
+			      void *result, void *result_desc, fi_addr_t dest, uint64_t addr,
+			      uint64_t key, enum fi_datatype datatype, enum fi_op op,
+			      void *context)
 {
 	struct fi_ioc ioc = { (void *)(uintptr_t)buf, cnt }, out = { result, cnt };
 
-	return trig_readwritev(fid, &ioc, NULL, 1, &out, NULL, 1, dest, addr, key, datatype, op, context);
+	return trig_readwritev(fid, &ioc, NULL, 1, &out, NULL, 1, dest, addr, key, datatype, op,
+			       context);
 }
 
-static ssize_t trig_compwritev(struct fid_ep *fid, const struct fi_ioc *iov, void **desc, size_t cnt,
-			       const struct fi_ioc *comparev, void **compare_desc, size_t compare_cnt,
-			       struct fi_ioc *resultv, void **result_desc, size_t result_cnt, fi_addr_t dest,
-			       uint64_t addr, uint64_t key, enum fi_datatype datatype, enum fi_op op, void *context)
+static ssize_t trig_compwritev(struct fid_ep *fid, const struct fi_ioc *iov, void **desc,
+			       size_t cnt, const struct fi_ioc *comparev, void **compare_desc,
+			       size_t compare_cnt, struct fi_ioc *resultv, void **result_desc,
+			       size_t result_cnt, fi_addr_t dest, uint64_t addr, uint64_t key,
+			       enum fi_datatype datatype, enum fi_op op, void *context)
 {
-	struct fi_msg_atomic msg = { .msg_iov = iov, .iov_count = cnt, .addr = dest, .datatype = datatype, .op = op,
+	struct fi_msg_atomic msg = { .msg_iov = iov,
+				     .iov_count = cnt,
+				     .addr = dest,
+				     .datatype = datatype,
+				     .op = op,
 				     .context = context };
 	struct fi_msg_fetch fetch = { .msg_iov = resultv, .iov_count = result_cnt };
 	struct fi_msg_compare compare = { .msg_iov = comparev, .iov_count = compare_cnt };
@@ -87,20 +107,23 @@ static ssize_t trig_compwritev(struct fid_ep *fid, const struct fi_ioc *iov, voi
 	return trig_update(fid, &msg, addr, key, &fetch, &compare);
 }
 
-static ssize_t trig_compwrite(struct fid_ep *fid, const void *buf, size_t cnt, void *desc, const void *than,
-			      void *compare_desc, void *result, void *result_desc, fi_addr_t dest, uint64_t addr,
-			      uint64_t key, enum fi_datatype datatype, enum fi_op op, void *context)
+static ssize_t trig_compwrite(struct fid_ep *fid, const void *buf, size_t cnt, void *desc,
+			      const void *than, void *compare_desc, void *result,
+			      void *result_desc, fi_addr_t dest, uint64_t addr, uint64_t key,
+			      enum fi_datatype datatype, enum fi_op op, void *context)
 {
-	struct fi_ioc ioc = { (void *)(uintptr_t)buf, cnt }, compare = { (void *)(uintptr_t)than, cnt };
+	struct fi_ioc ioc = { (void *)(uintptr_t)buf, cnt },
+		      compare = { (void *)(uintptr_t)than, cnt };
 	struct fi_ioc out = { result, cnt };
 
-	return trig_compwritev(fid, &ioc, NULL, 1, &compare, NULL, 1, &out, NULL, 1, dest, addr, key, datatype, op,
-			       context);
+	return trig_compwritev(fid, &ioc, NULL, 1, &compare, NULL, 1, &out, NULL, 1, dest, addr,
+			       key, datatype, op, context);
 }
 
 /* Calls with flags say themselves whether they wait. */
 
-static ssize_t trig_writemsg(struct fid_ep *fid, const struct fi_msg_atomic *msg, uint64_t flags)
+static ssize_t trig_writemsg(struct fid_ep *fid, const struct fi_msg_atomic *msg,
+			     uint64_t flags)
 {
 	struct engine_domain *domain = engine_ctx_of(fid)->domain;
 	ssize_t ret;
@@ -111,8 +134,9 @@ static ssize_t trig_writemsg(struct fid_ep *fid, const struct fi_msg_atomic *msg
 	return ret;
 }
 
-static ssize_t trig_readwritemsg(struct fid_ep *fid, const struct fi_msg_atomic *msg, struct fi_ioc *resultv,
-				 void **result_desc, size_t result_cnt, uint64_t flags)
+static ssize_t trig_readwritemsg(struct fid_ep *fid, const struct fi_msg_atomic *msg,
+				 struct fi_ioc *resultv, void **result_desc, size_t result_cnt,
+				 uint64_t flags)
 {
 	struct engine_domain *domain = engine_ctx_of(fid)->domain;
 	ssize_t ret;
@@ -123,16 +147,17 @@ static ssize_t trig_readwritemsg(struct fid_ep *fid, const struct fi_msg_atomic 
 	return ret;
 }
 
-static ssize_t trig_compwritemsg(struct fid_ep *fid, const struct fi_msg_atomic *msg, const struct fi_ioc *comparev,
-				 void **compare_desc, size_t compare_cnt, struct fi_ioc *resultv, void **result_desc,
+static ssize_t trig_compwritemsg(struct fid_ep *fid, const struct fi_msg_atomic *msg,
+				 const struct fi_ioc *comparev, void **compare_desc,
+				 size_t compare_cnt, struct fi_ioc *resultv, void **result_desc,
 				 size_t result_cnt, uint64_t flags)
 {
 	struct engine_domain *domain = engine_ctx_of(fid)->domain;
 	ssize_t ret;
 
 	engine_use(domain);
-	ret = engine_atomic_ops.compwritemsg(fid, msg, comparev, compare_desc, compare_cnt, resultv, result_desc,
-					     result_cnt, flags);
+	ret = engine_atomic_ops.compwritemsg(fid, msg, comparev, compare_desc, compare_cnt,
+					     resultv, result_desc, result_cnt, flags);
 	engine_unuse(domain);
 	return ret;
 }

@@ -38,26 +38,31 @@ static ssize_t trig_send_msg(struct fid_ep *fid, const struct fi_msg *msg, uint6
 	return release(domain, engine_trigger_send(fid, msg, tx_flags(fid) | more));
 }
 
-static ssize_t trig_sendv(struct fid_ep *fid, const struct iovec *iov, void **desc, size_t cnt, fi_addr_t dest,
-			  void *context)
+static ssize_t trig_sendv(struct fid_ep *fid, const struct iovec *iov, void **desc, size_t cnt,
+			  fi_addr_t dest, void *context)
 {
-	struct fi_msg msg = { .msg_iov = iov, .iov_count = cnt, .addr = dest, .context = context };
+	struct fi_msg msg = {
+		.msg_iov = iov, .iov_count = cnt, .addr = dest, .context = context
+	};
 
 	return trig_send_msg(fid, &msg, 0);
 }
 
-static ssize_t trig_send(struct fid_ep *fid, const void *buf, size_t len, void *desc, fi_addr_t dest, void *context)
+static ssize_t trig_send(struct fid_ep *fid, const void *buf, size_t len, void *desc,
+			 fi_addr_t dest, void *context)
 {
 	struct iovec iov = { (void *)(uintptr_t)buf, len };
 
 	return trig_sendv(fid, &iov, NULL, 1, dest, context);
 }
 
-static ssize_t trig_senddata(struct fid_ep *fid, const void *buf, size_t len, void *desc, uint64_t data,
-			     fi_addr_t dest, void *context)
+static ssize_t trig_senddata(struct fid_ep *fid, const void *buf, size_t len, void *desc,
+			     uint64_t data, fi_addr_t dest, void *context)
 {
 	struct iovec iov = { (void *)(uintptr_t)buf, len };
-	struct fi_msg msg = { .msg_iov = &iov, .iov_count = 1, .addr = dest, .context = context, .data = data };
+	struct fi_msg msg = {
+		.msg_iov = &iov, .iov_count = 1, .addr = dest, .context = context, .data = data
+	};
 
 	return trig_send_msg(fid, &msg, FI_REMOTE_CQ_DATA);
 }
@@ -67,21 +72,25 @@ static ssize_t trig_no_inject(struct fid_ep *fid, const void *buf, size_t len, f
 	return -FI_ENOSYS;
 }
 
-static ssize_t trig_no_injectdata(struct fid_ep *fid, const void *buf, size_t len, uint64_t data, fi_addr_t dest)
+static ssize_t trig_no_injectdata(struct fid_ep *fid, const void *buf, size_t len,
+				  uint64_t data, fi_addr_t dest)
 {
 	return -FI_ENOSYS;
 }
 
-static ssize_t trig_recvv(struct fid_ep *fid, const struct iovec *iov, void **desc, size_t cnt, fi_addr_t src,
-			  void *context)
+static ssize_t trig_recvv(struct fid_ep *fid, const struct iovec *iov, void **desc, size_t cnt,
+			  fi_addr_t src, void *context)
 {
-	struct fi_msg msg = { .msg_iov = iov, .iov_count = cnt, .addr = src, .context = context };
+	struct fi_msg msg = {
+		.msg_iov = iov, .iov_count = cnt, .addr = src, .context = context
+	};
 	struct engine_domain *domain = hold(fid);
 
 	return release(domain, engine_trigger_recv(fid, &msg, engine_ctx_of(fid)->rx_op_flags));
 }
 
-static ssize_t trig_recv(struct fid_ep *fid, void *buf, size_t len, void *desc, fi_addr_t src, void *context)
+static ssize_t trig_recv(struct fid_ep *fid, void *buf, size_t len, void *desc, fi_addr_t src,
+			 void *context)
 {
 	struct iovec iov = { buf, len };
 
@@ -90,54 +99,66 @@ static ssize_t trig_recv(struct fid_ep *fid, void *buf, size_t len, void *desc, 
 
 /* Tagged messages */
 
-static ssize_t trig_tsend_msg(struct fid_ep *fid, const struct fi_msg_tagged *msg, uint64_t more)
+static ssize_t trig_tsend_msg(struct fid_ep *fid, const struct fi_msg_tagged *msg,
+			      uint64_t more)
 {
 	struct engine_domain *domain = hold(fid);
 
 	return release(domain, engine_trigger_tsend(fid, msg, tx_flags(fid) | more));
 }
 
-static ssize_t trig_tsendv(struct fid_ep *fid, const struct iovec *iov, void **desc, size_t cnt, fi_addr_t dest,
-			   uint64_t tag, void *context)
+static ssize_t trig_tsendv(struct fid_ep *fid, const struct iovec *iov, void **desc, size_t cnt,
+			   fi_addr_t dest, uint64_t tag, void *context)
 {
-	struct fi_msg_tagged msg = { .msg_iov = iov, .iov_count = cnt, .addr = dest, .tag = tag, .context = context };
+	struct fi_msg_tagged msg = {
+		.msg_iov = iov, .iov_count = cnt, .addr = dest, .tag = tag, .context = context
+	};
 
 	return trig_tsend_msg(fid, &msg, 0);
 }
 
-static ssize_t trig_tsend(struct fid_ep *fid, const void *buf, size_t len, void *desc, fi_addr_t dest, uint64_t tag,
-			  void *context)
+static ssize_t trig_tsend(struct fid_ep *fid, const void *buf, size_t len, void *desc,
+			  fi_addr_t dest, uint64_t tag, void *context)
 {
 	struct iovec iov = { (void *)(uintptr_t)buf, len };
 
 	return trig_tsendv(fid, &iov, NULL, 1, dest, tag, context);
 }
 
-static ssize_t trig_tsenddata(struct fid_ep *fid, const void *buf, size_t len, void *desc, uint64_t data,
-			      fi_addr_t dest, uint64_t tag, void *context)
+static ssize_t trig_tsenddata(struct fid_ep *fid, const void *buf, size_t len, void *desc,
+			      uint64_t data, fi_addr_t dest, uint64_t tag, void *context)
 {
 	struct iovec iov = { (void *)(uintptr_t)buf, len };
-	struct fi_msg_tagged msg = { .msg_iov = &iov, .iov_count = 1, .addr = dest, .tag = tag, .context = context,
+	struct fi_msg_tagged msg = { .msg_iov = &iov,
+				     .iov_count = 1,
+				     .addr = dest,
+				     .tag = tag,
+				     .context = context,
 				     .data = data };
 
 	return trig_tsend_msg(fid, &msg, FI_REMOTE_CQ_DATA);
 }
 
-static ssize_t trig_no_tinject(struct fid_ep *fid, const void *buf, size_t len, fi_addr_t dest, uint64_t tag)
+static ssize_t trig_no_tinject(struct fid_ep *fid, const void *buf, size_t len, fi_addr_t dest,
+			       uint64_t tag)
 {
 	return -FI_ENOSYS;
 }
 
-static ssize_t trig_no_tinjectdata(struct fid_ep *fid, const void *buf, size_t len, uint64_t data, fi_addr_t dest,
-				   uint64_t tag)
+static ssize_t trig_no_tinjectdata(struct fid_ep *fid, const void *buf, size_t len,
+				   uint64_t data, fi_addr_t dest, uint64_t tag)
 {
 	return -FI_ENOSYS;
 }
 
-static ssize_t trig_trecvv(struct fid_ep *fid, const struct iovec *iov, void **desc, size_t cnt, fi_addr_t src,
-			   uint64_t tag, uint64_t ignore, void *context)
+static ssize_t trig_trecvv(struct fid_ep *fid, const struct iovec *iov, void **desc, size_t cnt,
+			   fi_addr_t src, uint64_t tag, uint64_t ignore, void *context)
 {
-	struct fi_msg_tagged msg = { .msg_iov = iov, .iov_count = cnt, .addr = src, .tag = tag, .ignore = ignore,
+	struct fi_msg_tagged msg = { .msg_iov = iov,
+				     .iov_count = cnt,
+				     .addr = src,
+				     .tag = tag,
+				     .ignore = ignore,
 				     .context = context };
 	struct engine_ctx *ctx = engine_ctx_of(fid);
 	struct engine_domain *domain = hold(fid);
@@ -148,8 +169,8 @@ static ssize_t trig_trecvv(struct fid_ep *fid, const struct iovec *iov, void **d
 	return release(domain, engine_trigger_trecv(fid, &msg, flags));
 }
 
-static ssize_t trig_trecv(struct fid_ep *fid, void *buf, size_t len, void *desc, fi_addr_t src, uint64_t tag,
-			  uint64_t ignore, void *context)
+static ssize_t trig_trecv(struct fid_ep *fid, void *buf, size_t len, void *desc, fi_addr_t src,
+			  uint64_t tag, uint64_t ignore, void *context)
 {
 	struct iovec iov = { buf, len };
 
@@ -158,8 +179,8 @@ static ssize_t trig_trecv(struct fid_ep *fid, void *buf, size_t len, void *desc,
 
 /* RMA: struct fi_rma_iov says how much, where the calls leave it to the buffers */
 
-static ssize_t trig_access(struct fid_ep *fid, struct fi_msg_rma *msg, uint64_t addr, uint64_t key, uint8_t op,
-			   uint64_t more)
+static ssize_t trig_access(struct fid_ep *fid, struct fi_msg_rma *msg, uint64_t addr,
+			   uint64_t key, uint8_t op, uint64_t more)
 {
 	struct fi_rma_iov target = { .addr = addr, .key = key };
 	uint64_t flags = tx_flags(fid) | more;
@@ -178,55 +199,63 @@ static ssize_t trig_access(struct fid_ep *fid, struct fi_msg_rma *msg, uint64_t 
 	return release(domain, engine_trigger_rma(fid, msg, flags, op));
 }
 
-static ssize_t trig_readv(struct fid_ep *fid, const struct iovec *iov, void **desc, size_t cnt, fi_addr_t src,
-			  uint64_t addr, uint64_t key, void *context)
+static ssize_t trig_readv(struct fid_ep *fid, const struct iovec *iov, void **desc, size_t cnt,
+			  fi_addr_t src, uint64_t addr, uint64_t key, void *context)
 {
-	struct fi_msg_rma msg = { .msg_iov = iov, .iov_count = cnt, .addr = src, .context = context };
+	struct fi_msg_rma msg = {
+		.msg_iov = iov, .iov_count = cnt, .addr = src, .context = context
+	};
 
 	return trig_access(fid, &msg, addr, key, PACKET_READ, 0);
 }
 
-static ssize_t trig_read(struct fid_ep *fid, void *buf, size_t len, void *desc, fi_addr_t src, uint64_t addr,
-			 uint64_t key, void *context)
+static ssize_t trig_read(struct fid_ep *fid, void *buf, size_t len, void *desc, fi_addr_t src,
+			 uint64_t addr, uint64_t key, void *context)
 {
 	struct iovec iov = { buf, len };
 
 	return trig_readv(fid, &iov, NULL, 1, src, addr, key, context);
 }
 
-static ssize_t trig_writev(struct fid_ep *fid, const struct iovec *iov, void **desc, size_t cnt, fi_addr_t dest,
-			   uint64_t addr, uint64_t key, void *context)
+static ssize_t trig_writev(struct fid_ep *fid, const struct iovec *iov, void **desc, size_t cnt,
+			   fi_addr_t dest, uint64_t addr, uint64_t key, void *context)
 {
-	struct fi_msg_rma msg = { .msg_iov = iov, .iov_count = cnt, .addr = dest, .context = context };
+	struct fi_msg_rma msg = {
+		.msg_iov = iov, .iov_count = cnt, .addr = dest, .context = context
+	};
 
 	return trig_access(fid, &msg, addr, key, PACKET_WRITE, 0);
 }
 
-static ssize_t trig_write(struct fid_ep *fid, const void *buf, size_t len, void *desc, fi_addr_t dest,
-			  uint64_t addr, uint64_t key, void *context)
+static ssize_t trig_write(struct fid_ep *fid, const void *buf, size_t len, void *desc,
+			  fi_addr_t dest, uint64_t addr, uint64_t key, void *context)
 {
 	struct iovec iov = { (void *)(uintptr_t)buf, len };
 
 	return trig_writev(fid, &iov, NULL, 1, dest, addr, key, context);
 }
 
-static ssize_t trig_writedata(struct fid_ep *fid, const void *buf, size_t len, void *desc, uint64_t data,
-			      fi_addr_t dest, uint64_t addr, uint64_t key, void *context)
+static ssize_t trig_writedata(struct fid_ep *fid, const void *buf, size_t len, void *desc,
+			      uint64_t data, fi_addr_t dest, uint64_t addr, uint64_t key,
+			      void *context)
 {
 	struct iovec iov = { (void *)(uintptr_t)buf, len };
-	struct fi_msg_rma msg = { .msg_iov = &iov, .iov_count = 1, .addr = dest, .context = context, .data = data };
+	struct fi_msg_rma msg = {
+		.msg_iov = &iov, .iov_count = 1, .addr = dest, .context = context, .data = data
+	};
 
 	return trig_access(fid, &msg, addr, key, PACKET_WRITE, FI_REMOTE_CQ_DATA);
 }
 
-static ssize_t trig_no_write_inject(struct fid_ep *fid, const void *buf, size_t len, fi_addr_t dest, uint64_t addr,
-				    uint64_t key)
+static ssize_t trig_no_write_inject(struct fid_ep *fid, const void *buf, size_t len,
+				    fi_addr_t dest, uint64_t addr, uint64_t key)
 {
 	return -FI_ENOSYS;
 }
 
-static ssize_t trig_no_write_injectdata(struct fid_ep *fid, const void *buf, size_t len, uint64_t data,
-					fi_addr_t dest, uint64_t addr, uint64_t key)
+static ssize_t trig_no_write_injectdata(struct fid_ep *fid, const void *buf, size_t len,
+					uint64_t data, fi_addr_t dest, uint64_t addr,
+					uint64_t key)
 {
 	return -FI_ENOSYS;
 }

@@ -47,7 +47,8 @@ static int engine_wait_try(struct engine_wait *w)
 /* Objects */
 
 /* The wait set that a program has named; NULL: it is none of this fabric. */
-static struct engine_waitset *engine_set_named(struct fid_wait *fid, const struct engine_fabric *fabric)
+static struct engine_waitset *engine_set_named(struct fid_wait *fid,
+					       const struct engine_fabric *fabric)
 {
 	if (!fid || fid->fid.fclass != FI_CLASS_WAIT || set_of(fid)->fabric != fabric)
 		return NULL;
@@ -80,8 +81,8 @@ static int engine_wait_open_bell(struct engine_wait *w)
 	return ret ? ret : platform_bell_open(&w->bell);
 }
 
-int engine_wait_open(struct engine_wait *w, struct fid *fid, struct engine_domain *domain, enum fi_wait_obj obj,
-		     struct fid_wait *set)
+int engine_wait_open(struct engine_wait *w, struct fid *fid, struct engine_domain *domain,
+		     enum fi_wait_obj obj, struct fid_wait *set)
 {
 	*w = (struct engine_wait){ .fid = fid, .domain = domain, .obj = obj, .bell = -1 };
 	list_init(&w->member);
@@ -175,7 +176,8 @@ static bool engine_set_look(struct engine_waitset *set)
 		if (engine_wait_look(w)) {
 			any = true;
 			if (w->fid->fclass == FI_CLASS_CNTR)
-				engine_cntr_seen(container_of(w->fid, struct engine_cntr, fid.fid));
+				engine_cntr_seen(
+					container_of(w->fid, struct engine_cntr, fid.fid));
 		}
 		engine_unuse(w->domain);
 	}
@@ -278,7 +280,8 @@ static int engine_waitset_check(const struct fi_wait_attr *attr)
 	return -FI_EINVAL;
 }
 
-int engine_waitset_open(struct fid_fabric *fid, struct fi_wait_attr *attr, struct fid_wait **out)
+int engine_waitset_open(struct fid_fabric *fid, struct fi_wait_attr *attr,
+			struct fid_wait **out)
 {
 	struct engine_fabric *fabric = container_of(fid, struct engine_fabric, fid);
 	struct engine_waitset *set;

@@ -18,8 +18,8 @@
  * With FI_WAIT_FD, and in a wait set with a descriptor, the domain gets a thread. The caller does
  * not hold the domain. Returns 0 or -FI_E*: -FI_ENOSYS for what is not offered, -FI_EINVAL.
  */
-int engine_wait_open(struct engine_wait *w, struct fid *fid, struct engine_domain *domain, enum fi_wait_obj obj,
-		     struct fid_wait *set);
+int engine_wait_open(struct engine_wait *w, struct fid *fid, struct engine_domain *domain,
+		     enum fi_wait_obj obj, struct fid_wait *set);
 
 /* engine_wait_close - leave all sets; the caller does not hold the domain */
 void engine_wait_close(struct engine_wait *w);
@@ -51,12 +51,14 @@ int engine_waitset_join(struct engine_eq *eq, struct fid_wait *set);
 void engine_waitset_leave(struct engine_eq *eq);
 
 /* engine_waitset_open - the slot of fi_wait_open. Source: fi_poll(3) */
-int engine_waitset_open(struct fid_fabric *fabric, struct fi_wait_attr *attr, struct fid_wait **waitset);
+int engine_waitset_open(struct fid_fabric *fabric, struct fi_wait_attr *attr,
+			struct fid_wait **waitset);
 /* engine_trywait - the slot of fi_trywait. Source: fi_poll(3) */
 int engine_trywait(struct fid_fabric *fabric, struct fid **fids, int cnt);
 
 /* engine_poll_open - the slot of fi_poll_open (poll_fid.c). Source: fi_poll(3) */
-int engine_poll_open(struct fid_domain *domain, struct fi_poll_attr *attr, struct fid_poll **pollset);
+int engine_poll_open(struct fid_domain *domain, struct fi_poll_attr *attr,
+		     struct fid_poll **pollset);
 /* engine_poll_forget - an object is closed: take it out of its poll sets; the caller holds the domain */
 void engine_poll_forget(struct engine_wait *w);
 

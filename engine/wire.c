@@ -13,7 +13,8 @@ static uint32_t wire_cnt;
 
 int wire_register(const struct wire_provider *wp)
 {
-	if (wp->size < sizeof(*wp) || wp->layout != WIRE_LAYOUT || wp->ops->size < sizeof(*wp->ops))
+	if (wp->size < sizeof(*wp) || wp->layout != WIRE_LAYOUT ||
+	    wp->ops->size < sizeof(*wp->ops))
 		return -FI_EINVAL;
 	for (uint32_t i = 0; i < wire_cnt; i++)
 		if (wires[i] == wp)

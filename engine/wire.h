@@ -36,22 +36,23 @@ struct engine_peer;
 struct engine_msg;
 struct fi_provider;
 
-#define WIRE_IOV_MAX 4u
+#define WIRE_IOV_MAX  4u
 #define WIRE_DEST_MAX 16u /* pieces of where a payload goes */
-#define WIRE_REQUEST_MAX 8448u /* payload of a one-sided request, bytes: 2 x 4 KiB of operands and what names them */
+#define WIRE_REQUEST_MAX \
+	8448u /* payload of a one-sided request, bytes: 2 x 4 KiB of operands and what names them */
 
 /* A wire's endpoint. The wire's own struct starts with it. */
 struct wire {
 	const struct wire_ops *ops;
 	struct engine_ep *ep;
-	uint32_t idx;  /* place in the engine endpoint's list of wires; set by the engine */
+	uint32_t idx; /* place in the engine endpoint's list of wires; set by the engine */
 };
 
 /* A wire's state for one peer. The wire's own struct starts with it. */
 struct wire_conn {
 	struct wire *wire;
 	struct engine_peer *peer; /* NULL until the engine knows it */
-	bool up;		  /* hello exchanged in both directions: claim and sendv may be called */
+	bool up; /* hello exchanged in both directions: claim and sendv may be called */
 	uint64_t tx_msgs, tx_bytes, rx_msgs, rx_bytes; /* the engine's; the wire zeroes them */
 };
 
@@ -61,7 +62,7 @@ struct wire_conn {
  */
 struct wire_op {
 	void (*done)(struct wire_op *op, int status); /* 0 or -FI_E*; only from poll() */
-	struct wire_op *next;  /* the wire's, while it has the operation */
+	struct wire_op *next; /* the wire's, while it has the operation */
 	uint64_t wire_private[2];
 };
 
@@ -72,17 +73,18 @@ struct wire_op {
 struct wire_dest {
 	struct iovec iov[WIRE_DEST_MAX];
 	uint32_t iov_cnt; /* 0: drop all of it */
-	void *cookie;	  /* given back in engine_payload_done(); NULL: engine does not want to be called */
+	void *cookie; /* given back in engine_payload_done(); NULL: engine does not want to be called */
 };
 
 /* What an endpoint asks a wire to be. Borrowed during open(). */
 struct wire_attr {
-	const struct weft_addr *bind; /* family, port, ip to listen at; port 0: any; family 0: the default */
-	size_t tx_size;		      /* operations that the endpoint can have under way */
+	const struct weft_addr
+		*bind;	/* family, port, ip to listen at; port 0: any; family 0: the default */
+	size_t tx_size; /* operations that the endpoint can have under way */
 };
 
 struct wire_ops {
-	size_t size; /* of this struct: it grows at the end */
+	size_t size;	  /* of this struct: it grows at the end */
 	const char *name; /* of the wire and its provider: "shm" */
 
 	/*
@@ -129,8 +131,9 @@ struct wire_ops {
 	 * -FI_ECONNREFUSED when it is proven that nobody is there any more,
 	 * -FI_EAGAIN when the wire is out of room for now, or another -FI_E*.
 	 */
-	int (*connect)(struct wire *wire, struct engine_peer *peer, const struct weft_addr *addr,
-		       const struct hello *hello, struct wire_conn **conn);
+	int (*connect)(struct wire *wire, struct engine_peer *peer,
+		       const struct weft_addr *addr, const struct hello *hello,
+		       struct wire_conn **conn);
 
 	/*
 	 * disconnect - end one conn without calling the engine; operations under way are dropped
@@ -157,8 +160,8 @@ struct wire_ops {
 	 * @hdr: copied; @iov: array copied, memory borrowed until op->done() or conn_down
 	 * Returns 0, or -FI_EAGAIN when too many are under way (nothing happened).
 	 */
-	int (*sendv)(struct wire_conn *conn, const struct packet *hdr, const struct iovec *iov, size_t iov_cnt,
-		     struct wire_op *op);
+	int (*sendv)(struct wire_conn *conn, const struct packet *hdr, const struct iovec *iov,
+		     size_t iov_cnt, struct wire_op *op);
 
 	/*
 	 * get - read the peer's memory at @addr into @iov, until iov is full
@@ -166,8 +169,8 @@ struct wire_ops {
 	 * or -FI_E* when it can't be done (nothing usable in @iov; the engine asks the sender instead).
 	 * done() may bring an error likewise: -FI_EBUSY where the sender attends and copies faster.
 	 */
-	int (*get)(struct wire_conn *conn, uint64_t addr, const struct iovec *iov, size_t iov_cnt,
-		   struct wire_op *op);
+	int (*get)(struct wire_conn *conn, uint64_t addr, const struct iovec *iov,
+		   size_t iov_cnt, struct wire_op *op);
 
 	/*
 	 * poll - move everything that can move without waiting; calls the engine
@@ -189,7 +192,8 @@ struct wire_ops {
 	 * send - the engine's fast path over this wire: engine_send_on() of send.h, instantiated by the
 	 * provider with its own constant ops
 	 */
-	ssize_t (*send)(struct engine_ep *ep, struct engine_peer *peer, const struct engine_msg *msg);
+	ssize_t (*send)(struct engine_ep *ep, struct engine_peer *peer,
+			const struct engine_msg *msg);
 
 	/* It moves payload through memory that both processes map or may read. */
 	bool shares_memory;
@@ -211,7 +215,8 @@ struct wire_ops {
  * When a conn of ours to the same endpoint gives way to this one, the engine has disconnected
  * it before it returns.
  */
-int engine_accept(struct wire *wire, const struct hello *hello, struct engine_peer **peer, struct hello *answer);
+int engine_accept(struct wire *wire, const struct hello *hello, struct engine_peer **peer,
+		  struct hello *answer);
 
 /*
  * engine_conn_up - hello has been exchanged; conn->peer is set, conn->up was set by the wire
@@ -238,8 +243,8 @@ void engine_conn_down(struct wire_conn *conn, int err);
  * Returns 0, or -FI_E* for a packet that no peer of this version sends: the wire ends the conn
  * with that error.
  */
-int engine_packet(struct engine_ep *ep, struct wire_conn *conn, const struct packet *packet, const void *payload,
-	      size_t avail, struct wire_dest *dest);
+int engine_packet(struct engine_ep *ep, struct wire_conn *conn, const struct packet *packet,
+		  const void *payload, size_t avail, struct wire_dest *dest);
 
 /* engine_payload_done - the payload of a packet stands in its dest whole */
 void engine_payload_done(struct engine_ep *ep, struct wire_conn *conn, void *cookie);

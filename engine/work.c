@@ -21,7 +21,8 @@ struct engine_work {
 	struct engine_ctx *ctx;		   /* NULL: it changes a counter */
 	const struct fi_deferred_work *of; /* the program's; NULL: a call with FI_TRIGGER */
 	struct engine_cntr *trigger;	   /* held */
-	struct engine_cntr *also;	   /* held, or NULL: completion_cntr, or the counter that it changes */
+	struct engine_cntr
+		*also; /* held, or NULL: completion_cntr, or the counter that it changes */
 	enum fi_op_type type;
 	void *context;
 	fi_addr_t dest; /* of a send */
@@ -74,8 +75,8 @@ static void work_free(struct engine_work *work)
 
 /* The end */
 
-void engine_deferred_end(struct engine_cntr *own, struct engine_cntr *also, uint32_t flags, int status,
-			 uint64_t len)
+void engine_deferred_end(struct engine_cntr *own, struct engine_cntr *also, uint32_t flags,
+			 int status, uint64_t len)
 {
 	if (flags & ENGINE_TOLD && own != also)
 		engine_count(own, status, len);
@@ -87,7 +88,8 @@ static uint32_t work_flags(const struct engine_work *work)
 {
 	if (work_is_recv(work))
 		return work->recv.want.flags;
-	return work->type == FI_OP_SEND || work->type == FI_OP_TSEND ? work->msg.flags : work->access.flags;
+	return work->type == FI_OP_SEND || work->type == FI_OP_TSEND ? work->msg.flags
+								     : work->access.flags;
 }
 
 /* It ends without having begun. Takes work. */
@@ -95,7 +97,8 @@ static void work_fail(struct engine_work *work, int err)
 {
 	const struct work_kind *kind = &work_kinds[work->type];
 	bool recv = work_is_recv(work);
-	struct engine_cntr *own = recv ? work->ctx->rx->cntr[kind->cntr] : work->ctx->tx->cntr[kind->cntr];
+	struct engine_cntr *own = recv ? work->ctx->rx->cntr[kind->cntr]
+				       : work->ctx->tx->cntr[kind->cntr];
 	struct engine_cq *cq = recv ? work->ctx->rx->cq : work->ctx->tx->cq;
 	struct fi_cq_err_entry entry = {
 		.op_context = work->context,
@@ -121,7 +124,8 @@ static void work_count(struct engine_work *work)
 {
 	uint64_t value = atomic_load_explicit(&work->also->value, memory_order_relaxed);
 
-	engine_cntr_add(work->also, work->type == FI_OP_CNTR_ADD ? work->value : work->value - value);
+	engine_cntr_add(work->also,
+			work->type == FI_OP_CNTR_ADD ? work->value : work->value - value);
 	work_free(work);
 }
 
@@ -272,7 +276,8 @@ static int work_keep_access(struct engine_work *work, uint64_t flags)
 	if (access->iov_cnt && access->iov != room->iov)
 		memcpy(room->iov, access->iov, access->iov_cnt * sizeof(*access->iov));
 	if (access->targets != room->targets)
-		memcpy(room->targets, access->targets, access->target_cnt * sizeof(*access->targets));
+		memcpy(room->targets, access->targets,
+		       access->target_cnt * sizeof(*access->targets));
 	access->iov = room->iov;
 	access->targets = room->targets;
 	if (!work_takes(work, access->flags) || !len)
@@ -285,7 +290,8 @@ static int work_keep_access(struct engine_work *work, uint64_t flags)
 	room->iov[0] = (struct iovec){ copy, len };
 	access->iov_cnt = 1;
 	if (compare) {
-		copy_from_iov(copy + len, room->update.compare, room->update.compare_cnt, 0, len);
+		copy_from_iov(copy + len, room->update.compare, room->update.compare_cnt, 0,
+			      len);
 		room->update.compare[0] = (struct iovec){ copy + len, len };
 		room->update.compare_cnt = 1;
 	}
@@ -339,13 +345,15 @@ static int work_rma(struct engine_work *work, const struct fi_op_rma *op)
 }
 
 /* @fetch, @compare: or NULL */
-static int work_atomic(struct engine_work *work, struct fid_ep *ep, const struct fi_msg_atomic *msg,
-		       const struct fi_msg_fetch *fetch, const struct fi_msg_compare *compare, uint64_t flags)
+static int work_atomic(struct engine_work *work, struct fid_ep *ep,
+		       const struct fi_msg_atomic *msg, const struct fi_msg_fetch *fetch,
+		       const struct fi_msg_compare *compare, uint64_t flags)
 {
 	int ret = work_ctx(work, ep, FI_ATOMIC | (fetch ? FI_READ : FI_WRITE));
 
 	if (!ret)
-		ret = engine_access_atomic(work->ctx, msg, fetch, compare, flags, &work->access, &work->room);
+		ret = engine_access_atomic(work->ctx, msg, fetch, compare, flags, &work->access,
+					   &work->room);
 	return ret ? ret : work_keep_access(work, flags);
 }
 
@@ -376,12 +384,14 @@ static int work_keep(struct engine_work *work, const struct fi_deferred_work *w)
 	case FI_OP_WRITE:
 		return work_rma(work, w->op.rma);
 	case FI_OP_ATOMIC:
-		return work_atomic(work, w->op.atomic->ep, &w->op.atomic->msg, NULL, NULL, w->op.atomic->flags);
+		return work_atomic(work, w->op.atomic->ep, &w->op.atomic->msg, NULL, NULL,
+				   w->op.atomic->flags);
 	case FI_OP_FETCH_ATOMIC:
-		return work_atomic(work, fetch->ep, &fetch->msg, &fetch->fetch, NULL, fetch->flags);
+		return work_atomic(work, fetch->ep, &fetch->msg, &fetch->fetch, NULL,
+				   fetch->flags);
 	case FI_OP_COMPARE_ATOMIC:
-		return work_atomic(work, compare->ep, &compare->msg, &compare->fetch, &compare->compare,
-				   compare->flags);
+		return work_atomic(work, compare->ep, &compare->msg, &compare->fetch,
+				   &compare->compare, compare->flags);
 	case FI_OP_CNTR_SET:
 	case FI_OP_CNTR_ADD:
 		return work_cntr(work, w->op.cntr);
@@ -399,7 +409,8 @@ static int work_hold_cntrs(struct engine_work *work, const struct fi_deferred_wo
 	return ret;
 }
 
-int engine_work_add(struct engine_domain *domain, const struct fi_deferred_work *w, bool triggered)
+int engine_work_add(struct engine_domain *domain, const struct fi_deferred_work *w,
+		    bool triggered)
 {
 	struct engine_work *work;
 	int ret;
@@ -507,7 +518,8 @@ int engine_trigger_cancel(struct engine_ctx *ctx, void *context)
 	list_for_each(node, after, &ctx->domain->works) {
 		struct engine_work *work = container_of(node, struct engine_work, link);
 
-		if (work->of || work->context != context || work->ctx->tx != ctx->tx || work->ctx->rx != ctx->rx)
+		if (work->of || work->context != context || work->ctx->tx != ctx->tx ||
+		    work->ctx->rx != ctx->rx)
 			continue;
 		work_fail(work, -FI_ECANCELED);
 		return 0;

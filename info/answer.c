@@ -29,7 +29,8 @@
 /* What @asked, not 0, comes to on an offer: primary as asked, secondary as offered. */
 static uint64_t caps_granted(uint64_t asked, uint64_t offered)
 {
-	uint64_t secondary = ~(PRIMARY_CAPS | MSG_MODIFIERS | RMA_MODIFIERS | COSTLY_CAPS | RECENT_CAPS);
+	uint64_t secondary = ~(PRIMARY_CAPS | MSG_MODIFIERS | RMA_MODIFIERS | COSTLY_CAPS |
+			       RECENT_CAPS);
 	uint64_t caps = (asked | secondary) & offered;
 
 	if ((caps & (FI_MSG | FI_TAGGED)) && !(caps & MSG_MODIFIERS))
@@ -149,7 +150,8 @@ static int answer_ep(struct fi_ep_attr *ep, const struct fi_ep_attr *hints, uint
 		ep->xpu_ctx = hints->xpu_ctx;
 	if (reader->api_version < FI_VERSION(1, 5) || !INFO_HAS_EP(reader->layout, auth_key))
 		return 0;
-	return answer_key(&ep->auth_key, &ep->auth_key_size, hints->auth_key, hints->auth_key_size);
+	return answer_key(&ep->auth_key, &ep->auth_key_size, hints->auth_key,
+			  hints->auth_key_size);
 }
 
 static void answer_mr_mode(struct fi_info *info, const struct fi_info *hints,
@@ -211,7 +213,8 @@ static int answer_domain_auth(struct fi_domain_attr *domain, const struct fi_dom
 		if (hints->auth_key_size == FI_AV_AUTH_KEY)
 			domain->auth_key_size = FI_AV_AUTH_KEY;
 	}
-	return answer_key(&domain->auth_key, &domain->auth_key_size, hints->auth_key, hints->auth_key_size);
+	return answer_key(&domain->auth_key, &domain->auth_key_size, hints->auth_key,
+			  hints->auth_key_size);
 }
 
 static int answer_domain(struct fi_info *info, const struct fi_info *all_hints,

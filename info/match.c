@@ -433,7 +433,8 @@ static int check_ep(const struct query *q)
 			      (unsigned long long)offered->mem_tag_format);
 	if (q->api_version >= FI_VERSION(1, 5) && INFO_HAS_EP(q->layout, auth_key_size) &&
 	    asked->auth_key_size > offered->auth_key_size)
-		return refuse(q, "asks for an endpoint key of %zu bytes, and %s takes up to %zu",
+		return refuse(q,
+			      "asks for an endpoint key of %zu bytes, and %s takes up to %zu",
 			      asked->auth_key_size, q->prov->name, offered->auth_key_size);
 	if (q->api_version >= FI_VERSION(2, 7) && INFO_HAS_EP(q->layout, xpu_ctx) &&
 	    asked->xpu_ctx && !(q->offer->caps & FI_XPU))

@@ -267,7 +267,8 @@ void match_cancel(struct match *m, struct match_recv *recv)
 
 void match_again(struct match *m, struct match_recv *recv)
 {
-	struct match_class *c = recv->class_idx == NO_CLASS ? NULL : &m->classes[recv->class_idx];
+	struct match_class *c = recv->class_idx == NO_CLASS ? NULL
+							    : &m->classes[recv->class_idx];
 	struct list *head = &m->plain, *at;
 
 	if (likely(c != NULL)) {

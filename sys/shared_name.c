@@ -18,8 +18,9 @@
 #include "memfd.h"
 #include "shared_name.h"
 
-#define BACKLOG	  4096	     /* attaches between two locks of the keeper's; the kernel may have less */
-#define PUBLISHED O_NONBLOCK /* on the keeper's file description: of no effect on memory, seen in /proc */
+#define BACKLOG 4096 /* attaches between two locks of the keeper's; the kernel may have less */
+#define PUBLISHED \
+	O_NONBLOCK /* on the keeper's file description: of no effect on memory, seen in /proc */
 
 struct sys_shared {
 	void *map;
@@ -43,7 +44,9 @@ static bool name_ok(const char *name)
 	size_t len = strlen(name);
 
 	return len && len < SYS_SHARED_NAME_MAX &&
-	       strspn(name, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-._:") == len;
+	       strspn(name,
+		      "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-._:") ==
+		       len;
 }
 
 /* The abstract socket address of a name of this user. Returns its length. */
@@ -53,13 +56,16 @@ static socklen_t address_of(const char *name, struct sockaddr_un *address)
 
 	memset(address, 0, sizeof(*address));
 	address->sun_family = AF_UNIX;
-	n = snprintf(address->sun_path + 1, sizeof(address->sun_path) - 1, "weft/%u/%s", (unsigned)geteuid(), name);
+	n = snprintf(address->sun_path + 1, sizeof(address->sun_path) - 1, "weft/%u/%s",
+		     (unsigned)geteuid(), name);
 	return (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + (size_t)n);
 }
 
 static int open_socket(void)
 {
-	return faulty(SYS_CALL_SOCKET) ? -1 : socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	return faulty(SYS_CALL_SOCKET)
+		       ? -1
+		       : socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 }
 
 static struct sys_shared *handle_new(const char *name)
@@ -179,7 +185,8 @@ static int open_memory(int pid, const char *name, bool writable)
 	if (!dir)
 		return errno == ENOENT ? -FI_EAGAIN : errno == EPERM ? -FI_EACCES : -errno;
 	while (ret == -FI_EAGAIN && (entry = readdir(dir)))
-		if (is_memory(dirfd(dir), entry->d_name, name) && is_published(pid, entry->d_name))
+		if (is_memory(dirfd(dir), entry->d_name, name) &&
+		    is_published(pid, entry->d_name))
 			ret = sys_memfd_open(pid, atoi(entry->d_name), writable);
 	closedir(dir);
 	return ret == -FI_ENOENT || ret == -FI_EINVAL ? -FI_EAGAIN : ret;
@@ -202,7 +209,8 @@ int sys_shared_attach(const char *name, bool writable, struct sys_shared **out)
 	if (ret >= 0)
 		ret = sys_memfd_size(shared->fd, &shared->len);
 	if (!ret)
-		ret = sys_memfd_map(shared->fd, shared->len, writable ? SYS_MEMFD_WRITE : 0, &shared->map);
+		ret = sys_memfd_map(shared->fd, shared->len, writable ? SYS_MEMFD_WRITE : 0,
+				    &shared->map);
 	if (ret) {
 		sys_shared_close(shared);
 		return ret;

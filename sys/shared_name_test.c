@@ -94,7 +94,8 @@ static void name_is_given_once_and_again_when_it_is_free(void **state)
 	sys_shared_close(first);
 	assert_int_equal(sys_shared_publish(second), 0);
 	assert_int_equal(sys_shared_attach(name, false, &reader), 0);
-	assert_int_equal(first_of(reader), 0); /* and not the old one, which this process has too */
+	assert_int_equal(first_of(reader),
+			 0); /* and not the old one, which this process has too */
 	sys_shared_close(reader);
 	sys_shared_close(second);
 	sys_shared_close(old);
@@ -165,8 +166,8 @@ static void killed_keeper_leaves_nothing(void **state)
 	pid = fork();
 	assert_true(pid >= 0);
 	if (!pid) {
-		if (sys_shared_create(name, LEN, &shared) || sys_shared_publish(shared) || sys_shared_lock(shared) ||
-		    write(ready[1], "r", 1) != 1)
+		if (sys_shared_create(name, LEN, &shared) || sys_shared_publish(shared) ||
+		    sys_shared_lock(shared) || write(ready[1], "r", 1) != 1)
 			_exit(1);
 		for (;;)
 			pause();

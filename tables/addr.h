@@ -11,9 +11,10 @@
 
 #include "platform.h"
 
-#define ADDR_VERSION	  1u
-#define ADDR_FAMILY_NONE  0u
-#define ADDR_FAMILY_LOCAL 1u /* a service of this host's shared memory: ip is its name, padded with zeros */
+#define ADDR_VERSION	 1u
+#define ADDR_FAMILY_NONE 0u
+#define ADDR_FAMILY_LOCAL \
+	1u /* a service of this host's shared memory: ip is its name, padded with zeros */
 #define ADDR_FAMILY_INET  2u /* values of AF_INET and AF_INET6 on Linux */
 #define ADDR_FAMILY_INET6 10u
 
@@ -34,7 +35,8 @@ struct weft_addr {
 	uint32_t scope;	   /* IPv6 scope id */
 	uint16_t family;   /* ADDR_FAMILY_*: 0: no network */
 	uint16_t port;	   /* host byte order */
-	uint8_t ip[16];	   /* network byte order; IPv4 in the first four bytes; a name ends with a zero */
+	uint8_t ip
+		[16]; /* network byte order; IPv4 in the first four bytes; a name ends with a zero */
 };
 
 _Static_assert(sizeof(struct weft_addr) == 64, "an address is 64 bytes");

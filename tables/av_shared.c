@@ -31,12 +31,14 @@ void av_shared_format(void *map, size_t len, const char *name)
 	shared->magic = AV_SHARED_MAGIC;
 }
 
-int av_view_init(struct av_view *view, void *map, size_t len, const char *name, struct av_table *table)
+int av_view_init(struct av_view *view, void *map, size_t len, const char *name,
+		 struct av_table *table)
 {
 	struct av_shared *shared = map;
 	uint32_t cap;
 
-	if (len < sizeof(*shared) || shared->magic != AV_SHARED_MAGIC || shared->version != AV_SHARED_VERSION)
+	if (len < sizeof(*shared) || shared->magic != AV_SHARED_MAGIC ||
+	    shared->version != AV_SHARED_VERSION)
 		return -FI_EINVAL;
 	cap = *(volatile uint32_t *)&shared->cap;
 	if (!cap || cap > AV_SHARED_MAX || (len - sizeof(*shared)) / ENTRY_BYTES < cap)
@@ -86,7 +88,8 @@ static bool read_entry(struct av_shared_entry *entry, uint64_t *stamp, struct we
 	return false;
 }
 
-int av_view_pull(struct av_view *view, void (*changed)(void *arg, fi_addr_t index, const struct weft_addr *addr),
+int av_view_pull(struct av_view *view,
+		 void (*changed)(void *arg, fi_addr_t index, const struct weft_addr *addr),
 		 void *arg)
 {
 	uint64_t change = atomic_load_explicit(&view->map->change, memory_order_acquire);
@@ -127,7 +130,8 @@ static void change_begin(struct av_view *view)
 	uint64_t change = atomic_load_explicit(&view->map->change, memory_order_relaxed);
 
 	/* From odd to another odd one when a writer died: who saw that looks again. */
-	atomic_exchange_explicit(&view->map->change, change + (change & 1 ? 2 : 1), memory_order_acq_rel);
+	atomic_exchange_explicit(&view->map->change, change + (change & 1 ? 2 : 1),
+				 memory_order_acq_rel);
 }
 
 static void change_end(struct av_view *view)

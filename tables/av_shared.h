@@ -75,7 +75,8 @@ void av_shared_format(void *map, size_t len, const char *name);
  *
  * Returns 0, -FI_EINVAL for memory that is no shared table of that name, or -FI_ENOMEM.
  */
-int av_view_init(struct av_view *view, void *map, size_t len, const char *name, struct av_table *table);
+int av_view_init(struct av_view *view, void *map, size_t len, const char *name,
+		 struct av_table *table);
 /* av_view_fini - forget it; the table stays as it is */
 void av_view_fini(struct av_view *view);
 
@@ -93,7 +94,8 @@ static inline bool av_view_stale(const struct av_view *view)
  *
  * Returns 0, or -FI_ENOMEM: some changes are missing, and the view stays stale.
  */
-int av_view_pull(struct av_view *view, void (*changed)(void *arg, fi_addr_t index, const struct weft_addr *addr),
+int av_view_pull(struct av_view *view,
+		 void (*changed)(void *arg, fi_addr_t index, const struct weft_addr *addr),
 		 void *arg);
 
 /*

@@ -30,7 +30,12 @@ static size_t map_len;
 static struct weft_addr numbered(uint32_t n)
 {
 	struct weft_addr a = {
-		.version = ADDR_VERSION, .kind = ADDR_NONCE, .nonce = { [15] = 1 }, .pid = 1, .pid_ns = 1, .fd = 3,
+		.version = ADDR_VERSION,
+		.kind = ADDR_NONCE,
+		.nonce = { [15] = 1 },
+		.pid = 1,
+		.pid_ns = 1,
+		.fd = 3,
 	};
 
 	memcpy(a.nonce, &n, sizeof(n));
@@ -46,7 +51,9 @@ static int setup(void **state)
 	memset(processes, 0, sizeof(processes));
 	for (int i = 0; i < VIEWS; i++) {
 		assert_int_equal(av_init(&processes[i].table, 0), 0);
-		assert_int_equal(av_view_init(&processes[i].view, map, map_len, "name", &processes[i].table), 0);
+		assert_int_equal(av_view_init(&processes[i].view, map, map_len, "name",
+					      &processes[i].table),
+				 0);
 	}
 	return 0;
 }
@@ -240,17 +247,23 @@ static void room_is_as_asked_within_bounds(void **state)
 
 	assert_int_equal(least, sizeof(struct av_shared) + AV_SHARED_MIN * each);
 	assert_int_equal(av_shared_len(AV_SHARED_MIN + 1), least + each);
-	assert_int_equal(av_shared_len(SIZE_MAX), sizeof(struct av_shared) + AV_SHARED_MAX * each);
+	assert_int_equal(av_shared_len(SIZE_MAX),
+			 sizeof(struct av_shared) + AV_SHARED_MAX * each);
 }
 
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup_teardown(all_see_the_same_addresses_at_the_same_indexes, setup, teardown),
-		cmocka_unit_test_setup_teardown(removed_index_is_used_again_by_all, setup, teardown),
-		cmocka_unit_test_setup_teardown(what_a_dead_writer_left_is_found, setup, teardown),
-		cmocka_unit_test_setup_teardown(memory_of_another_kind_is_refused, setup, teardown),
-		cmocka_unit_test_setup_teardown(what_is_no_address_is_left_out, setup, teardown),
+		cmocka_unit_test_setup_teardown(all_see_the_same_addresses_at_the_same_indexes,
+						setup, teardown),
+		cmocka_unit_test_setup_teardown(removed_index_is_used_again_by_all, setup,
+						teardown),
+		cmocka_unit_test_setup_teardown(what_a_dead_writer_left_is_found, setup,
+						teardown),
+		cmocka_unit_test_setup_teardown(memory_of_another_kind_is_refused, setup,
+						teardown),
+		cmocka_unit_test_setup_teardown(what_is_no_address_is_left_out, setup,
+						teardown),
 		cmocka_unit_test_setup_teardown(full_table_says_so, setup, teardown),
 		cmocka_unit_test(room_is_as_asked_within_bounds),
 	};

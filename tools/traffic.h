@@ -30,7 +30,7 @@ struct traffic {
 	uint32_t cnt;	 /* buffers in each direction */
 	struct channel_buf *out;
 	struct channel_buf *in;
-	uint64_t sent; /* messages since the start: their number is in the pattern */
+	uint64_t sent;	 /* messages since the start: their number is in the pattern */
 	uint64_t posted; /* receives for them */
 };
 

@@ -16,10 +16,9 @@
 #include <rdma/fi_errno.h>
 
 #ifdef __GNUC__
-#define FI_DEPRECATED_FUNC	__attribute__((deprecated))
-#define FI_DEPRECATED_FIELD	__attribute__((deprecated))
-#define FI_FORMAT_PRINTF(fmt, args) \
-	__attribute__((__format__(__printf__, (fmt), (args))))
+#define FI_DEPRECATED_FUNC	    __attribute__((deprecated))
+#define FI_DEPRECATED_FIELD	    __attribute__((deprecated))
+#define FI_FORMAT_PRINTF(fmt, args) __attribute__((__format__(__printf__, (fmt), (args))))
 #else
 #define FI_DEPRECATED_FUNC
 #define FI_DEPRECATED_FIELD
@@ -28,7 +27,7 @@
 
 /* Attribute name for FI_EXT_INI; clang does not know it. */
 #if defined(__GNUC__) && !defined(__clang__)
-#define EXTERNALLY_VISIBLE	externally_visible
+#define EXTERNALLY_VISIBLE externally_visible
 #else
 #define EXTERNALLY_VISIBLE
 #endif
@@ -42,15 +41,15 @@ extern "C" {
  * cover whole. What came after it (device-initiated transfers, `xpu`) is
  * declared where a struct or a table grew by it, so that layouts already fit.
  */
-#define FI_MAJOR_VERSION	2
-#define FI_MINOR_VERSION	6
-#define FI_REVISION_VERSION	0
+#define FI_MAJOR_VERSION    2
+#define FI_MINOR_VERSION    6
+#define FI_REVISION_VERSION 0
 
-#define FI_VERSION(major, minor)	(((major) << 16) | (minor))
-#define FI_MAJOR(version)		((version) >> 16)
-#define FI_MINOR(version)		((version) & 0xFFFF)
-#define FI_VERSION_GE(v1, v2)		((v1) >= (v2))
-#define FI_VERSION_LT(v1, v2)		((v1) < (v2))
+#define FI_VERSION(major, minor) (((major) << 16) | (minor))
+#define FI_MAJOR(version)	 ((version) >> 16)
+#define FI_MINOR(version)	 ((version)&0xFFFF)
+#define FI_VERSION_GE(v1, v2)	 ((v1) >= (v2))
+#define FI_VERSION_LT(v1, v2)	 ((v1) < (v2))
 
 /*
  * fi_version - the interface level of the library in use
@@ -62,9 +61,9 @@ uint32_t fi_version(void);
 
 /* Sizes that programs were compiled with; they must never change again. */
 enum {
-	FI_NAME_MAX		= 64,
-	FI_ATOMIC_OP_LAST	= 19,
-	FI_DATATYPE_LAST	= 14,	/* more datatypes follow it */
+	FI_NAME_MAX = 64,
+	FI_ATOMIC_OP_LAST = 19,
+	FI_DATATYPE_LAST = 14, /* more datatypes follow it */
 };
 
 /*
@@ -98,12 +97,12 @@ enum {
 	FI_CLASS_FABRIC,
 	FI_CLASS_DOMAIN,
 	FI_CLASS_EP,
-	FI_CLASS_SEP,		/* scalable endpoint */
+	FI_CLASS_SEP, /* scalable endpoint */
 	FI_CLASS_RX_CTX,
 	FI_CLASS_SRX_CTX,
 	FI_CLASS_TX_CTX,
 	FI_CLASS_STX_CTX,
-	FI_CLASS_PEP,		/* passive endpoint */
+	FI_CLASS_PEP, /* passive endpoint */
 	FI_CLASS_INTERFACE,
 	FI_CLASS_AV,
 	FI_CLASS_MR,
@@ -140,11 +139,11 @@ struct fi_ops {
 	int (*close)(struct fid *fid);
 	int (*bind)(struct fid *fid, struct fid *target, uint64_t flags);
 	int (*control)(struct fid *fid, int command, void *arg);
-	int (*ops_open)(struct fid *fid, const char *name, uint64_t flags,
-			void **ops, void *context);
+	int (*ops_open)(struct fid *fid, const char *name, uint64_t flags, void **ops,
+			void *context);
 	int (*tostr)(const struct fid *fid, char *buf, size_t len);
-	int (*ops_set)(struct fid *fid, const char *name, uint64_t flags,
-		       void *ops, void *context);
+	int (*ops_set)(struct fid *fid, const char *name, uint64_t flags, void *ops,
+		       void *context);
 };
 
 /*
@@ -152,8 +151,8 @@ struct fi_ops {
  * @ops:  its calls; the provider's, and the object's only until it is closed
  */
 struct fid {
-	size_t fclass;		/* FI_CLASS_* */
-	void *context;		/* the application's; returned in events */
+	size_t fclass; /* FI_CLASS_* */
+	void *context; /* the application's; returned in events */
 	struct fi_ops *ops;
 };
 
@@ -172,50 +171,50 @@ struct fid {
  */
 
 /* Kinds of transfer: primary capabilities, and the kind of a completion. */
-#define FI_MSG			(1ULL << 1)
-#define FI_RMA			(1ULL << 2)
-#define FI_TAGGED		(1ULL << 3)
-#define FI_ATOMIC		(1ULL << 4)
-#define FI_ATOMICS		FI_ATOMIC
-#define FI_MULTICAST		(1ULL << 5)
-#define FI_COLLECTIVE		(1ULL << 6)
+#define FI_MSG	      (1ULL << 1)
+#define FI_RMA	      (1ULL << 2)
+#define FI_TAGGED     (1ULL << 3)
+#define FI_ATOMIC     (1ULL << 4)
+#define FI_ATOMICS    FI_ATOMIC
+#define FI_MULTICAST  (1ULL << 5)
+#define FI_COLLECTIVE (1ULL << 6)
 
 /* Directions: they narrow a capability, and name what an object is bound for. */
-#define FI_READ			(1ULL << 8)
-#define FI_WRITE		(1ULL << 9)
-#define FI_RECV			(1ULL << 10)
-#define FI_SEND			(1ULL << 11)
-#define FI_TRANSMIT		FI_SEND
-#define FI_REMOTE_READ		(1ULL << 12)
-#define FI_REMOTE_WRITE		(1ULL << 13)
+#define FI_READ		(1ULL << 8)
+#define FI_WRITE	(1ULL << 9)
+#define FI_RECV		(1ULL << 10)
+#define FI_SEND		(1ULL << 11)
+#define FI_TRANSMIT	FI_SEND
+#define FI_REMOTE_READ	(1ULL << 12)
+#define FI_REMOTE_WRITE (1ULL << 13)
 
 /* Operations */
-#define FI_MULTI_RECV		(1ULL << 16)
-#define FI_REMOTE_CQ_DATA	(1ULL << 17)
-#define FI_MORE			(1ULL << 18)
-#define FI_PEEK			(1ULL << 19)
-#define FI_TRIGGER		(1ULL << 20)
-#define FI_FENCE		(1ULL << 21)
+#define FI_MULTI_RECV	  (1ULL << 16)
+#define FI_REMOTE_CQ_DATA (1ULL << 17)
+#define FI_MORE		  (1ULL << 18)
+#define FI_PEEK		  (1ULL << 19)
+#define FI_TRIGGER	  (1ULL << 20)
+#define FI_FENCE	  (1ULL << 21)
 
 /* Completion levels and the like */
-#define FI_COMPLETION		(1ULL << 24)
-#define FI_EVENT		FI_COMPLETION
-#define FI_INJECT		(1ULL << 25)
-#define FI_INJECT_COMPLETE	(1ULL << 26)
-#define FI_TRANSMIT_COMPLETE	(1ULL << 27)
-#define FI_DELIVERY_COMPLETE	(1ULL << 28)
-#define FI_AFFINITY		(1ULL << 29)
-#define FI_COMMIT_COMPLETE	(1ULL << 30)
-#define FI_MATCH_COMPLETE	(1ULL << 31)
+#define FI_COMPLETION	     (1ULL << 24)
+#define FI_EVENT	     FI_COMPLETION
+#define FI_INJECT	     (1ULL << 25)
+#define FI_INJECT_COMPLETE   (1ULL << 26)
+#define FI_TRANSMIT_COMPLETE (1ULL << 27)
+#define FI_DELIVERY_COMPLETE (1ULL << 28)
+#define FI_AFFINITY	     (1ULL << 29)
+#define FI_COMMIT_COMPLETE   (1ULL << 30)
+#define FI_MATCH_COMPLETE    (1ULL << 31)
 
 /* Secondary capabilities and flags of single calls */
-#define FI_RESCAN		(1ULL << 35)	/* fi_getinfo: look at the system again */
+#define FI_RESCAN		(1ULL << 35) /* fi_getinfo: look at the system again */
 #define FI_PEER_TRANSFER	(1ULL << 36)
 #define FI_AV_USER_ID		(1ULL << 41)
 #define FI_FIREWALL_ADDR	(1ULL << 42)
 #define FI_PEER			(1ULL << 43)
 #define FI_XPU			(1ULL << 44)
-#define FI_TAGGED_DIRECTED_RECV	(1ULL << 45)
+#define FI_TAGGED_DIRECTED_RECV (1ULL << 45)
 #define FI_TAGGED_MULTI_RECV	(1ULL << 46)
 #define FI_HMEM			(1ULL << 47)
 #define FI_EXACT_DIRECTED_RECV	(1ULL << 48)
@@ -224,89 +223,89 @@ struct fid {
 #define FI_LOCAL_COMM		(1ULL << 51)
 #define FI_REMOTE_COMM		(1ULL << 52)
 #define FI_SHARED_AV		(1ULL << 53)
-#define FI_PROV_ATTR_ONLY	(1ULL << 54)	/* fi_getinfo: defaults of each provider */
-#define FI_NUMERICHOST		(1ULL << 55)	/* fi_getinfo: node needs no resolver */
+#define FI_PROV_ATTR_ONLY	(1ULL << 54) /* fi_getinfo: defaults of each provider */
+#define FI_NUMERICHOST		(1ULL << 55) /* fi_getinfo: node needs no resolver */
 #define FI_RMA_EVENT		(1ULL << 56)
 #define FI_SOURCE		(1ULL << 57)
 #define FI_NAMED_RX_CTX		(1ULL << 58)
 #define FI_DIRECTED_RECV	(1ULL << 59)
 
 /* Receives that were announced by FI_PEEK, and AV inserts */
-#define FI_AUTH_KEY		(1ULL << 57)
-#define FI_DISCARD		(1ULL << 58)
-#define FI_CLAIM		(1ULL << 59)
+#define FI_AUTH_KEY (1ULL << 57)
+#define FI_DISCARD  (1ULL << 58)
+#define FI_CLAIM    (1ULL << 59)
 
 /* fi_ep_bind to a CQ: only operations with FI_COMPLETION report success */
-#define FI_SELECTIVE_COMPLETION	(1ULL << 59)
+#define FI_SELECTIVE_COMPLETION (1ULL << 59)
 
 /* Names that left the interface; old sources still compile with them. */
-#define FI_VARIABLE_MSG		0ULL
-#define FI_NOTIFY_FLAGS_ONLY	0ULL
-#define FI_RESTRICTED_COMP	0ULL
-#define FI_EP_SOCK_STREAM	FI_EP_UNSPEC
+#define FI_VARIABLE_MSG	     0ULL
+#define FI_NOTIFY_FLAGS_ONLY 0ULL
+#define FI_RESTRICTED_COMP   0ULL
+#define FI_EP_SOCK_STREAM    FI_EP_UNSPEC
 
 /* fi_info.mode: what the provider asks of the application. */
-#define FI_CONTEXT2		(1ULL << 52)	/* context is a struct fi_context2 */
-#define FI_LOCAL_MR		(1ULL << 55)	/* before 1.5; see FI_MR_LOCAL */
-#define FI_RX_CQ_DATA		(1ULL << 56)
-#define FI_ASYNC_IOV		(1ULL << 57)
-#define FI_MSG_PREFIX		(1ULL << 58)
-#define FI_CONTEXT		(1ULL << 59)	/* context is a struct fi_context */
+#define FI_CONTEXT2   (1ULL << 52) /* context is a struct fi_context2 */
+#define FI_LOCAL_MR   (1ULL << 55) /* before 1.5; see FI_MR_LOCAL */
+#define FI_RX_CQ_DATA (1ULL << 56)
+#define FI_ASYNC_IOV  (1ULL << 57)
+#define FI_MSG_PREFIX (1ULL << 58)
+#define FI_CONTEXT    (1ULL << 59) /* context is a struct fi_context */
 
 /* fi_domain_attr.mr_mode */
-#define FI_MR_UNSPEC		0		/* before 1.5, as are the next two */
-#define FI_MR_BASIC		(1 << 0)
-#define FI_MR_SCALABLE		(1 << 1)
-#define FI_MR_LOCAL		(1 << 2)
-#define FI_MR_RAW		(1 << 3)
-#define FI_MR_VIRT_ADDR		(1 << 4)
-#define FI_MR_ALLOCATED		(1 << 5)
-#define FI_MR_PROV_KEY		(1 << 6)
-#define FI_MR_MMU_NOTIFY	(1 << 7)
-#define FI_MR_RMA_EVENT		(1 << 8)
-#define FI_MR_ENDPOINT		(1 << 9)
-#define FI_MR_HMEM		(1 << 10)
-#define FI_MR_COLLECTIVE	(1 << 11)
-#define FI_MR_XPU_DESC		(1 << 12)
+#define FI_MR_UNSPEC	 0 /* before 1.5, as are the next two */
+#define FI_MR_BASIC	 (1 << 0)
+#define FI_MR_SCALABLE	 (1 << 1)
+#define FI_MR_LOCAL	 (1 << 2)
+#define FI_MR_RAW	 (1 << 3)
+#define FI_MR_VIRT_ADDR	 (1 << 4)
+#define FI_MR_ALLOCATED	 (1 << 5)
+#define FI_MR_PROV_KEY	 (1 << 6)
+#define FI_MR_MMU_NOTIFY (1 << 7)
+#define FI_MR_RMA_EVENT	 (1 << 8)
+#define FI_MR_ENDPOINT	 (1 << 9)
+#define FI_MR_HMEM	 (1 << 10)
+#define FI_MR_COLLECTIVE (1 << 11)
+#define FI_MR_XPU_DESC	 (1 << 12)
 
 /*
  * fi_{tx,rx}_attr.msg_order and comp_order: FI_ORDER_<A>A<B> keeps operation
  * A after an earlier B; R is a read, W a write, S a send.
  */
-#define FI_ORDER_NONE		0ULL
-#define FI_ORDER_RAR		(1ULL << 0)
-#define FI_ORDER_RAW		(1ULL << 1)
-#define FI_ORDER_RAS		(1ULL << 2)
-#define FI_ORDER_WAR		(1ULL << 3)
-#define FI_ORDER_WAW		(1ULL << 4)
-#define FI_ORDER_WAS		(1ULL << 5)
-#define FI_ORDER_SAR		(1ULL << 6)
-#define FI_ORDER_SAW		(1ULL << 7)
-#define FI_ORDER_SAS		(1ULL << 8)
-#define FI_ORDER_STRICT		0x1FF
-#define FI_ORDER_DATA		(1ULL << 16)
-#define FI_ORDER_RMA_RAR	(1ULL << 32)
-#define FI_ORDER_RMA_RAW	(1ULL << 33)
-#define FI_ORDER_RMA_WAR	(1ULL << 34)
-#define FI_ORDER_RMA_WAW	(1ULL << 35)
-#define FI_ORDER_ATOMIC_RAR	(1ULL << 36)
-#define FI_ORDER_ATOMIC_RAW	(1ULL << 37)
-#define FI_ORDER_ATOMIC_WAR	(1ULL << 38)
-#define FI_ORDER_ATOMIC_WAW	(1ULL << 39)
+#define FI_ORDER_NONE	    0ULL
+#define FI_ORDER_RAR	    (1ULL << 0)
+#define FI_ORDER_RAW	    (1ULL << 1)
+#define FI_ORDER_RAS	    (1ULL << 2)
+#define FI_ORDER_WAR	    (1ULL << 3)
+#define FI_ORDER_WAW	    (1ULL << 4)
+#define FI_ORDER_WAS	    (1ULL << 5)
+#define FI_ORDER_SAR	    (1ULL << 6)
+#define FI_ORDER_SAW	    (1ULL << 7)
+#define FI_ORDER_SAS	    (1ULL << 8)
+#define FI_ORDER_STRICT	    0x1FF
+#define FI_ORDER_DATA	    (1ULL << 16)
+#define FI_ORDER_RMA_RAR    (1ULL << 32)
+#define FI_ORDER_RMA_RAW    (1ULL << 33)
+#define FI_ORDER_RMA_WAR    (1ULL << 34)
+#define FI_ORDER_RMA_WAW    (1ULL << 35)
+#define FI_ORDER_ATOMIC_RAR (1ULL << 36)
+#define FI_ORDER_ATOMIC_RAW (1ULL << 37)
+#define FI_ORDER_ATOMIC_WAR (1ULL << 38)
+#define FI_ORDER_ATOMIC_WAW (1ULL << 39)
 
 /* Addresses. An fi_addr_t is an entry of an address vector. */
 typedef uint64_t fi_addr_t;
 
-#define FI_ADDR_UNSPEC		((uint64_t)-1)	/* any source */
-#define FI_ADDR_NOTAVAIL	((uint64_t)-1)	/* no such entry */
-#define FI_KEY_NOTAVAIL		((uint64_t)-1)
-#define FI_SHARED_CONTEXT	SIZE_MAX	/* {tx,rx}_ctx_cnt: uses a shared one */
-#define FI_AV_AUTH_KEY		SIZE_MAX	/* auth_key_size: keys live in the AV */
+#define FI_ADDR_UNSPEC	  ((uint64_t)-1) /* any source */
+#define FI_ADDR_NOTAVAIL  ((uint64_t)-1) /* no such entry */
+#define FI_KEY_NOTAVAIL	  ((uint64_t)-1)
+#define FI_SHARED_CONTEXT SIZE_MAX /* {tx,rx}_ctx_cnt: uses a shared one */
+#define FI_AV_AUTH_KEY	  SIZE_MAX /* auth_key_size: keys live in the AV */
 
 /* fi_info.addr_format: what src_addr, dest_addr and AV inserts hold */
 enum {
 	FI_FORMAT_UNSPEC,
-	FI_SOCKADDR,		/* any struct sockaddr */
+	FI_SOCKADDR, /* any struct sockaddr */
 	FI_SOCKADDR_IN,
 	FI_SOCKADDR_IN6,
 	FI_SOCKADDR_IB,
@@ -314,7 +313,7 @@ enum {
 	FI_ADDR_GNI,
 	FI_ADDR_BGQ,
 	FI_ADDR_MLX,
-	FI_ADDR_STR,		/* text, ends with a zero byte */
+	FI_ADDR_STR, /* text, ends with a zero byte */
 	FI_ADDR_PSMX2,
 	FI_ADDR_IB_UD,
 	FI_ADDR_EFA,
@@ -322,7 +321,7 @@ enum {
 	FI_ADDR_OPX,
 	FI_ADDR_CXI,
 	FI_ADDR_UCX,
-	FI_SOCKADDR_IP,		/* sockaddr_in or sockaddr_in6 */
+	FI_SOCKADDR_IP, /* sockaddr_in or sockaddr_in6 */
 };
 
 /*
@@ -438,10 +437,10 @@ enum {
 
 /* tclass: a DSCP value with FI_TC_DSCP set, or one of the labels. */
 enum {
-	FI_TC_UNSPEC		= 0,
-	FI_TC_DSCP		= 0x100,
-	FI_TC_LABEL		= 0x200,
-	FI_TC_BEST_EFFORT	= FI_TC_LABEL,
+	FI_TC_UNSPEC = 0,
+	FI_TC_DSCP = 0x100,
+	FI_TC_LABEL = 0x200,
+	FI_TC_BEST_EFFORT = FI_TC_LABEL,
 	FI_TC_LOW_LATENCY,
 	FI_TC_DEDICATED_ACCESS,
 	FI_TC_BULK_DATA,
@@ -484,10 +483,10 @@ struct fi_tx_attr {
 	uint64_t msg_order;
 	uint64_t comp_order;
 	size_t inject_size;
-	size_t size;		/* operations that may be outstanding */
+	size_t size; /* operations that may be outstanding */
 	size_t iov_limit;
 	size_t rma_iov_limit;
-	uint32_t tclass;	/* 1.3 */
+	uint32_t tclass; /* 1.3 */
 };
 
 /*
@@ -546,9 +545,9 @@ struct fi_ep_attr {
 	uint64_t mem_tag_format;
 	size_t tx_ctx_cnt;
 	size_t rx_ctx_cnt;
-	size_t auth_key_size;		/* 1.1 */
-	uint8_t *auth_key;		/* 1.1 */
-	struct fid_xpu_ctx *xpu_ctx;	/* 1.10 */
+	size_t auth_key_size;	     /* 1.1 */
+	uint8_t *auth_key;	     /* 1.1 */
+	struct fid_xpu_ctx *xpu_ctx; /* 1.10 */
 };
 
 /*
@@ -611,7 +610,7 @@ struct fi_domain_attr {
 	size_t max_ep_rx_ctx;
 	size_t max_ep_stx_ctx;
 	size_t max_ep_srx_ctx;
-	size_t cntr_cnt;		/* 1.1, with all down to mr_cnt */
+	size_t cntr_cnt; /* 1.1, with all down to mr_cnt */
 	size_t mr_iov_limit;
 	uint64_t caps;
 	uint64_t mode;
@@ -619,12 +618,12 @@ struct fi_domain_attr {
 	size_t auth_key_size;
 	size_t max_err_data;
 	size_t mr_cnt;
-	uint32_t tclass;		/* 1.3 */
-	size_t max_ep_auth_key;		/* 1.7 */
-	uint32_t max_group_id;		/* 1.8 */
-	uint64_t max_cntr_value;	/* 1.9 */
-	uint64_t max_err_cntr_value;	/* 1.9 */
-	size_t max_xpu_ctx_cnt;		/* 1.10 */
+	uint32_t tclass;	     /* 1.3 */
+	size_t max_ep_auth_key;	     /* 1.7 */
+	uint32_t max_group_id;	     /* 1.8 */
+	uint64_t max_cntr_value;     /* 1.9 */
+	uint64_t max_err_cntr_value; /* 1.9 */
+	size_t max_xpu_ctx_cnt;	     /* 1.10 */
 };
 
 /*
@@ -642,7 +641,7 @@ struct fi_fabric_attr {
 	char *name;
 	char *prov_name;
 	uint32_t prov_version;
-	uint32_t api_version;		/* 1.1 */
+	uint32_t api_version; /* 1.1 */
 };
 
 /*
@@ -680,7 +679,7 @@ struct fi_info {
 	struct fi_ep_attr *ep_attr;
 	struct fi_domain_attr *domain_attr;
 	struct fi_fabric_attr *fabric_attr;
-	struct fid_nic *nic;		/* 1.2 */
+	struct fid_nic *nic; /* 1.2 */
 };
 
 /*
@@ -760,7 +759,7 @@ enum fi_link_state {
 struct fi_link_attr {
 	char *address;
 	size_t mtu;
-	size_t speed;		/* bits per second */
+	size_t speed; /* bits per second */
 	enum fi_link_state state;
 	char *network_type;
 };
@@ -796,9 +795,8 @@ struct fid_nic {
  * a version newer than the library, -FI_EBADFLAGS, -FI_ENOMEM.
  * Source: fi_getinfo(3).
  */
-int fi_getinfo(uint32_t version, const char *node, const char *service,
-	       uint64_t flags, const struct fi_info *hints,
-	       struct fi_info **info);
+int fi_getinfo(uint32_t version, const char *node, const char *service, uint64_t flags,
+	       const struct fi_info *hints, struct fi_info **info);
 
 /* fi_freeinfo - release a list, or one fi_dupinfo result; NULL is allowed */
 void fi_freeinfo(struct fi_info *info);
@@ -826,10 +824,10 @@ struct fi_ops_fabric {
 	size_t size;
 	int (*domain)(struct fid_fabric *fabric, struct fi_info *info,
 		      struct fid_domain **domain, void *context);
-	int (*passive_ep)(struct fid_fabric *fabric, struct fi_info *info,
-			  struct fid_pep **pep, void *context);
-	int (*eq_open)(struct fid_fabric *fabric, struct fi_eq_attr *attr,
-		       struct fid_eq **eq, void *context);
+	int (*passive_ep)(struct fid_fabric *fabric, struct fi_info *info, struct fid_pep **pep,
+			  void *context);
+	int (*eq_open)(struct fid_fabric *fabric, struct fi_eq_attr *attr, struct fid_eq **eq,
+		       void *context);
 	int (*wait_open)(struct fid_fabric *fabric, struct fi_wait_attr *attr,
 			 struct fid_wait **waitset);
 	int (*trywait)(struct fid_fabric *fabric, struct fid **fids, int cnt);
@@ -847,7 +845,7 @@ struct fi_ops_fabric {
 struct fid_fabric {
 	struct fid fid;
 	struct fi_ops_fabric *ops;
-	uint32_t api_version;	/* the fi_getinfo version it was opened for */
+	uint32_t api_version; /* the fi_getinfo version it was opened for */
 };
 
 /*
@@ -859,8 +857,7 @@ struct fid_fabric {
  * Returns 0, or -FI_ENODEV when no provider of that name is loaded, or the
  * provider's error. Source: fi_fabric(3).
  */
-int fi_fabric(struct fi_fabric_attr *attr, struct fid_fabric **fabric,
-	      void *context);
+int fi_fabric(struct fi_fabric_attr *attr, struct fid_fabric **fabric, void *context);
 
 /*
  * fi_fabric2 - the same from the whole fi_info, with flags
@@ -868,8 +865,7 @@ int fi_fabric(struct fi_fabric_attr *attr, struct fid_fabric **fabric,
  *
  * Returns as fi_fabric does. Source: fi_fabric(3).
  */
-int fi_fabric2(struct fi_info *info, struct fid_fabric **fabric,
-	       uint64_t flags, void *context);
+int fi_fabric2(struct fi_info *info, struct fid_fabric **fabric, uint64_t flags, void *context);
 
 /*
  * fi_open - open one of the library's own objects by name
@@ -881,8 +877,8 @@ int fi_fabric2(struct fi_info *info, struct fid_fabric **fabric,
  * Returns 0, or -FI_ENOSYS for a name that this library does not have.
  * Source: fi_fabric(3), fi_provider(3).
  */
-int fi_open(uint32_t version, const char *name, void *attr, size_t attr_len,
-	    uint64_t flags, struct fid **fid, void *context);
+int fi_open(uint32_t version, const char *name, void *attr, size_t attr_len, uint64_t flags,
+	    struct fid **fid, void *context);
 
 /*
  * fi_close - release any object
@@ -897,28 +893,28 @@ static inline int fi_close(struct fid *fid)
 
 /* fi_control commands; the comment names what @arg points to. */
 enum {
-	FI_GETFIDFLAG,		/* uint64_t */
-	FI_SETFIDFLAG,		/* uint64_t */
-	FI_GETOPSFLAG,		/* uint64_t: FI_TRANSMIT or FI_RECV in, flags out */
-	FI_SETOPSFLAG,		/* uint64_t */
-	FI_ALIAS,		/* struct fi_alias */
-	FI_GETWAIT,		/* the wait object: an int for FI_WAIT_FD, ... */
-	FI_ENABLE,		/* none */
-	FI_BACKLOG,		/* int */
-	FI_GET_RAW_MR,		/* struct fi_mr_raw_attr */
-	FI_MAP_RAW_MR,		/* struct fi_mr_map_raw */
-	FI_UNMAP_KEY,		/* uint64_t */
-	FI_QUEUE_WORK,		/* struct fi_deferred_work */
-	FI_CANCEL_WORK,		/* struct fi_deferred_work */
-	FI_FLUSH_WORK,		/* none */
-	FI_REFRESH,		/* struct fi_mr_modify */
-	FI_DUP,			/* struct fid * */
-	FI_GETWAITOBJ,		/* enum fi_wait_obj */
-	FI_GET_VAL,		/* struct fi_fid_var */
-	FI_SET_VAL,		/* struct fi_fid_var */
-	FI_EXPORT_FID,		/* struct fi_fid_export */
-	FI_GET_FD,		/* int */
-	FI_GET_MR_XPU_DESC,	/* struct fi_mr_xpu_desc */
+	FI_GETFIDFLAG,	    /* uint64_t */
+	FI_SETFIDFLAG,	    /* uint64_t */
+	FI_GETOPSFLAG,	    /* uint64_t: FI_TRANSMIT or FI_RECV in, flags out */
+	FI_SETOPSFLAG,	    /* uint64_t */
+	FI_ALIAS,	    /* struct fi_alias */
+	FI_GETWAIT,	    /* the wait object: an int for FI_WAIT_FD, ... */
+	FI_ENABLE,	    /* none */
+	FI_BACKLOG,	    /* int */
+	FI_GET_RAW_MR,	    /* struct fi_mr_raw_attr */
+	FI_MAP_RAW_MR,	    /* struct fi_mr_map_raw */
+	FI_UNMAP_KEY,	    /* uint64_t */
+	FI_QUEUE_WORK,	    /* struct fi_deferred_work */
+	FI_CANCEL_WORK,	    /* struct fi_deferred_work */
+	FI_FLUSH_WORK,	    /* none */
+	FI_REFRESH,	    /* struct fi_mr_modify */
+	FI_DUP,		    /* struct fid * */
+	FI_GETWAITOBJ,	    /* enum fi_wait_obj */
+	FI_GET_VAL,	    /* struct fi_fid_var */
+	FI_SET_VAL,	    /* struct fi_fid_var */
+	FI_EXPORT_FID,	    /* struct fi_fid_export */
+	FI_GET_FD,	    /* int */
+	FI_GET_MR_XPU_DESC, /* struct fi_mr_xpu_desc */
 };
 
 /*
@@ -940,7 +936,7 @@ struct fi_alias {
  * Source: fi_control(3).
  */
 struct fi_fid_var {
-	int name;		/* a provider's own name has the top bit set */
+	int name; /* a provider's own name has the top bit set */
 	void *val;
 };
 
@@ -1043,8 +1039,8 @@ static inline int fi_set_val(struct fid *fid, int name, void *val)
  *
  * Returns 0, or -FI_ENOSYS for an unknown name. Source: fi_provider(7).
  */
-static inline int fi_open_ops(struct fid *fid, const char *name, uint64_t flags,
-			      void **ops, void *context)
+static inline int fi_open_ops(struct fid *fid, const char *name, uint64_t flags, void **ops,
+			      void *context)
 {
 	return fid->ops->ops_open(fid, name, flags, ops, context);
 }
@@ -1055,8 +1051,8 @@ static inline int fi_open_ops(struct fid *fid, const char *name, uint64_t flags,
  *
  * Returns 0, or -FI_ENOSYS for an unknown name. Source: fi_domain(3).
  */
-static inline int fi_set_ops(struct fid *fid, const char *name, uint64_t flags,
-			     void *ops, void *context)
+static inline int fi_set_ops(struct fid *fid, const char *name, uint64_t flags, void *ops,
+			     void *context)
 {
 	if (!FI_CHECK_OP(fid->ops, struct fi_ops, ops_set))
 		return -FI_ENOSYS;
@@ -1141,10 +1137,10 @@ enum fi_param_type {
  * Source: fi_provider(3).
  */
 struct fi_param {
-	const char *name;	/* environment variable */
+	const char *name; /* environment variable */
 	enum fi_param_type type;
 	const char *help_string;
-	const char *value;	/* NULL when unset */
+	const char *value; /* NULL when unset */
 };
 
 /*

@@ -15,16 +15,16 @@ extern "C" {
 #endif
 
 /* fi_query_atomic: which kind is asked about */
-#define FI_FETCH_ATOMIC		(1ULL << 58)
-#define FI_COMPARE_ATOMIC	(1ULL << 59)
+#define FI_FETCH_ATOMIC	  (1ULL << 58)
+#define FI_COMPARE_ATOMIC (1ULL << 59)
 
 /*
  * struct fi_atomic_attr - limits of a datatype and operation
  * Source: fi_atomic(3).
  */
 struct fi_atomic_attr {
-	size_t count;		/* elements in one operation */
-	size_t size;		/* bytes of an element */
+	size_t count; /* elements in one operation */
+	size_t size;  /* bytes of an element */
 };
 
 /*
@@ -92,57 +92,49 @@ struct fi_ops_atomic {
 	ssize_t (*write)(struct fid_ep *ep, const void *buf, size_t cnt, void *desc,
 			 fi_addr_t dest_addr, uint64_t addr, uint64_t key,
 			 enum fi_datatype datatype, enum fi_op op, void *context);
-	ssize_t (*writev)(struct fid_ep *ep, const struct fi_ioc *iov, void **desc,
-			  size_t cnt, fi_addr_t dest_addr, uint64_t addr,
-			  uint64_t key, enum fi_datatype datatype, enum fi_op op,
-			  void *context);
-	ssize_t (*writemsg)(struct fid_ep *ep, const struct fi_msg_atomic *msg,
-			    uint64_t flags);
-	ssize_t (*inject)(struct fid_ep *ep, const void *buf, size_t cnt,
+	ssize_t (*writev)(struct fid_ep *ep, const struct fi_ioc *iov, void **desc, size_t cnt,
 			  fi_addr_t dest_addr, uint64_t addr, uint64_t key,
-			  enum fi_datatype datatype, enum fi_op op);
+			  enum fi_datatype datatype, enum fi_op op, void *context);
+	ssize_t (*writemsg)(struct fid_ep *ep, const struct fi_msg_atomic *msg, uint64_t flags);
+	ssize_t (*inject)(struct fid_ep *ep, const void *buf, size_t cnt, fi_addr_t dest_addr,
+			  uint64_t addr, uint64_t key, enum fi_datatype datatype,
+			  enum fi_op op);
 
-	ssize_t (*readwrite)(struct fid_ep *ep, const void *buf, size_t cnt,
-			     void *desc, void *result, void *result_desc,
-			     fi_addr_t dest_addr, uint64_t addr, uint64_t key,
-			     enum fi_datatype datatype, enum fi_op op,
-			     void *context);
-	ssize_t (*readwritev)(struct fid_ep *ep, const struct fi_ioc *iov,
-			      void **desc, size_t cnt, struct fi_ioc *resultv,
-			      void **result_desc, size_t result_cnt,
-			      fi_addr_t dest_addr, uint64_t addr, uint64_t key,
-			      enum fi_datatype datatype, enum fi_op op,
+	ssize_t (*readwrite)(struct fid_ep *ep, const void *buf, size_t cnt, void *desc,
+			     void *result, void *result_desc, fi_addr_t dest_addr,
+			     uint64_t addr, uint64_t key, enum fi_datatype datatype,
+			     enum fi_op op, void *context);
+	ssize_t (*readwritev)(struct fid_ep *ep, const struct fi_ioc *iov, void **desc,
+			      size_t cnt, struct fi_ioc *resultv, void **result_desc,
+			      size_t result_cnt, fi_addr_t dest_addr, uint64_t addr,
+			      uint64_t key, enum fi_datatype datatype, enum fi_op op,
 			      void *context);
 	ssize_t (*readwritemsg)(struct fid_ep *ep, const struct fi_msg_atomic *msg,
-				struct fi_ioc *resultv, void **result_desc,
-				size_t result_cnt, uint64_t flags);
+				struct fi_ioc *resultv, void **result_desc, size_t result_cnt,
+				uint64_t flags);
 
-	ssize_t (*compwrite)(struct fid_ep *ep, const void *buf, size_t cnt,
-			     void *desc, const void *compare, void *compare_desc,
-			     void *result, void *result_desc,
-			     fi_addr_t dest_addr, uint64_t addr, uint64_t key,
-			     enum fi_datatype datatype, enum fi_op op,
+	ssize_t (*compwrite)(struct fid_ep *ep, const void *buf, size_t cnt, void *desc,
+			     const void *compare, void *compare_desc, void *result,
+			     void *result_desc, fi_addr_t dest_addr, uint64_t addr,
+			     uint64_t key, enum fi_datatype datatype, enum fi_op op,
 			     void *context);
-	ssize_t (*compwritev)(struct fid_ep *ep, const struct fi_ioc *iov,
-			      void **desc, size_t cnt,
-			      const struct fi_ioc *comparev, void **compare_desc,
-			      size_t compare_cnt, struct fi_ioc *resultv,
-			      void **result_desc, size_t result_cnt,
-			      fi_addr_t dest_addr, uint64_t addr, uint64_t key,
-			      enum fi_datatype datatype, enum fi_op op,
+	ssize_t (*compwritev)(struct fid_ep *ep, const struct fi_ioc *iov, void **desc,
+			      size_t cnt, const struct fi_ioc *comparev, void **compare_desc,
+			      size_t compare_cnt, struct fi_ioc *resultv, void **result_desc,
+			      size_t result_cnt, fi_addr_t dest_addr, uint64_t addr,
+			      uint64_t key, enum fi_datatype datatype, enum fi_op op,
 			      void *context);
 	ssize_t (*compwritemsg)(struct fid_ep *ep, const struct fi_msg_atomic *msg,
 				const struct fi_ioc *comparev, void **compare_desc,
-				size_t compare_cnt, struct fi_ioc *resultv,
-				void **result_desc, size_t result_cnt,
-				uint64_t flags);
+				size_t compare_cnt, struct fi_ioc *resultv, void **result_desc,
+				size_t result_cnt, uint64_t flags);
 
-	int (*writevalid)(struct fid_ep *ep, enum fi_datatype datatype,
-			  enum fi_op op, size_t *cnt);
-	int (*readwritevalid)(struct fid_ep *ep, enum fi_datatype datatype,
-			      enum fi_op op, size_t *cnt);
-	int (*compwritevalid)(struct fid_ep *ep, enum fi_datatype datatype,
-			      enum fi_op op, size_t *cnt);
+	int (*writevalid)(struct fid_ep *ep, enum fi_datatype datatype, enum fi_op op,
+			  size_t *cnt);
+	int (*readwritevalid)(struct fid_ep *ep, enum fi_datatype datatype, enum fi_op op,
+			      size_t *cnt);
+	int (*compwritevalid)(struct fid_ep *ep, enum fi_datatype datatype, enum fi_op op,
+			      size_t *cnt);
 };
 
 /*
@@ -153,24 +145,21 @@ struct fi_ops_atomic {
  */
 
 /* fi_atomic - target = target op buf, element by element */
-static inline ssize_t fi_atomic(struct fid_ep *ep, const void *buf, size_t cnt,
-				void *desc, fi_addr_t dest_addr, uint64_t addr,
-				uint64_t key, enum fi_datatype datatype,
-				enum fi_op op, void *context)
+static inline ssize_t fi_atomic(struct fid_ep *ep, const void *buf, size_t cnt, void *desc,
+				fi_addr_t dest_addr, uint64_t addr, uint64_t key,
+				enum fi_datatype datatype, enum fi_op op, void *context)
 {
-	return ep->atomic->write(ep, buf, cnt, desc, dest_addr, addr, key,
-				 datatype, op, context);
+	return ep->atomic->write(ep, buf, cnt, desc, dest_addr, addr, key, datatype, op,
+				 context);
 }
 
 /* fi_atomicv - fi_atomic from several buffers, one descriptor each */
-static inline ssize_t fi_atomicv(struct fid_ep *ep, const struct fi_ioc *iov,
-				 void **desc, size_t cnt, fi_addr_t dest_addr,
-				 uint64_t addr, uint64_t key,
-				 enum fi_datatype datatype, enum fi_op op,
-				 void *context)
+static inline ssize_t fi_atomicv(struct fid_ep *ep, const struct fi_ioc *iov, void **desc,
+				 size_t cnt, fi_addr_t dest_addr, uint64_t addr, uint64_t key,
+				 enum fi_datatype datatype, enum fi_op op, void *context)
 {
-	return ep->atomic->writev(ep, iov, desc, cnt, dest_addr, addr, key,
-				  datatype, op, context);
+	return ep->atomic->writev(ep, iov, desc, cnt, dest_addr, addr, key, datatype, op,
+				  context);
 }
 
 /* fi_atomicmsg - fi_atomic with all arguments in @msg, several targets, flags */
@@ -182,9 +171,8 @@ static inline ssize_t fi_atomicmsg(struct fid_ep *ep, const struct fi_msg_atomic
 
 /* fi_inject_atomic - fi_atomic up to inject_size; buf is free on return, no completion */
 static inline ssize_t fi_inject_atomic(struct fid_ep *ep, const void *buf, size_t cnt,
-				       fi_addr_t dest_addr, uint64_t addr,
-				       uint64_t key, enum fi_datatype datatype,
-				       enum fi_op op)
+				       fi_addr_t dest_addr, uint64_t addr, uint64_t key,
+				       enum fi_datatype datatype, enum fi_op op)
 {
 	return ep->atomic->inject(ep, buf, cnt, dest_addr, addr, key, datatype, op);
 }
@@ -192,79 +180,66 @@ static inline ssize_t fi_inject_atomic(struct fid_ep *ep, const void *buf, size_
 /* fi_fetch_atomic - fi_atomic, and @result receives the target's old value */
 static inline ssize_t fi_fetch_atomic(struct fid_ep *ep, const void *buf, size_t cnt,
 				      void *desc, void *result, void *result_desc,
-				      fi_addr_t dest_addr, uint64_t addr,
-				      uint64_t key, enum fi_datatype datatype,
-				      enum fi_op op, void *context)
+				      fi_addr_t dest_addr, uint64_t addr, uint64_t key,
+				      enum fi_datatype datatype, enum fi_op op, void *context)
 {
-	return ep->atomic->readwrite(ep, buf, cnt, desc, result, result_desc,
-				     dest_addr, addr, key, datatype, op, context);
+	return ep->atomic->readwrite(ep, buf, cnt, desc, result, result_desc, dest_addr, addr,
+				     key, datatype, op, context);
 }
 
 /* fi_fetch_atomicv - fi_fetch_atomic with vectors of buffers and results */
-static inline ssize_t fi_fetch_atomicv(struct fid_ep *ep, const struct fi_ioc *iov,
-				       void **desc, size_t cnt,
-				       struct fi_ioc *resultv, void **result_desc,
-				       size_t result_cnt, fi_addr_t dest_addr,
-				       uint64_t addr, uint64_t key,
-				       enum fi_datatype datatype, enum fi_op op,
+static inline ssize_t fi_fetch_atomicv(struct fid_ep *ep, const struct fi_ioc *iov, void **desc,
+				       size_t cnt, struct fi_ioc *resultv, void **result_desc,
+				       size_t result_cnt, fi_addr_t dest_addr, uint64_t addr,
+				       uint64_t key, enum fi_datatype datatype, enum fi_op op,
 				       void *context)
 {
-	return ep->atomic->readwritev(ep, iov, desc, cnt, resultv, result_desc,
-				      result_cnt, dest_addr, addr, key, datatype,
-				      op, context);
+	return ep->atomic->readwritev(ep, iov, desc, cnt, resultv, result_desc, result_cnt,
+				      dest_addr, addr, key, datatype, op, context);
 }
 
 /* fi_fetch_atomicmsg - fi_fetch_atomic with the operation in @msg, flags */
-static inline ssize_t fi_fetch_atomicmsg(struct fid_ep *ep,
-					 const struct fi_msg_atomic *msg,
+static inline ssize_t fi_fetch_atomicmsg(struct fid_ep *ep, const struct fi_msg_atomic *msg,
 					 struct fi_ioc *resultv, void **result_desc,
 					 size_t result_cnt, uint64_t flags)
 {
-	return ep->atomic->readwritemsg(ep, msg, resultv, result_desc, result_cnt,
-					flags);
+	return ep->atomic->readwritemsg(ep, msg, resultv, result_desc, result_cnt, flags);
 }
 
 /* fi_compare_atomic - store buf where @compare and the target allow it; old value to @result */
 static inline ssize_t fi_compare_atomic(struct fid_ep *ep, const void *buf, size_t cnt,
-					void *desc, const void *compare,
-					void *compare_desc, void *result,
-					void *result_desc, fi_addr_t dest_addr,
-					uint64_t addr, uint64_t key,
-					enum fi_datatype datatype, enum fi_op op,
-					void *context)
+					void *desc, const void *compare, void *compare_desc,
+					void *result, void *result_desc, fi_addr_t dest_addr,
+					uint64_t addr, uint64_t key, enum fi_datatype datatype,
+					enum fi_op op, void *context)
 {
-	return ep->atomic->compwrite(ep, buf, cnt, desc, compare, compare_desc,
-				     result, result_desc, dest_addr, addr, key,
-				     datatype, op, context);
+	return ep->atomic->compwrite(ep, buf, cnt, desc, compare, compare_desc, result,
+				     result_desc, dest_addr, addr, key, datatype, op, context);
 }
 
 /* fi_compare_atomicv - fi_compare_atomic with vectors */
 static inline ssize_t fi_compare_atomicv(struct fid_ep *ep, const struct fi_ioc *iov,
-					 void **desc, size_t cnt,
-					 const struct fi_ioc *comparev,
+					 void **desc, size_t cnt, const struct fi_ioc *comparev,
 					 void **compare_desc, size_t compare_cnt,
 					 struct fi_ioc *resultv, void **result_desc,
-					 size_t result_cnt, fi_addr_t dest_addr,
-					 uint64_t addr, uint64_t key,
-					 enum fi_datatype datatype, enum fi_op op,
+					 size_t result_cnt, fi_addr_t dest_addr, uint64_t addr,
+					 uint64_t key, enum fi_datatype datatype, enum fi_op op,
 					 void *context)
 {
-	return ep->atomic->compwritev(ep, iov, desc, cnt, comparev, compare_desc,
-				      compare_cnt, resultv, result_desc, result_cnt,
-				      dest_addr, addr, key, datatype, op, context);
+	return ep->atomic->compwritev(ep, iov, desc, cnt, comparev, compare_desc, compare_cnt,
+				      resultv, result_desc, result_cnt, dest_addr, addr, key,
+				      datatype, op, context);
 }
 
 /* fi_compare_atomicmsg - fi_compare_atomic with the operation in @msg, flags */
-static inline ssize_t fi_compare_atomicmsg(struct fid_ep *ep,
-					   const struct fi_msg_atomic *msg,
-					   const struct fi_ioc *comparev,
-					   void **compare_desc, size_t compare_cnt,
-					   struct fi_ioc *resultv,
+static inline ssize_t fi_compare_atomicmsg(struct fid_ep *ep, const struct fi_msg_atomic *msg,
+					   const struct fi_ioc *comparev, void **compare_desc,
+					   size_t compare_cnt, struct fi_ioc *resultv,
 					   void **result_desc, size_t result_cnt,
 					   uint64_t flags)
 {
-	return ep->atomic->compwritemsg(ep, msg, comparev, compare_desc, compare_cnt,
-					resultv, result_desc, result_cnt, flags);
+	return ep->atomic->compwritemsg(ep, msg, comparev, compare_desc, compare_cnt, resultv,
+					result_desc, result_cnt, flags);
 }
 
 /*
@@ -273,8 +248,8 @@ static inline ssize_t fi_compare_atomicmsg(struct fid_ep *ep,
  *
  * Returns 0, or -FI_EOPNOTSUPP. Source: fi_atomic(3).
  */
-static inline int fi_atomicvalid(struct fid_ep *ep, enum fi_datatype datatype,
-				 enum fi_op op, size_t *cnt)
+static inline int fi_atomicvalid(struct fid_ep *ep, enum fi_datatype datatype, enum fi_op op,
+				 size_t *cnt)
 {
 	return ep->atomic->writevalid(ep, datatype, op, cnt);
 }
@@ -300,8 +275,7 @@ static inline int fi_compare_atomicvalid(struct fid_ep *ep, enum fi_datatype dat
  * Returns 0, or -FI_EOPNOTSUPP, -FI_ENOSYS from old providers. Source: fi_atomic(3).
  */
 static inline int fi_query_atomic(struct fid_domain *domain, enum fi_datatype datatype,
-				  enum fi_op op, struct fi_atomic_attr *attr,
-				  uint64_t flags)
+				  enum fi_op op, struct fi_atomic_attr *attr, uint64_t flags)
 {
 	if (!FI_CHECK_OP(domain->ops, struct fi_ops_domain, query_atomic))
 		return -FI_ENOSYS;

@@ -32,15 +32,13 @@ struct fi_ops_cm {
 	int (*setname)(fid_t fid, void *addr, size_t addrlen);
 	int (*getname)(fid_t fid, void *addr, size_t *addrlen);
 	int (*getpeer)(struct fid_ep *ep, void *addr, size_t *addrlen);
-	int (*connect)(struct fid_ep *ep, const void *addr, const void *param,
-		       size_t paramlen);
+	int (*connect)(struct fid_ep *ep, const void *addr, const void *param, size_t paramlen);
 	int (*listen)(struct fid_pep *pep);
 	int (*accept)(struct fid_ep *ep, const void *param, size_t paramlen);
-	int (*reject)(struct fid_pep *pep, fid_t handle, const void *param,
-		      size_t paramlen);
+	int (*reject)(struct fid_pep *pep, fid_t handle, const void *param, size_t paramlen);
 	int (*shutdown)(struct fid_ep *ep, uint64_t flags);
-	int (*join)(struct fid_ep *ep, const void *addr, uint64_t flags,
-		    struct fid_mc **mc, void *context);
+	int (*join)(struct fid_ep *ep, const void *addr, uint64_t flags, struct fid_mc **mc,
+		    void *context);
 };
 
 /*
@@ -85,8 +83,8 @@ static inline int fi_listen(struct fid_pep *pep)
  * Returns 0: FI_CONNECTED or an error event follows. Or -FI_EINVAL,
  * -FI_EOPBADSTATE, -FI_ENOSYS. Source: fi_cm(3).
  */
-static inline int fi_connect(struct fid_ep *ep, const void *addr,
-			     const void *param, size_t paramlen)
+static inline int fi_connect(struct fid_ep *ep, const void *addr, const void *param,
+			     size_t paramlen)
 {
 	return ep->cm->connect(ep, addr, param, paramlen);
 }

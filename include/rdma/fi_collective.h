@@ -100,40 +100,36 @@ struct fi_ops_collective {
 	ssize_t (*barrier)(struct fid_ep *ep, fi_addr_t coll_addr, void *context);
 	ssize_t (*broadcast)(struct fid_ep *ep, void *buf, size_t cnt, void *desc,
 			     fi_addr_t coll_addr, fi_addr_t root_addr,
-			     enum fi_datatype datatype, uint64_t flags,
+			     enum fi_datatype datatype, uint64_t flags, void *context);
+	ssize_t (*alltoall)(struct fid_ep *ep, const void *buf, size_t cnt, void *desc,
+			    void *result, void *result_desc, fi_addr_t coll_addr,
+			    enum fi_datatype datatype, uint64_t flags, void *context);
+	ssize_t (*allreduce)(struct fid_ep *ep, const void *buf, size_t cnt, void *desc,
+			     void *result, void *result_desc, fi_addr_t coll_addr,
+			     enum fi_datatype datatype, enum fi_op op, uint64_t flags,
 			     void *context);
-	ssize_t (*alltoall)(struct fid_ep *ep, const void *buf, size_t cnt,
-			    void *desc, void *result, void *result_desc,
-			    fi_addr_t coll_addr, enum fi_datatype datatype,
-			    uint64_t flags, void *context);
-	ssize_t (*allreduce)(struct fid_ep *ep, const void *buf, size_t cnt,
-			     void *desc, void *result, void *result_desc,
-			     fi_addr_t coll_addr, enum fi_datatype datatype,
-			     enum fi_op op, uint64_t flags, void *context);
-	ssize_t (*allgather)(struct fid_ep *ep, const void *buf, size_t cnt,
-			     void *desc, void *result, void *result_desc,
-			     fi_addr_t coll_addr, enum fi_datatype datatype,
-			     uint64_t flags, void *context);
-	ssize_t (*reduce_scatter)(struct fid_ep *ep, const void *buf, size_t cnt,
-				  void *desc, void *result, void *result_desc,
-				  fi_addr_t coll_addr, enum fi_datatype datatype,
-				  enum fi_op op, uint64_t flags, void *context);
+	ssize_t (*allgather)(struct fid_ep *ep, const void *buf, size_t cnt, void *desc,
+			     void *result, void *result_desc, fi_addr_t coll_addr,
+			     enum fi_datatype datatype, uint64_t flags, void *context);
+	ssize_t (*reduce_scatter)(struct fid_ep *ep, const void *buf, size_t cnt, void *desc,
+				  void *result, void *result_desc, fi_addr_t coll_addr,
+				  enum fi_datatype datatype, enum fi_op op, uint64_t flags,
+				  void *context);
 	ssize_t (*reduce)(struct fid_ep *ep, const void *buf, size_t cnt, void *desc,
 			  void *result, void *result_desc, fi_addr_t coll_addr,
-			  fi_addr_t root_addr, enum fi_datatype datatype,
-			  enum fi_op op, uint64_t flags, void *context);
-	ssize_t (*scatter)(struct fid_ep *ep, const void *buf, size_t cnt,
-			   void *desc, void *result, void *result_desc,
-			   fi_addr_t coll_addr, fi_addr_t root_addr,
-			   enum fi_datatype datatype, uint64_t flags,
+			  fi_addr_t root_addr, enum fi_datatype datatype, enum fi_op op,
+			  uint64_t flags, void *context);
+	ssize_t (*scatter)(struct fid_ep *ep, const void *buf, size_t cnt, void *desc,
+			   void *result, void *result_desc, fi_addr_t coll_addr,
+			   fi_addr_t root_addr, enum fi_datatype datatype, uint64_t flags,
 			   void *context);
 	ssize_t (*gather)(struct fid_ep *ep, const void *buf, size_t cnt, void *desc,
 			  void *result, void *result_desc, fi_addr_t coll_addr,
-			  fi_addr_t root_addr, enum fi_datatype datatype,
-			  uint64_t flags, void *context);
+			  fi_addr_t root_addr, enum fi_datatype datatype, uint64_t flags,
+			  void *context);
 	ssize_t (*msg)(struct fid_ep *ep, const struct fi_msg_collective *msg,
-		       struct fi_ioc *resultv, void **result_desc,
-		       size_t result_cnt, uint64_t flags);
+		       struct fi_ioc *resultv, void **result_desc, size_t result_cnt,
+		       uint64_t flags);
 	ssize_t (*barrier2)(struct fid_ep *ep, fi_addr_t coll_addr, uint64_t flags,
 			    void *context);
 };
@@ -159,8 +155,7 @@ static inline int fi_av_set_union(struct fid_av_set *dst, const struct fid_av_se
 }
 
 /* fi_av_set_intersect - keep in dst what is also in src; 0 or an error */
-static inline int fi_av_set_intersect(struct fid_av_set *dst,
-				      const struct fid_av_set *src)
+static inline int fi_av_set_intersect(struct fid_av_set *dst, const struct fid_av_set *src)
 {
 	return dst->ops->intersect(dst, src);
 }
@@ -219,8 +214,8 @@ static inline ssize_t fi_barrier(struct fid_ep *ep, fi_addr_t coll_addr, void *c
 }
 
 /* fi_barrier2 - fi_barrier with flags; -FI_ENOSYS from old providers if any is set */
-static inline ssize_t fi_barrier2(struct fid_ep *ep, fi_addr_t coll_addr,
-				  uint64_t flags, void *context)
+static inline ssize_t fi_barrier2(struct fid_ep *ep, fi_addr_t coll_addr, uint64_t flags,
+				  void *context)
 {
 	if (flags == 0)
 		return ep->collective->barrier(ep, coll_addr, context);
@@ -232,41 +227,38 @@ static inline ssize_t fi_barrier2(struct fid_ep *ep, fi_addr_t coll_addr,
 /* fi_broadcast - the root's buf to every member's buf */
 static inline ssize_t fi_broadcast(struct fid_ep *ep, void *buf, size_t cnt, void *desc,
 				   fi_addr_t coll_addr, fi_addr_t root_addr,
-				   enum fi_datatype datatype, uint64_t flags,
-				   void *context)
+				   enum fi_datatype datatype, uint64_t flags, void *context)
 {
-	return ep->collective->broadcast(ep, buf, cnt, desc, coll_addr, root_addr,
-					 datatype, flags, context);
+	return ep->collective->broadcast(ep, buf, cnt, desc, coll_addr, root_addr, datatype,
+					 flags, context);
 }
 
 /* fi_alltoall - cnt elements from each member to each other */
-static inline ssize_t fi_alltoall(struct fid_ep *ep, const void *buf, size_t cnt,
-				  void *desc, void *result, void *result_desc,
-				  fi_addr_t coll_addr, enum fi_datatype datatype,
-				  uint64_t flags, void *context)
+static inline ssize_t fi_alltoall(struct fid_ep *ep, const void *buf, size_t cnt, void *desc,
+				  void *result, void *result_desc, fi_addr_t coll_addr,
+				  enum fi_datatype datatype, uint64_t flags, void *context)
 {
-	return ep->collective->alltoall(ep, buf, cnt, desc, result, result_desc,
-					coll_addr, datatype, flags, context);
+	return ep->collective->alltoall(ep, buf, cnt, desc, result, result_desc, coll_addr,
+					datatype, flags, context);
 }
 
 /* fi_allreduce - op over all members' elements, to every member */
-static inline ssize_t fi_allreduce(struct fid_ep *ep, const void *buf, size_t cnt,
-				   void *desc, void *result, void *result_desc,
-				   fi_addr_t coll_addr, enum fi_datatype datatype,
-				   enum fi_op op, uint64_t flags, void *context)
+static inline ssize_t fi_allreduce(struct fid_ep *ep, const void *buf, size_t cnt, void *desc,
+				   void *result, void *result_desc, fi_addr_t coll_addr,
+				   enum fi_datatype datatype, enum fi_op op, uint64_t flags,
+				   void *context)
 {
-	return ep->collective->allreduce(ep, buf, cnt, desc, result, result_desc,
-					 coll_addr, datatype, op, flags, context);
+	return ep->collective->allreduce(ep, buf, cnt, desc, result, result_desc, coll_addr,
+					 datatype, op, flags, context);
 }
 
 /* fi_allgather - every member's elements one after the other, to every member */
-static inline ssize_t fi_allgather(struct fid_ep *ep, const void *buf, size_t cnt,
-				   void *desc, void *result, void *result_desc,
-				   fi_addr_t coll_addr, enum fi_datatype datatype,
-				   uint64_t flags, void *context)
+static inline ssize_t fi_allgather(struct fid_ep *ep, const void *buf, size_t cnt, void *desc,
+				   void *result, void *result_desc, fi_addr_t coll_addr,
+				   enum fi_datatype datatype, uint64_t flags, void *context)
 {
-	return ep->collective->allgather(ep, buf, cnt, desc, result, result_desc,
-					 coll_addr, datatype, flags, context);
+	return ep->collective->allgather(ep, buf, cnt, desc, result, result_desc, coll_addr,
+					 datatype, flags, context);
 }
 
 /*
@@ -283,37 +275,33 @@ static inline ssize_t fi_reduce_scatter(struct fid_ep *ep, const void *buf, size
 }
 
 /* fi_reduce - fi_allreduce, but to the root only */
-static inline ssize_t fi_reduce(struct fid_ep *ep, const void *buf, size_t cnt,
-				void *desc, void *result, void *result_desc,
-				fi_addr_t coll_addr, fi_addr_t root_addr,
-				enum fi_datatype datatype, enum fi_op op,
+static inline ssize_t fi_reduce(struct fid_ep *ep, const void *buf, size_t cnt, void *desc,
+				void *result, void *result_desc, fi_addr_t coll_addr,
+				fi_addr_t root_addr, enum fi_datatype datatype, enum fi_op op,
 				uint64_t flags, void *context)
 {
-	return ep->collective->reduce(ep, buf, cnt, desc, result, result_desc,
-				      coll_addr, root_addr, datatype, op, flags,
-				      context);
+	return ep->collective->reduce(ep, buf, cnt, desc, result, result_desc, coll_addr,
+				      root_addr, datatype, op, flags, context);
 }
 
 /* fi_scatter - the root's buf in parts, one to each member */
-static inline ssize_t fi_scatter(struct fid_ep *ep, const void *buf, size_t cnt,
-				 void *desc, void *result, void *result_desc,
-				 fi_addr_t coll_addr, fi_addr_t root_addr,
-				 enum fi_datatype datatype, uint64_t flags,
+static inline ssize_t fi_scatter(struct fid_ep *ep, const void *buf, size_t cnt, void *desc,
+				 void *result, void *result_desc, fi_addr_t coll_addr,
+				 fi_addr_t root_addr, enum fi_datatype datatype, uint64_t flags,
 				 void *context)
 {
-	return ep->collective->scatter(ep, buf, cnt, desc, result, result_desc,
-				       coll_addr, root_addr, datatype, flags, context);
+	return ep->collective->scatter(ep, buf, cnt, desc, result, result_desc, coll_addr,
+				       root_addr, datatype, flags, context);
 }
 
 /* fi_gather - every member's elements one after the other, to the root only */
-static inline ssize_t fi_gather(struct fid_ep *ep, const void *buf, size_t cnt,
-				void *desc, void *result, void *result_desc,
-				fi_addr_t coll_addr, fi_addr_t root_addr,
-				enum fi_datatype datatype, uint64_t flags,
+static inline ssize_t fi_gather(struct fid_ep *ep, const void *buf, size_t cnt, void *desc,
+				void *result, void *result_desc, fi_addr_t coll_addr,
+				fi_addr_t root_addr, enum fi_datatype datatype, uint64_t flags,
 				void *context)
 {
-	return ep->collective->gather(ep, buf, cnt, desc, result, result_desc,
-				      coll_addr, root_addr, datatype, flags, context);
+	return ep->collective->gather(ep, buf, cnt, desc, result, result_desc, coll_addr,
+				      root_addr, datatype, flags, context);
 }
 
 /*
@@ -322,8 +310,7 @@ static inline ssize_t fi_gather(struct fid_ep *ep, const void *buf, size_t cnt,
  *
  * Returns 0, or -FI_EOPNOTSUPP, -FI_ENOSYS. Source: fi_collective(3).
  */
-static inline int fi_query_collective(struct fid_domain *domain,
-				      enum fi_collective_op coll,
+static inline int fi_query_collective(struct fid_domain *domain, enum fi_collective_op coll,
 				      struct fi_collective_attr *attr, uint64_t flags)
 {
 	if (!FI_CHECK_OP(domain->ops, struct fi_ops_domain, query_collective))

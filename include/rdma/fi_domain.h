@@ -18,21 +18,21 @@ extern "C" {
 /* Address vectors */
 
 /* fi_av_attr.flags */
-#define FI_SYMMETRIC		(1ULL << 59)
+#define FI_SYMMETRIC (1ULL << 59)
 /* fi_av_insert: context is an int per address, for its own error */
-#define FI_SYNC_ERR		(1ULL << 58)
+#define FI_SYNC_ERR (1ULL << 58)
 
 /* fi_av_set_attr.flags: everyone, and what the set will be used for */
-#define FI_UNIVERSE		(1ULL << 57)
-#define FI_BARRIER_SET		(1ULL << 40)
-#define FI_BROADCAST_SET	(1ULL << 41)
-#define FI_ALLTOALL_SET		(1ULL << 42)
-#define FI_ALLREDUCE_SET	(1ULL << 43)
-#define FI_ALLGATHER_SET	(1ULL << 44)
-#define FI_REDUCE_SCATTER_SET	(1ULL << 45)
-#define FI_REDUCE_SET		(1ULL << 46)
-#define FI_SCATTER_SET		(1ULL << 47)
-#define FI_GATHER_SET		(1ULL << 48)
+#define FI_UNIVERSE	      (1ULL << 57)
+#define FI_BARRIER_SET	      (1ULL << 40)
+#define FI_BROADCAST_SET      (1ULL << 41)
+#define FI_ALLTOALL_SET	      (1ULL << 42)
+#define FI_ALLREDUCE_SET      (1ULL << 43)
+#define FI_ALLGATHER_SET      (1ULL << 44)
+#define FI_REDUCE_SCATTER_SET (1ULL << 45)
+#define FI_REDUCE_SET	      (1ULL << 46)
+#define FI_SCATTER_SET	      (1ULL << 47)
+#define FI_GATHER_SET	      (1ULL << 48)
 
 /*
  * struct fi_av_attr - how an address vector is to be
@@ -47,9 +47,9 @@ extern "C" {
 struct fi_av_attr {
 	enum fi_av_type type;
 	int rx_ctx_bits;
-	size_t count;		/* expected entries, a hint */
+	size_t count; /* expected entries, a hint */
 	size_t ep_per_node;
-	const char *name;	/* of a shared AV */
+	const char *name; /* of a shared AV */
 	void *map_addr;
 	uint64_t flags;
 };
@@ -81,30 +81,26 @@ struct fid_av_set;
 /* struct fi_ops_av - calls of an address vector: fi_av_insert and so on */
 struct fi_ops_av {
 	size_t size;
-	int (*insert)(struct fid_av *av, const void *addr, size_t cnt,
-		      fi_addr_t *fi_addr, uint64_t flags, void *context);
+	int (*insert)(struct fid_av *av, const void *addr, size_t cnt, fi_addr_t *fi_addr,
+		      uint64_t flags, void *context);
 	int (*insertsvc)(struct fid_av *av, const char *node, const char *service,
 			 fi_addr_t *fi_addr, uint64_t flags, void *context);
 	int (*insertsym)(struct fid_av *av, const char *node, size_t node_cnt,
 			 const char *service, size_t svc_cnt, fi_addr_t *fi_addr,
 			 uint64_t flags, void *context);
-	int (*remove)(struct fid_av *av, fi_addr_t *fi_addr, size_t cnt,
-		      uint64_t flags);
-	int (*lookup)(struct fid_av *av, fi_addr_t fi_addr, void *addr,
-		      size_t *addrlen);
-	const char *(*straddr)(struct fid_av *av, const void *addr, char *buf,
-			       size_t *len);
+	int (*remove)(struct fid_av *av, fi_addr_t *fi_addr, size_t cnt, uint64_t flags);
+	int (*lookup)(struct fid_av *av, fi_addr_t fi_addr, void *addr, size_t *addrlen);
+	const char *(*straddr)(struct fid_av *av, const void *addr, char *buf, size_t *len);
 	int (*av_set)(struct fid_av *av, struct fi_av_set_attr *attr,
 		      struct fid_av_set **av_set, void *context);
-	int (*insert_auth_key)(struct fid_av *av, const void *auth_key,
-			       size_t auth_key_size, fi_addr_t *fi_addr,
-			       uint64_t flags);
-	int (*lookup_auth_key)(struct fid_av *av, fi_addr_t fi_addr,
-			       void *auth_key, size_t *auth_key_size);
-	int (*set_user_id)(struct fid_av *av, fi_addr_t fi_addr,
-			   fi_addr_t user_id, uint64_t flags);
-	int (*lookup2)(struct fid_av *av, fi_addr_t fi_addr, void *buf,
-		       size_t *len, uint64_t flags, struct fid_xpu_ctx *ctx);
+	int (*insert_auth_key)(struct fid_av *av, const void *auth_key, size_t auth_key_size,
+			       fi_addr_t *fi_addr, uint64_t flags);
+	int (*lookup_auth_key)(struct fid_av *av, fi_addr_t fi_addr, void *auth_key,
+			       size_t *auth_key_size);
+	int (*set_user_id)(struct fid_av *av, fi_addr_t fi_addr, fi_addr_t user_id,
+			   uint64_t flags);
+	int (*lookup2)(struct fid_av *av, fi_addr_t fi_addr, void *buf, size_t *len,
+		       uint64_t flags, struct fid_xpu_ctx *ctx);
 };
 
 /*
@@ -122,10 +118,10 @@ struct fid_av {
 /* Memory regions */
 
 /* fi_mr_regattr flags */
-#define FI_MR_DMABUF		(1ULL << 40)
-#define FI_MR_SINGLE_USE	(1ULL << 41)
-#define FI_HMEM_HOST_ALLOC	(1ULL << 45)
-#define FI_HMEM_DEVICE_ONLY	(1ULL << 46)
+#define FI_MR_DMABUF	    (1ULL << 40)
+#define FI_MR_SINGLE_USE    (1ULL << 41)
+#define FI_HMEM_HOST_ALLOC  (1ULL << 45)
+#define FI_HMEM_DEVICE_ONLY (1ULL << 46)
 
 /*
  * struct fid_mr - registered memory; fi_mr_desc and fi_mr_key read it
@@ -205,7 +201,7 @@ struct fi_mr_auth_key {
 struct fi_mr_attr {
 	union {
 		const struct iovec *mr_iov;
-		const struct fi_mr_dmabuf *dmabuf;	/* with FI_MR_DMABUF */
+		const struct fi_mr_dmabuf *dmabuf; /* with FI_MR_DMABUF */
 	};
 	size_t iov_count;
 	uint64_t access;
@@ -223,10 +219,10 @@ struct fi_mr_attr {
 		int synapseai;
 		int rocr;
 	} device;
-	void *hmem_data;		/* since 1.19; older callers end before it */
-	size_t page_size;		/* since 1.22 */
-	const struct fid_mr *base_mr;	/* since 2.0 */
-	size_t sub_mr_cnt;		/* since 2.0 */
+	void *hmem_data;	      /* since 1.19; older callers end before it */
+	size_t page_size;	      /* since 1.22 */
+	const struct fid_mr *base_mr; /* since 2.0 */
+	size_t sub_mr_cnt;	      /* since 2.0 */
 };
 
 /*
@@ -245,13 +241,13 @@ struct fi_mr_modify {
 struct fi_ops_mr {
 	size_t size;
 	int (*reg)(struct fid *fid, const void *buf, size_t len, uint64_t access,
-		   uint64_t offset, uint64_t requested_key, uint64_t flags,
-		   struct fid_mr **mr, void *context);
-	int (*regv)(struct fid *fid, const struct iovec *iov, size_t cnt,
-		    uint64_t access, uint64_t offset, uint64_t requested_key,
-		    uint64_t flags, struct fid_mr **mr, void *context);
-	int (*regattr)(struct fid *fid, const struct fi_mr_attr *attr,
-		       uint64_t flags, struct fid_mr **mr);
+		   uint64_t offset, uint64_t requested_key, uint64_t flags, struct fid_mr **mr,
+		   void *context);
+	int (*regv)(struct fid *fid, const struct iovec *iov, size_t cnt, uint64_t access,
+		    uint64_t offset, uint64_t requested_key, uint64_t flags, struct fid_mr **mr,
+		    void *context);
+	int (*regattr)(struct fid *fid, const struct fi_mr_attr *attr, uint64_t flags,
+		       struct fid_mr **mr);
 };
 
 /* fi_set_ops name, and its table: the application copies device memory itself. */
@@ -265,19 +261,17 @@ struct fi_ops_mr {
  */
 struct fi_hmem_override_ops {
 	size_t size;
-	ssize_t (*copy_from_hmem_iov)(void *dst, size_t len,
-				      enum fi_hmem_iface iface, uint64_t device,
-				      const struct iovec *iov, size_t iov_cnt,
+	ssize_t (*copy_from_hmem_iov)(void *dst, size_t len, enum fi_hmem_iface iface,
+				      uint64_t device, const struct iovec *iov, size_t iov_cnt,
 				      uint64_t iov_offset);
 	ssize_t (*copy_to_hmem_iov)(enum fi_hmem_iface iface, uint64_t device,
 				    const struct iovec *iov, size_t iov_cnt,
-				    uint64_t iov_offset, const void *src,
-				    size_t len);
+				    uint64_t iov_offset, const void *src, size_t len);
 };
 
 /* Operands of atomics and collectives; the latter add values from 256 up. */
 
-#define FI_COLLECTIVE_OFFSET	256
+#define FI_COLLECTIVE_OFFSET 256
 
 /*
  * enum fi_datatype - elements of atomics and collectives, as C has them
@@ -326,13 +320,13 @@ enum fi_op {
 	FI_BXOR,
 	FI_ATOMIC_READ,
 	FI_ATOMIC_WRITE,
-	FI_CSWAP,		/* store if compare == target ... */
+	FI_CSWAP, /* store if compare == target ... */
 	FI_CSWAP_NE,
-	FI_CSWAP_LE,		/* ... or compare <= target, and so on */
+	FI_CSWAP_LE, /* ... or compare <= target, and so on */
 	FI_CSWAP_LT,
 	FI_CSWAP_GE,
 	FI_CSWAP_GT,
-	FI_MSWAP,		/* only the bits set in compare */
+	FI_MSWAP, /* only the bits set in compare */
 	FI_DIFF,
 	FI_NOOP = FI_COLLECTIVE_OFFSET,
 };
@@ -353,7 +347,7 @@ enum fi_collective_op {
 /* Domains */
 
 /* fi_domain_bind to an EQ: registrations complete there (deprecated) */
-#define FI_REG_MR		(1ULL << 59)
+#define FI_REG_MR (1ULL << 59)
 
 struct fi_atomic_attr;
 struct fi_collective_attr;
@@ -362,30 +356,28 @@ struct fi_xpu_attr;
 /* struct fi_ops_domain - calls of a domain: fi_av_open, fi_cq_open, fi_endpoint and so on */
 struct fi_ops_domain {
 	size_t size;
-	int (*av_open)(struct fid_domain *domain, struct fi_av_attr *attr,
-		       struct fid_av **av, void *context);
-	int (*cq_open)(struct fid_domain *domain, struct fi_cq_attr *attr,
-		       struct fid_cq **cq, void *context);
-	int (*endpoint)(struct fid_domain *domain, struct fi_info *info,
-			struct fid_ep **ep, void *context);
-	int (*scalable_ep)(struct fid_domain *domain, struct fi_info *info,
-			   struct fid_ep **sep, void *context);
+	int (*av_open)(struct fid_domain *domain, struct fi_av_attr *attr, struct fid_av **av,
+		       void *context);
+	int (*cq_open)(struct fid_domain *domain, struct fi_cq_attr *attr, struct fid_cq **cq,
+		       void *context);
+	int (*endpoint)(struct fid_domain *domain, struct fi_info *info, struct fid_ep **ep,
+			void *context);
+	int (*scalable_ep)(struct fid_domain *domain, struct fi_info *info, struct fid_ep **sep,
+			   void *context);
 	int (*cntr_open)(struct fid_domain *domain, struct fi_cntr_attr *attr,
 			 struct fid_cntr **cntr, void *context);
 	int (*poll_open)(struct fid_domain *domain, struct fi_poll_attr *attr,
 			 struct fid_poll **pollset);
-	int (*stx_ctx)(struct fid_domain *domain, struct fi_tx_attr *attr,
-		       struct fid_stx **stx, void *context);
+	int (*stx_ctx)(struct fid_domain *domain, struct fi_tx_attr *attr, struct fid_stx **stx,
+		       void *context);
 	int (*srx_ctx)(struct fid_domain *domain, struct fi_rx_attr *attr,
 		       struct fid_ep **rx_ep, void *context);
-	int (*query_atomic)(struct fid_domain *domain, enum fi_datatype datatype,
-			    enum fi_op op, struct fi_atomic_attr *attr,
-			    uint64_t flags);
-	int (*query_collective)(struct fid_domain *domain,
-				enum fi_collective_op coll,
+	int (*query_atomic)(struct fid_domain *domain, enum fi_datatype datatype, enum fi_op op,
+			    struct fi_atomic_attr *attr, uint64_t flags);
+	int (*query_collective)(struct fid_domain *domain, enum fi_collective_op coll,
 				struct fi_collective_attr *attr, uint64_t flags);
-	int (*endpoint2)(struct fid_domain *domain, struct fi_info *info,
-			 struct fid_ep **ep, uint64_t flags, void *context);
+	int (*endpoint2)(struct fid_domain *domain, struct fi_info *info, struct fid_ep **ep,
+			 uint64_t flags, void *context);
 	int (*xpu_ctx)(struct fid_domain *domain, struct fi_xpu_attr *attr,
 		       struct fid_xpu_ctx **ctx, void *context);
 };
@@ -425,8 +417,7 @@ static inline int fi_domain(struct fid_fabric *fabric, struct fi_info *info,
  * Returns as fi_domain does, -FI_ENOSYS from old providers if flags are set.
  */
 static inline int fi_domain2(struct fid_fabric *fabric, struct fi_info *info,
-			     struct fid_domain **domain, uint64_t flags,
-			     void *context)
+			     struct fid_domain **domain, uint64_t flags, void *context)
 {
 	if (flags == 0)
 		return fabric->ops->domain(fabric, info, domain, context);
@@ -436,8 +427,7 @@ static inline int fi_domain2(struct fid_fabric *fabric, struct fi_info *info,
 }
 
 /* fi_domain_bind - report the domain's events to an EQ; 0 or an error. Source: fi_domain(3) */
-static inline int fi_domain_bind(struct fid_domain *domain, struct fid *fid,
-				 uint64_t flags)
+static inline int fi_domain_bind(struct fid_domain *domain, struct fid *fid, uint64_t flags)
 {
 	return domain->fid.ops->bind(&domain->fid, fid, flags);
 }
@@ -492,28 +482,25 @@ static inline FI_DEPRECATED_FUNC int fi_poll_open(struct fid_domain *domain,
  * -FI_ENOMEM. Source: fi_mr(3).
  */
 static inline int fi_mr_reg(struct fid_domain *domain, const void *buf, size_t len,
-			    uint64_t access, uint64_t offset,
-			    uint64_t requested_key, uint64_t flags,
-			    struct fid_mr **mr, void *context)
+			    uint64_t access, uint64_t offset, uint64_t requested_key,
+			    uint64_t flags, struct fid_mr **mr, void *context)
 {
-	return domain->mr->reg(&domain->fid, buf, len, access, offset,
-			       requested_key, flags, mr, context);
+	return domain->mr->reg(&domain->fid, buf, len, access, offset, requested_key, flags, mr,
+			       context);
 }
 
 /* fi_mr_regv - fi_mr_reg for several ranges under one key. Source: fi_mr(3) */
-static inline int fi_mr_regv(struct fid_domain *domain, const struct iovec *iov,
-			     size_t cnt, uint64_t access, uint64_t offset,
-			     uint64_t requested_key, uint64_t flags,
-			     struct fid_mr **mr, void *context)
+static inline int fi_mr_regv(struct fid_domain *domain, const struct iovec *iov, size_t cnt,
+			     uint64_t access, uint64_t offset, uint64_t requested_key,
+			     uint64_t flags, struct fid_mr **mr, void *context)
 {
-	return domain->mr->regv(&domain->fid, iov, cnt, access, offset,
-				requested_key, flags, mr, context);
+	return domain->mr->regv(&domain->fid, iov, cnt, access, offset, requested_key, flags,
+				mr, context);
 }
 
 /* fi_mr_regattr - fi_mr_reg with everything in one struct. Source: fi_mr(3) */
-static inline int fi_mr_regattr(struct fid_domain *domain,
-				const struct fi_mr_attr *attr, uint64_t flags,
-				struct fid_mr **mr)
+static inline int fi_mr_regattr(struct fid_domain *domain, const struct fi_mr_attr *attr,
+				uint64_t flags, struct fid_mr **mr)
 {
 	return domain->mr->regattr(&domain->fid, attr, flags, mr);
 }
@@ -538,8 +525,8 @@ static inline uint64_t fi_mr_key(struct fid_mr *mr)
  *
  * Returns 0, or -FI_ETOOSMALL. Source: fi_mr(3).
  */
-static inline int fi_mr_raw_attr(struct fid_mr *mr, uint64_t *base_addr,
-				 uint8_t *raw_key, size_t *key_size, uint64_t flags)
+static inline int fi_mr_raw_attr(struct fid_mr *mr, uint64_t *base_addr, uint8_t *raw_key,
+				 size_t *key_size, uint64_t flags)
 {
 	struct fi_mr_raw_attr arg = { flags, base_addr, raw_key, key_size };
 
@@ -547,9 +534,8 @@ static inline int fi_mr_raw_attr(struct fid_mr *mr, uint64_t *base_addr,
 }
 
 /* fi_mr_map_raw - a 64-bit key for a peer's raw one; 0 or an error. Source: fi_mr(3) */
-static inline int fi_mr_map_raw(struct fid_domain *domain, uint64_t base_addr,
-				uint8_t *raw_key, size_t key_size, uint64_t *key,
-				uint64_t flags)
+static inline int fi_mr_map_raw(struct fid_domain *domain, uint64_t base_addr, uint8_t *raw_key,
+				size_t key_size, uint64_t *key, uint64_t flags)
 {
 	struct fi_mr_map_raw arg = { flags, base_addr, raw_key, key_size, key };
 
@@ -569,8 +555,8 @@ static inline int fi_mr_bind(struct fid_mr *mr, struct fid *fid, uint64_t flags)
 }
 
 /* fi_mr_refresh - pages behind these ranges changed; 0 or an error. Source: fi_mr(3) */
-static inline int fi_mr_refresh(struct fid_mr *mr, const struct iovec *iov,
-				size_t cnt, uint64_t flags)
+static inline int fi_mr_refresh(struct fid_mr *mr, const struct iovec *iov, size_t cnt,
+				uint64_t flags)
 {
 	struct fi_mr_modify arg;
 
@@ -593,8 +579,8 @@ static inline int fi_mr_enable(struct fid_mr *mr)
  *
  * Returns 0, or -FI_ENOSYS from providers without it. Source: fi_xpu(3).
  */
-static inline int fi_mr_get_xpu_desc(struct fid_mr *mr, void *buf, size_t *len,
-				     uint64_t flags, struct fid_xpu_ctx *ctx)
+static inline int fi_mr_get_xpu_desc(struct fid_mr *mr, void *buf, size_t *len, uint64_t flags,
+				     struct fid_xpu_ctx *ctx)
 {
 	struct fi_mr_xpu_desc arg = { buf, len, flags, ctx };
 
@@ -645,9 +631,8 @@ static inline int fi_av_insert(struct fid_av *av, const void *addr, size_t cnt,
 }
 
 /* fi_av_insertsvc - insert one address by host and service name; 1 or an error */
-static inline int fi_av_insertsvc(struct fid_av *av, const char *node,
-				  const char *service, fi_addr_t *fi_addr,
-				  uint64_t flags, void *context)
+static inline int fi_av_insertsvc(struct fid_av *av, const char *node, const char *service,
+				  fi_addr_t *fi_addr, uint64_t flags, void *context)
 {
 	return av->ops->insertsvc(av, node, service, fi_addr, flags, context);
 }
@@ -659,13 +644,12 @@ static inline int fi_av_insertsvc(struct fid_av *av, const char *node,
  *
  * Returns as fi_av_insert does. Source: fi_av(3).
  */
-static inline int fi_av_insertsym(struct fid_av *av, const char *node,
-				  size_t node_cnt, const char *service,
-				  size_t svc_cnt, fi_addr_t *fi_addr,
+static inline int fi_av_insertsym(struct fid_av *av, const char *node, size_t node_cnt,
+				  const char *service, size_t svc_cnt, fi_addr_t *fi_addr,
 				  uint64_t flags, void *context)
 {
-	return av->ops->insertsym(av, node, node_cnt, service, svc_cnt, fi_addr,
-				  flags, context);
+	return av->ops->insertsym(av, node, node_cnt, service, svc_cnt, fi_addr, flags,
+				  context);
 }
 
 /* fi_av_remove - forget entries; no transfer may use them any more. Source: fi_av(3) */
@@ -693,8 +677,8 @@ static inline int fi_av_lookup(struct fid_av *av, fi_addr_t fi_addr, void *addr,
  *
  * Returns buf. Source: fi_av(3).
  */
-static inline const char *fi_av_straddr(struct fid_av *av, const void *addr,
-					char *buf, size_t *len)
+static inline const char *fi_av_straddr(struct fid_av *av, const void *addr, char *buf,
+					size_t *len)
 {
 	return av->ops->straddr(av, addr, buf, len);
 }
@@ -710,8 +694,8 @@ static inline int fi_av_insert_auth_key(struct fid_av *av, const void *auth_key,
 }
 
 /* fi_av_lookup_auth_key - the key of such an entry; -FI_ENOSYS without it */
-static inline int fi_av_lookup_auth_key(struct fid_av *av, fi_addr_t addr,
-					void *auth_key, size_t *auth_key_size)
+static inline int fi_av_lookup_auth_key(struct fid_av *av, fi_addr_t addr, void *auth_key,
+					size_t *auth_key_size)
 {
 	if (!FI_CHECK_OP(av->ops, struct fi_ops_av, lookup_auth_key))
 		return -FI_ENOSYS;
@@ -719,8 +703,8 @@ static inline int fi_av_lookup_auth_key(struct fid_av *av, fi_addr_t addr,
 }
 
 /* fi_av_set_user_id - what completions report as source instead of fi_addr */
-static inline int fi_av_set_user_id(struct fid_av *av, fi_addr_t fi_addr,
-				    fi_addr_t user_id, uint64_t flags)
+static inline int fi_av_set_user_id(struct fid_av *av, fi_addr_t fi_addr, fi_addr_t user_id,
+				    uint64_t flags)
 {
 	if (!FI_CHECK_OP(av->ops, struct fi_ops_av, set_user_id))
 		return -FI_ENOSYS;
@@ -728,8 +712,8 @@ static inline int fi_av_set_user_id(struct fid_av *av, fi_addr_t fi_addr,
 }
 
 /* fi_av_lookup2 - an entry's address as a device takes it; -FI_ENOSYS without it */
-static inline int fi_av_lookup2(struct fid_av *av, fi_addr_t fi_addr, void *buf,
-				size_t *len, uint64_t flags, struct fid_xpu_ctx *ctx)
+static inline int fi_av_lookup2(struct fid_av *av, fi_addr_t fi_addr, void *buf, size_t *len,
+				uint64_t flags, struct fid_xpu_ctx *ctx)
 {
 	if (!FI_CHECK_OP(av->ops, struct fi_ops_av, lookup2))
 		return -FI_ENOSYS;

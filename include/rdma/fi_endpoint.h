@@ -54,7 +54,7 @@ enum {
 	FI_OPT_FI_HMEM_P2P,		/* int, FI_HMEM_P2P_* */
 	FI_OPT_XPU_TRIGGER,		/* number kept, no longer used */
 	FI_OPT_CUDA_API_PERMITTED,	/* bool */
-	FI_OPT_SHARED_MEMORY_PERMITTED,	/* bool */
+	FI_OPT_SHARED_MEMORY_PERMITTED, /* bool */
 	FI_OPT_MAX_MSG_SIZE,		/* size_t */
 	FI_OPT_MAX_TAGGED_SIZE,		/* size_t */
 	FI_OPT_MAX_RMA_SIZE,		/* size_t */
@@ -78,18 +78,15 @@ enum {
 struct fi_ops_ep {
 	size_t size;
 	ssize_t (*cancel)(fid_t fid, void *context);
-	int (*getopt)(fid_t fid, int level, int optname, void *optval,
-		      size_t *optlen);
-	int (*setopt)(fid_t fid, int level, int optname, const void *optval,
-		      size_t optlen);
+	int (*getopt)(fid_t fid, int level, int optname, void *optval, size_t *optlen);
+	int (*setopt)(fid_t fid, int level, int optname, const void *optval, size_t optlen);
 	int (*tx_ctx)(struct fid_ep *sep, int index, struct fi_tx_attr *attr,
 		      struct fid_ep **tx_ep, void *context);
 	int (*rx_ctx)(struct fid_ep *sep, int index, struct fi_rx_attr *attr,
 		      struct fid_ep **rx_ep, void *context);
 	ssize_t (*rx_size_left)(struct fid_ep *ep);
 	ssize_t (*tx_size_left)(struct fid_ep *ep);
-	int (*export_xpu)(struct fid_ep *ep, uint64_t flags,
-			  struct fid_xpu_ep *xpu_ep);
+	int (*export_xpu)(struct fid_ep *ep, uint64_t flags, struct fid_xpu_ep *xpu_ep);
 };
 
 /* struct fi_ops_msg - untagged messages of an endpoint: fi_recv and so on */
@@ -97,23 +94,19 @@ struct fi_ops_msg {
 	size_t size;
 	ssize_t (*recv)(struct fid_ep *ep, void *buf, size_t len, void *desc,
 			fi_addr_t src_addr, void *context);
-	ssize_t (*recvv)(struct fid_ep *ep, const struct iovec *iov, void **desc,
-			 size_t cnt, fi_addr_t src_addr, void *context);
-	ssize_t (*recvmsg)(struct fid_ep *ep, const struct fi_msg *msg,
-			   uint64_t flags);
+	ssize_t (*recvv)(struct fid_ep *ep, const struct iovec *iov, void **desc, size_t cnt,
+			 fi_addr_t src_addr, void *context);
+	ssize_t (*recvmsg)(struct fid_ep *ep, const struct fi_msg *msg, uint64_t flags);
 	ssize_t (*send)(struct fid_ep *ep, const void *buf, size_t len, void *desc,
 			fi_addr_t dest_addr, void *context);
-	ssize_t (*sendv)(struct fid_ep *ep, const struct iovec *iov, void **desc,
-			 size_t cnt, fi_addr_t dest_addr, void *context);
-	ssize_t (*sendmsg)(struct fid_ep *ep, const struct fi_msg *msg,
-			   uint64_t flags);
-	ssize_t (*inject)(struct fid_ep *ep, const void *buf, size_t len,
-			  fi_addr_t dest_addr);
-	ssize_t (*senddata)(struct fid_ep *ep, const void *buf, size_t len,
-			    void *desc, uint64_t data, fi_addr_t dest_addr,
-			    void *context);
-	ssize_t (*injectdata)(struct fid_ep *ep, const void *buf, size_t len,
-			      uint64_t data, fi_addr_t dest_addr);
+	ssize_t (*sendv)(struct fid_ep *ep, const struct iovec *iov, void **desc, size_t cnt,
+			 fi_addr_t dest_addr, void *context);
+	ssize_t (*sendmsg)(struct fid_ep *ep, const struct fi_msg *msg, uint64_t flags);
+	ssize_t (*inject)(struct fid_ep *ep, const void *buf, size_t len, fi_addr_t dest_addr);
+	ssize_t (*senddata)(struct fid_ep *ep, const void *buf, size_t len, void *desc,
+			    uint64_t data, fi_addr_t dest_addr, void *context);
+	ssize_t (*injectdata)(struct fid_ep *ep, const void *buf, size_t len, uint64_t data,
+			      fi_addr_t dest_addr);
 };
 
 struct fi_ops_cm;
@@ -241,8 +234,7 @@ static inline int fi_pep_bind(struct fid_pep *pep, struct fid *fid, uint64_t fla
 }
 
 /* fi_scalable_ep_bind - give a scalable endpoint its AV; 0 or an error */
-static inline int fi_scalable_ep_bind(struct fid_ep *sep, struct fid *fid,
-				      uint64_t flags)
+static inline int fi_scalable_ep_bind(struct fid_ep *sep, struct fid *fid, uint64_t flags)
 {
 	return sep->fid.ops->bind(&sep->fid, fid, flags);
 }
@@ -278,8 +270,8 @@ static inline ssize_t fi_cancel(fid_t fid, void *context)
  * Returns 0, or -FI_ENOPROTOOPT for an option it does not have, -FI_EINVAL.
  * Source: fi_endpoint(3).
  */
-static inline int fi_setopt(fid_t fid, int level, int optname,
-			    const void *optval, size_t optlen)
+static inline int fi_setopt(fid_t fid, int level, int optname, const void *optval,
+			    size_t optlen)
 {
 	return ((struct fid_ep *)fid)->ops->setopt(fid, level, optname, optval, optlen);
 }
@@ -290,15 +282,13 @@ static inline int fi_setopt(fid_t fid, int level, int optname,
  *
  * Returns 0, or -FI_ENOPROTOOPT, -FI_ETOOSMALL. Source: fi_endpoint(3).
  */
-static inline int fi_getopt(fid_t fid, int level, int optname, void *optval,
-			    size_t *optlen)
+static inline int fi_getopt(fid_t fid, int level, int optname, void *optval, size_t *optlen)
 {
 	return ((struct fid_ep *)fid)->ops->getopt(fid, level, optname, optval, optlen);
 }
 
 /* fi_ep_alias - fi_alias for endpoints. Source: fi_endpoint(3) */
-static inline int fi_ep_alias(struct fid_ep *ep, struct fid_ep **alias_ep,
-			      uint64_t flags)
+static inline int fi_ep_alias(struct fid_ep *ep, struct fid_ep **alias_ep, uint64_t flags)
 {
 	struct fid *fid = NULL;
 	int ret = fi_alias(&ep->fid, &fid, flags);
@@ -367,38 +357,34 @@ static inline ssize_t fi_recv(struct fid_ep *ep, void *buf, size_t len, void *de
 }
 
 /* fi_recvv - fi_recv into several buffers, one descriptor each */
-static inline ssize_t fi_recvv(struct fid_ep *ep, const struct iovec *iov,
-			       void **desc, size_t cnt, fi_addr_t src_addr,
-			       void *context)
+static inline ssize_t fi_recvv(struct fid_ep *ep, const struct iovec *iov, void **desc,
+			       size_t cnt, fi_addr_t src_addr, void *context)
 {
 	return ep->msg->recvv(ep, iov, desc, cnt, src_addr, context);
 }
 
 /* fi_recvmsg - fi_recv with all arguments in @msg; FI_MULTI_RECV, FI_COMPLETION, ... */
-static inline ssize_t fi_recvmsg(struct fid_ep *ep, const struct fi_msg *msg,
-				 uint64_t flags)
+static inline ssize_t fi_recvmsg(struct fid_ep *ep, const struct fi_msg *msg, uint64_t flags)
 {
 	return ep->msg->recvmsg(ep, msg, flags);
 }
 
 /* fi_send - send a message to @dest_addr (ignored on a connected endpoint) */
-static inline ssize_t fi_send(struct fid_ep *ep, const void *buf, size_t len,
-			      void *desc, fi_addr_t dest_addr, void *context)
+static inline ssize_t fi_send(struct fid_ep *ep, const void *buf, size_t len, void *desc,
+			      fi_addr_t dest_addr, void *context)
 {
 	return ep->msg->send(ep, buf, len, desc, dest_addr, context);
 }
 
 /* fi_sendv - fi_send from several buffers, one descriptor each */
-static inline ssize_t fi_sendv(struct fid_ep *ep, const struct iovec *iov,
-			       void **desc, size_t cnt, fi_addr_t dest_addr,
-			       void *context)
+static inline ssize_t fi_sendv(struct fid_ep *ep, const struct iovec *iov, void **desc,
+			       size_t cnt, fi_addr_t dest_addr, void *context)
 {
 	return ep->msg->sendv(ep, iov, desc, cnt, dest_addr, context);
 }
 
 /* fi_sendmsg - fi_send with all arguments in @msg; FI_REMOTE_CQ_DATA, FI_MORE, ... */
-static inline ssize_t fi_sendmsg(struct fid_ep *ep, const struct fi_msg *msg,
-				 uint64_t flags)
+static inline ssize_t fi_sendmsg(struct fid_ep *ep, const struct fi_msg *msg, uint64_t flags)
 {
 	return ep->msg->sendmsg(ep, msg, flags);
 }
@@ -411,9 +397,8 @@ static inline ssize_t fi_inject(struct fid_ep *ep, const void *buf, size_t len,
 }
 
 /* fi_senddata - fi_send, and @data appears in the receiver's completion */
-static inline ssize_t fi_senddata(struct fid_ep *ep, const void *buf, size_t len,
-				  void *desc, uint64_t data, fi_addr_t dest_addr,
-				  void *context)
+static inline ssize_t fi_senddata(struct fid_ep *ep, const void *buf, size_t len, void *desc,
+				  uint64_t data, fi_addr_t dest_addr, void *context)
 {
 	return ep->msg->senddata(ep, buf, len, desc, data, dest_addr, context);
 }
@@ -430,8 +415,7 @@ static inline ssize_t fi_injectdata(struct fid_ep *ep, const void *buf, size_t l
  *
  * Returns 0, or -FI_ENOSYS from providers without it. Source: fi_xpu(3).
  */
-static inline int fi_ep_export_xpu(struct fid_ep *ep, uint64_t flags,
-				   struct fid_xpu_ep *xpu_ep)
+static inline int fi_ep_export_xpu(struct fid_ep *ep, uint64_t flags, struct fid_xpu_ep *xpu_ep)
 {
 	if (!FI_CHECK_OP(ep->ops, struct fi_ops_ep, export_xpu))
 		return -FI_ENOSYS;

@@ -29,10 +29,10 @@ struct pollfd;
  */
 enum fi_wait_obj {
 	FI_WAIT_NONE,
-	FI_WAIT_UNSPEC,		/* the provider's choice, for its own sread and wait */
+	FI_WAIT_UNSPEC, /* the provider's choice, for its own sread and wait */
 	FI_WAIT_SET,
 	FI_WAIT_FD,
-	FI_WAIT_MUTEX_COND,	/* deprecated */
+	FI_WAIT_MUTEX_COND, /* deprecated */
 	FI_WAIT_YIELD,
 	FI_WAIT_POLLFD,
 };
@@ -59,7 +59,7 @@ struct fi_mutex_cond {
  * Source: fi_poll(3).
  */
 struct fi_wait_pollfd {
-	uint64_t change_index;	/* moves when the set of descriptors does */
+	uint64_t change_index; /* moves when the set of descriptors does */
 	size_t nfds;
 	struct pollfd *fd;
 };
@@ -80,18 +80,18 @@ struct fi_eq_attr {
 	uint64_t flags;
 	enum fi_wait_obj wait_obj;
 	int signaling_vector;
-	struct fid_wait *wait_set;	/* deprecated */
+	struct fid_wait *wait_set; /* deprecated */
 };
 
 /* Events; each is followed by one of the entries below. */
 enum {
 	FI_NOTIFY,
-	FI_CONNREQ,		/* fi_eq_cm_entry */
-	FI_CONNECTED,		/* fi_eq_cm_entry */
-	FI_SHUTDOWN,		/* fi_eq_cm_entry */
-	FI_MR_COMPLETE,		/* fi_eq_entry */
-	FI_AV_COMPLETE,		/* fi_eq_entry */
-	FI_JOIN_COMPLETE,	/* fi_eq_entry */
+	FI_CONNREQ,	  /* fi_eq_cm_entry */
+	FI_CONNECTED,	  /* fi_eq_cm_entry */
+	FI_SHUTDOWN,	  /* fi_eq_cm_entry */
+	FI_MR_COMPLETE,	  /* fi_eq_entry */
+	FI_AV_COMPLETE,	  /* fi_eq_entry */
+	FI_JOIN_COMPLETE, /* fi_eq_entry */
 };
 
 /*
@@ -122,9 +122,9 @@ struct fi_eq_err_entry {
 	fid_t fid;
 	void *context;
 	uint64_t data;
-	int err;		/* positive FI_E* */
+	int err; /* positive FI_E* */
 	int prov_errno;
-	void *err_data;		/* valid until the next read of the queue */
+	void *err_data; /* valid until the next read of the queue */
 	size_t err_data_size;
 };
 
@@ -136,23 +136,22 @@ struct fi_eq_err_entry {
  */
 struct fi_eq_cm_entry {
 	fid_t fid;
-	struct fi_info *info;	/* FI_CONNREQ: the reader's, fi_freeinfo it */
-	uint8_t data[];		/* what the peer sent along, as far as it fits */
+	struct fi_info *info; /* FI_CONNREQ: the reader's, fi_freeinfo it */
+	uint8_t data[];	      /* what the peer sent along, as far as it fits */
 };
 
 /* struct fi_ops_eq - calls of an event queue: fi_eq_read and so on */
 struct fi_ops_eq {
 	size_t size;
-	ssize_t (*read)(struct fid_eq *eq, uint32_t *event, void *buf,
-			size_t len, uint64_t flags);
-	ssize_t (*readerr)(struct fid_eq *eq, struct fi_eq_err_entry *buf,
-			   uint64_t flags);
-	ssize_t (*write)(struct fid_eq *eq, uint32_t event, const void *buf,
-			 size_t len, uint64_t flags);
-	ssize_t (*sread)(struct fid_eq *eq, uint32_t *event, void *buf,
-			 size_t len, int timeout, uint64_t flags);
-	const char *(*strerror)(struct fid_eq *eq, int prov_errno,
-				const void *err_data, char *buf, size_t len);
+	ssize_t (*read)(struct fid_eq *eq, uint32_t *event, void *buf, size_t len,
+			uint64_t flags);
+	ssize_t (*readerr)(struct fid_eq *eq, struct fi_eq_err_entry *buf, uint64_t flags);
+	ssize_t (*write)(struct fid_eq *eq, uint32_t event, const void *buf, size_t len,
+			 uint64_t flags);
+	ssize_t (*sread)(struct fid_eq *eq, uint32_t *event, void *buf, size_t len, int timeout,
+			 uint64_t flags);
+	const char *(*strerror)(struct fid_eq *eq, int prov_errno, const void *err_data,
+				char *buf, size_t len);
 };
 
 /*
@@ -220,7 +219,7 @@ struct fi_cq_data_entry {
 	uint64_t flags;
 	size_t len;
 	void *buf;
-	uint64_t data;		/* valid with FI_REMOTE_CQ_DATA in flags */
+	uint64_t data; /* valid with FI_REMOTE_CQ_DATA in flags */
 };
 
 /*
@@ -263,18 +262,18 @@ struct fi_cq_err_entry {
 	void *buf;
 	uint64_t data;
 	uint64_t tag;
-	size_t olen;		/* bytes that did not fit */
-	int err;		/* positive FI_E* */
+	size_t olen; /* bytes that did not fit */
+	int err;     /* positive FI_E* */
 	int prov_errno;
-	void *err_data;		/* in: buffer or NULL; see err_data_size */
-	size_t err_data_size;	/* in: its size, 0 to borrow until the next read */
-	fi_addr_t src_addr;	/* since 1.20; older callers end before it */
+	void *err_data;	      /* in: buffer or NULL; see err_data_size */
+	size_t err_data_size; /* in: its size, 0 to borrow until the next read */
+	fi_addr_t src_addr;   /* since 1.20; older callers end before it */
 };
 
 /* enum fi_cq_wait_cond - what the cond of fi_cq_sread means. Source: fi_cq(3) */
 enum fi_cq_wait_cond {
 	FI_CQ_COND_NONE,
-	FI_CQ_COND_THRESHOLD,	/* cond points to a size_t */
+	FI_CQ_COND_THRESHOLD, /* cond points to a size_t */
 };
 
 /*
@@ -295,27 +294,24 @@ struct fi_cq_attr {
 	enum fi_wait_obj wait_obj;
 	int signaling_vector;
 	enum fi_cq_wait_cond wait_cond;
-	struct fid_wait *wait_set;	/* deprecated */
-	struct fid_xpu_ctx *xpu_ctx;	/* after 2.6: read it only if the caller has it */
+	struct fid_wait *wait_set;   /* deprecated */
+	struct fid_xpu_ctx *xpu_ctx; /* after 2.6: read it only if the caller has it */
 };
 
 /* struct fi_ops_cq - calls of a completion queue: fi_cq_read and so on */
 struct fi_ops_cq {
 	size_t size;
 	ssize_t (*read)(struct fid_cq *cq, void *buf, size_t cnt);
-	ssize_t (*readfrom)(struct fid_cq *cq, void *buf, size_t cnt,
-			    fi_addr_t *src_addr);
-	ssize_t (*readerr)(struct fid_cq *cq, struct fi_cq_err_entry *buf,
-			   uint64_t flags);
-	ssize_t (*sread)(struct fid_cq *cq, void *buf, size_t cnt,
-			 const void *cond, int timeout);
-	ssize_t (*sreadfrom)(struct fid_cq *cq, void *buf, size_t cnt,
-			     fi_addr_t *src_addr, const void *cond, int timeout);
+	ssize_t (*readfrom)(struct fid_cq *cq, void *buf, size_t cnt, fi_addr_t *src_addr);
+	ssize_t (*readerr)(struct fid_cq *cq, struct fi_cq_err_entry *buf, uint64_t flags);
+	ssize_t (*sread)(struct fid_cq *cq, void *buf, size_t cnt, const void *cond,
+			 int timeout);
+	ssize_t (*sreadfrom)(struct fid_cq *cq, void *buf, size_t cnt, fi_addr_t *src_addr,
+			     const void *cond, int timeout);
 	int (*signal)(struct fid_cq *cq);
-	const char *(*strerror)(struct fid_cq *cq, int prov_errno,
-				const void *err_data, char *buf, size_t len);
-	int (*export_xpu)(struct fid_cq *cq, uint64_t flags,
-			  struct fid_xpu_cq *xpu_cq);
+	const char *(*strerror)(struct fid_cq *cq, int prov_errno, const void *err_data,
+				char *buf, size_t len);
+	int (*export_xpu)(struct fid_cq *cq, uint64_t flags, struct fid_xpu_cq *xpu_cq);
 };
 
 /*
@@ -349,9 +345,9 @@ enum fi_cntr_events {
 struct fi_cntr_attr {
 	enum fi_cntr_events events;
 	enum fi_wait_obj wait_obj;
-	struct fid_wait *wait_set;	/* deprecated */
+	struct fid_wait *wait_set; /* deprecated */
 	uint64_t flags;
-	struct fid_xpu_ctx *xpu_ctx;	/* after 2.6: read it only if the caller has it */
+	struct fid_xpu_ctx *xpu_ctx; /* after 2.6: read it only if the caller has it */
 };
 
 /* struct fi_ops_cntr - calls of a counter: fi_cntr_read and so on */
@@ -364,8 +360,7 @@ struct fi_ops_cntr {
 	int (*wait)(struct fid_cntr *cntr, uint64_t threshold, int timeout);
 	int (*adderr)(struct fid_cntr *cntr, uint64_t value);
 	int (*seterr)(struct fid_cntr *cntr, uint64_t value);
-	int (*export_xpu)(struct fid_cntr *cntr, uint64_t flags,
-			  struct fid_xpu_cntr *xpu_cntr);
+	int (*export_xpu)(struct fid_cntr *cntr, uint64_t flags, struct fid_xpu_cntr *xpu_cntr);
 };
 
 /*
@@ -427,10 +422,8 @@ struct fi_poll_attr {
 struct fi_ops_poll {
 	size_t size;
 	int (*poll)(struct fid_poll *pollset, void **context, int cnt);
-	int (*poll_add)(struct fid_poll *pollset, struct fid *event_fid,
-			uint64_t flags);
-	int (*poll_del)(struct fid_poll *pollset, struct fid *event_fid,
-			uint64_t flags);
+	int (*poll_add)(struct fid_poll *pollset, struct fid *event_fid, uint64_t flags);
+	int (*poll_del)(struct fid_poll *pollset, struct fid *event_fid, uint64_t flags);
 };
 
 /*
@@ -479,8 +472,8 @@ static inline int fi_eq_open(struct fid_fabric *fabric, struct fi_eq_attr *attr,
  * Returns bytes written, or -FI_EAGAIN (none), -FI_EAVAIL (use fi_eq_readerr),
  * -FI_ETOOSMALL. Source: fi_eq(3).
  */
-static inline ssize_t fi_eq_read(struct fid_eq *eq, uint32_t *event, void *buf,
-				 size_t len, uint64_t flags)
+static inline ssize_t fi_eq_read(struct fid_eq *eq, uint32_t *event, void *buf, size_t len,
+				 uint64_t flags)
 {
 	return eq->ops->read(eq, event, buf, len, flags);
 }
@@ -491,8 +484,8 @@ static inline ssize_t fi_eq_read(struct fid_eq *eq, uint32_t *event, void *buf,
  *
  * Returns as fi_eq_read does; -FI_EAGAIN when the time is over.
  */
-static inline ssize_t fi_eq_sread(struct fid_eq *eq, uint32_t *event, void *buf,
-				  size_t len, int timeout, uint64_t flags)
+static inline ssize_t fi_eq_sread(struct fid_eq *eq, uint32_t *event, void *buf, size_t len,
+				  int timeout, uint64_t flags)
 {
 	return eq->ops->sread(eq, event, buf, len, timeout, flags);
 }
@@ -509,8 +502,8 @@ static inline ssize_t fi_eq_readerr(struct fid_eq *eq, struct fi_eq_err_entry *b
  *
  * Returns len, or -FI_EAGAIN when the queue is full. Source: fi_eq(3).
  */
-static inline ssize_t fi_eq_write(struct fid_eq *eq, uint32_t event,
-				  const void *buf, size_t len, uint64_t flags)
+static inline ssize_t fi_eq_write(struct fid_eq *eq, uint32_t event, const void *buf,
+				  size_t len, uint64_t flags)
 {
 	return eq->ops->write(eq, event, buf, len, flags);
 }
@@ -558,16 +551,15 @@ static inline ssize_t fi_cq_readfrom(struct fid_cq *cq, void *buf, size_t cnt,
  * Returns as fi_cq_read does; -FI_EAGAIN when the time is over or fi_cq_signal
  * was called. The queue needs a wait object. Source: fi_cq(3).
  */
-static inline ssize_t fi_cq_sread(struct fid_cq *cq, void *buf, size_t cnt,
-				  const void *cond, int timeout)
+static inline ssize_t fi_cq_sread(struct fid_cq *cq, void *buf, size_t cnt, const void *cond,
+				  int timeout)
 {
 	return cq->ops->sread(cq, buf, cnt, cond, timeout);
 }
 
 /* fi_cq_sreadfrom - fi_cq_sread with sources, as in fi_cq_readfrom */
 static inline ssize_t fi_cq_sreadfrom(struct fid_cq *cq, void *buf, size_t cnt,
-				      fi_addr_t *src_addr, const void *cond,
-				      int timeout)
+				      fi_addr_t *src_addr, const void *cond, int timeout)
 {
 	return cq->ops->sreadfrom(cq, buf, cnt, src_addr, cond, timeout);
 }
@@ -657,8 +649,7 @@ static inline int fi_cntr_wait(struct fid_cntr *cntr, uint64_t threshold, int ti
  *
  * Returns 0, or -FI_ENOSYS from providers without it. Source: fi_xpu(3).
  */
-static inline int fi_cq_export_xpu(struct fid_cq *cq, uint64_t flags,
-				   struct fid_xpu_cq *xpu_cq)
+static inline int fi_cq_export_xpu(struct fid_cq *cq, uint64_t flags, struct fid_xpu_cq *xpu_cq)
 {
 	if (!FI_CHECK_OP(cq->ops, struct fi_ops_cq, export_xpu))
 		return -FI_ENOSYS;
@@ -681,8 +672,7 @@ static inline FI_DEPRECATED_FUNC int fi_wait(struct fid_wait *waitset, int timeo
 }
 
 /* fi_poll - contexts of the objects that may have something; their number */
-static inline FI_DEPRECATED_FUNC int fi_poll(struct fid_poll *pollset,
-					     void **context, int cnt)
+static inline FI_DEPRECATED_FUNC int fi_poll(struct fid_poll *pollset, void **context, int cnt)
 {
 	return pollset->ops->poll(pollset, context, cnt);
 }

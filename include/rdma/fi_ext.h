@@ -22,12 +22,12 @@ extern "C" {
  * A provider's own options are negative: minus its 12-bit number shifted by
  * 16, and upwards from there.
  */
-#define FI_PROV_SPECIFIC_EFA	(0xefa << 16)
-#define FI_PROV_SPECIFIC_TCP	(0x7cb << 16)
+#define FI_PROV_SPECIFIC_EFA (0xefa << 16)
+#define FI_PROV_SPECIFIC_TCP (0x7cb << 16)
 
 enum {
-	FI_OPT_EFA_RNR_RETRY = -FI_PROV_SPECIFIC_EFA,		/* size_t */
-	FI_OPT_EFA_EMULATED_READ,				/* bool, as all below */
+	FI_OPT_EFA_RNR_RETRY = -FI_PROV_SPECIFIC_EFA, /* size_t */
+	FI_OPT_EFA_EMULATED_READ,		      /* bool, as all below */
 	FI_OPT_EFA_EMULATED_WRITE,
 	FI_OPT_EFA_EMULATED_ATOMICS,
 	FI_OPT_EFA_USE_DEVICE_RDMA,
@@ -80,12 +80,9 @@ struct fi_ops_mem_monitor {
 	size_t size;
 	int (*start)(struct fid_mem_monitor *monitor);
 	void (*stop)(struct fid_mem_monitor *monitor);
-	int (*subscribe)(struct fid_mem_monitor *monitor, const void *addr,
-			 size_t len);
-	void (*unsubscribe)(struct fid_mem_monitor *monitor, const void *addr,
-			    size_t len);
-	bool (*valid)(struct fid_mem_monitor *monitor, const void *addr,
-		      size_t len);
+	int (*subscribe)(struct fid_mem_monitor *monitor, const void *addr, size_t len);
+	void (*unsubscribe)(struct fid_mem_monitor *monitor, const void *addr, size_t len);
+	bool (*valid)(struct fid_mem_monitor *monitor, const void *addr, size_t len);
 };
 
 /*
@@ -95,8 +92,7 @@ struct fi_ops_mem_monitor {
  */
 struct fi_ops_mem_notify {
 	size_t size;
-	void (*notify)(struct fid_mem_monitor *monitor, const void *addr,
-		       size_t len);
+	void (*notify)(struct fid_mem_monitor *monitor, const void *addr, size_t len);
 };
 
 /*
@@ -116,7 +112,7 @@ struct fid_mem_monitor {
 /* Logging of the application's, imported into "logging". */
 
 /* Flag of fi_ops_log.enabled and ready: FI_LOG_PROV keeps this provider out */
-#define FI_LOG_PROV_FILTERED	(1ULL << 0)
+#define FI_LOG_PROV_FILTERED (1ULL << 0)
 
 /*
  * struct fi_ops_log - what a logger of the application's does for the library
@@ -129,11 +125,9 @@ struct fi_ops_log {
 	int (*enabled)(const struct fi_provider *prov, enum fi_log_level level,
 		       enum fi_log_subsys subsys, uint64_t flags);
 	int (*ready)(const struct fi_provider *prov, enum fi_log_level level,
-		     enum fi_log_subsys subsys, uint64_t flags,
-		     uint64_t *showtime);
+		     enum fi_log_subsys subsys, uint64_t flags, uint64_t *showtime);
 	void (*log)(const struct fi_provider *prov, enum fi_log_level level,
-		    enum fi_log_subsys subsys, const char *func, int line,
-		    const char *msg);
+		    enum fi_log_subsys subsys, const char *func, int line, const char *msg);
 };
 
 /*
@@ -155,9 +149,8 @@ struct fid_logging {
  *
  * Returns 0, or the error of fi_open or of the import.
  */
-static inline int fi_import(uint32_t version, const char *name, void *attr,
-			    size_t attr_len, uint64_t flags, struct fid *fid,
-			    void *context)
+static inline int fi_import(uint32_t version, const char *name, void *attr, size_t attr_len,
+			    uint64_t flags, struct fid *fid, void *context)
 {
 	struct fid *host = NULL;
 	int ret = fi_open(version, name, attr, attr_len, flags, &host, context);
@@ -175,8 +168,7 @@ static inline int fi_import(uint32_t version, const char *name, void *attr,
  *
  * Returns as fi_import does.
  */
-static inline int fi_import_log(uint32_t version, uint64_t flags,
-				struct fid_logging *log_fid)
+static inline int fi_import_log(uint32_t version, uint64_t flags, struct fid_logging *log_fid)
 {
 	log_fid->ops->size = sizeof(*log_fid->ops);
 	log_fid->fid.fclass = FI_CLASS_LOG;

@@ -70,29 +70,22 @@ struct fi_msg_rma {
 struct fi_ops_rma {
 	size_t size;
 	ssize_t (*read)(struct fid_ep *ep, void *buf, size_t len, void *desc,
-			fi_addr_t src_addr, uint64_t addr, uint64_t key,
-			void *context);
-	ssize_t (*readv)(struct fid_ep *ep, const struct iovec *iov, void **desc,
-			 size_t cnt, fi_addr_t src_addr, uint64_t addr,
-			 uint64_t key, void *context);
-	ssize_t (*readmsg)(struct fid_ep *ep, const struct fi_msg_rma *msg,
-			   uint64_t flags);
+			fi_addr_t src_addr, uint64_t addr, uint64_t key, void *context);
+	ssize_t (*readv)(struct fid_ep *ep, const struct iovec *iov, void **desc, size_t cnt,
+			 fi_addr_t src_addr, uint64_t addr, uint64_t key, void *context);
+	ssize_t (*readmsg)(struct fid_ep *ep, const struct fi_msg_rma *msg, uint64_t flags);
 	ssize_t (*write)(struct fid_ep *ep, const void *buf, size_t len, void *desc,
-			 fi_addr_t dest_addr, uint64_t addr, uint64_t key,
-			 void *context);
-	ssize_t (*writev)(struct fid_ep *ep, const struct iovec *iov, void **desc,
-			  size_t cnt, fi_addr_t dest_addr, uint64_t addr,
-			  uint64_t key, void *context);
-	ssize_t (*writemsg)(struct fid_ep *ep, const struct fi_msg_rma *msg,
-			    uint64_t flags);
-	ssize_t (*inject)(struct fid_ep *ep, const void *buf, size_t len,
-			  fi_addr_t dest_addr, uint64_t addr, uint64_t key);
-	ssize_t (*writedata)(struct fid_ep *ep, const void *buf, size_t len,
-			     void *desc, uint64_t data, fi_addr_t dest_addr,
-			     uint64_t addr, uint64_t key, void *context);
-	ssize_t (*injectdata)(struct fid_ep *ep, const void *buf, size_t len,
-			      uint64_t data, fi_addr_t dest_addr, uint64_t addr,
-			      uint64_t key);
+			 fi_addr_t dest_addr, uint64_t addr, uint64_t key, void *context);
+	ssize_t (*writev)(struct fid_ep *ep, const struct iovec *iov, void **desc, size_t cnt,
+			  fi_addr_t dest_addr, uint64_t addr, uint64_t key, void *context);
+	ssize_t (*writemsg)(struct fid_ep *ep, const struct fi_msg_rma *msg, uint64_t flags);
+	ssize_t (*inject)(struct fid_ep *ep, const void *buf, size_t len, fi_addr_t dest_addr,
+			  uint64_t addr, uint64_t key);
+	ssize_t (*writedata)(struct fid_ep *ep, const void *buf, size_t len, void *desc,
+			     uint64_t data, fi_addr_t dest_addr, uint64_t addr, uint64_t key,
+			     void *context);
+	ssize_t (*injectdata)(struct fid_ep *ep, const void *buf, size_t len, uint64_t data,
+			      fi_addr_t dest_addr, uint64_t addr, uint64_t key);
 };
 
 /*
@@ -104,16 +97,15 @@ struct fi_ops_rma {
 
 /* fi_read - copy len bytes of the peer's region into buf */
 static inline ssize_t fi_read(struct fid_ep *ep, void *buf, size_t len, void *desc,
-			      fi_addr_t src_addr, uint64_t addr, uint64_t key,
-			      void *context)
+			      fi_addr_t src_addr, uint64_t addr, uint64_t key, void *context)
 {
 	return ep->rma->read(ep, buf, len, desc, src_addr, addr, key, context);
 }
 
 /* fi_readv - fi_read into several buffers, one descriptor each */
-static inline ssize_t fi_readv(struct fid_ep *ep, const struct iovec *iov,
-			       void **desc, size_t cnt, fi_addr_t src_addr,
-			       uint64_t addr, uint64_t key, void *context)
+static inline ssize_t fi_readv(struct fid_ep *ep, const struct iovec *iov, void **desc,
+			       size_t cnt, fi_addr_t src_addr, uint64_t addr, uint64_t key,
+			       void *context)
 {
 	return ep->rma->readv(ep, iov, desc, cnt, src_addr, addr, key, context);
 }
@@ -126,17 +118,16 @@ static inline ssize_t fi_readmsg(struct fid_ep *ep, const struct fi_msg_rma *msg
 }
 
 /* fi_write - copy len bytes of buf into the peer's region */
-static inline ssize_t fi_write(struct fid_ep *ep, const void *buf, size_t len,
-			       void *desc, fi_addr_t dest_addr, uint64_t addr,
-			       uint64_t key, void *context)
+static inline ssize_t fi_write(struct fid_ep *ep, const void *buf, size_t len, void *desc,
+			       fi_addr_t dest_addr, uint64_t addr, uint64_t key, void *context)
 {
 	return ep->rma->write(ep, buf, len, desc, dest_addr, addr, key, context);
 }
 
 /* fi_writev - fi_write from several buffers, one descriptor each */
-static inline ssize_t fi_writev(struct fid_ep *ep, const struct iovec *iov,
-				void **desc, size_t cnt, fi_addr_t dest_addr,
-				uint64_t addr, uint64_t key, void *context)
+static inline ssize_t fi_writev(struct fid_ep *ep, const struct iovec *iov, void **desc,
+				size_t cnt, fi_addr_t dest_addr, uint64_t addr, uint64_t key,
+				void *context)
 {
 	return ep->rma->writev(ep, iov, desc, cnt, dest_addr, addr, key, context);
 }
@@ -150,25 +141,22 @@ static inline ssize_t fi_writemsg(struct fid_ep *ep, const struct fi_msg_rma *ms
 
 /* fi_inject_write - write up to inject_size bytes; buf is free on return, no completion */
 static inline ssize_t fi_inject_write(struct fid_ep *ep, const void *buf, size_t len,
-				      fi_addr_t dest_addr, uint64_t addr,
-				      uint64_t key)
+				      fi_addr_t dest_addr, uint64_t addr, uint64_t key)
 {
 	return ep->rma->inject(ep, buf, len, dest_addr, addr, key);
 }
 
 /* fi_writedata - fi_write, and @data appears in a completion of the target */
-static inline ssize_t fi_writedata(struct fid_ep *ep, const void *buf, size_t len,
-				   void *desc, uint64_t data, fi_addr_t dest_addr,
-				   uint64_t addr, uint64_t key, void *context)
+static inline ssize_t fi_writedata(struct fid_ep *ep, const void *buf, size_t len, void *desc,
+				   uint64_t data, fi_addr_t dest_addr, uint64_t addr,
+				   uint64_t key, void *context)
 {
-	return ep->rma->writedata(ep, buf, len, desc, data, dest_addr, addr, key,
-				  context);
+	return ep->rma->writedata(ep, buf, len, desc, data, dest_addr, addr, key, context);
 }
 
 /* fi_inject_writedata - fi_inject_write with @data, as in fi_writedata */
-static inline ssize_t fi_inject_writedata(struct fid_ep *ep, const void *buf,
-					  size_t len, uint64_t data,
-					  fi_addr_t dest_addr, uint64_t addr,
+static inline ssize_t fi_inject_writedata(struct fid_ep *ep, const void *buf, size_t len,
+					  uint64_t data, fi_addr_t dest_addr, uint64_t addr,
 					  uint64_t key)
 {
 	return ep->rma->injectdata(ep, buf, len, data, dest_addr, addr, key);

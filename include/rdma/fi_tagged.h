@@ -15,8 +15,8 @@ extern "C" {
 #endif
 
 /* Tags of FI_TAG_MPI: 32 bits of MPI tag below 8 bits of payload number */
-#define FI_MPI_IGNORE_TAG	((uint64_t)UINT32_MAX)
-#define FI_MPI_IGNORE_PAYLOAD	((uint64_t)UINT8_MAX << 32)
+#define FI_MPI_IGNORE_TAG     ((uint64_t)UINT32_MAX)
+#define FI_MPI_IGNORE_PAYLOAD ((uint64_t)UINT8_MAX << 32)
 
 /* fi_tag_mpi - such a tag. Source: fi_tagged(3), fi_getinfo(3) */
 static inline uint64_t fi_tag_mpi(int tag, uint8_t payload_id)
@@ -52,27 +52,21 @@ struct fi_msg_tagged {
 struct fi_ops_tagged {
 	size_t size;
 	ssize_t (*recv)(struct fid_ep *ep, void *buf, size_t len, void *desc,
-			fi_addr_t src_addr, uint64_t tag, uint64_t ignore,
-			void *context);
-	ssize_t (*recvv)(struct fid_ep *ep, const struct iovec *iov, void **desc,
-			 size_t cnt, fi_addr_t src_addr, uint64_t tag,
-			 uint64_t ignore, void *context);
-	ssize_t (*recvmsg)(struct fid_ep *ep, const struct fi_msg_tagged *msg,
-			   uint64_t flags);
+			fi_addr_t src_addr, uint64_t tag, uint64_t ignore, void *context);
+	ssize_t (*recvv)(struct fid_ep *ep, const struct iovec *iov, void **desc, size_t cnt,
+			 fi_addr_t src_addr, uint64_t tag, uint64_t ignore, void *context);
+	ssize_t (*recvmsg)(struct fid_ep *ep, const struct fi_msg_tagged *msg, uint64_t flags);
 	ssize_t (*send)(struct fid_ep *ep, const void *buf, size_t len, void *desc,
 			fi_addr_t dest_addr, uint64_t tag, void *context);
-	ssize_t (*sendv)(struct fid_ep *ep, const struct iovec *iov, void **desc,
-			 size_t cnt, fi_addr_t dest_addr, uint64_t tag,
-			 void *context);
-	ssize_t (*sendmsg)(struct fid_ep *ep, const struct fi_msg_tagged *msg,
-			   uint64_t flags);
-	ssize_t (*inject)(struct fid_ep *ep, const void *buf, size_t len,
-			  fi_addr_t dest_addr, uint64_t tag);
-	ssize_t (*senddata)(struct fid_ep *ep, const void *buf, size_t len,
-			    void *desc, uint64_t data, fi_addr_t dest_addr,
-			    uint64_t tag, void *context);
-	ssize_t (*injectdata)(struct fid_ep *ep, const void *buf, size_t len,
-			      uint64_t data, fi_addr_t dest_addr, uint64_t tag);
+	ssize_t (*sendv)(struct fid_ep *ep, const struct iovec *iov, void **desc, size_t cnt,
+			 fi_addr_t dest_addr, uint64_t tag, void *context);
+	ssize_t (*sendmsg)(struct fid_ep *ep, const struct fi_msg_tagged *msg, uint64_t flags);
+	ssize_t (*inject)(struct fid_ep *ep, const void *buf, size_t len, fi_addr_t dest_addr,
+			  uint64_t tag);
+	ssize_t (*senddata)(struct fid_ep *ep, const void *buf, size_t len, void *desc,
+			    uint64_t data, fi_addr_t dest_addr, uint64_t tag, void *context);
+	ssize_t (*injectdata)(struct fid_ep *ep, const void *buf, size_t len, uint64_t data,
+			      fi_addr_t dest_addr, uint64_t tag);
 };
 
 /*
@@ -90,16 +84,15 @@ struct fi_ops_tagged {
  * @ignore:   ... but for the bits that are set here
  */
 static inline ssize_t fi_trecv(struct fid_ep *ep, void *buf, size_t len, void *desc,
-			       fi_addr_t src_addr, uint64_t tag, uint64_t ignore,
-			       void *context)
+			       fi_addr_t src_addr, uint64_t tag, uint64_t ignore, void *context)
 {
 	return ep->tagged->recv(ep, buf, len, desc, src_addr, tag, ignore, context);
 }
 
 /* fi_trecvv - fi_trecv into several buffers, one descriptor each */
-static inline ssize_t fi_trecvv(struct fid_ep *ep, const struct iovec *iov,
-				void **desc, size_t cnt, fi_addr_t src_addr,
-				uint64_t tag, uint64_t ignore, void *context)
+static inline ssize_t fi_trecvv(struct fid_ep *ep, const struct iovec *iov, void **desc,
+				size_t cnt, fi_addr_t src_addr, uint64_t tag, uint64_t ignore,
+				void *context)
 {
 	return ep->tagged->recvv(ep, iov, desc, cnt, src_addr, tag, ignore, context);
 }
@@ -117,17 +110,15 @@ static inline ssize_t fi_trecvmsg(struct fid_ep *ep, const struct fi_msg_tagged 
 }
 
 /* fi_tsend - send a message to @dest_addr (ignored on a connected endpoint) */
-static inline ssize_t fi_tsend(struct fid_ep *ep, const void *buf, size_t len,
-			       void *desc, fi_addr_t dest_addr, uint64_t tag,
-			       void *context)
+static inline ssize_t fi_tsend(struct fid_ep *ep, const void *buf, size_t len, void *desc,
+			       fi_addr_t dest_addr, uint64_t tag, void *context)
 {
 	return ep->tagged->send(ep, buf, len, desc, dest_addr, tag, context);
 }
 
 /* fi_tsendv - fi_tsend from several buffers, one descriptor each */
-static inline ssize_t fi_tsendv(struct fid_ep *ep, const struct iovec *iov,
-				void **desc, size_t cnt, fi_addr_t dest_addr,
-				uint64_t tag, void *context)
+static inline ssize_t fi_tsendv(struct fid_ep *ep, const struct iovec *iov, void **desc,
+				size_t cnt, fi_addr_t dest_addr, uint64_t tag, void *context)
 {
 	return ep->tagged->sendv(ep, iov, desc, cnt, dest_addr, tag, context);
 }
@@ -147,9 +138,9 @@ static inline ssize_t fi_tinject(struct fid_ep *ep, const void *buf, size_t len,
 }
 
 /* fi_tsenddata - fi_tsend, and @data appears in the receiver's completion */
-static inline ssize_t fi_tsenddata(struct fid_ep *ep, const void *buf, size_t len,
-				   void *desc, uint64_t data, fi_addr_t dest_addr,
-				   uint64_t tag, void *context)
+static inline ssize_t fi_tsenddata(struct fid_ep *ep, const void *buf, size_t len, void *desc,
+				   uint64_t data, fi_addr_t dest_addr, uint64_t tag,
+				   void *context)
 {
 	return ep->tagged->senddata(ep, buf, len, desc, data, dest_addr, tag, context);
 }

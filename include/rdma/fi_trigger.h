@@ -263,7 +263,7 @@ struct fi_op_cntr {
  * Argument of FI_QUEUE_WORK and FI_CANCEL_WORK. Source: fi_trigger(3).
  */
 struct fi_deferred_work {
-	struct fi_context2 context;	/* the provider's until it is done */
+	struct fi_context2 context; /* the provider's until it is done */
 
 	uint64_t threshold;
 	struct fid_cntr *triggering_cntr;

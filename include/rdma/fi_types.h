@@ -34,37 +34,37 @@ typedef __PTRDIFF_TYPE__ ptrdiff_t;
 typedef __SIZE_TYPE__ size_t;
 typedef __PTRDIFF_TYPE__ ssize_t; /* signed, as wide as size_t */
 
-#define INT8_MAX	__INT8_MAX__
-#define INT16_MAX	__INT16_MAX__
-#define INT32_MAX	__INT32_MAX__
-#define INT64_MAX	__INT64_MAX__
-#define INT8_MIN	(-INT8_MAX - 1)
-#define INT16_MIN	(-INT16_MAX - 1)
-#define INT32_MIN	(-INT32_MAX - 1)
-#define INT64_MIN	(-INT64_MAX - 1)
-#define UINT8_MAX	__UINT8_MAX__
-#define UINT16_MAX	__UINT16_MAX__
-#define UINT32_MAX	__UINT32_MAX__
-#define UINT64_MAX	__UINT64_MAX__
-#define INTPTR_MAX	__INTPTR_MAX__
-#define UINTPTR_MAX	__UINTPTR_MAX__
-#define PTRDIFF_MAX	__PTRDIFF_MAX__
-#define SIZE_MAX	__SIZE_MAX__
-#define INT_MAX		__INT_MAX__
-#define INT_MIN		(-INT_MAX - 1)
-#define UINT_MAX	(INT_MAX * 2U + 1U)
+#define INT8_MAX    __INT8_MAX__
+#define INT16_MAX   __INT16_MAX__
+#define INT32_MAX   __INT32_MAX__
+#define INT64_MAX   __INT64_MAX__
+#define INT8_MIN    (-INT8_MAX - 1)
+#define INT16_MIN   (-INT16_MAX - 1)
+#define INT32_MIN   (-INT32_MAX - 1)
+#define INT64_MIN   (-INT64_MAX - 1)
+#define UINT8_MAX   __UINT8_MAX__
+#define UINT16_MAX  __UINT16_MAX__
+#define UINT32_MAX  __UINT32_MAX__
+#define UINT64_MAX  __UINT64_MAX__
+#define INTPTR_MAX  __INTPTR_MAX__
+#define UINTPTR_MAX __UINTPTR_MAX__
+#define PTRDIFF_MAX __PTRDIFF_MAX__
+#define SIZE_MAX    __SIZE_MAX__
+#define INT_MAX	    __INT_MAX__
+#define INT_MIN	    (-INT_MAX - 1)
+#define UINT_MAX    (INT_MAX * 2U + 1U)
 
-#define INT32_C(c)	__INT32_C(c)
-#define INT64_C(c)	__INT64_C(c)
-#define UINT32_C(c)	__UINT32_C(c)
-#define UINT64_C(c)	__UINT64_C(c)
+#define INT32_C(c)  __INT32_C(c)
+#define INT64_C(c)  __INT64_C(c)
+#define UINT32_C(c) __UINT32_C(c)
+#define UINT64_C(c) __UINT64_C(c)
 
-#define bool		_Bool
-#define true		1
-#define false		0
+#define bool _Bool
+#define true 1
+#define false 0
 
-#define NULL		((void *)0)
-#define offsetof(type, member)	__builtin_offsetof(type, member)
+#define NULL		       ((void *)0)
+#define offsetof(type, member) __builtin_offsetof(type, member)
 
 /*
  * struct iovec - a buffer, as in <sys/uio.h>

@@ -55,7 +55,8 @@ int platform_random(void *buf, size_t len)
 
 bool platform_mapped(const void *addr, size_t len)
 {
-	uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE), at = (uintptr_t)addr & ~(page - 1), end;
+	uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE), at = (uintptr_t)addr & ~(page - 1),
+		  end;
 	unsigned char resident[512];
 	size_t step;
 

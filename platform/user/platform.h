@@ -123,7 +123,8 @@ struct platform_thread {
  * The thread takes no signals. In the child of a fork it is not there, and no lock that rounds
  * take was held by it. Returns 0 or -FI_E*.
  */
-int platform_thread_start(struct platform_thread *t, const char *name, uint64_t (*round)(void *arg), void *arg);
+int platform_thread_start(struct platform_thread *t, const char *name,
+			  uint64_t (*round)(void *arg), void *arg);
 /* platform_thread_wake - the next round comes at once; waits for one that runs. Not from a round */
 void platform_thread_wake(struct platform_thread *t);
 /* platform_thread_stop - end it, after the round that runs; nothing for one that does not run */

@@ -126,7 +126,8 @@ static uint64_t work_round(void *arg)
 	sigset_t mask;
 
 	pthread_sigmask(SIG_SETMASK, NULL, &mask);
-	atomic_store(&w->signals_blocked, sigismember(&mask, SIGTERM) && sigismember(&mask, SIGUSR1));
+	atomic_store(&w->signals_blocked,
+		     sigismember(&mask, SIGTERM) && sigismember(&mask, SIGUSR1));
 	if (platform_trylock(&w->lock)) {
 		atomic_fetch_add(&w->rounds, 1);
 		platform_unlock(&w->lock);
@@ -152,7 +153,8 @@ static void a_thread_works_until_it_is_stopped(void **state)
 	platform_lock_init(&w.lock);
 	platform_thread_stop(&w.thread); /* of none: nothing */
 	platform_thread_wake(&w.thread);
-	assert_int_equal(platform_thread_start(&w.thread, "a name that is too long", work_round, &w), 0);
+	assert_int_equal(
+		platform_thread_start(&w.thread, "a name that is too long", work_round, &w), 0);
 	wait_rounds(&w, 100);
 	assert_true(atomic_load(&w.signals_blocked));
 	platform_thread_stop(&w.thread);

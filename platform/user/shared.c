@@ -25,7 +25,8 @@ static void short_name(const char *name, char *out, size_t len)
 		forward = (forward ^ (uint8_t)name[i]) * FNV_PRIME;
 		backward = (backward ^ (uint8_t)name[n - 1 - i]) * FNV_PRIME;
 	}
-	snprintf(out, len, "weft-%016llx%016llx", (unsigned long long)forward, (unsigned long long)backward);
+	snprintf(out, len, "weft-%016llx%016llx", (unsigned long long)forward,
+		 (unsigned long long)backward);
 }
 
 int platform_shared_create(const char *name, size_t len, struct platform_shared **out)

@@ -115,7 +115,8 @@ static int thread_create(struct platform_thread *t)
 	return err;
 }
 
-int platform_thread_start(struct platform_thread *t, const char *name, uint64_t (*round)(void *arg), void *arg)
+int platform_thread_start(struct platform_thread *t, const char *name,
+			  uint64_t (*round)(void *arg), void *arg)
 {
 	pthread_condattr_t attr;
 	int err;

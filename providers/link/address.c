@@ -21,12 +21,19 @@ static void link_addr_explain(const void *addr, char *why, size_t why_len)
 	memcpy(&in, addr, sizeof(in));
 	memcpy(&in6, addr, sizeof(in6));
 	if (in.sin_family == AF_INET && inet_ntop(AF_INET, &in.sin_addr, ip, sizeof(ip)))
-		snprintf(why, why_len, "no Weft runs on host %s: it sent the socket address %s:%u; install Weft there",
-			 ip, ip, ntohs(in.sin_port));
-	else if (in6.sin6_family == AF_INET6 && inet_ntop(AF_INET6, &in6.sin6_addr, ip, sizeof(ip)))
-		snprintf(why, why_len, "no Weft runs on host %s: it sent a socket address; install Weft there", ip);
+		snprintf(
+			why, why_len,
+			"no Weft runs on host %s: it sent the socket address %s:%u; install Weft there",
+			ip, ip, ntohs(in.sin_port));
+	else if (in6.sin6_family == AF_INET6 &&
+		 inet_ntop(AF_INET6, &in6.sin6_addr, ip, sizeof(ip)))
+		snprintf(
+			why, why_len,
+			"no Weft runs on host %s: it sent a socket address; install Weft there",
+			ip);
 	else if (*(const uint8_t *)addr && *(const uint8_t *)addr != ADDR_VERSION)
-		snprintf(why, why_len, "not an address of this version of Weft (it begins with %u)",
+		snprintf(why, why_len,
+			 "not an address of this version of Weft (it begins with %u)",
 			 *(const uint8_t *)addr);
 	else
 		snprintf(why, why_len, "not a Weft address");
@@ -94,7 +101,9 @@ size_t link_addr_str(const void *addr, char *buf, size_t len)
 		return link_append(buf, len, at, "invalid") + 1;
 	if (a.family != ADDR_FAMILY_NONE) {
 		inet_ntop(a.family, a.ip, ip, sizeof(ip));
-		at = link_append(buf, len, at, a.family == ADDR_FAMILY_INET6 ? "[%s]:%u" : "%s:%u", ip, a.port);
+		at = link_append(buf, len, at,
+				 a.family == ADDR_FAMILY_INET6 ? "[%s]:%u" : "%s:%u", ip,
+				 a.port);
 	}
 	if (a.kind == ADDR_NONCE) {
 		at = link_append(buf, len, at, "/");
@@ -108,7 +117,9 @@ size_t link_addr_str(const void *addr, char *buf, size_t len)
 
 static int link_from_sockaddr(const struct sockaddr *sa, struct weft_addr *out)
 {
-	*out = (struct weft_addr){ .version = ADDR_VERSION, .kind = ADDR_SERVICE, .family = sa->sa_family };
+	*out = (struct weft_addr){ .version = ADDR_VERSION,
+				   .kind = ADDR_SERVICE,
+				   .family = sa->sa_family };
 	if (sa->sa_family == AF_INET) {
 		const struct sockaddr_in *in = (const struct sockaddr_in *)sa;
 

@@ -92,7 +92,8 @@ static int link_set_addr(void **slot, size_t *slot_len, const struct weft_addr *
 
 /* An address that the hints bring, into an answer. */
 static int link_hint_addr(const void *hint, size_t len, void **slot, size_t *slot_len,
-			  int (*read)(const void *addr, struct weft_addr *out, char *why, size_t why_len))
+			  int (*read)(const void *addr, struct weft_addr *out, char *why,
+				      size_t why_len))
 {
 	struct weft_addr addr;
 	char why[128];
@@ -100,7 +101,9 @@ static int link_hint_addr(const void *hint, size_t len, void **slot, size_t *slo
 	if (!hint)
 		return 0;
 	if (len != sizeof(addr))
-		return info_refuse(&link_provider, "is given an address of %zu bytes, its own have %zu", len, sizeof(addr));
+		return info_refuse(&link_provider,
+				   "is given an address of %zu bytes, its own have %zu", len,
+				   sizeof(addr));
 	if (read(hint, &addr, why, sizeof(why)))
 		return info_refuse(&link_provider, "is given an address that is none: %s", why);
 	return link_set_addr(slot, slot_len, &addr);
@@ -117,19 +120,22 @@ static int link_getinfo(uint32_t version, const char *node, const char *service,
 	if (ret)
 		return ret;
 	addr = (struct weft_addr){ .version = ADDR_VERSION, .kind = ADDR_SERVICE };
-	ret = link_set_addr(&info->src_addr, &info->src_addrlen, &addr); /* wherever it finds best */
+	ret = link_set_addr(&info->src_addr, &info->src_addrlen,
+			    &addr); /* wherever it finds best */
 	if (!ret && hints) {
-		ret = link_hint_addr(hints->src_addr, hints->src_addrlen, &info->src_addr, &info->src_addrlen,
-				     link_bind_read);
+		ret = link_hint_addr(hints->src_addr, hints->src_addrlen, &info->src_addr,
+				     &info->src_addrlen, link_bind_read);
 		if (!ret)
-			ret = link_hint_addr(hints->dest_addr, hints->dest_addrlen, &info->dest_addr,
-					     &info->dest_addrlen, link_addr_read);
+			ret = link_hint_addr(hints->dest_addr, hints->dest_addrlen,
+					     &info->dest_addr, &info->dest_addrlen,
+					     link_addr_read);
 	}
 	if (!ret && (node || service)) {
 		ret = link_resolve(node, service, flags, &addr);
 		if (ret)
-			ret = info_refuse(&link_provider, "can't resolve %s%s%s", node ? node : "",
-					  service ? " port " : "", service ? service : "");
+			ret = info_refuse(&link_provider, "can't resolve %s%s%s",
+					  node ? node : "", service ? " port " : "",
+					  service ? service : "");
 		else if (flags & FI_SOURCE)
 			ret = link_set_addr(&info->src_addr, &info->src_addrlen, &addr);
 		else

@@ -56,7 +56,7 @@ struct pshm_wire {
 	struct pool transfers;
 	struct pshm_region door_region;
 	struct sys_shared *service; /* our name, or NULL */
-	uint64_t host; /* 0: not known */
+	uint64_t host;		    /* 0: not known */
 	uint32_t pid, pid_ns;
 	uint32_t conn_cnt;
 	uint64_t wait_ns;  /* last look after the processes of connecting[] */

@@ -116,7 +116,8 @@ int pshm_open(struct engine_ep *ep, const struct wire_attr *attr, struct weft_ad
 		if (err) {
 			pshm_region_close(&w->door_region);
 			platform_free(w);
-			return open_failed(err, "can't have the service: another process may", why, why_len);
+			return open_failed(err, "can't have the service: another process may",
+					   why, why_len);
 		}
 	}
 	w->base.ops = &pshm_wire_ops;

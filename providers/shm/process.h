@@ -13,7 +13,7 @@ struct pshm_process {
 	struct list link;
 	uint32_t pid;
 	uint32_t refs;
-	int fd;	     /* pidfd, or the process's folder in /proc */
+	int fd; /* pidfd, or the process's folder in /proc */
 	bool folder;
 };
 

@@ -18,11 +18,15 @@ int pshm_service_addr(const char *service, struct weft_addr *out)
 {
 	size_t len = service ? strlen(service) : 0;
 
-	*out = (struct weft_addr){ .version = ADDR_VERSION, .kind = ADDR_SERVICE, .family = ADDR_FAMILY_LOCAL };
-	if (len >= sizeof(out->ip) || (service && (!len || service[strspn(service, NAME_CHARS)])))
+	*out = (struct weft_addr){ .version = ADDR_VERSION,
+				   .kind = ADDR_SERVICE,
+				   .family = ADDR_FAMILY_LOCAL };
+	if (len >= sizeof(out->ip) ||
+	    (service && (!len || service[strspn(service, NAME_CHARS)])))
 		return -FI_EINVAL;
 	/* A number is a port, as it is elsewhere. */
-	if (len && strspn(service, "0123456789") == len && (len > 5 || atoi(service) > UINT16_MAX || !atoi(service)))
+	if (len && strspn(service, "0123456789") == len &&
+	    (len > 5 || atoi(service) > UINT16_MAX || !atoi(service)))
 		return -FI_EINVAL;
 	if (len)
 		memcpy(out->ip, service, len);
@@ -34,7 +38,8 @@ bool pshm_service_bindable(const struct weft_addr *addr)
 	struct weft_addr named = *addr;
 
 	named.ip[0] = named.ip[0] ? named.ip[0] : 'x';
-	return addr->kind == ADDR_SERVICE && addr->family == ADDR_FAMILY_LOCAL && addr_valid(&named);
+	return addr->kind == ADDR_SERVICE && addr->family == ADDR_FAMILY_LOCAL &&
+	       addr_valid(&named);
 }
 
 /* An address is ours when a socket can be bound to it. */
@@ -108,7 +113,8 @@ int pshm_service_find(const struct weft_addr *service, struct weft_addr *out)
 	if (sys_shared_map(shared, &len) && len >= sizeof(found)) {
 		memcpy(&found, sys_shared_map(shared, &len), sizeof(found));
 		if (addr_valid(&found) && found.kind == ADDR_NONCE && found.pid &&
-		    pshm_service_named(&found) && !memcmp(found.ip, service->ip, sizeof(found.ip)))
+		    pshm_service_named(&found) &&
+		    !memcmp(found.ip, service->ip, sizeof(found.ip)))
 			err = 0;
 	}
 	sys_shared_close(shared);

@@ -47,7 +47,8 @@ static int pshm_bind_read(const void *bytes, struct weft_addr *out, char *why, s
 	return 0;
 }
 
-static int pshm_resolve(const char *node, const char *service, uint64_t flags, struct weft_addr *out)
+static int pshm_resolve(const char *node, const char *service, uint64_t flags,
+			struct weft_addr *out)
 {
 	if (pshm_service_node(node))
 		return -FI_ENODATA;
@@ -162,13 +163,15 @@ static int set_addr(void **slot, size_t *slot_len, const struct weft_addr *addr)
 
 /* An address that the hints bring: 0, or a refusal. */
 static int hinted(const void *hint, size_t len,
-		  int (*read)(const void *addr, struct weft_addr *out, char *why, size_t why_len),
+		  int (*read)(const void *addr, struct weft_addr *out, char *why,
+			      size_t why_len),
 		  struct weft_addr *out)
 {
 	char why[INFO_REASON_MAX];
 
 	if (len != sizeof(*out))
-		return info_refuse(&pshm_provider, "is given an address of %zu bytes, its own have %zu", len,
+		return info_refuse(&pshm_provider,
+				   "is given an address of %zu bytes, its own have %zu", len,
 				   sizeof(*out));
 	if (read(hint, out, why, sizeof(why)))
 		return info_refuse(&pshm_provider, "is given an address that is none: %s", why);
@@ -181,8 +184,8 @@ struct places {
 	bool has_dest;
 };
 
-static int find_places(const char *node, const char *service, uint64_t flags, const struct fi_info *hints,
-		       struct places *p)
+static int find_places(const char *node, const char *service, uint64_t flags,
+		       const struct fi_info *hints, struct places *p)
 {
 	struct weft_addr named;
 	int ret = 0;
@@ -198,10 +201,14 @@ static int find_places(const char *node, const char *service, uint64_t flags, co
 	if (ret || (!node && !service))
 		return ret;
 	if (pshm_service_node(node))
-		return info_refuse(&pshm_provider, "leads to this host alone, and '%s' is another or none", node);
+		return info_refuse(&pshm_provider,
+				   "leads to this host alone, and '%s' is another or none",
+				   node);
 	if (pshm_service_addr(service, &named))
-		return info_refuse(&pshm_provider, "is given the service '%s': at most 15 letters, digits, - . _",
-				   service);
+		return info_refuse(
+			&pshm_provider,
+			"is given the service '%s': at most 15 letters, digits, - . _",
+			service);
 	if (flags & FI_SOURCE) {
 		p->src = named;
 	} else if (service) {

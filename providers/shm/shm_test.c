@@ -91,7 +91,8 @@ static void offers_what_the_engine_can_inside_the_node(void **state)
 
 	assert_int_equal(asked(NULL, &info), 0);
 	assert_null(info->next);
-	assert_int_equal(info->caps, (ENGINE_CAPS | ENGINE_DOMAIN_CAPS | FI_LOCAL_COMM) & ~FI_TAGGED_MULTI_RECV);
+	assert_int_equal(info->caps, (ENGINE_CAPS | ENGINE_DOMAIN_CAPS | FI_LOCAL_COMM) &
+					     ~FI_TAGGED_MULTI_RECV);
 	assert_false(info->caps & FI_REMOTE_COMM);
 	assert_int_equal(info->mode, 0);
 	assert_int_equal(info->domain_attr->mr_mode, 0);
@@ -122,25 +123,30 @@ static void refuses_with_a_reason(void **state)
 	assert_int_equal(info->caps & FI_MSG, 0);
 	info_free(info);
 	info_free(hints);
-
 }
 
 /* Whoever names a service of this host gets its address, whether somebody has it or not. */
 static void services_are_names_on_this_host(void **state)
 {
 	struct fi_info *info = NULL, *hints = info_alloc();
-	struct weft_addr named, found, full = { .version = ADDR_VERSION, .kind = ADDR_NONCE, .pid = 77, .pid_ns = 1,
-						.nonce = { 1 } };
+	struct weft_addr named, found,
+		full = { .version = ADDR_VERSION,
+			 .kind = ADDR_NONCE,
+			 .pid = 77,
+			 .pid_ns = 1,
+			 .nonce = { 1 } };
 	struct sys_shared *kept, *second;
 
-	assert_int_equal(shm->getinfo(FI_VERSION(1, 5), "localhost", "shm_test", 0, NULL, &info), 0);
+	assert_int_equal(
+		shm->getinfo(FI_VERSION(1, 5), "localhost", "shm_test", 0, NULL, &info), 0);
 	assert_int_equal(info->dest_addrlen, sizeof(named));
 	memcpy(&named, info->dest_addr, sizeof(named));
 	assert_true(addr_valid(&named) && pshm_service_named(&named));
 	assert_int_equal(info->src_addrlen, sizeof(named));
 	assert_true(pshm_service_bindable(info->src_addr));
 	info_free(info);
-	assert_int_equal(shm->getinfo(FI_VERSION(1, 5), NULL, "shm_test", FI_SOURCE, NULL, &info), 0);
+	assert_int_equal(
+		shm->getinfo(FI_VERSION(1, 5), NULL, "shm_test", FI_SOURCE, NULL, &info), 0);
 	assert_null(info->dest_addr);
 	assert_memory_equal(info->src_addr, &named, sizeof(named));
 	hints->src_addr = malloc(sizeof(named));
@@ -162,8 +168,11 @@ static void services_are_names_on_this_host(void **state)
 	sys_shared_close(kept);
 	assert_int_equal(pshm_service_find(&named, &found), -FI_EAGAIN);
 
-	assert_int_equal(shm->getinfo(FI_VERSION(1, 5), "g00n13s.invalid", "7", 0, NULL, &info), -FI_ENODATA);
-	assert_int_equal(shm->getinfo(FI_VERSION(1, 5), NULL, "sixteen letters!", 0, NULL, &info), -FI_ENODATA);
+	assert_int_equal(shm->getinfo(FI_VERSION(1, 5), "g00n13s.invalid", "7", 0, NULL, &info),
+			 -FI_ENODATA);
+	assert_int_equal(
+		shm->getinfo(FI_VERSION(1, 5), NULL, "sixteen letters!", 0, NULL, &info),
+		-FI_ENODATA);
 }
 
 static struct weft_addr an_address(void);
@@ -181,10 +190,12 @@ static void destinations_are_its_own_addresses(void **state)
 	assert_memory_equal(info->dest_addr, &addr, sizeof(addr));
 	info_free(info);
 	hints->dest_addrlen = 16;
-	assert_int_equal(shm->getinfo(FI_VERSION(1, 5), NULL, NULL, 0, hints, &info), -FI_ENODATA);
+	assert_int_equal(shm->getinfo(FI_VERSION(1, 5), NULL, NULL, 0, hints, &info),
+			 -FI_ENODATA);
 	hints->dest_addrlen = sizeof(addr);
 	memset(hints->dest_addr, 0xff, sizeof(addr));
-	assert_int_equal(shm->getinfo(FI_VERSION(1, 5), NULL, NULL, 0, hints, &info), -FI_ENODATA);
+	assert_int_equal(shm->getinfo(FI_VERSION(1, 5), NULL, NULL, 0, hints, &info),
+			 -FI_ENODATA);
 	info_free(hints);
 }
 

@@ -74,7 +74,8 @@ struct packet *tcp_claim(struct wire_conn *out, size_t len, void **payload)
 	size_t frame_len = tcp_frame_len(len);
 	struct packet *packet;
 
-	if (unlikely(!tcp_control_room(conn) || conn->control.mute || tcp_wire_of(conn)->forked))
+	if (unlikely(!tcp_control_room(conn) || conn->control.mute ||
+		     tcp_wire_of(conn)->forked))
 		return NULL;
 	if (unlikely(conn->tail + frame_len > TCP_OUT_LEN) && !make_room(conn, frame_len))
 		return NULL;

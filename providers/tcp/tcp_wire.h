@@ -122,7 +122,7 @@ struct tcp_bulk {
 
 	/* In. */
 	struct packet header;
-	uint32_t header_len;		/* bytes of it that are there */
+	uint32_t header_len;		 /* bytes of it that are there */
 	struct iovec iov[WIRE_DEST_MAX]; /* where the rest of the payload goes */
 	uint32_t iov_cnt, iov_at;
 	uint64_t left; /* payload that has not arrived */

@@ -21,7 +21,7 @@
 #include <rdma/fi_errno.h>
 #include <rdma/fi_tagged.h>
 
-#define WARM 300
+#define WARM	 300
 #define MEASURED 100 /* budget.py divides by it */
 
 struct side {
@@ -43,7 +43,8 @@ int clock_gettime(clockid_t id, struct timespec *at)
 	static uint64_t now_ns = 1000000000;
 
 	now_ns += 100;
-	*at = (struct timespec){ .tv_sec = (time_t)(now_ns / 1000000000), .tv_nsec = (long)(now_ns % 1000000000) };
+	*at = (struct timespec){ .tv_sec = (time_t)(now_ns / 1000000000),
+				 .tv_nsec = (long)(now_ns % 1000000000) };
 	return 0;
 }
 
@@ -73,7 +74,8 @@ static void side_open(struct side *s, const char *provider)
 	check("fi_cq_open", fi_cq_open(s->domain, &cq_attr, &s->cq, NULL));
 	check("fi_endpoint", fi_endpoint(s->domain, info, &s->ep, NULL));
 	check("fi_ep_bind", fi_ep_bind(s->ep, &s->av->fid, 0));
-	check("fi_ep_bind", fi_ep_bind(s->ep, &s->cq->fid, FI_RECV | FI_TRANSMIT | FI_SELECTIVE_COMPLETION));
+	check("fi_ep_bind",
+	      fi_ep_bind(s->ep, &s->cq->fid, FI_RECV | FI_TRANSMIT | FI_SELECTIVE_COMPLETION));
 	check("fi_enable", fi_enable(s->ep));
 	check("fi_getname", fi_getname(&s->ep->fid, s->name, &len));
 	fi_freeinfo(info);
@@ -85,7 +87,8 @@ __attribute__((noinline)) ssize_t measured_send(struct side *s, const uint64_t *
 	return fi_tsend(s->ep, word, sizeof(*word), NULL, s->peer, 7, NULL);
 }
 
-__attribute__((noinline)) ssize_t measured_read(struct side *s, struct fi_cq_tagged_entry *entry)
+__attribute__((noinline)) ssize_t measured_read(struct side *s,
+						struct fi_cq_tagged_entry *entry)
 {
 	return fi_cq_read(s->cq, entry, 1);
 }
@@ -94,7 +97,9 @@ __attribute__((noinline)) ssize_t measured_read(struct side *s, struct fi_cq_tag
 static void post(struct side *s, uint64_t *word)
 {
 	struct iovec iov = { word, sizeof(*word) };
-	struct fi_msg_tagged msg = { .msg_iov = &iov, .iov_count = 1, .addr = s->peer, .tag = 7 };
+	struct fi_msg_tagged msg = {
+		.msg_iov = &iov, .iov_count = 1, .addr = s->peer, .tag = 7
+	};
 
 	check("fi_trecvmsg", fi_trecvmsg(s->ep, &msg, FI_COMPLETION));
 }
@@ -110,7 +115,8 @@ static void message(struct side *from, struct side *to, uint64_t word, int measu
 		check("measured send", measured_send(from, &word));
 		ret = measured_read(to, &entry);
 	} else {
-		check("fi_tsend", fi_tsend(from->ep, &word, sizeof(word), NULL, from->peer, 7, NULL));
+		check("fi_tsend",
+		      fi_tsend(from->ep, &word, sizeof(word), NULL, from->peer, 7, NULL));
 		do {
 			fi_cq_read(from->cq, &entry, 1);
 			ret = fi_cq_read(to->cq, &entry, 1);
@@ -118,7 +124,8 @@ static void message(struct side *from, struct side *to, uint64_t word, int measu
 	}
 	check("fi_cq_read", ret);
 	if (got != word) {
-		fprintf(stderr, "path: sent %lu, received %lu\n", (unsigned long)word, (unsigned long)got);
+		fprintf(stderr, "path: sent %lu, received %lu\n", (unsigned long)word,
+			(unsigned long)got);
 		exit(1);
 	}
 }

@@ -36,8 +36,8 @@ static const struct fake_end_attr plain = {
 
 static void region_open(void)
 {
-	assert_int_equal(fi_mr_reg(b.domain, region, REGION, FI_REMOTE_READ | FI_REMOTE_WRITE, 0,
-				   KEY, 0, &mr, NULL),
+	assert_int_equal(fi_mr_reg(b.domain, region, REGION, FI_REMOTE_READ | FI_REMOTE_WRITE,
+				   0, KEY, 0, &mr, NULL),
 			 0);
 }
 
@@ -146,9 +146,9 @@ static void post_atomics(void)
 {
 	uint64_t *operand = (uint64_t *)(void *)buf, *result = (uint64_t *)(void *)out;
 
-	assert_int_equal(fi_atomic(a.ep, operand, 4, NULL, to_b, 0, KEY, FI_UINT64, FI_SUM,
-				   context()),
-			 0);
+	assert_int_equal(
+		fi_atomic(a.ep, operand, 4, NULL, to_b, 0, KEY, FI_UINT64, FI_SUM, context()),
+		0);
 	assert_int_equal(fi_fetch_atomic(a.ep, operand, 4, NULL, result, NULL, to_b, 0, KEY,
 					 FI_UINT64, FI_SUM, context()),
 			 0);
@@ -191,8 +191,11 @@ static void queued_behind_a_fence(void)
 {
 	struct iovec iov = { buf, 8 };
 	struct fi_rma_iov target = { 0, 8, KEY };
-	struct fi_msg_rma msg = { .msg_iov = &iov, .iov_count = 1, .rma_iov = &target,
-				  .rma_iov_count = 1, .addr = to_b };
+	struct fi_msg_rma msg = { .msg_iov = &iov,
+				  .iov_count = 1,
+				  .rma_iov = &target,
+				  .rma_iov_count = 1,
+				  .addr = to_b };
 
 	meet();
 	stop(&b, &a, true);
@@ -421,7 +424,10 @@ static const struct state {
 	void (*begin)(void);
 	const char *name;
 } states[] = {
-#define STATE(state) { state, #state }
+#define STATE(state)          \
+	{                     \
+		state, #state \
+	}
 	STATE(queued_behind_a_full_wire),
 	STATE(queued_behind_a_fence),
 	STATE(queued_behind_a_lane),
@@ -489,7 +495,8 @@ static void drop_messages(void)
 	go(2000);
 	/* What was stored at b is not what this is about. */
 	while (fake_end_engine(&b)->held_pool.used || fake_end_peer(&b, &a.name)->held_cnt) {
-		assert_int_equal(fi_trecv(b.ep, out, REGION, NULL, FI_ADDR_UNSPEC, 1, 0, &taken), 0);
+		assert_int_equal(
+			fi_trecv(b.ep, out, REGION, NULL, FI_ADDR_UNSPEC, 1, 0, &taken), 0);
 		assert_int_not_equal(next(b.rx_cq, ROUNDS_MAX), -FI_EAGAIN);
 	}
 }
@@ -500,8 +507,8 @@ static void broken_connection_ends_each_operation_once(void **state)
 		if (states[i].begin == never_connected)
 			continue;
 		begin(i);
-		assert_true(fake_break(fake_end_engine(&a), fake_end_engine(&b), -FI_ETIMEDOUT) >
-			    0);
+		assert_true(fake_break(fake_end_engine(&a), fake_end_engine(&b),
+				       -FI_ETIMEDOUT) > 0);
 		expect_errors(FI_ETIMEDOUT, FI_ETIMEDOUT, false);
 		go(100);
 		drop_messages();
@@ -577,8 +584,8 @@ static void after_a_break_operations_go_on(void **state)
 		if (states[i].begin == never_connected)
 			continue;
 		begin(i);
-		assert_true(fake_break(fake_end_engine(&a), fake_end_engine(&b), -FI_ETIMEDOUT) >
-			    0);
+		assert_true(fake_break(fake_end_engine(&a), fake_end_engine(&b),
+				       -FI_ETIMEDOUT) > 0);
 		expect_errors(FI_ETIMEDOUT, FI_ETIMEDOUT, false);
 		fake_knobs_default(&k);
 		knobs(&k);

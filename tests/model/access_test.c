@@ -23,8 +23,9 @@
 
 static const char *provider;
 static struct fi_context2 contexts[8];
-static const size_t sizes[] = { 1, 7, 8, 24, 25, 64, 100, 256, 257, 1000, 4096, 8192, 8448, 8449, 16384, 16385,
-				65536, 65537, 300000, 1u << 20, (3u << 20) + 1 };
+static const size_t sizes[] = { 1,     7,     8,     24,    25,	    64,	      100,
+				256,   257,   1000,  4096,  8192,   8448,     8449,
+				16384, 16385, 65536, 65537, 300000, 1u << 20, (3u << 20) + 1 };
 
 #define SIZES (sizeof(sizes) / sizeof(sizes[0]))
 
@@ -48,15 +49,19 @@ static void fill(uint8_t *at, size_t len, uint64_t seed)
 
 static void area_open(struct pair_side *s, struct area *a)
 {
-	uint64_t access = FI_REMOTE_READ | FI_REMOTE_WRITE | FI_READ | FI_WRITE | FI_SEND | FI_RECV;
+	uint64_t access = FI_REMOTE_READ | FI_REMOTE_WRITE | FI_READ | FI_WRITE | FI_SEND |
+			  FI_RECV;
 
 	a->region = calloc(1, REGION);
 	a->buf = calloc(1, REGION);
 	a->copy = calloc(1, REGION);
 	PAIR_CHECK(s, a->region && a->buf && a->copy);
-	PAIR_CHECK(s, !fi_mr_reg(s->domain, a->region, REGION, access, 0, KEY, 0, &a->mr, NULL));
-	PAIR_CHECK(s, !fi_mr_reg(s->domain, a->region, REGION, FI_REMOTE_READ, 0, KEY_READ, 0, &a->read_only, NULL));
-	PAIR_CHECK(s, !fi_mr_reg(s->domain, NULL, UINTPTR_MAX, access, 0, KEY_ALL, 0, &a->all, NULL));
+	PAIR_CHECK(s,
+		   !fi_mr_reg(s->domain, a->region, REGION, access, 0, KEY, 0, &a->mr, NULL));
+	PAIR_CHECK(s, !fi_mr_reg(s->domain, a->region, REGION, FI_REMOTE_READ, 0, KEY_READ, 0,
+				 &a->read_only, NULL));
+	PAIR_CHECK(s, !fi_mr_reg(s->domain, NULL, UINTPTR_MAX, access, 0, KEY_ALL, 0, &a->all,
+				 NULL));
 	pair_say(s, 'r');
 	pair_hear(s, 'r', true);
 }
@@ -74,12 +79,12 @@ static void area_close(struct pair_side *s, struct area *a)
 }
 
 /* Call again while there is no room. */
-#define POST(s, call)                                             \
-	do {                                                      \
-		ssize_t posted;                                   \
-		while ((posted = (call)) == -FI_EAGAIN)           \
-			fi_cq_read((s)->cq, NULL, 0);             \
-		PAIR_CHECK(s, !posted);                           \
+#define POST(s, call)                                   \
+	do {                                            \
+		ssize_t posted;                         \
+		while ((posted = (call)) == -FI_EAGAIN) \
+			fi_cq_read((s)->cq, NULL, 0);   \
+		PAIR_CHECK(s, !posted);                 \
 	} while (0)
 
 static void passive(struct pair_side *s)
@@ -108,7 +113,8 @@ static void writer(struct pair_side *s)
 	area_open(s, &a);
 	for (size_t i = 0; i < SIZES; i++) {
 		fill(a.buf, sizes[i], i);
-		POST(s, fi_write(s->ep, a.buf, sizes[i], NULL, s->peer, 3 * i, KEY, &contexts[0]));
+		POST(s,
+		     fi_write(s->ep, a.buf, sizes[i], NULL, s->peer, 3 * i, KEY, &contexts[0]));
 		pair_done(s, &contexts[0]);
 		PAIR_CHECK(s, s->entry.flags == (FI_RMA | FI_WRITE));
 		read_back(s, &a, 3 * i, sizes[i]);
@@ -132,9 +138,14 @@ static void writer(struct pair_side *s)
 
 static void scattered(struct pair_side *s)
 {
-	struct fi_rma_iov targets[3] = { { 5, 10, KEY }, { 1000, 300, KEY }, { 70000, 90000, KEY } };
+	struct fi_rma_iov targets[3] = { { 5, 10, KEY },
+					 { 1000, 300, KEY },
+					 { 70000, 90000, KEY } };
 	struct iovec iov[2];
-	struct fi_msg_rma msg = { .msg_iov = iov, .iov_count = 2, .rma_iov = targets, .rma_iov_count = 3,
+	struct fi_msg_rma msg = { .msg_iov = iov,
+				  .iov_count = 2,
+				  .rma_iov = targets,
+				  .rma_iov_count = 3,
 				  .context = &contexts[0] };
 	struct area a;
 	size_t len = 0;
@@ -169,7 +180,8 @@ static void data_writer(struct pair_side *s)
 	fill(a.buf, 100000, 5);
 	POST(s, fi_writedata(s->ep, a.buf, 8, NULL, 1111, s->peer, 0, KEY, &contexts[0]));
 	POST(s, fi_inject_writedata(s->ep, a.buf, 200, 2222, s->peer, 8, KEY));
-	POST(s, fi_writedata(s->ep, a.buf, 100000, NULL, 3333, s->peer, 1000, KEY, &contexts[1]));
+	POST(s,
+	     fi_writedata(s->ep, a.buf, 100000, NULL, 3333, s->peer, 1000, KEY, &contexts[1]));
 	for (int i = 0; i < 2; i++) /* in whatever order */
 		PAIR_CHECK(s, pair_next(s) == 1);
 	POST(s, fi_inject_write(s->ep, a.buf, 16, s->peer, 500000, KEY));
@@ -206,7 +218,8 @@ static void counted_writer(struct pair_side *s)
 	fill(a.buf, 200000, 6);
 	POST(s, fi_write(s->ep, a.buf, 200000, NULL, s->peer, 64, KEY, &contexts[0]));
 	POST(s, fi_inject_write(s->ep, a.buf, 8, s->peer, 0, KEY));
-	POST(s, fi_atomic(s->ep, &one, 1, NULL, s->peer, 8, KEY, FI_UINT64, FI_SUM, &contexts[1]));
+	POST(s,
+	     fi_atomic(s->ep, &one, 1, NULL, s->peer, 8, KEY, FI_UINT64, FI_SUM, &contexts[1]));
 	POST(s, fi_read(s->ep, a.copy, 100, NULL, s->peer, 64, KEY, &contexts[2]));
 	for (int i = 0; i < 3; i++)
 		PAIR_CHECK(s, pair_next(s) == 1);
@@ -215,7 +228,8 @@ static void counted_writer(struct pair_side *s)
 
 static void counted_target(struct pair_side *s)
 {
-	struct fi_cntr_attr attr = { .events = FI_CNTR_EVENTS_COMP, .wait_obj = FI_WAIT_UNSPEC };
+	struct fi_cntr_attr attr = { .events = FI_CNTR_EVENTS_COMP,
+				     .wait_obj = FI_WAIT_UNSPEC };
 	struct fid_cntr *writes, *reads;
 	struct area a;
 
@@ -247,20 +261,22 @@ static void adder(struct pair_side *s)
 	area_open(s, &a);
 	for (uint64_t i = 0; i < 100; i++)
 		POST(s, fi_inject_atomic(s->ep, &one, 1, s->peer, 64, KEY, FI_UINT64, FI_SUM));
-	POST(s, fi_fetch_atomic(s->ep, &one, 1, NULL, &was, NULL, s->peer, 64, KEY, FI_UINT64, FI_SUM, &contexts[0]));
+	POST(s, fi_fetch_atomic(s->ep, &one, 1, NULL, &was, NULL, s->peer, 64, KEY, FI_UINT64,
+				FI_SUM, &contexts[0]));
 	pair_done(s, &contexts[0]);
 	PAIR_CHECK(s, s->entry.flags == (FI_ATOMIC | FI_READ));
 	PAIR_CHECK(s, was == 100);
 	want = 101;
-	POST(s, fi_compare_atomic(s->ep, &with, 1, NULL, &want, NULL, &was, NULL, s->peer, 64, KEY, FI_UINT64,
-				  FI_CSWAP, &contexts[1]));
+	POST(s, fi_compare_atomic(s->ep, &with, 1, NULL, &want, NULL, &was, NULL, s->peer, 64,
+				  KEY, FI_UINT64, FI_CSWAP, &contexts[1]));
 	pair_done(s, &contexts[1]);
 	PAIR_CHECK(s, was == 101);
-	POST(s, fi_fetch_atomic(s->ep, NULL, 1, NULL, &was, NULL, s->peer, 64, KEY_READ, FI_UINT64, FI_ATOMIC_READ,
-				&contexts[1]));
+	POST(s, fi_fetch_atomic(s->ep, NULL, 1, NULL, &was, NULL, s->peer, 64, KEY_READ,
+				FI_UINT64, FI_ATOMIC_READ, &contexts[1]));
 	pair_done(s, &contexts[1]);
 	PAIR_CHECK(s, was == 77);
-	POST(s, fi_atomic(s->ep, &zero, 1, NULL, s->peer, 64, KEY, FI_UINT64, FI_ATOMIC_WRITE, &contexts[2]));
+	POST(s, fi_atomic(s->ep, &zero, 1, NULL, s->peer, 64, KEY, FI_UINT64, FI_ATOMIC_WRITE,
+			  &contexts[2]));
 	pair_done(s, &contexts[2]);
 	PAIR_CHECK(s, s->entry.flags == (FI_ATOMIC | FI_WRITE));
 	area_close(s, &a);
@@ -309,12 +325,14 @@ static void routed(struct pair_side *s)
 		POST(s, fi_read(s->ep, a.copy, sizes[i], NULL, s->peer, 0, KEY, &contexts[0]));
 		pair_done(s, &contexts[0]);
 	}
-	POST(s, fi_atomic(s->ep, &one, 1, NULL, s->peer, 64, KEY, FI_UINT64, FI_SUM, &contexts[0]));
+	POST(s, fi_atomic(s->ep, &one, 1, NULL, s->peer, 64, KEY, FI_UINT64, FI_SUM,
+			  &contexts[0]));
 	pair_done(s, &contexts[0]);
-	POST(s, fi_fetch_atomic(s->ep, &one, 1, NULL, &was, NULL, s->peer, 64, KEY, FI_UINT64, FI_SUM, &contexts[0]));
+	POST(s, fi_fetch_atomic(s->ep, &one, 1, NULL, &was, NULL, s->peer, 64, KEY, FI_UINT64,
+				FI_SUM, &contexts[0]));
 	pair_done(s, &contexts[0]);
-	POST(s, fi_compare_atomic(s->ep, &one, 1, NULL, &want, NULL, &was, NULL, s->peer, 64, KEY, FI_UINT64,
-				  FI_CSWAP, &contexts[0]));
+	POST(s, fi_compare_atomic(s->ep, &one, 1, NULL, &want, NULL, &was, NULL, s->peer, 64,
+				  KEY, FI_UINT64, FI_CSWAP, &contexts[0]));
 	pair_done(s, &contexts[0]);
 	sum = route_sum(s);
 	PAIR_CHECK(s, sum.tx_msgs == ROUTED_MSGS && sum.tx_bytes == routed_bytes(4));
@@ -350,8 +368,8 @@ static void arrays(struct pair_side *s)
 	for (int round = 0; round < 3; round++) {
 		for (size_t i = 0; i < attr.count; i++)
 			ints[i] = (int32_t)i + 1;
-		POST(s, fi_fetch_atomic(s->ep, ints, attr.count, NULL, old, NULL, s->peer, 4096, KEY, FI_INT32,
-					FI_SUM, &contexts[0]));
+		POST(s, fi_fetch_atomic(s->ep, ints, attr.count, NULL, old, NULL, s->peer, 4096,
+					KEY, FI_INT32, FI_SUM, &contexts[0]));
 		pair_done(s, &contexts[0]);
 		for (size_t i = 0; i < attr.count; i++)
 			PAIR_CHECK(s, old[i] == round * ((int32_t)i + 1));
@@ -360,13 +378,15 @@ static void arrays(struct pair_side *s)
 	doubles = (double *)a.buf;
 	for (size_t i = 0; i < attr.count; i++)
 		doubles[i] = (double)i / 3;
-	POST(s, fi_atomic(s->ep, doubles, attr.count, NULL, s->peer, 1u << 16, KEY, FI_DOUBLE, FI_MAX, &contexts[1]));
+	POST(s, fi_atomic(s->ep, doubles, attr.count, NULL, s->peer, 1u << 16, KEY, FI_DOUBLE,
+			  FI_MAX, &contexts[1]));
 	pair_done(s, &contexts[1]);
 	read_back(s, &a, 1u << 16, attr.count * sizeof(double));
 	PAIR_CHECK(s, fi_query_atomic(s->domain, FI_FLOAT, FI_BOR, &attr, 0) == -FI_EOPNOTSUPP);
-	PAIR_CHECK(s, fi_atomic(s->ep, doubles, 1, NULL, s->peer, 0, KEY, FI_FLOAT, FI_BOR, NULL) == -FI_EOPNOTSUPP);
-	PAIR_CHECK(s, fi_atomic(s->ep, doubles, attr.count + 1, NULL, s->peer, 0, KEY, FI_DOUBLE, FI_MAX, NULL) ==
-			      -FI_EINVAL);
+	PAIR_CHECK(s, fi_atomic(s->ep, doubles, 1, NULL, s->peer, 0, KEY, FI_FLOAT, FI_BOR,
+				NULL) == -FI_EOPNOTSUPP);
+	PAIR_CHECK(s, fi_atomic(s->ep, doubles, attr.count + 1, NULL, s->peer, 0, KEY,
+				FI_DOUBLE, FI_MAX, NULL) == -FI_EINVAL);
 	area_close(s, &a);
 }
 
@@ -386,9 +406,11 @@ static void refused(struct pair_side *s)
 		PAIR_CHECK(s, s->error.flags == (FI_RMA | FI_WRITE));
 		POST(s, fi_read(s->ep, a.copy, len, NULL, s->peer, 0, 4711, &contexts[1]));
 		pair_failed(s, &contexts[1], FI_EKEYREJECTED);
-		POST(s, fi_write(s->ep, a.buf, len, NULL, s->peer, REGION - len + 1, KEY, &contexts[2]));
+		POST(s, fi_write(s->ep, a.buf, len, NULL, s->peer, REGION - len + 1, KEY,
+				 &contexts[2]));
 		pair_failed(s, &contexts[2], FI_EACCES);
-		POST(s, fi_read(s->ep, a.copy, len, NULL, s->peer, UINT64_MAX - 3, KEY, &contexts[2]));
+		POST(s, fi_read(s->ep, a.copy, len, NULL, s->peer, UINT64_MAX - 3, KEY,
+				&contexts[2]));
 		pair_failed(s, &contexts[2], FI_EACCES);
 		POST(s, fi_write(s->ep, a.buf, len, NULL, s->peer, 0, KEY_READ, &contexts[3]));
 		pair_failed(s, &contexts[3], FI_EACCES);
@@ -396,12 +418,14 @@ static void refused(struct pair_side *s)
 	/* All memory may be named; where there is none nobody comes to harm. */
 	POST(s, fi_write(s->ep, a.buf, 8, NULL, s->peer, 64, KEY_ALL, &contexts[5]));
 	pair_failed(s, &contexts[5], FI_EACCES);
-	POST(s, fi_read(s->ep, a.buf, 1u << 20, NULL, s->peer, UINT64_MAX / 2, KEY_ALL, &contexts[5]));
+	POST(s, fi_read(s->ep, a.buf, 1u << 20, NULL, s->peer, UINT64_MAX / 2, KEY_ALL,
+			&contexts[5]));
 	pair_failed(s, &contexts[5], FI_EACCES);
-	POST(s, fi_atomic(s->ep, &value, 1, NULL, s->peer, 3, KEY, FI_UINT64, FI_SUM, &contexts[4]));
+	POST(s, fi_atomic(s->ep, &value, 1, NULL, s->peer, 3, KEY, FI_UINT64, FI_SUM,
+			  &contexts[4]));
 	pair_failed(s, &contexts[4], FI_EINVAL);
-	POST(s, fi_fetch_atomic(s->ep, &value, 1, NULL, &was, NULL, s->peer, 0, KEY_READ, FI_UINT64, FI_SUM,
-				&contexts[5]));
+	POST(s, fi_fetch_atomic(s->ep, &value, 1, NULL, &was, NULL, s->peer, 0, KEY_READ,
+				FI_UINT64, FI_SUM, &contexts[5]));
 	pair_failed(s, &contexts[5], FI_EACCES);
 	PAIR_CHECK(s, s->error.flags == (FI_ATOMIC | FI_READ));
 	/* And all goes on. */
@@ -427,8 +451,10 @@ static void orderly(struct pair_side *s)
 		POST(s, fi_write(s->ep, a.buf, len, NULL, s->peer, 0, KEY, &contexts[0]));
 		POST(s, fi_read(s->ep, a.copy, len, NULL, s->peer, 0, KEY, &contexts[1]));
 		memset(a.buf + 4096, i + 1, len);
-		POST(s, fi_write(s->ep, a.buf + 4096, len, NULL, s->peer, 0, KEY, &contexts[2]));
-		POST(s, fi_tsend(s->ep, a.buf + 8192, msgs[i % 5], NULL, s->peer, 1, &contexts[3]));
+		POST(s,
+		     fi_write(s->ep, a.buf + 4096, len, NULL, s->peer, 0, KEY, &contexts[2]));
+		POST(s, fi_tsend(s->ep, a.buf + 8192, msgs[i % 5], NULL, s->peer, 1,
+				 &contexts[3]));
 		for (int k = 0; k < 4; k++)
 			PAIR_CHECK(s, pair_next(s) == 1);
 		for (size_t k = 0; k < len; k++)
@@ -464,7 +490,10 @@ static void waits_for_delivery(struct pair_side *s)
 	area_open(s, &a);
 	for (size_t i = 0; i < 4; i++) {
 		struct iovec iov = { a.buf, lens[i] };
-		struct fi_msg_tagged msg = { .msg_iov = &iov, .iov_count = 1, .addr = s->peer, .tag = 5,
+		struct fi_msg_tagged msg = { .msg_iov = &iov,
+					     .iov_count = 1,
+					     .addr = s->peer,
+					     .tag = 5,
 					     .context = &contexts[i] };
 
 		POST(s, fi_tsendmsg(s->ep, &msg, FI_COMPLETION | FI_DELIVERY_COMPLETE));
@@ -488,7 +517,8 @@ static void delivers(struct pair_side *s)
 	for (size_t i = 0; i < 4; i++) {
 		pair_hear(s, 'g', true);
 		for (int k = 0; k < 3; k++) {
-			POST(s, fi_trecv(s->ep, a.buf, REGION, NULL, s->peer, 5, 0, &contexts[0]));
+			POST(s,
+			     fi_trecv(s->ep, a.buf, REGION, NULL, s->peer, 5, 0, &contexts[0]));
 			pair_done(s, &contexts[0]);
 			if (k == 1)
 				pair_say(s, 'h');
@@ -503,13 +533,15 @@ struct storm {
 	uint8_t *mine; /* what the other's region has to be */
 	uint64_t seed;
 	size_t under_way;
-	uint64_t sent, received, expected; /* messages; the other one tells how many to expect */
+	uint64_t sent, received,
+		expected; /* messages; the other one tells how many to expect */
 	bool told;
 };
 
 static void storm_one(struct pair_side *s, struct area *a, struct storm *st)
 {
-	size_t len = sizes[next_random(&st->seed) % 12], at = next_random(&st->seed) % (REGION / 2 - len);
+	size_t len = sizes[next_random(&st->seed) % 12],
+	       at = next_random(&st->seed) % (REGION / 2 - len);
 	uint8_t *from = a->buf + next_random(&st->seed) % (REGION / 2);
 	int64_t add = next_random(&st->seed);
 
@@ -543,7 +575,8 @@ static void storm_took(struct pair_side *s, struct area *a, struct storm *st)
 {
 	if (s->entry.op_context == &contexts[1]) {
 		st->received++;
-		POST(s, fi_trecv(s->ep, a->copy, REGION / 2, NULL, FI_ADDR_UNSPEC, 9, 0, &contexts[1]));
+		POST(s, fi_trecv(s->ep, a->copy, REGION / 2, NULL, FI_ADDR_UNSPEC, 9, 0,
+				 &contexts[1]));
 	} else if (s->entry.op_context == &contexts[2]) {
 		st->told = true;
 	} else {
@@ -561,7 +594,8 @@ static void storm(struct pair_side *s)
 	PAIR_CHECK(s, st.mine);
 	fill(a.buf, REGION, st.seed);
 	POST(s, fi_trecv(s->ep, a.copy, REGION / 2, NULL, FI_ADDR_UNSPEC, 9, 0, &contexts[1]));
-	POST(s, fi_trecv(s->ep, &st.expected, sizeof(st.expected), NULL, FI_ADDR_UNSPEC, 10, 0, &contexts[2]));
+	POST(s, fi_trecv(s->ep, &st.expected, sizeof(st.expected), NULL, FI_ADDR_UNSPEC, 10, 0,
+			 &contexts[2]));
 	for (size_t i = 0; i < STORM_OPS; i++) {
 		storm_one(s, &a, &st);
 		while (fi_cq_read(s->cq, &s->entry, 1) == 1)
@@ -575,7 +609,8 @@ static void storm(struct pair_side *s)
 	}
 	/* What was written before the read is there. */
 	for (size_t at = 0; at < REGION / 2; at += REGION / 8) {
-		POST(s, fi_read(s->ep, a.copy + REGION / 2, REGION / 8, NULL, s->peer, at, KEY, &contexts[3]));
+		POST(s, fi_read(s->ep, a.copy + REGION / 2, REGION / 8, NULL, s->peer, at, KEY,
+				&contexts[3]));
 		pair_done(s, &contexts[3]);
 		PAIR_CHECK(s, !memcmp(a.copy + REGION / 2, st.mine + at, REGION / 8));
 	}
@@ -597,15 +632,16 @@ static void alone(struct pair_side *s)
 	PAIR_CHECK(s, fi_av_insert(s->av, name, 1, &s->peer, 0, NULL) == 1);
 	for (size_t i = 0; i < SIZES; i++) {
 		fill(a.buf, sizes[i], i);
-		POST(s, fi_write(s->ep, a.buf, sizes[i], NULL, s->peer, 8 * i, KEY, &contexts[0]));
+		POST(s,
+		     fi_write(s->ep, a.buf, sizes[i], NULL, s->peer, 8 * i, KEY, &contexts[0]));
 		pair_done(s, &contexts[0]);
 		PAIR_CHECK(s, !memcmp(a.region + 8 * i, a.buf, sizes[i]));
 		read_back(s, &a, 8 * i, sizes[i]);
 	}
 	memset(a.region, 0, 8);
 	for (uint64_t i = 0; i < 10; i++) {
-		POST(s, fi_fetch_atomic(s->ep, &one, 1, NULL, &was, NULL, s->peer, 0, KEY, FI_UINT64, FI_SUM,
-					&contexts[1]));
+		POST(s, fi_fetch_atomic(s->ep, &one, 1, NULL, &was, NULL, s->peer, 0, KEY,
+					FI_UINT64, FI_SUM, &contexts[1]));
 		pair_done(s, &contexts[1]);
 		PAIR_CHECK(s, was == i);
 	}
@@ -621,7 +657,8 @@ static void both(pair_role first, pair_role second, uint64_t order)
 {
 	static const enum pair_mode modes[] = { PAIR_PROCESSES, PAIR_THREADS };
 #ifdef __SANITIZE_THREAD__
-	const int cnt = 1; /* what a peer writes is ordered by the operations, which it does not know */
+	const int cnt =
+		1; /* what a peer writes is ordered by the operations, which it does not know */
 #else
 	const int cnt = 2;
 #endif

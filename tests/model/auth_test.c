@@ -67,7 +67,8 @@ static int talk(struct keyed *a, struct keyed *b)
 	fi_addr_t to;
 
 	assert_int_equal(fi_av_insert(a->end.av, b->name, 1, &to, 0, NULL), 1);
-	assert_int_equal(fi_trecv(b->end.ep, word, sizeof(word), NULL, FI_ADDR_UNSPEC, 1, 0, &in), 0);
+	assert_int_equal(
+		fi_trecv(b->end.ep, word, sizeof(word), NULL, FI_ADDR_UNSPEC, 1, 0, &in), 0);
 	assert_int_equal(fi_tsend(a->end.ep, "message", 8, NULL, to, 1, &out), 0);
 	END_UNTIL((ret = fi_cq_read(a->end.cq, &entry, 1)) != -FI_EAGAIN,
 		  got = got == -FI_EAGAIN ? fi_cq_read(b->end.cq, &entry, 1) : got);
@@ -77,7 +78,8 @@ static int talk(struct keyed *a, struct keyed *b)
 		assert_int_equal(got, -FI_EAGAIN);
 		assert_int_equal(fi_cancel(&b->end.ep->fid, &in), 0);
 		END_UNTIL(fi_cq_read(b->end.cq, &entry, 1) == -FI_EAVAIL, );
-		assert_int_equal(fi_cq_readerr(b->end.cq, &(struct fi_cq_err_entry){ 0 }, 0), 1);
+		assert_int_equal(fi_cq_readerr(b->end.cq, &(struct fi_cq_err_entry){ 0 }, 0),
+				 1);
 		return err.err;
 	}
 	END_UNTIL(got == 1, got = fi_cq_read(b->end.cq, &entry, 1));
@@ -85,7 +87,8 @@ static int talk(struct keyed *a, struct keyed *b)
 	return 0;
 }
 
-static int both_ways(const char *domain_a, const char *ep_a, const char *domain_b, const char *ep_b)
+static int both_ways(const char *domain_a, const char *ep_a, const char *domain_b,
+		     const char *ep_b)
 {
 	struct keyed a, b;
 	int ret;

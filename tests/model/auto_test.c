@@ -53,7 +53,9 @@ static void messages_complete_at_a_passive_target(void **state)
 	struct end_attr plain = { .provider = provider, .no_cntr = true };
 
 	for (int l = 0; l < 2; l++) {
-		struct end_attr attr = { .provider = provider, .threading = levels[l], .progress = FI_PROGRESS_AUTO };
+		struct end_attr attr = { .provider = provider,
+					 .threading = levels[l],
+					 .progress = FI_PROGRESS_AUTO };
 		struct end a, b;
 		fi_addr_t to;
 
@@ -62,8 +64,9 @@ static void messages_complete_at_a_passive_target(void **state)
 		to = end_knows(&a, &b);
 		for (size_t i = 0; i < 3; i++) {
 			memset(large[0], 'a' + (int)i, lens[i]);
-			assert_int_equal(fi_trecv(b.ep, large[1], lens[i], NULL, FI_ADDR_UNSPEC, 7, 0,
-						  &contexts[1]), 0);
+			assert_int_equal(fi_trecv(b.ep, large[1], lens[i], NULL, FI_ADDR_UNSPEC,
+						  7, 0, &contexts[1]),
+					 0);
 			END_UNTIL(!fi_tsend(a.ep, large[0], lens[i], NULL, to, 7, &contexts[0]),
 				  fi_cq_read(a.cq, NULL, 0));
 			done(&a, &contexts[0]);
@@ -89,7 +92,9 @@ static void wait_acked(struct end *e)
 static void one_sided_operations_complete_at_a_passive_target(void **state)
 {
 	struct end_attr plain = { .provider = provider, .no_cntr = true, .caps = CAPS };
-	struct end_attr attr = { .provider = provider, .progress = FI_PROGRESS_AUTO, .caps = CAPS };
+	struct end_attr attr = { .provider = provider,
+				 .progress = FI_PROGRESS_AUTO,
+				 .caps = CAPS };
 	uint64_t words[2] = { 0 }, one = 1, before = 0, rounds = 0, key, base;
 	struct end a, b;
 	struct fid_mr *mr;
@@ -99,15 +104,17 @@ static void one_sided_operations_complete_at_a_passive_target(void **state)
 	end_open(&a, &plain);
 	end_open(&b, &attr);
 	to = end_knows(&a, &b);
-	assert_int_equal(fi_mr_reg(b.domain, words, sizeof(words), FI_REMOTE_READ | FI_REMOTE_WRITE, 0, KEY, 0, &mr,
-				   NULL), 0);
+	assert_int_equal(fi_mr_reg(b.domain, words, sizeof(words),
+				   FI_REMOTE_READ | FI_REMOTE_WRITE, 0, KEY, 0, &mr, NULL),
+			 0);
 	key = fi_mr_key(mr);
 	base = b.info->domain_attr->mr_mode & FI_MR_VIRT_ADDR ? (uintptr_t)words : 0;
 	for (end = end_now() + 1; end_now() < end; rounds++) {
 		uint64_t back = 0;
 
-		END_UNTIL(!fi_fetch_atomic(a.ep, &one, 1, NULL, &before, NULL, to, base, key, FI_UINT64, FI_SUM,
-					   &contexts[0]), fi_cq_read(a.cq, NULL, 0));
+		END_UNTIL(!fi_fetch_atomic(a.ep, &one, 1, NULL, &before, NULL, to, base, key,
+					   FI_UINT64, FI_SUM, &contexts[0]),
+			  fi_cq_read(a.cq, NULL, 0));
 		wait_acked(&a);
 		assert_int_equal(before, rounds);
 		END_UNTIL(!fi_write(a.ep, &rounds, 8, NULL, to, base + 8, key, &contexts[0]),
@@ -121,7 +128,8 @@ static void one_sided_operations_complete_at_a_passive_target(void **state)
 	fi_cq_read(b.cq, NULL, 0); /* the target's own turn */
 	assert_int_equal(words[0], rounds);
 	assert_int_equal(words[1], rounds - 1);
-	print_message("%llu rounds of three operations in a second\n", (unsigned long long)rounds);
+	print_message("%llu rounds of three operations in a second\n",
+		      (unsigned long long)rounds);
 	assert_int_equal(fi_close(&mr->fid), 0);
 	end_close(&a);
 	end_close(&b);
@@ -130,7 +138,9 @@ static void one_sided_operations_complete_at_a_passive_target(void **state)
 /* The child of a fork has no thread, and can close what it sees all the same. */
 static void a_forked_child_is_not_stuck(void **state)
 {
-	struct end_attr attr = { .provider = provider, .progress = FI_PROGRESS_AUTO, .no_cntr = true };
+	struct end_attr attr = { .provider = provider,
+				 .progress = FI_PROGRESS_AUTO,
+				 .no_cntr = true };
 	struct end a, b;
 	fi_addr_t to;
 
@@ -141,7 +151,9 @@ static void a_forked_child_is_not_stuck(void **state)
 		int status;
 		pid_t pid;
 
-		assert_int_equal(fi_trecv(b.ep, large[1], 8, NULL, FI_ADDR_UNSPEC, 7, 0, &contexts[1]), 0);
+		assert_int_equal(
+			fi_trecv(b.ep, large[1], 8, NULL, FI_ADDR_UNSPEC, 7, 0, &contexts[1]),
+			0);
 		END_UNTIL(!fi_tsend(a.ep, large[0], 8, NULL, to, 7, &contexts[0]), );
 		pid = fork();
 		if (!pid) {

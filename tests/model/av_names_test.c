@@ -13,14 +13,17 @@ static int failing;	 /* the first so many are not found */
 
 static struct fi_provider clerk = { .name = "clerk" };
 
-static int clerk_resolve(const char *node, const char *service, uint64_t flags, struct weft_addr *out)
+static int clerk_resolve(const char *node, const char *service, uint64_t flags,
+			 struct weft_addr *out)
 {
 	size_t len = strlen(asked);
 
 	snprintf(asked + len, sizeof(asked) - len, "%s:%s ", node, service);
 	if (failing && failing--)
 		return -FI_ENODATA;
-	*out = (struct weft_addr){ .version = ADDR_VERSION, .kind = ADDR_SERVICE, .family = ADDR_FAMILY_INET6 };
+	*out = (struct weft_addr){ .version = ADDR_VERSION,
+				   .kind = ADDR_SERVICE,
+				   .family = ADDR_FAMILY_INET6 };
 	memset(out->ip, 0xff, sizeof(out->ip));
 	out->ip[1] = (uint8_t)len;
 	out->ip[15] = 0xfe;
@@ -147,8 +150,10 @@ static void names_that_can_not_be_counted_are_refused(void **state)
 
 	memset(longest, '9', sizeof(longest));
 	longest[299] = '\0';
-	assert_int_equal(fi_av_insertsym(av, "host1.example.org", 2, "7", 1, NULL, 0, NULL), -FI_EINVAL);
-	assert_int_equal(fi_av_insertsym(av, "", 2, "7", 1, NULL, 0, NULL), 2); /* the provider's to judge */
+	assert_int_equal(fi_av_insertsym(av, "host1.example.org", 2, "7", 1, NULL, 0, NULL),
+			 -FI_EINVAL);
+	assert_int_equal(fi_av_insertsym(av, "", 2, "7", 1, NULL, 0, NULL),
+			 2); /* the provider's to judge */
 	longest[0] = 'h';
 	assert_int_equal(fi_av_insertsym(av, longest, 2, "7", 1, NULL, 0, NULL), -FI_EINVAL);
 	longest[255] = '\0'; /* there is no room for one digit more */
@@ -158,10 +163,14 @@ static void names_that_can_not_be_counted_are_refused(void **state)
 static void strings_of_addresses_are_split(void **state)
 {
 	assert_int_equal(fi_av_insertsvc(av, "fi_sockaddr://host:123", NULL, NULL, 0, NULL), 1);
-	assert_int_equal(fi_av_insertsvc(av, "fi_sockaddr_in6://[fe80::1]:7471", NULL, NULL, 0, NULL), 1);
+	assert_int_equal(
+		fi_av_insertsvc(av, "fi_sockaddr_in6://[fe80::1]:7471", NULL, NULL, 0, NULL),
+		1);
 	assert_string_equal(asked, "host:123 fe80::1:7471 ");
-	assert_int_equal(fi_av_insertsvc(av, "other://host:123", NULL, NULL, 0, NULL), -FI_EINVAL);
-	assert_int_equal(fi_av_insertsvc(av, "fi_sockaddr://:123", NULL, NULL, 0, NULL), -FI_EINVAL);
+	assert_int_equal(fi_av_insertsvc(av, "other://host:123", NULL, NULL, 0, NULL),
+			 -FI_EINVAL);
+	assert_int_equal(fi_av_insertsvc(av, "fi_sockaddr://:123", NULL, NULL, 0, NULL),
+			 -FI_EINVAL);
 	assert_int_equal(fi_av_insertsvc(av, "fi_sockaddr", NULL, NULL, 0, NULL), -FI_EINVAL);
 	assert_int_equal(fi_av_insertsvc(av, NULL, NULL, NULL, 0, NULL), -FI_EINVAL);
 }
@@ -169,12 +178,17 @@ static void strings_of_addresses_are_split(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup_teardown(hosts_are_counted_by_their_suffix, setup, teardown),
+		cmocka_unit_test_setup_teardown(hosts_are_counted_by_their_suffix, setup,
+						teardown),
 		cmocka_unit_test_setup_teardown(numbers_are_asked_for_once, setup, teardown),
-		cmocka_unit_test_setup_teardown(services_are_counted_within_a_node, setup, teardown),
-		cmocka_unit_test_setup_teardown(host_that_is_not_found_leaves_the_others, setup, teardown),
-		cmocka_unit_test_setup_teardown(names_that_can_not_be_counted_are_refused, setup, teardown),
-		cmocka_unit_test_setup_teardown(strings_of_addresses_are_split, setup, teardown),
+		cmocka_unit_test_setup_teardown(services_are_counted_within_a_node, setup,
+						teardown),
+		cmocka_unit_test_setup_teardown(host_that_is_not_found_leaves_the_others, setup,
+						teardown),
+		cmocka_unit_test_setup_teardown(names_that_can_not_be_counted_are_refused,
+						setup, teardown),
+		cmocka_unit_test_setup_teardown(strings_of_addresses_are_split, setup,
+						teardown),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -51,7 +51,9 @@ static struct fid_av_set *made(const char *members)
 	struct fid_av_set *set;
 
 	assert_int_equal(opened((struct fi_av_set_attr){ .start_addr = FI_ADDR_NOTAVAIL,
-							 .end_addr = FI_ADDR_NOTAVAIL }, &set), 0);
+							 .end_addr = FI_ADDR_NOTAVAIL },
+				&set),
+			 0);
 	for (; *members; members++)
 		assert_int_equal(fi_av_set_insert(set, (fi_addr_t)(*members - '0')), 0);
 	return set;
@@ -81,31 +83,50 @@ static void ranges_make_sets(void **state)
 {
 	struct fid_av_set *set;
 
-	assert_int_equal(opened((struct fi_av_set_attr){ .start_addr = 1, .end_addr = 6, .stride = 1 }, &set), 0);
+	assert_int_equal(
+		opened((struct fi_av_set_attr){ .start_addr = 1, .end_addr = 6, .stride = 1 },
+		       &set),
+		0);
 	assert_int_equal(set->fid.fclass, FI_CLASS_AV_SET);
 	assert_ptr_equal(set->fid.context, &end);
 	has(set, "12456");
 	closed(set);
-	assert_int_equal(opened((struct fi_av_set_attr){ .start_addr = 1, .end_addr = 8, .stride = 3, .count = 3 },
-				&set), 0);
+	assert_int_equal(opened((struct fi_av_set_attr){ .start_addr = 1,
+							 .end_addr = 8,
+							 .stride = 3,
+							 .count = 3 },
+				&set),
+			 0);
 	has(set, "147");
 	closed(set);
-	assert_int_equal(opened((struct fi_av_set_attr){ .start_addr = 18, .end_addr = UINT64_MAX - 1, .stride = 1 },
-				&set), 0);
+	assert_int_equal(opened((struct fi_av_set_attr){ .start_addr = 18,
+							 .end_addr = UINT64_MAX - 1,
+							 .stride = 1 },
+				&set),
+			 0);
 	has(set, "BC");
 	closed(set);
-	assert_int_equal(opened((struct fi_av_set_attr){ .start_addr = 5, .end_addr = UINT64_MAX - 1,
-							 .stride = UINT64_MAX }, &set), 0);
+	assert_int_equal(opened((struct fi_av_set_attr){ .start_addr = 5,
+							 .end_addr = UINT64_MAX - 1,
+							 .stride = UINT64_MAX },
+				&set),
+			 0);
 	has(set, "5");
 	closed(set);
-	assert_int_equal(opened((struct fi_av_set_attr){ .start_addr = FI_ADDR_NOTAVAIL, .end_addr = FI_ADDR_NOTAVAIL,
-							 .flags = FI_UNIVERSE | FI_BARRIER_SET }, &set), 0);
+	assert_int_equal(
+		opened((struct fi_av_set_attr){ .start_addr = FI_ADDR_NOTAVAIL,
+						.end_addr = FI_ADDR_NOTAVAIL,
+						.flags = FI_UNIVERSE | FI_BARRIER_SET },
+		       &set),
+		0);
 	has(set, "012456789:;<=>?@ABC");
-	assert_int_equal(container_of(set, struct engine_av_set, fid)->collectives, FI_BARRIER_SET);
+	assert_int_equal(container_of(set, struct engine_av_set, fid)->collectives,
+			 FI_BARRIER_SET);
 	closed(set);
 	set = made("");
 	has(set, "");
-	assert_int_equal(container_of(set, struct engine_av_set, fid)->collectives, ENGINE_SET_COLLECTIVES);
+	assert_int_equal(container_of(set, struct engine_av_set, fid)->collectives,
+			 ENGINE_SET_COLLECTIVES);
 	closed(set);
 }
 
@@ -114,17 +135,34 @@ static void wrong_attributes_are_refused(void **state)
 	uint8_t key[8] = { 0 };
 	struct fid_av_set *set;
 
-	assert_int_equal(opened((struct fi_av_set_attr){ .start_addr = 1, .end_addr = FI_ADDR_NOTAVAIL, .stride = 1 },
-				&set), -FI_EINVAL);
-	assert_int_equal(opened((struct fi_av_set_attr){ .start_addr = FI_ADDR_NOTAVAIL, .end_addr = 1, .stride = 1 },
-				&set), -FI_EINVAL);
-	assert_int_equal(opened((struct fi_av_set_attr){ .start_addr = 2, .end_addr = 1, .stride = 1 }, &set),
+	assert_int_equal(opened((struct fi_av_set_attr){ .start_addr = 1,
+							 .end_addr = FI_ADDR_NOTAVAIL,
+							 .stride = 1 },
+				&set),
 			 -FI_EINVAL);
-	assert_int_equal(opened((struct fi_av_set_attr){ .start_addr = 1, .end_addr = 2 }, &set), -FI_EINVAL);
-	assert_int_equal(opened((struct fi_av_set_attr){ .start_addr = 0, .end_addr = 4, .stride = 1, .count = 4 },
-				&set), -FI_EINVAL);
-	assert_int_equal(opened((struct fi_av_set_attr){ .flags = 1ull << 60 }, &set), -FI_EBADFLAGS);
-	assert_int_equal(opened((struct fi_av_set_attr){ .comm_key = key, .comm_key_size = 8 }, &set), -FI_ENOSYS);
+	assert_int_equal(opened((struct fi_av_set_attr){ .start_addr = FI_ADDR_NOTAVAIL,
+							 .end_addr = 1,
+							 .stride = 1 },
+				&set),
+			 -FI_EINVAL);
+	assert_int_equal(
+		opened((struct fi_av_set_attr){ .start_addr = 2, .end_addr = 1, .stride = 1 },
+		       &set),
+		-FI_EINVAL);
+	assert_int_equal(
+		opened((struct fi_av_set_attr){ .start_addr = 1, .end_addr = 2 }, &set),
+		-FI_EINVAL);
+	assert_int_equal(opened((struct fi_av_set_attr){ .start_addr = 0,
+							 .end_addr = 4,
+							 .stride = 1,
+							 .count = 4 },
+				&set),
+			 -FI_EINVAL);
+	assert_int_equal(opened((struct fi_av_set_attr){ .flags = 1ull << 60 }, &set),
+			 -FI_EBADFLAGS);
+	assert_int_equal(
+		opened((struct fi_av_set_attr){ .comm_key = key, .comm_key_size = 8 }, &set),
+		-FI_ENOSYS);
 	assert_int_equal(fi_av_set(end.av, NULL, &set, NULL), -FI_EINVAL);
 	assert_null(set);
 }
@@ -176,7 +214,8 @@ static void sets_are_joined_and_cut(void **state)
 
 static void sets_of_other_vectors_do_not_mix(void **state)
 {
-	struct fi_av_set_attr empty = { .start_addr = FI_ADDR_NOTAVAIL, .end_addr = FI_ADDR_NOTAVAIL };
+	struct fi_av_set_attr empty = { .start_addr = FI_ADDR_NOTAVAIL,
+					.end_addr = FI_ADDR_NOTAVAIL };
 	struct fi_av_attr attr = { .type = FI_AV_MAP };
 	struct engine_av *engine_av = container_of(end.av, struct engine_av, fid);
 	struct fid_av_set *set = made("12"), *foreign;
@@ -206,8 +245,10 @@ static void each_set_has_an_address(void **state)
 	assert_int_equal(fi_av_set_addr(a, &again), 0);
 	assert_true(at_a == again && at_a != at_b && at_a != FI_ADDR_NOTAVAIL);
 	assert_int_equal(fi_av_set_addr(a, NULL), -FI_EINVAL);
-	assert_ptr_equal(engine_av_set_at(av, at_a), container_of(a, struct engine_av_set, fid));
-	assert_ptr_equal(engine_av_set_at(av, at_b), container_of(b, struct engine_av_set, fid));
+	assert_ptr_equal(engine_av_set_at(av, at_a),
+			 container_of(a, struct engine_av_set, fid));
+	assert_ptr_equal(engine_av_set_at(av, at_b),
+			 container_of(b, struct engine_av_set, fid));
 	closed(a);
 	assert_null(engine_av_set_at(av, at_a));
 	a = made("1");
@@ -224,7 +265,8 @@ int main(void)
 		cmocka_unit_test_setup_teardown(wrong_attributes_are_refused, setup, teardown),
 		cmocka_unit_test_setup_teardown(members_come_and_go_in_order, setup, teardown),
 		cmocka_unit_test_setup_teardown(sets_are_joined_and_cut, setup, teardown),
-		cmocka_unit_test_setup_teardown(sets_of_other_vectors_do_not_mix, setup, teardown),
+		cmocka_unit_test_setup_teardown(sets_of_other_vectors_do_not_mix, setup,
+						teardown),
 		cmocka_unit_test_setup_teardown(each_set_has_an_address, setup, teardown),
 	};
 

@@ -16,7 +16,9 @@ static char bytes[2][CNT][64];
 
 static void counters_count(void **state)
 {
-	struct end_attr attr = { .provider = provider, .cntr_wait = FI_WAIT_UNSPEC, .no_cq = true };
+	struct end_attr attr = { .provider = provider,
+				 .cntr_wait = FI_WAIT_UNSPEC,
+				 .no_cq = true };
 	struct end a, b;
 	fi_addr_t to;
 
@@ -25,8 +27,10 @@ static void counters_count(void **state)
 	to = end_knows(&a, &b);
 	for (int i = 0; i < CNT; i++) {
 		memset(bytes[0][i], i, sizeof(bytes[0][i]));
-		assert_int_equal(fi_trecv(b.ep, bytes[1][i], 64, NULL, FI_ADDR_UNSPEC, 7, 0, NULL), 0);
-		END_UNTIL(!fi_tsend(a.ep, bytes[0][i], 64, NULL, to, 7, NULL), fi_cntr_read(b.rx));
+		assert_int_equal(
+			fi_trecv(b.ep, bytes[1][i], 64, NULL, FI_ADDR_UNSPEC, 7, 0, NULL), 0);
+		END_UNTIL(!fi_tsend(a.ep, bytes[0][i], 64, NULL, to, 7, NULL),
+			  fi_cntr_read(b.rx));
 	}
 	END_UNTIL(fi_cntr_read(b.rx) == CNT, fi_cntr_read(a.tx));
 	END_UNTIL(fi_cntr_read(a.tx) == CNT, fi_cntr_read(b.rx));
@@ -110,7 +114,9 @@ static void programs_set_and_add(void **state)
 	end_close(&a);
 }
 
-#define RMA_CAPS (FI_RMA | FI_ATOMIC | FI_READ | FI_WRITE | FI_REMOTE_READ | FI_REMOTE_WRITE | FI_RMA_EVENT)
+#define RMA_CAPS                                                                      \
+	(FI_RMA | FI_ATOMIC | FI_READ | FI_WRITE | FI_REMOTE_READ | FI_REMOTE_WRITE | \
+	 FI_RMA_EVENT)
 
 static struct fid_cntr *counter(struct end *e, enum fi_cntr_events events)
 {
@@ -124,8 +130,11 @@ static struct fid_cntr *counter(struct end *e, enum fi_cntr_events events)
 /* An endpoint whose events of one kind or another are all counted. */
 static void counted_open(struct end *e, struct fid_cntr **cntrs, enum fi_cntr_events events)
 {
-	static const uint64_t flags[] = { FI_SEND, FI_RECV, FI_READ, FI_WRITE, FI_REMOTE_READ, FI_REMOTE_WRITE };
-	struct end_attr attr = { .provider = provider, .no_cntr = true, .no_cq = true, .caps = RMA_CAPS };
+	static const uint64_t flags[] = { FI_SEND,  FI_RECV,	    FI_READ,
+					  FI_WRITE, FI_REMOTE_READ, FI_REMOTE_WRITE };
+	struct end_attr attr = {
+		.provider = provider, .no_cntr = true, .no_cq = true, .caps = RMA_CAPS
+	};
 	struct fi_av_attr av_attr = { .type = FI_AV_TABLE };
 
 	*e = (struct end){ .info = end_info(&attr) };
@@ -170,11 +179,14 @@ static void every_event_has_its_counter(enum fi_cntr_events events)
 	for (int i = 0; i < 2; i++)
 		counted_open(&ends[i], cntrs[i], events);
 	to = end_knows(&ends[0], &ends[1]);
-	assert_int_equal(fi_mr_reg(ends[1].domain, words, sizeof(words), FI_REMOTE_READ | FI_REMOTE_WRITE, 0, 77, 0,
-				   &mr, NULL), 0);
+	assert_int_equal(fi_mr_reg(ends[1].domain, words, sizeof(words),
+				   FI_REMOTE_READ | FI_REMOTE_WRITE, 0, 77, 0, &mr, NULL),
+			 0);
 	for (int i = 0; i < 2; i++) {
 		region[i] = counter(&ends[1], events);
-		assert_int_equal(fi_mr_bind(mr, &region[i]->fid, i ? FI_REMOTE_WRITE : FI_REMOTE_READ), 0);
+		assert_int_equal(
+			fi_mr_bind(mr, &region[i]->fid, i ? FI_REMOTE_WRITE : FI_REMOTE_READ),
+			0);
 	}
 	assert_int_equal(fi_mr_bind(mr, &region[0]->fid, FI_REMOTE_WRITE), -FI_EINVAL);
 	assert_int_equal(fi_mr_bind(mr, &region[0]->fid, FI_SEND), -FI_EBADFLAGS);
@@ -184,15 +196,18 @@ static void every_event_has_its_counter(enum fi_cntr_events events)
 	base = ends[1].info->domain_attr->mr_mode & FI_MR_VIRT_ADDR ? (uintptr_t)words : 0;
 
 #define TRY(call) END_UNTIL(!(call), fi_cntr_read(cntrs[0][0]); fi_cntr_read(cntrs[1][0]))
-	assert_int_equal(fi_trecv(ends[1].ep, bytes[1][0], 64, NULL, FI_ADDR_UNSPEC, 7, 0, NULL), 0);
+	assert_int_equal(
+		fi_trecv(ends[1].ep, bytes[1][0], 64, NULL, FI_ADDR_UNSPEC, 7, 0, NULL), 0);
 	TRY(fi_tsend(ends[0].ep, bytes[0][0], 30, NULL, to, 7, NULL));
 	TRY(fi_write(ends[0].ep, bytes[0][0], 40, NULL, to, base, key, NULL));
 	TRY(fi_atomic(ends[0].ep, &one, 1, NULL, to, base + 64, key, FI_UINT64, FI_SUM, NULL));
-	TRY(fi_fetch_atomic(ends[0].ep, &one, 1, NULL, &old, NULL, to, base + 64, key, FI_UINT64, FI_SUM, NULL));
+	TRY(fi_fetch_atomic(ends[0].ep, &one, 1, NULL, &old, NULL, to, base + 64, key,
+			    FI_UINT64, FI_SUM, NULL));
 	TRY(fi_read(ends[0].ep, back, 20, NULL, to, base, key, NULL));
 	for (int i = 0; i < 2; i++)
 		for (int k = 0; k < 6; k++)
-			END_UNTIL(fi_cntr_read(cntrs[i][k]) >= want[events][i][k], fi_cntr_read(cntrs[!i][0]));
+			END_UNTIL(fi_cntr_read(cntrs[i][k]) >= want[events][i][k],
+				  fi_cntr_read(cntrs[!i][0]));
 	for (int i = 0; i < 2; i++)
 		for (int k = 0; k < 6; k++)
 			assert_int_equal(fi_cntr_read(cntrs[i][k]), want[events][i][k]);
@@ -244,7 +259,8 @@ static void wrong_use_is_refused(void **state)
 	assert_int_equal(fi_cntr_open(a.domain, &cntr_attr, &c, NULL), -FI_EINVAL);
 	assert_int_equal(fi_cntr_open(a.domain, NULL, &c, NULL), 0);
 	assert_int_equal(fi_cntr_open(b.domain, NULL, &foreign, NULL), 0);
-	assert_int_equal(fi_cntr_wait(c, 1, 0), -FI_ETIMEDOUT); /* without a wait object it can be done */
+	assert_int_equal(fi_cntr_wait(c, 1, 0),
+			 -FI_ETIMEDOUT); /* without a wait object it can be done */
 	assert_int_equal(fi_control(&c->fid, FI_GETWAITOBJ, &obj), 0);
 	assert_int_equal(obj, FI_WAIT_NONE);
 	assert_int_equal(fi_control(&c->fid, FI_SETOPSFLAG, &flags), -FI_EBADFLAGS);
@@ -265,7 +281,9 @@ static void wrong_use_is_refused(void **state)
 	assert_int_equal(fi_av_open(a.domain, &av_attr, &av, NULL), 0);
 	assert_int_equal(fi_ep_bind(ep, &av->fid, 0), 0);
 	assert_int_equal(fi_enable(ep), -FI_ENOCQ);
-	assert_int_equal(fi_ep_bind(ep, &c->fid, FI_RECV | FI_READ | FI_REMOTE_READ | FI_REMOTE_WRITE), 0);
+	assert_int_equal(
+		fi_ep_bind(ep, &c->fid, FI_RECV | FI_READ | FI_REMOTE_READ | FI_REMOTE_WRITE),
+		0);
 	assert_int_equal(fi_enable(ep), 0);
 	assert_int_equal(fi_close(&ep->fid), 0);
 	assert_int_equal(fi_close(&av->fid), 0);

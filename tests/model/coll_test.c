@@ -27,18 +27,25 @@ static uint64_t draw(uint64_t *state, uint64_t below)
 typedef __int128 wide;
 typedef unsigned __int128 uwide;
 
-#define TYPES(X)                                                                               \
-	X(FI_INT8, int8_t, wide)                                                               \
-	X(FI_UINT8, uint8_t, wide) X(FI_INT16, int16_t, wide) X(FI_UINT16, uint16_t, wide) X(  \
-		FI_INT32, int32_t, wide) X(FI_UINT32, uint32_t,                                \
-					   wide) X(FI_INT64, int64_t, wide) X(FI_UINT64,       \
-									      uint64_t, wide)  \
-		X(FI_INT128, wide, wide) X(FI_UINT128, uwide, wide) X(FI_FLOAT, float, double) \
-			X(FI_DOUBLE, double, double) X(FI_LONG_DOUBLE, long double, double)    \
-				X(FI_FLOAT_COMPLEX, float complex, double complex)             \
-					X(FI_DOUBLE_COMPLEX, double complex, double complex)   \
-						X(FI_LONG_DOUBLE_COMPLEX, long double complex, \
-						  double complex)
+/* clang-format off */
+#define TYPES(X) \
+	X(FI_INT8, int8_t, wide) \
+	X(FI_UINT8, uint8_t, wide) \
+	X(FI_INT16, int16_t, wide) \
+	X(FI_UINT16, uint16_t, wide) \
+	X(FI_INT32, int32_t, wide) \
+	X(FI_UINT32, uint32_t, wide) \
+	X(FI_INT64, int64_t, wide) \
+	X(FI_UINT64, uint64_t, wide) \
+	X(FI_INT128, wide, wide) \
+	X(FI_UINT128, uwide, wide) \
+	X(FI_FLOAT, float, double) \
+	X(FI_DOUBLE, double, double) \
+	X(FI_LONG_DOUBLE, long double, double) \
+	X(FI_FLOAT_COMPLEX, float complex, double complex) \
+	X(FI_DOUBLE_COMPLEX, double complex, double complex) \
+	X(FI_LONG_DOUBLE_COMPLEX, long double complex, double complex)
+/* clang-format on */
 
 static size_t size_of(enum fi_datatype type)
 {

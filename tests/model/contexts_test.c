@@ -143,7 +143,8 @@ static void alias_has_flags_of_its_own(void **state)
 	assert_int_equal(fi_ep_alias(again, &quiet, FI_TRANSMIT), 0);
 
 	for (int i = 0; i < 3; i++)
-		assert_int_equal(fi_trecv(b.ep, buf, 8, NULL, FI_ADDR_UNSPEC, 1, 0, &contexts[i]), 0);
+		assert_int_equal(
+			fi_trecv(b.ep, buf, 8, NULL, FI_ADDR_UNSPEC, 1, 0, &contexts[i]), 0);
 	assert_int_equal(fi_tsend(a.ep, "a", 2, NULL, b.addr, 1, &contexts[10]), 0);
 	assert_int_equal(fi_tsend(again, "b", 2, NULL, b.addr, 1, &contexts[11]), 0);
 	assert_int_equal(fi_tsend(quiet, "c", 2, NULL, b.addr, 1, &contexts[12]), 0);
@@ -193,10 +194,17 @@ static size_t option(struct fid_ep *ep, int name, int *ret)
 
 static void options_say_what_is_so(void **state)
 {
-	static const int none[] = { FI_OPT_CM_DATA_SIZE,   FI_OPT_BUFFERED_MIN,	 FI_OPT_BUFFERED_LIMIT,
-				    FI_OPT_SEND_BUF_SIZE,  FI_OPT_RECV_BUF_SIZE, FI_OPT_FI_HMEM_P2P,
-				    FI_OPT_XPU_TRIGGER,	   FI_OPT_CUDA_API_PERMITTED,
-				    FI_OPT_FIREWALL_ADDR,  -5,			 1000 };
+	static const int none[] = { FI_OPT_CM_DATA_SIZE,
+				    FI_OPT_BUFFERED_MIN,
+				    FI_OPT_BUFFERED_LIMIT,
+				    FI_OPT_SEND_BUF_SIZE,
+				    FI_OPT_RECV_BUF_SIZE,
+				    FI_OPT_FI_HMEM_P2P,
+				    FI_OPT_XPU_TRIGGER,
+				    FI_OPT_CUDA_API_PERMITTED,
+				    FI_OPT_FIREWALL_ADDR,
+				    -5,
+				    1000 };
 	static const int inject[] = { FI_OPT_INJECT_MSG_SIZE, FI_OPT_INJECT_TAGGED_SIZE };
 	static const int most[] = { FI_OPT_MAX_MSG_SIZE, FI_OPT_MAX_TAGGED_SIZE };
 	bool no = false, yes = true;
@@ -208,29 +216,42 @@ static void options_say_what_is_so(void **state)
 	for (size_t i = 0; i < sizeof(none) / sizeof(none[0]); i++) {
 		option(a.ep, none[i], &ret);
 		assert_int_equal(ret, -FI_ENOPROTOOPT);
-		assert_int_equal(fi_setopt(&a.ep->fid, FI_OPT_ENDPOINT, none[i], &value, sizeof(value)),
-				 -FI_ENOPROTOOPT);
+		assert_int_equal(
+			fi_setopt(&a.ep->fid, FI_OPT_ENDPOINT, none[i], &value, sizeof(value)),
+			-FI_ENOPROTOOPT);
 	}
 	for (int i = 0; i < 2; i++) {
 		assert_int_equal(option(a.ep, most[i], &ret), info->ep_attr->max_msg_size);
 		assert_int_equal(option(a.ep, inject[i], &ret), info->tx_attr->inject_size);
 		value = info->tx_attr->inject_size + 1;
-		assert_int_equal(fi_setopt(&a.ep->fid, FI_OPT_ENDPOINT, inject[i], &value, sizeof(value)),
+		assert_int_equal(fi_setopt(&a.ep->fid, FI_OPT_ENDPOINT, inject[i], &value,
+					   sizeof(value)),
 				 -FI_EINVAL);
 		value = 100;
-		assert_int_equal(fi_setopt(&a.ep->fid, FI_OPT_ENDPOINT, inject[i], &value, sizeof(value)), 0);
+		assert_int_equal(fi_setopt(&a.ep->fid, FI_OPT_ENDPOINT, inject[i], &value,
+					   sizeof(value)),
+				 0);
 		assert_int_equal(option(a.ep, inject[i], &ret), 100);
 	}
-	assert_int_equal(fi_getopt(&a.ep->fid, FI_OPT_ENDPOINT, FI_OPT_MIN_MULTI_RECV, &value, &len),
-			 -FI_ETOOSMALL);
+	assert_int_equal(
+		fi_getopt(&a.ep->fid, FI_OPT_ENDPOINT, FI_OPT_MIN_MULTI_RECV, &value, &len),
+		-FI_ETOOSMALL);
 	assert_int_equal(len, sizeof(size_t));
-	assert_int_equal(fi_getopt(&a.ep->fid, 7, FI_OPT_MIN_MULTI_RECV, &value, &len), -FI_ENOPROTOOPT);
-	assert_int_equal(fi_setopt(&a.ep->fid, FI_OPT_ENDPOINT, FI_OPT_MIN_MULTI_RECV, &value, 3), -FI_EINVAL);
+	assert_int_equal(fi_getopt(&a.ep->fid, 7, FI_OPT_MIN_MULTI_RECV, &value, &len),
+			 -FI_ENOPROTOOPT);
+	assert_int_equal(
+		fi_setopt(&a.ep->fid, FI_OPT_ENDPOINT, FI_OPT_MIN_MULTI_RECV, &value, 3),
+		-FI_EINVAL);
 	value = 3;
-	assert_int_equal(fi_setopt(&a.ep->fid, FI_OPT_ENDPOINT, FI_OPT_TX_SIZE, &value, sizeof(value)), 0);
+	assert_int_equal(
+		fi_setopt(&a.ep->fid, FI_OPT_ENDPOINT, FI_OPT_TX_SIZE, &value, sizeof(value)),
+		0);
 	assert_int_equal(option(a.ep, FI_OPT_TX_SIZE, &ret), 3);
-	assert_int_equal(fi_setopt(&a.ep->fid, FI_OPT_ENDPOINT, FI_OPT_SHARED_MEMORY_PERMITTED, &yes, sizeof(yes)), 0);
-	ret = fi_setopt(&a.ep->fid, FI_OPT_ENDPOINT, FI_OPT_SHARED_MEMORY_PERMITTED, &no, sizeof(no));
+	assert_int_equal(fi_setopt(&a.ep->fid, FI_OPT_ENDPOINT, FI_OPT_SHARED_MEMORY_PERMITTED,
+				   &yes, sizeof(yes)),
+			 0);
+	ret = fi_setopt(&a.ep->fid, FI_OPT_ENDPOINT, FI_OPT_SHARED_MEMORY_PERMITTED, &no,
+			sizeof(no));
 	assert_int_equal(ret, strcmp(attr.provider, "shm") ? 0 : -FI_EOPNOTSUPP);
 	assert_int_equal(fi_tx_size_left(a.ep), -FI_EOPBADSTATE);
 	assert_int_equal(fi_enable(a.ep), 0);
@@ -263,14 +284,17 @@ static void srx_gives_each_message_to_the_queue_of_its_endpoint(void **state)
 	assert_int_equal(fi_ep_bind(b.ep, &srx->fid, 0), 0);
 	assert_int_equal(fi_ep_bind(b.ep, &stx->fid, 0), 0);
 	/* before anybody is enabled */
-	assert_int_equal(fi_trecv(srx, buf[0], 16, NULL, FI_ADDR_UNSPEC, 0, UINT64_MAX, &contexts[0]), 0);
+	assert_int_equal(
+		fi_trecv(srx, buf[0], 16, NULL, FI_ADDR_UNSPEC, 0, UINT64_MAX, &contexts[0]),
+		0);
 	assert_int_equal(fi_enable(a.ep), 0);
 	assert_int_equal(fi_enable(b.ep), 0);
 	a.addr = address_of(&a.ep->fid);
 	b.addr = address_of(&b.ep->fid);
 	assert_int_equal(fi_close(&srx->fid), -FI_EBUSY);
 	assert_int_equal(fi_close(&stx->fid), -FI_EBUSY);
-	assert_int_equal(fi_trecv(a.ep, buf[0], 16, NULL, FI_ADDR_UNSPEC, 1, 0, NULL), -FI_ENOSYS);
+	assert_int_equal(fi_trecv(a.ep, buf[0], 16, NULL, FI_ADDR_UNSPEC, 1, 0, NULL),
+			 -FI_ENOSYS);
 
 	assert_int_equal(fi_tsend(c.ep, "for b", 6, NULL, b.addr, 1, &contexts[10]), 0);
 	expect(b.cq, &contexts[0]);
@@ -332,7 +356,9 @@ static void srx_learns_the_name_of_who_was_unknown(void **state)
 	assert_int_equal(fi_getname(&a.ep->fid, name, &len), 0);
 	assert_int_equal(fi_av_insert(other, name, 1, &to_a, 0, NULL), 1);
 	for (int i = 0; i < 3; i++)
-		assert_int_equal(fi_tsend(b.ep, "stranger", 9, NULL, to_a, (uint64_t)i, &contexts[10 + i]), 0);
+		assert_int_equal(fi_tsend(b.ep, "stranger", 9, NULL, to_a, (uint64_t)i,
+					  &contexts[10 + i]),
+				 0);
 	for (int i = 0; i < 3; i++)
 		expect(b.cq, &contexts[10 + i]);
 	expect_nothing(a.cq);
@@ -342,7 +368,8 @@ static void srx_learns_the_name_of_who_was_unknown(void **state)
 	assert_int_equal(source, known);
 	/* and is a stranger again */
 	assert_int_equal(fi_av_remove(av, &known, 1, 0), 0);
-	assert_int_equal(fi_trecv(srx, buf, 16, NULL, FI_ADDR_UNSPEC, 0, UINT64_MAX, &contexts[2]), 0);
+	assert_int_equal(
+		fi_trecv(srx, buf, 16, NULL, FI_ADDR_UNSPEC, 0, UINT64_MAX, &contexts[2]), 0);
 	expect(a.cq, &contexts[2]);
 	assert_int_equal(entry.tag, 0);
 	assert_int_equal(source, FI_ADDR_NOTAVAIL);
@@ -356,14 +383,18 @@ static void srx_buffer_takes_messages_of_several_endpoints(void **state)
 {
 	static char buf[2 * BIG], from[BIG];
 	struct iovec iov = { buf, sizeof(buf) };
-	struct fi_msg msg = { .msg_iov = &iov, .iov_count = 1, .addr = FI_ADDR_UNSPEC, .context = &contexts[0] };
+	struct fi_msg msg = {
+		.msg_iov = &iov, .iov_count = 1, .addr = FI_ADDR_UNSPEC, .context = &contexts[0]
+	};
 	size_t min = BIG;
 	struct one a, b, c;
 	struct fid_ep *srx;
 
 	memset(from, 0x77, sizeof(from));
 	assert_int_equal(fi_srx_context(domain, NULL, &srx, NULL), 0);
-	assert_int_equal(fi_setopt(&srx->fid, FI_OPT_ENDPOINT, FI_OPT_MIN_MULTI_RECV, &min, sizeof(min)), 0);
+	assert_int_equal(
+		fi_setopt(&srx->fid, FI_OPT_ENDPOINT, FI_OPT_MIN_MULTI_RECV, &min, sizeof(min)),
+		0);
 	one_make(&a, 0);
 	one_make(&b, 0);
 	one_open(&c);
@@ -468,8 +499,11 @@ static void every_context_reaches_every_other(void **state)
 			dest = fi_rx_addr(b.addr, r, BITS);
 			len = (t + r) % 3 ? 40 + (size_t)r : BIG;
 			memset(to, 0, sizeof(to));
-			assert_int_equal(fi_tsend(a.tx[t], from, len, NULL, dest, 9, &contexts[t]), 0);
-			assert_int_equal(fi_trecv(b.rx[r], to, BIG, NULL, a.addr, 9, 0, &contexts[20 + r]), 0);
+			assert_int_equal(
+				fi_tsend(a.tx[t], from, len, NULL, dest, 9, &contexts[t]), 0);
+			assert_int_equal(fi_trecv(b.rx[r], to, BIG, NULL, a.addr, 9, 0,
+						  &contexts[20 + r]),
+					 0);
 			expect(b.rx_cq[r], &contexts[20 + r]);
 			assert_int_equal(source, a.addr);
 			assert_int_equal(entry.len, len);
@@ -496,14 +530,17 @@ static void messages_wait_for_a_context_that_is_not_open(void **state)
 	sep_enable(&b);
 	sep_ctx_open(&a, 0);
 	for (int i = 0; i < CTX_CNT; i++)
-		assert_int_equal(fi_tsend(a.tx[0], "waits", 6, NULL, fi_rx_addr(b.addr, i, BITS), (uint64_t)i,
+		assert_int_equal(fi_tsend(a.tx[0], "waits", 6, NULL,
+					  fi_rx_addr(b.addr, i, BITS), (uint64_t)i,
 					  &contexts[i]),
 				 0);
 	for (int i = 0; i < CTX_CNT; i++)
 		expect(a.tx_cq[0], &contexts[i]);
 	for (int i = CTX_CNT; i--;) {
 		sep_ctx_open(&b, i);
-		assert_int_equal(fi_trecv(b.rx[i], buf, 16, NULL, FI_ADDR_UNSPEC, 0, UINT64_MAX, &contexts[i]), 0);
+		assert_int_equal(fi_trecv(b.rx[i], buf, 16, NULL, FI_ADDR_UNSPEC, 0, UINT64_MAX,
+					  &contexts[i]),
+				 0);
 		expect(b.rx_cq[i], &contexts[i]);
 		assert_int_equal(entry.tag, i);
 		assert_string_equal(buf, "waits");
@@ -531,7 +568,9 @@ static void closed_context_leaves_memory_alone(void **state)
 	}
 	assert_int_equal(fi_recv(b.rx[1], to, BIG, NULL, FI_ADDR_UNSPEC, &contexts[0]), 0);
 	assert_int_equal(fi_recv(b.rx[1], to, BIG, NULL, FI_ADDR_UNSPEC, &contexts[1]), 0);
-	assert_int_equal(fi_send(a.tx[1], from, BIG, NULL, fi_rx_addr(b.addr, 1, BITS), &contexts[2]), 0);
+	assert_int_equal(
+		fi_send(a.tx[1], from, BIG, NULL, fi_rx_addr(b.addr, 1, BITS), &contexts[2]),
+		0);
 	for (int i = 0; i < 3; i++)
 		take(a.tx_cq[0]);
 	sep_ctx_close(&b, 1);
@@ -542,7 +581,8 @@ static void closed_context_leaves_memory_alone(void **state)
 	assert_int_equal(fi_tinject(a.tx[1], "again", 6, fi_rx_addr(b.addr, 1, BITS), 5), 0);
 	expect_nothing(a.tx_cq[1]);
 	sep_ctx_open(&b, 1);
-	assert_int_equal(fi_trecv(b.rx[1], buf, 16, NULL, FI_ADDR_UNSPEC, 5, 0, &contexts[3]), 0);
+	assert_int_equal(fi_trecv(b.rx[1], buf, 16, NULL, FI_ADDR_UNSPEC, 5, 0, &contexts[3]),
+			 0);
 	expect(b.rx_cq[1], &contexts[3]);
 	assert_string_equal(buf, "again");
 	for (size_t i = 0; i < BIG; i++)
@@ -570,12 +610,13 @@ static void closed_context_has_what_it_fetches(void **state)
 		sep_ctx_open(&a, i);
 		sep_ctx_open(&b, i);
 	}
-	assert_int_equal(fi_mr_reg(domain, &word, sizeof(word), FI_REMOTE_READ, 0, 7, 0, &mr, NULL), 0);
+	assert_int_equal(
+		fi_mr_reg(domain, &word, sizeof(word), FI_REMOTE_READ, 0, 7, 0, &mr, NULL), 0);
 	assert_int_equal(fi_recv(b.rx[0], buf, 16, NULL, FI_ADDR_UNSPEC, &contexts[0]), 0);
 	assert_int_equal(fi_inject(a.tx[1], "hello", 6, b.addr), 0);
 	expect(b.rx_cq[0], &contexts[0]);
-	assert_int_equal(fi_fetch_atomic(a.tx[1], NULL, 1, NULL, &was, NULL, b.addr, 0, 7, FI_UINT64, FI_ATOMIC_READ,
-					 &contexts[1]),
+	assert_int_equal(fi_fetch_atomic(a.tx[1], NULL, 1, NULL, &was, NULL, b.addr, 0, 7,
+					 FI_UINT64, FI_ATOMIC_READ, &contexts[1]),
 			 0);
 	sep_ctx_close(&a, 1);
 	was = 0x5eed; /* the program's again */
@@ -609,7 +650,8 @@ static void counters_and_aliases_of_contexts_work(void **state)
 	assert_int_equal(fi_enable(b.rx[2]), 0);
 	assert_int_equal(fi_ep_alias(a.tx[2], &alias, FI_TRANSMIT | FI_INJECT), 0);
 	assert_int_equal(fi_recv(b.rx[2], buf, 16, NULL, FI_ADDR_UNSPEC, NULL), 0);
-	assert_int_equal(fi_send(alias, "counted", 8, NULL, fi_rx_addr(b.addr, 2, BITS), NULL), 0);
+	assert_int_equal(fi_send(alias, "counted", 8, NULL, fi_rx_addr(b.addr, 2, BITS), NULL),
+			 0);
 	END_UNTIL(fi_cntr_read(received) == 1 && fi_cntr_read(sent) == 1, );
 	assert_string_equal(buf, "counted");
 	assert_int_equal(fi_close(&a.tx[2]->fid), -FI_EBUSY);
@@ -643,7 +685,8 @@ static void *exchange(void *arg)
 		got = 0;
 		if (fi_trecv(t->b->rx[t->idx], &got, 8, NULL, FI_ADDR_UNSPEC, i, 0, &c[0]))
 			return "receive";
-		while (fi_tsend(t->a->tx[t->idx], &i, 8, NULL, fi_rx_addr(t->b->addr, t->idx, BITS), i, &c[1]))
+		while (fi_tsend(t->a->tx[t->idx], &i, 8, NULL,
+				fi_rx_addr(t->b->addr, t->idx, BITS), i, &c[1]))
 			;
 		while (fi_cq_read(t->b->rx_cq[t->idx], &e, 1) != 1)
 			;
@@ -671,7 +714,8 @@ static void threads_have_a_context_each(void **state)
 	}
 	for (int i = 0; i < CTX_CNT; i++) {
 		threads[i] = (struct thread){ &a, &b, i, 0 };
-		assert_int_equal(pthread_create(&threads[i].id, NULL, exchange, &threads[i]), 0);
+		assert_int_equal(pthread_create(&threads[i].id, NULL, exchange, &threads[i]),
+				 0);
 	}
 	for (int i = 0; i < CTX_CNT; i++) {
 		assert_int_equal(pthread_join(threads[i].id, &wrong), 0);

@@ -36,7 +36,8 @@ static void open_queues(struct end *e, const struct end_attr *attr)
 				      .wait_obj = attr->cq_wait,
 				      .wait_cond = attr->cond,
 				      .wait_set = attr->wait_set };
-	struct fi_cntr_attr cntr_attr = { .wait_obj = attr->cntr_wait, .wait_set = attr->wait_set };
+	struct fi_cntr_attr cntr_attr = { .wait_obj = attr->cntr_wait,
+					  .wait_set = attr->wait_set };
 
 	if (!attr->no_cq) {
 		assert_int_equal(fi_cq_open(e->domain, &cq_attr, &e->cq, e), 0);

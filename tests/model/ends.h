@@ -42,8 +42,8 @@ struct end {
 	struct fid_fabric *fabric;
 	struct fid_domain *domain;
 	struct fid_av *av;
-	struct fid_cq *cq;	   /* both directions, FI_CQ_FORMAT_TAGGED */
-	struct fid_cntr *tx, *rx;  /* sends and receives */
+	struct fid_cq *cq;	  /* both directions, FI_CQ_FORMAT_TAGGED */
+	struct fid_cntr *tx, *rx; /* sends and receives */
 	struct fid_ep *ep;
 };
 
@@ -63,12 +63,12 @@ fi_addr_t end_knows(struct end *end, struct end *other);
 double end_now(void);
 
 /* END_UNTIL - run @step until @cond holds; fails the test after 20 s */
-#define END_UNTIL(cond, step)                                                 \
-	do {                                                                  \
-		for (double end_ = end_now() + 20; !(cond);) {                \
-			step;                                                 \
-			assert_true(end_now() < end_);                        \
-		}                                                             \
+#define END_UNTIL(cond, step)                                  \
+	do {                                                   \
+		for (double end_ = end_now() + 20; !(cond);) { \
+			step;                                  \
+			assert_true(end_now() < end_);         \
+		}                                              \
 	} while (0)
 
 #endif

@@ -42,9 +42,14 @@ static void attributes_are_checked(void **state)
 
 	end_open(&e, &attr);
 	assert_int_equal(opened(&e, (struct fi_eq_attr){ .wait_obj = FI_WAIT_NONE }), 0);
-	assert_int_equal(opened(&e, (struct fi_eq_attr){ .wait_obj = FI_WAIT_UNSPEC, .size = SIZE_MAX }), 0);
-	assert_int_equal(opened(&e, (struct fi_eq_attr){ .wait_obj = FI_WAIT_YIELD, .flags = FI_AFFINITY }), 0);
-	assert_int_equal(opened(&e, (struct fi_eq_attr){ .wait_obj = (enum fi_wait_obj)99 }), -FI_EINVAL);
+	assert_int_equal(
+		opened(&e, (struct fi_eq_attr){ .wait_obj = FI_WAIT_UNSPEC, .size = SIZE_MAX }),
+		0);
+	assert_int_equal(opened(&e, (struct fi_eq_attr){ .wait_obj = FI_WAIT_YIELD,
+							 .flags = FI_AFFINITY }),
+			 0);
+	assert_int_equal(opened(&e, (struct fi_eq_attr){ .wait_obj = (enum fi_wait_obj)99 }),
+			 -FI_EINVAL);
 	assert_int_equal(opened(&e, (struct fi_eq_attr){ .flags = FI_SEND }), -FI_EBADFLAGS);
 	assert_int_equal(fi_eq_open(e.fabric, NULL, &eq, NULL), 0);
 	assert_int_equal(fi_close(&eq->fid), 0);
@@ -68,7 +73,8 @@ static void written_events_are_read_in_order(void **state)
 		assert_int_equal(fi_eq_write(eq, FI_NOTIFY, &in, sizeof(in), 0), sizeof(in));
 	}
 	for (uint64_t i = 0; i < 2000; i++) {
-		assert_int_equal(fi_eq_read(eq, &event, &got, sizeof(got), i % 2 ? 0 : FI_PEEK), sizeof(got));
+		assert_int_equal(fi_eq_read(eq, &event, &got, sizeof(got), i % 2 ? 0 : FI_PEEK),
+				 sizeof(got));
 		assert_int_equal(event, FI_NOTIFY);
 		assert_ptr_equal(got.fid, &eq->fid);
 		assert_ptr_equal(got.context, &e);
@@ -119,7 +125,8 @@ static void errors_stand_in_their_place(void **state)
 	got = (struct fi_eq_entry){ .data = 1 };
 	assert_int_equal(fi_eq_write(eq, FI_NOTIFY, &got, sizeof(got), 0), sizeof(got));
 	assert_int_equal(fi_av_insert(av, junk, 1, NULL, 0, junk), 0);
-	assert_int_equal(fi_eq_readerr(eq, &err, 0), -FI_EAGAIN); /* the other one comes first */
+	assert_int_equal(fi_eq_readerr(eq, &err, 0),
+			 -FI_EAGAIN); /* the other one comes first */
 	assert_int_equal(fi_eq_readerr(eq, NULL, 0), -FI_EINVAL);
 	assert_int_equal(fi_eq_readerr(eq, &err, FI_SEND), -FI_EBADFLAGS);
 	assert_int_equal(fi_eq_sread(eq, &event, &got, sizeof(got), -1, 0), sizeof(got));
@@ -131,7 +138,8 @@ static void errors_stand_in_their_place(void **state)
 	assert_ptr_equal(err.context, junk);
 	assert_int_equal(err.err, FI_EINVAL);
 	assert_int_equal(err.err_data_size, 0);
-	assert_string_equal(fi_eq_strerror(eq, err.prov_errno, err.err_data, NULL, 0), fi_strerror(FI_EINVAL));
+	assert_string_equal(fi_eq_strerror(eq, err.prov_errno, err.err_data, NULL, 0),
+			    fi_strerror(FI_EINVAL));
 	assert_ptr_equal(fi_eq_strerror(eq, err.prov_errno, err.err_data, text, 5), text);
 	assert_int_equal(strlen(text), 4);
 	assert_int_equal(fi_eq_read(eq, &event, &got, sizeof(got), 0), sizeof(got));
@@ -170,8 +178,10 @@ static void waiting_ends_with_an_event_or_in_time(void **state)
 		assert_true(end_now() - begin >= 0.02);
 		assert_int_equal(fi_eq_sread(eq, &event, &got, sizeof(got), 0, 0), -FI_EAGAIN);
 		assert_int_equal(pthread_create(&other, NULL, write_one, eq), 0);
-		assert_int_equal(fi_eq_sread(eq, &event, &got, sizeof(got), -1, FI_PEEK), sizeof(got));
-		assert_int_equal(fi_eq_sread(eq, &event, &got, sizeof(got), 10, 0), sizeof(got));
+		assert_int_equal(fi_eq_sread(eq, &event, &got, sizeof(got), -1, FI_PEEK),
+				 sizeof(got));
+		assert_int_equal(fi_eq_sread(eq, &event, &got, sizeof(got), 10, 0),
+				 sizeof(got));
 		assert_int_equal(got.data, 42);
 		assert_int_equal(pthread_join(other, NULL), 0);
 		assert_int_equal(fi_close(&eq->fid), 0);
@@ -257,7 +267,9 @@ static void reading_makes_progress(void **state)
 	av = av_open(&b, eq);
 	to = end_knows(&a, &b);
 	word = 0;
-	assert_int_equal(fi_trecv(b.ep, (void *)&word, sizeof(word), NULL, FI_ADDR_UNSPEC, 1, 0, &in), 0);
+	assert_int_equal(
+		fi_trecv(b.ep, (void *)&word, sizeof(word), NULL, FI_ADDR_UNSPEC, 1, 0, &in),
+		0);
 	assert_int_equal(fi_tsend(a.ep, "progress", 8, NULL, to, 1, &out), 0);
 	END_UNTIL(word, {
 		fi_cq_read(a.cq, &entry, 1);

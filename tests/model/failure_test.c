@@ -481,7 +481,8 @@ static void endpoint_that_was_never_met_and_refuses_is_gone(void **state)
 	memset(gone.nonce, 0x77, sizeof(gone.nonce));
 	gone.port = 9999;
 	assert_int_equal(
-		fi_tsend(a.ep, "hello?", 7, NULL, fake_end_insert(&a, &gone), 1, &contexts[0]), 0);
+		fi_tsend(a.ep, "hello?", 7, NULL, fake_end_insert(&a, &gone), 1, &contexts[0]),
+		0);
 	expect_error(a.tx_cq, &contexts[0], FI_ECONNREFUSED);
 }
 

@@ -43,9 +43,9 @@ enum fake_cntr {
 
 struct fake_end {
 	struct fid_fabric *fabric;
-	struct fid_domain *domain;    /* may be another end's */
-	struct fid_av *av;	      /* likewise */
-	struct fid_cq *tx_cq, *rx_cq; /* likewise; the same with one_cq */
+	struct fid_domain *domain;	    /* may be another end's */
+	struct fid_av *av;		    /* likewise */
+	struct fid_cq *tx_cq, *rx_cq;	    /* likewise; the same with one_cq */
 	struct fid_cntr *cntrs[FAKE_CNTRS]; /* with count */
 	struct fid_ep *ep;
 	bool shares;	       /* domain, av and queues are those of another end */

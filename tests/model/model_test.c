@@ -180,8 +180,8 @@ static bool quiet(void)
 			if (run.ref.pairs[i][k].turn != run.ref.pairs[i][k].cnt &&
 			    (!run.breaks || i == k))
 				return false;
-		if (ep->reply_pool.used || ep->landing_pool.used || (!run.breaks && !list_empty(&run.data_due[i])) ||
-		    !counters_agree(i))
+		if (ep->reply_pool.used || ep->landing_pool.used ||
+		    (!run.breaks && !list_empty(&run.data_due[i])) || !counters_agree(i))
 			return false;
 	}
 	return true;
@@ -194,9 +194,10 @@ static void complain(void)
 	for (int i = 0; i < run.cnt; i++) {
 		struct engine_ep *ep = fake_end_engine(&run.ends[i]);
 
-		print_error("%d: tx %u, rx of the domain %u of %zu posted, ctl %u, held %u, stored %zu\n", i,
-			    ep->tx_pool.used, ep->domain->rx_pool.used, posted_in_domain(i),
-			    ep->ctl_pool.used, ep->held_pool.used, run.ref.stored_cnt[i]);
+		print_error(
+			"%d: tx %u, rx of the domain %u of %zu posted, ctl %u, held %u, stored %zu\n",
+			i, ep->tx_pool.used, ep->domain->rx_pool.used, posted_in_domain(i),
+			ep->ctl_pool.used, ep->held_pool.used, run.ref.stored_cnt[i]);
 		for (int k = 0; k < run.cnt; k++)
 			print_error("   to %d: %zu of %zu arrived\n", k,
 				    run.ref.pairs[i][k].turn, run.ref.pairs[i][k].cnt);
@@ -230,8 +231,8 @@ static void round_free(bool complete)
 	while ((node = list_pop(&run.ops))) {
 		struct op *op = container_of(node, struct op, link);
 
-		if (complete && op->kind == OP_ACCESS && !op->done && op->msg.state == REF_CARRIED && !op->exposed &&
-		    !op->access.refused)
+		if (complete && op->kind == OP_ACCESS && !op->done &&
+		    op->msg.state == REF_CARRIED && !op->exposed && !op->access.refused)
 			access_done(op);
 
 		/* Receives that were told to be silent have their bytes all the same. */
@@ -338,8 +339,9 @@ static void report(void)
 	       (unsigned long long)seen.claims, (unsigned long long)seen.cancels,
 	       (unsigned long long)seen.silent);
 	printf("%llu writes, %llu reads, %llu atomics (%llu large, %llu refused, %llu fences), %llu told with data\n",
-	       (unsigned long long)seen.writes, (unsigned long long)seen.reads, (unsigned long long)seen.atomics,
-	       (unsigned long long)seen.large, (unsigned long long)seen.refused, (unsigned long long)seen.fences,
+	       (unsigned long long)seen.writes, (unsigned long long)seen.reads,
+	       (unsigned long long)seen.atomics, (unsigned long long)seen.large,
+	       (unsigned long long)seen.refused, (unsigned long long)seen.fences,
 	       (unsigned long long)seen.data_events);
 	printf("%llu messages arrived (%llu rendezvous, %llu before their turn), %llu bytes\n",
 	       (unsigned long long)seen.packets, (unsigned long long)seen.rendezvous,

@@ -128,16 +128,17 @@ static void min_is(size_t min)
 	assert_int_equal(fi_setopt(&b.ep->fid, FI_OPT_ENDPOINT, FI_OPT_MIN_MULTI_RECV, &min,
 				   sizeof(min)),
 			 0);
-	assert_int_equal(fi_getopt(&b.ep->fid, FI_OPT_ENDPOINT, FI_OPT_MIN_MULTI_RECV, &got,
-				   &len),
-			 0);
+	assert_int_equal(
+		fi_getopt(&b.ep->fid, FI_OPT_ENDPOINT, FI_OPT_MIN_MULTI_RECV, &got, &len), 0);
 	assert_int_equal(got, min);
 }
 
 static ssize_t post(size_t len, fi_addr_t src, void *context)
 {
 	struct iovec iov = { buf, len };
-	struct fi_msg msg = { .msg_iov = &iov, .iov_count = 1, .addr = src, .context = context };
+	struct fi_msg msg = {
+		.msg_iov = &iov, .iov_count = 1, .addr = src, .context = context
+	};
 
 	return fi_recvmsg(b.ep, &msg, FI_MULTI_RECV);
 }
@@ -145,8 +146,12 @@ static ssize_t post(size_t len, fi_addr_t src, void *context)
 static ssize_t tpost(size_t len, uint64_t tag, uint64_t ignore, uint64_t flags, void *context)
 {
 	struct iovec iov = { buf, len };
-	struct fi_msg_tagged msg = { .msg_iov = &iov, .iov_count = 1, .addr = FI_ADDR_UNSPEC,
-				     .tag = tag, .ignore = ignore, .context = context };
+	struct fi_msg_tagged msg = { .msg_iov = &iov,
+				     .iov_count = 1,
+				     .addr = FI_ADDR_UNSPEC,
+				     .tag = tag,
+				     .ignore = ignore,
+				     .context = context };
 
 	return fi_trecvmsg(b.ep, &msg, FI_MULTI_RECV | flags);
 }
@@ -226,9 +231,11 @@ static void post_order_holds_while_a_buffer_takes_several(void **state)
 
 	open_both(&plain);
 	min_is(1);
-	assert_int_equal(fi_trecv(b.ep, other, 64, NULL, FI_ADDR_UNSPEC, 1, 0, &contexts[1]), 0);
+	assert_int_equal(fi_trecv(b.ep, other, 64, NULL, FI_ADDR_UNSPEC, 1, 0, &contexts[1]),
+			 0);
 	assert_int_equal(tpost(1000, 0, UINT64_MAX, 0, &contexts[0]), 0);
-	assert_int_equal(fi_trecv(b.ep, other, 64, NULL, FI_ADDR_UNSPEC, 2, 0, &contexts[2]), 0);
+	assert_int_equal(fi_trecv(b.ep, other, 64, NULL, FI_ADDR_UNSPEC, 2, 0, &contexts[2]),
+			 0);
 	for (int i = 0; i < 2; i++)
 		assert_int_equal(fi_tinject(a.ep, from, 10, to_b, 1), 0);
 	assert_int_equal(fi_tinject(a.ep, from, 20, to_b, 2), 0);
@@ -243,7 +250,9 @@ static void post_order_holds_while_a_buffer_takes_several(void **state)
 
 static void claimed_message_is_the_first_in_its_buffer(void **state)
 {
-	struct fi_msg_tagged peek = { .addr = FI_ADDR_UNSPEC, .tag = 5, .context = &contexts[0] };
+	struct fi_msg_tagged peek = { .addr = FI_ADDR_UNSPEC,
+				      .tag = 5,
+				      .context = &contexts[0] };
 
 	open_both(&plain);
 	min_is(50);
@@ -369,7 +378,8 @@ static void flag_by_default_counts_for_calls_without_flags(void **state)
 	open_both(&multi);
 	min_is(60);
 	assert_int_equal(fi_recv(b.ep, buf, 100, NULL, FI_ADDR_UNSPEC, &contexts[0]), 0);
-	assert_int_equal(fi_trecv(b.ep, other, 64, NULL, FI_ADDR_UNSPEC, 1, 0, &contexts[1]), 0);
+	assert_int_equal(fi_trecv(b.ep, other, 64, NULL, FI_ADDR_UNSPEC, 1, 0, &contexts[1]),
+			 0);
 	send_len(30);
 	send_len(30);
 	assert_int_equal(fi_tinject(a.ep, from, 10, to_b, 1), 0);
@@ -378,7 +388,8 @@ static void flag_by_default_counts_for_calls_without_flags(void **state)
 	assert_int_equal(next(b.rx_cq, ROUNDS_MAX), 1);
 	assert_ptr_equal(entry.op_context, &contexts[1]);
 	assert_int_equal(entry.flags, FI_RECV | FI_TAGGED);
-	assert_int_equal(fi_recvv(b.ep, two, NULL, 2, FI_ADDR_UNSPEC, &contexts[2]), -FI_EINVAL);
+	assert_int_equal(fi_recvv(b.ep, two, NULL, 2, FI_ADDR_UNSPEC, &contexts[2]),
+			 -FI_EINVAL);
 }
 
 static void endpoint_closes_with_buffers_in_use(void **state)
@@ -420,8 +431,9 @@ static void post_next(void)
 {
 	struct multi_buffer *m = &multi[posted_cnt];
 	struct iovec iov;
-	struct fi_msg msg = { .msg_iov = &iov, .iov_count = 1, .addr = FI_ADDR_UNSPEC,
-			      .context = m };
+	struct fi_msg msg = {
+		.msg_iov = &iov, .iov_count = 1, .addr = FI_ADDR_UNSPEC, .context = m
+	};
 
 	m->len = fake_random(4) ? 1 + fake_random(20000) : 1 + fake_random(2 * BIG);
 	m->mem = malloc(m->len);
@@ -458,7 +470,8 @@ static void part_came(struct multi_buffer *m, const void *at, size_t len, size_t
 	uint32_t i = m->first;
 
 	for (; i < m->first + m->parts; i++)
-		if (!places[i].done && m->mem + places[i].at == at && places[i].len == len + cut)
+		if (!places[i].done && m->mem + places[i].at == at &&
+		    places[i].len == len + cut)
 			break;
 	assert_true(i < m->first + m->parts);
 	assert_int_equal(places[i].room, len);
@@ -480,13 +493,15 @@ static bool read_one(void)
 	ssize_t ret = next(b.rx_cq, 0);
 
 	if (ret == 1) {
-		part_came(entry.op_context, entry.buf, entry.len, 0, entry.flags & FI_MULTI_RECV);
+		part_came(entry.op_context, entry.buf, entry.len, 0,
+			  entry.flags & FI_MULTI_RECV);
 		return true;
 	}
 	if (ret != -FI_EAVAIL)
 		return false;
 	assert_int_equal(error.err, FI_ETRUNC);
-	part_came(error.op_context, error.buf, error.len, error.olen, error.flags & FI_MULTI_RECV);
+	part_came(error.op_context, error.buf, error.len, error.olen,
+		  error.flags & FI_MULTI_RECV);
 	return true;
 }
 
@@ -563,23 +578,37 @@ static void messages_stand_where_arithmetic_says(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup_teardown(buffer_takes_messages_until_too_little_is_free, setup, teardown),
-		cmocka_unit_test_setup_teardown(messages_that_are_here_already_go_into_the_buffer_first, setup,
+		cmocka_unit_test_setup_teardown(buffer_takes_messages_until_too_little_is_free,
+						setup, teardown),
+		cmocka_unit_test_setup_teardown(
+			messages_that_are_here_already_go_into_the_buffer_first, setup,
+			teardown),
+		cmocka_unit_test_setup_teardown(rendezvous_of_every_kind_lands_in_the_buffer,
+						setup, teardown),
+		cmocka_unit_test_setup_teardown(post_order_holds_while_a_buffer_takes_several,
+						setup, teardown),
+		cmocka_unit_test_setup_teardown(claimed_message_is_the_first_in_its_buffer,
+						setup, teardown),
+		cmocka_unit_test_setup_teardown(
+			message_that_does_not_fit_is_cut_and_releases_the_buffer, setup,
+			teardown),
+		cmocka_unit_test_setup_teardown(
+			buffer_is_released_by_an_entry_that_nobody_can_suppress, setup,
+			teardown),
+		cmocka_unit_test_setup_teardown(
+			cancelled_buffer_waits_for_what_is_under_way_in_it, setup, teardown),
+		cmocka_unit_test_setup_teardown(unused_buffer_is_cancelled_at_once, setup,
 						teardown),
-		cmocka_unit_test_setup_teardown(rendezvous_of_every_kind_lands_in_the_buffer, setup, teardown),
-		cmocka_unit_test_setup_teardown(post_order_holds_while_a_buffer_takes_several, setup, teardown),
-		cmocka_unit_test_setup_teardown(claimed_message_is_the_first_in_its_buffer, setup, teardown),
-		cmocka_unit_test_setup_teardown(message_that_does_not_fit_is_cut_and_releases_the_buffer, setup,
+		cmocka_unit_test_setup_teardown(broken_peer_fails_its_parts_and_wildcards_go_on,
+						setup, teardown),
+		cmocka_unit_test_setup_teardown(
+			broken_peer_releases_a_buffer_that_was_for_it_alone, setup, teardown),
+		cmocka_unit_test_setup_teardown(flag_by_default_counts_for_calls_without_flags,
+						setup, teardown),
+		cmocka_unit_test_setup_teardown(endpoint_closes_with_buffers_in_use, setup,
 						teardown),
-		cmocka_unit_test_setup_teardown(buffer_is_released_by_an_entry_that_nobody_can_suppress, setup,
+		cmocka_unit_test_setup_teardown(messages_stand_where_arithmetic_says, setup,
 						teardown),
-		cmocka_unit_test_setup_teardown(cancelled_buffer_waits_for_what_is_under_way_in_it, setup, teardown),
-		cmocka_unit_test_setup_teardown(unused_buffer_is_cancelled_at_once, setup, teardown),
-		cmocka_unit_test_setup_teardown(broken_peer_fails_its_parts_and_wildcards_go_on, setup, teardown),
-		cmocka_unit_test_setup_teardown(broken_peer_releases_a_buffer_that_was_for_it_alone, setup, teardown),
-		cmocka_unit_test_setup_teardown(flag_by_default_counts_for_calls_without_flags, setup, teardown),
-		cmocka_unit_test_setup_teardown(endpoint_closes_with_buffers_in_use, setup, teardown),
-		cmocka_unit_test_setup_teardown(messages_stand_where_arithmetic_says, setup, teardown),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

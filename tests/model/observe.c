@@ -109,7 +109,8 @@ static void saw_header(int to, int from, const struct packet *packet,
 	struct ref_msg *msg;
 	struct op *op;
 
-	if (packet->op != PACKET_EAGER && packet->op != PACKET_RTS && !engine_is_request(packet))
+	if (packet->op != PACKET_EAGER && packet->op != PACKET_RTS &&
+	    !engine_is_request(packet))
 		return;
 	resume(to, from, peer);
 	msg = ref_header(&run.ref, from, to, packet->seq);
@@ -121,8 +122,8 @@ static void saw_header(int to, int from, const struct packet *packet,
 	seen.early += msg != run.ref.pairs[from][to].msgs[run.ref.pairs[from][to].turn];
 	TRACE("%d to %d: header of %llu\n", from, to, (unsigned long long)op->id);
 	op->unknown = addr_of(to, from) == FI_ADDR_NOTAVAIL;
-	CHECK(msg->access == engine_is_request(packet), "%d to %d: sequence %u is another kind of operation",
-	      from, to, packet->seq);
+	CHECK(msg->access == engine_is_request(packet),
+	      "%d to %d: sequence %u is another kind of operation", from, to, packet->seq);
 	if (msg->access) {
 		if (op->access.fenced)
 			access_fenced(op);
@@ -220,7 +221,8 @@ static void on_failed(int at, int peer, uint64_t tx_seq, bool directed)
 	list_for_each(node, after, &run.ops) {
 		struct op *op = container_of(node, struct op, link);
 
-		if ((op->kind == OP_SEND || op->kind == OP_ACCESS) && op->end == at && op->msg.to == peer) {
+		if ((op->kind == OP_SEND || op->kind == OP_ACCESS) && op->end == at &&
+		    op->msg.to == peer) {
 			op->exposed |= !op->done;
 			op->adrift |= op->msg.state == REF_SENT;
 		}
@@ -331,10 +333,11 @@ static void check_level(const struct op *op)
 
 	/* The wire to oneself loses nothing: there it is enough that it has left. */
 	if (op->level && op->end != op->msg.to)
-		CHECK(state != REF_SENT, "send %llu is complete and has not arrived", (unsigned long long)op->id);
-	if (op->level & (FI_DELIVERY_COMPLETE | FI_MATCH_COMPLETE))
-		CHECK(state == REF_MATCHED || state == REF_DISCARDED, "send %llu is complete and not delivered",
+		CHECK(state != REF_SENT, "send %llu is complete and has not arrived",
 		      (unsigned long long)op->id);
+	if (op->level & (FI_DELIVERY_COMPLETE | FI_MATCH_COMPLETE))
+		CHECK(state == REF_MATCHED || state == REF_DISCARDED,
+		      "send %llu is complete and not delivered", (unsigned long long)op->id);
 }
 
 static void on_completion(int owner, bool tx, const struct fi_cq_tagged_entry *e,
@@ -431,7 +434,8 @@ static void on_error(int owner, bool tx, const struct fi_cq_err_entry *e)
 	if (op->cancelled)
 		CHECK(e->err == FI_ECANCELED, "operation %llu: error %d",
 		      (unsigned long long)op->id, e->err);
-	else if (op->kind == OP_ACCESS && op->msg.state == REF_CARRIED && e->err == op->access.refused)
+	else if (op->kind == OP_ACCESS && op->msg.state == REF_CARRIED &&
+		 e->err == op->access.refused)
 		seen.refused++;
 	else if (op->kind == OP_PEEK)
 		CHECK(e->err == FI_ENOMSG && !op->found, "peek %llu: error %d",

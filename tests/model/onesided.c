@@ -9,12 +9,14 @@
 #include "copy.h"
 #include "run.h"
 
-#define DATA_FACTOR 0x9e3779b97f4a7c15ull /* remote CQ data of an operation is its number times this */
-#define KEY_NONE    9999u
-#define PIECES	    3u
+#define DATA_FACTOR \
+	0x9e3779b97f4a7c15ull /* remote CQ data of an operation is its number times this */
+#define KEY_NONE 9999u
+#define PIECES	 3u
 
 /* REGION_PIECES: whole elements of any type. */
-static const size_t piece_at[PIECES] = { 512, 6144, 12304 }, piece_len[PIECES] = { 4000, 3200, 2048 };
+static const size_t piece_at[PIECES] = { 512, 6144, 12304 },
+		    piece_len[PIECES] = { 4000, 3200, 2048 };
 
 #define PIECES_LEN (4000 + 3200 + 2048)
 
@@ -51,11 +53,11 @@ static void regions_open(int end)
 
 	for (uint32_t i = 0; i < PIECES; i++)
 		iov[i] = (struct iovec){ m->bytes + piece_at[i], piece_len[i] };
-	assert_int_equal(fi_mr_reg(domain, m->bytes, MEMORY_LEN, both, 0, key_of(end, REGION_ALL), 0,
-				   &m->mrs[REGION_ALL], NULL),
+	assert_int_equal(fi_mr_reg(domain, m->bytes, MEMORY_LEN, both, 0,
+				   key_of(end, REGION_ALL), 0, &m->mrs[REGION_ALL], NULL),
 			 0);
-	assert_int_equal(fi_mr_reg(domain, m->bytes, MEMORY_LEN, FI_REMOTE_READ, 0, key_of(end, REGION_READ), 0,
-				   &m->mrs[REGION_READ], NULL),
+	assert_int_equal(fi_mr_reg(domain, m->bytes, MEMORY_LEN, FI_REMOTE_READ, 0,
+				   key_of(end, REGION_READ), 0, &m->mrs[REGION_READ], NULL),
 			 0);
 	assert_int_equal(fi_mr_regv(domain, iov, PIECES, both, 0, key_of(end, REGION_PIECES), 0,
 				    &m->mrs[REGION_PIECES], NULL),
@@ -99,8 +101,9 @@ void memories_check(void)
 		size_t len = ORDERED_LEN + SLOT_LEN;
 
 		for (size_t at = 0; memcmp(m->bytes, m->mirror, len) && at < len; at++)
-			CHECK(m->bytes[at] == m->mirror[at], "memory of %d: byte %zu is %02x, not %02x", i, at,
-			      m->bytes[at], m->mirror[at]);
+			CHECK(m->bytes[at] == m->mirror[at],
+			      "memory of %d: byte %zu is %02x, not %02x", i, at, m->bytes[at],
+			      m->mirror[at]);
 	}
 }
 
@@ -123,9 +126,9 @@ static bool counter_agrees(int end, enum fake_cntr which)
 	bool remote = which == FAKE_CNTR_REMOTE_READ || which == FAKE_CNTR_REMOTE_WRITE;
 
 	CHECK(value <= m->events[which] && (run.breaks || errors <= m->errors[which]),
-	      "%d: counter %d says %llu and %llu errors, of %llu and %llu", end, which, (unsigned long long)value,
-	      (unsigned long long)errors, (unsigned long long)m->events[which],
-	      (unsigned long long)m->errors[which]);
+	      "%d: counter %d says %llu and %llu errors, of %llu and %llu", end, which,
+	      (unsigned long long)value, (unsigned long long)errors,
+	      (unsigned long long)m->events[which], (unsigned long long)m->errors[which]);
 	if (run.breaks)
 		return !remote || value + m->unsure >= m->events[which];
 	return value == m->events[which] && errors == m->errors[which];
@@ -222,8 +225,8 @@ static void check_slot(const struct op *op)
 {
 	const uint8_t *at = slot_at(run.memory[op->msg.to].bytes, op->access.slot);
 
-	CHECK(!memcmp(at, op->access.operand, op->len), "write %llu has ended, and other bytes stand there",
-	      (unsigned long long)op->id);
+	CHECK(!memcmp(at, op->access.operand, op->len),
+	      "write %llu has ended, and other bytes stand there", (unsigned long long)op->id);
 }
 
 void access_fenced(struct op *op)
@@ -234,13 +237,15 @@ void access_fenced(struct op *op)
 	seen.fences++;
 	/* A message is complete when it has left, and may be overtaken then. */
 	for (size_t i = p->turn; !run.breaks && p->msgs[i] != &op->msg; i++)
-		CHECK(!p->msgs[i]->access, "operation %llu has overtaken others, behind its fence",
+		CHECK(!p->msgs[i]->access,
+		      "operation %llu has overtaken others, behind its fence",
 		      (unsigned long long)op->id);
 	for (int i = 0; i < SLOTS; i++) {
 		const struct op *before = m->slots[i];
 
-		if (before && before->end == op->end && before->id < op->id && !before->exposed && !before->done &&
-		    before->msg.state == REF_CARRIED && !before->access.refused)
+		if (before && before->end == op->end && before->id < op->id &&
+		    !before->exposed && !before->done && before->msg.state == REF_CARRIED &&
+		    !before->access.refused)
 			check_slot(before);
 	}
 }
@@ -249,8 +254,9 @@ void access_done(struct op *op)
 {
 	struct access *a = &op->access;
 
-	CHECK(op->msg.state == REF_CARRIED && !a->refused, "operation %llu has ended well, and was %s",
-	      (unsigned long long)op->id, a->refused ? "to be refused" : "not carried out");
+	CHECK(op->msg.state == REF_CARRIED && !a->refused,
+	      "operation %llu has ended well, and was %s", (unsigned long long)op->id,
+	      a->refused ? "to be refused" : "not carried out");
 	if (a->slot >= 0)
 		check_slot(op);
 	if (!a->expect)
@@ -258,7 +264,8 @@ void access_done(struct op *op)
 	if (a->op == PACKET_READ)
 		copy_from_iov(a->result, op->iov, op->cnt, 0, op->len);
 	for (size_t i = 0; i < op->len; i++)
-		CHECK(a->result[i] == a->expect[i], "operation %llu: byte %zu of %zu is %02x, not %02x",
+		CHECK(a->result[i] == a->expect[i],
+		      "operation %llu: byte %zu of %zu is %02x, not %02x",
 		      (unsigned long long)op->id, i, op->len, a->result[i], a->expect[i]);
 }
 
@@ -286,7 +293,8 @@ void access_free(struct op *op)
 	free(a->expect);
 }
 
-void remote_data(int owner, const struct fi_cq_tagged_entry *e, enum fi_cq_format format, const fi_addr_t *src)
+void remote_data(int owner, const struct fi_cq_tagged_entry *e, enum fi_cq_format format,
+		 const fi_addr_t *src)
 {
 	uint64_t inverse = DATA_FACTOR, id;
 	struct list *node, *after;
@@ -299,22 +307,28 @@ void remote_data(int owner, const struct fi_cq_tagged_entry *e, enum fi_cq_forma
 		list_for_each(node, after, &run.data_due[end]) {
 			struct op *op = container_of(node, struct op, data_link);
 
-			if (run.owner[end] != owner || (format >= FI_CQ_FORMAT_DATA && op->id != id))
+			if (run.owner[end] != owner ||
+			    (format >= FI_CQ_FORMAT_DATA && op->id != id))
 				continue;
 			list_remove(node);
 			if (format < FI_CQ_FORMAT_DATA)
 				return;
-			CHECK(e->flags == (FI_REMOTE_CQ_DATA | FI_REMOTE_WRITE |
-					   (op->access.op == PACKET_ATOMIC ? FI_ATOMIC : FI_RMA)),
-			      "data of %llu: flags %llx", (unsigned long long)id, (unsigned long long)e->flags);
-			CHECK(e->len == op->len, "data of %llu: %zu bytes, not %zu", (unsigned long long)id, e->len,
-			      op->len);
-			CHECK(!src || *src == addr_of(end, op->end) || (*src == FI_ADDR_NOTAVAIL && op->unknown),
-			      "data of %llu: source %llu", (unsigned long long)id, (unsigned long long)*src);
+			CHECK(e->flags ==
+				      (FI_REMOTE_CQ_DATA | FI_REMOTE_WRITE |
+				       (op->access.op == PACKET_ATOMIC ? FI_ATOMIC : FI_RMA)),
+			      "data of %llu: flags %llx", (unsigned long long)id,
+			      (unsigned long long)e->flags);
+			CHECK(e->len == op->len, "data of %llu: %zu bytes, not %zu",
+			      (unsigned long long)id, e->len, op->len);
+			CHECK(!src || *src == addr_of(end, op->end) ||
+				      (*src == FI_ADDR_NOTAVAIL && op->unknown),
+			      "data of %llu: source %llu", (unsigned long long)id,
+			      (unsigned long long)*src);
 			return;
 		}
 	}
-	FAIL("%d: data that nobody has sent, or that came twice: %llx", owner, (unsigned long long)e->data);
+	FAIL("%d: data that nobody has sent, or that came twice: %llx", owner,
+	     (unsigned long long)e->data);
 }
 
 /* Random operations */
@@ -322,7 +336,9 @@ void remote_data(int owner, const struct fi_cq_tagged_entry *e, enum fi_cq_forma
 static size_t some_access_len(size_t head)
 {
 	size_t most = WIRE_REQUEST_MAX - head;
-	const size_t edges[] = { ENGINE_EARLY_LEN, ENGINE_INJECT_MAX, 24, ENGINE_ORDER_MAX, most - 1, 64, 0 };
+	const size_t edges[] = {
+		ENGINE_EARLY_LEN, ENGINE_INJECT_MAX, 24, ENGINE_ORDER_MAX, most - 1, 64, 0
+	};
 
 	switch (below(16)) {
 	case 0:
@@ -346,7 +362,9 @@ static void some_target(struct packet_target *t, size_t len, size_t size, bool r
 		kind = REGION_PIECES;
 		all = PIECES_LEN;
 	}
-	*t = (struct packet_target){ .addr = below((uint32_t)((all - len) / size) + 1) * size, .len = len, .key = kind };
+	*t = (struct packet_target){ .addr = below((uint32_t)((all - len) / size) + 1) * size,
+				     .len = len,
+				     .key = kind };
 }
 
 static void some_targets(struct access *a, size_t len, size_t size)
@@ -365,7 +383,8 @@ static void spoil(struct op *op, size_t size)
 {
 	struct access *a = &op->access;
 	struct packet_target *t = &a->targets[a->cnt - 1];
-	bool writes = a->op == PACKET_WRITE || (a->op == PACKET_ATOMIC && a->update.op != FI_ATOMIC_READ);
+	bool writes = a->op == PACKET_WRITE ||
+		      (a->op == PACKET_ATOMIC && a->update.op != FI_ATOMIC_READ);
 
 	if (!t->len)
 		return;
@@ -375,7 +394,8 @@ static void spoil(struct op *op, size_t size)
 		a->refused = FI_EKEYREJECTED;
 		break;
 	case 1:
-		t->addr = chance(128) ? MEMORY_LEN - t->len + 1 + below(100) : UINT64_MAX - below(100);
+		t->addr = chance(128) ? MEMORY_LEN - t->len + 1 + below(100)
+				      : UINT64_MAX - below(100);
 		a->refused = FI_EACCES;
 		break;
 	case 2:
@@ -401,7 +421,8 @@ static bool some_large(struct op *op)
 	uint64_t at = ORDERED_LEN;
 	size_t first;
 
-	op->len = WIRE_REQUEST_MAX + 1 + (chance(128) ? below(200) : below(SLOT_LEN - WIRE_REQUEST_MAX - 1));
+	op->len = WIRE_REQUEST_MAX + 1 +
+		  (chance(128) ? below(200) : below(SLOT_LEN - WIRE_REQUEST_MAX - 1));
 	if (a->op == PACKET_WRITE) {
 		a->slot = (int)below(SLOTS);
 		if (m->slots[a->slot]) {
@@ -475,7 +496,8 @@ static bool some_rma(struct op *op)
 
 static void some_atomic(struct op *op)
 {
-	static const enum fi_datatype types[] = { FI_UINT64, FI_INT32, FI_UINT8, FI_INT16, FI_DOUBLE, FI_FLOAT,
+	static const enum fi_datatype types[] = { FI_UINT64,  FI_INT32,		FI_UINT8,
+						  FI_INT16,   FI_DOUBLE,	FI_FLOAT,
 						  FI_UINT128, FI_DOUBLE_COMPLEX };
 	struct access *a = &op->access;
 	struct atomics_update *u = &a->update;
@@ -522,14 +544,21 @@ static ssize_t call_rma(struct op *op, fi_addr_t dest, uint64_t flags)
 {
 	struct access *a = &op->access;
 	struct fi_rma_iov targets[3];
-	struct fi_msg_rma msg = { .msg_iov = op->iov, .iov_count = op->cnt, .addr = dest, .rma_iov = targets,
-				  .rma_iov_count = a->cnt, .context = op, .data = op->data };
+	struct fi_msg_rma msg = { .msg_iov = op->iov,
+				  .iov_count = op->cnt,
+				  .addr = dest,
+				  .rma_iov = targets,
+				  .rma_iov_count = a->cnt,
+				  .context = op,
+				  .data = op->data };
 
 	for (uint32_t i = 0; i < a->cnt; i++)
-		targets[i] = (struct fi_rma_iov){ a->targets[i].addr, a->targets[i].len,
-						  a->targets[i].key == KEY_NONE ?
-							  KEY_NONE :
-							  key_of(op->msg.to, (enum region_kind)a->targets[i].key) };
+		targets[i] = (struct fi_rma_iov){
+			a->targets[i].addr, a->targets[i].len,
+			a->targets[i].key == KEY_NONE
+				? KEY_NONE
+				: key_of(op->msg.to, (enum region_kind)a->targets[i].key)
+		};
 	return a->op == PACKET_WRITE ? fi_writemsg(run.ends[op->end].ep, &msg, flags)
 				     : fi_readmsg(run.ends[op->end].ep, &msg, flags);
 }
@@ -540,17 +569,26 @@ static ssize_t call_atomic(struct op *op, fi_addr_t dest, uint64_t flags)
 	const struct atomics_update *u = &a->update;
 	size_t size = atomics_size(u->datatype), cnt = op->len / size;
 	struct fid_ep *ep = run.ends[op->end].ep;
-	struct fi_ioc operand = { op->iov[0].iov_base, cnt }, compare = { a->compare, cnt }, result = { a->result, cnt };
+	struct fi_ioc operand = { op->iov[0].iov_base, cnt }, compare = { a->compare, cnt },
+		      result = { a->result, cnt };
 	struct fi_rma_ioc targets[3];
-	struct fi_msg_atomic msg = { .msg_iov = &operand, .iov_count = 1, .addr = dest, .rma_iov = targets,
-				     .rma_iov_count = a->cnt, .datatype = u->datatype, .op = u->op, .context = op,
+	struct fi_msg_atomic msg = { .msg_iov = &operand,
+				     .iov_count = 1,
+				     .addr = dest,
+				     .rma_iov = targets,
+				     .rma_iov_count = a->cnt,
+				     .datatype = u->datatype,
+				     .op = u->op,
+				     .context = op,
 				     .data = op->data };
 
 	for (uint32_t i = 0; i < a->cnt; i++)
-		targets[i] = (struct fi_rma_ioc){ a->targets[i].addr, a->targets[i].len / size,
-						  a->targets[i].key == KEY_NONE ?
-							  KEY_NONE :
-							  key_of(op->msg.to, (enum region_kind)a->targets[i].key) };
+		targets[i] = (struct fi_rma_ioc){
+			a->targets[i].addr, a->targets[i].len / size,
+			a->targets[i].key == KEY_NONE
+				? KEY_NONE
+				: key_of(op->msg.to, (enum region_kind)a->targets[i].key)
+		};
 	if (u->kind == ATOMICS_BASE)
 		return fi_atomicmsg(ep, &msg, flags);
 	if (u->kind == ATOMICS_FETCH)
@@ -563,7 +601,8 @@ static bool call_plain(struct op *op, fi_addr_t dest, bool inject, ssize_t *ret)
 {
 	struct access *a = &op->access;
 	const struct packet_target *t = &a->targets[0];
-	uint64_t key = t->key == KEY_NONE ? KEY_NONE : key_of(op->msg.to, (enum region_kind)t->key);
+	uint64_t key = t->key == KEY_NONE ? KEY_NONE
+					  : key_of(op->msg.to, (enum region_kind)t->key);
 	struct fid_ep *ep = run.ends[op->end].ep;
 	void *buf = op->iov[0].iov_base;
 
@@ -576,25 +615,30 @@ static bool call_plain(struct op *op, fi_addr_t dest, bool inject, ssize_t *ret)
 		if (op->has_data)
 			return false;
 		if (u->kind == ATOMICS_BASE)
-			*ret = inject ? fi_inject_atomic(ep, buf, cnt, dest, t->addr, key, u->datatype, u->op)
-				      : fi_atomic(ep, buf, cnt, NULL, dest, t->addr, key, u->datatype, u->op, op);
+			*ret = inject ? fi_inject_atomic(ep, buf, cnt, dest, t->addr, key,
+							 u->datatype, u->op)
+				      : fi_atomic(ep, buf, cnt, NULL, dest, t->addr, key,
+						  u->datatype, u->op, op);
 		else if (u->kind == ATOMICS_FETCH)
-			*ret = fi_fetch_atomic(ep, buf, cnt, NULL, a->result, NULL, dest, t->addr, key, u->datatype,
-					       u->op, op);
+			*ret = fi_fetch_atomic(ep, buf, cnt, NULL, a->result, NULL, dest,
+					       t->addr, key, u->datatype, u->op, op);
 		else
-			*ret = fi_compare_atomic(ep, buf, cnt, NULL, a->compare, NULL, a->result, NULL, dest, t->addr,
-						 key, u->datatype, u->op, op);
+			*ret = fi_compare_atomic(ep, buf, cnt, NULL, a->compare, NULL,
+						 a->result, NULL, dest, t->addr, key,
+						 u->datatype, u->op, op);
 		return true;
 	}
 	if (a->op == PACKET_READ) {
-		*ret = op->cnt == 1 ? fi_read(ep, buf, op->len, NULL, dest, t->addr, key, op)
-				    : fi_readv(ep, op->iov, NULL, op->cnt, dest, t->addr, key, op);
+		*ret = op->cnt == 1
+			       ? fi_read(ep, buf, op->len, NULL, dest, t->addr, key, op)
+			       : fi_readv(ep, op->iov, NULL, op->cnt, dest, t->addr, key, op);
 		return true;
 	}
 	if (op->cnt != 1 && (inject || op->has_data))
 		return false;
 	if (inject)
-		*ret = op->has_data ? fi_inject_writedata(ep, buf, op->len, op->data, dest, t->addr, key)
+		*ret = op->has_data ? fi_inject_writedata(ep, buf, op->len, op->data, dest,
+							  t->addr, key)
 				    : fi_inject_write(ep, buf, op->len, dest, t->addr, key);
 	else if (op->has_data)
 		*ret = fi_writedata(ep, buf, op->len, NULL, op->data, dest, t->addr, key, op);
@@ -609,7 +653,8 @@ static ssize_t begin_access(struct op *op, bool *injected)
 	const struct fake_end_attr *attr = &run.attrs[op->end];
 	struct access *a = &op->access;
 	fi_addr_t dest = addr_of(op->end, op->msg.to);
-	bool write = a->op == PACKET_WRITE || (a->op == PACKET_ATOMIC && a->update.kind == ATOMICS_BASE);
+	bool write = a->op == PACKET_WRITE ||
+		     (a->op == PACKET_ATOMIC && a->update.kind == ATOMICS_BASE);
 	bool inject = write && op->len <= ENGINE_INJECT_MAX && chance(80);
 	uint64_t flags = 0;
 	ssize_t ret;
@@ -635,7 +680,8 @@ static ssize_t begin_access(struct op *op, bool *injected)
 	op->wants = !(attr->bind_flags & FI_SELECTIVE_COMPLETION) || flags & FI_COMPLETION;
 	*injected = inject;
 	a->told = !inject || op->wants;
-	return a->op == PACKET_ATOMIC ? call_atomic(op, dest, flags) : call_rma(op, dest, flags);
+	return a->op == PACKET_ATOMIC ? call_atomic(op, dest, flags)
+				      : call_rma(op, dest, flags);
 }
 
 void try_access(int end)
@@ -660,9 +706,11 @@ void try_access(int end)
 		return;
 	}
 	ret = begin_access(op, &injected);
-	TRACE("%d: access %llu to %d, kind %d, %zu bytes, refused %d: %zd\n", end, (unsigned long long)op->id, dest,
-	      op->access.op, op->len, op->access.refused, ret);
-	if (ret == -FI_EAGAIN || (ret == -FI_EMSGSIZE && injected && op->len > ENGINE_INJECT_MAX)) {
+	TRACE("%d: access %llu to %d, kind %d, %zu bytes, refused %d: %zd\n", end,
+	      (unsigned long long)op->id, dest, op->access.op, op->len, op->access.refused,
+	      ret);
+	if (ret == -FI_EAGAIN ||
+	    (ret == -FI_EMSGSIZE && injected && op->len > ENGINE_INJECT_MAX)) {
 		op_drop(op);
 		seen.full++;
 		return;

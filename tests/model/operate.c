@@ -146,8 +146,8 @@ static ssize_t send_untagged(struct fid_ep *ep, struct op *op, fi_addr_t dest,
 
 static uint64_t some_send_flags(struct op *op)
 {
-	static const uint64_t levels[] = { FI_INJECT_COMPLETE, FI_TRANSMIT_COMPLETE, FI_DELIVERY_COMPLETE,
-					   FI_MATCH_COMPLETE };
+	static const uint64_t levels[] = { FI_INJECT_COMPLETE, FI_TRANSMIT_COMPLETE,
+					   FI_DELIVERY_COMPLETE, FI_MATCH_COMPLETE };
 	uint64_t flags = 0;
 
 	if (chance(128))
@@ -201,7 +201,8 @@ static void try_send(int end)
 		op->has_data = flags & FI_REMOTE_CQ_DATA;
 		op->wants = !(a->bind_flags & FI_SELECTIVE_COMPLETION) || flags & FI_COMPLETION;
 		inject = flags & FI_INJECT;
-		op->level = flags & (FI_TRANSMIT_COMPLETE | FI_DELIVERY_COMPLETE | FI_MATCH_COMPLETE);
+		op->level = flags &
+			    (FI_TRANSMIT_COMPLETE | FI_DELIVERY_COMPLETE | FI_MATCH_COMPLETE);
 	} else if (a->tx_op_flags & FI_INJECT) {
 		inject = true;
 	}

@@ -31,8 +31,8 @@ enum pair_mode {
 struct pair_attr {
 	const char *provider;
 	enum pair_mode mode;
-	size_t tx_size;	       /* 0: default */
-	uint64_t caps;	       /* beside those of messages */
+	size_t tx_size; /* 0: default */
+	uint64_t caps;	/* beside those of messages */
 	int mr_mode;
 	uint64_t msg_order;    /* beside FI_ORDER_SAS */
 	const char *rx_budget; /* value of FI_<PROVIDER>_RX_BUDGET; NULL: default */

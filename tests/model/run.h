@@ -73,7 +73,7 @@ struct op {
 };
 
 enum region_kind {
-	REGION_ALL = 1,	/* all of the memory */
+	REGION_ALL = 1, /* all of the memory */
 	REGION_READ,	/* may be read only */
 	REGION_PIECES,	/* some of the part that is kept in order */
 	REGION_KINDS,
@@ -88,7 +88,7 @@ enum region_kind {
 struct memory {
 	uint8_t *bytes, *mirror; /* what the model says stands there */
 	struct fid_mr *mrs[REGION_KINDS];
-	struct op *slots[SLOTS]; /* that are being written */
+	struct op *slots[SLOTS];			 /* that are being written */
 	uint64_t events[FAKE_CNTRS], errors[FAKE_CNTRS]; /* what the counters have to say */
 	uint64_t unsure;				 /* events that a break has left open */
 };
@@ -115,7 +115,8 @@ struct run {
 	uint32_t most;	  /* receives posted and messages stored at one end */
 	uint32_t reach;	  /* how often it is a one-sided operation, of 256 */
 	struct memory memory[FAKE_ENDS_MAX];
-	struct list data_due[FAKE_ENDS_MAX]; /* struct op whose remote CQ data has not been read */
+	struct list
+		data_due[FAKE_ENDS_MAX]; /* struct op whose remote CQ data has not been read */
 };
 
 /* What the run has seen, so that a reader can tell what it is worth. */
@@ -206,7 +207,8 @@ uint64_t access_flags(const struct op *op);
 /* access_cntr - which counter of its initiator counts it */
 enum fake_cntr access_cntr(const struct op *op);
 /* remote_data - an entry that tells of a peer's write; @src: NULL or what it names */
-void remote_data(int owner, const struct fi_cq_tagged_entry *e, enum fi_cq_format format, const fi_addr_t *src);
+void remote_data(int owner, const struct fi_cq_tagged_entry *e, enum fi_cq_format format,
+		 const fi_addr_t *src);
 
 /* operate.c */
 

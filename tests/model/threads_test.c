@@ -43,7 +43,9 @@ static void locks_are_counted(void **state)
 {
 #ifdef COUNT_LOCKS
 	pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
-	struct end_attr attr = { .provider = provider, .threading = FI_THREAD_SAFE, .no_cntr = true };
+	struct end_attr attr = { .provider = provider,
+				 .threading = FI_THREAD_SAFE,
+				 .no_cntr = true };
 	struct end e;
 
 	locks = 0;
@@ -84,12 +86,12 @@ struct worker {
 	const char *wrong; /* what went wrong first */
 };
 
-#define WORKER_CHECK(w, cond)                      \
-	do {                                       \
-		if (!(cond)) {                     \
-			(w)->wrong = #cond;        \
-			return;                    \
-		}                                  \
+#define WORKER_CHECK(w, cond)               \
+	do {                                \
+		if (!(cond)) {              \
+			(w)->wrong = #cond; \
+			return;             \
+		}                           \
 	} while (0)
 
 static size_t len_of(int n)
@@ -131,11 +133,13 @@ static void exchange(struct worker *w, int n)
 	atomic_store(&w->recv.done, false);
 	for (size_t i = 0; i < len_of(n); i++)
 		w->out[i] = byte_of(w->id, n, i);
-	ret = fi_trecv(w->end->ep, w->in, LEN_MAX, NULL, FI_ADDR_UNSPEC, TAG(w->id) | (uint64_t)n, 0,
-		       &w->recv.context);
+	ret = fi_trecv(w->end->ep, w->in, LEN_MAX, NULL, FI_ADDR_UNSPEC,
+		       TAG(w->id) | (uint64_t)n, 0, &w->recv.context);
 	WORKER_CHECK(w, !ret);
-	while ((ret = fi_tsend(w->end->ep, w->out, len_of(n), NULL, w->peer, TAG(w->partner) | (uint64_t)n,
-			       &w->send.context)) == -FI_EAGAIN && !w->wrong)
+	while ((ret = fi_tsend(w->end->ep, w->out, len_of(n), NULL, w->peer,
+			       TAG(w->partner) | (uint64_t)n, &w->send.context)) ==
+		       -FI_EAGAIN &&
+	       !w->wrong)
 		drive(w);
 	WORKER_CHECK(w, !ret);
 	while (!w->wrong && (!atomic_load_explicit(&w->send.done, memory_order_acquire) ||
@@ -185,7 +189,9 @@ static void workers_run(struct worker *w, int cnt)
 /* Four threads on one endpoint, with four on another one: each level at which they share it. */
 static void threads_share_an_endpoint(enum fi_threading threading, enum fi_progress progress)
 {
-	struct end_attr attr = { .provider = provider, .threading = threading, .progress = progress };
+	struct end_attr attr = { .provider = provider,
+				 .threading = threading,
+				 .progress = progress };
 	struct worker *w = workers_new(2 * THREADS);
 	struct end ends[2];
 	fi_addr_t to[2];
@@ -237,8 +243,12 @@ static void a_domain_is_shared(enum fi_threading threading)
 	assert_int_equal(fi_ep_bind(other.ep, &one.av->fid, 0), 0);
 	assert_int_equal(fi_ep_bind(other.ep, &other.cq->fid, FI_TRANSMIT | FI_RECV), 0);
 	assert_int_equal(fi_enable(other.ep), 0);
-	w[0] = (struct worker){ .end = &one, .id = 0, .partner = 1, .peer = end_knows(&one, &other) };
-	w[1] = (struct worker){ .end = &other, .id = 1, .partner = 0, .peer = end_knows(&other, &one) };
+	w[0] = (struct worker){
+		.end = &one, .id = 0, .partner = 1, .peer = end_knows(&one, &other)
+	};
+	w[1] = (struct worker){
+		.end = &other, .id = 1, .partner = 0, .peer = end_knows(&other, &one)
+	};
 	workers_run(w, 2);
 	assert_int_equal(fi_close(&other.ep->fid), 0);
 	assert_int_equal(fi_close(&other.cq->fid), 0);
@@ -248,8 +258,8 @@ static void a_domain_is_shared(enum fi_threading threading)
 
 static void every_level_between_keeps_a_shared_domain_whole(void **state)
 {
-	static const enum fi_threading levels[] = { FI_THREAD_FID, FI_THREAD_ENDPOINT, FI_THREAD_COMPLETION,
-						    FI_THREAD_UNSPEC };
+	static const enum fi_threading levels[] = { FI_THREAD_FID, FI_THREAD_ENDPOINT,
+						    FI_THREAD_COMPLETION, FI_THREAD_UNSPEC };
 
 	for (int i = 0; i < 4; i++)
 		a_domain_is_shared(levels[i]);
@@ -290,8 +300,12 @@ static void control(struct end *e, struct end *other)
 	struct fid_av *av;
 	fi_addr_t addr;
 
-	assert_int_equal(fi_mr_reg(e->domain, bytes, sizeof(bytes), FI_REMOTE_WRITE, 0, 99, 0, &mr, NULL), 0);
-	assert_int_equal(fi_av_open(e->domain, &(struct fi_av_attr){ .type = FI_AV_TABLE }, &av, NULL), 0);
+	assert_int_equal(fi_mr_reg(e->domain, bytes, sizeof(bytes), FI_REMOTE_WRITE, 0, 99, 0,
+				   &mr, NULL),
+			 0);
+	assert_int_equal(
+		fi_av_open(e->domain, &(struct fi_av_attr){ .type = FI_AV_TABLE }, &av, NULL),
+		0);
 	assert_int_equal(fi_cq_open(e->domain, &cq_attr, &cq, NULL), 0);
 	assert_int_equal(fi_cntr_open(e->domain, NULL, &cntr, NULL), 0);
 	assert_int_equal(fi_endpoint(e->domain, e->info, &ep, NULL), 0);
@@ -333,7 +347,10 @@ static void control_meanwhile(void (*calls)(struct end ends[2]))
 	for (int i = 0; i < 2; i++)
 		end_open(&ends[i], &attr);
 	for (int i = 0; i < 2; i++)
-		w[i] = (struct worker){ .end = &ends[i], .id = i, .partner = !i, .peer = end_knows(&ends[i], &ends[!i]) };
+		w[i] = (struct worker){ .end = &ends[i],
+					.id = i,
+					.partner = !i,
+					.peer = end_knows(&ends[i], &ends[!i]) };
 	atomic_store(&enough, false);
 	atomic_store(&last, -2);
 	for (int i = 0; i < 2; i++)

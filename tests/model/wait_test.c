@@ -21,7 +21,9 @@ static struct fi_context2 contexts[2][CNT];
 static void messages(struct end *e, fi_addr_t self, int cnt)
 {
 	for (int i = 0; i < cnt; i++) {
-		assert_int_equal(fi_trecv(e->ep, bytes[1][i], 64, NULL, FI_ADDR_UNSPEC, 7, 0, &contexts[1][i]), 0);
+		assert_int_equal(fi_trecv(e->ep, bytes[1][i], 64, NULL, FI_ADDR_UNSPEC, 7, 0,
+					  &contexts[1][i]),
+				 0);
 		END_UNTIL(!fi_tsend(e->ep, bytes[0][i], 64, NULL, self, 7, &contexts[0][i]),
 			  fi_cq_read(e->cq, NULL, 0));
 	}
@@ -31,7 +33,9 @@ static void messages(struct end *e, fi_addr_t self, int cnt)
 
 static void a_read_waits_for_a_completion(void **state)
 {
-	struct end_attr attr = { .provider = provider, .cq_wait = FI_WAIT_UNSPEC, .no_cntr = true };
+	struct end_attr attr = { .provider = provider,
+				 .cq_wait = FI_WAIT_UNSPEC,
+				 .no_cntr = true };
 	struct fi_cq_tagged_entry entry[2 * CNT];
 	fi_addr_t self, src[2 * CNT];
 	int got = 0, sources = 0;
@@ -59,7 +63,9 @@ static void a_read_waits_for_a_completion(void **state)
 
 static void a_read_waits_for_as_many_as_it_says(void **state)
 {
-	struct end_attr attr = { .provider = provider, .cq_wait = FI_WAIT_YIELD, .cond = FI_CQ_COND_THRESHOLD,
+	struct end_attr attr = { .provider = provider,
+				 .cq_wait = FI_WAIT_YIELD,
+				 .cond = FI_CQ_COND_THRESHOLD,
 				 .no_cntr = true };
 	struct fi_cq_tagged_entry entry[4 * CNT];
 	struct fi_cq_err_entry error = { 0 };
@@ -80,12 +86,14 @@ static void a_read_waits_for_as_many_as_it_says(void **state)
 	threshold = 2;
 	assert_int_equal(fi_cq_sread(e.cq, entry, 4, &threshold, 20000), 3);
 	/* An error is not waited past. */
-	assert_int_equal(fi_trecv(e.ep, bytes[1][0], 8, NULL, FI_ADDR_UNSPEC, 8, 0, &contexts[1][0]), 0);
+	assert_int_equal(
+		fi_trecv(e.ep, bytes[1][0], 8, NULL, FI_ADDR_UNSPEC, 8, 0, &contexts[1][0]), 0);
 	assert_int_equal(fi_cancel(&e.ep->fid, &contexts[1][0]), 0);
 	assert_int_equal(fi_cq_sread(e.cq, entry, 4, &threshold, 20000), -FI_EAVAIL);
 	assert_int_equal(fi_cq_readerr(e.cq, &error, 0), 1);
 	assert_int_equal(error.err, FI_ECANCELED);
-	assert_string_equal(fi_cq_strerror(e.cq, error.prov_errno, NULL, NULL, 0), fi_strerror(FI_ECANCELED));
+	assert_string_equal(fi_cq_strerror(e.cq, error.prov_errno, NULL, NULL, 0),
+			    fi_strerror(FI_ECANCELED));
 	end_close(&e);
 }
 
@@ -99,7 +107,9 @@ static void *blocked_read(void *arg)
 
 static void a_signal_ends_the_waiting(void **state)
 {
-	struct end_attr attr = { .provider = provider, .cq_wait = FI_WAIT_UNSPEC, .threading = FI_THREAD_SAFE,
+	struct end_attr attr = { .provider = provider,
+				 .cq_wait = FI_WAIT_UNSPEC,
+				 .threading = FI_THREAD_SAFE,
 				 .no_cntr = true };
 	struct fi_cq_tagged_entry entry;
 	pthread_t threads[3];
@@ -163,7 +173,8 @@ static void what_is_not_for_waiting_says_so(void **state)
 	assert_int_equal(fi_cq_open(e.domain, &cq_attr, &cq, NULL), 0);
 	assert_int_equal(fi_close(&cq->fid), 0);
 	/* Without a way to wait the condition says nothing. */
-	cq_attr = (struct fi_cq_attr){ .wait_cond = (enum fi_cq_wait_cond)99, .signaling_vector = -1 };
+	cq_attr = (struct fi_cq_attr){ .wait_cond = (enum fi_cq_wait_cond)99,
+				       .signaling_vector = -1 };
 	assert_int_equal(fi_cq_open(e.domain, &cq_attr, &cq, NULL), 0);
 	assert_int_equal(fi_close(&cq->fid), 0);
 	end_close(&e);
@@ -251,7 +262,9 @@ struct shared {
 /* Two endpoints of a fabric whose queues and counters are in one set. */
 static void shared_open(struct shared *s, enum fi_wait_obj obj, enum fi_threading threading)
 {
-	struct end_attr attr = { .provider = provider, .threading = threading, .cq_wait = FI_WAIT_SET,
+	struct end_attr attr = { .provider = provider,
+				 .threading = threading,
+				 .cq_wait = FI_WAIT_SET,
 				 .cntr_wait = FI_WAIT_SET };
 	struct fi_wait_attr wait_attr = { .wait_obj = obj };
 
@@ -291,11 +304,15 @@ static void a_wait_set_waits_for_any(void **state)
 		assert_true(end_now() - start > 0.029);
 		assert_int_equal(fi_cq_sread(a->cq, &entry, 1, NULL, 0), -FI_ENOSYS);
 		to = end_knows(a, b);
-		assert_int_equal(fi_trecv(b->ep, bytes[1][0], 64, NULL, FI_ADDR_UNSPEC, 7, 0, &contexts[1][0]), 0);
+		assert_int_equal(fi_trecv(b->ep, bytes[1][0], 64, NULL, FI_ADDR_UNSPEC, 7, 0,
+					  &contexts[1][0]),
+				 0);
 		END_UNTIL(!fi_tsend(a->ep, bytes[0][0], 64, NULL, to, 7, &contexts[0][0]),
 			  fi_cq_read(b->cq, NULL, 0));
-		END_UNTIL(fi_cq_read(b->cq, &entry, 1) == 1, assert_int_equal(fi_wait(s.set, 20000), 0));
-		END_UNTIL(fi_cq_read(a->cq, &entry, 1) == 1, assert_int_equal(fi_wait(s.set, 20000), 0));
+		END_UNTIL(fi_cq_read(b->cq, &entry, 1) == 1,
+			  assert_int_equal(fi_wait(s.set, 20000), 0));
+		END_UNTIL(fi_cq_read(a->cq, &entry, 1) == 1,
+			  assert_int_equal(fi_wait(s.set, 20000), 0));
 		/* Each change of a counter is told once. */
 		while (!fi_wait(s.set, 0))
 			;
@@ -402,7 +419,9 @@ static void a_descriptor_wakes_the_reader(void **state)
 	struct fi_cq_tagged_entry entry;
 
 	for (int i = 0; i < 2; i++) {
-		struct end_attr attr = { .provider = provider, .threading = levels[i], .cq_wait = FI_WAIT_FD,
+		struct end_attr attr = { .provider = provider,
+					 .threading = levels[i],
+					 .cq_wait = FI_WAIT_FD,
 					 .cntr_wait = FI_WAIT_FD };
 		enum fi_wait_obj obj;
 		struct end a, b;
@@ -420,14 +439,16 @@ static void a_descriptor_wakes_the_reader(void **state)
 		fids[0] = &b.cq->fid;
 		fids[1] = &b.rx->fid;
 		for (int n = 0; n < 20; n++) {
-			assert_int_equal(fi_trecv(b.ep, bytes[1][0], 64, NULL, FI_ADDR_UNSPEC, 7, 0,
-						  &contexts[1][0]), 0);
+			assert_int_equal(fi_trecv(b.ep, bytes[1][0], 64, NULL, FI_ADDR_UNSPEC,
+						  7, 0, &contexts[1][0]),
+					 0);
 			assert_int_equal(fi_trywait(b.fabric, fids, 2), 0);
 			assert_false(rings(fd, 0));
 			assert_false(rings(cntr_fd, 0));
 			/* From here on the receiver calls nothing until its descriptors ring. */
-			END_UNTIL(!fi_tsend(a.ep, bytes[0][0], 64, NULL, to, 7, &contexts[0][0]),
-				  fi_cq_read(a.cq, NULL, 0));
+			END_UNTIL(
+				!fi_tsend(a.ep, bytes[0][0], 64, NULL, to, 7, &contexts[0][0]),
+				fi_cq_read(a.cq, NULL, 0));
 			END_UNTIL(rings(fd, 0) && rings(cntr_fd, 0), fi_cq_read(a.cq, NULL, 0));
 			assert_int_equal(fi_trywait(b.fabric, fids, 1), -FI_EAGAIN);
 			assert_int_equal(fi_cq_read(b.cq, &entry, 1), 1);
@@ -446,7 +467,9 @@ static void a_descriptor_wakes_the_reader(void **state)
 /* A queue with a descriptor comes last: what was open for one thread is now for two. */
 static void a_domain_learns_to_share(void **state)
 {
-	struct end_attr attr = { .provider = provider, .threading = FI_THREAD_DOMAIN, .cntr_wait = FI_WAIT_UNSPEC };
+	struct end_attr attr = { .provider = provider,
+				 .threading = FI_THREAD_DOMAIN,
+				 .cntr_wait = FI_WAIT_UNSPEC };
 	struct fi_cq_attr cq_attr = { .format = FI_CQ_FORMAT_TAGGED, .wait_obj = FI_WAIT_FD };
 	struct fi_cq_tagged_entry entry[2];
 	struct fi_ops_tagged *before;
@@ -496,8 +519,11 @@ static void a_set_has_one_descriptor_for_all(void **state)
 	for (int n = 0; n < 20; n++) {
 		bool sent = false, received = false;
 
-		assert_int_equal(fi_trecv(b->ep, bytes[1][0], 64, NULL, FI_ADDR_UNSPEC, 7, 0, &contexts[1][0]), 0);
-		END_UNTIL(!fi_tsend(a->ep, bytes[0][0], 64, NULL, to, 7, &contexts[0][0]), usleep(100));
+		assert_int_equal(fi_trecv(b->ep, bytes[1][0], 64, NULL, FI_ADDR_UNSPEC, 7, 0,
+					  &contexts[1][0]),
+				 0);
+		END_UNTIL(!fi_tsend(a->ep, bytes[0][0], 64, NULL, to, 7, &contexts[0][0]),
+			  usleep(100));
 		while (!sent || !received) {
 			struct fid *fids[] = { &s.set->fid };
 

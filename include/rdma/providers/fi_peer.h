@@ -115,7 +115,7 @@ struct fid_peer_av_set {
  */
 struct fi_peer_av_set_context {
 	size_t size;
-	struct fi_peer_av_set *av_set;	/* a fid_peer_av_set; this is the name it has */
+	struct fi_peer_av_set *av_set; /* a fid_peer_av_set; this is the name it has */
 };
 
 /* Completion queues: the peer writes completions in. */
@@ -129,11 +129,9 @@ struct fid_peer_cq;
  */
 struct fi_ops_cq_owner {
 	size_t size;
-	ssize_t (*write)(struct fid_peer_cq *cq, void *context, uint64_t flags,
-			 size_t len, void *buf, uint64_t data, uint64_t tag,
-			 fi_addr_t src);
-	ssize_t (*writeerr)(struct fid_peer_cq *cq,
-			    const struct fi_cq_err_entry *err_entry);
+	ssize_t (*write)(struct fid_peer_cq *cq, void *context, uint64_t flags, size_t len,
+			 void *buf, uint64_t data, uint64_t tag, fi_addr_t src);
+	ssize_t (*writeerr)(struct fid_peer_cq *cq, const struct fi_cq_err_entry *err_entry);
 };
 
 /*
@@ -226,7 +224,7 @@ struct fi_peer_rx_entry {
 	uint64_t cq_data;
 	uint64_t flags;
 	void *context;
-	size_t count;		/* of iov and desc */
+	size_t count; /* of iov and desc */
 	void **desc;
 	void *peer_context;
 	void *owner_context;

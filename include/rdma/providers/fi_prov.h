@@ -15,13 +15,13 @@ extern "C" {
 #endif
 
 /* A loadable provider is a file lib<name>-fi.so ... */
-#define FI_LIB_EXTENSION	"fi"
-#define FI_LIB_SUFFIX		FI_LIB_EXTENSION ".so"
+#define FI_LIB_EXTENSION "fi"
+#define FI_LIB_SUFFIX	 FI_LIB_EXTENSION ".so"
 
 /* ... with this one entry, called when it is loaded; NULL means it is not usable. */
-#define FI_EXT_INI \
-	__attribute__((visibility("default"), EXTERNALLY_VISIBLE)) \
-	struct fi_provider *fi_prov_ini(void)
+#define FI_EXT_INI                                                                      \
+	__attribute__((visibility("default"), EXTERNALLY_VISIBLE)) struct fi_provider * \
+	fi_prov_ini(void)
 
 /*
  * struct fi_provider - a provider, as the core knows it
@@ -33,15 +33,13 @@ extern "C" {
  * Source: fi_provider(3).
  */
 struct fi_provider {
-	uint32_t version;		/* the provider's own */
-	uint32_t fi_version;		/* interface level it was written for */
-	struct fi_context context;	/* the core's */
+	uint32_t version;	   /* the provider's own */
+	uint32_t fi_version;	   /* interface level it was written for */
+	struct fi_context context; /* the core's */
 	const char *name;
-	int (*getinfo)(uint32_t version, const char *node, const char *service,
-		       uint64_t flags, const struct fi_info *hints,
-		       struct fi_info **info);
-	int (*fabric)(struct fi_fabric_attr *attr, struct fid_fabric **fabric,
-		      void *context);
+	int (*getinfo)(uint32_t version, const char *node, const char *service, uint64_t flags,
+		       const struct fi_info *hints, struct fi_info **info);
+	int (*fabric)(struct fi_fabric_attr *attr, struct fid_fabric **fabric, void *context);
 	void (*cleanup)(void);
 };
 
@@ -66,29 +64,29 @@ int fi_param_define(const struct fi_provider *provider, const char *param_name,
 int fi_param_get(struct fi_provider *provider, const char *param_name, void *value);
 
 /* fi_param_get_str - fi_param_get of FI_PARAM_STRING */
-static inline int fi_param_get_str(struct fi_provider *provider,
-				   const char *param_name, char **value)
+static inline int fi_param_get_str(struct fi_provider *provider, const char *param_name,
+				   char **value)
 {
 	return fi_param_get(provider, param_name, value);
 }
 
 /* fi_param_get_int - fi_param_get of FI_PARAM_INT */
-static inline int fi_param_get_int(struct fi_provider *provider,
-				   const char *param_name, int *value)
+static inline int fi_param_get_int(struct fi_provider *provider, const char *param_name,
+				   int *value)
 {
 	return fi_param_get(provider, param_name, value);
 }
 
 /* fi_param_get_bool - fi_param_get of FI_PARAM_BOOL */
-static inline int fi_param_get_bool(struct fi_provider *provider,
-				    const char *param_name, int *value)
+static inline int fi_param_get_bool(struct fi_provider *provider, const char *param_name,
+				    int *value)
 {
 	return fi_param_get(provider, param_name, value);
 }
 
 /* fi_param_get_size_t - fi_param_get of FI_PARAM_SIZE_T */
-static inline int fi_param_get_size_t(struct fi_provider *provider,
-				      const char *param_name, size_t *value)
+static inline int fi_param_get_size_t(struct fi_provider *provider, const char *param_name,
+				      size_t *value)
 {
 	return fi_param_get(provider, param_name, value);
 }
