@@ -4,6 +4,7 @@
  */
 #include <rdma/fi_errno.h>
 #include "access.h"
+#include "copy.h"
 #include "trigger.h"
 
 _Static_assert(sizeof(struct fi_rma_iov) == sizeof(struct packet_target) &&
@@ -17,12 +18,13 @@ static ssize_t rma_one(struct engine_ctx *ctx, struct engine_access *access,
 		       const struct iovec *iov, size_t cnt, uint64_t addr, uint64_t key)
 {
 	struct packet_target target = { .addr = addr, .key = key };
+	bool ok;
 
 	if (cnt > ENGINE_IOV_MAX || (cnt && !iov))
 		return -FI_EINVAL;
-	for (size_t i = 0; i < cnt; i++)
-		if (__builtin_add_overflow(target.len, iov[i].iov_len, &target.len))
-			return -FI_EINVAL;
+	target.len = iov_len(iov, cnt, &ok);
+	if (!ok)
+		return -FI_EINVAL;
 	access->iov = iov;
 	access->iov_cnt = cnt;
 	access->targets = &target;

@@ -6,6 +6,7 @@
  */
 #include <rdma/fi_errno.h>
 #include "access.h"
+#include "copy.h"
 #include "ctx.h"
 #include "fids.h"
 #include "trigger.h"
@@ -185,12 +186,13 @@ static ssize_t trig_access(struct fid_ep *fid, struct fi_msg_rma *msg, uint64_t 
 	struct fi_rma_iov target = { .addr = addr, .key = key };
 	uint64_t flags = tx_flags(fid) | more;
 	struct engine_domain *domain;
+	bool ok;
 
 	if (msg->iov_count > ENGINE_IOV_MAX || (msg->iov_count && !msg->msg_iov))
 		return -FI_EINVAL;
-	for (size_t i = 0; i < msg->iov_count; i++)
-		if (__builtin_add_overflow(target.len, msg->msg_iov[i].iov_len, &target.len))
-			return -FI_EINVAL;
+	target.len = iov_len(msg->msg_iov, msg->iov_count, &ok);
+	if (!ok)
+		return -FI_EINVAL;
 	msg->rma_iov = &target;
 	msg->rma_iov_count = 1;
 	if (op == PACKET_READ)
