@@ -6,7 +6,6 @@
  */
 #include <rdma/fi_errno.h>
 #include "access.h"
-#include "coll.h"
 #include "cntr.h"
 #include "ctx.h"
 #include "fids.h"
@@ -50,140 +49,14 @@ void engine_ctx_flags(struct engine_ctx *ctx)
 	ctx->receives = rx && (rx->cq || !rx->ep || engine_rx_counted(rx));
 }
 
-/* Of @all those calls that one with these directions has. */
-static struct fi_ops_msg *engine_msg_table(struct engine_ctx *ctx, struct fi_ops_msg *all,
-					   bool sends, bool receives)
-{
-	if (sends && receives)
-		return all;
-	ctx->msg = engine_no_msg_ops;
-	if (sends) {
-		ctx->msg = *all;
-		ctx->msg.recv = engine_no_msg_ops.recv;
-		ctx->msg.recvv = engine_no_msg_ops.recvv;
-		ctx->msg.recvmsg = engine_no_msg_ops.recvmsg;
-	} else if (receives) {
-		ctx->msg.recv = all->recv;
-		ctx->msg.recvv = all->recvv;
-		ctx->msg.recvmsg = all->recvmsg;
-	}
-	return &ctx->msg;
-}
-
-static struct fi_ops_tagged *engine_tagged_table(struct engine_ctx *ctx,
-						 struct fi_ops_tagged *all, bool sends,
-						 bool receives)
-{
-	if (sends && receives)
-		return all;
-	ctx->tagged = engine_no_tagged_ops;
-	if (sends) {
-		ctx->tagged = *all;
-		ctx->tagged.recv = engine_no_tagged_ops.recv;
-		ctx->tagged.recvv = engine_no_tagged_ops.recvv;
-		ctx->tagged.recvmsg = engine_no_tagged_ops.recvmsg;
-	} else if (receives) {
-		ctx->tagged.recv = all->recv;
-		ctx->tagged.recvv = all->recvv;
-		ctx->tagged.recvmsg = all->recvmsg;
-	}
-	return &ctx->tagged;
-}
-
-/* Of ctx->fid.rma those calls that only read or only write. */
-static void engine_rma_narrow(struct engine_ctx *ctx, bool reads, bool writes)
-{
-	const struct fi_ops_rma *all = ctx->fid.rma;
-
-	ctx->rma = engine_no_rma_ops;
-	ctx->fid.rma = &ctx->rma;
-	if (reads) {
-		ctx->rma.read = all->read;
-		ctx->rma.readv = all->readv;
-		ctx->rma.readmsg = all->readmsg;
-	}
-	if (writes) {
-		ctx->rma.write = all->write;
-		ctx->rma.writev = all->writev;
-		ctx->rma.writemsg = all->writemsg;
-		ctx->rma.inject = all->inject;
-		ctx->rma.writedata = all->writedata;
-		ctx->rma.injectdata = all->injectdata;
-	}
-}
-
-/* Likewise of atomics: those that fetch are reads. */
-static void engine_atomic_narrow(struct engine_ctx *ctx, bool reads, bool writes)
-{
-	const struct fi_ops_atomic *all = ctx->fid.atomic;
-
-	ctx->atomic = engine_no_atomic_ops;
-	ctx->fid.atomic = &ctx->atomic;
-	if (writes) {
-		ctx->atomic.write = all->write;
-		ctx->atomic.writev = all->writev;
-		ctx->atomic.writemsg = all->writemsg;
-		ctx->atomic.inject = all->inject;
-		ctx->atomic.writevalid = all->writevalid;
-	}
-	if (reads) {
-		ctx->atomic.readwrite = all->readwrite;
-		ctx->atomic.readwritev = all->readwritev;
-		ctx->atomic.readwritemsg = all->readwritemsg;
-		ctx->atomic.compwrite = all->compwrite;
-		ctx->atomic.compwritev = all->compwritev;
-		ctx->atomic.compwritemsg = all->compwritemsg;
-		ctx->atomic.readwritevalid = all->readwritevalid;
-		ctx->atomic.compwritevalid = all->compwritevalid;
-	}
-}
-
-/* Capabilities that there is a transmit context for. */
-static uint64_t engine_tx_does(const struct engine_ctx *ctx)
+uint64_t engine_tx_does(const struct engine_ctx *ctx)
 {
 	return ctx->tx ? ctx->tx_caps : 0;
 }
 
-/* Are receives posted here? What is received into a shared context is posted there. */
-static bool engine_receives(const struct engine_ctx *ctx)
+bool engine_receives(const struct engine_ctx *ctx)
 {
 	return ctx->rx && ctx->rx_caps & FI_RECV && (!ctx->ep || !ctx->ep->srx);
-}
-
-static void engine_access_tables(struct engine_ctx *ctx)
-{
-	bool safe = engine_has_lock(ctx->domain);
-	uint64_t does = engine_tx_does(ctx);
-
-	ctx->fid.rma = does & FI_RMA ? safe ? &engine_safe_rma_ops : &engine_rma_ops
-				     : &engine_no_rma_ops;
-	ctx->fid.atomic = does & FI_ATOMIC ? safe ? &engine_safe_atomic_ops : &engine_atomic_ops
-					   : &engine_no_atomic_ops;
-	ctx->fid.collective = ctx->ep && ctx->tx && ctx->ep->caps & FI_COLLECTIVE
-				      ? &engine_coll_ops
-				      : &engine_no_collective_ops;
-}
-
-void engine_ctx_open_tables(struct engine_ctx *ctx)
-{
-	struct engine_domain *domain = ctx->domain;
-	uint64_t does = engine_tx_does(ctx);
-	bool sends = does & FI_SEND, reads = does & FI_READ, writes = does & FI_WRITE;
-	bool receives = engine_receives(ctx);
-
-	ctx->fid.msg = engine_msg_table(
-		ctx, engine_has_lock(domain) ? &engine_safe_msg_ops : domain->family->msg,
-		sends && ctx->tx_caps & FI_MSG, receives && ctx->rx_caps & FI_MSG);
-	ctx->fid.tagged = engine_tagged_table(
-		ctx, engine_has_lock(domain) ? &engine_safe_tagged_ops : domain->family->tagged,
-		sends && ctx->tx_caps & FI_TAGGED, receives && ctx->rx_caps & FI_TAGGED);
-	engine_access_tables(ctx);
-	if ((ctx->tx_op_flags | ctx->rx_op_flags) & FI_TRIGGER)
-		engine_trigger_tables(ctx);
-	if (!reads || !writes) {
-		engine_rma_narrow(ctx, reads, writes);
-		engine_atomic_narrow(ctx, reads, writes);
-	}
 }
 
 void engine_ctx_close_tables(struct engine_ctx *ctx)
@@ -301,17 +174,18 @@ static int engine_direction(uint64_t flags)
 
 static int engine_set_op_flags(struct engine_ctx *ctx, uint64_t flags)
 {
+	uint64_t *set = flags & FI_TRANSMIT ? &ctx->tx_op_flags : &ctx->rx_op_flags;
 	int ret = engine_direction(flags);
+	uint64_t changed;
 
 	if (ret)
 		return ret;
-	if (flags & FI_TRANSMIT)
-		ctx->tx_op_flags = flags & ~FI_TRANSMIT;
-	else
-		ctx->rx_op_flags = flags & ~FI_RECV;
+	flags &= ~BOTH;
+	changed = *set ^ flags;
+	*set = flags;
 	engine_ctx_flags(ctx);
-	if (ctx->enabled)
-		engine_ctx_open_tables(ctx); /* FI_TRIGGER has its own */
+	if (ctx->enabled && changed & FI_TRIGGER)
+		engine_ctx_open_tables(ctx);
 	return 0;
 }
 

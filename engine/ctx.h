@@ -19,7 +19,17 @@ void engine_ctx_init(struct engine_ctx *ctx, struct engine_domain *domain,
 /* engine_ctx_flags - work out the flags of calls without flags, from op flags, queues and capabilities */
 void engine_ctx_flags(struct engine_ctx *ctx);
 
-/* engine_ctx_open_tables - set the op tables of one that is enabled, by its capabilities */
+/* engine_tx_does - capabilities that there is a transmit context for */
+uint64_t engine_tx_does(const struct engine_ctx *ctx);
+
+/* engine_receives - are receives posted here? What is received into a shared context is posted there */
+bool engine_receives(const struct engine_ctx *ctx);
+
+/*
+ * engine_ctx_open_tables - set the op tables of one that is enabled, by its capabilities and op flags
+ *
+ * Other threads may call by them meanwhile: each finds every slot as it was or as it will be (op_tables.c).
+ */
 void engine_ctx_open_tables(struct engine_ctx *ctx);
 
 /* engine_ctx_close_tables - it is closed: forget it, and works that would use it; nothing for one that was not enabled */

@@ -71,10 +71,12 @@ ssize_t engine_trigger_atomic(struct fid_ep *ep, const struct fi_msg_atomic *msg
 			      const struct fi_msg_compare *compare, uint64_t flags);
 
 /*
- * engine_trigger_tables - replace op tables of @ctx, which has FI_TRIGGER among its default flags:
- * calls without flags are triggered, those without a context refused (trigger_ops.c)
+ * Op tables of what has FI_TRIGGER among its default flags: calls without flags that can wait
+ * (trigger_ops.c, trigger_atomic.c). All other slots are empty.
  */
-void engine_trigger_tables(struct engine_ctx *ctx);
+extern struct fi_ops_msg engine_trigger_msg_ops;
+extern struct fi_ops_tagged engine_trigger_tagged_ops;
+extern struct fi_ops_rma engine_trigger_rma_ops;
 extern struct fi_ops_atomic engine_trigger_atomic_ops;
 
 #endif

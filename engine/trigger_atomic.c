@@ -55,13 +55,6 @@ static ssize_t trig_write(struct fid_ep *fid, const void *buf, size_t cnt, void 
 	return trig_writev(fid, &ioc, NULL, 1, dest, addr, key, datatype, op, context);
 }
 
-static ssize_t trig_no_inject(struct fid_ep *fid, const void *buf, size_t cnt, fi_addr_t dest,
-			      uint64_t addr, uint64_t key, enum fi_datatype datatype,
-			      enum fi_op op)
-{
-	return -FI_ENOSYS;
-}
-
 static ssize_t trig_readwritev(struct fid_ep *fid, const struct fi_ioc *iov, void **desc,
 			       size_t cnt, struct fi_ioc *resultv, void **result_desc,
 			       size_t result_cnt, fi_addr_t dest, uint64_t addr, uint64_t key,
@@ -120,61 +113,12 @@ static ssize_t trig_compwrite(struct fid_ep *fid, const void *buf, size_t cnt, v
 			       key, datatype, op, context);
 }
 
-/* Calls with flags say themselves whether they wait. */
-
-static ssize_t trig_writemsg(struct fid_ep *fid, const struct fi_msg_atomic *msg,
-			     uint64_t flags)
-{
-	struct engine_domain *domain = engine_ctx_of(fid)->domain;
-	ssize_t ret;
-
-	engine_use(domain);
-	ret = engine_atomic_ops.writemsg(fid, msg, flags);
-	engine_unuse(domain);
-	return ret;
-}
-
-static ssize_t trig_readwritemsg(struct fid_ep *fid, const struct fi_msg_atomic *msg,
-				 struct fi_ioc *resultv, void **result_desc, size_t result_cnt,
-				 uint64_t flags)
-{
-	struct engine_domain *domain = engine_ctx_of(fid)->domain;
-	ssize_t ret;
-
-	engine_use(domain);
-	ret = engine_atomic_ops.readwritemsg(fid, msg, resultv, result_desc, result_cnt, flags);
-	engine_unuse(domain);
-	return ret;
-}
-
-static ssize_t trig_compwritemsg(struct fid_ep *fid, const struct fi_msg_atomic *msg,
-				 const struct fi_ioc *comparev, void **compare_desc,
-				 size_t compare_cnt, struct fi_ioc *resultv, void **result_desc,
-				 size_t result_cnt, uint64_t flags)
-{
-	struct engine_domain *domain = engine_ctx_of(fid)->domain;
-	ssize_t ret;
-
-	engine_use(domain);
-	ret = engine_atomic_ops.compwritemsg(fid, msg, comparev, compare_desc, compare_cnt,
-					     resultv, result_desc, result_cnt, flags);
-	engine_unuse(domain);
-	return ret;
-}
-
 struct fi_ops_atomic engine_trigger_atomic_ops = {
 	.size = sizeof(struct fi_ops_atomic),
 	.write = trig_write,
 	.writev = trig_writev,
-	.writemsg = trig_writemsg,
-	.inject = trig_no_inject,
 	.readwrite = trig_readwrite,
 	.readwritev = trig_readwritev,
-	.readwritemsg = trig_readwritemsg,
 	.compwrite = trig_compwrite,
 	.compwritev = trig_compwritev,
-	.compwritemsg = trig_compwritemsg,
-	.writevalid = engine_atomic_writevalid,
-	.readwritevalid = engine_atomic_readwritevalid,
-	.compwritevalid = engine_atomic_compwritevalid,
 };

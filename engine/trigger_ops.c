@@ -2,7 +2,8 @@
 /*
  * The slots of what has FI_TRIGGER among its default flags, an alias most of all: a call without
  * flags waits there for the counter in its context. One with flags says itself whether it does, and
- * one without a context can't. Called by programs; the slots hold the domain. Source: fi_trigger(3).
+ * one without a context can't: those slots are empty here, op_tables.c has others for them. Called by
+ * programs; the slots hold the domain. Source: fi_trigger(3).
  */
 #include <rdma/fi_errno.h>
 #include "access.h"
@@ -68,17 +69,6 @@ static ssize_t trig_senddata(struct fid_ep *fid, const void *buf, size_t len, vo
 	return trig_send_msg(fid, &msg, FI_REMOTE_CQ_DATA);
 }
 
-static ssize_t trig_no_inject(struct fid_ep *fid, const void *buf, size_t len, fi_addr_t dest)
-{
-	return -FI_ENOSYS;
-}
-
-static ssize_t trig_no_injectdata(struct fid_ep *fid, const void *buf, size_t len,
-				  uint64_t data, fi_addr_t dest)
-{
-	return -FI_ENOSYS;
-}
-
 static ssize_t trig_recvv(struct fid_ep *fid, const struct iovec *iov, void **desc, size_t cnt,
 			  fi_addr_t src, void *context)
 {
@@ -138,18 +128,6 @@ static ssize_t trig_tsenddata(struct fid_ep *fid, const void *buf, size_t len, v
 				     .data = data };
 
 	return trig_tsend_msg(fid, &msg, FI_REMOTE_CQ_DATA);
-}
-
-static ssize_t trig_no_tinject(struct fid_ep *fid, const void *buf, size_t len, fi_addr_t dest,
-			       uint64_t tag)
-{
-	return -FI_ENOSYS;
-}
-
-static ssize_t trig_no_tinjectdata(struct fid_ep *fid, const void *buf, size_t len,
-				   uint64_t data, fi_addr_t dest, uint64_t tag)
-{
-	return -FI_ENOSYS;
 }
 
 static ssize_t trig_trecvv(struct fid_ep *fid, const struct iovec *iov, void **desc, size_t cnt,
@@ -249,77 +227,29 @@ static ssize_t trig_writedata(struct fid_ep *fid, const void *buf, size_t len, v
 	return trig_access(fid, &msg, addr, key, PACKET_WRITE, FI_REMOTE_CQ_DATA);
 }
 
-static ssize_t trig_no_write_inject(struct fid_ep *fid, const void *buf, size_t len,
-				    fi_addr_t dest, uint64_t addr, uint64_t key)
-{
-	return -FI_ENOSYS;
-}
+struct fi_ops_msg engine_trigger_msg_ops = {
+	.size = sizeof(struct fi_ops_msg),
+	.recv = trig_recv,
+	.recvv = trig_recvv,
+	.send = trig_send,
+	.sendv = trig_sendv,
+	.senddata = trig_senddata,
+};
 
-static ssize_t trig_no_write_injectdata(struct fid_ep *fid, const void *buf, size_t len,
-					uint64_t data, fi_addr_t dest, uint64_t addr,
-					uint64_t key)
-{
-	return -FI_ENOSYS;
-}
+struct fi_ops_tagged engine_trigger_tagged_ops = {
+	.size = sizeof(struct fi_ops_tagged),
+	.recv = trig_trecv,
+	.recvv = trig_trecvv,
+	.send = trig_tsend,
+	.sendv = trig_tsendv,
+	.senddata = trig_tsenddata,
+};
 
-static ssize_t trig_readmsg(struct fid_ep *fid, const struct fi_msg_rma *msg, uint64_t flags)
-{
-	struct engine_domain *domain = hold(fid);
-
-	return release(domain, engine_rma_ops.readmsg(fid, msg, flags));
-}
-
-static ssize_t trig_writemsg(struct fid_ep *fid, const struct fi_msg_rma *msg, uint64_t flags)
-{
-	struct engine_domain *domain = hold(fid);
-
-	return release(domain, engine_rma_ops.writemsg(fid, msg, flags));
-}
-
-static struct fi_ops_rma trigger_rma_ops = {
+struct fi_ops_rma engine_trigger_rma_ops = {
 	.size = sizeof(struct fi_ops_rma),
 	.read = trig_read,
 	.readv = trig_readv,
-	.readmsg = trig_readmsg,
 	.write = trig_write,
 	.writev = trig_writev,
-	.writemsg = trig_writemsg,
-	.inject = trig_no_write_inject,
 	.writedata = trig_writedata,
-	.injectdata = trig_no_write_injectdata,
 };
-
-void engine_trigger_tables(struct engine_ctx *ctx)
-{
-	struct fi_ops_msg *msg = &ctx->msg;
-	struct fi_ops_tagged *tagged = &ctx->tagged;
-
-	if (ctx->fid.msg != msg)
-		*msg = *ctx->fid.msg;
-	if (ctx->fid.tagged != tagged)
-		*tagged = *ctx->fid.tagged;
-	if (ctx->tx && ctx->tx_op_flags & FI_TRIGGER) {
-		msg->send = trig_send;
-		msg->sendv = trig_sendv;
-		msg->senddata = trig_senddata;
-		msg->inject = trig_no_inject;
-		msg->injectdata = trig_no_injectdata;
-		tagged->send = trig_tsend;
-		tagged->sendv = trig_tsendv;
-		tagged->senddata = trig_tsenddata;
-		tagged->inject = trig_no_tinject;
-		tagged->injectdata = trig_no_tinjectdata;
-		if (ctx->tx_caps & FI_RMA)
-			ctx->fid.rma = &trigger_rma_ops;
-		if (ctx->tx_caps & FI_ATOMIC)
-			ctx->fid.atomic = &engine_trigger_atomic_ops;
-	}
-	if (ctx->rx && ctx->rx_op_flags & FI_TRIGGER) {
-		msg->recv = trig_recv;
-		msg->recvv = trig_recvv;
-		tagged->recv = trig_trecv;
-		tagged->recvv = trig_trecvv;
-	}
-	ctx->fid.msg = msg;
-	ctx->fid.tagged = tagged;
-}

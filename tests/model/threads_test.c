@@ -10,14 +10,16 @@
 #include <pthread.h>
 #include <sched.h>
 #include <stdatomic.h>
+#include <rdma/fi_rma.h>
 #include "ends.h"
 
-#define THREADS	  4
-#define EXCHANGES 300
-#define CONTROLS  200
-#define WARM	  20 /* exchanges in which connections are made and pools grow */
-#define LEN_MAX	  100000
-#define TAG(n)	  ((uint64_t)(n) << 32)
+#define THREADS	     4
+#define EXCHANGES    300
+#define CONTROLS     200
+#define FLAG_CHANGES 50000
+#define WARM	     20 /* exchanges in which connections are made and pools grow */
+#define LEN_MAX	     100000
+#define TAG(n)	     ((uint64_t)(n) << 32)
 
 static const char *provider;
 
@@ -397,6 +399,84 @@ static void a_domain_gets_its_thread_while_data_is_transferred(void **state)
 	control_meanwhile(share_domains);
 }
 
+/* Default flags change while other threads call */
+
+enum { WATCH_SEND, WATCH_TSEND, WATCH_READ, WATCH_WRITE, WATCHED };
+
+struct watch {
+	pthread_t thread;
+	struct fid_ep *ep;
+	uintptr_t slots[2][WATCHED]; /* without FI_TRIGGER and with */
+	int wrong;		     /* slot that held something else; WATCHED: none */
+	_Atomic bool begun, over;
+};
+
+/* As the inline calls load them. */
+static uintptr_t slot_at(void *ops, size_t offset)
+{
+	char *table = (char *)__atomic_load_n((uintptr_t *)ops, __ATOMIC_ACQUIRE);
+
+	return __atomic_load_n((uintptr_t *)(void *)(table + offset), __ATOMIC_RELAXED);
+}
+
+#define SLOT(ep, kind, call) slot_at(&(ep)->kind, offsetof(struct fi_ops_##kind, call))
+
+static void slots_of(struct fid_ep *ep, uintptr_t slots[WATCHED])
+{
+	slots[WATCH_SEND] = SLOT(ep, msg, send);
+	slots[WATCH_TSEND] = SLOT(ep, tagged, send);
+	slots[WATCH_READ] = SLOT(ep, rma, read);
+	slots[WATCH_WRITE] = SLOT(ep, rma, write);
+}
+
+static void *watch_slots(void *arg)
+{
+	struct watch *w = arg;
+	uintptr_t seen[WATCHED];
+
+	while (w->wrong == WATCHED && !atomic_load(&w->over)) {
+		slots_of(w->ep, seen);
+		for (int i = 0; i < WATCHED; i++)
+			if (seen[i] != w->slots[0][i] && seen[i] != w->slots[1][i])
+				w->wrong = i;
+		atomic_store(&w->begun, true);
+	}
+	return NULL;
+}
+
+static void set_flags(struct fid_ep *ep, uint64_t flags)
+{
+	flags |= FI_TRANSMIT;
+	assert_int_equal(fi_control(&ep->fid, FI_SETOPSFLAG, &flags), 0);
+}
+
+static void calls_stay_while_default_flags_change(void **state)
+{
+	/* It sends and reads, and does not write or receive. */
+	struct end_attr attr = { .provider = provider,
+				 .threading = FI_THREAD_SAFE,
+				 .caps = FI_RMA | FI_READ | FI_SEND | FI_TRIGGER };
+	struct watch w = { .wrong = WATCHED };
+	struct end e;
+
+	end_open(&e, &attr);
+	w.ep = e.ep;
+	for (int i = 1; i >= 0; i--) {
+		set_flags(e.ep, i ? FI_TRIGGER : 0);
+		slots_of(e.ep, w.slots[i]);
+	}
+	assert_true(w.slots[0][WATCH_SEND] != w.slots[1][WATCH_SEND]);
+	assert_true(w.slots[0][WATCH_READ] != w.slots[0][WATCH_WRITE]);
+	assert_int_equal(pthread_create(&w.thread, NULL, watch_slots, &w), 0);
+	END_UNTIL(atomic_load(&w.begun), sched_yield());
+	for (int n = 0; n < FLAG_CHANGES; n++)
+		set_flags(e.ep, n % 4 == 3 ? FI_TRIGGER : n % 2 ? FI_COMPLETION : 0);
+	atomic_store(&w.over, true);
+	assert_int_equal(pthread_join(w.thread, NULL), 0);
+	assert_int_equal(w.wrong, WATCHED);
+	end_close(&e);
+}
+
 int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
@@ -407,6 +487,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test(four_domains_take_no_lock),
 		cmocka_unit_test(control_calls_come_from_any_thread),
 		cmocka_unit_test(a_domain_gets_its_thread_while_data_is_transferred),
+		cmocka_unit_test(calls_stay_while_default_flags_change),
 	};
 
 	if (argc != 2)

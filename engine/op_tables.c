@@ -1,0 +1,175 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * Which op tables an endpoint, alias or context has: those of its family and domain, or of its own
+ * where it can't do all that those can, or where calls wait for a counter. Called with the domain
+ * held, by what enables it and by FI_SETOPSFLAG.
+ *
+ * A thread may be on its way through a table that changes, and reads the pointer and the slot without
+ * holding anything: a slot goes from one function to another in one store, and a table is whole before
+ * anything leads to it.
+ */
+#include "access.h"
+#include "coll.h"
+#include "ctx.h"
+#include "fids.h"
+#include "nosys.h"
+#include "trigger.h"
+
+/* An entry of an op table, a pointer to a function, after the size; or a pointer to a table. */
+typedef _Atomic(uintptr_t) engine_slot __attribute__((may_alias));
+
+_Static_assert(sizeof(engine_slot) == sizeof(void (*)(void)), "a slot is a pointer");
+_Static_assert(sizeof(engine_slot) == sizeof(size_t), "and as large as what stands before it");
+
+/* Calls of a kind: a bit for each slot. */
+#define SLOT(table, call) (1u << offsetof(struct table, call) / sizeof(engine_slot))
+#define SLOTS(table, first, last) \
+	(2 * SLOT(table, last) - SLOT(table, first)) /* in the order of the struct */
+#define EVERY(table) ((1u << sizeof(struct table) / sizeof(engine_slot)) - 2)
+
+/* Messages, tagged or not. */
+#define RECVS	SLOTS(fi_ops_msg, recv, recvmsg)
+#define SENDS	SLOTS(fi_ops_msg, send, injectdata)
+#define INJECTS (SLOT(fi_ops_msg, inject) | SLOT(fi_ops_msg, injectdata))
+
+_Static_assert(SLOTS(fi_ops_tagged, recv, recvmsg) == RECVS &&
+		       SLOTS(fi_ops_tagged, send, injectdata) == SENDS &&
+		       (SLOT(fi_ops_tagged, inject) | SLOT(fi_ops_tagged, injectdata)) ==
+			       INJECTS,
+	       "both kinds of messages have the same calls");
+
+#define READS	    SLOTS(fi_ops_rma, read, readmsg)
+#define WRITES	    SLOTS(fi_ops_rma, write, injectdata)
+#define RMA_INJECTS (SLOT(fi_ops_rma, inject) | SLOT(fi_ops_rma, injectdata))
+
+/* Atomics: those that fetch are reads. */
+#define UPDATES (SLOTS(fi_ops_atomic, write, inject) | SLOT(fi_ops_atomic, writevalid))
+#define FETCHES (EVERY(fi_ops_atomic) & ~UPDATES)
+
+/* What a context has of one table. */
+struct engine_calls {
+	const void *none, *all; /* that refuses, and that does it */
+	const void
+		*waiting; /* of calls that can wait for a counter; else its slots are empty */
+	size_t size;	  /* of each */
+	uint32_t every, has,
+		waits; /* SLOT(): of the table, of the context, of those that shall wait */
+};
+
+static const engine_slot *engine_source(const struct engine_calls *c, size_t i)
+{
+	const engine_slot *waiting = c->waiting;
+	uint32_t bit = 1u << i;
+
+	if (!(c->has & bit))
+		return c->none;
+	return c->waits & bit && waiting[i] ? waiting : c->all;
+}
+
+/* Let @ops, a pointer in a struct fid_ep, lead to the table of all calls or to @own. */
+static void engine_table(void *ops, void *own, const struct engine_calls *c)
+{
+	const void *table = c->all;
+	engine_slot *to = own;
+
+	if (c->has != c->every || c->waits) {
+		for (size_t i = 1; i < c->size / sizeof(*to); i++)
+			atomic_store_explicit(&to[i], engine_source(c, i)[i],
+					      memory_order_relaxed);
+		atomic_store_explicit(&to[0], c->size, memory_order_relaxed);
+		table = own;
+	}
+	/* R:fid_ep.ops  the slots; pairs the dependent loads of the inline calls */
+	atomic_store_explicit((engine_slot *)ops, (uintptr_t)table, memory_order_release);
+}
+
+/* Calls that wait for a counter are those without flags: what has to be gone on return has no such. */
+static bool engine_sends_wait(const struct engine_ctx *ctx)
+{
+	return ctx->tx && ctx->tx_op_flags & FI_TRIGGER;
+}
+
+/* SLOT() of messages of a kind, FI_MSG or FI_TAGGED, that it has. */
+static uint32_t engine_messages(const struct engine_ctx *ctx, uint64_t kind)
+{
+	uint64_t does = engine_tx_does(ctx);
+	uint32_t has = 0;
+
+	if (does & FI_SEND && does & kind)
+		has |= engine_sends_wait(ctx) ? SENDS & ~INJECTS : SENDS;
+	if (engine_receives(ctx) && ctx->rx_caps & kind)
+		has |= RECVS;
+	return has;
+}
+
+static void engine_message_tables(struct engine_ctx *ctx, bool safe)
+{
+	const struct engine_family *family = ctx->domain->family;
+	bool receives_wait = ctx->rx && ctx->rx_op_flags & FI_TRIGGER;
+	uint32_t waits = (engine_sends_wait(ctx) ? SENDS : 0) | (receives_wait ? RECVS : 0);
+	struct engine_calls msg = {
+		.none = &engine_no_msg_ops,
+		.all = safe ? &engine_safe_msg_ops : family->msg,
+		.waiting = &engine_trigger_msg_ops,
+		.size = sizeof(ctx->msg),
+		.every = EVERY(fi_ops_msg),
+		.has = engine_messages(ctx, FI_MSG),
+		.waits = waits,
+	};
+	struct engine_calls tagged = {
+		.none = &engine_no_tagged_ops,
+		.all = safe ? &engine_safe_tagged_ops : family->tagged,
+		.waiting = &engine_trigger_tagged_ops,
+		.size = sizeof(ctx->tagged),
+		.every = EVERY(fi_ops_tagged),
+		.has = engine_messages(ctx, FI_TAGGED),
+		.waits = waits,
+	};
+
+	engine_table(&ctx->fid.msg, &ctx->msg, &msg);
+	engine_table(&ctx->fid.tagged, &ctx->tagged, &tagged);
+}
+
+static void engine_access_tables(struct engine_ctx *ctx, bool safe)
+{
+	uint64_t does = engine_tx_does(ctx);
+	bool waits = engine_sends_wait(ctx);
+	struct engine_calls rma = {
+		.none = &engine_no_rma_ops,
+		.all = safe ? &engine_safe_rma_ops : &engine_rma_ops,
+		.waiting = &engine_trigger_rma_ops,
+		.size = sizeof(ctx->rma),
+		.every = EVERY(fi_ops_rma),
+		.waits = waits ? EVERY(fi_ops_rma) : 0,
+	};
+	struct engine_calls atomic = {
+		.none = &engine_no_atomic_ops,
+		.all = safe ? &engine_safe_atomic_ops : &engine_atomic_ops,
+		.waiting = &engine_trigger_atomic_ops,
+		.size = sizeof(ctx->atomic),
+		.every = EVERY(fi_ops_atomic),
+		.waits = waits ? EVERY(fi_ops_atomic) : 0,
+	};
+
+	if (does & FI_RMA)
+		rma.has = (does & FI_READ ? READS : 0) | (does & FI_WRITE ? WRITES : 0);
+	if (does & FI_ATOMIC)
+		atomic.has = (does & FI_READ ? FETCHES : 0) | (does & FI_WRITE ? UPDATES : 0);
+	if (waits) {
+		rma.has &= ~RMA_INJECTS;
+		atomic.has &= ~SLOT(fi_ops_atomic, inject);
+	}
+	engine_table(&ctx->fid.rma, &ctx->rma, &rma);
+	engine_table(&ctx->fid.atomic, &ctx->atomic, &atomic);
+}
+
+void engine_ctx_open_tables(struct engine_ctx *ctx)
+{
+	bool safe = engine_has_lock(ctx->domain);
+
+	engine_message_tables(ctx, safe);
+	engine_access_tables(ctx, safe);
+	ctx->fid.collective = ctx->ep && ctx->tx && ctx->ep->caps & FI_COLLECTIVE
+				      ? &engine_coll_ops
+				      : &engine_no_collective_ops;
+}
