@@ -240,11 +240,13 @@ static int engine_cntr_close(struct fid *fid)
 	struct engine_domain *domain = cntr->domain;
 	bool busy;
 
-	engine_enter(domain);
+	engine_wait_enter(&cntr->wait);
 	busy = engine_in_use(&cntr->refs) || !list_empty(&cntr->waiting);
-	if (!busy)
+	if (!busy) {
 		list_remove(&cntr->due);
-	engine_leave(domain);
+		engine_wait_forget(&cntr->wait);
+	}
+	engine_wait_leave(&cntr->wait);
 	if (busy)
 		return -FI_EBUSY;
 	engine_wait_close(&cntr->wait);

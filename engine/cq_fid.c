@@ -171,8 +171,14 @@ static int engine_cq_close(struct fid *fid)
 {
 	struct engine_cq *cq = container_of(fid, struct engine_cq, fid.fid);
 	struct engine_domain *domain = cq->domain;
+	bool busy;
 
-	if (engine_in_use(&cq->refs))
+	engine_wait_enter(&cq->wait);
+	busy = engine_in_use(&cq->refs);
+	if (!busy)
+		engine_wait_forget(&cq->wait);
+	engine_wait_leave(&cq->wait);
+	if (busy)
 		return -FI_EBUSY;
 	engine_wait_close(&cq->wait);
 	cq_fini(&cq->queue);

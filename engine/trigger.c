@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Calls with FI_TRIGGER, and the slots of what has FI_TRIGGER among its default flags, an alias
- * most of all: there every call waits for the counter in its context. Called by those slots, on the
- * program's threads. Source: fi_trigger(3).
+ * Calls with FI_TRIGGER: they wait for the counter in their context. Called by the slots of calls
+ * with flags, on the program's threads. Source: fi_trigger(3).
  */
 #include <rdma/fi_errno.h>
 #include "access.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
  * The slots of struct fi_ops_atomic for what has FI_TRIGGER among its default flags; see
- * trigger_ops.c. Called by programs; the slots hold the domain.
+ * trigger_ops.c. Called by programs.
  */
 #include <rdma/fi_errno.h>
 #include "access.h"
@@ -15,9 +15,8 @@ static ssize_t trig_update(struct fid_ep *fid, struct fi_msg_atomic *msg, uint64
 {
 	const struct fi_ioc *counted = fetch ? fetch->msg_iov : msg->msg_iov;
 	size_t cnt = fetch ? fetch->iov_count : msg->iov_count;
-	struct engine_ctx *ctx = engine_ctx_of(fid);
 	struct fi_rma_ioc target = { .addr = addr, .key = key };
-	ssize_t ret;
+	uint64_t flags = engine_ctx_of(fid)->tx_op_flags | FI_TRIGGER;
 
 	if (cnt > ENGINE_IOV_MAX || (cnt && !counted))
 		return -FI_EINVAL;
@@ -26,10 +25,14 @@ static ssize_t trig_update(struct fid_ep *fid, struct fi_msg_atomic *msg, uint64
 			return -FI_EINVAL;
 	msg->rma_iov = &target;
 	msg->rma_iov_count = 1;
-	engine_use(ctx->domain);
-	ret = engine_trigger_atomic(fid, msg, fetch, compare, ctx->tx_op_flags);
-	engine_unuse(ctx->domain);
-	return ret;
+	if (compare)
+		return fi_compare_atomicmsg(fid, msg, compare->msg_iov, NULL,
+					    compare->iov_count, fetch->msg_iov, NULL,
+					    fetch->iov_count, flags);
+	if (fetch)
+		return fi_fetch_atomicmsg(fid, msg, fetch->msg_iov, NULL, fetch->iov_count,
+					  flags);
+	return fi_atomicmsg(fid, msg, flags);
 }
 
 static ssize_t trig_writev(struct fid_ep *fid, const struct fi_ioc *iov, void **desc,

@@ -2,8 +2,8 @@
 /*
  * The slots of what has FI_TRIGGER among its default flags, an alias most of all: a call without
  * flags waits there for the counter in its context. One with flags says itself whether it does, and
- * one without a context can't: those slots are empty here, op_tables.c has others for them. Called by
- * programs; the slots hold the domain. Source: fi_trigger(3).
+ * one without a context can't: those slots are empty here, op_tables.c has others for them. These are
+ * written with the calls with flags, which hold the domain. Called by programs. Source: fi_trigger(3).
  */
 #include <rdma/fi_errno.h>
 #include "access.h"
@@ -12,33 +12,17 @@
 #include "fids.h"
 #include "trigger.h"
 
-static struct engine_domain *hold(struct fid_ep *fid)
-{
-	struct engine_domain *domain = engine_ctx_of(fid)->domain;
-
-	engine_use(domain);
-	return domain;
-}
-
-static ssize_t release(struct engine_domain *domain, ssize_t ret)
-{
-	engine_unuse(domain);
-	return ret;
-}
-
 static uint64_t tx_flags(struct fid_ep *fid)
 {
-	return engine_ctx_of(fid)->tx_op_flags;
+	return engine_ctx_of(fid)->tx_op_flags | FI_TRIGGER;
+}
+
+static uint64_t rx_flags(struct fid_ep *fid)
+{
+	return engine_ctx_of(fid)->rx_op_flags | FI_TRIGGER;
 }
 
 /* Messages */
-
-static ssize_t trig_send_msg(struct fid_ep *fid, const struct fi_msg *msg, uint64_t more)
-{
-	struct engine_domain *domain = hold(fid);
-
-	return release(domain, engine_trigger_send(fid, msg, tx_flags(fid) | more));
-}
 
 static ssize_t trig_sendv(struct fid_ep *fid, const struct iovec *iov, void **desc, size_t cnt,
 			  fi_addr_t dest, void *context)
@@ -47,7 +31,7 @@ static ssize_t trig_sendv(struct fid_ep *fid, const struct iovec *iov, void **de
 		.msg_iov = iov, .iov_count = cnt, .addr = dest, .context = context
 	};
 
-	return trig_send_msg(fid, &msg, 0);
+	return fi_sendmsg(fid, &msg, tx_flags(fid));
 }
 
 static ssize_t trig_send(struct fid_ep *fid, const void *buf, size_t len, void *desc,
@@ -66,7 +50,7 @@ static ssize_t trig_senddata(struct fid_ep *fid, const void *buf, size_t len, vo
 		.msg_iov = &iov, .iov_count = 1, .addr = dest, .context = context, .data = data
 	};
 
-	return trig_send_msg(fid, &msg, FI_REMOTE_CQ_DATA);
+	return fi_sendmsg(fid, &msg, tx_flags(fid) | FI_REMOTE_CQ_DATA);
 }
 
 static ssize_t trig_recvv(struct fid_ep *fid, const struct iovec *iov, void **desc, size_t cnt,
@@ -75,9 +59,8 @@ static ssize_t trig_recvv(struct fid_ep *fid, const struct iovec *iov, void **de
 	struct fi_msg msg = {
 		.msg_iov = iov, .iov_count = cnt, .addr = src, .context = context
 	};
-	struct engine_domain *domain = hold(fid);
 
-	return release(domain, engine_trigger_recv(fid, &msg, engine_ctx_of(fid)->rx_op_flags));
+	return fi_recvmsg(fid, &msg, rx_flags(fid));
 }
 
 static ssize_t trig_recv(struct fid_ep *fid, void *buf, size_t len, void *desc, fi_addr_t src,
@@ -90,14 +73,6 @@ static ssize_t trig_recv(struct fid_ep *fid, void *buf, size_t len, void *desc, 
 
 /* Tagged messages */
 
-static ssize_t trig_tsend_msg(struct fid_ep *fid, const struct fi_msg_tagged *msg,
-			      uint64_t more)
-{
-	struct engine_domain *domain = hold(fid);
-
-	return release(domain, engine_trigger_tsend(fid, msg, tx_flags(fid) | more));
-}
-
 static ssize_t trig_tsendv(struct fid_ep *fid, const struct iovec *iov, void **desc, size_t cnt,
 			   fi_addr_t dest, uint64_t tag, void *context)
 {
@@ -105,7 +80,7 @@ static ssize_t trig_tsendv(struct fid_ep *fid, const struct iovec *iov, void **d
 		.msg_iov = iov, .iov_count = cnt, .addr = dest, .tag = tag, .context = context
 	};
 
-	return trig_tsend_msg(fid, &msg, 0);
+	return fi_tsendmsg(fid, &msg, tx_flags(fid));
 }
 
 static ssize_t trig_tsend(struct fid_ep *fid, const void *buf, size_t len, void *desc,
@@ -127,7 +102,7 @@ static ssize_t trig_tsenddata(struct fid_ep *fid, const void *buf, size_t len, v
 				     .context = context,
 				     .data = data };
 
-	return trig_tsend_msg(fid, &msg, FI_REMOTE_CQ_DATA);
+	return fi_tsendmsg(fid, &msg, tx_flags(fid) | FI_REMOTE_CQ_DATA);
 }
 
 static ssize_t trig_trecvv(struct fid_ep *fid, const struct iovec *iov, void **desc, size_t cnt,
@@ -139,13 +114,11 @@ static ssize_t trig_trecvv(struct fid_ep *fid, const struct iovec *iov, void **d
 				     .tag = tag,
 				     .ignore = ignore,
 				     .context = context };
-	struct engine_ctx *ctx = engine_ctx_of(fid);
-	struct engine_domain *domain = hold(fid);
-	uint64_t flags = ctx->rx_op_flags;
+	uint64_t flags = rx_flags(fid);
 
-	if (!(ctx->rx_caps & FI_TAGGED_MULTI_RECV))
+	if (!(engine_ctx_of(fid)->rx_caps & FI_TAGGED_MULTI_RECV))
 		flags &= ~FI_MULTI_RECV;
-	return release(domain, engine_trigger_trecv(fid, &msg, flags));
+	return fi_trecvmsg(fid, &msg, flags);
 }
 
 static ssize_t trig_trecv(struct fid_ep *fid, void *buf, size_t len, void *desc, fi_addr_t src,
@@ -163,7 +136,6 @@ static ssize_t trig_access(struct fid_ep *fid, struct fi_msg_rma *msg, uint64_t 
 {
 	struct fi_rma_iov target = { .addr = addr, .key = key };
 	uint64_t flags = tx_flags(fid) | more;
-	struct engine_domain *domain;
 	bool ok;
 
 	if (msg->iov_count > ENGINE_IOV_MAX || (msg->iov_count && !msg->msg_iov))
@@ -173,10 +145,8 @@ static ssize_t trig_access(struct fid_ep *fid, struct fi_msg_rma *msg, uint64_t 
 		return -FI_EINVAL;
 	msg->rma_iov = &target;
 	msg->rma_iov_count = 1;
-	if (op == PACKET_READ)
-		flags &= ~FI_INJECT;
-	domain = hold(fid);
-	return release(domain, engine_trigger_rma(fid, msg, flags, op));
+	return op == PACKET_READ ? fi_readmsg(fid, msg, flags & ~FI_INJECT)
+				 : fi_writemsg(fid, msg, flags);
 }
 
 static ssize_t trig_readv(struct fid_ep *fid, const struct iovec *iov, void **desc, size_t cnt,

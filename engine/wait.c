@@ -104,17 +104,29 @@ int engine_wait_open(struct engine_wait *w, struct fid *fid, struct engine_domai
 	return -FI_EINVAL;
 }
 
-void engine_wait_close(struct engine_wait *w)
+void engine_wait_enter(struct engine_wait *w)
 {
-	if (w->set) {
+	if (w->set)
 		platform_lock(&w->set->lock);
-		list_remove(&w->member);
-		platform_unlock(&w->set->lock);
-	}
 	engine_enter(w->domain);
+}
+
+void engine_wait_leave(struct engine_wait *w)
+{
+	engine_leave(w->domain);
+	if (w->set)
+		platform_unlock(&w->set->lock);
+}
+
+void engine_wait_forget(struct engine_wait *w)
+{
+	list_remove(&w->member);
 	list_remove(&w->armed);
 	engine_poll_forget(w);
-	engine_leave(w->domain);
+}
+
+void engine_wait_close(struct engine_wait *w)
+{
 	if (w->bell >= 0)
 		platform_bell_close(w->bell);
 }

@@ -21,7 +21,14 @@
 int engine_wait_open(struct engine_wait *w, struct fid *fid, struct engine_domain *domain,
 		     enum fi_wait_obj obj, struct fid_wait *set);
 
-/* engine_wait_close - leave all sets; the caller does not hold the domain */
+/*
+ * engine_wait_enter, engine_wait_leave - hold the domain, and before it the wait set, to close the object
+ * engine_wait_forget - take it out of all sets, between these; nothing finds it afterwards
+ * engine_wait_close - and its bell, when nothing is held
+ */
+void engine_wait_enter(struct engine_wait *w);
+void engine_wait_leave(struct engine_wait *w);
+void engine_wait_forget(struct engine_wait *w);
 void engine_wait_close(struct engine_wait *w);
 
 /* engine_wait_control - FI_GETWAIT and FI_GETWAITOBJ of the object; -FI_ENOSYS for another command */

@@ -69,6 +69,31 @@ static void locks_are_counted(void **state)
 #endif
 }
 
+static void closing_takes_the_lock_once(void **state)
+{
+#ifdef COUNT_LOCKS
+	struct end_attr attr = { .provider = provider, .threading = FI_THREAD_SAFE };
+	struct fid_cntr *cntr;
+	struct fid_cq *cq;
+	struct end e;
+
+	end_open(&e, &attr);
+	assert_int_equal(fi_cntr_open(e.domain, NULL, &cntr, NULL), 0);
+	assert_int_equal(fi_cq_open(e.domain, NULL, &cq, NULL), 0);
+	counting = true;
+	locks = 0;
+	assert_int_equal(fi_close(&cntr->fid), 0);
+	assert_int_equal(locks, 1);
+	locks = 0;
+	assert_int_equal(fi_close(&cq->fid), 0);
+	assert_int_equal(locks, 1);
+	counting = false;
+	end_close(&e);
+#else
+	skip();
+#endif
+}
+
 /* One thread exchanges messages with another one. */
 
 struct op {
@@ -481,6 +506,7 @@ int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(locks_are_counted),
+		cmocka_unit_test(closing_takes_the_lock_once),
 		cmocka_unit_test(four_threads_share_an_endpoint),
 		cmocka_unit_test(four_threads_and_that_of_the_domain_share_an_endpoint),
 		cmocka_unit_test(every_level_between_keeps_a_shared_domain_whole),
