@@ -906,7 +906,7 @@ enum {
 	FI_UNMAP_KEY,	    /* uint64_t */
 	FI_QUEUE_WORK,	    /* struct fi_deferred_work */
 	FI_CANCEL_WORK,	    /* struct fi_deferred_work */
-	FI_FLUSH_WORK,	    /* none */
+	FI_FLUSH_WORK,	    /* NULL: all, or struct fi_deferred_work: its counter's */
 	FI_REFRESH,	    /* struct fi_mr_modify */
 	FI_DUP,		    /* struct fid * */
 	FI_GETWAITOBJ,	    /* enum fi_wait_obj */
