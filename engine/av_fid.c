@@ -50,7 +50,7 @@ int engine_av_add(struct engine_av *av, const struct weft_addr *address, const f
 	return 0;
 }
 
-static int engine_av_remove_one(struct engine_av *av, fi_addr_t addr)
+static void engine_av_remove_one(struct engine_av *av, fi_addr_t addr)
 {
 	struct list *node, *after;
 	int ret;
@@ -59,13 +59,11 @@ static int engine_av_remove_one(struct engine_av *av, fi_addr_t addr)
 	if (ret == 1)
 		list_for_each(node, after, &av->eps)
 			engine_peer_orphan(container_of(node, struct engine_ep, av_link), addr);
-	return ret < 0 ? ret : 0;
 }
 
 static int engine_av_remove(struct fid_av *fid, fi_addr_t *addr, size_t cnt, uint64_t flags)
 {
 	struct engine_av *av = av_of(fid);
-	int first = 0;
 	int ret;
 
 	if (flags)
@@ -78,14 +76,13 @@ static int engine_av_remove(struct fid_av *fid, fi_addr_t *addr, size_t cnt, uin
 		engine_leave(av->domain);
 		return ret;
 	}
-	for (size_t i = 0; i < cnt; i++) {
-		ret = engine_av_remove_one(av, addr[i]);
-		if (ret && !first)
-			first = ret;
-	}
+	ret = av->view ? av_view_removable(av->view, addr, cnt)
+		       : av_removable(&av->table, addr, cnt);
+	for (size_t i = 0; i < cnt && !ret; i++)
+		engine_av_remove_one(av, addr[i]);
 	engine_av_changed(av);
 	engine_leave(av->domain);
-	return first;
+	return ret;
 }
 
 static int engine_av_lookup(struct fid_av *fid, fi_addr_t fi_addr, void *addr, size_t *addrlen)

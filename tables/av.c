@@ -190,6 +190,18 @@ int av_remove(struct av_table *av, fi_addr_t index)
 	return 1;
 }
 
+int av_removable(struct av_table *av, const fi_addr_t *index, size_t cnt)
+{
+	size_t i;
+
+	/* They are given back, and taken again. */
+	for (i = 0; i < cnt && av_get(av, index[i]); i++)
+		av->entries[index[i]].refs--;
+	for (size_t n = i; n-- > 0;)
+		av->entries[index[n]].refs++;
+	return i < cnt ? -FI_EINVAL : 0;
+}
+
 int av_drop(struct av_table *av, fi_addr_t index)
 {
 	if (!av_get(av, index))

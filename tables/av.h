@@ -71,6 +71,12 @@ const struct weft_addr *av_get(const struct av_table *av, fi_addr_t index);
  */
 int av_remove(struct av_table *av, fi_addr_t index);
 
+/*
+ * av_removable - can one reference of each of these be given back, with one of its own where an entry
+ * is named again? Returns 0 or -FI_EINVAL; the table is as it was.
+ */
+int av_removable(struct av_table *av, const fi_addr_t *index, size_t cnt);
+
 /* av_drop - give back all references of an entry. Returns 0 or -FI_EINVAL for no entry */
 int av_drop(struct av_table *av, fi_addr_t index);
 

@@ -186,6 +186,27 @@ int av_view_insert(struct av_view *view, const struct weft_addr *addr, fi_addr_t
 	return 1;
 }
 
+/* Has an entry that was named refs - 1 times a reference more? */
+static bool referenced_again(const struct av_view *view, fi_addr_t index)
+{
+	const struct av_entry *entry = &view->table->entries[index];
+
+	return entry->refs == 1 || entry->refs <= view->map->entries[index].refs;
+}
+
+int av_view_removable(struct av_view *view, const fi_addr_t *index, size_t cnt)
+{
+	struct av_table *table = view->table;
+	size_t i;
+
+	/* The table has one reference to each entry: here it counts how often it is named. */
+	for (i = 0; i < cnt && av_get(table, index[i]) && referenced_again(view, index[i]); i++)
+		table->entries[index[i]].refs++;
+	for (size_t n = i; n-- > 0;)
+		table->entries[index[n]].refs--;
+	return i < cnt ? -FI_EINVAL : 0;
+}
+
 int av_view_remove(struct av_view *view, fi_addr_t index)
 {
 	if (!av_get(view->table, index))

@@ -105,6 +105,8 @@ int av_view_pull(struct av_view *view,
  */
 int av_view_insert(struct av_view *view, const struct weft_addr *addr, fi_addr_t *index);
 
+/* av_view_removable - av_removable() by the references of all processes; as av_view_insert() */
+int av_view_removable(struct av_view *view, const fi_addr_t *index, size_t cnt);
 /* av_view_remove - av_remove() from both; as av_view_insert() */
 int av_view_remove(struct av_view *view, fi_addr_t index);
 

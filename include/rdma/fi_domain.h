@@ -652,7 +652,12 @@ static inline int fi_av_insertsym(struct fid_av *av, const char *node, size_t no
 				  context);
 }
 
-/* fi_av_remove - forget entries; no transfer may use them any more. Source: fi_av(3) */
+/*
+ * fi_av_remove - forget entries; no transfer may use them any more
+ *
+ * An address that was inserted several times is to be removed as often. Returns 0, or -FI_EINVAL when
+ * one of them is not there: all are left then. Source: fi_av(3).
+ */
 static inline int fi_av_remove(struct fid_av *av, fi_addr_t *fi_addr, size_t cnt,
 			       uint64_t flags)
 {

@@ -152,6 +152,8 @@ static void processes_share_a_vector_and_talk_over_it(void **state)
 	assert_int_equal(fi_av_insert(reader, s.name, 1, &addr, 0, NULL), -FI_EACCES);
 	assert_int_equal(fi_av_remove(reader, &addr, 1, 0), -FI_EACCES);
 	assert_int_equal(fi_av_insert(av, s.name, 1, &addr, 0, NULL), 1);
+	/* As often as all processes have inserted it, or not at all. */
+	assert_int_equal(fi_av_remove(av, (fi_addr_t[]){ addr, addr, addr }, 3, 0), -FI_EINVAL);
 	say(c.to, 'r');
 	hear(c.from, 'r');
 	len = sizeof(name);

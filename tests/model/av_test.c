@@ -99,10 +99,17 @@ static void addresses_are_looked_up_whole_or_cut(void **state)
 	assert_int_equal(fi_av_remove(av, &addr, 1, FI_AUTH_KEY), -FI_EBADFLAGS);
 	assert_int_equal(fi_av_remove(av, NULL, 1, 0), -FI_EINVAL);
 	assert_int_equal(fi_av_remove(av, NULL, 0, 0), 0);
-	assert_int_equal(fi_av_remove(av, (fi_addr_t[]){ 5, 0, FI_ADDR_NOTAVAIL }, 3, 0),
+	/* All that are named, or none. */
+	assert_int_equal(fi_av_remove(av, (fi_addr_t[]){ 0, 5, FI_ADDR_NOTAVAIL }, 3, 0),
 			 -FI_EINVAL);
-	assert_int_equal(fi_av_remove(av, &addr, 1, 0),
-			 -FI_EINVAL); /* it was removed all the same */
+	assert_int_equal(fi_av_remove(av, (fi_addr_t[]){ 0, 0 }, 2, 0), -FI_EINVAL);
+	len = sizeof(got);
+	assert_int_equal(fi_av_lookup(av, 0, got, &len), 0);
+	assert_int_equal(fi_av_insert(av, s.name, 1, NULL, 0, NULL), 1);
+	assert_int_equal(fi_av_remove(av, (fi_addr_t[]){ 0, 0, 0 }, 3, 0), -FI_EINVAL);
+	assert_int_equal(fi_av_remove(av, (fi_addr_t[]){ 0, 0 }, 2, 0), 0);
+	assert_int_equal(fi_av_lookup(av, 0, got, &len), -FI_EINVAL);
+	assert_int_equal(fi_av_remove(av, &addr, 1, 0), -FI_EINVAL);
 
 	assert_int_equal(fi_av_insert_auth_key(av, "key", 3, &addr, 0), -FI_ENOSYS);
 	assert_int_equal(fi_av_lookup_auth_key(av, 0, got, &len), -FI_ENOSYS);
