@@ -171,33 +171,51 @@ static int engine_av_no_lookup_auth_key(struct fid_av *fid, fi_addr_t addr, void
 	return -FI_ENOSYS;
 }
 
+/* None has been bound to the vector itself. The caller holds the domain. */
+static bool engine_av_unbound(const struct engine_av *av)
+{
+	return !av->eq || av->eq == av->domain->eq;
+}
+
 /* In place of the domain's queue, or for the first time. */
 static int engine_av_tell(struct engine_av *av, struct engine_eq *eq)
 {
+	struct engine_eq *drop = eq;
 	int ret = engine_eq_hold(eq, av->domain);
 
 	if (ret)
 		return ret;
-	if (av->eq)
-		engine_eq_drop(av->eq, av->domain);
-	av->eq = eq;
-	return 0;
+	engine_enter(av->domain);
+	if (engine_av_unbound(av)) {
+		drop = av->eq;
+		av->eq = eq;
+	} else {
+		ret = -FI_EINVAL;
+	}
+	engine_leave(av->domain);
+	if (drop)
+		engine_eq_drop(drop, av->domain);
+	return ret;
 }
 
 static int engine_av_bind(struct fid *fid, struct fid *target, uint64_t flags)
 {
 	struct engine_av *av = container_of(fid, struct engine_av, fid.fid);
 	struct engine_eq *eq;
+	bool unbound;
 
 	if (!target || target->fclass != FI_CLASS_EQ)
 		return -FI_EINVAL;
 	if (flags)
 		return -FI_EBADFLAGS;
 	eq = container_of(target, struct engine_eq, fid.fid);
-	if (!(av->flags & FI_EVENT) || (av->eq && av->eq != av->domain->eq) ||
-	    eq->fabric != av->domain->fabric)
+	if (!(av->flags & FI_EVENT) || eq->fabric != av->domain->fabric)
 		return -FI_EINVAL;
-	return engine_av_tell(av, eq);
+	/* What is refused gives the domain no thread. */
+	engine_enter(av->domain);
+	unbound = engine_av_unbound(av);
+	engine_leave(av->domain);
+	return unbound ? engine_av_tell(av, eq) : -FI_EINVAL;
 }
 
 static int engine_av_close(struct fid *fid)
@@ -263,6 +281,7 @@ int engine_av_open(struct fid_domain *fid, struct fi_av_attr *attr, struct fid_a
 		   void *context)
 {
 	struct engine_domain *domain = container_of(fid, struct engine_domain, fid);
+	struct engine_eq *eq;
 	struct engine_av *av;
 	int ret;
 
@@ -282,7 +301,8 @@ int engine_av_open(struct fid_domain *fid, struct fi_av_attr *attr, struct fid_a
 	av->domain = domain;
 	av->flags = attr->flags;
 	av->rx_ctx_bits = (uint32_t)attr->rx_ctx_bits;
-	ret = attr->flags & FI_EVENT && domain->eq ? engine_av_tell(av, domain->eq) : 0;
+	eq = attr->flags & FI_EVENT ? engine_domain_eq(domain) : NULL;
+	ret = eq ? engine_av_tell(av, eq) : 0;
 	if (ret)
 		goto err_table;
 	ret = attr->name ? engine_av_named_open(av, attr) : 0;

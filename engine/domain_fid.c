@@ -51,6 +51,16 @@ static int engine_no_xpu(struct fid_domain *domain, struct fi_xpu_attr *attr,
 	return -FI_ENOSYS;
 }
 
+struct engine_eq *engine_domain_eq(struct engine_domain *domain)
+{
+	struct engine_eq *eq;
+
+	engine_enter(domain);
+	eq = domain->eq;
+	engine_leave(domain);
+	return eq;
+}
+
 /* Registrations are never asynchronous: FI_REG_MR is refused. */
 static int engine_domain_bind(struct fid *fid, struct fid *target, uint64_t flags)
 {
@@ -63,11 +73,19 @@ static int engine_domain_bind(struct fid *fid, struct fid *target, uint64_t flag
 	if (flags)
 		return -FI_EBADFLAGS;
 	eq = container_of(target, struct engine_eq, fid.fid);
-	if (domain->eq || eq->fabric != domain->fabric)
+	if (eq->fabric != domain->fabric)
 		return -FI_EINVAL;
-	ret = engine_eq_watch(eq, domain);
-	if (!ret)
+	ret = engine_eq_watch(eq, domain); /* its lock comes before the domain's */
+	if (ret)
+		return ret;
+	engine_enter(domain);
+	if (domain->eq)
+		ret = -FI_EINVAL;
+	else
 		domain->eq = eq;
+	engine_leave(domain);
+	if (ret)
+		engine_eq_drop(eq, domain);
 	return ret;
 }
 

@@ -367,20 +367,23 @@ int engine_ep_bind(struct fid *fid, struct fid *target, uint64_t flags)
 static int engine_ep_control(struct fid *fid, int command, void *arg)
 {
 	struct engine_ep *ep = ep_of(fid);
-	struct engine_eq *eq = ep->eq ? NULL : ep->domain->eq;
+	struct engine_eq *eq;
 	int ret;
 
 	if (command != FI_ENABLE)
 		return engine_ctx_control(fid, command, arg);
+	eq = engine_domain_eq(ep->domain);
 	ret = eq ? engine_eq_watch(eq, ep->domain) : 0;
 	if (ret)
 		return ret;
 	engine_enter(ep->domain);
 	ret = engine_ep_enable(ep);
-	if (!ret && eq)
+	if (!ret && !ep->eq) {
 		ep->eq = eq;
+		eq = NULL;
+	}
 	engine_leave(ep->domain);
-	if (ret && eq)
+	if (eq)
 		engine_eq_drop(eq, ep->domain);
 	return ret;
 }
@@ -402,14 +405,19 @@ static int engine_ep_getname(struct fid *fid, void *addr, size_t *len)
 	const struct engine_family *family = ep->family;
 	uint8_t whole[sizeof(struct weft_addr)];
 	size_t room;
+	bool named;
 
 	if (!len || (*len && !addr))
 		return -FI_EINVAL;
-	if (!ep->enabled)
+	engine_enter(ep->domain);
+	named = ep->enabled;
+	if (named)
+		family->addr_write(&ep->address, whole);
+	engine_leave(ep->domain);
+	if (!named)
 		return -FI_EOPBADSTATE;
 	room = *len;
 	*len = family->addr_len;
-	family->addr_write(&ep->address, whole);
 	if (room)
 		memcpy(addr, whole, room < family->addr_len ? room : family->addr_len);
 	return room < family->addr_len ? -FI_ETOOSMALL : 0;
@@ -418,16 +426,23 @@ static int engine_ep_getname(struct fid *fid, void *addr, size_t *len)
 static int engine_ep_setname(struct fid *fid, void *addr, size_t len)
 {
 	struct engine_ep *ep = ep_of(fid);
+	struct weft_addr bind;
 	char why[96] = "";
+	bool enabled;
 	int ret;
 
 	if (!ep->family->bind_read)
 		return -FI_ENOSYS;
 	if (!addr || len != ep->family->addr_len)
 		return -FI_EINVAL;
-	if (ep->enabled)
+	ret = ep->family->bind_read(addr, &bind, why, sizeof(why));
+	engine_enter(ep->domain);
+	enabled = ep->enabled;
+	if (!ret && !enabled)
+		ep->bind = bind;
+	engine_leave(ep->domain);
+	if (enabled)
 		return -FI_EOPBADSTATE;
-	ret = ep->family->bind_read(addr, &ep->bind, why, sizeof(why));
 	if (ret)
 		FI_WARN(ep->family->provider, FI_LOG_EP_CTRL, "fi_setname: %s\n", why);
 	return ret;

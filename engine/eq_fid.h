@@ -21,6 +21,12 @@ int engine_eq_watch(struct engine_eq *eq, struct engine_domain *domain);
 /* engine_eq_drop - takes back one of either; the caller does not hold the domain */
 void engine_eq_drop(struct engine_eq *eq, struct engine_domain *domain);
 
+/*
+ * engine_domain_eq - the queue that is bound to the domain, or NULL; it stays bound to it
+ * The caller does not hold the domain (domain_fid.c).
+ */
+struct engine_eq *engine_domain_eq(struct engine_domain *domain);
+
 /* engine_eq_post - append an event that eq_event_new() made; takes it. May be called with the domain held */
 void engine_eq_post(struct engine_eq *eq, struct eq_event *event);
 

@@ -2,6 +2,7 @@
 /* Unit tests of the guard of a domain, and of which calls mind it. */
 #include <setjmp.h>
 #include <stdarg.h>
+#include <rdma/fi_cm.h>
 #include <rdma/fi_errno.h>
 #include "fids.h"
 #include "guard.h"
@@ -132,7 +133,16 @@ static void a_call_that_has_the_lock_may_enter(void **state)
 /* Control calls on another thread */
 
 static struct fi_provider provider = { .name = "test" };
-static const struct engine_family family = { .provider = &provider };
+
+static int bind_read(const void *addr, struct weft_addr *out, char *why, size_t why_len)
+{
+	*out = (struct weft_addr){ 0 };
+	return 0;
+}
+
+static const struct engine_family family = { .provider = &provider,
+					     .addr_len = 8,
+					     .bind_read = bind_read };
 
 struct world {
 	struct fid_fabric *fabric;
@@ -140,6 +150,8 @@ struct world {
 	struct fid_ep *ep, *alias;
 	struct fid_cq *cq;
 	struct fid_cntr *cntr;
+	struct fid_eq *eq;
+	struct fid_av *av;
 };
 
 static struct engine_domain *domain_of(struct world *w)
@@ -151,6 +163,7 @@ static void open_world(struct world *w)
 {
 	struct fi_fabric_attr fabric_attr = { .api_version = FI_VERSION(2, 0) };
 	struct fi_domain_attr attr = { .threading = FI_THREAD_DOMAIN };
+	struct fi_av_attr av_attr = { .flags = FI_EVENT };
 	struct fi_info info = { .domain_attr = &attr };
 
 	assert_int_equal(engine_fabric_open(&family, &fabric_attr, &w->fabric, NULL), 0);
@@ -158,6 +171,16 @@ static void open_world(struct world *w)
 	assert_int_equal(fi_endpoint(w->domain, &info, &w->ep, NULL), 0);
 	assert_int_equal(fi_cq_open(w->domain, NULL, &w->cq, NULL), 0);
 	assert_int_equal(fi_cntr_open(w->domain, NULL, &w->cntr, NULL), 0);
+	assert_int_equal(fi_eq_open(w->fabric, NULL, &w->eq, NULL), 0);
+	assert_int_equal(fi_av_open(w->domain, &av_attr, &w->av, NULL), 0);
+}
+
+static void close_world(struct world *w)
+{
+	assert_int_equal(fi_close(&w->av->fid), 0);
+	assert_int_equal(fi_close(&w->domain->fid), 0);
+	assert_int_equal(fi_close(&w->eq->fid), 0);
+	assert_int_equal(fi_close(&w->fabric->fid), 0);
 }
 
 static void flags_get(struct world *w)
@@ -190,6 +213,38 @@ static void cq_close(struct world *w)
 static void ep_close(struct world *w)
 {
 	fi_close(&w->ep->fid);
+}
+
+static void name_set(struct world *w)
+{
+	fi_setname(&w->ep->fid, "12345678", 8);
+}
+
+static void name_get(struct world *w)
+{
+	char name[8];
+
+	fi_getname(&w->ep->fid, name, &(size_t){ sizeof(name) });
+}
+
+static void option_set(struct world *w)
+{
+	fi_setopt(&w->ep->fid, FI_OPT_ENDPOINT, FI_OPT_TX_SIZE, &(size_t){ 8 }, sizeof(size_t));
+}
+
+static void domain_bind(struct world *w)
+{
+	w->domain->fid.ops->bind(&w->domain->fid, &w->eq->fid, 0);
+}
+
+static void av_bind(struct world *w)
+{
+	w->av->fid.ops->bind(&w->av->fid, &w->eq->fid, 0);
+}
+
+static void ep_enable(struct world *w)
+{
+	fi_enable(w->ep);
 }
 
 struct call {
@@ -230,15 +285,16 @@ static void waits_for_the_data_call(struct world *w, void (*make)(struct world *
 
 static void control_calls_wait_for_the_data_call(void **state)
 {
-	static void (*const calls[])(struct world * w) = { flags_get,  alias_open, alias_close,
-							   cntr_close, cq_close,   ep_close };
+	static void (*const calls[])(struct world * w) = {
+		flags_get, alias_open,	alias_close, name_set,	 name_get, option_set,
+		av_bind,   domain_bind, ep_enable,   cntr_close, cq_close, ep_close,
+	};
 	struct world w;
 
 	open_world(&w);
 	for (size_t i = 0; i < sizeof(calls) / sizeof(calls[0]); i++)
 		waits_for_the_data_call(&w, calls[i]);
-	assert_int_equal(fi_close(&w.domain->fid), 0);
-	assert_int_equal(fi_close(&w.fabric->fid), 0);
+	close_world(&w);
 }
 
 int main(void)

@@ -169,21 +169,29 @@ static int engine_permit_shared_memory(struct engine_ctx *ctx, bool permitted)
 	return 0;
 }
 
-int engine_ctx_setopt(struct fid *fid, int level, int name, const void *val, size_t len)
+static int engine_option_take(struct engine_ctx *ctx, int name, const void *val, size_t len)
 {
-	struct engine_ctx *ctx = engine_ctx_at(fid);
 	bool truth = name == FI_OPT_SHARED_MEMORY_PERMITTED;
 	size_t value = 0, ignored;
-	int ret;
 
-	if (level != FI_OPT_ENDPOINT || (!truth && engine_option(ctx, name, &ignored)))
+	if (!truth && engine_option(ctx, name, &ignored))
 		return -FI_ENOPROTOOPT;
 	if (!val || len != (truth ? sizeof(bool) : sizeof(size_t)))
 		return -FI_EINVAL;
 	memcpy(&value, val, len);
+	return truth ? engine_permit_shared_memory(ctx, value)
+		     : engine_option_set(ctx, name, value);
+}
+
+int engine_ctx_setopt(struct fid *fid, int level, int name, const void *val, size_t len)
+{
+	struct engine_ctx *ctx = engine_ctx_at(fid);
+	int ret;
+
+	if (level != FI_OPT_ENDPOINT)
+		return -FI_ENOPROTOOPT;
 	engine_enter(ctx->domain);
-	ret = truth ? engine_permit_shared_memory(ctx, value)
-		    : engine_option_set(ctx, name, value);
+	ret = engine_option_take(ctx, name, val, len);
 	engine_leave(ctx->domain);
 	return ret;
 }

@@ -110,12 +110,13 @@ static int engine_srx_close(struct fid *fid)
 static int engine_srx_bind(struct fid *fid, struct fid *target, uint64_t flags)
 {
 	struct engine_srx *srx = srx_of(engine_ctx_at(fid));
-	struct engine_rx_ctx own = { .cq = srx->cq };
+	struct engine_rx_ctx own = { 0 };
 	int ret = -FI_EINVAL;
 
 	if (!target)
 		return -FI_EINVAL;
 	engine_enter(srx->ctx.domain);
+	own.cq = srx->cq;
 	if (target->fclass == FI_CLASS_CQ && flags & FI_SELECTIVE_COMPLETION)
 		ret = -FI_EBADFLAGS; /* that is for endpoints to say */
 	else if (target->fclass == FI_CLASS_CQ)
