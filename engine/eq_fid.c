@@ -17,7 +17,8 @@
 struct engine_watch {
 	struct list link; /* eq->watched */
 	struct engine_domain *domain;
-	uint32_t cnt; /* objects of it that are bound */
+	uint32_t cnt;  /* objects of it that are bound */
+	uint32_t seen; /* domain->rounds at the last look */
 };
 
 static struct engine_eq *eq_of(struct fid_eq *fid)
@@ -56,6 +57,8 @@ int engine_eq_watch(struct engine_eq *eq, struct engine_domain *domain)
 		watch = platform_alloc(sizeof(*watch));
 		if (watch) {
 			watch->domain = domain;
+			watch->seen = atomic_load_explicit(&domain->rounds,
+							   memory_order_relaxed);
 			list_push(&eq->watched, &watch->link);
 		}
 	}
@@ -78,19 +81,32 @@ void engine_eq_drop(struct engine_eq *eq, struct engine_domain *domain)
 	platform_unlock(&eq->watch_lock);
 }
 
+/*
+ * A domain that the program has driven since the last look needs no round of ours, and to claim it
+ * from its callers is dear (guard.h).
+ */
+static void engine_watch_drive(struct engine_watch *watch)
+{
+	struct engine_domain *domain = watch->domain;
+	uint32_t rounds = atomic_load_explicit(&domain->rounds, memory_order_relaxed);
+
+	if (rounds != watch->seen) {
+		watch->seen = rounds;
+		return;
+	}
+	engine_enter(domain);
+	engine_domain_progress(domain);
+	watch->seen = atomic_load_explicit(&domain->rounds, memory_order_relaxed);
+	engine_leave(domain);
+}
+
 static void engine_eq_progress(struct engine_eq *eq)
 {
 	struct list *node, *after;
 
 	platform_lock(&eq->watch_lock);
-	list_for_each(node, after, &eq->watched) {
-		struct engine_domain *domain =
-			container_of(node, struct engine_watch, link)->domain;
-
-		engine_enter(domain);
-		engine_domain_progress(domain);
-		engine_leave(domain);
-	}
+	list_for_each(node, after, &eq->watched)
+		engine_watch_drive(container_of(node, struct engine_watch, link));
 	platform_unlock(&eq->watch_lock);
 }
 

@@ -10,8 +10,8 @@
 
 /*
  * engine_eq_hold - an object of @domain was bound: the queue can't be closed until
- * engine_eq_drop(), and whoever reads it while it is empty drives the domain. For a queue with a
- * descriptor the domain gets a thread.
+ * engine_eq_drop(), and whoever reads it while it is empty drives the domain, unless the program does
+ * so itself meanwhile. For a queue with a descriptor the domain gets a thread.
  *
  * The caller does not hold the domain. Returns 0 or -FI_E*.
  */
@@ -45,7 +45,7 @@ static inline int engine_eq_bell(const struct engine_eq *eq)
 	return eq->set ? eq->set->bell : eq->bell;
 }
 
-/* engine_eq_look - has it something to read, after a round of progress if it had not? */
+/* engine_eq_look - has it something to read? If it has not, the look drives what it watches, as a read does */
 bool engine_eq_look(struct engine_eq *eq);
 
 /* engine_eq_trywait - what fi_trywait answers for it: -FI_EAGAIN when it has something to read, or 0: sleep */

@@ -297,6 +297,36 @@ static void control_calls_wait_for_the_data_call(void **state)
 	close_world(&w);
 }
 
+/* Event queues drive domains that nobody else does */
+
+static uint32_t eq_rounds(struct world *w, int reads)
+{
+	uint32_t before = atomic_load(&domain_of(w)->rounds), event;
+
+	for (int i = 0; i < reads; i++)
+		assert_int_equal(fi_eq_read(w->eq, &event, NULL, 0, 0), -FI_EAGAIN);
+	return atomic_load(&domain_of(w)->rounds) - before;
+}
+
+static void an_event_queue_leaves_a_domain_to_who_drives_it(void **state)
+{
+	struct fi_cq_entry entry;
+	struct world w;
+
+	open_world(&w);
+	domain_bind(&w);
+	assert_int_equal(eq_rounds(&w, 3), 3);
+	for (int i = 0; i < 3; i++) {
+		assert_int_equal(fi_cq_read(w.cq, &entry, 1), -FI_EAGAIN);
+		assert_int_equal(eq_rounds(&w, 1), 0);
+	}
+	assert_int_equal(eq_rounds(&w, 3), 3);
+	assert_int_equal(fi_close(&w.ep->fid), 0);
+	cntr_close(&w);
+	cq_close(&w);
+	close_world(&w);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -305,6 +335,7 @@ int main(void)
 		cmocka_unit_test(a_call_that_came_before_the_lock_takes_it),
 		cmocka_unit_test(a_call_that_has_the_lock_may_enter),
 		cmocka_unit_test(control_calls_wait_for_the_data_call),
+		cmocka_unit_test(an_event_queue_leaves_a_domain_to_who_drives_it),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
