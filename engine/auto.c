@@ -44,10 +44,13 @@ int engine_auto_start(struct engine_domain *domain)
 	struct engine_auto *a = &domain->progress;
 	int ret = 0;
 
-	if (!engine_has_lock(domain)) {
+	/* From here on every call takes the lock: those by tables of before find the claim. */
+	if (domain->unified) { /* no data call is under way: the program sees to that */
 		domain->unified = false;
+		atomic_store_explicit(&domain->claimed, true, memory_order_relaxed);
+		atomic_store_explicit(&domain->safe, true, memory_order_relaxed);
+	} else if (!engine_has_lock(domain)) {
 		engine_enter(domain);
-		/* From here on every call takes it: those by tables of before find the claim. */
 		atomic_store_explicit(&domain->safe, true, memory_order_relaxed);
 		engine_leave(domain);
 	}

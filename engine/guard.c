@@ -2,10 +2,30 @@
 /*
  * The guard's slow side: control calls, and data calls that meet one. Any thread.
  */
+#include <rdma/fi_errno.h>
 #include "guard.h"
+
+#define SETTLE_NS 10000000u /* a store reaches the other cores in a thousandth of that */
+
+/*
+ * There is no barrier any more: the process has forbidden itself the system call since the domain was
+ * opened. A data call that has not seen the claim by now has written that it is inside long ago.
+ */
+static void engine_guard_settle(const struct engine_domain *domain, int err)
+{
+	uint64_t end = platform_now_ns() + SETTLE_NS;
+
+	FI_WARN(domain->family->provider, FI_LOG_DOMAIN,
+		"membarrier(2) fails: %s. All calls of the domain take its lock from now on\n",
+		fi_strerror(-err));
+	while (platform_now_ns() < end)
+		platform_yield();
+}
 
 void engine_enter(struct engine_domain *domain)
 {
+	int err;
+
 	if (domain->unified)
 		return;
 	platform_lock(&domain->lock);
@@ -13,10 +33,14 @@ void engine_enter(struct engine_domain *domain)
 		return;
 	atomic_store_explicit(&domain->claimed, true, memory_order_relaxed);
 	/* B:engine_enter  either a data call sees the claim, or its store is seen here */
-	platform_membarrier();
+	err = platform_membarrier();
+	if (err)
+		engine_guard_settle(domain, err);
 	/* A:engine_enter  what the last data call did; pairs R:domain.inside */
 	while (atomic_load_explicit(&domain->inside, memory_order_acquire))
 		platform_yield();
+	if (err)
+		atomic_store_explicit(&domain->safe, true, memory_order_relaxed);
 }
 
 void engine_leave(struct engine_domain *domain)

@@ -9,7 +9,8 @@
  * control and data calls apart itself (FI_PROGRESS_CONTROL_UNIFIED) needs nothing of all this.
  *
  * A domain may get its lock later, with its thread (auto.c), and a data call be on its way in by the
- * op table of before: the claim stays from then on, and sends such a call to the lock.
+ * op table of before: the claim stays from then on, and sends such a call to the lock. So it does when
+ * the barrier fails that could be had when the domain was opened.
  */
 #ifndef WEFT_GUARD_H
 #define WEFT_GUARD_H

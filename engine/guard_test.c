@@ -4,15 +4,19 @@
 #include <stdarg.h>
 #include <rdma/fi_cm.h>
 #include <rdma/fi_errno.h>
+#include "fault.h"
 #include "fids.h"
 #include "guard.h"
 #include <cmocka.h>
 
 /* What the engine asks of the core. */
 
+static int warnings;
+
 int fi_log_enabled(const struct fi_provider *prov, enum fi_log_level level,
 		   enum fi_log_subsys subsys)
 {
+	warnings += level == FI_LOG_WARN;
 	return 0;
 }
 
@@ -42,6 +46,7 @@ const char *fi_strerror(int errnum)
 static void open_domain(struct engine_domain *domain, bool safe)
 {
 	memset(domain, 0, sizeof(*domain));
+	assert_int_equal(platform_membarrier_open(), 0);
 	platform_lock_init(&domain->lock);
 	atomic_store(&domain->safe, safe);
 }
@@ -159,10 +164,11 @@ static struct engine_domain *domain_of(struct world *w)
 	return container_of(w->domain, struct engine_domain, fid);
 }
 
-static void open_world(struct world *w)
+static void open_world_of(struct world *w, enum fi_progress control)
 {
 	struct fi_fabric_attr fabric_attr = { .api_version = FI_VERSION(2, 0) };
-	struct fi_domain_attr attr = { .threading = FI_THREAD_DOMAIN };
+	struct fi_domain_attr attr = { .threading = FI_THREAD_DOMAIN,
+				       .control_progress = control };
 	struct fi_av_attr av_attr = { .flags = FI_EVENT };
 	struct fi_info info = { .domain_attr = &attr };
 
@@ -173,6 +179,11 @@ static void open_world(struct world *w)
 	assert_int_equal(fi_cntr_open(w->domain, NULL, &w->cntr, NULL), 0);
 	assert_int_equal(fi_eq_open(w->fabric, NULL, &w->eq, NULL), 0);
 	assert_int_equal(fi_av_open(w->domain, &av_attr, &w->av, NULL), 0);
+}
+
+static void open_world(struct world *w)
+{
+	open_world_of(w, FI_PROGRESS_MANUAL);
 }
 
 static void close_world(struct world *w)
@@ -297,6 +308,76 @@ static void control_calls_wait_for_the_data_call(void **state)
 	close_world(&w);
 }
 
+/* Without the barrier */
+
+static void a_domain_has_a_lock_where_the_barrier_is_forbidden(void **state)
+{
+	struct world w;
+
+	for (uint32_t allowed = 0; allowed < 2; allowed++) { /* to register is another matter */
+		sys_fault_set(SYS_CALL_MEMBARRIER, EPERM, allowed, 0);
+		open_world(&w);
+		assert_true(engine_has_lock(domain_of(&w)));
+		sys_fault_clear();
+		ep_close(&w);
+		cntr_close(&w);
+		cq_close(&w);
+		close_world(&w);
+	}
+}
+
+static void a_domain_gets_its_lock_when_the_barrier_is_forbidden(void **state)
+{
+	struct fi_cq_entry entry;
+	struct world w;
+
+	open_world(&w);
+	flags_get(&w);
+	assert_false(engine_has_lock(domain_of(&w)));
+	sys_fault_set(SYS_CALL_MEMBARRIER, EPERM, 0, 0);
+	warnings = 0;
+	flags_get(&w);
+	assert_int_equal(warnings, 1);
+	flags_get(&w);
+	assert_int_equal(warnings, 1);
+	assert_true(engine_has_lock(domain_of(&w)));
+	assert_false(is_locked(domain_of(&w)));
+	engine_guard_enter(domain_of(&w));
+	assert_true(is_locked(domain_of(&w)));
+	engine_guard_leave(domain_of(&w));
+	/* By the op table of before, and control calls. */
+	assert_int_equal(fi_cq_read(w.cq, &entry, 1), -FI_EAGAIN);
+	ep_close(&w);
+	cntr_close(&w);
+	cq_close(&w);
+	close_world(&w);
+	sys_fault_clear();
+}
+
+static void who_keeps_calls_apart_needs_no_barrier(void **state)
+{
+	struct fi_cq_attr cq_attr = { .wait_obj = FI_WAIT_FD };
+	struct fid_cq *cq;
+	struct world w;
+
+	sys_fault_set(SYS_CALL_MEMBARRIER, EPERM, 0, 0);
+	warnings = 0;
+	open_world_of(&w, FI_PROGRESS_CONTROL_UNIFIED);
+	assert_false(engine_has_lock(domain_of(&w)));
+	assert_int_equal(fi_cq_open(w.domain, &cq_attr, &cq, NULL), 0);
+	assert_true(engine_has_lock(domain_of(&w)));
+	engine_guard_enter(domain_of(&w));
+	assert_true(is_locked(domain_of(&w)));
+	engine_guard_leave(domain_of(&w));
+	assert_int_equal(warnings, 0);
+	assert_int_equal(fi_close(&cq->fid), 0);
+	ep_close(&w);
+	cntr_close(&w);
+	cq_close(&w);
+	close_world(&w);
+	sys_fault_clear();
+}
+
 /* Event queues drive domains that nobody else does */
 
 static uint32_t eq_rounds(struct world *w, int reads)
@@ -335,6 +416,9 @@ int main(void)
 		cmocka_unit_test(a_call_that_came_before_the_lock_takes_it),
 		cmocka_unit_test(a_call_that_has_the_lock_may_enter),
 		cmocka_unit_test(control_calls_wait_for_the_data_call),
+		cmocka_unit_test(a_domain_has_a_lock_where_the_barrier_is_forbidden),
+		cmocka_unit_test(a_domain_gets_its_lock_when_the_barrier_is_forbidden),
+		cmocka_unit_test(who_keeps_calls_apart_needs_no_barrier),
 		cmocka_unit_test(an_event_queue_leaves_a_domain_to_who_drives_it),
 	};
 

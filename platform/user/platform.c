@@ -72,12 +72,14 @@ bool platform_mapped(const void *addr, size_t len)
 
 int platform_membarrier_open(void)
 {
-	return sys_membarrier_open();
+	int ret = sys_membarrier_open();
+
+	return ret ? ret : sys_membarrier(); /* a filter may allow the one and not the other */
 }
 
-void platform_membarrier(void)
+int platform_membarrier(void)
 {
-	sys_membarrier();
+	return sys_membarrier();
 }
 
 void platform_yield(void)

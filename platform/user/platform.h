@@ -50,9 +50,10 @@ void platform_yield(void);
 /*
  * platform_membarrier_open - 0 when there is platform_membarrier(), else -FI_E*
  * platform_membarrier - a full memory barrier on every core that may run who pairs with it
+ * Returns 0, or -FI_E*: there was none. It worked when it was opened, and may be forbidden since.
  */
 int platform_membarrier_open(void);
-void platform_membarrier(void);
+int platform_membarrier(void);
 
 /* platform_relax - hint of a spinning loop */
 static inline void platform_relax(void)
