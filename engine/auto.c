@@ -55,22 +55,31 @@ int engine_auto_start(struct engine_domain *domain)
 		engine_leave(domain);
 	}
 	platform_lock(&domain->lock);
-	if (!a->there) {
+	if (!platform_thread_runs(&a->thread)) {
 		a->nap_ns = NAP_MIN_NS;
 		ret = platform_thread_start(&a->thread, "weft-progress", engine_auto_round,
 					    domain);
-		a->there = !ret;
+		if (!ret)
+			a->there = true;
 	}
 	platform_unlock(&domain->lock);
 	return ret;
 }
 
-void engine_auto_wake(struct engine_domain *domain)
+int engine_auto_wake(struct engine_domain *domain)
 {
-	if (!domain->progress.there)
-		return;
-	atomic_store_explicit(&domain->progress.eager, true, memory_order_relaxed);
-	platform_thread_wake(&domain->progress.thread);
+	struct engine_auto *a = &domain->progress;
+	int ret = 0;
+
+	if (!a->there)
+		return 0;
+	if (!platform_thread_runs(&a->thread)) /* the child of a fork: it needs its own */
+		ret = engine_auto_start(domain);
+	if (ret)
+		return ret;
+	atomic_store_explicit(&a->eager, true, memory_order_relaxed);
+	platform_thread_wake(&a->thread);
+	return 0;
 }
 
 void engine_auto_stop(struct engine_domain *domain)

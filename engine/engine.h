@@ -109,7 +109,7 @@ struct engine_mrs;
 /* Progress that a domain makes without the program (auto.c). */
 struct engine_auto {
 	struct platform_thread thread;
-	_Atomic bool there; /* it was started */
+	_Atomic bool there; /* it was started; the child of a fork has lost it all the same */
 	_Atomic bool eager; /* somebody sleeps: look at once, and often */
 	uint32_t seen;	    /* domain->rounds at the last look */
 	uint64_t nap_ns;

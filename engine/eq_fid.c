@@ -121,14 +121,19 @@ static bool engine_eq_is_empty(struct engine_eq *eq)
 }
 
 /* Somebody goes to sleep on the bell. */
-static void engine_eq_wake(struct engine_eq *eq)
+static int engine_eq_wake(struct engine_eq *eq)
 {
 	struct list *node, *after;
+	int ret = 0;
 
 	platform_lock(&eq->watch_lock);
-	list_for_each(node, after, &eq->watched)
-		engine_auto_wake(container_of(node, struct engine_watch, link)->domain);
+	list_for_each(node, after, &eq->watched) {
+		ret = engine_auto_wake(container_of(node, struct engine_watch, link)->domain);
+		if (ret)
+			break;
+	}
 	platform_unlock(&eq->watch_lock);
+	return ret;
 }
 
 bool engine_eq_look(struct engine_eq *eq)
@@ -143,8 +148,7 @@ int engine_eq_trywait(struct engine_eq *eq)
 {
 	if (engine_eq_look(eq))
 		return -FI_EAGAIN;
-	engine_eq_wake(eq);
-	return 0;
+	return engine_eq_wake(eq);
 }
 
 /* Its own bell rings from the first event to the last. The caller holds the queue. */

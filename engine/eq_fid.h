@@ -48,7 +48,10 @@ static inline int engine_eq_bell(const struct engine_eq *eq)
 /* engine_eq_look - has it something to read? If it has not, the look drives what it watches, as a read does */
 bool engine_eq_look(struct engine_eq *eq);
 
-/* engine_eq_trywait - what fi_trywait answers for it: -FI_EAGAIN when it has something to read, or 0: sleep */
+/*
+ * engine_eq_trywait - what fi_trywait answers for it: -FI_EAGAIN when it has something to read, 0:
+ * sleep, or another -FI_E*
+ */
 int engine_eq_trywait(struct engine_eq *eq);
 
 #endif

@@ -27,7 +27,7 @@ static bool engine_wait_look(struct engine_wait *w)
 
 /* Bells */
 
-/* May its bell be slept on? It is armed then. 0 or -FI_EAGAIN */
+/* May its bell be slept on? It is armed then. 0, -FI_EAGAIN, or -FI_E* without who would ring it */
 static int engine_wait_try(struct engine_wait *w)
 {
 	struct engine_domain *domain = w->domain;
@@ -40,8 +40,7 @@ static int engine_wait_try(struct engine_wait *w)
 	engine_unuse(domain);
 	if (ready)
 		return -FI_EAGAIN;
-	engine_auto_wake(domain);
-	return 0;
+	return engine_auto_wake(domain);
 }
 
 /* Objects */

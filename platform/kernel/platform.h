@@ -137,6 +137,8 @@ struct platform_thread {
  */
 int platform_thread_start(struct platform_thread *t, const char *name,
 			  uint64_t (*round)(void *arg), void *arg);
+/* platform_thread_runs - was it started, and not stopped? Any thread */
+bool platform_thread_runs(const struct platform_thread *t);
 /* platform_thread_wake - the next round comes at once; waits for one that runs. Not from a round */
 void platform_thread_wake(struct platform_thread *t);
 /* platform_thread_stop - end it, after the round that runs; nothing for one that does not run */

@@ -110,7 +110,8 @@ struct platform_thread {
 	pthread_cond_t wake;
 	uint64_t (*round)(void *arg);
 	void *arg;
-	bool running, stop, woken;
+	_Atomic bool running; /* in this process: not in the child of a fork */
+	bool stop, woken;
 	char name[16];
 	struct platform_thread *next;
 };
@@ -121,11 +122,18 @@ struct platform_thread {
  * @round: returns the ns to nap before the next. A lock that others hold while they start, wake or
  *	   stop threads it takes by platform_trylock() alone
  *
- * The thread takes no signals. In the child of a fork it is not there, and no lock that rounds
- * take was held by it. Returns 0 or -FI_E*.
+ * The thread takes no signals. In the child of a fork it is not there, may be started anew, and no
+ * lock that rounds take was held by it. Returns 0 or -FI_E*.
  */
 int platform_thread_start(struct platform_thread *t, const char *name,
 			  uint64_t (*round)(void *arg), void *arg);
+/* platform_thread_runs - was it started in this process, and not stopped? Any thread */
+static inline bool platform_thread_runs(const struct platform_thread *t)
+{
+	/* A:thread.running  what it is started with; pairs the release of platform_thread_start */
+	return atomic_load_explicit(&t->running, memory_order_acquire);
+}
+
 /* platform_thread_wake - the next round comes at once; waits for one that runs. Not from a round */
 void platform_thread_wake(struct platform_thread *t);
 /* platform_thread_stop - end it, after the round that runs; nothing for one that does not run */

@@ -200,6 +200,8 @@ static void a_forked_child_has_no_thread_and_no_lock_held(void **state)
 			platform_lock(&w.lock);
 			platform_unlock(&w.lock);
 			platform_thread_wake(&w.thread);
+			if (platform_thread_runs(&w.thread))
+				_exit(1);
 			platform_thread_stop(&w.thread);
 			_exit(0);
 		}
@@ -207,8 +209,10 @@ static void a_forked_child_has_no_thread_and_no_lock_held(void **state)
 		assert_int_equal(waitpid(pid, &status, 0), pid);
 		assert_int_equal(status, 0);
 	}
+	assert_true(platform_thread_runs(&w.thread));
 	wait_rounds(&w, atomic_load(&w.rounds) + 1);
 	platform_thread_stop(&w.thread);
+	assert_false(platform_thread_runs(&w.thread));
 	platform_lock_fini(&w.lock);
 }
 

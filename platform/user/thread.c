@@ -49,7 +49,7 @@ static void fork_child(void)
 		struct platform_thread *next = t->next;
 
 		pthread_mutex_unlock(&t->gate);
-		t->running = false;
+		atomic_store_explicit(&t->running, false, memory_order_relaxed);
 		t->next = NULL;
 		t = next;
 	}
@@ -132,9 +132,10 @@ int platform_thread_start(struct platform_thread *t, const char *name,
 	pthread_mutex_lock(&threads_lock);
 	err = thread_create(t);
 	if (!err) {
-		t->running = true;
 		t->next = threads;
 		threads = t;
+		/* R:thread.running  all of it; pairs A:thread.running */
+		atomic_store_explicit(&t->running, true, memory_order_release);
 	}
 	pthread_mutex_unlock(&threads_lock);
 	return err == EAGAIN ? -FI_EAGAIN : err ? -FI_ENOMEM : 0;
@@ -142,7 +143,7 @@ int platform_thread_start(struct platform_thread *t, const char *name,
 
 void platform_thread_wake(struct platform_thread *t)
 {
-	if (!t->running)
+	if (!platform_thread_runs(t))
 		return;
 	pthread_mutex_lock(&t->gate);
 	t->woken = true;
@@ -154,7 +155,7 @@ void platform_thread_stop(struct platform_thread *t)
 {
 	struct platform_thread **at = &threads;
 
-	if (!t->running)
+	if (!platform_thread_runs(t))
 		return;
 	pthread_mutex_lock(&threads_lock);
 	while (*at != t)
@@ -168,7 +169,7 @@ void platform_thread_stop(struct platform_thread *t)
 	pthread_join(t->id, NULL);
 	pthread_cond_destroy(&t->wake);
 	pthread_mutex_destroy(&t->gate);
-	t->running = false;
+	atomic_store_explicit(&t->running, false, memory_order_relaxed);
 }
 
 /* Bells */

@@ -5,6 +5,7 @@
  *
  * usage: auto_test PROVIDER
  */
+#include <poll.h>
 #include <sys/wait.h>
 #include <unistd.h>
 #include <rdma/fi_atomic.h>
@@ -173,6 +174,85 @@ static void a_forked_child_is_not_stuck(void **state)
 	end_close(&b);
 }
 
+/* In the child: what fails is its exit status. */
+#define MUST(cond)                                 \
+	do {                                       \
+		if (!(cond))                       \
+			_exit(1 + __LINE__ % 255); \
+	} while (0)
+
+static struct fid_cq *queue_to_sleep_on(struct end *e)
+{
+	struct fi_cq_attr attr = { .format = FI_CQ_FORMAT_TAGGED, .wait_obj = FI_WAIT_FD };
+	struct fid_cq *cq = NULL;
+
+	assert_int_equal(fi_cq_open(e->domain, &attr, &cq, NULL), 0);
+	return cq;
+}
+
+/* Sleeps until a message arrives, on a queue of @e's domain, which the parent has opened. */
+static void sleep_on(struct end *e, struct fid_cq *cq)
+{
+	struct end_attr attr = { .provider = provider,
+				 .progress = FI_PROGRESS_AUTO,
+				 .no_cntr = true };
+	struct fi_av_attr av_attr = { .type = FI_AV_TABLE };
+	struct fi_cq_tagged_entry entry;
+	struct fid *fids[] = { &cq->fid };
+	struct pollfd p = { .events = POLLIN };
+	struct end here = *e, there;
+	fi_addr_t to;
+
+	MUST(!fi_av_open(e->domain, &av_attr, &here.av, NULL));
+	MUST(!fi_endpoint(e->domain, e->info, &here.ep, NULL));
+	MUST(!fi_ep_bind(here.ep, &here.av->fid, 0));
+	MUST(!fi_ep_bind(here.ep, &cq->fid, FI_TRANSMIT | FI_RECV));
+	MUST(!fi_enable(here.ep));
+	end_open(&there, &attr);
+	to = end_knows(&there, &here);
+	MUST(!fi_trecv(here.ep, large[1], 8, NULL, FI_ADDR_UNSPEC, 7, 0, &contexts[1]));
+	MUST(!fi_control(&cq->fid, FI_GETWAIT, &p.fd));
+	END_UNTIL(!fi_trywait(e->fabric, fids, 1), );
+	END_UNTIL(!fi_tsend(there.ep, large[0], 8, NULL, to, 7, &contexts[0]), );
+	MUST(poll(&p, 1, 15000) == 1);
+	MUST(fi_cq_read(cq, &entry, 1) == 1 && entry.op_context == &contexts[1]);
+	MUST(!fi_close(&here.ep->fid));
+	MUST(!fi_close(&cq->fid));
+	MUST(!fi_close(&here.av->fid));
+	end_close(&there);
+}
+
+static void a_forked_child_that_sleeps_is_woken(void **state)
+{
+	struct end_attr attr = { .provider = provider,
+				 .progress = FI_PROGRESS_AUTO,
+				 .no_cntr = true };
+	struct fid_cq *before;
+	struct end e;
+	int status;
+	pid_t pid;
+
+#ifdef __SANITIZE_THREAD__
+	skip(); /* it allows no thread in the child of a process that has several */
+#endif
+	end_open(&e, &attr);
+	before = queue_to_sleep_on(&e);
+	for (int i = 0; i < 2; i++) {
+		pid = fork();
+		if (!pid) {
+			alarm(60);
+			MUST(!fi_close(&e.ep->fid)); /* it is the parent's */
+			sleep_on(&e, i ? before : queue_to_sleep_on(&e));
+			_exit(0);
+		}
+		assert_true(pid > 0);
+		assert_int_equal(waitpid(pid, &status, 0), pid);
+		assert_int_equal(status, 0);
+	}
+	assert_int_equal(fi_close(&before->fid), 0);
+	end_close(&e);
+}
+
 int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
@@ -180,6 +260,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test(messages_complete_at_a_passive_target),
 		cmocka_unit_test(one_sided_operations_complete_at_a_passive_target),
 		cmocka_unit_test(a_forked_child_is_not_stuck),
+		cmocka_unit_test(a_forked_child_that_sleeps_is_woken),
 	};
 
 	if (argc != 2)
