@@ -14,14 +14,9 @@
 
 #define QUIET_NS 1000000000u /* for what is under way in a context that is closed, ns */
 
-static struct engine_sep_tx *sep_tx_of(struct engine_ctx *ctx)
+static struct engine_sep_ctx *sep_ctx_of(struct engine_ctx *ctx)
 {
-	return container_of(ctx->base, struct engine_sep_tx, of.ctx);
-}
-
-static struct engine_sep_rx *sep_rx_of(struct engine_ctx *ctx)
-{
-	return container_of(ctx->base, struct engine_sep_rx, of.ctx);
+	return container_of(ctx->base, struct engine_sep_ctx, ctx);
 }
 
 bool engine_sep_busy(const struct engine_ep *ep)
@@ -129,30 +124,24 @@ static void engine_sep_claims_drop(struct engine_rxq *q)
 	}
 }
 
-static int engine_sep_tx_close(struct fid *fid)
+static void engine_sep_tx_end(struct engine_ep *ep, struct engine_tx_ctx *tx)
 {
-	struct engine_sep_tx *t = sep_tx_of(engine_ctx_at(fid));
-	struct engine_ctx *ctx = &t->of.ctx;
-	struct engine_domain *domain = ctx->domain;
-	bool busy;
-
-	engine_enter(domain);
-	busy = !list_empty(&ctx->aliases);
-	if (!busy) {
-		engine_ctx_close_tables(ctx);
-		engine_tx_release(&t->tx);
-		engine_sep_tx_discard(ctx->ep, &t->tx);
-		engine_sep_quiet(ctx->ep, &t->tx, NULL);
-		t->of.open = false;
-	}
-	engine_leave(domain);
-	return busy ? -FI_EBUSY : 0;
+	engine_tx_release(tx);
+	engine_sep_tx_discard(ep, tx);
+	engine_sep_quiet(ep, tx, NULL);
 }
 
-static int engine_sep_rx_close(struct fid *fid)
+static void engine_sep_rx_end(struct engine_ep *ep, struct engine_rx_ctx *rx)
 {
-	struct engine_sep_rx *r = sep_rx_of(engine_ctx_at(fid));
-	struct engine_ctx *ctx = &r->of.ctx;
+	engine_rxq_unpost(ep->domain, rx->q);
+	engine_sep_claims_drop(rx->q);
+	engine_sep_quiet(ep, NULL, rx);
+	engine_rx_release(rx);
+}
+
+static int engine_sep_ctx_close(struct fid *fid)
+{
+	struct engine_ctx *ctx = engine_ctx_at(fid);
 	struct engine_domain *domain = ctx->domain;
 	bool busy;
 
@@ -160,11 +149,11 @@ static int engine_sep_rx_close(struct fid *fid)
 	busy = !list_empty(&ctx->aliases);
 	if (!busy) {
 		engine_ctx_close_tables(ctx);
-		engine_rxq_unpost(domain, &r->rx.own);
-		engine_sep_claims_drop(&r->rx.own);
-		engine_sep_quiet(ctx->ep, NULL, &r->rx);
-		engine_rx_release(&r->rx);
-		r->of.open = false;
+		if (ctx->tx)
+			engine_sep_tx_end(ctx->ep, ctx->tx);
+		else
+			engine_sep_rx_end(ctx->ep, ctx->rx);
+		sep_ctx_of(ctx)->open = false;
 	}
 	engine_leave(domain);
 	return busy ? -FI_EBUSY : 0;
@@ -219,19 +208,9 @@ static int engine_sep_ctx_control(struct fid *fid, int command, void *arg)
 	return ret;
 }
 
-static struct fi_ops engine_sep_tx_fi_ops = {
+static struct fi_ops engine_sep_ctx_fi_ops = {
 	.size = sizeof(struct fi_ops),
-	.close = engine_sep_tx_close,
-	.bind = engine_sep_ctx_bind,
-	.control = engine_sep_ctx_control,
-	.ops_open = engine_no_ops_open,
-	.tostr = engine_no_tostr,
-	.ops_set = engine_no_ops_set,
-};
-
-static struct fi_ops engine_sep_rx_fi_ops = {
-	.size = sizeof(struct fi_ops),
-	.close = engine_sep_rx_close,
+	.close = engine_sep_ctx_close,
 	.bind = engine_sep_ctx_bind,
 	.control = engine_sep_ctx_control,
 	.ops_open = engine_no_ops_open,
@@ -241,16 +220,26 @@ static struct fi_ops engine_sep_rx_fi_ops = {
 
 /* Contexts */
 
-static void engine_sep_ctx_open(struct engine_sep_ctx *c, struct engine_ep *ep,
-				struct fi_ops *ops, size_t fclass, void *context)
+/* Are these capabilities that a context of it may ask for? */
+static bool engine_sep_offers(const struct engine_ep *ep, uint64_t caps)
 {
+	return !(caps & ~(ep->caps | ENGINE_SIDE_CAPS | FI_SEND | FI_RECV));
+}
+
+/* The caller holds the domain, and gives it its direction. 0 or -FI_EBUSY */
+static int engine_sep_ctx_open(struct engine_sep_ctx *c, struct engine_ep *ep, size_t fclass,
+			       void *context)
+{
+	if (c->open)
+		return -FI_EBUSY;
 	c->ctx = (struct engine_ctx){ .ep = ep };
 	engine_ctx_init(&c->ctx, ep->domain, &c->ctx);
 	c->ctx.options = ep->ctx.options;
 	c->ctx.fid.fid.fclass = fclass;
 	c->ctx.fid.fid.context = context;
-	c->ctx.fid.fid.ops = ops;
+	c->ctx.fid.fid.ops = &engine_sep_ctx_fi_ops;
 	c->open = true;
+	return 0;
 }
 
 static int engine_sep_tx_ctx(struct fid_ep *fid, int index, struct fi_tx_attr *attr,
@@ -262,15 +251,12 @@ static int engine_sep_tx_ctx(struct fid_ep *fid, int index, struct fi_tx_attr *a
 
 	if (index < 0 || (uint32_t)index >= ep->tx_cnt || !out)
 		return -FI_EINVAL;
-	ret = engine_tx_attr_check(attr);
-	if (ret || (attr && attr->caps & ~(ep->caps | ENGINE_SIDE_CAPS | FI_SEND | FI_RECV)))
-		return ret ? ret : -FI_EINVAL;
+	if (engine_tx_attr_check(attr) || (attr && !engine_sep_offers(ep, attr->caps)))
+		return -FI_EINVAL;
 	t = &ep->sep_txs[index];
 	engine_enter(ep->domain);
-	ret = t->of.open ? -FI_EBUSY : 0;
+	ret = engine_sep_ctx_open(&t->of, ep, FI_CLASS_TX_CTX, context);
 	if (!ret) {
-		engine_sep_ctx_open(&t->of, ep, &engine_sep_tx_fi_ops, FI_CLASS_TX_CTX,
-				    context);
 		t->of.ctx.tx = &t->tx;
 		t->of.ctx.tx_caps = engine_part_caps(attr ? attr->caps : 0, ep->ctx.tx_caps);
 		t->of.ctx.tx_op_flags = attr ? attr->op_flags : ep->ctx.tx_op_flags;
@@ -289,15 +275,12 @@ static int engine_sep_rx_ctx(struct fid_ep *fid, int index, struct fi_rx_attr *a
 
 	if (index < 0 || (uint32_t)index >= ep->rx_cnt || !out)
 		return -FI_EINVAL;
-	ret = engine_rx_attr_check(attr);
-	if (ret || (attr && attr->caps & ~(ep->caps | ENGINE_SIDE_CAPS | FI_SEND | FI_RECV)))
-		return ret ? ret : -FI_EINVAL;
+	if (engine_rx_attr_check(attr) || (attr && !engine_sep_offers(ep, attr->caps)))
+		return -FI_EINVAL;
 	r = &ep->sep_rxs[index];
 	engine_enter(ep->domain);
-	ret = r->of.open ? -FI_EBUSY : 0;
+	ret = engine_sep_ctx_open(&r->of, ep, FI_CLASS_RX_CTX, context);
 	if (!ret) {
-		engine_sep_ctx_open(&r->of, ep, &engine_sep_rx_fi_ops, FI_CLASS_RX_CTX,
-				    context);
 		r->of.ctx.rx = &r->rx;
 		r->of.ctx.rx_caps = engine_part_caps(attr ? attr->caps : 0, ep->ctx.rx_caps);
 		r->of.ctx.rx_op_flags = attr ? attr->op_flags : ep->ctx.rx_op_flags;
