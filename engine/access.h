@@ -72,6 +72,9 @@ int engine_access_check(const struct engine_access *access, size_t *len);
 int engine_access_rma(const struct engine_ctx *ctx, const struct fi_msg_rma *msg,
 		      uint64_t flags, uint8_t op, struct engine_access *access);
 
+/* engine_iocs_count - elements of a list of any length; SIZE_MAX for more than there can be (atomic.c) */
+size_t engine_iocs_count(const struct fi_ioc *ioc, size_t cnt);
+
 /*
  * engine_access_atomic - what fi_atomicmsg, fi_fetch_atomicmsg or fi_compare_atomicmsg is to do
  * @fetch:   where old values go, or NULL

@@ -19,7 +19,7 @@ struct atomic_call {
 	size_t target_cnt;
 };
 
-static size_t iocs_count(const struct fi_ioc *ioc, size_t cnt)
+size_t engine_iocs_count(const struct fi_ioc *ioc, size_t cnt)
 {
 	size_t elements = 0;
 
@@ -105,25 +105,35 @@ static ssize_t atomic_do(struct engine_ctx *ctx, const struct atomic_call *call,
 	return ret ? ret : engine_access_call(ctx, access);
 }
 
-static ssize_t atomic_writev(struct fid_ep *fid, const struct fi_ioc *iov, void **desc,
-			     size_t cnt, fi_addr_t dest, uint64_t addr, uint64_t key,
-			     enum fi_datatype datatype, enum fi_op op, void *context)
+/* A call without flags: it leaves it to the buffers how many elements the target has. */
+static ssize_t atomic_plain(struct fid_ep *fid, struct atomic_call *call, fi_addr_t dest,
+			    uint64_t addr, uint64_t key, void *context)
 {
 	struct engine_ctx *ctx = engine_ctx_of(fid);
 	struct fi_rma_ioc target = { .addr = addr, .key = key };
-	struct atomic_call call = { .kind = ATOMICS_BASE,
-				    .datatype = datatype,
-				    .op = op,
-				    .operand = iov,
-				    .operand_cnt = cnt,
-				    .target = &target,
-				    .target_cnt = 1 };
 	struct engine_access access = { .flags = engine_access_defaults(ctx),
 					.dest = dest,
 					.context = context };
 
-	target.count = iocs_count(iov, cnt);
-	return atomic_do(ctx, &call, &access);
+	target.count = call->kind == ATOMICS_BASE
+			       ? engine_iocs_count(call->operand, call->operand_cnt)
+			       : engine_iocs_count(call->result, call->result_cnt);
+	call->target = &target;
+	call->target_cnt = 1;
+	return atomic_do(ctx, call, &access);
+}
+
+static ssize_t atomic_writev(struct fid_ep *fid, const struct fi_ioc *iov, void **desc,
+			     size_t cnt, fi_addr_t dest, uint64_t addr, uint64_t key,
+			     enum fi_datatype datatype, enum fi_op op, void *context)
+{
+	struct atomic_call call = { .kind = ATOMICS_BASE,
+				    .datatype = datatype,
+				    .op = op,
+				    .operand = iov,
+				    .operand_cnt = cnt };
+
+	return atomic_plain(fid, &call, dest, addr, key, context);
 }
 
 static ssize_t atomic_write(struct fid_ep *fid, const void *buf, size_t cnt, void *desc,
@@ -158,23 +168,15 @@ static ssize_t atomic_readwritev(struct fid_ep *fid, const struct fi_ioc *iov, v
 				 size_t result_cnt, fi_addr_t dest, uint64_t addr, uint64_t key,
 				 enum fi_datatype datatype, enum fi_op op, void *context)
 {
-	struct engine_ctx *ctx = engine_ctx_of(fid);
-	struct fi_rma_ioc target = { .addr = addr, .key = key };
 	struct atomic_call call = { .kind = ATOMICS_FETCH,
 				    .datatype = datatype,
 				    .op = op,
 				    .operand = iov,
 				    .operand_cnt = cnt,
 				    .result = resultv,
-				    .result_cnt = result_cnt,
-				    .target = &target,
-				    .target_cnt = 1 };
-	struct engine_access access = { .flags = engine_access_defaults(ctx),
-					.dest = dest,
-					.context = context };
+				    .result_cnt = result_cnt };
 
-	target.count = iocs_count(resultv, result_cnt);
-	return atomic_do(ctx, &call, &access);
+	return atomic_plain(fid, &call, dest, addr, key, context);
 }
 
 static ssize_t atomic_readwrite(struct fid_ep *fid, const void *buf, size_t cnt, void *desc,
@@ -194,8 +196,6 @@ static ssize_t atomic_compwritev(struct fid_ep *fid, const struct fi_ioc *iov, v
 				 size_t result_cnt, fi_addr_t dest, uint64_t addr, uint64_t key,
 				 enum fi_datatype datatype, enum fi_op op, void *context)
 {
-	struct engine_ctx *ctx = engine_ctx_of(fid);
-	struct fi_rma_ioc target = { .addr = addr, .key = key };
 	struct atomic_call call = { .kind = ATOMICS_COMPARE,
 				    .datatype = datatype,
 				    .op = op,
@@ -204,15 +204,9 @@ static ssize_t atomic_compwritev(struct fid_ep *fid, const struct fi_ioc *iov, v
 				    .compare = comparev,
 				    .compare_cnt = compare_cnt,
 				    .result = resultv,
-				    .result_cnt = result_cnt,
-				    .target = &target,
-				    .target_cnt = 1 };
-	struct engine_access access = { .flags = engine_access_defaults(ctx),
-					.dest = dest,
-					.context = context };
+				    .result_cnt = result_cnt };
 
-	target.count = iocs_count(resultv, result_cnt);
-	return atomic_do(ctx, &call, &access);
+	return atomic_plain(fid, &call, dest, addr, key, context);
 }
 
 static ssize_t atomic_compwrite(struct fid_ep *fid, const void *buf, size_t cnt, void *desc,

@@ -3,7 +3,6 @@
  * The slots of struct fi_ops_atomic for what has FI_TRIGGER among its default flags; see
  * trigger_ops.c. Called by programs.
  */
-#include <rdma/fi_errno.h>
 #include "access.h"
 #include "fids.h"
 #include "trigger.h"
@@ -13,16 +12,11 @@ static ssize_t trig_update(struct fid_ep *fid, struct fi_msg_atomic *msg, uint64
 			   uint64_t key, const struct fi_msg_fetch *fetch,
 			   const struct fi_msg_compare *compare)
 {
-	const struct fi_ioc *counted = fetch ? fetch->msg_iov : msg->msg_iov;
-	size_t cnt = fetch ? fetch->iov_count : msg->iov_count;
 	struct fi_rma_ioc target = { .addr = addr, .key = key };
 	uint64_t flags = engine_ctx_of(fid)->tx_op_flags | FI_TRIGGER;
 
-	if (cnt > ENGINE_IOV_MAX || (cnt && !counted))
-		return -FI_EINVAL;
-	for (size_t i = 0; i < cnt; i++)
-		if (__builtin_add_overflow(target.count, counted[i].count, &target.count))
-			return -FI_EINVAL;
+	target.count = fetch ? engine_iocs_count(fetch->msg_iov, fetch->iov_count)
+			     : engine_iocs_count(msg->msg_iov, msg->iov_count);
 	msg->rma_iov = &target;
 	msg->rma_iov_count = 1;
 	if (compare)
