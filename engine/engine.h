@@ -545,6 +545,7 @@ struct engine_peer {
 	uint32_t acked;	      /* everything of ours before that seq has arrived */
 	uint32_t early_large; /* of what waits for its turn, requests above ENGINE_EARLY_MAX */
 	uint32_t naks_told;   /* refusals by seq that were sent in this life */
+	uint64_t ack_tx_seq;  /* tx_seq when it was last sent an ACK */
 	uint32_t naks_heard;  /* ... and that have come */
 	uint32_t ack_seq, ack_naks; /* of an ACK that has overtaken refusals, */
 	bool ack_waits;		    /* if there is one */

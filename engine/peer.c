@@ -252,7 +252,7 @@ static bool engine_peer_gone(struct engine_peer *peer)
 /* Queued work. */
 
 static bool engine_ctl_claim(struct engine_peer *peer, uint8_t op, uint64_t tag, uint64_t data,
-			     const struct packet_cts *cts)
+			     const struct packet_cts *cts, bool hold)
 {
 	uint32_t len = cts ? sizeof(*cts) : 0;
 	struct packet *packet;
@@ -268,18 +268,19 @@ static bool engine_ctl_claim(struct engine_peer *peer, uint8_t op, uint64_t tag,
 	packet->data = data;
 	if (cts)
 		memcpy(payload, cts, len);
-	peer->wire->publish(peer->conn, packet, false);
+	if (hold)
+		peer->wire->hold(peer->conn, packet);
+	else
+		peer->wire->publish(peer->conn, packet, false);
 	engine_sent(peer->ep, peer->conn, peer->wire);
 	return true;
 }
 
-void engine_ctl(struct engine_peer *peer, uint8_t op, uint64_t tag, uint64_t data,
-		const struct packet_cts *cts)
+static void engine_ctl_queue(struct engine_peer *peer, uint8_t op, uint64_t tag, uint64_t data,
+			     const struct packet_cts *cts)
 {
 	struct engine_ctl *ctl;
 
-	if (list_empty(&peer->ctl) && engine_ctl_claim(peer, op, tag, data, cts))
-		return;
 	if (op == PACKET_CREDIT && !list_empty(&peer->ctl))
 		return; /* the credits go with what is queued */
 	ctl = pool_get(&peer->ep->ctl_pool);
@@ -296,13 +297,30 @@ void engine_ctl(struct engine_peer *peer, uint8_t op, uint64_t tag, uint64_t dat
 	engine_peer_block(peer);
 }
 
+void engine_ctl(struct engine_peer *peer, uint8_t op, uint64_t tag, uint64_t data,
+		const struct packet_cts *cts)
+{
+	if (!list_empty(&peer->ctl) || !engine_ctl_claim(peer, op, tag, data, cts, false))
+		engine_ctl_queue(peer, op, tag, data, cts);
+}
+
+void engine_ack(struct engine_peer *peer)
+{
+	/* A program that has sent since the last one is likely to answer now: one packet for both. */
+	bool hold = peer->tx_seq != peer->ack_tx_seq && peer->conn && peer->wire->hold;
+
+	peer->ack_tx_seq = peer->tx_seq;
+	if (!engine_ctl_claim(peer, PACKET_ACK, peer->naks_told, peer->rx_seq, NULL, hold))
+		engine_ctl_queue(peer, PACKET_ACK, peer->naks_told, peer->rx_seq, NULL);
+}
+
 static bool engine_flush_ctl(struct engine_peer *peer)
 {
 	while (!list_empty(&peer->ctl)) {
 		struct engine_ctl *ctl = container_of(peer->ctl.next, struct engine_ctl, link);
 
 		if (!engine_ctl_claim(peer, ctl->packet.op, ctl->packet.tag, ctl->packet.data,
-				      ctl->with_cts ? &ctl->cts : NULL))
+				      ctl->with_cts ? &ctl->cts : NULL, false))
 			return false;
 		peer->nak_cnt -= ctl->packet.op == PACKET_NAK;
 		list_remove(&ctl->link);

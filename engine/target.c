@@ -623,6 +623,6 @@ void engine_acks_send(struct engine_ep *ep)
 			continue;
 		list_remove(&peer->ack_link);
 		peer->ack_due = false;
-		engine_ctl(peer, PACKET_ACK, peer->naks_told, peer->rx_seq, NULL);
+		engine_ack(peer);
 	}
 }

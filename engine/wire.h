@@ -197,6 +197,13 @@ struct wire_ops {
 
 	/* It moves payload through memory that both processes map or may read. */
 	bool shares_memory;
+
+	/*
+	 * hold - send the claimed packet together with the next one on this conn, which is likely to follow
+	 * It leaves in the next poll at the latest, and by itself within a second when none comes. NULL:
+	 * nothing would be gained, publish() it.
+	 */
+	void (*hold)(struct wire_conn *conn, struct packet *packet);
 };
 
 /*

@@ -5,6 +5,8 @@
  * domain.
  */
 #include <errno.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
 #include <sys/epoll.h>
 #include <sys/socket.h>
 #include "tcp_wire.h"
@@ -20,7 +22,8 @@ bool tcp_control_room(struct tcp_conn *conn)
 	return conn->out != NULL;
 }
 
-void tcp_control_flush(struct tcp_conn *conn)
+/* @flags: of send(2) */
+static void control_write(struct tcp_conn *conn, int flags)
 {
 	struct tcp_lane *lane = &conn->control;
 	ssize_t n;
@@ -29,7 +32,7 @@ void tcp_control_flush(struct tcp_conn *conn)
 		conn->head = conn->tail;
 	while (conn->head != conn->tail) {
 		n = send(lane->fd, conn->out + conn->head, conn->tail - conn->head,
-			 MSG_NOSIGNAL);
+			 MSG_NOSIGNAL | flags);
 		if (n > 0) {
 			conn->head += (uint32_t)n;
 			continue;
@@ -50,6 +53,17 @@ void tcp_control_flush(struct tcp_conn *conn)
 		lane->want_out = false;
 		tcp_watch(tcp_wire_of(conn), lane, EPOLLIN);
 	}
+}
+
+void tcp_control_flush(struct tcp_conn *conn)
+{
+	int one = 1;
+
+	if (conn->head != conn->tail)
+		control_write(conn, 0);
+	else if (conn->held) /* setting it again is how the kernel is told to wait no longer */
+		setsockopt(conn->control.fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof(one));
+	conn->held = false;
 }
 
 /* Make room behind the tail; false when there is none. */
@@ -114,6 +128,22 @@ void tcp_publish(struct wire_conn *out, struct packet *packet, bool more)
 	} else {
 		tcp_conn_dirty(conn);
 	}
+}
+
+/*
+ * The kernel has it and does not send it yet: a system call, but no packet. Should nothing follow,
+ * not even a poll, the kernel sends it after 0.2 s, or when the process ends.
+ */
+void tcp_hold(struct wire_conn *out, struct packet *packet)
+{
+	struct tcp_conn *conn = tcp_conn_from(out);
+
+	conn->tail += (uint32_t)tcp_frame_len(packet->len);
+	if (conn->control.want_out)
+		return;
+	control_write(conn, MSG_MORE);
+	conn->held = true;
+	tcp_conn_dirty(conn);
 }
 
 bool tcp_control_raw(struct tcp_conn *conn, const void *bytes, size_t len)

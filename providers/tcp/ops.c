@@ -25,6 +25,7 @@ const struct wire_ops tcp_wire_ops = {
 	.disconnect = tcp_disconnect,
 	.claim = tcp_claim,
 	.publish = tcp_publish,
+	.hold = tcp_hold,
 	.sendv = tcp_sendv,
 	.get = tcp_get,
 	.poll = tcp_poll,

@@ -155,6 +155,7 @@ struct tcp_conn {
 	uint8_t *out;
 	uint32_t head, tail;
 	uint32_t burst, burst_tick;
+	bool held; /* the kernel waits with what it has: see tcp_hold() */
 
 	struct tcp_bulk *bulk;
 	uint64_t cookie;
@@ -317,6 +318,7 @@ bool tcp_conn_drained(struct tcp_conn *conn);
 
 struct packet *tcp_claim(struct wire_conn *conn, size_t len, void **payload);
 void tcp_publish(struct wire_conn *conn, struct packet *packet, bool more);
+void tcp_hold(struct wire_conn *conn, struct packet *packet);
 
 /* tcp_control_room - have the output buffer; false without memory */
 bool tcp_control_room(struct tcp_conn *conn);

@@ -95,6 +95,42 @@ static void packets_without_progress_leave_with_the_next_poll(void **state)
 	side_close(b);
 }
 
+static bool hold(struct wire_conn *conn, uint32_t seq)
+{
+	void *payload;
+	struct packet *packet = conn->wire->ops->claim(conn, 0, &payload);
+
+	if (!packet)
+		return false;
+	*packet = (struct packet){ .op = PACKET_ACK, .seq = seq, .tag = 3 * seq };
+	conn->wire->ops->hold(conn, packet);
+	return true;
+}
+
+static void what_is_held_leaves_with_the_next_packet_or_poll_or_by_itself(void **state)
+{
+	struct side *a = side_open(NULL), *b = side_open(NULL);
+	struct wire_conn *ab, *ba;
+
+	pair_up(a, b, &ab, &ba);
+	side_poll(a);
+	assert_true(hold(ab, 0));
+	assert_true(publish(ab, 1, 8, false));
+	DRIVE(b, NULL, b->got_cnt == 2);
+	assert_true(hold(ab, 2));
+	for (int i = 0; i < 100; i++)
+		side_poll(b);
+	assert_int_equal(b->got_cnt, 2); /* it takes the kernel 0.2 s and more */
+	side_poll(a);
+	DRIVE(b, NULL, b->got_cnt == 3);
+	assert_true(hold(ab, 3));
+	DRIVE(b, NULL, b->got_cnt == 4); /* and nobody polls a */
+	for (int i = 0; i < 4; i++)
+		assert_int_equal(b->got[i].packet.seq, i);
+	side_close(a);
+	side_close(b);
+}
+
 /* A reader that does not read: claim refuses before memory grows, and nothing is lost. */
 static void a_full_lane_refuses_claims_and_goes_on(void **state)
 {
@@ -449,6 +485,7 @@ int main(void)
 		cmocka_unit_test(hello_reaches_both_sides),
 		cmocka_unit_test(packets_arrive_whole_and_in_order),
 		cmocka_unit_test(packets_without_progress_leave_with_the_next_poll),
+		cmocka_unit_test(what_is_held_leaves_with_the_next_packet_or_poll_or_by_itself),
 		cmocka_unit_test(a_full_lane_refuses_claims_and_goes_on),
 		cmocka_unit_test(bulk_scatters_to_where_it_belongs),
 		cmocka_unit_test(inside_a_host_nothing_paces),

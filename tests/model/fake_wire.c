@@ -530,6 +530,12 @@ static void fake_publish(struct wire_conn *conn, struct packet *packet, bool mor
 	send_item(c, item, FAKE_CLAIMED);
 }
 
+/* When it arrives is whimsical anyway. */
+static void fake_hold(struct wire_conn *conn, struct packet *packet)
+{
+	fake_publish(conn, packet, true);
+}
+
 static int fake_sendv(struct wire_conn *conn, const struct packet *hdr, const struct iovec *iov,
 		      size_t iov_cnt, struct wire_op *op)
 {
@@ -623,13 +629,13 @@ struct wire_ops fake_ops[FAKE_KINDS] = {
 	[FAKE_A] = {
 		.size = sizeof(struct wire_ops), .name = "fake-a", .open = fake_a_open,
 		.close = fake_close, .connect = fake_connect, .disconnect = fake_disconnect,
-		.claim = fake_claim, .publish = fake_publish, .sendv = fake_sendv, .get = fake_get,
+		.claim = fake_claim, .publish = fake_publish, .hold = fake_hold, .sendv = fake_sendv, .get = fake_get,
 		.poll = fake_poll, .check = fake_check, .local = fake_local, .send = fake_a_send,
 	},
 	[FAKE_B] = {
 		.size = sizeof(struct wire_ops), .name = "fake-b", .open = fake_b_open,
 		.close = fake_close, .connect = fake_connect, .disconnect = fake_disconnect,
-		.claim = fake_claim, .publish = fake_publish, .sendv = fake_sendv, .get = fake_get,
+		.claim = fake_claim, .publish = fake_publish, .hold = fake_hold, .sendv = fake_sendv, .get = fake_get,
 		.poll = fake_poll, .check = fake_check, .local = fake_local, .send = fake_b_send,
 	},
 };
