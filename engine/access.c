@@ -192,16 +192,33 @@ static size_t engine_request_max(const struct wire_ops *wire)
 	return wire->claim_max > WIRE_REQUEST_MAX ? wire->claim_max : WIRE_REQUEST_MAX;
 }
 
-static int engine_write_start(struct engine_peer *peer, struct engine_tx *tx)
+/* Does a write travel with its header? */
+static bool engine_write_fits(const struct engine_peer *peer, const struct engine_tx *tx)
 {
+	return engine_request_head(tx, 0) + tx->len <= engine_request_max(peer->wire);
+}
+
+/* May the receiver be asked to hold its payload until its turn? */
+static bool engine_write_counts(const struct engine_peer *peer, const struct engine_tx *tx)
+{
+	return tx->len <= peer->credit && !engine_request_listed(tx);
+}
+
+static int engine_write_inline(struct engine_peer *peer, struct engine_tx *tx)
+{
+	bool early = tx->len > ENGINE_EARLY_LEN && engine_lane_busy(peer);
 	struct packet *packet;
 	char *at;
 
-	if (engine_request_head(tx, 0) + tx->len > engine_request_max(peer->wire))
-		return engine_tx_rts(peer, tx);
+	if (early && !engine_write_counts(peer, tx))
+		return -FI_EAGAIN;
 	packet = engine_request_claim(peer, tx, NULL, 0, tx->len, &at);
 	if (!packet)
 		return -FI_EAGAIN;
+	if (early) {
+		packet->flags |= PACKET_COUNTED;
+		peer->credit -= (uint32_t)tx->len;
+	}
 	if (tx->iov_cnt == 1)
 		copy_bytes(at, tx->iov[0].iov_base, tx->len);
 	else
@@ -210,6 +227,39 @@ static int engine_write_start(struct engine_peer *peer, struct engine_tx *tx)
 	list_remove(&tx->link);
 	engine_unacked(peer, tx);
 	return 0;
+}
+
+/* From the caller's memory to the target's without a stop; only the header takes its turn. */
+static int engine_write_stream(struct engine_peer *peer, struct engine_tx *tx)
+{
+	struct packet packet = { .tag = tx->targets[0].addr, .data = tx->targets[0].key };
+	int ret;
+
+	engine_header(peer, &packet, (uint8_t)(PACKET_WRITE | tx->rx_idx << 4), PACKET_COUNTED,
+		      (uint32_t)tx->len);
+	tx->op.done = engine_tx_gone;
+	ret = peer->wire->sendv(peer->conn, &packet, tx->iov, tx->iov_cnt, &tx->op);
+	if (ret) {
+		engine_credits_back(peer, packet.credits);
+		return ret;
+	}
+	peer->credit -= (uint32_t)tx->len;
+	if (!peer->wire->in_order)
+		peer->lane_seq = (uint32_t)peer->tx_seq + 1;
+	list_remove(&tx->link);
+	engine_unacked(peer, tx);
+	tx->state = TX_EAGER;
+	return 0;
+}
+
+static int engine_write_start(struct engine_peer *peer, struct engine_tx *tx)
+{
+	if (engine_write_fits(peer, tx))
+		return engine_write_inline(peer, tx);
+	if (!peer->wire->has_get && tx->len <= peer->wire->eager_max &&
+	    engine_write_counts(peer, tx))
+		return engine_write_stream(peer, tx);
+	return engine_tx_rts(peer, tx);
 }
 
 static void engine_await_response(struct engine_peer *peer, struct engine_tx *tx, size_t want)
@@ -271,9 +321,9 @@ static int engine_atomic_start(struct engine_peer *peer, struct engine_tx *tx)
 /* May this request be sent now, as far as what was sent before is concerned? */
 static bool engine_access_may(const struct engine_peer *peer, const struct engine_tx *tx)
 {
-	if (tx->kind == PACKET_READ || tx->len <= ENGINE_EARLY_LEN)
-		return true;
-	return (int32_t)(peer->lane_seq - peer->acked) <= 0;
+	/* A write asks for itself. */
+	return tx->kind != PACKET_ATOMIC || tx->len <= ENGINE_EARLY_LEN ||
+	       !engine_lane_busy(peer);
 }
 
 int engine_access_start(struct engine_peer *peer, struct engine_tx *tx)

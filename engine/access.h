@@ -8,12 +8,14 @@
  *			<-  ACK (everything before that seq), or NAK (seq)
  *	READ, ATOMIC (id)	->	carried out in its turn
  *			<-  RESPONSE (id, offset), or NAK (id)
+ *	WRITE (seq) by sendv	->	its payload goes straight into registered memory
+ *			<-  ACK, or NAK (seq)
  *	RTS with targets	->	a rendezvous (rndv.c) into registered memory
  *			<-  FIN (id), or NAK (id)
  *
  * Requests share the sequence of messages, so all that is posted to a peer begins there in that
- * order. A large request is never held until its turn: its sender waits while it may overtake a
- * sendv.
+ * order. A large request that has no credit is never held until its turn: its sender waits while it
+ * may overtake a sendv.
  *
  * The caller holds the domain.
  */
@@ -138,6 +140,10 @@ void engine_response_arrived(struct engine_tx *tx);
  */
 int engine_request(struct engine_rx_ctx *ctx, struct engine_peer *peer,
 		   const struct packet *packet, const void *payload);
+
+/* engine_request_stream - begin a write that has its turn and whose payload is still to come, into @dest */
+void engine_request_stream(struct engine_rx_ctx *ctx, struct engine_peer *peer,
+			   const struct packet *packet, struct wire_dest *dest);
 
 /* engine_is_request - is this a one-sided request, rather than a message */
 static inline bool engine_is_request(const struct packet *packet)

@@ -9,13 +9,18 @@
 
 #define EAGER_LIMIT (1u << 20) /* eager payload that is believed, bytes */
 
-void engine_owe(struct engine_peer *peer, size_t len)
+void engine_grant(struct engine_peer *peer, size_t len)
 {
-	if (len <= ENGINE_INJECT_MAX)
-		return;
 	peer->owed += (uint32_t)len;
 	if (peer->owed >= peer->window / 2 && peer->owed >= CREDIT_UNIT && peer->conn)
 		engine_ctl(peer, PACKET_CREDIT, 0, 0, NULL);
+}
+
+/* Is this a request that is too large to be held, and has no credit for it? */
+static bool engine_is_large(const struct packet *packet)
+{
+	return engine_is_request(packet) && packet->len > ENGINE_EARLY_MAX &&
+	       !(packet->flags & PACKET_COUNTED);
 }
 
 /* A message that waited for its turn has it. 0 or -FI_ENOMEM */
@@ -25,16 +30,13 @@ static int engine_early_turn(struct engine_ep *ep, struct engine_held *held)
 	struct engine_rxq *q = held->ctx->q;
 	struct match_recv *recv;
 	struct engine_rx *rx;
-	int ret;
 
 	list_remove(&held->link);
 	peer->early_cnt--;
 	peer->rx_seq++;
 	if (engine_is_request(&held->packet)) {
-		peer->early_large -= held->packet.len > ENGINE_EARLY_MAX;
-		ret = engine_request(held->ctx, peer, &held->packet, held->bytes);
-		engine_held_free(ep, held);
-		return ret;
+		peer->early_large -= engine_is_large(&held->packet);
+		return engine_held_request(held);
 	}
 	if (held->packet.flags & PACKET_ACKED)
 		engine_ack_due(peer);
@@ -59,7 +61,7 @@ static int engine_early_turn(struct engine_ep *ep, struct engine_held *held)
  */
 static bool engine_early_refused(struct engine_peer *peer, const struct packet *packet)
 {
-	if (!engine_is_request(packet) || packet->len <= ENGINE_EARLY_MAX)
+	if (!engine_is_large(packet))
 		return false;
 	return !peer->several || peer->early_large >= ENGINE_TX_SIZE;
 }
@@ -90,7 +92,7 @@ static int engine_early(struct engine_rx_ctx *ctx, struct engine_peer *peer,
 		return -FI_ENOMEM;
 	held->state = HELD_EARLY;
 	list_insert_after(at, &held->link);
-	peer->early_large += engine_is_request(packet) && packet->len > ENGINE_EARLY_MAX;
+	peer->early_large += engine_is_large(packet);
 	peer->early_cnt++;
 	return 0;
 }
@@ -108,6 +110,10 @@ static int engine_in_turn(struct engine_rx_ctx *ctx, struct engine_peer *peer,
 	struct engine_rx *rx;
 
 	peer->rx_seq++;
+	if (engine_is_request(packet) && avail < packet->len) {
+		engine_request_stream(ctx, peer, packet, dest);
+		return 0;
+	}
 	if (engine_is_request(packet))
 		return engine_request(ctx, peer, packet, payload);
 	if (packet->flags & PACKET_ACKED)
@@ -166,7 +172,7 @@ static int engine_message(struct engine_ep *ep, struct wire_conn *conn,
 		if (!ctx)
 			return -FI_ENOMEM;
 	}
-	if (eager && packet->len > ENGINE_INJECT_MAX) {
+	if ((eager && packet->len > ENGINE_INJECT_MAX) || packet->flags & PACKET_COUNTED) {
 		if (packet->len > EAGER_LIMIT || packet->len > peer->allowed)
 			return -FI_EINVAL;
 		peer->allowed -= packet->len;
@@ -200,7 +206,10 @@ int engine_packet(struct engine_ep *ep, struct wire_conn *conn, const struct pac
 
 	dest->iov_cnt = 0;
 	dest->cookie = NULL;
-	if (packet->epoch != peer->rx_epoch || packet->flags & ~PACKET_FLAGS_KNOWN)
+	if (packet->epoch != peer->rx_epoch)
+		return -FI_EINVAL;
+	if (packet->flags & PACKET_COUNTED &&
+	    (PACKET_OP(packet->op) != PACKET_WRITE || packet->flags != PACKET_COUNTED))
 		return -FI_EINVAL;
 	if (packet->credits) {
 		if (packet->credits * CREDIT_UNIT > peer->credit_max - peer->credit)
@@ -226,7 +235,7 @@ int engine_packet(struct engine_ep *ep, struct wire_conn *conn, const struct pac
 	case PACKET_WRITE:
 	case PACKET_READ:
 	case PACKET_ATOMIC:
-		if (avail == packet->len)
+		if (avail == packet->len || packet->flags & PACKET_COUNTED)
 			ret = engine_message(ep, conn, packet, payload, avail, dest);
 		break;
 	case PACKET_RESPONSE:
@@ -274,6 +283,9 @@ void engine_payload_done(struct engine_ep *ep, struct wire_conn *conn, void *coo
 		list_remove(&rx->link);
 		rx->peer->filling_cnt--;
 		engine_owe(rx->peer, rx->incoming);
-		engine_recv_finish(ep->domain, rx);
+		if (rx->landing)
+			engine_landed(rx);
+		else
+			engine_recv_finish(ep->domain, rx);
 	}
 }

@@ -485,7 +485,7 @@ struct engine_held {
 		HELD_EARLY,   /* waits for messages before it */
 		HELD_STORED,  /* in the matcher */
 		HELD_CLAIMED, /* taken by FI_PEEK | FI_CLAIM */
-		HELD_MATCHED, /* waits for the rest of its payload */
+		HELD_MATCHED, /* has a receive, or is a request: waits for the rest of its payload */
 	} state;
 	bool whole;	 /* the payload has arrived */
 	bool pooled;	 /* from held_pool */

@@ -3,6 +3,8 @@
  * Messages that are held: they have no receive yet, or came before their turn. With them the
  * queues in which receives and messages meet. The caller holds the domain.
  */
+#include "access.h"
+#include "peer.h"
 #include "recv.h"
 #include "send.h"
 
@@ -257,12 +259,35 @@ void engine_held_drop(struct engine_ep *ep, struct engine_held *held)
 	engine_held_free(ep, held);
 }
 
+int engine_held_request(struct engine_held *held)
+{
+	struct engine_peer *peer = held->peer;
+	int ret;
+
+	if (!held->whole) {
+		held->state = HELD_MATCHED;
+		return 0;
+	}
+	ret = engine_request(held->ctx, peer, &held->packet, held->bytes);
+	engine_held_free(peer->ep, held);
+	return ret;
+}
+
 void engine_held_arrived(struct engine_held *held)
 {
+	struct engine_peer *peer = held->peer;
+	int ret;
+
 	held->whole = true;
 	list_remove(&held->arriving);
 	if (held->state != HELD_MATCHED)
 		return;
+	if (engine_is_request(&held->packet)) {
+		ret = engine_held_request(held);
+		if (ret)
+			engine_peer_fail(peer, ret, false);
+		return;
+	}
 	if (!held->rx) {
 		engine_held_drop(held->peer->ep, held);
 		return;

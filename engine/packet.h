@@ -50,9 +50,10 @@ enum packet_flag {
 	PACKET_ACKED =
 		1 << 5, /* EAGER: the sender waits for ACK, as it does for WRITE and ATOMIC */
 	PACKET_COLL = 1 << 6, /* EAGER, RTS: of a collective, in tags of its own; with TAGGED */
+	/* WRITE, alone: its payload takes credit, as a message's does, and may be held until its turn */
+	PACKET_COUNTED = 1 << 7,
 };
 
-#define PACKET_FLAGS_KNOWN ((1u << 7) - 1)
 #define PACKET_FLAGS_TX                                                    \
 	(PACKET_TAGGED | PACKET_CQ_DATA | PACKET_DELIVERY | PACKET_ACKED | \
 	 PACKET_COLL) /* of a send */

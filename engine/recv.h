@@ -76,8 +76,15 @@ static inline struct engine_rxq *engine_rxq_at(const struct engine_ep *ep, uint3
 	return idx < ep->rx_cnt ? ep->rxs[idx]->q : engine_coll_rxq(ep);
 }
 
-/* engine_owe - payload of a message from this peer was freed: grant it again, now or later */
-void engine_owe(struct engine_peer *peer, size_t len);
+/* engine_grant - payload that took credit was freed: grant it to this peer again, now or later */
+void engine_grant(struct engine_peer *peer, size_t len);
+
+/* engine_owe - payload of an eager message was freed, which took credit unless it is small */
+static inline void engine_owe(struct engine_peer *peer, size_t len)
+{
+	if (len > ENGINE_INJECT_MAX)
+		engine_grant(peer, len);
+}
 
 /* engine_recv_sender - what a receive has to know of its message beside what its completion says */
 static inline void engine_recv_sender(struct engine_rx *rx, const struct packet *packet)
@@ -93,6 +100,7 @@ static inline void engine_recv_sender(struct engine_rx *rx, const struct packet 
  * engine_hold - keep one whose payload may still be arriving: into @dest, then. NULL without memory
  * engine_held_store - it had its turn and found no receive: wait for one
  * engine_held_receive - @rx has met it; it is linked nowhere but, perhaps, among the arriving. Takes both
+ * engine_held_request - it is a request that has its turn. Takes it; 0, or what engine_request() says
  * engine_held_arrived - the rest of its payload is there
  * engine_held_drop - nobody wants it any more; it is linked nowhere but, perhaps, among the arriving
  * engine_held_free - release it without a word to its sender
@@ -104,6 +112,7 @@ struct engine_held *engine_hold(struct engine_rx_ctx *ctx, struct engine_peer *p
 				struct wire_dest *dest);
 void engine_held_store(struct engine_held *held);
 void engine_held_receive(struct engine_held *held, struct engine_rx *rx);
+int engine_held_request(struct engine_held *held);
 void engine_held_arrived(struct engine_held *held);
 void engine_held_drop(struct engine_ep *ep, struct engine_held *held);
 void engine_held_free(struct engine_ep *ep, struct engine_held *held);

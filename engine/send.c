@@ -138,18 +138,17 @@ void engine_tx_end(struct engine_tx *tx, int status)
 	engine_tx_free(tx);
 }
 
-/* The wire has sent an eager message from the user's memory. */
-static void engine_tx_eager_done(struct wire_op *op, int status)
+void engine_tx_gone(struct wire_op *op, int status)
 {
 	struct engine_tx *tx = container_of(op, struct engine_tx, op);
+	bool waits = tx->kind != PACKET_EAGER || tx->flags & (PACKET_DELIVERY | PACKET_ACKED);
 
-	if (!status && tx->flags & (PACKET_DELIVERY | PACKET_ACKED) &&
-	    !(tx->flags & ENGINE_FINISHED)) {
+	if (!status && waits && !(tx->flags & ENGINE_FINISHED)) {
 		tx->state = tx->flags & PACKET_DELIVERY ? TX_FIN : TX_ACK;
 		return;
 	}
 	list_remove(&tx->link);
-	engine_tx_end(tx, status);
+	engine_tx_end(tx, status ? status : tx->error);
 }
 
 /* A message has left and is not over: who says when it is? */
@@ -199,7 +198,7 @@ static int engine_tx_eager(struct engine_peer *peer, struct engine_tx *tx)
 		flags |= PACKET_ACKED;
 	engine_header(peer, &packet, (uint8_t)(PACKET_EAGER | tx->rx_idx << 4), flags,
 		      (uint32_t)tx->len);
-	tx->op.done = engine_tx_eager_done;
+	tx->op.done = engine_tx_gone;
 	ret = peer->wire->sendv(peer->conn, &packet, tx->iov, tx->iov_cnt, &tx->op);
 	if (ret) {
 		engine_credits_back(peer, packet.credits);

@@ -58,6 +58,15 @@ void engine_tx_queue(struct engine_peer *peer, struct engine_tx *tx);
 /* engine_tx_rts - tell the receiver of a large message or write. 0 or -FI_EAGAIN */
 int engine_tx_rts(struct engine_peer *peer, struct engine_tx *tx);
 
+/* engine_lane_busy - may a request that is sent now overtake the header of a sendv */
+static inline bool engine_lane_busy(const struct engine_peer *peer)
+{
+	return (int32_t)(peer->lane_seq - peer->acked) > 0;
+}
+
+/* engine_tx_gone - struct wire_op.done of a message or write: the wire has sent it from the caller's memory */
+void engine_tx_gone(struct wire_op *op, int status);
+
 /* engine_outstanding - has anything that was posted to this peer, and sent, not ended yet */
 static inline bool engine_outstanding(const struct engine_peer *peer)
 {

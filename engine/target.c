@@ -37,7 +37,7 @@ static int request_read(const struct packet *packet, const void *payload, size_t
 	struct packet_targets head;
 	size_t at = own_len, list;
 
-	if (packet->flags & ~(PACKET_TARGETS | PACKET_CQ_DATA | pull))
+	if (packet->flags & ~(PACKET_TARGETS | PACKET_CQ_DATA | PACKET_COUNTED | pull))
 		return -FI_EINVAL;
 	if (packet->flags & PACKET_TARGETS) {
 		list = packet_targets_len(0);
@@ -191,6 +191,8 @@ static int request_write(struct engine_rx_ctx *ctx, struct engine_peer *peer,
 	if (!request_bytes(&r, &bytes) || bytes != r.len)
 		return -FI_EINVAL;
 	request_counted(peer, &r);
+	if (packet->flags & PACKET_COUNTED)
+		engine_grant(peer, r.len);
 	engine_ack_due(peer);
 	ret = request_land(peer->ep, &r, FI_REMOTE_WRITE, &landing);
 	if (ret) {
@@ -208,12 +210,40 @@ static int request_write(struct engine_rx_ctx *ctx, struct engine_peer *peer,
 	return 0;
 }
 
+/* Where the payload of a large write of @len bytes will go. 0, or -FI_E* that the initiator is told */
+static int landing_open(struct engine_rx_ctx *ctx, struct engine_peer *peer,
+			const struct packet *packet, const struct request *r, uint64_t len,
+			struct engine_rx **out)
+{
+	struct engine_domain *domain = peer->ep->domain;
+	struct engine_landing *landing = pool_get(&peer->ep->landing_pool);
+	struct engine_rx *rx = landing ? pool_get(&domain->rx_pool) : NULL;
+	int ret = rx ? request_land(peer->ep, r, FI_REMOTE_WRITE, landing) : -FI_ENOMEM;
+
+	if (ret) {
+		if (rx)
+			pool_put(&domain->rx_pool, rx);
+		if (landing)
+			pool_put(&peer->ep->landing_pool, landing);
+		return ret;
+	}
+	rx->ctx = ctx;
+	rx->peer = peer;
+	rx->context = NULL;
+	rx->tag = 0;
+	rx->data = packet->data;
+	rx->len = rx->cap = len;
+	rx->flags = packet->flags & PACKET_CQ_DATA;
+	rx->iov_cnt = 0;
+	rx->landing = landing;
+	*out = rx;
+	return 0;
+}
+
 /* A large write begins: its payload comes by rendezvous. */
 static int request_rts(struct engine_rx_ctx *ctx, struct engine_peer *peer,
 		       const struct packet *packet, const void *payload)
 {
-	struct engine_domain *domain = peer->ep->domain;
-	struct engine_landing *landing;
 	struct packet_rts rts;
 	struct engine_rx *rx;
 	struct request r;
@@ -226,28 +256,39 @@ static int request_rts(struct engine_rx_ctx *ctx, struct engine_peer *peer,
 	if (r.len || !request_bytes(&r, &bytes) || bytes != rts.len || !bytes ||
 	    !(rts.id >> 32))
 		return -FI_EINVAL;
-	landing = pool_get(&peer->ep->landing_pool);
-	rx = landing ? pool_get(&domain->rx_pool) : NULL;
-	ret = rx ? request_land(peer->ep, &r, FI_REMOTE_WRITE, landing) : -FI_ENOMEM;
-	if (ret) {
-		if (rx)
-			pool_put(&domain->rx_pool, rx);
-		if (landing)
-			pool_put(&peer->ep->landing_pool, landing);
+	ret = landing_open(ctx, peer, packet, &r, bytes, &rx);
+	if (ret)
 		request_refuse(peer, rts.id, ret);
-		return 0;
-	}
-	rx->ctx = ctx;
-	rx->peer = peer;
-	rx->context = NULL;
-	rx->tag = 0;
-	rx->data = packet->data;
-	rx->cap = rts.len;
-	rx->flags = packet->flags & PACKET_CQ_DATA;
-	rx->iov_cnt = 0;
-	rx->landing = landing;
-	engine_rndv_receive(peer->ep, peer, rx, packet, &rts);
+	else
+		engine_rndv_receive(peer->ep, peer, rx, packet, &rts);
 	return 0;
+}
+
+void engine_request_stream(struct engine_rx_ctx *ctx, struct engine_peer *peer,
+			   const struct packet *packet, struct wire_dest *dest)
+{
+	struct request r = {
+		.targets = { { .addr = packet->tag, .len = packet->len, .key = packet->data } },
+		.target_cnt = 1,
+		.len = packet->len,
+	};
+	struct engine_rx *rx;
+	int ret;
+
+	request_counted(peer, &r);
+	engine_ack_due(peer);
+	ret = landing_open(ctx, peer, packet, &r, r.len, &rx);
+	if (ret) {
+		engine_grant(peer, r.len); /* the wire drops the payload */
+		request_refuse(peer, packet->seq, ret);
+		return;
+	}
+	rx->incoming = packet->len;
+	peer->filling_cnt++;
+	list_push(&peer->receiving, &rx->link);
+	dest->iov_cnt = (uint32_t)iov_slice(rx->landing->iov, rx->landing->iov_cnt, 0,
+					    packet->len, dest->iov);
+	dest->cookie = rx;
 }
 
 void engine_landing_drop(struct engine_ep *ep, struct engine_landing *landing)

@@ -206,13 +206,13 @@ static void queued_behind_a_fence(void)
 	assert_true(fake_end_engine(&a)->queued_cnt == 2);
 }
 
-/* A message may be overtaken: what is too large to be held waits until it can't be. */
+/* A message may be overtaken: what is too large to be held without credit waits until it can't be. */
 static void queued_behind_a_lane(void)
 {
 	meet();
 	stop(&a, &b, true);
 	assert_int_equal(fi_tsend(a.ep, buf, 5000, NULL, to_b, 1, context()), 0);
-	post_write(1000);
+	assert_int_equal(fi_writedata(a.ep, buf, 1000, NULL, 1, to_b, 0, KEY, context()), 0);
 	post_read(8);
 	assert_true(fake_end_engine(&a)->queued_cnt == 2);
 }
@@ -297,6 +297,50 @@ static void large_write_arriving(void)
 		go(1);
 	stop(&a, &b, true);
 	assert_int_equal(fake_end_engine(&b)->landing_pool.used, 1);
+}
+
+/* The same of one that needed no question: it has its turn, and then it has not. */
+static void streamed_write_arriving(void)
+{
+	struct fake_knobs k;
+
+	fake_knobs_default(&k);
+	k.has_get = false;
+	k.eager_max = 2 * LARGE;
+	k.split = 256;
+	knobs(&k);
+	meet();
+	post_write(LARGE);
+	post_write(LARGE);
+	for (uint32_t i = 0; i < 100 && region[8] != 'b'; i++)
+		go(1);
+	stop(&a, &b, true);
+	assert_true(fake_end_engine(&b)->landing_pool.used);
+}
+
+static void streamed_writes_before_their_turn(void)
+{
+	struct fake_knobs k;
+
+	fake_knobs_default(&k);
+	k.has_get = false;
+	k.eager_max = 2 * LARGE;
+	k.split = k.stall = 128;
+	k.burst = 1;
+	k.move = 64;
+	knobs(&k);
+	meet();
+	for (uint32_t i = 0; i < 200 && !fake_end_peer(&b, &a.name)->early_cnt; i++) {
+		assert_int_equal(fi_inject_write(a.ep, buf, 100, to_b, 0, KEY), 0);
+		assert_int_equal(fi_write(a.ep, buf, LARGE, NULL, to_b, 0, KEY, &contexts[0]),
+				 0);
+		assert_int_equal(fi_write(a.ep, buf, 2000, NULL, to_b, 0, KEY, &contexts[0]),
+				 0);
+		for (uint32_t n = 0; n < 20 && !fake_end_peer(&b, &a.name)->early_cnt; n++)
+			go(1);
+	}
+	assert_true(fake_end_peer(&b, &a.name)->early_cnt);
+	posted = OPS_MAX + 1; /* too many to tell one by one */
 }
 
 static void large_write_being_read(void)
@@ -437,6 +481,8 @@ static const struct state {
 	STATE(large_write_not_answered),
 	STATE(large_write_half_way),
 	STATE(large_write_arriving),
+	STATE(streamed_write_arriving),
+	STATE(streamed_writes_before_their_turn),
 	STATE(large_write_being_read),
 	STATE(large_write_not_finished),
 	STATE(requests_on_their_way),

@@ -434,6 +434,107 @@ static void large_write_ends_when_all_its_pieces_are_there(void **state)
 	assert_int_equal(fake_raw_finish(liar), 0);
 }
 
+/* Writes that have credit */
+
+static struct packet a_stream(uint32_t len)
+{
+	struct packet p = a_request(PACKET_WRITE, len);
+
+	p.flags = PACKET_COUNTED;
+	return p;
+}
+
+static void stream_goes_where_it_may_or_nowhere(void **state)
+{
+	struct packet p = a_stream(3000);
+
+	assert_int_equal(fake_raw_send(liar, &p, NULL, 0, bytes), 0);
+	lie.seq++;
+	assert_memory_equal(region, bytes, 3000);
+	assert_int_equal(heard(PACKET_ACK, NULL, 0).data, lie.seq);
+	p = a_stream(3000);
+	p.tag = REGION - 2999;
+	assert_int_equal(fake_raw_send(liar, &p, NULL, 0, bytes), 0);
+	lie.seq++;
+	expect_nak(p.seq, FI_EACCES);
+	p = a_stream(3000);
+	p.data = KEY_READ;
+	assert_int_equal(fake_raw_send(liar, &p, bytes, 17, bytes), 0);
+	lie.seq++;
+	expect_nak(p.seq, FI_EACCES);
+	for (size_t i = 3000; i < REGION; i++)
+		assert_int_equal(region[i], 'g');
+}
+
+/* Its payload is not there when its turn comes, and what follows it is. */
+static void stream_before_its_turn_is_carried_out_in_it(void **state)
+{
+	struct packet p = a_stream(3000);
+
+	p.seq++;
+	assert_int_equal(say(&p, bytes, 1000), 0);
+	p = a_stream(2000);
+	p.seq += 2;
+	p.tag = 4000;
+	assert_int_equal(say(&p, bytes, 2000), 0);
+	assert_int_equal(region[0], 'g');
+	assert_int_equal(region[4000], 'g');
+	p = a_request(PACKET_WRITE, 8);
+	p.tag = 8000;
+	accepted(&p, bytes);
+	assert_int_equal(region[0], 'g');
+	assert_memory_equal(region + 4000, bytes, 2000);
+	assert_int_equal(fake_raw_finish(liar), 1);
+	assert_memory_equal(region, bytes, 1000);
+	for (size_t i = 1000; i < 3000; i++)
+		assert_int_equal(region[i], 0); /* what the wire has brought later */
+	lie.seq += 2;
+	assert_int_equal(heard(PACKET_ACK, NULL, 0).data, lie.seq);
+}
+
+static void stream_without_credit_or_with_anything_else_is_refused(void **state)
+{
+	static const enum packet_op ops[] = { PACKET_EAGER,  PACKET_RTS,      PACKET_READ,
+					      PACKET_ATOMIC, PACKET_RESPONSE, PACKET_ACK };
+	struct packet p = a_stream(reply.window + 1);
+
+	refused(&p, bytes, 0);
+	for (int i = 0; i < 8; i++) {
+		p = a_stream(16);
+		p.flags |= (uint8_t)(1u << i);
+		if (p.flags != PACKET_COUNTED)
+			refused(&p, bytes, 16);
+	}
+	for (size_t i = 0; i < sizeof(ops) / sizeof(ops[0]); i++) {
+		p = a_stream(24);
+		p.op = (uint8_t)ops[i];
+		refused(&p, bytes, 24);
+	}
+	p = a_request(PACKET_WRITE, 3000); /* not counted: it has to be whole */
+	refused(&p, bytes, 1000);
+	assert_int_equal(region[0], 'g');
+}
+
+/* What a peer may send is granted again as it is carried out. */
+static void streams_give_their_credit_back(void **state)
+{
+	size_t all = 0;
+	uint64_t granted = 0;
+
+	while (all < 3 * (size_t)reply.window) {
+		struct packet p = a_stream(200 + (uint32_t)all % 3000), answer;
+
+		assert_true(p.len <= reply.window + granted * CREDIT_UNIT - all);
+		p.tag = all % 2 ? 0 : REGION; /* every other one is not allowed */
+		assert_int_equal(fake_raw_send(liar, &p, bytes, all % 3 ? p.len : 0, bytes), 0);
+		lie.seq++;
+		all += p.len;
+		go(3);
+		while (fake_raw_read(liar, &answer, NULL, 0))
+			granted += answer.credits;
+	}
+}
+
 static void large_write_is_not_received(void **state)
 {
 	struct packet_rts rts = { .id = FIRST_ID, .len = 3000 };
@@ -475,6 +576,10 @@ int main(void)
 		TEST(more_refusals_than_anyone_has_to_hear_end_the_conn),
 		TEST(payload_of_a_large_write_stays_inside),
 		TEST(large_write_ends_when_all_its_pieces_are_there),
+		TEST(stream_goes_where_it_may_or_nowhere),
+		TEST(stream_before_its_turn_is_carried_out_in_it),
+		TEST(stream_without_credit_or_with_anything_else_is_refused),
+		TEST(streams_give_their_credit_back),
 		TEST(large_write_is_not_received),
 #undef TEST
 	};

@@ -87,7 +87,7 @@ void fake_knobs_random(struct fake_knobs *knobs)
 	};
 	knobs->eager_max = knobs->claim_max;
 	if (fake_chance(200))
-		knobs->eager_max += fake_random(8192);
+		knobs->eager_max += fake_random(fake_chance(128) ? 8192 : 49152);
 }
 
 void *fake_alloc(size_t len)
