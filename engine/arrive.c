@@ -141,7 +141,7 @@ static int engine_in_turn(struct engine_rx_ctx *ctx, struct engine_peer *peer,
 		engine_owe(peer, avail);
 		engine_recv_finish(ep->domain, rx);
 	} else {
-		peer->filling_cnt++;
+		list_push(&peer->filling, &rx->filling);
 		rx->got = 0;
 		rx->incoming = packet->len;
 		list_push(&peer->receiving, &rx->link);
@@ -281,7 +281,7 @@ void engine_payload_done(struct engine_ep *ep, struct wire_conn *conn, void *coo
 		engine_rndv_arrived(rx);
 	} else {
 		list_remove(&rx->link);
-		rx->peer->filling_cnt--;
+		list_remove(&rx->filling);
 		engine_owe(rx->peer, rx->incoming);
 		if (rx->landing)
 			engine_landed(rx);

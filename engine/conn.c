@@ -260,6 +260,7 @@ static void engine_peer_meet(struct engine_peer *peer, const struct hello *hello
 	peer->owed = 0;
 	peer->acked = peer->lane_seq = (uint32_t)peer->tx_seq;
 	peer->ack_tx_seq = peer->tx_seq;
+	peer->ack_told = hello->seq;
 	peer->naks_told = peer->naks_heard = 0;
 	peer->ack_waits = false;
 	peer->several = false;

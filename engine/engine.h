@@ -440,6 +440,7 @@ struct engine_rx {
 	struct pool_object pool; /* its id goes over the wire */
 	struct match_recv match; /* while posted */
 	struct list link; /* rxq->posted while posted, peer->receiving after a match with RTS */
+	struct list filling; /* peer->filling, and in peer->receiving too */
 	struct wire_op op;
 	struct engine_rx_ctx
 		*ctx;		  /* that it was posted to; once matched, that of the message */
@@ -546,12 +547,12 @@ struct engine_peer {
 	uint32_t early_large; /* of what waits for its turn, requests above ENGINE_EARLY_MAX */
 	uint32_t naks_told;   /* refusals by seq that were sent in this life */
 	uint64_t ack_tx_seq;  /* tx_seq when it was last sent an ACK */
+	uint32_t ack_told;    /* what that said */
 	uint32_t naks_heard;  /* ... and that have come */
 	uint32_t ack_seq, ack_naks; /* of an ACK that has overtaken refusals, */
 	bool ack_waits;		    /* if there is one */
 	bool several;		    /* more than one conn has led here in this life */
-	uint32_t filling_cnt; /* eager messages whose payload is on its way into a receive */
-	uint32_t lane_seq;    /* ... before that seq may be overtaken by requests until then */
+	uint32_t lane_seq; /* ... before that seq may be overtaken by requests until then */
 	bool greeted; /* the window of this life was said in a hello, which may be said again */
 	uint32_t window;     /* granted to it, bytes */
 	uint32_t credit_max; /* granted to us by its hello, bytes: more is never free */
@@ -569,14 +570,16 @@ struct engine_peer {
 	struct list pushing;   /* struct engine_tx that wait for room to send payload */
 	struct list receiving; /* struct engine_rx matched, payload under way */
 	struct list arriving;  /* struct engine_held whose payload is not whole */
-	struct list early;     /* struct engine_held by seq */
-	struct list ctl;       /* struct engine_ctl */
-	uint32_t nak_cnt;      /* NAKs among them */
-	struct list unacked;   /* struct engine_tx by seq, until ACK */
-	struct list replies;   /* struct engine_reply that wait for room */
-	struct list replying;  /* struct engine_reply that the wire has */
-	uint32_t reply_cnt;    /* of both */
-	struct list ack_link;  /* ep->acks */
+	struct list
+		filling; /* struct engine_rx whose payload comes behind its header, in its turn */
+	struct list early;    /* struct engine_held by seq */
+	struct list ctl;      /* struct engine_ctl */
+	uint32_t nak_cnt;     /* NAKs among them */
+	struct list unacked;  /* struct engine_tx by seq, until ACK */
+	struct list replies;  /* struct engine_reply that wait for room */
+	struct list replying; /* struct engine_reply that the wire has */
+	uint32_t reply_cnt;   /* of both */
+	struct list ack_link; /* ep->acks */
 };
 
 _Static_assert(offsetof(struct engine_peer, ep) <= 64,

@@ -115,7 +115,7 @@ void engine_peer_fail(struct engine_peer *peer, int err, bool keep_directed)
 	engine_replies_drop(peer);
 	list_remove(&peer->ack_link);
 	peer->ack_due = false;
-	peer->filling_cnt = 0;
+	list_init(&peer->filling);
 	engine_fail_sends(&peer->unacked, err);
 	engine_fail_sends(&peer->started, err);
 	engine_fail_sends(&peer->pushing, err);

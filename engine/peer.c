@@ -52,6 +52,7 @@ struct engine_peer *engine_peer_new(struct engine_ep *ep, const struct weft_addr
 	list_init(&peer->pushing);
 	list_init(&peer->receiving);
 	list_init(&peer->arriving);
+	list_init(&peer->filling);
 	list_init(&peer->early);
 	list_init(&peer->ctl);
 	list_init(&peer->unacked);
@@ -304,14 +305,15 @@ void engine_ctl(struct engine_peer *peer, uint8_t op, uint64_t tag, uint64_t dat
 		engine_ctl_queue(peer, op, tag, data, cts);
 }
 
-void engine_ack(struct engine_peer *peer)
+void engine_ack(struct engine_peer *peer, uint32_t seq)
 {
 	/* A program that has sent since the last one is likely to answer now: one packet for both. */
 	bool hold = peer->tx_seq != peer->ack_tx_seq && peer->conn && peer->wire->hold;
 
 	peer->ack_tx_seq = peer->tx_seq;
-	if (!engine_ctl_claim(peer, PACKET_ACK, peer->naks_told, peer->rx_seq, NULL, hold))
-		engine_ctl_queue(peer, PACKET_ACK, peer->naks_told, peer->rx_seq, NULL);
+	peer->ack_told = seq;
+	if (!engine_ctl_claim(peer, PACKET_ACK, peer->naks_told, seq, NULL, hold))
+		engine_ctl_queue(peer, PACKET_ACK, peer->naks_told, seq, NULL);
 }
 
 static bool engine_flush_ctl(struct engine_peer *peer)

@@ -87,7 +87,7 @@ void engine_peer_tell(struct engine_ep *ep, fi_addr_t addr);
 void engine_ctl(struct engine_peer *peer, uint8_t op, uint64_t tag, uint64_t data,
 		const struct packet_cts *cts);
 
-/* engine_ack - send PACKET_ACK, with what the program answers where the wire can wait for that; no ctl is queued */
-void engine_ack(struct engine_peer *peer);
+/* engine_ack - send PACKET_ACK of all before @seq, with what the program answers where the wire can wait for that; no ctl is queued */
+void engine_ack(struct engine_peer *peer, uint32_t seq);
 
 #endif

@@ -284,7 +284,8 @@ void engine_request_stream(struct engine_rx_ctx *ctx, struct engine_peer *peer,
 		return;
 	}
 	rx->incoming = packet->len;
-	peer->filling_cnt++;
+	rx->peer_id = packet->seq;
+	list_push(&peer->filling, &rx->filling);
 	list_push(&peer->receiving, &rx->link);
 	dest->iov_cnt = (uint32_t)iov_slice(rx->landing->iov, rx->landing->iov_cnt, 0,
 					    packet->len, dest->iov);
@@ -651,6 +652,25 @@ int engine_request(struct engine_rx_ctx *ctx, struct engine_peer *peer,
 	}
 }
 
+/* All that the peer sent before that seq is there, and carried out if it was a request. */
+static uint32_t engine_arrived(const struct engine_peer *peer)
+{
+	uint32_t seq = peer->rx_seq;
+	const struct list *node;
+
+	if (!list_empty(&peer->filling))
+		seq = (uint32_t)container_of(peer->filling.next, struct engine_rx, filling)
+			      ->peer_id;
+	for (node = peer->arriving.next; node != &peer->arriving; node = node->next) {
+		const struct engine_held *held = container_of(node, struct engine_held,
+							      arriving);
+
+		if ((int32_t)(held->packet.seq - seq) < 0)
+			seq = held->packet.seq;
+	}
+	return seq;
+}
+
 void engine_acks_send(struct engine_ep *ep)
 {
 	struct list *node, *after;
@@ -658,12 +678,16 @@ void engine_acks_send(struct engine_ep *ep)
 	list_for_each(node, after, &ep->acks) {
 		struct engine_peer *peer = container_of(node, struct engine_peer, ack_link);
 
-		/* What is queued goes first, a refusal perhaps; payload of a message may still come. */
-		if (!list_empty(&peer->ctl) || !list_empty(&peer->arriving) ||
-		    peer->filling_cnt)
+		uint32_t seq = engine_arrived(peer);
+
+		/* What is queued goes first, a refusal perhaps. */
+		if (!list_empty(&peer->ctl))
 			continue;
-		list_remove(&peer->ack_link);
-		peer->ack_due = false;
-		engine_ack(peer);
+		if (seq == peer->rx_seq) {
+			list_remove(&peer->ack_link);
+			peer->ack_due = false;
+		}
+		if (seq != peer->ack_told)
+			engine_ack(peer, seq);
 	}
 }

@@ -515,6 +515,27 @@ static void stream_without_credit_or_with_anything_else_is_refused(void **state)
 	assert_int_equal(region[0], 'g');
 }
 
+static void what_has_arrived_is_told_while_more_is_on_its_way(void **state)
+{
+	struct packet p = a_stream(3000), none;
+	uint32_t first = lie.seq;
+	struct fake_knobs k;
+
+	assert_int_equal(fake_raw_send(liar, &p, NULL, 0, bytes), 0);
+	p.seq = ++lie.seq;
+	assert_int_equal(say(&p, NULL, 0), 0);
+	p = a_request(PACKET_WRITE, 8);
+	accepted(&p, bytes);
+	fake_knobs_default(&k);
+	k.move = 0;
+	fake_knobs_set(FAKE_B, &k);
+	assert_int_equal(heard(PACKET_ACK, NULL, 0).data, first + 1);
+	go(10);
+	assert_int_equal(fake_raw_read(liar, &none, NULL, 0), 0);
+	assert_int_equal(fake_raw_finish(liar), 1);
+	assert_int_equal(heard(PACKET_ACK, NULL, 0).data, first + 3);
+}
+
 /* What a peer may send is granted again as it is carried out. */
 static void streams_give_their_credit_back(void **state)
 {
@@ -579,6 +600,7 @@ int main(void)
 		TEST(stream_goes_where_it_may_or_nowhere),
 		TEST(stream_before_its_turn_is_carried_out_in_it),
 		TEST(stream_without_credit_or_with_anything_else_is_refused),
+		TEST(what_has_arrived_is_told_while_more_is_on_its_way),
 		TEST(streams_give_their_credit_back),
 		TEST(large_write_is_not_received),
 #undef TEST
