@@ -12,6 +12,7 @@
 #ifndef WEFT_SHM_CONN_H
 #define WEFT_SHM_CONN_H
 
+#include <rdma/providers/fi_log.h>
 #include "mailbox.h"
 #include "pool.h"
 #include "process.h"
@@ -50,6 +51,7 @@ struct pshm_wire {
 	bool polling;
 	bool holes;	  /* some of up[] are NULL */
 	bool forked;	  /* we are a copy: everything belongs to the parent */
+	bool starved;	  /* it has been said that descriptors or memory ran out */
 	struct list work; /* connections with sendv or get under way */
 	struct list connecting;
 	struct list ended; /* to be freed at the end of poll() */
@@ -95,6 +97,7 @@ struct pshm_conn {
 };
 
 extern const struct wire_ops pshm_wire_ops;
+extern struct fi_provider pshm_provider;
 
 static inline struct pshm_conn *pshm_conn_of(struct wire_conn *conn)
 {

@@ -148,6 +148,20 @@ void pshm_local(struct wire *wire, char *buf, size_t len)
 		snprintf(buf, len, "pid %u", ((struct pshm_wire *)wire)->pid);
 }
 
+/*
+ * The engine tries again for as long as it takes, so that nothing else would tell the program's
+ * user why its sends wait: say so once, until a connection is made again.
+ */
+static void starved(struct pshm_wire *w, const char *what, int err)
+{
+	if (w->starved)
+		return;
+	w->starved = true;
+	FI_WARN(&pshm_provider, FI_LOG_EP_CTRL,
+		"can't %s: %s; what is sent waits until there are some (raise 'ulimit -n')\n",
+		what, strerror(-err));
+}
+
 static struct pshm_conn *conn_new(struct pshm_wire *w, struct engine_peer *peer,
 				  enum pshm_side side)
 {
@@ -226,6 +240,7 @@ static void conn_up(struct pshm_conn *conn, const struct hello *hello)
 	assert(w->up_cnt < w->up_cap);
 	conn->up_idx = w->up_cnt;
 	w->up[w->up_cnt++] = conn;
+	w->starved = false;
 	conn->base.up = true;
 	engine_conn_up(&conn->base, hello);
 }
@@ -370,6 +385,8 @@ err_free:
 	/* descriptors come back as connections under way are answered */
 	if (err == -FI_EMFILE && !list_empty(&w->connecting))
 		return -FI_EAGAIN;
+	if (pshm_scarce(err))
+		starved(w, "connect to a peer", err);
 	return err;
 }
 
@@ -427,6 +444,9 @@ static bool connecting_step(struct pshm_conn *conn, bool all, bool check_process
 		/* loaded after hopeless: an answer that came before the end counts */
 		if (!hopeless)
 			return false;
+		if (pshm_scarce(hopeless))
+			starved(conn->wire, "connect to a peer that lacks what it takes",
+				hopeless);
 		connecting_done(conn);
 		pshm_conn_fail(conn, hopeless);
 		return true;
@@ -552,6 +572,8 @@ int pshm_accept(struct pshm_wire *w)
 	for (; taken < ACCEPT_BATCH && pshm_mailbox_take(w->door, &idx, &offer, &word);
 	     taken++) {
 		err = accept_offer(w, &offer);
+		if (pshm_scarce(err))
+			starved(w, "accept a peer's connection", err);
 		/* no way through memory: another wire may lead there */
 		if (err && !pshm_scarce(err) && err != -FI_ENOPROTOOPT && err != -FI_EPROTO)
 			err = -FI_EHOSTUNREACH;

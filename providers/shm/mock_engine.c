@@ -8,26 +8,7 @@
 #include <stdint.h>
 #include <cmocka.h>
 #include <rdma/fi_errno.h>
-#include <rdma/providers/fi_log.h>
 #include "mock_engine.h"
-
-/* What the engine's guard asks of the core. */
-
-const char *fi_strerror(int errnum)
-{
-	return "";
-}
-
-int fi_log_enabled(const struct fi_provider *prov, enum fi_log_level level,
-		   enum fi_log_subsys subsys)
-{
-	return 0;
-}
-
-void fi_log(const struct fi_provider *prov, enum fi_log_level level, enum fi_log_subsys subsys,
-	    const char *func, int line, const char *fmt, ...)
-{
-}
 
 int __wrap_engine_accept(struct wire *wire, const struct hello *hello,
 			 struct engine_peer **peer, struct hello *answer);

@@ -77,8 +77,6 @@ static size_t pshm_addr_str(const void *bytes, char *buf, size_t len)
 	return n < 0 ? 0 : (size_t)n + 1;
 }
 
-static struct fi_provider pshm_provider;
-
 static const struct engine_family pshm_family = {
 	.provider = &pshm_provider,
 	.wires = { "shm" },
@@ -254,7 +252,7 @@ static void pshm_cleanup(void)
 {
 }
 
-static struct fi_provider pshm_provider = {
+struct fi_provider pshm_provider = {
 	.version = FI_VERSION(FI_MAJOR_VERSION, FI_MINOR_VERSION),
 	.fi_version = FI_VERSION(FI_MAJOR_VERSION, FI_MINOR_VERSION),
 	.name = "shm",

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
  * Tests of what the shm provider offers to fi_getinfo and of the address format that it gives
- * to the engine. The few functions that a core would have are here.
+ * to the engine.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -13,57 +13,13 @@
 #include <unistd.h>
 #include <rdma/fi_domain.h>
 #include <rdma/fi_errno.h>
-#include <rdma/providers/fi_log.h>
 #include "engine.h"
 #include "info.h"
+#include "mock_core.h"
 #include "service.h"
 #include "shm.h"
 
 static struct fi_provider *shm;
-static char logged[512];
-
-uint32_t fi_version(void)
-{
-	return FI_VERSION(FI_MAJOR_VERSION, FI_MINOR_VERSION);
-}
-
-const char *fi_strerror(int err)
-{
-	return strerror(err);
-}
-
-int fi_log_enabled(const struct fi_provider *prov, enum fi_log_level level,
-		   enum fi_log_subsys subsys)
-{
-	return 1;
-}
-
-int fi_log_ready(const struct fi_provider *prov, enum fi_log_level level,
-		 enum fi_log_subsys subsys, uint64_t *showtime)
-{
-	return 1;
-}
-
-void fi_log(const struct fi_provider *prov, enum fi_log_level level, enum fi_log_subsys subsys,
-	    const char *func, int line, const char *fmt, ...)
-{
-	va_list args;
-
-	va_start(args, fmt);
-	vsnprintf(logged, sizeof(logged), fmt, args);
-	va_end(args);
-}
-
-int fi_param_define(const struct fi_provider *provider, const char *name,
-		    enum fi_param_type type, const char *help, ...)
-{
-	return 0;
-}
-
-int fi_param_get(struct fi_provider *provider, const char *name, void *value)
-{
-	return -FI_ENODATA;
-}
 
 static int setup(void **state)
 {
@@ -73,7 +29,7 @@ static int setup(void **state)
 
 static int asked(const struct fi_info *hints, struct fi_info **info)
 {
-	logged[0] = '\0';
+	mock_log[0] = '\0';
 	return shm->getinfo(FI_VERSION(1, 5), NULL, NULL, 0, hints, info);
 }
 
@@ -111,7 +67,7 @@ static void refuses_with_a_reason(void **state)
 
 	hints->caps = FI_TAGGED | FI_REMOTE_COMM;
 	assert_int_equal(asked(hints, &info), -FI_ENODATA);
-	assert_non_null(strstr(logged, "FI_REMOTE_COMM"));
+	assert_non_null(strstr(mock_log, "FI_REMOTE_COMM"));
 	hints->caps = FI_TAGGED;
 	hints->addr_format = FI_SOCKADDR_IN;
 	assert_int_equal(asked(hints, &info), -FI_ENODATA);

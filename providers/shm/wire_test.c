@@ -13,6 +13,7 @@
 #include <unistd.h>
 #include <rdma/fi_errno.h>
 #include "fault.h"
+#include "mock_core.h"
 #include "mock_engine.h"
 
 static struct mock a, b;
@@ -377,6 +378,40 @@ static void want_of_descriptors_is_no_reason_to_go_another_way(void **state)
 	assert_int_equal(mock_connect(&a, &b.addr, &conn), -FI_EMFILE);
 }
 
+static void want_of_descriptors_is_logged_once(void **state)
+{
+	int before = mock_warnings;
+	struct wire_conn *conn;
+
+	sys_fault_set(SYS_CALL_MEMFD_CREATE, EMFILE, 0, 3);
+	for (int i = 0; i < 3; i++)
+		assert_int_equal(mock_connect(&a, &b.addr, &conn), -FI_EMFILE);
+	assert_int_equal(mock_warnings, before + 1);
+	assert_non_null(strstr(mock_log, strerror(EMFILE)));
+	assert_int_equal(mock_connect(&a, &b.addr, &conn), 0);
+	mock_until(&a, &b, a.conn && b.conn);
+	assert_int_equal(mock_warnings, before + 1);
+	/* another time, another line */
+	sys_fault_set(SYS_CALL_MEMFD_CREATE, EMFILE, 0, 1);
+	assert_int_equal(mock_connect(&a, &b.addr, &conn), -FI_EMFILE);
+	assert_int_equal(mock_warnings, before + 2);
+}
+
+static void want_of_descriptors_at_the_peer_is_logged_by_both(void **state)
+{
+	int before = mock_warnings;
+	struct wire_conn *conn;
+
+	for (int i = 0; i < 3; i++) {
+		assert_int_equal(mock_connect(&a, &b.addr, &conn), 0);
+		sys_fault_set(SYS_CALL_OPEN_FD, EMFILE, 0, 1);
+		a.downs = 0;
+		mock_until(&a, &b, a.downs);
+		assert_int_equal(a.down_err, -FI_EMFILE);
+	}
+	assert_int_equal(mock_warnings, before + 2);
+}
+
 static void failed_calls_leave_nothing_behind(void **state)
 {
 	static const enum sys_call calls[] = {
@@ -551,6 +586,8 @@ int main(void)
 		TEST(forbidden_door_is_unreachable),
 		TEST(pair_that_the_owner_may_not_open_goes_down_as_unreachable),
 		TEST(want_of_descriptors_is_no_reason_to_go_another_way),
+		TEST(want_of_descriptors_is_logged_once),
+		TEST(want_of_descriptors_at_the_peer_is_logged_by_both),
 		TEST(failed_calls_leave_nothing_behind),
 		TEST_CONNECTED(orderly_close_comes_after_the_last_packet),
 		TEST_CONNECTED(end_within_a_payload_is_a_reset),

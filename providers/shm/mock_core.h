@@ -1,0 +1,15 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * The core of the tests: it has no settings, and remembers the last log line.
+ */
+#ifndef WEFT_SHM_MOCK_CORE_H
+#define WEFT_SHM_MOCK_CORE_H
+
+#include <rdma/fabric.h>
+#include <rdma/providers/fi_log.h>
+#include <rdma/providers/fi_prov.h>
+
+extern char mock_log[512]; /* the last line, of whatever level */
+extern int mock_warnings;
+
+#endif
