@@ -35,7 +35,7 @@
 #define COLL_STEPS_MAX	 32u	      /* messages of one round */
 #define COLL_WINDOW	 8u	      /* of those, exchanged with as many members at once */
 #define COLL_SMALL	 8192u /* up to that many bytes few rounds are better than few bytes */
-#define COLL_PHASES_MAX	 3u
+#define COLL_PHASES_MAX	 5u
 
 /* Addresses of groups: never an index of an AV, nor an address of a set. */
 #define COLL_ADDR (1ull << 61)
@@ -111,6 +111,7 @@ struct engine_group {
 	uint16_t seq;	     /* of the next collective */
 	uint16_t broken_seq; /* with broken: the first that fails */
 	int broken;	     /* 0 or -FI_E* */
+	bool named;	     /* ids are there */
 	bool joined;
 	bool closed;	  /* freed with the last of ops */
 	uint8_t *lost;	  /* by rank; in the memory of addrs */
@@ -193,8 +194,10 @@ void engine_coll_begin(struct engine_group *group, struct coll_op *op);
 struct engine_group *engine_group_at(const struct engine_coll *coll, uint32_t id);
 /* engine_group_free - takes a group without collectives */
 void engine_group_free(struct engine_group *group);
-/* engine_group_joined - the members' ids are there */
+/* engine_group_joined - all members have joined, and their ids are there */
 void engine_group_joined(struct engine_group *group);
+/* engine_group_break - collective @seq and all later ones fail at every member; @err: -FI_E* */
+void engine_group_break(struct engine_group *group, uint16_t seq, int err);
 /* engine_group_close - the program leaves: what is under way fails, and the group goes with the last of it */
 void engine_group_close(struct engine_group *group);
 
@@ -230,8 +233,10 @@ int engine_coll_cancel(struct engine_ctx *ctx, void *context);
 
 /* engine_join_setup - how to agree with the other members. 0 or -FI_ENOMEM */
 int engine_join_setup(struct coll_op *op);
-/* engine_join_refused - what @rank was to send did not come */
-void engine_join_refused(struct coll_op *op, uint32_t rank);
+/* engine_join_heard - a receive of a join is over */
+void engine_join_heard(const struct coll_step *step, int status);
+/* engine_join_failed - it is over, with an error */
+void engine_join_failed(struct coll_op *op);
 /* engine_join_begins - is this the message that only brings a connection up */
 bool engine_join_begins(uint64_t tag);
 

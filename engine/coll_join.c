@@ -6,11 +6,18 @@
  *			<-  BEGIN: nothing but a connection, so that one that is dead is missed
  *	UP (ids of its subtree)	->	when all its children have said so
  *			<-  DOWN (all ids), from the first member's on
+ *	HAVE (that it has them)	->	when all its children have said so
+ *			<-  DONE, from the first member's on
  *
  * No id is there yet to put into tags: these messages match by how many members there are and who
  * they are from and to, in the order of calls. A member that can't join says UP or DOWN without
  * ids; who says such an UP gets no DOWN. So whatever fails, each UP and DOWN is answered, and nothing
- * of a join that failed is left over for the next one.
+ * of a join that failed is left over for the next one. The same goes for HAVE and DONE, which
+ * follow between two members when DOWN had ids.
+ *
+ * A member has joined when it hears DONE: then all others have the ids, and have joined, or are in
+ * doubt because their parent died or the program cancelled. Who is in doubt fails to join, and
+ * breaks the group for those who did not: it can tell them, having the ids.
  *
  * The rounds are run by coll_run.c, with the domain held.
  */
@@ -18,21 +25,38 @@
 #include "coll.h"
 
 enum join_tag {
-	JOIN_BEGIN = 1,
-	JOIN_UP = 2,
-	JOIN_DOWN = 3,
+	JOIN_BEGIN,
+	JOIN_UP,
+	JOIN_DOWN,
+	JOIN_HAVE,
+	JOIN_DONE,
 };
+
+#define JOIN_WHAT_SHIFT 56 /* in tags; 3 bits */
+
+/*
+ * op->state. Low bits: one for each child that said an UP or HAVE that says no, by the power of two
+ * that it is behind us.
+ */
+#define JOIN_IDS   (1u << 29) /* they are in op->work */
+#define JOIN_GAVE  (1u << 30) /* the children got them, and say HAVE */
+#define JOIN_DOUBT (1u << 31) /* others may have joined */
 
 static uint64_t join_tag(const struct coll_op *op, enum join_tag what, uint32_t from,
 			 uint32_t to)
 {
-	return (uint64_t)COLL_JOIN << 62 | (uint64_t)what << 60 |
+	return (uint64_t)COLL_JOIN << 62 | (uint64_t)what << JOIN_WHAT_SHIFT |
 	       (uint64_t)op->group->cnt << 32 | from << 16 | to;
+}
+
+static enum join_tag join_what(uint64_t tag)
+{
+	return (enum join_tag)(tag >> JOIN_WHAT_SHIFT & 7);
 }
 
 bool engine_join_begins(uint64_t tag)
 {
-	return (tag >> 60 & 3) == JOIN_BEGIN;
+	return join_what(tag) == JOIN_BEGIN;
 }
 
 static void join_send(struct coll_op *op, enum join_tag what, uint32_t to, const void *buf,
@@ -47,11 +71,17 @@ static void join_recv(struct coll_op *op, enum join_tag what, uint32_t from, voi
 	coll_step(op, true, from, join_tag(op, what, from, op->group->rank), buf, len);
 }
 
-/* op->state has a bit for each child that has no ids for us: by the power of two that it is behind us. */
-void engine_join_refused(struct coll_op *op, uint32_t rank)
+void engine_join_heard(const struct coll_step *step, int status)
 {
-	if (rank > op->group->rank)
-		op->state |= rank - op->group->rank;
+	struct coll_op *op = step->op;
+
+	if (status && step->rank > op->group->rank)
+		op->state |= step->rank - op->group->rank;
+	else if (!status && join_what(step->tag) == JOIN_DOWN)
+		op->state |= JOIN_IDS;
+	else if (status == -FI_ETRUNC && join_what(step->tag) == JOIN_DONE)
+		op->state &=
+			~JOIN_DOUBT; /* the first member said no, or who is in doubt itself */
 }
 
 static bool join_up(struct coll_op *op)
@@ -88,21 +118,68 @@ static bool join_down(struct coll_op *op)
 {
 	uint32_t me = op->group->rank, cnt = op->group->cnt;
 
-	for (uint32_t m = coll_reach(op, me) / 2; m; m /= 2)
-		if (m < cnt - me && !(op->state & m))
-			join_send(op, JOIN_DOWN, me + m, op->work,
-				  op->error ? 0 : coll_off(op, cnt));
+	if (!me && !op->error)
+		op->state |= JOIN_IDS;
+	if (!op->error)
+		op->state |= JOIN_GAVE;
+	for (uint32_t m = coll_reach(op, me) / 2; m; m /= 2) {
+		if (m >= cnt - me || op->state & m)
+			continue;
+		if (!op->error)
+			join_recv(op, JOIN_HAVE, me + m, op->spare, op->block);
+		join_send(op, JOIN_DOWN, me + m, op->work, op->error ? 0 : coll_off(op, cnt));
+	}
 	return true;
 }
 
-static void join_finish(struct coll_op *op)
+static bool join_have(struct coll_op *op)
+{
+	uint32_t me = op->group->rank, parent = me & (me - 1);
+
+	if (!(op->state & JOIN_IDS) || (!me && op->error))
+		return true;
+	if (!op->error)
+		op->state |= JOIN_DOUBT;
+	if (!me)
+		return true;
+	if (!op->error)
+		join_recv(op, JOIN_DONE, parent, op->spare, op->block);
+	join_send(op, JOIN_HAVE, parent, op->work, op->error ? 0 : op->block);
+	return true;
+}
+
+static bool join_done(struct coll_op *op)
+{
+	uint32_t me = op->group->rank, cnt = op->group->cnt;
+
+	for (uint32_t m = coll_reach(op, me) / 2; m && op->state & JOIN_GAVE; m /= 2)
+		if (m < cnt - me && !(op->state & m))
+			join_send(op, JOIN_DONE, me + m, op->work, op->error ? 0 : op->block);
+	return true;
+}
+
+static void join_ids(const struct coll_op *op)
 {
 	struct engine_group *group = op->group;
 
 	memcpy(group->ids, op->work, group->cnt * sizeof(*group->ids));
 	for (uint32_t i = 0; i < group->cnt; i++)
 		group->ids[i] &= COLL_ID_MAX;
-	engine_group_joined(group);
+	group->named = true;
+}
+
+static void join_finish(struct coll_op *op)
+{
+	join_ids(op);
+	engine_group_joined(op->group);
+}
+
+void engine_join_failed(struct coll_op *op)
+{
+	if (!(op->state & JOIN_DOUBT))
+		return;
+	join_ids(op);
+	engine_group_break(op->group, 0, op->error);
 }
 
 int engine_join_setup(struct coll_op *op)
@@ -111,12 +188,14 @@ int engine_join_setup(struct coll_op *op)
 
 	op->join = true;
 	op->block = sizeof(group->id);
-	if (coll_memory(op, group->cnt * op->block, 0))
+	if (coll_memory(op, group->cnt * op->block, op->block))
 		return -FI_ENOMEM;
 	memcpy(coll_at(op, group->rank), &group->id, sizeof(group->id));
 	op->phases[0] = join_up;
 	op->phases[1] = join_parent;
 	op->phases[2] = join_down;
+	op->phases[3] = join_have;
+	op->phases[4] = join_done;
 	op->finish = join_finish;
 	return 0;
 }

@@ -156,12 +156,12 @@ static void coll_step_end(struct coll_step *step, int status)
 	struct coll_op *op = step->op;
 
 	op->pending--;
+	if (op->join && step->recv)
+		engine_join_heard(step, status);
 	if (status)
 		coll_fail(op, status);
 	else if (!op->pending)
 		coll_ready(op);
-	if (status && op->join && step->recv)
-		engine_join_refused(op, step->rank);
 }
 
 void engine_coll_sent(void *context, int status)
@@ -278,7 +278,7 @@ static bool coll_broken(struct engine_group *group, uint16_t seq, int err)
 static void coll_notify(struct engine_group *group, enum coll_kind kind, uint16_t seq,
 			uint64_t data)
 {
-	struct coll_notice *notice = group->joined ? platform_alloc(sizeof(*notice)) : NULL;
+	struct coll_notice *notice = group->named ? platform_alloc(sizeof(*notice)) : NULL;
 
 	if (!notice)
 		return;
@@ -290,7 +290,7 @@ static void coll_notify(struct engine_group *group, enum coll_kind kind, uint16_
 	coll_due(group->coll);
 }
 
-static void engine_group_break(struct engine_group *group, uint16_t seq, int err)
+void engine_group_break(struct engine_group *group, uint16_t seq, int err)
 {
 	if (coll_broken(group, seq, err))
 		coll_notify(group, COLL_BREAK, seq, (uint64_t)-err);
@@ -453,6 +453,8 @@ static void coll_end(struct coll_op *op)
 
 	if (!op->error && op->finish)
 		op->finish(op);
+	if (op->error && op->join)
+		engine_join_failed(op);
 	if (op->tell)
 		op->tell(op);
 	else

@@ -137,6 +137,57 @@ static void dead_before(struct member *m)
 	_exit(0);
 }
 
+/*
+ * A member dies while the others join: its parent in the tree has what it said, and finds it dead
+ * when the answer comes. Whoever joined is not left waiting for those who did not.
+ */
+static void died_while_joining(struct member *m)
+{
+	int victim = m->cnt - 1, parent = m->cnt - 2;
+	struct fi_context2 contexts[2];
+	struct fi_msg msg = { .addr = m->addrs[m->rank == victim ? parent : victim],
+			      .context = &contexts[0] };
+	struct fi_cq_tagged_entry entry;
+	struct fid_mc *mc = NULL;
+	uint64_t in = 1, out;
+
+	if (m->rank)
+		mc = member_join_begin(m, everyone, m->cnt, m);
+	if (m->rank == victim) {
+		CHECK(m, !fi_sendmsg(m->ep, &msg, FI_COMPLETION | FI_DELIVERY_COMPLETE));
+		while (fi_cq_read(m->cq, &entry, 1) != 1)
+			sched_yield();
+		raise(SIGKILL);
+	}
+	if (m->rank == parent) {
+		CHECK(m, !fi_recv(m->ep, NULL, 0, NULL, FI_ADDR_UNSPEC, &contexts[1]));
+		while (fi_cq_read(m->cq, &entry, 1) != 1)
+			sched_yield();
+		CHECK(m, !fi_sendmsg(m->ep, &msg, FI_COMPLETION | FI_DELIVERY_COMPLETE));
+		while (fi_cq_read(m->cq, &entry, 1) != -FI_EAVAIL)
+			sched_yield();
+		CHECK(m, fi_cq_readerr(m->cq, &m->error, 0) == 1);
+		atomic_fetch_add(&m->shared->dead, 1);
+	}
+	while (!atomic_load(&m->shared->dead)) {
+		CHECK(m, fi_cq_read(m->cq, &entry, 1) == -FI_EAGAIN);
+		sched_yield();
+	}
+	if (!m->rank) /* the answer comes from here */
+		mc = member_join_begin(m, everyone, m->cnt, m);
+	if (!member_joined(m, mc, m)) {
+		CHECK(m, !fi_broadcast(m->ep, &out, 1, NULL, fi_mc_addr(mc), m->addrs[parent],
+				       FI_UINT64, 0, m));
+		CHECK(m, !member_next(m));
+		CHECK(m, !fi_allreduce(m->ep, &in, 1, NULL, &out, NULL, fi_mc_addr(mc),
+				       FI_UINT64, FI_SUM, 0, m));
+		CHECK(m, !member_next(m));
+	}
+	member_meet(m);
+	CHECK(m, !fi_close(&mc->fid));
+	_exit(0);
+}
+
 static void refused(struct member *m)
 {
 	struct fi_av_set_attr attr = { .start_addr = 0,
@@ -217,6 +268,11 @@ static void who_dies_does_not_let_others_hang(void **state)
 	members_run(7, dead_before, false);
 }
 
+static void who_dies_while_joining_does_not_let_others_hang(void **state)
+{
+	members_run(6, died_while_joining, false);
+}
+
 static void wrong_use_is_refused(void **state)
 {
 	members_run(3, refused, true);
@@ -225,6 +281,7 @@ static void wrong_use_is_refused(void **state)
 int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(who_dies_while_joining_does_not_let_others_hang),
 		cmocka_unit_test(wrong_use_is_refused),
 		cmocka_unit_test(a_late_member_is_waited_for),
 		cmocka_unit_test(a_cancelled_collective_ends_everywhere),
