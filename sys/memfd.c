@@ -9,6 +9,7 @@
 #include <linux/magic.h>
 #include <stdio.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/vfs.h>
 #include <unistd.h>
@@ -46,12 +47,24 @@ static int fail(int fd)
 	return -err;
 }
 
+size_t sys_memfd_max(void)
+{
+	struct rlimit limit;
+
+	if (getrlimit(RLIMIT_FSIZE, &limit) || limit.rlim_cur > INT64_MAX)
+		return INT64_MAX;
+	return (size_t)limit.rlim_cur;
+}
+
 int sys_memfd_create(const char *name, size_t len, mode_t mode)
 {
 	int fd;
 
 	if (!len || len > INT64_MAX)
 		return -FI_EINVAL;
+	/* The kernel would end the process with SIGXFSZ. */
+	if (len > sys_memfd_max())
+		return -EFBIG;
 	/* Where the administrator forbids executable ones, nothing else is allowed. */
 	fd = create(name, MFD_ALLOW_SEALING | MFD_NOEXEC_SEAL);
 	if (fd < 0 && errno == EINVAL)

@@ -12,6 +12,9 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+/* sys_memfd_max - bytes that one of ours may have: the process's limit on files counts here too */
+size_t sys_memfd_max(void);
+
 /*
  * sys_memfd_create - zeroed memory of a fixed size behind a descriptor
  * @name: shown in /proc/PID/maps and nowhere else; need not be unique
@@ -21,7 +24,8 @@
  *	  Our own descriptor is writable either way; root is not held by it.
  *
  * Sealed against shrinking, growing and further seals; close-on-exec.
- * Returns the descriptor, owned, or -FI_E*: -FI_EMFILE, -FI_ENOMEM, ...
+ * Returns the descriptor, owned, or -FI_E*: -FI_EMFILE, -FI_ENOMEM, -EFBIG beyond
+ * sys_memfd_max(), ...
  */
 int sys_memfd_create(const char *name, size_t len, mode_t mode);
 

@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -54,6 +55,23 @@ static void created_memory_has_its_size_mode_and_seals(void **state)
 	assert_int_equal(ftruncate(fd, 2 * (off_t)LEN), -1);
 	assert_int_equal(fcntl(fd, F_ADD_SEALS, F_SEAL_WRITE), -1);
 	close(fd);
+}
+
+static void size_beyond_the_limit_on_files_is_refused(void **state)
+{
+	struct rlimit before, limit;
+	int small, large;
+
+	assert_int_equal(getrlimit(RLIMIT_FSIZE, &before), 0);
+	limit = (struct rlimit){ LEN, before.rlim_max };
+	assert_int_equal(setrlimit(RLIMIT_FSIZE, &limit), 0);
+	assert_int_equal(sys_memfd_max(), LEN);
+	small = sys_memfd_create("test", LEN, 0600);
+	large = sys_memfd_create("test", LEN + 1, 0600);
+	assert_int_equal(setrlimit(RLIMIT_FSIZE, &before), 0);
+	assert_true(small >= 0);
+	close(small);
+	assert_int_equal(large, -EFBIG);
 }
 
 static void impossible_sizes_are_refused(void **state)
@@ -241,6 +259,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(created_memory_has_its_size_mode_and_seals),
 		cmocka_unit_test(impossible_sizes_are_refused),
+		cmocka_unit_test(size_beyond_the_limit_on_files_is_refused),
 		cmocka_unit_test(two_mappings_are_the_same_memory),
 		cmocka_unit_test(only_sealed_memory_of_enough_length_is_mapped),
 		cmocka_unit_test(huge_pages_of_another_process_are_refused),

@@ -3,6 +3,7 @@
  * How shm endpoints and connections begin and end. Called by the engine, and by poll() for
  * requests, answers and broken connections; on the thread that holds the domain.
  */
+#include <errno.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <unistd.h>
@@ -89,6 +90,11 @@ int pshm_open(struct engine_ep *ep, const struct wire_attr *attr, struct weft_ad
 	if (err)
 		return open_failed(err, "the process has no /proc to be found through", why,
 				   why_len);
+	if (!pshm_pair_allowed(PSHM_LINE_CNT, PSHM_DATA_LEN))
+		return open_failed(-EFBIG,
+				   "the limit on files is below the memory of a connection: "
+				   "raise 'ulimit -f'",
+				   why, why_len);
 	if (sys_ns_host(&ours.host))
 		ours.host = 0; /* a hint */
 	if (!nonce_given(ours.nonce)) {

@@ -117,6 +117,11 @@ int pshm_door_open(uint32_t pid, uint32_t fd, const uint8_t nonce[PSHM_NONCE],
 	return 0;
 }
 
+bool pshm_pair_allowed(uint32_t line_cnt, uint32_t data_len)
+{
+	return pair_len(line_cnt, data_len) <= sys_memfd_max();
+}
+
 int pshm_pair_create(uint32_t line_cnt, uint32_t data_len, struct pshm_region *region)
 {
 	size_t len = pair_len(line_cnt, data_len);

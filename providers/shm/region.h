@@ -140,6 +140,9 @@ int pshm_door_create(const uint8_t nonce[PSHM_NONCE], struct pshm_region *region
 int pshm_door_open(uint32_t pid, uint32_t fd, const uint8_t nonce[PSHM_NONCE],
 		   struct pshm_region *region);
 
+/* pshm_pair_allowed - may this process make such a pair? */
+bool pshm_pair_allowed(uint32_t line_cnt, uint32_t data_len);
+
 /*
  * pshm_pair_create - memory for a connection
  * @line_cnt, @data_len: as ring_len() allows

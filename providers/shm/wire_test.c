@@ -10,6 +10,7 @@
 #include <cmocka.h>
 #include <dirent.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <unistd.h>
 #include <rdma/fi_errno.h>
 #include "fault.h"
@@ -378,6 +379,25 @@ static void want_of_descriptors_is_no_reason_to_go_another_way(void **state)
 	assert_int_equal(mock_connect(&a, &b.addr, &conn), -FI_EMFILE);
 }
 
+static void limit_on_files_is_said_when_an_endpoint_opens(void **state)
+{
+	struct wire_attr attr = { .tx_size = 64 };
+	struct rlimit before, limit;
+	struct weft_addr addr = { 0 };
+	struct wire *wire = NULL;
+	char why[128] = "";
+	int ret;
+
+	assert_int_equal(getrlimit(RLIMIT_FSIZE, &before), 0);
+	limit = (struct rlimit){ 64 << 10, before.rlim_max };
+	assert_int_equal(setrlimit(RLIMIT_FSIZE, &limit), 0);
+	ret = pshm_wire_ops.open((struct engine_ep *)&a, &attr, &addr, &wire, why, sizeof(why));
+	assert_int_equal(setrlimit(RLIMIT_FSIZE, &before), 0);
+	assert_int_equal(ret, -EFBIG);
+	assert_null(wire);
+	assert_non_null(strstr(why, "ulimit -f"));
+}
+
 static void want_of_descriptors_is_logged_once(void **state)
 {
 	int before = mock_warnings;
@@ -586,6 +606,7 @@ int main(void)
 		TEST(forbidden_door_is_unreachable),
 		TEST(pair_that_the_owner_may_not_open_goes_down_as_unreachable),
 		TEST(want_of_descriptors_is_no_reason_to_go_another_way),
+		TEST(limit_on_files_is_said_when_an_endpoint_opens),
 		TEST(want_of_descriptors_is_logged_once),
 		TEST(want_of_descriptors_at_the_peer_is_logged_by_both),
 		TEST(failed_calls_leave_nothing_behind),
