@@ -33,6 +33,7 @@ enum {
 	OPT_LIBRARY,
 	OPT_VS_LIBRARY,
 	OPT_VS_PROVIDER,
+	OPT_VS_PROGRAM,
 	OPT_RESTARTS,
 	OPT_FAIL_IF_SLOWER,
 };
@@ -61,6 +62,7 @@ static const struct option longopts[] = {
 	{ "library", required_argument, NULL, OPT_LIBRARY },
 	{ "vs-library", required_argument, NULL, OPT_VS_LIBRARY },
 	{ "vs-provider", required_argument, NULL, OPT_VS_PROVIDER },
+	{ "vs-program", required_argument, NULL, OPT_VS_PROGRAM },
 	{ "restarts", required_argument, NULL, OPT_RESTARTS },
 	{ "fail-if-slower", no_argument, NULL, OPT_FAIL_IF_SLOWER },
 	{ "help", no_argument, NULL, 'h' },
@@ -108,6 +110,7 @@ static void usage(void)
 	       "      --library=DIR      A uses the libfabric.so.1 in DIR\n"
 	       "      --vs-library=DIR   B uses the libfabric.so.1 in DIR; default: as A\n"
 	       "      --vs-provider=NAME B uses this provider; default: as A\n"
+	       "      --vs-program=FILE  B is measured by FILE, over something else than libfabric\n"
 	       "      --restarts=N       start all processes N times; default: %u\n"
 	       "      --fail-if-slower   exit status 1 where A is slower beyond the A/A spread\n"
 	       "A, B, and A once more take turns, a round each; the ratio of each pair of rounds\n"
@@ -143,6 +146,10 @@ static void set_compare_option(struct bench_options *opt, int c, const char *arg
 		break;
 	case OPT_VS_PROVIDER:
 		opt->vs_provider = arg;
+		opt->compare = true;
+		break;
+	case OPT_VS_PROGRAM:
+		opt->versus.program = arg;
 		opt->compare = true;
 		break;
 	case OPT_RESTARTS:

@@ -17,7 +17,6 @@
 #define _GNU_SOURCE
 #include "bench.h"
 #include "driven.h"
-#include "fabric.h"
 #include "figures.h"
 #include "onesided.h"
 #include "progress.h"
@@ -74,9 +73,9 @@ static int prepare_size(struct bench *b, size_t i)
 	size_t size = b->plan.sizes.len[i];
 	int rc = 0;
 
-	if (size > b->ch.info->ep_attr->max_msg_size) {
+	if (size > b->ch.limits.max_message) {
 		warnx("messages of %zu bytes: %s takes %zu at most", size,
-		      b->ch.info->fabric_attr->prov_name, b->ch.info->ep_attr->max_msg_size);
+		      b->ch.limits.provider, b->ch.limits.max_message);
 		return -FI_EMSGSIZE;
 	}
 	if (b->plan.tests & ~FIGURES_ONESIDED)
@@ -292,9 +291,8 @@ static void show_progress(struct bench *b, const char *name, size_t size, bool w
 		progress_show(&b->progress, 0, what);
 		return;
 	}
-	snprintf(what, sizeof(what), "%s, %s %s, round %u of %u",
-		 b->ch.info->fabric_attr->prov_name, name, sizes_format(size, text),
-		 b->round + 1, b->plan.rounds);
+	snprintf(what, sizeof(what), "%s, %s %s, round %u of %u", b->ch.limits.provider, name,
+		 sizes_format(size, text), b->round + 1, b->plan.rounds);
 	progress_show(&b->progress, b->steps++, what);
 }
 
@@ -348,19 +346,6 @@ static int run_rounds(struct bench *b)
 	}
 }
 
-static struct results_config config_of(const struct bench *b)
-{
-	const struct fi_fabric_attr *attr = b->ch.info->fabric_attr;
-	struct results_config config = { .api = fi_version() };
-
-	snprintf(config.provider, sizeof(config.provider), "%s", attr->prov_name);
-	snprintf(config.prov_version, sizeof(config.prov_version), "%u.%u",
-		 FI_MAJOR(attr->prov_version), FI_MINOR(attr->prov_version));
-	snprintf(config.build, sizeof(config.build), "%s", fi_tostr("1", FI_TYPE_VERSION));
-	snprintf(config.library, sizeof(config.library), "%s", fabric_library_path());
-	return config;
-}
-
 static const char *note_of(const struct bench *b)
 {
 	if (b->plan.verify)
@@ -370,8 +355,9 @@ static const char *note_of(const struct bench *b)
 
 static void say_ready(const struct bench *b)
 {
-	struct results_config config = config_of(b);
+	struct results_config config;
 
+	channel_describe(&b->ch, &config);
 	driven_ready_print(stdout, &config);
 }
 
@@ -398,12 +384,12 @@ static int publish(struct bench *b)
 		.rounds = b->plan.rounds,
 		.restarts = 1,
 		.config_cnt = 1,
-		.config[0] = config_of(b),
 		.cnt = b->fig_cnt,
 	};
 	size_t i;
 	int rc;
 
+	channel_describe(&b->ch, &results.config[0]);
 	results.row = calloc(b->fig_cnt + 1, sizeof(*results.row));
 	if (!results.row)
 		err(EXIT_FAILURE, "bench");

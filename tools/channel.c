@@ -5,7 +5,6 @@
  */
 #define _GNU_SOURCE
 #include "channel.h"
-#include "clock.h"
 #include "fabric.h"
 #include "figures.h"
 
@@ -13,7 +12,7 @@
 #include <rdma/fi_cm.h>
 #include <rdma/fi_errno.h>
 #include <rdma/fi_tagged.h>
-#include <sched.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -139,6 +138,12 @@ int channel_open(struct channel *ch, const struct plan *plan, const struct chann
 		return rc;
 	}
 	ch->inject_size = opt->no_inject ? 0 : ch->info->tx_attr->inject_size;
+	ch->limits = (struct channel_limits){
+		.provider = ch->info->fabric_attr->prov_name,
+		.max_message = ch->info->ep_attr->max_msg_size,
+		.tx_size = ch->info->tx_attr->size,
+		.rx_size = ch->info->rx_attr->size,
+	};
 	return 0;
 }
 
@@ -147,6 +152,18 @@ void channel_close(struct channel *ch)
 	endpoint_close(&ch->end);
 	fabric_info_destroy(ch->info);
 	memset(ch, 0, sizeof(*ch));
+}
+
+void channel_describe(const struct channel *ch, struct results_config *config)
+{
+	uint32_t version = ch->info->fabric_attr->prov_version;
+
+	*config = (struct results_config){ .api = fi_version() };
+	snprintf(config->provider, sizeof(config->provider), "%s", ch->limits.provider);
+	snprintf(config->prov_version, sizeof(config->prov_version), "%u.%u", FI_MAJOR(version),
+		 FI_MINOR(version));
+	snprintf(config->build, sizeof(config->build), "%s", fi_tostr("1", FI_TYPE_VERSION));
+	snprintf(config->library, sizeof(config->library), "%s", fabric_library_path());
 }
 
 int channel_mr_reg(struct channel *ch, void *mem, size_t len, uint64_t access,
@@ -238,30 +255,11 @@ static inline int progress(struct channel *ch)
 	return 1;
 }
 
-/* What a wait does when nothing came: seldom looks at the clock. */
-static int idle(struct channel *ch, struct channel_patience *patience)
-{
-	if (ch->side->crowded)
-		sched_yield();
-	if (++patience->spins % 16384)
-		return 0;
-	if (!patience->give_up_ns)
-		patience->give_up_ns = clock_ns() + ch->opt.timeout_s * 1000000000ull;
-	if (oob_gone(&ch->side->oob)) {
-		warnx("the other side has gone");
-		return -FI_ESHUTDOWN;
-	}
-	if (patience->endless || clock_ns() < patience->give_up_ns)
-		return 0;
-	warnx("nothing completed for %u s", ch->opt.timeout_s);
-	return -FI_ETIMEDOUT;
-}
-
 static inline int turn(struct channel *ch, struct channel_patience *patience)
 {
 	int rc = progress(ch);
 
-	return rc ? rc : idle(ch, patience);
+	return rc ? rc : channel_idle(ch, patience);
 }
 
 int channel_turn(struct channel *ch, struct channel_patience *patience)

@@ -8,12 +8,17 @@
 #ifndef WEFT_TOOLS_CHANNEL_H
 #define WEFT_TOOLS_CHANNEL_H
 
+#include <err.h>
+#include <rdma/fi_errno.h>
+#include <sched.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
+#include "clock.h"
 #include "endpoint.h"
 #include "plan.h"
+#include "results.h"
 
 struct channel_options {
 	const char *domain; /* NULL: any */
@@ -48,8 +53,16 @@ struct channel_message {
 	uint32_t slot;
 };
 
+/* What the channel runs over, and how much of it there is. */
+struct channel_limits {
+	const char *provider;
+	size_t max_message;	 /* bytes */
+	size_t tx_size, rx_size; /* operations under way; 0: not limited */
+};
+
 struct channel {
 	struct channel_options opt;
+	struct channel_limits limits;
 	bool tagged;
 	struct side *side;
 	struct fi_info *info;
@@ -76,6 +89,9 @@ int channel_open(struct channel *ch, const struct plan *plan, const struct chann
 		 struct side *side);
 
 void channel_close(struct channel *ch);
+
+/* channel_describe - what a comparison says of the channel: provider, versions, library */
+void channel_describe(const struct channel *ch, struct results_config *config);
 
 /*
  * channel_buf_init - get a buffer ready
@@ -127,6 +143,28 @@ struct channel_patience {
 	unsigned spins;
 	uint64_t give_up_ns;
 };
+
+/*
+ * channel_idle - what a wait does when nothing came: seldom looks at the clock
+ * Returns 0, -FI_ETIMEDOUT or -FI_ESHUTDOWN; complains itself.
+ */
+static inline int channel_idle(struct channel *ch, struct channel_patience *patience)
+{
+	if (ch->side->crowded)
+		sched_yield();
+	if (++patience->spins % 16384)
+		return 0;
+	if (!patience->give_up_ns)
+		patience->give_up_ns = clock_ns() + ch->opt.timeout_s * 1000000000ull;
+	if (oob_gone(&ch->side->oob)) {
+		warnx("the other side has gone");
+		return -FI_ESHUTDOWN;
+	}
+	if (patience->endless || clock_ns() < patience->give_up_ns)
+		return 0;
+	warnx("nothing completed for %u s", ch->opt.timeout_s);
+	return -FI_ETIMEDOUT;
+}
 
 /*
  * channel_turn - what a wait does once: take a completion, or find none

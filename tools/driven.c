@@ -15,7 +15,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-static void become(const char *library, const char *which, char **argv)
+static void become(const char *program, const char *library, const char *which, char **argv)
 {
 	const char *old = getenv("LD_LIBRARY_PATH");
 	size_t cnt = 0;
@@ -34,8 +34,8 @@ static void become(const char *library, const char *which, char **argv)
 		    setenv("LD_LIBRARY_PATH", path, 1))
 			_exit(EXIT_FAILURE);
 	}
-	execv("/proc/self/exe", args);
-	warn("cannot start myself");
+	execv(program ? program : "/proc/self/exe", args);
+	warn("cannot start %s", program ? program : "myself");
 	_exit(EXIT_FAILURE);
 }
 
@@ -76,7 +76,8 @@ static int open_pipes(int command[2], int answer[2])
 	return -errno;
 }
 
-int driven_start(struct driven *child, const char *library, const char *which, char **argv)
+int driven_start(struct driven *child, const char *program, const char *library,
+		 const char *which, char **argv)
 {
 	int command[2], answer[2], rc;
 
@@ -89,7 +90,7 @@ int driven_start(struct driven *child, const char *library, const char *which, c
 	if (!child->pid) {
 		dup2(command[0], STDIN_FILENO);
 		dup2(answer[1], STDOUT_FILENO);
-		become(library, which, argv);
+		become(program, library, which, argv);
 	}
 	close(command[0]);
 	close(answer[1]);

@@ -29,13 +29,15 @@ struct driven_sample {
 
 /*
  * driven_start - start a child and wait until it is ready
+ * @program:  file to run, or NULL: this one
  * @library:  directory to put first in its LD_LIBRARY_PATH, or NULL
  * @which:    what its --driven says
  * @argv:     our own arguments behind "bench", NULL-terminated
  *
  * Complains itself. Returns 0 or -errno, with no child left.
  */
-int driven_start(struct driven *child, const char *library, const char *which, char **argv);
+int driven_start(struct driven *child, const char *program, const char *library,
+		 const char *which, char **argv);
 
 /*
  * driven_round - let it run one round

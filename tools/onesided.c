@@ -360,16 +360,13 @@ static int add_one(struct onesided *os)
 int onesided_fetch_add(struct onesided *os, uint32_t cnt, uint64_t *taken)
 {
 	uint64_t start;
-	size_t limit;
 	uint32_t i;
 	int rc;
 
 	*taken = 0;
 	if (os->ch->side->rank)
 		return serve(os);
-	rc = fi_fetch_atomicvalid(os->ch->end.ep, FI_UINT64, FI_SUM, &limit);
-	if (rc)
-		fabric_complain("a fetching atomic sum of 64 bits", rc);
+	rc = region_adds(os->ch);
 	rc = oob_barrier(&os->ch->side->oob, rc) ? (rc ? rc : -FI_ECONNABORTED) : rc;
 	start = clock_ns();
 	for (i = 0; i < cnt && !rc; i++)

@@ -186,11 +186,11 @@ static int pingpong_side(struct side *side, void *arg)
 		return EXIT_FAILURE;
 	if (!side->rank)
 		printf("provider %s, domain %s, %s messages%s\n%8s %10s %12s %14s %14s\n",
-		       ch.info->fabric_attr->prov_name, ch.info->domain_attr->name,
+		       ch.limits.provider, ch.info->domain_attr->name,
 		       plan.tagged ? "tagged" : "plain", plan.verify ? ", verified" : "",
 		       "size", "trips", "total ms", "us one way", "MB/s");
 	for (i = 0; i < plan.sizes.cnt && !rc; i++)
-		if (plan.sizes.len[i] <= ch.info->ep_attr->max_msg_size)
+		if (plan.sizes.len[i] <= ch.limits.max_message)
 			rc = play(&ch, &plan, plan.sizes.len[i]);
 	channel_close(&ch);
 	return rc ? EXIT_FAILURE : EXIT_SUCCESS;

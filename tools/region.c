@@ -135,6 +135,14 @@ void region_forget(struct channel *ch, struct remote_region *remote)
 	memset(remote, 0, sizeof(*remote));
 }
 
+int region_adds(struct channel *ch)
+{
+	size_t cnt;
+	int rc = fi_fetch_atomicvalid(ch->end.ep, FI_UINT64, FI_SUM, &cnt);
+
+	return rc ? fabric_complain("a fetching atomic sum of 64 bits", rc) : 0;
+}
+
 static bool injects(const struct channel *ch, enum region_transfer_kind kind, size_t len)
 {
 	return kind == REGION_WRITE && len <= ch->inject_size;

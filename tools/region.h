@@ -68,6 +68,9 @@ struct region_access {
 	size_t len;	  /* bytes */
 };
 
+/* region_adds - can the peer's memory be added to? 0, or a negative fi_errno; complains itself */
+int region_adds(struct channel *ch);
+
 /*
  * region_transfer - read, write or update the peer's memory
  * @access:  borrowed for the call

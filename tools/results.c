@@ -77,11 +77,24 @@ void results_sort(struct result *rows, size_t cnt)
 		qsort(rows, cnt, sizeof(*rows), by_test);
 }
 
+char *results_config_format(const struct results_config *config, char *text, size_t len)
+{
+	char api[32] = "";
+
+	if (config->api)
+		snprintf(api, sizeof(api), "libfabric %u.%u, ", FI_MAJOR(config->api),
+			 FI_MINOR(config->api));
+	snprintf(text, len, "%s %s; %s%s, %s", config->provider, config->prov_version, api,
+		 config->build, config->library);
+	return text;
+}
+
 static void print_config(FILE *to, const char *label, const struct results_config *config)
 {
-	fprintf(to, "%sprovider %s %s; libfabric %u.%u (%s), %s\n", label, config->provider,
-		config->prov_version, FI_MAJOR(config->api), FI_MINOR(config->api),
-		config->build, config->library);
+	char text[3 * RESULTS_TEXT_MAX];
+
+	fprintf(to, "%sprovider %s\n", label,
+		results_config_format(config, text, sizeof(text)));
 }
 
 static void print_heading(FILE *to, const struct results *results)

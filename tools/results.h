@@ -18,7 +18,7 @@
 
 /* What was measured: a provider of a library. */
 struct results_config {
-	unsigned api;			 /* level of the library's interface, FI_VERSION() */
+	unsigned api; /* level of libfabric's interface, FI_VERSION(); 0: it is none */
 	char provider[RESULTS_TEXT_MAX]; /* as it calls itself */
 	char prov_version[32];		 /* of that provider */
 	char build[RESULTS_TEXT_MAX];	 /* what the library says of its own version */
@@ -76,6 +76,9 @@ void results_outputs_open(struct results_outputs *out);
  * Closes the files. Complains itself. Returns 0 or -errno.
  */
 int results_publish(const struct results *results, struct results_outputs *out);
+
+/* results_config_format - a configuration in words; @len: bytes of @text, at least 1. Returns @text */
+char *results_config_format(const struct results_config *config, char *text, size_t len);
 
 /*
  * results_sort - put rows in the order of tests, and of sizes within a test

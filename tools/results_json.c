@@ -89,9 +89,12 @@ static json_t *machine_object(const struct machine *machine)
 
 static json_t *config_object(const struct results_config *config)
 {
+	json_t *api = json_null();
+
+	if (config->api)
+		api = json_sprintf("%u.%u", FI_MAJOR(config->api), FI_MINOR(config->api));
 	return json_pack("{s:o, s:o, s:o, s:o, s:o}", "provider", string(config->provider),
-			 "provider_version", string(config->prov_version), "libfabric",
-			 json_sprintf("%u.%u", FI_MAJOR(config->api), FI_MINOR(config->api)),
+			 "provider_version", string(config->prov_version), "libfabric", api,
 			 "build", string(config->build), "library", string(config->library));
 }
 

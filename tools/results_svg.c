@@ -277,7 +277,8 @@ static size_t rows_of_panel(const struct results *results, size_t first)
 static void put_header(FILE *to, const struct results *results)
 {
 	const struct results_config *config;
-	char text[3 * RESULTS_TEXT_MAX];
+	char text[4 * RESULTS_TEXT_MAX], config_text[3 * RESULTS_TEXT_MAX];
+	const char *label;
 	size_t i;
 
 	snprintf(text, sizeof(text), "weft bench: %s%s%s, %s messages",
@@ -289,12 +290,9 @@ static void put_header(FILE *to, const struct results *results)
 		 machine_format(&results->machine, text, sizeof(text)));
 	for (i = 0; i < results->config_cnt; i++) {
 		config = &results->config[i];
-		snprintf(text, sizeof(text), "%s%s %s, libfabric %u.%u (%s), %s",
-			 results->config_cnt == 1 ? ""
-			 : i			  ? "B: "
-						  : "A: ",
-			 config->provider, config->prov_version, FI_MAJOR(config->api),
-			 FI_MINOR(config->api), config->build, config->library);
+		label = results->config_cnt == 1 ? "" : i ? "B: " : "A: ";
+		snprintf(text, sizeof(text), "%s%s", label,
+			 results_config_format(config, config_text, sizeof(config_text)));
 		fprintf(to,
 			"<rect x=\"16\" y=\"%zu\" width=\"12\" height=\"4\" fill=\"%s\"/>\n",
 			56 + 16 * i, colors[i]);

@@ -35,9 +35,9 @@ static uint32_t window_of(const struct channel *ch, size_t size)
 		window = STREAM_BYTES_MAX / size;
 	if (window < WINDOW_MIN)
 		window = WINDOW_MIN;
-	room = ch->info->rx_attr->size / 2;
-	if (ch->info->tx_attr->size / 2 < room)
-		room = ch->info->tx_attr->size / 2;
+	room = ch->limits.rx_size / 2;
+	if (ch->limits.tx_size / 2 < room)
+		room = ch->limits.tx_size / 2;
 	if (room && window > room)
 		window = room;
 	return (uint32_t)window;

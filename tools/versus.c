@@ -56,8 +56,9 @@ static int start_all(struct versus *vs, unsigned batch)
 
 	for (i = 0; i < INSTANCES && !rc; i++) {
 		who = (i + batch) % INSTANCES;
-		rc = driven_start(&vs->child[who], vs->opt->library[who == B],
-				  who == B ? VERSUS_B : VERSUS_A, vs->opt->command + 1);
+		rc = driven_start(&vs->child[who], who == B ? vs->opt->program : NULL,
+				  vs->opt->library[who == B], who == B ? VERSUS_B : VERSUS_A,
+				  vs->opt->command + 1);
 	}
 	if (rc)
 		return rc;

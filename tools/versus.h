@@ -18,6 +18,7 @@
 
 struct versus_options {
 	const char *library[2]; /* directories of A's and B's libfabric.so.1; NULL: as we run */
+	const char *program;	/* that measures B instead of weft, or NULL */
 	unsigned rounds;	/* pairs in all */
 	unsigned restarts;	/* times that all processes are started */
 	const char *interface;	/* "tagged" or "msg" */

@@ -74,6 +74,12 @@ import json, sys
 row = json.load(sys.stdin)[\"figures\"][0]
 assert row[\"ratio\"][\"median\"] > 0 and row[\"aa\"][\"median\"] > 0
 print(row[\"verdict\"])'"
+expect 'B may be another program' 0 '^same\|faster\|slower$' sh -c "$bench --vs-program=$weft \
+	--restarts=1 --json | python3 -c '
+import json, sys
+print(json.load(sys.stdin)[\"figures\"][0][\"verdict\"])'"
+expect 'a program that is not there is named' 1 'cannot start /nowhere' \
+	$bench --vs-program=/nowhere --restarts=1
 expect 'a file that cannot be written costs no measurement' 1 'nowhere' \
 	$bench --json=/nowhere/x
 if [ -s "$dir/out" ] && grep -q latency "$dir/out"; then
