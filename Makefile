@@ -25,7 +25,7 @@ MPI_PKGS    = openmpi-bin netpipe-openmpi libfabric1 libfabric-bin iproute2 \
 	      util-linux python3
 CHECK_PKGS  = $(MPI_PKGS) hpcc python3-mpi4py python3-numpy python3-distutils \
 	      libfabric-dev g++ valgrind groff-base
-BENCH_PKGS  = $(MPI_PKGS) libfabric-dev
+BENCH_PKGS  = $(MPI_PKGS) libfabric-dev libucx-dev
 STYLE_PKGS  = clang-format clang-tidy clang
 
 SOURCES = git ls-files '*.c' '*.h'
@@ -57,6 +57,8 @@ check:
 
 bench:
 	@$(DEPS) $(BUILD_PKGS) $(BENCH_PKGS)
+	@$(MAKE) --no-print-directory setup
+	@[ -x $(BUILD)/bench/ucx/weft-ucx ] || meson setup --reconfigure $(SETUP) $(BUILD)
 	@$(MAKE) --no-print-directory build
 	bench/run $(BUILD)
 
