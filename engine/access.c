@@ -246,6 +246,7 @@ static int engine_write_stream(struct engine_peer *peer, struct engine_tx *tx)
 	peer->credit -= (uint32_t)tx->len;
 	if (!peer->wire->in_order)
 		peer->lane_seq = (uint32_t)peer->tx_seq + 1;
+	peer->leaving_cnt++;
 	list_remove(&tx->link);
 	engine_unacked(peer, tx);
 	tx->state = TX_EAGER;

@@ -552,7 +552,8 @@ struct engine_peer {
 	uint32_t ack_seq, ack_naks; /* of an ACK that has overtaken refusals, */
 	bool ack_waits;		    /* if there is one */
 	bool several;		    /* more than one conn has led here in this life */
-	uint32_t lane_seq; /* ... before that seq may be overtaken by requests until then */
+	uint32_t lane_seq;    /* ... before that seq may be overtaken by requests until then */
+	uint32_t leaving_cnt; /* of ours, with payload that the wire has not sent yet */
 	bool greeted; /* the window of this life was said in a hello, which may be said again */
 	uint32_t window;     /* granted to it, bytes */
 	uint32_t credit_max; /* granted to us by its hello, bytes: more is never free */

@@ -116,6 +116,7 @@ void engine_peer_fail(struct engine_peer *peer, int err, bool keep_directed)
 	list_remove(&peer->ack_link);
 	peer->ack_due = false;
 	list_init(&peer->filling);
+	peer->leaving_cnt = 0;
 	engine_fail_sends(&peer->unacked, err);
 	engine_fail_sends(&peer->started, err);
 	engine_fail_sends(&peer->pushing, err);

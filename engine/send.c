@@ -143,6 +143,7 @@ void engine_tx_gone(struct wire_op *op, int status)
 	struct engine_tx *tx = container_of(op, struct engine_tx, op);
 	bool waits = tx->kind != PACKET_EAGER || tx->flags & (PACKET_DELIVERY | PACKET_ACKED);
 
+	tx->peer->leaving_cnt--;
 	if (!status && waits && !(tx->flags & ENGINE_FINISHED)) {
 		tx->state = tx->flags & PACKET_DELIVERY ? TX_FIN : TX_ACK;
 		return;
@@ -206,6 +207,7 @@ static int engine_tx_eager(struct engine_peer *peer, struct engine_tx *tx)
 	}
 	if (flags & PACKET_ACKED)
 		peer->lane_seq = (uint32_t)peer->tx_seq + 1;
+	peer->leaving_cnt++;
 	engine_tx_wait(peer, tx, TX_EAGER);
 	return 0;
 }

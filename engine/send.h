@@ -61,7 +61,7 @@ int engine_tx_rts(struct engine_peer *peer, struct engine_tx *tx);
 /* engine_lane_busy - may a request that is sent now overtake the header of a sendv */
 static inline bool engine_lane_busy(const struct engine_peer *peer)
 {
-	return (int32_t)(peer->lane_seq - peer->acked) > 0;
+	return peer->leaving_cnt || (int32_t)(peer->lane_seq - peer->acked) > 0;
 }
 
 /* engine_tx_gone - struct wire_op.done of a message or write: the wire has sent it from the caller's memory */

@@ -94,7 +94,7 @@ struct wire_ops {
 	uint32_t claim_max;
 	/* Most payload that is sent eagerly (by sendv when above claim_max); larger ones make a rendezvous. */
 	uint32_t eager_max;
-	/* The header of a sendv arrives in its place among claimed packets: nothing overtakes it. */
+	/* Nothing that is claimed once a sendv is done overtakes its header. */
 	bool in_order;
 	/* What is published, and what a sendv has done, reaches the receiver even if this process ends. */
 	bool arrives;

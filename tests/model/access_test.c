@@ -480,6 +480,27 @@ static void ordered(struct pair_side *s)
 	area_close(s, &a);
 }
 
+/* Messages fill the wire, so that some wait for room in it; requests follow at once. */
+
+static void crowding(struct pair_side *s)
+{
+	enum { MSGS = 6, LEN = 60000, WORDS = 40 };
+	struct area a;
+
+	area_open(s, &a);
+	fill(a.buf, 1000, 4);
+	for (int i = 0; i < MSGS; i++)
+		PAIR_CHECK(s, !fi_tsend(s->ep, a.buf, LEN, NULL, s->peer, 1, &contexts[0]));
+	PAIR_CHECK(s, !fi_write(s->ep, a.buf, 1000, NULL, s->peer, 0, KEY, &contexts[1]));
+	PAIR_CHECK(s, !fi_atomic(s->ep, a.buf, WORDS, NULL, s->peer, 1000, KEY, FI_UINT64,
+				 FI_SUM, &contexts[2]));
+	for (int i = 0; i < MSGS + 2; i++)
+		PAIR_CHECK(s, pair_next(s) == 1);
+	read_back(s, &a, 0, 1000);
+	read_back(s, &a, 1000, 8 * WORDS);
+	area_close(s, &a);
+}
+
 /* Completion levels, and a fence. */
 
 static void waits_for_delivery(struct pair_side *s)
@@ -720,6 +741,11 @@ static void writes_reads_and_messages_keep_their_order(void **state)
 	both(orderly, ordered, FI_ORDER_RAW | FI_ORDER_WAR | FI_ORDER_WAW | FI_ORDER_SAW);
 }
 
+static void requests_behind_crowded_messages_are_taken(void **state)
+{
+	both(crowding, passive, 0);
+}
+
 static void delivery_is_waited_for(void **state)
 {
 	both(waits_for_delivery, delivers, 0);
@@ -747,6 +773,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test(every_byte_counts_once_on_either_side),
 		cmocka_unit_test(what_is_not_allowed_is_refused),
 		cmocka_unit_test(writes_reads_and_messages_keep_their_order),
+		cmocka_unit_test(requests_behind_crowded_messages_are_taken),
 		cmocka_unit_test(delivery_is_waited_for),
 		cmocka_unit_test(oneself_is_a_peer),
 		cmocka_unit_test(all_at_once),
