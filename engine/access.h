@@ -141,9 +141,13 @@ void engine_response_arrived(struct engine_tx *tx);
 int engine_request(struct engine_rx_ctx *ctx, struct engine_peer *peer,
 		   const struct packet *packet, const void *payload);
 
-/* engine_request_stream - begin a write that has its turn and whose payload is still to come, into @dest */
-void engine_request_stream(struct engine_rx_ctx *ctx, struct engine_peer *peer,
-			   const struct packet *packet, struct wire_dest *dest);
+/*
+ * engine_request_stream - begin a write that has its turn and whose payload is still to come
+ * @dest: out: where it goes
+ * Returns what engine_request() does.
+ */
+int engine_request_stream(struct engine_rx_ctx *ctx, struct engine_peer *peer,
+			  const struct packet *packet, struct wire_dest *dest);
 
 /* engine_is_request - is this a one-sided request, rather than a message */
 static inline bool engine_is_request(const struct packet *packet)

@@ -110,10 +110,8 @@ static int engine_in_turn(struct engine_rx_ctx *ctx, struct engine_peer *peer,
 	struct engine_rx *rx;
 
 	peer->rx_seq++;
-	if (engine_is_request(packet) && avail < packet->len) {
-		engine_request_stream(ctx, peer, packet, dest);
-		return 0;
-	}
+	if (engine_is_request(packet) && avail < packet->len)
+		return engine_request_stream(ctx, peer, packet, dest);
 	if (engine_is_request(packet))
 		return engine_request(ctx, peer, packet, payload);
 	if (packet->flags & PACKET_ACKED)

@@ -264,8 +264,14 @@ static int request_rts(struct engine_rx_ctx *ctx, struct engine_peer *peer,
 	return 0;
 }
 
-void engine_request_stream(struct engine_rx_ctx *ctx, struct engine_peer *peer,
-			   const struct packet *packet, struct wire_dest *dest)
+/* Do more answers wait than a peer that keeps to the rules can want? */
+static bool answers_overflow(const struct engine_peer *peer)
+{
+	return peer->reply_cnt + peer->nak_cnt > ANSWER_CNT_MAX;
+}
+
+int engine_request_stream(struct engine_rx_ctx *ctx, struct engine_peer *peer,
+			  const struct packet *packet, struct wire_dest *dest)
 {
 	struct request r = {
 		.targets = { { .addr = packet->tag, .len = packet->len, .key = packet->data } },
@@ -275,13 +281,15 @@ void engine_request_stream(struct engine_rx_ctx *ctx, struct engine_peer *peer,
 	struct engine_rx *rx;
 	int ret;
 
+	if (unlikely(answers_overflow(peer)))
+		return -FI_EINVAL;
 	request_counted(peer, &r);
 	engine_ack_due(peer);
 	ret = landing_open(ctx, peer, packet, &r, r.len, &rx);
 	if (ret) {
 		engine_grant(peer, r.len); /* the wire drops the payload */
 		request_refuse(peer, packet->seq, ret);
-		return;
+		return 0;
 	}
 	rx->incoming = packet->len;
 	rx->peer_id = packet->seq;
@@ -290,6 +298,7 @@ void engine_request_stream(struct engine_rx_ctx *ctx, struct engine_peer *peer,
 	dest->iov_cnt = (uint32_t)iov_slice(rx->landing->iov, rx->landing->iov_cnt, 0,
 					    packet->len, dest->iov);
 	dest->cookie = rx;
+	return 0;
 }
 
 void engine_landing_drop(struct engine_ep *ep, struct engine_landing *landing)
@@ -638,7 +647,7 @@ static int request_atomic(struct engine_rx_ctx *ctx, struct engine_peer *peer,
 int engine_request(struct engine_rx_ctx *ctx, struct engine_peer *peer,
 		   const struct packet *packet, const void *payload)
 {
-	if (unlikely(peer->reply_cnt + peer->nak_cnt > ANSWER_CNT_MAX))
+	if (unlikely(answers_overflow(peer)))
 		return -FI_EINVAL;
 	switch (PACKET_OP(packet->op)) {
 	case PACKET_WRITE:

@@ -556,6 +556,25 @@ static void streams_give_their_credit_back(void **state)
 	}
 }
 
+/* Every refusal of one is an answer that waits. */
+static void streams_that_are_refused_are_bounded_too(void **state)
+{
+	struct fake_knobs k;
+	int ret = 0, cnt;
+
+	fake_knobs_default(&k);
+	k.refuse = 256;
+	fake_knobs_set(FAKE_B, &k);
+	for (cnt = 0; !ret && cnt < 100000; cnt++) {
+		struct packet p = a_stream(1);
+
+		p.data = 4711;
+		ret = say(&p, bytes, 0);
+	}
+	assert_int_equal(ret, -FI_EINVAL);
+	assert_in_range(cnt, ENGINE_TX_SIZE, 3 * ENGINE_TX_SIZE);
+}
+
 static void large_write_is_not_received(void **state)
 {
 	struct packet_rts rts = { .id = FIRST_ID, .len = 3000 };
@@ -602,6 +621,7 @@ int main(void)
 		TEST(stream_without_credit_or_with_anything_else_is_refused),
 		TEST(what_has_arrived_is_told_while_more_is_on_its_way),
 		TEST(streams_give_their_credit_back),
+		TEST(streams_that_are_refused_are_bounded_too),
 		TEST(large_write_is_not_received),
 #undef TEST
 	};
