@@ -164,6 +164,9 @@ void storm_swaps_in_turn(struct member *m);
 /* storm_each_to_each - stripes of a region of STORM_MEMBERS * STORM_STRIPE */
 void storm_each_to_each(struct member *m);
 
+/* storm_all_sizes - writes of all sizes between messages, as many as find room; the same region */
+void storm_all_sizes(struct member *m);
+
 /* storm_one_dies - in the middle; storm_one_was_dead - before anybody has met it */
 void storm_one_dies(struct member *m);
 void storm_one_was_dead(struct member *m);

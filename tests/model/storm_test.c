@@ -83,6 +83,11 @@ static void each_writes_to_and_reads_from_each(void **state)
 	run(storm_each_to_each, STORM_MEMBERS * STORM_STRIPE, 0, FI_PROGRESS_MANUAL, -1);
 }
 
+static void all_sizes_go_at_once(void **state)
+{
+	run(storm_all_sizes, STORM_MEMBERS * STORM_STRIPE, 0, FI_PROGRESS_MANUAL, -1);
+}
+
 static void who_dies_takes_nothing_along(void **state)
 {
 	for (int victim = 2; victim < STORM_MEMBERS; victim += 3)
@@ -107,6 +112,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test(operations_reach_who_calls_nothing),
 		cmocka_unit_test(swaps_in_turn_succeed_once_each),
 		cmocka_unit_test(each_writes_to_and_reads_from_each),
+		cmocka_unit_test(all_sizes_go_at_once),
 		cmocka_unit_test(who_dies_takes_nothing_along),
 		cmocka_unit_test(who_was_never_met_is_known_to_be_dead),
 	};
