@@ -141,7 +141,7 @@ void channel_describe(const struct channel *ch, struct results_config *config)
 	snprintf(config->prov_version, sizeof(config->prov_version), "%u.%u", major, minor);
 	snprintf(config->build, sizeof(config->build), "UCX %s", ucp_get_version_string());
 	snprintf(config->library, sizeof(config->library), "%s",
-		 dladdr(dlsym(RTLD_DEFAULT, "ucp_init"), &info) ? info.dli_fname : "?");
+		 dladdr(dlsym(RTLD_DEFAULT, "ucp_worker_progress"), &info) ? info.dli_fname : "?");
 }
 
 /* Memory needs no registration for messages. */

@@ -132,7 +132,8 @@ void tcp_publish(struct wire_conn *out, struct packet *packet, bool more)
 
 /*
  * The kernel has it and does not send it yet: a system call, but no packet. Should nothing follow,
- * not even a poll, the kernel sends it after 0.2 s, or when the process ends.
+ * not even a poll, the kernel sends it when the peer acknowledges something, after 0.2 s, or when
+ * the process ends.
  */
 void tcp_hold(struct wire_conn *out, struct packet *packet)
 {
