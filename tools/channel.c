@@ -229,7 +229,7 @@ static int take_error(struct channel *ch)
 }
 
 /* Takes at most one completion. Returns 1, 0 when there was none, or an error. */
-static inline int progress(struct channel *ch)
+static inline int channel_progress(struct channel *ch)
 {
 	struct fi_cq_tagged_entry entry;
 	struct channel_message *msg;
@@ -255,43 +255,7 @@ static inline int progress(struct channel *ch)
 	return 1;
 }
 
-static inline int turn(struct channel *ch, struct channel_patience *patience)
-{
-	int rc = progress(ch);
-
-	return rc ? rc : channel_idle(ch, patience);
-}
-
-int channel_turn(struct channel *ch, struct channel_patience *patience)
-{
-	return turn(ch, patience);
-}
-
-int channel_wait(struct channel *ch, uint64_t tx, uint64_t rx)
-{
-	struct channel_patience patience = { 0 };
-	int rc;
-
-	while (ch->tx_done < tx || ch->rx_done < rx) {
-		rc = turn(ch, &patience);
-		if (rc < 0)
-			return rc;
-	}
-	return 0;
-}
-
-int channel_wait_op(struct channel *ch, const struct channel_op *op)
-{
-	struct channel_patience patience = { 0 };
-	int rc;
-
-	while (op->busy) {
-		rc = turn(ch, &patience);
-		if (rc < 0)
-			return rc;
-	}
-	return 0;
-}
+#include "channel_wait.h"
 
 static ssize_t post_send(struct channel *ch, struct channel_buf *buf, size_t len)
 {
@@ -315,7 +279,7 @@ int channel_send(struct channel *ch, struct channel_buf *buf, size_t len)
 
 	buf->op.is_recv = false;
 	while ((rc = post_send(ch, buf, len)) == -FI_EAGAIN) {
-		ran = turn(ch, &patience);
+		ran = channel_turn(ch, &patience);
 		if (ran < 0)
 			return ran;
 	}
@@ -347,7 +311,7 @@ int channel_recv(struct channel *ch, struct channel_buf *buf, size_t len)
 
 	buf->op.is_recv = true;
 	while ((rc = post_recv(ch, buf, len)) == -FI_EAGAIN) {
-		ran = turn(ch, &patience);
+		ran = channel_turn(ch, &patience);
 		if (ran < 0)
 			return ran;
 	}

@@ -8,14 +8,10 @@
 #ifndef WEFT_TOOLS_CHANNEL_H
 #define WEFT_TOOLS_CHANNEL_H
 
-#include <err.h>
-#include <rdma/fi_errno.h>
-#include <sched.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
-#include "clock.h"
 #include "endpoint.h"
 #include "plan.h"
 #include "results.h"
@@ -143,28 +139,6 @@ struct channel_patience {
 	unsigned spins;
 	uint64_t give_up_ns;
 };
-
-/*
- * channel_idle - what a wait does when nothing came: seldom looks at the clock
- * Returns 0, -FI_ETIMEDOUT or -FI_ESHUTDOWN; complains itself.
- */
-static inline int channel_idle(struct channel *ch, struct channel_patience *patience)
-{
-	if (ch->side->crowded)
-		sched_yield();
-	if (++patience->spins % 16384)
-		return 0;
-	if (!patience->give_up_ns)
-		patience->give_up_ns = clock_ns() + ch->opt.timeout_s * 1000000000ull;
-	if (oob_gone(&ch->side->oob)) {
-		warnx("the other side has gone");
-		return -FI_ESHUTDOWN;
-	}
-	if (patience->endless || clock_ns() < patience->give_up_ns)
-		return 0;
-	warnx("nothing completed for %u s", ch->opt.timeout_s);
-	return -FI_ETIMEDOUT;
-}
 
 /*
  * channel_turn - what a wait does once: take a completion, or find none

@@ -11,6 +11,7 @@
 #include <err.h>
 #include <rdma/fi_atomic.h>
 #include <rdma/fi_errno.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -93,11 +94,19 @@ static void put_mark(const struct onesided *os, char *slot, uint64_t number)
 
 static int wait_mark(const struct onesided *os, uint64_t number, bool endless)
 {
-	const struct channel_patience patience = { .endless = endless };
+	const char *at = os->target.mem + slot_at(os, number) + mark_at(os);
+	struct channel_patience patience = { .endless = endless };
 	uint64_t mark = htole64(number + 1);
+	int rc;
 
-	return region_wait(os->ch, os->target.mem + slot_at(os, number) + mark_at(os), &mark,
-			   mark_len(os), patience);
+	/* The peer, or this side's provider, changes the bytes behind the compiler's back. */
+	while (atomic_signal_fence(memory_order_seq_cst), memcmp(at, &mark, mark_len(os))) {
+		rc = channel_turn(os->ch, &patience);
+		if (rc < 0)
+			return rc;
+	}
+	(void)atomic_load_explicit((const _Atomic char *)at, memory_order_acquire);
+	return 0;
 }
 
 static int transfer(struct onesided *os, enum region_transfer_kind kind, uint64_t number)

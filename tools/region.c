@@ -11,7 +11,6 @@
 #include <rdma/fi_atomic.h>
 #include <rdma/fi_errno.h>
 #include <rdma/fi_rma.h>
-#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -193,20 +192,5 @@ int region_transfer(struct channel *ch, enum region_transfer_kind kind,
 		ch->tx_done++;
 	else
 		op->busy = true;
-	return 0;
-}
-
-int region_wait(struct channel *ch, const void *at, const void *want, size_t len,
-		struct channel_patience patience)
-{
-	int rc;
-
-	/* The peer, or this side's provider, changes the bytes behind the compiler's back. */
-	while (atomic_signal_fence(memory_order_seq_cst), memcmp(at, want, len)) {
-		rc = channel_turn(ch, &patience);
-		if (rc < 0)
-			return rc;
-	}
-	(void)atomic_load_explicit((const _Atomic char *)at, memory_order_acquire);
 	return 0;
 }

@@ -82,14 +82,4 @@ int region_adds(struct channel *ch);
 int region_transfer(struct channel *ch, enum region_transfer_kind kind,
 		    const struct region_access *access, struct channel_op *op);
 
-/*
- * region_wait - progress until memory that the peer writes has a value
- * @at, @want:  @len bytes each
- * @patience:   of this wait
- *
- * Returns 0, -FI_ETIMEDOUT, or the error a completion brought.
- */
-int region_wait(struct channel *ch, const void *at, const void *want, size_t len,
-		struct channel_patience patience);
-
 #endif

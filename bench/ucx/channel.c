@@ -8,6 +8,7 @@
 #include "figures.h"
 
 #include <dlfcn.h>
+#include <err.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -141,7 +142,8 @@ void channel_describe(const struct channel *ch, struct results_config *config)
 	snprintf(config->prov_version, sizeof(config->prov_version), "%u.%u", major, minor);
 	snprintf(config->build, sizeof(config->build), "UCX %s", ucp_get_version_string());
 	snprintf(config->library, sizeof(config->library), "%s",
-		 dladdr(dlsym(RTLD_DEFAULT, "ucp_worker_progress"), &info) ? info.dli_fname : "?");
+		 dladdr(dlsym(RTLD_DEFAULT, "ucp_worker_progress"), &info) ? info.dli_fname
+									   : "?");
 }
 
 /* Memory needs no registration for messages. */
@@ -232,40 +234,11 @@ int channel_recv(struct channel *ch, struct channel_buf *buf, size_t len)
 	return 0;
 }
 
-static inline int turn(struct channel *ch, struct channel_patience *patience)
+static inline int channel_progress(struct channel *ch)
 {
-	if (ucp_worker_progress(ucx.worker))
-		return ucx.status ? ucx_complain("an operation failed", ucx.status) : 1;
-	return channel_idle(ch, patience);
+	if (!ucp_worker_progress(ucx.worker))
+		return 0;
+	return ucx.status ? ucx_complain("an operation failed", ucx.status) : 1;
 }
 
-int channel_turn(struct channel *ch, struct channel_patience *patience)
-{
-	return turn(ch, patience);
-}
-
-int channel_wait(struct channel *ch, uint64_t tx, uint64_t rx)
-{
-	struct channel_patience patience = { 0 };
-	int rc;
-
-	while (ch->tx_done < tx || ch->rx_done < rx) {
-		rc = turn(ch, &patience);
-		if (rc < 0)
-			return rc;
-	}
-	return 0;
-}
-
-int channel_wait_op(struct channel *ch, const struct channel_op *op)
-{
-	struct channel_patience patience = { 0 };
-	int rc;
-
-	while (op->busy) {
-		rc = turn(ch, &patience);
-		if (rc < 0)
-			return rc;
-	}
-	return 0;
-}
+#include "channel_wait.h"

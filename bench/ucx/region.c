@@ -7,7 +7,7 @@
 #include "region.h"
 #include "ucx.h"
 
-#include <stdatomic.h>
+#include <err.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -126,19 +126,4 @@ int region_transfer(struct channel *ch, enum region_transfer_kind kind,
 				  op);
 	}
 	return -FI_EINVAL;
-}
-
-int region_wait(struct channel *ch, const void *at, const void *want, size_t len,
-		struct channel_patience patience)
-{
-	int rc;
-
-	/* The peer, or this side's progress, changes the bytes behind the compiler's back. */
-	while (atomic_signal_fence(memory_order_seq_cst), memcmp(at, want, len)) {
-		rc = channel_turn(ch, &patience);
-		if (rc < 0)
-			return rc;
-	}
-	(void)atomic_load_explicit((const _Atomic char *)at, memory_order_acquire);
-	return 0;
 }
