@@ -192,6 +192,12 @@ static size_t engine_request_max(const struct wire_ops *wire)
 	return wire->claim_max > WIRE_REQUEST_MAX ? wire->claim_max : WIRE_REQUEST_MAX;
 }
 
+/* May it come before its turn if it is sent now, and is too large to be held without credit? */
+static bool engine_comes_early(const struct engine_peer *peer, const struct engine_tx *tx)
+{
+	return tx->len > ENGINE_EARLY_LEN && engine_lane_busy(peer);
+}
+
 /* Does a write travel with its header? */
 static bool engine_write_fits(const struct engine_peer *peer, const struct engine_tx *tx)
 {
@@ -206,7 +212,7 @@ static bool engine_write_counts(const struct engine_peer *peer, const struct eng
 
 static int engine_write_inline(struct engine_peer *peer, struct engine_tx *tx)
 {
-	bool early = tx->len > ENGINE_EARLY_LEN && engine_lane_busy(peer);
+	bool early = engine_comes_early(peer, tx);
 	struct packet *packet;
 	char *at;
 
@@ -237,16 +243,10 @@ static int engine_write_stream(struct engine_peer *peer, struct engine_tx *tx)
 
 	engine_header(peer, &packet, (uint8_t)(PACKET_WRITE | tx->rx_idx << 4), PACKET_COUNTED,
 		      (uint32_t)tx->len);
-	tx->op.done = engine_tx_gone;
-	ret = peer->wire->sendv(peer->conn, &packet, tx->iov, tx->iov_cnt, &tx->op);
-	if (ret) {
-		engine_credits_back(peer, packet.credits);
+	ret = engine_tx_leave(peer, tx, &packet, !peer->wire->in_order);
+	if (ret)
 		return ret;
-	}
 	peer->credit -= (uint32_t)tx->len;
-	if (!peer->wire->in_order)
-		peer->lane_seq = (uint32_t)peer->tx_seq + 1;
-	peer->leaving_cnt++;
 	list_remove(&tx->link);
 	engine_unacked(peer, tx);
 	tx->state = TX_EAGER;
@@ -300,6 +300,8 @@ static int engine_atomic_start(struct engine_peer *peer, struct engine_tx *tx)
 	size_t bytes = 0;
 	char *at;
 
+	if (engine_comes_early(peer, tx))
+		return -FI_EAGAIN;
 	packet = engine_request_claim(peer, tx, &atomic, sizeof(atomic), tx->len + compare,
 				      &at);
 	if (!packet)
@@ -319,14 +321,6 @@ static int engine_atomic_start(struct engine_peer *peer, struct engine_tx *tx)
 	return 0;
 }
 
-/* May this request be sent now, as far as what was sent before is concerned? */
-static bool engine_access_may(const struct engine_peer *peer, const struct engine_tx *tx)
-{
-	/* A write asks for itself. */
-	return tx->kind != PACKET_ATOMIC || tx->len <= ENGINE_EARLY_LEN ||
-	       !engine_lane_busy(peer);
-}
-
 int engine_access_start(struct engine_peer *peer, struct engine_tx *tx)
 {
 	struct wire_conn *conn = peer->conn;
@@ -335,8 +329,6 @@ int engine_access_start(struct engine_peer *peer, struct engine_tx *tx)
 	int ret;
 
 	if (tx->flags & ENGINE_FENCE && engine_outstanding(peer))
-		return -FI_EAGAIN;
-	if (!engine_access_may(peer, tx))
 		return -FI_EAGAIN;
 	switch (tx->kind) {
 	case PACKET_WRITE:

@@ -138,7 +138,8 @@ void engine_tx_end(struct engine_tx *tx, int status)
 	engine_tx_free(tx);
 }
 
-void engine_tx_gone(struct wire_op *op, int status)
+/* struct wire_op.done: the wire has sent it from the caller's memory. */
+static void engine_tx_gone(struct wire_op *op, int status)
 {
 	struct engine_tx *tx = container_of(op, struct engine_tx, op);
 	bool waits = tx->kind != PACKET_EAGER || tx->flags & (PACKET_DELIVERY | PACKET_ACKED);
@@ -150,6 +151,23 @@ void engine_tx_gone(struct wire_op *op, int status)
 	}
 	list_remove(&tx->link);
 	engine_tx_end(tx, status ? status : tx->error);
+}
+
+int engine_tx_leave(struct engine_peer *peer, struct engine_tx *tx, const struct packet *packet,
+		    bool lane)
+{
+	int ret;
+
+	tx->op.done = engine_tx_gone;
+	ret = peer->wire->sendv(peer->conn, packet, tx->iov, tx->iov_cnt, &tx->op);
+	if (ret) {
+		engine_credits_back(peer, packet->credits);
+		return ret;
+	}
+	if (lane)
+		peer->lane_seq = (uint32_t)peer->tx_seq + 1;
+	peer->leaving_cnt++;
+	return 0;
 }
 
 /* A message has left and is not over: who says when it is? */
@@ -199,15 +217,9 @@ static int engine_tx_eager(struct engine_peer *peer, struct engine_tx *tx)
 		flags |= PACKET_ACKED;
 	engine_header(peer, &packet, (uint8_t)(PACKET_EAGER | tx->rx_idx << 4), flags,
 		      (uint32_t)tx->len);
-	tx->op.done = engine_tx_gone;
-	ret = peer->wire->sendv(peer->conn, &packet, tx->iov, tx->iov_cnt, &tx->op);
-	if (ret) {
-		engine_credits_back(peer, packet.credits);
+	ret = engine_tx_leave(peer, tx, &packet, flags & PACKET_ACKED);
+	if (ret)
 		return ret;
-	}
-	if (flags & PACKET_ACKED)
-		peer->lane_seq = (uint32_t)peer->tx_seq + 1;
-	peer->leaving_cnt++;
 	engine_tx_wait(peer, tx, TX_EAGER);
 	return 0;
 }

@@ -64,8 +64,13 @@ static inline bool engine_lane_busy(const struct engine_peer *peer)
 	return peer->leaving_cnt || (int32_t)(peer->lane_seq - peer->acked) > 0;
 }
 
-/* engine_tx_gone - struct wire_op.done of a message or write: the wire has sent it from the caller's memory */
-void engine_tx_gone(struct wire_op *op, int status);
+/*
+ * engine_tx_leave - give a message or write to the wire, from the caller's memory, behind @packet
+ * @lane: requests that are sent later may overtake the header until it is acknowledged
+ * Returns 0, or what sendv said (nothing happened).
+ */
+int engine_tx_leave(struct engine_peer *peer, struct engine_tx *tx, const struct packet *packet,
+		    bool lane);
 
 /* engine_outstanding - has anything that was posted to this peer, and sent, not ended yet */
 static inline bool engine_outstanding(const struct engine_peer *peer)
