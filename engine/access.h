@@ -25,7 +25,8 @@
 #include <rdma/fi_atomic.h>
 #include "engine.h"
 
-#define ENGINE_ATOMIC_MAX 4096u /* bytes of operand of one atomic operation */
+#define ENGINE_ATOMIC_MAX \
+	3968u /* bytes of operand of one atomic operation: two fit in a request */
 
 /*
  * A request of up to ENGINE_EARLY_LEN bytes may come before its turn; with a value to compare with

@@ -39,7 +39,9 @@ struct fi_provider;
 #define WIRE_IOV_MAX  4u
 #define WIRE_DEST_MAX 16u /* pieces of where a payload goes */
 #define WIRE_REQUEST_MAX \
-	8448u /* payload of a one-sided request, bytes: 2 x 4 KiB of operands and what names them */
+	8192u /* payload of a one-sided request, bytes: operands and what names them */
+
+#define WIRE_FILL_MIN 512u /* payload from which on fill() is asked */
 
 /* A wire's endpoint. The wire's own struct starts with it. */
 struct wire {

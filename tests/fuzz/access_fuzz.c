@@ -37,7 +37,7 @@ static struct {
 static size_t some_len(void)
 {
 	static const size_t lens[] = { 8,    0,	   1,	 16,   64,    128,  129, 1000,
-				       1025, 5000, 8448, 8449, 20000, 4096, 24,	 2000 };
+				       1025, 5000, 8192, 8193, 20000, 4096, 24,	 2000 };
 
 	return lens[input_byte() % (sizeof(lens) / sizeof(lens[0]))];
 }

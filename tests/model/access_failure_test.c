@@ -238,12 +238,12 @@ static void unacked(void)
 	meet();
 	stop(&b, &a, true);
 	post_write(8);
-	post_write(8448);
-	assert_int_equal(fi_atomic(a.ep, operand, 4, NULL, to_b, 8448, KEY, FI_UINT64, FI_SUM,
+	post_write(8192);
+	assert_int_equal(fi_atomic(a.ep, operand, 4, NULL, to_b, 8192, KEY, FI_UINT64, FI_SUM,
 				   context()),
 			 0);
 	go(20);
-	assert_memory_equal(region, buf, 8448); /* done, and not known to be */
+	assert_memory_equal(region, buf, 8192); /* done, and not known to be */
 }
 
 static void refused_and_unacked(void)

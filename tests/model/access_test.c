@@ -24,7 +24,7 @@
 static const char *provider;
 static struct fi_context2 contexts[8];
 static const size_t sizes[] = { 1,     7,     8,     24,    25,	    64,	      100,
-				256,   257,   1000,  4096,  8192,   8448,     8449,
+				256,   257,   1000,  4096,  8191,   8192,     8193,
 				16384, 16385, 65536, 65537, 300000, 1u << 20, (3u << 20) + 1 };
 
 #define SIZES (sizeof(sizes) / sizeof(sizes[0]))

@@ -69,7 +69,7 @@ static void write_at(struct member *m, struct load *l, int to, const uint8_t *fr
 static void write_piece(struct member *m, struct load *l, int to)
 {
 	static const size_t sizes[] = { 8,    100,  256,   257,	  1000,	 SMALL,
-					8448, 8449, 16385, 30000, 65536, 200000 };
+					8192, 8193, 16385, 30000, 65536, 200000 };
 	size_t len = sizes[draw(l, COUNT(sizes))], at = l->at[to];
 
 	if (len > STRIPE - at)

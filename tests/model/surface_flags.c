@@ -238,6 +238,15 @@ static void proof_order_of(struct surface *s, char first, char second, size_t le
 	assert_int_equal(fi_close(&mr->fid), 0);
 }
 
+/* Bytes of one atomic operation of a group of them, at most @len. */
+static size_t atomic_len(struct surface *s, size_t len)
+{
+	size_t cnt = 0;
+
+	assert_int_equal(fi_atomicvalid(s->near.ep, FI_UINT8, FI_ATOMIC_WRITE, &cnt), 0);
+	return len < cnt ? len : cnt;
+}
+
 void proof_order(struct surface *s, uint64_t order, size_t len)
 {
 	/* Of each group of bits: what comes second, and for each of those what came first. */
@@ -251,7 +260,8 @@ void proof_order(struct surface *s, uint64_t order, size_t len)
 		for (int n = 0; n < groups[g].cnt * groups[g].cnt; n++)
 			if (order == 1ull << (groups[g].bit + n))
 				proof_order_of(s, groups[g].kinds[n % groups[g].cnt],
-					       groups[g].kinds[n / groups[g].cnt], len);
+					       groups[g].kinds[n / groups[g].cnt],
+					       g == 2 ? atomic_len(s, len) : len);
 }
 
 #define ORDER_PROOF(name)                                   \
