@@ -4,6 +4,24 @@
  */
 #include "copy.h"
 
+typedef long long copy_vector __attribute__((vector_size(16), aligned(1), may_alias));
+
+void copy_wide(void *to, const void *from, size_t len)
+{
+	copy_vector *t = to;
+	const copy_vector *f = from;
+
+	for (; len >= 64; len -= 64, t += 4, f += 4) {
+		copy_vector a = f[0], b = f[1], c = f[2], d = f[3];
+
+		t[0] = a;
+		t[1] = b;
+		t[2] = c;
+		t[3] = d;
+	}
+	memcpy(t, f, len);
+}
+
 void copy_from_iov(void *to, const struct iovec *iov, size_t cnt, size_t skip, size_t len)
 {
 	for (size_t i = 0; i < cnt && len; i++) {
@@ -16,7 +34,7 @@ void copy_from_iov(void *to, const struct iovec *iov, size_t cnt, size_t skip, s
 		n -= skip;
 		if (n > len)
 			n = len;
-		memcpy(to, (const char *)iov[i].iov_base + skip, n);
+		copy_bytes(to, (const char *)iov[i].iov_base + skip, n);
 		to = (char *)to + n;
 		len -= n;
 		skip = 0;
@@ -35,7 +53,7 @@ void copy_to_iov(const struct iovec *iov, size_t cnt, size_t skip, const void *f
 		n -= skip;
 		if (n > len)
 			n = len;
-		memcpy((char *)iov[i].iov_base + skip, from, n);
+		copy_bytes((char *)iov[i].iov_base + skip, from, n);
 		from = (const char *)from + n;
 		len -= n;
 		skip = 0;

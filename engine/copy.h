@@ -7,8 +7,18 @@
 
 #include "platform.h"
 
+#define COPY_WIDE_MIN 1024u
+
 /*
- * copy_bytes - memcpy() without a call for up to 16 bytes
+ * copy_wide - memcpy() for memory that another core has written or is going to read
+ *
+ * From a few KiB on libc copies by a string instruction, which takes up to twice as long as plain
+ * loads and stores when the lines come from, or have been in, another core's cache.
+ */
+void copy_wide(void *to, const void *from, size_t len);
+
+/*
+ * copy_bytes - memcpy() without a call for up to 16 bytes; copy_wide() where that pays
  */
 static inline void copy_bytes(void *to, const void *from, size_t len)
 {
@@ -20,6 +30,8 @@ static inline void copy_bytes(void *to, const void *from, size_t len)
 		__builtin_memcpy(&b, (const char *)from + len - 8, 8);
 		__builtin_memcpy(to, &a, 8);
 		__builtin_memcpy((char *)to + len - 8, &b, 8);
+	} else if (len >= COPY_WIDE_MIN) {
+		copy_wide(to, from, len);
 	} else if (len > 16) {
 		memcpy(to, from, len);
 	} else if (len >= 4) {
