@@ -225,10 +225,7 @@ static int engine_write_inline(struct engine_peer *peer, struct engine_tx *tx)
 		packet->flags |= PACKET_COUNTED;
 		peer->credit -= (uint32_t)tx->len;
 	}
-	if (tx->iov_cnt == 1)
-		copy_bytes(at, tx->iov[0].iov_base, tx->len);
-	else
-		copy_from_iov(at, tx->iov, tx->iov_cnt, 0, tx->len);
+	engine_fill(peer->conn, at, tx->iov, tx->iov_cnt, tx->len, peer->wire);
 	peer->wire->publish(peer->conn, packet, tx->flags & ENGINE_MORE);
 	list_remove(&tx->link);
 	engine_unacked(peer, tx);

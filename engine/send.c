@@ -193,7 +193,7 @@ static int engine_tx_inline(struct engine_peer *peer, struct engine_tx *tx)
 		      tx->flags & PACKET_FLAGS_TX, (uint32_t)tx->len);
 	packet->tag = tx->tag;
 	packet->data = tx->data;
-	copy_from_iov(payload, tx->iov, tx->iov_cnt, 0, tx->len);
+	engine_fill(peer->conn, payload, tx->iov, tx->iov_cnt, tx->len, peer->wire);
 	peer->wire->publish(peer->conn, packet, tx->flags & ENGINE_MORE);
 	if (tx->flags & PACKET_DELIVERY) {
 		engine_tx_wait(peer, tx, TX_FIN);

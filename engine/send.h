@@ -117,6 +117,18 @@ static inline void engine_header(struct engine_peer *peer, struct packet *packet
 	packet->credits = unlikely(peer->owed >= CREDIT_UNIT) ? engine_take_owed(peer) : 0;
 }
 
+/* engine_fill - @len bytes of a claimed packet's payload, from the beginning of @iov */
+static inline void engine_fill(struct wire_conn *conn, void *to, const struct iovec *iov,
+			       size_t iov_cnt, size_t len, const struct wire_ops *wire)
+{
+	if (unlikely(len >= WIRE_FILL_MIN && wire->fill))
+		wire->fill(conn, to, iov, iov_cnt, len);
+	else if (likely(iov_cnt == 1))
+		copy_bytes(to, iov->iov_base, len);
+	else
+		copy_from_iov(to, iov, iov_cnt, 0, len);
+}
+
 /* engine_sent - a packet or payload was given to a wire; @wire: its ops */
 static inline void engine_sent(struct engine_ep *ep, const struct wire_conn *conn,
 			       const struct wire_ops *wire)
@@ -152,10 +164,13 @@ static engine_path ssize_t engine_send_on(struct engine_ep *ep, struct engine_pe
 		      (uint32_t)len);
 	packet->tag = msg->tag;
 	packet->data = msg->data;
-	if (likely(!msg->iov_cnt))
-		copy_bytes(payload, msg->buf, len);
-	else
-		copy_from_iov(payload, msg->iov, msg->iov_cnt, 0, len);
+	if (likely(!msg->iov_cnt)) {
+		struct iovec iov = { (void *)(uintptr_t)msg->buf, len };
+
+		engine_fill(conn, payload, &iov, 1, len, wire);
+	} else {
+		engine_fill(conn, payload, msg->iov, msg->iov_cnt, len, wire);
+	}
 	wire->publish(conn, packet, msg->flags & ENGINE_MORE);
 	engine_sent(ep, conn, wire);
 

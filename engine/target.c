@@ -533,7 +533,11 @@ static int request_get(struct engine_rx_ctx *ctx, struct engine_peer *peer,
 			return 0;
 		}
 	} else if (answer_claim(peer, read.id, bytes, &answer)) {
-		copy_from_iov(answer.at, landing.iov, landing.iov_cnt, 0, bytes);
+		if (answer.packet)
+			engine_fill(peer->conn, answer.at, landing.iov, landing.iov_cnt, bytes,
+				    peer->wire);
+		else
+			copy_from_iov(answer.at, landing.iov, landing.iov_cnt, 0, bytes);
 		answer_send(peer, &answer);
 		request_told(ctx, &landing, FI_REMOTE_READ);
 	} else {

@@ -206,6 +206,14 @@ struct wire_ops {
 	 * nothing would be gained, publish() it.
 	 */
 	void (*hold)(struct wire_conn *conn, struct packet *packet);
+
+	/*
+	 * fill - copy @len bytes, WIRE_FILL_MIN or more, into a claimed packet's payload
+	 * @to: where claim() said, or behind it
+	 * NULL: it does not matter how.
+	 */
+	void (*fill)(struct wire_conn *conn, void *to, const struct iovec *iov, size_t iov_cnt,
+		     size_t len);
 };
 
 /*

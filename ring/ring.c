@@ -43,6 +43,25 @@ void ring_rx_init(struct ring_rx *rx, void *mem, uint32_t line_cnt, uint32_t dat
 	rx->data_len = data_len;
 }
 
+/*
+ * Positions go on counting, so that reports that are under way stay true. What is still in the old
+ * area counts as used in the new one, which is larger.
+ */
+void ring_tx_move(struct ring_tx *tx, void *mem, uint32_t data_len)
+{
+	assert(power_of_two(data_len, tx->data_len, RING_DATA_MAX));
+	tx->data_limit += data_len - tx->data_len;
+	tx->data_len = data_len;
+	tx->data = mem;
+}
+
+void ring_rx_move(struct ring_rx *rx, const void *mem, uint32_t data_len)
+{
+	assert(power_of_two(data_len, rx->data_len, RING_DATA_MAX));
+	rx->data_len = data_len;
+	rx->data = mem;
+}
+
 void ring_tx_shut(struct ring_tx *tx)
 {
 	tx->broken = true;

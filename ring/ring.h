@@ -104,6 +104,16 @@ void ring_tx_init(struct ring_tx *tx, void *mem, uint32_t line_cnt, uint32_t dat
 /* ring_rx_init - the consumer's end; otherwise as above */
 void ring_rx_init(struct ring_rx *rx, void *mem, uint32_t line_cnt, uint32_t data_len);
 
+/*
+ * ring_tx_move, ring_rx_move - go on with another, larger data area
+ * @mem: @data_len bytes on a cache line boundary, a power of two above what there was
+ *
+ * The producer moves between two lines, the consumer when it has released the first of them; how it
+ * learns which that is, is their user's business. The old area is read until then, and not used after.
+ */
+void ring_tx_move(struct ring_tx *tx, void *mem, uint32_t data_len);
+void ring_rx_move(struct ring_rx *rx, const void *mem, uint32_t data_len);
+
 /* ring_tx_shut - let nothing be claimed any more */
 void ring_tx_shut(struct ring_tx *tx);
 

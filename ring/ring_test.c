@@ -173,6 +173,43 @@ static void largest_payload_fits_an_empty_ring_at_any_position(void **state)
 	memory_destroy(mem);
 }
 
+/* Everything that is on its way while the data area is exchanged arrives, at any position. */
+static void larger_area_takes_over_between_two_lines(void **state)
+{
+	enum { LARGE = 4 * DATA };
+
+	for (uint32_t before = 0; before < 40; before++) {
+		void *mem = memory_create(), *area = platform_alloc(LARGE);
+		uint32_t sent = 0, taken = 0;
+		struct ring_tx tx;
+		struct ring_rx rx;
+
+		ring_tx_init(&tx, mem, LINES, DATA);
+		ring_rx_init(&rx, mem, LINES, DATA);
+		while (sent < before) {
+			if (message_put(&tx, sent, 700))
+				sent++;
+			else
+				assert_int_equal(message_take(&rx, taken++), 700);
+		}
+		ring_tx_move(&tx, area, LARGE);
+		while (message_put(&tx, sent, 700))
+			sent++;
+		assert_true(sent - before > DATA / 768);
+		while (taken < before)
+			assert_int_equal(message_take(&rx, taken++), 700);
+		ring_rx_move(&rx, area, LARGE);
+		for (; taken < 500; taken++) {
+			assert_int_equal(message_take(&rx, taken), 700);
+			while (message_put(&tx, sent, 700))
+				sent++;
+		}
+		assert_false(tx.broken);
+		platform_free(area);
+		memory_destroy(mem);
+	}
+}
+
 /*
  * Random lengths and turns, against a queue of lengths: nothing is lost, changed or reordered,
  * positions wrap past 2^32, and an empty ring always takes the next message.
@@ -407,6 +444,7 @@ int main(void)
 		cmocka_unit_test(full_ring_takes_no_more_until_the_credit_comes),
 		cmocka_unit_test(full_data_area_does_not_stop_small_lines),
 		cmocka_unit_test(largest_payload_fits_an_empty_ring_at_any_position),
+		cmocka_unit_test(larger_area_takes_over_between_two_lines),
 		cmocka_unit_test(random_traffic_follows_the_model),
 		cmocka_unit_test(two_threads_pass_everything_in_order),
 		cmocka_unit_test(two_processes_pass_everything_in_order),

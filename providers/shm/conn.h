@@ -19,11 +19,14 @@
 #include "service.h"
 #include "wire.h"
 
-#define PSHM_LINE_CNT  256u
-#define PSHM_DATA_LEN  131072u
-#define PSHM_CLAIM_MAX 16384u
+#define PSHM_LINE_CNT 128u
+#define PSHM_DATA_LEN 16384u /* of a ring at first: a pair takes under 64 KiB */
+#define PSHM_AREA_LEN \
+	(1u << 20) /* ... and once it has grown: about the size of a second-level cache */
+#define PSHM_AREAS_MAX (32u << 20) /* of all rings of an endpoint that have grown */
+#define PSHM_CLAIM_MAX 8192u
 #define PSHM_EAGER_MAX 65536u
-#define PSHM_FRAGMENT  16384u	  /* of what sendv carries */
+#define PSHM_FRAGMENT  8192u	  /* of what sendv carries, at most */
 #define PSHM_GET_STEP  (1u << 20) /* read by one system call */
 _Static_assert(sizeof(struct packet) == RING_HEADER, "a line's header is a packet");
 _Static_assert(PSHM_CLAIM_MAX >= WIRE_REQUEST_MAX, "claim() has room for any request");
@@ -31,14 +34,33 @@ _Static_assert(PSHM_CLAIM_MAX <= PSHM_DATA_LEN / 2, "ring_data_max()");
 
 /* What a line is: the kind in its note. */
 enum pshm_kind {
-	PSHM_PACKET, /* a packet with its payload */
-	PSHM_FIRST,  /* a packet whose payload comes in fragments, with the first one */
-	PSHM_NEXT,   /* another fragment of the same */
+	PSHM_PACKET,	/* a packet with its payload */
+	PSHM_FIRST,	/* a packet whose payload comes in fragments, with the first one */
+	PSHM_NEXT,	/* another fragment of the same */
+	PSHM_GROW,	/* offers an area: struct pshm_growth in the header */
+	PSHM_MOVE,	/* the data of later lines are in that area */
+	PSHM_PROBE = 8, /* added to the first three: measure how long reading its data takes */
 };
+
+/* In the header of lines of kind PSHM_GROW. */
+struct pshm_growth {
+	uint32_t fd; /* of the area's memory in the producer */
+	uint32_t zero;
+	uint8_t nonce[PSHM_NONCE]; /* of the area */
+};
+
+_Static_assert(sizeof(struct pshm_growth) <= RING_HEADER, "layout");
 
 /* In the payload of lines of kind PSHM_FIRST and PSHM_NEXT. */
 struct pshm_fragment {
 	uint32_t len; /* bytes in the data area */
+};
+
+/* How far our ring has come: grow.c */
+enum pshm_growing {
+	PSHM_SMALL,
+	PSHM_OFFERED, /* the peer has not answered yet */
+	PSHM_LARGE,
 };
 
 struct pshm_wire {
@@ -62,8 +84,25 @@ struct pshm_wire {
 	uint32_t pid, pid_ns;
 	uint32_t conn_cnt;
 	uint64_t wait_ns;  /* last look after the processes of connecting[] */
+	size_t area_max;   /* bytes of areas that we may make */
+	size_t area_len;   /* bytes of those that there are */
 	struct list all;   /* of the process, for fork */
 	struct list conns; /* struct pshm_conn.all */
+};
+
+#define PSHM_FILL_MIN  512u  /* payload from which on it matters which stores are used */
+#define PSHM_PROBE_MIN 1024u /* ... and of which it can be measured */
+
+/* Which stores carry our payload: stores.c */
+struct pshm_stores {
+	bool streaming;	      /* those that bypass the caches */
+	bool probing;	      /* the consumer has not answered yet */
+	bool probe_streaming; /* what is measured */
+	uint32_t until;	      /* payloads to the next probe */
+	uint32_t probe_cnt;
+	uint32_t fill_ns;    /* per KiB, of the probe under way */
+	uint32_t cost[2][2]; /* plain, streaming: ns to fill and read a KiB, the last two */
+	uint32_t least[2];   /* of those */
 };
 
 struct pshm_conn {
@@ -91,6 +130,12 @@ struct pshm_conn {
 	struct list all;  /* wire->conns */
 	struct pshm_process *process;
 	struct pshm_region region;
+	struct pshm_region tx_area, rx_area; /* of rings that have grown, or are about to */
+	enum pshm_growing growing;
+	bool rx_moved;
+	struct pshm_stores stores;
+	uint32_t grow_tick;	 /* wire->tick of the last try, if it failed */
+	bool grow_refused;	 /* it did */
 	struct pshm_region door; /* of the peer: while connecting, and once get was asked for */
 	struct pshm_ticket ticket;
 	struct weft_addr addr; /* of the peer */
@@ -102,6 +147,41 @@ extern struct fi_provider pshm_provider;
 static inline struct pshm_conn *pshm_conn_of(struct wire_conn *conn)
 {
 	return (struct pshm_conn *)conn;
+}
+
+/*
+ * From grow.c: a ring starts small, and gets a larger data area when it is wanted.
+ *
+ * pshm_grow - our ring has not the room that it should have: offer an area, unless that is done
+ * pshm_grow_step - has the peer answered? Then move; from poll() while conn->growing is PSHM_OFFERED
+ * pshm_grow_take - a line of kind PSHM_GROW: map the area. 0 or -FI_EPROTO
+ * pshm_grow_move - a line of kind PSHM_MOVE, which is released. 0 or -FI_EPROTO
+ * pshm_grow_drop - release the areas of a connection that ends
+ */
+void pshm_grow(struct pshm_conn *conn);
+void pshm_grow_step(struct pshm_conn *conn);
+int pshm_grow_take(struct pshm_conn *conn, const struct ring_line *line);
+int pshm_grow_move(struct pshm_conn *conn);
+void pshm_grow_drop(struct pshm_conn *conn);
+
+/*
+ * From stores.c
+ *
+ * pshm_fill - wire_ops.fill
+ * pshm_fill_from - the same, beginning @skip bytes into the iov; of a claimed line that is not published
+ * pshm_probe_read - a line with PSHM_PROBE, whose data stand at @data: PSHM_PROBE_MIN bytes or more
+ */
+void pshm_fill(struct wire_conn *conn, void *to, const struct iovec *iov, size_t cnt,
+	       size_t len);
+void pshm_fill_from(struct pshm_conn *conn, void *to, const struct iovec *iov, size_t cnt,
+		    size_t skip, size_t len);
+void pshm_probe_read(struct pshm_conn *conn, const void *data);
+
+/* pshm_mark_work - poll() has something to do for this connection */
+static inline void pshm_mark_work(struct pshm_conn *conn)
+{
+	if (list_empty(&conn->work))
+		list_push(&conn->wire->work, &conn->work);
 }
 
 /* wire_ops.claim; inlined into the send slots */
@@ -117,8 +197,10 @@ static inline struct packet *pshm_claim(struct wire_conn *base, size_t len, void
 		*payload = line->payload;
 	} else {
 		line = ring_claim_data(&conn->tx, (uint32_t)len, payload);
-		if (unlikely(!line))
+		if (unlikely(!line)) {
+			pshm_grow(conn);
 			return NULL;
+		}
 	}
 	return (struct packet *)line->header;
 }

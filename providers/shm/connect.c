@@ -132,6 +132,7 @@ int pshm_open(struct engine_ep *ep, const struct wire_attr *attr, struct weft_ad
 	w->pid = ours.pid;
 	w->pid_ns = ours.pid_ns;
 	w->host = ours.host;
+	w->area_max = PSHM_AREAS_MAX;
 	list_init(&w->work);
 	list_init(&w->connecting);
 	list_init(&w->ended);
@@ -181,6 +182,7 @@ static struct pshm_conn *conn_new(struct pshm_wire *w, struct engine_peer *peer,
 	conn->side = side;
 	conn->done_end = &conn->done;
 	conn->region.fd = conn->door.fd = -1;
+	conn->tx_area.fd = conn->rx_area.fd = -1;
 	list_init(&conn->sends);
 	list_init(&conn->gets);
 	list_init(&conn->work);
@@ -199,6 +201,7 @@ static void conn_free(struct pshm_conn *conn)
 	list_remove(&conn->all);
 	platform_unlock(&wires_lock);
 	conn->wire->conn_cnt--;
+	pshm_grow_drop(conn);
 	pshm_region_close(&conn->door);
 	pshm_region_close(&conn->region);
 	if (conn->process)

@@ -21,7 +21,7 @@
 static bool fragment_take(struct pshm_conn *conn, const void *data, uint32_t len)
 {
 	if (conn->dest.iov_cnt == 1 && conn->dest.iov[0].iov_len >= (size_t)conn->got + len)
-		memcpy((char *)conn->dest.iov[0].iov_base + conn->got, data, len);
+		copy_bytes((char *)conn->dest.iov[0].iov_base + conn->got, data, len);
 	else
 		copy_to_iov(conn->dest.iov, conn->dest.iov_cnt, conn->got, data, len);
 	conn->got += len;
@@ -45,7 +45,9 @@ static int fragment_receive(struct pshm_wire *w, struct pshm_conn *conn, struct 
 	data = ring_data(&conn->rx, note, fragment.len);
 	if (!data)
 		return -FI_EPROTO;
-	if (ring_kind(note) == PSHM_FIRST) {
+	if (ring_kind(note) & PSHM_PROBE && fragment.len >= PSHM_PROBE_MIN)
+		pshm_probe_read(conn, data);
+	if ((ring_kind(note) & ~(uint32_t)PSHM_PROBE) == PSHM_FIRST) {
 		memcpy(&packet, line->header, sizeof(packet));
 		if (conn->receiving || fragment.len > packet.len ||
 		    (!fragment.len && packet.len))
@@ -78,6 +80,30 @@ static int fragment_receive(struct pshm_wire *w, struct pshm_conn *conn, struct 
 	return (int)fragment.len;
 }
 
+/* A line of any kind but PSHM_PACKET. Returns the bytes of payload that it had, or -FI_E*. */
+static int other_receive(struct pshm_wire *w, struct pshm_conn *conn, struct ring_line *line,
+			 uint32_t note)
+{
+	int err;
+
+	switch (ring_kind(note)) {
+	case PSHM_FIRST:
+	case PSHM_NEXT:
+	case PSHM_FIRST | PSHM_PROBE:
+	case PSHM_NEXT | PSHM_PROBE:
+		return fragment_receive(w, conn, line, note);
+	case PSHM_GROW:
+		err = pshm_grow_take(conn, line);
+		ring_release(&conn->rx);
+		return err;
+	case PSHM_MOVE:
+		ring_release(&conn->rx);
+		return pshm_grow_move(conn);
+	default:
+		return -FI_EPROTO;
+	}
+}
+
 /* What has arrived on one connection, up to a bound. Returns how many lines. */
 static inline int conn_receive(struct pshm_wire *w, struct pshm_conn *conn)
 {
@@ -90,10 +116,8 @@ static inline int conn_receive(struct pshm_wire *w, struct pshm_conn *conn)
 
 	while ((line = ring_next(&conn->rx, &note))) {
 		n++;
-		if (unlikely(ring_kind(note) != PSHM_PACKET)) {
-			err = ring_kind(note) <= PSHM_NEXT
-				      ? fragment_receive(w, conn, line, note)
-				      : -FI_EPROTO;
+		if (unlikely(ring_kind(note) & ~(uint32_t)PSHM_PROBE)) {
+			err = other_receive(w, conn, line, note);
 			if (conn->ended)
 				return n;
 			if (err < 0)
@@ -108,6 +132,8 @@ static inline int conn_receive(struct pshm_wire *w, struct pshm_conn *conn)
 				err = -FI_EPROTO;
 				if (unlikely(!payload || packet.len > PSHM_CLAIM_MAX))
 					goto err_down;
+				if (unlikely(ring_kind(note) && packet.len >= PSHM_PROBE_MIN))
+					pshm_probe_read(conn, payload);
 			}
 			err = engine_packet_on(w->base.ep, &conn->base, &packet, payload,
 					       packet.len, &dest, &pshm_wire_ops);
@@ -234,6 +260,7 @@ const struct wire_ops pshm_wire_ops = {
 	.local = pshm_local,
 	.send = pshm_send_on,
 	.shares_memory = true,
+	.fill = pshm_fill,
 };
 
 /*

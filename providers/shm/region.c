@@ -181,6 +181,53 @@ err_close:
 	return err;
 }
 
+int pshm_area_create(uint32_t data_len, struct pshm_region *region)
+{
+	uint8_t nonce[PSHM_NONCE];
+	struct pshm_area *area;
+	int err;
+
+	err = platform_random(nonce, sizeof(nonce));
+	if (err)
+		return err;
+	err = region_create("weft-area", PSHM_AREA_HEAD + (size_t)data_len, region);
+	if (err)
+		return err;
+	area = region->addr;
+	area->magic = PSHM_AREA_MAGIC;
+	area->version = PSHM_VERSION;
+	area->data_len = data_len;
+	memcpy(area->nonce, nonce, PSHM_NONCE);
+	return 0;
+}
+
+int pshm_area_open(const struct pshm_offer *offer, struct pshm_region *region,
+		   uint32_t *data_len)
+{
+	struct pshm_region found;
+	struct pshm_area head;
+	int err;
+
+	err = region_open(offer->pid, offer->fd, PSHM_AREA_HEAD, &found);
+	if (err)
+		return err;
+	memcpy(&head, found.addr, sizeof(head));
+	if (head.magic != PSHM_AREA_MAGIC || !pshm_nonce_same(head.nonce, offer->nonce))
+		err = -FI_EHOSTUNREACH;
+	else if (head.version != PSHM_VERSION)
+		err = -FI_ENOPROTOOPT;
+	else if (!ring_len(RING_LINES_MIN, head.data_len) || head.zero || head.zero2 ||
+		 found.len != PSHM_AREA_HEAD + (size_t)head.data_len)
+		err = -FI_EPROTO;
+	if (err) {
+		pshm_region_close(&found);
+		return err;
+	}
+	*region = found;
+	*data_len = head.data_len;
+	return 0;
+}
+
 void *pshm_pair_ring(const struct pshm_region *region, enum pshm_side side, uint32_t line_cnt,
 		     uint32_t data_len)
 {

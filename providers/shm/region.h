@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * The two kinds of memory that endpoints share: the door, one per endpoint, where others
- * leave requests, and the pair, one per connection, with a ring in each direction. Both are
- * memfds without a name, sealed at their size, and found through /proc/PID/fd by the
- * numbers in an address or a request; what was found is proven by a nonce.
+ * The three kinds of memory that endpoints share: the door, one per endpoint, where others
+ * leave requests; the pair, one per connection, with a small ring in each direction; and the
+ * area, a larger data area for one direction that has traffic. All are memfds without a name,
+ * sealed at their size, and found through /proc/PID/fd by the numbers in an address, a request or a
+ * line; what was found is proven by a nonce.
  *
  * The other side may write anything into them at any time: fields are loaded once and
  * checked. Called by the wire, on the thread that holds the domain.
@@ -16,6 +17,7 @@
 
 #define PSHM_DOOR_MAGIC 0x726f6f64u /* "door" */
 #define PSHM_PAIR_MAGIC 0x72696170u /* "pair" */
+#define PSHM_AREA_MAGIC 0x61657261u /* "area" */
 #define PSHM_VERSION	1u
 #define PSHM_SLOTS	64u
 #define PSHM_NONCE	16u
@@ -75,6 +77,13 @@ enum pshm_end {
 	PSHM_BROKEN, /* for an error */
 };
 
+/* pshm_pair.grown[] */
+enum pshm_grown {
+	PSHM_NOT_GROWN,
+	PSHM_GROWN,	 /* the area is mapped: it may be moved to */
+	PSHM_NOT_MAPPED, /* the last one offered could not be */
+};
+
 struct pshm_flag {
 	_Atomic uint32_t value;
 	uint8_t pad[60];
@@ -93,6 +102,10 @@ struct pshm_pair {
 	struct hello hello[2];	 /* by side */
 	struct pshm_flag answer; /* written once by PSHM_ANSWERED */
 	struct pshm_flag ended[2];
+	struct pshm_flag
+		grown[2]; /* enum pshm_grown: of the ring of that side, by the other one */
+	/* ns that reading the last probe of that side took; 0: not answered yet. By the other one */
+	struct pshm_flag probed[2];
 };
 
 #define PSHM_PAIR_HEAD 4096u
@@ -103,7 +116,24 @@ _Static_assert(offsetof(struct pshm_pair, nonce) == 24, "layout");
 _Static_assert(offsetof(struct pshm_pair, hello) == 64, "layout");
 _Static_assert(offsetof(struct pshm_pair, answer) == 256, "layout");
 _Static_assert(offsetof(struct pshm_pair, ended) == 320, "layout");
+_Static_assert(offsetof(struct pshm_pair, grown) == 448, "layout");
+_Static_assert(offsetof(struct pshm_pair, probed) == 576, "layout");
 _Static_assert(sizeof(struct pshm_pair) <= PSHM_PAIR_HEAD, "layout");
+
+/* Head of an area's memory; the data follow at PSHM_AREA_HEAD. */
+struct pshm_area {
+	uint32_t magic;
+	uint16_t version;
+	uint16_t zero;
+	uint32_t data_len;
+	uint32_t zero2;
+	uint8_t nonce[PSHM_NONCE];
+};
+
+#define PSHM_AREA_HEAD 4096u
+
+_Static_assert(sizeof(struct pshm_area) == 32, "layout");
+_Static_assert(offsetof(struct pshm_area, nonce) == 16, "layout");
 
 static inline bool pshm_nonce_same(const uint8_t a[PSHM_NONCE], const uint8_t b[PSHM_NONCE])
 {
@@ -168,6 +198,20 @@ struct pshm_offer {
  */
 int pshm_pair_open(const struct pshm_offer *offer, struct pshm_region *region,
 		   uint32_t *line_cnt, uint32_t *data_len);
+
+/*
+ * pshm_area_create - a data area of @data_len bytes
+ * Returns 0 and the region with its descriptor, owned, or -FI_E*.
+ */
+int pshm_area_create(uint32_t data_len, struct pshm_region *region);
+
+/*
+ * pshm_area_open - the area of another process
+ * @data_len: out: a power of two up to RING_DATA_MAX
+ * Returns 0 and the region, owned, without a descriptor, or what pshm_pair_open() would.
+ */
+int pshm_area_open(const struct pshm_offer *offer, struct pshm_region *region,
+		   uint32_t *data_len);
 
 /* pshm_pair_ring - memory of the ring on which @side sends */
 void *pshm_pair_ring(const struct pshm_region *region, enum pshm_side side, uint32_t line_cnt,

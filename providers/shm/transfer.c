@@ -42,13 +42,6 @@ static struct pshm_transfer *transfer_of(struct list *node)
 	return container_of(node, struct pshm_transfer, link);
 }
 
-/* poll() has something to do for this connection. */
-static void mark_work(struct pshm_conn *conn)
-{
-	if (list_empty(&conn->work))
-		list_push(&conn->wire->work, &conn->work);
-}
-
 static struct pshm_transfer *transfer_new(struct pshm_conn *conn, const struct iovec *iov,
 					  size_t iov_cnt, size_t len, struct wire_op *op)
 {
@@ -83,7 +76,7 @@ static void finish(struct pshm_conn *conn, struct pshm_transfer *t, int status)
 	op->wire_private[0] = (uint64_t)(int64_t)status;
 	*conn->done_end = op;
 	conn->done_end = &op->next;
-	mark_work(conn);
+	pshm_mark_work(conn);
 }
 
 /*
@@ -92,15 +85,17 @@ static void finish(struct pshm_conn *conn, struct pshm_transfer *t, int status)
  */
 static void send_move(struct pshm_conn *conn, struct pshm_transfer *t)
 {
+	uint32_t most = conn->tx.data_len / 4 < PSHM_FRAGMENT ? conn->tx.data_len / 4
+							      : PSHM_FRAGMENT;
+
 	while (t->moved < t->len || !t->started) {
 		size_t left = t->len - t->moved;
-		struct pshm_fragment fragment = { .len = left < PSHM_FRAGMENT ? (uint32_t)left
-									      : PSHM_FRAGMENT };
+		struct pshm_fragment fragment = { .len = left < most ? (uint32_t)left : most };
 		struct ring_line *line;
 		void *data = NULL;
 
 		if (!ring_has_room(&conn->tx, (conn->tx.mask + 1) / 4,
-				   conn->tx.data_len / 4 + PSHM_FRAGMENT))
+				   conn->tx.data_len / 4 + most))
 			return;
 		line = fragment.len ? ring_claim_data(&conn->tx, fragment.len, &data)
 				    : ring_claim(&conn->tx);
@@ -110,7 +105,7 @@ static void send_move(struct pshm_conn *conn, struct pshm_transfer *t)
 			memcpy(line->header, &t->hdr, sizeof(t->hdr));
 		memcpy(line->payload, &fragment, sizeof(fragment));
 		if (fragment.len)
-			copy_from_iov(data, t->iov, t->iov_cnt, t->moved, fragment.len);
+			pshm_fill_from(conn, data, t->iov, t->iov_cnt, t->moved, fragment.len);
 		ring_publish(&conn->tx, line, t->started ? PSHM_NEXT : PSHM_FIRST);
 		t->started = true;
 		t->moved += fragment.len;
@@ -129,8 +124,10 @@ int pshm_sendv(struct wire_conn *base, const struct packet *hdr, const struct io
 	if (!t)
 		return -FI_EAGAIN;
 	t->hdr = *hdr;
+	if (hdr->len > PSHM_CLAIM_MAX)
+		pshm_grow(conn);
 	list_push(&conn->sends, &t->link);
-	mark_work(conn);
+	pshm_mark_work(conn);
 	if (first)
 		send_move(conn, t);
 	return 0;
@@ -214,7 +211,7 @@ int pshm_get(struct wire_conn *base, uint64_t addr, const struct iovec *iov, siz
 		}
 	}
 	list_push(&conn->gets, &t->link);
-	mark_work(conn);
+	pshm_mark_work(conn);
 	return 0;
 }
 
@@ -253,6 +250,8 @@ static int conn_move(struct pshm_conn *conn)
 	struct wire_op *op, *next;
 	int finished = 0;
 
+	if (conn->growing == PSHM_OFFERED)
+		pshm_grow_step(conn);
 	while (!list_empty(&conn->sends)) {
 		struct pshm_transfer *t = transfer_of(conn->sends.next);
 		size_t moved = t->moved;
@@ -290,9 +289,9 @@ int pshm_transfers_move(struct pshm_wire *wire)
 		struct pshm_conn *conn = container_of(node, struct pshm_conn, work);
 
 		finished += conn_move(conn);
-		if (!conn->ended &&
-		    (!list_empty(&conn->sends) || !list_empty(&conn->gets) || conn->done))
-			mark_work(conn);
+		if (!conn->ended && (!list_empty(&conn->sends) || !list_empty(&conn->gets) ||
+				     conn->done || conn->growing == PSHM_OFFERED))
+			pshm_mark_work(conn);
 	}
 	return finished;
 }

@@ -1,0 +1,141 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * Rings that grow. A connection begins with two small rings, so that many cost little. The first
+ * time that one has not the room for its payload, its producer makes a larger data area, of memory of
+ * its own, and offers it in a line; the consumer maps it and says so in the pair; then the producer
+ * says in another line that the data of all later ones are there.
+ *
+ *	producer			consumer
+ *	line PSHM_GROW		->	opens the area
+ *			<-  pair.grown
+ *	line PSHM_MOVE		->	reads later data from there
+ *
+ * The larger the area, the longer ago its lines were in the other core's cache: writing to those that
+ * are there still takes twice as long. What an endpoint spends on areas is bounded; a peer that can't
+ * map one is asked again later. On the thread that holds the domain.
+ */
+#include <rdma/fi_errno.h>
+#include "conn.h"
+
+#define RETRY_TICKS 65536u /* polls before another try */
+
+static void area_release(struct pshm_conn *conn)
+{
+	if (!conn->tx_area.addr)
+		return;
+	conn->wire->area_len -= conn->tx_area.len;
+	pshm_region_close(&conn->tx_area);
+}
+
+static void grow_failed(struct pshm_conn *conn)
+{
+	area_release(conn);
+	conn->growing = PSHM_SMALL;
+	conn->grow_refused = true;
+	conn->grow_tick = conn->wire->tick;
+}
+
+static bool grow_worthwhile(const struct pshm_conn *conn)
+{
+	const struct pshm_wire *w = conn->wire;
+
+	if (conn->growing != PSHM_SMALL || conn->tx.broken || w->forked)
+		return false;
+	if (conn->grow_refused && w->tick - conn->grow_tick < RETRY_TICKS)
+		return false;
+	return w->area_max - w->area_len >= PSHM_AREA_HEAD + PSHM_AREA_LEN;
+}
+
+void pshm_grow(struct pshm_conn *conn)
+{
+	struct pshm_growth growth = { .zero = 0 };
+	const struct pshm_area *area;
+	struct ring_line *line;
+
+	if (!grow_worthwhile(conn))
+		return;
+	line = ring_claim(&conn->tx);
+	if (!line)
+		return; /* the peer takes nothing now: an area would not help */
+	if (pshm_area_create(PSHM_AREA_LEN, &conn->tx_area)) {
+		conn->tx_area.addr = NULL;
+		grow_failed(conn);
+		return;
+	}
+	conn->wire->area_len += conn->tx_area.len;
+	area = conn->tx_area.addr;
+	growth.fd = (uint32_t)conn->tx_area.fd;
+	memcpy(growth.nonce, area->nonce, PSHM_NONCE);
+	atomic_store_explicit(&conn->pair->grown[conn->side].value, PSHM_NOT_GROWN,
+			      memory_order_relaxed);
+	memcpy(line->header, &growth, sizeof(growth));
+	/* R:ring_line.word  grown is reset before the peer sets it */
+	ring_publish(&conn->tx, line, PSHM_GROW);
+	conn->growing = PSHM_OFFERED;
+	pshm_mark_work(conn);
+}
+
+void pshm_grow_step(struct pshm_conn *conn)
+{
+	/* A:pshm_pair.grown  the answer before anything is written to the area; pairs R:pshm_pair.grown */
+	uint32_t answer = atomic_load_explicit(&conn->pair->grown[conn->side].value,
+					       memory_order_acquire);
+	struct ring_line *line;
+
+	if (answer == PSHM_NOT_GROWN)
+		return;
+	if (answer != PSHM_GROWN) {
+		grow_failed(conn);
+		return;
+	}
+	line = ring_claim(&conn->tx);
+	if (!line)
+		return;
+	pshm_region_close_fd(&conn->tx_area);
+	memset(line->header, 0, sizeof(line->header));
+	ring_publish(&conn->tx, line, PSHM_MOVE);
+	ring_tx_move(&conn->tx, (char *)conn->tx_area.addr + PSHM_AREA_HEAD, PSHM_AREA_LEN);
+	conn->growing = PSHM_LARGE;
+}
+
+int pshm_grow_take(struct pshm_conn *conn, const struct ring_line *line)
+{
+	enum pshm_side other = conn->side == PSHM_ASKED ? PSHM_ANSWERED : PSHM_ASKED;
+	struct pshm_offer offer = { .pid = conn->process->pid };
+	struct pshm_growth growth;
+	uint32_t data_len;
+	int err;
+
+	memcpy(&growth, line->header, sizeof(growth));
+	if (growth.zero || conn->rx_area.addr)
+		return -FI_EPROTO;
+	offer.fd = growth.fd;
+	memcpy(offer.nonce, growth.nonce, PSHM_NONCE);
+	err = pshm_area_open(&offer, &conn->rx_area, &data_len);
+	if (!err && data_len <= conn->rx.data_len) {
+		pshm_region_close(&conn->rx_area);
+		err = -FI_EPROTO;
+	}
+	if (err == -FI_EPROTO)
+		return err;
+	/* R:pshm_pair.grown  mapped before the producer moves; pairs A:pshm_pair.grown */
+	atomic_store_explicit(&conn->pair->grown[other].value,
+			      err ? PSHM_NOT_MAPPED : PSHM_GROWN, memory_order_release);
+	return 0;
+}
+
+int pshm_grow_move(struct pshm_conn *conn)
+{
+	if (!conn->rx_area.addr || conn->rx_moved)
+		return -FI_EPROTO;
+	conn->rx_moved = true;
+	ring_rx_move(&conn->rx, (char *)conn->rx_area.addr + PSHM_AREA_HEAD,
+		     (uint32_t)(conn->rx_area.len - PSHM_AREA_HEAD));
+	return 0;
+}
+
+void pshm_grow_drop(struct pshm_conn *conn)
+{
+	area_release(conn);
+	pshm_region_close(&conn->rx_area);
+}

@@ -1,0 +1,156 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * Which stores carry payload into the ring. Between cores that share a cache, plain stores are best: the
+ * reader finds the lines there. Between cores that do not, reading lines that another core has modified
+ * takes five times as long as reading memory, so that stores which bypass the caches win from some 512
+ * bytes on. Where the two processes run is not ours to know, and changes while they run: both kinds are
+ * measured now and then, filling by the producer and reading by the consumer, and the faster one is
+ * used.
+ *
+ * A payload to be measured has PSHM_PROBE in its note; the consumer answers in the pair. A peer that
+ * lies makes its own messages slower. On the thread that holds the domain.
+ */
+#include "conn.h"
+#include "copy.h"
+#ifdef __SSE2__
+#include <emmintrin.h>
+#endif
+
+#define PROBE_LINES 16u	   /* that the consumer reads */
+#define PROBE_EVERY 32u	   /* payloads between probes */
+#define PROBE_OTHER 8u	   /* every so many of them is of the kind that is not in use */
+#define PROBE_FIRST 6u	   /* probes in a row at first */
+#define COST_NONE   0u	   /* not measured yet */
+#define COST_MAX    100000 /* ns; more is something else's doing */
+
+#ifdef __SSE2__
+/* Stores that bypass the caches; all are done on return. */
+static void copy_streaming(void *to, const void *from, size_t len)
+{
+	size_t head = -(uintptr_t)to & 15;
+	const char *f = from;
+	char *t = to;
+
+	head = head < len ? head : len;
+	memcpy(t, f, head);
+	t += head;
+	f += head;
+	for (len -= head; len >= 64; len -= 64, t += 64, f += 64) {
+		__m128i a = _mm_loadu_si128((const void *)f);
+		__m128i b = _mm_loadu_si128((const void *)(f + 16));
+		__m128i c = _mm_loadu_si128((const void *)(f + 32));
+		__m128i d = _mm_loadu_si128((const void *)(f + 48));
+
+		_mm_stream_si128((void *)t, a);
+		_mm_stream_si128((void *)(t + 16), b);
+		_mm_stream_si128((void *)(t + 32), c);
+		_mm_stream_si128((void *)(t + 48), d);
+	}
+	memcpy(t, f, len);
+	/* they are not ordered with the store that publishes the line */
+	_mm_sfence();
+}
+#else
+static void copy_streaming(void *to, const void *from, size_t len)
+{
+	copy_wide(to, from, len);
+}
+#endif
+
+static void fill(bool streaming, char *to, const struct iovec *iov, size_t cnt, size_t skip,
+		 size_t len)
+{
+	if (!streaming) {
+		copy_from_iov(to, iov, cnt, skip, len);
+		return;
+	}
+	for (size_t i = 0; i < cnt && len; i++) {
+		size_t n = iov[i].iov_len;
+
+		if (skip >= n) {
+			skip -= n;
+			continue;
+		}
+		n = n - skip < len ? n - skip : len;
+		copy_streaming(to, (const char *)iov[i].iov_base + skip, n);
+		to += n;
+		len -= n;
+		skip = 0;
+	}
+}
+
+/* What the consumer said of the last probe, together with what the producer saw. */
+static void probe_answer(struct pshm_conn *conn)
+{
+	struct pshm_stores *s = &conn->stores;
+	uint32_t read_ns = atomic_load_explicit(&conn->pair->probed[conn->side].value,
+						memory_order_relaxed);
+	uint32_t *last = s->cost[s->probe_streaming], cost = s->fill_ns + read_ns;
+
+	if (!s->probing || !read_ns)
+		return;
+	s->probing = false;
+	if (cost > COST_MAX || read_ns > COST_MAX)
+		return;
+	/* the lesser of two: an interruption only ever adds */
+	last[1] = last[0] ? last[0] : cost;
+	last[0] = cost;
+	for (int i = 0; i < 2; i++)
+		s->least[i] = s->cost[i][0] < s->cost[i][1] ? s->cost[i][0] : s->cost[i][1];
+	if (s->least[0] != COST_NONE && s->least[1] != COST_NONE)
+		s->streaming = s->least[1] < s->least[0];
+}
+
+/* Fills and measures it; PSHM_PROBE tells the consumer to do its part. */
+static void probe_fill(struct pshm_conn *conn, char *to, const struct iovec *iov, size_t cnt,
+		       size_t skip, size_t len)
+{
+	struct pshm_stores *s = &conn->stores;
+	uint64_t began;
+
+	probe_answer(conn);
+	s->probe_cnt++;
+	s->until = s->probe_cnt < PROBE_FIRST ? 1 : PROBE_EVERY;
+	s->probe_streaming = s->probe_cnt < PROBE_FIRST
+				     ? s->probe_cnt % 2
+				     : s->streaming ^ !(s->probe_cnt % PROBE_OTHER);
+	began = platform_now_ns();
+	fill(s->probe_streaming, to, iov, cnt, skip, len);
+	/* plain stores are on their way still */
+	atomic_thread_fence(memory_order_seq_cst);
+	s->fill_ns = (uint32_t)((platform_now_ns() - began) * PROBE_LINES * CACHE_LINE / len);
+	s->probing = true;
+	atomic_store_explicit(&conn->pair->probed[conn->side].value, 0, memory_order_relaxed);
+	conn->tx.note |= PSHM_PROBE << RING_KIND_SHIFT;
+}
+
+void pshm_fill_from(struct pshm_conn *conn, void *to, const struct iovec *iov, size_t cnt,
+		    size_t skip, size_t len)
+{
+	if (unlikely(len >= PSHM_PROBE_MIN && !conn->stores.until--))
+		probe_fill(conn, to, iov, cnt, skip, len);
+	else
+		fill(conn->stores.streaming && len >= PSHM_FILL_MIN, to, iov, cnt, skip, len);
+}
+
+void pshm_fill(struct wire_conn *conn, void *to, const struct iovec *iov, size_t cnt,
+	       size_t len)
+{
+	pshm_fill_from(pshm_conn_of(conn), to, iov, cnt, 0, len);
+}
+
+void pshm_probe_read(struct pshm_conn *conn, const void *data)
+{
+	enum pshm_side other = conn->side == PSHM_ASKED ? PSHM_ANSWERED : PSHM_ASKED;
+	const volatile unsigned char *bytes = data;
+	uint64_t began = platform_now_ns(), ns;
+
+	for (uint32_t i = 0; i < PROBE_LINES; i++)
+		(void)bytes[i * CACHE_LINE];
+	/* the clock is read when they are here */
+	atomic_thread_fence(memory_order_seq_cst);
+	ns = platform_now_ns() - began;
+	atomic_store_explicit(&conn->pair->probed[other].value,
+			      ns < COST_MAX ? (uint32_t)ns | 1 : COST_MAX,
+			      memory_order_relaxed);
+}
