@@ -25,6 +25,7 @@ struct fault {
 static const char *const names[SYS_CALL_CNT] = {
 	[SYS_CALL_EVENTFD] = "eventfd",
 	[SYS_CALL_MEMBARRIER] = "membarrier",
+	[SYS_CALL_PIPE] = "pipe",
 	[SYS_CALL_MEMFD_CREATE] = "memfd_create",
 	[SYS_CALL_FTRUNCATE] = "ftruncate",
 	[SYS_CALL_FCHMOD] = "fchmod",

@@ -66,6 +66,7 @@ static void every_call_has_its_name(void **state)
 	static const char *const names[] = {
 		"eventfd",
 		"membarrier",
+		"pipe",
 		"memfd_create",
 		"ftruncate",
 		"fchmod",

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* Barriers on other cores. Called by platform/user on any thread. */
+/* Barriers on other cores. Called by platform/user and by providers, on any thread. */
 #define _GNU_SOURCE
 #include <errno.h>
 #include <linux/membarrier.h>
@@ -25,4 +25,17 @@ int sys_membarrier_open(void)
 int sys_membarrier(void)
 {
 	return membarrier(MEMBARRIER_CMD_PRIVATE_EXPEDITED);
+}
+
+int sys_membarrier_all_open(void)
+{
+	int err = membarrier(MEMBARRIER_CMD_REGISTER_GLOBAL_EXPEDITED);
+
+	return err ? err
+		   : sys_membarrier_all(); /* a filter may allow the one and not the other */
+}
+
+int sys_membarrier_all(void)
+{
+	return membarrier(MEMBARRIER_CMD_GLOBAL_EXPEDITED);
 }

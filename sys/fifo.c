@@ -1,0 +1,100 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* Pipes that other processes ring. Called by providers on any thread. */
+#define _GNU_SOURCE
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#include <rdma/fi_errno.h>
+#include "fault.h"
+#include "fifo.h"
+
+static int open_path(pid_t pid, int fd, int flags)
+{
+	int err = sys_fault(SYS_CALL_OPEN_FD), opened;
+	char path[64];
+
+	if (err)
+		return -err;
+	snprintf(path, sizeof(path), "/proc/%d/fd/%d", (int)pid, fd);
+	opened = open(path, flags | O_CLOEXEC);
+	return opened < 0 ? -errno : opened;
+}
+
+static int identify(int fd, struct sys_fifo_id *id)
+{
+	int err = sys_fault(SYS_CALL_FSTAT);
+	struct stat st;
+
+	if (err)
+		return -err;
+	if (fstat(fd, &st))
+		return -errno;
+	if (!S_ISFIFO(st.st_mode))
+		return -FI_ENOENT;
+	*id = (struct sys_fifo_id){ st.st_dev, st.st_ino };
+	return 0;
+}
+
+/* One descriptor that reads and holds a writer, so that who sleeps on it is never told of an end. */
+int sys_fifo_create(struct sys_fifo_id *id)
+{
+	int err = sys_fault(SYS_CALL_PIPE), ends[2], fd;
+
+	if (err)
+		return -err;
+	if (pipe2(ends, O_CLOEXEC | O_NONBLOCK))
+		return -errno;
+	fd = open_path(getpid(), ends[0], O_RDWR | O_NONBLOCK);
+	close(ends[0]);
+	close(ends[1]);
+	if (fd < 0)
+		return fd;
+	err = identify(fd, id);
+	if (!err)
+		return fd;
+	close(fd);
+	return err;
+}
+
+int sys_fifo_open(pid_t pid, int fd, const struct sys_fifo_id *id)
+{
+	struct sys_fifo_id found;
+	int path, opened, err;
+
+	/* A path descriptor opens nothing yet: first see what stands there. */
+	path = open_path(pid, fd, O_PATH);
+	if (path < 0)
+		return path;
+	err = identify(path, &found);
+	if (!err && (found.dev != id->dev || found.ino != id->ino))
+		err = -FI_ENOENT;
+	/* for reading too: to write to a pipe that nobody reads would be a signal */
+	opened = err ? err : open_path(getpid(), path, O_RDWR | O_NONBLOCK);
+	close(path);
+	return opened;
+}
+
+void sys_fifo_ring(int fd)
+{
+	static const char one;
+
+	while (write(fd, &one, sizeof(one)) < 0 && errno == EINTR)
+		;
+}
+
+void sys_fifo_clear(int fd)
+{
+	char bytes[256];
+	ssize_t n;
+
+	do
+		n = read(fd, bytes, sizeof(bytes));
+	while (n == sizeof(bytes) || (n < 0 && errno == EINTR));
+}
+
+void sys_fifo_close(int fd)
+{
+	close(fd);
+}
