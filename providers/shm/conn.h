@@ -13,6 +13,7 @@
 #define WEFT_SHM_CONN_H
 
 #include <rdma/providers/fi_log.h>
+#include "fifo.h"
 #include "mailbox.h"
 #include "pool.h"
 #include "process.h"
@@ -65,14 +66,18 @@ enum pshm_growing {
 
 struct pshm_wire {
 	struct wire base;
-	struct pshm_conn **up; /* connections that may have something; NULL: ended meanwhile */
+	struct pshm_conn **up; /* connections, the hot ones first; NULL: ended meanwhile */
+	uint32_t hot_cnt;      /* of up[]: polled every time */
 	uint32_t up_cnt, up_cap;
-	uint32_t tick;	 /* polls so far */
-	uint32_t knocks; /* as seen at the door */
+	uint32_t cold_next; /* of up[]: to be looked at in the next sweep */
+	uint32_t tick;	    /* polls so far */
+	uint32_t knocks;    /* as seen at the door */
 	struct pshm_door *door;
 	bool polling;
 	bool holes;	  /* some of up[] are NULL */
 	bool forked;	  /* we are a copy: everything belongs to the parent */
+	bool barriers;	  /* we can make barriers in other processes, and take part in theirs */
+	bool armed;	  /* somebody sleeps, or is about to */
 	bool starved;	  /* it has been said that descriptors or memory ran out */
 	struct list work; /* connections with sendv or get under way */
 	struct list connecting;
@@ -83,11 +88,16 @@ struct pshm_wire {
 	uint64_t host;		    /* 0: not known */
 	uint32_t pid, pid_ns;
 	uint32_t conn_cnt;
-	uint64_t wait_ns;  /* last look after the processes of connecting[] */
-	size_t area_max;   /* bytes of areas that we may make */
-	size_t area_len;   /* bytes of those that there are */
-	struct list all;   /* of the process, for fork */
-	struct list conns; /* struct pshm_conn.all */
+	uint64_t wait_ns; /* last look after the processes of connecting[] */
+	int bell;	  /* pipe that we sleep on, or -1 */
+	int rung;	  /* the one of another endpoint that was rung last, or -1 */
+	struct sys_fifo_id rung_id;
+	uint32_t call_next;		       /* to be given to a connection */
+	struct pshm_conn *callers[PSHM_CALLS]; /* by call, linked by next_caller */
+	size_t area_max;		       /* bytes of areas that we may make */
+	size_t area_len;		       /* bytes of those that there are */
+	struct list all;		       /* of the process, for fork */
+	struct list conns;		       /* struct pshm_conn.all */
 };
 
 #define PSHM_FILL_MIN  512u  /* payload from which on it matters which stores are used */
@@ -112,7 +122,12 @@ struct pshm_conn {
 	struct pshm_wire *wire;
 	struct pshm_pair *pair;
 	enum pshm_side side;
-	uint32_t up_idx; /* in wire->up, while base.up */
+	struct pshm_attention *attention; /* of our ring, by the peer */
+	uint32_t up_idx;		  /* in wire->up, while base.up */
+	uint32_t swept;			  /* rx.tail at the last sweep */
+	uint32_t still;			  /* sweeps that found it there */
+	uint32_t call;			  /* by which the peer calls us */
+	struct pshm_conn *next_caller;	  /* with the same call */
 	bool ended;
 	bool receiving;	 /* fragments of a packet are arriving */
 	bool door_shut;	 /* the peer's door could not be opened to see it poll */
@@ -136,7 +151,7 @@ struct pshm_conn {
 	struct pshm_stores stores;
 	uint32_t grow_tick;	 /* wire->tick of the last try, if it failed */
 	bool grow_refused;	 /* it did */
-	struct pshm_region door; /* of the peer: while connecting, and once get was asked for */
+	struct pshm_region door; /* of the peer */
 	struct pshm_ticket ticket;
 	struct weft_addr addr; /* of the peer */
 };
@@ -177,6 +192,70 @@ void pshm_fill_from(struct pshm_conn *conn, void *to, const struct iovec *iov, s
 		    size_t skip, size_t len);
 void pshm_probe_read(struct pshm_conn *conn, const void *data);
 
+/*
+ * From attention.c: which rings are polled, and how who uses the others is heard.
+ *
+ * pshm_attend - a connection is up: poll its ring
+ * pshm_ignore - it ends: forget its call
+ * pshm_warm - poll its ring every time from now on
+ * pshm_answer_calls - poll the rings of those that called; from poll()
+ * pshm_sweep - let rings cool that nothing comes from, and look at some of the cold ones; from poll().
+ *	Returns how many were found to have something
+ * pshm_has_something - is there something for poll(): a line, or the end?
+ * pshm_call - we have published something, and the peer may not be polling
+ * pshm_knock - make the owner of the peer's door look at what it has asked for
+ * pshm_peer_door - the peer's door, mapped; NULL when it can't be
+ */
+void pshm_attend(struct pshm_conn *conn);
+void pshm_ignore(struct pshm_conn *conn);
+void pshm_warm(struct pshm_conn *conn);
+void pshm_answer_calls(struct pshm_wire *wire);
+int pshm_sweep(struct pshm_wire *wire);
+bool pshm_has_something(const struct pshm_conn *conn);
+void pshm_call(struct pshm_conn *conn);
+void pshm_knock(struct pshm_conn *conn);
+struct pshm_door *pshm_peer_door(struct pshm_conn *conn);
+
+/* pshm_attend_how - what the peer has to do once it has published something */
+static inline void pshm_attend_how(struct pshm_conn *conn, enum pshm_how how)
+{
+	enum pshm_side other = conn->side == PSHM_ASKED ? PSHM_ANSWERED : PSHM_ASKED;
+
+	atomic_store_explicit(&conn->pair->attention[other].how, how, memory_order_relaxed);
+}
+
+/* pshm_polled - how a peer is told that its ring is polled */
+static inline enum pshm_how pshm_polled(const struct pshm_conn *conn)
+{
+	enum pshm_side other = conn->side == PSHM_ASKED ? PSHM_ANSWERED : PSHM_ASKED;
+
+	return conn->wire->barriers && atomic_load_explicit(&conn->pair->barriers[other].value,
+							    memory_order_relaxed)
+		       ? PSHM_POLLED
+		       : PSHM_UNSURE;
+}
+
+/* pshm_line_publish - ring_publish(), and see to it that the peer looks */
+static inline void pshm_line_publish(struct pshm_conn *conn, struct ring_line *line,
+				     enum pshm_kind kind)
+{
+	ring_publish(&conn->tx, line, kind);
+	/* The barrier between the two is the consumer's: sleep.c. */
+	if (unlikely(atomic_load_explicit(&conn->attention->how, memory_order_relaxed) !=
+		     PSHM_POLLED))
+		pshm_call(conn);
+}
+
+/* From sleep.c; bell, arm and disarm of wire_ops. */
+int pshm_bell(struct wire *wire);
+uint64_t pshm_arm(struct wire *wire);
+void pshm_disarm(struct wire *wire);
+
+/* pshm_ring - the owner of that conn's door may sleep: wake it */
+void pshm_ring(struct pshm_conn *conn);
+/* pshm_bells_close - release the descriptors of this file */
+void pshm_bells_close(struct pshm_wire *wire);
+
 /* pshm_mark_work - poll() has something to do for this connection */
 static inline void pshm_mark_work(struct pshm_conn *conn)
 {
@@ -211,7 +290,7 @@ static inline void pshm_publish(struct wire_conn *base, struct packet *packet, b
 	struct ring_line *line = (struct ring_line *)((char *)packet -
 						      offsetof(struct ring_line, header));
 
-	ring_publish(&pshm_conn_of(base)->tx, line, PSHM_PACKET);
+	pshm_line_publish(pshm_conn_of(base), line, PSHM_PACKET);
 }
 
 /* From connect.c; open, close, connect, disconnect, check and local of wire_ops. */

@@ -9,6 +9,7 @@
 #include <unistd.h>
 #include <rdma/fi_errno.h>
 #include "conn.h"
+#include "membarrier.h"
 #include "ns.h"
 
 #define ACCEPT_BATCH  8u       /* requests looked at in one poll() */
@@ -133,6 +134,8 @@ int pshm_open(struct engine_ep *ep, const struct wire_attr *attr, struct weft_ad
 	w->pid_ns = ours.pid_ns;
 	w->host = ours.host;
 	w->area_max = PSHM_AREAS_MAX;
+	w->bell = w->rung = -1;
+	w->barriers = !sys_membarrier_all_open();
 	list_init(&w->work);
 	list_init(&w->connecting);
 	list_init(&w->ended);
@@ -217,6 +220,9 @@ static void conn_attach(struct pshm_conn *conn, const struct pshm_region *region
 
 	conn->region = *region;
 	conn->pair = region->addr;
+	conn->attention = &conn->pair->attention[conn->side];
+	atomic_store_explicit(&conn->pair->barriers[conn->side].value, conn->wire->barriers,
+			      memory_order_relaxed);
 	ring_tx_init(&conn->tx, pshm_pair_ring(region, conn->side, line_cnt, data_len),
 		     line_cnt, data_len);
 	ring_rx_init(&conn->rx, pshm_pair_ring(region, other, line_cnt, data_len), line_cnt,
@@ -247,11 +253,20 @@ static void conn_up(struct pshm_conn *conn, const struct hello *hello)
 	struct pshm_wire *w = conn->wire;
 
 	assert(w->up_cnt < w->up_cap);
-	conn->up_idx = w->up_cnt;
-	w->up[w->up_cnt++] = conn;
+	pshm_attend(conn);
 	w->starved = false;
 	conn->base.up = true;
 	engine_conn_up(&conn->base, hello);
+}
+
+/* Tells the other side, which may not be polling. */
+static void end_tell(struct pshm_conn *conn, enum pshm_end how)
+{
+	/* R:pshm_pair.ended  everything published before; pairs A:pshm_pair.ended */
+	atomic_store_explicit(&conn->pair->ended[conn->side].value, how, memory_order_release);
+	if (conn->base.up &&
+	    atomic_load_explicit(&conn->attention->how, memory_order_relaxed) != PSHM_POLLED)
+		pshm_call(conn);
 }
 
 /* Takes a connection out of everything but wire->ended, and tells the other side. */
@@ -261,15 +276,12 @@ static void conn_end(struct pshm_conn *conn, enum pshm_end how)
 
 	pshm_transfers_drop(conn);
 	pshm_mailbox_drop(&conn->ticket);
+	if (!w->forked)
+		end_tell(conn, how);
 	if (conn->base.up) {
-		w->up[conn->up_idx] = NULL;
-		w->holes = true;
+		pshm_ignore(conn);
 		conn->base.up = false;
 	}
-	/* R:pshm_pair.ended  everything published before; pairs A:pshm_pair.ended */
-	if (!w->forked)
-		atomic_store_explicit(&conn->pair->ended[conn->side].value, how,
-				      memory_order_release);
 	conn->ended = true;
 	list_remove(&conn->slow);
 	list_push(&w->ended, &conn->slow);
@@ -277,7 +289,7 @@ static void conn_end(struct pshm_conn *conn, enum pshm_end how)
 
 void pshm_conn_reap(struct pshm_wire *w)
 {
-	uint32_t kept = 0;
+	uint32_t kept = 0, hot = 0;
 
 	if (w->holes) {
 		for (uint32_t i = 0; i < w->up_cnt; i++) {
@@ -285,10 +297,12 @@ void pshm_conn_reap(struct pshm_wire *w)
 
 			if (!conn)
 				continue;
+			hot += i < w->hot_cnt;
 			conn->up_idx = kept;
 			w->up[kept++] = conn;
 		}
 		w->up_cnt = kept;
+		w->hot_cnt = hot;
 		w->holes = false;
 	}
 	while (!list_empty(&w->ended))
@@ -332,6 +346,7 @@ void pshm_close(struct wire *wire)
 	if (!w->forked)
 		atomic_store_explicit(&w->door->closed, 1, memory_order_release);
 	sys_shared_close(w->service);
+	pshm_bells_close(w);
 	pshm_region_close(&w->door_region);
 	pool_fini(&w->transfers);
 	platform_free(w->up);
@@ -385,6 +400,7 @@ int pshm_connect(struct wire *wire, struct engine_peer *peer, const struct weft_
 	err = pshm_mailbox_post(conn->door.addr, &offer, &conn->ticket);
 	if (err)
 		goto err_free;
+	pshm_ring(conn);
 	list_push(&w->connecting, &conn->slow);
 	*out = &conn->base;
 	return 0;
@@ -399,12 +415,11 @@ err_free:
 	return err;
 }
 
-/* A request that was answered one way or the other needs its door, descriptor and slot no more. */
+/* A request that was answered one way or the other needs its descriptor and slot no more. */
 static void connecting_done(struct pshm_conn *conn)
 {
 	list_remove(&conn->slow);
 	pshm_mailbox_drop(&conn->ticket);
-	pshm_region_close(&conn->door);
 	pshm_region_close_fd(&conn->region);
 }
 
@@ -525,16 +540,19 @@ static void accept_pair(struct pshm_wire *w, struct pshm_conn *conn, uint32_t pi
 	}
 	hello = pair->hello[PSHM_ASKED];
 	err = hello_agrees(w, &hello, pid);
-	if (!err)
+	if (!err) {
+		conn->addr = hello.addr;
 		err = engine_accept(&w->base, &hello, &conn->base.peer, &answer);
+	}
 	if (err) {
 		answer_give(pair, PSHM_REFUSED, err);
+		pshm_knock(conn);
 		conn_free(conn);
 		return;
 	}
-	conn->addr = hello.addr;
 	pair->hello[PSHM_ANSWERED] = answer;
 	answer_give(pair, PSHM_ACCEPTED, 0);
+	pshm_knock(conn);
 	conn_up(conn, &hello);
 }
 

@@ -70,7 +70,7 @@ void pshm_grow(struct pshm_conn *conn)
 			      memory_order_relaxed);
 	memcpy(line->header, &growth, sizeof(growth));
 	/* R:ring_line.word  grown is reset before the peer sets it */
-	ring_publish(&conn->tx, line, PSHM_GROW);
+	pshm_line_publish(conn, line, PSHM_GROW);
 	conn->growing = PSHM_OFFERED;
 	pshm_mark_work(conn);
 }
@@ -93,7 +93,7 @@ void pshm_grow_step(struct pshm_conn *conn)
 		return;
 	pshm_region_close_fd(&conn->tx_area);
 	memset(line->header, 0, sizeof(line->header));
-	ring_publish(&conn->tx, line, PSHM_MOVE);
+	pshm_line_publish(conn, line, PSHM_MOVE);
 	ring_tx_move(&conn->tx, (char *)conn->tx_area.addr + PSHM_AREA_HEAD, PSHM_AREA_LEN);
 	conn->growing = PSHM_LARGE;
 }

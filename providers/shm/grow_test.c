@@ -263,7 +263,8 @@ static void payload_of_every_length_and_alignment_is_filled(void **state)
 		from[i] = (unsigned char)(i * 131 >> 3);
 	for (uint32_t n = 0; n < 4000; n++) {
 		size_t off = n % 17, len = PSHM_FILL_MIN + n % 1500, first = n * 7 % len;
-		struct iovec iov[2] = { { from + 5, first }, { from + 5 + first, len - first } };
+		struct iovec iov[2] = { { from + 5, first },
+					{ from + 5 + first, len - first } };
 
 		memset(to, 0xee, sizeof(to));
 		at(&a)->stores.streaming = n % 2;
@@ -285,8 +286,9 @@ static void probes_answered(uint32_t plain, uint32_t streaming)
 	for (int i = 0; i < 2000; i++) {
 		pshm_wire_ops.fill(a.conn, to, &iov, 1, sizeof(from));
 		if (s->probing)
-			at(&a)->pair->probed[at(&a)->side].value =
-				s->probe_streaming ? streaming : plain;
+			at(&a)->pair->probed[at(&a)->side].value = s->probe_streaming
+									   ? streaming
+									   : plain;
 	}
 }
 

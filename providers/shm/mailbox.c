@@ -102,8 +102,11 @@ int pshm_mailbox_post(struct pshm_door *door, const struct pshm_offer *offer,
 	if (!slot_move(slot, word, with_phase(word, SLOT_READY)))
 		return -FI_EAGAIN; /* somebody took us for dead, or scribbles */
 	*ticket = (struct pshm_ticket){ .slot = slot, .word = with_phase(word, SLOT_READY) };
-	/* R:pshm_door.knocks  slot ready before the count; pairs A:pshm_door.knocks */
-	atomic_fetch_add_explicit(&door->knocks, 1, memory_order_release);
+	/*
+	 * R:pshm_door.knocks  slot ready before the count; pairs A:pshm_door.knocks
+	 * F:pshm_door.knocks  before the caller looks whether the owner sleeps; pairs F:pshm_door.armed
+	 */
+	atomic_fetch_add_explicit(&door->knocks, 1, memory_order_seq_cst);
 	return 0;
 }
 

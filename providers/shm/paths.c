@@ -207,7 +207,9 @@ static int pshm_poll(struct wire *base)
 	}
 	/* a hint for who thinks of reading our memory: no order with anything */
 	atomic_store_explicit(&w->door->polls, w->tick, memory_order_relaxed);
-	for (uint32_t i = 0; i < w->up_cnt; i++) {
+	if (unlikely(atomic_load_explicit(&w->door->called, memory_order_relaxed)))
+		pshm_answer_calls(w);
+	for (uint32_t i = 0; i < w->hot_cnt; i++) {
 		struct pshm_conn *conn = w->up[i];
 
 		if (likely(conn != NULL))
@@ -220,9 +222,10 @@ static int pshm_poll(struct wire *base)
 	if (unlikely(atomic_load_explicit(&w->door->knocks, memory_order_relaxed) != w->knocks))
 		moved += pshm_accept(w);
 	if (unlikely(sweep)) {
-		for (uint32_t i = 0; i < w->up_cnt; i++)
+		for (uint32_t i = 0; i < w->hot_cnt; i++)
 			if (w->up[i])
 				moved += conn_sweep(w->up[i]);
+		moved += pshm_sweep(w);
 	}
 out:
 	w->polling = false;

@@ -21,6 +21,8 @@
 #define PSHM_VERSION	1u
 #define PSHM_SLOTS	64u
 #define PSHM_NONCE	16u
+#define PSHM_CALLS \
+	512u /* by which connections are told apart when somebody calls; some may share one */
 
 /* A request in a door's mailbox; mailbox.h says who writes what and when. */
 struct pshm_slot {
@@ -43,19 +45,30 @@ struct pshm_door {
 	uint8_t nonce[PSHM_NONCE]; /* of the endpoint's address */
 	_Atomic uint32_t closed;   /* the endpoint is gone: nobody will answer */
 	uint8_t pad1[36];
-	_Atomic uint32_t knocks; /* requests ever made: the owner looks here and nowhere else */
-	_Atomic uint32_t
-		polls; /* of the owner, who counts them: does it attend to its endpoint */
+	/* The owner polls these two. */
+	_Atomic uint32_t knocks; /* requests ever made */
+	_Atomic uint32_t called; /* bit i: there is something in calls[i] */
 	uint8_t pad2[56];
+	/* What the owner says. */
+	_Atomic uint32_t polls; /* it counts them: does it attend to its endpoint */
+	_Atomic uint32_t armed; /* it sleeps; who takes this, to 0, has to ring */
+	_Atomic uint32_t bell;	/* number of its pipe there; 0: none */
+	uint32_t zero2;
+	uint64_t bell_dev, bell_ino; /* of the pipe; from before bell is set */
+	uint8_t pad3[32];
+	_Atomic uint64_t calls[PSHM_CALLS / 64]; /* bit i: of who has been given call i */
 	struct pshm_slot slots[PSHM_SLOTS];
 };
 
-_Static_assert(sizeof(struct pshm_door) == 128 + PSHM_SLOTS * 64, "layout");
+_Static_assert(sizeof(struct pshm_door) == 256 + PSHM_SLOTS * 64, "layout");
 _Static_assert(offsetof(struct pshm_door, nonce) == 8, "layout");
 _Static_assert(offsetof(struct pshm_door, closed) == 24, "layout");
 _Static_assert(offsetof(struct pshm_door, knocks) == 64, "the owner polls a line of its own");
-_Static_assert(offsetof(struct pshm_door, polls) == 68, "layout");
-_Static_assert(offsetof(struct pshm_door, slots) == 128, "layout");
+_Static_assert(offsetof(struct pshm_door, called) == 68, "layout");
+_Static_assert(offsetof(struct pshm_door, polls) == 128, "what the owner writes is apart");
+_Static_assert(offsetof(struct pshm_door, bell_dev) == 144, "layout");
+_Static_assert(offsetof(struct pshm_door, calls) == 192, "layout");
+_Static_assert(offsetof(struct pshm_door, slots) == 256, "layout");
 
 /* Side of a pair: who asked, who answered. Side i sends on ring i. */
 enum pshm_side {
@@ -84,6 +97,20 @@ enum pshm_grown {
 	PSHM_NOT_MAPPED, /* the last one offered could not be */
 };
 
+/* pshm_pair.attention[].how: what the producer of a ring does once it has published something */
+enum pshm_how {
+	PSHM_UNSURE, /* looks here again, behind a full barrier: the consumer can't make one for it */
+	PSHM_POLLED, /* nothing: the consumer polls this ring */
+	PSHM_CALL, /* calls at the consumer's door: the ring is looked at seldom, or the consumer sleeps */
+};
+
+/* Written by the consumer of a ring, seldom; its producer has it in its cache. */
+struct pshm_attention {
+	_Atomic uint32_t how;  /* enum pshm_how */
+	_Atomic uint32_t call; /* the producer's, at the consumer's door */
+	uint8_t pad[56];
+};
+
 struct pshm_flag {
 	_Atomic uint32_t value;
 	uint8_t pad[60];
@@ -106,6 +133,10 @@ struct pshm_pair {
 		grown[2]; /* enum pshm_grown: of the ring of that side, by the other one */
 	/* ns that reading the last probe of that side took; 0: not answered yet. By the other one */
 	struct pshm_flag probed[2];
+	struct pshm_attention
+		attention[2]; /* by the side that produces; the other one writes */
+	struct pshm_flag
+		barriers[2]; /* 1: that side takes part in barriers that the other one makes */
 };
 
 #define PSHM_PAIR_HEAD 4096u
@@ -118,6 +149,8 @@ _Static_assert(offsetof(struct pshm_pair, answer) == 256, "layout");
 _Static_assert(offsetof(struct pshm_pair, ended) == 320, "layout");
 _Static_assert(offsetof(struct pshm_pair, grown) == 448, "layout");
 _Static_assert(offsetof(struct pshm_pair, probed) == 576, "layout");
+_Static_assert(offsetof(struct pshm_pair, attention) == 704, "layout");
+_Static_assert(offsetof(struct pshm_pair, barriers) == 832, "layout");
 _Static_assert(sizeof(struct pshm_pair) <= PSHM_PAIR_HEAD, "layout");
 
 /* Head of an area's memory; the data follow at PSHM_AREA_HEAD. */

@@ -106,7 +106,7 @@ static void send_move(struct pshm_conn *conn, struct pshm_transfer *t)
 		memcpy(line->payload, &fragment, sizeof(fragment));
 		if (fragment.len)
 			pshm_fill_from(conn, data, t->iov, t->iov_cnt, t->moved, fragment.len);
-		ring_publish(&conn->tx, line, t->started ? PSHM_NEXT : PSHM_FIRST);
+		pshm_line_publish(conn, line, t->started ? PSHM_NEXT : PSHM_FIRST);
 		t->started = true;
 		t->moved += fragment.len;
 	}
@@ -164,17 +164,10 @@ static int get_move(struct pshm_conn *conn, struct pshm_transfer *t)
 /* How often the peer has polled; false when that can't be seen. */
 static bool peer_polls(struct pshm_conn *conn, uint32_t *polls)
 {
-	const struct pshm_door *door;
+	const struct pshm_door *door = pshm_peer_door(conn);
 
-	if (!conn->door.addr) {
-		if (conn->door_shut)
-			return false;
-		conn->door_shut = pshm_door_open(conn->addr.pid, conn->addr.fd,
-						 conn->addr.nonce, &conn->door) != 0;
-		if (conn->door_shut)
-			return false;
-	}
-	door = conn->door.addr;
+	if (!door)
+		return false;
 	*polls = atomic_load_explicit(&door->polls, memory_order_relaxed);
 	return true;
 }

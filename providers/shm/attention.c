@@ -1,0 +1,193 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * Which rings are polled. An endpoint with a thousand peers hears from few of them at a time: those are
+ * hot and polled every time. A ring from which nothing came for a while becomes cold: its producer is
+ * told to call, that is to set the bit it was given at our door, where one load shows whether anybody
+ * did. Who calls is hot again.
+ *
+ * A producer that publishes while its ring cools may not see yet that it should call. So the cold rings
+ * are looked at too, a few at a time, and a bit at the door is nothing but a hint: a neighbour that
+ * scribbles there, or never calls, delays its own messages. Who is about to sleep takes more care:
+ * sleep.c. On the thread that holds the domain.
+ */
+#include "conn.h"
+
+#define HOT_MIN	     2u	 /* rings that are polled whatever comes from them */
+#define STILL_SWEEPS 64u /* without anything new before a ring cools */
+#define COLD_LOOKS   4u	 /* cold rings that a sweep looks at */
+
+static void swap(struct pshm_wire *w, uint32_t i, uint32_t j)
+{
+	struct pshm_conn *one = w->up[i], *other = w->up[j];
+
+	w->up[i] = other;
+	w->up[j] = one;
+	if (one)
+		one->up_idx = j;
+	if (other)
+		other->up_idx = i;
+}
+
+void pshm_warm(struct pshm_conn *conn)
+{
+	struct pshm_wire *w = conn->wire;
+
+	conn->still = 0;
+	if (conn->up_idx < w->hot_cnt)
+		return;
+	swap(w, conn->up_idx, w->hot_cnt++);
+	/* while somebody sleeps all are to call */
+	if (!w->armed)
+		pshm_attend_how(conn, pshm_polled(conn));
+}
+
+static void cool(struct pshm_conn *conn)
+{
+	struct pshm_wire *w = conn->wire;
+
+	swap(w, conn->up_idx, --w->hot_cnt);
+	pshm_attend_how(conn, PSHM_CALL);
+}
+
+void pshm_attend(struct pshm_conn *conn)
+{
+	enum pshm_side other = conn->side == PSHM_ASKED ? PSHM_ANSWERED : PSHM_ASKED;
+	struct pshm_wire *w = conn->wire;
+
+	conn->call = w->call_next++ % PSHM_CALLS;
+	conn->next_caller = w->callers[conn->call];
+	w->callers[conn->call] = conn;
+	atomic_store_explicit(&conn->pair->attention[other].call, conn->call,
+			      memory_order_relaxed);
+	if (w->armed)
+		pshm_attend_how(conn, PSHM_CALL);
+	else
+		pshm_attend_how(conn, pshm_polled(conn));
+	conn->up_idx = w->up_cnt;
+	w->up[w->up_cnt++] = conn;
+	swap(w, conn->up_idx, w->hot_cnt++);
+}
+
+void pshm_ignore(struct pshm_conn *conn)
+{
+	struct pshm_conn **at = &conn->wire->callers[conn->call];
+
+	while (*at != conn)
+		at = &(*at)->next_caller;
+	*at = conn->next_caller;
+	conn->wire->up[conn->up_idx] = NULL;
+	conn->wire->holes = true;
+}
+
+void pshm_answer_calls(struct pshm_wire *w)
+{
+	/* A:pshm_door.called  before the calls; pairs R:pshm_door.called */
+	uint32_t called = atomic_exchange_explicit(&w->door->called, 0, memory_order_acquire);
+
+	for (uint32_t i = 0; i < PSHM_CALLS / 64; i++) {
+		uint64_t calls;
+
+		if (!(called & 1u << i))
+			continue;
+		/* A:pshm_door.calls  before the rings; pairs R:pshm_door.calls */
+		calls = atomic_exchange_explicit(&w->door->calls[i], 0, memory_order_acquire);
+		for (; calls; calls &= calls - 1) {
+			uint32_t call = i * 64 + (uint32_t)__builtin_ctzll(calls);
+
+			for (struct pshm_conn *c = w->callers[call]; c; c = c->next_caller)
+				pshm_warm(c);
+		}
+	}
+}
+
+/* The hot ones, from the last, with which one that cools is exchanged. */
+static void sweep_hot(struct pshm_wire *w)
+{
+	for (uint32_t i = w->hot_cnt; i-- > 0;) {
+		struct pshm_conn *conn = w->up[i];
+
+		if (!conn)
+			continue;
+		if (conn->rx.tail != conn->swept) {
+			conn->swept = conn->rx.tail;
+			conn->still = 0;
+		} else if (++conn->still > STILL_SWEEPS && w->hot_cnt > HOT_MIN) {
+			cool(conn);
+		}
+	}
+}
+
+bool pshm_has_something(const struct pshm_conn *conn)
+{
+	enum pshm_side other = conn->side == PSHM_ASKED ? PSHM_ANSWERED : PSHM_ASKED;
+	uint32_t note;
+
+	return ring_next(&conn->rx, &note) || conn->tx.broken ||
+	       atomic_load_explicit(&conn->pair->ended[other].value, memory_order_relaxed);
+}
+
+int pshm_sweep(struct pshm_wire *w)
+{
+	uint32_t cold = w->up_cnt - w->hot_cnt, looks = cold < COLD_LOOKS ? cold : COLD_LOOKS;
+	int found = 0;
+
+	for (; looks; looks--) {
+		struct pshm_conn *conn;
+
+		if (w->cold_next < w->hot_cnt || w->cold_next >= w->up_cnt)
+			w->cold_next = w->hot_cnt;
+		conn = w->up[w->cold_next++];
+		if (!conn || !pshm_has_something(conn))
+			continue;
+		pshm_warm(conn);
+		found++;
+	}
+	sweep_hot(w);
+	return found;
+}
+
+struct pshm_door *pshm_peer_door(struct pshm_conn *conn)
+{
+	if (!conn->door.addr && !conn->door_shut)
+		conn->door_shut = pshm_door_open(conn->addr.pid, conn->addr.fd,
+						 conn->addr.nonce, &conn->door) != 0;
+	return conn->door.addr;
+}
+
+void pshm_call(struct pshm_conn *conn)
+{
+	struct pshm_attention *attention = conn->attention;
+	struct pshm_door *door;
+	uint32_t call;
+
+	if (atomic_load_explicit(&attention->how, memory_order_relaxed) != PSHM_CALL) {
+		/* F:pshm_attention.how  what we published before how we are heard; pairs F:pshm_arm */
+		atomic_thread_fence(memory_order_seq_cst);
+		if (atomic_load_explicit(&attention->how, memory_order_relaxed) != PSHM_CALL)
+			return;
+	}
+	door = pshm_peer_door(conn);
+	if (!door)
+		return; /* it will find us, in a while */
+	call = atomic_load_explicit(&attention->call, memory_order_relaxed) % PSHM_CALLS;
+	/* R:pshm_door.calls  what we published before the call; pairs A:pshm_door.calls */
+	atomic_fetch_or_explicit(&door->calls[call / 64], 1ull << call % 64,
+				 memory_order_release);
+	/*
+	 * R:pshm_door.called  the call before that; pairs A:pshm_door.called
+	 * F:pshm_door.called  before we look whether the owner sleeps; pairs F:pshm_door.armed
+	 */
+	atomic_fetch_or_explicit(&door->called, 1u << call / 64, memory_order_seq_cst);
+	pshm_ring(conn);
+}
+
+void pshm_knock(struct pshm_conn *conn)
+{
+	struct pshm_door *door = pshm_peer_door(conn);
+
+	if (!door)
+		return;
+	/* R:pshm_door.knocks, and F: as in pshm_call() */
+	atomic_fetch_add_explicit(&door->knocks, 1, memory_order_seq_cst);
+	pshm_ring(conn);
+}

@@ -1,0 +1,162 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * Sleeping until a peer has something, and waking those that do. A polling endpoint costs its peers
+ * nothing: after each publication they look at a word that they have in their cache and that says so.
+ * Who is about to sleep
+ *
+ *	tells all its peers to call,			pair.attention
+ *	says that who calls has to ring,		door.armed
+ *	makes a barrier in their processes,		membarrier(2)
+ *	and looks at all its rings and its door once more.
+ *
+ * A peer that published before the barrier is found by that look; one that publishes after it
+ * sees that it has to call, and then that it has to ring. Where the kernel makes no such barrier, or
+ * the peer takes no part in it, the peer makes one of its own after each publication (PSHM_UNSURE).
+ * tests/spin has this protocol as a model.
+ *
+ * The bell is a pipe, which the peers open through /proc as they do the door; they tell by its inode
+ * that it is the right one. On the thread that holds the domain.
+ */
+#include <limits.h>
+#include <rdma/fi_errno.h>
+#include "conn.h"
+#include "membarrier.h"
+
+#define WORK_NS	   50000u   /* sleep while payload moves: room in a ring is not told of */
+#define CONNECT_NS 1000000u /* ... while connections are made */
+
+int pshm_bell(struct wire *base)
+{
+	struct pshm_wire *w = (struct pshm_wire *)base;
+	struct sys_fifo_id id;
+	int fd;
+
+	if (w->forked)
+		return -FI_EOPBADSTATE;
+	if (w->bell >= 0)
+		return w->bell;
+	fd = sys_fifo_create(&id);
+	if (fd < 0)
+		return fd;
+	w->bell = fd;
+	w->door->bell_dev = id.dev;
+	w->door->bell_ino = id.ino;
+	/* R:pshm_door.bell  what it is before its number; pairs A:pshm_door.bell */
+	atomic_store_explicit(&w->door->bell, (uint32_t)fd, memory_order_release);
+	return fd;
+}
+
+/* Has anything come that poll() should see? */
+static bool something_there(struct pshm_wire *w)
+{
+	if (atomic_load_explicit(&w->door->called, memory_order_relaxed) ||
+	    atomic_load_explicit(&w->door->knocks, memory_order_relaxed) != w->knocks)
+		return true;
+	for (uint32_t i = 0; i < w->up_cnt; i++) {
+		if (!w->up[i] || !pshm_has_something(w->up[i]))
+			continue;
+		pshm_warm(w->up[i]);
+		return true;
+	}
+	return false;
+}
+
+static void hot_how(struct pshm_wire *w, bool sleeps)
+{
+	for (uint32_t i = 0; i < w->hot_cnt; i++)
+		if (w->up[i])
+			pshm_attend_how(w->up[i], sleeps ? PSHM_CALL : pshm_polled(w->up[i]));
+}
+
+uint64_t pshm_arm(struct wire *base)
+{
+	struct pshm_wire *w = (struct pshm_wire *)base;
+
+	if (w->forked)
+		return w->up_cnt ? 0 : UINT64_MAX;
+	if (!w->armed) {
+		w->armed = true;
+		hot_how(w, true);
+	}
+	/*
+	 * F:pshm_door.armed  before we look at the door; pairs F:pshm_door.called
+	 * Who had taken it has rung, and what it rang for is found below.
+	 */
+	if (!atomic_exchange_explicit(&w->door->armed, 1, memory_order_seq_cst) && w->bell >= 0)
+		sys_fifo_clear(w->bell);
+	/* F:pshm_arm  how we are to be told before we look at the rings; pairs F:pshm_attention.how */
+	atomic_thread_fence(memory_order_seq_cst);
+	if (w->barriers)
+		sys_membarrier_all();
+	if (something_there(w)) {
+		pshm_disarm(base);
+		return 0;
+	}
+	if (!list_empty(&w->work))
+		return WORK_NS;
+	return list_empty(&w->connecting) ? UINT64_MAX : CONNECT_NS;
+}
+
+void pshm_disarm(struct wire *base)
+{
+	struct pshm_wire *w = (struct pshm_wire *)base;
+
+	if (!w->armed || w->forked)
+		return;
+	w->armed = false;
+	hot_how(w, false);
+	/* Somebody took it: the bell rings, or is about to. */
+	if (!atomic_exchange_explicit(&w->door->armed, 0, memory_order_relaxed) && w->bell >= 0)
+		sys_fifo_clear(w->bell);
+}
+
+/* The last one that was rung is kept open: two endpoints that wake each other pay for it once. */
+static int ringer(struct pshm_wire *w, const struct pshm_conn *conn, uint32_t number,
+		  const struct sys_fifo_id *id)
+{
+	int fd;
+
+	if (w->rung >= 0 && w->rung_id.ino == id->ino && w->rung_id.dev == id->dev)
+		return w->rung;
+	fd = sys_fifo_open((pid_t)conn->process->pid, (int)number, id);
+	if (fd < 0)
+		return fd;
+	if (w->rung >= 0)
+		sys_fifo_close(w->rung);
+	w->rung = fd;
+	w->rung_id = *id;
+	return fd;
+}
+
+void pshm_ring(struct pshm_conn *conn)
+{
+	struct pshm_door *door = conn->door.addr;
+	struct sys_fifo_id id;
+	uint32_t number;
+	int fd;
+
+	if (!atomic_load_explicit(&door->armed, memory_order_seq_cst) ||
+	    !atomic_exchange_explicit(&door->armed, 0, memory_order_relaxed))
+		return;
+	/* A:pshm_door.bell  its number before what it is; pairs R:pshm_door.bell */
+	number = atomic_load_explicit(&door->bell, memory_order_acquire);
+	if (!number || number > INT_MAX)
+		return;
+	id = (struct sys_fifo_id){ door->bell_dev, door->bell_ino };
+	fd = ringer(conn->wire, conn, number, &id);
+	if (fd >= 0)
+		sys_fifo_ring(fd);
+	else /* it wakes after a while; who calls next tries again */
+		atomic_store_explicit(&door->armed, 1, memory_order_relaxed);
+}
+
+void pshm_bells_close(struct pshm_wire *w)
+{
+	if (w->bell >= 0) {
+		if (!w->forked)
+			atomic_store_explicit(&w->door->bell, 0, memory_order_relaxed);
+		sys_fifo_close(w->bell);
+	}
+	if (w->rung >= 0)
+		sys_fifo_close(w->rung);
+}
