@@ -42,6 +42,11 @@ static uint64_t engine_auto_round(void *arg)
 int engine_auto_start(struct engine_domain *domain)
 {
 	struct engine_auto *a = &domain->progress;
+	const struct platform_work work = {
+		.name = "weft-progress",
+		.round = engine_auto_round,
+		.arg = domain,
+	};
 	int ret = 0;
 
 	/* From here on every call takes the lock: those by tables of before find the claim. */
@@ -57,8 +62,7 @@ int engine_auto_start(struct engine_domain *domain)
 	platform_lock(&domain->lock);
 	if (!platform_thread_runs(&a->thread)) {
 		a->nap_ns = NAP_MIN_NS;
-		ret = platform_thread_start(&a->thread, "weft-progress", engine_auto_round,
-					    domain);
+		ret = platform_thread_start(&a->thread, &work);
 		if (!ret)
 			a->there = true;
 	}

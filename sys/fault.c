@@ -23,6 +23,7 @@ struct fault {
 };
 
 static const char *const names[SYS_CALL_CNT] = {
+	[SYS_CALL_EPOLL] = "epoll",
 	[SYS_CALL_EVENTFD] = "eventfd",
 	[SYS_CALL_MEMBARRIER] = "membarrier",
 	[SYS_CALL_PIPE] = "pipe",
@@ -41,6 +42,7 @@ static const char *const names[SYS_CALL_CNT] = {
 	[SYS_CALL_BIND] = "bind",
 	[SYS_CALL_CONNECT] = "connect",
 	[SYS_CALL_FCNTL_LOCK] = "fcntl_lock",
+	[SYS_CALL_TIMERFD] = "timerfd",
 	[SYS_CALL_NS] = "ns",
 };
 

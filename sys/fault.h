@@ -20,6 +20,7 @@
 
 /* One per system call that this folder makes. */
 enum sys_call {
+	SYS_CALL_EPOLL, /* making one, putting something into it */
 	SYS_CALL_EVENTFD,
 	SYS_CALL_MEMBARRIER,
 	SYS_CALL_PIPE,
@@ -38,6 +39,7 @@ enum sys_call {
 	SYS_CALL_BIND, /* and listen */
 	SYS_CALL_CONNECT,
 	SYS_CALL_FCNTL_LOCK,
+	SYS_CALL_TIMERFD,
 	SYS_CALL_NS, /* stat of /proc/self/ns/pid, reading boot_id */
 	SYS_CALL_CNT
 };

@@ -64,6 +64,7 @@ static void text_sets_faults(void **state)
 static void every_call_has_its_name(void **state)
 {
 	static const char *const names[] = {
+		"epoll",
 		"eventfd",
 		"membarrier",
 		"pipe",
@@ -82,6 +83,7 @@ static void every_call_has_its_name(void **state)
 		"bind",
 		"connect",
 		"fcntl_lock",
+		"timerfd",
 		"ns",
 	};
 

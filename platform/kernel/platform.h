@@ -122,21 +122,33 @@ void platform_lock(struct platform_lock *l);
 bool platform_trylock(struct platform_lock *l);
 void platform_unlock(struct platform_lock *l);
 
+/* platform_forks - nothing forks here: 0 */
+uint32_t platform_forks(void);
+
+/* What a thread does again and again. */
+struct platform_work {
+	const char *name; /* for lists of threads; 15 letters count */
+	/*
+	 * round - do it. Returns the ns to nap before the next. A lock that others hold while they start,
+	 * wake or stop threads it takes by platform_trylock() alone.
+	 */
+	uint64_t (*round)(void *arg);
+	/* bed, rouse - as in platform/user; there are no descriptors here: never called */
+	int (*bed)(void *arg, int *on);
+	void (*rouse)(void *arg);
+	void *arg;
+};
+
 /* A thread that does a piece of work again and again. Zeroed: it does not run. */
 struct platform_thread {
 	_Alignas(8) unsigned char opaque[256];
 };
 
 /*
- * platform_thread_start - call @round(@arg) again and again on a thread of its own
- * @name:  for lists of threads; 15 letters count
- * @round: returns the ns to nap before the next. A lock that others hold while they start, wake or
- *	   stop threads it takes by platform_trylock() alone
- *
+ * platform_thread_start - call @work->round again and again on a thread of its own
  * The thread takes no signals. Returns 0 or -FI_E*.
  */
-int platform_thread_start(struct platform_thread *t, const char *name,
-			  uint64_t (*round)(void *arg), void *arg);
+int platform_thread_start(struct platform_thread *t, const struct platform_work *work);
 /* platform_thread_runs - was it started, and not stopped? Any thread */
 bool platform_thread_runs(const struct platform_thread *t);
 /* platform_thread_wake - the next round comes at once; waits for one that runs. Not from a round */
@@ -152,6 +164,21 @@ void platform_bell_ring(int bell);
 void platform_bell_clear(int bell);
 /* platform_bell_close - takes the bell */
 void platform_bell_close(int bell);
+
+/* Nests and timers, as in platform/user. None here: opening answers -FI_ENOSYS, and nothing else is called. */
+int platform_nest_open(int bell, int *nest);
+int platform_nest_add(int nest, int fd);
+void platform_nest_remove(int nest, int fd);
+void platform_nest_ring(int nest, int bell);
+void platform_nest_clear(int nest, int bell);
+void platform_nest_close(int nest);
+int platform_timer_open(int *timer);
+void platform_timer_set(int timer, uint64_t ns);
+void platform_timer_close(int timer);
+int platform_descriptor_renew(int old, int fresh);
+
+/* platform_sleep - sleep for so many ns; @cnt is 0 here */
+void platform_sleep(const int *on, int cnt, uint64_t ns);
 
 /* Memory with a name: processes share it, the kernel has no part in it. The module answers -FI_ENOSYS. */
 struct platform_shared;

@@ -103,13 +103,33 @@ struct platform_fork {
 /* platform_fork_watch - call these from now on; no round of a thread (below) runs between them */
 void platform_fork_watch(struct platform_fork *watcher);
 
+/* platform_forks - how many forks this process is away from the one that loaded the library */
+uint32_t platform_forks(void);
+
+/* What a thread does again and again. */
+struct platform_work {
+	const char *name; /* for lists of threads; 15 letters count */
+	/*
+	 * round - do it. Returns the ns to nap before the next. A lock that others hold while they start,
+	 * wake or stop threads it takes by platform_trylock() alone.
+	 */
+	uint64_t (*round)(void *arg);
+	/*
+	 * bed - NULL, or what ends the nap too, by being readable: called after each round. Returns how
+	 * many descriptors, as of platform_sleep(), it has written to @on; 0: none this time.
+	 */
+	int (*bed)(void *arg, int *on);
+	/* rouse - with bed: make one of those readable, for whom wakes or stops the thread */
+	void (*rouse)(void *arg);
+	void *arg;
+};
+
 /* A thread that does a piece of work again and again. Zeroed: it does not run. */
 struct platform_thread {
 	pthread_t id;
 	pthread_mutex_t gate; /* closed during a round; stop, woken */
 	pthread_cond_t wake;
-	uint64_t (*round)(void *arg);
-	void *arg;
+	struct platform_work work;
 	_Atomic bool running; /* in this process: not in the child of a fork */
 	bool stop, woken;
 	char name[16];
@@ -117,16 +137,12 @@ struct platform_thread {
 };
 
 /*
- * platform_thread_start - call @round(@arg) again and again on a thread of its own
- * @name:  for lists of threads; 15 letters count
- * @round: returns the ns to nap before the next. A lock that others hold while they start, wake or
- *	   stop threads it takes by platform_trylock() alone
+ * platform_thread_start - call @work->round again and again on a thread of its own
  *
  * The thread takes no signals. In the child of a fork it is not there, may be started anew, and no
  * lock that rounds take was held by it. Returns 0 or -FI_E*.
  */
-int platform_thread_start(struct platform_thread *t, const char *name,
-			  uint64_t (*round)(void *arg), void *arg);
+int platform_thread_start(struct platform_thread *t, const struct platform_work *work);
 /* platform_thread_runs - was it started in this process, and not stopped? Any thread */
 static inline bool platform_thread_runs(const struct platform_thread *t)
 {
@@ -147,6 +163,40 @@ void platform_bell_ring(int bell);
 void platform_bell_clear(int bell);
 /* platform_bell_close - takes the bell */
 void platform_bell_close(int bell);
+
+/*
+ * A nest is a descriptor that holds others, nests too: readable while one of them is. One that was
+ * opened with a bell can be rung as well, without that bell being rung or any other nest of it.
+ */
+
+/* platform_nest_open - @bell: borrowed while there is the nest; -1: it is never rung. 0 and a nest, owned, or -FI_E* */
+int platform_nest_open(int bell, int *nest);
+/* platform_nest_add - put @fd in; 0, also for one that is in there, or -FI_E* */
+int platform_nest_add(int nest, int fd);
+/* platform_nest_remove - take it out; nothing for one that is not in there */
+void platform_nest_remove(int nest, int fd);
+/* platform_nest_ring, platform_nest_clear - readable from the one to the other; @bell: as it was opened */
+void platform_nest_ring(int nest, int bell);
+void platform_nest_clear(int nest, int bell);
+void platform_nest_close(int nest);
+
+/* A timer is a descriptor that is readable from a time on. */
+
+/* platform_timer_open - 0 and a timer that does not run, owned, or -FI_E* */
+int platform_timer_open(int *timer);
+/* platform_timer_set - not readable until so many ns have passed; 0: for ever */
+void platform_timer_set(int timer, uint64_t ns);
+void platform_timer_close(int timer);
+
+/* platform_descriptor_renew - let @old, whose number others know, be what @fresh is; takes @fresh. 0 or -FI_E* */
+int platform_descriptor_renew(int old, int fresh);
+
+/*
+ * platform_sleep - until one of these descriptors is readable, or something else wakes the thread
+ * @cnt: at most 2; 0: for all of the time
+ * @ns:  at most so long; UINT64_MAX: for ever
+ */
+void platform_sleep(const int *on, int cnt, uint64_t ns);
 
 /*
  * Memory that processes of one user find by a name: sys/shared_name.h says what becomes of it.

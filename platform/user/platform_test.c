@@ -135,6 +135,13 @@ static uint64_t work_round(void *arg)
 	return atomic_load(&w->nap_ns);
 }
 
+static int start(struct work *w, const char *name)
+{
+	const struct platform_work work = { .name = name, .round = work_round, .arg = w };
+
+	return platform_thread_start(&w->thread, &work);
+}
+
 static void wait_rounds(struct work *w, uint64_t cnt)
 {
 	uint64_t end = platform_now_ns() + 10000000000u;
@@ -153,8 +160,7 @@ static void a_thread_works_until_it_is_stopped(void **state)
 	platform_lock_init(&w.lock);
 	platform_thread_stop(&w.thread); /* of none: nothing */
 	platform_thread_wake(&w.thread);
-	assert_int_equal(
-		platform_thread_start(&w.thread, "a name that is too long", work_round, &w), 0);
+	assert_int_equal(start(&w, "a name that is too long"), 0);
 	wait_rounds(&w, 100);
 	assert_true(atomic_load(&w.signals_blocked));
 	platform_thread_stop(&w.thread);
@@ -168,18 +174,74 @@ static void a_thread_works_until_it_is_stopped(void **state)
 static void a_thread_that_naps_can_be_woken(void **state)
 {
 	struct work w = { .nap_ns = 3600000000000u };
-	uint64_t start = platform_now_ns();
+	uint64_t begin = platform_now_ns();
 
 	platform_lock_init(&w.lock);
-	assert_int_equal(platform_thread_start(&w.thread, "nap", work_round, &w), 0);
+	assert_int_equal(start(&w, "nap"), 0);
 	wait_rounds(&w, 1);
 	for (int i = 0; i < 3; i++) {
 		platform_thread_wake(&w.thread);
 		wait_rounds(&w, (uint64_t)i + 2);
 	}
 	platform_thread_stop(&w.thread);
-	assert_true(platform_now_ns() - start < 60000000000u);
+	assert_true(platform_now_ns() - begin < 60000000000u);
 	platform_lock_fini(&w.lock);
+}
+
+/* One whose naps end by a bell too. */
+struct sleeper {
+	struct work work;
+	int bell;
+	_Atomic int roused;
+};
+
+static uint64_t sleeper_round(void *arg)
+{
+	struct sleeper *s = arg;
+
+	platform_bell_clear(s->bell);
+	return work_round(&s->work);
+}
+
+static int sleeper_bed(void *arg, int *on)
+{
+	struct sleeper *s = arg;
+
+	on[0] = s->bell;
+	return 1;
+}
+
+static void sleeper_rouse(void *arg)
+{
+	struct sleeper *s = arg;
+
+	atomic_fetch_add(&s->roused, 1);
+	platform_bell_ring(s->bell);
+}
+
+static void a_thread_that_sleeps_on_a_bell_is_woken_by_it(void **state)
+{
+	struct sleeper s = { .work.nap_ns = UINT64_MAX };
+	const struct platform_work work = {
+		.name = "bed",
+		.round = sleeper_round,
+		.bed = sleeper_bed,
+		.rouse = sleeper_rouse,
+		.arg = &s,
+	};
+
+	platform_lock_init(&s.work.lock);
+	assert_int_equal(platform_bell_open(&s.bell), 0);
+	assert_int_equal(platform_thread_start(&s.work.thread, &work), 0);
+	wait_rounds(&s.work, 1);
+	platform_thread_wake(&s.work.thread);
+	wait_rounds(&s.work, 2);
+	platform_bell_ring(s.bell);
+	wait_rounds(&s.work, 3);
+	platform_thread_stop(&s.work.thread);
+	assert_int_equal(atomic_load(&s.roused), 2);
+	platform_bell_close(s.bell);
+	platform_lock_fini(&s.work.lock);
 }
 
 /* Whenever the fork comes, the thread holds nothing in the child. */
@@ -188,7 +250,7 @@ static void a_forked_child_has_no_thread_and_no_lock_held(void **state)
 	struct work w = { .nap_ns = 1 };
 
 	platform_lock_init(&w.lock);
-	assert_int_equal(platform_thread_start(&w.thread, "fork", work_round, &w), 0);
+	assert_int_equal(start(&w, "fork"), 0);
 	for (int i = 0; i < 50; i++) {
 		int status;
 		pid_t pid;
@@ -229,6 +291,75 @@ static void a_bell_rings(void **state)
 	platform_bell_close(p.fd);
 }
 
+static bool readable(int fd)
+{
+	struct pollfd p = { .fd = fd, .events = POLLIN };
+
+	return poll(&p, 1, 0) == 1;
+}
+
+static void a_nest_is_readable_for_what_is_in_it_and_when_it_is_rung(void **state)
+{
+	int bell, inner, nests[2], fresh;
+
+	assert_int_equal(platform_bell_open(&bell), 0);
+	assert_int_equal(platform_nest_open(-1, &inner), 0);
+	for (int i = 0; i < 2; i++) {
+		assert_int_equal(platform_nest_open(bell, &nests[i]), 0);
+		assert_int_equal(platform_nest_add(nests[i], inner), 0);
+		assert_false(readable(nests[i]));
+	}
+	platform_nest_ring(nests[0], bell);
+	assert_true(readable(nests[0]));
+	assert_false(readable(nests[1]));
+	platform_nest_clear(nests[0], bell);
+	platform_bell_ring(bell);
+	assert_false(readable(nests[0]));
+	assert_int_equal(platform_nest_add(inner, bell), 0);
+	assert_true(readable(nests[0]) && readable(nests[1]));
+	platform_nest_remove(nests[0], inner);
+	assert_false(readable(nests[0]));
+	/* The number stays, what it stands for does not. */
+	assert_int_equal(platform_nest_open(-1, &fresh), 0);
+	assert_int_equal(platform_descriptor_renew(nests[1], fresh), 0);
+	assert_false(readable(nests[1]));
+	assert_int_equal(platform_nest_add(nests[1], inner), 0);
+	assert_true(readable(nests[1]));
+	for (int i = 0; i < 2; i++)
+		platform_nest_close(nests[i]);
+	platform_nest_close(inner);
+	platform_bell_close(bell);
+}
+
+static void sleep_ends_by_a_timer(void **state)
+{
+	uint64_t begin = platform_now_ns();
+	int timer;
+
+	assert_int_equal(platform_timer_open(&timer), 0);
+	platform_timer_set(timer, 2000000);
+	platform_sleep(&timer, 1, UINT64_MAX);
+	assert_true(platform_now_ns() - begin >= 2000000);
+	platform_timer_set(timer, 0);
+	assert_false(readable(timer));
+	platform_timer_close(timer);
+	platform_sleep(NULL, 0, 1000000);
+	assert_true(platform_now_ns() - begin >= 3000000);
+}
+
+static void forks_are_counted(void **state)
+{
+	uint32_t before = platform_forks();
+	int status;
+	pid_t pid = fork();
+
+	if (!pid)
+		_exit(platform_forks() != before + 1);
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	assert_int_equal(status, 0);
+	assert_int_equal(platform_forks(), before);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -242,7 +373,11 @@ int main(void)
 		cmocka_unit_test(a_thread_works_until_it_is_stopped),
 		cmocka_unit_test(a_thread_that_naps_can_be_woken),
 		cmocka_unit_test(a_forked_child_has_no_thread_and_no_lock_held),
+		cmocka_unit_test(a_thread_that_sleeps_on_a_bell_is_woken_by_it),
 		cmocka_unit_test(a_bell_rings),
+		cmocka_unit_test(a_nest_is_readable_for_what_is_in_it_and_when_it_is_rung),
+		cmocka_unit_test(sleep_ends_by_a_timer),
+		cmocka_unit_test(forks_are_counted),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Threads that do a piece of work again and again, and bells. A thread works with its gate
+ * Threads that do a piece of work again and again. A thread works with its gate
  * closed and naps with it open. fork() closes all gates first, before anything else of the
  * library sees it: then no such thread is in the middle of anything, and the child, where they are
  * gone, finds no lock held by one.
@@ -12,13 +12,13 @@
 #include <rdma/fi_errno.h>
 #include <signal.h>
 #include <sys/prctl.h>
-#include "eventfd.h"
 #include "platform.h"
 
 /* Threads and watchers of the process; before the gates. */
 static pthread_mutex_t threads_lock = PTHREAD_MUTEX_INITIALIZER;
 static struct platform_thread *threads;
 static struct platform_fork *watchers;
+static _Atomic uint32_t forks;
 static pthread_once_t fork_once = PTHREAD_ONCE_INIT;
 
 static void fork_prepare(void)
@@ -43,6 +43,7 @@ static void fork_child(void)
 {
 	struct platform_thread *t = threads;
 
+	atomic_fetch_add_explicit(&forks, 1, memory_order_relaxed);
 	for (struct platform_fork *f = watchers; f; f = f->next)
 		f->child();
 	while (t) {
@@ -60,6 +61,12 @@ static void fork_child(void)
 static void fork_start(void)
 {
 	pthread_atfork(fork_prepare, fork_parent, fork_child);
+}
+
+uint32_t platform_forks(void)
+{
+	pthread_once(&fork_once, fork_start);
+	return atomic_load_explicit(&forks, memory_order_relaxed);
 }
 
 void platform_fork_watch(struct platform_fork *watcher)
@@ -82,6 +89,14 @@ static void thread_nap(struct platform_thread *t, uint64_t ns)
 	pthread_cond_timedwait(&t->wake, &t->gate, &until);
 }
 
+/* The same on descriptors: whoever wakes or stops makes one of them readable. */
+static void thread_sleep(struct platform_thread *t, const int *on, int cnt, uint64_t ns)
+{
+	pthread_mutex_unlock(&t->gate);
+	platform_sleep(on, cnt, ns);
+	pthread_mutex_lock(&t->gate);
+}
+
 static void *thread_main(void *arg)
 {
 	struct platform_thread *t = arg;
@@ -91,10 +106,15 @@ static void *thread_main(void *arg)
 	pthread_setname_np(pthread_self(), t->name);
 	pthread_mutex_lock(&t->gate);
 	while (!t->stop) {
-		uint64_t ns = t->round(t->arg);
+		uint64_t ns = t->work.round(t->work.arg);
+		int on[2], cnt = t->work.bed ? t->work.bed(t->work.arg, on) : 0;
 
 		/* One that was woken during the round does not nap. */
-		if (!t->stop && !t->woken)
+		if (t->stop || t->woken)
+			;
+		else if (cnt)
+			thread_sleep(t, on, cnt, ns);
+		else
 			thread_nap(t, ns);
 		t->woken = false;
 	}
@@ -115,15 +135,14 @@ static int thread_create(struct platform_thread *t)
 	return err;
 }
 
-int platform_thread_start(struct platform_thread *t, const char *name,
-			  uint64_t (*round)(void *arg), void *arg)
+int platform_thread_start(struct platform_thread *t, const struct platform_work *work)
 {
 	pthread_condattr_t attr;
 	int err;
 
 	pthread_once(&fork_once, fork_start);
-	*t = (struct platform_thread){ .round = round, .arg = arg };
-	snprintf(t->name, sizeof(t->name), "%s", name);
+	*t = (struct platform_thread){ .work = *work };
+	snprintf(t->name, sizeof(t->name), "%s", work->name);
 	pthread_mutex_init(&t->gate, NULL);
 	pthread_condattr_init(&attr);
 	pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
@@ -149,6 +168,8 @@ void platform_thread_wake(struct platform_thread *t)
 	t->woken = true;
 	pthread_cond_signal(&t->wake);
 	pthread_mutex_unlock(&t->gate);
+	if (t->work.rouse)
+		t->work.rouse(t->work.arg);
 }
 
 void platform_thread_stop(struct platform_thread *t)
@@ -166,35 +187,10 @@ void platform_thread_stop(struct platform_thread *t)
 	t->stop = true;
 	pthread_cond_signal(&t->wake);
 	pthread_mutex_unlock(&t->gate);
+	if (t->work.rouse)
+		t->work.rouse(t->work.arg);
 	pthread_join(t->id, NULL);
 	pthread_cond_destroy(&t->wake);
 	pthread_mutex_destroy(&t->gate);
 	atomic_store_explicit(&t->running, false, memory_order_relaxed);
-}
-
-/* Bells */
-
-int platform_bell_open(int *bell)
-{
-	int fd = sys_eventfd_open();
-
-	if (fd < 0)
-		return fd;
-	*bell = fd;
-	return 0;
-}
-
-void platform_bell_ring(int bell)
-{
-	sys_eventfd_ring(bell);
-}
-
-void platform_bell_clear(int bell)
-{
-	sys_eventfd_clear(bell);
-}
-
-void platform_bell_close(int bell)
-{
-	sys_eventfd_close(bell);
 }

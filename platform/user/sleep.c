@@ -1,0 +1,115 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * What threads and programs sleep on: bells, nests, timers. A bell is an event descriptor and a nest
+ * an epoll descriptor. Called by the engine on any thread.
+ *
+ * A nest is rung by asking it for what is always there: that its bell, whose count never comes near
+ * its limit, can be written. So any number of nests can be rung apart with one bell.
+ */
+#define _GNU_SOURCE
+#include <errno.h>
+#include <fcntl.h>
+#include <sys/epoll.h>
+#include <unistd.h>
+#include "epoll.h"
+#include "eventfd.h"
+#include "platform.h"
+#include "timerfd.h"
+
+int platform_bell_open(int *bell)
+{
+	int fd = sys_eventfd_open();
+
+	if (fd < 0)
+		return fd;
+	*bell = fd;
+	return 0;
+}
+
+void platform_bell_ring(int bell)
+{
+	sys_eventfd_ring(bell);
+}
+
+void platform_bell_clear(int bell)
+{
+	sys_eventfd_clear(bell);
+}
+
+void platform_bell_close(int bell)
+{
+	sys_eventfd_close(bell);
+}
+
+int platform_nest_open(int bell, int *nest)
+{
+	int fd = sys_epoll_open(), ret;
+
+	if (fd < 0)
+		return fd;
+	ret = bell < 0 ? 0 : sys_epoll_add(fd, bell, 0);
+	if (ret) {
+		close(fd);
+		return ret;
+	}
+	*nest = fd;
+	return 0;
+}
+
+int platform_nest_add(int nest, int fd)
+{
+	return sys_epoll_add(nest, fd, EPOLLIN);
+}
+
+void platform_nest_remove(int nest, int fd)
+{
+	sys_epoll_remove(nest, fd);
+}
+
+void platform_nest_ring(int nest, int bell)
+{
+	sys_epoll_change(nest, bell, EPOLLOUT);
+}
+
+void platform_nest_clear(int nest, int bell)
+{
+	sys_epoll_change(nest, bell, 0);
+}
+
+void platform_nest_close(int nest)
+{
+	close(nest);
+}
+
+int platform_timer_open(int *timer)
+{
+	int fd = sys_timerfd_open();
+
+	if (fd < 0)
+		return fd;
+	*timer = fd;
+	return 0;
+}
+
+void platform_timer_set(int timer, uint64_t ns)
+{
+	sys_timerfd_set(timer, ns);
+}
+
+void platform_timer_close(int timer)
+{
+	close(timer);
+}
+
+int platform_descriptor_renew(int old, int fresh)
+{
+	int ret = dup3(fresh, old, O_CLOEXEC) < 0 ? -errno : 0;
+
+	close(fresh);
+	return ret;
+}
+
+void platform_sleep(const int *on, int cnt, uint64_t ns)
+{
+	sys_sleep(on, cnt, ns);
+}

@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* Sets of descriptors, and sleeping on them. Called by platform/user on any thread. */
+#define _GNU_SOURCE
+#include <errno.h>
+#include <poll.h>
+#include <sys/epoll.h>
+#include <time.h>
+#include "epoll.h"
+#include "fault.h"
+
+#define SLEEP_MAX 2
+
+int sys_epoll_open(void)
+{
+	int err = sys_fault(SYS_CALL_EPOLL);
+	int fd;
+
+	if (err)
+		return -err;
+	fd = epoll_create1(EPOLL_CLOEXEC);
+	return fd < 0 ? -errno : fd;
+}
+
+int sys_epoll_add(int epoll, int fd, uint32_t events)
+{
+	struct epoll_event event = { .events = events };
+	int err = sys_fault(SYS_CALL_EPOLL);
+
+	if (err)
+		return -err;
+	if (!epoll_ctl(epoll, EPOLL_CTL_ADD, fd, &event) || errno == EEXIST)
+		return 0;
+	return -errno;
+}
+
+void sys_epoll_change(int epoll, int fd, uint32_t events)
+{
+	struct epoll_event event = { .events = events };
+
+	epoll_ctl(epoll, EPOLL_CTL_MOD, fd, &event);
+}
+
+void sys_epoll_remove(int epoll, int fd)
+{
+	struct epoll_event event = { 0 };
+
+	epoll_ctl(epoll, EPOLL_CTL_DEL, fd, &event);
+}
+
+void sys_sleep(const int *fds, int cnt, uint64_t ns)
+{
+	struct pollfd polled[SLEEP_MAX];
+	struct timespec t = {
+		.tv_sec = (time_t)(ns / 1000000000u),
+		.tv_nsec = (long)(ns % 1000000000u),
+	};
+
+	for (int i = 0; i < cnt; i++)
+		polled[i] = (struct pollfd){ .fd = fds[i], .events = POLLIN };
+	if (!sys_fault(SYS_CALL_POLL))
+		ppoll(polled, (nfds_t)cnt, ns == UINT64_MAX ? NULL : &t, NULL);
+}
