@@ -42,7 +42,7 @@ int cq_init(struct cq *q, size_t size)
 		size = SIZE_DEFAULT;
 	while (cnt < size && cnt < SIZE_HINT)
 		cnt *= 2;
-	*q = (struct cq){ .mask = cnt - 1 };
+	*q = (struct cq){ .mask = cnt - 1, .limit = cnt };
 	q->ring = platform_alloc(cnt * sizeof(*q->ring));
 	return q->ring ? 0 : -FI_ENOMEM;
 }
@@ -60,7 +60,7 @@ void cq_fini(struct cq *q)
 	*q = (struct cq){ 0 };
 }
 
-int cq_grow(struct cq *q)
+static int grow(struct cq *q)
 {
 	uint32_t mask = q->mask * 2 + 1;
 	struct cq_entry *ring = NULL;
@@ -76,7 +76,30 @@ int cq_grow(struct cq *q)
 	platform_free(q->ring);
 	q->ring = ring;
 	q->mask = mask;
+	q->limit = mask + 1;
 	return 0;
+}
+
+void cq_watch(struct cq *q, void (*watcher)(struct cq *q))
+{
+	q->watcher = watcher;
+	q->limit = 0;
+}
+
+void cq_unwatch(struct cq *q)
+{
+	q->watcher = NULL;
+	q->limit = q->mask + 1;
+}
+
+int cq_room(struct cq *q)
+{
+	void (*watcher)(struct cq * q) = q->watcher;
+
+	cq_unwatch(q);
+	if (watcher)
+		watcher(q);
+	return q->tail - q->head > q->mask ? grow(q) : 0;
 }
 
 bool cq_reached(const struct cq *q, size_t cnt)

@@ -31,7 +31,10 @@ struct cq {
 	uint32_t head; /* next to read */
 	uint32_t tail; /* next to write */
 	bool overrun;  /* memory ran out: a completion was lost */
-	void *lent;    /* error whose err_data the application may read until the next read */
+	uint32_t
+		limit; /* entries from which on cq_slot() asks cq_room(): what it has, or 0 while it is watched */
+	void *lent; /* error whose err_data the application may read until the next read */
+	void (*watcher)(struct cq *q); /* NULL: none */
 };
 
 /*
@@ -43,8 +46,19 @@ int cq_init(struct cq *q, size_t size);
 /* cq_fini - drop what was not read and release the memory */
 void cq_fini(struct cq *q);
 
-/* cq_grow - twice the room; called by cq_slot() alone. Returns 0 or -FI_ENOMEM (overrun is set) */
-int cq_grow(struct cq *q);
+/*
+ * cq_room - tell the watcher; twice the room if there is none; called by cq_slot() alone
+ * Returns 0 or -FI_ENOMEM (overrun is set).
+ */
+int cq_room(struct cq *q);
+
+/*
+ * cq_watch - have @watcher called, once, right before the next entry is written, or lost
+ * It must not touch the queue. Costs those who write nothing while nobody watches.
+ * cq_unwatch - not any more; also where nobody watches
+ */
+void cq_watch(struct cq *q, void (*watcher)(struct cq *q));
+void cq_unwatch(struct cq *q);
 
 static inline bool cq_empty(const struct cq *q)
 {
@@ -63,7 +77,7 @@ bool cq_reached(const struct cq *q, size_t cnt);
  */
 static inline struct cq_entry *cq_slot(struct cq *q)
 {
-	if (unlikely(q->tail - q->head > q->mask) && cq_grow(q))
+	if (unlikely(q->tail - q->head >= q->limit) && cq_room(q))
 		return NULL;
 	return &q->ring[q->tail & q->mask];
 }

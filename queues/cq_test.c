@@ -282,6 +282,49 @@ static void caller_with_a_buffer_is_told_that_there_are_no_data(void **state)
 	cq_fini(&q);
 }
 
+static int told;
+
+static void tell(struct cq *q)
+{
+	told++;
+}
+
+/* Whatever there is room for, and whether it can be written or not. */
+static void who_watches_is_told_once_of_what_is_written_next(void **state)
+{
+	struct fi_cq_tagged_entry e;
+	struct cq q;
+
+	assert_int_equal(cq_init(&q, 1), 0);
+	told = 0;
+	for (int in = 0; in < 64; in++) {
+		if (in % 2)
+			cq_watch(&q, tell);
+		push(&q, (uint64_t)in);
+		assert_int_equal(told, (in + 1) / 2);
+	}
+	cq_watch(&q, tell);
+	push_error(&q, 64, FI_EIO);
+	assert_int_equal(told, 33);
+	for (int out = 0; out < 64; out++) {
+		assert_int_equal(cq_take(&q, FI_CQ_FORMAT_TAGGED, &e, 1, NULL), 1);
+		expect(&e, (uint64_t)out);
+	}
+	cq_watch(&q, tell);
+	cq_unwatch(&q);
+	push(&q, 65);
+	assert_int_equal(told, 33);
+	while (q.tail - q.head <= q.mask)
+		push(&q, 0);
+	cq_watch(&q, tell);
+	no_memory = true;
+	assert_null(cq_slot(&q));
+	no_memory = false;
+	assert_int_equal(told, 34);
+	assert_true(q.overrun);
+	cq_fini(&q);
+}
+
 static void lost_completion_is_reported_once_the_rest_is_read(void **state)
 {
 	struct fi_cq_tagged_entry e;
@@ -346,6 +389,7 @@ int main(void)
 		cmocka_unit_test(older_callers_get_a_shorter_error),
 		cmocka_unit_test(error_data_go_to_the_callers_buffer_or_are_lent),
 		cmocka_unit_test(caller_with_a_buffer_is_told_that_there_are_no_data),
+		cmocka_unit_test(who_watches_is_told_once_of_what_is_written_next),
 		cmocka_unit_test(lost_completion_is_reported_once_the_rest_is_read),
 		cmocka_unit_test(lost_error_is_an_overrun_too),
 		cmocka_unit_test(error_that_can_not_be_kept_is_an_overrun),
