@@ -9,11 +9,55 @@
 #include "ctx.h"
 #include "fids.h"
 #include "progress.h"
+#include "sleep.h"
 
 #define NAP_MIN_NS 20000u
 #define NAP_MAX_NS 1000000u
 #define BATCH_MAX \
 	64u /* rounds in a row that move something, before others may have the domain */
+
+/* Nobody else moves anything: arm the wires and sleep until they have something. Returns for how long. */
+static uint64_t engine_auto_arm(struct engine_domain *domain)
+{
+	struct engine_auto *a = &domain->progress;
+	uint64_t ns = engine_waiter_arm(domain);
+	int on[2];
+
+	if (!ns)
+		return 0;
+	if (!engine_waiter_enter(domain, on)) {
+		engine_waiter_leave(domain);
+		return a->nap_ns;
+	}
+	engine_armed_add(domain, &a->armed, true);
+	a->listed = a->asleep = true;
+	return ns;
+}
+
+/* It is awake, and has the domain again. */
+static void engine_auto_up(struct engine_domain *domain)
+{
+	struct engine_auto *a = &domain->progress;
+
+	if (!a->listed)
+		return;
+	a->listed = false;
+	engine_armed_drop(domain, &a->armed, true);
+	engine_domain_clock(domain);
+}
+
+/* Rounds, as long as something moves. Returns the ns to sleep, 0 when it is not to sleep yet. */
+static uint64_t engine_auto_work(struct engine_domain *domain, bool *moved)
+{
+	uint64_t ns = 0;
+
+	*moved = false;
+	for (uint32_t i = 0; i < BATCH_MAX && engine_domain_round(domain); i++)
+		*moved = true;
+	if (!*moved)
+		ns = engine_auto_arm(domain);
+	return ns;
+}
 
 /* One look at the domain: ns to nap after it. Called by the thread. */
 static uint64_t engine_auto_round(void *arg)
@@ -21,22 +65,44 @@ static uint64_t engine_auto_round(void *arg)
 	struct engine_domain *domain = arg;
 	struct engine_auto *a = &domain->progress;
 	uint32_t rounds = atomic_load_explicit(&domain->rounds, memory_order_relaxed);
+	uint64_t ns = 0;
 	bool moved = false;
 
+	if (a->asleep)
+		engine_waiter_leave(domain);
+	a->asleep = false;
 	if (atomic_exchange_explicit(&a->eager, false, memory_order_relaxed)) {
 		a->nap_ns = NAP_MIN_NS;
 		a->seen = rounds;
 	}
-	if (rounds == a->seen && platform_trylock(&domain->lock)) {
-		for (uint32_t i = 0; i < BATCH_MAX && engine_domain_round(domain); i++)
-			moved = true;
+	if ((rounds == a->seen || a->listed) && platform_trylock(&domain->lock)) {
+		engine_auto_up(domain);
+		if (rounds == a->seen)
+			ns = engine_auto_work(domain, &moved);
 		platform_unlock(&domain->lock);
 	}
 	a->seen = rounds;
 	a->nap_ns = moved ? NAP_MIN_NS : a->nap_ns + a->nap_ns / 8;
 	if (a->nap_ns > NAP_MAX_NS)
 		a->nap_ns = NAP_MAX_NS;
-	return a->nap_ns;
+	return ns ? ns : a->nap_ns;
+}
+
+/* What it sleeps on, when the wires are armed. */
+static int engine_auto_bed(void *arg, int *on)
+{
+	struct engine_domain *domain = arg;
+
+	if (!domain->progress.asleep)
+		return 0;
+	on[0] = domain->waiter.bell;
+	on[1] = domain->waiter.nest;
+	return 2;
+}
+
+static void engine_auto_rouse(void *arg)
+{
+	engine_waiter_ring(arg);
 }
 
 int engine_auto_start(struct engine_domain *domain)
@@ -45,6 +111,8 @@ int engine_auto_start(struct engine_domain *domain)
 	const struct platform_work work = {
 		.name = "weft-progress",
 		.round = engine_auto_round,
+		.bed = engine_auto_bed,
+		.rouse = engine_auto_rouse,
 		.arg = domain,
 	};
 	int ret = 0;
@@ -62,6 +130,7 @@ int engine_auto_start(struct engine_domain *domain)
 	platform_lock(&domain->lock);
 	if (!platform_thread_runs(&a->thread)) {
 		a->nap_ns = NAP_MIN_NS;
+		a->listed = a->asleep = false;
 		ret = platform_thread_start(&a->thread, &work);
 		if (!ret)
 			a->there = true;

@@ -181,7 +181,7 @@ static bool engine_av_unbound(const struct engine_av *av)
 static int engine_av_tell(struct engine_av *av, struct engine_eq *eq)
 {
 	struct engine_eq *drop = eq;
-	int ret = engine_eq_hold(eq, av->domain);
+	int ret = engine_eq_watch(eq, av->domain);
 
 	if (ret)
 		return ret;

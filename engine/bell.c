@@ -1,49 +1,98 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Bells of queues and counters: what has something, and waking who sleeps until it has. Called with
- * the domain held, at the end of rounds of progress among others.
+ * Who sleeps in a domain, and waking them. Called with the domain held: by those who are about to sleep
+ * and have woken up, by what writes completions while somebody waits for them, at the end of rounds.
  *
- * A bell rings once after fi_trywait has armed it: in the round that finds something in its object.
- * What came before that is not missed, since arming looks at the object with the domain held.
+ * What has been woken leaves the list at the end of a round, or when it says that it is awake: not
+ * at once, since the wires are disarmed when nobody is left, and that is not for poll().
  */
-#include "cntr.h"
 #include "progress.h"
-#include "wait.h"
+#include "sleep.h"
 
-static bool engine_cntr_moved(struct engine_cntr *cntr)
+void engine_armed_init(struct engine_armed *armed, void (*ring)(struct engine_armed *armed),
+		       void (*watch)(struct engine_armed *armed, bool on))
 {
-	return atomic_load_explicit(&cntr->value, memory_order_relaxed) != cntr->seen_value ||
-	       atomic_load_explicit(&cntr->errors, memory_order_relaxed) != cntr->seen_errors;
+	*armed = (struct engine_armed){ .ring = ring, .watch = watch };
+	list_init(&armed->link);
 }
 
-bool engine_wait_ready(const struct engine_wait *w)
+static void engine_armed_remove(struct engine_armed *armed)
 {
-	if (w->fid->fclass == FI_CLASS_CNTR)
-		return engine_cntr_moved(container_of(w->fid, struct engine_cntr, fid.fid));
-	return cq_reached(&container_of(w->fid, struct engine_cq, fid.fid)->queue, 1);
+	if (list_empty(&armed->link))
+		return;
+	list_remove(&armed->link);
+	if (armed->watch)
+		armed->watch(armed, false);
 }
 
-int engine_wait_bell(const struct engine_wait *w)
+void engine_armed_add(struct engine_domain *domain, struct engine_armed *armed, bool thread)
 {
-	return w->set ? w->set->bell : w->bell;
+	/* In the child of a fork those who slept in the parent are to be forgotten first. */
+	engine_waiter_open(domain);
+	if (list_empty(&armed->link))
+		list_push(&domain->armed, &armed->link);
+	if (armed->watch)
+		armed->watch(armed, true);
+	armed->came = false;
+	if (thread)
+		armed->threads++;
+	else
+		armed->descriptor = true;
 }
 
-void engine_wait_signal(struct engine_wait *w)
+void engine_armed_drop(struct engine_domain *domain, struct engine_armed *armed, bool thread)
 {
-	if (engine_wait_bell(w) >= 0)
-		platform_bell_ring(engine_wait_bell(w));
+	if (thread && armed->threads) /* in the child of a fork they are gone */
+		armed->threads--;
+	else if (!thread)
+		armed->descriptor = false;
+	if (!armed->threads && !armed->descriptor)
+		engine_armed_remove(armed);
+	engine_waiter_rest(domain);
 }
 
-void engine_bells_ring(struct engine_domain *domain)
+void engine_armed_forget(struct engine_domain *domain, struct engine_armed *armed)
+{
+	armed->threads = 0;
+	armed->descriptor = false;
+	engine_armed_remove(armed);
+	engine_waiter_rest(domain);
+}
+
+void engine_armed_wake(struct engine_domain *domain, struct engine_armed *armed)
+{
+	if (armed->came)
+		return;
+	armed->came = true;
+	if (armed->descriptor)
+		armed->ring(armed);
+	armed->descriptor = false;
+	if (armed->threads)
+		engine_waiter_ring(domain);
+}
+
+void engine_rouse_all(struct engine_domain *domain)
+{
+	struct list *node, *after;
+
+	list_for_each(node, after, &domain->armed)
+		engine_armed_wake(domain, container_of(node, struct engine_armed, link));
+}
+
+void engine_wire_rouse(struct wire *wire)
+{
+	engine_rouse(wire->ep->domain);
+}
+
+void engine_armed_round(struct engine_domain *domain)
 {
 	struct list *node, *after;
 
 	list_for_each(node, after, &domain->armed) {
-		struct engine_wait *w = container_of(node, struct engine_wait, armed);
+		struct engine_armed *armed = container_of(node, struct engine_armed, link);
 
-		if (!engine_wait_ready(w))
-			continue;
-		list_remove(&w->armed);
-		platform_bell_ring(engine_wait_bell(w));
+		if (armed->came)
+			engine_armed_remove(armed);
 	}
+	engine_waiter_rest(domain);
 }

@@ -8,6 +8,7 @@
 #include "cntr.h"
 #include "fids.h"
 #include "progress.h"
+#include "sleep.h"
 
 int engine_cntr_hold(struct fid *fid, struct engine_domain *domain, struct engine_cntr **out)
 {
@@ -35,13 +36,37 @@ static uint64_t engine_ended(struct engine_cntr *cntr)
 	return value > UINT64_MAX - errors ? UINT64_MAX : value + errors;
 }
 
+/* It changes: tell those who sleep, once. */
+static bool engine_cntr_told(struct cntr_work *watch)
+{
+	struct engine_cntr *cntr = container_of(watch, struct engine_cntr, watch);
+
+	list_remove(&watch->link);
+	engine_armed_wake(cntr->domain, &cntr->wait.armed);
+	return true;
+}
+
+void engine_cntr_watch(struct engine_cntr *cntr, bool on)
+{
+	list_remove(&cntr->watch.link);
+	cntr->watch.threshold = 0;
+	cntr->watch.run = engine_cntr_told;
+	if (on)
+		list_insert_after(&cntr->waiting, &cntr->watch.link);
+}
+
 void engine_cntr_reached(struct engine_cntr *cntr)
 {
-	const struct cntr_work *first = container_of(cntr->waiting.next, struct cntr_work,
-						     link);
+	const struct cntr_work *first;
 
-	if (first->threshold <= engine_ended(cntr) && list_empty(&cntr->due))
-		list_push(&cntr->domain->due, &cntr->due);
+	if (!list_empty(&cntr->watch.link))
+		engine_cntr_told(&cntr->watch);
+	first = container_of(cntr->waiting.next, struct cntr_work, link);
+	if (list_empty(&cntr->waiting) || first->threshold > engine_ended(cntr) ||
+	    !list_empty(&cntr->due))
+		return;
+	list_push(&cntr->domain->due, &cntr->due);
+	engine_rouse(cntr->domain);
 }
 
 void engine_cntr_await(struct engine_cntr *cntr, struct cntr_work *work)

@@ -10,20 +10,6 @@
 
 #include "engine.h"
 
-struct engine_cntr {
-	struct fid_cntr fid;
-	struct engine_domain *domain;
-	_Atomic uint64_t value, errors;
-	struct list waiting; /* struct cntr_work, by threshold */
-	struct list due;     /* domain->due, when the first of those is */
-	bool bytes;	     /* FI_CNTR_EVENTS_BYTES: what went well, in bytes */
-	struct engine_wait wait;
-	uint64_t seen_value,
-		seen_errors; /* what the program has read, or was told of by fi_wait */
-	uint64_t polled_value, polled_errors; /* ... was told of by fi_poll, or has set */
-	_Atomic int refs;		      /* bindings */
-};
-
 /* Something to do when a counter reaches a value. The waiter's memory. */
 struct cntr_work {
 	struct list link;   /* cntr->waiting */
@@ -37,6 +23,21 @@ struct cntr_work {
 	bool (*run)(struct cntr_work *work);
 };
 
+struct engine_cntr {
+	struct fid_cntr fid;
+	struct engine_domain *domain;
+	_Atomic uint64_t value, errors;
+	struct list waiting;	/* struct cntr_work, by threshold */
+	struct list due;	/* domain->due, when the first of those is */
+	struct cntr_work watch; /* somebody sleeps until it changes */
+	bool bytes;		/* FI_CNTR_EVENTS_BYTES: what went well, in bytes */
+	struct engine_wait wait;
+	uint64_t seen_value,
+		seen_errors; /* what the program has read, or was told of by fi_wait */
+	uint64_t polled_value, polled_errors; /* ... was told of by fi_poll, or has set */
+	_Atomic int refs;		      /* bindings */
+};
+
 /*
  * engine_cntr_await - let @work run when @cntr has reached work->threshold
  *
@@ -48,6 +49,12 @@ void engine_cntr_await(struct engine_cntr *cntr, struct cntr_work *work);
 
 /* engine_cntr_forget - @work, which waits, will not run */
 void engine_cntr_forget(struct cntr_work *work);
+
+/*
+ * engine_cntr_watch - wake those who sleep on the counter when it changes next, or do not any more
+ * What is watched is to be looked at by engine_cntr_reached() whenever it counts, as it is with work.
+ */
+void engine_cntr_watch(struct engine_cntr *cntr, bool on);
 
 /* engine_cntr_reached - the value may be that of work that waits: remember to run it */
 void engine_cntr_reached(struct engine_cntr *cntr);

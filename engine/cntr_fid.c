@@ -7,6 +7,7 @@
 #include "cntr.h"
 #include "fids.h"
 #include "progress.h"
+#include "sleep.h"
 #include "wait.h"
 
 static struct engine_cntr *cntr_of(struct fid_cntr *fid)
@@ -110,31 +111,67 @@ static int engine_cntr_seterr(struct fid_cntr *fid, uint64_t value)
 	return 0;
 }
 
+/* What fi_cntr_wait waits for. */
+struct cntr_want {
+	struct engine_cntr *cntr;
+	uint64_t threshold;
+	uint64_t before; /* errors, when it began */
+};
+
+static bool engine_cntr_there(void *arg)
+{
+	const struct cntr_want *want = arg;
+
+	return engine_value(want->cntr) >= want->threshold ||
+	       engine_errors(want->cntr) != want->before;
+}
+
+/* A round: what fi_cntr_wait answers, or -FI_EAGAIN */
+static int engine_cntr_look(const struct cntr_want *want)
+{
+	struct engine_cntr *cntr = want->cntr;
+	uint64_t value, errors;
+
+	engine_use(cntr->domain);
+	engine_domain_progress(cntr->domain);
+	value = engine_value(cntr);
+	errors = engine_errors(cntr);
+	engine_cntr_seen(cntr);
+	engine_unuse(cntr->domain);
+	if (value >= want->threshold)
+		return 0;
+	return errors != want->before ? -FI_EAVAIL : -FI_EAGAIN;
+}
+
 static int engine_cntr_wait(struct fid_cntr *fid, uint64_t threshold, int timeout)
 {
 	struct engine_cntr *cntr = cntr_of(fid);
-	uint64_t end = platform_now_ns() + (uint64_t)timeout * 1000000u;
-	uint64_t value, errors, before;
+	struct cntr_want want = {
+		.cntr = cntr,
+		.threshold = threshold,
+		.before = atomic_load_explicit(&cntr->errors, memory_order_acquire),
+	};
+	struct engine_sleeper sleeper = {
+		.domain = cntr->domain,
+		.armed = &cntr->wait.armed,
+		.there = engine_cntr_there,
+		.arg = &want,
+	};
+	int ret;
 
 	/* It needs no wait object, and programs that gave it none call it all the same. */
 	if (cntr->wait.obj == FI_WAIT_SET)
 		return -FI_ENOSYS;
-	before = atomic_load_explicit(&cntr->errors, memory_order_acquire);
-	for (;;) {
-		engine_use(cntr->domain);
-		engine_domain_progress(cntr->domain);
-		value = engine_value(cntr);
-		errors = engine_errors(cntr);
-		engine_cntr_seen(cntr);
-		engine_unuse(cntr->domain);
-		if (value >= threshold)
-			return 0;
-		if (errors != before)
-			return -FI_EAVAIL;
-		if (timeout >= 0 && platform_now_ns() >= end)
-			return -FI_ETIMEDOUT;
-		platform_yield();
+	sleeper.end_ns = engine_end_ns(timeout);
+	while ((ret = engine_cntr_look(&want)) == -FI_EAGAIN) {
+		if (engine_over(sleeper.end_ns)) {
+			ret = -FI_ETIMEDOUT;
+			break;
+		}
+		engine_sleeper_wait(&sleeper);
 	}
+	engine_spin_end(&sleeper.spin, &cntr->domain->waiter.patience);
+	return ret;
 }
 
 static int engine_cntr_no_export(struct fid_cntr *fid, uint64_t flags,
@@ -238,13 +275,17 @@ static int engine_cntr_close(struct fid *fid)
 {
 	struct engine_cntr *cntr = container_of(fid, struct engine_cntr, fid.fid);
 	struct engine_domain *domain = cntr->domain;
-	bool busy;
+	bool busy, watched;
 
 	engine_wait_enter(&cntr->wait);
+	watched = !list_empty(&cntr->watch.link);
+	engine_cntr_watch(cntr, false);
 	busy = engine_in_use(&cntr->refs) || !list_empty(&cntr->waiting);
 	if (!busy) {
 		list_remove(&cntr->due);
 		engine_wait_forget(&cntr->wait);
+	} else if (watched) {
+		engine_cntr_watch(cntr, true);
 	}
 	engine_wait_leave(&cntr->wait);
 	if (busy)
@@ -311,6 +352,7 @@ int engine_cntr_open(struct fid_domain *fid, struct fi_cntr_attr *attr, struct f
 	cntr->bytes = attr && attr->events == FI_CNTR_EVENTS_BYTES;
 	list_init(&cntr->waiting);
 	list_init(&cntr->due);
+	list_init(&cntr->watch.link);
 	ret = engine_wait_open(&cntr->wait, &cntr->fid.fid, domain,
 			       attr ? attr->wait_obj : FI_WAIT_NONE,
 			       attr ? attr->wait_set : NULL);

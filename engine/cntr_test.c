@@ -4,6 +4,7 @@
 #include <stdarg.h>
 #include "cntr.h"
 #include "progress.h"
+#include "sleep.h"
 #include <cmocka.h>
 
 struct note {
@@ -18,6 +19,7 @@ static struct engine_domain domain;
 static struct engine_cntr cntrs[2];
 static int order[64], ran;
 static bool deep;
+static int woken;
 
 /* The rounds of the endpoints are none of this test's business. */
 void engine_coll_run(struct engine_domain *of)
@@ -29,7 +31,16 @@ bool engine_progress(struct engine_ep *ep)
 	return false;
 }
 
-void engine_bells_ring(struct engine_domain *d)
+void engine_armed_round(struct engine_domain *d)
+{
+}
+
+void engine_armed_wake(struct engine_domain *d, struct engine_armed *armed)
+{
+	woken++;
+}
+
+void engine_rouse_all(struct engine_domain *d)
 {
 }
 
@@ -72,6 +83,7 @@ static int setup(void **state)
 		cntrs[i] = (struct engine_cntr){ .domain = &domain };
 		list_init(&cntrs[i].waiting);
 		list_init(&cntrs[i].due);
+		list_init(&cntrs[i].watch.link);
 	}
 	ran = 0;
 	return 0;
@@ -180,6 +192,37 @@ static void work_without_room_is_run_again_in_its_place(void **state)
 	assert_int_equal(ran, 4);
 }
 
+static void who_sleeps_is_told_once_of_a_change(void **state)
+{
+	struct note a = note(1, 5);
+
+	woken = 0;
+	engine_cntr_await(&cntrs[0], &a.work);
+	engine_cntr_watch(&cntrs[0], true);
+	engine_cntr_watch(&cntrs[0], true);
+	engine_due_run(&domain);
+	assert_int_equal(woken, 0);
+	engine_count(&cntrs[0], 0, 8);
+	assert_int_equal(woken, 1);
+	engine_count(&cntrs[0], -FI_EIO, 8);
+	assert_int_equal(woken, 1);
+	engine_cntr_watch(&cntrs[0], true);
+	engine_count(&cntrs[0], -FI_EIO, 8);
+	assert_int_equal(woken, 2);
+	engine_cntr_watch(&cntrs[0], true);
+	engine_cntr_watch(&cntrs[0], false);
+	engine_count(&cntrs[0], 0, 8);
+	assert_int_equal(woken, 2);
+	/* Work that waits is none the worse for it, nor is what watches for work that is run again. */
+	assert_int_equal(ran, 0);
+	a.refuse = 1;
+	engine_count(&cntrs[0], 0, 8);
+	engine_due_run(&domain);
+	engine_cntr_watch(&cntrs[0], true);
+	engine_due_run(&domain);
+	assert_int_equal(ran, 1);
+}
+
 static void all_that_has_ended_is_more_than_a_counter_holds(void **state)
 {
 	struct note a = note(1, 7);
@@ -200,6 +243,7 @@ int main(void)
 		cmocka_unit_test_setup(work_sets_off_work_without_depth, setup),
 		cmocka_unit_test_setup(forgotten_work_that_is_due_does_not_run, setup),
 		cmocka_unit_test_setup(work_without_room_is_run_again_in_its_place, setup),
+		cmocka_unit_test_setup(who_sleeps_is_told_once_of_a_change, setup),
 		cmocka_unit_test_setup(all_that_has_ended_is_more_than_a_counter_holds, setup),
 	};
 

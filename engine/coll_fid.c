@@ -278,9 +278,6 @@ int engine_coll_join(struct fid_ep *fid, const void *addr, uint64_t flags, struc
 		return -FI_EBADFLAGS;
 	if (!addr || !mc)
 		return -FI_EINVAL;
-	ret = ep->eq && engine_eq_bell(ep->eq) >= 0 ? engine_auto_start(ctx->domain) : 0;
-	if (ret)
-		return ret;
 	engine_enter(ctx->domain);
 	if (!ep->enabled)
 		ret = -FI_EOPBADSTATE;

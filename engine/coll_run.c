@@ -9,6 +9,7 @@
 #include "peer.h"
 #include "recv.h"
 #include "send.h"
+#include "sleep.h"
 
 #define COLL_ERROR_MAX 511u /* FI_E* that a member may tell of */
 
@@ -588,6 +589,8 @@ void engine_coll_run(struct engine_domain *domain)
 
 void engine_coll_begin(struct engine_group *group, struct coll_op *op)
 {
+	struct engine_domain *domain = group->coll->ep->domain;
+
 	op->group = group;
 	list_init(&op->ready);
 	list_push(&group->ops, &op->link);
@@ -597,7 +600,9 @@ void engine_coll_begin(struct engine_group *group, struct coll_op *op)
 			op->error = group->broken;
 	}
 	coll_ready(op);
-	engine_coll_run(group->coll->ep->domain);
+	engine_coll_run(domain);
+	if (!list_empty(&domain->colls))
+		engine_rouse(domain);
 }
 
 /* What others say */

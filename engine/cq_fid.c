@@ -10,6 +10,7 @@
 #include <rdma/fi_errno.h>
 #include "fids.h"
 #include "progress.h"
+#include "sleep.h"
 #include "wait.h"
 
 static struct engine_cq *cq_of(struct fid_cq *fid)
@@ -114,29 +115,66 @@ static bool engine_cq_signaled(struct engine_cq *cq, uint32_t before)
 	return true;
 }
 
-static ssize_t engine_cq_sreadfrom(struct fid_cq *fid, void *buf, size_t cnt, fi_addr_t *src,
-				   const void *cond, int timeout)
+/* What a blocking read waits for. */
+struct cq_want {
+	struct engine_cq *cq;
+	size_t threshold;
+	uint32_t before; /* signals, when it began */
+};
+
+static bool engine_cq_there(void *arg)
 {
-	struct engine_cq *cq = cq_of(fid);
-	uint64_t end = platform_now_ns() + (uint64_t)timeout * 1000000u;
-	uint32_t before = atomic_load_explicit(&cq->signals, memory_order_acquire);
-	size_t threshold = cq->cond == FI_CQ_COND_THRESHOLD && cond ? *(const size_t *)cond : 1;
+	const struct cq_want *want = arg;
+	struct engine_cq *cq = want->cq;
+	uint32_t signals = atomic_load_explicit(&cq->signals, memory_order_acquire);
+
+	return cq_reached(&cq->queue, want->threshold) || signals != want->before ||
+	       signals != atomic_load_explicit(&cq->obeyed, memory_order_relaxed);
+}
+
+static ssize_t engine_cq_wait(struct cq_want *want, void *buf, size_t cnt, fi_addr_t *src,
+			      struct engine_sleeper *s)
+{
+	struct fid_cq *fid = &want->cq->fid;
 	ssize_t ret;
 
-	if (!engine_wait_blocks(&cq->wait))
-		return -FI_ENOSYS;
 	for (;;) {
-		if (threshold <= 1 || engine_cq_enough(cq, threshold)) {
+		if (want->threshold <= 1 || engine_cq_enough(want->cq, want->threshold)) {
 			ret = fid->ops->readfrom(fid, buf, cnt, src);
 			if (ret != -FI_EAGAIN)
 				return ret;
 		}
 		/* Fewer than were asked for are better than none, when the time is over. */
-		if (engine_cq_signaled(cq, before) ||
-		    (timeout >= 0 && platform_now_ns() >= end))
+		if (engine_cq_signaled(want->cq, want->before) || engine_over(s->end_ns))
 			return fid->ops->readfrom(fid, buf, cnt, src);
-		platform_yield();
+		engine_sleeper_wait(s);
 	}
+}
+
+static ssize_t engine_cq_sreadfrom(struct fid_cq *fid, void *buf, size_t cnt, fi_addr_t *src,
+				   const void *cond, int timeout)
+{
+	struct engine_cq *cq = cq_of(fid);
+	struct cq_want want = {
+		.cq = cq,
+		.threshold = cq->cond == FI_CQ_COND_THRESHOLD && cond ? *(const size_t *)cond
+								      : 1,
+		.before = atomic_load_explicit(&cq->signals, memory_order_acquire),
+	};
+	struct engine_sleeper sleeper = {
+		.domain = cq->domain,
+		.armed = &cq->wait.armed,
+		.there = engine_cq_there,
+		.arg = &want,
+	};
+	ssize_t ret;
+
+	if (!engine_wait_blocks(&cq->wait))
+		return -FI_ENOSYS;
+	sleeper.end_ns = engine_end_ns(timeout);
+	ret = engine_cq_wait(&want, buf, cnt, src, &sleeper);
+	engine_spin_end(&sleeper.spin, &cq->domain->waiter.patience);
+	return ret;
 }
 
 static ssize_t engine_cq_sread(struct fid_cq *fid, void *buf, size_t cnt, const void *cond,
@@ -151,6 +189,7 @@ static int engine_cq_signal(struct fid_cq *fid)
 
 	if (!engine_wait_blocks(&cq->wait))
 		return -FI_ENOSYS;
+	/* A reader looks at it after it has said that it sleeps: one of the two is seen. */
 	atomic_fetch_add_explicit(&cq->signals, 1, memory_order_release);
 	engine_wait_signal(&cq->wait);
 	return 0;

@@ -11,6 +11,7 @@
 #include "eq_fid.h"
 #include "fids.h"
 #include "mr_fid.h"
+#include "sleep.h"
 #include "trigger.h"
 #include "wait.h"
 
@@ -19,6 +20,7 @@ static void engine_domain_free(struct engine_domain *domain)
 	engine_mrs_close(domain);
 	pool_fini(&domain->rx_pool);
 	pool_fini(&domain->work_pool);
+	engine_waiter_close(&domain->waiter);
 	platform_lock_fini(&domain->lock);
 	platform_free(domain);
 }
@@ -174,6 +176,8 @@ int engine_domain_open(struct fid_fabric *fid, struct fi_info *info, struct fid_
 	list_init(&domain->due);
 	engine_works_init(domain);
 	list_init(&domain->armed);
+	engine_waiter_init(&domain->waiter);
+	engine_armed_init(&domain->progress.armed, NULL, NULL);
 	list_init(&domain->colls);
 	pool_init(&domain->rx_pool, sizeof(struct engine_rx), 0);
 	if (engine_auto_asked(info->domain_attr)) {

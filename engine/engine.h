@@ -106,13 +106,56 @@ struct engine_fabric {
 
 struct engine_mrs;
 
+/*
+ * Whose users sleep until it has something, while the wires of its domain are armed (bell.c): a queue,
+ * a counter, an event queue, the domain's thread.
+ */
+struct engine_armed {
+	struct list link; /* domain->armed */
+	/* ring - make its descriptor readable; the caller holds the domain. NULL: it has none */
+	void (*ring)(struct engine_armed *armed);
+	/* watch - call engine_armed_wake() when it gets something, from now on, or not any more; or NULL */
+	void (*watch)(struct engine_armed *armed, bool on);
+	uint32_t threads; /* that sleep in a call of ours */
+	bool descriptor;  /* somebody may sleep on its descriptor */
+	bool came;	  /* they have been woken: it leaves the list at the end of a round */
+};
+
 /* Progress that a domain makes without the program (auto.c). */
 struct engine_auto {
 	struct platform_thread thread;
 	_Atomic bool there; /* it was started; the child of a fork has lost it all the same */
 	_Atomic bool eager; /* somebody sleeps: look at once, and often */
-	uint32_t seen;	    /* domain->rounds at the last look */
+	struct engine_armed armed;
+	bool listed;   /* in domain->armed */
+	bool asleep;   /* this nap ends when the domain has something */
+	uint32_t seen; /* domain->rounds at the last look */
 	uint64_t nap_ns;
+};
+
+/* How long it is worth while to look again and again before one sleeps (sleep.c). */
+struct engine_patience {
+	_Atomic uint32_t spin_ns; /* 0: not known yet */
+	_Atomic uint32_t vain;	  /* times in a row that it was for nothing */
+};
+
+/*
+ * What those who block in a domain sleep on (waiter.c). Nothing is opened before somebody does. What
+ * is not protected by its lock belongs to the domain.
+ */
+struct engine_waiter {
+	bool open;	   /* there are these descriptors, owned: */
+	int nest;	   /* holds the bells of all wires */
+	int bell;	   /* wakes threads that sleep in calls */
+	int timer;	   /* wakes programs that sleep on descriptors */
+	uint32_t forks;	   /* the process that opened them */
+	bool armed;	   /* the wires are, or some of them */
+	uint32_t nested;   /* objects whose descriptors hold the nest */
+	uint64_t timer_ns; /* when the timer rings */
+	struct engine_patience patience;
+	struct platform_lock lock; /* asleep, rung; rank 3 */
+	uint32_t asleep;	   /* threads that have not said that they are awake */
+	bool rung;		   /* the bell */
 };
 
 /* Which data call has the lock of a domain that is safe (guard.h). */
@@ -142,8 +185,9 @@ struct engine_domain {
 	struct list due;	  /* struct engine_cntr with work whose time has come */
 	bool running;		  /* such work */
 	uint32_t due_round;	  /* how often it was run */
-	struct list armed;	  /* struct engine_wait whose bells are to ring */
-	_Atomic uint32_t rounds;  /* of progress that the program made */
+	struct list armed;	  /* struct engine_armed */
+	struct engine_waiter waiter;
+	_Atomic uint32_t rounds; /* of progress that the program made */
 	struct engine_auto progress;
 	bool coll_running;   /* rounds of collectives */
 	struct list colls;   /* struct engine_coll with something that may go on */
@@ -157,12 +201,22 @@ struct engine_domain {
 	_Atomic int refs;
 };
 
+/* What one sleeps on for objects of several domains: a nest of waiters and a bell. */
+struct engine_nest {
+	bool open; /* these are, owned: */
+	int nest;
+	int bell;	/* in the nest */
+	uint32_t forks; /* the process that opened them */
+};
+
 struct engine_waitset {
 	struct fid_wait fid;
 	struct engine_fabric *fabric;
 	enum fi_wait_obj obj;
-	int bell;		   /* owned, or -1 */
-	struct platform_lock lock; /* members; rank 0 */
+	struct engine_nest nest;
+	struct engine_patience patience;
+	struct platform_lock lock; /* members, nest; rank 0 */
+	uint32_t asleep;	   /* threads in fi_wait() */
 	struct list members;	   /* struct engine_wait.member */
 	struct list eqs;	   /* struct engine_eq.member */
 };
@@ -172,10 +226,12 @@ struct engine_wait {
 	struct fid *fid; /* of the queue or counter */
 	struct engine_domain *domain;
 	enum fi_wait_obj obj;
-	int bell;		    /* FI_WAIT_FD: owned; else -1 */
+	int descriptor; /* FI_WAIT_FD: owned; else -1 */
+	bool nested; /* that is a nest over the domain's waiter; else a bell that the domain's thread rings */
+	uint32_t forks;		    /* the process that opened it */
 	struct engine_waitset *set; /* FI_WAIT_SET */
 	struct list member;	    /* set->members */
-	struct list armed;  /* domain->armed: somebody sleeps until there is something */
+	struct engine_armed armed;
 	struct list polled; /* struct poll_member of the poll sets that it is in */
 };
 
@@ -202,7 +258,8 @@ struct engine_cq {
 	enum fi_cq_wait_cond cond;
 	struct engine_wait wait;
 	_Atomic uint32_t signals,
-		obeyed; /* fi_cq_signal: how often, and as of which sreads have returned */
+		obeyed; /* fi_cq_signal: how often, as of which sreads have returned, */
+	uint32_t tried; /* and as of which fi_trywait has told */
 	_Atomic int refs;
 };
 
@@ -212,12 +269,15 @@ struct engine_eq {
 	struct platform_lock lock; /* queue; rank 2 */
 	struct eq queue;
 	enum fi_wait_obj wait;
-	int bell; /* FI_WAIT_FD: owned, rings while there is something; else -1 */
+	bool rung;		    /* the nest's bell; it is while there is something */
 	struct engine_waitset *set; /* FI_WAIT_SET */
 	struct list member;	    /* set->eqs */
+	struct engine_nest nest;    /* opened and closed with both locks held */
+	struct engine_patience patience;
 	struct platform_lock
-		watch_lock; /* watched; rank 0, after a wait set's, held while those make progress */
+		watch_lock; /* watched, asleep; rank 0, after a wait set's, held while those make progress */
 	struct list watched; /* domains with objects that are bound here */
+	uint32_t asleep;     /* threads in fi_eq_sread() */
 };
 
 struct engine_cntr;
@@ -591,6 +651,8 @@ struct engine_wire {
 	const struct wire_ops *ops;
 	uint32_t idle; /* polls in a row that moved nothing */
 	uint32_t wait; /* rounds to leave it out before the next poll */
+	bool nested;   /* its bell is in the domain's waiter: */
+	int bell;
 	uint64_t tx_msgs, tx_bytes, rx_msgs, rx_bytes; /* of conns that are gone */
 	char why[96];				       /* why it is not open */
 };

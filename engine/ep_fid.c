@@ -18,6 +18,7 @@
 #include "progress.h"
 #include "recv.h"
 #include "send.h"
+#include "sleep.h"
 
 #define DRAIN_NS 1000000000u /* for what was sent and has not left at close, ns */
 
@@ -159,6 +160,7 @@ int engine_ep_enable(struct engine_ep *ep)
 	engine_ctx_enable(&ep->ctx);
 	ep->enabled = true;
 	list_push(&ep->domain->eps, &ep->domain_link);
+	engine_waiter_join(ep);
 	return 0;
 }
 
@@ -262,6 +264,7 @@ void engine_ep_end(struct engine_ep *ep)
 		engine_ep_drain(ep);
 		engine_ep_report(ep);
 		engine_ctx_close_tables(&ep->ctx);
+		engine_waiter_part(ep);
 		list_remove(&ep->domain_link);
 		/* Before what is held: payload is on its way to it. */
 		engine_wires_close(ep);

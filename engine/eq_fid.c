@@ -11,7 +11,11 @@
 #include "eq_fid.h"
 #include "fids.h"
 #include "progress.h"
+#include "sleep.h"
 #include "wait.h"
+
+#define TRY_ROUNDS 64	    /* before it is left to the program */
+#define NAP_NS	   1000000u /* sleep of who can't be woken */
 
 /* A domain that readers drive. */
 struct engine_watch {
@@ -19,6 +23,8 @@ struct engine_watch {
 	struct engine_domain *domain;
 	uint32_t cnt;  /* objects of it that are bound */
 	uint32_t seen; /* domain->rounds at the last look */
+	struct engine_eq *eq;
+	struct engine_armed armed; /* of the domain, while somebody sleeps on the queue */
 };
 
 static struct engine_eq *eq_of(struct fid_eq *fid)
@@ -40,32 +46,68 @@ static struct engine_watch *engine_watch_of(struct engine_eq *eq,
 	return NULL;
 }
 
-int engine_eq_hold(struct engine_eq *eq, struct engine_domain *domain)
-{
-	int ret = engine_eq_bell(eq) >= 0 ? engine_auto_start(domain) : 0;
+static void engine_eq_came(struct engine_eq *eq);
 
-	return ret ? ret : engine_eq_watch(eq, domain);
+/* What the domain has is for the queue's readers to look at. */
+static void engine_watch_ring(struct engine_armed *armed)
+{
+	struct engine_eq *eq = container_of(armed, struct engine_watch, armed)->eq;
+
+	platform_lock(&eq->lock);
+	engine_eq_came(eq);
+	platform_unlock(&eq->lock);
+}
+
+static struct engine_watch *engine_watch_new(struct engine_eq *eq, struct engine_domain *domain)
+{
+	struct engine_watch *watch = platform_alloc(sizeof(*watch));
+
+	if (!watch)
+		return NULL;
+	watch->eq = eq;
+	watch->domain = domain;
+	watch->seen = atomic_load_explicit(&domain->rounds, memory_order_relaxed);
+	engine_armed_init(&watch->armed, engine_watch_ring, NULL);
+	list_push(&eq->watched, &watch->link);
+	return watch;
+}
+
+static void engine_watch_free(struct engine_watch *watch)
+{
+	list_remove(&watch->link);
+	platform_free(watch);
+}
+
+/* What is slept on for the queue holds the domain's waiter, unless a thread makes its progress. */
+static int engine_watch_join(struct engine_watch *watch)
+{
+	int ret;
+
+	if (!engine_nest_here(&watch->eq->nest) || watch->domain->progress.there)
+		return 0;
+	engine_enter(watch->domain);
+	ret = engine_nest_add(&watch->eq->nest, watch->domain);
+	engine_leave(watch->domain);
+	return ret;
 }
 
 int engine_eq_watch(struct engine_eq *eq, struct engine_domain *domain)
 {
 	struct engine_watch *watch;
+	int ret = 0;
 
 	platform_lock(&eq->watch_lock);
 	watch = engine_watch_of(eq, domain);
 	if (!watch) {
-		watch = platform_alloc(sizeof(*watch));
-		if (watch) {
-			watch->domain = domain;
-			watch->seen = atomic_load_explicit(&domain->rounds,
-							   memory_order_relaxed);
-			list_push(&eq->watched, &watch->link);
-		}
+		watch = engine_watch_new(eq, domain);
+		ret = watch ? engine_watch_join(watch) : -FI_ENOMEM;
 	}
-	if (watch)
+	if (!ret)
 		watch->cnt++;
+	else if (watch)
+		engine_watch_free(watch);
 	platform_unlock(&eq->watch_lock);
-	return watch ? 0 : -FI_ENOMEM;
+	return ret;
 }
 
 void engine_eq_drop(struct engine_eq *eq, struct engine_domain *domain)
@@ -75,8 +117,11 @@ void engine_eq_drop(struct engine_eq *eq, struct engine_domain *domain)
 	platform_lock(&eq->watch_lock);
 	watch = engine_watch_of(eq, domain);
 	if (!--watch->cnt) {
-		list_remove(&watch->link);
-		platform_free(watch);
+		engine_enter(domain);
+		engine_nest_remove(&eq->nest, domain);
+		engine_armed_forget(domain, &watch->armed);
+		engine_leave(domain);
+		engine_watch_free(watch);
 	}
 	platform_unlock(&eq->watch_lock);
 }
@@ -120,22 +165,6 @@ static bool engine_eq_is_empty(struct engine_eq *eq)
 	return empty;
 }
 
-/* Somebody goes to sleep on the bell. */
-static int engine_eq_wake(struct engine_eq *eq)
-{
-	struct list *node, *after;
-	int ret = 0;
-
-	platform_lock(&eq->watch_lock);
-	list_for_each(node, after, &eq->watched) {
-		ret = engine_auto_wake(container_of(node, struct engine_watch, link)->domain);
-		if (ret)
-			break;
-	}
-	platform_unlock(&eq->watch_lock);
-	return ret;
-}
-
 bool engine_eq_look(struct engine_eq *eq)
 {
 	if (!engine_eq_is_empty(eq))
@@ -144,24 +173,136 @@ bool engine_eq_look(struct engine_eq *eq)
 	return !engine_eq_is_empty(eq);
 }
 
-int engine_eq_trywait(struct engine_eq *eq)
-{
-	if (engine_eq_look(eq))
-		return -FI_EAGAIN;
-	return engine_eq_wake(eq);
-}
+/* Sleeping: the bell in its nest rings from the first event to the last, and when it is rung for other reasons. */
 
-/* Its own bell rings from the first event to the last. The caller holds the queue. */
+/* The caller holds the queue. */
 static void engine_eq_came(struct engine_eq *eq)
 {
-	if (engine_eq_bell(eq) >= 0)
-		platform_bell_ring(engine_eq_bell(eq));
+	if (!eq->nest.open || eq->rung)
+		return;
+	eq->rung = true;
+	platform_bell_ring(eq->nest.bell);
 }
 
 static void engine_eq_went(struct engine_eq *eq)
 {
-	if (eq->bell >= 0 && eq_empty(&eq->queue))
-		platform_bell_clear(eq->bell);
+	if (!eq->rung || !eq_empty(&eq->queue))
+		return;
+	eq->rung = false;
+	platform_bell_clear(eq->nest.bell);
+}
+
+/* Have what is slept on; with watch_lock. In the child of a fork the domains enter it again. */
+static int engine_eq_nest(struct engine_eq *eq)
+{
+	struct list *node, *after;
+	int ret;
+
+	if (engine_nest_here(&eq->nest))
+		return 0;
+	platform_lock(&eq->lock);
+	ret = engine_nest_open(&eq->nest);
+	eq->rung = false;
+	if (!ret && !eq_empty(&eq->queue))
+		engine_eq_came(eq);
+	platform_unlock(&eq->lock);
+	list_for_each(node, after, &eq->watched)
+		if (!ret)
+			ret = engine_watch_join(container_of(node, struct engine_watch, link));
+	return ret;
+}
+
+/* Rounds until the queue has something or the wires of the domain are armed. 0, -FI_EAGAIN or another -FI_E* */
+static int engine_watch_arm(struct engine_watch *watch)
+{
+	struct engine_domain *domain = watch->domain;
+	uint64_t ns = 0;
+
+	if (domain->progress.there)
+		return engine_auto_wake(domain);
+	engine_enter(domain);
+	engine_domain_clock(domain);
+	for (int i = 0; i < TRY_ROUNDS && !ns; i++) {
+		engine_domain_progress(domain);
+		ns = engine_waiter_arm(domain);
+	}
+	watch->seen = atomic_load_explicit(&domain->rounds, memory_order_relaxed);
+	if (ns) {
+		engine_armed_add(domain, &watch->armed, false);
+		engine_waiter_timer(domain, ns);
+	}
+	engine_leave(domain);
+	return ns ? 0 : -FI_EAGAIN;
+}
+
+/* May the queue be slept on? With watch_lock. */
+static int engine_eq_arm(struct engine_eq *eq)
+{
+	struct list *node, *after;
+	int ret = engine_eq_nest(eq);
+
+	if (ret)
+		return ret;
+	platform_lock(&eq->lock);
+	engine_eq_went(eq); /* those who sleep already want an event, which rings */
+	platform_unlock(&eq->lock);
+	list_for_each(node, after, &eq->watched) {
+		ret = engine_watch_arm(container_of(node, struct engine_watch, link));
+		if (ret)
+			return ret;
+	}
+	return engine_eq_is_empty(eq) ? 0 : -FI_EAGAIN;
+}
+
+int engine_eq_trywait(struct engine_eq *eq)
+{
+	bool sleeps = eq->wait == FI_WAIT_FD || (eq->set && engine_nest_here(&eq->set->nest));
+	int ret;
+
+	if (!sleeps)
+		return engine_eq_look(eq) ? -FI_EAGAIN : 0;
+	if (!engine_eq_is_empty(eq))
+		return -FI_EAGAIN;
+	platform_lock(&eq->watch_lock);
+	ret = engine_eq_arm(eq);
+	platform_unlock(&eq->watch_lock);
+	return ret;
+}
+
+static void engine_eq_disarm(struct engine_eq *eq)
+{
+	struct list *node, *after;
+
+	list_for_each(node, after, &eq->watched) {
+		struct engine_watch *watch = container_of(node, struct engine_watch, link);
+
+		engine_enter(watch->domain);
+		engine_armed_drop(watch->domain, &watch->armed, false);
+		engine_leave(watch->domain);
+	}
+}
+
+void engine_eq_awake(struct engine_eq *eq)
+{
+	platform_lock(&eq->watch_lock);
+	engine_eq_disarm(eq);
+	platform_unlock(&eq->watch_lock);
+}
+
+int engine_eq_join(struct engine_eq *eq, struct engine_nest *nest)
+{
+	int ret;
+
+	platform_lock(&eq->watch_lock);
+	ret = engine_eq_nest(eq);
+	platform_unlock(&eq->watch_lock);
+	return ret ? ret : platform_nest_add(nest->nest, eq->nest.nest);
+}
+
+void engine_eq_part(struct engine_eq *eq, struct engine_nest *nest)
+{
+	if (engine_nest_here(nest) && engine_nest_here(&eq->nest))
+		platform_nest_remove(nest->nest, eq->nest.nest);
 }
 
 void engine_eq_post(struct engine_eq *eq, struct eq_event *event)
@@ -243,19 +384,48 @@ static ssize_t engine_eq_write(struct fid_eq *fid, uint32_t event, const void *b
 	return ret ? ret : (ssize_t)len;
 }
 
+/* Several threads may: the last one that is awake disarms. */
+static void engine_eq_sleep(struct engine_eq *eq, uint64_t end_ns)
+{
+	uint64_t now, ns;
+	int ret, on;
+
+	platform_lock(&eq->watch_lock);
+	eq->asleep++;
+	ret = engine_eq_arm(eq);
+	on = eq->nest.nest;
+	platform_unlock(&eq->watch_lock);
+	now = platform_now_ns();
+	ns = ret ? NAP_NS : UINT64_MAX; /* without descriptors, a nap */
+	if (end_ns <= now)
+		ns = 0;
+	else if (end_ns != UINT64_MAX && end_ns - now < ns)
+		ns = end_ns - now;
+	if (ret != -FI_EAGAIN && ns)
+		platform_sleep(&on, ret ? 0 : 1, ns);
+	platform_lock(&eq->watch_lock);
+	if (!--eq->asleep && eq->wait != FI_WAIT_FD)
+		engine_eq_disarm(eq);
+	platform_unlock(&eq->watch_lock);
+}
+
 static ssize_t engine_eq_sread(struct fid_eq *fid, uint32_t *event, void *buf, size_t len,
 			       int timeout, uint64_t flags)
 {
-	uint64_t end = platform_now_ns() + (uint64_t)timeout * 1000000u;
+	struct engine_eq *eq = eq_of(fid);
+	uint64_t end_ns = engine_end_ns(timeout);
+	struct engine_spin spin = { 0 };
 	ssize_t ret;
 
-	if (eq_of(fid)->wait == FI_WAIT_NONE || eq_of(fid)->wait == FI_WAIT_SET)
+	if (eq->wait == FI_WAIT_NONE || eq->wait == FI_WAIT_SET)
 		return -FI_ENOSYS;
 	while ((ret = engine_eq_read(fid, event, buf, len, flags)) == -FI_EAGAIN) {
-		if (timeout >= 0 && platform_now_ns() >= end)
-			return ret;
-		platform_yield();
+		if (engine_over(end_ns))
+			break;
+		if (!engine_spin(&spin, &eq->patience))
+			engine_eq_sleep(eq, end_ns);
 	}
+	engine_spin_end(&spin, &eq->patience);
 	return ret;
 }
 
@@ -277,9 +447,9 @@ static int engine_eq_control(struct fid *fid, int command, void *arg)
 		*(enum fi_wait_obj *)arg = eq->wait;
 		return 0;
 	}
-	if (eq->bell < 0)
+	if (eq->wait != FI_WAIT_FD)
 		return -FI_ENODATA;
-	*(int *)arg = eq->bell;
+	*(int *)arg = eq->nest.nest;
 	return 0;
 }
 
@@ -303,8 +473,7 @@ static int engine_eq_close(struct fid *fid)
 		return -FI_EBUSY;
 	if (eq->set)
 		engine_waitset_leave(eq);
-	if (eq->bell >= 0)
-		platform_bell_close(eq->bell);
+	engine_nest_close(&eq->nest);
 	engine_unref(&eq->fabric->refs);
 	engine_eq_free(eq);
 	return 0;
@@ -366,7 +535,6 @@ int engine_eq_open(struct fid_fabric *fid, struct fi_eq_attr *attr, struct fid_e
 		return -FI_ENOMEM;
 	eq->fabric = fabric;
 	eq->wait = attr ? attr->wait_obj : FI_WAIT_NONE;
-	eq->bell = -1;
 	eq->fid.fid.fclass = FI_CLASS_EQ;
 	eq->fid.fid.context = context;
 	eq->fid.fid.ops = &engine_eq_fi_ops;
@@ -377,7 +545,7 @@ int engine_eq_open(struct fid_fabric *fid, struct fi_eq_attr *attr, struct fid_e
 	list_init(&eq->watched);
 	eq->queue.api_version = fabric->fid.api_version;
 	if (eq->wait == FI_WAIT_FD)
-		ret = platform_bell_open(&eq->bell);
+		ret = engine_nest_open(&eq->nest);
 	else if (eq->wait == FI_WAIT_SET)
 		ret = engine_waitset_join(
 			eq, attr->wait_set); /* last: others look at it from here on */

@@ -9,16 +9,14 @@
 #include "engine.h"
 
 /*
- * engine_eq_hold - an object of @domain was bound: the queue can't be closed until
+ * engine_eq_watch - an object of @domain was bound: the queue can't be closed until
  * engine_eq_drop(), and whoever reads it while it is empty drives the domain, unless the program does
- * so itself meanwhile. For a queue with a descriptor the domain gets a thread.
+ * so itself meanwhile; what is slept on for the queue holds the domain's waiter.
  *
  * The caller does not hold the domain. Returns 0 or -FI_E*.
  */
-int engine_eq_hold(struct engine_eq *eq, struct engine_domain *domain);
-/* engine_eq_watch - the same without the thread: the object may never have anything to tell */
 int engine_eq_watch(struct engine_eq *eq, struct engine_domain *domain);
-/* engine_eq_drop - takes back one of either; the caller does not hold the domain */
+/* engine_eq_drop - takes that back; the caller does not hold the domain */
 void engine_eq_drop(struct engine_eq *eq, struct engine_domain *domain);
 
 /*
@@ -39,19 +37,22 @@ int engine_eq_push(struct engine_eq *eq, uint32_t event, const void *buf, size_t
 /* engine_eq_push_error - append an error, as eq_push_error(). May be called with the domain held */
 int engine_eq_push_error(struct engine_eq *eq, const struct fi_eq_err_entry *err);
 
-/* engine_eq_bell - what is rung for it: its own, that of its set, or -1 */
-static inline int engine_eq_bell(const struct engine_eq *eq)
-{
-	return eq->set ? eq->set->bell : eq->bell;
-}
-
 /* engine_eq_look - has it something to read? If it has not, the look drives what it watches, as a read does */
 bool engine_eq_look(struct engine_eq *eq);
 
 /*
  * engine_eq_trywait - what fi_trywait answers for it: -FI_EAGAIN when it has something to read, 0:
- * sleep, or another -FI_E*
+ * sleep, what it is slept on by is armed, or another -FI_E*
+ * engine_eq_awake - nobody sleeps on it any more
  */
 int engine_eq_trywait(struct engine_eq *eq);
+void engine_eq_awake(struct engine_eq *eq);
+
+/*
+ * engine_eq_join - who sleeps on @nest sleeps on this queue too; 0 or -FI_E*
+ * engine_eq_part - no more
+ */
+int engine_eq_join(struct engine_eq *eq, struct engine_nest *nest);
+void engine_eq_part(struct engine_eq *eq, struct engine_nest *nest);
 
 #endif

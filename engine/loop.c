@@ -31,6 +31,7 @@ struct loop {
 	struct list queue; /* struct loop_item */
 	uint32_t queued;
 	bool connecting, connected;
+	bool armed;
 };
 
 static int loop_open(struct engine_ep *ep, const struct wire_attr *attr, struct weft_addr *addr,
@@ -100,6 +101,8 @@ static void loop_enqueue(struct loop *loop, struct loop_item *item)
 {
 	list_push(&loop->queue, &item->link);
 	loop->queued++;
+	if (unlikely(loop->armed))
+		engine_wire_rouse(&loop->wire);
 }
 
 static struct packet *loop_claim(struct wire_conn *conn, size_t len, void **payload)
@@ -225,6 +228,20 @@ static int loop_poll(struct wire *wire)
 	return (int)moved;
 }
 
+/* All that comes here comes from calls of the domain. */
+static uint64_t loop_arm(struct wire *wire)
+{
+	struct loop *loop = container_of(wire, struct loop, wire);
+
+	loop->armed = !loop->connecting && list_empty(&loop->queue);
+	return loop->armed ? UINT64_MAX : 0;
+}
+
+static void loop_disarm(struct wire *wire)
+{
+	container_of(wire, struct loop, wire)->armed = false;
+}
+
 static int loop_check(struct wire_conn *conn)
 {
 	return 0;
@@ -263,4 +280,6 @@ const struct wire_ops loop_wire_ops = {
 	.check = loop_check,
 	.local = loop_local,
 	.send = loop_send,
+	.arm = loop_arm,
+	.disarm = loop_disarm,
 };

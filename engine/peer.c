@@ -8,6 +8,7 @@
 #include "access.h"
 #include "recv.h"
 #include "send.h"
+#include "sleep.h"
 
 #define CHECKS_IDLE 16u /* peers without work pending that a liveness round looks at */
 
@@ -202,8 +203,10 @@ void engine_peer_tell(struct engine_ep *ep, fi_addr_t addr)
 
 void engine_peer_block(struct engine_peer *peer)
 {
-	if (list_empty(&peer->blocked))
-		list_push(&peer->ep->blocked, &peer->blocked);
+	if (!list_empty(&peer->blocked))
+		return;
+	list_push(&peer->ep->blocked, &peer->blocked);
+	engine_rouse(peer->ep->domain);
 }
 
 bool engine_work_pending(const struct engine_peer *peer)
@@ -371,7 +374,7 @@ void engine_peers_service(struct engine_ep *ep)
 	while ((node = list_pop(&turn))) {
 		struct engine_peer *peer = container_of(node, struct engine_peer, blocked);
 
-		engine_peer_block(peer);
+		list_push(&ep->blocked, &peer->blocked);
 		if (peer->state == PEER_UP)
 			engine_peer_flush(peer);
 		else if (engine_work_pending(peer))

@@ -72,7 +72,8 @@ static bool engine_member_ready(struct poll_member *m)
 	struct engine_cntr *cntr;
 
 	if (m->wait->fid->fclass == FI_CLASS_CQ)
-		return engine_wait_ready(m->wait);
+		return cq_reached(&container_of(m->wait->fid, struct engine_cq, fid.fid)->queue,
+				  1);
 	cntr = container_of(m->wait->fid, struct engine_cntr, fid.fid);
 	return atomic_load_explicit(&cntr->value, memory_order_relaxed) != cntr->polled_value ||
 	       atomic_load_explicit(&cntr->errors, memory_order_relaxed) != cntr->polled_errors;

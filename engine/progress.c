@@ -63,6 +63,14 @@ static void engine_clock(struct engine_ep *ep)
 	engine_peers_check(ep);
 }
 
+void engine_domain_clock(struct engine_domain *domain)
+{
+	struct list *node, *after;
+
+	list_for_each(node, after, &domain->eps)
+		engine_clock(container_of(node, struct engine_ep, domain_link));
+}
+
 /*
  * Whoever is waited for may want this core: more processes than cores poll like this. Alone on it,
  * a yield costs half a microsecond.

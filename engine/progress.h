@@ -20,8 +20,11 @@ void engine_due_run(struct engine_domain *domain);
 /* engine_coll_run - go on with collectives (coll_run.c) */
 void engine_coll_run(struct engine_domain *domain);
 
-/* engine_bells_ring - ring for what has something; domain->armed is not empty (bell.c) */
-void engine_bells_ring(struct engine_domain *domain);
+/* engine_armed_round - who has been woken sleeps no more; domain->armed is not empty (bell.c) */
+void engine_armed_round(struct engine_domain *domain);
+
+/* engine_domain_clock - do now what is done once in a while: who sleeps makes few rounds */
+void engine_domain_clock(struct engine_domain *domain);
 
 #define ENGINE_IDLE_ROUNDS \
 	2048u /* in a row that move nothing before others may have the core: some 50 us */
@@ -46,7 +49,7 @@ static inline bool engine_domain_round(struct engine_domain *domain)
 	if (unlikely(!list_empty(&domain->due)))
 		engine_due_run(domain);
 	if (unlikely(!list_empty(&domain->armed)))
-		engine_bells_ring(domain);
+		engine_armed_round(domain);
 	return moved;
 }
 

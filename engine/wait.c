@@ -9,11 +9,30 @@
 #include "eq_fid.h"
 #include "fids.h"
 #include "progress.h"
+#include "sleep.h"
 #include "wait.h"
+
+#define TRY_ROUNDS 64	    /* of fi_trywait, before it leaves them to the program */
+#define NESTED_MAX 8u	    /* descriptors of a domain that hold its waiter */
+#define NAP_NS	   1000000u /* sleep of who can't be woken */
 
 static struct engine_waitset *set_of(struct fid_wait *fid)
 {
 	return container_of(fid, struct engine_waitset, fid);
+}
+
+static bool engine_cntr_moved(struct engine_cntr *cntr)
+{
+	return atomic_load_explicit(&cntr->value, memory_order_relaxed) != cntr->seen_value ||
+	       atomic_load_explicit(&cntr->errors, memory_order_relaxed) != cntr->seen_errors;
+}
+
+/* Is there something? A counter: a change that the program has not seen. */
+static bool engine_wait_ready(const struct engine_wait *w)
+{
+	if (w->fid->fclass == FI_CLASS_CNTR)
+		return engine_cntr_moved(container_of(w->fid, struct engine_cntr, fid.fid));
+	return cq_reached(&container_of(w->fid, struct engine_cq, fid.fid)->queue, 1);
 }
 
 /* A round of progress, if the object has nothing yet. */
@@ -25,22 +44,139 @@ static bool engine_wait_look(struct engine_wait *w)
 	return engine_wait_ready(w);
 }
 
-/* Bells */
+/* Descriptors */
 
-/* May its bell be slept on? It is armed then. 0, -FI_EAGAIN, or -FI_E* without who would ring it */
-static int engine_wait_try(struct engine_wait *w)
+static void engine_wait_ring(struct engine_wait *w)
+{
+	if (w->set)
+		platform_bell_ring(w->set->nest.bell);
+	else if (w->nested)
+		platform_nest_ring(w->descriptor, w->domain->waiter.bell);
+	else
+		platform_bell_ring(w->descriptor);
+}
+
+static void engine_wait_clear(struct engine_wait *w)
+{
+	if (w->nested)
+		platform_nest_clear(w->descriptor, w->domain->waiter.bell);
+	else
+		platform_bell_clear(w->descriptor);
+}
+
+static void engine_wait_armed_ring(struct engine_armed *armed)
+{
+	engine_wait_ring(container_of(armed, struct engine_wait, armed));
+}
+
+static void engine_wait_written(struct cq *queue)
+{
+	struct engine_cq *cq = container_of(queue, struct engine_cq, queue);
+
+	engine_armed_wake(cq->domain, &cq->wait.armed);
+}
+
+static void engine_wait_watch(struct engine_armed *armed, bool on)
+{
+	struct engine_wait *w = container_of(armed, struct engine_wait, armed);
+
+	if (w->fid->fclass == FI_CLASS_CNTR)
+		engine_cntr_watch(container_of(w->fid, struct engine_cntr, fid.fid), on);
+	else if (on)
+		cq_watch(&container_of(w->fid, struct engine_cq, fid.fid)->queue,
+			 engine_wait_written);
+	else
+		cq_unwatch(&container_of(w->fid, struct engine_cq, fid.fid)->queue);
+}
+
+void engine_wait_signal(struct engine_wait *w)
+{
+	if (w->descriptor >= 0 && w->forks == platform_forks())
+		engine_wait_ring(w);
+	engine_waiter_ring(w->domain);
+}
+
+/* Has fi_cq_signal been called since this was asked last? */
+static bool engine_wait_signaled(struct engine_wait *w)
+{
+	struct engine_cq *cq = container_of(w->fid, struct engine_cq, fid.fid);
+	uint32_t signals;
+
+	if (w->fid->fclass != FI_CLASS_CQ)
+		return false;
+	signals = atomic_load_explicit(&cq->signals, memory_order_acquire);
+	if (signals == cq->tried)
+		return false;
+	cq->tried = signals;
+	return true;
+}
+
+/* In the child of a fork the descriptor is the parent's: the program's number gets one of our own. */
+static int engine_wait_renew(struct engine_wait *w)
+{
+	int bell, ret;
+
+	if (w->descriptor < 0 || w->forks == platform_forks())
+		return 0;
+	if (w->nested) {
+		ret = engine_waiter_object_renew(w->domain, w->descriptor);
+	} else {
+		ret = platform_bell_open(&bell);
+		if (!ret)
+			ret = platform_descriptor_renew(w->descriptor, bell);
+	}
+	if (!ret)
+		w->forks = platform_forks();
+	return ret;
+}
+
+/* Rounds until the object has something or the wires are armed. 0 or -FI_EAGAIN */
+static int engine_wait_arm(struct engine_wait *w)
 {
 	struct engine_domain *domain = w->domain;
-	bool ready;
+	uint64_t ns = 0;
 
-	engine_use(domain);
-	ready = engine_wait_look(w);
-	if (!ready && engine_wait_bell(w) >= 0 && list_empty(&w->armed))
-		list_push(&domain->armed, &w->armed);
-	engine_unuse(domain);
-	if (ready)
+	for (int i = 0; i < TRY_ROUNDS && !ns; i++) {
+		if (engine_wait_look(w))
+			return -FI_EAGAIN;
+		ns = domain->progress.there ? UINT64_MAX : engine_waiter_arm(domain);
+	}
+	if (!ns)
 		return -FI_EAGAIN;
-	return engine_auto_wake(domain);
+	engine_armed_add(domain, &w->armed, false);
+	if (!domain->progress.there)
+		engine_waiter_timer(domain, ns);
+	return 0;
+}
+
+/* May its descriptor be slept on? It is armed then. 0, -FI_EAGAIN or another -FI_E*; the caller has the domain */
+static int engine_wait_try_held(struct engine_wait *w)
+{
+	bool sleeps = w->descriptor >= 0 || (w->set && engine_nest_here(&w->set->nest));
+	int ret = engine_wait_renew(w);
+
+	if (ret)
+		return ret;
+	if (!sleeps)
+		return engine_wait_look(w) ? -FI_EAGAIN : 0;
+	if (engine_wait_ready(w))
+		return -FI_EAGAIN;
+	if (w->descriptor >= 0)
+		engine_wait_clear(w);
+	if (engine_wait_signaled(w)) /* after that: one that comes from now on rings */
+		return -FI_EAGAIN;
+	return engine_wait_arm(w);
+}
+
+static int engine_wait_try(struct engine_wait *w)
+{
+	int ret;
+
+	engine_use(w->domain);
+	engine_domain_clock(w->domain);
+	ret = engine_wait_try_held(w);
+	engine_unuse(w->domain);
+	return ret ? ret : engine_auto_wake(w->domain);
 }
 
 /* Objects */
@@ -54,38 +190,65 @@ static struct engine_waitset *engine_set_named(struct fid_wait *fid,
 	return set_of(fid);
 }
 
+/* What is slept on in the set holds the domain's waiter, unless a thread makes its progress. */
+static int engine_set_hold(struct engine_waitset *set, struct engine_domain *domain)
+{
+	int ret = 0;
+
+	if (!engine_nest_here(&set->nest) || domain->progress.there)
+		return 0;
+	engine_enter(domain);
+	ret = engine_nest_add(&set->nest, domain);
+	engine_leave(domain);
+	return ret;
+}
+
 static int engine_wait_join(struct engine_wait *w, struct fid_wait *fid)
 {
 	struct engine_waitset *set = engine_set_named(fid, w->domain->fabric);
+	int ret;
 
 	if (!set)
 		return -FI_EINVAL;
-	if (set->bell >= 0) {
-		int ret = engine_auto_start(w->domain);
-
-		if (ret)
-			return ret;
-	}
-	w->set = set;
 	platform_lock(&set->lock);
-	list_push(&set->members, &w->member);
+	ret = engine_set_hold(set, w->domain);
+	if (!ret) {
+		w->set = set;
+		list_push(&set->members, &w->member);
+	}
 	platform_unlock(&set->lock);
-	return 0;
+	return ret;
 }
 
-static int engine_wait_open_bell(struct engine_wait *w)
+/*
+ * A program may put each of these into several sets of its own, and the kernel bounds how many such
+ * ways may lead to a socket. A domain with many has a thread that rings them.
+ */
+static int engine_wait_open_descriptor(struct engine_wait *w)
 {
-	int ret = engine_auto_start(w->domain);
+	struct engine_domain *domain = w->domain;
+	int ret = 0;
 
-	return ret ? ret : platform_bell_open(&w->bell);
+	engine_enter(domain);
+	w->nested = !domain->progress.there && domain->waiter.nested < NESTED_MAX;
+	if (w->nested)
+		ret = engine_waiter_object(domain, &w->descriptor);
+	if (w->nested && !ret)
+		domain->waiter.nested++;
+	engine_leave(domain);
+	w->forks = platform_forks();
+	if (w->nested)
+		return ret;
+	ret = engine_auto_start(domain);
+	return ret ? ret : platform_bell_open(&w->descriptor);
 }
 
 int engine_wait_open(struct engine_wait *w, struct fid *fid, struct engine_domain *domain,
 		     enum fi_wait_obj obj, struct fid_wait *set)
 {
-	*w = (struct engine_wait){ .fid = fid, .domain = domain, .obj = obj, .bell = -1 };
+	*w = (struct engine_wait){ .fid = fid, .domain = domain, .obj = obj, .descriptor = -1 };
 	list_init(&w->member);
-	list_init(&w->armed);
+	engine_armed_init(&w->armed, engine_wait_armed_ring, engine_wait_watch);
 	list_init(&w->polled);
 	switch (obj) {
 	case FI_WAIT_NONE:
@@ -95,7 +258,7 @@ int engine_wait_open(struct engine_wait *w, struct fid *fid, struct engine_domai
 	case FI_WAIT_SET:
 		return engine_wait_join(w, set);
 	case FI_WAIT_FD:
-		return engine_wait_open_bell(w);
+		return engine_wait_open_descriptor(w);
 	case FI_WAIT_MUTEX_COND:
 	case FI_WAIT_POLLFD:
 		return -FI_ENOSYS;
@@ -117,20 +280,40 @@ void engine_wait_leave(struct engine_wait *w)
 		platform_unlock(&w->set->lock);
 }
 
+/* Does another member of the set hold the domain's waiter in it? */
+static bool engine_set_shares(const struct engine_wait *w)
+{
+	struct list *node, *after;
+
+	list_for_each(node, after, &w->set->members)
+		if (container_of(node, struct engine_wait, member)->domain == w->domain)
+			return true;
+	return false;
+}
+
 void engine_wait_forget(struct engine_wait *w)
 {
 	list_remove(&w->member);
-	list_remove(&w->armed);
+	if (w->set && !engine_set_shares(w))
+		engine_nest_remove(&w->set->nest, w->domain);
+	engine_armed_forget(w->domain, &w->armed);
 	engine_poll_forget(w);
+	if (w->nested)
+		w->domain->waiter.nested--;
 }
 
 void engine_wait_close(struct engine_wait *w)
 {
-	if (w->bell >= 0)
-		platform_bell_close(w->bell);
+	if (w->descriptor < 0)
+		return;
+	if (w->nested)
+		platform_nest_close(w->descriptor);
+	else
+		platform_bell_close(w->descriptor);
 }
 
-static int engine_bell_control(int bell, enum fi_wait_obj obj, int command, void *arg)
+static int engine_descriptor_control(int descriptor, enum fi_wait_obj obj, int command,
+				     void *arg)
 {
 	if (!arg)
 		return -FI_EINVAL;
@@ -140,15 +323,15 @@ static int engine_bell_control(int bell, enum fi_wait_obj obj, int command, void
 	}
 	if (command != FI_GETWAIT)
 		return -FI_ENOSYS;
-	if (bell < 0)
+	if (descriptor < 0)
 		return -FI_ENODATA;
-	*(int *)arg = bell;
+	*(int *)arg = descriptor;
 	return 0;
 }
 
 int engine_wait_control(struct engine_wait *w, int command, void *arg)
 {
-	return engine_bell_control(w->bell, w->obj, command, arg);
+	return engine_descriptor_control(w->descriptor, w->obj, command, arg);
 }
 
 /* Wait sets */
@@ -156,21 +339,47 @@ int engine_wait_control(struct engine_wait *w, int command, void *arg)
 int engine_waitset_join(struct engine_eq *eq, struct fid_wait *fid)
 {
 	struct engine_waitset *set = engine_set_named(fid, eq->fabric);
+	int ret = 0;
 
 	if (!set)
 		return -FI_EINVAL;
-	eq->set = set;
 	platform_lock(&set->lock);
-	list_push(&set->eqs, &eq->member);
+	if (engine_nest_here(&set->nest))
+		ret = engine_eq_join(eq, &set->nest);
+	if (!ret) {
+		eq->set = set;
+		list_push(&set->eqs, &eq->member);
+	}
 	platform_unlock(&set->lock);
-	return 0;
+	return ret;
 }
 
 void engine_waitset_leave(struct engine_eq *eq)
 {
 	platform_lock(&eq->set->lock);
 	list_remove(&eq->member);
+	engine_eq_part(eq, &eq->set->nest);
 	platform_unlock(&eq->set->lock);
+}
+
+/* Have what the set is slept on by; with its lock. In the child of a fork all members enter it again. */
+static int engine_set_open(struct engine_waitset *set)
+{
+	struct list *node, *after;
+	int ret;
+
+	if (engine_nest_here(&set->nest))
+		return 0;
+	ret = engine_nest_open(&set->nest);
+	list_for_each(node, after, &set->members)
+		if (!ret)
+			ret = engine_set_hold(
+				set, container_of(node, struct engine_wait, member)->domain);
+	list_for_each(node, after, &set->eqs)
+		if (!ret)
+			ret = engine_eq_join(container_of(node, struct engine_eq, member),
+					     &set->nest);
+	return ret;
 }
 
 /* One round over the set's domains: has a member something? A counter's change is told once. */
@@ -198,36 +407,100 @@ static bool engine_set_look(struct engine_waitset *set)
 	return any;
 }
 
-static int engine_waitset_wait(struct fid_wait *fid, int timeout)
-{
-	uint64_t end = platform_now_ns() + (uint64_t)timeout * 1000000u;
-
-	while (!engine_set_look(set_of(fid))) {
-		if (timeout >= 0 && platform_now_ns() >= end)
-			return -FI_ETIMEDOUT;
-		platform_yield();
-	}
-	return 0;
-}
-
-static int engine_set_try(struct engine_waitset *set)
+/* May the set be slept on? With its lock. */
+static int engine_set_arm(struct engine_waitset *set)
 {
 	struct list *node, *after;
 	int ret = 0;
 
-	if (set->bell >= 0)
-		platform_bell_clear(set->bell);
-	platform_lock(&set->lock);
+	/* Those who sleep on it already have to see that it rang. */
+	if (engine_nest_here(&set->nest) && set->asleep <= 1)
+		platform_bell_clear(set->nest.bell);
 	list_for_each(node, after, &set->members) {
 		ret = engine_wait_try(container_of(node, struct engine_wait, member));
 		if (ret)
-			break;
+			return ret;
 	}
 	list_for_each(node, after, &set->eqs) {
-		if (ret)
-			break;
 		ret = engine_eq_trywait(container_of(node, struct engine_eq, member));
+		if (ret)
+			return ret;
 	}
+	return 0;
+}
+
+/* Nobody sleeps on the set any more; with its lock. */
+static void engine_set_disarm(struct engine_waitset *set)
+{
+	struct list *node, *after;
+
+	list_for_each(node, after, &set->members) {
+		struct engine_wait *w = container_of(node, struct engine_wait, member);
+
+		engine_use(w->domain);
+		engine_armed_drop(w->domain, &w->armed, false);
+		engine_unuse(w->domain);
+	}
+	list_for_each(node, after, &set->eqs)
+		engine_eq_awake(container_of(node, struct engine_eq, member));
+}
+
+static void engine_set_sleep(struct engine_waitset *set, uint64_t end_ns)
+{
+	uint64_t now, ns = NAP_NS;
+	int on[1], cnt = 0, ret;
+
+	platform_lock(&set->lock);
+	set->asleep++;
+	ret = engine_set_open(set);
+	if (!ret) {
+		on[0] = set->nest.nest;
+		cnt = 1;
+		ns = UINT64_MAX; /* the timers of the domains ring there too */
+		ret = engine_set_arm(set);
+	}
+	platform_unlock(&set->lock);
+	now = platform_now_ns();
+	if (end_ns <= now)
+		ns = 0;
+	else if (end_ns != UINT64_MAX && end_ns - now < ns)
+		ns = end_ns - now;
+	if (ret != -FI_EAGAIN && ns) /* without descriptors, a nap */
+		platform_sleep(on, ret ? 0 : cnt, ret && ns > NAP_NS ? NAP_NS : ns);
+	platform_lock(&set->lock);
+	if (!--set->asleep && set->obj != FI_WAIT_FD)
+		engine_set_disarm(set);
+	platform_unlock(&set->lock);
+}
+
+static int engine_waitset_wait(struct fid_wait *fid, int timeout)
+{
+	struct engine_waitset *set = set_of(fid);
+	uint64_t end_ns = engine_end_ns(timeout);
+	struct engine_spin spin = { 0 };
+	int ret = 0;
+
+	while (!engine_set_look(set)) {
+		if (engine_over(end_ns)) {
+			ret = -FI_ETIMEDOUT;
+			break;
+		}
+		if (!engine_spin(&spin, &set->patience))
+			engine_set_sleep(set, end_ns);
+	}
+	engine_spin_end(&spin, &set->patience);
+	return ret;
+}
+
+static int engine_set_try(struct engine_waitset *set)
+{
+	int ret = 0;
+
+	platform_lock(&set->lock);
+	if (set->obj == FI_WAIT_FD)
+		ret = engine_set_open(set);
+	if (!ret)
+		ret = engine_set_arm(set);
 	platform_unlock(&set->lock);
 	return ret;
 }
@@ -236,7 +509,9 @@ static int engine_waitset_control(struct fid *fid, int command, void *arg)
 {
 	struct engine_waitset *set = container_of(fid, struct engine_waitset, fid.fid);
 
-	return engine_bell_control(set->bell, set->obj, command, arg);
+	int descriptor = set->obj == FI_WAIT_FD ? set->nest.nest : -1;
+
+	return engine_descriptor_control(descriptor, set->obj, command, arg);
 }
 
 static int engine_waitset_close(struct fid *fid)
@@ -249,8 +524,7 @@ static int engine_waitset_close(struct fid *fid)
 	platform_unlock(&set->lock);
 	if (busy)
 		return -FI_EBUSY;
-	if (set->bell >= 0)
-		platform_bell_close(set->bell);
+	engine_nest_close(&set->nest);
 	platform_lock_fini(&set->lock);
 	engine_unref(&set->fabric->refs);
 	platform_free(set);
@@ -306,9 +580,8 @@ int engine_waitset_open(struct fid_fabric *fid, struct fi_wait_attr *attr,
 	set = platform_alloc(sizeof(*set));
 	if (!set)
 		return -FI_ENOMEM;
-	set->bell = -1;
 	if (attr->wait_obj == FI_WAIT_FD)
-		ret = platform_bell_open(&set->bell);
+		ret = engine_nest_open(&set->nest);
 	if (ret) {
 		platform_free(set);
 		return ret;
@@ -328,20 +601,13 @@ int engine_waitset_open(struct fid_fabric *fid, struct fi_wait_attr *attr,
 
 /* fi_trywait */
 
-static int engine_own_try(struct engine_wait *w)
-{
-	if (w->bell >= 0)
-		platform_bell_clear(w->bell);
-	return engine_wait_try(w);
-}
-
 static int engine_try(struct fid *fid)
 {
 	switch (fid->fclass) {
 	case FI_CLASS_CQ:
-		return engine_own_try(&container_of(fid, struct engine_cq, fid.fid)->wait);
+		return engine_wait_try(&container_of(fid, struct engine_cq, fid.fid)->wait);
 	case FI_CLASS_CNTR:
-		return engine_own_try(&container_of(fid, struct engine_cntr, fid.fid)->wait);
+		return engine_wait_try(&container_of(fid, struct engine_cntr, fid.fid)->wait);
 	case FI_CLASS_EQ:
 		return engine_eq_trywait(container_of(fid, struct engine_eq, fid.fid));
 	case FI_CLASS_WAIT:

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Ways to wait for completion queues and counters: wait sets, poll sets, and bells for programs
- * that sleep on a descriptor. struct engine_wait is part of each such object.
+ * Ways to wait for completion queues and counters: wait sets, poll sets, and descriptors that programs
+ * sleep on. struct engine_wait is part of each such object.
  *
  * The lock of a wait set has rank 0: whoever holds it may hold a domain after it, never before.
  */
@@ -15,8 +15,8 @@
  * @fid: it; @domain: its domain
  * @obj, @set: as in its attributes
  *
- * With FI_WAIT_FD, and in a wait set with a descriptor, the domain gets a thread. The caller does
- * not hold the domain. Returns 0 or -FI_E*: -FI_ENOSYS for what is not offered, -FI_EINVAL.
+ * A domain with many objects that have a descriptor gets a thread. The caller does not hold the
+ * domain. Returns 0 or -FI_E*: -FI_ENOSYS for what is not offered, -FI_EINVAL.
  */
 int engine_wait_open(struct engine_wait *w, struct fid *fid, struct engine_domain *domain,
 		     enum fi_wait_obj obj, struct fid_wait *set);
@@ -24,7 +24,7 @@ int engine_wait_open(struct engine_wait *w, struct fid *fid, struct engine_domai
 /*
  * engine_wait_enter, engine_wait_leave - hold the domain, and before it the wait set, to close the object
  * engine_wait_forget - take it out of all sets, between these; nothing finds it afterwards
- * engine_wait_close - and its bell, when nothing is held
+ * engine_wait_close - and its descriptor, when nothing is held
  */
 void engine_wait_enter(struct engine_wait *w);
 void engine_wait_leave(struct engine_wait *w);
@@ -40,13 +40,7 @@ static inline bool engine_wait_blocks(const struct engine_wait *w)
 	return w->obj != FI_WAIT_NONE && w->obj != FI_WAIT_SET;
 }
 
-/* engine_wait_ready - has the object something? A counter: a change that the program has not seen (bell.c) */
-bool engine_wait_ready(const struct engine_wait *w);
-
-/* engine_wait_bell - what is rung for the object: its own, that of its set, or -1 (bell.c) */
-int engine_wait_bell(const struct engine_wait *w);
-
-/* engine_wait_signal - wake who sleeps on the object's descriptor; any thread (bell.c) */
+/* engine_wait_signal - wake those who sleep on the object; any thread */
 void engine_wait_signal(struct engine_wait *w);
 
 /*

@@ -12,15 +12,20 @@
  * endpoint's domain (FI_THREAD_DOMAIN: the caller's promise; FI_THREAD_SAFE: the domain's
  * lock). A wire has no lock of its own towards the engine.
  *
- * Re-entrancy: a wire calls the engine (wire_events below) only from within its poll(), except
- * that connect() and accept steps may call nothing at all. Engine code called from poll() may
- * call claim, publish, sendv, get, connect and disconnect of any wire, the polling one included;
- * a wire must therefore not hold iterators across a call to the engine that those would break
- * (a conn that is disconnected during poll() is freed no earlier than the end of that poll()).
+ * Re-entrancy: a wire calls the engine (wire_events below) only from within its poll(), but for
+ * engine_wire_rouse(); connect() and accept steps may call nothing else at all. Engine code called
+ * from poll() may call claim, publish, sendv, get, connect and disconnect of any wire, the polling one
+ * included; a wire must therefore not hold iterators across a call to the engine that those would
+ * break (a conn that is disconnected during poll() is freed no earlier than the end of that poll()).
  *
  * Order: packets that are claimed and published on one conn arrive in that order. What sendv
  * carries travels on a lane of its own and may overtake them or be overtaken; the engine restores
  * message order by packet.seq. Control packets never wait behind the payload of sendv.
+ *
+ * Sleeping: who is about to sleep arms every wire of its domain, and sleeps on their bells without
+ * holding the domain; any number of threads may sleep at once, and each arms anew. What else moves
+ * while somebody sleeps: a call of another thread. When that leaves something for poll(), and no bell
+ * tells of it, the wire calls engine_wire_rouse().
  *
  * Delivery: while a conn is up, everything published or accepted by sendv arrives once and whole,
  * or the conn goes down with an error. After conn_down the wire touches no memory of the engine
@@ -214,10 +219,41 @@ struct wire_ops {
 	 */
 	void (*fill)(struct wire_conn *conn, void *to, const struct iovec *iov, size_t iov_cnt,
 		     size_t len);
+
+	/*
+	 * bell - a descriptor that is readable while the wire is armed and poll() may have something
+	 * The wire's own, made on the first call and closed with the wire; whoever gets it polls for
+	 * reading and does nothing else with it. In the child of a fork that the wire does not work in:
+	 * none.
+	 * Returns it, or -FI_E* when there can be none: the engine naps for a millisecond at most. So
+	 * it does when this is NULL, unless there is arm: then what comes to the wire comes from calls of
+	 * this domain alone, and the wire tells of it by engine_wire_rouse().
+	 */
+	int (*bell)(struct wire *wire);
+
+	/*
+	 * arm - from now on the bell rings: it is readable as soon as poll() may have something
+	 * What poll() may have is a packet, the end of an operation, a step of a connection or its end,
+	 * but not room for what was refused: while something waits for that the engine looks once a
+	 * millisecond. A bell may ring for nothing. Called also while it is armed: a bell that rings for
+	 * nothing any more ends.
+	 * Returns 0 when poll() has something now (nothing is armed then: the engine polls and comes
+	 * again), else for how many ns at most the caller may sleep before it polls again:
+	 * UINT64_MAX for as long as it likes, less while something has to be looked at in time
+	 * (a retry, a connection of which no bell tells).
+	 */
+	uint64_t (*arm)(struct wire *wire);
+
+	/*
+	 * disarm - nobody sleeps any more: whoever sends pays nothing for waking from now on
+	 * The bell is silent afterwards, where it can be silenced without poll(). Not called from within
+	 * poll(). Again: nothing happens.
+	 */
+	void (*disarm)(struct wire *wire);
 };
 
 /*
- * What a wire calls. All only from within poll().
+ * What a wire calls. All only from within poll(), but for engine_wire_rouse().
  */
 
 /*
@@ -247,6 +283,12 @@ void engine_conn_up(struct wire_conn *conn, const struct hello *hello);
  * The conn is the wire's to free after the call; packets received before were delivered before.
  */
 void engine_conn_down(struct wire_conn *conn, int err);
+
+/*
+ * engine_wire_rouse - poll() has something to do because of a call, while the wire is armed
+ * From within any call of the wire that is not part of a poll(): nothing is done but waking who sleeps.
+ */
+void engine_wire_rouse(struct wire *wire);
 
 /*
  * engine_packet - a packet's header arrived (engine_packet_on() in recv.h is the inlined form)

@@ -1,0 +1,143 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * Sleeping: what blocking calls, descriptors and the thread of a domain have in common.
+ *
+ * Who is about to sleep holds the domain, arms its wires (engine_waiter_arm), says that it sleeps
+ * (engine_armed_add, and for threads engine_waiter_enter), looks once more at what it waits for, gives
+ * up the domain, and sleeps on what rings from then on:
+ *  - the nest, while poll() of a wire may have something;
+ *  - the domain's bell, for threads, or the object's own descriptor: somebody else has found something
+ *    for the object, or has left something to do.
+ *
+ * Why none is missed: while there is anybody in domain->armed who has not been woken, all wires are
+ * armed. Where that can't be kept up (a wire has something when it is to be armed, wires come and go)
+ * everybody is woken, and arms anew or stays awake. A bell stays rung until the last thread that slept
+ * on it is awake, a descriptor until fi_trywait; so nobody misses one because another was faster.
+ */
+#ifndef WEFT_SLEEP_H
+#define WEFT_SLEEP_H
+
+#include "engine.h"
+
+/* Who sleeps (bell.c). All with the domain held. */
+
+/* engine_armed_init - nobody does; @ring, @watch: as in the struct */
+void engine_armed_init(struct engine_armed *armed, void (*ring)(struct engine_armed *armed),
+		       void (*watch)(struct engine_armed *armed, bool on));
+/* engine_armed_add - somebody is about to: a thread, or whoever has the descriptor. The wires are armed */
+void engine_armed_add(struct engine_domain *domain, struct engine_armed *armed, bool thread);
+/* engine_armed_drop - a thread is awake, or nobody waits for the descriptor any more */
+void engine_armed_drop(struct engine_domain *domain, struct engine_armed *armed, bool thread);
+/* engine_armed_forget - the object ends; nobody sleeps on it */
+void engine_armed_forget(struct engine_domain *domain, struct engine_armed *armed);
+/* engine_armed_wake - there is something for those who sleep on @armed. Also from within poll() */
+void engine_armed_wake(struct engine_domain *domain, struct engine_armed *armed);
+
+/* engine_rouse_all - wake everybody who sleeps in the domain. Also from within poll() */
+void engine_rouse_all(struct engine_domain *domain);
+
+/* engine_rouse - a call has left something to do: somebody who sleeps has to do it */
+static inline void engine_rouse(struct engine_domain *domain)
+{
+	if (unlikely(!list_empty(&domain->armed)))
+		engine_rouse_all(domain);
+}
+
+/* What they sleep on (waiter.c). With the domain held, but for engine_waiter_ring(). */
+
+/* engine_waiter_init, engine_waiter_close - of a domain that is opened or closed */
+void engine_waiter_init(struct engine_waiter *waiter);
+void engine_waiter_close(struct engine_waiter *waiter);
+
+/* engine_waiter_open - have the descriptors, in this process; 0 or -FI_E* */
+int engine_waiter_open(struct engine_domain *domain);
+
+/* engine_waiter_join, engine_waiter_part - an endpoint has opened its wires, or is about to close them */
+void engine_waiter_join(struct engine_ep *ep);
+void engine_waiter_part(struct engine_ep *ep);
+
+/*
+ * engine_waiter_arm - arm all wires
+ * Returns for how many ns the caller may sleep: also for the sake of what only time brings. 0: a
+ * wire has something now, make a round; everybody who slept is woken.
+ */
+uint64_t engine_waiter_arm(struct engine_domain *domain);
+
+/* engine_waiter_rest - disarm the wires, if nobody sleeps any more. Not from within poll() */
+void engine_waiter_rest(struct engine_domain *domain);
+
+/* engine_waiter_timer - those who sleep on descriptors of the domain are to be woken in @ns at the latest */
+void engine_waiter_timer(struct engine_domain *domain, uint64_t ns);
+
+/*
+ * engine_waiter_enter - a thread is about to sleep
+ * @on: out: what on, for platform_sleep(). Returns how many: 0 when no descriptors could be had
+ * engine_waiter_leave - it is awake; it may hold nothing
+ */
+int engine_waiter_enter(struct engine_domain *domain, int *on);
+void engine_waiter_leave(struct engine_domain *domain);
+
+/* engine_waiter_ring - wake all threads that sleep in the domain. Any thread, whatever it holds */
+void engine_waiter_ring(struct engine_domain *domain);
+
+/*
+ * engine_waiter_object - a descriptor for an object of the domain: a nest over the waiter
+ * engine_waiter_object_renew - the same under the number that the object had in the process before
+ * Returns 0 or -FI_E*.
+ */
+int engine_waiter_object(struct engine_domain *domain, int *descriptor);
+int engine_waiter_object_renew(struct engine_domain *domain, int descriptor);
+
+/* A nest for objects of several domains (waiter.c). The caller serializes. */
+
+/* engine_nest_open - have it, in this process; empty but for its bell if it was not there. 0 or -FI_E* */
+int engine_nest_open(struct engine_nest *nest);
+void engine_nest_close(struct engine_nest *nest);
+/* engine_nest_here - is there one, of this process? */
+bool engine_nest_here(const struct engine_nest *nest);
+/* engine_nest_add, engine_nest_remove - put a domain's waiter in, take it out; the domain is held */
+int engine_nest_add(struct engine_nest *nest, struct engine_domain *domain);
+void engine_nest_remove(struct engine_nest *nest, struct engine_domain *domain);
+
+/* Looking again and again before one sleeps (sleep.c) */
+
+struct engine_spin {
+	uint64_t begin_ns;
+	uint32_t turns;
+	bool over;
+};
+
+/*
+ * engine_spin - look again at once, and do not sleep yet?
+ * Lets others run now and then, and gives up at once when they want this core.
+ */
+bool engine_spin(struct engine_spin *spin, struct engine_patience *patience);
+/* engine_spin_end - the waiting is over: was it worth while? */
+void engine_spin_end(const struct engine_spin *spin, struct engine_patience *patience);
+
+/* A blocking call on an object of one domain (sleep.c). */
+struct engine_sleeper {
+	struct engine_domain *domain;
+	struct engine_armed *armed;
+	/* there - what the call waits for has come; with the domain held, once more before it sleeps */
+	bool (*there)(void *arg);
+	void *arg;
+	uint64_t end_ns; /* UINT64_MAX: never */
+	struct engine_spin spin;
+};
+
+/* engine_end_ns - when @timeout ms from now are over; below 0: never */
+uint64_t engine_end_ns(int timeout);
+/* engine_over - is it that time? */
+static inline bool engine_over(uint64_t end_ns)
+{
+	return end_ns != UINT64_MAX && platform_now_ns() >= end_ns;
+}
+
+/*
+ * engine_sleeper_wait - nothing was there: come back when it is worth while to make a round and look
+ * The caller does not hold the domain.
+ */
+void engine_sleeper_wait(struct engine_sleeper *sleeper);
+
+#endif

@@ -1,0 +1,397 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * What is slept on in a domain: the nest of its wires' bells, the bell of its threads, the timer of its
+ * descriptors. Called with the domain held, unless sleep.h says otherwise.
+ *
+ * The child of a fork has its parent's descriptors, and must leave what they stand for alone: it closes
+ * them and makes its own. The numbers that a program knows stay.
+ */
+#include <rdma/fi_errno.h>
+#include "peer.h"
+#include "progress.h"
+#include "sleep.h"
+
+#define NAP_NS	   1000000u   /* sleep of who can't be woken by all that may come */
+#define PENDING_NS 50000000u  /* ... while an operation may end by the death of a peer alone */
+#define IDLE_NS	   500000000u /* ... while none may */
+#define LOOKED_MAX 64u	      /* peers or receives that are looked at to know that */
+
+void engine_waiter_init(struct engine_waiter *waiter)
+{
+	*waiter = (struct engine_waiter){ .open = false };
+	platform_lock_init(&waiter->lock);
+}
+
+static bool engine_waiter_here(const struct engine_waiter *waiter)
+{
+	return waiter->open && waiter->forks == platform_forks();
+}
+
+static void engine_waiter_release(struct engine_waiter *waiter)
+{
+	platform_nest_close(waiter->nest);
+	platform_bell_close(waiter->bell);
+	platform_timer_close(waiter->timer);
+	waiter->open = false;
+}
+
+void engine_waiter_close(struct engine_waiter *waiter)
+{
+	if (waiter->open)
+		engine_waiter_release(waiter);
+	platform_lock_fini(&waiter->lock);
+}
+
+/* Nobody of those who slept in the parent is here. */
+static void engine_waiter_forked(struct engine_domain *domain)
+{
+	struct engine_waiter *waiter = &domain->waiter;
+	uint32_t nested = waiter->nested;
+	struct list *node, *after;
+
+	waiter->armed = false; /* the parent's wires */
+	list_for_each(node, after, &domain->armed)
+		engine_armed_forget(domain, container_of(node, struct engine_armed, link));
+	engine_waiter_release(waiter);
+	engine_waiter_init(waiter);
+	waiter->nested = nested;
+}
+
+static void engine_wire_join(struct engine_waiter *waiter, struct engine_wire *w)
+{
+	w->nested = false;
+	if (!w->wire || !w->ops->bell)
+		return;
+	w->bell = w->ops->bell(w->wire);
+	w->nested = w->bell >= 0 && !platform_nest_add(waiter->nest, w->bell);
+}
+
+static void engine_wires_join(struct engine_ep *ep)
+{
+	for (uint32_t i = 0; i < ep->wire_cnt; i++)
+		engine_wire_join(&ep->domain->waiter, &ep->wires[i]);
+}
+
+int engine_waiter_open(struct engine_domain *domain)
+{
+	struct engine_waiter *waiter = &domain->waiter;
+	struct list *node, *after;
+	int ret;
+
+	if (likely(engine_waiter_here(waiter)))
+		return 0;
+	if (waiter->open)
+		engine_waiter_forked(domain);
+	ret = platform_nest_open(-1, &waiter->nest);
+	if (ret)
+		return ret;
+	ret = platform_bell_open(&waiter->bell);
+	if (ret)
+		goto err_nest;
+	ret = platform_timer_open(&waiter->timer);
+	if (ret)
+		goto err_bell;
+	waiter->open = true;
+	waiter->forks = platform_forks();
+	list_for_each(node, after, &domain->eps)
+		engine_wires_join(container_of(node, struct engine_ep, domain_link));
+	return 0;
+
+err_bell:
+	platform_bell_close(waiter->bell);
+err_nest:
+	platform_nest_close(waiter->nest);
+	return ret;
+}
+
+void engine_waiter_join(struct engine_ep *ep)
+{
+	if (engine_waiter_here(&ep->domain->waiter))
+		engine_wires_join(ep);
+	engine_rouse(ep->domain);
+}
+
+void engine_waiter_part(struct engine_ep *ep)
+{
+	struct engine_waiter *waiter = &ep->domain->waiter;
+
+	for (uint32_t i = 0; i < ep->wire_cnt; i++) {
+		struct engine_wire *w = &ep->wires[i];
+
+		if (w->nested && engine_waiter_here(waiter))
+			platform_nest_remove(waiter->nest, w->bell);
+		w->nested = false;
+	}
+	engine_rouse(ep->domain);
+}
+
+/* Arming */
+
+static uint64_t engine_least(uint64_t a, uint64_t b)
+{
+	return a < b ? a : b;
+}
+
+/* ns until this wire is to be polled, at most; 0: it has something */
+static uint64_t engine_wire_arm(struct engine_wire *w)
+{
+	uint64_t ns;
+
+	engine_expect(w);
+	if (!w->ops->arm)
+		return NAP_NS;
+	ns = w->ops->arm(w->wire);
+	return w->nested || !w->ops->bell ? ns : engine_least(ns, NAP_NS);
+}
+
+static uint64_t engine_wires_arm(struct engine_domain *domain)
+{
+	uint64_t limit = UINT64_MAX;
+	struct list *node, *after;
+
+	list_for_each(node, after, &domain->eps) {
+		struct engine_ep *ep = container_of(node, struct engine_ep, domain_link);
+
+		for (uint32_t i = 0; i < ep->wire_cnt && limit; i++)
+			if (ep->wires[i].wire)
+				limit = engine_least(limit, engine_wire_arm(&ep->wires[i]));
+	}
+	return limit;
+}
+
+/* Does a receive that was posted wait for one peer alone? */
+static bool engine_waits_directed(const struct engine_rxq *q, uint32_t *left)
+{
+	const struct list *node;
+
+	for (node = q->posted.next; node != &q->posted; node = node->next)
+		if (!*left || !--*left ||
+		    container_of(node, struct engine_rx, link)->match.source !=
+			    MATCH_ANY_SOURCE)
+			return true;
+	return false;
+}
+
+/* May anything of this endpoint end by the death of a peer alone? With many it is not worth finding out. */
+static bool engine_ep_pending(const struct engine_ep *ep)
+{
+	uint32_t left = LOOKED_MAX;
+	const struct list *node;
+
+	for (node = ep->all.next; node != &ep->all; node = node->next)
+		if (!--left || engine_work_pending(container_of(node, struct engine_peer, all)))
+			return true;
+	if (list_empty(&ep->all))
+		return false;
+	for (uint32_t i = 0; i < ep->rx_cnt; i++)
+		if (ep->rxs[i] && engine_waits_directed(ep->rxs[i]->q, &left))
+			return true;
+	return false;
+}
+
+/* What a round has to look at without any bell. */
+static uint64_t engine_domain_limit(const struct engine_domain *domain)
+{
+	uint64_t limit = IDLE_NS;
+	const struct list *node;
+
+	if (!list_empty(&domain->due) || !list_empty(&domain->colls))
+		return NAP_NS;
+	for (node = domain->eps.next; node != &domain->eps; node = node->next) {
+		struct engine_ep *ep = container_of(node, struct engine_ep, domain_link);
+
+		if (!list_empty(&ep->blocked) || !list_empty(&ep->acks))
+			return NAP_NS;
+		if (limit == IDLE_NS && engine_ep_pending(ep))
+			limit = PENDING_NS;
+	}
+	return limit;
+}
+
+uint64_t engine_waiter_arm(struct engine_domain *domain)
+{
+	uint64_t limit = NAP_NS;
+
+	if (engine_waiter_open(domain))
+		return limit; /* nobody could be woken: nothing is armed */
+	domain->waiter.armed = true;
+	limit = engine_wires_arm(domain);
+	if (!limit) {
+		engine_rouse(domain);
+		engine_armed_round(domain);
+		return 0;
+	}
+	return engine_least(limit, engine_domain_limit(domain));
+}
+
+void engine_waiter_rest(struct engine_domain *domain)
+{
+	struct list *node, *after;
+
+	if (!domain->waiter.armed || !list_empty(&domain->armed) ||
+	    !engine_waiter_here(&domain->waiter))
+		return;
+	domain->waiter.armed = false;
+	list_for_each(node, after, &domain->eps) {
+		struct engine_ep *ep = container_of(node, struct engine_ep, domain_link);
+
+		for (uint32_t i = 0; i < ep->wire_cnt; i++)
+			if (ep->wires[i].wire && ep->wires[i].ops->disarm)
+				ep->wires[i].ops->disarm(ep->wires[i].wire);
+	}
+}
+
+/* One that rings too early does no harm, and setting it is a system call. */
+void engine_waiter_timer(struct engine_domain *domain, uint64_t ns)
+{
+	struct engine_waiter *waiter = &domain->waiter;
+	uint64_t now = platform_now_ns();
+
+	if (waiter->timer_ns > now + ns / 2 && waiter->timer_ns <= now + ns)
+		return;
+	waiter->timer_ns = now + ns;
+	platform_timer_set(waiter->timer, ns);
+}
+
+/* Threads */
+
+int engine_waiter_enter(struct engine_domain *domain, int *on)
+{
+	struct engine_waiter *waiter = &domain->waiter;
+
+	platform_lock(&waiter->lock);
+	waiter->asleep++;
+	platform_unlock(&waiter->lock);
+	if (!engine_waiter_here(waiter))
+		return 0;
+	on[0] = waiter->bell;
+	on[1] = waiter->nest;
+	return 2;
+}
+
+void engine_waiter_leave(struct engine_domain *domain)
+{
+	struct engine_waiter *waiter = &domain->waiter;
+
+	platform_lock(&waiter->lock);
+	if (waiter->asleep)
+		waiter->asleep--;
+	if (!waiter->asleep && waiter->rung) {
+		waiter->rung = false;
+		platform_bell_clear(waiter->bell);
+	}
+	platform_unlock(&waiter->lock);
+}
+
+void engine_waiter_ring(struct engine_domain *domain)
+{
+	struct engine_waiter *waiter = &domain->waiter;
+
+	platform_lock(&waiter->lock);
+	if (waiter->asleep && !waiter->rung && engine_waiter_here(waiter)) {
+		waiter->rung = true;
+		platform_bell_ring(waiter->bell);
+	}
+	platform_unlock(&waiter->lock);
+}
+
+/* Descriptors of objects */
+
+static int engine_object_fill(struct engine_waiter *waiter, int nest)
+{
+	int ret = platform_nest_add(nest, waiter->nest);
+
+	return ret ? ret : platform_nest_add(nest, waiter->timer);
+}
+
+int engine_waiter_object(struct engine_domain *domain, int *descriptor)
+{
+	struct engine_waiter *waiter = &domain->waiter;
+	int ret = engine_waiter_open(domain), nest;
+
+	if (ret)
+		return ret;
+	ret = platform_nest_open(waiter->bell, &nest);
+	if (ret)
+		return ret;
+	ret = engine_object_fill(waiter, nest);
+	if (ret)
+		platform_nest_close(nest);
+	else
+		*descriptor = nest;
+	return ret;
+}
+
+int engine_waiter_object_renew(struct engine_domain *domain, int descriptor)
+{
+	int fresh, ret = engine_waiter_object(domain, &fresh);
+
+	return ret ? ret : platform_descriptor_renew(descriptor, fresh);
+}
+
+/* Nests for several domains */
+
+bool engine_nest_here(const struct engine_nest *nest)
+{
+	return nest->open && nest->forks == platform_forks();
+}
+
+/* In the child of a fork the nest keeps its number. */
+int engine_nest_open(struct engine_nest *nest)
+{
+	int fresh, bell, ret;
+
+	if (engine_nest_here(nest))
+		return 0;
+	ret = platform_bell_open(&bell);
+	if (ret)
+		return ret;
+	ret = platform_nest_open(-1, &fresh);
+	if (ret)
+		goto err_bell;
+	ret = platform_nest_add(fresh, bell);
+	if (ret)
+		goto err_nest;
+	if (nest->open) {
+		ret = platform_descriptor_renew(nest->nest, fresh);
+		if (ret)
+			goto err_bell;
+		platform_bell_close(nest->bell);
+	} else {
+		nest->nest = fresh;
+	}
+	nest->bell = bell;
+	nest->forks = platform_forks();
+	nest->open = true;
+	return 0;
+
+err_nest:
+	platform_nest_close(fresh);
+err_bell:
+	platform_bell_close(bell);
+	return ret;
+}
+
+void engine_nest_close(struct engine_nest *nest)
+{
+	if (!nest->open)
+		return;
+	platform_nest_close(nest->nest);
+	platform_bell_close(nest->bell);
+	nest->open = false;
+}
+
+int engine_nest_add(struct engine_nest *nest, struct engine_domain *domain)
+{
+	int ret = engine_waiter_open(domain);
+
+	return ret ? ret : engine_object_fill(&domain->waiter, nest->nest);
+}
+
+void engine_nest_remove(struct engine_nest *nest, struct engine_domain *domain)
+{
+	if (!engine_nest_here(nest) || !engine_waiter_here(&domain->waiter))
+		return;
+	platform_nest_remove(nest->nest, domain->waiter.nest);
+	platform_nest_remove(nest->nest, domain->waiter.timer);
+}
