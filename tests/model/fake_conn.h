@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
  * Inside the fake wires: what fake_wire.c (the contract's calls), fake_poll.c (delivery) and
- * fake_raw.c (ends that are the test itself) share. One thread.
+ * fake_raw.c (ends that are the test itself) share. All of it with the wires' lock.
  */
 #ifndef WEFT_FAKE_CONN_H
 #define WEFT_FAKE_CONN_H
@@ -54,6 +54,8 @@ struct fake_wire {
 	struct list knocks;
 	struct weft_addr address; /* nonce and what this wire added */
 	uint32_t polling;
+	int bell;	  /* eventfd; -1: not made yet */
+	bool armed, deaf; /* deaf: somebody sleeps, for a bounded time, and no bell rings */
 };
 
 /* One end. */
@@ -114,6 +116,13 @@ void fake_conn_bury(struct fake_conn *c);
 void fake_conn_down(struct fake_conn *c, int err);
 void fake_wire_enter(struct fake_wire *wire);
 void fake_wire_leave(struct fake_wire *wire);
+/* fake_ring - there is something for the wire's poll */
+void fake_ring(struct fake_wire *wire);
+/* fake_enter, fake_leave - hold all fake wires; nests */
+void fake_enter(void);
+void fake_leave(void);
+/* fake_ready - is there anything that poll would move? */
+bool fake_ready(const struct fake_wire *wire);
 /* fake_packet - the engine's answer to a header; fills item->dest when the rest is to follow */
 int fake_packet(struct fake_conn *c, struct fake_item *item, size_t avail);
 int fake_poll(struct wire *wire);

@@ -72,7 +72,8 @@ void fake_ends_begin(uint64_t seed)
 
 static void cqs_open(struct fake_end *end, const struct fake_end_attr *attr)
 {
-	struct fi_cq_attr cq_attr = { .format = attr->format, .wait_obj = FI_WAIT_UNSPEC };
+	struct fi_cq_attr cq_attr = { .format = attr->format,
+				      .wait_obj = attr->wait ? attr->wait : FI_WAIT_UNSPEC };
 
 	assert_int_equal(fi_cq_open(end->domain, &cq_attr, &end->tx_cq, NULL), 0);
 	end->rx_cq = end->tx_cq;
@@ -133,6 +134,7 @@ void fake_end_open(struct fake_end *end, const struct fake_end_attr *attr,
 	info->caps = attr->caps;
 	info->fabric_attr->api_version = FI_VERSION(2, 0);
 	info->domain_attr->threading = attr->threading;
+	info->domain_attr->data_progress = attr->progress;
 	info->ep_attr->type = FI_EP_RDM;
 	info->tx_attr->size = attr->tx_size;
 	info->tx_attr->op_flags = attr->tx_op_flags;

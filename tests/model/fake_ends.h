@@ -26,10 +26,12 @@ struct fake_end_attr {
 	uint64_t caps;	     /* 0: everything */
 	uint64_t bind_flags; /* FI_SELECTIVE_COMPLETION */
 	uint64_t tx_op_flags, rx_op_flags;
-	size_t tx_size; /* 0: default */
-	size_t budget;	/* eager payload, bytes */
-	bool one_cq;	/* for both directions */
-	bool count;	/* with counters */
+	size_t tx_size;		   /* 0: default */
+	size_t budget;		   /* eager payload, bytes */
+	enum fi_wait_obj wait;	   /* of the queues; FI_WAIT_NONE: FI_WAIT_UNSPEC */
+	enum fi_progress progress; /* 0: manual */
+	bool one_cq;		   /* for both directions */
+	bool count;		   /* with counters */
 };
 
 /* What the counters of an end count. */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
  * Delivery of the fake wires: everything that the contract lets happen only in poll(). Called
- * by the engine's progress, on the test's thread.
+ * by the engine's progress, with the wires' lock.
  *
  * The engine may end any conn while we call it: after each call c->dead is looked at, and what
  * was ended is freed when the poll is over.
@@ -18,6 +18,7 @@ static void answer(struct fake_conn *from, const struct hello *hello, int err)
 	from->answer_err = err;
 	if (!err)
 		from->answer = *hello;
+	fake_ring(from->wire);
 }
 
 static void take_knock(struct fake_wire *wire, struct fake_knock *knock)
@@ -285,7 +286,7 @@ static int move_gets(struct fake_conn *c)
 }
 
 /* Has everything arrived that came before the end? */
-static bool drained(struct fake_conn *c)
+static bool drained(const struct fake_conn *c)
 {
 	return list_empty(&c->lanes[FAKE_CLAIMED]) && list_empty(&c->lanes[FAKE_SENDV]) &&
 	       list_empty(&c->flowing);
@@ -319,6 +320,28 @@ static int poll_conn(struct fake_conn *c)
 		moved++;
 	}
 	return moved;
+}
+
+static bool conn_ready(const struct fake_conn *c)
+{
+	if (c->answered)
+		return true;
+	if (c->conn.up && !c->stopped &&
+	    (c->done_first || !list_empty(&c->gets) || !drained(c)))
+		return true;
+	return c->ending && drained(c);
+}
+
+bool fake_ready(const struct fake_wire *wire)
+{
+	struct list *node;
+
+	if (!fake_knobs[wire->kind].mute && !list_empty(&wire->knocks))
+		return true;
+	for (node = wire->conns.next; node != &wire->conns; node = node->next)
+		if (conn_ready(container_of(node, struct fake_conn, link)))
+			return true;
+	return false;
 }
 
 int fake_poll(struct wire *base)

@@ -1,12 +1,15 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
  * The contract's calls of the fake wires; see fake_wire.h. Called by the engine and by tests,
- * on one thread. Delivery is in fake_poll.c.
+ * with the wires' lock, or takes it. Delivery is in fake_poll.c.
  *
  * A packet that is sent stands in a lane of the end that will receive it. What sendv borrows
  * is read when it is delivered, unless the wire took a copy first; when the sender's end goes
  * away, what it still lends is lost, and everything behind it in that lane.
  */
+#define _GNU_SOURCE
+#include <sys/eventfd.h>
+#include <unistd.h>
 #include "fake_conn.h"
 #include "send.h"
 
@@ -14,11 +17,24 @@ struct list fake_wires = { &fake_wires, &fake_wires };
 struct fake_knobs fake_knobs[FAKE_KINDS];
 struct fake_watch fake_watch;
 
+/* Rank 2: after the domain of whoever calls. Those who poll call the engine, which calls again. */
+static pthread_mutex_t lock = PTHREAD_RECURSIVE_MUTEX_INITIALIZER_NP;
+
 static uint64_t sequence = 1;
 static uint32_t host = 1;
 static uint16_t next_port = 1;
 static uint16_t listen_port; /* 0: the next */
 static uint32_t telling;     /* calls of engine_conn_down() that have not returned */
+
+void fake_enter(void)
+{
+	pthread_mutex_lock(&lock);
+}
+
+void fake_leave(void)
+{
+	pthread_mutex_unlock(&lock);
+}
 
 void fake_seed(uint64_t seed)
 {
@@ -142,6 +158,7 @@ void fake_op_done(struct fake_conn *c, struct wire_op *op, int status)
 	op->wire_private[0] = (uint64_t)status;
 	*c->done_last = op;
 	c->done_last = &op->next;
+	fake_ring(c->wire);
 }
 
 static void item_copy(struct fake_item *item)
@@ -227,6 +244,7 @@ void fake_conn_part(struct fake_conn *c, int err, bool orderly)
 		other->ending = true;
 		other->end_err = err;
 	}
+	fake_ring(other->wire);
 }
 
 void fake_conn_bury(struct fake_conn *c)
@@ -322,6 +340,7 @@ static int fake_open(enum fake_kind kind, struct engine_ep *ep, struct weft_addr
 	list_init(&wire->grave);
 	list_init(&wire->knocks);
 	wire->address = *addr;
+	wire->bell = -1;
 	list_push(&fake_wires, &wire->link);
 	*out = &wire->wire;
 	return 0;
@@ -363,6 +382,7 @@ static void knock_refuse(struct fake_knock *knock, int err)
 		knock->from->knock = NULL;
 		knock->from->answered = true;
 		knock->from->answer_err = err;
+		fake_ring(knock->from->wire);
 	}
 	list_remove(&knock->link);
 	free(knock);
@@ -383,6 +403,8 @@ static void fake_close(struct wire *base)
 		fake_conn_bury(c);
 	}
 	list_remove(&wire->link);
+	if (wire->bell >= 0)
+		close(wire->bell);
 	free(wire);
 }
 
@@ -429,10 +451,12 @@ static int fake_connect(struct wire *base, struct engine_peer *peer,
 		c->knock->from = c;
 		c->knock->hello = *hello;
 		list_push(&to->knocks, &c->knock->link);
+		fake_ring(to);
 	}
 	if (!c->knock) { /* nobody listens there */
 		c->answered = true;
 		c->answer_err = far ? -FI_EHOSTUNREACH : -FI_ECONNREFUSED;
+		fake_ring(wire);
 	}
 	*out = &c->conn;
 	return 0;
@@ -513,6 +537,7 @@ static void send_item(struct fake_conn *c, struct fake_item *item, enum fake_lan
 		list_push(&c->raw->out, &item->link);
 	} else if (c->other) {
 		list_push(&c->other->lanes[lane], &item->link);
+		fake_ring(c->other->wire);
 	} else {
 		fake_item_free(item); /* the other end is gone, and we shall learn of it */
 	}
@@ -596,6 +621,7 @@ static int fake_get(struct wire_conn *conn, uint64_t addr, const struct iovec *i
 	if (get->status)
 		scribble(iov, (uint32_t)iov_cnt);
 	list_push(&c->gets, &get->link);
+	fake_ring(c->wire);
 	return 0;
 }
 
@@ -608,10 +634,117 @@ static int fake_check(struct wire_conn *conn)
 	return 0;
 }
 
+/* Sleeping */
+
+void fake_ring(struct fake_wire *wire)
+{
+	uint64_t one = 1;
+
+	if (wire->armed && !wire->deaf && write(wire->bell, &one, sizeof(one)) < 0)
+		abort();
+}
+
+static int fake_bell(struct wire *base)
+{
+	struct fake_wire *wire = wire_of(base);
+
+	if (fake_knobs[wire->kind].no_bell)
+		return -FI_EMFILE;
+	if (wire->bell < 0)
+		wire->bell = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
+	return wire->bell;
+}
+
+static void fake_silence(struct fake_wire *wire)
+{
+	uint64_t cnt;
+
+	if (wire->polling)
+		abort();
+	wire->armed = wire->deaf = false;
+	if (wire->bell >= 0 && read(wire->bell, &cnt, sizeof(cnt)) < 0 && errno != EAGAIN)
+		abort();
+}
+
+static uint64_t fake_arm(struct wire *base)
+{
+	struct fake_wire *wire = wire_of(base);
+	struct fake_knobs *k = &fake_knobs[wire->kind];
+
+	fake_silence(wire);
+	if (fake_ready(wire) || fake_chance(k->fickle))
+		return 0;
+	wire->armed = true;
+	wire->deaf = wire->bell < 0 || fake_chance(k->deaf);
+	if (wire->deaf)
+		return 1 + fake_random(2000000);
+	if (fake_chance(k->spurious))
+		fake_ring(wire);
+	return UINT64_MAX;
+}
+
+static void fake_disarm(struct wire *base)
+{
+	fake_silence(wire_of(base));
+}
+
 static void fake_local(struct wire *base, char *buf, size_t len)
 {
 	snprintf(buf, len, "fake:%u", wire_of(base)->address.port);
 }
+
+/* The same with the lock */
+
+#define LOCKED(type, name, params, args) \
+	static type locked_##name params \
+	{                                \
+		type ret;                \
+                                         \
+		fake_enter();            \
+		ret = fake_##name args;  \
+		fake_leave();            \
+		return ret;              \
+	}
+#define LOCKED_VOID(name, params, args)  \
+	static void locked_##name params \
+	{                                \
+		fake_enter();            \
+		fake_##name args;        \
+		fake_leave();            \
+	}
+
+LOCKED(int, a_open,
+       (struct engine_ep * ep, const struct wire_attr *attr, struct weft_addr *addr,
+	struct wire **wire, char *why, size_t why_len),
+       (ep, attr, addr, wire, why, why_len))
+LOCKED(int, b_open,
+       (struct engine_ep * ep, const struct wire_attr *attr, struct weft_addr *addr,
+	struct wire **wire, char *why, size_t why_len),
+       (ep, attr, addr, wire, why, why_len))
+LOCKED_VOID(close, (struct wire * wire), (wire))
+LOCKED(int, connect,
+       (struct wire * wire, struct engine_peer *peer, const struct weft_addr *addr,
+	const struct hello *hello, struct wire_conn **conn),
+       (wire, peer, addr, hello, conn))
+LOCKED_VOID(disconnect, (struct wire_conn * conn), (conn))
+LOCKED(struct packet *, claim, (struct wire_conn * conn, size_t len, void **payload),
+       (conn, len, payload))
+LOCKED_VOID(publish, (struct wire_conn * conn, struct packet *packet, bool more),
+	    (conn, packet, more))
+LOCKED_VOID(hold, (struct wire_conn * conn, struct packet *packet), (conn, packet))
+LOCKED(int, sendv,
+       (struct wire_conn * conn, const struct packet *hdr, const struct iovec *iov,
+	size_t iov_cnt, struct wire_op *op),
+       (conn, hdr, iov, iov_cnt, op))
+LOCKED(int, get,
+       (struct wire_conn * conn, uint64_t addr, const struct iovec *iov, size_t iov_cnt,
+	struct wire_op *op),
+       (conn, addr, iov, iov_cnt, op))
+LOCKED(int, poll, (struct wire * wire), (wire))
+LOCKED(int, check, (struct wire_conn * conn), (conn))
+LOCKED(int, bell, (struct wire * wire), (wire))
+LOCKED(uint64_t, arm, (struct wire * wire), (wire))
+LOCKED_VOID(disarm, (struct wire * wire), (wire))
 
 static ssize_t fake_a_send(struct engine_ep *ep, struct engine_peer *peer,
 			   const struct engine_msg *msg)
@@ -625,19 +758,20 @@ static ssize_t fake_b_send(struct engine_ep *ep, struct engine_peer *peer,
 	return engine_send_on(ep, peer, msg, &fake_ops[FAKE_B]);
 }
 
+#define OPS(letter)                                                                       \
+	{                                                                                 \
+		.size = sizeof(struct wire_ops), .name = "fake-" #letter,                 \
+		.open = locked_##letter##_open, .close = locked_close,                    \
+		.connect = locked_connect, .disconnect = locked_disconnect,               \
+		.claim = locked_claim, .publish = locked_publish, .hold = locked_hold,    \
+		.sendv = locked_sendv, .get = locked_get, .poll = locked_poll,            \
+		.check = locked_check, .local = fake_local, .send = fake_##letter##_send, \
+		.bell = locked_bell, .arm = locked_arm, .disarm = locked_disarm,          \
+	}
+
 struct wire_ops fake_ops[FAKE_KINDS] = {
-	[FAKE_A] = {
-		.size = sizeof(struct wire_ops), .name = "fake-a", .open = fake_a_open,
-		.close = fake_close, .connect = fake_connect, .disconnect = fake_disconnect,
-		.claim = fake_claim, .publish = fake_publish, .hold = fake_hold, .sendv = fake_sendv, .get = fake_get,
-		.poll = fake_poll, .check = fake_check, .local = fake_local, .send = fake_a_send,
-	},
-	[FAKE_B] = {
-		.size = sizeof(struct wire_ops), .name = "fake-b", .open = fake_b_open,
-		.close = fake_close, .connect = fake_connect, .disconnect = fake_disconnect,
-		.claim = fake_claim, .publish = fake_publish, .hold = fake_hold, .sendv = fake_sendv, .get = fake_get,
-		.poll = fake_poll, .check = fake_check, .local = fake_local, .send = fake_b_send,
-	},
+	[FAKE_A] = OPS(a),
+	[FAKE_B] = OPS(b),
 };
 
 void fake_knobs_set(enum fake_kind kind, const struct fake_knobs *knobs)
@@ -668,6 +802,7 @@ int fake_break(struct engine_ep *a, struct engine_ep *b, int err)
 	struct list *w, *wafter, *node, *after;
 	int cnt = 0;
 
+	fake_enter();
 	list_for_each(w, wafter, &fake_wires) {
 		struct fake_wire *wire = container_of(w, struct fake_wire, link);
 
@@ -683,9 +818,11 @@ int fake_break(struct engine_ep *a, struct engine_ep *b, int err)
 			c->end_err = err;
 			fake_conn_part(c, err, !err);
 			sender_gone(c, !err);
+			fake_ring(wire);
 			cnt++;
 		}
 	}
+	fake_leave();
 	return cnt;
 }
 
@@ -693,6 +830,7 @@ void fake_stop(struct engine_ep *from, struct engine_ep *to, bool stop)
 {
 	struct list *w, *wafter, *node, *after;
 
+	fake_enter();
 	list_for_each(w, wafter, &fake_wires) {
 		struct fake_wire *wire = container_of(w, struct fake_wire, link);
 
@@ -704,7 +842,9 @@ void fake_stop(struct engine_ep *from, struct engine_ep *to, bool stop)
 			if (c->other && c->other->wire->wire.ep == from)
 				c->stopped = stop;
 		}
+		fake_ring(wire);
 	}
+	fake_leave();
 }
 
 uint32_t fake_under_way(void)
@@ -725,6 +865,18 @@ uint32_t fake_under_way(void)
 			cnt += (c->done_first != NULL) + c->ending + c->answered;
 		}
 	}
+	return cnt;
+}
+
+uint32_t fake_armed_cnt(void)
+{
+	struct list *w, *wafter;
+	uint32_t cnt = 0;
+
+	fake_enter();
+	list_for_each(w, wafter, &fake_wires)
+		cnt += container_of(w, struct fake_wire, link)->armed;
+	fake_leave();
 	return cnt;
 }
 

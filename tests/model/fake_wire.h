@@ -9,8 +9,9 @@
  * service that they have. "fake-b" is like a network: it reaches everyone who listens, by address
  * and port.
  *
- * Called by the tests of the engine, on one thread. A call of the engine that breaks the
- * contract (a claim on a conn that is not up, two claims, a packet above the limit) aborts.
+ * Called by the tests of the engine, on one thread, or on one for each domain: the wires have a
+ * lock, which comes after the domains'. A call of the engine that breaks the contract (a claim on a
+ * conn that is not up, two claims, a packet above the limit, arming in a poll) aborts.
  */
 #ifndef WEFT_FAKE_WIRE_H
 #define WEFT_FAKE_WIRE_H
@@ -37,8 +38,12 @@ struct fake_knobs {
 	uint16_t get_now;	       /* get works at once; else, of the rest: */
 	uint16_t get_later;	       /* get works later; else it is refused */
 	uint16_t get_fails;	       /* of those later: fails after all */
+	uint16_t deaf;		       /* arm promises no bell, but to be polled in time */
+	uint16_t fickle;	       /* arm says that there is something, and there is not */
+	uint16_t spurious;	       /* the bell of an armed wire rings for nothing */
 	bool has_get;
-	bool mute; /* connections are never answered */
+	bool mute;    /* connections are never answered */
+	bool no_bell; /* there are no descriptors */
 };
 
 /* fake_knobs_default - a quick wire without whims */
@@ -93,6 +98,9 @@ void fake_stop(struct engine_ep *from, struct engine_ep *to, bool stop);
 
 /* fake_under_way - packets and operations that have not been delivered, on all wires */
 uint32_t fake_under_way(void);
+
+/* fake_armed_cnt - wires that are armed */
+uint32_t fake_armed_cnt(void);
 
 /* fake_conn_cnt - conns that exist, on all wires */
 uint32_t fake_conn_cnt(void);
