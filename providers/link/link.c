@@ -160,7 +160,7 @@ static void link_cleanup(void)
 
 struct fi_provider link_provider = {
 	.name = "link",
-	.version = FI_VERSION(FI_MAJOR_VERSION, FI_MINOR_VERSION),
+	.version = PROVIDER_VERSION,
 	.fi_version = FI_VERSION(FI_MAJOR_VERSION, FI_MINOR_VERSION),
 	.getinfo = link_getinfo,
 	.fabric = link_fabric,

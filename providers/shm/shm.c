@@ -132,7 +132,6 @@ static struct fi_domain_attr pshm_domain_attr = {
 
 static struct fi_fabric_attr pshm_fabric_attr = {
 	.name = (char *)"shm",
-	.prov_version = FI_VERSION(FI_MAJOR_VERSION, FI_MINOR_VERSION),
 };
 
 static const struct fi_info pshm_offer = {
@@ -253,7 +252,7 @@ static void pshm_cleanup(void)
 }
 
 struct fi_provider pshm_provider = {
-	.version = FI_VERSION(FI_MAJOR_VERSION, FI_MINOR_VERSION),
+	.version = PROVIDER_VERSION,
 	.fi_version = FI_VERSION(FI_MAJOR_VERSION, FI_MINOR_VERSION),
 	.name = "shm",
 	.getinfo = pshm_getinfo,

@@ -183,7 +183,7 @@ static void tcp_cleanup(void)
 }
 
 struct fi_provider tcp_provider = {
-	.version = FI_VERSION(FI_MAJOR_VERSION, FI_MINOR_VERSION),
+	.version = PROVIDER_VERSION,
 	.fi_version = FI_VERSION(FI_MAJOR_VERSION, FI_MINOR_VERSION),
 	.name = "tcp",
 	.getinfo = tcp_getinfo,
