@@ -32,6 +32,16 @@ struct engine_auth {
  */
 int engine_auth_read(const uint8_t *key, size_t len, struct engine_auth *out);
 
+/*
+ * engine_auth_known - does a program of this API version have keys?
+ *
+ * The attributes of earlier ones may end before them. Source: fi_domain(3), fi_endpoint(3)
+ */
+static inline bool engine_auth_known(uint32_t api_version)
+{
+	return FI_VERSION_GE(api_version, FI_VERSION(1, 5));
+}
+
 /* engine_auth_proof - what the hello of an endpoint with this key says; 0 without one, and never with one */
 uint32_t engine_auth_proof(const struct engine_auth *auth, const struct hello *hello);
 

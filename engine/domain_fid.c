@@ -138,15 +138,16 @@ int engine_domain_open(struct fid_fabric *fid, struct fi_info *info, struct fid_
 	struct engine_fabric *fabric = container_of(fid, struct engine_fabric, fid);
 	struct engine_domain *domain;
 	bool safe;
-	int ret;
+	int ret = 0;
 
 	if (!info || !info->domain_attr || !out)
 		return -FI_EINVAL;
 	domain = platform_alloc(sizeof(*domain));
 	if (!domain)
 		return -FI_ENOMEM;
-	ret = engine_auth_read(info->domain_attr->auth_key, info->domain_attr->auth_key_size,
-			       &domain->auth);
+	if (engine_auth_known(fid->api_version))
+		ret = engine_auth_read(info->domain_attr->auth_key,
+				       info->domain_attr->auth_key_size, &domain->auth);
 	if (!ret)
 		ret = engine_mrs_open(domain, info->domain_attr->mr_mode);
 	if (ret) {

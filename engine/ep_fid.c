@@ -536,7 +536,7 @@ int engine_ep_create(struct engine_domain *domain, struct fi_info *info, size_t 
 		return -FI_ENOMEM;
 	engine_ep_init(ep, domain, info);
 	ep->auth = domain->auth;
-	if (info->ep_attr)
+	if (info->ep_attr && engine_auth_known(domain->fabric->fid.api_version))
 		ret = engine_auth_read(info->ep_attr->auth_key, info->ep_attr->auth_key_size,
 				       &ep->auth);
 	if (ret) {

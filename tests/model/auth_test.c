@@ -163,6 +163,28 @@ static void impossible_keys_are_refused(void **state)
 	end_close(&e);
 }
 
+/* Its structures may end there: what follows is anything. */
+static void what_follows_an_info_of_1_4_is_no_key(void **state)
+{
+	struct fi_info *hints = fi_allocinfo(), *info;
+	struct end e = { 0 };
+
+	hints->fabric_attr->prov_name = strdup(provider);
+	assert_int_equal(fi_getinfo(FI_VERSION(1, 4), NULL, NULL, 0, hints, &e.info), 0);
+	fi_freeinfo(hints);
+	info = fi_dupinfo(e.info);
+	info->domain_attr->auth_key_size = info->ep_attr->auth_key_size = 16;
+	assert_int_equal(fi_fabric(info->fabric_attr, &e.fabric, NULL), 0);
+	assert_int_equal(fi_domain(e.fabric, info, &e.domain, NULL), 0);
+	assert_int_equal(fi_endpoint(e.domain, info, &e.ep, NULL), 0);
+	info->domain_attr->auth_key_size = info->ep_attr->auth_key_size = 0;
+	fi_freeinfo(info);
+	assert_int_equal(fi_close(&e.ep->fid), 0);
+	assert_int_equal(fi_close(&e.domain->fid), 0);
+	assert_int_equal(fi_close(&e.fabric->fid), 0);
+	fi_freeinfo(e.info);
+}
+
 int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
@@ -170,6 +192,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test(other_keys_do_not),
 		cmocka_unit_test(key_is_in_the_answer_when_there_is_one),
 		cmocka_unit_test(impossible_keys_are_refused),
+		cmocka_unit_test(what_follows_an_info_of_1_4_is_no_key),
 	};
 
 	if (argc != 2)
