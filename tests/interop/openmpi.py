@@ -20,12 +20,13 @@ LENGTH = 1009
 
 
 def run_on_weft(build, layout, program, timeout, options=mpi.OVER_LIBFABRIC,
-                truncates=False, files=None):
+                truncates=False, files=None, env=None):
     """A job whose every host has Weft; it has to end well.
 
     files: texts by name, in the folder where it runs; read back when it has ended.
+    env: how the hosts have Weft, if not in place of their libfabric
     """
-    env = mpi.weft_env(build)
+    env = env or mpi.weft_env(build)
     names = mpi.parse_layout(layout)
     with Hosts(names, {name: env for name in names}) as hosts:
         folder = hosts[next(iter(names))].tmp
@@ -54,9 +55,10 @@ def exchange(build, layout):
     print(job.result.stdout, job.routes_text())
 
 
-def windows(build, layout, provider):
+def windows(build, layout, provider, env=None):
     """One-sided operations of every kind, each byte checked (windows.py)."""
-    job = run_on_weft(build, layout, [HERE / 'windows.py'], 100, mpi.over_btl_ofi(provider))
+    job = run_on_weft(build, layout, [HERE / 'windows.py'], 100, mpi.over_btl_ofi(provider),
+                      env=env)
     mpi.check_routes(job, layout, self_sends=',' in layout, provider=provider)
     moved = sum(route.tx_bytes for route in job.routes.values())
     least = 6 * (4 << 20) * sum(mpi.parse_layout(layout).values())

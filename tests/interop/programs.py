@@ -76,9 +76,11 @@ def strerror(build):
         print(code, text)
 
 
-def pingpong(build, provider, place='one'):
-    """fi_pingpong over RDM endpoints, sizes up to its largest, data checked."""
-    env = mpi.weft_env(build)
+def talk(env, provider, place='one'):
+    """fi_pingpong over RDM endpoints, sizes up to its largest, data checked.
+
+    What server and client said, and what they left in the folders for shared names.
+    """
     server_name, client_name = ('a', 'a') if place == 'one' else ('a', 'b')
     names = sorted({server_name, client_name})
     command = ['fi_pingpong', '-e', 'rdm', '-p', provider, '-S', 'all', '-I', '10', '-c']
@@ -92,14 +94,21 @@ def pingpong(build, provider, place='one'):
             status = server.wait(10)
         except subprocess.TimeoutExpired:
             status = None
+        left = client_host.run(['ls', '-A', '/dev/shm'], 10).stdout.split()
         log.seek(0)
         said = log.read()
     print(client.stdout)
     if client.status != 0 or status != 0:
         raise mpi.Failed(f'client {client.status}, server {status}\n{client.text}\n{said}')
+    return said, client.text, left
+
+
+def pingpong(build, provider, place='one'):
+    """Two processes over a provider of Weft; a link takes the wire that is right for the place."""
+    said, answered, _left = talk(mpi.weft_env(build), provider, place)
     if provider != 'link':
         return
-    routes = mpi.parse_routes(client.stderr + said)
+    routes = mpi.parse_routes(said + answered)
     wire = 'shm' if place == 'one' else 'tcp'
     used = {name for (_, name), route in routes.items() if route.tx_msgs}
     if used != {wire}:
