@@ -111,8 +111,19 @@ static void file_load(const char *file, bool preferred)
 			file, problem);
 }
 
-/* The first problem is told, with the number of others. */
-static void folder_load(const char *folder)
+/* Is the provider that a file is named after registered? */
+static bool is_there(const char *name)
+{
+	size_t prefix = strncmp(name, "lib", 3) ? 0 : 3;
+
+	return registry_has(name + prefix, strlen(name) - prefix - (sizeof(SUFFIX) - 1));
+}
+
+/*
+ * The first problem is told, with the number of others. @missing: only providers that are not there
+ * yet.
+ */
+static void folder_load(const char *folder, bool missing)
 {
 	char file[PATH_MAX], first[512] = "";
 	struct dirent **found = NULL;
@@ -123,7 +134,9 @@ static void folder_load(const char *folder)
 	for (i = 0; i < cnt; i++) {
 		snprintf(file, sizeof(file), "%s/%s", folder, found[i]->d_name);
 		free(found[i]);
-		problem = library_load(file, false);
+		problem = missing && is_there(strrchr(file, '/') + 1)
+				  ? NULL
+				  : library_load(file, false);
 		if (problem && !problem_cnt++)
 			snprintf(first, sizeof(first), "%s", problem);
 	}
@@ -154,7 +167,7 @@ static void entry_load(const char *path)
 		return;
 	}
 	closedir(folder);
-	folder_load(path);
+	folder_load(path, false);
 }
 
 void loader_run(const char *path, const char *fallback)
@@ -184,5 +197,5 @@ void loader_run(const char *path, const char *fallback)
 	}
 	free(copy);
 	if (!searched)
-		folder_load(fallback);
+		folder_load(fallback, true);
 }

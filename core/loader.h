@@ -12,7 +12,8 @@
  * such file, or '+' and the absolute path of a file that is preferred to others of its
  * provider's name. A path that begins with '@' makes the order of loading decide between
  * providers of a name, not their version. A path of '+' entries alone leaves the search in
- * @fallback on.
+ * @fallback on. There a file libNAME-fi.so is passed over when a provider NAME is registered: we
+ * install our own there too, for other libfabrics to load.
  *
  * What can't be read or loaded is reported by at most one warning per entry of @path that
  * says what to do; a @fallback that does not exist by none. Called once, while the core

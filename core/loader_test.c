@@ -298,6 +298,25 @@ static void without_a_path_the_fallback_is_searched(void **state)
 	assert_int_equal(fake_log_cnt("nonexistent"), 0);
 }
 
+static void the_fallback_adds_to_what_is_there(void **state)
+{
+	char path[64];
+
+	place("a", "one", "libbare-one1.so");
+	place("b", "one", "libbare-one2.so");
+	place("b", "two", "libbare-two1.so");
+	start_with("+%/a/libone-fi.so");
+	snprintf(path, sizeof(path), "%s/b", base);
+	loader_run(NULL, path);
+	assert_visible("one1 two1");
+	core_stop();
+	start_with("%/a");
+	loader_run(NULL, path);
+	assert_visible("one1 two1");
+	loader_run(path, "/nonexistent");
+	assert_visible("one2 two1");
+}
+
 static void a_list_of_unknown_providers_gives_one_line(void **state)
 {
 	place("a", "one", "libbare-one1.so");
@@ -373,6 +392,7 @@ int main(void)
 		TEST(a_library_without_a_provider_is_refused),
 		TEST(empty_entries_and_an_empty_path_are_nothing),
 		TEST(without_a_path_the_fallback_is_searched),
+		TEST(the_fallback_adds_to_what_is_there),
 		TEST(a_list_of_unknown_providers_gives_one_line),
 		TEST(a_name_that_nobody_can_have_gives_one_line),
 		TEST(a_library_is_closed_when_its_provider_goes),
