@@ -256,11 +256,20 @@ void pshm_ring(struct pshm_conn *conn);
 /* pshm_bells_close - release the descriptors of this file */
 void pshm_bells_close(struct pshm_wire *wire);
 
+/* pshm_rouse - poll() has something to do: who sleeps, in another thread, must not go on with it */
+static inline void pshm_rouse(struct pshm_wire *wire)
+{
+	if (wire->armed && !wire->polling)
+		engine_wire_rouse(&wire->base);
+}
+
 /* pshm_mark_work - poll() has something to do for this connection */
 static inline void pshm_mark_work(struct pshm_conn *conn)
 {
-	if (list_empty(&conn->work))
-		list_push(&conn->wire->work, &conn->work);
+	if (!list_empty(&conn->work))
+		return;
+	list_push(&conn->wire->work, &conn->work);
+	pshm_rouse(conn->wire);
 }
 
 /* wire_ops.claim; inlined into the send slots */

@@ -402,6 +402,7 @@ int pshm_connect(struct wire *wire, struct engine_peer *peer, const struct weft_
 		goto err_free;
 	pshm_ring(conn);
 	list_push(&w->connecting, &conn->slow);
+	pshm_rouse(w);
 	*out = &conn->base;
 	return 0;
 

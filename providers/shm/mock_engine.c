@@ -18,6 +18,7 @@ int __wrap_engine_packet(struct engine_ep *ep, struct wire_conn *conn,
 			 const struct packet *packet, const void *payload, size_t avail,
 			 struct wire_dest *dest);
 void __wrap_engine_payload_done(struct engine_ep *ep, struct wire_conn *conn, void *cookie);
+void __wrap_engine_wire_rouse(struct wire *wire);
 
 static struct mock *mock_of(struct wire *wire)
 {
@@ -61,6 +62,11 @@ void __wrap_engine_conn_down(struct wire_conn *conn, int err)
 		m->conn = NULL;
 	m->downs++;
 	m->down_err = err;
+}
+
+void __wrap_engine_wire_rouse(struct wire *wire)
+{
+	mock_of(wire)->roused++;
 }
 
 /* The payload of m->big stands in the room, as far as there is any. */

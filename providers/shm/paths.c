@@ -264,6 +264,9 @@ const struct wire_ops pshm_wire_ops = {
 	.send = pshm_send_on,
 	.shares_memory = true,
 	.fill = pshm_fill,
+	.bell = pshm_bell,
+	.arm = pshm_arm,
+	.disarm = pshm_disarm,
 };
 
 /*

@@ -125,7 +125,9 @@ static void payload_under_way_is_looked_after(void **state)
 	unsigned char *buf = calloc(1, LEN);
 	struct mock_op op;
 
+	armed(&a);
 	assert_int_equal(mock_sendv(a.conn, MOCK_BIG, buf, LEN, 1, &op), 0);
+	assert_int_equal(a.roused, 1); /* by a call, while another thread sleeps */
 	armed(&a);
 	assert_true(pshm_arm(a.wire) < 1000000);
 	mock_until(&a, &b, op.done);
@@ -248,9 +250,11 @@ static void no_wake_up_is_lost_between_two_processes(void **state)
 	close(channel[1]);
 }
 
-#define TEST(name)	  cmocka_unit_test_setup_teardown(name, setup, teardown)
-#define TEST_UNSURE(name) \
-	{ #name "_unsure", name, setup_unsure, teardown, NULL }
+#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+#define TEST_UNSURE(name)                                           \
+	{                                                           \
+#name "_unsure", name, setup_unsure, teardown, NULL \
+	}
 
 int main(void)
 {
