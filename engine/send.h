@@ -129,6 +129,16 @@ static inline void engine_fill(struct wire_conn *conn, void *to, const struct io
 		copy_from_iov(to, iov, iov_cnt, 0, len);
 }
 
+/* engine_fill_msg - the same, with what a message has */
+static inline void engine_fill_msg(struct wire_conn *conn, void *to,
+				   const struct engine_msg *msg, const struct wire_ops *wire)
+{
+	struct iovec iov = { (void *)(uintptr_t)msg->buf, msg->len };
+
+	engine_fill(conn, to, msg->iov_cnt ? msg->iov : &iov, msg->iov_cnt ? msg->iov_cnt : 1,
+		    msg->len, wire);
+}
+
 /* engine_sent - a packet or payload was given to a wire; @wire: its ops */
 static inline void engine_sent(struct engine_ep *ep, const struct wire_conn *conn,
 			       const struct wire_ops *wire)
@@ -164,13 +174,10 @@ static engine_path ssize_t engine_send_on(struct engine_ep *ep, struct engine_pe
 		      (uint32_t)len);
 	packet->tag = msg->tag;
 	packet->data = msg->data;
-	if (likely(!msg->iov_cnt)) {
-		struct iovec iov = { (void *)(uintptr_t)msg->buf, len };
-
-		engine_fill(conn, payload, &iov, 1, len, wire);
-	} else {
-		engine_fill(conn, payload, msg->iov, msg->iov_cnt, len, wire);
-	}
+	if (likely(!msg->iov_cnt && len < WIRE_FILL_MIN))
+		copy_bytes(payload, msg->buf, len);
+	else
+		engine_fill_msg(conn, payload, msg, wire);
 	wire->publish(conn, packet, msg->flags & ENGINE_MORE);
 	engine_sent(ep, conn, wire);
 
