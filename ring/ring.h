@@ -226,6 +226,12 @@ static inline struct ring_line *ring_next(const struct ring_rx *rx, uint32_t *no
 	return line;
 }
 
+/* ring_expect - the line after the next one is likely to be published: fetch it meanwhile */
+static inline void ring_expect(const struct ring_rx *rx)
+{
+	__builtin_prefetch(&rx->lines[(rx->tail + 1) & rx->mask]);
+}
+
 /* ring_kind - the user's part of a note */
 static inline uint32_t ring_kind(uint32_t note)
 {
