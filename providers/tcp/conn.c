@@ -64,8 +64,10 @@ void tcp_conn_down(struct tcp_conn *conn, int err)
 
 void tcp_conn_dirty(struct tcp_conn *conn)
 {
-	if (list_empty(&conn->dirty))
-		list_push(&tcp_wire_of(conn)->dirty, &conn->dirty);
+	if (!list_empty(&conn->dirty))
+		return;
+	list_push(&tcp_wire_of(conn)->dirty, &conn->dirty);
+	tcp_rouse(tcp_wire_of(conn));
 }
 
 void tcp_conn_fail(struct tcp_conn *conn, int err)

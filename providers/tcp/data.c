@@ -79,8 +79,10 @@ static void advance(struct tcp_bulk *bulk, size_t len)
 
 static void mark_finished(struct tcp_conn *conn)
 {
-	if (conn->bulk->told != conn->bulk->written && list_empty(&conn->finished))
-		list_push(&tcp_wire_of(conn)->finished, &conn->finished);
+	if (conn->bulk->told == conn->bulk->written || !list_empty(&conn->finished))
+		return;
+	list_push(&tcp_wire_of(conn)->finished, &conn->finished);
+	tcp_rouse(tcp_wire_of(conn));
 }
 
 void tcp_data_flush(struct tcp_conn *conn)

@@ -20,6 +20,8 @@ int __wrap_engine_packet(struct engine_ep *ep, struct wire_conn *conn,
 			 struct wire_dest *dest);
 void __wrap_engine_payload_done(struct engine_ep *ep, struct wire_conn *conn, void *cookie);
 
+void __wrap_engine_wire_rouse(struct wire *wire);
+
 static struct side *side_of(struct wire *wire)
 {
 	return (struct side *)wire->ep;
@@ -38,6 +40,11 @@ int __wrap_engine_accept(struct wire *wire, const struct hello *hello,
 	*peer = (struct engine_peer *)side;
 	*answer = side->hello;
 	return 0;
+}
+
+void __wrap_engine_wire_rouse(struct wire *wire)
+{
+	side_of(wire)->roused++;
 }
 
 void __wrap_engine_conn_up(struct wire_conn *conn, const struct hello *hello)

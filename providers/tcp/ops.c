@@ -32,6 +32,9 @@ const struct wire_ops tcp_wire_ops = {
 	.check = tcp_check,
 	.local = tcp_local,
 	.send = tcp_send,
+	.bell = tcp_bell,
+	.arm = tcp_arm,
+	.disarm = tcp_disarm,
 };
 
 const struct wire_provider tcp_wire_provider = {

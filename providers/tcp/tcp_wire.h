@@ -9,6 +9,7 @@
  * when either side first needs it.
  *
  *	wire.c	   open, close, poll: events and timers
+ *	bell.c	   what who sleeps wakes by
  *	greet.c	   connecting, accepting, preambles and answers: until a lane is up
  *	conn.c	   a conn's life once it exists: ends, orderly and not
  *	control.c  the control lane when it is up
@@ -189,6 +190,7 @@ struct tcp_wire {
 		rearm_ns; /* the listener is not watched until then: no descriptors; 0: it is */
 	uint32_t tick;	  /* of poll */
 	bool polling;
+	bool armed;   /* somebody sleeps who has to be told of what sockets do not tell of */
 	bool closing; /* in close(): the engine is not called any more */
 	bool forked;  /* we are a copy: every socket belongs to the parent */
 	bool starved; /* a lack of descriptors was logged */
@@ -253,6 +255,15 @@ void tcp_due(struct tcp_conn *conn, uint64_t ns);
 
 /* tcp_starved - no descriptors or memory for a socket: say so once */
 void tcp_starved(struct tcp_wire *wire, const char *what, int err);
+
+/* ---- bell.c: see wire.h for these ---- */
+
+int tcp_bell(struct wire *wire);
+uint64_t tcp_arm(struct wire *wire);
+void tcp_disarm(struct wire *wire);
+
+/* tcp_rouse - poll has got something to do of which no socket tells: wake who sleeps */
+void tcp_rouse(struct tcp_wire *wire);
 
 /* ---- greet.c ---- */
 

@@ -89,8 +89,10 @@ void tcp_lane_close(struct tcp_wire *wire, struct tcp_lane *lane)
 	lane->state = TCP_LANE_NONE;
 	lane->events = 0;
 	lane->want_out = false;
-	if (wire->rearm_ns)
-		wire->rearm_ns = 1; /* a descriptor is free: do not wait */
+	if (!wire->rearm_ns)
+		return;
+	wire->rearm_ns = 1; /* a descriptor is free: do not wait */
+	tcp_rouse(wire);
 }
 
 void tcp_due(struct tcp_conn *conn, uint64_t ns)
@@ -98,6 +100,7 @@ void tcp_due(struct tcp_conn *conn, uint64_t ns)
 	conn->due_ns = ns;
 	list_remove(&conn->timed);
 	list_push(&tcp_wire_of(conn)->timed, &conn->timed);
+	tcp_rouse(tcp_wire_of(conn));
 }
 
 void tcp_starved(struct tcp_wire *wire, const char *what, int err)
