@@ -235,8 +235,8 @@ struct wire_ops {
 	 * arm - from now on the bell rings: it is readable as soon as poll() may have something
 	 * What poll() may have is a packet, the end of an operation, a step of a connection or its end,
 	 * but not room for what was refused: while something waits for that the engine looks once a
-	 * millisecond. A bell may ring for nothing. Called also while it is armed: a bell that rings for
-	 * nothing any more ends.
+	 * millisecond. A bell may ring for nothing. Called also while the wire is armed: a bell that has
+	 * rung, and for which poll() has been since, is silent then.
 	 * Returns 0 when poll() has something now (nothing is armed then: the engine polls and comes
 	 * again), else for how many ns at most the caller may sleep before it polls again:
 	 * UINT64_MAX for as long as it likes, less while something has to be looked at in time
