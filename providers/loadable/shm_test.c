@@ -305,25 +305,40 @@ static int mappings_of(const char *part)
 	return cnt;
 }
 
-static void closing_leaves_nothing(void **state)
+/* Two endpoints with a thread each. Says how many descriptors they had meanwhile. */
+static int meet_and_part(void)
 {
-	int files = entries_of("/proc/self/fd"), threads = entries_of("/proc/self/task");
-	int shared = mappings_of("memfd:");
 	struct end a, b;
+	int files;
 
 	end_open(&a, COMMON, FI_PROGRESS_AUTO);
 	end_open(&b, COMMON, FI_PROGRESS_AUTO);
 	end_meet(&a, &b);
 	send_one(&a, &b, 8);
 	send_one(&a, &b, LARGE);
-	assert_int_equal(entries_of("/proc/self/task"), threads + 2);
-	assert_true(entries_of("/proc/self/fd") > files);
-	assert_true(mappings_of("memfd:") > shared);
+	files = entries_of("/proc/self/fd");
+	assert_true(mappings_of("memfd:") > 0);
 	end_close(&a);
 	end_close(&b);
+	return files;
+}
+
+/* But what a first time leaves: a sanitizer's thread, for example. */
+static void closing_leaves_nothing(void **state)
+{
+	time_t deadline = time(NULL) + 30;
+	int files, threads;
+
+	meet_and_part();
+	files = entries_of("/proc/self/fd");
+	threads = entries_of("/proc/self/task");
+	assert_true(meet_and_part() > files);
 	assert_int_equal(entries_of("/proc/self/fd"), files);
+	assert_int_equal(mappings_of("memfd:"), 0);
+	/* One that was joined is listed until the kernel has taken it apart. */
+	while (entries_of("/proc/self/task") > threads && time(NULL) < deadline)
+		;
 	assert_int_equal(entries_of("/proc/self/task"), threads);
-	assert_int_equal(mappings_of("memfd:"), shared);
 }
 
 static void assert_ends_well(pid_t pid)
