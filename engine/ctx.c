@@ -16,6 +16,28 @@
 
 #define BOTH (FI_TRANSMIT | FI_RECV)
 
+static void engine_ctx_refuse(struct engine_ctx *ctx)
+{
+	ctx->fid.msg = &engine_no_msg_ops;
+	ctx->fid.tagged = &engine_no_tagged_ops;
+	ctx->fid.rma = &engine_no_rma_ops;
+	ctx->fid.atomic = &engine_no_atomic_ops;
+	ctx->fid.collective = &engine_no_collective_ops;
+}
+
+/*
+ * The peers of an endpoint talk to the parent, and the domain may be held for ever by a thread that
+ * is not here: calls end before they touch either, with -FI_EOPBADSTATE as before fi_enable.
+ */
+static void engine_ctx_copied(struct platform_copy *copy)
+{
+	struct engine_ctx *ctx = container_of(copy, struct engine_ctx, copy);
+
+	ctx->copied = true;
+	ctx->enabled = false;
+	engine_ctx_refuse(ctx);
+}
+
 void engine_ctx_init(struct engine_ctx *ctx, struct engine_domain *domain,
 		     struct engine_ctx *base)
 {
@@ -24,11 +46,7 @@ void engine_ctx_init(struct engine_ctx *ctx, struct engine_domain *domain,
 	list_init(&ctx->aliases);
 	ctx->fid.ops = &engine_ctx_ops;
 	ctx->fid.cm = &engine_ep_cm_ops;
-	ctx->fid.msg = &engine_no_msg_ops;
-	ctx->fid.tagged = &engine_no_tagged_ops;
-	ctx->fid.rma = &engine_no_rma_ops;
-	ctx->fid.atomic = &engine_no_atomic_ops;
-	ctx->fid.collective = &engine_no_collective_ops;
+	engine_ctx_refuse(ctx);
 }
 
 void engine_ctx_flags(struct engine_ctx *ctx)
@@ -61,6 +79,7 @@ bool engine_receives(const struct engine_ctx *ctx)
 
 void engine_ctx_close_tables(struct engine_ctx *ctx)
 {
+	platform_copy_unwatch(&ctx->copy);
 	engine_works_drop(ctx);
 }
 
@@ -71,6 +90,8 @@ void engine_ctx_enable(struct engine_ctx *ctx)
 	ctx->enabled = true;
 	engine_ctx_flags(ctx);
 	engine_ctx_open_tables(ctx);
+	ctx->copy.copied = engine_ctx_copied;
+	platform_copy_watch(&ctx->copy);
 	if (ctx->base != ctx)
 		return;
 	list_for_each(node, after, &ctx->aliases)

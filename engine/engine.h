@@ -336,6 +336,8 @@ struct engine_ctx {
 	struct engine_ctx *base; /* of an alias: what it is one of; else itself */
 	struct list aliases;	 /* struct engine_ctx of those; of an alias: its place there */
 	bool enabled;
+	bool copied; /* this process is a fork of the one that enabled it, and has none of its calls */
+	struct platform_copy copy;
 	struct engine_domain *domain;
 	struct engine_ep *ep;	  /* NULL: a shared receive context */
 	struct engine_tx_ctx *tx; /* NULL: receives only */

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
  * Op tables of calls that an object does not have: -FI_ENOSYS, and transfers -FI_EOPBADSTATE
- * before fi_enable, when it does not have any yet. Not const, since the fids' pointers to them are not.
+ * before fi_enable, when it does not have any yet, and in the child of a fork. Not const, since the
+ * fids' pointers to them are not.
  */
 #ifndef WEFT_NOSYS_H
 #define WEFT_NOSYS_H

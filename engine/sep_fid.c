@@ -185,7 +185,7 @@ static int engine_sep_ctx_bind(struct fid *fid, struct fid *target, uint64_t fla
 
 static int engine_sep_ctx_enable(struct engine_ctx *ctx)
 {
-	if (ctx->enabled)
+	if (ctx->enabled || ctx->ep->ctx.copied)
 		return -FI_EOPBADSTATE;
 	if (ctx->tx && ctx->tx_caps & FI_SEND && !ctx->tx->cq && !engine_tx_counted(ctx->tx))
 		return -FI_ENOCQ;

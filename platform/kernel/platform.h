@@ -139,6 +139,15 @@ struct platform_work {
 	void *arg;
 };
 
+/* Something that is told when it is a copy: in the kernel nothing ever is. */
+struct platform_copy {
+	void (*copied)(struct platform_copy *copy);
+	struct platform_copy *next, **at;
+};
+
+void platform_copy_watch(struct platform_copy *copy);
+void platform_copy_unwatch(struct platform_copy *copy);
+
 /* A thread that does a piece of work again and again. Zeroed: it does not run. */
 struct platform_thread {
 	_Alignas(8) unsigned char opaque[256];

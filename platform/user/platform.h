@@ -124,6 +124,20 @@ struct platform_work {
 	void *arg;
 };
 
+/* Something that is told, in the child of a fork, that it is a copy there. Zeroed: it is not. */
+struct platform_copy {
+	void (*copied)(struct platform_copy *copy);
+	struct platform_copy *next, **at; /* at: what leads here; NULL: not watched */
+};
+
+/*
+ * platform_copy_watch - call @copy->copied in the child of each fork, before fork() returns there
+ * There is one thread then, other threads' locks may be held for ever, and no round of a thread
+ * (below) was under way. platform_copy_unwatch - no more; nothing for one that is not watched.
+ */
+void platform_copy_watch(struct platform_copy *copy);
+void platform_copy_unwatch(struct platform_copy *copy);
+
 /* A thread that does a piece of work again and again. Zeroed: it does not run. */
 struct platform_thread {
 	pthread_t id;

@@ -14,11 +14,12 @@
 #include <sys/prctl.h>
 #include "platform.h"
 
-/* Threads and watchers of the process; before the gates. */
+/* Threads, watchers and what becomes a copy, of the process; before the gates. */
 static pthread_mutex_t threads_lock = PTHREAD_MUTEX_INITIALIZER;
 static struct platform_thread *threads;
 static struct platform_fork *watchers;
 static _Atomic uint32_t forks;
+static struct platform_copy *copies;
 static pthread_once_t fork_once = PTHREAD_ONCE_INIT;
 
 static void fork_prepare(void)
@@ -46,6 +47,8 @@ static void fork_child(void)
 	atomic_fetch_add_explicit(&forks, 1, memory_order_relaxed);
 	for (struct platform_fork *f = watchers; f; f = f->next)
 		f->child();
+	for (struct platform_copy *c = copies; c; c = c->next)
+		c->copied(c);
 	while (t) {
 		struct platform_thread *next = t->next;
 
@@ -75,6 +78,32 @@ void platform_fork_watch(struct platform_fork *watcher)
 	pthread_mutex_lock(&threads_lock);
 	watcher->next = watchers;
 	watchers = watcher;
+	pthread_mutex_unlock(&threads_lock);
+}
+
+void platform_copy_watch(struct platform_copy *copy)
+{
+	pthread_once(&fork_once, fork_start);
+	pthread_mutex_lock(&threads_lock);
+	if (!copy->at) {
+		copy->at = &copies;
+		copy->next = copies;
+		if (copies)
+			copies->at = &copy->next;
+		copies = copy;
+	}
+	pthread_mutex_unlock(&threads_lock);
+}
+
+void platform_copy_unwatch(struct platform_copy *copy)
+{
+	pthread_mutex_lock(&threads_lock);
+	if (copy->at) {
+		*copy->at = copy->next;
+		if (copy->next)
+			copy->next->at = copy->at;
+		copy->at = NULL;
+	}
 	pthread_mutex_unlock(&threads_lock);
 }
 
