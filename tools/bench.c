@@ -89,7 +89,9 @@ static void usage(void)
 	       "  -S, --sizes=LIST       message sizes, \"8,64k,1M\" or \"8:1M\" for every doubling;\n"
 	       "                         default: " DEFAULT_SIZES "\n"
 	       "  -t, --tests=LIST       of lat,bw,rate (messages), write,read,writebw,readbw (RMA)\n"
-	       "                         and atomic, or all; default: " DEFAULT_TESTS "\n"
+	       "                         and atomic, or all; default: " DEFAULT_TESTS
+	       ". Each may\n"
+	       "                         have sizes of its own: \"lat,rate@8,writebw@64k+1M\"\n"
 	       "  -r, --rounds=N         samples per figure; default: %u\n"
 	       "  -i, --iterations=N     messages per sample; default: by size\n"
 	       "  -c, --check            fill and verify every byte (costs time that is counted)\n"
@@ -191,12 +193,7 @@ static void set_option(struct bench_options *opt, int c, const char *arg)
 		argument_sizes(arg, &opt->plan.sizes);
 		break;
 	case 't':
-		opt->plan.tests = figure_tests_parse(arg);
-		if (!opt->plan.tests)
-			errx(WEFT_EXIT_USAGE,
-			     "'%s' is not a list of lat,bw,rate,write,read,writebw,readbw,"
-			     "atomic",
-			     arg);
+		opt->tests = arg;
 		break;
 	case 'r':
 		opt->plan.rounds = argument_number(arg, "rounds", 1, 1000000);
@@ -250,13 +247,19 @@ static void parse(struct bench_options *opt, int argc, char **argv)
 	opt->place.local = true;
 	opt->plan.tagged = true;
 	opt->channel.timeout_s = DEFAULT_TIMEOUT;
-	opt->plan.tests = figure_tests_parse(DEFAULT_TESTS);
+	opt->tests = DEFAULT_TESTS;
 	opt->plan.rounds = DEFAULT_ROUNDS;
 	opt->versus.restarts = DEFAULT_RESTARTS;
 	opt->place.port = OOB_PORT;
 	argument_sizes(DEFAULT_SIZES, &opt->plan.sizes);
 	while ((c = getopt_long(argc, argv, "p:d:e:m:s:S:t:r:i:clP:h", longopts, NULL)) != -1)
 		set_option(opt, c, optarg);
+	/* Which sizes a test has is known when both lists are. */
+	if (plan_tests_parse(opt->tests, &opt->plan))
+		errx(WEFT_EXIT_USAGE,
+		     "'%s' is not a list of lat,bw,rate,write,read,writebw,readbw,atomic, each "
+		     "with @SIZE[+SIZE...] or without",
+		     opt->tests);
 	opt->place.host = argument_host(argc, argv, optind);
 	if (opt->compare && (opt->place.host || !opt->place.local))
 		errx(WEFT_EXIT_USAGE,

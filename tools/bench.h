@@ -18,6 +18,7 @@ struct bench_options {
 	struct place place;
 	struct channel_options channel;
 	struct versus_options versus;
+	const char *tests; /* as it was given */
 	const char *vs_provider;
 	bool compare;
 	struct results_outputs out;

@@ -70,17 +70,20 @@ static uint32_t windows(const struct plan *plan, size_t size, uint32_t window)
 
 static int prepare_size(struct bench *b, size_t i)
 {
+	unsigned tests = plan_tests_at(&b->plan, i);
 	size_t size = b->plan.sizes.len[i];
 	int rc = 0;
 
+	if (!tests)
+		return 0;
 	if (size > b->ch.limits.max_message) {
 		warnx("messages of %zu bytes: %s takes %zu at most", size,
 		      b->ch.limits.provider, b->ch.limits.max_message);
 		return -FI_EMSGSIZE;
 	}
-	if (b->plan.tests & ~FIGURES_ONESIDED)
+	if (tests & ~FIGURES_ONESIDED)
 		rc = traffic_init(&b->traffic[i], &b->ch, size, b->plan.verify);
-	if (!rc && size && b->plan.tests & FIGURES_ONESIDED)
+	if (!rc && size && tests & FIGURES_ONESIDED)
 		rc = onesided_init(&b->onesided[i], &b->ch, size, b->plan.verify);
 	return rc;
 }
@@ -242,13 +245,13 @@ static int run_read_stream(struct bench *b, size_t i, bool warm)
 /* Of one word, whatever the sizes: with the regions of the first of them. */
 static int run_atomic(struct bench *b, size_t i, bool warm)
 {
-	while (i--)
-		if (b->onesided[i].ch)
+	size_t before;
+
+	for (before = 0; before < i; before++)
+		if (b->onesided[before].ch &&
+		    plan_tests_at(&b->plan, before) & FIGURE_BIT(FIGURE_ATOMIC))
 			return 0;
-	for (i = 0; i < b->plan.sizes.cnt; i++)
-		if (b->onesided[i].ch)
-			return run_onesided(b, i, FIGURE_ATOMIC, warm);
-	return 0;
+	return run_onesided(b, i, FIGURE_ATOMIC, warm);
 }
 
 /* What is run at once, and the tests that it gives figures for. */
@@ -272,11 +275,12 @@ static const struct run_kind {
 static void start_progress(struct bench *b)
 {
 	uint64_t steps = 0;
-	size_t k;
+	size_t k, i;
 
 	for (k = 0; k < RUN_KINDS; k++)
-		if (run_kinds[k].tests & b->plan.tests)
-			steps += b->plan.sizes.cnt * b->plan.rounds;
+		for (i = 0; i < b->plan.sizes.cnt; i++)
+			if (run_kinds[k].tests & plan_tests_at(&b->plan, i))
+				steps += b->plan.rounds;
 	progress_start(&b->progress, b->opt->driven || b->side->rank ? -1 : STDERR_FILENO,
 		       steps ? steps : 1);
 }
@@ -302,9 +306,9 @@ static int run_round(struct bench *b, bool warm)
 	int rc = 0;
 
 	for (k = 0; k < RUN_KINDS; k++) {
-		if (!(run_kinds[k].tests & b->plan.tests))
-			continue;
 		for (i = 0; i < b->plan.sizes.cnt && !rc; i++) {
+			if (!(run_kinds[k].tests & plan_tests_at(&b->plan, i)))
+				continue;
 			show_progress(b, run_kinds[k].name, b->plan.sizes.len[i], warm);
 			rc = run_kinds[k].run(b, i, warm);
 		}

@@ -9,7 +9,9 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
+#include "figures.h"
 #include "pair.h"
 #include "sizes.h"
 
@@ -24,7 +26,10 @@ struct plan {
 	unsigned iterations;		  /* per sample; 0: by size */
 	char provider[PLAN_PROVIDER_MAX]; /* "": the first that answers */
 	struct sizes sizes;
+	uint64_t at[FIGURE_TESTS]; /* of each test: at which of the sizes, a bit each */
 };
+
+_Static_assert(SIZES_MAX <= 64, "the sizes of a test are the bits of a word");
 
 /* Where the two sides run. */
 struct place {
@@ -35,6 +40,22 @@ struct place {
 	const char *host; /* the client's server, NULL on the server */
 	unsigned port;
 };
+
+/*
+ * plan_tests_parse - read what to measure, and at which sizes
+ * @text:  names as figure_tests_parse knows them, with commas between; each may have sizes of
+ *         its own, "write@8+1M"
+ * @plan:  its sizes are those of tests that name none; the ones that are named join them
+ *
+ * Returns 0, or -EINVAL with @plan untouched.
+ */
+int plan_tests_parse(const char *text, struct plan *plan);
+
+/*
+ * plan_tests_at - FIGURE_BITs of the tests that are made at a size
+ * @idx:  of the size in plan->sizes
+ */
+unsigned plan_tests_at(const struct plan *plan, size_t idx);
 
 /*
  * plan_format - write a plan as one line of text

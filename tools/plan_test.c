@@ -27,6 +27,8 @@ static struct plan example(void)
 	};
 
 	sizes_parse("0,8,64k,1g", &plan.sizes);
+	plan.at[FIGURE_LATENCY] = 0xf;
+	plan.at[FIGURE_ATOMIC] = 0x2;
 	return plan;
 }
 
@@ -46,6 +48,7 @@ static void a_plan_survives_the_way(void **state)
 	assert_int_equal(got.rounds, 21);
 	assert_int_equal(got.iterations, 1000);
 	assert_memory_equal(&got.sizes, &plan.sizes, sizeof(got.sizes));
+	assert_memory_equal(got.at, plan.at, sizeof(got.at));
 	plan.provider[0] = '\0';
 	plan_format(&plan, text);
 	assert_int_equal(plan_parse(text, &got), 0);
@@ -60,6 +63,7 @@ static void the_largest_plan_fits(void **state)
 
 	memset(plan.provider, 'p', sizeof(plan.provider) - 1);
 	plan.sizes.cnt = SIZES_MAX;
+	memset(plan.at, 0xff, sizeof(plan.at));
 	for (i = 0; i < SIZES_MAX; i++)
 		plan.sizes.len[i] = SIZE_MAX_BYTES;
 	assert_true(plan_format(&plan, text) < PLAN_TEXT_MAX);
@@ -68,24 +72,59 @@ static void the_largest_plan_fits(void **state)
 	assert_int_equal(strlen(got.provider), PLAN_PROVIDER_MAX - 1);
 }
 
+#define HEAD "weft-plan 2 tagged=1 verify=1 tests=1 rounds=1 iterations=1 "
+#define AT   "at=1:1:1:1:1:1:1:1"
+
 static void a_forged_plan_is_refused(void **state)
 {
 	static const char *const bad[] = {
 		"",
 		"weft-plan",
-		"weft-plan 2 tagged=1 verify=1 tests=1 rounds=1 iterations=1 provider=- sizes=8",
-		"weft-plan 1 tagged=2 verify=1 tests=1 rounds=1 iterations=1 provider=- sizes=8",
-		"weft-plan 1 tagged=1 verify=1 tests=1 rounds=0 iterations=1 provider=- sizes=8",
-		"weft-plan 1 tagged=1 verify=1 tests=1 rounds=1 iterations=1 provider=- sizes=",
-		"weft-plan 1 tagged=1 verify=1 tests=1 rounds=1 iterations=1 provider=- sizes=8g",
-		"weft-plan 1 tagged=1 verify=1 tests=1 rounds=1 iterations=1 provider= sizes=8",
-		"weft-plan 1 tagged=1 verify=1 tests=1 rounds=1 iterations=1 provider=-",
+		"weft-plan 1 tagged=1 verify=1 tests=1 rounds=1 iterations=1 provider=- sizes=8",
+		"weft-plan 2 tagged=2 verify=1 tests=1 rounds=1 iterations=1 provider=- " AT
+		" sizes=8",
+		"weft-plan 2 tagged=1 verify=1 tests=1 rounds=0 iterations=1 provider=- " AT
+		" sizes=8",
+		HEAD "provider=- " AT " sizes=",
+		HEAD "provider=- " AT " sizes=8g",
+		HEAD "provider= " AT " sizes=8",
+		HEAD "provider=- " AT,
+		HEAD "provider=- sizes=8",
+		HEAD "provider=- at=1:1:1:1:1:1:1 sizes=8",
+		HEAD "provider=- at=1:1:1:1:1:1:1:1:1 sizes=8",
+		HEAD "provider=- at=1:1:1:1:1:1:1:2 sizes=8",
 	};
 	struct plan plan = example(), untouched = plan;
 	size_t i;
 
 	for (i = 0; i < sizeof(bad) / sizeof(bad[0]); i++)
 		assert_int_equal(plan_parse(bad[i], &plan), -EINVAL);
+	assert_memory_equal(&plan, &untouched, sizeof(plan));
+	/* What is wrong with them is what they differ in from this. */
+	assert_int_equal(plan_parse(HEAD "provider=- " AT " sizes=8", &plan), 0);
+}
+
+static void a_test_may_have_sizes_of_its_own(void **state)
+{
+	struct plan plan = example(), untouched;
+
+	assert_int_equal(plan_tests_parse("lat,rate@8,write@8+1M,lat@4k", &plan), 0);
+	assert_int_equal(plan.tests, FIGURE_BIT(FIGURE_LATENCY) | FIGURE_BIT(FIGURE_RATE) |
+					     FIGURE_BIT(FIGURE_WRITE));
+	/* Those of the list, and behind them the new ones. */
+	assert_int_equal(plan.sizes.cnt, 6);
+	assert_int_equal(plan.sizes.len[4], 1 << 20);
+	assert_int_equal(plan_tests_at(&plan, 0), FIGURE_BIT(FIGURE_LATENCY));
+	assert_int_equal(plan_tests_at(&plan, 1), plan.tests);
+	assert_int_equal(plan_tests_at(&plan, 4), FIGURE_BIT(FIGURE_WRITE));
+	assert_int_equal(plan_tests_at(&plan, 5), FIGURE_BIT(FIGURE_LATENCY));
+	untouched = plan;
+	assert_int_equal(plan_tests_parse("lat,frob@8", &plan), -EINVAL);
+	assert_int_equal(plan_tests_parse("lat@", &plan), -EINVAL);
+	assert_int_equal(plan_tests_parse("lat@8+", &plan), -EINVAL);
+	assert_int_equal(plan_tests_parse("", &plan), -EINVAL);
+	assert_int_equal(plan_tests_parse("lat@8,", &plan), -EINVAL);
+	assert_int_equal(plan_tests_parse("@8", &plan), -EINVAL);
 	assert_memory_equal(&plan, &untouched, sizeof(plan));
 }
 
@@ -142,6 +181,7 @@ int main(void)
 		cmocka_unit_test(a_plan_survives_the_way),
 		cmocka_unit_test(the_largest_plan_fits),
 		cmocka_unit_test(a_forged_plan_is_refused),
+		cmocka_unit_test(a_test_may_have_sizes_of_its_own),
 		cmocka_unit_test(the_clients_plan_rules),
 	};
 

@@ -110,6 +110,11 @@ for provider in link shm tcp; do
 			"$weft" bench -p $provider -t atomic -S 8 -r 1 -i 4
 	fi
 done
+expect 'a test may have sizes of its own' 0 '^latency8,latency4096,rate8,write64$' sh -c "$weft bench \
+	-p shm -S 8,4k -t lat,rate@8,write@64 -r 1 -i 4 --json | python3 -c '
+import json, sys
+rows = json.load(sys.stdin)[\"figures\"]
+print(\",\".join(row[\"test\"] + str(row[\"size\"]) for row in rows))'"
 expect 'an unknown test is named' 2 "'lat,frob' is not a list of lat,bw" \
 	"$weft" bench -t lat,frob
 
