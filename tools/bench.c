@@ -7,6 +7,7 @@
 #include "arguments.h"
 #include "bench.h"
 #include "figures.h"
+#include "refuse.h"
 #include "weft.h"
 
 #include <err.h>
@@ -26,6 +27,7 @@ enum {
 	OPT_PLOT,
 	OPT_CPUS,
 	OPT_REALTIME,
+	OPT_REFUSE,
 	OPT_NO_INJECT,
 	OPT_PROGRESS,
 	OPT_TIMEOUT,
@@ -55,6 +57,7 @@ static const struct option longopts[] = {
 	{ "plot", required_argument, NULL, OPT_PLOT },
 	{ "cpus", required_argument, NULL, OPT_CPUS },
 	{ "realtime", no_argument, NULL, OPT_REALTIME },
+	{ "refuse", required_argument, NULL, OPT_REFUSE },
 	{ "no-inject", no_argument, NULL, OPT_NO_INJECT },
 	{ "progress", required_argument, NULL, OPT_PROGRESS },
 	{ "timeout", required_argument, NULL, OPT_TIMEOUT },
@@ -101,6 +104,8 @@ static void usage(void)
 	       "      --timeout=SECONDS  for any one message; default: %u\n"
 	       "      --realtime         run before all other programs (SCHED_FIFO), so that a busy\n"
 	       "                         machine disturbs less; short rounds only, it starves them\n"
+	       "      --refuse=CALLS     have the kernel refuse process_vm, that is process_vm_readv\n"
+	       "                         and process_vm_writev, to both sides, as containers do\n"
 	       "      --json[=FILE]      one JSON object with every sample, instead of the table;\n"
 	       "                         with FILE: there, beside the table\n"
 	       "      --plot=FILE        draw the figures into FILE, as SVG\n"
@@ -220,6 +225,12 @@ static void set_option(struct bench_options *opt, int c, const char *arg)
 	case OPT_REALTIME:
 		opt->place.realtime = true;
 		break;
+	case OPT_REFUSE:
+		opt->refused = arg;
+		if (!refuse_is_known(arg))
+			errx(WEFT_EXIT_USAGE, "what can be refused is '%s', not '%s'",
+			     REFUSE_PROCESS_VM, arg);
+		break;
 	case OPT_CPUS:
 		argument_cpus(arg, &opt->place);
 		break;
@@ -266,6 +277,7 @@ static void parse(struct bench_options *opt, int argc, char **argv)
 		     "a comparison runs on this machine: no HOST, no --listen");
 	if (opt->driven_b && opt->vs_provider)
 		argument_provider(opt->vs_provider, &opt->plan);
+	opt->versus.refused = opt->refused;
 	opt->versus.rounds = opt->plan.rounds;
 	opt->versus.interface = opt->plan.tagged ? "tagged" : "msg";
 	if (opt->versus.restarts > opt->plan.rounds)
@@ -292,7 +304,10 @@ int weft_bench(int argc, char **argv)
 	/* The side that prints is here, unless a comparison or a client does that. */
 	if (!opt.driven && (opt.place.local || opt.place.host))
 		results_outputs_open(&opt.out);
-	if (opt.compare && !opt.driven)
+	/* The processes of a comparison are given the option as well. */
+	if (opt.refused && (opt.driven || !opt.compare) && refuse_calls(opt.refused))
+		status = EXIT_FAILURE;
+	else if (opt.compare && !opt.driven)
 		status = versus_run(&opt.versus);
 	else
 		status = place_run(&opt.place, bench_side, &opt);

@@ -20,6 +20,7 @@ struct bench_options {
 	struct versus_options versus;
 	const char *tests; /* as it was given */
 	const char *vs_provider;
+	const char *refused; /* system calls, as refuse.h names them, or NULL */
 	bool compare;
 	struct results_outputs out;
 	char **command; /* our command line as it was given */

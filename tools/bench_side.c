@@ -384,6 +384,7 @@ static int publish(struct bench *b)
 		.command = b->opt->command,
 		.machine = b->machine,
 		.interface = b->plan.tagged ? "tagged" : "msg",
+		.refused = b->opt->refused,
 		.note = note_of(b),
 		.rounds = b->plan.rounds,
 		.restarts = 1,

@@ -109,6 +109,8 @@ static void print_heading(FILE *to, const struct results *results)
 		print_config(to, "B: ", &results->config[1]);
 	}
 	fprintf(to, "%s messages", results->interface);
+	if (results->refused)
+		fprintf(to, "; refused to both sides: %s", results->refused);
 	if (results->note)
 		fprintf(to, "; note: %s", results->note);
 	fputc('\n', to);

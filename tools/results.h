@@ -35,7 +35,7 @@ struct result {
 		ratio;	   /* A's speed over B's, of each pair of rounds: above 1 A is faster */
 	struct stats twin; /* the same of two equal As */
 	struct stats raw_ns;	  /* the cache line's latency, one way */
-	const double *samples[2]; /* of A and B, in the order of the rounds */
+	const double *samples[3]; /* of A, B and the other A, in the order of the rounds */
 	size_t cnt;		  /* samples of each */
 	const char *verdict;	  /* "faster", "slower" or "same" */
 };
@@ -44,6 +44,7 @@ struct results {
 	char **command; /* our command line, NULL-terminated */
 	struct machine machine;
 	const char *interface; /* "tagged" or "msg" */
+	const char *refused;   /* system calls that were refused to both sides, or NULL */
 	const char *note;      /* a warning to print with the figures, or NULL */
 	unsigned rounds;
 	unsigned restarts; /* times that all processes were started; 1 for one pair */

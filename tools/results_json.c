@@ -71,6 +71,7 @@ static json_t *row_object(const struct result *row, bool compared)
 	if (compared) {
 		json_object_set_new(object, "b",
 				    side_object(&row->b, row->samples[1], row->cnt));
+		json_object_set_new(object, "a2", array_of(row->samples[2], row->cnt));
 		json_object_set_new(object, "ratio", stats_object(&row->ratio));
 		json_object_set_new(object, "aa", stats_object(&row->twin));
 		json_object_set_new(object, "verdict", json_string(row->verdict));
@@ -132,6 +133,8 @@ static json_t *whole_object(const struct results *results)
 			  "a", config_object(&results->config[0]));
 	if (compared)
 		json_object_set_new(whole, "b", config_object(&results->config[1]));
+	if (results->refused)
+		json_object_set_new(whole, "refused", json_string(results->refused));
 	if (results->note)
 		json_object_set_new(whole, "note", json_string(results->note));
 	for (i = 0; i < results->cnt; i++)

@@ -15,7 +15,8 @@
 
 #include "results.h"
 
-static const double samples_a[] = { 2.5, 1.5, 2.0 }, samples_b[] = { 4, 5, 6 };
+static const double samples_a[] = { 2.5, 1.5, 2.0 }, samples_b[] = { 4, 5, 6 },
+		    samples_a2[] = { 2.25, 1.75, 2.0 };
 
 static struct result rows[] = {
 	{ .test = FIGURE_LATENCY,
@@ -25,7 +26,7 @@ static struct result rows[] = {
 	  .ratio = { 3, 2.1, 2.5, 2.9 },
 	  .twin = { 3, 0.9, 1.0, 1.1 },
 	  .raw_ns = { 0, NAN, NAN, NAN },
-	  .samples = { samples_a, samples_b },
+	  .samples = { samples_a, samples_b, samples_a2 },
 	  .cnt = 3,
 	  .verdict = "faster" },
 	{ .test = FIGURE_LATENCY,
@@ -35,7 +36,7 @@ static struct result rows[] = {
 	  .ratio = { 3, 2.1, 2.5, 2.9 },
 	  .twin = { 3, 0.9, 1.0, 1.1 },
 	  .raw_ns = { 3, 50, 60, 70 },
-	  .samples = { samples_a, samples_b },
+	  .samples = { samples_a, samples_b, samples_a2 },
 	  .cnt = 3,
 	  .verdict = "faster" },
 	{ .test = FIGURE_BANDWIDTH,
@@ -45,7 +46,7 @@ static struct result rows[] = {
 	  .ratio = { 3, 2.1, 2.5, 2.9 },
 	  .twin = { 3, 0.9, 1.0, 1.1 },
 	  .raw_ns = { 3, 50, 60, 70 },
-	  .samples = { samples_a, samples_b },
+	  .samples = { samples_a, samples_b, samples_a2 },
 	  .cnt = 3,
 	  .verdict = "faster" },
 };
@@ -138,6 +139,8 @@ static void json_has_every_figure_and_null_for_what_is_unknown(void **state)
 	samples = json_object_get(json_object_get(row, "a"), "samples");
 	assert_int_equal(json_array_size(samples), 3);
 	assert_float_equal(json_number_value(json_array_get(samples, 0)), 2.5, 1e-9);
+	samples = json_object_get(row, "a2");
+	assert_float_equal(json_number_value(json_array_get(samples, 1)), 1.75, 1e-9);
 	json_decref(whole);
 }
 

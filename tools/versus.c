@@ -158,7 +158,7 @@ static struct result summarize(const struct contest *c)
 		.ratio = stats_of_copy(c->speed.samples, c->speed.cnt),
 		.twin = stats_of_copy(c->twin.samples, c->twin.cnt),
 		.raw_ns = stats_of_copy(a->raw_ns, a->cnt),
-		.samples = { a->samples, b->samples },
+		.samples = { a->samples, b->samples, c->fig[A2].samples },
 		.cnt = a->cnt,
 	};
 
@@ -172,6 +172,7 @@ static int publish(const struct versus *vs, struct result *rows)
 		.command = vs->opt->command,
 		.machine = vs->machine,
 		.interface = vs->opt->interface,
+		.refused = vs->opt->refused,
 		.rounds = vs->opt->rounds,
 		.restarts = vs->opt->restarts,
 		.config_cnt = 2,

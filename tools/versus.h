@@ -22,6 +22,7 @@ struct versus_options {
 	unsigned rounds;	/* pairs in all */
 	unsigned restarts;	/* times that all processes are started */
 	const char *interface;	/* "tagged" or "msg" */
+	const char *refused;	/* system calls, or NULL: for the report alone */
 	bool fail_if_slower;	/* exit 1 where A is slower beyond the A/A spread */
 	char **command;		/* "weft bench" and our own arguments, NULL-terminated */
 	struct results_outputs *out;

@@ -97,6 +97,13 @@ fi
 expect 'bench shows progress on a terminal' 0 'warming up, latency 8, 0%' \
 	env SHELL=/bin/sh script -qec "$bench" /dev/null
 
+expect 'both of a comparison may be refused calls' 0 '^process_vm 2$' sh -c "$bench \
+	--vs-provider=shm --restarts=1 --refuse=process_vm --json | python3 -c '
+import json, sys
+whole = json.load(sys.stdin)
+print(whole[\"refused\"], len(whole[\"figures\"][0][\"a2\"]))'"
+expect 'what cannot be refused is named' 2 "not 'frob'" $bench --refuse=frob
+
 # One-sided tests: every byte right where there is RMA, and a plain word where there is none.
 for provider in link shm tcp; do
 	rma="$weft bench -p $provider -t write,read,writebw,readbw -S 1,4k -r 1 -i 4 -c"

@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * System calls that the kernel refuses to this process, as a container's filter does: so that
+ * a measurement shows what a provider is worth without them. One thread.
+ */
+#ifndef WEFT_TOOLS_REFUSE_H
+#define WEFT_TOOLS_REFUSE_H
+
+#include <stdbool.h>
+
+/* What 'weft bench --refuse' takes: process_vm_readv and process_vm_writev. */
+#define REFUSE_PROCESS_VM "process_vm"
+
+/* refuse_is_known - whether there are calls by that name */
+bool refuse_is_known(const char *what);
+
+/*
+ * refuse_calls - have these calls answered with EPERM from now on
+ * @what:  one that is known
+ *
+ * For this thread, the threads and processes that it starts, and the programs that these run.
+ * It can't be taken back, and is seen to work before this returns. Complains itself.
+ * Returns 0 or -errno.
+ * Source: seccomp(2), Linux Documentation/userspace-api/seccomp_filter.rst.
+ */
+int refuse_calls(const char *what);
+
+#endif
