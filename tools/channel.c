@@ -18,8 +18,8 @@
 
 #define TAG 0x77656674 /* "weft" */
 
-static int fill_hints(struct fi_info *hints, const struct plan *plan,
-		      const struct channel_options *opt)
+int channel_hints(struct fi_info *hints, const struct plan *plan,
+		  const struct channel_options *opt)
 {
 	hints->caps = plan->tagged ? FI_TAGGED : FI_MSG;
 	if (plan->tests & FIGURES_RMA)
@@ -76,7 +76,7 @@ static int query(struct channel *ch, const struct plan *plan)
 	hints = fabric_info_create();
 	if (!hints)
 		return fabric_complain("fi_allocinfo", -FI_ENOMEM);
-	rc = fill_hints(hints, plan, &ch->opt);
+	rc = channel_hints(hints, plan, &ch->opt);
 	if (!rc)
 		rc = fabric_getinfo(source, NULL, source ? FI_SOURCE : 0, hints, &ch->info);
 	if (rc && !(ch->side->local && ch->side->rank)) {

@@ -72,6 +72,15 @@ struct channel {
 };
 
 /*
+ * channel_hints - what to ask fi_getinfo for
+ * @hints:  empty ones of fabric_info_create; takes strings of its own
+ *
+ * Returns 0 or a negative fi_errno.
+ */
+int channel_hints(struct fi_info *hints, const struct plan *plan,
+		  const struct channel_options *opt);
+
+/*
  * channel_open - open an endpoint and learn the peer's address
  * @plan:  what kind of messages, of which provider
  * @side:  borrowed until channel_close

@@ -40,7 +40,7 @@ expect 'weft alone shows its usage' 2 '^Usage: weft COMMAND' "$weft"
 expect 'weft --help lists the commands' 0 '^  bench ' "$weft" --help
 expect 'an unknown command is named' 2 "no command 'frob'" "$weft" frob
 expect 'weft --version names the library' 0 'libfabric' "$weft" --version
-for command in info pingpong bench run; do
+for command in info pingpong bench scale run; do
 	expect "weft $command --help" 0 "^Usage: weft $command" "$weft" $command --help
 	expect "weft $command knows its options" 2 "weft $command --help" \
 		"$weft" $command --frob
@@ -124,6 +124,20 @@ rows = json.load(sys.stdin)[\"figures\"]
 print(\",\".join(row[\"test\"] + str(row[\"size\"]) for row in rows))'"
 expect 'an unknown test is named' 2 "'lat,frob' is not a list of lat,bw" \
 	"$weft" bench -t lat,frob
+
+for provider in link shm tcp; do
+	expect "scale measures $provider" 0 '^the ratio of the two' \
+		"$weft" scale -p $provider -e 5 -n 5 -r 2 -i 100
+done
+expect 'the JSON of scale has every figure' 0 '^shm 3 4 2 2$' sh -c "$weft scale -p shm -e 3 -n 4 \
+	-r 2 -i 100 --json | python3 -c '
+import json, sys
+whole = json.load(sys.stdin)
+assert all(sum(whole[what].values()) > 0 for what in (\"endpoint_bytes\", \"pair_bytes\"))
+print(whole[\"provider\"], whole[\"endpoints\"], whole[\"peers\"], len(whole[\"idle_one_ns\"]),
+      len(whole[\"idle_many_ns\"]))'"
+expect 'scale names the provider that is missing' 1 'no provider frob offers' \
+	"$weft" scale -p frob
 
 expect 'run wants a program' 2 'no program to run' "$weft" run
 expect 'run names a library that is missing' 1 "no libfabric.so.1 in '/'" \
