@@ -107,8 +107,9 @@ static int meet(struct channel *ch)
 	if (rc)
 		return rc;
 	/* Both sides run one program with the same options: lengths that
-	 * differ are two providers, and theirs must not be read as ours. */
-	if (theirs_len != mine_len) {
+	 * differ are two providers, and theirs must not be read as ours. Strings have the
+	 * length of the numbers in them. */
+	if (theirs_len != mine_len && ch->info->addr_format != FI_ADDR_STR) {
 		warnx("the other side has another kind of address (%zu bytes, ours has %zu)",
 		      theirs_len, mine_len);
 		return -FI_EADDRNOTAVAIL;
