@@ -18,6 +18,23 @@
 #define ACK_LEN	  4
 #define SLOT_ROOM 64 /* a slot has room for two words, and none shares a line */
 
+static int init_message(struct channel *ch, struct channel_buf *buf)
+{
+	void *mem;
+
+	if (posix_memalign(&mem, 64, ACK_LEN))
+		return fabric_complain("a message", -FI_ENOMEM);
+	memset(mem, 0, ACK_LEN);
+	buf->addr = mem;
+	return channel_buf_init(ch, buf, mem, ACK_LEN, 0);
+}
+
+static void fini_message(struct channel_buf *buf)
+{
+	channel_buf_fini(buf);
+	free(buf->addr);
+}
+
 static int init_regions(struct onesided *os)
 {
 	int rc;
@@ -31,8 +48,10 @@ static int init_regions(struct onesided *os)
 				 FI_REMOTE_READ | FI_REMOTE_WRITE);
 	if (rc)
 		return rc;
-	rc = posix_memalign(&os->ack.addr, 64, ACK_LEN);
-	return rc ? -FI_ENOMEM : channel_buf_init(os->ch, &os->ack, os->ack.addr, ACK_LEN, 0);
+	rc = init_message(os->ch, &os->ack);
+	if (!rc)
+		rc = init_message(os->ch, &os->bye[0]);
+	return rc ? rc : init_message(os->ch, &os->bye[1]);
 }
 
 int onesided_init(struct onesided *os, struct channel *ch, size_t size, bool verify)
@@ -60,8 +79,9 @@ void onesided_fini(struct onesided *os)
 {
 	if (os->ch)
 		region_forget(os->ch, &os->remote);
-	channel_buf_fini(&os->ack);
-	free(os->ack.addr);
+	fini_message(&os->ack);
+	fini_message(&os->bye[0]);
+	fini_message(&os->bye[1]);
 	region_fini(&os->target);
 	region_fini(&os->local);
 	free(os->ops);
@@ -168,6 +188,22 @@ static int await_write(struct onesided *os)
 	return rc || !os->verify ? rc : check_write(os, number);
 }
 
+/*
+ * After writes, when this side has all that it waits for: a target sees bytes before the initiator's
+ * provider is through with it, so that each side makes progress until the other one is done too.
+ */
+static int part(struct onesided *os)
+{
+	int rc;
+
+	rc = channel_recv(os->ch, &os->bye[1], ACK_LEN);
+	if (!rc)
+		rc = channel_send(os->ch, &os->bye[0], ACK_LEN);
+	if (!rc)
+		rc = channel_wait_op(os->ch, &os->bye[0].op);
+	return rc ? rc : channel_wait_op(os->ch, &os->bye[1].op);
+}
+
 int onesided_write_pingpong(struct onesided *os, uint32_t cnt, uint64_t *taken)
 {
 	bool serves = os->ch->side->rank == 0;
@@ -186,7 +222,9 @@ int onesided_write_pingpong(struct onesided *os, uint32_t cnt, uint64_t *taken)
 			rc = await_write(os);
 	}
 	*taken = clock_ns() - start;
-	return rc ? rc : channel_wait(os->ch, tx_base + cnt, 0);
+	if (!rc)
+		rc = channel_wait(os->ch, tx_base + cnt, 0);
+	return rc ? rc : part(os);
 }
 
 /*
@@ -273,7 +311,9 @@ static int see_stream(struct onesided *os, uint32_t cnt)
 	for (number = cnt > os->cnt ? last - os->cnt : os->seen; number < last && !rc; number++)
 		rc = wait_mark(os, number, true);
 	os->seen = last;
-	return rc ? rc : end_serving(os);
+	if (!rc)
+		rc = end_serving(os);
+	return rc ? rc : part(os);
 }
 
 static int keep_window(struct onesided *os, uint64_t tx_base, uint32_t posted)
@@ -302,7 +342,7 @@ static int stream_writes(struct onesided *os, uint32_t cnt, uint64_t *taken)
 	if (!rc)
 		rc = channel_wait(os->ch, tx_base + cnt, rx_base + 1);
 	*taken = clock_ns() - start;
-	return rc;
+	return rc ? rc : part(os);
 }
 
 static int stream_reads(struct onesided *os, uint32_t cnt, uint64_t *taken)

@@ -32,6 +32,7 @@ struct onesided {
 	struct remote_region remote; /* the peer's target region */
 	struct channel_op *ops;	     /* one for each slot */
 	struct channel_buf ack;	     /* a message that ends a run */
+	struct channel_buf bye[2];   /* the last ones of a run, out and in */
 	uint64_t written;	     /* by this side, since the start */
 	uint64_t seen;		     /* of the peer's */
 	uint64_t added;		     /* to the peer's atomic word */
