@@ -6,7 +6,7 @@
 #   make            build into $(BUILD)
 #   make demo       NetPIPE under Open MPI on one host and on two, and its table
 #   make check      every test
-#   make bench      the interleaved measurements of bench/run
+#   make bench      the interleaved measurements of bench/run, and their bars
 #   make install PREFIX=DIR
 #   make asan tsan  the unit and stress suites under the sanitizers
 #   make check-user the suites that need no privilege as an ordinary user
@@ -24,8 +24,8 @@ BUILD_PKGS  = gcc libc6-dev meson ninja-build pkg-config libcmocka-dev \
 MPI_PKGS    = openmpi-bin netpipe-openmpi libfabric1 libfabric-bin iproute2 \
 	      util-linux python3
 CHECK_PKGS  = $(MPI_PKGS) hpcc python3-mpi4py python3-numpy python3-distutils \
-	      libfabric-dev g++ valgrind groff-base
-BENCH_PKGS  = $(MPI_PKGS) libfabric-dev libucx-dev
+	      libfabric-dev libopenmpi-dev g++ valgrind groff-base
+BENCH_PKGS  = $(MPI_PKGS) libfabric-dev libucx-dev libopenmpi-dev mpich libmpich-dev
 STYLE_PKGS  = clang-format clang-tidy clang
 
 SOURCES = git ls-files '*.c' '*.h'
@@ -90,7 +90,7 @@ format-check:
 
 tidy: setup
 	@$(DEPS) $(STYLE_PKGS)
-	$(SOURCES) | grep '\.c$$' | grep -v '^kernel/' | \
+	$(SOURCES) | grep '\.c$$' | grep -v -e '^kernel/' -e '^bench/mpi/' | \
 		xargs clang-tidy --quiet -p $(BUILD)
 
 clean:

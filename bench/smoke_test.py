@@ -1,0 +1,128 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+"""smoke_test.py BUILD CASE - 'make bench' measures and prints what it promises
+
+CASE is 'bench', a run of bench/run with a round or two of each comparison, whose last table has to have
+a figure beside every bar that was asked for; or 'table', what bench/table says of made-up figures.
+Times mean nothing here.
+"""
+import json
+import os
+import pathlib
+import shutil
+import subprocess
+import sys
+import tempfile
+
+HERE = pathlib.Path(__file__).resolve().parent
+SKIP = 77
+HEADS = ('figure', 'ours', 'theirs', 'ratio', 'must', 'aim', 'met')
+
+
+def run(command, **env):
+    done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
+                          env={**os.environ, **env}, check=False)
+    return done.returncode, done.stdout
+
+
+def lines_of(text):
+    """{figure: (ours, theirs, ratio, must, aim, met)} of the last table, cut at its head."""
+    lines = text.splitlines()
+    first = max(i for i, line in enumerate(lines) if line.split() == list(HEADS))
+    starts = [lines[first].index(head) for head in HEADS]
+    rows = {}
+    for line in lines[first + 1:]:
+        if not line:
+            break
+        cells = [line[start:end].strip() for start, end in zip(starts, [*starts[1:], None])]
+        rows[cells[0]] = cells[1:]
+    return rows
+
+
+def bench(build):
+    """One round; what is not installed has dashes."""
+    stock = pathlib.Path(subprocess.run(['gcc', '-print-multiarch'], capture_output=True, text=True,
+                                        check=True).stdout.strip())
+    if not pathlib.Path('/usr/lib', stock, 'libfabric.so.1').exists() or os.cpu_count() < 2:
+        print('skip: no stock libfabric.so.1, or one core')
+        return SKIP
+    with tempfile.TemporaryDirectory() as folder:
+        # Results go beside the build: into one of our own, of links to the real one.
+        for name in ('tools', 'core'):
+            pathlib.Path(folder, name).symlink_to(pathlib.Path(build, name).resolve())
+        status, text = run([str(HERE / 'run'), folder], ONLY='shm link refused scale mpi',
+                           ROUNDS='1', MPI_ROUNDS='1', MPI_SCALE='0.01', ENDPOINTS='20',
+                           PEERS='20', UPSTREAM_LIBFABRIC='', MPICH_OFI='')
+    print(text)
+    rows = lines_of(text)
+    absent = {'8 B against UCX posix,cma', *(row for row in rows if row.startswith('MPICH, link'))}
+    if not shutil.which('mpicc.mpich'):
+        absent.add('message rate 8 B against MPICH, UCX')
+    if not shutil.which('mpicc.openmpi'):
+        absent |= {row for row in rows if row.startswith('Open MPI')}
+    elif not shutil.which('mpicc.mpich') and not rows['Open MPI, link, 8 B'][1].endswith('vader'):
+        print('failed: Open MPI is compared with something that is not here')
+        return 1
+    wrong = [row for row, cells in rows.items() if (cells[5] == '-') != (row in absent)]
+    print(f'failed: {wrong}' if wrong or status not in (0, 1) else f'{len(rows)} lines')
+    return 1 if wrong or status not in (0, 1) or len(rows) < 30 else 0
+
+
+def figure(test, size, unit, ours, theirs):
+    return {'test': test, 'size': size, 'unit': unit, 'raw_ns': {'median': 50},
+            'a': {'median': ours[1], 'samples': ours}, 'a2': ours,
+            'b': {'median': theirs[1], 'samples': theirs}}
+
+
+def table(build):
+    """The better of two libraries counts; times and rates are compared each in their way."""
+    def comparison(who, *figures):
+        return {'b': {'libfabric': '2.6', 'build': who}, 'figures': list(figures)}
+
+    made_up = {
+        'shm': comparison('1.17.0',
+                          figure('latency', 8, 'us', [0.10, 0.11, 0.12], [0.30, 0.33, 0.36]),
+                          figure('latency', 1024, 'us', [0.3, 0.4, 0.5], [0.6, 0.5, 0.4]),
+                          figure('rate', 8, 'M/s', [30, 31, 32], [10, 10, 10]),
+                          figure('atomic', 8, 'us', [0.2, 0.231, 0.4], [1, 1, 1])),
+        'upstream-shm': comparison('2.7',
+                                   figure('latency', 8, 'us', [0.10, 0.11, 0.12], [0.20, 0.22, 0.24]),
+                                   figure('rate', 8, 'M/s', [30, 31, 32], [25, 24.8, 24])),
+        'link': comparison('', figure('latency', 8, 'us', [0.110, 0.120, 0.130],
+                                      [0.100, 0.112, 0.120])),
+        'scale-shm': {'peers': 7, 'idle_one_ns': [10, 20, 30], 'idle_many_ns': [12.2, 24.4, 36.6],
+                      'endpoint_bytes': {'private': 1024, 'shared': 3072},
+                      'pair_bytes': {'private': 65536, 'shared': 1024}},
+        'mpi': {'ways': [{'name': name, 'figures': [{'test': 'latency', 'size': 8, 'samples': us}]}
+                         for name, us in (('Open MPI, link', [1, 2, 3]), ('Open MPI, vader', [2, 3, 4]),
+                                          ('MPICH, UCX', [1.5, 2.5, 3.5]))]},
+    }
+    expected = {
+        '8 B, tagged, one way': ['0.11 us', '0.22 us libfabric 2.7', '0.500', '0.75', '', 'must'],
+        '8 B against the raw cache line': ['0.11 us', '0.050 us raw line', '2.20', '', '2.5', 'aim'],
+        '1 KiB': ['0.4 us', '0.5 us libfabric 1.17.0', '0.800', '0.75', '0.5', 'no'],
+        'message rate 8 B': ['31 M/s', '24.8 M/s libfabric 2.7', '1.250', '1.5 times', '', 'no'],
+        'message rate 8 B, itself': ['31 M/s', '-', '-', '', '30 M/s', 'aim'],
+        'fetch-add against an 8 B round trip': ['0.231 us', '0.22 us our round trip', '1.050', '1.1',
+                                                '', 'must'],
+        '8 B, link less shm alone': ['0.12 us', '0.112 us shm alone', '+10.0 ns', '10 ns', '', 'must'],
+        'idle call, shm, 7 peers against 1': ['24.4 ns', '20.0 ns 1 peer', '1.220', '1.2', '', 'no'],
+        'an endpoint at creation, shm': ['4.0 KiB', '-', '-', '256 KiB', '', 'must'],
+        'a pair before it grows, shm': ['65.0 KiB', '-', '-', '64 KiB', '', 'no'],
+        'Open MPI, link, 8 B': ['2 us', '2.5 us MPICH, UCX', '0.800', '1', '0.7', 'must'],
+        'MPICH, link, 8 B': ['-', '-', '-', '1', '0.7', '-'],
+    }
+    with tempfile.TemporaryDirectory() as folder:
+        for name, whole in made_up.items():
+            pathlib.Path(folder, f'{name}.json').write_text(json.dumps(whole))
+        status, text = run([str(HERE / 'table'), folder])
+    print(text)
+    rows = lines_of(text)
+    wrong = [f'{row}: {rows.get(row)}, not {cells}' for row, cells in expected.items()
+             if rows.get(row) != cells]
+    print('\n'.join(wrong) or 'as expected')
+    return 1 if wrong or status else 0
+
+
+if __name__ == '__main__':
+    sys.exit({'bench': bench, 'table': table}[sys.argv[2]](sys.argv[1]))
