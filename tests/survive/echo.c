@@ -41,7 +41,7 @@ static void post_send(struct echo *e, size_t len, bool answer)
 	node_pattern(e->out, len, bytes_of(e, answer));
 	/* Room is made by taking completions: there is one of each under way. */
 	ret = fi_tsend(e->node->ep, e->out, len, NULL, e->peer, e->tag + e->cnt, &e->sent);
-	for (uint64_t end = node_now_ns() + NODE_SECS * 1000000000ull; ret == -FI_EAGAIN;) {
+	for (uint64_t end = node_now_ns() + node_secs * 1000000000ull; ret == -FI_EAGAIN;) {
 		fi_cq_read(e->node->cq, NULL, 0);
 		NODE_CHECK(e->node->stage, node_now_ns() < end);
 		ret = fi_tsend(e->node->ep, e->out, len, NULL, e->peer, e->tag + e->cnt,

@@ -13,6 +13,8 @@
 
 #define API FI_VERSION(1, 20)
 
+unsigned int node_secs = 30;
+
 /* Stage */
 
 void *stage_open(size_t len)

@@ -32,7 +32,6 @@
 #define NODE_SANITIZED false
 #endif
 
-#define NODE_SECS 30 /* for whatever is waited for */
 #define NODE_NAME 128
 
 /* What processes share beside the fabric; a test's own struct begins with it. */
@@ -58,6 +57,9 @@ void stage_pass(void *stage, int gate);
 
 /* stage_passed - how often */
 uint32_t stage_passed(void *stage, int gate);
+
+/* node_secs - for whatever is waited for; of this process and its children. 30 unless a test says more */
+extern unsigned int node_secs;
 
 struct node {
 	void *stage;
@@ -119,11 +121,11 @@ ssize_t node_turn(struct node *node);
 
 /*
  * NODE_UNTIL - make progress until @cond; what completes meanwhile is the test's own to notice by
- * @turn, an expression that returns whether anything happened. Fails after NODE_SECS.
+ * @turn, an expression that returns whether anything happened. Fails after node_secs.
  */
 #define NODE_UNTIL(stage_, cond, turn)                                                    \
 	do {                                                                              \
-		uint64_t end_ = node_now_ns() + NODE_SECS * 1000000000ull;                \
+		uint64_t end_ = node_now_ns() + node_secs * 1000000000ull;                \
 		while (!(cond)) {                                                         \
 			if (turn)                                                         \
 				continue;                                                 \

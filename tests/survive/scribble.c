@@ -8,9 +8,10 @@
 #include <unistd.h>
 #include "scribble.h"
 
-#define LINE	64u
-#define MEMFD	"/memfd:"
-#define LEN_MAX (64u << 20) /* of a region that is looked at */
+#define LINE	     64u
+#define MEMFD	     "/memfd:"
+#define FRONTS_EVERY 256u
+#define LEN_MAX	     (64u << 20) /* of a region that is looked at */
 
 static bool known(const struct scribble *s, uint64_t inode)
 {
@@ -229,17 +230,17 @@ static size_t some_front(struct scribble_region *r, uint64_t *seed)
 {
 	uint32_t *front;
 
-	if (!r->front_cnt || !node_below(seed, 256))
+	/* To look through all of it takes longer than all else: seldom. */
+	if (!r->wait--) {
+		r->wait = FRONTS_EVERY;
 		find_fronts(r);
+	}
 	if (!r->front_cnt)
 		return 0;
 	front = &r->fronts[node_below(seed, r->front_cnt)];
 	while (*front + 2 < r->len / LINE && count_of(r, *front + 1) == count_of(r, *front) + 1)
 		++*front;
-	if (is_front(r, *front))
-		return *front;
-	r->front_cnt = 0;
-	return 0;
+	return is_front(r, *front) ? *front : 0;
 }
 
 /*

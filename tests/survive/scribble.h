@@ -25,7 +25,7 @@ struct scribble_region {
 	uint32_t hot_cnt;
 	uint32_t fronts
 		[SCRIBBLE_FRONTS]; /* lines that were published last, as far as can be told */
-	uint32_t front_cnt;
+	uint32_t front_cnt, wait;  /* wait: before they are looked for again */
 };
 
 struct scribble {

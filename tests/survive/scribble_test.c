@@ -15,14 +15,15 @@
 
 #define TEST_SECS  3600
 #define LEAVE_MAX  3000u /* rounds of one hostile process */
-#define FIND_EVERY 16u
+#define FIND_EVERY 512u
 #define OPS	   12u
 #define ROOM	   (64u << 10) /* bytes of each of those */
 #define REGION	   (1u << 20)
 #define KEY_FOE	   1
 #define TAG_FRIEND 0x700000000u
-#define RETRY	   128 /* turns after an operation with a foe that failed */
-#define WAIT_NS	   20000000000u
+#define RETRY	   1024 /* turns after an operation with a foe that failed */
+#define ALONE	   32	/* times that the victim saw nothing of, before it may have the core */
+#define WAIT_NS	   60000000000u
 
 enum gate { GATE_VICTIM, GATE_FRIEND, GATE_ENOUGH, GATE_OVER, GATE_QUIET };
 
@@ -140,6 +141,7 @@ static void victim(void *stage, int rank)
 	struct victim v = { .raid = r, .foe = FI_ADDR_UNSPEC, .seed = r->seed };
 	uint8_t *mine = calloc(1, REGION), *room = calloc(OPS, ROOM), *foes = calloc(1, REGION);
 	struct fid_mr *mr;
+	uint32_t idle = 0;
 
 	NODE_CHECK(r, mine && room && foes);
 	for (uint32_t i = 0; i < OPS; i++)
@@ -157,7 +159,8 @@ static void victim(void *stage, int rank)
 		/* An operation that fails at once fills the queue again: there is progress when it is empty. */
 		if (victim_turn(&v))
 			continue;
-		node_pause(r);
+		if (!(++idle % 16))
+			node_pause(r);
 		if (atomic_load(&r->came) > atomic_load(&r->seen)) {
 			v.foe = node_knows(&v.node, r->foe);
 			atomic_fetch_add(&r->seen, 1);
@@ -265,22 +268,29 @@ static void foe_turn(struct node *n, fi_addr_t to, uint8_t *buf, uint64_t *seed)
 	}
 }
 
-/* The victim has looked at it. */
-static void seen_by_victim(struct raid *r)
+/* Has the victim been there since? It has to be, sooner or later. */
+static bool seen_by_victim(struct raid *r, uint64_t *turns, uint64_t *since_ns)
 {
-	uint64_t turns = atomic_load(&r->turns), end = node_now_ns() + WAIT_NS;
+	uint64_t now = atomic_load(&r->turns);
 
-	for (int i = 0; atomic_load(&r->turns) - turns < 2; i++) {
-		if (i < 100)
-			continue;
-		node_pause(r);
-		NODE_CHECK(r, node_now_ns() < end);
+	if (now != *turns) {
+		*turns = now;
+		*since_ns = 0;
+		return true;
 	}
+	if (!*since_ns)
+		*since_ns = node_now_ns();
+	NODE_CHECK(r, node_now_ns() - *since_ns < WAIT_NS);
+	return false;
 }
 
+/*
+ * Scribbles without a pause, in the middle of whatever the victim does: what it looks at between
+ * two of its turns makes one round.
+ */
 static void raid(struct raid *r, struct node *n, struct scribble *s, uint8_t *buf)
 {
-	uint64_t rounds = node_below(&s->seed, LEAVE_MAX) + 1;
+	uint64_t rounds = node_below(&s->seed, LEAVE_MAX) + 1, turns = 0, since_ns = 0;
 	fi_addr_t to = node_knows(n, r->victim);
 
 	/* Peace first: there is a connection, and it is known which of its lines are in use. */
@@ -292,13 +302,19 @@ static void raid(struct raid *r, struct node *n, struct scribble *s, uint8_t *bu
 	for (int i = 0; i < 2000; i++)
 		foe_turn(n, to, buf, &s->seed);
 	scribble_learn(s);
-	for (uint64_t i = 1; i <= rounds && atomic_load(&r->rounds) < r->goal; i++) {
+	for (uint64_t i = 1, alone = 0; rounds && atomic_load(&r->rounds) < r->goal; i++) {
 		scribble_once(s);
-		seen_by_victim(r);
 		foe_turn(n, to, buf, &s->seed);
 		if (!(i % FIND_EVERY))
 			scribble_find(s, atomic_load(&r->victim_pid));
+		if (!seen_by_victim(r, &turns, &since_ns)) {
+			if (++alone > ALONE)
+				node_pause(r);
+			continue;
+		}
+		alone = 0;
 		atomic_fetch_add(&r->rounds, 1);
+		rounds--;
 	}
 	atomic_fetch_add(&r->forged, s->forged);
 }
