@@ -33,6 +33,30 @@ int sys_epoll_add(int epoll, int fd, uint32_t events)
 	return -errno;
 }
 
+int sys_epoll_add_known(int epoll, int fd, void *what)
+{
+	struct epoll_event event = { .events = EPOLLIN, .data.ptr = what };
+	int err = sys_fault(SYS_CALL_EPOLL);
+
+	if (err)
+		return -err;
+	return epoll_ctl(epoll, EPOLL_CTL_ADD, fd, &event) ? -errno : 0;
+}
+
+int sys_epoll_next(int epoll, void **what)
+{
+	struct epoll_event event;
+	int n;
+
+	do
+		n = epoll_wait(epoll, &event, 1, 0);
+	while (n < 0 && errno == EINTR);
+	if (n <= 0)
+		return n ? -errno : 0;
+	*what = event.data.ptr;
+	return 1;
+}
+
 void sys_epoll_change(int epoll, int fd, uint32_t events)
 {
 	struct epoll_event event = { .events = events };

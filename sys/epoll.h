@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
  * Descriptors that are readable while one of those put into them is ready, and sleeping until one
- * is. Used by platform/user for whoever waits. Any thread. Source: epoll(7), ppoll(2).
+ * is. Used by platform/user for whoever waits, and by providers. Any thread. Source: epoll(7), ppoll(2).
  */
 #ifndef WEFT_SYS_EPOLL_H
 #define WEFT_SYS_EPOLL_H
@@ -17,6 +17,15 @@ int sys_epoll_open(void);
  * Returns 0 or -FI_E*: -FI_ENOMEM, -FI_ENOSPC, -ELOOP for epoll descriptors in one another too deep.
  */
 int sys_epoll_add(int epoll, int fd, uint32_t events);
+
+/* sys_epoll_add_known - the same for what is not in there, asked for EPOLLIN, and told by @what when it is ready */
+int sys_epoll_add_known(int epoll, int fd, void *what);
+
+/*
+ * sys_epoll_next - one that is ready, of descriptors that were all added with a @what
+ * Does not wait; those that stay ready take turns. Returns 1 and @what, 0 for none, or -FI_E*.
+ */
+int sys_epoll_next(int epoll, void **what);
 
 /* sys_epoll_change - ask @fd, which is in there, for other events */
 void sys_epoll_change(int epoll, int fd, uint32_t events);

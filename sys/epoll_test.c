@@ -102,6 +102,34 @@ static void opening_and_adding_may_fail(void **state)
 	close(fd);
 }
 
+static void those_that_are_ready_take_turns(void **state)
+{
+	int set = sys_epoll_open(), a = sys_eventfd_open(), b = sys_eventfd_open();
+	void *first, *second;
+
+	assert_int_equal(sys_epoll_add_known(set, a, &a), 0);
+	assert_int_equal(sys_epoll_add_known(set, a, &a), -EEXIST);
+	assert_int_equal(sys_epoll_add_known(set, b, &b), 0);
+	assert_int_equal(sys_epoll_next(set, &first), 0);
+	sys_eventfd_ring(a);
+	sys_eventfd_ring(b);
+	assert_int_equal(sys_epoll_next(set, &first), 1);
+	assert_int_equal(sys_epoll_next(set, &second), 1);
+	assert_true((first == &a && second == &b) || (first == &b && second == &a));
+	assert_int_equal(sys_epoll_next(set, &second), 1);
+	assert_ptr_equal(second, first);
+	sys_epoll_remove(set, a);
+	sys_eventfd_clear(b);
+	assert_int_equal(sys_epoll_next(set, &first), 0);
+	sys_fault_set(SYS_CALL_EPOLL, ENOSPC, 0, 1);
+	assert_int_equal(sys_epoll_add_known(set, a, &a), -ENOSPC);
+	sys_fault_clear();
+	sys_eventfd_close(a);
+	sys_eventfd_close(b);
+	close(set);
+	assert_int_equal(sys_epoll_next(set, &first), -EBADF);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -109,6 +137,7 @@ int main(void)
 		cmocka_unit_test(it_is_readable_while_it_asks_for_what_is_there),
 		cmocka_unit_test(sleep_ends_when_something_is_there_or_the_time_is_over),
 		cmocka_unit_test(opening_and_adding_may_fail),
+		cmocka_unit_test(those_that_are_ready_take_turns),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -38,6 +38,9 @@ enum sys_call {
 	SYS_CALL_SOCKET,
 	SYS_CALL_BIND, /* and listen */
 	SYS_CALL_CONNECT,
+	SYS_CALL_ACCEPT,
+	SYS_CALL_SENDMSG,
+	SYS_CALL_RECVMSG,
 	SYS_CALL_FCNTL_LOCK,
 	SYS_CALL_TIMERFD,
 	SYS_CALL_NS, /* stat of /proc/self/ns/pid, reading boot_id */

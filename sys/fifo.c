@@ -7,9 +7,11 @@
 #include <sys/stat.h>
 #include <unistd.h>
 #include <rdma/fi_errno.h>
+#include "eventfd.h"
 #include "fault.h"
 #include "fifo.h"
 
+/* @pid: 0 for our own, whose number /proc may not know: it can be another namespace's */
 static int open_path(pid_t pid, int fd, int flags)
 {
 	int err = sys_fault(SYS_CALL_OPEN_FD), opened;
@@ -17,7 +19,10 @@ static int open_path(pid_t pid, int fd, int flags)
 
 	if (err)
 		return -err;
-	snprintf(path, sizeof(path), "/proc/%d/fd/%d", (int)pid, fd);
+	if (pid)
+		snprintf(path, sizeof(path), "/proc/%d/fd/%d", (int)pid, fd);
+	else
+		snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
 	opened = open(path, flags | O_CLOEXEC);
 	return opened < 0 ? -errno : opened;
 }
@@ -46,9 +51,14 @@ int sys_fifo_create(struct sys_fifo_id *id)
 		return -err;
 	if (pipe2(ends, O_CLOEXEC | O_NONBLOCK))
 		return -errno;
-	fd = open_path(getpid(), ends[0], O_RDWR | O_NONBLOCK);
+	fd = open_path(0, ends[0], O_RDWR | O_NONBLOCK);
 	close(ends[0]);
 	close(ends[1]);
+	if (fd == -FI_ENOENT ||
+	    fd == -FI_EACCES) { /* no /proc here: nobody comes through it either */
+		*id = (struct sys_fifo_id){ 0, 0 };
+		return sys_eventfd_open();
+	}
 	if (fd < 0)
 		return fd;
 	err = identify(fd, id);
@@ -71,14 +81,14 @@ int sys_fifo_open(pid_t pid, int fd, const struct sys_fifo_id *id)
 	if (!err && (found.dev != id->dev || found.ino != id->ino))
 		err = -FI_ENOENT;
 	/* for reading too: to write to a pipe that nobody reads would be a signal */
-	opened = err ? err : open_path(getpid(), path, O_RDWR | O_NONBLOCK);
+	opened = err ? err : open_path(0, path, O_RDWR | O_NONBLOCK);
 	close(path);
 	return opened;
 }
 
 void sys_fifo_ring(int fd)
 {
-	static const char one;
+	static const uint64_t one = 1; /* as long as an event descriptor wants it */
 
 	while (write(fd, &one, sizeof(one)) < 0 && errno == EINTR)
 		;

@@ -17,7 +17,7 @@ struct sys_fifo_id {
 
 /*
  * sys_fifo_create - an empty one
- * @id: out
+ * @id: out; zero where there is no /proc, and only this process can ring it
  * Returns its descriptor, owned, or -FI_E*.
  */
 int sys_fifo_create(struct sys_fifo_id *id);
