@@ -131,6 +131,7 @@ int pshm_sweep(struct pshm_wire *w)
 	uint32_t cold = w->up_cnt - w->hot_cnt, looks = cold < COLD_LOOKS ? cold : COLD_LOOKS;
 	int found = 0;
 
+	pshm_sockets_sweep();
 	for (; looks; looks--) {
 		struct pshm_conn *conn;
 

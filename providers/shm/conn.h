@@ -18,7 +18,11 @@
 #include "pool.h"
 #include "process.h"
 #include "service.h"
+#include "socket.h"
 #include "wire.h"
+
+#define PSHM_NO_NS \
+	1u /* in the place of a pid namespace that we can't see: none has that number */
 
 #define PSHM_LINE_CNT 128u
 #define PSHM_DATA_LEN 16384u /* of a ring at first: a pair takes under 64 KiB */
@@ -45,7 +49,7 @@ enum pshm_kind {
 
 /* In the header of lines of kind PSHM_GROW. */
 struct pshm_growth {
-	uint32_t fd; /* of the area's memory in the producer */
+	uint32_t fd; /* of the area's memory in the producer; UINT32_MAX: the one in the pair */
 	uint32_t zero;
 	uint8_t nonce[PSHM_NONCE]; /* of the area */
 };
@@ -86,10 +90,13 @@ struct pshm_wire {
 	struct pshm_region door_region;
 	struct sys_shared *service; /* our name, or NULL */
 	uint64_t host;		    /* 0: not known */
-	uint32_t pid, pid_ns;
+	uint32_t pid, pid_ns;	    /* pid_ns: PSHM_NO_NS when it is not known */
+	uint8_t nonce[PSHM_NONCE];
+	struct pshm_listed listed;
 	uint32_t conn_cnt;
 	uint64_t wait_ns; /* last look after the processes of connecting[] */
-	int bell;	  /* pipe that we sleep on, or -1 */
+	int bell;	  /* pipe that is rung when we sleep, or -1 */
+	int asleep_on;	  /* that, or what it is part of; or -1 */
 	int rung;	  /* the one of another endpoint that was rung last, or -1 */
 	struct sys_fifo_id rung_id;
 	uint32_t call_next;		       /* to be given to a connection */
@@ -145,14 +152,16 @@ struct pshm_conn {
 	struct list all;  /* wire->conns */
 	struct pshm_process *process;
 	struct pshm_region region;
+	struct pshm_sizes sizes;	     /* of region */
 	struct pshm_region tx_area, rx_area; /* of rings that have grown, or are about to */
 	enum pshm_growing growing;
 	bool rx_moved;
 	struct pshm_stores stores;
-	uint32_t grow_tick;	 /* wire->tick of the last try, if it failed */
-	bool grow_refused;	 /* it did */
-	struct pshm_region door; /* of the peer */
-	struct pshm_ticket ticket;
+	uint32_t grow_tick;	   /* wire->tick of the last try, if it failed */
+	bool grow_refused;	   /* it did */
+	struct pshm_region door;   /* of the peer */
+	struct pshm_ticket ticket; /* one of the two, while we ask */
+	struct pshm_ask ask;
 	struct weft_addr addr; /* of the peer */
 };
 

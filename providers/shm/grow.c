@@ -10,6 +10,10 @@
  *			<-  pair.grown
  *	line PSHM_MOVE		->	reads later data from there
  *
+ * Where processes do not reach each other through /proc, there is an area for each ring behind the two
+ * from the beginning, of which nothing is touched until it is wanted: the offer says no more than that
+ * it is.
+ *
  * The larger the area, the longer ago its lines were in the other core's cache: writing to those that
  * are there still takes twice as long. What an endpoint spends on areas is bounded; a peer that can't
  * map one is asked again later. On the thread that holds the domain.
@@ -19,12 +23,21 @@
 
 #define RETRY_TICKS 65536u /* polls before another try */
 
+/* One in the pair's memory goes with that. */
+static void area_close(const struct pshm_conn *conn, struct pshm_region *area)
+{
+	if (conn->sizes.area_len)
+		area->addr = NULL;
+	else
+		pshm_region_close(area);
+}
+
 static void area_release(struct pshm_conn *conn)
 {
 	if (!conn->tx_area.addr)
 		return;
 	conn->wire->area_len -= conn->tx_area.len;
-	pshm_region_close(&conn->tx_area);
+	area_close(conn, &conn->tx_area);
 }
 
 static void grow_failed(struct pshm_conn *conn)
@@ -43,13 +56,34 @@ static bool grow_worthwhile(const struct pshm_conn *conn)
 		return false;
 	if (conn->grow_refused && w->tick - conn->grow_tick < RETRY_TICKS)
 		return false;
-	return w->area_max - w->area_len >= PSHM_AREA_HEAD + PSHM_AREA_LEN;
+	return w->area_max - w->area_len >=
+	       PSHM_AREA_HEAD +
+		       (size_t)(conn->sizes.area_len ? conn->sizes.area_len : PSHM_AREA_LEN);
+}
+
+/* The area for our ring, and the offer of it. */
+static int area_make(struct pshm_conn *conn, struct pshm_growth *growth)
+{
+	const struct pshm_area *area;
+	int err;
+
+	if (conn->sizes.area_len) {
+		conn->tx_area = pshm_pair_area(&conn->region, conn->side, &conn->sizes);
+		growth->fd = UINT32_MAX;
+		return 0;
+	}
+	err = pshm_area_create(PSHM_AREA_LEN, &conn->tx_area);
+	if (err)
+		return err;
+	area = conn->tx_area.addr;
+	growth->fd = (uint32_t)conn->tx_area.fd;
+	memcpy(growth->nonce, area->nonce, PSHM_NONCE);
+	return 0;
 }
 
 void pshm_grow(struct pshm_conn *conn)
 {
 	struct pshm_growth growth = { .zero = 0 };
-	const struct pshm_area *area;
 	struct ring_line *line;
 
 	if (!grow_worthwhile(conn))
@@ -57,15 +91,12 @@ void pshm_grow(struct pshm_conn *conn)
 	line = ring_claim(&conn->tx);
 	if (!line)
 		return; /* the peer takes nothing now: an area would not help */
-	if (pshm_area_create(PSHM_AREA_LEN, &conn->tx_area)) {
+	if (area_make(conn, &growth)) {
 		conn->tx_area.addr = NULL;
 		grow_failed(conn);
 		return;
 	}
 	conn->wire->area_len += conn->tx_area.len;
-	area = conn->tx_area.addr;
-	growth.fd = (uint32_t)conn->tx_area.fd;
-	memcpy(growth.nonce, area->nonce, PSHM_NONCE);
 	atomic_store_explicit(&conn->pair->grown[conn->side].value, PSHM_NOT_GROWN,
 			      memory_order_relaxed);
 	memcpy(line->header, &growth, sizeof(growth));
@@ -94,14 +125,31 @@ void pshm_grow_step(struct pshm_conn *conn)
 	pshm_region_close_fd(&conn->tx_area);
 	memset(line->header, 0, sizeof(line->header));
 	pshm_line_publish(conn, line, PSHM_MOVE);
-	ring_tx_move(&conn->tx, (char *)conn->tx_area.addr + PSHM_AREA_HEAD, PSHM_AREA_LEN);
+	ring_tx_move(&conn->tx, (char *)conn->tx_area.addr + PSHM_AREA_HEAD,
+		     (uint32_t)(conn->tx_area.len - PSHM_AREA_HEAD));
 	conn->growing = PSHM_LARGE;
+}
+
+/* Maps the area that is offered; @data_len: out */
+static int area_take(struct pshm_conn *conn, enum pshm_side other,
+		     const struct pshm_growth *growth, uint32_t *data_len)
+{
+	struct pshm_offer offer = { .pid = conn->process->pid, .fd = growth->fd };
+
+	if (conn->sizes.area_len) {
+		if (growth->fd != UINT32_MAX)
+			return -FI_EPROTO;
+		conn->rx_area = pshm_pair_area(&conn->region, other, &conn->sizes);
+		*data_len = conn->sizes.area_len;
+		return 0;
+	}
+	memcpy(offer.nonce, growth->nonce, PSHM_NONCE);
+	return pshm_area_open(&offer, &conn->rx_area, data_len);
 }
 
 int pshm_grow_take(struct pshm_conn *conn, const struct ring_line *line)
 {
 	enum pshm_side other = conn->side == PSHM_ASKED ? PSHM_ANSWERED : PSHM_ASKED;
-	struct pshm_offer offer = { .pid = conn->process->pid };
 	struct pshm_growth growth;
 	uint32_t data_len;
 	int err;
@@ -109,11 +157,9 @@ int pshm_grow_take(struct pshm_conn *conn, const struct ring_line *line)
 	memcpy(&growth, line->header, sizeof(growth));
 	if (growth.zero || conn->rx_area.addr)
 		return -FI_EPROTO;
-	offer.fd = growth.fd;
-	memcpy(offer.nonce, growth.nonce, PSHM_NONCE);
-	err = pshm_area_open(&offer, &conn->rx_area, &data_len);
+	err = area_take(conn, other, &growth, &data_len);
 	if (!err && data_len <= conn->rx.data_len) {
-		pshm_region_close(&conn->rx_area);
+		area_close(conn, &conn->rx_area);
 		err = -FI_EPROTO;
 	}
 	if (err == -FI_EPROTO)
@@ -137,5 +183,5 @@ int pshm_grow_move(struct pshm_conn *conn)
 void pshm_grow_drop(struct pshm_conn *conn)
 {
 	area_release(conn);
-	pshm_region_close(&conn->rx_area);
+	area_close(conn, &conn->rx_area);
 }

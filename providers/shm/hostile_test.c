@@ -17,6 +17,7 @@
 #include <rdma/fi_errno.h>
 #include "mock_engine.h"
 
+static const struct pshm_sizes sizes = { PSHM_LINE_CNT, PSHM_DATA_LEN, 0 };
 static struct mock a, b;
 
 static int setup(void **state)
@@ -68,7 +69,7 @@ static struct pshm_region pair_made(void)
 {
 	struct pshm_region region;
 
-	assert_int_equal(pshm_pair_create(PSHM_LINE_CNT, PSHM_DATA_LEN, &region), 0);
+	assert_int_equal(pshm_pair_create(&sizes, &region), 0);
 	((struct pshm_pair *)region.addr)->hello[PSHM_ASKED] = a.hello;
 	return region;
 }
@@ -158,6 +159,7 @@ static void memory_of_another_size_than_it_says_is_refused(void **state)
 
 static void sizes_that_cannot_be_are_refused(void **state)
 {
+	const struct pshm_sizes smallest = { RING_LINES_MIN, RING_DATA_MIN, 0 };
 	struct pshm_region region = pair_made();
 	struct pshm_offer offer = offer_of(&region);
 	struct pshm_pair *pair = region.addr;
@@ -177,7 +179,7 @@ static void sizes_that_cannot_be_are_refused(void **state)
 	pshm_region_close(&region);
 
 	/* consistent, but too small for the packets that we send */
-	assert_int_equal(pshm_pair_create(RING_LINES_MIN, RING_DATA_MIN, &region), 0);
+	assert_int_equal(pshm_pair_create(&smallest, &region), 0);
 	offer = offer_of(&region);
 	assert_int_equal(offer_made(&offer), -FI_EPROTO);
 	assert_int_equal(b.ups, 0);
@@ -268,8 +270,8 @@ static void forged_line(struct pshm_region *region, uint32_t len, uint32_t note,
 	struct ring_rx ours;
 	struct ring_line *line;
 
-	ring_rx_init(&ours, pshm_pair_ring(region, PSHM_ASKED, PSHM_LINE_CNT, PSHM_DATA_LEN),
-		     PSHM_LINE_CNT, PSHM_DATA_LEN);
+	ring_rx_init(&ours, pshm_pair_ring(region, PSHM_ASKED, &sizes), PSHM_LINE_CNT,
+		     PSHM_DATA_LEN);
 	line = &ours.lines[rx->tail & rx->mask];
 	memcpy(line->header, &packet, sizeof(packet));
 	memcpy(line->payload, &fragment, sizeof(fragment));
@@ -341,8 +343,8 @@ static void credit_that_cannot_be_ends_the_connection(void **state)
 	uint64_t sent = 0;
 
 	victim_made(&region);
-	ring_rx_init(&rx, pshm_pair_ring(&region, PSHM_ANSWERED, PSHM_LINE_CNT, PSHM_DATA_LEN),
-		     PSHM_LINE_CNT, PSHM_DATA_LEN);
+	ring_rx_init(&rx, pshm_pair_ring(&region, PSHM_ANSWERED, &sizes), PSHM_LINE_CNT,
+		     PSHM_DATA_LEN);
 	atomic_store(&rx.credit->word, UINT64_MAX);
 	while (mock_put(b.conn, sent, 8))
 		sent++;

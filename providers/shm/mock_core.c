@@ -11,6 +11,7 @@
 
 char mock_log[512];
 int mock_warnings;
+const char *mock_socket_dir;
 
 uint32_t fi_version(void)
 {
@@ -53,5 +54,8 @@ int fi_param_define(const struct fi_provider *provider, const char *name,
 
 int fi_param_get(struct fi_provider *provider, const char *name, void *value)
 {
-	return -FI_ENODATA;
+	if (strcmp(name, "socket_dir") || !mock_socket_dir)
+		return -FI_ENODATA;
+	memcpy(value, &mock_socket_dir, sizeof(mock_socket_dir));
+	return 0;
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * The core of the tests: it has no settings, and remembers the last log line.
+ * The core of the tests: it has one setting, and remembers the last log line.
  */
 #ifndef WEFT_SHM_MOCK_CORE_H
 #define WEFT_SHM_MOCK_CORE_H
@@ -11,5 +11,6 @@
 
 extern char mock_log[512]; /* the last line, of whatever level */
 extern int mock_warnings;
+extern const char *mock_socket_dir; /* FI_SHM_SOCKET_DIR, or NULL */
 
 #endif

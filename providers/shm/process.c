@@ -6,6 +6,7 @@
 #include <limits.h>
 #include <unistd.h>
 #include <rdma/fi_errno.h>
+#include "local_socket.h"
 #include "pidfd.h"
 #include "process.h"
 
@@ -14,17 +15,24 @@ static struct platform_lock lock = { PTHREAD_MUTEX_INITIALIZER };
 static struct list held = { &held, &held };
 
 /* A descriptor that stands for the process: a pidfd, or its folder where there are none. */
-static int process_open(uint32_t pid, bool *folder)
+static int process_open(uint32_t pid, enum pshm_held_by *how)
 {
 	int fd = sys_pidfd_open((pid_t)pid);
 
-	*folder = fd == -FI_ENOSYS;
-	return *folder ? sys_procdir_open((pid_t)pid) : fd;
+	*how = fd == -FI_ENOSYS ? PSHM_BY_FOLDER : PSHM_BY_PIDFD;
+	return *how == PSHM_BY_FOLDER ? sys_procdir_open((pid_t)pid) : fd;
 }
 
-static bool process_dead(int fd, bool folder)
+static bool process_dead(int fd, enum pshm_held_by how)
 {
-	return (folder ? sys_procdir_dead(fd) : sys_pidfd_dead(fd)) == 1;
+	switch (how) {
+	case PSHM_BY_PIDFD:
+		return sys_pidfd_dead(fd) == 1;
+	case PSHM_BY_FOLDER:
+		return sys_procdir_dead(fd) == 1;
+	default:
+		return sys_local_over(fd) == 1;
+	}
 }
 
 static struct pshm_process *find_locked(uint32_t pid)
@@ -45,7 +53,7 @@ int pshm_process_get(uint32_t pid, struct pshm_process **process)
 {
 	struct pshm_process *p;
 	int fd, err = 0;
-	bool folder;
+	enum pshm_held_by how;
 
 	if (!pid || pid > INT_MAX)
 		return -FI_EHOSTUNREACH;
@@ -55,12 +63,12 @@ int pshm_process_get(uint32_t pid, struct pshm_process **process)
 		p->refs++;
 		goto out;
 	}
-	fd = process_open(pid, &folder);
+	fd = process_open(pid, &how);
 	if (fd < 0) {
 		err = fd == -ESRCH || fd == -FI_EINVAL ? -FI_EHOSTUNREACH : fd;
 		goto out;
 	}
-	if (process_dead(fd, folder)) { /* nobody has collected it yet */
+	if (process_dead(fd, how)) { /* nobody has collected it yet */
 		close(fd);
 		err = -FI_EHOSTUNREACH;
 		goto out;
@@ -71,7 +79,7 @@ int pshm_process_get(uint32_t pid, struct pshm_process **process)
 		err = -FI_ENOMEM;
 		goto out;
 	}
-	*p = (struct pshm_process){ .pid = pid, .refs = 1, .fd = fd, .folder = folder };
+	*p = (struct pshm_process){ .pid = pid, .refs = 1, .fd = fd, .how = how };
 	list_push(&held, &p->link);
 out:
 	platform_unlock(&lock);
@@ -82,6 +90,10 @@ out:
 
 void pshm_process_put(struct pshm_process *process)
 {
+	if (process->release) {
+		process->release(process);
+		return;
+	}
 	platform_lock(&lock);
 	if (--process->refs) {
 		platform_unlock(&lock);
@@ -95,20 +107,23 @@ void pshm_process_put(struct pshm_process *process)
 
 bool pshm_process_dead(const struct pshm_process *process)
 {
-	return process_dead(process->fd, process->folder);
+	if (atomic_load_explicit(&process->over, memory_order_relaxed))
+		return true;
+	return process_dead(process->fd, process->how);
 }
 
 bool pshm_process_gone(uint32_t pid)
 {
-	bool gone, folder;
+	enum pshm_held_by how;
+	bool gone;
 	int fd;
 
 	if (!pid || pid > INT_MAX)
 		return true;
-	fd = process_open(pid, &folder);
+	fd = process_open(pid, &how);
 	if (fd < 0)
 		return fd == -ESRCH;
-	gone = process_dead(fd, folder);
+	gone = process_dead(fd, how);
 	close(fd);
 	return gone;
 }

@@ -9,12 +9,21 @@
 
 #include "list.h"
 
+enum pshm_held_by {
+	PSHM_BY_PIDFD,
+	PSHM_BY_FOLDER, /* in /proc */
+	PSHM_BY_SOCKET, /* to it, which ends with it: the number may mean nothing here */
+};
+
 struct pshm_process {
 	struct list link;
-	uint32_t pid;
+	uint32_t pid; /* 0: it has none in our pid namespace */
 	uint32_t refs;
-	int fd; /* pidfd, or the process's folder in /proc */
-	bool folder;
+	int fd;
+	enum pshm_held_by how;
+	_Atomic bool over; /* found dead, by a socket */
+	void (*release)(struct pshm_process
+				*process); /* of who made it: gives a hold back. NULL: here */
 };
 
 /*

@@ -9,11 +9,20 @@
 #include "memfd.h"
 #include "region.h"
 
-static size_t pair_len(uint32_t line_cnt, uint32_t data_len)
+static size_t area_len(const struct pshm_sizes *sizes)
 {
-	size_t len = ring_len(line_cnt, data_len);
+	return sizes->area_len ? PSHM_AREA_HEAD + (size_t)sizes->area_len : 0;
+}
 
-	return len ? PSHM_PAIR_HEAD + 2 * len : 0;
+/* 0 for sizes that can't be. */
+static size_t pair_len(const struct pshm_sizes *sizes)
+{
+	size_t len = ring_len(sizes->line_cnt, sizes->data_len);
+
+	if (!len || (sizes->area_len && (sizes->area_len <= sizes->data_len ||
+					 !ring_len(RING_LINES_MIN, sizes->area_len))))
+		return 0;
+	return PSHM_PAIR_HEAD + 2 * (len + area_len(sizes));
 }
 
 void pshm_region_close_fd(struct pshm_region *region)
@@ -58,18 +67,13 @@ static int not_found(int err)
 	return pshm_scarce(err) ? err : -FI_EHOSTUNREACH;
 }
 
-/* Maps all of a region of another process, which has @min bytes or more. */
-static int region_open(uint32_t pid, uint32_t number, size_t min, struct pshm_region *region)
+/* Takes @fd: maps all of the memory behind it, which has @min bytes or more. */
+static int region_take(int fd, size_t min, struct pshm_region *region)
 {
 	void *addr;
 	size_t len;
-	int fd, err;
+	int err;
 
-	if (!pid || pid > INT_MAX || number > INT_MAX)
-		return -FI_EHOSTUNREACH;
-	fd = sys_memfd_open((pid_t)pid, (int)number, true);
-	if (fd < 0)
-		return not_found(fd);
 	err = sys_memfd_size(fd, &len);
 	if (!err && len < min)
 		err = -FI_EINVAL;
@@ -80,6 +84,17 @@ static int region_open(uint32_t pid, uint32_t number, size_t min, struct pshm_re
 		return not_found(err);
 	*region = (struct pshm_region){ .addr = addr, .len = len, .fd = -1 };
 	return 0;
+}
+
+/* A descriptor of our own for one of another process. */
+static int region_fd(uint32_t pid, uint32_t number)
+{
+	int fd;
+
+	if (!pid || pid > INT_MAX || number > INT_MAX)
+		return -FI_EHOSTUNREACH;
+	fd = sys_memfd_open((pid_t)pid, (int)number, true);
+	return fd < 0 ? not_found(fd) : fd;
 }
 
 int pshm_door_create(const uint8_t nonce[PSHM_NONCE], struct pshm_region *region)
@@ -97,14 +112,13 @@ int pshm_door_create(const uint8_t nonce[PSHM_NONCE], struct pshm_region *region
 	return 0;
 }
 
-int pshm_door_open(uint32_t pid, uint32_t fd, const uint8_t nonce[PSHM_NONCE],
-		   struct pshm_region *region)
+int pshm_door_take(int fd, const uint8_t nonce[PSHM_NONCE], struct pshm_region *region)
 {
 	struct pshm_region found;
 	const struct pshm_door *door;
 	int err;
 
-	err = region_open(pid, fd, sizeof(*door), &found);
+	err = region_take(fd, sizeof(*door), &found);
 	if (err)
 		return err;
 	door = found.addr;
@@ -117,14 +131,22 @@ int pshm_door_open(uint32_t pid, uint32_t fd, const uint8_t nonce[PSHM_NONCE],
 	return 0;
 }
 
-bool pshm_pair_allowed(uint32_t line_cnt, uint32_t data_len)
+int pshm_door_open(uint32_t pid, uint32_t fd, const uint8_t nonce[PSHM_NONCE],
+		   struct pshm_region *region)
 {
-	return pair_len(line_cnt, data_len) <= sys_memfd_max();
+	int opened = region_fd(pid, fd);
+
+	return opened < 0 ? opened : pshm_door_take(opened, nonce, region);
 }
 
-int pshm_pair_create(uint32_t line_cnt, uint32_t data_len, struct pshm_region *region)
+bool pshm_pair_allowed(const struct pshm_sizes *sizes)
 {
-	size_t len = pair_len(line_cnt, data_len);
+	return pair_len(sizes) <= sys_memfd_max();
+}
+
+int pshm_pair_create(const struct pshm_sizes *sizes, struct pshm_region *region)
+{
+	size_t len = pair_len(sizes);
 	uint8_t nonce[PSHM_NONCE];
 	struct pshm_pair *pair;
 	int err;
@@ -139,26 +161,28 @@ int pshm_pair_create(uint32_t line_cnt, uint32_t data_len, struct pshm_region *r
 	pair = region->addr;
 	pair->magic = PSHM_PAIR_MAGIC;
 	pair->version = PSHM_VERSION;
-	pair->line_cnt = line_cnt;
-	pair->data_len = data_len;
+	pair->line_cnt = sizes->line_cnt;
+	pair->data_len = sizes->data_len;
+	pair->area_len = sizes->area_len;
 	pair->len = len;
 	memcpy(pair->nonce, nonce, PSHM_NONCE);
 	return 0;
 }
 
-int pshm_pair_open(const struct pshm_offer *offer, struct pshm_region *region,
-		   uint32_t *line_cnt, uint32_t *data_len)
+int pshm_pair_take(int fd, const uint8_t nonce[PSHM_NONCE], struct pshm_region *region,
+		   struct pshm_sizes *out)
 {
 	struct pshm_region found;
+	struct pshm_sizes sizes;
 	struct pshm_pair head;
 	size_t len;
 	int err;
 
-	err = region_open(offer->pid, offer->fd, PSHM_PAIR_HEAD, &found);
+	err = region_take(fd, PSHM_PAIR_HEAD, &found);
 	if (err)
 		return err;
 	memcpy(&head, found.addr, offsetof(struct pshm_pair, hello));
-	if (head.magic != PSHM_PAIR_MAGIC || !pshm_nonce_same(head.nonce, offer->nonce)) {
+	if (head.magic != PSHM_PAIR_MAGIC || !pshm_nonce_same(head.nonce, nonce)) {
 		err = -FI_EHOSTUNREACH;
 		goto err_close;
 	}
@@ -166,19 +190,27 @@ int pshm_pair_open(const struct pshm_offer *offer, struct pshm_region *region,
 		err = -FI_ENOPROTOOPT;
 		goto err_close;
 	}
-	len = pair_len(head.line_cnt, head.data_len);
+	sizes = (struct pshm_sizes){ head.line_cnt, head.data_len, head.area_len };
+	len = pair_len(&sizes);
 	if (!len || head.zero || head.len != len || found.len != len) {
 		err = -FI_EPROTO;
 		goto err_close;
 	}
 	*region = found;
-	*line_cnt = head.line_cnt;
-	*data_len = head.data_len;
+	*out = sizes;
 	return 0;
 
 err_close:
 	pshm_region_close(&found);
 	return err;
+}
+
+int pshm_pair_open(const struct pshm_offer *offer, struct pshm_region *region,
+		   struct pshm_sizes *sizes)
+{
+	int fd = region_fd(offer->pid, offer->fd);
+
+	return fd < 0 ? fd : pshm_pair_take(fd, offer->nonce, region, sizes);
 }
 
 int pshm_area_create(uint32_t data_len, struct pshm_region *region)
@@ -206,9 +238,12 @@ int pshm_area_open(const struct pshm_offer *offer, struct pshm_region *region,
 {
 	struct pshm_region found;
 	struct pshm_area head;
-	int err;
+	int fd, err;
 
-	err = region_open(offer->pid, offer->fd, PSHM_AREA_HEAD, &found);
+	fd = region_fd(offer->pid, offer->fd);
+	if (fd < 0)
+		return fd;
+	err = region_take(fd, PSHM_AREA_HEAD, &found);
 	if (err)
 		return err;
 	memcpy(&head, found.addr, sizeof(head));
@@ -228,9 +263,21 @@ int pshm_area_open(const struct pshm_offer *offer, struct pshm_region *region,
 	return 0;
 }
 
-void *pshm_pair_ring(const struct pshm_region *region, enum pshm_side side, uint32_t line_cnt,
-		     uint32_t data_len)
+void *pshm_pair_ring(const struct pshm_region *region, enum pshm_side side,
+		     const struct pshm_sizes *sizes)
 {
 	return (char *)region->addr + PSHM_PAIR_HEAD +
-	       (side == PSHM_ASKED ? 0 : ring_len(line_cnt, data_len));
+	       (side == PSHM_ASKED ? 0 : ring_len(sizes->line_cnt, sizes->data_len));
+}
+
+struct pshm_region pshm_pair_area(const struct pshm_region *region, enum pshm_side side,
+				  const struct pshm_sizes *sizes)
+{
+	struct pshm_region area = { .len = area_len(sizes), .fd = -1 };
+
+	if (area.len)
+		area.addr = (char *)region->addr + PSHM_PAIR_HEAD +
+			    2 * ring_len(sizes->line_cnt, sizes->data_len) +
+			    (side == PSHM_ASKED ? 0 : area.len);
+	return area;
 }

@@ -116,7 +116,7 @@ struct pshm_flag {
 	uint8_t pad[60];
 };
 
-/* Head of a pair's memory; the rings follow at PSHM_PAIR_HEAD, that of PSHM_ASKED first. */
+/* Head of a pair's memory; the rings follow at PSHM_PAIR_HEAD, that of PSHM_ASKED first, then areas. */
 struct pshm_pair {
 	uint32_t magic;
 	uint16_t version;
@@ -125,7 +125,12 @@ struct pshm_pair {
 	uint32_t data_len;
 	uint64_t len; /* of all the memory */
 	uint8_t nonce[PSHM_NONCE];
-	uint8_t pad1[24];
+	/*
+	 * Bytes of data of the areas that stand in this memory behind the rings, by side, each after
+	 * its head; 0: there are none, and rings that grow get memory of their own.
+	 */
+	uint32_t area_len;
+	uint8_t pad1[20];
 	struct hello hello[2];	 /* by side */
 	struct pshm_flag answer; /* written once by PSHM_ANSWERED */
 	struct pshm_flag ended[2];
@@ -144,6 +149,7 @@ struct pshm_pair {
 _Static_assert(offsetof(struct pshm_pair, line_cnt) == 8, "layout");
 _Static_assert(offsetof(struct pshm_pair, len) == 16, "layout");
 _Static_assert(offsetof(struct pshm_pair, nonce) == 24, "layout");
+_Static_assert(offsetof(struct pshm_pair, area_len) == 40, "layout");
 _Static_assert(offsetof(struct pshm_pair, hello) == 64, "layout");
 _Static_assert(offsetof(struct pshm_pair, answer) == 256, "layout");
 _Static_assert(offsetof(struct pshm_pair, ended) == 320, "layout");
@@ -203,16 +209,27 @@ int pshm_door_create(const uint8_t nonce[PSHM_NONCE], struct pshm_region *region
 int pshm_door_open(uint32_t pid, uint32_t fd, const uint8_t nonce[PSHM_NONCE],
 		   struct pshm_region *region);
 
+/*
+ * pshm_door_take - the same, by a descriptor that somebody gave us
+ * @fd: takes it, also when it fails
+ */
+int pshm_door_take(int fd, const uint8_t nonce[PSHM_NONCE], struct pshm_region *region);
+
+/* How large the parts of a pair are. */
+struct pshm_sizes {
+	uint32_t line_cnt, data_len; /* of each ring, as ring_len() allows */
+	uint32_t area_len;	     /* pshm_pair.area_len: 0, or more than data_len */
+};
+
 /* pshm_pair_allowed - may this process make such a pair? */
-bool pshm_pair_allowed(uint32_t line_cnt, uint32_t data_len);
+bool pshm_pair_allowed(const struct pshm_sizes *sizes);
 
 /*
  * pshm_pair_create - memory for a connection
- * @line_cnt, @data_len: as ring_len() allows
  * Everything in it is filled but the hellos. Returns 0 and the region with its descriptor,
  * owned, or -FI_E*.
  */
-int pshm_pair_create(uint32_t line_cnt, uint32_t data_len, struct pshm_region *region);
+int pshm_pair_create(const struct pshm_sizes *sizes, struct pshm_region *region);
 
 /* What a request says of the pair that it offers. */
 struct pshm_offer {
@@ -223,14 +240,21 @@ struct pshm_offer {
 
 /*
  * pshm_pair_open - the memory that a request offers
- * @line_cnt, @data_len: out: sizes of each ring, checked against the region
+ * @sizes: out: checked against the region
  *
  * Returns 0 and the region, owned, without a descriptor; -FI_EHOSTUNREACH when nothing of the
  * kind is there or we may not open it, -FI_ENOPROTOOPT for another version, -FI_EPROTO for
  * contents that can't be, -FI_EMFILE or -FI_ENOMEM for want of our own.
  */
 int pshm_pair_open(const struct pshm_offer *offer, struct pshm_region *region,
-		   uint32_t *line_cnt, uint32_t *data_len);
+		   struct pshm_sizes *sizes);
+
+/*
+ * pshm_pair_take - the same, by a descriptor that somebody gave us
+ * @fd: takes it, also when it fails
+ */
+int pshm_pair_take(int fd, const uint8_t nonce[PSHM_NONCE], struct pshm_region *region,
+		   struct pshm_sizes *sizes);
 
 /*
  * pshm_area_create - a data area of @data_len bytes
@@ -247,7 +271,14 @@ int pshm_area_open(const struct pshm_offer *offer, struct pshm_region *region,
 		   uint32_t *data_len);
 
 /* pshm_pair_ring - memory of the ring on which @side sends */
-void *pshm_pair_ring(const struct pshm_region *region, enum pshm_side side, uint32_t line_cnt,
-		     uint32_t data_len);
+void *pshm_pair_ring(const struct pshm_region *region, enum pshm_side side,
+		     const struct pshm_sizes *sizes);
+
+/*
+ * pshm_pair_area - the area for that ring in the pair's own memory
+ * Returns a region without a descriptor, not to be unmapped; its addr is NULL when the pair has none.
+ */
+struct pshm_region pshm_pair_area(const struct pshm_region *region, enum pshm_side side,
+				  const struct pshm_sizes *sizes);
 
 #endif

@@ -11,7 +11,6 @@
 #include "engine.h"
 #include "info.h"
 #include "mr.h"
-#include "ns.h"
 #include "report.h"
 #include "shm.h"
 
@@ -220,12 +219,8 @@ static int pshm_getinfo(uint32_t version, const char *node, const char *service,
 {
 	struct fi_info *info;
 	struct places p;
-	uint32_t pid_ns;
 	int ret;
 
-	if (sys_ns_pid(&pid_ns))
-		return info_refuse(&pshm_provider,
-				   "finds no /proc, through which endpoints reach each other");
 	ret = find_places(node, service, flags, hints, &p);
 	if (!ret)
 		ret = info_answer(&pshm_provider, &pshm_offer, hints, version, &info);
@@ -273,5 +268,9 @@ struct fi_provider *weft_shm_ini(void)
 		return NULL;
 	engine_define_params(&pshm_provider);
 	report_define(&pshm_provider);
+	fi_param_define(
+		&pshm_provider, "socket_dir", FI_PARAM_STRING,
+		"Folder in which endpoints make a socket for containers of this host that share it, and neither "
+		"processes nor network (default: none)");
 	return &pshm_provider;
 }

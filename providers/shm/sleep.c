@@ -15,7 +15,8 @@
  * tests/spin has this protocol as a model.
  *
  * The bell is a pipe, which the peers open through /proc as they do the door; they tell by its inode
- * that it is the right one. On the thread that holds the domain.
+ * that it is the right one. Peers with which we are connected by a socket send a message there, which
+ * wakes one endpoint of our process, and that rings the pipe. On the thread that holds the domain.
  */
 #include <limits.h>
 #include <rdma/fi_errno.h>
@@ -34,7 +35,7 @@ int pshm_bell(struct wire *base)
 	if (w->forked)
 		return -FI_EOPBADSTATE;
 	if (w->bell >= 0)
-		return w->bell;
+		return w->asleep_on;
 	fd = sys_fifo_create(&id);
 	if (fd < 0)
 		return fd;
@@ -43,7 +44,8 @@ int pshm_bell(struct wire *base)
 	w->door->bell_ino = id.ino;
 	/* R:pshm_door.bell  what it is before its number; pairs A:pshm_door.bell */
 	atomic_store_explicit(&w->door->bell, (uint32_t)fd, memory_order_release);
-	return fd;
+	w->asleep_on = pshm_sockets_bell(w, fd);
+	return w->asleep_on;
 }
 
 /* Has anything come that poll() should see? */
@@ -74,6 +76,8 @@ uint64_t pshm_arm(struct wire *base)
 
 	if (w->forked)
 		return w->up_cnt ? 0 : UINT64_MAX;
+	/* before the bell is silenced, which this may ring */
+	pshm_sockets_look();
 	if (!w->armed) {
 		w->armed = true;
 		hot_how(w, true);
@@ -94,7 +98,7 @@ uint64_t pshm_arm(struct wire *base)
 	}
 	if (!list_empty(&w->work))
 		return WORK_NS;
-	return list_empty(&w->connecting) ? UINT64_MAX : CONNECT_NS;
+	return list_empty(&w->connecting) ? pshm_sockets_nap(w) : CONNECT_NS;
 }
 
 void pshm_disarm(struct wire *base)
@@ -142,6 +146,10 @@ void pshm_ring(struct pshm_conn *conn)
 	number = atomic_load_explicit(&door->bell, memory_order_acquire);
 	if (!number || number > INT_MAX)
 		return;
+	if (conn->process->how == PSHM_BY_SOCKET) {
+		pshm_sockets_ring(conn->process, conn->addr.nonce);
+		return;
+	}
 	id = (struct sys_fifo_id){ door->bell_dev, door->bell_ino };
 	fd = ringer(conn->wire, conn, number, &id);
 	if (fd >= 0)

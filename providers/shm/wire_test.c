@@ -314,6 +314,8 @@ static void unreachable_addresses_are_told_at_once(void **state)
 
 	addr.pid = 0;
 	assert_int_equal(mock_connect(&a, &addr, &conn), -FI_EHOSTUNREACH);
+	/* of a process at whose socket nobody listens */
+	b.addr.nonce[0] ^= 1;
 	addr = b.addr;
 	addr.pid_ns++;
 	assert_int_equal(mock_connect(&a, &addr, &conn), -FI_EHOSTUNREACH);
@@ -343,6 +345,7 @@ static void forbidden_door_is_unreachable(void **state)
 	struct wire_conn *conn;
 
 	sys_fault_set(SYS_CALL_OPEN_FD, EACCES, 0, 1);
+	sys_fault_set(SYS_CALL_CONNECT, ECONNREFUSED, 0, 1); /* and no socket */
 	assert_int_equal(mock_connect(&a, &b.addr, &conn), -FI_EHOSTUNREACH);
 	assert_int_equal(mock_connect(&a, &b.addr, &conn), 0);
 }
@@ -353,6 +356,7 @@ static void pair_that_the_owner_may_not_open_goes_down_as_unreachable(void **sta
 
 	assert_int_equal(mock_connect(&a, &b.addr, &conn), 0);
 	sys_fault_set(SYS_CALL_OPEN_FD, EACCES, 0, 1);
+	sys_fault_set(SYS_CALL_CONNECT, ECONNREFUSED, 0, 1);
 	mock_until(&a, &b, a.downs);
 	assert_int_equal(a.down_err, -FI_EHOSTUNREACH);
 	assert_int_equal(b.ups, 0);
@@ -553,7 +557,10 @@ static void closed_door_refuses_those_who_wait(void **state)
 	mock_close(&b);
 	mock_until(&a, NULL, a.downs);
 	assert_int_equal(a.down_err, -FI_ECONNREFUSED);
-	assert_int_equal(mock_connect(&a, &b.addr, &conn), -FI_EHOSTUNREACH);
+	/* its process lives, and says that nobody is there any more */
+	assert_int_equal(mock_connect(&a, &b.addr, &conn), 0);
+	mock_until(&a, NULL, a.downs == 2);
+	assert_int_equal(a.down_err, -FI_ECONNREFUSED);
 }
 
 static void endpoint_connects_to_itself(void **state)

@@ -1,0 +1,382 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * The sockets themselves: listening, accepting, connecting, and reading what comes. Called by socket.c
+ * with its lock, which is that of everything here; nothing waits.
+ *
+ * A neighbour of the same user may connect and say nothing: those that have no connection with us are
+ * few, of which the one that was silent longest gives way.
+ */
+#include <errno.h>
+#include <rdma/fi_errno.h>
+#include <rdma/providers/fi_prov.h>
+#include "channel.h"
+#include "conn.h"
+#include "epoll.h"
+
+#define PAUSE_NS   10000000u /* without accepting, when there are no descriptors */
+#define EVENTS_MAX 64u	     /* looked after in one look */
+#define NOTES_MAX  16u	     /* read of one socket, then come the others */
+#define IDLE_MAX   64u	     /* accepted sockets without a connection */
+#define FOLDER_LEN 82u	     /* with its NUL: what a socket's path has room for */
+#define ABSTRACT   0
+#define IN_FOLDER  1
+#define LISTENERS  2
+
+static struct list channels = { &channels, &channels };
+static int listeners[LISTENERS] = { -1, -1 };
+static char folder[FOLDER_LEN]; /* of the second one */
+static uint64_t key;		/* that they listen at */
+static int watch = -1;
+static char bell; /* stands for the bell that is in the watch */
+static uint32_t idle_cnt;
+static uint64_t paused_ns; /* no listener is watched until then; 0: they are */
+
+/* Listening */
+
+static void folder_setting(void)
+{
+	char *text = NULL;
+
+	folder[0] = '\0';
+	if (fi_param_get_str(&pshm_provider, "socket_dir", &text) || !text || !*text)
+		return;
+	if (strlen(text) < sizeof(folder))
+		strcpy(folder, text);
+	else
+		FI_WARN(&pshm_provider, FI_LOG_EP_CTRL,
+			"FI_SHM_SOCKET_DIR is ignored: the path is too long for a socket\n");
+}
+
+static void listen_in_folder(void)
+{
+	if (!folder[0])
+		return;
+	sys_local_tidy(folder);
+	listeners[IN_FOLDER] = sys_local_listen(key, folder);
+	if (listeners[IN_FOLDER] < 0)
+		FI_WARN(&pshm_provider, FI_LOG_EP_CTRL,
+			"can't make a socket in FI_SHM_SOCKET_DIR (%s): %s\n", folder,
+			strerror(-listeners[IN_FOLDER]));
+}
+
+static int listeners_watch(void)
+{
+	int err = 0;
+
+	for (int i = 0; i < LISTENERS && !err; i++)
+		if (listeners[i] >= 0)
+			err = sys_epoll_add_known(watch, listeners[i], &listeners[i]);
+	return err;
+}
+
+/* Sockets to other processes */
+
+static void channel_free(struct pshm_channel *c)
+{
+	list_remove(&c->link);
+	if (c->process.fd >= 0) {
+		/* a child that is about to exec may have it open still: then closing takes it out of no set */
+		sys_epoll_remove(watch, c->process.fd);
+		sys_local_close(c->process.fd);
+	}
+	platform_free(c);
+}
+
+/* Nothing more passes; it is freed once nobody holds it. */
+void pshm_channel_over(struct pshm_channel *c)
+{
+	if (atomic_exchange_explicit(&c->process.over, true, memory_order_relaxed))
+		return;
+	sys_epoll_remove(watch, c->process.fd);
+	sys_local_end(c->process.fd);
+	if (c->process.refs)
+		return;
+	idle_cnt -= !c->asked;
+	channel_free(c);
+}
+
+void pshm_channel_hold(struct pshm_channel *c)
+{
+	if (!c->process.refs++)
+		idle_cnt -= !c->asked;
+}
+
+void pshm_channel_put(struct pshm_channel *c)
+{
+	if (--c->process.refs)
+		return;
+	if (c->asked || atomic_load_explicit(&c->process.over, memory_order_relaxed)) {
+		channel_free(c);
+		return;
+	}
+	idle_cnt++;
+	c->idle_ns = platform_now_ns();
+}
+
+/* Takes @sock, also when it fails. Returns a channel that nobody holds, or NULL and -FI_E*. */
+static struct pshm_channel *channel_new(int sock, bool asked, int *err)
+{
+	struct pshm_channel *c = NULL;
+	pid_t pid = 0;
+
+	*err = -FI_EHOSTUNREACH;
+	if (!sys_local_same_user(sock, &pid))
+		goto err_close;
+	*err = -FI_ENOMEM;
+	c = platform_alloc(sizeof(*c));
+	if (!c)
+		goto err_close;
+	*err = sys_epoll_add_known(watch, sock, c);
+	if (*err)
+		goto err_close;
+	c->process.pid = (uint32_t)pid;
+	c->process.fd = sock;
+	c->process.how = PSHM_BY_SOCKET;
+	c->process.release = pshm_sockets_release;
+	c->asked = asked;
+	list_init(&c->process.link);
+	list_push(&channels, &c->link);
+	if (!asked) {
+		idle_cnt++;
+		c->idle_ns = platform_now_ns();
+	}
+	return c;
+
+err_close:
+	platform_free(c);
+	sys_local_close(sock);
+	return NULL;
+}
+
+int pshm_note_send(const struct pshm_channel *c, const struct pshm_note *note, const int *fds,
+		   unsigned int cnt)
+{
+	return sys_local_send(c->process.fd, note, sizeof(*note), fds, cnt);
+}
+
+struct pshm_note pshm_note_of(enum pshm_note_type type)
+{
+	return (struct pshm_note){ .magic = PSHM_NOTE_MAGIC,
+				   .version = PSHM_NOTE_VERSION,
+				   .type = (uint16_t)type };
+}
+
+int pshm_note_refuse(const struct pshm_channel *c, const uint8_t pair[PSHM_NONCE], int err)
+{
+	struct pshm_note note = pshm_note_of(PSHM_NOTE_REFUSED);
+
+	note.error = (uint32_t)-err;
+	memcpy(note.pair, pair, PSHM_NONCE);
+	return pshm_note_send(c, &note, NULL, 0);
+}
+
+void pshm_given_close(struct sys_local_given *given)
+{
+	while (given->cnt)
+		sys_local_close(given->fds[--given->cnt]);
+}
+
+/* Reads what has come. The channel may be gone afterwards. */
+static void channel_read(struct pshm_channel *c)
+{
+	struct sys_local_given given;
+	struct pshm_note note;
+	ssize_t n;
+
+	for (uint32_t i = 0; i < NOTES_MAX; i++) {
+		n = sys_local_recv(c->process.fd, &note, sizeof(note), &given);
+		if (n == -FI_EAGAIN || n == -FI_ENOMEM)
+			return;
+		if (n != (ssize_t)sizeof(note)) {
+			if (n > 0)
+				pshm_given_close(&given);
+			pshm_channel_over(c);
+			return;
+		}
+		if (pshm_note_take(c, &note, &given)) {
+			pshm_channel_over(c);
+			return;
+		}
+	}
+}
+
+/* Looks */
+
+static void idle_limit(void)
+{
+	struct pshm_channel *oldest = NULL;
+	struct list *node, *after;
+
+	if (idle_cnt <= IDLE_MAX)
+		return;
+	list_for_each(node, after, &channels) {
+		struct pshm_channel *c = container_of(node, struct pshm_channel, link);
+
+		if (!c->asked && !c->process.refs && (!oldest || c->idle_ns < oldest->idle_ns))
+			oldest = c;
+	}
+	if (oldest)
+		pshm_channel_over(oldest);
+}
+
+static void accept_one(int listener)
+{
+	struct pshm_channel *c;
+	int sock, err;
+
+	sock = sys_local_accept(listener);
+	if (sock >= 0) {
+		c = channel_new(sock, false, &err);
+		if (!c)
+			return;
+		channel_read(c);
+		idle_limit();
+		return;
+	}
+	if (sock == -FI_EAGAIN || !pshm_scarce(sock))
+		return;
+	/* it stays readable: without a pause who sleeps would be woken all the time */
+	paused_ns = platform_now_ns() + PAUSE_NS;
+	for (int i = 0; i < LISTENERS; i++)
+		if (listeners[i] >= 0)
+			sys_epoll_remove(watch, listeners[i]);
+}
+
+static void resume(void)
+{
+	if (!paused_ns || platform_now_ns() < paused_ns)
+		return;
+	paused_ns = 0;
+	if (listeners_watch())
+		paused_ns = platform_now_ns() + PAUSE_NS;
+}
+
+void pshm_channels_look(void)
+{
+	bool rung = false;
+	void *what;
+
+	resume();
+	for (uint32_t i = 0; i < EVENTS_MAX && sys_epoll_next(watch, &what) == 1; i++) {
+		if (what == &bell) {
+			if (rung) /* rung, and its turn again: there is nothing else */
+				break;
+			rung = true;
+		} else if (what == &listeners[ABSTRACT] || what == &listeners[IN_FOLDER])
+			accept_one(*(int *)what);
+		else
+			channel_read(what);
+	}
+}
+
+void pshm_channels_close(void)
+{
+	struct list *node, *after;
+
+	for (int i = 0; i < LISTENERS; i++) {
+		if (listeners[i] < 0)
+			continue;
+		if (i == IN_FOLDER)
+			sys_local_remove(key, folder);
+		sys_local_close(listeners[i]);
+		listeners[i] = -1;
+	}
+	list_for_each(node, after, &channels)
+		pshm_channel_over(container_of(node, struct pshm_channel, link));
+	if (watch >= 0)
+		sys_local_close(watch);
+	watch = -1;
+	paused_ns = 0;
+}
+
+int pshm_channels_open(uint64_t number)
+{
+	int err;
+
+	if (watch >= 0)
+		return 0;
+	key = number;
+	watch = sys_epoll_open();
+	if (watch < 0)
+		return watch;
+	folder_setting();
+	listeners[ABSTRACT] = sys_local_listen(key, NULL);
+	err = listeners[ABSTRACT];
+	listen_in_folder();
+	if (listeners[IN_FOLDER] >= 0)
+		err = 0;
+	if (err >= 0)
+		err = listeners_watch();
+	if (err)
+		pshm_channels_close();
+	return err;
+}
+
+/* A socket to the listener of that number, or NULL and -FI_E* */
+struct pshm_channel *pshm_channel_connect(uint64_t number, int *err)
+{
+	struct list *node, *after;
+	int sock;
+
+	list_for_each(node, after, &channels) {
+		struct pshm_channel *c = container_of(node, struct pshm_channel, link);
+
+		if (c->asked && c->key == number && !pshm_process_dead(&c->process))
+			return c;
+	}
+	sock = sys_local_connect(number, NULL);
+	if (sock == -FI_ECONNREFUSED && folder[0])
+		sock = sys_local_connect(number, folder);
+	if (sock >= 0) {
+		struct pshm_channel *c = channel_new(sock, true, err);
+
+		if (c)
+			c->key = number;
+		return c;
+	}
+	*err = pshm_scarce(sock) || sock == -FI_EAGAIN ? sock : -FI_EHOSTUNREACH;
+	return NULL;
+}
+
+int pshm_channels_bell(int fd)
+{
+	return sys_epoll_add_known(watch, fd, &bell) ? -1 : watch;
+}
+
+void pshm_channels_bell_drop(int fd)
+{
+	sys_epoll_remove(watch, fd);
+}
+
+bool pshm_channels_open_now(void)
+{
+	return watch >= 0;
+}
+
+bool pshm_channels_paused(void)
+{
+	return paused_ns != 0;
+}
+
+void pshm_channels_forget(void)
+{
+	struct list *node;
+
+	for (int i = 0; i < LISTENERS; i++) {
+		if (listeners[i] >= 0)
+			sys_local_close(listeners[i]);
+		listeners[i] = -1;
+	}
+	while ((node = list_pop(&channels))) {
+		struct pshm_channel *c = container_of(node, struct pshm_channel, link);
+
+		list_init(node);
+		sys_local_close(c->process.fd);
+		c->process.fd = -1;
+		atomic_store_explicit(&c->process.over, true, memory_order_relaxed);
+		if (!c->process.refs)
+			platform_free(c);
+	}
+	pshm_channels_close();
+	idle_cnt = 0;
+}

@@ -1,0 +1,472 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * What comes by the sockets of this process, and what is asked by them. All under one lock, without
+ * waiting; on the thread of whichever endpoint polls, connects or is about to sleep.
+ *
+ * A neighbour of the same user may say anything: a note that we would not send ends the socket, and
+ * the requests that wait for their endpoints are counted and hold no descriptors.
+ */
+#include <rdma/fi_errno.h>
+#include "channel.h"
+#include "conn.h"
+
+#define LOOK_NS 1000000u /* between looks */
+#define NAP_NS \
+	10000000u /* between looks of who sleeps, and is not woken when something comes */
+#define REQUESTS_MAX 1024u /* that wait for their endpoints' poll(), of all endpoints */
+
+/* Rank 3; nothing is called under it but system calls that do not wait. */
+static struct platform_lock lock = { PTHREAD_MUTEX_INITIALIZER };
+static pthread_once_t fork_once = PTHREAD_ONCE_INIT;
+
+/* The lock's, like all of channel.c. */
+static struct list wires = { &wires, &wires }; /* struct pshm_wire.listed */
+static struct list asks = { &asks, &asks };
+static uint64_t key;		 /* of this process; 0: none yet */
+static struct pshm_wire *porter; /* who is woken by all that comes */
+static uint32_t request_cnt;
+static _Atomic uint64_t look_ns; /* the next look; 0: there is nothing to look at */
+
+/* Notes that come */
+
+static struct pshm_wire *wire_find_locked(const uint8_t nonce[PSHM_NONCE])
+{
+	struct list *node, *after;
+
+	list_for_each(node, after, &wires) {
+		struct pshm_wire *w = container_of(node, struct pshm_wire, listed.link);
+
+		if (pshm_nonce_same(w->nonce, nonce))
+			return w;
+	}
+	return NULL;
+}
+
+/* Makes an endpoint of ours, which another thread may have, look at its requests. */
+static void wire_knock_locked(struct pshm_wire *w)
+{
+	/*
+	 * R:pshm_door.knocks  the request before the count; pairs A:pshm_door.knocks
+	 * F:pshm_door.knocks  before we look whether it sleeps; pairs F:pshm_door.armed
+	 */
+	atomic_fetch_add_explicit(&w->door->knocks, 1, memory_order_seq_cst);
+	if (atomic_load_explicit(&w->door->armed, memory_order_seq_cst) &&
+	    atomic_exchange_explicit(&w->door->armed, 0, memory_order_relaxed) &&
+	    w->listed.bell >= 0)
+		sys_fifo_ring(w->listed.bell);
+}
+
+/* Maps what came with a request. Takes the descriptors. Returns 0 or the error to answer. */
+static int request_map(const struct pshm_note *note, const struct sys_local_given *given,
+		       struct pshm_request *r)
+{
+	int err = pshm_door_take(given->fds[1], note->from, &r->door);
+
+	if (err) {
+		sys_local_close(given->fds[0]);
+		return err;
+	}
+	err = pshm_pair_take(given->fds[0], note->pair, &r->pair, &r->sizes);
+	if (err)
+		pshm_region_close(&r->door);
+	return err;
+}
+
+/* Returns 0 when the request waits for its endpoint, or the error to answer. Takes the descriptors. */
+static int ask_take_locked(struct pshm_channel *c, const struct pshm_note *note,
+			   struct sys_local_given *given)
+{
+	struct pshm_wire *w = wire_find_locked(note->to);
+	struct pshm_note answer = pshm_note_of(PSHM_NOTE_DOOR);
+	struct pshm_request *r;
+	int err;
+
+	err = given->cnt < SYS_LOCAL_FDS ? given->err : 0; /* we have no room for them */
+	if (!err && !w)
+		err = -FI_ECONNREFUSED;
+	if (!err && request_cnt >= REQUESTS_MAX)
+		err = -FI_EAGAIN;
+	r = err ? NULL : platform_alloc(sizeof(*r));
+	if (!r) {
+		pshm_given_close(given);
+		return err ? err : -FI_ENOMEM;
+	}
+	err = request_map(note, given, r);
+	if (err) {
+		platform_free(r);
+		return err;
+	}
+	memcpy(answer.pair, note->pair, PSHM_NONCE);
+	err = pshm_note_send(c, &answer, &w->door_region.fd, 1);
+	if (err) {
+		pshm_region_close(&r->pair);
+		pshm_region_close(&r->door);
+		platform_free(r);
+		return pshm_scarce(err) ? err : -FI_EAGAIN;
+	}
+	memcpy(r->from, note->from, PSHM_NONCE);
+	r->process = &c->process;
+	pshm_channel_hold(c);
+	request_cnt++;
+	list_push(&w->listed.requests, &r->link);
+	wire_knock_locked(w);
+	return 0;
+}
+
+/* A door or a refusal, for one of our connections. */
+static void answer_take_locked(struct pshm_channel *c, const struct pshm_note *note,
+			       struct sys_local_given *given)
+{
+	struct list *node, *after;
+
+	list_for_each(node, after, &asks) {
+		struct pshm_ask *ask = container_of(node, struct pshm_ask, link);
+
+		if (ask->process != &c->process || !pshm_nonce_same(ask->pair, note->pair) ||
+		    ask->err || ask->door.addr)
+			continue;
+		if (note->type == PSHM_NOTE_REFUSED) {
+			ask->err = -(int)note->error;
+		} else if (!given->cnt) {
+			ask->err = given->err;
+		} else {
+			given->cnt = 0;
+			ask->err = pshm_door_take(given->fds[0], ask->to, &ask->door);
+		}
+		break;
+	}
+	pshm_given_close(given);
+}
+
+static bool is_zero(const uint8_t nonce[PSHM_NONCE])
+{
+	static const uint8_t none[PSHM_NONCE];
+
+	return pshm_nonce_same(nonce, none);
+}
+
+/* Would this version send such a note, with as many descriptors? */
+static bool note_valid(const struct pshm_note *note, const struct sys_local_given *given)
+{
+	bool cut = given->err != 0;
+
+	if (note->magic != PSHM_NOTE_MAGIC || note->version != PSHM_NOTE_VERSION || note->zero)
+		return false;
+	if ((note->type == PSHM_NOTE_REFUSED) != (note->error != 0) ||
+	    note->error >= 2 * FI_ERRNO_OFFSET)
+		return false;
+	switch (note->type) {
+	case PSHM_NOTE_ASK:
+		return !is_zero(note->to) && !is_zero(note->from) && !is_zero(note->pair) &&
+		       (given->cnt == 2 ? !cut : cut);
+	case PSHM_NOTE_DOOR:
+		return is_zero(note->to) && is_zero(note->from) &&
+		       (given->cnt == 1 ? !cut : !given->cnt && cut);
+	case PSHM_NOTE_REFUSED:
+		return is_zero(note->to) && is_zero(note->from) && !given->cnt && !cut;
+	case PSHM_NOTE_RING:
+		return is_zero(note->from) && is_zero(note->pair) && !given->cnt && !cut;
+	default:
+		return false;
+	}
+}
+
+/* Who accepted asks nothing, and who asked answers nothing. */
+static bool note_expected(const struct pshm_channel *c, const struct pshm_note *note)
+{
+	return note->type == PSHM_NOTE_RING || c->asked == (note->type != PSHM_NOTE_ASK);
+}
+
+/* Takes the descriptors. Returns 0, or -FI_E* to end the socket. */
+int pshm_note_take(struct pshm_channel *c, const struct pshm_note *note,
+		   struct sys_local_given *given)
+{
+	struct pshm_wire *w;
+	int err;
+
+	if (!note_valid(note, given) || !note_expected(c, note)) {
+		pshm_given_close(given);
+		return -FI_EPROTO;
+	}
+	switch (note->type) {
+	case PSHM_NOTE_ASK:
+		err = ask_take_locked(c, note, given);
+		return err ? pshm_note_refuse(c, note->pair, err) : 0;
+	case PSHM_NOTE_RING:
+		w = wire_find_locked(note->to);
+		if (w && w->listed.bell >= 0)
+			sys_fifo_ring(w->listed.bell);
+		return 0;
+	default:
+		answer_take_locked(c, note, given);
+		return 0;
+	}
+}
+
+void pshm_sockets_look(void)
+{
+	if (!atomic_load_explicit(&look_ns, memory_order_relaxed))
+		return;
+	platform_lock(&lock);
+	if (pshm_channels_open_now()) {
+		pshm_channels_look();
+		atomic_store_explicit(&look_ns, platform_now_ns() + LOOK_NS,
+				      memory_order_relaxed);
+	}
+	platform_unlock(&lock);
+}
+
+void pshm_sockets_sweep(void)
+{
+	uint64_t next = atomic_load_explicit(&look_ns, memory_order_relaxed);
+
+	if (next && platform_now_ns() >= next)
+		pshm_sockets_look();
+}
+
+void pshm_sockets_release(struct pshm_process *process)
+{
+	platform_lock(&lock);
+	pshm_channel_put(pshm_channel_of(process));
+	platform_unlock(&lock);
+}
+
+/* Endpoints of ours */
+
+/*
+ * The child of a fork has nothing to do with the parent's sockets, and must not keep them open: their
+ * end is what tells others that the parent is dead. Its own endpoints are found by another number.
+ */
+static void fork_child_locked(void)
+{
+	struct list *node;
+
+	pshm_channels_forget();
+	key = 0;
+	porter = NULL;
+	while ((node = list_pop(&wires)))
+		list_init(node);
+	while ((node = list_pop(&asks)))
+		list_init(node);
+	request_cnt = 0;
+	atomic_store_explicit(&look_ns, 0, memory_order_relaxed);
+}
+
+static void fork_prepare(void)
+{
+	platform_lock(&lock);
+}
+
+static void fork_parent(void)
+{
+	platform_unlock(&lock);
+}
+
+static void fork_child(void)
+{
+	fork_child_locked();
+	platform_unlock(&lock);
+}
+
+static void fork_watch(void)
+{
+	static struct platform_fork watcher = {
+		.prepare = fork_prepare,
+		.parent = fork_parent,
+		.child = fork_child,
+	};
+
+	platform_fork_watch(&watcher);
+}
+
+static int key_locked(void)
+{
+	return key ? 0 : platform_random((uint8_t *)&key, sizeof(key));
+}
+
+int pshm_sockets_name(uint8_t nonce[PSHM_NONCE])
+{
+	int err;
+
+	pthread_once(&fork_once, fork_watch);
+	platform_lock(&lock);
+	err = key_locked();
+	memcpy(nonce, &key, sizeof(key));
+	platform_unlock(&lock);
+	return err;
+}
+
+int pshm_sockets_join(struct pshm_wire *w)
+{
+	int err;
+
+	list_init(&w->listed.link);
+	list_init(&w->listed.requests);
+	w->listed.bell = -1;
+	platform_lock(&lock);
+	err = pshm_channels_open(key);
+	if (!err) {
+		atomic_store_explicit(&look_ns, 1, memory_order_relaxed);
+		list_push(&wires, &w->listed.link);
+		w->listed.joined = true;
+	}
+	platform_unlock(&lock);
+	return err;
+}
+
+static void request_drop_locked(struct list *node)
+{
+	struct pshm_request *r = container_of(node, struct pshm_request, link);
+
+	pshm_region_close(&r->pair);
+	pshm_region_close(&r->door);
+	pshm_channel_put(pshm_channel_of(r->process));
+	platform_free(r);
+}
+
+void pshm_sockets_leave(struct pshm_wire *w)
+{
+	struct list *node;
+
+	if (!w->listed.joined)
+		return;
+	platform_lock(&lock);
+	list_remove(&w->listed.link);
+	if (porter == w) {
+		pshm_channels_bell_drop(w->listed.bell);
+		porter = NULL;
+	}
+	while ((node = list_pop(&w->listed.requests))) {
+		request_cnt -= !w->forked;
+		request_drop_locked(node);
+	}
+	if (list_empty(&wires)) {
+		pshm_channels_close();
+		atomic_store_explicit(&look_ns, 0, memory_order_relaxed);
+	}
+	platform_unlock(&lock);
+	w->listed.joined = false;
+}
+
+int pshm_sockets_bell(struct pshm_wire *w, int bell)
+{
+	int fd = -1;
+
+	if (!w->listed.joined)
+		return bell;
+	platform_lock(&lock);
+	w->listed.bell = bell;
+	if (!porter)
+		fd = pshm_channels_bell(bell);
+	if (fd >= 0)
+		porter = w;
+	platform_unlock(&lock);
+	return fd >= 0 ? fd : bell;
+}
+
+uint64_t pshm_sockets_nap(const struct pshm_wire *w)
+{
+	uint64_t ns;
+
+	if (!w->listed.joined)
+		return UINT64_MAX;
+	platform_lock(&lock);
+	/* the porter may be awake, and compute */
+	ns = porter != w || pshm_channels_paused() ? NAP_NS : UINT64_MAX;
+	platform_unlock(&lock);
+	return ns;
+}
+
+struct pshm_request *pshm_sockets_take(struct pshm_wire *w)
+{
+	struct list *node = NULL;
+
+	if (!w->listed.joined)
+		return NULL;
+	platform_lock(&lock);
+	node = list_pop(&w->listed.requests);
+	request_cnt -= node != NULL;
+	platform_unlock(&lock);
+	return node ? container_of(node, struct pshm_request, link) : NULL;
+}
+
+void pshm_sockets_refuse(const struct pshm_request *r, int err)
+{
+	struct pshm_pair *pair = r->pair.addr;
+
+	platform_lock(&lock);
+	pshm_note_refuse(pshm_channel_of(r->process), pair->nonce, err);
+	platform_unlock(&lock);
+}
+
+/* Asking */
+
+int pshm_sockets_ask(struct pshm_wire *w, const uint8_t to[PSHM_NONCE],
+		     const struct pshm_region *pair, struct pshm_ask *ask)
+{
+	const int fds[SYS_LOCAL_FDS] = { pair->fd, w->door_region.fd };
+	struct pshm_note note = pshm_note_of(PSHM_NOTE_ASK);
+	struct pshm_channel *c;
+	uint64_t number;
+	int err;
+
+	if (!w->listed.joined)
+		return -FI_EHOSTUNREACH;
+	memcpy(&number, to, sizeof(number));
+	memcpy(note.to, to, PSHM_NONCE);
+	memcpy(note.from, w->nonce, PSHM_NONCE);
+	memcpy(note.pair, ((struct pshm_pair *)pair->addr)->nonce, PSHM_NONCE);
+	platform_lock(&lock);
+	c = pshm_channel_connect(number, &err);
+	if (!c)
+		goto out;
+	pshm_channel_hold(c);
+	err = pshm_note_send(c, &note, fds, SYS_LOCAL_FDS);
+	if (err) {
+		pshm_channel_put(c);
+		/* -ETOOMANYREFS: as many descriptors as we may have are on their way */
+		err = pshm_scarce(err) ? err : -FI_EAGAIN;
+		goto out;
+	}
+	*ask = (struct pshm_ask){ .process = &c->process, .door.fd = -1 };
+	memcpy(ask->to, to, PSHM_NONCE);
+	memcpy(ask->pair, note.pair, PSHM_NONCE);
+	list_push(&asks, &ask->link);
+out:
+	platform_unlock(&lock);
+	return err;
+}
+
+int pshm_sockets_answer(struct pshm_ask *ask, struct pshm_region *door)
+{
+	int err;
+
+	platform_lock(&lock);
+	err = ask->err;
+	if (ask->door.addr) {
+		*door = ask->door;
+		ask->door = (struct pshm_region){ .fd = -1 };
+	}
+	platform_unlock(&lock);
+	return err;
+}
+
+void pshm_sockets_drop(struct pshm_ask *ask)
+{
+	if (!ask->process)
+		return;
+	platform_lock(&lock);
+	list_remove(&ask->link);
+	platform_unlock(&lock);
+	pshm_region_close(&ask->door);
+	ask->process = NULL;
+}
+
+void pshm_sockets_ring(struct pshm_process *process, const uint8_t to[PSHM_NONCE])
+{
+	struct pshm_note note = pshm_note_of(PSHM_NOTE_RING);
+
+	memcpy(note.to, to, PSHM_NONCE);
+	/* a socket that takes no more has something for who sleeps there, which wakes it as well */
+	pshm_note_send(pshm_channel_of(process), &note, NULL, 0);
+}

@@ -1,0 +1,147 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * How endpoints find each other where /proc does not lead from one to the other: it is not mounted, hides
+ * its processes, or belongs to another pid namespace; or the process does not let itself be looked into.
+ *
+ * A process that has shm endpoints listens at one socket, or two: an abstract one, and one in the folder
+ * that FI_SHM_SOCKET_DIR names. Its name is the first half of the nonces of all its endpoints. Who
+ * wants to connect sends the memory of the pair and its own door there, and gets the other one's door;
+ * the answer stands in the pair, as always. One such socket leads from process to process, however
+ * many connections use it. It stays: when it ends the process there is dead, and what rings a
+ * sleeper whose pipe can't be opened is a message on it.
+ *
+ *	asker				listener
+ *	ASK, with pair and door	->	maps them, for the endpoint's next poll()
+ *			<-  DOOR, with its door; or REFUSED
+ *	RING				<->	wakes an endpoint
+ *
+ * Both sides have to be one user. Everything that comes is checked field by field, and memory as if it
+ * had come through /proc. The sockets are looked at by whichever endpoint polls, about once a
+ * millisecond, and by who is about to sleep; while all sleep they wake one. So a connection takes up to
+ * a millisecond, where /proc takes microseconds.
+ *
+ * One lock for the process; all calls from the thread that holds the endpoint's domain.
+ */
+#ifndef WEFT_SHM_SOCKET_H
+#define WEFT_SHM_SOCKET_H
+
+#include "process.h"
+#include "region.h"
+
+struct pshm_wire;
+
+#define PSHM_NOTE_MAGIC	  0x65746f6eu /* "note" */
+#define PSHM_NOTE_VERSION 1u
+
+enum pshm_note_type {
+	PSHM_NOTE_ASK = 1, /* with the descriptors of the pair and of the asker's door */
+	PSHM_NOTE_DOOR,	   /* the answer, with the descriptor of the door that was asked for */
+	PSHM_NOTE_REFUSED, /* the other one */
+	PSHM_NOTE_RING,
+};
+
+/* A message. What its type does not have is zero. */
+struct pshm_note {
+	uint32_t magic;
+	uint16_t version;
+	uint16_t type;
+	uint32_t error; /* REFUSED: positive fi_errno */
+	uint32_t zero;
+	uint8_t to[PSHM_NONCE];	  /* ASK, RING: of the endpoint that it is for */
+	uint8_t from[PSHM_NONCE]; /* ASK: of the asker's */
+	uint8_t pair[PSHM_NONCE]; /* all but RING */
+};
+
+_Static_assert(sizeof(struct pshm_note) == 64, "layout");
+_Static_assert(offsetof(struct pshm_note, error) == 8, "layout");
+_Static_assert(offsetof(struct pshm_note, to) == 16, "layout");
+_Static_assert(offsetof(struct pshm_note, pair) == 48, "layout");
+
+/* What this file keeps in each endpoint: its lock's. */
+struct pshm_listed {
+	struct list link;
+	struct list requests; /* struct pshm_request, that wait for poll() */
+	int bell;	      /* its pipe, or -1 */
+	bool joined;
+};
+
+/* What it keeps in each connection that asks: its lock's. */
+struct pshm_ask {
+	struct list link;
+	uint8_t to[PSHM_NONCE], pair[PSHM_NONCE];
+	struct pshm_process *process; /* that was asked */
+	struct pshm_region door;      /* came with the answer */
+	int err;		      /* or this did */
+};
+
+/* Somebody asked for an endpoint of ours. */
+struct pshm_request {
+	struct list link;
+	struct pshm_process *process; /* held */
+	struct pshm_region pair, door;
+	struct pshm_sizes sizes;
+	uint8_t from[PSHM_NONCE];
+};
+
+/* pshm_sockets_name - set the first half of an endpoint's nonce. Returns 0 or -FI_E* */
+int pshm_sockets_name(uint8_t nonce[PSHM_NONCE]);
+
+/*
+ * pshm_sockets_join - let an endpoint be found by its nonce, that has such a first half
+ * The first one makes the process listen. Returns 0 or -FI_E*: the endpoint is found through /proc alone.
+ */
+int pshm_sockets_join(struct pshm_wire *wire);
+/* pshm_sockets_leave - not any more; the last one ends the listening. Nothing for one that did not join */
+void pshm_sockets_leave(struct pshm_wire *wire);
+
+/* pshm_sockets_look - take what has come, for any endpoint of the process */
+void pshm_sockets_look(void);
+/* pshm_sockets_sweep - the same, unless it was done within the last millisecond */
+void pshm_sockets_sweep(void);
+
+/*
+ * pshm_sockets_bell - what an endpoint is to sleep on
+ * @bell: its pipe, which is rung from now on when something has come for it alone
+ *
+ * One endpoint of the process is woken by all that comes to its sockets, looks at it, and rings the
+ * others. Returns that descriptor, borrowed until the endpoint leaves, or @bell.
+ */
+int pshm_sockets_bell(struct pshm_wire *wire, int bell);
+
+/* pshm_sockets_nap - how long an endpoint may sleep until it looks itself, ns; UINT64_MAX: until it is woken */
+uint64_t pshm_sockets_nap(const struct pshm_wire *wire);
+
+/*
+ * pshm_sockets_ask - ask for a connection
+ * @to:	  nonce of the endpoint
+ * @pair: our side of it, with its descriptor
+ * @ask:  the caller's, zeroed; in use until pshm_sockets_drop()
+ *
+ * Returns 0 and the other process, held, in @ask->process; -FI_EHOSTUNREACH when no socket leads
+ * there; -FI_EAGAIN when it takes no more now; -FI_EMFILE or -FI_ENOMEM for want of our own.
+ */
+int pshm_sockets_ask(struct pshm_wire *wire, const uint8_t to[PSHM_NONCE],
+		     const struct pshm_region *pair, struct pshm_ask *ask);
+
+/*
+ * pshm_sockets_answer - what became of it
+ * @door: out: the other one's, owned, as soon as it has come; until then nothing is stored
+ * Returns 0, or the -FI_E* for which there will be no connection.
+ */
+int pshm_sockets_answer(struct pshm_ask *ask, struct pshm_region *door);
+/* pshm_sockets_drop - nothing more is expected; @ask->process stays held. Nothing for one that is zeroed */
+void pshm_sockets_drop(struct pshm_ask *ask);
+
+/*
+ * pshm_sockets_take - the next request for an endpoint
+ * Returns it, owned: its regions, its process, and it itself by platform_free(); or NULL.
+ */
+struct pshm_request *pshm_sockets_take(struct pshm_wire *wire);
+
+/* pshm_sockets_refuse - say no to who asked; the request stays the caller's */
+void pshm_sockets_refuse(const struct pshm_request *request, int err);
+
+/* pshm_sockets_ring - wake the endpoint with that nonce in a process that we hold by a socket */
+void pshm_sockets_ring(struct pshm_process *process, const uint8_t to[PSHM_NONCE]);
+
+#endif

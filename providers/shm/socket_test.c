@@ -1,0 +1,923 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * Tests of connections by a socket: in one process, between two that share less and less, and with
+ * neighbours that say nothing, or what they should not.
+ */
+#define _GNU_SOURCE /* unshare */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+#include <dirent.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <sched.h>
+#include <signal.h>
+#include <sys/mman.h>
+#include <sys/mount.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+#include <rdma/fi_errno.h>
+#include "fault.h"
+#include "local_socket.h"
+#include "mock_core.h"
+#include "mock_engine.h"
+
+#define NOBODY 65534
+
+/* What parent and child tell each other beside the wire. */
+struct board {
+	struct weft_addr child;
+	_Atomic int step;
+	_Atomic int unable; /* errno for which the child could not begin */
+};
+
+static struct board *board;
+static struct mock a, b;
+static pid_t child;
+static char folder[64];
+
+static int setup(void **state)
+{
+	board = mmap(NULL, sizeof(*board), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS,
+		     -1, 0);
+	strcpy(folder, "/tmp/weft-socket-XXXXXX");
+	return board == MAP_FAILED || !mkdtemp(folder);
+}
+
+/* /proc leads nowhere in this process. */
+static void hide_proc(void)
+{
+	sys_fault_set(SYS_CALL_OPEN_FD, EACCES, 0, 0);
+}
+
+static int setup_hidden(void **state)
+{
+	hide_proc();
+	return setup(state);
+}
+
+static int teardown(void **state)
+{
+	sys_fault_clear();
+	mock_socket_dir = NULL;
+	if (child > 0) {
+		kill(child, SIGKILL);
+		waitpid(child, NULL, 0);
+	}
+	child = 0;
+	mock_close(&a);
+	mock_close(&b);
+	free(a.room);
+	free(b.room);
+	memset(&a, 0, sizeof(a));
+	memset(&b, 0, sizeof(b));
+	munmap(board, sizeof(*board));
+	sys_local_tidy(folder);
+	return rmdir(folder);
+}
+
+static int fd_cnt(void)
+{
+	DIR *dir = opendir("/proc/self/fd");
+	int cnt = 0;
+
+	while (readdir(dir))
+		cnt++;
+	closedir(dir);
+	return cnt;
+}
+
+static void connected(struct mock *from, struct mock *to, const struct weft_addr *addr)
+{
+	struct wire_conn *conn;
+
+	assert_int_equal(mock_connect(from, addr, &conn), 0);
+	mock_until(from, to, from->conn && (!to || to->conn));
+	assert_int_equal(pshm_conn_of(from->conn)->process->how, PSHM_BY_SOCKET);
+}
+
+static void pair_connected(void)
+{
+	mock_open(&a);
+	mock_open(&b);
+	connected(&a, &b, &b.addr);
+}
+
+/* One process */
+
+static void messages_and_payload_pass_both_ways(void **state)
+{
+	enum { BIG = 3 << 20 };
+	int before = fd_cnt();
+	unsigned char *buf = malloc(BIG);
+	struct mock *both[] = { &a, &b };
+	struct mock_op op;
+
+	pair_connected();
+	for (int i = 0; i < 2; i++) {
+		struct mock *from = both[i], *to = both[!i];
+
+		to->room = malloc(BIG);
+		to->room_len = BIG;
+		to->room_iovs = 1;
+		for (uint64_t tag = 0; tag < 1000; tag++) {
+			mock_until(&a, &b, mock_put(from->conn, tag, (uint32_t)tag % 3000));
+			mock_poll(&a, &b);
+		}
+		mock_pattern(buf, BIG, MOCK_BIG);
+		assert_int_equal(mock_sendv(from->conn, MOCK_BIG, buf, BIG, 2, &op), 0);
+		mock_until(&a, &b, op.done && to->big_done && to->next_tag == 1000);
+		assert_false(to->garbled);
+		/* in the area that came with the pair */
+		assert_int_equal(pshm_conn_of(from->conn)->growing, PSHM_LARGE);
+	}
+	mock_close(&a);
+	mock_until(&b, NULL, b.downs);
+	assert_int_equal(b.down_err, 0);
+	mock_close(&b);
+	assert_int_equal(fd_cnt(), before);
+	free(buf);
+}
+
+static void descriptors_do_not_grow_with_connections(void **state)
+{
+	enum { CNT = 100 };
+	struct rlimit limit, low;
+	struct wire_conn *conn;
+	int before;
+
+	pair_connected();
+	before = fd_cnt();
+	assert_int_equal(getrlimit(RLIMIT_NOFILE, &limit), 0);
+	low = (struct rlimit){ .rlim_cur = (rlim_t)before + 20, .rlim_max = limit.rlim_max };
+	setrlimit(RLIMIT_NOFILE, &low);
+	for (int i = 2; i <= CNT; i++) {
+		assert_int_equal(mock_connect(&a, &b.addr, &conn), 0);
+		mock_until(&a, &b, a.ups == i && b.ups == i);
+	}
+	setrlimit(RLIMIT_NOFILE, &limit);
+	assert_int_equal(a.downs + b.downs, 0);
+	assert_int_equal(fd_cnt(), before);
+}
+
+static bool rings(struct mock *m)
+{
+	struct pollfd p = { .fd = pshm_bell(m->wire), .events = POLLIN };
+
+	assert_true(p.fd >= 0);
+	return poll(&p, 1, 0) == 1;
+}
+
+static void armed(struct mock *m)
+{
+	uint64_t end = platform_now_ns() + 10000000000;
+
+	assert_true(pshm_bell(m->wire) >= 0);
+	while (!pshm_arm(m->wire)) {
+		mock_poll(m, NULL);
+		assert_true(platform_now_ns() < end);
+	}
+	assert_false(rings(m));
+}
+
+static void sleeper_is_woken_by_messages_and_by_connections(void **state)
+{
+	struct wire_conn *conn;
+
+	mock_open(&a);
+	mock_open(&b);
+	assert_true(pshm_bell(b.wire) >= 0); /* the first one */
+	armed(&b);
+	assert_int_equal(pshm_arm(b.wire), UINT64_MAX);
+	assert_int_equal(mock_connect(&a, &b.addr, &conn), 0);
+	assert_true(rings(&b));
+	mock_until(&a, &b, a.conn && b.conn);
+	for (uint64_t i = 0; i < 10; i++) {
+		armed(&b);
+		assert_true(mock_put(a.conn, i, 8));
+		assert_true(rings(&b));
+		pshm_disarm(b.wire);
+		mock_until(&b, NULL, b.next_tag == i + 1);
+	}
+	/* the other one sleeps with a bound, and is rung by whoever looks */
+	armed(&a);
+	assert_true(pshm_arm(a.wire) <= 10000000);
+	assert_true(mock_put(b.conn, 0, 8));
+	pshm_sockets_look();
+	assert_true(rings(&a));
+	mock_until(&a, NULL, a.next_tag == 1);
+}
+
+static void endpoint_that_closes_meanwhile_refuses(void **state)
+{
+	struct wire_conn *conn;
+
+	mock_open(&a);
+	mock_open(&b);
+	assert_int_equal(mock_connect(&a, &b.addr, &conn), 0);
+	mock_close(&b); /* asked, and nobody has looked */
+	mock_until(&a, NULL, a.downs == 1);
+	assert_int_equal(a.down_err, -FI_ECONNREFUSED);
+	mock_open(&b);
+	assert_int_equal(mock_connect(&a, &b.addr, &conn), 0);
+	pshm_sockets_look(); /* the request waits for b's next poll */
+	mock_close(&b);
+	mock_until(&a, NULL, a.downs == 2);
+	assert_int_equal(a.down_err, -FI_ECONNREFUSED);
+	mock_open(&b);
+	connected(&a, &b, &b.addr);
+}
+
+static void asker_that_closes_meanwhile_is_forgotten(void **state)
+{
+	struct wire_conn *conn;
+
+	mock_open(&a);
+	mock_open(&b);
+	assert_int_equal(mock_connect(&a, &b.addr, &conn), 0);
+	pshm_sockets_look();
+	mock_close(&a);
+	for (int i = 0; i < 1000; i++)
+		mock_poll(&b, NULL);
+	assert_int_equal(b.ups + b.downs, 0);
+}
+
+static void engine_that_refuses_is_heard(void **state)
+{
+	struct wire_conn *conn;
+
+	mock_open(&a);
+	mock_open(&b);
+	b.refuse = -FI_EALREADY;
+	assert_int_equal(mock_connect(&a, &b.addr, &conn), 0);
+	mock_until(&a, &b, a.downs);
+	assert_int_equal(a.down_err, -FI_EALREADY);
+}
+
+/* Without descriptors or memory for a while: the connection fails with a reason to try again, or is late. */
+static void want_of_descriptors_passes(void **state)
+{
+	const struct {
+		enum sys_call call;
+		int err;
+		uint32_t skip;
+	} wants[] = {
+		{ SYS_CALL_ACCEPT, EMFILE, 0 },	 { SYS_CALL_SENDMSG, ETOOMANYREFS, 0 },
+		{ SYS_CALL_SENDMSG, ENOMEM, 1 }, { SYS_CALL_RECVMSG, ENOMEM, 0 },
+		{ SYS_CALL_EPOLL, ENOSPC, 0 },	 { SYS_CALL_EPOLL, ENOMEM, 1 },
+		{ SYS_CALL_SOCKET, EMFILE, 0 },	 { SYS_CALL_CONNECT, EAGAIN, 0 },
+	};
+	struct wire_conn *conn;
+
+	mock_open(&a);
+	mock_open(&b);
+	for (size_t i = 0; i < sizeof(wants) / sizeof(wants[0]); i++) {
+		int ups = b.ups, before = fd_cnt();
+		uint64_t end = platform_now_ns() + 10000000000;
+
+		sys_fault_set(wants[i].call, wants[i].err, wants[i].skip, 1);
+		while (a.ups == ups) {
+			int downs = a.downs;
+
+			assert_true(platform_now_ns() < end);
+			if (!mock_connect(&a, &b.addr, &conn))
+				mock_until(&a, &b, a.ups > ups || a.downs > downs);
+		}
+		mock_until(&a, &b, b.ups > ups);
+		pshm_disconnect(a.conn);
+		mock_until(&a, &b, !b.conn);
+		/* what ended is closed by whoever looks next */
+		mock_until(&a, &b, fd_cnt() == before);
+	}
+}
+
+static void no_socket_leaves_proc(void **state)
+{
+	struct wire_conn *conn;
+
+	sys_fault_set(SYS_CALL_SOCKET, EACCES, 0, 0);
+	mock_open(&a);
+	mock_open(&b);
+	assert_int_equal(mock_connect(&a, &b.addr, &conn), 0);
+	mock_until(&a, &b, a.conn && b.conn);
+	assert_int_equal(pshm_conn_of(a.conn)->process->how, PSHM_BY_PIDFD);
+}
+
+/* Neighbours */
+
+static uint64_t number_of(const struct mock *m)
+{
+	uint64_t number;
+
+	memcpy(&number, m->addr.nonce, sizeof(number));
+	return number;
+}
+
+static int stranger(void)
+{
+	int sock = sys_local_connect(number_of(&b), NULL);
+
+	assert_true(sock >= 0);
+	return sock;
+}
+
+static struct pshm_note ask_of(const struct pshm_region *pair)
+{
+	struct pshm_note note = { .magic = PSHM_NOTE_MAGIC,
+				  .version = PSHM_NOTE_VERSION,
+				  .type = PSHM_NOTE_ASK };
+
+	memcpy(note.to, b.addr.nonce, PSHM_NONCE);
+	memcpy(note.from, a.addr.nonce, PSHM_NONCE);
+	memcpy(note.pair, ((struct pshm_pair *)pair->addr)->nonce, PSHM_NONCE);
+	return note;
+}
+
+enum { ENDED = 1 };
+
+/* Sends that; returns ENDED, the error of the refusal, or 0 when the door comes. */
+static int said(const void *msg, size_t len, const int *fds, unsigned int cnt)
+{
+	int sock = stranger(), ret = -FI_EAGAIN;
+	struct sys_local_given given;
+	struct pshm_note note;
+
+	assert_int_equal(sys_local_send(sock, msg, len, fds, cnt), 0);
+	for (int i = 0; i < 8 && ret == -FI_EAGAIN; i++) {
+		pshm_sockets_look();
+		ret = (int)sys_local_recv(sock, &note, sizeof(note), &given);
+	}
+	sys_local_close(sock);
+	if (ret == -FI_EAGAIN || ret == -ECONNRESET)
+		return ret == -FI_EAGAIN ? ret : ENDED;
+	if (!ret)
+		return ENDED;
+	assert_int_equal(ret, sizeof(note));
+	assert_int_equal(note.magic, PSHM_NOTE_MAGIC);
+	if (note.type == PSHM_NOTE_REFUSED)
+		return -(int)note.error;
+	assert_int_equal(note.type, PSHM_NOTE_DOOR);
+	assert_int_equal(given.cnt, 1);
+	close(given.fds[0]);
+	return 0;
+}
+
+static struct pshm_region pair_made(void)
+{
+	const struct pshm_sizes sizes = { PSHM_LINE_CNT, PSHM_DATA_LEN, PSHM_AREA_LEN };
+	struct pshm_region region;
+
+	assert_int_equal(pshm_pair_create(&sizes, &region), 0);
+	((struct pshm_pair *)region.addr)->hello[PSHM_ASKED] = a.hello;
+	return region;
+}
+
+#define FORGED(expected, change)                                               \
+	do {                                                                   \
+		note = ask_of(&pair);                                          \
+		change;                                                        \
+		assert_int_equal(said(&note, sizeof(note), fds, 2), expected); \
+	} while (0)
+
+static void forged_requests_are_refused_or_end_the_socket(void **state)
+{
+	struct pshm_region pair;
+	struct pshm_note note;
+	char longer[sizeof(note) + 1] = { 0 };
+	int fds[2], before;
+
+	mock_open(&a);
+	mock_open(&b);
+	pair = pair_made();
+	before = fd_cnt();
+	fds[0] = pair.fd;
+	fds[1] = ((struct pshm_wire *)a.wire)->door_region.fd;
+	FORGED(ENDED, note.magic++);
+	FORGED(ENDED, note.version++);
+	FORGED(ENDED, note.type = 0);
+	FORGED(ENDED, note.type = PSHM_NOTE_DOOR);
+	FORGED(ENDED, note.type = PSHM_NOTE_REFUSED);
+	FORGED(ENDED, note.type = PSHM_NOTE_RING);
+	FORGED(ENDED, note.type = 77);
+	FORGED(ENDED, note.zero = 1);
+	FORGED(ENDED, note.error = 1);
+	FORGED(ENDED, memset(note.to, 0, PSHM_NONCE));
+	FORGED(ENDED, memset(note.from, 0, PSHM_NONCE));
+	FORGED(ENDED, memset(note.pair, 0, PSHM_NONCE));
+	FORGED(-FI_ECONNREFUSED, note.to[12] ^= 1);
+	FORGED(-FI_EHOSTUNREACH, note.pair[0] ^= 1);
+	FORGED(-FI_EHOSTUNREACH, note.from[0] ^= 1); /* not the door's */
+	/* sizes and descriptors */
+	note = ask_of(&pair);
+	memcpy(longer, &note, sizeof(note));
+	assert_int_equal(said(longer, sizeof(longer), fds, 2), ENDED);
+	assert_int_equal(said(&note, sizeof(note) - 1, fds, 2), ENDED);
+	assert_int_equal(said(&note, sizeof(note), NULL, 0), ENDED);
+	assert_int_equal(said(&note, sizeof(note), fds, 1), ENDED);
+	for (int i = 0; i < 1000; i++)
+		mock_poll(&a, &b);
+	assert_int_equal(fd_cnt(), before);
+	assert_int_equal(a.ups + a.downs + b.ups + b.downs, 0);
+	/* and this is how it should be */
+	assert_int_equal(said(&note, sizeof(note), fds, 2), 0);
+	mock_until(&a, &b, b.ups == 1);
+	pshm_region_close(&pair);
+}
+
+static void three_descriptors_end_the_socket(void **state)
+{
+	int sock, before, fds[3];
+	struct sys_local_given given;
+	struct iovec iov;
+	union {
+		char room[CMSG_SPACE(sizeof(fds))];
+		struct cmsghdr align;
+	} control = { .room = { 0 } };
+	struct msghdr hdr = { .msg_iov = &iov,
+			      .msg_iovlen = 1,
+			      .msg_control = control.room,
+			      .msg_controllen = sizeof(control.room) };
+	struct pshm_region pair;
+	struct pshm_note note;
+
+	mock_open(&a);
+	mock_open(&b);
+	pair = pair_made();
+	note = ask_of(&pair);
+	before = fd_cnt();
+	iov = (struct iovec){ &note, sizeof(note) };
+	fds[0] = fds[1] = fds[2] = pair.fd;
+	control.align = (struct cmsghdr){ .cmsg_len = CMSG_LEN(sizeof(fds)),
+					  .cmsg_level = SOL_SOCKET,
+					  .cmsg_type = SCM_RIGHTS };
+	memcpy(CMSG_DATA(&control.align), fds, sizeof(fds));
+	sock = stranger();
+	assert_int_equal(sendmsg(sock, &hdr, 0), sizeof(note));
+	pshm_sockets_look();
+	assert_int_equal(sys_local_recv(sock, &note, sizeof(note), &given), 0);
+	sys_local_close(sock);
+	assert_int_equal(fd_cnt(), before);
+	pshm_region_close(&pair);
+}
+
+static void memory_that_can_change_its_size_is_refused(void **state)
+{
+	struct pshm_region pair;
+	struct pshm_note note;
+	int fds[2], loose;
+	char *copy;
+
+	mock_open(&a);
+	mock_open(&b);
+	pair = pair_made();
+	note = ask_of(&pair);
+	loose = memfd_create("loose", MFD_ALLOW_SEALING);
+	assert_int_equal(ftruncate(loose, (off_t)pair.len), 0);
+	copy = mmap(NULL, pair.len, PROT_READ | PROT_WRITE, MAP_SHARED, loose, 0);
+	memcpy(copy, pair.addr, pair.len);
+	fds[0] = loose;
+	fds[1] = ((struct pshm_wire *)a.wire)->door_region.fd;
+	assert_int_equal(said(&note, sizeof(note), fds, 2), -FI_EHOSTUNREACH);
+	fds[0] = fds[1];
+	assert_int_equal(said(&note, sizeof(note), fds, 2), -FI_EHOSTUNREACH);
+	fds[0] = open("/dev/zero", O_RDWR);
+	assert_int_equal(said(&note, sizeof(note), fds, 2), -FI_EHOSTUNREACH);
+	close(fds[0]);
+	/* sealed, with areas that are not there */
+	fds[0] = pair.fd;
+	((struct pshm_pair *)pair.addr)->area_len *= 2;
+	assert_int_equal(said(&note, sizeof(note), fds, 2), -FI_EPROTO);
+	((struct pshm_pair *)pair.addr)->area_len = PSHM_DATA_LEN;
+	assert_int_equal(said(&note, sizeof(note), fds, 2), -FI_EPROTO);
+	munmap(copy, pair.len);
+	close(loose);
+	pshm_region_close(&pair);
+}
+
+static void silent_neighbours_keep_nobody_from_connecting(void **state)
+{
+	enum { CNT = 300 };
+	int socks[CNT], before;
+
+	mock_open(&a);
+	mock_open(&b);
+	before = fd_cnt();
+	for (int i = 0; i < CNT; i++) {
+		socks[i] = stranger();
+		pshm_sockets_look();
+	}
+	assert_true(fd_cnt() - before - CNT <= 66);
+	connected(&a, &b, &b.addr);
+	for (int i = 0; i < CNT; i++)
+		sys_local_close(socks[i]);
+	/* ours is the one that is left, with both its ends */
+	mock_until(&a, &b, fd_cnt() == before + 2);
+	assert_int_equal(a.downs + b.downs, 0);
+	assert_int_equal(pshm_check(a.conn), 0);
+}
+
+/* Two processes */
+
+static void step_wait(int step)
+{
+	uint64_t end = platform_now_ns() + 10000000000;
+
+	while (atomic_load(&board->step) < step) {
+		platform_yield();
+		if (platform_now_ns() > end)
+			_exit(99);
+	}
+}
+
+/* Serves one connection: answers every packet by the same tag, until it is closed in order. */
+static int echo(struct mock *m)
+{
+	uint64_t answered = 0;
+
+	mock_until(m, NULL, m->conn);
+	mock_until(m, NULL, ({
+			   while (m->conn && answered < m->next_tag &&
+				  mock_put(m->conn, answered, 8 + (uint32_t)answered % 900))
+				   answered++;
+			   m->downs;
+		   }));
+	return m->garbled || m->down_err;
+}
+
+static int child_main(int (*begin)(void), int (*body)(struct mock *m))
+{
+	static struct mock m;
+	int err;
+
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	alarm(30);
+	err = begin();
+	if (err) {
+		atomic_store(&board->unable, err);
+		atomic_store(&board->step, 1);
+		return 0;
+	}
+	mock_open(&m);
+	board->child = m.addr;
+	atomic_store(&board->step, 1);
+	return body(&m);
+}
+
+/* Runs @body in a child after @begin. False: @begin was not allowed, which the test is skipped for. */
+static bool child_start(int (*begin)(void), int (*body)(struct mock *m))
+{
+	child = fork();
+	assert_true(child >= 0);
+	if (!child)
+		_exit(child_main(begin, body));
+	step_wait(1);
+	if (!atomic_load(&board->unable))
+		return true;
+	print_message("skipped: %s\n", strerror(atomic_load(&board->unable)));
+	return false;
+}
+
+static void child_ended(int status)
+{
+	int got;
+
+	assert_int_equal(waitpid(child, &got, 0), child);
+	child = 0;
+	assert_int_equal(got, status);
+}
+
+static void exchange(uint64_t cnt)
+{
+	uint64_t sent = 0;
+
+	mock_until(&a, NULL, ({
+		while (sent < cnt && mock_put(a.conn, sent, 8 + (uint32_t)sent % 2000))
+			sent++;
+		a.next_tag == cnt;
+	}));
+	assert_false(a.garbled);
+}
+
+static int begin_hidden(void)
+{
+	hide_proc();
+	return 0;
+}
+
+static void other_process_is_reached_where_neither_sees_the_other(void **state)
+{
+	child_start(begin_hidden, echo);
+	hide_proc();
+	mock_open(&a);
+	connected(&a, NULL, &board->child);
+	exchange(20000);
+	mock_close(&a);
+	child_ended(0);
+}
+
+static void socket_takes_over_where_one_sees_the_other_alone(void **state)
+{
+	child_start(begin_hidden, echo);
+	mock_open(&a); /* we leave a request, which it can't open */
+	connected(&a, NULL, &board->child);
+	exchange(2000);
+	mock_close(&a);
+	child_ended(0);
+}
+
+static int die(struct mock *m)
+{
+	mock_until(m, NULL, m->conn);
+	for (uint64_t i = 0; i < 100; i++)
+		mock_put(m->conn, i, (uint32_t)i);
+	return raise(SIGKILL);
+}
+
+static void killed_peer_is_found_after_what_it_left(void **state)
+{
+	struct wire_conn *conn;
+	int err = 0;
+
+	child_start(begin_hidden, die);
+	hide_proc();
+	mock_open(&a);
+	connected(&a, NULL, &board->child);
+	conn = a.conn;
+	child_ended(SIGKILL);
+	mock_until(&a, NULL, (err = pshm_check(conn)) != 0);
+	assert_int_equal(err, -FI_ECONNRESET);
+	assert_int_equal(a.next_tag, 100);
+	pshm_disconnect(conn);
+	assert_int_equal(mock_connect(&a, &board->child, &conn), -FI_ECONNREFUSED);
+	board->child.pid_ns++; /* of whose processes we know nothing */
+	assert_int_equal(mock_connect(&a, &board->child, &conn), -FI_EHOSTUNREACH);
+}
+
+static int wait_for_end(struct mock *m)
+{
+	return pause();
+}
+
+static void listener_that_is_killed_meanwhile_ends_the_request(void **state)
+{
+	struct wire_conn *conn;
+
+	child_start(begin_hidden, wait_for_end);
+	hide_proc();
+	mock_open(&a);
+	assert_int_equal(mock_connect(&a, &board->child, &conn), 0);
+	kill(child, SIGKILL);
+	child_ended(SIGKILL);
+	mock_until(&a, NULL, a.downs);
+	assert_int_equal(a.down_err, -FI_ECONNRESET);
+}
+
+/* A copy of the child lives on, with all the descriptors that it did not close. */
+static int leave_a_copy(struct mock *m)
+{
+	mock_until(m, NULL, m->conn);
+	if (!fork()) {
+		prctl(PR_SET_PDEATHSIG, 0);
+		atomic_store(&board->step, 2);
+		alarm(20);
+		step_wait(3);
+		_exit(0);
+	}
+	step_wait(2);
+	return raise(SIGKILL);
+}
+
+static void copy_made_by_fork_does_not_hide_a_death(void **state)
+{
+	int err = 0;
+
+	child_start(begin_hidden, leave_a_copy);
+	hide_proc();
+	mock_open(&a);
+	connected(&a, NULL, &board->child);
+	child_ended(SIGKILL);
+	mock_until(&a, NULL, (err = pshm_check(a.conn)) != 0);
+	assert_int_equal(err, -FI_ECONNRESET);
+	atomic_store(&board->step, 3);
+}
+
+static void copy_is_found_by_a_number_of_its_own(void **state)
+{
+	int status;
+	pid_t copy;
+
+	pair_connected();
+	copy = fork();
+	if (!copy) {
+		struct weft_addr parent = a.addr;
+		struct wire_conn *conn;
+
+		alarm(30);
+		mock_close(&a);
+		mock_close(&b);
+		mock_open(&a);
+		mock_open(&b);
+		if (!memcmp(a.addr.nonce, parent.nonce, 8) || mock_connect(&a, &b.addr, &conn))
+			_exit(1);
+		mock_until(&a, &b, a.conn && b.conn);
+		_exit(0);
+	}
+	assert_int_equal(waitpid(copy, &status, 0), copy);
+	assert_int_equal(status, 0);
+	assert_true(mock_put(a.conn, 0, 8));
+	mock_until(&b, NULL, b.next_tag == 1);
+	assert_int_equal(pshm_check(a.conn) | pshm_check(b.conn), 0);
+}
+
+static int begin_nobody(void)
+{
+	if (getuid())
+		return EPERM;
+	return setgid(NOBODY) || setuid(NOBODY) || prctl(PR_SET_DUMPABLE, 1) ? errno : 0;
+}
+
+static int knock_as_stranger(struct mock *m)
+{
+	struct sys_local_given given;
+	struct pshm_note note = { 0 };
+	ssize_t n = -FI_EAGAIN;
+	int sock;
+
+	step_wait(2);
+	sock = sys_local_connect(number_of(&a), NULL);
+	while (n == -FI_EAGAIN)
+		n = sys_local_recv(sock, &note, sizeof(note), &given);
+	return n ? 1 : 0; /* hung up */
+}
+
+static void another_user_is_refused_either_way(void **state)
+{
+	struct wire_conn *conn;
+
+	mock_open(&a);
+	if (!child_start(begin_nobody, knock_as_stranger))
+		skip();
+	hide_proc();
+	assert_int_equal(mock_connect(&a, &board->child, &conn), -FI_EHOSTUNREACH);
+	atomic_store(&board->step, 2);
+	for (int ended = 0, status; !ended;) {
+		mock_poll(&a, NULL);
+		ended = waitpid(child, &status, WNOHANG) == child;
+		if (ended)
+			assert_int_equal(status, 0);
+	}
+	child = 0;
+}
+
+/* Containers */
+
+static int write_file(const char *path, const char *text)
+{
+	int fd = open(path, O_WRONLY), err = 0;
+
+	if (fd < 0)
+		return errno;
+	if (write(fd, text, strlen(text)) < 0)
+		err = errno;
+	close(fd);
+	return err;
+}
+
+/*
+ * Namespaces of its own, in which nothing is mounted at /proc: the first process of the pid namespace goes
+ * on, the one that made it waits for it.
+ */
+static int contain(int flags)
+{
+	char map[64];
+	int err, status;
+	pid_t first;
+
+	snprintf(map, sizeof(map), "%u %u 1", (unsigned)geteuid(), (unsigned)geteuid());
+	if (unshare(CLONE_NEWUSER | CLONE_NEWNS | CLONE_NEWPID | flags))
+		return errno;
+	err = write_file("/proc/self/uid_map", map);
+	if (!err && mount("none", "/proc", "tmpfs", 0, NULL))
+		err = errno;
+	if (err)
+		return err;
+	first = fork();
+	if (first < 0)
+		return errno;
+	if (!first) {
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
+		return 0;
+	}
+	waitpid(first, &status, 0);
+	_exit(WIFEXITED(status) ? WEXITSTATUS(status) : 1);
+}
+
+static int begin_container(void)
+{
+	return contain(0);
+}
+
+static int begin_container_without_network(void)
+{
+	mock_socket_dir = folder;
+	return contain(CLONE_NEWNET);
+}
+
+static void container_without_proc_is_reached_through_the_network_namespace(void **state)
+{
+	if (!child_start(begin_container, echo))
+		skip();
+	assert_int_equal(board->child.pid_ns, PSHM_NO_NS);
+	mock_open(&a);
+	connected(&a, NULL, &board->child);
+	exchange(5000);
+	mock_close(&a);
+	child_ended(0);
+}
+
+static void containers_that_share_a_folder_alone_use_it(void **state)
+{
+	struct wire_conn *conn;
+
+	if (!child_start(begin_container_without_network, echo))
+		skip();
+	mock_open(&a); /* which does not know of the folder */
+	assert_int_equal(mock_connect(&a, &board->child, &conn), -FI_EHOSTUNREACH);
+	mock_close(&a);
+	mock_socket_dir = folder;
+	mock_open(&a);
+	connected(&a, NULL, &board->child);
+	exchange(5000);
+	mock_close(&a);
+	child_ended(0);
+}
+
+static int serve_in_container(struct mock *m)
+{
+	mock_until(m, NULL, m->conn);
+	return raise(SIGKILL);
+}
+
+static void container_that_dies_is_missed_and_tidied_up_after(void **state)
+{
+	int err = 0, files = 0;
+	struct dirent *entry;
+	DIR *dir;
+
+	if (!child_start(begin_container_without_network, serve_in_container))
+		skip();
+	mock_socket_dir = folder;
+	mock_open(&a);
+	connected(&a, NULL, &board->child);
+	mock_until(&a, NULL, (err = pshm_check(a.conn)) != 0);
+	assert_int_equal(err, -FI_ECONNRESET);
+	mock_close(&a);
+	waitpid(child, NULL, 0);
+	child = 0;
+	mock_open(&a);
+	dir = opendir(folder);
+	while ((entry = readdir(dir)))
+		files += entry->d_name[0] != '.';
+	closedir(dir);
+	assert_int_equal(files, 1); /* ours */
+	mock_close(&a);
+}
+
+#define TEST(name)	  cmocka_unit_test_setup_teardown(name, setup, teardown)
+#define TEST_HIDDEN(name) cmocka_unit_test_setup_teardown(name, setup_hidden, teardown)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TEST_HIDDEN(messages_and_payload_pass_both_ways),
+		TEST_HIDDEN(descriptors_do_not_grow_with_connections),
+		TEST_HIDDEN(sleeper_is_woken_by_messages_and_by_connections),
+		TEST_HIDDEN(endpoint_that_closes_meanwhile_refuses),
+		TEST_HIDDEN(asker_that_closes_meanwhile_is_forgotten),
+		TEST_HIDDEN(engine_that_refuses_is_heard),
+		TEST_HIDDEN(want_of_descriptors_passes),
+		TEST(no_socket_leaves_proc),
+		TEST_HIDDEN(forged_requests_are_refused_or_end_the_socket),
+		TEST_HIDDEN(three_descriptors_end_the_socket),
+		TEST_HIDDEN(memory_that_can_change_its_size_is_refused),
+		TEST_HIDDEN(silent_neighbours_keep_nobody_from_connecting),
+		TEST(other_process_is_reached_where_neither_sees_the_other),
+		TEST(socket_takes_over_where_one_sees_the_other_alone),
+		TEST(killed_peer_is_found_after_what_it_left),
+		TEST(listener_that_is_killed_meanwhile_ends_the_request),
+		TEST(copy_made_by_fork_does_not_hide_a_death),
+		TEST_HIDDEN(copy_is_found_by_a_number_of_its_own),
+		TEST(another_user_is_refused_either_way),
+		TEST(container_without_proc_is_reached_through_the_network_namespace),
+		TEST(containers_that_share_a_folder_alone_use_it),
+		TEST(container_that_dies_is_missed_and_tidied_up_after),
+	};
+
+	alarm(120);
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
