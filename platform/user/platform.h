@@ -144,9 +144,9 @@ struct platform_thread {
 	pthread_mutex_t gate; /* closed during a round; stop, woken */
 	pthread_cond_t wake;
 	struct platform_work work;
-	_Atomic bool running; /* in this process: not in the child of a fork */
 	bool stop, woken;
 	char name[16];
+	_Atomic bool running; /* in this process: not in the child of a fork */
 	struct platform_thread *next;
 };
 
