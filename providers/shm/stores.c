@@ -121,7 +121,7 @@ static void probe_fill(struct pshm_conn *conn, char *to, const struct iovec *iov
 	s->fill_ns = (uint32_t)((platform_now_ns() - began) * PROBE_LINES * CACHE_LINE / len);
 	s->probing = true;
 	atomic_store_explicit(&conn->pair->probed[conn->side].value, 0, memory_order_relaxed);
-	conn->tx.note |= PSHM_PROBE << RING_KIND_SHIFT;
+	conn->tx.note |= (uint32_t)PSHM_PROBE << RING_KIND_SHIFT;
 }
 
 void pshm_fill_from(struct pshm_conn *conn, void *to, const struct iovec *iov, size_t cnt,
