@@ -311,18 +311,47 @@ static inline void pshm_publish(struct wire_conn *base, struct packet *packet, b
 	pshm_line_publish(pshm_conn_of(base), line, PSHM_PACKET);
 }
 
-/* From connect.c; open, close, connect, disconnect, check and local of wire_ops. */
+/* From endpoint.c; open, close and local of wire_ops. */
 int pshm_open(struct engine_ep *ep, const struct wire_attr *attr, struct weft_addr *addr,
 	      struct wire **wire, char *why, size_t why_len);
 void pshm_close(struct wire *wire);
-int pshm_connect(struct wire *wire, struct engine_peer *peer, const struct weft_addr *addr,
-		 const struct hello *hello, struct wire_conn **conn);
-void pshm_disconnect(struct wire_conn *conn);
-int pshm_check(struct wire_conn *conn);
 void pshm_local(struct wire *wire, char *buf, size_t len);
 
-/* pshm_accept - look at the requests in our mailbox; from poll(). Returns how many were looked at */
-int pshm_accept(struct pshm_wire *wire);
+/* pshm_lists_lock, pshm_lists_unlock - around changes to what a fork has to find whole: wire->conns */
+void pshm_lists_lock(void);
+void pshm_lists_unlock(void);
+
+/* From conn.c; disconnect and check of wire_ops. */
+void pshm_disconnect(struct wire_conn *conn);
+int pshm_check(struct wire_conn *conn);
+
+/*
+ * pshm_conn_new - a connection without a process and memory, or NULL
+ * pshm_conn_free - release one that is not up
+ * pshm_conn_attach - takes @region: both ends of this side over it
+ * pshm_up_reserve - room for all connections and one more, so that coming up can't fail. 0 or -FI_ENOMEM
+ * pshm_conn_up - it is: tell the engine; from poll()
+ * pshm_conn_end - take it out of everything but wire->ended, and tell the other side
+ * pshm_conn_fail - end it and tell the engine; from poll(). @err: 0 for the peer's orderly close, or -FI_E*
+ * pshm_conn_reap - free those that ended
+ * pshm_starved - descriptors or memory are wanting to do @what: say so once, until a connection is made.
+ *	The engine tries again for as long as it takes: nothing else would tell why sends wait
+ */
+struct pshm_conn *pshm_conn_new(struct pshm_wire *wire, struct engine_peer *peer,
+				enum pshm_side side);
+void pshm_conn_free(struct pshm_conn *conn);
+void pshm_conn_attach(struct pshm_conn *conn, const struct pshm_region *region,
+		      const struct pshm_sizes *sizes);
+int pshm_up_reserve(struct pshm_wire *wire);
+void pshm_conn_up(struct pshm_conn *conn, const struct hello *hello);
+void pshm_conn_end(struct pshm_conn *conn, enum pshm_end how);
+void pshm_conn_fail(struct pshm_conn *conn, int err);
+void pshm_conn_reap(struct pshm_wire *wire);
+void pshm_starved(struct pshm_wire *wire, const char *what, int err);
+
+/* From connect.c; connect of wire_ops. */
+int pshm_connect(struct wire *wire, struct engine_peer *peer, const struct weft_addr *addr,
+		 const struct hello *hello, struct wire_conn **conn);
 
 /*
  * pshm_connecting - have connections of ours been answered; from poll()
@@ -331,14 +360,11 @@ int pshm_accept(struct pshm_wire *wire);
  */
 int pshm_connecting(struct pshm_wire *wire, bool all);
 
-/*
- * pshm_conn_fail - end a connection and tell the engine; from poll()
- * @err: 0 for the peer's orderly close, or -FI_E*
- */
-void pshm_conn_fail(struct pshm_conn *conn, int err);
+/* pshm_small_pair - what a pair has that was asked for through /proc */
+extern const struct pshm_sizes pshm_small_pair;
 
-/* pshm_conn_reap - free the connections that ended */
-void pshm_conn_reap(struct pshm_wire *wire);
+/* From accept.c: pshm_accept - look at the requests; from poll(). Returns how many were looked at */
+int pshm_accept(struct pshm_wire *wire);
 
 /* From transfer.c; sendv and get of wire_ops. */
 int pshm_sendv(struct wire_conn *conn, const struct packet *hdr, const struct iovec *iov,

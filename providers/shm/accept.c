@@ -1,0 +1,176 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * Accepting those who connect to an endpoint: requests in its mailbox, and those that came by a socket.
+ * Called by poll(), on the thread that holds the domain.
+ */
+#include <rdma/fi_errno.h>
+#include "conn.h"
+
+#define ACCEPT_BATCH 8u /* requests looked at in one poll() */
+
+static void answer_give(struct pshm_pair *pair, enum pshm_answer answer, int err)
+{
+	/* R:pshm_pair.answer  the hello before the answer; pairs A:pshm_pair.answer */
+	atomic_store_explicit(&pair->answer.value, (uint32_t)answer | (uint32_t)-err << 8,
+			      memory_order_release);
+}
+
+/* Who made a request: a process, or, by a socket, an endpoint. */
+struct asker {
+	uint32_t pid;
+	const uint8_t *nonce; /* NULL: by pid */
+};
+
+/* What a request's hello claims has to agree with who made it. */
+static int hello_agrees(const struct pshm_wire *w, const struct hello *hello,
+			const struct asker *asker)
+{
+	int err = hello_check(hello);
+
+	if (err)
+		return err;
+	if (asker->nonce)
+		return pshm_nonce_same(hello->addr.nonce, asker->nonce) ? 0 : -FI_EPROTO;
+	return hello->addr.pid == asker->pid && hello->addr.pid_ns == w->pid_ns ? 0
+										: -FI_EPROTO;
+}
+
+/* The pair is open: ask the engine, and answer in the pair. Takes the conn. */
+static void accept_pair(struct pshm_wire *w, struct pshm_conn *conn, const struct asker *asker)
+{
+	struct pshm_pair *pair = conn->pair;
+	struct hello hello, answer;
+	int err;
+
+	/* A:pshm_pair.ended  given up before we came; pairs R:pshm_pair.ended */
+	if (atomic_load_explicit(&pair->ended[PSHM_ASKED].value, memory_order_acquire)) {
+		pshm_conn_free(conn);
+		return;
+	}
+	hello = pair->hello[PSHM_ASKED];
+	err = hello_agrees(w, &hello, asker);
+	if (!err) {
+		conn->addr = hello.addr;
+		err = engine_accept(&w->base, &hello, &conn->base.peer, &answer);
+	}
+	if (err) {
+		answer_give(pair, PSHM_REFUSED, err);
+		pshm_knock(conn);
+		pshm_conn_free(conn);
+		return;
+	}
+	pair->hello[PSHM_ANSWERED] = answer;
+	answer_give(pair, PSHM_ACCEPTED, 0);
+	pshm_knock(conn);
+	pshm_conn_up(conn, &hello);
+}
+
+/* A connection that has no process and no memory yet, or NULL and -FI_E* */
+static struct pshm_conn *accept_new(struct pshm_wire *w, int *err)
+{
+	struct pshm_conn *conn;
+
+	*err = pshm_up_reserve(w);
+	if (*err)
+		return NULL;
+	conn = pshm_conn_new(w, NULL, PSHM_ANSWERED);
+	if (!conn)
+		*err = -FI_ENOMEM;
+	return conn;
+}
+
+/* Returns 0 when the answer stands in the pair, or -FI_E* when the pair can't be opened. */
+static int accept_offer(struct pshm_wire *w, const struct pshm_offer *offer)
+{
+	const struct asker asker = { .pid = offer->pid };
+	struct pshm_region region;
+	struct pshm_sizes sizes;
+	struct pshm_conn *conn;
+	int err;
+
+	conn = accept_new(w, &err);
+	if (!conn)
+		return err;
+	err = pshm_process_get(offer->pid, &conn->process);
+	if (!err)
+		err = pshm_pair_open(offer, &region, &sizes);
+	if (err) {
+		pshm_conn_free(conn);
+		return err;
+	}
+	if (ring_data_max(sizes.data_len) < PSHM_CLAIM_MAX) {
+		pshm_region_close(&region);
+		pshm_conn_free(conn);
+		return -FI_EPROTO;
+	}
+	pshm_conn_attach(conn, &region, &sizes);
+	accept_pair(w, conn, &asker);
+	return 0;
+}
+
+/* The same for one that came by a socket, with everything mapped. Takes the request but for its memory. */
+static int accept_request(struct pshm_wire *w, struct pshm_request *request)
+{
+	const struct asker asker = { .nonce = request->from };
+	struct pshm_conn *conn;
+	int err = -FI_EPROTO;
+
+	conn = ring_data_max(request->sizes.data_len) < PSHM_CLAIM_MAX ? NULL
+								       : accept_new(w, &err);
+	if (!conn) {
+		pshm_sockets_refuse(request, err);
+		pshm_region_close(&request->pair);
+		pshm_region_close(&request->door);
+		pshm_process_put(request->process);
+		return err;
+	}
+	conn->process = request->process;
+	if (!conn->process->pid)
+		conn->get_refused = -FI_EPERM;
+	conn->door = request->door;
+	memcpy(conn->addr.nonce, request->from, PSHM_NONCE);
+	pshm_conn_attach(conn, &request->pair, &request->sizes);
+	accept_pair(w, conn, &asker);
+	return 0;
+}
+
+/* Those that came by sockets, @most of them. Returns how many. */
+static uint32_t accept_requests(struct pshm_wire *w, uint32_t most)
+{
+	struct pshm_request *request;
+	uint32_t taken = 0;
+	int err;
+
+	for (; taken < most && (request = pshm_sockets_take(w)); taken++) {
+		err = accept_request(w, request);
+		if (pshm_scarce(err))
+			pshm_starved(w, "accept a peer's connection", err);
+		platform_free(request);
+	}
+	return taken;
+}
+
+int pshm_accept(struct pshm_wire *w)
+{
+	/* A:pshm_door.knocks  the count before the slots; pairs R:pshm_door.knocks */
+	uint32_t knocks = atomic_load_explicit(&w->door->knocks, memory_order_acquire);
+	uint32_t taken = 0, idx = 0;
+	struct pshm_offer offer;
+	uint64_t word;
+	int err;
+
+	for (; taken < ACCEPT_BATCH && pshm_mailbox_take(w->door, &idx, &offer, &word);
+	     taken++) {
+		err = accept_offer(w, &offer);
+		if (pshm_scarce(err))
+			pshm_starved(w, "accept a peer's connection", err);
+		/* no way through memory: another wire may lead there */
+		if (err && !pshm_scarce(err) && err != -FI_ENOPROTOOPT && err != -FI_EPROTO)
+			err = -FI_EHOSTUNREACH;
+		pshm_mailbox_finish(w->door, idx, word, err);
+	}
+	taken += accept_requests(w, ACCEPT_BATCH - taken);
+	if (taken < ACCEPT_BATCH)
+		w->knocks = knocks;
+	return (int)taken;
+}

@@ -1,0 +1,191 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * Connections as objects: made and released, up and down. Called by the engine, by poll(), and by who
+ * connects and accepts; on the thread that holds the domain.
+ */
+#include <stdio.h>
+#include <rdma/fi_errno.h>
+#include "conn.h"
+
+void pshm_starved(struct pshm_wire *w, const char *what, int err)
+{
+	if (w->starved)
+		return;
+	w->starved = true;
+	FI_WARN(&pshm_provider, FI_LOG_EP_CTRL,
+		"can't %s: %s; what is sent waits until there are some (raise 'ulimit -n')\n",
+		what, strerror(-err));
+}
+
+struct pshm_conn *pshm_conn_new(struct pshm_wire *w, struct engine_peer *peer,
+				  enum pshm_side side)
+{
+	struct pshm_conn *conn = platform_alloc(sizeof(*conn));
+
+	if (!conn)
+		return NULL;
+	conn->base.wire = &w->base;
+	conn->base.peer = peer;
+	conn->wire = w;
+	conn->side = side;
+	conn->done_end = &conn->done;
+	conn->region.fd = conn->door.fd = -1;
+	conn->tx_area.fd = conn->rx_area.fd = -1;
+	conn->ask.door.fd = -1;
+	list_init(&conn->ask.link);
+	list_init(&conn->sends);
+	list_init(&conn->gets);
+	list_init(&conn->work);
+	list_init(&conn->slow);
+	pshm_lists_lock();
+	list_push(&w->conns, &conn->all);
+	pshm_lists_unlock();
+	w->conn_cnt++;
+	return conn;
+}
+
+void pshm_conn_free(struct pshm_conn *conn)
+{
+	list_remove(&conn->slow);
+	pshm_sockets_drop(&conn->ask);
+	pshm_lists_lock();
+	list_remove(&conn->all);
+	pshm_lists_unlock();
+	conn->wire->conn_cnt--;
+	pshm_grow_drop(conn);
+	pshm_region_close(&conn->door);
+	pshm_region_close(&conn->region);
+	if (conn->process)
+		pshm_process_put(conn->process);
+	platform_free(conn);
+}
+
+void pshm_conn_attach(struct pshm_conn *conn, const struct pshm_region *region,
+			const struct pshm_sizes *sizes)
+{
+	enum pshm_side other = conn->side == PSHM_ASKED ? PSHM_ANSWERED : PSHM_ASKED;
+	uint32_t line_cnt = sizes->line_cnt, data_len = sizes->data_len;
+
+	conn->region = *region;
+	conn->sizes = *sizes;
+	conn->pair = region->addr;
+	conn->attention = &conn->pair->attention[conn->side];
+	atomic_store_explicit(&conn->pair->barriers[conn->side].value, conn->wire->barriers,
+			      memory_order_relaxed);
+	ring_tx_init(&conn->tx, pshm_pair_ring(region, conn->side, sizes), line_cnt, data_len);
+	ring_rx_init(&conn->rx, pshm_pair_ring(region, other, sizes), line_cnt, data_len);
+}
+
+int pshm_up_reserve(struct pshm_wire *w)
+{
+	uint32_t cap = w->up_cap ? 2 * w->up_cap : 16;
+	struct pshm_conn **up;
+
+	if (w->up_cap > w->conn_cnt)
+		return 0;
+	up = platform_alloc(cap * sizeof(struct pshm_conn *));
+	if (!up)
+		return -FI_ENOMEM;
+	if (w->up_cnt)
+		memcpy(up, w->up, w->up_cnt * sizeof(struct pshm_conn *));
+	platform_free(w->up);
+	w->up = up;
+	w->up_cap = cap;
+	return 0;
+}
+
+void pshm_conn_up(struct pshm_conn *conn, const struct hello *hello)
+{
+	struct pshm_wire *w = conn->wire;
+
+	assert(w->up_cnt < w->up_cap);
+	pshm_attend(conn);
+	w->starved = false;
+	conn->base.up = true;
+	engine_conn_up(&conn->base, hello);
+}
+
+/* Tells the other side, which may not be polling. */
+static void end_tell(struct pshm_conn *conn, enum pshm_end how)
+{
+	/* R:pshm_pair.ended  everything published before; pairs A:pshm_pair.ended */
+	atomic_store_explicit(&conn->pair->ended[conn->side].value, how, memory_order_release);
+	if (conn->base.up &&
+	    atomic_load_explicit(&conn->attention->how, memory_order_relaxed) != PSHM_POLLED)
+		pshm_call(conn);
+}
+
+void pshm_conn_end(struct pshm_conn *conn, enum pshm_end how)
+{
+	struct pshm_wire *w = conn->wire;
+
+	pshm_transfers_drop(conn);
+	pshm_mailbox_drop(&conn->ticket);
+	pshm_sockets_drop(&conn->ask);
+	if (!w->forked)
+		end_tell(conn, how);
+	if (conn->base.up) {
+		pshm_ignore(conn);
+		conn->base.up = false;
+	}
+	conn->ended = true;
+	list_remove(&conn->slow);
+	list_push(&w->ended, &conn->slow);
+}
+
+void pshm_conn_reap(struct pshm_wire *w)
+{
+	uint32_t kept = 0, hot = 0;
+
+	if (w->holes) {
+		for (uint32_t i = 0; i < w->up_cnt; i++) {
+			struct pshm_conn *conn = w->up[i];
+
+			if (!conn)
+				continue;
+			hot += i < w->hot_cnt;
+			conn->up_idx = kept;
+			w->up[kept++] = conn;
+		}
+		w->up_cnt = kept;
+		w->hot_cnt = hot;
+		w->holes = false;
+	}
+	while (!list_empty(&w->ended))
+		pshm_conn_free(container_of(w->ended.next, struct pshm_conn, slow));
+}
+
+void pshm_disconnect(struct wire_conn *base)
+{
+	struct pshm_conn *conn = pshm_conn_of(base);
+	struct pshm_wire *w = conn->wire;
+
+	pshm_conn_end(conn, PSHM_CLOSED);
+	if (!w->polling)
+		pshm_conn_reap(w);
+}
+
+void pshm_conn_fail(struct pshm_conn *conn, int err)
+{
+	pshm_conn_end(conn, err ? PSHM_BROKEN : PSHM_CLOSED);
+	engine_conn_down(&conn->base, err);
+}
+
+int pshm_check(struct wire_conn *base)
+{
+	struct pshm_conn *conn = pshm_conn_of(base);
+	enum pshm_side other = conn->side == PSHM_ASKED ? PSHM_ANSWERED : PSHM_ASKED;
+	uint32_t note;
+
+	if (conn->wire->forked)
+		return -FI_EOPBADSTATE;
+	if (!pshm_process_dead(conn->process))
+		return 0;
+	if (!conn->base.up)
+		return 0; /* poll() finds it, and whether it had answered */
+	/* what it left is delivered first, and an orderly close reported as such: by poll() */
+	if (ring_next(&conn->rx, &note) ||
+	    atomic_load_explicit(&conn->pair->ended[other].value, memory_order_relaxed))
+		return 0;
+	return -FI_ECONNRESET;
+}

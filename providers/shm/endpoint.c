@@ -1,0 +1,232 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * How shm endpoints begin and end, and what becomes of them in the child of a fork. Called by the engine,
+ * on the thread that holds the domain.
+ */
+#include <errno.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <unistd.h>
+#include <rdma/fi_errno.h>
+#include "conn.h"
+#include "membarrier.h"
+#include "ns.h"
+
+/*
+ * All endpoints of the process and their lists of connections, for the child of a fork, which
+ * has to find them whole. Taken where these change; rank 3, nothing is called under it.
+ */
+static struct platform_lock wires_lock = { PTHREAD_MUTEX_INITIALIZER };
+static struct list wires = { &wires, &wires };
+static pthread_once_t fork_once = PTHREAD_ONCE_INIT;
+
+void pshm_lists_lock(void)
+{
+	platform_lock(&wires_lock);
+}
+
+void pshm_lists_unlock(void)
+{
+	platform_unlock(&wires_lock);
+}
+
+/*
+ * The child has the parent's rings mapped: a packet that it took or sent would be lost or doubled
+ * for the parent. Nothing can be claimed any more, and poll() ends the connections.
+ */
+static void fork_child(void)
+{
+	struct list *wire, *wire_after, *node, *after;
+
+	list_for_each(wire, wire_after, &wires) {
+		struct pshm_wire *w = container_of(wire, struct pshm_wire, all);
+
+		w->forked = true;
+		list_for_each(node, after, &w->conns) {
+			struct pshm_conn *conn = container_of(node, struct pshm_conn, all);
+
+			ring_tx_shut(&conn->tx);
+			conn->ticket.slot = NULL;
+		}
+	}
+	pshm_lists_unlock();
+}
+
+static void fork_watch(void)
+{
+	static struct platform_fork watcher = {
+		.prepare = pshm_lists_lock,
+		.parent = pshm_lists_unlock,
+		.child = fork_child,
+	};
+
+	platform_fork_watch(&watcher);
+}
+
+static bool nonce_given(const uint8_t nonce[PSHM_NONCE])
+{
+	static const uint8_t none[PSHM_NONCE];
+
+	return !pshm_nonce_same(nonce, none);
+}
+
+static int open_failed(int err, const char *what, char *why, size_t why_len)
+{
+	if (why_len)
+		snprintf(why, why_len, "%s (error %d)", what, -err);
+	return err;
+}
+
+/* What an endpoint's address says before it has its door. Returns 0 or -FI_E* and why. */
+static int address_begin(struct weft_addr *ours, char *why, size_t why_len)
+{
+	int err;
+
+	if (sys_ns_pid(&ours->pid_ns))
+		ours->pid_ns = PSHM_NO_NS; /* found by sockets alone */
+	if (sys_ns_host(&ours->host))
+		ours->host = 0; /* a hint */
+	err = nonce_given(ours->nonce) ? 0 : platform_random(ours->nonce, sizeof(ours->nonce));
+	if (!err)
+		err = pshm_sockets_name(ours->nonce);
+	if (err)
+		return open_failed(err, "no random bytes", why, why_len);
+	ours->version = ADDR_VERSION;
+	ours->kind = ADDR_NONCE;
+	ours->pid = (uint32_t)getpid();
+	return 0;
+}
+
+/* Makes the door, by which the address is whole. */
+static int door_make(struct pshm_wire *w, const struct wire_attr *attr, struct weft_addr *ours,
+		     char *why, size_t why_len)
+{
+	int err = pshm_door_create(ours->nonce, &w->door_region);
+
+	if (err)
+		return open_failed(err, "can't make shared memory: check memory and ulimit -n",
+				   why, why_len);
+	w->door = w->door_region.addr;
+	ours->fd = (uint32_t)w->door_region.fd;
+	if (!attr->bind || !pshm_service_named(attr->bind))
+		return 0;
+	ours->family = ADDR_FAMILY_LOCAL;
+	memcpy(ours->ip, attr->bind->ip, sizeof(ours->ip));
+	err = pshm_service_publish(ours, &w->service);
+	if (!err)
+		return 0;
+	pshm_region_close(&w->door_region);
+	return open_failed(err, "can't have the service: another process may", why, why_len);
+}
+
+/* Lets others find it. Returns 0, or -FI_E* and why when nobody can. */
+static int door_show(struct pshm_wire *w, char *why, size_t why_len)
+{
+	int err = pshm_sockets_join(w);
+
+	if (!err)
+		return 0;
+	if (w->pid_ns == PSHM_NO_NS)
+		return open_failed(err, "no /proc and no socket to be found through", why,
+				   why_len);
+	FI_INFO(&pshm_provider, FI_LOG_EP_CTRL,
+		"can't make a socket: %s; found through /proc alone\n", strerror(-err));
+	return 0;
+}
+
+static void wire_init(struct pshm_wire *w, struct engine_ep *ep, const struct weft_addr *ours)
+{
+	w->base.ops = &pshm_wire_ops;
+	w->base.ep = ep;
+	w->pid = ours->pid;
+	w->pid_ns = ours->pid_ns;
+	w->host = ours->host;
+	memcpy(w->nonce, ours->nonce, PSHM_NONCE);
+	w->area_max = PSHM_AREAS_MAX;
+	w->bell = w->asleep_on = w->rung = -1;
+	w->barriers = !sys_membarrier_all_open();
+	list_init(&w->work);
+	list_init(&w->connecting);
+	list_init(&w->ended);
+	list_init(&w->conns);
+	pshm_transfers_init(w);
+}
+
+int pshm_open(struct engine_ep *ep, const struct wire_attr *attr, struct weft_addr *addr,
+	      struct wire **wire, char *why, size_t why_len)
+{
+	struct weft_addr ours = *addr;
+	struct pshm_wire *w;
+	int err;
+
+	if (!pshm_pair_allowed(&pshm_small_pair))
+		return open_failed(-EFBIG,
+				   "the limit on files is below the memory of a connection: "
+				   "raise 'ulimit -f'",
+				   why, why_len);
+	err = address_begin(&ours, why, why_len);
+	if (err)
+		return err;
+	w = platform_alloc(sizeof(*w));
+	if (!w)
+		return open_failed(-FI_ENOMEM, "out of memory", why, why_len);
+	wire_init(w, ep, &ours);
+	err = door_make(w, attr, &ours, why, why_len);
+	if (err)
+		goto err_free;
+	err = door_show(w, why, why_len);
+	if (err)
+		goto err_door;
+
+	pthread_once(&fork_once, fork_watch);
+	pshm_lists_lock();
+	list_push(&wires, &w->all);
+	pshm_lists_unlock();
+
+	*addr = ours;
+	*wire = &w->base;
+	return 0;
+
+err_door:
+	sys_shared_close(w->service);
+	pshm_region_close(&w->door_region);
+err_free:
+	pool_fini(&w->transfers);
+	platform_free(w);
+	return err;
+}
+
+void pshm_local(struct wire *wire, char *buf, size_t len)
+{
+	if (len)
+		snprintf(buf, len, "pid %u", ((struct pshm_wire *)wire)->pid);
+}
+
+void pshm_close(struct wire *wire)
+{
+	struct pshm_wire *w = (struct pshm_wire *)wire;
+	struct list *node, *after;
+
+	pshm_lists_lock();
+	list_remove(&w->all);
+	pshm_lists_unlock();
+
+	/* what was published stays in memory that the peer has mapped too */
+	list_for_each(node, after, &w->conns) {
+		struct pshm_conn *conn = container_of(node, struct pshm_conn, all);
+
+		if (!conn->ended)
+			pshm_conn_end(conn, PSHM_CLOSED);
+	}
+	pshm_conn_reap(w);
+	/* R:pshm_door.closed  our last look at the mailbox before it; pairs A:pshm_door.closed */
+	if (!w->forked)
+		atomic_store_explicit(&w->door->closed, 1, memory_order_release);
+	sys_shared_close(w->service);
+	pshm_sockets_leave(w);
+	pshm_bells_close(w);
+	pshm_region_close(&w->door_region);
+	pool_fini(&w->transfers);
+	platform_free(w->up);
+	platform_free(w);
+}
