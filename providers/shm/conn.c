@@ -18,7 +18,7 @@ void pshm_starved(struct pshm_wire *w, const char *what, int err)
 }
 
 struct pshm_conn *pshm_conn_new(struct pshm_wire *w, struct engine_peer *peer,
-				  enum pshm_side side)
+				enum pshm_side side)
 {
 	struct pshm_conn *conn = platform_alloc(sizeof(*conn));
 
@@ -61,7 +61,7 @@ void pshm_conn_free(struct pshm_conn *conn)
 }
 
 void pshm_conn_attach(struct pshm_conn *conn, const struct pshm_region *region,
-			const struct pshm_sizes *sizes)
+		      const struct pshm_sizes *sizes)
 {
 	enum pshm_side other = conn->side == PSHM_ASKED ? PSHM_ANSWERED : PSHM_ASKED;
 	uint32_t line_cnt = sizes->line_cnt, data_len = sizes->data_len;
