@@ -57,6 +57,13 @@ int sys_epoll_next(int epoll, void **what)
 	return 1;
 }
 
+bool sys_epoll_ready(int epoll)
+{
+	struct pollfd p = { .fd = epoll, .events = POLLIN };
+
+	return poll(&p, 1, 0) != 0;
+}
+
 void sys_epoll_change(int epoll, int fd, uint32_t events)
 {
 	struct epoll_event event = { .events = events };

@@ -6,6 +6,7 @@
 #ifndef WEFT_SYS_EPOLL_H
 #define WEFT_SYS_EPOLL_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 /* sys_epoll_open - an empty one; close-on-exec. The descriptor, owned (close() it), or -FI_E* */
@@ -26,6 +27,9 @@ int sys_epoll_add_known(int epoll, int fd, void *what);
  * Does not wait; those that stay ready take turns. Returns 1 and @what, 0 for none, or -FI_E*.
  */
 int sys_epoll_next(int epoll, void **what);
+
+/* sys_epoll_ready - is one of them ready? True also when that can't be told */
+bool sys_epoll_ready(int epoll);
 
 /* sys_epoll_change - ask @fd, which is in there, for other events */
 void sys_epoll_change(int epoll, int fd, uint32_t events);

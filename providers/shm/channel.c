@@ -269,6 +269,11 @@ void pshm_channels_look(void)
 	}
 }
 
+int pshm_channels_watch(void)
+{
+	return watch;
+}
+
 void pshm_channels_close(void)
 {
 	struct list *node, *after;

@@ -37,6 +37,8 @@ void pshm_channels_forget(void);
 
 /* pshm_channels_look - accept and read; calls pshm_note_take() */
 void pshm_channels_look(void);
+/* pshm_channels_watch - a descriptor that is readable when there is something to look at, borrowed */
+int pshm_channels_watch(void);
 /* pshm_channels_paused - nobody is accepted for want of descriptors: look again in a while, whatever is rung */
 bool pshm_channels_paused(void);
 

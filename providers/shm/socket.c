@@ -9,6 +9,7 @@
 #include <rdma/fi_errno.h>
 #include "channel.h"
 #include "conn.h"
+#include "epoll.h"
 
 #define LOOK_NS 1000000u /* between looks */
 #define NAP_NS \
@@ -26,6 +27,8 @@ static uint64_t key;		 /* of this process; 0: none yet */
 static struct pshm_wire *porter; /* who is woken by all that comes */
 static uint32_t request_cnt;
 static _Atomic uint64_t look_ns; /* the next look; 0: there is nothing to look at */
+static _Atomic int watched =
+	-1; /* is readable when there is something; -1: look whatever it says */
 
 /* Notes that come */
 
@@ -203,6 +206,12 @@ int pshm_note_take(struct pshm_channel *c, const struct pshm_note *note,
 	}
 }
 
+static void watch_locked(void)
+{
+	atomic_store_explicit(&watched, pshm_channels_paused() ? -1 : pshm_channels_watch(),
+			      memory_order_relaxed);
+}
+
 void pshm_sockets_look(void)
 {
 	if (!atomic_load_explicit(&look_ns, memory_order_relaxed))
@@ -210,17 +219,31 @@ void pshm_sockets_look(void)
 	platform_lock(&lock);
 	if (pshm_channels_open_now()) {
 		pshm_channels_look();
+		watch_locked();
 		atomic_store_explicit(&look_ns, platform_now_ns() + LOOK_NS,
 				      memory_order_relaxed);
 	}
 	platform_unlock(&lock);
 }
 
+/*
+ * Without the lock, which threads of other domains may have, as long as nothing is there. The descriptor
+ * may have been closed meanwhile, and be another's: what is asked of it changes nothing.
+ */
 void pshm_sockets_sweep(void)
 {
-	uint64_t next = atomic_load_explicit(&look_ns, memory_order_relaxed);
+	uint64_t next = atomic_load_explicit(&look_ns, memory_order_relaxed), now;
+	int fd;
 
-	if (next && platform_now_ns() >= next)
+	if (!next)
+		return;
+	now = platform_now_ns();
+	if (now < next ||
+	    !atomic_compare_exchange_strong_explicit(
+		    &look_ns, &next, now + LOOK_NS, memory_order_relaxed, memory_order_relaxed))
+		return;
+	fd = atomic_load_explicit(&watched, memory_order_relaxed);
+	if (fd < 0 || sys_epoll_ready(fd))
 		pshm_sockets_look();
 }
 
@@ -307,6 +330,7 @@ int pshm_sockets_join(struct pshm_wire *w)
 	err = pshm_channels_open(key);
 	if (!err) {
 		atomic_store_explicit(&look_ns, 1, memory_order_relaxed);
+		watch_locked();
 		list_push(&wires, &w->listed.link);
 		w->listed.joined = true;
 	}
