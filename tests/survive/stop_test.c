@@ -160,33 +160,32 @@ struct counts {
 	double other, stopped; /* messages there and back, each second */
 };
 
-static struct counts window(struct scene *s)
+/* Rates of some time; of more, on a busy machine, until there has been one message at least. */
+static struct counts window(struct scene *s, bool stopped_too)
 {
-	uint64_t since = node_now_ns(), other = atomic_load(&s->with_other),
-		 stopped = atomic_load(&s->with_stopped);
-	double secs;
+	uint64_t since = node_now_ns(), others = atomic_load(&s->with_other),
+		 stopped = atomic_load(&s->with_stopped), other = 0, of_stopped = 0, ns = 0;
 
-	while (node_now_ns() - since < WINDOW_NS) {
+	while (ns < WINDOW_NS || !other || (stopped_too && !of_stopped)) {
 		NODE_CHECK(s, !atomic_load(&s->stage.failed));
+		NODE_CHECK(s, ns < node_secs * 1000000000ull);
 		usleep(1000);
+		ns = node_now_ns() - since;
+		other = atomic_load(&s->with_other) - others;
+		of_stopped = atomic_load(&s->with_stopped) - stopped;
 	}
-	secs = (double)(node_now_ns() - since) / 1e9;
-	return (struct counts){ .other = (double)(atomic_load(&s->with_other) - other) / secs,
-				.stopped = (double)(atomic_load(&s->with_stopped) - stopped) /
-					   secs };
+	return (struct counts){ .other = (double)other * 1e9 / (double)ns,
+				.stopped = (double)of_stopped * 1e9 / (double)ns };
 }
 
 /* One is stopped at any moment of its work; returns what the other had of its rate before. */
 static double stop_once(struct scene *s, pid_t pid, uint64_t *seed)
 {
-	uint64_t wait = node_below(seed, 20000000), since = node_now_ns();
-	struct counts before = window(s), during;
+	struct counts before = window(s, true), during;
 
-	NODE_CHECK(s, before.other > 0 && before.stopped > 0);
-	while (node_now_ns() - since < WINDOW_NS + wait)
-		usleep(50);
+	usleep((useconds_t)node_below(seed, 20000));
 	NODE_CHECK(s, !kill(pid, SIGSTOP));
-	during = window(s);
+	during = window(s, false);
 	NODE_CHECK(s, !kill(pid, SIGCONT));
 	printf("there and back each second: the other %.0f, %.0f while one is stopped; "
 	       "that one %.1f, %.1f\n",
@@ -211,15 +210,14 @@ static bool run(uint64_t stops, uint64_t seed)
 		double part = stop_once(s, pids[STOPPED], &seed);
 
 		best = part > best ? part : best;
-		NODE_CHECK(s, part > 0);
 	}
 	/* One window may be somebody else's, on a busy machine; not all. */
 	NODE_CHECK(s, best > SLOWEST);
 	/* The centre itself is stopped: the others wait, and nothing is lost. */
 	NODE_CHECK(s, !kill(pids[CENTRE], SIGSTOP));
-	window(s);
+	usleep(WINDOW_NS / 1000);
 	NODE_CHECK(s, !kill(pids[CENTRE], SIGCONT));
-	window(s);
+	window(s, true);
 	stage_pass(s, GATE_ENOUGH);
 	for (int i = 0; i < MEMBERS; i++)
 		ok &= stage_ended(s, pids[i], 0);
