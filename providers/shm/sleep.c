@@ -83,11 +83,16 @@ uint64_t pshm_arm(struct wire *base)
 		hot_how(w, true);
 	}
 	/*
-	 * F:pshm_door.armed  before we look at the door; pairs F:pshm_door.called
-	 * Who had taken it has rung, and what it rang for is found below.
+	 * What rings now rings for something past. Only before it is armed: then somebody may take it for a
+	 * call that we have answered already, and who calls next relies on that ring.
 	 */
-	if (!atomic_exchange_explicit(&w->door->armed, 1, memory_order_seq_cst) && w->bell >= 0)
+	if (w->bell >= 0 && !atomic_load_explicit(&w->door->armed, memory_order_relaxed))
 		sys_fifo_clear(w->bell);
+	/*
+	 * R:pshm_door.armed  the bell before it; pairs A:pshm_door.armed
+	 * F:pshm_door.armed  before we look at the door; pairs F:pshm_door.called
+	 */
+	atomic_store_explicit(&w->door->armed, 1, memory_order_seq_cst);
 	/* F:pshm_arm  how we are to be told before we look at the rings; pairs F:pshm_attention.how */
 	atomic_thread_fence(memory_order_seq_cst);
 	if (w->barriers)
@@ -139,6 +144,7 @@ void pshm_ring(struct pshm_conn *conn)
 	uint32_t number;
 	int fd;
 
+	/* A:pshm_door.armed  it before the bell; pairs R:pshm_door.armed */
 	if (!atomic_load_explicit(&door->armed, memory_order_seq_cst) ||
 	    !atomic_exchange_explicit(&door->armed, 0, memory_order_relaxed))
 		return;

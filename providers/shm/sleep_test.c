@@ -18,6 +18,19 @@
 #include "mock_engine.h"
 
 static struct mock a, b;
+static bool a_rings_late; /* when a bell is next cleared */
+
+void __real_sys_fifo_clear(int fd);
+void __wrap_sys_fifo_clear(int fd);
+
+void __wrap_sys_fifo_clear(int fd)
+{
+	if (a_rings_late) {
+		a_rings_late = false;
+		pshm_ring(pshm_conn_of(a.conn));
+	}
+	__real_sys_fifo_clear(fd);
+}
 
 static int setup(void **state)
 {
@@ -99,6 +112,18 @@ static void arming_again_silences_a_bell_that_rings_for_nothing(void **state)
 	armed(&b);
 	assert_false(rings(&b));
 	assert_true(mock_put(a.conn, 1, 8));
+	assert_true(rings(&b));
+}
+
+/* Its maker comes to see that somebody sleeps only when what it called for has been read. */
+static void ring_for_an_old_call_does_not_hide_the_next(void **state)
+{
+	armed(&b);
+	pshm_disarm(b.wire);
+	a_rings_late = true;
+	assert_true(pshm_arm(b.wire) > 0);
+	assert_false(a_rings_late);
+	assert_true(mock_put(a.conn, 0, 8));
 	assert_true(rings(&b));
 }
 
@@ -265,6 +290,8 @@ int main(void)
 		TEST(message_rings_for_who_is_armed_and_for_nobody_else),
 		TEST_UNSURE(message_rings_for_who_is_armed_and_for_nobody_else),
 		TEST(arming_again_silences_a_bell_that_rings_for_nothing),
+		TEST(ring_for_an_old_call_does_not_hide_the_next),
+		TEST_UNSURE(ring_for_an_old_call_does_not_hide_the_next),
 		TEST(connection_and_its_end_ring),
 		TEST_UNSURE(connection_and_its_end_ring),
 		TEST(payload_under_way_is_looked_after),
