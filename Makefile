@@ -24,7 +24,7 @@ BUILD_PKGS  = gcc libc6-dev meson ninja-build pkg-config libcmocka-dev \
 MPI_PKGS    = openmpi-bin netpipe-openmpi libfabric1 libfabric-bin iproute2 \
 	      util-linux python3
 CHECK_PKGS  = $(MPI_PKGS) hpcc python3-mpi4py python3-numpy python3-distutils \
-	      libfabric-dev libopenmpi-dev g++ valgrind groff-base
+	      libfabric-dev libopenmpi-dev g++ valgrind groff-base spin
 BENCH_PKGS  = $(MPI_PKGS) libfabric-dev libucx-dev libopenmpi-dev mpich libmpich-dev
 STYLE_PKGS  = clang-format clang-tidy clang
 
