@@ -55,6 +55,22 @@ void platform_yield(void);
 int platform_membarrier_open(void);
 int platform_membarrier(void);
 
+/* platform_fence - a full memory barrier */
+#ifdef __SANITIZE_THREAD__
+/* It knows no fences; this is one to the processor. */
+static inline void platform_fence(void)
+{
+	static _Atomic int word;
+
+	atomic_fetch_add_explicit(&word, 0, memory_order_seq_cst);
+}
+#else
+static inline void platform_fence(void)
+{
+	atomic_thread_fence(memory_order_seq_cst);
+}
+#endif
+
 /* platform_relax - hint of a spinning loop */
 static inline void platform_relax(void)
 {

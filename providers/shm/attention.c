@@ -163,7 +163,7 @@ void pshm_call(struct pshm_conn *conn)
 
 	if (atomic_load_explicit(&attention->how, memory_order_relaxed) != PSHM_CALL) {
 		/* F:pshm_attention.how  what we published before how we are heard; pairs F:pshm_arm */
-		atomic_thread_fence(memory_order_seq_cst);
+		platform_fence();
 		if (atomic_load_explicit(&attention->how, memory_order_relaxed) != PSHM_CALL)
 			return;
 	}

@@ -73,6 +73,7 @@ static void hot_how(struct pshm_wire *w, bool sleeps)
 uint64_t pshm_arm(struct wire *base)
 {
 	struct pshm_wire *w = (struct pshm_wire *)base;
+	bool blind;
 
 	if (w->forked)
 		return w->up_cnt ? 0 : UINT64_MAX;
@@ -94,16 +95,18 @@ uint64_t pshm_arm(struct wire *base)
 	 */
 	atomic_store_explicit(&w->door->armed, 1, memory_order_seq_cst);
 	/* F:pshm_arm  how we are to be told before we look at the rings; pairs F:pshm_attention.how */
-	atomic_thread_fence(memory_order_seq_cst);
-	if (w->barriers)
-		sys_membarrier_all();
+	platform_fence();
+	/* where it is forbidden since, what is missed is found after a nap */
+	blind = w->barriers && sys_membarrier_all();
 	if (something_there(w)) {
 		pshm_disarm(base);
 		return 0;
 	}
 	if (!list_empty(&w->work))
 		return WORK_NS;
-	return list_empty(&w->connecting) ? pshm_sockets_nap(w) : CONNECT_NS;
+	if (blind || !list_empty(&w->connecting))
+		return CONNECT_NS;
+	return pshm_sockets_nap(w);
 }
 
 void pshm_disarm(struct wire *base)

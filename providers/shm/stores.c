@@ -117,7 +117,7 @@ static void probe_fill(struct pshm_conn *conn, char *to, const struct iovec *iov
 	began = platform_now_ns();
 	fill(s->probe_streaming, to, iov, cnt, skip, len);
 	/* plain stores are on their way still */
-	atomic_thread_fence(memory_order_seq_cst);
+	platform_fence();
 	s->fill_ns = (uint32_t)((platform_now_ns() - began) * PROBE_LINES * CACHE_LINE / len);
 	s->probing = true;
 	atomic_store_explicit(&conn->pair->probed[conn->side].value, 0, memory_order_relaxed);
@@ -148,7 +148,7 @@ void pshm_probe_read(struct pshm_conn *conn, const void *data)
 	for (uint32_t i = 0; i < PROBE_LINES; i++)
 		(void)bytes[i * CACHE_LINE];
 	/* the clock is read when they are here */
-	atomic_thread_fence(memory_order_seq_cst);
+	platform_fence();
 	ns = platform_now_ns() - began;
 	atomic_store_explicit(&conn->pair->probed[other].value,
 			      ns < COST_MAX ? (uint32_t)ns | 1 : COST_MAX,
