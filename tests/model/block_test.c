@@ -22,7 +22,7 @@
 static const char *provider;
 
 static char in[64], out[64];
-static struct fi_context2 contexts[2];
+static struct fi_context2 context;
 
 /* How a side waits for what comes. */
 enum how { BY_READ, BY_COUNTER, BY_SET, BY_DESCRIPTOR, HOWS };
@@ -34,6 +34,8 @@ struct side {
 	enum how how;
 	int rounds;
 	int failed; /* line */
+	char in[64], out[64];
+	struct fi_context2 context;
 };
 
 static void side_open(struct side *s, enum how how, enum fi_threading threading)
@@ -136,12 +138,12 @@ static bool wait_message(struct side *s, uint64_t cnt)
 
 static bool post(struct side *s)
 {
-	struct iovec iov = { in, 8 };
+	struct iovec iov = { s->in, 8 };
 	struct fi_msg_tagged msg = { .msg_iov = &iov,
 				     .iov_count = 1,
 				     .addr = FI_ADDR_UNSPEC,
 				     .tag = TAG,
-				     .context = &contexts[0] };
+				     .context = &s->context };
 
 	NOTE(s, !fi_trecvmsg(s->end.ep, &msg, FI_COMPLETION));
 	return true;
@@ -151,7 +153,7 @@ static bool say(struct side *s)
 {
 	ssize_t ret;
 
-	while ((ret = fi_tinject(s->end.ep, out, 8, s->to, TAG)) == -FI_EAGAIN)
+	while ((ret = fi_tinject(s->end.ep, s->out, 8, s->to, TAG)) == -FI_EAGAIN)
 		fi_cq_read(s->end.cq, NULL, 0);
 	NOTE(s, !ret);
 	return true;
@@ -314,7 +316,7 @@ static void die(int from, int to)
 	MUST(write(to, name, sizeof(name)) == sizeof(name));
 	MUST(read(from, parent, sizeof(parent)) == sizeof(parent));
 	MUST(fi_av_insert(e.av, parent, 1, &addr, 0, NULL) == 1);
-	MUST(!fi_trecv(e.ep, in, 8, NULL, FI_ADDR_UNSPEC, TAG, 0, &contexts[0]));
+	MUST(!fi_trecv(e.ep, in, 8, NULL, FI_ADDR_UNSPEC, TAG, 0, &context));
 	END_UNTIL(!fi_tinject(e.ep, out, 8, addr, TAG), fi_cq_read(e.cq, NULL, 0));
 	END_UNTIL(fi_cq_read(e.cq, &entry, 1) == 1, );
 	usleep(20000); /* the parent sleeps by now, or will when we are gone */
@@ -344,7 +346,7 @@ static void the_death_of_a_peer_wakes(enum how how)
 	assert_int_equal(fi_av_insert(a.end.av, name, 1, &a.to, 0, NULL), 1);
 	assert_true(post(&a));
 	assert_true(wait_message(&a, 1));
-	assert_int_equal(fi_trecv(a.end.ep, in, 8, NULL, a.to, TAG + 1, 0, &contexts[0]), 0);
+	assert_int_equal(fi_trecv(a.end.ep, in, 8, NULL, a.to, TAG + 1, 0, &context), 0);
 	assert_true(say(&a));
 	start = end_now();
 	if (how == BY_DESCRIPTOR)
@@ -354,7 +356,7 @@ static void the_death_of_a_peer_wakes(enum how how)
 	assert_true(end_now() - start < 10);
 	print_message("an error %.0f ms after its last message\n", (end_now() - start) * 1e3);
 	assert_int_equal(fi_cq_readerr(a.end.cq, &error, 0), 1);
-	assert_ptr_equal(error.op_context, &contexts[0]);
+	assert_ptr_equal(error.op_context, &context);
 	assert_int_equal(waitpid(pid, &status, 0), pid);
 	assert_true(WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL);
 	side_close(&a);
