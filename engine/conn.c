@@ -115,7 +115,7 @@ static int engine_connect_on(struct engine_peer *peer, uint32_t idx,
 	}
 	peer->conns[idx] = conn;
 	peer->ours |= 1u << idx;
-	engine_expect(w);
+	engine_expect(peer->ep, idx);
 	return 0;
 }
 
@@ -315,7 +315,7 @@ void engine_conn_up(struct wire_conn *conn, const struct hello *hello)
 	}
 	if (!peer->up)
 		engine_peer_meet(peer, hello);
-	engine_expect(&peer->ep->wires[idx]);
+	engine_expect(peer->ep, idx);
 	peer->conns[idx] = conn;
 	peer->several |= peer->up != 0;
 	peer->up |= 1u << idx;

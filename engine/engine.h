@@ -652,18 +652,13 @@ struct engine_wire {
 	struct wire *wire; /* NULL: could not be opened */
 	const struct wire_ops *ops;
 	uint32_t idle; /* polls in a row that moved nothing */
-	uint32_t wait; /* rounds to leave it out before the next poll */
-	bool nested;   /* its bell is in the domain's waiter: */
+	uint32_t
+		wait; /* rounds to leave it out before the next poll, from ep->others_full on */
+	bool nested;  /* its bell is in the domain's waiter: */
 	int bell;
 	uint64_t tx_msgs, tx_bytes, rx_msgs, rx_bytes; /* of conns that are gone */
 	char why[96];				       /* why it is not open */
 };
-
-/* engine_expect - something may come over this wire: poll it in every round again */
-static inline void engine_expect(struct engine_wire *w)
-{
-	w->idle = w->wait = 0;
-}
 
 /*
  * An endpoint: one address, its wires and its peers. A scalable one has several contexts of each
@@ -701,6 +696,8 @@ struct engine_ep {
 	struct engine_wire wires[ENGINE_WIRE_MAX];
 	uint32_t due_stuck;   /* domain->due_round in which work of it found no room */
 	uint32_t tick;	      /* rounds of progress */
+	uint32_t others_wait; /* rounds in which none of the wires but the first is polled */
+	uint32_t others_full; /* where that count began */
 	bool slow;	      /* they come seldom */
 	uint64_t clock_ns;    /* last look at the clock */
 	uint64_t check_ns;    /* last liveness check */
@@ -718,6 +715,16 @@ struct engine_ep {
 	struct weft_addr bind;	  /* where to listen: fi_info.src_addr, fi_setname */
 	struct weft_addr address; /* full, after fi_enable */
 };
+
+/* engine_expect - something may come over this wire: poll it in every round again */
+static inline void engine_expect(struct engine_ep *ep, uint32_t wire_idx)
+{
+	struct engine_wire *w = &ep->wires[wire_idx];
+
+	w->idle = w->wait = 0;
+	if (wire_idx)
+		ep->others_wait = 0;
+}
 
 static inline struct engine_ctx *engine_ctx_of(struct fid_ep *fid)
 {

@@ -16,13 +16,27 @@
 #define YIELD_ROUNDS 32u       /* idle rounds between yields */
 #define CHECK_NS     1000000u  /* between liveness checks */
 
+/* A wire but the first is due. Did it move anything? */
+static bool engine_poll_other(struct engine_wire *w)
+{
+	if (w->ops->poll(w->wire)) {
+		w->idle = w->wait = 0;
+		return true;
+	}
+	if (w->idle < WAIT_MAX)
+		w->idle++;
+	w->wait = w->idle < IDLE_MIN ? 0 : w->idle;
+	return false;
+}
+
 /*
  * The first wire is polled in every round. The others cost a system call each: one that moves
  * nothing is polled ever more rarely, and in every round again when it moves something or is
- * used. While the first one is busy they wait longer. A program that seldom comes by waits for none.
+ * used. Until the first of them is due none is looked at: engine_others_due().
  */
-static bool engine_poll_others(struct engine_ep *ep, bool busy)
+static __attribute__((noinline)) bool engine_poll_others(struct engine_ep *ep)
 {
+	uint32_t waited = ep->others_full - ep->others_wait, next = WAIT_MAX;
 	bool moved = false;
 
 	for (uint32_t i = 1; i < ep->wire_cnt; i++) {
@@ -30,28 +44,35 @@ static bool engine_poll_others(struct engine_ep *ep, bool busy)
 
 		if (!w->wire)
 			continue;
-		if (w->wait && !ep->slow) {
-			if (!busy)
-				w->wait--;
-			else if (ep->tick % BUSY_TICKS)
-				w->wait = w->idle;
-			else
-				w->wait = 0;
-			continue;
-		}
-		if (w->ops->poll(w->wire)) {
-			w->idle = 0;
-			moved = true;
-			continue;
-		}
-		if (w->idle < WAIT_MAX)
-			w->idle++;
-		w->wait = w->idle < IDLE_MIN ? 0 : w->idle;
+		if (w->wait > waited && !ep->slow)
+			w->wait -= waited;
+		else
+			moved |= engine_poll_other(w);
+		if (w->wait < next)
+			next = w->wait;
 	}
+	ep->others_wait = ep->others_full = next;
 	return moved;
 }
 
-static void engine_clock(struct engine_ep *ep)
+/*
+ * While the first wire is busy the others wait longer. A program that seldom comes by waits for
+ * none.
+ */
+static inline bool engine_others_due(struct engine_ep *ep, bool busy)
+{
+	if (unlikely(!ep->others_wait || ep->slow))
+		return true;
+	if (!busy)
+		ep->others_wait--;
+	else if (likely(ep->tick % BUSY_TICKS))
+		ep->others_wait = ep->others_full;
+	else
+		ep->others_wait = 0;
+	return false;
+}
+
+static __attribute__((noinline)) void engine_clock(struct engine_ep *ep)
 {
 	uint64_t now = platform_now_ns();
 
@@ -91,19 +112,42 @@ void engine_domain_idle(struct engine_domain *domain)
 	atomic_store_explicit(&domain->lock_use, (uint8_t)use, memory_order_relaxed);
 }
 
-bool engine_progress(struct engine_ep *ep)
+static inline bool engine_ep_round(struct engine_ep *ep)
 {
 	struct engine_wire *w = &ep->wires[0];
-	bool busy = false, moved;
+	bool moved = false;
 
 	if (likely(w->wire != NULL))
-		busy = w->ops->poll(w->wire);
-	moved = engine_poll_others(ep, busy);
+		moved = w->ops->poll(w->wire);
+	if (unlikely(engine_others_due(ep, moved)))
+		moved |= engine_poll_others(ep);
 	if (unlikely(!list_empty(&ep->acks)))
 		engine_acks_send(ep);
 	if (unlikely(!list_empty(&ep->blocked)))
 		engine_peers_service(ep);
 	if (unlikely(!(++ep->tick % CLOCK_TICKS)))
 		engine_clock(ep);
-	return busy || moved;
+	return moved;
+}
+
+bool engine_progress(struct engine_ep *ep)
+{
+	return engine_ep_round(ep);
+}
+
+bool engine_domain_round(struct engine_domain *domain)
+{
+	struct list *node, *after;
+	bool moved = false;
+
+	domain->gathered = false;
+	list_for_each(node, after, &domain->eps)
+		moved |= engine_ep_round(container_of(node, struct engine_ep, domain_link));
+	if (unlikely(!list_empty(&domain->colls)))
+		engine_coll_run(domain);
+	if (unlikely(!list_empty(&domain->due)))
+		engine_due_run(domain);
+	if (unlikely(!list_empty(&domain->armed)))
+		engine_armed_round(domain);
+	return moved;
 }

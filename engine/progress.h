@@ -36,22 +36,7 @@ void engine_domain_idle(struct engine_domain *domain);
  * engine_domain_round - one round for every enabled endpoint of a domain, and what it sets off
  * Returns whether anything moved.
  */
-static inline bool engine_domain_round(struct engine_domain *domain)
-{
-	struct list *node, *after;
-	bool moved = false;
-
-	domain->gathered = false;
-	list_for_each(node, after, &domain->eps)
-		moved |= engine_progress(container_of(node, struct engine_ep, domain_link));
-	if (unlikely(!list_empty(&domain->colls)))
-		engine_coll_run(domain);
-	if (unlikely(!list_empty(&domain->due)))
-		engine_due_run(domain);
-	if (unlikely(!list_empty(&domain->armed)))
-		engine_armed_round(domain);
-	return moved;
-}
+bool engine_domain_round(struct engine_domain *domain);
 
 /* engine_domain_progress - the same, in a call of the program: the domain's thread stays out of the way */
 static inline void engine_domain_progress(struct engine_domain *domain)

@@ -145,7 +145,7 @@ static inline void engine_sent(struct engine_ep *ep, const struct wire_conn *con
 {
 	if (!wire->polls_after_send)
 		return;
-	engine_expect(&ep->wires[conn->wire->idx]);
+	engine_expect(ep, conn->wire->idx);
 	ep->domain->gathered = true;
 }
 

@@ -133,11 +133,12 @@ static uint64_t engine_least(uint64_t a, uint64_t b)
 }
 
 /* ns until this wire is to be polled, at most; 0: it has something */
-static uint64_t engine_wire_arm(struct engine_wire *w)
+static uint64_t engine_wire_arm(struct engine_ep *ep, uint32_t wire_idx)
 {
+	const struct engine_wire *w = &ep->wires[wire_idx];
 	uint64_t ns;
 
-	engine_expect(w);
+	engine_expect(ep, wire_idx);
 	if (!w->ops->arm)
 		return NAP_NS;
 	ns = w->ops->arm(w->wire);
@@ -154,7 +155,7 @@ static uint64_t engine_wires_arm(struct engine_domain *domain)
 
 		for (uint32_t i = 0; i < ep->wire_cnt && limit; i++)
 			if (ep->wires[i].wire)
-				limit = engine_least(limit, engine_wire_arm(&ep->wires[i]));
+				limit = engine_least(limit, engine_wire_arm(ep, i));
 	}
 	return limit;
 }
