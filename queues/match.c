@@ -21,6 +21,7 @@ struct bins {
 	struct list *heads;
 	uint32_t shift; /* 64 - log2 of their number */
 	uint32_t cnt;	/* linked nodes */
+	uint32_t full;	/* ... from which on twice the bins are better */
 };
 
 struct match_class {
@@ -154,6 +155,7 @@ static __attribute__((noinline)) uint32_t class_make(struct match *m, bool direc
 		c->recvs.heads = recvs;
 		c->msgs.heads = msgs;
 		c->recvs.shift = c->msgs.shift = 64 - (uint32_t)__builtin_ctz(MATCH_BIN_CNT);
+		c->recvs.full = c->msgs.full = 2 * MATCH_BIN_CNT;
 		c->last = &m->stored;
 		m->class_cnt++;
 	} else {
@@ -185,9 +187,9 @@ static inline uint32_t class_of(struct match *m, bool directed, uint64_t ignore)
 	return class_make(m, directed, ignore);
 }
 
-static bool bins_full(const struct bins *b)
+static inline bool bins_full(const struct bins *b)
 {
-	return unlikely(b->cnt > 2 * bin_cnt(b)) && bin_cnt(b) < BIN_MAX;
+	return unlikely(b->cnt > b->full) && bin_cnt(b) < BIN_MAX;
 }
 
 /*
@@ -199,7 +201,8 @@ static __attribute__((noinline)) void recvs_spread(struct match *m, struct match
 	uint32_t cnt = bin_cnt(&c->recvs);
 	struct bins to = { .heads = new_heads(2 * cnt),
 			   .shift = c->recvs.shift - 1,
-			   .cnt = c->recvs.cnt };
+			   .cnt = c->recvs.cnt,
+			   .full = 2 * c->recvs.full };
 	struct list *node;
 
 	if (!to.heads)
@@ -221,7 +224,8 @@ static __attribute__((noinline)) void msgs_spread(struct match *m, struct match_
 	uint32_t cnt = bin_cnt(&c->msgs);
 	struct bins to = { .heads = new_heads(2 * cnt),
 			   .shift = c->msgs.shift - 1,
-			   .cnt = c->msgs.cnt };
+			   .cnt = c->msgs.cnt,
+			   .full = 2 * c->msgs.full };
 	struct list *node;
 
 	if (!to.heads)
@@ -253,7 +257,7 @@ void match_post(struct match *m, struct match_recv *recv)
 	c = &m->classes[idx];
 	if (bins_full(&c->recvs))
 		recvs_spread(m, c);
-	list_push(bin_of(m, &c->recvs, recv->source, recv->tag & ~c->ignore), &recv->bin);
+	list_push(bin_of(m, &c->recvs, recv->source, recv->tag & ~recv->ignore), &recv->bin);
 	c->recvs.cnt++;
 }
 
@@ -282,31 +286,32 @@ void match_again(struct match *m, struct match_recv *recv)
 	m->recv_cnt++;
 }
 
-struct match_recv *match_arrive(struct match *m, uint64_t source, uint64_t tag)
+/* The first receive of a class that fits, left in place; or NULL. */
+static inline struct match_recv *class_first(const struct match *m, const struct match_class *c,
+					     uint64_t source, uint64_t tag)
+{
+	struct list *bin = bin_of(m, &c->recvs, c->directed ? source : MATCH_ANY_SOURCE,
+				  tag & ~c->ignore);
+
+	for (struct list *node = bin->next; node != bin; node = node->next)
+		if (likely(recv_fits(recv_of(node), source, tag)))
+			return recv_of(node);
+	return NULL;
+}
+
+/* Receives of several classes are posted, or some without a class. */
+static __attribute__((noinline)) struct match_recv *arrive_several(struct match *m,
+								   uint64_t source,
+								   uint64_t tag)
 {
 	struct match_recv *first = NULL;
 	struct list *node;
 
-	if (!m->recv_cnt)
-		return NULL;
-
 	for (struct match_class *c = m->classes; c < m->classes + m->class_cnt; c++) {
-		struct list *bin;
+		struct match_recv *r = c->recvs.cnt ? class_first(m, c, source, tag) : NULL;
 
-		if (!c->recvs.cnt)
-			continue;
-		bin = bin_of(m, &c->recvs, c->directed ? source : MATCH_ANY_SOURCE,
-			     tag & ~c->ignore);
-		for (node = bin->next; node != bin; node = node->next) {
-			struct match_recv *r = recv_of(node);
-
-			if (first && r->order > first->order)
-				break;
-			if (likely(recv_fits(r, source, tag))) {
-				first = r;
-				break;
-			}
-		}
+		if (r && (!first || r->order < first->order))
+			first = r;
 	}
 
 	for (node = m->plain.next; unlikely(node != &m->plain); node = node->next) {
@@ -322,6 +327,27 @@ struct match_recv *match_arrive(struct match *m, uint64_t source, uint64_t tag)
 
 	if (first)
 		match_cancel(m, first);
+	return first;
+}
+
+struct match_recv *match_arrive(struct match *m, uint64_t source, uint64_t tag)
+{
+	struct match_class *c = m->classes;
+	struct match_recv *first;
+
+	if (unlikely(!m->recv_cnt))
+		return NULL;
+	while (c < m->classes + m->class_cnt && !c->recvs.cnt)
+		c++;
+	/* Mostly all that are posted are of one class. */
+	if (unlikely(c == m->classes + m->class_cnt || c->recvs.cnt != m->recv_cnt))
+		return arrive_several(m, source, tag);
+	first = class_first(m, c, source, tag);
+	if (unlikely(!first))
+		return NULL;
+	list_remove(&first->bin);
+	m->recv_cnt--;
+	c->recvs.cnt--;
 	return first;
 }
 
