@@ -29,8 +29,9 @@ static ssize_t engine_cq_readfrom(struct fid_cq *fid, void *buf, size_t cnt, fi_
 	engine_guard_enter(cq->domain);
 	if (cq_empty(&cq->queue) || !cnt || cq->domain->gathered)
 		engine_domain_progress(cq->domain);
-	ret = cq_empty(&cq->queue) ? -FI_EAGAIN
-				   : cq_take(&cq->queue, cq->format, buf, cnt, src);
+	ret = cq_empty(&cq->queue) && likely(!cq->queue.overrun)
+		      ? -FI_EAGAIN
+		      : cq_take(&cq->queue, cq->format, buf, cnt, src);
 	engine_guard_leave(cq->domain);
 	return ret;
 }

@@ -192,7 +192,12 @@ ssize_t cq_take(struct cq *q, enum fi_cq_format format, void *buf, size_t count,
 		if (src)
 			src[n] = e->src;
 	}
-	return likely(n) ? (ssize_t)n : take_none(q);
+	if (unlikely(!n))
+		return take_none(q);
+	/* the next ones go where these stood: those lines are in the cache */
+	if (cq_empty(q))
+		q->head = q->tail = 0;
+	return (ssize_t)n;
 }
 
 /* Bytes of struct fi_cq_err_entry that a caller of that version has. */
