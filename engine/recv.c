@@ -96,7 +96,7 @@ static bool engine_srx_knows(const struct engine_ctx *ctx, fi_addr_t src)
 }
 
 /* The id that the matcher knows the source by; 0 for any. -FI_E* when there is no such source. */
-static int engine_source(struct engine_ctx *ctx, fi_addr_t src, uint64_t *source)
+static inline int engine_source(struct engine_ctx *ctx, fi_addr_t src, uint64_t *source)
 {
 	struct engine_ep *ep = ctx->ep;
 	struct engine_peer *peer;
@@ -118,24 +118,41 @@ static int engine_source(struct engine_ctx *ctx, fi_addr_t src, uint64_t *source
 	return 0;
 }
 
-static struct engine_rx *engine_rx_new(struct engine_ctx *ctx, const struct engine_want *want)
+/* One without memory yet to receive into. */
+static inline struct engine_rx *engine_rx_begin(struct engine_ctx *ctx, void *context,
+						uint32_t flags)
 {
 	struct engine_rx *rx = pool_get(&ctx->domain->rx_pool);
+
+	if (unlikely(!rx))
+		return NULL;
+	rx->ctx = ctx->rx;
+	rx->peer = NULL;
+	rx->context = context;
+	rx->len = rx->got = rx->incoming = 0;
+	rx->tag = rx->data = rx->peer_id = 0;
+	rx->flags = flags;
+	rx->landing = NULL;
+	return rx;
+}
+
+static inline void engine_rx_buffer(struct engine_rx *rx, void *buf, size_t len)
+{
+	rx->iov[0].iov_base = buf;
+	rx->iov[0].iov_len = len;
+	rx->iov_cnt = 1;
+	rx->cap = len;
+}
+
+static struct engine_rx *engine_rx_new(struct engine_ctx *ctx, const struct engine_want *want)
+{
+	struct engine_rx *rx = engine_rx_begin(ctx, want->context, want->flags);
 	bool ok;
 
 	if (!rx)
 		return NULL;
-	rx->ctx = ctx->rx;
-	rx->peer = NULL;
-	rx->context = want->context;
-	rx->len = rx->got = rx->incoming = 0;
-	rx->tag = rx->data = rx->peer_id = 0;
-	rx->flags = want->flags;
-	rx->landing = NULL;
 	if (likely(want->cnt == 1)) {
-		rx->iov[0] = want->iov[0];
-		rx->iov_cnt = 1;
-		rx->cap = rx->iov[0].iov_len;
+		engine_rx_buffer(rx, want->iov->iov_base, want->iov->iov_len);
 	} else {
 		rx->iov[0] = (struct iovec){ 0 };
 		if (want->cnt)
@@ -150,28 +167,33 @@ static struct engine_rx *engine_rx_new(struct engine_ctx *ctx, const struct engi
 	return rx;
 }
 
-static void engine_post_new(struct engine_rxq *q, const struct engine_want *want,
-			    uint64_t source, struct engine_rx *rx)
+/* Its source, tag and ignore are set. */
+static inline void engine_post_new(struct engine_rxq *q, struct match *m, struct engine_rx *rx)
 {
-	rx->match.source = source;
-	rx->match.tag = want->tag;
-	rx->match.ignore = want->ignore;
-	match_post(engine_matcher(q, want->flags), &rx->match);
+	match_post(m, &rx->match);
 	list_push(&q->posted, &rx->link);
 }
 
+static inline void engine_rx_match(struct engine_rx *rx, uint64_t source, uint64_t tag,
+				   uint64_t ignore)
+{
+	rx->match.source = source;
+	rx->match.tag = tag;
+	rx->match.ignore = ignore;
+}
+
 /* Post a buffer for several messages: first for those that are here. Takes rx, which may have parts. */
-static void engine_post_multi(struct engine_ctx *ctx, const struct engine_want *want,
-			      uint64_t source, struct engine_rx *rx)
+static void engine_post_multi(struct engine_ctx *ctx, struct engine_rx *rx)
 {
 	struct engine_rxq *q = ctx->rx->q;
-	struct match *m = engine_matcher(q, want->flags);
+	struct match *m = engine_matcher(q, rx->flags);
+	uint64_t source = rx->match.source, tag = rx->match.tag, ignore = rx->match.ignore;
 	struct engine_held *held;
 	struct match_msg *msg;
 	struct engine_rx *part;
 	bool spent = rx->spent;
 
-	while (!spent && (msg = match_find(m, source, want->tag, want->ignore))) {
+	while (!spent && (msg = match_find(m, source, tag, ignore))) {
 		held = container_of(msg, struct engine_held, match);
 		part = engine_multi_part(ctx->domain, rx, engine_held_len(held));
 		if (!part) {
@@ -183,7 +205,23 @@ static void engine_post_multi(struct engine_ctx *ctx, const struct engine_want *
 		engine_held_receive(held, part);
 	}
 	if (!spent)
-		engine_post_new(q, want, source, rx);
+		engine_post_new(q, m, rx);
+}
+
+/* Post a receive, or have it meet a message that is here. Takes rx, whose source, tag and ignore are set. */
+static inline void engine_post_rx(struct engine_ctx *ctx, struct engine_rx *rx)
+{
+	struct engine_rxq *q = ctx->rx->q;
+	struct match *m = engine_matcher(q, rx->flags);
+	struct match_msg *msg = match_find(m, rx->match.source, rx->match.tag,
+					   rx->match.ignore);
+
+	if (likely(!msg)) {
+		engine_post_new(q, m, rx);
+		return;
+	}
+	match_take(m, msg);
+	engine_held_receive(container_of(msg, struct engine_held, match), rx);
 }
 
 /* Can such a receive be posted? */
@@ -210,9 +248,6 @@ static inline int engine_want_check(const struct engine_ctx *ctx,
 
 ssize_t engine_post(struct engine_ctx *ctx, const struct engine_want *want)
 {
-	struct engine_rxq *q = ctx->rx->q;
-	struct match *m = engine_matcher(q, want->flags);
-	struct match_msg *msg;
 	struct engine_rx *rx;
 	uint64_t source;
 	int ret;
@@ -226,17 +261,11 @@ ssize_t engine_post(struct engine_ctx *ctx, const struct engine_want *want)
 	rx = engine_rx_new(ctx, want);
 	if (unlikely(!rx))
 		return -FI_EAGAIN;
-	if (unlikely(want->flags & ENGINE_MULTI)) {
-		engine_post_multi(ctx, want, source, rx);
-		return 0;
-	}
-	msg = match_find(m, source, want->tag, want->ignore);
-	if (msg) {
-		match_take(m, msg);
-		engine_held_receive(container_of(msg, struct engine_held, match), rx);
-		return 0;
-	}
-	engine_post_new(q, want, source, rx);
+	engine_rx_match(rx, source, want->tag, want->ignore);
+	if (unlikely(want->flags & ENGINE_MULTI))
+		engine_post_multi(ctx, rx);
+	else
+		engine_post_rx(ctx, rx);
 	return 0;
 }
 
@@ -334,8 +363,10 @@ static ssize_t engine_claim_multi(struct engine_ctx *ctx, const struct engine_wa
 	list_remove(&held->link);
 	spent = rx->spent; /* with its last part rx is gone */
 	engine_held_receive(held, part);
-	if (!spent)
-		engine_post_multi(ctx, want, source, rx);
+	if (!spent) {
+		engine_rx_match(rx, source, want->tag, want->ignore);
+		engine_post_multi(ctx, rx);
+	}
 	return 0;
 }
 
@@ -484,20 +515,50 @@ static ssize_t engine_post_flags_call(struct engine_ctx *ctx, struct engine_want
 	return ret;
 }
 
+/*
+ * A receive into one buffer: the short way, where nothing is out of the ordinary. It is on the path
+ * of who answers messages, and inlined into both slots.
+ */
+static inline __attribute__((always_inline)) ssize_t engine_post_one(
+	struct engine_ctx *ctx, struct iovec buf, fi_addr_t src, uint64_t tag, uint64_t ignore,
+	void *context, uint32_t flags)
+{
+	struct engine_rx *rx;
+	uint64_t source;
+	int ret;
+
+	if (unlikely(!ctx->receives))
+		return -FI_ENOCQ;
+	if (unlikely(!buf.iov_base && buf.iov_len))
+		return -FI_EINVAL;
+	ret = engine_source(ctx, src, &source);
+	if (unlikely(ret))
+		return ret;
+	rx = engine_rx_begin(ctx, context, flags);
+	if (unlikely(!rx))
+		return -FI_EAGAIN;
+	engine_rx_buffer(rx, buf.iov_base, buf.iov_len);
+	engine_rx_match(rx, source, tag, ignore);
+	if (likely(!(flags & ENGINE_MULTI))) {
+		engine_post_rx(ctx, rx);
+	} else {
+		engine_multi_init(rx, ctx->rx->q->min_multi_recv);
+		engine_post_multi(ctx, rx);
+	}
+	return 0;
+}
+
 ssize_t engine_trecv(struct fid_ep *fid, void *buf, size_t len, void *desc, fi_addr_t src,
 		     uint64_t tag, uint64_t ignore, void *context)
 {
 	struct engine_ctx *ctx = engine_ctx_of(fid);
 	struct iovec iov = { buf, len };
-	struct engine_want want = { .iov = &iov,
-				    .cnt = 1,
-				    .src = src,
-				    .tag = tag,
-				    .ignore = ignore,
-				    .context = context,
-				    .flags = ctx->trx_flags };
+	ssize_t ret;
 
-	return engine_post_call(ctx, &want);
+	engine_guard_enter(ctx->domain);
+	ret = engine_post_one(ctx, iov, src, tag, ignore, context, ctx->trx_flags);
+	engine_guard_leave(ctx->domain);
+	return ret;
 }
 
 ssize_t engine_trecvv(struct fid_ep *fid, const struct iovec *iov, void **desc, size_t cnt,
@@ -533,11 +594,12 @@ ssize_t engine_recv(struct fid_ep *fid, void *buf, size_t len, void *desc, fi_ad
 {
 	struct engine_ctx *ctx = engine_ctx_of(fid);
 	struct iovec iov = { buf, len };
-	struct engine_want want = {
-		.iov = &iov, .cnt = 1, .src = src, .context = context, .flags = ctx->rx_flags
-	};
+	ssize_t ret;
 
-	return engine_post_call(ctx, &want);
+	engine_guard_enter(ctx->domain);
+	ret = engine_post_one(ctx, iov, src, 0, 0, context, ctx->rx_flags);
+	engine_guard_leave(ctx->domain);
+	return ret;
 }
 
 ssize_t engine_recvv(struct fid_ep *fid, const struct iovec *iov, void **desc, size_t cnt,
