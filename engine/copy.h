@@ -7,7 +7,7 @@
 
 #include "platform.h"
 
-#define COPY_WIDE_MIN 1024u
+#define COPY_WIDE_MIN 2048u
 
 /*
  * copy_wide - memcpy() for memory that another core has written or is going to read

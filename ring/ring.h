@@ -226,6 +226,16 @@ static inline struct ring_line *ring_next(const struct ring_rx *rx, uint32_t *no
 	return line;
 }
 
+/* ring_waits - is there a line to take, or something that is due to be reported? */
+static inline bool ring_waits(const struct ring_rx *rx)
+{
+	const struct ring_line *line = &rx->lines[rx->tail & rx->mask];
+
+	return (uint32_t)atomic_load_explicit(&line->word, memory_order_relaxed) ==
+		       rx->tail + 1 ||
+	       rx->tail != rx->told;
+}
+
 /* ring_expect - the line after the next one is likely to be published: fetch it meanwhile */
 static inline void ring_expect(const struct ring_rx *rx)
 {

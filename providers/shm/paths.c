@@ -15,6 +15,7 @@
 
 #define LINES_MAX  64u		/* taken from one connection in one poll() */
 #define BYTES_MAX  (128u << 10) /* payload in fragments, likewise */
+#define EXPECT_MAX 1024u	/* bytes of payload that are fetched before they are copied */
 #define SWEEP_MASK 31u		/* polls between looks at what changes rarely */
 
 /*
@@ -116,6 +117,15 @@ static int other_receive(struct pshm_wire *w, struct pshm_conn *conn, struct rin
 	}
 }
 
+/* The payload is wanted once a receive is found: let its first lines come meanwhile. */
+static inline void payload_expect(const void *payload, uint32_t len)
+{
+	const char *at = payload, *end = at + (len < EXPECT_MAX ? len : EXPECT_MAX);
+
+	for (; at < end; at += CACHE_LINE)
+		__builtin_prefetch(at);
+}
+
 /* What has arrived on one connection, up to a bound. Returns how many lines. */
 static inline int conn_receive(struct pshm_wire *w, struct pshm_conn *conn)
 {
@@ -146,6 +156,8 @@ static inline int conn_receive(struct pshm_wire *w, struct pshm_conn *conn)
 					goto err_down;
 				if (unlikely(ring_kind(note) && packet.len >= PSHM_PROBE_MIN))
 					pshm_probe_read(conn, payload);
+				else
+					payload_expect(payload, packet.len);
 			}
 			err = engine_packet_on(w->base.ep, &conn->base, &packet, payload,
 					       packet.len, &dest, &pshm_wire_ops);
@@ -224,7 +236,7 @@ static int pshm_poll(struct wire *base)
 	for (uint32_t i = 0; i < w->hot_cnt; i++) {
 		struct pshm_conn *conn = w->up[i];
 
-		if (likely(conn != NULL))
+		if (likely(conn != NULL) && ring_waits(&conn->rx))
 			moved += conn_receive(w, conn);
 	}
 	if (unlikely(!list_empty(&w->work)))
