@@ -5,9 +5,9 @@
  * usage: path PROVIDER
  *
  * Two endpoints of one process, each with a domain of its own (FI_THREAD_DOMAIN), send each
- * other tagged messages over shared memory. measured_send() and measured_read() hold one call
- * each; tests/callgrind/budget.py has callgrind collect inside them alone. The library's clock
- * is ours: under callgrind every round would take so long that other wires were polled in each.
+ * other tagged messages over shared memory. measured_send() and its like hold one call each;
+ * tests/callgrind/budget.py has callgrind collect inside them alone. The library's clock is
+ * ours: under callgrind every round would take so long that other wires were polled in each.
  */
 #include <stdint.h>
 #include <stdio.h>
@@ -36,6 +36,8 @@ struct side {
 
 ssize_t measured_send(struct side *s, const uint64_t *word);
 ssize_t measured_read(struct side *s, struct fi_cq_tagged_entry *entry);
+ssize_t measured_idle(struct side *s, struct fi_cq_tagged_entry *entry);
+ssize_t measured_post(struct side *s, uint64_t *word);
 
 /* A program that only communicates: between two looks at the clock pass 100 ns. */
 int clock_gettime(clockid_t id, struct timespec *at)
@@ -75,7 +77,8 @@ static void side_open(struct side *s, const char *provider)
 	check("fi_endpoint", fi_endpoint(s->domain, info, &s->ep, NULL));
 	check("fi_ep_bind", fi_ep_bind(s->ep, &s->av->fid, 0));
 	check("fi_ep_bind",
-	      fi_ep_bind(s->ep, &s->cq->fid, FI_RECV | FI_TRANSMIT | FI_SELECTIVE_COMPLETION));
+	      fi_ep_bind(s->ep, &s->cq->fid, FI_TRANSMIT | FI_SELECTIVE_COMPLETION));
+	check("fi_ep_bind", fi_ep_bind(s->ep, &s->cq->fid, FI_RECV));
 	check("fi_enable", fi_enable(s->ep));
 	check("fi_getname", fi_getname(&s->ep->fid, s->name, &len));
 	fi_freeinfo(info);
@@ -93,15 +96,16 @@ __attribute__((noinline)) ssize_t measured_read(struct side *s,
 	return fi_cq_read(s->cq, entry, 1);
 }
 
-/* A receive whose completion is wanted, though the queue is bound for selective ones. */
-static void post(struct side *s, uint64_t *word)
+/* A read that finds nothing. */
+__attribute__((noinline)) ssize_t measured_idle(struct side *s,
+						struct fi_cq_tagged_entry *entry)
 {
-	struct iovec iov = { word, sizeof(*word) };
-	struct fi_msg_tagged msg = {
-		.msg_iov = &iov, .iov_count = 1, .addr = s->peer, .tag = 7
-	};
+	return fi_cq_read(s->cq, entry, 1);
+}
 
-	check("fi_trecvmsg", fi_trecvmsg(s->ep, &msg, FI_COMPLETION));
+__attribute__((noinline)) ssize_t measured_post(struct side *s, uint64_t *word)
+{
+	return fi_trecv(s->ep, word, sizeof(*word), NULL, s->peer, 7, 0, NULL);
 }
 
 static void message(struct side *from, struct side *to, uint64_t word, int measured)
@@ -110,11 +114,15 @@ static void message(struct side *from, struct side *to, uint64_t word, int measu
 	uint64_t got = 0;
 	ssize_t ret;
 
-	post(to, &got);
 	if (measured) {
+		if (measured_idle(to, &entry) != -FI_EAGAIN)
+			check("measured idle", -FI_EOTHER);
+		check("measured post", measured_post(to, &got));
 		check("measured send", measured_send(from, &word));
 		ret = measured_read(to, &entry);
 	} else {
+		check("fi_trecv",
+		      fi_trecv(to->ep, &got, sizeof(got), NULL, to->peer, 7, 0, NULL));
 		check("fi_tsend",
 		      fi_tsend(from->ep, &word, sizeof(word), NULL, from->peer, 7, NULL));
 		do {
