@@ -132,7 +132,6 @@ int sys_memfd_size(int fd, size_t *len)
 int sys_memfd_map(int fd, size_t len, unsigned int flags, void **addr)
 {
 	int prot = flags & SYS_MEMFD_WRITE ? PROT_READ | PROT_WRITE : PROT_READ;
-	int how = flags & SYS_MEMFD_POPULATE ? MAP_SHARED | MAP_POPULATE : MAP_SHARED;
 	size_t size;
 	void *at;
 	int ret;
@@ -142,11 +141,16 @@ int sys_memfd_map(int fd, size_t len, unsigned int flags, void **addr)
 		return ret;
 	if (!len || len > size)
 		return -FI_EINVAL;
-	at = faulty(SYS_CALL_MMAP) ? MAP_FAILED : mmap(NULL, len, prot, how, fd, 0);
+	at = faulty(SYS_CALL_MMAP) ? MAP_FAILED : mmap(NULL, len, prot, MAP_SHARED, fd, 0);
 	if (at == MAP_FAILED)
 		return -errno;
 	*addr = at;
 	return 0;
+}
+
+void sys_memfd_populate(void *addr, size_t len)
+{
+	madvise(addr, len, MADV_POPULATE_WRITE);
 }
 
 void sys_memfd_unmap(void *addr, size_t len)

@@ -54,8 +54,7 @@ int sys_memfd_open(pid_t pid, int fd, bool writable);
 int sys_memfd_size(int fd, size_t *len);
 
 enum {
-	SYS_MEMFD_WRITE = 1 << 0,    /* map for writing too */
-	SYS_MEMFD_POPULATE = 1 << 1, /* have the pages before the first touch */
+	SYS_MEMFD_WRITE = 1 << 0, /* map for writing too */
 };
 
 /*
@@ -71,6 +70,13 @@ enum {
  * read-only descriptor with SYS_MEMFD_WRITE; -FI_ENOMEM; -FI_E*.
  */
 int sys_memfd_map(int fd, size_t len, unsigned int flags, void **addr);
+
+/*
+ * sys_memfd_populate - have the pages of what is mapped for writing before the first touch
+ * @addr: on a page boundary
+ * An older kernel, or one short of memory, does not, and the touch does.
+ */
+void sys_memfd_populate(void *addr, size_t len);
 
 /* sys_memfd_unmap - @addr and @len as mapped; NULL is allowed */
 void sys_memfd_unmap(void *addr, size_t len);
