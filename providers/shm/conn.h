@@ -109,6 +109,7 @@ struct pshm_wire {
 
 #define PSHM_FILL_MIN  512u  /* payload from which on it matters which stores are used */
 #define PSHM_PROBE_MIN 1024u /* ... and of which it can be measured */
+#define PSHM_GROW_MIN  2048u /* ... and whose lines should not be those of the last few */
 
 /* Which stores carry our payload: stores.c */
 struct pshm_stores {
@@ -157,6 +158,7 @@ struct pshm_conn {
 	enum pshm_growing growing;
 	bool rx_moved;
 	struct pshm_stores stores;
+	uint32_t grow_uses;	   /* payloads that would have liked a larger area */
 	uint32_t grow_tick;	   /* wire->tick of the last try, if it failed */
 	bool grow_refused;	   /* it did */
 	struct pshm_region door;   /* of the peer */
@@ -176,12 +178,14 @@ static inline struct pshm_conn *pshm_conn_of(struct wire_conn *conn)
 /*
  * From grow.c: a ring starts small, and gets a larger data area when it is wanted.
  *
+ * pshm_grow_by_use - it is to carry PSHM_GROW_MIN bytes or more: it grows when that happens often
  * pshm_grow - our ring has not the room that it should have: offer an area, unless that is done
  * pshm_grow_step - has the peer answered? Then move; from poll() while conn->growing is PSHM_OFFERED
  * pshm_grow_take - a line of kind PSHM_GROW: map the area. 0 or -FI_EPROTO
  * pshm_grow_move - a line of kind PSHM_MOVE, which is released. 0 or -FI_EPROTO
  * pshm_grow_drop - release the areas of a connection that ends
  */
+void pshm_grow_by_use(struct pshm_conn *conn);
 void pshm_grow(struct pshm_conn *conn);
 void pshm_grow_step(struct pshm_conn *conn);
 int pshm_grow_take(struct pshm_conn *conn, const struct ring_line *line);
@@ -293,6 +297,8 @@ static inline struct packet *pshm_claim(struct wire_conn *base, size_t len, void
 			return NULL;
 		*payload = line->payload;
 	} else {
+		if (len >= PSHM_GROW_MIN && unlikely(conn->growing == PSHM_SMALL))
+			pshm_grow_by_use(conn);
 		line = ring_claim_data(&conn->tx, (uint32_t)len, payload);
 		if (unlikely(!line)) {
 			pshm_grow(conn);

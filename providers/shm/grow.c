@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
  * Rings that grow. A connection begins with two small rings, so that many cost little. The first
- * time that one has not the room for its payload, its producer makes a larger data area, of memory of
- * its own, and offers it in a line; the consumer maps it and says so in the pair; then the producer
+ * time that one has not the room for its payload, or when it has carried a number of larger ones, its
+ * producer makes a larger data area, of memory of its own, and offers it in a line; the consumer maps it and says so in the pair; then the producer
  * says in another line that the data of all later ones are there.
  *
  *	producer			consumer
@@ -20,8 +20,10 @@
  */
 #include <rdma/fi_errno.h>
 #include "conn.h"
+#include "memfd.h"
 
 #define RETRY_TICKS 65536u /* polls before another try */
+#define GROW_USES   64u	   /* payloads that would fit, but would do better in an area */
 
 /* One in the pair's memory goes with that. */
 static void area_close(const struct pshm_conn *conn, struct pshm_region *area)
@@ -69,12 +71,15 @@ static int area_make(struct pshm_conn *conn, struct pshm_growth *growth)
 
 	if (conn->sizes.area_len) {
 		conn->tx_area = pshm_pair_area(&conn->region, conn->side, &conn->sizes);
+		sys_memfd_populate(conn->tx_area.addr, conn->tx_area.len);
 		growth->fd = UINT32_MAX;
 		return 0;
 	}
 	err = pshm_area_create(PSHM_AREA_LEN, &conn->tx_area);
 	if (err)
 		return err;
+	/* All of it is used soon, and a page at a time would take 5 us each. */
+	sys_memfd_populate(conn->tx_area.addr, conn->tx_area.len);
 	area = conn->tx_area.addr;
 	growth->fd = (uint32_t)conn->tx_area.fd;
 	memcpy(growth->nonce, area->nonce, PSHM_NONCE);
@@ -104,6 +109,12 @@ void pshm_grow(struct pshm_conn *conn)
 	pshm_line_publish(conn, line, PSHM_GROW);
 	conn->growing = PSHM_OFFERED;
 	pshm_mark_work(conn);
+}
+
+void pshm_grow_by_use(struct pshm_conn *conn)
+{
+	if (++conn->grow_uses % GROW_USES == 0)
+		pshm_grow(conn);
 }
 
 void pshm_grow_step(struct pshm_conn *conn)

@@ -77,6 +77,19 @@ static void small_messages_do_not_make_it_grow(void **state)
 	mock_until(&a, &b, b.next_tag == sent);
 }
 
+static void ring_grows_when_payload_that_fits_is_frequent(void **state)
+{
+	uint64_t sent = 0;
+
+	while (at(&a)->growing == PSHM_SMALL && sent < 1000) {
+		assert_true(mock_put(a.conn, sent++, PSHM_GROW_MIN));
+		mock_until(&b, NULL, b.next_tag == sent);
+	}
+	assert_in_range(sent, 16, 999); /* a few cost no memory */
+	mock_until(&a, &b, at(&a)->growing == PSHM_LARGE);
+	assert_false(b.garbled);
+}
+
 static void traffic_goes_on_while_a_ring_grows(void **state)
 {
 	uint64_t sent = 0;
@@ -329,6 +342,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		TEST(ring_grows_when_payload_has_no_room),
 		TEST(small_messages_do_not_make_it_grow),
+		TEST(ring_grows_when_payload_that_fits_is_frequent),
 		TEST(traffic_goes_on_while_a_ring_grows),
 		TEST(peer_without_descriptors_is_asked_again_later),
 		TEST(no_memory_for_an_area_leaves_the_ring_small),
