@@ -51,6 +51,7 @@ static void accept_pair(struct pshm_wire *w, struct pshm_conn *conn, const struc
 	err = hello_agrees(w, &hello, asker);
 	if (!err) {
 		conn->addr = hello.addr;
+		pshm_connecting_yield(w, hello.addr.nonce);
 		err = engine_accept(&w->base, &hello, &conn->base.peer, &answer);
 	}
 	if (err) {

@@ -105,9 +105,11 @@ void pshm_conn_up(struct pshm_conn *conn, const struct hello *hello)
 	engine_conn_up(&conn->base, hello);
 }
 
-/* Tells the other side, which may not be polling. */
+/* Tells the other side, which may not be polling, or not know of us yet. */
 static void end_tell(struct pshm_conn *conn, enum pshm_end how)
 {
+	if (!conn->pair)
+		return;
 	/* R:pshm_pair.ended  everything published before; pairs A:pshm_pair.ended */
 	atomic_store_explicit(&conn->pair->ended[conn->side].value, how, memory_order_release);
 	if (conn->base.up &&

@@ -162,8 +162,9 @@ struct pshm_conn {
 	uint32_t grow_tick;	   /* wire->tick of the last try, if it failed */
 	bool grow_refused;	   /* it did */
 	struct pshm_region door;   /* of the peer */
-	struct pshm_ticket ticket; /* one of the two, while we ask */
+	struct pshm_ticket ticket; /* one of the two, while we ask; none: we wait for a slot */
 	struct pshm_ask ask;
+	struct hello hello;    /* with which we ask */
 	struct weft_addr addr; /* of the peer */
 };
 
@@ -365,6 +366,9 @@ int pshm_connect(struct wire *wire, struct engine_peer *peer, const struct weft_
  * Returns how many came up or went down.
  */
 int pshm_connecting(struct pshm_wire *wire, bool all);
+
+/* pshm_connecting_yield - the endpoint with that nonce asks us: if it can't know yet that we ask it, we don't */
+void pshm_connecting_yield(struct pshm_wire *wire, const uint8_t nonce[PSHM_NONCE]);
 
 /* pshm_small_pair - what a pair has that was asked for through /proc */
 extern const struct pshm_sizes pshm_small_pair;

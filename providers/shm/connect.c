@@ -6,19 +6,56 @@
 #include <rdma/fi_errno.h>
 #include "conn.h"
 
-#define WAIT_CHECK_NS 1000000u /* how often connecting[] is checked for dead processes */
+#define WAIT_CHECK_NS \
+	1000000u /* how often connecting[] is checked for dead processes and free slots */
+#define WAIT_CHECK_CNT 16u /* ... and longer, by as much, for each so many */
+#define WAIT_CHECK_MAX 32u /* ... but not by more */
 
 /* A pair for processes that reach each other through /proc, and for others. */
 const struct pshm_sizes pshm_small_pair = { PSHM_LINE_CNT, PSHM_DATA_LEN, 0 };
 static const struct pshm_sizes whole_pair = { PSHM_LINE_CNT, PSHM_DATA_LEN, PSHM_AREA_LEN };
 
-/* Finds the door through /proc, and leaves a request there. -FI_EHOSTUNREACH: a socket may lead there. */
-static int connect_by_proc(struct pshm_conn *conn, const struct hello *hello)
+/*
+ * Leaves a request at the door, if there is room for one: as many may ask as it has slots, and the others
+ * wait, with nothing but the door open. Returns 0, -FI_EAGAIN to wait, or -FI_E*.
+ */
+static int offer_pair(struct pshm_conn *conn)
+{
+	struct pshm_wire *w = conn->wire;
+	struct pshm_region region;
+	struct pshm_offer offer;
+	int err;
+
+	err = pshm_mailbox_claim(conn->door.addr, w->pid, &conn->ticket);
+	if (err)
+		return err;
+	err = pshm_pair_create(&pshm_small_pair, &region);
+	if (err)
+		goto err_drop;
+	pshm_conn_attach(conn, &region, &pshm_small_pair);
+	conn->pair->hello[PSHM_ASKED] = conn->hello;
+
+	offer = (struct pshm_offer){ .pid = w->pid, .fd = (uint32_t)region.fd };
+	memcpy(offer.nonce, conn->pair->nonce, PSHM_NONCE);
+	err = pshm_mailbox_post(conn->door.addr, &offer, &conn->ticket);
+	if (err)
+		goto err_close;
+	pshm_ring(conn);
+	return 0;
+
+err_close:
+	pshm_region_close(&conn->region);
+	conn->pair = NULL;
+err_drop:
+	pshm_mailbox_drop(&conn->ticket);
+	return err;
+}
+
+/* Finds the door through /proc, and asks there. -FI_EHOSTUNREACH: a socket may lead there. */
+static int connect_by_proc(struct pshm_conn *conn)
 {
 	struct pshm_wire *w = conn->wire;
 	const struct weft_addr *addr = &conn->addr;
-	struct pshm_region region;
-	struct pshm_offer offer;
 	int err;
 
 	if (addr->pid_ns != w->pid_ns || w->pid_ns == PSHM_NO_NS)
@@ -29,22 +66,10 @@ static int connect_by_proc(struct pshm_conn *conn, const struct hello *hello)
 			       ? -FI_ECONNREFUSED
 			       : err;
 	err = pshm_door_open(addr->pid, addr->fd, addr->nonce, &conn->door);
-	if (err)
-		goto err_put;
-	err = pshm_pair_create(&pshm_small_pair, &region);
-	if (err)
-		goto err_put;
-	pshm_conn_attach(conn, &region, &pshm_small_pair);
-	conn->pair->hello[PSHM_ASKED] = *hello;
-
-	offer = (struct pshm_offer){ .pid = w->pid, .fd = (uint32_t)region.fd };
-	memcpy(offer.nonce, conn->pair->nonce, PSHM_NONCE);
-	err = pshm_mailbox_post(conn->door.addr, &offer, &conn->ticket);
 	if (!err)
-		pshm_ring(conn);
-	return err;
-
-err_put:
+		err = offer_pair(conn);
+	if (!err || err == -FI_EAGAIN)
+		return 0;
 	pshm_process_put(conn->process);
 	conn->process = NULL;
 	return err;
@@ -54,7 +79,7 @@ err_put:
  * Asks by a socket. The areas come with the pair, since there is no other way later. A connection that
  * has asked through /proc begins anew.
  */
-static int connect_by_socket(struct pshm_conn *conn, const struct hello *hello)
+static int connect_by_socket(struct pshm_conn *conn)
 {
 	const struct pshm_sizes *sizes = pshm_pair_allowed(&whole_pair) ? &whole_pair
 									: &pshm_small_pair;
@@ -64,7 +89,7 @@ static int connect_by_socket(struct pshm_conn *conn, const struct hello *hello)
 	err = pshm_pair_create(sizes, &region);
 	if (err)
 		return err;
-	((struct pshm_pair *)region.addr)->hello[PSHM_ASKED] = *hello;
+	((struct pshm_pair *)region.addr)->hello[PSHM_ASKED] = conn->hello;
 	pshm_mailbox_drop(&conn->ticket);
 	pshm_region_close(&conn->door);
 	pshm_region_close(&conn->region);
@@ -105,9 +130,10 @@ int pshm_connect(struct wire *wire, struct engine_peer *peer, const struct weft_
 	if (!conn)
 		return -FI_ENOMEM;
 	conn->addr = *addr;
-	err = connect_by_proc(conn, hello);
+	conn->hello = *hello;
+	err = connect_by_proc(conn);
 	if (err == -FI_EHOSTUNREACH)
-		err = connect_by_socket(conn, hello);
+		err = connect_by_socket(conn);
 	if (err)
 		goto err_free;
 	list_push(&w->connecting, &conn->slow);
@@ -179,10 +205,7 @@ static int connecting_hopeless(struct pshm_conn *conn, bool check_process)
 /* Its owner can't open what we offered. Returns 0 when we ask by a socket now, or the error. */
 static int connecting_otherwise(struct pshm_conn *conn, int err)
 {
-	struct hello hello = conn->pair->hello[PSHM_ASKED];
-
-	return err == -FI_EHOSTUNREACH && conn->ticket.slot ? connect_by_socket(conn, &hello)
-							    : err;
+	return err == -FI_EHOSTUNREACH && conn->ticket.slot ? connect_by_socket(conn) : err;
 }
 
 /* Nobody answers, for that reason. Returns whether the connection went down. */
@@ -207,15 +230,33 @@ static int accepted_door(struct pshm_conn *conn)
 	return asked_failed(conn);
 }
 
+/* One that waits for a slot. Returns whether it went down. */
+static bool waiting_step(struct pshm_conn *conn, bool check_process)
+{
+	int err = connecting_hopeless(conn, check_process);
+
+	if (!err && check_process)
+		err = offer_pair(conn);
+	if (!err || err == -FI_EAGAIN)
+		return false;
+	if (!pshm_scarce(err))
+		return connecting_failed(conn, err);
+	pshm_starved(conn->wire, "connect to a peer", err);
+	return false;
+}
+
 /* Returns whether the connection came up or went down. */
 static bool connecting_step(struct pshm_conn *conn, bool all, bool check_process)
 {
-	int hopeless = all ? connecting_hopeless(conn, check_process) : 0;
-	/* A:pshm_pair.answer  the answer before its hello; pairs R:pshm_pair.answer */
-	uint32_t answer = atomic_load_explicit(&conn->pair->answer.value, memory_order_acquire);
-	uint32_t refusal = answer >> 8;
-	int err;
+	uint32_t answer, refusal;
+	int hopeless, err;
 
+	if (!conn->pair)
+		return all && waiting_step(conn, check_process);
+	hopeless = all ? connecting_hopeless(conn, check_process) : 0;
+	/* A:pshm_pair.answer  the answer before its hello; pairs R:pshm_pair.answer */
+	answer = atomic_load_explicit(&conn->pair->answer.value, memory_order_acquire);
+	refusal = answer >> 8;
 	switch ((enum pshm_answer)(answer & 0xff)) {
 	case PSHM_WAITING:
 		/* loaded after hopeless: an answer that came before the end counts */
@@ -236,10 +277,18 @@ static bool connecting_step(struct pshm_conn *conn, bool all, bool check_process
 	}
 }
 
+/* A look costs a system call for each connection that is not up. */
+static uint64_t check_interval(const struct pshm_wire *w)
+{
+	uint32_t times = 1 + (w->conn_cnt - w->up_cnt) / WAIT_CHECK_CNT;
+
+	return (uint64_t)WAIT_CHECK_NS * (times < WAIT_CHECK_MAX ? times : WAIT_CHECK_MAX);
+}
+
 int pshm_connecting(struct pshm_wire *w, bool all)
 {
 	uint64_t now = all ? platform_now_ns() : 0;
-	bool check_process = all && now - w->wait_ns >= WAIT_CHECK_NS;
+	bool check_process = all && now - w->wait_ns >= check_interval(w);
 	struct list todo, *node;
 	int moved = 0;
 
@@ -258,4 +307,18 @@ int pshm_connecting(struct pshm_wire *w, bool all)
 			list_push(&w->connecting, node);
 	}
 	return moved;
+}
+
+void pshm_connecting_yield(struct pshm_wire *w, const uint8_t nonce[PSHM_NONCE])
+{
+	struct list *node, *after;
+
+	list_for_each(node, after, &w->connecting) {
+		struct pshm_conn *conn = container_of(node, struct pshm_conn, slow);
+
+		if (conn->pair || !pshm_nonce_same(conn->addr.nonce, nonce))
+			continue;
+		pshm_conn_fail(conn, -FI_EALREADY);
+		return;
+	}
 }

@@ -49,6 +49,7 @@ static int offer_made(const struct pshm_offer *offer)
 	int err;
 
 	assert_int_equal(pshm_door_open(b.addr.pid, b.addr.fd, b.addr.nonce, &door), 0);
+	assert_int_equal(pshm_mailbox_claim(door.addr, offer->pid, &ticket), 0);
 	assert_int_equal(pshm_mailbox_post(door.addr, offer, &ticket), 0);
 	mock_poll(&b, NULL);
 	err = pshm_mailbox_failed(&ticket);

@@ -56,7 +56,10 @@ static bool slot_claim(struct pshm_slot *slot, uint64_t seen, uint32_t pid, uint
 	return slot_move(slot, seen, *word);
 }
 
-/* A slot that is free, or whose claimer is dead when there is no free one. */
+/*
+ * A slot that is free, or whose claimer is dead when there is no free one. Hundreds may find none at a
+ * time, again and again, where all that are taken have requests: nobody is looked up for those.
+ */
 static struct pshm_slot *find_slot(struct pshm_door *door, uint32_t pid, uint64_t *word)
 {
 	uint32_t dead = 0, alive = 0; /* the last ones that were looked up */
@@ -74,7 +77,7 @@ static struct pshm_slot *find_slot(struct pshm_door *door, uint32_t pid, uint64_
 						     memory_order_relaxed);
 		uint32_t claimer = slot_pid(seen);
 
-		if (claimer == alive || claimer == pid)
+		if (slot_phase(seen) == SLOT_READY || claimer == alive || claimer == pid)
 			continue;
 		if (claimer != dead && !pshm_process_gone(claimer)) {
 			alive = claimer;
@@ -87,21 +90,32 @@ static struct pshm_slot *find_slot(struct pshm_door *door, uint32_t pid, uint64_
 	return NULL;
 }
 
-int pshm_mailbox_post(struct pshm_door *door, const struct pshm_offer *offer,
-		      struct pshm_ticket *ticket)
+int pshm_mailbox_claim(struct pshm_door *door, uint32_t pid, struct pshm_ticket *ticket)
 {
 	struct pshm_slot *slot;
 	uint64_t word;
 
-	slot = find_slot(door, offer->pid, &word);
+	slot = find_slot(door, pid, &word);
 	if (!slot)
 		return -FI_EAGAIN;
+	*ticket = (struct pshm_ticket){ .slot = slot, .word = word };
+	return 0;
+}
+
+int pshm_mailbox_post(struct pshm_door *door, const struct pshm_offer *offer,
+		      struct pshm_ticket *ticket)
+{
+	struct pshm_slot *slot = ticket->slot;
+	uint64_t ready = with_phase(ticket->word, SLOT_READY);
+
 	slot->fd = offer->fd;
 	memcpy(slot->nonce, offer->nonce, PSHM_NONCE);
 	atomic_store_explicit(&slot->error, 0, memory_order_relaxed);
-	if (!slot_move(slot, word, with_phase(word, SLOT_READY)))
-		return -FI_EAGAIN; /* somebody took us for dead, or scribbles */
-	*ticket = (struct pshm_ticket){ .slot = slot, .word = with_phase(word, SLOT_READY) };
+	if (!slot_move(slot, ticket->word, ready)) {
+		ticket->slot = NULL;
+		return -FI_EAGAIN;
+	}
+	ticket->word = ready;
 	/*
 	 * R:pshm_door.knocks  slot ready before the count; pairs A:pshm_door.knocks
 	 * F:pshm_door.knocks  before the caller looks whether the owner sleeps; pairs F:pshm_door.armed

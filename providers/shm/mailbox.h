@@ -13,9 +13,10 @@
  *	TAKEN -> ORPHAN	  the claimer: withdrawn meanwhile
  *	ORPHAN -> FREE	  the owner
  *	FAILED -> FREE	  the claimer
- *	any -> FREE	  another claimer that finds no free slot, when this one's process is dead
+ *	any but READY -> FREE  another claimer that finds no free slot, when this one's process is dead
  *
- * A word has a generation that grows with each claim: who comes back late moves nothing.
+ * A word has a generation that grows with each claim: who comes back late moves nothing. A request
+ * whose claimer has died is the owner's to find, who comes by all of them.
  */
 #ifndef WEFT_SHM_MAILBOX_H
 #define WEFT_SHM_MAILBOX_H
@@ -29,9 +30,17 @@ struct pshm_ticket {
 };
 
 /*
- * pshm_mailbox_post - leave a request
+ * pshm_mailbox_claim - have a slot for a request
+ * @pid: our process
+ * Returns 0 and the ticket, to be posted or dropped soon, or -FI_EAGAIN when all slots are taken: that
+ * costs no system call while what is in them are requests.
+ */
+int pshm_mailbox_claim(struct pshm_door *door, uint32_t pid, struct pshm_ticket *ticket);
+
+/*
+ * pshm_mailbox_post - leave a request in the slot that has been claimed
  * @offer: our process and the pair that it offers
- * Returns 0 and the ticket, or -FI_EAGAIN when all slots are taken by the living.
+ * Returns 0, or -FI_EAGAIN when somebody took us for dead, or scribbles: the ticket is none then.
  */
 int pshm_mailbox_post(struct pshm_door *door, const struct pshm_offer *offer,
 		      struct pshm_ticket *ticket);

@@ -11,6 +11,7 @@
 #include <dirent.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
+#include <sys/wait.h>
 #include <unistd.h>
 #include <rdma/fi_errno.h>
 #include "fault.h"
@@ -535,18 +536,110 @@ static void request_given_up_frees_its_slot(void **state)
 	mock_until(&a, &b, a.conn && b.conn);
 }
 
-static void full_mailbox_is_no_room_for_now(void **state)
+/* As many requests of a as b's mailbox has slots; who opens more waits. */
+static void mailbox_fill(void)
 {
 	struct wire_conn *conn;
-	uint32_t cnt = 0;
 
-	while (!mock_connect(&a, &b.addr, &conn))
-		cnt++;
-	assert_int_equal(cnt, PSHM_SLOTS);
-	assert_int_equal(mock_connect(&a, &b.addr, &conn), -FI_EAGAIN);
-	mock_until(&a, &b, a.ups == (int)PSHM_SLOTS && b.ups == (int)PSHM_SLOTS);
+	for (uint32_t i = 0; i < PSHM_SLOTS; i++)
+		assert_int_equal(mock_connect(&a, &b.addr, &conn), 0);
+}
+
+static void more_than_a_mailbox_holds_all_come_up(void **state)
+{
+	struct wire_conn *conn;
+
+	mailbox_fill();
+	for (uint32_t i = 0; i < 2 * PSHM_SLOTS; i++)
+		assert_int_equal(mock_connect(&a, &b.addr, &conn), 0);
+	mock_until(&a, &b, a.ups == 3 * (int)PSHM_SLOTS && b.ups == 3 * (int)PSHM_SLOTS);
+	assert_int_equal(a.downs + b.downs, 0);
+}
+
+static void who_waits_for_a_slot_has_one_descriptor_for_the_process_and_no_more(void **state)
+{
+	struct wire_conn *conn;
+	int before;
+
+	mailbox_fill();
+	before = fd_cnt();
+	for (uint32_t i = 0; i < PSHM_SLOTS; i++)
+		assert_int_equal(mock_connect(&a, &b.addr, &conn), 0);
+	assert_int_equal(fd_cnt(), before);
+	pshm_wire_ops.disconnect(conn);
+}
+
+static void who_waits_for_a_slot_hears_that_the_door_closes(void **state)
+{
+	struct wire_conn *conn;
+
+	mailbox_fill();
 	assert_int_equal(mock_connect(&a, &b.addr, &conn), 0);
-	mock_until(&a, &b, b.ups == (int)PSHM_SLOTS + 1);
+	mock_close(&b);
+	mock_until(&a, NULL, a.downs == (int)PSHM_SLOTS + 1);
+	assert_int_equal(a.down_err, -FI_ECONNREFUSED);
+}
+
+static void who_waits_for_a_slot_takes_the_peers_own_connection(void **state)
+{
+	struct wire_conn *conn, *theirs;
+
+	mailbox_fill();
+	assert_int_equal(mock_connect(&a, &b.addr, &conn), 0);
+	assert_int_equal(mock_connect(&b, &a.addr, &theirs), 0);
+	mock_until(&a, NULL, a.ups);
+	assert_int_equal(a.downs, 1); /* what waited; the requests stand */
+	assert_int_equal(a.down_err, -FI_EALREADY);
+	mock_until(&a, &b, a.ups == (int)PSHM_SLOTS + 1);
+	assert_int_equal(a.downs, 1);
+}
+
+static void want_of_descriptors_does_not_end_who_waits_for_a_slot(void **state)
+{
+	int ups = (int)PSHM_SLOTS, before = mock_warnings;
+	struct wire_conn *conn;
+
+	mailbox_fill();
+	assert_int_equal(mock_connect(&a, &b.addr, &conn), 0);
+	sys_fault_set(SYS_CALL_MEMFD_CREATE, EMFILE, 0, 1);
+	mock_until(&a, &b, mock_warnings > before);
+	mock_until(&a, &b, a.ups == ups + 1 && b.ups == ups + 1);
+	assert_int_equal(a.downs, 0);
+}
+
+/* Pid of a process that has ended. */
+static uint32_t dead_pid(void)
+{
+	pid_t pid = fork();
+
+	assert_true(pid >= 0);
+	if (!pid)
+		_exit(0);
+	assert_int_equal(waitpid(pid, NULL, 0), pid);
+	return (uint32_t)pid;
+}
+
+static void slots_of_the_dead_are_taken_over_but_not_their_requests(void **state)
+{
+	struct pshm_offer offer = { .pid = dead_pid() };
+	struct pshm_ticket ticket[PSHM_SLOTS], other;
+	struct pshm_region door;
+
+	assert_int_equal(pshm_door_open(b.addr.pid, b.addr.fd, b.addr.nonce, &door), 0);
+	for (uint32_t i = 0; i < PSHM_SLOTS; i++) {
+		assert_int_equal(pshm_mailbox_claim(door.addr, offer.pid, &ticket[i]), 0);
+		if (i)
+			assert_int_equal(pshm_mailbox_post(door.addr, &offer, &ticket[i]), 0);
+	}
+	/* nobody is looked up for a request: b takes it, and finds that out */
+	assert_int_equal(pshm_mailbox_claim(door.addr, (uint32_t)getpid(), &other), 0);
+	assert_ptr_equal(other.slot, ticket[0].slot);
+	assert_int_equal(pshm_mailbox_post(door.addr, &offer, &ticket[0]), -FI_EAGAIN);
+	assert_null(ticket[0].slot);
+	assert_int_equal(pshm_mailbox_claim(door.addr, (uint32_t)getpid(), &ticket[0]),
+			 -FI_EAGAIN);
+	mock_until(&b, NULL, !pshm_mailbox_claim(door.addr, (uint32_t)getpid(), &ticket[0]));
+	pshm_region_close(&door);
 }
 
 static void closed_door_refuses_those_who_wait(void **state)
@@ -621,7 +714,12 @@ int main(void)
 		TEST_CONNECTED(connection_may_end_from_within_a_packet),
 		TEST_CONNECTED(packet_that_the_engine_rejects_ends_the_connection),
 		TEST(request_given_up_frees_its_slot),
-		TEST(full_mailbox_is_no_room_for_now),
+		TEST(more_than_a_mailbox_holds_all_come_up),
+		TEST(who_waits_for_a_slot_has_one_descriptor_for_the_process_and_no_more),
+		TEST(who_waits_for_a_slot_hears_that_the_door_closes),
+		TEST(who_waits_for_a_slot_takes_the_peers_own_connection),
+		TEST(want_of_descriptors_does_not_end_who_waits_for_a_slot),
+		TEST(slots_of_the_dead_are_taken_over_but_not_their_requests),
 		TEST(closed_door_refuses_those_who_wait),
 		TEST(endpoint_connects_to_itself),
 		TEST(connections_cost_no_descriptor_each),

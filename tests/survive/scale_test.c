@@ -15,7 +15,7 @@
 #define FILES	   1024
 #define TEST_SECS  900
 #define HERE	   1000 /* endpoints, by default */
-#define THERE	   64	/* processes, by default */
+#define THERE	   256	/* processes, by default */
 #define SMALLS	   3	/* messages from each to each */
 #define SMALL	   64u
 #define LARGE	   100000u
