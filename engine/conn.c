@@ -338,10 +338,23 @@ static bool engine_was_there(const struct engine_peer *peer, int err)
 	       (err == -FI_ECONNREFUSED && peer->address.kind == ADDR_NONCE);
 }
 
+/*
+ * When a peer that refuses has done so for long enough. At once where one wire knows that its process
+ * is gone and this one leads to nobody either: no other will come under the same address.
+ */
+static uint64_t engine_gone_ns(const struct engine_peer *peer, int err)
+{
+	if (err == -FI_EALREADY || !engine_was_there(peer, err))
+		return UINT64_MAX;
+	if (peer->gone && err == -FI_ECONNREFUSED && peer->address.kind == ADDR_NONCE)
+		return peer->since_ns;
+	return peer->since_ns + REFUSED_NS;
+}
+
 /* A conn that never came up is gone. */
 static void engine_connect_failed(struct engine_peer *peer, uint32_t idx, int err)
 {
-	uint64_t now = platform_now_ns();
+	uint64_t now = platform_now_ns(), gone_ns;
 
 	if (err == -FI_EHOSTUNREACH || peer->up)
 		peer->unreachable |= 1u << idx;
@@ -355,12 +368,14 @@ static void engine_connect_failed(struct engine_peer *peer, uint32_t idx, int er
 		engine_peer_connect(peer);
 		return;
 	}
-	if (engine_never(err) || (err != -FI_EALREADY && engine_was_there(peer, err) &&
-				  now - peer->since_ns > REFUSED_NS)) {
+	gone_ns = engine_gone_ns(peer, err);
+	if (engine_never(err) || now >= gone_ns) {
 		engine_peer_fail(peer, err ? err : -FI_ECONNRESET, false);
 		return;
 	}
 	peer->retry_ns = now + (err == -FI_EALREADY ? EALREADY_NS : RETRY_NS);
+	if (peer->retry_ns > gone_ns) /* the answer to the last attempt is late enough */
+		peer->retry_ns = gone_ns;
 	engine_peer_block(peer);
 }
 

@@ -486,6 +486,36 @@ static void endpoint_that_was_never_met_and_refuses_is_gone(void **state)
 	expect_error(a.tx_cq, &contexts[0], FI_ECONNREFUSED);
 }
 
+static uint32_t refusals;
+
+static void count_refusal(const struct wire_conn *conn, int err)
+{
+	refusals += err == -FI_ECONNREFUSED;
+}
+
+/* What one wire proves and another one does not contradict needs no time to be believed. */
+static void endpoint_whose_process_is_gone_fails_sends_at_the_first_refusal(void **state)
+{
+	struct fake_knobs k;
+	fi_addr_t to_c;
+
+	fake_knobs_default(&k);
+	k.proof = 256;
+	fake_knobs_set(FAKE_A, &k);
+	fake_end_open(&c, &plain, NULL);
+	to_c = fake_end_insert(&a, &c.name);
+	assert_int_equal(fi_tsend(a.ep, "hello", 6, NULL, to_c, 1, &contexts[0]), 0);
+	expect_done(a.tx_cq, &contexts[0]);
+	fake_end_close(&c);
+	go(100);
+	refusals = 0;
+	fake_watch.ended = count_refusal;
+	assert_int_equal(fi_tsend(a.ep, "anybody?", 9, NULL, to_c, 1, &contexts[0]), 0);
+	expect_error(a.tx_cq, &contexts[0], FI_ECONNREFUSED);
+	fake_watch.ended = NULL;
+	assert_int_equal(refusals, 1);
+}
+
 static void endpoint_that_comes_late_gets_what_was_sent_to_it(void **state)
 {
 	struct weft_addr service = b.name;
@@ -653,6 +683,7 @@ int main(void)
 		TEST(endpoint_that_no_wire_reaches_fails_the_send),
 		TEST(endpoint_that_does_not_answer_yet_is_tried_until_the_send_is_cancelled),
 		TEST(endpoint_that_was_never_met_and_refuses_is_gone),
+		TEST(endpoint_whose_process_is_gone_fails_sends_at_the_first_refusal),
 		TEST(endpoint_that_comes_late_gets_what_was_sent_to_it),
 		TEST(addresses_of_both_kinds_lead_to_one_peer),
 		TEST(last_of_a_thousand_addresses_is_reached),

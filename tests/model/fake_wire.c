@@ -100,6 +100,7 @@ void fake_knobs_random(struct fake_knobs *knobs)
 		.get_later = some_chance(),
 		.get_fails = some_chance(),
 		.has_get = fake_chance(160),
+		.proof = some_chance(),
 	};
 	knobs->eager_max = knobs->claim_max;
 	if (fake_chance(200))
@@ -428,8 +429,8 @@ static int fake_connect(struct wire *base, struct engine_peer *peer,
 {
 	struct fake_wire *wire = wire_of(base);
 	struct list *node, *after;
+	bool far = false, gone;
 	struct fake_conn *c;
-	bool far = false;
 
 	if (wire->kind == FAKE_A && !is_local_service(addr)) {
 		far = addr->kind != ADDR_NONCE || addr->host != wire->address.host;
@@ -442,6 +443,7 @@ static int fake_connect(struct wire *base, struct engine_peer *peer,
 	if (fake_chance(fake_knobs[wire->kind].refuse))
 		return -FI_EAGAIN;
 	c = fake_conn_new(wire, peer);
+	gone = wire->kind == FAKE_A && !far;
 	list_for_each(node, after, &fake_wires) {
 		struct fake_wire *to = container_of(node, struct fake_wire, link);
 
@@ -452,6 +454,10 @@ static int fake_connect(struct wire *base, struct engine_peer *peer,
 		c->knock->hello = *hello;
 		list_push(&to->knocks, &c->knock->link);
 		fake_ring(to);
+	}
+	if (!c->knock && gone && fake_chance(fake_knobs[FAKE_A].proof)) {
+		fake_conn_bury(c);
+		return -FI_ECONNREFUSED;
 	}
 	if (!c->knock) { /* nobody listens there */
 		c->answered = true;

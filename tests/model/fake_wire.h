@@ -41,6 +41,7 @@ struct fake_knobs {
 	uint16_t deaf;		       /* arm promises no bell, but to be polled in time */
 	uint16_t fickle;	       /* arm says that there is something, and there is not */
 	uint16_t spurious;	       /* the bell of an armed wire rings for nothing */
+	uint16_t proof;		       /* fake-a knows at once that somebody is gone */
 	bool has_get;
 	bool mute;    /* connections are never answered */
 	bool no_bell; /* there are no descriptors */

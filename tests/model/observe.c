@@ -421,11 +421,30 @@ static void check_failed(struct op *op, const struct fi_cq_err_entry *e)
 	seen.failed_receives++;
 }
 
+/*
+ * Who is proven to be gone has no connection that could break: what is for it fails, and what waits for
+ * it alone.
+ */
+static void gone(struct op *op)
+{
+	if (op->kind == OP_SEND || op->kind == OP_ACCESS) {
+		op->exposed |= !run.ends[op->msg.to].ep;
+	} else if (op->kind == OP_RECV && op->recv.posted && op->recv.from >= 0 &&
+		   !run.ends[op->recv.from].ep) {
+		ref_cancel(&run.ref, op->end, &op->recv);
+		op->failed = true;
+		run.owed += !op->wants;
+		op->wants = true;
+	}
+}
+
 static void on_error(int owner, bool tx, const struct fi_cq_err_entry *e)
 {
 	struct op *op = e->op_context;
 
 	TRACE("error %d of %llu\n", e->err, (unsigned long long)op->id);
+	if (e->err == FI_ECONNREFUSED && run.closing)
+		gone(op);
 	if (op->exposed && !op->wants) { /* an error is told always */
 		op->wants = true;
 		run.owed++;
