@@ -260,6 +260,9 @@ struct engine_cq {
 	_Atomic uint32_t signals,
 		obeyed; /* fi_cq_signal: how often, as of which sreads have returned, */
 	uint32_t tried; /* and as of which fi_trywait has told */
+	uint32_t found; /* reads that find something until one looks at the clock */
+	uint32_t found_step, looks;
+	uint64_t found_ns; /* the last look */
 	_Atomic int refs;
 };
 
