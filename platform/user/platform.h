@@ -114,9 +114,13 @@ struct platform_fork {
 	void (*parent)(void);
 	void (*child)(void);
 	struct platform_fork *next;
+	bool watched;
 };
 
-/* platform_fork_watch - call these from now on; no round of a thread (below) runs between them */
+/*
+ * platform_fork_watch - call these from now on; no round of a thread (below) runs between them
+ * @watcher: static, as the caller fills it; once it is watched it stays, and a further call does nothing
+ */
 void platform_fork_watch(struct platform_fork *watcher);
 
 /* platform_forks - how many forks this process is away from the one that loaded the library */

@@ -76,8 +76,11 @@ void platform_fork_watch(struct platform_fork *watcher)
 {
 	pthread_once(&fork_once, fork_start);
 	pthread_mutex_lock(&threads_lock);
-	watcher->next = watchers;
-	watchers = watcher;
+	if (!watcher->watched) {
+		watcher->watched = true;
+		watcher->next = watchers;
+		watchers = watcher;
+	}
 	pthread_mutex_unlock(&threads_lock);
 }
 

@@ -4,7 +4,6 @@
  * on the thread that holds the domain.
  */
 #include <errno.h>
-#include <pthread.h>
 #include <stdio.h>
 #include <unistd.h>
 #include <rdma/fi_errno.h>
@@ -18,7 +17,6 @@
  */
 static struct platform_lock wires_lock = { PTHREAD_MUTEX_INITIALIZER };
 static struct list wires = { &wires, &wires };
-static pthread_once_t fork_once = PTHREAD_ONCE_INIT;
 
 void pshm_lists_lock(void)
 {
@@ -52,16 +50,11 @@ static void fork_child(void)
 	pshm_lists_unlock();
 }
 
-static void fork_watch(void)
-{
-	static struct platform_fork watcher = {
-		.prepare = pshm_lists_lock,
-		.parent = pshm_lists_unlock,
-		.child = fork_child,
-	};
-
-	platform_fork_watch(&watcher);
-}
+static struct platform_fork fork_watcher = {
+	.prepare = pshm_lists_lock,
+	.parent = pshm_lists_unlock,
+	.child = fork_child,
+};
 
 static bool nonce_given(const uint8_t nonce[PSHM_NONCE])
 {
@@ -178,7 +171,7 @@ int pshm_open(struct engine_ep *ep, const struct wire_attr *attr, struct weft_ad
 	if (err)
 		goto err_door;
 
-	pthread_once(&fork_once, fork_watch);
+	platform_fork_watch(&fork_watcher);
 	pshm_lists_lock();
 	list_push(&wires, &w->all);
 	pshm_lists_unlock();

@@ -18,7 +18,6 @@
 
 /* Rank 3; nothing is called under it but system calls that do not wait. */
 static struct platform_lock lock = { PTHREAD_MUTEX_INITIALIZER };
-static pthread_once_t fork_once = PTHREAD_ONCE_INIT;
 
 /* The lock's, like all of channel.c. */
 static struct list wires = { &wires, &wires }; /* struct pshm_wire.listed */
@@ -291,16 +290,11 @@ static void fork_child(void)
 	platform_unlock(&lock);
 }
 
-static void fork_watch(void)
-{
-	static struct platform_fork watcher = {
-		.prepare = fork_prepare,
-		.parent = fork_parent,
-		.child = fork_child,
-	};
-
-	platform_fork_watch(&watcher);
-}
+static struct platform_fork fork_watcher = {
+	.prepare = fork_prepare,
+	.parent = fork_parent,
+	.child = fork_child,
+};
 
 static int key_locked(void)
 {
@@ -311,7 +305,7 @@ int pshm_sockets_name(uint8_t nonce[PSHM_NONCE])
 {
 	int err;
 
-	pthread_once(&fork_once, fork_watch);
+	platform_fork_watch(&fork_watcher);
 	platform_lock(&lock);
 	err = key_locked();
 	memcpy(nonce, &key, sizeof(key));

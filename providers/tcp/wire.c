@@ -5,7 +5,6 @@
  * that holds the endpoint's domain.
  */
 #include <errno.h>
-#include <pthread.h>
 #include <sys/epoll.h>
 #include <unistd.h>
 #include "iface.h"
@@ -17,7 +16,6 @@
 /* All endpoints of the process, for the child of a fork. Rank 3, nothing is called under it. */
 static struct platform_lock wires_lock = { PTHREAD_MUTEX_INITIALIZER };
 static struct list wires = { &wires, &wires };
-static pthread_once_t fork_once = PTHREAD_ONCE_INIT;
 
 static void fork_prepare(void)
 {
@@ -42,16 +40,11 @@ static void fork_child(void)
 	platform_unlock(&wires_lock);
 }
 
-static void fork_watch(void)
-{
-	static struct platform_fork watcher = {
-		.prepare = fork_prepare,
-		.parent = fork_parent,
-		.child = fork_child,
-	};
-
-	platform_fork_watch(&watcher);
-}
+static struct platform_fork fork_watcher = {
+	.prepare = fork_prepare,
+	.parent = fork_parent,
+	.child = fork_child,
+};
 
 int tcp_watch(struct tcp_wire *wire, struct tcp_lane *lane, uint32_t events)
 {
@@ -263,7 +256,7 @@ int tcp_open(struct engine_ep *ep, const struct wire_attr *attr, struct weft_add
 		snprintf(why, why_len, "can't watch the listening socket: %s", strerror(-err));
 		goto err_free;
 	}
-	pthread_once(&fork_once, fork_watch);
+	platform_fork_watch(&fork_watcher);
 	platform_lock(&wires_lock);
 	list_push(&wires, &wire->all);
 	platform_unlock(&wires_lock);
