@@ -14,6 +14,23 @@
 static struct platform_lock lock = { PTHREAD_MUTEX_INITIALIZER };
 static struct list held = { &held, &held };
 
+static void fork_prepare(void)
+{
+	platform_lock(&lock);
+}
+
+static void fork_over(void)
+{
+	platform_unlock(&lock);
+}
+
+/* The child finds the table whole, and may hold processes of its own. */
+static struct platform_fork fork_watcher = {
+	.prepare = fork_prepare,
+	.parent = fork_over,
+	.child = fork_over,
+};
+
 /* A descriptor that stands for the process: a pidfd, or its folder where there are none. */
 static int process_open(uint32_t pid, enum pshm_held_by *how)
 {
@@ -57,6 +74,7 @@ int pshm_process_get(uint32_t pid, struct pshm_process **process)
 
 	if (!pid || pid > INT_MAX)
 		return -FI_EHOSTUNREACH;
+	platform_fork_watch(&fork_watcher);
 	platform_lock(&lock);
 	p = find_locked(pid);
 	if (p) {

@@ -283,6 +283,43 @@ static void echo_body(struct mock *m)
 	mock_close(m);
 }
 
+static _Atomic bool looking_over;
+
+/* Holds the table's lock most of the time. */
+static void *look_up(void *arg)
+{
+	struct pshm_process *process;
+
+	while (!atomic_load(&looking_over))
+		if (!pshm_process_get((uint32_t)getppid(), &process))
+			pshm_process_put(process);
+	return NULL;
+}
+
+static void fork_finds_the_table_of_processes_whole(void **state)
+{
+	struct pshm_process *process;
+	pthread_t thread;
+	int status, ended;
+
+	atomic_store(&looking_over, false);
+	assert_int_equal(pthread_create(&thread, NULL, look_up, NULL), 0);
+	for (int i = 0; i < 50; i++) {
+		pid_t pid = fork();
+
+		assert_true(pid >= 0);
+		if (!pid) {
+			alarm(10);
+			_exit(pshm_process_get((uint32_t)getppid(), &process));
+		}
+		ended = waitpid(pid, &status, 0);
+		assert_int_equal(ended, pid);
+		assert_int_equal(status, 0);
+	}
+	atomic_store(&looking_over, true);
+	assert_int_equal(pthread_join(thread, NULL), 0);
+}
+
 static void copy_made_by_fork_can_do_no_harm(void **state)
 {
 	struct wire_conn *conn;
@@ -376,6 +413,7 @@ int main(void)
 		TEST(zombie_is_dead),
 		TEST(slots_of_the_dead_are_used_again),
 		TEST(get_reads_the_process_and_no_other_after_it),
+		TEST(fork_finds_the_table_of_processes_whole),
 		TEST(copy_made_by_fork_can_do_no_harm),
 		TEST(another_user_is_unreachable_either_way),
 	};
