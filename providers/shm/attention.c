@@ -51,7 +51,7 @@ static void cool(struct pshm_conn *conn)
 
 void pshm_attend(struct pshm_conn *conn)
 {
-	enum pshm_side other = conn->side == PSHM_ASKED ? PSHM_ANSWERED : PSHM_ASKED;
+	enum pshm_side other = pshm_other(conn);
 	struct pshm_wire *w = conn->wire;
 
 	conn->call = w->call_next++ % PSHM_CALLS;
@@ -119,7 +119,7 @@ static void sweep_hot(struct pshm_wire *w)
 
 bool pshm_has_something(const struct pshm_conn *conn)
 {
-	enum pshm_side other = conn->side == PSHM_ASKED ? PSHM_ANSWERED : PSHM_ASKED;
+	enum pshm_side other = pshm_other(conn);
 	uint32_t note;
 
 	return ring_next(&conn->rx, &note) || conn->tx.broken ||

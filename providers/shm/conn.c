@@ -63,7 +63,7 @@ void pshm_conn_free(struct pshm_conn *conn)
 void pshm_conn_attach(struct pshm_conn *conn, const struct pshm_region *region,
 		      const struct pshm_sizes *sizes)
 {
-	enum pshm_side other = conn->side == PSHM_ASKED ? PSHM_ANSWERED : PSHM_ASKED;
+	enum pshm_side other = pshm_other(conn);
 	uint32_t line_cnt = sizes->line_cnt, data_len = sizes->data_len;
 
 	conn->region = *region;
@@ -176,7 +176,7 @@ void pshm_conn_fail(struct pshm_conn *conn, int err)
 int pshm_check(struct wire_conn *base)
 {
 	struct pshm_conn *conn = pshm_conn_of(base);
-	enum pshm_side other = conn->side == PSHM_ASKED ? PSHM_ANSWERED : PSHM_ASKED;
+	enum pshm_side other = pshm_other(conn);
 	uint32_t note;
 
 	if (conn->wire->forked)

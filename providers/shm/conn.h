@@ -171,6 +171,12 @@ struct pshm_conn {
 extern const struct wire_ops pshm_wire_ops;
 extern struct fi_provider pshm_provider;
 
+/* pshm_other - the side that the peer is */
+static inline enum pshm_side pshm_other(const struct pshm_conn *conn)
+{
+	return conn->side == PSHM_ASKED ? PSHM_ANSWERED : PSHM_ASKED;
+}
+
 static inline struct pshm_conn *pshm_conn_of(struct wire_conn *conn)
 {
 	return (struct pshm_conn *)conn;
@@ -233,7 +239,7 @@ struct pshm_door *pshm_peer_door(struct pshm_conn *conn);
 /* pshm_attend_how - what the peer has to do once it has published something */
 static inline void pshm_attend_how(struct pshm_conn *conn, enum pshm_how how)
 {
-	enum pshm_side other = conn->side == PSHM_ASKED ? PSHM_ANSWERED : PSHM_ASKED;
+	enum pshm_side other = pshm_other(conn);
 
 	atomic_store_explicit(&conn->pair->attention[other].how, how, memory_order_relaxed);
 }
@@ -241,7 +247,7 @@ static inline void pshm_attend_how(struct pshm_conn *conn, enum pshm_how how)
 /* pshm_polled - how a peer is told that its ring is polled */
 static inline enum pshm_how pshm_polled(const struct pshm_conn *conn)
 {
-	enum pshm_side other = conn->side == PSHM_ASKED ? PSHM_ANSWERED : PSHM_ASKED;
+	enum pshm_side other = pshm_other(conn);
 
 	return conn->wire->barriers && atomic_load_explicit(&conn->pair->barriers[other].value,
 							    memory_order_relaxed)

@@ -160,7 +160,7 @@ static int area_take(struct pshm_conn *conn, enum pshm_side other,
 
 int pshm_grow_take(struct pshm_conn *conn, const struct ring_line *line)
 {
-	enum pshm_side other = conn->side == PSHM_ASKED ? PSHM_ANSWERED : PSHM_ASKED;
+	enum pshm_side other = pshm_other(conn);
 	struct pshm_growth growth;
 	uint32_t data_len;
 	int err;

@@ -184,7 +184,7 @@ err_down:
 /* Did the peer close, and is everything before that delivered; does it keep to the rules. */
 static int conn_sweep(struct pshm_conn *conn)
 {
-	enum pshm_side other = conn->side == PSHM_ASKED ? PSHM_ANSWERED : PSHM_ASKED;
+	enum pshm_side other = pshm_other(conn);
 	/* A:pshm_pair.ended  the end before what was published; pairs R:pshm_pair.ended */
 	uint32_t how = atomic_load_explicit(&conn->pair->ended[other].value,
 					    memory_order_acquire);

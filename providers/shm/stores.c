@@ -60,23 +60,15 @@ static void copy_streaming(void *to, const void *from, size_t len)
 static void fill(bool streaming, char *to, const struct iovec *iov, size_t cnt, size_t skip,
 		 size_t len)
 {
+	struct iovec parts[WIRE_DEST_MAX];
+
 	if (!streaming) {
 		copy_from_iov(to, iov, cnt, skip, len);
 		return;
 	}
-	for (size_t i = 0; i < cnt && len; i++) {
-		size_t n = iov[i].iov_len;
-
-		if (skip >= n) {
-			skip -= n;
-			continue;
-		}
-		n = n - skip < len ? n - skip : len;
-		copy_streaming(to, (const char *)iov[i].iov_base + skip, n);
-		to += n;
-		len -= n;
-		skip = 0;
-	}
+	cnt = iov_slice(iov, cnt, skip, len, parts);
+	for (size_t i = 0; i < cnt; to += parts[i++].iov_len)
+		copy_streaming(to, parts[i].iov_base, parts[i].iov_len);
 }
 
 /* What the consumer said of the last probe, together with what the producer saw. */
@@ -141,7 +133,7 @@ void pshm_fill(struct wire_conn *conn, void *to, const struct iovec *iov, size_t
 
 void pshm_probe_read(struct pshm_conn *conn, const void *data)
 {
-	enum pshm_side other = conn->side == PSHM_ASKED ? PSHM_ANSWERED : PSHM_ASKED;
+	enum pshm_side other = pshm_other(conn);
 	const volatile unsigned char *bytes = data;
 	uint64_t began = platform_now_ns(), ns;
 
