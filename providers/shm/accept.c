@@ -145,7 +145,7 @@ static uint32_t accept_requests(struct pshm_wire *w, uint32_t most)
 	for (; taken < most && (request = pshm_sockets_take(w)); taken++) {
 		err = accept_request(w, request);
 		if (pshm_scarce(err))
-			pshm_starved(w, "accept a peer's connection", err);
+			pshm_starved(w, PSHM_LACKS_ACCEPT, err);
 		platform_free(request);
 	}
 	return taken;
@@ -164,7 +164,7 @@ int pshm_accept(struct pshm_wire *w)
 	     taken++) {
 		err = accept_offer(w, &offer);
 		if (pshm_scarce(err))
-			pshm_starved(w, "accept a peer's connection", err);
+			pshm_starved(w, PSHM_LACKS_ACCEPT, err);
 		/* no way through memory: another wire may lead there */
 		if (err && !pshm_scarce(err) && err != -FI_ENOPROTOOPT && err != -FI_EPROTO)
 			err = -FI_EHOSTUNREACH;

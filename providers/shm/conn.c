@@ -7,14 +7,24 @@
 #include <rdma/fi_errno.h>
 #include "conn.h"
 
-void pshm_starved(struct pshm_wire *w, const char *what, int err)
+#define SAID_NS 60000000000u /* until the same is said again */
+
+void pshm_starved(struct pshm_wire *w, enum pshm_lack lack, int err)
 {
-	if (w->starved)
+	static const char *const names[PSHM_LACKS] = {
+		[PSHM_LACKS_CONNECT] = "connect to a peer",
+		[PSHM_LACKS_ACCEPT] = "accept a peer's connection",
+		[PSHM_LACKS_PEER] = "connect to a peer that lacks what it takes",
+	};
+	uint64_t *said = &w->lacks_ns[lack][err == -FI_ENOMEM ? 0 : err == -FI_EMFILE ? 1 : 2];
+	uint64_t now = platform_now_ns();
+
+	if (*said && now - *said < SAID_NS)
 		return;
-	w->starved = true;
+	*said = now;
 	FI_WARN(&pshm_provider, FI_LOG_EP_CTRL,
 		"can't %s: %s; what is sent waits until there are some (raise 'ulimit -n')\n",
-		what, strerror(-err));
+		names[lack], strerror(-err));
 }
 
 struct pshm_conn *pshm_conn_new(struct pshm_wire *w, struct engine_peer *peer,
@@ -100,7 +110,7 @@ void pshm_conn_up(struct pshm_conn *conn, const struct hello *hello)
 
 	assert(w->up_cnt < w->up_cap);
 	pshm_attend(conn);
-	w->starved = false;
+	memset(w->lacks_ns, 0, sizeof(w->lacks_ns));
 	conn->base.up = true;
 	engine_conn_up(&conn->base, hello);
 }

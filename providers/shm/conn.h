@@ -68,6 +68,16 @@ enum pshm_growing {
 	PSHM_LARGE,
 };
 
+/* What can't be done for want of descriptors or memory. */
+enum pshm_lack {
+	PSHM_LACKS_CONNECT,
+	PSHM_LACKS_ACCEPT,
+	PSHM_LACKS_PEER, /* it is the peer that lacks them */
+	PSHM_LACKS,
+};
+
+#define PSHM_SCARCES 3u /* errors of pshm_scarce() */
+
 struct pshm_wire {
 	struct wire base;
 	struct pshm_conn **up; /* connections, the hot ones first; NULL: ended meanwhile */
@@ -82,7 +92,6 @@ struct pshm_wire {
 	bool forked;	  /* we are a copy: everything belongs to the parent */
 	bool barriers;	  /* we can make barriers in other processes, and take part in theirs */
 	bool armed;	  /* somebody sleeps, or is about to */
-	bool starved;	  /* it has been said that descriptors or memory ran out */
 	struct list work; /* connections with sendv or get under way */
 	struct list connecting;
 	struct list ended; /* to be freed at the end of poll() */
@@ -101,10 +110,13 @@ struct pshm_wire {
 	struct sys_fifo_id rung_id;
 	uint32_t call_next;		       /* to be given to a connection */
 	struct pshm_conn *callers[PSHM_CALLS]; /* by call, linked by next_caller */
-	size_t area_max;		       /* bytes of areas that we may make */
-	size_t area_len;		       /* bytes of those that there are */
-	struct list all;		       /* of the process, for fork */
-	struct list conns;		       /* struct pshm_conn.all */
+	uint64_t lacks_ns
+		[PSHM_LACKS]
+		[PSHM_SCARCES]; /* when it was said that there is such a lack; 0: not yet */
+	size_t area_max;	/* bytes of areas that we may make */
+	size_t area_len;	/* bytes of those that there are */
+	struct list all;	/* of the process, for fork */
+	struct list conns;	/* struct pshm_conn.all */
 };
 
 #define PSHM_FILL_MIN  512u  /* payload from which on it matters which stores are used */
@@ -347,8 +359,9 @@ int pshm_check(struct wire_conn *conn);
  * pshm_conn_end - take it out of everything but wire->ended, and tell the other side
  * pshm_conn_fail - end it and tell the engine; from poll(). @err: 0 for the peer's orderly close, or -FI_E*
  * pshm_conn_reap - free those that ended
- * pshm_starved - descriptors or memory are wanting to do @what: say so once, until a connection is made.
- *	The engine tries again for as long as it takes: nothing else would tell why sends wait
+ * pshm_starved - descriptors or memory are wanting: say so once a minute for each lack and error, and anew
+ *	once a connection is made. The engine tries again for as long as it takes: nothing else would
+ *	tell why sends wait
  */
 struct pshm_conn *pshm_conn_new(struct pshm_wire *wire, struct engine_peer *peer,
 				enum pshm_side side);
@@ -360,7 +373,7 @@ void pshm_conn_up(struct pshm_conn *conn, const struct hello *hello);
 void pshm_conn_end(struct pshm_conn *conn, enum pshm_end how);
 void pshm_conn_fail(struct pshm_conn *conn, int err);
 void pshm_conn_reap(struct pshm_wire *wire);
-void pshm_starved(struct pshm_wire *wire, const char *what, int err);
+void pshm_starved(struct pshm_wire *wire, enum pshm_lack lack, int err);
 
 /* From connect.c; connect of wire_ops. */
 int pshm_connect(struct wire *wire, struct engine_peer *peer, const struct weft_addr *addr,

@@ -147,7 +147,7 @@ err_free:
 	if (err == -FI_EMFILE && !list_empty(&w->connecting))
 		return -FI_EAGAIN;
 	if (pshm_scarce(err))
-		pshm_starved(w, "connect to a peer", err);
+		pshm_starved(w, PSHM_LACKS_CONNECT, err);
 	return err;
 }
 
@@ -215,7 +215,7 @@ static bool connecting_failed(struct pshm_conn *conn, int err)
 	if (!err)
 		return false;
 	if (pshm_scarce(err))
-		pshm_starved(conn->wire, "connect to a peer that lacks what it takes", err);
+		pshm_starved(conn->wire, PSHM_LACKS_PEER, err);
 	connecting_done(conn);
 	pshm_conn_fail(conn, err);
 	return true;
@@ -241,7 +241,7 @@ static bool waiting_step(struct pshm_conn *conn, bool check_process)
 		return false;
 	if (!pshm_scarce(err))
 		return connecting_failed(conn, err);
-	pshm_starved(conn->wire, "connect to a peer", err);
+	pshm_starved(conn->wire, PSHM_LACKS_CONNECT, err);
 	return false;
 }
 

@@ -421,6 +421,27 @@ static void want_of_descriptors_is_logged_once(void **state)
 	assert_int_equal(mock_warnings, before + 2);
 }
 
+static void another_want_is_logged_too(void **state)
+{
+	int before = mock_warnings;
+	struct wire_conn *conn;
+
+	sys_fault_set(SYS_CALL_MEMFD_CREATE, EMFILE, 0, 1);
+	assert_int_equal(mock_connect(&a, &b.addr, &conn), -FI_EMFILE);
+	assert_int_equal(mock_warnings, before + 1);
+	/* another error */
+	sys_fault_set(SYS_CALL_MEMFD_CREATE, ENOMEM, 0, 2);
+	for (int i = 0; i < 2; i++)
+		assert_int_equal(mock_connect(&a, &b.addr, &conn), -FI_ENOMEM);
+	assert_int_equal(mock_warnings, before + 2);
+	assert_non_null(strstr(mock_log, strerror(ENOMEM)));
+	/* of something else: a accepts */
+	assert_int_equal(mock_connect(&b, &a.addr, &conn), 0);
+	sys_fault_set(SYS_CALL_OPEN_FD, EMFILE, 0, 1);
+	mock_until(&a, NULL, mock_warnings > before + 2);
+	assert_int_equal(mock_warnings, before + 3);
+}
+
 static void want_of_descriptors_at_the_peer_is_logged_by_both(void **state)
 {
 	int before = mock_warnings;
@@ -707,6 +728,7 @@ int main(void)
 		TEST(want_of_descriptors_is_no_reason_to_go_another_way),
 		TEST(limit_on_files_is_said_when_an_endpoint_opens),
 		TEST(want_of_descriptors_is_logged_once),
+		TEST(another_want_is_logged_too),
 		TEST(want_of_descriptors_at_the_peer_is_logged_by_both),
 		TEST(failed_calls_leave_nothing_behind),
 		TEST_CONNECTED(orderly_close_comes_after_the_last_packet),
