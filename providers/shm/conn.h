@@ -28,7 +28,8 @@
 #define PSHM_DATA_LEN 16384u /* of a ring at first: a pair takes under 64 KiB */
 #define PSHM_AREA_LEN \
 	(1u << 20) /* ... and once it has grown: about the size of a second-level cache */
-#define PSHM_AREAS_MAX (32u << 20) /* of all rings of an endpoint that have grown */
+#define PSHM_AREAS_MAX \
+	(32u << 20) /* of all rings of an endpoint that have grown, unless the user says */
 #define PSHM_CLAIM_MAX 8192u
 #define PSHM_EAGER_MAX 65536u
 #define PSHM_FRAGMENT  8192u	  /* of what sendv carries, at most */

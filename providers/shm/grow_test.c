@@ -12,6 +12,7 @@
 #include <rdma/fi_errno.h>
 #include "conn.h"
 #include "fault.h"
+#include "mock_core.h"
 #include "mock_engine.h"
 
 #define SOME 4096u
@@ -150,6 +151,22 @@ static void areas_of_an_endpoint_are_bounded(void **state)
 	assert_int_equal(at(&a)->growing, PSHM_OFFERED);
 	pshm_wire_ops.disconnect(a.conn);
 	assert_int_equal(((struct pshm_wire *)a.wire)->area_len, 0);
+}
+
+static void user_may_forbid_rings_to_grow(void **state)
+{
+	static const size_t none = 0;
+	struct wire_conn *conn;
+
+	mock_close(&a);
+	mock_area_budget = &none;
+	mock_open(&a);
+	mock_area_budget = NULL;
+	b.conn = NULL;
+	assert_int_equal(mock_connect(&a, &b.addr, &conn), 0);
+	mock_until(&a, &b, a.conn && b.conn);
+	fill_up(0);
+	assert_int_equal(at(&a)->growing, PSHM_SMALL);
 }
 
 /* A line of a's ring with that header. */
@@ -347,6 +364,7 @@ int main(void)
 		TEST(peer_without_descriptors_is_asked_again_later),
 		TEST(no_memory_for_an_area_leaves_the_ring_small),
 		TEST(areas_of_an_endpoint_are_bounded),
+		TEST(user_may_forbid_rings_to_grow),
 		TEST(area_that_is_not_there_is_not_mapped),
 		TEST(area_of_another_size_than_it_says_ends_the_connection),
 		TEST(area_that_is_no_larger_ends_the_connection),

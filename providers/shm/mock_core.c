@@ -12,6 +12,7 @@
 char mock_log[512];
 int mock_warnings;
 const char *mock_socket_dir;
+const size_t *mock_area_budget;
 
 uint32_t fi_version(void)
 {
@@ -54,6 +55,10 @@ int fi_param_define(const struct fi_provider *provider, const char *name,
 
 int fi_param_get(struct fi_provider *provider, const char *name, void *value)
 {
+	if (!strcmp(name, "area_budget") && mock_area_budget) {
+		memcpy(value, mock_area_budget, sizeof(*mock_area_budget));
+		return 0;
+	}
 	if (strcmp(name, "socket_dir") || !mock_socket_dir)
 		return -FI_ENODATA;
 	memcpy(value, &mock_socket_dir, sizeof(mock_socket_dir));

@@ -11,6 +11,7 @@
 
 extern char mock_log[512]; /* the last line, of whatever level */
 extern int mock_warnings;
-extern const char *mock_socket_dir; /* FI_SHM_SOCKET_DIR, or NULL */
+extern const char *mock_socket_dir;    /* FI_SHM_SOCKET_DIR, or NULL */
+extern const size_t *mock_area_budget; /* FI_SHM_AREA_BUDGET, or NULL */
 
 #endif

@@ -269,6 +269,10 @@ struct fi_provider *weft_shm_ini(void)
 	engine_define_params(&pshm_provider);
 	report_define(&pshm_provider);
 	fi_param_define(
+		&pshm_provider, "area_budget", FI_PARAM_SIZE_T,
+		"Bytes of shared memory that an endpoint has at most for connections of much payload, each of which "
+		"then takes 1 MiB instead of 16 KiB for what it sends (default: 32 MiB)");
+	fi_param_define(
 		&pshm_provider, "socket_dir", FI_PARAM_STRING,
 		"Folder in which endpoints make a socket for containers of this host that share it, and neither "
 		"processes nor network (default: none)");
