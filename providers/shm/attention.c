@@ -168,8 +168,10 @@ void pshm_call(struct pshm_conn *conn)
 			return;
 	}
 	door = pshm_peer_door(conn);
-	if (!door)
-		return; /* it will find us, in a while */
+	if (!door) {
+		pshm_mute(conn, true); /* it will find us, in a while */
+		return;
+	}
 	call = atomic_load_explicit(&attention->call, memory_order_relaxed) % PSHM_CALLS;
 	/* R:pshm_door.calls  what we published before the call; pairs A:pshm_door.calls */
 	atomic_fetch_or_explicit(&door->calls[call / 64], 1ull << call % 64,
@@ -186,8 +188,10 @@ void pshm_knock(struct pshm_conn *conn)
 {
 	struct pshm_door *door = pshm_peer_door(conn);
 
-	if (!door)
+	if (!door) {
+		pshm_mute(conn, true);
 		return;
+	}
 	/* R:pshm_door.knocks, and F: as in pshm_call() */
 	atomic_fetch_add_explicit(&door->knocks, 1, memory_order_seq_cst);
 	pshm_ring(conn);

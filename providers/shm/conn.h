@@ -152,6 +152,7 @@ struct pshm_conn {
 	bool ended;
 	bool receiving;	 /* fragments of a packet are arriving */
 	bool door_shut;	 /* the peer's door could not be opened to see it poll */
+	bool mute;	 /* we have told the peer that we can't ring */
 	int get_refused; /* -FI_E* once the kernel said no */
 	/* Packet whose fragments arrive. */
 	struct wire_dest dest;
@@ -286,6 +287,8 @@ void pshm_disarm(struct wire *wire);
 
 /* pshm_ring - the owner of that conn's door may sleep: wake it */
 void pshm_ring(struct pshm_conn *conn);
+/* pshm_mute - tell the peer whether we can't wake it: then it does not sleep for long */
+void pshm_mute(struct pshm_conn *conn, bool mute);
 /* pshm_bells_close - release the descriptors of this file */
 void pshm_bells_close(struct pshm_wire *wire);
 

@@ -241,10 +241,11 @@ static int pshm_poll(struct wire *base)
 	}
 	if (unlikely(!list_empty(&w->work)))
 		moved += pshm_transfers_move(w);
-	if (unlikely(!list_empty(&w->connecting)))
-		moved += pshm_connecting(w, sweep);
+	/* who has answered knocks as well: look for answers after the knocks have been heard */
 	if (unlikely(atomic_load_explicit(&w->door->knocks, memory_order_relaxed) != w->knocks))
 		moved += pshm_accept(w);
+	if (unlikely(!list_empty(&w->connecting)))
+		moved += pshm_connecting(w, sweep);
 	if (unlikely(sweep)) {
 		for (uint32_t i = 0; i < w->hot_cnt; i++)
 			if (w->up[i])

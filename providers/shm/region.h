@@ -142,6 +142,8 @@ struct pshm_pair {
 		attention[2]; /* by the side that produces; the other one writes */
 	struct pshm_flag
 		barriers[2]; /* 1: that side takes part in barriers that the other one makes */
+	/* 1: that side can't ring at the other one's door, which has to look of its own accord */
+	struct pshm_flag mute[2];
 };
 
 #define PSHM_PAIR_HEAD 4096u
@@ -157,6 +159,7 @@ _Static_assert(offsetof(struct pshm_pair, grown) == 448, "layout");
 _Static_assert(offsetof(struct pshm_pair, probed) == 576, "layout");
 _Static_assert(offsetof(struct pshm_pair, attention) == 704, "layout");
 _Static_assert(offsetof(struct pshm_pair, barriers) == 832, "layout");
+_Static_assert(offsetof(struct pshm_pair, mute) == 960, "layout");
 _Static_assert(sizeof(struct pshm_pair) <= PSHM_PAIR_HEAD, "layout");
 
 /* Head of an area's memory; the data follow at PSHM_AREA_HEAD. */

@@ -24,7 +24,7 @@
 #include "membarrier.h"
 
 #define WORK_NS	   50000u   /* sleep while payload moves: room in a ring is not told of */
-#define CONNECT_NS 1000000u /* ... while connections are made */
+#define CONNECT_NS 1000000u /* ... while connections are made, or somebody can't ring */
 
 int pshm_bell(struct wire *base)
 {
@@ -48,17 +48,24 @@ int pshm_bell(struct wire *base)
 	return w->asleep_on;
 }
 
-/* Has anything come that poll() should see? */
-static bool something_there(struct pshm_wire *w)
+/* Has anything come that poll() should see? If not: is there somebody who can't ring, in @mute */
+static bool something_there(struct pshm_wire *w, bool *mute)
 {
+	*mute = false;
 	if (atomic_load_explicit(&w->door->called, memory_order_relaxed) ||
 	    atomic_load_explicit(&w->door->knocks, memory_order_relaxed) != w->knocks)
 		return true;
 	for (uint32_t i = 0; i < w->up_cnt; i++) {
-		if (!w->up[i] || !pshm_has_something(w->up[i]))
+		struct pshm_conn *conn = w->up[i];
+
+		if (!conn)
 			continue;
-		pshm_warm(w->up[i]);
-		return true;
+		if (pshm_has_something(conn)) {
+			pshm_warm(conn);
+			return true;
+		}
+		*mute |= atomic_load_explicit(&conn->pair->mute[pshm_other(conn)].value,
+					      memory_order_relaxed);
 	}
 	return false;
 }
@@ -73,7 +80,7 @@ static void hot_how(struct pshm_wire *w, bool sleeps)
 uint64_t pshm_arm(struct wire *base)
 {
 	struct pshm_wire *w = (struct pshm_wire *)base;
-	bool blind;
+	bool blind, mute;
 
 	if (w->forked)
 		return w->up_cnt ? 0 : UINT64_MAX;
@@ -98,13 +105,13 @@ uint64_t pshm_arm(struct wire *base)
 	platform_fence();
 	/* where it is forbidden since, what is missed is found after a nap */
 	blind = w->barriers && sys_membarrier_all();
-	if (something_there(w)) {
+	if (something_there(w, &mute)) {
 		pshm_disarm(base);
 		return 0;
 	}
 	if (!list_empty(&w->work))
 		return WORK_NS;
-	if (blind || !list_empty(&w->connecting))
+	if (blind || mute || !list_empty(&w->connecting))
 		return CONNECT_NS;
 	return pshm_sockets_nap(w);
 }
@@ -161,10 +168,19 @@ void pshm_ring(struct pshm_conn *conn)
 	}
 	id = (struct sys_fifo_id){ door->bell_dev, door->bell_ino };
 	fd = ringer(conn->wire, conn, number, &id);
+	pshm_mute(conn, fd < 0);
 	if (fd >= 0)
 		sys_fifo_ring(fd);
 	else /* it wakes after a while; who calls next tries again */
 		atomic_store_explicit(&door->armed, 1, memory_order_relaxed);
+}
+
+void pshm_mute(struct pshm_conn *conn, bool mute)
+{
+	if (conn->mute == mute || !conn->pair)
+		return;
+	conn->mute = mute;
+	atomic_store_explicit(&conn->pair->mute[conn->side].value, mute, memory_order_relaxed);
 }
 
 void pshm_bells_close(struct pshm_wire *w)

@@ -169,6 +169,41 @@ static void bell_that_cannot_be_opened_is_tried_again(void **state)
 	assert_true(rings(&b));
 }
 
+#define SHORT_NS 1000000u /* sleep of who is not woken by all */
+
+static void who_cannot_be_rung_sleeps_for_a_moment(void **state)
+{
+	armed(&b);
+	assert_true(pshm_arm(b.wire) > SHORT_NS);
+	sys_fault_set(SYS_CALL_OPEN_FD, EMFILE, 0, 1);
+	assert_true(mock_put(a.conn, 0, 8));
+	assert_false(rings(&b));
+	pshm_disarm(b.wire);
+	mock_until(&b, NULL, b.next_tag == 1);
+	armed(&b);
+	assert_in_range(pshm_arm(b.wire), 1, SHORT_NS);
+	/* it can now */
+	assert_true(mock_put(a.conn, 1, 8));
+	assert_true(rings(&b));
+	pshm_disarm(b.wire);
+	mock_until(&b, NULL, b.next_tag == 2);
+	armed(&b);
+	assert_true(pshm_arm(b.wire) > SHORT_NS);
+}
+
+static void peer_whose_door_is_shut_sleeps_for_a_moment(void **state)
+{
+	struct wire_conn *conn;
+
+	assert_int_equal(mock_connect(&a, &b.addr, &conn), 0);
+	/* the pair is opened, and then a's door is not */
+	sys_fault_set(SYS_CALL_OPEN_FD, EACCES, 2, 1);
+	mock_until(&a, &b, a.ups == 2 && b.ups == 2);
+	assert_true(pshm_conn_of(b.conn)->door_shut);
+	armed(&a);
+	assert_in_range(pshm_arm(a.wire), 1, SHORT_NS);
+}
+
 static void no_pipe_is_told(void **state)
 {
 	sys_fault_set(SYS_CALL_PIPE, EMFILE, 0, 1);
@@ -296,6 +331,8 @@ int main(void)
 		TEST_UNSURE(connection_and_its_end_ring),
 		TEST(payload_under_way_is_looked_after),
 		TEST(bell_that_cannot_be_opened_is_tried_again),
+		TEST(who_cannot_be_rung_sleeps_for_a_moment),
+		TEST(peer_whose_door_is_shut_sleeps_for_a_moment),
 		TEST(no_pipe_is_told),
 		TEST(no_wake_up_is_lost_between_two_processes),
 		TEST_UNSURE(no_wake_up_is_lost_between_two_processes),
