@@ -33,6 +33,7 @@ static const char *const names[SYS_CALL_CNT] = {
 	[SYS_CALL_FCNTL_SEAL] = "fcntl_seal",
 	[SYS_CALL_FSTAT] = "fstat",
 	[SYS_CALL_MMAP] = "mmap",
+	[SYS_CALL_MPROTECT] = "mprotect",
 	[SYS_CALL_OPEN_FD] = "open_fd",
 	[SYS_CALL_PIDFD_OPEN] = "pidfd_open",
 	[SYS_CALL_POLL] = "poll",

@@ -105,3 +105,31 @@ ssize_t sys_process_vm_write(pid_t pid, const struct iovec *local, size_t local_
 		    (struct place){ .iov = local, .cnt = local_cnt },
 		    (struct place){ .iov = remote, .cnt = remote_cnt });
 }
+
+ssize_t sys_process_vm_write_gated(pid_t pid, void *gate, const struct iovec *local,
+				   size_t local_cnt, const struct iovec *remote,
+				   size_t remote_cnt)
+{
+	struct iovec lwin[SYS_GATED_MAX + 1], rwin[SYS_GATED_MAX + 1];
+	size_t wanted = total(local, local_cnt);
+	int err = sys_fault(SYS_CALL_PROCESS_VM_WRITEV);
+	char byte = 1;
+	ssize_t n;
+
+	if (err)
+		return -err;
+	if (local_cnt > SYS_GATED_MAX || remote_cnt > SYS_GATED_MAX || wanted >= SSIZE_MAX ||
+	    total(remote, remote_cnt) != wanted)
+		return -FI_EINVAL;
+	lwin[0] = (struct iovec){ .iov_base = &byte, .iov_len = 1 };
+	rwin[0] = (struct iovec){ .iov_base = gate, .iov_len = 1 };
+	for (size_t i = 0; i < local_cnt; i++)
+		lwin[i + 1] = local[i];
+	for (size_t i = 0; i < remote_cnt; i++)
+		rwin[i + 1] = remote[i];
+	/* Not in a loop as above: what is left would pass no gate. */
+	n = process_vm_writev(pid, lwin, local_cnt + 1, rwin, remote_cnt + 1, 0);
+	if (n < 0)
+		return -errno;
+	return (size_t)n == wanted + 1 ? (ssize_t)wanted : -FI_EFAULT;
+}

@@ -1,0 +1,98 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* Unit tests of gates, and of writes through them; our own number stands for the other's. */
+#define _GNU_SOURCE
+#include <errno.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdint.h>
+#include <string.h>
+#include <unistd.h>
+#include <rdma/fi_errno.h>
+#include "fault.h"
+#include "gate.h"
+#include "process_vm.h"
+#include <cmocka.h>
+
+enum { LEN = 100000 };
+
+static unsigned char from[LEN], to[LEN];
+static void *gate;
+
+static int prepare(void **state)
+{
+	memset(from, 7, sizeof(from));
+	memset(to, 0, sizeof(to));
+	return sys_gate_open(&gate);
+}
+
+static int clear(void **state)
+{
+	sys_fault_clear();
+	sys_gate_close(gate);
+	gate = NULL;
+	return 0;
+}
+
+/* Our 100,000 bytes in pieces of other lengths than the other's. */
+static ssize_t written(size_t remote_len)
+{
+	struct iovec local[2] = { { from, 10 }, { from + 10, LEN - 10 } };
+	struct iovec remote[3] = { { to, 5000 },
+				   { to + 5000, 1 },
+				   { to + 5001, remote_len - 5001 } };
+
+	return sys_process_vm_write_gated(getpid(), gate, local, 2, remote, 3);
+}
+
+static void open_gate_lets_writes_pass(void **state)
+{
+	assert_int_equal(written(LEN), LEN);
+	assert_memory_equal(from, to, LEN);
+	assert_int_equal(sys_process_vm_write_gated(getpid(), gate, NULL, 0, NULL, 0), 0);
+}
+
+static void gate_that_is_shut_lets_nothing_pass(void **state)
+{
+	assert_int_equal(sys_gate_shut(gate), 0);
+	assert_int_equal(written(LEN), -FI_EFAULT);
+	assert_int_equal(to[0], 0);
+	assert_int_equal(sys_process_vm_write_gated(getpid(), gate, NULL, 0, NULL, 0),
+			 -FI_EFAULT);
+}
+
+static void write_that_ends_early_fails(void **state)
+{
+	struct iovec local = { from, 20 };
+	struct iovec remote[2] = { { to, 10 }, { (void *)4096, 10 } };
+
+	assert_int_equal(sys_process_vm_write_gated(getpid(), gate, &local, 1, remote, 2),
+			 -FI_EFAULT);
+	assert_int_equal(written(LEN - 1), -FI_EINVAL);
+}
+
+static void refusals_are_told(void **state)
+{
+	void *other = NULL;
+
+	sys_fault_set(SYS_CALL_PROCESS_VM_WRITEV, EPERM, 0, 1);
+	assert_int_equal(written(LEN), -FI_EPERM);
+	sys_fault_set(SYS_CALL_MMAP, ENOMEM, 0, 1);
+	assert_int_equal(sys_gate_open(&other), -FI_ENOMEM);
+	assert_null(other);
+	sys_fault_set(SYS_CALL_MPROTECT, ENOMEM, 0, 1);
+	assert_int_equal(sys_gate_shut(gate), -FI_ENOMEM);
+	assert_int_equal(written(LEN), LEN);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(open_gate_lets_writes_pass, prepare, clear),
+		cmocka_unit_test_setup_teardown(gate_that_is_shut_lets_nothing_pass, prepare,
+						clear),
+		cmocka_unit_test_setup_teardown(write_that_ends_early_fails, prepare, clear),
+		cmocka_unit_test_setup_teardown(refusals_are_told, prepare, clear),
+	};
+
+	return cmocka_run_group_tests_name("sys-gate", tests, NULL, NULL);
+}
