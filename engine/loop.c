@@ -138,14 +138,19 @@ static int loop_sendv(struct wire_conn *conn, const struct packet *hdr, const st
 	return 0;
 }
 
-static int loop_get(struct wire_conn *conn, uint64_t addr, const struct iovec *iov,
-		    size_t iov_cnt, struct wire_op *op)
+static int loop_get(struct wire_conn *conn, const struct wire_source *from,
+		    const struct iovec *iov, size_t iov_cnt, struct wire_op *op)
 {
-	const char *from = (const char *)(uintptr_t)addr;
+	struct iovec pieces[WIRE_IOV_MAX];
+	size_t skip = 0, cnt;
 
-	for (size_t i = 0; i < iov_cnt; i++) {
-		memmove(iov[i].iov_base, from, iov[i].iov_len);
-		from += iov[i].iov_len;
+	for (size_t i = 0; i < iov_cnt; skip += iov[i++].iov_len) {
+		char *to = iov[i].iov_base;
+
+		cnt = iov_slice(from->iov, from->iov_cnt, skip, iov[i].iov_len, pieces);
+		/* They may be the same memory. */
+		for (size_t k = 0; k < cnt; to += pieces[k++].iov_len)
+			memmove(to, pieces[k].iov_base, pieces[k].iov_len);
 	}
 	return 1;
 }

@@ -75,6 +75,7 @@ static void engine_rndv_pulled(struct wire_op *op, int status)
 /* Read the sender's memory; false when no wire to it can. */
 static bool engine_rndv_pull(struct engine_rx *rx, uint64_t addr)
 {
+	struct wire_source from = { .id = rx->peer_id, .iov_cnt = 1 };
 	struct engine_peer *peer = rx->peer;
 	struct iovec iov[WIRE_DEST_MAX];
 	const struct iovec *to;
@@ -88,8 +89,9 @@ static bool engine_rndv_pull(struct engine_rx *rx, uint64_t addr)
 	cnt = iov_slice(to, to_cnt, 0, engine_rndv_want(rx), iov);
 	if (cnt > WIRE_IOV_MAX)
 		return false;
+	from.iov[0] = (struct iovec){ (void *)(uintptr_t)addr, engine_rndv_want(rx) };
 	rx->op.done = engine_rndv_pulled;
-	ret = peer->wire->get(peer->conn, addr, iov, cnt, &rx->op);
+	ret = peer->wire->get(peer->conn, &from, iov, cnt, &rx->op);
 	if (ret < 0)
 		return false;
 	if (ret)
@@ -110,6 +112,18 @@ void engine_rndv_receive(struct engine_ep *ep, struct engine_peer *peer, struct 
 		engine_rndv_pulled(&rx->op, 0);
 	else if (!(packet->flags & PACKET_PULL) || !engine_rndv_pull(rx, rts->addr))
 		engine_rndv_ask(rx);
+}
+
+size_t engine_offered(const struct wire_conn *conn, uint64_t id, uint64_t skip, uint64_t len,
+		      struct iovec *iov)
+{
+	const struct engine_peer *peer = conn->peer;
+	const struct engine_tx *tx = pool_find(&peer->ep->tx_pool, id);
+
+	if (!tx || tx->peer != peer || tx->state != TX_RTS || skip > tx->len ||
+	    len > tx->len - skip)
+		return 0;
+	return iov_slice(tx->iov, tx->iov_cnt, skip, len, iov);
 }
 
 /* Does a send that is out end only when the receiver says so? */

@@ -73,6 +73,13 @@ struct wire_op {
 	uint64_t wire_private[2];
 };
 
+/* What get() reads: memory of the peer, as the peer named it. */
+struct wire_source {
+	uint64_t id; /* engine_offered() knows it by that there */
+	uint32_t iov_cnt;
+	struct iovec iov[WIRE_IOV_MAX]; /* addresses of the peer's */
+};
+
 /*
  * Where the payload of an arriving packet goes. Filled by the engine in its answer to a header.
  * Payload beyond the iov is read and dropped by the wire.
@@ -144,7 +151,8 @@ struct wire_ops {
 
 	/*
 	 * disconnect - end one conn without calling the engine; operations under way are dropped
-	 * The conn is the wire's to free from here on.
+	 * The conn is the wire's to free from here on. Where the peer is writing into memory of a get() this
+	 * waits until that is over, for up to a second.
 	 */
 	void (*disconnect)(struct wire_conn *conn);
 
@@ -171,13 +179,16 @@ struct wire_ops {
 		     size_t iov_cnt, struct wire_op *op);
 
 	/*
-	 * get - read the peer's memory at @addr into @iov, until iov is full
+	 * get - read the peer's memory into @iov, until iov is full
+	 * @from: copied; its pieces have as many bytes as @iov or more
+	 * @iov:  array copied, memory borrowed until op->done() or conn_down. The peer may be asked to write
+	 *	  there too, and has ended that then.
 	 * Returns 1 when it is done already (op->done is not called), 0 when op->done() will be called,
 	 * or -FI_E* when it can't be done (nothing usable in @iov; the engine asks the sender instead).
 	 * done() may bring an error likewise: -FI_EBUSY where the sender attends and copies faster.
 	 */
-	int (*get)(struct wire_conn *conn, uint64_t addr, const struct iovec *iov,
-		   size_t iov_cnt, struct wire_op *op);
+	int (*get)(struct wire_conn *conn, const struct wire_source *from,
+		   const struct iovec *iov, size_t iov_cnt, struct wire_op *op);
 
 	/*
 	 * poll - move everything that can move without waiting; calls the engine
@@ -304,6 +315,16 @@ void engine_wire_rouse(struct wire *wire);
  */
 int engine_packet(struct engine_ep *ep, struct wire_conn *conn, const struct packet *packet,
 		  const void *payload, size_t avail, struct wire_dest *dest);
+
+/*
+ * engine_offered - where is what the peer says it reads with get(): bytes of a send of ours, or none
+ * @id:	  wire_source.id, from the peer
+ * @skip: where the part begins in the whole; with @len, untrusted too
+ * @iov:  out: room for WIRE_IOV_MAX
+ * Returns how many pieces. They are the send's as long as the wire calls nothing else; 0: they are nobody's.
+ */
+size_t engine_offered(const struct wire_conn *conn, uint64_t id, uint64_t skip, uint64_t len,
+		      struct iovec *iov);
 
 /* engine_payload_done - the payload of a packet stands in its dest whole */
 void engine_payload_done(struct engine_ep *ep, struct wire_conn *conn, void *cookie);

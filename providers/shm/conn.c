@@ -45,6 +45,7 @@ struct pshm_conn *pshm_conn_new(struct pshm_wire *w, struct engine_peer *peer,
 	list_init(&conn->ask.link);
 	list_init(&conn->sends);
 	list_init(&conn->gets);
+	list_init(&conn->helps);
 	list_init(&conn->work);
 	list_init(&conn->slow);
 	pshm_lists_lock();
@@ -127,11 +128,11 @@ static void end_tell(struct pshm_conn *conn, enum pshm_end how)
 		pshm_call(conn);
 }
 
-void pshm_conn_end(struct pshm_conn *conn, enum pshm_end how)
+void pshm_conn_end(struct pshm_conn *conn, enum pshm_end how, bool wait)
 {
 	struct pshm_wire *w = conn->wire;
 
-	pshm_transfers_drop(conn);
+	pshm_transfers_drop(conn, wait && !w->forked);
 	pshm_mailbox_drop(&conn->ticket);
 	pshm_sockets_drop(&conn->ask);
 	if (!w->forked)
@@ -172,14 +173,15 @@ void pshm_disconnect(struct wire_conn *base)
 	struct pshm_conn *conn = pshm_conn_of(base);
 	struct pshm_wire *w = conn->wire;
 
-	pshm_conn_end(conn, PSHM_CLOSED);
+	pshm_conn_end(conn, PSHM_CLOSED, true);
 	if (!w->polling)
 		pshm_conn_reap(w);
 }
 
 void pshm_conn_fail(struct pshm_conn *conn, int err)
 {
-	pshm_conn_end(conn, err ? PSHM_BROKEN : PSHM_CLOSED);
+	/* It is over there too, or the peer breaks the rules: what it says that it holds is of no account. */
+	pshm_conn_end(conn, err ? PSHM_BROKEN : PSHM_CLOSED, false);
 	engine_conn_down(&conn->base, err);
 }
 

@@ -13,6 +13,7 @@
 #define WEFT_SHM_CONN_H
 
 #include <rdma/providers/fi_log.h>
+#include "chunks.h"
 #include "fifo.h"
 #include "mailbox.h"
 #include "pool.h"
@@ -32,8 +33,9 @@
 	(32u << 20) /* of all rings of an endpoint that have grown, unless the user says */
 #define PSHM_CLAIM_MAX 8192u
 #define PSHM_EAGER_MAX 65536u
-#define PSHM_FRAGMENT  8192u	  /* of what sendv carries, at most */
-#define PSHM_GET_STEP  (1u << 20) /* read by one system call */
+#define PSHM_FRAGMENT  8192u		    /* of what sendv carries, at most */
+#define PSHM_CHUNK_LEN 65536u		    /* read or written by one system call */
+#define PSHM_SHARE_MIN (2 * PSHM_CHUNK_LEN) /* left of a get from which on both ends copy */
 _Static_assert(sizeof(struct packet) == RING_HEADER, "a line's header is a packet");
 _Static_assert(PSHM_CLAIM_MAX >= WIRE_REQUEST_MAX, "claim() has room for any request");
 _Static_assert(PSHM_CLAIM_MAX <= PSHM_DATA_LEN / 2, "ring_data_max()");
@@ -45,6 +47,7 @@ enum pshm_kind {
 	PSHM_NEXT,	/* another fragment of the same */
 	PSHM_GROW,	/* offers an area: struct pshm_growth in the header */
 	PSHM_MOVE,	/* the data of later lines are in that area */
+	PSHM_JOIN,	/* help with a transfer: struct pshm_join in the header */
 	PSHM_PROBE = 8, /* added to the first three: measure how long reading its data takes */
 };
 
@@ -56,6 +59,22 @@ struct pshm_growth {
 };
 
 _Static_assert(sizeof(struct pshm_growth) <= RING_HEADER, "layout");
+
+/* In the header of lines of kind PSHM_JOIN. */
+struct pshm_join {
+	uint32_t slot; /* of pshm_pair.shared, the side's that sends this */
+	uint32_t gen;
+	uint64_t zero;
+};
+
+_Static_assert(sizeof(struct pshm_join) <= RING_HEADER, "layout");
+
+/* May we write to the peer's memory: help.c */
+enum pshm_put {
+	PSHM_PUT_UNKNOWN,
+	PSHM_PUT_ALLOWED,
+	PSHM_PUT_REFUSED,
+};
 
 /* In the payload of lines of kind PSHM_FIRST and PSHM_NEXT. */
 struct pshm_fragment {
@@ -96,7 +115,8 @@ struct pshm_wire {
 	struct list work; /* connections with sendv or get under way */
 	struct list connecting;
 	struct list ended; /* to be freed at the end of poll() */
-	struct pool transfers;
+	struct pool transfers, reads, helps;
+	void *gate; /* by which peers write into our memory, or NULL */
 	struct pshm_region door_region;
 	struct sys_shared *service; /* our name, or NULL */
 	uint64_t host;		    /* 0: not known */
@@ -158,8 +178,9 @@ struct pshm_conn {
 	struct wire_dest dest;
 	uint32_t got, want;
 	/* Ours under way. */
-	struct list sends; /* struct pshm_transfer, in order */
-	struct list gets;
+	struct list sends;    /* struct pshm_transfer, in order */
+	struct list gets;     /* struct pshm_read */
+	struct list helps;    /* struct pshm_help */
 	struct wire_op *done; /* finished, not told yet */
 	struct wire_op **done_end;
 	struct list work; /* wire->work, or a list of its own */
@@ -169,6 +190,10 @@ struct pshm_conn {
 	struct pshm_region region;
 	struct pshm_sizes sizes;	     /* of region */
 	struct pshm_region tx_area, rx_area; /* of rings that have grown, or are about to */
+	uint32_t slots;			     /* bit i: slot i of ours is in use */
+	uint32_t slot_gens[PSHM_SHARED_CNT];
+	enum pshm_put put;
+	uint64_t chunks_written; /* into the peer's memory */
 	enum pshm_growing growing;
 	bool rx_moved;
 	struct pshm_stores stores;
@@ -360,7 +385,8 @@ int pshm_check(struct wire_conn *conn);
  * pshm_conn_attach - takes @region: both ends of this side over it
  * pshm_up_reserve - room for all connections and one more, so that coming up can't fail. 0 or -FI_ENOMEM
  * pshm_conn_up - it is: tell the engine; from poll()
- * pshm_conn_end - take it out of everything but wire->ended, and tell the other side
+ * pshm_conn_end - take it out of everything but wire->ended, and tell the other side; @wait as
+ *	pshm_transfers_drop()
  * pshm_conn_fail - end it and tell the engine; from poll(). @err: 0 for the peer's orderly close, or -FI_E*
  * pshm_conn_reap - free those that ended
  * pshm_starved - descriptors or memory are wanting: say so once a minute for each lack and error, and anew
@@ -374,7 +400,7 @@ void pshm_conn_attach(struct pshm_conn *conn, const struct pshm_region *region,
 		      const struct pshm_sizes *sizes);
 int pshm_up_reserve(struct pshm_wire *wire);
 void pshm_conn_up(struct pshm_conn *conn, const struct hello *hello);
-void pshm_conn_end(struct pshm_conn *conn, enum pshm_end how);
+void pshm_conn_end(struct pshm_conn *conn, enum pshm_end how, bool wait);
 void pshm_conn_fail(struct pshm_conn *conn, int err);
 void pshm_conn_reap(struct pshm_wire *wire);
 void pshm_starved(struct pshm_wire *wire, enum pshm_lack lack, int err);
@@ -399,19 +425,48 @@ extern const struct pshm_sizes pshm_small_pair;
 /* From accept.c: pshm_accept - look at the requests; from poll(). Returns how many were looked at */
 int pshm_accept(struct pshm_wire *wire);
 
-/* From transfer.c; sendv and get of wire_ops. */
+/* From transfer.c; sendv of wire_ops. */
 int pshm_sendv(struct wire_conn *conn, const struct packet *hdr, const struct iovec *iov,
 	       size_t iov_cnt, struct wire_op *op);
-int pshm_get(struct wire_conn *conn, uint64_t addr, const struct iovec *iov, size_t iov_cnt,
-	     struct wire_op *op);
 
-/* pshm_transfers_init - what transfer.c keeps of an endpoint */
+/* pshm_transfers_init, pshm_transfers_fini - what that, get.c and help.c keep of an endpoint */
 void pshm_transfers_init(struct pshm_wire *wire);
+void pshm_transfers_fini(struct pshm_wire *wire);
 
 /* pshm_transfers_move - go on with all connections in wire->work; from poll(). Returns what was finished */
 int pshm_transfers_move(struct pshm_wire *wire);
 
-/* pshm_transfers_drop - forget what is under way on a connection */
-void pshm_transfers_drop(struct pshm_conn *conn);
+/*
+ * pshm_transfers_drop - forget what is under way on a connection
+ * @wait: until the peer writes to our memory no more, for up to a second
+ */
+void pshm_transfers_drop(struct pshm_conn *conn, bool wait);
+
+/* pshm_op_done - an operation is over; poll() tells the engine */
+void pshm_op_done(struct pshm_conn *conn, struct wire_op *op, int status);
+
+/*
+ * From get.c; get of wire_ops.
+ *
+ * pshm_gets_move - one step of those of a connection; from poll(). Returns how many were made
+ * pshm_gets_drop - forget them; @wait as above
+ */
+int pshm_get(struct wire_conn *conn, const struct wire_source *from, const struct iovec *iov,
+	     size_t iov_cnt, struct wire_op *op);
+void pshm_gets_init(struct pshm_wire *wire);
+int pshm_gets_move(struct pshm_conn *conn);
+void pshm_gets_drop(struct pshm_conn *conn, bool wait);
+
+/*
+ * From help.c
+ *
+ * pshm_help_take - a line of kind PSHM_JOIN: the peer reads our memory. 0 or -FI_EPROTO
+ * pshm_helps_move - write a chunk, if there is any left; from poll(). Returns how many
+ * pshm_helps_drop - leave the rest to the peer
+ */
+void pshm_helps_init(struct pshm_wire *wire);
+int pshm_help_take(struct pshm_conn *conn, const struct ring_line *line);
+int pshm_helps_move(struct pshm_conn *conn);
+void pshm_helps_drop(struct pshm_conn *conn);
 
 #endif

@@ -185,7 +185,7 @@ err_door:
 	sys_shared_close(w->service);
 	pshm_region_close(&w->door_region);
 err_free:
-	pool_fini(&w->transfers);
+	pshm_transfers_fini(w);
 	platform_free(w);
 	return err;
 }
@@ -210,7 +210,7 @@ void pshm_close(struct wire *wire)
 		struct pshm_conn *conn = container_of(node, struct pshm_conn, all);
 
 		if (!conn->ended)
-			pshm_conn_end(conn, PSHM_CLOSED);
+			pshm_conn_end(conn, PSHM_CLOSED, true);
 	}
 	pshm_conn_reap(w);
 	/* R:pshm_door.closed  our last look at the mailbox before it; pairs A:pshm_door.closed */
@@ -220,7 +220,7 @@ void pshm_close(struct wire *wire)
 	pshm_sockets_leave(w);
 	pshm_bells_close(w);
 	pshm_region_close(&w->door_region);
-	pool_fini(&w->transfers);
+	pshm_transfers_fini(w);
 	platform_free(w->up);
 	platform_free(w);
 }

@@ -8,6 +8,7 @@
 #include <stdint.h>
 #include <cmocka.h>
 #include <rdma/fi_errno.h>
+#include "copy.h"
 #include "mock_engine.h"
 
 int __wrap_engine_accept(struct wire *wire, const struct hello *hello,
@@ -19,6 +20,8 @@ int __wrap_engine_packet(struct engine_ep *ep, struct wire_conn *conn,
 			 struct wire_dest *dest);
 void __wrap_engine_payload_done(struct engine_ep *ep, struct wire_conn *conn, void *cookie);
 void __wrap_engine_wire_rouse(struct wire *wire);
+size_t __wrap_engine_offered(const struct wire_conn *conn, uint64_t id, uint64_t skip,
+			     uint64_t len, struct iovec *iov);
 
 static struct mock *mock_of(struct wire *wire)
 {
@@ -67,6 +70,18 @@ void __wrap_engine_conn_down(struct wire_conn *conn, int err)
 void __wrap_engine_wire_rouse(struct wire *wire)
 {
 	mock_of(wire)->roused++;
+}
+
+size_t __wrap_engine_offered(const struct wire_conn *conn, uint64_t id, uint64_t skip,
+			     uint64_t len, struct iovec *iov)
+{
+	const struct mock *m = mock_of(conn->wire);
+	bool ok;
+	size_t all = iov_len(m->offer, m->offer_cnt, &ok);
+
+	if (id != m->offer_id || skip > all || len > all - skip)
+		return 0;
+	return iov_slice(m->offer, m->offer_cnt, skip, len, iov);
 }
 
 /* The payload of m->big stands in the room, as far as there is any. */
@@ -190,6 +205,17 @@ bool mock_is_pattern(const void *buf, size_t len, uint64_t tag)
 		if (bytes[i] != (unsigned char)(tag * 31 + i + (i >> 8) * 7))
 			return false;
 	return true;
+}
+
+int mock_get(struct wire_conn *conn, uint64_t id, const void *from, const struct iovec *iov,
+	     size_t iov_cnt, struct mock_op *op)
+{
+	struct wire_source source = { .id = id, .iov_cnt = 1 };
+	bool ok;
+
+	source.iov[0] = (struct iovec){ (void *)(uintptr_t)from, iov_len(iov, iov_cnt, &ok) };
+	mock_op_init(op);
+	return conn->wire->ops->get(conn, &source, iov, iov_cnt, &op->op);
 }
 
 bool mock_put(struct wire_conn *conn, uint64_t tag, uint32_t len)

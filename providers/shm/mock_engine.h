@@ -32,6 +32,10 @@ struct mock {
 	uint32_t room_iovs; /* 0: drop it */
 	struct packet big;  /* the last one */
 	uint32_t big_done;
+	/* A send of ours that the peer may read. */
+	uint64_t offer_id;
+	struct iovec offer[WIRE_IOV_MAX];
+	uint32_t offer_cnt; /* 0: none */
 };
 
 #define MOCK_BIG 1000000u /* tags of payload by sendv start here */
@@ -77,5 +81,9 @@ int mock_sendv(struct wire_conn *conn, uint64_t tag, void *buf, size_t len, size
 
 /* mock_op_init - for an op of get */
 void mock_op_init(struct mock_op *op);
+
+/* mock_get - read what stands at @from in the peer, of its send @id. Returns what get does */
+int mock_get(struct wire_conn *conn, uint64_t id, const void *from, const struct iovec *iov,
+	     size_t iov_cnt, struct mock_op *op);
 
 #endif

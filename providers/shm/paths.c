@@ -112,6 +112,10 @@ static int other_receive(struct pshm_wire *w, struct pshm_conn *conn, struct rin
 	case PSHM_MOVE:
 		ring_release(&conn->rx);
 		return pshm_grow_move(conn);
+	case PSHM_JOIN:
+		err = pshm_help_take(conn, line);
+		ring_release(&conn->rx);
+		return err;
 	default:
 		return -FI_EPROTO;
 	}

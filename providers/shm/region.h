@@ -12,6 +12,7 @@
 #ifndef WEFT_SHM_REGION_H
 #define WEFT_SHM_REGION_H
 
+#include "chunks.h"
 #include "packet.h"
 #include "ring.h"
 
@@ -144,6 +145,9 @@ struct pshm_pair {
 		barriers[2]; /* 1: that side takes part in barriers that the other one makes */
 	/* 1: that side can't ring at the other one's door, which has to look of its own accord */
 	struct pshm_flag mute[2];
+	struct pshm_flag no_help[2]; /* 1: that side can't write to the other one's memory */
+	/* transfers that both ends copy, by the side that receives */
+	struct pshm_shared shared[2][PSHM_SHARED_CNT];
 };
 
 #define PSHM_PAIR_HEAD 4096u
@@ -160,6 +164,7 @@ _Static_assert(offsetof(struct pshm_pair, probed) == 576, "layout");
 _Static_assert(offsetof(struct pshm_pair, attention) == 704, "layout");
 _Static_assert(offsetof(struct pshm_pair, barriers) == 832, "layout");
 _Static_assert(offsetof(struct pshm_pair, mute) == 960, "layout");
+_Static_assert(offsetof(struct pshm_pair, shared) == 1216, "layout");
 _Static_assert(sizeof(struct pshm_pair) <= PSHM_PAIR_HEAD, "layout");
 
 /* Head of an area's memory; the data follow at PSHM_AREA_HEAD. */

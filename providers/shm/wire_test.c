@@ -211,8 +211,7 @@ static int got(uint64_t from, const struct iovec *iov, size_t iov_cnt)
 	struct mock_op op;
 	int ret;
 
-	mock_op_init(&op);
-	ret = pshm_wire_ops.get(b.conn, from, iov, iov_cnt, &op.op);
+	ret = mock_get(b.conn, 1, (void *)from, iov, iov_cnt, &op);
 	if (ret)
 		return ret < 0 ? ret : 0;
 	assert_int_equal(op.done, 0);
@@ -244,9 +243,7 @@ static void get_leaves_the_copy_to_a_peer_that_polls(void **state)
 	struct mock_op ops[3];
 
 	for (int i = 0; i < 3; i++) {
-		mock_op_init(&ops[i]);
-		assert_int_equal(
-			pshm_wire_ops.get(b.conn, (uintptr_t)from, &iov, 1, &ops[i].op), 0);
+		assert_int_equal(mock_get(b.conn, 1, from, &iov, 1, &ops[i]), 0);
 	}
 	for (int i = 0; i < 10; i++)
 		mock_poll(&a, NULL);
@@ -285,12 +282,10 @@ static void refused_get_is_remembered(void **state)
 	struct iovec iov = { to, sizeof(to) };
 	struct mock_op op;
 
-	mock_op_init(&op);
 	sys_fault_set(SYS_CALL_PROCESS_VM_READV, EPERM, 0, 1);
 	assert_int_equal(got((uintptr_t)from, &iov, 1), -FI_EPERM);
-	assert_int_equal(pshm_wire_ops.get(b.conn, (uintptr_t)from, &iov, 1, &op.op),
-			 -FI_EPERM);
-	assert_int_equal(pshm_wire_ops.get(a.conn, (uintptr_t)from, &iov, 1, &op.op), 0);
+	assert_int_equal(mock_get(b.conn, 1, from, &iov, 1, &op), -FI_EPERM);
+	assert_int_equal(mock_get(a.conn, 1, from, &iov, 1, &op), 0);
 	mock_until(&a, NULL, op.done);
 	assert_int_equal(op.status, 0);
 }

@@ -159,8 +159,8 @@ int tcp_sendv(struct wire_conn *out, const struct packet *hdr, const struct iove
 	return 0;
 }
 
-int tcp_get(struct wire_conn *conn, uint64_t addr, const struct iovec *iov, size_t iov_cnt,
-	    struct wire_op *op)
+int tcp_get(struct wire_conn *conn, const struct wire_source *from, const struct iovec *iov,
+	    size_t iov_cnt, struct wire_op *op)
 {
 	return -FI_ENOSYS;
 }

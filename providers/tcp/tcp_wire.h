@@ -350,8 +350,8 @@ int tcp_control_read(struct tcp_conn *conn);
 
 int tcp_sendv(struct wire_conn *conn, const struct packet *hdr, const struct iovec *iov,
 	      size_t iov_cnt, struct wire_op *op);
-int tcp_get(struct wire_conn *conn, uint64_t addr, const struct iovec *iov, size_t iov_cnt,
-	    struct wire_op *op);
+int tcp_get(struct wire_conn *conn, const struct wire_source *from, const struct iovec *iov,
+	    size_t iov_cnt, struct wire_op *op);
 
 /* tcp_data_flush - write what is queued, as far as the kernel takes it */
 void tcp_data_flush(struct tcp_conn *conn);

@@ -32,7 +32,7 @@ struct fake_item {
 struct fake_get {
 	struct list link;
 	struct wire_op *op;
-	uint64_t addr;
+	struct wire_source from;
 	struct iovec iov[WIRE_IOV_MAX];
 	uint32_t iov_cnt;
 	int status;
@@ -126,5 +126,7 @@ bool fake_ready(const struct fake_wire *wire);
 /* fake_packet - the engine's answer to a header; fills item->dest when the rest is to follow */
 int fake_packet(struct fake_conn *c, struct fake_item *item, size_t avail);
 int fake_poll(struct wire *wire);
+/* fake_pull - what a get does once it works */
+void fake_pull(const struct wire_source *from, const struct iovec *iov, size_t iov_cnt);
 
 #endif

@@ -271,11 +271,8 @@ static int move_gets(struct fake_conn *c)
 		op = get->op;
 		status = c->other || c->raw ? get->status : -FI_EIO;
 		/* A raw peer has no memory that could be read: whatever stands in the buffer is it. */
-		for (uint32_t i = 0; !status && c->other && i < get->iov_cnt; i++) {
-			memcpy(get->iov[i].iov_base, (void *)(uintptr_t)get->addr,
-			       get->iov[i].iov_len);
-			get->addr += get->iov[i].iov_len;
-		}
+		if (!status && c->other)
+			fake_pull(&get->from, get->iov, get->iov_cnt);
 		free(get);
 		op->done(op, status);
 		if (c->dead)

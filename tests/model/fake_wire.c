@@ -10,6 +10,7 @@
 #define _GNU_SOURCE
 #include <sys/eventfd.h>
 #include <unistd.h>
+#include "copy.h"
 #include "fake_conn.h"
 #include "send.h"
 
@@ -600,8 +601,18 @@ static void scribble(const struct iovec *iov, uint32_t iov_cnt)
 			memset(iov[i].iov_base, 0xdd, iov[i].iov_len);
 }
 
-static int fake_get(struct wire_conn *conn, uint64_t addr, const struct iovec *iov,
-		    size_t iov_cnt, struct wire_op *op)
+void fake_pull(const struct wire_source *from, const struct iovec *iov, size_t iov_cnt)
+{
+	size_t skip = 0;
+
+	for (size_t i = 0; i < iov_cnt; i++) {
+		copy_from_iov(iov[i].iov_base, from->iov, from->iov_cnt, skip, iov[i].iov_len);
+		skip += iov[i].iov_len;
+	}
+}
+
+static int fake_get(struct wire_conn *conn, const struct wire_source *from,
+		    const struct iovec *iov, size_t iov_cnt, struct wire_op *op)
 {
 	struct fake_conn *c = usable(conn);
 	struct fake_knobs *k = fake_knobs_of(c);
@@ -610,8 +621,7 @@ static int fake_get(struct wire_conn *conn, uint64_t addr, const struct iovec *i
 	if (!k->has_get)
 		abort();
 	if (fake_chance(k->get_now) && c->other) {
-		for (size_t i = 0; i < iov_cnt; addr += iov[i++].iov_len)
-			memcpy(iov[i].iov_base, (void *)(uintptr_t)addr, iov[i].iov_len);
+		fake_pull(from, iov, iov_cnt);
 		return 1;
 	}
 	if (!fake_chance(k->get_later) || (!c->other && !c->raw)) {
@@ -620,7 +630,7 @@ static int fake_get(struct wire_conn *conn, uint64_t addr, const struct iovec *i
 	}
 	get = fake_alloc(sizeof(*get));
 	get->op = op;
-	get->addr = addr;
+	get->from = *from;
 	get->iov_cnt = (uint32_t)iov_cnt;
 	memcpy(get->iov, iov, iov_cnt * sizeof(*iov));
 	get->status = fake_chance(k->get_fails) ? -FI_EIO : 0;
@@ -743,9 +753,9 @@ LOCKED(int, sendv,
 	size_t iov_cnt, struct wire_op *op),
        (conn, hdr, iov, iov_cnt, op))
 LOCKED(int, get,
-       (struct wire_conn * conn, uint64_t addr, const struct iovec *iov, size_t iov_cnt,
-	struct wire_op *op),
-       (conn, addr, iov, iov_cnt, op))
+       (struct wire_conn * conn, const struct wire_source *from, const struct iovec *iov,
+	size_t iov_cnt, struct wire_op *op),
+       (conn, from, iov, iov_cnt, op))
 LOCKED(int, poll, (struct wire * wire), (wire))
 LOCKED(int, check, (struct wire_conn * conn), (conn))
 LOCKED(int, bell, (struct wire * wire), (wire))

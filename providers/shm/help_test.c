@@ -1,0 +1,425 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * Tests of transfers that both ends copy, with both ends in one process, which is polled or not as if
+ * they were two: b reads what a sends; a comes by in the middle.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+#include <pthread.h>
+#include <unistd.h>
+#include <rdma/fi_errno.h>
+#include "fault.h"
+#include "mock_engine.h"
+#include "process_vm.h"
+
+#define LEN (20u * PSHM_CHUNK_LEN + 777u)
+#define ID  9u /* of a's send */
+
+static struct mock a, b;
+static unsigned char *from, *to;
+static struct mock_op op;
+
+static int setup(void **state)
+{
+	struct wire_conn *conn;
+
+	mock_open(&a);
+	mock_open(&b);
+	assert_int_equal(mock_connect(&a, &b.addr, &conn), 0);
+	mock_until(&a, &b, a.conn && b.conn);
+	from = malloc(LEN);
+	to = calloc(1, LEN + 1);
+	assert_true(from && to);
+	mock_pattern(from, LEN, ID);
+	a.offer_id = ID;
+	a.offer[0] = (struct iovec){ from, LEN };
+	a.offer_cnt = 1;
+	return 0;
+}
+
+static int teardown(void **state)
+{
+	sys_fault_clear();
+	mock_close(&a);
+	mock_close(&b);
+	free(from);
+	free(to);
+	return 0;
+}
+
+static struct pshm_conn *at(const struct mock *m)
+{
+	return (struct pshm_conn *)m->conn;
+}
+
+/* b's slot, as a may write it */
+static struct pshm_shared *slot_at(uint32_t idx)
+{
+	return &at(&a)->pair->shared[at(&b)->side][idx];
+}
+
+/* b asks, and reads alone until it shares the rest. */
+static void begin(const struct iovec *iov, size_t iov_cnt, struct mock_op *o)
+{
+	uint32_t before = at(&b)->slots;
+
+	assert_int_equal(mock_get(b.conn, ID, from, iov, iov_cnt, o), 0);
+	mock_until(&b, NULL, at(&b)->slots != before || o->done);
+	assert_int_equal(o->done, 0);
+}
+
+static void begin_whole(void)
+{
+	struct iovec iov = { to, LEN };
+
+	begin(&iov, 1, &op);
+}
+
+static void ended_well(void)
+{
+	assert_int_equal(op.done, 1);
+	assert_int_equal(op.status, 0);
+	assert_memory_equal(to, from, LEN);
+	assert_int_equal(to[LEN], 0);
+	assert_int_equal(at(&b)->slots, 0);
+}
+
+static void peer_that_comes_by_writes_chunks(void **state)
+{
+	begin_whole();
+	mock_until(&b, NULL, (uint32_t)atomic_load(&slot_at(0)->word) == 3);
+	mock_until(&a, NULL, at(&a)->chunks_written == 5); /* b computes */
+	mock_until(&a, &b, op.done);
+	ended_well();
+	assert_true(at(&a)->chunks_written >= 10);
+	/* and forgets it */
+	mock_until(&a, NULL, list_empty(&at(&a)->helps));
+}
+
+static void peer_alone_does_not_end_it(void **state)
+{
+	begin_whole();
+	mock_until(&a, NULL, at(&a)->chunks_written == 20);
+	for (int i = 0; i < 100; i++)
+		mock_poll(&a, NULL);
+	assert_int_equal(at(&a)->chunks_written, 20);
+	assert_int_equal(op.done, 0);
+	mock_until(&b, NULL, op.done);
+	ended_well();
+}
+
+static void pieces_and_parts_of_a_send_are_shared(void **state)
+{
+	struct iovec iov[4] = {
+		{ to, 1 }, { to + 1, 100000 }, { to + 100001, 5 }, { to + 100006, 700000 }
+	};
+
+	/* the sender's is in pieces too, and longer */
+	a.offer[0].iov_len = 123457;
+	a.offer[1] = (struct iovec){ from + 123457, LEN - 123457 };
+	a.offer_cnt = 2;
+	begin(iov, 4, &op);
+	mock_until(&a, NULL, at(&a)->chunks_written == 3);
+	mock_until(&a, &b, op.done);
+	assert_int_equal(op.status, 0);
+	assert_memory_equal(to, from, 800006);
+	assert_int_equal(to[800006], 0);
+}
+
+static void short_payload_is_not_shared(void **state)
+{
+	struct iovec iov = { to, PSHM_SHARE_MIN };
+
+	assert_int_equal(mock_get(b.conn, ID, from, &iov, 1, &op), 0);
+	mock_until(&b, NULL, op.done);
+	assert_int_equal(at(&b)->slot_gens[0], 0);
+	assert_memory_equal(to, from, PSHM_SHARE_MIN);
+}
+
+static void peer_that_may_not_write_says_so_once(void **state)
+{
+	begin_whole();
+	sys_fault_set(SYS_CALL_PROCESS_VM_WRITEV, EPERM, 0, 0);
+	for (int i = 0; i < 10; i++)
+		mock_poll(&a, NULL);
+	assert_int_equal(at(&a)->put, PSHM_PUT_REFUSED);
+	mock_until(&b, NULL, op.done);
+	ended_well();
+	assert_int_equal(at(&a)->chunks_written, 0);
+	/* the other direction is not concerned, this one is not tried again */
+	assert_int_equal(at(&b)->put, PSHM_PUT_UNKNOWN);
+	memset(to, 0, LEN);
+	assert_int_equal(mock_get(b.conn, ID, from, &(struct iovec){ to, LEN }, 1, &op), 0);
+	mock_until(&b, NULL, op.done);
+	ended_well();
+	assert_int_equal(at(&b)->slot_gens[0], 1);
+}
+
+static void right_to_write_may_be_lost(void **state)
+{
+	begin_whole();
+	mock_until(&a, NULL, at(&a)->chunks_written == 2);
+	sys_fault_set(SYS_CALL_PROCESS_VM_WRITEV, EPERM, 0, 0);
+	mock_until(&a, NULL, at(&a)->put == PSHM_PUT_REFUSED);
+	mock_until(&b, NULL, op.done);
+	ended_well();
+}
+
+static void chunk_that_failed_is_read(void **state)
+{
+	begin_whole();
+	sys_fault_set(SYS_CALL_PROCESS_VM_WRITEV, EFAULT, 3, 1);
+	mock_until(&a, NULL, at(&a)->chunks_written == 2);
+	for (int i = 0; i < 10; i++)
+		mock_poll(&a, NULL);
+	assert_int_equal(at(&a)->chunks_written, 2);
+	assert_true(list_empty(&at(&a)->helps));
+	mock_until(&b, NULL, op.done);
+	ended_well();
+	/* no reason not to try again */
+	memset(to, 0, LEN);
+	begin_whole();
+	mock_until(&a, NULL, at(&a)->chunks_written == 4);
+	mock_until(&b, NULL, op.done);
+	ended_well();
+}
+
+static void bytes_that_were_not_offered_are_not_written(void **state)
+{
+	begin_whole();
+	a.offer_cnt = 0;
+	for (int i = 0; i < 10; i++)
+		mock_poll(&a, NULL);
+	assert_int_equal(at(&a)->chunks_written, 0);
+	mock_until(&b, NULL, op.done);
+	ended_well();
+	a.offer_cnt = 1;
+	a.offer[0].iov_len = LEN - 1;
+	begin_whole();
+	mock_until(&a, NULL, at(&a)->chunks_written == 19);
+	mock_until(&a, NULL, list_empty(&at(&a)->helps));
+	mock_until(&b, NULL, op.done);
+	ended_well();
+}
+
+static void failed_read_ends_once_the_peer_holds_nothing(void **state)
+{
+	uint32_t chunk;
+
+	begin_whole();
+	assert_int_equal(pshm_shared_claim(slot_at(0), 1, 20, &chunk), PSHM_CLAIMED);
+	sys_fault_set(SYS_CALL_PROCESS_VM_READV, EIO, 0, 0);
+	for (int i = 0; i < 50; i++)
+		mock_poll(&b, NULL);
+	assert_int_equal(op.done, 0);
+	pshm_shared_ended(slot_at(0), 1, 0);
+	mock_until(&b, NULL, op.done);
+	assert_int_equal(op.status, -FI_EIO);
+}
+
+/* The sender has claimed a chunk and is stopped: nobody else waits for it. */
+static void held_chunk_delays_its_transfer_alone(void **state)
+{
+	unsigned char *other = calloc(1, LEN);
+	struct mock_op op2;
+	uint32_t chunk;
+
+	begin_whole();
+	assert_int_equal(pshm_shared_claim(slot_at(0), 1, 21, &chunk), PSHM_CLAIMED);
+	assert_int_equal(mock_get(b.conn, ID, from, &(struct iovec){ other, LEN }, 1, &op2), 0);
+	mock_until(&b, NULL, op2.done);
+	assert_int_equal(op2.status, 0);
+	assert_memory_equal(other, from, LEN);
+	assert_true(mock_put(a.conn, 0, 8));
+	mock_until(&b, NULL, b.next_tag == 1);
+	for (int i = 0; i < 50; i++)
+		mock_poll(&b, NULL);
+	assert_int_equal(op.done, 0);
+	/* it goes on, and has not written */
+	pshm_shared_ended(slot_at(0), 1, chunk + 1);
+	mock_until(&b, NULL, op.done);
+	ended_well();
+	free(other);
+}
+
+static void all_slots_may_be_held(void **state)
+{
+	struct iovec iov = { to, LEN };
+	struct mock_op ops[PSHM_SHARED_CNT + 1];
+	uint32_t chunk;
+
+	for (uint32_t i = 0; i < PSHM_SHARED_CNT; i++) {
+		mock_op_init(&ops[i]);
+		assert_int_equal(mock_get(b.conn, ID, from, &iov, 1, &ops[i]), 0);
+		mock_until(&b, NULL, at(&b)->slots & 1u << i);
+		assert_int_equal(pshm_shared_claim(slot_at(i), 1, 20, &chunk), PSHM_CLAIMED);
+	}
+	/* one more is read alone */
+	assert_int_equal(mock_get(b.conn, ID, from, &iov, 1, &ops[PSHM_SHARED_CNT]), 0);
+	mock_until(&b, NULL, ops[PSHM_SHARED_CNT].done);
+	for (uint32_t i = 0; i < PSHM_SHARED_CNT; i++) {
+		assert_int_equal(ops[i].done, 0);
+		pshm_shared_ended(slot_at(i), 1, chunk + 1);
+		mock_until(&b, NULL, ops[i].done);
+		assert_int_equal(ops[i].status, 0);
+	}
+	op = ops[PSHM_SHARED_CNT];
+	ended_well();
+}
+
+static void *release_later(void *arg)
+{
+	struct pshm_shared *slot = arg;
+
+	/* until b has withdrawn it */
+	while ((uint32_t)atomic_load(&slot->word) != UINT32_MAX)
+		platform_yield();
+	memset(to, 0xaa, PSHM_CHUNK_LEN);
+	pshm_shared_ended(slot, 1, 0);
+	return NULL;
+}
+
+static void end_waits_for_a_chunk_that_is_held(void **state)
+{
+	pthread_t thread;
+	uint32_t chunk;
+
+	begin_whole();
+	assert_int_equal(pshm_shared_claim(slot_at(0), 1, 20, &chunk), PSHM_CLAIMED);
+	assert_int_equal(pthread_create(&thread, NULL, release_later, slot_at(0)), 0);
+	b.wire->ops->disconnect(b.conn);
+	b.conn = NULL;
+	/* ours again */
+	assert_int_equal(to[0], 0xaa);
+	memset(to, 0, LEN);
+	assert_int_equal(pthread_join(thread, NULL), 0);
+	assert_int_equal(op.done, 0);
+}
+
+static void peer_that_does_not_let_go_is_shut_out(void **state)
+{
+	struct iovec local = { from, 10 }, remote = { to, 10 };
+	uint64_t begun;
+	uint32_t chunk;
+	void *gate;
+
+	begin_whole();
+	gate = ((struct pshm_wire *)b.wire)->gate;
+	assert_int_equal(sys_process_vm_write_gated(getpid(), gate, &local, 1, &remote, 1), 10);
+	assert_int_equal(pshm_shared_claim(slot_at(0), 1, 20, &chunk), PSHM_CLAIMED);
+	begun = platform_now_ns();
+	b.wire->ops->disconnect(b.conn);
+	b.conn = NULL;
+	assert_true(platform_now_ns() - begun < 5000000000u);
+	/* it goes on now */
+	assert_int_equal(sys_process_vm_write_gated(getpid(), gate, &local, 1, &remote, 1),
+			 -FI_EFAULT);
+}
+
+static void line_that_no_peer_sends_ends_the_connection(void **state)
+{
+	struct pshm_join join = { .slot = PSHM_SHARED_CNT };
+	struct ring_line *line = ring_claim(&at(&b)->tx);
+
+	assert_non_null(line);
+	if (!line)
+		return;
+	memset(line->header, 0, sizeof(line->header));
+	memcpy(line->header, &join, sizeof(join));
+	ring_publish(&at(&b)->tx, line, PSHM_JOIN);
+	mock_until(&a, NULL, a.downs);
+	assert_int_equal(a.down_err, -FI_EPROTO);
+}
+
+static uint32_t next_random(uint64_t *state)
+{
+	*state = *state * 6364136223846793005u + 1442695040888963407u;
+	return (uint32_t)(*state >> 33);
+}
+
+/* What a hostile sender or receiver may write there, with some values that nearly fit. */
+static void slot_scribble(struct pshm_shared *s, uint64_t *seed)
+{
+	uint64_t *words = (uint64_t *)s;
+	uint32_t which = next_random(seed) % (sizeof(*s) / 8);
+	uint64_t value = (uint64_t)next_random(seed) << 33 ^ next_random(seed);
+
+	switch (next_random(seed) % 4) {
+	case 0:
+		words[which] = value >> next_random(seed) % 64;
+		break;
+	case 1:
+		words[which] ^= 1ull << value % 64;
+		break;
+	case 2:
+		atomic_store(&s->word, (atomic_load(&s->word) >> 32 << 32) + value % 40);
+		break;
+	case 3:
+		atomic_store(&s->helped, (value % 30) << 32 | value % 25);
+		break;
+	}
+}
+
+/* A receiver that reads what it likes gets nothing that it was not offered, and harms nobody. */
+static void scribbled_slots_do_no_harm(void **state)
+{
+	uint64_t seed = 0x5eed2003;
+
+	print_message("seed %#llx\n", (unsigned long long)seed);
+	for (int round = 0; round < 2000 && a.conn && b.conn; round++) {
+		struct iovec iov = { to, LEN };
+
+		if (!at(&b)->slots && !list_empty(&at(&b)->gets))
+			mock_poll(&b, NULL);
+		if (list_empty(&at(&b)->gets)) {
+			mock_op_init(&op);
+			if (mock_get(b.conn, ID, from, &iov, 1, &op) < 0)
+				break;
+			mock_until(&b, NULL, at(&b)->slots || op.done);
+		}
+		for (uint32_t i = next_random(&seed) % 4; i; i--)
+			slot_scribble(slot_at(next_random(&seed) % 2), &seed);
+		mock_poll(next_random(&seed) % 2 ? &a : NULL, next_random(&seed) % 2 ? &b : NULL);
+		if (op.done && !op.status)
+			assert_int_equal(to[LEN], 0);
+		/* an honest peer would end what it holds: one that lies may hold it for good */
+		if (round % 50 == 49 && !op.done)
+			for (uint32_t i = 0; i < PSHM_SHARED_CNT; i++)
+				atomic_store(&slot_at(i)->helped, UINT32_MAX);
+		assert_true(mock_put(a.conn, b.next_tag, 8));
+		mock_until(&b, NULL, b.packets % 256 == (uint32_t)(round + 1) % 256);
+	}
+	assert_int_equal(a.downs + b.downs, 0);
+	assert_false(b.garbled);
+	for (uint32_t i = 0; i < PSHM_SHARED_CNT; i++)
+		atomic_store(&slot_at(i)->helped, UINT32_MAX);
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(peer_that_comes_by_writes_chunks),
+		TEST(peer_alone_does_not_end_it),
+		TEST(pieces_and_parts_of_a_send_are_shared),
+		TEST(short_payload_is_not_shared),
+		TEST(peer_that_may_not_write_says_so_once),
+		TEST(right_to_write_may_be_lost),
+		TEST(chunk_that_failed_is_read),
+		TEST(bytes_that_were_not_offered_are_not_written),
+		TEST(failed_read_ends_once_the_peer_holds_nothing),
+		TEST(held_chunk_delays_its_transfer_alone),
+		TEST(all_slots_may_be_held),
+		TEST(end_waits_for_a_chunk_that_is_held),
+		TEST(peer_that_does_not_let_go_is_shut_out),
+		TEST(line_that_no_peer_sends_ends_the_connection),
+		TEST(scribbled_slots_do_no_harm),
+	};
+
+	alarm(120);
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

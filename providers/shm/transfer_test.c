@@ -1,0 +1,305 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * Tests of transfers that two processes copy together, when one of them computes, is stopped, or is killed
+ * in the middle. The parent is the one that lives.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+#include <signal.h>
+#include <stdio.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <unistd.h>
+#include <rdma/fi_errno.h>
+#include "mock_engine.h"
+
+#define LEN (40u * PSHM_CHUNK_LEN + 5u)
+#define ID  3u
+
+/* What parent and child tell each other beside the wire. */
+struct board {
+	struct weft_addr addr; /* the child's */
+	uint64_t from;	       /* where the sender's memory is, if that is the child */
+	_Atomic int step;      /* the child's, as far as it has come */
+	_Atomic int go;	       /* the parent's: what the child may do */
+	_Atomic uint64_t written;
+};
+
+static struct board *board;
+static struct mock us;
+static pid_t child;
+static unsigned char *from, *to;
+static struct mock_op op;
+
+static int setup(void **state)
+{
+	board = mmap(NULL, sizeof(*board), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS,
+		     -1, 0);
+	from = malloc(LEN);
+	to = calloc(1, LEN);
+	if (board == MAP_FAILED || !from || !to)
+		return -1;
+	mock_pattern(from, LEN, ID);
+	return 0;
+}
+
+static int teardown(void **state)
+{
+	if (child > 0) {
+		kill(child, SIGKILL);
+		waitpid(child, NULL, 0);
+	}
+	child = 0;
+	mock_close(&us);
+	free(from);
+	free(to);
+	munmap(board, sizeof(*board));
+	return 0;
+}
+
+static void come(struct mock *m, int step)
+{
+	atomic_store(&board->step, step);
+	while (atomic_load(&board->go) < step)
+		if (m)
+			mock_poll(m, NULL);
+		else
+			platform_yield();
+}
+
+static void await(int step)
+{
+	uint64_t end = platform_now_ns() + 10000000000;
+
+	while (atomic_load(&board->step) < step) {
+		if (us.wire)
+			mock_poll(&us, NULL);
+		assert_true(platform_now_ns() < end);
+	}
+}
+
+static void offer(struct mock *m)
+{
+	m->offer_id = ID;
+	m->offer[0] = (struct iovec){ from, LEN };
+	m->offer_cnt = 1;
+}
+
+static struct pshm_conn *at(const struct mock *m)
+{
+	return (struct pshm_conn *)m->conn;
+}
+
+/* A sender: computes while the step is 2, and attends from then on. */
+static void sender_body(struct mock *m)
+{
+	offer(m);
+	board->from = (uintptr_t)from;
+	mock_until(m, NULL, m->conn);
+	come(m, 1);
+	come(NULL, 2);
+	while (atomic_load(&board->go) < 3) {
+		mock_poll(m, NULL);
+		atomic_store(&board->written, at(m)->chunks_written);
+	}
+}
+
+/* A receiver: reads again and again. */
+static void receiver_body(struct mock *m)
+{
+	struct iovec iov = { to, LEN };
+
+	mock_until(m, NULL, m->conn);
+	come(m, 1);
+	for (;;) {
+		mock_get(m->conn, ID, (void *)board->from, &iov, 1, &op);
+		/* as if nobody attended, for the first chunk */
+		while (!op.done)
+			m->wire->ops->poll(m->wire);
+		atomic_fetch_add(&board->step, !op.status);
+	}
+}
+
+static void child_start(void (*body)(struct mock *m))
+{
+	struct wire_conn *conn;
+
+	memset(board, 0, sizeof(*board));
+	memset(to, 0, LEN);
+	child = fork();
+	assert_true(child >= 0);
+	if (!child) {
+		static struct mock m;
+
+		alarm(60);
+		mock_open(&m);
+		board->addr = m.addr;
+		atomic_store(&board->step, -1);
+		body(&m);
+		mock_close(&m);
+		_exit(0);
+	}
+	while (!atomic_load(&board->step))
+		platform_yield();
+	mock_open(&us);
+	assert_int_equal(mock_connect(&us, &board->addr, &conn), 0);
+	mock_until(&us, NULL, us.conn);
+	await(1);
+	atomic_store(&board->go, 1);
+}
+
+/* Begins to read what the child has, which computes. */
+static void begin(void)
+{
+	struct iovec iov = { to, LEN };
+
+	await(2);
+	assert_int_equal(mock_get(us.conn, ID, (void *)board->from, &iov, 1, &op), 0);
+	mock_until(&us, NULL, at(&us)->slots);
+}
+
+static void child_kill(void)
+{
+	assert_int_equal(kill(child, SIGKILL), 0);
+	assert_int_equal(waitpid(child, NULL, 0), child);
+	child = 0;
+}
+
+static void sender_that_comes_back_writes_chunks(void **state)
+{
+	child_start(sender_body);
+	begin();
+	atomic_store(&board->go, 2);
+	/* it comes by, while we compute */
+	mock_until(&us, NULL, atomic_load(&board->written) || op.done);
+	mock_until(&us, NULL, op.done);
+	assert_int_equal(op.status, 0);
+	assert_memory_equal(to, from, LEN);
+	assert_true(atomic_load(&board->written));
+	atomic_store(&board->go, 3);
+	mock_until(&us, NULL, us.downs);
+	assert_int_equal(us.down_err, 0);
+}
+
+/* A number of polls, from none to what the whole takes. */
+static void poll_for(uint32_t cnt)
+{
+	while (cnt--)
+		mock_poll(&us, NULL);
+}
+
+static void sender_that_is_stopped_delays_no_more_than_its_transfer(void **state)
+{
+	int status, held = 0;
+
+	for (uint32_t round = 0; round < 60; round++) {
+		unsigned char *other = malloc(LEN);
+		struct mock_op op2;
+
+		child_start(sender_body);
+		begin();
+		atomic_store(&board->go, 2);
+		poll_for(round % 30);
+		assert_int_equal(kill(child, SIGSTOP), 0);
+		assert_int_equal(waitpid(child, &status, WUNTRACED), child);
+		assert_true(WIFSTOPPED(status));
+		/* another one from it */
+		assert_int_equal(mock_get(us.conn, ID, (void *)board->from,
+					  &(struct iovec){ other, LEN }, 1, &op2),
+				 0);
+		mock_until(&us, NULL, op2.done);
+		poll_for(100);
+		assert_int_equal(op2.status, 0);
+		assert_memory_equal(other, from, LEN);
+		held += !op.done;
+		assert_int_equal(kill(child, SIGCONT), 0);
+		mock_until(&us, NULL, op.done);
+		assert_int_equal(op.status, 0);
+		assert_memory_equal(to, from, LEN);
+		child_kill();
+		mock_close(&us);
+		free(other);
+	}
+	print_message("%d of 60 held a chunk\n", held);
+}
+
+/* Nothing is written any more once the connection has ended. */
+static void sender_that_is_killed_writes_nothing_afterwards(void **state)
+{
+	for (uint32_t round = 0; round < 60; round++) {
+		uint64_t begun;
+		bool done;
+
+		child_start(sender_body);
+		begin();
+		atomic_store(&board->go, 2);
+		poll_for(round % 30);
+		assert_int_equal(kill(child, SIGKILL), 0);
+		done = op.done;
+		/* as the engine does */
+		mock_until(&us, NULL, us.wire->ops->check(us.conn) || us.downs);
+		begun = platform_now_ns();
+		if (us.conn) {
+			us.wire->ops->disconnect(us.conn);
+			us.conn = NULL;
+		}
+		assert_true(platform_now_ns() - begun < 500000000u);
+		if (op.done && !op.status)
+			assert_memory_equal(to, from, LEN);
+		else
+			assert_false(done);
+		memset(to, 0x55, LEN);
+		assert_int_equal(waitpid(child, NULL, 0), child);
+		child = 0;
+		for (size_t i = 0; i < LEN; i++)
+			assert_true(to[i] == 0x55);
+		mock_close(&us);
+	}
+}
+
+static void receiver_that_is_killed_harms_nobody(void **state)
+{
+	uint64_t written = 0;
+
+	for (uint32_t round = 0; round < 60; round++) {
+		child_start(receiver_body);
+		offer(&us);
+		board->from = (uintptr_t)from;
+		atomic_store(&board->go, 1);
+		/* it reads while we compute, and we come by */
+		for (uint32_t i = 0; i < 1 + round % 20 && us.conn; i++) {
+			uint64_t end = platform_now_ns() + 100000;
+
+			while (platform_now_ns() < end)
+				platform_yield();
+			poll_for(2);
+		}
+		if (us.conn)
+			written += at(&us)->chunks_written;
+		assert_int_equal(kill(child, SIGKILL), 0);
+		mock_until(&us, NULL, !us.conn || us.wire->ops->check(us.conn));
+		poll_for(10);
+		assert_int_equal(waitpid(child, NULL, 0), child);
+		child = 0;
+		mock_close(&us);
+	}
+	assert_true(written > 0);
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(sender_that_comes_back_writes_chunks),
+		TEST(sender_that_is_stopped_delays_no_more_than_its_transfer),
+		TEST(sender_that_is_killed_writes_nothing_afterwards),
+		TEST(receiver_that_is_killed_harms_nobody),
+	};
+
+	alarm(120);
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
