@@ -38,7 +38,7 @@ static int engine_early_turn(struct engine_ep *ep, struct engine_held *held)
 		peer->early_large -= engine_is_large(&held->packet);
 		return engine_held_request(held);
 	}
-	if (held->packet.flags & PACKET_ACKED)
+	if (PACKET_OP(held->packet.op) == PACKET_EAGER && held->packet.flags & PACKET_ACKED)
 		engine_ack_due(peer);
 	recv = match_arrive(engine_matcher(q, held->packet.flags), engine_source_id(q, peer),
 			    held->packet.tag);
@@ -114,7 +114,7 @@ static int engine_in_turn(struct engine_rx_ctx *ctx, struct engine_peer *peer,
 		return engine_request_stream(ctx, peer, packet, dest);
 	if (engine_is_request(packet))
 		return engine_request(ctx, peer, packet, payload);
-	if (packet->flags & PACKET_ACKED)
+	if (PACKET_OP(packet->op) == PACKET_EAGER && packet->flags & PACKET_ACKED)
 		engine_ack_due(peer);
 	recv = match_arrive(engine_matcher(q, packet->flags), engine_source_id(q, peer),
 			    packet->tag);

@@ -531,6 +531,7 @@ struct engine_rx {
 	bool spent;	    /* takes no more, and is released with the last of them */
 	int err;	    /* -FI_E* that it ends with */
 	struct engine_landing *landing; /* a large write of the peer instead of a receive */
+	struct packet_piece pieces[PACKET_PIECE_CNT]; /* in the sender, while they are read */
 };
 
 /*

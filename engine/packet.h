@@ -49,6 +49,7 @@ enum packet_flag {
 	PACKET_DELIVERY = 1 << 4, /* EAGER, RTS: the sender waits for FIN */
 	PACKET_ACKED =
 		1 << 5, /* EAGER: the sender waits for ACK, as it does for WRITE and ATOMIC */
+	PACKET_PIECES = 1 << 5, /* RTS, with PULL: addr is that of a list of where it stands */
 	PACKET_COLL = 1 << 6, /* EAGER, RTS: of a collective, in tags of its own; with TAGGED */
 	/* WRITE, alone: its payload takes credit, as a message's does, and may be held until its turn */
 	PACKET_COUNTED = 1 << 7,
@@ -85,10 +86,23 @@ _Static_assert(offsetof(struct packet, data) == 24, "layout");
 #define CREDIT_UNIT 256u
 
 struct packet_rts {
-	uint64_t len;  /* bytes of the whole message */
-	uint64_t id;   /* sender's operation, to be echoed in CTS or FIN */
-	uint64_t addr; /* PACKET_PULL: where the payload starts in the sender's memory */
+	uint64_t len; /* bytes of the whole message */
+	uint64_t id;  /* sender's operation, to be echoed in CTS or FIN */
+	/*
+	 * PACKET_PULL: where the payload starts in the sender's memory; with PACKET_PIECES, where
+	 * PACKET_PIECE_CNT of struct packet_piece start there, of which the first ones hold it
+	 */
+	uint64_t addr;
 };
+
+struct packet_piece {
+	uint64_t addr;
+	uint64_t len;
+};
+
+#define PACKET_PIECE_CNT 4u
+
+_Static_assert(sizeof(struct packet_piece) == 16, "layout");
 
 _Static_assert(sizeof(struct packet_rts) == 24, "fits behind the header in one cache line");
 

@@ -12,6 +12,8 @@
  *	RTS (length, id, address)  ->	matched: reads the sender's memory
  *			<-  FIN (id)	or CTS, when it can't be read
  *
+ * A payload in pieces is read in two steps: where they stand, then they.
+ *
  * A sender that wants to know when its message is delivered waits for FIN in either case, as does
  * a large write (access.h), whose payload goes to registered memory instead of a receive's.
  *
@@ -72,31 +74,74 @@ static void engine_rndv_pulled(struct wire_op *op, int status)
 	engine_rndv_finish(rx, true);
 }
 
-/* Read the sender's memory; false when no wire to it can. */
-static bool engine_rndv_pull(struct engine_rx *rx, uint64_t addr)
+/*
+ * Read the sender's memory. @done: called unless it fails. Returns false when no wire to it can.
+ */
+static bool engine_rndv_get(struct engine_rx *rx, const struct wire_source *from,
+			    const struct iovec *to, uint32_t to_cnt, size_t len,
+			    void (*done)(struct wire_op *op, int status))
 {
-	struct wire_source from = { .id = rx->peer_id, .iov_cnt = 1 };
 	struct engine_peer *peer = rx->peer;
 	struct iovec iov[WIRE_DEST_MAX];
-	const struct iovec *to;
-	uint32_t to_cnt;
 	size_t cnt;
 	int ret;
 
 	if (!peer->conn || !peer->wire->has_get)
 		return false;
-	to = engine_rndv_iov(rx, &to_cnt);
-	cnt = iov_slice(to, to_cnt, 0, engine_rndv_want(rx), iov);
+	cnt = iov_slice(to, to_cnt, 0, len, iov);
 	if (cnt > WIRE_IOV_MAX)
 		return false;
-	from.iov[0] = (struct iovec){ (void *)(uintptr_t)addr, engine_rndv_want(rx) };
-	rx->op.done = engine_rndv_pulled;
-	ret = peer->wire->get(peer->conn, &from, iov, cnt, &rx->op);
+	rx->op.done = done;
+	ret = peer->wire->get(peer->conn, from, iov, cnt, &rx->op);
 	if (ret < 0)
 		return false;
 	if (ret)
-		engine_rndv_pulled(&rx->op, 0);
+		done(&rx->op, 0);
 	return true;
+}
+
+static bool engine_rndv_pull(struct engine_rx *rx, const struct wire_source *from)
+{
+	uint32_t cnt;
+	const struct iovec *to = engine_rndv_iov(rx, &cnt);
+
+	return engine_rndv_get(rx, from, to, cnt, engine_rndv_want(rx), engine_rndv_pulled);
+}
+
+/* We know where the pieces of the payload stand. What the sender says of them is its own affair, but its length. */
+static void engine_rndv_pieces(struct wire_op *op, int status)
+{
+	struct engine_rx *rx = container_of(op, struct engine_rx, op);
+	struct wire_source from = { .id = rx->peer_id };
+	uint64_t len = 0;
+
+	while (!status && len < rx->len && from.iov_cnt < PACKET_PIECE_CNT) {
+		const struct packet_piece *piece = &rx->pieces[from.iov_cnt];
+
+		if (piece->len > rx->len - len)
+			break;
+		from.iov[from.iov_cnt++] = (struct iovec){ (void *)(uintptr_t)piece->addr,
+							   piece->len };
+		len += piece->len;
+	}
+	if (len != rx->len || !engine_rndv_pull(rx, &from))
+		engine_rndv_ask(rx);
+}
+
+/* Begin to read what @packet lets us read; false when it must be asked for. */
+static bool engine_rndv_begin(struct engine_rx *rx, const struct packet *packet, uint64_t addr)
+{
+	struct wire_source from = { .id = rx->peer_id, .iov_cnt = 1 };
+	struct iovec to = { rx->pieces, sizeof(rx->pieces) };
+
+	if (!(packet->flags & PACKET_PULL))
+		return false;
+	from.iov[0] = (struct iovec){ (void *)(uintptr_t)addr, engine_rndv_want(rx) };
+	if (!(packet->flags & PACKET_PIECES))
+		return engine_rndv_pull(rx, &from);
+	memset(rx->pieces, 0, sizeof(rx->pieces));
+	from.iov[0].iov_len = sizeof(rx->pieces);
+	return engine_rndv_get(rx, &from, &to, 1, sizeof(rx->pieces), engine_rndv_pieces);
 }
 
 void engine_rndv_receive(struct engine_ep *ep, struct engine_peer *peer, struct engine_rx *rx,
@@ -110,7 +155,7 @@ void engine_rndv_receive(struct engine_ep *ep, struct engine_peer *peer, struct 
 	list_push(&peer->receiving, &rx->link);
 	if (!engine_rndv_want(rx))
 		engine_rndv_pulled(&rx->op, 0);
-	else if (!(packet->flags & PACKET_PULL) || !engine_rndv_pull(rx, rts->addr))
+	else if (!engine_rndv_begin(rx, packet, rts->addr))
 		engine_rndv_ask(rx);
 }
 

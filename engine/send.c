@@ -224,6 +224,12 @@ static int engine_tx_eager(struct engine_peer *peer, struct engine_tx *tx)
 	return 0;
 }
 
+/* The receiver may read where the pieces of a message stand. */
+_Static_assert(PACKET_PIECE_CNT == ENGINE_IOV_MAX, "all of struct engine_tx.iov");
+_Static_assert(sizeof(struct iovec) == sizeof(struct packet_piece) &&
+		       offsetof(struct iovec, iov_len) == offsetof(struct packet_piece, len),
+	       "a list of pieces is an iovec");
+
 int engine_tx_rts(struct engine_peer *peer, struct engine_tx *tx)
 {
 	struct packet_rts rts = { .len = tx->len, .id = pool_id(tx) };
@@ -233,9 +239,10 @@ int engine_tx_rts(struct engine_peer *peer, struct engine_tx *tx)
 	struct packet *packet;
 	void *payload;
 
-	if (peer->wire->has_get && tx->len >= peer->wire->get_min && tx->iov_cnt == 1) {
-		flags |= PACKET_PULL;
-		rts.addr = (uintptr_t)tx->iov[0].iov_base;
+	if (peer->wire->has_get && tx->len >= peer->wire->get_min) {
+		flags |= tx->iov_cnt == 1 ? PACKET_PULL : PACKET_PULL | PACKET_PIECES;
+		rts.addr = tx->iov_cnt == 1 ? (uintptr_t)tx->iov[0].iov_base
+					    : (uintptr_t)tx->iov;
 	}
 	packet = peer->wire->claim(peer->conn, sizeof(rts) + more, &payload);
 	if (!packet)

@@ -33,7 +33,7 @@ struct request {
 static int request_read(const struct packet *packet, const void *payload, size_t own_len,
 			uint64_t bytes, struct request *r)
 {
-	uint32_t pull = PACKET_OP(packet->op) == PACKET_RTS ? PACKET_PULL : 0;
+	uint32_t pull = PACKET_OP(packet->op) == PACKET_RTS ? PACKET_PULL | PACKET_PIECES : 0;
 	struct packet_targets head;
 	size_t at = own_len, list;
 

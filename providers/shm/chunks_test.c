@@ -64,10 +64,10 @@ static void slot_that_cannot_be_is_refused(void **state)
 	struct pshm_task task = task_of(3), got;
 
 	assert_false(pshm_shared_read(&slot, &got));
-#define REFUSED(field, value)                            \
-	do {                                             \
-		pshm_shared_open(&slot, 1, &task);       \
-		atomic_store(&slot.field, value);        \
+#define REFUSED(field, value)                                \
+	do {                                                 \
+		pshm_shared_open(&slot, 1, &task);           \
+		atomic_store(&slot.field, value);            \
 		assert_false(pshm_shared_read(&slot, &got)); \
 	} while (0)
 	REFUSED(len, 0);

@@ -382,7 +382,8 @@ static void scribbled_slots_do_no_harm(void **state)
 		}
 		for (uint32_t i = next_random(&seed) % 4; i; i--)
 			slot_scribble(slot_at(next_random(&seed) % 2), &seed);
-		mock_poll(next_random(&seed) % 2 ? &a : NULL, next_random(&seed) % 2 ? &b : NULL);
+		mock_poll(next_random(&seed) % 2 ? &a : NULL,
+			  next_random(&seed) % 2 ? &b : NULL);
 		if (op.done && !op.status)
 			assert_int_equal(to[LEN], 0);
 		/* an honest peer would end what it holds: one that lies may hold it for good */

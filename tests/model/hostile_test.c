@@ -354,6 +354,56 @@ static void payload_for_a_receive_that_reads_by_itself_is_refused(void **state)
 	assert_ptr_equal(error.op_context, &contexts[0]);
 }
 
+/* Where the pieces of a send stand is read before them. */
+static void list_of_pieces_that_cannot_be_is_asked_for_instead(void **state)
+{
+	struct packet_rts rts = { .len = 1000, .id = 1ull << 32, .addr = 4096 };
+	struct packet p = honest_packet(PACKET_RTS, sizeof(rts));
+	struct fake_knobs k;
+
+	fake_knobs_default(&k);
+	k.get_now = 0;
+	k.get_later = 256;
+	k.get_fails = 0;
+	fake_knobs_set(FAKE_B, &k);
+	post(5, 1000, &contexts[0]);
+	p.flags |= PACKET_PULL | PACKET_PIECES;
+	/* the liar has no memory: what is read is a list of nothing */
+	accepted(&p, &rts, sizeof(rts));
+	p.op = 0;
+	while (p.op != PACKET_CTS) {
+		go(1);
+		fake_raw_read(liar, &p, NULL, 0);
+	}
+	assert_int_equal(p.tag, rts.id);
+}
+
+static void pieces_of_a_send_are_named(void **state)
+{
+	struct iovec iov[3] = { { bytes, 30000 },
+				{ bytes + 30000, 1 },
+				{ bytes + 30001, sizeof(bytes) - 30001 } };
+	struct packet p = { 0 };
+	struct packet_rts rts = { 0 };
+	const struct packet_piece *pieces;
+	struct fake_knobs k;
+
+	fake_knobs_default(&k);
+	k.eager_max = 20000;
+	fake_knobs_set(FAKE_B, &k);
+	assert_int_equal(fi_tsendv(victim.ep, iov, NULL, 3, to_liar, 5, &contexts[0]), 0);
+	while (p.op != PACKET_RTS) {
+		go(1);
+		fake_raw_read(liar, &p, &rts, sizeof(rts));
+	}
+	assert_int_equal(p.flags & (PACKET_PULL | PACKET_PIECES), PACKET_PULL | PACKET_PIECES);
+	pieces = (const struct packet_piece *)(uintptr_t)rts.addr;
+	for (int i = 0; i < 3; i++) {
+		assert_int_equal(pieces[i].addr, (uintptr_t)iov[i].iov_base);
+		assert_int_equal(pieces[i].len, iov[i].iov_len);
+	}
+}
+
 static void hello_of_another_version_is_refused(void **state)
 {
 	struct fake_raw *other;
@@ -411,6 +461,8 @@ int main(void)
 		TEST(payload_at_another_place_is_refused),
 		TEST(payload_that_overtakes_payload_is_refused),
 		TEST(payload_for_a_receive_that_reads_by_itself_is_refused),
+		TEST(list_of_pieces_that_cannot_be_is_asked_for_instead),
+		TEST(pieces_of_a_send_are_named),
 		TEST(hello_of_another_version_is_refused),
 		TEST(hello_that_says_it_is_ourselves_is_refused),
 #undef TEST
