@@ -107,10 +107,11 @@ _Static_assert(sizeof(struct packet_piece) == 16, "layout");
 _Static_assert(sizeof(struct packet_rts) == 24, "fits behind the header in one cache line");
 
 struct packet_cts {
-	uint64_t len; /* bytes wanted, from the start */
+	uint64_t len;  /* bytes wanted, from the start */
+	uint64_t from; /* ... of which the receiver has read so many */
 };
 
-_Static_assert(sizeof(struct packet_cts) == 8, "layout");
+_Static_assert(sizeof(struct packet_cts) == 16, "layout");
 
 #define PACKET_TARGET_MAX 4u
 

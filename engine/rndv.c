@@ -10,7 +10,7 @@
  *	or, where the wire says that it pays,
  *
  *	RTS (length, id, address)  ->	matched: reads the sender's memory
- *			<-  FIN (id)	or CTS, when it can't be read
+ *			<-  FIN (id)	or CTS, when it can't be read, or the rest comes faster so
  *
  * A payload in pieces is read in two steps: where they stand, then they.
  *
@@ -54,7 +54,7 @@ static void engine_rndv_finish(struct engine_rx *rx, bool tell)
 
 static void engine_rndv_ask(struct engine_rx *rx)
 {
-	struct packet_cts cts = { .len = engine_rndv_want(rx) };
+	struct packet_cts cts = { .len = engine_rndv_want(rx), .from = rx->got };
 
 	rx->flags |= ENGINE_ASKED;
 	engine_ctl(rx->peer, PACKET_CTS, rx->peer_id, pool_id(rx), &cts);
@@ -65,13 +65,13 @@ static void engine_rndv_pulled(struct wire_op *op, int status)
 	struct engine_rx *rx = container_of(op, struct engine_rx, op);
 	struct engine_peer *peer = rx->peer;
 
-	if (status) {
-		engine_rndv_ask(rx);
-		return;
-	}
+	rx->got = !status ? engine_rndv_want(rx) : status == -FI_EBUSY ? op->moved : 0;
 	if (peer->conn)
-		peer->conn->rx_bytes += engine_rndv_want(rx);
-	engine_rndv_finish(rx, true);
+		peer->conn->rx_bytes += rx->got;
+	if (status)
+		engine_rndv_ask(rx);
+	else
+		engine_rndv_finish(rx, true);
 }
 
 /*
@@ -92,6 +92,7 @@ static bool engine_rndv_get(struct engine_rx *rx, const struct wire_source *from
 	if (cnt > WIRE_IOV_MAX)
 		return false;
 	rx->op.done = done;
+	rx->op.moved = 0;
 	ret = peer->wire->get(peer->conn, from, iov, cnt, &rx->op);
 	if (ret < 0)
 		return false;
@@ -229,10 +230,14 @@ int engine_rndv_cts(struct engine_peer *peer, const struct packet *packet,
 {
 	struct engine_tx *tx = pool_find(&peer->ep->tx_pool, packet->tag);
 
-	if (!tx || tx->peer != peer || tx->state != TX_RTS || !cts->len || cts->len > tx->len)
+	if (!tx || tx->peer != peer || tx->state != TX_RTS || cts->len > tx->len ||
+	    cts->from >= cts->len)
 		return -FI_EINVAL;
+	if (peer->conn)
+		peer->conn->tx_bytes += cts->from;
 	tx->state = TX_DATA;
 	tx->want = cts->len;
+	tx->sent = cts->from;
 	tx->peer_id = packet->data;
 	list_remove(&tx->link);
 	list_push(&peer->pushing, &tx->link);

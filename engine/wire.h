@@ -70,7 +70,8 @@ struct wire_conn {
 struct wire_op {
 	void (*done)(struct wire_op *op, int status); /* 0 or -FI_E*; only from poll() */
 	struct wire_op *next; /* the wire's, while it has the operation */
-	uint64_t wire_private[2];
+	uint64_t wire_private;
+	uint64_t moved; /* of a get that ends with -FI_EBUSY; see there */
 };
 
 /* What get() reads: memory of the peer, as the peer named it. */
@@ -185,7 +186,9 @@ struct wire_ops {
 	 *	  there too, and has ended that then.
 	 * Returns 1 when it is done already (op->done is not called), 0 when op->done() will be called,
 	 * or -FI_E* when it can't be done (nothing usable in @iov; the engine asks the sender instead).
-	 * done() may bring an error likewise: -FI_EBUSY where the sender attends and copies faster.
+	 * done() may bring an error likewise; and -FI_EBUSY where the sender attends and copies faster: then the
+	 * first op->moved bytes are there, less than all, and the engine asks for the rest. The engine
+	 * sets that to 0 before.
 	 */
 	int (*get)(struct wire_conn *conn, const struct wire_source *from,
 		   const struct iovec *iov, size_t iov_cnt, struct wire_op *op);

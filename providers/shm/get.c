@@ -7,7 +7,11 @@
  * the kernel is alone (1 MiB: 60 against 160 us). So get looks first whether the peer polls: then
  * it declines, and the engine asks the peer to send. A peer that computes meanwhile is read, a chunk in
  * each poll, so that small messages pass in between. What is left after the first chunk is shared: as soon
- * as the peer comes by it writes chunks while we read others (chunks.h).
+ * as the peer comes by it writes chunks while we read others (chunks.h). If it goes on with that, the engine
+ * asks it to send what is left.
+ *
+ * Rings that stay small, since the peer has no more areas for them, are slower than the kernel, from
+ * some hundred KiB on, when both ends copy.
  */
 #include <rdma/fi_errno.h>
 #include "conn.h"
@@ -17,6 +21,13 @@
 
 #define ATTENTIVE_POLLS 2u    /* of the peer since it was asked for its memory */
 #define ATTENTIVE_NS	3000u /* time for them */
+
+/* A sender that copies chunks as fast as we do attends: the ring is faster from there on, if it is large. */
+#define PACE	    2u /* chunks of ours in each of which it ended one */
+#define PACE_CHUNKS (262144u / PSHM_CHUNK_LEN) /* left, for which it pays to change */
+
+/* Where the ring stays small both ends are faster without it, from here on, bytes. */
+#define SMALL_RING_MIN (512u << 10)
 
 #define RELEASE_NS \
 	1000000000u	 /* most that we wait for a peer which holds a chunk of what ends */
@@ -39,10 +50,13 @@ struct pshm_read {
 	uint32_t slot_idx;
 	uint32_t gen;
 	uint32_t chunk_cnt;
-	uint32_t ours;	 /* chunks that we claimed */
-	uint32_t theirs; /* that the peer did; known once drained */
-	bool drained;	 /* there are no more to be claimed */
-	int status;	 /* why it was given up, -FI_E*, or 0 */
+	uint32_t ours;	  /* chunks that we claimed */
+	uint32_t claimed; /* by both; known once drained */
+	uint32_t theirs;  /* of those */
+	uint32_t helped;  /* chunks that the peer had ended at our last one */
+	uint32_t pace;	  /* chunks of ours in a row in each of which that had grown */
+	bool drained;	  /* there are no more to be claimed */
+	int status;	  /* why it was given up, -FI_E*, or 0 */
 };
 
 void pshm_gets_init(struct pshm_wire *wire)
@@ -133,7 +147,7 @@ static void share(struct pshm_conn *conn, struct pshm_read *r)
 	r->slot_idx = join.slot;
 	r->gen = join.gen;
 	r->chunk_cnt = task.chunk_cnt;
-	r->ours = r->theirs = 0;
+	r->ours = r->theirs = r->helped = r->pace = 0;
 	r->drained = false;
 	r->status = 0;
 }
@@ -141,6 +155,7 @@ static void share(struct pshm_conn *conn, struct pshm_read *r)
 /* @claimed: chunks, by both. A peer that moves the word back makes us claim some again */
 static void claims_end(struct pshm_read *r, uint32_t claimed)
 {
+	r->claimed = claimed;
 	r->theirs = claimed > r->ours ? claimed - r->ours : 0;
 	r->drained = true;
 }
@@ -162,17 +177,41 @@ static bool held(const struct pshm_read *r)
 	return r->slot && pshm_shared_helped(r->slot, &failed) < r->theirs;
 }
 
-/* Nothing is left to be claimed, and the peer is done: is all there? Returns 0 or -FI_E* */
+/* Nothing more is claimed, and the peer is done: what is there? Returns 0 or -FI_E* */
 static int settle(struct pshm_conn *conn, const struct pshm_read *r)
 {
 	uint32_t failed;
+	int err;
 
 	pshm_shared_helped(r->slot, &failed);
-	if (r->status || !failed)
+	if (r->status && r->status != -FI_EBUSY)
 		return r->status;
-	if (failed > r->chunk_cnt)
+	if (failed > r->claimed)
 		return -FI_EPROTO;
-	return read_chunk(conn, r, failed - 1);
+	err = failed ? read_chunk(conn, r, failed - 1) : 0;
+	if (err || r->claimed == r->chunk_cnt)
+		return err;
+	r->op->moved = r->moved + (uint64_t)r->claimed * PSHM_CHUNK_LEN;
+	return -FI_EBUSY;
+}
+
+/* Does the peer's ring have no more than it began with, as far as we know? */
+static bool ring_stays_small(const struct pshm_conn *conn)
+{
+	enum pshm_side other = conn->side == PSHM_ASKED ? PSHM_ANSWERED : PSHM_ASKED;
+
+	return !conn->rx_moved &&
+	       atomic_load_explicit(&conn->pair->small[other].value, memory_order_relaxed);
+}
+
+/* Would the rest come faster through the ring? @chunk: that we have just read */
+static bool ring_is_better(const struct pshm_conn *conn, struct pshm_read *r, uint32_t chunk)
+{
+	uint32_t failed, helped = pshm_shared_helped(r->slot, &failed);
+
+	r->pace = helped != r->helped ? r->pace + 1 : 0;
+	r->helped = helped;
+	return r->pace >= PACE && r->chunk_cnt - chunk > PACE_CHUNKS && !ring_stays_small(conn);
 }
 
 /* One step of a shared one. Returns 1 when it is over (@status: how), 0 when not, or -FI_EAGAIN: the peer has to end */
@@ -186,6 +225,8 @@ static int shared_move(struct pshm_conn *conn, struct pshm_read *r, int *status)
 		case PSHM_CLAIMED:
 			r->ours++;
 			err = read_chunk(conn, r, chunk);
+			if (!err && ring_is_better(conn, r, chunk))
+				err = -FI_EBUSY;
 			if (err)
 				withdraw(r, err);
 			return 0;
@@ -298,7 +339,7 @@ int pshm_get(struct wire_conn *base, const struct wire_source *from, const struc
 	r->since_ns = 0;
 	r->slot = NULL;
 	list_push(&conn->gets, &r->link);
-	if (peer_polls(conn, &r->polls)) {
+	if ((len < SMALL_RING_MIN || !ring_stays_small(conn)) && peer_polls(conn, &r->polls)) {
 		r->since_ns = platform_now_ns();
 	} else if (alone_move(conn, r, &status)) {
 		read_free(conn, r);

@@ -54,13 +54,20 @@ static bool grow_worthwhile(const struct pshm_conn *conn)
 {
 	const struct pshm_wire *w = conn->wire;
 
-	if (conn->growing != PSHM_SMALL || conn->tx.broken || w->forked)
-		return false;
-	if (conn->grow_refused && w->tick - conn->grow_tick < RETRY_TICKS)
-		return false;
-	return w->area_max - w->area_len >=
-	       PSHM_AREA_HEAD +
-		       (size_t)(conn->sizes.area_len ? conn->sizes.area_len : PSHM_AREA_LEN);
+	return !conn->grow_refused || w->tick - conn->grow_tick >= RETRY_TICKS;
+}
+
+/* Is there an area left for us? The consumer learns when there is none: it may want another way than the ring. */
+static bool area_left(struct pshm_conn *conn)
+{
+	const struct pshm_wire *w = conn->wire;
+	size_t len = PSHM_AREA_HEAD +
+		     (size_t)(conn->sizes.area_len ? conn->sizes.area_len : PSHM_AREA_LEN);
+	bool left = w->area_max - w->area_len >= len && grow_worthwhile(conn);
+
+	atomic_store_explicit(&conn->pair->small[conn->side].value, !left,
+			      memory_order_relaxed);
+	return left;
 }
 
 /* The area for our ring, and the offer of it. */
@@ -91,7 +98,8 @@ void pshm_grow(struct pshm_conn *conn)
 	struct pshm_growth growth = { .zero = 0 };
 	struct ring_line *line;
 
-	if (!grow_worthwhile(conn))
+	if (conn->growing != PSHM_SMALL || conn->tx.broken || conn->wire->forked ||
+	    !area_left(conn))
 		return;
 	line = ring_claim(&conn->tx);
 	if (!line)

@@ -146,6 +146,7 @@ struct pshm_pair {
 	/* 1: that side can't ring at the other one's door, which has to look of its own accord */
 	struct pshm_flag mute[2];
 	struct pshm_flag no_help[2]; /* 1: that side can't write to the other one's memory */
+	struct pshm_flag small[2];   /* 1: the ring of that side does not grow for now */
 	/* transfers that both ends copy, by the side that receives */
 	struct pshm_shared shared[2][PSHM_SHARED_CNT];
 };
@@ -164,7 +165,7 @@ _Static_assert(offsetof(struct pshm_pair, probed) == 576, "layout");
 _Static_assert(offsetof(struct pshm_pair, attention) == 704, "layout");
 _Static_assert(offsetof(struct pshm_pair, barriers) == 832, "layout");
 _Static_assert(offsetof(struct pshm_pair, mute) == 960, "layout");
-_Static_assert(offsetof(struct pshm_pair, shared) == 1216, "layout");
+_Static_assert(offsetof(struct pshm_pair, shared) == 1344, "layout");
 _Static_assert(sizeof(struct pshm_pair) <= PSHM_PAIR_HEAD, "layout");
 
 /* Head of an area's memory; the data follow at PSHM_AREA_HEAD. */

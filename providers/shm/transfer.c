@@ -62,7 +62,7 @@ static void transfer_free(struct pshm_conn *conn, struct pshm_transfer *t)
 void pshm_op_done(struct pshm_conn *conn, struct wire_op *op, int status)
 {
 	op->next = NULL;
-	op->wire_private[0] = (uint64_t)(int64_t)status;
+	op->wire_private = (uint64_t)(int64_t)status;
 	*conn->done_end = op;
 	conn->done_end = &op->next;
 	pshm_mark_work(conn);
@@ -149,7 +149,7 @@ static int conn_move(struct pshm_conn *conn)
 	/* done() may end this connection: what is left is dropped then */
 	for (; op && !conn->ended; op = next) {
 		next = op->next;
-		op->done(op, (int)(int64_t)op->wire_private[0]);
+		op->done(op, (int)(int64_t)op->wire_private);
 		finished++;
 	}
 	return finished;

@@ -6,6 +6,7 @@
  * The engine may end any conn while we call it: after each call c->dead is looked at, and what
  * was ended is freed when the poll is over.
  */
+#include "copy.h"
 #include "fake_conn.h"
 #include "recv.h"
 
@@ -248,12 +249,26 @@ static int tell_done(struct fake_conn *c)
 		c->done_first = op->next;
 		if (!c->done_first)
 			c->done_last = &c->done_first;
-		op->done(op, (int)op->wire_private[0]);
+		op->done(op, (int)op->wire_private);
 		if (c->dead)
 			return -1;
 		moved++;
 	}
 	return moved;
+}
+
+/* The first bytes of a get, but not all. Returns how many */
+static size_t pull_part(const struct fake_conn *c, const struct fake_get *get)
+{
+	struct iovec part[WIRE_IOV_MAX];
+	size_t len;
+	bool ok;
+
+	len = fake_random((uint32_t)iov_len(get->iov, get->iov_cnt, &ok));
+	if (!c->other)
+		return 0;
+	fake_pull(&get->from, part, iov_slice(get->iov, get->iov_cnt, 0, len, part));
+	return len;
 }
 
 static int move_gets(struct fake_conn *c)
@@ -273,6 +288,8 @@ static int move_gets(struct fake_conn *c)
 		/* A raw peer has no memory that could be read: whatever stands in the buffer is it. */
 		if (!status && c->other)
 			fake_pull(&get->from, get->iov, get->iov_cnt);
+		if (status == -FI_EBUSY)
+			op->moved = pull_part(c, get);
 		free(get);
 		op->done(op, status);
 		if (c->dead)

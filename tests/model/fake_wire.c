@@ -157,7 +157,7 @@ static void items_free(struct list *items)
 void fake_op_done(struct fake_conn *c, struct wire_op *op, int status)
 {
 	op->next = NULL;
-	op->wire_private[0] = (uint64_t)status;
+	op->wire_private = (uint64_t)status;
 	*c->done_last = op;
 	c->done_last = &op->next;
 	fake_ring(c->wire);
@@ -634,6 +634,8 @@ static int fake_get(struct wire_conn *conn, const struct wire_source *from,
 	get->iov_cnt = (uint32_t)iov_cnt;
 	memcpy(get->iov, iov, iov_cnt * sizeof(*iov));
 	get->status = fake_chance(k->get_fails) ? -FI_EIO : 0;
+	if (!get->status && fake_chance(k->get_fails))
+		get->status = -FI_EBUSY;
 	if (get->status)
 		scribble(iov, (uint32_t)iov_cnt);
 	list_push(&c->gets, &get->link);

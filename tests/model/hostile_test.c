@@ -243,6 +243,17 @@ static void answer_that_wants_more_than_there_is_is_refused(void **state)
 	assert_ptr_equal(error.op_context, &contexts[0]);
 }
 
+static void answer_that_has_had_all_is_refused(void **state)
+{
+	struct packet_cts cts = { .len = 1000, .from = 1000 };
+	struct packet p;
+	uint64_t id = learn_send(60000);
+
+	p = honest_packet(PACKET_CTS, sizeof(cts));
+	p.tag = id;
+	refused(&p, &cts, sizeof(cts));
+}
+
 static void second_answer_to_a_send_is_refused(void **state)
 {
 	struct packet_cts cts = { .len = 60000 };
@@ -453,6 +464,7 @@ int main(void)
 		TEST(half_a_rendezvous_is_refused),
 		TEST(answer_to_a_send_that_never_was_is_refused),
 		TEST(answer_that_wants_more_than_there_is_is_refused),
+		TEST(answer_that_has_had_all_is_refused),
 		TEST(second_answer_to_a_send_is_refused),
 		TEST(send_that_is_finished_twice_is_refused),
 		TEST(finish_with_an_error_that_is_none_is_refused),
