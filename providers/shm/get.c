@@ -406,8 +406,9 @@ void pshm_gets_drop(struct pshm_conn *conn, bool wait)
 {
 	struct list *node, *after;
 
+	/* In a copy of the process that reads, the slots are still the other one's. */
 	list_for_each(node, after, &conn->gets)
-		if (read_of(node)->slot)
+		if (read_of(node)->slot && !conn->wire->forked)
 			withdraw(read_of(node), -FI_ECANCELED);
 	if (wait)
 		wait_released(conn);

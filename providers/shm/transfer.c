@@ -10,6 +10,9 @@
 #include "copy.h"
 #include "gate.h"
 
+/* Chunks copied by system calls in one poll, of all connections: small messages wait for no more. */
+#define COPIES_MAX 2
+
 /* A sendv under way. */
 struct pshm_transfer {
 	struct pool_object pool;
@@ -123,8 +126,20 @@ int pshm_sendv(struct wire_conn *base, const struct packet *hdr, const struct io
 	return 0;
 }
 
+/* A chunk read or written, if there is one. @copies: how many more may be in this poll */
+static int copy_move(struct pshm_conn *conn, int *copies)
+{
+	int steps;
+
+	if (*copies <= 0)
+		return 0;
+	steps = pshm_gets_move(conn) + pshm_helps_move(conn);
+	*copies -= steps;
+	return steps;
+}
+
 /* One step of everything that a connection has under way, and the operations that are over. */
-static int conn_move(struct pshm_conn *conn)
+static int conn_move(struct pshm_conn *conn, int *copies)
 {
 	struct wire_op *op, *next;
 	int finished = 0;
@@ -141,7 +156,7 @@ static int conn_move(struct pshm_conn *conn)
 			break;
 		}
 	}
-	finished += pshm_gets_move(conn) + pshm_helps_move(conn);
+	finished += copy_move(conn, copies);
 
 	op = conn->done;
 	conn->done = NULL;
@@ -158,7 +173,7 @@ static int conn_move(struct pshm_conn *conn)
 int pshm_transfers_move(struct pshm_wire *wire)
 {
 	struct list todo, *node;
-	int finished = 0;
+	int finished = 0, copies = COPIES_MAX;
 
 	/* done() may end any connection, which takes it off whatever list it is on */
 	list_init(&todo);
@@ -167,7 +182,7 @@ int pshm_transfers_move(struct pshm_wire *wire)
 	while ((node = list_pop(&todo))) {
 		struct pshm_conn *conn = container_of(node, struct pshm_conn, work);
 
-		finished += conn_move(conn);
+		finished += conn_move(conn, &copies);
 		if (!conn->ended &&
 		    (!list_empty(&conn->sends) || !list_empty(&conn->gets) ||
 		     !list_empty(&conn->helps) || conn->done || conn->growing == PSHM_OFFERED))

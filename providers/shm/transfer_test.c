@@ -238,6 +238,29 @@ static void sender_that_is_stopped_delays_no_more_than_its_transfer(void **state
 }
 
 /* Nothing is written any more once the connection has ended. */
+/* A copy of the process that reads leaves the transfer alone. */
+static void receiver_that_forks_goes_on(void **state)
+{
+	int status;
+	pid_t copy;
+
+	child_start(sender_body);
+	begin();
+	copy = fork();
+	assert_true(copy >= 0);
+	if (!copy) {
+		alarm(30);
+		us.wire->ops->poll(us.wire);
+		mock_close(&us);
+		_exit(0);
+	}
+	assert_int_equal(waitpid(copy, &status, 0), copy);
+	assert_int_equal(status, 0);
+	mock_until(&us, NULL, op.done);
+	assert_int_equal(op.status, 0);
+	assert_memory_equal(to, from, LEN);
+}
+
 static void sender_that_is_killed_writes_nothing_afterwards(void **state)
 {
 	for (uint32_t round = 0; round < 60; round++) {
@@ -305,6 +328,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		TEST(sender_that_comes_back_writes_chunks),
 		TEST(sender_that_is_stopped_delays_no_more_than_its_transfer),
+		TEST(receiver_that_forks_goes_on),
 		TEST(sender_that_is_killed_writes_nothing_afterwards),
 		TEST(receiver_that_is_killed_harms_nobody),
 	};
