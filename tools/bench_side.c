@@ -33,6 +33,8 @@
 #define GO   'g'
 #define STOP 's'
 
+#define AWAY_NS 20000 /* for which a sender computes in 'away' */
+
 struct bench {
 	const struct bench_options *opt;
 	struct plan plan;
@@ -156,7 +158,7 @@ static double measure_raw(struct bench *b)
 	return b->side->line ? cacheline_measure(b->side->line, b->side->rank) : NAN;
 }
 
-static int run_latency(struct bench *b, size_t i, bool warm)
+static int run_pingpong(struct bench *b, size_t i, enum figure_test test, bool warm)
 {
 	struct traffic *tr = &b->traffic[i];
 	uint32_t cnt = round_trips(&b->plan, tr->size);
@@ -167,10 +169,20 @@ static int run_latency(struct bench *b, size_t i, bool warm)
 	if (warm)
 		cnt = cnt / 10 + 1;
 	raw = measure_raw(b);
-	rc = traffic_pingpong(tr, cnt, &ns);
+	rc = traffic_pingpong(tr, cnt, test == FIGURE_AWAY ? AWAY_NS : 0, &ns);
 	if (rc || warm)
 		return rc;
-	return note(b, FIGURE_BIT(FIGURE_LATENCY), tr->size, 2.0 * cnt, (double)ns, raw);
+	return note(b, FIGURE_BIT(test), tr->size, 2.0 * cnt, (double)ns, raw);
+}
+
+static int run_latency(struct bench *b, size_t i, bool warm)
+{
+	return run_pingpong(b, i, FIGURE_LATENCY, warm);
+}
+
+static int run_away(struct bench *b, size_t i, bool warm)
+{
+	return run_pingpong(b, i, FIGURE_AWAY, warm);
 }
 
 static int run_stream(struct bench *b, size_t i, bool warm)
@@ -267,6 +279,7 @@ static const struct run_kind {
 	{ FIGURE_BIT(FIGURE_WRITE_BW), "write stream", run_write_stream },
 	{ FIGURE_BIT(FIGURE_READ_BW), "read stream", run_read_stream },
 	{ FIGURE_BIT(FIGURE_ATOMIC), "atomic", run_atomic },
+	{ FIGURE_BIT(FIGURE_AWAY), "away", run_away },
 };
 
 #define RUN_KINDS (sizeof(run_kinds) / sizeof(run_kinds[0]))

@@ -21,6 +21,7 @@ static const struct {
 	[FIGURE_WRITE_BW] = { "writebw", "writebw", "MB/s", "RMA write bandwidth", 1 },
 	[FIGURE_READ_BW] = { "readbw", "readbw", "MB/s", "RMA read bandwidth", 1 },
 	[FIGURE_ATOMIC] = { "atomic", "atomic", "us", "atomic fetch and add", 3 },
+	[FIGURE_AWAY] = { "away", "away", "us", "one-way latency, sender away", 3 },
 };
 
 const char *figure_test_name(enum figure_test test)
@@ -113,6 +114,7 @@ double figure_from_time(enum figure_test test, size_t size, double msgs, double 
 	case FIGURE_WRITE:
 	case FIGURE_READ:
 	case FIGURE_ATOMIC:
+	case FIGURE_AWAY:
 		return ns / msgs / 1000;
 	case FIGURE_BANDWIDTH:
 	case FIGURE_WRITE_BW:

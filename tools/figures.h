@@ -19,6 +19,7 @@ enum figure_test {
 	FIGURE_WRITE_BW,  /* MB/s */
 	FIGURE_READ_BW,	  /* MB/s */
 	FIGURE_ATOMIC,	  /* microseconds from fi_fetch_atomic to its completion */
+	FIGURE_AWAY,	  /* microseconds one way, of a sender that computes meanwhile */
 	FIGURE_TESTS,
 };
 

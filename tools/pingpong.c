@@ -164,7 +164,7 @@ static int play(struct channel *ch, const struct plan *plan, size_t size)
 	if (oob_barrier(&ch->side->oob, rc) && !rc)
 		rc = -FI_ECONNABORTED;
 	if (!rc)
-		rc = traffic_pingpong(&tr, plan->iterations, &ns);
+		rc = traffic_pingpong(&tr, plan->iterations, 0, &ns);
 	if (!rc && !ch->side->rank)
 		print_line(size, plan->iterations, ns);
 	traffic_fini(&tr);

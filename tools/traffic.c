@@ -213,7 +213,16 @@ static int take_turn(struct traffic *tr, uint64_t rx_base, uint32_t i, uint32_t 
 	return rc;
 }
 
-int traffic_pingpong(struct traffic *tr, uint32_t cnt, uint64_t *taken)
+/* As a program does that has something else to do. */
+static void compute(uint64_t away)
+{
+	uint64_t end = away ? clock_ns() + away : 0;
+
+	while (end && clock_ns() < end)
+		;
+}
+
+int traffic_pingpong(struct traffic *tr, uint32_t cnt, uint64_t away, uint64_t *taken)
 {
 	uint64_t rx_base = tr->ch->rx_done, tx_base = tr->ch->tx_done, start;
 	bool serves = tr->ch->side->rank == 0;
@@ -229,6 +238,8 @@ int traffic_pingpong(struct traffic *tr, uint32_t cnt, uint64_t *taken)
 			rc = take_turn(tr, rx_base, i, cnt);
 		if (!rc)
 			rc = send_next(tr);
+		if (!rc)
+			compute(away);
 		if (!rc && serves)
 			rc = take_turn(tr, rx_base, i, cnt);
 	}

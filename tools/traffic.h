@@ -60,12 +60,13 @@ void traffic_fini(struct traffic *tr);
 /*
  * traffic_pingpong - bounce messages
  * @cnt:    round trips
+ * @away:   nanoseconds for which each side computes, without progress, once it has sent
  * @taken:  receives nanoseconds for all of them
  *
  * Side 0 serves. The sides should have met at a barrier before.
  * Returns 0 or a negative fi_errno; -FI_EIO for bytes that differ (reported).
  */
-int traffic_pingpong(struct traffic *tr, uint32_t cnt, uint64_t *taken);
+int traffic_pingpong(struct traffic *tr, uint32_t cnt, uint64_t away, uint64_t *taken);
 
 /*
  * traffic_stream - send from side 0 to side 1, two windows ahead
