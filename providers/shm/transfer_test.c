@@ -8,12 +8,14 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <cmocka.h>
+#include <errno.h>
 #include <signal.h>
 #include <stdio.h>
 #include <sys/mman.h>
 #include <sys/wait.h>
 #include <unistd.h>
 #include <rdma/fi_errno.h>
+#include "fault.h"
 #include "mock_engine.h"
 
 #define LEN (40u * PSHM_CHUNK_LEN + 5u)
@@ -107,6 +109,13 @@ static void sender_body(struct mock *m)
 	}
 }
 
+/* One that the kernel lets be read, and not write. */
+static void refused_body(struct mock *m)
+{
+	sys_fault_set(SYS_CALL_PROCESS_VM_WRITEV, EPERM, 0, 0);
+	sender_body(m);
+}
+
 /* A receiver: reads again and again. */
 static void receiver_body(struct mock *m)
 {
@@ -194,6 +203,19 @@ static void sender_that_comes_back_writes_chunks(void **state)
 	atomic_store(&board->go, 3);
 	mock_until(&us, NULL, us.downs);
 	assert_int_equal(us.down_err, 0);
+}
+
+static void sender_that_may_not_write_leaves_it_to_the_receiver(void **state)
+{
+	child_start(refused_body);
+	begin();
+	atomic_store(&board->go, 2);
+	mock_until(&us, NULL, op.done);
+	assert_int_equal(op.status, 0);
+	assert_memory_equal(to, from, LEN);
+	/* it says so, and is not asked again */
+	mock_until(&us, NULL, atomic_load(&at(&us)->pair->no_help[!at(&us)->side].value));
+	assert_int_equal(atomic_load(&board->written), 0);
 }
 
 /* A number of polls, from none to what the whole takes. */
@@ -327,6 +349,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		TEST(sender_that_comes_back_writes_chunks),
+		TEST(sender_that_may_not_write_leaves_it_to_the_receiver),
 		TEST(sender_that_is_stopped_delays_no_more_than_its_transfer),
 		TEST(receiver_that_forks_goes_on),
 		TEST(sender_that_is_killed_writes_nothing_afterwards),
