@@ -180,8 +180,10 @@ void pshm_disconnect(struct wire_conn *base)
 
 void pshm_conn_fail(struct pshm_conn *conn, int err)
 {
-	/* It is over there too, or the peer breaks the rules: what it says that it holds is of no account. */
-	pshm_conn_end(conn, err ? PSHM_BROKEN : PSHM_CLOSED, false);
+	/* What a peer that breaks the rules says that it holds is of no account. */
+	bool lies = err == -FI_EPROTO || err == -FI_EINVAL;
+
+	pshm_conn_end(conn, err ? PSHM_BROKEN : PSHM_CLOSED, !lies);
 	engine_conn_down(&conn->base, err);
 }
 

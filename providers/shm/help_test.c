@@ -396,6 +396,42 @@ static void end_waits_for_a_chunk_that_is_held(void **state)
 	assert_int_equal(op.done, 0);
 }
 
+/* One that breaks the rules is not waited for, whatever it says that it holds. */
+static void peer_that_lies_is_not_waited_for(void **state)
+{
+	uint64_t begun;
+	uint32_t chunk;
+
+	begin_whole();
+	assert_int_equal(pshm_shared_claim(slot_at(0), 1, 20, &chunk), PSHM_CLAIMED);
+	b.packet_err = -FI_EINVAL;
+	assert_true(mock_put(a.conn, 0, 8));
+	begun = platform_now_ns();
+	mock_until(&b, NULL, b.downs);
+	assert_true(platform_now_ns() - begun < 900000000u);
+	b.packet_err = 0;
+}
+
+/* Our own want of memory is no fault of the peer's, which may be writing. */
+static void end_for_want_of_memory_waits_too(void **state)
+{
+	struct pshm_shared *slot;
+	pthread_t thread;
+	uint32_t chunk;
+
+	begin_whole();
+	assert_int_equal(pshm_shared_claim(slot_at(0), 1, 20, &chunk), PSHM_CLAIMED);
+	slot = &at(&b)->pair->shared[at(&b)->side][0];
+	assert_int_equal(pthread_create(&thread, NULL, release_later, slot), 0);
+	b.packet_err = -FI_ENOMEM;
+	assert_true(mock_put(a.conn, 0, 8));
+	mock_until(&b, NULL, b.downs);
+	assert_int_equal(b.down_err, -FI_ENOMEM);
+	assert_int_equal(to[0], 0xaa);
+	assert_int_equal(pthread_join(thread, NULL), 0);
+	b.packet_err = 0;
+}
+
 static void peer_that_does_not_let_go_is_shut_out(void **state)
 {
 	struct iovec local = { from, 10 }, remote = { to, 10 };
@@ -516,6 +552,8 @@ int main(void)
 		TEST(poll_copies_few_chunks),
 		TEST(all_slots_may_be_held),
 		TEST(end_waits_for_a_chunk_that_is_held),
+		TEST(peer_that_lies_is_not_waited_for),
+		TEST(end_for_want_of_memory_waits_too),
 		TEST(peer_that_does_not_let_go_is_shut_out),
 		TEST(line_that_no_peer_sends_ends_the_connection),
 		TEST(scribbled_slots_do_no_harm),
