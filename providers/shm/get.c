@@ -102,7 +102,7 @@ static int read_chunk(struct pshm_conn *conn, const struct pshm_read *r, uint32_
 /* A slot of the table, when the peer may write to us; NULL: there is none. */
 static struct pshm_shared *slot_free(struct pshm_conn *conn, uint32_t *idx)
 {
-	enum pshm_side other = conn->side == PSHM_ASKED ? PSHM_ANSWERED : PSHM_ASKED;
+	enum pshm_side other = pshm_other(conn);
 
 	*idx = (uint32_t)__builtin_ctz(~conn->slots);
 	if (*idx >= PSHM_SHARED_CNT ||
@@ -198,7 +198,7 @@ static int settle(struct pshm_conn *conn, const struct pshm_read *r)
 /* Does the peer's ring have no more than it began with, as far as we know? */
 static bool ring_stays_small(const struct pshm_conn *conn)
 {
-	enum pshm_side other = conn->side == PSHM_ASKED ? PSHM_ANSWERED : PSHM_ASKED;
+	enum pshm_side other = pshm_other(conn);
 
 	return !conn->rx_moved &&
 	       atomic_load_explicit(&conn->pair->small[other].value, memory_order_relaxed);
@@ -376,7 +376,7 @@ int pshm_gets_move(struct pshm_conn *conn)
 /* Waits until the peer holds no chunk of ours. */
 static void wait_released(struct pshm_conn *conn)
 {
-	enum pshm_side other = conn->side == PSHM_ASKED ? PSHM_ANSWERED : PSHM_ASKED;
+	enum pshm_side other = pshm_other(conn);
 	const _Atomic uint32_t *ended = &conn->pair->ended[other].value;
 	struct pshm_wire *w = conn->wire;
 	uint64_t begin = platform_now_ns(), since;

@@ -84,7 +84,7 @@ static struct pshm_help *help_for(struct pshm_conn *conn, struct pshm_shared *sl
 
 int pshm_help_take(struct pshm_conn *conn, const struct ring_line *line)
 {
-	enum pshm_side other = conn->side == PSHM_ASKED ? PSHM_ANSWERED : PSHM_ASKED;
+	enum pshm_side other = pshm_other(conn);
 	struct pshm_join join;
 	struct pshm_task task;
 	struct pshm_shared *slot;
