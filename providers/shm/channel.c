@@ -29,6 +29,7 @@ static uint64_t key;		/* that they listen at */
 static int watch = -1;
 static char bell; /* stands for the bell that is in the watch */
 static uint32_t idle_cnt;
+static uint32_t owing_cnt; /* channels that owe an answer */
 static uint64_t paused_ns; /* no listener is watched until then; 0: they are */
 
 /* Listening */
@@ -87,6 +88,8 @@ void pshm_channel_over(struct pshm_channel *c)
 {
 	if (atomic_exchange_explicit(&c->process.over, true, memory_order_relaxed))
 		return;
+	owing_cnt -= c->owes;
+	c->owes = false;
 	sys_epoll_remove(watch, c->process.fd);
 	sys_local_end(c->process.fd);
 	if (c->process.refs)
@@ -161,13 +164,43 @@ struct pshm_note pshm_note_of(enum pshm_note_type type)
 				   .type = (uint16_t)type };
 }
 
-int pshm_note_refuse(const struct pshm_channel *c, const uint8_t pair[PSHM_NONCE], int err)
+int pshm_note_refuse(struct pshm_channel *c, const uint8_t pair[PSHM_NONCE], int err)
 {
 	struct pshm_note note = pshm_note_of(PSHM_NOTE_REFUSED);
 
 	note.error = (uint32_t)-err;
 	memcpy(note.pair, pair, PSHM_NONCE);
-	return pshm_note_send(c, &note, NULL, 0);
+	err = c->owes ? -FI_EAGAIN : pshm_note_send(c, &note, NULL, 0);
+	if (err != -FI_EAGAIN || c->owes)
+		return err;
+	c->owed = note;
+	c->owes = true;
+	owing_cnt++;
+	sys_epoll_remove(watch, c->process.fd);
+	return 0;
+}
+
+/* Answers that found no room. */
+static void pay(void)
+{
+	struct list *node, *after;
+	int err;
+
+	list_for_each(node, after, &channels) {
+		struct pshm_channel *c = container_of(node, struct pshm_channel, link);
+
+		if (!owing_cnt)
+			return;
+		if (!c->owes)
+			continue;
+		err = pshm_note_send(c, &c->owed, NULL, 0);
+		if (err == -FI_EAGAIN)
+			continue;
+		owing_cnt--;
+		c->owes = false;
+		if (err || sys_epoll_add_known(watch, c->process.fd, c))
+			pshm_channel_over(c);
+	}
 }
 
 void pshm_given_close(struct sys_local_given *given)
@@ -197,6 +230,8 @@ static void channel_read(struct pshm_channel *c)
 			pshm_channel_over(c);
 			return;
 		}
+		if (c->owes)
+			return;
 	}
 }
 
@@ -257,6 +292,8 @@ void pshm_channels_look(void)
 	void *what;
 
 	resume();
+	if (owing_cnt)
+		pay();
 	for (uint32_t i = 0; i < EVENTS_MAX && sys_epoll_next(watch, &what) == 1; i++) {
 		if (what == &bell) {
 			if (rung) /* rung, and its turn again: there is nothing else */
@@ -317,11 +354,9 @@ int pshm_channels_open(uint64_t number)
 	return err;
 }
 
-/* A socket to the listener of that number, or NULL and -FI_E* */
-struct pshm_channel *pshm_channel_connect(uint64_t number, int *err)
+struct pshm_channel *pshm_channel_find(uint64_t number)
 {
 	struct list *node, *after;
-	int sock;
 
 	list_for_each(node, after, &channels) {
 		struct pshm_channel *c = container_of(node, struct pshm_channel, link);
@@ -329,6 +364,17 @@ struct pshm_channel *pshm_channel_connect(uint64_t number, int *err)
 		if (c->asked && c->key == number && !pshm_process_dead(&c->process))
 			return c;
 	}
+	return NULL;
+}
+
+/* A socket to the listener of that number, or NULL and -FI_E* */
+struct pshm_channel *pshm_channel_connect(uint64_t number, int *err)
+{
+	struct pshm_channel *found = pshm_channel_find(number);
+	int sock;
+
+	if (found)
+		return found;
 	sock = sys_local_connect(number, NULL);
 	if (sock == -FI_ECONNREFUSED && folder[0])
 		sock = sys_local_connect(number, folder);
@@ -360,7 +406,7 @@ bool pshm_channels_open_now(void)
 
 bool pshm_channels_paused(void)
 {
-	return paused_ns != 0;
+	return paused_ns || owing_cnt;
 }
 
 void pshm_channels_forget(void)
@@ -376,6 +422,7 @@ void pshm_channels_forget(void)
 		struct pshm_channel *c = container_of(node, struct pshm_channel, link);
 
 		list_init(node);
+		c->owes = false;
 		sys_local_close(c->process.fd);
 		c->process.fd = -1;
 		atomic_store_explicit(&c->process.over, true, memory_order_relaxed);
@@ -383,5 +430,5 @@ void pshm_channels_forget(void)
 			platform_free(c);
 	}
 	pshm_channels_close();
-	idle_cnt = 0;
+	idle_cnt = owing_cnt = 0;
 }

@@ -16,6 +16,9 @@ struct pshm_channel {
 	uint64_t key;	  /* asked: the listener's */
 	bool asked;	  /* we connected, and close it when it is not used any more */
 	uint64_t idle_ns; /* accepted, of no use now: since when */
+	uint32_t ask_cnt; /* requests of ours that wait for answers */
+	bool owes;	  /* an answer that found no room; out of the watch meanwhile */
+	struct pshm_note owed;
 };
 
 static inline struct pshm_channel *pshm_channel_of(struct pshm_process *process)
@@ -39,7 +42,10 @@ void pshm_channels_forget(void);
 void pshm_channels_look(void);
 /* pshm_channels_watch - a descriptor that is readable when there is something to look at, borrowed */
 int pshm_channels_watch(void);
-/* pshm_channels_paused - nobody is accepted for want of descriptors: look again in a while, whatever is rung */
+/*
+ * pshm_channels_paused - nobody is accepted for want of descriptors, or answers are owed: look again in a
+ * while, whatever is rung
+ */
 bool pshm_channels_paused(void);
 
 /*
@@ -49,6 +55,8 @@ bool pshm_channels_paused(void);
 int pshm_channels_bell(int fd);
 void pshm_channels_bell_drop(int fd);
 
+/* pshm_channel_find - the channel to the listener of that number, or NULL */
+struct pshm_channel *pshm_channel_find(uint64_t number);
 /* pshm_channel_connect - the channel to the listener of that number, made when there is none; or NULL and -FI_E* */
 struct pshm_channel *pshm_channel_connect(uint64_t number, int *err);
 /* pshm_channel_hold, pshm_channel_put - who holds it has it stay; one that nobody holds may go at any call */
@@ -59,10 +67,15 @@ void pshm_channel_over(struct pshm_channel *c);
 
 /* pshm_note_of - an empty note of that type */
 struct pshm_note pshm_note_of(enum pshm_note_type type);
-/* pshm_note_send, pshm_note_refuse - 0 or -FI_E* as sys_local_send() */
+/* pshm_note_send - 0 or -FI_E* as sys_local_send() */
 int pshm_note_send(const struct pshm_channel *c, const struct pshm_note *note, const int *fds,
 		   unsigned int cnt);
-int pshm_note_refuse(const struct pshm_channel *c, const uint8_t pair[PSHM_NONCE], int err);
+/*
+ * pshm_note_refuse - answer a request with why not
+ * A socket that takes no more owes the answer, and nothing more is read of it until it has passed: who
+ * asks reads its answers whatever it has to send. 0, or -FI_E* to end the channel.
+ */
+int pshm_note_refuse(struct pshm_channel *c, const uint8_t pair[PSHM_NONCE], int err);
 
 /* pshm_given_close - the descriptors that came with a note */
 void pshm_given_close(struct sys_local_given *given);

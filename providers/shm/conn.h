@@ -172,6 +172,7 @@ struct pshm_conn {
 	bool ended;
 	bool receiving;	 /* fragments of a packet are arriving */
 	bool door_shut;	 /* the peer's door could not be opened to see it poll */
+	bool by_socket;	 /* while we wait to ask: by a socket */
 	bool mute;	 /* we have told the peer that we can't ring */
 	int get_refused; /* -FI_E* once the kernel said no */
 	/* Packet whose fragments arrive. */

@@ -76,8 +76,8 @@ static int connect_by_proc(struct pshm_conn *conn)
 }
 
 /*
- * Asks by a socket. The areas come with the pair, since there is no other way later. A connection that
- * has asked through /proc begins anew.
+ * Asks by a socket. Returns 0, -FI_EAGAIN to wait, or -FI_E*. The areas come with the pair, since there is
+ * no other way later. A connection that has asked through /proc begins anew.
  */
 static int connect_by_socket(struct pshm_conn *conn)
 {
@@ -86,6 +86,8 @@ static int connect_by_socket(struct pshm_conn *conn)
 	struct pshm_region region;
 	int err;
 
+	if (!pshm_sockets_room(conn->addr.nonce))
+		return -FI_EAGAIN;
 	err = pshm_pair_create(sizes, &region);
 	if (err)
 		return err;
@@ -95,14 +97,27 @@ static int connect_by_socket(struct pshm_conn *conn)
 	pshm_region_close(&conn->region);
 	pshm_conn_attach(conn, &region, sizes);
 	err = pshm_sockets_ask(conn->wire, conn->addr.nonce, &region, &conn->ask);
-	if (err)
+	if (err) {
+		pshm_region_close(&conn->region);
+		conn->pair = NULL;
 		return err;
+	}
 	if (conn->process)
 		pshm_process_put(conn->process);
 	conn->process = conn->ask.process;
 	if (!conn->process->pid) /* nobody can be asked to read its memory */
 		conn->get_refused = -FI_EPERM;
 	return 0;
+}
+
+/* Asks by a socket from now on. Returns 0, also when it has to wait for that, or -FI_E* */
+static int connect_otherwise(struct pshm_conn *conn)
+{
+	int err;
+
+	conn->by_socket = true;
+	err = connect_by_socket(conn);
+	return err == -FI_EAGAIN ? 0 : err;
 }
 
 int pshm_connect(struct wire *wire, struct engine_peer *peer, const struct weft_addr *addr,
@@ -133,7 +148,7 @@ int pshm_connect(struct wire *wire, struct engine_peer *peer, const struct weft_
 	conn->hello = *hello;
 	err = connect_by_proc(conn);
 	if (err == -FI_EHOSTUNREACH)
-		err = connect_by_socket(conn);
+		err = connect_otherwise(conn);
 	if (err)
 		goto err_free;
 	list_push(&w->connecting, &conn->slow);
@@ -196,7 +211,7 @@ static int connecting_hopeless(struct pshm_conn *conn, bool check_process)
 	/* A:pshm_door.closed  pairs R:pshm_door.closed */
 	if (door && atomic_load_explicit(&door->closed, memory_order_acquire))
 		return -FI_ECONNREFUSED;
-	if (!check_process || !pshm_process_dead(conn->process))
+	if (!check_process || !conn->process || !pshm_process_dead(conn->process))
 		return 0;
 	/* the end of a socket may be a neighbour's whim: to ask again shows */
 	return conn->ask.process ? -FI_ECONNRESET : -FI_ECONNREFUSED;
@@ -205,7 +220,7 @@ static int connecting_hopeless(struct pshm_conn *conn, bool check_process)
 /* Its owner can't open what we offered. Returns 0 when we ask by a socket now, or the error. */
 static int connecting_otherwise(struct pshm_conn *conn, int err)
 {
-	return err == -FI_EHOSTUNREACH && conn->ticket.slot ? connect_by_socket(conn) : err;
+	return err == -FI_EHOSTUNREACH && conn->ticket.slot ? connect_otherwise(conn) : err;
 }
 
 /* Nobody answers, for that reason. Returns whether the connection went down. */
@@ -235,7 +250,9 @@ static bool waiting_step(struct pshm_conn *conn, bool check_process)
 {
 	int err = connecting_hopeless(conn, check_process);
 
-	if (!err && check_process)
+	if (!err && conn->by_socket)
+		err = connect_by_socket(conn);
+	else if (!err && check_process)
 		err = offer_pair(conn);
 	if (!err || err == -FI_EAGAIN)
 		return false;

@@ -13,7 +13,8 @@
 
 #define LOOK_NS 1000000u /* between looks */
 #define NAP_NS \
-	10000000u /* between looks of who sleeps, and is not woken when something comes */
+	10000000u	/* between looks of who sleeps, and is not woken when something comes */
+#define ASKS_MAX     4u /* of one process, at a time: each takes descriptors on both sides */
 #define REQUESTS_MAX 1024u /* that wait for their endpoints' poll(), of all endpoints */
 
 /* Rank 3; nothing is called under it but system calls that do not wait. */
@@ -413,11 +414,26 @@ void pshm_sockets_refuse(const struct pshm_request *r, int err)
 	struct pshm_pair *pair = r->pair.addr;
 
 	platform_lock(&lock);
-	pshm_note_refuse(pshm_channel_of(r->process), pair->nonce, err);
+	if (pshm_note_refuse(pshm_channel_of(r->process), pair->nonce, err))
+		pshm_channel_over(pshm_channel_of(r->process));
 	platform_unlock(&lock);
 }
 
 /* Asking */
+
+bool pshm_sockets_room(const uint8_t to[PSHM_NONCE])
+{
+	const struct pshm_channel *c;
+	uint64_t number;
+	bool room;
+
+	memcpy(&number, to, sizeof(number));
+	platform_lock(&lock);
+	c = pshm_channel_find(number);
+	room = !c || c->ask_cnt < ASKS_MAX;
+	platform_unlock(&lock);
+	return room;
+}
 
 int pshm_sockets_ask(struct pshm_wire *w, const uint8_t to[PSHM_NONCE],
 		     const struct pshm_region *pair, struct pshm_ask *ask)
@@ -438,6 +454,9 @@ int pshm_sockets_ask(struct pshm_wire *w, const uint8_t to[PSHM_NONCE],
 	c = pshm_channel_connect(number, &err);
 	if (!c)
 		goto out;
+	err = -FI_EAGAIN;
+	if (c->ask_cnt >= ASKS_MAX)
+		goto out;
 	pshm_channel_hold(c);
 	err = pshm_note_send(c, &note, fds, SYS_LOCAL_FDS);
 	if (err) {
@@ -450,6 +469,7 @@ int pshm_sockets_ask(struct pshm_wire *w, const uint8_t to[PSHM_NONCE],
 	memcpy(ask->to, to, PSHM_NONCE);
 	memcpy(ask->pair, note.pair, PSHM_NONCE);
 	list_push(&asks, &ask->link);
+	c->ask_cnt++;
 out:
 	platform_unlock(&lock);
 	return err;
@@ -475,6 +495,7 @@ void pshm_sockets_drop(struct pshm_ask *ask)
 		return;
 	platform_lock(&lock);
 	list_remove(&ask->link);
+	pshm_channel_of(ask->process)->ask_cnt--;
 	platform_unlock(&lock);
 	pshm_region_close(&ask->door);
 	ask->process = NULL;

@@ -111,6 +111,9 @@ int pshm_sockets_bell(struct pshm_wire *wire, int bell);
 /* pshm_sockets_nap - how long an endpoint may sleep until it looks itself, ns; UINT64_MAX: until it is woken */
 uint64_t pshm_sockets_nap(const struct pshm_wire *wire);
 
+/* pshm_sockets_room - may that endpoint's process be asked now, or are as many requests under way as may be? */
+bool pshm_sockets_room(const uint8_t to[PSHM_NONCE]);
+
 /*
  * pshm_sockets_ask - ask for a connection
  * @to:	  nonce of the endpoint

@@ -429,6 +429,60 @@ static void forged_requests_are_refused_or_end_the_socket(void **state)
 	pshm_region_close(&pair);
 }
 
+#define MANY_ASKS 2000u
+
+/* It may be busy: its answers wait, and so do its other requests. */
+static void who_reads_no_answers_for_a_while_keeps_the_socket(void **state)
+{
+	uint32_t asked = 0, answered = 0;
+	uint64_t end = platform_now_ns() + 10000000000;
+	struct sys_local_given given;
+	struct pshm_region pair;
+	struct pshm_note note;
+	int fds[2], sock;
+	ssize_t n;
+
+	mock_open(&a);
+	mock_open(&b);
+	pair = pair_made();
+	fds[0] = pair.fd;
+	fds[1] = ((struct pshm_wire *)a.wire)->door_region.fd;
+	note = ask_of(&pair);
+	note.to[12] ^= 1; /* nobody: refused */
+	sock = stranger();
+	for (uint32_t i = 0; i < MANY_ASKS; i++) {
+		asked += !sys_local_send(sock, &note, sizeof(note), fds, 2);
+		pshm_sockets_look();
+	}
+	/* more than its end has room for; not without an end, though */
+	assert_in_range(asked, 300, MANY_ASKS - 1);
+	while (answered < asked) {
+		pshm_sockets_look();
+		n = sys_local_recv(sock, &note, sizeof(note), &given);
+		assert_true(n == (ssize_t)sizeof(note) || n == -FI_EAGAIN);
+		assert_true(platform_now_ns() < end);
+		answered += n > 0;
+	}
+	sys_local_close(sock);
+	pshm_region_close(&pair);
+}
+
+static void no_more_is_asked_at_a_time_than_there_is_room_for(void **state)
+{
+	enum { CNT = 600 };
+	struct wire_conn *conn;
+	int before;
+
+	mock_open(&a);
+	mock_open(&b);
+	before = fd_cnt();
+	for (int i = 0; i < CNT; i++)
+		assert_int_equal(mock_connect(&a, &b.addr, &conn), 0);
+	assert_in_range(fd_cnt() - before, 0, 16);
+	mock_until(&a, &b, a.ups == CNT && b.ups == CNT);
+	assert_int_equal(a.downs + b.downs, 0);
+}
+
 static void three_descriptors_end_the_socket(void **state)
 {
 	int sock, before, fds[3];
@@ -905,6 +959,8 @@ int main(void)
 		TEST_HIDDEN(forged_requests_are_refused_or_end_the_socket),
 		TEST_HIDDEN(three_descriptors_end_the_socket),
 		TEST_HIDDEN(memory_that_can_change_its_size_is_refused),
+		TEST_HIDDEN(who_reads_no_answers_for_a_while_keeps_the_socket),
+		TEST_HIDDEN(no_more_is_asked_at_a_time_than_there_is_room_for),
 		TEST_HIDDEN(silent_neighbours_keep_nobody_from_connecting),
 		TEST(other_process_is_reached_where_neither_sees_the_other),
 		TEST(socket_takes_over_where_one_sees_the_other_alone),
