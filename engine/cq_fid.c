@@ -21,13 +21,16 @@ static struct engine_cq *cq_of(struct fid_cq *fid)
 /* Of reads that find something. */
 #define FOUND_LOOK  16u	   /* ... one looks at the clock, at least */
 #define FOUND_LOOKS 64u	   /* ... looks, of which one makes a round whatever it says */
-#define FOUND_NS    20000u /* ... between looks: the program is slow, and each read makes one */
+#define FOUND_NS    20000u /* ... between looks, without a round: the program is slow, make one */
 
 static void engine_cq_look(struct engine_cq *cq)
 {
+	uint32_t rounds = atomic_load_explicit(&cq->domain->rounds, memory_order_relaxed);
 	uint64_t now = platform_now_ns();
-	bool slow = now - cq->found_ns > FOUND_NS;
+	bool slow = rounds == cq->found_rounds && now - cq->found_ns > FOUND_NS;
 
+	/* as of before a round that this one makes: with many endpoints that takes its time too */
+	cq->found_rounds = rounds;
 	cq->found_ns = now;
 	if (slow)
 		cq->found_step = 1;

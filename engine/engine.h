@@ -262,7 +262,8 @@ struct engine_cq {
 	uint32_t tried; /* and as of which fi_trywait has told */
 	uint32_t found; /* reads that find something until one looks at the clock */
 	uint32_t found_step, looks;
-	uint64_t found_ns; /* the last look */
+	uint32_t found_rounds; /* of the domain, at the last look */
+	uint64_t found_ns;     /* the last look */
 	_Atomic int refs;
 };
 
