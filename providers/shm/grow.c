@@ -78,15 +78,12 @@ static int area_make(struct pshm_conn *conn, struct pshm_growth *growth)
 
 	if (conn->sizes.area_len) {
 		conn->tx_area = pshm_pair_area(&conn->region, conn->side, &conn->sizes);
-		sys_memfd_populate(conn->tx_area.addr, conn->tx_area.len);
 		growth->fd = UINT32_MAX;
 		return 0;
 	}
 	err = pshm_area_create(PSHM_AREA_LEN, &conn->tx_area);
 	if (err)
 		return err;
-	/* All of it is used soon, and a page at a time would take 5 us each. */
-	sys_memfd_populate(conn->tx_area.addr, conn->tx_area.len);
 	area = conn->tx_area.addr;
 	growth->fd = (uint32_t)conn->tx_area.fd;
 	memcpy(growth->nonce, area->nonce, PSHM_NONCE);
@@ -121,8 +118,12 @@ void pshm_grow(struct pshm_conn *conn)
 
 void pshm_grow_by_use(struct pshm_conn *conn)
 {
-	if (++conn->grow_uses % GROW_USES == 0)
-		pshm_grow(conn);
+	if (++conn->grow_uses % GROW_USES)
+		return;
+	pshm_grow(conn);
+	/* All of it will be used, and a page at a time would take 5 us each. */
+	if (conn->growing == PSHM_OFFERED)
+		sys_memfd_populate(conn->tx_area.addr, conn->tx_area.len);
 }
 
 void pshm_grow_step(struct pshm_conn *conn)
