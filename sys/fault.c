@@ -36,6 +36,7 @@ static const char *const names[SYS_CALL_CNT] = {
 	[SYS_CALL_MPROTECT] = "mprotect",
 	[SYS_CALL_OPEN_FD] = "open_fd",
 	[SYS_CALL_PIDFD_OPEN] = "pidfd_open",
+	[SYS_CALL_PIDFD_GETFD] = "pidfd_getfd",
 	[SYS_CALL_POLL] = "poll",
 	[SYS_CALL_PROCESS_VM_READV] = "process_vm_readv",
 	[SYS_CALL_PROCESS_VM_WRITEV] = "process_vm_writev",

@@ -23,6 +23,22 @@ int sys_pidfd_open(pid_t pid)
 	return fd < 0 ? -errno : (int)fd;
 }
 
+int sys_pidfd_take(pid_t pid, int fd)
+{
+	int process = sys_pidfd_open(pid), err;
+	long copy = -1;
+
+	if (process < 0)
+		return process;
+	err = sys_fault(SYS_CALL_PIDFD_GETFD);
+	if (!err) {
+		copy = syscall(SYS_pidfd_getfd, process, fd, 0);
+		err = copy < 0 ? errno : 0;
+	}
+	close(process);
+	return err ? -err : (int)copy;
+}
+
 int sys_pidfd_dead(int pidfd)
 {
 	struct pollfd p = { .fd = pidfd, .events = POLLIN };

@@ -17,6 +17,18 @@
 int sys_pidfd_open(pid_t pid);
 
 /*
+ * sys_pidfd_take - a copy of another process's descriptor
+ * @pid: process
+ * @fd:	 its descriptor, of any kind
+ *
+ * Where /proc does not lead there. Needs the right that process_vm_readv(2) needs. The copy is the same
+ * open file, with the rights that it was opened with; close-on-exec.
+ * Returns it, owned, or -FI_E*: -FI_EPERM without the right, -ESRCH for no such process, -FI_EBADF for
+ * no such descriptor, -FI_EMFILE, -FI_ENOSYS before Linux 5.6.
+ */
+int sys_pidfd_take(pid_t pid, int fd);
+
+/*
  * sys_pidfd_dead - has the process ended
  * Does not wait. A zombie that its parent has not collected counts as ended; a process
  * whose first thread has ended does not, while another one runs.

@@ -68,9 +68,42 @@ static void what_is_no_process_is_refused(void **state)
 	assert_int_equal(sys_pidfd_dead(9999), -FI_EBADF);
 }
 
+static void a_descriptor_of_another_process_can_be_taken(void **state)
+{
+	int ends[2], fd;
+	char byte = 0;
+	pid_t child;
+
+	assert_int_equal(pipe(ends), 0);
+	child = sleeper();
+	assert_int_equal(write(ends[1], "x", 1), 1);
+	close(ends[1]);
+	fd = sys_pidfd_take(child, ends[1]);
+	if (fd == -FI_EPERM || fd == -FI_ENOSYS) {
+		kill(child, SIGKILL);
+		waitpid(child, NULL, 0);
+		skip(); /* not allowed here */
+	}
+	assert_true(fd >= 0);
+	assert_int_equal(fcntl(fd, F_GETFD) & FD_CLOEXEC, FD_CLOEXEC);
+	assert_int_equal(write(fd, "y", 1), 1);
+	assert_int_equal(read(ends[0], &byte, 1), 1);
+	assert_int_equal(read(ends[0], &byte, 1), 1);
+	assert_int_equal(byte, 'y');
+	assert_int_equal(sys_pidfd_take(child, 9999), -FI_EBADF);
+	assert_int_equal(kill(child, SIGKILL), 0);
+	assert_int_equal(waitpid(child, NULL, 0), child);
+	assert_int_equal(sys_pidfd_take(child, ends[0]), -ESRCH);
+	close(fd);
+	close(ends[0]);
+}
+
 static void failing_calls_are_passed_on(void **state)
 {
 	int fd;
+
+	sys_fault_set(SYS_CALL_PIDFD_GETFD, EPERM, 0, 1);
+	assert_int_equal(sys_pidfd_take(getpid(), 0), -FI_EPERM);
 
 	sys_fault_set(SYS_CALL_PIDFD_OPEN, ENOSYS, 0, 1);
 	assert_int_equal(sys_pidfd_open(getpid()), -FI_ENOSYS);
@@ -89,6 +122,7 @@ int main(void)
 		cmocka_unit_test(living_process_is_alive),
 		cmocka_unit_test(killed_process_is_dead_before_and_after_it_is_collected),
 		cmocka_unit_test(what_is_no_process_is_refused),
+		cmocka_unit_test(a_descriptor_of_another_process_can_be_taken),
 		cmocka_unit_test_teardown(failing_calls_are_passed_on, clear),
 	};
 
