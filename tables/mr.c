@@ -103,7 +103,7 @@ void mr_fini(struct mr_table *table)
 static void publish(const struct mr_table *table, uint32_t index)
 {
 	const struct mr_region *r = &table->regions[index];
-	bool live = r->access & MR_LIVE;
+	bool live = r->access & MR_LIVE, direct = !r->iov && !(r->access & MR_TOLD);
 	struct mr_line *line;
 
 	if (!table->shared)
@@ -114,8 +114,8 @@ static void publish(const struct mr_table *table, uint32_t index)
 	put64(&line->base, r->base);
 	put64(&line->len, r->len);
 	put64(&line->name, r->name);
-	put32(&line->access, r->access & ~MR_LIVE);
-	put32(&line->flags, (live ? MR_LINE_LIVE : 0) | (r->iov ? 0 : MR_LINE_DIRECT));
+	put32(&line->access, r->access & ~(MR_LIVE | MR_TOLD));
+	put32(&line->flags, (live ? MR_LINE_LIVE : 0) | (direct ? MR_LINE_DIRECT : 0));
 	seq_end(&line->seq);
 }
 
@@ -308,7 +308,8 @@ int mr_insert(struct mr_table *table, const struct mr_spec *spec, uint32_t *out)
 	r->name = spec->name;
 	r->iov = iov;
 	r->object = spec->object;
-	r->access = ((uint32_t)spec->access & ~MR_LIVE) | (spec->live ? MR_LIVE : 0);
+	r->access = ((uint32_t)spec->access & ~(MR_LIVE | MR_TOLD)) |
+		    (spec->live ? MR_LIVE : 0) | (spec->told ? MR_TOLD : 0);
 	table->cnt++;
 	publish(table, index);
 	if (table->keys == MR_KEYS_GIVEN) {
@@ -331,6 +332,12 @@ void mr_invalidate(struct mr_table *table, uint32_t index)
 void mr_validate(struct mr_table *table, uint32_t index)
 {
 	table->regions[index].access |= MR_LIVE;
+	publish(table, index);
+}
+
+void mr_tell(struct mr_table *table, uint32_t index)
+{
+	table->regions[index].access |= MR_TOLD;
 	publish(table, index);
 }
 

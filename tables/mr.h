@@ -41,8 +41,9 @@ enum mr_keys {
 #define MR_VERSION 1u
 
 enum mr_line_flag {
-	MR_LINE_LIVE = 1 << 0,	 /* the key resolves */
-	MR_LINE_DIRECT = 1 << 1, /* the range is whole: a peer may compute addresses in it */
+	MR_LINE_LIVE = 1 << 0, /* the key resolves */
+	/* a peer may do what access allows by itself: the range is whole, and nobody is told of it */
+	MR_LINE_DIRECT = 1 << 1,
 };
 
 /* A region as peers see it. seq is odd while the line changes; it covers all but the last two. */
@@ -128,11 +129,12 @@ struct mr_region {
 	uint64_t generation; /* of the last key that this slot had */
 	struct iovec *iov;   /* MR_IOV_MAX pieces, NULL when there is only one */
 	void *object;	     /* the caller's; NULL: the slot is free */
-	uint32_t access;     /* as registered, and MR_LIVE */
+	uint32_t access;     /* as registered, and MR_LIVE, MR_TOLD */
 	uint32_t next;	     /* of its chain or of the free slots, or 0 */
 };
 
 #define MR_LIVE (1u << 31) /* of mr_region.access: the key resolves */
+#define MR_TOLD (1u << 30) /* ... the owner has to be told of what peers do */
 
 _Static_assert(sizeof(void *) != 8 || sizeof(struct mr_region) == 64,
 	       "a lookup reads one cache line");
@@ -160,6 +162,7 @@ struct mr_spec {
 	uint64_t key;		 /* MR_KEYS_GIVEN: any but FI_KEY_NOTAVAIL */
 	void *object;		 /* not NULL: what a lookup leads to */
 	bool live;		 /* false: the key waits for mr_validate() */
+	bool told;		 /* as after mr_tell() */
 };
 
 /*
@@ -193,6 +196,12 @@ void mr_invalidate(struct mr_table *table, uint32_t index);
 void mr_validate(struct mr_table *table, uint32_t index);
 /* mr_remove - end of a region, live or not; a given key may be used again */
 void mr_remove(struct mr_table *table, uint32_t index);
+
+/*
+ * mr_tell - the owner has to be told of what peers do from now on: they must ask it
+ * Who is under way already is not held up.
+ */
+void mr_tell(struct mr_table *table, uint32_t index);
 
 /* mr_at - region of a slot in use; valid until the next mr_insert() */
 static inline const struct mr_region *mr_at(const struct mr_table *table, uint32_t index)

@@ -560,6 +560,39 @@ static void a_reader_accepts_nothing_torn_or_stale(void **state)
 	race_run(MR_KEYS_ISSUED);
 }
 
+static void a_reader_leaves_alone_what_the_owner_is_told_of(void **state)
+{
+	struct iovec iov = { (void *)0x1000, 100 };
+	struct mr_spec spec = { .iov = &iov,
+				.iov_cnt = 1,
+				.access = RMA,
+				.key = 1,
+				.object = &iov,
+				.live = true,
+				.told = true };
+	struct mr_reader reader;
+	struct mr_view view;
+	struct mr_table t;
+	uint32_t index;
+	uint64_t at;
+
+	mr_init(&t, MR_KEYS_GIVEN, &memory);
+	assert_int_equal(mr_insert(&t, &spec, &index), 0);
+	assert_int_equal(add(&t, 0x2000, 100, 0, 2, &index), 0);
+	assert_int_equal(mr_reader_init(&reader, atomic_load(&mapped[0])), 0);
+	assert_int_equal(mr_reader_find(&reader, 1, &view), 0);
+	assert_int_equal(mr_view_range(&view, 0, 1, RMA, &at), -FI_EOPNOTSUPP);
+	assert_int_equal(mr_view_range(&view, 0, 101, RMA, &at), -FI_EACCES);
+	assert_int_equal(mr_reader_find(&reader, 2, &view), 0);
+	assert_int_equal(mr_view_range(&view, 0, 1, RMA, &at), 0);
+	mr_tell(&t, index);
+	assert_false(mr_reader_check(&reader, &view));
+	assert_int_equal(mr_reader_find(&reader, 2, &view), 0);
+	assert_int_equal(mr_view_range(&view, 0, 1, RMA, &at), -FI_EOPNOTSUPP);
+	assert_int_equal(where(&t, 2, 0, 1, &at), 0); /* the owner itself goes on */
+	mr_fini(&t);
+}
+
 static void a_reader_gives_up_on_an_owner_that_ended_amid_a_change(void **state)
 {
 	for (int keys = MR_KEYS_GIVEN; keys <= MR_KEYS_ISSUED; keys++) {
@@ -694,6 +727,7 @@ int main(void)
 		cmocka_unit_test(random_use_of_issued_keys_agrees_with_a_plain_array),
 		cmocka_unit_test(without_memory_the_table_stays_as_it_is),
 		cmocka_unit_test(a_reader_accepts_nothing_torn_or_stale),
+		cmocka_unit_test(a_reader_leaves_alone_what_the_owner_is_told_of),
 		cmocka_unit_test(a_reader_gives_up_on_an_owner_that_ended_amid_a_change),
 		cmocka_unit_test(a_reader_asks_for_slabs_that_it_has_not),
 		cmocka_unit_test(hostile_bytes_do_no_harm),
