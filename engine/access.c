@@ -327,6 +327,9 @@ int engine_access_start(struct engine_peer *peer, struct engine_tx *tx)
 
 	if (tx->flags & ENGINE_FENCE && engine_outstanding(peer))
 		return -FI_EAGAIN;
+	ret = engine_direct(peer, tx);
+	if (unlikely(ret))
+		return ret > 0 ? 0 : ret;
 	switch (tx->kind) {
 	case PACKET_WRITE:
 		ret = engine_write_start(peer, tx);
@@ -345,6 +348,7 @@ int engine_access_start(struct engine_peer *peer, struct engine_tx *tx)
 	tx->seq = seq;
 	peer->ep->queued_cnt--;
 	peer->tx_seq++;
+	peer->request_cnt++;
 	engine_sent(peer->ep, conn, conn->wire->ops);
 	conn->tx_msgs++;
 	conn->tx_bytes += gone;

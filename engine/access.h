@@ -13,6 +13,8 @@
  *	RTS with targets	->	a rendezvous (rndv.c) into registered memory
  *			<-  FIN (id), or NAK (id)
  *
+ * Where the wire can do it, large reads and writes go around the target (direct.c).
+ *
  * Requests share the sequence of messages, so all that is posted to a peer begins there in that
  * order. A large request that has no credit is never held until its turn: its sender waits while it
  * may overtake a sendv.
@@ -118,6 +120,15 @@ static inline uint32_t engine_access_defaults(const struct engine_ctx *ctx)
 
 /* engine_access_start - send a request that was queued. 0 or -FI_EAGAIN. From send.c */
 int engine_access_start(struct engine_peer *peer, struct engine_tx *tx);
+
+/*
+ * engine_direct - read or write without the target, where the wire can and that is better (direct.c)
+ * Returns 1 when it has ended (tx is gone), 0 when it is to go by packet, -FI_EAGAIN while it is under
+ * way: then tx is, or has to become, the first of peer->queued.
+ */
+int engine_direct(struct engine_peer *peer, struct engine_tx *tx);
+/* engine_direct_drop - the conn over which one may be under way is gone: the wire has forgotten it */
+void engine_direct_drop(struct engine_peer *peer);
 
 /* engine_unacked - @tx was sent and ends with the ACK that covers it */
 static inline void engine_unacked(struct engine_peer *peer, struct engine_tx *tx)

@@ -9,6 +9,7 @@
  * brings the peer's full address (a service address names none) tries the better ones again
  * before the first message.
  */
+#include "access.h"
 #include "auth.h"
 #include "av_fid.h"
 #include "peer.h"
@@ -36,6 +37,7 @@ static void engine_conn_drop(struct engine_peer *peer, uint32_t idx)
 	struct wire_conn *conn = peer->conns[idx];
 
 	if (peer->conn == conn) {
+		engine_direct_drop(peer);
 		peer->conn = NULL;
 		peer->wire = NULL;
 		peer->ready = 0;

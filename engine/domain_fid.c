@@ -145,6 +145,7 @@ int engine_domain_open(struct fid_fabric *fid, struct fi_info *info, struct fid_
 	domain = platform_alloc(sizeof(*domain));
 	if (!domain)
 		return -FI_ENOMEM;
+	domain->family = fabric->family;
 	if (engine_auth_known(fid->api_version))
 		ret = engine_auth_read(info->domain_attr->auth_key,
 				       info->domain_attr->auth_key_size, &domain->auth);
@@ -160,7 +161,6 @@ int engine_domain_open(struct fid_fabric *fid, struct fi_info *info, struct fid_
 	domain->fid.ops = &engine_domain_ops;
 	domain->fid.mr = &engine_mr_ops;
 	domain->fabric = fabric;
-	domain->family = fabric->family;
 	/*
 	 * Endpoints, queues and contexts of a domain share its state: only a program that lets one
 	 * thread at a time into all of them needs no lock, where control calls can be kept out

@@ -406,8 +406,9 @@ enum engine_flag {
 	ENGINE_FINISHED =
 		1
 		<< 13, /* a send whose receiver is done while the wire still has its payload */
-	ENGINE_DEFERRED = 1 << 26, /* deferred work: a counter of its own tells of its end, */
-	ENGINE_TOLD = 1 << 27,	   /* and its endpoint tells of it too */
+	ENGINE_DEFERRED = 1 << 26,  /* deferred work: a counter of its own tells of its end, */
+	ENGINE_TOLD = 1 << 27,	    /* and its endpoint tells of it too */
+	ENGINE_BY_PACKET = 1 << 28, /* an access that the wire can't do without the target */
 };
 
 /* Flags of a send that ends later than it leaves, or must not leave yet. */
@@ -462,6 +463,7 @@ struct engine_tx {
 	uint8_t kind; /* PACKET_EAGER: a message; PACKET_WRITE, PACKET_READ, PACKET_ATOMIC */
 	enum engine_tx_state {
 		TX_QUEUED,   /* nothing was sent */
+		TX_DIRECT,   /* first of peer->queued: the wire accesses the target's memory */
 		TX_EAGER,    /* the wire sends it whole */
 		TX_RTS,	     /* the receiver knows of it */
 		TX_DATA,     /* the receiver asked for the payload */
@@ -612,6 +614,8 @@ struct engine_peer {
 	bool ack_due;	      /* in ep->acks */
 	uint32_t acked;	      /* everything of ours before that seq has arrived */
 	uint32_t early_large; /* of what waits for its turn, requests above ENGINE_EARLY_MAX */
+	uint64_t request_cnt; /* of tx_seq, one-sided requests; the others are messages */
+	uint64_t settled_cnt; /* of those messages, it has taken so many at least (direct.c) */
 	uint32_t naks_told;   /* refusals by seq that were sent in this life */
 	uint64_t ack_tx_seq;  /* tx_seq when it was last sent an ACK */
 	uint32_t ack_told;    /* what that said */

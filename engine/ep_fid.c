@@ -77,9 +77,25 @@ static const char *engine_wires_why(const struct engine_ep *ep)
 	return "no wire is built in";
 }
 
+/* What peers do to the domain's memory, and this endpoint has to be told of. */
+static uint64_t engine_wires_told(const struct engine_ep *ep)
+{
+	uint64_t told = 0;
+
+	if (ep->sep_rxs) /* counters come with its contexts, later */
+		return FI_REMOTE_READ | FI_REMOTE_WRITE;
+	if (ep->rx.cntr[ENGINE_CNTR_REMOTE_READ])
+		told |= FI_REMOTE_READ;
+	if (ep->rx.cntr[ENGINE_CNTR_REMOTE_WRITE])
+		told |= FI_REMOTE_WRITE;
+	return told;
+}
+
 static int engine_wires_open(struct engine_ep *ep)
 {
-	struct wire_attr attr = { .bind = &ep->bind, .tx_size = ep->tx_size };
+	struct wire_attr attr = { .bind = &ep->bind,
+				  .tx_size = ep->tx_size,
+				  .told = engine_wires_told(ep) };
 	const struct wire_provider *wp;
 	int ret = -FI_ENODEV, err;
 	bool any = false;
@@ -91,6 +107,7 @@ static int engine_wires_open(struct engine_ep *ep)
 		wp = wire_find(ep->family->wires[i]);
 		if (!wp || (wp->ops->shares_memory && ep->no_shared_memory))
 			continue;
+		attr.share = engine_mrs_share(ep->domain, wp->ops);
 		err = engine_wire_add(ep, wp->ops, &attr);
 		any |= !err;
 		if (err == -FI_EMFILE || err == -FI_ENOMEM)
@@ -103,6 +120,7 @@ static int engine_wires_open(struct engine_ep *ep)
 		engine_wires_close(ep);
 		return ret;
 	}
+	attr.share = NULL;
 	if (engine_wire_add(ep, &loop_wire_ops, &attr)) {
 		engine_wires_close(ep);
 		return -FI_ENOMEM;

@@ -44,15 +44,23 @@ static bool engine_mr_holds_all(const struct engine_mr *mr, const struct iovec *
 
 /* Close */
 
+/* Is a transfer in flight: ours, or that of a peer that accesses the memory by itself? */
+static bool engine_mr_used(const struct engine_mr *mr)
+{
+	const struct engine_mrs *mrs = mr->domain->mr;
+
+	return mr->refs || (mrs->share && mrs->shows->share_used(mrs->share, mr->index));
+}
+
 /* Waits for transfers in flight. False: there are some after CLOSE_NS. */
 static bool engine_mr_wait(struct engine_mr *mr)
 {
 	struct engine_domain *domain = mr->domain;
 	uint64_t end = platform_now_ns() + CLOSE_NS;
 
-	while (mr->refs) {
+	while (engine_mr_used(mr)) {
 		engine_domain_progress(domain);
-		if (!mr->refs)
+		if (!engine_mr_used(mr))
 			break;
 		if (platform_now_ns() >= end)
 			return false;
@@ -73,8 +81,9 @@ static int engine_mr_end_key(struct engine_mr *mr)
 		if (mr->enabled)
 			mr_validate(table, mr->index);
 		FI_WARN(mr->domain->family->provider, FI_LOG_MR,
-			"key %#llx: %u transfers have not ended, the region stays registered\n",
-			(unsigned long long)mr->fid.key, mr->refs);
+			"key %#llx: %u transfers have not ended%s, the region stays registered\n",
+			(unsigned long long)mr->fid.key, mr->refs,
+			mr->refs ? "" : ", but a peer's own");
 		return -FI_EBUSY;
 	}
 	mr_remove(table, mr->index);
@@ -151,6 +160,8 @@ static int engine_mr_bind_cntr(struct engine_mr *mr, struct fid *target, uint64_
 			return ret; /* the same for the second as for the first */
 		*(which == FI_REMOTE_READ ? &mr->reads : &mr->writes) = cntr;
 	}
+	if (mr->index)
+		mr_tell(&mr->domain->mr->table, mr->index);
 	return 0;
 }
 
@@ -314,6 +325,8 @@ static int engine_mr_give_key(struct engine_mr *mr, const struct fi_mr_attr *att
 		.key = attr->requested_key,
 		.object = mr,
 		.live = mr->enabled,
+		/* that only one endpoint leads there is nothing that peers see */
+		.told = mr->domain->mr->mode & FI_MR_ENDPOINT,
 	};
 	struct mr_table *table = &mr->domain->mr->table;
 	int ret;
@@ -480,16 +493,35 @@ bool engine_mr_bound(const struct engine_domain *domain, const struct engine_ep 
 	return false;
 }
 
+/* The first wire of the family over which peers can look at the table. False: there is none. */
+static bool engine_mrs_show(struct engine_mrs *mrs, const struct engine_family *family,
+			    struct mr_memory *memory)
+{
+	for (uint32_t i = 0; i < ENGINE_WIRE_MAX - 1 && family->wires[i]; i++) {
+		const struct wire_provider *wp = wire_find(family->wires[i]);
+
+		if (!wp || !wp->ops->share_open || wp->ops->share_open(&mrs->share, memory))
+			continue;
+		mrs->shows = wp->ops;
+		return true;
+	}
+	return false;
+}
+
 int engine_mrs_open(struct engine_domain *domain, int mr_mode)
 {
 	struct engine_mrs *mrs = platform_alloc(sizeof(*mrs));
+	struct mr_memory memory;
+	bool shown;
 
 	if (!mrs)
 		return -FI_ENOMEM;
 	if (mr_mode & FI_MR_BASIC)
 		mr_mode |= FI_MR_VIRT_ADDR | FI_MR_ALLOCATED | FI_MR_PROV_KEY;
 	mrs->mode = mr_mode;
-	mr_init(&mrs->table, mr_mode & FI_MR_PROV_KEY ? MR_KEYS_ISSUED : MR_KEYS_GIVEN, NULL);
+	shown = engine_mrs_show(mrs, domain->family, &memory);
+	mr_init(&mrs->table, mr_mode & FI_MR_PROV_KEY ? MR_KEYS_ISSUED : MR_KEYS_GIVEN,
+		shown ? &memory : NULL);
 	list_init(&mrs->bound);
 	domain->mr = mrs;
 	return 0;
@@ -498,5 +530,7 @@ int engine_mrs_open(struct engine_domain *domain, int mr_mode)
 void engine_mrs_close(struct engine_domain *domain)
 {
 	mr_fini(&domain->mr->table);
+	if (domain->mr->share)
+		domain->mr->shows->share_close(domain->mr->share);
 	platform_free(domain->mr);
 }

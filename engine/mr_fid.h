@@ -15,6 +15,9 @@ struct engine_mrs {
 	struct mr_table table; /* those with remote access; object: struct engine_mr */
 	int mode;	       /* mr_mode of the domain; FI_MR_BASIC is written out */
 	struct list bound;     /* struct engine_mr.ep_link */
+	const struct wire_ops
+		*shows;		  /* of the wire over which peers look at the table, or NULL */
+	struct wire_share *share; /* its own, for this domain */
 };
 
 struct engine_mr {
@@ -107,7 +110,14 @@ static inline bool engine_mr_whole(const struct engine_mr *mr)
 /* engine_mr_bound - is a region bound to this endpoint? Then it can't be closed (fi_mr(3)) */
 bool engine_mr_bound(const struct engine_domain *domain, const struct engine_ep *ep);
 
-/* engine_mrs_open - the regions of a domain with this mr_mode. Returns 0 or -FI_ENOMEM */
+/* engine_mrs_share - what the domain shows over that kind of wire, or NULL */
+static inline struct wire_share *engine_mrs_share(const struct engine_domain *domain,
+						  const struct wire_ops *wire)
+{
+	return domain->mr->shows == wire ? domain->mr->share : NULL;
+}
+
+/* engine_mrs_open - the regions of a domain with this mr_mode; its family is set. Returns 0 or -FI_ENOMEM */
 int engine_mrs_open(struct engine_domain *domain, int mr_mode);
 /* engine_mrs_close - end of a domain; all its regions were closed */
 void engine_mrs_close(struct engine_domain *domain);

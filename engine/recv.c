@@ -638,7 +638,7 @@ static int engine_cancel_send(struct engine_ctx *ctx, void *context)
 			struct engine_tx *tx = container_of(tnode, struct engine_tx, link);
 
 			if (tx->ctx != ctx->tx || tx->context != context ||
-			    tx->flags & ENGINE_INJECT)
+			    tx->flags & ENGINE_INJECT || tx->state == TX_DIRECT)
 				continue;
 			list_remove(&tx->link);
 			engine_tx_end(tx, -FI_ECANCELED);

@@ -54,7 +54,7 @@ static void engine_tx_free(struct engine_tx *tx)
 {
 	struct engine_ep *ep = tx->peer->ep;
 
-	ep->queued_cnt -= tx->state == TX_QUEUED;
+	ep->queued_cnt -= tx->state == TX_QUEUED || tx->state == TX_DIRECT;
 	ep->access_cnt -= tx->kind != PACKET_EAGER;
 	platform_free(tx->copy);
 	pool_put(&ep->tx_pool, tx);

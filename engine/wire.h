@@ -20,7 +20,8 @@
  *
  * Order: packets that are claimed and published on one conn arrive in that order. What sendv
  * carries travels on a lane of its own and may overtake them or be overtaken; the engine restores
- * message order by packet.seq. Control packets never wait behind the payload of sendv.
+ * message order by packet.seq. Control packets never wait behind the payload of sendv. What direct
+ * does is in no order with any of that: the engine asks taken() first, and holds back what comes later.
  *
  * Sleeping: who is about to sleep arms every wire of its domain, and sleeps on their bells without
  * holding the domain; any number of threads may sleep at once, and each arms anew. What else moves
@@ -40,6 +41,10 @@ struct engine_ep;
 struct engine_peer;
 struct engine_msg;
 struct fi_provider;
+struct mr_memory;
+
+/* What a domain shows to peers over one kind of wire: its key table. The wire's own. */
+struct wire_share;
 
 #define WIRE_IOV_MAX  4u
 #define WIRE_DEST_MAX 16u /* pieces of where a payload goes */
@@ -96,6 +101,19 @@ struct wire_attr {
 	const struct weft_addr
 		*bind;	/* family, port, ip to listen at; port 0: any; family 0: the default */
 	size_t tx_size; /* operations that the endpoint can have under way */
+	struct wire_share
+		*share; /* of its domain, for this kind of wire; NULL: there is none */
+	uint64_t
+		told; /* FI_REMOTE_READ, FI_REMOTE_WRITE: of these it has to be told, by packet */
+};
+
+/* A one-sided access to registered memory of the peer. */
+struct wire_access {
+	bool write; /* else read */
+	const struct packet_target *targets;
+	uint32_t target_cnt;	 /* 1 to PACKET_TARGET_MAX */
+	const struct iovec *iov; /* as many bytes as the targets have together */
+	size_t iov_cnt;		 /* at most WIRE_IOV_MAX */
 };
 
 struct wire_ops {
@@ -264,6 +282,44 @@ struct wire_ops {
 	 * poll(). Again: nothing happens.
 	 */
 	void (*disarm)(struct wire *wire);
+
+	/*
+	 * share_open - what a domain shows of its regions to peers that look for themselves
+	 * @memory: out: where its key table (tables/mr.h) gets its shared side; valid until share_close()
+	 * The endpoints of the domain are opened with it; their wires are closed before it.
+	 * Returns 0 and the share, owned, or -FI_E*. NULL, as are the next three: nobody can look.
+	 */
+	int (*share_open)(struct wire_share **share, struct mr_memory *memory);
+	void (*share_close)(struct wire_share *share);
+
+	/*
+	 * share_used - does a peer access the region at that index of the table, now
+	 * After mr_invalidate(): false means that nothing is read or written any more. A peer that ended
+	 * meanwhile, or whose conn did, is no reason to return either answer: it is whether it still may.
+	 */
+	bool (*share_used)(struct wire_share *share, uint32_t index);
+
+	/*
+	 * taken - have all packets that were published on this conn been handed to the peer's engine
+	 * False when it can't be told yet. Not NULL where there is direct.
+	 */
+	bool (*taken)(struct wire_conn *conn);
+
+	/* Least length for which direct() is better than a packet, bytes. */
+	uint64_t direct_min;
+
+	/*
+	 * direct - read or write memory of the peer by its keys, without it
+	 * @access: borrowed during the call, but for the memory that its iov names, which is borrowed
+	 *	    until the end of the operation
+	 *
+	 * Returns 1 when it is done already (op->done is not called), 0 when op->done() will be called,
+	 * or -FI_E* when it can't be done so: the engine sends a request by packet, which says what is
+	 * wrong with the access if anything is. done() may bring an error likewise. Some of the bytes may
+	 * have been moved then. -FI_EBUSY: the peer attends to its endpoint, and packets are faster.
+	 */
+	int (*direct)(struct wire_conn *conn, const struct wire_access *access,
+		      struct wire_op *op);
 };
 
 /*
