@@ -46,6 +46,7 @@ struct pshm_conn *pshm_conn_new(struct pshm_wire *w, struct engine_peer *peer,
 	list_init(&conn->sends);
 	list_init(&conn->gets);
 	list_init(&conn->helps);
+	list_init(&conn->directs);
 	list_init(&conn->work);
 	list_init(&conn->slow);
 	pshm_lists_lock();
@@ -65,6 +66,8 @@ void pshm_conn_free(struct pshm_conn *conn)
 	conn->wire->conn_cnt--;
 	pshm_grow_drop(conn);
 	pshm_region_close(&conn->door);
+	if (pshm_share_keep(conn))
+		return;
 	pshm_region_close(&conn->region);
 	if (conn->process)
 		pshm_process_put(conn->process);
@@ -81,6 +84,7 @@ void pshm_conn_attach(struct pshm_conn *conn, const struct pshm_region *region,
 	conn->sizes = *sizes;
 	conn->pair = region->addr;
 	conn->attention = &conn->pair->attention[conn->side];
+	pshm_share_show(conn);
 	atomic_store_explicit(&conn->pair->barriers[conn->side].value, conn->wire->barriers,
 			      memory_order_relaxed);
 	ring_tx_init(&conn->tx, pshm_pair_ring(region, conn->side, sizes), line_cnt, data_len);
@@ -121,8 +125,11 @@ static void end_tell(struct pshm_conn *conn, enum pshm_end how)
 {
 	if (!conn->pair)
 		return;
-	/* R:pshm_pair.ended  everything published before; pairs A:pshm_pair.ended */
-	atomic_store_explicit(&conn->pair->ended[conn->side].value, how, memory_order_release);
+	/*
+	 * R:pshm_pair.ended  everything published before; pairs A:pshm_pair.ended
+	 * S:pshm_pair.ended  before we look whether the peer is inside our memory; pairs S:pshm_pair.inside
+	 */
+	atomic_store_explicit(&conn->pair->ended[conn->side].value, how, memory_order_seq_cst);
 	if (conn->base.up &&
 	    atomic_load_explicit(&conn->attention->how, memory_order_relaxed) != PSHM_POLLED)
 		pshm_call(conn);

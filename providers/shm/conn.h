@@ -36,6 +36,8 @@
 #define PSHM_FRAGMENT  8192u		    /* of what sendv carries, at most */
 #define PSHM_CHUNK_LEN 65536u		    /* read or written by one system call */
 #define PSHM_SHARE_MIN (2 * PSHM_CHUNK_LEN) /* left of a get from which on both ends copy */
+#define PSHM_DIRECT_MIN \
+	(WIRE_REQUEST_MAX + 1u) /* what is longer goes with no header: it takes answers */
 _Static_assert(sizeof(struct packet) == RING_HEADER, "a line's header is a packet");
 _Static_assert(PSHM_CLAIM_MAX >= WIRE_REQUEST_MAX, "claim() has room for any request");
 _Static_assert(PSHM_CLAIM_MAX <= PSHM_DATA_LEN / 2, "ring_data_max()");
@@ -133,11 +135,16 @@ struct pshm_wire {
 	struct pshm_conn *callers[PSHM_CALLS]; /* by call, linked by next_caller */
 	uint64_t lacks_ns
 		[PSHM_LACKS]
-		[PSHM_SCARCES]; /* when it was said that there is such a lack; 0: not yet */
-	size_t area_max;	/* bytes of areas that we may make */
-	size_t area_len;	/* bytes of those that there are */
-	struct list all;	/* of the process, for fork */
-	struct list conns;	/* struct pshm_conn.all */
+		[PSHM_SCARCES];	  /* when it was said that there is such a lack; 0: not yet */
+	size_t area_max;	  /* bytes of areas that we may make */
+	size_t area_len;	  /* bytes of those that there are */
+	struct list all;	  /* of the process, for fork */
+	struct list conns;	  /* struct pshm_conn.all */
+	struct wire_share *share; /* of the domain, or NULL */
+	struct list share_link;	  /* of the share's */
+	uint64_t told;		  /* wire_attr.told */
+	uint32_t direct_tick;	  /* tick of the last direct access, */
+	size_t direct_len;	  /* and bytes that were moved in it */
 };
 
 #define PSHM_FILL_MIN  512u  /* payload from which on it matters which stores are used */
@@ -154,6 +161,13 @@ struct pshm_stores {
 	uint32_t fill_ns;    /* per KiB, of the probe under way */
 	uint32_t cost[2][2]; /* plain, streaming: ns to fill and read a KiB, the last two */
 	uint32_t least[2];   /* of those */
+};
+
+/* When we looked at how much the peer does, and what we saw: direct.c. */
+struct pshm_heed {
+	uint32_t moves;
+	uint64_t ns;	    /* 0: never */
+	uint64_t lively_ns; /* when it was last seen to attend to its endpoint; 0: never */
 };
 
 struct pshm_conn {
@@ -182,6 +196,7 @@ struct pshm_conn {
 	struct list sends;    /* struct pshm_transfer, in order */
 	struct list gets;     /* struct pshm_read */
 	struct list helps;    /* struct pshm_help */
+	struct list directs;  /* struct pshm_direct, in order */
 	struct wire_op *done; /* finished, not told yet */
 	struct wire_op **done_end;
 	struct list work; /* wire->work, or a list of its own */
@@ -198,10 +213,13 @@ struct pshm_conn {
 	enum pshm_growing growing;
 	bool rx_moved;
 	struct pshm_stores stores;
-	uint32_t grow_uses;	   /* payloads that would have liked a larger area */
-	uint32_t grow_tick;	   /* wire->tick of the last try, if it failed */
-	bool grow_refused;	   /* it did */
-	struct pshm_region door;   /* of the peer */
+	uint32_t grow_uses;	      /* payloads that would have liked a larger area */
+	uint32_t grow_tick;	      /* wire->tick of the last try, if it failed */
+	bool grow_refused;	      /* it did */
+	struct pshm_region door;      /* of the peer */
+	struct pshm_reading *reading; /* the peer's key table; NULL until it was wanted */
+	int direct_refused[2];	   /* -FI_E* once the kernel said no to reading, to writing */
+	struct pshm_heed heed;	   /* does the peer poll */
 	struct pshm_ticket ticket; /* one of the two, while we ask; none: we wait for a slot */
 	struct pshm_ask ask;
 	struct hello hello;    /* with which we ask */
@@ -375,6 +393,8 @@ void pshm_local(struct wire *wire, char *buf, size_t len);
 /* pshm_lists_lock, pshm_lists_unlock - around changes to what a fork has to find whole: wire->conns */
 void pshm_lists_lock(void);
 void pshm_lists_unlock(void);
+/* pshm_fork_watch - from now on the child of a fork leaves alone what is in those lists */
+void pshm_fork_watch(void);
 
 /* From conn.c; disconnect and check of wire_ops. */
 void pshm_disconnect(struct wire_conn *conn);
@@ -469,5 +489,35 @@ void pshm_helps_init(struct pshm_wire *wire);
 int pshm_help_take(struct pshm_conn *conn, const struct ring_line *line);
 int pshm_helps_move(struct pshm_conn *conn);
 void pshm_helps_drop(struct pshm_conn *conn);
+
+/*
+ * From direct.c; taken and direct of wire_ops, and
+ *
+ * pshm_direct_move - go on with what is under way on a connection; from poll(). Returns how many steps were made
+ * pshm_direct_drop - forget it
+ */
+bool pshm_taken(struct wire_conn *conn);
+int pshm_direct(struct wire_conn *conn, const struct wire_access *access, struct wire_op *op);
+int pshm_direct_move(struct pshm_conn *conn);
+void pshm_direct_drop(struct pshm_conn *conn);
+
+/*
+ * From share.c; share_open, share_close and share_used of wire_ops, and
+ *
+ * pshm_share_join - an endpoint of a domain that may show its regions
+ * pshm_share_show - show them to the peer of a connection that has its memory, if there are any
+ * pshm_share_keep - a connection that is to be freed, and has ended: is its peer inside our memory?
+ *	Then the share takes the conn with its region and process, and nothing else of it
+ * pshm_share_table - the memory that is shown, borrowed; its addr is NULL while there is none
+ * pshm_shares_forked - in the child of a fork, with the lists locked
+ */
+int pshm_share_open(struct wire_share **share, struct mr_memory *memory);
+void pshm_share_close(struct wire_share *share);
+bool pshm_share_used(struct wire_share *share, uint32_t index);
+void pshm_share_join(struct pshm_wire *wire, const struct wire_attr *attr);
+void pshm_share_show(struct pshm_conn *conn);
+bool pshm_share_keep(struct pshm_conn *conn);
+const struct pshm_region *pshm_share_table(const struct wire_share *share);
+void pshm_shares_forked(void);
 
 #endif

@@ -47,6 +47,7 @@ static void fork_child(void)
 			conn->ticket.slot = NULL;
 		}
 	}
+	pshm_shares_forked();
 	pshm_lists_unlock();
 }
 
@@ -55,6 +56,11 @@ static struct platform_fork fork_watcher = {
 	.parent = pshm_lists_unlock,
 	.child = fork_child,
 };
+
+void pshm_fork_watch(void)
+{
+	platform_fork_watch(&fork_watcher);
+}
 
 static bool nonce_given(const uint8_t nonce[PSHM_NONCE])
 {
@@ -144,6 +150,7 @@ static void wire_init(struct pshm_wire *w, struct engine_ep *ep, const struct we
 	list_init(&w->ended);
 	list_init(&w->conns);
 	pshm_transfers_init(w);
+	list_init(&w->share_link);
 }
 
 int pshm_open(struct engine_ep *ep, const struct wire_attr *attr, struct weft_addr *addr,
@@ -172,7 +179,8 @@ int pshm_open(struct engine_ep *ep, const struct wire_attr *attr, struct weft_ad
 	if (err)
 		goto err_door;
 
-	platform_fork_watch(&fork_watcher);
+	pshm_fork_watch();
+	pshm_share_join(w, attr);
 	pshm_lists_lock();
 	list_push(&wires, &w->all);
 	pshm_lists_unlock();
@@ -213,6 +221,7 @@ void pshm_close(struct wire *wire)
 			pshm_conn_end(conn, PSHM_CLOSED, true);
 	}
 	pshm_conn_reap(w);
+	list_remove(&w->share_link);
 	/* R:pshm_door.closed  our last look at the mailbox before it; pairs A:pshm_door.closed */
 	if (!w->forked)
 		atomic_store_explicit(&w->door->closed, 1, memory_order_release);

@@ -150,7 +150,12 @@ void __wrap_engine_payload_done(struct engine_ep *ep, struct wire_conn *conn, vo
 
 void mock_open(struct mock *m)
 {
-	struct wire_attr attr = { .tx_size = 64 };
+	mock_open_sharing(m, NULL, 0);
+}
+
+void mock_open_sharing(struct mock *m, struct wire_share *share, uint64_t told)
+{
+	struct wire_attr attr = { .tx_size = 64, .share = share, .told = told };
 	char why[128] = "";
 
 	memset(m, 0, sizeof(*m));

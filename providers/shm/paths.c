@@ -296,6 +296,12 @@ const struct wire_ops pshm_wire_ops = {
 	.bell = pshm_bell,
 	.arm = pshm_arm,
 	.disarm = pshm_disarm,
+	.share_open = pshm_share_open,
+	.share_close = pshm_share_close,
+	.share_used = pshm_share_used,
+	.taken = pshm_taken,
+	.direct_min = PSHM_DIRECT_MIN,
+	.direct = pshm_direct,
 };
 
 /*

@@ -7,6 +7,7 @@
 #include <unistd.h>
 #include <rdma/fi_errno.h>
 #include "memfd.h"
+#include "pidfd.h"
 #include "region.h"
 
 static size_t area_len(const struct pshm_sizes *sizes)
@@ -39,12 +40,12 @@ void pshm_region_close(struct pshm_region *region)
 	region->addr = NULL;
 }
 
-static int region_create(const char *name, size_t len, struct pshm_region *region)
+static int region_create(const char *name, size_t len, mode_t mode, struct pshm_region *region)
 {
 	void *addr;
 	int fd, err;
 
-	fd = sys_memfd_create(name, len, 0600);
+	fd = sys_memfd_create(name, len, mode);
 	if (fd < 0)
 		return fd;
 	err = sys_memfd_map(fd, len, SYS_MEMFD_WRITE, &addr);
@@ -67,8 +68,8 @@ static int not_found(int err)
 	return pshm_scarce(err) ? err : -FI_EHOSTUNREACH;
 }
 
-/* Takes @fd: maps all of the memory behind it, which has @min bytes or more. */
-static int region_take(int fd, size_t min, struct pshm_region *region)
+/* Takes @fd: maps all of the memory behind it, which has @min bytes or more. @flags: as sys_memfd_map() */
+static int region_map(int fd, size_t min, unsigned int flags, struct pshm_region *region)
 {
 	void *addr;
 	size_t len;
@@ -78,7 +79,7 @@ static int region_take(int fd, size_t min, struct pshm_region *region)
 	if (!err && len < min)
 		err = -FI_EINVAL;
 	if (!err)
-		err = sys_memfd_map(fd, len, SYS_MEMFD_WRITE, &addr);
+		err = sys_memfd_map(fd, len, flags, &addr);
 	close(fd);
 	if (err)
 		return not_found(err);
@@ -86,14 +87,19 @@ static int region_take(int fd, size_t min, struct pshm_region *region)
 	return 0;
 }
 
+static int region_take(int fd, size_t min, struct pshm_region *region)
+{
+	return region_map(fd, min, SYS_MEMFD_WRITE, region);
+}
+
 /* A descriptor of our own for one of another process. */
-static int region_fd(uint32_t pid, uint32_t number)
+static int region_fd(uint32_t pid, uint32_t number, bool writable)
 {
 	int fd;
 
 	if (!pid || pid > INT_MAX || number > INT_MAX)
 		return -FI_EHOSTUNREACH;
-	fd = sys_memfd_open((pid_t)pid, (int)number, true);
+	fd = sys_memfd_open((pid_t)pid, (int)number, writable);
 	return fd < 0 ? not_found(fd) : fd;
 }
 
@@ -102,7 +108,7 @@ int pshm_door_create(const uint8_t nonce[PSHM_NONCE], struct pshm_region *region
 	struct pshm_door *door;
 	int err;
 
-	err = region_create("weft-door", sizeof(*door), region);
+	err = region_create("weft-door", sizeof(*door), 0600, region);
 	if (err)
 		return err;
 	door = region->addr;
@@ -134,7 +140,7 @@ int pshm_door_take(int fd, const uint8_t nonce[PSHM_NONCE], struct pshm_region *
 int pshm_door_open(uint32_t pid, uint32_t fd, const uint8_t nonce[PSHM_NONCE],
 		   struct pshm_region *region)
 {
-	int opened = region_fd(pid, fd);
+	int opened = region_fd(pid, fd, true);
 
 	return opened < 0 ? opened : pshm_door_take(opened, nonce, region);
 }
@@ -155,7 +161,7 @@ int pshm_pair_create(const struct pshm_sizes *sizes, struct pshm_region *region)
 	err = platform_random(nonce, sizeof(nonce));
 	if (err)
 		return err;
-	err = region_create("weft-pair", len, region);
+	err = region_create("weft-pair", len, 0600, region);
 	if (err)
 		return err;
 	pair = region->addr;
@@ -208,7 +214,7 @@ err_close:
 int pshm_pair_open(const struct pshm_offer *offer, struct pshm_region *region,
 		   struct pshm_sizes *sizes)
 {
-	int fd = region_fd(offer->pid, offer->fd);
+	int fd = region_fd(offer->pid, offer->fd, true);
 
 	return fd < 0 ? fd : pshm_pair_take(fd, offer->nonce, region, sizes);
 }
@@ -222,7 +228,7 @@ int pshm_area_create(uint32_t data_len, struct pshm_region *region)
 	err = platform_random(nonce, sizeof(nonce));
 	if (err)
 		return err;
-	err = region_create("weft-area", PSHM_AREA_HEAD + (size_t)data_len, region);
+	err = region_create("weft-area", PSHM_AREA_HEAD + (size_t)data_len, 0600, region);
 	if (err)
 		return err;
 	area = region->addr;
@@ -240,7 +246,7 @@ int pshm_area_open(const struct pshm_offer *offer, struct pshm_region *region,
 	struct pshm_area head;
 	int fd, err;
 
-	fd = region_fd(offer->pid, offer->fd);
+	fd = region_fd(offer->pid, offer->fd, true);
 	if (fd < 0)
 		return fd;
 	err = region_take(fd, PSHM_AREA_HEAD, &found);
@@ -260,6 +266,71 @@ int pshm_area_open(const struct pshm_offer *offer, struct pshm_region *region,
 	}
 	*region = found;
 	*data_len = head.data_len;
+	return 0;
+}
+
+static size_t table_len(void)
+{
+	return PSHM_TABLE_HEAD + mr_slab_offset(PSHM_TABLE_SLABS);
+}
+
+int pshm_table_create(struct pshm_region *region)
+{
+	uint8_t nonce[PSHM_NONCE];
+	struct pshm_table *table;
+	int err;
+
+	err = platform_random(nonce, sizeof(nonce));
+	if (err)
+		return err;
+	err = region_create("weft-table", table_len(), 0400, region);
+	if (err)
+		return err;
+	table = region->addr;
+	table->magic = PSHM_TABLE_MAGIC;
+	table->version = PSHM_VERSION;
+	memcpy(table->nonce, nonce, PSHM_NONCE);
+	return 0;
+}
+
+/* A descriptor of our own where /proc does not lead to one. */
+static int region_fd_take(uint32_t pid, uint32_t number)
+{
+	int fd;
+
+	if (!pid || pid > INT_MAX || number > INT_MAX)
+		return -FI_EHOSTUNREACH;
+	fd = sys_pidfd_take((pid_t)pid, (int)number);
+	return fd < 0 ? not_found(fd) : fd;
+}
+
+int pshm_table_open(const struct pshm_offer *offer, struct pshm_region *region)
+{
+	struct pshm_region found;
+	struct pshm_table head;
+	int fd, err;
+
+	fd = region_fd(offer->pid, offer->fd, false);
+	if (fd ==
+	    -FI_EHOSTUNREACH) /* who may copy from that process, may copy its descriptors */
+		fd = region_fd_take(offer->pid, offer->fd);
+	if (fd < 0)
+		return fd;
+	err = region_map(fd, PSHM_TABLE_HEAD, 0, &found);
+	if (err)
+		return err;
+	memcpy(&head, found.addr, sizeof(head));
+	if (head.magic != PSHM_TABLE_MAGIC || !pshm_nonce_same(head.nonce, offer->nonce))
+		err = -FI_EHOSTUNREACH;
+	else if (head.version != PSHM_VERSION)
+		err = -FI_ENOPROTOOPT;
+	else if (head.zero || found.len != table_len())
+		err = -FI_EPROTO;
+	if (err) {
+		pshm_region_close(&found);
+		return err;
+	}
+	*region = found;
 	return 0;
 }
 

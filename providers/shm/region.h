@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * The three kinds of memory that endpoints share: the door, one per endpoint, where others
- * leave requests; the pair, one per connection, with a small ring in each direction; and the
- * area, a larger data area for one direction that has traffic. All are memfds without a name,
+ * The kinds of memory that endpoints share: the door, one per endpoint, where others
+ * leave requests; the pair, one per connection, with a small ring in each direction; the
+ * area, a larger data area for one direction that has traffic; and the table, one per domain, of
+ * the memory that it has registered, which others only read. All are memfds without a name,
  * sealed at their size, and found through /proc/PID/fd by the numbers in an address, a request or a
  * line; what was found is proven by a nonce.
  *
@@ -13,15 +14,17 @@
 #define WEFT_SHM_REGION_H
 
 #include "chunks.h"
+#include "mr.h"
 #include "packet.h"
 #include "ring.h"
 
-#define PSHM_DOOR_MAGIC 0x726f6f64u /* "door" */
-#define PSHM_PAIR_MAGIC 0x72696170u /* "pair" */
-#define PSHM_AREA_MAGIC 0x61657261u /* "area" */
-#define PSHM_VERSION	1u
-#define PSHM_SLOTS	64u
-#define PSHM_NONCE	16u
+#define PSHM_DOOR_MAGIC	 0x726f6f64u /* "door" */
+#define PSHM_PAIR_MAGIC	 0x72696170u /* "pair" */
+#define PSHM_AREA_MAGIC	 0x61657261u /* "area" */
+#define PSHM_TABLE_MAGIC 0x6c626174u /* "tabl" */
+#define PSHM_VERSION	 1u
+#define PSHM_SLOTS	 64u
+#define PSHM_NONCE	 16u
 #define PSHM_CALLS \
 	512u /* by which connections are told apart when somebody calls; some may share one */
 
@@ -117,6 +120,20 @@ struct pshm_flag {
 	uint8_t pad[60];
 };
 
+/* What a side shows of its domain's registered memory: written before shown, once (share.c). */
+struct pshm_shown {
+	_Atomic uint32_t shown; /* 1: the rest is there */
+	uint32_t fd;		/* of the key table's memory in that process */
+	uint8_t nonce[PSHM_NONCE];
+	uint32_t
+		told; /* FI_REMOTE_READ, FI_REMOTE_WRITE: of these it has to be told, by packet */
+	uint8_t pad[36];
+};
+
+_Static_assert(sizeof(struct pshm_shown) == CACHE_LINE, "layout");
+_Static_assert(offsetof(struct pshm_shown, nonce) == 8, "layout");
+_Static_assert(offsetof(struct pshm_shown, told) == 24, "layout");
+
 /* Head of a pair's memory; the rings follow at PSHM_PAIR_HEAD, that of PSHM_ASKED first, then areas. */
 struct pshm_pair {
 	uint32_t magic;
@@ -149,6 +166,9 @@ struct pshm_pair {
 	struct pshm_flag small[2];   /* 1: the ring of that side does not grow for now */
 	/* transfers that both ends copy, by the side that receives */
 	struct pshm_shared shared[2][PSHM_SHARED_CNT];
+	struct pshm_shown shown[2]; /* by the side that shows it */
+	/* Line of the other one's key table whose memory that side accesses right now; 0: none. */
+	struct pshm_flag inside[2];
 };
 
 #define PSHM_PAIR_HEAD 4096u
@@ -166,6 +186,8 @@ _Static_assert(offsetof(struct pshm_pair, attention) == 704, "layout");
 _Static_assert(offsetof(struct pshm_pair, barriers) == 832, "layout");
 _Static_assert(offsetof(struct pshm_pair, mute) == 960, "layout");
 _Static_assert(offsetof(struct pshm_pair, shared) == 1344, "layout");
+_Static_assert(offsetof(struct pshm_pair, inside) == offsetof(struct pshm_pair, shown) + 128,
+	       "layout");
 _Static_assert(sizeof(struct pshm_pair) <= PSHM_PAIR_HEAD, "layout");
 
 /* Head of an area's memory; the data follow at PSHM_AREA_HEAD. */
@@ -182,6 +204,23 @@ struct pshm_area {
 
 _Static_assert(sizeof(struct pshm_area) == 32, "layout");
 _Static_assert(offsetof(struct pshm_area, nonce) == 16, "layout");
+
+/*
+ * Head of the memory of a key table (tables/mr.h), which peers map for reading; its slabs follow at
+ * PSHM_TABLE_HEAD, as mr_slab_offset() lays them out.
+ */
+struct pshm_table {
+	uint32_t magic;
+	uint16_t version;
+	uint16_t zero;
+	uint8_t nonce[PSHM_NONCE];
+};
+
+#define PSHM_TABLE_HEAD	 4096u
+#define PSHM_TABLE_SLABS 11u /* 65,536 lines: memory that nobody touches costs nothing */
+
+_Static_assert(sizeof(struct pshm_table) == 24, "layout");
+_Static_assert(offsetof(struct pshm_table, nonce) == 8, "layout");
 
 static inline bool pshm_nonce_same(const uint8_t a[PSHM_NONCE], const uint8_t b[PSHM_NONCE])
 {
@@ -278,6 +317,18 @@ int pshm_area_create(uint32_t data_len, struct pshm_region *region);
  */
 int pshm_area_open(const struct pshm_offer *offer, struct pshm_region *region,
 		   uint32_t *data_len);
+
+/*
+ * pshm_table_create - memory for a key table, which others may read
+ * Returns 0 and the region with its descriptor, owned, or -FI_E*.
+ */
+int pshm_table_create(struct pshm_region *region);
+
+/*
+ * pshm_table_open - that of another process
+ * Returns 0 and the region, mapped for reading, owned, without a descriptor; or what pshm_pair_open() would.
+ */
+int pshm_table_open(const struct pshm_offer *offer, struct pshm_region *region);
 
 /* pshm_pair_ring - memory of the ring on which @side sends */
 void *pshm_pair_ring(const struct pshm_region *region, enum pshm_side side,

@@ -157,6 +157,7 @@ static int conn_move(struct pshm_conn *conn, int *copies)
 		}
 	}
 	finished += copy_move(conn, copies);
+	finished += pshm_direct_move(conn);
 
 	op = conn->done;
 	conn->done = NULL;
@@ -183,9 +184,9 @@ int pshm_transfers_move(struct pshm_wire *wire)
 		struct pshm_conn *conn = container_of(node, struct pshm_conn, work);
 
 		finished += conn_move(conn, &copies);
-		if (!conn->ended &&
-		    (!list_empty(&conn->sends) || !list_empty(&conn->gets) ||
-		     !list_empty(&conn->helps) || conn->done || conn->growing == PSHM_OFFERED))
+		if (!conn->ended && (!list_empty(&conn->sends) || !list_empty(&conn->gets) ||
+				     !list_empty(&conn->helps) || !list_empty(&conn->directs) ||
+				     conn->done || conn->growing == PSHM_OFFERED))
 			pshm_mark_work(conn);
 	}
 	return finished;
@@ -205,6 +206,7 @@ void pshm_transfers_drop(struct pshm_conn *conn, bool wait)
 		transfer_free(conn, transfer_of(conn->sends.next));
 	pshm_helps_drop(conn);
 	pshm_gets_drop(conn, wait);
+	pshm_direct_drop(conn);
 	conn->done = NULL;
 	conn->done_end = &conn->done;
 	list_remove(&conn->work);

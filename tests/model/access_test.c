@@ -343,13 +343,24 @@ static void routed(struct pair_side *s)
 static void routed_target(struct pair_side *s)
 {
 	struct weft_route sum;
+	uint64_t small = 0;
 	struct area a;
 
 	area_open(s, &a);
 	area_close(s, &a);
 	sum = route_sum(s);
-	PAIR_CHECK(s, sum.rx_msgs == ROUTED_MSGS && sum.rx_bytes == routed_bytes(4));
-	PAIR_CHECK(s, sum.tx_msgs == 0 && sum.tx_bytes == routed_bytes(2));
+	PAIR_CHECK(s, sum.tx_msgs == 0);
+	if (strcmp(provider, "tcp") == 0) {
+		PAIR_CHECK(s, sum.rx_msgs == ROUTED_MSGS && sum.rx_bytes == routed_bytes(4) &&
+				      sum.tx_bytes == routed_bytes(2));
+		return;
+	}
+	/* Large ones may have been done without it, while it did not poll. */
+	PAIR_CHECK(s, sum.rx_msgs <= ROUTED_MSGS && sum.rx_bytes <= routed_bytes(4) &&
+			      sum.tx_bytes <= routed_bytes(2));
+	for (size_t i = 0; i < SIZES; i++)
+		small += sizes[i] <= 8192;
+	PAIR_CHECK(s, sum.rx_msgs >= 2 * small + 3);
 }
 
 /* An array of the largest size, of two types, against what it has to be. */

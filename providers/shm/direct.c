@@ -1,0 +1,384 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * Reading and writing registered memory of a peer without it: its keys are looked up in the table that
+ * its domain shows (share.c), and the kernel copies, once. Called by the engine, and by poll().
+ *
+ * Where the peer attends to its endpoint packets are better: both copy then, at the same time. So its
+ * polls are watched, as for get (transfer.c), and only memory of one that computes, or sleeps, is
+ * accessed so. Nothing in the table is believed in more than what it names: memory of the process that
+ * we talk to, which the kernel checks.
+ *
+ * While we are inside of a region the pair says so, from before its key is looked at for the last time.
+ * Its owner takes the key away and then looks there, so that nothing is moved once it has closed it.
+ */
+#include <rdma/fi_errno.h>
+#include "conn.h"
+#include "copy.h"
+#include "process_vm.h"
+
+#define STEP	  (1u << 20) /* bytes of one system call: a close waits for no more */
+#define MOVES_MIN 2u	     /* of the peer, in which it attends */
+#define WATCH_NS  3000u	     /* time for them, of one that nothing is known of, */
+#define WATCH_LEN 64u	   /* and a ns more for so many bytes, since packets would gain more, */
+#define WATCH_MAX 20000u   /* up to that */
+#define ROUND_NS  25000u   /* from one to the next, on the average: it may have much to copy */
+#define LIVELY_NS 50000u   /* that a peer which was seen to move is believed to */
+#define PAST_NS	  1000000u /* a look that long ago says nothing of now */
+
+/* One of the places that an access names. */
+struct place {
+	struct mr_view view;
+	uint64_t at; /* address in the peer */
+	size_t len;
+};
+
+/* An access under way. */
+struct pshm_direct {
+	struct list link; /* conn->directs */
+	struct wire_op *op;
+	bool write;
+	struct iovec iov[WIRE_IOV_MAX];
+	size_t iov_cnt;
+	size_t moved;
+	struct place places[PACKET_TARGET_MAX];
+	uint32_t place_cnt;
+	uint32_t place; /* that we are at */
+	size_t place_moved;
+	uint64_t since_ns; /* when we began to watch the peer; 0: the decision is made */
+	uint64_t watch_ns; /* how long */
+	uint32_t moves;	   /* those of the peer then */
+};
+
+/* The peer's key table. */
+struct pshm_reading {
+	struct pshm_region region;
+	struct mr_reader reader;
+	uint64_t told;
+};
+
+bool pshm_taken(struct wire_conn *base)
+{
+	struct ring_tx *tx = &pshm_conn_of(base)->tx;
+
+	ring_refresh(tx);
+	return tx->head == tx->limit - (tx->mask + 1);
+}
+
+/* The table */
+
+static int reading_open(struct pshm_conn *conn, const struct pshm_offer *offer, uint64_t told)
+{
+	struct pshm_reading *r = platform_alloc(sizeof(*r));
+	int err;
+
+	if (!r)
+		return -FI_ENOMEM;
+	r->told = told;
+	err = pshm_table_open(offer, &r->region);
+	if (err)
+		goto err_free;
+	err = mr_reader_init(&r->reader, (char *)r->region.addr + PSHM_TABLE_HEAD);
+	if (err)
+		goto err_close;
+	for (uint32_t i = 1; i < PSHM_TABLE_SLABS; i++)
+		mr_reader_attach(&r->reader,
+				 (char *)r->region.addr + PSHM_TABLE_HEAD + mr_slab_offset(i));
+	conn->reading = r;
+	return 0;
+
+err_close:
+	pshm_region_close(&r->region);
+err_free:
+	platform_free(r);
+	return err;
+}
+
+/* Maps what the peer shows. 0; -FI_EOPNOTSUPP while it shows nothing; -FI_E* */
+static int reading_make(struct pshm_conn *conn)
+{
+	const struct pshm_shown *theirs = &conn->pair->shown[pshm_other(conn)];
+	struct pshm_offer offer = { .pid = conn->process->pid };
+	uint64_t told;
+	int err;
+
+	/* A:pshm_shown.shown  before what is shown; pairs R:pshm_shown.shown */
+	if (!atomic_load_explicit(&theirs->shown, memory_order_acquire))
+		return -FI_EOPNOTSUPP;
+	offer.fd = theirs->fd;
+	memcpy(offer.nonce, theirs->nonce, PSHM_NONCE);
+	told = theirs->told;
+	err = reading_open(conn, &offer, told);
+	if (err && !pshm_scarce(err)) /* it will not be found later either */
+		conn->direct_refused[0] = conn->direct_refused[1] = err;
+	return err;
+}
+
+/* Where an access goes. Every error is found again by the peer, that knows better. */
+static int places_find(struct pshm_conn *conn, const struct wire_access *access,
+		       struct place *places)
+{
+	uint64_t kind = access->write ? FI_REMOTE_WRITE : FI_REMOTE_READ;
+	const struct pshm_reading *r;
+	int err = conn->reading ? 0 : reading_make(conn);
+
+	if (err)
+		return err;
+	r = conn->reading;
+	if (r->told & kind)
+		return -FI_EOPNOTSUPP;
+	for (uint32_t i = 0; i < access->target_cnt; i++) {
+		const struct packet_target *t = &access->targets[i];
+		struct place *p = &places[i];
+
+		err = mr_reader_find(&r->reader, t->key, &p->view);
+		if (!err)
+			err = mr_view_range(&p->view, t->addr, t->len, kind, &p->at);
+		if (err)
+			return err;
+		p->len = (size_t)t->len;
+		if (p->len != t->len || p->at > UINTPTR_MAX || p->len > UINTPTR_MAX - p->at)
+			return -FI_EACCES;
+	}
+	return 0;
+}
+
+/* Moving */
+
+static int refused(struct pshm_conn *conn, bool write, ssize_t err)
+{
+	if (err == -FI_EPERM || err == -FI_EACCES || err == -FI_ENOSYS)
+		conn->direct_refused[write] = (int)err;
+	return (int)err;
+}
+
+/* May we go on to be inside of that region? */
+static bool place_open(const struct pshm_conn *conn, const struct place *p)
+{
+	/* S:pshm_pair.inside  our mark before it; pairs S:pshm_pair.ended */
+	return mr_reader_check(&conn->reading->reader, &p->view) &&
+	       !atomic_load_explicit(&conn->pair->ended[pshm_other(conn)].value,
+				     memory_order_seq_cst);
+}
+
+/*
+ * Moves what is left of the place that an access is at, or STEP bytes. The number of the process is
+ * its own as long as it lives: that is asked before, so that nobody else is written to, and after, so
+ * that it was not read from anybody else.
+ */
+static int step(struct pshm_conn *conn, struct pshm_direct *d)
+{
+	_Atomic uint32_t *inside = &conn->pair->inside[conn->side].value;
+	const struct place *p = &d->places[d->place];
+	size_t left = p->len - d->place_moved, len = left < STEP ? left : STEP, cnt;
+	struct iovec local[WIRE_IOV_MAX];
+	struct iovec remote = { (void *)(uintptr_t)(p->at + d->place_moved), len };
+	ssize_t n;
+
+	cnt = iov_slice(d->iov, d->iov_cnt, d->moved, len, local);
+	/* S:mr.check  we are inside before we look whether we may be; pairs S:mr.seq */
+	atomic_store_explicit(inside, p->view.index, memory_order_seq_cst);
+	if (!place_open(conn, p))
+		n = -FI_EKEYREJECTED;
+	else if (pshm_process_dead(conn->process))
+		n = -FI_ECONNRESET;
+	else if (d->write)
+		n = sys_process_vm_write((pid_t)conn->process->pid, local, cnt, &remote, 1);
+	else
+		n = sys_process_vm_read((pid_t)conn->process->pid, local, cnt, &remote, 1);
+	/* R:pshm_pair.inside  what was moved before we are outside; pairs A:pshm_pair.inside */
+	atomic_store_explicit(inside, 0, memory_order_release);
+	if (n < 0)
+		return refused(conn, d->write, n);
+	if ((size_t)n != len)
+		return -FI_EFAULT;
+	if (pshm_process_dead(conn->process))
+		return -FI_ECONNRESET;
+	conn->wire->direct_len += len;
+	d->moved += len;
+	d->place_moved += len;
+	return 0;
+}
+
+/* Moves as much as one round of progress may. Returns 1 when all of it is, 0, or -FI_E* */
+static int move(struct pshm_conn *conn, struct pshm_direct *d)
+{
+	struct pshm_wire *w = conn->wire;
+
+	if (w->direct_tick != w->tick) {
+		w->direct_tick = w->tick;
+		w->direct_len = 0;
+	}
+	for (;;) {
+		int err;
+
+		while (d->place < d->place_cnt && d->place_moved == d->places[d->place].len) {
+			d->place++;
+			d->place_moved = 0;
+		}
+		if (d->place == d->place_cnt)
+			return 1;
+		if (w->direct_len >= STEP)
+			return 0;
+		err = step(conn, d);
+		if (err)
+			return err;
+	}
+}
+
+/* Does the peer poll */
+
+enum heed {
+	HEED_THERE,
+	HEED_AWAY,
+	HEED_UNKNOWN,
+};
+
+/* Counts what the peer does: polls, and packets that came. False when the first can't be seen. */
+static bool peer_moves(struct pshm_conn *conn, uint32_t *moves)
+{
+	const struct pshm_door *door = pshm_peer_door(conn);
+
+	if (!door)
+		return false;
+	*moves = atomic_load_explicit(&door->polls, memory_order_relaxed) + conn->rx.tail;
+	return true;
+}
+
+/* What is known of that without waiting. @moves: out: now, where that has to be known */
+static enum heed heed_now(struct pshm_conn *conn, uint64_t now, uint32_t *moves)
+{
+	struct pshm_heed *h = &conn->heed;
+	uint64_t ns = now - h->ns;
+	uint32_t more;
+
+	if (h->lively_ns && now - h->lively_ns < LIVELY_NS)
+		return HEED_THERE;
+	if (!peer_moves(conn, moves))
+		return HEED_AWAY;
+	more = *moves - h->moves;
+	if (h->ns && !more)
+		return ns >= WATCH_NS ? HEED_AWAY : HEED_UNKNOWN;
+	h->moves = *moves;
+	h->ns = now;
+	if (ns >= PAST_NS || more < MOVES_MIN || ns / more >= ROUND_NS)
+		return HEED_UNKNOWN;
+	h->lively_ns = now;
+	return HEED_THERE;
+}
+
+/* It waits to know it. */
+static void watch(struct pshm_direct *d, uint64_t now)
+{
+	size_t len = 0;
+
+	for (uint32_t i = 0; i < d->place_cnt; i++)
+		len += d->places[i].len;
+	d->since_ns = now;
+	d->watch_ns = WATCH_NS + len / WATCH_LEN;
+	if (d->watch_ns > WATCH_MAX)
+		d->watch_ns = WATCH_MAX;
+}
+
+/* What is known meanwhile. */
+static enum heed heed_watched(struct pshm_conn *conn, const struct pshm_direct *d)
+{
+	uint64_t now = platform_now_ns();
+	uint32_t moves;
+
+	if (peer_moves(conn, &moves) && moves - d->moves >= MOVES_MIN) {
+		conn->heed = (struct pshm_heed){ moves, now, now };
+		return HEED_THERE;
+	}
+	return now - d->since_ns < d->watch_ns ? HEED_UNKNOWN : HEED_AWAY;
+}
+
+int pshm_direct(struct wire_conn *base, const struct wire_access *access, struct wire_op *op)
+{
+	struct pshm_conn *conn = pshm_conn_of(base);
+	struct pshm_direct now = { .op = op, .write = access->write }, *d;
+	uint64_t ns = platform_now_ns();
+	enum heed heed;
+	int ret;
+
+	if (conn->wire->forked)
+		return -FI_EOPBADSTATE;
+	if (!conn->process->pid)
+		return -FI_EPERM;
+	if (conn->direct_refused[access->write])
+		return conn->direct_refused[access->write];
+	assert(access->iov_cnt <= WIRE_IOV_MAX && access->target_cnt <= PACKET_TARGET_MAX);
+	heed = heed_now(conn, ns, &now.moves);
+	if (heed == HEED_THERE)
+		return -FI_EBUSY;
+	ret = places_find(conn, access, now.places);
+	if (ret)
+		return ret;
+	now.place_cnt = access->target_cnt;
+	memcpy(now.iov, access->iov, access->iov_cnt * sizeof(*access->iov));
+	now.iov_cnt = access->iov_cnt;
+	if (heed == HEED_UNKNOWN)
+		watch(&now, ns);
+	else if (list_empty(&conn->directs))
+		ret = move(conn, &now);
+	if (ret)
+		return ret;
+	d = platform_alloc(sizeof(*d));
+	if (!d)
+		return -FI_ENOMEM;
+	*d = now;
+	list_push(&conn->directs, &d->link);
+	pshm_mark_work(conn);
+	return 0;
+}
+
+static void end(struct pshm_conn *conn, struct pshm_direct *d, int status)
+{
+	list_remove(&d->link);
+	pshm_op_done(conn, d->op, status);
+	platform_free(d);
+}
+
+int pshm_direct_move(struct pshm_conn *conn)
+{
+	int steps = 0;
+
+	while (!list_empty(&conn->directs)) {
+		struct pshm_direct *d = container_of(conn->directs.next, struct pshm_direct,
+						     link);
+		size_t moved = d->moved;
+		int ret = 0;
+
+		if (d->since_ns) {
+			switch (heed_watched(conn, d)) {
+			case HEED_UNKNOWN:
+				return steps;
+			case HEED_THERE:
+				ret = -FI_EBUSY;
+				break;
+			default:
+				d->since_ns = 0;
+				break;
+			}
+		}
+		if (!ret)
+			ret = move(conn, d);
+		if (!ret)
+			return steps + (d->moved != moved);
+		end(conn, d, ret < 0 ? ret : 0);
+		steps++;
+	}
+	return steps;
+}
+
+void pshm_direct_drop(struct pshm_conn *conn)
+{
+	struct list *node;
+
+	while ((node = list_pop(&conn->directs)))
+		platform_free(container_of(node, struct pshm_direct, link));
+	if (!conn->reading)
+		return;
+	pshm_region_close(&conn->reading->region);
+	platform_free(conn->reading);
+	conn->reading = NULL;
+}

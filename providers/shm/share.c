@@ -1,0 +1,251 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * What a domain shows to peers of its registered memory, so that they read and write it by themselves
+ * (direct.c): the key table, in memory that they map for reading.
+ *
+ * The memory is made with the first region that peers may access, and shown in every pair of the
+ * domain's endpoints. Where it can't be made the table is private, and peers ask by packet, as they
+ * do for regions beyond those that it has room for.
+ *
+ * A peer that is inside says so in the pair. Who takes a key away looks there afterwards (mr_invalidate());
+ * so does who ends a connection: of one whose peer is still inside the memory stays mapped until it has
+ * left, or is dead. On the thread that holds the domain.
+ */
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <rdma/fi_errno.h>
+#include "conn.h"
+
+#define GUESTS_MAX 16u /* of a process */
+
+struct wire_share {
+	struct list all;    /* of the process, for fork */
+	struct list wires;  /* struct pshm_wire.share_link */
+	struct list guests; /* struct pshm_conn.slow: ended, and their peers were inside */
+	struct pshm_region table; /* its addr is NULL while nothing is shown */
+	bool forked;		  /* we are a copy */
+};
+
+/* The lists' lock's (endpoint.c). */
+static struct list shares = { &shares, &shares };
+
+/* Does the peer of a connection access that region of ours; any one, with @index 0? */
+static bool peer_inside(const struct pshm_conn *conn, uint32_t index)
+{
+	/*
+	 * S:pshm_pair.inside  after the key was invalidated, or the connection ended; pairs S:mr.check
+	 * A:pshm_pair.inside  what the peer did before it left; pairs R:pshm_pair.inside
+	 */
+	uint32_t inside = atomic_load_explicit(&conn->pair->inside[pshm_other(conn)].value,
+					       memory_order_seq_cst);
+
+	if (!inside || (index && inside != index))
+		return false;
+	return !pshm_process_dead(conn->process);
+}
+
+static void guest_free(struct pshm_conn *conn)
+{
+	list_remove(&conn->slow);
+	pshm_region_close(&conn->region);
+	pshm_process_put(conn->process);
+	platform_free(conn);
+}
+
+/* Those who have left by now need not be looked after any more. */
+static void guests_leave(struct wire_share *share)
+{
+	struct list *node, *after;
+
+	list_for_each(node, after, &share->guests) {
+		struct pshm_conn *conn = container_of(node, struct pshm_conn, slow);
+
+		if (!peer_inside(conn, 0))
+			guest_free(conn);
+	}
+}
+
+/*
+ * Room for one more of that process. An honest one is inside of little at a time; who only says that it
+ * is, again and again, gets no more of our memory for it.
+ */
+static void guests_limit(struct wire_share *share, const struct pshm_process *process)
+{
+	struct pshm_conn *oldest = NULL;
+	struct list *node, *after;
+	uint32_t cnt = 0;
+
+	list_for_each(node, after, &share->guests) {
+		struct pshm_conn *conn = container_of(node, struct pshm_conn, slow);
+
+		if (conn->process->pid != process->pid)
+			continue;
+		oldest = oldest ? oldest : conn;
+		cnt++;
+	}
+	if (cnt >= GUESTS_MAX)
+		guest_free(oldest);
+}
+
+bool pshm_share_keep(struct pshm_conn *conn)
+{
+	struct wire_share *share = conn->wire->share;
+
+	if (!share || conn->wire->forked || !conn->region.addr || !conn->process ||
+	    !peer_inside(conn, 0))
+		return false;
+	guests_limit(share, conn->process);
+	pshm_region_close_fd(&conn->region);
+	list_push(&share->guests, &conn->slow);
+	return true;
+}
+
+bool pshm_share_used(struct wire_share *share, uint32_t index)
+{
+	struct list *wire, *wire_after, *node, *after;
+
+	if (share->forked)
+		return false;
+	guests_leave(share);
+	list_for_each(node, after, &share->guests)
+		if (peer_inside(container_of(node, struct pshm_conn, slow), index))
+			return true;
+	list_for_each(wire, wire_after, &share->wires) {
+		struct pshm_wire *w = container_of(wire, struct pshm_wire, share_link);
+
+		list_for_each(node, after, &w->conns) {
+			struct pshm_conn *conn = container_of(node, struct pshm_conn, all);
+
+			if (conn->pair && conn->process && peer_inside(conn, index))
+				return true;
+		}
+	}
+	return false;
+}
+
+const struct pshm_region *pshm_share_table(const struct wire_share *share)
+{
+	return &share->table;
+}
+
+void pshm_share_show(struct pshm_conn *conn)
+{
+	const struct wire_share *share = conn->wire->share;
+	struct pshm_shown *shown = &conn->pair->shown[conn->side];
+	const struct pshm_table *table;
+
+	if (!share || !share->table.addr || conn->wire->forked)
+		return;
+	table = share->table.addr;
+	shown->fd = (uint32_t)share->table.fd;
+	memcpy(shown->nonce, table->nonce, PSHM_NONCE);
+	shown->told = (uint32_t)conn->wire->told;
+	/* R:pshm_shown.shown  what is shown, and slab 0 of the table, before it; pairs A:pshm_shown.shown */
+	atomic_store_explicit(&shown->shown, 1, memory_order_release);
+}
+
+/* In all connections that there are; later ones come up with it. */
+static void show_all(struct wire_share *share)
+{
+	struct list *wire, *wire_after, *node, *after;
+
+	list_for_each(wire, wire_after, &share->wires) {
+		struct pshm_wire *w = container_of(wire, struct pshm_wire, share_link);
+
+		list_for_each(node, after, &w->conns) {
+			struct pshm_conn *conn = container_of(node, struct pshm_conn, all);
+
+			if (conn->pair && !conn->ended)
+				pshm_share_show(conn);
+		}
+	}
+}
+
+/* struct mr_memory: slabs stand in the table's memory, and the others, which nobody finds, anywhere */
+
+static void *slab_alloc(void *arg, uint32_t slab)
+{
+	struct wire_share *share = arg;
+	void *memory;
+
+	if (!slab && (share->forked || pshm_table_create(&share->table)))
+		share->table.addr = NULL;
+	if (share->table.addr && slab < PSHM_TABLE_SLABS) {
+		memory = (char *)share->table.addr + PSHM_TABLE_HEAD + mr_slab_offset(slab);
+		if (!slab)
+			show_all(share);
+		return memory;
+	}
+	memory = aligned_alloc(CACHE_LINE, mr_slab_len(slab));
+	if (memory)
+		memset(memory, 0, mr_slab_len(slab));
+	return memory;
+}
+
+static void slab_free(void *arg, uint32_t slab, void *memory)
+{
+	struct wire_share *share = arg;
+
+	if (!share->table.addr || slab >= PSHM_TABLE_SLABS)
+		free(memory);
+}
+
+int pshm_share_open(struct wire_share **out, struct mr_memory *memory)
+{
+	struct wire_share *share = platform_alloc(sizeof(*share));
+
+	if (!share)
+		return -FI_ENOMEM;
+	share->table.fd = -1;
+	list_init(&share->wires);
+	list_init(&share->guests);
+	pshm_fork_watch();
+	pshm_lists_lock();
+	list_push(&shares, &share->all);
+	pshm_lists_unlock();
+	*memory = (struct mr_memory){ .alloc = slab_alloc, .free = slab_free, .arg = share };
+	*out = share;
+	return 0;
+}
+
+void pshm_share_close(struct wire_share *share)
+{
+	assert(list_empty(&share->wires));
+	pshm_lists_lock();
+	list_remove(&share->all);
+	pshm_lists_unlock();
+	/* who has not left by now is inside of nothing: no region was closed with it there */
+	while (!list_empty(&share->guests))
+		guest_free(container_of(share->guests.next, struct pshm_conn, slow));
+	pshm_region_close(&share->table);
+	platform_free(share);
+}
+
+void pshm_share_join(struct pshm_wire *w, const struct wire_attr *attr)
+{
+	w->share = attr->share;
+	w->told = attr->told;
+	list_init(&w->share_link);
+	if (w->share)
+		list_push(&w->share->wires, &w->share_link);
+}
+
+/* What the child of a fork registers and closes is its own business: peers of the parent look at the table. */
+void pshm_shares_forked(void)
+{
+	struct list *node, *after;
+
+	list_for_each(node, after, &shares) {
+		struct wire_share *share = container_of(node, struct wire_share, all);
+		void *addr = share->table.addr;
+
+		share->forked = true;
+		if (!addr)
+			continue;
+		if (mmap(addr, share->table.len, PROT_READ | PROT_WRITE,
+			 MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED | MAP_NORESERVE, -1,
+			 0) != addr)
+			munmap(addr,
+			       share->table.len); /* to fault is better than to spoil it */
+	}
+}
