@@ -120,6 +120,7 @@ struct platform_fork {
 /*
  * platform_fork_watch - call these from now on; no round of a thread (below) runs between them
  * @watcher: static, as the caller fills it; once it is watched it stays, and a further call does nothing
+ * Not from a round of a thread: a fork that waits for the end of the round would never begin.
  */
 void platform_fork_watch(struct platform_fork *watcher);
 

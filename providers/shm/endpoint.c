@@ -59,6 +59,7 @@ static struct platform_fork fork_watcher = {
 
 void pshm_fork_watch(void)
 {
+	pshm_process_watch();
 	platform_fork_watch(&fork_watcher);
 }
 

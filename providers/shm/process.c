@@ -31,6 +31,11 @@ static struct platform_fork fork_watcher = {
 	.child = fork_over,
 };
 
+void pshm_process_watch(void)
+{
+	platform_fork_watch(&fork_watcher);
+}
+
 /* A descriptor that stands for the process: a pidfd, or its folder where there are none. */
 static int process_open(uint32_t pid, enum pshm_held_by *how)
 {
@@ -74,7 +79,6 @@ int pshm_process_get(uint32_t pid, struct pshm_process **process)
 
 	if (!pid || pid > INT_MAX)
 		return -FI_EHOSTUNREACH;
-	platform_fork_watch(&fork_watcher);
 	platform_lock(&lock);
 	p = find_locked(pid);
 	if (p) {

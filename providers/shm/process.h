@@ -26,6 +26,9 @@ struct pshm_process {
 				*process); /* of who made it: gives a hold back. NULL: here */
 };
 
+/* pshm_process_watch - have forks find the table whole; before the first get, and not in a thread's round */
+void pshm_process_watch(void);
+
 /*
  * pshm_process_get - hold the process that has this number now
  * @pid: from anywhere

@@ -300,6 +300,7 @@ static void fork_finds_the_table_of_processes_whole(void **state)
 	pthread_t thread;
 	int status, ended;
 
+	pshm_process_watch();
 	atomic_store(&looking_over, false);
 	assert_int_equal(pthread_create(&thread, NULL, look_up, NULL), 0);
 	for (int i = 0; i < 50; i++) {
