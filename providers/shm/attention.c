@@ -192,7 +192,10 @@ void pshm_knock(struct pshm_conn *conn)
 		pshm_mute(conn, true);
 		return;
 	}
-	/* R:pshm_door.knocks, and F: as in pshm_call() */
+	/*
+	 * R:pshm_door.knocks  the answer before the count; pairs A:pshm_door.knocks
+	 * F:pshm_door.knocks  before we look whether the owner sleeps; pairs F:pshm_door.armed
+	 */
 	atomic_fetch_add_explicit(&door->knocks, 1, memory_order_seq_cst);
 	pshm_ring(conn);
 }

@@ -140,7 +140,7 @@ static void share(struct pshm_conn *conn, struct pshm_read *r)
 	pshm_shared_open(slot, join.gen, &task);
 	memset(line->header, 0, sizeof(line->header));
 	memcpy(line->header, &join, sizeof(join));
-	/* R:ring_line.word  the slot is open before the peer is told */
+	/* R:ring_line.word  the slot is open before the peer is told; pairs A:ring_line.word */
 	pshm_line_publish(conn, line, PSHM_JOIN);
 	conn->slots |= 1u << join.slot;
 	r->slot = slot;

@@ -2,8 +2,9 @@
 /*
  * Rings that grow. A connection begins with two small rings, so that many cost little. The first
  * time that one has not the room for its payload, or when it has carried a number of larger ones, its
- * producer makes a larger data area, of memory of its own, and offers it in a line; the consumer maps it and says so in the pair; then the producer
- * says in another line that the data of all later ones are there.
+ * producer makes a larger data area, of memory of its own, and offers it in a line; the consumer maps
+ * it and says so in the pair; then the producer says in another line that the data of all later ones
+ * are there.
  *
  *	producer			consumer
  *	line PSHM_GROW		->	opens the area
@@ -110,7 +111,7 @@ void pshm_grow(struct pshm_conn *conn)
 	atomic_store_explicit(&conn->pair->grown[conn->side].value, PSHM_NOT_GROWN,
 			      memory_order_relaxed);
 	memcpy(line->header, &growth, sizeof(growth));
-	/* R:ring_line.word  grown is reset before the peer sets it */
+	/* R:ring_line.word  grown is reset before the peer sets it; pairs A:ring_line.word */
 	pshm_line_publish(conn, line, PSHM_GROW);
 	conn->growing = PSHM_OFFERED;
 	pshm_mark_work(conn);

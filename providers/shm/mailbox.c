@@ -47,7 +47,7 @@ static bool slot_move(struct pshm_slot *slot, uint64_t from, uint64_t to)
 		&slot->word, &from, to, memory_order_acq_rel, memory_order_relaxed);
 }
 
-/* Claims @slot if it has @phase; its new word in @word. */
+/* Claims @slot if its word is @seen still; its new word in @word. */
 static bool slot_claim(struct pshm_slot *slot, uint64_t seen, uint32_t pid, uint64_t *word)
 {
 	uint64_t generation = (seen + GENERATION) & GENERATION_MASK;
@@ -57,10 +57,10 @@ static bool slot_claim(struct pshm_slot *slot, uint64_t seen, uint32_t pid, uint
 }
 
 /*
- * A slot that is free, or whose claimer is dead when there is no free one. Hundreds may find none at a
- * time, again and again, where all that are taken have requests: nobody is looked up for those.
+ * Claims a slot that is free, or whose claimer is dead when there is no free one. Hundreds may find none
+ * at a time, again and again, where all that are taken have requests: nobody is looked up for those.
  */
-static struct pshm_slot *find_slot(struct pshm_door *door, uint32_t pid, uint64_t *word)
+static struct pshm_slot *claim_any(struct pshm_door *door, uint32_t pid, uint64_t *word)
 {
 	uint32_t dead = 0, alive = 0; /* the last ones that were looked up */
 
@@ -95,7 +95,7 @@ int pshm_mailbox_claim(struct pshm_door *door, uint32_t pid, struct pshm_ticket 
 	struct pshm_slot *slot;
 	uint64_t word;
 
-	slot = find_slot(door, pid, &word);
+	slot = claim_any(door, pid, &word);
 	if (!slot)
 		return -FI_EAGAIN;
 	*ticket = (struct pshm_ticket){ .slot = slot, .word = word };

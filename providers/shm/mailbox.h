@@ -13,7 +13,7 @@
  *	TAKEN -> ORPHAN	  the claimer: withdrawn meanwhile
  *	ORPHAN -> FREE	  the owner
  *	FAILED -> FREE	  the claimer
- *	any but READY -> FREE  another claimer that finds no free slot, when this one's process is dead
+ *	any but READY -> CLAIMED  another claimer that finds no free slot, when this one's process is dead
  *
  * A word has a generation that grows with each claim: who comes back late moves nothing. A request
  * whose claimer has died is the owner's to find, who comes by all of them.

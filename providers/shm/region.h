@@ -50,7 +50,7 @@ struct pshm_door {
 	_Atomic uint32_t closed;   /* the endpoint is gone: nobody will answer */
 	uint8_t pad1[36];
 	/* The owner polls these two. */
-	_Atomic uint32_t knocks; /* requests ever made */
+	_Atomic uint32_t knocks; /* requests, and answers to the owner's, ever made */
 	_Atomic uint32_t called; /* bit i: there is something in calls[i] */
 	uint8_t pad2[56];
 	/* What the owner says. */

@@ -98,7 +98,7 @@ uint64_t pshm_arm(struct wire *base)
 		sys_fifo_clear(w->bell);
 	/*
 	 * R:pshm_door.armed  the bell before it; pairs A:pshm_door.armed
-	 * F:pshm_door.armed  before we look at the door; pairs F:pshm_door.called
+	 * F:pshm_door.armed  before we look at the door; pairs F:pshm_door.called, F:pshm_door.knocks
 	 */
 	atomic_store_explicit(&w->door->armed, 1, memory_order_seq_cst);
 	/* F:pshm_arm  how we are to be told before we look at the rings; pairs F:pshm_attention.how */
