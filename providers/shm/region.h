@@ -185,6 +185,8 @@ _Static_assert(offsetof(struct pshm_pair, probed) == 576, "layout");
 _Static_assert(offsetof(struct pshm_pair, attention) == 704, "layout");
 _Static_assert(offsetof(struct pshm_pair, barriers) == 832, "layout");
 _Static_assert(offsetof(struct pshm_pair, mute) == 960, "layout");
+_Static_assert(offsetof(struct pshm_pair, no_help) == 1088, "layout");
+_Static_assert(offsetof(struct pshm_pair, small) == 1216, "layout");
 _Static_assert(offsetof(struct pshm_pair, shared) == 1344, "layout");
 _Static_assert(offsetof(struct pshm_pair, inside) == offsetof(struct pshm_pair, shown) + 128,
 	       "layout");
