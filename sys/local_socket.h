@@ -39,6 +39,7 @@ void sys_local_tidy(const char *folder);
 
 /*
  * sys_local_connect - a socket to the listener of that number
+ * @folder: where its socket file is; NULL: an abstract name
  * Returns the descriptor, owned; -FI_ECONNREFUSED when there is none, or only what it left;
  * -FI_EAGAIN when too many wait to be accepted; or another -FI_E*.
  */
@@ -48,8 +49,8 @@ int sys_local_connect(uint64_t number, const char *folder);
 int sys_local_accept(int listener);
 
 /*
- * sys_local_same_user - is the other end, when it connected or began to listen, of our user
- * @pid: out: its process; 0 when it has no number in our pid namespace
+ * sys_local_same_user - is the other end, when it connected or began to listen, of our user? 1 or 0
+ * @pid: out, if it is: its process; 0 when it has no number in our pid namespace
  */
 int sys_local_same_user(int sock, pid_t *pid);
 

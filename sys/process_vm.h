@@ -30,6 +30,8 @@ ssize_t sys_process_vm_read(pid_t pid, const struct iovec *local, size_t local_c
 ssize_t sys_process_vm_write(pid_t pid, const struct iovec *local, size_t local_cnt,
 			     const struct iovec *remote, size_t remote_cnt);
 
+#define SYS_GATED_MAX 8u /* pieces of each side */
+
 /*
  * sys_process_vm_write_gated - the same if a byte can be written to @gate first, with one call
  * @gate:   address in the process, of sys_gate_open() there
@@ -37,7 +39,6 @@ ssize_t sys_process_vm_write(pid_t pid, const struct iovec *local, size_t local_
  *
  * Nothing is written when the gate is shut: -FI_EFAULT, as when not all could be written.
  */
-#define SYS_GATED_MAX 8u
 ssize_t sys_process_vm_write_gated(pid_t pid, void *gate, const struct iovec *local,
 				   size_t local_cnt, const struct iovec *remote,
 				   size_t remote_cnt);
