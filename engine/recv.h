@@ -291,7 +291,7 @@ static inline int engine_packet_on(struct engine_ep *ep, struct wire_conn *conn,
 	return 0;
 }
 
-/* From rndv.c, for recv.c: a receive has met an RTS. Takes rx, linked nowhere. */
+/* From rndv.c: a receive, or a write of a peer's, has met an RTS. Takes rx, linked nowhere. */
 void engine_rndv_receive(struct engine_ep *ep, struct engine_peer *peer, struct engine_rx *rx,
 			 const struct packet *packet, const struct packet_rts *rts);
 
