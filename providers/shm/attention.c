@@ -36,9 +36,9 @@ void pshm_warm(struct pshm_conn *conn)
 	if (conn->up_idx < w->hot_cnt)
 		return;
 	swap(w, conn->up_idx, w->hot_cnt++);
-	/* while somebody sleeps all are to call */
+	/* while somebody sleeps all have been told to call */
 	if (!w->armed)
-		pshm_attend_how(conn, pshm_polled(conn));
+		pshm_attend_how(conn, pshm_hot_how(conn));
 }
 
 static void cool(struct pshm_conn *conn)
@@ -59,10 +59,7 @@ void pshm_attend(struct pshm_conn *conn)
 	w->callers[conn->call] = conn;
 	atomic_store_explicit(&conn->pair->attention[other].call, conn->call,
 			      memory_order_relaxed);
-	if (w->armed)
-		pshm_attend_how(conn, PSHM_CALL);
-	else
-		pshm_attend_how(conn, pshm_polled(conn));
+	pshm_attend_how(conn, pshm_hot_how(conn));
 	conn->up_idx = w->up_cnt;
 	w->up[w->up_cnt++] = conn;
 	swap(w, conn->up_idx, w->hot_cnt++);

@@ -302,11 +302,13 @@ static inline void pshm_attend_how(struct pshm_conn *conn, enum pshm_how how)
 	atomic_store_explicit(&conn->pair->attention[other].how, how, memory_order_relaxed);
 }
 
-/* pshm_polled - how a peer is told that its ring is polled */
-static inline enum pshm_how pshm_polled(const struct pshm_conn *conn)
+/* pshm_hot_how - what the peer whose ring is hot has to do: nothing, if it can be so, and nobody sleeps */
+static inline enum pshm_how pshm_hot_how(const struct pshm_conn *conn)
 {
 	enum pshm_side other = pshm_other(conn);
 
+	if (conn->wire->armed)
+		return PSHM_CALL;
 	return conn->wire->barriers && atomic_load_explicit(&conn->pair->barriers[other].value,
 							    memory_order_relaxed)
 		       ? PSHM_POLLED

@@ -70,11 +70,13 @@ static bool something_there(struct pshm_wire *w, bool *mute)
 	return false;
 }
 
-static void hot_how(struct pshm_wire *w, bool sleeps)
+/* Somebody sleeps, or nobody does any more. */
+static void set_armed(struct pshm_wire *w, bool armed)
 {
+	w->armed = armed;
 	for (uint32_t i = 0; i < w->hot_cnt; i++)
 		if (w->up[i])
-			pshm_attend_how(w->up[i], sleeps ? PSHM_CALL : pshm_polled(w->up[i]));
+			pshm_attend_how(w->up[i], pshm_hot_how(w->up[i]));
 }
 
 uint64_t pshm_arm(struct wire *base)
@@ -86,10 +88,8 @@ uint64_t pshm_arm(struct wire *base)
 		return w->up_cnt ? 0 : UINT64_MAX;
 	/* before the bell is silenced, which this may ring */
 	pshm_sockets_look();
-	if (!w->armed) {
-		w->armed = true;
-		hot_how(w, true);
-	}
+	if (!w->armed)
+		set_armed(w, true);
 	/*
 	 * What rings now rings for something past. Only before it is armed: then somebody may take it for a
 	 * call that we have answered already, and who calls next relies on that ring.
@@ -122,8 +122,7 @@ void pshm_disarm(struct wire *base)
 
 	if (!w->armed || w->forked)
 		return;
-	w->armed = false;
-	hot_how(w, false);
+	set_armed(w, false);
 	/* Somebody took it: the bell rings, or is about to. */
 	if (!atomic_exchange_explicit(&w->door->armed, 0, memory_order_relaxed) && w->bell >= 0)
 		sys_fifo_clear(w->bell);
