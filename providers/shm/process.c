@@ -71,43 +71,51 @@ static struct pshm_process *find_locked(uint32_t pid)
 	return NULL;
 }
 
+/* One that is not listed yet; nobody holds it. NULL and -FI_E* */
+static struct pshm_process *add_locked(uint32_t pid, int *err)
+{
+	struct pshm_process *p;
+	enum pshm_held_by how;
+	int fd = process_open(pid, &how);
+
+	if (fd < 0) {
+		*err = fd == -ESRCH || fd == -FI_EINVAL ? -FI_EHOSTUNREACH : fd;
+		return NULL;
+	}
+	*err = -FI_EHOSTUNREACH;
+	if (process_dead(fd, how)) /* nobody has collected it yet */
+		goto err_close;
+	*err = -FI_ENOMEM;
+	p = platform_alloc(sizeof(*p));
+	if (!p)
+		goto err_close;
+	*p = (struct pshm_process){ .pid = pid, .fd = fd, .how = how };
+	list_push(&held, &p->link);
+	return p;
+
+err_close:
+	close(fd);
+	return NULL;
+}
+
 int pshm_process_get(uint32_t pid, struct pshm_process **process)
 {
 	struct pshm_process *p;
-	int fd, err = 0;
-	enum pshm_held_by how;
+	int err = 0;
 
 	if (!pid || pid > INT_MAX)
 		return -FI_EHOSTUNREACH;
 	platform_lock(&lock);
 	p = find_locked(pid);
-	if (p) {
+	if (!p)
+		p = add_locked(pid, &err);
+	if (p)
 		p->refs++;
-		goto out;
-	}
-	fd = process_open(pid, &how);
-	if (fd < 0) {
-		err = fd == -ESRCH || fd == -FI_EINVAL ? -FI_EHOSTUNREACH : fd;
-		goto out;
-	}
-	if (process_dead(fd, how)) { /* nobody has collected it yet */
-		close(fd);
-		err = -FI_EHOSTUNREACH;
-		goto out;
-	}
-	p = platform_alloc(sizeof(*p));
-	if (!p) {
-		close(fd);
-		err = -FI_ENOMEM;
-		goto out;
-	}
-	*p = (struct pshm_process){ .pid = pid, .refs = 1, .fd = fd, .how = how };
-	list_push(&held, &p->link);
-out:
 	platform_unlock(&lock);
-	if (!err)
-		*process = p;
-	return err;
+	if (!p)
+		return err;
+	*process = p;
+	return 0;
 }
 
 void pshm_process_put(struct pshm_process *process)
