@@ -139,16 +139,27 @@ static bool engine_cq_enough(struct engine_cq *cq, size_t threshold)
 	return enough;
 }
 
+static uint32_t engine_cq_signals(const struct engine_cq *cq)
+{
+	/* A:engine_cq.signals  the signal before what it tells of; pairs R:engine_cq.signals */
+	return atomic_load_explicit(&cq->signals, memory_order_acquire);
+}
+
 /*
  * Was there a signal since @before, or one that no read has obeyed? A signal without a reader is
- * kept for the next; one with several ends the waiting of each.
+ * kept for the next; one with several ends the waiting of each. @signals: as of now
  */
-static bool engine_cq_signaled(struct engine_cq *cq, uint32_t before)
+static bool engine_cq_signaled(const struct engine_cq *cq, uint32_t before, uint32_t signals)
 {
-	uint32_t signals = atomic_load_explicit(&cq->signals, memory_order_acquire);
+	return signals != before ||
+	       signals != atomic_load_explicit(&cq->obeyed, memory_order_relaxed);
+}
 
-	if (signals == before &&
-	    signals == atomic_load_explicit(&cq->obeyed, memory_order_relaxed))
+static bool engine_cq_obeys(struct engine_cq *cq, uint32_t before)
+{
+	uint32_t signals = engine_cq_signals(cq);
+
+	if (!engine_cq_signaled(cq, before, signals))
 		return false;
 	atomic_store_explicit(&cq->obeyed, signals, memory_order_relaxed);
 	return true;
@@ -165,10 +176,9 @@ static bool engine_cq_there(void *arg)
 {
 	const struct cq_want *want = arg;
 	struct engine_cq *cq = want->cq;
-	uint32_t signals = atomic_load_explicit(&cq->signals, memory_order_acquire);
 
-	return cq_reached(&cq->queue, want->threshold) || signals != want->before ||
-	       signals != atomic_load_explicit(&cq->obeyed, memory_order_relaxed);
+	return cq_reached(&cq->queue, want->threshold) ||
+	       engine_cq_signaled(cq, want->before, engine_cq_signals(cq));
 }
 
 static ssize_t engine_cq_wait(struct cq_want *want, void *buf, size_t cnt, fi_addr_t *src,
@@ -184,7 +194,7 @@ static ssize_t engine_cq_wait(struct cq_want *want, void *buf, size_t cnt, fi_ad
 				return ret;
 		}
 		/* Fewer than were asked for are better than none, when the time is over. */
-		if (engine_cq_signaled(want->cq, want->before) || engine_over(s->end_ns))
+		if (engine_cq_obeys(want->cq, want->before) || engine_over(s->end_ns))
 			return fid->ops->readfrom(fid, buf, cnt, src);
 		engine_sleeper_wait(s);
 	}
@@ -198,7 +208,7 @@ static ssize_t engine_cq_sreadfrom(struct fid_cq *fid, void *buf, size_t cnt, fi
 		.cq = cq,
 		.threshold = cq->cond == FI_CQ_COND_THRESHOLD && cond ? *(const size_t *)cond
 								      : 1,
-		.before = atomic_load_explicit(&cq->signals, memory_order_acquire),
+		.before = engine_cq_signals(cq),
 	};
 	struct engine_sleeper sleeper = {
 		.domain = cq->domain,
@@ -228,7 +238,10 @@ static int engine_cq_signal(struct fid_cq *fid)
 
 	if (!engine_wait_blocks(&cq->wait))
 		return -FI_ENOSYS;
-	/* A reader looks at it after it has said that it sleeps: one of the two is seen. */
+	/*
+	 * R:engine_cq.signals  what the program did before; pairs A:engine_cq.signals
+	 * A reader looks at it after it has said that it sleeps: one of the two is seen.
+	 */
 	atomic_fetch_add_explicit(&cq->signals, 1, memory_order_release);
 	engine_wait_signal(&cq->wait);
 	return 0;

@@ -104,6 +104,7 @@ static bool engine_wait_signaled(struct engine_wait *w)
 
 	if (w->fid->fclass != FI_CLASS_CQ)
 		return false;
+	/* A:engine_cq.signals  the signal before what it tells of; pairs R:engine_cq.signals */
 	signals = atomic_load_explicit(&cq->signals, memory_order_acquire);
 	if (signals == cq->tried)
 		return false;
