@@ -99,8 +99,8 @@ static int read_chunk(struct pshm_conn *conn, const struct pshm_read *r, uint32_
 	return read_part(conn, r, r->moved + at, left < PSHM_CHUNK_LEN ? left : PSHM_CHUNK_LEN);
 }
 
-/* A slot of the table, when the peer may write to us; NULL: there is none. */
-static struct pshm_shared *slot_free(struct pshm_conn *conn, uint32_t *idx)
+/* A slot of the table that is not in use, when the peer may write to us; NULL: there is none. */
+static struct pshm_shared *slot_find(struct pshm_conn *conn, uint32_t *idx)
 {
 	enum pshm_side other = pshm_other(conn);
 
@@ -124,7 +124,7 @@ static void share(struct pshm_conn *conn, struct pshm_read *r)
 
 	if (left < PSHM_SHARE_MIN || left / PSHM_CHUNK_LEN > INT32_MAX)
 		return;
-	slot = slot_free(conn, &join.slot);
+	slot = slot_find(conn, &join.slot);
 	if (!slot)
 		return;
 	line = ring_claim(&conn->tx);

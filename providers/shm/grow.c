@@ -103,7 +103,6 @@ void pshm_grow(struct pshm_conn *conn)
 	if (!line)
 		return; /* the peer takes nothing now: an area would not help */
 	if (area_make(conn, &growth)) {
-		conn->tx_area.addr = NULL;
 		grow_failed(conn);
 		return;
 	}
@@ -152,15 +151,15 @@ void pshm_grow_step(struct pshm_conn *conn)
 }
 
 /* Maps the area that is offered; @data_len: out */
-static int area_take(struct pshm_conn *conn, enum pshm_side other,
-		     const struct pshm_growth *growth, uint32_t *data_len)
+static int area_take(struct pshm_conn *conn, const struct pshm_growth *growth,
+		     uint32_t *data_len)
 {
 	struct pshm_offer offer = { .pid = conn->process->pid, .fd = growth->fd };
 
 	if (conn->sizes.area_len) {
 		if (growth->fd != UINT32_MAX)
 			return -FI_EPROTO;
-		conn->rx_area = pshm_pair_area(&conn->region, other, &conn->sizes);
+		conn->rx_area = pshm_pair_area(&conn->region, pshm_other(conn), &conn->sizes);
 		*data_len = conn->sizes.area_len;
 		return 0;
 	}
@@ -178,7 +177,7 @@ int pshm_grow_take(struct pshm_conn *conn, const struct ring_line *line)
 	memcpy(&growth, line->header, sizeof(growth));
 	if (growth.zero || conn->rx_area.addr)
 		return -FI_EPROTO;
-	err = area_take(conn, other, &growth, &data_len);
+	err = area_take(conn, &growth, &data_len);
 	if (!err && data_len <= conn->rx.data_len) {
 		area_close(conn, &conn->rx_area);
 		err = -FI_EPROTO;
