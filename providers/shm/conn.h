@@ -147,8 +147,8 @@ struct pshm_wire {
 	size_t direct_len;	  /* and bytes that were moved in it */
 };
 
-#define PSHM_FILL_MIN  512u  /* payload from which on it matters which stores are used */
-#define PSHM_PROBE_MIN 1024u /* ... and of which it can be measured */
+/* Payload from WIRE_FILL_MIN bytes on is filled with whichever stores are faster. */
+#define PSHM_PROBE_MIN 1024u /* payload of which that can be measured */
 #define PSHM_GROW_MIN  2048u /* ... and whose lines should not be those of the last few */
 
 /* Which stores carry our payload: stores.c */

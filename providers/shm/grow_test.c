@@ -292,7 +292,7 @@ static void payload_of_every_length_and_alignment_is_filled(void **state)
 	for (size_t i = 0; i < sizeof(from); i++)
 		from[i] = (unsigned char)(i * 131 >> 3);
 	for (uint32_t n = 0; n < 4000; n++) {
-		size_t off = n % 17, len = PSHM_FILL_MIN + n % 1500, first = n * 7 % len;
+		size_t off = n % 17, len = WIRE_FILL_MIN + n % 1500, first = n * 7 % len;
 		struct iovec iov[2] = { { from + 5, first },
 					{ from + 5 + first, len - first } };
 

@@ -122,7 +122,7 @@ void pshm_fill_from(struct pshm_conn *conn, void *to, const struct iovec *iov, s
 	if (unlikely(len >= PSHM_PROBE_MIN && !conn->stores.until--))
 		probe_fill(conn, to, iov, cnt, skip, len);
 	else
-		fill(conn->stores.streaming && len >= PSHM_FILL_MIN, to, iov, cnt, skip, len);
+		fill(conn->stores.streaming && len >= WIRE_FILL_MIN, to, iov, cnt, skip, len);
 }
 
 void pshm_fill(struct wire_conn *conn, void *to, const struct iovec *iov, size_t cnt,
