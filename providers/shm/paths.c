@@ -41,6 +41,28 @@ static bool fragment_take(struct pshm_conn *conn, const void *data, uint32_t len
 	return conn->got == conn->want;
 }
 
+/* The first fragment, of @len bytes, with its packet. 0 or -FI_E*; the connection may have ended. */
+static int fragment_first(struct pshm_conn *conn, const struct ring_line *line,
+			  const void *data, uint32_t len)
+{
+	struct packet packet;
+	int err;
+
+	memcpy(&packet, line->header, sizeof(packet));
+	if (conn->receiving || len > packet.len || (!len && packet.len))
+		return -FI_EPROTO;
+	conn->got = 0;
+	conn->want = packet.len;
+	err = engine_packet(conn->wire->base.ep, &conn->base, &packet, data, len, &conn->dest);
+	if (err || conn->ended)
+		return err;
+	/* all there: the engine has it already */
+	conn->receiving = len < packet.len;
+	if (conn->receiving)
+		fragment_take(conn, data, len);
+	return 0;
+}
+
 /*
  * A line of kind PSHM_FIRST or PSHM_NEXT. Returns the bytes it had, or -FI_E* to end the
  * connection, which may have ended already.
@@ -49,9 +71,8 @@ static int fragment_receive(struct pshm_wire *w, struct pshm_conn *conn, struct 
 			    uint32_t note)
 {
 	struct pshm_fragment fragment;
-	struct packet packet;
+	bool whole = false;
 	const void *data;
-	bool whole;
 	int err;
 
 	memcpy(&fragment, line->payload, sizeof(fragment));
@@ -61,21 +82,9 @@ static int fragment_receive(struct pshm_wire *w, struct pshm_conn *conn, struct 
 	if (ring_kind(note) & PSHM_PROBE && fragment.len >= PSHM_PROBE_MIN)
 		pshm_probe_read(conn, data);
 	if ((ring_kind(note) & ~(uint32_t)PSHM_PROBE) == PSHM_FIRST) {
-		memcpy(&packet, line->header, sizeof(packet));
-		if (conn->receiving || fragment.len > packet.len ||
-		    (!fragment.len && packet.len))
-			return -FI_EPROTO;
-		conn->got = 0;
-		conn->want = packet.len;
-		err = engine_packet(w->base.ep, &conn->base, &packet, data, fragment.len,
-				    &conn->dest);
+		err = fragment_first(conn, line, data, fragment.len);
 		if (err || conn->ended)
 			return err;
-		/* all there: the engine has it already */
-		conn->receiving = fragment.len < packet.len;
-		whole = false;
-		if (conn->receiving)
-			fragment_take(conn, data, fragment.len);
 	} else {
 		if (!conn->receiving || !fragment.len || fragment.len > conn->want - conn->got)
 			return -FI_EPROTO;
