@@ -81,17 +81,25 @@ static void refuses_with_a_reason(void **state)
 	info_free(hints);
 }
 
+static struct weft_addr an_address(void)
+{
+	struct weft_addr addr = { .version = ADDR_VERSION,
+				  .kind = ADDR_NONCE,
+				  .fd = 5,
+				  .host = 1,
+				  .pid = 77,
+				  .pid_ns = 1,
+				  .nonce = { 1, 2, 3 } };
+
+	assert_true(addr_valid(&addr));
+	return addr;
+}
+
 /* Whoever names a service of this host gets its address, whether somebody has it or not. */
 static void services_are_names_on_this_host(void **state)
 {
 	struct fi_info *info = NULL, *hints = info_alloc();
-	struct weft_addr named, found,
-		full = { .version = ADDR_VERSION,
-			 .kind = ADDR_NONCE,
-			 .pid = 77,
-			 .pid_ns = 1,
-			 .nonce = { 1 } };
-	struct sys_shared *kept, *second;
+	struct weft_addr named;
 
 	assert_int_equal(
 		shm->getinfo(FI_VERSION(1, 5), "localhost", "shm_test", 0, NULL, &info), 0);
@@ -114,6 +122,22 @@ static void services_are_names_on_this_host(void **state)
 	info_free(info);
 	info_free(hints);
 
+	assert_int_equal(shm->getinfo(FI_VERSION(1, 5), "g00n13s.invalid", "7", 0, NULL, &info),
+			 -FI_ENODATA);
+	assert_int_equal(
+		shm->getinfo(FI_VERSION(1, 5), NULL, "sixteen letters!", 0, NULL, &info),
+		-FI_ENODATA);
+}
+
+static void service_is_found_while_one_has_it(void **state)
+{
+	struct weft_addr named, found, full = an_address();
+	struct sys_shared *kept, *second;
+	char name[16];
+
+	/* others may run this test now */
+	snprintf(name, sizeof(name), "test%d", (int)getpid());
+	assert_int_equal(pshm_service_addr(name, &named), 0);
 	assert_int_equal(pshm_service_find(&named, &found), -FI_EAGAIN);
 	full.family = named.family;
 	memcpy(full.ip, named.ip, sizeof(full.ip));
@@ -123,15 +147,7 @@ static void services_are_names_on_this_host(void **state)
 	assert_memory_equal(&found, &full, sizeof(full));
 	sys_shared_close(kept);
 	assert_int_equal(pshm_service_find(&named, &found), -FI_EAGAIN);
-
-	assert_int_equal(shm->getinfo(FI_VERSION(1, 5), "g00n13s.invalid", "7", 0, NULL, &info),
-			 -FI_ENODATA);
-	assert_int_equal(
-		shm->getinfo(FI_VERSION(1, 5), NULL, "sixteen letters!", 0, NULL, &info),
-		-FI_ENODATA);
 }
-
-static struct weft_addr an_address(void);
 
 static void destinations_are_its_own_addresses(void **state)
 {
@@ -153,20 +169,6 @@ static void destinations_are_its_own_addresses(void **state)
 	assert_int_equal(shm->getinfo(FI_VERSION(1, 5), NULL, NULL, 0, hints, &info),
 			 -FI_ENODATA);
 	info_free(hints);
-}
-
-static struct weft_addr an_address(void)
-{
-	struct weft_addr addr = { .version = ADDR_VERSION,
-				  .kind = ADDR_NONCE,
-				  .fd = 5,
-				  .host = 1,
-				  .pid = 77,
-				  .pid_ns = 1,
-				  .nonce = { 1, 2, 3 } };
-
-	assert_true(addr_valid(&addr));
-	return addr;
 }
 
 static void addresses_are_checked_before_they_are_believed(void **state)
@@ -211,6 +213,7 @@ int main(void)
 		cmocka_unit_test(destinations_are_its_own_addresses),
 		cmocka_unit_test(refuses_with_a_reason),
 		cmocka_unit_test(services_are_names_on_this_host),
+		cmocka_unit_test(service_is_found_while_one_has_it),
 		cmocka_unit_test(addresses_are_checked_before_they_are_believed),
 	};
 
