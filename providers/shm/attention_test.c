@@ -143,6 +143,7 @@ static void comings_and_goings_keep_the_order_of_hot_and_cold(void **state)
 {
 	uint64_t seed = 0x5eed0a78;
 
+	print_message("seed %#llx\n", (unsigned long long)seed);
 	for (uint32_t i = 0; i < 3000; i++) {
 		struct mock *m = &peers[(seed >> 33) % PEERS];
 

@@ -159,9 +159,12 @@ static uint32_t next_random(uint64_t *state)
 	return (uint32_t)(*state >> 33);
 }
 
+#define SENDER_SEED   0x5eed2001u
+#define RECEIVER_SEED 0x5eed2002u
+
 static void *sender(void *arg)
 {
-	uint64_t seed = 0x5eed2001;
+	uint64_t seed = SENDER_SEED;
 	uint32_t before = 0;
 
 	while (!atomic_load_explicit(&over, memory_order_acquire)) {
@@ -215,9 +218,10 @@ static uint32_t receive(uint32_t gen, uint32_t cnt, uint32_t most, uint32_t *cla
 
 static void memory_is_the_receivers_again_once_no_chunk_is_held(void **state)
 {
-	uint64_t seed = 0x5eed2002;
+	uint64_t seed = RECEIVER_SEED;
 	pthread_t thread;
 
+	print_message("seeds %#x, %#x\n", SENDER_SEED, RECEIVER_SEED);
 	atomic_store(&told, 0);
 	atomic_store(&over, false);
 	assert_int_equal(pthread_create(&thread, NULL, sender, NULL), 0);
