@@ -17,7 +17,7 @@ int sys_gate_open(void **gate);
 /* sys_gate_shut - nobody passes any more; its address means nothing else until the process ends. 0, or -FI_E* */
 int sys_gate_shut(void *gate);
 
-/* sys_gate_close - release one that nobody knows any more; NULL: nothing */
+/* sys_gate_close - release one to which nobody writes any more, whoever knows it; NULL: nothing */
 void sys_gate_close(void *gate);
 
 #endif

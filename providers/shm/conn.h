@@ -71,13 +71,6 @@ struct pshm_join {
 
 _Static_assert(sizeof(struct pshm_join) <= RING_HEADER, "layout");
 
-/* May we write to the peer's memory: help.c */
-enum pshm_put {
-	PSHM_PUT_UNKNOWN,
-	PSHM_PUT_ALLOWED,
-	PSHM_PUT_REFUSED,
-};
-
 /* In the payload of lines of kind PSHM_FIRST and PSHM_NEXT. */
 struct pshm_fragment {
 	uint32_t len; /* bytes in the data area */
@@ -208,8 +201,8 @@ struct pshm_conn {
 	struct pshm_region tx_area, rx_area; /* of rings that have grown, or are about to */
 	uint32_t slots;			     /* bit i: slot i of ours is in use */
 	uint32_t slot_gens[PSHM_SHARED_CNT];
-	enum pshm_put put;
-	uint64_t chunks_written; /* into the peer's memory */
+	bool put_refused;	 /* we may not write to the peer's memory: help.c */
+	uint64_t chunks_written; /* into it */
 	enum pshm_growing growing;
 	bool rx_moved;
 	struct pshm_stores stores;

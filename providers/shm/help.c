@@ -42,27 +42,8 @@ static void help_free(struct pshm_conn *conn, struct pshm_help *h)
 /* We may not write to this peer, as far as we know now; it need not ask again. */
 static void refuse(struct pshm_conn *conn)
 {
-	conn->put = PSHM_PUT_REFUSED;
+	conn->put_refused = true;
 	atomic_store_explicit(&conn->pair->no_help[conn->side].value, 1, memory_order_relaxed);
-}
-
-/* May we write to the peer's memory? Found out by its gate, once. */
-static bool may_write(struct pshm_conn *conn, uint64_t gate)
-{
-	ssize_t n;
-
-	if (conn->put == PSHM_PUT_UNKNOWN && conn->process->pid) {
-		n = sys_process_vm_write_gated((pid_t)conn->process->pid,
-					       (void *)(uintptr_t)gate, NULL, 0, NULL, 0);
-		if (!n)
-			conn->put = PSHM_PUT_ALLOWED;
-		else if (n == -FI_EFAULT)
-			return false; /* shut: another time */
-	}
-	if (conn->put == PSHM_PUT_ALLOWED)
-		return true;
-	refuse(conn);
-	return false;
 }
 
 /* The slot of a generation before may still be in our list: it is that of this one from here on. */
@@ -95,8 +76,12 @@ int pshm_help_take(struct pshm_conn *conn, const struct ring_line *line)
 		return -FI_EPROTO;
 	slot = &conn->pair->shared[other][join.slot];
 	/* What can't be is of a transfer that is over, or a lie: nothing is lost by leaving it alone. */
-	if (!pshm_shared_read(slot, &task) || !may_write(conn, task.gate))
+	if (!pshm_shared_read(slot, &task) || conn->put_refused)
 		return 0;
+	if (!conn->process->pid) { /* nobody can be asked to write to its memory */
+		refuse(conn);
+		return 0;
+	}
 	h = help_for(conn, slot);
 	if (!h)
 		return 0;
@@ -108,7 +93,10 @@ int pshm_help_take(struct pshm_conn *conn, const struct ring_line *line)
 	return 0;
 }
 
-/* Writes one chunk. The receiver lives: its number is still its own. */
+/*
+ * Writes one chunk that we have claimed: until we say that it has ended the gate is there, or shut. Without
+ * a claim its address may mean anything by now. The receiver lives: its number is still its own.
+ */
 static int chunk_write(struct pshm_conn *conn, const struct pshm_help *h, uint32_t chunk)
 {
 	struct iovec local[WIRE_IOV_MAX], remote[WIRE_IOV_MAX];

@@ -175,6 +175,22 @@ static void peer_alone_does_not_end_it(void **state)
 	ended_well();
 }
 
+/* The gate may be gone by then, and its address mean something else. */
+static void peer_that_comes_too_late_writes_nothing_at_all(void **state)
+{
+	const unsigned char *gate;
+
+	begin_whole();
+	gate = ((struct pshm_wire *)b.wire)->gate;
+	mock_until(&b, NULL, op.done);
+	ended_well();
+	for (int i = 0; i < 10; i++)
+		mock_poll(&a, NULL);
+	assert_int_equal(*gate, 0);
+	assert_int_equal(at(&a)->chunks_written, 0);
+	assert_true(list_empty(&at(&a)->helps));
+}
+
 static void pieces_and_parts_of_a_send_are_shared(void **state)
 {
 	struct iovec iov[4] = {
@@ -209,12 +225,12 @@ static void peer_that_may_not_write_says_so_once(void **state)
 	sys_fault_set(SYS_CALL_PROCESS_VM_WRITEV, EPERM, 0, 0);
 	for (int i = 0; i < 10; i++)
 		mock_poll(&a, NULL);
-	assert_int_equal(at(&a)->put, PSHM_PUT_REFUSED);
+	assert_true(at(&a)->put_refused);
 	mock_until(&b, NULL, op.done);
 	ended_well();
 	assert_int_equal(at(&a)->chunks_written, 0);
 	/* the other direction is not concerned, this one is not tried again */
-	assert_int_equal(at(&b)->put, PSHM_PUT_UNKNOWN);
+	assert_false(at(&b)->put_refused);
 	memset(to, 0, LEN);
 	assert_int_equal(mock_get(b.conn, ID, from, &(struct iovec){ to, LEN }, 1, &op), 0);
 	mock_until(&b, NULL, op.done);
@@ -227,7 +243,7 @@ static void right_to_write_may_be_lost(void **state)
 	begin_whole();
 	mock_until(&a, NULL, at(&a)->chunks_written == 2);
 	sys_fault_set(SYS_CALL_PROCESS_VM_WRITEV, EPERM, 0, 0);
-	mock_until(&a, NULL, at(&a)->put == PSHM_PUT_REFUSED);
+	mock_until(&a, NULL, at(&a)->put_refused);
 	mock_until(&b, NULL, op.done);
 	ended_well();
 }
@@ -235,7 +251,7 @@ static void right_to_write_may_be_lost(void **state)
 static void chunk_that_failed_is_read(void **state)
 {
 	begin_whole();
-	sys_fault_set(SYS_CALL_PROCESS_VM_WRITEV, EFAULT, 3, 1);
+	sys_fault_set(SYS_CALL_PROCESS_VM_WRITEV, EFAULT, 2, 1);
 	mock_until(&a, NULL, at(&a)->chunks_written == 2);
 	for (int i = 0; i < 10; i++)
 		mock_poll(&a, NULL);
@@ -539,6 +555,7 @@ int main(void)
 		TEST(peer_that_keeps_pace_is_asked_for_the_rest),
 		TEST(peer_with_a_small_ring_is_not_asked),
 		TEST(peer_alone_does_not_end_it),
+		TEST(peer_that_comes_too_late_writes_nothing_at_all),
 		TEST(pieces_and_parts_of_a_send_are_shared),
 		TEST(short_payload_is_not_shared),
 		TEST(peer_that_may_not_write_says_so_once),

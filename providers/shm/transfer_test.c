@@ -210,11 +210,11 @@ static void sender_that_may_not_write_leaves_it_to_the_receiver(void **state)
 	child_start(refused_body);
 	begin();
 	atomic_store(&board->go, 2);
+	/* it says so once it has tried, while we compute, and is not asked again */
+	mock_until(NULL, NULL, atomic_load(&at(&us)->pair->no_help[!at(&us)->side].value));
 	mock_until(&us, NULL, op.done);
 	assert_int_equal(op.status, 0);
 	assert_memory_equal(to, from, LEN);
-	/* it says so, and is not asked again */
-	mock_until(&us, NULL, atomic_load(&at(&us)->pair->no_help[!at(&us)->side].value));
 	assert_int_equal(atomic_load(&board->written), 0);
 }
 
