@@ -209,13 +209,8 @@ int engine_packet(struct engine_ep *ep, struct wire_conn *conn, const struct pac
 	if (packet->flags & PACKET_COUNTED &&
 	    (PACKET_OP(packet->op) != PACKET_WRITE || packet->flags != PACKET_COUNTED))
 		return -FI_EINVAL;
-	if (packet->credits) {
-		if (packet->credits * CREDIT_UNIT > peer->credit_max - peer->credit)
-			return -FI_EINVAL;
-		peer->credit += packet->credits * CREDIT_UNIT;
-		if (!list_empty(&peer->queued))
-			engine_peer_block(peer);
-	}
+	if (packet->credits && !engine_credited(peer, packet->credits))
+		return -FI_EINVAL;
 	if (PACKET_RX_IDX(packet->op) && PACKET_OP(packet->op) != PACKET_EAGER &&
 	    PACKET_OP(packet->op) != PACKET_RTS && !engine_is_request(packet))
 		return -FI_EINVAL;

@@ -13,7 +13,7 @@
 #include "cntr.h"
 #include "copy.h"
 #include "coll.h"
-#include "engine.h"
+#include "peer.h"
 
 /*
  * One receive, as the calls express it.
@@ -78,6 +78,20 @@ static inline struct engine_rxq *engine_rxq_at(const struct engine_ep *ep, uint3
 
 /* engine_grant - payload that took credit was freed: grant it to this peer again, now or later */
 void engine_grant(struct engine_peer *peer, size_t len);
+
+/*
+ * engine_credited - a packet has brought credits
+ * Returns false when they are more than the peer can have.
+ */
+static inline bool engine_credited(struct engine_peer *peer, uint32_t credits)
+{
+	if (unlikely(credits * CREDIT_UNIT > peer->credit_max - peer->credit))
+		return false;
+	peer->credit += credits * CREDIT_UNIT;
+	if (unlikely(!list_empty(&peer->queued)))
+		engine_peer_block(peer);
+	return true;
+}
 
 /* engine_owe - payload of an eager message was freed, which took credit unless it is small */
 static inline void engine_owe(struct engine_peer *peer, size_t len)
@@ -261,12 +275,14 @@ static inline int engine_packet_on(struct engine_ep *ep, struct wire_conn *conn,
 	struct engine_rx *rx;
 
 	if (unlikely(packet->op != PACKET_EAGER || packet->seq != peer->rx_seq ||
-		     peer->early_cnt || avail != packet->len || packet->credits ||
+		     peer->early_cnt || avail != packet->len ||
 		     packet->epoch != peer->rx_epoch ||
 		     (packet->flags & ~(PACKET_TAGGED | PACKET_CQ_DATA)) ||
 		     avail > wire->claim_max))
 		return engine_packet(ep, conn, packet, payload, avail, dest);
 
+	if (packet->credits && unlikely(!engine_credited(peer, packet->credits)))
+		return -FI_EINVAL;
 	if (avail > ENGINE_INJECT_MAX) {
 		if (unlikely(avail > peer->allowed))
 			return -FI_EINVAL;
