@@ -14,7 +14,7 @@
 
 #define HOT_MIN	     2u	 /* rings that are polled whatever comes from them */
 #define STILL_SWEEPS 64u /* without anything new before a ring cools */
-#define COLD_LOOKS   4u	 /* cold rings that a sweep looks at */
+#define COLD_LOOKS   2u	 /* cold rings that a sweep looks at */
 
 static void swap(struct pshm_wire *w, uint32_t i, uint32_t j)
 {
