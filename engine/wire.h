@@ -300,7 +300,7 @@ struct wire_ops {
 	bool (*share_used)(struct wire_share *share, uint32_t index);
 
 	/*
-	 * taken - have all packets that were published on this conn been handed to the peer's engine
+	 * taken - have all packets of this conn, the headers of sendv too, been handed to the peer's engine
 	 * False when it can't be told yet. Not NULL where there is direct.
 	 */
 	bool (*taken)(struct wire_conn *conn);

@@ -58,8 +58,12 @@ struct pshm_reading {
 
 bool pshm_taken(struct wire_conn *base)
 {
-	struct ring_tx *tx = &pshm_conn_of(base)->tx;
+	struct pshm_conn *conn = pshm_conn_of(base);
+	struct ring_tx *tx = &conn->tx;
 
+	/* the ring may be empty, and a header wait for the next poll() */
+	if (!pshm_sends_begun(conn))
+		return false;
 	ring_refresh(tx);
 	return tx->head == tx->limit - (tx->mask + 1);
 }

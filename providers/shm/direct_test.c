@@ -398,6 +398,22 @@ static void packets_are_taken_when_the_peer_has_polled(void **state)
 	mock_until(&b, NULL, pshm_wire_ops.taken(a.conn));
 }
 
+/* The second one has not left: there is no room, and then there is, but nobody has come by to use it. */
+static void payload_whose_header_has_not_left_is_not_taken(void **state)
+{
+	struct mock_op ops[2];
+
+	((struct pshm_wire *)a.wire)->area_max = 0;
+	for (int i = 0; i < 2; i++)
+		assert_int_equal(mock_sendv(a.conn, MOCK_BIG, buf, 60000, 1, &ops[i]), 0);
+	for (int i = 0; i < 100; i++)
+		mock_poll(&b, NULL);
+	assert_int_equal(b.packets, 1);
+	assert_false(pshm_wire_ops.taken(a.conn));
+	mock_until(&a, &b, ops[0].done && ops[1].done && b.packets == 2);
+	mock_until(&b, NULL, pshm_wire_ops.taken(a.conn));
+}
+
 static void the_child_of_a_fork_shows_nothing(void **state)
 {
 	uint32_t index;
@@ -501,6 +517,7 @@ int main(void)
 		TEST(who_says_again_and_again_to_be_inside_gets_no_more_memory, setup),
 		TEST(nobody_goes_in_once_the_connection_has_ended, setup),
 		TEST(packets_are_taken_when_the_peer_has_polled, setup),
+		TEST(payload_whose_header_has_not_left_is_not_taken, setup),
 		TEST(the_child_of_a_fork_shows_nothing, setup),
 		TEST(a_hostile_table_does_no_harm, setup),
 	};

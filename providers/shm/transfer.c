@@ -126,6 +126,12 @@ int pshm_sendv(struct wire_conn *base, const struct packet *hdr, const struct io
 	return 0;
 }
 
+bool pshm_sends_begun(const struct pshm_conn *conn)
+{
+	/* they begin in order */
+	return list_empty(&conn->sends) || transfer_of(conn->sends.prev)->started;
+}
+
 /* A chunk read or written, if there is one. @copies: how many more may be in this poll */
 static int copy_move(struct pshm_conn *conn, int *copies)
 {
