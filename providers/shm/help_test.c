@@ -325,34 +325,75 @@ static void held_chunk_delays_its_transfer_alone(void **state)
 	free(other);
 }
 
-/* However many transfers there are, a poll copies few chunks. */
-static void poll_copies_few_chunks(void **state)
+#define OTHERS 6
+
+/* Peers of b, from each of which it reads. */
+static struct mock others[OTHERS];
+static struct mock_op reads[OTHERS];
+
+static void read_from_others(void)
 {
-	struct mock others[6];
-	struct mock_op ops[6];
-	uint64_t slots = 0;
+	struct wire_conn *conns[OTHERS], *conn;
 
-	for (int i = 0; i < 6; i++) {
-		struct wire_conn *conn;
-
+	for (int i = 0; i < OTHERS; i++) {
 		mock_open(&others[i]);
 		b.conn = NULL;
 		assert_int_equal(mock_connect(&others[i], &b.addr, &conn), 0);
 		mock_until(&others[i], &b, others[i].conn && b.conn);
-		assert_int_equal(
-			mock_get(b.conn, ID, from, &(struct iovec){ to, LEN }, 1, &ops[i]), 0);
+		conns[i] = b.conn;
 	}
-	/* all are begun by now */
+	for (int i = 0; i < OTHERS; i++)
+		assert_int_equal(
+			mock_get(conns[i], ID, from, &(struct iovec){ to, LEN }, 1, &reads[i]),
+			0);
+	/* it is known that they do not poll */
 	for (uint64_t end = platform_now_ns() + 10000000; platform_now_ns() < end;)
 		platform_yield();
-	b.wire->ops->poll(b.wire);
-	for (int i = 0; i < 6; i++)
-		slots += at(&others[i])->pair->shared[PSHM_ANSWERED][0].len != 0;
-	assert_in_range(slots, 1, 2);
-	for (int i = 0; i < 6; i++)
-		mock_until(&b, NULL, ops[i].done);
-	for (int i = 0; i < 6; i++)
+}
+
+static void others_end(void)
+{
+	for (int i = 0; i < OTHERS; i++)
+		mock_until(&b, NULL, reads[i].done);
+	for (int i = 0; i < OTHERS; i++)
 		mock_close(&others[i]);
+}
+
+/* Chunks of that transfer which b has claimed; of one that is over more than it has. */
+static uint32_t claimed_from(int i)
+{
+	struct pshm_shared *slot = &at(&others[i])->pair->shared[PSHM_ANSWERED][0];
+
+	return slot->len ? (uint32_t)atomic_load(&slot->word) : 0;
+}
+
+/* However many transfers there are, a poll copies few chunks. */
+static void poll_copies_few_chunks(void **state)
+{
+	uint32_t begun = 0;
+
+	read_from_others();
+	b.wire->ops->poll(b.wire);
+	for (int i = 0; i < OTHERS; i++)
+		begun += at(&others[i])->pair->shared[PSHM_ANSWERED][0].len != 0;
+	assert_in_range(begun, 1, 2);
+	others_end();
+}
+
+/* But none has to wait until others are over. */
+static void transfers_of_all_peers_go_on(void **state)
+{
+	int over = 0;
+
+	read_from_others();
+	while (!over) {
+		b.wire->ops->poll(b.wire);
+		for (int i = 0; i < OTHERS; i++)
+			over += reads[i].done;
+	}
+	for (int i = 0; i < OTHERS; i++)
+		assert_true(claimed_from(i) > 10);
+	others_end();
 }
 
 static void all_slots_may_be_held(void **state)
@@ -565,6 +606,7 @@ int main(void)
 		TEST(failed_read_ends_once_the_peer_holds_nothing),
 		TEST(held_chunk_delays_its_transfer_alone),
 		TEST(poll_copies_few_chunks),
+		TEST(transfers_of_all_peers_go_on),
 		TEST(all_slots_may_be_held),
 		TEST(end_waits_for_a_chunk_that_is_held),
 		TEST(peer_that_lies_is_not_waited_for),

@@ -186,6 +186,10 @@ int pshm_transfers_move(struct pshm_wire *wire)
 	list_init(&todo);
 	while ((node = list_pop(&wire->work)))
 		list_push(&todo, node);
+	/* another one begins each time: there may not be copies for all */
+	node = list_pop(&todo);
+	if (node)
+		list_push(&todo, node);
 	while ((node = list_pop(&todo))) {
 		struct pshm_conn *conn = container_of(node, struct pshm_conn, work);
 
