@@ -373,7 +373,7 @@ int pshm_gets_move(struct pshm_conn *conn)
 	return steps;
 }
 
-/* Waits until the peer holds no chunk of ours. */
+/* Waits until the peer holds no chunk of ours; there are gets. */
 static void wait_released(struct pshm_conn *conn)
 {
 	enum pshm_side other = pshm_other(conn);
@@ -410,7 +410,7 @@ void pshm_gets_drop(struct pshm_conn *conn, bool wait)
 	list_for_each(node, after, &conn->gets)
 		if (read_of(node)->slot && !conn->wire->forked)
 			withdraw(read_of(node), -FI_ECANCELED);
-	if (wait)
+	if (wait && !list_empty(&conn->gets))
 		wait_released(conn);
 	while (!list_empty(&conn->gets))
 		read_free(conn, read_of(conn->gets.next));
