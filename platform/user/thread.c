@@ -20,7 +20,6 @@ static struct platform_thread *threads;
 static struct platform_fork *watchers;
 static _Atomic uint32_t forks;
 static struct platform_copy *copies;
-static _Thread_local bool at_work; /* in a round: its gate is closed */
 static pthread_once_t fork_once = PTHREAD_ONCE_INIT;
 
 static void fork_prepare(void)
@@ -75,7 +74,6 @@ uint32_t platform_forks(void)
 
 void platform_fork_watch(struct platform_fork *watcher)
 {
-	assert(!at_work);
 	pthread_once(&fork_once, fork_start);
 	pthread_mutex_lock(&threads_lock);
 	if (!watcher->watched) {
@@ -88,7 +86,6 @@ void platform_fork_watch(struct platform_fork *watcher)
 
 void platform_copy_watch(struct platform_copy *copy)
 {
-	assert(!at_work);
 	pthread_once(&fork_once, fork_start);
 	pthread_mutex_lock(&threads_lock);
 	if (!copy->at) {
@@ -141,13 +138,8 @@ static void *thread_main(void *arg)
 	pthread_setname_np(pthread_self(), t->name);
 	pthread_mutex_lock(&t->gate);
 	while (!t->stop) {
-		int on[2], cnt;
-		uint64_t ns;
-
-		at_work = true;
-		ns = t->work.round(t->work.arg);
-		cnt = t->work.bed ? t->work.bed(t->work.arg, on) : 0;
-		at_work = false;
+		uint64_t ns = t->work.round(t->work.arg);
+		int on[2], cnt = t->work.bed ? t->work.bed(t->work.arg, on) : 0;
 
 		/* One that was woken during the round does not nap. */
 		if (t->stop || t->woken)
