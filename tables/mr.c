@@ -172,10 +172,10 @@ static int add_slab(struct mr_table *table)
 	if (!table->slab_cnt) {
 		struct mr_header *header = (struct mr_header *)slab;
 
-		/* Nobody reads it yet: its memory is handed out after this. */
-		atomic_store_explicit(&header->magic, MR_MAGIC, memory_order_relaxed);
 		atomic_store_explicit(&header->version, MR_VERSION, memory_order_relaxed);
 		atomic_store_explicit(&header->keys, table->keys, memory_order_relaxed);
+		/* R:mr.magic  what it is a table of before that it is one; pairs A:mr.magic */
+		put32(&header->magic, MR_MAGIC);
 	}
 	table->slabs[table->slab_cnt++] = slab;
 	return 0;
@@ -408,9 +408,12 @@ static const struct mr_line *reader_line(const struct mr_reader *reader, uint32_
 int mr_reader_init(struct mr_reader *reader, const void *slab)
 {
 	const struct mr_header *header = slab;
-	uint32_t keys = get32(&header->keys);
+	/* A:mr.magic  it before the rest; pairs R:mr.magic */
+	uint32_t magic = get32(&header->magic), keys = get32(&header->keys);
 
-	if (get32(&header->magic) != MR_MAGIC || get32(&header->version) != MR_VERSION ||
+	if (!magic)
+		return -FI_EAGAIN;
+	if (magic != MR_MAGIC || get32(&header->version) != MR_VERSION ||
 	    (keys != MR_KEYS_GIVEN && keys != MR_KEYS_ISSUED))
 		return -FI_EINVAL;
 	*reader = (struct mr_reader){ .slab_cnt = 1, .keys = (enum mr_keys)keys };

@@ -295,7 +295,7 @@ struct mr_view {
 /*
  * mr_reader_init - begin to read a table
  * @slab: its slab 0, mapped; borrowed
- * Returns 0, or -FI_EINVAL for what is no table of this version.
+ * Returns 0; -FI_EAGAIN when its owner has not begun it yet; -FI_EINVAL for what is no table of this version.
  */
 int mr_reader_init(struct mr_reader *reader, const void *slab);
 

@@ -680,6 +680,9 @@ static void hostile_bytes_do_no_harm(void **state)
 	slabs[0] = platform_alloc(mr_slab_len(0));
 	slabs[1] = platform_alloc(mr_slab_len(1));
 	assert_int_equal(mr_reader_init(&(struct mr_reader){ .slab_cnt = 0 }, slabs[0]),
+			 -FI_EAGAIN);
+	((struct mr_header *)slabs[0])->magic = MR_MAGIC;
+	assert_int_equal(mr_reader_init(&(struct mr_reader){ .slab_cnt = 0 }, slabs[0]),
 			 -FI_EINVAL);
 	for (int round = 0; round < 400; round++) {
 		enum mr_keys keys = round & 1 ? MR_KEYS_GIVEN : MR_KEYS_ISSUED;

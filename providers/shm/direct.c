@@ -112,7 +112,8 @@ static int reading_make(struct pshm_conn *conn)
 	memcpy(offer.nonce, theirs->nonce, PSHM_NONCE);
 	told = theirs->told;
 	err = reading_open(conn, &offer, told);
-	if (err && !pshm_scarce(err)) /* it will not be found later either */
+	/* it will not be found later either, unless it is being made: it is shown before that is over */
+	if (err && err != -FI_EAGAIN && !pshm_scarce(err))
 		conn->direct_refused[0] = conn->direct_refused[1] = err;
 	return err;
 }

@@ -435,6 +435,20 @@ static void the_child_of_a_fork_shows_nothing(void **state)
 	assert_int_equal(access_all(true, KEY + 1, 0, 9000), -FI_EKEYREJECTED);
 }
 
+static void a_table_that_is_only_just_begun_is_looked_at_again(void **state)
+{
+	struct pshm_conn *conn = pshm_conn_of(b.conn);
+	struct mr_header *header;
+
+	header = (struct mr_header *)((char *)pshm_share_table(conn->wire->share)->addr +
+				      PSHM_TABLE_HEAD);
+	/* as when it has been shown, and nothing is in it yet */
+	atomic_store(&header->magic, 0);
+	assert_int_equal(access_all(true, KEY, 0, 9000), -FI_EAGAIN);
+	atomic_store(&header->magic, MR_MAGIC);
+	assert_int_equal(access_all(true, KEY, 0, 9000), 0);
+}
+
 static uint64_t random_of(uint64_t *seed)
 {
 	*seed = *seed * 6364136223846793005u + 1442695040888963407u;
@@ -519,6 +533,7 @@ int main(void)
 		TEST(packets_are_taken_when_the_peer_has_polled, setup),
 		TEST(payload_whose_header_has_not_left_is_not_taken, setup),
 		TEST(the_child_of_a_fork_shows_nothing, setup),
+		TEST(a_table_that_is_only_just_begun_is_looked_at_again, setup),
 		TEST(a_hostile_table_does_no_harm, setup),
 	};
 

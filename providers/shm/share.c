@@ -140,7 +140,7 @@ void pshm_share_show(struct pshm_conn *conn)
 	shown->fd = (uint32_t)share->table.fd;
 	memcpy(shown->nonce, table->nonce, PSHM_NONCE);
 	shown->told = (uint32_t)conn->wire->told;
-	/* R:pshm_shown.shown  what is shown, and slab 0 of the table, before it; pairs A:pshm_shown.shown */
+	/* R:pshm_shown.shown  what is shown before it; pairs A:pshm_shown.shown */
 	atomic_store_explicit(&shown->shown, 1, memory_order_release);
 }
 
