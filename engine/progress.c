@@ -112,7 +112,7 @@ void engine_domain_idle(struct engine_domain *domain)
 	atomic_store_explicit(&domain->lock_use, (uint8_t)use, memory_order_relaxed);
 }
 
-static inline bool engine_ep_round(struct engine_ep *ep)
+inline bool engine_progress(struct engine_ep *ep)
 {
 	struct engine_wire *w = &ep->wires[0];
 	bool moved = false;
@@ -130,11 +130,6 @@ static inline bool engine_ep_round(struct engine_ep *ep)
 	return moved;
 }
 
-bool engine_progress(struct engine_ep *ep)
-{
-	return engine_ep_round(ep);
-}
-
 bool engine_domain_round(struct engine_domain *domain)
 {
 	struct list *node, *after;
@@ -142,7 +137,7 @@ bool engine_domain_round(struct engine_domain *domain)
 
 	domain->gathered = false;
 	list_for_each(node, after, &domain->eps)
-		moved |= engine_ep_round(container_of(node, struct engine_ep, domain_link));
+		moved |= engine_progress(container_of(node, struct engine_ep, domain_link));
 	if (unlikely(!list_empty(&domain->colls)))
 		engine_coll_run(domain);
 	if (unlikely(!list_empty(&domain->due)))
