@@ -138,8 +138,6 @@ struct wire_ops {
 	 * only: after each send the engine polls in every round again, also to take completions.
 	 */
 	bool polls_after_send;
-	/* Least payload of a rendezvous for which get() is better than asking the sender for it, bytes. */
-	uint64_t get_min;
 
 	/*
 	 * open - make the wire's endpoint: listen, be findable

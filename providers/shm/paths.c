@@ -287,7 +287,6 @@ const struct wire_ops pshm_wire_ops = {
 	.in_order = true,
 	.arrives = true,
 	.has_get = true,
-	.get_min = 0, /* get itself looks which is better */
 	.open = pshm_open,
 	.close = pshm_close,
 	.connect = pshm_connect,
