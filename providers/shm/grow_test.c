@@ -21,12 +21,7 @@ static struct mock a, b;
 
 static int setup(void **state)
 {
-	struct wire_conn *conn;
-
-	mock_open(&a);
-	mock_open(&b);
-	assert_int_equal(mock_connect(&a, &b.addr, &conn), 0);
-	mock_until(&a, &b, a.conn && b.conn);
+	mock_meet(&a, &b);
 	return 0;
 }
 

@@ -24,12 +24,7 @@ static struct mock_op op;
 
 static int setup(void **state)
 {
-	struct wire_conn *conn;
-
-	mock_open(&a);
-	mock_open(&b);
-	assert_int_equal(mock_connect(&a, &b.addr, &conn), 0);
-	mock_until(&a, &b, a.conn && b.conn);
+	mock_meet(&a, &b);
 	from = malloc(LEN);
 	to = calloc(1, LEN + 1);
 	assert_true(from && to);
@@ -433,7 +428,8 @@ static void *release_later(void *arg)
 	return NULL;
 }
 
-static void end_waits_for_a_chunk_that_is_held(void **state)
+/* The peer holds a chunk until b withdraws it. Returns the thread that is the peer */
+static pthread_t hold_until_withdrawn(void)
 {
 	struct pshm_shared *slot;
 	pthread_t thread;
@@ -444,6 +440,13 @@ static void end_waits_for_a_chunk_that_is_held(void **state)
 	/* where b has it: ThreadSanitizer knows nothing of memory that is mapped twice */
 	slot = &at(&b)->pair->shared[at(&b)->side][0];
 	assert_int_equal(pthread_create(&thread, NULL, release_later, slot), 0);
+	return thread;
+}
+
+static void end_waits_for_a_chunk_that_is_held(void **state)
+{
+	pthread_t thread = hold_until_withdrawn();
+
 	b.wire->ops->disconnect(b.conn);
 	b.conn = NULL;
 	/* ours again */
@@ -472,14 +475,8 @@ static void peer_that_lies_is_not_waited_for(void **state)
 /* Our own want of memory is no fault of the peer's, which may be writing. */
 static void end_for_want_of_memory_waits_too(void **state)
 {
-	struct pshm_shared *slot;
-	pthread_t thread;
-	uint32_t chunk;
+	pthread_t thread = hold_until_withdrawn();
 
-	begin_whole();
-	assert_int_equal(pshm_shared_claim(slot_at(0), 1, 20, &chunk), PSHM_CLAIMED);
-	slot = &at(&b)->pair->shared[at(&b)->side][0];
-	assert_int_equal(pthread_create(&thread, NULL, release_later, slot), 0);
 	b.packet_err = -FI_ENOMEM;
 	assert_true(mock_put(a.conn, 0, 8));
 	mock_until(&b, NULL, b.downs);

@@ -185,6 +185,16 @@ int mock_connect(struct mock *from, const struct weft_addr *to, struct wire_conn
 	return from->wire->ops->connect(from->wire, a_peer(from), to, &from->hello, conn);
 }
 
+void mock_meet(struct mock *a, struct mock *b)
+{
+	struct wire_conn *conn;
+
+	mock_open(a);
+	mock_open(b);
+	assert_int_equal(mock_connect(a, &b->addr, &conn), 0);
+	mock_until(a, b, a->conn && b->conn);
+}
+
 void mock_poll(struct mock *a, struct mock *b)
 {
 	if (a)

@@ -56,6 +56,9 @@ void mock_close(struct mock *m);
 /* mock_connect - begin to connect; returns what the wire's connect() does */
 int mock_connect(struct mock *from, const struct weft_addr *to, struct wire_conn **conn);
 
+/* mock_meet - two endpoints, of which @a has connected to @b; asserts that it works */
+void mock_meet(struct mock *a, struct mock *b);
+
 /* mock_poll - one poll of each; NULL is left out */
 void mock_poll(struct mock *a, struct mock *b);
 

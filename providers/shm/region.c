@@ -92,12 +92,18 @@ static int region_take(int fd, size_t min, struct pshm_region *region)
 	return region_map(fd, min, SYS_MEMFD_WRITE, region);
 }
 
+/* Could a process and a descriptor of it have these numbers? */
+static bool numbers_fit(uint32_t pid, uint32_t number)
+{
+	return pid && pid <= INT_MAX && number <= INT_MAX;
+}
+
 /* A descriptor of our own for one of another process. */
 static int region_fd(uint32_t pid, uint32_t number, bool writable)
 {
 	int fd;
 
-	if (!pid || pid > INT_MAX || number > INT_MAX)
+	if (!numbers_fit(pid, number))
 		return -FI_EHOSTUNREACH;
 	fd = sys_memfd_open((pid_t)pid, (int)number, writable);
 	return fd < 0 ? not_found(fd) : fd;
@@ -298,7 +304,7 @@ static int region_fd_take(uint32_t pid, uint32_t number)
 {
 	int fd;
 
-	if (!pid || pid > INT_MAX || number > INT_MAX)
+	if (!numbers_fit(pid, number))
 		return -FI_EHOSTUNREACH;
 	fd = sys_pidfd_take((pid_t)pid, (int)number);
 	return fd < 0 ? not_found(fd) : fd;

@@ -34,12 +34,7 @@ void __wrap_sys_fifo_clear(int fd)
 
 static int setup(void **state)
 {
-	struct wire_conn *conn;
-
-	mock_open(&a);
-	mock_open(&b);
-	assert_int_equal(mock_connect(&a, &b.addr, &conn), 0);
-	mock_until(&a, &b, a.conn && b.conn);
+	mock_meet(&a, &b);
 	return 0;
 }
 
