@@ -341,6 +341,14 @@ static void payload_that_overtakes_payload_is_refused(void **state)
 	refused(&p, bytes, 0);
 }
 
+/* The victim's wire reads, and not at once. @k: out: its knobs, to be set once more */
+static void knobs_get_later(struct fake_knobs *k)
+{
+	fake_knobs_default(k);
+	k->get_now = 0;
+	k->get_later = 256;
+}
+
 /* The receiver reads by itself; payload that comes as well would finish the receive under the wire. */
 static void payload_for_a_receive_that_reads_by_itself_is_refused(void **state)
 {
@@ -348,9 +356,7 @@ static void payload_for_a_receive_that_reads_by_itself_is_refused(void **state)
 	struct packet p = honest_packet(PACKET_RTS, sizeof(rts));
 	struct fake_knobs k;
 
-	fake_knobs_default(&k);
-	k.get_now = 0;
-	k.get_later = 256;
+	knobs_get_later(&k);
 	k.move = 0;
 	fake_knobs_set(FAKE_B, &k);
 	post(5, 1000, &contexts[0]);
@@ -372,9 +378,7 @@ static void list_of_pieces_that_cannot_be_is_asked_for_instead(void **state)
 	struct packet p = honest_packet(PACKET_RTS, sizeof(rts));
 	struct fake_knobs k;
 
-	fake_knobs_default(&k);
-	k.get_now = 0;
-	k.get_later = 256;
+	knobs_get_later(&k);
 	k.get_fails = 0;
 	fake_knobs_set(FAKE_B, &k);
 	post(5, 1000, &contexts[0]);
