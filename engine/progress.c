@@ -2,19 +2,16 @@
 /*
  * One round of progress of an endpoint. Called with the domain held.
  */
-#include "progress.h"
-#include "access.h"
 #include "guard.h"
-#include "peer.h"
+#include "round.h"
 
-#define IDLE_MIN    32u	  /* polls that move nothing before it is left out */
-#define WAIT_MAX    256u  /* rounds that an idle wire is left out at most */
-#define BUSY_TICKS  4096u /* ... and while the first wire is busy; a power of two */
-#define CLOCK_TICKS 16u	  /* rounds between looks at the clock; a power of two */
-#define SLOW_NS \
-	(CLOCK_TICKS * 20000u) /* so many rounds that take so long can afford every wire */
-#define YIELD_ROUNDS 32u       /* idle rounds between yields */
-#define CHECK_NS     1000000u  /* between liveness checks */
+#define IDLE_MIN 32u  /* polls that move nothing before it is left out */
+#define WAIT_MAX 256u /* rounds that an idle wire is left out at most */
+#define SLOW_NS               \
+	(ENGINE_CLOCK_TICKS * \
+	 20000u)	      /* so many rounds that take so long can afford every wire */
+#define YIELD_ROUNDS 32u      /* idle rounds between yields */
+#define CHECK_NS     1000000u /* between liveness checks */
 
 /* A wire but the first is due. Did it move anything? */
 static bool engine_poll_other(struct engine_wire *w)
@@ -34,7 +31,7 @@ static bool engine_poll_other(struct engine_wire *w)
  * nothing is polled ever more rarely, and in every round again when it moves something or is
  * used. Until the first of them is due none is looked at: engine_others_due().
  */
-static __attribute__((noinline)) bool engine_poll_others(struct engine_ep *ep)
+bool engine_poll_others(struct engine_ep *ep)
 {
 	uint32_t waited = ep->others_full - ep->others_wait, next = WAIT_MAX;
 	bool moved = false;
@@ -55,24 +52,7 @@ static __attribute__((noinline)) bool engine_poll_others(struct engine_ep *ep)
 	return moved;
 }
 
-/*
- * While the first wire is busy the others wait longer. A program that seldom comes by waits for
- * none.
- */
-static inline bool engine_others_due(struct engine_ep *ep, bool busy)
-{
-	if (unlikely(!ep->others_wait || ep->slow))
-		return true;
-	if (!busy)
-		ep->others_wait--;
-	else if (likely(ep->tick % BUSY_TICKS))
-		ep->others_wait = ep->others_full;
-	else
-		ep->others_wait = 0;
-	return false;
-}
-
-static __attribute__((noinline)) void engine_clock(struct engine_ep *ep)
+void engine_clock(struct engine_ep *ep)
 {
 	uint64_t now = platform_now_ns();
 
@@ -112,37 +92,7 @@ void engine_domain_idle(struct engine_domain *domain)
 	atomic_store_explicit(&domain->lock_use, (uint8_t)use, memory_order_relaxed);
 }
 
-inline bool engine_progress(struct engine_ep *ep)
-{
-	struct engine_wire *w = &ep->wires[0];
-	bool moved = false;
-
-	if (likely(w->wire != NULL))
-		moved = w->ops->poll(w->wire);
-	if (unlikely(engine_others_due(ep, moved)))
-		moved |= engine_poll_others(ep);
-	if (unlikely(!list_empty(&ep->acks)))
-		engine_acks_send(ep);
-	if (unlikely(!list_empty(&ep->blocked)))
-		engine_peers_service(ep);
-	if (unlikely(!(++ep->tick % CLOCK_TICKS)))
-		engine_clock(ep);
-	return moved;
-}
-
 bool engine_domain_round(struct engine_domain *domain)
 {
-	struct list *node, *after;
-	bool moved = false;
-
-	domain->gathered = false;
-	list_for_each(node, after, &domain->eps)
-		moved |= engine_progress(container_of(node, struct engine_ep, domain_link));
-	if (unlikely(!list_empty(&domain->colls)))
-		engine_coll_run(domain);
-	if (unlikely(!list_empty(&domain->due)))
-		engine_due_run(domain);
-	if (unlikely(!list_empty(&domain->armed)))
-		engine_armed_round(domain);
-	return moved;
+	return engine_round(domain);
 }

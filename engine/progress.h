@@ -8,9 +8,6 @@
 
 #include "engine.h"
 
-/* engine_progress - one round for one endpoint; did its wires move anything? */
-bool engine_progress(struct engine_ep *ep);
-
 /*
  * engine_due_run - run the work whose counters have reached their values (cntr.c)
  * From work that runs: nothing, it is run after that.
@@ -38,16 +35,25 @@ void engine_domain_idle(struct engine_domain *domain);
  */
 bool engine_domain_round(struct engine_domain *domain);
 
-/* engine_domain_progress - the same, in a call of the program: the domain's thread stays out of the way */
-static inline void engine_domain_progress(struct engine_domain *domain)
+/*
+ * engine_domain_progress - the same, in a call of the program: the domain's thread stays out of the way
+ * engine_domain_progress_by - that with the round inline in the caller
+ */
+static inline __attribute__((always_inline)) void engine_domain_progress_by(
+	struct engine_domain *domain, bool (*round)(struct engine_domain *))
 {
 	uint32_t rounds = atomic_load_explicit(&domain->rounds, memory_order_relaxed);
 
 	atomic_store_explicit(&domain->rounds, rounds + 1, memory_order_relaxed);
-	if (engine_domain_round(domain))
+	if (round(domain))
 		domain->idle = 0;
 	else if (unlikely(++domain->idle > ENGINE_IDLE_ROUNDS))
 		engine_domain_idle(domain);
+}
+
+static inline void engine_domain_progress(struct engine_domain *domain)
+{
+	engine_domain_progress_by(domain, engine_domain_round);
 }
 
 #endif

@@ -151,6 +151,7 @@ void pshm_conn_end(struct pshm_conn *conn, enum pshm_end how, bool wait)
 	conn->ended = true;
 	list_remove(&conn->slow);
 	list_push(&w->ended, &conn->slow);
+	w->busy = true;
 }
 
 void pshm_conn_reap(struct pshm_wire *w)

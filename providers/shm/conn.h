@@ -103,10 +103,11 @@ struct pshm_wire {
 	uint32_t knocks;    /* as seen at the door */
 	struct pshm_door *door;
 	bool polling;
-	bool holes;	  /* some of up[] are NULL */
-	bool forked;	  /* we are a copy: everything belongs to the parent */
-	bool barriers;	  /* we can make barriers in other processes, and take part in theirs */
-	bool armed;	  /* somebody sleeps, or is about to */
+	bool busy;     /* there is something in work, connecting or ended, or we are a copy */
+	bool holes;    /* some of up[] are NULL */
+	bool forked;   /* we are a copy: everything belongs to the parent */
+	bool barriers; /* we can make barriers in other processes, and take part in theirs */
+	bool armed;    /* somebody sleeps, or is about to */
 	struct list work; /* connections with sendv or get under way */
 	struct list connecting;
 	struct list ended; /* to be freed at the end of poll() */
@@ -344,6 +345,7 @@ static inline void pshm_mark_work(struct pshm_conn *conn)
 	if (!list_empty(&conn->work))
 		return;
 	list_push(&conn->wire->work, &conn->work);
+	conn->wire->busy = true;
 	pshm_rouse(conn->wire);
 }
 

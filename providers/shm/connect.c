@@ -152,6 +152,7 @@ int pshm_connect(struct wire *wire, struct engine_peer *peer, const struct weft_
 	if (err)
 		goto err_free;
 	list_push(&w->connecting, &conn->slow);
+	w->busy = true;
 	pshm_rouse(w);
 	*out = &conn->base;
 	return 0;

@@ -39,7 +39,8 @@ static void fork_child(void)
 	list_for_each(wire, wire_after, &wires) {
 		struct pshm_wire *w = container_of(wire, struct pshm_wire, all);
 
-		w->forked = true;
+		w->forked = w->busy = true;
+		w->up_cnt = w->hot_cnt = 0;
 		list_for_each(node, after, &w->conns) {
 			struct pshm_conn *conn = container_of(node, struct pshm_conn, all);
 

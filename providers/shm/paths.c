@@ -140,7 +140,8 @@ static inline void payload_expect(const void *payload, uint32_t len)
 }
 
 /* What has arrived on one connection, up to a bound. Returns how many lines. */
-static inline int conn_receive(struct pshm_wire *w, struct pshm_conn *conn)
+static inline __attribute__((always_inline)) int conn_receive(struct pshm_wire *w,
+							      struct pshm_conn *conn)
 {
 	struct wire_dest dest; /* of packets that are all there: nobody writes it */
 	struct ring_line *line;
@@ -231,45 +232,83 @@ static int poll_forked(struct pshm_wire *w)
 	return moved;
 }
 
-static int pshm_poll(struct wire *base)
+/* What there is to do besides rings. */
+static __attribute__((noinline)) int poll_rest(struct pshm_wire *w)
 {
-	struct pshm_wire *w = (struct pshm_wire *)base;
-	bool sweep = !(++w->tick & SWEEP_MASK);
+	bool sweep = !(w->tick & SWEEP_MASK);
+	int moved = 0;
+
+	if (!list_empty(&w->work))
+		moved += pshm_transfers_move(w);
+	/* who has answered knocks as well: look for answers after the knocks have been heard */
+	if (atomic_load_explicit(&w->door->knocks, memory_order_relaxed) != w->knocks)
+		moved += pshm_accept(w);
+	if (!list_empty(&w->connecting))
+		moved += pshm_connecting(w, sweep);
+	if (!sweep)
+		return moved;
+	for (uint32_t i = 0; i < w->hot_cnt; i++)
+		if (w->up[i])
+			moved += conn_sweep(w->up[i]);
+	return moved + pshm_sweep(w);
+}
+
+static __attribute__((noinline)) int poll_busy(struct pshm_wire *w)
+{
+	int moved;
+
+	w->polling = true;
+	moved = w->forked ? poll_forked(w) : poll_rest(w);
+	w->polling = false;
+	if (!list_empty(&w->ended))
+		pshm_conn_reap(w);
+	w->busy = w->forked || !list_empty(&w->work) || !list_empty(&w->connecting);
+	return moved;
+}
+
+/* The hot rings, of which @first is the first one where something waits. */
+static __attribute__((noinline)) int poll_rings(struct pshm_wire *w, uint32_t first, bool busy)
+{
 	int moved = 0;
 
 	w->polling = true;
-	if (unlikely(w->forked)) {
-		moved = poll_forked(w);
-		goto out;
-	}
-	/* a hint for who thinks of reading our memory: no order with anything */
-	atomic_store_explicit(&w->door->polls, w->tick, memory_order_relaxed);
-	if (unlikely(atomic_load_explicit(&w->door->called, memory_order_relaxed)))
-		pshm_answer_calls(w);
-	for (uint32_t i = 0; i < w->hot_cnt; i++) {
+	for (uint32_t i = first; i < w->hot_cnt; i++) {
 		struct pshm_conn *conn = w->up[i];
 
 		if (likely(conn != NULL) && ring_waits(&conn->rx))
 			moved += conn_receive(w, conn);
 	}
-	if (unlikely(!list_empty(&w->work)))
-		moved += pshm_transfers_move(w);
-	/* who has answered knocks as well: look for answers after the knocks have been heard */
-	if (unlikely(atomic_load_explicit(&w->door->knocks, memory_order_relaxed) != w->knocks))
-		moved += pshm_accept(w);
-	if (unlikely(!list_empty(&w->connecting)))
-		moved += pshm_connecting(w, sweep);
-	if (unlikely(sweep)) {
-		for (uint32_t i = 0; i < w->hot_cnt; i++)
-			if (w->up[i])
-				moved += conn_sweep(w->up[i]);
-		moved += pshm_sweep(w);
-	}
-out:
 	w->polling = false;
-	if (unlikely(!list_empty(&w->ended)))
-		pshm_conn_reap(w);
-	return moved;
+	return likely(!busy && !w->busy) ? moved : moved + poll_busy(w);
+}
+
+static __attribute__((noinline)) int poll_called(struct pshm_wire *w)
+{
+	if (!w->forked)
+		pshm_answer_calls(w);
+	return poll_rings(w, 0, true);
+}
+
+/* Most polls find nothing, which needs no more than this function, and no stack. */
+static int pshm_poll(struct wire *base)
+{
+	struct pshm_wire *w = (struct pshm_wire *)base;
+	struct pshm_door *door = w->door;
+	uint32_t tick = ++w->tick;
+	bool busy = !(tick & SWEEP_MASK) || w->busy ||
+		    atomic_load_explicit(&door->knocks, memory_order_relaxed) != w->knocks;
+
+	/* a hint for who thinks of reading our memory: no order with anything */
+	atomic_store_explicit(&door->polls, tick, memory_order_relaxed);
+	if (unlikely(atomic_load_explicit(&door->called, memory_order_relaxed)))
+		return poll_called(w);
+	for (uint32_t i = 0; i < w->hot_cnt; i++) {
+		struct pshm_conn *conn = w->up[i];
+
+		if (conn && ring_waits(&conn->rx))
+			return poll_rings(w, i, busy);
+	}
+	return unlikely(busy) ? poll_busy(w) : 0;
 }
 
 /* wire_ops.send: what an endpoint with several wires calls. */

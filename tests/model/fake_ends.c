@@ -5,7 +5,7 @@
 #include <setjmp.h>
 #include <stdarg.h>
 #include "fake_ends.h"
-#include "progress.h"
+#include "round.h"
 #include "virtual.h"
 #include <cmocka.h>
 
