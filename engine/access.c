@@ -48,7 +48,7 @@ int engine_access_check(const struct engine_access *access, size_t *len)
 	return 0;
 }
 
-static void engine_tx_access(struct engine_tx *tx, const struct engine_access *access,
+static inline void engine_tx_access(struct engine_tx *tx, const struct engine_access *access,
 			     size_t len)
 {
 	tx->context = access->context;
@@ -60,10 +60,11 @@ static void engine_tx_access(struct engine_tx *tx, const struct engine_access *a
 	tx->also = access->also;
 	tx->kind = access->op;
 	tx->iov_cnt = (uint32_t)access->iov_cnt;
-	if (access->iov_cnt)
-		memcpy(tx->iov, access->iov, access->iov_cnt * sizeof(*access->iov));
+	for (size_t i = 0; i < access->iov_cnt; i++)
+		tx->iov[i] = access->iov[i];
 	tx->target_cnt = (uint32_t)access->target_cnt;
-	memcpy(tx->targets, access->targets, access->target_cnt * sizeof(*access->targets));
+	for (size_t i = 0; i < access->target_cnt; i++)
+		tx->targets[i] = access->targets[i];
 	if (access->update)
 		tx->update = *access->update;
 }
@@ -129,12 +130,64 @@ ssize_t engine_access(struct engine_ctx *ctx, const struct engine_access *access
 	return 0;
 }
 
+/* One place here to one there, and so little that it may leave whatever is under way. */
+static bool engine_write_small(const struct engine_access *access)
+{
+	return access->op == PACKET_WRITE && access->iov_cnt == 1 && access->target_cnt == 1 &&
+	       access->iov[0].iov_len == access->targets[0].len &&
+	       access->targets[0].len <= ENGINE_EARLY_LEN && access->targets[0].len &&
+	       !(access->flags & ~(ENGINE_COMPLETE | ENGINE_INJECT | ENGINE_MORE));
+}
+
+/* engine_access() for such a write in the common case. Returns false when it is another (nothing happened). */
+static bool engine_write_now(struct engine_ctx *ctx, const struct engine_access *access)
+{
+	const struct packet_target *target = access->targets;
+	struct engine_peer *peer;
+	struct wire_conn *conn;
+	struct packet *packet;
+	struct engine_tx *tx;
+	void *payload;
+
+	if (unlikely(access->dest >= ctx->ep->peer_cap))
+		return false;
+	peer = ctx->ep->peers[access->dest];
+	if (unlikely(!peer || !peer->ready || ctx->ep->access_cnt >= ctx->ep->tx_size))
+		return false;
+	tx = engine_tx_new(peer, ctx->tx);
+	if (unlikely(!tx))
+		return false;
+	conn = peer->conn;
+	packet = peer->wire->claim(conn, target->len, &payload);
+	if (unlikely(!packet)) {
+		pool_put(&ctx->ep->tx_pool, tx);
+		return false;
+	}
+	engine_header(peer, packet, PACKET_WRITE, 0, (uint32_t)target->len);
+	packet->tag = target->addr;
+	packet->data = target->key;
+	copy_bytes(payload, access->iov->iov_base, target->len);
+	peer->wire->publish(conn, packet, access->flags & ENGINE_MORE);
+
+	engine_tx_access(tx, access, target->len);
+	tx->rx_idx = 0;
+	tx->seq = (uint32_t)peer->tx_seq++;
+	engine_unacked(peer, tx);
+	ctx->ep->access_cnt++;
+	peer->request_cnt++;
+	engine_sent(ctx->ep, conn, peer->wire);
+	conn->tx_msgs++;
+	conn->tx_bytes += target->len;
+	return true;
+}
+
 ssize_t engine_access_call(struct engine_ctx *ctx, const struct engine_access *access)
 {
-	ssize_t ret;
+	ssize_t ret = 0;
 
 	engine_guard_enter(ctx->domain);
-	ret = engine_access(ctx, access);
+	if (!engine_write_small(access) || !engine_write_now(ctx, access))
+		ret = engine_access(ctx, access);
 	engine_guard_leave(ctx->domain);
 	return ret;
 }

@@ -153,6 +153,17 @@ void engine_response_arrived(struct engine_tx *tx);
 int engine_request(struct engine_rx_ctx *ctx, struct engine_peer *peer,
 		   const struct packet *packet, const void *payload);
 
+/* engine_request_plain - is this a write of some bytes to the one place that its header names */
+static inline bool engine_request_plain(const struct packet *packet)
+{
+	return PACKET_OP(packet->op) == PACKET_WRITE &&
+	       !(packet->flags & ~(uint32_t)PACKET_COUNTED) && packet->len;
+}
+
+/* engine_request_write - engine_request() for such a one, all of it there */
+int engine_request_write(struct engine_rx_ctx *ctx, struct engine_peer *peer,
+			 const struct packet *packet, const void *payload);
+
 /*
  * engine_request_stream - begin a write that has its turn and whose payload is still to come
  * @dest: out: where it goes

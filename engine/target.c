@@ -178,6 +178,45 @@ static void request_refuse(struct engine_peer *peer, uint64_t which, int err)
 	engine_ctl(peer, PACKET_NAK, which, (uint64_t)-err, NULL);
 }
 
+/* Do more answers wait than a peer that keeps to the rules can want? */
+static bool answers_overflow(const struct engine_peer *peer)
+{
+	return peer->reply_cnt + peer->nak_cnt > ANSWER_CNT_MAX;
+}
+
+int engine_request_write(struct engine_rx_ctx *ctx, struct engine_peer *peer,
+			 const struct packet *packet, const void *payload)
+{
+	struct iovec iov[MR_IOV_MAX];
+	size_t cnt = MR_IOV_MAX;
+	struct engine_mr *mr;
+	int ret;
+
+	if (unlikely(answers_overflow(peer)))
+		return -FI_EINVAL;
+	if (likely(peer->conn != NULL))
+		peer->conn->rx_bytes += packet->len;
+	if (unlikely(packet->flags & PACKET_COUNTED))
+		engine_grant(peer, packet->len);
+	engine_ack_due(peer);
+	ret = engine_mr_resolve(peer->ep->domain, peer->ep, packet->data, packet->tag,
+				packet->len, FI_REMOTE_WRITE, iov, &cnt, &mr);
+	if (likely(!ret) && engine_mr_whole(mr) &&
+	    !platform_mapped(iov[0].iov_base, iov[0].iov_len))
+		ret = -FI_EACCES;
+	if (unlikely(ret)) {
+		request_refuse(peer, packet->seq, ret);
+		return 0;
+	}
+	if (likely(cnt == 1))
+		copy_bytes(iov[0].iov_base, payload, packet->len);
+	else
+		copy_to_iov(iov, cnt, 0, payload, packet->len);
+	engine_mr_count(mr, FI_REMOTE_WRITE, packet->len);
+	engine_count(ctx->cntr[ENGINE_CNTR_REMOTE_WRITE], 0, packet->len);
+	return 0;
+}
+
 static int request_write(struct engine_rx_ctx *ctx, struct engine_peer *peer,
 			 const struct packet *packet, const void *payload)
 {
@@ -186,23 +225,20 @@ static int request_write(struct engine_rx_ctx *ctx, struct engine_peer *peer,
 	uint64_t bytes;
 	int ret;
 
+	if (likely(engine_request_plain(packet)))
+		return engine_request_write(ctx, peer, packet, payload);
 	if (request_read(packet, payload, 0, SIZE_MAX, &r))
 		return -FI_EINVAL;
 	if (!request_bytes(&r, &bytes) || bytes != r.len)
 		return -FI_EINVAL;
 	request_counted(peer, &r);
-	if (packet->flags & PACKET_COUNTED)
-		engine_grant(peer, r.len);
 	engine_ack_due(peer);
 	ret = request_land(peer->ep, &r, FI_REMOTE_WRITE, &landing);
 	if (ret) {
 		request_refuse(peer, packet->seq, ret);
 		return 0;
 	}
-	if (likely(landing.iov_cnt == 1))
-		copy_bytes(landing.iov[0].iov_base, r.carried, r.len);
-	else
-		copy_to_iov(landing.iov, landing.iov_cnt, 0, r.carried, r.len);
+	copy_to_iov(landing.iov, landing.iov_cnt, 0, r.carried, r.len);
 	request_told(ctx, &landing, FI_REMOTE_WRITE);
 	if (packet->flags & PACKET_CQ_DATA)
 		request_told_data(ctx, peer, FI_RMA, packet->data, r.len);
@@ -262,12 +298,6 @@ static int request_rts(struct engine_rx_ctx *ctx, struct engine_peer *peer,
 	else
 		engine_rndv_receive(peer->ep, peer, rx, packet, &rts);
 	return 0;
-}
-
-/* Do more answers wait than a peer that keeps to the rules can want? */
-static bool answers_overflow(const struct engine_peer *peer)
-{
-	return peer->reply_cnt + peer->nak_cnt > ANSWER_CNT_MAX;
 }
 
 int engine_request_stream(struct engine_rx_ctx *ctx, struct engine_peer *peer,

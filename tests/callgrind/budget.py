@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-"""budget - what the calls of an 8-byte message may cost
+"""budget - what the calls of an 8-byte message, and of a write, may cost
 
 usage: budget.py PATH PROVIDER
 
@@ -20,9 +20,11 @@ MEASURED = 100  # calls in path.c
 # provider: call: (instructions, indirect calls), ceilings
 BUDGETS = {
     'link': {'measured_send': (168, 2), 'measured_read': (555, 3),
-             'measured_idle': (172, 2), 'measured_post': (195, 1)},
+             'measured_idle': (172, 2), 'measured_post': (195, 1),
+             'measured_write': (340, 4), 'measured_written': (640, 5)},
     'shm': {'measured_send': (150, 1), 'measured_read': (555, 3),
-            'measured_idle': (172, 2), 'measured_post': (195, 1)},
+            'measured_idle': (172, 2), 'measured_post': (195, 1),
+            'measured_write': (340, 4), 'measured_written': (640, 5)},
 }
 LOCKS = re.compile(r'pthread_(mutex|spin|rwlock)|futex|lll_lock')
 

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * path - the calls of an 8-byte message, to be counted by callgrind
+ * path - the calls of an 8-byte message and of an 8-byte write, to be counted by callgrind
  *
  * usage: path PROVIDER
  *
  * Two endpoints of one process, each with a domain of its own (FI_THREAD_DOMAIN), send each
- * other tagged messages over shared memory. measured_send() and its like hold one call each;
+ * other tagged messages over shared memory, and write. measured_send() and its like hold one call each;
  * tests/callgrind/budget.py has callgrind collect inside them alone. The library's clock is
  * ours: under callgrind every round would take so long that other wires were polled in each.
  */
@@ -19,9 +19,11 @@
 #include <rdma/fi_domain.h>
 #include <rdma/fi_endpoint.h>
 #include <rdma/fi_errno.h>
+#include <rdma/fi_rma.h>
 #include <rdma/fi_tagged.h>
 
 #define WARM	 300
+#define KEY	 1
 #define MEASURED 100 /* budget.py divides by it */
 
 struct side {
@@ -30,6 +32,8 @@ struct side {
 	struct fid_av *av;
 	struct fid_cq *cq;
 	struct fid_ep *ep;
+	struct fid_mr *mr;
+	uint64_t word; /* that the peer writes */
 	fi_addr_t peer;
 	char name[64];
 };
@@ -38,6 +42,8 @@ ssize_t measured_send(struct side *s, const uint64_t *word);
 ssize_t measured_read(struct side *s, struct fi_cq_tagged_entry *entry);
 ssize_t measured_idle(struct side *s, struct fi_cq_tagged_entry *entry);
 ssize_t measured_post(struct side *s, uint64_t *word);
+ssize_t measured_write(struct side *s, const uint64_t *word);
+ssize_t measured_written(struct side *s, struct fi_cq_tagged_entry *entry);
 
 /* A program that only communicates: between two looks at the clock pass 100 ns. */
 int clock_gettime(clockid_t id, struct timespec *at)
@@ -67,7 +73,7 @@ static void side_open(struct side *s, const char *provider)
 
 	hints->fabric_attr->prov_name = strdup(provider);
 	hints->ep_attr->type = FI_EP_RDM;
-	hints->caps = FI_TAGGED | FI_DIRECTED_RECV;
+	hints->caps = FI_TAGGED | FI_RMA | FI_DIRECTED_RECV;
 	hints->domain_attr->threading = FI_THREAD_DOMAIN;
 	check("fi_getinfo", fi_getinfo(FI_VERSION(1, 18), NULL, NULL, 0, hints, &info));
 	check("fi_fabric", fi_fabric(info->fabric_attr, &s->fabric, NULL));
@@ -80,6 +86,8 @@ static void side_open(struct side *s, const char *provider)
 	      fi_ep_bind(s->ep, &s->cq->fid, FI_TRANSMIT | FI_SELECTIVE_COMPLETION));
 	check("fi_ep_bind", fi_ep_bind(s->ep, &s->cq->fid, FI_RECV));
 	check("fi_enable", fi_enable(s->ep));
+	check("fi_mr_reg", fi_mr_reg(s->domain, &s->word, sizeof(s->word), FI_REMOTE_WRITE, 0,
+				     KEY, 0, &s->mr, NULL));
 	check("fi_getname", fi_getname(&s->ep->fid, s->name, &len));
 	fi_freeinfo(info);
 	fi_freeinfo(hints);
@@ -106,6 +114,42 @@ __attribute__((noinline)) ssize_t measured_idle(struct side *s,
 __attribute__((noinline)) ssize_t measured_post(struct side *s, uint64_t *word)
 {
 	return fi_trecv(s->ep, word, sizeof(*word), NULL, s->peer, 7, 0, NULL);
+}
+
+__attribute__((noinline)) ssize_t measured_write(struct side *s, const uint64_t *word)
+{
+	return fi_write(s->ep, word, sizeof(*word), NULL, s->peer, 0, KEY, NULL);
+}
+
+/* The read that lets a write arrive, and finds nothing. */
+__attribute__((noinline)) ssize_t measured_written(struct side *s,
+						   struct fi_cq_tagged_entry *entry)
+{
+	return fi_cq_read(s->cq, entry, 1);
+}
+
+static void write_word(struct side *from, struct side *to, uint64_t word, int measured)
+{
+	struct fi_cq_tagged_entry entry;
+
+	if (measured) {
+		check("measured write", measured_write(from, &word));
+		if (measured_written(to, &entry) != -FI_EAGAIN)
+			check("measured written", -FI_EOTHER);
+	} else {
+		check("fi_write",
+		      fi_write(from->ep, &word, sizeof(word), NULL, from->peer, 0, KEY, NULL));
+		do {
+			fi_cq_read(from->cq, &entry, 1);
+			fi_cq_read(to->cq, &entry, 1);
+		} while (*(volatile uint64_t *)&to->word != word);
+	}
+	fi_cq_read(from->cq, &entry, 1);
+	if (to->word != word) {
+		fprintf(stderr, "path: wrote %lu, there is %lu\n", (unsigned long)word,
+			(unsigned long)to->word);
+		exit(1);
+	}
 }
 
 static void message(struct side *from, struct side *to, uint64_t word, int measured)
@@ -157,5 +201,9 @@ int main(int argc, char **argv)
 	}
 	for (int i = 0; i < MEASURED; i++)
 		message(&a, &b, ++word, 1);
+	for (int i = 0; i < WARM; i++)
+		write_word(&a, &b, ++word, 0);
+	for (int i = 0; i < MEASURED; i++)
+		write_word(&a, &b, ++word, 1);
 	return 0;
 }
