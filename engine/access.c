@@ -49,7 +49,7 @@ int engine_access_check(const struct engine_access *access, size_t *len)
 }
 
 static inline void engine_tx_access(struct engine_tx *tx, const struct engine_access *access,
-			     size_t len)
+				    size_t len)
 {
 	tx->context = access->context;
 	tx->buf = access->iov_cnt ? access->iov[0].iov_base : NULL;

@@ -19,6 +19,14 @@ size_t ring_len(uint32_t line_cnt, uint32_t data_len)
 	       data_len;
 }
 
+static void data_clear(struct ring_tx *tx)
+{
+	tx->extent_tail = tx->extent_head;
+	tx->data_cnt = 0;
+	tx->data_end = RING_WARM_ALL;
+	tx->warm = (1u << RING_WARM_CNT) - 1;
+}
+
 void ring_tx_init(struct ring_tx *tx, void *mem, uint32_t line_cnt, uint32_t data_len)
 {
 	assert(ring_len(line_cnt, data_len));
@@ -29,7 +37,7 @@ void ring_tx_init(struct ring_tx *tx, void *mem, uint32_t line_cnt, uint32_t dat
 	tx->mask = line_cnt - 1;
 	tx->limit = line_cnt;
 	tx->data_len = data_len;
-	tx->data_limit = data_len;
+	data_clear(tx);
 }
 
 void ring_rx_init(struct ring_rx *rx, void *mem, uint32_t line_cnt, uint32_t data_len)
@@ -43,16 +51,13 @@ void ring_rx_init(struct ring_rx *rx, void *mem, uint32_t line_cnt, uint32_t dat
 	rx->data_len = data_len;
 }
 
-/*
- * Positions go on counting, so that reports that are under way stay true. What is still in the old
- * area counts as used in the new one, which is larger.
- */
+/* Nothing is in the new area, and nothing will be written to the old one. */
 void ring_tx_move(struct ring_tx *tx, void *mem, uint32_t data_len)
 {
 	assert(power_of_two(data_len, tx->data_len, RING_DATA_MAX));
-	tx->data_limit += data_len - tx->data_len;
 	tx->data_len = data_len;
 	tx->data = mem;
+	data_clear(tx);
 }
 
 void ring_rx_move(struct ring_rx *rx, const void *mem, uint32_t data_len)
@@ -66,26 +71,42 @@ void ring_tx_shut(struct ring_tx *tx)
 {
 	tx->broken = true;
 	tx->limit = tx->head;
-	tx->data_limit = tx->data_head;
+}
+
+/* Lines before tx->limit - line_cnt have been taken: so has what they had. */
+static void extents_release(struct ring_tx *tx)
+{
+	uint32_t taken = tx->limit - (tx->mask + 1);
+
+	while (tx->extent_tail != tx->extent_head) {
+		const struct ring_extent *e = &tx->extents[tx->extent_tail % RING_EXTENTS];
+
+		if ((int32_t)(e->line - taken) >= 0)
+			return;
+		tx->extent_tail++;
+		if (e->end <= RING_WARM_ALL) {
+			tx->warm |= 1u << (e->end - 1) / RING_WARM;
+			continue;
+		}
+		tx->data_begin = e->end;
+		tx->data_cnt--;
+	}
 }
 
 void ring_refresh(struct ring_tx *tx)
 {
-	uint32_t line_cnt = tx->mask + 1, lines, bytes;
-	uint64_t word;
+	uint32_t line_cnt = tx->mask + 1, lines;
 
 	if (tx->broken)
 		return;
-	/* A:ring_credit.word  the report before we overwrite what it frees; pairs R:ring_credit.word */
-	word = atomic_load_explicit(&tx->credit->word, memory_order_acquire);
+	/* A:ring_credit.taken  the report before we overwrite what it frees; pairs R:ring_credit.taken */
+	lines = atomic_load_explicit(&tx->credit->taken, memory_order_acquire);
 	/* Newly taken: at most what is published and not yet reported as taken. */
-	lines = (uint32_t)word - (tx->limit - line_cnt);
-	bytes = (uint32_t)(word >> 32) - (tx->data_limit - tx->data_len);
-	if (unlikely(lines > tx->head - (tx->limit - line_cnt) ||
-		     bytes > tx->data_head - (tx->data_limit - tx->data_len))) {
+	lines -= tx->limit - line_cnt;
+	if (unlikely(lines > tx->head - (tx->limit - line_cnt))) {
 		tx->broken = true;
 		return;
 	}
 	tx->limit += lines;
-	tx->data_limit += bytes;
+	extents_release(tx);
 }

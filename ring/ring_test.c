@@ -15,7 +15,7 @@
 #include "ring.h"
 
 #define LINES 64u
-#define DATA  8192u
+#define DATA  16384u
 
 static void *memory_create(void)
 {
@@ -45,6 +45,14 @@ struct mark {
 	unsigned char zero[24];
 };
 
+/* All of them in turn. */
+static enum ring_place place_of(uint32_t number, uint32_t len)
+{
+	if (len <= RING_WARM && number % 3)
+		return RING_WARM_PLACE;
+	return len > RING_WARM / 2 && number % 2 ? RING_PAGE_START : RING_ANYWHERE;
+}
+
 static bool message_put(struct ring_tx *tx, uint32_t number, uint32_t len)
 {
 	struct mark mark = { .len = len, .number = number };
@@ -55,7 +63,7 @@ static bool message_put(struct ring_tx *tx, uint32_t number, uint32_t len)
 		line = ring_claim(tx);
 		at = line ? line->payload : NULL;
 	} else {
-		line = ring_claim_data(tx, len, &at);
+		line = ring_claim_data(tx, len, place_of(number, len), &at);
 	}
 	if (!line)
 		return false;
@@ -88,7 +96,7 @@ static int message_take(struct ring_rx *rx, uint32_t number)
 	if (mark.len <= RING_INLINE)
 		ring_release(rx);
 	else
-		ring_release_data(rx, note, mark.len);
+		ring_release_data(rx, mark.len);
 	return (int)mark.len;
 }
 
@@ -124,7 +132,7 @@ static void full_ring_takes_no_more_until_the_credit_comes(void **state)
 	assert_int_equal(message_take(&rx, LINES), -1);
 	ring_idle(&rx);
 	assert_int_equal(rx.told, LINES);
-	assert_true(ring_has_room(&tx, LINES, DATA));
+	assert_true(ring_has_room(&tx, LINES, DATA - RING_WARM_ALL));
 	for (uint32_t i = 0; i < LINES; i++)
 		assert_true(message_put(&tx, LINES + i, 8));
 	memory_destroy(mem);
@@ -141,7 +149,7 @@ static void full_data_area_does_not_stop_small_lines(void **state)
 	ring_rx_init(&rx, mem, LINES, DATA);
 	while (message_put(&tx, n, 1000))
 		n++;
-	assert_int_equal(n, DATA / 1024);
+	assert_int_equal(n, RING_WARM_CNT + (DATA - RING_WARM_ALL) / 1024);
 	assert_false(message_put(&tx, n, 25));
 	while (message_put(&tx, n, RING_INLINE))
 		n++;
@@ -171,6 +179,89 @@ static void largest_payload_fits_an_empty_ring_at_any_position(void **state)
 	}
 	assert_false(tx.broken);
 	memory_destroy(mem);
+}
+
+/* Where the last payload was put. */
+static uint32_t offset_of_last(const struct ring_tx *tx)
+{
+	return (tx->note & RING_AT_MASK) * RING_GRANULE;
+}
+
+static void warm_places_are_used_again_and_others_go_round(void **state)
+{
+	void *mem = memory_create(), *at;
+	struct ring_line *line;
+	uint32_t n = 0, m = 0;
+	struct ring_tx tx;
+	struct ring_rx rx;
+
+	ring_tx_init(&tx, mem, LINES, DATA);
+	ring_rx_init(&rx, mem, LINES, DATA);
+	for (; n < 1000; n++) {
+		line = ring_claim_data(&tx, 1 + n % RING_WARM, RING_WARM_PLACE, &at);
+		assert_non_null(line);
+		assert_true(offset_of_last(&tx) < RING_WARM_ALL);
+		ring_publish(&tx, line, 0);
+		assert_non_null(ring_next(&rx, &m));
+		ring_release_data(&rx, 1 + n % RING_WARM);
+		ring_idle(&rx);
+	}
+	/* none is free until what is in them has been read */
+	for (n = 0; n < 2 * RING_WARM_CNT; n++) {
+		line = ring_claim_data(&tx, RING_WARM, RING_WARM_PLACE, &at);
+		assert_non_null(line);
+		assert_int_equal(offset_of_last(&tx) < RING_WARM_ALL, n < RING_WARM_CNT);
+		ring_publish(&tx, line, 0);
+	}
+	assert_non_null(ring_claim_data(&tx, RING_WARM, RING_ANYWHERE, &at));
+	assert_true(offset_of_last(&tx) >= RING_WARM_ALL);
+	memory_destroy(mem);
+}
+
+static void payload_begins_a_page_when_asked_to(void **state)
+{
+	void *mem = memory_create(), *at;
+	struct ring_line *line;
+	struct ring_tx tx;
+	struct ring_rx rx;
+	uint32_t note;
+
+	ring_tx_init(&tx, mem, LINES, DATA);
+	ring_rx_init(&rx, mem, LINES, DATA);
+	for (uint32_t n = 0; n < 1000; n++) {
+		uint32_t len = 1 + n % 5000;
+
+		line = ring_claim_data(&tx, len, n % 2 ? RING_PAGE_START : RING_ANYWHERE, &at);
+		assert_non_null(line);
+		if (n % 2)
+			assert_int_equal(offset_of_last(&tx) % RING_PAGE, 0);
+		ring_publish(&tx, line, 0);
+		assert_non_null(ring_next(&rx, &note));
+		ring_release_data(&rx, len);
+		ring_idle(&rx);
+	}
+	memory_destroy(mem);
+}
+
+/* However many lines the other side made, so many may have data that it has not read. */
+static void lines_with_data_are_bounded(void **state)
+{
+	enum { MANY = 4 * RING_EXTENTS, AREA = MANY * RING_GRANULE };
+	void *mem = platform_alloc(ring_len(MANY, AREA));
+	struct ring_tx tx;
+	struct ring_rx rx;
+
+	ring_tx_init(&tx, mem, MANY, AREA);
+	ring_rx_init(&rx, mem, MANY, AREA);
+	for (uint32_t n = 0; n < RING_EXTENTS; n++)
+		assert_true(message_put(&tx, n, RING_GRANULE));
+	assert_false(message_put(&tx, RING_EXTENTS, RING_GRANULE));
+	assert_true(message_put(&tx, RING_EXTENTS, RING_INLINE));
+	assert_int_equal(message_take(&rx, 0), RING_GRANULE);
+	ring_tell(&rx);
+	assert_true(message_put(&tx, RING_EXTENTS + 1, RING_GRANULE));
+	assert_false(message_put(&tx, RING_EXTENTS + 2, RING_GRANULE));
+	platform_free(mem);
 }
 
 /* Everything that is on its way while the data area is exchanged arrives, at any position. */
@@ -227,13 +318,11 @@ static void random_traffic_follows_the_model(void **state)
 	print_message("seed %#llx\n", (unsigned long long)seed);
 	ring_tx_init(&tx, mem, LINES, DATA);
 	ring_rx_init(&rx, mem, LINES, DATA);
-	/* as after 2^32 lines less a few, and as many bytes */
+	/* as after 2^32 lines less a few */
 	tx.head = (uint32_t)start;
 	tx.limit = tx.head + LINES;
-	tx.data_head = UINT32_MAX & ~(RING_GRANULE - 1) & ~(DATA - 1);
-	tx.data_limit = tx.data_head + DATA;
+	tx.extent_head = tx.extent_tail = (uint32_t)start + OPS / 16;
 	rx.tail = rx.told = tx.head;
-	rx.data_tail = rx.data_told = tx.data_head;
 	ring_tell(&rx);
 
 	for (uint32_t op = 0; op < OPS; op++) {
@@ -350,12 +439,7 @@ static void two_processes_pass_everything_in_order(void **state)
 
 static void credit_that_cannot_be_marks_the_ring_broken(void **state)
 {
-	static const struct {
-		uint32_t lines, bytes;
-	} lies[] = {
-		{ LINES + 1, 0 }, { UINT32_MAX, 0 },	  { 11, 0 },
-		{ 10, 1024 },	  { 0, UINT32_MAX - 63 }, { 0, DATA + 64 },
-	};
+	static const uint32_t lies[] = { 11, LINES, LINES + 1, 1u << 31, UINT32_MAX };
 
 	for (size_t i = 0; i < sizeof(lies) / sizeof(lies[0]); i++) {
 		void *mem = memory_create();
@@ -364,11 +448,11 @@ static void credit_that_cannot_be_marks_the_ring_broken(void **state)
 		ring_tx_init(&tx, mem, LINES, DATA);
 		for (uint32_t n = 0; n < 10; n++)
 			assert_true(message_put(&tx, n, n ? 1 : 200)); /* 256 bytes of data */
-		atomic_store(&tx.credit->word, (uint64_t)lies[i].bytes << 32 | lies[i].lines);
+		atomic_store(&tx.credit->taken, lies[i]);
 		ring_refresh(&tx);
 		assert_true(tx.broken);
 		assert_int_equal(tx.limit, LINES);
-		assert_int_equal(tx.data_limit, DATA);
+		assert_int_equal(ring_data_free(&tx), DATA - RING_WARM_ALL - 256);
 		memory_destroy(mem);
 	}
 }
@@ -429,7 +513,7 @@ static void any_note_stays_inside(void **state)
 		at = ring_data(&rx, note, len);
 		if (at) {
 			assert_true(at >= rx.data && at + len <= rx.data + DATA);
-			ring_release_data(&rx, note, len);
+			ring_release_data(&rx, len);
 		} else {
 			ring_release(&rx);
 		}
@@ -444,6 +528,9 @@ int main(void)
 		cmocka_unit_test(full_ring_takes_no_more_until_the_credit_comes),
 		cmocka_unit_test(full_data_area_does_not_stop_small_lines),
 		cmocka_unit_test(largest_payload_fits_an_empty_ring_at_any_position),
+		cmocka_unit_test(warm_places_are_used_again_and_others_go_round),
+		cmocka_unit_test(payload_begins_a_page_when_asked_to),
+		cmocka_unit_test(lines_with_data_are_bounded),
 		cmocka_unit_test(larger_area_takes_over_between_two_lines),
 		cmocka_unit_test(random_traffic_follows_the_model),
 		cmocka_unit_test(two_threads_pass_everything_in_order),

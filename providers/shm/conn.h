@@ -254,10 +254,12 @@ void pshm_grow_drop(struct pshm_conn *conn);
 /*
  * From stores.c
  *
+ * pshm_claim_data - a line with @len bytes of payload in the data area, for pshm_claim(). NULL: no room
  * pshm_fill - wire_ops.fill
  * pshm_fill_from - the same, beginning @skip bytes into the iov; of a claimed line that is not published
  * pshm_probe_read - a line with PSHM_PROBE, whose data stand at @data: PSHM_PROBE_MIN bytes or more
  */
+struct ring_line *pshm_claim_data(struct pshm_conn *conn, uint32_t len, void **payload);
 void pshm_fill(struct wire_conn *conn, void *to, const struct iovec *iov, size_t cnt,
 	       size_t len);
 void pshm_fill_from(struct pshm_conn *conn, void *to, const struct iovec *iov, size_t cnt,
@@ -361,13 +363,9 @@ static inline struct packet *pshm_claim(struct wire_conn *base, size_t len, void
 			return NULL;
 		*payload = line->payload;
 	} else {
-		if (len >= PSHM_GROW_MIN && unlikely(conn->growing == PSHM_SMALL))
-			pshm_grow_by_use(conn);
-		line = ring_claim_data(&conn->tx, (uint32_t)len, payload);
-		if (unlikely(!line)) {
-			pshm_grow(conn);
+		line = pshm_claim_data(conn, (uint32_t)len, payload);
+		if (unlikely(!line))
 			return NULL;
-		}
 	}
 	return (struct packet *)line->header;
 }

@@ -347,7 +347,7 @@ static void credit_that_cannot_be_ends_the_connection(void **state)
 	victim_made(&region);
 	ring_rx_init(&rx, pshm_pair_ring(&region, PSHM_ANSWERED, &sizes), PSHM_LINE_CNT,
 		     PSHM_DATA_LEN);
-	atomic_store(&rx.credit->word, UINT64_MAX);
+	atomic_store(&rx.credit->taken, UINT32_MAX);
 	while (mock_put(b.conn, sent, 8))
 		sent++;
 	assert_int_equal(sent, PSHM_LINE_CNT);

@@ -91,7 +91,7 @@ static int fragment_receive(struct pshm_wire *w, struct pshm_conn *conn, struct 
 		whole = fragment_take(conn, data, fragment.len);
 	}
 	if (fragment.len)
-		ring_release_data(&conn->rx, note, fragment.len);
+		ring_release_data(&conn->rx, fragment.len);
 	else
 		ring_release(&conn->rx);
 	if (whole) {
@@ -182,7 +182,7 @@ static inline __attribute__((always_inline)) int conn_receive(struct pshm_wire *
 			if (likely(packet.len <= RING_INLINE))
 				ring_release(&conn->rx);
 			else
-				ring_release_data(&conn->rx, note, packet.len);
+				ring_release_data(&conn->rx, packet.len);
 		}
 		if (unlikely(n >= (int)LINES_MAX || bytes >= BYTES_MAX))
 			return n;

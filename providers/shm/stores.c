@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Which stores carry payload into the ring. Between cores that share a cache, plain stores are best: the
+ * Where payload goes in the ring, and which stores carry it. Between cores that share a cache, plain stores are best: the
  * reader finds the lines there. Between cores that do not, reading lines that another core has modified
  * takes five times as long as reading memory, so that stores which bypass the caches win from some 512
  * bytes on. Where the two processes run is not ours to know, and changes while they run: both kinds are
@@ -20,8 +20,39 @@
 #define PROBE_EVERY 32u	   /* payloads between probes */
 #define PROBE_OTHER 8u	   /* every so many of them is of the kind that is not in use */
 #define PROBE_FIRST 6u	   /* probes in a row at first */
+#define WARM_MIN    128u   /* more than so many bytes, */
+#define WARM_MAX    1024u  /* and up to so many, may stay where the last ones were */
+#define PAGE_MIN    2048u  /* from which on a page is better begun */
 #define COST_NONE   0u	   /* not measured yet */
 #define COST_MAX    100000 /* ns; more is something else's doing */
+
+/*
+ * Small payload is faster where the last one was. To see that it has been read costs a look at the
+ * consumer's line: too much for the smallest, and between cores that do not share a cache. Those read large
+ * payload faster from the start of a page; others have it in their caches, and would confuse it with
+ * the program's memory at the same place of another page.
+ */
+static enum ring_place place_for(const struct pshm_conn *conn, uint32_t len)
+{
+	bool streaming = conn->stores.streaming && len >= WIRE_FILL_MIN;
+
+	if (len > WARM_MIN && len <= WARM_MAX && !streaming)
+		return RING_WARM_PLACE;
+	return streaming && len >= PAGE_MIN && conn->growing == PSHM_LARGE ? RING_PAGE_START
+									   : RING_ANYWHERE;
+}
+
+struct ring_line *pshm_claim_data(struct pshm_conn *conn, uint32_t len, void **payload)
+{
+	struct ring_line *line;
+
+	if (len >= PSHM_GROW_MIN && unlikely(conn->growing == PSHM_SMALL))
+		pshm_grow_by_use(conn);
+	line = ring_claim_data(&conn->tx, len, place_for(conn, len), payload);
+	if (unlikely(!line))
+		pshm_grow(conn);
+	return line;
+}
 
 #ifdef __SSE2__
 /* Stores that bypass the caches; all are done on return. */

@@ -89,8 +89,9 @@ static void send_move(struct pshm_conn *conn, struct pshm_transfer *t)
 		if (!ring_has_room(&conn->tx, (conn->tx.mask + 1) / 4,
 				   conn->tx.data_len / 4 + most))
 			return;
-		line = fragment.len ? ring_claim_data(&conn->tx, fragment.len, &data)
-				    : ring_claim(&conn->tx);
+		line = fragment.len
+			       ? ring_claim_data(&conn->tx, fragment.len, RING_ANYWHERE, &data)
+			       : ring_claim(&conn->tx);
 		if (!line)
 			return;
 		if (!t->started)
