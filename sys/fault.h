@@ -29,6 +29,7 @@ enum sys_call {
 	SYS_CALL_FCHMOD,
 	SYS_CALL_FCNTL_SEAL,
 	SYS_CALL_FSTAT, /* and fstatfs */
+	SYS_CALL_PREAD,
 	SYS_CALL_MMAP,
 	SYS_CALL_MPROTECT,
 	SYS_CALL_OPEN_FD, /* of another process, through /proc */

@@ -73,6 +73,7 @@ static void every_call_has_its_name(void **state)
 		"fchmod",
 		"fcntl_seal",
 		"fstat",
+		"pread",
 		"mmap",
 		"mprotect",
 		"open_fd",

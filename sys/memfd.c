@@ -131,6 +131,11 @@ int sys_memfd_size(int fd, size_t *len)
 
 int sys_memfd_map(int fd, size_t len, unsigned int flags, void **addr)
 {
+	return sys_memfd_map_at(fd, 0, len, flags, addr);
+}
+
+int sys_memfd_map_at(int fd, size_t skip, size_t len, unsigned int flags, void **addr)
+{
 	int prot = flags & SYS_MEMFD_WRITE ? PROT_READ | PROT_WRITE : PROT_READ;
 	size_t size;
 	void *at;
@@ -139,13 +144,26 @@ int sys_memfd_map(int fd, size_t len, unsigned int flags, void **addr)
 	ret = sys_memfd_size(fd, &size);
 	if (ret)
 		return ret;
-	if (!len || len > size)
+	if (!len || skip > size || len > size - skip)
 		return -FI_EINVAL;
-	at = faulty(SYS_CALL_MMAP) ? MAP_FAILED : mmap(NULL, len, prot, MAP_SHARED, fd, 0);
+	at = faulty(SYS_CALL_MMAP) ? MAP_FAILED
+				   : mmap(NULL, len, prot, MAP_SHARED, fd, (off_t)skip);
 	if (at == MAP_FAILED)
 		return -errno;
 	*addr = at;
 	return 0;
+}
+
+int sys_memfd_read(int fd, void *buf, size_t len)
+{
+	ssize_t n;
+
+	do
+		n = faulty(SYS_CALL_PREAD) ? -1 : pread(fd, buf, len, 0);
+	while (n < 0 && errno == EINTR);
+	if (n < 0)
+		return -errno;
+	return (size_t)n == len ? 0 : -FI_EINVAL;
 }
 
 void sys_memfd_populate(void *addr, size_t len)

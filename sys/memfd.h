@@ -71,6 +71,16 @@ enum {
  */
 int sys_memfd_map(int fd, size_t len, unsigned int flags, void **addr);
 
+/* sys_memfd_map_at - the same from @skip bytes on, which is on a page boundary */
+int sys_memfd_map_at(int fd, size_t skip, size_t len, unsigned int flags, void **addr);
+
+/*
+ * sys_memfd_read - the first bytes of a memfd, without mapping it: no page comes into being by that
+ * @fd: one that sys_memfd_size() has taken for a memfd: nothing else is sure to answer at once
+ * Returns 0 and all @len bytes; -FI_EINVAL when there are fewer; -FI_E*.
+ */
+int sys_memfd_read(int fd, void *buf, size_t len);
+
 /*
  * sys_memfd_populate - have the pages of what is mapped for writing before the first touch
  * @addr: on a page boundary

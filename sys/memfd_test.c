@@ -99,6 +99,34 @@ static void two_mappings_are_the_same_memory(void **state)
 	sys_memfd_unmap(NULL, 0);
 }
 
+/* A window of it, and its first bytes. */
+static void parts_are_mapped_and_read(void **state)
+{
+	uint8_t *whole, *part, bytes[64];
+	void *at;
+	int fd = sys_memfd_create("test", 3 * 4096, 0600);
+
+	assert_true(fd >= 0);
+	assert_int_equal(sys_memfd_map(fd, 3 * 4096, SYS_MEMFD_WRITE, &at), 0);
+	whole = at;
+	assert_int_equal(sys_memfd_map_at(fd, 4096, 2 * 4096, SYS_MEMFD_WRITE, &at), 0);
+	part = at;
+	part[100] = 7;
+	assert_int_equal(whole[4096 + 100], 7);
+	whole[63] = 9;
+	assert_int_equal(sys_memfd_read(fd, bytes, sizeof(bytes)), 0);
+	assert_int_equal(bytes[63], 9);
+	assert_int_equal(sys_memfd_map_at(fd, 4096, 2 * 4096 + 1, 0, &at), -FI_EINVAL);
+	assert_int_equal(sys_memfd_map_at(fd, 4 * 4096, 1, 0, &at), -FI_EINVAL);
+	assert_int_equal(sys_memfd_map_at(fd, SIZE_MAX - 4095, 8192, 0, &at), -FI_EINVAL);
+	sys_memfd_unmap(whole, 3 * 4096);
+	sys_memfd_unmap(part, 2 * 4096);
+	close(fd);
+	fd = sys_memfd_create("test", 32, 0600);
+	assert_int_equal(sys_memfd_read(fd, bytes, sizeof(bytes)), -FI_EINVAL);
+	close(fd);
+}
+
 static void only_sealed_memory_of_enough_length_is_mapped(void **state)
 {
 	void *at = &at;
@@ -225,6 +253,7 @@ static void failing_calls_are_passed_on_and_leave_no_descriptor(void **state)
 	static const enum sys_call creating[] = { SYS_CALL_MEMFD_CREATE, SYS_CALL_FCHMOD,
 						  SYS_CALL_FTRUNCATE, SYS_CALL_FCNTL_SEAL };
 	int before = open_descriptors(), fd;
+	uint8_t bytes[64];
 	void *at;
 
 	for (int i = 0; i < 4; i++) {
@@ -251,6 +280,10 @@ static void failing_calls_are_passed_on_and_leave_no_descriptor(void **state)
 	assert_int_equal(sys_memfd_map(fd, LEN, 0, &at), -FI_EIO);
 	sys_fault_set(SYS_CALL_MMAP, ENOMEM, 0, 1);
 	assert_int_equal(sys_memfd_map(fd, LEN, 0, &at), -FI_ENOMEM);
+	sys_fault_set(SYS_CALL_PREAD, EINTR, 0, 1);
+	assert_int_equal(sys_memfd_read(fd, bytes, sizeof(bytes)), 0);
+	sys_fault_set(SYS_CALL_PREAD, EIO, 0, 1);
+	assert_int_equal(sys_memfd_read(fd, bytes, sizeof(bytes)), -FI_EIO);
 	close(fd);
 	assert_int_equal(open_descriptors(), before);
 }
@@ -262,6 +295,7 @@ int main(void)
 		cmocka_unit_test(impossible_sizes_are_refused),
 		cmocka_unit_test(size_beyond_the_limit_on_files_is_refused),
 		cmocka_unit_test(two_mappings_are_the_same_memory),
+		cmocka_unit_test(parts_are_mapped_and_read),
 		cmocka_unit_test(only_sealed_memory_of_enough_length_is_mapped),
 		cmocka_unit_test(huge_pages_of_another_process_are_refused),
 		cmocka_unit_test(descriptor_of_another_process_opens),
