@@ -113,7 +113,7 @@ struct pshm_wire {
 	struct list ended; /* to be freed at the end of poll() */
 	struct pool transfers, reads, helps;
 	void *gate; /* by which peers write into our memory, or NULL */
-	struct pshm_region door_region;
+	struct pshm_own_door own_door;
 	struct sys_shared *service; /* our name, or NULL */
 	uint64_t host;		    /* 0: not known */
 	uint32_t pid, pid_ns;	    /* pid_ns: PSHM_NO_NS when it is not known */

@@ -61,6 +61,7 @@ static struct platform_fork fork_watcher = {
 void pshm_fork_watch(void)
 {
 	pshm_process_watch();
+	pshm_doors_watch();
 	platform_fork_watch(&fork_watcher);
 }
 
@@ -102,13 +103,13 @@ static int address_begin(struct weft_addr *ours, char *why, size_t why_len)
 static int door_make(struct pshm_wire *w, const struct wire_attr *attr, struct weft_addr *ours,
 		     char *why, size_t why_len)
 {
-	int err = pshm_door_create(ours->nonce, &w->door_region);
+	int err = pshm_door_create(ours->nonce, &w->own_door);
 
 	if (err)
 		return open_failed(err, "can't make shared memory: check memory and ulimit -n",
 				   why, why_len);
-	w->door = w->door_region.addr;
-	ours->fd = (uint32_t)w->door_region.fd;
+	w->door = w->own_door.door;
+	ours->fd = (uint32_t)w->own_door.fd;
 	if (!attr->bind || !pshm_service_named(attr->bind))
 		return 0;
 	ours->family = ADDR_FAMILY_LOCAL;
@@ -116,7 +117,7 @@ static int door_make(struct pshm_wire *w, const struct wire_attr *attr, struct w
 	err = pshm_service_publish(ours, &w->service);
 	if (!err)
 		return 0;
-	pshm_region_close(&w->door_region);
+	pshm_door_destroy(&w->own_door);
 	return open_failed(err, "can't have the service: another process may", why, why_len);
 }
 
@@ -167,6 +168,7 @@ int pshm_open(struct engine_ep *ep, const struct wire_attr *attr, struct weft_ad
 				   "the limit on files is below the memory of a connection: "
 				   "raise 'ulimit -f'",
 				   why, why_len);
+	pshm_fork_watch();
 	err = address_begin(&ours, why, why_len);
 	if (err)
 		return err;
@@ -181,7 +183,6 @@ int pshm_open(struct engine_ep *ep, const struct wire_attr *attr, struct weft_ad
 	if (err)
 		goto err_door;
 
-	pshm_fork_watch();
 	pshm_share_join(w, attr);
 	pshm_lists_lock();
 	list_push(&wires, &w->all);
@@ -193,7 +194,7 @@ int pshm_open(struct engine_ep *ep, const struct wire_attr *attr, struct weft_ad
 
 err_door:
 	sys_shared_close(w->service);
-	pshm_region_close(&w->door_region);
+	pshm_door_destroy(&w->own_door);
 err_free:
 	pshm_transfers_fini(w);
 	platform_free(w);
@@ -230,7 +231,7 @@ void pshm_close(struct wire *wire)
 	sys_shared_close(w->service);
 	pshm_sockets_leave(w);
 	pshm_bells_close(w);
-	pshm_region_close(&w->door_region);
+	pshm_door_destroy(&w->own_door);
 	pshm_transfers_fini(w);
 	platform_free(w->up);
 	platform_free(w);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Making and finding doors and pairs. Called by the wire when an endpoint or a connection is
+ * Making and finding what two endpoints share, but for doors (doors.c). Called by the wire when an endpoint or a connection is
  * made, on the thread that holds the domain.
  */
 #include <limits.h>
@@ -62,8 +62,7 @@ bool pshm_scarce(int err)
 	return err == -FI_EMFILE || err == -ENFILE || err == -FI_ENOMEM;
 }
 
-/* What lacks may come back; whatever else is wrong, there is no way through memory. */
-static int not_found(int err)
+int pshm_region_error(int err)
 {
 	return pshm_scarce(err) ? err : -FI_EHOSTUNREACH;
 }
@@ -82,7 +81,7 @@ static int region_map(int fd, size_t min, unsigned int flags, struct pshm_region
 		err = sys_memfd_map(fd, len, flags, &addr);
 	close(fd);
 	if (err)
-		return not_found(err);
+		return pshm_region_error(err);
 	*region = (struct pshm_region){ .addr = addr, .len = len, .fd = -1 };
 	return 0;
 }
@@ -98,57 +97,14 @@ static bool numbers_fit(uint32_t pid, uint32_t number)
 	return pid && pid <= INT_MAX && number <= INT_MAX;
 }
 
-/* A descriptor of our own for one of another process. */
-static int region_fd(uint32_t pid, uint32_t number, bool writable)
+int pshm_region_fd(uint32_t pid, uint32_t number, bool writable)
 {
 	int fd;
 
 	if (!numbers_fit(pid, number))
 		return -FI_EHOSTUNREACH;
 	fd = sys_memfd_open((pid_t)pid, (int)number, writable);
-	return fd < 0 ? not_found(fd) : fd;
-}
-
-int pshm_door_create(const uint8_t nonce[PSHM_NONCE], struct pshm_region *region)
-{
-	struct pshm_door *door;
-	int err;
-
-	err = region_create("weft-door", sizeof(*door), 0600, region);
-	if (err)
-		return err;
-	door = region->addr;
-	door->magic = PSHM_DOOR_MAGIC;
-	door->version = PSHM_VERSION;
-	memcpy(door->nonce, nonce, PSHM_NONCE);
-	return 0;
-}
-
-int pshm_door_take(int fd, const uint8_t nonce[PSHM_NONCE], struct pshm_region *region)
-{
-	struct pshm_region found;
-	const struct pshm_door *door;
-	int err;
-
-	err = region_take(fd, sizeof(*door), &found);
-	if (err)
-		return err;
-	door = found.addr;
-	if (found.len != sizeof(*door) || door->magic != PSHM_DOOR_MAGIC ||
-	    door->version != PSHM_VERSION || !pshm_nonce_same(door->nonce, nonce)) {
-		pshm_region_close(&found);
-		return -FI_EHOSTUNREACH;
-	}
-	*region = found;
-	return 0;
-}
-
-int pshm_door_open(uint32_t pid, uint32_t fd, const uint8_t nonce[PSHM_NONCE],
-		   struct pshm_region *region)
-{
-	int opened = region_fd(pid, fd, true);
-
-	return opened < 0 ? opened : pshm_door_take(opened, nonce, region);
+	return fd < 0 ? pshm_region_error(fd) : fd;
 }
 
 bool pshm_pair_allowed(const struct pshm_sizes *sizes)
@@ -220,7 +176,7 @@ err_close:
 int pshm_pair_open(const struct pshm_offer *offer, struct pshm_region *region,
 		   struct pshm_sizes *sizes)
 {
-	int fd = region_fd(offer->pid, offer->fd, true);
+	int fd = pshm_region_fd(offer->pid, offer->fd, true);
 
 	return fd < 0 ? fd : pshm_pair_take(fd, offer->nonce, region, sizes);
 }
@@ -252,7 +208,7 @@ int pshm_area_open(const struct pshm_offer *offer, struct pshm_region *region,
 	struct pshm_area head;
 	int fd, err;
 
-	fd = region_fd(offer->pid, offer->fd, true);
+	fd = pshm_region_fd(offer->pid, offer->fd, true);
 	if (fd < 0)
 		return fd;
 	err = region_take(fd, PSHM_AREA_HEAD, &found);
@@ -307,7 +263,7 @@ static int region_fd_take(uint32_t pid, uint32_t number)
 	if (!numbers_fit(pid, number))
 		return -FI_EHOSTUNREACH;
 	fd = sys_pidfd_take((pid_t)pid, (int)number);
-	return fd < 0 ? not_found(fd) : fd;
+	return fd < 0 ? pshm_region_error(fd) : fd;
 }
 
 int pshm_table_open(const struct pshm_offer *offer, struct pshm_region *region)
@@ -316,7 +272,7 @@ int pshm_table_open(const struct pshm_offer *offer, struct pshm_region *region)
 	struct pshm_table head;
 	int fd, err;
 
-	fd = region_fd(offer->pid, offer->fd, false);
+	fd = pshm_region_fd(offer->pid, offer->fd, false);
 	if (fd ==
 	    -FI_EHOSTUNREACH) /* who may copy from that process, may copy its descriptors */
 		fd = region_fd_take(offer->pid, offer->fd);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
  * The kinds of memory that endpoints share: the door, one per endpoint, where others
- * leave requests; the pair, one per connection, with a small ring in each direction; the
+ * leave requests, those of a process together; the pair, one per connection, with a small ring in each direction; the
  * area, a larger data area for one direction that has traffic; and the table, one per domain, of
  * the memory that it has registered, which others only read. All are memfds without a name,
  * sealed at their size, and found through /proc/PID/fd by the numbers in an address, a request or a
@@ -19,6 +19,7 @@
 #include "ring.h"
 
 #define PSHM_DOOR_MAGIC	 0x726f6f64u /* "door" */
+#define PSHM_DOORS_MAGIC 0x73726f64u /* "dors" */
 #define PSHM_PAIR_MAGIC	 0x72696170u /* "pair" */
 #define PSHM_AREA_MAGIC	 0x61657261u /* "area" */
 #define PSHM_TABLE_MAGIC 0x6c626174u /* "tabl" */
@@ -40,6 +41,29 @@ struct pshm_slot {
 _Static_assert(sizeof(struct pshm_slot) == CACHE_LINE, "layout");
 _Static_assert(offsetof(struct pshm_slot, fd) == 12, "layout");
 _Static_assert(offsetof(struct pshm_slot, nonce) == 16, "layout");
+
+/*
+ * Head of memory in which doors stand, up to PSHM_DOORS, the first at PSHM_DOORS_HEAD, each at a
+ * multiple of PSHM_DOOR_STRIDE from there. Doors of one process share memory so that a thousand endpoints
+ * do not take a thousand descriptors. Who may write to one may write to the others: as may who
+ * finds one through /proc, which shows him all descriptors of a process or none. A place is never
+ * used again: peers of the endpoint that was there may have it mapped still.
+ */
+#define PSHM_DOORS 255u
+
+struct pshm_doors {
+	uint32_t magic;
+	uint16_t version;
+	uint16_t zero;
+	uint8_t pad[8];
+	uint8_t nonces[PSHM_DOORS][PSHM_NONCE]; /* of the endpoints: where a door is */
+};
+
+#define PSHM_DOORS_HEAD	 4096u
+#define PSHM_DOOR_STRIDE 8192u
+
+_Static_assert(sizeof(struct pshm_doors) == PSHM_DOORS_HEAD, "layout");
+_Static_assert(offsetof(struct pshm_doors, nonces) == 16, "layout");
 
 /* Memory of an endpoint that others may write to. */
 struct pshm_door {
@@ -65,6 +89,7 @@ struct pshm_door {
 };
 
 _Static_assert(sizeof(struct pshm_door) == 256 + PSHM_SLOTS * 64, "layout");
+_Static_assert(sizeof(struct pshm_door) <= PSHM_DOOR_STRIDE, "layout");
 _Static_assert(offsetof(struct pshm_door, nonce) == 8, "layout");
 _Static_assert(offsetof(struct pshm_door, closed) == 24, "layout");
 _Static_assert(offsetof(struct pshm_door, knocks) == 64, "the owner polls a line of its own");
@@ -239,16 +264,41 @@ struct pshm_region {
 /* pshm_scarce - is this an error for want of descriptors or memory, that may come back */
 bool pshm_scarce(int err);
 
+/*
+ * pshm_region_error - what a call that looked for somebody's memory returns
+ * What lacks may come back; whatever else is wrong, there is no way through memory.
+ */
+int pshm_region_error(int err);
+
+/* pshm_region_fd - a descriptor of our own for one of another process; or what pshm_region_error() says */
+int pshm_region_fd(uint32_t pid, uint32_t number, bool writable);
+
 /* pshm_region_close - unmap and close; nothing to do for a region that is none */
 void pshm_region_close(struct pshm_region *region);
 /* pshm_region_close_fd - close the descriptor; the memory stays mapped */
 void pshm_region_close_fd(struct pshm_region *region);
 
+/* The door of an endpoint of ours. */
+struct pshm_own_door {
+	struct pshm_door *door; /* NULL: none */
+	int fd;			/* of the memory that it stands in; not to be closed */
+	struct pshm_door_file *file;
+};
+
+/* pshm_doors_watch - have forks find them whole; before the first one, and not in a thread's round */
+void pshm_doors_watch(void);
+
 /*
- * pshm_door_create - the door of an endpoint of ours
- * Returns 0 and the region with its descriptor, owned, or -FI_E*.
+ * pshm_door_create - the door of an endpoint of ours, in memory with others of this process
+ * Any thread. Returns 0 and the door, owned, or -FI_E*.
  */
-int pshm_door_create(const uint8_t nonce[PSHM_NONCE], struct pshm_region *region);
+int pshm_door_create(const uint8_t nonce[PSHM_NONCE], struct pshm_own_door *own);
+
+/*
+ * pshm_door_destroy - nobody is behind it any more; nothing to do for one that is none
+ * Its place is not used again, and its memory goes with the last door that stands there. Any thread.
+ */
+void pshm_door_destroy(struct pshm_own_door *own);
 
 /*
  * pshm_door_open - the door of another endpoint

@@ -100,7 +100,7 @@ static int ask_take_locked(struct pshm_channel *c, const struct pshm_note *note,
 		return err;
 	}
 	memcpy(answer.pair, note->pair, PSHM_NONCE);
-	err = pshm_note_send(c, &answer, &w->door_region.fd, 1);
+	err = pshm_note_send(c, &answer, &w->own_door.fd, 1);
 	if (err) {
 		pshm_region_close(&r->pair);
 		pshm_region_close(&r->door);
@@ -438,7 +438,7 @@ bool pshm_sockets_room(const uint8_t to[PSHM_NONCE])
 int pshm_sockets_ask(struct pshm_wire *w, const uint8_t to[PSHM_NONCE],
 		     const struct pshm_region *pair, struct pshm_ask *ask)
 {
-	const int fds[SYS_LOCAL_FDS] = { pair->fd, w->door_region.fd };
+	const int fds[SYS_LOCAL_FDS] = { pair->fd, w->own_door.fd };
 	struct pshm_note note = pshm_note_of(PSHM_NOTE_ASK);
 	struct pshm_channel *c;
 	uint64_t number;

@@ -396,7 +396,7 @@ static void forged_requests_are_refused_or_end_the_socket(void **state)
 	pair = pair_made();
 	before = fd_cnt();
 	fds[0] = pair.fd;
-	fds[1] = ((struct pshm_wire *)a.wire)->door_region.fd;
+	fds[1] = ((struct pshm_wire *)a.wire)->own_door.fd;
 	FORGED(ENDED, note.magic++);
 	FORGED(ENDED, note.version++);
 	FORGED(ENDED, note.type = 0);
@@ -446,7 +446,7 @@ static void who_reads_no_answers_for_a_while_keeps_the_socket(void **state)
 	mock_open(&b);
 	pair = pair_made();
 	fds[0] = pair.fd;
-	fds[1] = ((struct pshm_wire *)a.wire)->door_region.fd;
+	fds[1] = ((struct pshm_wire *)a.wire)->own_door.fd;
 	note = ask_of(&pair);
 	note.to[12] ^= 1; /* nobody: refused */
 	sock = stranger();
@@ -535,7 +535,7 @@ static void memory_that_can_change_its_size_is_refused(void **state)
 	copy = mmap(NULL, pair.len, PROT_READ | PROT_WRITE, MAP_SHARED, loose, 0);
 	memcpy(copy, pair.addr, pair.len);
 	fds[0] = loose;
-	fds[1] = ((struct pshm_wire *)a.wire)->door_region.fd;
+	fds[1] = ((struct pshm_wire *)a.wire)->own_door.fd;
 	assert_int_equal(said(&note, sizeof(note), fds, 2), -FI_EHOSTUNREACH);
 	fds[0] = fds[1];
 	assert_int_equal(said(&note, sizeof(note), fds, 2), -FI_EHOSTUNREACH);

@@ -1,0 +1,261 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* Doors of one process that stand in memory together. */
+#include <dirent.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
+#include <cmocka.h>
+#include "fault.h"
+#include "memfd.h"
+#include "region.h"
+
+#define MANY	 600u
+#define FILES(n) (((n) + PSHM_DOORS - 1) / PSHM_DOORS)
+
+static struct pshm_own_door doors[MANY];
+static uint8_t nonces[MANY][PSHM_NONCE];
+
+static int fd_cnt(void)
+{
+	DIR *dir = opendir("/proc/self/fd");
+	int cnt = 0;
+
+	assert_non_null(dir);
+	while (readdir(dir))
+		cnt++;
+	closedir(dir);
+	return cnt;
+}
+
+static void door_make(uint32_t i)
+{
+	assert_int_equal(platform_random(nonces[i], PSHM_NONCE), 0);
+	assert_int_equal(pshm_door_create(nonces[i], &doors[i]), 0);
+}
+
+/* As a peer finds it. */
+static int door_look(uint32_t i, struct pshm_region *region)
+{
+	return pshm_door_open((uint32_t)getpid(), (uint32_t)doors[i].fd, nonces[i], region);
+}
+
+static void a_thousand_doors_need_few_descriptors(void **state)
+{
+	struct pshm_region region;
+	int before = fd_cnt();
+
+	for (uint32_t i = 0; i < MANY; i++)
+		door_make(i);
+	assert_int_equal(fd_cnt(), before + (int)FILES(MANY));
+	for (uint32_t i = 0; i < MANY; i++) {
+		struct pshm_door *seen;
+
+		assert_int_equal(door_look(i, &region), 0);
+		assert_int_equal(region.len, sizeof(struct pshm_door));
+		seen = region.addr;
+		/* the same memory, and no other one's */
+		atomic_store(&doors[i].door->knocks, i + 1);
+		assert_int_equal(atomic_load(&seen->knocks), i + 1);
+		pshm_region_close(&region);
+	}
+	for (uint32_t i = 0; i < MANY; i++)
+		assert_int_equal(atomic_load(&doors[i].door->knocks), i + 1);
+	for (uint32_t i = 0; i < MANY; i++)
+		pshm_door_destroy(&doors[i]);
+	assert_int_equal(fd_cnt(), before);
+	pshm_door_destroy(&doors[0]); /* again: nothing */
+}
+
+static void a_place_is_not_used_again(void **state)
+{
+	struct pshm_door *places[PSHM_DOORS];
+	int before = fd_cnt();
+
+	door_make(0); /* keeps the memory */
+	for (uint32_t i = 1; i < PSHM_DOORS; i++) {
+		door_make(1);
+		places[i] = doors[1].door;
+		for (uint32_t k = 1; k < i; k++)
+			assert_ptr_not_equal(places[i], places[k]);
+		assert_int_equal(doors[1].fd, doors[0].fd);
+		pshm_door_destroy(&doors[1]);
+	}
+	/* all places are taken, though one door is open */
+	door_make(1);
+	assert_int_not_equal(doors[1].fd, doors[0].fd);
+	assert_int_equal(fd_cnt(), before + 2);
+	pshm_door_destroy(&doors[0]);
+	assert_int_equal(fd_cnt(), before + 1);
+	/* the last one of memory that has places left: it goes, and new memory comes */
+	pshm_door_destroy(&doors[1]);
+	assert_int_equal(fd_cnt(), before);
+	door_make(0);
+	pshm_door_destroy(&doors[0]);
+	assert_int_equal(fd_cnt(), before);
+}
+
+static int in_child(void (*body)(void))
+{
+	pid_t pid = fork();
+	int status;
+
+	if (!pid) {
+		body();
+		_exit(0);
+	}
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	return status;
+}
+
+static void child_makes_its_own(void)
+{
+	const struct pshm_doors *head = (const void *)((const char *)doors[0].door -
+						       PSHM_DOORS_HEAD);
+
+	if (pshm_door_create(nonces[2], &doors[2]) || doors[2].fd == doors[0].fd)
+		_exit(1);
+	if (!pshm_nonce_same(head->nonces[0], nonces[0]) ||
+	    pshm_nonce_same(head->nonces[1], nonces[2]))
+		_exit(2);
+	pshm_door_destroy(&doors[2]);
+	pshm_door_destroy(&doors[0]); /* a copy of the descriptor is closed */
+}
+
+static void a_child_of_fork_begins_new_memory(void **state)
+{
+	struct pshm_region region;
+
+	door_make(0);
+	assert_int_equal(platform_random(nonces[2], PSHM_NONCE), 0);
+	assert_int_equal(in_child(child_makes_its_own), 0);
+	door_make(1);
+	assert_int_equal(doors[1].fd, doors[0].fd);
+	assert_int_equal(door_look(0, &region), 0);
+	pshm_region_close(&region);
+	assert_int_equal(door_look(1, &region), 0);
+	pshm_region_close(&region);
+	pshm_door_destroy(&doors[0]);
+	pshm_door_destroy(&doors[1]);
+}
+
+static void child_has_a_low_limit(void)
+{
+	struct rlimit limit = { .rlim_cur = 64u << 10, .rlim_max = 64u << 10 };
+	struct pshm_region region;
+	int before = fd_cnt();
+
+	if (setrlimit(RLIMIT_FSIZE, &limit))
+		_exit(1);
+	for (uint32_t i = 0; i < 20; i++) {
+		door_make(i);
+		if (door_look(i, &region))
+			_exit(2);
+		pshm_region_close(&region);
+	}
+	/* 64 KiB hold 7 doors and their head */
+	_exit(fd_cnt() != before + 3);
+}
+
+static void a_limit_on_files_makes_for_fewer_doors_in_each(void **state)
+{
+	assert_int_equal(in_child(child_has_a_low_limit), 0);
+}
+
+static void what_lacks_is_told_and_leaves_nothing(void **state)
+{
+	static const enum sys_call calls[] = { SYS_CALL_MEMFD_CREATE, SYS_CALL_FTRUNCATE,
+					       SYS_CALL_MMAP };
+	static const int errors[] = { EMFILE, ENOSPC, ENOMEM };
+	struct pshm_region region;
+	int before = fd_cnt();
+
+	for (int i = 0; i < 3; i++) {
+		sys_fault_set(calls[i], errors[i], 0, 1);
+		assert_int_equal(pshm_door_create(nonces[0], &doors[0]), -errors[i]);
+		assert_null(doors[0].door);
+		assert_int_equal(fd_cnt(), before);
+	}
+	door_make(0);
+	/* with that made, another door needs none of them */
+	sys_fault_set(SYS_CALL_MEMFD_CREATE, EMFILE, 0, 0);
+	door_make(1);
+	sys_fault_clear();
+	sys_fault_set(SYS_CALL_OPEN_FD, EMFILE, 0, 1);
+	assert_int_equal(door_look(0, &region), -FI_EMFILE);
+	sys_fault_set(SYS_CALL_MMAP, ENOMEM, 0, 1);
+	assert_int_equal(door_look(0, &region), -FI_ENOMEM);
+	sys_fault_set(SYS_CALL_PREAD, EIO, 0, 1);
+	assert_int_equal(door_look(0, &region), -FI_EHOSTUNREACH);
+	assert_int_equal(door_look(0, &region), 0);
+	pshm_region_close(&region);
+	pshm_door_destroy(&doors[0]);
+	pshm_door_destroy(&doors[1]);
+	assert_int_equal(fd_cnt(), before);
+}
+
+/* A file of doors as a hostile process makes it: some bytes are wrong. */
+static void what_is_no_door_is_not_taken(void **state)
+{
+	static const size_t lens[] = { 1, PSHM_DOORS_HEAD,
+				       PSHM_DOORS_HEAD + PSHM_DOOR_STRIDE - 1,
+				       PSHM_DOORS_HEAD + PSHM_DOOR_STRIDE + 4096,
+				       PSHM_DOORS_HEAD + (PSHM_DOORS + 1) * PSHM_DOOR_STRIDE };
+	struct pshm_region region;
+	struct pshm_doors *head;
+	int before = fd_cnt(), fd;
+
+	for (int i = 0; i < 5; i++) {
+		fd = sys_memfd_create("test", lens[i], 0600);
+		assert_true(fd >= 0);
+		assert_int_equal(pshm_door_take(fd, nonces[0], &region), -FI_EHOSTUNREACH);
+	}
+	door_make(0);
+	head = (void *)((char *)doors[0].door - PSHM_DOORS_HEAD);
+	/* another place is said to be the door's: what stands there decides */
+	memcpy(head->nonces[7], nonces[0], PSHM_NONCE);
+	memset(head->nonces[0], 0, PSHM_NONCE);
+	assert_int_equal(door_look(0, &region), -FI_EHOSTUNREACH);
+	memcpy(head->nonces[0], nonces[0], PSHM_NONCE);
+	head->version++;
+	assert_int_equal(door_look(0, &region), -FI_EHOSTUNREACH);
+	head->version--;
+	head->magic++;
+	assert_int_equal(door_look(0, &region), -FI_EHOSTUNREACH);
+	head->magic--;
+	doors[0].door->magic++;
+	assert_int_equal(door_look(0, &region), -FI_EHOSTUNREACH);
+	doors[0].door->magic--;
+	assert_int_equal(door_look(0, &region), 0);
+	pshm_region_close(&region);
+	pshm_door_destroy(&doors[0]);
+	assert_int_equal(fd_cnt(), before);
+}
+
+static int setup(void **state)
+{
+	pshm_doors_watch();
+	return 0;
+}
+
+static int clear(void **state)
+{
+	sys_fault_clear();
+	return 0;
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(a_thousand_doors_need_few_descriptors),
+		cmocka_unit_test(a_place_is_not_used_again),
+		cmocka_unit_test(a_child_of_fork_begins_new_memory),
+		cmocka_unit_test(a_limit_on_files_makes_for_fewer_doors_in_each),
+		cmocka_unit_test_teardown(what_lacks_is_told_and_leaves_nothing, clear),
+		cmocka_unit_test(what_is_no_door_is_not_taken),
+	};
+
+	return cmocka_run_group_tests(tests, setup, NULL);
+}
