@@ -70,6 +70,7 @@ struct engine_family {
 	const char *wires[ENGINE_WIRE_MAX]; /* in order of preference, NULL ends */
 	uint32_t addr_format;
 	size_t addr_len; /* bytes of an address in that format, as fi_getname gives it */
+	bool by_nonce;	 /* it has the nonce, by which peers know the endpoint */
 	/*
 	 * addr_read - one address of the caller's format
 	 * Returns 0, or -FI_EINVAL and one sentence in @why for bytes that are none.

@@ -95,7 +95,9 @@ static int engine_wires_open(struct engine_ep *ep)
 {
 	struct wire_attr attr = { .bind = &ep->bind,
 				  .tx_size = ep->tx_size,
-				  .told = engine_wires_told(ep) };
+				  .told = engine_wires_told(ep),
+				  .domain = ep->domain,
+				  .by_nonce = ep->family->by_nonce };
 	const struct wire_provider *wp;
 	int ret = -FI_ENODEV, err;
 	bool any = false;

@@ -111,6 +111,21 @@ void engine_waiter_join(struct engine_ep *ep)
 	engine_rouse(ep->domain);
 }
 
+/* Is a bell that is in the nest another endpoint's too? */
+static bool engine_bell_shared(const struct engine_ep *ep, int bell)
+{
+	const struct list *node;
+
+	for (node = ep->domain->eps.next; node != &ep->domain->eps; node = node->next) {
+		struct engine_ep *other = container_of(node, struct engine_ep, domain_link);
+
+		for (uint32_t i = 0; other != ep && i < other->wire_cnt; i++)
+			if (other->wires[i].nested && other->wires[i].bell == bell)
+				return true;
+	}
+	return false;
+}
+
 void engine_waiter_part(struct engine_ep *ep)
 {
 	struct engine_waiter *waiter = &ep->domain->waiter;
@@ -118,7 +133,7 @@ void engine_waiter_part(struct engine_ep *ep)
 	for (uint32_t i = 0; i < ep->wire_cnt; i++) {
 		struct engine_wire *w = &ep->wires[i];
 
-		if (w->nested && engine_waiter_here(waiter))
+		if (w->nested && engine_waiter_here(waiter) && !engine_bell_shared(ep, w->bell))
 			platform_nest_remove(waiter->nest, w->bell);
 		w->nested = false;
 	}

@@ -105,6 +105,8 @@ struct wire_attr {
 		*share; /* of its domain, for this kind of wire; NULL: there is none */
 	uint64_t
 		told; /* FI_REMOTE_READ, FI_REMOTE_WRITE: of these it has to be told, by packet */
+	const void *domain; /* endpoints of one are held together; NULL: of none */
+	bool by_nonce; /* peers know the nonce of its address: several may be found at one place */
 };
 
 /* A one-sided access to registered memory of the peer. */
@@ -252,8 +254,8 @@ struct wire_ops {
 
 	/*
 	 * bell - a descriptor that is readable while the wire is armed and poll() may have something
-	 * The wire's own, made on the first call and closed with the wire; whoever gets it polls for
-	 * reading and does nothing else with it. In the child of a fork that the wire does not work in:
+	 * The wire's own, or the same one for several wires of a domain; closed with the last of them.
+	 * Whoever gets it polls for reading and does nothing else with it. In the child of a fork that the wire does not work in:
 	 * none.
 	 * Returns it, or -FI_E* when there can be none: the engine naps for a millisecond at most. So
 	 * it does when this is NULL, unless there is arm: then what comes to the wire comes from calls of

@@ -38,13 +38,18 @@ static bool network_valid(const struct weft_addr *a)
 	}
 }
 
+static bool flags_valid(const struct weft_addr *a)
+{
+	return !a->flags || (a->flags == ADDR_PORT_SHARED && has_nonce(a) && a->port);
+}
+
 bool addr_valid(const struct weft_addr *addr)
 {
 	struct weft_addr a;
 	bool no_nonce;
 
 	memcpy(&a, addr, sizeof(a));
-	if (a.version != ADDR_VERSION || a.flags || !network_valid(&a))
+	if (a.version != ADDR_VERSION || !flags_valid(&a) || !network_valid(&a))
 		return false;
 
 	no_nonce = all_zero(a.nonce, sizeof(a.nonce));
@@ -67,6 +72,8 @@ bool addr_same(const struct weft_addr *a, const struct weft_addr *b)
 {
 	if (has_nonce(a) && has_nonce(b))
 		return !memcmp(a->nonce, b->nonce, sizeof(a->nonce));
+	if ((a->flags | b->flags) & ADDR_PORT_SHARED)
+		return false;
 	return a->family && a->family == b->family && a->port == b->port &&
 	       a->scope == b->scope && !memcmp(a->ip, b->ip, sizeof(a->ip));
 }

@@ -23,10 +23,16 @@ enum addr_kind {
 	ADDR_SERVICE = 2, /* whoever listens at family, port, address: survives a restart */
 };
 
+/*
+ * Others of the process may listen at this family, port and address, which stand for one of them: this
+ * endpoint is known by its nonce alone. Only with that and a port.
+ */
+#define ADDR_PORT_SHARED 1u
+
 struct weft_addr {
 	uint8_t version;   /* ADDR_VERSION */
 	uint8_t kind;	   /* enum addr_kind */
-	uint16_t flags;	   /* none defined: zero, checked */
+	uint16_t flags;	   /* ADDR_PORT_SHARED; the others zero, checked */
 	uint32_t fd;	   /* descriptor of the door memory in process pid */
 	uint64_t host;	   /* hash of the host's boot id: a hint, never a proof */
 	uint8_t nonce[16]; /* random, one per endpoint; zero in a service address */
@@ -63,14 +69,17 @@ bool addr_valid(const struct weft_addr *addr);
 /*
  * addr_same - do two valid addresses name the same endpoint
  *
- * Nonces decide when both have one; otherwise family, port, address and scope.
+ * Nonces decide when both have one; otherwise family, port, address and scope, unless these are shared.
  */
 bool addr_same(const struct weft_addr *a, const struct weft_addr *b);
 
 /* addr_hash - equal for addresses of one kind that addr_same() takes for equal */
 uint64_t addr_hash(const struct weft_addr *addr);
 
-/* addr_to_service - keep what says where it listens: the address without its nonce and process */
+/*
+ * addr_to_service - keep what says where it listens: the address without its nonce and process
+ * Where that is shared what is left names nobody: it is not valid, and the same as none.
+ */
 void addr_to_service(struct weft_addr *addr);
 
 #endif

@@ -67,7 +67,10 @@ static void whatever_no_endpoint_has_is_refused(void **state)
 	REFUSED(nonce_addr(1), a.version = 2);
 	REFUSED(nonce_addr(1), a.kind = 0);
 	REFUSED(nonce_addr(1), a.kind = 3);
-	REFUSED(nonce_addr(1), a.flags = 1);
+	REFUSED(nonce_addr(1), a.flags = ADDR_PORT_SHARED << 1);
+	REFUSED(nonce_addr(1),
+		(a.flags = ADDR_PORT_SHARED, a.family = a.port = 0, memset(a.ip, 0, 16)));
+	REFUSED(service_addr(80), a.flags = ADDR_PORT_SHARED);
 	REFUSED(nonce_addr(1), memset(a.nonce, 0, 16));
 	REFUSED(nonce_addr(1), a.pid = 0x80000000u);
 	REFUSED(nonce_addr(1), a.fd = 0x80000000u);
@@ -123,6 +126,25 @@ static void network_decides_otherwise(void **state)
 	assert_false(addr_same(&n, &b));
 }
 
+/* Several endpoints listen there: where it is says nothing of who it is. */
+static void a_shared_port_names_nobody(void **state)
+{
+	struct weft_addr a = nonce_addr(1), b = nonce_addr(2), s = service_addr(1234);
+
+	assert_true(addr_same(&a, &s));
+	a.flags = b.flags = ADDR_PORT_SHARED;
+	assert_true(addr_valid(&a));
+	assert_false(addr_same(&a, &b));
+	assert_true(addr_same(&a, &a));
+	assert_false(addr_same(&a, &s));
+	assert_false(addr_same(&s, &a));
+	addr_to_service(&a);
+	addr_to_service(&b);
+	assert_false(addr_valid(&a));
+	assert_false(addr_same(&a, &b));
+	assert_false(addr_same(&a, &s));
+}
+
 static void service_address_of_an_endpoint_names_it(void **state)
 {
 	struct weft_addr n = nonce_addr(1), s = n;
@@ -140,6 +162,7 @@ int main(void)
 		cmocka_unit_test(whatever_no_endpoint_has_is_refused),
 		cmocka_unit_test(nonces_decide_when_both_have_one),
 		cmocka_unit_test(network_decides_otherwise),
+		cmocka_unit_test(a_shared_port_names_nobody),
 		cmocka_unit_test(service_address_of_an_endpoint_names_it),
 	};
 

@@ -66,6 +66,7 @@ static const struct engine_family link_family = {
 	.wires = { "shm", "tcp" },
 	.addr_format = FI_FORMAT_UNSPEC,
 	.addr_len = sizeof(struct weft_addr),
+	.by_nonce = true,
 	.addr_read = link_addr_read,
 	.bind_read = link_bind_read,
 	.addr_write = link_addr_write,

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
  * What a thread that sleeps needs of the TCP wire. The bell is the epoll descriptor that watches all
- * sockets: it needs no arming, and those who send pay nothing for it. What poll has to do and no socket
+ * sockets of the domain: it needs no arming, and those who send pay nothing for it. What poll has to do and no socket
  * tells of is in lists of ours, and is asked for when the wire is armed. Called by the engine on the
  * thread that holds the endpoint's domain.
  */
@@ -12,7 +12,7 @@ int tcp_bell(struct wire *out)
 	struct tcp_wire *wire = tcp_wire_from(out);
 
 	/* It is the parent's, and would ring for what is the parent's. */
-	return wire->forked ? -FI_EOPBADSTATE : wire->epoll_fd;
+	return wire->hub->forked ? -FI_EOPBADSTATE : wire->hub->epoll_fd;
 }
 
 static uint64_t sooner(uint64_t ns, uint64_t due_ns, uint64_t now)
@@ -22,17 +22,17 @@ static uint64_t sooner(uint64_t ns, uint64_t due_ns, uint64_t now)
 	return left < ns ? left : ns;
 }
 
-/* ns until poll has to look at a conn or at the listener, whatever the sockets say. */
+/* ns until poll has to look at a conn or at a listener, whatever the sockets say. */
 static uint64_t next_due(const struct tcp_wire *wire)
 {
-	uint64_t now, ns = UINT64_MAX;
+	uint64_t now, ns = UINT64_MAX, hub_due = tcp_hub_due(wire->hub);
 	const struct list *node;
 
-	if (list_empty(&wire->timed) && !wire->rearm_ns)
+	if (list_empty(&wire->timed) && hub_due == UINT64_MAX)
 		return ns;
 	now = platform_now_ns();
-	if (wire->rearm_ns)
-		ns = sooner(ns, wire->rearm_ns, now);
+	if (hub_due != UINT64_MAX)
+		ns = sooner(ns, hub_due, now);
 	for (node = wire->timed.next; node != &wire->timed; node = node->next)
 		ns = sooner(ns, container_of(node, struct tcp_conn, timed)->due_ns, now);
 	return ns;
@@ -44,9 +44,10 @@ uint64_t tcp_arm(struct wire *out)
 	uint64_t ns;
 
 	wire->armed = false;
-	if (wire->forked && !list_empty(&wire->conns))
+	if (wire->hub->forked && !list_empty(&wire->conns))
 		return 0; /* poll ends them */
-	if (!list_empty(&wire->dirty) || !list_empty(&wire->finished))
+	if (!list_empty(&wire->dirty) || !list_empty(&wire->finished) ||
+	    !list_empty(&wire->ready) || !list_empty(&wire->arrived))
 		return 0;
 	ns = next_due(wire);
 	wire->armed = ns != 0;

@@ -27,6 +27,8 @@ struct tcp_conn *tcp_conn_create(struct tcp_wire *wire)
 	conn->control.fd = -1;
 	conn->data.kind = TCP_LANE_DATA;
 	conn->data.fd = -1;
+	list_init(&conn->control.ready);
+	list_init(&conn->data.ready);
 	list_init(&conn->dirty);
 	list_init(&conn->finished);
 	list_init(&conn->timed);
@@ -42,8 +44,8 @@ void tcp_conn_bury(struct tcp_conn *conn)
 		return;
 	conn->dead = true;
 	conn->conn.up = false;
-	tcp_lane_close(wire, &conn->control);
-	tcp_lane_close(wire, &conn->data);
+	tcp_lane_close(wire->hub, &conn->control);
+	tcp_lane_close(wire->hub, &conn->data);
 	list_remove(&conn->dirty);
 	list_remove(&conn->finished);
 	list_remove(&conn->timed);
@@ -81,7 +83,7 @@ void tcp_lane_ended(struct tcp_conn *conn, struct tcp_lane *lane, int err)
 {
 	struct tcp_lane *other = lane == &conn->control ? &conn->data : &conn->control;
 
-	tcp_watch(tcp_wire_of(conn), lane, 0);
+	tcp_watch(tcp_wire_of(conn)->hub, lane, 0);
 	lane->state = TCP_LANE_ENDED;
 	lane->mute = true;
 	if (!conn->err)
@@ -140,7 +142,7 @@ void tcp_disconnect(struct wire_conn *out)
 
 	if (conn->dead)
 		return;
-	if (conn->conn.up && !wire->forked)
+	if (conn->conn.up && !wire->hub->forked)
 		tcp_conn_drained(conn);
 	tcp_conn_bury(conn);
 	if (!wire->polling)
@@ -175,7 +177,7 @@ int tcp_check(struct wire_conn *out)
 	uint64_t now = platform_now_ns();
 	int err;
 
-	if (tcp_wire_of(conn)->forked)
+	if (tcp_wire_of(conn)->hub->forked)
 		return -FI_EOPBADSTATE;
 	if (now - conn->check_ns < CHECK_NS)
 		return 0;

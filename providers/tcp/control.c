@@ -41,7 +41,7 @@ static void control_write(struct tcp_conn *conn, int flags)
 			continue;
 		if (errno == EAGAIN || errno == ENOBUFS || errno == ENOMEM) {
 			lane->want_out = true;
-			tcp_watch(tcp_wire_of(conn), lane, EPOLLIN | EPOLLOUT);
+			tcp_watch(tcp_wire_of(conn)->hub, lane, EPOLLIN | EPOLLOUT);
 			return;
 		}
 		/* The reader finds the reason, behind what the peer sent before it. */
@@ -51,7 +51,7 @@ static void control_write(struct tcp_conn *conn, int flags)
 	conn->head = conn->tail = 0;
 	if (unlikely(lane->want_out)) {
 		lane->want_out = false;
-		tcp_watch(tcp_wire_of(conn), lane, EPOLLIN);
+		tcp_watch(tcp_wire_of(conn)->hub, lane, EPOLLIN);
 	}
 }
 
@@ -89,7 +89,7 @@ struct packet *tcp_claim(struct wire_conn *out, size_t len, void **payload)
 	struct packet *packet;
 
 	if (unlikely(!tcp_control_room(conn) || conn->control.mute ||
-		     tcp_wire_of(conn)->forked))
+		     tcp_wire_of(conn)->hub->forked))
 		return NULL;
 	if (unlikely(conn->tail + frame_len > TCP_OUT_LEN) && !make_room(conn, frame_len))
 		return NULL;
@@ -225,7 +225,7 @@ int tcp_control_read(struct tcp_conn *conn)
 
 	for (round = 0; round < READ_MAX; round++) {
 		/* Such that the first packet, of which a part is put in front, starts on 8 bytes. */
-		room = wire->in + TCP_IN_HEAD + conn->part_len % 8;
+		room = wire->hub->in + TCP_IN_HEAD + conn->part_len % 8;
 		n = recv(conn->control.fd, room, TCP_IN_LEN - 8, 0);
 		if (n <= 0) {
 			if (n < 0 && (errno == EAGAIN || errno == EINTR))

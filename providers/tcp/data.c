@@ -19,7 +19,7 @@ static void want_out(struct tcp_conn *conn, bool want)
 	if (conn->data.want_out == want)
 		return;
 	conn->data.want_out = want;
-	tcp_watch(tcp_wire_of(conn), &conn->data, want ? EPOLLIN | EPOLLOUT : EPOLLIN);
+	tcp_watch(tcp_wire_of(conn)->hub, &conn->data, want ? EPOLLIN | EPOLLOUT : EPOLLIN);
 }
 
 static struct tcp_send *send_at(struct tcp_bulk *bulk, uint32_t idx)
@@ -144,7 +144,7 @@ int tcp_sendv(struct wire_conn *out, const struct packet *hdr, const struct iove
 			return -FI_EAGAIN;
 	}
 	if (bulk->queued - bulk->told == TCP_SEND_MAX || conn->data.mute ||
-	    tcp_wire_of(conn)->forked)
+	    tcp_wire_of(conn)->hub->forked)
 		return -FI_EAGAIN;
 	send = send_at(bulk, bulk->queued);
 	if (iov_cnt > WIRE_IOV_MAX || !copy_iov(send, iov, iov_cnt, hdr->len))
@@ -198,8 +198,8 @@ static int take_header(struct tcp_conn *conn)
 
 	if (packet.op >= TCP_OP_BYE)
 		return -FI_EINVAL;
-	err = engine_packet(conn->conn.wire->ep, &conn->conn, &packet, tcp_wire_of(conn)->in, 0,
-			    &dest);
+	err = engine_packet(conn->conn.wire->ep, &conn->conn, &packet,
+			    tcp_wire_of(conn)->hub->in, 0, &dest);
 	if (err < 0)
 		return err;
 	bulk->header_len = 0;
@@ -235,7 +235,7 @@ static int in_pieces(struct tcp_conn *conn, struct iovec *iov, size_t max, size_
 		cnt++;
 	}
 	if (left && room) {
-		iov[cnt].iov_base = tcp_wire_of(conn)->in;
+		iov[cnt].iov_base = tcp_wire_of(conn)->hub->in;
 		iov[cnt].iov_len = left < TCP_IN_LEN ? left : TCP_IN_LEN;
 		left -= iov[cnt].iov_len;
 		cnt++;
@@ -280,7 +280,7 @@ static void read_away(struct tcp_conn *conn)
 	int round;
 
 	for (round = 0; round < READ_MAX; round++) {
-		n = recv(conn->data.fd, wire->in, TCP_IN_LEN, 0);
+		n = recv(conn->data.fd, wire->hub->in, TCP_IN_LEN, 0);
 		if (n < 0 && (errno == EAGAIN || errno == EINTR))
 			return;
 		if (n <= 0) {

@@ -69,7 +69,7 @@ static int connect_error(struct tcp_wire *wire, int err)
 	case ENOBUFS:
 	case ENOMEM:
 	case EADDRNOTAVAIL: /* no local port is left */
-		tcp_starved(wire, "connect to a peer", err);
+		tcp_starved(wire->hub, "connect to a peer", err);
 		return -FI_EAGAIN;
 	case ENETUNREACH:
 	case EAFNOSUPPORT:
@@ -96,14 +96,14 @@ static int lane_connect(struct tcp_conn *conn, struct tcp_lane *lane)
 		err = connect_error(wire, errno);
 		goto err_close;
 	}
-	err = tcp_watch(wire, lane, EPOLLOUT);
+	err = tcp_watch(wire->hub, lane, EPOLLOUT);
 	if (err)
 		goto err_close;
 	lane->state = TCP_LANE_CONNECTING;
 	return 0;
 
 err_close:
-	tcp_lane_close(wire, lane);
+	tcp_lane_close(wire->hub, lane);
 	return err;
 }
 
@@ -115,7 +115,7 @@ int tcp_connect(struct wire *out, struct engine_peer *peer, const struct weft_ad
 	struct tcp_conn *conn;
 	int err;
 
-	if (wire->forked)
+	if (wire->hub->forked)
 		return -FI_EOPBADSTATE;
 	if (!tcp_sockaddr_set(&remote, addr) || !addr->port)
 		return -FI_EHOSTUNREACH;
@@ -126,6 +126,7 @@ int tcp_connect(struct wire *out, struct engine_peer *peer, const struct weft_ad
 	conn->ours = true;
 	conn->hello = *hello;
 	conn->remote = remote;
+	memcpy(conn->to, addr->nonce, sizeof(conn->to)); /* zero in the address of a service */
 	err = lane_connect(conn, &conn->control);
 	if (!err) {
 		*result = &conn->conn;
@@ -161,15 +162,15 @@ void tcp_data_open(struct tcp_conn *conn)
 }
 
 /* A peer that can't be talked to at all: one line says what to do. */
-static void tell_foreign(struct tcp_wire *wire, const char *what, int fd)
+static void tell_foreign(struct tcp_hub *hub, const char *what, int fd)
 {
 	union tcp_sockaddr peer = { 0 };
 	socklen_t len = sizeof(peer);
 	char name[80];
 
-	if (wire->foreign)
+	if (hub->foreign)
 		return;
-	wire->foreign = true;
+	hub->foreign = true;
 	getpeername(fd, &peer.sa, &len);
 	tcp_sockaddr_str(&peer, name, sizeof(name));
 	FI_WARN(&tcp_provider, FI_LOG_EP_CTRL,
@@ -192,6 +193,7 @@ static int say_preamble(struct tcp_conn *conn, struct tcp_lane *lane)
 	int err = 0;
 	ssize_t n;
 
+	memcpy(preamble.to, conn->to, sizeof(preamble.to));
 	if (getsockopt(lane->fd, SOL_SOCKET, SO_ERROR, &err, &len))
 		err = errno;
 	if (err)
@@ -202,7 +204,7 @@ static int say_preamble(struct tcp_conn *conn, struct tcp_lane *lane)
 	if (n != sizeof(preamble)) /* the first bytes of a connection fit its buffer */
 		return n < 0 ? -errno : -FI_EIO;
 	lane->state = TCP_LANE_GREETING;
-	return tcp_watch(tcp_wire_of(conn), lane, EPOLLIN);
+	return tcp_watch(tcp_wire_of(conn)->hub, lane, EPOLLIN);
 }
 
 /*
@@ -284,7 +286,7 @@ int tcp_greet_event(struct tcp_conn *conn, struct tcp_lane *lane)
 	if (err > 0)
 		err = lane == &conn->control ? control_answered(conn) : data_answered(conn);
 	if (err == -FI_ENOPROTOOPT)
-		tell_foreign(tcp_wire_of(conn), "who answers at", lane->fd);
+		tell_foreign(tcp_wire_of(conn)->hub, "who answers at", lane->fd);
 	if (err)
 		tcp_conn_down(conn, err);
 	return 1;
@@ -292,15 +294,17 @@ int tcp_greet_event(struct tcp_conn *conn, struct tcp_lane *lane)
 
 /* ---- the accepting side ---- */
 
-void tcp_guest_drop(struct tcp_wire *wire, struct tcp_guest *guest)
+void tcp_guest_drop(struct tcp_guest *guest)
 {
-	tcp_lane_close(wire, &guest->lane);
+	struct tcp_hub *hub = guest->port->hub;
+
+	tcp_lane_close(hub, &guest->lane);
 	list_remove(&guest->link);
-	list_push(&wire->guest_graves, &guest->link);
-	wire->guest_cnt--;
+	list_push(&hub->guest_graves, &guest->link);
+	guest->port->guest_cnt--;
 }
 
-static void refuse(struct tcp_wire *wire, struct tcp_guest *guest, int err)
+static void refuse(struct tcp_guest *guest, int err)
 {
 	struct tcp_answer answer = { .magic = TCP_ANSWER_MAGIC,
 				     .version = TCP_VERSION,
@@ -308,7 +312,7 @@ static void refuse(struct tcp_wire *wire, struct tcp_guest *guest, int err)
 
 	if (send(guest->lane.fd, &answer, sizeof(answer), MSG_NOSIGNAL) > 0)
 		shutdown(guest->lane.fd, SHUT_WR);
-	tcp_guest_drop(wire, guest);
+	tcp_guest_drop(guest);
 }
 
 static void admit_control(struct tcp_wire *wire, struct tcp_guest *guest)
@@ -320,7 +324,7 @@ static void admit_control(struct tcp_wire *wire, struct tcp_guest *guest)
 	int err;
 
 	if (wire->closing) {
-		refuse(wire, guest, -FI_ECONNREFUSED);
+		refuse(guest, -FI_ECONNREFUSED);
 		return;
 	}
 	conn = tcp_conn_create(wire);
@@ -334,7 +338,7 @@ static void admit_control(struct tcp_wire *wire, struct tcp_guest *guest)
 	if (err) {
 		if (conn)
 			tcp_conn_bury(conn);
-		refuse(wire, guest, err);
+		refuse(guest, err);
 		return;
 	}
 	answer.cookie = conn->cookie;
@@ -343,8 +347,8 @@ static void admit_control(struct tcp_wire *wire, struct tcp_guest *guest)
 	conn->peer_epoch = hello->epoch;
 	conn->control.state = TCP_LANE_UP;
 	conn->conn.up = true;
-	tcp_watch_move(wire, &guest->lane, &conn->control);
-	tcp_guest_drop(wire, guest);
+	tcp_watch_move(wire->hub, &guest->lane, &conn->control);
+	tcp_guest_drop(guest);
 	tcp_control_raw(conn, &answer, sizeof(answer));
 	tcp_conn_dirty(conn);
 	engine_conn_up(&conn->conn, hello);
@@ -373,11 +377,11 @@ static void admit_data(struct tcp_wire *wire, struct tcp_guest *guest)
 	if (conn && !conn->bulk)
 		conn->bulk = calloc(1, sizeof(*conn->bulk));
 	if (!conn || !conn->bulk) {
-		refuse(wire, guest, conn ? -FI_ENOMEM : -FI_ECONNRESET);
+		refuse(guest, conn ? -FI_ENOMEM : -FI_ECONNRESET);
 		return;
 	}
-	tcp_watch_move(wire, &guest->lane, &conn->data);
-	tcp_guest_drop(wire, guest);
+	tcp_watch_move(wire->hub, &guest->lane, &conn->data);
+	tcp_guest_drop(guest);
 	conn->data.state = TCP_LANE_UP;
 	if (send(conn->data.fd, &answer, sizeof(answer), MSG_NOSIGNAL) != sizeof(answer)) {
 		tcp_lane_ended(conn, &conn->data, -FI_ECONNRESET);
@@ -402,24 +406,62 @@ static int preamble_check(const struct tcp_preamble *p, uint32_t len)
 	return hello_check(&p->hello);
 }
 
-void tcp_guest_event(struct tcp_guest *guest, struct tcp_wire *wire)
+/* Whom the preamble names, of those who listen at the port; NULL: nobody who is there. */
+static struct tcp_wire *guest_host(const struct tcp_guest *guest)
+{
+	static const uint8_t anyone[TCP_NONCE];
+	const uint8_t *to = guest->preamble.to;
+	struct list *node, *after;
+
+	if (!memcmp(to, anyone, sizeof(anyone)))
+		return guest->port->owner;
+	list_for_each(node, after, &guest->port->hub->wires) {
+		struct tcp_wire *wire = container_of(node, struct tcp_wire, link);
+
+		if (wire->port == guest->port && !memcmp(to, wire->nonce, sizeof(wire->nonce)))
+			return wire;
+	}
+	return NULL;
+}
+
+/* Who it is for looks at it in its own poll; what else comes stays in the socket until then. */
+static void guest_arrive(struct tcp_guest *guest)
+{
+	struct tcp_wire *host = guest_host(guest);
+
+	if (!host) {
+		refuse(guest, -FI_ECONNREFUSED);
+		return;
+	}
+	guest->arrived = true;
+	list_remove(&guest->link);
+	list_push(&host->arrived, &guest->link);
+	tcp_rouse(host); /* no socket tells of it any more */
+}
+
+void tcp_guest_event(struct tcp_guest *guest)
 {
 	int whole, err = 0;
 
+	if (guest->arrived || guest->lane.fd < 0)
+		return;
 	whole = fill(guest->lane.fd, &guest->preamble, sizeof(guest->preamble), &guest->len);
 	if (whole < 0) {
-		tcp_guest_drop(wire, guest);
+		tcp_guest_drop(guest);
 		return;
 	}
 	if (guest->len >= offsetof(struct tcp_preamble, cookie))
 		err = preamble_check(&guest->preamble, guest->len);
 	if (err) {
-		tell_foreign(wire, "who connects from", guest->lane.fd);
-		refuse(wire, guest, err);
-		return;
+		tell_foreign(guest->port->hub, "who connects from", guest->lane.fd);
+		refuse(guest, err);
+	} else if (whole) {
+		guest_arrive(guest);
 	}
-	if (!whole)
-		return;
+}
+
+void tcp_guest_admit(struct tcp_guest *guest, struct tcp_wire *wire)
+{
 	if (guest->preamble.lane == TCP_LANE_CONTROL)
 		admit_control(wire, guest);
 	else
@@ -427,69 +469,66 @@ void tcp_guest_event(struct tcp_guest *guest, struct tcp_wire *wire)
 }
 
 /* Room for one more that has not said who it is: false when there is none. */
-static bool guest_room(struct tcp_wire *wire, uint64_t now)
+static bool guest_room(struct tcp_port *port, uint64_t now)
 {
 	struct tcp_guest *oldest;
 
-	if (wire->guest_cnt < TCP_GUEST_MAX)
+	if (port->guest_cnt < TCP_GUEST_MAX)
 		return true;
-	oldest = container_of(wire->guests.next, struct tcp_guest, link);
+	if (list_empty(&port->guests))
+		return false;
+	oldest = container_of(port->guests.next, struct tcp_guest, link);
 	if (now - oldest->since_ns < GUEST_NS)
 		return false;
-	tcp_guest_drop(wire, oldest);
+	tcp_guest_drop(oldest);
 	return true;
 }
 
-/* No longer watched for a while: epoll would tell of what we can't take again and again. */
-static void rest(struct tcp_wire *wire, uint64_t now)
-{
-	tcp_watch(wire, &wire->listener, 0);
-	wire->rearm_ns = now + TCP_RETRY_NS;
-}
-
-static bool guest_create(struct tcp_wire *wire, int fd, uint64_t now)
+static bool guest_create(struct tcp_port *port, int fd, uint64_t now)
 {
 	struct tcp_guest *guest = calloc(1, sizeof(*guest));
 
 	if (!guest)
 		return false;
+	guest->port = port;
 	guest->lane.fd = fd;
 	guest->lane.kind = TCP_LANE_GUEST;
+	list_init(&guest->lane.ready);
 	guest->since_ns = now;
-	if (tcp_watch(wire, &guest->lane, EPOLLIN)) {
+	if (tcp_watch(port->hub, &guest->lane, EPOLLIN)) {
 		free(guest);
 		return false;
 	}
-	list_push(&wire->guests, &guest->link);
-	wire->guest_cnt++;
+	list_push(&port->guests, &guest->link);
+	port->guest_cnt++;
 	return true;
 }
 
-void tcp_accept(struct tcp_wire *wire)
+void tcp_accept(struct tcp_port *port)
 {
 	uint64_t now = platform_now_ns();
 	int fd, i;
 
 	for (i = 0; i < ACCEPT_MAX; i++) {
-		if (!guest_room(wire, now)) {
-			rest(wire, now);
+		if (!guest_room(port, now)) {
+			tcp_port_rest(port, now);
 			return;
 		}
-		fd = accept4(wire->listener.fd, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
+		fd = accept4(port->listener.fd, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
 		if (fd < 0 && (errno == EMFILE || errno == ENFILE || errno == ENOBUFS ||
 			       errno == ENOMEM)) {
-			tcp_starved(wire, "accept a peer's connection", errno);
-			rest(wire, now);
+			tcp_starved(port->hub, "accept a peer's connection", errno);
+			tcp_port_rest(port, now);
 			return;
 		}
 		if (fd < 0 && errno == EAGAIN)
 			return;
 		if (fd < 0)
 			continue; /* that connection has ended already */
-		wire->starved = false;
+		port->hub->starved = false;
 		set_options(fd);
 		set_congestion(fd);
-		if (!guest_create(wire, fd, now)) {
+		if (!guest_create(port, fd, now)) {
 			close(fd);
 			return;
 		}

@@ -457,7 +457,7 @@ static void noise_does_no_harm(void **state)
 		side_poll(b);
 	}
 	/* only the one that behaves is left */
-	DRIVE(a, b, list_empty(&wire->guests) && wire->conns.next->next == &wire->conns);
+	DRIVE(a, b, list_empty(&wire->port->guests) && wire->conns.next->next == &wire->conns);
 	DRIVE(a, b, a->downs || publish(ab, sent, 32, false));
 	start_clock();
 	while (right <= (int)sent) {
@@ -491,20 +491,20 @@ static void silent_strangers_are_bounded(void **state)
 	}
 	for (i = 0; i < 100; i++)
 		side_poll(b);
-	assert_int_equal(wire->guest_cnt, TCP_GUEST_MAX);
+	assert_int_equal(wire->port->guest_cnt, TCP_GUEST_MAX);
 	conn = side_connect(a, b);
 	for (i = 0; i < 1000; i++) {
 		side_poll(a);
 		side_poll(b);
 	}
-	assert_int_equal(wire->guest_cnt, TCP_GUEST_MAX);
+	assert_int_equal(wire->port->guest_cnt, TCP_GUEST_MAX);
 	/* as if ten seconds had passed */
-	list_for_each(node, after, &wire->guests)
+	list_for_each(node, after, &wire->port->guests)
 		container_of(node, struct tcp_guest, link)->since_ns -= 20000000000u;
 	DRIVE(a, b, conn->up);
 	for (i = 0; i < (int)TCP_GUEST_MAX + 20; i++)
 		close(fds[i]);
-	DRIVE(a, b, !wire->guest_cnt);
+	DRIVE(a, b, !wire->port->guest_cnt);
 	side_close(a);
 	side_close(b);
 }

@@ -126,10 +126,13 @@ void __wrap_engine_payload_done(struct engine_ep *ep, struct wire_conn *conn, vo
 		side->on_packet(side, conn, &got->packet);
 }
 
-struct side *side_open(const struct weft_addr *bind)
+struct side *side_open_in(const struct weft_addr *bind, const void *domain)
 {
 	struct weft_addr loop = { .family = ADDR_FAMILY_INET, .ip = { 127, 0, 0, 1 } };
-	struct wire_attr attr = { .bind = bind ? bind : &loop, .tx_size = 64 };
+	struct wire_attr attr = { .bind = bind ? bind : &loop,
+				  .tx_size = 64,
+				  .domain = domain,
+				  .by_nonce = domain != NULL };
 	struct side *side = calloc(1, sizeof(*side));
 	char why[128] = "";
 	static uint64_t epoch = 100;
@@ -137,17 +140,22 @@ struct side *side_open(const struct weft_addr *bind)
 	assert_non_null(side);
 	side->got = calloc(SIDE_GOT_MAX, sizeof(*side->got));
 	assert_non_null(side->got);
+	side->addr.version = ADDR_VERSION;
+	side->addr.kind = ADDR_NONCE;
+	memcpy(side->addr.nonce, &epoch, sizeof(epoch));
 	if (tcp_open((struct engine_ep *)side, &attr, &side->addr, &side->wire, why,
 		     sizeof(why)))
 		fail_msg("open: %s", why);
-	side->addr.version = ADDR_VERSION;
-	side->addr.kind = ADDR_NONCE;
-	side->addr.nonce[0] = 1;
 	side->hello = (struct hello){ .magic = HELLO_MAGIC,
 				      .version = HELLO_VERSION,
 				      .epoch = epoch++,
 				      .addr = side->addr };
 	return side;
+}
+
+struct side *side_open(const struct weft_addr *bind)
+{
+	return side_open_in(bind, NULL);
 }
 
 void side_close(struct side *side)

@@ -56,6 +56,9 @@ struct side {
 
 /* side_open - a wire that listens at loopback (or @bind). Fails the test when it can't */
 struct side *side_open(const struct weft_addr *bind);
+
+/* side_open_in - the same in a domain, whose sides share what they can and are known by their nonces */
+struct side *side_open_in(const struct weft_addr *bind, const void *domain);
 void side_close(struct side *side);
 int side_poll(struct side *side);
 

@@ -8,6 +8,7 @@
  * read payload straight to where it belongs. The side that connected makes the data lane,
  * when either side first needs it.
  *
+ *	hub.c	   what the endpoints of a domain share: epoll, ports, who has just come
  *	wire.c	   open, close, poll: events and timers
  *	bell.c	   what who sleeps wakes by
  *	greet.c	   connecting, accepting, preambles and answers: until a lane is up
@@ -36,7 +37,7 @@
 	 CACHE_LINE)	 /* room in front of that: a packet of which a part was there */
 #define TCP_BURST     4u /* packets written each at once between two polls; see tcp_publish() */
 #define TCP_BATCH_LEN (16u << 10) /* gathered packets that are worth a system call */
-#define TCP_GUEST_MAX 256u	  /* accepted sockets that have not said who they are */
+#define TCP_GUEST_MAX 256u	  /* accepted sockets of a port that wait to be let in */
 #define TCP_END_NS    1000000000u /* how long the lanes of one conn may end after another */
 #define TCP_RETRY_NS  100000000u  /* without descriptors: try again after this */
 
@@ -62,13 +63,16 @@ struct tcp_lane {
 	uint8_t state;
 	bool want_out; /* the kernel took less than we had: epoll tells when it can take more */
 	bool mute; /* writing has failed; reading tells the reason after what came before it */
-	uint32_t events; /* that epoll watches */
+	uint32_t events;   /* that epoll watches */
+	uint32_t happened; /* what epoll told, for the next poll of its wire */
+	struct list ready; /* wire->ready: something has */
 };
 
 #define TCP_MAGIC 0x77746370u /* "pctw" */
 #define TCP_ANSWER_MAGIC \
 	0x61746370u /* differs: a socket that was connected to itself reads its own preamble */
 #define TCP_VERSION 1u
+#define TCP_NONCE   sizeof(((struct weft_addr *)0)->nonce)
 
 /* First bytes from the side that connects. The first 8 stay as they are in all versions. */
 struct tcp_preamble {
@@ -77,12 +81,15 @@ struct tcp_preamble {
 	uint8_t lane;	  /* TCP_LANE_CONTROL, TCP_LANE_DATA */
 	uint8_t reserved; /* zero */
 	uint64_t cookie;  /* data: from the answer on the control lane; control: zero */
+	/* Whom it is for, of those who listen here; zero: the one that the port stands for. */
+	uint8_t to[TCP_NONCE];
 	struct hello hello;
 };
 
-_Static_assert(sizeof(struct tcp_preamble) == 112, "layout");
+_Static_assert(sizeof(struct tcp_preamble) == 128, "layout");
 _Static_assert(offsetof(struct tcp_preamble, cookie) == 8, "layout");
-_Static_assert(offsetof(struct tcp_preamble, hello) == 16, "layout");
+_Static_assert(offsetof(struct tcp_preamble, to) == 16, "layout");
+_Static_assert(offsetof(struct tcp_preamble, hello) == 32, "layout");
 
 /* First bytes from the side that accepts. */
 struct tcp_answer {
@@ -164,6 +171,7 @@ struct tcp_conn {
 	uint64_t check_ns;	   /* of the last look at the kernel's view */
 	struct hello hello;	   /* ours */
 	union tcp_sockaddr remote; /* ours: where the data lane goes too */
+	uint8_t to[TCP_NONCE];	   /* ours: and whom it is for there */
 
 	/* Control lane, in: the answer while greeting, then the packet of which a part is there. */
 	uint32_t part_len;
@@ -173,34 +181,67 @@ struct tcp_conn {
 _Static_assert(sizeof(((struct tcp_conn *)0)->part) <= TCP_IN_HEAD,
 	       "goes in front of what is read");
 
-/* An accepted socket until its preamble is whole. */
+/* An accepted socket until its preamble is whole and the wire that it is for has looked at it. */
 struct tcp_guest {
 	struct tcp_lane lane;
-	struct list link; /* wire->guests, in order of arrival; or wire->guest_graves */
+	/* port->guests, in order of arrival; wire->arrived when whole; or hub->guest_graves */
+	struct list link;
+	struct tcp_port *port;
+	bool arrived;
 	uint64_t since_ns;
 	uint32_t len;
 	struct tcp_preamble preamble;
 };
 
+/* A listening socket, of one wire or several. */
+struct tcp_port {
+	struct list link; /* hub->ports */
+	struct tcp_hub *hub;
+	struct tcp_lane listener;
+	uint64_t rearm_ns; /* the listener is not watched until then; 0: it is */
+	struct tcp_wire
+		*owner; /* whom those mean who know host and port alone; NULL: it is closed */
+	uint32_t refs;	/* wires that listen here */
+	bool shared;	/* others may join: nobody asked for a port of his own */
+	uint16_t number;
+	union tcp_sockaddr wish; /* where it was to be opened */
+	uint32_t guest_cnt;
+	struct list guests;
+};
+
+/* What the wires of a domain have together; of one wire, where that has no domain. */
+struct tcp_hub {
+	struct list all;    /* of the process: for fork, and to be found */
+	const void *domain; /* NULL: nobody else joins */
+	int epoll_fd;
+	struct list wires, ports;
+	struct list guest_graves; /* dead, freed once the events have been looked at */
+	uint32_t resting;	  /* ports that are not watched for a while */
+	uint32_t turn;		  /* times that epoll was asked */
+	uint64_t look_ns;	  /* when it was last, where there are several wires */
+	bool more;		  /* it had more than was taken */
+	bool forked;		  /* we are a copy: every socket belongs to the parent */
+	bool starved;		  /* a lack of descriptors was logged */
+	bool foreign;		  /* a peer of another version was logged */
+	uint8_t *in; /* a control lane's input, and where data that nobody wants goes */
+};
+
 struct tcp_wire {
 	struct wire wire;
-	int epoll_fd;
-	struct tcp_lane listener;
-	uint64_t
-		rearm_ns; /* the listener is not watched until then: no descriptors; 0: it is */
-	uint32_t tick;	  /* of poll */
+	struct list link; /* hub->wires */
+	struct tcp_hub *hub;
+	struct tcp_port *port;
+	uint32_t seen; /* hub->turn at our last poll */
+	uint32_t tick; /* of poll */
 	bool polling;
 	bool armed;   /* somebody sleeps who has to be told of what sockets do not tell of */
 	bool closing; /* in close(): the engine is not called any more */
-	bool forked;  /* we are a copy: every socket belongs to the parent */
-	bool starved; /* a lack of descriptors was logged */
-	bool foreign; /* a peer of another version was logged */
-	uint32_t guest_cnt;
-	struct list all; /* of the process, for fork */
-	struct list conns, dirty, finished, timed, guests;
-	struct list graves, guest_graves; /* dead, freed at the end of poll */
+	uint8_t nonce[TCP_NONCE]; /* of the endpoint */
+	struct list ready;	  /* lanes to which something has happened */
+	struct list arrived;	  /* guests who are for us */
+	struct list conns, dirty, finished, timed;
+	struct list graves; /* dead, freed at the end of poll */
 	union tcp_sockaddr local;
-	uint8_t *in; /* a control lane's input, and where data that nobody wants goes */
 };
 
 extern const struct wire_ops tcp_wire_ops;
@@ -235,26 +276,66 @@ void tcp_close(struct wire *wire);
 int tcp_poll(struct wire *wire);
 void tcp_local(struct wire *wire, char *buf, size_t len);
 
-/*
- * tcp_watch - have epoll tell of these events of the lane; 0: of none. @wire->epoll_fd
- * Not in the child of a fork, which shares that with its parent.
- */
-int tcp_watch(struct tcp_wire *wire, struct tcp_lane *lane, uint32_t events);
-
-/* tcp_watch_move - the socket of @from is @to's from here on, with what epoll watches */
-void tcp_watch_move(struct tcp_wire *wire, struct tcp_lane *from, struct tcp_lane *to);
-
 /* tcp_reap - free what is dead; not while polling */
 void tcp_reap(struct tcp_wire *wire);
-
-/* tcp_lane_close - close the socket; the lane is NONE afterwards */
-void tcp_lane_close(struct tcp_wire *wire, struct tcp_lane *lane);
 
 /* tcp_due - have poll look at the conn at that time */
 void tcp_due(struct tcp_conn *conn, uint64_t ns);
 
+/* ---- hub.c ---- */
+
+/*
+ * tcp_hub_join - be one of the wires of a domain
+ * @domain: NULL: of none, which takes a hub of its own
+ * Sets wire->hub and returns 0, or -FI_E*.
+ */
+int tcp_hub_join(struct tcp_wire *wire, const void *domain);
+
+/* tcp_hub_leave - the last one closes it; nothing for a wire that has not joined */
+void tcp_hub_leave(struct tcp_wire *wire);
+
+/*
+ * tcp_port_join - listen at @wish, whose port may be 0
+ * @share: together with others of the hub that wish the same, unless a port is asked for
+ * Sets wire->port and returns 0, or -FI_E*. Whom the port stands for is port->owner.
+ */
+int tcp_port_join(struct tcp_wire *wire, const union tcp_sockaddr *wish, bool share);
+
+/* tcp_port_leave - the last one closes it; who has come for this wire is sent away */
+void tcp_port_leave(struct tcp_wire *wire);
+
+/*
+ * tcp_hub_look - ask epoll, unless another wire has just now, and hand out what it says: lanes to the
+ * wires of their conns, guests to those that they are for
+ */
+void tcp_hub_look(struct tcp_wire *wire);
+
+/* tcp_hub_bury - free guests that are dead; not while events are looked at */
+void tcp_hub_bury(struct tcp_hub *hub);
+
+/* tcp_port_rest - not watched for a while: epoll would tell of what we can't take again and again */
+void tcp_port_rest(struct tcp_port *port, uint64_t now);
+
+/* tcp_hub_rearm - watch listeners again whose time has come */
+void tcp_hub_rearm(struct tcp_hub *hub);
+
+/* tcp_hub_due - when that is next; UINT64_MAX: all are watched */
+uint64_t tcp_hub_due(const struct tcp_hub *hub);
+
+/*
+ * tcp_watch - have epoll tell of these events of the lane; 0: of none. 0 or -FI_E*
+ * Not in the child of a fork, which shares epoll with its parent.
+ */
+int tcp_watch(struct tcp_hub *hub, struct tcp_lane *lane, uint32_t events);
+
+/* tcp_watch_move - the socket of @from is @to's from here on, with what epoll watches */
+void tcp_watch_move(struct tcp_hub *hub, struct tcp_lane *from, struct tcp_lane *to);
+
+/* tcp_lane_close - close the socket; the lane is NONE afterwards, and no event of it is left */
+void tcp_lane_close(struct tcp_hub *hub, struct tcp_lane *lane);
+
 /* tcp_starved - no descriptors or memory for a socket: say so once */
-void tcp_starved(struct tcp_wire *wire, const char *what, int err);
+void tcp_starved(struct tcp_hub *hub, const char *what, int err);
 
 /* ---- bell.c: see wire.h for these ---- */
 
@@ -278,9 +359,14 @@ int tcp_connect(struct wire *wire, struct engine_peer *peer, const struct weft_a
 void tcp_data_open(struct tcp_conn *conn);
 
 /* tcp_accept - take what waits at the listener, a bounded number */
-void tcp_accept(struct tcp_wire *wire);
-void tcp_guest_event(struct tcp_guest *guest, struct tcp_wire *wire);
-void tcp_guest_drop(struct tcp_wire *wire, struct tcp_guest *guest);
+void tcp_accept(struct tcp_port *port);
+
+/* tcp_guest_event - read of its preamble; once that is whole the guest is in wire->arrived, or refused */
+void tcp_guest_event(struct tcp_guest *guest);
+
+/* tcp_guest_admit - what came to this wire: a lane, or none that it takes. Only from poll */
+void tcp_guest_admit(struct tcp_guest *guest, struct tcp_wire *wire);
+void tcp_guest_drop(struct tcp_guest *guest);
 
 /* tcp_greet_event - something happened on a lane that we are connecting. Returns things moved */
 int tcp_greet_event(struct tcp_conn *conn, struct tcp_lane *lane);

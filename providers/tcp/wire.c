@@ -1,92 +1,14 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * The TCP wire's endpoint: the listener, the epoll descriptor that watches all sockets, and
- * the poll that moves everything. Called by the engine through tcp_wire_ops, on the thread
- * that holds the endpoint's domain.
+ * The TCP wire's endpoint: where it is found, and the poll that moves everything. Called by the
+ * engine through tcp_wire_ops, on the thread that holds the endpoint's domain.
  */
-#include <errno.h>
 #include <sys/epoll.h>
-#include <unistd.h>
 #include "iface.h"
 #include "tcp.h"
 #include "tcp_wire.h"
 
-#define EVENT_MAX 64 /* sockets looked at in one poll */
-
-/* All endpoints of the process, for the child of a fork. Rank 3, nothing is called under it. */
-static struct platform_lock wires_lock = { PTHREAD_MUTEX_INITIALIZER };
-static struct list wires = { &wires, &wires };
-
-static void fork_prepare(void)
-{
-	platform_lock(&wires_lock);
-}
-
-static void fork_parent(void)
-{
-	platform_unlock(&wires_lock);
-}
-
-/*
- * The child has the parent's sockets and its epoll descriptor: bytes that it read or wrote, or a
- * socket that it took out of epoll, would be the parent's. It may only close its descriptors.
- */
-static void fork_child(void)
-{
-	struct list *node, *after;
-
-	list_for_each(node, after, &wires)
-		container_of(node, struct tcp_wire, all)->forked = true;
-	platform_unlock(&wires_lock);
-}
-
-static struct platform_fork fork_watcher = {
-	.prepare = fork_prepare,
-	.parent = fork_parent,
-	.child = fork_child,
-};
-
-int tcp_watch(struct tcp_wire *wire, struct tcp_lane *lane, uint32_t events)
-{
-	struct epoll_event event = { .events = events, .data.ptr = lane };
-	int op;
-
-	if (events == lane->events || wire->forked)
-		return 0;
-	op = !events ? EPOLL_CTL_DEL : lane->events ? EPOLL_CTL_MOD : EPOLL_CTL_ADD;
-	if (epoll_ctl(wire->epoll_fd, op, lane->fd, &event))
-		return -errno;
-	lane->events = events;
-	return 0;
-}
-
-void tcp_watch_move(struct tcp_wire *wire, struct tcp_lane *from, struct tcp_lane *to)
-{
-	struct epoll_event event = { .events = from->events, .data.ptr = to };
-
-	to->fd = from->fd;
-	to->events = from->events;
-	from->fd = -1;
-	from->events = 0;
-	epoll_ctl(wire->epoll_fd, EPOLL_CTL_MOD, to->fd, &event);
-}
-
-void tcp_lane_close(struct tcp_wire *wire, struct tcp_lane *lane)
-{
-	if (lane->fd < 0)
-		return;
-	/* By hand: a child of fork() may hold the socket, and epoll with it a pointer to us. */
-	tcp_watch(wire, lane, 0);
-	close(lane->fd);
-	lane->fd = -1;
-	lane->state = TCP_LANE_NONE;
-	lane->events = 0;
-	lane->want_out = false;
-	if (!wire->rearm_ns)
-		return;
-	wire->rearm_ns = 1; /* a descriptor is free: do not wait */
-	tcp_rouse(wire);
-}
+#define CLOSE_NAP_NS 100000u /* between looks at what peers have not acknowledged */
 
 void tcp_due(struct tcp_conn *conn, uint64_t ns)
 {
@@ -94,54 +16,6 @@ void tcp_due(struct tcp_conn *conn, uint64_t ns)
 	list_remove(&conn->timed);
 	list_push(&tcp_wire_of(conn)->timed, &conn->timed);
 	tcp_rouse(tcp_wire_of(conn));
-}
-
-void tcp_starved(struct tcp_wire *wire, const char *what, int err)
-{
-	if (wire->starved)
-		return;
-	wire->starved = true;
-	FI_WARN(&tcp_provider, FI_LOG_EP_CTRL,
-		"can't %s: %s; peers wait until descriptors are free (two are needed for each: raise "
-		"'ulimit -n')\n",
-		what, strerror(err));
-}
-
-static int listen_at(struct tcp_wire *wire, const union tcp_sockaddr *at)
-{
-	int one = 1, err;
-
-	wire->listener.fd = socket(at->sa.sa_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC,
-				   0);
-	if (wire->listener.fd < 0)
-		return -errno;
-	/* A port that was asked for may be in use by connections of a process that has ended. */
-	if (tcp_sockaddr_port(at))
-		setsockopt(wire->listener.fd, SOL_SOCKET, SO_REUSEADDR, &one, sizeof(one));
-	if (at->sa.sa_family == AF_INET6)
-		setsockopt(wire->listener.fd, IPPROTO_IPV6, IPV6_V6ONLY, &one, sizeof(one));
-	if (!bind(wire->listener.fd, &at->sa, tcp_sockaddr_len(at)) &&
-	    !listen(wire->listener.fd, SOMAXCONN))
-		return 0;
-	err = -errno;
-	close(wire->listener.fd);
-	wire->listener.fd = -1;
-	return err;
-}
-
-/* At the port of @at, or at any of the configured range, or where the kernel likes. */
-static int listen_in_range(struct tcp_wire *wire, union tcp_sockaddr *at)
-{
-	int port, err = -FI_EADDRINUSE;
-
-	if (tcp_sockaddr_port(at) || !tcp_settings.port_low)
-		return listen_at(wire, at);
-	for (port = tcp_settings.port_low;
-	     port <= tcp_settings.port_high && err == -FI_EADDRINUSE; port++) {
-		tcp_sockaddr_set_port(at, (uint16_t)port);
-		err = listen_at(wire, at);
-	}
-	return err;
 }
 
 /* @at: where to listen; wire->local: where peers shall connect to, port excepted. */
@@ -174,39 +48,24 @@ static int choose_address(struct tcp_wire *wire, const struct weft_addr *bind_ad
 static int start_listening(struct tcp_wire *wire, const struct wire_attr *attr, char *why,
 			   size_t why_len)
 {
-	union tcp_sockaddr at, bound;
-	socklen_t len = sizeof(bound);
+	union tcp_sockaddr at = { 0 };
 	char name[64];
 	int err;
 
 	err = choose_address(wire, attr->bind, &at, why, why_len);
 	if (err)
 		return err;
-	err = listen_in_range(wire, &at);
+	err = tcp_port_join(wire, &at, attr->by_nonce);
 	if (err) {
 		tcp_sockaddr_str(&at, name, sizeof(name));
 		snprintf(why, why_len, "can't listen at %s: %s", name, strerror(-err));
 		return err;
 	}
-	if (getsockname(wire->listener.fd, &bound.sa, &len)) {
-		snprintf(why, why_len, "the listening port can't be found out: %s",
-			 strerror(errno));
-		return -errno;
-	}
-	tcp_sockaddr_set_port(&wire->local, tcp_sockaddr_port(&bound));
+	tcp_sockaddr_set_port(&wire->local, wire->port->number);
 	return 0;
 }
 
-static void wire_free(struct tcp_wire *wire)
-{
-	tcp_lane_close(wire, &wire->listener);
-	if (wire->epoll_fd >= 0)
-		close(wire->epoll_fd);
-	free(wire->in);
-	free(wire);
-}
-
-static struct tcp_wire *wire_alloc(struct engine_ep *ep)
+static struct tcp_wire *wire_alloc(struct engine_ep *ep, const struct weft_addr *addr)
 {
 	struct tcp_wire *wire = calloc(1, sizeof(*wire));
 
@@ -214,58 +73,45 @@ static struct tcp_wire *wire_alloc(struct engine_ep *ep)
 		return NULL;
 	wire->wire.ops = &tcp_wire_ops;
 	wire->wire.ep = ep;
-	wire->epoll_fd = -1;
-	wire->listener.fd = -1;
-	wire->listener.kind = TCP_LANE_LISTENER;
+	memcpy(wire->nonce, addr->nonce, sizeof(wire->nonce));
+	list_init(&wire->ready);
+	list_init(&wire->arrived);
 	list_init(&wire->conns);
 	list_init(&wire->dirty);
 	list_init(&wire->finished);
 	list_init(&wire->timed);
-	list_init(&wire->guests);
 	list_init(&wire->graves);
-	list_init(&wire->guest_graves);
-	wire->in = aligned_alloc(CACHE_LINE, TCP_IN_HEAD + TCP_IN_LEN);
-	if (!wire->in) {
-		free(wire);
-		return NULL;
-	}
 	return wire;
 }
 
 int tcp_open(struct engine_ep *ep, const struct wire_attr *attr, struct weft_addr *addr,
 	     struct wire **out, char *why, size_t why_len)
 {
-	struct tcp_wire *wire = wire_alloc(ep);
+	struct tcp_wire *wire = wire_alloc(ep, addr);
 	int err;
 
 	if (!wire) {
 		snprintf(why, why_len, "out of memory");
 		return -FI_ENOMEM;
 	}
-	wire->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
-	if (wire->epoll_fd < 0) {
-		err = -errno;
-		snprintf(why, why_len, "can't create an epoll descriptor: %s", strerror(errno));
+	err = tcp_hub_join(wire, attr->domain);
+	if (err) {
+		snprintf(why, why_len, "can't create an epoll descriptor: %s", strerror(-err));
 		goto err_free;
 	}
 	err = start_listening(wire, attr, why, why_len);
 	if (err)
-		goto err_free;
-	err = tcp_watch(wire, &wire->listener, EPOLLIN);
-	if (err) {
-		snprintf(why, why_len, "can't watch the listening socket: %s", strerror(-err));
-		goto err_free;
-	}
-	platform_fork_watch(&fork_watcher);
-	platform_lock(&wires_lock);
-	list_push(&wires, &wire->all);
-	platform_unlock(&wires_lock);
+		goto err_leave;
 	tcp_sockaddr_get(&wire->local, addr);
+	if (wire->port->owner != wire)
+		addr->flags |= ADDR_PORT_SHARED;
 	*out = &wire->wire;
 	return 0;
 
+err_leave:
+	tcp_hub_leave(wire);
 err_free:
-	wire_free(wire);
+	free(wire);
 	return err;
 }
 
@@ -285,8 +131,6 @@ void tcp_reap(struct tcp_wire *wire)
 		free(conn->bulk);
 		free(conn);
 	}
-	while ((node = list_pop(&wire->guest_graves)))
-		free(container_of(node, struct tcp_guest, link));
 }
 
 /*
@@ -339,10 +183,6 @@ static void serve_timed(struct tcp_wire *wire)
 	struct tcp_conn *conn;
 	uint64_t now = platform_now_ns();
 
-	if (wire->rearm_ns && now >= wire->rearm_ns) {
-		wire->rearm_ns = 0;
-		tcp_watch(wire, &wire->listener, EPOLLIN);
-	}
 	take_all(&wire->timed, &batch);
 	while ((node = list_pop(&batch))) {
 		conn = container_of(node, struct tcp_conn, timed);
@@ -372,45 +212,59 @@ static int conn_event(struct tcp_conn *conn, struct tcp_lane *lane, uint32_t eve
 	return lane == &conn->control ? tcp_control_read(conn) : tcp_data_read(conn);
 }
 
-static int lane_event(struct tcp_wire *wire, struct tcp_lane *lane, uint32_t events)
+/* Who has come for this endpoint. */
+static void serve_arrived(struct tcp_wire *wire)
 {
-	struct tcp_guest *guest;
+	struct list *node;
 
-	switch (lane->kind) {
-	case TCP_LANE_LISTENER:
-		tcp_accept(wire);
-		return 0;
-	case TCP_LANE_GUEST:
-		guest = container_of(lane, struct tcp_guest, lane);
-		if (lane->fd >= 0)
-			tcp_guest_event(guest, wire);
-		return 0;
-	case TCP_LANE_CONTROL:
-		return conn_event(container_of(lane, struct tcp_conn, control), lane, events);
-	default:
-		return conn_event(container_of(lane, struct tcp_conn, data), lane, events);
-	}
+	while ((node = list_pop(&wire->arrived)))
+		tcp_guest_admit(container_of(node, struct tcp_guest, link), wire);
 }
 
-/* One round over everything that can move. @wait_ms: 0, but for close(). */
-static int turn(struct tcp_wire *wire, int wait_ms)
+/* What epoll told of the lanes of this wire. */
+static int serve_ready(struct tcp_wire *wire)
 {
-	struct epoll_event events[EVENT_MAX];
-	int cnt, i, moved;
+	struct list *node, batch;
+	struct tcp_lane *lane;
+	struct tcp_conn *conn;
+	uint32_t happened;
+	int moved = 0;
+
+	take_all(&wire->ready, &batch);
+	while ((node = list_pop(&batch))) {
+		lane = container_of(node, struct tcp_lane, ready);
+		conn = lane->kind == TCP_LANE_CONTROL
+			       ? container_of(lane, struct tcp_conn, control)
+			       : container_of(lane, struct tcp_conn, data);
+		happened = lane->happened;
+		lane->happened = 0;
+		moved += conn_event(conn, lane, happened);
+		if (!list_empty(&wire->dirty))
+			serve_dirty(wire);
+	}
+	return moved;
+}
+
+/* One round over everything that can move. */
+static int turn(struct tcp_wire *wire)
+{
+	struct tcp_hub *hub = wire->hub;
+	int moved;
 
 	wire->tick++;
 	wire->polling = true;
 	moved = serve_finished(wire);
 	if (!list_empty(&wire->dirty))
 		serve_dirty(wire);
-	cnt = epoll_wait(wire->epoll_fd, events, EVENT_MAX, wait_ms);
-	for (i = 0; i < cnt; i++) {
-		moved += lane_event(wire, events[i].data.ptr, events[i].events);
-		if (!list_empty(&wire->dirty))
-			serve_dirty(wire);
-	}
+	tcp_hub_look(wire);
+	if (unlikely(!list_empty(&wire->arrived)))
+		serve_arrived(wire);
+	if (!list_empty(&wire->ready))
+		moved += serve_ready(wire);
 	moved += serve_finished(wire);
-	if (unlikely(!list_empty(&wire->timed) || wire->rearm_ns))
+	if (unlikely(hub->resting))
+		tcp_hub_rearm(hub);
+	if (unlikely(!list_empty(&wire->timed)))
 		serve_timed(wire);
 	if (!list_empty(&wire->dirty))
 		serve_dirty(wire);
@@ -439,7 +293,7 @@ int tcp_poll(struct wire *out)
 {
 	struct tcp_wire *wire = tcp_wire_from(out);
 
-	return unlikely(wire->forked) ? end_copies(wire) : turn(wire, 0);
+	return unlikely(wire->hub->forked) ? end_copies(wire) : turn(wire);
 }
 
 /* Let go of the conns whose peers have everything. */
@@ -462,25 +316,24 @@ void tcp_close(struct wire *out)
 	struct list *node, *after;
 	struct tcp_conn *conn;
 
-	platform_lock(&wires_lock);
-	list_remove(&wire->all);
-	platform_unlock(&wires_lock);
-
 	wire->closing = true;
 	list_for_each(node, after, &wire->conns) {
 		conn = container_of(node, struct tcp_conn, link);
-		if (!conn->conn.up || wire->forked)
+		if (!conn->conn.up || wire->hub->forked)
 			tcp_conn_bury(conn);
 	}
 	close_drained(wire);
+	/* Not in epoll, which tells of other wires' sockets too: nobody looks at these meanwhile. */
 	while (!list_empty(&wire->conns) && platform_now_ns() < end) {
-		turn(wire, 1);
+		turn(wire);
 		close_drained(wire);
+		if (!list_empty(&wire->conns))
+			platform_sleep(NULL, 0, CLOSE_NAP_NS);
 	}
 	while ((node = wire->conns.next) != &wire->conns)
 		tcp_conn_bury(container_of(node, struct tcp_conn, link));
-	while ((node = wire->guests.next) != &wire->guests)
-		tcp_guest_drop(wire, container_of(node, struct tcp_guest, link));
 	tcp_reap(wire);
-	wire_free(wire);
+	tcp_port_leave(wire);
+	tcp_hub_leave(wire);
+	free(wire);
 }

@@ -118,6 +118,8 @@ static void some_address(struct weft_addr *a)
 		addr_to_service(a);
 	if (how & 8)
 		change(a, input_byte());
+	if (how & 16) /* its port is others' too; or a flag that nobody has */
+		a->flags = how & 32 ? ADDR_PORT_SHARED << 1 : ADDR_PORT_SHARED;
 }
 
 /* As the program holds it: addr_len bytes at @at, which need not be an address. */

@@ -1,0 +1,445 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * What the TCP wires of a domain have together, so that a thousand endpoints do not take thousands of
+ * descriptors: one epoll for all their sockets, and one listening socket for those that nobody asked
+ * to be at a port of their own, and whose peers know them by a nonce as well. Which of them somebody
+ * means who comes there is in his preamble.
+ *
+ * Who asks epoll hands the events to the wires that they are for; each looks at its own in its
+ * own poll, so that the engine is called for no endpoint but the one that it polls. All of it runs on the
+ * thread that holds the domain; the list of hubs has a lock.
+ */
+#include <errno.h>
+#include <sys/epoll.h>
+#include <unistd.h>
+#include "tcp.h"
+#include "tcp_wire.h"
+
+#define EVENT_MAX 64	/* sockets told of at once */
+#define LOOK_NS	  5000u /* what was looked at so shortly ago need not be looked at again */
+
+/* All hubs of the process. Rank 3, nothing is called under it. */
+static struct platform_lock hubs_lock = { PTHREAD_MUTEX_INITIALIZER };
+static struct list hubs = { &hubs, &hubs };
+
+static void fork_prepare(void)
+{
+	platform_lock(&hubs_lock);
+}
+
+static void fork_parent(void)
+{
+	platform_unlock(&hubs_lock);
+}
+
+/*
+ * The child has the parent's sockets and its epoll descriptor: bytes that it read or wrote, or a
+ * socket that it took out of epoll, would be the parent's. It may only close its descriptors.
+ */
+static void fork_child(void)
+{
+	struct list *node, *after;
+
+	list_for_each(node, after, &hubs)
+		container_of(node, struct tcp_hub, all)->forked = true;
+	platform_unlock(&hubs_lock);
+}
+
+static struct platform_fork fork_watcher = {
+	.prepare = fork_prepare,
+	.parent = fork_parent,
+	.child = fork_child,
+};
+
+static void hub_free(struct tcp_hub *hub)
+{
+	if (hub->epoll_fd >= 0)
+		close(hub->epoll_fd);
+	free(hub->in);
+	free(hub);
+}
+
+static struct tcp_hub *hub_create(const void *domain, int *err)
+{
+	struct tcp_hub *hub = calloc(1, sizeof(*hub));
+
+	*err = -FI_ENOMEM;
+	if (!hub)
+		return NULL;
+	hub->domain = domain;
+	list_init(&hub->wires);
+	list_init(&hub->ports);
+	list_init(&hub->guest_graves);
+	hub->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
+	if (hub->epoll_fd < 0) {
+		*err = -errno;
+		goto err_free;
+	}
+	hub->in = aligned_alloc(CACHE_LINE, TCP_IN_HEAD + TCP_IN_LEN);
+	if (!hub->in)
+		goto err_free;
+	platform_fork_watch(&fork_watcher);
+	platform_lock(&hubs_lock);
+	list_push(&hubs, &hub->all);
+	platform_unlock(&hubs_lock);
+	return hub;
+
+err_free:
+	hub_free(hub);
+	return NULL;
+}
+
+/* That of the domain; not one that a parent process has made for it. */
+static struct tcp_hub *hub_find(const void *domain)
+{
+	struct tcp_hub *found = NULL;
+	struct list *node, *after;
+
+	if (!domain)
+		return NULL;
+	platform_lock(&hubs_lock);
+	list_for_each(node, after, &hubs) {
+		struct tcp_hub *hub = container_of(node, struct tcp_hub, all);
+
+		if (hub->domain == domain && !hub->forked)
+			found = hub;
+	}
+	platform_unlock(&hubs_lock);
+	return found;
+}
+
+int tcp_hub_join(struct tcp_wire *wire, const void *domain)
+{
+	struct tcp_hub *hub = hub_find(domain);
+	int err = 0;
+
+	if (!hub)
+		hub = hub_create(domain, &err);
+	if (!hub)
+		return err;
+	wire->hub = hub;
+	list_push(&hub->wires, &wire->link);
+	return 0;
+}
+
+void tcp_hub_leave(struct tcp_wire *wire)
+{
+	struct tcp_hub *hub = wire->hub;
+
+	if (!hub)
+		return;
+	list_remove(&wire->link);
+	wire->hub = NULL;
+	if (!list_empty(&hub->wires))
+		return;
+	platform_lock(&hubs_lock);
+	list_remove(&hub->all);
+	platform_unlock(&hubs_lock);
+	hub_free(hub);
+}
+
+/* ---- lanes ---- */
+
+int tcp_watch(struct tcp_hub *hub, struct tcp_lane *lane, uint32_t events)
+{
+	struct epoll_event event = { .events = events, .data.ptr = lane };
+	int op;
+
+	if (events == lane->events || hub->forked)
+		return 0;
+	op = !events ? EPOLL_CTL_DEL : lane->events ? EPOLL_CTL_MOD : EPOLL_CTL_ADD;
+	if (epoll_ctl(hub->epoll_fd, op, lane->fd, &event))
+		return -errno;
+	lane->events = events;
+	return 0;
+}
+
+void tcp_watch_move(struct tcp_hub *hub, struct tcp_lane *from, struct tcp_lane *to)
+{
+	struct epoll_event event = { .events = from->events, .data.ptr = to };
+
+	to->fd = from->fd;
+	to->events = from->events;
+	from->fd = -1;
+	from->events = 0;
+	epoll_ctl(hub->epoll_fd, EPOLL_CTL_MOD, to->fd, &event);
+}
+
+/* A descriptor is free: listeners that rest for want of one need not wait. */
+static void hub_relieved(struct tcp_hub *hub)
+{
+	struct list *node, *after;
+
+	if (!hub->resting)
+		return;
+	list_for_each(node, after, &hub->ports) {
+		struct tcp_port *port = container_of(node, struct tcp_port, link);
+
+		if (port->rearm_ns)
+			port->rearm_ns = 1;
+	}
+	if (!list_empty(&hub->wires))
+		tcp_rouse(container_of(hub->wires.next, struct tcp_wire, link));
+}
+
+void tcp_lane_close(struct tcp_hub *hub, struct tcp_lane *lane)
+{
+	if (lane->fd < 0)
+		return;
+	/* By hand: a child of fork() may hold the socket, and epoll with it a pointer to us. */
+	tcp_watch(hub, lane, 0);
+	close(lane->fd);
+	lane->fd = -1;
+	lane->state = TCP_LANE_NONE;
+	lane->events = 0;
+	lane->want_out = false;
+	lane->happened = 0;
+	list_remove(&lane->ready);
+	hub_relieved(hub);
+}
+
+void tcp_starved(struct tcp_hub *hub, const char *what, int err)
+{
+	if (hub->starved)
+		return;
+	hub->starved = true;
+	FI_WARN(&tcp_provider, FI_LOG_EP_CTRL,
+		"can't %s: %s; peers wait until descriptors are free (two are needed for each: raise "
+		"'ulimit -n')\n",
+		what, strerror(err));
+}
+
+/* ---- ports ---- */
+
+static int listen_at(struct tcp_lane *lane, const union tcp_sockaddr *at)
+{
+	int one = 1, err;
+
+	lane->fd = socket(at->sa.sa_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+	if (lane->fd < 0)
+		return -errno;
+	/* A port that was asked for may be in use by connections of a process that has ended. */
+	if (tcp_sockaddr_port(at))
+		setsockopt(lane->fd, SOL_SOCKET, SO_REUSEADDR, &one, sizeof(one));
+	if (at->sa.sa_family == AF_INET6)
+		setsockopt(lane->fd, IPPROTO_IPV6, IPV6_V6ONLY, &one, sizeof(one));
+	if (!bind(lane->fd, &at->sa, tcp_sockaddr_len(at)) && !listen(lane->fd, SOMAXCONN))
+		return 0;
+	err = -errno;
+	close(lane->fd);
+	lane->fd = -1;
+	return err;
+}
+
+/* At the port of @at, or at any of the configured range, or where the kernel likes. */
+static int listen_in_range(struct tcp_lane *lane, union tcp_sockaddr *at)
+{
+	int port, err = -FI_EADDRINUSE;
+
+	if (tcp_sockaddr_port(at) || !tcp_settings.port_low)
+		return listen_at(lane, at);
+	for (port = tcp_settings.port_low;
+	     port <= tcp_settings.port_high && err == -FI_EADDRINUSE; port++) {
+		tcp_sockaddr_set_port(at, (uint16_t)port);
+		err = listen_at(lane, at);
+	}
+	return err;
+}
+
+static void port_free(struct tcp_port *port)
+{
+	struct list *node;
+
+	while ((node = port->guests.next) != &port->guests)
+		tcp_guest_drop(container_of(node, struct tcp_guest, link));
+	list_remove(&port->link);
+	port->hub->resting -= port->rearm_ns != 0;
+	tcp_lane_close(port->hub, &port->listener);
+	free(port);
+}
+
+/* Listens, is watched, and knows its number. Returns 0 or -FI_E* */
+static int port_open(struct tcp_port *port)
+{
+	union tcp_sockaddr at = port->wish, bound;
+	socklen_t len = sizeof(bound);
+	int err = listen_in_range(&port->listener, &at);
+
+	if (err)
+		return err;
+	if (getsockname(port->listener.fd, &bound.sa, &len))
+		return -errno;
+	port->number = tcp_sockaddr_port(&bound);
+	return tcp_watch(port->hub, &port->listener, EPOLLIN);
+}
+
+static struct tcp_port *port_create(struct tcp_hub *hub, const union tcp_sockaddr *wish,
+				    int *err)
+{
+	struct tcp_port *port = calloc(1, sizeof(*port));
+
+	*err = -FI_ENOMEM;
+	if (!port)
+		return NULL;
+	port->hub = hub;
+	port->wish = *wish;
+	port->listener.fd = -1;
+	port->listener.kind = TCP_LANE_LISTENER;
+	list_init(&port->listener.ready);
+	list_init(&port->guests);
+	list_push(&hub->ports, &port->link);
+	*err = port_open(port);
+	if (!*err)
+		return port;
+	port_free(port);
+	return NULL;
+}
+
+static struct tcp_port *port_find(struct tcp_hub *hub, const union tcp_sockaddr *wish)
+{
+	struct list *node, *after;
+
+	list_for_each(node, after, &hub->ports) {
+		struct tcp_port *port = container_of(node, struct tcp_port, link);
+
+		if (port->shared && tcp_sockaddr_same_ip(&port->wish, wish))
+			return port;
+	}
+	return NULL;
+}
+
+int tcp_port_join(struct tcp_wire *wire, const union tcp_sockaddr *wish, bool share)
+{
+	bool shared = share && !tcp_sockaddr_port(wish);
+	struct tcp_port *port = shared ? port_find(wire->hub, wish) : NULL;
+	int err = 0;
+
+	if (!port) {
+		port = port_create(wire->hub, wish, &err);
+		if (!port)
+			return err;
+		port->shared = shared;
+		port->owner = wire;
+	}
+	port->refs++;
+	wire->port = port;
+	return 0;
+}
+
+void tcp_port_leave(struct tcp_wire *wire)
+{
+	struct tcp_port *port = wire->port;
+	struct list *node;
+
+	if (!port)
+		return;
+	while ((node = wire->arrived.next) != &wire->arrived)
+		tcp_guest_drop(container_of(node, struct tcp_guest, link));
+	wire->port = NULL;
+	if (port->owner == wire)
+		port->owner = NULL;
+	if (!--port->refs)
+		port_free(port);
+	tcp_hub_bury(wire->hub);
+}
+
+uint64_t tcp_hub_due(const struct tcp_hub *hub)
+{
+	uint64_t due = UINT64_MAX;
+	const struct list *node;
+
+	if (!hub->resting)
+		return due;
+	for (node = hub->ports.next; node != &hub->ports; node = node->next) {
+		uint64_t ns = container_of(node, struct tcp_port, link)->rearm_ns;
+
+		if (ns && ns < due)
+			due = ns;
+	}
+	return due;
+}
+
+void tcp_port_rest(struct tcp_port *port, uint64_t now)
+{
+	tcp_watch(port->hub, &port->listener, 0);
+	port->hub->resting += port->rearm_ns == 0;
+	port->rearm_ns = now + TCP_RETRY_NS;
+}
+
+void tcp_hub_rearm(struct tcp_hub *hub)
+{
+	uint64_t now = platform_now_ns();
+	struct list *node, *after;
+
+	list_for_each(node, after, &hub->ports) {
+		struct tcp_port *port = container_of(node, struct tcp_port, link);
+
+		if (!port->rearm_ns || now < port->rearm_ns)
+			continue;
+		port->rearm_ns = 0;
+		hub->resting--;
+		tcp_watch(hub, &port->listener, EPOLLIN);
+	}
+}
+
+/* ---- events ---- */
+
+void tcp_hub_bury(struct tcp_hub *hub)
+{
+	struct list *node;
+
+	while ((node = list_pop(&hub->guest_graves)))
+		free(container_of(node, struct tcp_guest, link));
+}
+
+static void lane_event(struct tcp_lane *lane, uint32_t events)
+{
+	struct tcp_conn *conn;
+
+	switch (lane->kind) {
+	case TCP_LANE_LISTENER:
+		tcp_accept(container_of(lane, struct tcp_port, listener));
+		return;
+	case TCP_LANE_GUEST:
+		tcp_guest_event(container_of(lane, struct tcp_guest, lane));
+		return;
+	case TCP_LANE_CONTROL:
+		conn = container_of(lane, struct tcp_conn, control);
+		break;
+	default:
+		conn = container_of(lane, struct tcp_conn, data);
+	}
+	lane->happened |= events;
+	list_remove(&lane->ready);
+	list_push(&tcp_wire_of(conn)->ready, &lane->ready);
+}
+
+/* Has another wire asked since our last poll, in the same round of progress? */
+static bool just_looked(const struct tcp_wire *wire)
+{
+	const struct tcp_hub *hub = wire->hub;
+
+	return wire->seen != hub->turn && !hub->more &&
+	       platform_now_ns() - hub->look_ns < LOOK_NS;
+}
+
+void tcp_hub_look(struct tcp_wire *wire)
+{
+	struct epoll_event events[EVENT_MAX];
+	struct tcp_hub *hub = wire->hub;
+	bool told = just_looked(wire);
+	int cnt, i;
+
+	if (told) {
+		wire->seen = hub->turn;
+		return;
+	}
+	wire->seen = ++hub->turn;
+	if (hub->wires.next->next != &hub->wires)
+		hub->look_ns = platform_now_ns();
+	cnt = epoll_wait(hub->epoll_fd, events, EVENT_MAX, 0);
+	hub->more = cnt == EVENT_MAX;
+	for (i = 0; i < cnt; i++)
+		lane_event(events[i].data.ptr, events[i].events);
+	tcp_hub_bury(hub);
+}

@@ -1,0 +1,274 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * What the TCP wires of a domain share: descriptors, a port, and who comes there; over loopback.
+ */
+#include <dirent.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <sys/wait.h>
+#include <unistd.h>
+#include <cmocka.h>
+#include "mock_engine.h"
+
+#define SIDES 20
+
+static const char domain; /* its address stands for one */
+
+static int fd_cnt(void)
+{
+	DIR *dir = opendir("/proc/self/fd");
+	int cnt = 0;
+
+	assert_non_null(dir);
+	while (readdir(dir))
+		cnt++;
+	closedir(dir);
+	return cnt;
+}
+
+static void open_sides(struct side *sides[SIDES])
+{
+	for (int i = 0; i < SIDES; i++)
+		sides[i] = side_open_in(NULL, &domain);
+}
+
+static void close_sides(struct side *sides[SIDES])
+{
+	for (int i = 0; i < SIDES; i++)
+		if (sides[i])
+			side_close(sides[i]);
+}
+
+static void sides_of_a_domain_take_two_descriptors(void **state)
+{
+	struct side *sides[SIDES], *alone;
+	int before = fd_cnt();
+
+	open_sides(sides);
+	assert_int_equal(fd_cnt(), before + 2);
+	for (int i = 0; i < SIDES; i++) {
+		assert_true(addr_valid(&sides[i]->addr));
+		assert_int_equal(sides[i]->addr.port, sides[0]->addr.port);
+		/* the port stands for the first one */
+		assert_int_equal(sides[i]->addr.flags, i ? ADDR_PORT_SHARED : 0);
+		assert_int_equal(tcp_bell(sides[i]->wire), tcp_bell(sides[0]->wire));
+	}
+	alone = side_open(NULL);
+	assert_int_not_equal(alone->addr.port, sides[0]->addr.port);
+	assert_int_equal(alone->addr.flags, 0);
+	assert_int_equal(fd_cnt(), before + 4);
+	side_close(alone);
+	close_sides(sides);
+	assert_int_equal(fd_cnt(), before);
+}
+
+static void a_port_that_is_asked_for_is_not_shared(void **state)
+{
+	struct side *a = side_open(NULL), *b, *c;
+	struct weft_addr at = a->addr;
+
+	side_close(a);
+	b = side_open_in(&at, &domain);
+	c = side_open_in(NULL, &domain);
+	assert_int_equal(b->addr.port, at.port);
+	assert_int_equal(b->addr.flags | c->addr.flags, 0);
+	assert_int_not_equal(c->addr.port, at.port);
+	side_close(b);
+	side_close(c);
+}
+
+/* From outside of the domain and from within, both lanes. */
+static void everybody_gets_what_is_for_him(void **state)
+{
+	struct side *sides[SIDES], *from = side_open(NULL);
+	uint8_t bytes[100000] = { 0 };
+	struct iovec iov = { bytes, sizeof(bytes) };
+	struct wire_conn *to[SIDES], *from_next[SIDES], *back;
+
+	open_sides(sides);
+	for (int i = 0; i < SIDES; i++) {
+		pair_up(from, sides[i], &to[i], &back);
+		pair_up(sides[(i + 1) % SIDES], sides[i], &from_next[i], &back);
+	}
+	for (int i = 0; i < SIDES; i++) {
+		struct sent sent = { 0 };
+		struct side *at = sides[i];
+
+		assert_true(publish(to[i], (uint32_t)i, 24, false));
+		assert_true(publish(from_next[i], (uint32_t)i + SIDES, 24, false));
+		assert_int_equal(send_bulk(to[i], 1000, &iov, 1, &sent), 0);
+		start_clock();
+		while (at->got_cnt < 3 || !sent.done || !at->got[0].payload ||
+		       !at->got[1].payload || !at->got[2].payload) {
+			side_poll(from);
+			side_poll(sides[(i + 1) % SIDES]);
+			side_poll(at);
+			assert_false(expired());
+		}
+		assert_int_equal(at->conn_cnt, 2 + 1);
+		assert_int_equal(at->downs, 0);
+	}
+	for (int i = 0; i < SIDES; i++)
+		assert_int_equal(sides[i]->got_cnt, 3);
+	side_close(from);
+	close_sides(sides);
+}
+
+/* @from connects to @addr: is it refused as by a port where nobody listens? */
+static bool refused(struct side *from, struct side *there, const struct weft_addr *addr)
+{
+	struct wire_conn *conn;
+	int downs = from->downs;
+
+	assert_int_equal(
+		tcp_connect(from->wire, (struct engine_peer *)there, addr, &from->hello, &conn),
+		0);
+	DRIVE(from, there, from->downs > downs || conn->up);
+	return from->downs > downs && from->last_err == -FI_ECONNREFUSED;
+}
+
+static void who_is_not_there_is_refused_and_a_service_is_the_first_one(void **state)
+{
+	struct side *a = side_open_in(NULL, &domain), *b = side_open_in(NULL, &domain);
+	struct side *from = side_open(NULL);
+	struct weft_addr service = a->addr, of_a = a->addr, nobody = b->addr;
+
+	addr_to_service(&service);
+	assert_true(addr_valid(&service));
+	nobody.nonce[3] ^= 1;
+	assert_true(refused(from, a, &nobody));
+	assert_int_equal(a->conn_cnt + b->conn_cnt, 0);
+	assert_false(refused(from, a, &service));
+	DRIVE(from, a, a->conn_cnt == 1);
+
+	side_close(a);
+	DRIVE(from, b, from->downs == 2);
+	/* its port is open still, for another one */
+	assert_true(refused(from, b, &service));
+	assert_true(refused(from, b, &of_a));
+	assert_int_equal(b->conn_cnt, 0);
+	assert_false(refused(from, b, &b->addr));
+	/* and does not come to stand for who joins later */
+	a = side_open_in(NULL, &domain);
+	assert_int_equal(a->addr.flags, ADDR_PORT_SHARED);
+	assert_true(refused(from, b, &service));
+	side_close(a);
+	side_close(b);
+	side_close(from);
+}
+
+/* Whoever asks epoll gets what is another's, who has to be told of it before it sleeps. */
+static void what_another_one_finds_is_not_lost(void **state)
+{
+	struct side *a = side_open_in(NULL, &domain), *b = side_open_in(NULL, &domain);
+	struct side *from = side_open(NULL);
+	struct tcp_wire *wire = tcp_wire_from(b->wire);
+	struct wire_conn *to, *back;
+
+	/* a connection */
+	assert_true(tcp_arm(b->wire) != 0);
+	to = side_connect(from, b);
+	assert_int_equal(b->roused, 0);
+	DRIVE(from, a, !list_empty(&wire->arrived));
+	assert_int_equal(b->roused, 1);
+	assert_int_equal(a->conn_cnt + b->conn_cnt, 0);
+	assert_int_equal(tcp_arm(b->wire), 0);
+	DRIVE(from, b, to->up && b->conn_cnt == 1);
+	back = b->conns[0];
+	assert_true(tcp_arm(b->wire) != 0);
+	/* a packet */
+	assert_true(publish(to, 0, 8, false));
+	DRIVE(from, a, !list_empty(&wire->ready));
+	assert_int_equal(tcp_arm(b->wire), 0);
+	assert_int_equal(b->got_cnt, 0);
+	DRIVE(b, NULL, b->got_cnt == 1);
+	assert_true(tcp_arm(b->wire) != 0);
+	/* one that is found, and whose connection is given up before b looks */
+	assert_true(publish(to, 1, 8, false));
+	DRIVE(from, a, !list_empty(&wire->ready));
+	tcp_disconnect(back);
+	side_poll(b);
+	assert_int_equal(b->got_cnt, 1);
+	/* who has come and is not let in, since b closes */
+	side_connect(from, b);
+	DRIVE(from, a, !list_empty(&wire->arrived));
+	side_close(b);
+	DRIVE(from, a, from->downs == 2);
+	side_close(a);
+	side_close(from);
+}
+
+/* More at once than are asked for at once. */
+static void a_crowd_is_served_whole(void **state)
+{
+	struct side *a = side_open_in(NULL, &domain), *b = side_open_in(NULL, &domain);
+	struct side *from = side_open(NULL);
+	struct wire_conn *conns[100];
+
+	for (int i = 0; i < 100; i++)
+		conns[i] = side_connect(from, i % 2 ? a : b);
+	start_clock();
+	while (a->conn_cnt + b->conn_cnt < 100 || from->conn_cnt < 100) {
+		side_poll(from);
+		side_poll(a);
+		side_poll(b);
+		assert_false(expired());
+	}
+	for (uint32_t i = 0; i < 100; i++)
+		assert_true(publish(conns[i], i, 16, false));
+	start_clock();
+	while (a->got_cnt < 50 || b->got_cnt < 50) {
+		side_poll(from);
+		side_poll(a);
+		side_poll(b);
+		assert_false(expired());
+	}
+	side_close(from);
+	side_close(a);
+	side_close(b);
+}
+
+static void a_child_of_fork_shares_nothing_with_its_parent(void **state)
+{
+	struct side *a = side_open_in(NULL, &domain), *b = side_open_in(NULL, &domain), *c;
+	struct wire_conn *ab, *ba;
+	int status;
+	pid_t pid;
+
+	pair_up(a, b, &ab, &ba);
+	pid = fork();
+	if (!pid) {
+		/* of the same domain, and of its own all the same */
+		c = side_open_in(NULL, &domain);
+		if (c->addr.port == a->addr.port || c->addr.flags ||
+		    tcp_bell(c->wire) == tcp_wire_from(a->wire)->hub->epoll_fd)
+			_exit(1);
+		side_close(b);
+		side_close(c);
+		side_close(a);
+		_exit(0);
+	}
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	assert_int_equal(status, 0);
+	assert_true(publish(ab, 0, 8, false));
+	DRIVE(a, b, b->got_cnt == 1);
+	assert_false(refused(a, b, &b->addr));
+	side_close(a);
+	side_close(b);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(sides_of_a_domain_take_two_descriptors),
+		cmocka_unit_test(a_port_that_is_asked_for_is_not_shared),
+		cmocka_unit_test(everybody_gets_what_is_for_him),
+		cmocka_unit_test(who_is_not_there_is_refused_and_a_service_is_the_first_one),
+		cmocka_unit_test(what_another_one_finds_is_not_lost),
+		cmocka_unit_test(a_crowd_is_served_whole),
+		cmocka_unit_test(a_child_of_fork_shares_nothing_with_its_parent),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
