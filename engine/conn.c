@@ -121,6 +121,15 @@ static int engine_connect_on(struct engine_peer *peer, uint32_t idx,
 	return 0;
 }
 
+/*
+ * A wire that is short of descriptors for now is waited for: the less preferred ones take more of them,
+ * and keep them for as long as they are connected.
+ */
+static bool engine_short(int err)
+{
+	return err == -FI_EAGAIN || err == -FI_EMFILE;
+}
+
 void engine_peer_connect(struct engine_peer *peer)
 {
 	struct engine_ep *ep = peer->ep;
@@ -145,6 +154,8 @@ void engine_peer_connect(struct engine_peer *peer)
 			peer->gone = true;
 		else
 			later |= ret != -FI_EHOSTUNREACH;
+		if (engine_short(ret))
+			break;
 	}
 	if (later)
 		peer->retry_ns = platform_now_ns() + RETRY_NS;
