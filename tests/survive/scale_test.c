@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
  * Many at once with `ulimit -n 1024`: a thousand endpoints in one process, each of which talks to
- * the next and to another process; and many processes, each of which sends to each other,
+ * the next, to any one and to another process; and many processes, each of which sends to each other,
  * small messages and a large one now and then. All bytes are checked; time and memory are told.
  *
- *	scale_test PROVIDER endpoints|processes [COUNT]	SURVIVE_ROUNDS
+ *	scale_test PROVIDER endpoints|processes [COUNT [DESCRIPTORS]]	SURVIVE_ROUNDS, SURVIVE_SEED
  */
 #define _GNU_SOURCE
 #include <sys/resource.h>
@@ -12,7 +12,7 @@
 #include <unistd.h>
 #include "node.h"
 
-#define FILES	   1024
+#define FILES	   1024 /* descriptors, by default */
 #define TEST_SECS  900
 #define HERE	   1000 /* endpoints, by default */
 #define THERE	   256	/* processes, by default */
@@ -21,6 +21,7 @@
 #define LARGE	   100000u
 #define LARGE_STEP 16 /* one of so many pairs has a large one too */
 #define MANY_MAX   4096
+#define ANY_TAG	   (1ull << 32) /* of messages to any one: who sends it is in the tag */
 
 enum gate { GATE_NAMED, GATE_DONE };
 
@@ -32,6 +33,8 @@ struct crowd {
 };
 
 static const char *provider;
+static rlim_t files = FILES;
+static uint64_t seed;
 
 static void most(_Atomic uint64_t *of, uint64_t value)
 {
@@ -61,7 +64,7 @@ static void tell_size(struct crowd *c)
 
 static void limit_files(struct crowd *c)
 {
-	struct rlimit limit = { .rlim_cur = FILES, .rlim_max = FILES };
+	struct rlimit limit = { .rlim_cur = files, .rlim_max = files };
 
 	NODE_CHECK(c, !setrlimit(RLIMIT_NOFILE, &limit));
 }
@@ -107,33 +110,53 @@ static void end_one(struct node *n, uint64_t *ended)
 
 /* A thousand endpoints in one process */
 
-/* One endpoint of each sends to the next one, and to the process beside, which answers. */
+static uint32_t rnd(void)
+{
+	seed ^= seed << 13;
+	seed ^= seed >> 7;
+	seed ^= seed << 17;
+	return (uint32_t)(seed >> 32);
+}
+
+/* Each sends to the next one, to any one, and to the process beside, which answers. */
 static void many_talk(struct crowd *c, struct node *nodes, fi_addr_t beside, fi_addr_t *addrs)
 {
 	uint32_t cnt = c->cnt;
-	uint8_t *in = calloc(cnt, 3 * SMALL), *out = calloc(cnt, 2 * SMALL);
+	uint8_t *in = calloc(cnt, 3 * SMALL), *out = calloc(cnt, 3 * SMALL);
+	uint32_t *any = calloc(cnt, sizeof(*any));
 	uint64_t ended = 0;
 
-	NODE_CHECK(c, in && out);
+	NODE_CHECK(c, in && out && any);
 	for (uint32_t i = 0; i < cnt; i++) {
-		uint8_t *to = out + (size_t)i * 2 * SMALL, *from = in + (size_t)i * 3 * SMALL;
+		uint8_t *to = out + (size_t)i * 3 * SMALL, *from = in + (size_t)i * 3 * SMALL;
 		struct node *n = &nodes[i];
 		uint32_t next = (i + 1) % cnt;
 
+		any[i] = rnd() % cnt;
+
 		node_pattern(to, SMALL, id_of(i, next, 0));
 		node_pattern(to + SMALL, SMALL, id_of(i, cnt, 0));
+		node_pattern(to + 2 * SMALL, SMALL, id_of(i, any[i], 2));
 		POST(n, &ended, fi_trecv(n->ep, from, SMALL, NULL, FI_ADDR_UNSPEC, 1, 0, n));
 		POST(n, &ended, fi_trecv(n->ep, from + SMALL, SMALL, NULL, beside, 2, 0, n));
 		POST(n, &ended, fi_tsend(n->ep, to, SMALL, NULL, addrs[next], 1, n));
 		POST(n, &ended, fi_tsend(n->ep, to + SMALL, SMALL, NULL, beside, i << 8, n));
+		POST(n, &ended,
+		     fi_trecv(nodes[any[i]].ep, from + 2 * SMALL, SMALL, NULL, FI_ADDR_UNSPEC,
+			      ANY_TAG | i, 0, n));
+		POST(n, &ended,
+		     fi_tsend(n->ep, to + 2 * SMALL, SMALL, NULL, addrs[any[i]], ANY_TAG | i,
+			      n));
 	}
-	NODE_UNTIL(c, ended == 4ull * cnt, (end_one(&nodes[0], &ended), false));
+	NODE_UNTIL(c, ended == 6ull * cnt, (end_one(&nodes[0], &ended), false));
 	for (uint32_t i = 0; i < cnt; i++) {
 		uint8_t *from = in + (size_t)i * 3 * SMALL;
 
 		NODE_CHECK(c, node_is_pattern(from, SMALL, id_of((i + cnt - 1) % cnt, i, 0)));
 		NODE_CHECK(c, node_is_pattern(from + SMALL, SMALL, id_of(cnt, i, 1)));
+		NODE_CHECK(c, node_is_pattern(from + 2 * SMALL, SMALL, id_of(i, any[i], 2)));
 	}
+	free(any);
 	free(in);
 	free(out);
 }
@@ -353,6 +376,9 @@ int main(int argc, char **argv)
 								      : HERE);
 	if (c->cnt >= MANY_MAX)
 		return 2;
+	if (argc > 4)
+		files = (rlim_t)strtoull(argv[4], NULL, 0);
+	seed = node_seed() | 1;
 	/* Hundreds of processes on few cores; and what waits for a descriptor says so for each. */
 	node_secs = TEST_SECS;
 	setenv("FI_LOG_SUBSYS", "core", 0);
