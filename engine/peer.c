@@ -10,7 +10,8 @@
 #include "send.h"
 #include "sleep.h"
 
-#define CHECKS_IDLE 16u /* peers without work pending that a liveness round looks at */
+#define CHECKS_LOOK 128u /* peers that a liveness round looks at, in turn, */
+#define CHECKS_IDLE 16u	 /* and those of them without work pending that it checks */
 
 /* Does an address that a program gave name the endpoint with this full address? */
 static bool engine_names(const struct weft_addr *given, const struct weft_addr *full)
@@ -399,23 +400,22 @@ static void engine_peer_check(struct engine_peer *peer)
 
 void engine_peers_check(struct engine_ep *ep)
 {
-	uint32_t idle = CHECKS_IDLE;
-	struct list *node, *after;
+	uint32_t looks = CHECKS_LOOK, idle = CHECKS_IDLE;
+	struct list *node = NULL, *last = ep->all.prev;
 
 	if (ep->av)
 		engine_av_follow(ep->av);
-	list_for_each(node, after, &ep->all) {
-		struct engine_peer *peer = container_of(node, struct engine_peer, all);
+	while (looks-- && node != last && !list_empty(&ep->all)) {
+		struct engine_peer *peer;
 
+		/* To the end, so that the next round begins with others. */
+		node = list_pop(&ep->all);
+		list_push(&ep->all, node);
+		peer = container_of(node, struct engine_peer, all);
 		if (!engine_work_pending(peer)) {
 			if (!idle)
 				continue;
 			idle--;
-			/* To the end, so that the next round begins with others. */
-			if (after != &ep->all) {
-				list_remove(node);
-				list_push(&ep->all, node);
-			}
 		}
 		if (engine_peer_gone(peer))
 			engine_peer_free(peer);

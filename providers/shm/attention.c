@@ -14,7 +14,6 @@
 
 #define HOT_MIN	     2u	 /* rings that are polled whatever comes from them */
 #define STILL_SWEEPS 64u /* without anything new before a ring cools */
-#define COLD_LOOKS   2u	 /* cold rings that a sweep looks at */
 
 static void swap(struct pshm_wire *w, uint32_t i, uint32_t j)
 {
@@ -123,23 +122,40 @@ bool pshm_has_something(const struct pshm_conn *conn)
 	       atomic_load_explicit(&conn->pair->ended[other].value, memory_order_relaxed);
 }
 
+/* The cold ones after that: what the next sweeps will look at is fetched by then. */
+static void expect_cold(const struct pshm_wire *w, uint32_t i)
+{
+	const struct pshm_conn *next = i + 1 < w->up_cnt ? w->up[i + 1] : NULL;
+
+	if (i + 2 < w->up_cnt)
+		__builtin_prefetch(&w->up[i + 2]->rx);
+	if (!next)
+		return;
+	__builtin_prefetch(&next->rx.lines[next->rx.tail & next->rx.mask]);
+	__builtin_prefetch(&next->pair->ended[pshm_other(next)]);
+}
+
+/* One of those, each in its turn. */
+static int sweep_cold(struct pshm_wire *w)
+{
+	struct pshm_conn *conn;
+
+	if (w->cold_next < w->hot_cnt || w->cold_next >= w->up_cnt)
+		w->cold_next = w->hot_cnt;
+	expect_cold(w, w->cold_next);
+	conn = w->up[w->cold_next++];
+	if (!conn || !pshm_has_something(conn))
+		return 0;
+	pshm_warm(conn);
+	return 1;
+}
+
 int pshm_sweep(struct pshm_wire *w)
 {
-	uint32_t cold = w->up_cnt - w->hot_cnt, looks = cold < COLD_LOOKS ? cold : COLD_LOOKS;
-	int found = 0;
+	int found;
 
 	pshm_sockets_sweep();
-	for (; looks; looks--) {
-		struct pshm_conn *conn;
-
-		if (w->cold_next < w->hot_cnt || w->cold_next >= w->up_cnt)
-			w->cold_next = w->hot_cnt;
-		conn = w->up[w->cold_next++];
-		if (!conn || !pshm_has_something(conn))
-			continue;
-		pshm_warm(conn);
-		found++;
-	}
+	found = w->up_cnt > w->hot_cnt ? sweep_cold(w) : 0;
 	sweep_hot(w);
 	return found;
 }
