@@ -33,6 +33,8 @@ enum sys_call {
 	SYS_CALL_MMAP,
 	SYS_CALL_MPROTECT,
 	SYS_CALL_OPEN_FD, /* of another process, through /proc */
+	SYS_CALL_OPEN_IMAGE,
+	SYS_CALL_READ_IMAGE,
 	SYS_CALL_PIDFD_OPEN,
 	SYS_CALL_PIDFD_GETFD,
 	SYS_CALL_POLL,

@@ -77,6 +77,8 @@ static void every_call_has_its_name(void **state)
 		"mmap",
 		"mprotect",
 		"open_fd",
+		"open_image",
+		"read_image",
 		"pidfd_open",
 		"pidfd_getfd",
 		"poll",

@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * The memory of a process held by a descriptor, which neither its number nor a pidfd does: a process
+ * that calls execve(2) stays the same process, and its memory is a new program's. Used by providers to
+ * find out that a peer has died, or that another program runs in its place. Any thread; no state.
+ *
+ * The descriptor is one of /proc/PID/pagemap, which the kernel binds to the memory that the process has
+ * when it is opened. Nothing is read through it: a read that begins between two entries is an error
+ * while there is the memory, and the end of the file afterwards. That takes none of the process's locks.
+ * It keeps none of the memory, and no number.
+ *
+ * Source: Linux Documentation/admin-guide/mm/pagemap.rst (EINVAL); pagemap_read() in fs/proc/task_mmu.c;
+ * begin_new_exec() in fs/exec.c, create_elf_tables() in fs/binfmt_elf.c (descriptors, then /proc/PID/auxv).
+ */
+#ifndef WEFT_SYS_IMAGE_H
+#define WEFT_SYS_IMAGE_H
+
+#include <sys/types.h>
+
+/*
+ * sys_image_open - hold the memory of the process that has this number now
+ * Close-on-exec. A program that is beginning has the memory before it has closed the descriptors of the one
+ * before it: what is held is a program that has come further, so that a descriptor which is found in the
+ * process afterwards is not that one's. Needs the right to look into the process that opening its descriptors through
+ * /proc needs; nothing more is asked afterwards.
+ * Returns the descriptor, owned (close() it), or -FI_E*: -ESRCH for a process that has no memory any
+ * more, -FI_EAGAIN while a program begins there, -FI_EACCES or -FI_EPERM without the right, -FI_ENOENT where /proc has no such file or process,
+ * -FI_ENOSYS for a kernel that answers otherwise, -FI_EMFILE, -FI_ENOMEM.
+ */
+int sys_image_open(pid_t pid);
+
+/*
+ * sys_image_gone - has the process ended, or begun another program?
+ * Does not wait. What shares its memory without being a thread of it, as the child of a vfork(2), keeps
+ * the memory until it has ended or begun a program itself.
+ * Returns 1 when it has, 0 when not, or -FI_E*.
+ */
+int sys_image_gone(int fd);
+
+#endif
