@@ -70,6 +70,32 @@ static void write_that_ends_early_fails(void **state)
 	assert_int_equal(written(LEN - 1), -FI_EINVAL);
 }
 
+static void gates_stand_apart(void **state)
+{
+	enum { CNT = 64 };
+	uint64_t at[CNT], least = UINT64_MAX;
+	void *gates[CNT];
+
+	for (int i = 0; i < CNT; i++) {
+		assert_int_equal(sys_gate_open(&gates[i]), 0);
+		*(volatile char *)gates[i] = 1;
+		at[i] = (uintptr_t)gates[i];
+	}
+	for (int i = 0; i < CNT; i++) {
+		for (int k = 0; k < i; k++) {
+			uint64_t apart = at[i] > at[k] ? at[i] - at[k] : at[k] - at[i];
+
+			least = apart < least ? apart : least;
+		}
+		sys_gate_close(gates[i]);
+	}
+	print_message("the two next to each other are %llu bytes apart\n",
+		      (unsigned long long)least);
+	/* where the machine has the room, and no sanitizer has taken it */
+	if (at[0] >= 0x600000000000u && at[0] < 0x7c0000000000u)
+		assert_true(least > 1u << 20);
+}
+
 static void refusals_are_told(void **state)
 {
 	void *other = NULL;
@@ -91,6 +117,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(gate_that_is_shut_lets_nothing_pass, prepare,
 						clear),
 		cmocka_unit_test_setup_teardown(write_that_ends_early_fails, prepare, clear),
+		cmocka_unit_test(gates_stand_apart),
 		cmocka_unit_test_setup_teardown(refusals_are_told, prepare, clear),
 	};
 
