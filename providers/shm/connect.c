@@ -51,13 +51,17 @@ err_drop:
 	return err;
 }
 
-/* Finds the door through /proc, and asks there. -FI_EHOSTUNREACH: a socket may lead there. */
-static int connect_by_proc(struct pshm_conn *conn)
+/*
+ * Finds the door through /proc, and asks there. -FI_EHOSTUNREACH: a socket may lead there.
+ * @absent: out: we could look into the process, and it has no such door
+ */
+static int connect_by_proc(struct pshm_conn *conn, bool *absent)
 {
 	struct pshm_wire *w = conn->wire;
 	const struct weft_addr *addr = &conn->addr;
 	int err;
 
+	*absent = false;
 	if (addr->pid_ns != w->pid_ns || w->pid_ns == PSHM_NO_NS)
 		return -FI_EHOSTUNREACH;
 	err = pshm_process_get(addr->pid, &conn->process);
@@ -70,6 +74,10 @@ static int connect_by_proc(struct pshm_conn *conn)
 		err = offer_pair(conn);
 	if (!err || err == -FI_EAGAIN)
 		return 0;
+	if (err == -FI_ENOENT) {
+		*absent = conn->process->how == PSHM_BY_IMAGE;
+		err = -FI_EHOSTUNREACH;
+	}
 	pshm_process_put(conn->process);
 	conn->process = NULL;
 	return err;
@@ -126,6 +134,7 @@ int pshm_connect(struct wire *wire, struct engine_peer *peer, const struct weft_
 	struct pshm_wire *w = (struct pshm_wire *)wire;
 	struct weft_addr found;
 	struct pshm_conn *conn;
+	bool absent;
 	int err;
 
 	if (w->forked)
@@ -146,9 +155,12 @@ int pshm_connect(struct wire *wire, struct engine_peer *peer, const struct weft_
 		return -FI_ENOMEM;
 	conn->addr = *addr;
 	conn->hello = *hello;
-	err = connect_by_proc(conn);
+	err = connect_by_proc(conn, &absent);
 	if (err == -FI_EHOSTUNREACH)
 		err = connect_otherwise(conn);
+	/* it was closed, or its process has begun another program: nobody else has its address */
+	if (err == -FI_EHOSTUNREACH && absent && w->host && addr->host == w->host)
+		err = -FI_ECONNREFUSED;
 	if (err)
 		goto err_free;
 	list_push(&w->connecting, &conn->slow);

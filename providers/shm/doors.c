@@ -4,6 +4,7 @@
  * maps no more than the one that it was looking for. Called by the wire when an endpoint or a connection
  * is made; ours are shared by the domains of the process, and have a lock.
  */
+#include <limits.h>
 #include <unistd.h>
 #include <rdma/fi_errno.h>
 #include "list.h"
@@ -217,7 +218,15 @@ int pshm_door_take(int fd, const uint8_t nonce[PSHM_NONCE], struct pshm_region *
 int pshm_door_open(uint32_t pid, uint32_t fd, const uint8_t nonce[PSHM_NONCE],
 		   struct pshm_region *region)
 {
-	int opened = pshm_region_fd(pid, fd, true);
+	int opened, err;
 
-	return opened < 0 ? opened : pshm_door_take(opened, nonce, region);
+	if (!pid || pid > INT_MAX || fd > INT_MAX)
+		return -FI_ENOENT;
+	opened = sys_memfd_open((pid_t)pid, (int)fd, true);
+	if (opened == -FI_ENOENT || opened == -FI_EINVAL)
+		return -FI_ENOENT;
+	if (opened < 0)
+		return pshm_region_error(opened);
+	err = pshm_door_take(opened, nonce, region);
+	return err == -FI_EHOSTUNREACH ? -FI_ENOENT : err;
 }

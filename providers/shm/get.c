@@ -71,7 +71,7 @@ static struct pshm_read *read_of(struct list *node)
 
 /*
  * Reads bytes of it. That the peer still lives is asked after the read: then it was not another
- * process that has its number.
+ * process that has its number, nor another program in its place.
  */
 static int read_part(struct pshm_conn *conn, const struct pshm_read *r, size_t at, size_t len)
 {
@@ -82,14 +82,14 @@ static int read_part(struct pshm_conn *conn, const struct pshm_read *r, size_t a
 
 	n = sys_process_vm_read((pid_t)conn->process->pid, local, local_cnt, remote,
 				remote_cnt);
+	if (pshm_process_dead(conn->process))
+		return -FI_ECONNRESET;
 	if (n < 0) {
 		if (n == -FI_EPERM || n == -FI_EACCES || n == -FI_ENOSYS)
 			conn->get_refused = (int)n;
 		return n == -ESRCH ? -FI_ECONNRESET : (int)n;
 	}
-	if ((size_t)n != len)
-		return -FI_EFAULT;
-	return pshm_process_dead(conn->process) ? -FI_ECONNRESET : 0;
+	return (size_t)n == len ? 0 : -FI_EFAULT;
 }
 
 static int read_chunk(struct pshm_conn *conn, const struct pshm_read *r, uint32_t chunk)

@@ -95,7 +95,8 @@ int pshm_help_take(struct pshm_conn *conn, const struct ring_line *line)
 
 /*
  * Writes one chunk that we have claimed: until we say that it has ended the gate is there, or shut. Without
- * a claim its address may mean anything by now. The receiver lives: its number is still its own.
+ * a claim its address may mean anything by now. The receiver lives: its number is still its own. If it begins
+ * another program after that, there is no gate.
  */
 static int chunk_write(struct pshm_conn *conn, const struct pshm_help *h, uint32_t chunk)
 {

@@ -6,9 +6,11 @@
 #include <limits.h>
 #include <unistd.h>
 #include <rdma/fi_errno.h>
+#include "image.h"
 #include "local_socket.h"
 #include "pidfd.h"
 #include "process.h"
+#include "region.h"
 
 /* What is held; rank 3, nothing is called under it. */
 static struct platform_lock lock = { PTHREAD_MUTEX_INITIALIZER };
@@ -36,11 +38,15 @@ void pshm_process_watch(void)
 	platform_fork_watch(&fork_watcher);
 }
 
-/* A descriptor that stands for the process: a pidfd, or its folder where there are none. */
+/* A descriptor that stands for the process: its memory; where that can't be had a pidfd, or its folder. */
 static int process_open(uint32_t pid, enum pshm_held_by *how)
 {
-	int fd = sys_pidfd_open((pid_t)pid);
+	int fd = sys_image_open((pid_t)pid);
 
+	*how = PSHM_BY_IMAGE;
+	if (fd >= 0 || fd == -FI_EAGAIN || pshm_scarce(fd))
+		return fd;
+	fd = sys_pidfd_open((pid_t)pid);
 	*how = fd == -FI_ENOSYS ? PSHM_BY_FOLDER : PSHM_BY_PIDFD;
 	return *how == PSHM_BY_FOLDER ? sys_procdir_open((pid_t)pid) : fd;
 }
@@ -48,6 +54,8 @@ static int process_open(uint32_t pid, enum pshm_held_by *how)
 static bool process_dead(int fd, enum pshm_held_by how)
 {
 	switch (how) {
+	case PSHM_BY_IMAGE:
+		return sys_image_gone(fd) == 1;
 	case PSHM_BY_PIDFD:
 		return sys_pidfd_dead(fd) == 1;
 	case PSHM_BY_FOLDER:
@@ -79,7 +87,9 @@ static struct pshm_process *add_locked(uint32_t pid, int *err)
 	int fd = process_open(pid, &how);
 
 	if (fd < 0) {
-		*err = fd == -ESRCH || fd == -FI_EINVAL ? -FI_EHOSTUNREACH : fd;
+		/* what has just begun has nothing of ours yet */
+		*err = fd == -ESRCH || fd == -FI_EINVAL || fd == -FI_EAGAIN ? -FI_EHOSTUNREACH
+									    : fd;
 		return NULL;
 	}
 	*err = -FI_EHOSTUNREACH;

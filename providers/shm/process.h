@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Processes that we share memory with, each held by one pidfd however many connections lead
- * there: a number alone could come to mean another process. Slow paths only; a lock of its
- * own, so that endpoints of different domains share them.
+ * Processes that we share memory with, each held by one descriptor however many connections lead
+ * there: a number alone could come to mean another process. What is held is the memory of a process
+ * (sys/image.h), since one that begins another program is as dead to us as one that was killed, and has
+ * the same number. Slow paths only; a lock of its own, so that endpoints of different domains share them.
  */
 #ifndef WEFT_SHM_PROCESS_H
 #define WEFT_SHM_PROCESS_H
@@ -10,9 +11,12 @@
 #include "list.h"
 
 enum pshm_held_by {
+	PSHM_BY_IMAGE,
+	/* Where /proc does not have that. These two don't notice when it begins another program: */
 	PSHM_BY_PIDFD,
 	PSHM_BY_FOLDER, /* in /proc */
-	PSHM_BY_SOCKET, /* to it, which ends with it: the number may mean nothing here */
+	/* To it, which ends with it, or its program: the number may mean nothing here. */
+	PSHM_BY_SOCKET,
 };
 
 struct pshm_process {
@@ -32,15 +36,17 @@ void pshm_process_watch(void);
 /*
  * pshm_process_get - hold the process that has this number now
  * @pid: from anywhere
- * Returns 0 and the process, to be given back by pshm_process_put(); -FI_EHOSTUNREACH for no such
- * process, -FI_ENOSYS, -FI_EMFILE, -FI_ENOMEM.
+ *
+ * It has that number and runs the same program until it is found dead. Returns 0 and the process, to be
+ * given back by pshm_process_put(); -FI_EHOSTUNREACH for no such process, -FI_ENOSYS, -FI_EMFILE,
+ * -FI_ENOMEM.
  */
 int pshm_process_get(uint32_t pid, struct pshm_process **process);
 
 /* pshm_process_put - takes one hold */
 void pshm_process_put(struct pshm_process *process);
 
-/* pshm_process_dead - has it ended; false when that can't be told */
+/* pshm_process_dead - has it ended, or begun another program; false when that can't be told */
 bool pshm_process_dead(const struct pshm_process *process);
 
 /* pshm_process_gone - does no living process have this number; false when that can't be told */

@@ -15,6 +15,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 #include <rdma/fi_errno.h>
+#include "fault.h"
 #include "mock_engine.h"
 
 #define NOBODY 65534
@@ -39,6 +40,7 @@ static int setup(void **state)
 
 static int teardown(void **state)
 {
+	sys_fault_clear();
 	if (child > 0) {
 		kill(child, SIGKILL);
 		waitpid(child, NULL, 0);
@@ -178,6 +180,58 @@ static void killed_peer_is_found_after_what_it_left(void **state)
 	pshm_wire_ops.disconnect(conn);
 }
 
+/* Another program in its place, for as long as it is not killed. */
+static void begin_another(void)
+{
+	execlp("sleep", "sleep", "60", (char *)NULL);
+	_exit(1);
+}
+
+static void other_program_body(struct mock *m)
+{
+	mock_until(m, NULL, m->conn);
+	for (uint64_t i = 0; i < 100; i++)
+		mock_put(m->conn, i, (uint32_t)i);
+	begin_another();
+}
+
+static void peer_that_begins_another_program_is_dead(void **state)
+{
+	struct wire_conn *conn;
+	int err = 0;
+
+	child_start(other_program_body);
+	mock_open(&us);
+	connected(&us, &board->child);
+	conn = us.conn;
+	mock_until(&us, NULL, (err = pshm_wire_ops.check(conn)) != 0);
+	assert_int_equal(err, -FI_ECONNRESET);
+	assert_int_equal(us.next_tag, 100);
+	assert_int_equal(kill(child, 0), 0);
+	pshm_wire_ops.disconnect(conn);
+	assert_int_equal(mock_connect(&us, &board->child, &conn), -FI_ECONNREFUSED);
+}
+
+static void before_the_answer_body(struct mock *m)
+{
+	step_wait(2);
+	begin_another();
+}
+
+static void owner_of_a_door_that_begins_another_program_refuses(void **state)
+{
+	struct wire_conn *conn;
+
+	child_start(before_the_answer_body);
+	mock_open(&us);
+	assert_int_equal(mock_connect(&us, &board->child, &conn), 0);
+	mock_poll(&us, NULL);
+	atomic_store(&board->step, 2);
+	mock_until(&us, NULL, us.downs);
+	assert_int_equal(us.down_err, -FI_ECONNREFUSED);
+	assert_int_equal(kill(child, 0), 0);
+}
+
 static void pause_body(struct mock *m)
 {
 	for (;;)
@@ -247,6 +301,8 @@ static void get_body(struct mock *m)
 	atomic_store(&board->result, 1);
 	mock_put(m->conn, (uintptr_t)from, 0);
 	step_wait(2);
+	if (atomic_load(&board->step) == 3)
+		begin_another();
 	raise(SIGKILL);
 }
 
@@ -269,6 +325,70 @@ static void get_reads_the_process_and_no_other_after_it(void **state)
 	assert_int_equal(mock_get(us.conn, 1, (void *)us.big.tag, &iov, 1, &op), 0);
 	mock_until(&us, NULL, op.done);
 	assert_int_equal(op.status, -FI_ECONNRESET);
+}
+
+static void get_reads_the_program_and_no_other_after_it(void **state)
+{
+	struct pshm_process *process;
+	unsigned char to[1 << 16];
+	struct iovec iov = { to, sizeof(to) };
+	struct mock_op op;
+
+	child_start(get_body);
+	mock_open(&us);
+	connected(&us, &board->child);
+	mock_until(&us, NULL, us.packets);
+	process = pshm_conn_of(us.conn)->process;
+	atomic_store(&board->step, 3);
+	mock_until(&us, NULL, pshm_process_dead(process));
+	assert_int_equal(mock_get(us.conn, 1, (void *)us.big.tag, &iov, 1, &op), 0);
+	mock_until(&us, NULL, op.done);
+	assert_int_equal(op.status, -FI_ECONNRESET);
+}
+
+static void program_is_held_with_its_process(void **state)
+{
+	struct pshm_process *one, *same, *next;
+	int err;
+
+	child_start(before_the_answer_body);
+	assert_int_equal(pshm_process_get((uint32_t)child, &one), 0);
+	assert_int_equal(pshm_process_get((uint32_t)child, &same), 0);
+	assert_ptr_equal(one, same);
+	assert_int_equal(one->how, PSHM_BY_IMAGE);
+	atomic_store(&board->step, 2);
+	mock_open(&us);
+	mock_until(&us, NULL, pshm_process_dead(one));
+	assert_false(pshm_process_gone((uint32_t)child));
+	/* not before it has begun */
+	mock_until(&us, NULL,
+		   (err = pshm_process_get((uint32_t)child, &next)) != -FI_EHOSTUNREACH);
+	assert_int_equal(err, 0);
+	assert_ptr_not_equal(one, next);
+	assert_false(pshm_process_dead(next));
+	pshm_process_put(one);
+	pshm_process_put(same);
+	pshm_process_put(next);
+}
+
+static void other_ways_to_hold_a_process_find_its_death(void **state)
+{
+	struct pshm_process *process;
+
+	for (int i = 0; i < 2; i++) {
+		atomic_store(&board->step, 0);
+		child_start(pause_body);
+		sys_fault_set(SYS_CALL_OPEN_IMAGE, ENOENT, 0, 1);
+		if (i)
+			sys_fault_set(SYS_CALL_PIDFD_OPEN, ENOSYS, 0, 1);
+		assert_int_equal(pshm_process_get((uint32_t)child, &process), 0);
+		assert_int_equal(process->how, i ? PSHM_BY_FOLDER : PSHM_BY_PIDFD);
+		assert_false(pshm_process_dead(process));
+		kill(child, SIGKILL);
+		child_ended(SIGKILL);
+		assert_true(pshm_process_dead(process));
+		pshm_process_put(process);
+	}
 }
 
 static void echo_body(struct mock *m)
@@ -408,10 +528,15 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		TEST(streams_pass_both_ways),
 		TEST(killed_peer_is_found_after_what_it_left),
+		TEST(peer_that_begins_another_program_is_dead),
+		TEST(owner_of_a_door_that_begins_another_program_refuses),
 		TEST(killed_owner_of_a_door_refuses),
 		TEST(zombie_is_dead),
 		TEST(slots_of_the_dead_are_used_again),
 		TEST(get_reads_the_process_and_no_other_after_it),
+		TEST(get_reads_the_program_and_no_other_after_it),
+		TEST(program_is_held_with_its_process),
+		TEST(other_ways_to_hold_a_process_find_its_death),
 		TEST(fork_finds_the_table_of_processes_whole),
 		TEST(copy_made_by_fork_can_do_no_harm),
 		TEST(another_user_is_unreachable_either_way),

@@ -97,7 +97,8 @@ static bool numbers_fit(uint32_t pid, uint32_t number)
 	return pid && pid <= INT_MAX && number <= INT_MAX;
 }
 
-int pshm_region_fd(uint32_t pid, uint32_t number, bool writable)
+/* A descriptor of our own for one of another process. */
+static int region_fd(uint32_t pid, uint32_t number, bool writable)
 {
 	int fd;
 
@@ -176,7 +177,7 @@ err_close:
 int pshm_pair_open(const struct pshm_offer *offer, struct pshm_region *region,
 		   struct pshm_sizes *sizes)
 {
-	int fd = pshm_region_fd(offer->pid, offer->fd, true);
+	int fd = region_fd(offer->pid, offer->fd, true);
 
 	return fd < 0 ? fd : pshm_pair_take(fd, offer->nonce, region, sizes);
 }
@@ -208,7 +209,7 @@ int pshm_area_open(const struct pshm_offer *offer, struct pshm_region *region,
 	struct pshm_area head;
 	int fd, err;
 
-	fd = pshm_region_fd(offer->pid, offer->fd, true);
+	fd = region_fd(offer->pid, offer->fd, true);
 	if (fd < 0)
 		return fd;
 	err = region_take(fd, PSHM_AREA_HEAD, &found);
@@ -272,7 +273,7 @@ int pshm_table_open(const struct pshm_offer *offer, struct pshm_region *region)
 	struct pshm_table head;
 	int fd, err;
 
-	fd = pshm_region_fd(offer->pid, offer->fd, false);
+	fd = region_fd(offer->pid, offer->fd, false);
 	if (fd ==
 	    -FI_EHOSTUNREACH) /* who may copy from that process, may copy its descriptors */
 		fd = region_fd_take(offer->pid, offer->fd);

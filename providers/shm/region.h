@@ -270,9 +270,6 @@ bool pshm_scarce(int err);
  */
 int pshm_region_error(int err);
 
-/* pshm_region_fd - a descriptor of our own for one of another process; or what pshm_region_error() says */
-int pshm_region_fd(uint32_t pid, uint32_t number, bool writable);
-
 /* pshm_region_close - unmap and close; nothing to do for a region that is none */
 void pshm_region_close(struct pshm_region *region);
 /* pshm_region_close_fd - close the descriptor; the memory stays mapped */
@@ -303,8 +300,8 @@ void pshm_door_destroy(struct pshm_own_door *own);
 /*
  * pshm_door_open - the door of another endpoint
  * @pid, @fd, @nonce: from its address, trusted in nothing
- * Returns 0 and the region, owned, without a descriptor; -FI_EHOSTUNREACH when no such
- * door is found there or we may not open it; -FI_EMFILE or -FI_ENOMEM for want of our own.
+ * Returns 0 and the region, owned, without a descriptor; -FI_ENOENT when no such door is found
+ * there; -FI_EHOSTUNREACH when we may not open what is there; -FI_EMFILE or -FI_ENOMEM for want of our own.
  */
 int pshm_door_open(uint32_t pid, uint32_t fd, const uint8_t nonce[PSHM_NONCE],
 		   struct pshm_region *region);
@@ -312,6 +309,7 @@ int pshm_door_open(uint32_t pid, uint32_t fd, const uint8_t nonce[PSHM_NONCE],
 /*
  * pshm_door_take - the same, by a descriptor that somebody gave us
  * @fd: takes it, also when it fails
+ * Returns -FI_EHOSTUNREACH for anything else than that door.
  */
 int pshm_door_take(int fd, const uint8_t nonce[PSHM_NONCE], struct pshm_region *region);
 

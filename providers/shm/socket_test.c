@@ -305,7 +305,7 @@ static void no_socket_leaves_proc(void **state)
 	mock_open(&b);
 	assert_int_equal(mock_connect(&a, &b.addr, &conn), 0);
 	mock_until(&a, &b, a.conn && b.conn);
-	assert_int_equal(pshm_conn_of(a.conn)->process->how, PSHM_BY_PIDFD);
+	assert_int_equal(pshm_conn_of(a.conn)->process->how, PSHM_BY_IMAGE);
 }
 
 /* Neighbours */
@@ -712,6 +712,32 @@ static void killed_peer_is_found_after_what_it_left(void **state)
 	assert_int_equal(mock_connect(&a, &board->child, &conn), -FI_EHOSTUNREACH);
 }
 
+static int begin_another(struct mock *m)
+{
+	mock_until(m, NULL, m->conn);
+	for (uint64_t i = 0; i < 100; i++)
+		mock_put(m->conn, i, (uint32_t)i);
+	return execlp("sleep", "sleep", "60", (char *)NULL);
+}
+
+static void peer_that_begins_another_program_is_dead(void **state)
+{
+	struct wire_conn *conn;
+	int err = 0;
+
+	child_start(begin_hidden, begin_another);
+	hide_proc();
+	mock_open(&a);
+	connected(&a, NULL, &board->child);
+	conn = a.conn;
+	mock_until(&a, NULL, (err = pshm_check(conn)) != 0);
+	assert_int_equal(err, -FI_ECONNRESET);
+	assert_int_equal(a.next_tag, 100);
+	assert_int_equal(kill(child, 0), 0);
+	pshm_disconnect(conn);
+	assert_true(mock_connect(&a, &board->child, &conn) < 0);
+}
+
 static int wait_for_end(struct mock *m)
 {
 	return pause();
@@ -965,6 +991,7 @@ int main(void)
 		TEST(other_process_is_reached_where_neither_sees_the_other),
 		TEST(socket_takes_over_where_one_sees_the_other_alone),
 		TEST(killed_peer_is_found_after_what_it_left),
+		TEST(peer_that_begins_another_program_is_dead),
 		TEST(listener_that_is_killed_meanwhile_ends_the_request),
 		TEST(copy_made_by_fork_does_not_hide_a_death),
 		TEST_HIDDEN(copy_is_found_by_a_number_of_its_own),
