@@ -10,11 +10,17 @@
  *
  * While we are inside of a region the pair says so, from before its key is looked at for the last time.
  * Its owner takes the key away and then looks there, so that nothing is moved once it has closed it.
+ *
+ * The peer may begin another program at any time, which has the same number. So what was read counts only
+ * if the peer is still there afterwards, and a write passes a gate of the peer's first, in the same system
+ * call: the other program has none there (share.c).
  */
 #include <rdma/fi_errno.h>
 #include "conn.h"
 #include "copy.h"
 #include "process_vm.h"
+
+_Static_assert(WIRE_IOV_MAX <= SYS_GATED_MAX, "a step is one call");
 
 #define STEP	  (1u << 20) /* bytes of one system call: a close waits for no more */
 #define MOVES_MIN 2u	     /* of the peer, in which it attends */
@@ -54,6 +60,7 @@ struct pshm_reading {
 	struct pshm_region region;
 	struct mr_reader reader;
 	uint64_t told;
+	uint64_t gate; /* its address there; 0: nothing may be written */
 };
 
 bool pshm_taken(struct wire_conn *base)
@@ -70,15 +77,19 @@ bool pshm_taken(struct wire_conn *base)
 
 /* The table */
 
-static int reading_open(struct pshm_conn *conn, const struct pshm_offer *offer, uint64_t told)
+/* @theirs: what was shown, in a copy of our own */
+static int reading_open(struct pshm_conn *conn, const struct pshm_shown *theirs)
 {
 	struct pshm_reading *r = platform_alloc(sizeof(*r));
+	struct pshm_offer offer = { .pid = conn->process->pid, .fd = theirs->fd };
 	int err;
 
 	if (!r)
 		return -FI_ENOMEM;
-	r->told = told;
-	err = pshm_table_open(offer, &r->region);
+	r->told = theirs->told;
+	r->gate = theirs->gate;
+	memcpy(offer.nonce, theirs->nonce, PSHM_NONCE);
+	err = pshm_table_open(&offer, &r->region);
 	if (err)
 		goto err_free;
 	err = mr_reader_init(&r->reader, (char *)r->region.addr + PSHM_TABLE_HEAD);
@@ -101,17 +112,14 @@ err_free:
 static int reading_make(struct pshm_conn *conn)
 {
 	const struct pshm_shown *theirs = &conn->pair->shown[pshm_other(conn)];
-	struct pshm_offer offer = { .pid = conn->process->pid };
-	uint64_t told;
+	struct pshm_shown shown;
 	int err;
 
 	/* A:pshm_shown.shown  before what is shown; pairs R:pshm_shown.shown */
 	if (!atomic_load_explicit(&theirs->shown, memory_order_acquire))
 		return -FI_EOPNOTSUPP;
-	offer.fd = theirs->fd;
-	memcpy(offer.nonce, theirs->nonce, PSHM_NONCE);
-	told = theirs->told;
-	err = reading_open(conn, &offer, told);
+	memcpy(&shown, theirs, sizeof(shown));
+	err = reading_open(conn, &shown);
 	/* it will not be found later either, unless it is being made: it is shown before that is over */
 	if (err && err != -FI_EAGAIN && !pshm_scarce(err))
 		conn->direct_refused[0] = conn->direct_refused[1] = err;
@@ -129,7 +137,7 @@ static int places_find(struct pshm_conn *conn, const struct wire_access *access,
 	if (err)
 		return err;
 	r = conn->reading;
-	if (r->told & kind)
+	if (r->told & kind || (access->write && !r->gate))
 		return -FI_EOPNOTSUPP;
 	for (uint32_t i = 0; i < access->target_cnt; i++) {
 		const struct packet_target *t = &access->targets[i];
@@ -165,6 +173,17 @@ static bool place_open(const struct pshm_conn *conn, const struct place *p)
 				     memory_order_seq_cst);
 }
 
+static ssize_t move_piece(const struct pshm_conn *conn, bool write, const struct iovec *local,
+			  size_t cnt, const struct iovec *remote)
+{
+	void *gate = (void *)(uintptr_t)conn->reading->gate;
+	pid_t pid = (pid_t)conn->process->pid;
+
+	if (write)
+		return sys_process_vm_write_gated(pid, gate, local, cnt, remote, 1);
+	return sys_process_vm_read(pid, local, cnt, remote, 1);
+}
+
 /*
  * Moves what is left of the place that an access is at, or STEP bytes. The number of the process is
  * its own as long as it lives: that is asked before, so that nobody else is written to, and after, so
@@ -186,10 +205,8 @@ static int step(struct pshm_conn *conn, struct pshm_direct *d)
 		n = -FI_EKEYREJECTED;
 	else if (pshm_process_dead(conn->process))
 		n = -FI_ECONNRESET;
-	else if (d->write)
-		n = sys_process_vm_write((pid_t)conn->process->pid, local, cnt, &remote, 1);
 	else
-		n = sys_process_vm_read((pid_t)conn->process->pid, local, cnt, &remote, 1);
+		n = move_piece(conn, d->write, local, cnt, &remote);
 	/* R:pshm_pair.inside  what was moved before we are outside; pairs A:pshm_pair.inside */
 	atomic_store_explicit(inside, 0, memory_order_release);
 	if (n < 0)
