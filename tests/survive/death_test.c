@@ -5,7 +5,10 @@
  * way ends, with an error and its source where it did not end well, within a bound that is
  * measured; and nothing is left of who died: no file, no segment, no descriptor of the survivor.
  *
- *	death_test PROVIDER [ROUNDS]	SURVIVE_SEED, SURVIVE_ROUNDS
+ * With a program it is not killed, but begins that in the middle of whatever it does: for the other
+ * one that is the same, and nothing that belongs to the program is written to.
+ *
+ *	death_test PROVIDER [ROUNDS [PROGRAM]]	SURVIVE_SEED, SURVIVE_ROUNDS
  */
 #define _GNU_SOURCE
 #include <signal.h>
@@ -13,6 +16,7 @@
 #include <unistd.h>
 #include "churn.h"
 #include "place.h"
+#include "program.h"
 
 #define BOUND_NS    10000000000u /* above it the test fails; what is required is a hundredth */
 #define REQUIRED_NS 100000000u
@@ -24,6 +28,7 @@ enum survivor {
 	SURVIVOR_BEGINS,  /* it connects */
 	SURVIVOR_ANSWERS, /* it sends nothing before it was sent something */
 	SURVIVOR_SLEEPS,  /* in fi_cq_sread() */
+	SURVIVOR_AUTO,	  /* its domain has a thread */
 	SURVIVOR_CLOSES,  /* at a random moment, with all that is under way */
 	SURVIVOR_KINDS,
 };
@@ -31,6 +36,7 @@ enum survivor {
 enum when {
 	WHEN_OPENING, /* counted from the start of the process */
 	WHEN_WORKING, /* from when both have names */
+	WHEN_COMPUTING, /* the same; the victim stops to make progress soon, but may be read and written */
 	WHEN_CLOSING, /* the victim opens and closes its endpoint again and again */
 	WHEN_KINDS,
 };
@@ -49,7 +55,7 @@ struct duel {
 	uint32_t rounds;
 };
 
-static const char *provider;
+static const char *provider, *program;
 
 static uint64_t spread(uint64_t *seed, uint64_t least, uint64_t most)
 {
@@ -62,6 +68,12 @@ static uint64_t spread(uint64_t *seed, uint64_t least, uint64_t most)
 
 /* The victim */
 
+static void compute(uint64_t ns)
+{
+	for (uint64_t end = node_now_ns() + ns; node_now_ns() < end;)
+		;
+}
+
 static void victim(void *stage, int rank)
 {
 	struct node_attr attr = { .provider = provider };
@@ -69,6 +81,8 @@ static void victim(void *stage, int rank)
 	struct churn c;
 	struct node n;
 
+	if (program)
+		program_ready();
 	for (;;) {
 		NODE_CHECK(stage, !node_open(&n, stage, &attr));
 		churn_open(&c, &n, KEY, d->seeds[1]);
@@ -76,8 +90,12 @@ static void victim(void *stage, int rank)
 		stage_pass(stage, GATE_VICTIM_NAMED);
 		c.peer = node_knows(&n, d->names[0]);
 		c.loose = true;
-		while (d->when != WHEN_CLOSING || node_below(&c.seed, 200))
+		while (d->when != WHEN_CLOSING || node_below(&c.seed, 200)) {
 			churn_step(&c, CHURN_ALL);
+			if (d->when == WHEN_COMPUTING && c.received && !node_below(&c.seed, 64))
+				compute(node_below(&c.seed, 4) ? 100000
+							       : ROUND_SECS * 1000000000ull);
+		}
 		churn_close(&c);
 		node_close(&n);
 	}
@@ -152,7 +170,8 @@ static void wildcard_stays(struct churn *c)
 static void survive(struct duel *d)
 {
 	struct node_attr attr = { .provider = provider,
-				  .sleeps = d->survivor == SURVIVOR_SLEEPS };
+				  .sleeps = d->survivor == SURVIVOR_SLEEPS,
+				  .automatic = d->survivor == SURVIVOR_AUTO };
 	struct churn c;
 	struct node n;
 
@@ -214,7 +233,7 @@ static uint64_t duel_round(struct duel *d, uint32_t round, uint64_t *seed)
 	pid_t pid;
 
 	d->survivor = (enum survivor)node_below(seed, SURVIVOR_KINDS);
-	d->when = node_below(seed, 4) ? WHEN_WORKING : (enum when)node_below(seed, WHEN_KINDS);
+	d->when = node_below(seed, 2) ? WHEN_WORKING : (enum when)node_below(seed, WHEN_KINDS);
 	d->seeds[0] = node_random(seed);
 	d->seeds[1] = node_random(seed);
 	atomic_store(&d->killed_ns, 0);
@@ -230,10 +249,18 @@ static uint64_t duel_round(struct duel *d, uint32_t round, uint64_t *seed)
 		NODE_UNTIL(d, stage_passed(d, GATE_VICTIM_NAMED), false);
 	sleep_ns(spread(seed, 2000, 20000000));
 	atomic_store(&d->killed_ns, node_now_ns());
-	kill(pid, SIGKILL);
+	if (program)
+		program_begin(pid);
+	else
+		kill(pid, SIGKILL);
 	stage_pass(d, GATE_KILLED);
-	NODE_CHECK(d, stage_ended(d, pid, SIGKILL));
+	if (!program)
+		NODE_CHECK(d, stage_ended(d, pid, SIGKILL));
 	NODE_UNTIL(d, stage_passed(d, GATE_OVER) == round, false);
+	if (program) {
+		program_end(pid);
+		NODE_CHECK(d, stage_ended(d, pid, SIGUSR1));
+	}
 	return atomic_load(&d->last_ns) ? atomic_load(&d->last_ns) - d->killed_ns : 0;
 }
 
@@ -253,7 +280,7 @@ static void report(const char *what, uint64_t *ns, size_t cnt)
 	qsort(ns, cnt, sizeof(*ns), by_size);
 	for (size_t i = 0; i < cnt; i++)
 		over += ns[i] > REQUIRED_NS;
-	printf("%s: from SIGKILL to the last completion, ms: median %.2f, p90 %.2f, max %.2f; "
+	printf("%s: from the signal to the last completion, ms: median %.2f, p90 %.2f, max %.2f; "
 	       "%zu rounds, %zu above 100 ms\n",
 	       what, (double)ns[cnt / 2] / 1e6, (double)ns[cnt * 9 / 10] / 1e6,
 	       (double)ns[cnt - 1] / 1e6, cnt, over);
@@ -261,10 +288,10 @@ static void report(const char *what, uint64_t *ns, size_t cnt)
 
 static void duels(struct duel *d, uint64_t seed)
 {
-	static const char *const names[WHEN_KINDS + 1] = { "killed while it opens",
-							   "killed at work",
-							   "killed while it closes",
-							   "at work, the survivor asleep" };
+	static const char *const names[WHEN_KINDS + 1] = {
+		"killed while it opens", "killed at work", "killed while it computes",
+		"killed while it closes", "at work, the survivor asleep"
+	};
 	uint64_t *ns[WHEN_KINDS + 1], took, under_way = 0, errors = 0;
 	size_t cnt[WHEN_KINDS + 1] = { 0 };
 
@@ -304,6 +331,8 @@ int main(int argc, char **argv)
 	if (argc < 2)
 		return 2;
 	provider = argv[1];
+	program = argc > 3 ? argv[3] : NULL;
+	NODE_CHECK(NULL, !program || !program_set(program));
 	alone = !place_enter(why, sizeof(why));
 	if (!alone)
 		printf("not looked for: files that are left, %s\n", why);

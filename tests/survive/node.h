@@ -79,7 +79,8 @@ struct node {
 
 struct node_attr {
 	const char *provider;
-	bool sleeps; /* its queue can be slept on */
+	bool sleeps;	/* its queue can be slept on */
+	bool automatic; /* its domain makes progress by itself */
 	size_t cq_size;
 };
 
