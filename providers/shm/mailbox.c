@@ -3,8 +3,11 @@
  * The mailbox of a door. Claimers run in any process, on the thread that connects; the owner's
  * functions in the process of the door, on the thread that polls.
  */
+#include <limits.h>
+#include <unistd.h>
 #include <rdma/fi_errno.h>
 #include "mailbox.h"
+#include "memfd.h"
 #include "process.h"
 
 /* Low byte of a slot's word; then 24 bits of generation, then the claimer's pid. */
@@ -57,6 +60,23 @@ static bool slot_claim(struct pshm_slot *slot, uint64_t seen, uint32_t pid, uint
 }
 
 /*
+ * Has the claimer of a request that failed closed what it offered? It gives the slot back first; so it has
+ * begun another program, which does not know of it.
+ */
+static bool claim_left(const struct pshm_slot *slot, uint64_t seen)
+{
+	uint32_t pid = slot_pid(seen), number = slot->fd;
+	int fd;
+
+	if (slot_phase(seen) != SLOT_FAILED || pid > INT_MAX || number > INT_MAX)
+		return false;
+	fd = sys_memfd_open((pid_t)pid, (int)number, false);
+	if (fd >= 0)
+		close(fd);
+	return fd == -FI_ENOENT || fd == -FI_EINVAL;
+}
+
+/*
  * Claims a slot that is free, or whose claimer is dead when there is no free one. Hundreds may find none
  * at a time, again and again, where all that are taken have requests: nobody is looked up for those.
  */
@@ -73,11 +93,17 @@ static struct pshm_slot *claim_any(struct pshm_door *door, uint32_t pid, uint64_
 			return &door->slots[i];
 	}
 	for (uint32_t i = 0; i < PSHM_SLOTS; i++) {
+		/* A:pshm_slot.word  phase before what stands there; pairs R:pshm_slot.word */
 		uint64_t seen = atomic_load_explicit(&door->slots[i].word,
-						     memory_order_relaxed);
+						     memory_order_acquire);
 		uint32_t claimer = slot_pid(seen);
 
-		if (slot_phase(seen) == SLOT_READY || claimer == alive || claimer == pid)
+		if (slot_phase(seen) == SLOT_READY)
+			continue;
+		if (claim_left(&door->slots[i], seen) &&
+		    slot_claim(&door->slots[i], seen, pid, word))
+			return &door->slots[i];
+		if (claimer == alive || claimer == pid)
 			continue;
 		if (claimer != dead && !pshm_process_gone(claimer)) {
 			alive = claimer;

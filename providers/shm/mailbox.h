@@ -14,6 +14,7 @@
  *	ORPHAN -> FREE	  the owner
  *	FAILED -> FREE	  the claimer
  *	any but READY -> CLAIMED  another claimer that finds no free slot, when this one's process is dead
+ *	FAILED -> CLAIMED  the same, when it has begun another program and does not have what it offered
  *
  * A word has a generation that grows with each claim: who comes back late moves nothing. A request
  * whose claimer has died is the owner's to find, who comes by all of them.

@@ -292,6 +292,38 @@ static void slots_of_the_dead_are_used_again(void **state)
 	assert_int_equal(us.downs, 0);
 }
 
+static void crowd_that_leaves_body(struct mock *m)
+{
+	struct wire_conn *conn;
+
+	for (uint32_t i = 0; i < PSHM_SLOTS; i++)
+		if (mock_connect(m, &board->parent, &conn))
+			_exit(1);
+	atomic_store(&board->result, 1);
+	step_wait(2);
+	begin_another();
+}
+
+static void slots_of_a_program_that_is_no_more_are_used_again(void **state)
+{
+	struct pshm_process *process;
+	struct wire_conn *conn;
+
+	mock_open(&us);
+	board->parent = us.addr;
+	child_start(crowd_that_leaves_body);
+	assert_int_equal(pshm_process_get((uint32_t)child, &process), 0);
+	atomic_store(&board->step, 2);
+	for (uint64_t end = platform_now_ns() + 10000000000; !pshm_process_dead(process);)
+		assert_true(platform_now_ns() < end);
+	pshm_process_put(process);
+	assert_int_equal(atomic_load(&board->result), 1);
+	assert_int_equal(mock_connect(&us, &us.addr, &conn), 0);
+	mock_until(&us, NULL, us.ups == 2);
+	assert_int_equal(us.downs, 0);
+	assert_int_equal(kill(child, 0), 0);
+}
+
 static void get_body(struct mock *m)
 {
 	static unsigned char from[1 << 16];
@@ -533,6 +565,7 @@ int main(void)
 		TEST(killed_owner_of_a_door_refuses),
 		TEST(zombie_is_dead),
 		TEST(slots_of_the_dead_are_used_again),
+		TEST(slots_of_a_program_that_is_no_more_are_used_again),
 		TEST(get_reads_the_process_and_no_other_after_it),
 		TEST(get_reads_the_program_and_no_other_after_it),
 		TEST(program_is_held_with_its_process),
