@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
  * A process held by a descriptor: unlike its number, that never comes to mean another
- * one. Used by providers to find out that a peer has died. Any thread; no state.
+ * one. Used by providers to find out that a peer has died, where sys/image.h does not tell. Any
+ * thread; no state.
  */
 #ifndef WEFT_SYS_PIDFD_H
 #define WEFT_SYS_PIDFD_H
