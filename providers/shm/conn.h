@@ -33,7 +33,6 @@
 	(32u << 20) /* of all rings of an endpoint that have grown, unless the user says */
 #define PSHM_CLAIM_MAX 8192u
 #define PSHM_EAGER_MAX 65536u
-#define PSHM_FRAGMENT  8192u		    /* of what sendv carries, at most */
 #define PSHM_CHUNK_LEN 65536u		    /* read or written by one system call */
 #define PSHM_SHARE_MIN (2 * PSHM_CHUNK_LEN) /* left of a get from which on both ends copy */
 #define PSHM_DIRECT_MIN \
@@ -222,6 +221,14 @@ struct pshm_conn {
 
 extern const struct wire_ops pshm_wire_ops;
 extern struct fi_provider pshm_provider;
+
+/* pshm_stores_far - do the two cores share no cache? Plain stores have been seen to take twice as long then */
+static inline bool pshm_stores_far(const struct pshm_conn *conn)
+{
+	const struct pshm_stores *s = &conn->stores;
+
+	return s->streaming && s->least[0] > 2 * s->least[1];
+}
 
 /* pshm_other - the side that the peer is */
 static inline enum pshm_side pshm_other(const struct pshm_conn *conn)

@@ -11,7 +11,10 @@
 #include "gate.h"
 
 /* Chunks copied by system calls in one poll, of all connections: small messages wait for no more. */
-#define COPIES_MAX 2
+#define COPIES_MAX   2
+#define FRAGMENT_MIN 8192u  /* payload of a line, */
+#define FRAGMENT_MAX 16384u /* at most */
+#define FRAGMENT_CNT 8u	    /* of a transfer, if they are larger than the least */
 
 /* A sendv under way. */
 struct pshm_transfer {
@@ -72,13 +75,27 @@ void pshm_op_done(struct pshm_conn *conn, struct wire_op *op, int status)
 }
 
 /*
+ * Both sides copy at the same time, but for the first fragment and the last: a short transfer has small
+ * ones. Of a long one between cores that share no cache less is spent on each when they are larger;
+ * others would only leave the caches.
+ */
+static uint32_t fragment_max(const struct pshm_conn *conn, const struct pshm_transfer *t)
+{
+	uint32_t most = FRAGMENT_MIN, room = conn->tx.data_len / 4;
+
+	if (pshm_stores_far(conn))
+		while (most < FRAGMENT_MAX && most < t->len / FRAGMENT_CNT)
+			most *= 2;
+	return most < room ? most : room;
+}
+
+/*
  * Copies as many fragments as there is room for. A quarter of the lines and of the data area
  * is left to packets: control never waits for payload.
  */
 static void send_move(struct pshm_conn *conn, struct pshm_transfer *t)
 {
-	uint32_t most = conn->tx.data_len / 4 < PSHM_FRAGMENT ? conn->tx.data_len / 4
-							      : PSHM_FRAGMENT;
+	uint32_t most = fragment_max(conn, t);
 
 	while (t->moved < t->len || !t->started) {
 		size_t left = t->len - t->moved;
