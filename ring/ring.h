@@ -180,9 +180,17 @@ static inline struct ring_line *ring_claim(struct ring_tx *tx)
 	return &tx->lines[tx->head & tx->mask];
 }
 
+/* ring_extents_full - is there no room to remember what another line has? */
+static inline bool ring_extents_full(const struct ring_tx *tx)
+{
+	return tx->extent_head - tx->extent_tail == RING_EXTENTS;
+}
+
 /* ring_warm - offset of a free place at the start, or UINT32_MAX */
 static inline uint32_t ring_warm(struct ring_tx *tx)
 {
+	if (unlikely(ring_extents_full(tx)))
+		return UINT32_MAX;
 	if (unlikely(!tx->warm && (int32_t)(tx->head - tx->look_at) >= 0)) {
 		ring_refresh(tx);
 		if (!tx->warm)
@@ -199,7 +207,7 @@ static inline uint32_t ring_data_at(const struct ring_tx *tx, uint32_t need,
 
 	if (place == RING_PAGE_START)
 		at = (at + RING_PAGE - 1) & ~(RING_PAGE - 1);
-	if (unlikely(tx->extent_head - tx->extent_tail == RING_EXTENTS))
+	if (unlikely(ring_extents_full(tx)))
 		return UINT32_MAX;
 	if (unlikely(tx->data_cnt && tx->data_end <= tx->data_begin))
 		return at + need <= tx->data_begin ? at : UINT32_MAX;

@@ -264,6 +264,36 @@ static void lines_with_data_are_bounded(void **state)
 	platform_free(mem);
 }
 
+static void free_warm_place_waits_where_lines_with_data_are_bounded(void **state)
+{
+	enum { MANY = 4 * RING_EXTENTS, AREA = MANY * RING_GRANULE };
+	void *mem = platform_alloc(ring_len(MANY, AREA)), *at;
+	struct ring_line *line;
+	struct ring_tx tx;
+	struct ring_rx rx;
+	uint32_t note;
+
+	ring_tx_init(&tx, mem, MANY, AREA);
+	ring_rx_init(&rx, mem, MANY, AREA);
+	for (uint32_t n = 0; n < RING_EXTENTS; n++) {
+		line = ring_claim_data(&tx, RING_GRANULE, RING_ANYWHERE, &at);
+		assert_non_null(line);
+		ring_publish(&tx, line, 0);
+	}
+	assert_null(ring_claim_data(&tx, RING_GRANULE, RING_WARM_PLACE, &at));
+	while (ring_next(&rx, &note))
+		ring_release_data(&rx, RING_GRANULE);
+	ring_idle(&rx);
+	line = ring_claim_data(&tx, RING_GRANULE, RING_WARM_PLACE, &at);
+	assert_non_null(line);
+	ring_publish(&tx, line, 0);
+	assert_non_null(ring_next(&rx, &note));
+	ring_release_data(&rx, RING_GRANULE);
+	ring_idle(&rx);
+	assert_true(ring_has_room(&tx, MANY, AREA - RING_WARM_ALL));
+	platform_free(mem);
+}
+
 /* Everything that is on its way while the data area is exchanged arrives, at any position. */
 static void larger_area_takes_over_between_two_lines(void **state)
 {
@@ -531,6 +561,7 @@ int main(void)
 		cmocka_unit_test(warm_places_are_used_again_and_others_go_round),
 		cmocka_unit_test(payload_begins_a_page_when_asked_to),
 		cmocka_unit_test(lines_with_data_are_bounded),
+		cmocka_unit_test(free_warm_place_waits_where_lines_with_data_are_bounded),
 		cmocka_unit_test(larger_area_takes_over_between_two_lines),
 		cmocka_unit_test(random_traffic_follows_the_model),
 		cmocka_unit_test(two_threads_pass_everything_in_order),
