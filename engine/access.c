@@ -134,7 +134,8 @@ ssize_t engine_access(struct engine_ctx *ctx, const struct engine_access *access
 static bool engine_write_small(const struct engine_access *access)
 {
 	return access->op == PACKET_WRITE && access->iov_cnt == 1 && access->target_cnt == 1 &&
-	       access->iov[0].iov_len == access->targets[0].len &&
+	       access->iov && access->iov->iov_base &&
+	       access->iov->iov_len == access->targets[0].len &&
 	       access->targets[0].len <= ENGINE_EARLY_LEN && access->targets[0].len &&
 	       !(access->flags & ~(ENGINE_COMPLETE | ENGINE_INJECT | ENGINE_MORE));
 }

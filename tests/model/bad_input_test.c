@@ -46,17 +46,22 @@ static struct fi_info *offer(uint64_t caps)
 }
 
 /* Everything up to the endpoint, not enabled. */
-static void side_make(struct side *s)
+static void side_make_for(struct side *s, uint64_t caps)
 {
 	struct fi_av_attr av_attr = { .type = FI_AV_TABLE };
 	struct fi_cq_attr cq_attr = { .format = FI_CQ_FORMAT_TAGGED };
 
-	s->info = offer(FI_MSG | FI_TAGGED);
+	s->info = offer(caps);
 	assert_int_equal(fi_fabric(s->info->fabric_attr, &s->fabric, NULL), 0);
 	assert_int_equal(fi_domain(s->fabric, s->info, &s->domain, NULL), 0);
 	assert_int_equal(fi_av_open(s->domain, &av_attr, &s->av, NULL), 0);
 	assert_int_equal(fi_cq_open(s->domain, &cq_attr, &s->cq, NULL), 0);
 	assert_int_equal(fi_endpoint(s->domain, s->info, &s->ep, NULL), 0);
+}
+
+static void side_make(struct side *s)
+{
+	side_make_for(s, FI_MSG | FI_TAGGED);
 }
 
 static void side_enable(struct side *s)
@@ -222,6 +227,31 @@ static void bad_claims_leave_the_message(void **state)
 	side_end(&s);
 }
 
+/* Of whatever length: small ones take another way, once there is a connection. */
+static void writes_from_nowhere_are_refused(void **state)
+{
+	struct iovec iov = { NULL, 0 };
+	struct fi_rma_iov target = { 0 };
+	struct fi_msg_rma msg = { .iov_count = 1, .rma_iov = &target, .rma_iov_count = 1 };
+	struct side s = { 0 };
+
+	side_make_for(&s, FI_MSG | FI_TAGGED | FI_RMA);
+	side_enable(&s);
+	still_works(&s);
+	msg.addr = s.self;
+	for (size_t len = 1; len < 1000; len += 100) {
+		iov.iov_len = target.len = len;
+		msg.msg_iov = &iov;
+		assert_int_equal(fi_writemsg(s.ep, &msg, 0), -FI_EINVAL);
+		assert_int_equal(fi_write(s.ep, NULL, len, NULL, s.self, 0, 0, NULL),
+				 -FI_EINVAL);
+		msg.msg_iov = NULL;
+		assert_int_equal(fi_writemsg(s.ep, &msg, 0), -FI_EINVAL);
+	}
+	still_works(&s);
+	side_end(&s);
+}
+
 static void what_is_not_there_says_so(void **state)
 {
 	struct side s = { 0 };
@@ -315,6 +345,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test(bad_sends_and_receives_are_refused),
 		cmocka_unit_test(descriptors_that_run_out_are_named),
 		cmocka_unit_test(bad_claims_leave_the_message),
+		cmocka_unit_test(writes_from_nowhere_are_refused),
 		cmocka_unit_test(what_is_not_there_says_so),
 		cmocka_unit_test(calls_in_the_wrong_order_are_refused),
 		cmocka_unit_test(endpoints_of_one_direction_refuse_the_other),
