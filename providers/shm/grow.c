@@ -64,7 +64,9 @@ static bool area_left(struct pshm_conn *conn)
 	const struct pshm_wire *w = conn->wire;
 	size_t len = PSHM_AREA_HEAD +
 		     (size_t)(conn->sizes.area_len ? conn->sizes.area_len : PSHM_AREA_LEN);
-	bool left = w->area_max - w->area_len >= len && grow_worthwhile(conn);
+	/* who made the pair may have given it larger rings than ours grow to */
+	bool left = len - PSHM_AREA_HEAD > conn->tx.data_len &&
+		    w->area_max - w->area_len >= len && grow_worthwhile(conn);
 
 	atomic_store_explicit(&conn->pair->small[conn->side].value, !left,
 			      memory_order_relaxed);

@@ -66,13 +66,18 @@ static struct pshm_offer offer_of(const struct pshm_region *region)
 	return offer;
 }
 
-static struct pshm_region pair_made(void)
+static struct pshm_region pair_of(const struct pshm_sizes *whose)
 {
 	struct pshm_region region;
 
-	assert_int_equal(pshm_pair_create(&sizes, &region), 0);
+	assert_int_equal(pshm_pair_create(whose, &region), 0);
 	((struct pshm_pair *)region.addr)->hello[PSHM_ASKED] = a.hello;
 	return region;
+}
+
+static struct pshm_region pair_made(void)
+{
+	return pair_of(&sizes);
 }
 
 /* The same pair in memory that is not sealed, cut to @len bytes. */
@@ -356,6 +361,36 @@ static void credit_that_cannot_be_ends_the_connection(void **state)
 	pshm_region_close(&region);
 }
 
+/* A neighbour may make a pair of any size: ours is not exchanged for a smaller area. */
+static void ring_that_is_larger_than_an_area_does_not_grow(void **state)
+{
+	const struct pshm_sizes large = { PSHM_LINE_CNT, 4 * PSHM_AREA_LEN, 0 };
+	struct pshm_region region = pair_of(&large);
+	struct pshm_offer offer = offer_of(&region);
+	struct pshm_pair *pair = region.addr;
+	struct ring_rx rx;
+	uint64_t sent = 0;
+
+	assert_int_equal(offer_made(&offer), 0);
+	assert_non_null(b.conn);
+	ring_rx_init(&rx, pshm_pair_ring(&region, PSHM_ANSWERED, &large), PSHM_LINE_CNT,
+		     4 * PSHM_AREA_LEN);
+	for (int round = 0; round < 10; round++) {
+		while (mock_put(b.conn, sent, PSHM_CLAIM_MAX))
+			sent++;
+		for (uint32_t note; ring_next(&rx, &note);) {
+			assert_int_not_equal(ring_kind(note), PSHM_GROW);
+			ring_release(&rx);
+		}
+		ring_idle(&rx);
+		atomic_store(&pair->grown[PSHM_ANSWERED].value, PSHM_GROWN);
+		mock_poll(&b, NULL);
+	}
+	assert_int_equal(b.downs, 0);
+	assert_int_equal(sent, 10 * PSHM_LINE_CNT);
+	pshm_region_close(&region);
+}
+
 /* Random bytes in all of the pair while b polls and sends; its other connection is not disturbed. */
 static void scribbled_pair_does_no_harm(void **state)
 {
@@ -435,6 +470,7 @@ int main(void)
 		TEST(forged_lines_end_the_connection),
 		TEST(fragments_beyond_their_packet_end_the_connection),
 		TEST(credit_that_cannot_be_ends_the_connection),
+		TEST(ring_that_is_larger_than_an_area_does_not_grow),
 		TEST(scribbled_pair_does_no_harm),
 	};
 
