@@ -127,7 +127,7 @@ static void expect_cold(const struct pshm_wire *w, uint32_t i)
 {
 	const struct pshm_conn *next = i + 1 < w->up_cnt ? w->up[i + 1] : NULL;
 
-	if (i + 2 < w->up_cnt)
+	if (i + 2 < w->up_cnt && w->up[i + 2])
 		__builtin_prefetch(&w->up[i + 2]->rx);
 	if (!next)
 		return;
