@@ -26,11 +26,11 @@ struct cntr_work {
 struct engine_cntr {
 	struct fid_cntr fid;
 	struct engine_domain *domain;
-	_Atomic uint64_t value, errors;
-	struct list waiting;	/* struct cntr_work, by threshold */
-	struct list due;	/* domain->due, when the first of those is */
-	struct cntr_work watch; /* somebody sleeps until it changes */
-	bool bytes;		/* FI_CNTR_EVENTS_BYTES: what went well, in bytes */
+	_Atomic uint64_t value, errors; /* relaxed: who holds the domain sees what they count */
+	struct list waiting;		/* struct cntr_work, by threshold */
+	struct list due;		/* domain->due, when the first of those is */
+	struct cntr_work watch;		/* somebody sleeps until it changes */
+	bool bytes;			/* FI_CNTR_EVENTS_BYTES: what went well, in bytes */
 	struct engine_wait wait;
 	uint64_t seen_value,
 		seen_errors; /* what the program has read, or was told of by fi_wait */
@@ -103,8 +103,7 @@ static inline void engine_cntr_add(struct engine_cntr *cntr, uint64_t cnt)
 {
 	uint64_t value = atomic_load_explicit(&cntr->value, memory_order_relaxed);
 
-	/* R:cntr.value  what the operations did; pairs with the lock, or the caller that serializes */
-	atomic_store_explicit(&cntr->value, value + cnt, memory_order_release);
+	atomic_store_explicit(&cntr->value, value + cnt, memory_order_relaxed);
 	if (unlikely(!list_empty(&cntr->waiting)))
 		engine_cntr_reached(cntr);
 }
@@ -114,7 +113,7 @@ static inline void engine_cntr_add_error(struct engine_cntr *cntr, uint64_t cnt)
 {
 	uint64_t errors = atomic_load_explicit(&cntr->errors, memory_order_relaxed);
 
-	atomic_store_explicit(&cntr->errors, errors + cnt, memory_order_release);
+	atomic_store_explicit(&cntr->errors, errors + cnt, memory_order_relaxed);
 	if (unlikely(!list_empty(&cntr->waiting)))
 		engine_cntr_reached(cntr);
 }

@@ -32,11 +32,11 @@ void engine_enter(struct engine_domain *domain)
 	if (engine_has_lock(domain))
 		return;
 	atomic_store_explicit(&domain->claimed, true, memory_order_relaxed);
-	/* B:engine_enter  either a data call sees the claim, or its store is seen here */
+	/* F:engine_enter  a data call sees the claim, or we see its store; pairs F:domain.inside */
 	err = platform_membarrier();
 	if (err)
 		engine_guard_settle(domain, err);
-	/* A:engine_enter  what the last data call did; pairs R:domain.inside */
+	/* A:domain.inside  what the last data call did; pairs R:domain.inside */
 	while (atomic_load_explicit(&domain->inside, memory_order_acquire))
 		platform_yield();
 	if (err)
@@ -47,7 +47,7 @@ void engine_leave(struct engine_domain *domain)
 {
 	if (domain->unified)
 		return;
-	/* R:domain.claimed  what the control call did; pairs the acquire of engine_guard_enter */
+	/* R:domain.claimed  what the control call did; pairs A:domain.claimed */
 	if (!engine_has_lock(domain))
 		atomic_store_explicit(&domain->claimed, false, memory_order_release);
 	platform_unlock(&domain->lock);
@@ -58,6 +58,7 @@ void engine_guard_wait(struct engine_domain *domain)
 	/* Data calls come one at a time: if one has the lock, that is this one. */
 	if (engine_lock_use(domain) != ENGINE_LOCK_NO_CALL)
 		return;
+	/* R:domain.inside  what the call did; pairs A:domain.inside */
 	atomic_store_explicit(&domain->inside, false, memory_order_release);
 	platform_lock(&domain->lock);
 	if (engine_has_lock(domain)) {

@@ -58,16 +58,17 @@ void engine_guard_unlock(struct engine_domain *domain);
 /* engine_guard_enter, engine_guard_leave - around what a data call does to its domain */
 static inline void engine_guard_enter(struct engine_domain *domain)
 {
-	/* I:domain.inside  before the claim is looked at, by the processor too: pairs B:engine_enter */
+	/* F:domain.inside  before the claim is looked at, by the compiler; pairs F:engine_enter */
 	atomic_store_explicit(&domain->inside, true, memory_order_relaxed);
 	atomic_signal_fence(memory_order_seq_cst);
+	/* A:domain.claimed  before what the control call did; pairs R:domain.claimed */
 	if (unlikely(atomic_load_explicit(&domain->claimed, memory_order_acquire)))
 		engine_guard_wait(domain);
 }
 
 static inline void engine_guard_leave(struct engine_domain *domain)
 {
-	/* R:domain.inside  what the call did; pairs A:engine_enter */
+	/* R:domain.inside  what the call did; pairs A:domain.inside */
 	atomic_store_explicit(&domain->inside, false, memory_order_release);
 	if (unlikely(engine_lock_use(domain) == ENGINE_LOCK_LATE))
 		engine_guard_unlock(domain);

@@ -79,7 +79,7 @@ static void engine_table(void *ops, void *own, const struct engine_calls *c)
 		atomic_store_explicit(&to[0], c->size, memory_order_relaxed);
 		table = own;
 	}
-	/* R:fid_ep.ops  the slots; pairs the dependent loads of the inline calls */
+	/* R:fid_ep.ops  the slots before it; the inline calls load those through it, which is order enough */
 	atomic_store_explicit((engine_slot *)ops, (uintptr_t)table, memory_order_release);
 }
 

@@ -181,7 +181,7 @@ int platform_thread_start(struct platform_thread *t, const struct platform_work 
 /* platform_thread_runs - was it started in this process, and not stopped? Any thread */
 static inline bool platform_thread_runs(const struct platform_thread *t)
 {
-	/* A:thread.running  what it is started with; pairs the release of platform_thread_start */
+	/* A:thread.running  before what it is started with; pairs R:thread.running */
 	return atomic_load_explicit(&t->running, memory_order_acquire);
 }
 
