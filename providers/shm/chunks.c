@@ -19,17 +19,17 @@ static uint64_t word_of(uint32_t gen, uint32_t next)
  */
 static void put(_Atomic uint64_t *field, uint64_t value)
 {
-	/* R:pshm_shared.fields  the word closed before; pairs A:pshm_shared.fields */
+	/* R:pshm_joint.fields  the word closed before; pairs A:pshm_joint.fields */
 	atomic_store_explicit(field, value, memory_order_release);
 }
 
 static uint64_t take(const _Atomic uint64_t *field)
 {
-	/* A:pshm_shared.fields  them before the claim; pairs R:pshm_shared.fields */
+	/* A:pshm_joint.fields  them before the claim; pairs R:pshm_joint.fields */
 	return atomic_load_explicit(field, memory_order_acquire);
 }
 
-void pshm_shared_open(struct pshm_shared *s, uint32_t gen, const struct pshm_task *task)
+void pshm_joint_open(struct pshm_joint *s, uint32_t gen, const struct pshm_task *task)
 {
 	assert(task->chunk_cnt < CLOSED && task->iov_cnt <= WIRE_IOV_MAX);
 	atomic_store_explicit(&s->word, word_of(gen - 1, CLOSED), memory_order_relaxed);
@@ -45,11 +45,11 @@ void pshm_shared_open(struct pshm_shared *s, uint32_t gen, const struct pshm_tas
 	}
 	/* Nobody holds a chunk, so nobody counts one. */
 	atomic_store_explicit(&s->helped, 0, memory_order_relaxed);
-	/* R:pshm_shared.word  the slot before it is open; pairs A:pshm_shared.word */
+	/* R:pshm_joint.word  the slot before it is open; pairs A:pshm_joint.word */
 	atomic_store_explicit(&s->word, word_of(gen, 0), memory_order_release);
 }
 
-bool pshm_shared_read(const struct pshm_shared *s, struct pshm_task *task)
+bool pshm_joint_read(const struct pshm_joint *s, struct pshm_task *task)
 {
 	uint64_t end, cnt;
 	size_t len;
@@ -77,8 +77,8 @@ bool pshm_shared_read(const struct pshm_shared *s, struct pshm_task *task)
 	return true;
 }
 
-enum pshm_claim pshm_shared_claim(struct pshm_shared *s, uint32_t gen, uint32_t chunk_cnt,
-				  uint32_t *chunk)
+enum pshm_claim pshm_joint_claim(struct pshm_joint *s, uint32_t gen, uint32_t chunk_cnt,
+				 uint32_t *chunk)
 {
 	uint64_t word = atomic_load_explicit(&s->word, memory_order_relaxed);
 
@@ -87,14 +87,14 @@ enum pshm_claim pshm_shared_claim(struct pshm_shared *s, uint32_t gen, uint32_t 
 			return PSHM_NOT_OURS;
 		if ((uint32_t)word >= chunk_cnt)
 			return PSHM_NONE_LEFT;
-		/* A:pshm_shared.word  open before its memory is written; pairs R:pshm_shared.word */
+		/* A:pshm_joint.word  open before its memory is written; pairs R:pshm_joint.word */
 	} while (!atomic_compare_exchange_weak_explicit(
 		&s->word, &word, word + 1, memory_order_acquire, memory_order_relaxed));
 	*chunk = (uint32_t)word;
 	return PSHM_CLAIMED;
 }
 
-uint32_t pshm_shared_close(struct pshm_shared *s, uint32_t gen, uint32_t chunk_cnt)
+uint32_t pshm_joint_close(struct pshm_joint *s, uint32_t gen, uint32_t chunk_cnt)
 {
 	/* The claims before it are all there are: one word, one order. */
 	uint64_t word = atomic_exchange_explicit(&s->word, word_of(gen, CLOSED),
@@ -104,15 +104,15 @@ uint32_t pshm_shared_close(struct pshm_shared *s, uint32_t gen, uint32_t chunk_c
 	return word >> 32 == gen && next < chunk_cnt ? next : chunk_cnt;
 }
 
-void pshm_shared_ended(struct pshm_shared *s, uint32_t cnt, uint32_t failed)
+void pshm_joint_ended(struct pshm_joint *s, uint32_t cnt, uint32_t failed)
 {
-	/* R:pshm_shared.helped  what was written before; pairs A:pshm_shared.helped */
+	/* R:pshm_joint.helped  what was written before; pairs A:pshm_joint.helped */
 	atomic_store_explicit(&s->helped, (uint64_t)failed << 32 | cnt, memory_order_release);
 }
 
-uint32_t pshm_shared_helped(const struct pshm_shared *s, uint32_t *failed)
+uint32_t pshm_joint_helped(const struct pshm_joint *s, uint32_t *failed)
 {
-	/* A:pshm_shared.helped  before the bytes are anyone's; pairs R:pshm_shared.helped */
+	/* A:pshm_joint.helped  before the bytes are anyone's; pairs R:pshm_joint.helped */
 	uint64_t helped = atomic_load_explicit(&s->helped, memory_order_acquire);
 
 	*failed = (uint32_t)(helped >> 32);

@@ -29,17 +29,17 @@
 #include "platform.h"
 #include "wire.h"
 
-#define PSHM_SHARED_CNT 4u /* transfers of one direction that may be shared at a time */
+#define PSHM_JOINT_CNT 4u /* transfers of one direction that may be joint at a time */
 
 #define PSHM_CHUNK_MIN 4096u
 #define PSHM_CHUNK_MAX (1u << 20)
 
-struct pshm_shared_piece {
+struct pshm_joint_piece {
 	_Atomic uint64_t addr, len;
 };
 
 /* A slot of the table. */
-struct pshm_shared {
+struct pshm_joint {
 	_Atomic uint64_t word; /* generation << 32 | next chunk. Both sides */
 	uint8_t pad1[56];
 	_Atomic uint64_t helped; /* failed chunk + 1, or 0 << 32 | chunks ended. The sender's */
@@ -52,14 +52,14 @@ struct pshm_shared {
 	_Atomic uint32_t chunk_len;
 	_Atomic uint32_t piece_cnt;
 	uint8_t pad3[24];
-	struct pshm_shared_piece pieces[WIRE_IOV_MAX]; /* of the receiver's memory */
+	struct pshm_joint_piece pieces[WIRE_IOV_MAX]; /* of the receiver's memory */
 };
 
-_Static_assert(sizeof(struct pshm_shared) == 4 * CACHE_LINE, "layout");
-_Static_assert(offsetof(struct pshm_shared, helped) == 64, "what each side writes is apart");
-_Static_assert(offsetof(struct pshm_shared, id) == 128, "layout");
-_Static_assert(offsetof(struct pshm_shared, chunk_len) == 160, "layout");
-_Static_assert(offsetof(struct pshm_shared, pieces) == 192, "layout");
+_Static_assert(sizeof(struct pshm_joint) == 4 * CACHE_LINE, "layout");
+_Static_assert(offsetof(struct pshm_joint, helped) == 64, "what each side writes is apart");
+_Static_assert(offsetof(struct pshm_joint, id) == 128, "layout");
+_Static_assert(offsetof(struct pshm_joint, chunk_len) == 160, "layout");
+_Static_assert(offsetof(struct pshm_joint, pieces) == 192, "layout");
 
 /* What a slot says: a private copy. */
 struct pshm_task {
@@ -81,18 +81,18 @@ static inline uint64_t pshm_task_chunk(const struct pshm_task *task, uint32_t ch
 }
 
 /*
- * pshm_shared_open - receiver: say what there is to copy, and let chunks be claimed
+ * pshm_joint_open - receiver: say what there is to copy, and let chunks be claimed
  * @gen:  another one than the slot had before
  * @task: chunk_cnt is to fit; nobody holds a chunk of the slot
  */
-void pshm_shared_open(struct pshm_shared *s, uint32_t gen, const struct pshm_task *task);
+void pshm_joint_open(struct pshm_joint *s, uint32_t gen, const struct pshm_task *task);
 
 /*
- * pshm_shared_read - sender: what the slot says, once it is told of the generation
+ * pshm_joint_read - sender: what the slot says, once it is told of the generation
  * What comes out is the receiver's word only if a claim succeeds afterwards.
  * Returns false when it can't be.
  */
-bool pshm_shared_read(const struct pshm_shared *s, struct pshm_task *task);
+bool pshm_joint_read(const struct pshm_joint *s, struct pshm_task *task);
 
 enum pshm_claim {
 	PSHM_CLAIMED,
@@ -100,24 +100,24 @@ enum pshm_claim {
 	PSHM_NOT_OURS, /* another generation, or closed */
 };
 
-/* pshm_shared_claim - both: the next chunk, if any is left of that generation */
-enum pshm_claim pshm_shared_claim(struct pshm_shared *s, uint32_t gen, uint32_t chunk_cnt,
-				  uint32_t *chunk);
+/* pshm_joint_claim - both: the next chunk, if any is left of that generation */
+enum pshm_claim pshm_joint_claim(struct pshm_joint *s, uint32_t gen, uint32_t chunk_cnt,
+				 uint32_t *chunk);
 
 /*
- * pshm_shared_close - receiver: nothing is claimed from here on
+ * pshm_joint_close - receiver: nothing is claimed from here on
  * Returns how many chunks were, by both.
  */
-uint32_t pshm_shared_close(struct pshm_shared *s, uint32_t gen, uint32_t chunk_cnt);
+uint32_t pshm_joint_close(struct pshm_joint *s, uint32_t gen, uint32_t chunk_cnt);
 
 /*
- * pshm_shared_ended - sender: of the chunks that it has claimed, it holds none
+ * pshm_joint_ended - sender: of the chunks that it has claimed, it holds none
  * @cnt:    how many there were
  * @failed: chunk that it has not copied + 1, or 0; nothing is claimed after that
  */
-void pshm_shared_ended(struct pshm_shared *s, uint32_t cnt, uint32_t failed);
+void pshm_joint_ended(struct pshm_joint *s, uint32_t cnt, uint32_t failed);
 
-/* pshm_shared_helped - receiver: what the sender said so. Returns the count */
-uint32_t pshm_shared_helped(const struct pshm_shared *s, uint32_t *failed);
+/* pshm_joint_helped - receiver: what the sender said so. Returns the count */
+uint32_t pshm_joint_helped(const struct pshm_joint *s, uint32_t *failed);
 
 #endif

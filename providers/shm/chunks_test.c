@@ -13,7 +13,7 @@
 #include <unistd.h>
 #include "chunks.h"
 
-static struct pshm_shared slot;
+static struct pshm_joint slot;
 
 static int prepare(void **state)
 {
@@ -43,8 +43,8 @@ static void slot_says_what_was_put_there(void **state)
 	struct pshm_task task = task_of(3), got = { .id = 0 };
 	size_t len;
 
-	pshm_shared_open(&slot, 1, &task);
-	assert_true(pshm_shared_read(&slot, &got));
+	pshm_joint_open(&slot, 1, &task);
+	assert_true(pshm_joint_read(&slot, &got));
 	assert_int_equal(got.id, task.id);
 	assert_int_equal(got.skip, task.skip);
 	assert_int_equal(got.len, task.len);
@@ -63,12 +63,12 @@ static void slot_that_cannot_be_is_refused(void **state)
 {
 	struct pshm_task task = task_of(3), got;
 
-	assert_false(pshm_shared_read(&slot, &got));
-#define REFUSED(field, value)                                \
-	do {                                                 \
-		pshm_shared_open(&slot, 1, &task);           \
-		atomic_store(&slot.field, value);            \
-		assert_false(pshm_shared_read(&slot, &got)); \
+	assert_false(pshm_joint_read(&slot, &got));
+#define REFUSED(field, value)                               \
+	do {                                                \
+		pshm_joint_open(&slot, 1, &task);           \
+		atomic_store(&slot.field, value);           \
+		assert_false(pshm_joint_read(&slot, &got)); \
 	} while (0)
 	REFUSED(len, 0);
 	REFUSED(len, task.len + 1);
@@ -88,14 +88,14 @@ static void each_chunk_is_claimed_once(void **state)
 	struct pshm_task task = task_of(3);
 	uint32_t chunk;
 
-	pshm_shared_open(&slot, 5, &task);
+	pshm_joint_open(&slot, 5, &task);
 	for (uint32_t i = 0; i < 3; i++) {
-		assert_int_equal(pshm_shared_claim(&slot, 5, 3, &chunk), PSHM_CLAIMED);
+		assert_int_equal(pshm_joint_claim(&slot, 5, 3, &chunk), PSHM_CLAIMED);
 		assert_int_equal(chunk, i);
 	}
-	assert_int_equal(pshm_shared_claim(&slot, 5, 3, &chunk), PSHM_NONE_LEFT);
-	assert_int_equal(pshm_shared_close(&slot, 5, 3), 3);
-	assert_int_equal(pshm_shared_claim(&slot, 5, 3, &chunk), PSHM_NOT_OURS);
+	assert_int_equal(pshm_joint_claim(&slot, 5, 3, &chunk), PSHM_NONE_LEFT);
+	assert_int_equal(pshm_joint_close(&slot, 5, 3), 3);
+	assert_int_equal(pshm_joint_claim(&slot, 5, 3, &chunk), PSHM_NOT_OURS);
 }
 
 static void nothing_is_claimed_of_another_generation(void **state)
@@ -103,17 +103,17 @@ static void nothing_is_claimed_of_another_generation(void **state)
 	struct pshm_task task = task_of(3);
 	uint32_t chunk;
 
-	pshm_shared_open(&slot, 5, &task);
-	assert_int_equal(pshm_shared_claim(&slot, 4, 3, &chunk), PSHM_NOT_OURS);
-	assert_int_equal(pshm_shared_claim(&slot, 6, 3, &chunk), PSHM_NOT_OURS);
-	assert_int_equal(pshm_shared_claim(&slot, 5, 3, &chunk), PSHM_CLAIMED);
-	assert_int_equal(pshm_shared_close(&slot, 5, 3), 1);
-	assert_int_equal(pshm_shared_claim(&slot, 5, 3, &chunk), PSHM_NOT_OURS);
+	pshm_joint_open(&slot, 5, &task);
+	assert_int_equal(pshm_joint_claim(&slot, 4, 3, &chunk), PSHM_NOT_OURS);
+	assert_int_equal(pshm_joint_claim(&slot, 6, 3, &chunk), PSHM_NOT_OURS);
+	assert_int_equal(pshm_joint_claim(&slot, 5, 3, &chunk), PSHM_CLAIMED);
+	assert_int_equal(pshm_joint_close(&slot, 5, 3), 1);
+	assert_int_equal(pshm_joint_claim(&slot, 5, 3, &chunk), PSHM_NOT_OURS);
 	/* it comes around */
-	pshm_shared_open(&slot, UINT32_MAX, &task);
-	assert_int_equal(pshm_shared_claim(&slot, UINT32_MAX, 3, &chunk), PSHM_CLAIMED);
-	pshm_shared_open(&slot, 0, &task);
-	assert_int_equal(pshm_shared_claim(&slot, 0, 3, &chunk), PSHM_CLAIMED);
+	pshm_joint_open(&slot, UINT32_MAX, &task);
+	assert_int_equal(pshm_joint_claim(&slot, UINT32_MAX, 3, &chunk), PSHM_CLAIMED);
+	pshm_joint_open(&slot, 0, &task);
+	assert_int_equal(pshm_joint_claim(&slot, 0, 3, &chunk), PSHM_CLAIMED);
 	assert_int_equal(chunk, 0);
 }
 
@@ -121,11 +121,11 @@ static void word_that_was_scribbled_over_counts_as_all_chunks(void **state)
 {
 	struct pshm_task task = task_of(3);
 
-	pshm_shared_open(&slot, 5, &task);
+	pshm_joint_open(&slot, 5, &task);
 	atomic_store(&slot.word, (uint64_t)5 << 32 | 4);
-	assert_int_equal(pshm_shared_close(&slot, 5, 3), 3);
+	assert_int_equal(pshm_joint_close(&slot, 5, 3), 3);
 	atomic_store(&slot.word, (uint64_t)6 << 32 | 1);
-	assert_int_equal(pshm_shared_close(&slot, 5, 3), 3);
+	assert_int_equal(pshm_joint_close(&slot, 5, 3), 3);
 }
 
 static void what_the_sender_ended_is_heard(void **state)
@@ -133,14 +133,14 @@ static void what_the_sender_ended_is_heard(void **state)
 	struct pshm_task task = task_of(3);
 	uint32_t failed;
 
-	pshm_shared_open(&slot, 1, &task);
-	assert_int_equal(pshm_shared_helped(&slot, &failed), 0);
-	pshm_shared_ended(&slot, 1, 0);
-	pshm_shared_ended(&slot, 2, 3);
-	assert_int_equal(pshm_shared_helped(&slot, &failed), 2);
+	pshm_joint_open(&slot, 1, &task);
+	assert_int_equal(pshm_joint_helped(&slot, &failed), 0);
+	pshm_joint_ended(&slot, 1, 0);
+	pshm_joint_ended(&slot, 2, 3);
+	assert_int_equal(pshm_joint_helped(&slot, &failed), 2);
 	assert_int_equal(failed, 3);
-	pshm_shared_open(&slot, 2, &task);
-	assert_int_equal(pshm_shared_helped(&slot, &failed), 0);
+	pshm_joint_open(&slot, 2, &task);
+	assert_int_equal(pshm_joint_helped(&slot, &failed), 0);
 	assert_int_equal(failed, 0);
 }
 
@@ -178,16 +178,16 @@ static void *sender(void *arg)
 		}
 		before = gen;
 		/* it may be over by now, and be another one while we read */
-		if (!pshm_shared_read(&slot, &task))
+		if (!pshm_joint_read(&slot, &task))
 			continue;
 		while (most-- &&
-		       pshm_shared_claim(&slot, gen, task.chunk_cnt, &chunk) == PSHM_CLAIMED) {
+		       pshm_joint_claim(&slot, gen, task.chunk_cnt, &chunk) == PSHM_CLAIMED) {
 			/* a claim proves that what was read is of this generation */
 			assert_int_equal(task.id, gen);
 			assert_int_equal(memory[chunk], 0);
 			memory[chunk] = gen;
 			written++;
-			pshm_shared_ended(&slot, ++ended, 0);
+			pshm_joint_ended(&slot, ++ended, 0);
 		}
 	}
 	return NULL;
@@ -199,7 +199,7 @@ static uint32_t receive(uint32_t gen, uint32_t cnt, uint32_t most, uint32_t *cla
 	uint32_t ours = 0, chunk;
 
 	while (most--) {
-		enum pshm_claim claim = pshm_shared_claim(&slot, gen, cnt, &chunk);
+		enum pshm_claim claim = pshm_joint_claim(&slot, gen, cnt, &chunk);
 
 		assert_int_not_equal(claim, PSHM_NOT_OURS);
 		if (claim != PSHM_CLAIMED) {
@@ -212,7 +212,7 @@ static uint32_t receive(uint32_t gen, uint32_t cnt, uint32_t most, uint32_t *cla
 		if (most % 4 == 0)
 			sched_yield();
 	}
-	*claimed = pshm_shared_close(&slot, gen, cnt);
+	*claimed = pshm_joint_close(&slot, gen, cnt);
 	return ours;
 }
 
@@ -231,12 +231,12 @@ static void memory_is_the_receivers_again_once_no_chunk_is_held(void **state)
 		struct pshm_task task = task_of(cnt);
 
 		task.id = gen;
-		pshm_shared_open(&slot, gen, &task);
+		pshm_joint_open(&slot, gen, &task);
 		atomic_store_explicit(&told, gen, memory_order_release);
 		if (next_random(&seed) % 2)
 			sched_yield();
 		ours = receive(gen, cnt, most, &claimed);
-		while (pshm_shared_helped(&slot, &failed) < claimed - ours)
+		while (pshm_joint_helped(&slot, &failed) < claimed - ours)
 			sched_yield();
 		/* now it is ours: read it, and use it for something else */
 		for (uint32_t i = 0; i < cnt; i++)

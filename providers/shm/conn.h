@@ -34,7 +34,7 @@
 #define PSHM_CLAIM_MAX 8192u
 #define PSHM_EAGER_MAX 65536u
 #define PSHM_CHUNK_LEN 65536u		    /* read or written by one system call */
-#define PSHM_SHARE_MIN (2 * PSHM_CHUNK_LEN) /* left of a get from which on both ends copy */
+#define PSHM_JOINT_MIN (2 * PSHM_CHUNK_LEN) /* left of a get from which on both ends copy */
 #define PSHM_DIRECT_MIN \
 	(WIRE_REQUEST_MAX + 1u) /* what is longer goes with no header: it takes answers */
 _Static_assert(sizeof(struct packet) == RING_HEADER, "a line's header is a packet");
@@ -63,7 +63,7 @@ _Static_assert(sizeof(struct pshm_growth) <= RING_HEADER, "layout");
 
 /* In the header of lines of kind PSHM_JOIN. */
 struct pshm_join {
-	uint32_t slot; /* of pshm_pair.shared, the side's that sends this */
+	uint32_t slot; /* of pshm_pair.joint, the side's that sends this */
 	uint32_t gen;
 	uint64_t zero;
 };
@@ -200,7 +200,7 @@ struct pshm_conn {
 	struct pshm_sizes sizes;	     /* of region */
 	struct pshm_region tx_area, rx_area; /* of rings that have grown, or are about to */
 	uint32_t slots;			     /* bit i: slot i of ours is in use */
-	uint32_t slot_gens[PSHM_SHARED_CNT];
+	uint32_t slot_gens[PSHM_JOINT_CNT];
 	bool put_refused;	 /* we may not write to the peer's memory: help.c */
 	uint64_t chunks_written; /* into it */
 	enum pshm_growing growing;

@@ -6,7 +6,7 @@
  * Two processes that both attend to a transfer are two to three times faster with sendv than
  * the kernel is alone (1 MiB: 60 against 160 us). So get looks first whether the peer polls: then
  * it declines, and the engine asks the peer to send. A peer that computes meanwhile is read, a chunk in
- * each poll, so that small messages pass in between. What is left after the first chunk is shared: as soon
+ * each poll, so that small messages pass in between. What is left after the first chunk is joint: as soon
  * as the peer comes by it writes chunks while we read others (chunks.h). If it goes on with that, the engine
  * asks it to send what is left.
  *
@@ -42,11 +42,11 @@ struct pshm_read {
 	struct iovec iov[WIRE_IOV_MAX];
 	size_t iov_cnt;
 	size_t len;	   /* bytes in all */
-	size_t moved;	   /* of those, from the start, before it was shared */
+	size_t moved;	   /* of those, from the start, before it was joint */
 	uint64_t since_ns; /* when it was asked for; 0: the decision to read is made */
 	uint32_t polls;	   /* those of the peer then */
-	/* Once it is shared: */
-	struct pshm_shared *slot; /* NULL: it is not */
+	/* Once it is joint: */
+	struct pshm_joint *slot; /* NULL: it is not */
 	uint32_t slot_idx;
 	uint32_t gen;
 	uint32_t chunk_cnt;
@@ -100,29 +100,29 @@ static int read_chunk(struct pshm_conn *conn, const struct pshm_read *r, uint32_
 }
 
 /* A slot of the table that is not in use, when the peer may write to us; NULL: there is none. */
-static struct pshm_shared *slot_find(struct pshm_conn *conn, uint32_t *idx)
+static struct pshm_joint *slot_find(struct pshm_conn *conn, uint32_t *idx)
 {
 	enum pshm_side other = pshm_other(conn);
 
 	*idx = (uint32_t)__builtin_ctz(~conn->slots);
-	if (*idx >= PSHM_SHARED_CNT ||
+	if (*idx >= PSHM_JOINT_CNT ||
 	    atomic_load_explicit(&conn->pair->no_help[other].value, memory_order_relaxed))
 		return NULL;
 	if (!conn->wire->gate && sys_gate_open(&conn->wire->gate))
 		return NULL;
-	return &conn->pair->shared[conn->side][*idx];
+	return &conn->pair->joint[conn->side][*idx];
 }
 
 /* Lets the peer write what is left, if it comes by. */
-static void share(struct pshm_conn *conn, struct pshm_read *r)
+static void invite(struct pshm_conn *conn, struct pshm_read *r)
 {
 	struct pshm_task task = { .chunk_len = PSHM_CHUNK_LEN };
 	struct pshm_join join = { .zero = 0 };
-	struct pshm_shared *slot;
+	struct pshm_joint *slot;
 	struct ring_line *line;
 	size_t left = r->len - r->moved;
 
-	if (left < PSHM_SHARE_MIN || left / PSHM_CHUNK_LEN > INT32_MAX)
+	if (left < PSHM_JOINT_MIN || left / PSHM_CHUNK_LEN > INT32_MAX)
 		return;
 	slot = slot_find(conn, &join.slot);
 	if (!slot)
@@ -137,7 +137,7 @@ static void share(struct pshm_conn *conn, struct pshm_read *r)
 	task.chunk_cnt = (uint32_t)((left + PSHM_CHUNK_LEN - 1) / PSHM_CHUNK_LEN);
 	task.iov_cnt = (uint32_t)iov_slice(r->iov, r->iov_cnt, r->moved, left, task.iov);
 	join.gen = ++conn->slot_gens[join.slot];
-	pshm_shared_open(slot, join.gen, &task);
+	pshm_joint_open(slot, join.gen, &task);
 	memset(line->header, 0, sizeof(line->header));
 	memcpy(line->header, &join, sizeof(join));
 	/* R:ring_line.word  the slot is open before the peer is told; pairs A:ring_line.word */
@@ -164,7 +164,7 @@ static void claims_end(struct pshm_read *r, uint32_t claimed)
 static void withdraw(struct pshm_read *r, int status)
 {
 	if (!r->drained)
-		claims_end(r, pshm_shared_close(r->slot, r->gen, r->chunk_cnt));
+		claims_end(r, pshm_joint_close(r->slot, r->gen, r->chunk_cnt));
 	if (!r->status)
 		r->status = status;
 }
@@ -174,7 +174,7 @@ static bool held(const struct pshm_read *r)
 {
 	uint32_t failed;
 
-	return r->slot && pshm_shared_helped(r->slot, &failed) < r->theirs;
+	return r->slot && pshm_joint_helped(r->slot, &failed) < r->theirs;
 }
 
 /* Nothing more is claimed, and the peer is done: what is there? Returns 0 or -FI_E* */
@@ -183,7 +183,7 @@ static int settle(struct pshm_conn *conn, const struct pshm_read *r)
 	uint32_t failed;
 	int err;
 
-	pshm_shared_helped(r->slot, &failed);
+	pshm_joint_helped(r->slot, &failed);
 	if (r->status && r->status != -FI_EBUSY)
 		return r->status;
 	if (failed > r->claimed)
@@ -207,21 +207,21 @@ static bool ring_stays_small(const struct pshm_conn *conn)
 /* Would the rest come faster through the ring? @chunk: that we have just read */
 static bool ring_is_better(const struct pshm_conn *conn, struct pshm_read *r, uint32_t chunk)
 {
-	uint32_t failed, helped = pshm_shared_helped(r->slot, &failed);
+	uint32_t failed, helped = pshm_joint_helped(r->slot, &failed);
 
 	r->pace = helped != r->helped ? r->pace + 1 : 0;
 	r->helped = helped;
 	return r->pace >= PACE && r->chunk_cnt - chunk > PACE_CHUNKS && !ring_stays_small(conn);
 }
 
-/* One step of a shared one. Returns 1 when it is over (@status: how), 0 when not, or -FI_EAGAIN: the peer has to end */
-static int shared_move(struct pshm_conn *conn, struct pshm_read *r, int *status)
+/* One step of a joint one. Returns 1 when it is over (@status: how), 0 when not, or -FI_EAGAIN: the peer has to end */
+static int joint_move(struct pshm_conn *conn, struct pshm_read *r, int *status)
 {
 	uint32_t chunk;
 	int err;
 
 	if (!r->drained) {
-		switch (pshm_shared_claim(r->slot, r->gen, r->chunk_cnt, &chunk)) {
+		switch (pshm_joint_claim(r->slot, r->gen, r->chunk_cnt, &chunk)) {
 		case PSHM_CLAIMED:
 			r->ours++;
 			err = read_chunk(conn, r, chunk);
@@ -255,7 +255,7 @@ static int alone_move(struct pshm_conn *conn, struct pshm_read *r, int *status)
 	r->moved += step;
 	if (r->moved == r->len)
 		return 1;
-	share(conn, r);
+	invite(conn, r);
 	return 0;
 }
 
@@ -276,7 +276,7 @@ static int read_move(struct pshm_conn *conn, struct pshm_read *r, int *status)
 	uint32_t polls;
 
 	if (r->slot)
-		return shared_move(conn, r, status);
+		return joint_move(conn, r, status);
 	if (r->since_ns) {
 		if (peer_polls(conn, &polls) && polls - r->polls >= ATTENTIVE_POLLS) {
 			*status = -FI_EBUSY;

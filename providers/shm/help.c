@@ -17,7 +17,7 @@ _Static_assert(WIRE_IOV_MAX <= SYS_GATED_MAX, "a chunk is one call");
 struct pshm_help {
 	struct pool_object pool;
 	struct list link; /* conn->helps */
-	struct pshm_shared *slot;
+	struct pshm_joint *slot;
 	uint32_t gen;
 	uint32_t ended; /* chunks of ours */
 	struct pshm_task task;
@@ -47,7 +47,7 @@ static void refuse(struct pshm_conn *conn)
 }
 
 /* The slot of a generation before may still be in our list: it is that of this one from here on. */
-static struct pshm_help *help_for(struct pshm_conn *conn, struct pshm_shared *slot)
+static struct pshm_help *help_for(struct pshm_conn *conn, struct pshm_joint *slot)
 {
 	struct list *node, *after;
 	struct pshm_help *h;
@@ -68,15 +68,15 @@ int pshm_help_take(struct pshm_conn *conn, const struct ring_line *line)
 	enum pshm_side other = pshm_other(conn);
 	struct pshm_join join;
 	struct pshm_task task;
-	struct pshm_shared *slot;
+	struct pshm_joint *slot;
 	struct pshm_help *h;
 
 	memcpy(&join, line->header, sizeof(join));
-	if (join.zero || join.slot >= PSHM_SHARED_CNT)
+	if (join.zero || join.slot >= PSHM_JOINT_CNT)
 		return -FI_EPROTO;
-	slot = &conn->pair->shared[other][join.slot];
+	slot = &conn->pair->joint[other][join.slot];
 	/* What can't be is of a transfer that is over, or a lie: nothing is lost by leaving it alone. */
-	if (!pshm_shared_read(slot, &task) || conn->put_refused)
+	if (!pshm_joint_read(slot, &task) || conn->put_refused)
 		return 0;
 	if (!conn->process->pid) { /* nobody can be asked to write to its memory */
 		refuse(conn);
@@ -123,14 +123,14 @@ static bool help_move(struct pshm_conn *conn, struct pshm_help *h)
 	uint32_t chunk;
 	int err;
 
-	if (pshm_shared_claim(h->slot, h->gen, h->task.chunk_cnt, &chunk) != PSHM_CLAIMED)
+	if (pshm_joint_claim(h->slot, h->gen, h->task.chunk_cnt, &chunk) != PSHM_CLAIMED)
 		return false;
 	err = chunk_write(conn, h, chunk);
 	if (!err)
 		conn->chunks_written++;
 	else if (err == -FI_EPERM || err == -FI_EACCES || err == -FI_ENOSYS)
 		refuse(conn);
-	pshm_shared_ended(h->slot, ++h->ended, err ? chunk + 1 : 0);
+	pshm_joint_ended(h->slot, ++h->ended, err ? chunk + 1 : 0);
 	return !err;
 }
 

@@ -51,9 +51,9 @@ static struct pshm_conn *at(const struct mock *m)
 }
 
 /* b's slot, as a may write it */
-static struct pshm_shared *slot_at(uint32_t idx)
+static struct pshm_joint *slot_at(uint32_t idx)
 {
-	return &at(&a)->pair->shared[at(&b)->side][idx];
+	return &at(&a)->pair->joint[at(&b)->side][idx];
 }
 
 /* b asks, and reads alone until it shares the rest. */
@@ -206,12 +206,12 @@ static void pieces_and_parts_of_a_send_are_shared(void **state)
 
 static void short_payload_is_not_shared(void **state)
 {
-	struct iovec iov = { to, PSHM_SHARE_MIN };
+	struct iovec iov = { to, PSHM_JOINT_MIN };
 
 	assert_int_equal(mock_get(b.conn, ID, from, &iov, 1, &op), 0);
 	mock_until(&b, NULL, op.done);
 	assert_int_equal(at(&b)->slot_gens[0], 0);
-	assert_memory_equal(to, from, PSHM_SHARE_MIN);
+	assert_memory_equal(to, from, PSHM_JOINT_MIN);
 }
 
 static void peer_that_may_not_write_says_so_once(void **state)
@@ -285,12 +285,12 @@ static void failed_read_ends_once_the_peer_holds_nothing(void **state)
 	uint32_t chunk;
 
 	begin_whole();
-	assert_int_equal(pshm_shared_claim(slot_at(0), 1, 20, &chunk), PSHM_CLAIMED);
+	assert_int_equal(pshm_joint_claim(slot_at(0), 1, 20, &chunk), PSHM_CLAIMED);
 	sys_fault_set(SYS_CALL_PROCESS_VM_READV, EIO, 0, 0);
 	for (int i = 0; i < 50; i++)
 		mock_poll(&b, NULL);
 	assert_int_equal(op.done, 0);
-	pshm_shared_ended(slot_at(0), 1, 0);
+	pshm_joint_ended(slot_at(0), 1, 0);
 	mock_until(&b, NULL, op.done);
 	assert_int_equal(op.status, -FI_EIO);
 }
@@ -303,7 +303,7 @@ static void held_chunk_delays_its_transfer_alone(void **state)
 	uint32_t chunk;
 
 	begin_whole();
-	assert_int_equal(pshm_shared_claim(slot_at(0), 1, 21, &chunk), PSHM_CLAIMED);
+	assert_int_equal(pshm_joint_claim(slot_at(0), 1, 21, &chunk), PSHM_CLAIMED);
 	assert_int_equal(mock_get(b.conn, ID, from, &(struct iovec){ other, LEN }, 1, &op2), 0);
 	mock_until(&b, NULL, op2.done);
 	assert_int_equal(op2.status, 0);
@@ -314,7 +314,7 @@ static void held_chunk_delays_its_transfer_alone(void **state)
 		mock_poll(&b, NULL);
 	assert_int_equal(op.done, 0);
 	/* it goes on, and has not written */
-	pshm_shared_ended(slot_at(0), 1, chunk + 1);
+	pshm_joint_ended(slot_at(0), 1, chunk + 1);
 	mock_until(&b, NULL, op.done);
 	ended_well();
 	free(other);
@@ -357,7 +357,7 @@ static void others_end(void)
 /* Chunks of that transfer which b has claimed; of one that is over more than it has. */
 static uint32_t claimed_from(int i)
 {
-	struct pshm_shared *slot = &at(&others[i])->pair->shared[PSHM_ANSWERED][0];
+	struct pshm_joint *slot = &at(&others[i])->pair->joint[PSHM_ANSWERED][0];
 
 	return slot->len ? (uint32_t)atomic_load(&slot->word) : 0;
 }
@@ -370,7 +370,7 @@ static void poll_copies_few_chunks(void **state)
 	read_from_others();
 	b.wire->ops->poll(b.wire);
 	for (int i = 0; i < OTHERS; i++)
-		begun += at(&others[i])->pair->shared[PSHM_ANSWERED][0].len != 0;
+		begun += at(&others[i])->pair->joint[PSHM_ANSWERED][0].len != 0;
 	assert_in_range(begun, 1, 2);
 	others_end();
 }
@@ -394,51 +394,51 @@ static void transfers_of_all_peers_go_on(void **state)
 static void all_slots_may_be_held(void **state)
 {
 	struct iovec iov = { to, LEN };
-	struct mock_op ops[PSHM_SHARED_CNT + 1];
+	struct mock_op ops[PSHM_JOINT_CNT + 1];
 	uint32_t chunk;
 
-	for (uint32_t i = 0; i < PSHM_SHARED_CNT; i++) {
+	for (uint32_t i = 0; i < PSHM_JOINT_CNT; i++) {
 		mock_op_init(&ops[i]);
 		assert_int_equal(mock_get(b.conn, ID, from, &iov, 1, &ops[i]), 0);
 		mock_until(&b, NULL, at(&b)->slots & 1u << i);
-		assert_int_equal(pshm_shared_claim(slot_at(i), 1, 20, &chunk), PSHM_CLAIMED);
+		assert_int_equal(pshm_joint_claim(slot_at(i), 1, 20, &chunk), PSHM_CLAIMED);
 	}
 	/* one more is read alone */
-	assert_int_equal(mock_get(b.conn, ID, from, &iov, 1, &ops[PSHM_SHARED_CNT]), 0);
-	mock_until(&b, NULL, ops[PSHM_SHARED_CNT].done);
-	for (uint32_t i = 0; i < PSHM_SHARED_CNT; i++) {
+	assert_int_equal(mock_get(b.conn, ID, from, &iov, 1, &ops[PSHM_JOINT_CNT]), 0);
+	mock_until(&b, NULL, ops[PSHM_JOINT_CNT].done);
+	for (uint32_t i = 0; i < PSHM_JOINT_CNT; i++) {
 		assert_int_equal(ops[i].done, 0);
-		pshm_shared_ended(slot_at(i), 1, chunk + 1);
+		pshm_joint_ended(slot_at(i), 1, chunk + 1);
 		mock_until(&b, NULL, ops[i].done);
 		assert_int_equal(ops[i].status, 0);
 	}
-	op = ops[PSHM_SHARED_CNT];
+	op = ops[PSHM_JOINT_CNT];
 	ended_well();
 }
 
 static void *release_later(void *arg)
 {
-	struct pshm_shared *slot = arg;
+	struct pshm_joint *slot = arg;
 
 	/* until b has withdrawn it */
 	while ((uint32_t)atomic_load(&slot->word) != UINT32_MAX)
 		platform_yield();
 	memset(to, 0xaa, PSHM_CHUNK_LEN);
-	pshm_shared_ended(slot, 1, 0);
+	pshm_joint_ended(slot, 1, 0);
 	return NULL;
 }
 
 /* The peer holds a chunk until b withdraws it. Returns the thread that is the peer */
 static pthread_t hold_until_withdrawn(void)
 {
-	struct pshm_shared *slot;
+	struct pshm_joint *slot;
 	pthread_t thread;
 	uint32_t chunk;
 
 	begin_whole();
-	assert_int_equal(pshm_shared_claim(slot_at(0), 1, 20, &chunk), PSHM_CLAIMED);
+	assert_int_equal(pshm_joint_claim(slot_at(0), 1, 20, &chunk), PSHM_CLAIMED);
 	/* where b has it: ThreadSanitizer knows nothing of memory that is mapped twice */
-	slot = &at(&b)->pair->shared[at(&b)->side][0];
+	slot = &at(&b)->pair->joint[at(&b)->side][0];
 	assert_int_equal(pthread_create(&thread, NULL, release_later, slot), 0);
 	return thread;
 }
@@ -463,7 +463,7 @@ static void peer_that_lies_is_not_waited_for(void **state)
 	uint32_t chunk;
 
 	begin_whole();
-	assert_int_equal(pshm_shared_claim(slot_at(0), 1, 20, &chunk), PSHM_CLAIMED);
+	assert_int_equal(pshm_joint_claim(slot_at(0), 1, 20, &chunk), PSHM_CLAIMED);
 	b.packet_err = -FI_EINVAL;
 	assert_true(mock_put(a.conn, 0, 8));
 	begun = platform_now_ns();
@@ -496,7 +496,7 @@ static void peer_that_does_not_let_go_is_shut_out(void **state)
 	begin_whole();
 	gate = ((struct pshm_wire *)b.wire)->gate;
 	assert_int_equal(sys_process_vm_write_gated(getpid(), gate, &local, 1, &remote, 1), 10);
-	assert_int_equal(pshm_shared_claim(slot_at(0), 1, 20, &chunk), PSHM_CLAIMED);
+	assert_int_equal(pshm_joint_claim(slot_at(0), 1, 20, &chunk), PSHM_CLAIMED);
 	begun = platform_now_ns();
 	b.wire->ops->disconnect(b.conn);
 	b.conn = NULL;
@@ -508,7 +508,7 @@ static void peer_that_does_not_let_go_is_shut_out(void **state)
 
 static void line_that_no_peer_sends_ends_the_connection(void **state)
 {
-	struct pshm_join join = { .slot = PSHM_SHARED_CNT };
+	struct pshm_join join = { .slot = PSHM_JOINT_CNT };
 	struct ring_line *line = ring_claim(&at(&b)->tx);
 
 	assert_non_null(line);
@@ -528,7 +528,7 @@ static uint32_t next_random(uint64_t *state)
 }
 
 /* What a hostile sender or receiver may write there, with some values that nearly fit. */
-static void slot_scribble(struct pshm_shared *s, uint64_t *seed)
+static void slot_scribble(struct pshm_joint *s, uint64_t *seed)
 {
 	uint64_t *words = (uint64_t *)s;
 	uint32_t which = next_random(seed) % (sizeof(*s) / 8);
@@ -573,14 +573,14 @@ static void scribbled_slots_do_no_harm(void **state)
 			assert_int_equal(to[LEN], 0);
 		/* an honest peer would end what it holds: one that lies may hold it for good */
 		if (round % 50 == 49 && !op.done)
-			for (uint32_t i = 0; i < PSHM_SHARED_CNT; i++)
+			for (uint32_t i = 0; i < PSHM_JOINT_CNT; i++)
 				atomic_store(&slot_at(i)->helped, UINT32_MAX);
 		assert_true(mock_put(a.conn, b.next_tag, 8));
 		mock_until(&b, NULL, b.packets % 256 == (uint32_t)(round + 1) % 256);
 	}
 	assert_int_equal(a.downs + b.downs, 0);
 	assert_false(b.garbled);
-	for (uint32_t i = 0; i < PSHM_SHARED_CNT; i++)
+	for (uint32_t i = 0; i < PSHM_JOINT_CNT; i++)
 		atomic_store(&slot_at(i)->helped, UINT32_MAX);
 }
 

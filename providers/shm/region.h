@@ -193,7 +193,7 @@ struct pshm_pair {
 	struct pshm_flag no_help[2]; /* 1: that side can't write to the other one's memory */
 	struct pshm_flag small[2];   /* 1: the ring of that side does not grow for now */
 	/* transfers that both ends copy, by the side that receives */
-	struct pshm_shared shared[2][PSHM_SHARED_CNT];
+	struct pshm_joint joint[2][PSHM_JOINT_CNT];
 	struct pshm_shown shown[2]; /* by the side that shows it */
 	/* Line of the other one's key table whose memory that side accesses right now; 0: none. */
 	struct pshm_flag inside[2];
@@ -215,7 +215,7 @@ _Static_assert(offsetof(struct pshm_pair, barriers) == 832, "layout");
 _Static_assert(offsetof(struct pshm_pair, mute) == 960, "layout");
 _Static_assert(offsetof(struct pshm_pair, no_help) == 1088, "layout");
 _Static_assert(offsetof(struct pshm_pair, small) == 1216, "layout");
-_Static_assert(offsetof(struct pshm_pair, shared) == 1344, "layout");
+_Static_assert(offsetof(struct pshm_pair, joint) == 1344, "layout");
 _Static_assert(offsetof(struct pshm_pair, inside) == offsetof(struct pshm_pair, shown) + 128,
 	       "layout");
 _Static_assert(sizeof(struct pshm_pair) <= PSHM_PAIR_HEAD, "layout");

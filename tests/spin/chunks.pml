@@ -52,7 +52,7 @@ active proctype memory()
 end:
 	do
 	:: d_step { p_closed -> p_closed = 0; word_gen = gen - 1; next = CLOSED }
-#ifdef WEAK_R_pshm_shared_fields
+#ifdef WEAK_R_pshm_joint_fields
 	:: d_step { p_id -> p_id = 0; id = gen }
 	:: d_step { p_cnt -> p_cnt = 0; cnt = CNT(gen) }
 #else
@@ -60,7 +60,7 @@ end:
 	:: d_step { p_cnt && !p_closed -> p_cnt = 0; cnt = CNT(gen) }
 #endif
 	:: d_step { p_helped -> p_helped = 0; helped = 0 }
-#ifdef WEAK_R_pshm_shared_word
+#ifdef WEAK_R_pshm_joint_word
 	:: d_step { p_open && !p_closed -> p_open = 0; word_gen = gen; next = 0 }
 #else
 	:: d_step {
@@ -84,7 +84,7 @@ end:
 			assert(s_gen == gen && data[1] == 0);
 			data[1] = s_gen
 		}
-#ifdef WEAK_R_pshm_shared_helped
+#ifdef WEAK_R_pshm_joint_helped
 	:: d_step { s_helped -> s_helped = 0; helped = s_ended }
 #else
 	:: d_step {
@@ -104,7 +104,7 @@ active proctype receiver()
 	do
 	:: gen == GENS -> break
 	:: else ->
-		/* pshm_shared_open(), the line */
+		/* pshm_joint_open(), the line */
 		d_step {
 			!p_told -> gen++;
 #ifndef NO_CLOSE
@@ -122,7 +122,7 @@ active proctype receiver()
 		:: drained -> break
 		:: else ->
 			if
-			:: d_step { /* pshm_shared_claim() */
+			:: d_step { /* pshm_joint_claim() */
 					!p_closed && !p_open ->
 					assert(word_gen == gen);
 					if
@@ -136,7 +136,7 @@ active proctype receiver()
 					fi;
 					chunk = 0
 				}
-			:: d_step { /* pshm_shared_close() */
+			:: d_step { /* pshm_joint_close() */
 					!p_closed && !p_open ->
 					claimed = next;
 					next = CLOSED;
@@ -144,7 +144,7 @@ active proctype receiver()
 				}
 			fi
 		od;
-#ifdef WEAK_A_pshm_shared_helped
+#ifdef WEAK_A_pshm_joint_helped
 		/* what is read next, before the count */
 		if
 		:: d_step { seen[0] = data[0]; seen[1] = data[1] }
@@ -154,7 +154,7 @@ active proctype receiver()
 #ifndef NO_WAIT
 		(!p_helped && helped >= claimed - ours) || dead;
 #endif
-#ifndef WEAK_A_pshm_shared_helped
+#ifndef WEAK_A_pshm_joint_helped
 		d_step { seen[0] = data[0]; seen[1] = data[1] };
 #endif
 		d_step {
@@ -170,7 +170,7 @@ active proctype receiver()
 			seen[0] = 0;
 			seen[1] = 0
 		};
-		/* and something else's, until it is shared again */
+		/* and something else's, until it is open again */
 		d_step { assert(!s_data[0] && !s_data[1]) }
 	od;
 	over = 1
@@ -183,13 +183,13 @@ active proctype sender()
 
 	do
 	:: d_step { told != s_gen && !s_helped -> s_gen = told; s_ended = 0 };
-		/* pshm_shared_read(), in any order */
+		/* pshm_joint_read(), in any order */
 		if
 		:: my_id = id; my_cnt = cnt
 		:: my_cnt = cnt; my_id = id
 		fi;
 		do
-		:: d_step { /* pshm_shared_claim() */
+		:: d_step { /* pshm_joint_claim() */
 				claimed = 0;
 				if
 #ifdef NO_GENERATION
