@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * The receive calls: post, look at, claim and cancel; and the end of a receive that failed.
- * Called with the domain held, but for the slots of op tables, which enter it (guard.h) or find it
- * held by those of safe.c.
+ * The receive calls that post, and the end of a receive that failed; those that look for what is there
+ * are in peek.c. Called with the domain held, but for the slots of op tables, which enter it (guard.h)
+ * or find it held by those of safe.c.
  */
 #include "recv.h"
 #include "access.h"
 #include "guard.h"
-#include "progress.h"
+#include "post.h"
 #include "send.h"
 #include "trigger.h"
 
@@ -95,8 +95,7 @@ static bool engine_srx_knows(const struct engine_ctx *ctx, fi_addr_t src)
 	       (list_empty(&srx->eps) || !ep->av || av_get(&ep->av->table, src));
 }
 
-/* The id that the matcher knows the source by; 0 for any. -FI_E* when there is no such source. */
-static inline int engine_source(struct engine_ctx *ctx, fi_addr_t src, uint64_t *source)
+inline int engine_recv_source(struct engine_ctx *ctx, fi_addr_t src, uint64_t *source)
 {
 	struct engine_ep *ep = ctx->ep;
 	struct engine_peer *peer;
@@ -144,7 +143,7 @@ static inline void engine_rx_buffer(struct engine_rx *rx, void *buf, size_t len)
 	rx->cap = len;
 }
 
-static struct engine_rx *engine_rx_new(struct engine_ctx *ctx, const struct engine_want *want)
+struct engine_rx *engine_rx_new(struct engine_ctx *ctx, const struct engine_want *want)
 {
 	struct engine_rx *rx = engine_rx_begin(ctx, want->context, want->flags);
 	bool ok;
@@ -174,16 +173,7 @@ static inline void engine_post_new(struct engine_rxq *q, struct match *m, struct
 	list_push(&q->posted, &rx->link);
 }
 
-static inline void engine_rx_match(struct engine_rx *rx, uint64_t source, uint64_t tag,
-				   uint64_t ignore)
-{
-	rx->match.source = source;
-	rx->match.tag = tag;
-	rx->match.ignore = ignore;
-}
-
-/* Post a buffer for several messages: first for those that are here. Takes rx, which may have parts. */
-static void engine_post_multi(struct engine_ctx *ctx, struct engine_rx *rx)
+void engine_post_multi(struct engine_ctx *ctx, struct engine_rx *rx)
 {
 	struct engine_rxq *q = ctx->rx->q;
 	struct match *m = engine_matcher(q, rx->flags);
@@ -224,9 +214,7 @@ static inline void engine_post_rx(struct engine_ctx *ctx, struct engine_rx *rx)
 	engine_held_receive(container_of(msg, struct engine_held, match), rx);
 }
 
-/* Can such a receive be posted? */
-static inline int engine_want_check(const struct engine_ctx *ctx,
-				    const struct engine_want *want)
+inline int engine_want_check(const struct engine_ctx *ctx, const struct engine_want *want)
 {
 	bool ok;
 
@@ -255,7 +243,7 @@ ssize_t engine_post(struct engine_ctx *ctx, const struct engine_want *want)
 	ret = engine_want_check(ctx, want);
 	if (unlikely(ret))
 		return ret;
-	ret = engine_source(ctx, want->src, &source);
+	ret = engine_recv_source(ctx, want->src, &source);
 	if (unlikely(ret))
 		return ret;
 	rx = engine_rx_new(ctx, want);
@@ -266,142 +254,6 @@ ssize_t engine_post(struct engine_ctx *ctx, const struct engine_want *want)
 		engine_post_multi(ctx, rx);
 	else
 		engine_post_rx(ctx, rx);
-	return 0;
-}
-
-/* Completion of a FI_PEEK or FI_DISCARD: what the message is, and no data. */
-static void engine_peek_done(const struct engine_want *want, const struct engine_held *held)
-{
-	struct cq_entry *e;
-
-	if (!(want->flags & ENGINE_COMPLETE) || !held->ctx->cq)
-		return;
-	e = cq_slot(&held->ctx->cq->queue);
-	if (!e)
-		return;
-	*e = (struct cq_entry){
-		.context = want->context,
-		.flags = FI_RECV | (want->flags & PACKET_TAGGED ? FI_TAGGED : FI_MSG) |
-			 (held->packet.flags & PACKET_CQ_DATA ? FI_REMOTE_CQ_DATA : 0),
-		.len = engine_held_len(held),
-		.data = held->packet.data,
-		.tag = held->packet.tag,
-		.src = held->peer->told,
-	};
-	cq_push(&held->ctx->cq->queue);
-}
-
-static void engine_peek_failed(struct engine_rx_ctx *ctx, const struct engine_want *want)
-{
-	struct fi_cq_err_entry err = {
-		.op_context = want->context,
-		.flags = FI_RECV | (want->flags & PACKET_TAGGED ? FI_TAGGED : FI_MSG),
-		.tag = want->tag,
-		.err = FI_ENOMSG,
-		.prov_errno = FI_ENOMSG,
-		.src_addr = FI_ADDR_NOTAVAIL,
-	};
-
-	cq_push_error(&ctx->cq->queue, &err, FI_ADDR_NOTAVAIL);
-}
-
-static ssize_t engine_peek(struct engine_ctx *ctx, const struct engine_want *want,
-			   uint64_t flags)
-{
-	struct engine_rxq *q = ctx->rx->q;
-	struct match *m = engine_matcher(q, want->flags);
-	struct engine_held *held;
-	struct match_msg *msg;
-	uint64_t source;
-	int ret;
-
-	ret = engine_source(ctx, want->src, &source);
-	if (ret)
-		return ret;
-	msg = match_find(m, source, want->tag, want->ignore);
-	if (!msg) {
-		engine_domain_progress(ctx->domain);
-		msg = match_find(m, source, want->tag, want->ignore);
-	}
-	if (!msg) {
-		engine_peek_failed(ctx->rx, want);
-		return 0;
-	}
-	held = container_of(msg, struct engine_held, match);
-	engine_peek_done(want, held);
-	if (flags & (FI_CLAIM | FI_DISCARD))
-		match_take(m, msg);
-	if (flags & FI_DISCARD) {
-		engine_held_drop(held->peer->ep, held);
-	} else if (flags & FI_CLAIM) {
-		held->state = HELD_CLAIMED;
-		held->claim = want->context;
-		list_push(&q->claimed, &held->link);
-	}
-	return 0;
-}
-
-/* The claimed message is the first in a buffer for several. */
-static ssize_t engine_claim_multi(struct engine_ctx *ctx, const struct engine_want *want,
-				  struct engine_held *held)
-{
-	struct engine_rx *rx, *part;
-	uint64_t source;
-	bool spent;
-	int ret;
-
-	ret = engine_source(ctx, want->src, &source);
-	if (ret)
-		return ret;
-	rx = engine_rx_new(ctx, want);
-	part = rx ? engine_multi_part(ctx->domain, rx, engine_held_len(held)) : NULL;
-	if (!part) {
-		if (rx)
-			pool_put(&ctx->domain->rx_pool, rx);
-		return -FI_EAGAIN;
-	}
-	list_remove(&held->link);
-	spent = rx->spent; /* with its last part rx is gone */
-	engine_held_receive(held, part);
-	if (!spent) {
-		engine_rx_match(rx, source, want->tag, want->ignore);
-		engine_post_multi(ctx, rx);
-	}
-	return 0;
-}
-
-static ssize_t engine_claim(struct engine_ctx *ctx, const struct engine_want *want,
-			    uint64_t flags)
-{
-	struct engine_held *held = NULL;
-	struct list *node, *after;
-	struct engine_rx *rx;
-	int ret;
-
-	list_for_each(node, after, &ctx->rx->q->claimed) {
-		held = container_of(node, struct engine_held, link);
-		if (held->claim == want->context)
-			break;
-		held = NULL;
-	}
-	if (!held)
-		return -FI_EINVAL;
-	if (flags & FI_DISCARD) {
-		list_remove(&held->link);
-		engine_peek_done(want, held);
-		engine_held_drop(held->peer->ep, held);
-		return 0;
-	}
-	ret = engine_want_check(ctx, want);
-	if (ret)
-		return ret;
-	if (want->flags & ENGINE_MULTI)
-		return engine_claim_multi(ctx, want, held);
-	rx = engine_rx_new(ctx, want);
-	if (!rx)
-		return -FI_EAGAIN;
-	list_remove(&held->link);
-	engine_held_receive(held, rx);
 	return 0;
 }
 
@@ -430,12 +282,7 @@ static ssize_t engine_post_flags(struct engine_ctx *ctx, struct engine_want *wan
 		return ret;
 	if (!(flags & (FI_PEEK | FI_CLAIM | FI_DISCARD)))
 		return engine_post(ctx, want);
-	if (!ctx->rx->cq)
-		return -FI_ENOCQ;
-	want->flags |= ENGINE_COMPLETE;
-	if (flags & FI_PEEK)
-		return engine_peek(ctx, want, flags);
-	return flags & FI_CLAIM ? engine_claim(ctx, want, flags) : -FI_EBADFLAGS;
+	return engine_look(ctx, want, flags);
 }
 
 static struct engine_want engine_want_tagged(const struct fi_msg_tagged *msg)
@@ -531,7 +378,7 @@ static inline __attribute__((always_inline)) ssize_t engine_post_one(
 		return -FI_ENOCQ;
 	if (unlikely(!buf.iov_base && buf.iov_len))
 		return -FI_EINVAL;
-	ret = engine_source(ctx, src, &source);
+	ret = engine_recv_source(ctx, src, &source);
 	if (unlikely(ret))
 		return ret;
 	rx = engine_rx_begin(ctx, context, flags);
@@ -624,55 +471,4 @@ ssize_t engine_recvmsg(struct fid_ep *fid, const struct fi_msg *msg, uint64_t fl
 		return engine_trigger_recv(fid, msg, flags);
 	want = engine_want_msg(msg);
 	return engine_post_flags_call(ctx, &want, flags);
-}
-
-static int engine_cancel_send(struct engine_ctx *ctx, void *context)
-{
-	struct engine_ep *ep = ctx->ep;
-	struct list *node, *after, *tnode, *tafter;
-
-	list_for_each(node, after, &ep->blocked) {
-		struct engine_peer *peer = container_of(node, struct engine_peer, blocked);
-
-		list_for_each(tnode, tafter, &peer->queued) {
-			struct engine_tx *tx = container_of(tnode, struct engine_tx, link);
-
-			if (tx->ctx != ctx->tx || tx->context != context ||
-			    tx->flags & ENGINE_INJECT || tx->state == TX_DIRECT)
-				continue;
-			list_remove(&tx->link);
-			engine_tx_end(tx, -FI_ECANCELED);
-			return 0;
-		}
-	}
-	return -FI_ENOENT;
-}
-
-static int engine_cancel_message(struct engine_ctx *ctx, void *context)
-{
-	struct engine_rxq *q = ctx->rx ? ctx->rx->q : NULL;
-	struct list *node, *after;
-	struct engine_rx *rx;
-
-	if (!list_empty(&ctx->domain->works) && !engine_trigger_cancel(ctx, context))
-		return 0;
-	if (!q)
-		return engine_cancel_send(ctx, context);
-	list_for_each(node, after, &q->posted) {
-		rx = container_of(node, struct engine_rx, link);
-		if (rx->context != context)
-			continue;
-		match_cancel(engine_matcher(q, rx->flags), &rx->match);
-		list_remove(&rx->link);
-		engine_recv_error(ctx->domain, rx, -FI_ECANCELED);
-		return 0;
-	}
-	return ctx->tx ? engine_cancel_send(ctx, context) : -FI_ENOENT;
-}
-
-int engine_cancel(struct engine_ctx *ctx, void *context)
-{
-	int ret = engine_cancel_message(ctx, context);
-
-	return ret == -FI_ENOENT ? engine_coll_cancel(ctx, context) : ret;
 }

@@ -3,7 +3,7 @@
  * Receiving: the fast path that a wire's poll() instantiates for each packet. A small message
  * that is the next of its sender and finds a posted receive goes straight to the user's buffer
  * and the completion queue; everything else goes to engine_packet() in arrive.c. What finds no
- * receive is kept in held.c, until one of the calls in recv.c asks for it.
+ * receive is kept in held.c, until one of the calls in recv.c or peek.c asks for it.
  *
  * The caller holds the domain.
  */
@@ -329,7 +329,7 @@ int engine_tx_start(struct engine_peer *peer, struct engine_tx *tx);
 /* From send.c: end a send with 0 or -FI_E*; takes tx, linked nowhere */
 void engine_tx_end(struct engine_tx *tx, int status);
 
-/* engine_cancel - end the receive or unsent send with that context. -FI_ENOENT: none. Source: fi_endpoint(3) */
+/* From peek.c: engine_cancel - end the receive or unsent send with that context. -FI_ENOENT: none. Source: fi_endpoint(3) */
 int engine_cancel(struct engine_ctx *ctx, void *context);
 
 /* engine_rxq_unpost - forget the receives that are posted, without a word; messages stay */
