@@ -18,6 +18,9 @@
 static struct platform_lock wires_lock = { PTHREAD_MUTEX_INITIALIZER };
 static struct list wires = { &wires, &wires };
 
+/* Where a copy looks for callers: there are none. Its polls at its parent's door would be taken for the parent's. */
+static struct pshm_door copied;
+
 void pshm_lists_lock(void)
 {
 	platform_lock(&wires_lock);
@@ -41,6 +44,7 @@ static void fork_child(void)
 
 		w->forked = w->busy = true;
 		w->up_cnt = w->hot_cnt = 0;
+		w->door = &copied;
 		list_for_each(node, after, &w->conns) {
 			struct pshm_conn *conn = container_of(node, struct pshm_conn, all);
 

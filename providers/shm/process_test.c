@@ -473,7 +473,9 @@ static void fork_finds_the_table_of_processes_whole(void **state)
 
 static void copy_made_by_fork_can_do_no_harm(void **state)
 {
+	const struct pshm_door *door;
 	struct wire_conn *conn;
+	uint32_t polls;
 	int status;
 	pid_t copy;
 
@@ -481,6 +483,8 @@ static void copy_made_by_fork_can_do_no_harm(void **state)
 	mock_open(&us);
 	connected(&us, &board->child);
 	assert_true(mock_put(us.conn, 0, 8));
+	door = ((struct pshm_wire *)us.wire)->door;
+	polls = atomic_load(&door->polls);
 	copy = fork();
 	assert_true(copy >= 0);
 	if (!copy) {
@@ -489,8 +493,12 @@ static void copy_made_by_fork_can_do_no_harm(void **state)
 		if (mock_put(conn, 1, 8) || mock_put(conn, 1, 800) ||
 		    pshm_wire_ops.check(conn) != -FI_EOPBADSTATE)
 			_exit(1);
+		if (pshm_arm(us.wire)) /* poll() has something: the end */
+			_exit(5);
 		for (int i = 0; i < 1000; i++)
 			mock_poll(&us, NULL);
+		if (pshm_arm(us.wire) != UINT64_MAX)
+			_exit(6);
 		if (us.packets || us.downs != 1 || us.down_err != -FI_EOPBADSTATE)
 			_exit(2);
 		if (mock_connect(&us, &board->child, &conn) != -FI_EOPBADSTATE)
@@ -502,6 +510,8 @@ static void copy_made_by_fork_can_do_no_harm(void **state)
 	}
 	assert_int_equal(waitpid(copy, &status, 0), copy);
 	assert_int_equal(status, 0);
+	/* nobody is to take it for us */
+	assert_int_equal(atomic_load(&door->polls), polls);
 	mock_until(&us, NULL, us.next_tag == 1);
 	assert_true(mock_put(us.conn, 1, 8));
 	assert_true(mock_put(us.conn, 2, 800));
