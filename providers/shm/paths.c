@@ -139,59 +139,81 @@ static inline void payload_expect(const void *payload, uint32_t len)
 		__builtin_prefetch(at);
 }
 
+/* Payload that stands in the data area; NULL for what can't be. */
+static inline const void *payload_find(struct pshm_conn *conn, uint32_t note, uint32_t len)
+{
+	const void *payload = ring_data(&conn->rx, note, len);
+
+	if (unlikely(!payload || len > PSHM_CLAIM_MAX))
+		return NULL;
+	if (unlikely(ring_kind(note) && len >= PSHM_PROBE_MIN))
+		pshm_probe_read(conn, payload);
+	else
+		payload_expect(payload, len);
+	return payload;
+}
+
+/* A line of kind PSHM_PACKET. Returns false when the connection has ended. */
+static inline __attribute__((always_inline)) bool packet_receive(struct pshm_wire *w,
+								 struct pshm_conn *conn,
+								 struct ring_line *line,
+								 uint32_t note)
+{
+	struct wire_dest dest; /* of packets that are all there: nobody writes it */
+	const void *payload;
+	struct packet packet;
+	int err = -FI_EPROTO;
+
+	memcpy(&packet, line->header, sizeof(packet));
+	if (likely(packet.len <= RING_INLINE)) {
+		payload = line->payload;
+	} else {
+		payload = payload_find(conn, note, packet.len);
+		if (unlikely(!payload))
+			goto err_down;
+	}
+	err = engine_packet_on(w->base.ep, &conn->base, &packet, payload, packet.len, &dest,
+			       &pshm_wire_ops);
+	if (unlikely(conn->ended))
+		return false;
+	if (unlikely(err))
+		goto err_down;
+	if (likely(packet.len <= RING_INLINE))
+		ring_release(&conn->rx);
+	else
+		ring_release_data(&conn->rx, packet.len);
+	return true;
+
+err_down:
+	pshm_conn_fail(conn, err);
+	return false;
+}
+
 /* What has arrived on one connection, up to a bound. Returns how many lines. */
 static inline __attribute__((always_inline)) int conn_receive(struct pshm_wire *w,
 							      struct pshm_conn *conn)
 {
-	struct wire_dest dest; /* of packets that are all there: nobody writes it */
 	struct ring_line *line;
 	uint32_t note, bytes = 0;
-	const void *payload;
-	struct packet packet;
-	int n = 0, err;
+	int n = 0, got;
 
 	while ((line = ring_next(&conn->rx, &note))) {
 		n++;
-		if (unlikely(ring_kind(note) & ~(uint32_t)PSHM_PROBE)) {
-			err = other_receive(w, conn, line, note);
+		if (likely(!(ring_kind(note) & ~(uint32_t)PSHM_PROBE))) {
+			if (unlikely(!packet_receive(w, conn, line, note)))
+				return n;
+		} else {
+			got = other_receive(w, conn, line, note);
+			if (!conn->ended && got < 0)
+				pshm_conn_fail(conn, got);
 			if (conn->ended)
 				return n;
-			if (err < 0)
-				goto err_down;
-			bytes += (uint32_t)err;
-		} else {
-			memcpy(&packet, line->header, sizeof(packet));
-			if (likely(packet.len <= RING_INLINE)) {
-				payload = line->payload;
-			} else {
-				payload = ring_data(&conn->rx, note, packet.len);
-				err = -FI_EPROTO;
-				if (unlikely(!payload || packet.len > PSHM_CLAIM_MAX))
-					goto err_down;
-				if (unlikely(ring_kind(note) && packet.len >= PSHM_PROBE_MIN))
-					pshm_probe_read(conn, payload);
-				else
-					payload_expect(payload, packet.len);
-			}
-			err = engine_packet_on(w->base.ep, &conn->base, &packet, payload,
-					       packet.len, &dest, &pshm_wire_ops);
-			if (unlikely(conn->ended))
-				return n;
-			if (unlikely(err))
-				goto err_down;
-			if (likely(packet.len <= RING_INLINE))
-				ring_release(&conn->rx);
-			else
-				ring_release_data(&conn->rx, packet.len);
+			bytes += (uint32_t)got;
 		}
 		if (unlikely(n >= (int)LINES_MAX || bytes >= BYTES_MAX))
 			return n;
 	}
 	ring_idle(&conn->rx);
-	return n;
-
-err_down:
-	pshm_conn_fail(conn, err);
 	return n;
 }
 
