@@ -188,6 +188,12 @@ static void connecting_done(struct pshm_conn *conn)
 	pshm_region_close_fd(&conn->region);
 }
 
+static void connecting_end(struct pshm_conn *conn, int err)
+{
+	connecting_done(conn);
+	pshm_conn_fail(conn, err);
+}
+
 /* The owner of the door said yes. */
 static void connecting_accepted(struct pshm_conn *conn)
 {
@@ -197,11 +203,12 @@ static void connecting_accepted(struct pshm_conn *conn)
 	err = hello_check(&hello);
 	if (!err && !pshm_nonce_same(hello.addr.nonce, conn->addr.nonce))
 		err = -FI_EPROTO;
+	if (err) {
+		connecting_end(conn, err);
+		return;
+	}
 	connecting_done(conn);
-	if (err)
-		pshm_conn_fail(conn, err);
-	else
-		pshm_conn_up(conn, &hello);
+	pshm_conn_up(conn, &hello);
 }
 
 /* What came by the socket: the door, or why there is none. */
@@ -244,8 +251,7 @@ static bool connecting_failed(struct pshm_conn *conn, int err)
 		return false;
 	if (pshm_scarce(err))
 		pshm_starved(conn->wire, PSHM_LACKS_PEER, err);
-	connecting_done(conn);
-	pshm_conn_fail(conn, err);
+	connecting_end(conn, err);
 	return true;
 }
 
@@ -300,9 +306,8 @@ static bool connecting_step(struct pshm_conn *conn, bool all, bool check_process
 		connecting_accepted(conn);
 		return true;
 	default:
-		connecting_done(conn);
-		pshm_conn_fail(conn, refusal && refusal < 2 * FI_ERRNO_OFFSET ? -(int)refusal
-									      : -FI_EPROTO);
+		err = refusal && refusal < 2 * FI_ERRNO_OFFSET ? -(int)refusal : -FI_EPROTO;
+		connecting_end(conn, err);
 		return true;
 	}
 }
