@@ -58,19 +58,23 @@ static bool grow_worthwhile(const struct pshm_conn *conn)
 	return !conn->grow_refused || w->tick - conn->grow_tick >= RETRY_TICKS;
 }
 
-/* Is there an area left for us? The consumer learns when there is none: it may want another way than the ring. */
-static bool area_left(struct pshm_conn *conn)
+/* Is there an area left for us? */
+static bool area_left(const struct pshm_conn *conn)
 {
 	const struct pshm_wire *w = conn->wire;
 	size_t len = PSHM_AREA_HEAD +
 		     (size_t)(conn->sizes.area_len ? conn->sizes.area_len : PSHM_AREA_LEN);
-	/* who made the pair may have given it larger rings than ours grow to */
-	bool left = len - PSHM_AREA_HEAD > conn->tx.data_len &&
-		    w->area_max - w->area_len >= len && grow_worthwhile(conn);
 
-	atomic_store_explicit(&conn->pair->small[conn->side].value, !left,
+	/* who made the pair may have given it larger rings than ours grow to */
+	return len - PSHM_AREA_HEAD > conn->tx.data_len && w->area_max - w->area_len >= len &&
+	       grow_worthwhile(conn);
+}
+
+/* Tell the consumer whether our ring stays small: it may want another way than the ring then. */
+static void tell_small(struct pshm_conn *conn, bool small)
+{
+	atomic_store_explicit(&conn->pair->small[conn->side].value, small,
 			      memory_order_relaxed);
-	return left;
 }
 
 /* The area for our ring, and the offer of it. */
@@ -97,9 +101,13 @@ void pshm_grow(struct pshm_conn *conn)
 {
 	struct pshm_growth growth = { .zero = 0 };
 	struct ring_line *line;
+	bool left;
 
-	if (conn->growing != PSHM_SMALL || conn->tx.broken || conn->wire->forked ||
-	    !area_left(conn))
+	if (conn->growing != PSHM_SMALL || conn->tx.broken || conn->wire->forked)
+		return;
+	left = area_left(conn);
+	tell_small(conn, !left);
+	if (!left)
 		return;
 	line = ring_claim(&conn->tx);
 	if (!line)
