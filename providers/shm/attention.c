@@ -205,10 +205,6 @@ void pshm_knock(struct pshm_conn *conn)
 		pshm_mute(conn, true);
 		return;
 	}
-	/*
-	 * R:pshm_door.knocks  the answer before the count; pairs A:pshm_door.knocks
-	 * F:pshm_door.knocks  before we look whether the owner sleeps; pairs F:pshm_door.armed
-	 */
-	atomic_fetch_add_explicit(&door->knocks, 1, memory_order_seq_cst);
+	pshm_door_knock(door);
 	pshm_ring(conn);
 }

@@ -142,11 +142,7 @@ int pshm_mailbox_post(struct pshm_door *door, const struct pshm_offer *offer,
 		return -FI_EAGAIN;
 	}
 	ticket->word = ready;
-	/*
-	 * R:pshm_door.knocks  slot ready before the count; pairs A:pshm_door.knocks
-	 * F:pshm_door.knocks  before the caller looks whether the owner sleeps; pairs F:pshm_door.armed
-	 */
-	atomic_fetch_add_explicit(&door->knocks, 1, memory_order_seq_cst);
+	pshm_door_knock(door);
 	return 0;
 }
 

@@ -99,6 +99,24 @@ _Static_assert(offsetof(struct pshm_door, bell_dev) == 144, "layout");
 _Static_assert(offsetof(struct pshm_door, calls) == 192, "layout");
 _Static_assert(offsetof(struct pshm_door, slots) == 256, "layout");
 
+/* pshm_door_knock - the owner is to look at what was left for it; it may sleep: pshm_door_bell_due() */
+static inline void pshm_door_knock(struct pshm_door *door)
+{
+	/*
+	 * R:pshm_door.knocks  what was left before the count; pairs A:pshm_door.knocks
+	 * F:pshm_door.knocks  before we look whether the owner sleeps; pairs F:pshm_door.armed
+	 */
+	atomic_fetch_add_explicit(&door->knocks, 1, memory_order_seq_cst);
+}
+
+/* pshm_door_bell_due - does the owner sleep, and is it us who have to ring? Of those who ask it is one */
+static inline bool pshm_door_bell_due(struct pshm_door *door)
+{
+	/* A:pshm_door.armed  it before the bell; pairs R:pshm_door.armed */
+	return atomic_load_explicit(&door->armed, memory_order_seq_cst) &&
+	       atomic_exchange_explicit(&door->armed, 0, memory_order_relaxed);
+}
+
 /* Side of a pair: who asked, who answered. Side i sends on ring i. */
 enum pshm_side {
 	PSHM_ASKED,

@@ -153,9 +153,7 @@ void pshm_ring(struct pshm_conn *conn)
 	uint32_t number;
 	int fd;
 
-	/* A:pshm_door.armed  it before the bell; pairs R:pshm_door.armed */
-	if (!atomic_load_explicit(&door->armed, memory_order_seq_cst) ||
-	    !atomic_exchange_explicit(&door->armed, 0, memory_order_relaxed))
+	if (!pshm_door_bell_due(door))
 		return;
 	/* A:pshm_door.bell  its number before what it is; pairs R:pshm_door.bell */
 	number = atomic_load_explicit(&door->bell, memory_order_acquire);

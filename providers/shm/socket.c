@@ -48,14 +48,8 @@ static struct pshm_wire *wire_find_locked(const uint8_t nonce[PSHM_NONCE])
 /* Makes an endpoint of ours, which another thread may have, look at its requests. */
 static void wire_knock_locked(struct pshm_wire *w)
 {
-	/*
-	 * R:pshm_door.knocks  the request before the count; pairs A:pshm_door.knocks
-	 * F:pshm_door.knocks  before we look whether it sleeps; pairs F:pshm_door.armed
-	 */
-	atomic_fetch_add_explicit(&w->door->knocks, 1, memory_order_seq_cst);
-	if (atomic_load_explicit(&w->door->armed, memory_order_seq_cst) &&
-	    atomic_exchange_explicit(&w->door->armed, 0, memory_order_relaxed) &&
-	    w->listed.bell >= 0)
+	pshm_door_knock(w->door);
+	if (pshm_door_bell_due(w->door) && w->listed.bell >= 0)
 		sys_fifo_ring(w->listed.bell);
 }
 
