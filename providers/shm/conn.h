@@ -15,6 +15,7 @@
 #include <rdma/providers/fi_log.h>
 #include "chunks.h"
 #include "fifo.h"
+#include "lines.h"
 #include "mailbox.h"
 #include "pool.h"
 #include "process.h"
@@ -37,43 +38,9 @@
 #define PSHM_JOINT_MIN (2 * PSHM_CHUNK_LEN) /* left of a get from which on both ends copy */
 #define PSHM_DIRECT_MIN \
 	(WIRE_REQUEST_MAX + 1u) /* what is longer goes with no header: it takes answers */
-_Static_assert(sizeof(struct packet) == RING_HEADER, "a line's header is a packet");
+
 _Static_assert(PSHM_CLAIM_MAX >= WIRE_REQUEST_MAX, "claim() has room for any request");
 _Static_assert(PSHM_CLAIM_MAX <= PSHM_DATA_LEN / 2, "ring_data_max()");
-
-/* What a line is: the kind in its note. */
-enum pshm_kind {
-	PSHM_PACKET,	/* a packet with its payload */
-	PSHM_FIRST,	/* a packet whose payload comes in fragments, with the first one */
-	PSHM_NEXT,	/* another fragment of the same */
-	PSHM_GROW,	/* offers an area: struct pshm_growth in the header */
-	PSHM_MOVE,	/* the data of later lines are in that area */
-	PSHM_JOIN,	/* help with a transfer: struct pshm_join in the header */
-	PSHM_PROBE = 8, /* added to the first three: measure how long reading its data takes */
-};
-
-/* In the header of lines of kind PSHM_GROW. */
-struct pshm_growth {
-	uint32_t fd; /* of the area's memory in the producer; UINT32_MAX: the one in the pair */
-	uint32_t zero;
-	uint8_t nonce[PSHM_NONCE]; /* of the area */
-};
-
-_Static_assert(sizeof(struct pshm_growth) <= RING_HEADER, "layout");
-
-/* In the header of lines of kind PSHM_JOIN. */
-struct pshm_join {
-	uint32_t slot; /* of pshm_pair.joint, the side's that sends this */
-	uint32_t gen;
-	uint64_t zero;
-};
-
-_Static_assert(sizeof(struct pshm_join) <= RING_HEADER, "layout");
-
-/* In the payload of lines of kind PSHM_FIRST and PSHM_NEXT. */
-struct pshm_fragment {
-	uint32_t len; /* bytes in the data area */
-};
 
 /* How far our ring has come: grow.c */
 enum pshm_growing {
