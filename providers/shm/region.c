@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Making and finding what two endpoints share, but for doors (doors.c). Called by the wire when an endpoint or a connection is
- * made, on the thread that holds the domain.
+ * Making and finding what two endpoints share, but for doors (doors.c). Called by the wire when an endpoint
+ * or a connection is made, on the thread that holds the domain.
  */
 #include <limits.h>
 #include <unistd.h>
@@ -9,6 +9,28 @@
 #include "memfd.h"
 #include "pidfd.h"
 #include "region.h"
+
+/* A kind of memory. */
+struct kind {
+	const char *name;
+	mode_t mode;
+	uint32_t magic;
+	size_t nonce_at, head_len; /* bytes */
+};
+
+static const struct kind pair_kind = { "weft-pair", 0600, PSHM_PAIR_MAGIC,
+				       offsetof(struct pshm_pair, nonce), PSHM_PAIR_HEAD };
+static const struct kind area_kind = { "weft-area", 0600, PSHM_AREA_MAGIC,
+				       offsetof(struct pshm_area, nonce), PSHM_AREA_HEAD };
+static const struct kind table_kind = { "weft-table", 0400, PSHM_TABLE_MAGIC,
+					offsetof(struct pshm_table, nonce), PSHM_TABLE_HEAD };
+
+/* How each of them begins. */
+struct head {
+	uint32_t magic;
+	uint16_t version;
+	uint16_t zero;
+};
 
 static size_t area_len(const struct pshm_sizes *sizes)
 {
@@ -40,12 +62,17 @@ void pshm_region_close(struct pshm_region *region)
 	region->addr = NULL;
 }
 
-static int region_create(const char *name, size_t len, mode_t mode, struct pshm_region *region)
+/* New memory, of whose head struct head and the nonce are filled. */
+static int region_create(const struct kind *kind, size_t len, struct pshm_region *region)
 {
+	uint8_t nonce[PSHM_NONCE];
 	void *addr;
 	int fd, err;
 
-	fd = sys_memfd_create(name, len, mode);
+	err = platform_random(nonce, sizeof(nonce));
+	if (err)
+		return err;
+	fd = sys_memfd_create(kind->name, len, kind->mode);
 	if (fd < 0)
 		return fd;
 	err = sys_memfd_map(fd, len, SYS_MEMFD_WRITE, &addr);
@@ -53,6 +80,8 @@ static int region_create(const char *name, size_t len, mode_t mode, struct pshm_
 		close(fd);
 		return err;
 	}
+	*(struct head *)addr = (struct head){ .magic = kind->magic, .version = PSHM_VERSION };
+	memcpy((char *)addr + kind->nonce_at, nonce, PSHM_NONCE);
 	*region = (struct pshm_region){ .addr = addr, .len = len, .fd = fd };
 	return 0;
 }
@@ -67,28 +96,44 @@ int pshm_region_error(int err)
 	return pshm_scarce(err) ? err : -FI_EHOSTUNREACH;
 }
 
-/* Takes @fd: maps all of the memory behind it, which has @min bytes or more. @flags: as sys_memfd_map() */
-static int region_map(int fd, size_t min, unsigned int flags, struct pshm_region *region)
+/* Is that the memory of this kind with this nonce, as we write it? */
+static int head_check(const struct kind *kind, const void *addr,
+		      const uint8_t nonce[PSHM_NONCE])
 {
-	void *addr;
-	size_t len;
+	struct head head;
+
+	memcpy(&head, addr, sizeof(head));
+	if (head.magic != kind->magic ||
+	    !pshm_nonce_same((const uint8_t *)addr + kind->nonce_at, nonce))
+		return -FI_EHOSTUNREACH;
+	if (head.version != PSHM_VERSION)
+		return -FI_ENOPROTOOPT;
+	return head.zero ? -FI_EPROTO : 0;
+}
+
+/* Takes @fd: maps the memory behind it. Of its head no more than struct head and the nonce is checked. */
+static int region_take(int fd, const struct kind *kind, const uint8_t nonce[PSHM_NONCE],
+		       struct pshm_region *region)
+{
+	unsigned int flags = kind->mode & 0200 ? SYS_MEMFD_WRITE : 0;
+	struct pshm_region found = { .fd = -1 };
 	int err;
 
-	err = sys_memfd_size(fd, &len);
-	if (!err && len < min)
+	err = sys_memfd_size(fd, &found.len);
+	if (!err && found.len < kind->head_len)
 		err = -FI_EINVAL;
 	if (!err)
-		err = sys_memfd_map(fd, len, flags, &addr);
+		err = sys_memfd_map(fd, found.len, flags, &found.addr);
 	close(fd);
 	if (err)
 		return pshm_region_error(err);
-	*region = (struct pshm_region){ .addr = addr, .len = len, .fd = -1 };
+	err = head_check(kind, found.addr, nonce);
+	if (err) {
+		pshm_region_close(&found);
+		return err;
+	}
+	*region = found;
 	return 0;
-}
-
-static int region_take(int fd, size_t min, struct pshm_region *region)
-{
-	return region_map(fd, min, SYS_MEMFD_WRITE, region);
 }
 
 /* Could a process and a descriptor of it have these numbers? */
@@ -116,25 +161,18 @@ bool pshm_pair_allowed(const struct pshm_sizes *sizes)
 int pshm_pair_create(const struct pshm_sizes *sizes, struct pshm_region *region)
 {
 	size_t len = pair_len(sizes);
-	uint8_t nonce[PSHM_NONCE];
 	struct pshm_pair *pair;
 	int err;
 
 	assert(len);
-	err = platform_random(nonce, sizeof(nonce));
-	if (err)
-		return err;
-	err = region_create("weft-pair", len, 0600, region);
+	err = region_create(&pair_kind, len, region);
 	if (err)
 		return err;
 	pair = region->addr;
-	pair->magic = PSHM_PAIR_MAGIC;
-	pair->version = PSHM_VERSION;
 	pair->line_cnt = sizes->line_cnt;
 	pair->data_len = sizes->data_len;
 	pair->area_len = sizes->area_len;
 	pair->len = len;
-	memcpy(pair->nonce, nonce, PSHM_NONCE);
 	return 0;
 }
 
@@ -147,31 +185,19 @@ int pshm_pair_take(int fd, const uint8_t nonce[PSHM_NONCE], struct pshm_region *
 	size_t len;
 	int err;
 
-	err = region_take(fd, PSHM_PAIR_HEAD, &found);
+	err = region_take(fd, &pair_kind, nonce, &found);
 	if (err)
 		return err;
 	memcpy(&head, found.addr, offsetof(struct pshm_pair, hello));
-	if (head.magic != PSHM_PAIR_MAGIC || !pshm_nonce_same(head.nonce, nonce)) {
-		err = -FI_EHOSTUNREACH;
-		goto err_close;
-	}
-	if (head.version != PSHM_VERSION) {
-		err = -FI_ENOPROTOOPT;
-		goto err_close;
-	}
 	sizes = (struct pshm_sizes){ head.line_cnt, head.data_len, head.area_len };
 	len = pair_len(&sizes);
-	if (!len || head.zero || head.len != len || found.len != len) {
-		err = -FI_EPROTO;
-		goto err_close;
+	if (!len || head.len != len || found.len != len) {
+		pshm_region_close(&found);
+		return -FI_EPROTO;
 	}
 	*region = found;
 	*out = sizes;
 	return 0;
-
-err_close:
-	pshm_region_close(&found);
-	return err;
 }
 
 int pshm_pair_open(const struct pshm_offer *offer, struct pshm_region *region,
@@ -184,22 +210,11 @@ int pshm_pair_open(const struct pshm_offer *offer, struct pshm_region *region,
 
 int pshm_area_create(uint32_t data_len, struct pshm_region *region)
 {
-	uint8_t nonce[PSHM_NONCE];
-	struct pshm_area *area;
-	int err;
+	int err = region_create(&area_kind, PSHM_AREA_HEAD + (size_t)data_len, region);
 
-	err = platform_random(nonce, sizeof(nonce));
-	if (err)
-		return err;
-	err = region_create("weft-area", PSHM_AREA_HEAD + (size_t)data_len, 0600, region);
-	if (err)
-		return err;
-	area = region->addr;
-	area->magic = PSHM_AREA_MAGIC;
-	area->version = PSHM_VERSION;
-	area->data_len = data_len;
-	memcpy(area->nonce, nonce, PSHM_NONCE);
-	return 0;
+	if (!err)
+		((struct pshm_area *)region->addr)->data_len = data_len;
+	return err;
 }
 
 int pshm_area_open(const struct pshm_offer *offer, struct pshm_region *region,
@@ -212,20 +227,14 @@ int pshm_area_open(const struct pshm_offer *offer, struct pshm_region *region,
 	fd = region_fd(offer->pid, offer->fd, true);
 	if (fd < 0)
 		return fd;
-	err = region_take(fd, PSHM_AREA_HEAD, &found);
+	err = region_take(fd, &area_kind, offer->nonce, &found);
 	if (err)
 		return err;
 	memcpy(&head, found.addr, sizeof(head));
-	if (head.magic != PSHM_AREA_MAGIC || !pshm_nonce_same(head.nonce, offer->nonce))
-		err = -FI_EHOSTUNREACH;
-	else if (head.version != PSHM_VERSION)
-		err = -FI_ENOPROTOOPT;
-	else if (!ring_len(RING_LINES_MIN, head.data_len) || head.zero || head.zero2 ||
-		 found.len != PSHM_AREA_HEAD + (size_t)head.data_len)
-		err = -FI_EPROTO;
-	if (err) {
+	if (!ring_len(RING_LINES_MIN, head.data_len) || head.zero2 ||
+	    found.len != PSHM_AREA_HEAD + (size_t)head.data_len) {
 		pshm_region_close(&found);
-		return err;
+		return -FI_EPROTO;
 	}
 	*region = found;
 	*data_len = head.data_len;
@@ -239,21 +248,7 @@ static size_t table_len(void)
 
 int pshm_table_create(struct pshm_region *region)
 {
-	uint8_t nonce[PSHM_NONCE];
-	struct pshm_table *table;
-	int err;
-
-	err = platform_random(nonce, sizeof(nonce));
-	if (err)
-		return err;
-	err = region_create("weft-table", table_len(), 0400, region);
-	if (err)
-		return err;
-	table = region->addr;
-	table->magic = PSHM_TABLE_MAGIC;
-	table->version = PSHM_VERSION;
-	memcpy(table->nonce, nonce, PSHM_NONCE);
-	return 0;
+	return region_create(&table_kind, table_len(), region);
 }
 
 /* A descriptor of our own where /proc does not lead to one. */
@@ -270,28 +265,20 @@ static int region_fd_take(uint32_t pid, uint32_t number)
 int pshm_table_open(const struct pshm_offer *offer, struct pshm_region *region)
 {
 	struct pshm_region found;
-	struct pshm_table head;
 	int fd, err;
 
 	fd = region_fd(offer->pid, offer->fd, false);
-	if (fd ==
-	    -FI_EHOSTUNREACH) /* who may copy from that process, may copy its descriptors */
+	/* who may copy from that process, may copy its descriptors */
+	if (fd == -FI_EHOSTUNREACH)
 		fd = region_fd_take(offer->pid, offer->fd);
 	if (fd < 0)
 		return fd;
-	err = region_map(fd, PSHM_TABLE_HEAD, 0, &found);
+	err = region_take(fd, &table_kind, offer->nonce, &found);
 	if (err)
 		return err;
-	memcpy(&head, found.addr, sizeof(head));
-	if (head.magic != PSHM_TABLE_MAGIC || !pshm_nonce_same(head.nonce, offer->nonce))
-		err = -FI_EHOSTUNREACH;
-	else if (head.version != PSHM_VERSION)
-		err = -FI_ENOPROTOOPT;
-	else if (head.zero || found.len != table_len())
-		err = -FI_EPROTO;
-	if (err) {
+	if (found.len != table_len()) {
 		pshm_region_close(&found);
-		return err;
+		return -FI_EPROTO;
 	}
 	*region = found;
 	return 0;

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * The kinds of memory that endpoints share: the door, one per endpoint, where others
- * leave requests, those of a process together; the pair, one per connection, with a small ring in each direction; the
+ * The kinds of memory that endpoints share: doors, one per endpoint, where others leave requests,
+ * those of a process together; the pair, one per connection, with a small ring in each direction; the
  * area, a larger data area for one direction that has traffic; and the table, one per domain, of
- * the memory that it has registered, which others only read. All are memfds without a name,
- * sealed at their size, and found through /proc/PID/fd by the numbers in an address, a request or a
- * line; what was found is proven by a nonce.
+ * the memory that it has registered, which others only read. All are memfds without a name, sealed at
+ * their size, and found through /proc/PID/fd by the numbers in an address, a request, a line or the
+ * pair, or given by a socket; what was found is proven by a nonce.
  *
  * The other side may write anything into them at any time: fields are loaded once and
  * checked. Called by the wire, on the thread that holds the domain.
