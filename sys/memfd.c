@@ -7,6 +7,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/magic.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
@@ -134,10 +135,16 @@ int sys_memfd_map(int fd, size_t len, unsigned int flags, void **addr)
 	return sys_memfd_map_at(fd, 0, len, flags, addr);
 }
 
+/* Bytes before @at in its page. Pages have 4, 16 or 64 KiB, after the machine. */
+static size_t in_page(size_t at)
+{
+	return at & ((size_t)sysconf(_SC_PAGESIZE) - 1);
+}
+
 int sys_memfd_map_at(int fd, size_t skip, size_t len, unsigned int flags, void **addr)
 {
 	int prot = flags & SYS_MEMFD_WRITE ? PROT_READ | PROT_WRITE : PROT_READ;
-	size_t size;
+	size_t size, before = in_page(skip);
 	void *at;
 	int ret;
 
@@ -146,11 +153,12 @@ int sys_memfd_map_at(int fd, size_t skip, size_t len, unsigned int flags, void *
 		return ret;
 	if (!len || skip > size || len > size - skip)
 		return -FI_EINVAL;
-	at = faulty(SYS_CALL_MMAP) ? MAP_FAILED
-				   : mmap(NULL, len, prot, MAP_SHARED, fd, (off_t)skip);
+	at = faulty(SYS_CALL_MMAP)
+		     ? MAP_FAILED
+		     : mmap(NULL, before + len, prot, MAP_SHARED, fd, (off_t)(skip - before));
 	if (at == MAP_FAILED)
 		return -errno;
-	*addr = at;
+	*addr = (char *)at + before;
 	return 0;
 }
 
@@ -173,6 +181,8 @@ void sys_memfd_populate(void *addr, size_t len)
 
 void sys_memfd_unmap(void *addr, size_t len)
 {
+	size_t before = in_page((uintptr_t)addr);
+
 	if (addr)
-		munmap(addr, len);
+		munmap((char *)addr - before, before + len);
 }

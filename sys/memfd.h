@@ -71,7 +71,7 @@ enum {
  */
 int sys_memfd_map(int fd, size_t len, unsigned int flags, void **addr);
 
-/* sys_memfd_map_at - the same from @skip bytes on, which is on a page boundary */
+/* sys_memfd_map_at - the same from @skip bytes on, which need not begin a page */
 int sys_memfd_map_at(int fd, size_t skip, size_t len, unsigned int flags, void **addr);
 
 /*

@@ -119,8 +119,17 @@ static void parts_are_mapped_and_read(void **state)
 	assert_int_equal(sys_memfd_map_at(fd, 4096, 2 * 4096 + 1, 0, &at), -FI_EINVAL);
 	assert_int_equal(sys_memfd_map_at(fd, 4 * 4096, 1, 0, &at), -FI_EINVAL);
 	assert_int_equal(sys_memfd_map_at(fd, SIZE_MAX - 4095, 8192, 0, &at), -FI_EINVAL);
-	sys_memfd_unmap(whole, 3 * 4096);
 	sys_memfd_unmap(part, 2 * 4096);
+	/* as where pages are larger than what is in them */
+	assert_int_equal(sys_memfd_map_at(fd, 4096 + 64, 4096, SYS_MEMFD_WRITE, &at), 0);
+	part = at;
+	assert_int_equal(part[36], 7);
+	part[4095] = 5;
+	assert_int_equal(whole[2 * 4096 + 63], 5);
+	sys_memfd_unmap(part, 4096);
+	assert_int_equal(msync(part - 64, 4096, MS_ASYNC), -1); /* nothing of it is left */
+	assert_int_equal(errno, ENOMEM);
+	sys_memfd_unmap(whole, 3 * 4096);
 	close(fd);
 	fd = sys_memfd_create("test", 32, 0600);
 	assert_int_equal(sys_memfd_read(fd, bytes, sizeof(bytes)), -FI_EINVAL);
