@@ -30,7 +30,10 @@ static inline void engine_rx_match(struct engine_rx *rx, uint64_t source, uint64
 	rx->match.ignore = ignore;
 }
 
-/* engine_post_multi - post a buffer for several messages, first for those that are here. Takes rx, which may have parts */
+/*
+ * engine_post_multi - post a buffer for several messages, first for those that are here
+ * Takes rx, whose source, tag and ignore are set, and which may have parts.
+ */
 void engine_post_multi(struct engine_ctx *ctx, struct engine_rx *rx);
 
 /* From peek.c */

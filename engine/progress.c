@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * One round of progress of an endpoint. Called with the domain held.
+ * What a round of progress (round.h) does now and then. Called with the domain held.
  */
 #include "guard.h"
 #include "round.h"

@@ -255,8 +255,8 @@ struct wire_ops {
 	/*
 	 * bell - a descriptor that is readable while the wire is armed and poll() may have something
 	 * The wire's own, or the same one for several wires of a domain; closed with the last of them.
-	 * Whoever gets it polls for reading and does nothing else with it. In the child of a fork that the wire does not work in:
-	 * none.
+	 * Whoever gets it polls for reading and does nothing else with it. In the child of a fork that the
+	 * wire does not work in: none.
 	 * Returns it, or -FI_E* when there can be none: the engine naps for a millisecond at most. So
 	 * it does when this is NULL, unless there is arm: then what comes to the wire comes from calls of
 	 * this domain alone, and the wire tells of it by engine_wire_rouse().

@@ -232,10 +232,10 @@ static inline void ring_data_give(struct ring_tx *tx, uint32_t at, uint32_t need
 }
 
 /*
- * ring_claim_data - the same with room in the data area
- * @len:  bytes, 1 to ring_data_max()
+ * ring_claim_data - ring_claim() with room in the data area
+ * @len:   bytes, 1 to ring_data_max(); up to RING_WARM for RING_WARM_PLACE
  * @place: where it would do best
- * @data: out: where they go
+ * @data:  out: where they go
  * A line claimed so must be published. Returns NULL when either is full (nothing happened).
  */
 static inline struct ring_line *ring_claim_data(struct ring_tx *tx, uint32_t len,
@@ -370,7 +370,10 @@ static inline void ring_release(struct ring_rx *rx)
 		ring_tell(rx);
 }
 
-/* ring_release_data - the same for a line with @len bytes of data; reported also when an eighth of the area is due */
+/*
+ * ring_release_data - the same for a line with @len bytes of data
+ * Reported also when an eighth of the area is due.
+ */
 static inline void ring_release_data(struct ring_rx *rx, uint32_t len)
 {
 	rx->data_untold += len;

@@ -21,7 +21,10 @@
  */
 int sys_gate_open(void **gate);
 
-/* sys_gate_shut - nobody passes any more; its address means nothing else until the process ends. 0, or -FI_E* */
+/*
+ * sys_gate_shut - nobody passes any more; its address means nothing else until the process ends
+ * Returns 0, or -FI_E*.
+ */
 int sys_gate_shut(void *gate);
 
 /* sys_gate_close - release one to which nobody writes any more, whoever knows it; NULL: nothing */

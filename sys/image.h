@@ -21,11 +21,13 @@
  * sys_image_open - hold the memory of the process that has this number now
  * Close-on-exec. A program that is beginning has the memory before it has closed the descriptors of the one
  * before it: what is held is a program that has come further, so that a descriptor which is found in the
- * process afterwards is not that one's. Needs the right to look into the process that opening its descriptors through
- * /proc needs; nothing more is asked afterwards.
+ * process afterwards is not that one's. Needs the right to look into the process that opening its
+ * descriptors through /proc needs; nothing more is asked afterwards.
+ *
  * Returns the descriptor, owned (close() it), or -FI_E*: -ESRCH for a process that has no memory any
- * more, -FI_EAGAIN while a program begins there, -FI_EACCES or -FI_EPERM without the right, -FI_ENOENT where /proc has no such file or process,
- * -FI_ENOSYS for a kernel that answers otherwise, -FI_EMFILE, -FI_ENOMEM.
+ * more, -FI_EAGAIN while a program begins there, -FI_EACCES or -FI_EPERM without the right, -FI_ENOENT
+ * where /proc has no such file or process, -FI_ENOSYS for a kernel that answers otherwise, -FI_EMFILE,
+ * -FI_ENOMEM.
  */
 int sys_image_open(pid_t pid);
 

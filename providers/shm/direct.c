@@ -4,7 +4,7 @@
  * its domain shows (share.c), and the kernel copies, once. Called by the engine, and by poll().
  *
  * Where the peer attends to its endpoint packets are better: both copy then, at the same time. So its
- * polls are watched, as for get (transfer.c), and only memory of one that computes, or sleeps, is
+ * polls are watched, as for get (get.c), and only memory of one that computes, or sleeps, is
  * accessed so. Nothing in the table is believed in more than what it names: memory of the process that
  * we talk to, which the kernel checks.
  *

@@ -214,7 +214,10 @@ static bool ring_is_better(const struct pshm_conn *conn, struct pshm_read *r, ui
 	return r->pace >= PACE && r->chunk_cnt - chunk > PACE_CHUNKS && !ring_stays_small(conn);
 }
 
-/* One step of a joint one. Returns 1 when it is over (@status: how), 0 when not, or -FI_EAGAIN: the peer has to end */
+/*
+ * One step of a joint one.
+ * Returns 1 when it is over (@status: how), 0 when not, or -FI_EAGAIN: the peer has to end.
+ */
 static int joint_move(struct pshm_conn *conn, struct pshm_read *r, int *status)
 {
 	uint32_t chunk;

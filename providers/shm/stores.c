@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Where payload goes in the ring, and which stores carry it. Between cores that share a cache, plain stores are best: the
- * reader finds the lines there. Between cores that do not, reading lines that another core has modified
- * takes five times as long as reading memory, so that stores which bypass the caches win from some 512
- * bytes on. Where the two processes run is not ours to know, and changes while they run: both kinds are
- * measured now and then, filling by the producer and reading by the consumer, and the faster one is
- * used.
+ * Where payload goes in the ring, and which stores carry it. Between cores that share a cache, plain
+ * stores are best: the reader finds the lines there. Between cores that do not, reading lines that another
+ * core has modified takes five times as long as reading memory, so that stores which bypass the caches win
+ * from some 512 bytes on. Where the two processes run is not ours to know, and changes while they run:
+ * both kinds are measured now and then, filling by the producer and reading by the consumer, and the
+ * faster one is used.
  *
  * A payload to be measured has PSHM_PROBE in its note; the consumer answers in the pair. A peer that
  * lies makes its own messages slower. On the thread that holds the domain.

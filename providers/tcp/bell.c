@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
  * What a thread that sleeps needs of the TCP wire. The bell is the epoll descriptor that watches all
- * sockets of the domain: it needs no arming, and those who send pay nothing for it. What poll has to do and no socket
- * tells of is in lists of ours, and is asked for when the wire is armed. Called by the engine on the
- * thread that holds the endpoint's domain.
+ * sockets of the domain: it needs no arming, and those who send pay nothing for it. What poll has to do
+ * and no socket tells of is in lists of ours, and is asked for when the wire is armed. Called by the
+ * engine on the thread that holds the endpoint's domain.
  */
 #include "tcp_wire.h"
 

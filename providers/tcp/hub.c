@@ -427,10 +427,9 @@ void tcp_hub_look(struct tcp_wire *wire)
 {
 	struct epoll_event events[EVENT_MAX];
 	struct tcp_hub *hub = wire->hub;
-	bool told = just_looked(wire);
 	int cnt, i;
 
-	if (told) {
+	if (just_looked(wire)) {
 		wire->seen = hub->turn;
 		return;
 	}
