@@ -12,6 +12,7 @@
 #include <pthread.h>
 #include <unistd.h>
 #include "chunks.h"
+#include "mock_random.h"
 
 static struct pshm_joint slot;
 
@@ -153,12 +154,6 @@ static _Atomic uint32_t told;	/* generation, as the line tells it */
 static _Atomic bool over;
 static uint32_t written;
 
-static uint32_t next_random(uint64_t *state)
-{
-	*state = *state * 6364136223846793005u + 1442695040888963407u;
-	return (uint32_t)(*state >> 33);
-}
-
 #define SENDER_SEED   0x5eed2001u
 #define RECEIVER_SEED 0x5eed2002u
 
@@ -169,7 +164,7 @@ static void *sender(void *arg)
 
 	while (!atomic_load_explicit(&over, memory_order_acquire)) {
 		uint32_t gen = atomic_load_explicit(&told, memory_order_acquire), chunk;
-		uint32_t ended = 0, most = next_random(&seed) % (2 * CHUNKS);
+		uint32_t ended = 0, most = mock_random(&seed) % (2 * CHUNKS);
 		struct pshm_task task;
 
 		if (gen == before) {
@@ -226,14 +221,14 @@ static void memory_is_the_receivers_again_once_no_chunk_is_held(void **state)
 	atomic_store(&over, false);
 	assert_int_equal(pthread_create(&thread, NULL, sender, NULL), 0);
 	for (uint32_t gen = 1; gen <= ROUNDS; gen++) {
-		uint32_t cnt = 1 + next_random(&seed) % CHUNKS, claimed, ours, failed;
-		uint32_t most = next_random(&seed) % 3 ? UINT32_MAX : next_random(&seed) % cnt;
+		uint32_t cnt = 1 + mock_random(&seed) % CHUNKS, claimed, ours, failed;
+		uint32_t most = mock_random(&seed) % 3 ? UINT32_MAX : mock_random(&seed) % cnt;
 		struct pshm_task task = task_of(cnt);
 
 		task.id = gen;
 		pshm_joint_open(&slot, gen, &task);
 		atomic_store_explicit(&told, gen, memory_order_release);
-		if (next_random(&seed) % 2)
+		if (mock_random(&seed) % 2)
 			sched_yield();
 		ours = receive(gen, cnt, most, &claimed);
 		while (pshm_joint_helped(&slot, &failed) < claimed - ours)

@@ -13,6 +13,7 @@
 #include <rdma/fi_errno.h>
 #include "fault.h"
 #include "mock_engine.h"
+#include "mock_random.h"
 #include "process_vm.h"
 
 #define LEN (20u * PSHM_CHUNK_LEN + 777u)
@@ -521,22 +522,16 @@ static void line_that_no_peer_sends_ends_the_connection(void **state)
 	assert_int_equal(a.down_err, -FI_EPROTO);
 }
 
-static uint32_t next_random(uint64_t *state)
-{
-	*state = *state * 6364136223846793005u + 1442695040888963407u;
-	return (uint32_t)(*state >> 33);
-}
-
 /* What a hostile sender or receiver may write there, with some values that nearly fit. */
 static void slot_scribble(struct pshm_joint *s, uint64_t *seed)
 {
 	uint64_t *words = (uint64_t *)s;
-	uint32_t which = next_random(seed) % (sizeof(*s) / 8);
-	uint64_t value = (uint64_t)next_random(seed) << 33 ^ next_random(seed);
+	uint32_t which = mock_random(seed) % (sizeof(*s) / 8);
+	uint64_t value = (uint64_t)mock_random(seed) << 33 ^ mock_random(seed);
 
-	switch (next_random(seed) % 4) {
+	switch (mock_random(seed) % 4) {
 	case 0:
-		words[which] = value >> next_random(seed) % 64;
+		words[which] = value >> mock_random(seed) % 64;
 		break;
 	case 1:
 		words[which] ^= 1ull << value % 64;
@@ -565,10 +560,10 @@ static void scribbled_slots_do_no_harm(void **state)
 			assert_int_equal(mock_get(b.conn, ID, from, &iov, 1, &op), 0);
 			mock_until(&b, NULL, at(&b)->slots || op.done);
 		}
-		for (uint32_t i = next_random(&seed) % 4; i; i--)
-			slot_scribble(slot_at(next_random(&seed) % 2), &seed);
-		mock_poll(next_random(&seed) % 2 ? &a : NULL,
-			  next_random(&seed) % 2 ? &b : NULL);
+		for (uint32_t i = mock_random(&seed) % 4; i; i--)
+			slot_scribble(slot_at(mock_random(&seed) % 2), &seed);
+		mock_poll(mock_random(&seed) % 2 ? &a : NULL,
+			  mock_random(&seed) % 2 ? &b : NULL);
 		if (op.done && !op.status)
 			assert_int_equal(to[LEN], 0);
 		/* an honest peer would end what it holds: one that lies may hold it for good */

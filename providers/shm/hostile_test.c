@@ -16,6 +16,7 @@
 #include <unistd.h>
 #include <rdma/fi_errno.h>
 #include "mock_engine.h"
+#include "mock_random.h"
 
 static const struct pshm_sizes sizes = { PSHM_LINE_CNT, PSHM_DATA_LEN, 0 };
 static struct mock a, b;
@@ -33,12 +34,6 @@ static int teardown(void **state)
 	mock_close(&b);
 	free(b.room);
 	return 0;
-}
-
-static uint32_t next_random(uint64_t *state)
-{
-	*state = *state * 6364136223846793005u + 1442695040888963407u;
-	return (uint32_t)(*state >> 33);
 }
 
 /* Leaves a request at b's door and returns the error that b answers. */
@@ -238,12 +233,12 @@ static void scribbled_mailbox_does_no_harm(void **state)
 		unsigned char *bytes = (unsigned char *)d->slots;
 
 		for (int i = 0; i < 512; i++)
-			bytes[next_random(&seed) % sizeof(d->slots)] =
-				(unsigned char)next_random(&seed);
+			bytes[mock_random(&seed) % sizeof(d->slots)] =
+				(unsigned char)mock_random(&seed);
 		/* now and then a phase that counts, of a process that lives */
 		for (int i = 0; i < 8; i++)
-			atomic_store(&d->slots[next_random(&seed) % PSHM_SLOTS].word,
-				     (uint64_t)getpid() << 32 | next_random(&seed) % 8);
+			atomic_store(&d->slots[mock_random(&seed) % PSHM_SLOTS].word,
+				     (uint64_t)getpid() << 32 | mock_random(&seed) % 8);
 		atomic_fetch_add(&d->knocks, 1);
 		mock_poll(&b, NULL);
 	}
@@ -409,7 +404,7 @@ static void scribbled_pair_does_no_harm(void **state)
 		struct pshm_region region;
 		struct pshm_pair *pair = victim_made(&region);
 		struct wire_conn *victim = b.conn;
-		uint32_t spread = 1u << next_random(&seed) % 10;
+		uint32_t spread = 1u << mock_random(&seed) % 10;
 
 		victims++;
 		for (int round = 0; round < 40 && b.conn == victim; round++) {
@@ -417,17 +412,17 @@ static void scribbled_pair_does_no_harm(void **state)
 			unsigned char *bytes = (unsigned char *)pair;
 
 			for (uint32_t i = 0; i < spread; i++)
-				bytes[next_random(&seed) % region.len] =
-					(unsigned char)next_random(&seed);
+				bytes[mock_random(&seed) % region.len] =
+					(unsigned char)mock_random(&seed);
 			/* publish lines of garbage: the end of it is what they say */
 			for (uint32_t i = 0; i < 4; i++) {
 				struct ring_line *line = &rx->lines[(rx->tail + i) & rx->mask];
-				uint64_t note = next_random(&seed) >> next_random(&seed) % 32;
-				uint32_t len = next_random(&seed) >> next_random(&seed) % 31;
+				uint64_t note = mock_random(&seed) >> mock_random(&seed) % 32;
+				uint32_t len = mock_random(&seed) >> mock_random(&seed) % 31;
 
 				memcpy(line->header + offsetof(struct packet, len), &len,
 				       sizeof(len));
-				len = next_random(&seed) >> next_random(&seed) % 31;
+				len = mock_random(&seed) >> mock_random(&seed) % 31;
 				memcpy(line->payload, &len, sizeof(len));
 				line->header[offsetof(struct packet, tag) + 4] =
 					1; /* not in a row */

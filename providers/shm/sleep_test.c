@@ -16,6 +16,7 @@
 #include "conn.h"
 #include "fault.h"
 #include "mock_engine.h"
+#include "mock_random.h"
 
 static struct mock a, b;
 static bool a_rings_late; /* when a bell is next cleared */
@@ -210,17 +211,11 @@ static void no_pipe_is_told(void **state)
 
 enum { ROUNDS = 20000 };
 
-static uint32_t next_random(uint64_t *state)
-{
-	*state = *state * 6364136223846793005u + 1442695040888963407u;
-	return (uint32_t)(*state >> 33);
-}
-
 /* Sleeps until the next one is there; counts how often it slept. 0, or 1: it was not woken */
 static int sleep_for(struct mock *m, uint64_t tag, uint32_t *slept, uint64_t *seed)
 {
 	/* sometimes it polls for a while first, so that the message comes at any step of arming */
-	for (uint32_t spins = next_random(seed) % 100; spins && m->next_tag <= tag; spins--)
+	for (uint32_t spins = mock_random(seed) % 100; spins && m->next_tag <= tag; spins--)
 		mock_poll(m, NULL);
 	while (m->next_tag <= tag) {
 		struct pollfd p = { .fd = pshm_bell(m->wire), .events = POLLIN };
@@ -241,7 +236,7 @@ static int sleep_for(struct mock *m, uint64_t tag, uint32_t *slept, uint64_t *se
 /* Takes its time, so that the other one is at any step between polling and sleeping. */
 static bool put_later(struct mock *m, uint64_t tag, uint64_t *seed)
 {
-	for (uint32_t n = next_random(seed) % 8 ? next_random(seed) % 400 : 4000; n; n--)
+	for (uint32_t n = mock_random(seed) % 8 ? mock_random(seed) % 400 : 4000; n; n--)
 		platform_relax();
 	return mock_put(m->conn, tag, 8);
 }
