@@ -8,88 +8,28 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <cmocka.h>
-#include <sched.h>
 #include <signal.h>
-#include <sys/mman.h>
-#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 #include <rdma/fi_errno.h>
 #include "fault.h"
-#include "mock_engine.h"
+#include "mock_child.h"
 
-#define NOBODY 65534
-
-/* What parent and child tell each other beside the wire. */
-struct board {
-	struct weft_addr parent, child;
-	_Atomic int step;
-	_Atomic int result;
-};
-
-static struct board *board;
 static struct mock us;
-static pid_t child;
 
 static int setup(void **state)
 {
-	board = mmap(NULL, sizeof(*board), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS,
-		     -1, 0);
-	return board == MAP_FAILED;
+	return mock_board_open();
 }
 
 static int teardown(void **state)
 {
 	sys_fault_clear();
-	if (child > 0) {
-		kill(child, SIGKILL);
-		waitpid(child, NULL, 0);
-	}
-	child = 0;
 	mock_close(&us);
 	free(us.room);
 	us.room = NULL;
-	munmap(board, sizeof(*board));
+	mock_board_close();
 	return 0;
-}
-
-static void step_wait(int step)
-{
-	uint64_t end = platform_now_ns() + 10000000000;
-
-	while (atomic_load(&board->step) < step) {
-		platform_yield();
-		if (platform_now_ns() > end)
-			_exit(99);
-	}
-}
-
-/* Runs @body in a child of its own, which opens its endpoint and publishes the address first. */
-static void child_start(void (*body)(struct mock *m))
-{
-	child = fork();
-	assert_true(child >= 0);
-	if (!child) {
-		static struct mock m;
-
-		alarm(30);
-		mock_open(&m);
-		board->child = m.addr;
-		atomic_store(&board->step, 1);
-		body(&m);
-		_exit(0);
-	}
-	step_wait(1);
-}
-
-/* The child has ended by itself, with this status. */
-static void child_ended(int status)
-{
-	int got;
-
-	assert_int_equal(waitpid(child, &got, 0), child);
-	child = 0;
-	assert_int_equal(got, status);
 }
 
 static void connected(struct mock *m, const struct weft_addr *to)
@@ -133,32 +73,33 @@ static void stream(struct mock *m, uint64_t cnt)
 
 #define STREAM 50000u
 
-static void stream_body(struct mock *m)
+static int stream_body(struct mock *m)
 {
 	mock_until(m, NULL, m->conn);
 	stream(m, STREAM);
 	atomic_store(&board->result, m->garbled ? 1 : 2);
 	mock_close(m);
+	return 0;
 }
 
 static void streams_pass_both_ways(void **state)
 {
-	child_start(stream_body);
+	mock_child_start(NULL, stream_body);
 	mock_open(&us);
 	connected(&us, &board->child);
 	stream(&us, STREAM);
 	mock_until(&us, NULL, us.downs);
 	assert_int_equal(us.down_err, 0);
 	assert_int_equal(atomic_load(&board->result), 2);
-	child_ended(0);
+	mock_child_ended(0);
 }
 
-static void killed_body(struct mock *m)
+static int killed_body(struct mock *m)
 {
 	mock_until(m, NULL, m->conn);
 	for (uint64_t i = 0; i < 100; i++)
 		mock_put(m->conn, i, (uint32_t)i);
-	raise(SIGKILL);
+	return raise(SIGKILL);
 }
 
 static void killed_peer_is_found_after_what_it_left(void **state)
@@ -166,11 +107,11 @@ static void killed_peer_is_found_after_what_it_left(void **state)
 	struct wire_conn *conn;
 	int err = 0;
 
-	child_start(killed_body);
+	mock_child_start(NULL, killed_body);
 	mock_open(&us);
 	connected(&us, &board->child);
 	conn = us.conn;
-	child_ended(SIGKILL);
+	mock_child_ended(SIGKILL);
 	if (us.next_tag < 100)
 		assert_int_equal(pshm_wire_ops.check(conn), 0);
 	mock_until(&us, NULL, (err = pshm_wire_ops.check(conn)) != 0);
@@ -181,18 +122,17 @@ static void killed_peer_is_found_after_what_it_left(void **state)
 }
 
 /* Another program in its place, for as long as it is not killed. */
-static void begin_another(void)
+static int begin_another(void)
 {
-	execlp("sleep", "sleep", "60", (char *)NULL);
-	_exit(1);
+	return execlp("sleep", "sleep", "60", (char *)NULL);
 }
 
-static void other_program_body(struct mock *m)
+static int other_program_body(struct mock *m)
 {
 	mock_until(m, NULL, m->conn);
 	for (uint64_t i = 0; i < 100; i++)
 		mock_put(m->conn, i, (uint32_t)i);
-	begin_another();
+	return begin_another();
 }
 
 static void peer_that_begins_another_program_is_dead(void **state)
@@ -200,7 +140,7 @@ static void peer_that_begins_another_program_is_dead(void **state)
 	struct wire_conn *conn;
 	int err = 0;
 
-	child_start(other_program_body);
+	mock_child_start(NULL, other_program_body);
 	mock_open(&us);
 	connected(&us, &board->child);
 	conn = us.conn;
@@ -212,17 +152,17 @@ static void peer_that_begins_another_program_is_dead(void **state)
 	assert_int_equal(mock_connect(&us, &board->child, &conn), -FI_ECONNREFUSED);
 }
 
-static void before_the_answer_body(struct mock *m)
+static int before_the_answer_body(struct mock *m)
 {
-	step_wait(2);
-	begin_another();
+	mock_step_wait(2);
+	return begin_another();
 }
 
 static void owner_of_a_door_that_begins_another_program_refuses(void **state)
 {
 	struct wire_conn *conn;
 
-	child_start(before_the_answer_body);
+	mock_child_start(NULL, before_the_answer_body);
 	mock_open(&us);
 	assert_int_equal(mock_connect(&us, &board->child, &conn), 0);
 	mock_poll(&us, NULL);
@@ -232,22 +172,21 @@ static void owner_of_a_door_that_begins_another_program_refuses(void **state)
 	assert_int_equal(kill(child, 0), 0);
 }
 
-static void pause_body(struct mock *m)
+static int pause_body(struct mock *m)
 {
-	for (;;)
-		pause();
+	return pause();
 }
 
 static void killed_owner_of_a_door_refuses(void **state)
 {
 	struct wire_conn *conn;
 
-	child_start(pause_body);
+	mock_child_start(NULL, pause_body);
 	mock_open(&us);
 	assert_int_equal(mock_connect(&us, &board->child, &conn), 0);
 	mock_poll(&us, NULL);
 	kill(child, SIGKILL);
-	child_ended(SIGKILL);
+	mock_child_ended(SIGKILL);
 	mock_until(&us, NULL, us.downs);
 	assert_int_equal(us.down_err, -FI_ECONNREFUSED);
 	assert_int_equal(mock_connect(&us, &board->child, &conn), -FI_ECONNREFUSED);
@@ -257,7 +196,7 @@ static void zombie_is_dead(void **state)
 {
 	siginfo_t info;
 
-	child_start(killed_body);
+	mock_child_start(NULL, killed_body);
 	mock_open(&us);
 	connected(&us, &board->child);
 	assert_int_equal(waitid(P_PID, (id_t)child, &info, WEXITED | WNOWAIT), 0);
@@ -265,7 +204,7 @@ static void zombie_is_dead(void **state)
 	assert_int_equal(pshm_wire_ops.check(us.conn), -FI_ECONNRESET);
 }
 
-static void crowd_body(struct mock *m)
+static int crowd_body(struct mock *m)
 {
 	struct wire_conn *conn;
 	int cnt = 0;
@@ -274,7 +213,7 @@ static void crowd_body(struct mock *m)
 	while (cnt < 2 * (int)PSHM_SLOTS && !mock_connect(m, &board->parent, &conn))
 		cnt++;
 	atomic_store(&board->result, cnt);
-	raise(SIGKILL);
+	return raise(SIGKILL);
 }
 
 static void slots_of_the_dead_are_used_again(void **state)
@@ -283,8 +222,8 @@ static void slots_of_the_dead_are_used_again(void **state)
 
 	mock_open(&us);
 	board->parent = us.addr;
-	child_start(crowd_body);
-	child_ended(SIGKILL);
+	mock_child_start(NULL, crowd_body);
+	mock_child_ended(SIGKILL);
 	assert_int_equal(atomic_load(&board->result), 2 * PSHM_SLOTS);
 	/* all slots are a dead process's, and we have not looked at them */
 	assert_int_equal(mock_connect(&us, &us.addr, &conn), 0);
@@ -292,7 +231,7 @@ static void slots_of_the_dead_are_used_again(void **state)
 	assert_int_equal(us.downs, 0);
 }
 
-static void crowd_that_leaves_body(struct mock *m)
+static int crowd_that_leaves_body(struct mock *m)
 {
 	struct wire_conn *conn;
 
@@ -300,8 +239,8 @@ static void crowd_that_leaves_body(struct mock *m)
 		if (mock_connect(m, &board->parent, &conn))
 			_exit(1);
 	atomic_store(&board->result, 1);
-	step_wait(2);
-	begin_another();
+	mock_step_wait(2);
+	return begin_another();
 }
 
 static void slots_of_a_program_that_is_no_more_are_used_again(void **state)
@@ -311,7 +250,7 @@ static void slots_of_a_program_that_is_no_more_are_used_again(void **state)
 
 	mock_open(&us);
 	board->parent = us.addr;
-	child_start(crowd_that_leaves_body);
+	mock_child_start(NULL, crowd_that_leaves_body);
 	assert_int_equal(pshm_process_get((uint32_t)child, &process), 0);
 	atomic_store(&board->step, 2);
 	for (uint64_t end = platform_now_ns() + 10000000000; !pshm_process_dead(process);)
@@ -324,7 +263,7 @@ static void slots_of_a_program_that_is_no_more_are_used_again(void **state)
 	assert_int_equal(kill(child, 0), 0);
 }
 
-static void get_body(struct mock *m)
+static int get_body(struct mock *m)
 {
 	static unsigned char from[1 << 16];
 
@@ -332,10 +271,8 @@ static void get_body(struct mock *m)
 	mock_until(m, NULL, m->conn);
 	atomic_store(&board->result, 1);
 	mock_put(m->conn, (uintptr_t)from, 0);
-	step_wait(2);
-	if (atomic_load(&board->step) == 3)
-		begin_another();
-	raise(SIGKILL);
+	mock_step_wait(2);
+	return atomic_load(&board->step) == 3 ? begin_another() : raise(SIGKILL);
 }
 
 static void get_reads_the_process_and_no_other_after_it(void **state)
@@ -344,7 +281,7 @@ static void get_reads_the_process_and_no_other_after_it(void **state)
 	struct iovec iov = { to, sizeof(to) };
 	struct mock_op op;
 
-	child_start(get_body);
+	mock_child_start(NULL, get_body);
 	mock_open(&us);
 	connected(&us, &board->child);
 	mock_until(&us, NULL, us.packets);
@@ -353,7 +290,7 @@ static void get_reads_the_process_and_no_other_after_it(void **state)
 	assert_int_equal(op.status, 0);
 	assert_true(mock_is_pattern(to, sizeof(to), 3));
 	atomic_store(&board->step, 2);
-	child_ended(SIGKILL);
+	mock_child_ended(SIGKILL);
 	assert_int_equal(mock_get(us.conn, 1, (void *)us.big.tag, &iov, 1, &op), 0);
 	mock_until(&us, NULL, op.done);
 	assert_int_equal(op.status, -FI_ECONNRESET);
@@ -366,7 +303,7 @@ static void get_reads_the_program_and_no_other_after_it(void **state)
 	struct iovec iov = { to, sizeof(to) };
 	struct mock_op op;
 
-	child_start(get_body);
+	mock_child_start(NULL, get_body);
 	mock_open(&us);
 	connected(&us, &board->child);
 	mock_until(&us, NULL, us.packets);
@@ -383,7 +320,7 @@ static void program_is_held_with_its_process(void **state)
 	struct pshm_process *one, *same, *next;
 	int err;
 
-	child_start(before_the_answer_body);
+	mock_child_start(NULL, before_the_answer_body);
 	assert_int_equal(pshm_process_get((uint32_t)child, &one), 0);
 	assert_int_equal(pshm_process_get((uint32_t)child, &same), 0);
 	assert_ptr_equal(one, same);
@@ -408,8 +345,7 @@ static void other_ways_to_hold_a_process_find_its_death(void **state)
 	struct pshm_process *process;
 
 	for (int i = 0; i < 2; i++) {
-		atomic_store(&board->step, 0);
-		child_start(pause_body);
+		mock_child_start(NULL, pause_body);
 		sys_fault_set(SYS_CALL_OPEN_IMAGE, ENOENT, 0, 1);
 		if (i)
 			sys_fault_set(SYS_CALL_PIDFD_OPEN, ENOSYS, 0, 1);
@@ -417,13 +353,13 @@ static void other_ways_to_hold_a_process_find_its_death(void **state)
 		assert_int_equal(process->how, i ? PSHM_BY_FOLDER : PSHM_BY_PIDFD);
 		assert_false(pshm_process_dead(process));
 		kill(child, SIGKILL);
-		child_ended(SIGKILL);
+		mock_child_ended(SIGKILL);
 		assert_true(pshm_process_dead(process));
 		pshm_process_put(process);
 	}
 }
 
-static void echo_body(struct mock *m)
+static int echo_body(struct mock *m)
 {
 	mock_until(m, NULL, m->conn);
 	mock_until(m, NULL, m->next_tag == 1);
@@ -431,6 +367,7 @@ static void echo_body(struct mock *m)
 	mock_until(m, NULL, m->next_tag == 3 || m->garbled);
 	atomic_store(&board->result, m->garbled ? 1 : 2);
 	mock_close(m);
+	return 0;
 }
 
 static _Atomic bool looking_over;
@@ -479,7 +416,7 @@ static void copy_made_by_fork_can_do_no_harm(void **state)
 	int status;
 	pid_t copy;
 
-	child_start(echo_body);
+	mock_child_start(NULL, echo_body);
 	mock_open(&us);
 	connected(&us, &board->child);
 	assert_true(mock_put(us.conn, 0, 8));
@@ -520,40 +457,25 @@ static void copy_made_by_fork_can_do_no_harm(void **state)
 	assert_int_equal(atomic_load(&board->result), 2);
 }
 
-static void nobody_body(struct mock *m)
+static int nobody_body(struct mock *m)
 {
 	struct wire_conn *conn;
 	int err = mock_connect(m, &board->parent, &conn);
 
 	atomic_store(&board->result, err ? -err : 1);
-	for (;;)
+	while (!m->downs)
 		mock_poll(m, NULL);
+	return 0;
 }
 
 static void another_user_is_unreachable_either_way(void **state)
 {
 	struct wire_conn *conn;
 
-	if (getuid()) {
-		print_message("skipped: needs root, to have a second user\n");
-		skip();
-	}
 	mock_open(&us);
 	board->parent = us.addr;
-	child = fork();
-	assert_true(child >= 0);
-	if (!child) {
-		static struct mock m;
-
-		alarm(30);
-		if (setgid(NOBODY) || setuid(NOBODY) || prctl(PR_SET_DUMPABLE, 1, 0, 0, 0))
-			_exit(1);
-		mock_open(&m);
-		board->child = m.addr;
-		atomic_store(&board->step, 1);
-		nobody_body(&m);
-	}
-	step_wait(1);
+	if (!mock_child_start(mock_begin_nobody, nobody_body))
+		skip();
 	mock_until(&us, NULL, atomic_load(&board->result));
 	assert_int_equal(atomic_load(&board->result), FI_EHOSTUNREACH);
 	/* we may open its door; it may not open what we offer, and says so */

@@ -24,29 +24,16 @@
 #include <rdma/fi_errno.h>
 #include "fault.h"
 #include "local_socket.h"
+#include "mock_child.h"
 #include "mock_core.h"
-#include "mock_engine.h"
 
-#define NOBODY 65534
-
-/* What parent and child tell each other beside the wire. */
-struct board {
-	struct weft_addr child;
-	_Atomic int step;
-	_Atomic int unable; /* errno for which the child could not begin */
-};
-
-static struct board *board;
 static struct mock a, b;
-static pid_t child;
 static char folder[64];
 
 static int setup(void **state)
 {
-	board = mmap(NULL, sizeof(*board), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS,
-		     -1, 0);
 	strcpy(folder, "/tmp/weft-socket-XXXXXX");
-	return board == MAP_FAILED || !mkdtemp(folder);
+	return mock_board_open() || !mkdtemp(folder);
 }
 
 /* /proc leads nowhere in this process. */
@@ -65,18 +52,13 @@ static int teardown(void **state)
 {
 	sys_fault_clear();
 	mock_socket_dir = NULL;
-	if (child > 0) {
-		kill(child, SIGKILL);
-		waitpid(child, NULL, 0);
-	}
-	child = 0;
 	mock_close(&a);
 	mock_close(&b);
 	free(a.room);
 	free(b.room);
 	memset(&a, 0, sizeof(a));
 	memset(&b, 0, sizeof(b));
-	munmap(board, sizeof(*board));
+	mock_board_close();
 	sys_local_tidy(folder);
 	return rmdir(folder);
 }
@@ -577,17 +559,6 @@ static void silent_neighbours_keep_nobody_from_connecting(void **state)
 
 /* Two processes */
 
-static void step_wait(int step)
-{
-	uint64_t end = platform_now_ns() + 10000000000;
-
-	while (atomic_load(&board->step) < step) {
-		platform_yield();
-		if (platform_now_ns() > end)
-			_exit(99);
-	}
-}
-
 /* Serves one connection: answers every packet by the same tag, until it is closed in order. */
 static int echo(struct mock *m)
 {
@@ -601,48 +572,6 @@ static int echo(struct mock *m)
 			   m->downs;
 		   }));
 	return m->garbled || m->down_err;
-}
-
-static int child_main(int (*begin)(void), int (*body)(struct mock *m))
-{
-	static struct mock m;
-	int err;
-
-	prctl(PR_SET_PDEATHSIG, SIGKILL);
-	alarm(30);
-	err = begin();
-	if (err) {
-		atomic_store(&board->unable, err);
-		atomic_store(&board->step, 1);
-		return 0;
-	}
-	mock_open(&m);
-	board->child = m.addr;
-	atomic_store(&board->step, 1);
-	return body(&m);
-}
-
-/* Runs @body in a child after @begin. False: @begin was not allowed, which the test is skipped for. */
-static bool child_start(int (*begin)(void), int (*body)(struct mock *m))
-{
-	child = fork();
-	assert_true(child >= 0);
-	if (!child)
-		_exit(child_main(begin, body));
-	step_wait(1);
-	if (!atomic_load(&board->unable))
-		return true;
-	print_message("skipped: %s\n", strerror(atomic_load(&board->unable)));
-	return false;
-}
-
-static void child_ended(int status)
-{
-	int got;
-
-	assert_int_equal(waitpid(child, &got, 0), child);
-	child = 0;
-	assert_int_equal(got, status);
 }
 
 static void exchange(uint64_t cnt)
@@ -665,23 +594,23 @@ static int begin_hidden(void)
 
 static void other_process_is_reached_where_neither_sees_the_other(void **state)
 {
-	child_start(begin_hidden, echo);
+	mock_child_start(begin_hidden, echo);
 	hide_proc();
 	mock_open(&a);
 	connected(&a, NULL, &board->child);
 	exchange(20000);
 	mock_close(&a);
-	child_ended(0);
+	mock_child_ended(0);
 }
 
 static void socket_takes_over_where_one_sees_the_other_alone(void **state)
 {
-	child_start(begin_hidden, echo);
+	mock_child_start(begin_hidden, echo);
 	mock_open(&a); /* we leave a request, which it can't open */
 	connected(&a, NULL, &board->child);
 	exchange(2000);
 	mock_close(&a);
-	child_ended(0);
+	mock_child_ended(0);
 }
 
 static int die(struct mock *m)
@@ -697,12 +626,12 @@ static void killed_peer_is_found_after_what_it_left(void **state)
 	struct wire_conn *conn;
 	int err = 0;
 
-	child_start(begin_hidden, die);
+	mock_child_start(begin_hidden, die);
 	hide_proc();
 	mock_open(&a);
 	connected(&a, NULL, &board->child);
 	conn = a.conn;
-	child_ended(SIGKILL);
+	mock_child_ended(SIGKILL);
 	mock_until(&a, NULL, (err = pshm_check(conn)) != 0);
 	assert_int_equal(err, -FI_ECONNRESET);
 	assert_int_equal(a.next_tag, 100);
@@ -725,7 +654,7 @@ static void peer_that_begins_another_program_is_dead(void **state)
 	struct wire_conn *conn;
 	int err = 0;
 
-	child_start(begin_hidden, begin_another);
+	mock_child_start(begin_hidden, begin_another);
 	hide_proc();
 	mock_open(&a);
 	connected(&a, NULL, &board->child);
@@ -747,12 +676,12 @@ static void listener_that_is_killed_meanwhile_ends_the_request(void **state)
 {
 	struct wire_conn *conn;
 
-	child_start(begin_hidden, wait_for_end);
+	mock_child_start(begin_hidden, wait_for_end);
 	hide_proc();
 	mock_open(&a);
 	assert_int_equal(mock_connect(&a, &board->child, &conn), 0);
 	kill(child, SIGKILL);
-	child_ended(SIGKILL);
+	mock_child_ended(SIGKILL);
 	mock_until(&a, NULL, a.downs);
 	assert_int_equal(a.down_err, -FI_ECONNRESET);
 }
@@ -765,10 +694,10 @@ static int leave_a_copy(struct mock *m)
 		prctl(PR_SET_PDEATHSIG, 0);
 		atomic_store(&board->step, 2);
 		alarm(20);
-		step_wait(3);
+		mock_step_wait(3);
 		_exit(0);
 	}
-	step_wait(2);
+	mock_step_wait(2);
 	return raise(SIGKILL);
 }
 
@@ -776,11 +705,11 @@ static void copy_made_by_fork_does_not_hide_a_death(void **state)
 {
 	int err = 0;
 
-	child_start(begin_hidden, leave_a_copy);
+	mock_child_start(begin_hidden, leave_a_copy);
 	hide_proc();
 	mock_open(&a);
 	connected(&a, NULL, &board->child);
-	child_ended(SIGKILL);
+	mock_child_ended(SIGKILL);
 	mock_until(&a, NULL, (err = pshm_check(a.conn)) != 0);
 	assert_int_equal(err, -FI_ECONNRESET);
 	atomic_store(&board->step, 3);
@@ -814,13 +743,6 @@ static void copy_is_found_by_a_number_of_its_own(void **state)
 	assert_int_equal(pshm_check(a.conn) | pshm_check(b.conn), 0);
 }
 
-static int begin_nobody(void)
-{
-	if (getuid())
-		return EPERM;
-	return setgid(NOBODY) || setuid(NOBODY) || prctl(PR_SET_DUMPABLE, 1) ? errno : 0;
-}
-
 static int knock_as_stranger(struct mock *m)
 {
 	struct sys_local_given given;
@@ -828,7 +750,7 @@ static int knock_as_stranger(struct mock *m)
 	ssize_t n = -FI_EAGAIN;
 	int sock;
 
-	step_wait(2);
+	mock_step_wait(2);
 	sock = sys_local_connect(number_of(&a), NULL);
 	while (n == -FI_EAGAIN)
 		n = sys_local_recv(sock, &note, sizeof(note), &given);
@@ -840,7 +762,7 @@ static void another_user_is_refused_either_way(void **state)
 	struct wire_conn *conn;
 
 	mock_open(&a);
-	if (!child_start(begin_nobody, knock_as_stranger))
+	if (!mock_child_start(mock_begin_nobody, knock_as_stranger))
 		skip();
 	hide_proc();
 	assert_int_equal(mock_connect(&a, &board->child, &conn), -FI_EHOSTUNREACH);
@@ -910,21 +832,21 @@ static int begin_container_without_network(void)
 
 static void container_without_proc_is_reached_through_the_network_namespace(void **state)
 {
-	if (!child_start(begin_container, echo))
+	if (!mock_child_start(begin_container, echo))
 		skip();
 	assert_int_equal(board->child.pid_ns, PSHM_NO_NS);
 	mock_open(&a);
 	connected(&a, NULL, &board->child);
 	exchange(5000);
 	mock_close(&a);
-	child_ended(0);
+	mock_child_ended(0);
 }
 
 static void containers_that_share_a_folder_alone_use_it(void **state)
 {
 	struct wire_conn *conn;
 
-	if (!child_start(begin_container_without_network, echo))
+	if (!mock_child_start(begin_container_without_network, echo))
 		skip();
 	mock_open(&a); /* which does not know of the folder */
 	assert_int_equal(mock_connect(&a, &board->child, &conn), -FI_EHOSTUNREACH);
@@ -934,7 +856,7 @@ static void containers_that_share_a_folder_alone_use_it(void **state)
 	connected(&a, NULL, &board->child);
 	exchange(5000);
 	mock_close(&a);
-	child_ended(0);
+	mock_child_ended(0);
 }
 
 static int serve_in_container(struct mock *m)
@@ -949,7 +871,7 @@ static void container_that_dies_is_missed_and_tidied_up_after(void **state)
 	struct dirent *entry;
 	DIR *dir;
 
-	if (!child_start(begin_container_without_network, serve_in_container))
+	if (!mock_child_start(begin_container_without_network, serve_in_container))
 		skip();
 	mock_socket_dir = folder;
 	mock_open(&a);

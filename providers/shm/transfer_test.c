@@ -11,38 +11,24 @@
 #include <errno.h>
 #include <signal.h>
 #include <stdio.h>
-#include <sys/mman.h>
 #include <sys/wait.h>
 #include <unistd.h>
 #include <rdma/fi_errno.h>
 #include "fault.h"
-#include "mock_engine.h"
+#include "mock_child.h"
 
 #define LEN (40u * PSHM_CHUNK_LEN + 5u)
 #define ID  3u
 
-/* What parent and child tell each other beside the wire. */
-struct board {
-	struct weft_addr addr; /* the child's */
-	uint64_t from;	       /* where the sender's memory is, if that is the child */
-	_Atomic int step;      /* the child's, as far as it has come */
-	_Atomic int go;	       /* the parent's: what the child may do */
-	_Atomic uint64_t written;
-};
-
-static struct board *board;
 static struct mock us;
-static pid_t child;
 static unsigned char *from, *to;
 static struct mock_op op;
 
 static int setup(void **state)
 {
-	board = mmap(NULL, sizeof(*board), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS,
-		     -1, 0);
 	from = malloc(LEN);
 	to = calloc(1, LEN);
-	if (board == MAP_FAILED || !from || !to)
+	if (mock_board_open() || !from || !to)
 		return -1;
 	mock_pattern(from, LEN, ID);
 	return 0;
@@ -50,15 +36,10 @@ static int setup(void **state)
 
 static int teardown(void **state)
 {
-	if (child > 0) {
-		kill(child, SIGKILL);
-		waitpid(child, NULL, 0);
-	}
-	child = 0;
+	mock_board_close();
 	mock_close(&us);
 	free(from);
 	free(to);
-	munmap(board, sizeof(*board));
 	return 0;
 }
 
@@ -96,7 +77,7 @@ static struct pshm_conn *at(const struct mock *m)
 }
 
 /* A sender: computes while the step is 2, and attends from then on. */
-static void sender_body(struct mock *m)
+static int sender_body(struct mock *m)
 {
 	offer(m);
 	board->from = (uintptr_t)from;
@@ -107,54 +88,43 @@ static void sender_body(struct mock *m)
 		mock_poll(m, NULL);
 		atomic_store(&board->written, at(m)->chunks_written);
 	}
+	mock_close(m);
+	return 0;
 }
 
 /* One that the kernel lets be read, and not write. */
-static void refused_body(struct mock *m)
+static int refused_body(struct mock *m)
 {
 	sys_fault_set(SYS_CALL_PROCESS_VM_WRITEV, EPERM, 0, 0);
-	sender_body(m);
+	return sender_body(m);
 }
 
 /* A receiver: reads again and again. */
-static void receiver_body(struct mock *m)
+static int receiver_body(struct mock *m)
 {
 	struct iovec iov = { to, LEN };
 
 	mock_until(m, NULL, m->conn);
 	come(m, 1);
-	for (;;) {
+	while (!m->downs) {
 		mock_get(m->conn, ID, (void *)board->from, &iov, 1, &op);
 		/* as if nobody attended, for the first chunk */
 		while (!op.done)
 			m->wire->ops->poll(m->wire);
 		atomic_fetch_add(&board->step, !op.status);
 	}
+	return 0;
 }
 
-static void child_start(void (*body)(struct mock *m))
+static void meet(int (*body)(struct mock *m))
 {
 	struct wire_conn *conn;
 
 	memset(board, 0, sizeof(*board));
 	memset(to, 0, LEN);
-	child = fork();
-	assert_true(child >= 0);
-	if (!child) {
-		static struct mock m;
-
-		alarm(60);
-		mock_open(&m);
-		board->addr = m.addr;
-		atomic_store(&board->step, -1);
-		body(&m);
-		mock_close(&m);
-		_exit(0);
-	}
-	while (!atomic_load(&board->step))
-		platform_yield();
+	mock_child_start(NULL, body);
 	mock_open(&us);
-	assert_int_equal(mock_connect(&us, &board->addr, &conn), 0);
+	assert_int_equal(mock_connect(&us, &board->child, &conn), 0);
 	mock_until(&us, NULL, us.conn);
 	await(1);
 	atomic_store(&board->go, 1);
@@ -183,16 +153,9 @@ static void begin(void)
 	mock_until(&us, NULL, at(&us)->slots);
 }
 
-static void child_kill(void)
-{
-	assert_int_equal(kill(child, SIGKILL), 0);
-	assert_int_equal(waitpid(child, NULL, 0), child);
-	child = 0;
-}
-
 static void sender_that_comes_back_writes_chunks(void **state)
 {
-	child_start(sender_body);
+	meet(sender_body);
 	begin();
 	atomic_store(&board->go, 2);
 	/* it comes by, while we compute */
@@ -207,7 +170,7 @@ static void sender_that_comes_back_writes_chunks(void **state)
 
 static void sender_that_may_not_write_leaves_it_to_the_receiver(void **state)
 {
-	child_start(refused_body);
+	meet(refused_body);
 	begin();
 	atomic_store(&board->go, 2);
 	/* it says so once it has tried, while we compute, and is not asked again */
@@ -236,7 +199,7 @@ static void sender_that_is_stopped_delays_no_more_than_its_transfer(void **state
 		unsigned char *other = malloc(LEN);
 		struct mock_op op2;
 
-		child_start(sender_body);
+		meet(sender_body);
 		begin();
 		atomic_store(&board->go, 2);
 		poll_for(round % 30);
@@ -255,7 +218,7 @@ static void sender_that_is_stopped_delays_no_more_than_its_transfer(void **state
 		assert_int_equal(kill(child, SIGCONT), 0);
 		mock_until(&us, NULL, op.done);
 		ended_well();
-		child_kill();
+		mock_child_kill();
 		mock_close(&us);
 		free(other);
 	}
@@ -269,7 +232,7 @@ static void receiver_that_forks_goes_on(void **state)
 	int status;
 	pid_t copy;
 
-	child_start(sender_body);
+	meet(sender_body);
 	begin();
 	copy = fork();
 	assert_true(copy >= 0);
@@ -293,7 +256,7 @@ static void sender_that_is_killed_writes_nothing_afterwards(void **state)
 		uint64_t begun;
 		bool done;
 
-		child_start(sender_body);
+		meet(sender_body);
 		begin();
 		atomic_store(&board->go, 2);
 		poll_for(round % 30);
@@ -323,7 +286,7 @@ static void receiver_that_is_killed_harms_nobody(void **state)
 	uint64_t written = 0;
 
 	for (uint32_t round = 0; round < 60; round++) {
-		child_start(receiver_body);
+		meet(receiver_body);
 		offer(&us);
 		board->from = (uintptr_t)from;
 		atomic_store(&board->go, 1);

@@ -1,0 +1,112 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* A child with an endpoint of its own. Called by tests, on the thread that runs them. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+#include <errno.h>
+#include <signal.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+#include "mock_child.h"
+
+#define NOBODY 65534
+
+struct mock_board *board;
+pid_t child;
+
+int mock_board_open(void)
+{
+	void *addr = mmap(NULL, sizeof(*board), PROT_READ | PROT_WRITE,
+			  MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+
+	if (addr == MAP_FAILED)
+		return -1;
+	board = addr;
+	return 0;
+}
+
+void mock_board_close(void)
+{
+	if (child > 0)
+		mock_child_kill();
+	munmap(board, sizeof(*board));
+	board = NULL;
+}
+
+static int child_main(int (*begin)(void), int (*body)(struct mock *m))
+{
+	static struct mock m;
+	int err;
+
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	alarm(60);
+	err = begin ? begin() : 0;
+	if (err) {
+		atomic_store(&board->unable, err);
+		atomic_store(&board->begun, 1);
+		return 0;
+	}
+	mock_open(&m);
+	board->child = m.addr;
+	atomic_store(&board->begun, 1);
+	return body(&m);
+}
+
+static void wait_until(const _Atomic int *value, int least)
+{
+	uint64_t end = platform_now_ns() + 10000000000;
+
+	while (atomic_load(value) < least) {
+		platform_yield();
+		if (platform_now_ns() > end)
+			_exit(99);
+	}
+}
+
+bool mock_child_start(int (*begin)(void), int (*body)(struct mock *m))
+{
+	atomic_store(&board->begun, 0);
+	child = fork();
+	assert_true(child >= 0);
+	if (!child)
+		_exit(child_main(begin, body));
+	wait_until(&board->begun, 1);
+	if (!atomic_load(&board->unable))
+		return true;
+	print_message("skipped: %s\n", strerror(atomic_load(&board->unable)));
+	return false;
+}
+
+void mock_child_ended(int status)
+{
+	int got;
+
+	assert_int_equal(waitpid(child, &got, 0), child);
+	child = 0;
+	assert_int_equal(got, status);
+}
+
+void mock_child_kill(void)
+{
+	kill(child, SIGKILL);
+	waitpid(child, NULL, 0);
+	child = 0;
+}
+
+void mock_step_wait(int step)
+{
+	wait_until(&board->step, step);
+}
+
+int mock_begin_nobody(void)
+{
+	if (getuid())
+		return EPERM;
+	if (setgid(NOBODY) || setuid(NOBODY) || prctl(PR_SET_DUMPABLE, 1, 0, 0, 0))
+		return errno;
+	return 0;
+}

@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * A child with an endpoint of its own, for the tests between two processes, and the board on which
+ * it and its parent tell each other things beside the wire. One at a time. Tests only.
+ */
+#ifndef WEFT_SHM_MOCK_CHILD_H
+#define WEFT_SHM_MOCK_CHILD_H
+
+#include <sys/types.h>
+#include "mock_engine.h"
+
+struct mock_board {
+	struct weft_addr parent, child;
+	_Atomic int
+		begun; /* the child has an endpoint, or can't begin; mock_child_start() sees to it */
+	_Atomic int unable; /* errno for which it can't */
+	/* The tests': */
+	_Atomic int step;	  /* how far the two have come, */
+	_Atomic int go;		  /* or how far the child may go on */
+	_Atomic int result;	  /* the child's */
+	uint64_t from;		  /* where the memory of a send is */
+	_Atomic uint64_t written; /* chunks, by the child */
+};
+
+extern struct mock_board *board; /* NULL: none */
+extern pid_t child;		 /* 0: none */
+
+/* mock_board_open - an empty one, for a test's setup. 0 or -1 */
+int mock_board_open(void);
+
+/* mock_board_close - for a test's teardown: kill and collect the child, if there is one, and forget the board */
+void mock_board_close(void);
+
+/*
+ * mock_child_start - fork a child which opens its endpoint, and then ends with what @body returns
+ * @begin: called in it first; returns 0, or an errno for which it can't begin. NULL: nothing
+ *
+ * The child dies with its parent, and after a minute. Returns true once its address is on the board; false, and
+ * says why, when it could not begin: the test is to be skipped.
+ */
+bool mock_child_start(int (*begin)(void), int (*body)(struct mock *m));
+
+/* mock_child_ended - collect the child, that is to end by itself with this status */
+void mock_child_ended(int status);
+
+/* mock_child_kill - kill it and collect it */
+void mock_child_kill(void);
+
+/* mock_step_wait - either: until board->step is so much; ends the process after 10 seconds */
+void mock_step_wait(int step);
+
+/* mock_begin_nobody - a @begin: be another user, who may be looked into. EPERM for who isn't root */
+int mock_begin_nobody(void);
+
+#endif
