@@ -7,8 +7,10 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <cmocka.h>
+#include <errno.h>
 #include <rdma/fi_errno.h>
 #include "copy.h"
+#include "fault.h"
 #include "mock_engine.h"
 
 int __wrap_engine_accept(struct wire *wire, const struct hello *hello,
@@ -185,14 +187,24 @@ int mock_connect(struct mock *from, const struct weft_addr *to, struct wire_conn
 	return from->wire->ops->connect(from->wire, a_peer(from), to, &from->hello, conn);
 }
 
-void mock_meet(struct mock *a, struct mock *b)
+void mock_connected(struct mock *from, struct mock *to, const struct weft_addr *addr)
 {
 	struct wire_conn *conn;
 
+	assert_int_equal(mock_connect(from, addr, &conn), 0);
+	mock_until(from, to, from->conn && (!to || to->conn));
+}
+
+void mock_meet(struct mock *a, struct mock *b)
+{
 	mock_open(a);
 	mock_open(b);
-	assert_int_equal(mock_connect(a, &b->addr, &conn), 0);
-	mock_until(a, b, a->conn && b->conn);
+	mock_connected(a, b, &b->addr);
+}
+
+void mock_hide_proc(void)
+{
+	sys_fault_set(SYS_CALL_OPEN_FD, EACCES, 0, 0);
 }
 
 void mock_poll(struct mock *a, struct mock *b)

@@ -56,8 +56,14 @@ void mock_close(struct mock *m);
 /* mock_connect - begin to connect; returns what the wire's connect() does */
 int mock_connect(struct mock *from, const struct weft_addr *to, struct wire_conn **conn);
 
+/* mock_connected - connect to @addr, which is @to's if that is not NULL; asserts that it works */
+void mock_connected(struct mock *from, struct mock *to, const struct weft_addr *addr);
+
 /* mock_meet - two endpoints, of which @a has connected to @b; asserts that it works */
 void mock_meet(struct mock *a, struct mock *b);
+
+/* mock_hide_proc - /proc leads to no other process's descriptors any more, until sys_fault_clear() */
+void mock_hide_proc(void);
 
 /* mock_poll - one poll of each; NULL is left out */
 void mock_poll(struct mock *a, struct mock *b);

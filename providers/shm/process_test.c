@@ -32,14 +32,6 @@ static int teardown(void **state)
 	return 0;
 }
 
-static void connected(struct mock *m, const struct weft_addr *to)
-{
-	struct wire_conn *conn;
-
-	assert_int_equal(mock_connect(m, to, &conn), 0);
-	mock_until(m, NULL, m->conn);
-}
-
 /* Sends and receives @cnt packets and, in between, large payload. */
 static void stream(struct mock *m, uint64_t cnt)
 {
@@ -86,7 +78,7 @@ static void streams_pass_both_ways(void **state)
 {
 	mock_child_start(NULL, stream_body);
 	mock_open(&us);
-	connected(&us, &board->child);
+	mock_connected(&us, NULL, &board->child);
 	stream(&us, STREAM);
 	mock_until(&us, NULL, us.downs);
 	assert_int_equal(us.down_err, 0);
@@ -109,7 +101,7 @@ static void killed_peer_is_found_after_what_it_left(void **state)
 
 	mock_child_start(NULL, killed_body);
 	mock_open(&us);
-	connected(&us, &board->child);
+	mock_connected(&us, NULL, &board->child);
 	conn = us.conn;
 	mock_child_ended(SIGKILL);
 	if (us.next_tag < 100)
@@ -142,7 +134,7 @@ static void peer_that_begins_another_program_is_dead(void **state)
 
 	mock_child_start(NULL, other_program_body);
 	mock_open(&us);
-	connected(&us, &board->child);
+	mock_connected(&us, NULL, &board->child);
 	conn = us.conn;
 	mock_until(&us, NULL, (err = pshm_wire_ops.check(conn)) != 0);
 	assert_int_equal(err, -FI_ECONNRESET);
@@ -198,7 +190,7 @@ static void zombie_is_dead(void **state)
 
 	mock_child_start(NULL, killed_body);
 	mock_open(&us);
-	connected(&us, &board->child);
+	mock_connected(&us, NULL, &board->child);
 	assert_int_equal(waitid(P_PID, (id_t)child, &info, WEXITED | WNOWAIT), 0);
 	mock_until(&us, NULL, us.next_tag == 100);
 	assert_int_equal(pshm_wire_ops.check(us.conn), -FI_ECONNRESET);
@@ -283,7 +275,7 @@ static void get_reads_the_process_and_no_other_after_it(void **state)
 
 	mock_child_start(NULL, get_body);
 	mock_open(&us);
-	connected(&us, &board->child);
+	mock_connected(&us, NULL, &board->child);
 	mock_until(&us, NULL, us.packets);
 	assert_int_equal(mock_get(us.conn, 1, (void *)us.big.tag, &iov, 1, &op), 0);
 	mock_until(&us, NULL, op.done);
@@ -305,7 +297,7 @@ static void get_reads_the_program_and_no_other_after_it(void **state)
 
 	mock_child_start(NULL, get_body);
 	mock_open(&us);
-	connected(&us, &board->child);
+	mock_connected(&us, NULL, &board->child);
 	mock_until(&us, NULL, us.packets);
 	process = pshm_conn_of(us.conn)->process;
 	atomic_store(&board->step, 3);
@@ -418,7 +410,7 @@ static void copy_made_by_fork_can_do_no_harm(void **state)
 
 	mock_child_start(NULL, echo_body);
 	mock_open(&us);
-	connected(&us, &board->child);
+	mock_connected(&us, NULL, &board->child);
 	assert_true(mock_put(us.conn, 0, 8));
 	door = ((struct pshm_wire *)us.wire)->door;
 	polls = atomic_load(&door->polls);

@@ -118,14 +118,11 @@ static int receiver_body(struct mock *m)
 
 static void meet(int (*body)(struct mock *m))
 {
-	struct wire_conn *conn;
-
 	memset(board, 0, sizeof(*board));
 	memset(to, 0, LEN);
 	mock_child_start(NULL, body);
 	mock_open(&us);
-	assert_int_equal(mock_connect(&us, &board->child, &conn), 0);
-	mock_until(&us, NULL, us.conn);
+	mock_connected(&us, NULL, &board->child);
 	await(1);
 	atomic_store(&board->go, 1);
 }
