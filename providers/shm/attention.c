@@ -12,7 +12,9 @@
  */
 #include "conn.h"
 
-#define HOT_MIN	     2u	 /* rings that are polled whatever comes from them */
+#define HOT_MIN 2u /* rings that are polled whatever comes from them */
+#define COLD_SWEEPS \
+	4u /* between looks at a cold ring: each costs some cache lines, and a page walk */
 #define STILL_SWEEPS 64u /* without anything new before a ring cools */
 
 static void swap(struct pshm_wire *w, uint32_t i, uint32_t j)
@@ -152,10 +154,11 @@ static int sweep_cold(struct pshm_wire *w)
 
 int pshm_sweep(struct pshm_wire *w)
 {
-	int found;
+	int found = 0;
 
 	pshm_sockets_sweep();
-	found = w->up_cnt > w->hot_cnt ? sweep_cold(w) : 0;
+	if (!(++w->sweeps % COLD_SWEEPS) && w->up_cnt > w->hot_cnt)
+		found = sweep_cold(w);
 	sweep_hot(w);
 	return found;
 }

@@ -64,6 +64,7 @@ struct pshm_wire {
 	struct pshm_conn **up; /* connections, the hot ones first; NULL: ended meanwhile */
 	uint32_t hot_cnt;      /* of up[]: polled every time */
 	uint32_t up_cnt, up_cap;
+	uint32_t sweeps;
 	uint32_t cold_next; /* of up[]: to be looked at in the next sweep */
 	uint32_t tick;	    /* polls so far */
 	uint32_t knocks;    /* as seen at the door */
