@@ -195,54 +195,57 @@ static int engine_message(struct engine_ep *ep, struct wire_conn *conn,
 	return ret;
 }
 
-/* A small write that has its turn, and holds nobody up. */
-static inline bool engine_write_due(const struct engine_peer *peer, const struct packet *packet,
-				    size_t avail)
+/* Is the header as a packet's of its kind has to be? Takes the credits that it brings. */
+static bool engine_header_take(struct engine_peer *peer, const struct packet *packet)
 {
-	return packet->op == PACKET_WRITE && !packet->flags && packet->len &&
-	       avail == packet->len && packet->seq == peer->rx_seq && !peer->early_cnt &&
-	       packet->epoch == peer->rx_epoch && !packet->credits;
+	if (packet->epoch != peer->rx_epoch)
+		return false;
+	if (packet->flags & PACKET_COUNTED &&
+	    (PACKET_OP(packet->op) != PACKET_WRITE || packet->flags != PACKET_COUNTED))
+		return false;
+	if (packet->credits && !engine_credited(peer, packet->credits))
+		return false;
+	return !PACKET_RX_IDX(packet->op) || PACKET_OP(packet->op) == PACKET_EAGER ||
+	       PACKET_OP(packet->op) == PACKET_RTS || engine_is_request(packet);
 }
 
-int engine_packet(struct engine_ep *ep, struct wire_conn *conn, const struct packet *packet,
-		  const void *payload, size_t avail, struct wire_dest *dest)
+/* Does a message or request have the payload with it that it has to? */
+static bool engine_message_fits(const struct packet *packet, size_t avail)
+{
+	switch (PACKET_OP(packet->op)) {
+	case PACKET_EAGER:
+		return !(packet->flags & (PACKET_TARGETS | PACKET_PULL));
+	case PACKET_RTS:
+		return (packet->len == sizeof(struct packet_rts) ||
+			packet->flags & PACKET_TARGETS) &&
+		       avail == packet->len;
+	default:
+		return avail == packet->len || packet->flags & PACKET_COUNTED;
+	}
+}
+
+/* Any packet. */
+static __attribute__((noinline)) int engine_packet_any(struct engine_ep *ep,
+						       struct wire_conn *conn,
+						       const struct packet *packet,
+						       const void *payload, size_t avail,
+						       struct wire_dest *dest)
 {
 	struct engine_peer *peer = conn->peer;
 	struct packet_cts cts;
 	int ret = -FI_EINVAL;
 
-	if (likely(engine_write_due(peer, packet, avail))) {
-		peer->rx_seq++;
-		conn->rx_msgs++;
-		return engine_request_write(ep->rx0, peer, packet, payload);
-	}
 	dest->iov_cnt = 0;
 	dest->cookie = NULL;
-	if (packet->epoch != peer->rx_epoch)
-		return -FI_EINVAL;
-	if (packet->flags & PACKET_COUNTED &&
-	    (PACKET_OP(packet->op) != PACKET_WRITE || packet->flags != PACKET_COUNTED))
-		return -FI_EINVAL;
-	if (packet->credits && !engine_credited(peer, packet->credits))
-		return -FI_EINVAL;
-	if (PACKET_RX_IDX(packet->op) && PACKET_OP(packet->op) != PACKET_EAGER &&
-	    PACKET_OP(packet->op) != PACKET_RTS && !engine_is_request(packet))
+	if (!engine_header_take(peer, packet))
 		return -FI_EINVAL;
 	switch (PACKET_OP(packet->op)) {
 	case PACKET_EAGER:
-		if (!(packet->flags & (PACKET_TARGETS | PACKET_PULL)))
-			ret = engine_message(ep, conn, packet, payload, avail, dest);
-		break;
 	case PACKET_RTS:
-		if ((packet->len == sizeof(struct packet_rts) ||
-		     packet->flags & PACKET_TARGETS) &&
-		    avail == packet->len)
-			ret = engine_message(ep, conn, packet, payload, avail, dest);
-		break;
 	case PACKET_WRITE:
 	case PACKET_READ:
 	case PACKET_ATOMIC:
-		if (avail == packet->len || packet->flags & PACKET_COUNTED)
+		if (engine_message_fits(packet, avail))
 			ret = engine_message(ep, conn, packet, payload, avail, dest);
 		break;
 	case PACKET_RESPONSE:
@@ -273,6 +276,27 @@ int engine_packet(struct engine_ep *ep, struct wire_conn *conn, const struct pac
 		break;
 	}
 	return ret;
+}
+
+/* A small write that has its turn, and holds nobody up. */
+static inline bool engine_write_due(const struct engine_peer *peer, const struct packet *packet,
+				    size_t avail)
+{
+	return packet->op == PACKET_WRITE && !packet->flags && packet->len &&
+	       avail == packet->len && packet->seq == peer->rx_seq && !peer->early_cnt &&
+	       packet->epoch == peer->rx_epoch && !packet->credits;
+}
+
+int engine_packet(struct engine_ep *ep, struct wire_conn *conn, const struct packet *packet,
+		  const void *payload, size_t avail, struct wire_dest *dest)
+{
+	struct engine_peer *peer = conn->peer;
+
+	if (unlikely(!engine_write_due(peer, packet, avail)))
+		return engine_packet_any(ep, conn, packet, payload, avail, dest);
+	peer->rx_seq++;
+	conn->rx_msgs++;
+	return engine_request_write(ep->rx0, peer, packet, payload);
 }
 
 void engine_payload_done(struct engine_ep *ep, struct wire_conn *conn, void *cookie)
