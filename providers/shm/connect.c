@@ -51,6 +51,12 @@ err_drop:
 	return err;
 }
 
+/* Does the address say that the peer is on our host? */
+static bool on_our_host(const struct pshm_conn *conn)
+{
+	return conn->wire->host && conn->addr.host == conn->wire->host;
+}
+
 /*
  * Finds the door through /proc, and asks there. -FI_EHOSTUNREACH: a socket may lead there.
  * @absent: out: we could look into the process, and it has no such door
@@ -66,9 +72,7 @@ static int connect_by_proc(struct pshm_conn *conn, bool *absent)
 		return -FI_EHOSTUNREACH;
 	err = pshm_process_get(addr->pid, &conn->process);
 	if (err) /* our host, our pid namespace, and no such process: no other way will find it either */
-		return err == -FI_EHOSTUNREACH && w->host && addr->host == w->host
-			       ? -FI_ECONNREFUSED
-			       : err;
+		return err == -FI_EHOSTUNREACH && on_our_host(conn) ? -FI_ECONNREFUSED : err;
 	err = pshm_door_open(addr->pid, addr->fd, addr->nonce, &conn->door);
 	if (!err)
 		err = offer_pair(conn);
@@ -128,13 +132,26 @@ static int connect_otherwise(struct pshm_conn *conn)
 	return err == -FI_EAGAIN ? 0 : err;
 }
 
+/* Asks by the way that leads there. Returns 0, also when it has to wait for that, or -FI_E* */
+static int connect_begin(struct pshm_conn *conn)
+{
+	bool absent;
+	int err = connect_by_proc(conn, &absent);
+
+	if (err == -FI_EHOSTUNREACH)
+		err = connect_otherwise(conn);
+	/* it was closed, or its process has begun another program: nobody else has its address */
+	if (err == -FI_EHOSTUNREACH && absent && on_our_host(conn))
+		err = -FI_ECONNREFUSED;
+	return err;
+}
+
 int pshm_connect(struct wire *wire, struct engine_peer *peer, const struct weft_addr *addr,
 		 const struct hello *hello, struct wire_conn **out)
 {
 	struct pshm_wire *w = (struct pshm_wire *)wire;
 	struct weft_addr found;
 	struct pshm_conn *conn;
-	bool absent;
 	int err;
 
 	if (w->forked)
@@ -155,12 +172,7 @@ int pshm_connect(struct wire *wire, struct engine_peer *peer, const struct weft_
 		return -FI_ENOMEM;
 	conn->addr = *addr;
 	conn->hello = *hello;
-	err = connect_by_proc(conn, &absent);
-	if (err == -FI_EHOSTUNREACH)
-		err = connect_otherwise(conn);
-	/* it was closed, or its process has begun another program: nobody else has its address */
-	if (err == -FI_EHOSTUNREACH && absent && w->host && addr->host == w->host)
-		err = -FI_ECONNREFUSED;
+	err = connect_begin(conn);
 	if (err)
 		goto err_free;
 	list_push(&w->connecting, &conn->slow);
