@@ -626,6 +626,7 @@ struct engine_peer {
 	bool several;		    /* more than one conn has led here in this life */
 	uint32_t lane_seq;    /* ... before that seq may be overtaken by requests until then */
 	uint32_t leaving_cnt; /* of ours, with payload that the wire has not sent yet */
+	uint32_t checked;     /* ep->checks, if it has been since */
 	bool greeted; /* the window of this life was said in a hello, which may be said again */
 	uint32_t window;     /* granted to it, bytes */
 	uint32_t credit_max; /* granted to us by its hello, bytes: more is never free */
@@ -711,6 +712,9 @@ struct engine_ep {
 	bool slow;	      /* they come seldom */
 	uint64_t clock_ns;    /* last look at the clock */
 	uint64_t check_ns;    /* last liveness check */
+	uint32_t checks;      /* times that all peers without work pending were checked */
+	uint32_t checks_left; /* of all, peers to be looked at until each has been once more, */
+	bool checks_skipped;  /* ... of which some had no turn */
 	uint64_t epoch;	      /* random, of this fi_enable */
 	uint32_t life;	      /* times that a peer's conns were given up */
 	uint32_t peer_cnt[2]; /* in all, by kind of address: nonce, service */

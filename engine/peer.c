@@ -44,6 +44,7 @@ struct engine_peer *engine_peer_new(struct engine_ep *ep, const struct weft_addr
 		return NULL;
 	peer->ep = ep;
 	peer->life = ep->life;
+	peer->checked = ep->checks - 1; /* not yet */
 	engine_peer_place(peer, addr);
 	peer->address = *address;
 	peer->self = engine_names(address, &ep->address);
@@ -398,6 +399,30 @@ static void engine_peer_check(struct engine_peer *peer)
 	}
 }
 
+/* All peers have been looked at once more. */
+static void engine_checks_lap(struct engine_ep *ep)
+{
+	ep->checks += !ep->checks_skipped;
+	ep->checks_skipped = false;
+	ep->checks_left = ep->peer_cnt[0] + ep->peer_cnt[1];
+}
+
+/* Is it the turn of a peer without work pending? Each has one, then all of them the next. */
+static bool engine_check_turn(struct engine_peer *peer, uint32_t *idle)
+{
+	struct engine_ep *ep = peer->ep;
+
+	if (peer->checked == ep->checks)
+		return false;
+	if (!*idle) {
+		ep->checks_skipped = true;
+		return false;
+	}
+	--*idle;
+	peer->checked = ep->checks;
+	return true;
+}
+
 void engine_peers_check(struct engine_ep *ep)
 {
 	uint32_t looks = CHECKS_LOOK, idle = CHECKS_IDLE;
@@ -408,15 +433,15 @@ void engine_peers_check(struct engine_ep *ep)
 	while (looks-- && node != last && !list_empty(&ep->all)) {
 		struct engine_peer *peer;
 
+		if (!ep->checks_left)
+			engine_checks_lap(ep);
+		ep->checks_left--;
 		/* To the end, so that the next round begins with others. */
 		node = list_pop(&ep->all);
 		list_push(&ep->all, node);
 		peer = container_of(node, struct engine_peer, all);
-		if (!engine_work_pending(peer)) {
-			if (!idle)
-				continue;
-			idle--;
-		}
+		if (!engine_work_pending(peer) && !engine_check_turn(peer, &idle))
+			continue;
 		if (engine_peer_gone(peer))
 			engine_peer_free(peer);
 		else

@@ -11,6 +11,7 @@
 #include <unistd.h>
 #include <rdma/fi_errno.h>
 #include "fake_ends.h"
+#include "peer.h"
 #include <cmocka.h>
 
 #define ROUNDS_MAX 200000 /* polls in which anything must happen */
@@ -578,6 +579,68 @@ static void last_of_a_thousand_addresses_is_reached(void **state)
 	meet();
 }
 
+#define SILENT_MAX 700
+
+static struct wire_conn silent[SILENT_MAX];
+static uint32_t looks[SILENT_MAX];
+
+static int look(struct wire_conn *conn)
+{
+	looks[conn - silent]++;
+	return 0;
+}
+
+/* So many peers with which nothing is under way; their connections are our own. */
+static void silent_meet(uint32_t cnt, struct wire *wire)
+{
+	struct engine_ep *ep = fake_end_engine(&a);
+	struct weft_addr name = b.name;
+
+	for (uint32_t i = 0; i < cnt; i++) {
+		struct engine_peer *peer;
+
+		memcpy(name.nonce, &i, sizeof(i));
+		peer = engine_peer_open(ep, fake_end_insert(&a, &name));
+		assert_non_null(peer);
+		silent[i] = (struct wire_conn){ .wire = wire, .peer = peer, .up = true };
+		peer->conns[0] = &silent[i];
+		peer->up = 1;
+		looks[i] = 0;
+	}
+}
+
+static void silent_part(uint32_t cnt)
+{
+	for (uint32_t i = 0; i < cnt; i++) {
+		silent[i].peer->conns[0] = NULL;
+		silent[i].peer->up = 0;
+	}
+}
+
+static void each_of_many_silent_peers_is_checked_as_often_as_the_others(void **state)
+{
+	static const uint32_t cnts[] = { 1, 16, 17, 100, 127, 128, 256, 640, SILENT_MAX };
+	struct wire_ops ops = { .check = look };
+	struct wire wire = { .ops = &ops };
+
+	for (size_t k = 0; k < sizeof(cnts) / sizeof(cnts[0]); k++) {
+		uint32_t cnt = cnts[k], least = UINT32_MAX, most = 0;
+
+		silent_meet(cnt, &wire);
+		for (uint32_t i = 0; i < 1000; i++)
+			engine_peers_check(fake_end_engine(&a));
+		for (uint32_t i = 0; i < cnt; i++) {
+			least = looks[i] < least ? looks[i] : least;
+			most = looks[i] > most ? looks[i] : most;
+		}
+		assert_true(least >= 1000 * 16 / 2 / (cnt < 16 ? 16 : cnt));
+		assert_true(most - least <= 1);
+		silent_part(cnt);
+		teardown(state);
+		setup(state);
+	}
+}
+
 /* Messages whose payload is on its way when their receiver closes: stored, early, claimed, matched. */
 static void endpoint_closes_while_payload_is_on_its_way_to_stored_messages(void **state)
 {
@@ -687,6 +750,7 @@ int main(void)
 		TEST(endpoint_that_comes_late_gets_what_was_sent_to_it),
 		TEST(addresses_of_both_kinds_lead_to_one_peer),
 		TEST(last_of_a_thousand_addresses_is_reached),
+		TEST(each_of_many_silent_peers_is_checked_as_often_as_the_others),
 		TEST(endpoint_closes_while_payload_is_on_its_way_to_stored_messages),
 		TEST(message_above_a_gigabyte_goes_in_several_pieces),
 #undef TEST
