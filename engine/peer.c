@@ -10,8 +10,9 @@
 #include "send.h"
 #include "sleep.h"
 
-#define CHECKS_LOOK 128u /* peers that a liveness round looks at, in turn, */
-#define CHECKS_IDLE 16u	 /* and those of them without work pending that it checks */
+#define CHECKS_LOOK  128u /* peers that a liveness round looks at, in turn, */
+#define CHECKS_IDLE  16u  /* and those of them without work pending that it checks */
+#define CHECKS_TIMES 50u  /* more of both, at most, for rounds that were slept through */
 
 /* Does an address that a program gave name the endpoint with this full address? */
 static bool engine_names(const struct weft_addr *given, const struct weft_addr *full)
@@ -423,9 +424,10 @@ static bool engine_check_turn(struct engine_peer *peer, uint32_t *idle)
 	return true;
 }
 
-void engine_peers_check(struct engine_ep *ep)
+void engine_peers_check(struct engine_ep *ep, uint64_t rounds)
 {
-	uint32_t looks = CHECKS_LOOK, idle = CHECKS_IDLE;
+	uint32_t times = rounds < CHECKS_TIMES ? (uint32_t)rounds : CHECKS_TIMES;
+	uint32_t looks = times * CHECKS_LOOK, idle = times * CHECKS_IDLE;
 	struct list *node = NULL, *last = ep->all.prev;
 
 	if (ep->av)

@@ -71,8 +71,11 @@ void engine_peer_free(struct engine_peer *peer);
 /* engine_peers_service - connect, retry and flush the peers of ep->blocked */
 void engine_peers_service(struct engine_ep *ep);
 
-/* engine_peers_check - one round of liveness checks: peers with work pending, and some of the others */
-void engine_peers_check(struct engine_ep *ep);
+/*
+ * engine_peers_check - liveness checks: peers with work pending, and some of the others
+ * @rounds: how many are due, one or more: so many times as many peers are looked at
+ */
+void engine_peers_check(struct engine_ep *ep, uint64_t rounds);
 
 /* engine_peer_adopt - an address was inserted at @addr: a peer that is known by hello alone takes it */
 void engine_peer_adopt(struct engine_ep *ep, fi_addr_t addr, const struct weft_addr *address);

@@ -54,14 +54,14 @@ bool engine_poll_others(struct engine_ep *ep)
 
 void engine_clock(struct engine_ep *ep)
 {
-	uint64_t now = platform_now_ns();
+	uint64_t now = platform_now_ns(), since = now - ep->check_ns;
 
 	ep->slow = now - ep->clock_ns > SLOW_NS;
 	ep->clock_ns = now;
-	if (now - ep->check_ns < CHECK_NS)
+	if (since < CHECK_NS)
 		return;
 	ep->check_ns = now;
-	engine_peers_check(ep);
+	engine_peers_check(ep, since / CHECK_NS);
 }
 
 void engine_domain_clock(struct engine_domain *domain)

@@ -628,7 +628,7 @@ static void each_of_many_silent_peers_is_checked_as_often_as_the_others(void **s
 
 		silent_meet(cnt, &wire);
 		for (uint32_t i = 0; i < 1000; i++)
-			engine_peers_check(fake_end_engine(&a));
+			engine_peers_check(fake_end_engine(&a), 1);
 		for (uint32_t i = 0; i < cnt; i++) {
 			least = looks[i] < least ? looks[i] : least;
 			most = looks[i] > most ? looks[i] : most;
@@ -639,6 +639,23 @@ static void each_of_many_silent_peers_is_checked_as_often_as_the_others(void **s
 		teardown(state);
 		setup(state);
 	}
+}
+
+static void who_has_slept_checks_as_many_as_if_it_had_not(void **state)
+{
+	struct wire_ops ops = { .check = look };
+	struct wire wire = { .ops = &ops };
+	uint32_t checked = 0;
+
+	silent_meet(SILENT_MAX, &wire);
+	engine_peers_check(fake_end_engine(&a), 30);
+	for (uint32_t i = 0; i < SILENT_MAX; i++)
+		checked += looks[i];
+	assert_int_equal(checked, 30 * 16);
+	engine_peers_check(fake_end_engine(&a), UINT64_MAX);
+	for (uint32_t i = 0; i < SILENT_MAX; i++)
+		assert_in_range(looks[i], 1, 2);
+	silent_part(SILENT_MAX);
 }
 
 /* Messages whose payload is on its way when their receiver closes: stored, early, claimed, matched. */
@@ -751,6 +768,7 @@ int main(void)
 		TEST(addresses_of_both_kinds_lead_to_one_peer),
 		TEST(last_of_a_thousand_addresses_is_reached),
 		TEST(each_of_many_silent_peers_is_checked_as_often_as_the_others),
+		TEST(who_has_slept_checks_as_many_as_if_it_had_not),
 		TEST(endpoint_closes_while_payload_is_on_its_way_to_stored_messages),
 		TEST(message_above_a_gigabyte_goes_in_several_pieces),
 #undef TEST
