@@ -11,13 +11,10 @@
 #include "send.h"
 #include "trigger.h"
 
-void engine_recv_error(struct engine_domain *domain, struct engine_rx *rx, int err)
+static void engine_recv_tell_error(const struct engine_rx *rx, int err, fi_addr_t src)
 {
 	size_t got = rx->len < rx->cap ? rx->len : rx->cap;
 	uint64_t more = rx->flags & ENGINE_PART ? engine_part_flags(rx) : 0;
-	fi_addr_t src = rx->peer		   ? rx->peer->told
-			: rx->flags & ENGINE_MULTI ? rx->src
-						   : FI_ADDR_NOTAVAIL;
 	struct fi_cq_err_entry entry = {
 		.op_context = rx->context,
 		.flags = FI_RECV | (rx->flags & PACKET_TAGGED ? FI_TAGGED : FI_MSG) |
@@ -32,6 +29,16 @@ void engine_recv_error(struct engine_domain *domain, struct engine_rx *rx, int e
 		.prov_errno = -err,
 		.src_addr = src,
 	};
+
+	if (rx->ctx->cq)
+		cq_push_error(&rx->ctx->cq->queue, &entry, src);
+}
+
+void engine_recv_error(struct engine_domain *domain, struct engine_rx *rx, int err)
+{
+	fi_addr_t src = rx->peer		   ? rx->peer->told
+			: rx->flags & ENGINE_MULTI ? rx->src
+						   : FI_ADDR_NOTAVAIL;
 
 	if (rx->landing) {
 		/* A peer's write: it is not ours to tell of. */
@@ -57,8 +64,7 @@ void engine_recv_error(struct engine_domain *domain, struct engine_rx *rx, int e
 				    0);
 	else
 		engine_count(rx->ctx->cntr[ENGINE_CNTR_RECV], err, 0);
-	if (rx->ctx->cq)
-		cq_push_error(&rx->ctx->cq->queue, &entry, src);
+	engine_recv_tell_error(rx, err, src);
 	if (rx->flags & ENGINE_PART)
 		engine_part_free(domain, rx, true);
 	else
