@@ -5,10 +5,10 @@
  * told to call, that is to set the bit it was given at our door, where one load shows whether anybody
  * did. Who calls is hot again.
  *
- * A producer that publishes while its ring cools may not see yet that it should call. So the cold rings
- * are looked at too, a few at a time, and a bit at the door is nothing but a hint: a neighbour that
- * scribbles there, or never calls, delays its own messages. Who is about to sleep takes more care:
- * sleep.c. On the thread that holds the domain.
+ * A producer that publishes while its ring cools may not see yet that it should call. So the ring is
+ * polled for another sweep when it has been told. The cold rings are looked at too, a few at a time: a
+ * bit at the door is nothing but a hint, and a neighbour that scribbles there, or never calls, delays
+ * its own messages. Who is about to sleep takes more care: sleep.c. On the thread that holds the domain.
  */
 #include "conn.h"
 
@@ -34,19 +34,29 @@ void pshm_warm(struct pshm_conn *conn)
 	struct pshm_wire *w = conn->wire;
 
 	conn->still = 0;
-	if (conn->up_idx < w->hot_cnt)
+	if (conn->up_idx >= w->hot_cnt)
+		swap(w, conn->up_idx, w->hot_cnt++);
+	else if (!conn->cooling)
 		return;
-	swap(w, conn->up_idx, w->hot_cnt++);
+	conn->cooling = false;
 	/* while somebody sleeps all have been told to call */
 	if (!w->armed)
 		pshm_attend_how(conn, pshm_hot_how(conn));
 }
 
+/*
+ * In two steps: it is polled until the next sweep, when what was published before the producer could see
+ * that it has to call is there. Else that would lie there until its turn among the cold ones.
+ */
 static void cool(struct pshm_conn *conn)
 {
 	struct pshm_wire *w = conn->wire;
 
-	swap(w, conn->up_idx, --w->hot_cnt);
+	if (conn->cooling) {
+		swap(w, conn->up_idx, --w->hot_cnt);
+		return;
+	}
+	conn->cooling = true;
 	pshm_attend_how(conn, PSHM_CALL);
 }
 
@@ -101,6 +111,8 @@ void pshm_answer_calls(struct pshm_wire *w)
 /* The hot ones, from the last, with which one that cools is exchanged. */
 static void sweep_hot(struct pshm_wire *w)
 {
+	uint32_t begun = 0; /* to cool: they leave in the next sweep */
+
 	for (uint32_t i = w->hot_cnt; i-- > 0;) {
 		struct pshm_conn *conn = w->up[i];
 
@@ -108,8 +120,9 @@ static void sweep_hot(struct pshm_wire *w)
 			continue;
 		if (conn->rx.tail != conn->swept) {
 			conn->swept = conn->rx.tail;
-			conn->still = 0;
-		} else if (++conn->still > STILL_SWEEPS && w->hot_cnt > HOT_MIN) {
+			pshm_warm(conn);
+		} else if (++conn->still > STILL_SWEEPS && w->hot_cnt - begun > HOT_MIN) {
+			begun += !conn->cooling;
 			cool(conn);
 		}
 	}

@@ -92,6 +92,27 @@ static void call_that_is_lost_is_a_delay(void **state)
 		mock_poll(&hub, NULL);
 }
 
+/* A producer that has not seen yet that it should call is heard by the next poll. */
+static void who_publishes_while_its_ring_cools_is_heard(void **state)
+{
+	struct pshm_conn *conn = pshm_conn_of(peers[PEERS - 1].conn);
+	enum pshm_how before = conn->attention->how;
+
+	for (int round = 0; round < 10; round++) {
+		for (uint32_t i = 0; conn->attention->how != PSHM_CALL; i++) {
+			assert_true(i < 2 * COOL);
+			mock_poll(&hub, NULL);
+		}
+		conn->attention->how = before;
+		assert_true(mock_put(&conn->base, sent++, 8));
+		conn->attention->how = PSHM_CALL;
+		mock_poll(&hub, NULL);
+		assert_int_equal(hub.next_tag, sent);
+	}
+	polls(2 * COOL);
+	assert_true(wire()->hot_cnt < PEERS);
+}
+
 static void bits_that_nobody_set_do_no_harm(void **state)
 {
 	uint64_t seed = 0x5eed0a77;
@@ -178,6 +199,7 @@ int main(void)
 		TEST(quiet_rings_cool_and_who_calls_is_heard_at_once),
 		TEST(busy_rings_stay_hot),
 		TEST(call_that_is_lost_is_a_delay),
+		TEST(who_publishes_while_its_ring_cools_is_heard),
 		TEST(bits_that_nobody_set_do_no_harm),
 		TEST(call_outside_the_door_stays_inside),
 		TEST(end_of_a_cold_one_is_told),

@@ -145,6 +145,7 @@ struct pshm_conn {
 	uint32_t call;			  /* by which the peer calls us */
 	struct pshm_conn *next_caller;	  /* with the same call */
 	bool ended;
+	bool cooling;	 /* the peer has been told to call, from the next sweep on or since */
 	bool receiving;	 /* fragments of a packet are arriving */
 	bool door_shut;	 /* the peer's door could not be opened to see it poll */
 	bool by_socket;	 /* while we wait to ask: by a socket */

@@ -74,9 +74,12 @@ static bool something_there(struct pshm_wire *w, bool *mute)
 static void set_armed(struct pshm_wire *w, bool armed)
 {
 	w->armed = armed;
-	for (uint32_t i = 0; i < w->hot_cnt; i++)
-		if (w->up[i])
-			pshm_attend_how(w->up[i], pshm_hot_how(w->up[i]));
+	for (uint32_t i = 0; i < w->hot_cnt; i++) {
+		if (!w->up[i])
+			continue;
+		w->up[i]->cooling = false;
+		pshm_attend_how(w->up[i], pshm_hot_how(w->up[i]));
+	}
 }
 
 uint64_t pshm_arm(struct wire *base)
