@@ -25,9 +25,9 @@
  * descriptors through /proc needs; nothing more is asked afterwards.
  *
  * Returns the descriptor, owned (close() it), or -FI_E*: -ESRCH for a process that has no memory any
- * more, -FI_EAGAIN while a program begins there, -FI_EACCES or -FI_EPERM without the right, -FI_ENOENT
- * where /proc has no such file or process, -FI_ENOSYS for a kernel that answers otherwise, -FI_EMFILE,
- * -FI_ENOMEM.
+ * more, -FI_EAGAIN while a program begins there, -FI_EACCES or -FI_EPERM without the right (root alone has it
+ * to what is left of one that has ended and was not collected), -FI_ENOENT where /proc has no such file or
+ * process, -FI_ENOSYS for a kernel that answers otherwise, -FI_EMFILE, -FI_ENOMEM.
  */
 int sys_image_open(pid_t pid);
 
