@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* Unit tests of sealed memory, as root and as an ordinary user. */
 #define _GNU_SOURCE
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <setjmp.h>
@@ -17,6 +16,7 @@
 #include "fault.h"
 #include "memfd.h"
 #include <cmocka.h>
+#include "mock_descriptors.h"
 
 #define LEN ((size_t)3 * 4096)
 
@@ -24,18 +24,6 @@ static int clear(void **state)
 {
 	sys_fault_clear();
 	return 0;
-}
-
-static int open_descriptors(void)
-{
-	DIR *dir = opendir("/proc/self/fd");
-	int cnt = 0;
-
-	assert_non_null(dir);
-	while (readdir(dir))
-		cnt++;
-	closedir(dir);
-	return cnt;
 }
 
 static void created_memory_has_its_size_mode_and_seals(void **state)
@@ -261,7 +249,7 @@ static void failing_calls_are_passed_on_and_leave_no_descriptor(void **state)
 {
 	static const enum sys_call creating[] = { SYS_CALL_MEMFD_CREATE, SYS_CALL_FCHMOD,
 						  SYS_CALL_FTRUNCATE, SYS_CALL_FCNTL_SEAL };
-	int before = open_descriptors(), fd;
+	int before = mock_descriptors(), fd;
 	uint8_t bytes[64];
 	void *at;
 
@@ -294,7 +282,7 @@ static void failing_calls_are_passed_on_and_leave_no_descriptor(void **state)
 	sys_fault_set(SYS_CALL_PREAD, EIO, 0, 1);
 	assert_int_equal(sys_memfd_read(fd, bytes, sizeof(bytes)), -FI_EIO);
 	close(fd);
-	assert_int_equal(open_descriptors(), before);
+	assert_int_equal(mock_descriptors(), before);
 }
 
 int main(void)

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* Unit tests of memory that is found by a name, within a process and between processes. */
 #define _GNU_SOURCE
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <setjmp.h>
@@ -16,6 +15,7 @@
 #include "fault.h"
 #include "shared_name.h"
 #include <cmocka.h>
+#include "mock_descriptors.h"
 
 #define LEN ((size_t)3 * 4096)
 
@@ -26,18 +26,6 @@ static int clear(void **state)
 	sys_fault_clear();
 	snprintf(name, sizeof(name), "test-%d", (int)getpid());
 	return 0;
-}
-
-static int open_descriptors(void)
-{
-	DIR *dir = opendir("/proc/self/fd");
-	int cnt = 0;
-
-	assert_non_null(dir);
-	while (readdir(dir))
-		cnt++;
-	closedir(dir);
-	return cnt;
 }
 
 static struct sys_shared *published(char first)
@@ -61,7 +49,7 @@ static char first_of(const struct sys_shared *shared)
 
 static void name_leads_to_the_memory_as_long_as_it_is_kept(void **state)
 {
-	int before = open_descriptors();
+	int before = mock_descriptors();
 	struct sys_shared *keeper, *reader, *writer;
 	size_t len;
 
@@ -80,7 +68,7 @@ static void name_leads_to_the_memory_as_long_as_it_is_kept(void **state)
 	sys_shared_close(reader);
 	sys_shared_close(writer);
 	sys_shared_close(NULL);
-	assert_int_equal(open_descriptors(), before);
+	assert_int_equal(mock_descriptors(), before);
 }
 
 static void name_is_given_once_and_again_when_it_is_free(void **state)
@@ -261,7 +249,7 @@ static void another_user_is_kept_out(void **state)
 
 static void refusals_of_the_kernel_are_told(void **state)
 {
-	int before = open_descriptors();
+	int before = mock_descriptors();
 	struct sys_shared *keeper, *shared;
 
 	sys_fault_set(SYS_CALL_MEMFD_CREATE, EMFILE, 0, 0);
@@ -291,7 +279,7 @@ static void refusals_of_the_kernel_are_told(void **state)
 	assert_int_equal(sys_shared_lock(keeper), 0);
 	sys_shared_unlock(keeper);
 	sys_shared_close(keeper);
-	assert_int_equal(open_descriptors(), before);
+	assert_int_equal(mock_descriptors(), before);
 }
 
 int main(void)

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* Doors of one process that stand in memory together. */
-#include <dirent.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdlib.h>
@@ -8,6 +7,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 #include <cmocka.h>
+#include "mock_descriptors.h"
 #include "fault.h"
 #include "memfd.h"
 #include "region.h"
@@ -17,18 +17,6 @@
 
 static struct pshm_own_door doors[MANY];
 static uint8_t nonces[MANY][PSHM_NONCE];
-
-static int fd_cnt(void)
-{
-	DIR *dir = opendir("/proc/self/fd");
-	int cnt = 0;
-
-	assert_non_null(dir);
-	while (readdir(dir))
-		cnt++;
-	closedir(dir);
-	return cnt;
-}
 
 static void door_make(uint32_t i)
 {
@@ -45,11 +33,11 @@ static int door_look(uint32_t i, struct pshm_region *region)
 static void a_thousand_doors_need_few_descriptors(void **state)
 {
 	struct pshm_region region;
-	int before = fd_cnt();
+	int before = mock_descriptors();
 
 	for (uint32_t i = 0; i < MANY; i++)
 		door_make(i);
-	assert_int_equal(fd_cnt(), before + (int)FILES(MANY));
+	assert_int_equal(mock_descriptors(), before + (int)FILES(MANY));
 	for (uint32_t i = 0; i < MANY; i++) {
 		struct pshm_door *seen;
 
@@ -65,14 +53,14 @@ static void a_thousand_doors_need_few_descriptors(void **state)
 		assert_int_equal(atomic_load(&doors[i].door->knocks), i + 1);
 	for (uint32_t i = 0; i < MANY; i++)
 		pshm_door_destroy(&doors[i]);
-	assert_int_equal(fd_cnt(), before);
+	assert_int_equal(mock_descriptors(), before);
 	pshm_door_destroy(&doors[0]); /* again: nothing */
 }
 
 static void a_place_is_not_used_again(void **state)
 {
 	struct pshm_door *places[PSHM_DOORS];
-	int before = fd_cnt();
+	int before = mock_descriptors();
 
 	door_make(0); /* keeps the memory */
 	for (uint32_t i = 1; i < PSHM_DOORS; i++) {
@@ -86,15 +74,15 @@ static void a_place_is_not_used_again(void **state)
 	/* all places are taken, though one door is open */
 	door_make(1);
 	assert_int_not_equal(doors[1].fd, doors[0].fd);
-	assert_int_equal(fd_cnt(), before + 2);
+	assert_int_equal(mock_descriptors(), before + 2);
 	pshm_door_destroy(&doors[0]);
-	assert_int_equal(fd_cnt(), before + 1);
+	assert_int_equal(mock_descriptors(), before + 1);
 	/* the last one of memory that has places left: it goes, and new memory comes */
 	pshm_door_destroy(&doors[1]);
-	assert_int_equal(fd_cnt(), before);
+	assert_int_equal(mock_descriptors(), before);
 	door_make(0);
 	pshm_door_destroy(&doors[0]);
-	assert_int_equal(fd_cnt(), before);
+	assert_int_equal(mock_descriptors(), before);
 }
 
 static int in_child(void (*body)(void))
@@ -145,7 +133,7 @@ static void child_has_a_low_limit(void)
 {
 	struct rlimit limit = { .rlim_cur = 64u << 10, .rlim_max = 64u << 10 };
 	struct pshm_region region;
-	int before = fd_cnt();
+	int before = mock_descriptors();
 
 	if (setrlimit(RLIMIT_FSIZE, &limit))
 		_exit(1);
@@ -156,7 +144,7 @@ static void child_has_a_low_limit(void)
 		pshm_region_close(&region);
 	}
 	/* 64 KiB hold 7 doors and their head */
-	_exit(fd_cnt() != before + 3);
+	_exit(mock_descriptors() != before + 3);
 }
 
 static void a_limit_on_files_makes_for_fewer_doors_in_each(void **state)
@@ -170,13 +158,13 @@ static void what_lacks_is_told_and_leaves_nothing(void **state)
 					       SYS_CALL_MMAP };
 	static const int errors[] = { EMFILE, ENOSPC, ENOMEM };
 	struct pshm_region region;
-	int before = fd_cnt();
+	int before = mock_descriptors();
 
 	for (int i = 0; i < 3; i++) {
 		sys_fault_set(calls[i], errors[i], 0, 1);
 		assert_int_equal(pshm_door_create(nonces[0], &doors[0]), -errors[i]);
 		assert_null(doors[0].door);
-		assert_int_equal(fd_cnt(), before);
+		assert_int_equal(mock_descriptors(), before);
 	}
 	door_make(0);
 	/* with that made, another door needs none of them */
@@ -193,7 +181,7 @@ static void what_lacks_is_told_and_leaves_nothing(void **state)
 	pshm_region_close(&region);
 	pshm_door_destroy(&doors[0]);
 	pshm_door_destroy(&doors[1]);
-	assert_int_equal(fd_cnt(), before);
+	assert_int_equal(mock_descriptors(), before);
 }
 
 /* A file of doors as a hostile process makes it: some bytes are wrong. */
@@ -205,7 +193,7 @@ static void what_is_no_door_is_not_taken(void **state)
 				       PSHM_DOORS_HEAD + (PSHM_DOORS + 1) * PSHM_DOOR_STRIDE };
 	struct pshm_region region;
 	struct pshm_doors *head;
-	int before = fd_cnt(), fd;
+	int before = mock_descriptors(), fd;
 
 	for (int i = 0; i < 5; i++) {
 		fd = sys_memfd_create("test", lens[i], 0600);
@@ -231,7 +219,7 @@ static void what_is_no_door_is_not_taken(void **state)
 	assert_int_equal(door_look(0, &region), 0);
 	pshm_region_close(&region);
 	pshm_door_destroy(&doors[0]);
-	assert_int_equal(fd_cnt(), before);
+	assert_int_equal(mock_descriptors(), before);
 }
 
 static int setup(void **state)

@@ -9,7 +9,6 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <cmocka.h>
-#include <dirent.h>
 #include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
@@ -23,6 +22,7 @@
 #include "local_socket.h"
 #include "mock_child.h"
 #include "mock_core.h"
+#include "mock_descriptors.h"
 
 static struct mock a, b;
 
@@ -50,17 +50,6 @@ static int teardown(void **state)
 	return 0;
 }
 
-static int fd_cnt(void)
-{
-	DIR *dir = opendir("/proc/self/fd");
-	int cnt = 0;
-
-	while (readdir(dir))
-		cnt++;
-	closedir(dir);
-	return cnt;
-}
-
 static void pair_connected(void)
 {
 	mock_meet(&a, &b);
@@ -72,7 +61,7 @@ static void pair_connected(void)
 static void messages_and_payload_pass_both_ways(void **state)
 {
 	enum { BIG = 3 << 20 };
-	int before = fd_cnt();
+	int before = mock_descriptors();
 	unsigned char *buf = malloc(BIG);
 	struct mock *both[] = { &a, &b };
 	struct mock_op op;
@@ -99,7 +88,7 @@ static void messages_and_payload_pass_both_ways(void **state)
 	mock_until(&b, NULL, b.downs);
 	assert_int_equal(b.down_err, 0);
 	mock_close(&b);
-	assert_int_equal(fd_cnt(), before);
+	assert_int_equal(mock_descriptors(), before);
 	free(buf);
 }
 
@@ -111,7 +100,7 @@ static void descriptors_do_not_grow_with_connections(void **state)
 	int before;
 
 	pair_connected();
-	before = fd_cnt();
+	before = mock_descriptors();
 	assert_int_equal(getrlimit(RLIMIT_NOFILE, &limit), 0);
 	low = (struct rlimit){ .rlim_cur = (rlim_t)before + 20, .rlim_max = limit.rlim_max };
 	setrlimit(RLIMIT_NOFILE, &low);
@@ -121,7 +110,7 @@ static void descriptors_do_not_grow_with_connections(void **state)
 	}
 	setrlimit(RLIMIT_NOFILE, &limit);
 	assert_int_equal(a.downs + b.downs, 0);
-	assert_int_equal(fd_cnt(), before);
+	assert_int_equal(mock_descriptors(), before);
 }
 
 static bool rings(struct mock *m)
@@ -236,7 +225,7 @@ static void want_of_descriptors_passes(void **state)
 	mock_open(&a);
 	mock_open(&b);
 	for (size_t i = 0; i < sizeof(wants) / sizeof(wants[0]); i++) {
-		int ups = b.ups, before = fd_cnt();
+		int ups = b.ups, before = mock_descriptors();
 		uint64_t end = platform_now_ns() + 10000000000;
 
 		sys_fault_set(wants[i].call, wants[i].err, wants[i].skip, 1);
@@ -251,7 +240,7 @@ static void want_of_descriptors_passes(void **state)
 		pshm_disconnect(a.conn);
 		mock_until(&a, &b, !b.conn);
 		/* what ended is closed by whoever looks next */
-		mock_until(&a, &b, fd_cnt() == before);
+		mock_until(&a, &b, mock_descriptors() == before);
 	}
 }
 
@@ -353,7 +342,7 @@ static void forged_requests_are_refused_or_end_the_socket(void **state)
 	mock_open(&a);
 	mock_open(&b);
 	pair = pair_made();
-	before = fd_cnt();
+	before = mock_descriptors();
 	fds[0] = pair.fd;
 	fds[1] = ((struct pshm_wire *)a.wire)->own_door.fd;
 	FORGED(ENDED, note.magic++);
@@ -380,7 +369,7 @@ static void forged_requests_are_refused_or_end_the_socket(void **state)
 	assert_int_equal(said(&note, sizeof(note), fds, 1), ENDED);
 	for (int i = 0; i < 1000; i++)
 		mock_poll(&a, &b);
-	assert_int_equal(fd_cnt(), before);
+	assert_int_equal(mock_descriptors(), before);
 	assert_int_equal(a.ups + a.downs + b.ups + b.downs, 0);
 	/* and this is how it should be */
 	assert_int_equal(said(&note, sizeof(note), fds, 2), 0);
@@ -434,10 +423,10 @@ static void no_more_is_asked_at_a_time_than_there_is_room_for(void **state)
 
 	mock_open(&a);
 	mock_open(&b);
-	before = fd_cnt();
+	before = mock_descriptors();
 	for (int i = 0; i < CNT; i++)
 		assert_int_equal(mock_connect(&a, &b.addr, &conn), 0);
-	assert_in_range(fd_cnt() - before, 0, 16);
+	assert_in_range(mock_descriptors() - before, 0, 16);
 	mock_until(&a, &b, a.ups == CNT && b.ups == CNT);
 	assert_int_equal(a.downs + b.downs, 0);
 }
@@ -462,7 +451,7 @@ static void three_descriptors_end_the_socket(void **state)
 	mock_open(&b);
 	pair = pair_made();
 	note = ask_of(&pair);
-	before = fd_cnt();
+	before = mock_descriptors();
 	iov = (struct iovec){ &note, sizeof(note) };
 	fds[0] = fds[1] = fds[2] = pair.fd;
 	control.align = (struct cmsghdr){ .cmsg_len = CMSG_LEN(sizeof(fds)),
@@ -474,7 +463,7 @@ static void three_descriptors_end_the_socket(void **state)
 	pshm_sockets_look();
 	assert_int_equal(sys_local_recv(sock, &note, sizeof(note), &given), 0);
 	sys_local_close(sock);
-	assert_int_equal(fd_cnt(), before);
+	assert_int_equal(mock_descriptors(), before);
 	pshm_region_close(&pair);
 }
 
@@ -519,17 +508,17 @@ static void silent_neighbours_keep_nobody_from_connecting(void **state)
 
 	mock_open(&a);
 	mock_open(&b);
-	before = fd_cnt();
+	before = mock_descriptors();
 	for (int i = 0; i < CNT; i++) {
 		socks[i] = stranger();
 		pshm_sockets_look();
 	}
-	assert_true(fd_cnt() - before - CNT <= 66);
+	assert_true(mock_descriptors() - before - CNT <= 66);
 	mock_connected(&a, &b, &b.addr);
 	for (int i = 0; i < CNT; i++)
 		sys_local_close(socks[i]);
 	/* ours is the one that is left, with both its ends */
-	mock_until(&a, &b, fd_cnt() == before + 2);
+	mock_until(&a, &b, mock_descriptors() == before + 2);
 	assert_int_equal(a.downs + b.downs, 0);
 	assert_int_equal(pshm_check(a.conn), 0);
 }

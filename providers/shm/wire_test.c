@@ -8,7 +8,6 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <cmocka.h>
-#include <dirent.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
@@ -17,20 +16,9 @@
 #include "fault.h"
 #include "mock_core.h"
 #include "mock_engine.h"
+#include "mock_descriptors.h"
 
 static struct mock a, b;
-
-static int fd_cnt(void)
-{
-	DIR *dir = opendir("/proc/self/fd");
-	int n = 0;
-
-	assert_non_null(dir);
-	while (readdir(dir))
-		n++;
-	closedir(dir);
-	return n;
-}
 
 static int setup(void **state)
 {
@@ -306,7 +294,7 @@ static void unreachable_addresses_are_told_at_once(void **state)
 {
 	struct weft_addr addr = b.addr;
 	struct wire_conn *conn;
-	int before = fd_cnt(), pipes[2];
+	int before = mock_descriptors(), pipes[2];
 
 	addr.pid = 0;
 	assert_int_equal(mock_connect(&a, &addr, &conn), -FI_EHOSTUNREACH);
@@ -335,7 +323,7 @@ static void unreachable_addresses_are_told_at_once(void **state)
 	assert_int_equal(mock_connect(&a, &addr, &conn), -FI_EHOSTUNREACH);
 	close(pipes[0]);
 	close(pipes[1]);
-	assert_int_equal(fd_cnt(), before);
+	assert_int_equal(mock_descriptors(), before);
 }
 
 static void forbidden_door_is_unreachable(void **state)
@@ -461,7 +449,7 @@ static void failed_calls_leave_nothing_behind(void **state)
 		SYS_CALL_MMAP,	     SYS_CALL_FCHMOD,	    SYS_CALL_FTRUNCATE,
 		SYS_CALL_FCNTL_SEAL, SYS_CALL_MEMFD_CREATE,
 	};
-	int before = fd_cnt();
+	int before = mock_descriptors();
 	struct wire_conn *conn;
 
 	for (size_t i = 0; i < sizeof(calls) / sizeof(calls[0]); i++) {
@@ -478,7 +466,7 @@ static void failed_calls_leave_nothing_behind(void **state)
 				mock_until(&b, NULL, !b.conn);
 			}
 			sys_fault_clear();
-			assert_int_equal(fd_cnt(), before);
+			assert_int_equal(mock_descriptors(), before);
 		}
 	}
 }
@@ -580,10 +568,10 @@ static void who_waits_for_a_slot_has_one_descriptor_for_the_process_and_no_more(
 	int before;
 
 	mailbox_fill();
-	before = fd_cnt();
+	before = mock_descriptors();
 	for (uint32_t i = 0; i < PSHM_SLOTS; i++)
 		assert_int_equal(mock_connect(&a, &b.addr, &conn), 0);
-	assert_int_equal(fd_cnt(), before);
+	assert_int_equal(mock_descriptors(), before);
 	pshm_wire_ops.disconnect(conn);
 }
 
@@ -689,16 +677,16 @@ static void endpoint_connects_to_itself(void **state)
 static void connections_cost_no_descriptor_each(void **state)
 {
 	struct wire_conn *conn;
-	int before = fd_cnt();
+	int before = mock_descriptors();
 
 	for (int i = 0; i < 50; i++) {
 		assert_int_equal(mock_connect(&a, &b.addr, &conn), 0);
 		mock_until(&a, &b, a.ups == i + 1 && b.ups == i + 1);
 	}
-	assert_int_equal(fd_cnt(), before + 1); /* the process */
+	assert_int_equal(mock_descriptors(), before + 1); /* the process */
 	mock_close(&a);
 	mock_until(&b, NULL, b.downs == 50);
-	assert_int_equal(fd_cnt(), before); /* their doors are one descriptor */
+	assert_int_equal(mock_descriptors(), before); /* their doors are one descriptor */
 }
 
 #define TEST(name)	     cmocka_unit_test_setup_teardown(name, setup, teardown)
