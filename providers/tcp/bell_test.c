@@ -106,9 +106,9 @@ static void what_is_gathered_is_for_poll_before_one_sleeps(void **state)
 
 static void what_is_sent_is_told_before_one_sleeps(void **state)
 {
-	static uint8_t bytes[1000];
+	static uint8_t bytes[TCP_CARRY_MAX + 1];
 	struct side *a = side_open(NULL), *b = side_open(NULL);
-	struct iovec iov = { bytes, sizeof(bytes) };
+	struct iovec iov = { bytes, sizeof(bytes) }, carried = { bytes, TCP_CARRY_MAX };
 	struct sent sent = { .op.done = sent_done };
 	struct wire_conn *ab, *ba;
 
@@ -126,6 +126,18 @@ static void what_is_sent_is_told_before_one_sleeps(void **state)
 		assert_int_equal(sent.done, 2 + i);
 		DRIVE(a, b, b->got_cnt == 2 + i);
 	}
+	/* and what the control lane takes, once something has come */
+	assert_true(publish(ba, 1, 8, false));
+	DRIVE(a, b, a->got_cnt == 1);
+	assert_true(publish(ba, 2, 8, false));
+	DRIVE(a, b, a->got_cnt == 2);
+	settle(a, b);
+	assert_int_equal(send_bulk(ab, 2, &carried, 1, &sent), 0);
+	assert_int_equal(a->roused, 1);
+	assert_int_equal(sent.done, 3);
+	assert_int_equal(tcp_arm(a->wire), 0);
+	side_poll(a);
+	assert_int_equal(sent.done, 4);
 	side_close(a);
 	side_close(b);
 }

@@ -22,6 +22,12 @@ bool tcp_control_room(struct tcp_conn *conn)
 	return conn->out != NULL;
 }
 
+void tcp_control_full(struct tcp_conn *conn)
+{
+	conn->control.want_out = true;
+	tcp_watch(tcp_wire_of(conn)->hub, &conn->control, EPOLLIN | EPOLLOUT);
+}
+
 /* @flags: of send(2) */
 static void control_write(struct tcp_conn *conn, int flags)
 {
@@ -40,8 +46,7 @@ static void control_write(struct tcp_conn *conn, int flags)
 		if (errno == EINTR)
 			continue;
 		if (errno == EAGAIN || errno == ENOBUFS || errno == ENOMEM) {
-			lane->want_out = true;
-			tcp_watch(tcp_wire_of(conn)->hub, lane, EPOLLIN | EPOLLOUT);
+			tcp_control_full(conn);
 			return;
 		}
 		/* The reader finds the reason, behind what the peer sent before it. */
@@ -181,6 +186,40 @@ static int own_packet(struct tcp_conn *conn, const struct packet *packet)
 	return 0;
 }
 
+/* A large packet of which @len bytes stand at @at, header first. Returns things moved, or -FI_E* */
+static int begin_large(struct tcp_conn *conn, const struct packet *packet, const uint8_t *at,
+		       size_t len)
+{
+	size_t there = len - sizeof(*packet), payload;
+	int err = tcp_flow_begin(conn, &conn->flow, packet);
+
+	if (err || conn->dead)
+		return err;
+	payload = there < conn->flow.left ? there : conn->flow.left;
+	tcp_flow_take(&conn->flow, at + sizeof(*packet), payload);
+	conn->padding = -packet->len & 7;
+	if (conn->flow.left)
+		return 1;
+	conn->padding -= (uint32_t)(there - payload);
+	tcp_flow_end(conn, &conn->flow);
+	return 2;
+}
+
+/* A packet of which only a part is there. Returns things moved, or -FI_E* that ends the conn. */
+static int keep_part(struct tcp_conn *conn, const uint8_t *at, size_t len)
+{
+	struct packet packet;
+
+	if (len >= sizeof(packet)) {
+		memcpy(&packet, at, sizeof(packet));
+		if (packet.len > TCP_CLAIM_MAX)
+			return begin_large(conn, &packet, at, len);
+	}
+	conn->part_len = (uint32_t)len;
+	memcpy(conn->part, at, len);
+	return 0;
+}
+
 /*
  * Hand on the packets that are whole; keep the rest for the next read.
  * Returns their number, or -FI_E* that ends the conn.
@@ -194,7 +233,7 @@ static int parse(struct tcp_conn *conn, const uint8_t *at, const uint8_t *end)
 
 	while ((size_t)(end - at) >= sizeof(packet)) {
 		memcpy(&packet, at, sizeof(packet));
-		if (unlikely(packet.len > TCP_CLAIM_MAX))
+		if (unlikely(packet.len > TCP_CARRY_MAX))
 			return -FI_EINVAL;
 		if ((size_t)(end - at) < tcp_frame_len(packet.len))
 			break;
@@ -210,41 +249,94 @@ static int parse(struct tcp_conn *conn, const uint8_t *at, const uint8_t *end)
 		if (unlikely(conn->dead || conn->control.state != TCP_LANE_UP))
 			return moved;
 	}
-	conn->part_len = (uint32_t)(end - at);
-	memcpy(conn->part, at, conn->part_len);
-	return moved;
+	err = keep_part(conn, at, (size_t)(end - at));
+	return err < 0 ? err : moved + err;
+}
+
+/*
+ * Such that the first packet, of which a part is put in front, starts on 8 bytes; so it does behind the
+ * padding of the last one.
+ */
+static uint8_t *in_room(const struct tcp_conn *conn)
+{
+	return tcp_wire_of(conn)->hub->in + TCP_IN_HEAD + conn->part_len % 8 +
+	       (-conn->padding & 7);
+}
+
+/*
+ * The rest of a large packet's payload goes where it belongs, and what follows to @room.
+ * @len: in: bytes that @room has; out: that there was room for
+ */
+static ssize_t in_read(struct tcp_conn *conn, uint8_t *room, size_t *len)
+{
+	struct iovec iov[WIRE_DEST_MAX + 2];
+	struct msghdr msg = { .msg_iov = iov };
+	size_t total;
+	int cnt;
+
+	if (likely(!conn->flow.left || tcp_wire_of(conn)->closing))
+		return recv(conn->control.fd, room, *len, 0);
+	cnt = tcp_flow_pieces(conn, &conn->flow, iov, SIZE_MAX, &total);
+	iov[cnt++] = (struct iovec){ room, *len };
+	msg.msg_iovlen = (size_t)cnt;
+	*len += total;
+	return recvmsg(conn->control.fd, &msg, 0);
+}
+
+/* @len bytes were read, of which those behind a large packet's payload stand at @room. As parse() */
+static int in_take(struct tcp_conn *conn, uint8_t *room, size_t len)
+{
+	uint32_t padding, part_len = conn->part_len;
+	int moved = 0, cnt;
+	size_t payload;
+
+	if (unlikely(conn->flow.left)) {
+		payload = len < conn->flow.left ? len : conn->flow.left;
+		tcp_flow_take(&conn->flow, NULL, payload);
+		if (conn->flow.left)
+			return 0;
+		moved = 1;
+		tcp_flow_end(conn, &conn->flow);
+		len -= payload;
+		if (conn->dead)
+			return moved;
+	}
+	padding = conn->padding < len ? conn->padding : (uint32_t)len;
+	conn->padding -= padding;
+	memcpy(room - part_len, conn->part, part_len);
+	conn->part_len = 0;
+	cnt = parse(conn, room - part_len + padding, room + len);
+	return cnt < 0 ? cnt : moved + cnt;
 }
 
 int tcp_control_read(struct tcp_conn *conn)
 {
-	struct tcp_wire *wire = tcp_wire_of(conn);
+	size_t asked, len = TCP_IN_FIRST;
 	int moved = 0, round, cnt;
-	const uint8_t *start;
 	uint8_t *room;
 	ssize_t n;
 
-	for (round = 0; round < READ_MAX; round++) {
-		/* Such that the first packet, of which a part is put in front, starts on 8 bytes. */
-		room = wire->hub->in + TCP_IN_HEAD + conn->part_len % 8;
-		n = recv(conn->control.fd, room, TCP_IN_LEN - 8, 0);
+	for (round = 0; round < READ_MAX; round++, len = TCP_IN_LEN - 16) {
+		room = in_room(conn);
+		asked = len;
+		n = in_read(conn, room, &asked);
 		if (n <= 0) {
 			if (n < 0 && (errno == EAGAIN || errno == EINTR))
 				break;
+			conn->cut = conn->cut || conn->flow.left;
 			tcp_lane_ended(conn, &conn->control, n ? -errno : 0);
 			break;
 		}
-		if (wire->closing)
+		if (tcp_wire_of(conn)->closing)
 			continue; /* nobody is there to take it */
-		start = room - conn->part_len;
-		memcpy(room - conn->part_len, conn->part, conn->part_len);
-		conn->part_len = 0;
-		cnt = parse(conn, start, room + n);
+		tcp_answered(conn);
+		cnt = in_take(conn, room, (size_t)n);
 		if (cnt < 0) {
 			tcp_conn_down(conn, cnt);
 			break;
 		}
 		moved += cnt;
-		if (conn->dead || conn->control.state != TCP_LANE_UP || n < TCP_IN_LEN - 8)
+		if (conn->dead || conn->control.state != TCP_LANE_UP || (size_t)n < asked)
 			break;
 	}
 	return moved;

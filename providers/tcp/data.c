@@ -77,9 +77,13 @@ static void advance(struct tcp_bulk *bulk, size_t len)
 	}
 }
 
-static void mark_finished(struct tcp_conn *conn)
+void tcp_finished(struct tcp_conn *conn)
 {
-	if (conn->bulk->told == conn->bulk->written || !list_empty(&conn->finished))
+	struct tcp_bulk *bulk = conn->bulk;
+
+	if (!conn->carried && (!bulk || bulk->told == bulk->written))
+		return;
+	if (!list_empty(&conn->finished))
 		return;
 	list_push(&tcp_wire_of(conn)->finished, &conn->finished);
 	tcp_rouse(tcp_wire_of(conn));
@@ -113,7 +117,7 @@ void tcp_data_flush(struct tcp_conn *conn)
 		}
 	}
 	want_out(conn, !conn->data.mute && bulk->written != bulk->queued);
-	mark_finished(conn);
+	tcp_finished(conn);
 }
 
 /* The first @len bytes of @iov. Returns false when it has fewer. */
@@ -138,6 +142,8 @@ int tcp_sendv(struct wire_conn *out, const struct packet *hdr, const struct iove
 	struct tcp_bulk *bulk = conn->bulk;
 	struct tcp_send *send;
 
+	if (tcp_carry(conn, hdr, iov, iov_cnt, op))
+		return 0;
 	if (unlikely(!bulk)) {
 		bulk = conn->bulk = calloc(1, sizeof(*bulk));
 		if (!bulk)
@@ -172,104 +178,64 @@ int tcp_data_tell(struct tcp_conn *conn)
 	int cnt = 0;
 
 	if (tcp_wire_of(conn)->closing) {
-		bulk->told = bulk->written;
+		conn->carried = NULL;
+		if (bulk)
+			bulk->told = bulk->written;
 		return 0;
 	}
+	if (conn->carried)
+		cnt = tcp_carried_tell(conn);
 	/* done() may send again, and that may be written at once: what is due now is enough. */
-	while (bulk->told != bulk->written && cnt < (int)TCP_SEND_MAX && !conn->dead) {
+	while (bulk && bulk->told != bulk->written && cnt < (int)TCP_SEND_MAX && !conn->dead) {
 		op = send_at(bulk, bulk->told)->op;
 		bulk->told++;
 		cnt++;
 		op->done(op, 0);
 	}
 	if (!conn->dead)
-		mark_finished(conn);
+		tcp_finished(conn);
 	return cnt;
-}
-
-/* A header is whole: where does its payload go? Returns 0 or -FI_E* that ends the conn. */
-static int take_header(struct tcp_conn *conn)
-{
-	struct tcp_bulk *bulk = conn->bulk;
-	struct packet packet = bulk->header;
-	struct wire_dest dest = { .iov_cnt = 0 };
-	uint32_t i;
-	int err;
-
-	if (packet.op >= TCP_OP_BYE)
-		return -FI_EINVAL;
-	err = engine_packet(conn->conn.wire->ep, &conn->conn, &packet,
-			    tcp_wire_of(conn)->hub->in, 0, &dest);
-	if (err < 0)
-		return err;
-	bulk->header_len = 0;
-	bulk->left = packet.len;
-	bulk->cookie = packet.len ? dest.cookie : NULL;
-	bulk->iov_cnt = packet.len ? dest.iov_cnt : 0;
-	bulk->iov_at = 0;
-	for (i = 0; i < bulk->iov_cnt; i++)
-		bulk->iov[i] = dest.iov[i];
-	return 0;
 }
 
 /*
  * Payload, then what is beyond the engine's iov, then the next header.
- * Returns the pieces, and in @total their bytes: about @max at most.
+ * Returns the pieces, and in @total their bytes: about READ_LEN at most.
  */
-static int in_pieces(struct tcp_conn *conn, struct iovec *iov, size_t max, size_t *total)
+static int in_pieces(struct tcp_conn *conn, struct iovec *iov, size_t *total)
 {
 	struct tcp_bulk *bulk = conn->bulk;
-	uint64_t left = bulk->left;
-	size_t room = max;
-	uint32_t i;
-	int cnt = 0, k;
+	int cnt = tcp_flow_pieces(conn, &bulk->flow, iov, READ_LEN, total);
 
-	for (i = bulk->iov_at; i < bulk->iov_cnt && left && room; i++) {
-		iov[cnt] = bulk->iov[i];
-		if (iov[cnt].iov_len > left)
-			iov[cnt].iov_len = left;
-		if (iov[cnt].iov_len > room)
-			iov[cnt].iov_len = room;
-		left -= iov[cnt].iov_len;
-		room -= iov[cnt].iov_len;
-		cnt++;
-	}
-	if (left && room) {
-		iov[cnt].iov_base = tcp_wire_of(conn)->hub->in;
-		iov[cnt].iov_len = left < TCP_IN_LEN ? left : TCP_IN_LEN;
-		left -= iov[cnt].iov_len;
-		cnt++;
-	}
-	if (!left) {
-		iov[cnt].iov_base = (char *)&bulk->header + bulk->header_len;
-		iov[cnt].iov_len = sizeof(bulk->header) - bulk->header_len;
-		cnt++;
-	}
-	*total = 0;
-	for (k = 0; k < cnt; k++)
-		*total += iov[k].iov_len;
-	return cnt;
+	if (*total < bulk->flow.left)
+		return cnt;
+	iov[cnt].iov_base = (char *)&bulk->header + bulk->header_len;
+	iov[cnt].iov_len = sizeof(bulk->header) - bulk->header_len;
+	*total += iov[cnt].iov_len;
+	return cnt + 1;
 }
 
-/* @len bytes have come into the pieces. Returns true when they end the payload. */
-static bool advance_in(struct tcp_bulk *bulk, size_t len)
+/* @len bytes have come into the pieces. Returns things that have become whole; the conn may be dead. */
+static int arrived(struct tcp_conn *conn, size_t len)
 {
-	size_t step, payload = len < bulk->left ? len : bulk->left;
-	bool whole = bulk->left && payload == bulk->left;
+	struct tcp_bulk *bulk = conn->bulk;
+	size_t payload = len < bulk->flow.left ? len : bulk->flow.left;
+	int moved = 0, err;
 
 	bulk->header_len += (uint32_t)(len - payload);
-	bulk->left -= payload;
-	while (payload && bulk->iov_at < bulk->iov_cnt) {
-		struct iovec *v = &bulk->iov[bulk->iov_at];
-
-		step = payload < v->iov_len ? payload : v->iov_len;
-		v->iov_base = (char *)v->iov_base + step;
-		v->iov_len -= step;
-		payload -= step;
-		if (!v->iov_len)
-			bulk->iov_at++;
+	if (payload) {
+		tcp_flow_take(&bulk->flow, NULL, payload);
+		if (!bulk->flow.left) {
+			moved++;
+			tcp_flow_end(conn, &bulk->flow);
+		}
 	}
-	return whole;
+	if (conn->dead || bulk->header_len < sizeof(bulk->header))
+		return moved;
+	bulk->header_len = 0;
+	err = tcp_flow_begin(conn, &bulk->flow, &bulk->header);
+	if (err)
+		tcp_conn_down(conn, err);
+	return moved + 1;
 }
 
 /* Input of an endpoint that is being closed: nobody is there to take it. */
@@ -292,12 +258,11 @@ static void read_away(struct tcp_conn *conn)
 
 int tcp_data_read(struct tcp_conn *conn)
 {
-	struct engine_ep *ep = conn->conn.wire->ep;
 	struct tcp_bulk *bulk = conn->bulk;
 	struct iovec iov[WIRE_DEST_MAX + 2];
 	struct msghdr msg = { .msg_iov = iov };
-	int moved = 0, round, err;
 	size_t taken = 0, room;
+	int moved = 0, round;
 	ssize_t n;
 
 	if (tcp_wire_of(conn)->closing) {
@@ -305,33 +270,21 @@ int tcp_data_read(struct tcp_conn *conn)
 		return 0;
 	}
 	for (round = 0; round < READ_MAX && taken < READ_LEN; round++) {
-		msg.msg_iovlen = (size_t)in_pieces(conn, iov, READ_LEN, &room);
+		msg.msg_iovlen = (size_t)in_pieces(conn, iov, &room);
 		n = recvmsg(conn->data.fd, &msg, 0);
 		if (n <= 0) {
 			if (n < 0 && (errno == EAGAIN || errno == EINTR))
 				break;
-			conn->cut = conn->cut || bulk->left || bulk->header_len;
+			conn->cut = conn->cut || bulk->flow.left || bulk->header_len;
 			tcp_lane_ended(conn, &conn->data, n ? -errno : 0);
 			break;
 		}
 		taken += (size_t)n;
-		if (advance_in(bulk, (size_t)n)) {
-			moved++;
-			if (bulk->cookie)
-				engine_payload_done(ep, &conn->conn, bulk->cookie);
-			if (conn->dead)
-				break;
-		}
-		if (bulk->header_len == sizeof(bulk->header)) {
-			moved++;
-			err = take_header(conn);
-			if (err)
-				tcp_conn_down(conn, err);
-			if (conn->dead)
-				break;
-		}
-		if ((size_t)n < room)
+		moved += arrived(conn, (size_t)n);
+		if (conn->dead || (size_t)n < room)
 			break; /* that was all there is */
 	}
+	if (taken && !conn->dead)
+		tcp_answered(conn);
 	return moved;
 }

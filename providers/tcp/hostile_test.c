@@ -218,7 +218,7 @@ static void packets_that_no_peer_sends_end_the_conn(void **state)
 		uint8_t op;
 		uint32_t len;
 	} wrong[] = {
-		{ PACKET_EAGER, TCP_CLAIM_MAX + 1 },
+		{ PACKET_EAGER, TCP_CARRY_MAX + 1 },
 		{ PACKET_EAGER, UINT32_MAX },
 		{ TCP_OP_BYE, 8 },
 		{ TCP_OP_LANE, 0 } /* to the side that was connected to */,

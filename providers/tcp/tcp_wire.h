@@ -8,6 +8,11 @@
  * read payload straight to where it belongs. The side that connected makes the data lane,
  * when either side first needs it.
  *
+ * Two sockets cost more than one: of each the kernel acknowledges what came, where an answer on
+ * the same one would have said it. So a payload of medium size that is answered before the next
+ * one travels on the control lane, from the caller's memory (carry.c); of a stream of them
+ * none does, since control would wait behind all that are under way.
+ *
  *	hub.c	   what the endpoints of a domain share: epoll, ports, who has just come
  *	wire.c	   open, close, poll: events and timers
  *	bell.c	   what who sleeps wakes by
@@ -15,6 +20,8 @@
  *	conn.c	   a conn's life once it exists: ends, orderly and not
  *	control.c  the control lane when it is up
  *	data.c	   the data lane when it is up
+ *	carry.c	   what of sendv() the control lane takes
+ *	flow.c	   payload that arrives after its header, on either lane
  *
  * All of it runs on the thread that holds the endpoint's domain.
  */
@@ -26,12 +33,19 @@
 #include "list.h"
 #include "wire.h"
 
-#define TCP_CLAIM_MAX WIRE_REQUEST_MAX
-#define TCP_EAGER_MAX (64u << 10)
-#define TCP_SEND_MAX  16u	  /* sendv operations that a conn keeps */
-#define TCP_OUT_LEN   (64u << 10) /* a conn's output that the kernel has not taken yet */
-#define TCP_OUT_SPARE 64u	  /* more of it, for the wire's own packets */
-#define TCP_IN_LEN    (64u << 10) /* read at once from a lane */
+#define TCP_CLAIM_MAX  WIRE_REQUEST_MAX
+#define TCP_EAGER_MAX  (64u << 10)
+#define TCP_SEND_MAX   16u	   /* sendv operations that a conn keeps */
+#define TCP_CARRY_MAX  (64u << 10) /* payload of a sendv that the control lane may take */
+#define TCP_CARRY_REST 16u	   /* answers to single ones, after a stream of them */
+#define TCP_OUT_LEN    (96u << 10) /* a conn's output that the kernel has not taken yet */
+#define TCP_OUT_SPARE  64u	   /* more of it, for the wire's own packets */
+#define TCP_IN_LEN     (64u << 10) /* read at once from a lane */
+/*
+ * ... at first: a packet of this length comes with one read, and of a larger one no more than that is
+ * copied. When so much was there, there is more, and more is read at once.
+ */
+#define TCP_IN_FIRST ((16u << 10) + 256u)
 #define TCP_IN_HEAD      \
 	(TCP_CLAIM_MAX + \
 	 CACHE_LINE)	 /* room in front of that: a packet of which a part was there */
@@ -119,6 +133,14 @@ struct tcp_send {
 	struct wire_op *op;
 };
 
+/* Payload that arrives after its header: where the rest of it goes. */
+struct tcp_flow {
+	struct iovec iov[WIRE_DEST_MAX];
+	uint32_t iov_cnt, iov_at;
+	uint64_t left; /* bytes that have not arrived; 0: there is none under way */
+	void *cookie;
+};
+
 /* What a data lane has under way; allocated with the first need of one. */
 struct tcp_bulk {
 	/* Out: free-running counters into sends[]: told <= written <= queued. */
@@ -130,11 +152,8 @@ struct tcp_bulk {
 
 	/* In. */
 	struct packet header;
-	uint32_t header_len;		 /* bytes of it that are there */
-	struct iovec iov[WIRE_DEST_MAX]; /* where the rest of the payload goes */
-	uint32_t iov_cnt, iov_at;
-	uint64_t left; /* payload that has not arrived */
-	void *cookie;
+	uint32_t header_len; /* bytes of it that are there */
+	struct tcp_flow flow;
 
 	uint32_t answer_len;
 	struct tcp_answer answer; /* while greeting */
@@ -165,6 +184,11 @@ struct tcp_conn {
 	uint32_t burst, burst_tick;
 	bool held; /* the kernel waits with what it has: see tcp_hold() */
 
+	/* sendv operations that the control lane has taken, and that are not told of yet */
+	struct wire_op *carried, *carried_last;
+	uint32_t carry_cnt;  /* medium payloads that were sent since something last came */
+	uint32_t carry_rest; /* so many have to be answered before control takes one again */
+
 	struct tcp_bulk *bulk;
 	uint64_t cookie;
 	uint64_t peer_epoch;
@@ -173,7 +197,12 @@ struct tcp_conn {
 	union tcp_sockaddr remote; /* ours: where the data lane goes too */
 	uint8_t to[TCP_NONCE];	   /* ours: and whom it is for there */
 
-	/* Control lane, in: the answer while greeting, then the packet of which a part is there. */
+	/*
+	 * Control lane, in: the answer while greeting, then the packet of which a part is there; or, when that
+	 * is a large one, its payload and the padding behind that.
+	 */
+	struct tcp_flow flow;
+	uint32_t padding; /* bytes of it that have not arrived */
 	uint32_t part_len;
 	uint8_t part[sizeof(struct packet) + TCP_CLAIM_MAX];
 };
@@ -429,8 +458,60 @@ bool tcp_control_own(struct tcp_conn *conn, enum tcp_op op);
 /* tcp_control_raw - append bytes in front of any packet: the answer */
 bool tcp_control_raw(struct tcp_conn *conn, const void *bytes, size_t len);
 
+/* tcp_control_full - the kernel takes no more for now: the rest leaves when epoll says so */
+void tcp_control_full(struct tcp_conn *conn);
+
 /* tcp_control_read - read packets and hand them on. Only from poll. Returns their number */
 int tcp_control_read(struct tcp_conn *conn);
+
+/* ---- carry.c ---- */
+
+/*
+ * tcp_carry - send a header and its payload on the control lane, if that is the better one
+ * @hdr, @iov, @op: as of sendv(), with a lane that is up
+ * Returns whether it has: done() is due.
+ */
+bool tcp_carry(struct tcp_conn *conn, const struct packet *hdr, const struct iovec *iov,
+	       size_t iov_cnt, struct wire_op *op);
+
+/* tcp_carried_tell - call done() of what was carried. Only from poll. Returns operations */
+int tcp_carried_tell(struct tcp_conn *conn);
+
+/* tcp_answered - something has come: the peer attends */
+static inline void tcp_answered(struct tcp_conn *conn)
+{
+	if (conn->carry_cnt > 1)
+		conn->carry_rest = TCP_CARRY_REST;
+	else if (conn->carry_cnt && conn->carry_rest)
+		conn->carry_rest--;
+	conn->carry_cnt = 0;
+}
+
+/* ---- flow.c ---- */
+
+/*
+ * tcp_flow_begin - hand on a header whose payload is to come
+ * Returns 0 or -FI_E* that ends the conn; the conn may have ended otherwise.
+ */
+int tcp_flow_begin(struct tcp_conn *conn, struct tcp_flow *flow, const struct packet *packet);
+
+/*
+ * tcp_flow_pieces - where the next bytes go, @max of them about
+ * @iov:   out: room for WIRE_DEST_MAX + 1 pieces
+ * @total: out: bytes of them; flow->left when all of it fits
+ * Returns the number of pieces.
+ */
+int tcp_flow_pieces(struct tcp_conn *conn, const struct tcp_flow *flow, struct iovec *iov,
+		    size_t max, size_t *total);
+
+/*
+ * tcp_flow_take - @len bytes, flow->left at most, have come there
+ * @from: where they stand, and are to be copied from; NULL: they are in place
+ */
+void tcp_flow_take(struct tcp_flow *flow, const uint8_t *from, size_t len);
+
+/* tcp_flow_end - flow->left has become 0: the payload is whole. The engine may end the conn */
+void tcp_flow_end(struct tcp_conn *conn, struct tcp_flow *flow);
 
 /* ---- data.c ---- */
 
@@ -444,6 +525,9 @@ void tcp_data_flush(struct tcp_conn *conn);
 
 /* tcp_data_read - read headers and payload. Only from poll. Returns packets moved */
 int tcp_data_read(struct tcp_conn *conn);
+
+/* tcp_finished - what sendv() took may have left: have poll tell of it */
+void tcp_finished(struct tcp_conn *conn);
 
 /* tcp_data_tell - call done() of what was written. Only from poll. Returns operations */
 int tcp_data_tell(struct tcp_conn *conn);

@@ -115,7 +115,7 @@ static void the_engine_may_disconnect_within_poll(void **state)
 {
 	struct side *a = side_open(NULL), *b = side_open(NULL);
 	struct wire_conn *ab, *ba;
-	uint8_t bytes[20000] = { 0 };
+	uint8_t bytes[TCP_CARRY_MAX + 1] = { 0 };
 	struct iovec iov = { bytes, sizeof(bytes) };
 	struct sent sent = { 0 };
 	int i;
@@ -140,7 +140,7 @@ static void packets_that_the_engine_rejects_end_the_conn(void **state)
 {
 	struct side *a = side_open(NULL), *b = side_open(NULL);
 	struct wire_conn *ab, *ba;
-	uint8_t bytes[20000] = { 0 };
+	uint8_t bytes[TCP_CARRY_MAX + 1] = { 0 };
 	struct iovec iov = { bytes, sizeof(bytes) };
 	struct sent sent = { 0 };
 
@@ -206,7 +206,7 @@ static void without_descriptors_peers_wait_and_nothing_spins(void **state)
 	struct side *a = side_open(NULL), *b = side_open(NULL);
 	struct tcp_wire *wire = tcp_wire_from(b->wire);
 	struct wire_conn *conn, *other;
-	uint8_t bytes[20000] = { 0 };
+	uint8_t bytes[TCP_CARRY_MAX + 1] = { 0 };
 	struct iovec iov = { bytes, sizeof(bytes) };
 	struct sent sent = { 0 };
 	rlim_t before;

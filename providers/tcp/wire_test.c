@@ -215,7 +215,7 @@ static bool reno(const struct tcp_lane *lane)
 static void inside_a_host_nothing_paces(void **state)
 {
 	struct side *a = side_open(NULL), *b = side_open(NULL);
-	uint8_t bytes[50000] = { 0 };
+	uint8_t bytes[TCP_CARRY_MAX + 1] = { 0 };
 	struct iovec iov = { bytes, sizeof(bytes) };
 	struct wire_conn *ab, *ba;
 	struct sent sent = { 0 };
@@ -235,7 +235,7 @@ static void inside_a_host_nothing_paces(void **state)
 static void either_side_may_send_bulk_first(void **state)
 {
 	struct side *a = side_open(NULL), *b = side_open(NULL);
-	uint8_t bytes[50000];
+	uint8_t bytes[TCP_CARRY_MAX + 1];
 	struct iovec iov = { bytes, sizeof(bytes) };
 	struct wire_conn *ab, *ba;
 	struct sent sent[2] = { 0 };
@@ -308,6 +308,85 @@ static void control_overtakes_bulk(void **state)
 	assert_int_equal(sent.done, 0);
 	DRIVE(a, b, sent.done && b->got_cnt == 2 && b->got[0].payload && b->got[1].payload);
 	assert_true(payload_right(&b->got[0]) && payload_right(&b->got[1]));
+	side_close(a);
+	side_close(b);
+	free(bytes);
+}
+
+/* One payload of medium size, in pieces, behind packets that are gathered. */
+static void exchange(struct side *from, struct wire_conn *conn, struct side *to, size_t len)
+{
+	static uint8_t bytes[TCP_CARRY_MAX];
+	size_t cut = rnd((uint32_t)len + 1);
+	struct iovec iov[3] = { { bytes, cut }, { bytes, 0 }, { bytes + cut, len - cut } };
+	uint32_t seq = (uint32_t)to->got_cnt;
+	struct sent sent = { 0 };
+
+	while (rnd(3))
+		assert_true(publish(conn, seq++, rnd(200), rnd(2)));
+	pattern(bytes, len, seq);
+	assert_int_equal(send_bulk(conn, seq, iov, 3, &sent), 0);
+	assert_int_equal(sent.done, 0); /* only from poll */
+	seq++;
+	while (rnd(3)) /* there may be no room behind what the kernel did not take */
+		seq += publish(conn, seq, rnd(TCP_CLAIM_MAX), false);
+	DRIVE(from, to, sent.done && to->got_cnt == (int)seq && to->got[seq - 1].payload);
+	for (int i = 0; i < to->got_cnt; i++) {
+		assert_int_equal(to->got[i].packet.seq, i);
+		assert_true(payload_right(&to->got[i]));
+		free(to->got[i].bytes);
+		to->got[i] = (struct got){ 0 };
+	}
+	assert_int_equal(sent.done, 1);
+	to->got_cnt = 0;
+}
+
+/* Whatever the kernel takes of it at once. */
+static void medium_payload_that_is_answered_needs_one_lane(void **state)
+{
+	struct side *a = side_open(NULL), *b = side_open(NULL);
+	struct wire_conn *ab, *ba;
+	int i, small = 4096;
+
+	pair_up(a, b, &ab, &ba);
+	for (i = 0; i < 300; i++) {
+		exchange(a, ab, b, i < 20 ? (size_t)i : rnd(TCP_CARRY_MAX + 1));
+		exchange(b, ba, a, rnd(2) ? rnd(TCP_CARRY_MAX + 1) : TCP_CARRY_MAX);
+		if (i == 150)
+			setsockopt(tcp_conn_from(ab)->control.fd, SOL_SOCKET, SO_SNDBUF, &small,
+				   sizeof(small));
+	}
+	assert_int_equal(tcp_conn_from(ab)->data.state, TCP_LANE_NONE);
+	side_close(a);
+	side_close(b);
+}
+
+/* Control would wait behind all of it. */
+static void a_stream_of_medium_payload_takes_the_data_lane(void **state)
+{
+	struct side *a = side_open(NULL), *b = side_open(NULL);
+	size_t len = 40000;
+	uint8_t *bytes = malloc(len);
+	struct iovec iov = { bytes, len };
+	struct sent sent = { 0 };
+	struct wire_conn *ab, *ba;
+	int i, cnt = 0;
+
+	pattern(bytes, len, 1);
+	pair_up(a, b, &ab, &ba);
+	/* nobody reads: more than any buffer of the kernel takes */
+	for (i = 0; i < 100000 && cnt < 4000; i++) {
+		cnt += !send_bulk(ab, 1, &iov, 1, &sent);
+		side_poll(a);
+		if (cnt == 2)
+			DRIVE(a, b, tcp_conn_from(ab)->data.state == TCP_LANE_UP);
+	}
+	assert_true(sent.done < cnt);
+	assert_true(publish(ab, 2, 8, false));
+	assert_false(tcp_conn_from(ab)->control.want_out);
+	DRIVE(a, b, sent.done == cnt && b->got_cnt == cnt + 1 && b->got[cnt].payload);
+	for (i = 0; i < b->got_cnt; i++)
+		assert_true(payload_right(&b->got[i]));
 	side_close(a);
 	side_close(b);
 	free(bytes);
@@ -489,6 +568,8 @@ int main(void)
 		cmocka_unit_test(either_side_may_send_bulk_first),
 		cmocka_unit_test(both_sides_send_bulk_at_once),
 		cmocka_unit_test(control_overtakes_bulk),
+		cmocka_unit_test(medium_payload_that_is_answered_needs_one_lane),
+		cmocka_unit_test(a_stream_of_medium_payload_takes_the_data_lane),
 		cmocka_unit_test(a_side_connects_to_itself),
 		cmocka_unit_test(simultaneous_open_leaves_one_conn),
 		cmocka_unit_test(a_port_where_nobody_listens_refuses),
