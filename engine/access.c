@@ -222,8 +222,8 @@ static struct packet *engine_request_claim(struct engine_peer *peer, struct engi
 	packet = peer->wire->claim(peer->conn, head + len, &payload);
 	if (!packet)
 		return NULL;
-	engine_header(peer, packet, (uint8_t)(tx->kind | tx->rx_idx << 4),
-		      listed ? PACKET_TARGETS : 0, (uint32_t)(head + len));
+	engine_header_to(peer, packet, tx->rx_idx, tx->kind, listed ? PACKET_TARGETS : 0,
+			 (uint32_t)(head + len));
 	if (own_len)
 		memcpy(payload, own, own_len);
 	if (listed) {
@@ -292,8 +292,8 @@ static int engine_write_stream(struct engine_peer *peer, struct engine_tx *tx)
 	struct packet packet = { .tag = tx->targets[0].addr, .data = tx->targets[0].key };
 	int ret;
 
-	engine_header(peer, &packet, (uint8_t)(PACKET_WRITE | tx->rx_idx << 4), PACKET_COUNTED,
-		      (uint32_t)tx->len);
+	engine_header_to(peer, &packet, tx->rx_idx, PACKET_WRITE, PACKET_COUNTED,
+			 (uint32_t)tx->len);
 	ret = engine_tx_leave(peer, tx, &packet, !peer->wire->in_order);
 	if (ret)
 		return ret;

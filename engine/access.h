@@ -156,7 +156,7 @@ int engine_request(struct engine_rx_ctx *ctx, struct engine_peer *peer,
 /* engine_request_plain - is this a write of some bytes to the one place that its header names */
 static inline bool engine_request_plain(const struct packet *packet)
 {
-	return PACKET_OP(packet->op) == PACKET_WRITE &&
+	return packet->op == PACKET_WRITE &&
 	       !(packet->flags & ~(uint32_t)PACKET_COUNTED) && packet->len;
 }
 
@@ -175,7 +175,7 @@ int engine_request_stream(struct engine_rx_ctx *ctx, struct engine_peer *peer,
 /* engine_is_request - is this a one-sided request, rather than a message */
 static inline bool engine_is_request(const struct packet *packet)
 {
-	uint32_t op = PACKET_OP(packet->op);
+	uint32_t op = packet->op;
 
 	return op == PACKET_WRITE || op == PACKET_READ || op == PACKET_ATOMIC ||
 	       (op == PACKET_RTS && packet->flags & PACKET_TARGETS);

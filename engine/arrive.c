@@ -38,7 +38,7 @@ static int engine_early_turn(struct engine_ep *ep, struct engine_held *held)
 		peer->early_large -= engine_is_large(&held->packet);
 		return engine_held_request(held);
 	}
-	if (PACKET_OP(held->packet.op) == PACKET_EAGER && held->packet.flags & PACKET_ACKED)
+	if (held->packet.op == PACKET_EAGER && held->packet.flags & PACKET_ACKED)
 		engine_ack_due(peer);
 	recv = match_arrive(engine_matcher(q, held->packet.flags), engine_source_id(q, peer),
 			    held->packet.tag);
@@ -114,7 +114,7 @@ static int engine_in_turn(struct engine_rx_ctx *ctx, struct engine_peer *peer,
 		return engine_request_stream(ctx, peer, packet, dest);
 	if (engine_is_request(packet))
 		return engine_request(ctx, peer, packet, payload);
-	if (PACKET_OP(packet->op) == PACKET_EAGER && packet->flags & PACKET_ACKED)
+	if (packet->op == PACKET_EAGER && packet->flags & PACKET_ACKED)
 		engine_ack_due(peer);
 	recv = match_arrive(engine_matcher(q, packet->flags), engine_source_id(q, peer),
 			    packet->tag);
@@ -125,14 +125,14 @@ static int engine_in_turn(struct engine_rx_ctx *ctx, struct engine_peer *peer,
 		engine_held_store(held);
 		return 0;
 	}
-	if (PACKET_OP(packet->op) == PACKET_RTS)
+	if (packet->op == PACKET_RTS)
 		memcpy(&rts, payload, sizeof(rts));
 	rx = engine_recv_take(recv, ctx, peer, packet,
-			      PACKET_OP(packet->op) == PACKET_RTS ? rts.len : packet->len);
+			      packet->op == PACKET_RTS ? rts.len : packet->len);
 	if (!rx)
 		return -FI_ENOMEM;
 	engine_recv_sender(rx, packet);
-	if (PACKET_OP(packet->op) == PACKET_RTS) {
+	if (packet->op == PACKET_RTS) {
 		engine_rndv_receive(ep, peer, rx, packet, &rts);
 	} else if (avail == packet->len) {
 		engine_recv_copy(rx, payload, avail);
@@ -155,14 +155,14 @@ static int engine_message(struct engine_ep *ep, struct wire_conn *conn,
 			  struct wire_dest *dest)
 {
 	struct engine_peer *peer = conn->peer;
-	bool eager = PACKET_OP(packet->op) == PACKET_EAGER;
+	bool eager = packet->op == PACKET_EAGER;
 	struct engine_rx_ctx *ctx;
 	struct list *first;
 	int ret;
 
-	if (PACKET_RX_IDX(packet->op) >= ep->rx_cnt)
+	if (PACKET_RX_IDX(packet->epoch) >= ep->rx_cnt)
 		return -FI_EINVAL;
-	ctx = ep->rxs[PACKET_RX_IDX(packet->op)];
+	ctx = ep->rxs[PACKET_RX_IDX(packet->epoch)];
 	if (packet->flags & PACKET_COLL) {
 		if (engine_is_request(packet) || !(packet->flags & PACKET_TAGGED))
 			return -FI_EINVAL;
@@ -198,21 +198,21 @@ static int engine_message(struct engine_ep *ep, struct wire_conn *conn,
 /* Is the header as a packet's of its kind has to be? Takes the credits that it brings. */
 static bool engine_header_take(struct engine_peer *peer, const struct packet *packet)
 {
-	if (packet->epoch != peer->rx_epoch)
+	if (PACKET_LIFE(packet->epoch) != peer->rx_epoch)
 		return false;
 	if (packet->flags & PACKET_COUNTED &&
-	    (PACKET_OP(packet->op) != PACKET_WRITE || packet->flags != PACKET_COUNTED))
+	    (packet->op != PACKET_WRITE || packet->flags != PACKET_COUNTED))
 		return false;
 	if (packet->credits && !engine_credited(peer, packet->credits))
 		return false;
-	return !PACKET_RX_IDX(packet->op) || PACKET_OP(packet->op) == PACKET_EAGER ||
-	       PACKET_OP(packet->op) == PACKET_RTS || engine_is_request(packet);
+	return !PACKET_RX_IDX(packet->epoch) || packet->op == PACKET_EAGER ||
+	       packet->op == PACKET_RTS || engine_is_request(packet);
 }
 
 /* Does a message or request have the payload with it that it has to? */
 static bool engine_message_fits(const struct packet *packet, size_t avail)
 {
-	switch (PACKET_OP(packet->op)) {
+	switch (packet->op) {
 	case PACKET_EAGER:
 		return !(packet->flags & (PACKET_TARGETS | PACKET_PULL));
 	case PACKET_RTS:
@@ -239,7 +239,7 @@ static __attribute__((noinline)) int engine_packet_any(struct engine_ep *ep,
 	dest->cookie = NULL;
 	if (!engine_header_take(peer, packet))
 		return -FI_EINVAL;
-	switch (PACKET_OP(packet->op)) {
+	switch (packet->op) {
 	case PACKET_EAGER:
 	case PACKET_RTS:
 	case PACKET_WRITE:

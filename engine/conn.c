@@ -265,7 +265,7 @@ static void engine_peer_meet(struct engine_peer *peer, const struct hello *hello
 {
 	peer->gone = false;
 	peer->epoch = hello->epoch;
-	peer->rx_epoch = (uint16_t)hello->epoch;
+	peer->rx_epoch = PACKET_EPOCH(hello->epoch);
 	peer->peer_life = hello->life;
 	peer->rx_seq = hello->seq;
 	peer->credit = peer->credit_max = hello->window;

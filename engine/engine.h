@@ -597,8 +597,8 @@ struct engine_peer {
 	uint32_t credit;    /* eager payload that we may send, bytes */
 	uint32_t owed;	    /* eager payload freed here and not granted again yet, bytes */
 	uint32_t early_cnt; /* messages that wait for their turn */
-	uint16_t tx_epoch;  /* low bits of our epoch */
-	uint16_t rx_epoch;  /* low bits of its epoch */
+	uint16_t tx_epoch;  /* PACKET_EPOCH() of ours */
+	uint16_t rx_epoch;  /* ... and of its */
 	struct engine_ep *ep;
 
 	struct wire_conn *conns[ENGINE_WIRE_MAX]; /* by wire: ours or accepted */

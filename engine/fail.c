@@ -23,7 +23,7 @@ static void engine_lose(struct engine_peer *peer, struct engine_held *held)
 	held->counted = false;
 	/* Its sender has been told that it failed, and waits for no word any more. */
 	held->packet.flags &= (uint8_t)~PACKET_DELIVERY;
-	if (PACKET_OP(held->packet.op) == PACKET_RTS)
+	if (held->packet.op == PACKET_RTS)
 		held->lost = true;
 }
 

@@ -154,7 +154,7 @@ struct engine_held *engine_hold(struct engine_rx_ctx *ctx, struct engine_peer *p
 
 	if (!held)
 		return NULL;
-	if (PACKET_OP(packet->op) == PACKET_RTS && !(packet->flags & PACKET_TARGETS)) {
+	if (packet->op == PACKET_RTS && !(packet->flags & PACKET_TARGETS)) {
 		memcpy(&held->rts, payload, sizeof(held->rts));
 	} else if (avail == packet->len) {
 		memcpy(held->bytes, payload, avail);
@@ -196,7 +196,7 @@ void engine_held_receive(struct engine_held *held, struct engine_rx *rx)
 	if (held->lost) {
 		engine_held_free(ep, held);
 		engine_recv_error(ep->domain, rx, -FI_ECONNRESET);
-	} else if (PACKET_OP(held->packet.op) == PACKET_RTS) {
+	} else if (held->packet.op == PACKET_RTS) {
 		engine_rndv_receive(ep, peer, rx, &held->packet, &held->rts);
 		engine_held_free(ep, held);
 	} else if (held->whole) {
@@ -250,11 +250,11 @@ void engine_held_drop(struct engine_ep *ep, struct engine_held *held)
 		held->rx = NULL;
 		return;
 	}
-	if (PACKET_OP(held->packet.op) == PACKET_RTS && !held->lost)
+	if (held->packet.op == PACKET_RTS && !held->lost)
 		engine_ctl(held->peer, PACKET_FIN, held->rts.id, 0, NULL);
 	else if (held->packet.flags & PACKET_DELIVERY && !held->lost)
 		engine_ctl(held->peer, PACKET_FIN, held->packet.seq, 0, NULL);
-	if (PACKET_OP(held->packet.op) == PACKET_EAGER && held->counted)
+	if (held->packet.op == PACKET_EAGER && held->counted)
 		engine_owe(held->peer, held->packet.len);
 	engine_held_free(ep, held);
 }

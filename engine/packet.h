@@ -59,18 +59,22 @@ enum packet_flag {
 	(PACKET_TAGGED | PACKET_CQ_DATA | PACKET_DELIVERY | PACKET_ACKED | \
 	 PACKET_COLL) /* of a send */
 
-#define PACKET_OP(op)	  ((op)&0x0fu)
-#define PACKET_RX_IDX(op) ((uint32_t)(op) >> 4)
-#define PACKET_RX_MAX	  15u /* receive contexts of an endpoint */
+/*
+ * What a packet's epoch says: the receive context that a message or request is for, and bits of the
+ * sender's epoch. One field, so that a look at it tells both of a packet of this life for context 0.
+ */
+#define PACKET_EPOCH(epoch)  ((uint16_t)((epoch) << 8))
+#define PACKET_LIFE(epoch)   ((epoch)&0xff00u)
+#define PACKET_RX_IDX(epoch) ((epoch)&0x00ffu)
+#define PACKET_RX_MAX	     256u /* receive contexts of an endpoint */
 
 struct packet {
-	uint8_t op; /* enum packet_op; high half: receive context that a message or request is for */
+	uint8_t op; /* enum packet_op */
 	uint8_t flags;
-	uint16_t
-		epoch; /* low bits of the sender's epoch: a stray of an older life is dropped */
-	uint32_t len;  /* bytes of payload behind the header */
-	uint32_t seq;  /* message or request: its place in the sender's order to this peer */
-	uint16_t ack;  /* low bits of the next seq expected: cumulative */
+	uint16_t epoch; /* see above; a stray of an older life ends the connection */
+	uint32_t len;	/* bytes of payload behind the header */
+	uint32_t seq;	/* message or request: its place in the sender's order to this peer */
+	uint16_t ack;	/* low bits of the next seq expected: cumulative */
 	uint16_t
 		credits; /* eager payload granted to the receiver of this, in CREDIT_UNIT bytes */
 	uint64_t tag;
@@ -158,7 +162,7 @@ _Static_assert(sizeof(struct packet_atomic) == 16,
 	       "with 8 bytes of operand one cache line, header included");
 
 #define HELLO_MAGIC   0x74666577u /* "weft" */
-#define HELLO_VERSION 1u
+#define HELLO_VERSION 2u
 
 /*
  * First bytes of each direction of a connection, whatever the wire.

@@ -49,7 +49,7 @@ struct engine_peer *engine_peer_new(struct engine_ep *ep, const struct weft_addr
 	engine_peer_place(peer, addr);
 	peer->address = *address;
 	peer->self = engine_names(address, &ep->address);
-	peer->tx_epoch = (uint16_t)ep->epoch;
+	peer->tx_epoch = PACKET_EPOCH(ep->epoch);
 	list_init(&peer->blocked);
 	list_init(&peer->queued);
 	list_init(&peer->started);

@@ -134,7 +134,7 @@ void engine_held_free(struct engine_ep *ep, struct engine_held *held);
 /* engine_held_len - bytes of the message that is held */
 static inline size_t engine_held_len(const struct engine_held *held)
 {
-	return PACKET_OP(held->packet.op) == PACKET_RTS ? held->rts.len : held->packet.len;
+	return held->packet.op == PACKET_RTS ? held->rts.len : held->packet.len;
 }
 
 static inline struct match *engine_matcher(struct engine_rxq *q, uint32_t flags)

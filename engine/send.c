@@ -189,8 +189,8 @@ static int engine_tx_inline(struct engine_peer *peer, struct engine_tx *tx)
 	packet = peer->wire->claim(peer->conn, tx->len, &payload);
 	if (!packet)
 		return -FI_EAGAIN;
-	engine_header(peer, packet, (uint8_t)(PACKET_EAGER | tx->rx_idx << 4),
-		      tx->flags & PACKET_FLAGS_TX, (uint32_t)tx->len);
+	engine_header_to(peer, packet, tx->rx_idx, PACKET_EAGER, tx->flags & PACKET_FLAGS_TX,
+			 (uint32_t)tx->len);
 	packet->tag = tx->tag;
 	packet->data = tx->data;
 	engine_fill(peer->conn, payload, tx->iov, tx->iov_cnt, tx->len, peer->wire);
@@ -215,8 +215,7 @@ static int engine_tx_eager(struct engine_peer *peer, struct engine_tx *tx)
 	/* One-sided requests may have to wait until it can't be overtaken any more. */
 	if (!peer->wire->in_order && peer->ep->caps & (FI_RMA | FI_ATOMIC))
 		flags |= PACKET_ACKED;
-	engine_header(peer, &packet, (uint8_t)(PACKET_EAGER | tx->rx_idx << 4), flags,
-		      (uint32_t)tx->len);
+	engine_header_to(peer, &packet, tx->rx_idx, PACKET_EAGER, flags, (uint32_t)tx->len);
 	ret = engine_tx_leave(peer, tx, &packet, flags & PACKET_ACKED);
 	if (ret)
 		return ret;
@@ -247,8 +246,8 @@ int engine_tx_rts(struct engine_peer *peer, struct engine_tx *tx)
 	packet = peer->wire->claim(peer->conn, sizeof(rts) + more, &payload);
 	if (!packet)
 		return -FI_EAGAIN;
-	engine_header(peer, packet, (uint8_t)(PACKET_RTS | tx->rx_idx << 4),
-		      flags | (more ? PACKET_TARGETS : 0), (uint32_t)(sizeof(rts) + more));
+	engine_header_to(peer, packet, tx->rx_idx, PACKET_RTS,
+			 flags | (more ? PACKET_TARGETS : 0), (uint32_t)(sizeof(rts) + more));
 	packet->tag = tx->tag;
 	packet->data = tx->data;
 	memcpy(payload, &rts, sizeof(rts));

@@ -104,17 +104,26 @@ static inline void engine_send_done(struct engine_tx_ctx *tx, void *context, uin
 	cq_push(&tx->cq->queue);
 }
 
-/* engine_header - fill a claimed packet; the caller publishes it */
-static inline void engine_header(struct engine_peer *peer, struct packet *packet, uint8_t op,
-				 uint32_t flags, uint32_t len)
+/*
+ * engine_header_to - fill a claimed packet for a receive context of the peer; the caller publishes it
+ * engine_header - one that is for none, or for the first
+ */
+static inline void engine_header_to(struct engine_peer *peer, struct packet *packet,
+				    uint32_t rx_idx, uint8_t op, uint32_t flags, uint32_t len)
 {
 	packet->op = op;
 	packet->flags = (uint8_t)flags;
-	packet->epoch = peer->tx_epoch;
+	packet->epoch = (uint16_t)(peer->tx_epoch | rx_idx);
 	packet->len = len;
 	packet->seq = (uint32_t)peer->tx_seq;
 	packet->ack = (uint16_t)peer->rx_seq;
 	packet->credits = unlikely(peer->owed >= CREDIT_UNIT) ? engine_take_owed(peer) : 0;
+}
+
+static inline void engine_header(struct engine_peer *peer, struct packet *packet, uint8_t op,
+				 uint32_t flags, uint32_t len)
+{
+	engine_header_to(peer, packet, 0, op, flags, len);
 }
 
 /* engine_fill - @len bytes of a claimed packet's payload, from the beginning of @iov */
@@ -170,8 +179,7 @@ static engine_path ssize_t engine_send_on(struct engine_ep *ep, struct engine_pe
 	if (unlikely(!packet))
 		return engine_send_slow(ep, peer, msg);
 
-	engine_header(peer, packet, (uint8_t)(PACKET_EAGER | msg->rx_idx << 4), msg->flags,
-		      (uint32_t)len);
+	engine_header_to(peer, packet, msg->rx_idx, PACKET_EAGER, msg->flags, (uint32_t)len);
 	packet->tag = msg->tag;
 	packet->data = msg->data;
 	if (likely(!msg->iov_cnt && len < WIRE_FILL_MIN))

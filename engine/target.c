@@ -36,7 +36,7 @@ struct request {
 static int request_read(const struct packet *packet, const void *payload, size_t own_len,
 			uint64_t bytes, struct request *r)
 {
-	uint32_t pull = PACKET_OP(packet->op) == PACKET_RTS ? PACKET_PULL | PACKET_PIECES : 0;
+	uint32_t pull = packet->op == PACKET_RTS ? PACKET_PULL | PACKET_PIECES : 0;
 	struct packet_targets head;
 	size_t at = own_len, list;
 
@@ -686,7 +686,7 @@ int engine_request(struct engine_rx_ctx *ctx, struct engine_peer *peer,
 {
 	if (unlikely(answers_overflow(peer)))
 		return -FI_EINVAL;
-	switch (PACKET_OP(packet->op)) {
+	switch (packet->op) {
 	case PACKET_WRITE:
 		return request_write(ctx, peer, packet, payload);
 	case PACKET_READ:

@@ -151,7 +151,7 @@ static void preambles_that_are_wrong_are_refused(void **state)
 	assert_int_equal(answer_to(a, &p, 8), FI_ENOPROTOOPT);
 	assert_non_null(strstr(mock_log, "who connects from 127.0.0.1:"));
 	p = good;
-	p.hello.version = 2;
+	p.hello.version++;
 	assert_int_equal(answer_to(a, &p, sizeof(p)), FI_ENOPROTOOPT);
 	p = good;
 	p.magic ^= 1;
@@ -362,7 +362,7 @@ static void answers_that_are_wrong_end_connecting(void **state)
 	a.version = 2;
 	assert_int_equal(end_of(&a, sizeof(a)), -FI_ENOPROTOOPT);
 	a = good;
-	a.hello.version = 2;
+	a.hello.version++;
 	assert_int_equal(end_of(&a, sizeof(a)), -FI_ENOPROTOOPT);
 	a = good;
 	a.hello.magic = 0;

@@ -163,7 +163,7 @@ static void harvest(void)
 	uint64_t payload[3];
 
 	while (f.liar.raw && fake_raw_read(f.liar.raw, &p, payload, sizeof(payload))) {
-		switch (PACKET_OP(p.op)) {
+		switch (p.op) {
 		case PACKET_RTS:
 			liar_learn(&f.liar, payload[1]);
 			break;
@@ -344,8 +344,7 @@ static void packet(void)
 	if (!fake_raw_send(f.liar.raw, &p, payload, avail,
 			   how & 2 && p.len - avail <= sizeof(rest) ? rest : NULL) &&
 	    p.seq == f.liar.seq &&
-	    (engine_is_request(&p) || PACKET_OP(p.op) == PACKET_EAGER ||
-	     PACKET_OP(p.op) == PACKET_RTS))
+	    (engine_is_request(&p) || p.op == PACKET_EAGER || p.op == PACKET_RTS))
 		f.liar.seq++;
 }
 

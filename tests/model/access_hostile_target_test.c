@@ -216,10 +216,10 @@ static void flags_that_a_request_does_not_have_are_refused(void **state)
 		p.flags = flags[i];
 		refused(&p, &read, sizeof(read));
 	}
-	for (uint32_t i = 1; i < 16; i++) {
+	for (uint32_t i = 1; i < PACKET_RX_MAX; i++) {
 		struct packet p = a_request(PACKET_WRITE, 8);
 
-		p.op |= (uint8_t)(i << 4); /* a receive context that is not there */
+		p.epoch |= (uint16_t)i; /* a receive context that is not there */
 		refused(&p, bytes, 8);
 	}
 }

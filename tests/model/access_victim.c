@@ -49,7 +49,7 @@ int access_victim_teardown(void **state)
 struct packet a_packet(enum packet_op op, uint32_t len)
 {
 	return (struct packet){
-		.op = (uint8_t)op, .epoch = (uint16_t)lie.epoch, .len = len, .seq = lie.seq
+		.op = (uint8_t)op, .epoch = PACKET_EPOCH(lie.epoch), .len = len, .seq = lie.seq
 	};
 }
 
@@ -80,10 +80,10 @@ struct packet heard(enum packet_op op, void *payload, size_t len)
 {
 	struct packet p = { 0 };
 
-	for (int i = 0; i < 1000 && PACKET_OP(p.op) != op; i++) {
+	for (int i = 0; i < 1000 && p.op != op; i++) {
 		go(1);
 		fake_raw_read(liar, &p, payload, len);
 	}
-	assert_int_equal(PACKET_OP(p.op), op);
+	assert_int_equal(p.op, op);
 	return p;
 }

@@ -752,7 +752,7 @@ static void attributes_beyond_what_is_offered_are_refused(void **state)
 	info->rx_attr->iov_limit = 1000;
 	assert_int_equal(fi_endpoint(domain, info, &ep, NULL), -FI_EINVAL);
 	*info->rx_attr = rx;
-	info->ep_attr->rx_ctx_cnt = 17;
+	info->ep_attr->rx_ctx_cnt = 257;
 	assert_int_equal(fi_scalable_ep(domain, info, &ep, NULL), -FI_EINVAL);
 }
 

@@ -39,7 +39,7 @@ static struct packet honest_packet(enum packet_op op, uint32_t len)
 {
 	return (struct packet){ .op = (uint8_t)op,
 				.flags = PACKET_TAGGED,
-				.epoch = (uint16_t)lie.epoch,
+				.epoch = PACKET_EPOCH(lie.epoch),
 				.len = len,
 				.seq = lie.seq++,
 				.tag = 5 };
@@ -111,7 +111,7 @@ static void other_epochs_are_refused(void **state)
 {
 	struct packet p = honest_packet(PACKET_EAGER, 0);
 
-	p.epoch++;
+	p.epoch ^= PACKET_EPOCH(1);
 	refused(&p, NULL, 0);
 }
 
