@@ -170,7 +170,7 @@ static int engine_message(struct engine_ep *ep, struct wire_conn *conn,
 		if (!ctx)
 			return -FI_ENOMEM;
 	}
-	if ((eager && packet->len > ENGINE_INJECT_MAX) || packet->flags & PACKET_COUNTED) {
+	if ((eager && packet->len > ENGINE_FREE_MAX) || packet->flags & PACKET_COUNTED) {
 		if (packet->len > EAGER_LIMIT || packet->len > peer->allowed)
 			return -FI_EINVAL;
 		peer->allowed -= packet->len;

@@ -27,7 +27,8 @@
 #include "wire.h"
 
 #define ENGINE_IOV_MAX	    WIRE_IOV_MAX
-#define ENGINE_INJECT_MAX   256u
+#define ENGINE_INJECT_MAX   4096u
+#define ENGINE_FREE_MAX	    256u /* payload of a message that takes no credit, bytes */
 #define ENGINE_WIRE_MAX	    4u
 #define ENGINE_TX_SIZE	    1024u /* default and largest tx_attr.size */
 #define ENGINE_RX_SIZE	    1024u /* rx_attr.size answered; posting is bounded by memory alone */

@@ -96,7 +96,7 @@ static inline bool engine_credited(struct engine_peer *peer, uint32_t credits)
 /* engine_owe - payload of an eager message was freed, which took credit unless it is small */
 static inline void engine_owe(struct engine_peer *peer, size_t len)
 {
-	if (len > ENGINE_INJECT_MAX)
+	if (len > ENGINE_FREE_MAX)
 		engine_grant(peer, len);
 }
 
@@ -283,7 +283,7 @@ static inline int engine_packet_on(struct engine_ep *ep, struct wire_conn *conn,
 
 	if (packet->credits && unlikely(!engine_credited(peer, packet->credits)))
 		return -FI_EINVAL;
-	if (avail > ENGINE_INJECT_MAX) {
+	if (avail > ENGINE_FREE_MAX) {
 		if (unlikely(avail > peer->allowed))
 			return -FI_EINVAL;
 		peer->allowed -= (uint32_t)avail;
@@ -301,7 +301,7 @@ static inline int engine_packet_on(struct engine_ep *ep, struct wire_conn *conn,
 	if (unlikely(!rx))
 		return -FI_ENOMEM;
 	engine_recv_copy(rx, payload, avail);
-	if (avail > ENGINE_INJECT_MAX)
+	if (avail > ENGINE_FREE_MAX)
 		engine_owe(peer, avail);
 	engine_recv_done(ep->domain, rx);
 	return 0;

@@ -267,7 +267,7 @@ int engine_tx_rts(struct engine_peer *peer, struct engine_tx *tx)
 int engine_tx_start(struct engine_peer *peer, struct engine_tx *tx)
 {
 	struct wire_conn *conn = peer->conn;
-	bool counted = tx->len > ENGINE_INJECT_MAX;
+	bool counted = tx->len > ENGINE_FREE_MAX;
 	size_t len = tx->len, gone = len;
 	int ret;
 

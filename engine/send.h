@@ -173,7 +173,7 @@ static engine_path ssize_t engine_send_on(struct engine_ep *ep, struct engine_pe
 
 	if (unlikely(!peer->ready || len > wire->claim_max || msg->flags & ENGINE_SLOW))
 		return engine_send_slow(ep, peer, msg);
-	if (len > ENGINE_INJECT_MAX && unlikely(peer->credit < len))
+	if (len > ENGINE_FREE_MAX && unlikely(peer->credit < len))
 		return engine_send_slow(ep, peer, msg);
 	packet = wire->claim(conn, len, &payload);
 	if (unlikely(!packet))
@@ -189,7 +189,7 @@ static engine_path ssize_t engine_send_on(struct engine_ep *ep, struct engine_pe
 	wire->publish(conn, packet, msg->flags & ENGINE_MORE);
 	engine_sent(ep, conn, wire);
 
-	if (len > ENGINE_INJECT_MAX)
+	if (len > ENGINE_FREE_MAX)
 		peer->credit -= (uint32_t)len;
 	peer->tx_seq++;
 	conn->tx_msgs++;

@@ -142,7 +142,7 @@ static void bad_sends_and_receives_are_refused(void **state)
 	struct iovec iov[9] = { { 0 } };
 	struct fi_msg_tagged msg = { .msg_iov = iov, .iov_count = 9 };
 	struct side s = { 0 };
-	char buf[512] = "";
+	static char buf[8192]; /* more than can be injected */
 
 	side_make(&s);
 	side_enable(&s);
