@@ -166,9 +166,7 @@ static void access_is_what_was_granted(void **state)
 
 static void what_is_not_offered_is_refused(void **state)
 {
-	struct iovec iov[5] = {
-		{ NULL, 1 }, { NULL, 1 }, { NULL, 1 }, { NULL, 1 }, { NULL, 1 }
-	};
+	struct iovec iov[MR_IOV_MAX + 1] = { [0 ... MR_IOV_MAX] = { NULL, 1 } };
 	struct fi_mr_attr attr = {
 		.mr_iov = iov, .iov_count = 1, .access = RMA, .iface = FI_HMEM_CUDA
 	};
@@ -187,7 +185,7 @@ static void what_is_not_offered_is_refused(void **state)
 			 -FI_EINVAL);
 	assert_int_equal(fi_mr_reg(w.domain, iov, 1, RMA, 0, FI_KEY_NOTAVAIL, 0, &mr, NULL),
 			 -FI_EKEYREJECTED);
-	assert_int_equal(fi_mr_regv(w.domain, iov, 5, RMA, 0, 1, 0, &mr, NULL), -FI_EINVAL);
+	assert_int_equal(fi_mr_regv(w.domain, iov, MR_IOV_MAX + 1, RMA, 0, 1, 0, &mr, NULL), -FI_EINVAL);
 	assert_int_equal(fi_mr_regv(w.domain, iov, 0, RMA, 0, 1, 0, &mr, NULL), -FI_EINVAL);
 	assert_int_equal(fi_mr_regv(w.domain, NULL, 1, RMA, 0, 1, 0, &mr, NULL), -FI_EINVAL);
 	assert_int_equal(fi_mr_regattr(w.domain, NULL, 0, &mr), -FI_EINVAL);

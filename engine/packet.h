@@ -104,7 +104,7 @@ struct packet_piece {
 	uint64_t len;
 };
 
-#define PACKET_PIECE_CNT 4u
+#define PACKET_PIECE_CNT 8u
 
 _Static_assert(sizeof(struct packet_piece) == 16, "layout");
 
@@ -117,7 +117,7 @@ struct packet_cts {
 
 _Static_assert(sizeof(struct packet_cts) == 16, "layout");
 
-#define PACKET_TARGET_MAX 4u
+#define PACKET_TARGET_MAX 8u
 
 /* Registered memory of the receiver. */
 struct packet_target {

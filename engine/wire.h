@@ -46,8 +46,8 @@ struct mr_memory;
 /* What a domain shows to peers over one kind of wire: its key table. The wire's own. */
 struct wire_share;
 
-#define WIRE_IOV_MAX  4u
-#define WIRE_DEST_MAX 16u /* pieces of where a payload goes */
+#define WIRE_IOV_MAX  8u
+#define WIRE_DEST_MAX 64u /* pieces of where a payload goes: targets, in pieces each */
 #define WIRE_REQUEST_MAX \
 	8192u /* payload of a one-sided request, bytes: operands and what names them */
 

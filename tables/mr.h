@@ -24,7 +24,7 @@
 #include <rdma/fi_errno.h>
 #include "platform.h"
 
-#define MR_IOV_MAX    4u /* pieces of a scattered region */
+#define MR_IOV_MAX    8u /* pieces of a scattered region */
 #define MR_SLOT_BITS  24u
 #define MR_SLOT_MASK  ((1u << MR_SLOT_BITS) - 1)
 #define MR_SLAB_FIRST 64u /* lines of the first slab and of the second, then 128, 256, ... */

@@ -302,7 +302,7 @@ static void a_scattered_region_is_one_range(void **state)
 			assert_int_equal(left, 0);
 		}
 	}
-	spec.iov_cnt = 5;
+	spec.iov_cnt = MR_IOV_MAX + 1;
 	assert_int_equal(mr_insert(&t, &spec, &index), -FI_EINVAL);
 	spec.iov_cnt = 0;
 	assert_int_equal(mr_insert(&t, &spec, &index), -FI_EINVAL);

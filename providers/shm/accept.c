@@ -11,7 +11,7 @@
 static void answer_give(struct pshm_pair *pair, enum pshm_answer answer, int err)
 {
 	/* R:pshm_pair.answer  the hello before the answer; pairs A:pshm_pair.answer */
-	atomic_store_explicit(&pair->answer.value, (uint32_t)answer | (uint32_t)-err << 8,
+	atomic_store_explicit(&pair->answer, (uint32_t)answer | (uint32_t)-err << 8,
 			      memory_order_release);
 }
 

@@ -55,7 +55,7 @@ struct pshm_joint {
 	struct pshm_joint_piece pieces[WIRE_IOV_MAX]; /* of the receiver's memory */
 };
 
-_Static_assert(sizeof(struct pshm_joint) == 4 * CACHE_LINE, "layout");
+_Static_assert(sizeof(struct pshm_joint) == 5 * CACHE_LINE, "layout");
 _Static_assert(offsetof(struct pshm_joint, helped) == 64, "what each side writes is apart");
 _Static_assert(offsetof(struct pshm_joint, id) == 128, "layout");
 _Static_assert(offsetof(struct pshm_joint, chunk_len) == 160, "layout");

@@ -303,7 +303,7 @@ static bool connecting_step(struct pshm_conn *conn, bool all, bool check_process
 		return all && waiting_step(conn, check_process);
 	hopeless = all ? connecting_hopeless(conn, check_process) : 0;
 	/* A:pshm_pair.answer  the answer before its hello; pairs R:pshm_pair.answer */
-	answer = atomic_load_explicit(&conn->pair->answer.value, memory_order_acquire);
+	answer = atomic_load_explicit(&conn->pair->answer, memory_order_acquire);
 	refusal = answer >> 8;
 	switch ((enum pshm_answer)(answer & 0xff)) {
 	case PSHM_WAITING:

@@ -198,7 +198,7 @@ static void another_version_is_told(void **state)
 	pair->version--;
 	pair->hello[PSHM_ASKED].version++;
 	assert_int_equal(offer_made(&offer), 0);
-	assert_int_equal(atomic_load(&pair->answer.value), PSHM_REFUSED | FI_ENOPROTOOPT << 8);
+	assert_int_equal(atomic_load(&pair->answer), PSHM_REFUSED | FI_ENOPROTOOPT << 8);
 	assert_int_equal(b.ups, 0);
 	pshm_region_close(&region);
 }
@@ -211,11 +211,11 @@ static void hello_in_another_name_is_refused(void **state)
 
 	pair->hello[PSHM_ASKED].addr.pid++;
 	assert_int_equal(offer_made(&offer), 0);
-	assert_int_equal(atomic_load(&pair->answer.value), PSHM_REFUSED | FI_EPROTO << 8);
+	assert_int_equal(atomic_load(&pair->answer), PSHM_REFUSED | FI_EPROTO << 8);
 	memset(&pair->hello[PSHM_ASKED], 0xff, sizeof(struct hello));
-	atomic_store(&pair->answer.value, 0);
+	atomic_store(&pair->answer, 0);
 	assert_int_equal(offer_made(&offer), 0);
-	assert_int_equal(atomic_load(&pair->answer.value) & 0xff, PSHM_REFUSED);
+	assert_int_equal(atomic_load(&pair->answer) & 0xff, PSHM_REFUSED);
 	assert_int_equal(b.ups, 0);
 	pshm_region_close(&region);
 }

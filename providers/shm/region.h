@@ -23,7 +23,7 @@
 #define PSHM_PAIR_MAGIC	 0x72696170u /* "pair" */
 #define PSHM_AREA_MAGIC	 0x61657261u /* "area" */
 #define PSHM_TABLE_MAGIC 0x6c626174u /* "tabl" */
-#define PSHM_VERSION	 1u
+#define PSHM_VERSION	 2u
 #define PSHM_SLOTS	 64u
 #define PSHM_NONCE	 16u
 #define PSHM_CALLS \
@@ -194,9 +194,9 @@ struct pshm_pair {
 	 * its head; 0: there are none, and rings that grow get memory of their own.
 	 */
 	uint32_t area_len;
-	uint8_t pad1[20];
-	struct hello hello[2];	 /* by side */
-	struct pshm_flag answer; /* written once by PSHM_ANSWERED */
+	_Atomic uint32_t answer; /* written once by PSHM_ANSWERED */
+	uint8_t pad1[16];
+	struct hello hello[2]; /* by side */
 	struct pshm_flag ended[2];
 	struct pshm_flag
 		grown[2]; /* enum pshm_grown: of the ring of that side, by the other one */
@@ -224,16 +224,16 @@ _Static_assert(offsetof(struct pshm_pair, len) == 16, "layout");
 _Static_assert(offsetof(struct pshm_pair, nonce) == 24, "layout");
 _Static_assert(offsetof(struct pshm_pair, area_len) == 40, "layout");
 _Static_assert(offsetof(struct pshm_pair, hello) == 64, "layout");
-_Static_assert(offsetof(struct pshm_pair, answer) == 256, "layout");
-_Static_assert(offsetof(struct pshm_pair, ended) == 320, "layout");
-_Static_assert(offsetof(struct pshm_pair, grown) == 448, "layout");
-_Static_assert(offsetof(struct pshm_pair, probed) == 576, "layout");
-_Static_assert(offsetof(struct pshm_pair, attention) == 704, "layout");
-_Static_assert(offsetof(struct pshm_pair, barriers) == 832, "layout");
-_Static_assert(offsetof(struct pshm_pair, mute) == 960, "layout");
-_Static_assert(offsetof(struct pshm_pair, no_help) == 1088, "layout");
-_Static_assert(offsetof(struct pshm_pair, small) == 1216, "layout");
-_Static_assert(offsetof(struct pshm_pair, joint) == 1344, "layout");
+_Static_assert(offsetof(struct pshm_pair, answer) == 44, "layout");
+_Static_assert(offsetof(struct pshm_pair, ended) == 256, "layout");
+_Static_assert(offsetof(struct pshm_pair, grown) == 384, "layout");
+_Static_assert(offsetof(struct pshm_pair, probed) == 512, "layout");
+_Static_assert(offsetof(struct pshm_pair, attention) == 640, "layout");
+_Static_assert(offsetof(struct pshm_pair, barriers) == 768, "layout");
+_Static_assert(offsetof(struct pshm_pair, mute) == 896, "layout");
+_Static_assert(offsetof(struct pshm_pair, no_help) == 1024, "layout");
+_Static_assert(offsetof(struct pshm_pair, small) == 1152, "layout");
+_Static_assert(offsetof(struct pshm_pair, joint) == 1280, "layout");
 _Static_assert(offsetof(struct pshm_pair, inside) == offsetof(struct pshm_pair, shown) + 128,
 	       "layout");
 _Static_assert(sizeof(struct pshm_pair) <= PSHM_PAIR_HEAD, "layout");
