@@ -9,6 +9,7 @@
 #include "guard.h"
 #include "peer.h"
 #include "recv.h"
+#include "refuse.h"
 #include "send.h"
 
 #define ACCESS_FLAGS                                                                      \
@@ -187,8 +188,11 @@ ssize_t engine_access_call(struct engine_ctx *ctx, const struct engine_access *a
 	ssize_t ret = 0;
 
 	engine_guard_enter(ctx->domain);
-	if (!engine_write_small(access) || !engine_write_now(ctx, access))
+	if (!engine_write_small(access) || !engine_write_now(ctx, access)) {
 		ret = engine_access(ctx, access);
+		if (unlikely(ret))
+			engine_refuse_call(ctx, "a read, write or atomic", ret);
+	}
 	engine_guard_leave(ctx->domain);
 	return ret;
 }

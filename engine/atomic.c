@@ -6,6 +6,7 @@
 #include <rdma/fi_errno.h>
 #include "access.h"
 #include "atomics.h"
+#include "refuse.h"
 #include "trigger.h"
 
 /* One atomic call; arrays of fi_ioc count elements. */
@@ -102,7 +103,8 @@ static ssize_t atomic_do(struct engine_ctx *ctx, const struct atomic_call *call,
 	int ret;
 
 	ret = atomic_prepare(call, access, &room);
-	return ret ? ret : engine_access_call(ctx, access);
+	return ret ? engine_refuse_call(ctx, "an atomic operation", ret)
+		   : engine_access_call(ctx, access);
 }
 
 /* A call without flags: it leaves it to the buffers how many elements the target has. */
@@ -270,7 +272,8 @@ static ssize_t atomic_msg(struct fid_ep *fid, const struct fi_msg_atomic *msg,
 	if (unlikely(flags & FI_TRIGGER))
 		return engine_trigger_atomic(fid, msg, fetch, compare, flags);
 	ret = engine_access_atomic(ctx, msg, fetch, compare, flags, &access, &room);
-	return ret ? ret : engine_access_call(ctx, &access);
+	return ret ? engine_refuse_call(ctx, "fi_atomicmsg", ret)
+		   : engine_access_call(ctx, &access);
 }
 
 static ssize_t atomic_writemsg(struct fid_ep *fid, const struct fi_msg_atomic *msg,

@@ -10,6 +10,7 @@
 #include "av_fid.h"
 #include "av_set.h"
 #include "fids.h"
+#include "refuse.h"
 
 static struct engine_av_set *set_of(const struct fid_av_set *fid)
 {
@@ -197,25 +198,28 @@ static struct fi_ops engine_set_fi_ops = {
 	.ops_set = engine_no_ops_set,
 };
 
-static int engine_set_attr_check(const struct fi_av_set_attr *attr)
+#define SET_OPEN "fi_av_set"
+
+static int engine_set_attr_check(const struct engine_domain *domain,
+				 const struct fi_av_set_attr *attr)
 {
 	bool start = attr->start_addr != FI_ADDR_NOTAVAIL,
 	     end = attr->end_addr != FI_ADDR_NOTAVAIL;
 
 	if (attr->flags & ~(FI_UNIVERSE | ENGINE_SET_COLLECTIVES))
-		return -FI_EBADFLAGS;
+		return engine_refuse_value(domain->family, FI_LOG_AV, -FI_EBADFLAGS, SET_OPEN,
+					   "flags are FI_UNIVERSE and those of collectives",
+					   attr->flags);
 	if (attr->comm_key_size)
-		return -FI_ENOSYS;
-	if (attr->flags & FI_UNIVERSE)
+		return engine_refuse(domain->family, FI_LOG_AV, -FI_ENOSYS, SET_OPEN,
+				     "sets have no comm_key");
+	if (attr->flags & FI_UNIVERSE || (!start && !end))
 		return 0;
-	if (start != end)
-		return -FI_EINVAL;
-	if (!start)
-		return 0;
-	if (attr->start_addr > attr->end_addr || !attr->stride)
-		return -FI_EINVAL;
-	if (attr->count && (attr->end_addr - attr->start_addr) / attr->stride >= attr->count)
-		return -FI_EINVAL;
+	if (start != end || attr->start_addr > attr->end_addr || !attr->stride ||
+	    (attr->count && (attr->end_addr - attr->start_addr) / attr->stride >= attr->count))
+		return engine_refuse(
+			domain->family, FI_LOG_AV, -FI_EINVAL, SET_OPEN,
+			"start_addr to end_addr by stride is no range of count addresses");
 	return 0;
 }
 
@@ -245,8 +249,9 @@ int engine_av_set_open(struct fid_av *fid, struct fi_av_set_attr *attr, struct f
 	int ret;
 
 	if (!attr || !out)
-		return -FI_EINVAL;
-	ret = engine_set_attr_check(attr);
+		return engine_refuse(av->domain->family, FI_LOG_AV, -FI_EINVAL, SET_OPEN,
+				     "NULL for the attributes, or where the set is to go");
+	ret = engine_set_attr_check(av->domain, attr);
 	if (ret)
 		return ret;
 	set = platform_alloc(sizeof(*set));

@@ -21,6 +21,7 @@
 #include "eq_fid.h"
 #include "fids.h"
 #include "peer.h"
+#include "refuse.h"
 
 #define COLL_FLAGS                                                             \
 	(FI_COMPLETION | FI_MORE | FI_INJECT_COMPLETE | FI_TRANSMIT_COMPLETE | \
@@ -261,6 +262,14 @@ static int coll_join(struct engine_ep *ep, const struct fi_collective_addr *want
 	return 0;
 }
 
+static int coll_join_refuse(const struct engine_ctx *ctx, int err)
+{
+	return engine_refuse(
+		ctx->domain->family, FI_LOG_EP_CTRL, err, "fi_join_collective",
+		"an enabled endpoint with an event queue, whose own address is once in a "
+		"set of its address vector, and no flag of one direction");
+}
+
 int engine_coll_join(struct fid_ep *fid, const void *addr, uint64_t flags, struct fid_mc **mc,
 		     void *context)
 {
@@ -275,9 +284,9 @@ int engine_coll_join(struct fid_ep *fid, const void *addr, uint64_t flags, struc
 		return -FI_ENOSYS;
 	if (flags & ~(FI_COLLECTIVE | FI_SEND | FI_RECV) ||
 	    (parts && parts != (FI_SEND | FI_RECV)))
-		return -FI_EBADFLAGS;
+		return coll_join_refuse(ctx, -FI_EBADFLAGS);
 	if (!addr || !mc)
-		return -FI_EINVAL;
+		return coll_join_refuse(ctx, -FI_EINVAL);
 	engine_enter(ctx->domain);
 	if (!ep->enabled)
 		ret = -FI_EOPBADSTATE;
@@ -286,7 +295,7 @@ int engine_coll_join(struct fid_ep *fid, const void *addr, uint64_t flags, struc
 	else
 		ret = coll_join(ep, addr, mc, context);
 	engine_leave(ctx->domain);
-	return ret;
+	return ret ? coll_join_refuse(ctx, ret) : 0;
 }
 
 /* Calls */
@@ -389,6 +398,11 @@ static ssize_t coll_call(struct fid_ep *fid, const struct coll_call *call)
 	engine_use(ctx->domain);
 	ret = coll_call_held(ctx, call);
 	engine_unuse(ctx->domain);
+	if (ret && ret != -FI_EAGAIN)
+		engine_refuse(
+			ctx->domain->family, FI_LOG_EP_DATA, (int)ret, "a collective",
+			"it takes a group that has been joined, an operation and a type that "
+			"fi_query_collective has, and buffers for what this member gives and gets");
 	return ret;
 }
 

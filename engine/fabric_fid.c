@@ -5,6 +5,7 @@
  */
 #include <rdma/fi_errno.h>
 #include "fids.h"
+#include "refuse.h"
 #include "wait.h"
 
 int engine_no_bind(struct fid *fid, struct fid *target, uint64_t flags)
@@ -52,7 +53,9 @@ static int engine_fabric_close(struct fid *fid)
 	struct engine_fabric *fabric = container_of(fid, struct engine_fabric, fid.fid);
 
 	if (engine_in_use(&fabric->refs))
-		return -FI_EBUSY;
+		return engine_refuse(
+			fabric->family, FI_LOG_FABRIC, -FI_EBUSY, "fi_close of a fabric",
+			"domains, event queues or wait sets of it are open; close those first");
 	platform_free(fabric);
 	return 0;
 }
@@ -67,7 +70,9 @@ static int engine_domain2_open(struct fid_fabric *fabric, struct fi_info *info,
 			       struct fid_domain **domain, uint64_t flags, void *context)
 {
 	if (flags)
-		return -FI_EBADFLAGS;
+		return engine_refuse_value(
+			container_of(fabric, struct engine_fabric, fid)->family, FI_LOG_DOMAIN,
+			-FI_EBADFLAGS, "fi_domain2", "there are no flags", flags);
 	return engine_domain_open(fabric, info, domain, context);
 }
 
@@ -106,7 +111,8 @@ int engine_fabric_open(const struct engine_family *family, struct fi_fabric_attr
 	struct engine_fabric *fabric;
 
 	if (!attr || !out)
-		return -FI_EINVAL;
+		return engine_refuse(family, FI_LOG_FABRIC, -FI_EINVAL, "fi_fabric",
+				     "NULL for the attributes, or where the fabric is to go");
 	fabric = platform_alloc(sizeof(*fabric));
 	if (!fabric)
 		return -FI_ENOMEM;

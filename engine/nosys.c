@@ -4,12 +4,18 @@
  * every op table answers. Called from the op tables on any thread.
  */
 #include "nosys.h"
-#include "engine.h"
+#include "refuse.h"
+
+/* What is asked about is not there, or not yet. */
+static ssize_t absent(struct fid_ep *fid)
+{
+	return engine_ctx_of(fid)->enabled ? -FI_ENOSYS : -FI_EOPBADSTATE;
+}
 
 /* A transfer that the endpoint or context does not have, or not yet. */
 static ssize_t refused(struct fid_ep *fid)
 {
-	return engine_ctx_of(fid)->enabled ? -FI_ENOSYS : -FI_EOPBADSTATE;
+	return engine_refuse_call(engine_ctx_of(fid), "a transfer", absent(fid));
 }
 
 static ssize_t no_rma_read(struct fid_ep *ep, void *buf, size_t len, void *desc,
@@ -161,19 +167,19 @@ static ssize_t no_atomic_compwritemsg(struct fid_ep *ep, const struct fi_msg_ato
 static int no_atomic_writevalid(struct fid_ep *ep, enum fi_datatype datatype, enum fi_op op,
 				size_t *cnt)
 {
-	return (int)refused(ep);
+	return (int)absent(ep);
 }
 
 static int no_atomic_readwritevalid(struct fid_ep *ep, enum fi_datatype datatype, enum fi_op op,
 				    size_t *cnt)
 {
-	return (int)refused(ep);
+	return (int)absent(ep);
 }
 
 static int no_atomic_compwritevalid(struct fid_ep *ep, enum fi_datatype datatype, enum fi_op op,
 				    size_t *cnt)
 {
-	return (int)refused(ep);
+	return (int)absent(ep);
 }
 
 struct fi_ops_atomic engine_no_atomic_ops = {

@@ -6,6 +6,7 @@
 #include <rdma/fi_errno.h>
 #include "ctx.h"
 #include "fids.h"
+#include "refuse.h"
 
 void engine_options_init(struct engine_options *options, const struct fi_info *info)
 {
@@ -100,7 +101,8 @@ int engine_ctx_getopt(struct fid *fid, int level, int name, void *val, size_t *l
 	if (ret)
 		return ret;
 	if (!len || (*len && !val))
-		return -FI_EINVAL;
+		return engine_refuse(ctx->domain->family, FI_LOG_EP_CTRL, -FI_EINVAL,
+				     "fi_getopt", "NULL for the value or its length");
 	if (*len < sizeof(value)) {
 		*len = sizeof(value);
 		return -FI_ETOOSMALL;
@@ -120,6 +122,15 @@ static void engine_min_multi_recv(struct engine_ctx *ctx, size_t value)
 		ctx->ep->rxs[i]->q->min_multi_recv = value;
 }
 
+static int engine_option_refuse(const struct engine_ctx *ctx, int err, const char *why,
+				uint64_t value)
+{
+	return engine_refuse_value(ctx->domain->family, FI_LOG_EP_CTRL, err, "fi_setopt", why,
+				   value);
+}
+
+#define SET_BEFORE "the option is set before fi_enable"
+
 /* A program knows how much it sends at most: less than the limit is no reason to refuse more later. */
 static int engine_option_set(struct engine_ctx *ctx, int name, size_t value)
 {
@@ -130,7 +141,9 @@ static int engine_option_set(struct engine_ctx *ctx, int name, size_t value)
 	if (limit) {
 		engine_options_init(&most, NULL);
 		if (value > (inject ? most.inject_msg : ctx->ep->max_msg_size))
-			return -FI_EINVAL;
+			return engine_option_refuse(
+				ctx, -FI_EINVAL,
+				"more than fi_getopt answers before anything is set", value);
 		*limit = value;
 		return 0;
 	}
@@ -142,9 +155,11 @@ static int engine_option_set(struct engine_ctx *ctx, int name, size_t value)
 	if (name != FI_OPT_TX_SIZE || !ctx->ep || (ctx->rx && !ctx->tx))
 		return -FI_ENOPROTOOPT;
 	if (ctx->ep->enabled)
-		return -FI_EOPBADSTATE;
+		return engine_option_refuse(ctx, -FI_EOPBADSTATE, SET_BEFORE, (uint64_t)name);
 	if (!value || value > ENGINE_TX_SIZE)
-		return -FI_EINVAL;
+		return engine_option_refuse(
+			ctx, -FI_EINVAL, "FI_OPT_TX_SIZE is from 1 to what fi_getopt answers",
+			value);
 	ctx->ep->tx_size = value;
 	return 0;
 }
@@ -157,7 +172,8 @@ static int engine_permit_shared_memory(struct engine_ctx *ctx, bool permitted)
 	if (!ctx->ep)
 		return -FI_ENOPROTOOPT;
 	if (ctx->ep->enabled)
-		return -FI_EOPBADSTATE;
+		return engine_option_refuse(ctx, -FI_EOPBADSTATE, SET_BEFORE,
+					    FI_OPT_SHARED_MEMORY_PERMITTED);
 	for (uint32_t i = 0; i < ENGINE_WIRE_MAX - 1 && ctx->ep->family->wires[i]; i++) {
 		const struct wire_provider *wp = wire_find(ctx->ep->family->wires[i]);
 
@@ -177,7 +193,9 @@ static int engine_option_take(struct engine_ctx *ctx, int name, const void *val,
 	if (!truth && engine_option(ctx, name, &ignored))
 		return -FI_ENOPROTOOPT;
 	if (!val || len != (truth ? sizeof(bool) : sizeof(size_t)))
-		return -FI_EINVAL;
+		return engine_option_refuse(
+			ctx, -FI_EINVAL,
+			"a value of the option's type, bool or size_t, with its length", len);
 	memcpy(&value, val, len);
 	return truth ? engine_permit_shared_memory(ctx, value)
 		     : engine_option_set(ctx, name, value);

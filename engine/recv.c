@@ -5,6 +5,7 @@
  * or find it held by those of safe.c.
  */
 #include "recv.h"
+#include "refuse.h"
 #include "access.h"
 #include "guard.h"
 #include "post.h"
@@ -247,11 +248,10 @@ ssize_t engine_post(struct engine_ctx *ctx, const struct engine_want *want)
 	int ret;
 
 	ret = engine_want_check(ctx, want);
+	if (likely(!ret))
+		ret = engine_recv_source(ctx, want->src, &source);
 	if (unlikely(ret))
-		return ret;
-	ret = engine_recv_source(ctx, want->src, &source);
-	if (unlikely(ret))
-		return ret;
+		return engine_refuse_call(ctx, "a receive", ret);
 	rx = engine_rx_new(ctx, want);
 	if (unlikely(!rx))
 		return -FI_EAGAIN;
@@ -285,10 +285,10 @@ static ssize_t engine_post_flags(struct engine_ctx *ctx, struct engine_want *wan
 	int ret = engine_want_flags(ctx, want, flags);
 
 	if (ret)
-		return ret;
+		return engine_refuse_call(ctx, "fi_recvmsg", ret);
 	if (!(flags & (FI_PEEK | FI_CLAIM | FI_DISCARD)))
 		return engine_post(ctx, want);
-	return engine_look(ctx, want, flags);
+	return engine_refuse_call(ctx, "fi_recvmsg", engine_look(ctx, want, flags));
 }
 
 static struct engine_want engine_want_tagged(const struct fi_msg_tagged *msg)
@@ -381,12 +381,12 @@ static inline __attribute__((always_inline)) ssize_t engine_post_one(
 	int ret;
 
 	if (unlikely(!ctx->receives))
-		return -FI_ENOCQ;
+		return engine_refuse_call(ctx, "a receive", -FI_ENOCQ);
 	if (unlikely(!buf.iov_base && buf.iov_len))
-		return -FI_EINVAL;
+		return engine_refuse_call(ctx, "a receive", -FI_EINVAL);
 	ret = engine_recv_source(ctx, src, &source);
 	if (unlikely(ret))
-		return ret;
+		return engine_refuse_call(ctx, "a receive", ret);
 	rx = engine_rx_begin(ctx, context, flags);
 	if (unlikely(!rx))
 		return -FI_EAGAIN;
@@ -435,7 +435,7 @@ ssize_t engine_trecvmsg(struct fid_ep *fid, const struct fi_msg_tagged *msg, uin
 	struct engine_want want;
 
 	if (!msg)
-		return -FI_EINVAL;
+		return engine_refuse_call(ctx, "fi_recvmsg", -FI_EINVAL);
 	if (unlikely(flags & FI_TRIGGER))
 		return engine_trigger_trecv(fid, msg, flags);
 	want = engine_want_tagged(msg);
@@ -472,7 +472,7 @@ ssize_t engine_recvmsg(struct fid_ep *fid, const struct fi_msg *msg, uint64_t fl
 	struct engine_want want;
 
 	if (!msg)
-		return -FI_EINVAL;
+		return engine_refuse_call(ctx, "fi_recvmsg", -FI_EINVAL);
 	if (unlikely(flags & FI_TRIGGER))
 		return engine_trigger_recv(fid, msg, flags);
 	want = engine_want_msg(msg);

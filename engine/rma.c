@@ -5,6 +5,7 @@
 #include <rdma/fi_errno.h>
 #include "access.h"
 #include "copy.h"
+#include "refuse.h"
 #include "trigger.h"
 
 _Static_assert(sizeof(struct fi_rma_iov) == sizeof(struct packet_target) &&
@@ -21,10 +22,10 @@ static ssize_t rma_one(struct engine_ctx *ctx, struct engine_access *access,
 	bool ok;
 
 	if (cnt > ENGINE_IOV_MAX || (cnt && !iov))
-		return -FI_EINVAL;
+		return engine_refuse_call(ctx, "a read or write", -FI_EINVAL);
 	target.len = iov_len(iov, cnt, &ok);
 	if (!ok)
-		return -FI_EINVAL;
+		return engine_refuse_call(ctx, "a read or write", -FI_EINVAL);
 	access->iov = iov;
 	access->iov_cnt = cnt;
 	access->targets = &target;
@@ -113,9 +114,10 @@ static ssize_t rma_injectdata(struct fid_ep *fid, const void *buf, size_t len, u
 int engine_access_rma(const struct engine_ctx *ctx, const struct fi_msg_rma *msg,
 		      uint64_t flags, uint8_t op, struct engine_access *access)
 {
+	static const struct packet_target nowhere; /* immediate data alone need no memory */
 	uint64_t allowed = op == PACKET_WRITE ? FI_INJECT | FI_REMOTE_CQ_DATA : 0;
 
-	if (!msg || !msg->rma_iov)
+	if (!msg || (msg->rma_iov_count && !msg->rma_iov))
 		return -FI_EINVAL;
 	*access = (struct engine_access){
 		.op = op,
@@ -124,8 +126,9 @@ int engine_access_rma(const struct engine_ctx *ctx, const struct fi_msg_rma *msg
 		.data = msg->data,
 		.iov = msg->msg_iov,
 		.iov_cnt = msg->iov_count,
-		.targets = (const struct packet_target *)msg->rma_iov,
-		.target_cnt = msg->rma_iov_count,
+		.targets = msg->rma_iov_count ? (const struct packet_target *)msg->rma_iov
+					      : &nowhere,
+		.target_cnt = msg->rma_iov_count ? msg->rma_iov_count : 1,
 	};
 	return engine_access_flags(ctx->tx, flags, allowed, &access->flags);
 }
@@ -140,7 +143,8 @@ static ssize_t rma_msg(struct fid_ep *fid, const struct fi_msg_rma *msg, uint64_
 	if (unlikely(flags & FI_TRIGGER))
 		return engine_trigger_rma(fid, msg, flags, op);
 	ret = engine_access_rma(ctx, msg, flags, op, &access);
-	return ret ? ret : engine_access_call(ctx, &access);
+	return ret ? engine_refuse_call(ctx, "fi_readmsg or fi_writemsg", ret)
+		   : engine_access_call(ctx, &access);
 }
 
 static ssize_t rma_readmsg(struct fid_ep *fid, const struct fi_msg_rma *msg, uint64_t flags)

@@ -427,7 +427,8 @@ ssize_t engine_sendv(struct fid_ep *fid, const struct iovec *iov, void **desc, s
 	struct engine_msg msg = { .context = context, .flags = ctx->tx_flags };
 	int ret = engine_msg_iov(&msg, iov, cnt);
 
-	return unlikely(ret) ? ret : engine_send_to(ctx, dest, &msg, NULL);
+	return unlikely(ret) ? engine_refuse_call(ctx, "fi_sendv", ret)
+			     : engine_send_to(ctx, dest, &msg, NULL);
 }
 
 ssize_t engine_tsendv(struct fid_ep *fid, const struct iovec *iov, void **desc, size_t cnt,
@@ -439,7 +440,8 @@ ssize_t engine_tsendv(struct fid_ep *fid, const struct iovec *iov, void **desc, 
 				  .flags = PACKET_TAGGED | ctx->tx_flags };
 	int ret = engine_msg_iov(&msg, iov, cnt);
 
-	return unlikely(ret) ? ret : engine_send_to(ctx, dest, &msg, NULL);
+	return unlikely(ret) ? engine_refuse_call(ctx, "fi_sendv", ret)
+			     : engine_send_to(ctx, dest, &msg, NULL);
 }
 
 int engine_msg_of(const struct engine_ctx *ctx, const struct fi_msg *m, uint64_t flags,
@@ -480,7 +482,8 @@ ssize_t engine_sendmsg(struct fid_ep *fid, const struct fi_msg *m, uint64_t flag
 	if (unlikely(flags & FI_TRIGGER))
 		return engine_trigger_send(fid, m, flags);
 	ret = engine_msg_of(ctx, m, flags, &msg);
-	return unlikely(ret) ? ret : engine_send_to(ctx, m->addr, &msg, NULL);
+	return unlikely(ret) ? engine_refuse_call(ctx, "fi_sendmsg", ret)
+			     : engine_send_to(ctx, m->addr, &msg, NULL);
 }
 
 ssize_t engine_tsendmsg(struct fid_ep *fid, const struct fi_msg_tagged *m, uint64_t flags)
@@ -492,5 +495,6 @@ ssize_t engine_tsendmsg(struct fid_ep *fid, const struct fi_msg_tagged *m, uint6
 	if (unlikely(flags & FI_TRIGGER))
 		return engine_trigger_tsend(fid, m, flags);
 	ret = engine_msg_of_tagged(ctx, m, flags, &msg);
-	return unlikely(ret) ? ret : engine_send_to(ctx, m->addr, &msg, NULL);
+	return unlikely(ret) ? engine_refuse_call(ctx, "fi_sendmsg", ret)
+			     : engine_send_to(ctx, m->addr, &msg, NULL);
 }

@@ -15,6 +15,7 @@
 #include "engine.h"
 #include "guard.h"
 #include "peer.h"
+#include "refuse.h"
 
 /* What is part of each slot that sends one buffer, whatever the compiler makes of its size. */
 #define engine_path inline __attribute__((always_inline))
@@ -209,9 +210,9 @@ static engine_path ssize_t engine_send_on_route(struct engine_ctx *ctx, fi_addr_
 	msg->tx = ctx->tx;
 	peer = engine_peer_named(ep, dest, &msg->rx_idx);
 	if (unlikely(!peer))
-		return engine_peer_refused(ep, dest);
+		return engine_refuse_call(ctx, "a send", engine_peer_refused(ep, dest));
 	if (unlikely(!msg->buf && msg->len && !msg->iov_cnt))
-		return -FI_EINVAL;
+		return engine_refuse_call(ctx, "a send", -FI_EINVAL);
 	if (wire && likely(peer->wire == wire))
 		return engine_send_on(ep, peer, msg, wire);
 	if (!wire && likely(peer->wire != NULL))
@@ -260,7 +261,8 @@ static inline ssize_t engine_tinject(struct fid_ep *fid, const void *buf, size_t
 	};
 
 	if (unlikely(len > ENGINE_INJECT_MAX))
-		return -FI_EINVAL;
+		return engine_refuse_value(ctx->domain->family, FI_LOG_EP_DATA, -FI_EINVAL,
+					   "fi_inject", "more than inject_size", len);
 	return engine_send_to(ctx, dest, &msg, wire);
 }
 
@@ -291,7 +293,8 @@ static inline ssize_t engine_tinjectdata(struct fid_ep *fid, const void *buf, si
 				  .flags = PACKET_TAGGED | PACKET_CQ_DATA | ENGINE_INJECT };
 
 	if (unlikely(len > ENGINE_INJECT_MAX))
-		return -FI_EINVAL;
+		return engine_refuse_value(ctx->domain->family, FI_LOG_EP_DATA, -FI_EINVAL,
+					   "fi_inject", "more than inject_size", len);
 	return engine_send_to(ctx, dest, &msg, wire);
 }
 
@@ -313,7 +316,8 @@ static inline ssize_t engine_minject(struct fid_ep *fid, const void *buf, size_t
 	struct engine_msg msg = { .buf = buf, .len = len, .flags = ENGINE_INJECT };
 
 	if (unlikely(len > ENGINE_INJECT_MAX))
-		return -FI_EINVAL;
+		return engine_refuse_value(ctx->domain->family, FI_LOG_EP_DATA, -FI_EINVAL,
+					   "fi_inject", "more than inject_size", len);
 	return engine_send_to(ctx, dest, &msg, wire);
 }
 
@@ -341,7 +345,8 @@ static inline ssize_t engine_minjectdata(struct fid_ep *fid, const void *buf, si
 	};
 
 	if (unlikely(len > ENGINE_INJECT_MAX))
-		return -FI_EINVAL;
+		return engine_refuse_value(ctx->domain->family, FI_LOG_EP_DATA, -FI_EINVAL,
+					   "fi_inject", "more than inject_size", len);
 	return engine_send_to(ctx, dest, &msg, wire);
 }
 

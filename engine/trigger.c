@@ -6,7 +6,13 @@
 #include <rdma/fi_errno.h>
 #include "access.h"
 #include "fids.h"
+#include "refuse.h"
 #include "trigger.h"
+
+static ssize_t trigger_refuse(struct fid_ep *fid, ssize_t err)
+{
+	return engine_refuse_call(engine_ctx_of(fid), "a call with FI_TRIGGER", err);
+}
 
 static ssize_t trigger_add(struct fid_ep *fid, struct fi_deferred_work *w, const void *context)
 {
@@ -15,17 +21,18 @@ static ssize_t trigger_add(struct fid_ep *fid, struct fi_deferred_work *w, const
 	ssize_t ret;
 
 	if (!((ctx->tx_caps | ctx->rx_caps) & FI_TRIGGER))
-		return -FI_EBADFLAGS;
+		return trigger_refuse(fid, -FI_EBADFLAGS);
 	if (!when)
-		return -FI_EINVAL;
+		return trigger_refuse(fid, -FI_EINVAL);
 	if (when->event_type != FI_TRIGGER_THRESHOLD)
-		return when->event_type == FI_TRIGGER_XPU ? -FI_ENOSYS : -FI_EINVAL;
+		return trigger_refuse(fid, when->event_type == FI_TRIGGER_XPU ? -FI_ENOSYS
+									      : -FI_EINVAL);
 	w->triggering_cntr = when->trigger.threshold.cntr;
 	w->threshold = when->trigger.threshold.threshold;
 	engine_guard_enter(ctx->domain);
 	ret = engine_work_add(ctx->domain, w, true);
 	engine_guard_leave(ctx->domain);
-	return ret;
+	return trigger_refuse(fid, ret);
 }
 
 static ssize_t trigger_msg(struct fid_ep *fid, const struct fi_msg *msg, uint64_t flags,
@@ -35,7 +42,7 @@ static ssize_t trigger_msg(struct fid_ep *fid, const struct fi_msg *msg, uint64_
 	struct fi_deferred_work w = { .op_type = type, .op.msg = &op };
 
 	if (!msg)
-		return -FI_EINVAL;
+		return trigger_refuse(fid, -FI_EINVAL);
 	op.msg = *msg;
 	return trigger_add(fid, &w, msg->context);
 }
@@ -47,7 +54,7 @@ static ssize_t trigger_tagged(struct fid_ep *fid, const struct fi_msg_tagged *ms
 	struct fi_deferred_work w = { .op_type = type, .op.tagged = &op };
 
 	if (!msg)
-		return -FI_EINVAL;
+		return trigger_refuse(fid, -FI_EINVAL);
 	op.msg = *msg;
 	return trigger_add(fid, &w, msg->context);
 }
@@ -83,7 +90,7 @@ ssize_t engine_trigger_rma(struct fid_ep *fid, const struct fi_msg_rma *msg, uin
 				      .op.rma = &op };
 
 	if (!msg)
-		return -FI_EINVAL;
+		return trigger_refuse(fid, -FI_EINVAL);
 	op.msg = *msg;
 	return trigger_add(fid, &w, msg->context);
 }
@@ -98,7 +105,7 @@ ssize_t engine_trigger_atomic(struct fid_ep *fid, const struct fi_msg_atomic *ms
 	struct fi_deferred_work w = { .op_type = FI_OP_ATOMIC, .op.atomic = &base };
 
 	if (!msg)
-		return -FI_EINVAL;
+		return trigger_refuse(fid, -FI_EINVAL);
 	base.msg = fetched.msg = compared.msg = *msg;
 	if (fetch)
 		fetched.fetch = compared.fetch = *fetch;

@@ -9,6 +9,7 @@
 #include "fids.h"
 #include "progress.h"
 #include "recv.h"
+#include "refuse.h"
 #include "send.h"
 #include "trigger.h"
 
@@ -474,13 +475,16 @@ static void work_flush(struct engine_domain *domain, const struct fid_cntr *trig
 	}
 }
 
+#define WORK_CALL "fi_control with FI_QUEUE_WORK or FI_CANCEL_WORK"
+
 int engine_work_control(struct engine_domain *domain, int command, void *arg)
 {
 	const struct fi_deferred_work *w = arg;
 	int ret = 0;
 
 	if (!w && command != FI_FLUSH_WORK)
-		return -FI_EINVAL;
+		return engine_refuse(domain->family, FI_LOG_DOMAIN, -FI_EINVAL, WORK_CALL,
+				     "NULL");
 	engine_enter(domain);
 	switch (command) {
 	case FI_QUEUE_WORK:
@@ -496,7 +500,12 @@ int engine_work_control(struct engine_domain *domain, int command, void *arg)
 		ret = -FI_ENOSYS;
 	}
 	engine_leave(domain);
-	return ret;
+	return ret && command == FI_QUEUE_WORK
+		       ? engine_refuse(
+				 domain->family, FI_LOG_DOMAIN, ret, WORK_CALL,
+				 "work takes counters of the domain and an enabled endpoint or context "
+				 "with FI_TRIGGER and what the operation needs among its capabilities")
+		       : ret;
 }
 
 void engine_works_drop(struct engine_ctx *ctx)
