@@ -23,12 +23,19 @@ struct cntr_work {
 	bool (*run)(struct cntr_work *work);
 };
 
+/* An event of a memory region, and what counts it until one of the two is closed. */
+struct cntr_region {
+	struct list link;	  /* cntr->regions */
+	struct engine_cntr *cntr; /* NULL: none */
+};
+
 struct engine_cntr {
 	struct fid_cntr fid;
 	struct engine_domain *domain;
 	_Atomic uint64_t value, errors; /* relaxed: who holds the domain sees what they count */
 	struct list waiting;		/* struct cntr_work, by threshold */
 	struct list due;		/* domain->due, when the first of those is */
+	struct list regions;		/* struct cntr_region */
 	struct cntr_work watch;		/* somebody sleeps until it changes */
 	bool bytes;			/* FI_CNTR_EVENTS_BYTES: what went well, in bytes */
 	struct engine_wait wait;
@@ -67,17 +74,39 @@ int engine_cntr_hold(struct fid *fid, struct engine_domain *domain, struct engin
 /* engine_cntr_release - takes that reference, or NULL */
 void engine_cntr_release(struct engine_cntr *cntr);
 
+/*
+ * engine_cntr_region_open, engine_cntr_region_close - an event of a region that nothing counts; not any more
+ * engine_cntr_region_bind - @cntr, of the region's domain, counts it until it is closed
+ */
+static inline void engine_cntr_region_open(struct cntr_region *r)
+{
+	list_init(&r->link);
+	r->cntr = NULL;
+}
+
+static inline void engine_cntr_region_close(struct cntr_region *r)
+{
+	list_remove(&r->link);
+	r->cntr = NULL;
+}
+
+static inline void engine_cntr_region_bind(struct cntr_region *r, struct engine_cntr *cntr)
+{
+	list_push(&cntr->regions, &r->link);
+	r->cntr = cntr;
+}
+
 /* engine_cntr_seen - the program knows its values; engine_cntr_polled - as fi_poll wants it */
 void engine_cntr_seen(struct engine_cntr *cntr);
 void engine_cntr_polled(struct engine_cntr *cntr);
 
 /*
  * engine_cntr_bind - a counter for the contexts of an endpoint
- * @tx, @rx: contexts that the events of @flags are of; NULL: the object has none
+ * @tx, @rx: contexts that the events of @flags are of; NULL: the object has none, and nothing to count
  * @flags:   FI_SEND, FI_RECV, FI_READ, FI_WRITE, FI_REMOTE_READ, FI_REMOTE_WRITE
  *
- * Returns 0; -FI_EBADFLAGS, or -FI_EINVAL: no event, one that is counted already or that the object
- * does not have, another domain's counter (nothing is bound). Source: fi_endpoint(3), fi_ep_bind.
+ * What is bound already may be bound again. Returns 0; -FI_EBADFLAGS, or -FI_EINVAL: an event that
+ * another one counts, another domain's counter (nothing is bound). Source: fi_endpoint(3), fi_ep_bind.
  */
 int engine_cntr_bind(struct engine_tx_ctx *tx, struct engine_rx_ctx *rx,
 		     struct engine_domain *domain, struct fid *cntr, uint64_t flags);

@@ -7,6 +7,7 @@
 #include "cntr.h"
 #include "fids.h"
 #include "progress.h"
+#include "refuse.h"
 #include "sleep.h"
 #include "wait.h"
 
@@ -161,7 +162,9 @@ static int engine_cntr_wait(struct fid_cntr *fid, uint64_t threshold, int timeou
 
 	/* It needs no wait object, and programs that gave it none call it all the same. */
 	if (cntr->wait.obj == FI_WAIT_SET)
-		return -FI_ENOSYS;
+		return engine_refuse(
+			cntr->domain->family, FI_LOG_CNTR, -FI_ENOSYS, "fi_cntr_wait",
+			"the counter is in a wait set; wait for that with fi_wait");
 	sleeper.end_ns = engine_end_ns(timeout);
 	while ((ret = engine_cntr_look(&want)) == -FI_EAGAIN) {
 		if (engine_over(sleeper.end_ns)) {
@@ -195,12 +198,12 @@ static const uint64_t rx_flags[ENGINE_RX_CNTRS] = {
 	[ENGINE_CNTR_REMOTE_WRITE] = FI_REMOTE_WRITE,
 };
 
-/* Those of @flags that @kinds names can be bound: there is a table and their places are free. */
+/* Does nothing else count what @flags and @kinds name? Nothing to count is nothing to bind. */
 static bool engine_slots_free(struct engine_cntr *const *slots, const uint64_t *kinds, int cnt,
-			      uint64_t flags)
+			      uint64_t flags, const struct engine_cntr *cntr)
 {
-	for (int i = 0; i < cnt; i++)
-		if (flags & kinds[i] && (!slots || slots[i]))
+	for (int i = 0; slots && i < cnt; i++)
+		if (flags & kinds[i] && slots[i] && slots[i] != cntr)
 			return false;
 	return true;
 }
@@ -209,12 +212,14 @@ static void engine_slots_fill(struct engine_cntr **slots, const uint64_t *kinds,
 			      uint64_t flags, struct engine_cntr *cntr)
 {
 	for (int i = 0; i < cnt; i++) {
-		if (!(flags & kinds[i]))
+		if (!(flags & kinds[i]) || slots[i])
 			continue;
 		slots[i] = cntr;
 		engine_ref(&cntr->refs);
 	}
 }
+
+#define BIND_CNTR "fi_ep_bind of a counter"
 
 int engine_cntr_bind(struct engine_tx_ctx *tx, struct engine_rx_ctx *rx,
 		     struct engine_domain *domain, struct fid *fid, uint64_t flags)
@@ -223,12 +228,19 @@ int engine_cntr_bind(struct engine_tx_ctx *tx, struct engine_rx_ctx *rx,
 
 	if (flags &
 	    ~(FI_SEND | FI_RECV | FI_READ | FI_WRITE | FI_REMOTE_READ | FI_REMOTE_WRITE))
-		return -FI_EBADFLAGS;
-	if (!flags || cntr->domain != domain)
-		return -FI_EINVAL;
-	if (!engine_slots_free(tx ? tx->cntr : NULL, tx_flags, ENGINE_TX_CNTRS, flags) ||
-	    !engine_slots_free(rx ? rx->cntr : NULL, rx_flags, ENGINE_RX_CNTRS, flags))
-		return -FI_EINVAL;
+		return engine_refuse_value(
+			domain->family, FI_LOG_CNTR, -FI_EBADFLAGS, BIND_CNTR,
+			"flags are FI_SEND, FI_RECV, FI_READ, FI_WRITE, FI_REMOTE_READ, FI_REMOTE_WRITE",
+			flags);
+	if (cntr->domain != domain)
+		return engine_refuse(domain->family, FI_LOG_CNTR, -FI_EINVAL, BIND_CNTR,
+				     "it is of another domain; open one in the endpoint's");
+	if (!engine_slots_free(tx ? tx->cntr : NULL, tx_flags, ENGINE_TX_CNTRS, flags, cntr) ||
+	    !engine_slots_free(rx ? rx->cntr : NULL, rx_flags, ENGINE_RX_CNTRS, flags, cntr))
+		return engine_refuse_value(
+			domain->family, FI_LOG_CNTR, -FI_EINVAL, BIND_CNTR,
+			"another counter counts one of these already; bind it for the others",
+			flags);
 	if (tx)
 		engine_slots_fill(tx->cntr, tx_flags, ENGINE_TX_CNTRS, flags, cntr);
 	if (rx)
@@ -271,6 +283,14 @@ static int engine_cntr_control(struct fid *fid, int command, void *arg)
 	}
 }
 
+/* Regions go on without. */
+static void engine_cntr_regions_drop(struct engine_cntr *cntr)
+{
+	while (!list_empty(&cntr->regions))
+		engine_cntr_region_close(
+			container_of(cntr->regions.next, struct cntr_region, link));
+}
+
 static int engine_cntr_close(struct fid *fid)
 {
 	struct engine_cntr *cntr = container_of(fid, struct engine_cntr, fid.fid);
@@ -283,13 +303,16 @@ static int engine_cntr_close(struct fid *fid)
 	busy = engine_in_use(&cntr->refs) || !list_empty(&cntr->waiting);
 	if (!busy) {
 		list_remove(&cntr->due);
+		engine_cntr_regions_drop(cntr);
 		engine_wait_forget(&cntr->wait);
 	} else if (watched) {
 		engine_cntr_watch(cntr, true);
 	}
 	engine_wait_leave(&cntr->wait);
 	if (busy)
-		return -FI_EBUSY;
+		return engine_refuse(
+			domain->family, FI_LOG_CNTR, -FI_EBUSY, "fi_close of a counter",
+			"an endpoint or context is bound to it, or an operation waits for it; close those first");
 	engine_wait_close(&cntr->wait);
 	platform_free(cntr);
 	engine_unref(&domain->refs);
@@ -318,14 +341,18 @@ static struct fi_ops_cntr engine_cntr_ops = {
 	.export_xpu = engine_cntr_no_export,
 };
 
-static int engine_cntr_check(const struct fi_cntr_attr *attr)
+static int engine_cntr_check(const struct engine_domain *domain,
+			     const struct fi_cntr_attr *attr)
 {
 	if (!attr)
 		return 0;
 	if (attr->events > FI_CNTR_EVENTS_BYTES)
-		return -FI_EINVAL;
+		return engine_refuse_value(
+			domain->family, FI_LOG_CNTR, -FI_EINVAL, "fi_cntr_open",
+			"events are FI_CNTR_EVENTS_COMP or _BYTES", attr->events);
 	if (attr->flags)
-		return -FI_EBADFLAGS;
+		return engine_refuse_value(domain->family, FI_LOG_CNTR, -FI_EBADFLAGS,
+					   "fi_cntr_open", "there are no flags", attr->flags);
 	return 0;
 }
 
@@ -337,8 +364,9 @@ int engine_cntr_open(struct fid_domain *fid, struct fi_cntr_attr *attr, struct f
 	int ret;
 
 	if (!out)
-		return -FI_EINVAL;
-	ret = engine_cntr_check(attr);
+		return engine_refuse(domain->family, FI_LOG_CNTR, -FI_EINVAL, "fi_cntr_open",
+				     "NULL where the counter is to go");
+	ret = engine_cntr_check(domain, attr);
 	if (ret)
 		return ret;
 	cntr = platform_alloc(sizeof(*cntr));
@@ -352,6 +380,7 @@ int engine_cntr_open(struct fid_domain *fid, struct fi_cntr_attr *attr, struct f
 	cntr->bytes = attr && attr->events == FI_CNTR_EVENTS_BYTES;
 	list_init(&cntr->waiting);
 	list_init(&cntr->due);
+	list_init(&cntr->regions);
 	list_init(&cntr->watch.link);
 	ret = engine_wait_open(&cntr->wait, &cntr->fid.fid, domain,
 			       attr ? attr->wait_obj : FI_WAIT_NONE,

@@ -10,6 +10,7 @@
 #include "fids.h"
 #include "mr_fid.h"
 #include "progress.h"
+#include "refuse.h"
 
 #define REMOTE	 (FI_REMOTE_READ | FI_REMOTE_WRITE)
 #define ACCESS	 (FI_SEND | FI_RECV | FI_READ | FI_WRITE | REMOTE | FI_COLLECTIVE)
@@ -71,6 +72,8 @@ static bool engine_mr_wait(struct engine_mr *mr)
 	return true;
 }
 
+#define MR_CLOSE "fi_close of a memory region"
+
 /* Takes the key out of use, for good or not at all. 0 or -FI_EBUSY. */
 static int engine_mr_end_key(struct engine_mr *mr)
 {
@@ -80,11 +83,11 @@ static int engine_mr_end_key(struct engine_mr *mr)
 	if (!engine_mr_wait(mr)) {
 		if (mr->enabled)
 			mr_validate(table, mr->index);
-		FI_WARN(mr->domain->family->provider, FI_LOG_MR,
-			"key %#llx: %u transfers have not ended%s, the region stays registered\n",
-			(unsigned long long)mr->fid.key, mr->refs,
-			mr->refs ? "" : ", but a peer's own");
-		return -FI_EBUSY;
+		return engine_refuse_value(
+			mr->domain->family, FI_LOG_MR, -FI_EBUSY, MR_CLOSE,
+			mr->refs ? "transfers of that key have not ended, it stays registered"
+				 : "a peer still accesses the memory of that key by itself",
+			mr->fid.key);
 	}
 	mr_remove(table, mr->index);
 	return 0;
@@ -98,7 +101,9 @@ static int engine_mr_close(struct fid *fid)
 
 	engine_enter(domain);
 	if (mr->subs || mr->closing)
-		ret = -FI_EBUSY;
+		ret = engine_refuse(
+			domain->family, FI_LOG_MR, -FI_EBUSY, MR_CLOSE,
+			"regions are part of it, or another thread closes it; close those first");
 	if (!ret && mr->index) {
 		mr->closing = true;
 		ret = engine_mr_end_key(mr);
@@ -106,8 +111,8 @@ static int engine_mr_close(struct fid *fid)
 	}
 	if (!ret) {
 		list_remove(&mr->ep_link);
-		engine_cntr_release(mr->reads);
-		engine_cntr_release(mr->writes);
+		engine_cntr_region_close(&mr->reads);
+		engine_cntr_region_close(&mr->writes);
 		if (mr->base)
 			mr->base->subs--;
 	}
@@ -121,45 +126,65 @@ static int engine_mr_close(struct fid *fid)
 
 /* Bind and control */
 
+#define MR_BIND "fi_mr_bind"
+
+/* The flags of a counter say nothing of an endpoint, and programs give them all the same. */
 static int engine_mr_bind_ep(struct engine_mr *mr, struct fid *target, uint64_t flags)
 {
 	struct engine_ctx *ctx = engine_ctx_of(container_of(target, struct fid_ep, fid));
+	const struct engine_family *family = mr->domain->family;
 
-	if (flags)
-		return -FI_EBADFLAGS;
+	if (flags & ~REMOTE)
+		return engine_refuse_value(family, FI_LOG_MR, -FI_EBADFLAGS, MR_BIND,
+					   "an endpoint has no flags", flags);
+	if (!ctx->ep || ctx->domain != mr->domain)
+		return engine_refuse(family, FI_LOG_MR, -FI_EINVAL, MR_BIND,
+				     "an endpoint of another domain; register with its own");
 	if (!(mr->domain->mr->mode & FI_MR_ENDPOINT))
-		return -FI_ENOSYS; /* regions belong to the domain */
-	if (!ctx->ep || ctx->domain != mr->domain || mr->ep)
-		return -FI_EINVAL;
+		return engine_refuse(
+			family, FI_LOG_MR, -FI_ENOSYS, MR_BIND,
+			"regions belong to the domain, which was opened without FI_MR_ENDPOINT");
+	if (mr->ep == ctx->ep)
+		return 0;
+	if (mr->ep)
+		return engine_refuse(
+			family, FI_LOG_MR, -FI_EINVAL, MR_BIND,
+			"it is bound to another endpoint, which it serves until it is closed");
 	if (mr->enabled)
-		return -FI_EOPBADSTATE;
+		return engine_refuse(family, FI_LOG_MR, -FI_EOPBADSTATE, MR_BIND,
+				     "it is enabled; bind before fi_mr_enable");
 	mr->ep = ctx->ep;
 	list_push(&mr->domain->mr->bound, &mr->ep_link);
 	return 0;
 }
 
+static bool engine_region_free(const struct cntr_region *r, const struct engine_cntr *cntr)
+{
+	return !r->cntr || r->cntr == cntr;
+}
+
 /* Source: fi_mr(3), fi_mr_bind: which operations of peers on the region the counter counts. */
 static int engine_mr_bind_cntr(struct engine_mr *mr, struct fid *target, uint64_t flags)
 {
-	struct engine_cntr *cntr;
-	int ret;
+	struct engine_cntr *cntr = container_of(target, struct engine_cntr, fid.fid);
+	const struct engine_family *family = mr->domain->family;
+	bool reads = flags & FI_REMOTE_READ, writes = flags & FI_REMOTE_WRITE;
 
-	if (flags & ~(FI_REMOTE_READ | FI_REMOTE_WRITE))
-		return -FI_EBADFLAGS;
-	if (!flags || (flags & FI_REMOTE_READ && mr->reads) ||
-	    (flags & FI_REMOTE_WRITE && mr->writes))
-		return -FI_EINVAL;
-	if (mr->domain->mr->mode & FI_MR_RMA_EVENT && mr->enabled)
-		return -FI_EOPBADSTATE;
-	for (uint64_t which = FI_REMOTE_READ; which;
-	     which = which == FI_REMOTE_READ ? FI_REMOTE_WRITE : 0) {
-		if (!(flags & which))
-			continue;
-		ret = engine_cntr_hold(target, mr->domain, &cntr);
-		if (ret)
-			return ret; /* the same for the second as for the first */
-		*(which == FI_REMOTE_READ ? &mr->reads : &mr->writes) = cntr;
-	}
+	if (flags & ~REMOTE || !flags)
+		return engine_refuse_value(
+			family, FI_LOG_MR, flags ? -FI_EBADFLAGS : -FI_EINVAL, MR_BIND,
+			"a counter counts FI_REMOTE_READ, FI_REMOTE_WRITE or both", flags);
+	if (cntr->domain != mr->domain)
+		return engine_refuse(family, FI_LOG_MR, -FI_EINVAL, MR_BIND,
+				     "a counter of another domain; open one in the region's");
+	if ((reads && !engine_region_free(&mr->reads, cntr)) ||
+	    (writes && !engine_region_free(&mr->writes, cntr)))
+		return engine_refuse_value(family, FI_LOG_MR, -FI_EINVAL, MR_BIND,
+					   "another counter counts that already", flags);
+	if (reads && !mr->reads.cntr)
+		engine_cntr_region_bind(&mr->reads, cntr);
+	if (writes && !mr->writes.cntr)
+		engine_cntr_region_bind(&mr->writes, cntr);
 	if (mr->index)
 		mr_tell(&mr->domain->mr->table, mr->index);
 	return 0;
@@ -168,15 +193,20 @@ static int engine_mr_bind_cntr(struct engine_mr *mr, struct fid *target, uint64_
 static int engine_mr_bind(struct fid *fid, struct fid *target, uint64_t flags)
 {
 	struct engine_mr *mr = mr_of(fid);
-	int ret = -FI_EINVAL;
+	int ret;
 
 	if (!target)
-		return -FI_EINVAL;
+		return engine_refuse(mr->domain->family, FI_LOG_MR, -FI_EINVAL, MR_BIND,
+				     "NULL");
 	engine_enter(mr->domain);
-	if (target->fclass == FI_CLASS_EP)
+	if (target->fclass == FI_CLASS_EP || target->fclass == FI_CLASS_SEP)
 		ret = engine_mr_bind_ep(mr, target, flags);
 	else if (target->fclass == FI_CLASS_CNTR)
 		ret = engine_mr_bind_cntr(mr, target, flags);
+	else
+		ret = engine_refuse_value(mr->domain->family, FI_LOG_MR, -FI_EINVAL, MR_BIND,
+					  "endpoints and counters are bound to regions",
+					  target->fclass);
 	engine_leave(mr->domain);
 	return ret;
 }
@@ -187,7 +217,9 @@ static int engine_mr_enable(struct engine_mr *mr)
 
 	engine_enter(mr->domain);
 	if (mr->closing || (mr->domain->mr->mode & FI_MR_ENDPOINT && !mr->ep)) {
-		ret = -FI_EOPBADSTATE;
+		ret = engine_refuse(
+			mr->domain->family, FI_LOG_MR, -FI_EOPBADSTATE, "fi_mr_enable",
+			"the domain has FI_MR_ENDPOINT, and no endpoint is bound to the region");
 	} else if (!mr->enabled) {
 		mr->enabled = true;
 		if (mr->index)
@@ -290,28 +322,51 @@ static void engine_mr_attr_read(const struct fi_mr_attr *from, uint32_t api_vers
 	memcpy(attr, from, ages[i].len);
 }
 
-/* What this domain can't register, with the error that says so; 0: it can. */
+#define MR_REG "registration of memory"
+
+/* Is @attr->base_mr one that such a region can be part of? */
+static int engine_mr_base_check(const struct engine_domain *domain,
+				const struct fi_mr_attr *attr)
+{
+	const struct engine_mr *base = container_of(attr->base_mr, const struct engine_mr, fid);
+
+	if (attr->base_mr->fid.fclass != FI_CLASS_MR || base->domain != domain ||
+	    base->closing || base->subs == UINT32_MAX ||
+	    !engine_mr_holds_all(base, attr->mr_iov, attr->iov_count))
+		return engine_refuse(
+			domain->family, FI_LOG_MR, -FI_EINVAL, MR_REG,
+			"base_mr is no region of this domain that has all of these ranges");
+	return 0;
+}
+
+/*
+ * What this domain can't register, with the error that says so; 0: it can. Access bits and flags that
+ * say nothing here are let through: FI_RMA, FI_MSG, hints on how the memory will be used.
+ */
 static int engine_mr_attr_check(struct engine_domain *domain, const struct fi_mr_attr *attr,
 				uint64_t flags)
 {
-	const struct engine_mr *base;
+	const struct engine_family *family = domain->family;
 
-	if (flags & ~FI_RMA_EVENT)
-		return -FI_EBADFLAGS;
-	if (!attr->mr_iov || !attr->iov_count || attr->iov_count > MR_IOV_MAX || attr->offset ||
-	    attr->access & ~ACCESS)
-		return -FI_EINVAL;
-	if (attr->auth_key_size || attr->iface != FI_HMEM_SYSTEM)
-		return -FI_ENOSYS;
-	if (!attr->base_mr)
-		return 0;
-	if (attr->base_mr->fid.fclass != FI_CLASS_MR)
-		return -FI_EINVAL;
-	base = container_of(attr->base_mr, const struct engine_mr, fid);
-	if (base->domain != domain || base->closing || base->subs == UINT32_MAX ||
-	    !engine_mr_holds_all(base, attr->mr_iov, attr->iov_count))
-		return -FI_EINVAL;
-	return 0;
+	if (flags & FI_MR_DMABUF)
+		return engine_refuse(family, FI_LOG_MR, -FI_ENOSYS, MR_REG,
+				     "FI_MR_DMABUF; memory is given by its address");
+	if (!attr->mr_iov || !attr->iov_count || attr->iov_count > MR_IOV_MAX)
+		return engine_refuse_value(family, FI_LOG_MR, -FI_EINVAL, MR_REG,
+					   "iov_count is from 1 to domain_attr.mr_iov_limit",
+					   attr->iov_count);
+	if (attr->offset)
+		return engine_refuse_value(family, FI_LOG_MR, -FI_EINVAL, MR_REG,
+					   "offset is reserved and 0", attr->offset);
+	if (attr->auth_key_size)
+		return engine_refuse(family, FI_LOG_MR, -FI_ENOSYS, MR_REG,
+				     "regions have no auth_key but that of the domain");
+	if (attr->iface != FI_HMEM_SYSTEM)
+		return engine_refuse_value(
+			family, FI_LOG_MR, -FI_ENOSYS, MR_REG,
+			"iface is FI_HMEM_SYSTEM, memory of a device is not reached",
+			attr->iface);
+	return attr->base_mr ? engine_mr_base_check(domain, attr) : 0;
 }
 
 /* A key for a region that peers may access. 0 or -FI_E*. */
@@ -320,20 +375,25 @@ static int engine_mr_give_key(struct engine_mr *mr, const struct fi_mr_attr *att
 	struct mr_spec spec = {
 		.iov = mr->iov,
 		.iov_cnt = mr->iov_cnt,
-		.access = attr->access,
+		.access = attr->access & ACCESS,
 		.name = engine_mr_name(mr),
 		.key = attr->requested_key,
 		.object = mr,
 		.live = mr->enabled,
 		/* that only one endpoint leads there is nothing that peers see */
-		.told = mr->domain->mr->mode & FI_MR_ENDPOINT,
+		.told = mr->domain->mr->told || mr->domain->mr->mode & FI_MR_ENDPOINT,
 	};
 	struct mr_table *table = &mr->domain->mr->table;
 	int ret;
 
 	ret = mr_insert(table, &spec, &mr->index);
 	if (ret)
-		return ret;
+		return engine_refuse_value(
+			mr->domain->family, FI_LOG_MR, ret, MR_REG,
+			ret == -FI_ENOKEY
+				? "another region has that requested_key"
+				: "a range that wraps around, a key that is none, or no memory",
+			spec.key);
 	mr->fid.key = mr_at(table, mr->index)->key;
 	return 0;
 }
@@ -357,6 +417,8 @@ static struct engine_mr *engine_mr_create(struct engine_domain *domain,
 	mr->iov_cnt = attr->iov_count;
 	memcpy(mr->iov, attr->mr_iov, attr->iov_count * sizeof(*mr->iov));
 	list_init(&mr->ep_link);
+	engine_cntr_region_open(&mr->reads);
+	engine_cntr_region_open(&mr->writes);
 	return mr;
 }
 
@@ -398,11 +460,6 @@ static int engine_mr_start(struct fid *fid, const struct fi_mr_attr *attr, uint6
 	engine_enter(domain);
 	ret = engine_mr_register(domain, attr, flags, mr);
 	engine_leave(domain);
-	if (ret)
-		FI_WARN(domain->family->provider, FI_LOG_MR,
-			"registration refused, error %d: %zu ranges, access %#llx, key %llu, flags %#llx\n",
-			-ret, attr->iov_count, (unsigned long long)attr->access,
-			(unsigned long long)attr->requested_key, (unsigned long long)flags);
 	return ret;
 }
 
@@ -412,8 +469,11 @@ static int engine_mr_regattr(struct fid *fid, const struct fi_mr_attr *attr, uin
 	struct engine_domain *domain = container_of(fid, struct engine_domain, fid.fid);
 	struct fi_mr_attr whole;
 
-	if (fid->fclass != FI_CLASS_DOMAIN || !attr || !mr)
+	if (fid->fclass != FI_CLASS_DOMAIN)
 		return -FI_EINVAL;
+	if (!attr || !mr)
+		return engine_refuse(domain->family, FI_LOG_MR, -FI_EINVAL, MR_REG,
+				     "NULL for the attributes, or where the region is to go");
 	engine_mr_attr_read(attr, domain->fabric->fid.api_version, &whole);
 	return engine_mr_start(fid, &whole, flags, mr);
 }
@@ -432,8 +492,12 @@ static int engine_mr_regv(struct fid *fid, const struct iovec *iov, size_t cnt, 
 		.iface = FI_HMEM_SYSTEM,
 	};
 
-	if (fid->fclass != FI_CLASS_DOMAIN || !mr)
+	if (fid->fclass != FI_CLASS_DOMAIN)
 		return -FI_EINVAL;
+	if (!mr)
+		return engine_refuse(container_of(fid, struct engine_domain, fid.fid)->family,
+				     FI_LOG_MR, -FI_EINVAL, MR_REG,
+				     "NULL where the region is to go");
 	return engine_mr_start(fid, &attr, flags, mr);
 }
 
@@ -480,6 +544,17 @@ int engine_mr_control(struct engine_domain *domain, int command, void *arg)
 	default:
 		return -FI_ENOSYS;
 	}
+}
+
+void engine_mrs_tell(struct engine_domain *domain)
+{
+	struct mr_table *table = &domain->mr->table;
+
+	if (domain->mr->told)
+		return;
+	domain->mr->told = true;
+	for (uint32_t i = mr_next(table, 0); i; i = mr_next(table, i))
+		mr_tell(table, i);
 }
 
 bool engine_mr_bound(const struct engine_domain *domain, const struct engine_ep *ep)

@@ -15,6 +15,7 @@ struct engine_mrs {
 	struct mr_table table; /* those with remote access; object: struct engine_mr */
 	int mode;	       /* mr_mode of the domain; FI_MR_BASIC is written out */
 	struct list bound;     /* struct engine_mr.ep_link */
+	bool told;	       /* peers tell of all that they do to regions of this domain */
 	const struct wire_ops
 		*shows;		  /* of the wire over which peers look at the table, or NULL */
 	struct wire_share *share; /* its own, for this domain */
@@ -31,7 +32,7 @@ struct engine_mr {
 	uint32_t index;	     /* in the table; 0: without remote access, and without key */
 	uint32_t refs;	     /* transfers in flight */
 	uint32_t subs;	     /* regions that are part of it */
-	struct engine_cntr *reads, *writes; /* what counts those of peers, or NULL */
+	struct cntr_region reads, writes; /* what counts those of peers */
 	bool enabled;
 	bool closing;
 	size_t iov_cnt;
@@ -95,10 +96,13 @@ static inline void engine_mr_release(struct engine_mr *mr)
 	mr->refs--;
 }
 
-/* engine_mr_count - a peer has done this to @len bytes of the region: its counters say so */
+/*
+ * engine_mr_count - a peer has done this to @len bytes of the region: its counters say so
+ * @access: with FI_REMOTE_WRITE the memory was modified, whatever was read. Source: fi_mr(3), fi_mr_bind.
+ */
 static inline void engine_mr_count(struct engine_mr *mr, uint64_t access, uint64_t len)
 {
-	engine_count(access & FI_REMOTE_READ ? mr->reads : mr->writes, 0, len);
+	engine_count(access & FI_REMOTE_WRITE ? mr->writes.cntr : mr->reads.cntr, 0, len);
 }
 
 /* engine_mr_whole - is it the whole address space, where there may be memory or not */
@@ -106,6 +110,12 @@ static inline bool engine_mr_whole(const struct engine_mr *mr)
 {
 	return unlikely(mr->iov[0].iov_len == UINTPTR_MAX);
 }
+
+/*
+ * engine_mrs_tell - something counts from now on what peers do to any region of the domain: they do it
+ * by packets alone
+ */
+void engine_mrs_tell(struct engine_domain *domain);
 
 /* engine_mr_bound - is a region bound to this endpoint? Then it can't be closed (fi_mr(3)) */
 bool engine_mr_bound(const struct engine_domain *domain, const struct engine_ep *ep);

@@ -144,18 +144,27 @@ static void regions_count(const struct engine_landing *landing, uint64_t access)
 	}
 }
 
-/* Tell the program what a peer has done to its memory. */
-static void request_told(struct engine_rx_ctx *ctx, const struct engine_landing *landing,
-			 uint64_t access)
+/*
+ * Tell the program what a peer has done to its memory: the endpoint, that it was read or written, by
+ * @kind, and the regions, what it needed. Source: fi_endpoint(3), fi_ep_bind; fi_mr(3), fi_mr_bind.
+ */
+static void request_told_of(struct engine_rx_ctx *ctx, const struct engine_landing *landing,
+			    uint64_t kind, uint64_t access)
 {
 	uint64_t len = 0;
 
 	for (uint32_t i = 0; i < landing->mr_cnt; i++)
 		len += landing->len[i];
 	regions_count(landing, access);
-	engine_count(ctx->cntr[access & FI_REMOTE_READ ? ENGINE_CNTR_REMOTE_READ
-						       : ENGINE_CNTR_REMOTE_WRITE],
+	engine_count(ctx->cntr[kind & FI_REMOTE_READ ? ENGINE_CNTR_REMOTE_READ
+						     : ENGINE_CNTR_REMOTE_WRITE],
 		     0, len);
+}
+
+static void request_told(struct engine_rx_ctx *ctx, const struct engine_landing *landing,
+			 uint64_t access)
+{
+	request_told_of(ctx, landing, access, access);
 }
 
 static void request_told_data(struct engine_rx_ctx *ctx, struct engine_peer *peer,
@@ -671,7 +680,8 @@ static int request_atomic(struct engine_rx_ctx *ctx, struct engine_peer *peer,
 			     sets == 2 ? r.carried + bytes : NULL, answer.at);
 		if (atomic.id)
 			answer_send(peer, &answer);
-		request_told(ctx, &landing, atomic.id ? FI_REMOTE_READ : FI_REMOTE_WRITE);
+		request_told_of(ctx, &landing, atomic.id ? FI_REMOTE_READ : FI_REMOTE_WRITE,
+				update_access(&atomic));
 		if (packet->flags & PACKET_CQ_DATA)
 			request_told_data(ctx, peer, FI_ATOMIC, packet->data, bytes);
 	}

@@ -341,6 +341,14 @@ void mr_tell(struct mr_table *table, uint32_t index)
 	publish(table, index);
 }
 
+uint32_t mr_next(const struct mr_table *table, uint32_t index)
+{
+	while (++index < table->fresh)
+		if (table->regions[index].object)
+			return index;
+	return 0;
+}
+
 void mr_remove(struct mr_table *table, uint32_t index)
 {
 	struct mr_region *r = &table->regions[index];

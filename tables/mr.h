@@ -203,6 +203,9 @@ void mr_remove(struct mr_table *table, uint32_t index);
  */
 void mr_tell(struct mr_table *table, uint32_t index);
 
+/* mr_next - the slot in use after @index, 0 before the first; 0: there are no more */
+uint32_t mr_next(const struct mr_table *table, uint32_t index);
+
 /* mr_at - region of a slot in use; valid until the next mr_insert() */
 static inline const struct mr_region *mr_at(const struct mr_table *table, uint32_t index)
 {
