@@ -15,6 +15,7 @@
 #include "eq_fid.h"
 #include "fids.h"
 #include "peer.h"
+#include "refuse.h"
 
 #define AV_FLAGS (FI_EVENT | FI_READ | FI_SYMMETRIC | FI_AV_USER_ID)
 
@@ -61,15 +62,28 @@ static void engine_av_remove_one(struct engine_av *av, fi_addr_t addr)
 			engine_peer_orphan(container_of(node, struct engine_ep, av_link), addr);
 }
 
+static int engine_av_refuse(const struct engine_av *av, int err, const char *call,
+			    const char *why)
+{
+	return engine_refuse(av->domain->family, FI_LOG_AV, err, call, why);
+}
+
+static int engine_av_refuse_flags(const struct engine_av *av, const char *call, uint64_t flags)
+{
+	return engine_refuse_value(av->domain->family, FI_LOG_AV, -FI_EBADFLAGS, call,
+				   "flags that the call does not have", flags);
+}
+
 static int engine_av_remove(struct fid_av *fid, fi_addr_t *addr, size_t cnt, uint64_t flags)
 {
 	struct engine_av *av = av_of(fid);
 	int ret;
 
 	if (flags)
-		return -FI_EBADFLAGS;
+		return engine_av_refuse_flags(av, "fi_av_remove", flags);
 	if (cnt && !addr)
-		return -FI_EINVAL;
+		return engine_av_refuse(av, -FI_EINVAL, "fi_av_remove",
+					"NULL for the addresses");
 	engine_enter(av->domain);
 	ret = engine_av_change(av);
 	if (ret) {
@@ -82,7 +96,9 @@ static int engine_av_remove(struct fid_av *fid, fi_addr_t *addr, size_t cnt, uin
 		engine_av_remove_one(av, addr[i]);
 	engine_av_changed(av);
 	engine_leave(av->domain);
-	return ret;
+	return ret ? engine_av_refuse(av, ret, "fi_av_remove",
+				      "an address that is not in the vector, or is there twice")
+		   : 0;
 }
 
 static int engine_av_lookup(struct fid_av *fid, fi_addr_t fi_addr, void *addr, size_t *addrlen)
@@ -94,7 +110,8 @@ static int engine_av_lookup(struct fid_av *fid, fi_addr_t fi_addr, void *addr, s
 	size_t room;
 
 	if (!addrlen || (*addrlen && !addr))
-		return -FI_EINVAL;
+		return engine_av_refuse(av, -FI_EINVAL, "fi_av_lookup",
+					"NULL for the address or its length");
 	engine_enter(av->domain);
 	engine_av_follow(av);
 	address = av_get(&av->table, fi_addr);
@@ -118,7 +135,7 @@ static int engine_av_lookup2(struct fid_av *fid, fi_addr_t addr, void *buf, size
 	int ret;
 
 	if (flags & ~FI_XPU)
-		return -FI_EBADFLAGS;
+		return engine_av_refuse_flags(av_of(fid), "fi_av_lookup2", flags);
 	if (flags & FI_XPU)
 		return -FI_ENOSYS;
 	if (ctx)
@@ -146,9 +163,10 @@ static int engine_av_set_user_id(struct fid_av *fid, fi_addr_t addr, fi_addr_t u
 	int ret;
 
 	if (flags)
-		return -FI_EBADFLAGS;
+		return engine_av_refuse_flags(av, "fi_av_set_user_id", flags);
 	if (!(av->flags & FI_AV_USER_ID))
-		return -FI_EINVAL;
+		return engine_av_refuse(av, -FI_EINVAL, "fi_av_set_user_id",
+					"the vector was opened without FI_AV_USER_ID");
 	engine_enter(av->domain);
 	engine_av_follow(av);
 	ret = av_tell(&av->table, addr, user_id);
@@ -189,7 +207,7 @@ static int engine_av_tell(struct engine_av *av, struct engine_eq *eq)
 	if (engine_av_unbound(av)) {
 		drop = av->eq;
 		av->eq = eq;
-	} else {
+	} else if (av->eq != eq) {
 		ret = -FI_EINVAL;
 	}
 	engine_leave(av->domain);
@@ -198,24 +216,33 @@ static int engine_av_tell(struct engine_av *av, struct engine_eq *eq)
 	return ret;
 }
 
+#define AV_BIND "fi_av_bind"
+
+/* Without FI_EVENT insertions are told there all the same, and return what they do without a queue. */
 static int engine_av_bind(struct fid *fid, struct fid *target, uint64_t flags)
 {
 	struct engine_av *av = container_of(fid, struct engine_av, fid.fid);
 	struct engine_eq *eq;
-	bool unbound;
+	int ret;
 
 	if (!target || target->fclass != FI_CLASS_EQ)
-		return -FI_EINVAL;
+		return engine_av_refuse(av, -FI_EINVAL, AV_BIND,
+					"what is bound to an address vector is an event queue");
 	if (flags)
-		return -FI_EBADFLAGS;
+		return engine_av_refuse_flags(av, AV_BIND, flags);
 	eq = container_of(target, struct engine_eq, fid.fid);
-	if (!(av->flags & FI_EVENT) || eq->fabric != av->domain->fabric)
-		return -FI_EINVAL;
+	if (eq->fabric != av->domain->fabric)
+		return engine_av_refuse(av, -FI_EINVAL, AV_BIND, "a queue of another fabric");
 	/* What is refused gives the domain no thread. */
 	engine_enter(av->domain);
-	unbound = engine_av_unbound(av);
+	ret = engine_av_unbound(av) || av->eq == eq ? 0 : -FI_EINVAL;
 	engine_leave(av->domain);
-	return unbound ? engine_av_tell(av, eq) : -FI_EINVAL;
+	if (!ret)
+		ret = engine_av_tell(av, eq);
+	return ret == -FI_EINVAL
+		       ? engine_av_refuse(av, ret, AV_BIND,
+					  "another queue is bound, which the vector keeps")
+		       : ret;
 }
 
 static int engine_av_close(struct fid *fid)
@@ -228,7 +255,9 @@ static int engine_av_close(struct fid *fid)
 	busy = !list_empty(&av->eps) || !list_empty(&av->sets);
 	engine_leave(domain);
 	if (busy)
-		return -FI_EBUSY;
+		return engine_av_refuse(
+			av, -FI_EBUSY, "fi_close of an address vector",
+			"an endpoint is bound to it, or it has sets; close those first");
 	if (av->eq)
 		engine_eq_drop(av->eq, domain);
 	engine_av_named_close(av);
@@ -263,17 +292,31 @@ static struct fi_ops_av engine_av_ops = {
 	.lookup2 = engine_av_lookup2,
 };
 
+#define AV_OPEN "fi_av_open"
+
 /* count and ep_per_node are hints, FI_SYMMETRIC is one too. */
-static int engine_av_attr_check(const struct fi_av_attr *attr)
+static int engine_av_attr_check(const struct engine_domain *domain,
+				const struct fi_av_attr *attr)
 {
+	const struct engine_family *family = domain->family;
+
 	if (attr->flags & ~AV_FLAGS)
-		return -FI_EBADFLAGS;
+		return engine_refuse_value(
+			family, FI_LOG_AV, -FI_EBADFLAGS, AV_OPEN,
+			"flags are FI_EVENT, FI_READ, FI_SYMMETRIC, FI_AV_USER_ID",
+			attr->flags);
 	if (attr->type != FI_AV_UNSPEC && attr->type != FI_AV_MAP && attr->type != FI_AV_TABLE)
-		return -FI_EINVAL;
+		return engine_refuse_value(family, FI_LOG_AV, -FI_EINVAL, AV_OPEN,
+					   "type is FI_AV_UNSPEC, FI_AV_MAP or FI_AV_TABLE",
+					   attr->type);
 	if (attr->rx_ctx_bits < 0 || attr->rx_ctx_bits > ENGINE_RX_CTX_BITS_MAX)
-		return -FI_EINVAL;
+		return engine_refuse_value(
+			family, FI_LOG_AV, -FI_EINVAL, AV_OPEN,
+			"more rx_ctx_bits than leave room for addresses in an fi_addr_t",
+			(uint64_t)attr->rx_ctx_bits);
 	if (attr->name ? !*attr->name : !!(attr->flags & FI_READ))
-		return -FI_EINVAL;
+		return engine_refuse(family, FI_LOG_AV, -FI_EINVAL, AV_OPEN,
+				     "an empty name, or FI_READ without one");
 	return 0;
 }
 
@@ -286,8 +329,9 @@ int engine_av_open(struct fid_domain *fid, struct fi_av_attr *attr, struct fid_a
 	int ret;
 
 	if (!attr || !out)
-		return -FI_EINVAL;
-	ret = engine_av_attr_check(attr);
+		return engine_refuse(domain->family, FI_LOG_AV, -FI_EINVAL, AV_OPEN,
+				     "NULL for the attributes, or where the vector is to go");
+	ret = engine_av_attr_check(domain, attr);
 	if (ret)
 		return ret;
 	av = platform_alloc(sizeof(*av));

@@ -12,6 +12,7 @@
 #include "av_fid.h"
 #include "eq_fid.h"
 #include "fids.h"
+#include "refuse.h"
 
 #define WHY_LEN	   128u
 #define NODE_MAX   256u /* bytes of a name with its NUL */
@@ -28,27 +29,44 @@ struct engine_insertion {
 	void *context;
 	size_t idx;	      /* of the next address */
 	int done;	      /* successes */
-	struct eq_event *end; /* FI_EVENT: to be posted */
+	struct eq_event *end; /* with an event queue: to be posted */
 };
+
+#define AV_INSERT "fi_av_insert, fi_av_insertsvc or fi_av_insertsym"
+
+static int engine_insertion_refuse(const struct engine_av *av, int err, const char *why)
+{
+	return engine_refuse(av->domain->family, FI_LOG_AV, err, AV_INSERT, why);
+}
 
 /* May this be inserted, with these flags? Nothing happened if not. */
 static int engine_insertion_check(const struct engine_av *av, size_t cnt, const fi_addr_t *out,
 				  uint64_t flags, const void *context)
 {
 	if (flags & ~(FI_MORE | FI_SYNC_ERR | FI_AV_USER_ID))
-		return -FI_EBADFLAGS;
-	if (flags & FI_SYNC_ERR && av->flags & FI_EVENT)
-		return -FI_EBADFLAGS; /* errors have one place */
+		return engine_refuse_value(
+			av->domain->family, FI_LOG_AV, -FI_EBADFLAGS, AV_INSERT,
+			"flags are FI_MORE, FI_SYNC_ERR, FI_AV_USER_ID", flags);
+	if (flags & FI_SYNC_ERR && av->flags & FI_EVENT) /* errors have one place */
+		return engine_insertion_refuse(
+			av, -FI_EBADFLAGS,
+			"FI_SYNC_ERR where FI_EVENT has errors told in the event queue");
 	if (flags & FI_SYNC_ERR && !context)
-		return -FI_EINVAL;
+		return engine_insertion_refuse(
+			av, -FI_EINVAL, "FI_SYNC_ERR, and no array for errors as context");
 	if (flags & FI_AV_USER_ID && (av->flags & FI_AV_USER_ID || (cnt && !out)))
-		return -FI_EINVAL;
+		return engine_insertion_refuse(
+			av, -FI_EINVAL,
+			"FI_AV_USER_ID without ids, or where the vector was opened with it");
 	if (cnt > INT32_MAX)
-		return -FI_EINVAL;
+		return engine_insertion_refuse(av, -FI_EINVAL, "more than a call can count");
 	if (av->flags & FI_READ)
-		return -FI_EACCES;
+		return engine_insertion_refuse(
+			av, -FI_EACCES, "the vector was opened with FI_READ, to be read alone");
 	if (av->flags & FI_EVENT && !av->eq)
-		return -FI_ENOEQ;
+		return engine_insertion_refuse(
+			av, -FI_ENOEQ,
+			"FI_EVENT, and no event queue is bound; fi_av_bind comes first");
 	return 0;
 }
 
@@ -65,7 +83,7 @@ static int engine_insertion_begin(struct engine_insertion *in, struct engine_av 
 		.errors = flags & FI_SYNC_ERR ? context : NULL,
 		.context = context,
 	};
-	if (av->flags & FI_EVENT) {
+	if (av->eq) {
 		in->end = eq_event_new(FI_AV_COMPLETE, NULL, sizeof(struct fi_eq_entry));
 		if (!in->end)
 			return -FI_ENOMEM;
@@ -133,7 +151,7 @@ static int engine_insertion_end(struct engine_insertion *in)
 		return in->done;
 	eq_event_fill(in->end, &entry, sizeof(entry));
 	engine_eq_post(av->eq, in->end);
-	return 0;
+	return av->flags & FI_EVENT ? 0 : in->done;
 }
 
 int engine_av_insert(struct fid_av *fid, const void *addr, size_t cnt, fi_addr_t *out,
@@ -149,7 +167,7 @@ int engine_av_insert(struct fid_av *fid, const void *addr, size_t cnt, fi_addr_t
 
 	ret = engine_insertion_check(av, cnt, out, flags, context);
 	if (!ret && cnt && !addr)
-		ret = -FI_EINVAL;
+		ret = engine_insertion_refuse(av, -FI_EINVAL, "NULL for the addresses");
 	if (!ret)
 		ret = engine_insertion_begin(&in, av, out, flags, context);
 	if (ret)
@@ -238,7 +256,7 @@ int engine_av_insertsvc(struct fid_av *fid, const char *node, const char *servic
 		node = host;
 	}
 	if (!node || !service)
-		return -FI_EINVAL;
+		return engine_insertion_refuse(av, -FI_EINVAL, "no node or no service");
 	err = engine_resolve(family, node, service, &address);
 	ret = engine_insertion_begin(&in, av, out, flags, context);
 	if (ret)

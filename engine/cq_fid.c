@@ -9,6 +9,7 @@
  */
 #include <rdma/fi_errno.h>
 #include "fids.h"
+#include "refuse.h"
 #include "round.h"
 #include "sleep.h"
 #include "wait.h"
@@ -228,7 +229,10 @@ static ssize_t engine_cq_sreadfrom(struct fid_cq *fid, void *buf, size_t cnt, fi
 	ssize_t ret;
 
 	if (!engine_wait_blocks(&cq->wait))
-		return -FI_ENOSYS;
+		return engine_refuse(
+			cq->domain->family, FI_LOG_CQ, -FI_ENOSYS, "fi_cq_sread",
+			"the queue has no wait object of its own; open it with wait_obj "
+			"FI_WAIT_UNSPEC or FI_WAIT_FD, or use fi_cq_read");
 	sleeper.end_ns = engine_end_ns(timeout);
 	ret = engine_cq_wait(&want, buf, cnt, src, &sleeper);
 	engine_spin_end(&sleeper.spin, &cq->domain->waiter.patience);
@@ -245,8 +249,6 @@ static int engine_cq_signal(struct fid_cq *fid)
 {
 	struct engine_cq *cq = cq_of(fid);
 
-	if (!engine_wait_blocks(&cq->wait))
-		return -FI_ENOSYS;
 	/*
 	 * R:engine_cq.signals  what the program did before; pairs A:engine_cq.signals
 	 * A reader looks at it after it has said that it sleeps: one of the two is seen.
@@ -279,7 +281,9 @@ static int engine_cq_close(struct fid *fid)
 		engine_wait_forget(&cq->wait);
 	engine_wait_leave(&cq->wait);
 	if (busy)
-		return -FI_EBUSY;
+		return engine_refuse(domain->family, FI_LOG_CQ, -FI_EBUSY,
+				     "fi_close of a completion queue",
+				     "an endpoint or context is bound to it; close that first");
 	engine_wait_close(&cq->wait);
 	cq_fini(&cq->queue);
 	platform_free(cq);
@@ -327,20 +331,28 @@ static struct fi_ops_cq engine_cq_safe_ops = {
 	.export_xpu = engine_cq_no_export,
 };
 
-static int engine_cq_check(const struct fi_cq_attr *attr)
+#define CQ_OPEN "fi_cq_open"
+
+/* There are no interrupts to direct to a processor: FI_AFFINITY and its vector are a hint that leads nowhere. */
+static int engine_cq_check(const struct engine_domain *domain, const struct fi_cq_attr *attr)
 {
+	const struct engine_family *family = domain->family;
+
 	if (!attr)
 		return 0;
 	if (attr->format > FI_CQ_FORMAT_TAGGED)
-		return -FI_EINVAL;
+		return engine_refuse_value(family, FI_LOG_CQ, -FI_EINVAL, CQ_OPEN,
+					   "formats go up to FI_CQ_FORMAT_TAGGED",
+					   attr->format);
 	if (attr->flags & ~FI_AFFINITY)
-		return -FI_EBADFLAGS;
-	/* There are no interrupts to direct to a processor: the vector is a hint that leads nowhere. */
-	if (attr->flags & FI_AFFINITY && attr->signaling_vector < 0)
-		return -FI_EINVAL;
+		return engine_refuse_value(family, FI_LOG_CQ, -FI_EBADFLAGS, CQ_OPEN,
+					   "the only flag is FI_AFFINITY", attr->flags);
 	if (attr->wait_obj != FI_WAIT_NONE && attr->wait_cond != FI_CQ_COND_NONE &&
 	    attr->wait_cond != FI_CQ_COND_THRESHOLD)
-		return -FI_EINVAL;
+		return engine_refuse_value(
+			family, FI_LOG_CQ, -FI_EINVAL, CQ_OPEN,
+			"wait_cond is FI_CQ_COND_NONE or FI_CQ_COND_THRESHOLD",
+			attr->wait_cond);
 	return 0;
 }
 
@@ -352,8 +364,9 @@ int engine_cq_open(struct fid_domain *fid, struct fi_cq_attr *attr, struct fid_c
 	int ret;
 
 	if (!out)
-		return -FI_EINVAL;
-	ret = engine_cq_check(attr);
+		return engine_refuse(domain->family, FI_LOG_CQ, -FI_EINVAL, CQ_OPEN,
+				     "NULL where the queue is to go");
+	ret = engine_cq_check(domain, attr);
 	if (ret)
 		return ret;
 	cq = platform_alloc(sizeof(*cq));
@@ -366,14 +379,17 @@ int engine_cq_open(struct fid_domain *fid, struct fi_cq_attr *attr, struct fid_c
 	cq->fid.fid.context = context;
 	cq->fid.fid.ops = &engine_cq_fi_ops;
 	cq->domain = domain;
+	/* A program that does not say reads what all know, and may have room for no more. */
 	cq->format = attr && attr->format != FI_CQ_FORMAT_UNSPEC ? attr->format
-								 : FI_CQ_FORMAT_TAGGED;
+								 : FI_CQ_FORMAT_CONTEXT;
 	cq->cond = attr && attr->wait_obj != FI_WAIT_NONE ? attr->wait_cond : FI_CQ_COND_NONE;
 	ret = engine_wait_open(&cq->wait, &cq->fid.fid, domain,
 			       attr ? attr->wait_obj : FI_WAIT_NONE,
 			       attr ? attr->wait_set : NULL);
 	if (ret)
 		goto err_queue;
+	if (attr && !attr->size)
+		attr->size = cq->queue.mask + 1;
 	cq->found = cq->found_step = 1;
 	cq->fid.ops = engine_has_lock(domain) ? &engine_cq_safe_ops : &engine_cq_ops;
 	engine_ref(&domain->refs);

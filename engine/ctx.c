@@ -11,6 +11,7 @@
 #include "fids.h"
 #include "nosys.h"
 #include "recv.h"
+#include "refuse.h"
 #include "send.h"
 #include "trigger.h"
 
@@ -100,26 +101,62 @@ void engine_ctx_enable(struct engine_ctx *ctx)
 
 /* Attributes */
 
-int engine_tx_attr_check(const struct fi_tx_attr *attr)
+/* An attribute of a context that is beyond what is offered. */
+static int engine_attr_refuse(const struct engine_domain *domain, const char *call,
+			      const char *why, uint64_t value)
 {
-	if (!attr)
-		return 0;
-	if (attr->caps & ~(ENGINE_CAPS | ENGINE_SIDE_CAPS) ||
-	    attr->op_flags & ~ENGINE_TX_OP_FLAGS || attr->msg_order & ~ENGINE_MSG_ORDER)
-		return -FI_EINVAL;
-	return attr->inject_size > ENGINE_INJECT_MAX || attr->iov_limit > ENGINE_IOV_MAX
-		       ? -FI_EINVAL
-		       : 0;
+	return engine_refuse_value(domain->family, FI_LOG_EP_CTRL, -FI_EINVAL, call, why,
+				   value);
 }
 
-int engine_rx_attr_check(const struct fi_rx_attr *attr)
+int engine_tx_attr_check(const struct engine_domain *domain, const char *call,
+			 const struct fi_tx_attr *attr)
 {
 	if (!attr)
 		return 0;
-	if (attr->caps & ~(ENGINE_CAPS | ENGINE_SIDE_CAPS) ||
-	    attr->op_flags & ~ENGINE_RX_OP_FLAGS || attr->msg_order & ~ENGINE_MSG_ORDER)
-		return -FI_EINVAL;
-	return attr->iov_limit > ENGINE_IOV_MAX ? -FI_EINVAL : 0;
+	if (attr->caps & ~(ENGINE_CAPS | ENGINE_SIDE_CAPS))
+		return engine_attr_refuse(domain, call,
+					  "tx_attr.caps beyond what fi_getinfo answers",
+					  attr->caps);
+	if (attr->op_flags & ~ENGINE_TX_OP_FLAGS)
+		return engine_attr_refuse(domain, call,
+					  "tx_attr.op_flags that are no flags of all sends",
+					  attr->op_flags);
+	if (attr->msg_order & ~ENGINE_MSG_ORDER)
+		return engine_attr_refuse(domain, call, "tx_attr.msg_order that is not kept",
+					  attr->msg_order);
+	if (attr->inject_size > ENGINE_INJECT_MAX)
+		return engine_attr_refuse(domain, call,
+					  "tx_attr.inject_size beyond what fi_getinfo answers",
+					  attr->inject_size);
+	if (attr->iov_limit > ENGINE_IOV_MAX)
+		return engine_attr_refuse(domain, call,
+					  "tx_attr.iov_limit beyond what fi_getinfo answers",
+					  attr->iov_limit);
+	return 0;
+}
+
+int engine_rx_attr_check(const struct engine_domain *domain, const char *call,
+			 const struct fi_rx_attr *attr)
+{
+	if (!attr)
+		return 0;
+	if (attr->caps & ~(ENGINE_CAPS | ENGINE_SIDE_CAPS))
+		return engine_attr_refuse(domain, call,
+					  "rx_attr.caps beyond what fi_getinfo answers",
+					  attr->caps);
+	if (attr->op_flags & ~ENGINE_RX_OP_FLAGS)
+		return engine_attr_refuse(domain, call,
+					  "rx_attr.op_flags that are no flags of all receives",
+					  attr->op_flags);
+	if (attr->msg_order & ~ENGINE_MSG_ORDER)
+		return engine_attr_refuse(domain, call, "rx_attr.msg_order that is not kept",
+					  attr->msg_order);
+	if (attr->iov_limit > ENGINE_IOV_MAX)
+		return engine_attr_refuse(domain, call,
+					  "rx_attr.iov_limit beyond what fi_getinfo answers",
+					  attr->iov_limit);
+	return 0;
 }
 
 uint64_t engine_whole_caps(uint64_t caps)
@@ -141,28 +178,49 @@ uint64_t engine_part_caps(uint64_t asked, uint64_t caps)
 
 /* Queues */
 
+#define BIND_CQ "fi_ep_bind of a completion queue"
+
+/* @of: the queue of one direction; selective completion stays once it was asked for */
+static void engine_bind_direction(struct engine_cq **of, bool *selective, struct engine_cq *cq,
+				  uint64_t flags)
+{
+	if (!*of)
+		engine_ref(&cq->refs);
+	*of = cq;
+	*selective |= !!(flags & FI_SELECTIVE_COMPLETION);
+}
+
 int engine_ctx_bind_cq(struct engine_domain *domain, struct engine_tx_ctx *tx,
 		       struct engine_rx_ctx *rx, struct fid *target, uint64_t flags)
 {
 	struct engine_cq *cq = container_of(target, struct engine_cq, fid.fid);
+	bool sends = tx && flags & FI_TRANSMIT, receives = rx && flags & FI_RECV;
 
 	if (flags & ~(BOTH | FI_SELECTIVE_COMPLETION))
-		return -FI_EBADFLAGS;
-	if (!(flags & BOTH) || cq->domain != domain)
-		return -FI_EINVAL;
-	if ((flags & FI_TRANSMIT && (!tx || tx->cq)) || (flags & FI_RECV && (!rx || rx->cq)))
-		return -FI_EINVAL;
-	if (flags & FI_TRANSMIT) {
-		tx->cq = cq;
-		tx->selective = flags & FI_SELECTIVE_COMPLETION;
-		engine_ref(&cq->refs);
-	}
-	if (flags & FI_RECV) {
-		rx->cq = cq;
-		rx->selective = flags & FI_SELECTIVE_COMPLETION;
-		engine_ref(&cq->refs);
-	}
+		return engine_refuse_value(
+			domain->family, FI_LOG_EP_CTRL, -FI_EBADFLAGS, BIND_CQ,
+			"flags are FI_TRANSMIT, FI_RECV, FI_SELECTIVE_COMPLETION", flags);
+	if (cq->domain != domain)
+		return engine_refuse(domain->family, FI_LOG_EP_CTRL, -FI_EINVAL, BIND_CQ,
+				     "it is of another domain; open one in the endpoint's");
+	if ((sends && tx->cq && tx->cq != cq) || (receives && rx->cq && rx->cq != cq))
+		return engine_refuse(
+			domain->family, FI_LOG_EP_CTRL, -FI_EINVAL, BIND_CQ,
+			"another queue is bound for that direction, which keeps it until it is closed");
+	if (sends)
+		engine_bind_direction(&tx->cq, &tx->selective, cq, flags);
+	if (receives)
+		engine_bind_direction(&rx->cq, &rx->selective, cq, flags);
 	return 0;
+}
+
+void engine_ctx_bound(struct engine_ctx *ctx)
+{
+	struct list *node, *after;
+
+	engine_ctx_flags(ctx);
+	list_for_each(node, after, &ctx->aliases)
+		engine_ctx_flags(container_of(node, struct engine_ctx, aliases));
 }
 
 void engine_tx_release(struct engine_tx_ctx *tx)
@@ -184,19 +242,26 @@ void engine_rx_release(struct engine_rx_ctx *rx)
 /* Aliases and default flags */
 
 /* One direction, and flags that calls in that direction have. */
-static int engine_direction(uint64_t flags)
+static int engine_direction(const struct engine_ctx *ctx, const char *call, uint64_t flags)
 {
-	if ((flags & BOTH) == FI_TRANSMIT)
-		return flags & ~(FI_TRANSMIT | ENGINE_TX_OP_FLAGS) ? -FI_EBADFLAGS : 0;
-	if ((flags & BOTH) == FI_RECV)
-		return flags & ~(FI_RECV | ENGINE_RX_OP_FLAGS) ? -FI_EBADFLAGS : 0;
-	return -FI_EINVAL;
+	uint64_t known = (flags & BOTH) == FI_TRANSMIT ? FI_TRANSMIT | ENGINE_TX_OP_FLAGS
+						       : FI_RECV | ENGINE_RX_OP_FLAGS;
+
+	if ((flags & BOTH) != FI_TRANSMIT && (flags & BOTH) != FI_RECV)
+		return engine_refuse_value(ctx->domain->family, FI_LOG_EP_CTRL, -FI_EINVAL,
+					   call, "one direction, FI_TRANSMIT or FI_RECV",
+					   flags);
+	if (flags & ~known)
+		return engine_refuse_value(
+			ctx->domain->family, FI_LOG_EP_CTRL, -FI_EBADFLAGS, call,
+			"op_flags that calls in that direction do not have", flags & ~known);
+	return 0;
 }
 
 static int engine_set_op_flags(struct engine_ctx *ctx, uint64_t flags)
 {
 	uint64_t *set = flags & FI_TRANSMIT ? &ctx->tx_op_flags : &ctx->rx_op_flags;
-	int ret = engine_direction(flags);
+	int ret = engine_direction(ctx, "FI_SETOPSFLAG", flags);
 	uint64_t changed;
 
 	if (ret)
@@ -217,7 +282,9 @@ static int engine_get_op_flags(const struct engine_ctx *ctx, uint64_t *flags)
 	else if ((*flags & BOTH) == FI_RECV)
 		*flags = ctx->rx_op_flags;
 	else
-		return -FI_EINVAL;
+		return engine_refuse_value(ctx->domain->family, FI_LOG_EP_CTRL, -FI_EINVAL,
+					   "FI_GETOPSFLAG",
+					   "one direction, FI_TRANSMIT or FI_RECV", *flags);
 	return 0;
 }
 
@@ -234,11 +301,27 @@ static int engine_alias_close(struct fid *fid)
 	return 0;
 }
 
+/* What is bound to one is bound to all. */
+static int engine_alias_bind(struct fid *fid, struct fid *target, uint64_t flags)
+{
+	struct fid *base = &engine_ctx_at(fid)->base->fid.fid;
+
+	return base->ops->bind(base, target, flags);
+}
+
+static int engine_alias_control(struct fid *fid, int command, void *arg)
+{
+	struct fid *base = &engine_ctx_at(fid)->base->fid.fid;
+
+	return command == FI_ENABLE ? base->ops->control(base, command, arg)
+				    : engine_ctx_control(fid, command, arg);
+}
+
 static struct fi_ops engine_alias_fi_ops = {
 	.size = sizeof(struct fi_ops),
 	.close = engine_alias_close,
-	.bind = engine_no_bind,
-	.control = engine_ctx_control,
+	.bind = engine_alias_bind,
+	.control = engine_alias_control,
 	.ops_open = engine_ep_ops_open,
 	.tostr = engine_no_tostr,
 	.ops_set = engine_no_ops_set,
@@ -250,8 +333,9 @@ static int engine_alias(struct engine_ctx *of, const struct fi_alias *arg)
 	int ret;
 
 	if (!arg->fid)
-		return -FI_EINVAL;
-	ret = engine_direction(arg->flags);
+		return engine_refuse(of->domain->family, FI_LOG_EP_CTRL, -FI_EINVAL,
+				     "fi_ep_alias", "NULL where the alias is to go");
+	ret = engine_direction(of, "fi_ep_alias", arg->flags);
 	if (ret)
 		return ret;
 	ctx = platform_alloc(sizeof(*ctx));
@@ -287,7 +371,8 @@ int engine_ctx_control(struct fid *fid, int command, void *arg)
 	if (command != FI_ALIAS && command != FI_GETOPSFLAG && command != FI_SETOPSFLAG)
 		return -FI_ENOSYS;
 	if (!arg)
-		return -FI_EINVAL;
+		return engine_refuse(ctx->domain->family, FI_LOG_EP_CTRL, -FI_EINVAL,
+				     "fi_control of an endpoint or context", "NULL");
 	engine_enter(ctx->domain);
 	if (command == FI_ALIAS)
 		ret = engine_alias(ctx, arg);

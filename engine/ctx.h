@@ -40,11 +40,14 @@ void engine_ctx_enable(struct engine_ctx *ctx);
 
 /*
  * engine_tx_attr_check, engine_rx_attr_check - is that what contexts can be; NULL: yes
+ * @call: which has them, for the log
  * Return 0, or -FI_EINVAL for capabilities, flags, orders and limits beyond what is offered.
  * Source: fi_endpoint(3), transmit and receive context attributes.
  */
-int engine_tx_attr_check(const struct fi_tx_attr *attr);
-int engine_rx_attr_check(const struct fi_rx_attr *attr);
+int engine_tx_attr_check(const struct engine_domain *domain, const char *call,
+			 const struct fi_tx_attr *attr);
+int engine_rx_attr_check(const struct engine_domain *domain, const char *call,
+			 const struct fi_rx_attr *attr);
 
 /* engine_whole_caps - with the directions that follow from capabilities without any. Source: fi_getinfo(3) */
 uint64_t engine_whole_caps(uint64_t caps);
@@ -54,10 +57,19 @@ uint64_t engine_part_caps(uint64_t asked, uint64_t caps);
 
 /*
  * engine_ctx_bind_cq - a completion queue for the directions that @flags names
- * @tx, @rx: NULL: there is no such direction. Source: fi_endpoint(3), fi_ep_bind.
+ * @tx, @rx: NULL: there is no such direction, and nothing to bind for it
+ *
+ * What is bound already may be bound again. Returns 0; -FI_EBADFLAGS, or -FI_EINVAL: another domain's
+ * queue, or another one than the direction has (nothing is bound). Source: fi_endpoint(3), fi_ep_bind.
  */
 int engine_ctx_bind_cq(struct engine_domain *domain, struct engine_tx_ctx *tx,
 		       struct engine_rx_ctx *rx, struct fid *cq, uint64_t flags);
+
+/*
+ * engine_ctx_bound - queues or counters were bound: its calls from now on, and those of its aliases, tell
+ * them. What is under way ends as it was begun, but counts.
+ */
+void engine_ctx_bound(struct engine_ctx *ctx);
 
 /* engine_tx_release, engine_rx_release - give back queue and counters */
 void engine_tx_release(struct engine_tx_ctx *tx);
@@ -94,7 +106,7 @@ static inline struct engine_ctx *engine_ctx_at(struct fid *fid)
  * From ep_fid.c.
  *
  * engine_ep_create - an endpoint of either class, without contexts
- * engine_ep_enable - open its wires. 0 or -FI_E*
+ * engine_ep_enable - open its wires, unless they are; the caller does not hold the domain. 0 or -FI_E*
  * engine_ep_end - give back all that it has; takes it
  */
 int engine_ep_create(struct engine_domain *domain, struct fi_info *info, size_t fclass,
@@ -108,17 +120,23 @@ int engine_ep_ops_open(struct fid *fid, const char *name, uint64_t flags, void *
 /*
  * From sep_fid.c: contexts of a scalable endpoint.
  * engine_sep_busy - is one open; engine_sep_free - release them
+ * engine_sep_awaits - is one enabled, and the endpoint can be? It has been asked for then
+ * engine_sep_bind - a queue or counter for all contexts that are open. 0 or -FI_E*
  */
 bool engine_sep_busy(const struct engine_ep *ep);
+bool engine_sep_awaits(const struct engine_ep *ep);
+int engine_sep_bind(struct engine_ep *ep, struct fid *target, uint64_t flags);
 void engine_sep_free(struct engine_ep *ep);
 
 /*
  * From srx_fid.c: shared contexts.
  * engine_shared_bind - for fi_ep_bind of an endpoint; engine_shared_unbind - when that ends
+ * engine_srx_left - an endpoint that had it is gone: the last one takes with it what was closed before
  * engine_shared_check - is what it wants bound, and do those that share know the same addresses? 0 or -FI_E*
  */
 int engine_shared_bind(struct engine_ep *ep, struct fid *target, uint64_t flags);
 void engine_shared_unbind(struct engine_ep *ep);
+void engine_srx_left(struct engine_srx *srx);
 int engine_shared_check(const struct engine_ep *ep);
 
 #endif

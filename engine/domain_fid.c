@@ -11,6 +11,7 @@
 #include "eq_fid.h"
 #include "fids.h"
 #include "mr_fid.h"
+#include "refuse.h"
 #include "sleep.h"
 #include "trigger.h"
 #include "wait.h"
@@ -30,7 +31,10 @@ static int engine_domain_close(struct fid *fid)
 	struct engine_domain *domain = container_of(fid, struct engine_domain, fid.fid);
 
 	if (engine_in_use(&domain->refs))
-		return -FI_EBUSY;
+		return engine_refuse_value(
+			domain->family, FI_LOG_DOMAIN, -FI_EBUSY, "fi_close of a domain",
+			"that many objects of it are open; close those first",
+			(uint64_t)atomic_load_explicit(&domain->refs, memory_order_relaxed));
 	engine_auto_stop(domain);
 	if (domain->eq)
 		engine_eq_drop(domain->eq, domain);
@@ -43,7 +47,9 @@ static int engine_ep2_open(struct fid_domain *domain, struct fi_info *info, stru
 			   uint64_t flags, void *context)
 {
 	if (flags)
-		return -FI_EBADFLAGS;
+		return engine_refuse_value(
+			container_of(domain, struct engine_domain, fid)->family, FI_LOG_EP_CTRL,
+			-FI_EBADFLAGS, "fi_endpoint2", "there are no flags", flags);
 	return engine_ep_open(domain, info, ep, context);
 }
 
@@ -63,32 +69,41 @@ struct engine_eq *engine_domain_eq(struct engine_domain *domain)
 	return eq;
 }
 
+#define DOMAIN_BIND "fi_domain_bind"
+
 /* Registrations are never asynchronous: FI_REG_MR is refused. */
 static int engine_domain_bind(struct fid *fid, struct fid *target, uint64_t flags)
 {
 	struct engine_domain *domain = container_of(fid, struct engine_domain, fid.fid);
-	struct engine_eq *eq;
+	struct engine_eq *eq, *drop = NULL;
 	int ret;
 
 	if (!target || target->fclass != FI_CLASS_EQ)
-		return -FI_EINVAL;
+		return engine_refuse(domain->family, FI_LOG_DOMAIN, -FI_EINVAL, DOMAIN_BIND,
+				     "what is bound to a domain is an event queue");
 	if (flags)
-		return -FI_EBADFLAGS;
+		return engine_refuse_value(
+			domain->family, FI_LOG_DOMAIN, -FI_EBADFLAGS, DOMAIN_BIND,
+			"no flags; registration is never asynchronous", flags);
 	eq = container_of(target, struct engine_eq, fid.fid);
 	if (eq->fabric != domain->fabric)
-		return -FI_EINVAL;
+		return engine_refuse(domain->family, FI_LOG_DOMAIN, -FI_EINVAL, DOMAIN_BIND,
+				     "a queue of another fabric");
 	ret = engine_eq_watch(eq, domain); /* its lock comes before the domain's */
 	if (ret)
 		return ret;
 	engine_enter(domain);
 	if (domain->eq)
+		drop = eq;
+	if (domain->eq && domain->eq != eq)
 		ret = -FI_EINVAL;
-	else
-		domain->eq = eq;
+	domain->eq = domain->eq ? domain->eq : eq;
 	engine_leave(domain);
-	if (ret)
-		engine_eq_drop(eq, domain);
-	return ret;
+	if (drop)
+		engine_eq_drop(drop, domain);
+	return ret ? engine_refuse(domain->family, FI_LOG_DOMAIN, ret, DOMAIN_BIND,
+				   "another queue is bound, which the domain keeps")
+		   : 0;
 }
 
 static int engine_domain_control(struct fid *fid, int command, void *arg)
@@ -141,7 +156,9 @@ int engine_domain_open(struct fid_fabric *fid, struct fi_info *info, struct fid_
 	int ret = 0;
 
 	if (!info || !info->domain_attr || !out)
-		return -FI_EINVAL;
+		return engine_refuse(
+			fabric->family, FI_LOG_DOMAIN, -FI_EINVAL, "fi_domain",
+			"NULL for the fi_info or its domain_attr, or where the domain is to go");
 	domain = platform_alloc(sizeof(*domain));
 	if (!domain)
 		return -FI_ENOMEM;
@@ -153,7 +170,9 @@ int engine_domain_open(struct fid_fabric *fid, struct fi_info *info, struct fid_
 		ret = engine_mrs_open(domain, info->domain_attr->mr_mode);
 	if (ret) {
 		platform_free(domain);
-		return ret;
+		return engine_refuse(
+			fabric->family, FI_LOG_DOMAIN, ret, "fi_domain",
+			"domain_attr.auth_key has a length that no key has, or no memory");
 	}
 	domain->fid.fid.fclass = FI_CLASS_DOMAIN;
 	domain->fid.fid.context = context;

@@ -221,6 +221,7 @@ struct engine_waitset {
 	uint32_t asleep;	   /* threads in fi_wait() */
 	struct list members;	   /* struct engine_wait.member */
 	struct list eqs;	   /* struct engine_eq.member */
+	_Atomic int refs;	   /* the program's, until it closes it, and its members' */
 };
 
 /* How to wait for a queue or counter, and who does (wait.h). */
@@ -283,6 +284,8 @@ struct engine_eq {
 	struct platform_lock
 		watch_lock; /* watched, asleep; rank 0, after a wait set's, held while those make progress */
 	struct list watched; /* domains with objects that are bound here */
+	_Atomic int refs;    /* the program's, until it closes it, and those domains' */
+	bool closed;	     /* with lock: nobody reads any more */
 	uint32_t asleep;     /* threads in fi_eq_sread() */
 };
 
@@ -363,13 +366,14 @@ struct engine_ctx {
 	struct fi_ops_atomic atomic;
 };
 
-/* A receive context that endpoints share. */
+/* A receive context that endpoints share. Closed by the program it goes with the last of them. */
 struct engine_srx {
 	struct engine_ctx ctx;
 	struct engine_rx_ctx
 		rx; /* its queue is everybody's; cq: its own, or the first endpoint's */
 	struct engine_cq *cq; /* bound to it, or NULL */
 	struct list eps;      /* struct engine_ep.srx_link */
+	bool closed;	      /* nothing can be posted any more, and no endpoint be bound */
 };
 
 /* A transmit context that endpoints share: they send as if it was their own. */
@@ -377,7 +381,7 @@ struct engine_stx {
 	struct fid_stx fid;
 	struct engine_domain *domain;
 	struct fi_tx_attr attr;
-	_Atomic int refs; /* endpoints */
+	struct list eps; /* struct engine_ep.stx_link */
 };
 
 /* One of the contexts of a scalable endpoint: what the program holds of it. */
@@ -690,7 +694,8 @@ struct engine_ep {
 	struct engine_tx_ctx tx;
 	struct engine_rx_ctx rx;
 	struct engine_srx *srx;	       /* whose queue rx has, or NULL */
-	struct engine_stx *stx;	       /* or NULL */
+	struct engine_stx *stx;	       /* NULL: none, or it is closed */
+	struct list stx_link;	       /* stx->eps */
 	bool wants_srx, wants_stx;     /* FI_SHARED_CONTEXT: can't be enabled without */
 	struct list srx_link;	       /* srx->eps */
 	struct engine_sep_tx *sep_txs; /* of a scalable one: tx_cnt and rx_cnt of them */

@@ -17,10 +17,14 @@
 #include "peer.h"
 #include "progress.h"
 #include "recv.h"
+#include "refuse.h"
 #include "send.h"
 #include "sleep.h"
 
 #define DRAIN_NS 1000000000u /* for what was sent and has not left at close, ns */
+
+#define EP_OPEN "fi_endpoint or fi_scalable_ep"
+#define EP_BIND "fi_ep_bind"
 
 static struct engine_ep *ep_of(struct fid *fid)
 {
@@ -144,19 +148,21 @@ static void engine_ep_budget(struct engine_ep *ep)
 /* Is there all that it needs? A scalable one has contexts with queues of their own. */
 static int engine_ep_ready(const struct engine_ep *ep)
 {
-	if (ep->enabled)
-		return -FI_EOPBADSTATE;
 	if (!ep->av)
-		return -FI_ENOAV;
+		return engine_refuse(ep->family, FI_LOG_EP_CTRL, -FI_ENOAV, "fi_enable",
+				     "no address vector is bound");
 	if (ep->sep_rxs)
 		return 0;
 	if ((ep->ctx.tx_caps & FI_SEND && !ep->tx.cq && !engine_tx_counted(&ep->tx)) ||
 	    (ep->ctx.rx_caps & FI_RECV && !ep->rx.cq && !engine_rx_counted(&ep->rx)))
-		return -FI_ENOCQ;
+		return engine_refuse(
+			ep->family, FI_LOG_EP_CTRL, -FI_ENOCQ, "fi_enable",
+			"a direction that the capabilities have needs a completion queue or a counter");
 	return engine_shared_check(ep);
 }
 
-int engine_ep_enable(struct engine_ep *ep)
+/* With the domain held. */
+static int engine_ep_start(struct engine_ep *ep)
 {
 	bool own = !ep->sep_rxs && !ep->srx;
 	int ret;
@@ -279,6 +285,7 @@ static void engine_ep_report(struct engine_ep *ep)
 void engine_ep_end(struct engine_ep *ep)
 {
 	struct engine_domain *domain = ep->domain;
+	struct engine_srx *srx = ep->srx;
 
 	if (ep->enabled) {
 		engine_ep_drain(ep);
@@ -296,6 +303,8 @@ void engine_ep_end(struct engine_ep *ep)
 	engine_tx_release(&ep->tx);
 	engine_rx_release(&ep->rx);
 	engine_ep_free(ep);
+	if (srx)
+		engine_srx_left(srx);
 	engine_unref(&domain->refs);
 }
 
@@ -318,89 +327,146 @@ static int engine_ep_close(struct fid *fid)
 		engine_eq_drop(eq, domain);
 		engine_unref(&domain->refs);
 	}
-	return busy ? -FI_EBUSY : 0;
+	return busy ? engine_refuse(
+			      domain->family, FI_LOG_EP_CTRL, -FI_EBUSY,
+			      "fi_close of an endpoint",
+			      "it has aliases, contexts, collective groups or memory regions "
+			      "that are bound to it; close those first")
+		    : 0;
 }
 
 /* Bind and control */
 
-static int engine_ep_bind_av(struct engine_ep *ep, struct fid *target)
+static int engine_bind_refuse(const struct engine_ep *ep, int err, const char *why)
 {
-	struct engine_av *av = container_of(target, struct engine_av, fid.fid);
+	return engine_refuse(ep->family, FI_LOG_EP_CTRL, err, EP_BIND, why);
+}
 
-	if (av->domain != ep->domain || ep->av)
-		return -FI_EINVAL;
+static int engine_ep_bind_av(struct engine_ep *ep, struct engine_av *av)
+{
+	if (av->domain != ep->domain)
+		return engine_bind_refuse(
+			ep, -FI_EINVAL,
+			"an address vector of another domain; open one in the "
+			"endpoint's");
+	if (ep->av == av)
+		return 0;
+	if (ep->av)
+		return engine_bind_refuse(
+			ep, -FI_EINVAL,
+			"another address vector is bound, which the endpoint keeps");
 	ep->av = av;
 	list_push(&av->eps, &ep->av_link);
 	return 0;
 }
 
 /*
- * For the end of fi_join_collective, which gives the domain the thread that the queue may want. Holds the
- * domain itself: the queue's lock comes first.
+ * For the end of fi_join_collective, which gives the domain the thread that the queue may want; in place
+ * of one that was bound before. Holds the domain itself: the queue's lock comes first.
  */
 static int engine_ep_bind_eq(struct engine_ep *ep, struct fid *target, uint64_t flags)
 {
-	struct engine_eq *eq = container_of(target, struct engine_eq, fid.fid);
+	struct engine_eq *eq = container_of(target, struct engine_eq, fid.fid), *drop;
 	int ret;
 
 	if (flags)
-		return -FI_EBADFLAGS;
+		return engine_refuse_value(ep->family, FI_LOG_EP_CTRL, -FI_EBADFLAGS, EP_BIND,
+					   "an event queue has no flags", flags);
 	if (eq->fabric != ep->domain->fabric)
-		return -FI_EINVAL;
+		return engine_bind_refuse(ep, -FI_EINVAL, "an event queue of another fabric");
 	ret = engine_eq_watch(eq, ep->domain);
 	if (ret)
 		return ret;
 	engine_enter(ep->domain);
-	if (ep->enabled)
-		ret = -FI_EOPBADSTATE;
-	else if (ep->eq)
-		ret = -FI_EINVAL;
-	else
-		ep->eq = eq;
+	drop = ep->eq;
+	ep->eq = eq;
 	engine_leave(ep->domain);
-	if (ret)
-		engine_eq_drop(eq, ep->domain);
+	if (drop)
+		engine_eq_drop(drop, ep->domain);
+	return 0;
+}
+
+/* A region says itself which endpoint it serves, if that matters. */
+static int engine_ep_bind_mr(struct engine_ep *ep, struct fid *target, uint64_t flags)
+{
+	if (container_of(target, struct engine_mr, fid.fid)->domain != ep->domain)
+		return engine_bind_refuse(ep, -FI_EINVAL, "a memory region of another domain");
+	if (!(ep->domain->mr->mode & FI_MR_ENDPOINT))
+		return 0;
+	return target->ops->bind(target, &ep->ctx.fid.fid, flags);
+}
+
+/* Peers do by packets what a counter is to tell of: those that come later than the wires. */
+static void engine_ep_bound(struct engine_ep *ep)
+{
+	engine_ctx_bound(&ep->ctx);
+	if (ep->enabled && engine_wires_told(ep))
+		engine_mrs_tell(ep->domain);
+}
+
+static int engine_ep_bind_held(struct engine_ep *ep, struct fid *target, uint64_t flags)
+{
+	int ret;
+
+	if (ep->ctx.copied)
+		return engine_bind_refuse(ep, -FI_EOPBADSTATE,
+					  "the endpoint is that of the process that forked");
+	switch (target->fclass) {
+	case FI_CLASS_AV:
+		return engine_ep_bind_av(ep, container_of(target, struct engine_av, fid.fid));
+	case FI_CLASS_STX_CTX:
+	case FI_CLASS_SRX_CTX:
+		return engine_shared_bind(ep, target, flags);
+	case FI_CLASS_CQ:
+	case FI_CLASS_CNTR:
+		if (ep->sep_rxs)
+			return engine_sep_bind(ep, target, flags);
+		break;
+	default:
+		return engine_refuse_value(ep->family, FI_LOG_EP_CTRL, -FI_EINVAL, EP_BIND,
+					   "no object of that class is bound to an endpoint",
+					   target->fclass);
+	}
+	ret = target->fclass == FI_CLASS_CQ
+		      ? engine_ctx_bind_cq(ep->domain, &ep->tx, &ep->rx, target, flags)
+		      : engine_cntr_bind(&ep->tx, &ep->rx, ep->domain, target, flags);
+	if (!ret)
+		engine_ep_bound(ep);
 	return ret;
 }
 
 int engine_ep_bind(struct fid *fid, struct fid *target, uint64_t flags)
 {
 	struct engine_ep *ep = ep_of(fid);
-	int ret = -FI_EINVAL;
-
-	if (!target)
-		return -FI_EINVAL;
-	if (target->fclass == FI_CLASS_EQ)
-		return engine_ep_bind_eq(ep, target, flags);
-	engine_enter(ep->domain);
-	if (ep->enabled)
-		ret = -FI_EOPBADSTATE;
-	else if (target->fclass == FI_CLASS_AV)
-		ret = engine_ep_bind_av(ep, target);
-	else if (target->fclass == FI_CLASS_CQ)
-		ret = engine_ctx_bind_cq(ep->domain, ep->ctx.tx, ep->ctx.rx, target, flags);
-	else if (target->fclass == FI_CLASS_CNTR)
-		ret = engine_cntr_bind(ep->ctx.tx, ep->ctx.rx, ep->domain, target, flags);
-	else
-		ret = engine_shared_bind(ep, target, flags);
-	engine_leave(ep->domain);
-	return ret;
-}
-
-static int engine_ep_control(struct fid *fid, int command, void *arg)
-{
-	struct engine_ep *ep = ep_of(fid);
-	struct engine_eq *eq;
+	bool awaits;
 	int ret;
 
-	if (command != FI_ENABLE)
-		return engine_ctx_control(fid, command, arg);
-	eq = engine_domain_eq(ep->domain);
-	ret = eq ? engine_eq_watch(eq, ep->domain) : 0;
+	if (!target)
+		return engine_bind_refuse(ep, -FI_EINVAL, "NULL");
+	if (target->fclass == FI_CLASS_EQ)
+		return engine_ep_bind_eq(ep, target, flags);
+	if (target->fclass == FI_CLASS_MR)
+		return engine_ep_bind_mr(ep, target, flags);
+	engine_enter(ep->domain);
+	ret = engine_ep_bind_held(ep, target, flags);
+	awaits = engine_sep_awaits(ep);
+	engine_leave(ep->domain);
+	return !ret && awaits ? engine_ep_enable(ep) : ret;
+}
+
+int engine_ep_enable(struct engine_ep *ep)
+{
+	struct engine_eq *eq = engine_domain_eq(ep->domain);
+	int ret = eq ? engine_eq_watch(eq, ep->domain) : 0;
+
 	if (ret)
 		return ret;
 	engine_enter(ep->domain);
-	ret = engine_ep_enable(ep);
+	if (ep->ctx.copied)
+		ret = engine_refuse(ep->family, FI_LOG_EP_CTRL, -FI_EOPBADSTATE, "fi_enable",
+				    "the endpoint is that of the process that forked");
+	else if (!ep->enabled)
+		ret = engine_ep_start(ep);
 	if (!ret && !ep->eq) {
 		ep->eq = eq;
 		eq = NULL;
@@ -411,11 +477,19 @@ static int engine_ep_control(struct fid *fid, int command, void *arg)
 	return ret;
 }
 
+static int engine_ep_control(struct fid *fid, int command, void *arg)
+{
+	return command == FI_ENABLE ? engine_ep_enable(ep_of(fid))
+				    : engine_ctx_control(fid, command, arg);
+}
+
 int engine_ep_ops_open(struct fid *fid, const char *name, uint64_t flags, void **ops,
 		       void *context)
 {
 	if (!name || !ops)
-		return -FI_EINVAL;
+		return engine_refuse(engine_ctx_at(fid)->domain->family, FI_LOG_EP_CTRL,
+				     -FI_EINVAL, "fi_open_ops",
+				     "NULL for the name, or where the ops are to go");
 	if (strcmp(name, WEFT_ROUTES_OPS))
 		return -FI_ENOSYS;
 	*ops = &engine_routes_ops;
@@ -431,14 +505,16 @@ static int engine_ep_getname(struct fid *fid, void *addr, size_t *len)
 	bool named;
 
 	if (!len || (*len && !addr))
-		return -FI_EINVAL;
+		return engine_refuse(family, FI_LOG_EP_CTRL, -FI_EINVAL, "fi_getname",
+				     "NULL for the name or its length");
 	engine_enter(ep->domain);
 	named = ep->enabled;
 	if (named)
 		family->addr_write(&ep->address, whole);
 	engine_leave(ep->domain);
 	if (!named)
-		return -FI_EOPBADSTATE;
+		return engine_refuse(family, FI_LOG_EP_CTRL, -FI_EOPBADSTATE, "fi_getname",
+				     "an endpoint has its address from fi_enable on");
 	room = *len;
 	*len = family->addr_len;
 	if (room)
@@ -457,7 +533,9 @@ static int engine_ep_setname(struct fid *fid, void *addr, size_t len)
 	if (!ep->family->bind_read)
 		return -FI_ENOSYS;
 	if (!addr || len != ep->family->addr_len)
-		return -FI_EINVAL;
+		return engine_refuse_value(
+			ep->family, FI_LOG_EP_CTRL, -FI_EINVAL, "fi_setname",
+			"an address of the endpoint's format, with its length", len);
 	ret = ep->family->bind_read(addr, &bind, why, sizeof(why));
 	engine_enter(ep->domain);
 	enabled = ep->enabled;
@@ -465,10 +543,9 @@ static int engine_ep_setname(struct fid *fid, void *addr, size_t len)
 		ep->bind = bind;
 	engine_leave(ep->domain);
 	if (enabled)
-		return -FI_EOPBADSTATE;
-	if (ret)
-		FI_WARN(ep->family->provider, FI_LOG_EP_CTRL, "fi_setname: %s\n", why);
-	return ret;
+		return engine_refuse(ep->family, FI_LOG_EP_CTRL, -FI_EOPBADSTATE, "fi_setname",
+				     "the endpoint listens already; name it before fi_enable");
+	return ret ? engine_refuse(ep->family, FI_LOG_EP_CTRL, ret, "fi_setname", why) : 0;
 }
 
 static struct fi_ops engine_ep_fi_ops = {
@@ -521,6 +598,7 @@ static void engine_ep_init(struct engine_ep *ep, struct engine_domain *domain,
 	list_init(&ep->domain_link);
 	list_init(&ep->av_link);
 	list_init(&ep->srx_link);
+	list_init(&ep->stx_link);
 	pool_init(&ep->tx_pool, sizeof(struct engine_tx), 0);
 	pool_init(&ep->ctl_pool, sizeof(struct engine_ctl), 0);
 	pool_init(&ep->held_pool, sizeof(struct engine_held) + ENGINE_HELD_SMALL, 0);
@@ -528,17 +606,19 @@ static void engine_ep_init(struct engine_ep *ep, struct engine_domain *domain,
 	pool_init(&ep->landing_pool, sizeof(struct engine_landing), 0);
 }
 
-static int engine_ep_info_check(const struct fi_info *info)
+static int engine_ep_info_check(const struct engine_domain *domain, const struct fi_info *info)
 {
 	int ret;
 
 	if (info->ep_attr && info->ep_attr->type != FI_EP_RDM &&
 	    info->ep_attr->type != FI_EP_UNSPEC)
-		return -FI_EINVAL;
+		return engine_refuse_value(domain->family, FI_LOG_EP_CTRL, -FI_EINVAL, EP_OPEN,
+					   "ep_attr.type is FI_EP_RDM", info->ep_attr->type);
 	if (info->caps & ~(ENGINE_CAPS | ENGINE_SIDE_CAPS))
-		return -FI_EINVAL;
-	ret = engine_tx_attr_check(info->tx_attr);
-	return ret ? ret : engine_rx_attr_check(info->rx_attr);
+		return engine_refuse_value(domain->family, FI_LOG_EP_CTRL, -FI_EINVAL, EP_OPEN,
+					   "caps beyond what fi_getinfo answers", info->caps);
+	ret = engine_tx_attr_check(domain, EP_OPEN, info->tx_attr);
+	return ret ? ret : engine_rx_attr_check(domain, EP_OPEN, info->rx_attr);
 }
 
 int engine_ep_create(struct engine_domain *domain, struct fi_info *info, size_t fclass,
@@ -548,7 +628,7 @@ int engine_ep_create(struct engine_domain *domain, struct fi_info *info, size_t 
 	char why[96] = "";
 	int ret;
 
-	ret = engine_ep_info_check(info);
+	ret = engine_ep_info_check(domain, info);
 	if (ret)
 		return ret;
 	ep = platform_alloc(sizeof(*ep));
@@ -561,15 +641,15 @@ int engine_ep_create(struct engine_domain *domain, struct fi_info *info, size_t 
 				       &ep->auth);
 	if (ret) {
 		engine_ep_free(ep);
-		return ret;
+		return engine_refuse(domain->family, FI_LOG_EP_CTRL, ret, EP_OPEN,
+				     "ep_attr.auth_key has a length that no key has");
 	}
 	if (domain->family->bind_read && info->src_addr &&
 	    info->src_addrlen == domain->family->addr_len)
 		ret = domain->family->bind_read(info->src_addr, &ep->bind, why, sizeof(why));
 	if (ret) {
-		FI_WARN(domain->family->provider, FI_LOG_EP_CTRL, "src_addr: %s\n", why);
 		engine_ep_free(ep);
-		return ret;
+		return engine_refuse(domain->family, FI_LOG_EP_CTRL, ret, EP_OPEN, why);
 	}
 	ep->ctx.fid.fid.fclass = fclass;
 	ep->ctx.fid.fid.context = context;
@@ -587,7 +667,8 @@ int engine_ep_open(struct fid_domain *fid, struct fi_info *info, struct fid_ep *
 	int ret;
 
 	if (!info || !out)
-		return -FI_EINVAL;
+		return engine_refuse(domain->family, FI_LOG_EP_CTRL, -FI_EINVAL, EP_OPEN,
+				     "NULL for the fi_info, or where the endpoint is to go");
 	ret = engine_ep_create(domain, info, FI_CLASS_EP, context, &ep);
 	if (ret)
 		return ret;

@@ -11,6 +11,7 @@
 #include "eq_fid.h"
 #include "fids.h"
 #include "progress.h"
+#include "refuse.h"
 #include "sleep.h"
 #include "wait.h"
 
@@ -101,6 +102,8 @@ int engine_eq_watch(struct engine_eq *eq, struct engine_domain *domain)
 	if (!watch) {
 		watch = engine_watch_new(eq, domain);
 		ret = watch ? engine_watch_join(watch) : -FI_ENOMEM;
+		if (!ret)
+			engine_ref(&eq->refs);
 	}
 	if (!ret)
 		watch->cnt++;
@@ -110,13 +113,35 @@ int engine_eq_watch(struct engine_eq *eq, struct engine_domain *domain)
 	return ret;
 }
 
+static void engine_eq_free(struct engine_eq *eq)
+{
+	engine_nest_close(&eq->nest);
+	eq_fini(&eq->queue);
+	platform_lock_fini(&eq->lock);
+	platform_lock_fini(&eq->watch_lock);
+	platform_free(eq);
+}
+
+/* The program has closed the queue, or nothing of a domain is bound to it any more: the last one ends it. */
+static void engine_eq_put(struct engine_eq *eq)
+{
+	struct engine_fabric *fabric = eq->fabric;
+
+	if (atomic_fetch_sub_explicit(&eq->refs, 1, memory_order_acq_rel) > 1)
+		return;
+	engine_eq_free(eq);
+	engine_unref(&fabric->refs);
+}
+
 void engine_eq_drop(struct engine_eq *eq, struct engine_domain *domain)
 {
 	struct engine_watch *watch;
+	bool last;
 
 	platform_lock(&eq->watch_lock);
 	watch = engine_watch_of(eq, domain);
-	if (!--watch->cnt) {
+	last = !--watch->cnt;
+	if (last) {
 		engine_enter(domain);
 		engine_nest_remove(&eq->nest, domain);
 		engine_armed_forget(domain, &watch->armed);
@@ -124,6 +149,8 @@ void engine_eq_drop(struct engine_eq *eq, struct engine_domain *domain)
 		engine_watch_free(watch);
 	}
 	platform_unlock(&eq->watch_lock);
+	if (last)
+		engine_eq_put(eq);
 }
 
 /*
@@ -308,8 +335,12 @@ void engine_eq_part(struct engine_eq *eq, struct engine_nest *nest)
 void engine_eq_post(struct engine_eq *eq, struct eq_event *event)
 {
 	platform_lock(&eq->lock);
-	eq_post(&eq->queue, event);
-	engine_eq_came(eq);
+	if (eq->closed) {
+		eq_event_free(event);
+	} else {
+		eq_post(&eq->queue, event);
+		engine_eq_came(eq);
+	}
 	platform_unlock(&eq->lock);
 }
 
@@ -325,15 +356,18 @@ int engine_eq_push(struct engine_eq *eq, uint32_t event, const void *buf, size_t
 
 int engine_eq_push_error(struct engine_eq *eq, const struct fi_eq_err_entry *err)
 {
-	int ret;
+	int ret = 0;
 
 	platform_lock(&eq->lock);
-	ret = eq_push_error(&eq->queue, err);
-	if (!ret)
+	if (!eq->closed)
+		ret = eq_push_error(&eq->queue, err);
+	if (!ret && !eq->closed)
 		engine_eq_came(eq);
 	platform_unlock(&eq->lock);
 	return ret;
 }
+
+#define EQ_READ "fi_eq_read, fi_eq_sread or fi_eq_readerr"
 
 static ssize_t engine_eq_read(struct fid_eq *fid, uint32_t *event, void *buf, size_t len,
 			      uint64_t flags)
@@ -342,9 +376,11 @@ static ssize_t engine_eq_read(struct fid_eq *fid, uint32_t *event, void *buf, si
 	ssize_t ret;
 
 	if (!event || (len && !buf))
-		return -FI_EINVAL;
+		return engine_refuse(eq->fabric->family, FI_LOG_EQ, -FI_EINVAL, EQ_READ,
+				     "NULL for the event, or where it is to go");
 	if (flags & ~FI_PEEK)
-		return -FI_EBADFLAGS;
+		return engine_refuse_value(eq->fabric->family, FI_LOG_EQ, -FI_EBADFLAGS,
+					   EQ_READ, "the only flag is FI_PEEK", flags);
 	if (engine_eq_is_empty(eq))
 		engine_eq_progress(eq);
 	platform_lock(&eq->lock);
@@ -361,9 +397,11 @@ static ssize_t engine_eq_readerr(struct fid_eq *fid, struct fi_eq_err_entry *buf
 	ssize_t ret;
 
 	if (!buf)
-		return -FI_EINVAL;
+		return engine_refuse(eq->fabric->family, FI_LOG_EQ, -FI_EINVAL, EQ_READ,
+				     "NULL where the error is to go");
 	if (flags & ~FI_PEEK)
-		return -FI_EBADFLAGS;
+		return engine_refuse_value(eq->fabric->family, FI_LOG_EQ, -FI_EBADFLAGS,
+					   EQ_READ, "the only flag is FI_PEEK", flags);
 	platform_lock(&eq->lock);
 	ret = eq_take_error(&eq->queue, buf, flags);
 	engine_eq_went(eq);
@@ -374,12 +412,15 @@ static ssize_t engine_eq_readerr(struct fid_eq *fid, struct fi_eq_err_entry *buf
 static ssize_t engine_eq_write(struct fid_eq *fid, uint32_t event, const void *buf, size_t len,
 			       uint64_t flags)
 {
+	const struct engine_family *family = eq_of(fid)->fabric->family;
 	int ret;
 
 	if (len && !buf)
-		return -FI_EINVAL;
+		return engine_refuse(family, FI_LOG_EQ, -FI_EINVAL, "fi_eq_write",
+				     "NULL for the event");
 	if (flags)
-		return -FI_EBADFLAGS;
+		return engine_refuse_value(family, FI_LOG_EQ, -FI_EBADFLAGS, "fi_eq_write",
+					   "there are no flags", flags);
 	ret = engine_eq_push(eq_of(fid), event, buf, len);
 	return ret ? ret : (ssize_t)len;
 }
@@ -418,7 +459,10 @@ static ssize_t engine_eq_sread(struct fid_eq *fid, uint32_t *event, void *buf, s
 	ssize_t ret;
 
 	if (eq->wait == FI_WAIT_NONE || eq->wait == FI_WAIT_SET)
-		return -FI_ENOSYS;
+		return engine_refuse(
+			eq->fabric->family, FI_LOG_EQ, -FI_ENOSYS, "fi_eq_sread",
+			"the queue has no wait object of its own; open it with wait_obj "
+			"FI_WAIT_UNSPEC or FI_WAIT_FD, or use fi_eq_read");
 	while ((ret = engine_eq_read(fid, event, buf, len, flags)) == -FI_EAGAIN) {
 		if (engine_over(end_ns))
 			break;
@@ -453,29 +497,17 @@ static int engine_eq_control(struct fid *fid, int command, void *arg)
 	return 0;
 }
 
-static void engine_eq_free(struct engine_eq *eq)
-{
-	eq_fini(&eq->queue);
-	platform_lock_fini(&eq->lock);
-	platform_lock_fini(&eq->watch_lock);
-	platform_free(eq);
-}
-
+/* What is bound to it keeps it, and is told by nobody: its events go nowhere. */
 static int engine_eq_close(struct fid *fid)
 {
 	struct engine_eq *eq = container_of(fid, struct engine_eq, fid.fid);
-	bool bound;
 
-	platform_lock(&eq->watch_lock);
-	bound = !list_empty(&eq->watched);
-	platform_unlock(&eq->watch_lock);
-	if (bound)
-		return -FI_EBUSY;
 	if (eq->set)
 		engine_waitset_leave(eq);
-	engine_nest_close(&eq->nest);
-	engine_unref(&eq->fabric->refs);
-	engine_eq_free(eq);
+	platform_lock(&eq->lock);
+	eq->closed = true;
+	platform_unlock(&eq->lock);
+	engine_eq_put(eq);
 	return 0;
 }
 
@@ -498,12 +530,16 @@ static struct fi_ops_eq engine_eq_ops = {
 	.strerror = engine_eq_strerror,
 };
 
-static int engine_eq_attr_check(const struct fi_eq_attr *attr)
+#define EQ_OPEN "fi_eq_open"
+
+static int engine_eq_attr_check(const struct engine_fabric *fabric,
+				const struct fi_eq_attr *attr)
 {
 	if (!attr)
 		return 0;
 	if (attr->flags & ~(FI_WRITE | FI_AFFINITY))
-		return -FI_EBADFLAGS;
+		return engine_refuse_value(fabric->family, FI_LOG_EQ, -FI_EBADFLAGS, EQ_OPEN,
+					   "flags are FI_WRITE and FI_AFFINITY", attr->flags);
 	switch (attr->wait_obj) {
 	case FI_WAIT_NONE:
 	case FI_WAIT_UNSPEC:
@@ -513,9 +549,13 @@ static int engine_eq_attr_check(const struct fi_eq_attr *attr)
 		return 0;
 	case FI_WAIT_MUTEX_COND:
 	case FI_WAIT_POLLFD:
-		return -FI_ENOSYS;
+		return engine_refuse_value(
+			fabric->family, FI_LOG_EQ, -FI_ENOSYS, EQ_OPEN,
+			"wait_obj is FI_WAIT_NONE, _UNSPEC, _FD, _YIELD or _SET",
+			attr->wait_obj);
 	}
-	return -FI_EINVAL;
+	return engine_refuse_value(fabric->family, FI_LOG_EQ, -FI_EINVAL, EQ_OPEN,
+				   "no such wait_obj", attr->wait_obj);
 }
 
 int engine_eq_open(struct fid_fabric *fid, struct fi_eq_attr *attr, struct fid_eq **out,
@@ -526,8 +566,9 @@ int engine_eq_open(struct fid_fabric *fid, struct fi_eq_attr *attr, struct fid_e
 	int ret;
 
 	if (!out)
-		return -FI_EINVAL;
-	ret = engine_eq_attr_check(attr);
+		return engine_refuse(fabric->family, FI_LOG_EQ, -FI_EINVAL, EQ_OPEN,
+				     "NULL where the queue is to go");
+	ret = engine_eq_attr_check(fabric, attr);
 	if (ret)
 		return ret;
 	eq = platform_alloc(sizeof(*eq));
@@ -544,6 +585,7 @@ int engine_eq_open(struct fid_fabric *fid, struct fi_eq_attr *attr, struct fid_e
 	platform_lock_init(&eq->watch_lock);
 	list_init(&eq->watched);
 	eq->queue.api_version = fabric->fid.api_version;
+	engine_ref(&eq->refs);
 	if (eq->wait == FI_WAIT_FD)
 		ret = engine_nest_open(&eq->nest);
 	else if (eq->wait == FI_WAIT_SET)

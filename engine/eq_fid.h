@@ -9,8 +9,8 @@
 #include "engine.h"
 
 /*
- * engine_eq_watch - an object of @domain was bound: the queue can't be closed until
- * engine_eq_drop(), and whoever reads it while it is empty drives the domain, unless the program does
+ * engine_eq_watch - an object of @domain was bound: the queue is there until engine_eq_drop(), closed or
+ * not, and whoever reads it while it is empty drives the domain, unless the program does
  * so itself meanwhile; what is slept on for the queue holds the domain's waiter.
  *
  * The caller does not hold the domain. Returns 0 or -FI_E*.
@@ -24,6 +24,8 @@ void engine_eq_drop(struct engine_eq *eq, struct engine_domain *domain);
  * The caller does not hold the domain (domain_fid.c).
  */
 struct engine_eq *engine_domain_eq(struct engine_domain *domain);
+
+/* To a queue that is closed what follows does nothing, and says that it went well. */
 
 /* engine_eq_post - append an event that eq_event_new() made; takes it. May be called with the domain held */
 void engine_eq_post(struct engine_eq *eq, struct eq_event *event);

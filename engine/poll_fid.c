@@ -7,6 +7,7 @@
 #include "cntr.h"
 #include "fids.h"
 #include "progress.h"
+#include "refuse.h"
 #include "wait.h"
 
 struct engine_poll {
@@ -86,7 +87,8 @@ static int engine_poll_poll(struct fid_poll *fid, void **contexts, int cnt)
 	int n = 0;
 
 	if (cnt < 0 || (cnt && !contexts))
-		return -FI_EINVAL;
+		return engine_refuse(poll->domain->family, FI_LOG_DOMAIN, -FI_EINVAL, "fi_poll",
+				     "NULL for the contexts, or less than none");
 	engine_use(poll->domain);
 	engine_domain_progress(poll->domain);
 	list_for_each(node, after, &poll->members) {
@@ -113,9 +115,12 @@ static int engine_poll_add(struct fid_poll *fid, struct fid *event_fid, uint64_t
 	int ret = 0;
 
 	if (flags)
-		return -FI_EBADFLAGS;
+		return engine_refuse_value(poll->domain->family, FI_LOG_DOMAIN, -FI_EBADFLAGS,
+					   "fi_poll_add", "there are no flags", flags);
 	if (!w || w->domain != poll->domain)
-		return -FI_EINVAL;
+		return engine_refuse(poll->domain->family, FI_LOG_DOMAIN, -FI_EINVAL,
+				     "fi_poll_add",
+				     "no completion queue or counter of the set's domain");
 	engine_enter(poll->domain);
 	if (!engine_member_of(poll, w)) {
 		m = platform_alloc(sizeof(*m));
@@ -138,28 +143,28 @@ static int engine_poll_del(struct fid_poll *fid, struct fid *event_fid, uint64_t
 	struct poll_member *m;
 
 	if (flags)
-		return -FI_EBADFLAGS;
-	if (!w)
-		return -FI_EINVAL;
+		return engine_refuse_value(poll->domain->family, FI_LOG_DOMAIN, -FI_EBADFLAGS,
+					   "fi_poll_del", "there are no flags", flags);
 	engine_enter(poll->domain);
-	m = engine_member_of(poll, w);
+	m = w ? engine_member_of(poll, w) : NULL;
 	if (m)
 		engine_member_free(m);
 	engine_leave(poll->domain);
-	return m ? 0 : -FI_EINVAL;
+	return m ? 0
+		 : engine_refuse(poll->domain->family, FI_LOG_DOMAIN, -FI_EINVAL, "fi_poll_del",
+				 "the object is not in the set");
 }
 
+/* What is still in it has left it. */
 static int engine_poll_close(struct fid *fid)
 {
 	struct engine_poll *poll = container_of(fid, struct engine_poll, fid.fid);
 	struct engine_domain *domain = poll->domain;
-	bool busy;
 
 	engine_enter(domain);
-	busy = !list_empty(&poll->members);
+	while (!list_empty(&poll->members))
+		engine_member_free(container_of(poll->members.next, struct poll_member, link));
 	engine_leave(domain);
-	if (busy)
-		return -FI_EBUSY;
 	platform_free(poll);
 	engine_unref(&domain->refs);
 	return 0;
@@ -188,9 +193,11 @@ int engine_poll_open(struct fid_domain *fid, struct fi_poll_attr *attr, struct f
 	struct engine_poll *poll;
 
 	if (!out)
-		return -FI_EINVAL;
+		return engine_refuse(domain->family, FI_LOG_DOMAIN, -FI_EINVAL, "fi_poll_open",
+				     "NULL where the set is to go");
 	if (attr && attr->flags)
-		return -FI_EBADFLAGS;
+		return engine_refuse_value(domain->family, FI_LOG_DOMAIN, -FI_EBADFLAGS,
+					   "fi_poll_open", "there are no flags", attr->flags);
 	poll = platform_alloc(sizeof(*poll));
 	if (!poll)
 		return -FI_ENOMEM;

@@ -11,6 +11,7 @@
 #include "peer.h"
 #include "progress.h"
 #include "recv.h"
+#include "refuse.h"
 
 #define QUIET_NS 1000000000u /* for what is under way in a context that is closed, ns */
 
@@ -26,6 +27,19 @@ bool engine_sep_busy(const struct engine_ep *ep)
 			return true;
 	for (uint32_t i = 0; ep->sep_rxs && i < ep->rx_cnt; i++)
 		if (ep->sep_rxs[i].of.open)
+			return true;
+	return false;
+}
+
+bool engine_sep_awaits(const struct engine_ep *ep)
+{
+	if (!ep->sep_rxs || !ep->sep_txs || ep->enabled || !ep->av)
+		return false;
+	for (uint32_t i = 0; i < ep->tx_cnt; i++)
+		if (ep->sep_txs[i].of.open && ep->sep_txs[i].of.ctx.enabled)
+			return true;
+	for (uint32_t i = 0; i < ep->rx_cnt; i++)
+		if (ep->sep_rxs[i].of.open && ep->sep_rxs[i].of.ctx.enabled)
 			return true;
 	return false;
 }
@@ -156,56 +170,119 @@ static int engine_sep_ctx_close(struct fid *fid)
 		sep_ctx_of(ctx)->open = false;
 	}
 	engine_leave(domain);
-	return busy ? -FI_EBUSY : 0;
+	return busy ? engine_refuse(domain->family, FI_LOG_EP_CTRL, -FI_EBUSY,
+				    "fi_close of a context",
+				    "it has aliases; close those first")
+		    : 0;
 }
 
 /* Bind and enable */
 
+#define CTX_BIND "fi_ep_bind of a context"
+
+static int engine_sep_ctx_take(struct engine_ctx *ctx, struct fid *target, uint64_t flags)
+{
+	int ret = target->fclass == FI_CLASS_CQ
+			  ? engine_ctx_bind_cq(ctx->domain, ctx->tx, ctx->rx, target, flags)
+			  : engine_cntr_bind(ctx->tx, ctx->rx, ctx->domain, target, flags);
+
+	if (!ret)
+		engine_ctx_bound(ctx);
+	return ret;
+}
+
+static int engine_sep_ctx_bind_held(struct engine_ctx *ctx, struct fid *target, uint64_t flags)
+{
+	const struct engine_family *family = ctx->domain->family;
+
+	if (ctx->copied)
+		return engine_refuse(family, FI_LOG_EP_CTRL, -FI_EOPBADSTATE, CTX_BIND,
+				     "the context is that of the process that forked");
+	switch (target->fclass) {
+	case FI_CLASS_CQ:
+	case FI_CLASS_CNTR:
+		return engine_sep_ctx_take(ctx, target, flags);
+	case FI_CLASS_EQ: /* no events of its own */
+	case FI_CLASS_MR: /* regions are the endpoint's, or the domain's */
+		return 0;
+	case FI_CLASS_AV:
+		if (ctx->ep->av && &ctx->ep->av->fid.fid == target)
+			return 0;
+		return engine_refuse(family, FI_LOG_EP_CTRL, -FI_EINVAL, CTX_BIND,
+				     "address vectors are bound to the scalable endpoint");
+	default:
+		return engine_refuse_value(family, FI_LOG_EP_CTRL, -FI_EINVAL, CTX_BIND,
+					   "no object of that class is bound to a context",
+					   target->fclass);
+	}
+}
+
 static int engine_sep_ctx_bind(struct fid *fid, struct fid *target, uint64_t flags)
 {
 	struct engine_ctx *ctx = engine_ctx_at(fid);
-	int ret = -FI_EINVAL;
+	int ret;
 
 	if (!target)
-		return -FI_EINVAL;
+		return engine_refuse(ctx->domain->family, FI_LOG_EP_CTRL, -FI_EINVAL, CTX_BIND,
+				     "NULL");
 	engine_enter(ctx->domain);
-	if (ctx->enabled)
-		ret = -FI_EOPBADSTATE;
-	else if (target->fclass == FI_CLASS_CQ)
-		ret = engine_ctx_bind_cq(ctx->domain, ctx->tx, ctx->rx, target, flags);
-	else if (target->fclass == FI_CLASS_CNTR)
-		ret = engine_cntr_bind(ctx->tx, ctx->rx, ctx->domain, target, flags);
-	else if (target->fclass == FI_CLASS_EQ)
-		ret = 0; /* no events of its own */
-	else if (target->fclass == FI_CLASS_AV && ctx->ep->av)
-		ret = &ctx->ep->av->fid.fid == target ? 0 : -FI_EINVAL; /* by the endpoint */
+	ret = engine_sep_ctx_bind_held(ctx, target, flags);
 	engine_leave(ctx->domain);
 	return ret;
 }
 
+int engine_sep_bind(struct engine_ep *ep, struct fid *target, uint64_t flags)
+{
+	int ret = 0;
+
+	for (uint32_t i = 0; i < ep->tx_cnt && !ret; i++)
+		if (ep->sep_txs[i].of.open)
+			ret = engine_sep_ctx_take(&ep->sep_txs[i].of.ctx, target, flags);
+	for (uint32_t i = 0; i < ep->rx_cnt && !ret; i++)
+		if (ep->sep_rxs[i].of.open)
+			ret = engine_sep_ctx_take(&ep->sep_rxs[i].of.ctx, target, flags);
+	return ret;
+}
+
+/* Is there somebody to tell of what it does? */
+static int engine_sep_ctx_ready(const struct engine_ctx *ctx)
+{
+	const struct engine_family *family = ctx->domain->family;
+
+	if (ctx->ep->ctx.copied || ctx->copied)
+		return engine_refuse(family, FI_LOG_EP_CTRL, -FI_EOPBADSTATE,
+				     "fi_enable of a context",
+				     "the context is that of the process that forked");
+	if ((ctx->tx && ctx->tx_caps & FI_SEND && !ctx->tx->cq &&
+	     !engine_tx_counted(ctx->tx)) ||
+	    (ctx->rx && ctx->rx_caps & FI_RECV && !ctx->rx->cq && !engine_rx_counted(ctx->rx)))
+		return engine_refuse(family, FI_LOG_EP_CTRL, -FI_ENOCQ,
+				     "fi_enable of a context",
+				     "it needs a completion queue or a counter");
+	return 0;
+}
+
+/* One that is enabled has been asked for: so has its endpoint, once that knows its addresses. */
 static int engine_sep_ctx_enable(struct engine_ctx *ctx)
 {
-	if (ctx->enabled || ctx->ep->ctx.copied)
-		return -FI_EOPBADSTATE;
-	if (ctx->tx && ctx->tx_caps & FI_SEND && !ctx->tx->cq && !engine_tx_counted(ctx->tx))
-		return -FI_ENOCQ;
-	if (ctx->rx && ctx->rx_caps & FI_RECV && !ctx->rx->cq && !engine_rx_counted(ctx->rx))
-		return -FI_ENOCQ;
-	engine_ctx_enable(ctx);
-	return 0;
+	bool awaits;
+	int ret;
+
+	engine_enter(ctx->domain);
+	ret = engine_sep_ctx_ready(ctx);
+	if (!ret && !ctx->enabled)
+		engine_ctx_enable(ctx);
+	awaits = engine_sep_awaits(ctx->ep);
+	engine_leave(ctx->domain);
+	return !ret && awaits ? engine_ep_enable(ctx->ep) : ret;
 }
 
 static int engine_sep_ctx_control(struct fid *fid, int command, void *arg)
 {
 	struct engine_ctx *ctx = engine_ctx_at(fid);
-	int ret;
 
-	if (command != FI_ENABLE)
-		return engine_ctx_control(fid, command, arg);
-	engine_enter(ctx->domain);
-	ret = engine_sep_ctx_enable(ctx);
-	engine_leave(ctx->domain);
-	return ret;
+	return command == FI_ENABLE ? engine_sep_ctx_enable(ctx)
+				    : engine_ctx_control(fid, command, arg);
 }
 
 static struct fi_ops engine_sep_ctx_fi_ops = {
@@ -231,7 +308,9 @@ static int engine_sep_ctx_open(struct engine_sep_ctx *c, struct engine_ep *ep, s
 			       void *context)
 {
 	if (c->open)
-		return -FI_EBUSY;
+		return engine_refuse(ep->family, FI_LOG_EP_CTRL, -FI_EBUSY,
+				     "fi_tx_context or fi_rx_context",
+				     "the context of that index is open already");
 	c->ctx = (struct engine_ctx){ .ep = ep };
 	engine_ctx_init(&c->ctx, ep->domain, &c->ctx);
 	c->ctx.options = ep->ctx.options;
@@ -250,9 +329,16 @@ static int engine_sep_tx_ctx(struct fid_ep *fid, int index, struct fi_tx_attr *a
 	int ret;
 
 	if (index < 0 || (uint32_t)index >= ep->tx_cnt || !out)
-		return -FI_EINVAL;
-	if (engine_tx_attr_check(attr) || (attr && !engine_sep_offers(ep, attr->caps)))
-		return -FI_EINVAL;
+		return engine_refuse_value(
+			ep->family, FI_LOG_EP_CTRL, -FI_EINVAL, "fi_tx_context",
+			"the index is less than ep_attr.tx_ctx_cnt was", (uint64_t)index);
+	ret = engine_tx_attr_check(ep->domain, "fi_tx_context", attr);
+	if (ret)
+		return ret;
+	if (attr && !engine_sep_offers(ep, attr->caps))
+		return engine_refuse_value(
+			ep->family, FI_LOG_EP_CTRL, -FI_EINVAL, "fi_tx_context",
+			"capabilities that the endpoint was opened without", attr->caps);
 	t = &ep->sep_txs[index];
 	engine_enter(ep->domain);
 	ret = engine_sep_ctx_open(&t->of, ep, FI_CLASS_TX_CTX, context);
@@ -274,9 +360,16 @@ static int engine_sep_rx_ctx(struct fid_ep *fid, int index, struct fi_rx_attr *a
 	int ret;
 
 	if (index < 0 || (uint32_t)index >= ep->rx_cnt || !out)
-		return -FI_EINVAL;
-	if (engine_rx_attr_check(attr) || (attr && !engine_sep_offers(ep, attr->caps)))
-		return -FI_EINVAL;
+		return engine_refuse_value(
+			ep->family, FI_LOG_EP_CTRL, -FI_EINVAL, "fi_rx_context",
+			"the index is less than ep_attr.rx_ctx_cnt was", (uint64_t)index);
+	ret = engine_rx_attr_check(ep->domain, "fi_rx_context", attr);
+	if (ret)
+		return ret;
+	if (attr && !engine_sep_offers(ep, attr->caps))
+		return engine_refuse_value(
+			ep->family, FI_LOG_EP_CTRL, -FI_EINVAL, "fi_rx_context",
+			"capabilities that the endpoint was opened without", attr->caps);
 	r = &ep->sep_rxs[index];
 	engine_enter(ep->domain);
 	ret = engine_sep_ctx_open(&r->of, ep, FI_CLASS_RX_CTX, context);
@@ -360,10 +453,16 @@ int engine_sep_open(struct fid_domain *fid, struct fi_info *info, struct fid_ep 
 	int ret;
 
 	if (!info || !out)
-		return -FI_EINVAL;
+		return engine_refuse(domain->family, FI_LOG_EP_CTRL, -FI_EINVAL,
+				     "fi_scalable_ep",
+				     "NULL for the fi_info, or where the endpoint is to go");
 	if (info->ep_attr && (!engine_sep_cnt(info->ep_attr->tx_ctx_cnt, &tx_cnt) ||
 			      !engine_sep_cnt(info->ep_attr->rx_ctx_cnt, &rx_cnt)))
-		return -FI_EINVAL;
+		return engine_refuse_value(domain->family, FI_LOG_EP_CTRL, -FI_EINVAL,
+					   "fi_scalable_ep",
+					   "more contexts than an endpoint can have; see "
+					   "domain_attr.max_ep_tx_ctx and max_ep_rx_ctx",
+					   PACKET_RX_MAX);
 	ret = engine_ep_create(domain, info, FI_CLASS_SEP, context, &ep);
 	if (ret)
 		return ret;

@@ -9,6 +9,7 @@
 #include "fids.h"
 #include "nosys.h"
 #include "recv.h"
+#include "refuse.h"
 
 static struct engine_srx *srx_of(struct engine_ctx *ctx)
 {
@@ -28,40 +29,84 @@ static void engine_srx_choose_cq(struct engine_srx *srx)
 
 /* Endpoints */
 
-int engine_shared_bind(struct engine_ep *ep, struct fid *target, uint64_t flags)
-{
-	struct engine_stx *stx = container_of(target, struct engine_stx, fid.fid);
-	struct engine_srx *srx = container_of(target, struct engine_srx, ctx.fid.fid);
+#define BIND_SHARED "fi_ep_bind of a shared context"
 
-	if (ep->sep_rxs ||
-	    (target->fclass != FI_CLASS_SRX_CTX && target->fclass != FI_CLASS_STX_CTX))
-		return -FI_EINVAL;
-	if (flags)
-		return -FI_EBADFLAGS;
-	if (target->fclass == FI_CLASS_STX_CTX) {
-		if (ep->stx || stx->domain != ep->domain)
-			return -FI_EINVAL;
-		ep->stx = stx;
-		engine_ref(&stx->refs);
+static int engine_shared_refuse(const struct engine_ep *ep, int err, const char *why)
+{
+	return engine_refuse(ep->family, FI_LOG_EP_CTRL, err, BIND_SHARED, why);
+}
+
+/* Its endpoints send on their own: it may come and go at any time. */
+static int engine_stx_bind(struct engine_ep *ep, struct engine_stx *stx)
+{
+	if (stx->domain != ep->domain)
+		return engine_shared_refuse(ep, -FI_EINVAL, "it is of another domain");
+	if (ep->stx == stx)
 		return 0;
-	}
-	srx = srx_of(&srx->ctx);
-	if (ep->srx || srx->ctx.domain != ep->domain)
-		return -FI_EINVAL;
+	if (ep->stx)
+		return engine_shared_refuse(
+			ep, -FI_EINVAL, "another transmit context is bound to the endpoint");
+	ep->stx = stx;
+	list_push(&stx->eps, &ep->stx_link);
+	return 0;
+}
+
+static int engine_srx_share(struct engine_ep *ep, struct engine_srx *srx)
+{
+	if (srx->ctx.domain != ep->domain || srx->closed)
+		return engine_shared_refuse(ep, -FI_EINVAL,
+					    "it is of another domain, or closed");
+	if (ep->srx == srx)
+		return 0;
+	if (ep->srx)
+		return engine_shared_refuse(ep, -FI_EINVAL,
+					    "another receive context is bound to the endpoint");
+	if (ep->enabled)
+		return engine_shared_refuse(
+			ep, -FI_EOPBADSTATE,
+			"the endpoint is enabled and has messages of its own; bind before fi_enable");
 	ep->srx = srx;
 	ep->rx.q = &srx->rx.own;
 	list_push(&srx->eps, &ep->srx_link);
 	return 0;
 }
 
+int engine_shared_bind(struct engine_ep *ep, struct fid *target, uint64_t flags)
+{
+	if (ep->sep_rxs)
+		return engine_shared_refuse(
+			ep, -FI_EINVAL,
+			"a scalable endpoint has contexts of its own and shares none");
+	if (flags)
+		return engine_refuse_value(ep->family, FI_LOG_EP_CTRL, -FI_EBADFLAGS,
+					   BIND_SHARED, "there are no flags", flags);
+	if (target->fclass == FI_CLASS_STX_CTX)
+		return engine_stx_bind(ep, container_of(target, struct engine_stx, fid.fid));
+	return engine_srx_share(ep, srx_of(engine_ctx_at(target)));
+}
+
+static void engine_srx_free(struct engine_srx *srx)
+{
+	struct engine_domain *domain = srx->ctx.domain;
+
+	engine_rxq_fini(domain, &srx->rx.own);
+	platform_free(srx);
+	engine_unref(&domain->refs);
+}
+
 void engine_shared_unbind(struct engine_ep *ep)
 {
-	if (ep->stx)
-		engine_unref(&ep->stx->refs);
+	list_remove(&ep->stx_link);
 	if (!ep->srx)
 		return;
 	list_remove(&ep->srx_link);
 	engine_srx_choose_cq(ep->srx);
+}
+
+void engine_srx_left(struct engine_srx *srx)
+{
+	if (srx->closed && list_empty(&srx->eps))
+		engine_srx_free(srx);
 }
 
 int engine_shared_check(const struct engine_ep *ep)
@@ -69,7 +114,10 @@ int engine_shared_check(const struct engine_ep *ep)
 	struct list *node, *after;
 
 	if ((ep->wants_srx && !ep->srx) || (ep->wants_stx && !ep->stx))
-		return -FI_EOPBADSTATE;
+		return engine_refuse(
+			ep->family, FI_LOG_EP_CTRL, -FI_EOPBADSTATE, "fi_enable",
+			"FI_SHARED_CONTEXT was asked for in tx_ctx_cnt or rx_ctx_cnt, and "
+			"no such context is bound");
 	if (!ep->srx)
 		return 0;
 	/* A source is the same for all of them. */
@@ -77,7 +125,9 @@ int engine_shared_check(const struct engine_ep *ep)
 		const struct engine_ep *other = container_of(node, struct engine_ep, srx_link);
 
 		if (other->enabled && other->av != ep->av)
-			return -FI_EINVAL;
+			return engine_refuse(
+				ep->family, FI_LOG_EP_CTRL, -FI_EINVAL, "fi_enable",
+				"endpoints that share a receive context have one address vector");
 	}
 	engine_srx_choose_cq(ep->srx);
 	return 0;
@@ -85,47 +135,65 @@ int engine_shared_check(const struct engine_ep *ep)
 
 /* Shared receive contexts */
 
+/*
+ * Closed under endpoints: what waits for a message never gets one, what a message has been found for ends
+ * as it would have, and messages stay where they are until their endpoint is closed.
+ */
+static void engine_srx_end(struct engine_srx *srx)
+{
+	engine_ctx_close_tables(&srx->ctx);
+	engine_rxq_unpost(srx->ctx.domain, &srx->rx.own);
+	if (srx->cq)
+		engine_unref(&srx->cq->refs);
+	srx->cq = NULL;
+	engine_srx_choose_cq(srx);
+	srx->closed = true;
+	engine_srx_left(srx);
+}
+
 static int engine_srx_close(struct fid *fid)
 {
 	struct engine_srx *srx = srx_of(engine_ctx_at(fid));
 	struct engine_domain *domain = srx->ctx.domain;
 	bool busy;
 
+	engine_ref(&domain->refs); /* until it has been left */
 	engine_enter(domain);
-	busy = !list_empty(&srx->eps) || !list_empty(&srx->ctx.aliases);
-	if (!busy) {
-		engine_ctx_close_tables(&srx->ctx);
-		engine_rxq_fini(domain, &srx->rx.own);
-		if (srx->cq)
-			engine_unref(&srx->cq->refs);
-		platform_free(srx);
-	}
+	busy = !list_empty(&srx->ctx.aliases);
+	if (!busy)
+		engine_srx_end(srx);
 	engine_leave(domain);
-	if (busy)
-		return -FI_EBUSY;
 	engine_unref(&domain->refs);
-	return 0;
+	return busy ? engine_refuse(domain->family, FI_LOG_EP_CTRL, -FI_EBUSY,
+				    "fi_close of a shared receive context",
+				    "it has aliases; close those first")
+		    : 0;
 }
 
+/* Those that receive from it tell of receives: it needs no queue, and selects nothing. */
 static int engine_srx_bind(struct fid *fid, struct fid *target, uint64_t flags)
 {
 	struct engine_srx *srx = srx_of(engine_ctx_at(fid));
+	struct engine_domain *domain = srx->ctx.domain;
 	struct engine_rx_ctx own = { 0 };
-	int ret = -FI_EINVAL;
+	int ret;
 
-	if (!target)
-		return -FI_EINVAL;
-	engine_enter(srx->ctx.domain);
+	if (!target || target->fclass != FI_CLASS_CQ)
+		return engine_refuse_value(domain->family, FI_LOG_EP_CTRL, -FI_EINVAL,
+					   BIND_SHARED,
+					   "what is bound to it is a completion queue",
+					   target ? target->fclass : 0);
+	if (flags & FI_SELECTIVE_COMPLETION)
+		return engine_refuse(domain->family, FI_LOG_EP_CTRL, -FI_EBADFLAGS, BIND_SHARED,
+				     "FI_SELECTIVE_COMPLETION is for its endpoints to say");
+	engine_enter(domain);
 	own.cq = srx->cq;
-	if (target->fclass == FI_CLASS_CQ && flags & FI_SELECTIVE_COMPLETION)
-		ret = -FI_EBADFLAGS; /* that is for endpoints to say */
-	else if (target->fclass == FI_CLASS_CQ)
-		ret = engine_ctx_bind_cq(srx->ctx.domain, NULL, &own, target, flags);
+	ret = engine_ctx_bind_cq(domain, NULL, &own, target, flags);
 	if (!ret) {
 		srx->cq = own.cq;
 		engine_srx_choose_cq(srx);
 	}
-	engine_leave(srx->ctx.domain);
+	engine_leave(domain);
 	return ret;
 }
 
@@ -153,8 +221,9 @@ int engine_srx_open(struct fid_domain *fid, struct fi_rx_attr *attr, struct fid_
 	int ret;
 
 	if (!out)
-		return -FI_EINVAL;
-	ret = engine_rx_attr_check(attr);
+		return engine_refuse(domain->family, FI_LOG_EP_CTRL, -FI_EINVAL,
+				     "fi_srx_context", "NULL where the context is to go");
+	ret = engine_rx_attr_check(domain, "fi_srx_context", attr);
 	if (ret)
 		return ret;
 	srx = platform_alloc(sizeof(*srx));
@@ -189,11 +258,15 @@ int engine_srx_open(struct fid_domain *fid, struct fi_rx_attr *attr, struct fid_
 static int engine_stx_close(struct fid *fid)
 {
 	struct engine_stx *stx = container_of(fid, struct engine_stx, fid.fid);
+	struct engine_domain *domain = stx->domain;
+	struct list *node;
 
-	if (engine_in_use(&stx->refs))
-		return -FI_EBUSY;
-	engine_unref(&stx->domain->refs);
+	engine_enter(domain);
+	while ((node = list_pop(&stx->eps)))
+		container_of(node, struct engine_ep, stx_link)->stx = NULL;
+	engine_leave(domain);
 	platform_free(stx);
+	engine_unref(&domain->refs);
 	return 0;
 }
 
@@ -260,8 +333,9 @@ int engine_stx_open(struct fid_domain *fid, struct fi_tx_attr *attr, struct fid_
 	int ret;
 
 	if (!out)
-		return -FI_EINVAL;
-	ret = engine_tx_attr_check(attr);
+		return engine_refuse(domain->family, FI_LOG_EP_CTRL, -FI_EINVAL,
+				     "fi_stx_context", "NULL where the context is to go");
+	ret = engine_tx_attr_check(domain, "fi_stx_context", attr);
 	if (ret)
 		return ret;
 	stx = platform_alloc(sizeof(*stx));
@@ -270,6 +344,7 @@ int engine_stx_open(struct fid_domain *fid, struct fi_tx_attr *attr, struct fid_
 	if (attr)
 		stx->attr = *attr;
 	stx->domain = domain;
+	list_init(&stx->eps);
 	stx->fid.fid.fclass = FI_CLASS_STX_CTX;
 	stx->fid.fid.context = context;
 	stx->fid.fid.ops = &engine_stx_fi_ops;

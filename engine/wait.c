@@ -9,6 +9,7 @@
 #include "eq_fid.h"
 #include "fids.h"
 #include "progress.h"
+#include "refuse.h"
 #include "sleep.h"
 #include "wait.h"
 
@@ -182,6 +183,19 @@ static int engine_wait_try(struct engine_wait *w)
 
 /* Objects */
 
+#define OPEN_WAIT "fi_cq_open, fi_cntr_open or fi_eq_open with a wait object"
+
+/* The program has closed the set, or a member has: the last one ends it. Nothing is held. */
+static void engine_set_put(struct engine_waitset *set)
+{
+	if (atomic_fetch_sub_explicit(&set->refs, 1, memory_order_acq_rel) > 1)
+		return;
+	engine_nest_close(&set->nest);
+	platform_lock_fini(&set->lock);
+	engine_unref(&set->fabric->refs);
+	platform_free(set);
+}
+
 /* The wait set that a program has named; NULL: it is none of this fabric. */
 static struct engine_waitset *engine_set_named(struct fid_wait *fid,
 					       const struct engine_fabric *fabric)
@@ -210,11 +224,13 @@ static int engine_wait_join(struct engine_wait *w, struct fid_wait *fid)
 	int ret;
 
 	if (!set)
-		return -FI_EINVAL;
+		return engine_refuse(w->domain->family, FI_LOG_DOMAIN, -FI_EINVAL, OPEN_WAIT,
+				     "FI_WAIT_SET, and wait_set is none of the same fabric");
 	platform_lock(&set->lock);
 	ret = engine_set_hold(set, w->domain);
 	if (!ret) {
 		w->set = set;
+		engine_ref(&set->refs);
 		list_push(&set->members, &w->member);
 	}
 	platform_unlock(&set->lock);
@@ -262,9 +278,12 @@ int engine_wait_open(struct engine_wait *w, struct fid *fid, struct engine_domai
 		return engine_wait_open_descriptor(w);
 	case FI_WAIT_MUTEX_COND:
 	case FI_WAIT_POLLFD:
-		return -FI_ENOSYS;
+		return engine_refuse_value(
+			domain->family, FI_LOG_DOMAIN, -FI_ENOSYS, OPEN_WAIT,
+			"wait_obj is FI_WAIT_NONE, _UNSPEC, _FD, _YIELD or _SET", obj);
 	}
-	return -FI_EINVAL;
+	return engine_refuse_value(domain->family, FI_LOG_DOMAIN, -FI_EINVAL, OPEN_WAIT,
+				   "no such wait_obj", obj);
 }
 
 void engine_wait_enter(struct engine_wait *w)
@@ -305,6 +324,8 @@ void engine_wait_forget(struct engine_wait *w)
 
 void engine_wait_close(struct engine_wait *w)
 {
+	if (w->set)
+		engine_set_put(w->set);
 	if (w->descriptor < 0)
 		return;
 	if (w->nested)
@@ -343,12 +364,14 @@ int engine_waitset_join(struct engine_eq *eq, struct fid_wait *fid)
 	int ret = 0;
 
 	if (!set)
-		return -FI_EINVAL;
+		return engine_refuse(eq->fabric->family, FI_LOG_EQ, -FI_EINVAL, OPEN_WAIT,
+				     "FI_WAIT_SET, and wait_set is none of the same fabric");
 	platform_lock(&set->lock);
 	if (engine_nest_here(&set->nest))
 		ret = engine_eq_join(eq, &set->nest);
 	if (!ret) {
 		eq->set = set;
+		engine_ref(&set->refs);
 		list_push(&set->eqs, &eq->member);
 	}
 	platform_unlock(&set->lock);
@@ -361,6 +384,8 @@ void engine_waitset_leave(struct engine_eq *eq)
 	list_remove(&eq->member);
 	engine_eq_part(eq, &eq->set->nest);
 	platform_unlock(&eq->set->lock);
+	engine_set_put(eq->set);
+	eq->set = NULL;
 }
 
 /* Have what the set is slept on by; with its lock. In the child of a fork all members enter it again. */
@@ -515,20 +540,10 @@ static int engine_waitset_control(struct fid *fid, int command, void *arg)
 	return engine_descriptor_control(descriptor, set->obj, command, arg);
 }
 
+/* Members that there are keep it, and what is slept on, until they are closed. */
 static int engine_waitset_close(struct fid *fid)
 {
-	struct engine_waitset *set = container_of(fid, struct engine_waitset, fid.fid);
-	bool busy;
-
-	platform_lock(&set->lock);
-	busy = !list_empty(&set->members) || !list_empty(&set->eqs);
-	platform_unlock(&set->lock);
-	if (busy)
-		return -FI_EBUSY;
-	engine_nest_close(&set->nest);
-	platform_lock_fini(&set->lock);
-	engine_unref(&set->fabric->refs);
-	platform_free(set);
+	engine_set_put(container_of(fid, struct engine_waitset, fid.fid));
 	return 0;
 }
 
@@ -547,10 +562,14 @@ static struct fi_ops_wait engine_waitset_ops = {
 	.wait = engine_waitset_wait,
 };
 
-static int engine_waitset_check(const struct fi_wait_attr *attr)
+#define WAIT_OPEN "fi_wait_open"
+
+static int engine_waitset_check(const struct engine_fabric *fabric,
+				const struct fi_wait_attr *attr)
 {
 	if (attr->flags)
-		return -FI_EBADFLAGS;
+		return engine_refuse_value(fabric->family, FI_LOG_FABRIC, -FI_EBADFLAGS,
+					   WAIT_OPEN, "there are no flags", attr->flags);
 	switch (attr->wait_obj) {
 	case FI_WAIT_UNSPEC:
 	case FI_WAIT_YIELD:
@@ -558,12 +577,15 @@ static int engine_waitset_check(const struct fi_wait_attr *attr)
 		return 0;
 	case FI_WAIT_MUTEX_COND:
 	case FI_WAIT_POLLFD:
-		return -FI_ENOSYS;
+		return engine_refuse_value(fabric->family, FI_LOG_FABRIC, -FI_ENOSYS, WAIT_OPEN,
+					   "wait_obj is FI_WAIT_UNSPEC, _FD or _YIELD",
+					   attr->wait_obj);
 	case FI_WAIT_NONE:
 	case FI_WAIT_SET:
 		break;
 	}
-	return -FI_EINVAL;
+	return engine_refuse_value(fabric->family, FI_LOG_FABRIC, -FI_EINVAL, WAIT_OPEN,
+				   "wait_obj is FI_WAIT_UNSPEC, _FD or _YIELD", attr->wait_obj);
 }
 
 int engine_waitset_open(struct fid_fabric *fid, struct fi_wait_attr *attr,
@@ -574,8 +596,9 @@ int engine_waitset_open(struct fid_fabric *fid, struct fi_wait_attr *attr,
 	int ret;
 
 	if (!attr || !out)
-		return -FI_EINVAL;
-	ret = engine_waitset_check(attr);
+		return engine_refuse(fabric->family, FI_LOG_FABRIC, -FI_EINVAL, WAIT_OPEN,
+				     "NULL for the attributes, or where the set is to go");
+	ret = engine_waitset_check(fabric, attr);
 	if (ret)
 		return ret;
 	set = platform_alloc(sizeof(*set));
@@ -595,6 +618,7 @@ int engine_waitset_open(struct fid_fabric *fid, struct fi_wait_attr *attr,
 	platform_lock_init(&set->lock);
 	list_init(&set->members);
 	list_init(&set->eqs);
+	engine_ref(&set->refs);
 	engine_ref(&fabric->refs);
 	*out = &set->fid;
 	return 0;
@@ -618,13 +642,23 @@ static int engine_try(struct fid *fid)
 	}
 }
 
-int engine_trywait(struct fid_fabric *fabric, struct fid **fids, int cnt)
+#define TRYWAIT "fi_trywait"
+
+int engine_trywait(struct fid_fabric *fid, struct fid **fids, int cnt)
 {
+	const struct engine_fabric *fabric = container_of(fid, struct engine_fabric, fid);
+
 	if (cnt < 0 || (cnt && !fids))
-		return -FI_EINVAL;
+		return engine_refuse(fabric->family, FI_LOG_FABRIC, -FI_EINVAL, TRYWAIT,
+				     "NULL for the objects, or less than none");
 	for (int i = 0; i < cnt; i++) {
 		int ret = fids[i] ? engine_try(fids[i]) : -FI_EINVAL;
 
+		if (ret == -FI_EINVAL)
+			return engine_refuse_value(
+				fabric->family, FI_LOG_FABRIC, ret, TRYWAIT,
+				"the object of that index is no queue, counter or wait set",
+				(uint64_t)i);
 		if (ret)
 			return ret;
 	}

@@ -278,7 +278,7 @@ static void srx_gives_each_message_to_the_queue_of_its_endpoint(void **state)
 	one_open(&c);
 	assert_int_equal(fi_enable(a.ep), -FI_EOPBADSTATE);
 	assert_int_equal(fi_ep_bind(a.ep, &srx->fid, 0), 0);
-	assert_int_equal(fi_ep_bind(a.ep, &srx->fid, 0), -FI_EINVAL);
+	assert_int_equal(fi_ep_bind(a.ep, &srx->fid, 0), 0); /* again */
 	assert_int_equal(fi_enable(a.ep), -FI_EOPBADSTATE);
 	assert_int_equal(fi_ep_bind(a.ep, &stx->fid, 0), 0);
 	assert_int_equal(fi_ep_bind(b.ep, &srx->fid, 0), 0);
@@ -291,8 +291,7 @@ static void srx_gives_each_message_to_the_queue_of_its_endpoint(void **state)
 	assert_int_equal(fi_enable(b.ep), 0);
 	a.addr = address_of(&a.ep->fid);
 	b.addr = address_of(&b.ep->fid);
-	assert_int_equal(fi_close(&srx->fid), -FI_EBUSY);
-	assert_int_equal(fi_close(&stx->fid), -FI_EBUSY);
+	assert_int_equal(fi_ep_bind(c.ep, &srx->fid, 0), -FI_EOPBADSTATE); /* too late */
 	assert_int_equal(fi_trecv(a.ep, buf[0], 16, NULL, FI_ADDR_UNSPEC, 1, 0, NULL),
 			 -FI_ENOSYS);
 
@@ -442,8 +441,9 @@ static void sep_ctx_open(struct scalable *s, int i)
 	assert_int_equal(fi_tx_context(s->sep, i, NULL, &again, NULL), -FI_EBUSY);
 	assert_int_equal(fi_rx_context(s->sep, i, NULL, &s->rx[i], NULL), 0);
 	assert_int_equal(fi_enable(s->tx[i]), -FI_ENOCQ);
-	assert_int_equal(fi_ep_bind(s->tx[i], &s->tx_cq[i]->fid, FI_RECV), -FI_EINVAL);
-	assert_int_equal(fi_ep_bind(s->tx[i], &s->tx_cq[i]->fid, FI_TRANSMIT), 0);
+	assert_int_equal(fi_ep_bind(s->tx[i], &s->tx_cq[i]->fid, FI_RECV), 0);
+	assert_int_equal(fi_enable(s->tx[i]), -FI_ENOCQ); /* that was nothing to it */
+	assert_int_equal(fi_ep_bind(s->tx[i], &s->tx_cq[i]->fid, FI_TRANSMIT | FI_RECV), 0);
 	assert_int_equal(fi_ep_bind(s->rx[i], &s->rx_cq[i]->fid, FI_RECV), 0);
 	assert_int_equal(fi_enable(s->tx[i]), 0);
 	assert_int_equal(fi_enable(s->rx[i]), 0);
@@ -471,6 +471,102 @@ static void sep_close(struct scalable *s)
 	assert_int_equal(fi_close(&s->sep->fid), 0);
 }
 
+/* What a program does that never enables the endpoint (Chapel, MPICH), in any order of the binds. */
+static void sep_alone(bool av_last, bool queue_for_all)
+{
+	struct fid_ep *sep, *tx, *rx;
+	struct fid_cq *cq = cq_open();
+	uint64_t out = 0x5eed, in = 0;
+	fi_addr_t self;
+
+	info->ep_attr->tx_ctx_cnt = info->ep_attr->rx_ctx_cnt = CTX_CNT;
+	assert_int_equal(fi_scalable_ep(domain, info, &sep, NULL), 0);
+	if (!av_last)
+		assert_int_equal(fi_scalable_ep_bind(sep, &av->fid, 0), 0);
+	assert_int_equal(fi_tx_context(sep, CTX_CNT - 1, NULL, &tx, NULL), 0);
+	assert_int_equal(fi_rx_context(sep, CTX_CNT - 1, NULL, &rx, NULL), 0);
+	if (queue_for_all) {
+		assert_int_equal(fi_scalable_ep_bind(sep, &cq->fid, FI_TRANSMIT | FI_RECV), 0);
+	} else {
+		assert_int_equal(fi_ep_bind(tx, &cq->fid, FI_TRANSMIT | FI_RECV), 0);
+		assert_int_equal(fi_ep_bind(rx, &cq->fid, FI_TRANSMIT | FI_RECV), 0);
+	}
+	assert_int_equal(fi_enable(tx), 0);
+	assert_int_equal(fi_enable(rx), 0);
+	assert_int_equal(fi_enable(rx), 0); /* again */
+	if (av_last)
+		assert_int_equal(fi_scalable_ep_bind(sep, &av->fid, 0), 0);
+	self = address_of(&sep->fid);
+	assert_int_equal(fi_trecv(rx, &in, 8, NULL, FI_ADDR_UNSPEC, 1, 0, &contexts[0]), 0);
+	assert_int_equal(fi_tinject(tx, &out, 8, fi_rx_addr(self, CTX_CNT - 1, BITS), 1), 0);
+	expect(cq, &contexts[0]);
+	assert_int_equal(in, out);
+	assert_int_equal(fi_enable(sep), 0); /* last, as oneCCL does */
+	assert_int_equal(fi_close(&tx->fid), 0);
+	assert_int_equal(fi_close(&rx->fid), 0);
+	assert_int_equal(fi_close(&sep->fid), 0);
+	assert_int_equal(fi_close(&cq->fid), 0);
+}
+
+static void contexts_bring_up_their_endpoint(void **state)
+{
+	for (int i = 0; i < 4; i++)
+		sep_alone(i & 1, i & 2);
+}
+
+/* Mercury and kfilnd: the endpoint first; queues and counters when a context is used already. */
+static void contexts_come_after_their_endpoint_and_queues_after_them(void **state)
+{
+	struct fi_av_attr av_attr = { .type = FI_AV_TABLE, .rx_ctx_bits = 8 };
+	uint64_t out = 0x5eed, in = 0;
+	struct fid_cntr *sends, *receives;
+	struct fid_cq *cq = cq_open(), *late = cq_open();
+	struct fid_ep *sep, *tx, *rx;
+	struct fid_av *wide;
+	fi_addr_t self;
+	char name[NAME_MAX];
+	size_t len = sizeof(name);
+
+	assert_int_equal(fi_av_open(domain, &av_attr, &wide, NULL), 0);
+	assert_int_equal(fi_cntr_open(domain, NULL, &sends, NULL), 0);
+	assert_int_equal(fi_cntr_open(domain, NULL, &receives, NULL), 0);
+	info->ep_attr->tx_ctx_cnt = info->ep_attr->rx_ctx_cnt = CTX_CNT;
+	assert_int_equal(fi_scalable_ep(domain, info, &sep, NULL), 0);
+	assert_int_equal(fi_scalable_ep_bind(sep, &wide->fid, 0), 0);
+	assert_int_equal(fi_enable(sep), 0);
+	assert_int_equal(fi_getname(&sep->fid, name, &len), 0);
+	assert_int_equal(fi_av_insert(wide, name, 1, &self, 0, NULL), 1);
+	assert_int_equal(fi_tx_context(sep, 1, NULL, &tx, NULL), 0);
+	assert_int_equal(fi_rx_context(sep, 1, NULL, &rx, NULL), 0);
+	assert_int_equal(fi_ep_bind(tx, &sends->fid, FI_SEND), 0);
+	assert_int_equal(fi_ep_bind(rx, &cq->fid, FI_RECV), 0);
+	assert_int_equal(fi_enable(tx), 0);
+	assert_int_equal(fi_enable(rx), 0);
+	for (int i = 0; i < 2; i++) {
+		assert_int_equal(fi_trecv(rx, &in, 8, NULL, FI_ADDR_UNSPEC, 1, 0, &contexts[0]),
+				 0);
+		assert_int_equal(
+			fi_tsend(tx, &out, 8, NULL, fi_rx_addr(self, 1, 8), 1, &contexts[1]),
+			0);
+		expect(cq, &contexts[0]);
+		END_UNTIL(fi_cntr_read(sends) == (uint64_t)i + 1, );
+		if (i)
+			expect(late, &contexts[1]);
+		else
+			assert_int_equal(fi_ep_bind(tx, &late->fid, FI_TRANSMIT), 0);
+		assert_int_equal(fi_cntr_read(receives), i);
+		assert_int_equal(fi_ep_bind(rx, &receives->fid, FI_RECV), 0);
+	}
+	assert_int_equal(fi_close(&tx->fid), 0);
+	assert_int_equal(fi_close(&rx->fid), 0);
+	assert_int_equal(fi_close(&sep->fid), 0);
+	assert_int_equal(fi_close(&cq->fid), 0);
+	assert_int_equal(fi_close(&late->fid), 0);
+	assert_int_equal(fi_close(&sends->fid), 0);
+	assert_int_equal(fi_close(&receives->fid), 0);
+	assert_int_equal(fi_close(&wide->fid), 0);
+}
+
 static void every_context_reaches_every_other(void **state)
 {
 	static char from[BIG], to[BIG];
@@ -486,8 +582,7 @@ static void every_context_reaches_every_other(void **state)
 		sep_ctx_open(&b, i);
 	}
 	assert_int_equal(fi_tx_context(a.sep, CTX_CNT, NULL, &a.tx[0], NULL), -FI_EINVAL);
-	assert_int_equal(fi_send(a.tx[0], from, 1, NULL, 0, NULL), -FI_EOPBADSTATE);
-	sep_enable(&a);
+	sep_enable(&a); /* which it is since its first context was */
 	sep_enable(&b);
 	assert_int_equal(fi_send(a.sep, from, 1, NULL, b.addr, NULL), -FI_ENOSYS);
 	assert_int_equal(fi_recv(a.tx[0], to, 1, NULL, FI_ADDR_UNSPEC, NULL), -FI_ENOSYS);
@@ -765,6 +860,8 @@ int main(int argc, char **argv)
 		TEST(srx_gives_each_message_to_the_queue_of_its_endpoint),
 		TEST(srx_learns_the_name_of_who_was_unknown),
 		TEST(srx_buffer_takes_messages_of_several_endpoints),
+		TEST(contexts_bring_up_their_endpoint),
+		TEST(contexts_come_after_their_endpoint_and_queues_after_them),
 		TEST(every_context_reaches_every_other),
 		TEST(messages_wait_for_a_context_that_is_not_open),
 		TEST(closed_context_leaves_memory_alone),

@@ -146,7 +146,7 @@ static void what_is_not_for_waiting_says_so(void **state)
 
 	end_open(&e, &attr);
 	assert_int_equal(fi_cq_sread(e.cq, &entry, 1, NULL, 0), -FI_ENOSYS);
-	assert_int_equal(fi_cq_signal(e.cq), -FI_ENOSYS);
+	assert_int_equal(fi_cq_signal(e.cq), 0); /* wakes nobody */
 	assert_int_equal(fi_control(&e.cq->fid, FI_GETWAIT, &fd), -FI_ENODATA);
 	assert_int_equal(fi_control(&e.cq->fid, FI_GETWAITOBJ, &obj), 0);
 	assert_int_equal(obj, FI_WAIT_NONE);
@@ -168,9 +168,7 @@ static void what_is_not_for_waiting_says_so(void **state)
 	cq_attr.flags = 1ull << 40;
 	assert_int_equal(fi_cq_open(e.domain, &cq_attr, &cq, NULL), -FI_EBADFLAGS);
 	cq_attr.flags = FI_AFFINITY;
-	cq_attr.signaling_vector = -1;
-	assert_int_equal(fi_cq_open(e.domain, &cq_attr, &cq, NULL), -FI_EINVAL);
-	cq_attr.signaling_vector = 0;
+	cq_attr.signaling_vector = -1; /* a hint */
 	assert_int_equal(fi_cq_open(e.domain, &cq_attr, &cq, NULL), 0);
 	assert_int_equal(fi_close(&cq->fid), 0);
 	/* Without a way to wait the condition says nothing. */
@@ -233,7 +231,6 @@ static void a_poll_set_tells_who_has_something(void **state)
 	END_UNTIL(fi_cntr_read(e.rx) == 2, );
 	assert_int_equal(fi_poll(set, who, 1), 1);
 	assert_int_equal(fi_poll(set, who, 4), 1);
-	assert_int_equal(fi_close(&set->fid), -FI_EBUSY);
 	assert_int_equal(fi_poll_del(set, &e.tx->fid, 0), 0);
 	assert_int_equal(fi_poll_del(set, &e.rx->fid, 0), 0);
 	assert_int_equal(fi_poll_add(set, &e.cq->fid, 0), 0);
@@ -241,7 +238,10 @@ static void a_poll_set_tells_who_has_something(void **state)
 	assert_int_equal(fi_close(&e.ep->fid), 0);
 	assert_int_equal(fi_close(&e.cq->fid), 0);
 	assert_int_equal(fi_poll(set, who, 4), 0);
+	/* ... and so does what is in a set that is closed. */
+	assert_int_equal(fi_poll_add(set, &e.tx->fid, 0), 0);
 	assert_int_equal(fi_close(&set->fid), 0);
+	assert_int_equal(fi_cntr_add(e.tx, 1), 0);
 	assert_int_equal(fi_close(&e.tx->fid), 0);
 	assert_int_equal(fi_close(&e.rx->fid), 0);
 	assert_int_equal(fi_close(&e.av->fid), 0);
@@ -280,10 +280,16 @@ static void shared_open(struct shared *s, enum fi_wait_obj obj, enum fi_threadin
 
 static void shared_close(struct shared *s)
 {
-	assert_int_equal(fi_close(&s->set->fid), -FI_EBUSY);
+	/* The set goes before what is in it, or after. */
+	static bool early;
+
+	early = !early;
+	if (early)
+		assert_int_equal(fi_close(&s->set->fid), 0);
 	for (int i = 0; i < 2; i++)
 		end_close(&s->end[i]);
-	assert_int_equal(fi_close(&s->set->fid), 0);
+	if (!early)
+		assert_int_equal(fi_close(&s->set->fid), 0);
 	assert_int_equal(fi_close(&s->fabric->fid), 0);
 	fi_freeinfo(s->info);
 }
@@ -360,9 +366,8 @@ static void a_wait_set_waits_for_events_too(void **state)
 		assert_int_equal(got.data, 4711);
 		assert_int_equal(fi_trywait(e.fabric, &fid, 1), 0);
 		assert_int_equal(i ? poll(&p, 1, 0) : 0, 0);
-		assert_int_equal(fi_close(&set->fid), -FI_EBUSY);
-		assert_int_equal(fi_close(&eq->fid), 0);
-		assert_int_equal(fi_close(&set->fid), 0);
+		assert_int_equal(fi_close(i ? &set->fid : &eq->fid), 0);
+		assert_int_equal(fi_close(i ? &eq->fid : &set->fid), 0);
 	}
 	end_close(&e);
 }
