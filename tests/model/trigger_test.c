@@ -267,12 +267,12 @@ static void conditions_that_are_none_are_refused(void **state)
 	assert_int_equal(fi_sendmsg(a.ep, &msg, FI_TRIGGER), -FI_EINVAL);
 	assert_int_equal(fi_close(&foreign->fid), 0);
 	trigger(0, 1);
-	msg.iov_count = 5;
+	msg.iov_count = 9;
 	assert_int_equal(fi_sendmsg(a.ep, &msg, FI_TRIGGER), -FI_EINVAL);
 	msg.iov_count = 1;
 	assert_int_equal(fi_sendmsg(a.ep, &msg, FI_TRIGGER | FI_PEEK), -FI_EBADFLAGS);
 	assert_int_equal(fi_recvmsg(a.ep, &msg, FI_TRIGGER | FI_PEEK), -FI_ENOSYS);
-	rma.iov_count = 5;
+	rma.iov_count = 9;
 	assert_int_equal(fi_writemsg(a.ep, &rma, FI_TRIGGER), -FI_EINVAL);
 	rma.iov_count = 1;
 	target.len = 9;
