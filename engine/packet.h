@@ -162,7 +162,7 @@ _Static_assert(sizeof(struct packet_atomic) == 16,
 	       "with 8 bytes of operand one cache line, header included");
 
 #define HELLO_MAGIC   0x74666577u /* "weft" */
-#define HELLO_VERSION 2u
+#define HELLO_VERSION 3u
 
 /*
  * First bytes of each direction of a connection, whatever the wire.
@@ -180,7 +180,7 @@ struct hello {
 	struct weft_addr addr; /* full address of the sender */
 };
 
-_Static_assert(sizeof(struct hello) == 96, "layout");
+_Static_assert(sizeof(struct hello) == 80, "layout");
 _Static_assert(offsetof(struct hello, epoch) == 8, "layout");
 _Static_assert(offsetof(struct hello, window) == 16, "layout");
 _Static_assert(offsetof(struct hello, life) == 24, "layout");

@@ -57,10 +57,10 @@ bool addr_valid(const struct weft_addr *addr)
 	case ADDR_NONCE:
 		if (no_nonce)
 			return false;
-		/* Process numbers and descriptors are positive ints. */
+		/* Descriptors are ints that are not negative. */
 		if (a.pid)
-			return a.pid <= INT32_MAX && a.fd <= INT32_MAX && a.pid_ns;
-		return !a.fd;
+			return a.pid <= ADDR_PID_MAX && a.fd <= INT32_MAX;
+		return !a.fd && !a.place;
 	case ADDR_SERVICE:
 		return no_nonce && a.family && !a.pid && !a.fd;
 	default:
@@ -84,12 +84,15 @@ static uint64_t mix(uint64_t h, uint64_t value)
 	return h ^ h >> 32;
 }
 
-static uint64_t mix_bytes(uint64_t h, const uint8_t bytes[16])
+static uint64_t mix_bytes(uint64_t h, const uint8_t *bytes, size_t len)
 {
-	uint64_t half[2];
+	uint64_t part;
 
-	memcpy(half, bytes, sizeof(half));
-	return mix(mix(h, half[0]), half[1]);
+	for (size_t i = 0; i < len; i += sizeof(part)) {
+		memcpy(&part, bytes + i, sizeof(part));
+		h = mix(h, part);
+	}
+	return h;
 }
 
 uint64_t addr_hash(const struct weft_addr *addr)
@@ -97,18 +100,17 @@ uint64_t addr_hash(const struct weft_addr *addr)
 	uint64_t h;
 
 	if (has_nonce(addr))
-		return mix_bytes(ADDR_NONCE, addr->nonce);
+		return mix_bytes(ADDR_NONCE, addr->nonce, sizeof(addr->nonce));
 	h = mix(ADDR_SERVICE,
 		(uint64_t)addr->scope << 32 | (uint32_t)addr->family << 16 | addr->port);
-	return mix_bytes(h, addr->ip);
+	return mix_bytes(h, addr->ip, sizeof(addr->ip));
 }
 
 void addr_to_service(struct weft_addr *addr)
 {
 	addr->kind = ADDR_SERVICE;
 	addr->fd = 0;
-	addr->host = 0;
 	memset(addr->nonce, 0, sizeof(addr->nonce));
 	addr->pid = 0;
-	addr->pid_ns = 0;
+	addr->place = 0;
 }

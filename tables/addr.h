@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * The 64-byte endpoint address that every wire reads its part of. It names an
+ * The 48-byte endpoint address that every wire reads its part of. It names an
  * endpoint twice: by where its memory is found on its own host (nonce, process,
  * descriptor) and by where it listens on the network (family, port, address), or, when
  * it has shared memory alone, by a service's name.
@@ -11,7 +11,10 @@
 
 #include "platform.h"
 
-#define ADDR_VERSION	 1u
+#define ADDR_VERSION	 2u
+#define ADDR_NONCE_LEN	 8u
+#define ADDR_PID_MAX	 ((1u << 22) - 1) /* of Linux, whatever its settings */
+#define ADDR_NO_PLACE	 0u
 #define ADDR_FAMILY_NONE 0u
 #define ADDR_FAMILY_LOCAL \
 	1u /* a service of this host's shared memory: ip is its name, padded with zeros */
@@ -34,10 +37,10 @@ struct weft_addr {
 	uint8_t kind;	   /* enum addr_kind */
 	uint16_t flags;	   /* ADDR_PORT_SHARED; the others zero, checked */
 	uint32_t fd;	   /* descriptor of the door memory in process pid */
-	uint64_t host;	   /* hash of the host's boot id: a hint, never a proof */
-	uint8_t nonce[16]; /* random, one per endpoint; zero in a service address */
-	uint32_t pid;	   /* in pid namespace pid_ns; 0: no shared memory */
-	uint32_t pid_ns;   /* inode number of the pid namespace */
+	uint8_t nonce[ADDR_NONCE_LEN]; /* random, one per endpoint; zero in a service address */
+	uint32_t pid;		       /* at that place; 0: no shared memory */
+	uint32_t
+		place; /* hash of host and pid namespace: a hint, never a proof; or ADDR_NO_PLACE */
 	uint32_t scope;	   /* IPv6 scope id */
 	uint16_t family;   /* ADDR_FAMILY_*: 0: no network */
 	uint16_t port;	   /* host byte order */
@@ -45,20 +48,19 @@ struct weft_addr {
 		[16]; /* network byte order; IPv4 in the first four bytes; a name ends with a zero */
 };
 
-_Static_assert(sizeof(struct weft_addr) == 64, "an address is 64 bytes");
+_Static_assert(sizeof(struct weft_addr) == 48, "an address is 48 bytes");
 _Static_assert(offsetof(struct weft_addr, fd) == 4, "layout");
-_Static_assert(offsetof(struct weft_addr, host) == 8, "layout");
-_Static_assert(offsetof(struct weft_addr, nonce) == 16, "layout");
-_Static_assert(offsetof(struct weft_addr, pid) == 32, "layout");
-_Static_assert(offsetof(struct weft_addr, pid_ns) == 36, "layout");
-_Static_assert(offsetof(struct weft_addr, scope) == 40, "layout");
-_Static_assert(offsetof(struct weft_addr, family) == 44, "layout");
-_Static_assert(offsetof(struct weft_addr, port) == 46, "layout");
-_Static_assert(offsetof(struct weft_addr, ip) == 48, "layout");
+_Static_assert(offsetof(struct weft_addr, nonce) == 8, "layout");
+_Static_assert(offsetof(struct weft_addr, pid) == 16, "layout");
+_Static_assert(offsetof(struct weft_addr, place) == 20, "layout");
+_Static_assert(offsetof(struct weft_addr, scope) == 24, "layout");
+_Static_assert(offsetof(struct weft_addr, family) == 28, "layout");
+_Static_assert(offsetof(struct weft_addr, port) == 30, "layout");
+_Static_assert(offsetof(struct weft_addr, ip) == 32, "layout");
 
 /*
  * addr_valid - is this an address that some endpoint of this version can have
- * @addr: 64 bytes from anywhere, trusted in nothing
+ * @addr: from anywhere, trusted in nothing
  *
  * The address of an enabled endpoint, by which it can be reached: what does not apply is
  * zero, a family comes with a port and a specified address. A wish to bind (port 0, any

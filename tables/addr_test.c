@@ -11,10 +11,9 @@ static struct weft_addr nonce_addr(uint8_t nonce)
 		.version = ADDR_VERSION,
 		.kind = ADDR_NONCE,
 		.fd = 5,
-		.host = 77,
 		.nonce = { nonce, 2, 3 },
 		.pid = 100,
-		.pid_ns = 4026531836u,
+		.place = 77,
 		.family = ADDR_FAMILY_INET,
 		.port = 1234,
 		.ip = { 10, 0, 0, 1 },
@@ -37,13 +36,15 @@ static void complete_addresses_are_valid(void **state)
 	struct weft_addr a = nonce_addr(1);
 
 	assert_true(addr_valid(&a));
-	a.pid = a.pid_ns = a.fd = 0; /* network alone */
+	a.place = ADDR_NO_PLACE; /* found by its socket */
+	assert_true(addr_valid(&a));
+	a.pid = a.fd = 0; /* network alone */
 	assert_true(addr_valid(&a));
 	a = nonce_addr(1);
 	a.family = a.port = 0; /* shared memory alone */
 	a.ip[0] = a.ip[3] = 0;
 	assert_true(addr_valid(&a));
-	a.pid = a.pid_ns = a.fd = 0; /* no wire that shows */
+	a.pid = a.place = a.fd = 0; /* no wire that shows */
 	assert_true(addr_valid(&a));
 	a = service_addr(80);
 	assert_true(addr_valid(&a));
@@ -64,25 +65,25 @@ static void whatever_no_endpoint_has_is_refused(void **state)
 {
 	REFUSED((struct weft_addr){ 0 }, (void)0);
 	REFUSED(nonce_addr(1), a.version = 0);
-	REFUSED(nonce_addr(1), a.version = 2);
+	REFUSED(nonce_addr(1), a.version = ADDR_VERSION + 1);
 	REFUSED(nonce_addr(1), a.kind = 0);
 	REFUSED(nonce_addr(1), a.kind = 3);
 	REFUSED(nonce_addr(1), a.flags = ADDR_PORT_SHARED << 1);
 	REFUSED(nonce_addr(1),
 		(a.flags = ADDR_PORT_SHARED, a.family = a.port = 0, memset(a.ip, 0, 16)));
 	REFUSED(service_addr(80), a.flags = ADDR_PORT_SHARED);
-	REFUSED(nonce_addr(1), memset(a.nonce, 0, 16));
-	REFUSED(nonce_addr(1), a.pid = 0x80000000u);
+	REFUSED(nonce_addr(1), memset(a.nonce, 0, sizeof(a.nonce)));
+	REFUSED(nonce_addr(1), a.pid = ADDR_PID_MAX + 1);
 	REFUSED(nonce_addr(1), a.fd = 0x80000000u);
-	REFUSED(nonce_addr(1), a.pid_ns = 0);
 	REFUSED(nonce_addr(1), a.pid = 0);
+	REFUSED(nonce_addr(1), a.pid = a.fd = 0);
 	REFUSED(nonce_addr(1), a.family = 0);
 	REFUSED(nonce_addr(1), a.family = 1);
 	REFUSED(nonce_addr(1), a.port = 0);
 	REFUSED(nonce_addr(1), a.scope = 1);
 	REFUSED(nonce_addr(1), a.ip[4] = 1);
 	REFUSED(nonce_addr(1), memset(a.ip, 0, 16));
-	REFUSED(service_addr(80), a.nonce[15] = 1);
+	REFUSED(service_addr(80), a.nonce[7] = 1);
 	REFUSED(service_addr(80), a.family = 0);
 	REFUSED(service_addr(80), (a.family = 0, a.port = 0, memset(a.ip, 0, 16)));
 	REFUSED(service_addr(80), a.pid = 1);
@@ -106,7 +107,7 @@ static void network_decides_otherwise(void **state)
 {
 	struct weft_addr a = service_addr(1234), b = service_addr(1234), n = nonce_addr(1);
 
-	b.host = 5;
+	b.place = 5;
 	assert_true(addr_same(&a, &b));
 	assert_int_equal(addr_hash(&a), addr_hash(&b));
 	assert_true(addr_same(&a, &n));

@@ -5,7 +5,7 @@
  */
 #include "av_shared.h"
 
-#define AV_SHARED_VERSION 2u
+#define AV_SHARED_VERSION 3u
 #define TRIES		  64 /* readings of an entry that changes while it is read */
 #define ENTRY_BYTES	  (sizeof(struct av_shared_entry) + sizeof(fi_addr_t))
 

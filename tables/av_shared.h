@@ -29,7 +29,7 @@ struct av_shared_entry {
 	struct weft_addr addr;
 };
 
-_Static_assert(sizeof(struct av_shared_entry) == 80, "layout");
+_Static_assert(sizeof(struct av_shared_entry) == 64, "layout");
 _Static_assert(offsetof(struct av_shared_entry, addr) == 16, "layout");
 
 struct av_shared {

@@ -32,14 +32,13 @@ static struct weft_addr numbered(uint32_t n)
 	struct weft_addr a = {
 		.version = ADDR_VERSION,
 		.kind = ADDR_NONCE,
-		.nonce = { [15] = 1 },
+		.nonce = { [7] = 1 },
 		.pid = 1,
-		.pid_ns = 1,
+		.place = 1,
 		.fd = 3,
 	};
 
 	memcpy(a.nonce, &n, sizeof(n));
-	a.host = 1;
 	return a;
 }
 

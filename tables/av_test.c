@@ -20,7 +20,7 @@ static struct weft_addr numbered(uint32_t n)
 	struct weft_addr a = {
 		.version = ADDR_VERSION,
 		.kind = ADDR_NONCE,
-		.nonce = { [15] = 1 },
+		.nonce = { [7] = 1 },
 	};
 
 	memcpy(a.nonce, &n, sizeof(n));

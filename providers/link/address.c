@@ -110,7 +110,7 @@ size_t link_addr_str(const void *addr, char *buf, size_t len)
 		for (size_t i = 0; i < sizeof(a.nonce); i++)
 			at = link_append(buf, len, at, "%02x", a.nonce[i]);
 		if (a.pid)
-			at = link_append(buf, len, at, "@%08x/%u", (uint32_t)a.host, a.pid);
+			at = link_append(buf, len, at, "@%08x/%u", a.place, a.pid);
 	}
 	return at + 1;
 }

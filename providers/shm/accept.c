@@ -31,8 +31,7 @@ static int hello_agrees(const struct pshm_wire *w, const struct hello *hello,
 		return err;
 	if (asker->nonce)
 		return pshm_nonce_same(hello->addr.nonce, asker->nonce) ? 0 : -FI_EPROTO;
-	return hello->addr.pid == asker->pid && hello->addr.pid_ns == w->pid_ns ? 0
-										: -FI_EPROTO;
+	return hello->addr.pid == asker->pid && hello->addr.place == w->place ? 0 : -FI_EPROTO;
 }
 
 /* The pair is open: ask the engine, and answer in the pair. Takes the conn. */

@@ -23,9 +23,6 @@
 #include "socket.h"
 #include "wire.h"
 
-#define PSHM_NO_NS \
-	1u /* in the place of a pid namespace that we can't see: none has that number */
-
 #define PSHM_LINE_CNT 128u
 #define PSHM_DATA_LEN 16384u /* of a ring at first: a pair takes under 64 KiB */
 #define PSHM_AREA_LEN \
@@ -82,8 +79,8 @@ struct pshm_wire {
 	void *gate; /* by which peers write into our memory, or NULL */
 	struct pshm_own_door own_door;
 	struct sys_shared *service; /* our name, or NULL */
-	uint64_t host;		    /* 0: not known */
-	uint32_t pid, pid_ns;	    /* pid_ns: PSHM_NO_NS when it is not known */
+	uint32_t pid, place;	    /* of its address */
+	bool host_known;	    /* another place at which everything agrees is ours */
 	uint8_t nonce[PSHM_NONCE];
 	struct pshm_listed listed;
 	uint32_t conn_cnt;

@@ -51,10 +51,10 @@ err_drop:
 	return err;
 }
 
-/* Does the address say that the peer is on our host? */
-static bool on_our_host(const struct pshm_conn *conn)
+/* Does the address say that the peer is on our host, where its process number is one of ours? */
+static bool at_our_place(const struct pshm_conn *conn)
 {
-	return conn->wire->host && conn->addr.host == conn->wire->host;
+	return conn->wire->host_known && conn->addr.place == conn->wire->place;
 }
 
 /*
@@ -68,11 +68,11 @@ static int connect_by_proc(struct pshm_conn *conn, bool *absent)
 	int err;
 
 	*absent = false;
-	if (addr->pid_ns != w->pid_ns || w->pid_ns == PSHM_NO_NS)
+	if (addr->place != w->place || w->place == ADDR_NO_PLACE)
 		return -FI_EHOSTUNREACH;
 	err = pshm_process_get(addr->pid, &conn->process);
 	if (err) /* our host, our pid namespace, and no such process: no other way will find it either */
-		return err == -FI_EHOSTUNREACH && on_our_host(conn) ? -FI_ECONNREFUSED : err;
+		return err == -FI_EHOSTUNREACH && at_our_place(conn) ? -FI_ECONNREFUSED : err;
 	err = pshm_door_open(addr->pid, addr->fd, addr->nonce, &conn->door);
 	if (!err)
 		err = offer_pair(conn);
@@ -141,7 +141,7 @@ static int connect_begin(struct pshm_conn *conn)
 	if (err == -FI_EHOSTUNREACH)
 		err = connect_otherwise(conn);
 	/* it was closed, or its process has begun another program: nobody else has its address */
-	if (err == -FI_EHOSTUNREACH && absent && on_our_host(conn))
+	if (err == -FI_EHOSTUNREACH && absent && at_our_place(conn))
 		err = -FI_ECONNREFUSED;
 	return err;
 }

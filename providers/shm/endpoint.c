@@ -69,13 +69,6 @@ void pshm_fork_watch(void)
 	platform_fork_watch(&fork_watcher);
 }
 
-static bool nonce_given(const uint8_t nonce[PSHM_NONCE])
-{
-	static const uint8_t none[PSHM_NONCE];
-
-	return !pshm_nonce_same(nonce, none);
-}
-
 static int open_failed(int err, const char *what, char *why, size_t why_len)
 {
 	if (why_len)
@@ -83,20 +76,28 @@ static int open_failed(int err, const char *what, char *why, size_t why_len)
 	return err;
 }
 
-/* What an endpoint's address says before it has its door. Returns 0 or -FI_E* and why. */
-static int address_begin(struct weft_addr *ours, char *why, size_t why_len)
+/* Where process numbers mean the same, or ADDR_NO_PLACE: then we are found by sockets alone. */
+static uint32_t place_here(bool *host_known)
 {
-	int err;
+	uint64_t host = 0, place;
+	uint32_t pid_ns;
 
-	if (sys_ns_pid(&ours->pid_ns))
-		ours->pid_ns = PSHM_NO_NS; /* found by sockets alone */
-	if (sys_ns_host(&ours->host))
-		ours->host = 0; /* a hint */
-	err = nonce_given(ours->nonce) ? 0 : platform_random(ours->nonce, sizeof(ours->nonce));
-	if (!err)
-		err = pshm_sockets_name(ours->nonce);
+	*host_known = !sys_ns_host(&host);
+	if (sys_ns_pid(&pid_ns))
+		return ADDR_NO_PLACE;
+	place = (host ^ pid_ns) * UINT64_C(0x9e3779b97f4a7c15);
+	place ^= place >> 32;
+	return (uint32_t)place ? (uint32_t)place : 1;
+}
+
+/* What an endpoint's address says before it has its door. Returns 0 or -FI_E* and why. */
+static int address_begin(struct weft_addr *ours, bool *host_known, char *why, size_t why_len)
+{
+	int err = pshm_sockets_name(ours->nonce);
+
 	if (err)
 		return open_failed(err, "no random bytes", why, why_len);
+	ours->place = place_here(host_known);
 	ours->version = ADDR_VERSION;
 	ours->kind = ADDR_NONCE;
 	ours->pid = (uint32_t)getpid();
@@ -132,7 +133,7 @@ static int door_show(struct pshm_wire *w, char *why, size_t why_len)
 
 	if (!err)
 		return 0;
-	if (w->pid_ns == PSHM_NO_NS)
+	if (w->place == ADDR_NO_PLACE)
 		return open_failed(err, "no /proc and no socket to be found through", why,
 				   why_len);
 	FI_INFO(&pshm_provider, FI_LOG_EP_CTRL,
@@ -145,8 +146,7 @@ static void wire_init(struct pshm_wire *w, struct engine_ep *ep, const struct we
 	w->base.ops = &pshm_wire_ops;
 	w->base.ep = ep;
 	w->pid = ours->pid;
-	w->pid_ns = ours->pid_ns;
-	w->host = ours->host;
+	w->place = ours->place;
 	memcpy(w->nonce, ours->nonce, PSHM_NONCE);
 	w->area_max = PSHM_AREAS_MAX;
 	fi_param_get_size_t(&pshm_provider, "area_budget", &w->area_max);
@@ -165,6 +165,7 @@ int pshm_open(struct engine_ep *ep, const struct wire_attr *attr, struct weft_ad
 {
 	struct weft_addr ours = *addr;
 	struct pshm_wire *w;
+	bool host_known;
 	int err;
 
 	if (!pshm_pair_allowed(&pshm_small_pair))
@@ -173,13 +174,14 @@ int pshm_open(struct engine_ep *ep, const struct wire_attr *attr, struct weft_ad
 				   "raise 'ulimit -f'",
 				   why, why_len);
 	pshm_fork_watch();
-	err = address_begin(&ours, why, why_len);
+	err = address_begin(&ours, &host_known, why, why_len);
 	if (err)
 		return err;
 	w = platform_alloc(sizeof(*w));
 	if (!w)
 		return open_failed(-FI_ENOMEM, "out of memory", why, why_len);
 	wire_init(w, ep, &ours);
+	w->host_known = host_known;
 	err = door_make(w, attr, &ours, why, why_len);
 	if (err)
 		goto err_free;

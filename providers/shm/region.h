@@ -23,9 +23,9 @@
 #define PSHM_PAIR_MAGIC	 0x72696170u /* "pair" */
 #define PSHM_AREA_MAGIC	 0x61657261u /* "area" */
 #define PSHM_TABLE_MAGIC 0x6c626174u /* "tabl" */
-#define PSHM_VERSION	 2u
+#define PSHM_VERSION	 3u
 #define PSHM_SLOTS	 64u
-#define PSHM_NONCE	 16u
+#define PSHM_NONCE	 ADDR_NONCE_LEN
 #define PSHM_CALLS \
 	512u /* by which connections are told apart when somebody calls; some may share one */
 
@@ -35,7 +35,7 @@ struct pshm_slot {
 	_Atomic int32_t error;	   /* SLOT_FAILED: positive fi_errno */
 	uint32_t fd;		   /* descriptor of the pair's memory in the claimer */
 	uint8_t nonce[PSHM_NONCE]; /* of the pair */
-	uint8_t zero[32];
+	uint8_t zero[40];
 };
 
 _Static_assert(sizeof(struct pshm_slot) == CACHE_LINE, "layout");
@@ -57,6 +57,7 @@ struct pshm_doors {
 	uint16_t zero;
 	uint8_t pad[8];
 	uint8_t nonces[PSHM_DOORS][PSHM_NONCE]; /* of the endpoints: where a door is */
+	uint8_t pad2[2040];
 };
 
 #define PSHM_DOORS_HEAD	 4096u
@@ -72,7 +73,7 @@ struct pshm_door {
 	uint16_t zero;
 	uint8_t nonce[PSHM_NONCE]; /* of the endpoint's address */
 	_Atomic uint32_t closed;   /* the endpoint is gone: nobody will answer */
-	uint8_t pad1[36];
+	uint8_t pad1[44];
 	/* The owner polls these two. */
 	_Atomic uint32_t knocks; /* requests, and answers to the owner's, ever made */
 	_Atomic uint32_t called; /* bit i: there is something in calls[i] */
@@ -91,7 +92,7 @@ struct pshm_door {
 _Static_assert(sizeof(struct pshm_door) == 256 + PSHM_SLOTS * 64, "layout");
 _Static_assert(sizeof(struct pshm_door) <= PSHM_DOOR_STRIDE, "layout");
 _Static_assert(offsetof(struct pshm_door, nonce) == 8, "layout");
-_Static_assert(offsetof(struct pshm_door, closed) == 24, "layout");
+_Static_assert(offsetof(struct pshm_door, closed) == 16, "layout");
 _Static_assert(offsetof(struct pshm_door, knocks) == 64, "the owner polls a line of its own");
 _Static_assert(offsetof(struct pshm_door, called) == 68, "layout");
 _Static_assert(offsetof(struct pshm_door, polls) == 128, "what the owner writes is apart");
@@ -172,13 +173,13 @@ struct pshm_shown {
 		told; /* FI_REMOTE_READ, FI_REMOTE_WRITE: of these it has to be told, by packet */
 	uint32_t zero;
 	uint64_t gate; /* address there that who writes passes; 0: nobody may */
-	uint8_t pad[24];
+	uint8_t pad[32];
 };
 
 _Static_assert(sizeof(struct pshm_shown) == CACHE_LINE, "layout");
 _Static_assert(offsetof(struct pshm_shown, nonce) == 8, "layout");
-_Static_assert(offsetof(struct pshm_shown, told) == 24, "layout");
-_Static_assert(offsetof(struct pshm_shown, gate) == 32, "layout");
+_Static_assert(offsetof(struct pshm_shown, told) == 16, "layout");
+_Static_assert(offsetof(struct pshm_shown, gate) == 24, "layout");
 
 /* Head of a pair's memory; the rings follow at PSHM_PAIR_HEAD, that of PSHM_ASKED first, then areas. */
 struct pshm_pair {
@@ -195,8 +196,9 @@ struct pshm_pair {
 	 */
 	uint32_t area_len;
 	_Atomic uint32_t answer; /* written once by PSHM_ANSWERED */
-	uint8_t pad1[16];
+	uint8_t pad1[24];
 	struct hello hello[2]; /* by side */
+	uint8_t pad2[32];
 	struct pshm_flag ended[2];
 	struct pshm_flag
 		grown[2]; /* enum pshm_grown: of the ring of that side, by the other one */
@@ -222,9 +224,9 @@ struct pshm_pair {
 _Static_assert(offsetof(struct pshm_pair, line_cnt) == 8, "layout");
 _Static_assert(offsetof(struct pshm_pair, len) == 16, "layout");
 _Static_assert(offsetof(struct pshm_pair, nonce) == 24, "layout");
-_Static_assert(offsetof(struct pshm_pair, area_len) == 40, "layout");
+_Static_assert(offsetof(struct pshm_pair, area_len) == 32, "layout");
 _Static_assert(offsetof(struct pshm_pair, hello) == 64, "layout");
-_Static_assert(offsetof(struct pshm_pair, answer) == 44, "layout");
+_Static_assert(offsetof(struct pshm_pair, answer) == 36, "layout");
 _Static_assert(offsetof(struct pshm_pair, ended) == 256, "layout");
 _Static_assert(offsetof(struct pshm_pair, grown) == 384, "layout");
 _Static_assert(offsetof(struct pshm_pair, probed) == 512, "layout");
@@ -250,7 +252,7 @@ struct pshm_area {
 
 #define PSHM_AREA_HEAD 4096u
 
-_Static_assert(sizeof(struct pshm_area) == 32, "layout");
+_Static_assert(sizeof(struct pshm_area) == 24, "layout");
 _Static_assert(offsetof(struct pshm_area, nonce) == 16, "layout");
 
 /*
@@ -267,7 +269,7 @@ struct pshm_table {
 #define PSHM_TABLE_HEAD	 4096u
 #define PSHM_TABLE_SLABS 11u /* 65,536 lines: memory that nobody touches costs nothing */
 
-_Static_assert(sizeof(struct pshm_table) == 24, "layout");
+_Static_assert(sizeof(struct pshm_table) == 16, "layout");
 _Static_assert(offsetof(struct pshm_table, nonce) == 8, "layout");
 
 static inline bool pshm_nonce_same(const uint8_t a[PSHM_NONCE], const uint8_t b[PSHM_NONCE])

@@ -86,9 +86,8 @@ static struct weft_addr an_address(void)
 	struct weft_addr addr = { .version = ADDR_VERSION,
 				  .kind = ADDR_NONCE,
 				  .fd = 5,
-				  .host = 1,
 				  .pid = 77,
-				  .pid_ns = 1,
+				  .place = 1,
 				  .nonce = { 1, 2, 3 } };
 
 	assert_true(addr_valid(&addr));
@@ -182,7 +181,7 @@ static void addresses_are_checked_before_they_are_believed(void **state)
 
 	assert_int_equal(shm->fabric(&attr, &fabric, NULL), 0);
 	family = container_of(fabric, struct engine_fabric, fid)->family;
-	assert_int_equal(family->addr_len, 64);
+	assert_int_equal(family->addr_len, 48);
 	assert_int_equal(family->addr_read(&addr, &out, why, sizeof(why)), 0);
 	assert_memory_equal(&out, &addr, sizeof(addr));
 	family->addr_write(&out, &copy);

@@ -23,7 +23,8 @@ static struct platform_lock lock = { PTHREAD_MUTEX_INITIALIZER };
 /* The lock's, like all of channel.c. */
 static struct list wires = { &wires, &wires }; /* struct pshm_wire.listed */
 static struct list asks = { &asks, &asks };
-static uint64_t key;		 /* of this process; 0: none yet */
+static uint8_t own[PSHM_NONCE];	 /* of the last endpoint */
+static bool numbered;		 /* there is one */
 static struct pshm_wire *porter; /* who is woken by all that comes */
 static uint32_t request_cnt;
 static _Atomic uint64_t look_ns; /* the next look; 0: there is nothing to look at */
@@ -259,7 +260,7 @@ static void fork_child_locked(void)
 	struct list *node;
 
 	pshm_channels_forget();
-	key = 0;
+	numbered = false;
 	porter = NULL;
 	while ((node = list_pop(&wires)))
 		list_init(node);
@@ -291,9 +292,11 @@ static struct platform_fork fork_watcher = {
 	.child = fork_child,
 };
 
-static int key_locked(void)
+/* The next nonce of the process. */
+static void count_locked(void)
 {
-	return key ? 0 : platform_random((uint8_t *)&key, sizeof(key));
+	for (size_t i = PSHM_NUMBER_LEN; i < PSHM_NONCE && !++own[i]; i++)
+		;
 }
 
 int pshm_sockets_name(uint8_t nonce[PSHM_NONCE])
@@ -302,8 +305,14 @@ int pshm_sockets_name(uint8_t nonce[PSHM_NONCE])
 
 	platform_fork_watch(&fork_watcher);
 	platform_lock(&lock);
-	err = key_locked();
-	memcpy(nonce, &key, sizeof(key));
+	err = numbered ? 0 : platform_random(own, sizeof(own));
+	if (!err) {
+		numbered = true;
+		do
+			count_locked();
+		while (is_zero(own) || wire_find_locked(own));
+		memcpy(nonce, own, PSHM_NONCE);
+	}
 	platform_unlock(&lock);
 	return err;
 }
@@ -316,7 +325,7 @@ int pshm_sockets_join(struct pshm_wire *w)
 	list_init(&w->listed.requests);
 	w->listed.bell = -1;
 	platform_lock(&lock);
-	err = pshm_channels_open(key);
+	err = pshm_channels_open(pshm_sockets_number(own));
 	if (!err) {
 		atomic_store_explicit(&look_ns, 1, memory_order_relaxed);
 		watch_locked();
@@ -418,12 +427,10 @@ void pshm_sockets_refuse(const struct pshm_request *r, int err)
 bool pshm_sockets_room(const uint8_t to[PSHM_NONCE])
 {
 	const struct pshm_channel *c;
-	uint64_t number;
 	bool room;
 
-	memcpy(&number, to, sizeof(number));
 	platform_lock(&lock);
-	c = pshm_channel_find(number);
+	c = pshm_channel_find(pshm_sockets_number(to));
 	room = !c || c->ask_cnt < ASKS_MAX;
 	platform_unlock(&lock);
 	return room;
@@ -435,17 +442,15 @@ int pshm_sockets_ask(struct pshm_wire *w, const uint8_t to[PSHM_NONCE],
 	const int fds[SYS_LOCAL_FDS] = { pair->fd, w->own_door.fd };
 	struct pshm_note note = pshm_note_of(PSHM_NOTE_ASK);
 	struct pshm_channel *c;
-	uint64_t number;
 	int err;
 
 	if (!w->listed.joined)
 		return -FI_EHOSTUNREACH;
-	memcpy(&number, to, sizeof(number));
 	memcpy(note.to, to, PSHM_NONCE);
 	memcpy(note.from, w->nonce, PSHM_NONCE);
 	memcpy(note.pair, ((struct pshm_pair *)pair->addr)->nonce, PSHM_NONCE);
 	platform_lock(&lock);
-	c = pshm_channel_connect(number, &err);
+	c = pshm_channel_connect(pshm_sockets_number(to), &err);
 	if (!c)
 		goto out;
 	err = -FI_EAGAIN;

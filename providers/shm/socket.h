@@ -4,7 +4,7 @@
  * its processes, or belongs to another pid namespace; or the process does not let itself be looked into.
  *
  * A process that has shm endpoints listens at one socket, or two: an abstract one, and one in the folder
- * that FI_SHM_SOCKET_DIR names. Its name is the first half of the nonces of all its endpoints. Who
+ * that FI_SHM_SOCKET_DIR names. Its number is the first bytes of the nonces of all its endpoints. Who
  * wants to connect sends the memory of the pair and its own door there, and gets the other one's door;
  * the answer stands in the pair, as always. One such socket leads from process to process, however
  * many connections use it. It stays: when it ends the process there is dead, and what rings a
@@ -31,7 +31,7 @@
 struct pshm_wire;
 
 #define PSHM_NOTE_MAGIC	  0x65746f6eu /* "note" */
-#define PSHM_NOTE_VERSION 1u
+#define PSHM_NOTE_VERSION 2u
 
 enum pshm_note_type {
 	PSHM_NOTE_ASK = 1, /* with the descriptors of the pair and of the asker's door */
@@ -52,10 +52,10 @@ struct pshm_note {
 	uint8_t pair[PSHM_NONCE]; /* all but RING */
 };
 
-_Static_assert(sizeof(struct pshm_note) == 64, "layout");
+_Static_assert(sizeof(struct pshm_note) == 40, "layout");
 _Static_assert(offsetof(struct pshm_note, error) == 8, "layout");
 _Static_assert(offsetof(struct pshm_note, to) == 16, "layout");
-_Static_assert(offsetof(struct pshm_note, pair) == 48, "layout");
+_Static_assert(offsetof(struct pshm_note, pair) == 32, "layout");
 
 /* What this file keeps in each endpoint: its lock's. */
 struct pshm_listed {
@@ -83,11 +83,26 @@ struct pshm_request {
 	uint8_t from[PSHM_NONCE];
 };
 
-/* pshm_sockets_name - set the first half of an endpoint's nonce. Returns 0 or -FI_E* */
+/*
+ * The first bytes of a nonce are random and one process's: its number, at which it listens. With the
+ * rest, which counts the process's endpoints from a random start, a nonce is as good as a random one.
+ */
+#define PSHM_NUMBER_LEN 5u
+
+/* pshm_sockets_number - at which the process of that endpoint listens */
+static inline uint64_t pshm_sockets_number(const uint8_t nonce[PSHM_NONCE])
+{
+	uint64_t number = 0;
+
+	memcpy(&number, nonce, PSHM_NUMBER_LEN);
+	return number;
+}
+
+/* pshm_sockets_name - a nonce for an endpoint of this process. Returns 0 or -FI_E* */
 int pshm_sockets_name(uint8_t nonce[PSHM_NONCE]);
 
 /*
- * pshm_sockets_join - let an endpoint be found by its nonce, that has such a first half
+ * pshm_sockets_join - let an endpoint be found by its nonce, that pshm_sockets_name() made
  * The first one makes the process listen. Returns 0 or -FI_E*: the endpoint is found through /proc alone.
  */
 int pshm_sockets_join(struct pshm_wire *wire);

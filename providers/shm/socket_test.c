@@ -260,10 +260,7 @@ static void no_socket_leaves_proc(void **state)
 
 static uint64_t number_of(const struct mock *m)
 {
-	uint64_t number;
-
-	memcpy(&number, m->addr.nonce, sizeof(number));
-	return number;
+	return pshm_sockets_number(m->addr.nonce);
 }
 
 static int stranger(void)
@@ -357,7 +354,7 @@ static void forged_requests_are_refused_or_end_the_socket(void **state)
 	FORGED(ENDED, memset(note.to, 0, PSHM_NONCE));
 	FORGED(ENDED, memset(note.from, 0, PSHM_NONCE));
 	FORGED(ENDED, memset(note.pair, 0, PSHM_NONCE));
-	FORGED(-FI_ECONNREFUSED, note.to[12] ^= 1);
+	FORGED(-FI_ECONNREFUSED, note.to[7] ^= 1);
 	FORGED(-FI_EHOSTUNREACH, note.pair[0] ^= 1);
 	FORGED(-FI_EHOSTUNREACH, note.from[0] ^= 1); /* not the door's */
 	/* sizes and descriptors */
@@ -396,7 +393,7 @@ static void who_reads_no_answers_for_a_while_keeps_the_socket(void **state)
 	fds[0] = pair.fd;
 	fds[1] = ((struct pshm_wire *)a.wire)->own_door.fd;
 	note = ask_of(&pair);
-	note.to[12] ^= 1; /* nobody: refused */
+	note.to[7] ^= 1; /* nobody: refused */
 	sock = stranger();
 	for (uint32_t i = 0; i < MANY_ASKS; i++) {
 		asked += !sys_local_send(sock, &note, sizeof(note), fds, 2);
@@ -541,7 +538,8 @@ static void copy_is_found_by_a_number_of_its_own(void **state)
 		mock_close(&b);
 		mock_open(&a);
 		mock_open(&b);
-		if (!memcmp(a.addr.nonce, parent.nonce, 8) || mock_connect(&a, &b.addr, &conn))
+		if (pshm_sockets_number(a.addr.nonce) == pshm_sockets_number(parent.nonce) ||
+		    mock_connect(&a, &b.addr, &conn))
 			_exit(1);
 		mock_until(&a, &b, a.conn && b.conn);
 		_exit(0);

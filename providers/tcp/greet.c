@@ -409,7 +409,7 @@ static int preamble_check(const struct tcp_preamble *p, uint32_t len)
 /* Whom the preamble names, of those who listen at the port; NULL: nobody who is there. */
 static struct tcp_wire *guest_host(const struct tcp_guest *guest)
 {
-	static const uint8_t anyone[TCP_NONCE];
+	static const uint8_t anyone[ADDR_NONCE_LEN];
 	const uint8_t *to = guest->preamble.to;
 	struct list *node, *after;
 

@@ -85,8 +85,7 @@ struct tcp_lane {
 #define TCP_MAGIC 0x77746370u /* "pctw" */
 #define TCP_ANSWER_MAGIC \
 	0x61746370u /* differs: a socket that was connected to itself reads its own preamble */
-#define TCP_VERSION 1u
-#define TCP_NONCE   sizeof(((struct weft_addr *)0)->nonce)
+#define TCP_VERSION 2u
 
 /* First bytes from the side that connects. The first 8 stay as they are in all versions. */
 struct tcp_preamble {
@@ -96,14 +95,14 @@ struct tcp_preamble {
 	uint8_t reserved; /* zero */
 	uint64_t cookie;  /* data: from the answer on the control lane; control: zero */
 	/* Whom it is for, of those who listen here; zero: the one that the port stands for. */
-	uint8_t to[TCP_NONCE];
+	uint8_t to[ADDR_NONCE_LEN];
 	struct hello hello;
 };
 
-_Static_assert(sizeof(struct tcp_preamble) == 128, "layout");
+_Static_assert(sizeof(struct tcp_preamble) == 104, "layout");
 _Static_assert(offsetof(struct tcp_preamble, cookie) == 8, "layout");
 _Static_assert(offsetof(struct tcp_preamble, to) == 16, "layout");
-_Static_assert(offsetof(struct tcp_preamble, hello) == 32, "layout");
+_Static_assert(offsetof(struct tcp_preamble, hello) == 24, "layout");
 
 /* First bytes from the side that accepts. */
 struct tcp_answer {
@@ -114,7 +113,7 @@ struct tcp_answer {
 	struct hello hello; /* control; zero for data */
 };
 
-_Static_assert(sizeof(struct tcp_answer) == 112, "layout");
+_Static_assert(sizeof(struct tcp_answer) == 96, "layout");
 _Static_assert(offsetof(struct tcp_answer, cookie) == 8, "layout");
 _Static_assert(offsetof(struct tcp_answer, hello) == 16, "layout");
 
@@ -195,7 +194,7 @@ struct tcp_conn {
 	uint64_t check_ns;	   /* of the last look at the kernel's view */
 	struct hello hello;	   /* ours */
 	union tcp_sockaddr remote; /* ours: where the data lane goes too */
-	uint8_t to[TCP_NONCE];	   /* ours: and whom it is for there */
+	uint8_t to[ADDR_NONCE_LEN]; /* ours: and whom it is for there */
 
 	/*
 	 * Control lane, in: the answer while greeting, then the packet of which a part is there; or, when that
@@ -265,7 +264,7 @@ struct tcp_wire {
 	bool polling;
 	bool armed;   /* somebody sleeps who has to be told of what sockets do not tell of */
 	bool closing; /* in close(): the engine is not called any more */
-	uint8_t nonce[TCP_NONCE]; /* of the endpoint */
+	uint8_t nonce[ADDR_NONCE_LEN]; /* of the endpoint */
 	struct list ready;	  /* lanes to which something has happened */
 	struct list arrived;	  /* guests who are for us */
 	struct list conns, dirty, finished, timed;

@@ -26,7 +26,7 @@ static int setup(void **state)
 		struct weft_addr a = end.name;
 
 		memcpy(a.nonce, &i, sizeof(i));
-		a.nonce[15] ^= 0x55;
+		a.nonce[7] ^= 0x55;
 		assert_int_equal(fake_end_insert(&end, &a), i);
 	}
 	assert_int_equal(fi_av_remove(end.av, &(fi_addr_t){ 3 }, 1, 0), 0);

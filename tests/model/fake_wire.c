@@ -356,9 +356,8 @@ static bool is_local_service(const struct weft_addr *addr)
 static int fake_a_open(struct engine_ep *ep, const struct wire_attr *attr,
 		       struct weft_addr *addr, struct wire **wire, char *why, size_t why_len)
 {
-	addr->host = host;
 	addr->pid = 1 + host;
-	addr->pid_ns = 1;
+	addr->place = host;
 	addr->fd = next_port++;
 	if (is_local_service(attr->bind) && attr->bind->ip[0]) {
 		addr->family = ADDR_FAMILY_LOCAL;
@@ -434,7 +433,7 @@ static int fake_connect(struct wire *base, struct engine_peer *peer,
 	struct fake_conn *c;
 
 	if (wire->kind == FAKE_A && !is_local_service(addr)) {
-		far = addr->kind != ADDR_NONCE || addr->host != wire->address.host;
+		far = addr->kind != ADDR_NONCE || addr->place != wire->address.place;
 		/* Like shared memory: sometimes it takes a look to see that it is not there. */
 		if (far && fake_chance(128))
 			return -FI_EHOSTUNREACH;
