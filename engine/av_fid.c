@@ -12,6 +12,7 @@
 #include <rdma/fi_errno.h>
 #include "av_fid.h"
 #include "av_set.h"
+#include "ep_names.h"
 #include "eq_fid.h"
 #include "fids.h"
 #include "peer.h"
@@ -106,8 +107,7 @@ static int engine_av_lookup(struct fid_av *fid, fi_addr_t fi_addr, void *addr, s
 	struct engine_av *av = av_of(fid);
 	const struct engine_family *family = av->domain->family;
 	const struct weft_addr *address;
-	uint8_t whole[sizeof(struct weft_addr)];
-	size_t room;
+	struct weft_addr found;
 
 	if (!addrlen || (*addrlen && !addr))
 		return engine_av_refuse(av, -FI_EINVAL, "fi_av_lookup",
@@ -116,14 +116,11 @@ static int engine_av_lookup(struct fid_av *fid, fi_addr_t fi_addr, void *addr, s
 	engine_av_follow(av);
 	address = av_get(&av->table, fi_addr);
 	if (address)
-		family->addr_write(address, whole);
+		found = *address;
 	engine_leave(av->domain);
 	if (!address)
 		return -FI_EINVAL;
-	room = *addrlen;
-	*addrlen = family->addr_len;
-	if (room)
-		memcpy(addr, whole, room < family->addr_len ? room : family->addr_len);
+	*addrlen = engine_name_give(family, &found, addr, *addrlen);
 	return 0;
 }
 
@@ -151,7 +148,7 @@ static const char *engine_av_straddr(struct fid_av *fid, const void *addr, char 
 
 	if (!addr || !len || (*len && !buf))
 		return NULL;
-	*len = family->addr_str(addr, buf, *len);
+	*len = family->addr_str(addr, engine_name_len(family, addr, SIZE_MAX), buf, *len);
 	return buf;
 }
 

@@ -10,6 +10,7 @@
  */
 #include <rdma/fi_errno.h>
 #include "av_fid.h"
+#include "ep_names.h"
 #include "eq_fid.h"
 #include "fids.h"
 #include "refuse.h"
@@ -160,6 +161,7 @@ int engine_av_insert(struct fid_av *fid, const void *addr, size_t cnt, fi_addr_t
 	struct engine_av *av = container_of(fid, struct engine_av, fid);
 	const struct engine_family *family = av->domain->family;
 	struct engine_insertion in;
+	struct engine_names names;
 	struct weft_addr address;
 	char why[WHY_LEN] = "";
 	bool told = false;
@@ -173,8 +175,11 @@ int engine_av_insert(struct fid_av *fid, const void *addr, size_t cnt, fi_addr_t
 	if (ret)
 		return ret;
 	for (size_t i = 0; i < cnt; i++) {
-		ret = family->addr_read((const char *)addr + i * family->addr_len, &address,
-					why, sizeof(why));
+		if (i)
+			engine_names_next(&names);
+		else
+			engine_names_begin(&names, family, addr);
+		ret = engine_names_read(&names, &address, why, sizeof(why));
 		if (ret && !told) {
 			FI_WARN(family->provider, FI_LOG_AV, "address %zu of %zu: %s\n", i + 1,
 				cnt, why);
@@ -236,6 +241,20 @@ static int engine_resolve(const struct engine_family *family, const char *node,
 	return !ret && !addr_valid(address) ? -FI_ENODATA : ret;
 }
 
+/* An address of ours, or "fi_sockaddr://host:port", in the place of a node. */
+static int engine_str_read(const struct engine_family *family, const char *text,
+			   struct weft_addr *address)
+{
+	size_t len = engine_name_len(family, text, SIZE_MAX);
+	char host[NODE_MAX], why[WHY_LEN];
+	const char *port;
+
+	if (len && !family->addr_read(text, len, address, why, sizeof(why)))
+		return 0;
+	port = engine_str_split(text, host);
+	return port ? engine_resolve(family, host, port, address) : -FI_EINVAL;
+}
+
 int engine_av_insertsvc(struct fid_av *fid, const char *node, const char *service,
 			fi_addr_t *out, uint64_t flags, void *context)
 {
@@ -251,13 +270,17 @@ int engine_av_insertsvc(struct fid_av *fid, const char *node, const char *servic
 	ret = engine_insertion_check(av, 1, out, flags, context);
 	if (ret)
 		return ret;
-	if (node && !service) {
-		service = engine_str_split(node, host);
-		node = host;
+	if (node && !service && engine_names_are_strings(family)) {
+		err = engine_str_read(family, node, &address);
+	} else {
+		if (node && !service) {
+			service = engine_str_split(node, host);
+			node = host;
+		}
+		if (!node || !service)
+			return engine_insertion_refuse(av, -FI_EINVAL, "no node or no service");
+		err = engine_resolve(family, node, service, &address);
 	}
-	if (!node || !service)
-		return engine_insertion_refuse(av, -FI_EINVAL, "no node or no service");
-	err = engine_resolve(family, node, service, &address);
 	ret = engine_insertion_begin(&in, av, out, flags, context);
 	if (ret)
 		return ret;

@@ -69,23 +69,31 @@ struct weft_route;
 struct engine_family {
 	struct fi_provider *provider;	    /* for log lines and names */
 	const char *wires[ENGINE_WIRE_MAX]; /* in order of preference, NULL ends */
-	uint32_t addr_format;
-	size_t addr_len; /* bytes of an address in that format, as fi_getname gives it */
+	uint32_t
+		addr_format; /* FI_ADDR_STR: printable, without spaces, with a NUL (ep_names.h) */
+	size_t addr_len; /* bytes of an address in that format; of a string at most, with its NUL */
 	bool by_nonce;	 /* it has the nonce, by which peers know the endpoint */
 	/*
 	 * addr_read - one address of the caller's format
+	 * @len: bytes that are there: engine_name_len(); 0 where a string should be and is not
 	 * Returns 0, or -FI_EINVAL and one sentence in @why for bytes that are none.
 	 */
-	int (*addr_read)(const void *addr, struct weft_addr *out, char *why, size_t why_len);
+	int (*addr_read)(const void *addr, size_t len, struct weft_addr *out, char *why,
+			 size_t why_len);
 	/*
 	 * bind_read - where an endpoint is asked to listen: like addr_read, but port 0 and the address
 	 * of any interface are allowed. NULL: the provider can't be told.
 	 */
-	int (*bind_read)(const void *addr, struct weft_addr *out, char *why, size_t why_len);
-	/* addr_write - the same back, addr_len bytes */
-	void (*addr_write)(const struct weft_addr *addr, void *out);
-	/* addr_str - printable form, as fi_av_straddr wants it; returns the length it needs with its NUL */
-	size_t (*addr_str)(const void *addr, char *buf, size_t len);
+	int (*bind_read)(const void *addr, size_t len, struct weft_addr *out, char *why,
+			 size_t why_len);
+	/* addr_write - the same back; returns its bytes, of a string with the NUL: at most addr_len */
+	size_t (*addr_write)(const struct weft_addr *addr, void *out);
+	/*
+	 * addr_str - printable form, as fi_av_straddr wants it
+	 * @len: as for addr_read
+	 * Returns the length it needs with its NUL.
+	 */
+	size_t (*addr_str)(const void *addr, size_t len, char *buf, size_t buf_len);
 	/* resolve - node and service to an address. Returns 0 or -FI_E* */
 	int (*resolve)(const char *node, const char *service, uint64_t flags,
 		       struct weft_addr *out);

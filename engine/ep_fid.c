@@ -9,6 +9,7 @@
 #include "cntr.h"
 #include "coll.h"
 #include "ctx.h"
+#include "ep_names.h"
 #include "eq_fid.h"
 #include "fids.h"
 #include "loop.h"
@@ -499,27 +500,24 @@ int engine_ep_ops_open(struct fid *fid, const char *name, uint64_t flags, void *
 static int engine_ep_getname(struct fid *fid, void *addr, size_t *len)
 {
 	struct engine_ep *ep = ep_of(fid);
-	const struct engine_family *family = ep->family;
-	uint8_t whole[sizeof(struct weft_addr)];
+	struct weft_addr address;
 	size_t room;
 	bool named;
 
-	if (!len || (*len && !addr))
-		return engine_refuse(family, FI_LOG_EP_CTRL, -FI_EINVAL, "fi_getname",
-				     "NULL for the name or its length");
+	if (!len)
+		return engine_refuse(ep->family, FI_LOG_EP_CTRL, -FI_EINVAL, "fi_getname",
+				     "NULL for the length");
 	engine_enter(ep->domain);
 	named = ep->enabled;
 	if (named)
-		family->addr_write(&ep->address, whole);
+		address = ep->address;
 	engine_leave(ep->domain);
 	if (!named)
-		return engine_refuse(family, FI_LOG_EP_CTRL, -FI_EOPBADSTATE, "fi_getname",
+		return engine_refuse(ep->family, FI_LOG_EP_CTRL, -FI_EOPBADSTATE, "fi_getname",
 				     "an endpoint has its address from fi_enable on");
-	room = *len;
-	*len = family->addr_len;
-	if (room)
-		memcpy(addr, whole, room < family->addr_len ? room : family->addr_len);
-	return room < family->addr_len ? -FI_ETOOSMALL : 0;
+	room = addr ? *len : 0;
+	*len = engine_name_give(ep->family, &address, addr, room);
+	return room < *len ? -FI_ETOOSMALL : 0;
 }
 
 static int engine_ep_setname(struct fid *fid, void *addr, size_t len)
@@ -532,11 +530,12 @@ static int engine_ep_setname(struct fid *fid, void *addr, size_t len)
 
 	if (!ep->family->bind_read)
 		return -FI_ENOSYS;
-	if (!addr || len != ep->family->addr_len)
-		return engine_refuse_value(
-			ep->family, FI_LOG_EP_CTRL, -FI_EINVAL, "fi_setname",
-			"an address of the endpoint's format, with its length", len);
-	ret = ep->family->bind_read(addr, &bind, why, sizeof(why));
+	if (addr)
+		len = engine_name_len(ep->family, addr, len);
+	if (!addr || !len)
+		return engine_refuse(ep->family, FI_LOG_EP_CTRL, -FI_EINVAL, "fi_setname",
+				     "an address of the endpoint's format, with its length");
+	ret = ep->family->bind_read(addr, len, &bind, why, sizeof(why));
 	engine_enter(ep->domain);
 	enabled = ep->enabled;
 	if (!ret && !enabled)
@@ -626,6 +625,7 @@ int engine_ep_create(struct engine_domain *domain, struct fi_info *info, size_t 
 {
 	struct engine_ep *ep;
 	char why[96] = "";
+	size_t len;
 	int ret;
 
 	ret = engine_ep_info_check(domain, info);
@@ -644,9 +644,12 @@ int engine_ep_create(struct engine_domain *domain, struct fi_info *info, size_t 
 		return engine_refuse(domain->family, FI_LOG_EP_CTRL, ret, EP_OPEN,
 				     "ep_attr.auth_key has a length that no key has");
 	}
-	if (domain->family->bind_read && info->src_addr &&
-	    info->src_addrlen == domain->family->addr_len)
-		ret = domain->family->bind_read(info->src_addr, &ep->bind, why, sizeof(why));
+	len = info->src_addr && domain->family->bind_read
+		      ? engine_name_len(domain->family, info->src_addr, info->src_addrlen)
+		      : 0;
+	if (len)
+		ret = domain->family->bind_read(info->src_addr, len, &ep->bind, why,
+						sizeof(why));
 	if (ret) {
 		engine_ep_free(ep);
 		return engine_refuse(domain->family, FI_LOG_EP_CTRL, ret, EP_OPEN, why);

@@ -139,7 +139,8 @@ static void a_call_that_has_the_lock_may_enter(void **state)
 
 static struct fi_provider provider = { .name = "test" };
 
-static int bind_read(const void *addr, struct weft_addr *out, char *why, size_t why_len)
+static int bind_read(const void *addr, size_t len, struct weft_addr *out, char *why,
+		     size_t why_len)
 {
 	*out = (struct weft_addr){ 0 };
 	return 0;

@@ -165,9 +165,9 @@ size_t addr_text_write(const struct weft_addr *addr, char *text)
 	if (form != FORM_LOCAL)
 		return (size_t)(d.out - text);
 	*d.out++ = '/';
-	len = strlen((const char *)addr->ip);
-	memcpy(d.out, addr->ip, len);
-	return (size_t)(d.out - text) + len;
+	for (len = 0; len < sizeof(addr->ip) && addr->ip[len]; len++)
+		*d.out++ = (char)addr->ip[len];
+	return (size_t)(d.out - text);
 }
 
 static void get_network(struct digits *d, struct weft_addr *addr, enum form form)

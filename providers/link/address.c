@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Addresses of the link: 64 bytes that programs pass around as they are. Called by the engine
- * and by getinfo, on any thread.
+ * Addresses of the link, which programs see as strings (FI_ADDR_STR): "link:" and then what
+ * tables/addr_text.h says, of an endpoint, or host and port, of whoever listens there, or nothing, anywhere.
+ * Called by the engine and by getinfo, on any thread.
  */
 #include <arpa/inet.h>
 #include <netdb.h>
@@ -9,73 +10,158 @@
 #include <stdarg.h>
 #include <sys/socket.h>
 #include <rdma/fi_errno.h>
+#include "addr_text.h"
 #include "link.h"
 
+/* A service address as text has at most this many characters: "[" IPv6 "%" scope "]:" port */
+#define PLACE_MAX 63u
+
+_Static_assert(sizeof(LINK_PREFIX) + ADDR_TEXT_INET <= 48, "programs keep it in 48 bytes");
+_Static_assert(sizeof(LINK_PREFIX) + ADDR_TEXT_MAX <= 56, "... with IPv6 in 56");
+_Static_assert(sizeof(LINK_PREFIX) + ADDR_TEXT_MAX <= LINK_ADDR_LEN, "it fits");
+
 /* A peer without Weft sends the address of its own provider, most often a socket address. */
-static void link_addr_explain(const void *addr, char *why, size_t why_len)
+static void link_foreign_explain(const void *addr, char *why, size_t why_len)
 {
 	char ip[INET6_ADDRSTRLEN];
 	struct sockaddr_in6 in6;
 	struct sockaddr_in in;
+	sa_family_t family;
 
-	memcpy(&in, addr, sizeof(in));
-	memcpy(&in6, addr, sizeof(in6));
-	if (in.sin_family == AF_INET && inet_ntop(AF_INET, &in.sin_addr, ip, sizeof(ip)))
+	/* It says by its family how long it is; a string begins with no such byte. */
+	memcpy(&family, addr, sizeof(family));
+	if (family == AF_INET) {
+		memcpy(&in, addr, sizeof(in));
+		inet_ntop(AF_INET, &in.sin_addr, ip, sizeof(ip));
 		snprintf(
 			why, why_len,
 			"no Weft runs on host %s: it sent the socket address %s:%u; install Weft there",
 			ip, ip, ntohs(in.sin_port));
-	else if (in6.sin6_family == AF_INET6 &&
-		 inet_ntop(AF_INET6, &in6.sin6_addr, ip, sizeof(ip)))
+	} else if (family == AF_INET6) {
+		memcpy(&in6, addr, sizeof(in6));
+		inet_ntop(AF_INET6, &in6.sin6_addr, ip, sizeof(ip));
 		snprintf(
 			why, why_len,
 			"no Weft runs on host %s: it sent a socket address; install Weft there",
 			ip);
-	else if (*(const uint8_t *)addr && *(const uint8_t *)addr != ADDR_VERSION)
+	} else {
+		snprintf(why, why_len, "not a string of printable characters (FI_ADDR_STR)");
+	}
+}
+
+/* What stands behind the prefix, if there is one. */
+static const char *link_body(const char *text, size_t *len)
+{
+	size_t prefix = sizeof(LINK_PREFIX) - 1;
+
+	if (*len < prefix || memcmp(text, LINK_PREFIX, prefix))
+		return text;
+	*len -= prefix;
+	return text + prefix;
+}
+
+static bool link_number(const char *text, uint32_t most, uint32_t *out)
+{
+	uint64_t value = 0;
+
+	if (!*text)
+		return false;
+	for (; *text; text++) {
+		if (*text < '0' || *text > '9' || value > most)
+			return false;
+		value = value * 10 + (uint64_t)(*text - '0');
+	}
+	*out = (uint32_t)value;
+	return value <= most;
+}
+
+/* "10.0.0.1:7471", "[fe80::1%2]:7471", or nothing: anywhere. */
+static int link_place_read(const char *body, size_t len, struct weft_addr *out)
+{
+	char text[PLACE_MAX + 1], *ip = text, *port, *scope;
+	uint32_t number = 0;
+	bool six;
+
+	*out = (struct weft_addr){ .version = ADDR_VERSION, .kind = ADDR_SERVICE };
+	if (!len)
+		return 0;
+	if (len > PLACE_MAX)
+		return -FI_EINVAL;
+	memcpy(text, body, len);
+	text[len] = '\0';
+	six = *text == '[';
+	port = six ? strchr(text, ']') : strrchr(text, ':');
+	if (!port)
+		return -FI_EINVAL;
+	*port++ = '\0';
+	if (six && *port++ != ':')
+		return -FI_EINVAL;
+	ip += six;
+	scope = six ? strchr(ip, '%') : NULL;
+	if (scope) {
+		*scope++ = '\0';
+		if (!link_number(scope, UINT32_MAX, &out->scope))
+			return -FI_EINVAL;
+	}
+	out->family = six ? ADDR_FAMILY_INET6 : ADDR_FAMILY_INET;
+	if (inet_pton(out->family, ip, out->ip) != 1 || !link_number(port, UINT16_MAX, &number))
+		return -FI_EINVAL;
+	out->port = (uint16_t)number;
+	return 0;
+}
+
+/* Any address, also the wish to be somewhere. */
+static int link_read(const void *addr, size_t len, struct weft_addr *out, char *why,
+		     size_t why_len)
+{
+	const char *body;
+	int version;
+
+	if (!len && *(const char *)addr) {
+		link_foreign_explain(addr, why, why_len);
+		return -FI_EINVAL;
+	}
+	if (!len) {
+		snprintf(why, why_len, "an empty string");
+		return -FI_EINVAL;
+	}
+	body = link_body(addr, &len);
+	version = addr_text_version(body, len);
+	if (version < 0 ? !link_place_read(body, len, out) : !addr_text_read(body, len, out))
+		return 0;
+	if (version >= 0 && version != ADDR_VERSION)
 		snprintf(why, why_len,
-			 "not an address of this version of Weft (it begins with %u)",
-			 *(const uint8_t *)addr);
+			 "an address of another version of Weft (%d, this is %u): install the "
+			 "same on all hosts",
+			 version, ADDR_VERSION);
 	else
-		snprintf(why, why_len, "not a Weft address");
+		snprintf(why, why_len,
+			 "'%.*s' is neither what fi_getname gives nor " LINK_PREFIX
+			 "ADDRESS:PORT",
+			 (int)len, body);
+	return -FI_EINVAL;
 }
 
-int link_addr_read(const void *addr, struct weft_addr *out, char *why, size_t why_len)
+int link_addr_read(const void *addr, size_t len, struct weft_addr *out, char *why,
+		   size_t why_len)
 {
-	struct weft_addr copy;
+	struct weft_addr read;
+	int ret = link_read(addr, len, &read, why, why_len);
 
-	memcpy(&copy, addr, sizeof(copy));
-	if (!addr_valid(&copy)) {
-		link_addr_explain(addr, why, why_len);
-		return -FI_EINVAL;
+	if (!ret && !addr_valid(&read)) {
+		snprintf(why, why_len,
+			 "an address without a port or without a host: nobody can be there");
+		ret = -FI_EINVAL;
 	}
-	*out = copy;
-	return 0;
+	if (!ret)
+		*out = read;
+	return ret;
 }
 
-int link_bind_read(const void *addr, struct weft_addr *out, char *why, size_t why_len)
+int link_bind_read(const void *addr, size_t len, struct weft_addr *out, char *why,
+		   size_t why_len)
 {
-	struct weft_addr copy, whole;
-
-	memcpy(&copy, addr, sizeof(copy));
-	whole = copy;
-	if (copy.kind == ADDR_SERVICE && copy.family != ADDR_FAMILY_LOCAL) {
-		/* Zero asks for any port, for any interface, and for the default. */
-		whole.port = 1;
-		whole.ip[0] |= 1;
-		if (!copy.family)
-			whole.family = ADDR_FAMILY_INET;
-	}
-	if (!addr_valid(&whole)) {
-		link_addr_explain(addr, why, why_len);
-		return -FI_EINVAL;
-	}
-	*out = copy;
-	return 0;
-}
-
-void link_addr_write(const struct weft_addr *addr, void *out)
-{
-	memcpy(out, addr, sizeof(*addr));
+	return link_read(addr, len, out, why, why_len);
 }
 
 static size_t link_append(char *buf, size_t len, size_t at, const char *fmt, ...)
@@ -89,30 +175,47 @@ static size_t link_append(char *buf, size_t len, size_t at, const char *fmt, ...
 	return at + (n > 0 ? (size_t)n : 0);
 }
 
-size_t link_addr_str(const void *addr, char *buf, size_t len)
+/* Of a service address: where it is. Returns what was appended to. */
+static size_t link_place_write(const struct weft_addr *addr, char *text, size_t at)
 {
-	char ip[INET6_ADDRSTRLEN] = "?";
-	struct weft_addr a;
-	size_t at;
+	char ip[INET6_ADDRSTRLEN] = "";
+	static const uint8_t link_local[] = { 0xfe, 0x80 };
 
-	memcpy(&a, addr, sizeof(a));
-	at = link_append(buf, len, 0, "%s", LINK_ADDR_STR);
-	if (!addr_valid(&a))
-		return link_append(buf, len, at, "invalid") + 1;
-	if (a.family != ADDR_FAMILY_NONE) {
-		inet_ntop(a.family, a.ip, ip, sizeof(ip));
-		at = link_append(buf, len, at,
-				 a.family == ADDR_FAMILY_INET6 ? "[%s]:%u" : "%s:%u", ip,
-				 a.port);
-	}
-	if (a.kind == ADDR_NONCE) {
-		at = link_append(buf, len, at, "/");
-		for (size_t i = 0; i < sizeof(a.nonce); i++)
-			at = link_append(buf, len, at, "%02x", a.nonce[i]);
-		if (a.pid)
-			at = link_append(buf, len, at, "@%08x/%u", a.place, a.pid);
+	if (addr->family == ADDR_FAMILY_NONE)
+		return at;
+	inet_ntop(addr->family, addr->ip, ip, sizeof(ip));
+	if (addr->family == ADDR_FAMILY_INET)
+		return link_append(text, LINK_ADDR_LEN, at, "%s:%u", ip, addr->port);
+	/* no others have one that means anything */
+	if (addr->scope && !memcmp(addr->ip, link_local, sizeof(link_local)))
+		return link_append(text, LINK_ADDR_LEN, at, "[%s%%%u]:%u", ip, addr->scope,
+				   addr->port);
+	return link_append(text, LINK_ADDR_LEN, at, "[%s]:%u", ip, addr->port);
+}
+
+size_t link_addr_write(const struct weft_addr *addr, void *out)
+{
+	char *text = out;
+	size_t at = sizeof(LINK_PREFIX) - 1;
+
+	memcpy(text, LINK_PREFIX, sizeof(LINK_PREFIX));
+	if (addr->kind == ADDR_NONCE) {
+		at += addr_text_write(addr, text + at);
+		text[at] = '\0';
+	} else {
+		at = link_place_write(addr, text, at);
 	}
 	return at + 1;
+}
+
+size_t link_addr_str(const void *addr, size_t len, char *buf, size_t buf_len)
+{
+	char text[LINK_ADDR_LEN] = LINK_PREFIX "invalid", why[8];
+	struct weft_addr read;
+
+	if (!link_read(addr, len, &read, why, sizeof(why)))
+		link_addr_write(&read, text);
+	return link_append(buf, buf_len, 0, "%s", text) + 1;
 }
 
 static int link_from_sockaddr(const struct sockaddr *sa, struct weft_addr *out)

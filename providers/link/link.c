@@ -4,6 +4,8 @@
  * over the shm and tcp wires. Called by the core, on any thread.
  */
 #include <rdma/fi_errno.h>
+#include "addr_text.h"
+#include "ep_names.h"
 #include "info.h"
 #include "mr.h"
 #include "report.h"
@@ -53,7 +55,7 @@ static struct fi_fabric_attr link_fabric_attr = {
 
 static const struct fi_info link_offer = {
 	.caps = ENGINE_CAPS | ENGINE_DOMAIN_CAPS | FI_LOCAL_COMM | FI_REMOTE_COMM,
-	.addr_format = FI_FORMAT_UNSPEC,
+	.addr_format = FI_ADDR_STR,
 	.tx_attr = &engine_tx_offer,
 	.rx_attr = &engine_rx_offer,
 	.ep_attr = &link_ep_attr,
@@ -64,8 +66,8 @@ static const struct fi_info link_offer = {
 static const struct engine_family link_family = {
 	.provider = &link_provider,
 	.wires = { "shm", "tcp" },
-	.addr_format = FI_FORMAT_UNSPEC,
-	.addr_len = sizeof(struct weft_addr),
+	.addr_format = FI_ADDR_STR,
+	.addr_len = LINK_ADDR_LEN,
 	.by_nonce = true,
 	.addr_read = link_addr_read,
 	.bind_read = link_bind_read,
@@ -80,34 +82,44 @@ static const struct engine_family link_family = {
 /* Replace an address of an answer. 0 or -FI_ENOMEM */
 static int link_set_addr(void **slot, size_t *slot_len, const struct weft_addr *addr)
 {
-	struct weft_addr *copy = malloc(sizeof(*copy));
+	char text[LINK_ADDR_LEN];
+	size_t len = link_addr_write(addr, text);
+	char *copy = malloc(len);
 
 	if (!copy)
 		return -FI_ENOMEM;
-	*copy = *addr;
+	memcpy(copy, text, len);
 	free(*slot);
 	*slot = copy;
-	*slot_len = sizeof(*copy);
+	*slot_len = len;
 	return 0;
 }
 
-/* An address that the hints bring, into an answer. */
+/* An address that the program brings, @len bytes at @hint, into an answer. */
 static int link_hint_addr(const void *hint, size_t len, void **slot, size_t *slot_len,
-			  int (*read)(const void *addr, struct weft_addr *out, char *why,
-				      size_t why_len))
+			  int (*read)(const void *addr, size_t len, struct weft_addr *out,
+				      char *why, size_t why_len))
 {
 	struct weft_addr addr;
-	char why[128];
+	char why[160];
 
 	if (!hint)
 		return 0;
-	if (len != sizeof(addr))
+	len = engine_name_len(&link_family, hint, len);
+	if (!len)
 		return info_refuse(&link_provider,
-				   "is given an address of %zu bytes, its own have %zu", len,
-				   sizeof(addr));
-	if (read(hint, &addr, why, sizeof(why)))
+				   "is given an address that is no string (FI_ADDR_STR)");
+	if (read(hint, len, &addr, why, sizeof(why)))
 		return info_refuse(&link_provider, "is given an address that is none: %s", why);
 	return link_set_addr(slot, slot_len, &addr);
+}
+
+/* Is the node an address as programs see it? With a service none is. Source: fi_getinfo(3), node. */
+static bool link_is_address(const char *node, const char *service, const struct fi_info *hints)
+{
+	return !service && (!strncmp(node, LINK_PREFIX, sizeof(LINK_PREFIX) - 1) ||
+			    (hints && hints->addr_format == FI_ADDR_STR &&
+			     addr_text_version(node, strlen(node)) >= 0));
 }
 
 static int link_getinfo(uint32_t version, const char *node, const char *service, uint64_t flags,
@@ -131,7 +143,12 @@ static int link_getinfo(uint32_t version, const char *node, const char *service,
 					     &info->dest_addr, &info->dest_addrlen,
 					     link_addr_read);
 	}
-	if (!ret && (node || service)) {
+	if (!ret && node && link_is_address(node, service, hints)) {
+		ret = flags & FI_SOURCE ? link_hint_addr(node, SIZE_MAX, &info->src_addr,
+							 &info->src_addrlen, link_bind_read)
+					: link_hint_addr(node, SIZE_MAX, &info->dest_addr,
+							 &info->dest_addrlen, link_addr_read);
+	} else if (!ret && (node || service)) {
 		ret = link_resolve(node, service, flags, &addr);
 		if (ret)
 			ret = info_refuse(&link_provider, "can't resolve %s%s%s",

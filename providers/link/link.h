@@ -8,7 +8,8 @@
 
 #include "engine.h"
 
-#define LINK_ADDR_STR "fi_weft://"
+#define LINK_PREFIX   "link:"
+#define LINK_ADDR_LEN 64u /* bytes of the longest one, or more */
 
 extern struct fi_provider link_provider;
 
@@ -16,10 +17,12 @@ extern struct fi_provider link_provider;
 struct fi_provider *weft_link_ini(void);
 
 /* Addresses: slots of struct engine_family, see there. */
-int link_addr_read(const void *addr, struct weft_addr *out, char *why, size_t why_len);
-int link_bind_read(const void *addr, struct weft_addr *out, char *why, size_t why_len);
-void link_addr_write(const struct weft_addr *addr, void *out);
-size_t link_addr_str(const void *addr, char *buf, size_t len);
+int link_addr_read(const void *addr, size_t len, struct weft_addr *out, char *why,
+		   size_t why_len);
+int link_bind_read(const void *addr, size_t len, struct weft_addr *out, char *why,
+		   size_t why_len);
+size_t link_addr_write(const struct weft_addr *addr, void *out);
+size_t link_addr_str(const void *addr, size_t len, char *buf, size_t buf_len);
 
 /*
  * link_resolve - node and service as a service address: whoever listens there

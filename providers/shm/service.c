@@ -13,23 +13,53 @@
 #include "service.h"
 
 #define NAME_CHARS "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-._:"
+#define SHORT_MAX  15u /* characters of a name as it is in an address */
+
+/* Another name in the place of one that has no room, or other characters: who has it too means the same. */
+static void name_hash(const char *name, size_t len, char out[SHORT_MAX + 1])
+{
+	uint64_t h = UINT64_C(0xcbf29ce484222325);
+
+	for (size_t i = 0; i < len; i++)
+		h = (h ^ (unsigned char)name[i]) * UINT64_C(0x100000001b3);
+	h = (h ^ h >> 32) * UINT64_C(0xd6e8feb86659fd93);
+	h ^= h >> 32;
+	*out++ = ':';
+	for (size_t i = 0; i < 13; i++, h >>= 5)
+		*out++ = "abcdefghijklmnopqrstuvwxyz234567"[h & 31];
+	*out = '\0';
+}
+
+bool pshm_service_spelled(const char *name, size_t len)
+{
+	for (size_t i = 0; i < len; i++)
+		if (!name[i] || !strchr(NAME_CHARS, name[i]))
+			return false;
+	return true;
+}
+
+void pshm_service_named_addr(const char *name, size_t len, struct weft_addr *out)
+{
+	*out = (struct weft_addr){ .version = ADDR_VERSION,
+				   .kind = ADDR_SERVICE,
+				   .family = ADDR_FAMILY_LOCAL };
+	if (len > SHORT_MAX || !pshm_service_spelled(name, len))
+		name_hash(name, len, (char *)out->ip);
+	else if (len)
+		memcpy(out->ip, name, len);
+}
 
 int pshm_service_addr(const char *service, struct weft_addr *out)
 {
 	size_t len = service ? strlen(service) : 0;
 
-	*out = (struct weft_addr){ .version = ADDR_VERSION,
-				   .kind = ADDR_SERVICE,
-				   .family = ADDR_FAMILY_LOCAL };
-	if (len >= sizeof(out->ip) ||
-	    (service && (!len || service[strspn(service, NAME_CHARS)])))
+	if (service && !len)
 		return -FI_EINVAL;
 	/* A number is a port, as it is elsewhere. */
 	if (len && strspn(service, "0123456789") == len &&
 	    (len > 5 || atoi(service) > UINT16_MAX || !atoi(service)))
 		return -FI_EINVAL;
-	if (len)
-		memcpy(out->ip, service, len);
+	pshm_service_named_addr(service, len, out);
 	return 0;
 }
 

@@ -2,7 +2,7 @@
 /*
  * Services: names by which an shm endpoint is found before its address is known, as
  * fi_getinfo's node and service give them. The node is this host, so the service is the name.
- * Any thread; the name is a sys_shared_name with the endpoint's 64-byte address in it.
+ * Any thread; the name is a sys_shared_name with the endpoint's address in it.
  */
 #ifndef WEFT_SHM_SERVICE_H
 #define WEFT_SHM_SERVICE_H
@@ -11,8 +11,18 @@
 #include "shared_name.h"
 
 /*
- * pshm_service_addr - the address of a service, or of none (an endpoint gets a new one)
- * @service: letters, digits, - . _ : at most 15; NULL for none
+ * pshm_service_named_addr - the address of a service of any name, or of none (an endpoint gets a new one)
+ * @name: @len characters
+ * At most 15 letters, digits, - . _ : stand in it as they are, of others a hash.
+ */
+void pshm_service_named_addr(const char *name, size_t len, struct weft_addr *out);
+
+/* pshm_service_spelled - is that a name of letters, digits, - . _ : */
+bool pshm_service_spelled(const char *name, size_t len);
+
+/*
+ * pshm_service_addr - the same, of what fi_getinfo calls a service: a port, where it is a number
+ * @service: NULL for none
  * Returns 0 or -FI_EINVAL.
  */
 int pshm_service_addr(const char *service, struct weft_addr *out);

@@ -1,50 +1,19 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * The shm provider: what it offers to fi_getinfo, and its address format: the 64 bytes of
- * struct weft_addr, of which this wire reads the part that names a process. Called by the
- * core on any thread; constant but for the registration.
+ * The shm provider: what it offers to fi_getinfo. Called by the core on any thread; constant but for
+ * the registration.
  */
-#include <inttypes.h>
-#include <stdio.h>
 #include <rdma/fi_errno.h>
+#include "address.h"
 #include "conn.h"
 #include "engine.h"
+#include "ep_names.h"
 #include "info.h"
 #include "mr.h"
 #include "report.h"
 #include "shm.h"
 
 #define PSHM_PROTOCOL_VERSION 1u
-
-static int pshm_addr_read(const void *bytes, struct weft_addr *out, char *why, size_t why_len)
-{
-	struct weft_addr addr;
-
-	memcpy(&addr, bytes, sizeof(addr));
-	if (!addr_valid(&addr)) {
-		snprintf(why, why_len, "not an address that fi_getname of an endpoint gives");
-		return -FI_EINVAL;
-	}
-	if (!(addr.kind == ADDR_NONCE && addr.pid) && !pshm_service_named(&addr)) {
-		snprintf(why, why_len, "an address without a process: shm can't lead there");
-		return -FI_EINVAL;
-	}
-	*out = addr;
-	return 0;
-}
-
-static int pshm_bind_read(const void *bytes, struct weft_addr *out, char *why, size_t why_len)
-{
-	struct weft_addr addr;
-
-	memcpy(&addr, bytes, sizeof(addr));
-	if (!pshm_service_bindable(&addr)) {
-		snprintf(why, why_len, "not what an endpoint can be asked to have: a service");
-		return -FI_EINVAL;
-	}
-	*out = addr;
-	return 0;
-}
 
 static int pshm_resolve(const char *node, const char *service, uint64_t flags,
 			struct weft_addr *out)
@@ -54,33 +23,11 @@ static int pshm_resolve(const char *node, const char *service, uint64_t flags,
 	return pshm_service_addr(service, out) ? -FI_ENODATA : 0;
 }
 
-static void pshm_addr_write(const struct weft_addr *addr, void *out)
-{
-	memcpy(out, addr, sizeof(*addr));
-}
-
-static size_t pshm_addr_str(const void *bytes, char *buf, size_t len)
-{
-	struct weft_addr addr;
-	uint64_t nonce;
-	int n;
-
-	memcpy(&addr, bytes, sizeof(addr));
-	if (addr.kind == ADDR_SERVICE && addr.family == ADDR_FAMILY_LOCAL) {
-		n = snprintf(buf, len, "shm://%.15s", (const char *)addr.ip);
-		return n < 0 ? 0 : (size_t)n + 1;
-	}
-	memcpy(&nonce, addr.nonce, sizeof(nonce));
-	n = snprintf(buf, len, "shm://%" PRIu32 "/%" PRIu32 "/%016" PRIx64, addr.pid, addr.fd,
-		     nonce);
-	return n < 0 ? 0 : (size_t)n + 1;
-}
-
 static const struct engine_family pshm_family = {
 	.provider = &pshm_provider,
 	.wires = { "shm" },
-	.addr_format = FI_FORMAT_UNSPEC,
-	.addr_len = sizeof(struct weft_addr),
+	.addr_format = FI_ADDR_STR,
+	.addr_len = PSHM_ADDR_LEN,
 	.addr_read = pshm_addr_read,
 	.bind_read = pshm_bind_read,
 	.resolve = pshm_resolve,
@@ -135,7 +82,7 @@ static struct fi_fabric_attr pshm_fabric_attr = {
 
 static const struct fi_info pshm_offer = {
 	.caps = ENGINE_CAPS | ENGINE_DOMAIN_CAPS | FI_LOCAL_COMM,
-	.addr_format = FI_FORMAT_UNSPEC,
+	.addr_format = FI_ADDR_STR,
 	.tx_attr = &engine_tx_offer,
 	.rx_attr = &engine_rx_offer,
 	.ep_attr = &pshm_ep_attr,
@@ -146,30 +93,32 @@ static const struct fi_info pshm_offer = {
 /* Takes the place of an address of an answer. 0 or -FI_ENOMEM */
 static int set_addr(void **slot, size_t *slot_len, const struct weft_addr *addr)
 {
-	struct weft_addr *copy = malloc(sizeof(*copy));
+	char text[PSHM_ADDR_LEN];
+	size_t len = pshm_addr_write(addr, text);
+	char *copy = malloc(len);
 
 	if (!copy)
 		return -FI_ENOMEM;
-	*copy = *addr;
+	memcpy(copy, text, len);
 	free(*slot);
 	*slot = copy;
-	*slot_len = sizeof(*copy);
+	*slot_len = len;
 	return 0;
 }
 
-/* An address that the hints bring: 0, or a refusal. */
+/* An address that the program brings, @len bytes at @hint: 0, or a refusal. */
 static int hinted(const void *hint, size_t len,
-		  int (*read)(const void *addr, struct weft_addr *out, char *why,
+		  int (*read)(const void *addr, size_t len, struct weft_addr *out, char *why,
 			      size_t why_len),
 		  struct weft_addr *out)
 {
 	char why[INFO_REASON_MAX];
 
-	if (len != sizeof(*out))
+	len = engine_name_len(&pshm_family, hint, len);
+	if (!len)
 		return info_refuse(&pshm_provider,
-				   "is given an address of %zu bytes, its own have %zu", len,
-				   sizeof(*out));
-	if (read(hint, out, why, sizeof(why)))
+				   "is given an address that is no string (FI_ADDR_STR)");
+	if (read(hint, len, out, why, sizeof(why)))
 		return info_refuse(&pshm_provider, "is given an address that is none: %s", why);
 	return 0;
 }
@@ -196,6 +145,12 @@ static int find_places(const char *node, const char *service, uint64_t flags,
 	}
 	if (ret || (!node && !service))
 		return ret;
+	if (node && !service &&
+	    pshm_addr_given(node, hints && hints->addr_format == FI_ADDR_STR)) {
+		p->has_dest |= !(flags & FI_SOURCE);
+		return flags & FI_SOURCE ? hinted(node, SIZE_MAX, pshm_bind_read, &p->src)
+					 : hinted(node, SIZE_MAX, pshm_addr_read, &p->dest);
+	}
 	if (pshm_service_node(node))
 		return info_refuse(&pshm_provider,
 				   "leads to this host alone, and '%s' is another or none",
@@ -203,7 +158,7 @@ static int find_places(const char *node, const char *service, uint64_t flags,
 	if (pshm_service_addr(service, &named))
 		return info_refuse(
 			&pshm_provider,
-			"is given the service '%s': at most 15 letters, digits, - . _",
+			"is given the service '%s': a name, or a port from 1 to 65535",
 			service);
 	if (flags & FI_SOURCE) {
 		p->src = named;

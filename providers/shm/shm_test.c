@@ -16,6 +16,7 @@
 #include "engine.h"
 #include "info.h"
 #include "mock_core.h"
+#include "address.h"
 #include "service.h"
 #include "shm.h"
 
@@ -52,7 +53,7 @@ static void offers_what_the_engine_can_inside_the_node(void **state)
 	assert_false(info->caps & FI_REMOTE_COMM);
 	assert_int_equal(info->mode, 0);
 	assert_int_equal(info->domain_attr->mr_mode, 0);
-	assert_int_equal(info->addr_format, FI_FORMAT_UNSPEC);
+	assert_int_equal(info->addr_format, FI_ADDR_STR);
 	assert_int_equal(info->ep_attr->type, FI_EP_RDM);
 	assert_int_equal(info->tx_attr->inject_size, ENGINE_INJECT_MAX);
 	assert_int_equal(info->domain_attr->cq_data_size, 8);
@@ -98,34 +99,76 @@ static struct weft_addr an_address(void)
 static void services_are_names_on_this_host(void **state)
 {
 	struct fi_info *info = NULL, *hints = info_alloc();
-	struct weft_addr named;
 
 	assert_int_equal(
 		shm->getinfo(FI_VERSION(1, 5), "localhost", "shm_test", 0, NULL, &info), 0);
-	assert_int_equal(info->dest_addrlen, sizeof(named));
-	memcpy(&named, info->dest_addr, sizeof(named));
-	assert_true(addr_valid(&named) && pshm_service_named(&named));
-	assert_int_equal(info->src_addrlen, sizeof(named));
-	assert_true(pshm_service_bindable(info->src_addr));
+	assert_int_equal(info->addr_format, FI_ADDR_STR);
+	assert_string_equal(info->dest_addr, "fi_shm://shm_test");
+	assert_int_equal(info->dest_addrlen, sizeof("fi_shm://shm_test"));
+	assert_string_equal(info->src_addr, "fi_shm://"); /* none */
+	assert_int_equal(info->src_addrlen, sizeof("fi_shm://"));
 	info_free(info);
 	assert_int_equal(
 		shm->getinfo(FI_VERSION(1, 5), NULL, "shm_test", FI_SOURCE, NULL, &info), 0);
 	assert_null(info->dest_addr);
-	assert_memory_equal(info->src_addr, &named, sizeof(named));
-	hints->src_addr = malloc(sizeof(named));
-	memcpy(hints->src_addr, &named, sizeof(named));
-	hints->src_addrlen = sizeof(named);
+	assert_string_equal(info->src_addr, "fi_shm://shm_test");
+	hints->src_addr = strdup("fi_shm://shm_test");
+	hints->src_addrlen = strlen(hints->src_addr) + 1;
 	info_free(info);
-	assert_int_equal(shm->getinfo(FI_VERSION(1, 5), NULL, NULL, 0, hints, &info), 0);
-	assert_memory_equal(info->src_addr, &named, sizeof(named));
-	info_free(info);
+	for (int with_nul = 1; with_nul >= 0; with_nul--) {
+		hints->src_addrlen = strlen(hints->src_addr) + (size_t)with_nul;
+		assert_int_equal(shm->getinfo(FI_VERSION(1, 5), NULL, NULL, 0, hints, &info),
+				 0);
+		assert_string_equal(info->src_addr, "fi_shm://shm_test");
+		info_free(info);
+	}
 	info_free(hints);
 
 	assert_int_equal(shm->getinfo(FI_VERSION(1, 5), "g00n13s.invalid", "7", 0, NULL, &info),
 			 -FI_ENODATA);
+	assert_int_equal(shm->getinfo(FI_VERSION(1, 5), NULL, "65536", 0, NULL, &info),
+			 -FI_ENODATA);
+}
+
+static void assert_dest(const char *node, const char *service, const char *expected)
+{
+	struct fi_info *info = NULL;
+
+	assert_int_equal(shm->getinfo(FI_VERSION(1, 5), node, service, 0, NULL, &info), 0);
+	assert_string_equal(info->dest_addr, expected);
+	assert_int_equal(info->dest_addrlen, strlen(expected) + 1);
+	info_free(info);
+}
+
+/* fi_getinfo(3): the node may be an address, without a service. */
+static void node_may_be_an_address(void **state)
+{
+	struct fi_info *info = NULL, *again = NULL;
+
+	assert_dest("fi_shm://name", NULL, "fi_shm://name");
+	assert_dest("fi_ns://name", NULL, "fi_shm://name");
+	assert_dest("fi_ns://host:7471", NULL, "fi_shm://7471");
+	assert_dest("fi_shm://4194303", NULL, "fi_shm://4194303");
 	assert_int_equal(
-		shm->getinfo(FI_VERSION(1, 5), NULL, "sixteen letters!", 0, NULL, &info),
-		-FI_ENODATA);
+		shm->getinfo(FI_VERSION(1, 5), "fi_shm://me", NULL, FI_SOURCE, NULL, &info), 0);
+	assert_string_equal(info->src_addr, "fi_shm://me");
+	assert_null(info->dest_addr);
+	info_free(info);
+	/* a name that has no room has one that stands for it */
+	assert_int_equal(shm->getinfo(FI_VERSION(1, 5), NULL, "a name of many characters", 0,
+				      NULL, &info),
+			 0);
+	assert_true(info->dest_addrlen < 48);
+	assert_int_equal(shm->getinfo(FI_VERSION(1, 5), info->dest_addr, NULL, 0, NULL, &again),
+			 0);
+	assert_string_equal(info->dest_addr, again->dest_addr);
+	info_free(again);
+	assert_int_equal(shm->getinfo(FI_VERSION(1, 5), NULL, "a name of many character", 0,
+				      NULL, &again),
+			 0);
+	assert_string_not_equal(info->dest_addr, again->dest_addr);
+	info_free(again);
+	info_free(info);
 }
 
 static void service_is_found_while_one_has_it(void **state)
@@ -150,58 +193,104 @@ static void service_is_found_while_one_has_it(void **state)
 
 static void destinations_are_its_own_addresses(void **state)
 {
-	struct weft_addr addr = an_address();
 	struct fi_info *hints = info_alloc(), *info = NULL;
+	struct weft_addr addr = an_address();
+	char text[PSHM_ADDR_LEN];
+	size_t len = pshm_addr_write(&addr, text);
 
-	hints->dest_addr = malloc(sizeof(addr));
-	memcpy(hints->dest_addr, &addr, sizeof(addr));
-	hints->dest_addrlen = sizeof(addr);
+	hints->dest_addr = malloc(len);
+	memcpy(hints->dest_addr, text, len);
+	hints->dest_addrlen = len;
 	assert_int_equal(shm->getinfo(FI_VERSION(1, 5), NULL, NULL, 0, hints, &info), 0);
-	assert_int_equal(info->dest_addrlen, sizeof(addr));
-	assert_memory_equal(info->dest_addr, &addr, sizeof(addr));
+	assert_string_equal(info->dest_addr, text);
 	info_free(info);
-	hints->dest_addrlen = 16;
+	/* without the prefix too, as a node too */
+	hints->addr_format = FI_ADDR_STR;
+	memmove(hints->dest_addr, text + strlen(PSHM_PREFIX), len - strlen(PSHM_PREFIX));
+	hints->dest_addrlen = len - strlen(PSHM_PREFIX);
+	assert_int_equal(shm->getinfo(FI_VERSION(1, 5), NULL, NULL, 0, hints, &info), 0);
+	assert_string_equal(info->dest_addr, text);
+	info_free(info);
+	free(hints->dest_addr);
+	hints->dest_addr = NULL;
+	assert_int_equal(shm->getinfo(FI_VERSION(1, 5), text + strlen(PSHM_PREFIX), NULL, 0,
+				      hints, &info),
+			 0);
+	assert_string_equal(info->dest_addr, text);
+	info_free(info);
+	hints->dest_addr = malloc(len);
+	hints->dest_addrlen = len;
+	memset(hints->dest_addr, 0xff, len);
 	assert_int_equal(shm->getinfo(FI_VERSION(1, 5), NULL, NULL, 0, hints, &info),
 			 -FI_ENODATA);
-	hints->dest_addrlen = sizeof(addr);
-	memset(hints->dest_addr, 0xff, sizeof(addr));
+	memset(hints->dest_addr, 0, len);
 	assert_int_equal(shm->getinfo(FI_VERSION(1, 5), NULL, NULL, 0, hints, &info),
 			 -FI_ENODATA);
 	info_free(hints);
 }
 
+/* Reads a string that ends where its memory does. */
+static int addr_read(const char *text, struct weft_addr *out)
+{
+	size_t len = strlen(text);
+	char *copy = malloc(len ? len : 1), why[128] = "";
+	int ret;
+
+	memcpy(copy, text, len);
+	ret = pshm_addr_read(copy, len, out, why, sizeof(why));
+	assert_int_equal(!ret, !why[0]);
+	free(copy);
+	return ret;
+}
+
 static void addresses_are_checked_before_they_are_believed(void **state)
 {
-	const struct engine_family *family;
-	struct weft_addr addr = an_address(), out, copy;
-	struct fid_fabric *fabric;
-	struct fi_fabric_attr attr = { .name = (char *)"shm" };
-	char why[128] = "", text[64];
-	size_t len;
+	struct weft_addr addr = an_address(), out, full = an_address();
+	char text[PSHM_ADDR_LEN], later[PSHM_ADDR_LEN], why[8];
+	size_t len = pshm_addr_write(&addr, text);
 
-	assert_int_equal(shm->fabric(&attr, &fabric, NULL), 0);
-	family = container_of(fabric, struct engine_fabric, fid)->family;
-	assert_int_equal(family->addr_len, 48);
-	assert_int_equal(family->addr_read(&addr, &out, why, sizeof(why)), 0);
-	assert_memory_equal(&out, &addr, sizeof(addr));
-	family->addr_write(&out, &copy);
-	assert_memory_equal(&copy, &addr, sizeof(addr));
-
-	addr.version++;
-	assert_int_equal(family->addr_read(&addr, &out, why, sizeof(why)), -FI_EINVAL);
-	assert_true(why[0]);
-	memset(&addr, 0, sizeof(addr));
-	assert_int_equal(family->addr_read(&addr, &out, why, sizeof(why)), -FI_EINVAL);
-	memset(&addr, 0xff, sizeof(addr));
-	assert_int_equal(family->addr_read(&addr, &out, why, sizeof(why)), -FI_EINVAL);
-
-	addr = an_address();
-	len = family->addr_str(&addr, text, sizeof(text));
 	assert_int_equal(len, strlen(text) + 1);
-	assert_int_equal(strncmp(text, "shm://77/5/", 11), 0);
-	assert_int_equal(family->addr_str(&addr, text, 4), len);
-	assert_string_equal(text, "shm");
-	assert_int_equal(fi_close(&fabric->fid), 0);
+	assert_memory_equal(text, "fi_shm://", 9);
+	assert_int_equal(addr_read(text, &out), 0);
+	assert_memory_equal(&out, &addr, sizeof(addr));
+	assert_int_equal(addr_read(text + 9, &out), 0);
+	assert_memory_equal(&out, &addr, sizeof(addr));
+	/* one that has a service too, and all that fits */
+	full.family = ADDR_FAMILY_LOCAL;
+	memset(full.ip, 'n', 15);
+	memset(full.nonce, 0xff, sizeof(full.nonce));
+	full.pid = ADDR_PID_MAX;
+	full.fd = INT32_MAX;
+	full.place = UINT32_MAX;
+	assert_int_equal(pshm_addr_write(&full, later), 52);
+	assert_int_equal(addr_read(later, &out), 0);
+	assert_memory_equal(&out, &full, sizeof(full));
+
+	strcpy(later, text);
+	later[9] = 'Y'; /* of another version */
+	assert_int_equal(addr_read(later, &out), -FI_EINVAL);
+	later[9] = text[9] + 2; /* of the network */
+	assert_int_equal(addr_read(later, &out), -FI_EINVAL);
+	assert_int_equal(addr_read("", &out), -FI_EINVAL);
+	assert_int_equal(addr_read("fi_shm://", &out), -FI_EINVAL);
+	assert_int_equal(addr_read("fi_shm://1234:1000:0", &out), -FI_EINVAL);
+	assert_int_equal(addr_read("fi_shm://1234:1000:", &out), 0);
+	assert_int_equal(addr_read("fi_shm://1234:1000", &out), 0);
+	strcpy(later, text);
+	later[strlen(later) - 1] = '!'; /* nor is that a name */
+	assert_int_equal(addr_read(later, &out), -FI_EINVAL);
+	addr.pid = addr.fd = addr.place = 0;
+	pshm_addr_write(&addr, later);
+	assert_int_equal(addr_read(later, &out), -FI_EINVAL);
+	assert_int_equal(pshm_bind_read(text, len - 1, &out, why, sizeof(why)), -FI_EINVAL);
+
+	/* in words it is what it is */
+	assert_int_equal(pshm_addr_str(text + 9, len - 10, later, sizeof(later)), len);
+	assert_string_equal(later, text);
+	assert_int_equal(pshm_addr_str(text, len - 1, later, 4), len);
+	assert_string_equal(later, "fi_");
+	assert_int_equal(pshm_addr_str("\x02", 0, later, sizeof(later)),
+			 sizeof(PSHM_PREFIX "?"));
 }
 
 int main(void)
@@ -212,6 +301,7 @@ int main(void)
 		cmocka_unit_test(destinations_are_its_own_addresses),
 		cmocka_unit_test(refuses_with_a_reason),
 		cmocka_unit_test(services_are_names_on_this_host),
+		cmocka_unit_test(node_may_be_an_address),
 		cmocka_unit_test(service_is_found_while_one_has_it),
 		cmocka_unit_test(addresses_are_checked_before_they_are_believed),
 	};

@@ -57,31 +57,37 @@ static int own_read(const void *bytes, size_t len, int family, struct weft_addr 
 	return 0;
 }
 
-static int in_read(const void *bytes, struct weft_addr *out, char *why, size_t why_len)
+static int in_read(const void *bytes, size_t len, struct weft_addr *out, char *why,
+		   size_t why_len)
 {
-	return peer_read(bytes, sizeof(struct sockaddr_in), AF_INET, out, why, why_len);
+	return peer_read(bytes, len, AF_INET, out, why, why_len);
 }
 
-static int in6_read(const void *bytes, struct weft_addr *out, char *why, size_t why_len)
+static int in6_read(const void *bytes, size_t len, struct weft_addr *out, char *why,
+		    size_t why_len)
 {
-	return peer_read(bytes, sizeof(struct sockaddr_in6), AF_INET6, out, why, why_len);
+	return peer_read(bytes, len, AF_INET6, out, why, why_len);
 }
 
-static int in_bind_read(const void *bytes, struct weft_addr *out, char *why, size_t why_len)
+static int in_bind_read(const void *bytes, size_t len, struct weft_addr *out, char *why,
+			size_t why_len)
 {
-	return own_read(bytes, sizeof(struct sockaddr_in), AF_INET, out, why, why_len);
+	return own_read(bytes, len, AF_INET, out, why, why_len);
 }
 
-static int in6_bind_read(const void *bytes, struct weft_addr *out, char *why, size_t why_len)
+static int in6_bind_read(const void *bytes, size_t len, struct weft_addr *out, char *why,
+			 size_t why_len)
 {
-	return own_read(bytes, sizeof(struct sockaddr_in6), AF_INET6, out, why, why_len);
+	return own_read(bytes, len, AF_INET6, out, why, why_len);
 }
 
-static void addr_write(const struct weft_addr *addr, void *out)
+static size_t addr_write(const struct weft_addr *addr, void *out)
 {
 	union tcp_sockaddr sock;
+	size_t len = tcp_sockaddr_set(&sock, addr);
 
-	memcpy(out, &sock, tcp_sockaddr_set(&sock, addr));
+	memcpy(out, &sock, len);
+	return len;
 }
 
 static size_t sock_str(const union tcp_sockaddr *sock, const char *scheme, char *buf,
@@ -95,7 +101,7 @@ static size_t sock_str(const union tcp_sockaddr *sock, const char *scheme, char 
 	return n < 0 ? 0 : (size_t)n + 1;
 }
 
-static size_t in_str(const void *bytes, char *buf, size_t len)
+static size_t in_str(const void *bytes, size_t bytes_len, char *buf, size_t len)
 {
 	union tcp_sockaddr sock = { 0 };
 
@@ -103,7 +109,7 @@ static size_t in_str(const void *bytes, char *buf, size_t len)
 	return sock_str(&sock, "fi_sockaddr_in", buf, len);
 }
 
-static size_t in6_str(const void *bytes, char *buf, size_t len)
+static size_t in6_str(const void *bytes, size_t bytes_len, char *buf, size_t len)
 {
 	union tcp_sockaddr sock = { 0 };
 

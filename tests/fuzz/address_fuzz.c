@@ -13,6 +13,7 @@
 #include <rdma/fi_collective.h>
 #include <rdma/fi_errno.h>
 #include "address_host.h"
+#include "ep_names.h"
 #include "fuzz.h"
 #include "liar.h"
 #include "operations.h"
@@ -23,7 +24,8 @@
 #define SETS_MAX  3u
 #define TEXT_MAX  300u
 #define HONEST	  (1ull << 60) /* tag of the honest peer: nothing else wants it */
-#define ADDR_LEN  sizeof(struct weft_addr)
+#define NAME_ROOM ENGINE_NAME_MAX
+#define SLACK	  1024u /* behind strings that are none, which end nowhere */
 
 static struct {
 	enum host_kind kind;
@@ -122,23 +124,50 @@ static void some_address(struct weft_addr *a)
 		a->flags = how & 32 ? ADDR_PORT_SHARED << 1 : ADDR_PORT_SHARED;
 }
 
-/* As the program holds it: addr_len bytes at @at, which need not be an address. */
-static void some_bytes(uint8_t *at)
+static bool strings(void)
 {
-	uint8_t whole[ADDR_LEN] = { 0 };
+	return engine_names_are_strings(f.family);
+}
+
+/*
+ * As the program holds it, in NAME_ROOM bytes at @at, which need not be an address; a string ends in them.
+ * Returns how many it has.
+ */
+static size_t some_bytes(uint8_t *at)
+{
 	struct weft_addr a;
 	uint8_t how = input_byte();
+	size_t len = f.family->addr_len, prefix;
 
 	if (!(how & 1)) {
-		for (size_t i = 0; i < f.family->addr_len; i++)
+		for (size_t i = 0; i < len; i++)
 			at[i] = input_byte();
-		return;
+	} else {
+		some_address(&a);
+		memset(at, 0, len);
+		len = f.family->addr_write(&a, at);
+		if (!strings()) /* it may have none of this format */
+			len = f.family->addr_len;
+		for (uint32_t n = how >> 6; n; n--)
+			set_one(at, len);
 	}
-	some_address(&a);
-	f.family->addr_write(&a, whole);
-	for (uint32_t n = how >> 6; n; n--)
-		set_one(whole, f.family->addr_len);
-	memcpy(at, whole, f.family->addr_len);
+	if (!strings())
+		return len;
+	at[len - 1] = '\0';
+	prefix = strcspn((char *)at, ":") + 1;
+	prefix += strspn((char *)at + prefix, "/");
+	if (how & 2 && prefix < len) {
+		len -= prefix;
+		memmove(at, at + prefix, len);
+	}
+	memset(at + len, 0, NAME_ROOM - len);
+	return len;
+}
+
+/* Is that a string, not an empty one, and no more? */
+static bool is_sound(const uint8_t *name, size_t len)
+{
+	return !strings() || (len > 1 && engine_name_len(f.family, name, SIZE_MAX) == len - 1);
 }
 
 static fi_addr_t some_known(void)
@@ -184,6 +213,12 @@ static char *some_text(void)
 		"eth0",
 		"::ffff:10.0.0.1",
 		"fi_sockaddr://host3:http",
+		"link:10.0.0.9:7471",
+		"link:[fe80::9%2]:7471",
+		"fi_shm://name",
+		"fi_ns://host3:name",
+		"link:",
+		"fi_shm://QAAAAAAAAAEAAAACAAAAAwAAAAQ",
 		"",
 	};
 	uint8_t how = input_byte();
@@ -213,13 +248,11 @@ static size_t straddr(const void *addr, size_t len, char *text)
 	return need;
 }
 
-/* A socket address in words is one that can be inserted by name. */
+/* An address in words is one that can be inserted by name. */
 static void insert_words(const char *text, fi_addr_t addr)
 {
 	fi_addr_t again = 0;
 
-	if (f.kind != HOST_TCP && f.kind != HOST_TCP6)
-		return;
 	MUST(fi_av_insertsvc(f.victim.av, text, NULL, &again, 0, NULL) == 1);
 	MUST(again == addr);
 	MUST(!fi_av_remove(f.victim.av, &again, 1, 0));
@@ -227,13 +260,16 @@ static void insert_words(const char *text, fi_addr_t addr)
 
 static void check_inserted(fi_addr_t addr)
 {
-	size_t len = f.family->addr_len, need;
-	uint8_t *whole = room(len);
+	size_t len = 0, need;
 	fi_addr_t again = 0;
+	uint8_t *whole;
 	char *text;
 
+	MUST(!fi_av_lookup(f.victim.av, addr, NULL, &len));
+	MUST(strings() ? len <= f.family->addr_len : len == f.family->addr_len);
+	whole = room(len);
 	MUST(!fi_av_lookup(f.victim.av, addr, whole, &len));
-	MUST(len == f.family->addr_len);
+	MUST(!strings() || strlen((char *)whole) + 1 == len);
 	MUST(fi_av_insert(f.victim.av, whole, 1, &again, 0, NULL) == 1);
 	MUST(again == addr);
 	MUST(!fi_av_remove(f.victim.av, &again, 1, 0));
@@ -275,27 +311,60 @@ static uint64_t some_flags(void)
 	return how < 200 ? how % 2 : flags[how % (sizeof(flags) / sizeof(flags[0]))];
 }
 
+/* How a program hands several in, in memory that ends with them. */
+struct batch {
+	uint8_t *bytes; /* owned */
+	size_t len, cnt;
+	bool good[BATCH_MAX]; /* this alone is an address */
+	bool sound;	      /* all are strings, or of one size */
+};
+
+static void some_batch(struct batch *b)
+{
+	uint8_t how = input_byte(), all[BATCH_MAX * NAME_ROOM] = { 0 };
+	size_t len, cell = strings() && how >= 128 ? NAME_ROOM : 0;
+	struct weft_addr a;
+	char why[128];
+
+	*b = (struct batch){ .cnt = 1 + how % BATCH_MAX, .sound = true };
+	for (size_t i = 0; i < b->cnt; i++) {
+		uint8_t *at = all + b->len;
+
+		len = some_bytes(at);
+		b->sound &= is_sound(at, len);
+		b->good[i] = is_sound(at, len) &&
+			     !f.family->addr_read(at, len - strings(), &a, why, sizeof(why));
+		b->len += cell ? cell : len;
+	}
+	b->bytes = room(b->len + (b->sound ? 0 : SLACK));
+	memcpy(b->bytes, all, b->len);
+}
+
 static void insert(void)
 {
-	size_t cnt = 1 + input_byte() % BATCH_MAX;
-	uint64_t flags = some_flags() ? FI_SYNC_ERR : 0;
-	uint8_t *bytes = room(cnt * f.family->addr_len);
-	fi_addr_t *out = room(cnt * sizeof(*out));
-	int *errors = room(cnt * sizeof(*errors));
-	int ret;
+	struct batch b;
+	uint64_t flags;
+	fi_addr_t *out;
+	size_t cnt;
+	int *errors, ret;
 
-	for (size_t i = 0; i < cnt; i++)
-		some_bytes(bytes + i * f.family->addr_len);
+	some_batch(&b);
+	cnt = b.cnt;
+	flags = some_flags() ? FI_SYNC_ERR : 0;
+	out = room(cnt * sizeof(*out));
+	errors = room(cnt * sizeof(*errors));
 	if (input_byte() & 1 && !f.user_ids)
 		flags |= FI_AV_USER_ID;
 	for (size_t i = 0; i < cnt; i++)
 		out[i] = i;
-	ret = fi_av_insert(f.victim.av, bytes, cnt, out, flags, errors);
+	ret = fi_av_insert(f.victim.av, b.bytes, cnt, out, flags, errors);
 	MUST(ret >= 0);
+	for (size_t i = 0; i < cnt && b.sound; i++)
+		MUST(b.good[i] == (out[i] != FI_ADDR_NOTAVAIL));
 	check_insertion(ret, out, flags & FI_SYNC_ERR ? errors : NULL, cnt);
 	free(errors);
 	free(out);
-	free(bytes);
+	free(b.bytes);
 }
 
 static void insert_service(void)
@@ -347,11 +416,11 @@ static void take_out(void)
 
 static void look_up(void)
 {
-	size_t len = input_byte() % (ADDR_LEN + 2), need = len;
+	size_t len = input_byte() % (NAME_ROOM + 2), need = len;
 	uint8_t *at = room(len);
 	int ret = fi_av_lookup(f.victim.av, some_known(), at, &need);
 
-	MUST(ret == -FI_EINVAL || (!ret && need == f.family->addr_len));
+	MUST(ret == -FI_EINVAL || (!ret && need && need <= f.family->addr_len));
 	free(at);
 }
 
@@ -359,10 +428,12 @@ static void look_up(void)
 static void print(void)
 {
 	size_t len = input_byte() % 100, need;
-	uint8_t *addr = room(f.family->addr_len);
+	uint8_t whole[NAME_ROOM], *addr;
 	char *text = room(len);
+	size_t addr_len = some_bytes(whole);
 
-	some_bytes(addr);
+	addr = room(is_sound(whole, addr_len) ? addr_len : NAME_ROOM);
+	memcpy(addr, whole, addr_len);
 	need = straddr(addr, len, text);
 	MUST(need > 0 && need < 200);
 	free(text);
@@ -439,13 +510,11 @@ static void sets(void)
 
 static void hint(void **addr, size_t *addr_len)
 {
-	static const size_t lens[] = { ADDR_LEN, 16, 28, 0, 1, 15, 27, 63, 65 };
-	uint8_t how = input_byte();
-	size_t len = how & 1 ? f.family->addr_len
-			     : lens[(how >> 1) % (sizeof(lens) / sizeof(lens[0]))];
-	uint8_t whole[2 * ADDR_LEN] = { 0 };
+	static const size_t lens[] = { 64, 16, 28, 0, 1, 15, 27, 63, 65 };
+	uint8_t how = input_byte(), whole[2 * NAME_ROOM] = { 0 };
+	size_t all = some_bytes(whole);
+	size_t len = how & 1 ? all : lens[(how >> 1) % (sizeof(lens) / sizeof(lens[0]))];
 
-	some_bytes(whole);
 	*addr = room(len);
 	*addr_len = len;
 	memcpy(*addr, whole, len);
@@ -603,7 +672,7 @@ static void progress(void)
 
 static fi_addr_t insert_end(struct fake_end *end, const struct fake_end *other)
 {
-	uint8_t whole[ADDR_LEN] = { 0 };
+	uint8_t whole[NAME_ROOM] = { 0 };
 	size_t len = sizeof(whole);
 	fi_addr_t addr = FI_ADDR_NOTAVAIL;
 
@@ -616,16 +685,17 @@ static fi_addr_t insert_end(struct fake_end *end, const struct fake_end *other)
 static void begin_victim(void)
 {
 	struct fi_info *list, *asked;
-	uint8_t how = input_byte(), name[ADDR_LEN];
+	uint8_t how = input_byte(), name[NAME_ROOM];
+	size_t len = 0;
 
 	f.user_ids = how & 1;
 	list = how & 2 ? question() : NULL;
 	for (asked = list; asked && !host_is(f.kind, asked);)
 		asked = asked->next;
 	if (how & 4)
-		some_bytes(name);
+		len = some_bytes(name);
 	if (!asked || host_end_open(&f.victim, asked, f.user_ids ? FI_AV_USER_ID : 0,
-				    how & 4 ? name : NULL, f.family->addr_len))
+				    how & 4 ? name : NULL, len))
 		MUST(!host_end_open(&f.victim, host_info(f.kind),
 				    f.user_ids ? FI_AV_USER_ID : 0, NULL, 0));
 	fi_freeinfo(list);

@@ -173,8 +173,8 @@ static const struct {
 	const char *provider;
 	uint32_t format;
 } kinds[HOST_KINDS] = {
-	[HOST_LINK] = { "link", FI_FORMAT_UNSPEC },
-	[HOST_SHM] = { "shm", FI_FORMAT_UNSPEC },
+	[HOST_LINK] = { "link", FI_ADDR_STR },
+	[HOST_SHM] = { "shm", FI_ADDR_STR },
 	[HOST_TCP] = { "tcp", FI_SOCKADDR_IN },
 	[HOST_TCP6] = { "tcp", FI_SOCKADDR_IN6 },
 };

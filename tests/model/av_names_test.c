@@ -31,14 +31,16 @@ static int clerk_resolve(const char *node, const char *service, uint64_t flags,
 	return 0;
 }
 
-static int clerk_read(const void *addr, struct weft_addr *out, char *why, size_t why_len)
+static int clerk_read(const void *addr, size_t len, struct weft_addr *out, char *why,
+		      size_t why_len)
 {
 	return -FI_EINVAL;
 }
 
-static void clerk_write(const struct weft_addr *addr, void *out)
+static size_t clerk_write(const struct weft_addr *addr, void *out)
 {
 	memcpy(out, addr, sizeof(*addr));
+	return sizeof(*addr);
 }
 
 static const struct engine_family family = {

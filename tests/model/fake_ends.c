@@ -15,7 +15,8 @@ static struct fi_provider provider = {
 	.name = "fake",
 };
 
-static int addr_read(const void *addr, struct weft_addr *out, char *why, size_t why_len)
+static int addr_read(const void *addr, size_t len, struct weft_addr *out, char *why,
+		     size_t why_len)
 {
 	if (!addr_valid(addr)) {
 		snprintf(why, why_len, "is no address of a fake endpoint");
@@ -25,12 +26,13 @@ static int addr_read(const void *addr, struct weft_addr *out, char *why, size_t 
 	return 0;
 }
 
-static void addr_write(const struct weft_addr *addr, void *out)
+static size_t addr_write(const struct weft_addr *addr, void *out)
 {
 	memcpy(out, addr, sizeof(*addr));
+	return sizeof(*addr);
 }
 
-static size_t addr_str(const void *addr, char *buf, size_t len)
+static size_t addr_str(const void *addr, size_t addr_len, char *buf, size_t len)
 {
 	struct weft_addr a;
 

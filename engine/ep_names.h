@@ -1,0 +1,64 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * Addresses as programs hold them: of one size, or strings (FI_ADDR_STR). Called by what programs
+ * call with addresses; on any thread, no state.
+ *
+ * Programs lay strings out in two ways, and tell nobody which: packed, each behind the NUL of the
+ * last, or in cells of one size that are filled up with zeros. What follows the first NUL shows
+ * it. Where a string has ended well and another one is to follow, the program has given more
+ * bytes; so nothing behind the NUL of the last one is read.
+ *
+ * Source: fi_av(3), fi_av_insert; libfabric's shm provider takes packed strings.
+ */
+#ifndef WEFT_EP_NAMES_H
+#define WEFT_EP_NAMES_H
+
+#include "engine.h"
+
+#define ENGINE_NAME_MAX 64u /* bytes of an address, of any family, with a string's NUL */
+#define ENGINE_TEXT_MAX \
+	256u /* characters of a string, of ours or not, and bytes of a cell, at most */
+
+static inline bool engine_names_are_strings(const struct engine_family *family)
+{
+	return family->addr_format == FI_ADDR_STR;
+}
+
+/*
+ * engine_name_len - bytes of an address that a program holds, without the NUL of a string
+ * @room: bytes that the program says are there, which may leave out a string's NUL; SIZE_MAX where it
+ *	  does not say
+ * Returns 0 for bytes that can't be one.
+ */
+size_t engine_name_len(const struct engine_family *family, const void *name, size_t room);
+
+/*
+ * engine_name_give - an address to a program
+ * @buf: @room bytes; gets as much as there is room for, and a string a NUL
+ * Returns the bytes that it has.
+ */
+size_t engine_name_give(const struct engine_family *family, const struct weft_addr *addr,
+			void *buf, size_t room);
+
+/* The addresses of one fi_av_insert, one after the other. */
+struct engine_names {
+	const struct engine_family *family;
+	const char *at; /* the one that is looked at; NULL: nobody knows where it is */
+	size_t len;	/* engine_name_len() */
+	size_t cell_len; /* once it is known that there are cells; 0: packed, as far as we know */
+};
+
+/* engine_names_begin - look at the first of some, of which there is at least one */
+void engine_names_begin(struct engine_names *names, const struct engine_family *family,
+			const void *first);
+/* engine_names_next - look at the next one; the program says that there is one */
+void engine_names_next(struct engine_names *names);
+
+/*
+ * engine_names_read - the address that is looked at
+ * Returns 0, or -FI_EINVAL and one sentence in @why.
+ */
+int engine_names_read(const struct engine_names *names, struct weft_addr *out, char *why,
+		      size_t why_len);
+
+#endif
