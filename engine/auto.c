@@ -1,18 +1,28 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
  * The thread of a domain with automatic progress, or with queues whose readers sleep on a
- * descriptor. While the program makes progress itself (domain->rounds moves) the thread stays
- * out of its way; it never waits for the domain either, since who holds that is at work. It naps
- * between rounds, longer the longer nothing moves.
+ * descriptor that nothing else rings.
+ *
+ * While the program makes rounds itself (domain->rounds moves) the thread looks at that number now
+ * and then and touches nothing else: no wire is armed for it, nobody rings. Once the program has
+ * made none between two looks the thread makes rounds until nothing moves any more, arms the wires
+ * and sleeps on their bells. The first round of the program after that lets it off: the wires
+ * rest, and it goes back to looking. It claims the domain as a control call does, but never waits for
+ * it: who holds that is at work (guard.h).
  */
 #include "auto.h"
 #include "ctx.h"
 #include "fids.h"
+#include "guard.h"
 #include "progress.h"
 #include "sleep.h"
 
-#define NAP_MIN_NS 20000u
-#define NAP_MAX_NS 1000000u
+#define NAP_MIN_NS  20000u /* after a round that moved something */
+#define NAP_MAX_NS  1000000u
+#define AWAY_MIN_NS 500000u /* between looks at a program that has just begun to make rounds, */
+#define AWAY_MAX_NS \
+	3000000u /* and of one that keeps at it: it is noticed after two that it has stopped */
+#define DEFER_NS 100000u /* for a program that sleeps in a call, and was woken too */
 #define BATCH_MAX \
 	64u /* rounds in a row that move something, before others may have the domain */
 
@@ -39,11 +49,20 @@ static void engine_auto_up(struct engine_domain *domain)
 {
 	struct engine_auto *a = &domain->progress;
 
-	if (!a->listed)
-		return;
+	if (a->listed)
+		engine_armed_drop(domain, &a->armed, true);
+	a->listed = false;
+	engine_domain_clock(domain);
+}
+
+void engine_auto_let_off(struct engine_domain *domain)
+{
+	struct engine_auto *a = &domain->progress;
+
 	a->listed = false;
 	engine_armed_drop(domain, &a->armed, true);
-	engine_domain_clock(domain);
+	engine_waiter_clear(domain);
+	engine_waiter_ring(domain); /* that is where it sleeps */
 }
 
 /* Rounds, as long as something moves. Returns the ns to sleep, 0 when it is not to sleep yet. */
@@ -52,11 +71,43 @@ static uint64_t engine_auto_work(struct engine_domain *domain, bool *moved)
 	uint64_t ns = 0;
 
 	*moved = false;
-	for (uint32_t i = 0; i < BATCH_MAX && engine_domain_round(domain); i++)
+	for (uint32_t i = 0; i < BATCH_MAX && engine_domain_round(domain); i++) {
 		*moved = true;
+		if (engine_guard_wanted(domain))
+			return 0;
+	}
 	if (!*moved)
 		ns = engine_auto_arm(domain);
 	return ns;
+}
+
+/* The program makes rounds: how long to stay away. */
+static uint64_t engine_auto_away(struct engine_auto *a)
+{
+	a->nap_ns = NAP_MIN_NS;
+	a->away_ns += a->away_ns / 8;
+	if (a->away_ns > AWAY_MAX_NS)
+		a->away_ns = AWAY_MAX_NS;
+	return a->away_ns;
+}
+
+/* It does not: make them. Returns the ns to nap. */
+static uint64_t engine_auto_take(struct engine_domain *domain)
+{
+	struct engine_auto *a = &domain->progress;
+	bool moved = false;
+	uint64_t ns = 0;
+
+	a->away_ns = AWAY_MIN_NS;
+	if (engine_enter_idle(domain)) {
+		engine_auto_up(domain);
+		ns = engine_auto_work(domain, &moved);
+		engine_leave(domain);
+	}
+	a->nap_ns = moved ? NAP_MIN_NS : a->nap_ns + a->nap_ns / 8;
+	if (a->nap_ns > NAP_MAX_NS)
+		a->nap_ns = NAP_MAX_NS;
+	return ns ? ns : a->nap_ns;
 }
 
 /* One look at the domain: ns to nap after it. Called by the thread. */
@@ -65,27 +116,14 @@ static uint64_t engine_auto_round(void *arg)
 	struct engine_domain *domain = arg;
 	struct engine_auto *a = &domain->progress;
 	uint32_t rounds = atomic_load_explicit(&domain->rounds, memory_order_relaxed);
-	uint64_t ns = 0;
-	bool moved = false;
+	bool eager = atomic_exchange_explicit(&a->eager, false, memory_order_relaxed);
+	bool same = rounds == a->seen, woke = a->asleep;
 
-	if (a->asleep)
-		engine_waiter_leave(domain);
-	a->asleep = false;
-	if (atomic_exchange_explicit(&a->eager, false, memory_order_relaxed)) {
-		a->nap_ns = NAP_MIN_NS;
-		a->seen = rounds;
-	}
-	if ((rounds == a->seen || a->listed) && platform_trylock(&domain->lock)) {
-		engine_auto_up(domain);
-		if (rounds == a->seen)
-			ns = engine_auto_work(domain, &moved);
-		platform_unlock(&domain->lock);
-	}
 	a->seen = rounds;
-	a->nap_ns = moved ? NAP_MIN_NS : a->nap_ns + a->nap_ns / 8;
-	if (a->nap_ns > NAP_MAX_NS)
-		a->nap_ns = NAP_MAX_NS;
-	return ns ? ns : a->nap_ns;
+	a->asleep = false;
+	if (woke && engine_waiter_leave(domain) && same && !eager)
+		return DEFER_NS;
+	return same || eager ? engine_auto_take(domain) : engine_auto_away(a);
 }
 
 /* What it sleeps on, when the wires are armed. */
@@ -105,7 +143,7 @@ static void engine_auto_rouse(void *arg)
 	engine_waiter_ring(arg);
 }
 
-int engine_auto_start(struct engine_domain *domain)
+static int engine_auto_begin(struct engine_domain *domain)
 {
 	struct engine_auto *a = &domain->progress;
 	const struct platform_work work = {
@@ -115,27 +153,37 @@ int engine_auto_start(struct engine_domain *domain)
 		.rouse = engine_auto_rouse,
 		.arg = domain,
 	};
-	int ret = 0;
 
-	/* From here on every call takes the lock: those by tables of before find the claim. */
-	if (domain->unified) { /* no data call is under way: the program sees to that */
+	if (platform_thread_runs(&a->thread))
+		return 0;
+	a->nap_ns = NAP_MIN_NS;
+	a->away_ns = AWAY_MIN_NS;
+	a->listed = a->asleep = false;
+	return platform_thread_start(&a->thread, &work);
+}
+
+int engine_auto_enable(struct engine_domain *domain)
+{
+	return domain->progress.asked ? engine_auto_begin(domain) : 0;
+}
+
+int engine_auto_rings(struct engine_domain *domain)
+{
+	int ret;
+
+	/* No data call is under way: the program sees to that. From now on it need not. */
+	if (domain->unified) {
 		domain->unified = false;
-		atomic_store_explicit(&domain->claimed, true, memory_order_relaxed);
-		atomic_store_explicit(&domain->safe, true, memory_order_relaxed);
-	} else if (!engine_has_lock(domain)) {
-		engine_enter(domain);
-		atomic_store_explicit(&domain->safe, true, memory_order_relaxed);
-		engine_leave(domain);
+		if (platform_membarrier_open()) {
+			atomic_store_explicit(&domain->claimed, true, memory_order_relaxed);
+			atomic_store_explicit(&domain->safe, true, memory_order_relaxed);
+		}
 	}
-	platform_lock(&domain->lock);
-	if (!platform_thread_runs(&a->thread)) {
-		a->nap_ns = NAP_MIN_NS;
-		a->listed = a->asleep = false;
-		ret = platform_thread_start(&a->thread, &work);
-		if (!ret)
-			a->there = true;
-	}
-	platform_unlock(&domain->lock);
+	engine_enter(domain);
+	ret = engine_auto_begin(domain);
+	if (!ret)
+		atomic_store_explicit(&domain->progress.rings, true, memory_order_relaxed);
+	engine_leave(domain);
 	return ret;
 }
 
@@ -144,10 +192,10 @@ int engine_auto_wake(struct engine_domain *domain)
 	struct engine_auto *a = &domain->progress;
 	int ret = 0;
 
-	if (!a->there)
+	if (!engine_auto_needed(domain))
 		return 0;
 	if (!platform_thread_runs(&a->thread)) /* the child of a fork: it needs its own */
-		ret = engine_auto_start(domain);
+		ret = engine_auto_rings(domain);
 	if (ret)
 		return ret;
 	atomic_store_explicit(&a->eager, true, memory_order_relaxed);

@@ -6,6 +6,7 @@
  * What has been woken leaves the list at the end of a round, or when it says that it is awake: not
  * at once, since the wires are disarmed when nobody is left, and that is not for poll().
  */
+#include "auto.h"
 #include "progress.h"
 #include "sleep.h"
 
@@ -94,5 +95,8 @@ void engine_armed_round(struct engine_domain *domain)
 		if (armed->came)
 			engine_armed_remove(armed);
 	}
+	/* Its own rounds it makes awake: this one is the program's. */
+	if (domain->progress.listed)
+		engine_auto_let_off(domain);
 	engine_waiter_rest(domain);
 }

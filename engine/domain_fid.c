@@ -186,7 +186,8 @@ int engine_domain_open(struct fid_fabric *fid, struct fi_info *info, struct fid_
 	 * (guard.h). Source: fi_domain(3), threading.
 	 */
 	safe = info->domain_attr->threading != FI_THREAD_DOMAIN;
-	domain->unified = !safe &&
+	domain->progress.asked = engine_auto_asked(info->domain_attr);
+	domain->unified = !safe && !domain->progress.asked &&
 			  info->domain_attr->control_progress == FI_PROGRESS_CONTROL_UNIFIED;
 	if (!safe && !domain->unified)
 		safe = platform_membarrier_open() != 0;
@@ -200,13 +201,6 @@ int engine_domain_open(struct fid_fabric *fid, struct fi_info *info, struct fid_
 	engine_armed_init(&domain->progress.armed, NULL, NULL);
 	list_init(&domain->colls);
 	pool_init(&domain->rx_pool, sizeof(struct engine_rx), 0);
-	if (engine_auto_asked(info->domain_attr)) {
-		ret = engine_auto_start(domain);
-		if (ret) {
-			engine_domain_free(domain);
-			return ret;
-		}
-	}
 	engine_ref(&fabric->refs);
 	*out = &domain->fid;
 	return 0;

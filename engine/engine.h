@@ -133,14 +133,17 @@ struct engine_armed {
 
 /* Progress that a domain makes without the program (auto.c). */
 struct engine_auto {
+	bool asked; /* from the first endpoint on */
 	struct platform_thread thread;
-	_Atomic bool there; /* it was started; the child of a fork has lost it all the same */
-	_Atomic bool eager; /* somebody sleeps: look at once, and often */
+	_Atomic bool rings; /* descriptors that nothing else rings rely on it; stays in the child of a fork */
+	_Atomic bool eager; /* somebody sleeps on such a one: look at once */
 	struct engine_armed armed;
-	bool listed;   /* in domain->armed */
-	bool asleep;   /* this nap ends when the domain has something */
-	uint32_t seen; /* domain->rounds at the last look */
-	uint64_t nap_ns;
+	bool listed; /* counts as one who sleeps there; the domain's */
+	/* the thread's own */
+	bool asleep;	  /* this nap ends when the domain has something */
+	uint32_t seen;	  /* domain->rounds at the last look */
+	uint64_t nap_ns;  /* between rounds of its own */
+	uint64_t away_ns; /* between looks at a program that makes rounds itself */
 };
 
 /* How long it is worth while to look again and again before one sleeps (sleep.c). */
@@ -160,6 +163,7 @@ struct engine_waiter {
 	int timer;	   /* wakes programs that sleep on descriptors */
 	uint32_t forks;	   /* the process that opened them */
 	bool armed;	   /* the wires are, or some of them */
+	bool parted;	   /* nest: none of the bells, until something is armed */
 	uint32_t nested;   /* objects whose descriptors hold the nest */
 	uint64_t timer_ns; /* when the timer rings */
 	struct engine_patience patience;
@@ -189,6 +193,7 @@ struct engine_domain {
 	_Atomic bool
 		claimed; /* a control call holds or wants the domain; stays when it gets its lock late */
 	_Atomic uint8_t lock_use; /* enum engine_lock_use */
+	_Atomic bool wanted;	  /* a data call waits for who has claimed the domain */
 	bool gathered;		  /* a wire has sent that wants to be polled after it */
 	uint32_t idle;		  /* rounds of progress in a row that moved nothing */
 	struct list eps;	  /* enabled endpoints, struct engine_ep.domain_link */

@@ -6,6 +6,7 @@
 #include <rdma/fi_errno.h>
 #include <weft/routes.h>
 #include "access.h"
+#include "auto.h"
 #include "cntr.h"
 #include "coll.h"
 #include "ctx.h"
@@ -169,6 +170,8 @@ static int engine_ep_start(struct engine_ep *ep)
 	int ret;
 
 	ret = engine_ep_ready(ep);
+	if (!ret)
+		ret = engine_auto_enable(ep->domain);
 	if (ret)
 		return ret;
 	engine_ep_budget(ep);

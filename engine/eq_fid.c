@@ -84,7 +84,7 @@ static int engine_watch_join(struct engine_watch *watch)
 {
 	int ret;
 
-	if (!engine_nest_here(&watch->eq->nest) || watch->domain->progress.there)
+	if (!engine_nest_here(&watch->eq->nest) || engine_auto_needed(watch->domain))
 		return 0;
 	engine_enter(watch->domain);
 	ret = engine_nest_add(&watch->eq->nest, watch->domain);
@@ -245,7 +245,7 @@ static int engine_watch_arm(struct engine_watch *watch)
 	struct engine_domain *domain = watch->domain;
 	uint64_t ns = 0;
 
-	if (domain->progress.there)
+	if (engine_auto_needed(domain))
 		return engine_auto_wake(domain);
 	engine_enter(domain);
 	engine_domain_clock(domain);

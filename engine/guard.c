@@ -22,6 +22,25 @@ static void engine_guard_settle(const struct engine_domain *domain, int err)
 		platform_yield();
 }
 
+/* From now on no data call comes in; one may be under way. 0, or what became of the barrier. */
+static int engine_guard_claim(struct engine_domain *domain)
+{
+	int err;
+
+	atomic_store_explicit(&domain->claimed, true, memory_order_relaxed);
+	/* F:engine_enter  a data call sees the claim, or we see its store; pairs F:domain.inside */
+	err = platform_membarrier();
+	if (err)
+		engine_guard_settle(domain, err);
+	return err;
+}
+
+/* A:domain.inside  what the last data call did; pairs R:domain.inside */
+static bool engine_guard_inside(const struct engine_domain *domain)
+{
+	return atomic_load_explicit(&domain->inside, memory_order_acquire);
+}
+
 void engine_enter(struct engine_domain *domain)
 {
 	int err;
@@ -31,16 +50,34 @@ void engine_enter(struct engine_domain *domain)
 	platform_lock(&domain->lock);
 	if (engine_has_lock(domain))
 		return;
-	atomic_store_explicit(&domain->claimed, true, memory_order_relaxed);
-	/* F:engine_enter  a data call sees the claim, or we see its store; pairs F:domain.inside */
-	err = platform_membarrier();
-	if (err)
-		engine_guard_settle(domain, err);
-	/* A:domain.inside  what the last data call did; pairs R:domain.inside */
-	while (atomic_load_explicit(&domain->inside, memory_order_acquire))
+	err = engine_guard_claim(domain);
+	while (engine_guard_inside(domain))
 		platform_yield();
 	if (err)
 		atomic_store_explicit(&domain->safe, true, memory_order_relaxed);
+}
+
+bool engine_enter_idle(struct engine_domain *domain)
+{
+	int err;
+
+	if (!platform_trylock(&domain->lock))
+		return false;
+	if (engine_has_lock(domain))
+		return true;
+	atomic_store_explicit(&domain->wanted, false, memory_order_relaxed);
+	if (!engine_guard_inside(domain)) {
+		err = engine_guard_claim(domain);
+		/* Without the barrier who is inside ends before the next call, which takes the lock. */
+		while (err && engine_guard_inside(domain))
+			platform_yield();
+		if (err)
+			atomic_store_explicit(&domain->safe, true, memory_order_relaxed);
+		if (!engine_guard_inside(domain))
+			return true;
+	}
+	engine_leave(domain);
+	return false;
 }
 
 void engine_leave(struct engine_domain *domain)
@@ -58,6 +95,7 @@ void engine_guard_wait(struct engine_domain *domain)
 	/* Data calls come one at a time: if one has the lock, that is this one. */
 	if (engine_lock_use(domain) != ENGINE_LOCK_NO_CALL)
 		return;
+	atomic_store_explicit(&domain->wanted, true, memory_order_relaxed);
 	/* R:domain.inside  what the call did; pairs A:domain.inside */
 	atomic_store_explicit(&domain->inside, false, memory_order_release);
 	platform_lock(&domain->lock);

@@ -8,9 +8,12 @@
  * With a lock in every data call (domain->safe) control calls take that one; a program that keeps
  * control and data calls apart itself (FI_PROGRESS_CONTROL_UNIFIED) needs nothing of all this.
  *
- * A domain may get its lock later, with its thread (auto.c), and a data call be on its way in by the
- * op table of before: the claim stays from then on, and sends such a call to the lock. So it does when
- * the barrier fails that could be had when the domain was opened.
+ * The domain's thread (auto.c) claims it likewise, and only while no data call is under way; one that
+ * comes meanwhile waits for the end of its round.
+ *
+ * A domain may get its lock later, when the barrier fails that could be had when it was opened, and a
+ * data call be on its way in by the op table of before: the claim stays from then on, and sends such a
+ * call to the lock.
  */
 #ifndef WEFT_GUARD_H
 #define WEFT_GUARD_H
@@ -22,6 +25,12 @@
  * one from then on
  */
 void engine_guard_wait(struct engine_domain *domain);
+
+/* engine_guard_wanted - does a data call wait for a domain without a lock? For who has claimed it */
+static inline bool engine_guard_wanted(const struct engine_domain *domain)
+{
+	return atomic_load_explicit(&domain->wanted, memory_order_relaxed);
+}
 
 /* engine_has_lock - do all calls of the domain take its lock? Once they do they always will */
 static inline bool engine_has_lock(const struct engine_domain *domain)
@@ -76,6 +85,11 @@ static inline void engine_guard_leave(struct engine_domain *domain)
 
 /* engine_enter, engine_leave - hold a domain in a control call */
 void engine_enter(struct engine_domain *domain);
+/*
+ * engine_enter_idle - the same for the domain's thread, when nobody else has it or is about to: it waits
+ * for none. Returns whether it holds the domain
+ */
+bool engine_enter_idle(struct engine_domain *domain);
 void engine_leave(struct engine_domain *domain);
 
 /* engine_use, engine_unuse - hold it in a data call that has no op tables of two kinds */

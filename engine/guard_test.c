@@ -135,6 +135,58 @@ static void a_call_that_has_the_lock_may_enter(void **state)
 	}
 }
 
+static void the_thread_never_waits_for_the_domain(void **state)
+{
+	struct engine_domain domain;
+
+	for (int safe = 0; safe < 2; safe++) {
+		open_domain(&domain, safe);
+		assert_true(engine_enter_idle(&domain));
+		assert_true(is_locked(&domain));
+		engine_leave(&domain);
+		engine_use(&domain);
+		assert_false(engine_enter_idle(&domain));
+		engine_unuse(&domain);
+		engine_enter(&domain);
+		assert_false(engine_enter_idle(&domain));
+		engine_leave(&domain);
+		assert_true(engine_enter_idle(&domain));
+		engine_leave(&domain);
+		assert_false(is_locked(&domain));
+		platform_lock_fini(&domain.lock);
+	}
+}
+
+static void *data_call_main(void *arg)
+{
+	struct engine_domain *domain = arg;
+
+	engine_guard_enter(domain);
+	engine_guard_leave(domain);
+	return NULL;
+}
+
+static void a_data_call_waits_for_the_thread_and_says_so(void **state)
+{
+	uint64_t end = platform_now_ns() + 60000000000u;
+	struct engine_domain domain;
+	pthread_t thread;
+
+	open_domain(&domain, false);
+	for (int i = 0; i < 100; i++) {
+		assert_true(engine_enter_idle(&domain));
+		assert_false(engine_guard_wanted(&domain));
+		assert_int_equal(pthread_create(&thread, NULL, data_call_main, &domain), 0);
+		while (!engine_guard_wanted(&domain))
+			assert_true(platform_now_ns() < end);
+		engine_leave(&domain);
+		assert_int_equal(pthread_join(thread, NULL), 0);
+		assert_false(atomic_load(&domain.claimed));
+		assert_false(atomic_load(&domain.inside));
+	}
+	platform_lock_fini(&domain.lock);
+}
+
 /* Control calls on another thread */
 
 static struct fi_provider provider = { .name = "test" };
@@ -420,6 +472,8 @@ int main(void)
 		cmocka_unit_test(a_control_call_excludes_others),
 		cmocka_unit_test(a_call_that_came_before_the_lock_takes_it),
 		cmocka_unit_test(a_call_that_has_the_lock_may_enter),
+		cmocka_unit_test(the_thread_never_waits_for_the_domain),
+		cmocka_unit_test(a_data_call_waits_for_the_thread_and_says_so),
 		cmocka_unit_test(control_calls_wait_for_the_data_call),
 		cmocka_unit_test(a_domain_has_a_lock_where_the_barrier_is_forbidden),
 		cmocka_unit_test(a_domain_gets_its_lock_when_the_barrier_is_forbidden),

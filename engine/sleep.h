@@ -57,6 +57,12 @@ void engine_waiter_join(struct engine_ep *ep);
 void engine_waiter_part(struct engine_ep *ep);
 
 /*
+ * engine_waiter_clear - nobody sleeps, and the program makes rounds: take the bells out of the nest
+ * What comes over a socket costs more while that is in one. Arming puts them back.
+ */
+void engine_waiter_clear(struct engine_domain *domain);
+
+/*
  * engine_waiter_arm - arm all wires
  * Returns for how many ns the caller may sleep: also for the sake of what only time brings. 0: a
  * wire has something now, make a round; everybody who slept is woken.
@@ -72,10 +78,10 @@ void engine_waiter_timer(struct engine_domain *domain, uint64_t ns);
 /*
  * engine_waiter_enter - a thread is about to sleep
  * @on: out: what on, for platform_sleep(). Returns how many: 0 when no descriptors could be had
- * engine_waiter_leave - it is awake; it may hold nothing
+ * engine_waiter_leave - it is awake; it may hold nothing. Returns whether others have not said that yet
  */
 int engine_waiter_enter(struct engine_domain *domain, int *on);
-void engine_waiter_leave(struct engine_domain *domain);
+bool engine_waiter_leave(struct engine_domain *domain);
 
 /* engine_waiter_ring - wake all threads that sleep in the domain. Any thread, whatever it holds */
 void engine_waiter_ring(struct engine_domain *domain);

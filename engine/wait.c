@@ -141,12 +141,12 @@ static int engine_wait_arm(struct engine_wait *w)
 	for (int i = 0; i < TRY_ROUNDS && !ns; i++) {
 		if (engine_wait_look(w))
 			return -FI_EAGAIN;
-		ns = domain->progress.there ? UINT64_MAX : engine_waiter_arm(domain);
+		ns = engine_auto_needed(domain) ? UINT64_MAX : engine_waiter_arm(domain);
 	}
 	if (!ns)
 		return -FI_EAGAIN;
 	engine_armed_add(domain, &w->armed, false);
-	if (!domain->progress.there)
+	if (!engine_auto_needed(domain))
 		engine_waiter_timer(domain, ns);
 	return 0;
 }
@@ -210,7 +210,7 @@ static int engine_set_hold(struct engine_waitset *set, struct engine_domain *dom
 {
 	int ret = 0;
 
-	if (!engine_nest_here(&set->nest) || domain->progress.there)
+	if (!engine_nest_here(&set->nest) || engine_auto_needed(domain))
 		return 0;
 	engine_enter(domain);
 	ret = engine_nest_add(&set->nest, domain);
@@ -247,7 +247,7 @@ static int engine_wait_open_descriptor(struct engine_wait *w)
 	int ret = 0;
 
 	engine_enter(domain);
-	w->nested = !domain->progress.there && domain->waiter.nested < NESTED_MAX;
+	w->nested = !engine_auto_needed(domain) && domain->waiter.nested < NESTED_MAX;
 	if (w->nested)
 		ret = engine_waiter_object(domain, &w->descriptor);
 	if (w->nested && !ret)
@@ -256,7 +256,7 @@ static int engine_wait_open_descriptor(struct engine_wait *w)
 	w->forks = platform_forks();
 	if (w->nested)
 		return ret;
-	ret = engine_auto_start(domain);
+	ret = engine_auto_rings(domain);
 	return ret ? ret : platform_bell_open(&w->descriptor);
 }
 

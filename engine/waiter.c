@@ -72,14 +72,31 @@ static void engine_wires_join(struct engine_ep *ep)
 		engine_wire_join(&ep->domain->waiter, &ep->wires[i]);
 }
 
+static void engine_bells_join(struct engine_domain *domain)
+{
+	struct list *node, *after;
+
+	list_for_each(node, after, &domain->eps)
+		engine_wires_join(container_of(node, struct engine_ep, domain_link));
+}
+
+static void engine_bells_back(struct engine_domain *domain)
+{
+	if (likely(!domain->waiter.parted))
+		return;
+	domain->waiter.parted = false;
+	engine_bells_join(domain);
+}
+
 int engine_waiter_open(struct engine_domain *domain)
 {
 	struct engine_waiter *waiter = &domain->waiter;
-	struct list *node, *after;
 	int ret;
 
-	if (likely(engine_waiter_here(waiter)))
+	if (likely(engine_waiter_here(waiter))) {
+		engine_bells_back(domain);
 		return 0;
+	}
 	if (waiter->open)
 		engine_waiter_forked(domain);
 	ret = platform_nest_open(-1, &waiter->nest);
@@ -93,8 +110,7 @@ int engine_waiter_open(struct engine_domain *domain)
 		goto err_bell;
 	waiter->open = true;
 	waiter->forks = platform_forks();
-	list_for_each(node, after, &domain->eps)
-		engine_wires_join(container_of(node, struct engine_ep, domain_link));
+	engine_bells_join(domain);
 	return 0;
 
 err_bell:
@@ -106,7 +122,7 @@ err_nest:
 
 void engine_waiter_join(struct engine_ep *ep)
 {
-	if (engine_waiter_here(&ep->domain->waiter))
+	if (engine_waiter_here(&ep->domain->waiter) && !ep->domain->waiter.parted)
 		engine_wires_join(ep);
 	engine_rouse(ep->domain);
 }
@@ -138,6 +154,25 @@ void engine_waiter_part(struct engine_ep *ep)
 		w->nested = false;
 	}
 	engine_rouse(ep->domain);
+}
+
+void engine_waiter_clear(struct engine_domain *domain)
+{
+	struct engine_waiter *waiter = &domain->waiter;
+	struct list *node, *after;
+
+	if (waiter->armed || waiter->parted || !engine_waiter_here(waiter))
+		return;
+	waiter->parted = true;
+	list_for_each(node, after, &domain->eps) {
+		struct engine_ep *ep = container_of(node, struct engine_ep, domain_link);
+
+		for (uint32_t i = 0; i < ep->wire_cnt; i++) {
+			if (ep->wires[i].nested)
+				platform_nest_remove(waiter->nest, ep->wires[i].bell);
+			ep->wires[i].nested = false;
+		}
+	}
 }
 
 /* Arming */
@@ -285,9 +320,10 @@ int engine_waiter_enter(struct engine_domain *domain, int *on)
 	return 2;
 }
 
-void engine_waiter_leave(struct engine_domain *domain)
+bool engine_waiter_leave(struct engine_domain *domain)
 {
 	struct engine_waiter *waiter = &domain->waiter;
+	bool others;
 
 	platform_lock(&waiter->lock);
 	if (waiter->asleep)
@@ -296,7 +332,9 @@ void engine_waiter_leave(struct engine_domain *domain)
 		waiter->rung = false;
 		platform_bell_clear(waiter->bell);
 	}
+	others = waiter->asleep;
 	platform_unlock(&waiter->lock);
+	return others;
 }
 
 void engine_waiter_ring(struct engine_domain *domain)

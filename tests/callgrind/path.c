@@ -2,18 +2,22 @@
 /*
  * path - the calls of an 8-byte message and of an 8-byte write, to be counted by callgrind
  *
- * usage: path PROVIDER
+ * usage: path PROVIDER [auto]
  *
  * Two endpoints of one process, each with a domain of its own (FI_THREAD_DOMAIN), send each
  * other tagged messages over shared memory, and write. measured_send() and its like hold one call each;
  * tests/callgrind/budget.py has callgrind collect inside them alone. The library's clock is
- * ours: under callgrind every round would take so long that other wires were polled in each.
+ * ours: under callgrind every round would take so long that other wires were polled in each. With
+ * `auto` the domains have automatic progress, and threads, whose clock is the real one.
  */
+#include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/syscall.h>
 #include <time.h>
+#include <unistd.h>
 #include <rdma/fabric.h>
 #include <rdma/fi_cm.h>
 #include <rdma/fi_domain.h>
@@ -45,11 +49,15 @@ ssize_t measured_post(struct side *s, uint64_t *word);
 ssize_t measured_write(struct side *s, const uint64_t *word);
 ssize_t measured_written(struct side *s, struct fi_cq_tagged_entry *entry);
 
+static __thread bool program; /* this thread is the program's */
+
 /* A program that only communicates: between two looks at the clock pass 100 ns. */
 int clock_gettime(clockid_t id, struct timespec *at)
 {
 	static uint64_t now_ns = 1000000000;
 
+	if (!program)
+		return (int)syscall(SYS_clock_gettime, id, at);
 	now_ns += 100;
 	*at = (struct timespec){ .tv_sec = (time_t)(now_ns / 1000000000),
 				 .tv_nsec = (long)(now_ns % 1000000000) };
@@ -64,7 +72,7 @@ static void check(const char *what, long ret)
 	exit(1);
 }
 
-static void side_open(struct side *s, const char *provider)
+static void side_open(struct side *s, const char *provider, enum fi_progress progress)
 {
 	struct fi_info *hints = fi_allocinfo(), *info;
 	struct fi_av_attr av_attr = { .type = FI_AV_TABLE };
@@ -75,6 +83,8 @@ static void side_open(struct side *s, const char *provider)
 	hints->ep_attr->type = FI_EP_RDM;
 	hints->caps = FI_TAGGED | FI_RMA | FI_DIRECTED_RECV;
 	hints->domain_attr->threading = FI_THREAD_DOMAIN;
+	hints->domain_attr->control_progress = progress;
+	hints->domain_attr->data_progress = progress;
 	check("fi_getinfo", fi_getinfo(FI_VERSION(1, 18), NULL, NULL, 0, hints, &info));
 	check("fi_fabric", fi_fabric(info->fabric_attr, &s->fabric, NULL));
 	check("fi_domain", fi_domain(s->fabric, info, &s->domain, NULL));
@@ -184,15 +194,17 @@ static void message(struct side *from, struct side *to, uint64_t word, int measu
 
 int main(int argc, char **argv)
 {
+	enum fi_progress progress = argc == 3 ? FI_PROGRESS_AUTO : FI_PROGRESS_MANUAL;
 	static struct side a, b;
 	uint64_t word = 0;
 
-	if (argc != 2) {
-		fprintf(stderr, "usage: path PROVIDER\n");
+	if (argc < 2 || argc > 3 || (argc == 3 && strcmp(argv[2], "auto"))) {
+		fprintf(stderr, "usage: path PROVIDER [auto]\n");
 		return 2;
 	}
-	side_open(&a, argv[1]);
-	side_open(&b, argv[1]);
+	program = true;
+	side_open(&a, argv[1], progress);
+	side_open(&b, argv[1], progress);
 	check("fi_av_insert", fi_av_insert(a.av, b.name, 1, &a.peer, 0, NULL) - 1);
 	check("fi_av_insert", fi_av_insert(b.av, a.name, 1, &b.peer, 0, NULL) - 1);
 	for (int i = 0; i < WARM; i++) {

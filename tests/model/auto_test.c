@@ -6,6 +6,7 @@
  * usage: auto_test PROVIDER
  */
 #include <poll.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 #include <rdma/fi_atomic.h>
@@ -132,6 +133,111 @@ static void one_sided_operations_complete_at_a_passive_target(void **state)
 	print_message("%llu rounds of three operations in a second\n",
 		      (unsigned long long)rounds);
 	assert_int_equal(fi_close(&mr->fid), 0);
+	end_close(&a);
+	end_close(&b);
+}
+
+/* An atomic of @a at @b, which calls nothing: seconds until it is done. */
+static double fetch(struct end *a, fi_addr_t to, uint64_t base, uint64_t key)
+{
+	uint64_t one = 1, before;
+	double begin = end_now();
+
+	END_UNTIL(!fi_fetch_atomic(a->ep, &one, 1, NULL, &before, NULL, to, base, key,
+				   FI_UINT64, FI_SUM, &contexts[0]),
+		  fi_cq_read(a->cq, NULL, 0));
+	wait_acked(a);
+	return end_now() - begin;
+}
+
+#define PHASES 11
+#if defined(__SANITIZE_THREAD__) || defined(__SANITIZE_ADDRESS__)
+#define SOON_MS 200
+#else
+#define SOON_MS 10
+#endif
+
+/*
+ * One that polls, then computes, then polls again. Others may have the cores for longer than that now
+ * and then, but not in most phases.
+ */
+static void a_target_that_has_stopped_polling_answers_soon(void **state)
+{
+	static const enum fi_threading levels[] = { FI_THREAD_SAFE, FI_THREAD_DOMAIN };
+	struct end_attr plain = { .provider = provider, .no_cntr = true, .caps = CAPS };
+
+	for (int l = 0; l < 2; l++) {
+		struct end_attr attr = { .provider = provider,
+					 .threading = levels[l],
+					 .progress = FI_PROGRESS_AUTO,
+					 .caps = CAPS };
+		double end, worst = 0, took;
+		uint64_t word = 0, key, base;
+		struct fid_mr *mr;
+		struct end a, b;
+		fi_addr_t to;
+		int soon = 0;
+
+		end_open(&a, &plain);
+		end_open(&b, &attr);
+		to = end_knows(&a, &b);
+		assert_int_equal(fi_mr_reg(b.domain, &word, sizeof(word),
+					   FI_REMOTE_READ | FI_REMOTE_WRITE, 0, KEY, 0, &mr,
+					   NULL),
+				 0);
+		key = fi_mr_key(mr);
+		base = b.info->domain_attr->mr_mode & FI_MR_VIRT_ADDR ? (uintptr_t)&word : 0;
+		fetch(&a, to, base, key); /* the connection is there */
+		for (int i = 0; i < PHASES; i++) {
+			for (end = end_now() + 0.04; end_now() < end;)
+				fi_cq_read(b.cq, NULL, 0);
+			took = fetch(&a, to, base, key);
+			soon += took < SOON_MS / 1e3;
+			worst = took > worst ? took : worst;
+		}
+		print_message("%d of %d within %d ms, the last after %.1f ms\n", soon, PHASES,
+			      SOON_MS, worst * 1e3);
+		assert_true(soon > PHASES / 4);
+		fi_cq_read(b.cq, NULL, 0); /* the target's own turn */
+		assert_int_equal(word, PHASES + 1);
+		assert_int_equal(fi_close(&mr->fid), 0);
+		end_close(&a);
+		end_close(&b);
+	}
+}
+
+static double processor_time(void)
+{
+	struct rusage used;
+
+	getrusage(RUSAGE_SELF, &used);
+	return (double)(used.ru_utime.tv_sec + used.ru_stime.tv_sec) +
+	       (double)(used.ru_utime.tv_usec + used.ru_stime.tv_usec) / 1e6;
+}
+
+/* Two domains that are connected, whose program sleeps for a second. */
+static void an_idle_program_uses_no_processor(void **state)
+{
+	struct end_attr attr = { .provider = provider, .progress = FI_PROGRESS_AUTO };
+	double before;
+	struct end a, b;
+	fi_addr_t to;
+
+#if defined(__SANITIZE_THREAD__) || defined(__SANITIZE_ADDRESS__)
+	skip(); /* a thread of theirs does */
+#endif
+	end_open(&a, &attr);
+	end_open(&b, &attr);
+	to = end_knows(&a, &b);
+	assert_int_equal(fi_trecv(b.ep, large[1], 8, NULL, FI_ADDR_UNSPEC, 7, 0, &contexts[1]),
+			 0);
+	END_UNTIL(!fi_tsend(a.ep, large[0], 8, NULL, to, 7, &contexts[0]), );
+	done(&b, &contexts[1]);
+	done(&a, &contexts[0]);
+	usleep(100000);
+	before = processor_time();
+	sleep(1);
+	assert_true(processor_time() - before < 0.01);
 	end_close(&a);
 	end_close(&b);
 }
@@ -263,6 +369,8 @@ int main(int argc, char **argv)
 		cmocka_unit_test(automatic_is_offered_and_manual_is_what_one_gets),
 		cmocka_unit_test(messages_complete_at_a_passive_target),
 		cmocka_unit_test(one_sided_operations_complete_at_a_passive_target),
+		cmocka_unit_test(a_target_that_has_stopped_polling_answers_soon),
+		cmocka_unit_test(an_idle_program_uses_no_processor),
 		cmocka_unit_test(a_forked_child_is_not_stuck),
 		cmocka_unit_test(a_forked_child_that_sleeps_is_woken),
 	};
