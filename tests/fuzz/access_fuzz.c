@@ -5,6 +5,8 @@
  * connection somebody who answers and asks what the input says. Packets begin as an honest peer
  * would make them and are changed field by field.
  *
+ * Meanwhile counters, queues and contexts are bound to the endpoint, again, late, and closed before it.
+ *
  * Checked: nothing crashes, each operation completes once and nothing touches its buffers
  * afterwards, nothing outside of what was granted changes, and in the end nothing is kept: no
  * operation, no reply, no held region.
@@ -32,6 +34,9 @@ static struct {
 	fi_addr_t to_liar;
 	struct fid_mr *mr, *read_only, *pieces;
 	char *memory, *readable;
+	struct fid_cntr *ends, *events, *region; /* that came late, or NULL */
+	struct fid_stx *stx;
+	struct fid_eq *eq;
 } f;
 
 static size_t some_len(void)
@@ -141,6 +146,97 @@ static void begin_recv(void)
 	if (op)
 		op_begun(op, fi_trecv(f.victim.ep, op->buf, len, NULL, FI_ADDR_UNSPEC, 0, ~0ull,
 				      op));
+}
+
+/* Binds and closes of the victim, under traffic */
+
+static void bind_late(struct fid_cntr **cntr, uint64_t flags)
+{
+	if (!*cntr)
+		MUST(!fi_cntr_open(f.victim.domain, NULL, cntr, NULL));
+	MUST(!fi_ep_bind(f.victim.ep, &(*cntr)->fid, flags));
+}
+
+static void region_count(void)
+{
+	if (f.region) {
+		MUST(!fi_close(&f.region->fid));
+		f.region = NULL;
+		return;
+	}
+	MUST(!fi_cntr_open(f.victim.domain, NULL, &f.region, NULL));
+	MUST(!fi_mr_bind(f.mr, &f.region->fid, FI_REMOTE_READ | FI_REMOTE_WRITE));
+	MUST(!fi_mr_bind(f.pieces, &f.region->fid, FI_REMOTE_WRITE));
+}
+
+static void share(void)
+{
+	if (f.stx) {
+		MUST(!fi_close(&f.stx->fid));
+		f.stx = NULL;
+		return;
+	}
+	MUST(!fi_stx_context(f.victim.domain, NULL, &f.stx, NULL));
+	MUST(!fi_ep_bind(f.victim.ep, &f.stx->fid, 0));
+}
+
+static void tell(void)
+{
+	if (f.eq) {
+		MUST(!fi_close(&f.eq->fid));
+		f.eq = NULL;
+		return;
+	}
+	MUST(!fi_eq_open(f.victim.fabric, NULL, &f.eq, NULL));
+	MUST(!fi_ep_bind(f.victim.ep, &f.eq->fid, 0));
+}
+
+static void arrange(void)
+{
+	switch (input_byte() % 8) {
+	case 0:
+		bind_late(&f.ends, FI_WRITE | FI_READ);
+		break;
+	case 1:
+		bind_late(&f.ends, FI_SEND);
+		break;
+	case 2:
+		bind_late(&f.events, FI_REMOTE_READ | FI_REMOTE_WRITE);
+		break;
+	case 3:
+		bind_late(&f.events, FI_RECV);
+		break;
+	case 4:
+		region_count();
+		break;
+	case 5:
+		share();
+		break;
+	case 6:
+		tell();
+		break;
+	default:
+		MUST(!fi_ep_bind(f.victim.ep, &f.victim.tx_cq->fid, FI_TRANSMIT));
+		MUST(!fi_ep_bind(f.victim.ep, &f.victim.rx_cq->fid, FI_RECV));
+		MUST(!fi_ep_bind(f.victim.ep, &f.victim.av->fid, 0));
+		MUST(!fi_enable(f.victim.ep));
+	}
+}
+
+/* Some of it before the endpoint, some after. */
+static void arranged_close(void)
+{
+	if (f.stx)
+		share();
+	if (f.eq)
+		tell();
+	fake_end_stop(&f.victim);
+	if (f.ends)
+		MUST(!fi_close(&f.ends->fid));
+	if (f.events)
+		MUST(!fi_close(&f.events->fid));
+	if (f.region)
+		region_count();
 }
 
 /* The liar */
@@ -415,6 +511,7 @@ static void end(void)
 	MUST(!ep->domain->rx_pool.used);
 	MUST(!fi_close(&f.mr->fid) && !fi_close(&f.read_only->fid) &&
 	     !fi_close(&f.pieces->fid));
+	arranged_close();
 	fake_end_close(&f.victim);
 	for (size_t i = 0; i < GUARD; i++)
 		MUST(f.memory[i] == 'g' && f.memory[GUARD + REGION + i] == 'g');
@@ -430,7 +527,13 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
 	input_begin(data, len);
 	begin();
 	while (input_left()) {
-		switch (input_byte() % 16) {
+		uint8_t what = input_byte();
+
+		if (what % 32 == 31) {
+			arrange();
+			continue;
+		}
+		switch (what % 16) {
 		case 0:
 			begin_rma(true);
 			break;

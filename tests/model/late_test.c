@@ -2,8 +2,11 @@
 /*
  * Orders of calls that programs have and others allow, over the real library: late_test PROVIDER.
  * What is bound to an endpoint that is enabled tells of what begins from then on, and what is closed
- * before those that use it is let go by them. One thread, two ends.
+ * before those that use it is let go by them. Two ends of one thread, and another one that binds and closes.
  */
+#include <pthread.h>
+#include <sched.h>
+#include <stdatomic.h>
 #include <rdma/fi_atomic.h>
 #include <rdma/fi_rma.h>
 #include "ends.h"
@@ -104,6 +107,15 @@ static void counters_bound_under_traffic_count_from_then_on(void **state)
 	ends_close();
 }
 
+/* The initiator alone: over shared memory it does large accesses without a target that does not come by. */
+static void leave_target_alone(uint64_t until)
+{
+	struct fi_cq_tagged_entry entry;
+
+	for (double end = end_now() + 0.1; told[0] < until && end_now() < end;)
+		told[0] += fi_cq_read(a.cq, &entry, 1) == 1;
+}
+
 /* Also of what peers did by themselves before anybody wanted to know. */
 static void a_late_counter_tells_of_every_write_of_peers(void **state)
 {
@@ -119,9 +131,11 @@ static void a_late_counter_tells_of_every_write_of_peers(void **state)
 	base[0] = b.info->domain_attr->mr_mode & FI_MR_VIRT_ADDR ? (uintptr_t)into : 0;
 	message(1);
 	told[0] = 0;
-	for (int i = 0; i < 4; i++)
+	for (uint64_t i = 0; i < 4; i++) {
 		TRY(fi_write(a.ep, from, BIG, NULL, to_b, base[0], fi_mr_key(mr),
 			     &contexts[i]));
+		leave_target_alone(i + 1);
+	}
 	END_UNTIL(told[0] == 4, step());
 	writes = counter(&b);
 	reads = counter(&b);
@@ -130,11 +144,12 @@ static void a_late_counter_tells_of_every_write_of_peers(void **state)
 	assert_int_equal(fi_mr_reg(b.domain, from, BIG, FI_REMOTE_READ, 0, 2, 0, &later, NULL),
 			 0);
 	base[1] = b.info->domain_attr->mr_mode & FI_MR_VIRT_ADDR ? (uintptr_t)from : 0;
-	for (int i = 0; i < 4; i++) {
+	for (uint64_t i = 0; i < 4; i++) {
 		TRY(fi_write(a.ep, from, BIG, NULL, to_b, base[0], fi_mr_key(mr),
 			     &contexts[i]));
 		TRY(fi_read(a.ep, into, BIG, NULL, to_b, base[1], fi_mr_key(later),
 			    &contexts[i]));
+		leave_target_alone(6 + 2 * i);
 	}
 	END_UNTIL(told[0] == 12, step());
 	END_UNTIL(fi_cntr_read(writes) == 4 && fi_cntr_read(reads) == 4, step());
@@ -146,6 +161,82 @@ static void a_late_counter_tells_of_every_write_of_peers(void **state)
 	ends_close();
 	free(from);
 	free(into);
+}
+
+static _Atomic bool busy;
+static _Atomic uint64_t rounds;
+
+/* Messages of many sizes, and writes, until the other thread has bound and closed what it had to. */
+static void *traffic(void *arg)
+{
+	static char out[40000], in[40000];
+	struct fid_mr *mr;
+	uint64_t addr;
+
+	assert_int_equal(
+		fi_mr_reg(b.domain, in, sizeof(in), FI_REMOTE_WRITE, 0, 1, 0, &mr, NULL), 0);
+	addr = b.info->domain_attr->mr_mode & FI_MR_VIRT_ADDR ? (uintptr_t)in : 0;
+	for (uint64_t i = 0; atomic_load(&busy) || i < 200; i++) {
+		size_t len = i * 997 % sizeof(out);
+		uint64_t sent = told[0] + 2, came = told[1] + 1;
+
+		TRY(fi_trecv(b.ep, in, sizeof(in), NULL, FI_ADDR_UNSPEC, i, 0, &contexts[0]));
+		TRY(fi_tsend(a.ep, out, len, NULL, to_b, i, &contexts[1]));
+		TRY(fi_write(a.ep, out, len, NULL, to_b, addr, fi_mr_key(mr), &contexts[2]));
+		END_UNTIL(told[0] == sent && told[1] == came, step());
+		atomic_fetch_add(&rounds, 1);
+	}
+	assert_int_equal(fi_close(&mr->fid), 0);
+	return NULL;
+}
+
+static void beside_traffic(enum fi_threading threading)
+{
+	static const uint64_t flags[] = { FI_SEND, FI_WRITE, FI_RECV, FI_REMOTE_WRITE };
+	struct fid_cntr *cntrs[4];
+	struct fid_stx *stx;
+	pthread_t thread;
+	struct fid_eq *eq;
+	uint64_t bound;
+
+	attr.threading = threading;
+	ends_open();
+	told[0] = told[1] = 0;
+	atomic_store(&busy, true);
+	assert_int_equal(pthread_create(&thread, NULL, traffic, NULL), 0);
+	for (int i = 0; i < 4; i++) {
+		cntrs[i] = counter(i < 2 ? &a : &b);
+		assert_int_equal(fi_ep_bind((i < 2 ? &a : &b)->ep, &cntrs[i]->fid, flags[i]),
+				 0);
+		bound = atomic_load(&rounds);
+		for (int k = 0; k < 50; k++) {
+			assert_int_equal(fi_stx_context(a.domain, NULL, &stx, NULL), 0);
+			assert_int_equal(fi_ep_bind(a.ep, &stx->fid, 0), 0);
+			assert_int_equal(fi_eq_open(b.fabric, NULL, &eq, NULL), 0);
+			assert_int_equal(fi_ep_bind(b.ep, &eq->fid, 0), 0);
+			assert_int_equal(fi_ep_bind(b.ep, &b.cq->fid, FI_RECV), 0);
+			assert_int_equal(fi_enable(b.ep), 0);
+			assert_int_equal(fi_close(&stx->fid), 0);
+			assert_int_equal(fi_close(&eq->fid), 0);
+		}
+		END_UNTIL(atomic_load(&rounds) > bound + 2, sched_yield());
+	}
+	atomic_store(&busy, false);
+	assert_int_equal(pthread_join(thread, NULL), 0);
+	for (int i = 0; i < 4; i++)
+		assert_true(fi_cntr_read(cntrs[i]) > 0);
+	renew(&a);
+	renew(&b);
+	for (int i = 0; i < 4; i++)
+		assert_int_equal(fi_close(&cntrs[i]->fid), 0);
+	ends_close();
+	attr.threading = FI_THREAD_UNSPEC;
+}
+
+static void binds_and_closes_go_on_beside_the_traffic_of_another_thread(void **state)
+{
+	beside_traffic(FI_THREAD_SAFE);
+	beside_traffic(FI_THREAD_DOMAIN); /* for control calls the same */
 }
 
 /* SOS has one endpoint for all: put and get counters and a shared context come when it is enabled. */
@@ -450,6 +541,7 @@ int main(int argc, char **argv)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(counters_bound_under_traffic_count_from_then_on),
 		cmocka_unit_test(a_late_counter_tells_of_every_write_of_peers),
+		cmocka_unit_test(binds_and_closes_go_on_beside_the_traffic_of_another_thread),
 		cmocka_unit_test(one_endpoint_for_all_gets_its_counters_and_context_late),
 		cmocka_unit_test(a_queue_that_was_missing_may_come_late),
 		cmocka_unit_test(an_event_queue_comes_and_goes_as_it_likes),
