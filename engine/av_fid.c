@@ -119,7 +119,8 @@ static int engine_av_lookup(struct fid_av *fid, fi_addr_t fi_addr, void *addr, s
 		found = *address;
 	engine_leave(av->domain);
 	if (!address)
-		return -FI_EINVAL;
+		return engine_av_refuse(av, -FI_EINVAL, "fi_av_lookup",
+					"no such address in the vector");
 	*addrlen = engine_name_give(family, &found, addr, *addrlen);
 	return 0;
 }
@@ -136,7 +137,8 @@ static int engine_av_lookup2(struct fid_av *fid, fi_addr_t addr, void *buf, size
 	if (flags & FI_XPU)
 		return -FI_ENOSYS;
 	if (ctx)
-		return -FI_EINVAL;
+		return engine_av_refuse(av_of(fid), -FI_EINVAL, "fi_av_lookup2",
+					"a context, and no FI_XPU");
 	ret = engine_av_lookup(fid, addr, buf, len);
 	return !ret && room < *len ? -FI_ETOOSMALL : ret;
 }

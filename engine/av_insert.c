@@ -422,15 +422,17 @@ int engine_av_insertsym(struct fid_av *fid, const char *node, size_t node_cnt,
 	if (!family->resolve)
 		return -FI_ENOSYS;
 	if (__builtin_mul_overflow(node_cnt, svc_cnt, &cnt))
-		return -FI_EINVAL;
+		return engine_insertion_refuse(av, -FI_EINVAL, "more than there can be");
 	ret = engine_insertion_check(av, cnt, out, flags, context);
 	if (ret)
 		return ret;
 	if (!node || !service)
-		return -FI_EINVAL;
+		return engine_insertion_refuse(av, -FI_EINVAL, "no node or no service");
 	if (node_cnt > 1 && !engine_node_numeric(node) &&
 	    !engine_name_count(node, node_cnt - 1, name))
-		return -FI_EINVAL;
+		return engine_insertion_refuse(
+			av, -FI_EINVAL,
+			"a node that is no address and ends with no number to count by");
 	if (cnt) {
 		places = platform_alloc(cnt * sizeof(*places));
 		if (!places)

@@ -66,6 +66,12 @@ static int engine_set_room(struct engine_av_set *set, size_t cnt)
 	return 0;
 }
 
+static int engine_set_refuse(const struct engine_av *av, int err, const char *call,
+			     const char *why)
+{
+	return engine_refuse(av->domain->family, FI_LOG_AV, err, call, why);
+}
+
 static int engine_set_insert(struct fid_av_set *fid, fi_addr_t addr)
 {
 	struct engine_av_set *set = set_of(fid);
@@ -79,7 +85,10 @@ static int engine_set_insert(struct fid_av_set *fid, fi_addr_t addr)
 	if (!ret)
 		set->addrs[set->cnt++] = addr;
 	engine_leave(av->domain);
-	return ret;
+	return ret ? engine_set_refuse(
+			     av, ret, "fi_av_set_insert",
+			     "an address that is not in the vector, or in the set already")
+		   : 0;
 }
 
 static int engine_set_remove(struct fid_av_set *fid, fi_addr_t addr)
@@ -96,7 +105,9 @@ static int engine_set_remove(struct fid_av_set *fid, fi_addr_t addr)
 			(set->cnt - at) * sizeof(*set->addrs));
 	}
 	engine_leave(domain);
-	return at == SIZE_MAX ? -FI_EINVAL : 0;
+	return at == SIZE_MAX ? engine_set_refuse(set->av, -FI_EINVAL, "fi_av_set_remove",
+						  "an address that is not in the set")
+			      : 0;
 }
 
 /* Is this @src for that @dst? */
@@ -112,7 +123,8 @@ static int engine_set_union(struct fid_av_set *to, const struct fid_av_set *from
 	int ret;
 
 	if (!engine_sets_fit(to, from))
-		return -FI_EINVAL;
+		return engine_set_refuse(set_of(to)->av, -FI_EINVAL, "a call on two sets",
+					 "sets of one address vector");
 	dst = set_of(to);
 	src = set_of(from);
 	engine_enter(dst->av->domain);
@@ -131,7 +143,8 @@ static int engine_set_filter(struct fid_av_set *to, const struct fid_av_set *fro
 	size_t kept = 0;
 
 	if (!engine_sets_fit(to, from))
-		return -FI_EINVAL;
+		return engine_set_refuse(set_of(to)->av, -FI_EINVAL, "a call on two sets",
+					 "sets of one address vector");
 	dst = set_of(to);
 	src = set_of(from);
 	engine_enter(dst->av->domain);
@@ -160,7 +173,7 @@ static int engine_set_diff(struct fid_av_set *dst, const struct fid_av_set *src)
 static int engine_set_addr(struct fid_av_set *fid, fi_addr_t *addr)
 {
 	if (!addr)
-		return -FI_EINVAL;
+		return engine_set_refuse(set_of(fid)->av, -FI_EINVAL, "fi_av_set_addr", "NULL");
 	*addr = set_of(fid)->addr;
 	return 0;
 }

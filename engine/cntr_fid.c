@@ -271,13 +271,17 @@ static int engine_cntr_control(struct fid *fid, int command, void *arg)
 	struct engine_cntr *cntr = container_of(fid, struct engine_cntr, fid.fid);
 
 	if (!arg)
-		return -FI_EINVAL;
+		return engine_refuse(cntr->domain->family, FI_LOG_CNTR, -FI_EINVAL,
+				     "fi_control of a counter", "NULL");
 	switch (command) {
 	case FI_GETOPSFLAG:
 		*(uint64_t *)arg = 0;
 		return 0;
 	case FI_SETOPSFLAG:
-		return *(const uint64_t *)arg ? -FI_EBADFLAGS : 0;
+		return *(const uint64_t *)arg
+			       ? engine_refuse(cntr->domain->family, FI_LOG_CNTR, -FI_EBADFLAGS,
+					       "FI_SETOPSFLAG", "a counter has no flags")
+			       : 0;
 	default:
 		return engine_wait_control(&cntr->wait, command, arg);
 	}

@@ -63,7 +63,8 @@ static inline __attribute__((always_inline)) ssize_t engine_cq_readfrom_here(str
 	ssize_t ret;
 
 	if (unlikely(!buf && cnt))
-		return -FI_EINVAL;
+		return engine_refuse(cq->domain->family, FI_LOG_CQ, -FI_EINVAL, "fi_cq_read",
+				     "NULL where completions are to go");
 	/* Completions of packets that a wire still gathers are no reason to leave those where they are. */
 	engine_guard_enter(cq->domain);
 	if (cq_empty(&cq->queue) || !cnt || cq->domain->gathered)
@@ -94,7 +95,8 @@ static ssize_t engine_cq_readerr(struct fid_cq *fid, struct fi_cq_err_entry *buf
 	ssize_t ret;
 
 	if (!buf)
-		return -FI_EINVAL;
+		return engine_refuse(cq->domain->family, FI_LOG_CQ, -FI_EINVAL, "fi_cq_readerr",
+				     "NULL where the error is to go");
 	engine_guard_enter(cq->domain);
 	if (cq_empty(&cq->queue))
 		engine_domain_progress(cq->domain);

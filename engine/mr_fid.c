@@ -229,16 +229,26 @@ static int engine_mr_enable(struct engine_mr *mr)
 	return ret;
 }
 
+#define MR_RAW "fi_mr_raw_attr"
+
+static int engine_mr_refuse(const struct engine_domain *domain, int err, const char *call,
+			    const char *why)
+{
+	return engine_refuse(domain->family, FI_LOG_MR, err, call, why);
+}
+
 /* The address space is our own and always up to date: nothing is left to do for these ranges. */
 static int engine_mr_refresh(struct engine_mr *mr, const struct fi_mr_modify *arg)
 {
-	if (!arg)
-		return -FI_EINVAL;
+	if (!arg || (arg->attr.iov_count && !arg->attr.mr_iov))
+		return engine_mr_refuse(mr->domain, -FI_EINVAL, "fi_mr_refresh", "NULL");
 	if (arg->flags)
-		return -FI_EBADFLAGS;
-	if (arg->attr.iov_count && !arg->attr.mr_iov)
-		return -FI_EINVAL;
-	return engine_mr_holds_all(mr, arg->attr.mr_iov, arg->attr.iov_count) ? 0 : -FI_EINVAL;
+		return engine_mr_refuse(mr->domain, -FI_EBADFLAGS, "fi_mr_refresh",
+					"there are no flags");
+	if (!engine_mr_holds_all(mr, arg->attr.mr_iov, arg->attr.iov_count))
+		return engine_mr_refuse(mr->domain, -FI_EINVAL, "fi_mr_refresh",
+					"a range that is not in the region");
+	return 0;
 }
 
 static uint64_t engine_mr_name(const struct engine_mr *mr)
@@ -251,17 +261,21 @@ static int engine_mr_raw(struct engine_mr *mr, const struct fi_mr_raw_attr *arg)
 	size_t room;
 
 	if (!arg || !arg->key_size || !arg->base_addr)
-		return -FI_EINVAL;
+		return engine_mr_refuse(mr->domain, -FI_EINVAL, MR_RAW,
+					"NULL for the length or the address");
 	if (arg->flags)
-		return -FI_EBADFLAGS;
+		return engine_mr_refuse(mr->domain, -FI_EBADFLAGS, MR_RAW,
+					"there are no flags");
 	if (!mr->index)
-		return -FI_ENOKEY;
+		return engine_mr_refuse(mr->domain, -FI_ENOKEY, MR_RAW,
+					"the region was registered without remote access");
 	room = *arg->key_size;
 	*arg->key_size = RAW_LEN;
 	if (room < RAW_LEN)
 		return -FI_ETOOSMALL;
 	if (!arg->raw_key)
-		return -FI_EINVAL;
+		return engine_mr_refuse(mr->domain, -FI_EINVAL, MR_RAW,
+					"NULL where the key is to go");
 	for (uint32_t i = 0; i < RAW_LEN; i++)
 		arg->raw_key[i] = (uint8_t)(mr->fid.key >> 8 * i);
 	*arg->base_addr = engine_mr_name(mr);
@@ -520,14 +534,18 @@ struct fi_ops_mr engine_mr_ops = {
 /* The domain's part */
 
 /* A raw key holds all that is to know: mapping one keeps nothing. */
-static int engine_mr_map_raw(const struct fi_mr_map_raw *arg)
+static int engine_mr_map_raw(const struct engine_domain *domain,
+			     const struct fi_mr_map_raw *arg)
 {
 	uint64_t key = 0;
 
 	if (!arg || !arg->raw_key || !arg->key || arg->key_size != RAW_LEN)
-		return -FI_EINVAL;
+		return engine_mr_refuse(
+			domain, -FI_EINVAL, "fi_mr_map_raw",
+			"a raw key as fi_mr_raw_attr gave it, and where the key is to go");
 	if (arg->flags)
-		return -FI_EBADFLAGS;
+		return engine_mr_refuse(domain, -FI_EBADFLAGS, "fi_mr_map_raw",
+					"there are no flags");
 	for (uint32_t i = 0; i < RAW_LEN; i++)
 		key |= (uint64_t)arg->raw_key[i] << 8 * i;
 	*arg->key = key;
@@ -538,9 +556,10 @@ int engine_mr_control(struct engine_domain *domain, int command, void *arg)
 {
 	switch (command) {
 	case FI_MAP_RAW_MR:
-		return engine_mr_map_raw(arg);
+		return engine_mr_map_raw(domain, arg);
 	case FI_UNMAP_KEY:
-		return arg ? 0 : -FI_EINVAL;
+		return arg ? 0
+			   : engine_mr_refuse(domain, -FI_EINVAL, "fi_mr_unmap_key", "NULL");
 	default:
 		return -FI_ENOSYS;
 	}

@@ -353,6 +353,9 @@ static int engine_descriptor_control(int descriptor, enum fi_wait_obj obj, int c
 
 int engine_wait_control(struct engine_wait *w, int command, void *arg)
 {
+	if (!arg)
+		return engine_refuse(w->domain->family, FI_LOG_DOMAIN, -FI_EINVAL,
+				     "fi_control of a queue or counter", "NULL");
 	return engine_descriptor_control(w->descriptor, w->obj, command, arg);
 }
 

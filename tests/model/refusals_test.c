@@ -169,6 +169,7 @@ static void regions_and_vectors_say_why_not(void **state)
 {
 	struct fi_mr_attr mr_attr = { .iov_count = 0 };
 	char junk[256], buf[64];
+	uint64_t key;
 	struct fid_mr *mr;
 	fi_addr_t out;
 	int errors[1];
@@ -182,11 +183,19 @@ static void regions_and_vectors_say_why_not(void **state)
 	assert_int_equal(fi_mr_reg(e.domain, buf, 8, FI_REMOTE_READ, 0, 1, 0, &mr, NULL), 0);
 	REFUSED("fi_mr_bind", -FI_ENOSYS, fi_mr_bind(mr, &e.ep->fid, 0));
 	REFUSED("fi_mr_bind", -FI_EINVAL, fi_mr_bind(mr, &e.cq->fid, 0));
+	REFUSED("fi_mr_refresh", -FI_EINVAL,
+		fi_mr_refresh(mr, &(struct iovec){ junk, 8 }, 1, 0));
+	REFUSED("fi_mr_raw_attr", -FI_EBADFLAGS,
+		fi_mr_raw_attr(mr, &key, (uint8_t *)junk, &(size_t){ 8 }, 1));
+	REFUSED("fi_mr_map_raw", -FI_EINVAL,
+		fi_mr_map_raw(e.domain, 0, (uint8_t *)junk, 3, &key, 0));
 	assert_int_equal(fi_close(&mr->fid), 0);
 	memset(junk, 0xa5, sizeof(junk));
 	REFUSED("fi_av_insert", -FI_EINVAL, fi_av_insert(e.av, NULL, 1, &out, 0, NULL));
 	REFUSED("fi_av_insert", -FI_EBADFLAGS,
 		fi_av_insert(e.av, junk, 1, &out, 1ull << 62, NULL));
+	REFUSED("fi_av_lookup", -FI_EINVAL,
+		fi_av_lookup(e.av, 777, junk, &(size_t){ sizeof(junk) }));
 	REFUSED("fi_av_remove", -FI_EINVAL, fi_av_remove(e.av, &(fi_addr_t){ 777 }, 1, 0));
 	lines = 0;
 	assert_int_equal(fi_av_insert(e.av, junk, 1, &out, FI_SYNC_ERR, errors), 0);
@@ -210,6 +219,9 @@ static void transfers_say_why_not(void **state)
 	REFUSED("transfer", -FI_ENOSYS, fi_read(e.ep, buf, 8, NULL, 0, 0, 0, NULL));
 	REFUSED("transfer", -FI_ENOSYS,
 		fi_atomic(e.ep, buf, 1, NULL, 0, 0, 0, FI_UINT8, FI_SUM, NULL));
+	REFUSED("fi_cq_read", -FI_EINVAL, fi_cq_read(e.cq, NULL, 1));
+	REFUSED("fi_cq_readerr", -FI_EINVAL, fi_cq_readerr(e.cq, NULL, 0));
+	REFUSED("fi_control", -FI_EINVAL, fi_control(&e.cq->fid, FI_GETWAIT, NULL));
 	REFUSED("fi_cq_sread", -FI_ENOSYS, fi_cq_sread(e.cq, &entry, 1, NULL, 0));
 	assert_int_equal(fi_endpoint(e.domain, e.info, &ep, NULL), 0);
 	REFUSED("transfer", -FI_EOPBADSTATE, fi_tsend(ep, buf, 8, NULL, 0, 1, NULL));
