@@ -12,6 +12,8 @@
 #include "refuse.h"
 #include "send.h"
 
+#define STREAM_MAX (1u << 30) /* payload of one packet, bytes */
+
 #define ACCESS_FLAGS                                                                      \
 	(FI_COMPLETION | FI_MORE | FI_FENCE | FI_INJECT_COMPLETE | FI_TRANSMIT_COMPLETE | \
 	 FI_DELIVERY_COMPLETE | FI_MATCH_COMPLETE | FI_RMA | FI_ATOMIC | FI_READ | FI_WRITE)
@@ -290,18 +292,36 @@ static int engine_write_inline(struct engine_peer *peer, struct engine_tx *tx)
 	return 0;
 }
 
+/* Does a write wait on the wire when it comes before its turn? */
+static bool engine_write_waits(const struct engine_peer *peer, const struct engine_tx *tx)
+{
+	return peer->wire->waits_min && tx->len >= peer->wire->waits_min &&
+	       tx->len <= STREAM_MAX;
+}
+
+/* Does a write that does not fit travel behind its header all the same? */
+static bool engine_write_streams(const struct engine_peer *peer, const struct engine_tx *tx)
+{
+	if (peer->wire->has_get || engine_request_listed(tx))
+		return false;
+	return engine_write_waits(peer, tx) ||
+	       (tx->len <= peer->wire->eager_max && engine_write_counts(peer, tx));
+}
+
 /* From the caller's memory to the target's without a stop; only the header takes its turn. */
 static int engine_write_stream(struct engine_peer *peer, struct engine_tx *tx)
 {
+	bool counted = !engine_write_waits(peer, tx);
 	struct packet packet = { .tag = tx->targets[0].addr, .data = tx->targets[0].key };
 	int ret;
 
-	engine_header_to(peer, &packet, tx->rx_idx, PACKET_WRITE, PACKET_COUNTED,
+	engine_header_to(peer, &packet, tx->rx_idx, PACKET_WRITE, counted ? PACKET_COUNTED : 0,
 			 (uint32_t)tx->len);
 	ret = engine_tx_leave(peer, tx, &packet, !peer->wire->in_order);
 	if (ret)
 		return ret;
-	peer->credit -= (uint32_t)tx->len;
+	if (counted)
+		peer->credit -= (uint32_t)tx->len;
 	list_remove(&tx->link);
 	engine_unacked(peer, tx);
 	tx->state = TX_EAGER;
@@ -312,8 +332,7 @@ static int engine_write_start(struct engine_peer *peer, struct engine_tx *tx)
 {
 	if (engine_write_fits(peer, tx))
 		return engine_write_inline(peer, tx);
-	if (!peer->wire->has_get && tx->len <= peer->wire->eager_max &&
-	    engine_write_counts(peer, tx))
+	if (engine_write_streams(peer, tx))
 		return engine_write_stream(peer, tx);
 	return engine_tx_rts(peer, tx);
 }

@@ -8,7 +8,8 @@
  *			<-  ACK (everything before that seq), or NAK (seq)
  *	READ, ATOMIC (id)	->	carried out in its turn
  *			<-  RESPONSE (id, offset), or NAK (id)
- *	WRITE (seq) by sendv	->	its payload goes straight into registered memory
+ *	WRITE (seq) by sendv	->	its payload goes straight into registered memory; a large one
+ *					takes no credit, and waits on the wire for its turn
  *			<-  ACK, or NAK (seq)
  *	RTS with targets	->	a rendezvous (rndv.c) into registered memory
  *			<-  FIN (id), or NAK (id)

@@ -209,8 +209,27 @@ static bool engine_header_take(struct engine_peer *peer, const struct packet *pa
 	       packet->op == PACKET_RTS || engine_is_request(packet);
 }
 
+/* A write to one place that takes no credit, since it may wait on the wire. */
+static bool engine_write_large(const struct wire_conn *conn, const struct packet *packet)
+{
+	uint32_t least = conn->wire->ops->waits_min;
+
+	return least && packet->len >= least && packet->op == PACKET_WRITE && !packet->flags;
+}
+
+/* Is this such a one that came before its turn? */
+static bool engine_write_early(const struct wire_conn *conn, const struct packet *packet)
+{
+	const struct engine_peer *peer = conn->peer;
+
+	return engine_write_large(conn, packet) &&
+	       PACKET_LIFE(packet->epoch) == peer->rx_epoch &&
+	       (int32_t)(packet->seq - peer->rx_seq) > 0;
+}
+
 /* Does a message or request have the payload with it that it has to? */
-static bool engine_message_fits(const struct packet *packet, size_t avail)
+static bool engine_message_fits(const struct wire_conn *conn, const struct packet *packet,
+				size_t avail)
 {
 	switch (packet->op) {
 	case PACKET_EAGER:
@@ -220,7 +239,8 @@ static bool engine_message_fits(const struct packet *packet, size_t avail)
 			packet->flags & PACKET_TARGETS) &&
 		       avail == packet->len;
 	default:
-		return avail == packet->len || packet->flags & PACKET_COUNTED;
+		return avail == packet->len || packet->flags & PACKET_COUNTED ||
+		       engine_write_large(conn, packet);
 	}
 }
 
@@ -237,6 +257,8 @@ static __attribute__((noinline)) int engine_packet_any(struct engine_ep *ep,
 
 	dest->iov_cnt = 0;
 	dest->cookie = NULL;
+	if (unlikely(engine_write_early(conn, packet)))
+		return -FI_EAGAIN;
 	if (!engine_header_take(peer, packet))
 		return -FI_EINVAL;
 	switch (packet->op) {
@@ -245,7 +267,7 @@ static __attribute__((noinline)) int engine_packet_any(struct engine_ep *ep,
 	case PACKET_WRITE:
 	case PACKET_READ:
 	case PACKET_ATOMIC:
-		if (engine_message_fits(packet, avail))
+		if (engine_message_fits(conn, packet, avail))
 			ret = engine_message(ep, conn, packet, payload, avail, dest);
 		break;
 	case PACKET_RESPONSE:
@@ -313,7 +335,8 @@ void engine_payload_done(struct engine_ep *ep, struct wire_conn *conn, void *coo
 	} else {
 		list_remove(&rx->link);
 		list_remove(&rx->filling);
-		engine_owe(rx->peer, rx->incoming);
+		if (!rx->landing || rx->flags & PACKET_COUNTED)
+			engine_owe(rx->peer, rx->incoming);
 		if (rx->landing)
 			engine_landed(rx);
 		else

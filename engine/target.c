@@ -281,7 +281,7 @@ static int landing_open(struct engine_rx_ctx *ctx, struct engine_peer *peer,
 	rx->tag = 0;
 	rx->data = packet->data;
 	rx->len = rx->cap = len;
-	rx->flags = packet->flags & PACKET_CQ_DATA;
+	rx->flags = packet->flags & (PACKET_CQ_DATA | PACKET_COUNTED);
 	rx->iov_cnt = 0;
 	rx->landing = landing;
 	*out = rx;
@@ -329,7 +329,8 @@ int engine_request_stream(struct engine_rx_ctx *ctx, struct engine_peer *peer,
 	engine_ack_due(peer);
 	ret = landing_open(ctx, peer, packet, &r, r.len, &rx);
 	if (ret) {
-		engine_grant(peer, r.len); /* the wire drops the payload */
+		if (packet->flags & PACKET_COUNTED)
+			engine_grant(peer, r.len); /* the wire drops the payload */
 		request_refuse(peer, packet->seq, ret);
 		return 0;
 	}

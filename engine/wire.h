@@ -320,6 +320,12 @@ struct wire_ops {
 	 */
 	int (*direct)(struct wire_conn *conn, const struct wire_access *access,
 		      struct wire_op *op);
+
+	/*
+	 * Least payload of a sendv that may be told to wait, more than can be claimed: see engine_packet().
+	 * What is claimed and published does not wait behind it. 0: none may.
+	 */
+	uint32_t waits_min;
 };
 
 /*
@@ -369,8 +375,9 @@ void engine_wire_rouse(struct wire *wire);
  * With avail == packet->len the payload is consumed on return and @dest is not touched.
  * Otherwise @dest is filled: the wire writes the whole payload there (the first @avail bytes
  * too) and then calls engine_payload_done(), unless the conn goes down first.
- * Returns 0, or -FI_E* for a packet that no peer of this version sends: the wire ends the conn
- * with that error.
+ * Returns 0; or -FI_EAGAIN for one with waits_min bytes or more that has not its turn: nothing happened,
+ * and the wire hands it on again after it has moved something else, or soon (other wires may have); or
+ * -FI_E* for a packet that no peer of this version sends: the wire ends the conn with that error.
  */
 int engine_packet(struct engine_ep *ep, struct wire_conn *conn, const struct packet *packet,
 		  const void *payload, size_t avail, struct wire_dest *dest);

@@ -28,6 +28,8 @@ static uint64_t next_due(const struct tcp_wire *wire)
 	uint64_t now, ns = UINT64_MAX, hub_due = tcp_hub_due(wire->hub);
 	const struct list *node;
 
+	if (!list_empty(&wire->waiting))
+		ns = TCP_TURN_NS;
 	if (list_empty(&wire->timed) && hub_due == UINT64_MAX)
 		return ns;
 	now = platform_now_ns();

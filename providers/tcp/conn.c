@@ -32,6 +32,7 @@ struct tcp_conn *tcp_conn_create(struct tcp_wire *wire)
 	list_init(&conn->dirty);
 	list_init(&conn->finished);
 	list_init(&conn->timed);
+	list_init(&conn->waiting);
 	list_push(&wire->conns, &conn->link);
 	return conn;
 }
@@ -49,6 +50,7 @@ void tcp_conn_bury(struct tcp_conn *conn)
 	list_remove(&conn->dirty);
 	list_remove(&conn->finished);
 	list_remove(&conn->timed);
+	list_remove(&conn->waiting);
 	list_remove(&conn->link);
 	list_push(&wire->graves, &conn->link);
 }

@@ -194,7 +194,7 @@ static int begin_large(struct tcp_conn *conn, const struct packet *packet, const
 	int err = tcp_flow_begin(conn, &conn->flow, packet);
 
 	if (err || conn->dead)
-		return err;
+		return err == -FI_EAGAIN ? -FI_EINVAL : err; /* nothing waits on this lane */
 	payload = there < conn->flow.left ? there : conn->flow.left;
 	tcp_flow_take(&conn->flow, at + sizeof(*packet), payload);
 	conn->padding = -packet->len & 7;
@@ -243,7 +243,7 @@ static int parse(struct tcp_conn *conn, const uint8_t *at, const uint8_t *end)
 			err = engine_packet(ep, &conn->conn, &packet, at + sizeof(packet),
 					    packet.len, &dest);
 		if (unlikely(err < 0))
-			return err;
+			return err == -FI_EAGAIN ? -FI_EINVAL : err;
 		moved++;
 		at += tcp_frame_len(packet.len);
 		if (unlikely(conn->dead || conn->control.state != TCP_LANE_UP))

@@ -14,12 +14,21 @@
 #define READ_LEN    (1u << 20) /* of one lane in one poll */
 #define OUT_IOV_MAX 32	       /* of several operations in one call */
 
+/* Is the lane to be read? Not while a header waits for its turn. */
+static void watch(struct tcp_conn *conn)
+{
+	uint32_t in = list_empty(&conn->waiting) ? EPOLLIN : 0;
+
+	tcp_watch(tcp_wire_of(conn)->hub, &conn->data,
+		  conn->data.want_out ? in | EPOLLOUT : in);
+}
+
 static void want_out(struct tcp_conn *conn, bool want)
 {
 	if (conn->data.want_out == want)
 		return;
 	conn->data.want_out = want;
-	tcp_watch(tcp_wire_of(conn)->hub, &conn->data, want ? EPOLLIN | EPOLLOUT : EPOLLIN);
+	watch(conn);
 }
 
 static struct tcp_send *send_at(struct tcp_bulk *bulk, uint32_t idx)
@@ -231,11 +240,25 @@ static int arrived(struct tcp_conn *conn, size_t len)
 	}
 	if (conn->dead || bulk->header_len < sizeof(bulk->header))
 		return moved;
-	bulk->header_len = 0;
 	err = tcp_flow_begin(conn, &bulk->flow, &bulk->header);
+	if (err == -FI_EAGAIN) {
+		list_push(&tcp_wire_of(conn)->waiting, &conn->waiting);
+		return moved;
+	}
+	bulk->header_len = 0;
 	if (err)
 		tcp_conn_down(conn, err);
 	return moved + 1;
+}
+
+int tcp_data_resume(struct tcp_conn *conn)
+{
+	int moved = tcp_wire_of(conn)->closing ? 0 : arrived(conn, 0);
+
+	if (conn->dead)
+		return moved;
+	watch(conn);
+	return moved && list_empty(&conn->waiting) ? moved + tcp_data_read(conn) : moved;
 }
 
 /* Input of an endpoint that is being closed: nobody is there to take it. */
@@ -269,7 +292,8 @@ int tcp_data_read(struct tcp_conn *conn)
 		read_away(conn);
 		return 0;
 	}
-	for (round = 0; round < READ_MAX && taken < READ_LEN; round++) {
+	for (round = 0; round < READ_MAX && taken < READ_LEN && list_empty(&conn->waiting);
+	     round++) {
 		msg.msg_iovlen = (size_t)in_pieces(conn, iov, &room);
 		n = recvmsg(conn->data.fd, &msg, 0);
 		if (n <= 0) {

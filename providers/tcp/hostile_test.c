@@ -239,6 +239,21 @@ static void packets_that_no_peer_sends_end_the_conn(void **state)
 	side_close(a);
 }
 
+/* Control waits for nothing: what would have to wait is not for this lane. */
+static void control_that_has_not_its_turn_ends_the_conn(void **state)
+{
+	struct side *a = side_open(NULL);
+	struct tcp_answer answer;
+	int fd = raw_peer(a, &answer);
+
+	a->turn = 1;
+	raw_packet(fd, PACKET_WRITE, TCP_CARRY_MAX, 8);
+	DRIVE(a, NULL, a->downs);
+	assert_int_equal(a->last_err, -FI_EINVAL);
+	close(fd);
+	side_close(a);
+}
+
 static void ends_in_the_middle_are_breaks(void **state)
 {
 	struct side *a = side_open(NULL);
@@ -516,6 +531,7 @@ int main(void)
 		cmocka_unit_test(preambles_that_are_wrong_are_refused),
 		cmocka_unit_test(data_lanes_must_know_the_cookie),
 		cmocka_unit_test(packets_that_no_peer_sends_end_the_conn),
+		cmocka_unit_test(control_that_has_not_its_turn_ends_the_conn),
 		cmocka_unit_test(ends_in_the_middle_are_breaks),
 		cmocka_unit_test(half_a_conn_does_not_stay),
 		cmocka_unit_test(answers_that_are_wrong_end_connecting),

@@ -411,7 +411,11 @@ static void lane_event(struct tcp_lane *lane, uint32_t events)
 	}
 	lane->happened |= events;
 	list_remove(&lane->ready);
-	list_push(&tcp_wire_of(conn)->ready, &lane->ready);
+	/* Control first: what came behind it on the other lane has its turn then. */
+	if (lane->kind == TCP_LANE_CONTROL)
+		list_insert_after(&tcp_wire_of(conn)->ready, &lane->ready);
+	else
+		list_push(&tcp_wire_of(conn)->ready, &lane->ready);
 }
 
 /* Has another wire asked since our last poll, in the same round of progress? */

@@ -83,6 +83,8 @@ int __wrap_engine_packet(struct engine_ep *ep, struct wire_conn *conn,
 		return side->reject;
 	if (packet->len > 64u << 20)
 		return -FI_EINVAL;
+	if (avail < packet->len && side->got_cnt < (int)side->turn)
+		return -FI_EAGAIN;
 	assert_true(side->got_cnt < SIDE_GOT_MAX);
 	side->got_cnt++;
 	got->packet = *packet;

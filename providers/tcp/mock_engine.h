@@ -36,8 +36,10 @@ struct side {
 	struct wire *wire;
 	struct hello hello;
 	struct weft_addr addr;
-	int refuse;		 /* engine_accept answers this */
-	int reject;		 /* engine_packet answers this */
+	int refuse; /* engine_accept answers this */
+	int reject; /* engine_packet answers this */
+	uint32_t
+		turn; /* engine_packet has payload that is to come wait until so many packets are there */
 	struct wire_conn *yield; /* engine_accept gives up this conn of ours first */
 	struct wire_conn *conns[SIDE_CONN_MAX]; /* that came up */
 	int conn_cnt;				/* conns that ever came up */

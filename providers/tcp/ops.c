@@ -35,6 +35,7 @@ const struct wire_ops tcp_wire_ops = {
 	.bell = tcp_bell,
 	.arm = tcp_arm,
 	.disarm = tcp_disarm,
+	.waits_min = TCP_CARRY_MAX + 1,
 };
 
 const struct wire_provider tcp_wire_provider = {

@@ -53,6 +53,7 @@
 #define TCP_BATCH_LEN (16u << 10) /* gathered packets that are worth a system call */
 #define TCP_GUEST_MAX 256u	  /* accepted sockets of a port that wait to be let in */
 #define TCP_END_NS    1000000000u /* how long the lanes of one conn may end after another */
+#define TCP_TURN_NS   1000000u	  /* between looks at headers that wait, where nothing moves */
 #define TCP_RETRY_NS  100000000u  /* without descriptors: try again after this */
 
 enum tcp_lane_kind {
@@ -151,7 +152,7 @@ struct tcp_bulk {
 
 	/* In. */
 	struct packet header;
-	uint32_t header_len; /* bytes of it that are there */
+	uint32_t header_len; /* bytes of it that are there; all: it waits for its turn */
 	struct tcp_flow flow;
 
 	uint32_t answer_len;
@@ -166,8 +167,10 @@ struct tcp_conn {
 	struct list dirty;    /* wire->dirty: something to write or to fail in the next poll */
 	struct list finished; /* wire->finished: done() is due */
 	struct list timed;    /* wire->timed: due_ns is set */
-	uint64_t due_ns;      /* data lane: open it now; ending: end now */
-	bool ours;	      /* we connected */
+	struct list
+		waiting; /* wire->waiting: its data lane is not read until a header's turn */
+	uint64_t due_ns; /* data lane: open it now; ending: end now */
+	bool ours;	 /* we connected */
 	bool dead;
 	bool bye; /* the peer closes in order */
 	bool cut; /* a lane ended in the middle of a packet */
@@ -267,7 +270,7 @@ struct tcp_wire {
 	uint8_t nonce[ADDR_NONCE_LEN]; /* of the endpoint */
 	struct list ready;	  /* lanes to which something has happened */
 	struct list arrived;	  /* guests who are for us */
-	struct list conns, dirty, finished, timed;
+	struct list conns, dirty, finished, timed, waiting;
 	struct list graves; /* dead, freed at the end of poll */
 	union tcp_sockaddr local;
 };
@@ -490,7 +493,8 @@ static inline void tcp_answered(struct tcp_conn *conn)
 
 /*
  * tcp_flow_begin - hand on a header whose payload is to come
- * Returns 0 or -FI_E* that ends the conn; the conn may have ended otherwise.
+ * Returns 0, -FI_EAGAIN when it has to wait for its turn, or -FI_E* that ends the conn; the conn may have
+ * ended otherwise.
  */
 int tcp_flow_begin(struct tcp_conn *conn, struct tcp_flow *flow, const struct packet *packet);
 
@@ -521,6 +525,13 @@ int tcp_get(struct wire_conn *conn, const struct wire_source *from, const struct
 
 /* tcp_data_flush - write what is queued, as far as the kernel takes it */
 void tcp_data_flush(struct tcp_conn *conn);
+
+/*
+ * tcp_data_resume - the header at which the data lane waits is due perhaps: go on reading
+ * A conn in wire->waiting, which it leaves, perhaps to wait there again. Only from poll. Returns packets
+ * moved
+ */
+int tcp_data_resume(struct tcp_conn *conn);
 
 /* tcp_data_read - read headers and payload. Only from poll. Returns packets moved */
 int tcp_data_read(struct tcp_conn *conn);

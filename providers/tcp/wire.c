@@ -80,6 +80,7 @@ static struct tcp_wire *wire_alloc(struct engine_ep *ep, const struct weft_addr 
 	list_init(&wire->dirty);
 	list_init(&wire->finished);
 	list_init(&wire->timed);
+	list_init(&wire->waiting);
 	list_init(&wire->graves);
 	return wire;
 }
@@ -221,6 +222,18 @@ static void serve_arrived(struct tcp_wire *wire)
 		tcp_guest_admit(container_of(node, struct tcp_guest, link), wire);
 }
 
+/* Data lanes at headers that came before their turn, now that the others have been read. */
+static int serve_waiting(struct tcp_wire *wire)
+{
+	struct list *node, batch;
+	int moved = 0;
+
+	take_all(&wire->waiting, &batch);
+	while ((node = list_pop(&batch)))
+		moved += tcp_data_resume(container_of(node, struct tcp_conn, waiting));
+	return moved;
+}
+
 /* What epoll told of the lanes of this wire. */
 static int serve_ready(struct tcp_wire *wire)
 {
@@ -261,6 +274,8 @@ static int turn(struct tcp_wire *wire)
 		serve_arrived(wire);
 	if (!list_empty(&wire->ready))
 		moved += serve_ready(wire);
+	if (unlikely(!list_empty(&wire->waiting)))
+		moved += serve_waiting(wire);
 	moved += serve_finished(wire);
 	if (unlikely(hub->resting))
 		tcp_hub_rearm(hub);

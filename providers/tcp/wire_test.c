@@ -313,6 +313,54 @@ static void control_overtakes_bulk(void **state)
 	free(bytes);
 }
 
+/* Control goes on meanwhile, also to where it waits, and nothing is lost. */
+static void bulk_waits_for_its_turn_and_nothing_else_does(void **state)
+{
+	struct side *a = side_open(NULL), *b = side_open(NULL);
+	size_t len = 3000000;
+	uint8_t *bytes = malloc(len);
+	struct iovec iov = { bytes, len };
+	struct wire_conn *ab, *ba;
+	struct sent sent[2] = { 0 };
+	int i;
+
+	pair_up(a, b, &ab, &ba);
+	pattern(bytes, len, 7);
+	b->turn = 10;
+	for (i = 0; i < 2; i++)
+		assert_int_equal(send_bulk(ab, 7, &iov, 1, &sent[i]), 0);
+	DRIVE(a, b, !list_empty(&tcp_wire_from(b->wire)->waiting));
+	for (i = 0; i < 9; i++) {
+		assert_true(publish(ab, (uint32_t)i, 100, false));
+		DRIVE(a, b, b->got_cnt == i + 1);
+		assert_int_equal(tcp_conn_from(ba)->data.events, 0); /* it does not ring */
+		assert_true(tcp_arm(b->wire) <= TCP_TURN_NS);
+		tcp_disarm(b->wire);
+	}
+	assert_true(publish(ba, 1, 100, false));
+	DRIVE(a, b, a->got_cnt == 1);
+	assert_true(publish(ab, 9, 100, false));
+	DRIVE(a, b, b->got_cnt == 12 && b->got[10].payload && b->got[11].payload);
+	for (i = 0; i < 12; i++)
+		assert_true(payload_right(&b->got[i]));
+	DRIVE(a, b, sent[0].done && sent[1].done);
+
+	/* an end is seen, and so is one of our own */
+	b->turn = 100;
+	assert_int_equal(send_bulk(ab, 7, &iov, 1, &sent[0]), 0);
+	DRIVE(a, b, !list_empty(&tcp_wire_from(b->wire)->waiting));
+	tcp_disconnect(ab);
+	DRIVE(b, NULL, b->downs == 1);
+	pair_up(a, b, &ab, &ba);
+	assert_int_equal(send_bulk(ab, 7, &iov, 1, &sent[0]), 0);
+	DRIVE(a, b, !list_empty(&tcp_wire_from(b->wire)->waiting));
+	side_close(b);
+	DRIVE(a, NULL, a->downs == 1);
+	assert_int_equal(a->last_err, 0);
+	side_close(a);
+	free(bytes);
+}
+
 /* One payload of medium size, in pieces, behind packets that are gathered. */
 static void exchange(struct side *from, struct wire_conn *conn, struct side *to, size_t len)
 {
@@ -568,6 +616,7 @@ int main(void)
 		cmocka_unit_test(either_side_may_send_bulk_first),
 		cmocka_unit_test(both_sides_send_bulk_at_once),
 		cmocka_unit_test(control_overtakes_bulk),
+		cmocka_unit_test(bulk_waits_for_its_turn_and_nothing_else_does),
 		cmocka_unit_test(medium_payload_that_is_answered_needs_one_lane),
 		cmocka_unit_test(a_stream_of_medium_payload_takes_the_data_lane),
 		cmocka_unit_test(a_side_connects_to_itself),

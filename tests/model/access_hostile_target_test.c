@@ -515,6 +515,67 @@ static void stream_without_credit_or_with_anything_else_is_refused(void **state)
 	assert_int_equal(region[0], 'g');
 }
 
+static void waiting_wire(void)
+{
+	struct fake_knobs k;
+
+	fake_knobs_default(&k);
+	k.waits_min = 10000;
+	fake_knobs_set(FAKE_B, &k);
+}
+
+/* Nothing of it is held, and nothing of what came with it is counted, until then. */
+static void write_without_credit_waits_on_the_wire_for_its_turn(void **state)
+{
+	struct packet p = a_request(PACKET_WRITE, 10000);
+
+	waiting_wire();
+	p.seq++;
+	for (int i = 0; i < 3; i++) {
+		assert_int_equal(say(&p, bytes, i * 5000), -FI_EAGAIN);
+		assert_true(fake_raw_alive(liar));
+	}
+	assert_int_equal(fake_end_engine(&victim)->landing_pool.used, 0);
+	p = a_request(PACKET_WRITE, 8);
+	p.tag = 12000;
+	accepted(&p, bytes);
+	assert_int_equal(region[0], 'g');
+	p = a_request(PACKET_WRITE, 10000);
+	assert_int_equal(fake_raw_send(liar, &p, bytes, 1000, bytes + 1000), 0);
+	lie.seq++;
+	assert_memory_equal(region, bytes, 10000);
+	while (heard(PACKET_ACK, NULL, 0).data != lie.seq)
+		;
+}
+
+static void write_without_credit_before_its_turn_is_refused_where_nothing_waits(void **state)
+{
+	struct packet p = a_request(PACKET_WRITE, 10000);
+
+	p.seq++;
+	refused(&p, bytes, 1000);
+	/* nor does one that has been */
+	waiting_wire();
+	p = a_request(PACKET_WRITE, 10000);
+	p.seq--;
+	refused(&p, bytes, 1000);
+	/* nor one of another life, nor a smaller one, nor one that says more */
+	p = a_request(PACKET_WRITE, 10000);
+	p.seq++;
+	p.epoch ^= 0x8000; /* the high half names the life */
+	refused(&p, bytes, 1000);
+	p = a_request(PACKET_WRITE, 9999);
+	p.seq++;
+	refused(&p, bytes, 1000);
+	for (int i = 0; i < 8; i++) {
+		p = a_request(PACKET_WRITE, 10000);
+		p.flags = (uint8_t)(1u << i);
+		if (p.flags != PACKET_COUNTED)
+			refused(&p, bytes, 1000);
+	}
+	assert_int_equal(region[0], 'g');
+}
+
 static void what_has_arrived_is_told_while_more_is_on_its_way(void **state)
 {
 	struct packet p = a_stream(3000), none;
@@ -619,6 +680,8 @@ int main(void)
 		TEST(stream_goes_where_it_may_or_nowhere),
 		TEST(stream_before_its_turn_is_carried_out_in_it),
 		TEST(stream_without_credit_or_with_anything_else_is_refused),
+		TEST(write_without_credit_waits_on_the_wire_for_its_turn),
+		TEST(write_without_credit_before_its_turn_is_refused_where_nothing_waits),
 		TEST(what_has_arrived_is_told_while_more_is_on_its_way),
 		TEST(streams_give_their_credit_back),
 		TEST(streams_that_are_refused_are_bounded_too),

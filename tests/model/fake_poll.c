@@ -129,26 +129,31 @@ int fake_packet(struct fake_conn *c, struct fake_item *item, size_t avail)
 	return ret;
 }
 
-/* Hand a header to the engine. Returns false when the conn ended. */
-static bool deliver(struct fake_conn *c, struct fake_item *item, bool split)
+/* Hand a header to the engine. Returns 1; 0 when it has to wait, first of its lane; -1 when the conn ended. */
+static int deliver(struct fake_conn *c, enum fake_lane lane, struct fake_item *item, bool split)
 {
 	size_t avail = split ? fake_random(item->packet.len) : item->packet.len;
 	int ret = fake_packet(c, item, avail);
 
+	if (ret == -FI_EAGAIN && lane == FAKE_SENDV && fake_knobs_of(c)->waits_min) {
+		list_insert_after(&c->lanes[lane], &item->link);
+		return 0;
+	}
+
 	if (c->dead) {
 		fake_item_free(item);
-		return false;
+		return -1;
 	}
 	if (ret) {
 		fake_item_free(item);
 		fake_conn_down(c, ret);
-		return false;
+		return -1;
 	}
 	if (split)
 		list_push(&c->flowing, &item->link);
 	else
 		item_done(item);
-	return true;
+	return 1;
 }
 
 /* The first packets of a lane. Returns how many, or -1 when the conn ended. */
@@ -157,7 +162,7 @@ static int move_lane(struct fake_conn *c, enum fake_lane lane)
 	struct fake_knobs *k = fake_knobs_of(c);
 	uint32_t left = 1 + fake_random(k->burst);
 	struct list *node;
-	int moved = 0;
+	int moved = 0, ret;
 
 	if (!c->still[lane] && fake_chance(k->stall))
 		c->still[lane] = fake_random(60);
@@ -169,8 +174,11 @@ static int move_lane(struct fake_conn *c, enum fake_lane lane)
 		struct fake_item *item = container_of(node, struct fake_item, link);
 		bool split = lane == FAKE_SENDV && item->packet.len && fake_chance(k->split);
 
-		if (!deliver(c, item, split))
+		ret = deliver(c, lane, item, split);
+		if (ret < 0)
 			return -1;
+		if (!ret)
+			break;
 		moved++;
 	}
 	return moved;

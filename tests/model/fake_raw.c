@@ -116,7 +116,7 @@ int fake_raw_send(struct fake_raw *raw, const struct packet *packet, const void 
 	ret = fake_packet(c, item, avail);
 	if (c->dead || ret || avail == packet->len) {
 		fake_item_free(item);
-		if (ret && !c->dead)
+		if (ret && ret != -FI_EAGAIN && !c->dead)
 			fake_conn_down(c, ret);
 	} else {
 		/* Only now: the engine has believed that there is so much of it. */

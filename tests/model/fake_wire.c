@@ -103,6 +103,9 @@ void fake_knobs_random(struct fake_knobs *knobs)
 		.has_get = fake_chance(160),
 		.proof = some_chance(),
 	};
+	if (fake_chance(128))
+		knobs->waits_min = WIRE_REQUEST_MAX + 1 +
+				   fake_random(fake_chance(128) ? 1000 : 49152);
 	knobs->eager_max = knobs->claim_max;
 	if (fake_chance(200))
 		knobs->eager_max += fake_random(fake_chance(128) ? 8192 : 49152);
@@ -797,6 +800,7 @@ void fake_knobs_set(enum fake_kind kind, const struct fake_knobs *knobs)
 	fake_ops[kind].claim_max = knobs->claim_max;
 	fake_ops[kind].eager_max = knobs->eager_max;
 	fake_ops[kind].has_get = knobs->has_get;
+	fake_ops[kind].waits_min = knobs->waits_min;
 	fake_ops[kind].polls_after_send = true;
 }
 

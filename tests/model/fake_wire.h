@@ -26,22 +26,22 @@ enum fake_kind {
 
 /* Chances are of 256. */
 struct fake_knobs {
-	uint32_t claim_max, eager_max; /* bytes, see struct wire_ops */
-	uint32_t claim_room;	       /* packets under way per direction */
-	uint32_t sendv_room;	       /* operations under way per direction */
-	uint32_t burst;		       /* packets of a lane that one poll delivers at most */
-	uint16_t move;		       /* that a lane moves in a poll at all */
-	uint16_t stall;		       /* that a lane begins to stand still for some polls */
-	uint16_t refuse;	       /* claim, sendv, connect: no room, for no reason */
-	uint16_t split;		       /* payload of sendv comes in pieces */
-	uint16_t buffer;	       /* sendv copies, and is done before it is delivered */
-	uint16_t get_now;	       /* get works at once; else, of the rest: */
-	uint16_t get_later;	       /* get works later; else it is refused */
-	uint16_t get_fails;	       /* of those later: fails after all */
-	uint16_t deaf;		       /* arm promises no bell, but to be polled in time */
-	uint16_t fickle;	       /* arm says that there is something, and there is not */
-	uint16_t spurious;	       /* the bell of an armed wire rings for nothing */
-	uint16_t proof;		       /* fake-a knows at once that somebody is gone */
+	uint32_t claim_max, eager_max, waits_min; /* bytes, see struct wire_ops */
+	uint32_t claim_room;			  /* packets under way per direction */
+	uint32_t sendv_room;			  /* operations under way per direction */
+	uint32_t burst;	    /* packets of a lane that one poll delivers at most */
+	uint16_t move;	    /* that a lane moves in a poll at all */
+	uint16_t stall;	    /* that a lane begins to stand still for some polls */
+	uint16_t refuse;    /* claim, sendv, connect: no room, for no reason */
+	uint16_t split;	    /* payload of sendv comes in pieces */
+	uint16_t buffer;    /* sendv copies, and is done before it is delivered */
+	uint16_t get_now;   /* get works at once; else, of the rest: */
+	uint16_t get_later; /* get works later; else it is refused */
+	uint16_t get_fails; /* of those later: fails after all */
+	uint16_t deaf;	    /* arm promises no bell, but to be polled in time */
+	uint16_t fickle;    /* arm says that there is something, and there is not */
+	uint16_t spurious;  /* the bell of an armed wire rings for nothing */
+	uint16_t proof;	    /* fake-a knows at once that somebody is gone */
 	bool has_get;
 	bool mute;    /* connections are never answered */
 	bool no_bell; /* there are no descriptors */

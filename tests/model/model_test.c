@@ -343,9 +343,10 @@ static void report(void)
 	       (unsigned long long)seen.atomics, (unsigned long long)seen.large,
 	       (unsigned long long)seen.refused, (unsigned long long)seen.fences,
 	       (unsigned long long)seen.data_events);
-	printf("%llu messages arrived (%llu rendezvous, %llu before their turn), %llu bytes\n",
+	printf("%llu messages arrived (%llu rendezvous, %llu before their turn, %llu that waited for it), %llu bytes\n",
 	       (unsigned long long)seen.packets, (unsigned long long)seen.rendezvous,
-	       (unsigned long long)seen.early, (unsigned long long)seen.bytes);
+	       (unsigned long long)seen.early, (unsigned long long)seen.waits,
+	       (unsigned long long)seen.bytes);
 }
 
 enum model_test {

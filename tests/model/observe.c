@@ -141,8 +141,21 @@ static void saw_header(int to, int from, const struct packet *packet,
 	ref_turns(&run.ref, from, to);
 }
 
+/* A write without credit that nobody may hold: the engine will want to see it again in its turn. */
+static bool has_to_wait(const struct wire_conn *conn, const struct packet *packet)
+{
+	uint32_t least = conn->wire->ops->waits_min;
+
+	return least && packet->len >= least && packet->op == PACKET_WRITE && !packet->flags &&
+	       packet->seq != conn->peer->rx_seq;
+}
+
 static void on_packet(const struct wire_conn *conn, const struct packet *packet, bool whole)
 {
+	if (has_to_wait(conn, packet)) {
+		seen.waits++;
+		return;
+	}
 	saw_header(end_of(conn->wire->ep), end_named(&conn->peer->address), packet, conn->peer,
 		   whole);
 }

@@ -122,7 +122,7 @@ struct run {
 /* What the run has seen, so that a reader can tell what it is worth. */
 struct run_seen {
 	uint64_t ops, sends, full, receives, truncated, peeks, found, claims, cancels, silent;
-	uint64_t packets, rendezvous, early, bytes, rounds;
+	uint64_t packets, rendezvous, early, waits, bytes, rounds;
 	uint64_t breaks, failed_sends, failed_receives, lost;
 	uint64_t writes, reads, atomics, large, refused, fences, data_events, failed_accesses;
 };
