@@ -34,7 +34,7 @@
 #include "wire.h"
 
 #define TCP_CLAIM_MAX  WIRE_REQUEST_MAX
-#define TCP_EAGER_MAX  (64u << 10)
+#define TCP_EAGER_MAX  (512u << 10)
 #define TCP_SEND_MAX   16u	   /* sendv operations that a conn keeps */
 #define TCP_CARRY_MAX  (64u << 10) /* payload of a sendv that the control lane may take */
 #define TCP_CARRY_REST 16u	   /* answers to single ones, after a stream of them */
