@@ -30,9 +30,10 @@
 #define ENGINE_INJECT_MAX   4096u
 #define ENGINE_FREE_MAX	    256u /* payload of a message that takes no credit, bytes */
 #define ENGINE_WIRE_MAX	    4u
-#define ENGINE_TX_SIZE	    1024u /* default and largest tx_attr.size */
+#define ENGINE_TX_SIZE	    1024u /* default of tx_attr.size; more are bounded by memory alone */
 #define ENGINE_RX_SIZE	    1024u /* rx_attr.size answered; posting is bounded by memory alone */
-#define ENGINE_CNTR_CNT	    65536u /* domain_attr.cntr_cnt answered; bounded by memory alone */
+#define ENGINE_OBJECT_CNT   65536u /* queues, endpoints, counters, regions answered: memory bounds them */
+#define ENGINE_TAG_FORMAT   0xaaaaaaaaaaaaaaaaull /* all bits are the program's to use */
 #define ENGINE_BUDGET	    (64u << 20) /* default of the parameter below, bytes */
 #define ENGINE_PARAM_BUDGET "rx_budget" /* FI_<PROVIDER>_RX_BUDGET */
 #define ENGINE_CTX_CNT \

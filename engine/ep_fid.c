@@ -588,7 +588,7 @@ static void engine_ep_init(struct engine_ep *ep, struct engine_domain *domain,
 	ep->ctx.directed_recv = ep->ctx.rx_caps & FI_DIRECTED_RECV;
 	ep->tx_size = ENGINE_TX_SIZE;
 	if (info->tx_attr) {
-		if (info->tx_attr->size && info->tx_attr->size < ENGINE_TX_SIZE)
+		if (info->tx_attr->size)
 			ep->tx_size = info->tx_attr->size;
 		ep->ctx.tx_op_flags = info->tx_attr->op_flags;
 	}

@@ -10,7 +10,7 @@
 
 void engine_options_init(struct engine_options *options, const struct fi_info *info)
 {
-	size_t most = SIZE_MAX >> 1, inject = ENGINE_INJECT_MAX;
+	size_t most = SIZE_MAX, inject = ENGINE_INJECT_MAX;
 
 	if (info && info->ep_attr && info->ep_attr->max_msg_size)
 		most = info->ep_attr->max_msg_size;

@@ -14,6 +14,7 @@
 
 #include "info.h"
 #include "mr_mode.h"
+#include "query.h"
 
 #define MSG_MODIFIERS (FI_SEND | FI_RECV)
 #define RMA_MODIFIERS (FI_READ | FI_WRITE | FI_REMOTE_READ | FI_REMOTE_WRITE)
@@ -246,7 +247,10 @@ static int answer_domain(struct fi_info *info, const struct fi_info *all_hints,
 int info_answer(const struct fi_provider *prov, const struct fi_info *offer,
 		const struct fi_info *hints, uint32_t api_version, struct fi_info **out)
 {
-	const struct reader reader = { api_version, info_layout_of_core(fi_version()) };
+	const struct info_query q = { .hints = hints,
+				      .layout = info_layout_of_core(fi_version()),
+				      .api_version = api_version };
+	const struct reader reader = { api_version, q.layout };
 	struct fi_info *info;
 	int err;
 
@@ -269,6 +273,8 @@ int info_answer(const struct fi_provider *prov, const struct fi_info *offer,
 	answer_tx(info->tx_attr, hints ? hints->tx_attr : NULL, info->caps, &reader);
 	answer_rx(info->rx_attr, hints ? hints->rx_attr : NULL, info->caps);
 	err = answer_domain(info, hints, &reader);
+	if (hints)
+		query_counts(&q, info);
 	if (!err)
 		err = answer_ep(info->ep_attr, hints ? hints->ep_attr : NULL, info->caps,
 				&reader);

@@ -213,6 +213,22 @@ static void what_is_not_limited_by_a_request_keeps_the_offers_maximum(void **sta
 	assert_int_equal(answer->tx_attr->msg_order, FI_ORDER_SAS | FI_ORDER_SAW);
 }
 
+static void of_what_memory_bounds_there_is_as_much_as_asked_for(void **state)
+{
+	struct round *round = *state;
+	struct fi_info *hints = round->hints, *answer;
+
+	hints->domain_attr->cq_cnt = 1000;
+	hints->domain_attr->cntr_cnt = 3;
+	hints->domain_attr->mr_cnt = 5;
+	hints->tx_attr->size = 65536;
+	answer = ask(round, API);
+	assert_int_equal(answer->domain_attr->cq_cnt, 1000);
+	assert_int_equal(answer->domain_attr->cntr_cnt, 16);
+	assert_int_equal(answer->domain_attr->mr_cnt, 0); /* of which nothing is said */
+	assert_int_equal(answer->tx_attr->size, 65536);
+}
+
 static void flags_that_nobody_asked_for_are_no_defaults(void **state)
 {
 	struct round *round = *state;
@@ -341,6 +357,7 @@ int main(void)
 		TEST(a_context_may_ask_for_less_than_the_whole),
 		TEST(requested_values_are_the_answered_values),
 		TEST(what_is_not_limited_by_a_request_keeps_the_offers_maximum),
+		TEST(of_what_memory_bounds_there_is_as_much_as_asked_for),
 		TEST(flags_that_nobody_asked_for_are_no_defaults),
 		TEST(progress_is_manual_unless_it_was_asked_for),
 		TEST(old_programs_are_told_an_old_registration_mode),

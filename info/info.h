@@ -175,9 +175,10 @@ int info_refuse(const struct fi_provider *prov, const char *fmt, ...)
  *  - threading, progress, resource_mgmt: the best the provider can do: FI_THREAD_SAFE
  *    includes all others, FI_PROGRESS_AUTO includes manual, FI_RM_ENABLED disabled.
  *  - av_type: FI_AV_UNSPEC for both.
- *  - sizes and counts: the maximum; cq_cnt, ep_cnt, tx_ctx_cnt, rx_ctx_cnt, mr_cnt and the
- *    counter limits may be 0 for 'no limit stated'. tx_ctx_cnt and rx_ctx_cnt of ep_attr
- *    are the default, the maximum is in domain_attr.
+ *  - numbers: the maximum; the counter limits may be 0 for 'no limit stated'. Of what memory
+ *    alone bounds, what is answered where nothing is asked: the sizes of contexts, and the
+ *    numbers of queues, endpoints, contexts of a domain, counters and regions.
+ *    tx_ctx_cnt and rx_ctx_cnt of ep_attr are the default, the maximum is in domain_attr.
  *  - fabric_attr->name and domain_attr->name: compared with the hints, ignoring case, if
  *    not NULL, and copied. fabric_attr->prov_name is never looked at: the core names it.
  *
@@ -186,8 +187,8 @@ int info_refuse(const struct fi_provider *prov, const char *fmt, ...)
  * secondary ones that cost nothing (FI_SOURCE, FI_SOURCE_ERR, FI_RMA_EVENT and, which older
  * programs do not know, FI_TAGGED_MULTI_RECV only if asked
  * for). Unspecified progress is answered FI_PROGRESS_MANUAL. Requested sizes become the
- * answered sizes for tx_attr and rx_attr, as programs expect. prov_name stays NULL, as a
- * stock core demands. Names and addresses are copied from the offer; the provider replaces
+ * answered sizes for tx_attr and rx_attr, as programs expect, and what memory alone bounds
+ * is never less than what was asked for. prov_name stays NULL, as a stock core demands. Names and addresses are copied from the offer; the provider replaces
  * them with free and strdup/malloc as it likes.
  *
  * Returns 0, -FI_ENODATA (logged as by info_match) or -FI_ENOMEM.

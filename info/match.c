@@ -21,194 +21,7 @@
 #include "info.h"
 #include "mr_mode.h"
 #include "names.h"
-
-struct query {
-	const struct fi_provider *prov;
-	const struct fi_info *offer;
-	const struct fi_info *hints;
-	const struct info_layout *layout; /* of the hints */
-	uint32_t api_version;
-	char *why; /* NULL: nobody wants to know */
-	size_t len;
-};
-
-static int refuse(const struct query *q, const char *fmt, ...)
-	__attribute__((format(printf, 2, 3)));
-
-static int refuse(const struct query *q, const char *fmt, ...)
-{
-	va_list args;
-
-	if (q->why && q->len) {
-		va_start(args, fmt);
-		vsnprintf(q->why, q->len, fmt, args);
-		va_end(args);
-	}
-	return -FI_ENODATA;
-}
-
-/* 'asks for A, B, which shm does not offer'; flags without a name are given in hex. */
-static int refuse_flags(const struct query *q, const char *where, const struct info_name *names,
-			uint64_t missing)
-{
-	char text[160];
-
-	info_flags_print(text, sizeof(text), names, missing);
-	if (!text[0])
-		snprintf(text, sizeof(text), "0x%llx", (unsigned long long)missing);
-	return refuse(q, "asks for %s%s, which %s does not offer", where, text, q->prov->name);
-}
-
-static int refuse_mode(const struct query *q, const char *where, const struct info_name *names,
-		       uint64_t missing)
-{
-	char text[160];
-
-	info_flags_print(text, sizeof(text), names, missing);
-	return refuse(q, "does not grant %s%s, which %s needs", where, text, q->prov->name);
-}
-
-enum part { PART_TX, PART_RX, PART_EP, PART_DOMAIN };
-
-enum limit_kind {
-	LIMIT_HARD,
-	LIMIT_IF_STATED, /* an offer of 0 states no limit */
-	LIMIT_RMA,	 /* counts only where RMA or atomics are asked for */
-};
-
-/* A hint that is a number, not to exceed the offer's. */
-struct limit {
-	const char *name;
-	enum part part;
-	size_t offset;
-	size_t size;
-	enum limit_kind kind;
-	uint32_t since; /* API version that knows the hint */
-};
-
-#define TX(field)                                                                \
-	{                                                                        \
-		"tx_attr->" #field, PART_TX, offsetof(struct fi_tx_attr, field), \
-			sizeof(((struct fi_tx_attr *)0)->field), LIMIT_HARD, 0   \
-	}
-#define RX(field)                                                                \
-	{                                                                        \
-		"rx_attr->" #field, PART_RX, offsetof(struct fi_rx_attr, field), \
-			sizeof(((struct fi_rx_attr *)0)->field), LIMIT_HARD, 0   \
-	}
-#define EP(field, kind)                                                          \
-	{                                                                        \
-		"ep_attr->" #field, PART_EP, offsetof(struct fi_ep_attr, field), \
-			sizeof(((struct fi_ep_attr *)0)->field), kind, 0         \
-	}
-#define DOMAIN(field, kind, since)                                                           \
-	{                                                                                    \
-		"domain_attr->" #field, PART_DOMAIN, offsetof(struct fi_domain_attr, field), \
-			sizeof(((struct fi_domain_attr *)0)->field), kind, since             \
-	}
-
-static const struct limit limits[] = {
-	TX(inject_size),
-	TX(size),
-	TX(iov_limit),
-	TX(rma_iov_limit),
-	RX(size),
-	RX(iov_limit),
-	EP(protocol_version, LIMIT_HARD),
-	EP(max_msg_size, LIMIT_HARD),
-	EP(max_order_raw_size, LIMIT_RMA),
-	EP(max_order_war_size, LIMIT_RMA),
-	EP(max_order_waw_size, LIMIT_RMA),
-	DOMAIN(mr_key_size, LIMIT_RMA, 0),
-	DOMAIN(cq_data_size, LIMIT_HARD, 0),
-	DOMAIN(cq_cnt, LIMIT_IF_STATED, 0),
-	DOMAIN(ep_cnt, LIMIT_IF_STATED, 0),
-	DOMAIN(tx_ctx_cnt, LIMIT_IF_STATED, 0),
-	DOMAIN(rx_ctx_cnt, LIMIT_IF_STATED, 0),
-	DOMAIN(max_ep_tx_ctx, LIMIT_HARD, 0),
-	DOMAIN(max_ep_rx_ctx, LIMIT_HARD, 0),
-	DOMAIN(max_ep_stx_ctx, LIMIT_HARD, 0),
-	DOMAIN(max_ep_srx_ctx, LIMIT_HARD, 0),
-	DOMAIN(cntr_cnt, LIMIT_HARD, FI_VERSION(1, 5)),
-	DOMAIN(mr_iov_limit, LIMIT_HARD, FI_VERSION(1, 5)),
-	DOMAIN(max_err_data, LIMIT_HARD, FI_VERSION(1, 5)),
-	DOMAIN(mr_cnt, LIMIT_IF_STATED, FI_VERSION(1, 5)),
-	DOMAIN(max_ep_auth_key, LIMIT_HARD, FI_VERSION(1, 20)),
-	DOMAIN(max_group_id, LIMIT_HARD, FI_VERSION(2, 0)),
-	DOMAIN(max_cntr_value, LIMIT_IF_STATED, FI_VERSION(2, 5)),
-	DOMAIN(max_err_cntr_value, LIMIT_IF_STATED, FI_VERSION(2, 5)),
-	DOMAIN(max_xpu_ctx_cnt, LIMIT_HARD, FI_VERSION(2, 7)),
-};
-
-static const void *part_of(const struct fi_info *info, enum part part)
-{
-	switch (part) {
-	case PART_TX:
-		return info->tx_attr;
-	case PART_RX:
-		return info->rx_attr;
-	case PART_EP:
-		return info->ep_attr;
-	case PART_DOMAIN:
-		return info->domain_attr;
-	}
-	return NULL;
-}
-
-static size_t part_len(const struct info_layout *layout, enum part part)
-{
-	switch (part) {
-	case PART_TX:
-		return layout->tx_attr;
-	case PART_RX:
-		return layout->rx_attr;
-	case PART_EP:
-		return layout->ep_attr;
-	case PART_DOMAIN:
-		return layout->domain_attr;
-	}
-	return 0;
-}
-
-static uint64_t number_at(const void *part, const struct limit *limit)
-{
-	const char *at = (const char *)part + limit->offset;
-	uint32_t small;
-	uint64_t big;
-
-	if (limit->size == sizeof(small)) {
-		memcpy(&small, at, sizeof(small));
-		return small;
-	}
-	memcpy(&big, at, sizeof(big));
-	return big;
-}
-
-static int check_limits(const struct query *q)
-{
-	uint64_t want, have;
-	size_t i;
-
-	for (i = 0; i < sizeof(limits) / sizeof(limits[0]); i++) {
-		const struct limit *limit = &limits[i];
-		const void *asked = part_of(q->hints, limit->part);
-		const void *offered = part_of(q->offer, limit->part);
-
-		if (!asked || q->api_version < limit->since ||
-		    part_len(q->layout, limit->part) < limit->offset + limit->size)
-			continue;
-		if (limit->kind == LIMIT_RMA && !(q->hints->caps & (FI_RMA | FI_ATOMIC)))
-			continue;
-		want = number_at(asked, limit);
-		have = number_at(offered, limit);
-		if (want <= have || (limit->kind == LIMIT_IF_STATED && !have))
-			continue;
-		return refuse(q, "asks for %s %llu, and %s offers at most %llu", limit->name,
-			      (unsigned long long)want, q->prov->name,
-			      (unsigned long long)have);
-	}
-	return 0;
-}
+#include "query.h"
 
 static bool format_is_ip(uint32_t format)
 {
@@ -236,30 +49,30 @@ static bool format_fits(uint32_t offered, uint32_t asked)
 	}
 }
 
-static int check_info(const struct query *q)
+static int check_info(const struct info_query *q)
 {
 	const struct fi_info *offer = q->offer, *hints = q->hints;
 
 	if (hints->ep_attr && hints->ep_attr->type != FI_EP_UNSPEC &&
 	    hints->ep_attr->type != offer->ep_attr->type)
-		return refuse(q, "asks for %s endpoints, and these are %s",
-			      info_name_of(info_names_ep_type, hints->ep_attr->type),
-			      info_name_of(info_names_ep_type, offer->ep_attr->type));
+		return query_refuse(q, "asks for %s endpoints, and these are %s",
+				    info_name_of(info_names_ep_type, hints->ep_attr->type),
+				    info_name_of(info_names_ep_type, offer->ep_attr->type));
 	if (hints->caps & ~offer->caps)
-		return refuse_flags(q, "", info_names_caps, hints->caps & ~offer->caps);
+		return query_refuse_flags(q, "", info_names_caps, hints->caps & ~offer->caps);
 	if (!format_fits(offer->addr_format, hints->addr_format))
-		return refuse(
+		return query_refuse(
 			q, "asks for %s addresses, and those of %s are %s",
 			info_name_of(info_names_addr_format, hints->addr_format), q->prov->name,
 			offer->addr_format == FI_FORMAT_UNSPEC
 				? "of its own format"
 				: info_name_of(info_names_addr_format, offer->addr_format));
 	if (offer->mode & ~hints->mode)
-		return refuse_mode(q, "", info_names_mode, offer->mode & ~hints->mode);
+		return query_refuse_mode(q, "", info_names_mode, offer->mode & ~hints->mode);
 	return 0;
 }
 
-static int check_fabric(const struct query *q)
+static int check_fabric(const struct info_query *q)
 {
 	const struct fi_fabric_attr *asked = q->hints->fabric_attr;
 	const char *name = q->offer->fabric_attr->name;
@@ -267,13 +80,13 @@ static int check_fabric(const struct query *q)
 	if (!asked)
 		return 0;
 	if (asked->name && name && strcasecmp(asked->name, name))
-		return refuse(q, "asks for the fabric %s, and this one is %s", asked->name,
-			      name);
+		return query_refuse(q, "asks for the fabric %s, and this one is %s",
+				    asked->name, name);
 	if (asked->prov_version > q->prov->version)
-		return refuse(q, "asks for provider version %u.%u, and %s is %u.%u",
-			      FI_MAJOR(asked->prov_version), FI_MINOR(asked->prov_version),
-			      q->prov->name, FI_MAJOR(q->prov->version),
-			      FI_MINOR(q->prov->version));
+		return query_refuse(q, "asks for provider version %u.%u, and %s is %u.%u",
+				    FI_MAJOR(asked->prov_version),
+				    FI_MINOR(asked->prov_version), q->prov->name,
+				    FI_MAJOR(q->prov->version), FI_MINOR(q->prov->version));
 	return 0;
 }
 
@@ -293,16 +106,16 @@ static int threading_rank(enum fi_threading threading)
 	return -1;
 }
 
-static int check_progress(const struct query *q, const char *name, enum fi_progress asked)
+static int check_progress(const struct info_query *q, const char *name, enum fi_progress asked)
 {
 	if (asked > FI_PROGRESS_CONTROL_UNIFIED ||
 	    (asked == FI_PROGRESS_AUTO && q->offer->domain_attr->progress != FI_PROGRESS_AUTO))
-		return refuse(q, "asks for %s %s, which %s does not offer", name,
-			      info_name_of(info_names_progress, asked), q->prov->name);
+		return query_refuse(q, "asks for %s %s, which %s does not offer", name,
+				    info_name_of(info_names_progress, asked), q->prov->name);
 	return 0;
 }
 
-static int check_mr_mode(const struct query *q)
+static int check_mr_mode(const struct info_query *q)
 {
 	int offered = q->offer->domain_attr->mr_mode;
 	int asked = q->hints->domain_attr->mr_mode;
@@ -314,21 +127,23 @@ static int check_mr_mode(const struct query *q)
 		if (q->hints->mode & INFO_MODE_LOCAL_MR)
 			missing &= ~FI_MR_LOCAL;
 		if (missing)
-			return refuse_mode(q, "mr_mode ", info_names_mr_mode,
-					   (unsigned int)missing);
+			return query_refuse_mode(q, "mr_mode ", info_names_mr_mode,
+						 (unsigned int)missing);
 		return 0;
 	}
 	if (mr_mode_old_answer(offered, asked) < 0)
-		return refuse(q,
-			      "asks for the mr_mode 0x%x of an API before 1.5, which %s does "
-			      "not offer",
-			      (unsigned int)asked, q->prov->name);
+		return query_refuse(
+			q,
+			"asks for the mr_mode 0x%x of an API before 1.5, which %s does "
+			"not offer",
+			(unsigned int)asked, q->prov->name);
 	if ((offered & FI_MR_LOCAL) && !(q->hints->mode & INFO_MODE_LOCAL_MR))
-		return refuse(q, "does not grant FI_LOCAL_MR, which %s needs", q->prov->name);
+		return query_refuse(q, "does not grant FI_LOCAL_MR, which %s needs",
+				    q->prov->name);
 	return 0;
 }
 
-static int check_domain_auth(const struct query *q)
+static int check_domain_auth(const struct info_query *q)
 {
 	const struct fi_domain_attr *asked = q->hints->domain_attr;
 	const struct fi_domain_attr *offered = q->offer->domain_attr;
@@ -337,19 +152,22 @@ static int check_domain_auth(const struct query *q)
 		return 0;
 	if (asked->auth_key_size == FI_AV_AUTH_KEY && q->api_version >= FI_VERSION(1, 20)) {
 		if (asked->auth_key)
-			return refuse(q, "gives a domain key together with FI_AV_AUTH_KEY");
+			return query_refuse(q,
+					    "gives a domain key together with FI_AV_AUTH_KEY");
 		if (!offered->max_ep_auth_key)
-			return refuse(q, "asks for FI_AV_AUTH_KEY, which %s does not offer",
-				      q->prov->name);
+			return query_refuse(q,
+					    "asks for FI_AV_AUTH_KEY, which %s does not offer",
+					    q->prov->name);
 		return 0;
 	}
 	if (asked->auth_key_size > offered->auth_key_size)
-		return refuse(q, "asks for a domain key of %zu bytes, and %s takes up to %zu",
-			      asked->auth_key_size, q->prov->name, offered->auth_key_size);
+		return query_refuse(
+			q, "asks for a domain key of %zu bytes, and %s takes up to %zu",
+			asked->auth_key_size, q->prov->name, offered->auth_key_size);
 	return 0;
 }
 
-static int check_domain(const struct query *q)
+static int check_domain(const struct info_query *q)
 {
 	const struct fi_domain_attr *asked = q->hints->domain_attr;
 	const struct fi_domain_attr *offered = q->offer->domain_attr;
@@ -358,53 +176,55 @@ static int check_domain(const struct query *q)
 	if (!asked)
 		return 0;
 	if (asked->name && offered->name && strcasecmp(asked->name, offered->name))
-		return refuse(q, "asks for the domain %s, and this one is %s", asked->name,
-			      offered->name);
+		return query_refuse(q, "asks for the domain %s, and this one is %s",
+				    asked->name, offered->name);
 	if (threading_rank(asked->threading) < threading_rank(offered->threading))
-		return refuse(q, "asks for %s, which %s does not offer",
-			      info_name_of(info_names_threading, asked->threading),
-			      q->prov->name);
+		return query_refuse(q, "asks for %s, which %s does not offer",
+				    info_name_of(info_names_threading, asked->threading),
+				    q->prov->name);
 	err = check_progress(q, "data", asked->data_progress);
 	if (!err)
 		err = check_progress(q, "control", asked->control_progress);
 	if (err)
 		return err;
 	if (asked->resource_mgmt == FI_RM_ENABLED && offered->resource_mgmt != FI_RM_ENABLED)
-		return refuse(q, "asks for FI_RM_ENABLED, which %s does not offer",
-			      q->prov->name);
+		return query_refuse(q, "asks for FI_RM_ENABLED, which %s does not offer",
+				    q->prov->name);
 	if (asked->av_type != FI_AV_UNSPEC && offered->av_type != FI_AV_UNSPEC &&
 	    asked->av_type != offered->av_type)
-		return refuse(q, "asks for %s, and %s has %s",
-			      info_name_of(info_names_av_type, asked->av_type), q->prov->name,
-			      info_name_of(info_names_av_type, offered->av_type));
+		return query_refuse(q, "asks for %s, and %s has %s",
+				    info_name_of(info_names_av_type, asked->av_type),
+				    q->prov->name,
+				    info_name_of(info_names_av_type, offered->av_type));
 	err = check_mr_mode(q);
 	if (err)
 		return err;
 	if (q->api_version >= FI_VERSION(1, 5) && INFO_HAS_DOMAIN(q->layout, mode)) {
 		if (asked->caps & ~offered->caps)
-			return refuse_flags(q, "domain_attr->caps ", info_names_caps,
-					    asked->caps & ~offered->caps);
+			return query_refuse_flags(q, "domain_attr->caps ", info_names_caps,
+						  asked->caps & ~offered->caps);
 		if (offered->mode & ~asked->mode)
-			return refuse_mode(q, "domain_attr->mode ", info_names_mode,
-					   offered->mode & ~asked->mode);
+			return query_refuse_mode(q, "domain_attr->mode ", info_names_mode,
+						 offered->mode & ~asked->mode);
 	}
 	return check_domain_auth(q);
 }
 
 /* A number of contexts of an endpoint, or FI_SHARED_CONTEXT. */
-static int check_ctx_cnt(const struct query *q, const char *name, size_t asked, size_t max,
+static int check_ctx_cnt(const struct info_query *q, const char *name, size_t asked, size_t max,
 			 size_t max_shared)
 {
 	if (asked == FI_SHARED_CONTEXT && !max_shared)
-		return refuse(q, "asks for a shared context by %s, which %s does not offer",
-			      name, q->prov->name);
+		return query_refuse(q,
+				    "asks for a shared context by %s, which %s does not offer",
+				    name, q->prov->name);
 	if (asked != FI_SHARED_CONTEXT && asked > max)
-		return refuse(q, "asks for %s %zu, and %s offers at most %zu", name, asked,
-			      q->prov->name, max);
+		return query_refuse(q, "asks for %s %zu, and %s offers at most %zu", name,
+				    asked, q->prov->name, max);
 	return 0;
 }
 
-static int check_ep(const struct query *q)
+static int check_ep(const struct info_query *q)
 {
 	const struct fi_ep_attr *asked = q->hints->ep_attr;
 	const struct fi_ep_attr *offered = q->offer->ep_attr;
@@ -414,9 +234,10 @@ static int check_ep(const struct query *q)
 	if (!asked)
 		return 0;
 	if (asked->protocol != FI_PROTO_UNSPEC && asked->protocol != offered->protocol)
-		return refuse(q, "asks for the protocol %s, and %s speaks %s",
-			      info_name_of(info_names_protocol, asked->protocol), q->prov->name,
-			      info_name_of(info_names_protocol, offered->protocol));
+		return query_refuse(q, "asks for the protocol %s, and %s speaks %s",
+				    info_name_of(info_names_protocol, asked->protocol),
+				    q->prov->name,
+				    info_name_of(info_names_protocol, offered->protocol));
 	err = check_ctx_cnt(q, "ep_attr->tx_ctx_cnt", asked->tx_ctx_cnt, domain->max_ep_tx_ctx,
 			    domain->max_ep_stx_ctx);
 	if (!err)
@@ -428,17 +249,17 @@ static int check_ep(const struct query *q)
 	if ((q->hints->caps & FI_TAGGED) && asked->mem_tag_format >= FI_TAG_MAX_FORMAT &&
 	    __builtin_clzll(asked->mem_tag_format) <
 		    (offered->mem_tag_format ? __builtin_clzll(offered->mem_tag_format) : 0))
-		return refuse(q, "asks for the tag format 0x%llx, and %s offers 0x%llx",
-			      (unsigned long long)asked->mem_tag_format, q->prov->name,
-			      (unsigned long long)offered->mem_tag_format);
+		return query_refuse(q, "asks for the tag format 0x%llx, and %s offers 0x%llx",
+				    (unsigned long long)asked->mem_tag_format, q->prov->name,
+				    (unsigned long long)offered->mem_tag_format);
 	if (q->api_version >= FI_VERSION(1, 5) && INFO_HAS_EP(q->layout, auth_key_size) &&
 	    asked->auth_key_size > offered->auth_key_size)
-		return refuse(q,
-			      "asks for an endpoint key of %zu bytes, and %s takes up to %zu",
-			      asked->auth_key_size, q->prov->name, offered->auth_key_size);
+		return query_refuse(
+			q, "asks for an endpoint key of %zu bytes, and %s takes up to %zu",
+			asked->auth_key_size, q->prov->name, offered->auth_key_size);
 	if (q->api_version >= FI_VERSION(2, 7) && INFO_HAS_EP(q->layout, xpu_ctx) &&
 	    asked->xpu_ctx && !(q->offer->caps & FI_XPU))
-		return refuse_flags(q, "", info_names_caps, FI_XPU);
+		return query_refuse_flags(q, "", info_names_caps, FI_XPU);
 	return 0;
 }
 
@@ -461,7 +282,7 @@ struct context_hints {
 	uint64_t msg_order;
 };
 
-static int check_context(const struct query *q, const struct context_hints *asked,
+static int check_context(const struct info_query *q, const struct context_hints *asked,
 			 const struct context_hints *offered)
 {
 	uint64_t mode = asked->mode ? asked->mode : q->hints->mode;
@@ -469,19 +290,20 @@ static int check_context(const struct query *q, const struct context_hints *aske
 
 	snprintf(where, sizeof(where), "%s ", asked->name);
 	if (asked->caps & ~offered->caps)
-		return refuse_flags(q, where, info_names_caps, asked->caps & ~offered->caps);
+		return query_refuse_flags(q, where, info_names_caps,
+					  asked->caps & ~offered->caps);
 	if (offered->mode & ~mode)
-		return refuse_mode(q, where, info_names_mode, offered->mode & ~mode);
+		return query_refuse_mode(q, where, info_names_mode, offered->mode & ~mode);
 	if (asked->op_flags & ~offered->op_flags)
-		return refuse_flags(q, where, info_names_op_flags,
-				    asked->op_flags & ~offered->op_flags);
+		return query_refuse_flags(q, where, info_names_op_flags,
+					  asked->op_flags & ~offered->op_flags);
 	if (asked->msg_order & ~offered->msg_order)
-		return refuse_flags(q, where, info_names_msg_order,
-				    asked->msg_order & ~offered->msg_order);
+		return query_refuse_flags(q, where, info_names_msg_order,
+					  asked->msg_order & ~offered->msg_order);
 	return 0;
 }
 
-static int check_tx(const struct query *q)
+static int check_tx(const struct info_query *q)
 {
 	const struct fi_tx_attr *asked = q->hints->tx_attr, *offered = q->offer->tx_attr;
 
@@ -495,7 +317,7 @@ static int check_tx(const struct query *q)
 						      offered->op_flags, offered->msg_order });
 }
 
-static int check_rx(const struct query *q)
+static int check_rx(const struct info_query *q)
 {
 	const struct fi_rx_attr *asked = q->hints->rx_attr, *offered = q->offer->rx_attr;
 
@@ -512,11 +334,11 @@ static int check_rx(const struct query *q)
 int info_refusal(const struct fi_provider *prov, const struct fi_info *offer,
 		 const struct fi_info *hints, uint32_t api_version, char *why, size_t len)
 {
-	static int (*const checks[])(const struct query *q) = {
+	static int (*const checks[])(const struct info_query *q) = {
 		check_info, check_fabric, check_domain, check_ep,
-		check_tx,   check_rx,	  check_limits,
+		check_tx,   check_rx,	  query_limits,
 	};
-	const struct query q = {
+	const struct info_query q = {
 		.prov = prov,
 		.offer = offer,
 		.hints = hints,
@@ -536,20 +358,6 @@ int info_refusal(const struct fi_provider *prov, const struct fi_info *offer,
 			return err;
 	}
 	return 0;
-}
-
-int info_refuse(const struct fi_provider *prov, const char *fmt, ...)
-{
-	char why[INFO_REASON_MAX];
-	va_list args;
-
-	if (fi_log_enabled(prov, FI_LOG_INFO, FI_LOG_CORE)) {
-		va_start(args, fmt);
-		vsnprintf(why, sizeof(why), fmt, args);
-		va_end(args);
-		fi_log(prov, FI_LOG_INFO, FI_LOG_CORE, __func__, __LINE__, "%s\n", why);
-	}
-	return -FI_ENODATA;
 }
 
 int info_match(const struct fi_provider *prov, const struct fi_info *offer,

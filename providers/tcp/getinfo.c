@@ -18,11 +18,11 @@ static struct fi_ep_attr ep_offer = {
 	.protocol =
 		FI_PROTO_UNSPEC, /* our own: none of the others' peers would understand it */
 	.protocol_version = 1,
-	.max_msg_size = SIZE_MAX >> 1,
+	.max_msg_size = SIZE_MAX,
 	.max_order_raw_size = ENGINE_ORDER_MAX,
 	.max_order_war_size = ENGINE_ORDER_MAX,
 	.max_order_waw_size = ENGINE_ORDER_MAX,
-	.mem_tag_format = UINT64_MAX,
+	.mem_tag_format = ENGINE_TAG_FORMAT,
 	.tx_ctx_cnt = 1,
 	.rx_ctx_cnt = 1,
 };
@@ -38,7 +38,10 @@ static const struct fi_domain_attr domain_offer = {
 	.mr_key_size = sizeof(uint64_t),
 	.mr_iov_limit = MR_IOV_MAX,
 	.cq_data_size = sizeof(uint64_t),
-	.cntr_cnt = ENGINE_CNTR_CNT,
+	.cq_cnt = ENGINE_OBJECT_CNT,
+	.ep_cnt = ENGINE_OBJECT_CNT,
+	.cntr_cnt = ENGINE_OBJECT_CNT,
+	.mr_cnt = ENGINE_OBJECT_CNT,
 	.max_cntr_value = UINT64_MAX,
 	.max_err_cntr_value = UINT64_MAX,
 	.tx_ctx_cnt = ENGINE_CTX_CNT,

@@ -7,7 +7,7 @@
 
 #define BIG_KEY 0xfffffffffffffff0u
 #define PIECES	64
-#define SHARERS 2000
+#define SHARERS 2000 /* objects that are made for a proof, if there may be more */
 
 static uint8_t buf[2][PIECES];
 
@@ -269,10 +269,10 @@ static void proof_ep_rx(struct surface *s, uint64_t max)
 /* So many endpoints, each of which has @shared, if there is one. */
 static void endpoints(struct surface *s, uint64_t cnt, struct fid *shared)
 {
-	struct fid **fids = calloc(cnt, sizeof(*fids));
+	struct fid **fids = calloc(SHARERS, sizeof(*fids));
 	struct fid_ep *ep;
 
-	assert_true(cnt <= SHARERS);
+	cnt = cnt < SHARERS ? cnt : SHARERS;
 	for (uint64_t i = 0; i < cnt; i++) {
 		assert_int_equal(fi_endpoint(s->domain, s->info, &ep, NULL), 0);
 		fids[i] = &ep->fid;
@@ -307,10 +307,10 @@ static void proof_eps(struct surface *s, uint64_t max)
 
 static void proof_cqs(struct surface *s, uint64_t max)
 {
-	struct fid **fids = calloc(max, sizeof(*fids));
+	struct fid **fids = calloc(SHARERS, sizeof(*fids));
 	struct fid_cq *cq;
 
-	assert_true(max <= SHARERS);
+	max = max < SHARERS ? max : SHARERS;
 	for (uint64_t i = 0; i < max; i++) {
 		assert_int_equal(fi_cq_open(s->domain, NULL, &cq, NULL), 0);
 		fids[i] = &cq->fid;
@@ -326,6 +326,21 @@ static void proof_cntrs(struct surface *s, uint64_t max)
 	for (uint64_t i = 0; i < max; i++) {
 		assert_int_equal(fi_cntr_open(s->domain, NULL, &cntr, NULL), 0);
 		fids[i] = &cntr->fid;
+	}
+	close_all(fids, max);
+}
+
+static void proof_regions(struct surface *s, uint64_t max)
+{
+	struct fid **fids = calloc(SHARERS, sizeof(*fids));
+	struct fid_mr *mr;
+
+	max = max < SHARERS ? max : SHARERS;
+	for (uint64_t i = 0; i < max; i++) {
+		assert_int_equal(fi_mr_reg(s->domain, buf[1], 8, FI_REMOTE_WRITE, 0, 100 + i, 0,
+					   &mr, NULL),
+				 0);
+		fids[i] = &mr->fid;
 	}
 	close_all(fids, max);
 }
@@ -358,49 +373,46 @@ static void proof_talk(struct surface *s, uint64_t max)
 	proof_slot(s, msg_slots, MSG_SLOTS, "send");
 }
 
-#define LIMIT(attr, type, field, works)                                                       \
-	{                                                                                     \
-		.name = #attr "->" #field, .part = offsetof(struct fi_info, attr),            \
-		.at = offsetof(struct type, field), .len = sizeof(((struct type *)0)->field), \
-		.proof = works                                                                \
-	}
-#define TX(field, proof)     LIMIT(tx_attr, fi_tx_attr, field, proof)
-#define RX(field, proof)     LIMIT(rx_attr, fi_rx_attr, field, proof)
-#define EP(field, proof)     LIMIT(ep_attr, fi_ep_attr, field, proof)
-#define DOMAIN(field, proof) LIMIT(domain_attr, fi_domain_attr, field, proof)
+#define AT(attr, type, field)                                              \
+	.name = #attr "->" #field, .part = offsetof(struct fi_info, attr), \
+	.at = offsetof(struct type, field), .len = sizeof(((struct type *)0)->field)
+#define TX(field)     AT(tx_attr, fi_tx_attr, field)
+#define RX(field)     AT(rx_attr, fi_rx_attr, field)
+#define EP(field)     AT(ep_attr, fi_ep_attr, field)
+#define DOMAIN(field) AT(domain_attr, fi_domain_attr, field)
 
 /* Without a proof: offered is none of it. */
 const struct limit limits_offered[] = {
-	TX(inject_size, proof_inject_size),
-	TX(size, proof_tx_size),
-	TX(iov_limit, proof_tx_iov),
-	TX(rma_iov_limit, proof_rma_iov),
-	RX(size, proof_rx_size),
-	RX(iov_limit, proof_rx_iov),
-	EP(protocol_version, proof_talk),
-	EP(max_msg_size, proof_msg_size),
-	EP(max_order_raw_size, proof_raw),
-	EP(max_order_war_size, proof_war),
-	EP(max_order_waw_size, proof_waw),
-	DOMAIN(mr_key_size, proof_key),
-	DOMAIN(cq_data_size, proof_data),
-	DOMAIN(cq_cnt, proof_cqs),
-	DOMAIN(ep_cnt, proof_eps),
-	DOMAIN(tx_ctx_cnt, proof_eps),
-	DOMAIN(rx_ctx_cnt, proof_eps),
-	DOMAIN(max_ep_tx_ctx, proof_ep_tx),
-	DOMAIN(max_ep_rx_ctx, proof_ep_rx),
-	DOMAIN(max_ep_stx_ctx, proof_stx),
-	DOMAIN(max_ep_srx_ctx, proof_srx),
-	DOMAIN(cntr_cnt, proof_cntrs),
-	DOMAIN(mr_iov_limit, proof_mr_iov),
-	DOMAIN(max_err_data, NULL),
-	DOMAIN(mr_cnt, NULL),
-	DOMAIN(max_ep_auth_key, NULL),
-	DOMAIN(max_group_id, NULL),
-	DOMAIN(max_cntr_value, proof_cntr_value),
-	DOMAIN(max_err_cntr_value, proof_cntr_error),
-	DOMAIN(max_xpu_ctx_cnt, NULL),
+	{ TX(inject_size), proof_inject_size },
+	{ TX(size), proof_tx_size, .open = true, .more = 5000 },
+	{ TX(iov_limit), proof_tx_iov },
+	{ TX(rma_iov_limit), proof_rma_iov },
+	{ RX(size), proof_rx_size, .open = true, .more = 5000 },
+	{ RX(iov_limit), proof_rx_iov },
+	{ EP(protocol_version), proof_talk },
+	{ EP(max_msg_size), proof_msg_size },
+	{ EP(max_order_raw_size), proof_raw },
+	{ EP(max_order_war_size), proof_war },
+	{ EP(max_order_waw_size), proof_waw },
+	{ DOMAIN(mr_key_size), proof_key, .open = true },
+	{ DOMAIN(cq_data_size), proof_data },
+	{ DOMAIN(cq_cnt), proof_cqs, .open = true, .more = 1u << 17 },
+	{ DOMAIN(ep_cnt), proof_eps, .open = true, .more = 1u << 17 },
+	{ DOMAIN(tx_ctx_cnt), proof_eps, .open = true, .more = 1u << 17 },
+	{ DOMAIN(rx_ctx_cnt), proof_eps, .open = true, .more = 1u << 17 },
+	{ DOMAIN(max_ep_tx_ctx), proof_ep_tx, .open = true, .more = 256 },
+	{ DOMAIN(max_ep_rx_ctx), proof_ep_rx, .open = true, .more = 256 },
+	{ DOMAIN(max_ep_stx_ctx), proof_stx, .open = true, .more = 1500 },
+	{ DOMAIN(max_ep_srx_ctx), proof_srx, .open = true, .more = 1500 },
+	{ DOMAIN(cntr_cnt), proof_cntrs, .open = true, .more = 1u << 17 },
+	{ DOMAIN(mr_iov_limit), proof_mr_iov },
+	{ DOMAIN(max_err_data), NULL, .open = true },
+	{ DOMAIN(mr_cnt), proof_regions, .open = true, .more = 1u << 17 },
+	{ DOMAIN(max_ep_auth_key), NULL },
+	{ DOMAIN(max_group_id), NULL },
+	{ DOMAIN(max_cntr_value), proof_cntr_value },
+	{ DOMAIN(max_err_cntr_value), proof_cntr_error },
+	{ DOMAIN(max_xpu_ctx_cnt), NULL },
 };
 _Static_assert(COUNT_OF(limits_offered) == LIMITS_CNT, "surface_offer.h counts the limits");
 
