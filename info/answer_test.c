@@ -262,6 +262,8 @@ static void old_programs_are_told_an_old_registration_mode(void **state)
 {
 	struct round *round = *state;
 
+	assert_int_equal(ask(round, FI_VERSION(1, 4))->domain_attr->mr_mode, INFO_MR_BASIC);
+	round->hints->domain_attr->mr_mode = INFO_MR_SCALABLE;
 	assert_int_equal(ask(round, FI_VERSION(1, 4))->domain_attr->mr_mode, INFO_MR_SCALABLE);
 	round->hints->domain_attr->mr_mode = INFO_MR_BASIC;
 	assert_int_equal(ask(round, FI_VERSION(1, 4))->domain_attr->mr_mode, INFO_MR_BASIC);

@@ -39,7 +39,8 @@ int mr_mode_old_answer(int offered, int asked)
 		return offered & asked ? asked : -1;
 	if (asked)
 		return -1;
-	if (offered & INFO_MR_SCALABLE)
-		return INFO_MR_SCALABLE;
-	return offered & INFO_MR_BASIC ? INFO_MR_BASIC : -1;
+	/* Programs that name neither were written when there was only this one. */
+	if (offered & INFO_MR_BASIC)
+		return INFO_MR_BASIC;
+	return offered & INFO_MR_SCALABLE ? INFO_MR_SCALABLE : -1;
 }
