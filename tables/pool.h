@@ -45,7 +45,7 @@ void pool_init(struct pool *pool, size_t object_len, uint32_t max);
 void pool_fini(struct pool *pool);
 
 /*
- * pool_grow - free objects more; called by pool_get() alone
+ * pool_grow - free objects more; called by pool_get() and pool_ready() alone
  * Returns 0, -FI_EAGAIN at max, -FI_ENOMEM.
  */
 int pool_grow(struct pool *pool);
@@ -67,6 +67,12 @@ static inline void *pool_get(struct pool *pool)
 	pool->used++;
 	o->generation++;
 	return o;
+}
+
+/* pool_ready - have an object that the next pool_get() gives, whatever memory there is then. 0 or as pool_grow() */
+static inline int pool_ready(struct pool *pool)
+{
+	return pool->free ? 0 : pool_grow(pool);
 }
 
 /* pool_put - give an object back; its id is stale from now on */

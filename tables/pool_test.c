@@ -170,6 +170,23 @@ static void without_memory_get_returns_null_and_the_pool_stays(void **state)
 	pool_fini(&pool);
 }
 
+static void an_object_that_is_ready_needs_no_memory(void **state)
+{
+	struct pool pool;
+
+	pool_init(&pool, sizeof(struct thing), 0);
+	no_memory = true;
+	assert_int_equal(pool_ready(&pool), -FI_ENOMEM);
+	no_memory = false;
+	assert_int_equal(pool_ready(&pool), 0);
+	assert_int_equal(pool.used, 0);
+	no_memory = true;
+	assert_int_equal(pool_ready(&pool), 0);
+	assert_non_null(pool_get(&pool));
+	no_memory = false;
+	pool_fini(&pool);
+}
+
 static void each_meets_every_object_in_use(void **state)
 {
 	enum { CNT = 100 };
@@ -242,6 +259,7 @@ int main(void)
 		cmocka_unit_test(any_id_may_be_asked),
 		cmocka_unit_test(max_is_kept),
 		cmocka_unit_test(without_memory_get_returns_null_and_the_pool_stays),
+		cmocka_unit_test(an_object_that_is_ready_needs_no_memory),
 		cmocka_unit_test(each_meets_every_object_in_use),
 		cmocka_unit_test(random_use_agrees_with_a_plain_array),
 	};

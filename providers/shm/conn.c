@@ -30,8 +30,12 @@ void pshm_starved(struct pshm_wire *w, enum pshm_lack lack, int err)
 struct pshm_conn *pshm_conn_new(struct pshm_wire *w, struct engine_peer *peer,
 				enum pshm_side side)
 {
-	struct pshm_conn *conn = platform_alloc(sizeof(*conn));
+	struct pshm_conn *conn;
 
+	/* What it sends by is there from the beginning: who is connected waits for no memory. */
+	if (pool_ready(&w->transfers))
+		return NULL;
+	conn = platform_alloc(sizeof(*conn));
 	if (!conn)
 		return NULL;
 	conn->base.wire = &w->base;
