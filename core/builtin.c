@@ -14,20 +14,26 @@
 struct fi_provider *weft_link_ini(void) __attribute__((weak));
 struct fi_provider *weft_shm_ini(void) __attribute__((weak));
 struct fi_provider *weft_tcp_ini(void) __attribute__((weak));
+extern const struct info_persona weft_link_personas[] __attribute__((weak));
+extern const struct info_persona weft_shm_personas[] __attribute__((weak));
+extern const struct info_persona weft_tcp_personas[] __attribute__((weak));
 
 void builtin_register(void)
 {
-	struct fi_provider *(*const inits[])(void) = {
-		weft_link_ini,
-		weft_shm_ini,
-		weft_tcp_ini,
+	const struct {
+		struct fi_provider *(*init)(void);
+		const struct info_persona *personas;
+	} providers[] = {
+		{ weft_link_ini, weft_link_personas },
+		{ weft_shm_ini, weft_shm_personas },
+		{ weft_tcp_ini, weft_tcp_personas },
 	};
 	struct fi_provider *prov;
 	size_t i;
 
-	for (i = 0; i < sizeof(inits) / sizeof(inits[0]); i++) {
-		prov = inits[i] ? inits[i]() : NULL;
+	for (i = 0; i < sizeof(providers) / sizeof(providers[0]); i++) {
+		prov = providers[i].init ? providers[i].init() : NULL;
 		if (prov)
-			registry_add(prov, NULL, false);
+			registry_add_named(prov, providers[i].personas);
 	}
 }

@@ -38,12 +38,12 @@ static void a_fabric_opens_by_name_of_provider(void **state)
 	assert_int_equal(fakes[0].closed, 1);
 }
 
-static void an_alias_in_the_answer_leads_back_to_its_provider(void **state)
+static void a_further_name_in_the_answer_leads_back_to_its_provider(void **state)
 {
 	struct fi_info *hints = fi_allocinfo(), *info;
 	struct fid_fabric *fabric;
 
-	fake_register(0, "tcp", 1);
+	fake_register_named(0, fake_tcp, 1);
 	hints->fabric_attr->prov_name = strdup("tcp;ofi_rxm");
 	assert_int_equal(fi_getinfo(fi_version(), NULL, NULL, 0, hints, &info), 0);
 	assert_string_equal(info->fabric_attr->prov_name, "tcp;ofi_rxm");
@@ -150,7 +150,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		TEST(a_fabric_opens_by_name_of_provider),
-		TEST(an_alias_in_the_answer_leads_back_to_its_provider),
+		TEST(a_further_name_in_the_answer_leads_back_to_its_provider),
 		TEST(of_layers_the_last_one_opens),
 		TEST(what_is_missing_is_an_error),
 		TEST(an_unknown_provider_is_no_device_and_one_line),

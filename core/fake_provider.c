@@ -61,7 +61,7 @@ static int fake_getinfo(struct fake *fake, uint32_t version, uint64_t flags,
 	offer->domain_attr->threading = FI_THREAD_SAFE;
 	offer->domain_attr->name = strdup("dom");
 	offer->fabric_attr->name = strdup("fab");
-	err = info_answer(&fake->prov, offer, hints, version, info);
+	err = info_answer(&fake->prov, offer, NULL, hints, version, info);
 	info_free(offer);
 	if (!err && fake->over)
 		(*info)->fabric_attr->prov_name = strdup(fake->over);
@@ -128,7 +128,18 @@ static const struct fi_provider slots[FAKE_CNT] = {
 	{ .getinfo = getinfo_3, .fabric = fabric_3, .cleanup = cleanup_3 },
 };
 
-struct fake *fake_register(int slot, const char *name, unsigned int version)
+static const char *const rxm_spellings[] = { "ofi_rxm", "ofi_rxm;tcp", NULL };
+
+const struct info_persona fake_tcp[] = {
+	{ .name = "tcp" },
+	{ .name = "tcp;ofi_rxm", .spellings = rxm_spellings },
+	{ .name = "sockets" },
+	{ 0 },
+};
+const struct info_persona fake_shm[] = { { .name = "shm" }, { .name = "sm2" }, { 0 } };
+const struct info_persona fake_link[] = { { .name = "link" }, { .name = "lnx" }, { 0 } };
+
+static struct fake *fake_fill(int slot, const char *name, unsigned int version)
 {
 	struct fake *fake = &fakes[slot];
 
@@ -138,7 +149,23 @@ struct fake *fake_register(int slot, const char *name, unsigned int version)
 	fake->prov.name = name;
 	fake->prov.version = FI_VERSION(version, 0);
 	fake->prov.fi_version = fi_version();
+	return fake;
+}
+
+struct fake *fake_register(int slot, const char *name, unsigned int version)
+{
+	struct fake *fake = fake_fill(slot, name, version);
+
 	registry_add(&fake->prov, NULL, false);
+	return fake;
+}
+
+struct fake *fake_register_named(int slot, const struct info_persona *personas,
+				 unsigned int version)
+{
+	struct fake *fake = fake_fill(slot, personas->name, version);
+
+	registry_add_named(&fake->prov, personas);
 	return fake;
 }
 

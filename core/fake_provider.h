@@ -12,6 +12,8 @@
 #include <rdma/fabric.h>
 #include <rdma/providers/fi_prov.h>
 
+#include "persona.h"
+
 #define FAKE_CNT 4
 
 struct fake {
@@ -48,6 +50,15 @@ int fake_teardown(void **state);
  * @version: major part of its version
  */
 struct fake *fake_register(int slot, const char *name, unsigned int version);
+
+/*
+ * fake_register_named - the same, under several names, of which the first is its own
+ */
+struct fake *fake_register_named(int slot, const struct info_persona *personas,
+				 unsigned int version);
+
+/* Names of ours, as the built-in providers have them. */
+extern const struct info_persona fake_tcp[], fake_shm[], fake_link[];
 
 /*
  * fake_log_lines - import a logger for INFO and below, and forget what it had

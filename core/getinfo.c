@@ -49,6 +49,17 @@ struct request {
 	size_t reasons_len;
 };
 
+/* A provider, and the name under which it is asked. */
+struct role {
+	const struct fi_provider *prov;
+	const struct info_persona *persona; /* NULL: its own name */
+};
+
+static const char *role_name(const struct role *role)
+{
+	return role->persona ? role->persona->name : role->prov->name;
+}
+
 static void refused(struct request *req, const char *name, const char *fmt, ...)
 	__attribute__((format(printf, 3, 4)));
 
@@ -75,20 +86,40 @@ static const char *hinted_prov_name(const struct fi_info *hints)
 	return hints && hints->fabric_attr ? hints->fabric_attr->prov_name : NULL;
 }
 
-/* Is this one to be asked at all? */
-static bool is_asked(struct request *req, const struct fi_provider *prov)
+/* Is it meant, by name and by flags? */
+static bool is_meant(const struct request *req, const struct role *role)
 {
-	enum registry_kind kind = registry_kind_of(prov);
+	enum registry_kind kind = registry_kind_of(role->prov);
 
-	if (kind == REGISTRY_HOOK || !naming_means(&req->naming, prov))
+	if (kind == REGISTRY_HOOK)
 		return false;
-	if (kind == REGISTRY_OFFLOAD && !(req->flags & ASK_OFFLOAD_PROVIDERS))
+	if (role->persona)
+		return naming_means_persona(&req->naming, role->persona) &&
+		       (req->naming.persona || !(req->flags & ASK_INTERNALLY));
+	return naming_means(&req->naming, role->prov) &&
+	       !(kind == REGISTRY_OFFLOAD && !(req->flags & ASK_OFFLOAD_PROVIDERS)) &&
+	       !(kind != REGISTRY_CORE && (req->flags & ASK_CORE_PROVIDERS));
+}
+
+/* What a provider says under a further name that nobody named it has said under its own. */
+static bool is_silent(const struct request *req, const struct role *role)
+{
+	return role->persona != req->naming.persona;
+}
+
+/* Is this one to be asked at all? */
+static bool is_asked(struct request *req, const struct role *role)
+{
+	const struct fi_provider *prov = role->prov;
+	bool allowed = role->persona ? naming_allows_persona(req->filter, role->persona)
+				     : naming_allows(req->filter, prov);
+
+	if (!is_meant(req, role))
 		return false;
-	if (kind != REGISTRY_CORE && (req->flags & ASK_CORE_PROVIDERS))
-		return false;
-	if (!naming_allows(req->filter, prov)) {
-		refused(req, prov->name, "left out by FI_PROVIDER=%s",
-			params_string("provider"));
+	if (!allowed) {
+		if (!is_silent(req, role))
+			refused(req, role_name(role), "left out by FI_PROVIDER=%s",
+				params_string("provider"));
 		return false;
 	}
 	if (prov->fi_version < req->version) {
@@ -101,42 +132,38 @@ static bool is_asked(struct request *req, const struct fi_provider *prov)
 	return true;
 }
 
-/* Asks one provider. Hints that name it by an alias reach it with its own name. */
-static int provider_ask(const struct request *req, const struct fi_provider *prov,
+/* Asks one provider. A further name reaches it in the hints, as it is answered. */
+static int provider_ask(const struct request *req, const struct role *role,
 			struct fi_info **answer)
 {
 	const struct fi_info *hints = req->hints;
-	struct fi_fabric_attr fabric_attr;
-	struct fi_info renamed;
-	char *name;
-	int err;
+	struct fi_fabric_attr fabric_attr = { 0 };
+	struct fi_info named = { 0 };
 
-	if (!req->naming.alias)
-		return prov->getinfo(req->version, req->node, req->service, req->flags, hints,
-				     answer);
-	name = strdup(prov->name);
-	if (!name)
-		return -FI_ENOMEM;
-	renamed = *hints;
-	fabric_attr = *hints->fabric_attr;
-	renamed.fabric_attr = &fabric_attr;
-	fabric_attr.prov_name = name;
-	err = prov->getinfo(req->version, req->node, req->service, req->flags, &renamed,
-			    answer);
-	free(name);
-	return err;
+	if (role->persona) {
+		if (hints)
+			named = *hints;
+		if (hints && hints->fabric_attr)
+			fabric_attr = *hints->fabric_attr;
+		named.fabric_attr = &fabric_attr;
+		fabric_attr.prov_name = (char *)role->persona->name; /* is only read */
+		hints = &named;
+	}
+	return role->prov->getinfo(req->version, req->node, req->service, req->flags, hints,
+				   answer);
 }
 
 /* Layered providers put the name of what they work over in front. */
-static int answer_name(struct fi_info *info, const struct fi_provider *prov, const char *shown)
+static int answer_name(struct fi_info *info, const struct role *role)
 {
+	const struct fi_provider *prov = role->prov;
 	char *given = info->fabric_attr->prov_name, *name = NULL;
 
 	if (given && registry_kind_of(prov) == REGISTRY_LAYER) {
 		if (asprintf(&name, "%s;%s", given, prov->name) < 0)
 			return -FI_ENOMEM;
 	} else if (!given || !strcasecmp(given, prov->name)) {
-		name = strdup(shown);
+		name = strdup(role_name(role));
 		if (!name)
 			return -FI_ENOMEM;
 	} else {
@@ -153,13 +180,14 @@ static bool name_differs(const char *asked, const char *name)
 }
 
 /* Why an answer is not passed on, or NULL. */
-static const char *answer_objection(const struct request *req, const struct fi_info *info)
+static const char *answer_objection(const struct request *req, const struct role *role,
+				    const struct fi_info *info)
 {
 	const struct fi_info *hints = req->hints;
 
 	if (req->flags & ASK_INTERNALLY)
 		return NULL;
-	if (!naming_allows_answer(req->filter, info->fabric_attr->prov_name))
+	if (!role->persona && !naming_allows_answer(req->filter, info->fabric_attr->prov_name))
 		return "left out by FI_PROVIDER";
 	if (core_addr_format() != FI_FORMAT_UNSPEC && info->addr_format != core_addr_format())
 		return "left out by FI_ADDR_FORMAT";
@@ -173,11 +201,9 @@ static const char *answer_objection(const struct request *req, const struct fi_i
 }
 
 /* Completes a provider's answers and moves those that stand up to the end of *tail. */
-static int answers_take(struct request *req, const struct fi_provider *prov,
-			struct fi_info *answers, struct fi_info ***tail)
+static int answers_take(struct request *req, const struct role *role, struct fi_info *answers,
+			struct fi_info ***tail)
 {
-	const char *shown = req->naming.alias ? req->naming.text
-					      : naming_shown(req->filter, prov);
 	const char *objection = NULL;
 	struct fi_info *info;
 	int taken = 0;
@@ -191,14 +217,14 @@ static int answers_take(struct request *req, const struct fi_provider *prov,
 			info_free(info);
 			continue;
 		}
-		if (answer_name(info, prov, shown)) {
+		if (answer_name(info, role)) {
 			info_free(info);
 			info_free(answers);
 			return -FI_ENOMEM;
 		}
-		info->fabric_attr->prov_version = prov->version;
+		info->fabric_attr->prov_version = role->prov->version;
 		info->fabric_attr->api_version = req->version;
-		objection = answer_objection(req, info);
+		objection = answer_objection(req, role, info);
 		if (objection) {
 			info_free(info);
 			continue;
@@ -207,28 +233,50 @@ static int answers_take(struct request *req, const struct fi_provider *prov,
 		*tail = &info->next;
 		taken++;
 	}
-	if (!taken)
-		refused(req, prov->name, "%s", objection ? objection : "gave an empty list");
+	if (!taken && !is_silent(req, role))
+		refused(req, role_name(role), "%s",
+			objection ? objection : "gave an empty list");
 	return 0;
 }
 
-static int provider_query(struct request *req, const struct fi_provider *prov,
-			  struct fi_info ***tail)
+static int role_query(struct request *req, const struct role *role, struct fi_info ***tail)
 {
 	struct fi_info *answers = NULL;
 	struct log_ear ear;
 	int err;
 
+	if (!is_asked(req, role))
+		return 0;
 	log_listen(&ear);
-	err = provider_ask(req, prov, &answers);
+	err = provider_ask(req, role, &answers);
 	log_listen_end(&ear);
 	if (!err)
-		return answers_take(req, prov, answers, tail);
+		return answers_take(req, role, answers, tail);
+	if (is_silent(req, role))
+		return 0;
 	if (ear.used)
-		refused(req, prov->name, "%s", ear.text);
+		refused(req, role_name(role), "%s", ear.text);
 	else
-		refused(req, prov->name, "%s, without a reason", fi_strerror(-err));
+		refused(req, role_name(role), "%s, without a reason", fi_strerror(-err));
 	return 0;
+}
+
+/* Each provider by its own name, then each by its further names: those end the list. */
+static int roles_query(struct request *req, struct registry_entry **list, size_t cnt,
+		       struct fi_info ***tail)
+{
+	size_t i;
+	int err = 0;
+
+	for (i = 0; i < cnt && !err; i++)
+		err = role_query(req, &(struct role){ list[i]->prov, NULL }, tail);
+	for (i = 0; i < cnt; i++) {
+		struct role role = { list[i]->prov, NULL };
+
+		while (!err && (role.persona = registry_persona_next(list[i], role.persona)))
+			err = role_query(req, &role, tail);
+	}
+	return err;
 }
 
 /* Nobody has the name: tell which there are. */
@@ -251,18 +299,16 @@ static int query(struct request *req, struct fi_info **info)
 {
 	struct fi_info *head = NULL, **tail = &head;
 	struct registry_entry **list;
-	bool named = false;
+	bool named = req->naming.persona;
 	size_t i, cnt;
-	int err = 0;
+	int err;
 
 	list = registry_list(&cnt);
 	if (!list)
 		return -FI_ENOMEM;
-	for (i = 0; i < cnt && !err; i++) {
+	for (i = 0; i < cnt; i++)
 		named = named || naming_means(&req->naming, list[i]->prov);
-		if (is_asked(req, list[i]->prov))
-			err = provider_query(req, list[i]->prov, &tail);
-	}
+	err = roles_query(req, list, cnt, &tail);
 	if (!named && req->naming.text)
 		refused_name(req, list, cnt);
 	registry_list_free(list, cnt);
@@ -280,36 +326,51 @@ static int query(struct request *req, struct fi_info **info)
 	return 0;
 }
 
-/* FI_PROV_ATTR_ONLY: one fi_info for each provider there is, usable or not. */
+/* Append one fi_info that says no more than who it is. */
+static int list_role(const struct role *role, struct fi_info ***tail)
+{
+	struct fi_info *info = info_alloc();
+	char *name = strdup(role_name(role));
+
+	if (!info || !name) {
+		info_free(info);
+		free(name);
+		return -FI_ENOMEM;
+	}
+	info->fabric_attr->prov_version = role->prov->version;
+	info->fabric_attr->prov_name = name;
+	**tail = info;
+	*tail = &info->next;
+	return 0;
+}
+
+/* FI_PROV_ATTR_ONLY: one fi_info for each name there is, usable or not. */
 static int list_providers(struct fi_info **info)
 {
 	struct fi_info *head = NULL, **tail = &head;
 	struct registry_entry **list;
 	size_t i, cnt;
+	int err = 0;
 
 	list = registry_list(&cnt);
-	for (i = 0; list && i < cnt; i++) {
-		*tail = info_alloc();
-		if (!*tail)
-			goto err_free;
-		(*tail)->fabric_attr->prov_version = list[i]->prov->version;
-		(*tail)->fabric_attr->prov_name = strdup(list[i]->prov->name);
-		if (!(*tail)->fabric_attr->prov_name)
-			goto err_free;
-		tail = &(*tail)->next;
-	}
 	if (!list)
 		return -FI_ENOMEM;
-	registry_list_free(list, cnt);
-	if (!head)
-		return -FI_ENODATA;
-	*info = head;
-	return 0;
+	for (i = 0; i < cnt && !err; i++)
+		err = list_role(&(struct role){ list[i]->prov, NULL }, &tail);
+	for (i = 0; i < cnt; i++) {
+		struct role role = { list[i]->prov, NULL };
 
-err_free:
-	info_free(head);
+		while (!err && (role.persona = registry_persona_next(list[i], role.persona)))
+			err = list_role(&role, &tail);
+	}
 	registry_list_free(list, cnt);
-	return -FI_ENOMEM;
+	if (!err && !head)
+		err = -FI_ENODATA;
+	if (err)
+		info_free(head);
+	else
+		*info = head;
+	return err;
 }
 
 CORE_EXPORT int fi_getinfo(uint32_t version, const char *node, const char *service,

@@ -150,39 +150,103 @@ static void an_absent_provider_costs_nothing(void **state)
 	assert_in_range(best, 0, 1000000);
 }
 
-static void known_names_are_answered_by_ours_under_the_name_asked_for(void **state)
+static void register_ours(void)
+{
+	fake_register_named(0, fake_tcp, 1);
+	fake_register_named(1, fake_shm, 1);
+	fake_register_named(2, fake_link, 1);
+}
+
+static void further_names_are_answered_as_they_are_spelled_there(void **state)
 {
 	static const struct {
-		const char *name;
+		const char *asked, *answered;
 		int slot;
 	} known[] = {
-		{ "tcp;ofi_rxm", 0 }, { "ofi_rxm;tcp", 0 }, { "ofi_rxm", 0 }, { "sockets", 0 },
-		{ "udp;ofi_rxd", 0 }, { "Sockets", 0 },	    { "sm2", 1 },     { "lnx", 2 },
+		{ "tcp;ofi_rxm", "tcp;ofi_rxm", 0 },
+		{ "ofi_rxm;tcp", "tcp;ofi_rxm", 0 },
+		{ "ofi_rxm", "tcp;ofi_rxm", 0 },
+		{ "sockets", "sockets", 0 },
+		{ "Sockets", "sockets", 0 },
+		{ "sm2", "sm2", 1 },
+		{ "lnx", "lnx", 2 },
 	};
-	static const char *const own[] = { "tcp", "shm", "link" };
 	size_t i;
 
-	for (i = 0; i < 3; i++)
-		fake_register((int)i, own[i], 1);
+	register_ours();
 	for (i = 0; i < sizeof(known) / sizeof(known[0]); i++) {
 		int before = fakes[known[i].slot].asked;
 
-		assert_answers(known[i].name, known[i].name);
+		assert_answers(known[i].asked, known[i].answered);
 		assert_int_equal(fakes[known[i].slot].asked, before + 1);
-		/* The provider is asked by its own name, which it may compare. */
-		assert_string_equal(fakes[known[i].slot].hinted_name, own[known[i].slot]);
+		/* By which the provider knows what to answer. */
+		assert_string_equal(fakes[known[i].slot].hinted_name, known[i].answered);
 	}
 	assert_answers("verbs;ofi_rxm", "");
 	assert_answers("tcp;ofi_rxd", "");
 }
 
-static void a_provider_of_that_very_name_is_no_alias(void **state)
+static void a_list_without_a_name_ends_with_the_further_names(void **state)
 {
-	fake_register(0, "tcp", 1);
+	struct fi_info *info;
+
+	register_ours();
+	assert_answers(NULL, "link shm tcp lnx sm2 tcp;ofi_rxm sockets");
+	assert_int_equal(fi_getinfo(fi_version(), NULL, NULL, 0, NULL, &info), 0);
+	assert_string_equal(names_of(info), "link shm tcp lnx sm2 tcp;ofi_rxm sockets");
+	fi_freeinfo(info);
+	assert_int_equal(fi_getinfo(fi_version(), NULL, NULL, FI_PROV_ATTR_ONLY, NULL, &info),
+			 0);
+	assert_string_equal(names_of(info), "link shm tcp lnx sm2 tcp;ofi_rxm sockets");
+	fi_freeinfo(info);
+}
+
+static void a_name_of_layers_is_also_meant_by_what_is_beneath(void **state)
+{
+	register_ours();
+	assert_answers("tcp", "tcp tcp;ofi_rxm");
+	assert_answers("tcp;^ofi_rxm", "tcp");
+	assert_answers("^ofi_rxm", "link shm tcp lnx sm2 sockets");
+	assert_answers("^tcp", "link shm lnx sm2 sockets");
+}
+
+/* What layers of a stock libfabric work over are the providers themselves. */
+static void a_layer_that_asks_beneath_it_gets_no_further_names(void **state)
+{
+	struct fi_info *info;
+
+	register_ours();
+	assert_int_equal(fi_getinfo(fi_version(), NULL, NULL, 1ULL << 59, NULL, &info), 0);
+	assert_string_equal(names_of(info), "link shm tcp");
+	fi_freeinfo(info);
+}
+
+static void a_provider_of_that_very_name_answers_itself(void **state)
+{
+	fake_register_named(0, fake_tcp, 1);
 	fake_register(1, "sockets", 1);
 	assert_answers("sockets", "sockets");
 	assert_int_equal(fakes[0].asked, 0);
 	assert_string_equal(fakes[1].hinted_name, "sockets");
+	assert_answers(NULL, "tcp sockets tcp;ofi_rxm");
+	fake_register(2, "ofi_rxm", 1)->over = "tcp";
+	assert_answers("tcp;ofi_rxm", "tcp;ofi_rxm");
+	assert_int_equal(fakes[2].asked, 1);
+}
+
+static void what_is_refused_under_every_name_is_told_once(void **state)
+{
+	struct fi_info *hints = fi_allocinfo(), *info;
+
+	fake_log_lines();
+	fake_register_named(0, fake_tcp, 1);
+	hints->caps = FI_RMA;
+	assert_int_equal(fi_getinfo(fi_version(), NULL, NULL, 0, hints, &info), -FI_ENODATA);
+	assert_int_equal(fake_log_cnt("getinfo: "), 1);
+	hints->fabric_attr->prov_name = strdup("ofi_rxm");
+	assert_int_equal(fi_getinfo(fi_version(), NULL, NULL, 0, hints, &info), -FI_ENODATA);
+	assert_true(fake_log_has("getinfo: tcp;ofi_rxm: asks for FI_RMA"));
+	fi_freeinfo(hints);
 }
 
 static void a_layer_answers_with_the_name_of_what_is_beneath(void **state)
@@ -246,10 +310,8 @@ static void fi_provider_with_a_caret_excludes(void **state)
 
 static void fi_provider_may_use_the_names_that_programs_know(void **state)
 {
-	setenv("FI_PROVIDER", "tcp;ofi_rxm,sm2", 1);
-	fake_register(0, "tcp", 1);
-	fake_register(1, "shm", 1);
-	fake_register(2, "link", 1);
+	setenv("FI_PROVIDER", "ofi_rxm;tcp,sm2", 1);
+	register_ours();
 	assert_answers(NULL, "sm2 tcp;ofi_rxm");
 	assert_answers("tcp;ofi_rxm", "tcp;ofi_rxm");
 	/* As with a stock libfabric, where the layer over tcp would answer. */
@@ -257,19 +319,27 @@ static void fi_provider_may_use_the_names_that_programs_know(void **state)
 	assert_answers("link", "");
 }
 
+static void fi_provider_with_a_name_lets_through_what_works_over_it(void **state)
+{
+	setenv("FI_PROVIDER", "tcp", 1);
+	register_ours();
+	assert_answers(NULL, "tcp tcp;ofi_rxm");
+	assert_answers("sockets", "");
+}
+
 static void excluding_a_name_that_ours_would_answer_excludes_only_that_name(void **state)
 {
 	setenv("FI_PROVIDER", "^sockets", 1);
-	fake_register(0, "tcp", 1);
-	assert_answers(NULL, "tcp");
+	fake_register_named(0, fake_tcp, 1);
+	assert_answers(NULL, "tcp tcp;ofi_rxm");
 	assert_answers("sockets", "");
 }
 
 static void excluding_a_layer_excludes_the_names_it_is_in(void **state)
 {
 	setenv("FI_PROVIDER", "^ofi_rxm", 1);
-	fake_register(0, "tcp", 1);
-	assert_answers(NULL, "tcp");
+	fake_register_named(0, fake_tcp, 1);
+	assert_answers(NULL, "tcp sockets");
 	assert_answers("tcp;ofi_rxm", "");
 	assert_answers("ofi_rxm", "");
 	assert_answers("sockets", "sockets");
@@ -456,14 +526,19 @@ int main(void)
 		TEST(the_list_of_providers_asks_none_of_them),
 		TEST(only_the_named_provider_is_asked),
 		TEST(an_absent_provider_costs_nothing),
-		TEST(known_names_are_answered_by_ours_under_the_name_asked_for),
-		TEST(a_provider_of_that_very_name_is_no_alias),
+		TEST(further_names_are_answered_as_they_are_spelled_there),
+		TEST(a_list_without_a_name_ends_with_the_further_names),
+		TEST(a_name_of_layers_is_also_meant_by_what_is_beneath),
+		TEST(a_layer_that_asks_beneath_it_gets_no_further_names),
+		TEST(a_provider_of_that_very_name_answers_itself),
+		TEST(what_is_refused_under_every_name_is_told_once),
 		TEST(a_layer_answers_with_the_name_of_what_is_beneath),
 		TEST(layers_and_offloads_are_asked_only_when_the_flags_want_them),
 		TEST(endless_names_are_no_data),
 		TEST(fi_provider_chooses_who_is_asked),
 		TEST(fi_provider_with_a_caret_excludes),
 		TEST(fi_provider_may_use_the_names_that_programs_know),
+		TEST(fi_provider_with_a_name_lets_through_what_works_over_it),
 		TEST(excluding_a_name_that_ours_would_answer_excludes_only_that_name),
 		TEST(excluding_a_layer_excludes_the_names_it_is_in),
 		TEST(excluding_one_provider_leaves_the_layers_over_others),

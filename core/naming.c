@@ -9,16 +9,6 @@
 
 #include "naming.h"
 
-/* Programs and their settings know these; the provider on the right does the same job. */
-static const struct {
-	const char *name;
-	const char *ours;
-} aliases[] = {
-	{ "tcp;ofi_rxm", "tcp" }, { "ofi_rxm;tcp", "tcp" }, { "ofi_rxm", "tcp" },
-	{ "sockets", "tcp" },	  { "udp;ofi_rxd", "tcp" }, { "ofi_rxd;udp", "tcp" },
-	{ "sm2", "shm" },	  { "lnx", "link" },
-};
-
 /* Providers of the stock libfabric, past ones too, which settings may name wherever they are. */
 static const char *const elsewhere[] = {
 	"bgq",	   "cxi",     "efa", "gni",  "lnx",  "lpp",   "mlx",   "mrail", "net",
@@ -40,15 +30,25 @@ static const char *deciding_part(const struct naming *naming)
 	return naming->parts[naming->cnt - 1];
 }
 
-/* The alias of a name whose deciding part is @part, if nobody registered that. */
-static const char *find_alias(const char *text, const char *part)
+/* Is there a provider of the name that decides? Then nobody answers in its place. */
+static bool is_taken(const struct naming *naming)
 {
-	size_t i;
+	const char *part = deciding_part(naming);
 
-	for (i = 0; i < sizeof(aliases) / sizeof(aliases[0]); i++)
-		if (!strcasecmp(aliases[i].name, text))
-			return registry_has(part, strlen(part)) ? NULL : aliases[i].ours;
-	return NULL;
+	return registry_has(part, strlen(part));
+}
+
+static void find_persona(struct naming *naming)
+{
+	struct registry_entry *entry;
+
+	if (is_taken(naming))
+		return;
+	entry = registry_find_persona(naming->text, &naming->persona);
+	if (!entry)
+		return;
+	naming->alias = entry->prov->name;
+	registry_put(entry);
 }
 
 int naming_init(struct naming *naming, const char *text)
@@ -75,7 +75,7 @@ int naming_init(struct naming *naming, const char *text)
 		(excluded ? naming->excluded : naming->parts)[(*cnt)++] = part + excluded;
 	}
 	if (naming->cnt)
-		naming->alias = find_alias(text, deciding_part(naming));
+		find_persona(naming);
 	return 0;
 }
 
@@ -85,19 +85,8 @@ void naming_fini(struct naming *naming)
 	naming->copy = NULL;
 	naming->cnt = 0;
 	naming->excluded_cnt = 0;
+	naming->persona = NULL;
 	naming->alias = NULL;
-}
-
-const char *naming_alias_of(const char *text)
-{
-	const char *ours;
-	struct naming naming;
-
-	if (naming_init(&naming, text))
-		return NULL;
-	ours = naming.alias;
-	naming_fini(&naming);
-	return ours;
 }
 
 bool naming_means(const struct naming *naming, const struct fi_provider *prov)
@@ -109,12 +98,39 @@ bool naming_means(const struct naming *naming, const struct fi_provider *prov)
 			return false;
 	if (!naming->cnt)
 		return true;
-	if (naming->alias)
-		return !strcasecmp(naming->alias, prov->name);
+	if (naming->persona)
+		return false;
 	if (naming->cnt == 1 && registry_kind_of(prov) == REGISTRY_LAYER &&
 	    !is_layer_name(naming->parts[0]))
 		return true;
 	return !strcasecmp(deciding_part(naming), prov->name);
+}
+
+/* 'tcp' of 'tcp;ofi_rxm'. */
+static bool is_beneath(const char *name, const struct info_persona *persona)
+{
+	size_t len = strlen(name);
+
+	return !strncasecmp(persona->name, name, len) && persona->name[len] == ';';
+}
+
+bool naming_means_persona(const struct naming *naming, const struct info_persona *persona)
+{
+	struct naming own;
+	bool means = true;
+	size_t i, k;
+
+	if (naming_init(&own, persona->name))
+		return false;
+	for (i = 0; i < naming->excluded_cnt; i++)
+		for (k = 0; k < own.cnt; k++)
+			means = means && strcasecmp(naming->excluded[i], own.parts[k]);
+	if (naming->cnt)
+		means = means && (naming->persona == persona ||
+				  (naming->cnt == 1 && is_beneath(naming->parts[0], persona)));
+	means = means && !is_taken(&own);
+	naming_fini(&own);
+	return means;
 }
 
 struct registry_entry *naming_target(const struct naming *naming)
@@ -131,7 +147,6 @@ struct registry_entry *naming_target(const struct naming *naming)
 bool naming_allows(const struct name_filter *filter, const struct fi_provider *prov)
 {
 	size_t i, len = strlen(prov->name);
-	const char *alias;
 
 	if (!filter->cnt)
 		return true;
@@ -139,14 +154,10 @@ bool naming_allows(const struct name_filter *filter, const struct fi_provider *p
 		return !name_filter_has(filter, prov->name);
 	if (registry_kind_of(prov) != REGISTRY_CORE || name_filter_has(filter, prov->name))
 		return true;
-	for (i = 0; i < filter->cnt; i++) {
+	for (i = 0; i < filter->cnt; i++)
 		if (!strncasecmp(filter->names[i], prov->name, len) &&
 		    filter->names[i][len] == ';')
 			return true;
-		alias = naming_alias_of(filter->names[i]);
-		if (alias && !strcasecmp(alias, prov->name))
-			return true;
-	}
 	return false;
 }
 
@@ -176,7 +187,7 @@ bool naming_is_known(const char *name)
 	}
 	/* Of several parts one has to be able to work over another. */
 	known = known && naming.cnt && !naming.excluded_cnt &&
-		(naming.cnt == 1 || layered || naming.alias);
+		(naming.cnt == 1 || layered || naming.persona);
 	naming_fini(&naming);
 	return known;
 }
@@ -213,17 +224,14 @@ bool naming_allows_answer(const struct name_filter *filter, const char *name)
 	return false;
 }
 
-const char *naming_shown(const struct name_filter *filter, const struct fi_provider *prov)
+bool naming_allows_persona(const struct name_filter *filter, const struct info_persona *persona)
 {
-	const char *alias;
 	size_t i;
 
-	if (!filter->cnt || filter->excludes || name_filter_has(filter, prov->name))
-		return prov->name;
-	for (i = 0; i < filter->cnt; i++) {
-		alias = naming_alias_of(filter->names[i]);
-		if (alias && !strcasecmp(alias, prov->name))
-			return filter->names[i];
-	}
-	return prov->name;
+	if (naming_allows_answer(filter, persona->name))
+		return true;
+	for (i = 0; !filter->excludes && i < filter->cnt; i++)
+		if (info_persona_named(persona, filter->names[i]))
+			return true;
+	return false;
 }

@@ -25,49 +25,59 @@ struct naming {
 	const char *parts[NAMING_PARTS_MAX];
 	size_t excluded_cnt;
 	const char *excluded[NAMING_PARTS_MAX]; /* from '^NAME' at the end */
-	const char *alias;			/* the name of ours that answers, or NULL */
+	const struct info_persona *persona;	/* a further name of a provider, or NULL */
+	const char *alias;			/* that provider's own name, or NULL */
 };
 
 /*
  * naming_init - take a name apart
  * @text: borrowed until naming_fini; NULL or empty means any provider
  *
- * An alias is only an alias as long as no provider of that very name is registered.
+ * A further name of a provider is one only as long as no provider of that very name is registered.
  * Returns 0, -FI_ENOMEM, or -FI_ENODATA for more than NAMING_PARTS_MAX parts.
  */
 int naming_init(struct naming *naming, const char *text);
 void naming_fini(struct naming *naming);
 
 /*
- * naming_means - is a provider meant, alone or as a layer over others?
+ * naming_means - is a provider meant by its own name, alone or as a layer over others?
  *
  * A layer (ofi_NAME) is also meant by the bare name of what it can work over.
  */
 bool naming_means(const struct naming *naming, const struct fi_provider *prov);
 
 /*
+ * naming_means_persona - is a further name of a provider meant?
+ *
+ * A layered one ('tcp;ofi_rxm') is also meant by the bare name of what it works over, as a layer is.
+ * None is while a provider of that very name is registered.
+ */
+bool naming_means_persona(const struct naming *naming, const struct info_persona *persona);
+
+/*
  * naming_target - the provider that answers for a name, for fi_fabric
  *
- * The last part names it, or the alias. Returns a reference for registry_put, or NULL.
+ * The last part names it, or a further name of its. Returns a reference for registry_put, or NULL.
  */
 struct registry_entry *naming_target(const struct naming *naming);
 
 /*
- * naming_alias_of - which name of ours answers for one that programs know
+ * naming_allows - does FI_PROVIDER let a provider be asked by its own name?
  *
- * 'sockets' gives 'tcp'. Returns a constant, or NULL for what is no alias or is the name of
- * a registered provider.
- */
-const char *naming_alias_of(const char *text);
-
-/*
- * naming_allows - does FI_PROVIDER let a provider be asked?
- *
- * A list of names lets through each provider that it names, alone, as the first part of a
- * layered name, or by an alias, and every layer. A list of exclusions takes its names
- * literally: '^sockets' does not exclude tcp.
+ * A list of names lets through each provider that it names, alone or as the first part of a
+ * layered name, and every layer. A list of exclusions takes its names literally: '^sockets'
+ * does not exclude tcp.
  */
 bool naming_allows(const struct name_filter *filter, const struct fi_provider *prov);
+
+/*
+ * naming_allows_persona - does FI_PROVIDER let a provider be asked by a further name?
+ *
+ * A list has to name it in one of its spellings, or what it works over; a list of exclusions
+ * excludes it by each part of it.
+ */
+bool naming_allows_persona(const struct name_filter *filter,
+			   const struct info_persona *persona);
 
 /*
  * naming_allows_answer - does FI_PROVIDER let an answer of this full name through?
@@ -85,12 +95,5 @@ bool naming_allows_answer(const struct name_filter *filter, const char *name);
  * No for what can only be a slip of the pen: 'shmm', '^tcp' behind a comma, 'shm;link'.
  */
 bool naming_is_known(const char *name);
-
-/*
- * naming_shown - the name under which a provider answers when the hints name none
- *
- * Its own, or an alias of it that FI_PROVIDER lists instead. Returns a borrowed string.
- */
-const char *naming_shown(const struct name_filter *filter, const struct fi_provider *prov);
 
 #endif /* WEFT_CORE_NAMING_H */

@@ -119,7 +119,8 @@ static int provider_check(const struct fi_provider *prov)
 	return 0;
 }
 
-int registry_add(struct fi_provider *prov, void *library, bool preferred)
+static int entry_add(struct fi_provider *prov, const struct info_persona *personas,
+		     void *library, bool preferred)
 {
 	struct registry_entry *entry;
 	int err;
@@ -133,6 +134,7 @@ int registry_add(struct fi_provider *prov, void *library, bool preferred)
 		goto err_end;
 	}
 	entry->prov = prov;
+	entry->personas = personas;
 	entry->library = library;
 	entry->preferred = preferred;
 	entry->refs = 1;
@@ -147,6 +149,16 @@ int registry_add(struct fi_provider *prov, void *library, bool preferred)
 err_end:
 	provider_end(prov, library);
 	return err;
+}
+
+int registry_add(struct fi_provider *prov, void *library, bool preferred)
+{
+	return entry_add(prov, NULL, library, preferred);
+}
+
+int registry_add_named(struct fi_provider *prov, const struct info_persona *personas)
+{
+	return entry_add(prov, personas, NULL, false);
 }
 
 int registry_remove(struct fi_provider *prov)
@@ -173,6 +185,46 @@ struct registry_entry *registry_find(const char *name, size_t len)
 	pthread_mutex_lock(&registry_lock);
 	for (entry = entries; entry && !same_name(entry, name, len); entry = entry->next)
 		;
+	if (entry)
+		entry->refs++;
+	pthread_mutex_unlock(&registry_lock);
+	return entry;
+}
+
+const struct info_persona *registry_persona_next(const struct registry_entry *entry,
+						 const struct info_persona *persona)
+{
+	if (!entry->personas)
+		return NULL;
+	persona = persona ? persona + 1 : entry->personas + 1;
+	return persona->name ? persona : NULL;
+}
+
+static const struct info_persona *persona_named(const struct registry_entry *entry,
+						const char *name)
+{
+	const struct info_persona *persona = NULL;
+
+	while ((persona = registry_persona_next(entry, persona)))
+		if (info_persona_named(persona, name))
+			return persona;
+	return NULL;
+}
+
+struct registry_entry *registry_find_persona(const char *name,
+					     const struct info_persona **persona)
+{
+	const struct registry_entry *last = NULL;
+	struct registry_entry *entry;
+
+	pthread_mutex_lock(&registry_lock);
+	for (entry = entries; entry; last = entry, entry = entry->next) {
+		if (last && same_name(last, entry->prov->name, strlen(entry->prov->name)))
+			continue; /* hidden by the one before */
+		*persona = persona_named(entry, name);
+		if (*persona)
+			break;
+	}
 	if (entry)
 		entry->refs++;
 	pthread_mutex_unlock(&registry_lock);

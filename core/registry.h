@@ -16,10 +16,13 @@
 #include <rdma/fabric.h>
 #include <rdma/providers/fi_prov.h>
 
+#include "persona.h"
+
 struct registry_entry {
 	struct registry_entry *next;
 	struct fi_provider *prov;
-	void *library; /* from dlopen, or NULL */
+	void *library;			     /* from dlopen, or NULL */
+	const struct info_persona *personas; /* its names, its own first; NULL: that alone */
 	bool preferred;
 	unsigned int refs;
 };
@@ -47,6 +50,14 @@ enum registry_kind {
 int registry_add(struct fi_provider *prov, void *library, bool preferred);
 
 /*
+ * registry_add_named - register a provider that answers under several names
+ * @personas: a constant table of them, see info/persona.h, which outlives the process's providers
+ *
+ * Returns what registry_add() does.
+ */
+int registry_add_named(struct fi_provider *prov, const struct info_persona *personas);
+
+/*
  * registry_remove - take a provider out; the next of its name becomes visible
  *
  * Queries and fabrics that use it go on. Returns 0, or -FI_ENOENT.
@@ -70,6 +81,24 @@ struct registry_entry *registry_find(const char *name, size_t len);
  * registry_has - is there a provider of this name?
  */
 bool registry_has(const char *name, size_t len);
+
+/*
+ * registry_find_persona - the visible provider of which this is a further name
+ * @persona: receives what that name stands for
+ *
+ * Returns a reference for registry_put, or NULL.
+ */
+struct registry_entry *registry_find_persona(const char *name,
+					     const struct info_persona **persona);
+
+/*
+ * registry_persona_next - the names of an entry after its own, one by one
+ * @persona: the last one, or NULL to begin
+ *
+ * Returns the next, or NULL.
+ */
+const struct info_persona *registry_persona_next(const struct registry_entry *entry,
+						 const struct info_persona *persona);
 
 /*
  * registry_put - let go of a reference

@@ -102,6 +102,19 @@ static void register_providers(const char *path)
 		builtin_register();
 }
 
+/* Does a list of names let a provider through, by any of its names? */
+static bool filter_meets(const struct registry_entry *entry)
+{
+	const struct info_persona *persona = NULL;
+
+	if (registry_kind_of(entry->prov) != REGISTRY_CORE)
+		return name_filter_has(&provider_filter, entry->prov->name);
+	while ((persona = registry_persona_next(entry, persona)))
+		if (naming_allows_persona(&provider_filter, persona))
+			return true;
+	return naming_allows(&provider_filter, entry->prov);
+}
+
 /* Does a list of names let any provider through? */
 static bool filter_meets_one(void)
 {
@@ -111,9 +124,7 @@ static bool filter_meets_one(void)
 
 	list = registry_list(&cnt);
 	for (i = 0; list && i < cnt && !met; i++)
-		met = registry_kind_of(list[i]->prov) != REGISTRY_CORE
-			      ? name_filter_has(&provider_filter, list[i]->prov->name)
-			      : naming_allows(&provider_filter, list[i]->prov);
+		met = filter_meets(list[i]);
 	if (list)
 		registry_list_free(list, cnt);
 	return met;

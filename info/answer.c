@@ -244,35 +244,95 @@ static int answer_domain(struct fi_info *info, const struct fi_info *all_hints,
 	return answer_domain_auth(domain, hints, reader);
 }
 
+/* The core names the provider. */
+static void answer_fabric(struct fi_info *info, const struct fi_info *hints,
+			  const struct fi_provider *prov, uint32_t api_version)
+{
+	free(info->fabric_attr->prov_name);
+	info->fabric_attr->prov_name = NULL;
+	info->fabric_attr->prov_version = prov->version;
+	info->fabric_attr->api_version = api_version;
+	if (hints && hints->fabric_attr)
+		info->fabric_attr->fabric = hints->fabric_attr->fabric;
+}
+
+/* Of each kind: what was asked for, else what the name stands for; at most what is offered. */
+static size_t ctx_granted(size_t usual, size_t of_ep, size_t of_domain, size_t most)
+{
+	size_t cnt = usual;
+
+	if (of_ep != FI_SHARED_CONTEXT && of_ep > cnt)
+		cnt = of_ep;
+	if (of_domain > cnt)
+		cnt = of_domain;
+	return cnt < most ? cnt : most;
+}
+
+static void answer_contexts(struct fi_info *info, const struct fi_info *hints, size_t usual)
+{
+	static const struct fi_ep_attr no_ep;
+	static const struct fi_domain_attr no_domain;
+	const struct fi_ep_attr *ep = hints && hints->ep_attr ? hints->ep_attr : &no_ep;
+	const struct fi_domain_attr *asked = hints && hints->domain_attr ? hints->domain_attr
+									 : &no_domain;
+	struct fi_domain_attr *domain = info->domain_attr;
+
+	domain->max_ep_tx_ctx = ctx_granted(usual, ep->tx_ctx_cnt, asked->max_ep_tx_ctx,
+					    domain->max_ep_tx_ctx);
+	domain->max_ep_rx_ctx = ctx_granted(usual, ep->rx_ctx_cnt, asked->max_ep_rx_ctx,
+					    domain->max_ep_rx_ctx);
+}
+
+/* What of an offer is told otherwise under another name. */
+struct disguise {
+	struct fi_provider prov; /* for reasons */
+	struct fi_info offer;
+	struct fi_ep_attr ep;
+};
+
+static void disguise_wear(struct disguise *d, const struct fi_provider *prov,
+			  const struct fi_info *offer, const struct info_persona *as)
+{
+	d->prov = *prov;
+	d->offer = *offer;
+	d->ep = *offer->ep_attr;
+	d->offer.ep_attr = &d->ep;
+	if (!as)
+		return;
+	d->prov.name = as->name;
+	d->ep.protocol = as->protocol;
+	d->ep.protocol_version = as->protocol_version;
+	d->ep.tx_ctx_cnt = d->ep.rx_ctx_cnt = as->ctx_cnt;
+}
+
 int info_answer(const struct fi_provider *prov, const struct fi_info *offer,
-		const struct fi_info *hints, uint32_t api_version, struct fi_info **out)
+		const struct info_persona *as, const struct fi_info *hints,
+		uint32_t api_version, struct fi_info **out)
 {
 	const struct info_query q = { .hints = hints,
 				      .layout = info_layout_of_core(fi_version()),
 				      .api_version = api_version };
 	const struct reader reader = { api_version, q.layout };
+	struct disguise d;
 	struct fi_info *info;
 	int err;
 
-	err = info_match(prov, offer, hints, api_version);
+	disguise_wear(&d, prov, offer, as);
+	err = info_match(&d.prov, &d.offer, hints, api_version);
 	if (err)
 		return err;
-	info = info_dup(offer, NULL);
+	info = info_dup(&d.offer, NULL);
 	if (!info)
 		return -FI_ENOMEM;
-
-	free(info->fabric_attr->prov_name);
-	info->fabric_attr->prov_name = NULL;
-	info->fabric_attr->prov_version = prov->version;
-	info->fabric_attr->api_version = api_version;
+	answer_fabric(info, hints, prov, api_version);
 	info->caps = answer_caps(offer, hints, api_version);
 	if (hints)
 		info->handle = hints->handle;
-	if (hints && hints->fabric_attr)
-		info->fabric_attr->fabric = hints->fabric_attr->fabric;
 	answer_tx(info->tx_attr, hints ? hints->tx_attr : NULL, info->caps, &reader);
 	answer_rx(info->rx_attr, hints ? hints->rx_attr : NULL, info->caps);
 	err = answer_domain(info, hints, &reader);
+	if (as)
+		answer_contexts(info, hints, as->ctx_cnt);
 	if (hints)
 		query_counts(&q, info);
 	if (!err)

@@ -19,6 +19,7 @@
 #define API FI_VERSION(FI_MAJOR_VERSION, FI_MINOR_VERSION)
 
 struct round {
+	const struct info_persona *as;
 	struct fi_info *offer;
 	struct fi_info *hints;
 	struct fi_info *answer;
@@ -50,8 +51,8 @@ static struct fi_info *ask(struct round *round, uint32_t api_version)
 {
 	info_free(round->answer);
 	round->answer = NULL;
-	assert_int_equal(info_answer(&fake_prov, round->offer, round->hints, api_version,
-				     &round->answer),
+	assert_int_equal(info_answer(&fake_prov, round->offer, round->as, round->hints,
+				     api_version, &round->answer),
 			 0);
 	assert_non_null(round->answer);
 	return round->answer;
@@ -100,8 +101,9 @@ static void a_refusal_leaves_the_result_alone(void **state)
 	struct fi_info *answer = round->offer;
 
 	round->hints->caps = FI_ATOMIC;
-	assert_int_equal(info_answer(&fake_prov, round->offer, round->hints, API, &answer),
-			 -FI_ENODATA);
+	assert_int_equal(
+		info_answer(&fake_prov, round->offer, round->as, round->hints, API, &answer),
+		-FI_ENODATA);
 	assert_ptr_equal(answer, round->offer);
 }
 
@@ -227,6 +229,70 @@ static void of_what_memory_bounds_there_is_as_much_as_asked_for(void **state)
 	assert_int_equal(answer->domain_attr->cntr_cnt, 16);
 	assert_int_equal(answer->domain_attr->mr_cnt, 0); /* of which nothing is said */
 	assert_int_equal(answer->tx_attr->size, 65536);
+}
+
+static void a_name_is_answered_with_what_programs_expect_of_it(void **state)
+{
+	static const struct info_persona personas[] = {
+		{ .name = "own",
+		  .protocol = FI_PROTO_SHM,
+		  .protocol_version = 3,
+		  .ctx_cnt = 1 },
+		{ .name = "other",
+		  .protocol = FI_PROTO_RXM,
+		  .protocol_version = 7,
+		  .ctx_cnt = 16 },
+		{ 0 },
+	};
+	struct round *round = *state;
+	struct fi_info *answer;
+
+	round->as = &personas[1];
+	answer = ask(round, API);
+	assert_int_equal(answer->ep_attr->protocol, FI_PROTO_RXM);
+	assert_int_equal(answer->ep_attr->protocol_version, 7);
+	round->hints->ep_attr->protocol = FI_PROTO_RXM;
+	round->hints->ep_attr->protocol_version = 7;
+	ask(round, API);
+	round->as = &personas[0];
+	round->hints->ep_attr->protocol_version = 0;
+	info_free(round->answer);
+	round->answer = NULL;
+	assert_int_equal(info_answer(&fake_prov, round->offer, round->as, round->hints, API,
+				     &round->answer),
+			 -FI_ENODATA);
+	assert_string_equal(fake_core_log,
+			    "asks for the protocol FI_PROTO_RXM, and own speaks FI_PROTO_SHM");
+}
+
+static void contexts_are_told_as_programs_expect_or_ask(void **state)
+{
+	static const struct info_persona one = { .name = "one", .ctx_cnt = 1 },
+					 several = { .name = "several", .ctx_cnt = 16 };
+	struct round *round = *state;
+	struct fi_info *hints = round->hints, *answer;
+
+	round->offer->domain_attr->max_ep_tx_ctx = round->offer->domain_attr->max_ep_rx_ctx =
+		256;
+	round->offer->domain_attr->max_ep_stx_ctx = 1;
+	round->as = &one;
+	answer = ask(round, API);
+	assert_int_equal(answer->domain_attr->max_ep_tx_ctx, 1);
+	assert_int_equal(answer->ep_attr->tx_ctx_cnt, 1);
+	hints->ep_attr->tx_ctx_cnt = 18;
+	hints->domain_attr->max_ep_rx_ctx = 1000;
+	answer = ask(round, API);
+	assert_int_equal(answer->domain_attr->max_ep_tx_ctx, 18);
+	assert_int_equal(answer->ep_attr->tx_ctx_cnt, 18);
+	assert_int_equal(answer->domain_attr->max_ep_rx_ctx, 256);
+	hints->ep_attr->tx_ctx_cnt = FI_SHARED_CONTEXT;
+	answer = ask(round, API);
+	assert_int_equal(answer->domain_attr->max_ep_tx_ctx, 1);
+	hints->ep_attr->tx_ctx_cnt = 0;
+	round->as = &several;
+	answer = ask(round, API);
+	assert_int_equal(answer->domain_attr->max_ep_tx_ctx, 16);
+	assert_int_equal(answer->ep_attr->tx_ctx_cnt, 16);
 }
 
 static void flags_that_nobody_asked_for_are_no_defaults(void **state)
@@ -360,6 +426,8 @@ int main(void)
 		TEST(requested_values_are_the_answered_values),
 		TEST(what_is_not_limited_by_a_request_keeps_the_offers_maximum),
 		TEST(of_what_memory_bounds_there_is_as_much_as_asked_for),
+		TEST(a_name_is_answered_with_what_programs_expect_of_it),
+		TEST(contexts_are_told_as_programs_expect_or_ask),
 		TEST(flags_that_nobody_asked_for_are_no_defaults),
 		TEST(progress_is_manual_unless_it_was_asked_for),
 		TEST(old_programs_are_told_an_old_registration_mode),

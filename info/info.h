@@ -39,6 +39,8 @@
 #include <rdma/fabric.h>
 #include <rdma/providers/fi_prov.h>
 
+#include "persona.h"
+
 /* The two registration modes of API versions before 1.5, by value: the public names warn. */
 #define INFO_MR_BASIC	 (1 << 0)
 #define INFO_MR_SCALABLE (1 << 1)
@@ -161,6 +163,7 @@ int info_refuse(const struct fi_provider *prov, const char *fmt, ...)
 /*
  * info_answer - match, and build the fi_info to return from getinfo
  * @offer: the provider's whole offer, usually a static const template
+ * @as:    the name under which the provider is asked; NULL for its own, with what the offer says
  * @out:   receives one owned fi_info; untouched on error
  *
  * The offer states what the provider can do at most, and what it needs at least:
@@ -188,13 +191,16 @@ int info_refuse(const struct fi_provider *prov, const char *fmt, ...)
  * programs do not know, FI_TAGGED_MULTI_RECV only if asked
  * for). Unspecified progress is answered FI_PROGRESS_MANUAL. Requested sizes become the
  * answered sizes for tx_attr and rx_attr, as programs expect, and what memory alone bounds
- * is never less than what was asked for. prov_name stays NULL, as a stock core demands. Names and addresses are copied from the offer; the provider replaces
+ * is never less than what was asked for. Of contexts of an endpoint as many are told as are
+ * asked for, or as programs expect of the name, since programs that see several use several.
+ * prov_name stays NULL, as a stock core demands. Names and addresses are copied from the offer; the provider replaces
  * them with free and strdup/malloc as it likes.
  *
  * Returns 0, -FI_ENODATA (logged as by info_match) or -FI_ENOMEM.
  */
 int info_answer(const struct fi_provider *prov, const struct fi_info *offer,
-		const struct fi_info *hints, uint32_t api_version, struct fi_info **out);
+		const struct info_persona *as, const struct fi_info *hints,
+		uint32_t api_version, struct fi_info **out);
 
 /*
  * info_append - add an answer at the end of a list

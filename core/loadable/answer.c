@@ -57,7 +57,7 @@ static const struct fi_info offer = {
 static int answer_getinfo(uint32_t version, const char *node, const char *service,
 			  uint64_t flags, const struct fi_info *hints, struct fi_info **info)
 {
-	return info_answer(&prov, &offer, hints, version, info);
+	return info_answer(&prov, &offer, NULL, hints, version, info);
 }
 
 /* -FI_ENOSYS: the info was read and is what was answered. */

@@ -11,11 +11,15 @@
 #include "report.h"
 #include "link.h"
 
+const struct info_persona weft_link_personas[] = {
+	{ .name = "link", .protocol = FI_PROTO_UNSPEC, .protocol_version = 1, .ctx_cnt = 1 },
+	{ .name = "lnx", .protocol = FI_PROTO_LNX, .protocol_version = 1, .ctx_cnt = 1 },
+	{ 0 },
+};
+
 static struct fi_ep_attr link_ep_attr = {
 	.type = FI_EP_RDM,
 	.auth_key_size = ENGINE_AUTH_KEY_MAX,
-	.protocol = FI_PROTO_UNSPEC,
-	.protocol_version = 1,
 	.max_msg_size = SIZE_MAX,
 	.max_order_raw_size = ENGINE_ORDER_MAX,
 	.max_order_war_size = ENGINE_ORDER_MAX,
@@ -132,7 +136,8 @@ static int link_getinfo(uint32_t version, const char *node, const char *service,
 	struct weft_addr addr;
 	int ret;
 
-	ret = info_answer(&link_provider, &link_offer, hints, version, &info);
+	ret = info_answer(&link_provider, &link_offer,
+			  info_persona_of(weft_link_personas, hints), hints, version, &info);
 	if (ret)
 		return ret;
 	addr = (struct weft_addr){ .version = ADDR_VERSION, .kind = ADDR_SERVICE };

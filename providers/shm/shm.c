@@ -38,11 +38,18 @@ static const struct engine_family pshm_family = {
 	.closing = report_routes,
 };
 
+const struct info_persona weft_shm_personas[] = {
+	{ .name = "shm",
+	  .protocol = FI_PROTO_SHM,
+	  .protocol_version = PSHM_PROTOCOL_VERSION,
+	  .ctx_cnt = 1 },
+	{ .name = "sm2", .protocol = FI_PROTO_SM2, .protocol_version = 1, .ctx_cnt = 1 },
+	{ 0 },
+};
+
 static struct fi_ep_attr pshm_ep_attr = {
 	.type = FI_EP_RDM,
 	.auth_key_size = ENGINE_AUTH_KEY_MAX,
-	.protocol = FI_PROTO_SHM,
-	.protocol_version = PSHM_PROTOCOL_VERSION,
 	.max_msg_size = SIZE_MAX,
 	.max_order_raw_size = ENGINE_ORDER_MAX,
 	.max_order_war_size = ENGINE_ORDER_MAX,
@@ -181,7 +188,9 @@ static int pshm_getinfo(uint32_t version, const char *node, const char *service,
 
 	ret = find_places(node, service, flags, hints, &p);
 	if (!ret)
-		ret = info_answer(&pshm_provider, &pshm_offer, hints, version, &info);
+		ret = info_answer(&pshm_provider, &pshm_offer,
+				  info_persona_of(weft_shm_personas, hints), hints, version,
+				  &info);
 	if (ret)
 		return ret;
 	ret = set_addr(&info->src_addr, &info->src_addrlen, &p.src);

@@ -10,9 +10,14 @@
 #include <rdma/fi_tagged.h>
 #include <rdma/providers/fi_prov.h>
 
+#include "persona.h"
+
 /* Op tables of shm endpoints, for callers that serialize (paths.c). */
 extern struct fi_ops_msg pshm_msg_ops;
 extern struct fi_ops_tagged pshm_tagged_ops;
+
+/* weft_shm_personas - the names that it answers to; ends with one without a name */
+extern const struct info_persona weft_shm_personas[];
 
 /* weft_shm_ini - register the shm wire and return the provider, which stays; called by the core once */
 struct fi_provider *weft_shm_ini(void);

@@ -12,12 +12,35 @@
 
 #define RESOLVED_MAX 16
 
+static const char *const rxm_spellings[] = { "ofi_rxm", "ofi_rxm;tcp", NULL };
+static const char *const rxd_spellings[] = { "ofi_rxd", "ofi_rxd;udp", NULL };
+
+/*
+ * The protocol is what programs expect of a name, and ask for: they compare it with what their peers
+ * were answered. Peers of another libfabric would not understand ours, whatever it is called.
+ */
+const struct info_persona weft_tcp_personas[] = {
+	{ .name = "tcp", .protocol = FI_PROTO_XNET, .protocol_version = 1, .ctx_cnt = 1 },
+	{ .name = "tcp;ofi_rxm",
+	  .spellings = rxm_spellings,
+	  .protocol = FI_PROTO_RXM,
+	  .protocol_version = 1,
+	  .ctx_cnt = 1 },
+	{ .name = "sockets",
+	  .protocol = FI_PROTO_SOCK_TCP,
+	  .protocol_version = 2,
+	  .ctx_cnt = 16 },
+	{ .name = "udp;ofi_rxd",
+	  .spellings = rxd_spellings,
+	  .protocol = FI_PROTO_RXD,
+	  .protocol_version = 1,
+	  .ctx_cnt = 1 },
+	{ 0 },
+};
+
 static struct fi_ep_attr ep_offer = {
 	.type = FI_EP_RDM,
 	.auth_key_size = ENGINE_AUTH_KEY_MAX,
-	.protocol =
-		FI_PROTO_UNSPEC, /* our own: none of the others' peers would understand it */
-	.protocol_version = 1,
 	.max_msg_size = SIZE_MAX,
 	.max_order_raw_size = ENGINE_ORDER_MAX,
 	.max_order_war_size = ENGINE_ORDER_MAX,
@@ -115,7 +138,8 @@ static void answer(struct query *q, const struct tcp_iface *iface, union tcp_soc
 	tcp_iface_net(iface, net, sizeof(net));
 	domain.name = iface_name;
 	fabric.name = net;
-	err = info_answer(&tcp_provider, &offer, q->hints, q->version, &info);
+	err = info_answer(&tcp_provider, &offer, info_persona_of(weft_tcp_personas, q->hints),
+			  q->hints, q->version, &info);
 	if (!err)
 		info_append(&q->answers, info);
 	else

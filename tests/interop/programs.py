@@ -37,9 +37,12 @@ def info(build):
     order = [names.index(name) for name in ('link', 'shm', 'tcp')]
     if order != sorted(order):
         raise mpi.Failed(f'fi_info lists {names}')
-    for name in ('link', 'shm', 'tcp'):
+    if not set(names[:names.index('lnx')]) <= {'link', 'shm', 'tcp'}:
+        raise mpi.Failed(f'fi_info lists {names}: names of others come last')
+    for name, means in (('link', {'link'}), ('shm', {'shm'}), ('tcp', {'tcp', 'tcp;ofi_rxm'}),
+                        ('ofi_rxm', {'tcp;ofi_rxm'}), ('sockets', {'sockets'})):
         found = set(providers(run(build, 'fi_info', '-p', name)))
-        if found != {name}:
+        if found != means:
             raise mpi.Failed(f'fi_info -p {name} lists {found}')
     for query in (['-t', 'FI_EP_RDM'], ['-c', 'FI_TAGGED|FI_DIRECTED_RECV'],
                   ['-m', 'FI_CONTEXT|FI_CONTEXT2', '-t', 'FI_EP_RDM'], ['-l'], ['-e'],

@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * The names under which a provider answers, each with what programs expect of that name. A
+ * provider has a table of them: its own name first, then those of providers of libfabric whose
+ * place it takes. It gives the table to the core when it registers, which asks it under each
+ * name by that name in the hints; a core that knows nothing of it asks by the first.
+ *
+ * Constant data, read on any thread.
+ */
+#ifndef WEFT_INFO_PERSONA_H
+#define WEFT_INFO_PERSONA_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <rdma/fabric.h>
+
+struct info_persona {
+	const char *name;	      /* as it is answered; NULL ends a table */
+	const char *const *spellings; /* other names that mean it, NULL at the end; or NULL */
+	uint32_t protocol;
+	uint32_t protocol_version;
+	size_t ctx_cnt; /* contexts of an endpoint, of each kind, where none are asked for */
+};
+
+/*
+ * info_persona_named - is that what this name means, ignoring case?
+ */
+bool info_persona_named(const struct info_persona *persona, const char *name);
+
+/*
+ * info_persona_of - under which name of its table a provider is asked
+ *
+ * Returns the entry that the provider's name in the hints means, or else the first.
+ */
+const struct info_persona *info_persona_of(const struct info_persona *table,
+					   const struct fi_info *hints);
+
+#endif /* WEFT_INFO_PERSONA_H */
