@@ -1,0 +1,59 @@
+# SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+"""MPICH (ch4:ofi): tests of its test/mpi, which were compiled in the build folder.
+
+All messages go through libfabric, those inside the host too. WEFT_MPICH_SUITES names other folders of
+test/mpi. What a test runs with stands in the testlist of its folder: a name, ranks, then key=value.
+"""
+import os
+import re
+
+from compare import Test
+
+SUITES = 'pt2pt rma coll comm part'
+
+
+class Client:
+    providers = {
+        'link': ('tcp;ofi_rxm', 'sockets'),
+        'shm': ('shm',),
+        'tcp': ('tcp', 'tcp;ofi_rxm'),
+        'tcp;ofi_rxm': ('tcp;ofi_rxm',),
+        'sockets': ('sockets',),
+    }
+
+    def __init__(self, built, ranks):
+        self.folder = built / 'test/mpi'
+        self.libraries = [built / 'lib/.libs']
+        self.loads = built / 'lib/.libs/libmpi.so'
+        self.launcher = built / 'src/pm/hydra/mpiexec.hydra'
+
+    def test(self, provider, suite, line, names):
+        """A line of a testlist; None where the program isn't built or needs more than that."""
+        name, ranks, *rest = line.split()
+        program = self.folder / suite / '.libs' / name
+        if not program.exists():
+            program = self.folder / suite / name
+        options = [option.split('=', 1) for option in rest if '=' in option]
+        if not program.exists() or int(ranks) > 8 or any(key in ('xfail', 'init', 'resultTest')
+                                                         for key, _ in options):
+            return None
+        env = dict(value.split('=', 1) for key, value in options if key == 'env')
+        title = f'{suite}/{name}-{ranks}'
+        names[title] = names.get(title, 0) + 1
+        if names[title] > 1:
+            title += f'-{names[title]}'
+        return Test(title, [self.launcher, '-np', ranks, program,
+                            *(value for key, value in options if key == 'arg')],
+                    {'FI_PROVIDER': provider, 'MPIR_CVAR_NOLOCAL': '1', **env},
+                    self.folder / suite, 300, 'No Errors')
+
+    def probe(self, provider):
+        return self.test(provider, 'pt2pt', 'sendrecv2 2', {})
+
+    def tests(self, provider):
+        found, names = [], {}
+        for suite in os.environ.get('WEFT_MPICH_SUITES', SUITES).split():
+            for line in (self.folder / suite / 'testlist').read_text().splitlines():
+                if re.match(r'\w+ \d+', line):
+                    found.append(self.test(provider, suite, line, names))
+        return [test for test in found if test]
