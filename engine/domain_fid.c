@@ -15,6 +15,7 @@
 #include "sleep.h"
 #include "trigger.h"
 #include "wait.h"
+#include "yield.h"
 
 static void engine_domain_free(struct engine_domain *domain)
 {
@@ -201,6 +202,7 @@ int engine_domain_open(struct fid_fabric *fid, struct fi_info *info, struct fid_
 	engine_armed_init(&domain->progress.armed, NULL, NULL);
 	list_init(&domain->colls);
 	pool_init(&domain->rx_pool, sizeof(struct engine_rx), 0);
+	domain->yield_after = ENGINE_YIELD_MAX;
 	engine_ref(&fabric->refs);
 	*out = &domain->fid;
 	return 0;

@@ -197,6 +197,7 @@ struct engine_domain {
 	_Atomic bool wanted;	  /* a data call waits for who has claimed the domain */
 	bool gathered;		  /* a wire has sent that wants to be polled after it */
 	uint32_t idle;		  /* rounds of progress in a row that moved nothing */
+	uint32_t yield_after;	  /* so many of them before others may have the core (yield.h) */
 	struct list eps;	  /* enabled endpoints, struct engine_ep.domain_link */
 	struct list due;	  /* struct engine_cntr with work whose time has come */
 	bool running;		  /* such work */

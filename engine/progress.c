@@ -4,14 +4,14 @@
  */
 #include "guard.h"
 #include "round.h"
+#include "yield.h"
 
 #define IDLE_MIN 32u  /* polls that move nothing before it is left out */
 #define WAIT_MAX 256u /* rounds that an idle wire is left out at most */
 #define SLOW_NS               \
 	(ENGINE_CLOCK_TICKS * \
-	 20000u)	      /* so many rounds that take so long can afford every wire */
-#define YIELD_ROUNDS 32u      /* idle rounds between yields */
-#define CHECK_NS     1000000u /* between liveness checks */
+	 20000u)	  /* so many rounds that take so long can afford every wire */
+#define CHECK_NS 1000000u /* between liveness checks */
 
 /* A wire but the first is due. Did it move anything? */
 static bool engine_poll_other(struct engine_wire *w)
@@ -72,24 +72,37 @@ void engine_domain_clock(struct engine_domain *domain)
 		engine_clock(container_of(node, struct engine_ep, domain_link));
 }
 
-/*
- * Whoever is waited for may want this core: more processes than cores poll like this. Alone on it,
- * a yield costs half a microsecond.
- */
-void engine_domain_idle(struct engine_domain *domain)
+/* Let others have the core; a domain with a lock is free meanwhile. Returns the ns that it took. */
+static uint64_t engine_domain_yield(struct engine_domain *domain)
 {
 	enum engine_lock_use use = engine_lock_use(domain);
 	bool locked = engine_has_lock(domain);
+	uint64_t start = platform_now_ns(), ns;
 
-	if (domain->idle % YIELD_ROUNDS)
-		return;
 	if (locked)
 		engine_unlock(domain);
 	platform_yield();
-	if (!locked)
+	ns = platform_now_ns() - start;
+	if (locked) {
+		platform_lock(&domain->lock);
+		atomic_store_explicit(&domain->lock_use, (uint8_t)use, memory_order_relaxed);
+	}
+	return ns;
+}
+
+void engine_domain_idle(struct engine_domain *domain)
+{
+	uint32_t over = domain->idle - domain->yield_after - 1;
+	bool moved = false;
+	uint64_t ns;
+
+	if (over % ENGINE_YIELD_EVERY && over % domain->yield_after)
 		return;
-	platform_lock(&domain->lock);
-	atomic_store_explicit(&domain->lock_use, (uint8_t)use, memory_order_relaxed);
+	ns = engine_domain_yield(domain);
+	if (ns >= ENGINE_YIELD_SOME_NS)
+		moved = engine_domain_round(domain);
+	domain->yield_after = engine_yield_after(domain->yield_after, ns, moved);
+	domain->idle = moved ? 0 : domain->yield_after + 1;
 }
 
 bool engine_domain_round(struct engine_domain *domain)

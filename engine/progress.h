@@ -23,9 +23,6 @@ void engine_armed_round(struct engine_domain *domain);
 /* engine_domain_clock - do now what is done once in a while: who sleeps makes few rounds */
 void engine_domain_clock(struct engine_domain *domain);
 
-#define ENGINE_IDLE_ROUNDS \
-	2048u /* in a row that move nothing before others may have the core: some 50 us */
-
 /* engine_domain_idle - let others run now and then; gives up the domain meanwhile, when it has a lock */
 void engine_domain_idle(struct engine_domain *domain);
 
@@ -47,7 +44,7 @@ static inline __attribute__((always_inline)) void engine_domain_progress_by(
 	atomic_store_explicit(&domain->rounds, rounds + 1, memory_order_relaxed);
 	if (round(domain))
 		domain->idle = 0;
-	else if (unlikely(++domain->idle > ENGINE_IDLE_ROUNDS))
+	else if (unlikely(++domain->idle > domain->yield_after))
 		engine_domain_idle(domain);
 }
 
