@@ -92,7 +92,7 @@ static void usage(void)
 	       "  -S, --sizes=LIST       message sizes, \"8,64k,1M\" or \"8:1M\" for every doubling;\n"
 	       "                         default: " DEFAULT_SIZES "\n"
 	       "  -t, --tests=LIST       of lat,bw,rate (messages), write,read,writebw,readbw (RMA)\n"
-	       "                         atomic, and away (a sender that computes), or all; default: " DEFAULT_TESTS
+	       "                         atomic, add, and away (a sender that computes), or all; default: " DEFAULT_TESTS
 	       ". Each may\n"
 	       "                         have sizes of its own: \"lat,rate@8,writebw@64k+1M\"\n"
 	       "  -r, --rounds=N         samples per figure; default: %u\n"
@@ -268,7 +268,7 @@ static void parse(struct bench_options *opt, int argc, char **argv)
 	/* Which sizes a test has is known when both lists are. */
 	if (plan_tests_parse(opt->tests, &opt->plan))
 		errx(WEFT_EXIT_USAGE,
-		     "'%s' is not a list of lat,bw,rate,write,read,writebw,readbw,atomic,away, each "
+		     "'%s' is not a list of lat,bw,rate,write,read,writebw,readbw,atomic,add,away, each "
 		     "with @SIZE[+SIZE...] or without",
 		     opt->tests);
 	opt->place.host = argument_host(argc, argv, optind);

@@ -207,7 +207,8 @@ static int run_stream(struct bench *b, size_t i, bool warm)
 static int run_onesided(struct bench *b, size_t i, enum figure_test test, bool warm)
 {
 	struct onesided *os = &b->onesided[i];
-	bool streams = test == FIGURE_WRITE_BW || test == FIGURE_READ_BW;
+	bool streams = test == FIGURE_WRITE_BW || test == FIGURE_READ_BW || test == FIGURE_ADD;
+	bool words = test == FIGURE_ATOMIC || test == FIGURE_ADD;
 	uint32_t cnt = round_trips(&b->plan, os->size);
 	uint64_t ns = 0;
 	double raw;
@@ -226,11 +227,13 @@ static int run_onesided(struct bench *b, size_t i, enum figure_test test, bool w
 		rc = onesided_read(os, cnt, &ns);
 	else if (test == FIGURE_ATOMIC)
 		rc = onesided_fetch_add(os, cnt, &ns);
+	else if (test == FIGURE_ADD)
+		rc = onesided_add(os, cnt, &ns);
 	else
 		rc = onesided_stream(os, test == FIGURE_READ_BW, cnt, &ns);
 	if (rc || warm)
 		return rc;
-	return note(b, FIGURE_BIT(test), test == FIGURE_ATOMIC ? sizeof(uint64_t) : os->size,
+	return note(b, FIGURE_BIT(test), words ? sizeof(uint64_t) : os->size,
 		    test == FIGURE_WRITE ? 2.0 * cnt : cnt, (double)ns, raw);
 }
 
@@ -255,15 +258,25 @@ static int run_read_stream(struct bench *b, size_t i, bool warm)
 }
 
 /* Of one word, whatever the sizes: with the regions of the first of them. */
-static int run_atomic(struct bench *b, size_t i, bool warm)
+static int run_words(struct bench *b, size_t i, enum figure_test test, bool warm)
 {
 	size_t before;
 
 	for (before = 0; before < i; before++)
 		if (b->onesided[before].ch &&
-		    plan_tests_at(&b->plan, before) & FIGURE_BIT(FIGURE_ATOMIC))
+		    plan_tests_at(&b->plan, before) & FIGURE_BIT(test))
 			return 0;
-	return run_onesided(b, i, FIGURE_ATOMIC, warm);
+	return run_onesided(b, i, test, warm);
+}
+
+static int run_atomic(struct bench *b, size_t i, bool warm)
+{
+	return run_words(b, i, FIGURE_ATOMIC, warm);
+}
+
+static int run_add(struct bench *b, size_t i, bool warm)
+{
+	return run_words(b, i, FIGURE_ADD, warm);
 }
 
 /* What is run at once, and the tests that it gives figures for. */
@@ -279,6 +292,7 @@ static const struct run_kind {
 	{ FIGURE_BIT(FIGURE_WRITE_BW), "write stream", run_write_stream },
 	{ FIGURE_BIT(FIGURE_READ_BW), "read stream", run_read_stream },
 	{ FIGURE_BIT(FIGURE_ATOMIC), "atomic", run_atomic },
+	{ FIGURE_BIT(FIGURE_ADD), "add", run_add },
 	{ FIGURE_BIT(FIGURE_AWAY), "away", run_away },
 };
 

@@ -24,7 +24,7 @@ int channel_hints(struct fi_info *hints, const struct plan *plan,
 	hints->caps = plan->tagged ? FI_TAGGED : FI_MSG;
 	if (plan->tests & FIGURES_RMA)
 		hints->caps |= FI_RMA;
-	if (plan->tests & FIGURE_BIT(FIGURE_ATOMIC))
+	if (plan->tests & FIGURES_ATOMIC)
 		hints->caps |= FI_ATOMIC;
 	hints->mode = FI_CONTEXT | FI_CONTEXT2;
 	hints->ep_attr->type = FI_EP_RDM;
@@ -84,8 +84,7 @@ static int query(struct channel *ch, const struct plan *plan)
 		      plan->provider, plan->provider[0] ? " " : "",
 		      plan->tagged ? "tagged" : "plain",
 		      plan->tests & FIGURES_RMA ? " with RMA" : "",
-		      plan->tests & FIGURE_BIT(FIGURE_ATOMIC) ? " with atomics" : "",
-		      fi_strerror(-rc));
+		      plan->tests & FIGURES_ATOMIC ? " with atomics" : "", fi_strerror(-rc));
 		warnx("'weft info --why' gives each provider's reason");
 	} else if (!rc) {
 		prefer_route(ch, hints);

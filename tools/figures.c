@@ -21,6 +21,7 @@ static const struct {
 	[FIGURE_WRITE_BW] = { "writebw", "writebw", "MB/s", "RMA write bandwidth", 1 },
 	[FIGURE_READ_BW] = { "readbw", "readbw", "MB/s", "RMA read bandwidth", 1 },
 	[FIGURE_ATOMIC] = { "atomic", "atomic", "us", "atomic fetch and add", 3 },
+	[FIGURE_ADD] = { "add", "add", "M/s", "atomic additions", 4 },
 	[FIGURE_AWAY] = { "away", "away", "us", "one-way latency, sender away", 3 },
 };
 
@@ -121,6 +122,7 @@ double figure_from_time(enum figure_test test, size_t size, double msgs, double 
 	case FIGURE_READ_BW:
 		return (double)size * msgs / ns * 1000;
 	case FIGURE_RATE:
+	case FIGURE_ADD:
 		return msgs / ns * 1000;
 	case FIGURE_TESTS:
 		break;

@@ -19,6 +19,7 @@ enum figure_test {
 	FIGURE_WRITE_BW,  /* MB/s */
 	FIGURE_READ_BW,	  /* MB/s */
 	FIGURE_ATOMIC,	  /* microseconds from fi_fetch_atomic to its completion */
+	FIGURE_ADD,	  /* million additions per second that bring no result back */
 	FIGURE_AWAY,	  /* microseconds one way, of a sender that computes meanwhile */
 	FIGURE_TESTS,
 };
@@ -29,7 +30,8 @@ enum figure_test {
 #define FIGURES_RMA                                                                         \
 	(FIGURE_BIT(FIGURE_WRITE) | FIGURE_BIT(FIGURE_READ) | FIGURE_BIT(FIGURE_WRITE_BW) | \
 	 FIGURE_BIT(FIGURE_READ_BW))
-#define FIGURES_ONESIDED (FIGURES_RMA | FIGURE_BIT(FIGURE_ATOMIC))
+#define FIGURES_ATOMIC	 (FIGURE_BIT(FIGURE_ATOMIC) | FIGURE_BIT(FIGURE_ADD))
+#define FIGURES_ONESIDED (FIGURES_RMA | FIGURES_ATOMIC)
 
 struct figure {
 	enum figure_test test;

@@ -36,6 +36,7 @@ static void times_become_figures(void **state)
 	/* 1000 times 1000 bytes in 1 ms are 1 GB/s, and a million messages. */
 	assert_float_equal(figure_from_time(FIGURE_BANDWIDTH, 1000, 1000, 1e6), 1000, 1e-6);
 	assert_float_equal(figure_from_time(FIGURE_RATE, 1000, 1000, 1e6), 1, 1e-6);
+	assert_float_equal(figure_from_time(FIGURE_ADD, 8, 1000, 1e6), 1, 1e-6);
 	assert_float_equal(figure_from_time(FIGURE_READ, 8, 1000, 1e6), 1, 1e-6);
 	assert_float_equal(figure_from_time(FIGURE_WRITE_BW, 1000, 1000, 1e6), 1000, 1e-6);
 }
@@ -47,6 +48,7 @@ static void less_is_better_of_times_alone(void **state)
 	assert_false(figure_test_is_time(FIGURE_BANDWIDTH));
 	assert_false(figure_test_is_time(FIGURE_READ_BW));
 	assert_false(figure_test_is_time(FIGURE_RATE));
+	assert_false(figure_test_is_time(FIGURE_ADD));
 }
 
 static void a_child_introduces_itself(void **state)

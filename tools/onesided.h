@@ -84,4 +84,11 @@ int onesided_stream(struct onesided *os, bool reads, uint32_t cnt, uint64_t *tak
  */
 int onesided_fetch_add(struct onesided *os, uint32_t cnt, uint64_t *taken);
 
+/*
+ * onesided_add - add 1 to the same word, as fast as that goes
+ * @cnt:    additions; the sum is checked
+ * @taken:  receives nanoseconds until all of them are there, on side 0
+ */
+int onesided_add(struct onesided *os, uint32_t cnt, uint64_t *taken);
+
 #endif

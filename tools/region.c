@@ -139,12 +139,14 @@ int region_adds(struct channel *ch)
 	size_t cnt;
 	int rc = fi_fetch_atomicvalid(ch->end.ep, FI_UINT64, FI_SUM, &cnt);
 
-	return rc ? fabric_complain("a fetching atomic sum of 64 bits", rc) : 0;
+	if (!rc)
+		rc = fi_atomicvalid(ch->end.ep, FI_UINT64, FI_SUM, &cnt);
+	return rc ? fabric_complain("an atomic sum of 64 bits", rc) : 0;
 }
 
 static bool injects(const struct channel *ch, enum region_transfer_kind kind, size_t len)
 {
-	return kind == REGION_WRITE && len <= ch->inject_size;
+	return kind == REGION_ADD || (kind == REGION_WRITE && len <= ch->inject_size);
 }
 
 static ssize_t post(struct channel *ch, enum region_transfer_kind kind,
@@ -167,6 +169,9 @@ static ssize_t post(struct channel *ch, enum region_transfer_kind kind,
 	case REGION_FETCH_ADD:
 		return fi_fetch_atomic(ch->end.ep, at, 1, desc, at + sizeof(uint64_t), desc,
 				       ch->peer, addr, key, FI_UINT64, FI_SUM, &op->context);
+	case REGION_ADD:
+		return fi_inject_atomic(ch->end.ep, at, 1, ch->peer, addr, key, FI_UINT64,
+					FI_SUM);
 	}
 	return -FI_EINVAL;
 }
@@ -174,7 +179,8 @@ static ssize_t post(struct channel *ch, enum region_transfer_kind kind,
 int region_transfer(struct channel *ch, enum region_transfer_kind kind,
 		    const struct region_access *access, struct channel_op *op)
 {
-	static const char *const names[] = { "fi_read", "fi_write", "fi_fetch_atomic" };
+	static const char *const names[] = { "fi_read", "fi_write", "fi_fetch_atomic",
+					     "fi_inject_atomic" };
 	struct channel_patience patience = { 0 };
 	ssize_t rc;
 	int ran;
@@ -187,7 +193,7 @@ int region_transfer(struct channel *ch, enum region_transfer_kind kind,
 	}
 	if (rc)
 		return fabric_complain(names[kind], (int)rc);
-	/* An injected write brings no completion. */
+	/* What is injected brings no completion. */
 	if (injects(ch, kind, access->len))
 		ch->tx_done++;
 	else

@@ -57,6 +57,7 @@ enum region_transfer_kind {
 	REGION_READ,
 	REGION_WRITE,
 	REGION_FETCH_ADD, /* of a 64-bit word */
+	REGION_ADD,	  /* likewise, and no result comes back: injected */
 };
 
 /* One such transfer. */
@@ -68,7 +69,7 @@ struct region_access {
 	size_t len;	  /* bytes */
 };
 
-/* region_adds - can the peer's memory be added to? 0, or a negative fi_errno; complains itself */
+/* region_adds - can the peer's memory be added to, in both ways? 0, or a negative fi_errno; complains itself */
 int region_adds(struct channel *ch);
 
 /*

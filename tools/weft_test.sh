@@ -113,8 +113,10 @@ for provider in link shm tcp; do
 		expect "bench tells that $provider has no RMA" 1 'messages with RMA on' $rma
 	fi
 	if "$weft" info -p $provider -c 'FI_ATOMIC' >/dev/null 2>&1; then
-		expect "bench adds over $provider" 0 '^atomic fetch and add, us' \
+		expect "bench fetches and adds over $provider" 0 '^atomic fetch and add, us' \
 			"$weft" bench -p $provider -t atomic -S 8 -r 1 -i 4
+		expect "bench adds over $provider" 0 '^atomic additions, M/s' \
+			"$weft" bench -p $provider -t add -S 8 -r 1 -i 400
 	fi
 done
 expect 'a test may have sizes of its own' 0 '^latency8,latency4096,rate8,write64$' sh -c "$weft bench \
