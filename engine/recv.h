@@ -331,7 +331,7 @@ void engine_tx_end(struct engine_tx *tx, int status);
 
 /*
  * From peek.c: engine_cancel - end the receive or unsent send with that context
- * Returns 0, or -FI_ENOENT: there is none. Source: fi_endpoint(3).
+ * Returns 0, or -FI_ENOENT: there is none, of which programs are not told. Source: fi_endpoint(3).
  */
 int engine_cancel(struct engine_ctx *ctx, void *context);
 

@@ -169,7 +169,7 @@ static void bad_sends_and_receives_are_refused(void **state)
 	msg.iov_count = 0;
 	assert_int_equal(fi_tsendmsg(s.ep, &msg, 1ull << 61), -FI_EBADFLAGS);
 	assert_int_equal(fi_trecvmsg(s.ep, &msg, FI_CLAIM), -FI_EINVAL);
-	assert_int_equal(fi_cancel(&s.ep->fid, buf), -FI_ENOENT);
+	assert_int_equal(fi_cancel(&s.ep->fid, buf), 0);
 	still_works(&s);
 	side_end(&s);
 }

@@ -350,7 +350,7 @@ static void a_fence_waits_as_before(void **state)
 static void one_under_way_can_not_be_cancelled(void **state)
 {
 	post(true, LARGE, 1);
-	assert_int_equal(fi_cancel(&a.ep->fid, &contexts[1]), -FI_ENOENT);
+	assert_int_equal(fi_cancel(&a.ep->fid, &contexts[1]), 0);
 	assert_int_equal(fi_send(a.ep, buf, 8, NULL, to_b, &contexts[2]), 0);
 	assert_int_equal(fi_cancel(&a.ep->fid, &contexts[2]), 0);
 	assert_int_equal(next(a.tx_cq, ROUNDS), -FI_EAVAIL);

@@ -4,6 +4,8 @@
  * it succeeds, told to the model. Called by model_test.c.
  */
 #include "run.h"
+#include "fids.h"
+#include "recv.h"
 
 struct op *op_new(enum op_kind kind, int end)
 {
@@ -404,6 +406,18 @@ static void now_cancelled(struct op *op)
 	op->wants = true;
 }
 
+/* Was it still there? Programs are not told by fi_cancel, which they call for what has ended as well. */
+static int cancelled(struct fid_ep *ep, struct op *op)
+{
+	struct engine_ctx *ctx = engine_ctx_of(ep);
+	int ret;
+
+	engine_enter(ctx->domain);
+	ret = engine_cancel(ctx, op);
+	engine_leave(ctx->domain);
+	return ret;
+}
+
 static void try_cancel(void)
 {
 	struct op *op = run.recent[below(RECENT)];
@@ -411,7 +425,7 @@ static void try_cancel(void)
 
 	if (!op || op->done || op->cancelled || op->kind == OP_PEEK)
 		return;
-	ret = fi_cancel(&run.ends[op->end].ep->fid, op);
+	ret = cancelled(run.ends[op->end].ep, op);
 	seen.ops++;
 	seen.cancels += !ret;
 	TRACE("%d: cancel %llu: %zd\n", op->end, (unsigned long long)op->id, ret);

@@ -255,7 +255,7 @@ static void cancel_receiver(struct pair_side *s)
 		PAIR_CHECK(s, !fi_cancel(&s->ep->fid, &contexts[n]));
 		pair_failed(s, &contexts[n], FI_ECANCELED);
 		PAIR_CHECK(s, s->error.flags & FI_RECV);
-		PAIR_CHECK(s, fi_cancel(&s->ep->fid, &contexts[n]) == -FI_ENOENT);
+		PAIR_CHECK(s, fi_cancel(&s->ep->fid, &contexts[n]) == 0);
 	}
 	PAIR_CHECK(s, !fi_cancel(&s->ep->fid, &contexts[0]));
 	pair_failed(s, &contexts[0], FI_ECANCELED);
@@ -271,8 +271,8 @@ static void cancel_receiver(struct pair_side *s)
 	}
 	/* They are gone. */
 	for (int n = 0; n < 6; n++)
-		PAIR_CHECK(s, fi_cancel(&s->ep->fid, &contexts[n]) == -FI_ENOENT);
-	PAIR_CHECK(s, fi_cancel(&s->ep->fid, NULL) == -FI_ENOENT);
+		PAIR_CHECK(s, fi_cancel(&s->ep->fid, &contexts[n]) == 0);
+	PAIR_CHECK(s, fi_cancel(&s->ep->fid, NULL) == 0);
 	PAIR_CHECK(s, pair_none(s));
 }
 
@@ -297,10 +297,10 @@ static void queued_sender(struct pair_side *s)
 	PAIR_CHECK(s, s->error.flags & FI_SEND);
 	PAIR_CHECK(s, !fi_cancel(&s->ep->fid, &contexts[2]));
 	pair_failed(s, &contexts[2], FI_ECANCELED);
-	PAIR_CHECK(s, fi_cancel(&s->ep->fid, &contexts[2]) == -FI_ENOENT);
+	PAIR_CHECK(s, fi_cancel(&s->ep->fid, &contexts[2]) == 0);
 	pair_say(s, 'g');
 	pair_done(s, &contexts[1]);
-	PAIR_CHECK(s, fi_cancel(&s->ep->fid, &contexts[1]) == -FI_ENOENT);
+	PAIR_CHECK(s, fi_cancel(&s->ep->fid, &contexts[1]) == 0);
 }
 
 static void queued_receiver(struct pair_side *s)
