@@ -293,7 +293,7 @@ static struct fi_ops_av engine_av_ops = {
 
 #define AV_OPEN "fi_av_open"
 
-/* count and ep_per_node are hints, FI_SYMMETRIC is one too. */
+/* count and ep_per_node are hints, FI_SYMMETRIC is one too; and all types are FI_AV_TABLE. */
 static int engine_av_attr_check(const struct engine_domain *domain,
 				const struct fi_av_attr *attr)
 {
@@ -304,10 +304,6 @@ static int engine_av_attr_check(const struct engine_domain *domain,
 			family, FI_LOG_AV, -FI_EBADFLAGS, AV_OPEN,
 			"flags are FI_EVENT, FI_READ, FI_SYMMETRIC, FI_AV_USER_ID",
 			attr->flags);
-	if (attr->type != FI_AV_UNSPEC && attr->type != FI_AV_MAP && attr->type != FI_AV_TABLE)
-		return engine_refuse_value(family, FI_LOG_AV, -FI_EINVAL, AV_OPEN,
-					   "type is FI_AV_UNSPEC, FI_AV_MAP or FI_AV_TABLE",
-					   attr->type);
 	if (attr->rx_ctx_bits < 0 || attr->rx_ctx_bits > ENGINE_RX_CTX_BITS_MAX)
 		return engine_refuse_value(
 			family, FI_LOG_AV, -FI_EINVAL, AV_OPEN,

@@ -269,6 +269,7 @@ void engine_rx_unbind(struct engine_rx_ctx *rx)
 static int engine_cntr_control(struct fid *fid, int command, void *arg)
 {
 	struct engine_cntr *cntr = container_of(fid, struct engine_cntr, fid.fid);
+	int ret;
 
 	if (!arg)
 		return engine_refuse(cntr->domain->family, FI_LOG_CNTR, -FI_EINVAL,
@@ -283,7 +284,8 @@ static int engine_cntr_control(struct fid *fid, int command, void *arg)
 					       "FI_SETOPSFLAG", "a counter has no flags")
 			       : 0;
 	default:
-		return engine_wait_control(&cntr->wait, command, arg);
+		ret = engine_wait_control(&cntr->wait, command, arg);
+		return ret == -FI_ENODATA ? -FI_ENOSYS : ret; /* without FI_WAIT_FD */
 	}
 }
 
@@ -345,15 +347,12 @@ static struct fi_ops_cntr engine_cntr_ops = {
 	.export_xpu = engine_cntr_no_export,
 };
 
+/* Events of a kind that there is not are counted one by one, as FI_CNTR_EVENTS_COMP. */
 static int engine_cntr_check(const struct engine_domain *domain,
 			     const struct fi_cntr_attr *attr)
 {
 	if (!attr)
 		return 0;
-	if (attr->events > FI_CNTR_EVENTS_BYTES)
-		return engine_refuse_value(
-			domain->family, FI_LOG_CNTR, -FI_EINVAL, "fi_cntr_open",
-			"events are FI_CNTR_EVENTS_COMP or _BYTES", attr->events);
 	if (attr->flags)
 		return engine_refuse_value(domain->family, FI_LOG_CNTR, -FI_EBADFLAGS,
 					   "fi_cntr_open", "there are no flags", attr->flags);

@@ -352,6 +352,7 @@ struct engine_rx_ctx {
 struct engine_options {
 	size_t max_msg, max_tagged, max_rma, max_atomic;
 	size_t inject_msg, inject_tagged, inject_rma, inject_atomic;
+	size_t buffered_min, buffered_limit; /* of FI_BUFFERED_RECV, which nobody has: kept */
 };
 
 /* What a program holds and calls: an endpoint, an alias of one, a context. */

@@ -4,9 +4,11 @@
  * threading level allows; they hold the domain where they change it.
  *
  * A region without remote access needs no key and has none: it is not in the table, as fi_mr(3)
- * allows, so that any number of them can be registered under one requested key.
+ * allows, so that any number of them can be registered under one requested key. That one is told all
+ * the same where programs choose their keys: they expect of fi_mr_key() what they have asked for.
  */
 #include <rdma/fi_errno.h>
+#include "auth.h"
 #include "fids.h"
 #include "mr_fid.h"
 #include "progress.h"
@@ -353,9 +355,20 @@ static int engine_mr_base_check(const struct engine_domain *domain,
 	return 0;
 }
 
+/* Has the region no authorization key but that of its domain? */
+static bool engine_mr_shares_key(const struct engine_domain *domain,
+				 const struct fi_mr_attr *attr)
+{
+	struct engine_auth auth = domain->auth;
+
+	return !engine_auth_read(attr->auth_key, attr->auth_key_size, &auth) &&
+	       !memcmp(auth.secret, domain->auth.secret, sizeof(auth.secret));
+}
+
 /*
  * What this domain can't register, with the error that says so; 0: it can. Access bits and flags that
- * say nothing here are let through: FI_RMA, FI_MSG, hints on how the memory will be used.
+ * say nothing here are let through: FI_RMA, FI_MSG, hints on how the memory will be used; and so are an
+ * offset, which is reserved, and a key of a domain whose endpoints let everyone in.
  */
 static int engine_mr_attr_check(struct engine_domain *domain, const struct fi_mr_attr *attr,
 				uint64_t flags)
@@ -369,10 +382,7 @@ static int engine_mr_attr_check(struct engine_domain *domain, const struct fi_mr
 		return engine_refuse_value(family, FI_LOG_MR, -FI_EINVAL, MR_REG,
 					   "iov_count is from 1 to domain_attr.mr_iov_limit",
 					   attr->iov_count);
-	if (attr->offset)
-		return engine_refuse_value(family, FI_LOG_MR, -FI_EINVAL, MR_REG,
-					   "offset is reserved and 0", attr->offset);
-	if (attr->auth_key_size)
+	if (domain->auth.keyed && !engine_mr_shares_key(domain, attr))
 		return engine_refuse(family, FI_LOG_MR, -FI_ENOSYS, MR_REG,
 				     "regions have no auth_key but that of the domain");
 	if (attr->iface != FI_HMEM_SYSTEM)
@@ -424,7 +434,7 @@ static struct engine_mr *engine_mr_create(struct engine_domain *domain,
 	mr->fid.fid.context = attr->context;
 	mr->fid.fid.ops = &engine_mr_fi_ops;
 	mr->fid.mem_desc = mr;
-	mr->fid.key = FI_KEY_NOTAVAIL;
+	mr->fid.key = mode & FI_MR_PROV_KEY ? FI_KEY_NOTAVAIL : attr->requested_key;
 	mr->domain = domain;
 	mr->enabled = !(mode & FI_MR_ENDPOINT) &&
 		      !(mode & FI_MR_RMA_EVENT && flags & FI_RMA_EVENT);

@@ -3,6 +3,7 @@
  * Calls that engine endpoints do not have, or do not have yet in their state: every slot of
  * every op table answers. Called from the op tables on any thread.
  */
+#include "access.h"
 #include "nosys.h"
 #include "refuse.h"
 
@@ -164,24 +165,7 @@ static ssize_t no_atomic_compwritemsg(struct fid_ep *ep, const struct fi_msg_ato
 	return refused(ep);
 }
 
-static int no_atomic_writevalid(struct fid_ep *ep, enum fi_datatype datatype, enum fi_op op,
-				size_t *cnt)
-{
-	return (int)absent(ep);
-}
-
-static int no_atomic_readwritevalid(struct fid_ep *ep, enum fi_datatype datatype, enum fi_op op,
-				    size_t *cnt)
-{
-	return (int)absent(ep);
-}
-
-static int no_atomic_compwritevalid(struct fid_ep *ep, enum fi_datatype datatype, enum fi_op op,
-				    size_t *cnt)
-{
-	return (int)absent(ep);
-}
-
+/* What is valid is so whatever an endpoint may do, and from when on. */
 struct fi_ops_atomic engine_no_atomic_ops = {
 	.size = sizeof(struct fi_ops_atomic),
 	.write = no_atomic_write,
@@ -194,9 +178,9 @@ struct fi_ops_atomic engine_no_atomic_ops = {
 	.compwrite = no_atomic_compwrite,
 	.compwritev = no_atomic_compwritev,
 	.compwritemsg = no_atomic_compwritemsg,
-	.writevalid = no_atomic_writevalid,
-	.readwritevalid = no_atomic_readwritevalid,
-	.compwritevalid = no_atomic_compwritevalid,
+	.writevalid = engine_atomic_writevalid,
+	.readwritevalid = engine_atomic_readwritevalid,
+	.compwritevalid = engine_atomic_compwritevalid,
 };
 
 static ssize_t no_collective_barrier(struct fid_ep *ep, fi_addr_t coll_addr, void *context)

@@ -25,8 +25,11 @@ void engine_options_init(struct engine_options *options, const struct fi_info *i
 		.inject_tagged = inject,
 		.inject_rma = inject,
 		.inject_atomic = inject,
+		.buffered_limit = most,
 	};
 }
+
+#define CM_DATA_MAX 256u /* bytes that a request to connect could have; no endpoint makes one */
 
 /* What a limit applies to, and where it is; caps 0: no limit that is kept here. */
 struct engine_limit {
@@ -42,6 +45,8 @@ struct engine_limit {
 	}
 
 static const struct engine_limit limits[] = {
+	[FI_OPT_BUFFERED_MIN] = LIMIT(FI_MSG | FI_TAGGED, buffered_min, false),
+	[FI_OPT_BUFFERED_LIMIT] = LIMIT(FI_MSG | FI_TAGGED, buffered_limit, false),
 	[FI_OPT_MAX_MSG_SIZE] = LIMIT(FI_MSG, max_msg, false),
 	[FI_OPT_MAX_TAGGED_SIZE] = LIMIT(FI_TAGGED, max_tagged, false),
 	[FI_OPT_MAX_RMA_SIZE] = LIMIT(FI_RMA, max_rma, false),
@@ -78,12 +83,30 @@ static int engine_option(struct engine_ctx *ctx, int name, size_t *val)
 		*val = ctx->rx->q->min_multi_recv;
 	else if (name == FI_OPT_MIN_MULTI_RECV && ep && ep->rx_cnt)
 		*val = ep->rx0->q->min_multi_recv;
+	else if (name == FI_OPT_CM_DATA_SIZE && ep)
+		*val = CM_DATA_MAX;
+	else if (name == FI_OPT_FIREWALL_ADDR && ep)
+		*val = false; /* who is met is connected by his own address */
 	else if (name == FI_OPT_TX_SIZE && ep && !(ctx->rx && !ctx->tx))
 		*val = ep->tx_size;
 	else if (name == FI_OPT_RX_SIZE && !(ctx->tx && !ctx->rx))
 		*val = ENGINE_RX_SIZE;
 	else
 		return -FI_ENOPROTOOPT;
+	return 0;
+}
+
+/* A truth is an int, whatever else is answered a size. Source: fi_endpoint(3) */
+static int engine_option_give(int name, size_t value, void *val, size_t *len)
+{
+	int truth = !!value;
+	const void *from = name == FI_OPT_FIREWALL_ADDR ? (void *)&truth : (void *)&value;
+	size_t room = *len;
+
+	*len = name == FI_OPT_FIREWALL_ADDR ? sizeof(truth) : sizeof(value);
+	if (room < *len)
+		return -FI_ETOOSMALL;
+	memcpy(val, from, *len);
 	return 0;
 }
 
@@ -103,13 +126,7 @@ int engine_ctx_getopt(struct fid *fid, int level, int name, void *val, size_t *l
 	if (!len || (*len && !val))
 		return engine_refuse(ctx->domain->family, FI_LOG_EP_CTRL, -FI_EINVAL,
 				     "fi_getopt", "NULL for the value or its length");
-	if (*len < sizeof(value)) {
-		*len = sizeof(value);
-		return -FI_ETOOSMALL;
-	}
-	memcpy(val, &value, sizeof(value));
-	*len = sizeof(value);
-	return 0;
+	return engine_option_give(name, value, val, len);
 }
 
 static void engine_min_multi_recv(struct engine_ctx *ctx, size_t value)

@@ -136,6 +136,7 @@ static int engine_poll_add(struct fid_poll *fid, struct fid *event_fid, uint64_t
 	return ret;
 }
 
+/* What is not in it has left it. */
 static int engine_poll_del(struct fid_poll *fid, struct fid *event_fid, uint64_t flags)
 {
 	struct engine_poll *poll = poll_of(fid);
@@ -150,9 +151,9 @@ static int engine_poll_del(struct fid_poll *fid, struct fid *event_fid, uint64_t
 	if (m)
 		engine_member_free(m);
 	engine_leave(poll->domain);
-	return m ? 0
+	return w ? 0
 		 : engine_refuse(poll->domain->family, FI_LOG_DOMAIN, -FI_EINVAL, "fi_poll_del",
-				 "the object is not in the set");
+				 "no completion queue or counter");
 }
 
 /* What is still in it has left it. */

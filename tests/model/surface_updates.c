@@ -187,9 +187,9 @@ const struct slot atomic_slots[] = {
 	SLOT(fi_ops_atomic, compwrite, FI_ATOMIC | FI_READ, call_compare, swapped),
 	SLOT(fi_ops_atomic, compwritev, FI_ATOMIC | FI_READ, call_comparev, swapped),
 	SLOT(fi_ops_atomic, compwritemsg, FI_ATOMIC | FI_READ, call_comparemsg, swapped),
-	SLOT(fi_ops_atomic, writevalid, FI_ATOMIC | FI_WRITE, call_atomicvalid, counted),
-	SLOT(fi_ops_atomic, readwritevalid, FI_ATOMIC | FI_READ, call_fetchvalid, counted),
-	SLOT(fi_ops_atomic, compwritevalid, FI_ATOMIC | FI_READ, call_comparevalid, counted),
+	SLOT(fi_ops_atomic, writevalid, 0, call_atomicvalid, counted),
+	SLOT(fi_ops_atomic, readwritevalid, 0, call_fetchvalid, counted),
+	SLOT(fi_ops_atomic, compwritevalid, 0, call_comparevalid, counted),
 };
 ALL_SLOTS(fi_ops_atomic, atomic_slots);
 

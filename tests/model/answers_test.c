@@ -1,0 +1,155 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * Calls that have nothing to do, or come early, and that libfabric answers: answers_test PROVIDER.
+ * One thread, over the real library.
+ */
+#include <rdma/fi_atomic.h>
+#include <rdma/fi_rma.h>
+#include "ends.h"
+
+static struct end_attr attr = { .no_cntr = true, .caps = FI_RMA };
+static struct end a;
+
+static int setup(void **state)
+{
+	end_open(&a, &attr);
+	return 0;
+}
+
+static int teardown(void **state)
+{
+	end_close(&a);
+	return 0;
+}
+
+static void what_is_not_there_is_cancelled(void **state)
+{
+	struct fi_context2 ctx;
+	struct fi_cq_tagged_entry entry;
+	struct fid_ep *early;
+
+	assert_int_equal(fi_endpoint(a.domain, a.info, &early, NULL), 0);
+	assert_int_equal(fi_cancel(&early->fid, &ctx), 0);
+	assert_int_equal(fi_close(&early->fid), 0);
+	assert_int_equal(fi_cancel(&a.ep->fid, &ctx), 0);
+	assert_int_equal(fi_cancel(&a.ep->fid, NULL), 0);
+	assert_int_equal(fi_cq_read(a.cq, &entry, 1), -FI_EAGAIN);
+}
+
+static void atomics_are_valid_for_who_may_not_do_them(void **state)
+{
+	struct fid_ep *early;
+	size_t cnt = 0;
+
+	assert_int_equal(fi_endpoint(a.domain, a.info, &early, NULL), 0);
+	for (int i = 0; i < 2; i++) {
+		struct fid_ep *ep = i ? early : a.ep; /* without FI_ATOMIC, and not enabled */
+
+		assert_int_equal(fi_atomicvalid(ep, FI_UINT64, FI_SUM, &cnt), 0);
+		assert_true(cnt);
+		assert_int_equal(fi_fetch_atomicvalid(ep, FI_UINT64, FI_BXOR, &cnt), 0);
+		assert_int_equal(fi_compare_atomicvalid(ep, FI_UINT64, FI_CSWAP, &cnt), 0);
+		assert_int_equal(fi_atomicvalid(ep, FI_FLOAT, FI_BXOR, &cnt), -FI_EOPNOTSUPP);
+	}
+	assert_int_equal(fi_close(&early->fid), 0);
+}
+
+static void a_counter_of_strange_events_counts_each(void **state)
+{
+	struct fi_cntr_attr cntr_attr = { .events = 7 };
+	struct fid_cntr *cntr;
+	struct fid_ep *ep;
+	struct end b;
+	char byte = 0;
+	int fd;
+
+	assert_int_equal(fi_cntr_open(a.domain, &cntr_attr, &cntr, NULL), 0);
+	assert_int_equal(fi_control(&cntr->fid, FI_GETWAIT, &fd), -FI_ENOSYS);
+	ep = a.ep;
+	assert_int_equal(fi_ep_bind(ep, &cntr->fid, FI_RECV), 0);
+	end_open(&b, &attr);
+	assert_int_equal(fi_trecv(ep, &byte, 1, NULL, FI_ADDR_UNSPEC, 1, 0, NULL), 0);
+	END_UNTIL(!fi_tsend(b.ep, "x", 1, NULL, end_knows(&b, &a), 1, NULL), );
+	END_UNTIL(fi_cntr_read(cntr) == 1, fi_cq_read(b.cq, NULL, 0));
+	end_close(&b);
+	assert_int_equal(fi_close(&a.ep->fid), 0);
+	assert_int_equal(fi_close(&cntr->fid), 0);
+	assert_int_equal(fi_endpoint(a.domain, a.info, &a.ep, NULL), 0);
+}
+
+static void a_region_tells_the_key_that_was_asked_for(void **state)
+{
+	struct fid_mr *mr[2];
+	char buf[64];
+
+	for (int i = 0; i < 2; i++)
+		assert_int_equal(fi_mr_reg(a.domain, buf, 64, FI_SEND | FI_RECV, 12, 77, 0,
+					   &mr[i], NULL),
+				 0);
+	assert_true(fi_mr_key(mr[0]) == 77 && fi_mr_key(mr[1]) == 77);
+	for (int i = 0; i < 2; i++)
+		assert_int_equal(fi_close(&mr[i]->fid), 0);
+}
+
+static void options_that_concern_nobody_are_kept(void **state)
+{
+	size_t value, len = sizeof(value);
+	int truth = 7;
+
+	assert_int_equal(
+		fi_getopt(&a.ep->fid, FI_OPT_ENDPOINT, FI_OPT_CM_DATA_SIZE, &value, &len), 0);
+	assert_int_equal(value, 256);
+	value = 100;
+	assert_int_equal(fi_setopt(&a.ep->fid, FI_OPT_ENDPOINT, FI_OPT_CM_DATA_SIZE, &value,
+				   sizeof(value)),
+			 -FI_ENOPROTOOPT);
+	for (int name = FI_OPT_BUFFERED_MIN; name <= FI_OPT_BUFFERED_LIMIT; name++) {
+		value = 100;
+		assert_int_equal(
+			fi_setopt(&a.ep->fid, FI_OPT_ENDPOINT, name, &value, sizeof(value)), 0);
+		value = 0;
+		assert_int_equal(fi_getopt(&a.ep->fid, FI_OPT_ENDPOINT, name, &value, &len), 0);
+		assert_int_equal(value, 100);
+	}
+	assert_int_equal(
+		fi_getopt(&a.ep->fid, FI_OPT_ENDPOINT, FI_OPT_FIREWALL_ADDR, &truth, &len), 0);
+	assert_int_equal(truth, 0);
+	assert_int_equal(len, sizeof(truth));
+	len = 3;
+	assert_int_equal(
+		fi_getopt(&a.ep->fid, FI_OPT_ENDPOINT, FI_OPT_FIREWALL_ADDR, &truth, &len),
+		-FI_ETOOSMALL);
+	assert_int_equal(len, sizeof(truth));
+}
+
+static void vectors_of_strange_types_are_tables(void **state)
+{
+	struct fi_av_attr av_attr = { .type = (enum fi_av_type)9 };
+	struct fid_av *av;
+	fi_addr_t at;
+	char name[64];
+	size_t len = sizeof(name);
+
+	assert_int_equal(fi_getname(&a.ep->fid, name, &len), 0);
+	assert_int_equal(fi_av_open(a.domain, &av_attr, &av, NULL), 0);
+	assert_int_equal(fi_av_insert(av, name, 1, &at, 0, NULL), 1);
+	assert_true(at == 0);
+	assert_int_equal(fi_close(&av->fid), 0);
+}
+
+int main(int argc, char **argv)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(what_is_not_there_is_cancelled),
+		cmocka_unit_test(atomics_are_valid_for_who_may_not_do_them),
+		cmocka_unit_test(a_region_tells_the_key_that_was_asked_for),
+		cmocka_unit_test(options_that_concern_nobody_are_kept),
+		cmocka_unit_test(vectors_of_strange_types_are_tables),
+		cmocka_unit_test(a_counter_of_strange_events_counts_each),
+	};
+
+	if (argc != 2)
+		return 2;
+	attr.provider = argv[1];
+	return cmocka_run_group_tests(tests, setup, teardown);
+}
