@@ -15,7 +15,7 @@ TELLING = {'-EAGAIN', '-EAVAIL', '-ENODATA', '-ETOOSMALL', '-ETRUNC', '-ECANCELE
 
 # Kinds that fail unless they are known; the others are counted.
 HARMFUL = ('refuses', 'answers', 'loses', 'adds', 'reports', 'crashes', 'hangs', 'code')
-COUNTED = ('accepts', 'other-code', 'there-crashes', 'there-hangs')
+COUNTED = ('accepts', 'more', 'other-code', 'there-crashes', 'there-hangs')
 
 # Arguments that make two calls two causes; buffers, contexts and the like don't.
 KEPT = ('flags', 'opt', 'cmd', 'format', 'wait', 'access', 'attr', 'buf', 'type', 'op', 'kind',
@@ -62,31 +62,73 @@ def compare_results(there, here):
     return 'code' if {there, here} & TELLING else 'other-code'
 
 
-def strip_soft(entry):
-    """A completion without what it need not say the same."""
-    return re.sub(r' flags=\S+', '', entry)
+MSG, TAGGED, ATOMIC, RECV, DATA = 0x2, 0x8, 0x10, 0x400, 0x20000
+READ_WRITE = 0x300
 
 
-def compare_events(there, here, tainted):
-    """Pairs (kind, text, object) of what came on one side alone, or otherwise."""
+def comparable(entry):
+    """A completion without what programs can't rely on: FI_MSG beside FI_TAGGED; whether an atomic
+    reads or writes; data of what has been sent; flags and lengths of an error other than the
+    overflow of a message that was cut off."""
+    flags = re.search(r' flags=(\S+)', entry)
+    if flags:
+        bits = int(flags.group(1), 0)
+        bits &= ~(MSG if bits & TAGGED else 0) & ~(READ_WRITE if bits & ATOMIC else 0)
+        if not bits & (RECV | 0x3000):
+            bits &= ~DATA
+            entry = re.sub(r' data=\S+', '', entry)
+        entry = entry.replace(flags.group(0), f' flags={bits:#x}')
+    if ' error ' in entry:
+        entry = re.sub(r' flags=\S+', '', entry)
+        entry = re.sub(r' len=\S+', '', entry)
+        entry = re.sub(r' olen=0$' if 'ETRUNC' in entry else r' olen=\S+', '', entry)
+    return entry
+
+
+def values_of(entry):
+    """The numbers of a counter."""
+    return [int(x) for x in re.findall(r'=(\d+)', entry)]
+
+
+def compare_counts(name, there, here):
+    """A counter that has less, or more errors, than there."""
+    (value_there, errors_there), (value, errors) = values_of(there), values_of(here)
+    if value < value_there:
+        return 'loses', f'{kind_of(name)} value', name
+    if errors > errors_there:
+        return 'reports', f'{kind_of(name)} errors', name
+    return 'more', f'{kind_of(name)} value', name
+
+
+def compare_events(there, here, ignored):
+    """Triples (kind, text, object) of what came on one side alone, or otherwise."""
     def of(lines):
-        return collections.Counter(x for x in lines if x.split()[0] not in tainted)
-    missing, added = of(there) - of(here), of(here) - of(there)
+        return collections.Counter(comparable(x) for x in lines
+                                   if not ignored & set(x.split()[:3]))
     found = []
+    missing, added = of(there) - of(here), of(here) - of(there)
     for entry in list(missing.elements()):
-        name = entry.split()[0]
-        key = ' '.join(entry.split()[:2] if 'value=' not in entry else [name])
-        if ' error ' in entry:
-            key = ' '.join(entry.split()[:3])
-        ctx = re.search(r'ctx=\S+', entry)
-        twin = next((x for x in added if x.startswith(key) or
-                     ctx and ctx.group() in x.split() and x.split()[0] == name), None)
+        words = entry.split()
+        ctx = next((x for x in words if x.startswith('ctx=')), None)
+        twin = next((x for x in added if x.split()[0] == words[0] and
+                     (ctx in x.split() if ctx else x.split()[1] == words[1] or
+                      'value=' in entry)), None)
         if twin:
             added -= collections.Counter([twin])
-            found.append(('reports', differing(entry, twin), name))
+        if twin and 'value=' in entry:
+            found.append(compare_counts(words[0], entry, twin))
+        elif twin and twin.startswith(entry + ' olen='):
+            continue  # there it does not say how much is missing
+        elif twin:
+            found.append(('reports', differing(entry, twin), words[0]))
         else:
-            found.append(('loses', generic(entry), name))
-    return found + [('adds', generic(x), x.split()[0]) for x in added.elements()]
+            found.append(('loses', generic(entry), words[0]))
+    for entry in added.elements():
+        ctx = next((x for x in entry.split() if x.startswith('ctx=')), None)
+        own = sum(ctx in x.split() for x in here)
+        spurious = not ctx or ctx != 'ctx=-1' and own > 1
+        found.append(('adds' if spurious else 'more', generic(entry), entry.split()[0]))
+    return found
 
 
 def generic(entry):
@@ -104,11 +146,14 @@ def differing(there, here):
     def fields(text):
         return {w.partition('=')[0]: w for w in text.split()[1:]}
     a, b = fields(there), fields(here)
+    if ('error' in a) != ('error' in b):
+        one, other = (generic(x).partition(' ')[2] for x in (there, here))
+        return f'{kind_of(there.split()[0])} there={one} here={other}'
     text = kind_of(there.split()[0])
     for key in sorted(set(a) | set(b)):
         if a.get(key) != b.get(key):
-            hide = key in ('hash', 'value', 'len', 'olen')
-            text += f' {key}' if hide else f' {key}:there={a.get(key)},here={b.get(key)}'
+            hide = key in ('hash', 'len', 'olen', 'from')
+            text += f' {key}' if hide else f' there={a.get(key)} here={b.get(key)}'
     return text
 
 
@@ -128,33 +173,81 @@ def compare_ends(lines, there, here, provider):
     return None
 
 
+TRANSFERS = re.compile(r't?(send|recv|inject)|read|write|atomic|fetch|compare')
+MESSAGES = re.compile(r't?(send|recv)|t?inject(data)?$')
+
+
+class Differing:
+    """What of a sequence is no longer alike on both sides, and not compared any more."""
+
+    def __init__(self):
+        self.names = set()  # objects, contexts ('ctx=3'), kinds of objects ('cntr*')
+        self.met = collections.defaultdict(set)  # objects that were bound to each other
+
+    def bound(self, names):
+        """These have to do with each other from now on."""
+        for name in names:
+            self.met[name] |= names
+
+    def add(self, line, names, deep):
+        """A call has done another thing here than there."""
+        self.names |= names
+        if deep:
+            for name in names:
+                self.names |= self.met[name]
+        if TRANSFERS.match(line):
+            ctx = next((w for w in line.split() if w.startswith('ctx=')), None)
+            self.names |= {ctx, 'ctx=-1', 'counts'}
+            if MESSAGES.match(line.split()[0]):
+                self.names.add('messages')
+
+    def ignored(self, lines):
+        """Names whose events are not compared, of those in the lines."""
+        found = set(self.names)
+        for x in lines:
+            if 'value=' in x and 'counts' in self.names:
+                found.add(x.split()[0])
+            if 'messages' in self.names and not x.startswith(('cntr', 'eq')):
+                found.add(x.split()[0])
+        return found
+
+
 def compare(lines, there, here, provider):
     """All differences of a sequence, in the order of its calls."""
     found = []
-    tainted = set()
+    differs = Differing()
     for idx, line in enumerate(lines):
         if idx not in there.answers or idx not in here.answers:
             break
         a, b = there.answers[idx], here.answers[idx]
-        names = named(line)
-        if names & tainted:
-            tainted |= names
-            continue
+        names = named(line) - {'dom0', 'fab0', 'inf0'}
         if line.startswith('drain'):
-            for kind, text, name in compare_events(a.lines, b.lines, tainted):
+            for kind, text, name in compare_events(a.lines, b.lines,
+                                                   differs.ignored(a.lines + b.lines)):
                 found.append(Difference(kind, f'{provider}: {kind} {text}', idx))
-                tainted.add(name)
+                differs.names.add(name)
             continue
-        kind = compare_results(a.result, b.result)
-        text = f'there={a.result} here={b.result}'
-        if not kind and a.answer != b.answer and not line.startswith('getinfo'):
+        if line.startswith('region') and 'counts' in differs.names:
+            continue
+        if names & differs.names:
+            differs.add(line, names, False)
+            continue
+        kind, text = compare_results(a.result, b.result), f'there={a.result} here={b.result}'
+        absent = 'absent' in (a.result, b.result)
+        if not kind and not absent and a.answer != b.answer and not line.startswith('getinfo'):
             kind, text = 'answers', f'there={a.answer or "-"} here={b.answer or "-"}'
             if line.startswith('region'):
                 text = 'other contents'
         if kind:
             found.append(Difference(kind, f'{provider}: {shape(line)}: {kind} {text}', idx))
-            if kind not in ('other-code', 'answers'):
-                tainted |= names
+            if line.startswith(('getinfo', 'fabric', 'domain')):
+                break
+            if kind in ('refuses', 'accepts') and not line.startswith('cancel'):
+                differs.add(line, names, line.startswith(('enable', 'bind', 'close')))
+        elif absent and a.result != b.result:
+            differs.add(line, names, False)
+        elif line.startswith('bind'):
+            differs.bound(names)
     end = compare_ends(lines, there, here, provider)
     if end:
         found.append(end)

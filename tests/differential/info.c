@@ -253,9 +253,16 @@ static long run_version(struct call *c)
 	return 0;
 }
 
+/* value WORD: the number that it stands for */
+static long run_value(struct call *c)
+{
+	if (c->cnt < 2)
+		return RESULT_WRONG;
+	say(c, " %#llx", (unsigned long long)word_number(c->words[1]));
+	return 0;
+}
+
 const struct verb info_verbs[] = {
-	{ "getinfo", run_getinfo },
-	{ "edit", run_edit },
-	{ "version", run_version },
-	{ NULL, NULL },
+	{ "getinfo", run_getinfo }, { "edit", run_edit }, { "version", run_version },
+	{ "value", run_value },	    { NULL, NULL },
 };

@@ -26,8 +26,9 @@ ACCESS = ['FI_REMOTE_WRITE|FI_REMOTE_READ|FI_READ|FI_WRITE|FI_SEND|FI_RECV',
           'FI_REMOTE_WRITE|FI_REMOTE_READ', 'FI_REMOTE_WRITE', 'FI_REMOTE_READ',
           'FI_SEND|FI_RECV', 'FI_RMA|FI_REMOTE_READ|FI_REMOTE_WRITE', '0', 'max']
 TYPES = ['FI_UINT64', 'FI_INT32', 'FI_INT64', 'FI_UINT8', 'FI_FLOAT', 'FI_DOUBLE']
-PLAIN_OPS = ['FI_MIN', 'FI_MAX', 'FI_SUM', 'FI_PROD', 'FI_BOR', 'FI_BXOR', 'FI_ATOMIC_WRITE']
+PLAIN_OPS = ['FI_MIN', 'FI_MAX', 'FI_SUM', 'FI_PROD', 'FI_ATOMIC_WRITE', 'FI_BOR', 'FI_BXOR']
 COMPARE_OPS = ['FI_CSWAP', 'FI_CSWAP_NE', 'FI_CSWAP_LE', 'FI_MSWAP']
+OF_BITS = {'FI_BOR', 'FI_BXOR', 'FI_MSWAP'}  # have no meaning for floating point numbers
 
 
 class Sequence:
@@ -38,8 +39,13 @@ class Sequence:
         self.provider = provider
         self.lines = []
         self.ctx = 0
-        self.hints = None
+        self.counts = 0
         self.caps = ''
+        # one source for each destination: what two send is taken in any order
+        self.source_of = [self.r.randrange(2), self.r.randrange(2)]
+        # receives of a destination all name the source, or none: there the post order of both
+        # kinds together does not hold
+        self.names_source = [self.chance(0.3), self.chance(0.3)]
 
     def pick(self, *choices):
         """One of them."""
@@ -91,17 +97,20 @@ class Sequence:
         self.add(f'cq {name} dom0 size={self.pick(0, 1, 16, 128, 1024)} '
                  f'format={self.r.choice(FORMATS)} wait={self.wait()}{source}')
 
-    def selective(self):
-        """Flags to bind a queue for one direction with, beside the direction."""
+    def selective(self, receives):
+        """Flags to bind a queue with, beside the direction; shm there reports all receives, net
+        everything."""
+        if receives and 'shm' in self.provider or self.provider == 'net':
+            return ''
         return '|FI_SELECTIVE_COMPLETION' if self.chance(0.15) else ''
 
     def bind_queues(self, ep, tx, rx):
         """The queues of an endpoint."""
         if tx == rx and self.chance(0.6):
-            self.add(f'bind {ep} {tx} flags=FI_TRANSMIT|FI_RECV{self.selective()}')
+            self.add(f'bind {ep} {tx} flags=FI_TRANSMIT|FI_RECV{self.selective(True)}')
             return
-        self.add(f'bind {ep} {tx} flags=FI_TRANSMIT{self.selective()}')
-        self.add(f'bind {ep} {rx} flags=FI_RECV{self.selective()}')
+        self.add(f'bind {ep} {tx} flags=FI_TRANSMIT{self.selective(False)}')
+        self.add(f'bind {ep} {rx} flags=FI_RECV{self.selective(True)}')
 
     def open_pair(self):
         """Two endpoints that know each other and themselves, by the same numbers."""
@@ -109,7 +118,7 @@ class Sequence:
         queues = self.r.randint(1, 3)
         for i in range(queues):
             self.open_cq(f'cq{i}')
-        counters = self.pick(0, 0, 1, 2)
+        self.counts = counters = self.pick(0, 0, 1, 2)
         for i in range(counters):
             self.add(f'cntr cntr{i} dom0 events=FI_CNTR_EVENTS_COMP')
         for ep in ('ep0', 'ep1'):
@@ -125,7 +134,7 @@ class Sequence:
         if 'FI_RMA' in self.caps:
             for i in range(2):
                 self.add(f'mr mr{i} dom0 inf0 region={i} len=262144 key={i + 5} access='
-                         + (ACCESS[0] if self.chance(0.8) else self.r.choice(ACCESS)))
+                         + self.pick(ACCESS[0], ACCESS[0], ACCESS[1], ACCESS[5], ACCESS[7]))
 
     def message(self):
         """A send and its receive, in either order, or one of them alone."""
@@ -135,11 +144,18 @@ class Sequence:
         t = 't' if tagged else ''
         tag = self.pick(0, 1, 2, 7)
         length = self.r.choice(LENS)
-        a, b = self.pick(('ep0', 0), ('ep1', 1)), self.pick(('ep0', 0), ('ep1', 1))
-        send = self.a_send(t, a[0], b[1], length, tag)
-        recv = self.a_recv(t, b[0], a[1], length, tag)
-        order = self.pick((recv, send), (send, recv), (recv, send), (send,), (recv,))
-        for line in order:
+        to = self.r.randrange(2)
+        source = self.source_of[to]
+        alone = tagged and self.chance(0.3) and \
+            not any('op_flags=FI_DELIVERY' in x for x in self.lines[:1])
+        if alone:  # and for good: who completes more of what nobody takes is not said
+            length, tag = min(length, 64), 100 + self.ctx
+        send = self.a_send(t, f'ep{source}', to, length, tag)
+        if alone:
+            send = send.replace('FI_DELIVERY_COMPLETE', '0')
+        recv = self.a_recv(t, f'ep{to}', source, length, tag)
+        for line in self.pick((send,), (recv,)) if alone else \
+                self.pick((recv, send), (send, recv), (recv, send)):
             self.add(line)
 
     def a_send(self, t, ep, to, length, tag):
@@ -167,7 +183,7 @@ class Sequence:
         if self.chance(0.1):
             room = length // 2
         line = f'{t}{verb} {ep} ctx={self.next_ctx()} len={room}'
-        if self.chance(0.3):
+        if self.names_source[int(ep[2:])]:
             line += f' to={source}'
         if t:
             line += f' tag={tag}' + (' ignore=max' if self.chance(0.2) else '')
@@ -183,11 +199,16 @@ class Sequence:
         to = self.pick(0, 1)
         if 'FI_ATOMIC' in self.caps and self.chance(0.5):
             verb = self.pick('atomic', 'inject_atomic', 'fetch', 'compare')
-            op = self.r.choice(COMPARE_OPS if verb == 'compare' else PLAIN_OPS)
+            type_ = self.r.choice(TYPES)
+            ops = COMPARE_OPS if verb == 'compare' else PLAIN_OPS
+            if type_ in ('FI_FLOAT', 'FI_DOUBLE'):
+                ops = [x for x in ops if x not in OF_BITS]
+            op = self.r.choice(ops)
             if verb == 'fetch' and self.chance(0.3):
                 op = 'FI_ATOMIC_READ'
             self.add(f'{verb} {ep} {mr} to={to} ctx={ctx} cnt={self.pick(1, 1, 2, 8)} '
-                     f'at={self.pick(0, 8, 64)} type={self.r.choice(TYPES)} op={op}')
+                     f'at={self.pick(0, 8, 64)} type={type_} op={op}')
+            self.add('drain')
             return
         verb = self.pick('write', 'write', 'read', 'read', 'writemsg', 'readmsg', 'writedata',
                          'inject_write', 'inject_writedata')
@@ -200,8 +221,8 @@ class Sequence:
         if verb == 'writemsg':
             line += ' flags=' + self.pick('0', 'FI_COMPLETION', 'FI_DELIVERY_COMPLETE',
                                           'FI_INJECT_COMPLETE', 'FI_TRANSMIT_COMPLETE')
-        if self.chance(0.05):
-            line += ' wrong=1'
+        if verb.startswith('read') and length and self.chance(0.1):
+            line += ' wrong=1000'
         self.add(line)
         self.add('drain')
 
@@ -214,7 +235,7 @@ class Sequence:
                 self.message()
             if self.chance(0.3):
                 self.add('drain')
-            if self.chance(0.08):
+            if self.chance(0.08) and not self.counts:  # who counts what is cancelled differs
                 self.add(f'cancel {self.pick("ep0", "ep1")} ctx={max(self.ctx, 1) % 64}')
             if 'FI_TAGGED' in self.caps and self.chance(0.06):
                 self.add(f'trecvmsg {self.pick("ep0", "ep1")} ctx={self.next_ctx()} len=64 '
