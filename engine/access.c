@@ -14,9 +14,10 @@
 
 #define STREAM_MAX (1u << 30) /* payload of one packet, bytes */
 
-#define ACCESS_FLAGS                                                                      \
-	(FI_COMPLETION | FI_MORE | FI_FENCE | FI_INJECT_COMPLETE | FI_TRANSMIT_COMPLETE | \
-	 FI_DELIVERY_COMPLETE | FI_MATCH_COMPLETE | FI_RMA | FI_ATOMIC | FI_READ | FI_WRITE)
+#define ACCESS_FLAGS                                                                          \
+	(FI_COMPLETION | FI_MORE | FI_FENCE | FI_INJECT_COMPLETE | FI_TRANSMIT_COMPLETE |     \
+	 FI_DELIVERY_COMPLETE | FI_MATCH_COMPLETE | FI_COMMIT_COMPLETE | FI_RMA | FI_ATOMIC | \
+	 FI_READ | FI_WRITE)
 
 int engine_access_flags(const struct engine_tx_ctx *tx, uint64_t flags, uint64_t allowed,
 			uint32_t *out)

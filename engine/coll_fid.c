@@ -25,7 +25,7 @@
 
 #define COLL_FLAGS                                                             \
 	(FI_COMPLETION | FI_MORE | FI_INJECT_COMPLETE | FI_TRANSMIT_COMPLETE | \
-	 FI_DELIVERY_COMPLETE | FI_MATCH_COMPLETE | FI_COLLECTIVE)
+	 FI_DELIVERY_COMPLETE | FI_MATCH_COMPLETE | FI_COMMIT_COMPLETE | FI_COLLECTIVE)
 
 /* What each of them is. */
 static const struct coll_what {

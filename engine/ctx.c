@@ -166,7 +166,8 @@ uint64_t engine_whole_caps(uint64_t caps)
 
 	if (caps & (FI_MSG | FI_TAGGED) && !(caps & messages))
 		caps |= messages;
-	if (caps & (FI_RMA | FI_ATOMIC) && !(caps & access))
+	/* Programs name some of these and use all, since nothing of libfabric's keeps them from it. */
+	if (caps & (FI_RMA | FI_ATOMIC))
 		caps |= access;
 	return caps;
 }

@@ -26,33 +26,37 @@
 #include "pool.h"
 #include "wire.h"
 
-#define ENGINE_IOV_MAX	    WIRE_IOV_MAX
-#define ENGINE_INJECT_MAX   4096u
-#define ENGINE_FREE_MAX	    256u /* payload of a message that takes no credit, bytes */
-#define ENGINE_WIRE_MAX	    4u
-#define ENGINE_TX_SIZE	    1024u /* default of tx_attr.size; more are bounded by memory alone */
-#define ENGINE_RX_SIZE	    1024u /* rx_attr.size answered; posting is bounded by memory alone */
-#define ENGINE_OBJECT_CNT   65536u /* queues, endpoints, counters, regions answered: memory bounds them */
+#define ENGINE_IOV_MAX	  WIRE_IOV_MAX
+#define ENGINE_INJECT_MAX 4096u
+#define ENGINE_FREE_MAX	  256u /* payload of a message that takes no credit, bytes */
+#define ENGINE_WIRE_MAX	  4u
+#define ENGINE_TX_SIZE	  1024u /* default of tx_attr.size; more are bounded by memory alone */
+#define ENGINE_RX_SIZE	  1024u /* rx_attr.size answered; posting is bounded by memory alone */
+#define ENGINE_OBJECT_CNT \
+	65536u /* queues, endpoints, counters, regions answered: memory bounds them */
 #define ENGINE_TAG_FORMAT   0xaaaaaaaaaaaaaaaaull /* all bits are the program's to use */
-#define ENGINE_BUDGET	    (64u << 20) /* default of the parameter below, bytes */
-#define ENGINE_PARAM_BUDGET "rx_budget" /* FI_<PROVIDER>_RX_BUDGET */
+#define ENGINE_BUDGET	    (64u << 20)		  /* default of the parameter below, bytes */
+#define ENGINE_PARAM_BUDGET "rx_budget"		  /* FI_<PROVIDER>_RX_BUDGET */
 #define ENGINE_CTX_CNT \
 	1024u /* contexts of a domain, and sharers of one, as answered: memory bounds them */
 #define ENGINE_MIN_MULTI_RECV 4096u /* default of FI_OPT_MIN_MULTI_RECV */
 /* What every provider over the engine offers for its contexts (offer.c). */
 #define ENGINE_TX_CAPS                                                                 \
 	(FI_MSG | FI_TAGGED | FI_RMA | FI_ATOMIC | FI_COLLECTIVE | FI_SEND | FI_READ | \
-	 FI_WRITE | FI_NAMED_RX_CTX | FI_FENCE | FI_TRIGGER)
+	 FI_WRITE | FI_NAMED_RX_CTX | FI_FENCE | FI_TRIGGER | FI_RMA_PMEM)
 #define ENGINE_RX_CAPS                                                                        \
 	(FI_MSG | FI_TAGGED | FI_RMA | FI_ATOMIC | FI_COLLECTIVE | FI_RECV | FI_REMOTE_READ | \
 	 FI_REMOTE_WRITE | FI_DIRECTED_RECV | FI_SOURCE | FI_MULTI_RECV |                     \
-	 FI_TAGGED_MULTI_RECV | FI_RMA_EVENT | FI_TRIGGER)
+	 FI_TAGGED_MULTI_RECV | FI_RMA_EVENT | FI_TRIGGER | FI_RMA_PMEM)
 #define ENGINE_CAPS (ENGINE_TX_CAPS | ENGINE_RX_CAPS)
 #define ENGINE_TX_OP_FLAGS                                                       \
 	(FI_COMPLETION | FI_INJECT | FI_INJECT_COMPLETE | FI_TRANSMIT_COMPLETE | \
-	 FI_DELIVERY_COMPLETE | FI_MATCH_COMPLETE | FI_TRIGGER)
-#define ENGINE_RX_OP_FLAGS (FI_COMPLETION | FI_MULTI_RECV | FI_TRIGGER)
-#define ENGINE_DOMAIN_CAPS (FI_SHARED_AV | FI_AV_USER_ID) /* beside whom it reaches */
+	 FI_DELIVERY_COMPLETE | FI_MATCH_COMPLETE | FI_COMMIT_COMPLETE | FI_TRIGGER)
+/* How a send completes means nothing to a receive, and programs set it there too. */
+#define ENGINE_RX_OP_FLAGS                                                             \
+	(FI_COMPLETION | FI_MULTI_RECV | FI_TRIGGER | FI_INJECT | FI_INJECT_COMPLETE | \
+	 FI_TRANSMIT_COMPLETE | FI_DELIVERY_COMPLETE | FI_COMMIT_COMPLETE)
+#define ENGINE_DOMAIN_CAPS (FI_SHARED_AV | FI_AV_USER_ID | FI_PEER) /* beside whom it reaches */
 #define ENGINE_SIDE_CAPS   (FI_LOCAL_COMM | FI_REMOTE_COMM | ENGINE_DOMAIN_CAPS)
 #define ENGINE_MSG_ORDER                                                                \
 	(FI_ORDER_RAR | FI_ORDER_RAW | FI_ORDER_RAS | FI_ORDER_WAR | FI_ORDER_WAW |     \
@@ -73,7 +77,7 @@ struct engine_family {
 	uint32_t
 		addr_format; /* FI_ADDR_STR: printable, without spaces, with a NUL (ep_names.h) */
 	size_t addr_len; /* bytes of an address in that format; of a string at most, with its NUL */
-	bool by_nonce;	 /* it has the nonce, by which peers know the endpoint */
+	bool by_nonce; /* it has the nonce, by which peers know the endpoint */
 	/*
 	 * addr_read - one address of the caller's format
 	 * @len: bytes that are there: engine_name_len(); 0 where a string should be and is not
@@ -136,7 +140,8 @@ struct engine_armed {
 struct engine_auto {
 	bool asked; /* from the first endpoint on */
 	struct platform_thread thread;
-	_Atomic bool rings; /* descriptors that nothing else rings rely on it; stays in the child of a fork */
+	_Atomic bool
+		rings; /* descriptors that nothing else rings rely on it; stays in the child of a fork */
 	_Atomic bool eager; /* somebody sleeps on such a one: look at once */
 	struct engine_armed armed;
 	bool listed; /* counts as one who sleeps there; the domain's */

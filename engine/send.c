@@ -13,8 +13,8 @@
 
 #define SEND_FLAGS                                                                      \
 	(FI_COMPLETION | FI_INJECT | FI_REMOTE_CQ_DATA | FI_MORE | FI_INJECT_COMPLETE | \
-	 FI_TRANSMIT_COMPLETE | FI_DELIVERY_COMPLETE | FI_MATCH_COMPLETE | FI_FENCE |   \
-	 FI_TAGGED | FI_MSG | FI_SEND)
+	 FI_TRANSMIT_COMPLETE | FI_DELIVERY_COMPLETE | FI_MATCH_COMPLETE |              \
+	 FI_COMMIT_COMPLETE | FI_FENCE | FI_TAGGED | FI_MSG | FI_SEND)
 
 uint16_t engine_take_owed(struct engine_peer *peer)
 {
@@ -390,7 +390,8 @@ int engine_tx_flags(const struct engine_tx_ctx *tx, uint64_t flags, uint64_t kno
 		*out |= ENGINE_MORE;
 	if (flags & FI_FENCE)
 		*out |= ENGINE_FENCE;
-	if (flags & (FI_DELIVERY_COMPLETE | FI_MATCH_COMPLETE))
+	/* No memory here outlives its process otherwise than by what the program does itself. */
+	if (flags & (FI_DELIVERY_COMPLETE | FI_MATCH_COMPLETE | FI_COMMIT_COMPLETE))
 		*out |= PACKET_DELIVERY;
 	else if (flags & FI_TRANSMIT_COMPLETE)
 		*out |= PACKET_ACKED;

@@ -25,7 +25,7 @@
 /* Secondary ones that cost something in each operation: given only when asked for. */
 #define COSTLY_CAPS (FI_SOURCE | FI_SOURCE_ERR | FI_RMA_EVENT)
 /* Ones that programs stumble over which do not know them: given only when asked for, too. */
-#define RECENT_CAPS FI_TAGGED_MULTI_RECV
+#define RECENT_CAPS (FI_TAGGED_MULTI_RECV | FI_RMA_PMEM)
 
 /* What @asked, not 0, comes to on an offer: primary as asked, secondary as offered. */
 static uint64_t caps_granted(uint64_t asked, uint64_t offered)

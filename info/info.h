@@ -188,7 +188,7 @@ int info_refuse(const struct fi_provider *prov, const char *fmt, ...)
  * The answer: what was asked for where something was asked, else the offer's value. Primary
  * capabilities only if asked for (all if none was named), modifiers implied by them, and
  * secondary ones that cost nothing (FI_SOURCE, FI_SOURCE_ERR, FI_RMA_EVENT and, which older
- * programs do not know, FI_TAGGED_MULTI_RECV only if asked
+ * programs do not know, FI_TAGGED_MULTI_RECV and FI_RMA_PMEM only if asked
  * for). Unspecified progress is answered FI_PROGRESS_MANUAL. Requested sizes become the
  * answered sizes for tx_attr and rx_attr, as programs expect, and what memory alone bounds
  * is never less than what was asked for. Of contexts of an endpoint as many are told as are

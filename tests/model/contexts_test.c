@@ -840,7 +840,7 @@ static void attributes_beyond_what_is_offered_are_refused(void **state)
 	assert_int_equal(fi_endpoint(domain, info, &ep, NULL), -FI_EINVAL);
 	assert_int_equal(fi_stx_context(domain, info->tx_attr, &stx, NULL), -FI_EINVAL);
 	*info->tx_attr = tx;
-	info->rx_attr->op_flags = FI_INJECT;
+	info->rx_attr->op_flags = FI_FENCE;
 	assert_int_equal(fi_endpoint(domain, info, &ep, NULL), -FI_EINVAL);
 	assert_int_equal(fi_srx_context(domain, info->rx_attr, &ep, NULL), -FI_EINVAL);
 	*info->rx_attr = rx;

@@ -64,6 +64,24 @@ static void proof_collective(struct surface *s)
 	surface_groups_close(&groups);
 }
 
+static void proof_commit(struct surface *s)
+{
+	struct fi_context2 context;
+	uint64_t word = 0x1234;
+	struct iovec iov = { &word, sizeof(word) };
+	struct fi_rma_iov target = { 0, sizeof(word), SURFACE_KEY };
+	struct fi_msg_rma msg = { .msg_iov = &iov,
+				  .iov_count = 1,
+				  .addr = s->far.addr,
+				  .rma_iov = &target,
+				  .rma_iov_count = 1,
+				  .context = &context };
+
+	assert_int_equal(fi_writemsg(s->near.ep, &msg, FI_COMMIT_COMPLETE | FI_COMPLETION), 0);
+	surface_done(s->near.cq, &context);
+	assert_int_equal(s->words[0], word);
+}
+
 /* Far has what near has, and the other way round. */
 static void swap(struct surface *s)
 {
@@ -319,4 +337,6 @@ const struct offered caps_offered[] = {
 	OFFERED(FI_SOURCE, proof_source),
 	OFFERED(FI_NAMED_RX_CTX, proof_named),
 	OFFERED(FI_DIRECTED_RECV, proof_directed),
+	OFFERED(FI_RMA_PMEM, proof_commit),
+	OFFERED(FI_PEER, proof_send),
 };

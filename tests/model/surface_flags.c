@@ -121,6 +121,13 @@ static void proof_rx_completion(struct surface *s)
 	party_close(&p);
 }
 
+/* How sends complete is nothing to it. */
+static void proof_rx_as_ever(struct surface *s)
+{
+	assert_int_equal(fi_inject(s->far.ep, "12345678", 8, s->near.addr), 0);
+	take(&s->near);
+}
+
 static void proof_rx_multi(struct surface *s)
 {
 	static char buf[3 * 4096];
@@ -152,13 +159,18 @@ const struct offered tx_flags_offered[] = {
 	OFFERED(FI_COMPLETION, proof_tx_completion), OFFERED(FI_INJECT, proof_inject),
 	OFFERED(FI_INJECT_COMPLETE, proof_early),    OFFERED(FI_TRANSMIT_COMPLETE, proof_early),
 	OFFERED(FI_DELIVERY_COMPLETE, proof_late),   OFFERED(FI_MATCH_COMPLETE, proof_late),
-	OFFERED(FI_TRIGGER, proof_tx_trigger),
+	OFFERED(FI_COMMIT_COMPLETE, proof_late),     OFFERED(FI_TRIGGER, proof_tx_trigger),
 };
 
 const struct offered rx_flags_offered[] = {
 	OFFERED(FI_COMPLETION, proof_rx_completion),
 	OFFERED(FI_MULTI_RECV, proof_rx_multi),
 	OFFERED(FI_TRIGGER, proof_rx_trigger),
+	OFFERED(FI_INJECT, proof_rx_as_ever),
+	OFFERED(FI_INJECT_COMPLETE, proof_rx_as_ever),
+	OFFERED(FI_TRANSMIT_COMPLETE, proof_rx_as_ever),
+	OFFERED(FI_DELIVERY_COMPLETE, proof_rx_as_ever),
+	OFFERED(FI_COMMIT_COMPLETE, proof_rx_as_ever),
 };
 
 /* Order: near does one thing, then another */

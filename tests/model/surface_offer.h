@@ -21,9 +21,9 @@ struct offered {
 	}
 
 /* Bits of struct fi_info.caps; of op_flags of either context; of msg_order. */
-#define CAPS_CNT      23
-#define TX_FLAGS_CNT  7
-#define RX_FLAGS_CNT  3
+#define CAPS_CNT      25
+#define TX_FLAGS_CNT  8
+#define RX_FLAGS_CNT  8
 #define MSG_ORDER_CNT 17
 extern const struct offered caps_offered[CAPS_CNT], tx_flags_offered[TX_FLAGS_CNT],
 	rx_flags_offered[RX_FLAGS_CNT], msg_order_offered[MSG_ORDER_CNT];
