@@ -98,6 +98,16 @@ static int engine_tx_keep(struct engine_tx *tx)
 	return 0;
 }
 
+/* One of more bytes than keep their order anyway waits for what came before, and what comes next for it. */
+static void engine_access_order(struct engine_peer *peer, struct engine_tx *tx)
+{
+	bool large = tx->len > ENGINE_ORDER_MAX && tx->len <= peer->ep->order_max;
+
+	if (large || peer->after_large)
+		tx->flags |= ENGINE_FENCE;
+	peer->after_large = large;
+}
+
 ssize_t engine_access(struct engine_ctx *ctx, const struct engine_access *access)
 {
 	struct engine_ep *ep = ctx->ep;
@@ -120,6 +130,8 @@ ssize_t engine_access(struct engine_ctx *ctx, const struct engine_access *access
 		return -FI_EAGAIN;
 	engine_tx_access(tx, access, len);
 	tx->rx_idx = rx_idx;
+	if (unlikely(ep->order_max))
+		engine_access_order(peer, tx);
 	ep->access_cnt++;
 	ep->queued_cnt++;
 	if (likely(peer->ready) && !engine_access_start(peer, tx))
@@ -157,7 +169,7 @@ static bool engine_write_now(struct engine_ctx *ctx, const struct engine_access 
 	if (unlikely(access->dest >= ctx->ep->peer_cap))
 		return false;
 	peer = ctx->ep->peers[access->dest];
-	if (unlikely(!peer || !peer->ready || ctx->ep->access_cnt >= ctx->ep->tx_size))
+	if (unlikely(!peer || !peer->ready || ctx->ep->access_cnt >= ctx->ep->at_once))
 		return false;
 	tx = engine_tx_new(peer, ctx->tx);
 	if (unlikely(!tx))

@@ -112,6 +112,8 @@ static inline struct engine_ctx *engine_ctx_at(struct fid *fid)
 int engine_ep_create(struct engine_domain *domain, struct fi_info *info, size_t fclass,
 		     void *context, struct engine_ep **out);
 int engine_ep_enable(struct engine_ep *ep);
+/* engine_ep_size - how many operations it may have under way */
+void engine_ep_size(struct engine_ep *ep, size_t size);
 void engine_ep_end(struct engine_ep *ep);
 int engine_ep_bind(struct fid *fid, struct fid *target, uint64_t flags);
 int engine_ep_ops_open(struct fid *fid, const char *name, uint64_t flags, void **ops,

@@ -63,7 +63,8 @@
 	 FI_ORDER_WAS | FI_ORDER_SAR | FI_ORDER_SAW | FI_ORDER_SAS | FI_ORDER_RMA_RAR | \
 	 FI_ORDER_RMA_RAW | FI_ORDER_RMA_WAR | FI_ORDER_RMA_WAW | FI_ORDER_ATOMIC_RAR | \
 	 FI_ORDER_ATOMIC_RAW | FI_ORDER_ATOMIC_WAR | FI_ORDER_ATOMIC_WAW)
-#define ENGINE_ORDER_MAX 4096u /* bytes up to which one-sided operations keep their order */
+/* Bytes up to which one-sided operations keep their order unasked; beyond, by waiting for one another. */
+#define ENGINE_ORDER_MAX 4096u
 
 struct weft_route;
 
@@ -650,6 +651,7 @@ struct engine_peer {
 	uint32_t ack_seq, ack_naks; /* of an ACK that has overtaken refusals, */
 	bool ack_waits;		    /* if there is one */
 	bool several;		    /* more than one conn has led here in this life */
+	bool after_large; /* the last one-sided operation keeps order by waiting: the next one too */
 	uint32_t lane_seq;    /* ... before that seq may be overtaken by requests until then */
 	uint32_t leaving_cnt; /* of ours, with payload that the wire has not sent yet */
 	uint32_t checked;     /* ep->checks, if it has been since */
@@ -749,6 +751,8 @@ struct engine_ep {
 	size_t tx_size;	      /* sends that may wait for a connection or for room */
 	size_t queued_cnt;    /* that do */
 	size_t access_cnt;    /* one-sided operations under way: at most tx_size */
+	size_t at_once; /* tx_size for small writes that look at nothing else; 0: there are none */
+	size_t order_max; /* bytes up to which order is asked for; 0: no more than is kept anyway */
 	uint64_t caps;
 	struct engine_coll *coll; /* owned; NULL until a collective is used */
 	struct engine_eq *eq;	  /* bound, or NULL */

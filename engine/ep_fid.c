@@ -573,6 +573,23 @@ struct fi_ops_cm engine_ep_cm_ops = {
 	.join = engine_coll_join,
 };
 
+void engine_ep_size(struct engine_ep *ep, size_t size)
+{
+	ep->tx_size = size;
+	ep->at_once = ep->order_max ? 0 : size; /* what keeps order looks at what came before */
+}
+
+static void engine_ep_order(struct engine_ep *ep, const struct fi_ep_attr *attr)
+{
+	size_t most = attr ? attr->max_order_raw_size : 0;
+
+	if (attr && attr->max_order_war_size > most)
+		most = attr->max_order_war_size;
+	if (attr && attr->max_order_waw_size > most)
+		most = attr->max_order_waw_size;
+	ep->order_max = most > ENGINE_ORDER_MAX ? most : 0;
+}
+
 static void engine_ep_init(struct engine_ep *ep, struct engine_domain *domain,
 			   const struct fi_info *info)
 {
@@ -586,12 +603,11 @@ static void engine_ep_init(struct engine_ep *ep, struct engine_domain *domain,
 	ep->ctx.tx_caps = engine_part_caps(info->tx_attr ? info->tx_attr->caps : 0, ep->caps);
 	ep->ctx.rx_caps = engine_part_caps(info->rx_attr ? info->rx_attr->caps : 0, ep->caps);
 	ep->ctx.directed_recv = ep->ctx.rx_caps & FI_DIRECTED_RECV;
-	ep->tx_size = ENGINE_TX_SIZE;
-	if (info->tx_attr) {
-		if (info->tx_attr->size)
-			ep->tx_size = info->tx_attr->size;
+	engine_ep_order(ep, info->ep_attr);
+	engine_ep_size(ep, info->tx_attr && info->tx_attr->size ? info->tx_attr->size
+								: ENGINE_TX_SIZE);
+	if (info->tx_attr)
 		ep->ctx.tx_op_flags = info->tx_attr->op_flags;
-	}
 	if (info->rx_attr)
 		ep->ctx.rx_op_flags = info->rx_attr->op_flags;
 	list_init(&ep->blocked);

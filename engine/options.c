@@ -177,7 +177,7 @@ static int engine_option_set(struct engine_ctx *ctx, int name, size_t value)
 		return engine_option_refuse(
 			ctx, -FI_EINVAL, "FI_OPT_TX_SIZE is from 1 to what fi_getopt answers",
 			value);
-	ctx->ep->tx_size = value;
+	engine_ep_size(ctx->ep, value);
 	return 0;
 }
 

@@ -17,7 +17,6 @@ enum part { PART_TX, PART_RX, PART_EP, PART_DOMAIN };
 enum limit_kind {
 	LIMIT_HARD,
 	LIMIT_IF_STATED, /* an offer of 0 states no limit */
-	LIMIT_RMA,	 /* counts only where RMA or atomics are asked for */
 	LIMIT_MEMORY,	 /* of objects: there are as many as are asked for */
 };
 
@@ -53,7 +52,7 @@ struct limit {
 	}
 
 /*
- * Not here: the sizes of contexts, which are answered as they were asked for; the numbers of contexts
+ * Not here: the sizes of contexts, and those up to which order is kept, which are answered as they were asked for; the numbers of contexts
  * of an endpoint, which are granted as far as there are any (answer.c); and what no provider of
  * libfabric refuses, since it asks for nothing: mr_key_size and max_err_data.
  */
@@ -64,9 +63,6 @@ static const struct limit limits[] = {
 	RX(iov_limit),
 	EP(protocol_version, LIMIT_HARD),
 	EP(max_msg_size, LIMIT_HARD),
-	EP(max_order_raw_size, LIMIT_RMA),
-	EP(max_order_war_size, LIMIT_RMA),
-	EP(max_order_waw_size, LIMIT_RMA),
 	DOMAIN(cq_data_size, LIMIT_HARD, 0),
 	DOMAIN(cq_cnt, LIMIT_MEMORY, 0),
 	DOMAIN(ep_cnt, LIMIT_MEMORY, 0),
@@ -148,8 +144,6 @@ int query_limits(const struct info_query *q)
 		const void *offered = part_of(q->offer, limit->part);
 
 		if (!asked || limit->kind == LIMIT_MEMORY)
-			continue;
-		if (limit->kind == LIMIT_RMA && !(q->hints->caps & (FI_RMA | FI_ATOMIC)))
 			continue;
 		want = number_at(asked, limit);
 		have = number_at(offered, limit);

@@ -365,9 +365,6 @@ static void every_number_is_met_at_its_limit_and_refused_above(void **state)
 		{ "tx_attr->rma_iov_limit", &hints->tx_attr->rma_iov_limit, 4 },
 		{ "rx_attr->iov_limit", &hints->rx_attr->iov_limit, 8 },
 		{ "ep_attr->max_msg_size", &hints->ep_attr->max_msg_size, 1 << 30 },
-		{ "ep_attr->max_order_raw_size", &hints->ep_attr->max_order_raw_size, 4096 },
-		{ "ep_attr->max_order_war_size", &hints->ep_attr->max_order_war_size, 0 },
-		{ "ep_attr->max_order_waw_size", &hints->ep_attr->max_order_waw_size, 0 },
 		{ "ep_attr->tx_ctx_cnt", &hints->ep_attr->tx_ctx_cnt, 1 },
 		{ "ep_attr->rx_ctx_cnt", &hints->ep_attr->rx_ctx_cnt, 1 },
 		{ "domain_attr->cq_data_size", &hints->domain_attr->cq_data_size, 8 },
@@ -399,6 +396,9 @@ static void what_memory_alone_bounds_is_never_refused(void **state)
 	size_t *const numbers[] = {
 		&hints->tx_attr->size,
 		&hints->rx_attr->size,
+		&hints->ep_attr->max_order_raw_size,
+		&hints->ep_attr->max_order_war_size,
+		&hints->ep_attr->max_order_waw_size,
 		&hints->domain_attr->mr_key_size,
 		&hints->domain_attr->cq_cnt,
 		&hints->domain_attr->ep_cnt,
@@ -419,15 +419,6 @@ static void what_memory_alone_bounds_is_never_refused(void **state)
 		*numbers[i] = 1u << 20;
 		assert_met(pair);
 	}
-}
-
-static void order_sizes_count_only_with_rma_or_atomics(void **state)
-{
-	struct pair *pair = *state;
-
-	pair->hints->ep_attr->max_order_waw_size = 64;
-	pair->hints->caps = FI_MSG;
-	assert_met(pair);
 }
 
 static void numbers_of_a_newer_api_count_only_when_that_was_asked_for(void **state)
@@ -612,7 +603,6 @@ int main(void)
 		TEST(the_capabilities_and_modes_of_a_domain_count_since_1_5),
 		TEST(every_number_is_met_at_its_limit_and_refused_above),
 		TEST(what_memory_alone_bounds_is_never_refused),
-		TEST(order_sizes_count_only_with_rma_or_atomics),
 		TEST(numbers_of_a_newer_api_count_only_when_that_was_asked_for),
 		TEST(hints_of_an_older_core_are_not_read_past_their_end),
 		TEST(shared_contexts_must_be_offered),

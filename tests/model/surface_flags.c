@@ -6,8 +6,9 @@
 #include <rdma/fi_trigger.h>
 #include "surface_offer.h"
 
-#define ROUNDS	  200 /* of progress in which what must not happen would have */
-#define ORDER_LEN 4096u
+#define ROUNDS	   200	  /* of progress in which what must not happen would have */
+#define ORDER_LEN  4096u  /* that each order is proven with */
+#define ORDER_ROOM 70000u /* and at most */
 
 /* Default flags: of an endpoint with the surface's info whose completions are selective */
 
@@ -175,7 +176,8 @@ const struct offered rx_flags_offered[] = {
 
 /* Order: near does one thing, then another */
 
-static uint8_t target[ORDER_LEN], out[2][ORDER_LEN], in[2][ORDER_LEN], message[2][ORDER_LEN];
+static uint8_t target[ORDER_ROOM], out[2][ORDER_ROOM], in[2][ORDER_ROOM],
+	message[2][ORDER_ROOM];
 static struct fi_context2 contexts[4];
 
 static void post(struct surface *s, char what, int i, size_t len)
@@ -267,7 +269,7 @@ void proof_order(struct surface *s, uint64_t order, size_t len)
 		int bit, cnt;
 	} groups[] = { { "RWS", 0, 3 }, { "RW", 32, 2 }, { "rw", 36, 2 } };
 
-	assert_true(len <= ORDER_LEN);
+	assert_true(len <= ORDER_ROOM);
 	for (size_t g = 0; g < sizeof(groups) / sizeof(groups[0]); g++)
 		for (int n = 0; n < groups[g].cnt * groups[g].cnt; n++)
 			if (order == 1ull << (groups[g].bit + n))
