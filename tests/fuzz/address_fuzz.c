@@ -154,8 +154,8 @@ static size_t some_bytes(uint8_t *at)
 	if (!strings())
 		return len;
 	at[len - 1] = '\0';
-	prefix = strcspn((char *)at, ":") + 1;
-	prefix += strspn((char *)at + prefix, "/");
+	prefix = strcspn((char *)at, ":");
+	prefix += strspn((char *)at + prefix, ":/");
 	if (how & 2 && prefix < len) {
 		len -= prefix;
 		memmove(at, at + prefix, len);
