@@ -327,7 +327,8 @@ static int listen_somewhere(const struct weft_addr *bind, struct weft_addr *addr
 	list_for_each(node, after, &fake_wires) {
 		struct fake_wire *other = container_of(node, struct fake_wire, link);
 
-		if (other->kind == FAKE_B && other->address.port == addr->port &&
+		if (other->kind == FAKE_B && other->address.family == addr->family &&
+		    other->address.port == addr->port &&
 		    !memcmp(other->address.ip, addr->ip, sizeof(addr->ip)))
 			return -FI_EADDRINUSE;
 	}
@@ -372,12 +373,15 @@ static int fake_a_open(struct engine_ep *ep, const struct wire_attr *attr,
 static int fake_b_open(struct engine_ep *ep, const struct wire_attr *attr,
 		       struct weft_addr *addr, struct wire **wire, char *why, size_t why_len)
 {
-	int ret = listen_somewhere(attr->bind, addr);
+	struct weft_addr at = *addr;
+	int ret = listen_somewhere(attr->bind, &at);
 
-	if (!ret)
-		return fake_open(FAKE_B, ep, addr, wire);
-	snprintf(why, why_len, "port %u is in use", addr->port);
-	return ret;
+	if (ret) {
+		snprintf(why, why_len, "port %u is in use", at.port);
+		return ret;
+	}
+	*addr = at;
+	return fake_open(FAKE_B, ep, addr, wire);
 }
 
 static void knock_refuse(struct fake_knock *knock, int err)
@@ -422,7 +426,7 @@ static bool reaches(const struct fake_wire *from, const struct fake_wire *to,
 		       !memcmp(to->address.ip, addr->ip, sizeof(addr->ip));
 	if (from->kind == FAKE_A)
 		return !memcmp(to->address.nonce, addr->nonce, sizeof(addr->nonce));
-	return to->address.port == addr->port &&
+	return to->address.family == addr->family && to->address.port == addr->port &&
 	       !memcmp(to->address.ip, addr->ip, sizeof(addr->ip));
 }
 
