@@ -49,7 +49,7 @@ static void offers_what_the_engine_can_inside_the_node(void **state)
 	assert_int_equal(asked(NULL, &info), 0);
 	assert_null(info->next);
 	assert_int_equal(info->caps, (ENGINE_CAPS | ENGINE_DOMAIN_CAPS | FI_LOCAL_COMM) &
-					     ~FI_TAGGED_MULTI_RECV);
+					     ~(FI_TAGGED_MULTI_RECV | FI_RMA_PMEM));
 	assert_false(info->caps & FI_REMOTE_COMM);
 	assert_int_equal(info->mode, 0);
 	assert_int_equal(info->domain_attr->mr_mode, 0);
