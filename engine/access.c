@@ -8,6 +8,7 @@
 #include "copy.h"
 #include "guard.h"
 #include "peer.h"
+#include "quiet.h"
 #include "recv.h"
 #include "refuse.h"
 #include "send.h"
@@ -24,8 +25,7 @@ int engine_access_flags(const struct engine_tx_ctx *tx, uint64_t flags, uint64_t
 {
 	int ret = engine_tx_flags(tx, flags, ACCESS_FLAGS | allowed, out);
 
-	*out &= ~(PACKET_DELIVERY |
-		  PACKET_ACKED); /* whatever is asked, it ends when it is done */
+	*out = engine_access_level(*out);
 	return ret;
 }
 
@@ -153,17 +153,48 @@ static bool engine_write_small(const struct engine_access *access)
 	       access->iov && access->iov->iov_base &&
 	       access->iov->iov_len == access->targets[0].len &&
 	       access->targets[0].len <= ENGINE_EARLY_LEN && access->targets[0].len &&
-	       !(access->flags & ~(ENGINE_COMPLETE | ENGINE_INJECT | ENGINE_MORE));
+	       !(access->flags & ~(ENGINE_COMPLETE | ENGINE_INJECT | ENGINE_MORE |
+				   ENGINE_DELIVERED | ENGINE_ARRIVED));
+}
+
+/* The operation of such a write that ends when the target says so. NULL: not now */
+static inline struct engine_tx *engine_write_kept(struct engine_ctx *ctx, struct engine_peer *peer,
+					   const struct engine_access *access)
+{
+	struct engine_tx *tx = engine_tx_new(peer, ctx->tx);
+
+	if (unlikely(!tx))
+		return NULL;
+	engine_tx_access(tx, access, access->targets[0].len);
+	tx->rx_idx = 0;
+	return tx;
+}
+
+/* It has left. @tx: NULL: it is quiet */
+static inline void engine_write_left(struct engine_ctx *ctx, struct engine_peer *peer,
+				     const struct engine_access *access, struct engine_tx *tx)
+{
+	uint32_t seq = (uint32_t)peer->tx_seq++;
+
+	peer->request_cnt++;
+	if (tx) {
+		tx->seq = seq;
+		engine_unacked(peer, tx);
+		ctx->ep->access_cnt++;
+		return;
+	}
+	engine_quiet_add(peer, ctx->tx, access->flags, seq);
+	engine_quiet_end(ctx->tx, access->context, access->flags, access->targets[0].len);
 }
 
 /* engine_access() for such a write in the common case. Returns false when it is another (nothing happened). */
 static bool engine_write_now(struct engine_ctx *ctx, const struct engine_access *access)
 {
 	const struct packet_target *target = access->targets;
+	struct engine_tx *tx = NULL;
 	struct engine_peer *peer;
 	struct wire_conn *conn;
 	struct packet *packet;
-	struct engine_tx *tx;
 	void *payload;
 
 	if (unlikely(access->dest >= ctx->ep->peer_cap))
@@ -171,13 +202,19 @@ static bool engine_write_now(struct engine_ctx *ctx, const struct engine_access 
 	peer = ctx->ep->peers[access->dest];
 	if (unlikely(!peer || !peer->ready || ctx->ep->access_cnt >= ctx->ep->at_once))
 		return false;
-	tx = engine_tx_new(peer, ctx->tx);
-	if (unlikely(!tx))
-		return false;
+	if (engine_is_quiet(access->flags, peer->wire)) {
+		if (unlikely(engine_quiet_full(peer)))
+			return false;
+	} else {
+		tx = engine_write_kept(ctx, peer, access);
+		if (unlikely(!tx))
+			return false;
+	}
 	conn = peer->conn;
 	packet = peer->wire->claim(conn, target->len, &payload);
 	if (unlikely(!packet)) {
-		pool_put(&ctx->ep->tx_pool, tx);
+		if (tx)
+			pool_put(&ctx->ep->tx_pool, tx);
 		return false;
 	}
 	engine_header(peer, packet, PACKET_WRITE, 0, (uint32_t)target->len);
@@ -185,16 +222,10 @@ static bool engine_write_now(struct engine_ctx *ctx, const struct engine_access 
 	packet->data = target->key;
 	copy_bytes(payload, access->iov->iov_base, target->len);
 	peer->wire->publish(conn, packet, access->flags & ENGINE_MORE);
-
-	engine_tx_access(tx, access, target->len);
-	tx->rx_idx = 0;
-	tx->seq = (uint32_t)peer->tx_seq++;
-	engine_unacked(peer, tx);
-	ctx->ep->access_cnt++;
-	peer->request_cnt++;
 	engine_sent(ctx->ep, conn, peer->wire);
 	conn->tx_msgs++;
 	conn->tx_bytes += target->len;
+	engine_write_left(ctx, peer, access, tx);
 	return true;
 }
 
@@ -283,13 +314,31 @@ static bool engine_write_counts(const struct engine_peer *peer, const struct eng
 	return tx->len <= peer->credit && !engine_request_listed(tx);
 }
 
+/* May it leave, if it is complete then? */
+static bool engine_request_may(const struct engine_peer *peer, const struct engine_tx *tx)
+{
+	return !engine_is_quiet(tx->flags, peer->wire) || !engine_quiet_full(peer);
+}
+
+/* A request that asks nothing back has left, all of it. Takes tx when it is quiet. */
+static void engine_request_left(struct engine_peer *peer, struct engine_tx *tx)
+{
+	list_remove(&tx->link);
+	engine_unacked(peer, tx);
+	if (!engine_is_quiet(tx->flags, peer->wire))
+		return;
+	engine_quiet_add(peer, tx->ctx, tx->flags, tx->seq);
+	list_remove(&tx->link);
+	engine_tx_end(tx, 0);
+}
+
 static int engine_write_inline(struct engine_peer *peer, struct engine_tx *tx)
 {
 	bool early = engine_comes_early(peer, tx);
 	struct packet *packet;
 	char *at;
 
-	if (early && !engine_write_counts(peer, tx))
+	if (!engine_request_may(peer, tx) || (early && !engine_write_counts(peer, tx)))
 		return -FI_EAGAIN;
 	packet = engine_request_claim(peer, tx, NULL, 0, tx->len, &at);
 	if (!packet)
@@ -300,8 +349,7 @@ static int engine_write_inline(struct engine_peer *peer, struct engine_tx *tx)
 	}
 	engine_fill(peer->conn, at, tx->iov, tx->iov_cnt, tx->len, peer->wire);
 	peer->wire->publish(peer->conn, packet, tx->flags & ENGINE_MORE);
-	list_remove(&tx->link);
-	engine_unacked(peer, tx);
+	engine_request_left(peer, tx);
 	return 0;
 }
 
@@ -328,6 +376,8 @@ static int engine_write_stream(struct engine_peer *peer, struct engine_tx *tx)
 	struct packet packet = { .tag = tx->targets[0].addr, .data = tx->targets[0].key };
 	int ret;
 
+	if (!engine_request_may(peer, tx))
+		return -FI_EAGAIN;
 	engine_header_to(peer, &packet, tx->rx_idx, PACKET_WRITE, counted ? PACKET_COUNTED : 0,
 			 (uint32_t)tx->len);
 	ret = engine_tx_leave(peer, tx, &packet, !peer->wire->in_order);
@@ -337,16 +387,24 @@ static int engine_write_stream(struct engine_peer *peer, struct engine_tx *tx)
 		peer->credit -= (uint32_t)tx->len;
 	list_remove(&tx->link);
 	engine_unacked(peer, tx);
+	/* A quiet one, too, is not complete before the caller's memory is read. */
 	tx->state = TX_EAGER;
+	if (engine_is_quiet(tx->flags, peer->wire))
+		engine_quiet_add(peer, tx->ctx, tx->flags, tx->seq);
+	else
+		tx->flags |= ENGINE_DELIVERED;
 	return 0;
 }
 
-static int engine_write_start(struct engine_peer *peer, struct engine_tx *tx)
+/* @gone: out: bytes that go with it, or follow at once */
+static int engine_write_start(struct engine_peer *peer, struct engine_tx *tx, size_t *gone)
 {
+	*gone = tx->len;
 	if (engine_write_fits(peer, tx))
 		return engine_write_inline(peer, tx);
 	if (engine_write_streams(peer, tx))
 		return engine_write_stream(peer, tx);
+	*gone = 0;
 	return engine_tx_rts(peer, tx);
 }
 
@@ -387,7 +445,8 @@ static int engine_atomic_start(struct engine_peer *peer, struct engine_tx *tx)
 	size_t bytes = 0;
 	char *at;
 
-	if (engine_comes_early(peer, tx))
+	if (engine_comes_early(peer, tx) ||
+	    (!update->result_cnt && !engine_request_may(peer, tx)))
 		return -FI_EAGAIN;
 	packet = engine_request_claim(peer, tx, &atomic, sizeof(atomic), tx->len + compare,
 				      &at);
@@ -402,8 +461,7 @@ static int engine_atomic_start(struct engine_peer *peer, struct engine_tx *tx)
 			bytes += tx->targets[i].len;
 		engine_await_response(peer, tx, bytes);
 	} else {
-		list_remove(&tx->link);
-		engine_unacked(peer, tx);
+		engine_request_left(peer, tx);
 	}
 	return 0;
 }
@@ -411,7 +469,6 @@ static int engine_atomic_start(struct engine_peer *peer, struct engine_tx *tx)
 int engine_access_start(struct engine_peer *peer, struct engine_tx *tx)
 {
 	struct wire_conn *conn = peer->conn;
-	uint32_t seq = (uint32_t)peer->tx_seq;
 	size_t gone = 0;
 	int ret;
 
@@ -420,22 +477,22 @@ int engine_access_start(struct engine_peer *peer, struct engine_tx *tx)
 	ret = engine_direct(peer, tx);
 	if (unlikely(ret))
 		return ret > 0 ? 0 : ret;
+	tx->seq = (uint32_t)peer->tx_seq;
 	switch (tx->kind) {
 	case PACKET_WRITE:
-		ret = engine_write_start(peer, tx);
-		gone = tx->state == TX_RTS ? 0 : tx->len; /* or the payload follows */
+		ret = engine_write_start(peer, tx, &gone);
 		break;
 	case PACKET_READ:
 		ret = engine_read_start(peer, tx);
 		break;
 	default:
-		ret = engine_atomic_start(peer, tx);
 		gone = tx->update.compare_cnt ? 2 * tx->len : tx->len;
+		ret = engine_atomic_start(peer, tx);
 		break;
 	}
 	if (ret)
 		return ret;
-	tx->seq = seq;
+	/* tx may be gone from here on. */
 	peer->ep->queued_cnt--;
 	peer->tx_seq++;
 	peer->request_cnt++;
@@ -443,133 +500,4 @@ int engine_access_start(struct engine_peer *peer, struct engine_tx *tx)
 	conn->tx_msgs++;
 	conn->tx_bytes += gone;
 	return 0;
-}
-
-/* Answers */
-
-/* Everything before @seq has arrived. */
-static void engine_ack_apply(struct engine_peer *peer, uint32_t seq)
-{
-	if ((int32_t)(seq - peer->acked) > 0)
-		peer->acked = seq;
-	while (!list_empty(&peer->unacked)) {
-		struct engine_tx *tx = container_of(peer->unacked.next, struct engine_tx, link);
-
-		if ((int32_t)(tx->seq - seq) >= 0)
-			break;
-		list_remove(&tx->link);
-		if (tx->state == TX_EAGER) { /* the wire has its payload still */
-			tx->flags |= ENGINE_FINISHED;
-			list_push(&peer->started, &tx->link);
-		} else {
-			engine_tx_end(tx, tx->error);
-		}
-	}
-	if (!list_empty(&peer->queued))
-		engine_peer_block(peer);
-}
-
-int engine_acked(struct engine_peer *peer, const struct packet *packet)
-{
-	uint32_t seq = (uint32_t)packet->data, naks = (uint32_t)packet->tag;
-
-	if (packet->len || packet->data >> 32 || packet->tag >> 32 ||
-	    (int32_t)((uint32_t)peer->tx_seq - seq) < 0)
-		return -FI_EINVAL;
-	if ((int32_t)(naks - peer->naks_heard) > 0) {
-		/* After a change of route it may overtake what was refused before. */
-		if (!peer->ack_waits || (int32_t)(seq - peer->ack_seq) > 0) {
-			peer->ack_waits = true;
-			peer->ack_seq = seq;
-			peer->ack_naks = naks;
-		}
-		return 0;
-	}
-	engine_ack_apply(peer, seq);
-	return 0;
-}
-
-/* What errors a target may answer with. */
-static int engine_nak_error(uint64_t err)
-{
-	switch (err) {
-	case FI_EKEYREJECTED:
-	case FI_EACCES:
-	case FI_EINVAL:
-	case FI_EOPNOTSUPP:
-	case FI_EMSGSIZE:
-	case FI_ENOMEM:
-		return -(int)err;
-	default:
-		return 0;
-	}
-}
-
-int engine_nacked(struct engine_peer *peer, const struct packet *packet)
-{
-	int err = engine_nak_error(packet->data);
-	struct list *node, *after;
-	struct engine_tx *tx;
-
-	if (packet->len || !err)
-		return -FI_EINVAL;
-	if (packet->tag >> 32) {
-		tx = pool_find(&peer->ep->tx_pool, packet->tag);
-		if (!tx || tx->peer != peer || tx->kind == PACKET_EAGER || tx->sent ||
-		    (tx->state != TX_RESPONSE && tx->state != TX_RTS))
-			return -FI_EINVAL;
-		list_remove(&tx->link);
-		engine_tx_end(tx, err);
-		return 0;
-	}
-	list_for_each(node, after, &peer->unacked) {
-		tx = container_of(node, struct engine_tx, link);
-		if (tx->seq != (uint32_t)packet->tag)
-			continue;
-		if (tx->kind == PACKET_EAGER || tx->error)
-			return -FI_EINVAL;
-		tx->error = err;
-		peer->naks_heard++;
-		if (peer->ack_waits && (int32_t)(peer->ack_naks - peer->naks_heard) <= 0) {
-			peer->ack_waits = false;
-			engine_ack_apply(peer, peer->ack_seq);
-		}
-		return 0;
-	}
-	return -FI_EINVAL;
-}
-
-int engine_response(struct engine_peer *peer, const struct packet *packet, const void *payload,
-		    size_t avail, struct wire_dest *dest)
-{
-	struct engine_tx *tx = pool_find(&peer->ep->tx_pool, packet->tag);
-	const struct iovec *iov;
-	uint32_t cnt;
-
-	if (!tx || tx->peer != peer || tx->state != TX_RESPONSE)
-		return -FI_EINVAL;
-	if (packet->data != tx->sent || packet->len > tx->want - tx->sent ||
-	    (!packet->len && tx->want))
-		return -FI_EINVAL;
-	iov = tx->kind == PACKET_ATOMIC ? tx->update.result : tx->iov;
-	cnt = tx->kind == PACKET_ATOMIC ? tx->update.result_cnt : tx->iov_cnt;
-	/* A wire may bring the next piece while it still writes this one. */
-	tx->sent += packet->len;
-	tx->chunk++;
-	if (avail == packet->len) {
-		copy_to_iov(iov, cnt, packet->data, payload, avail);
-		engine_response_arrived(tx);
-		return 0;
-	}
-	dest->iov_cnt = (uint32_t)iov_slice(iov, cnt, packet->data, packet->len, dest->iov);
-	dest->cookie = (void *)((uintptr_t)tx | ENGINE_COOKIE_TX);
-	return 0;
-}
-
-void engine_response_arrived(struct engine_tx *tx)
-{
-	if (--tx->chunk || tx->sent < tx->want)
-		return;
-	list_remove(&tx->link);
-	engine_tx_end(tx, 0);
 }

@@ -6,6 +6,7 @@
  *	initiator			target
  *	WRITE, ATOMIC (seq)	->	carried out in its turn
  *			<-  ACK (everything before that seq), or NAK (seq)
+ *					The initiator may have completed it before: quiet.h.
  *	READ, ATOMIC (id)	->	carried out in its turn
  *			<-  RESPONSE (id, offset), or NAK (id)
  *	WRITE (seq) by sendv	->	its payload goes straight into registered memory; a large one
@@ -113,10 +114,27 @@ ssize_t engine_access_call(struct engine_ctx *ctx, const struct engine_access *a
 int engine_access_flags(const struct engine_tx_ctx *tx, uint64_t flags, uint64_t allowed,
 			uint32_t *out);
 
-/* engine_access_defaults - flags of a call without flags; what such an operation ends with, it ends with anyway */
+#define ENGINE_LEVELS (PACKET_DELIVERY | PACKET_ACKED) /* of a message; of an access: */
+_Static_assert(ENGINE_DELIVERED == PACKET_DELIVERY << 25 && ENGINE_ARRIVED == PACKET_ACKED << 25,
+	       "one shift makes an access' level of a message's");
+
+/* engine_access_level - flags of a message that asks for the same, as those of a one-sided operation */
+static inline uint32_t engine_access_level(uint32_t flags)
+{
+	return (flags & ~(uint32_t)ENGINE_LEVELS) | (flags & ENGINE_LEVELS) << 25;
+}
+
+/* engine_access_injects - flags of a call that injects */
+static inline uint32_t engine_access_injects(const struct engine_ctx *ctx)
+{
+	return engine_access_level(ENGINE_INJECT | (ctx->tx_flags & ENGINE_LEVELS));
+}
+
+/* engine_access_defaults - flags of a call without flags */
 static inline uint32_t engine_access_defaults(const struct engine_ctx *ctx)
 {
-	return ctx->tx_flags & (ENGINE_COMPLETE | ENGINE_INJECT);
+	return engine_access_level(ctx->tx_flags &
+				   (ENGINE_COMPLETE | ENGINE_INJECT | ENGINE_LEVELS));
 }
 
 /* engine_access_start - send a request that was queued. 0 or -FI_EAGAIN. From send.c */

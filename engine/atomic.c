@@ -160,9 +160,10 @@ static ssize_t atomic_inject(struct fid_ep *fid, const void *buf, size_t cnt, fi
 				    .operand_cnt = 1,
 				    .target = &target,
 				    .target_cnt = 1 };
-	struct engine_access access = { .flags = ENGINE_INJECT, .dest = dest };
+	struct engine_ctx *ctx = engine_ctx_of(fid);
+	struct engine_access access = { .flags = engine_access_injects(ctx), .dest = dest };
 
-	return atomic_do(engine_ctx_of(fid), &call, &access);
+	return atomic_do(ctx, &call, &access);
 }
 
 static ssize_t atomic_readwritev(struct fid_ep *fid, const struct fi_ioc *iov, void **desc,

@@ -13,6 +13,7 @@
 #include "auth.h"
 #include "av_fid.h"
 #include "peer.h"
+#include "quiet.h"
 
 #define RETRY_NS     10000000u	 /* between attempts to connect, ns */
 #define EALREADY_NS  50000000u	 /* for the other side's conn to come, ns */
@@ -276,6 +277,7 @@ static void engine_peer_meet(struct engine_peer *peer, const struct hello *hello
 	peer->ack_told = hello->seq;
 	peer->naks_told = peer->naks_heard = 0;
 	peer->ack_waits = false;
+	engine_quiet_begin(peer);
 	peer->several = false;
 }
 

@@ -373,7 +373,7 @@ struct engine_ctx {
 	struct engine_ep *ep;	  /* NULL: a shared receive context */
 	struct engine_tx_ctx *tx; /* NULL: receives only */
 	struct engine_rx_ctx *rx; /* NULL: sends only */
-	uint32_t tx_flags;	  /* of calls without flags: ENGINE_COMPLETE, ENGINE_INJECT */
+	uint32_t tx_flags;	  /* of calls without flags: as engine_tx_flags() has them */
 	uint32_t rx_flags;	  /* of calls without flags: ENGINE_COMPLETE, ENGINE_MULTI */
 	uint32_t trx_flags;	  /* likewise, of tagged receives: PACKET_TAGGED too */
 	uint64_t tx_op_flags, rx_op_flags; /* as given: FI_COMPLETION, FI_INJECT, ... */
@@ -437,6 +437,9 @@ enum engine_flag {
 	ENGINE_DEFERRED = 1 << 26,  /* deferred work: a counter of its own tells of its end, */
 	ENGINE_TOLD = 1 << 27,	    /* and its endpoint tells of it too */
 	ENGINE_BY_PACKET = 1 << 28, /* an access that the wire can't do without the target */
+	/* A one-sided operation that ends when the target says so, */
+	ENGINE_DELIVERED = 1 << 29, /* ... always: FI_DELIVERY_COMPLETE */
+	ENGINE_ARRIVED = 1 << 30,   /* ... unless the wire alone is enough: FI_TRANSMIT_COMPLETE */
 };
 
 /* Flags of a send that ends later than it leaves, or must not leave yet. */
@@ -652,6 +655,11 @@ struct engine_peer {
 	bool ack_waits;		    /* if there is one */
 	bool several;		    /* more than one conn has led here in this life */
 	bool after_large; /* the last one-sided operation keeps order by waiting: the next one too */
+	/* Requests that were complete when they left (quiet.h): */
+	uint32_t quiet_cnt;	 /* without an answer yet, at most; */
+	uint32_t quiet_seq;	 /* behind the last one, */
+	uint32_t quiet_told_seq; /* and behind the last one that was not injected */
+	struct engine_tx_ctx *quiet_ctx; /* that it was of */
 	uint32_t lane_seq;    /* ... before that seq may be overtaken by requests until then */
 	uint32_t leaving_cnt; /* of ours, with payload that the wire has not sent yet */
 	uint32_t checked;     /* ep->checks, if it has been since */

@@ -5,6 +5,7 @@
  */
 #include "peer.h"
 #include "access.h"
+#include "quiet.h"
 #include "recv.h"
 
 static void engine_fail_sends(struct list *sends, int err)
@@ -117,6 +118,7 @@ void engine_peer_fail(struct engine_peer *peer, int err, bool keep_directed)
 	peer->ack_due = false;
 	list_init(&peer->filling);
 	peer->leaving_cnt = 0;
+	engine_quiet_lost(peer, err);
 	engine_fail_sends(&peer->unacked, err);
 	engine_fail_sends(&peer->started, err);
 	engine_fail_sends(&peer->pushing, err);

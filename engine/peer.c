@@ -217,7 +217,8 @@ bool engine_work_pending(const struct engine_peer *peer)
 	return !list_empty(&peer->queued) || !list_empty(&peer->started) ||
 	       !list_empty(&peer->pushing) || !list_empty(&peer->receiving) ||
 	       !list_empty(&peer->ctl) || !list_empty(&peer->unacked) ||
-	       !list_empty(&peer->replies) || !list_empty(&peer->replying);
+	       !list_empty(&peer->replies) || !list_empty(&peer->replying) ||
+	       engine_quiet_open(peer);
 }
 
 void engine_peer_free(struct engine_peer *peer)

@@ -76,12 +76,13 @@ static ssize_t rma_write(struct fid_ep *fid, const void *buf, size_t len, void *
 static ssize_t rma_inject(struct fid_ep *fid, const void *buf, size_t len, fi_addr_t dest,
 			  uint64_t addr, uint64_t key)
 {
+	struct engine_ctx *ctx = engine_ctx_of(fid);
 	struct iovec iov = { (void *)(uintptr_t)buf, len };
 	struct engine_access access = { .op = PACKET_WRITE,
-					.flags = ENGINE_INJECT,
+					.flags = engine_access_injects(ctx),
 					.dest = dest };
 
-	return rma_one(engine_ctx_of(fid), &access, &iov, 1, addr, key);
+	return rma_one(ctx, &access, &iov, 1, addr, key);
 }
 
 static ssize_t rma_writedata(struct fid_ep *fid, const void *buf, size_t len, void *desc,
@@ -102,13 +103,14 @@ static ssize_t rma_writedata(struct fid_ep *fid, const void *buf, size_t len, vo
 static ssize_t rma_injectdata(struct fid_ep *fid, const void *buf, size_t len, uint64_t data,
 			      fi_addr_t dest, uint64_t addr, uint64_t key)
 {
+	struct engine_ctx *ctx = engine_ctx_of(fid);
 	struct iovec iov = { (void *)(uintptr_t)buf, len };
 	struct engine_access access = { .op = PACKET_WRITE,
-					.flags = ENGINE_INJECT | PACKET_CQ_DATA,
+					.flags = engine_access_injects(ctx) | PACKET_CQ_DATA,
 					.dest = dest,
 					.data = data };
 
-	return rma_one(engine_ctx_of(fid), &access, &iov, 1, addr, key);
+	return rma_one(ctx, &access, &iov, 1, addr, key);
 }
 
 int engine_access_rma(const struct engine_ctx *ctx, const struct fi_msg_rma *msg,

@@ -142,7 +142,9 @@ void engine_tx_end(struct engine_tx *tx, int status)
 static void engine_tx_gone(struct wire_op *op, int status)
 {
 	struct engine_tx *tx = container_of(op, struct engine_tx, op);
-	bool waits = tx->kind != PACKET_EAGER || tx->flags & (PACKET_DELIVERY | PACKET_ACKED);
+	bool waits = tx->kind == PACKET_EAGER
+			     ? tx->flags & (PACKET_DELIVERY | PACKET_ACKED)
+			     : tx->flags & ENGINE_DELIVERED;
 
 	tx->peer->leaving_cnt--;
 	if (!status && waits && !(tx->flags & ENGINE_FINISHED)) {

@@ -15,6 +15,7 @@
 #include "engine.h"
 #include "guard.h"
 #include "peer.h"
+#include "quiet.h"
 #include "refuse.h"
 
 /* What is part of each slot that sends one buffer, whatever the compiler makes of its size. */
@@ -77,7 +78,7 @@ int engine_tx_leave(struct engine_peer *peer, struct engine_tx *tx, const struct
 static inline bool engine_outstanding(const struct engine_peer *peer)
 {
 	return !list_empty(&peer->started) || !list_empty(&peer->pushing) ||
-	       !list_empty(&peer->unacked);
+	       !list_empty(&peer->unacked) || engine_quiet_open(peer);
 }
 
 /* engine_take_owed - credits for the next packet to this peer, in CREDIT_UNIT bytes */
@@ -233,6 +234,12 @@ static engine_path ssize_t engine_send_to(struct engine_ctx *ctx, fi_addr_t dest
 	return ret;
 }
 
+/* engine_injects - flags of a call that injects: a counter counts it at the level of the endpoint */
+static inline uint32_t engine_injects(const struct engine_ctx *ctx)
+{
+	return ENGINE_INJECT | (ctx->tx_flags & (PACKET_DELIVERY | PACKET_ACKED));
+}
+
 /*
  * The slots of struct fi_ops_msg and struct fi_ops_tagged that send from one buffer.
  * @wire: constant ops, or NULL: look up the route.
@@ -256,9 +263,10 @@ static inline ssize_t engine_tinject(struct fid_ep *fid, const void *buf, size_t
 				     fi_addr_t dest, uint64_t tag, const struct wire_ops *wire)
 {
 	struct engine_ctx *ctx = engine_ctx_of(fid);
-	struct engine_msg msg = {
-		.buf = buf, .len = len, .tag = tag, .flags = PACKET_TAGGED | ENGINE_INJECT
-	};
+	struct engine_msg msg = { .buf = buf,
+				  .len = len,
+				  .tag = tag,
+				  .flags = PACKET_TAGGED | engine_injects(ctx) };
 
 	if (unlikely(len > ENGINE_INJECT_MAX))
 		return engine_refuse_value(ctx->domain->family, FI_LOG_EP_DATA, -FI_EINVAL,
@@ -290,7 +298,7 @@ static inline ssize_t engine_tinjectdata(struct fid_ep *fid, const void *buf, si
 				  .len = len,
 				  .tag = tag,
 				  .data = data,
-				  .flags = PACKET_TAGGED | PACKET_CQ_DATA | ENGINE_INJECT };
+				  .flags = PACKET_TAGGED | PACKET_CQ_DATA | engine_injects(ctx) };
 
 	if (unlikely(len > ENGINE_INJECT_MAX))
 		return engine_refuse_value(ctx->domain->family, FI_LOG_EP_DATA, -FI_EINVAL,
@@ -313,7 +321,7 @@ static inline ssize_t engine_minject(struct fid_ep *fid, const void *buf, size_t
 				     fi_addr_t dest, const struct wire_ops *wire)
 {
 	struct engine_ctx *ctx = engine_ctx_of(fid);
-	struct engine_msg msg = { .buf = buf, .len = len, .flags = ENGINE_INJECT };
+	struct engine_msg msg = { .buf = buf, .len = len, .flags = engine_injects(ctx) };
 
 	if (unlikely(len > ENGINE_INJECT_MAX))
 		return engine_refuse_value(ctx->domain->family, FI_LOG_EP_DATA, -FI_EINVAL,
@@ -341,7 +349,7 @@ static inline ssize_t engine_minjectdata(struct fid_ep *fid, const void *buf, si
 {
 	struct engine_ctx *ctx = engine_ctx_of(fid);
 	struct engine_msg msg = {
-		.buf = buf, .len = len, .data = data, .flags = PACKET_CQ_DATA | ENGINE_INJECT
+		.buf = buf, .len = len, .data = data, .flags = PACKET_CQ_DATA | engine_injects(ctx)
 	};
 
 	if (unlikely(len > ENGINE_INJECT_MAX))

@@ -209,16 +209,23 @@ static void send_one(struct end *from, struct end *to, size_t len)
 static void write_one(struct end *from, struct end *to)
 {
 	char out[1000], in[1000] = "";
+	struct iovec iov = { out, sizeof(out) };
+	struct fi_rma_iov target = { .len = sizeof(out) };
+	struct fi_msg_rma msg = { .msg_iov = &iov,
+				  .iov_count = 1,
+				  .addr = from->peer,
+				  .rma_iov = &target,
+				  .rma_iov_count = 1,
+				  .context = out };
 	struct fid_mr *mr;
 
 	memset(out, 'w', sizeof(out));
 	assert_int_equal(
 		fi_mr_reg(to->domain, in, sizeof(in), FI_REMOTE_WRITE, 0, 17, 0, &mr, NULL), 0);
-	assert_int_equal(
-		fi_write(from->ep, out, sizeof(out), NULL, from->peer,
-			 to->info->domain_attr->mr_mode & INFO_MR_BASIC ? (uintptr_t)in : 0,
-			 fi_mr_key(mr), out),
-		0);
+	if (to->info->domain_attr->mr_mode & INFO_MR_BASIC)
+		target.addr = (uintptr_t)in;
+	target.key = fi_mr_key(mr);
+	assert_int_equal(fi_writemsg(from->ep, &msg, FI_COMPLETION | FI_DELIVERY_COMPLETE), 0);
 	wait_for(from, to, out);
 	assert_memory_equal(in, out, sizeof(in));
 	assert_int_equal(fi_close(&mr->fid), 0);

@@ -36,6 +36,7 @@ struct side {
 	struct fid_av *av;
 	struct fid_cq *cq;
 	struct fid_ep *ep;
+	struct fid_ep *rma; /* the same: writes complete at the target */
 	struct fid_mr *mr;
 	uint64_t word; /* that the peer writes */
 	fi_addr_t peer;
@@ -47,6 +48,7 @@ ssize_t measured_read(struct side *s, struct fi_cq_tagged_entry *entry);
 ssize_t measured_idle(struct side *s, struct fi_cq_tagged_entry *entry);
 ssize_t measured_post(struct side *s, uint64_t *word);
 ssize_t measured_write(struct side *s, const uint64_t *word);
+ssize_t measured_delivered(struct side *s, const uint64_t *word);
 ssize_t measured_written(struct side *s, struct fi_cq_tagged_entry *entry);
 
 static __thread bool program; /* this thread is the program's */
@@ -96,6 +98,7 @@ static void side_open(struct side *s, const char *provider, enum fi_progress pro
 	      fi_ep_bind(s->ep, &s->cq->fid, FI_TRANSMIT | FI_SELECTIVE_COMPLETION));
 	check("fi_ep_bind", fi_ep_bind(s->ep, &s->cq->fid, FI_RECV));
 	check("fi_enable", fi_enable(s->ep));
+	check("fi_ep_alias", fi_ep_alias(s->ep, &s->rma, FI_TRANSMIT | FI_DELIVERY_COMPLETE));
 	check("fi_mr_reg", fi_mr_reg(s->domain, &s->word, sizeof(s->word), FI_REMOTE_WRITE, 0,
 				     KEY, 0, &s->mr, NULL));
 	check("fi_getname", fi_getname(&s->ep->fid, s->name, &len));
@@ -131,6 +134,11 @@ __attribute__((noinline)) ssize_t measured_write(struct side *s, const uint64_t 
 	return fi_write(s->ep, word, sizeof(*word), NULL, s->peer, 0, KEY, NULL);
 }
 
+__attribute__((noinline)) ssize_t measured_delivered(struct side *s, const uint64_t *word)
+{
+	return fi_write(s->rma, word, sizeof(*word), NULL, s->peer, 0, KEY, NULL);
+}
+
 /* The read that lets a write arrive, and finds nothing. */
 __attribute__((noinline)) ssize_t measured_written(struct side *s,
 						   struct fi_cq_tagged_entry *entry)
@@ -138,11 +146,15 @@ __attribute__((noinline)) ssize_t measured_written(struct side *s,
 	return fi_cq_read(s->cq, entry, 1);
 }
 
-static void write_word(struct side *from, struct side *to, uint64_t word, int measured)
+static void write_word(struct side *from, struct side *to, uint64_t word, int measured,
+		       int delivered)
 {
 	struct fi_cq_tagged_entry entry;
 
-	if (measured) {
+	if (measured && delivered) {
+		check("measured delivered", measured_delivered(from, &word));
+		fi_cq_read(to->cq, &entry, 1);
+	} else if (measured) {
 		check("measured write", measured_write(from, &word));
 		if (measured_written(to, &entry) != -FI_EAGAIN)
 			check("measured written", -FI_EOTHER);
@@ -214,8 +226,10 @@ int main(int argc, char **argv)
 	for (int i = 0; i < MEASURED; i++)
 		message(&a, &b, ++word, 1);
 	for (int i = 0; i < WARM; i++)
-		write_word(&a, &b, ++word, 0);
+		write_word(&a, &b, ++word, 0, 0);
 	for (int i = 0; i < MEASURED; i++)
-		write_word(&a, &b, ++word, 1);
+		write_word(&a, &b, ++word, 1, 0);
+	for (int i = 0; i < MEASURED; i++)
+		write_word(&a, &b, ++word, 1, 1);
 	return 0;
 }

@@ -71,7 +71,7 @@ static void begin_rma(bool write)
 				  .addr = f.to_liar,
 				  .context = op,
 				  .data = how };
-	uint64_t flags = FI_COMPLETION;
+	uint64_t flags = FI_COMPLETION | FI_DELIVERY_COMPLETE;
 
 	if (!op)
 		return;
@@ -104,7 +104,7 @@ static void begin_atomic(void)
 		return;
 	switch (how % 4) {
 	case 0:
-		op_begun(op, fi_atomic(f.victim.ep, words, cnt, NULL, f.to_liar, 0, KEY,
+		op_begun(op, fi_atomic(f.victim.rma, words, cnt, NULL, f.to_liar, 0, KEY,
 				       FI_UINT64, FI_SUM, op));
 		break;
 	case 1:

@@ -134,7 +134,7 @@ static void *context(void)
 
 static void post_write(size_t len)
 {
-	assert_int_equal(fi_write(a.ep, buf, len, NULL, to_b, 0, KEY, context()), 0);
+	assert_int_equal(fi_write(a.rma, buf, len, NULL, to_b, 0, KEY, context()), 0);
 }
 
 static void post_read(size_t len)
@@ -147,7 +147,7 @@ static void post_atomics(void)
 	uint64_t *operand = (uint64_t *)(void *)buf, *result = (uint64_t *)(void *)out;
 
 	assert_int_equal(
-		fi_atomic(a.ep, operand, 4, NULL, to_b, 0, KEY, FI_UINT64, FI_SUM, context()),
+		fi_atomic(a.rma, operand, 4, NULL, to_b, 0, KEY, FI_UINT64, FI_SUM, context()),
 		0);
 	assert_int_equal(fi_fetch_atomic(a.ep, operand, 4, NULL, result, NULL, to_b, 0, KEY,
 					 FI_UINT64, FI_SUM, context()),
@@ -162,7 +162,7 @@ static void meet(void)
 {
 	struct fi_context2 done;
 
-	assert_int_equal(fi_write(a.ep, buf, 8, NULL, to_b, 0, KEY, &done), 0);
+	assert_int_equal(fi_write(a.rma, buf, 8, NULL, to_b, 0, KEY, &done), 0);
 	assert_int_equal(next(a.tx_cq, ROUNDS_MAX), 1);
 	assert_ptr_equal(entry.op_context, &done);
 	go(200);
@@ -201,7 +201,7 @@ static void queued_behind_a_fence(void)
 	stop(&b, &a, true);
 	post_write(8);
 	msg.context = context();
-	assert_int_equal(fi_writemsg(a.ep, &msg, FI_COMPLETION | FI_FENCE), 0);
+	assert_int_equal(fi_writemsg(a.ep, &msg, FI_COMPLETION | FI_DELIVERY_COMPLETE | FI_FENCE), 0);
 	post_read(8);
 	assert_true(fake_end_engine(&a)->queued_cnt == 2);
 }
@@ -212,7 +212,7 @@ static void queued_behind_a_lane(void)
 	meet();
 	stop(&a, &b, true);
 	assert_int_equal(fi_tsend(a.ep, buf, 5000, NULL, to_b, 1, context()), 0);
-	assert_int_equal(fi_writedata(a.ep, buf, 1000, NULL, 1, to_b, 0, KEY, context()), 0);
+	assert_int_equal(fi_writedata(a.rma, buf, 1000, NULL, 1, to_b, 0, KEY, context()), 0);
 	post_read(8);
 	assert_true(fake_end_engine(&a)->queued_cnt == 2);
 }
@@ -239,7 +239,7 @@ static void unacked(void)
 	stop(&b, &a, true);
 	post_write(8);
 	post_write(8192);
-	assert_int_equal(fi_atomic(a.ep, operand, 4, NULL, to_b, 8192, KEY, FI_UINT64, FI_SUM,
+	assert_int_equal(fi_atomic(a.rma, operand, 4, NULL, to_b, 8192, KEY, FI_UINT64, FI_SUM,
 				   context()),
 			 0);
 	go(20);
@@ -250,9 +250,9 @@ static void refused_and_unacked(void)
 {
 	meet();
 	stop(&b, &a, true);
-	assert_int_equal(fi_write(a.ep, buf, 8, NULL, to_b, 0, 4711, context()), 0);
+	assert_int_equal(fi_write(a.rma, buf, 8, NULL, to_b, 0, 4711, context()), 0);
 	assert_int_equal(fi_read(a.ep, out, 8, NULL, to_b, 0, 4711, context()), 0);
-	assert_int_equal(fi_write(a.ep, buf, LARGE, NULL, to_b, 0, 4711, context()), 0);
+	assert_int_equal(fi_write(a.rma, buf, LARGE, NULL, to_b, 0, 4711, context()), 0);
 	go(20);
 }
 
@@ -331,10 +331,10 @@ static void streamed_writes_before_their_turn(void)
 	knobs(&k);
 	meet();
 	for (uint32_t i = 0; i < 200 && !fake_end_peer(&b, &a.name)->early_cnt; i++) {
-		assert_int_equal(fi_inject_write(a.ep, buf, 100, to_b, 0, KEY), 0);
-		assert_int_equal(fi_write(a.ep, buf, LARGE, NULL, to_b, 0, KEY, &contexts[0]),
+		assert_int_equal(fi_inject_write(a.rma, buf, 100, to_b, 0, KEY), 0);
+		assert_int_equal(fi_write(a.rma, buf, LARGE, NULL, to_b, 0, KEY, &contexts[0]),
 				 0);
-		assert_int_equal(fi_write(a.ep, buf, 2000, NULL, to_b, 0, KEY, &contexts[0]),
+		assert_int_equal(fi_write(a.rma, buf, 2000, NULL, to_b, 0, KEY, &contexts[0]),
 				 0);
 		for (uint32_t n = 0; n < 20 && !fake_end_peer(&b, &a.name)->early_cnt; n++)
 			go(1);
@@ -453,7 +453,7 @@ static void early_at_the_target(void)
 		struct fi_context2 sent;
 
 		assert_int_equal(fi_tsend(a.ep, buf, 5000, NULL, to_b, 1, &sent), 0);
-		assert_int_equal(fi_inject_write(a.ep, buf, 100, to_b, 0, KEY), 0);
+		assert_int_equal(fi_inject_write(a.rma, buf, 100, to_b, 0, KEY), 0);
 		assert_int_equal(fi_fetch_atomic(a.ep, operand, 4, NULL, result, NULL, to_b, 0,
 						 KEY, FI_UINT64, FI_SUM, &contexts[0]),
 				 0);
@@ -568,8 +568,7 @@ static void target_that_closes_ends_each_operation_once(void **state)
 	for (size_t i = 0; i < STATES; i++) {
 		begin(i);
 		stop(&b, &a, false);
-		assert_int_equal(fi_close(&b.ep->fid), 0);
-		b.ep = NULL;
+		fake_end_stop(&b);
 		/* Its regions are free at once, whatever was under way. */
 		assert_int_equal(fi_close(&mr->fid), 0);
 		mr = NULL;
@@ -593,8 +592,7 @@ static void initiator_that_closes_leaves_nothing_at_the_target(void **state)
 	for (size_t i = 0; i < STATES; i++) {
 		begin(i);
 		stop(&a, &b, false);
-		assert_int_equal(fi_close(&a.ep->fid), 0);
-		a.ep = NULL;
+		fake_end_stop(&a);
 		go(1000);
 		if (states[i].begin != never_connected)
 			drop_messages();
@@ -610,13 +608,11 @@ static void endpoint_in_a_shared_domain_closes_with_operations_in_flight(void **
 		struct engine_domain *domain = fake_end_engine(&b)->domain;
 
 		begin(i);
-		assert_int_equal(fi_close(&b.ep->fid), 0);
-		b.ep = NULL;
+		fake_end_stop(&b);
 		assert_int_equal(domain->rx_pool.used, 0);
 		assert_int_equal(fi_close(&mr->fid), 0);
 		mr = NULL;
-		assert_int_equal(fi_close(&a.ep->fid), 0);
-		a.ep = NULL;
+		fake_end_stop(&a);
 		teardown(state);
 		setup(state);
 	}

@@ -19,7 +19,7 @@ static uint64_t learn_read(size_t len)
 
 static uint32_t learn_write(size_t len)
 {
-	assert_int_equal(fi_write(victim.ep, out, len, NULL, to_liar, 0, KEY, &contexts[0]), 0);
+	assert_int_equal(fi_write(victim.rma, out, len, NULL, to_liar, 0, KEY, &contexts[0]), 0);
 	return heard(PACKET_WRITE, NULL, 0).seq;
 }
 
@@ -28,7 +28,7 @@ static uint64_t learn_large_write(void)
 	struct packet_rts rts;
 
 	assert_int_equal(
-		fi_write(victim.ep, out, sizeof(out), NULL, to_liar, 0, KEY, &contexts[0]), 0);
+		fi_write(victim.rma, out, sizeof(out), NULL, to_liar, 0, KEY, &contexts[0]), 0);
 	heard(PACKET_RTS, &rts, sizeof(rts));
 	return rts.id;
 }

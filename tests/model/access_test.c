@@ -114,7 +114,7 @@ static void writer(struct pair_side *s)
 	for (size_t i = 0; i < SIZES; i++) {
 		fill(a.buf, sizes[i], i);
 		POST(s,
-		     fi_write(s->ep, a.buf, sizes[i], NULL, s->peer, 3 * i, KEY, &contexts[0]));
+		     fi_write(s->rma, a.buf, sizes[i], NULL, s->peer, 3 * i, KEY, &contexts[0]));
 		pair_done(s, &contexts[0]);
 		PAIR_CHECK(s, s->entry.flags == (FI_RMA | FI_WRITE));
 		read_back(s, &a, 3 * i, sizes[i]);
@@ -125,7 +125,7 @@ static void writer(struct pair_side *s)
 		size_t len = sizes[n % (SIZES - 3)];
 
 		len = len < REGION - at ? len : REGION - at;
-		POST(s, fi_write(s->ep, a.buf + at, len, NULL, s->peer, at, KEY, &contexts[2]));
+		POST(s, fi_write(s->rma, a.buf + at, len, NULL, s->peer, at, KEY, &contexts[2]));
 		at += len;
 		if (at < REGION)
 			continue;
@@ -178,13 +178,13 @@ static void data_writer(struct pair_side *s)
 
 	area_open(s, &a);
 	fill(a.buf, 100000, 5);
-	POST(s, fi_writedata(s->ep, a.buf, 8, NULL, 1111, s->peer, 0, KEY, &contexts[0]));
-	POST(s, fi_inject_writedata(s->ep, a.buf, 200, 2222, s->peer, 8, KEY));
+	POST(s, fi_writedata(s->rma, a.buf, 8, NULL, 1111, s->peer, 0, KEY, &contexts[0]));
+	POST(s, fi_inject_writedata(s->rma, a.buf, 200, 2222, s->peer, 8, KEY));
 	POST(s,
-	     fi_writedata(s->ep, a.buf, 100000, NULL, 3333, s->peer, 1000, KEY, &contexts[1]));
+	     fi_writedata(s->rma, a.buf, 100000, NULL, 3333, s->peer, 1000, KEY, &contexts[1]));
 	for (int i = 0; i < 2; i++) /* in whatever order */
 		PAIR_CHECK(s, pair_next(s) == 1);
-	POST(s, fi_inject_write(s->ep, a.buf, 16, s->peer, 500000, KEY));
+	POST(s, fi_inject_write(s->rma, a.buf, 16, s->peer, 500000, KEY));
 	read_back(s, &a, 500000, 16);
 	area_close(s, &a);
 }
@@ -216,10 +216,10 @@ static void counted_writer(struct pair_side *s)
 	area_open(s, &a);
 	pair_hear(s, 'c', true);
 	fill(a.buf, 200000, 6);
-	POST(s, fi_write(s->ep, a.buf, 200000, NULL, s->peer, 64, KEY, &contexts[0]));
-	POST(s, fi_inject_write(s->ep, a.buf, 8, s->peer, 0, KEY));
+	POST(s, fi_write(s->rma, a.buf, 200000, NULL, s->peer, 64, KEY, &contexts[0]));
+	POST(s, fi_inject_write(s->rma, a.buf, 8, s->peer, 0, KEY));
 	POST(s,
-	     fi_atomic(s->ep, &one, 1, NULL, s->peer, 8, KEY, FI_UINT64, FI_SUM, &contexts[1]));
+	     fi_atomic(s->rma, &one, 1, NULL, s->peer, 8, KEY, FI_UINT64, FI_SUM, &contexts[1]));
 	POST(s, fi_read(s->ep, a.copy, 100, NULL, s->peer, 64, KEY, &contexts[2]));
 	for (int i = 0; i < 3; i++)
 		PAIR_CHECK(s, pair_next(s) == 1);
@@ -260,7 +260,7 @@ static void adder(struct pair_side *s)
 
 	area_open(s, &a);
 	for (uint64_t i = 0; i < 100; i++)
-		POST(s, fi_inject_atomic(s->ep, &one, 1, s->peer, 64, KEY, FI_UINT64, FI_SUM));
+		POST(s, fi_inject_atomic(s->rma, &one, 1, s->peer, 64, KEY, FI_UINT64, FI_SUM));
 	POST(s, fi_fetch_atomic(s->ep, &one, 1, NULL, &was, NULL, s->peer, 64, KEY, FI_UINT64,
 				FI_SUM, &contexts[0]));
 	pair_done(s, &contexts[0]);
@@ -275,7 +275,7 @@ static void adder(struct pair_side *s)
 				FI_UINT64, FI_ATOMIC_READ, &contexts[1]));
 	pair_done(s, &contexts[1]);
 	PAIR_CHECK(s, was == 77);
-	POST(s, fi_atomic(s->ep, &zero, 1, NULL, s->peer, 64, KEY, FI_UINT64, FI_ATOMIC_WRITE,
+	POST(s, fi_atomic(s->rma, &zero, 1, NULL, s->peer, 64, KEY, FI_UINT64, FI_ATOMIC_WRITE,
 			  &contexts[2]));
 	pair_done(s, &contexts[2]);
 	PAIR_CHECK(s, s->entry.flags == (FI_ATOMIC | FI_WRITE));
@@ -320,12 +320,12 @@ static void routed(struct pair_side *s)
 
 	area_open(s, &a);
 	for (size_t i = 0; i < SIZES; i++) {
-		POST(s, fi_write(s->ep, a.buf, sizes[i], NULL, s->peer, 0, KEY, &contexts[0]));
+		POST(s, fi_write(s->rma, a.buf, sizes[i], NULL, s->peer, 0, KEY, &contexts[0]));
 		pair_done(s, &contexts[0]);
 		POST(s, fi_read(s->ep, a.copy, sizes[i], NULL, s->peer, 0, KEY, &contexts[0]));
 		pair_done(s, &contexts[0]);
 	}
-	POST(s, fi_atomic(s->ep, &one, 1, NULL, s->peer, 64, KEY, FI_UINT64, FI_SUM,
+	POST(s, fi_atomic(s->rma, &one, 1, NULL, s->peer, 64, KEY, FI_UINT64, FI_SUM,
 			  &contexts[0]));
 	pair_done(s, &contexts[0]);
 	POST(s, fi_fetch_atomic(s->ep, &one, 1, NULL, &was, NULL, s->peer, 64, KEY, FI_UINT64,
@@ -389,14 +389,14 @@ static void arrays(struct pair_side *s)
 	doubles = (double *)a.buf;
 	for (size_t i = 0; i < attr.count; i++)
 		doubles[i] = (double)i / 3;
-	POST(s, fi_atomic(s->ep, doubles, attr.count, NULL, s->peer, 1u << 16, KEY, FI_DOUBLE,
+	POST(s, fi_atomic(s->rma, doubles, attr.count, NULL, s->peer, 1u << 16, KEY, FI_DOUBLE,
 			  FI_MAX, &contexts[1]));
 	pair_done(s, &contexts[1]);
 	read_back(s, &a, 1u << 16, attr.count * sizeof(double));
 	PAIR_CHECK(s, fi_query_atomic(s->domain, FI_FLOAT, FI_BOR, &attr, 0) == -FI_EOPNOTSUPP);
-	PAIR_CHECK(s, fi_atomic(s->ep, doubles, 1, NULL, s->peer, 0, KEY, FI_FLOAT, FI_BOR,
+	PAIR_CHECK(s, fi_atomic(s->rma, doubles, 1, NULL, s->peer, 0, KEY, FI_FLOAT, FI_BOR,
 				NULL) == -FI_EOPNOTSUPP);
-	PAIR_CHECK(s, fi_atomic(s->ep, doubles, attr.count + 1, NULL, s->peer, 0, KEY,
+	PAIR_CHECK(s, fi_atomic(s->rma, doubles, attr.count + 1, NULL, s->peer, 0, KEY,
 				FI_DOUBLE, FI_MAX, NULL) == -FI_EINVAL);
 	area_close(s, &a);
 }
@@ -412,27 +412,27 @@ static void refused(struct pair_side *s)
 	for (int large = 0; large < 2; large++) {
 		size_t len = large ? 1u << 20 : 8;
 
-		POST(s, fi_write(s->ep, a.buf, len, NULL, s->peer, 0, 4711, &contexts[0]));
+		POST(s, fi_write(s->rma, a.buf, len, NULL, s->peer, 0, 4711, &contexts[0]));
 		pair_failed(s, &contexts[0], FI_EKEYREJECTED);
 		PAIR_CHECK(s, s->error.flags == (FI_RMA | FI_WRITE));
 		POST(s, fi_read(s->ep, a.copy, len, NULL, s->peer, 0, 4711, &contexts[1]));
 		pair_failed(s, &contexts[1], FI_EKEYREJECTED);
-		POST(s, fi_write(s->ep, a.buf, len, NULL, s->peer, REGION - len + 1, KEY,
+		POST(s, fi_write(s->rma, a.buf, len, NULL, s->peer, REGION - len + 1, KEY,
 				 &contexts[2]));
 		pair_failed(s, &contexts[2], FI_EACCES);
 		POST(s, fi_read(s->ep, a.copy, len, NULL, s->peer, UINT64_MAX - 3, KEY,
 				&contexts[2]));
 		pair_failed(s, &contexts[2], FI_EACCES);
-		POST(s, fi_write(s->ep, a.buf, len, NULL, s->peer, 0, KEY_READ, &contexts[3]));
+		POST(s, fi_write(s->rma, a.buf, len, NULL, s->peer, 0, KEY_READ, &contexts[3]));
 		pair_failed(s, &contexts[3], FI_EACCES);
 	}
 	/* All memory may be named; where there is none nobody comes to harm. */
-	POST(s, fi_write(s->ep, a.buf, 8, NULL, s->peer, 64, KEY_ALL, &contexts[5]));
+	POST(s, fi_write(s->rma, a.buf, 8, NULL, s->peer, 64, KEY_ALL, &contexts[5]));
 	pair_failed(s, &contexts[5], FI_EACCES);
 	POST(s, fi_read(s->ep, a.buf, 1u << 20, NULL, s->peer, UINT64_MAX / 2, KEY_ALL,
 			&contexts[5]));
 	pair_failed(s, &contexts[5], FI_EACCES);
-	POST(s, fi_atomic(s->ep, &value, 1, NULL, s->peer, 3, KEY, FI_UINT64, FI_SUM,
+	POST(s, fi_atomic(s->rma, &value, 1, NULL, s->peer, 3, KEY, FI_UINT64, FI_SUM,
 			  &contexts[4]));
 	pair_failed(s, &contexts[4], FI_EINVAL);
 	POST(s, fi_fetch_atomic(s->ep, &value, 1, NULL, &was, NULL, s->peer, 0, KEY_READ,
@@ -441,7 +441,7 @@ static void refused(struct pair_side *s)
 	PAIR_CHECK(s, s->error.flags == (FI_ATOMIC | FI_READ));
 	/* And all goes on. */
 	fill(a.buf, 64, 3);
-	POST(s, fi_write(s->ep, a.buf, 64, NULL, s->peer, 0, KEY, &contexts[0]));
+	POST(s, fi_write(s->rma, a.buf, 64, NULL, s->peer, 0, KEY, &contexts[0]));
 	pair_done(s, &contexts[0]);
 	read_back(s, &a, 0, 64);
 	area_close(s, &a);
@@ -459,11 +459,11 @@ static void orderly(struct pair_side *s)
 		size_t len = lens[i % 3];
 
 		memset(a.buf, i, len);
-		POST(s, fi_write(s->ep, a.buf, len, NULL, s->peer, 0, KEY, &contexts[0]));
+		POST(s, fi_write(s->rma, a.buf, len, NULL, s->peer, 0, KEY, &contexts[0]));
 		POST(s, fi_read(s->ep, a.copy, len, NULL, s->peer, 0, KEY, &contexts[1]));
 		memset(a.buf + 4096, i + 1, len);
 		POST(s,
-		     fi_write(s->ep, a.buf + 4096, len, NULL, s->peer, 0, KEY, &contexts[2]));
+		     fi_write(s->rma, a.buf + 4096, len, NULL, s->peer, 0, KEY, &contexts[2]));
 		POST(s, fi_tsend(s->ep, a.buf + 8192, msgs[i % 5], NULL, s->peer, 1,
 				 &contexts[3]));
 		for (int k = 0; k < 4; k++)
@@ -502,8 +502,8 @@ static void crowding(struct pair_side *s)
 	fill(a.buf, 1000, 4);
 	for (int i = 0; i < MSGS; i++)
 		PAIR_CHECK(s, !fi_tsend(s->ep, a.buf, LEN, NULL, s->peer, 1, &contexts[0]));
-	PAIR_CHECK(s, !fi_write(s->ep, a.buf, 1000, NULL, s->peer, 0, KEY, &contexts[1]));
-	PAIR_CHECK(s, !fi_atomic(s->ep, a.buf, WORDS, NULL, s->peer, 1000, KEY, FI_UINT64,
+	PAIR_CHECK(s, !fi_write(s->rma, a.buf, 1000, NULL, s->peer, 0, KEY, &contexts[1]));
+	PAIR_CHECK(s, !fi_atomic(s->rma, a.buf, WORDS, NULL, s->peer, 1000, KEY, FI_UINT64,
 				 FI_SUM, &contexts[2]));
 	for (int i = 0; i < MSGS + 2; i++)
 		PAIR_CHECK(s, pair_next(s) == 1);
@@ -580,18 +580,18 @@ static void storm_one(struct pair_side *s, struct area *a, struct storm *st)
 	switch (next_random(&st->seed) % 4) {
 	case 0:
 		len = len > 4096 ? 4096 : len;
-		POST(s, fi_write(s->ep, from, len, NULL, s->peer, at, KEY, &contexts[0]));
+		POST(s, fi_write(s->rma, from, len, NULL, s->peer, at, KEY, &contexts[0]));
 		memcpy(st->mine + at, from, len);
 		st->under_way++;
 		break;
 	case 1:
 		len = len > 256 ? 256 : len;
-		POST(s, fi_inject_write(s->ep, from, len, s->peer, at, KEY));
+		POST(s, fi_inject_write(s->rma, from, len, s->peer, at, KEY));
 		memcpy(st->mine + at, from, len);
 		break;
 	case 2:
 		at &= ~7ull;
-		POST(s, fi_inject_atomic(s->ep, &add, 1, s->peer, at, KEY, FI_INT64, FI_BXOR));
+		POST(s, fi_inject_atomic(s->rma, &add, 1, s->peer, at, KEY, FI_INT64, FI_BXOR));
 		*(int64_t *)(st->mine + at) ^= add;
 		break;
 	default:
@@ -665,7 +665,7 @@ static void alone(struct pair_side *s)
 	for (size_t i = 0; i < SIZES; i++) {
 		fill(a.buf, sizes[i], i);
 		POST(s,
-		     fi_write(s->ep, a.buf, sizes[i], NULL, s->peer, 8 * i, KEY, &contexts[0]));
+		     fi_write(s->rma, a.buf, sizes[i], NULL, s->peer, 8 * i, KEY, &contexts[0]));
 		pair_done(s, &contexts[0]);
 		PAIR_CHECK(s, !memcmp(a.region + 8 * i, a.buf, sizes[i]));
 		read_back(s, &a, 8 * i, sizes[i]);
@@ -677,7 +677,7 @@ static void alone(struct pair_side *s)
 		pair_done(s, &contexts[1]);
 		PAIR_CHECK(s, was == i);
 	}
-	POST(s, fi_write(s->ep, a.buf, 8, NULL, s->peer, 0, 4711, &contexts[2]));
+	POST(s, fi_write(s->rma, a.buf, 8, NULL, s->peer, 0, 4711, &contexts[2]));
 	pair_failed(s, &contexts[2], FI_EKEYREJECTED);
 	s->peer = other;
 	area_close(s, &a);

@@ -149,10 +149,12 @@ static void counted_open(struct end *e, struct fid_cntr **cntrs, enum fi_cntr_ev
 		assert_int_equal(fi_ep_bind(e->ep, &cntrs[i]->fid, flags[i]), 0);
 	}
 	assert_int_equal(fi_enable(e->ep), 0);
+	assert_int_equal(fi_ep_alias(e->ep, &e->rma, FI_TRANSMIT | FI_DELIVERY_COMPLETE), 0);
 }
 
 static void counted_close(struct end *e, struct fid_cntr **cntrs)
 {
+	assert_int_equal(fi_close(&e->rma->fid), 0);
 	assert_int_equal(fi_close(&e->ep->fid), 0);
 	for (int i = 0; i < 6; i++)
 		assert_int_equal(fi_close(&cntrs[i]->fid), 0);
@@ -200,8 +202,8 @@ static void every_event_has_its_counter(enum fi_cntr_events events)
 	assert_int_equal(
 		fi_trecv(ends[1].ep, bytes[1][0], 64, NULL, FI_ADDR_UNSPEC, 7, 0, NULL), 0);
 	TRY(fi_tsend(ends[0].ep, bytes[0][0], 30, NULL, to, 7, NULL));
-	TRY(fi_write(ends[0].ep, bytes[0][0], 40, NULL, to, base, key, NULL));
-	TRY(fi_atomic(ends[0].ep, &one, 1, NULL, to, base + 64, key, FI_UINT64, FI_SUM, NULL));
+	TRY(fi_write(ends[0].rma, bytes[0][0], 40, NULL, to, base, key, NULL));
+	TRY(fi_atomic(ends[0].rma, &one, 1, NULL, to, base + 64, key, FI_UINT64, FI_SUM, NULL));
 	TRY(fi_fetch_atomic(ends[0].ep, &one, 1, NULL, &old, NULL, to, base + 64, key,
 			    FI_UINT64, FI_SUM, NULL));
 	TRY(fi_read(ends[0].ep, back, 20, NULL, to, base, key, NULL));
@@ -219,12 +221,47 @@ static void every_event_has_its_counter(enum fi_cntr_events events)
 	assert_int_equal(words[8], 2);
 
 	/* An error is one, whatever its size. */
-	TRY(fi_write(ends[0].ep, bytes[0][0], 40, NULL, to, base, key + 1, NULL));
+	TRY(fi_write(ends[0].rma, bytes[0][0], 40, NULL, to, base, key + 1, NULL));
 	END_UNTIL(fi_cntr_readerr(cntrs[0][3]) == 1, fi_cntr_read(cntrs[1][0]));
 	assert_int_equal(fi_cntr_read(cntrs[0][3]), want[events][0][3]);
 	assert_int_equal(fi_close(&mr->fid), 0);
 	for (int i = 0; i < 2; i++)
 		assert_int_equal(fi_close(&region[i]->fid), 0);
+	for (int i = 0; i < 2; i++)
+		counted_close(&ends[i], cntrs[i]);
+}
+
+/* Writes count when they are complete, as their endpoint has that: the target makes no call first. */
+static void injected_writes_are_counted_at_the_level_of_the_endpoint(void **state)
+{
+	struct fid_cntr *cntrs[2][6], *wrote;
+	uint64_t words[2] = { 0 }, one = 1, old;
+	struct end ends[2];
+	struct fid_mr *mr;
+	fi_addr_t to;
+	double end;
+
+	for (int i = 0; i < 2; i++)
+		counted_open(&ends[i], cntrs[i], FI_CNTR_EVENTS_COMP);
+	wrote = cntrs[0][3];
+	to = end_knows(&ends[0], &ends[1]);
+	assert_int_equal(fi_mr_reg(ends[1].domain, words, sizeof(words),
+				   FI_REMOTE_READ | FI_REMOTE_WRITE, 0, 77, 0, &mr, NULL),
+			 0);
+	TRY(fi_fetch_atomic(ends[0].ep, &one, 1, NULL, &old, NULL, to, 0, 77, FI_UINT64, FI_SUM,
+			    NULL));
+	END_UNTIL(fi_cntr_read(cntrs[0][2]) == 1, fi_cntr_read(cntrs[1][0]));
+
+	assert_int_equal(fi_inject_write(ends[0].ep, &one, 8, to, 8, 77), 0);
+	assert_int_equal(fi_inject_atomic(ends[0].ep, &one, 1, to, 8, 77, FI_UINT64, FI_SUM),
+			 0);
+	END_UNTIL(fi_cntr_read(wrote) == 2, );
+	assert_int_equal(fi_inject_write(ends[0].rma, &one, 8, to, 8, 77), 0);
+	for (end = end_now() + 0.05; end_now() < end;)
+		assert_int_equal(fi_cntr_read(wrote), 2);
+	END_UNTIL(fi_cntr_read(wrote) == 3, fi_cntr_read(cntrs[1][0]));
+	assert_int_equal(words[1], 1);
+	assert_int_equal(fi_close(&mr->fid), 0);
 	for (int i = 0; i < 2; i++)
 		counted_close(&ends[i], cntrs[i]);
 }
@@ -304,6 +341,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test(errors_are_counted_and_end_a_wait),
 		cmocka_unit_test(programs_set_and_add),
 		cmocka_unit_test(every_operation_is_counted_where_it_belongs),
+		cmocka_unit_test(injected_writes_are_counted_at_the_level_of_the_endpoint),
 		cmocka_unit_test(bytes_are_counted_where_they_belong),
 		cmocka_unit_test(wrong_use_is_refused),
 	};

@@ -175,7 +175,7 @@ static int setup(void **state)
 	memset(region, 'r', REGION);
 	memset(buf, 'b', REGION);
 	/* connected, and everything acknowledged */
-	assert_int_equal(fi_write(a.ep, buf, 8, NULL, to_b, 0, KEY, &contexts[0]), 0);
+	assert_int_equal(fi_write(a.rma, buf, 8, NULL, to_b, 0, KEY, &contexts[0]), 0);
 	ends(a.tx_cq, &contexts[0]);
 	return 0;
 }
@@ -208,7 +208,7 @@ static int teardown(void **state)
 static void post(bool write, size_t len, int i)
 {
 	if (write)
-		assert_int_equal(fi_write(a.ep, buf, len, NULL, to_b, 0, KEY, &contexts[i]), 0);
+		assert_int_equal(fi_write(a.rma, buf, len, NULL, to_b, 0, KEY, &contexts[i]), 0);
 	else
 		assert_int_equal(fi_read(a.ep, buf, len, NULL, to_b, 0, KEY, &contexts[i]), 0);
 }
@@ -311,13 +311,13 @@ static void messages_that_were_not_taken_come_first(void **state)
 static void what_the_target_must_know_goes_by_packet(void **state)
 {
 	script.answer = 1;
-	assert_int_equal(fi_writedata(a.ep, buf, LARGE, NULL, 1, to_b, 0, KEY, &contexts[1]),
+	assert_int_equal(fi_writedata(a.rma, buf, LARGE, NULL, 1, to_b, 0, KEY, &contexts[1]),
 			 0);
 	ends(a.tx_cq, &contexts[1]);
 	post(true, 8000, 2);
 	ends(a.tx_cq, &contexts[2]);
 	assert_int_equal(
-		fi_atomic(a.ep, buf, 400, NULL, to_b, 0, KEY, FI_UINT64, FI_SUM, &contexts[3]),
+		fi_atomic(a.rma, buf, 400, NULL, to_b, 0, KEY, FI_UINT64, FI_SUM, &contexts[3]),
 		0);
 	ends(a.tx_cq, &contexts[3]);
 	assert_int_equal(script.calls, 0);
@@ -338,7 +338,7 @@ static void a_fence_waits_as_before(void **state)
 	script.answer = 1;
 	stop(true);
 	post(true, 8, 1);
-	assert_int_equal(fi_writemsg(a.ep, &msg, FI_COMPLETION | FI_FENCE), 0);
+	assert_int_equal(fi_writemsg(a.ep, &msg, FI_COMPLETION | FI_DELIVERY_COMPLETE | FI_FENCE), 0);
 	assert_int_equal(next(a.tx_cq, ROUNDS), -FI_EAGAIN);
 	assert_int_equal(script.calls, 0);
 	stop(false);

@@ -67,6 +67,11 @@ void end_open_in(struct end *e, const struct end_attr *attr, struct fid_fabric *
 	assert_int_equal(fi_ep_bind(e->ep, &e->av->fid, 0), 0);
 	open_queues(e, attr);
 	assert_int_equal(fi_enable(e->ep), 0);
+	e->rma = NULL;
+	if (e->info->caps & (FI_RMA | FI_ATOMIC))
+		assert_int_equal(fi_ep_alias(e->ep, &e->rma,
+					     FI_TRANSMIT | FI_DELIVERY_COMPLETE),
+				 0);
 }
 
 void end_open(struct end *e, const struct end_attr *attr)
@@ -76,6 +81,8 @@ void end_open(struct end *e, const struct end_attr *attr)
 
 void end_close(struct end *e)
 {
+	if (e->rma)
+		assert_int_equal(fi_close(&e->rma->fid), 0);
 	assert_int_equal(fi_close(&e->ep->fid), 0);
 	if (e->cq)
 		assert_int_equal(fi_close(&e->cq->fid), 0);

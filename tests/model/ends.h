@@ -45,6 +45,7 @@ struct end {
 	struct fid_cq *cq;	  /* both directions, FI_CQ_FORMAT_TAGGED */
 	struct fid_cntr *tx, *rx; /* sends and receives */
 	struct fid_ep *ep;
+	struct fid_ep *rma; /* the same: operations complete at the target; NULL without caps for them */
 };
 
 /* end_info - what the provider answers for these attributes, or NULL */

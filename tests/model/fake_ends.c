@@ -158,12 +158,17 @@ void fake_end_open(struct fake_end *end, const struct fake_end_attr *attr,
 	if (attr->count)
 		bind_cntrs(end);
 	assert_int_equal(fi_enable(end->ep), 0);
+	assert_int_equal(fi_ep_alias(end->ep, &end->rma,
+				     FI_TRANSMIT | FI_DELIVERY_COMPLETE | attr->tx_op_flags),
+			 0);
 	assert_int_equal(fi_getname(&end->ep->fid, &end->name, &len), 0);
 	fi_freeinfo(info);
 }
 
 void fake_end_stop(struct fake_end *end)
 {
+	if (end->rma)
+		assert_int_equal(fi_close(&end->rma->fid), 0);
 	assert_int_equal(fi_close(&end->ep->fid), 0);
 	for (int i = 0; i < FAKE_CNTRS && end->cntrs[i]; i++)
 		assert_int_equal(fi_close(&end->cntrs[i]->fid), 0);

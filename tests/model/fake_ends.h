@@ -50,6 +50,7 @@ struct fake_end {
 	struct fid_cq *tx_cq, *rx_cq;	    /* likewise; the same with one_cq */
 	struct fid_cntr *cntrs[FAKE_CNTRS]; /* with count */
 	struct fid_ep *ep;
+	struct fid_ep *rma; /* the same: operations complete at the target */
 	bool shares;	       /* domain, av and queues are those of another end */
 	struct weft_addr name; /* from fi_getname */
 };

@@ -603,7 +603,7 @@ static bool call_plain(struct op *op, fi_addr_t dest, bool inject, ssize_t *ret)
 	const struct packet_target *t = &a->targets[0];
 	uint64_t key = t->key == KEY_NONE ? KEY_NONE
 					  : key_of(op->msg.to, (enum region_kind)t->key);
-	struct fid_ep *ep = run.ends[op->end].ep;
+	struct fid_ep *ep = run.ends[op->end].rma;
 	void *buf = op->iov[0].iov_base;
 
 	if (a->cnt != 1 || a->fenced)
@@ -656,7 +656,7 @@ static ssize_t begin_access(struct op *op, bool *injected)
 	bool write = a->op == PACKET_WRITE ||
 		     (a->op == PACKET_ATOMIC && a->update.kind == ATOMICS_BASE);
 	bool inject = write && op->len <= ENGINE_INJECT_MAX && chance(80);
-	uint64_t flags = 0;
+	uint64_t flags = FI_DELIVERY_COMPLETE;
 	ssize_t ret;
 
 	a->fenced = chance(8);
@@ -674,7 +674,7 @@ static ssize_t begin_access(struct op *op, bool *injected)
 	if (op->has_data)
 		flags |= FI_REMOTE_CQ_DATA;
 	if (chance(64))
-		flags |= chance(128) ? FI_MORE : FI_DELIVERY_COMPLETE;
+		flags |= FI_MORE;
 	if (a->fenced)
 		flags |= FI_FENCE;
 	op->wants = !(attr->bind_flags & FI_SELECTIVE_COMPLETION) || flags & FI_COMPLETION;

@@ -81,10 +81,12 @@ void pair_open(struct pair_side *s, const struct pair_attr *attr)
 	PAIR_CHECK(s, !fi_ep_bind(s->ep, &s->av->fid, 0));
 	PAIR_CHECK(s, !fi_ep_bind(s->ep, &s->cq->fid, FI_TRANSMIT | FI_RECV));
 	PAIR_CHECK(s, !fi_enable(s->ep));
+	PAIR_CHECK(s, !fi_ep_alias(s->ep, &s->rma, FI_TRANSMIT | FI_DELIVERY_COMPLETE));
 }
 
 void pair_close(struct pair_side *s)
 {
+	PAIR_CHECK(s, !fi_close(&s->rma->fid));
 	PAIR_CHECK(s, !fi_close(&s->ep->fid));
 	PAIR_CHECK(s, !fi_close(&s->cq->fid));
 	PAIR_CHECK(s, !fi_close(&s->av->fid));

@@ -47,6 +47,7 @@ struct pair_side {
 	struct fid_av *av;
 	struct fid_cq *cq; /* both directions, FI_CQ_FORMAT_TAGGED */
 	struct fid_ep *ep;
+	struct fid_ep *rma; /* the same: operations complete at the target */
 	fi_addr_t peer;
 	int channel;			 /* to the other side, beside the fabric */
 	struct fi_cq_tagged_entry entry; /* last completion that pair_next() took */

@@ -81,6 +81,7 @@ struct member {
 	struct fid_cntr *written, *was_read;   /* of our memory, by whomever */
 	struct fid_cntr *ep_written, *ep_read; /* the same, of the endpoint */
 	struct fid_ep *ep;
+	struct fid_ep *rma; /* the same: operations complete at the target */
 	struct fid_mr *mr;
 	uint8_t *region;
 	fi_addr_t addrs[STORM_MEMBERS];

@@ -75,7 +75,7 @@ static void add(struct member *m, struct fetch *f, int to, uint64_t word)
 
 	storm_begin(m, &f->op, to, FI_ATOMIC | FI_WRITE);
 	STORM_POST(m, ret,
-		   fi_atomic(m->ep, &one, 1, NULL, m->addrs[to], word, STORM_KEY, FI_UINT64,
+		   fi_atomic(m->rma, &one, 1, NULL, m->addrs[to], word, STORM_KEY, FI_UINT64,
 			     FI_SUM, &f->op));
 	posted(m, &f->op, to, ret);
 }
@@ -107,7 +107,7 @@ static void large(struct member *m, struct fetch *f, uint8_t *buf, bool read)
 	else
 		STORM_POST(
 			m, ret,
-			fi_write(m->ep, buf, LARGE, NULL, m->addrs[to], at, STORM_KEY, &f->op));
+			fi_write(m->rma, buf, LARGE, NULL, m->addrs[to], at, STORM_KEY, &f->op));
 	posted(m, &f->op, to, ret);
 }
 

@@ -90,6 +90,7 @@ static void open_endpoint(struct member *m)
 	CHECK(m, !fi_ep_bind(m->ep, &m->ep_written->fid, FI_REMOTE_WRITE));
 	CHECK(m, !fi_ep_bind(m->ep, &m->ep_read->fid, FI_REMOTE_READ));
 	CHECK(m, !fi_enable(m->ep));
+	CHECK(m, !fi_ep_alias(m->ep, &m->rma, FI_TRANSMIT | FI_DELIVERY_COMPLETE));
 }
 
 static void member_open(struct member *m)
@@ -118,6 +119,7 @@ static void member_close(struct member *m)
 	struct fid_cntr *cntrs[] = { m->wrote,	  m->read,	 m->written,
 				     m->was_read, m->ep_written, m->ep_read };
 
+	CHECK(m, !fi_close(&m->rma->fid));
 	CHECK(m, !fi_close(&m->ep->fid));
 	CHECK(m, !fi_close(&m->mr->fid));
 	for (size_t i = 0; i < sizeof(cntrs) / sizeof(cntrs[0]); i++)

@@ -60,7 +60,7 @@ static void write_at(struct member *m, struct load *l, int to, const uint8_t *fr
 
 	storm_begin(m, op, to, FI_RMA | FI_WRITE);
 	STORM_POST(m, ret,
-		   fi_write(m->ep, from, len, NULL, m->addrs[to],
+		   fi_write(m->rma, from, len, NULL, m->addrs[to],
 			    (uint64_t)m->rank * STRIPE + at, STORM_KEY, op));
 	CHECK(m, !ret);
 }

@@ -68,12 +68,12 @@ static void write_stripe(struct member *m, uint8_t *buf, size_t len, int to, int
 		m->writes++;
 		if (tell)
 			STORM_POST(m, ret,
-				   fi_inject_writedata(m->ep, buf, len, data, m->addrs[to], at,
+				   fi_inject_writedata(m->rma, buf, len, data, m->addrs[to], at,
 						       STORM_KEY));
 		else
 			STORM_POST(
 				m, ret,
-				fi_inject_write(m->ep, buf, len, m->addrs[to], at, STORM_KEY));
+				fi_inject_write(m->rma, buf, len, m->addrs[to], at, STORM_KEY));
 		CHECK(m, !ret);
 		return;
 	}
@@ -81,14 +81,14 @@ static void write_stripe(struct member *m, uint8_t *buf, size_t len, int to, int
 	if (injected)
 		STORM_POST(m, ret,
 			   fi_writemsg(m->ep, &msg,
-				       FI_COMPLETION | (tell ? FI_REMOTE_CQ_DATA : 0)));
+				       FI_COMPLETION | FI_DELIVERY_COMPLETE | (tell ? FI_REMOTE_CQ_DATA : 0)));
 	else if (tell)
 		STORM_POST(m, ret,
-			   fi_writedata(m->ep, buf, len, NULL, data, m->addrs[to], at,
+			   fi_writedata(m->rma, buf, len, NULL, data, m->addrs[to], at,
 					STORM_KEY, op));
 	else
 		STORM_POST(m, ret,
-			   fi_write(m->ep, buf, len, NULL, m->addrs[to], at, STORM_KEY, op));
+			   fi_write(m->rma, buf, len, NULL, m->addrs[to], at, STORM_KEY, op));
 	CHECK(m, !ret);
 }
 

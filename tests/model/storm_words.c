@@ -274,16 +274,16 @@ static ssize_t post_base(struct member *m, const struct storm *s, enum fi_op op,
 	if (i % 3 == 1) {
 		m->writes++;
 		STORM_POST(m, ret,
-			   fi_inject_atomic(m->ep, slot->operand, (size_t)cnt, m->addrs[to], at,
+			   fi_inject_atomic(m->rma, slot->operand, (size_t)cnt, m->addrs[to], at,
 					    STORM_KEY, s->type, op));
 		return ret;
 	}
 	storm_begin(m, &slot->op, to, FI_ATOMIC | FI_WRITE);
 	if (i % 3 == 2)
-		STORM_POST(m, ret, fi_atomicmsg(m->ep, &msg, FI_COMPLETION));
+		STORM_POST(m, ret, fi_atomicmsg(m->ep, &msg, FI_COMPLETION | FI_DELIVERY_COMPLETE));
 	else
 		STORM_POST(m, ret,
-			   fi_atomic(m->ep, slot->operand, (size_t)cnt, NULL, m->addrs[to], at,
+			   fi_atomic(m->rma, slot->operand, (size_t)cnt, NULL, m->addrs[to], at,
 				     STORM_KEY, s->type, op, &slot->op));
 	return ret;
 }

@@ -272,7 +272,8 @@ static void failed_work_counts_as_an_error(void **state)
 					    .addr = to_b,
 					    .rma_iov = &target,
 					    .rma_iov_count = 1,
-					    .context = &write } };
+					    .context = &write },
+				   .flags = FI_DELIVERY_COMPLETE };
 	struct fi_deferred_work work = { .triggering_cntr = when,
 					 .completion_cntr = done,
 					 .op_type = FI_OP_WRITE,
@@ -405,6 +406,7 @@ static void objects_that_works_need_stay(void **state)
 	works[1].iov.iov_len = LARGE; /* begun: nobody receives it */
 	assert_int_equal(work_do(FI_QUEUE_WORK, &works[1].work), 0);
 	turns(20);
+	assert_int_equal(fi_close(&a.rma->fid), 0);
 	assert_int_equal(fi_close(&a.ep->fid), 0);
 	assert_int_equal(fi_cntr_add(when, 1), 0);
 	assert_int_equal(fi_close(&when->fid), 0);

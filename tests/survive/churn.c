@@ -74,7 +74,7 @@ static ssize_t reach_one(struct churn *c, struct churn_op *op)
 	static const char *const names[] = { "write", "read", "atomic", "fetch" };
 	uint64_t kind = node_below(&c->seed, 4);
 	size_t len = op->len = kind < 2 ? some_len(c) : 8;
-	struct fid_ep *ep = c->node->ep;
+	struct fid_ep *ep = c->node->rma;
 
 	op->what = names[kind];
 	switch (kind) {

@@ -120,7 +120,11 @@ static int open_endpoint(struct node *node)
 	if (err)
 		return err;
 	node->refused = "fi_enable";
-	return fi_enable(node->ep);
+	err = fi_enable(node->ep);
+	if (err)
+		return err;
+	node->refused = "fi_ep_alias";
+	return fi_ep_alias(node->ep, &node->rma, FI_TRANSMIT | FI_DELIVERY_COMPLETE);
 }
 
 static int open_all(struct node *node, const struct node_attr *attr)
@@ -186,11 +190,13 @@ static void close_one(struct node *node, struct fid *fid)
 
 void node_close(struct node *node)
 {
+	if (node->rma)
+		close_one(node, &node->rma->fid);
 	if (node->ep)
 		close_one(node, &node->ep->fid);
 	if (node->mr)
 		close_one(node, &node->mr->fid);
-	node->ep = NULL;
+	node->ep = node->rma = NULL;
 	node->mr = NULL;
 	if (!node->fabric && node->domain)
 		return; /* the rest is another's */

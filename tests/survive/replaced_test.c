@@ -101,7 +101,7 @@ static void access_one(struct side *side, uint64_t *seed)
 	side->over = false;
 	if (!write)
 		memset(buf, 0, len);
-	ret = write ? fi_write(side->n.ep, buf, len, NULL, side->other, at, KEY, side)
+	ret = write ? fi_write(side->n.rma, buf, len, NULL, side->other, at, KEY, side)
 		    : fi_read(side->n.ep, buf, len, NULL, side->other, at, KEY, side);
 	NODE_CHECK(side->s, !ret);
 	NODE_UNTIL(side->s, side->over, turned(side));

@@ -82,7 +82,7 @@ static ssize_t post_to_foe(struct victim *v, struct foe_op *op, uint32_t idx)
 	case 3:
 		return fi_read(ep, op->buf, len, NULL, v->foe, 0, KEY_FOE, op);
 	case 4:
-		return fi_write(ep, op->buf, len, NULL, v->foe, 0, KEY_FOE, op);
+		return fi_write(v->node.rma, op->buf, len, NULL, v->foe, 0, KEY_FOE, op);
 	default:
 		return fi_fetch_atomic(ep, op->buf, 1, NULL, op->buf + 8, NULL, v->foe, 0,
 				       KEY_FOE, FI_UINT64, FI_SUM, op);
@@ -197,7 +197,7 @@ static void reach(struct node *n, struct echo *e, struct raid *r, uint64_t *seed
 	bool ended = false;
 
 	node_pattern(e->out, len, e->cnt);
-	NODE_CHECK(r, !fi_write(n->ep, e->out, len, NULL, e->peer, 8, r->key, e));
+	NODE_CHECK(r, !fi_write(n->rma, e->out, len, NULL, e->peer, 8, r->key, e));
 	NODE_UNTIL(r, ended, (ended = one_ended(n, e, e)));
 	NODE_CHECK(r, !fi_read(n->ep, e->in, len, NULL, e->peer, 8, r->key, e));
 	ended = false;
@@ -255,13 +255,13 @@ static void foe_turn(struct node *n, fi_addr_t to, uint8_t *buf, uint64_t *seed)
 		fi_trecv(n->ep, buf, ROOM, NULL, FI_ADDR_UNSPEC, 0, UINT64_MAX, NULL);
 		break;
 	case 3:
-		fi_write(n->ep, buf, len, NULL, to, 0, KEY_FOE, NULL);
+		fi_write(n->rma, buf, len, NULL, to, 0, KEY_FOE, NULL);
 		break;
 	case 4:
 		fi_read(n->ep, buf, len, NULL, to, 0, KEY_FOE, NULL);
 		break;
 	case 5:
-		fi_inject_atomic(n->ep, buf, 1, to, 0, KEY_FOE, FI_UINT64, FI_SUM);
+		fi_inject_atomic(n->rma, buf, 1, to, 0, KEY_FOE, FI_UINT64, FI_SUM);
 		break;
 	default:
 		break;

@@ -1,0 +1,149 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * What targets answer to one-sided operations: how far they have come, what they refuse, what was read.
+ * Called with the domain held, from progress.
+ */
+#include <rdma/fi_errno.h>
+#include "access.h"
+#include "copy.h"
+#include "peer.h"
+#include "quiet.h"
+#include "recv.h"
+
+/* Everything before @seq has arrived. */
+static void engine_ack_apply(struct engine_peer *peer, uint32_t seq)
+{
+	if ((int32_t)(seq - peer->acked) > 0)
+		peer->acked = seq;
+	engine_quiet_acked(peer);
+	while (!list_empty(&peer->unacked)) {
+		struct engine_tx *tx = container_of(peer->unacked.next, struct engine_tx, link);
+
+		if ((int32_t)(tx->seq - seq) >= 0)
+			break;
+		list_remove(&tx->link);
+		if (tx->state == TX_EAGER) { /* the wire has its payload still */
+			tx->flags |= ENGINE_FINISHED;
+			list_push(&peer->started, &tx->link);
+		} else {
+			engine_tx_end(tx, tx->error);
+		}
+	}
+	if (!list_empty(&peer->queued))
+		engine_peer_block(peer);
+}
+
+int engine_acked(struct engine_peer *peer, const struct packet *packet)
+{
+	uint32_t seq = (uint32_t)packet->data, naks = (uint32_t)packet->tag;
+
+	if (packet->len || packet->data >> 32 || packet->tag >> 32 ||
+	    (int32_t)((uint32_t)peer->tx_seq - seq) < 0)
+		return -FI_EINVAL;
+	if ((int32_t)(naks - peer->naks_heard) > 0) {
+		/* After a change of route it may overtake what was refused before. */
+		if (!peer->ack_waits || (int32_t)(seq - peer->ack_seq) > 0) {
+			peer->ack_waits = true;
+			peer->ack_seq = seq;
+			peer->ack_naks = naks;
+		}
+		return 0;
+	}
+	engine_ack_apply(peer, seq);
+	return 0;
+}
+
+/* What errors a target may answer with. */
+static int engine_nak_error(uint64_t err)
+{
+	switch (err) {
+	case FI_EKEYREJECTED:
+	case FI_EACCES:
+	case FI_EINVAL:
+	case FI_EOPNOTSUPP:
+	case FI_EMSGSIZE:
+	case FI_ENOMEM:
+		return -(int)err;
+	default:
+		return 0;
+	}
+}
+
+/* The request at @seq is refused. 0, or -FI_EINVAL: there is none, or it is known */
+static int engine_refused(struct engine_peer *peer, uint32_t seq, int err)
+{
+	struct list *node, *after;
+
+	list_for_each(node, after, &peer->unacked) {
+		struct engine_tx *tx = container_of(node, struct engine_tx, link);
+
+		if (tx->seq != seq)
+			continue;
+		if (tx->kind == PACKET_EAGER || tx->error)
+			return -FI_EINVAL;
+		tx->error = err;
+		return 0;
+	}
+	return engine_quiet_refused(peer, seq, err);
+}
+
+int engine_nacked(struct engine_peer *peer, const struct packet *packet)
+{
+	int err = engine_nak_error(packet->data);
+	struct engine_tx *tx;
+
+	if (packet->len || !err)
+		return -FI_EINVAL;
+	if (packet->tag >> 32) {
+		tx = pool_find(&peer->ep->tx_pool, packet->tag);
+		if (!tx || tx->peer != peer || tx->kind == PACKET_EAGER || tx->sent ||
+		    (tx->state != TX_RESPONSE && tx->state != TX_RTS))
+			return -FI_EINVAL;
+		list_remove(&tx->link);
+		engine_tx_end(tx, err);
+		return 0;
+	}
+	if (engine_refused(peer, (uint32_t)packet->tag, err))
+		return -FI_EINVAL;
+	peer->naks_heard++;
+	if (peer->ack_waits && (int32_t)(peer->ack_naks - peer->naks_heard) <= 0) {
+		peer->ack_waits = false;
+		engine_ack_apply(peer, peer->ack_seq);
+	}
+	return 0;
+}
+
+int engine_response(struct engine_peer *peer, const struct packet *packet, const void *payload,
+		    size_t avail, struct wire_dest *dest)
+{
+	struct engine_tx *tx = pool_find(&peer->ep->tx_pool, packet->tag);
+	const struct iovec *iov;
+	uint32_t cnt;
+
+	if (!tx || tx->peer != peer || tx->state != TX_RESPONSE)
+		return -FI_EINVAL;
+	if (packet->data != tx->sent || packet->len > tx->want - tx->sent ||
+	    (!packet->len && tx->want))
+		return -FI_EINVAL;
+	iov = tx->kind == PACKET_ATOMIC ? tx->update.result : tx->iov;
+	cnt = tx->kind == PACKET_ATOMIC ? tx->update.result_cnt : tx->iov_cnt;
+	/* A wire may bring the next piece while it still writes this one. */
+	tx->sent += packet->len;
+	tx->chunk++;
+	if (avail == packet->len) {
+		copy_to_iov(iov, cnt, packet->data, payload, avail);
+		engine_response_arrived(tx);
+		return 0;
+	}
+	dest->iov_cnt = (uint32_t)iov_slice(iov, cnt, packet->data, packet->len, dest->iov);
+	dest->cookie = (void *)((uintptr_t)tx | ENGINE_COOKIE_TX);
+	return 0;
+}
+
+void engine_response_arrived(struct engine_tx *tx)
+{
+	if (--tx->chunk || tx->sent < tx->want)
+		return;
+	list_remove(&tx->link);
+	engine_tx_end(tx, 0);
+}

@@ -1,0 +1,69 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * Quiet requests: their completion, and errors that come after it. Called with the domain held, from
+ * the calls of one-sided operations and from progress.
+ *
+ * Such an error has the endpoint's context, since the operation's is the program's again. Source:
+ * fi_endpoint(3), notes.
+ */
+#include <rdma/fi_errno.h>
+#include "quiet.h"
+
+void engine_quiet_end(struct engine_tx_ctx *ctx, void *context, uint32_t flags, size_t len)
+{
+	struct cq_entry *e;
+
+	engine_count(ctx->cntr[ENGINE_CNTR_WRITE], 0, len);
+	if (!(flags & ENGINE_COMPLETE))
+		return;
+	e = cq_slot(&ctx->cq->queue);
+	if (unlikely(!e))
+		return;
+	*e = (struct cq_entry){
+		.context = context,
+		.flags = FI_RMA | FI_WRITE,
+		.src = FI_ADDR_NOTAVAIL,
+	};
+	cq_push(&ctx->cq->queue);
+}
+
+/* @told: the program would have been told of an error, had it come in time */
+static void engine_quiet_error(struct engine_peer *peer, int err, bool told)
+{
+	struct engine_tx_ctx *ctx = peer->quiet_ctx;
+	struct fi_cq_err_entry entry = {
+		.op_context = peer->ep->ctx.fid.fid.context,
+		.flags = FI_RMA | FI_WRITE,
+		.err = -err,
+		.prov_errno = -err,
+		.src_addr = peer->told,
+	};
+
+	FI_WARN(peer->ep->family->provider, FI_LOG_EP_DATA,
+		"a write that was complete for its initiator has failed: %s. "
+		"FI_DELIVERY_COMPLETE completes with the target's answer\n",
+		fi_strerror(-err));
+	engine_count(ctx->cntr[ENGINE_CNTR_WRITE], err, 0);
+	if (told && ctx->cq)
+		cq_push_error(&ctx->cq->queue, &entry, peer->told);
+}
+
+int engine_quiet_refused(struct engine_peer *peer, uint32_t seq, int err)
+{
+	if (!peer->quiet_cnt || (int32_t)(seq - peer->acked) < 0 ||
+	    (int32_t)(peer->quiet_seq - seq) <= 0)
+		return -FI_EINVAL;
+	peer->quiet_cnt--;
+	engine_quiet_error(peer, err, (int32_t)(peer->quiet_told_seq - seq) > 0);
+	return 0;
+}
+
+void engine_quiet_lost(struct engine_peer *peer, int err)
+{
+	bool told = (int32_t)(peer->quiet_told_seq - peer->acked) > 0;
+
+	if (!peer->quiet_cnt)
+		return;
+	peer->quiet_cnt = 0;
+	engine_quiet_error(peer, err, told);
+}

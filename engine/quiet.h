@@ -1,0 +1,75 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * Quiet requests: writes and atomics without results that are complete, for the program, as soon as the wire
+ * has what they carry (no completion level, FI_INJECT_COMPLETE; where what the wire has arrives by itself
+ * also FI_TRANSMIT_COMPLETE). Nothing is kept of each: a peer has the place behind its last one, and how
+ * many may be without an answer, which is bounded. The target answers as ever;
+ * an ACK tells how far it has come, for fences, and a NAK is an error that belongs to no operation.
+ *
+ * The caller holds the domain.
+ */
+#ifndef WEFT_QUIET_H
+#define WEFT_QUIET_H
+
+#include "cntr.h"
+#include "engine.h"
+
+#define QUIET_MAX ENGINE_TX_SIZE /* of one peer: it bounds what it may have to refuse */
+
+/* engine_is_quiet - is a request with these flags complete once the wire has it? */
+static inline bool engine_is_quiet(uint32_t flags, const struct wire_ops *wire)
+{
+	return !(flags & ENGINE_DELIVERED) && (!(flags & ENGINE_ARRIVED) || wire->arrives);
+}
+
+/* engine_quiet_full - may no further one be sent until the peer answers? */
+static inline bool engine_quiet_full(const struct engine_peer *peer)
+{
+	return peer->quiet_cnt >= QUIET_MAX;
+}
+
+/* engine_quiet_open - has any not been carried out yet, as far as is known? */
+static inline bool engine_quiet_open(const struct engine_peer *peer)
+{
+	return (int32_t)(peer->quiet_seq - peer->acked) > 0;
+}
+
+/* engine_quiet_add - one with place @seq was given to the wire */
+static inline void engine_quiet_add(struct engine_peer *peer, struct engine_tx_ctx *ctx,
+				    uint32_t flags, uint32_t seq)
+{
+	peer->quiet_ctx = ctx;
+	peer->quiet_cnt++;
+	peer->quiet_seq = seq + 1;
+	if (!(flags & ENGINE_INJECT))
+		peer->quiet_told_seq = seq + 1;
+}
+
+/* engine_quiet_acked - everything before peer->acked has been carried out, or was refused */
+static inline void engine_quiet_acked(struct engine_peer *peer)
+{
+	int32_t left = (int32_t)(peer->quiet_seq - peer->acked);
+
+	if (left <= 0)
+		peer->quiet_cnt = 0;
+	else if (peer->quiet_cnt > (uint32_t)left)
+		peer->quiet_cnt = (uint32_t)left;
+}
+
+/* engine_quiet_begin - a life with the peer begins: there are none */
+static inline void engine_quiet_begin(struct engine_peer *peer)
+{
+	peer->quiet_cnt = 0;
+	peer->quiet_seq = peer->quiet_told_seq = peer->acked;
+}
+
+/* engine_quiet_end - the program's completion of a small write; see engine_send_done() */
+void engine_quiet_end(struct engine_tx_ctx *ctx, void *context, uint32_t flags, size_t len);
+
+/* engine_quiet_refused - the peer has refused the one at @seq. 0, or -FI_EINVAL: there is none */
+int engine_quiet_refused(struct engine_peer *peer, uint32_t seq, int err);
+
+/* engine_quiet_lost - the peer is gone: tell of those that it has not answered */
+void engine_quiet_lost(struct engine_peer *peer, int err);
+
+#endif
