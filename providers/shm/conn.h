@@ -172,7 +172,8 @@ struct pshm_conn {
 	enum pshm_growing growing;
 	bool rx_moved;
 	struct pshm_stores stores;
-	uint32_t grow_uses;	      /* payloads that would have liked a larger area */
+	uint32_t grow_bytes;	      /* of payload that would have liked a larger area */
+	size_t grow_done;	      /* of tx_area, made before it is offered */
 	uint32_t grow_tick;	      /* wire->tick of the last try, if it failed */
 	bool grow_refused;	      /* it did */
 	struct pshm_region door;      /* of the peer */
@@ -210,14 +211,14 @@ static inline struct pshm_conn *pshm_conn_of(struct wire_conn *conn)
 /*
  * From grow.c: a ring starts small, and gets a larger data area when it is wanted.
  *
- * pshm_grow_by_use - it is to carry PSHM_GROW_MIN bytes or more: it grows when that happens often
+ * pshm_grow_by_use - it is to carry @len bytes, PSHM_GROW_MIN or more: it grows when that were many
  * pshm_grow - our ring has not the room that it should have: offer an area, unless that is done
  * pshm_grow_step - has the peer answered? Then move; from poll() while conn->growing is PSHM_OFFERED
  * pshm_grow_take - a line of kind PSHM_GROW: map the area. 0 or -FI_EPROTO
  * pshm_grow_move - a line of kind PSHM_MOVE, which is released. 0 or -FI_EPROTO
  * pshm_grow_drop - release the areas of a connection that ends
  */
-void pshm_grow_by_use(struct pshm_conn *conn);
+void pshm_grow_by_use(struct pshm_conn *conn, uint32_t len);
 void pshm_grow(struct pshm_conn *conn);
 void pshm_grow_step(struct pshm_conn *conn);
 int pshm_grow_take(struct pshm_conn *conn, const struct ring_line *line);

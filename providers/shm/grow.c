@@ -1,10 +1,14 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
  * Rings that grow. A connection begins with two small rings, so that many cost little. The first
- * time that one has not the room for its payload, or when it has carried a number of larger ones, its
+ * time that one has not the room for its payload, or when it has carried much larger payload, its
  * producer makes a larger data area, of memory of its own, and offers it in a line; the consumer maps
  * it and says so in the pair; then the producer says in another line that the data of all later ones
  * are there.
+ *
+ * The pages of an area cost more than half a millisecond, and a message that would fit gains some 30 ns
+ * per KiB by it: it pays after so many that an area for their sake is not made before GROW_BYTES
+ * of them, and a few pages of it at each.
  *
  *	producer			consumer
  *	line PSHM_GROW		->	opens the area
@@ -23,8 +27,10 @@
 #include "conn.h"
 #include "memfd.h"
 
-#define RETRY_TICKS 65536u /* polls before another try */
-#define GROW_USES   64u	   /* payloads that would fit, but would do better in an area */
+#define RETRY_TICKS 65536u	/* polls before another try */
+#define GROW_BYTES  (16u << 20) /* of payload that would fit, but would do better in an area */
+#define GROW_PIECE \
+	8192u /* of that area, made at each of those; they are a power of two, as it is */
 
 /* One in the pair's memory goes with that. */
 static void area_close(const struct pshm_conn *conn, struct pshm_region *area)
@@ -77,46 +83,54 @@ static void tell_small(struct pshm_conn *conn, bool small)
 			      memory_order_relaxed);
 }
 
-/* The area for our ring, and the offer of it. */
-static int area_make(struct pshm_conn *conn, struct pshm_growth *growth)
+/* Have the area for our ring. */
+static int area_make(struct pshm_conn *conn)
 {
-	const struct pshm_area *area;
-	int err;
+	int err = 0;
 
-	if (conn->sizes.area_len) {
-		conn->tx_area = pshm_pair_area(&conn->region, conn->side, &conn->sizes);
-		growth->fd = UINT32_MAX;
+	if (conn->tx_area.addr)
 		return 0;
+	if (conn->sizes.area_len)
+		conn->tx_area = pshm_pair_area(&conn->region, conn->side, &conn->sizes);
+	else
+		err = pshm_area_create(PSHM_AREA_LEN, &conn->tx_area);
+	if (!err)
+		conn->wire->area_len += conn->tx_area.len;
+	return err;
+}
+
+static struct pshm_growth area_offer(const struct pshm_conn *conn)
+{
+	const struct pshm_area *area = conn->tx_area.addr;
+	struct pshm_growth growth = { .fd = UINT32_MAX };
+
+	if (!conn->sizes.area_len) {
+		growth.fd = (uint32_t)conn->tx_area.fd;
+		memcpy(growth.nonce, area->nonce, PSHM_NONCE);
 	}
-	err = pshm_area_create(PSHM_AREA_LEN, &conn->tx_area);
-	if (err)
-		return err;
-	area = conn->tx_area.addr;
-	growth->fd = (uint32_t)conn->tx_area.fd;
-	memcpy(growth->nonce, area->nonce, PSHM_NONCE);
-	return 0;
+	return growth;
 }
 
 void pshm_grow(struct pshm_conn *conn)
 {
-	struct pshm_growth growth = { .zero = 0 };
+	struct pshm_growth growth;
 	struct ring_line *line;
 	bool left;
 
 	if (conn->growing != PSHM_SMALL || conn->tx.broken || conn->wire->forked)
 		return;
-	left = area_left(conn);
+	left = conn->tx_area.addr || area_left(conn);
 	tell_small(conn, !left);
 	if (!left)
 		return;
 	line = ring_claim(&conn->tx);
 	if (!line)
 		return; /* the peer takes nothing now: an area would not help */
-	if (area_make(conn, &growth)) {
+	if (area_make(conn)) {
 		grow_failed(conn);
 		return;
 	}
-	conn->wire->area_len += conn->tx_area.len;
+	growth = area_offer(conn);
 	atomic_store_explicit(&conn->pair->grown[conn->side].value, PSHM_NOT_GROWN,
 			      memory_order_relaxed);
 	memcpy(line->header, &growth, sizeof(growth));
@@ -126,14 +140,40 @@ void pshm_grow(struct pshm_conn *conn)
 	pshm_mark_work(conn);
 }
 
-void pshm_grow_by_use(struct pshm_conn *conn)
+/* All of it will be used, and a page at a time as it is would take 5 us each. */
+static void area_prepare(struct pshm_conn *conn)
 {
-	if (++conn->grow_uses % GROW_USES)
+	size_t done = conn->grow_done, left = conn->tx_area.len - done;
+
+	if (!left) {
+		pshm_grow(conn);
 		return;
-	pshm_grow(conn);
-	/* All of it will be used, and a page at a time would take 5 us each. */
-	if (conn->growing == PSHM_OFFERED)
-		sys_memfd_populate(conn->tx_area.addr, conn->tx_area.len);
+	}
+	left = left < GROW_PIECE ? left : GROW_PIECE;
+	sys_memfd_populate((char *)conn->tx_area.addr + done, left);
+	conn->grow_done += left;
+}
+
+void pshm_grow_by_use(struct pshm_conn *conn, uint32_t len)
+{
+	if (likely(conn->grow_bytes < GROW_BYTES)) {
+		conn->grow_bytes += len;
+		return;
+	}
+	if (!conn->tx_area.addr) {
+		if (conn->tx.broken || conn->wire->forked)
+			return;
+		if (!area_left(conn)) {
+			tell_small(conn, true);
+			return;
+		}
+		conn->grow_done = 0;
+		if (area_make(conn)) {
+			grow_failed(conn);
+			return;
+		}
+	}
+	area_prepare(conn);
 }
 
 void pshm_grow_step(struct pshm_conn *conn)

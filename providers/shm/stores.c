@@ -47,7 +47,7 @@ struct ring_line *pshm_claim_data(struct pshm_conn *conn, uint32_t len, void **p
 	struct ring_line *line;
 
 	if (len >= PSHM_GROW_MIN && unlikely(conn->growing == PSHM_SMALL))
-		pshm_grow_by_use(conn);
+		pshm_grow_by_use(conn, len);
 	line = ring_claim_data(&conn->tx, len, place_for(conn, len), payload);
 	if (unlikely(!line))
 		pshm_grow(conn);
