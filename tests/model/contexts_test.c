@@ -194,15 +194,11 @@ static size_t option(struct fid_ep *ep, int name, int *ret)
 
 static void options_say_what_is_so(void **state)
 {
-	static const int none[] = { FI_OPT_CM_DATA_SIZE,
-				    FI_OPT_BUFFERED_MIN,
-				    FI_OPT_BUFFERED_LIMIT,
-				    FI_OPT_SEND_BUF_SIZE,
+	static const int none[] = { FI_OPT_SEND_BUF_SIZE,
 				    FI_OPT_RECV_BUF_SIZE,
 				    FI_OPT_FI_HMEM_P2P,
 				    FI_OPT_XPU_TRIGGER,
 				    FI_OPT_CUDA_API_PERMITTED,
-				    FI_OPT_FIREWALL_ADDR,
 				    -5,
 				    1000 };
 	static const int inject[] = { FI_OPT_INJECT_MSG_SIZE, FI_OPT_INJECT_TAGGED_SIZE };
