@@ -84,6 +84,12 @@ void engine_ctx_close_tables(struct engine_ctx *ctx)
 	engine_works_drop(ctx);
 }
 
+void engine_ctx_watch(struct engine_ctx *ctx)
+{
+	ctx->copy.copied = engine_ctx_copied;
+	platform_copy_watch(&ctx->copy);
+}
+
 void engine_ctx_enable(struct engine_ctx *ctx)
 {
 	struct list *node, *after;
@@ -91,8 +97,7 @@ void engine_ctx_enable(struct engine_ctx *ctx)
 	ctx->enabled = true;
 	engine_ctx_flags(ctx);
 	engine_ctx_open_tables(ctx);
-	ctx->copy.copied = engine_ctx_copied;
-	platform_copy_watch(&ctx->copy);
+	engine_ctx_watch(ctx);
 	if (ctx->base != ctx)
 		return;
 	list_for_each(node, after, &ctx->aliases)

@@ -35,6 +35,9 @@ void engine_ctx_open_tables(struct engine_ctx *ctx);
 /* engine_ctx_close_tables - it is closed: forget it, and works that would use it; nothing for one that was not enabled */
 void engine_ctx_close_tables(struct engine_ctx *ctx);
 
+/* engine_ctx_watch - the child of a fork can do nothing with it from now on */
+void engine_ctx_watch(struct engine_ctx *ctx);
+
 /* engine_ctx_enable - it, and aliases that were made before, can be called from now on */
 void engine_ctx_enable(struct engine_ctx *ctx);
 
@@ -118,6 +121,17 @@ void engine_ep_end(struct engine_ep *ep);
 int engine_ep_bind(struct fid *fid, struct fid *target, uint64_t flags);
 int engine_ep_ops_open(struct fid *fid, const char *name, uint64_t flags, void **ops,
 		       void *context);
+
+/*
+ * From ep_wires.c.
+ *
+ * engine_wires_open - so that the endpoint has its address and can be enabled; nothing if they are. 0 or -FI_E*
+ * engine_wires_close - nothing if there are none
+ * engine_wires_told - what peers do to the domain's memory, and the endpoint has to be told of
+ */
+int engine_wires_open(struct engine_ep *ep);
+void engine_wires_close(struct engine_ep *ep);
+uint64_t engine_wires_told(const struct engine_ep *ep);
 
 /*
  * From sep_fid.c: contexts of a scalable endpoint.

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * The endpoint object: opened, bound, enabled (which opens its wires and chooses its op
- * tables), closed. Calls hold the domain.
+ * The endpoint object: opened, bound, enabled (which opens its wires, ep_wires.c, and chooses its op
+ * tables), named, closed. Calls hold the domain.
  */
 #include <rdma/fi_errno.h>
 #include <weft/routes.h>
@@ -13,7 +13,6 @@
 #include "ep_names.h"
 #include "eq_fid.h"
 #include "fids.h"
-#include "loop.h"
 #include "mr_fid.h"
 #include "nosys.h"
 #include "peer.h"
@@ -31,109 +30,6 @@
 static struct engine_ep *ep_of(struct fid *fid)
 {
 	return engine_ctx_at(fid)->ep;
-}
-
-/* Wires */
-
-/* @wire came up with the endpoint, or why it did not. */
-/* Open one more wire. 0 or -FI_E*, with the reason in it */
-static int engine_wire_add(struct engine_ep *ep, const struct wire_ops *ops,
-			   const struct wire_attr *attr)
-{
-	uint32_t idx = ep->wire_cnt++;
-	struct engine_wire *w = &ep->wires[idx];
-	int ret;
-
-	w->ops = ops;
-	ret = ops->open(ep, attr, &ep->address, &w->wire, w->why, sizeof(w->why));
-	if (ret) {
-		w->wire = NULL;
-		FI_INFO(ep->family->provider, FI_LOG_EP_CTRL, "%s: %s\n", ops->name, w->why);
-		return ret;
-	}
-	w->wire->ops = ops;
-	w->wire->ep = ep;
-	w->wire->idx = idx;
-	return 0;
-}
-
-static void engine_wires_close(struct engine_ep *ep)
-{
-	for (uint32_t i = 0; i < ep->wire_cnt; i++)
-		if (ep->wires[i].wire)
-			ep->wires[i].ops->close(ep->wires[i].wire);
-	ep->wire_cnt = 0;
-}
-
-/* Does the endpoint listen where it was asked to? A wire that could not left the address without a place. */
-static bool engine_wires_placed(const struct engine_ep *ep)
-{
-	static const uint8_t anywhere[sizeof(ep->bind.ip)];
-	bool asked = ep->bind.port || memcmp(ep->bind.ip, anywhere, sizeof(anywhere));
-
-	return !asked || ep->address.family != ADDR_FAMILY_NONE;
-}
-
-/* Why the first wire that is not there is not. */
-static const char *engine_wires_why(const struct engine_ep *ep)
-{
-	for (uint32_t i = 0; i < ep->wire_cnt; i++)
-		if (!ep->wires[i].wire)
-			return ep->wires[i].why;
-	return "no wire is built in";
-}
-
-/* What peers do to the domain's memory, and this endpoint has to be told of. */
-static uint64_t engine_wires_told(const struct engine_ep *ep)
-{
-	uint64_t told = 0;
-
-	if (ep->sep_rxs) /* counters come with its contexts, later */
-		return FI_REMOTE_READ | FI_REMOTE_WRITE;
-	if (ep->rx.cntr[ENGINE_CNTR_REMOTE_READ])
-		told |= FI_REMOTE_READ;
-	if (ep->rx.cntr[ENGINE_CNTR_REMOTE_WRITE])
-		told |= FI_REMOTE_WRITE;
-	return told;
-}
-
-static int engine_wires_open(struct engine_ep *ep)
-{
-	struct wire_attr attr = { .bind = &ep->bind,
-				  .tx_size = ep->tx_size,
-				  .told = engine_wires_told(ep),
-				  .domain = ep->domain,
-				  .by_nonce = ep->family->by_nonce };
-	const struct wire_provider *wp;
-	int ret = -FI_ENODEV, err;
-	bool any = false;
-
-	ep->address = (struct weft_addr){ .version = ADDR_VERSION, .kind = ADDR_NONCE };
-	if (platform_random(ep->address.nonce, sizeof(ep->address.nonce)))
-		return -FI_EIO;
-	for (uint32_t i = 0; i < ENGINE_WIRE_MAX - 1 && ep->family->wires[i]; i++) {
-		wp = wire_find(ep->family->wires[i]);
-		if (!wp || (wp->ops->shares_memory && ep->no_shared_memory))
-			continue;
-		attr.share = engine_mrs_share(ep->domain, wp->ops);
-		err = engine_wire_add(ep, wp->ops, &attr);
-		any |= !err;
-		if (err == -FI_EMFILE || err == -FI_ENOMEM)
-			ret = err;
-	}
-	if (!any || !engine_wires_placed(ep)) {
-		FI_WARN(ep->family->provider, FI_LOG_EP_CTRL, "%s: %s\n",
-			any ? "not where it was asked to be" : "no way to reach anyone",
-			engine_wires_why(ep));
-		engine_wires_close(ep);
-		return ret;
-	}
-	attr.share = NULL;
-	if (engine_wire_add(ep, &loop_wire_ops, &attr)) {
-		engine_wires_close(ep);
-		return -FI_ENOMEM;
-	}
-	return 0;
 }
 
 /* Enable */
@@ -166,7 +62,7 @@ static int engine_ep_ready(const struct engine_ep *ep)
 /* With the domain held. */
 static int engine_ep_start(struct engine_ep *ep)
 {
-	bool own = !ep->sep_rxs && !ep->srx;
+	bool own = !ep->sep_rxs && !ep->srx, named = ep->wire_cnt;
 	int ret;
 
 	ret = engine_ep_ready(ep);
@@ -187,6 +83,8 @@ static int engine_ep_start(struct engine_ep *ep)
 			engine_rxq_fini(ep->domain, &ep->rx.own);
 		return ret;
 	}
+	if (named && engine_wires_told(ep)) /* the wires could not know of these counters */
+		engine_mrs_tell(ep->domain);
 	engine_ctx_enable(&ep->ctx);
 	ep->enabled = true;
 	list_push(&ep->domain->eps, &ep->domain_link);
@@ -296,11 +194,13 @@ void engine_ep_end(struct engine_ep *ep)
 		engine_ep_report(ep);
 		engine_ctx_close_tables(&ep->ctx);
 		engine_waiter_part(ep);
-		list_remove(&ep->domain_link);
-		/* Before what is held: payload is on its way to it. */
-		engine_wires_close(ep);
-		engine_ep_free_held(ep);
 	}
+	list_remove(&ep->domain_link);
+	/* Before what is held: payload is on its way to it. */
+	engine_wires_close(ep);
+	if (ep->enabled)
+		engine_ep_free_held(ep);
+	platform_copy_unwatch(&ep->ctx.copy);
 	if (ep->av)
 		list_remove(&ep->av_link);
 	engine_shared_unbind(ep);
@@ -505,19 +405,18 @@ static int engine_ep_getname(struct fid *fid, void *addr, size_t *len)
 	struct engine_ep *ep = ep_of(fid);
 	struct weft_addr address;
 	size_t room;
-	bool named;
+	int ret;
 
 	if (!len)
 		return engine_refuse(ep->family, FI_LOG_EP_CTRL, -FI_EINVAL, "fi_getname",
 				     "NULL for the length");
 	engine_enter(ep->domain);
-	named = ep->enabled;
-	if (named)
-		address = ep->address;
+	ret = engine_wires_open(ep);
+	address = ep->address;
 	engine_leave(ep->domain);
-	if (!named)
-		return engine_refuse(ep->family, FI_LOG_EP_CTRL, -FI_EOPBADSTATE, "fi_getname",
-				     "an endpoint has its address from fi_enable on");
+	if (ret)
+		return engine_refuse(ep->family, FI_LOG_EP_CTRL, ret, "fi_getname",
+				     "nobody could reach the endpoint");
 	room = addr ? *len : 0;
 	*len = engine_name_give(ep->family, &address, addr, room);
 	return room < *len ? -FI_ETOOSMALL : 0;
@@ -541,8 +440,10 @@ static int engine_ep_setname(struct fid *fid, void *addr, size_t len)
 	ret = ep->family->bind_read(addr, len, &bind, why, sizeof(why));
 	engine_enter(ep->domain);
 	enabled = ep->enabled;
-	if (!ret && !enabled)
+	if (!ret && !enabled) {
+		engine_wires_close(ep); /* open for the name that it had */
 		ep->bind = bind;
+	}
 	engine_leave(ep->domain);
 	if (enabled)
 		return engine_refuse(ep->family, FI_LOG_EP_CTRL, -FI_EOPBADSTATE, "fi_setname",

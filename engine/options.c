@@ -146,7 +146,7 @@ static int engine_option_refuse(const struct engine_ctx *ctx, int err, const cha
 				   value);
 }
 
-#define SET_BEFORE "the option is set before fi_enable"
+#define SET_BEFORE "the option is set before fi_getname and fi_enable"
 
 /* A program knows how much it sends at most: less than the limit is no reason to refuse more later. */
 static int engine_option_set(struct engine_ctx *ctx, int name, size_t value)
@@ -171,7 +171,7 @@ static int engine_option_set(struct engine_ctx *ctx, int name, size_t value)
 	}
 	if (name != FI_OPT_TX_SIZE || !ctx->ep || (ctx->rx && !ctx->tx))
 		return -FI_ENOPROTOOPT;
-	if (ctx->ep->enabled)
+	if (ctx->ep->wire_cnt)
 		return engine_option_refuse(ctx, -FI_EOPBADSTATE, SET_BEFORE, (uint64_t)name);
 	if (!value || value > ENGINE_TX_SIZE)
 		return engine_option_refuse(
@@ -188,7 +188,7 @@ static int engine_permit_shared_memory(struct engine_ctx *ctx, bool permitted)
 
 	if (!ctx->ep)
 		return -FI_ENOPROTOOPT;
-	if (ctx->ep->enabled)
+	if (ctx->ep->wire_cnt)
 		return engine_option_refuse(ctx, -FI_EOPBADSTATE, SET_BEFORE,
 					    FI_OPT_SHARED_MEMORY_PERMITTED);
 	for (uint32_t i = 0; i < ENGINE_WIRE_MAX - 1 && ctx->ep->family->wires[i]; i++) {

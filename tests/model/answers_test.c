@@ -91,6 +91,72 @@ static void a_region_tells_the_key_that_was_asked_for(void **state)
 		assert_int_equal(fi_close(&mr[i]->fid), 0);
 }
 
+/* Between b and itself, from its name on; b was enabled later, and its name is what it was. */
+static void told_of_writes(struct end *b, struct fid_cntr *writes)
+{
+	static char from[1u << 20], into[1u << 20];
+	struct fid_mr *mr;
+	uint64_t base;
+
+	assert_int_equal(
+		fi_mr_reg(b->domain, into, sizeof(into), FI_REMOTE_WRITE, 0, 5, 0, &mr, NULL),
+		0);
+	base = b->info->domain_attr->mr_mode & FI_MR_VIRT_ADDR ? (uintptr_t)into : 0;
+	memset(from, 7, sizeof(from));
+	END_UNTIL(!fi_write(a.ep, from, sizeof(from), NULL, end_knows(&a, b), base,
+			    fi_mr_key(mr), NULL), );
+	END_UNTIL(fi_cntr_read(writes) == 1, fi_cq_read(a.cq, NULL, 0));
+	assert_int_equal(into[sizeof(into) - 1], 7);
+	assert_int_equal(fi_close(&mr->fid), 0);
+}
+
+static void an_endpoint_has_its_name_before_it_is_enabled(void **state)
+{
+	char name[128], later[128], byte = 0;
+	struct fi_cq_tagged_entry entry;
+	struct fid_cntr *writes;
+	size_t len = 128, same = 128, size = 16;
+	struct end b;
+	fi_addr_t to;
+
+	end_open(&b, &attr);
+	assert_int_equal(fi_close(&b.ep->fid), 0);
+	assert_int_equal(fi_endpoint(b.domain, b.info, &b.ep, NULL), 0);
+	assert_int_equal(fi_getname(&b.ep->fid, NULL, &len), -FI_ETOOSMALL);
+	assert_int_equal(fi_getname(&b.ep->fid, name, &len), 0);
+	assert_int_equal(
+		fi_setopt(&b.ep->fid, FI_OPT_ENDPOINT, FI_OPT_TX_SIZE, &size, sizeof(size)),
+		-FI_EOPBADSTATE);
+	/* Who sends to it waits. */
+	assert_int_equal(fi_av_insert(a.av, name, 1, &to, 0, NULL), 1);
+	END_UNTIL(!fi_tsend(a.ep, "x", 1, NULL, to, 1, NULL), );
+	for (int i = 0; i < 1000; i++) {
+		assert_int_equal(fi_cq_read(a.cq, NULL, 0), -FI_EAGAIN);
+		assert_int_equal(fi_cq_read(b.cq, NULL, 0), -FI_EAGAIN);
+	}
+	assert_int_equal(fi_cntr_open(b.domain, NULL, &writes, NULL), 0);
+	assert_int_equal(fi_ep_bind(b.ep, &b.av->fid, 0), 0);
+	assert_int_equal(fi_ep_bind(b.ep, &b.cq->fid, FI_TRANSMIT | FI_RECV), 0);
+	assert_int_equal(fi_ep_bind(b.ep, &writes->fid, FI_REMOTE_WRITE), 0);
+	assert_int_equal(fi_enable(b.ep), 0);
+	assert_int_equal(fi_getname(&b.ep->fid, later, &same), 0);
+	assert_int_equal(same, len);
+	assert_memory_equal(later, name, len);
+	assert_int_equal(fi_trecv(b.ep, &byte, 1, NULL, FI_ADDR_UNSPEC, 1, 0, NULL), 0);
+	END_UNTIL(fi_cq_read(b.cq, &entry, 1) == 1, fi_cq_read(a.cq, NULL, 0));
+	assert_int_equal(byte, 'x');
+	assert_int_equal(fi_cq_read(a.cq, &entry, 1), 1);
+	told_of_writes(&b, writes);
+	END_UNTIL(fi_cq_read(a.cq, &entry, 1) == 1, fi_cq_read(b.cq, NULL, 0));
+	assert_int_equal(fi_close(&b.ep->fid), 0);
+	assert_int_equal(fi_close(&writes->fid), 0);
+	/* One that is named, and nothing else. */
+	assert_int_equal(fi_endpoint(b.domain, b.info, &b.ep, NULL), 0);
+	len = 128;
+	assert_int_equal(fi_getname(&b.ep->fid, name, &len), 0);
+	end_close(&b);
+}
+
 static void options_that_concern_nobody_are_kept(void **state)
 {
 	size_t value, len = sizeof(value);
@@ -143,6 +209,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test(what_is_not_there_is_cancelled),
 		cmocka_unit_test(atomics_are_valid_for_who_may_not_do_them),
 		cmocka_unit_test(a_region_tells_the_key_that_was_asked_for),
+		cmocka_unit_test(an_endpoint_has_its_name_before_it_is_enabled),
 		cmocka_unit_test(options_that_concern_nobody_are_kept),
 		cmocka_unit_test(vectors_of_strange_types_are_tables),
 		cmocka_unit_test(a_counter_of_strange_events_counts_each),

@@ -1,0 +1,120 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * The wires of an endpoint: opened when it is enabled, or when its name is asked for before, since that
+ * says where they listen. Nothing comes over them until then: they are not polled, and who connects
+ * waits. Calls hold the domain.
+ */
+#include <rdma/fi_errno.h>
+#include "ctx.h"
+#include "fids.h"
+#include "loop.h"
+#include "mr_fid.h"
+#include "wire.h"
+
+/* Open one more wire. 0 or -FI_E*, with the reason in it */
+static int engine_wire_add(struct engine_ep *ep, const struct wire_ops *ops,
+			   const struct wire_attr *attr)
+{
+	uint32_t idx = ep->wire_cnt++;
+	struct engine_wire *w = &ep->wires[idx];
+	int ret;
+
+	w->ops = ops;
+	ret = ops->open(ep, attr, &ep->address, &w->wire, w->why, sizeof(w->why));
+	if (ret) {
+		w->wire = NULL;
+		FI_INFO(ep->family->provider, FI_LOG_EP_CTRL, "%s: %s\n", ops->name, w->why);
+		return ret;
+	}
+	w->wire->ops = ops;
+	w->wire->ep = ep;
+	w->wire->idx = idx;
+	return 0;
+}
+
+void engine_wires_close(struct engine_ep *ep)
+{
+	for (uint32_t i = 0; i < ep->wire_cnt; i++)
+		if (ep->wires[i].wire)
+			ep->wires[i].ops->close(ep->wires[i].wire);
+	ep->wire_cnt = 0;
+}
+
+/* Does the endpoint listen where it was asked to? A wire that could not left the address without a place. */
+static bool engine_wires_placed(const struct engine_ep *ep)
+{
+	static const uint8_t anywhere[sizeof(ep->bind.ip)];
+	bool asked = ep->bind.port || memcmp(ep->bind.ip, anywhere, sizeof(anywhere));
+
+	return !asked || ep->address.family != ADDR_FAMILY_NONE;
+}
+
+/* Why the first wire that is not there is not. */
+static const char *engine_wires_why(const struct engine_ep *ep)
+{
+	for (uint32_t i = 0; i < ep->wire_cnt; i++)
+		if (!ep->wires[i].wire)
+			return ep->wires[i].why;
+	return "no wire is built in";
+}
+
+uint64_t engine_wires_told(const struct engine_ep *ep)
+{
+	uint64_t told = 0;
+
+	if (ep->sep_rxs) /* counters come with its contexts, later */
+		return FI_REMOTE_READ | FI_REMOTE_WRITE;
+	if (ep->rx.cntr[ENGINE_CNTR_REMOTE_READ])
+		told |= FI_REMOTE_READ;
+	if (ep->rx.cntr[ENGINE_CNTR_REMOTE_WRITE])
+		told |= FI_REMOTE_WRITE;
+	return told;
+}
+
+static int engine_wires_make(struct engine_ep *ep)
+{
+	struct wire_attr attr = { .bind = &ep->bind,
+				  .tx_size = ep->tx_size,
+				  .told = engine_wires_told(ep),
+				  .domain = ep->domain,
+				  .by_nonce = ep->family->by_nonce };
+	const struct wire_provider *wp;
+	int ret = -FI_ENODEV, err;
+	bool any = false;
+
+	ep->address = (struct weft_addr){ .version = ADDR_VERSION, .kind = ADDR_NONCE };
+	if (platform_random(ep->address.nonce, sizeof(ep->address.nonce)))
+		return -FI_EIO;
+	for (uint32_t i = 0; i < ENGINE_WIRE_MAX - 1 && ep->family->wires[i]; i++) {
+		wp = wire_find(ep->family->wires[i]);
+		if (!wp || (wp->ops->shares_memory && ep->no_shared_memory))
+			continue;
+		attr.share = engine_mrs_share(ep->domain, wp->ops);
+		err = engine_wire_add(ep, wp->ops, &attr);
+		any |= !err;
+		if (err == -FI_EMFILE || err == -FI_ENOMEM)
+			ret = err;
+	}
+	if (!any || !engine_wires_placed(ep)) {
+		FI_WARN(ep->family->provider, FI_LOG_EP_CTRL, "%s: %s\n",
+			any ? "not where it was asked to be" : "no way to reach anyone",
+			engine_wires_why(ep));
+		engine_wires_close(ep);
+		return ret;
+	}
+	attr.share = NULL;
+	if (engine_wire_add(ep, &loop_wire_ops, &attr)) {
+		engine_wires_close(ep);
+		return -FI_ENOMEM;
+	}
+	return 0;
+}
+
+int engine_wires_open(struct engine_ep *ep)
+{
+	int ret = ep->wire_cnt ? 0 : engine_wires_make(ep);
+
+	if (!ret)
+		engine_ctx_watch(&ep->ctx);
+	return ret;
+}
