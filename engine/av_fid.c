@@ -15,6 +15,7 @@
 #include "ep_names.h"
 #include "eq_fid.h"
 #include "fids.h"
+#include "early.h"
 #include "peer.h"
 #include "refuse.h"
 
@@ -251,12 +252,14 @@ static int engine_av_close(struct fid *fid)
 	bool busy;
 
 	engine_enter(domain);
+	if (list_empty(&av->sets))
+		engine_early_part_av(av);
 	busy = !list_empty(&av->eps) || !list_empty(&av->sets);
 	engine_leave(domain);
 	if (busy)
 		return engine_av_refuse(
 			av, -FI_EBUSY, "fi_close of an address vector",
-			"an endpoint is bound to it, or it has sets; close those first");
+			"an endpoint that is enabled is bound to it, or it has sets; close those first");
 	if (av->eq)
 		engine_eq_drop(av->eq, domain);
 	engine_av_named_close(av);

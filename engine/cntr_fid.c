@@ -6,6 +6,7 @@
 #include <rdma/fi_errno.h>
 #include "cntr.h"
 #include "fids.h"
+#include "early.h"
 #include "progress.h"
 #include "refuse.h"
 #include "sleep.h"
@@ -306,6 +307,8 @@ static int engine_cntr_close(struct fid *fid)
 	engine_wait_enter(&cntr->wait);
 	watched = !list_empty(&cntr->watch.link);
 	engine_cntr_watch(cntr, false);
+	if (list_empty(&cntr->waiting))
+		engine_early_part(domain, fid, &cntr->refs);
 	busy = engine_in_use(&cntr->refs) || !list_empty(&cntr->waiting);
 	if (!busy) {
 		list_remove(&cntr->due);
@@ -318,7 +321,7 @@ static int engine_cntr_close(struct fid *fid)
 	if (busy)
 		return engine_refuse(
 			domain->family, FI_LOG_CNTR, -FI_EBUSY, "fi_close of a counter",
-			"an endpoint or context is bound to it, or an operation waits for it; close those first");
+			"an endpoint that is enabled, or a context, is bound to it, or an operation waits for it; close those first");
 	engine_wait_close(&cntr->wait);
 	platform_free(cntr);
 	engine_unref(&domain->refs);

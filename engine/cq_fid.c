@@ -9,6 +9,7 @@
  */
 #include <rdma/fi_errno.h>
 #include "fids.h"
+#include "early.h"
 #include "refuse.h"
 #include "round.h"
 #include "sleep.h"
@@ -278,14 +279,15 @@ static int engine_cq_close(struct fid *fid)
 	bool busy;
 
 	engine_wait_enter(&cq->wait);
+	engine_early_part(domain, fid, &cq->refs);
 	busy = engine_in_use(&cq->refs);
 	if (!busy)
 		engine_wait_forget(&cq->wait);
 	engine_wait_leave(&cq->wait);
 	if (busy)
-		return engine_refuse(domain->family, FI_LOG_CQ, -FI_EBUSY,
-				     "fi_close of a completion queue",
-				     "an endpoint or context is bound to it; close that first");
+		return engine_refuse(
+			domain->family, FI_LOG_CQ, -FI_EBUSY, "fi_close of a completion queue",
+			"an endpoint that is enabled, or a context, is bound to it; close that first");
 	engine_wait_close(&cq->wait);
 	cq_fini(&cq->queue);
 	platform_free(cq);

@@ -147,11 +147,13 @@ void engine_sep_free(struct engine_ep *ep);
 /*
  * From srx_fid.c: shared contexts.
  * engine_shared_bind - for fi_ep_bind of an endpoint; engine_shared_unbind - when that ends
+ * engine_srx_choose_cq - what is no endpoint's is told in the queue bound to it, else in that of the first endpoint
  * engine_srx_left - an endpoint that had it is gone: the last one takes with it what was closed before
  * engine_shared_check - is what it wants bound, and do those that share know the same addresses? 0 or -FI_E*
  */
 int engine_shared_bind(struct engine_ep *ep, struct fid *target, uint64_t flags);
 void engine_shared_unbind(struct engine_ep *ep);
+void engine_srx_choose_cq(struct engine_srx *srx);
 void engine_srx_left(struct engine_srx *srx);
 int engine_shared_check(const struct engine_ep *ep);
 

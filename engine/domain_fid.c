@@ -195,6 +195,7 @@ int engine_domain_open(struct fid_fabric *fid, struct fi_info *info, struct fid_
 	atomic_init(&domain->safe, safe);
 	platform_lock_init(&domain->lock);
 	list_init(&domain->eps);
+	list_init(&domain->early);
 	list_init(&domain->due);
 	engine_works_init(domain);
 	list_init(&domain->armed);

@@ -87,6 +87,7 @@ static int engine_ep_start(struct engine_ep *ep)
 		engine_mrs_tell(ep->domain);
 	engine_ctx_enable(&ep->ctx);
 	ep->enabled = true;
+	list_remove(&ep->domain_link);
 	list_push(&ep->domain->eps, &ep->domain_link);
 	engine_waiter_join(ep);
 	return 0;
@@ -577,6 +578,9 @@ int engine_ep_create(struct engine_domain *domain, struct fi_info *info, size_t 
 	ep->ctx.fid.fid.fclass = fclass;
 	ep->ctx.fid.fid.context = context;
 	ep->ctx.fid.fid.ops = &engine_ep_fi_ops;
+	engine_enter(domain);
+	list_push(&domain->early, &ep->domain_link);
+	engine_leave(domain);
 	engine_ref(&domain->refs);
 	*out = ep;
 	return 0;

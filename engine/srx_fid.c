@@ -16,8 +16,7 @@ static struct engine_srx *srx_of(struct engine_ctx *ctx)
 	return container_of(ctx->base, struct engine_srx, ctx);
 }
 
-/* What is no endpoint's is told in the queue bound to it, else in that of the first endpoint. */
-static void engine_srx_choose_cq(struct engine_srx *srx)
+void engine_srx_choose_cq(struct engine_srx *srx)
 {
 	struct list *node, *after;
 

@@ -157,6 +157,44 @@ static void an_endpoint_has_its_name_before_it_is_enabled(void **state)
 	end_close(&b);
 }
 
+/* What is bound to an endpoint that is not enabled may be closed: the endpoint is without it. */
+static void what_is_bound_too_early_may_be_closed(void **state)
+{
+	struct fi_av_attr av_attr = { .type = FI_AV_TABLE };
+	struct fi_cq_attr cq_attr = { .format = FI_CQ_FORMAT_TAGGED };
+	struct fid_cntr *cntr;
+	struct fid_ep *ep[2];
+	struct fid_av *av;
+	struct fid_cq *cq;
+
+	assert_int_equal(fi_av_open(a.domain, &av_attr, &av, NULL), 0);
+	assert_int_equal(fi_cq_open(a.domain, &cq_attr, &cq, NULL), 0);
+	assert_int_equal(fi_cntr_open(a.domain, NULL, &cntr, NULL), 0);
+	for (int i = 0; i < 2; i++) {
+		assert_int_equal(fi_endpoint(a.domain, a.info, &ep[i], NULL), 0);
+		assert_int_equal(fi_ep_bind(ep[i], &av->fid, 0), 0);
+		assert_int_equal(fi_ep_bind(ep[i], &cq->fid,
+					    FI_TRANSMIT | FI_RECV | FI_SELECTIVE_COMPLETION),
+				 0);
+		assert_int_equal(fi_ep_bind(ep[i], &cntr->fid, FI_SEND | FI_RECV), 0);
+	}
+	/* Not while another one is enabled with it, which goes on to have all. */
+	assert_int_equal(fi_enable(ep[0]), 0);
+	assert_int_equal(fi_close(&av->fid), -FI_EBUSY);
+	assert_int_equal(fi_close(&cq->fid), -FI_EBUSY);
+	assert_int_equal(fi_close(&cntr->fid), -FI_EBUSY);
+	assert_int_equal(fi_close(&ep[0]->fid), 0);
+	assert_int_equal(fi_close(&av->fid), 0);
+	assert_int_equal(fi_close(&cq->fid), 0);
+	assert_int_equal(fi_enable(ep[1]), -FI_ENOAV);
+	assert_int_equal(fi_close(&cntr->fid), 0);
+	assert_int_equal(fi_ep_bind(ep[1], &a.av->fid, 0), 0);
+	assert_int_equal(fi_enable(ep[1]), -FI_ENOCQ);
+	assert_int_equal(fi_ep_bind(ep[1], &a.cq->fid, FI_TRANSMIT | FI_RECV), 0);
+	assert_int_equal(fi_enable(ep[1]), 0);
+	assert_int_equal(fi_close(&ep[1]->fid), 0);
+}
+
 static void options_that_concern_nobody_are_kept(void **state)
 {
 	size_t value, len = sizeof(value);
@@ -210,6 +248,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test(atomics_are_valid_for_who_may_not_do_them),
 		cmocka_unit_test(a_region_tells_the_key_that_was_asked_for),
 		cmocka_unit_test(an_endpoint_has_its_name_before_it_is_enabled),
+		cmocka_unit_test(what_is_bound_too_early_may_be_closed),
 		cmocka_unit_test(options_that_concern_nobody_are_kept),
 		cmocka_unit_test(vectors_of_strange_types_are_tables),
 		cmocka_unit_test(a_counter_of_strange_events_counts_each),

@@ -107,6 +107,8 @@ static void binds_say_why_not(void **state)
 	REFUSED("fi_domain_bind", -FI_EINVAL, fi_domain_bind(e.domain, &cq->fid, 0));
 	REFUSED("fi_domain_bind", -FI_EINVAL, fi_domain_bind(e.domain, &eq->fid, 0));
 	REFUSED("fi_av_bind", -FI_EINVAL, fi_av_bind(e.av, &cq->fid, 0));
+	assert_int_equal(fi_ep_bind(ep, &e.cq->fid, FI_TRANSMIT | FI_RECV), 0);
+	assert_int_equal(fi_enable(ep), 0);
 	REFUSED("fi_close of a counter", -FI_EBUSY, fi_close(&cntr->fid));
 	REFUSED("fi_close of a completion queue", -FI_EBUSY, fi_close(&e.cq->fid));
 	REFUSED("fi_close of an address vector", -FI_EBUSY, fi_close(&e.av->fid));
