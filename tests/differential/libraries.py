@@ -71,6 +71,8 @@ def read_transcripts(text):
             if not number.isdigit():
                 continue  # a library that writes to stdout
             result, _, answer = rest.partition(' ')
+            if idx is not None and int(number) <= idx:
+                continue  # one that overwrites what is not its own
             idx = int(number)
             answers[idx] = Answer(result, answer, [])
     return found

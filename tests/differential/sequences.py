@@ -40,6 +40,7 @@ class Sequence:
         self.lines = []
         self.ctx = 0
         self.counts = 0
+        self.left = False  # messages or receives that nothing matches
         self.caps = ''
         # one source for each destination: what two send is taken in any order
         self.source_of = [self.r.randrange(2), self.r.randrange(2)]
@@ -150,6 +151,7 @@ class Sequence:
             not any('op_flags=FI_DELIVERY' in x for x in self.lines[:1])
         if alone:  # and for good: who completes more of what nobody takes is not said
             length, tag = min(length, 64), 100 + self.ctx
+            self.left = True
         send = self.a_send(t, f'ep{source}', to, length, tag)
         if alone:
             send = send.replace('FI_DELIVERY_COMPLETE', '0')
@@ -186,7 +188,7 @@ class Sequence:
         if self.names_source[int(ep[2:])]:
             line += f' to={source}'
         if t:
-            line += f' tag={tag}' + (' ignore=max' if self.chance(0.2) else '')
+            line += f' tag={tag}' + (' ignore=max' if not self.left and self.chance(0.2) else '')
         if verb == 'recvmsg':
             line += ' flags=' + self.pick('0', 'FI_COMPLETION', 'FI_COMPLETION')
         return line + (f' cnt={self.pick(1, 2)}' if verb in ('recvv', 'recvmsg') else '')
@@ -221,10 +223,24 @@ class Sequence:
         if verb == 'writemsg':
             line += ' flags=' + self.pick('0', 'FI_COMPLETION', 'FI_DELIVERY_COMPLETE',
                                           'FI_INJECT_COMPLETE', 'FI_TRANSMIT_COMPLETE')
-        if verb.startswith('read') and length and self.chance(0.1):
+        if verb.startswith('read') and length and not self.counts and self.chance(0.1):
             line += ' wrong=1000'
         self.add(line)
         self.add('drain')
+
+    def search(self):
+        """Now and then a cancel and a peek, of what nothing else is on its way to."""
+        ep = self.pick('ep0', 'ep1')
+        if self.chance(0.08) and not self.counts:  # who counts what is cancelled differs
+            if 'FI_TAGGED' in self.caps and self.chance(0.7):
+                ctx, self.left = self.next_ctx(), True
+                self.add(f'trecv {ep} ctx={ctx} len=64 tag={100 + self.ctx}')
+                self.add(f'cancel {ep} ctx={ctx}')
+            self.add(f'cancel {ep} ctx={self.next_ctx()}')
+        if 'FI_TAGGED' in self.caps and self.chance(0.06):
+            self.add('drain')
+            self.add(f'trecvmsg {ep} ctx={self.next_ctx()} len=64 tag={self.pick(0, 1, 2)} '
+                     'cnt=1 flags=FI_PEEK' + self.pick('', '|FI_CLAIM', '|FI_DISCARD'))
 
     def transfers(self, cnt):
         """Transfers, and looks at what came."""
@@ -235,12 +251,7 @@ class Sequence:
                 self.message()
             if self.chance(0.3):
                 self.add('drain')
-            if self.chance(0.08) and not self.counts:  # who counts what is cancelled differs
-                self.add(f'cancel {self.pick("ep0", "ep1")} ctx={max(self.ctx, 1) % 64}')
-            if 'FI_TAGGED' in self.caps and self.chance(0.06):
-                self.add(f'trecvmsg {self.pick("ep0", "ep1")} ctx={self.next_ctx()} len=64 '
-                         f'tag={self.pick(0, 1, 2)} cnt=1 flags=FI_PEEK'
-                         + self.pick('', '|FI_CLAIM', '|FI_DISCARD'))
+            self.search()
         self.add('drain')
         if 'FI_RMA' in self.caps:
             self.add('region 0')
