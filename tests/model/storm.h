@@ -140,8 +140,11 @@ void storm_finish(struct member *m);
 /* storm_begin - an operation is about to be posted; @kind as in struct storm_op */
 void storm_begin(struct member *m, struct storm_op *op, int to, uint64_t kind);
 
-/* storm_counted - so many operations were on my memory, by all counters, and none of mine failed */
-void storm_counted(struct member *m, uint64_t written, uint64_t was_read);
+/*
+ * storm_counted - so many operations were on my memory, by all counters, and none of mine failed
+ * @fetched: of those that were reads to the endpoint, how many have modified the region. Source: fi_mr(3)
+ */
+void storm_counted(struct member *m, uint64_t written, uint64_t was_read, uint64_t fetched);
 
 /* storm_die - for the victim: ask for SIGKILL, which comes whatever this process does then */
 void storm_die(struct member *m);

@@ -232,10 +232,10 @@ void storm_finish(struct member *m)
 	CHECK(m, fi_cntr_read(m->read) + fi_cntr_readerr(m->read) == m->reads);
 }
 
-void storm_counted(struct member *m, uint64_t written, uint64_t was_read)
+void storm_counted(struct member *m, uint64_t written, uint64_t was_read, uint64_t fetched)
 {
-	CHECK(m, fi_cntr_read(m->written) == written);
-	CHECK(m, fi_cntr_read(m->was_read) == was_read);
+	CHECK(m, fi_cntr_read(m->written) == written + fetched);
+	CHECK(m, fi_cntr_read(m->was_read) == was_read - fetched);
 	CHECK(m, fi_cntr_read(m->ep_written) == written);
 	CHECK(m, fi_cntr_read(m->ep_read) == was_read);
 	CHECK(m, !fi_cntr_readerr(m->wrote) && !fi_cntr_readerr(m->read));

@@ -153,7 +153,7 @@ void storm_each_to_each(struct member *m)
 		read_stripes(m, buf, len, round, ops);
 		storm_meet(m);
 		each = (uint64_t)(round + 1) * STORM_MEMBERS;
-		storm_counted(m, each, each);
+		storm_counted(m, each, each, 0);
 		storm_meet(m);
 	}
 	free(buf);

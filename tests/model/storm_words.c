@@ -565,7 +565,7 @@ static void step_run(struct member *m, const struct step *step)
 static void all_storms(struct member *m, int stride, int turns)
 {
 	static struct storm list[STORMS_MAX];
-	uint64_t written = 0, was_read = 0;
+	uint64_t written = 0, was_read = 0, fetched = 0;
 	struct step step = { .list = list, .stride = stride };
 
 	step.cnt = storms_list(m, list);
@@ -576,10 +576,14 @@ static void all_storms(struct member *m, int stride, int turns)
 
 			step_run(m, &step);
 			if (mine) {
+				uint64_t reads =
+					(uint64_t)OPS * STORM_MEMBERS - writes_of(mine);
+
 				written += writes_of(mine);
-				was_read += (uint64_t)OPS * STORM_MEMBERS - writes_of(mine);
+				was_read += reads;
+				fetched += mine->op == FI_ATOMIC_READ ? 0 : reads;
 			}
-			storm_counted(m, written, was_read);
+			storm_counted(m, written, was_read, fetched);
 		}
 		for (int i = 0; i < step.cnt; i++)
 			list[i].salt = mix(list[i].salt);
