@@ -20,11 +20,12 @@ LENGTH = 1009
 
 
 def run_on_weft(build, layout, program, timeout, options=mpi.OVER_LIBFABRIC,
-                truncates=False, files=None, env=None):
+                truncates=False, files=None, env=None, one_sided=False):
     """A job whose every host has Weft; it has to end well.
 
     files: texts by name, in the folder where it runs; read back when it has ended.
     env: how the hosts have Weft, if not in place of their libfabric
+    truncates, one_sided: see mpi.check_balance
     """
     env = env or mpi.weft_env(build)
     names = mpi.parse_layout(layout)
@@ -35,7 +36,7 @@ def run_on_weft(build, layout, program, timeout, options=mpi.OVER_LIBFABRIC,
         job = mpi.mpirun(hosts, layout, program, timeout, options).check()
         for name in files or {}:
             files[name] = (folder / name).read_text()
-    mpi.check_balance(job, truncates)
+    mpi.check_balance(job, truncates, one_sided)
     return job
 
 
@@ -58,7 +59,7 @@ def exchange(build, layout):
 def windows(build, layout, provider, env=None):
     """One-sided operations of every kind, each byte checked (windows.py)."""
     job = run_on_weft(build, layout, [HERE / 'windows.py'], 100, mpi.over_btl_ofi(provider),
-                      env=env)
+                      env=env, one_sided=True)
     mpi.check_routes(job, layout, self_sends=',' in layout, provider=provider)
     moved = sum(route.tx_bytes for route in job.routes.values())
     least = 6 * (4 << 20) * sum(mpi.parse_layout(layout).values())
@@ -113,7 +114,8 @@ def mpi4py(build, layout):
                       (*mpi.OVER_LIBFABRIC, '--mca', 'osc', 'pt2pt'), truncates=True)
     mpi.check_routes(job, layout, self_sends=True)
     print(job.result.stdout, job.routes_text())
-    job = run_on_weft(build, layout, [*suite, 'btl_ofi'], 100, mpi.over_btl_ofi('link'))
+    job = run_on_weft(build, layout, [*suite, 'btl_ofi'], 100, mpi.over_btl_ofi('link'),
+                      one_sided=True)
     mpi.check_routes(job, layout, self_sends=',' in layout)
     print(job.result.stdout, job.routes_text())
 
