@@ -39,7 +39,7 @@ static int engine_domain_close(struct fid *fid)
 	engine_auto_stop(domain);
 	if (domain->eq)
 		engine_eq_drop(domain->eq, domain);
-	engine_unref(&domain->fabric->refs);
+	engine_fabric_put(domain->fabric);
 	engine_domain_free(domain);
 	return 0;
 }

@@ -117,7 +117,7 @@ struct engine_family {
 struct engine_fabric {
 	struct fid_fabric fid;
 	const struct engine_family *family;
-	_Atomic int refs;
+	_Atomic int refs; /* the program's, until it closes it, and of what is open in it */
 };
 
 struct engine_mrs;

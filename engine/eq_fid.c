@@ -130,7 +130,7 @@ static void engine_eq_put(struct engine_eq *eq)
 	if (atomic_fetch_sub_explicit(&eq->refs, 1, memory_order_acq_rel) > 1)
 		return;
 	engine_eq_free(eq);
-	engine_unref(&fabric->refs);
+	engine_fabric_put(fabric);
 }
 
 void engine_eq_drop(struct engine_eq *eq, struct engine_domain *domain)

@@ -48,15 +48,16 @@ const char *engine_strerror(int prov_errno, char *buf, size_t len)
 	return buf;
 }
 
+void engine_fabric_put(struct engine_fabric *fabric)
+{
+	if (atomic_fetch_sub_explicit(&fabric->refs, 1, memory_order_acq_rel) == 1)
+		platform_free(fabric);
+}
+
+/* What is open in it keeps it. */
 static int engine_fabric_close(struct fid *fid)
 {
-	struct engine_fabric *fabric = container_of(fid, struct engine_fabric, fid.fid);
-
-	if (engine_in_use(&fabric->refs))
-		return engine_refuse(
-			fabric->family, FI_LOG_FABRIC, -FI_EBUSY, "fi_close of a fabric",
-			"domains, event queues or wait sets of it are open; close those first");
-	platform_free(fabric);
+	engine_fabric_put(container_of(fid, struct engine_fabric, fid.fid));
 	return 0;
 }
 
@@ -122,6 +123,7 @@ int engine_fabric_open(const struct engine_family *family, struct fi_fabric_attr
 	fabric->fid.ops = &engine_fabric_ops;
 	fabric->fid.api_version = attr->api_version;
 	fabric->family = family;
+	engine_ref(&fabric->refs);
 	*out = &fabric->fid;
 	return 0;
 }

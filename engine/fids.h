@@ -55,6 +55,9 @@ static inline bool engine_in_use(_Atomic int *refs)
 	return atomic_load_explicit(refs, memory_order_relaxed) != 0;
 }
 
+/* engine_fabric_put - the program closes it, or something of it is closed: the last one ends it */
+void engine_fabric_put(struct engine_fabric *fabric);
+
 /* Op tables that take the domain's lock around those of the family (safe.c). */
 extern struct fi_ops_msg engine_safe_msg_ops;
 extern struct fi_ops_tagged engine_safe_tagged_ops;

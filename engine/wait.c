@@ -192,7 +192,7 @@ static void engine_set_put(struct engine_waitset *set)
 		return;
 	engine_nest_close(&set->nest);
 	platform_lock_fini(&set->lock);
-	engine_unref(&set->fabric->refs);
+	engine_fabric_put(set->fabric);
 	platform_free(set);
 }
 

@@ -202,6 +202,29 @@ static void what_is_bound_too_early_may_be_closed(void **state)
 	assert_int_equal(fi_close(&ep[1]->fid), 0);
 }
 
+static void a_fabric_may_be_closed_before_what_is_open_in_it(void **state)
+{
+	struct fid_domain *domain;
+	struct fid_fabric *fabric;
+	struct fid_wait *wait;
+	struct fid_ep *ep;
+	struct fid_eq *eq;
+	struct fi_wait_attr wait_attr = { .wait_obj = FI_WAIT_FD };
+
+	assert_int_equal(fi_fabric(a.info->fabric_attr, &fabric, NULL), 0);
+	assert_int_equal(fi_domain(fabric, a.info, &domain, NULL), 0);
+	assert_int_equal(fi_eq_open(fabric, NULL, &eq, NULL), 0);
+	assert_int_equal(fi_wait_open(fabric, &wait_attr, &wait), 0);
+	assert_int_equal(fi_close(&fabric->fid), 0);
+	assert_int_equal(fi_endpoint(domain, a.info, &ep, NULL), 0);
+	assert_int_equal(fi_ep_bind(ep, &eq->fid, 0), 0);
+	assert_int_equal(fi_ep_bind(ep, &a.av->fid, 0), -FI_EINVAL);
+	assert_int_equal(fi_close(&ep->fid), 0);
+	assert_int_equal(fi_close(&wait->fid), 0);
+	assert_int_equal(fi_close(&domain->fid), 0);
+	assert_int_equal(fi_close(&eq->fid), 0);
+}
+
 static void options_that_concern_nobody_are_kept(void **state)
 {
 	size_t value, len = sizeof(value);
@@ -256,6 +279,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test(a_region_tells_the_key_that_was_asked_for),
 		cmocka_unit_test(an_endpoint_has_its_name_before_it_is_enabled),
 		cmocka_unit_test(what_is_bound_too_early_may_be_closed),
+		cmocka_unit_test(a_fabric_may_be_closed_before_what_is_open_in_it),
 		cmocka_unit_test(options_that_concern_nobody_are_kept),
 		cmocka_unit_test(vectors_of_strange_types_are_tables),
 		cmocka_unit_test(a_counter_of_strange_events_counts_each),

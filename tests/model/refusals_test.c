@@ -113,7 +113,6 @@ static void binds_say_why_not(void **state)
 	REFUSED("fi_close of a completion queue", -FI_EBUSY, fi_close(&e.cq->fid));
 	REFUSED("fi_close of an address vector", -FI_EBUSY, fi_close(&e.av->fid));
 	REFUSED("fi_close of a domain", -FI_EBUSY, fi_close(&e.domain->fid));
-	REFUSED("fi_close of a fabric", -FI_EBUSY, fi_close(&e.fabric->fid));
 	assert_int_equal(fi_ep_alias(ep, &alias, FI_TRANSMIT), 0);
 	REFUSED("fi_close of an endpoint", -FI_EBUSY, fi_close(&ep->fid));
 	assert_int_equal(fi_close(&alias->fid), 0);

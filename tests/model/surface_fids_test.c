@@ -151,11 +151,6 @@ static struct fid *open_domain(struct surface *s)
 	return &domain->fid;
 }
 
-static struct fid *in_fabric(struct surface *s)
-{
-	return &s->fabric->fid;
-}
-
 static ssize_t call_bind_domain(struct subject *u)
 {
 	struct fid_domain *domain = (struct fid_domain *)u->fid;
@@ -617,7 +612,7 @@ ALL_SLOTS(fi_ops, mr_slots);
 static const struct kind kinds[] = {
 	{ "log", log_slots, open_log, NULL },
 	{ "fabric", plain_slots, open_fabric, NULL },
-	{ "domain", domain_slots, open_domain, in_fabric },
+	{ "domain", domain_slots, open_domain, NULL },
 	{ "endpoint", ep_fid_slots, open_ep, in_domain },
 	{ "alias", alias_slots, open_alias, in_near },
 	{ "scalable endpoint", sep_slots, open_sep, in_domain },
@@ -627,8 +622,8 @@ static const struct kind kinds[] = {
 	{ "shared transmit context", plain_slots, open_stx, in_domain },
 	{ "completion queue", waiting_slots, open_cq, in_domain },
 	{ "counter", waiting_slots, open_cntr, in_domain },
-	{ "event queue", waiting_slots, open_eq, in_fabric },
-	{ "wait set", waiting_slots, open_wait, in_fabric },
+	{ "event queue", waiting_slots, open_eq, NULL },
+	{ "wait set", waiting_slots, open_wait, NULL },
 	{ "poll set", plain_slots, open_poll, in_domain },
 	{ "address vector", av_slots, open_av, in_domain },
 	{ "address vector set", plain_slots, open_set, in_av },
