@@ -5,6 +5,7 @@
  * transmit context is a mere object: its endpoints send on their own. Calls hold the domain.
  */
 #include <rdma/fi_errno.h>
+#include "cntr.h"
 #include "ctx.h"
 #include "fids.h"
 #include "nosys.h"
@@ -50,6 +51,15 @@ static int engine_stx_bind(struct engine_ep *ep, struct engine_stx *stx)
 	return 0;
 }
 
+/* What comes through the shared context is counted by its counter where the endpoint has none. */
+static void engine_srx_count(struct engine_ep *ep, struct engine_cntr *cntr)
+{
+	if (ep->rx.cntr[ENGINE_CNTR_RECV])
+		return;
+	engine_cntr_bind(NULL, &ep->rx, ep->domain, &cntr->fid.fid, FI_RECV);
+	engine_ctx_bound(&ep->ctx);
+}
+
 static int engine_srx_share(struct engine_ep *ep, struct engine_srx *srx)
 {
 	if (srx->ctx.domain != ep->domain || srx->closed)
@@ -64,6 +74,8 @@ static int engine_srx_share(struct engine_ep *ep, struct engine_srx *srx)
 		return engine_shared_refuse(
 			ep, -FI_EOPBADSTATE,
 			"the endpoint is enabled and has messages of its own; bind before fi_enable");
+	if (srx->rx.cntr[ENGINE_CNTR_RECV])
+		engine_srx_count(ep, srx->rx.cntr[ENGINE_CNTR_RECV]);
 	ep->srx = srx;
 	ep->rx.q = &srx->rx.own;
 	list_push(&srx->eps, &ep->srx_link);
@@ -142,6 +154,7 @@ static void engine_srx_end(struct engine_srx *srx)
 {
 	engine_ctx_close_tables(&srx->ctx);
 	engine_rxq_unpost(srx->ctx.domain, &srx->rx.own);
+	engine_rx_unbind(&srx->rx);
 	if (srx->cq)
 		engine_unref(&srx->cq->refs);
 	srx->cq = NULL;
@@ -169,29 +182,58 @@ static int engine_srx_close(struct fid *fid)
 		    : 0;
 }
 
+/* The domain is held. */
+static int engine_srx_bind_cq(struct engine_srx *srx, struct fid *target, uint64_t flags)
+{
+	struct engine_rx_ctx own = { .cq = srx->cq };
+	int ret = engine_ctx_bind_cq(srx->ctx.domain, NULL, &own, target, flags);
+
+	if (ret)
+		return ret;
+	srx->cq = own.cq;
+	engine_srx_choose_cq(srx);
+	return 0;
+}
+
+/* The domain is held. Source: libfabric's tcp, which counts receives of such a context. */
+static int engine_srx_bind_cntr(struct engine_srx *srx, struct fid *target, uint64_t flags)
+{
+	struct engine_domain *domain = srx->ctx.domain;
+	struct list *node, *after;
+	int ret;
+
+	if (flags != FI_RECV)
+		return engine_refuse_value(domain->family, FI_LOG_EP_CTRL, -FI_EBADFLAGS,
+					   BIND_SHARED, "a counter counts FI_RECV there",
+					   flags);
+	ret = engine_cntr_bind(NULL, &srx->rx, domain, target, flags);
+	if (ret)
+		return ret;
+	engine_ctx_bound(&srx->ctx);
+	list_for_each(node, after, &srx->eps)
+		engine_srx_count(container_of(node, struct engine_ep, srx_link),
+				 srx->rx.cntr[ENGINE_CNTR_RECV]);
+	return 0;
+}
+
 /* Those that receive from it tell of receives: it needs no queue, and selects nothing. */
 static int engine_srx_bind(struct fid *fid, struct fid *target, uint64_t flags)
 {
 	struct engine_srx *srx = srx_of(engine_ctx_at(fid));
 	struct engine_domain *domain = srx->ctx.domain;
-	struct engine_rx_ctx own = { 0 };
 	int ret;
 
-	if (!target || target->fclass != FI_CLASS_CQ)
+	if (!target || (target->fclass != FI_CLASS_CQ && target->fclass != FI_CLASS_CNTR))
 		return engine_refuse_value(domain->family, FI_LOG_EP_CTRL, -FI_EINVAL,
 					   BIND_SHARED,
-					   "what is bound to it is a completion queue",
+					   "completion queues and counters are bound to it",
 					   target ? target->fclass : 0);
 	if (flags & FI_SELECTIVE_COMPLETION)
 		return engine_refuse(domain->family, FI_LOG_EP_CTRL, -FI_EBADFLAGS, BIND_SHARED,
 				     "FI_SELECTIVE_COMPLETION is for its endpoints to say");
 	engine_enter(domain);
-	own.cq = srx->cq;
-	ret = engine_ctx_bind_cq(domain, NULL, &own, target, flags);
-	if (!ret) {
-		srx->cq = own.cq;
-		engine_srx_choose_cq(srx);
-	}
+	ret = target->fclass == FI_CLASS_CQ ? engine_srx_bind_cq(srx, target, flags)
+					    : engine_srx_bind_cntr(srx, target, flags);
 	engine_leave(domain);
 	return ret;
 }

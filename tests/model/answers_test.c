@@ -225,6 +225,50 @@ static void a_fabric_may_be_closed_before_what_is_open_in_it(void **state)
 	assert_int_equal(fi_close(&eq->fid), 0);
 }
 
+static void a_shared_receive_context_has_a_counter(void **state)
+{
+	struct fid_cntr *cntr, *own;
+	struct fid_ep *srx, *ep[3];
+	struct fi_context2 ctx;
+	char in[4];
+	fi_addr_t to;
+	char name[128];
+	size_t len;
+
+	assert_int_equal(fi_srx_context(a.domain, a.info->rx_attr, &srx, NULL), 0);
+	assert_int_equal(fi_cntr_open(a.domain, NULL, &cntr, NULL), 0);
+	assert_int_equal(fi_cntr_open(a.domain, NULL, &own, NULL), 0);
+	for (int i = 0; i < 3; i++) {
+		assert_int_equal(fi_endpoint(a.domain, a.info, &ep[i], NULL), 0);
+		assert_int_equal(fi_ep_bind(ep[i], &a.av->fid, 0), 0);
+		assert_int_equal(fi_ep_bind(ep[i], &a.cq->fid, FI_TRANSMIT | FI_RECV), 0);
+		if (i == 2)
+			assert_int_equal(fi_ep_bind(ep[i], &own->fid, FI_RECV), 0);
+		assert_int_equal(fi_ep_bind(ep[i], &srx->fid, 0), 0);
+		if (i == 0) /* one has it before, the others after it */
+			assert_int_equal(fi_ep_bind(srx, &cntr->fid, FI_RECV), 0);
+		assert_int_equal(fi_enable(ep[i]), 0);
+		assert_int_equal(fi_trecv(srx, &in[i], 1, NULL, FI_ADDR_UNSPEC, 1, 0, NULL), 0);
+		len = sizeof(name);
+		assert_int_equal(fi_getname(&ep[i]->fid, name, &len), 0);
+		assert_int_equal(fi_av_insert(a.av, name, 1, &to, 0, NULL), 1);
+		END_UNTIL(!fi_tsend(a.ep, "x", 1, NULL, to, 1, NULL), );
+	}
+	END_UNTIL(fi_cntr_read(cntr) == 2 && fi_cntr_read(own) == 1, );
+	assert_int_equal(fi_ep_bind(srx, &own->fid, FI_RECV), -FI_EINVAL);
+	assert_int_equal(fi_ep_bind(srx, &own->fid, FI_REMOTE_WRITE), -FI_EBADFLAGS);
+	/* What ends without an endpoint is counted there too. */
+	assert_int_equal(fi_trecv(srx, &in[3], 1, NULL, FI_ADDR_UNSPEC, 1, 0, &ctx), 0);
+	assert_int_equal(fi_cancel(&srx->fid, &ctx), 0);
+	assert_int_equal(fi_cntr_readerr(cntr), 1);
+	assert_int_equal(fi_close(&cntr->fid), -FI_EBUSY);
+	for (int i = 0; i < 3; i++)
+		assert_int_equal(fi_close(&ep[i]->fid), 0);
+	assert_int_equal(fi_close(&srx->fid), 0);
+	assert_int_equal(fi_close(&cntr->fid), 0);
+	assert_int_equal(fi_close(&own->fid), 0);
+}
+
 static void options_that_concern_nobody_are_kept(void **state)
 {
 	size_t value, len = sizeof(value);
@@ -280,6 +324,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test(an_endpoint_has_its_name_before_it_is_enabled),
 		cmocka_unit_test(what_is_bound_too_early_may_be_closed),
 		cmocka_unit_test(a_fabric_may_be_closed_before_what_is_open_in_it),
+		cmocka_unit_test(a_shared_receive_context_has_a_counter),
 		cmocka_unit_test(options_that_concern_nobody_are_kept),
 		cmocka_unit_test(vectors_of_strange_types_are_tables),
 		cmocka_unit_test(a_counter_of_strange_events_counts_each),
