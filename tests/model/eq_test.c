@@ -121,7 +121,8 @@ static void errors_stand_in_their_place(void **state)
 	end_open(&e, &attr);
 	eq = eq_open(&e, FI_WAIT_UNSPEC);
 	av = av_open(&e, eq);
-	memset(junk, 0x77, sizeof(junk));
+	memset(junk, 0x77, sizeof(junk) - 1);
+	junk[sizeof(junk) - 1] = '\0'; /* a string of no address, where those are strings */
 	got = (struct fi_eq_entry){ .data = 1 };
 	assert_int_equal(fi_eq_write(eq, FI_NOTIFY, &got, sizeof(got), 0), sizeof(got));
 	assert_int_equal(fi_av_insert(av, junk, 1, NULL, 0, junk), 0);
@@ -236,7 +237,8 @@ static void descriptor_is_readable_while_there_are_events(void **state)
 	assert_int_equal(fi_eq_read(eq, &event, &got, sizeof(got), 0), sizeof(got));
 	assert_false(rings(fd, 0));
 	av = av_open(&e, eq);
-	memset(junk, 0x77, sizeof(junk));
+	memset(junk, 0x77, sizeof(junk) - 1);
+	junk[sizeof(junk) - 1] = '\0';
 	assert_int_equal(fi_av_insert(av, junk, 1, NULL, 0, junk), 0);
 	assert_true(rings(fd, 0));
 	assert_int_equal(fi_eq_readerr(eq, &err, 0), sizeof(err));
