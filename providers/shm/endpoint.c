@@ -165,7 +165,7 @@ int pshm_open(struct engine_ep *ep, const struct wire_attr *attr, struct weft_ad
 {
 	struct weft_addr ours = *addr;
 	struct pshm_wire *w;
-	bool host_known;
+	bool host_known = false;
 	int err;
 
 	if (!pshm_pair_allowed(&pshm_small_pair))
