@@ -181,6 +181,8 @@ int engine_domain_open(struct fid_fabric *fid, struct fi_info *info, struct fid_
 	domain->fid.ops = &engine_domain_ops;
 	domain->fid.mr = &engine_mr_ops;
 	domain->fabric = fabric;
+	if (info->tx_attr)
+		domain->tx_level = info->tx_attr->op_flags & ENGINE_TX_LEVELS;
 	/*
 	 * Endpoints, queues and contexts of a domain share its state: only a program that lets one
 	 * thread at a time into all of them needs no lock, where control calls can be kept out

@@ -52,6 +52,10 @@
 #define ENGINE_TX_OP_FLAGS                                                       \
 	(FI_COMPLETION | FI_INJECT | FI_INJECT_COMPLETE | FI_TRANSMIT_COMPLETE | \
 	 FI_DELIVERY_COMPLETE | FI_MATCH_COMPLETE | FI_COMMIT_COMPLETE | FI_TRIGGER)
+/* When a send is complete. */
+#define ENGINE_TX_LEVELS                                                    \
+	(FI_INJECT_COMPLETE | FI_TRANSMIT_COMPLETE | FI_DELIVERY_COMPLETE | \
+	 FI_MATCH_COMPLETE | FI_COMMIT_COMPLETE)
 /* How a send completes means nothing to a receive, and programs set it there too. */
 #define ENGINE_RX_OP_FLAGS                                                             \
 	(FI_COMPLETION | FI_MULTI_RECV | FI_TRIGGER | FI_INJECT | FI_INJECT_COMPLETE | \
@@ -222,6 +226,7 @@ struct engine_domain {
 	struct engine_mrs *mr; /* memory regions (mr_fid.h), owned */
 	struct engine_eq
 		*eq; /* of what has none of its own when it is enabled or opened; or NULL */
+	uint64_t tx_level; /* ENGINE_TX_LEVELS that it was opened with */
 	_Atomic int refs;
 };
 
@@ -399,11 +404,14 @@ struct engine_srx {
 	bool closed;	      /* nothing can be posted any more, and no endpoint be bound */
 };
 
-/* A transmit context that endpoints share: they send as if it was their own. */
+/*
+ * A transmit context that endpoints share: they send as if it was their own. An endpoint without a
+ * completion level has the context's from then on.
+ */
 struct engine_stx {
 	struct fid_stx fid;
 	struct engine_domain *domain;
-	struct fi_tx_attr attr;
+	uint64_t level;	 /* ENGINE_TX_LEVELS of its attributes; without them, the domain's */
 	struct list eps; /* struct engine_ep.stx_link */
 };
 

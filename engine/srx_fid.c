@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
  * Contexts that endpoints share. A shared receive context is where receives are posted and
- * messages wait; each message is told of in the queue of the endpoint that it came to. A shared
- * transmit context is a mere object: its endpoints send on their own. Calls hold the domain.
+ * messages wait; each message is told of in the queue of the endpoint that it came to. Of a shared
+ * transmit context endpoints have the completion level, and send on their own. Calls hold the domain.
  */
 #include <rdma/fi_errno.h>
 #include "cntr.h"
@@ -48,6 +48,10 @@ static int engine_stx_bind(struct engine_ep *ep, struct engine_stx *stx)
 			ep, -FI_EINVAL, "another transmit context is bound to the endpoint");
 	ep->stx = stx;
 	list_push(&stx->eps, &ep->stx_link);
+	if (!(ep->ctx.tx_op_flags & ENGINE_TX_LEVELS)) {
+		ep->ctx.tx_op_flags |= stx->level;
+		engine_ctx_bound(&ep->ctx);
+	}
 	return 0;
 }
 
@@ -382,8 +386,7 @@ int engine_stx_open(struct fid_domain *fid, struct fi_tx_attr *attr, struct fid_
 	stx = platform_alloc(sizeof(*stx));
 	if (!stx)
 		return -FI_ENOMEM;
-	if (attr)
-		stx->attr = *attr;
+	stx->level = attr ? attr->op_flags & ENGINE_TX_LEVELS : domain->tx_level;
 	stx->domain = domain;
 	list_init(&stx->eps);
 	stx->fid.fid.fclass = FI_CLASS_STX_CTX;

@@ -194,6 +194,51 @@ static void delivery_complete_waits_for_the_target(void **state)
 		}
 }
 
+/* Programs ask for delivery in the fi_info of the domain, and clear it in that of the endpoint. */
+static void an_endpoint_has_the_level_of_its_shared_context(void **state)
+{
+	struct fi_tx_attr attr = *a.info->tx_attr;
+	struct fid_stx *stx;
+
+	for (int i = 0; i < 2; i++) {
+		attr.op_flags = i ? FI_DELIVERY_COMPLETE : FI_INJECT_COMPLETE;
+		assert_int_equal(fi_stx_context(a.domain, &attr, &stx, NULL), 0);
+		assert_int_equal(fi_ep_bind(a.ep, &stx->fid, 0), 0);
+		assert_int_equal(begin(a.ep, WRITE, 8, 0), 0);
+		assert_int_equal(ends_alone(), !i);
+		if (i)
+			ends_together();
+		arrives(8);
+		assert_int_equal(fi_close(&stx->fid), 0);
+		teardown(NULL);
+		setup(NULL);
+	}
+}
+
+/* fi_stx_context() without attributes has those that the domain was opened with. */
+static void a_shared_context_has_the_level_of_its_domain(void **state)
+{
+	struct fi_info *info = fi_dupinfo(a.info);
+	struct fid_domain *domain;
+	struct fid_stx *stx;
+	struct fid_ep *ep;
+	uint64_t flags = FI_TRANSMIT;
+
+	assert_non_null(info);
+	info->tx_attr->op_flags = FI_DELIVERY_COMPLETE;
+	assert_int_equal(fi_domain(a.fabric, info, &domain, NULL), 0);
+	assert_int_equal(fi_stx_context(domain, NULL, &stx, NULL), 0);
+	info->tx_attr->op_flags = 0;
+	assert_int_equal(fi_endpoint(domain, info, &ep, NULL), 0);
+	assert_int_equal(fi_ep_bind(ep, &stx->fid, 0), 0);
+	assert_int_equal(fi_control(&ep->fid, FI_GETOPSFLAG, &flags), 0);
+	assert_int_equal(flags & FI_DELIVERY_COMPLETE, FI_DELIVERY_COMPLETE);
+	assert_int_equal(fi_close(&ep->fid), 0);
+	assert_int_equal(fi_close(&stx->fid), 0);
+	assert_int_equal(fi_close(&domain->fid), 0);
+	fi_freeinfo(info);
+}
+
 static void transmit_complete_ends_with_the_target_at_the_latest(void **state)
 {
 	assert_int_equal(begin(a.ep, WRITEMSG, 8, FI_TRANSMIT_COMPLETE), 0);
@@ -257,6 +302,8 @@ int main(int argc, char **argv)
 		TEST(writes_complete_before_the_target_makes_a_call),
 		TEST(what_is_complete_may_be_overwritten),
 		TEST(delivery_complete_waits_for_the_target),
+		TEST(an_endpoint_has_the_level_of_its_shared_context),
+		TEST(a_shared_context_has_the_level_of_its_domain),
 		TEST(transmit_complete_ends_with_the_target_at_the_latest),
 		TEST(a_fence_waits_for_what_is_complete),
 		TEST(what_fails_after_its_completion_is_an_error_of_the_endpoint),
