@@ -27,6 +27,7 @@
 #define WEFT_ACCESS_H
 
 #include <rdma/fi_atomic.h>
+#include "ctx.h"
 #include "engine.h"
 
 #define ENGINE_ATOMIC_MAX \
@@ -127,13 +128,13 @@ static inline uint32_t engine_access_level(uint32_t flags)
 /* engine_access_injects - flags of a call that injects */
 static inline uint32_t engine_access_injects(const struct engine_ctx *ctx)
 {
-	return engine_access_level(ENGINE_INJECT | (ctx->tx_flags & ENGINE_LEVELS));
+	return engine_access_level(ENGINE_INJECT | (engine_tx_defaults(ctx) & ENGINE_LEVELS));
 }
 
 /* engine_access_defaults - flags of a call without flags */
 static inline uint32_t engine_access_defaults(const struct engine_ctx *ctx)
 {
-	return engine_access_level(ctx->tx_flags &
+	return engine_access_level(engine_tx_defaults(ctx) &
 				   (ENGINE_COMPLETE | ENGINE_INJECT | ENGINE_LEVELS));
 }
 

@@ -18,6 +18,7 @@
 #include "auto.h"
 #include "av_set.h"
 #include "coll.h"
+#include "ctx.h"
 #include "eq_fid.h"
 #include "fids.h"
 #include "peer.h"
@@ -380,7 +381,7 @@ static ssize_t coll_call_held(struct engine_ctx *ctx, const struct coll_call *ca
 	op->root = root;
 	op->cq = ctx->tx && ctx->tx->cq ? ctx->tx->cq : ep->rx0->cq;
 	op->cntr = ctx->tx ? ctx->tx->cntr[ENGINE_CNTR_WRITE] : NULL;
-	op->complete = op->cq && (ctx->tx_flags & ENGINE_COMPLETE ||
+	op->complete = op->cq && (engine_tx_defaults(ctx) & ENGINE_COMPLETE ||
 				  call->flags & FI_COMPLETION || !(ctx->tx && ctx->tx->cq));
 	if (coll_whats[call->kind].setup(op)) {
 		coll_op_free(op);

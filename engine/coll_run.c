@@ -6,6 +6,7 @@
  */
 #include "coll.h"
 #include "cntr.h"
+#include "ctx.h"
 #include "peer.h"
 #include "recv.h"
 #include "send.h"
@@ -385,7 +386,7 @@ static ssize_t coll_step_start(struct coll_step *step)
 				    .src = addr,
 				    .tag = step->tag,
 				    .context = step,
-				    .flags = coll->ctx.trx_flags };
+				    .flags = engine_trx_defaults(&coll->ctx) };
 	struct engine_peer *peer;
 
 	if (!step->recv)

@@ -54,18 +54,20 @@ void engine_ctx_flags(struct engine_ctx *ctx)
 {
 	const struct engine_tx_ctx *tx = ctx->tx;
 	const struct engine_rx_ctx *rx = ctx->rx;
+	uint32_t send = 0, recv = rx ? engine_rx_wants(rx, ctx->rx_op_flags) : 0, trecv = recv;
 
-	ctx->tx_flags = 0;
 	if (tx) /* they were checked when they were set */
-		engine_tx_flags(tx, ctx->tx_op_flags, ctx->tx_op_flags, &ctx->tx_flags);
-	ctx->rx_flags = rx ? engine_rx_wants(rx, ctx->rx_op_flags) : 0;
-	ctx->trx_flags = ctx->rx_flags | PACKET_TAGGED;
+		engine_tx_flags(tx, ctx->tx_op_flags, ctx->tx_op_flags, &send);
 	if (ctx->rx_op_flags & FI_MULTI_RECV) {
-		ctx->rx_flags |= ENGINE_MULTI;
+		recv |= ENGINE_MULTI;
 		if (ctx->rx_caps & FI_TAGGED_MULTI_RECV)
-			ctx->trx_flags |= ENGINE_MULTI;
+			trecv |= ENGINE_MULTI;
 	}
-	ctx->receives = rx && (rx->cq || !rx->ep || engine_rx_counted(rx));
+	atomic_store_explicit(&ctx->tx_flags, send, memory_order_relaxed);
+	atomic_store_explicit(&ctx->rx_flags, recv, memory_order_relaxed);
+	atomic_store_explicit(&ctx->trx_flags, trecv | PACKET_TAGGED, memory_order_relaxed);
+	atomic_store_explicit(&ctx->receives, rx && (rx->cq || !rx->ep || engine_rx_counted(rx)),
+			      memory_order_relaxed);
 }
 
 uint64_t engine_tx_does(const struct engine_ctx *ctx)

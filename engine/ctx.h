@@ -16,6 +16,28 @@
 void engine_ctx_init(struct engine_ctx *ctx, struct engine_domain *domain,
 		     struct engine_ctx *base);
 
+/* engine_tx_defaults, engine_rx_defaults, engine_trx_defaults - the flags of a call without flags */
+static inline uint32_t engine_tx_defaults(const struct engine_ctx *ctx)
+{
+	return atomic_load_explicit(&ctx->tx_flags, memory_order_relaxed);
+}
+
+static inline uint32_t engine_rx_defaults(const struct engine_ctx *ctx)
+{
+	return atomic_load_explicit(&ctx->rx_flags, memory_order_relaxed);
+}
+
+static inline uint32_t engine_trx_defaults(const struct engine_ctx *ctx)
+{
+	return atomic_load_explicit(&ctx->trx_flags, memory_order_relaxed);
+}
+
+/* engine_tells - there is a queue, a counter or a shared context that tells of receives */
+static inline bool engine_tells(const struct engine_ctx *ctx)
+{
+	return atomic_load_explicit(&ctx->receives, memory_order_relaxed);
+}
+
 /* engine_ctx_flags - work out the flags of calls without flags, from op flags, queues and capabilities */
 void engine_ctx_flags(struct engine_ctx *ctx);
 

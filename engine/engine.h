@@ -379,13 +379,14 @@ struct engine_ctx {
 	struct engine_ep *ep;	  /* NULL: a shared receive context */
 	struct engine_tx_ctx *tx; /* NULL: receives only */
 	struct engine_rx_ctx *rx; /* NULL: sends only */
-	uint32_t tx_flags;	  /* of calls without flags: as engine_tx_flags() has them */
-	uint32_t rx_flags;	  /* of calls without flags: ENGINE_COMPLETE, ENGINE_MULTI */
-	uint32_t trx_flags;	  /* likewise, of tagged receives: PACKET_TAGGED too */
+	/* Flags of calls without flags. Data calls of other threads read them while a bind sets them. */
+	_Atomic uint32_t tx_flags;  /* as engine_tx_flags() has them */
+	_Atomic uint32_t rx_flags;  /* ENGINE_COMPLETE, ENGINE_MULTI */
+	_Atomic uint32_t trx_flags; /* of tagged receives: PACKET_TAGGED too */
 	uint64_t tx_op_flags, rx_op_flags; /* as given: FI_COMPLETION, FI_INJECT, ... */
 	uint64_t tx_caps, rx_caps;
 	bool directed_recv; /* the source of a receive counts */
-	bool receives;	    /* there is someone to tell of a receive */
+	_Atomic bool receives; /* there is someone to tell of a receive */
 	struct engine_options options;
 	/* The tables of one that can't do all that the family can. */
 	struct fi_ops_msg msg;

@@ -4,6 +4,7 @@
  * are in peek.c. Called with the domain held, but for the slots of op tables, which enter it (guard.h)
  * or find it held by those of safe.c.
  */
+#include "ctx.h"
 #include "recv.h"
 #include "refuse.h"
 #include "access.h"
@@ -225,7 +226,7 @@ inline int engine_want_check(const struct engine_ctx *ctx, const struct engine_w
 {
 	bool ok;
 
-	if (unlikely(!ctx->receives))
+	if (unlikely(!engine_tells(ctx)))
 		return -FI_ENOCQ;
 	if (unlikely(want->cnt > ENGINE_IOV_MAX || (want->cnt && !want->iov)))
 		return -FI_EINVAL;
@@ -380,7 +381,7 @@ static inline __attribute__((always_inline)) ssize_t engine_post_one(
 	uint64_t source;
 	int ret;
 
-	if (unlikely(!ctx->receives))
+	if (unlikely(!engine_tells(ctx)))
 		return engine_refuse_call(ctx, "a receive", -FI_ENOCQ);
 	if (unlikely(!buf.iov_base && buf.iov_len))
 		return engine_refuse_call(ctx, "a receive", -FI_EINVAL);
@@ -409,7 +410,7 @@ ssize_t engine_trecv(struct fid_ep *fid, void *buf, size_t len, void *desc, fi_a
 	ssize_t ret;
 
 	engine_guard_enter(ctx->domain);
-	ret = engine_post_one(ctx, iov, src, tag, ignore, context, ctx->trx_flags);
+	ret = engine_post_one(ctx, iov, src, tag, ignore, context, engine_trx_defaults(ctx));
 	engine_guard_leave(ctx->domain);
 	return ret;
 }
@@ -424,7 +425,7 @@ ssize_t engine_trecvv(struct fid_ep *fid, const struct iovec *iov, void **desc, 
 				    .tag = tag,
 				    .ignore = ignore,
 				    .context = context,
-				    .flags = ctx->trx_flags };
+				    .flags = engine_trx_defaults(ctx) };
 
 	return engine_post_call(ctx, &want);
 }
@@ -450,7 +451,7 @@ ssize_t engine_recv(struct fid_ep *fid, void *buf, size_t len, void *desc, fi_ad
 	ssize_t ret;
 
 	engine_guard_enter(ctx->domain);
-	ret = engine_post_one(ctx, iov, src, 0, 0, context, ctx->rx_flags);
+	ret = engine_post_one(ctx, iov, src, 0, 0, context, engine_rx_defaults(ctx));
 	engine_guard_leave(ctx->domain);
 	return ret;
 }
@@ -460,7 +461,7 @@ ssize_t engine_recvv(struct fid_ep *fid, const struct iovec *iov, void **desc, s
 {
 	struct engine_ctx *ctx = engine_ctx_of(fid);
 	struct engine_want want = {
-		.iov = iov, .cnt = cnt, .src = src, .context = context, .flags = ctx->rx_flags
+		.iov = iov, .cnt = cnt, .src = src, .context = context, .flags = engine_rx_defaults(ctx)
 	};
 
 	return engine_post_call(ctx, &want);

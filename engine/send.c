@@ -427,7 +427,7 @@ ssize_t engine_sendv(struct fid_ep *fid, const struct iovec *iov, void **desc, s
 		     fi_addr_t dest, void *context)
 {
 	struct engine_ctx *ctx = engine_ctx_of(fid);
-	struct engine_msg msg = { .context = context, .flags = ctx->tx_flags };
+	struct engine_msg msg = { .context = context, .flags = engine_tx_defaults(ctx) };
 	int ret = engine_msg_iov(&msg, iov, cnt);
 
 	return unlikely(ret) ? engine_refuse_call(ctx, "fi_sendv", ret)
@@ -440,7 +440,7 @@ ssize_t engine_tsendv(struct fid_ep *fid, const struct iovec *iov, void **desc, 
 	struct engine_ctx *ctx = engine_ctx_of(fid);
 	struct engine_msg msg = { .tag = tag,
 				  .context = context,
-				  .flags = PACKET_TAGGED | ctx->tx_flags };
+				  .flags = PACKET_TAGGED | engine_tx_defaults(ctx) };
 	int ret = engine_msg_iov(&msg, iov, cnt);
 
 	return unlikely(ret) ? engine_refuse_call(ctx, "fi_sendv", ret)

@@ -12,6 +12,7 @@
 
 #include "cntr.h"
 #include "copy.h"
+#include "ctx.h"
 #include "engine.h"
 #include "guard.h"
 #include "peer.h"
@@ -237,7 +238,7 @@ static engine_path ssize_t engine_send_to(struct engine_ctx *ctx, fi_addr_t dest
 /* engine_injects - flags of a call that injects: a counter counts it at the level of the endpoint */
 static inline uint32_t engine_injects(const struct engine_ctx *ctx)
 {
-	return ENGINE_INJECT | (ctx->tx_flags & (PACKET_DELIVERY | PACKET_ACKED));
+	return ENGINE_INJECT | (engine_tx_defaults(ctx) & (PACKET_DELIVERY | PACKET_ACKED));
 }
 
 /*
@@ -254,7 +255,7 @@ static inline ssize_t engine_tsend(struct fid_ep *fid, const void *buf, size_t l
 				  .len = len,
 				  .tag = tag,
 				  .context = context,
-				  .flags = PACKET_TAGGED | ctx->tx_flags };
+				  .flags = PACKET_TAGGED | engine_tx_defaults(ctx) };
 
 	return engine_send_to(ctx, dest, &msg, wire);
 }
@@ -284,7 +285,7 @@ static inline ssize_t engine_tsenddata(struct fid_ep *fid, const void *buf, size
 				  .tag = tag,
 				  .data = data,
 				  .context = context,
-				  .flags = PACKET_TAGGED | PACKET_CQ_DATA | ctx->tx_flags };
+				  .flags = PACKET_TAGGED | PACKET_CQ_DATA | engine_tx_defaults(ctx) };
 
 	return engine_send_to(ctx, dest, &msg, wire);
 }
@@ -311,7 +312,7 @@ static inline ssize_t engine_msend(struct fid_ep *fid, const void *buf, size_t l
 {
 	struct engine_ctx *ctx = engine_ctx_of(fid);
 	struct engine_msg msg = {
-		.buf = buf, .len = len, .context = context, .flags = ctx->tx_flags
+		.buf = buf, .len = len, .context = context, .flags = engine_tx_defaults(ctx)
 	};
 
 	return engine_send_to(ctx, dest, &msg, wire);
@@ -338,7 +339,7 @@ static inline ssize_t engine_msenddata(struct fid_ep *fid, const void *buf, size
 				  .len = len,
 				  .data = data,
 				  .context = context,
-				  .flags = PACKET_CQ_DATA | ctx->tx_flags };
+				  .flags = PACKET_CQ_DATA | engine_tx_defaults(ctx) };
 
 	return engine_send_to(ctx, dest, &msg, wire);
 }
