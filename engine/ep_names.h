@@ -6,7 +6,8 @@
  * Programs lay strings out in two ways, and tell nobody which: packed, each behind the NUL of the
  * last, or in cells of one size that are filled up with zeros. What follows the first NUL shows
  * it. Where a string has ended well and another one is to follow, the program has given more
- * bytes; so nothing behind the NUL of the last one is read.
+ * bytes; so nothing behind the NUL of the last one is read. Cells are known by the second string: a list
+ * whose second cell is empty looks like one of cells twice as long, and is read as that.
  *
  * Source: fi_av(3), fi_av_insert; libfabric's shm provider takes packed strings.
  */

@@ -68,6 +68,15 @@ bool addr_valid(const struct weft_addr *addr)
 	}
 }
 
+/* Which link of the host: of link-local addresses alone. Of others it says nothing, and nobody looks. */
+static uint32_t scope_meant(const struct weft_addr *addr)
+{
+	bool local = addr->family == ADDR_FAMILY_INET6 && addr->ip[0] == 0xfe &&
+		     (addr->ip[1] & 0xc0) == 0x80;
+
+	return local ? addr->scope : 0;
+}
+
 bool addr_same(const struct weft_addr *a, const struct weft_addr *b)
 {
 	if (has_nonce(a) && has_nonce(b))
@@ -75,7 +84,7 @@ bool addr_same(const struct weft_addr *a, const struct weft_addr *b)
 	if ((a->flags | b->flags) & ADDR_PORT_SHARED)
 		return false;
 	return a->family && a->family == b->family && a->port == b->port &&
-	       a->scope == b->scope && !memcmp(a->ip, b->ip, sizeof(a->ip));
+	       scope_meant(a) == scope_meant(b) && !memcmp(a->ip, b->ip, sizeof(a->ip));
 }
 
 static uint64_t mix(uint64_t h, uint64_t value)
@@ -102,7 +111,7 @@ uint64_t addr_hash(const struct weft_addr *addr)
 	if (has_nonce(addr))
 		return mix_bytes(ADDR_NONCE, addr->nonce, sizeof(addr->nonce));
 	h = mix(ADDR_SERVICE,
-		(uint64_t)addr->scope << 32 | (uint32_t)addr->family << 16 | addr->port);
+		(uint64_t)scope_meant(addr) << 32 | (uint32_t)addr->family << 16 | addr->port);
 	return mix_bytes(h, addr->ip, sizeof(addr->ip));
 }
 

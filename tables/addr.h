@@ -33,17 +33,17 @@ enum addr_kind {
 #define ADDR_PORT_SHARED 1u
 
 struct weft_addr {
-	uint8_t version;   /* ADDR_VERSION */
-	uint8_t kind;	   /* enum addr_kind */
-	uint16_t flags;	   /* ADDR_PORT_SHARED; the others zero, checked */
-	uint32_t fd;	   /* descriptor of the door memory in process pid */
+	uint8_t version;	       /* ADDR_VERSION */
+	uint8_t kind;		       /* enum addr_kind */
+	uint16_t flags;		       /* ADDR_PORT_SHARED; the others zero, checked */
+	uint32_t fd;		       /* descriptor of the door memory in process pid */
 	uint8_t nonce[ADDR_NONCE_LEN]; /* random, one per endpoint; zero in a service address */
 	uint32_t pid;		       /* at that place; 0: no shared memory */
 	uint32_t
 		place; /* hash of host and pid namespace: a hint, never a proof; or ADDR_NO_PLACE */
-	uint32_t scope;	   /* IPv6 scope id */
-	uint16_t family;   /* ADDR_FAMILY_*: 0: no network */
-	uint16_t port;	   /* host byte order */
+	uint32_t scope;	 /* IPv6 scope id */
+	uint16_t family; /* ADDR_FAMILY_*: 0: no network */
+	uint16_t port;	 /* host byte order */
 	uint8_t ip
 		[16]; /* network byte order; IPv4 in the first four bytes; a name ends with a zero */
 };
@@ -71,7 +71,8 @@ bool addr_valid(const struct weft_addr *addr);
 /*
  * addr_same - do two valid addresses name the same endpoint
  *
- * Nonces decide when both have one; otherwise family, port, address and scope, unless these are shared.
+ * Nonces decide when both have one; otherwise family, port, address and a link-local one's scope, unless these
+ * are shared.
  */
 bool addr_same(const struct weft_addr *a, const struct weft_addr *b);
 

@@ -119,12 +119,28 @@ static void network_decides_otherwise(void **state)
 	b = service_addr(1234);
 	b.family = ADDR_FAMILY_INET6;
 	assert_false(addr_same(&a, &b));
-	a.family = ADDR_FAMILY_INET6;
-	a.scope = 1;
-	assert_false(addr_same(&a, &b));
 	n.family = n.port = 0;
 	memset(n.ip, 0, sizeof(n.ip));
 	assert_false(addr_same(&n, &b));
+}
+
+/* The kernel looks at no other's, and programs leave anything there. */
+static void only_link_local_addresses_have_a_scope(void **state)
+{
+	struct weft_addr a = service_addr(1234), b;
+
+	a.family = ADDR_FAMILY_INET6;
+	a.ip[0] = 0xfd;
+	b = a;
+	b.scope = 1;
+	assert_true(addr_same(&a, &b));
+	assert_int_equal(addr_hash(&a), addr_hash(&b));
+	a.ip[0] = b.ip[0] = 0xfe;
+	a.ip[1] = b.ip[1] = 0x80;
+	assert_false(addr_same(&a, &b));
+	assert_int_not_equal(addr_hash(&a), addr_hash(&b));
+	a.scope = 1;
+	assert_true(addr_same(&a, &b));
 }
 
 /* Several endpoints listen there: where it is says nothing of who it is. */
@@ -163,6 +179,7 @@ int main(void)
 		cmocka_unit_test(whatever_no_endpoint_has_is_refused),
 		cmocka_unit_test(nonces_decide_when_both_have_one),
 		cmocka_unit_test(network_decides_otherwise),
+		cmocka_unit_test(only_link_local_addresses_have_a_scope),
 		cmocka_unit_test(a_shared_port_names_nobody),
 		cmocka_unit_test(service_address_of_an_endpoint_names_it),
 	};
