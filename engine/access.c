@@ -52,25 +52,24 @@ int engine_access_check(const struct engine_access *access, size_t *len)
 	return 0;
 }
 
+/* @iov_cnt, @target_cnt: those of @access; constants of the caller where it knows them */
 static inline void engine_tx_access(struct engine_tx *tx, const struct engine_access *access,
-				    size_t len)
+				    size_t len, size_t iov_cnt, size_t target_cnt)
 {
 	tx->context = access->context;
-	tx->buf = access->iov_cnt ? access->iov[0].iov_base : NULL;
+	tx->buf = iov_cnt ? access->iov[0].iov_base : NULL;
 	tx->tag = 0;
 	tx->data = access->data;
 	tx->len = len;
 	tx->flags = access->flags;
 	tx->also = access->also;
 	tx->kind = access->op;
-	tx->iov_cnt = (uint32_t)access->iov_cnt;
-	for (size_t i = 0; i < access->iov_cnt; i++)
+	tx->iov_cnt = (uint32_t)iov_cnt;
+	for (size_t i = 0; i < iov_cnt; i++)
 		tx->iov[i] = access->iov[i];
-	tx->target_cnt = (uint32_t)access->target_cnt;
-	for (size_t i = 0; i < access->target_cnt; i++)
+	tx->target_cnt = (uint32_t)target_cnt;
+	for (size_t i = 0; i < target_cnt; i++)
 		tx->targets[i] = access->targets[i];
-	if (access->update)
-		tx->update = *access->update;
 }
 
 /* The caller's buffers are its own again: keep what they hold. 0 or -FI_ENOMEM */
@@ -128,7 +127,9 @@ ssize_t engine_access(struct engine_ctx *ctx, const struct engine_access *access
 	tx = engine_tx_new(peer, ctx->tx);
 	if (unlikely(!tx))
 		return -FI_EAGAIN;
-	engine_tx_access(tx, access, len);
+	engine_tx_access(tx, access, len, access->iov_cnt, access->target_cnt);
+	if (access->update)
+		tx->update = *access->update;
 	tx->rx_idx = rx_idx;
 	if (unlikely(ep->order_max))
 		engine_access_order(peer, tx);
@@ -165,7 +166,7 @@ static inline struct engine_tx *engine_write_kept(struct engine_ctx *ctx, struct
 
 	if (unlikely(!tx))
 		return NULL;
-	engine_tx_access(tx, access, access->targets[0].len);
+	engine_tx_access(tx, access, access->targets[0].len, 1, 1);
 	tx->rx_idx = 0;
 	return tx;
 }
@@ -180,6 +181,7 @@ static inline void engine_write_left(struct engine_ctx *ctx, struct engine_peer 
 	if (tx) {
 		tx->seq = seq;
 		engine_unacked(peer, tx);
+		peer->asked_cnt++;
 		ctx->ep->access_cnt++;
 		return;
 	}
@@ -200,12 +202,10 @@ static bool engine_write_now(struct engine_ctx *ctx, const struct engine_access 
 	if (unlikely(access->dest >= ctx->ep->peer_cap))
 		return false;
 	peer = ctx->ep->peers[access->dest];
-	if (unlikely(!peer || !peer->ready || ctx->ep->access_cnt >= ctx->ep->at_once))
+	if (unlikely(!peer || !peer->ready || ctx->ep->access_cnt >= ctx->ep->at_once ||
+		     engine_asked_full(peer)))
 		return false;
-	if (engine_is_quiet(access->flags, peer->wire)) {
-		if (unlikely(engine_quiet_full(peer)))
-			return false;
-	} else {
+	if (!engine_is_quiet(access->flags, peer->wire)) {
 		tx = engine_write_kept(ctx, peer, access);
 		if (unlikely(!tx))
 			return false;
@@ -314,12 +314,6 @@ static bool engine_write_counts(const struct engine_peer *peer, const struct eng
 	return tx->len <= peer->credit && !engine_request_listed(tx);
 }
 
-/* May it leave, if it is complete then? */
-static bool engine_request_may(const struct engine_peer *peer, const struct engine_tx *tx)
-{
-	return !engine_is_quiet(tx->flags, peer->wire) || !engine_quiet_full(peer);
-}
-
 /* A request that asks nothing back has left, all of it. Takes tx when it is quiet. */
 static void engine_request_left(struct engine_peer *peer, struct engine_tx *tx)
 {
@@ -338,7 +332,7 @@ static int engine_write_inline(struct engine_peer *peer, struct engine_tx *tx)
 	struct packet *packet;
 	char *at;
 
-	if (!engine_request_may(peer, tx) || (early && !engine_write_counts(peer, tx)))
+	if (early && !engine_write_counts(peer, tx))
 		return -FI_EAGAIN;
 	packet = engine_request_claim(peer, tx, NULL, 0, tx->len, &at);
 	if (!packet)
@@ -376,8 +370,6 @@ static int engine_write_stream(struct engine_peer *peer, struct engine_tx *tx)
 	struct packet packet = { .tag = tx->targets[0].addr, .data = tx->targets[0].key };
 	int ret;
 
-	if (!engine_request_may(peer, tx))
-		return -FI_EAGAIN;
 	engine_header_to(peer, &packet, tx->rx_idx, PACKET_WRITE, counted ? PACKET_COUNTED : 0,
 			 (uint32_t)tx->len);
 	ret = engine_tx_leave(peer, tx, &packet, !peer->wire->in_order);
@@ -445,8 +437,7 @@ static int engine_atomic_start(struct engine_peer *peer, struct engine_tx *tx)
 	size_t bytes = 0;
 	char *at;
 
-	if (engine_comes_early(peer, tx) ||
-	    (!update->result_cnt && !engine_request_may(peer, tx)))
+	if (engine_comes_early(peer, tx))
 		return -FI_EAGAIN;
 	packet = engine_request_claim(peer, tx, &atomic, sizeof(atomic), tx->len + compare,
 				      &at);
@@ -477,6 +468,8 @@ int engine_access_start(struct engine_peer *peer, struct engine_tx *tx)
 	ret = engine_direct(peer, tx);
 	if (unlikely(ret))
 		return ret > 0 ? 0 : ret;
+	if (unlikely(engine_asked_full(peer)))
+		return -FI_EAGAIN;
 	tx->seq = (uint32_t)peer->tx_seq;
 	switch (tx->kind) {
 	case PACKET_WRITE:
@@ -496,6 +489,7 @@ int engine_access_start(struct engine_peer *peer, struct engine_tx *tx)
 	peer->ep->queued_cnt--;
 	peer->tx_seq++;
 	peer->request_cnt++;
+	peer->asked_cnt++;
 	engine_sent(peer->ep, conn, conn->wire->ops);
 	conn->tx_msgs++;
 	conn->tx_bytes += gone;

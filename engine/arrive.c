@@ -63,7 +63,7 @@ static bool engine_early_refused(struct engine_peer *peer, const struct packet *
 {
 	if (!engine_is_large(packet))
 		return false;
-	return !peer->several || peer->early_large >= ENGINE_TX_SIZE;
+	return !peer->several || peer->early_large >= ENGINE_ASKED_MAX;
 }
 
 /* A message overtook another: keep it in its place. */

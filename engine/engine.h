@@ -31,6 +31,7 @@
 #define ENGINE_FREE_MAX	  256u /* payload of a message that takes no credit, bytes */
 #define ENGINE_WIRE_MAX	  4u
 #define ENGINE_TX_SIZE	  1024u /* default of tx_attr.size; more are bounded by memory alone */
+#define ENGINE_ASKED_MAX  1024u /* requests under way at one peer */
 #define ENGINE_RX_SIZE	  1024u /* rx_attr.size answered; posting is bounded by memory alone */
 #define ENGINE_OBJECT_CNT \
 	65536u /* queues, endpoints, counters, regions answered: memory bounds them */
@@ -665,6 +666,7 @@ struct engine_peer {
 	bool ack_waits;		    /* if there is one */
 	bool several;		    /* more than one conn has led here in this life */
 	bool after_large; /* the last one-sided operation keeps order by waiting: the next one too */
+	uint32_t asked_cnt; /* requests of ours that it has to answer before they end */
 	/* Requests that were complete when they left (quiet.h): */
 	uint32_t quiet_cnt;	 /* without an answer yet, at most; */
 	uint32_t quiet_seq;	 /* behind the last one, */

@@ -3,7 +3,7 @@
  * Quiet requests: writes and atomics without results that are complete, for the program, as soon as the wire
  * has what they carry (no completion level, FI_INJECT_COMPLETE; where what the wire has arrives by itself
  * also FI_TRANSMIT_COMPLETE). Nothing is kept of each: a peer has the place behind its last one, and how
- * many may be without an answer, which is bounded. The target answers as ever;
+ * many may be without an answer. The target answers as ever;
  * an ACK tells how far it has come, for fences, and a NAK is an error that belongs to no operation.
  *
  * The caller holds the domain.
@@ -14,18 +14,20 @@
 #include "cntr.h"
 #include "engine.h"
 
-#define QUIET_MAX ENGINE_TX_SIZE /* of one peer: it bounds what it may have to refuse */
-
 /* engine_is_quiet - is a request with these flags complete once the wire has it? */
 static inline bool engine_is_quiet(uint32_t flags, const struct wire_ops *wire)
 {
 	return !(flags & ENGINE_DELIVERED) && (!(flags & ENGINE_ARRIVED) || wire->arrives);
 }
 
-/* engine_quiet_full - may no further one be sent until the peer answers? */
-static inline bool engine_quiet_full(const struct engine_peer *peer)
+/*
+ * engine_asked_full - may no further request be sent until the peer answers one?
+ * However many a program may have under way, a peer has this many of them: what it keeps to answer is
+ * bounded by that (target.c). The others wait here.
+ */
+static inline bool engine_asked_full(const struct engine_peer *peer)
 {
-	return peer->quiet_cnt >= QUIET_MAX;
+	return peer->quiet_cnt + peer->asked_cnt >= ENGINE_ASKED_MAX;
 }
 
 /* engine_quiet_open - has any not been carried out yet, as far as is known? */

@@ -53,9 +53,13 @@ struct engine_tx *engine_tx_new(struct engine_peer *peer, struct engine_tx_ctx *
 static void engine_tx_free(struct engine_tx *tx)
 {
 	struct engine_ep *ep = tx->peer->ep;
+	bool waits = tx->state == TX_QUEUED || tx->state == TX_DIRECT;
 
-	ep->queued_cnt -= tx->state == TX_QUEUED || tx->state == TX_DIRECT;
-	ep->access_cnt -= tx->kind != PACKET_EAGER;
+	ep->queued_cnt -= waits;
+	if (tx->kind != PACKET_EAGER) {
+		ep->access_cnt--;
+		tx->peer->asked_cnt -= !waits;
+	}
 	platform_free(tx->copy);
 	pool_put(&ep->tx_pool, tx);
 }

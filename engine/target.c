@@ -16,10 +16,10 @@
 
 #define REPLY_MAX (1u << 30) /* payload of one RESPONSE, bytes */
 /*
- * Answers to one peer that wait: it has at most ENGINE_TX_SIZE operations, and may know of an end before
- * we do.
+ * Answers to one peer that wait: it has at most ENGINE_ASKED_MAX requests under way, and may know of an end
+ * before we do.
  */
-#define ANSWER_CNT_MAX (2 * ENGINE_TX_SIZE)
+#define ANSWER_CNT_MAX (2 * ENGINE_ASKED_MAX)
 
 /* A request, taken apart. */
 struct request {
