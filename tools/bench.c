@@ -37,6 +37,7 @@ enum {
 	OPT_VS_PROVIDER,
 	OPT_VS_PROGRAM,
 	OPT_RESTARTS,
+	OPT_PAIRS,
 	OPT_FAIL_IF_SLOWER,
 };
 
@@ -67,6 +68,7 @@ static const struct option longopts[] = {
 	{ "vs-provider", required_argument, NULL, OPT_VS_PROVIDER },
 	{ "vs-program", required_argument, NULL, OPT_VS_PROGRAM },
 	{ "restarts", required_argument, NULL, OPT_RESTARTS },
+	{ "pairs", required_argument, NULL, OPT_PAIRS },
 	{ "fail-if-slower", no_argument, NULL, OPT_FAIL_IF_SLOWER },
 	{ "help", no_argument, NULL, 'h' },
 	{ 0 },
@@ -92,8 +94,9 @@ static void usage(void)
 	       "  -S, --sizes=LIST       message sizes, \"8,64k,1M\" or \"8:1M\" for every doubling;\n"
 	       "                         default: " DEFAULT_SIZES "\n"
 	       "  -t, --tests=LIST       of lat,bw,rate (messages), write,read,writebw,readbw (RMA)\n"
-	       "                         atomic, add, and away (a sender that computes), or all; default: " DEFAULT_TESTS
-	       ". Each may\n"
+	       "                         atomic, add; rpc (its overflow is read by the server), first (message of a\n"
+	       "                         new endpoint), away (a sender that computes), or all; default:\n"
+	       "                         " DEFAULT_TESTS ". Each may\n"
 	       "                         have sizes of its own: \"lat,rate@8,writebw@64k+1M\"\n"
 	       "  -r, --rounds=N         samples per figure; default: %u\n"
 	       "  -i, --iterations=N     messages per sample; default: by size\n"
@@ -119,6 +122,8 @@ static void usage(void)
 	       "      --vs-provider=NAME B uses this provider; default: as A\n"
 	       "      --vs-program=FILE  B is measured by FILE, over something else than libfabric\n"
 	       "      --restarts=N       start all processes N times; default: %u\n"
+	       "      --pairs=N          A and B are N pairs each that run their rounds at the same\n"
+	       "                         time on the same two cores; figures are their means\n"
 	       "      --fail-if-slower   exit status 1 where A is slower beyond the A/A spread\n"
 	       "A, B, and A once more take turns, a round each; the ratio of each pair of rounds\n"
 	       "counts, and the two As show what difference means nothing.\n"
@@ -161,6 +166,10 @@ static void set_compare_option(struct bench_options *opt, int c, const char *arg
 		break;
 	case OPT_RESTARTS:
 		opt->versus.restarts = argument_number(arg, "restarts", 1, 1000);
+		break;
+	case OPT_PAIRS:
+		opt->versus.pairs = argument_number(arg, "pairs", 1, VERSUS_PAIRS_MAX);
+		opt->compare = true;
 		break;
 	case OPT_FAIL_IF_SLOWER:
 		opt->versus.fail_if_slower = true;
@@ -261,6 +270,7 @@ static void parse(struct bench_options *opt, int argc, char **argv)
 	opt->tests = DEFAULT_TESTS;
 	opt->plan.rounds = DEFAULT_ROUNDS;
 	opt->versus.restarts = DEFAULT_RESTARTS;
+	opt->versus.pairs = 1;
 	opt->place.port = OOB_PORT;
 	argument_sizes(DEFAULT_SIZES, &opt->plan.sizes);
 	while ((c = getopt_long(argc, argv, "p:d:e:m:s:S:t:r:i:clP:h", longopts, NULL)) != -1)
@@ -268,7 +278,7 @@ static void parse(struct bench_options *opt, int argc, char **argv)
 	/* Which sizes a test has is known when both lists are. */
 	if (plan_tests_parse(opt->tests, &opt->plan))
 		errx(WEFT_EXIT_USAGE,
-		     "'%s' is not a list of lat,bw,rate,write,read,writebw,readbw,atomic,add,away, each "
+		     "'%s' is not a list of lat,bw,rate,write,read,writebw,readbw,atomic,add,rpc,first,away, each "
 		     "with @SIZE[+SIZE...] or without",
 		     opt->tests);
 	opt->place.host = argument_host(argc, argv, optind);

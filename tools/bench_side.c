@@ -18,8 +18,10 @@
 #include "bench.h"
 #include "driven.h"
 #include "figures.h"
+#include "first.h"
 #include "onesided.h"
 #include "progress.h"
+#include "rpc.h"
 #include "traffic.h"
 
 #include <err.h>
@@ -42,6 +44,7 @@ struct bench {
 	struct channel ch;
 	struct traffic traffic[SIZES_MAX];   /* of each size, if a test needs it */
 	struct onesided onesided[SIZES_MAX]; /* likewise; never of size 0 */
+	struct rpc rpc[SIZES_MAX];	     /* likewise */
 	struct figure figs[FIGURE_TESTS * SIZES_MAX];
 	size_t fig_cnt;
 	struct machine machine;
@@ -83,10 +86,12 @@ static int prepare_size(struct bench *b, size_t i)
 		      b->ch.limits.provider, b->ch.limits.max_message);
 		return -FI_EMSGSIZE;
 	}
-	if (tests & ~FIGURES_ONESIDED)
+	if (tests & FIGURES_MESSAGES)
 		rc = traffic_init(&b->traffic[i], &b->ch, size, b->plan.verify);
 	if (!rc && size && tests & FIGURES_ONESIDED)
 		rc = onesided_init(&b->onesided[i], &b->ch, size, b->plan.verify);
+	if (!rc && size && tests & FIGURE_BIT(FIGURE_RPC))
+		rc = rpc_init(&b->rpc[i], &b->ch, size, b->plan.verify);
 	return rc;
 }
 
@@ -113,6 +118,7 @@ static void unprepare(struct bench *b)
 	for (i = 0; i < b->plan.sizes.cnt; i++) {
 		traffic_fini(&b->traffic[i]);
 		onesided_fini(&b->onesided[i]);
+		rpc_fini(&b->rpc[i]);
 	}
 	for (i = 0; i < b->fig_cnt; i++)
 		figure_fini(&b->figs[i]);
@@ -155,7 +161,8 @@ static int note(struct bench *b, unsigned tests, size_t size, double msgs, doubl
 
 static double measure_raw(struct bench *b)
 {
-	return b->side->line ? cacheline_measure(b->side->line, b->side->rank) : NAN;
+	/* What other pairs leave of the cores says nothing of a line. */
+	return b->side->line && b->opt->versus.pairs == 1 ? cacheline_measure(b->side->line, b->side->rank) : NAN;
 }
 
 static int run_pingpong(struct bench *b, size_t i, enum figure_test test, bool warm)
@@ -279,6 +286,33 @@ static int run_add(struct bench *b, size_t i, bool warm)
 	return run_words(b, i, FIGURE_ADD, warm);
 }
 
+static int run_rpc(struct bench *b, size_t i, bool warm)
+{
+	struct rpc *rpc = &b->rpc[i];
+	uint32_t cnt = round_trips(&b->plan, rpc->size);
+	uint64_t ns;
+	double raw;
+	int rc;
+
+	if (!rpc->ch)
+		return 0;
+	if (warm)
+		cnt = cnt / 10 + 1;
+	raw = measure_raw(b);
+	rc = rpc_run(rpc, cnt, &ns);
+	return rc || warm ? rc : note(b, FIGURE_BIT(FIGURE_RPC), rpc->size, cnt, (double)ns, raw);
+}
+
+static int run_first(struct bench *b, size_t i, bool warm)
+{
+	size_t size = b->plan.sizes.len[i];
+	double raw = measure_raw(b);
+	uint64_t ns;
+	int rc = first_run(&b->plan, &b->opt->channel, b->side, size, &ns);
+
+	return rc || warm ? rc : note(b, FIGURE_BIT(FIGURE_FIRST), size, 2, (double)ns, raw);
+}
+
 /* What is run at once, and the tests that it gives figures for. */
 static const struct run_kind {
 	unsigned tests;
@@ -294,6 +328,8 @@ static const struct run_kind {
 	{ FIGURE_BIT(FIGURE_ATOMIC), "atomic", run_atomic },
 	{ FIGURE_BIT(FIGURE_ADD), "add", run_add },
 	{ FIGURE_BIT(FIGURE_AWAY), "away", run_away },
+	{ FIGURE_BIT(FIGURE_RPC), "call", run_rpc },
+	{ FIGURE_BIT(FIGURE_FIRST), "first message", run_first },
 };
 
 #define RUN_KINDS (sizeof(run_kinds) / sizeof(run_kinds[0]))

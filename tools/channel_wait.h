@@ -17,7 +17,7 @@
 /* What a wait does when nothing came: seldom looks at the clock. */
 static inline int channel_idle(struct channel *ch, struct channel_patience *patience)
 {
-	if (ch->side->crowded)
+	if (ch->side->yields)
 		sched_yield();
 	if (++patience->spins % 16384)
 		return 0;

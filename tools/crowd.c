@@ -158,7 +158,7 @@ static int take_error(struct fid_cq *cq)
 /* Nothing came. Returns 0, or an error when it has been waited for too long. */
 static int idle(const struct crowd_link *link, unsigned *spins, uint64_t *give_up_ns)
 {
-	if (link->side->crowded)
+	if (link->side->yields)
 		sched_yield();
 	if (++*spins % SPINS_LOOK)
 		return 0;

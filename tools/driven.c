@@ -124,13 +124,17 @@ int driven_sample_parse(const char *line, struct driven_sample *sample)
 	return -EINVAL;
 }
 
-int driven_round(struct driven *child, struct driven_sample *samples, size_t room)
+void driven_go(struct driven *child)
+{
+	fputs("go\n", child->to);
+	fflush(child->to);
+}
+
+int driven_samples(struct driven *child, struct driven_sample *samples, size_t room)
 {
 	char line[256];
 	size_t cnt = 0;
 
-	fputs("go\n", child->to);
-	fflush(child->to);
 	while (fgets(line, sizeof(line), child->from)) {
 		if (!strcmp(line, "end\n"))
 			return (int)cnt;

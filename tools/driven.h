@@ -39,13 +39,16 @@ struct driven_sample {
 int driven_start(struct driven *child, const char *program, const char *library,
 		 const char *which, char **argv);
 
+/* driven_go - have it begin a round, which driven_samples waits for */
+void driven_go(struct driven *child);
+
 /*
- * driven_round - let it run one round
+ * driven_samples - wait for the end of a round
  * @samples:  room for @room
  *
  * Complains itself. Returns how many samples there are, or -errno.
  */
-int driven_round(struct driven *child, struct driven_sample *samples, size_t room);
+int driven_samples(struct driven *child, struct driven_sample *samples, size_t room);
 
 /*
  * driven_stop - let it end, and wait for that; a child that was not started is allowed

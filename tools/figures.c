@@ -23,6 +23,8 @@ static const struct {
 	[FIGURE_ATOMIC] = { "atomic", "atomic", "us", "atomic fetch and add", 3 },
 	[FIGURE_ADD] = { "add", "add", "M/s", "atomic additions", 4 },
 	[FIGURE_AWAY] = { "away", "away", "us", "one-way latency, sender away", 3 },
+	[FIGURE_RPC] = { "rpc", "rpc", "us", "remote procedure call", 3 },
+	[FIGURE_FIRST] = { "first", "first", "us", "first message, one way", 3 },
 };
 
 const char *figure_test_name(enum figure_test test)
@@ -116,6 +118,8 @@ double figure_from_time(enum figure_test test, size_t size, double msgs, double 
 	case FIGURE_READ:
 	case FIGURE_ATOMIC:
 	case FIGURE_AWAY:
+	case FIGURE_RPC:
+	case FIGURE_FIRST:
 		return ns / msgs / 1000;
 	case FIGURE_BANDWIDTH:
 	case FIGURE_WRITE_BW:

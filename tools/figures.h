@@ -21,17 +21,22 @@ enum figure_test {
 	FIGURE_ATOMIC,	  /* microseconds from fi_fetch_atomic to its completion */
 	FIGURE_ADD,	  /* million additions per second that bring no result back */
 	FIGURE_AWAY,	  /* microseconds one way, of a sender that computes meanwhile */
+	FIGURE_RPC,	  /* microseconds from a request to its answer, its overflow read by the server */
+	FIGURE_FIRST,	  /* microseconds one way, of the first message of a size between two endpoints */
 	FIGURE_TESTS,
 };
 
 #define FIGURE_BIT(test) (1u << (test))
 
-/* Tests that need FI_RMA, and those of one-sided transfers in general. */
-#define FIGURES_RMA                                                                         \
+/* Tests of messages (traffic.h) and of one-sided transfers (onesided.h); those that need FI_RMA. */
+#define FIGURES_MESSAGES                                                                      \
+	(FIGURE_BIT(FIGURE_LATENCY) | FIGURE_BIT(FIGURE_BANDWIDTH) | FIGURE_BIT(FIGURE_RATE) | \
+	 FIGURE_BIT(FIGURE_AWAY))
+#define FIGURES_ATOMIC (FIGURE_BIT(FIGURE_ATOMIC) | FIGURE_BIT(FIGURE_ADD))
+#define FIGURES_ONESIDED                                                                    \
 	(FIGURE_BIT(FIGURE_WRITE) | FIGURE_BIT(FIGURE_READ) | FIGURE_BIT(FIGURE_WRITE_BW) | \
-	 FIGURE_BIT(FIGURE_READ_BW))
-#define FIGURES_ATOMIC	 (FIGURE_BIT(FIGURE_ATOMIC) | FIGURE_BIT(FIGURE_ADD))
-#define FIGURES_ONESIDED (FIGURES_RMA | FIGURES_ATOMIC)
+	 FIGURE_BIT(FIGURE_READ_BW) | FIGURES_ATOMIC)
+#define FIGURES_RMA ((FIGURES_ONESIDED & ~FIGURES_ATOMIC) | FIGURE_BIT(FIGURE_RPC))
 
 struct figure {
 	enum figure_test test;

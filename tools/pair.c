@@ -112,9 +112,10 @@ int pair_run(const int wanted[2], bool realtime, int (*body)(struct side *side, 
 	else if (choose_cpus(cpus))
 		err(EXIT_FAILURE, "cannot find a cpu to run on");
 	side.crowded = cpus[0] == cpus[1];
-	if (side.crowded)
+	side.yields = side.crowded && !wanted;
+	if (side.yields)
 		warnx("one core for both sides: the figures say little");
-	else
+	if (!side.crowded)
 		side.line = cacheline_create();
 	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, fds))
 		err(EXIT_FAILURE, "socketpair");

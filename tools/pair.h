@@ -18,7 +18,8 @@ struct side {
 	struct oob oob;
 	struct cacheline *line; /* NULL when not local, or on one core only */
 	bool local;		/* the other side is our own child */
-	bool crowded;		/* both sides share one core: yield while waiting */
+	bool crowded;		/* both sides share one core */
+	bool yields;		/* ... as there is no other: waits give it away, whatever the provider does */
 };
 
 /*

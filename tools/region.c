@@ -52,10 +52,34 @@ int region_init(struct channel *ch, struct region *region, size_t len, uint64_t 
 	return rc;
 }
 
-void region_fini(struct region *region)
+int region_expose(struct channel *ch, struct region *region, uint64_t access,
+		  struct remote_region *name)
+{
+	int rc;
+
+	region_hide(region);
+	if (mr_mode(ch) & FI_MR_RAW)
+		return fabric_complain("a key for a message", -FI_ENOSYS);
+	rc = channel_mr_reg(ch, region->mem, region->len, access, &region->mr);
+	if (rc)
+		return rc;
+	region->desc = fi_mr_desc(region->mr);
+	name->addr = mr_mode(ch) & FI_MR_VIRT_ADDR ? (uint64_t)(uintptr_t)region->mem : 0;
+	name->key = fi_mr_key(region->mr);
+	return 0;
+}
+
+void region_hide(struct region *region)
 {
 	if (region->mr)
 		fabric_close(&region->mr->fid, "fi_close of a memory region");
+	region->mr = NULL;
+	region->desc = NULL;
+}
+
+void region_fini(struct region *region)
+{
+	region_hide(region);
 	free(region->mem);
 	memset(region, 0, sizeof(*region));
 }

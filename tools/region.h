@@ -42,6 +42,20 @@ int region_init(struct channel *ch, struct region *region, size_t len, uint64_t 
 void region_fini(struct region *region);
 
 /*
+ * region_expose - register memory for a transfer of the peer's that a message tells it of
+ * @region:  of region_init; a registration that it has ends
+ * @access:  FI_REMOTE_READ or FI_REMOTE_WRITE
+ * @name:    receives what the peer names it by
+ *
+ * Complains itself. Returns 0 or a negative fi_errno; -FI_ENOSYS where keys are longer than 64 bits.
+ */
+int region_expose(struct channel *ch, struct region *region, uint64_t access,
+		  struct remote_region *name);
+
+/* region_hide - deregister, and keep the memory; one that is not registered is allowed */
+void region_hide(struct region *region);
+
+/*
  * region_swap - tell the peer of a region, and learn of its own
  * @region:  NULL when this side has failed: then the peer's call fails as well
  *

@@ -31,9 +31,9 @@ struct contest {
 
 struct versus {
 	const struct versus_options *opt;
-	struct driven child[INSTANCES];
+	struct driven child[INSTANCES][VERSUS_PAIRS_MAX];
 	struct results_config config[2]; /* what A and B said of themselves */
-	struct driven_sample round[INSTANCES][SAMPLES_MAX];
+	struct driven_sample round[INSTANCES][SAMPLES_MAX]; /* means of the pairs */
 	struct contest contest[SAMPLES_MAX];
 	size_t cnt;
 	struct machine machine;
@@ -51,28 +51,30 @@ const char *versus_verdict(double speed, double low, double high)
 /* The first to start gets other memory than the last: that rotates too. */
 static int start_all(struct versus *vs, unsigned batch)
 {
-	unsigned i, who;
+	unsigned i, pair, who;
 	int rc = 0;
 
-	for (i = 0; i < INSTANCES && !rc; i++) {
+	for (i = 0; i < INSTANCES * vs->opt->pairs && !rc; i++) {
+		pair = i / INSTANCES;
 		who = (i + batch) % INSTANCES;
-		rc = driven_start(&vs->child[who], who == B ? vs->opt->program : NULL,
+		rc = driven_start(&vs->child[who][pair], who == B ? vs->opt->program : NULL,
 				  vs->opt->library[who == B], who == B ? VERSUS_B : VERSUS_A,
 				  vs->opt->command + 1);
 	}
 	if (rc)
 		return rc;
-	vs->config[0] = vs->child[A].config;
-	vs->config[1] = vs->child[B].config;
+	vs->config[0] = vs->child[A][0].config;
+	vs->config[1] = vs->child[B][0].config;
 	return 0;
 }
 
 static void stop_all(struct versus *vs)
 {
-	int i;
+	unsigned i, pair;
 
 	for (i = 0; i < INSTANCES; i++)
-		driven_stop(&vs->child[i]);
+		for (pair = 0; pair < vs->opt->pairs; pair++)
+			driven_stop(&vs->child[i][pair]);
 }
 
 /* How much faster x is than y, whichever way the test counts. */
@@ -105,8 +107,37 @@ static void show_progress(struct versus *vs, int who, unsigned round)
 	char what[RESULTS_TEXT_MAX + 64];
 
 	snprintf(what, sizeof(what), "round %u of %u, %s (%s)", round + 1, vs->opt->rounds,
-		 who == B ? "B" : "A", vs->child[who].config.provider);
+		 who == B ? "B" : "A", vs->child[who][0].config.provider);
 	progress_show(&vs->progress, vs->steps++, what);
+}
+
+/* A round of all pairs of one instance at the same time. How many samples each has, or -errno. */
+static int run_pairs(struct versus *vs, int who)
+{
+	struct driven_sample *mean = vs->round[who], got[SAMPLES_MAX];
+	unsigned pairs = vs->opt->pairs, pair;
+	int cnt = 0, more, i;
+
+	for (pair = 0; pair < pairs; pair++)
+		driven_go(&vs->child[who][pair]);
+	for (pair = 0; pair < pairs; pair++) {
+		more = driven_samples(&vs->child[who][pair], got, SAMPLES_MAX);
+		if (more < 0)
+			return more;
+		if (pair && more != cnt)
+			return -EPROTO;
+		for (i = 0; i < more; i++) {
+			if (!pair)
+				mean[i] = (struct driven_sample){ .test = got[i].test,
+								  .size = got[i].size };
+			if (mean[i].test != got[i].test || mean[i].size != got[i].size)
+				return -EPROTO;
+			mean[i].value += got[i].value / pairs;
+			mean[i].raw_ns += got[i].raw_ns / pairs;
+		}
+		cnt = more;
+	}
+	return cnt;
 }
 
 static int run_round(struct versus *vs, unsigned round)
@@ -117,7 +148,7 @@ static int run_round(struct versus *vs, unsigned round)
 	for (i = 0; i < INSTANCES; i++) {
 		who = (int)(((unsigned)i + round) % INSTANCES);
 		show_progress(vs, who, round);
-		got = driven_round(&vs->child[who], vs->round[who], SAMPLES_MAX);
+		got = run_pairs(vs, who);
 		if (got < 0)
 			return got;
 		if (!vs->cnt)

@@ -3,8 +3,8 @@
  * The interleaved comparison of 'weft bench': configuration A against B, each in
  * processes of its own, with another library, another provider or both.
  *
- * Three pairs of processes live at a time: A, B, and A once more. They take turns, a round
- * each, while the others sleep; who starts rotates. So what the machine does to one it does
+ * Three pairs of processes live at a time, or three crowds of pairs: A, B, and A once more. They take
+ * turns, a round each, the pairs of a crowd at the same time, while the others sleep; who starts rotates. So what the machine does to one it does
  * to the other, each round gives a pair of samples whose ratio counts, and the second A
  * shows how much two equal things differ. All are started anew several times, because
  * where memory happens to lie makes a difference of its own.
@@ -19,6 +19,7 @@
 struct versus_options {
 	const char *library[2]; /* directories of A's and B's libfabric.so.1; NULL: as we run */
 	const char *program;	/* that measures B instead of weft, or NULL */
+	unsigned pairs;		/* of processes that run a round at the same time; VERSUS_PAIRS_MAX at most */
 	unsigned rounds;	/* pairs in all */
 	unsigned restarts;	/* times that all processes are started */
 	const char *interface;	/* "tagged" or "msg" */
@@ -27,6 +28,8 @@ struct versus_options {
 	char **command;		/* "weft bench" and our own arguments, NULL-terminated */
 	struct results_outputs *out;
 };
+
+#define VERSUS_PAIRS_MAX 16
 
 /* What --driven gets: which of the two a child is. */
 #define VERSUS_A "a"

@@ -119,6 +119,13 @@ for provider in link shm tcp; do
 			"$weft" bench -p $provider -t add -S 8 -r 1 -i 400
 	fi
 done
+for provider in shm tcp; do
+	expect "bench makes calls over $provider" 0 '^remote procedure call, us' \
+		"$weft" bench -p $provider -t rpc@8+4k+20k,first@2k -r 2 -i 4 -c
+done
+expect 'two pairs run at a time' 0 '^same\|faster\|slower$' sh -c "$bench --pairs=2 --restarts=1 --json | python3 -c '
+import json, sys
+print(json.load(sys.stdin)[\"figures\"][0][\"verdict\"])'"
 expect 'a test may have sizes of its own' 0 '^latency8,latency4096,rate8,write64$' sh -c "$weft bench \
 	-p shm -S 8,4k -t lat,rate@8,write@64 -r 1 -i 4 --json | python3 -c '
 import json, sys

@@ -89,6 +89,10 @@ int channel_open(struct channel *ch, const struct plan *plan, const struct chann
 	int rc;
 
 	memset(ch, 0, sizeof(*ch));
+	if (ucx.ch) {
+		warnx("over UCX there is one channel per process");
+		return -FI_EBUSY;
+	}
 	ch->opt = *opt;
 	ch->side = side;
 	snprintf(transports, sizeof(transports), "%s", plan->provider);
