@@ -142,12 +142,6 @@ static struct fi_ops_domain engine_domain_ops = {
 	.xpu_ctx = engine_no_xpu,
 };
 
-static bool engine_auto_asked(const struct fi_domain_attr *attr)
-{
-	return attr->data_progress == FI_PROGRESS_AUTO ||
-	       attr->control_progress == FI_PROGRESS_AUTO;
-}
-
 int engine_domain_open(struct fid_fabric *fid, struct fi_info *info, struct fid_domain **out,
 		       void *context)
 {
@@ -189,7 +183,9 @@ int engine_domain_open(struct fid_fabric *fid, struct fi_info *info, struct fid_
 	 * (guard.h). Source: fi_domain(3), threading.
 	 */
 	safe = info->domain_attr->threading != FI_THREAD_DOMAIN;
-	domain->progress.asked = engine_auto_asked(info->domain_attr);
+	/* Connections need no thread: who begins one makes its progress, and who is called takes it up
+	 * in a call of its own. */
+	domain->progress.asked = info->domain_attr->data_progress == FI_PROGRESS_AUTO;
 	domain->unified = !safe && !domain->progress.asked &&
 			  info->domain_attr->control_progress == FI_PROGRESS_CONTROL_UNIFIED;
 	if (!safe && !domain->unified)

@@ -78,6 +78,7 @@ static uint64_t answer_part_caps(uint64_t info_caps, uint64_t asked, uint64_t of
 struct reader {
 	uint32_t api_version;
 	const struct info_layout *layout;
+	const struct info_persona *as; /* the name that it asks; or NULL */
 };
 
 static void answer_tx(struct fi_tx_attr *tx, const struct fi_tx_attr *hints, uint64_t info_caps,
@@ -173,17 +174,32 @@ static void answer_mr_mode(struct fi_info *info, const struct fi_info *hints,
 		info->mode |= INFO_MODE_LOCAL_MR;
 }
 
-static void answer_progress(struct fi_domain_attr *domain, const struct fi_domain_attr *hints)
+/* The first that says something; manual if none does. */
+static enum fi_progress first_progress(enum fi_progress a, enum fi_progress b,
+				       enum fi_progress c)
 {
-	enum fi_progress data = FI_PROGRESS_MANUAL, control = FI_PROGRESS_UNSPEC;
+	if (a != FI_PROGRESS_UNSPEC)
+		return a;
+	if (b != FI_PROGRESS_UNSPEC)
+		return b;
+	return c != FI_PROGRESS_UNSPEC ? c : FI_PROGRESS_MANUAL;
+}
 
-	if (hints) {
-		if (hints->data_progress != FI_PROGRESS_UNSPEC)
-			data = hints->data_progress;
-		control = hints->control_progress;
-	}
-	domain->data_progress = data;
-	domain->control_progress = control != FI_PROGRESS_UNSPEC ? control : data;
+/* Who states how data moves means connections too, unless it states that apart. */
+static void answer_progress(struct fi_domain_attr *domain, const struct fi_domain_attr *hints,
+			    const struct info_persona *as)
+{
+	static const struct fi_domain_attr unstated;
+	static const struct info_persona nobody;
+
+	if (!hints)
+		hints = &unstated;
+	if (!as)
+		as = &nobody;
+	domain->data_progress = first_progress(hints->data_progress, as->data,
+					       FI_PROGRESS_UNSPEC);
+	domain->control_progress = first_progress(hints->control_progress, hints->data_progress,
+						  as->control);
 }
 
 /* Of its primary capabilities a domain reports those that were asked for. */
@@ -225,7 +241,7 @@ static int answer_domain(struct fi_info *info, const struct fi_info *all_hints,
 	struct fi_domain_attr *domain = info->domain_attr;
 
 	answer_mr_mode(info, all_hints, reader->api_version);
-	answer_progress(domain, hints);
+	answer_progress(domain, hints, reader->as);
 	domain->caps = answer_domain_caps(domain->caps, all_hints, reader);
 	domain->auth_key_size = 0;
 	if (!hints)
@@ -312,7 +328,7 @@ int info_answer(const struct fi_provider *prov, const struct fi_info *offer,
 	const struct info_query q = { .hints = hints,
 				      .layout = info_layout_of_core(fi_version()),
 				      .api_version = api_version };
-	const struct reader reader = { api_version, q.layout };
+	const struct reader reader = { api_version, q.layout, as };
 	struct disguise d;
 	struct fi_info *info;
 	int err;

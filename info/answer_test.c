@@ -324,6 +324,27 @@ static void progress_is_manual_unless_it_was_asked_for(void **state)
 	assert_int_equal(answer->domain_attr->data_progress, FI_PROGRESS_MANUAL);
 }
 
+static void unstated_progress_is_that_of_the_name(void **state)
+{
+	static const struct info_persona half = { .name = "half",
+						  .control = FI_PROGRESS_AUTO,
+						  .data = FI_PROGRESS_MANUAL };
+	struct round *round = *state;
+	struct fi_info *answer;
+
+	round->as = &half;
+	answer = ask(round, API);
+	assert_int_equal(answer->domain_attr->data_progress, FI_PROGRESS_MANUAL);
+	assert_int_equal(answer->domain_attr->control_progress, FI_PROGRESS_AUTO);
+	/* Who wants to do it all itself does. */
+	round->hints->domain_attr->data_progress = FI_PROGRESS_MANUAL;
+	answer = ask(round, API);
+	assert_int_equal(answer->domain_attr->control_progress, FI_PROGRESS_MANUAL);
+	answer = ask_without_hints(round, API);
+	assert_int_equal(answer->domain_attr->data_progress, FI_PROGRESS_MANUAL);
+	assert_int_equal(answer->domain_attr->control_progress, FI_PROGRESS_AUTO);
+}
+
 static void old_programs_are_told_an_old_registration_mode(void **state)
 {
 	struct round *round = *state;
@@ -430,6 +451,7 @@ int main(void)
 		TEST(contexts_are_told_as_programs_expect_or_ask),
 		TEST(flags_that_nobody_asked_for_are_no_defaults),
 		TEST(progress_is_manual_unless_it_was_asked_for),
+		TEST(unstated_progress_is_that_of_the_name),
 		TEST(old_programs_are_told_an_old_registration_mode),
 		TEST(new_programs_are_told_the_modes_that_their_capabilities_need),
 		TEST(an_answer_given_as_hints_is_answered_alike),

@@ -189,7 +189,8 @@ int info_refuse(const struct fi_provider *prov, const char *fmt, ...)
  * capabilities only if asked for (all if none was named), modifiers implied by them, and
  * secondary ones that cost nothing (FI_SOURCE, FI_SOURCE_ERR, FI_RMA_EVENT and, which older
  * programs do not know, FI_TAGGED_MULTI_RECV and FI_RMA_PMEM only if asked
- * for). Unspecified progress is answered FI_PROGRESS_MANUAL. Requested sizes become the
+ * for). Unspecified progress is answered as the name has it,
+ * without one FI_PROGRESS_MANUAL. Requested sizes become the
  * answered sizes for tx_attr and rx_attr, as programs expect, and what memory alone bounds
  * is never less than what was asked for. Of contexts of an endpoint as many are told as are
  * asked for, or as programs expect of the name, since programs that see several use several.

@@ -21,6 +21,7 @@ struct info_persona {
 	const char *const *spellings; /* other names that mean it, NULL at the end; or NULL */
 	uint32_t protocol;
 	uint32_t protocol_version;
+	enum fi_progress control, data; /* where none is asked for; unspecified: manual */
 	size_t ctx_cnt; /* contexts of an endpoint, of each kind, where none are asked for */
 };
 

@@ -12,8 +12,18 @@
 #include "link.h"
 
 const struct info_persona weft_link_personas[] = {
-	{ .name = "link", .protocol = FI_PROTO_UNSPEC, .protocol_version = 1, .ctx_cnt = 1 },
-	{ .name = "lnx", .protocol = FI_PROTO_LNX, .protocol_version = 1, .ctx_cnt = 1 },
+	{ .name = "link",
+	  .control = FI_PROGRESS_AUTO,
+	  .data = FI_PROGRESS_MANUAL,
+	  .protocol = FI_PROTO_UNSPEC,
+	  .protocol_version = 1,
+	  .ctx_cnt = 1 },
+	{ .name = "lnx",
+	  .control = FI_PROGRESS_AUTO,
+	  .data = FI_PROGRESS_MANUAL,
+	  .protocol = FI_PROTO_LNX,
+	  .protocol_version = 1,
+	  .ctx_cnt = 1 },
 	{ 0 },
 };
 

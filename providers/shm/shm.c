@@ -40,10 +40,17 @@ static const struct engine_family pshm_family = {
 
 const struct info_persona weft_shm_personas[] = {
 	{ .name = "shm",
+	  .control = FI_PROGRESS_AUTO,
+	  .data = FI_PROGRESS_MANUAL,
 	  .protocol = FI_PROTO_SHM,
 	  .protocol_version = PSHM_PROTOCOL_VERSION,
 	  .ctx_cnt = 1 },
-	{ .name = "sm2", .protocol = FI_PROTO_SM2, .protocol_version = 1, .ctx_cnt = 1 },
+	{ .name = "sm2",
+	  .control = FI_PROGRESS_AUTO,
+	  .data = FI_PROGRESS_MANUAL,
+	  .protocol = FI_PROTO_SM2,
+	  .protocol_version = 1,
+	  .ctx_cnt = 1 },
 	{ 0 },
 };
 

@@ -82,7 +82,7 @@ static void every_address_is_offered_and_loopback_last(void **state)
 		assert_null(i->dest_addr);
 		assert_int_equal(i->ep_attr->type, FI_EP_RDM);
 		assert_int_equal(i->domain_attr->mr_mode, 0);
-		assert_int_equal(i->domain_attr->data_progress, FI_PROGRESS_MANUAL);
+		assert_int_equal(i->domain_attr->data_progress, FI_PROGRESS_AUTO);
 		assert_true((i->caps & (FI_LOCAL_COMM | FI_REMOTE_COMM | FI_TAGGED | FI_MSG)) ==
 			    (FI_LOCAL_COMM | FI_REMOTE_COMM | FI_TAGGED | FI_MSG));
 		/* tcp_fabric() tells the families apart by this */

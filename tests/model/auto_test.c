@@ -30,11 +30,20 @@ static void done(struct end *e, struct fi_context2 *context)
 	assert_ptr_equal(entry.op_context, context);
 }
 
-static void automatic_is_offered_and_manual_is_what_one_gets(void **state)
+/* As libfabric's provider of that name: tcp moves data by itself, shm, and so link, connections alone. */
+static void unstated_progress_is_that_of_the_name(void **state)
 {
-	struct end_attr attr = { .provider = provider };
+	struct end_attr attr = { .provider = provider, .any_progress = true };
+	bool data = !strcmp(provider, "tcp");
 	struct fi_info *info = end_info(&attr);
 
+	assert_non_null(info);
+	assert_int_equal(info->domain_attr->data_progress,
+			 data ? FI_PROGRESS_AUTO : FI_PROGRESS_MANUAL);
+	assert_int_equal(info->domain_attr->control_progress, FI_PROGRESS_AUTO);
+	fi_freeinfo(info);
+	attr.progress = FI_PROGRESS_MANUAL;
+	info = end_info(&attr);
 	assert_non_null(info);
 	assert_int_equal(info->domain_attr->data_progress, FI_PROGRESS_MANUAL);
 	assert_int_equal(info->domain_attr->control_progress, FI_PROGRESS_MANUAL);
@@ -88,6 +97,51 @@ static void wait_acked(struct end *e)
 	struct fi_cq_tagged_entry entry;
 
 	END_UNTIL(fi_cq_read(e->cq, &entry, 1) == 1, );
+}
+
+/* A send that meets a receive, and writes that are complete in the memory of who makes no call. */
+static void passive_target_moves(const char *name)
+{
+	struct end_attr plain = { .provider = name, .no_cntr = true, .caps = CAPS };
+	struct end_attr attr = { .provider = name, .any_progress = true, .caps = CAPS };
+	uint64_t words[2] = { 0 }, one = 1;
+	struct end a, b;
+	struct fid_mr *mr;
+	fi_addr_t to;
+
+	end_open(&a, &plain);
+	end_open(&b, &attr);
+	to = end_knows(&a, &b);
+	assert_int_equal(fi_mr_reg(b.domain, words, sizeof(words), FI_REMOTE_WRITE, 0, KEY, 0,
+				   &mr, NULL),
+			 0);
+	assert_int_equal(
+		fi_trecv(b.ep, large[1], LARGE, NULL, FI_ADDR_UNSPEC, 7, 0, &contexts[1]), 0);
+	memset(large[0], 's', LARGE);
+	/* It is there once the target has taken it up: a message of this length waits for its receive. */
+	END_UNTIL(!fi_tsend(a.ep, large[0], LARGE, NULL, to, 7, &contexts[0]),
+		  fi_cq_read(a.cq, NULL, 0));
+	done(&a, &contexts[0]);
+	for (int i = 0; i < 2; i++) {
+		END_UNTIL(
+			!fi_write(a.rma, &one, 8, NULL, to, (uint64_t)i * 8, KEY, &contexts[0]),
+			fi_cq_read(a.cq, NULL, 0));
+		done(&a, &contexts[0]);
+		assert_int_equal(__atomic_load_n(&words[i], __ATOMIC_ACQUIRE), 1);
+	}
+	done(&b, &contexts[1]);
+	assert_memory_equal(large[0], large[1], LARGE);
+	assert_int_equal(fi_close(&mr->fid), 0);
+	end_close(&a);
+	end_close(&b);
+}
+
+static void a_target_that_stated_nothing_makes_progress_over_tcp_and_sockets(void **state)
+{
+	if (strcmp(provider, "tcp"))
+		return; /* the others have manual progress, as those of libfabric */
+	passive_target_moves("tcp");
+	passive_target_moves("sockets");
 }
 
 /* One-sided operations for a second, while the target calls nothing. */
@@ -366,7 +420,9 @@ static void a_forked_child_that_sleeps_is_woken(void **state)
 int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(automatic_is_offered_and_manual_is_what_one_gets),
+		cmocka_unit_test(unstated_progress_is_that_of_the_name),
+		cmocka_unit_test(
+			a_target_that_stated_nothing_makes_progress_over_tcp_and_sockets),
 		cmocka_unit_test(messages_complete_at_a_passive_target),
 		cmocka_unit_test(one_sided_operations_complete_at_a_passive_target),
 		cmocka_unit_test(a_target_that_has_stopped_polling_answers_soon),

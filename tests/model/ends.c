@@ -16,14 +16,17 @@ double end_now(void)
 struct fi_info *end_info(const struct end_attr *attr)
 {
 	struct fi_info *hints = fi_allocinfo(), *info = NULL;
+	enum fi_progress progress = attr->progress;
 
+	if (progress == FI_PROGRESS_UNSPEC && !attr->any_progress)
+		progress = FI_PROGRESS_MANUAL;
 	hints->fabric_attr->prov_name = strdup(attr->provider);
 	hints->ep_attr->type = FI_EP_RDM;
 	hints->caps = FI_MSG | FI_TAGGED | attr->caps;
 	hints->mode = FI_CONTEXT | FI_CONTEXT2;
 	hints->domain_attr->threading = attr->threading;
-	hints->domain_attr->data_progress = attr->progress;
-	hints->domain_attr->control_progress = attr->progress;
+	hints->domain_attr->data_progress = progress;
+	hints->domain_attr->control_progress = progress;
 	if (fi_getinfo(FI_VERSION(1, 18), NULL, NULL, 0, hints, &info))
 		info = NULL;
 	fi_freeinfo(hints);

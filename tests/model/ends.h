@@ -27,11 +27,12 @@
 struct end_attr {
 	const char *provider;
 	enum fi_threading threading; /* 0: unspecified */
-	enum fi_progress progress;   /* 0: unspecified */
+	enum fi_progress progress;   /* 0: manual, so that a test says when anything moves */
 	enum fi_wait_obj cq_wait, cntr_wait;
 	enum fi_cq_wait_cond cond;
 	struct fid_wait *wait_set; /* of FI_WAIT_SET */
 	uint64_t caps;		   /* beside messages */
+	bool any_progress;	   /* none is asked for: as the provider of that name has it */
 	bool no_cq;		   /* counters alone */
 	bool no_cntr;		   /* a queue alone */
 };

@@ -94,8 +94,8 @@ static struct fi_info *info_of(const struct node_attr *attr, int *err)
 	hints->ep_attr->type = FI_EP_RDM;
 	hints->domain_attr->threading = FI_THREAD_DOMAIN;
 	hints->domain_attr->mr_mode = 0;
-	if (attr->automatic)
-		hints->domain_attr->data_progress = FI_PROGRESS_AUTO;
+	hints->domain_attr->data_progress = attr->automatic ? FI_PROGRESS_AUTO
+							    : FI_PROGRESS_MANUAL;
 	hints->tx_attr->msg_order = hints->rx_attr->msg_order = order;
 	hints->fabric_attr->prov_name = strdup(attr->provider);
 	*err = fi_getinfo(API, NULL, NULL, 0, hints, &info);
