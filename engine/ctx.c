@@ -70,14 +70,21 @@ void engine_ctx_flags(struct engine_ctx *ctx)
 			      memory_order_relaxed);
 }
 
-uint64_t engine_tx_does(const struct engine_ctx *ctx)
+bool engine_transmits(const struct engine_ctx *ctx)
 {
-	return ctx->tx ? ctx->tx_caps : 0;
+	return ctx->tx && (ctx->tx_caps & (FI_SEND | FI_READ | FI_WRITE | FI_COLLECTIVE) ||
+			   ctx->tx->cq || engine_tx_counted(ctx->tx));
+}
+
+bool engine_accesses(const struct engine_ctx *ctx)
+{
+	return engine_transmits(ctx) && ctx->ep->caps & (FI_RMA | FI_ATOMIC);
 }
 
 bool engine_receives(const struct engine_ctx *ctx)
 {
-	return ctx->rx && ctx->rx_caps & FI_RECV && (!ctx->ep || !ctx->ep->srx);
+	return ctx->rx && (ctx->rx_caps & FI_RECV || engine_tells(ctx)) &&
+	       (!ctx->ep || !ctx->ep->srx);
 }
 
 void engine_ctx_close_tables(struct engine_ctx *ctx)
@@ -227,8 +234,12 @@ void engine_ctx_bound(struct engine_ctx *ctx)
 	struct list *node, *after;
 
 	engine_ctx_flags(ctx);
+	if (ctx->enabled)
+		engine_ctx_open_tables(ctx);
+	if (ctx->base != ctx)
+		return;
 	list_for_each(node, after, &ctx->aliases)
-		engine_ctx_flags(container_of(node, struct engine_ctx, aliases));
+		engine_ctx_bound(container_of(node, struct engine_ctx, aliases));
 }
 
 void engine_tx_release(struct engine_tx_ctx *tx)
@@ -425,7 +436,7 @@ ssize_t engine_ctx_tx_left(struct fid_ep *fid)
 	const struct engine_ctx *ctx = engine_ctx_of(fid);
 	ssize_t left;
 
-	if (!(engine_tx_does(ctx) & (FI_SEND | FI_READ | FI_WRITE | FI_COLLECTIVE)))
+	if (!engine_transmits(ctx))
 		return -FI_ENOSYS;
 	if (!ctx->enabled)
 		return -FI_EOPBADSTATE;

@@ -41,11 +41,15 @@ static inline bool engine_tells(const struct engine_ctx *ctx)
 /* engine_ctx_flags - work out the flags of calls without flags, from op flags, queues and capabilities */
 void engine_ctx_flags(struct engine_ctx *ctx);
 
-/* engine_tx_does - capabilities that there is a transmit context for */
-uint64_t engine_tx_does(const struct engine_ctx *ctx);
-
-/* engine_receives - are receives posted here? What is received into a shared context is posted there */
+/*
+ * engine_transmits, engine_receives - is there that direction: asked for, or bound for? It has messages of
+ * either kind then, asked for or not. What is received into a shared context is posted there.
+ */
+bool engine_transmits(const struct engine_ctx *ctx);
 bool engine_receives(const struct engine_ctx *ctx);
+
+/* engine_accesses - RMA and atomics: messages of an endpoint without both are not told from what they overtake */
+bool engine_accesses(const struct engine_ctx *ctx);
 
 /*
  * engine_ctx_open_tables - set the op tables of one that is enabled, by its capabilities and op flags

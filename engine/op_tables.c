@@ -38,13 +38,7 @@ _Static_assert(SLOTS(fi_ops_tagged, recv, recvmsg) == RECVS &&
 			       INJECTS,
 	       "both kinds of messages have the same calls");
 
-#define READS	    SLOTS(fi_ops_rma, read, readmsg)
-#define WRITES	    SLOTS(fi_ops_rma, write, injectdata)
 #define RMA_INJECTS (SLOT(fi_ops_rma, inject) | SLOT(fi_ops_rma, injectdata))
-
-/* Atomics: those that fetch are reads. */
-#define UPDATES (SLOTS(fi_ops_atomic, write, inject) | SLOT(fi_ops_atomic, writevalid))
-#define FETCHES (EVERY(fi_ops_atomic) & ~UPDATES)
 
 /* What a context has of one table. */
 struct engine_calls {
@@ -66,6 +60,14 @@ static const engine_slot *engine_source(const struct engine_calls *c, size_t i)
 	return c->waits & bit && waiting[i] ? waiting : c->all;
 }
 
+/* What stays as it is is not stored: calls may be reading it. */
+static void engine_slot_set(engine_slot *slot, uintptr_t to)
+{
+	if (atomic_load_explicit(slot, memory_order_relaxed) != to)
+		/* R:fid_ep.ops  the slots before it; the inline calls load those through it, which is order enough */
+		atomic_store_explicit(slot, to, memory_order_release);
+}
+
 /* Let @ops, a pointer in a struct fid_ep, lead to the table of all calls or to @own. */
 static void engine_table(void *ops, void *own, const struct engine_calls *c)
 {
@@ -74,13 +76,11 @@ static void engine_table(void *ops, void *own, const struct engine_calls *c)
 
 	if (c->has != c->every || c->waits) {
 		for (size_t i = 1; i < c->size / sizeof(*to); i++)
-			atomic_store_explicit(&to[i], engine_source(c, i)[i],
-					      memory_order_relaxed);
-		atomic_store_explicit(&to[0], c->size, memory_order_relaxed);
+			engine_slot_set(&to[i], engine_source(c, i)[i]);
+		engine_slot_set(&to[0], c->size);
 		table = own;
 	}
-	/* R:fid_ep.ops  the slots before it; the inline calls load those through it, which is order enough */
-	atomic_store_explicit((engine_slot *)ops, (uintptr_t)table, memory_order_release);
+	engine_slot_set(ops, (uintptr_t)table);
 }
 
 /* Calls that wait for a counter are those without flags: what has to be gone on return has no such. */
@@ -89,15 +89,14 @@ static bool engine_sends_wait(const struct engine_ctx *ctx)
 	return ctx->tx && ctx->tx_op_flags & FI_TRIGGER;
 }
 
-/* SLOT() of messages of a kind, FI_MSG or FI_TAGGED, that it has. */
-static uint32_t engine_messages(const struct engine_ctx *ctx, uint64_t kind)
+/* SLOT() of messages that it has: those of both kinds, since programs ask for too little. */
+static uint32_t engine_messages(const struct engine_ctx *ctx)
 {
-	uint64_t does = engine_tx_does(ctx);
 	uint32_t has = 0;
 
-	if (does & FI_SEND && does & kind)
+	if (engine_transmits(ctx))
 		has |= engine_sends_wait(ctx) ? SENDS & ~INJECTS : SENDS;
-	if (engine_receives(ctx) && ctx->rx_caps & kind)
+	if (engine_receives(ctx))
 		has |= RECVS;
 	return has;
 }
@@ -107,13 +106,14 @@ static void engine_message_tables(struct engine_ctx *ctx, bool safe)
 	const struct engine_family *family = ctx->domain->family;
 	bool receives_wait = ctx->rx && ctx->rx_op_flags & FI_TRIGGER;
 	uint32_t waits = (engine_sends_wait(ctx) ? SENDS : 0) | (receives_wait ? RECVS : 0);
+	uint32_t messages = engine_messages(ctx);
 	struct engine_calls msg = {
 		.none = &engine_no_msg_ops,
 		.all = safe ? &engine_safe_msg_ops : family->msg,
 		.waiting = &engine_trigger_msg_ops,
 		.size = sizeof(ctx->msg),
 		.every = EVERY(fi_ops_msg),
-		.has = engine_messages(ctx, FI_MSG),
+		.has = messages,
 		.waits = waits,
 	};
 	struct engine_calls tagged = {
@@ -122,7 +122,7 @@ static void engine_message_tables(struct engine_ctx *ctx, bool safe)
 		.waiting = &engine_trigger_tagged_ops,
 		.size = sizeof(ctx->tagged),
 		.every = EVERY(fi_ops_tagged),
-		.has = engine_messages(ctx, FI_TAGGED),
+		.has = messages,
 		.waits = waits,
 	};
 
@@ -132,14 +132,14 @@ static void engine_message_tables(struct engine_ctx *ctx, bool safe)
 
 static void engine_access_tables(struct engine_ctx *ctx, bool safe)
 {
-	uint64_t does = engine_tx_does(ctx);
-	bool waits = engine_sends_wait(ctx);
+	bool has = engine_accesses(ctx), waits = engine_sends_wait(ctx);
 	struct engine_calls rma = {
 		.none = &engine_no_rma_ops,
 		.all = safe ? &engine_safe_rma_ops : &engine_rma_ops,
 		.waiting = &engine_trigger_rma_ops,
 		.size = sizeof(ctx->rma),
 		.every = EVERY(fi_ops_rma),
+		.has = has ? EVERY(fi_ops_rma) : 0,
 		.waits = waits ? EVERY(fi_ops_rma) : 0,
 	};
 	struct engine_calls atomic = {
@@ -148,13 +148,10 @@ static void engine_access_tables(struct engine_ctx *ctx, bool safe)
 		.waiting = &engine_trigger_atomic_ops,
 		.size = sizeof(ctx->atomic),
 		.every = EVERY(fi_ops_atomic),
+		.has = has ? EVERY(fi_ops_atomic) : 0,
 		.waits = waits ? EVERY(fi_ops_atomic) : 0,
 	};
 
-	if (does & FI_RMA)
-		rma.has = (does & FI_READ ? READS : 0) | (does & FI_WRITE ? WRITES : 0);
-	if (does & FI_ATOMIC)
-		atomic.has = (does & FI_READ ? FETCHES : 0) | (does & FI_WRITE ? UPDATES : 0);
 	if (waits) {
 		rma.has &= ~RMA_INJECTS;
 		atomic.has &= ~SLOT(fi_ops_atomic, inject);

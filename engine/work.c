@@ -178,8 +178,9 @@ static bool work_run(struct cntr_work *wait)
 
 /* What a call says */
 
-/* The endpoint or context of the call. @caps: what it needs. 0 or -FI_E* */
-static int work_ctx(struct engine_work *work, struct fid_ep *fid, uint64_t caps)
+/* The endpoint or context of the call. @does: has it such calls. 0 or -FI_E* */
+static int work_ctx(struct engine_work *work, struct fid_ep *fid,
+		    bool (*does)(const struct engine_ctx *ctx))
 {
 	bool recv = work_is_recv(work);
 	struct engine_ctx *ctx;
@@ -192,9 +193,7 @@ static int work_ctx(struct engine_work *work, struct fid_ep *fid, uint64_t caps)
 		return -FI_EINVAL;
 	if (!ctx->enabled)
 		return -FI_EOPBADSTATE;
-	/* Whether messages have tags is the matcher's business: programs ask for too little. */
-	caps |= FI_TRIGGER;
-	if (recv ? !ctx->rx || caps & ~ctx->rx_caps : !ctx->tx || caps & ~ctx->tx_caps)
+	if (!does(ctx) || !((recv ? ctx->rx_caps : ctx->tx_caps) & FI_TRIGGER))
 		return -FI_ENOSYS;
 	work->ctx = ctx;
 	return 0;
@@ -301,7 +300,7 @@ static int work_keep_access(struct engine_work *work, uint64_t flags)
 
 static int work_send(struct engine_work *work, const struct fi_op_msg *op)
 {
-	int ret = work_ctx(work, op->ep, FI_SEND);
+	int ret = work_ctx(work, op->ep, engine_transmits);
 
 	if (!ret)
 		ret = engine_msg_of(work->ctx, &op->msg, op->flags, &work->msg);
@@ -310,7 +309,7 @@ static int work_send(struct engine_work *work, const struct fi_op_msg *op)
 
 static int work_tsend(struct engine_work *work, const struct fi_op_tagged *op)
 {
-	int ret = work_ctx(work, op->ep, FI_SEND);
+	int ret = work_ctx(work, op->ep, engine_transmits);
 
 	if (!ret)
 		ret = engine_msg_of_tagged(work->ctx, &op->msg, op->flags, &work->msg);
@@ -319,7 +318,7 @@ static int work_tsend(struct engine_work *work, const struct fi_op_tagged *op)
 
 static int work_recv(struct engine_work *work, const struct fi_op_msg *op)
 {
-	int ret = work_ctx(work, op->ep, FI_RECV);
+	int ret = work_ctx(work, op->ep, engine_receives);
 
 	if (!ret)
 		ret = engine_want_of(work->ctx, &op->msg, op->flags, &work->recv.want);
@@ -328,7 +327,7 @@ static int work_recv(struct engine_work *work, const struct fi_op_msg *op)
 
 static int work_trecv(struct engine_work *work, const struct fi_op_tagged *op)
 {
-	int ret = work_ctx(work, op->ep, FI_RECV);
+	int ret = work_ctx(work, op->ep, engine_receives);
 
 	if (!ret)
 		ret = engine_want_of_tagged(work->ctx, &op->msg, op->flags, &work->recv.want);
@@ -338,7 +337,7 @@ static int work_trecv(struct engine_work *work, const struct fi_op_tagged *op)
 static int work_rma(struct engine_work *work, const struct fi_op_rma *op)
 {
 	uint8_t packet = work->type == FI_OP_READ ? PACKET_READ : PACKET_WRITE;
-	int ret = work_ctx(work, op->ep, FI_RMA | (packet == PACKET_READ ? FI_READ : FI_WRITE));
+	int ret = work_ctx(work, op->ep, engine_accesses);
 
 	if (!ret)
 		ret = engine_access_rma(work->ctx, &op->msg, op->flags, packet, &work->access);
@@ -350,7 +349,7 @@ static int work_atomic(struct engine_work *work, struct fid_ep *ep,
 		       const struct fi_msg_atomic *msg, const struct fi_msg_fetch *fetch,
 		       const struct fi_msg_compare *compare, uint64_t flags)
 {
-	int ret = work_ctx(work, ep, FI_ATOMIC | (fetch ? FI_READ : FI_WRITE));
+	int ret = work_ctx(work, ep, engine_accesses);
 
 	if (!ret)
 		ret = engine_access_atomic(work->ctx, msg, fetch, compare, flags, &work->access,
