@@ -27,18 +27,23 @@
 /* Ones that programs stumble over which do not know them: given only when asked for, too. */
 #define RECENT_CAPS (FI_TAGGED_MULTI_RECV | FI_RMA_PMEM)
 
-/* What @asked, not 0, comes to on an offer: primary as asked, secondary as offered. */
-static uint64_t caps_granted(uint64_t asked, uint64_t offered)
+/* Transfers that go nowhere go wherever is offered. */
+static uint64_t caps_whole(uint64_t caps, uint64_t offered)
 {
-	uint64_t secondary = ~(PRIMARY_CAPS | MSG_MODIFIERS | RMA_MODIFIERS | COSTLY_CAPS |
-			       RECENT_CAPS);
-	uint64_t caps = (asked | secondary) & offered;
-
 	if ((caps & (FI_MSG | FI_TAGGED)) && !(caps & MSG_MODIFIERS))
 		caps |= offered & MSG_MODIFIERS;
 	if ((caps & (FI_RMA | FI_ATOMIC)) && !(caps & RMA_MODIFIERS))
 		caps |= offered & RMA_MODIFIERS;
 	return caps;
+}
+
+/* What @asked, not 0, comes to on an offer: primary as asked, secondary as offered. */
+static uint64_t caps_granted(uint64_t asked, uint64_t offered)
+{
+	uint64_t secondary = ~(PRIMARY_CAPS | MSG_MODIFIERS | RMA_MODIFIERS | COSTLY_CAPS |
+			       RECENT_CAPS);
+
+	return caps_whole((asked | secondary) & offered, offered);
 }
 
 /*
@@ -66,12 +71,15 @@ static uint64_t answer_caps(const struct fi_info *offer, const struct fi_info *h
 	return caps_granted(hints->caps, offer->caps);
 }
 
-/* The part of an answer's capabilities that a context or a domain has. */
+/*
+ * The part of an answer's capabilities that a context has. Where it has transfers, it has those
+ * directions of its own side: FI_RMA with FI_REMOTE_READ alone transmits, too, as everywhere.
+ */
 static uint64_t answer_part_caps(uint64_t info_caps, uint64_t asked, uint64_t offered)
 {
 	uint64_t caps = asked ? caps_granted(asked, offered) : offered;
 
-	return caps & info_caps;
+	return caps_whole(caps & info_caps, offered);
 }
 
 /* What hints were read with: how far their structures reach, and what the program knows. */
@@ -86,6 +94,8 @@ static void answer_tx(struct fi_tx_attr *tx, const struct fi_tx_attr *hints, uin
 {
 	tx->caps = answer_part_caps(info_caps, hints ? hints->caps : 0, tx->caps);
 	tx->op_flags = hints ? hints->op_flags : 0;
+	if (reader->as && reader->as->size)
+		tx->size = reader->as->size;
 	if (!hints)
 		return;
 	if (hints->inject_size)
@@ -101,10 +111,13 @@ static void answer_tx(struct fi_tx_attr *tx, const struct fi_tx_attr *hints, uin
 		tx->tclass = hints->tclass;
 }
 
-static void answer_rx(struct fi_rx_attr *rx, const struct fi_rx_attr *hints, uint64_t info_caps)
+static void answer_rx(struct fi_rx_attr *rx, const struct fi_rx_attr *hints, uint64_t info_caps,
+		      const struct reader *reader)
 {
 	rx->caps = answer_part_caps(info_caps, hints ? hints->caps : 0, rx->caps);
 	rx->op_flags = hints ? hints->op_flags : 0;
+	if (reader->as && reader->as->size)
+		rx->size = reader->as->size;
 	if (!hints)
 		return;
 	if (hints->size)
@@ -345,7 +358,7 @@ int info_answer(const struct fi_provider *prov, const struct fi_info *offer,
 	if (hints)
 		info->handle = hints->handle;
 	answer_tx(info->tx_attr, hints ? hints->tx_attr : NULL, info->caps, &reader);
-	answer_rx(info->rx_attr, hints ? hints->rx_attr : NULL, info->caps);
+	answer_rx(info->rx_attr, hints ? hints->rx_attr : NULL, info->caps, &reader);
 	err = answer_domain(info, hints, &reader);
 	if (as)
 		answer_contexts(info, hints, as->ctx_cnt);

@@ -137,6 +137,32 @@ static void modifiers_limit_what_is_answered(void **state)
 			 FI_READ | FI_WRITE | FI_REMOTE_READ | FI_REMOTE_WRITE);
 }
 
+static void contexts_have_the_directions_of_their_side(void **state)
+{
+	struct round *round = *state;
+	struct fi_info *answer;
+
+	round->hints->caps = FI_RMA | FI_REMOTE_READ;
+	answer = ask(round, API);
+	assert_int_equal(answer->caps & (FI_READ | FI_WRITE), 0);
+	assert_int_equal(answer->tx_attr->caps & (FI_READ | FI_WRITE), FI_READ | FI_WRITE);
+	assert_int_equal(answer->rx_attr->caps & (FI_REMOTE_READ | FI_REMOTE_WRITE),
+			 FI_REMOTE_READ);
+}
+
+static void contexts_are_as_large_as_the_name_has_them(void **state)
+{
+	static const struct info_persona roomy = { .name = "roomy", .ctx_cnt = 1, .size = 77 };
+	struct round *round = *state;
+
+	round->as = &roomy;
+	assert_int_equal(ask(round, API)->tx_attr->size, 77);
+	assert_int_equal(round->answer->rx_attr->size, 77);
+	round->hints->tx_attr->size = 5;
+	assert_int_equal(ask(round, API)->tx_attr->size, 5);
+	assert_int_equal(round->answer->rx_attr->size, 77);
+}
+
 static void capabilities_that_cost_come_only_if_asked_for(void **state)
 {
 	struct round *round = *state;
@@ -442,6 +468,8 @@ int main(void)
 		TEST(a_refusal_leaves_the_result_alone),
 		TEST(primary_capabilities_come_only_if_asked_for),
 		TEST(modifiers_limit_what_is_answered),
+		TEST(contexts_have_the_directions_of_their_side),
+		TEST(contexts_are_as_large_as_the_name_has_them),
 		TEST(capabilities_that_cost_come_only_if_asked_for),
 		TEST(a_context_may_ask_for_less_than_the_whole),
 		TEST(requested_values_are_the_answered_values),

@@ -23,6 +23,7 @@ struct info_persona {
 	uint32_t protocol_version;
 	enum fi_progress control, data; /* where none is asked for; unspecified: manual */
 	size_t ctx_cnt; /* contexts of an endpoint, of each kind, where none are asked for */
+	size_t size;	/* of contexts, of each kind, where none is asked for; 0: as offered */
 };
 
 /*
