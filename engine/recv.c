@@ -283,13 +283,14 @@ static int engine_want_flags(const struct engine_ctx *ctx, struct engine_want *w
 static ssize_t engine_post_flags(struct engine_ctx *ctx, struct engine_want *want,
 				 uint64_t flags)
 {
+	const char *call = want->flags & PACKET_TAGGED ? "fi_trecvmsg" : "fi_recvmsg";
 	int ret = engine_want_flags(ctx, want, flags);
 
 	if (ret)
-		return engine_refuse_call(ctx, "fi_recvmsg", ret);
+		return engine_refuse_call(ctx, call, ret);
 	if (!(flags & (FI_PEEK | FI_CLAIM | FI_DISCARD)))
 		return engine_post(ctx, want);
-	return engine_refuse_call(ctx, "fi_recvmsg", engine_look(ctx, want, flags));
+	return engine_refuse_call(ctx, call, engine_look(ctx, want, flags));
 }
 
 static struct engine_want engine_want_tagged(const struct fi_msg_tagged *msg)
@@ -436,7 +437,7 @@ ssize_t engine_trecvmsg(struct fid_ep *fid, const struct fi_msg_tagged *msg, uin
 	struct engine_want want;
 
 	if (!msg)
-		return engine_refuse_call(ctx, "fi_recvmsg", -FI_EINVAL);
+		return engine_refuse_call(ctx, "fi_trecvmsg", -FI_EINVAL);
 	if (unlikely(flags & FI_TRIGGER))
 		return engine_trigger_trecv(fid, msg, flags);
 	want = engine_want_tagged(msg);

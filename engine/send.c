@@ -406,6 +406,12 @@ int engine_tx_flags(const struct engine_tx_ctx *tx, uint64_t flags, uint64_t kno
 	return 0;
 }
 
+ssize_t engine_inject_refuse(const struct engine_ctx *ctx, const char *call, size_t len)
+{
+	return engine_refuse_value(ctx->domain->family, FI_LOG_EP_DATA, -FI_EINVAL, call,
+				   "more than inject_size", len);
+}
+
 /* What to send, from an iovec. 0 or -FI_E* */
 static int engine_msg_iov(struct engine_msg *msg, const struct iovec *iov, size_t cnt)
 {
@@ -447,7 +453,7 @@ ssize_t engine_tsendv(struct fid_ep *fid, const struct iovec *iov, void **desc, 
 				  .flags = PACKET_TAGGED | engine_tx_defaults(ctx) };
 	int ret = engine_msg_iov(&msg, iov, cnt);
 
-	return unlikely(ret) ? engine_refuse_call(ctx, "fi_sendv", ret)
+	return unlikely(ret) ? engine_refuse_call(ctx, "fi_tsendv", ret)
 			     : engine_send_to(ctx, dest, &msg, NULL);
 }
 
@@ -502,6 +508,6 @@ ssize_t engine_tsendmsg(struct fid_ep *fid, const struct fi_msg_tagged *m, uint6
 	if (unlikely(flags & FI_TRIGGER))
 		return engine_trigger_tsend(fid, m, flags);
 	ret = engine_msg_of_tagged(ctx, m, flags, &msg);
-	return unlikely(ret) ? engine_refuse_call(ctx, "fi_sendmsg", ret)
+	return unlikely(ret) ? engine_refuse_call(ctx, "fi_tsendmsg", ret)
 			     : engine_send_to(ctx, m->addr, &msg, NULL);
 }

@@ -241,6 +241,9 @@ static inline uint32_t engine_injects(const struct engine_ctx *ctx)
 	return ENGINE_INJECT | (engine_tx_defaults(ctx) & (PACKET_DELIVERY | PACKET_ACKED));
 }
 
+/* engine_inject_refuse - such a call has more than fits: say so, and return the error */
+ssize_t engine_inject_refuse(const struct engine_ctx *ctx, const char *call, size_t len);
+
 /*
  * The slots of struct fi_ops_msg and struct fi_ops_tagged that send from one buffer.
  * @wire: constant ops, or NULL: look up the route.
@@ -270,8 +273,7 @@ static inline ssize_t engine_tinject(struct fid_ep *fid, const void *buf, size_t
 				  .flags = PACKET_TAGGED | engine_injects(ctx) };
 
 	if (unlikely(len > ENGINE_INJECT_MAX))
-		return engine_refuse_value(ctx->domain->family, FI_LOG_EP_DATA, -FI_EINVAL,
-					   "fi_inject", "more than inject_size", len);
+		return engine_inject_refuse(ctx, "fi_tinject", len);
 	return engine_send_to(ctx, dest, &msg, wire);
 }
 
@@ -302,8 +304,7 @@ static inline ssize_t engine_tinjectdata(struct fid_ep *fid, const void *buf, si
 				  .flags = PACKET_TAGGED | PACKET_CQ_DATA | engine_injects(ctx) };
 
 	if (unlikely(len > ENGINE_INJECT_MAX))
-		return engine_refuse_value(ctx->domain->family, FI_LOG_EP_DATA, -FI_EINVAL,
-					   "fi_inject", "more than inject_size", len);
+		return engine_inject_refuse(ctx, "fi_tinjectdata", len);
 	return engine_send_to(ctx, dest, &msg, wire);
 }
 
@@ -325,8 +326,7 @@ static inline ssize_t engine_minject(struct fid_ep *fid, const void *buf, size_t
 	struct engine_msg msg = { .buf = buf, .len = len, .flags = engine_injects(ctx) };
 
 	if (unlikely(len > ENGINE_INJECT_MAX))
-		return engine_refuse_value(ctx->domain->family, FI_LOG_EP_DATA, -FI_EINVAL,
-					   "fi_inject", "more than inject_size", len);
+		return engine_inject_refuse(ctx, "fi_inject", len);
 	return engine_send_to(ctx, dest, &msg, wire);
 }
 
@@ -354,8 +354,7 @@ static inline ssize_t engine_minjectdata(struct fid_ep *fid, const void *buf, si
 	};
 
 	if (unlikely(len > ENGINE_INJECT_MAX))
-		return engine_refuse_value(ctx->domain->family, FI_LOG_EP_DATA, -FI_EINVAL,
-					   "fi_inject", "more than inject_size", len);
+		return engine_inject_refuse(ctx, "fi_injectdata", len);
 	return engine_send_to(ctx, dest, &msg, wire);
 }
 

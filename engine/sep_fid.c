@@ -331,7 +331,8 @@ static int engine_sep_tx_ctx(struct fid_ep *fid, int index, struct fi_tx_attr *a
 	if (index < 0 || (uint32_t)index >= ep->tx_cnt || !out)
 		return engine_refuse_value(
 			ep->family, FI_LOG_EP_CTRL, -FI_EINVAL, "fi_tx_context",
-			"the index is less than ep_attr.tx_ctx_cnt was", (uint64_t)index);
+			"an index beyond ep_attr.tx_ctx_cnt, or NULL where the context is to go",
+			(uint64_t)index);
 	ret = engine_tx_attr_check(ep->domain, "fi_tx_context", attr);
 	if (ret)
 		return ret;
@@ -362,7 +363,8 @@ static int engine_sep_rx_ctx(struct fid_ep *fid, int index, struct fi_rx_attr *a
 	if (index < 0 || (uint32_t)index >= ep->rx_cnt || !out)
 		return engine_refuse_value(
 			ep->family, FI_LOG_EP_CTRL, -FI_EINVAL, "fi_rx_context",
-			"the index is less than ep_attr.rx_ctx_cnt was", (uint64_t)index);
+			"an index beyond ep_attr.rx_ctx_cnt, or NULL where the context is to go",
+			(uint64_t)index);
 	ret = engine_rx_attr_check(ep->domain, "fi_rx_context", attr);
 	if (ret)
 		return ret;
@@ -438,31 +440,38 @@ static void engine_sep_undo(struct engine_ep *ep)
 	engine_ep_end(ep);
 }
 
-static bool engine_sep_cnt(size_t asked, uint32_t *cnt)
+#define SEP_OPEN "fi_scalable_ep"
+
+static int engine_sep_cnt(const struct engine_domain *domain, size_t asked, uint32_t *cnt)
 {
 	*cnt = asked ? (uint32_t)asked : 1;
-	return asked <= PACKET_RX_MAX;
+	if (asked <= PACKET_RX_MAX)
+		return 0;
+	return engine_refuse_value(domain->family, FI_LOG_EP_CTRL, -FI_EINVAL, SEP_OPEN,
+				   "more contexts than an endpoint can have; see "
+				   "domain_attr.max_ep_tx_ctx and max_ep_rx_ctx",
+				   asked);
 }
 
 int engine_sep_open(struct fid_domain *fid, struct fi_info *info, struct fid_ep **out,
 		    void *context)
 {
 	struct engine_domain *domain = container_of(fid, struct engine_domain, fid);
-	uint32_t tx_cnt = 1, rx_cnt = 1;
+	static const struct fi_ep_attr none;
+	const struct fi_ep_attr *attr;
+	uint32_t tx_cnt, rx_cnt;
 	struct engine_ep *ep;
 	int ret;
 
 	if (!info || !out)
-		return engine_refuse(domain->family, FI_LOG_EP_CTRL, -FI_EINVAL,
-				     "fi_scalable_ep",
+		return engine_refuse(domain->family, FI_LOG_EP_CTRL, -FI_EINVAL, SEP_OPEN,
 				     "NULL for the fi_info, or where the endpoint is to go");
-	if (info->ep_attr && (!engine_sep_cnt(info->ep_attr->tx_ctx_cnt, &tx_cnt) ||
-			      !engine_sep_cnt(info->ep_attr->rx_ctx_cnt, &rx_cnt)))
-		return engine_refuse_value(domain->family, FI_LOG_EP_CTRL, -FI_EINVAL,
-					   "fi_scalable_ep",
-					   "more contexts than an endpoint can have; see "
-					   "domain_attr.max_ep_tx_ctx and max_ep_rx_ctx",
-					   PACKET_RX_MAX);
+	attr = info->ep_attr ? info->ep_attr : &none;
+	ret = engine_sep_cnt(domain, attr->tx_ctx_cnt, &tx_cnt);
+	if (!ret)
+		ret = engine_sep_cnt(domain, attr->rx_ctx_cnt, &rx_cnt);
+	if (ret)
+		return ret;
 	ret = engine_ep_create(domain, info, FI_CLASS_SEP, context, &ep);
 	if (ret)
 		return ret;

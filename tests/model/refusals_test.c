@@ -152,6 +152,9 @@ static void opens_say_why_not(void **state)
 	REFUSED("fi_endpoint", -FI_EINVAL, fi_endpoint(e.domain, e.info, &ep, NULL));
 	e.info->ep_attr->type = FI_EP_RDM;
 	REFUSED("fi_scalable_ep", -FI_EINVAL, fi_scalable_ep(e.domain, NULL, &ep, NULL));
+	e.info->ep_attr->rx_ctx_cnt = 0xabcd;
+	REFUSED("given 0xabcd", -FI_EINVAL, fi_scalable_ep(e.domain, e.info, &ep, NULL));
+	e.info->ep_attr->rx_ctx_cnt = 1;
 	REFUSED("fi_cq_open", -FI_EINVAL, fi_cq_open(e.domain, &cq_attr, &cq, NULL));
 	cq_attr = (struct fi_cq_attr){ .wait_obj = FI_WAIT_SET };
 	REFUSED("fi_cq_open", -FI_EINVAL, fi_cq_open(e.domain, &cq_attr, &cq, NULL));
@@ -211,11 +214,13 @@ static void transfers_say_why_not(void **state)
 	struct fid_ep *ep;
 
 	REFUSED("send", -FI_EINVAL, fi_tsend(e.ep, buf, 8, NULL, 4711, 1, NULL));
-	REFUSED("fi_sendv", -FI_EINVAL, fi_tsendv(e.ep, &iov, NULL, 100000, 0, 1, NULL));
-	REFUSED("fi_sendmsg", -FI_EBADFLAGS, fi_tsendmsg(e.ep, &msg, FI_PEEK));
+	REFUSED("fi_tsendv", -FI_EINVAL, fi_tsendv(e.ep, &iov, NULL, 100000, 0, 1, NULL));
+	REFUSED("fi_tsendmsg", -FI_EBADFLAGS, fi_tsendmsg(e.ep, &msg, FI_PEEK));
+	REFUSED("fi_tinject", -FI_EINVAL, fi_tinject(e.ep, buf, 1u << 20, 0, 1));
+	REFUSED("fi_tinjectdata", -FI_EINVAL, fi_tinjectdata(e.ep, buf, 1u << 20, 0, 0, 1));
 	REFUSED("receive", -FI_EINVAL,
 		fi_trecvv(e.ep, &iov, NULL, 100000, FI_ADDR_UNSPEC, 1, 0, NULL));
-	REFUSED("fi_recvmsg", -FI_EBADFLAGS, fi_trecvmsg(e.ep, &msg, FI_INJECT));
+	REFUSED("fi_trecvmsg", -FI_EBADFLAGS, fi_trecvmsg(e.ep, &msg, FI_INJECT));
 	REFUSED("transfer", -FI_ENOSYS, fi_read(e.ep, buf, 8, NULL, 0, 0, 0, NULL));
 	REFUSED("transfer", -FI_ENOSYS,
 		fi_atomic(e.ep, buf, 1, NULL, 0, 0, 0, FI_UINT8, FI_SUM, NULL));
