@@ -8,7 +8,7 @@
  * line 'getinfo: NAME: REASON' of level FI_LOG_INFO, which FI_LOG_LEVEL=info prints and an
  * imported logger receives. When nothing was found and somebody wants a log at all, one
  * warning tells all reasons; otherwise a query that finds nothing is silent, since programs
- * probe.
+ * probe. Who reads the reasons is also told the nearest question that is answered (nearest.h).
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -28,6 +28,7 @@
 #include "name_filter.h"
 #include "names.h"
 #include "naming.h"
+#include "nearest.h"
 #include "params.h"
 #include "registry.h"
 #include "start.h"
@@ -45,6 +46,7 @@ struct request {
 	const struct fi_info *hints;
 	const struct name_filter *filter;
 	struct naming naming;
+	bool quiet;	    /* one that nobody asked: reasons are of no interest */
 	char reasons[1024]; /* 'link: ...; shm: ...' */
 	size_t reasons_len;
 };
@@ -70,6 +72,8 @@ static void refused(struct request *req, const char *name, const char *fmt, ...)
 	va_list args;
 	int n;
 
+	if (req->quiet)
+		return;
 	va_start(args, fmt);
 	vsnprintf(reason, sizeof(reason), fmt, args);
 	va_end(args);
@@ -317,13 +321,55 @@ static int query(struct request *req, struct fi_info **info)
 		return err;
 	}
 	if (!head) {
-		if (log_is_wanted() && !(req->flags & ASK_INTERNALLY))
+		if (!req->quiet && log_is_wanted() && !(req->flags & ASK_INTERNALLY))
 			FI_WARN(&core_provider, FI_LOG_CORE, "fi_getinfo found nothing: %s\n",
 				req->reasons_len ? req->reasons : "there is no provider");
 		return -FI_ENODATA;
 	}
 	*info = head;
 	return 0;
+}
+
+/* Does anybody answer a question that is like one that was asked? */
+static bool is_answered(const struct question *q, void *arg)
+{
+	const struct request *asked = arg;
+	struct request req = {
+		.version = asked->version,
+		.node = q->node,
+		.service = q->service,
+		.flags = asked->flags,
+		.hints = q->hints,
+		.filter = asked->filter,
+		.quiet = true,
+	};
+	struct fi_info *info = NULL;
+	int err = naming_init(&req.naming, hinted_prov_name(q->hints));
+
+	if (err)
+		return false;
+	err = query(&req, &info);
+	naming_fini(&req.naming);
+	info_free(info);
+	return !err;
+}
+
+/* For who reads the reasons: what to leave out. */
+static void tell_nearest(struct request *req)
+{
+	const struct question q = { req->node, req->service, req->hints };
+	struct log_ear ear;
+	char text[256];
+	bool found;
+
+	if (req->flags & ASK_INTERNALLY || !log_is_wanted() ||
+	    !fi_log_enabled(&core_provider, FI_LOG_INFO, FI_LOG_CORE))
+		return;
+	log_hush(&ear);
+	found = nearest_find(&q, is_answered, req, text, sizeof(text));
+	log_listen_end(&ear);
+	if (found)
+		FI_INFO(&core_provider, FI_LOG_CORE, "getinfo would be answered %s\n", text);
 }
 
 /* Append one fi_info that says no more than who it is. */
@@ -406,6 +452,8 @@ CORE_EXPORT int fi_getinfo(uint32_t version, const char *node, const char *servi
 		return err;
 	err = query(&req, info);
 	naming_fini(&req.naming);
+	if (err == -FI_ENODATA)
+		tell_nearest(&req);
 	return err;
 }
 

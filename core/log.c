@@ -184,9 +184,16 @@ static void hear(struct log_ear *ear, const char *msg)
 void log_listen(struct log_ear *ear)
 {
 	ear->outer = ear_open;
+	ear->alone = ear_open && ear_open->alone;
 	ear->used = 0;
 	ear->text[0] = '\0';
 	ear_open = ear;
+}
+
+void log_hush(struct log_ear *ear)
+{
+	log_listen(ear);
+	ear->alone = true;
 }
 
 void log_listen_end(struct log_ear *ear)
@@ -223,7 +230,7 @@ CORE_EXPORT void fi_log(const struct fi_provider *prov, enum fi_log_level level,
 	if (is_heard(prov, level)) {
 		hear(ear_open, msg);
 		/* The caller may be here only because we listen. */
-		if (!is_enabled(prov, level, subsys))
+		if (ear_open->alone || !is_enabled(prov, level, subsys))
 			return;
 	}
 	atomic_load_explicit(&sink.log, memory_order_acquire)(prov ? prov : &core_provider,

@@ -42,6 +42,7 @@ int log_open(uint32_t version, size_t attr_len, uint64_t flags, struct fid **fid
 /* Messages heard, joined by '; ', each once. */
 struct log_ear {
 	struct log_ear *outer;
+	bool alone; /* nobody else hears it */
 	size_t used;
 	char text[512];
 };
@@ -57,6 +58,13 @@ struct log_ear {
  */
 void log_listen(struct log_ear *ear);
 void log_listen_end(struct log_ear *ear);
+
+/*
+ * log_hush - the same, and what is heard goes nowhere else, whatever is enabled
+ *
+ * Who listens in between hears it. Ends with log_listen_end().
+ */
+void log_hush(struct log_ear *ear);
 
 /*
  * log_level_name, log_subsys_name - for fi_tostr; 'Unknown' for what there is not

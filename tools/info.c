@@ -342,7 +342,7 @@ static void print_reason(const char *name, const char *asked)
 	free(lines);
 }
 
-/* Those there are and did not answer; then names that only the reasons know. */
+/* Those there are and did not answer; then names that only the reasons know; then what would do. */
 static void print_reasons(const struct fi_info *answers, const char *asked)
 {
 	struct fi_info *there = NULL;
@@ -358,6 +358,8 @@ static void print_reasons(const struct fi_info *answers, const char *asked)
 	for (i = 0; (name = reasons_name(i)); i++)
 		if (!answered(answers, name) && !answered(there, name))
 			print_reason(name, asked);
+	if (!answers && reasons_nearest())
+		printf("%s\n", reasons_nearest());
 	fabric_info_destroy(there);
 }
 

@@ -16,6 +16,7 @@
 
 #define CORE_NAME    "core"
 #define LINE_START   "getinfo: "
+#define NEAREST	     "getinfo would be "
 #define LINES_MAX    6 /* of what one provider of a stock library says */
 #define PROVIDER_MAX 64
 
@@ -28,6 +29,7 @@ struct reasons {
 
 static struct reasons *all;
 static unsigned all_cnt;
+static char nearest[256];
 
 static struct reasons *reasons_of(const char *provider, bool create)
 {
@@ -71,6 +73,13 @@ static void add_line(struct reasons *r, const char *text, size_t len)
 	r->cnt += r->lines[r->cnt] != NULL;
 }
 
+/* "getinfo would be answered without HINT", once for a question without an answer. */
+static void hear_nearest(const char *msg)
+{
+	snprintf(nearest, sizeof(nearest), "%s", msg + strlen("getinfo "));
+	nearest[strcspn(nearest, "\n")] = '\0';
+}
+
 /* "getinfo: NAME: reason": the last word on a provider, or another one. */
 static void hear_core(const char *msg)
 {
@@ -78,6 +87,8 @@ static void hear_core(const char *msg)
 	const char *name, *colon;
 	struct reasons *r;
 
+	if (!strncmp(msg, NEAREST, strlen(NEAREST)))
+		hear_nearest(msg);
 	if (strncmp(msg, LINE_START, strlen(LINE_START)))
 		return;
 	name = msg + strlen(LINE_START);
@@ -154,6 +165,11 @@ int reasons_print(FILE *to, const char *provider)
 	return (int)r->cnt;
 }
 
+const char *reasons_nearest(void)
+{
+	return nearest[0] ? nearest : NULL;
+}
+
 const char *reasons_name(unsigned idx)
 {
 	return idx < all_cnt ? all[idx].provider : NULL;
@@ -165,4 +181,5 @@ void reasons_forget(void)
 		forget_lines(&all[--all_cnt]);
 	free(all);
 	all = NULL;
+	nearest[0] = '\0';
 }

@@ -37,6 +37,13 @@ void reasons_heard(const char *provider, const char *func, const char *msg);
 int reasons_print(FILE *to, const char *provider);
 
 /*
+ * reasons_nearest - what to leave out to get an answer, in words: 'would be answered without ...'
+ *
+ * Returns NULL when the library has not said it.
+ */
+const char *reasons_nearest(void);
+
+/*
  * reasons_name - the names of all who gave a reason
  * @idx:  from 0
  *

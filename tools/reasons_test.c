@@ -88,6 +88,15 @@ static void a_flood_is_bounded(void **state)
 	reasons_forget();
 }
 
+static void what_to_leave_out_is_kept_until_all_is_forgotten(void **state)
+{
+	reasons_heard("core", "tell", "getinfo would be answered without FI_HMEM\n");
+	assert_string_equal(reasons_nearest(), "would be answered without FI_HMEM");
+	assert_null(reasons_name(0));
+	reasons_forget();
+	assert_null(reasons_nearest());
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -96,6 +105,7 @@ int main(void)
 		cmocka_unit_test(of_a_stock_library_each_line_counts_once),
 		cmocka_unit_test(what_the_core_says_of_itself_is_no_reason),
 		cmocka_unit_test(a_flood_is_bounded),
+		cmocka_unit_test(what_to_leave_out_is_kept_until_all_is_forgotten),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -49,6 +49,11 @@ expect 'a bad size is named' 2 "'8q' is not a list" "$weft" bench -S 8q
 expect 'a bad hint is named' 2 "'FI_FROB' is not known" "$weft" info -c FI_FROB
 expect 'a provider that is missing is an error' 1 'No data available' \
 	"$weft" info -p no-such-provider
+expect 'a question without an answer has a nearest one' 1 '^would be answered without FI_HMEM$' \
+	"$weft" info --why -p shm -c 'FI_MSG|FI_HMEM'
+expect 'all that is in the way is named' 1 \
+	'^would be answered without FI_HMEM and without ep_attr->type$' \
+	"$weft" info --why -p shm -c 'FI_MSG|FI_HMEM' -t FI_EP_DGRAM
 expect 'bench names the provider that is missing' 1 'no provider frob offers' \
 	"$weft" bench -p frob
 
