@@ -120,6 +120,61 @@ static void text_is_what_it_was_made_of(void **state)
 	}
 }
 
+/* Of whatever build: written from the layout in addr_text.h alone, by another program. */
+static void text_is_the_same_in_every_build(void **state)
+{
+	static const struct {
+		uint16_t family, flags;
+		uint32_t scope;
+		uint8_t ip[16];
+		const char *text;
+	} known[] = {
+		{ ADDR_FAMILY_NONE, 0, 0, { 0 }, "QAQIDBAUGBwgAQkgAAAA-9W33e" },
+		{ ADDR_FAMILY_LOCAL, 0, 0, "svc", "RAQIDBAUGBwgAQkgAAAA-9W33e/svc" },
+		{ ADDR_FAMILY_INET,
+		  0,
+		  0,
+		  { 10, 1, 2, 3 },
+		  "SAQIDBAUGBwgAQkgAAAA-9W33eOl4UAgQG" },
+		{ ADDR_FAMILY_INET,
+		  ADDR_PORT_SHARED,
+		  0,
+		  { 10, 1, 2, 3 },
+		  "VAQIDBAUGBwgAQkgAAAA-9W33eOl4UAgQG" },
+		{ ADDR_FAMILY_INET6,
+		  0,
+		  0,
+		  { 0x20, 0x01, 0x0d, 0xb8, [15] = 1 },
+		  "TAQIDBAUGBwgAQkgAAAA-9W33eOl5AAhtwAAAAAAAAAAAAAAAC" },
+		{ ADDR_FAMILY_INET6,
+		  0,
+		  3,
+		  { 0xfe, 0x80, [15] = 1 },
+		  "UAQIDBAUGBwgAQkgAAAA-9W33eOl4AAAAAAAAAAgAAAAYAAAAA" },
+	};
+
+	for (size_t i = 0; i < sizeof(known) / sizeof(known[0]); i++) {
+		bool network = known[i].family >= ADDR_FAMILY_INET;
+		struct weft_addr a = { .version = ADDR_VERSION,
+				       .kind = ADDR_NONCE,
+				       .nonce = { 1, 2, 3, 4, 5, 6, 7, 8 },
+				       .pid = 4242,
+				       .fd = 7,
+				       .place = 0xdeadbeef,
+				       .family = known[i].family,
+				       .flags = known[i].flags,
+				       .scope = known[i].scope,
+				       .port = network ? 7471 : 0 };
+		char text[ADDR_TEXT_MAX];
+		size_t len;
+
+		memcpy(a.ip, known[i].ip, sizeof(a.ip));
+		len = addr_text_write(&a, text);
+		assert_int_equal(len, strlen(known[i].text));
+		assert_memory_equal(text, known[i].text, len);
+	}
+}
+
 /* All that a field may hold, at once. */
 static void extreme_values_fit(void **state)
 {
@@ -198,6 +253,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(text_is_what_it_was_made_of),
+		cmocka_unit_test(text_is_the_same_in_every_build),
 		cmocka_unit_test(extreme_values_fit),
 		cmocka_unit_test(changed_text_is_refused_or_another_address),
 		cmocka_unit_test(other_text_is_refused),
