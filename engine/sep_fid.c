@@ -20,26 +20,35 @@ static struct engine_sep_ctx *sep_ctx_of(struct engine_ctx *ctx)
 	return container_of(ctx->base, struct engine_sep_ctx, ctx);
 }
 
+/* All contexts in turn, those that transmit first; NULL: there are no more. */
+static struct engine_sep_ctx *engine_sep_ctx_nth(const struct engine_ep *ep, uint32_t i)
+{
+	if (!ep->sep_txs || !ep->sep_rxs)
+		return NULL;
+	if (i < ep->tx_cnt)
+		return &ep->sep_txs[i].of;
+	i -= ep->tx_cnt;
+	return i < ep->rx_cnt ? &ep->sep_rxs[i].of : NULL;
+}
+
 bool engine_sep_busy(const struct engine_ep *ep)
 {
-	for (uint32_t i = 0; ep->sep_txs && i < ep->tx_cnt; i++)
-		if (ep->sep_txs[i].of.open)
-			return true;
-	for (uint32_t i = 0; ep->sep_rxs && i < ep->rx_cnt; i++)
-		if (ep->sep_rxs[i].of.open)
+	const struct engine_sep_ctx *c;
+
+	for (uint32_t i = 0; (c = engine_sep_ctx_nth(ep, i)); i++)
+		if (c->open)
 			return true;
 	return false;
 }
 
 bool engine_sep_awaits(const struct engine_ep *ep)
 {
-	if (!ep->sep_rxs || !ep->sep_txs || ep->enabled || !ep->av)
+	const struct engine_sep_ctx *c;
+
+	if (ep->enabled || !ep->av)
 		return false;
-	for (uint32_t i = 0; i < ep->tx_cnt; i++)
-		if (ep->sep_txs[i].of.open && ep->sep_txs[i].of.ctx.enabled)
-			return true;
-	for (uint32_t i = 0; i < ep->rx_cnt; i++)
-		if (ep->sep_rxs[i].of.open && ep->sep_rxs[i].of.ctx.enabled)
+	for (uint32_t i = 0; (c = engine_sep_ctx_nth(ep, i)); i++)
+		if (c->open && c->ctx.enabled)
 			return true;
 	return false;
 }
@@ -233,14 +242,12 @@ static int engine_sep_ctx_bind(struct fid *fid, struct fid *target, uint64_t fla
 
 int engine_sep_bind(struct engine_ep *ep, struct fid *target, uint64_t flags)
 {
+	struct engine_sep_ctx *c;
 	int ret = 0;
 
-	for (uint32_t i = 0; i < ep->tx_cnt && !ret; i++)
-		if (ep->sep_txs[i].of.open)
-			ret = engine_sep_ctx_take(&ep->sep_txs[i].of.ctx, target, flags);
-	for (uint32_t i = 0; i < ep->rx_cnt && !ret; i++)
-		if (ep->sep_rxs[i].of.open)
-			ret = engine_sep_ctx_take(&ep->sep_rxs[i].of.ctx, target, flags);
+	for (uint32_t i = 0; !ret && (c = engine_sep_ctx_nth(ep, i)); i++)
+		if (c->open)
+			ret = engine_sep_ctx_take(&c->ctx, target, flags);
 	return ret;
 }
 
