@@ -15,7 +15,7 @@
 #include "ep_names.h"
 #include "eq_fid.h"
 #include "fids.h"
-#include "early.h"
+#include "ep_early.h"
 #include "peer.h"
 #include "refuse.h"
 

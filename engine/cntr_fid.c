@@ -6,7 +6,7 @@
 #include <rdma/fi_errno.h>
 #include "cntr.h"
 #include "fids.h"
-#include "early.h"
+#include "ep_early.h"
 #include "progress.h"
 #include "refuse.h"
 #include "sleep.h"

@@ -9,7 +9,7 @@
  */
 #include <rdma/fi_errno.h>
 #include "fids.h"
-#include "early.h"
+#include "ep_early.h"
 #include "refuse.h"
 #include "round.h"
 #include "sleep.h"

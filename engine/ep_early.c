@@ -6,7 +6,7 @@
 #include "cntr.h"
 #include "ctx.h"
 #include "fids.h"
-#include "early.h"
+#include "ep_early.h"
 
 static int early_queues(struct engine_ep *ep, const struct fid *fid, bool drop)
 {

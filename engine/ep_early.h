@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* Endpoints that are not enabled let go of what is closed; see ep_early.c. The caller holds the domain. */
-#ifndef WEFT_EARLY_H
-#define WEFT_EARLY_H
+#ifndef WEFT_EP_EARLY_H
+#define WEFT_EP_EARLY_H
 
 #include "engine.h"
 
