@@ -142,12 +142,45 @@ static struct fi_ops_domain engine_domain_ops = {
 	.xpu_ctx = engine_no_xpu,
 };
 
+/*
+ * Endpoints, queues and contexts of a domain share its state: only a program that lets one thread at a time
+ * into all of them needs no lock, where control calls can be kept out (guard.h). Connections need no
+ * thread: each end makes their progress in calls of its own. Source: fi_domain(3), threading, progress.
+ */
+static void engine_domain_threads(struct engine_domain *domain,
+				  const struct fi_domain_attr *attr)
+{
+	bool safe = attr->threading != FI_THREAD_DOMAIN;
+
+	domain->progress.asked = attr->data_progress == FI_PROGRESS_AUTO;
+	domain->unified = !safe && !domain->progress.asked &&
+			  attr->control_progress == FI_PROGRESS_CONTROL_UNIFIED;
+	if (!safe && !domain->unified)
+		safe = platform_membarrier_open() != 0;
+	atomic_init(&domain->safe, safe);
+	platform_lock_init(&domain->lock);
+}
+
+/* It has nothing in it. */
+static void engine_domain_init(struct engine_domain *domain)
+{
+	list_init(&domain->eps);
+	list_init(&domain->early);
+	list_init(&domain->due);
+	engine_works_init(domain);
+	list_init(&domain->armed);
+	engine_waiter_init(&domain->waiter);
+	engine_armed_init(&domain->progress.armed, NULL, NULL);
+	list_init(&domain->colls);
+	pool_init(&domain->rx_pool, sizeof(struct engine_rx), 0);
+	domain->yield_after = ENGINE_YIELD_MAX;
+}
+
 int engine_domain_open(struct fid_fabric *fid, struct fi_info *info, struct fid_domain **out,
 		       void *context)
 {
 	struct engine_fabric *fabric = container_of(fid, struct engine_fabric, fid);
 	struct engine_domain *domain;
-	bool safe;
 	int ret = 0;
 
 	if (!info || !info->domain_attr || !out)
@@ -177,31 +210,8 @@ int engine_domain_open(struct fid_fabric *fid, struct fi_info *info, struct fid_
 	domain->fabric = fabric;
 	if (info->tx_attr)
 		domain->tx_level = info->tx_attr->op_flags & ENGINE_TX_LEVELS;
-	/*
-	 * Endpoints, queues and contexts of a domain share its state: only a program that lets one
-	 * thread at a time into all of them needs no lock, where control calls can be kept out
-	 * (guard.h). Source: fi_domain(3), threading.
-	 */
-	safe = info->domain_attr->threading != FI_THREAD_DOMAIN;
-	/* Connections need no thread: who begins one makes its progress, and who is called takes it up
-	 * in a call of its own. */
-	domain->progress.asked = info->domain_attr->data_progress == FI_PROGRESS_AUTO;
-	domain->unified = !safe && !domain->progress.asked &&
-			  info->domain_attr->control_progress == FI_PROGRESS_CONTROL_UNIFIED;
-	if (!safe && !domain->unified)
-		safe = platform_membarrier_open() != 0;
-	atomic_init(&domain->safe, safe);
-	platform_lock_init(&domain->lock);
-	list_init(&domain->eps);
-	list_init(&domain->early);
-	list_init(&domain->due);
-	engine_works_init(domain);
-	list_init(&domain->armed);
-	engine_waiter_init(&domain->waiter);
-	engine_armed_init(&domain->progress.armed, NULL, NULL);
-	list_init(&domain->colls);
-	pool_init(&domain->rx_pool, sizeof(struct engine_rx), 0);
-	domain->yield_after = ENGINE_YIELD_MAX;
+	engine_domain_threads(domain, info->domain_attr);
+	engine_domain_init(domain);
 	engine_ref(&fabric->refs);
 	*out = &domain->fid;
 	return 0;

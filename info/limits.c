@@ -52,9 +52,10 @@ struct limit {
 	}
 
 /*
- * Not here: the sizes of contexts, and those up to which order is kept, which are answered as they were asked for; the numbers of contexts
- * of an endpoint, which are granted as far as there are any (answer.c); and what no provider of
- * libfabric refuses, since it asks for nothing: mr_key_size and max_err_data.
+ * Not here: the sizes of contexts, and those up to which order is kept, which are answered as they were
+ * asked for; the numbers of contexts of an endpoint, which are granted as far as there are any
+ * (answer.c); and what no provider of libfabric refuses, since it asks for nothing: mr_key_size and
+ * max_err_data.
  */
 static const struct limit limits[] = {
 	TX(inject_size),

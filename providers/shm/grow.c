@@ -29,8 +29,7 @@
 
 #define RETRY_TICKS 65536u	/* polls before another try */
 #define GROW_BYTES  (16u << 20) /* of payload that would fit, but would do better in an area */
-#define GROW_PIECE \
-	8192u /* of that area, made at each of those; they are a power of two, as it is */
+#define GROW_PIECE  8192u	/* of that area, made with each such payload from then on */
 
 /* One in the pair's memory goes with that. */
 static void area_close(const struct pshm_conn *conn, struct pshm_region *area)
