@@ -137,7 +137,6 @@ struct coll_op {
 	enum fi_collective_op kind;
 	uint16_t seq;
 	bool join;
-	bool complete;		  /* success writes a completion */
 	struct engine_cq *cq;	  /* NULL: nobody is told */
 	struct engine_cntr *cntr; /* likewise */
 	bool running;		  /* its rounds are being run: its messages' ends just count */

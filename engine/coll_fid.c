@@ -381,8 +381,6 @@ static ssize_t coll_call_held(struct engine_ctx *ctx, const struct coll_call *ca
 	op->root = root;
 	op->cq = ctx->tx && ctx->tx->cq ? ctx->tx->cq : ep->rx0->cq;
 	op->cntr = ctx->tx ? ctx->tx->cntr[ENGINE_CNTR_WRITE] : NULL;
-	op->complete = op->cq && (engine_tx_defaults(ctx) & ENGINE_COMPLETE ||
-				  call->flags & FI_COMPLETION || !(ctx->tx && ctx->tx->cq));
 	if (coll_whats[call->kind].setup(op)) {
 		coll_op_free(op);
 		return -FI_EAGAIN;

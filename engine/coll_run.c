@@ -438,7 +438,7 @@ static void coll_tell(const struct coll_op *op)
 		};
 
 		cq_push_error(&op->cq->queue, &err, FI_ADDR_NOTAVAIL);
-	} else if (op->complete) {
+	} else if (op->cq) { /* a selective queue, too: nobody would know without */
 		e = cq_slot(&op->cq->queue);
 		if (!e)
 			return;
