@@ -205,7 +205,10 @@ static bool engine_write_now(struct engine_ctx *ctx, const struct engine_access 
 	if (unlikely(!peer || !peer->ready || ctx->ep->access_cnt >= ctx->ep->at_once ||
 		     engine_asked_full(peer)))
 		return false;
-	if (!engine_is_quiet(access->flags, peer->wire)) {
+	if (engine_is_quiet(access->flags, peer->wire)) {
+		if (unlikely(engine_quiet_asks(peer)))
+			return false;
+	} else {
 		tx = engine_write_kept(ctx, peer, access);
 		if (unlikely(!tx))
 			return false;
@@ -217,7 +220,7 @@ static bool engine_write_now(struct engine_ctx *ctx, const struct engine_access 
 			pool_put(&ctx->ep->tx_pool, tx);
 		return false;
 	}
-	engine_header(peer, packet, PACKET_WRITE, 0, (uint32_t)target->len);
+	engine_header(peer, packet, PACKET_WRITE, tx ? PACKET_ACKED : 0, (uint32_t)target->len);
 	packet->tag = target->addr;
 	packet->data = target->key;
 	copy_bytes(payload, access->iov->iov_base, target->len);
@@ -256,6 +259,19 @@ static size_t engine_request_head(const struct engine_tx *tx, size_t head)
 }
 
 /*
+ * PACKET_ACKED when its target is to say at once that it was carried out: something waits for that, or
+ * will where order is kept by waiting.
+ */
+static uint32_t engine_request_asks(const struct engine_peer *peer, const struct engine_tx *tx)
+{
+	bool waits = !engine_is_quiet(tx->flags, peer->wire) || peer->ep->order_max;
+
+	if (tx->kind == PACKET_READ || (tx->kind == PACKET_ATOMIC && tx->update.result_cnt))
+		return 0;
+	return waits || engine_quiet_asks(peer) ? PACKET_ACKED : 0;
+}
+
+/*
  * Room for a request of @len bytes with its own struct, header filled but for the length.
  * @at: out: where what it carries begins
  */
@@ -272,7 +288,8 @@ static struct packet *engine_request_claim(struct engine_peer *peer, struct engi
 	packet = peer->wire->claim(peer->conn, head + len, &payload);
 	if (!packet)
 		return NULL;
-	engine_header_to(peer, packet, tx->rx_idx, tx->kind, listed ? PACKET_TARGETS : 0,
+	engine_header_to(peer, packet, tx->rx_idx, tx->kind,
+			 engine_request_asks(peer, tx) | (listed ? PACKET_TARGETS : 0),
 			 (uint32_t)(head + len));
 	if (own_len)
 		memcpy(payload, own, own_len);
@@ -332,8 +349,10 @@ static int engine_write_inline(struct engine_peer *peer, struct engine_tx *tx)
 	struct packet *packet;
 	char *at;
 
-	if (early && !engine_write_counts(peer, tx))
+	if (early && !engine_write_counts(peer, tx)) {
+		engine_ask(peer);
 		return -FI_EAGAIN;
+	}
 	packet = engine_request_claim(peer, tx, NULL, 0, tx->len, &at);
 	if (!packet)
 		return -FI_EAGAIN;
@@ -370,7 +389,8 @@ static int engine_write_stream(struct engine_peer *peer, struct engine_tx *tx)
 	struct packet packet = { .tag = tx->targets[0].addr, .data = tx->targets[0].key };
 	int ret;
 
-	engine_header_to(peer, &packet, tx->rx_idx, PACKET_WRITE, counted ? PACKET_COUNTED : 0,
+	engine_header_to(peer, &packet, tx->rx_idx, PACKET_WRITE,
+			 engine_request_asks(peer, tx) | (counted ? PACKET_COUNTED : 0),
 			 (uint32_t)tx->len);
 	ret = engine_tx_leave(peer, tx, &packet, !peer->wire->in_order);
 	if (ret)
@@ -437,8 +457,10 @@ static int engine_atomic_start(struct engine_peer *peer, struct engine_tx *tx)
 	size_t bytes = 0;
 	char *at;
 
-	if (engine_comes_early(peer, tx))
+	if (engine_comes_early(peer, tx)) {
+		engine_ask(peer);
 		return -FI_EAGAIN;
+	}
 	packet = engine_request_claim(peer, tx, &atomic, sizeof(atomic), tx->len + compare,
 				      &at);
 	if (!packet)
@@ -463,7 +485,7 @@ int engine_access_start(struct engine_peer *peer, struct engine_tx *tx)
 	size_t gone = 0;
 	int ret;
 
-	if (tx->flags & ENGINE_FENCE && engine_outstanding(peer))
+	if (tx->flags & ENGINE_FENCE && engine_fenced(peer))
 		return -FI_EAGAIN;
 	ret = engine_direct(peer, tx);
 	if (unlikely(ret))

@@ -6,7 +6,10 @@
  *	initiator			target
  *	WRITE, ATOMIC (seq)	->	carried out in its turn
  *			<-  ACK (everything before that seq), or NAK (seq)
- *					The initiator may have completed it before: quiet.h.
+ *					At once where the request asks for it. The initiator may
+ *					have completed it before: then it asks seldom (quiet.h).
+ *	CREDIT that asks	->
+ *			<-  ACK
  *	READ, ATOMIC (id)	->	carried out in its turn
  *			<-  RESPONSE (id, offset), or NAK (id)
  *	WRITE (seq) by sendv	->	its payload goes straight into registered memory; a large one
@@ -177,7 +180,7 @@ int engine_request(struct engine_rx_ctx *ctx, struct engine_peer *peer,
 static inline bool engine_request_plain(const struct packet *packet)
 {
 	return packet->op == PACKET_WRITE &&
-	       !(packet->flags & ~(uint32_t)PACKET_COUNTED) && packet->len;
+	       !(packet->flags & ~(uint32_t)(PACKET_COUNTED | PACKET_ACKED)) && packet->len;
 }
 
 /* engine_request_write - engine_request() for such a one, all of it there */
@@ -211,17 +214,23 @@ bool engine_replies_push(struct engine_peer *peer);
 /* engine_replies_drop - forget it: the peer is gone */
 void engine_replies_drop(struct engine_peer *peer);
 
-/* engine_ack_due - tell the peer at the end of this round how far its requests have come */
-static inline void engine_ack_due(struct engine_peer *peer)
+/* engine_ack_list - have the peer told how far its requests have come, at the end of this round or later */
+void engine_ack_list(struct engine_peer *peer, enum engine_ack_when when);
+
+/* engine_ack_due - a packet with these flags has come, of which an ACK is to tell */
+static inline void engine_ack_due(struct engine_peer *peer, uint32_t flags)
 {
-	if (peer->ack_due)
-		return;
-	peer->ack_due = true;
-	list_push(&peer->ep->acks, &peer->ack_link);
+	enum engine_ack_when when = flags & PACKET_ACKED ? ACK_NOW : ACK_LATER;
+
+	if (unlikely(peer->ack_due < when))
+		engine_ack_list(peer, when);
 }
 
-/* engine_acks_send - do so; from progress */
+/* engine_acks_send - tell those whose time has come; from progress */
 void engine_acks_send(struct engine_ep *ep);
+
+/* engine_acks_hurry - nobody may come by for a while: tell all the others too */
+void engine_acks_hurry(struct engine_ep *ep);
 
 /* Slots that need no lock. Source: fi_atomic(3) */
 int engine_atomic_writevalid(struct fid_ep *ep, enum fi_datatype datatype, enum fi_op op,

@@ -39,7 +39,7 @@ static int engine_early_turn(struct engine_ep *ep, struct engine_held *held)
 		return engine_held_request(held);
 	}
 	if (held->packet.op == PACKET_EAGER && held->packet.flags & PACKET_ACKED)
-		engine_ack_due(peer);
+		engine_ack_due(peer, PACKET_ACKED);
 	recv = match_arrive(engine_matcher(q, held->packet.flags), engine_source_id(q, peer),
 			    held->packet.tag);
 	if (!recv) {
@@ -115,7 +115,7 @@ static int engine_in_turn(struct engine_rx_ctx *ctx, struct engine_peer *peer,
 	if (engine_is_request(packet))
 		return engine_request(ctx, peer, packet, payload);
 	if (packet->op == PACKET_EAGER && packet->flags & PACKET_ACKED)
-		engine_ack_due(peer);
+		engine_ack_due(peer, PACKET_ACKED);
 	recv = match_arrive(engine_matcher(q, packet->flags), engine_source_id(q, peer),
 			    packet->tag);
 	if (!recv) {
@@ -201,7 +201,7 @@ static bool engine_header_take(struct engine_peer *peer, const struct packet *pa
 	if (PACKET_LIFE(packet->epoch) != peer->rx_epoch)
 		return false;
 	if (packet->flags & PACKET_COUNTED &&
-	    (packet->op != PACKET_WRITE || packet->flags != PACKET_COUNTED))
+	    (packet->op != PACKET_WRITE || packet->flags & ~(PACKET_COUNTED | PACKET_ACKED)))
 		return false;
 	if (packet->credits && !engine_credited(peer, packet->credits))
 		return false;
@@ -214,7 +214,8 @@ static bool engine_write_large(const struct wire_conn *conn, const struct packet
 {
 	uint32_t least = conn->wire->ops->waits_min;
 
-	return least && packet->len >= least && packet->op == PACKET_WRITE && !packet->flags;
+	return least && packet->len >= least && packet->op == PACKET_WRITE &&
+	       !(packet->flags & ~PACKET_ACKED);
 }
 
 /* Is this such a one that came before its turn? */
@@ -295,6 +296,8 @@ static __attribute__((noinline)) int engine_packet_any(struct engine_ep *ep,
 		break;
 	case PACKET_CREDIT:
 		ret = packet->len ? -FI_EINVAL : 0;
+		if (packet->flags & PACKET_ACKED)
+			engine_ack_due(peer, PACKET_ACKED);
 		break;
 	}
 	return ret;
@@ -304,7 +307,7 @@ static __attribute__((noinline)) int engine_packet_any(struct engine_ep *ep,
 static inline bool engine_write_due(const struct engine_peer *peer, const struct packet *packet,
 				    size_t avail)
 {
-	return packet->op == PACKET_WRITE && !packet->flags && packet->len &&
+	return packet->op == PACKET_WRITE && !(packet->flags & ~PACKET_ACKED) && packet->len &&
 	       avail == packet->len && packet->seq == peer->rx_seq && !peer->early_cnt &&
 	       packet->epoch == peer->rx_epoch && !packet->credits;
 }

@@ -272,7 +272,7 @@ static void engine_peer_meet(struct engine_peer *peer, const struct hello *hello
 	peer->credit = peer->credit_max = hello->window;
 	peer->allowed = peer->window;
 	peer->owed = 0;
-	peer->acked = peer->lane_seq = (uint32_t)peer->tx_seq;
+	peer->acked = peer->lane_seq = peer->asks_seq = (uint32_t)peer->tx_seq;
 	peer->ack_tx_seq = peer->tx_seq;
 	peer->ack_told = hello->seq;
 	peer->naks_told = peer->naks_heard = 0;

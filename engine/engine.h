@@ -617,6 +617,13 @@ struct engine_ctl {
 	bool with_cts;
 };
 
+/* When a peer is to be told what has arrived of it. */
+enum engine_ack_when {
+	ACK_NONE,  /* it knows */
+	ACK_LATER, /* it does not wait for that */
+	ACK_NOW,
+};
+
 enum engine_peer_state {
 	PEER_IDLE,	 /* no conn for sending */
 	PEER_CONNECTING, /* one is being made, or a retry waits for its time */
@@ -653,7 +660,7 @@ struct engine_peer {
 	uint8_t state;	      /* enum engine_peer_state */
 	bool self;	      /* this endpoint */
 	bool gone;	      /* its process is proven to have ended */
-	bool ack_due;	      /* in ep->acks */
+	uint8_t ack_due;      /* enum engine_ack_when */
 	uint32_t acked;	      /* everything of ours before that seq has arrived */
 	uint32_t early_large; /* of what waits for its turn, requests above ENGINE_EARLY_MAX */
 	uint64_t request_cnt; /* of tx_seq, one-sided requests; the others are messages */
@@ -661,6 +668,7 @@ struct engine_peer {
 	uint32_t naks_told;   /* refusals by seq that were sent in this life */
 	uint64_t ack_tx_seq;  /* tx_seq when it was last sent an ACK */
 	uint32_t ack_told;    /* what that said */
+	uint32_t asks_seq;    /* tx_seq when it was last asked for one */
 	uint32_t naks_heard;  /* ... and that have come */
 	uint32_t ack_seq, ack_naks; /* of an ACK that has overtaken refusals, */
 	bool ack_waits;		    /* if there is one */
@@ -701,7 +709,7 @@ struct engine_peer {
 	struct list replies;  /* struct engine_reply that wait for room */
 	struct list replying; /* struct engine_reply that the wire has */
 	uint32_t reply_cnt;   /* of both */
-	struct list ack_link; /* ep->acks */
+	struct list ack_link; /* ep->acks or ep->acks_later */
 };
 
 _Static_assert(offsetof(struct engine_peer, ep) <= 64,
@@ -749,7 +757,10 @@ struct engine_ep {
 	struct pool tx_pool, ctl_pool, held_pool;
 	struct pool reply_pool, landing_pool;
 	struct list blocked; /* struct engine_peer */
-	struct list acks;    /* struct engine_peer that are to be told what has arrived */
+	struct list
+		acks; /* struct engine_peer that are to be told what has arrived, in this round */
+	struct list acks_later; /* ... once in a while: nobody waits for it */
+	uint64_t acks_ns;	/* when those were last told */
 	struct list all;     /* struct engine_peer */
 	struct list domain_link, av_link;
 	uint32_t wire_cnt; /* the last one is the loop */

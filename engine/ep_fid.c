@@ -116,6 +116,7 @@ static void engine_ep_drain(struct engine_ep *ep)
 {
 	uint64_t end = platform_now_ns() + DRAIN_NS;
 
+	engine_acks_hurry(ep); /* of what came, who wrote it is not to think that it was lost */
 	while (engine_unsent(ep) && platform_now_ns() < end) {
 		engine_domain_progress(ep->domain); /* the peer may be one of these */
 		platform_yield();
@@ -515,6 +516,7 @@ static void engine_ep_init(struct engine_ep *ep, struct engine_domain *domain,
 	list_init(&ep->blocked);
 	list_init(&ep->all);
 	list_init(&ep->acks);
+	list_init(&ep->acks_later);
 	list_init(&ep->domain_link);
 	list_init(&ep->av_link);
 	list_init(&ep->srx_link);

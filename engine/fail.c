@@ -115,7 +115,7 @@ void engine_peer_fail(struct engine_peer *peer, int err, bool keep_directed)
 	engine_fail_held(peer);
 	engine_replies_drop(peer);
 	list_remove(&peer->ack_link);
-	peer->ack_due = false;
+	peer->ack_due = ACK_NONE;
 	list_init(&peer->filling);
 	peer->leaving_cnt = 0;
 	engine_quiet_lost(peer, err);

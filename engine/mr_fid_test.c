@@ -367,6 +367,7 @@ static void fake_ep(struct engine_ep *ep, struct engine_domain *domain)
 	ep->ctx.ep = ep;
 	list_init(&ep->blocked);
 	list_init(&ep->acks);
+	list_init(&ep->acks_later);
 	list_init(&ep->all);
 }
 

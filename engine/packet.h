@@ -47,11 +47,14 @@ enum packet_flag {
 	PACKET_TARGETS =
 		1 << 3, /* of a request: see above. RTS: a write; targets follow packet_rts */
 	PACKET_DELIVERY = 1 << 4, /* EAGER, RTS: the sender waits for FIN */
-	PACKET_ACKED =
-		1 << 5, /* EAGER: the sender waits for ACK, as it does for WRITE and ATOMIC */
+	/*
+	 * EAGER, WRITE, ATOMIC that asks nothing back, CREDIT: the sender waits for ACK. Of WRITE and ATOMIC
+	 * without it ACK tells in time too, but there is no hurry
+	 */
+	PACKET_ACKED = 1 << 5,
 	PACKET_PIECES = 1 << 5, /* RTS, with PULL: addr is that of a list of where it stands */
 	PACKET_COLL = 1 << 6, /* EAGER, RTS: of a collective, in tags of its own; with TAGGED */
-	/* WRITE, alone: its payload takes credit, as a message's does, and may be held until its turn */
+	/* WRITE, alone or with ACKED: its payload takes credit, as a message's does, and may be held until its turn */
 	PACKET_COUNTED = 1 << 7,
 };
 
@@ -162,7 +165,7 @@ _Static_assert(sizeof(struct packet_atomic) == 16,
 	       "with 8 bytes of operand one cache line, header included");
 
 #define HELLO_MAGIC   0x74666577u /* "weft" */
-#define HELLO_VERSION 3u
+#define HELLO_VERSION 4u
 
 /*
  * First bytes of each direction of a connection, whatever the wire.

@@ -312,15 +312,32 @@ void engine_ctl(struct engine_peer *peer, uint8_t op, uint64_t tag, uint64_t dat
 		engine_ctl_queue(peer, op, tag, data, cts);
 }
 
-void engine_ack(struct engine_peer *peer, uint32_t seq)
+void engine_ack(struct engine_peer *peer, uint32_t seq, bool hold)
 {
 	/* A program that has sent since the last one is likely to answer now: one packet for both. */
-	bool hold = peer->tx_seq != peer->ack_tx_seq && peer->conn && peer->wire->hold;
+	hold &= peer->tx_seq != peer->ack_tx_seq && peer->conn && peer->wire->hold;
 
 	peer->ack_tx_seq = peer->tx_seq;
 	peer->ack_told = seq;
 	if (!engine_ctl_claim(peer, PACKET_ACK, peer->naks_told, seq, NULL, hold))
 		engine_ctl_queue(peer, PACKET_ACK, peer->naks_told, seq, NULL);
+}
+
+void engine_ask(struct engine_peer *peer)
+{
+	struct packet *packet;
+	void *payload;
+
+	if (peer->asks_seq == (uint32_t)peer->tx_seq)
+		return;
+	packet = peer->wire->claim(peer->conn, 0, &payload);
+	if (!packet)
+		return;
+	engine_header(peer, packet, PACKET_CREDIT, PACKET_ACKED, 0);
+	packet->tag = packet->data = 0;
+	peer->wire->publish(peer->conn, packet, false);
+	engine_sent(peer->ep, peer->conn, peer->wire);
+	peer->asks_seq = (uint32_t)peer->tx_seq;
 }
 
 static bool engine_flush_ctl(struct engine_peer *peer)

@@ -90,7 +90,17 @@ void engine_peer_tell(struct engine_ep *ep, fi_addr_t addr);
 void engine_ctl(struct engine_peer *peer, uint8_t op, uint64_t tag, uint64_t data,
 		const struct packet_cts *cts);
 
-/* engine_ack - send PACKET_ACK of all before @seq, with what the program answers where the wire can wait for that; no ctl is queued */
-void engine_ack(struct engine_peer *peer, uint32_t seq);
+/*
+ * engine_ask - have a connected peer say what has arrived, since something waits for that; once for all that
+ * was sent. Where there is no room now, or something overtakes the question, the caller asks again, or
+ * the answer comes in time.
+ */
+void engine_ask(struct engine_peer *peer);
+
+/*
+ * engine_ack - send PACKET_ACK of all before @seq; no ctl is queued
+ * @hold: with what the program answers, where that is likely and the wire can wait for it
+ */
+void engine_ack(struct engine_peer *peer, uint32_t seq, bool hold);
 
 #endif

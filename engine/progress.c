@@ -12,6 +12,7 @@
 	(ENGINE_CLOCK_TICKS * \
 	 20000u)	  /* so many rounds that take so long can afford every wire */
 #define CHECK_NS 1000000u /* between liveness checks */
+#define ACKS_NS	 100000u  /* ... and what peers are told that do not wait for it */
 
 /* A wire but the first is due. Did it move anything? */
 static bool engine_poll_other(struct engine_wire *w)
@@ -58,6 +59,10 @@ void engine_clock(struct engine_ep *ep)
 
 	ep->slow = now - ep->clock_ns > SLOW_NS;
 	ep->clock_ns = now;
+	if (!list_empty(&ep->acks_later) && now - ep->acks_ns >= ACKS_NS) {
+		ep->acks_ns = now;
+		engine_acks_hurry(ep);
+	}
 	if (since < CHECK_NS)
 		return;
 	ep->check_ns = now;

@@ -61,9 +61,9 @@ int engine_quiet_refused(struct engine_peer *peer, uint32_t seq, int err)
 void engine_quiet_lost(struct engine_peer *peer, int err)
 {
 	bool told = (int32_t)(peer->quiet_told_seq - peer->acked) > 0;
+	bool any = peer->quiet_cnt;
 
-	if (!peer->quiet_cnt)
-		return;
-	peer->quiet_cnt = 0;
-	engine_quiet_error(peer, err, told);
+	engine_quiet_begin(peer);
+	if (any)
+		engine_quiet_error(peer, err, told);
 }

@@ -3,8 +3,10 @@
  * Quiet requests: writes and atomics without results that are complete, for the program, as soon as the wire
  * has what they carry (no completion level, FI_INJECT_COMPLETE; where what the wire has arrives by itself
  * also FI_TRANSMIT_COMPLETE). Nothing is kept of each: a peer has the place behind its last one, and how
- * many may be without an answer. The target answers as ever;
- * an ACK tells how far it has come, for fences, and a NAK is an error that belongs to no operation.
+ * many may be without an answer. A NAK is an error that belongs to no operation; an ACK tells how far the
+ * target has come. Few of these requests ask for one: some of many, so that their number stays below its
+ * bound, and what waits for them all asks then (engine_ask()). Else the target tells in time: every 100 us
+ * while it makes progress, before it sleeps and before it closes.
  *
  * The caller holds the domain.
  */
@@ -13,6 +15,8 @@
 
 #include "cntr.h"
 #include "engine.h"
+
+#define QUIET_ASKS (ENGINE_ASKED_MAX / 16) /* of so many one asks for an ACK */
 
 /* engine_is_quiet - is a request with these flags complete once the wire has it? */
 static inline bool engine_is_quiet(uint32_t flags, const struct wire_ops *wire)
@@ -28,6 +32,15 @@ static inline bool engine_is_quiet(uint32_t flags, const struct wire_ops *wire)
 static inline bool engine_asked_full(const struct engine_peer *peer)
 {
 	return peer->quiet_cnt + peer->asked_cnt >= ENGINE_ASKED_MAX;
+}
+
+/*
+ * engine_quiet_asks - is the next one to ask for an ACK?
+ * Some do on the way to ENGINE_ASKED_MAX, so that it has come before that.
+ */
+static inline bool engine_quiet_asks(const struct engine_peer *peer)
+{
+	return peer->quiet_cnt % QUIET_ASKS == QUIET_ASKS - 1;
 }
 
 /* engine_quiet_open - has any not been carried out yet, as far as is known? */
@@ -58,7 +71,7 @@ static inline void engine_quiet_acked(struct engine_peer *peer)
 		peer->quiet_cnt = (uint32_t)left;
 }
 
-/* engine_quiet_begin - a life with the peer begins: there are none */
+/* engine_quiet_begin - a life with the peer begins, or ends: there are none */
 static inline void engine_quiet_begin(struct engine_peer *peer)
 {
 	peer->quiet_cnt = 0;

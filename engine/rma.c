@@ -19,12 +19,12 @@ static ssize_t rma_one(struct engine_ctx *ctx, struct engine_access *access,
 		       const struct iovec *iov, size_t cnt, uint64_t addr, uint64_t key)
 {
 	struct packet_target target = { .addr = addr, .key = key };
-	bool ok;
+	bool ok = true;
 
 	if (cnt > ENGINE_IOV_MAX || (cnt && !iov))
 		return engine_refuse_call(ctx, "a read or write", -FI_EINVAL);
-	target.len = iov_len(iov, cnt, &ok);
-	if (!ok)
+	target.len = likely(cnt == 1) ? iov->iov_len : iov_len(iov, cnt, &ok);
+	if (unlikely(!ok))
 		return engine_refuse_call(ctx, "a read or write", -FI_EINVAL);
 	access->iov = iov;
 	access->iov_cnt = cnt;

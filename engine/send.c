@@ -279,7 +279,7 @@ int engine_tx_start(struct engine_peer *peer, struct engine_tx *tx)
 
 	if (tx->kind != PACKET_EAGER)
 		return engine_access_start(peer, tx);
-	if (tx->flags & ENGINE_FENCE && engine_outstanding(peer))
+	if (tx->flags & ENGINE_FENCE && engine_fenced(peer))
 		return -FI_EAGAIN;
 	if (peer->wire->arrives)
 		tx->flags &= ~PACKET_ACKED;

@@ -82,6 +82,14 @@ static inline bool engine_outstanding(const struct engine_peer *peer)
 	       !list_empty(&peer->unacked) || engine_quiet_open(peer);
 }
 
+/* engine_fenced - does a fence have to wait? The peer is asked how far it is where nothing else will tell */
+static inline bool engine_fenced(struct engine_peer *peer)
+{
+	if (engine_quiet_open(peer))
+		engine_ask(peer);
+	return engine_outstanding(peer);
+}
+
 /* engine_take_owed - credits for the next packet to this peer, in CREDIT_UNIT bytes */
 uint16_t engine_take_owed(struct engine_peer *peer);
 /* engine_credits_back - the packet that carried them was not sent */

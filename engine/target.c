@@ -36,11 +36,11 @@ struct request {
 static int request_read(const struct packet *packet, const void *payload, size_t own_len,
 			uint64_t bytes, struct request *r)
 {
-	uint32_t pull = packet->op == PACKET_RTS ? PACKET_PULL | PACKET_PIECES : 0;
+	uint32_t more = packet->op == PACKET_RTS ? PACKET_PULL | PACKET_PIECES : PACKET_ACKED;
 	struct packet_targets head;
 	size_t at = own_len, list;
 
-	if (packet->flags & ~(PACKET_TARGETS | PACKET_CQ_DATA | PACKET_COUNTED | pull))
+	if (packet->flags & ~(PACKET_TARGETS | PACKET_CQ_DATA | PACKET_COUNTED | more))
 		return -FI_EINVAL;
 	if (packet->flags & PACKET_TARGETS) {
 		list = packet_targets_len(0);
@@ -210,7 +210,7 @@ int engine_request_write(struct engine_rx_ctx *ctx, struct engine_peer *peer,
 		peer->conn->rx_bytes += packet->len;
 	if (unlikely(packet->flags & PACKET_COUNTED))
 		engine_grant(peer, packet->len);
-	engine_ack_due(peer);
+	engine_ack_due(peer, packet->flags);
 	ret = engine_mr_resolve(peer->ep->domain, peer->ep, packet->data, packet->tag,
 				packet->len, FI_REMOTE_WRITE, iov, &cnt, &mr);
 	if (likely(!ret) && engine_mr_whole(mr) &&
@@ -244,7 +244,7 @@ static int request_write(struct engine_rx_ctx *ctx, struct engine_peer *peer,
 	if (!request_bytes(&r, &bytes) || bytes != r.len)
 		return -FI_EINVAL;
 	request_counted(peer, &r);
-	engine_ack_due(peer);
+	engine_ack_due(peer, packet->flags);
 	ret = request_land(peer->ep, &r, FI_REMOTE_WRITE, &landing);
 	if (ret) {
 		request_refuse(peer, packet->seq, ret);
@@ -326,7 +326,7 @@ int engine_request_stream(struct engine_rx_ctx *ctx, struct engine_peer *peer,
 	if (unlikely(answers_overflow(peer)))
 		return -FI_EINVAL;
 	request_counted(peer, &r);
-	engine_ack_due(peer);
+	engine_ack_due(peer, packet->flags);
 	ret = landing_open(ctx, peer, packet, &r, r.len, &rx);
 	if (ret) {
 		if (packet->flags & PACKET_COUNTED)
@@ -556,7 +556,7 @@ static int request_get(struct engine_rx_ctx *ctx, struct engine_peer *peer,
 	uint64_t bytes;
 	int ret;
 
-	if (packet->len < sizeof(read) || packet->flags & PACKET_CQ_DATA)
+	if (packet->len < sizeof(read) || packet->flags & (PACKET_CQ_DATA | PACKET_ACKED))
 		return -FI_EINVAL;
 	memcpy(&read, payload, sizeof(read));
 	if (request_read(packet, payload, sizeof(read), read.len, &r) || r.len ||
@@ -658,10 +658,12 @@ static int request_atomic(struct engine_rx_ctx *ctx, struct engine_peer *peer,
 		return -FI_EINVAL;
 	if ((atomic.kind == ATOMICS_BASE) != !atomic.id || (atomic.id && !(atomic.id >> 32)))
 		return -FI_EINVAL;
+	if (atomic.id && packet->flags & PACKET_ACKED)
+		return -FI_EINVAL;
 	which = atomic.id ? atomic.id : packet->seq;
 	request_counted(peer, &r);
 	if (!atomic.id)
-		engine_ack_due(peer);
+		engine_ack_due(peer, packet->flags);
 	if (!atomics_valid((enum atomics_kind)atomic.kind, (enum fi_datatype)atomic.datatype,
 			   (enum fi_op)atomic.op)) {
 		request_refuse(peer, which, -FI_EOPNOTSUPP);
@@ -728,7 +730,17 @@ static uint32_t engine_arrived(const struct engine_peer *peer)
 	return seq;
 }
 
-void engine_acks_send(struct engine_ep *ep)
+void engine_ack_list(struct engine_peer *peer, enum engine_ack_when when)
+{
+	struct engine_ep *ep = peer->ep;
+
+	list_remove(&peer->ack_link);
+	list_push(when == ACK_NOW ? &ep->acks : &ep->acks_later, &peer->ack_link);
+	peer->ack_due = (uint8_t)when;
+}
+
+/* @hold: an ACK may wait for what the program answers */
+static void engine_acks_tell(struct engine_ep *ep, bool hold)
 {
 	struct list *node, *after;
 
@@ -742,9 +754,24 @@ void engine_acks_send(struct engine_ep *ep)
 			continue;
 		if (seq == peer->rx_seq) {
 			list_remove(&peer->ack_link);
-			peer->ack_due = false;
+			peer->ack_due = ACK_NONE;
 		}
 		if (seq != peer->ack_told)
-			engine_ack(peer, seq);
+			engine_ack(peer, seq, hold);
 	}
+}
+
+void engine_acks_send(struct engine_ep *ep)
+{
+	engine_acks_tell(ep, true);
+}
+
+void engine_acks_hurry(struct engine_ep *ep)
+{
+	if (ep->ctx.copied) /* the conns are those of the process that forked */
+		return;
+	while (!list_empty(&ep->acks_later))
+		engine_ack_list(container_of(ep->acks_later.next, struct engine_peer, ack_link),
+				ACK_NOW);
+	engine_acks_tell(ep, false);
 }

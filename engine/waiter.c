@@ -7,6 +7,7 @@
  * them and makes its own. The numbers that a program knows stay.
  */
 #include <rdma/fi_errno.h>
+#include "access.h"
 #include "peer.h"
 #include "progress.h"
 #include "sleep.h"
@@ -259,10 +260,24 @@ static uint64_t engine_domain_limit(const struct engine_domain *domain)
 	return limit;
 }
 
+/* Peers that do not wait to be told what has arrived are told before everybody sleeps. */
+static void engine_domain_acks(struct engine_domain *domain)
+{
+	struct list *node, *after;
+
+	list_for_each(node, after, &domain->eps) {
+		struct engine_ep *ep = container_of(node, struct engine_ep, domain_link);
+
+		if (!list_empty(&ep->acks_later))
+			engine_acks_hurry(ep);
+	}
+}
+
 uint64_t engine_waiter_arm(struct engine_domain *domain)
 {
 	uint64_t limit = NAP_NS;
 
+	engine_domain_acks(domain);
 	if (engine_waiter_open(domain))
 		return limit; /* nobody could be woken: nothing is armed */
 	domain->waiter.armed = true;

@@ -23,12 +23,12 @@ TRIES = 3  # valgrind runs one thread at a time: that of a domain may find the p
 BUDGETS = {
     'link': {'measured_send': (168, 2), 'measured_read': (540, 3),
              'measured_idle': (172, 2), 'measured_post': (195, 1),
-             'measured_write': (270, 3), 'measured_delivered': (340, 3),
-             'measured_written': (600, 4)},
+             'measured_write': (260, 3), 'measured_delivered': (300, 3),
+             'measured_written': (440, 3)},
     'shm': {'measured_send': (150, 1), 'measured_read': (540, 3),
             'measured_idle': (172, 2), 'measured_post': (195, 1),
-            'measured_write': (270, 3), 'measured_delivered': (340, 3),
-            'measured_written': (600, 4)},
+            'measured_write': (260, 3), 'measured_delivered': (300, 3),
+            'measured_written': (440, 3)},
 }
 LOCKS = re.compile(r'pthread_(mutex|spin|rwlock)|futex|lll_lock')
 

@@ -54,6 +54,40 @@ static void honest_requests_are_carried_out(void **state)
 	assert_memory_equal(out, region, 100);
 }
 
+static void question_is_answered(void **state)
+{
+	struct packet p = a_request(PACKET_WRITE, 100), none;
+
+	accepted(&p, bytes);
+	go(2);
+	assert_int_equal(fake_raw_read(liar, &none, NULL, 0), 0); /* nobody waits */
+	p = a_packet(PACKET_CREDIT, 0);
+	p.flags = PACKET_ACKED;
+	accepted(&p, NULL);
+	go(2);
+	assert_int_equal(fake_raw_read(liar, &p, NULL, 0), 1);
+	assert_int_equal(p.op, PACKET_ACK);
+	assert_int_equal(p.data, lie.seq);
+	/* one who has nothing to tell says nothing */
+	p = a_packet(PACKET_CREDIT, 0);
+	p.flags = PACKET_ACKED;
+	accepted(&p, NULL);
+	go(1000);
+	assert_int_equal(fake_raw_read(liar, &none, NULL, 0), 0);
+}
+
+static void answer_and_acknowledgement_are_not_asked_for_at_once(void **state)
+{
+	struct packet_atomic fetch = {
+		.id = FIRST_ID, .cnt = 1, .kind = 1, .datatype = FI_UINT64, .op = FI_SUM
+	};
+	struct packet p = a_request(PACKET_ATOMIC, sizeof(fetch) + 8);
+
+	p.flags = PACKET_ACKED;
+	memcpy(bytes, &fetch, sizeof(fetch));
+	refused(&p, bytes, p.len);
+}
+
 static void range_that_is_not_granted_is_answered(void **state)
 {
 	static const uint64_t at[] = { REGION - 7,     REGION,	   REGION + 1,	     UINT64_MAX,
@@ -211,7 +245,8 @@ static void flags_that_a_request_does_not_have_are_refused(void **state)
 		struct packet p = a_request(PACKET_WRITE, 8);
 
 		p.flags = flags[i];
-		refused(&p, bytes, 8);
+		if (flags[i] != PACKET_ACKED)
+			refused(&p, bytes, 8);
 		p = a_request(PACKET_READ, sizeof(read));
 		p.flags = flags[i];
 		refused(&p, &read, sizeof(read));
@@ -502,7 +537,7 @@ static void stream_without_credit_or_with_anything_else_is_refused(void **state)
 	for (int i = 0; i < 8; i++) {
 		p = a_stream(16);
 		p.flags |= (uint8_t)(1u << i);
-		if (p.flags != PACKET_COUNTED)
+		if (p.flags & ~(PACKET_COUNTED | PACKET_ACKED))
 			refused(&p, bytes, 16);
 	}
 	for (size_t i = 0; i < sizeof(ops) / sizeof(ops[0]); i++) {
@@ -570,7 +605,7 @@ static void write_without_credit_before_its_turn_is_refused_where_nothing_waits(
 	for (int i = 0; i < 8; i++) {
 		p = a_request(PACKET_WRITE, 10000);
 		p.flags = (uint8_t)(1u << i);
-		if (p.flags != PACKET_COUNTED)
+		if (p.flags & ~(PACKET_COUNTED | PACKET_ACKED))
 			refused(&p, bytes, 1000);
 	}
 	assert_int_equal(region[0], 'g');
@@ -658,6 +693,8 @@ int main(void)
 #define TEST(name) \
 	cmocka_unit_test_setup_teardown(name, access_victim_setup, access_victim_teardown)
 		TEST(honest_requests_are_carried_out),
+		TEST(question_is_answered),
+		TEST(answer_and_acknowledgement_are_not_asked_for_at_once),
 		TEST(range_that_is_not_granted_is_answered),
 		TEST(length_beyond_all_memory_is_answered),
 		TEST(key_that_was_not_given_is_answered),

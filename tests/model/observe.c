@@ -146,8 +146,8 @@ static bool has_to_wait(const struct wire_conn *conn, const struct packet *packe
 {
 	uint32_t least = conn->wire->ops->waits_min;
 
-	return least && packet->len >= least && packet->op == PACKET_WRITE && !packet->flags &&
-	       packet->seq != conn->peer->rx_seq;
+	return least && packet->len >= least && packet->op == PACKET_WRITE &&
+	       !(packet->flags & ~PACKET_ACKED) && packet->seq != conn->peer->rx_seq;
 }
 
 static void on_packet(const struct wire_conn *conn, const struct packet *packet, bool whole)
