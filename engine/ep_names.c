@@ -78,9 +78,9 @@ void engine_names_next(struct engine_names *names)
 		engine_names_look(names, NULL);
 		return;
 	}
-	while (len < ENGINE_TEXT_MAX && !names->at[len])
+	while (len <= ENGINE_TEXT_MAX && !names->at[len])
 		len++;
-	if (len == ENGINE_TEXT_MAX) {
+	if (len > ENGINE_TEXT_MAX) {
 		engine_names_look(names, NULL);
 		return;
 	}

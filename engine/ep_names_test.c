@@ -96,7 +96,7 @@ static void packed_strings_are_read(void **state)
 
 static void strings_in_cells_are_read(void **state)
 {
-	static const size_t cells[] = { 4, 5, 16, 48, 56, 64, 128, ENGINE_TEXT_MAX - 1 };
+	static const size_t cells[] = { 4, 5, 16, 48, 56, 64, 128, ENGINE_TEXT_MAX };
 	char bytes[MANY * ENGINE_TEXT_MAX];
 	uint32_t numbers[MANY];
 
