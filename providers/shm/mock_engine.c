@@ -8,6 +8,7 @@
 #include <stdint.h>
 #include <cmocka.h>
 #include <errno.h>
+#include <time.h>
 #include <rdma/fi_errno.h>
 #include "copy.h"
 #include "fault.h"
@@ -205,6 +206,14 @@ void mock_meet(struct mock *a, struct mock *b)
 void mock_hide_proc(void)
 {
 	sys_fault_set(SYS_CALL_OPEN_FD, EACCES, 0, 0);
+}
+
+uint64_t mock_worked_ns(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &ts);
+	return (uint64_t)ts.tv_sec * 1000000000u + (uint64_t)ts.tv_nsec;
 }
 
 void mock_poll(struct mock *a, struct mock *b)

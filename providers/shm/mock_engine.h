@@ -68,6 +68,9 @@ void mock_hide_proc(void);
 /* mock_poll - one poll of each; NULL is left out */
 void mock_poll(struct mock *a, struct mock *b);
 
+/* mock_worked_ns - how long this thread has had a core: who waits in polls works, who is kept waiting does not */
+uint64_t mock_worked_ns(void);
+
 /* mock_until - poll both until @cond, or fail after 10 seconds */
 #define mock_until(a, b, cond)                                       \
 	do {                                                         \
