@@ -105,8 +105,9 @@ void engine_cntr_polled(struct engine_cntr *cntr);
  * @tx, @rx: contexts that the events of @flags are of; NULL: the object has none, and nothing to count
  * @flags:   FI_SEND, FI_RECV, FI_READ, FI_WRITE, FI_REMOTE_READ, FI_REMOTE_WRITE
  *
- * What is bound already may be bound again. Returns 0; -FI_EBADFLAGS, or -FI_EINVAL: an event that
- * another one counts, another domain's counter (nothing is bound). Source: fi_endpoint(3), fi_ep_bind.
+ * Takes the place of what counted them before, for what ends from then on. Returns 0; -FI_EBADFLAGS, or
+ * -FI_EINVAL: another domain's counter (nothing is bound). Source: fi_endpoint(3), fi_ep_bind; libfabric's
+ * sockets for the place that is taken.
  */
 int engine_cntr_bind(struct engine_tx_ctx *tx, struct engine_rx_ctx *rx,
 		     struct engine_domain *domain, struct fid *cntr, uint64_t flags);

@@ -199,24 +199,16 @@ static const uint64_t rx_flags[ENGINE_RX_CNTRS] = {
 	[ENGINE_CNTR_REMOTE_WRITE] = FI_REMOTE_WRITE,
 };
 
-/* Does nothing else count what @flags and @kinds name? Nothing to count is nothing to bind. */
-static bool engine_slots_free(struct engine_cntr *const *slots, const uint64_t *kinds, int cnt,
-			      uint64_t flags, const struct engine_cntr *cntr)
-{
-	for (int i = 0; slots && i < cnt; i++)
-		if (flags & kinds[i] && slots[i] && slots[i] != cntr)
-			return false;
-	return true;
-}
-
+/* In place of what counted it before; nothing to count is nothing to bind. */
 static void engine_slots_fill(struct engine_cntr **slots, const uint64_t *kinds, int cnt,
 			      uint64_t flags, struct engine_cntr *cntr)
 {
 	for (int i = 0; i < cnt; i++) {
-		if (!(flags & kinds[i]) || slots[i])
+		if (!(flags & kinds[i]))
 			continue;
-		slots[i] = cntr;
 		engine_ref(&cntr->refs);
+		engine_cntr_release(slots[i]);
+		slots[i] = cntr;
 	}
 }
 
@@ -236,12 +228,6 @@ int engine_cntr_bind(struct engine_tx_ctx *tx, struct engine_rx_ctx *rx,
 	if (cntr->domain != domain)
 		return engine_refuse(domain->family, FI_LOG_CNTR, -FI_EINVAL, BIND_CNTR,
 				     "it is of another domain; open one in the endpoint's");
-	if (!engine_slots_free(tx ? tx->cntr : NULL, tx_flags, ENGINE_TX_CNTRS, flags, cntr) ||
-	    !engine_slots_free(rx ? rx->cntr : NULL, rx_flags, ENGINE_RX_CNTRS, flags, cntr))
-		return engine_refuse_value(
-			domain->family, FI_LOG_CNTR, -FI_EINVAL, BIND_CNTR,
-			"another counter counts one of these already; bind it for the others",
-			flags);
 	if (tx)
 		engine_slots_fill(tx->cntr, tx_flags, ENGINE_TX_CNTRS, flags, cntr);
 	if (rx)

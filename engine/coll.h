@@ -137,11 +137,12 @@ struct coll_op {
 	enum fi_collective_op kind;
 	uint16_t seq;
 	bool join;
-	struct engine_cq *cq;	  /* NULL: nobody is told */
-	struct engine_cntr *cntr; /* likewise */
-	bool running;		  /* its rounds are being run: its messages' ends just count */
-	bool stopped;		  /* after an error: nothing more is begun */
-	int error;		  /* the first */
+	struct engine_tx_ctx *tx; /* whose counter and queue tell of its end; NULL: none, */
+	struct engine_rx_ctx
+		*rx;  /* and whose queue does where that has none; NULL: nobody is told */
+	bool running; /* its rounds are being run: its messages' ends just count */
+	bool stopped; /* after an error: nothing more is begun */
+	int error;    /* the first */
 	void *context;
 	struct eq_event *event; /* join: to be posted when it is over; owned */
 

@@ -379,8 +379,8 @@ static ssize_t coll_call_held(struct engine_ctx *ctx, const struct coll_call *ca
 	op->datatype = call->datatype;
 	op->op = call->op;
 	op->root = root;
-	op->cq = ctx->tx && ctx->tx->cq ? ctx->tx->cq : ep->rx0->cq;
-	op->cntr = ctx->tx ? ctx->tx->cntr[ENGINE_CNTR_WRITE] : NULL;
+	op->tx = ctx->tx;
+	op->rx = ep->rx0;
 	if (coll_whats[call->kind].setup(op)) {
 		coll_op_free(op);
 		return -FI_EAGAIN;

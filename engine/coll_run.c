@@ -40,7 +40,7 @@ struct engine_coll *engine_coll_get(struct engine_ep *ep)
 	coll->ctx.tx = &coll->tx;
 	coll->ctx.rx = &coll->rx;
 	coll->ctx.trx_flags = PACKET_TAGGED | PACKET_COLL;
-	coll->ctx.directed_recv = coll->ctx.receives = true;
+	coll->ctx.directed_recv = true;
 	list_init(&coll->groups);
 	list_init(&coll->ready);
 	list_init(&coll->due);
@@ -425,10 +425,14 @@ static bool coll_round_start(struct coll_op *op)
 
 static void coll_tell(const struct coll_op *op)
 {
+	struct engine_cq *cq = op->tx && op->tx->cq ? op->tx->cq : op->rx ? op->rx->cq : NULL;
 	struct cq_entry *e;
 
-	engine_count(op->cntr, op->error, 0);
-	if (op->error && op->cq) {
+	if (op->tx)
+		engine_count(op->tx->cntr[ENGINE_CNTR_WRITE], op->error, 0);
+	if (!cq)
+		return;
+	if (op->error) {
 		struct fi_cq_err_entry err = {
 			.op_context = op->context,
 			.flags = FI_COLLECTIVE,
@@ -437,15 +441,15 @@ static void coll_tell(const struct coll_op *op)
 			.src_addr = FI_ADDR_NOTAVAIL,
 		};
 
-		cq_push_error(&op->cq->queue, &err, FI_ADDR_NOTAVAIL);
-	} else if (op->cq) { /* a selective queue, too: nobody would know without */
-		e = cq_slot(&op->cq->queue);
+		cq_push_error(&cq->queue, &err, FI_ADDR_NOTAVAIL);
+	} else { /* a selective queue, too: nobody would know without */
+		e = cq_slot(&cq->queue);
 		if (!e)
 			return;
 		*e = (struct cq_entry){ .context = op->context,
 					.flags = FI_COLLECTIVE,
 					.src = FI_ADDR_NOTAVAIL };
-		cq_push(&op->cq->queue);
+		cq_push(&cq->queue);
 	}
 }
 

@@ -66,8 +66,6 @@ void engine_ctx_flags(struct engine_ctx *ctx)
 	atomic_store_explicit(&ctx->tx_flags, send, memory_order_relaxed);
 	atomic_store_explicit(&ctx->rx_flags, recv, memory_order_relaxed);
 	atomic_store_explicit(&ctx->trx_flags, trecv | PACKET_TAGGED, memory_order_relaxed);
-	atomic_store_explicit(&ctx->receives, rx && (rx->cq || !rx->ep || engine_rx_counted(rx)),
-			      memory_order_relaxed);
 }
 
 bool engine_transmits(const struct engine_ctx *ctx)
@@ -83,7 +81,9 @@ bool engine_accesses(const struct engine_ctx *ctx)
 
 bool engine_receives(const struct engine_ctx *ctx)
 {
-	return ctx->rx && (ctx->rx_caps & FI_RECV || engine_tells(ctx)) &&
+	const struct engine_rx_ctx *rx = ctx->rx;
+
+	return rx && (ctx->rx_caps & FI_RECV || rx->cq || !rx->ep || engine_rx_counted(rx)) &&
 	       (!ctx->ep || !ctx->ep->srx);
 }
 
@@ -199,8 +199,9 @@ uint64_t engine_part_caps(uint64_t asked, uint64_t caps)
 static void engine_bind_direction(struct engine_cq **of, bool *selective, struct engine_cq *cq,
 				  uint64_t flags)
 {
-	if (!*of)
-		engine_ref(&cq->refs);
+	engine_ref(&cq->refs);
+	if (*of)
+		engine_unref(&(*of)->refs);
 	*of = cq;
 	*selective |= !!(flags & FI_SELECTIVE_COMPLETION);
 }
@@ -209,7 +210,6 @@ int engine_ctx_bind_cq(struct engine_domain *domain, struct engine_tx_ctx *tx,
 		       struct engine_rx_ctx *rx, struct fid *target, uint64_t flags)
 {
 	struct engine_cq *cq = container_of(target, struct engine_cq, fid.fid);
-	bool sends = tx && flags & FI_TRANSMIT, receives = rx && flags & FI_RECV;
 
 	if (flags & ~(BOTH | FI_SELECTIVE_COMPLETION))
 		return engine_refuse_value(
@@ -218,13 +218,9 @@ int engine_ctx_bind_cq(struct engine_domain *domain, struct engine_tx_ctx *tx,
 	if (cq->domain != domain)
 		return engine_refuse(domain->family, FI_LOG_EP_CTRL, -FI_EINVAL, BIND_CQ,
 				     "it is of another domain; open one in the endpoint's");
-	if ((sends && tx->cq && tx->cq != cq) || (receives && rx->cq && rx->cq != cq))
-		return engine_refuse(
-			domain->family, FI_LOG_EP_CTRL, -FI_EINVAL, BIND_CQ,
-			"another queue is bound for that direction, which keeps it until it is closed");
-	if (sends)
+	if (tx && flags & FI_TRANSMIT)
 		engine_bind_direction(&tx->cq, &tx->selective, cq, flags);
-	if (receives)
+	if (rx && flags & FI_RECV)
 		engine_bind_direction(&rx->cq, &rx->selective, cq, flags);
 	return 0;
 }

@@ -32,12 +32,6 @@ static inline uint32_t engine_trx_defaults(const struct engine_ctx *ctx)
 	return atomic_load_explicit(&ctx->trx_flags, memory_order_relaxed);
 }
 
-/* engine_tells - there is a queue, a counter or a shared context that tells of receives */
-static inline bool engine_tells(const struct engine_ctx *ctx)
-{
-	return atomic_load_explicit(&ctx->receives, memory_order_relaxed);
-}
-
 /* engine_ctx_flags - work out the flags of calls without flags, from op flags, queues and capabilities */
 void engine_ctx_flags(struct engine_ctx *ctx);
 
@@ -88,8 +82,9 @@ uint64_t engine_part_caps(uint64_t asked, uint64_t caps);
  * engine_ctx_bind_cq - a completion queue for the directions that @flags names
  * @tx, @rx: NULL: there is no such direction, and nothing to bind for it
  *
- * What is bound already may be bound again. Returns 0; -FI_EBADFLAGS, or -FI_EINVAL: another domain's
- * queue, or another one than the direction has (nothing is bound). Source: fi_endpoint(3), fi_ep_bind.
+ * Takes the place of the one before, for what ends from then on. Returns 0; -FI_EBADFLAGS, or -FI_EINVAL:
+ * another domain's queue (nothing is bound). Source: fi_endpoint(3), fi_ep_bind; libfabric's sockets for the
+ * place that is taken.
  */
 int engine_ctx_bind_cq(struct engine_domain *domain, struct engine_tx_ctx *tx,
 		       struct engine_rx_ctx *rx, struct fid *cq, uint64_t flags);
@@ -175,7 +170,7 @@ void engine_sep_free(struct engine_ep *ep);
  * engine_shared_bind - for fi_ep_bind of an endpoint; engine_shared_unbind - when that ends
  * engine_srx_choose_cq - what is no endpoint's is told in the queue bound to it, else in that of the first endpoint
  * engine_srx_left - an endpoint that had it is gone: the last one takes with it what was closed before
- * engine_shared_check - is what it wants bound, and do those that share know the same addresses? 0 or -FI_E*
+ * engine_shared_check - do those that share a receive context with it know the same addresses? 0 or -FI_E*
  */
 int engine_shared_bind(struct engine_ep *ep, struct fid *target, uint64_t flags);
 void engine_shared_unbind(struct engine_ep *ep);

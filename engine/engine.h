@@ -387,7 +387,6 @@ struct engine_ctx {
 	uint64_t tx_op_flags, rx_op_flags; /* as given: FI_COMPLETION, FI_INJECT, ... */
 	uint64_t tx_caps, rx_caps;
 	bool directed_recv; /* the source of a receive counts */
-	_Atomic bool receives; /* there is someone to tell of a receive */
 	struct engine_options options;
 	/* The tables of one that can't do all that the family can. */
 	struct fi_ops_msg msg;
@@ -747,7 +746,6 @@ struct engine_ep {
 	struct engine_srx *srx;	       /* whose queue rx has, or NULL */
 	struct engine_stx *stx;	       /* NULL: none, or it is closed */
 	struct list stx_link;	       /* stx->eps */
-	bool wants_srx, wants_stx;     /* FI_SHARED_CONTEXT: can't be enabled without */
 	struct list srx_link;	       /* srx->eps */
 	struct engine_sep_tx *sep_txs; /* of a scalable one: tx_cnt and rx_cnt of them */
 	struct engine_sep_rx *sep_rxs;

@@ -43,20 +43,15 @@ static void engine_ep_budget(struct engine_ep *ep)
 	ep->budget = budget;
 }
 
-/* Is there all that it needs? A scalable one has contexts with queues of their own. */
+/*
+ * Is there all that it needs? Queues and counters may come later, or never: what begins without ends untold.
+ */
 static int engine_ep_ready(const struct engine_ep *ep)
 {
 	if (!ep->av)
 		return engine_refuse(ep->family, FI_LOG_EP_CTRL, -FI_ENOAV, "fi_enable",
 				     "no address vector is bound");
-	if (ep->sep_rxs)
-		return 0;
-	if ((ep->ctx.tx_caps & FI_SEND && !ep->tx.cq && !engine_tx_counted(&ep->tx)) ||
-	    (ep->ctx.rx_caps & FI_RECV && !ep->rx.cq && !engine_rx_counted(&ep->rx)))
-		return engine_refuse(
-			ep->family, FI_LOG_EP_CTRL, -FI_ENOCQ, "fi_enable",
-			"a direction that the capabilities have needs a completion queue or a counter");
-	return engine_shared_check(ep);
+	return ep->sep_rxs ? 0 : engine_shared_check(ep);
 }
 
 /* With the domain held. */
@@ -306,6 +301,8 @@ static int engine_ep_bind_mr(struct engine_ep *ep, struct fid *target, uint64_t 
 static void engine_ep_bound(struct engine_ep *ep)
 {
 	engine_ctx_bound(&ep->ctx);
+	if (ep->srx)
+		engine_srx_choose_cq(ep->srx);
 	if (ep->enabled && engine_wires_told(ep))
 		engine_mrs_tell(ep->domain);
 }
@@ -601,8 +598,6 @@ int engine_ep_open(struct fid_domain *fid, struct fi_info *info, struct fid_ep *
 	ret = engine_ep_create(domain, info, FI_CLASS_EP, context, &ep);
 	if (ret)
 		return ret;
-	ep->wants_stx = info->ep_attr && info->ep_attr->tx_ctx_cnt == FI_SHARED_CONTEXT;
-	ep->wants_srx = info->ep_attr && info->ep_attr->rx_ctx_cnt == FI_SHARED_CONTEXT;
 	ep->ctx.tx = &ep->tx;
 	ep->ctx.rx = &ep->rx;
 	ep->rx.ep = ep;

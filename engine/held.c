@@ -208,23 +208,48 @@ void engine_held_receive(struct engine_held *held, struct engine_rx *rx)
 	}
 }
 
+/* The receive that waits for a message of that source, taken out; or NULL. */
+static struct engine_rx *engine_held_met(struct engine_rxq *q, struct match *m,
+					 const struct engine_held *held)
+{
+	struct match_recv *recv = match_arrive(m, held->match.source, held->packet.tag);
+
+	return recv ? engine_recv_met(held->peer->ep->domain, q, recv, engine_held_len(held))
+		    : NULL;
+}
+
 /* A message that is stored has a source that receives may name. */
 static void engine_held_renamed(struct engine_rxq *q, struct match *m, struct engine_held *held)
 {
-	uint64_t source = engine_source_id(q, held->peer);
-	struct match_recv *recv;
 	struct engine_rx *rx;
 
-	match_rename(m, &held->match, source);
-	recv = match_arrive(m, source, held->packet.tag);
-	if (!recv)
+	match_rename(m, &held->match, engine_source_id(q, held->peer));
+	rx = engine_held_met(q, m, held);
+	if (!rx)
 		return;
 	match_take(m, &held->match);
-	rx = engine_recv_met(held->peer->ep->domain, q, recv, engine_held_len(held));
-	if (rx)
-		engine_held_receive(held, rx);
-	else
-		match_store(m, &held->match);
+	engine_held_receive(held, rx);
+}
+
+void engine_rxq_hand(struct engine_rxq *from, struct engine_rxq *to)
+{
+	struct match *out[] = { from->tagged, from->msg }, *in[] = { to->tagged, to->msg };
+	struct match_msg *msg;
+	struct engine_rx *rx;
+
+	for (int i = 0; i < 2; i++) {
+		while ((msg = match_next_msg(out[i], NULL))) {
+			struct engine_held *held = container_of(msg, struct engine_held, match);
+
+			match_take(out[i], msg);
+			msg->source = engine_source_id(to, held->peer);
+			rx = engine_held_met(to, in[i], held);
+			if (rx)
+				engine_held_receive(held, rx);
+			else
+				match_store(in[i], msg);
+		}
+	}
 }
 
 void engine_rxq_rename(struct engine_rxq *q, struct engine_peer *peer)

@@ -226,8 +226,6 @@ inline int engine_want_check(const struct engine_ctx *ctx, const struct engine_w
 {
 	bool ok;
 
-	if (unlikely(!engine_tells(ctx)))
-		return -FI_ENOCQ;
 	if (unlikely(want->cnt > ENGINE_IOV_MAX || (want->cnt && !want->iov)))
 		return -FI_EINVAL;
 	if (unlikely(want->cnt && !want->iov[0].iov_base && want->iov[0].iov_len))
@@ -382,8 +380,6 @@ static inline __attribute__((always_inline)) ssize_t engine_post_one(
 	uint64_t source;
 	int ret;
 
-	if (unlikely(!engine_tells(ctx)))
-		return engine_refuse_call(ctx, "a receive", -FI_ENOCQ);
 	if (unlikely(!buf.iov_base && buf.iov_len))
 		return engine_refuse_call(ctx, "a receive", -FI_EINVAL);
 	ret = engine_recv_source(ctx, src, &source);
@@ -461,9 +457,11 @@ ssize_t engine_recvv(struct fid_ep *fid, const struct iovec *iov, void **desc, s
 		     fi_addr_t src, void *context)
 {
 	struct engine_ctx *ctx = engine_ctx_of(fid);
-	struct engine_want want = {
-		.iov = iov, .cnt = cnt, .src = src, .context = context, .flags = engine_rx_defaults(ctx)
-	};
+	struct engine_want want = { .iov = iov,
+				    .cnt = cnt,
+				    .src = src,
+				    .context = context,
+				    .flags = engine_rx_defaults(ctx) };
 
 	return engine_post_call(ctx, &want);
 }

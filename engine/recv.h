@@ -339,6 +339,8 @@ int engine_cancel(struct engine_ctx *ctx, void *context);
 void engine_rxq_unpost(struct engine_domain *domain, struct engine_rxq *q);
 /* engine_rxq_rename - @q is shared, and another address than before names @peer */
 void engine_rxq_rename(struct engine_rxq *q, struct engine_peer *peer);
+/* engine_rxq_hand - messages that wait in @from, which has no receives, wait in @to, or have met one there */
+void engine_rxq_hand(struct engine_rxq *from, struct engine_rxq *to);
 /* engine_rxq_init - 0 or -FI_ENOMEM; @shared: by several endpoints */
 int engine_rxq_init(struct engine_rxq *q, bool shared);
 /* engine_rxq_fini - release it; receives that are still posted are forgotten */

@@ -251,7 +251,7 @@ int engine_sep_bind(struct engine_ep *ep, struct fid *target, uint64_t flags)
 	return ret;
 }
 
-/* Is there somebody to tell of what it does? */
+/* Is it of this process? */
 static int engine_sep_ctx_ready(const struct engine_ctx *ctx)
 {
 	const struct engine_family *family = ctx->domain->family;
@@ -260,12 +260,6 @@ static int engine_sep_ctx_ready(const struct engine_ctx *ctx)
 		return engine_refuse(family, FI_LOG_EP_CTRL, -FI_EOPBADSTATE,
 				     "fi_enable of a context",
 				     "the context is that of the process that forked");
-	if ((ctx->tx && ctx->tx_caps & FI_SEND && !ctx->tx->cq &&
-	     !engine_tx_counted(ctx->tx)) ||
-	    (ctx->rx && ctx->rx_caps & FI_RECV && !ctx->rx->cq && !engine_rx_counted(ctx->rx)))
-		return engine_refuse(family, FI_LOG_EP_CTRL, -FI_ENOCQ,
-				     "fi_enable of a context",
-				     "it needs a completion queue or a counter");
 	return 0;
 }
 

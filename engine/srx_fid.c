@@ -55,13 +55,41 @@ static int engine_stx_bind(struct engine_ep *ep, struct engine_stx *stx)
 	return 0;
 }
 
-/* What comes through the shared context is counted by its counter where the endpoint has none. */
-static void engine_srx_count(struct engine_ep *ep, struct engine_cntr *cntr)
+/*
+ * What comes through the shared context is counted by its counter where the endpoint has none.
+ * @before: the context's counter until now, or NULL
+ */
+static void engine_srx_count(struct engine_ep *ep, struct engine_cntr *cntr,
+			     const struct engine_cntr *before)
 {
-	if (ep->rx.cntr[ENGINE_CNTR_RECV])
+	if (ep->rx.cntr[ENGINE_CNTR_RECV] && ep->rx.cntr[ENGINE_CNTR_RECV] != before)
 		return;
 	engine_cntr_bind(NULL, &ep->rx, ep->domain, &cntr->fid.fid, FI_RECV);
 	engine_ctx_bound(&ep->ctx);
+}
+
+#define ONE_AV "endpoints that share a receive context have one address vector"
+
+/* Has an endpoint that shares it another address vector? A source is the same for all of them. */
+static bool engine_srx_foreign(const struct engine_ep *ep, const struct engine_srx *srx)
+{
+	struct list *node, *after;
+
+	list_for_each(node, after, &srx->eps) {
+		const struct engine_ep *other = container_of(node, struct engine_ep, srx_link);
+
+		if (other->enabled && other->av != ep->av)
+			return true;
+	}
+	return false;
+}
+
+/* One that is enabled: messages wait there from now on, also those that have come, and receives are posted there. */
+static void engine_srx_join(struct engine_ep *ep, struct engine_srx *srx)
+{
+	engine_srx_choose_cq(srx);
+	engine_ctx_bound(&ep->ctx);
+	engine_rxq_hand(&ep->rx.own, &srx->rx.own);
 }
 
 static int engine_srx_share(struct engine_ep *ep, struct engine_srx *srx)
@@ -74,15 +102,20 @@ static int engine_srx_share(struct engine_ep *ep, struct engine_srx *srx)
 	if (ep->srx)
 		return engine_shared_refuse(ep, -FI_EINVAL,
 					    "another receive context is bound to the endpoint");
-	if (ep->enabled)
+	if (ep->enabled &&
+	    (!list_empty(&ep->rx.own.posted) || !list_empty(&ep->rx.own.claimed)))
 		return engine_shared_refuse(
 			ep, -FI_EOPBADSTATE,
-			"the endpoint is enabled and has messages of its own; bind before fi_enable");
+			"receives of the endpoint's own wait for messages; cancel them first");
+	if (ep->enabled && engine_srx_foreign(ep, srx))
+		return engine_shared_refuse(ep, -FI_EINVAL, ONE_AV);
 	if (srx->rx.cntr[ENGINE_CNTR_RECV])
-		engine_srx_count(ep, srx->rx.cntr[ENGINE_CNTR_RECV]);
+		engine_srx_count(ep, srx->rx.cntr[ENGINE_CNTR_RECV], NULL);
 	ep->srx = srx;
 	ep->rx.q = &srx->rx.own;
 	list_push(&srx->eps, &ep->srx_link);
+	if (ep->enabled)
+		engine_srx_join(ep, srx);
 	return 0;
 }
 
@@ -126,24 +159,11 @@ void engine_srx_left(struct engine_srx *srx)
 
 int engine_shared_check(const struct engine_ep *ep)
 {
-	struct list *node, *after;
-
-	if ((ep->wants_srx && !ep->srx) || (ep->wants_stx && !ep->stx))
-		return engine_refuse(
-			ep->family, FI_LOG_EP_CTRL, -FI_EOPBADSTATE, "fi_enable",
-			"FI_SHARED_CONTEXT was asked for in tx_ctx_cnt or rx_ctx_cnt, and "
-			"no such context is bound");
 	if (!ep->srx)
 		return 0;
-	/* A source is the same for all of them. */
-	list_for_each(node, after, &ep->srx->eps) {
-		const struct engine_ep *other = container_of(node, struct engine_ep, srx_link);
-
-		if (other->enabled && other->av != ep->av)
-			return engine_refuse(
-				ep->family, FI_LOG_EP_CTRL, -FI_EINVAL, "fi_enable",
-				"endpoints that share a receive context have one address vector");
-	}
+	if (engine_srx_foreign(ep, ep->srx))
+		return engine_refuse(ep->family, FI_LOG_EP_CTRL, -FI_EINVAL, "fi_enable",
+				     ONE_AV);
 	engine_srx_choose_cq(ep->srx);
 	return 0;
 }
@@ -202,6 +222,7 @@ static int engine_srx_bind_cq(struct engine_srx *srx, struct fid *target, uint64
 /* The domain is held. Source: libfabric's tcp, which counts receives of such a context. */
 static int engine_srx_bind_cntr(struct engine_srx *srx, struct fid *target, uint64_t flags)
 {
+	const struct engine_cntr *before = srx->rx.cntr[ENGINE_CNTR_RECV];
 	struct engine_domain *domain = srx->ctx.domain;
 	struct list *node, *after;
 	int ret;
@@ -216,7 +237,7 @@ static int engine_srx_bind_cntr(struct engine_srx *srx, struct fid *target, uint
 	engine_ctx_bound(&srx->ctx);
 	list_for_each(node, after, &srx->eps)
 		engine_srx_count(container_of(node, struct engine_ep, srx_link),
-				 srx->rx.cntr[ENGINE_CNTR_RECV]);
+				 srx->rx.cntr[ENGINE_CNTR_RECV], before);
 	return 0;
 }
 

@@ -272,10 +272,8 @@ static void srx_gives_each_message_to_the_queue_of_its_endpoint(void **state)
 	one_make(&b, 0);
 	info->ep_attr->rx_ctx_cnt = info->ep_attr->tx_ctx_cnt = 1;
 	one_open(&c);
-	assert_int_equal(fi_enable(a.ep), -FI_EOPBADSTATE);
 	assert_int_equal(fi_ep_bind(a.ep, &srx->fid, 0), 0);
 	assert_int_equal(fi_ep_bind(a.ep, &srx->fid, 0), 0); /* again */
-	assert_int_equal(fi_enable(a.ep), -FI_EOPBADSTATE);
 	assert_int_equal(fi_ep_bind(a.ep, &stx->fid, 0), 0);
 	assert_int_equal(fi_ep_bind(b.ep, &srx->fid, 0), 0);
 	assert_int_equal(fi_ep_bind(b.ep, &stx->fid, 0), 0);
@@ -287,7 +285,6 @@ static void srx_gives_each_message_to_the_queue_of_its_endpoint(void **state)
 	assert_int_equal(fi_enable(b.ep), 0);
 	a.addr = address_of(&a.ep->fid);
 	b.addr = address_of(&b.ep->fid);
-	assert_int_equal(fi_ep_bind(c.ep, &srx->fid, 0), -FI_EOPBADSTATE); /* too late */
 	assert_int_equal(fi_trecv(a.ep, buf[0], 16, NULL, FI_ADDR_UNSPEC, 1, 0, NULL),
 			 -FI_ENOSYS);
 
@@ -325,6 +322,52 @@ static void srx_gives_each_message_to_the_queue_of_its_endpoint(void **state)
 	one_close(&c);
 	assert_int_equal(fi_close(&srx->fid), 0);
 	assert_int_equal(fi_close(&stx->fid), 0);
+}
+
+static void srx_may_come_to_an_endpoint_that_is_enabled(void **state)
+{
+	struct fid_ep *srx, *alias = NULL;
+	struct one a, b;
+	char buf[3][16];
+
+	info->ep_attr->rx_ctx_cnt = FI_SHARED_CONTEXT;
+	one_open(&a);
+	info->ep_attr->rx_ctx_cnt = 1;
+	one_open(&b);
+	assert_int_equal(fi_srx_context(domain, info->rx_attr, &srx, NULL), 0);
+	assert_int_equal(fi_ep_alias(a.ep, &alias, FI_RECV), 0);
+	/* a receive of its own stays its own */
+	assert_int_equal(fi_trecv(a.ep, buf[0], 16, NULL, FI_ADDR_UNSPEC, 7, 0, &contexts[0]),
+			 0);
+	assert_int_equal(fi_ep_bind(a.ep, &srx->fid, 0), -FI_EOPBADSTATE);
+	assert_int_equal(fi_cancel(&a.ep->fid, &contexts[0]), 0);
+	expect_error(a.cq, &contexts[0], FI_ECANCELED);
+	/* messages wait: for a receive that is posted already, and for those that come */
+	for (int i = 0; i < 3; i++) {
+		buf[0][0] = (char)('0' + i);
+		assert_int_equal(fi_tinject(b.ep, buf[0], 1, a.addr, (uint64_t)i), 0);
+	}
+	expect_nothing(a.cq);
+	assert_int_equal(fi_trecv(srx, buf[1], 16, NULL, b.addr, 1, 0, &contexts[1]), 0);
+	assert_int_equal(fi_ep_bind(a.ep, &srx->fid, 0), 0);
+	expect(a.cq, &contexts[1]);
+	assert_int_equal(buf[1][0], '1');
+	for (int i = 0; i < 3; i += 2) {
+		assert_int_equal(fi_trecv(srx, buf[i], 16, NULL, FI_ADDR_UNSPEC, 0, UINT64_MAX,
+					  &contexts[i]),
+				 0);
+		expect(a.cq, &contexts[i]);
+		assert_int_equal(source, b.addr);
+		assert_int_equal(buf[i][0], '0' + i);
+	}
+	assert_int_equal(fi_trecv(a.ep, buf[0], 16, NULL, FI_ADDR_UNSPEC, 1, 0, NULL),
+			 -FI_ENOSYS);
+	assert_int_equal(fi_trecv(alias, buf[0], 16, NULL, FI_ADDR_UNSPEC, 1, 0, NULL),
+			 -FI_ENOSYS);
+	assert_int_equal(fi_close(&alias->fid), 0);
+	one_close(&a);
+	one_close(&b);
+	assert_int_equal(fi_close(&srx->fid), 0);
 }
 
 static void srx_learns_the_name_of_who_was_unknown(void **state)
@@ -436,9 +479,8 @@ static void sep_ctx_open(struct scalable *s, int i)
 	assert_int_equal(fi_tx_context(s->sep, i, NULL, &s->tx[i], NULL), 0);
 	assert_int_equal(fi_tx_context(s->sep, i, NULL, &again, NULL), -FI_EBUSY);
 	assert_int_equal(fi_rx_context(s->sep, i, NULL, &s->rx[i], NULL), 0);
-	assert_int_equal(fi_enable(s->tx[i]), -FI_ENOCQ);
-	assert_int_equal(fi_ep_bind(s->tx[i], &s->tx_cq[i]->fid, FI_RECV), 0);
-	assert_int_equal(fi_enable(s->tx[i]), -FI_ENOCQ); /* that was nothing to it */
+	assert_int_equal(fi_ep_bind(s->tx[i], &s->tx_cq[i]->fid, FI_RECV),
+			 0); /* nothing to it */
 	assert_int_equal(fi_ep_bind(s->tx[i], &s->tx_cq[i]->fid, FI_TRANSMIT | FI_RECV), 0);
 	assert_int_equal(fi_ep_bind(s->rx[i], &s->rx_cq[i]->fid, FI_RECV), 0);
 	assert_int_equal(fi_enable(s->tx[i]), 0);
@@ -854,6 +896,7 @@ int main(int argc, char **argv)
 		TEST(alias_has_flags_of_its_own),
 		TEST(options_say_what_is_so),
 		TEST(srx_gives_each_message_to_the_queue_of_its_endpoint),
+		TEST(srx_may_come_to_an_endpoint_that_is_enabled),
 		TEST(srx_learns_the_name_of_who_was_unknown),
 		TEST(srx_buffer_takes_messages_of_several_endpoints),
 		TEST(contexts_bring_up_their_endpoint),

@@ -110,6 +110,72 @@ static void counters_bound_under_traffic_count_from_then_on(void **state)
 	ends_close();
 }
 
+/* In place of the one before, also for what is under way. */
+static void the_queue_and_counter_bound_last_are_told(void **state)
+{
+	uint64_t in[ROUND], out[ROUND], counts = 0;
+	struct fi_cq_tagged_entry entry;
+	struct fid_cntr *first, *second;
+	struct fid_cq *cq, *old;
+
+	ends_open();
+	first = counter(&b);
+	second = counter(&b);
+	old = b.cq;
+	told[0] = told[1] = 0;
+	assert_int_equal(fi_ep_bind(b.ep, &first->fid, FI_RECV), 0);
+	for (uint64_t i = 0; i < ROUND; i++)
+		TRY(fi_trecv(b.ep, &in[i], 8, NULL, FI_ADDR_UNSPEC, i, 0, &contexts[i]));
+	for (uint64_t i = 0; i < ROUND; i++) {
+		out[i] = i;
+		TRY(fi_tsend(a.ep, &out[i], 8, NULL, to_b, i, &contexts[i]));
+		if (i != ROUND / 2)
+			continue;
+		END_UNTIL(told[1] == i + 1, step());
+		assert_int_equal(fi_cq_open(b.domain, NULL, &cq, NULL), 0);
+		assert_int_equal(fi_ep_bind(b.ep, &cq->fid, FI_TRANSMIT | FI_RECV), 0);
+		assert_int_equal(fi_ep_bind(b.ep, &second->fid, FI_RECV), 0);
+		assert_int_equal(fi_cq_read(old, &entry, 1), -FI_EAGAIN);
+		assert_int_equal(fi_close(&old->fid), 0);
+		counts = fi_cntr_read(first);
+		assert_int_equal(fi_close(&first->fid), 0);
+		b.cq = cq;
+	}
+	END_UNTIL(told[1] == ROUND, step());
+	assert_int_equal(counts + fi_cntr_read(second), ROUND);
+	renew(&b);
+	assert_int_equal(fi_close(&second->fid), 0);
+	ends_close();
+}
+
+/* Who has no queue is told of nothing. */
+static void an_endpoint_needs_no_queue_to_be_enabled(void **state)
+{
+	uint64_t in = 0, word = 7;
+	char name[128];
+	size_t len = sizeof(name);
+
+	ends_open();
+	told[0] = told[1] = 0;
+	renew(&b);
+	assert_int_equal(fi_ep_bind(b.ep, &b.av->fid, 0), 0);
+	assert_int_equal(fi_enable(b.ep), 0);
+	assert_int_equal(fi_getname(&b.ep->fid, name, &len), 0);
+	assert_int_equal(fi_av_insert(a.av, name, 1, &to_b, 0, NULL), 1);
+	TRY(fi_trecv(b.ep, &in, sizeof(in), NULL, FI_ADDR_UNSPEC, 1, 0, &contexts[0]));
+	TRY(fi_tsend(a.ep, &word, sizeof(word), NULL, to_b, 1, &contexts[1]));
+	END_UNTIL(in == word, step());
+	in = 0;
+	TRY(fi_trecv(a.ep, &in, sizeof(in), NULL, FI_ADDR_UNSPEC, 2, 0, &contexts[0]));
+	TRY(fi_tsend(b.ep, &word, sizeof(word), NULL, to_a, 2, &contexts[1]));
+	END_UNTIL(in == word, step());
+	assert_int_equal(in, word);
+	assert_int_equal(told[1], 0);
+	assert_int_equal(fi_ep_bind(b.ep, &b.cq->fid, FI_TRANSMIT | FI_RECV), 0);
+	message(3);
+	ends_close();
+}
+
 /* The initiator alone: over shared memory it does large accesses without a target that does not come by. */
 static void leave_target_alone(uint64_t until)
 {
@@ -545,6 +611,8 @@ int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(counters_bound_under_traffic_count_from_then_on),
+		cmocka_unit_test(the_queue_and_counter_bound_last_are_told),
+		cmocka_unit_test(an_endpoint_needs_no_queue_to_be_enabled),
 		cmocka_unit_test(a_late_counter_tells_of_every_write_of_peers),
 		cmocka_unit_test(binds_and_closes_go_on_beside_the_traffic_of_another_thread),
 		cmocka_unit_test(one_endpoint_for_all_gets_its_counters_and_context_late),
