@@ -192,6 +192,15 @@ static int engine_mr_bind_cntr(struct engine_mr *mr, struct fid *target, uint64_
 	return 0;
 }
 
+/* Taken, and told nothing: writes with data are told in the queues of endpoints. Source: libfabric's sockets. */
+static int engine_mr_bind_cq(struct engine_mr *mr, struct fid *target)
+{
+	if (container_of(target, struct engine_cq, fid.fid)->domain == mr->domain)
+		return 0;
+	return engine_refuse(mr->domain->family, FI_LOG_MR, -FI_EINVAL, MR_BIND,
+			     "a completion queue of another domain");
+}
+
 static int engine_mr_bind(struct fid *fid, struct fid *target, uint64_t flags)
 {
 	struct engine_mr *mr = mr_of(fid);
@@ -205,6 +214,8 @@ static int engine_mr_bind(struct fid *fid, struct fid *target, uint64_t flags)
 		ret = engine_mr_bind_ep(mr, target, flags);
 	else if (target->fclass == FI_CLASS_CNTR)
 		ret = engine_mr_bind_cntr(mr, target, flags);
+	else if (target->fclass == FI_CLASS_CQ)
+		ret = engine_mr_bind_cq(mr, target);
 	else
 		ret = engine_refuse_value(mr->domain->family, FI_LOG_MR, -FI_EINVAL, MR_BIND,
 					  "endpoints and counters are bound to regions",

@@ -183,7 +183,9 @@ static void regions_and_vectors_say_why_not(void **state)
 		fi_mr_reg(e.domain, buf, 8, FI_REMOTE_READ, 0, 1, FI_MR_DMABUF, &mr, NULL));
 	assert_int_equal(fi_mr_reg(e.domain, buf, 8, FI_REMOTE_READ, 0, 1, 0, &mr, NULL), 0);
 	REFUSED("fi_mr_bind", -FI_ENOSYS, fi_mr_bind(mr, &e.ep->fid, 0));
-	REFUSED("fi_mr_bind", -FI_EINVAL, fi_mr_bind(mr, &e.cq->fid, 0));
+	REFUSED("fi_mr_bind", -FI_EINVAL, fi_mr_bind(mr, &e.av->fid, 0));
+	REFUSED("fi_mr_bind", -FI_EINVAL, fi_mr_bind(mr, &other.cq->fid, 0));
+	assert_int_equal(fi_mr_bind(mr, &e.cq->fid, FI_REMOTE_WRITE), 0); /* told nothing */
 	REFUSED("fi_mr_refresh", -FI_EINVAL,
 		fi_mr_refresh(mr, &(struct iovec){ junk, 8 }, 1, 0));
 	REFUSED("fi_mr_raw_attr", -FI_EBADFLAGS,
