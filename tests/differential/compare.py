@@ -19,7 +19,7 @@ COUNTED = ('accepts', 'more', 'other-code', 'there-crashes', 'there-hangs')
 
 # Arguments that make two calls two causes; buffers, contexts and the like don't.
 KEPT = ('flags', 'opt', 'cmd', 'format', 'wait', 'access', 'attr', 'buf', 'type', 'op', 'kind',
-        'events', 'level', 'do', 'of', 'null', 'base')
+        'events', 'level', 'do', 'of', 'null', 'base', 'rx_ctx_bits')
 
 
 def ok(result):
@@ -90,18 +90,35 @@ def values_of(entry):
     return [int(x) for x in re.findall(r'=(\d+)', entry)]
 
 
-def compare_counts(name, there, here):
+def counted(name, lines):
+    """What that counter counts, and the kinds of transfers since its value was looked at before:
+    by these the cause of a difference is known."""
+    flags, kinds = set(), set()
+    for line in lines:
+        words = line.split()
+        if words[0] == 'drain':
+            kinds = set()
+        elif words[0] == 'bind' and words[2] == name:
+            flags |= {f for w in words if w.startswith('flags=') for f in w[6:].split('|')}
+        elif TRANSFERS.match(line):
+            kinds.add('message' if MESSAGES.match(words[0]) else
+                      'fetch' if words[0] in ('fetch', 'compare') else 'access')
+    return f'of {"|".join(sorted(flags))} by {"|".join(sorted(kinds))}'
+
+
+def compare_counts(name, there, here, of):
     """A counter that has less, or more errors, than there."""
     (value_there, errors_there), (value, errors) = values_of(there), values_of(here)
     if value < value_there:
-        return 'loses', f'{kind_of(name)} value', name
+        return 'loses', f'{kind_of(name)} value {of}', name
     if errors > errors_there:
-        return 'reports', f'{kind_of(name)} errors', name
-    return 'more', f'{kind_of(name)} value', name
+        return 'reports', f'{kind_of(name)} errors {of}', name
+    return 'more', f'{kind_of(name)} value {of}', name
 
 
-def compare_events(there, here, ignored):
-    """Triples (kind, text, object) of what came on one side alone, or otherwise."""
+def compare_events(there, here, ignored, before):
+    """Triples (kind, text, object) of what came on one side alone, or otherwise; @before: the lines
+    until then."""
     def of(lines):
         return collections.Counter(comparable(x) for x in lines
                                    if not ignored & set(x.split()[:3]))
@@ -116,7 +133,7 @@ def compare_events(there, here, ignored):
         if twin:
             added -= collections.Counter([twin])
         if twin and 'value=' in entry:
-            found.append(compare_counts(words[0], entry, twin))
+            found.append(compare_counts(words[0], entry, twin, counted(words[0], before)))
         elif twin and twin.startswith(entry + ' olen='):
             continue  # there it does not say how much is missing
         elif twin:
@@ -223,7 +240,8 @@ def compare(lines, there, here, provider):
         names = named(line) - {'dom0', 'fab0', 'inf0'}
         if line.startswith('drain'):
             for kind, text, name in compare_events(a.lines, b.lines,
-                                                   differs.ignored(a.lines + b.lines)):
+                                                   differs.ignored(a.lines + b.lines),
+                                                   lines[:idx]):
                 found.append(Difference(kind, f'{provider}: {kind} {text}', idx))
                 differs.names.add(name)
             continue
