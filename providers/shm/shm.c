@@ -160,6 +160,8 @@ static int find_places(const char *node, const char *service, uint64_t flags,
 		ret = hinted(hints->dest_addr, hints->dest_addrlen, pshm_addr_read, &p->dest);
 		p->has_dest = true;
 	}
+	if (service && !strcmp(service, "0")) /* port 0: any */
+		service = NULL;
 	if (ret || (!node && !service))
 		return ret;
 	if (node && !service &&

@@ -124,6 +124,11 @@ static void services_are_names_on_this_host(void **state)
 	}
 	info_free(hints);
 
+	/* port 0 names nobody */
+	assert_int_equal(shm->getinfo(FI_VERSION(1, 5), NULL, "0", 0, NULL, &info), 0);
+	assert_null(info->dest_addr);
+	info_free(info);
+
 	assert_int_equal(shm->getinfo(FI_VERSION(1, 5), "g00n13s.invalid", "7", 0, NULL, &info),
 			 -FI_ENODATA);
 	assert_int_equal(shm->getinfo(FI_VERSION(1, 5), NULL, "65536", 0, NULL, &info),

@@ -126,8 +126,8 @@ void tcp_sockaddr_str(const union tcp_sockaddr *sock, char *buf, size_t len)
 	}
 }
 
-/* getaddrinfo takes the low 16 bits of any number; and nobody listens at port 0. */
-static bool service_wrong(const char *service, uint64_t flags)
+/* getaddrinfo takes the low 16 bits of any number. */
+static bool service_wrong(const char *service)
 {
 	char *end;
 	unsigned long port;
@@ -135,7 +135,7 @@ static bool service_wrong(const char *service, uint64_t flags)
 	if (!service || *service < '0' || *service > '9')
 		return false;
 	port = strtoul(service, &end, 10);
-	return !*end && (port > UINT16_MAX || (!port && !(flags & FI_SOURCE)));
+	return !*end && port > UINT16_MAX;
 }
 
 int tcp_resolve(const char *node, const char *service, uint64_t flags, int family,
@@ -145,7 +145,7 @@ int tcp_resolve(const char *node, const char *service, uint64_t flags, int famil
 	struct addrinfo *found, *a;
 	int cnt = 0, err;
 
-	if (service_wrong(service, flags)) {
+	if (service_wrong(service)) {
 		snprintf(why, why_len, "%s is no port", service);
 		return -FI_ENODATA;
 	}

@@ -187,6 +187,13 @@ static void hints_may_bring_both_addresses(void **state)
 	assert_int_equal(ntohs(in(info->dest_addr)->sin_port), 6000);
 	info_free(info);
 
+	/* a port that is not known yet: as libfabric's answers it, and nobody can be inserted with it */
+	info = ask("127.0.0.9", "0", 0, hints);
+	assert_int_equal(ntohl(in(info->dest_addr)->sin_addr.s_addr), 0x7f000009);
+	assert_int_equal(in(info->dest_addr)->sin_port, 0);
+	info_free(info);
+	info_free(ask(NULL, "0", 0, NULL));
+
 	/* a wildcard source: from where the routing table says, at that port */
 	in(hints->src_addr);
 	((struct sockaddr_in *)hints->src_addr)->sin_addr.s_addr = 0;
