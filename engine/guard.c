@@ -65,8 +65,7 @@ bool engine_enter_idle(struct engine_domain *domain)
 		return false;
 	if (engine_has_lock(domain))
 		return true;
-	atomic_store_explicit(&domain->wanted, false, memory_order_relaxed);
-	if (!engine_guard_inside(domain)) {
+	if (!engine_guard_wanted(domain) && !engine_guard_inside(domain)) {
 		err = engine_guard_claim(domain);
 		/* Without the barrier who is inside ends before the next call, which takes the lock. */
 		while (err && engine_guard_inside(domain))
@@ -99,6 +98,8 @@ void engine_guard_wait(struct engine_domain *domain)
 	/* R:domain.inside  what the call did; pairs A:domain.inside */
 	atomic_store_explicit(&domain->inside, false, memory_order_release);
 	platform_lock(&domain->lock);
+	/* Taken back by who said it alone: whoever gets the lock first must see it. */
+	atomic_store_explicit(&domain->wanted, false, memory_order_relaxed);
 	if (engine_has_lock(domain)) {
 		atomic_store_explicit(&domain->lock_use, ENGINE_LOCK_LATE,
 				      memory_order_relaxed);
