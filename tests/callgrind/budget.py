@@ -17,7 +17,7 @@ import sys
 import tempfile
 
 MEASURED = 100  # calls in path.c
-TRIES = 3  # valgrind runs one thread at a time: that of a domain may find the program asleep
+TRIES = 6  # valgrind runs one thread at a time: that of a domain may find the program asleep
 
 # provider: call: (instructions, indirect calls), ceilings
 BUDGETS = {
