@@ -65,6 +65,8 @@ static void write_frame(struct tcp_conn *conn, struct iovec *iov, int cnt, size_
 		conn->head += (uint32_t)took;
 	if (took == gathered + total)
 		return;
+	if (took > gathered) /* the next packet has its place behind it, and is aligned */
+		conn->head = conn->tail = -(uint32_t)(gathered + total - took) & 7;
 	keep_rest(conn, iov + 1, cnt - 1, took > gathered ? took - gathered : 0);
 	tcp_control_full(conn);
 }

@@ -74,6 +74,8 @@ void tcp_control_flush(struct tcp_conn *conn)
 /* Make room behind the tail; false when there is none. */
 static bool make_room(struct tcp_conn *conn, size_t len)
 {
+	uint32_t to;
+
 	if (!conn->control.want_out)
 		tcp_control_flush(conn);
 	if (conn->tail + len <= TCP_OUT_LEN)
@@ -81,9 +83,11 @@ static bool make_room(struct tcp_conn *conn, size_t len)
 	/* Moving costs less than it gains when half of the buffer has been written. */
 	if (conn->head < TCP_OUT_LEN / 2)
 		return false;
-	memmove(conn->out, conn->out + conn->head, conn->tail - conn->head);
-	conn->tail -= conn->head;
-	conn->head = 0;
+	/* What follows is aligned as it was, however much has been written. */
+	to = conn->head & 7;
+	memmove(conn->out + to, conn->out + conn->head, conn->tail - conn->head);
+	conn->tail -= conn->head - to;
+	conn->head = to;
 	return conn->tail + len <= TCP_OUT_LEN;
 }
 
