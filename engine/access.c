@@ -140,6 +140,7 @@ ssize_t engine_access(struct engine_ctx *ctx, const struct engine_access *access
 	if (access->flags & ENGINE_INJECT && engine_tx_keep(tx)) {
 		ep->access_cnt--;
 		ep->queued_cnt--;
+		peer->after_large |= !!(tx->flags & ENGINE_FENCE); /* for the one in its place */
 		pool_put(&ep->tx_pool, tx);
 		return -FI_EAGAIN;
 	}

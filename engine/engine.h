@@ -679,6 +679,7 @@ struct engine_peer {
 	uint32_t quiet_seq;	 /* behind the last one, */
 	uint32_t quiet_told_seq; /* and behind the last one that was not injected */
 	struct engine_tx_ctx *quiet_ctx; /* that it was of */
+	uint32_t quiet_errors; /* of this life: the log has the first one */
 	uint32_t lane_seq;    /* ... before that seq may be overtaken by requests until then */
 	uint32_t leaving_cnt; /* of ours, with payload that the wire has not sent yet */
 	uint32_t checked;     /* ep->checks, if it has been since */

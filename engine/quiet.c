@@ -39,10 +39,12 @@ static void engine_quiet_error(struct engine_peer *peer, int err, bool told)
 		.src_addr = peer->told,
 	};
 
-	FI_WARN(peer->ep->family->provider, FI_LOG_EP_DATA,
-		"a write that was complete for its initiator has failed: %s. "
-		"FI_DELIVERY_COMPLETE completes with the target's answer\n",
-		fi_strerror(-err));
+	if (!peer->quiet_errors++)
+		FI_WARN(peer->ep->family->provider, FI_LOG_EP_DATA,
+			"a write that was complete for its initiator has failed: %s. "
+			"FI_DELIVERY_COMPLETE completes with the target's answer. "
+			"The next ones to this peer are not told here\n",
+			fi_strerror(-err));
 	engine_count(ctx->cntr[ENGINE_CNTR_WRITE], err, 0);
 	if (told && ctx->cq)
 		cq_push_error(&ctx->cq->queue, &entry, peer->told);

@@ -74,7 +74,7 @@ static inline void engine_quiet_acked(struct engine_peer *peer)
 /* engine_quiet_begin - a life with the peer begins, or ends: there are none */
 static inline void engine_quiet_begin(struct engine_peer *peer)
 {
-	peer->quiet_cnt = 0;
+	peer->quiet_cnt = peer->quiet_errors = 0;
 	peer->quiet_seq = peer->quiet_told_seq = peer->acked;
 }
 

@@ -254,6 +254,46 @@ static void answers_to_questions_are_no_refusals(void **state)
 	ANSWERED(-FI_EOPNOTSUPP, fi_query_atomic(e.domain, FI_FLOAT, FI_BXOR, &atomic, 0));
 }
 
+static void take_one(struct fid_cq *cq, int *complete, int *failed)
+{
+	struct fi_cq_tagged_entry entry;
+	struct fi_cq_err_entry error = { 0 };
+	ssize_t ret = fi_cq_read(cq, &entry, 1);
+
+	*complete += ret == 1;
+	if (ret != -FI_EAVAIL)
+		return;
+	assert_int_equal(fi_cq_readerr(cq, &error, 0), 1);
+	assert_int_equal(error.err, FI_EKEYREJECTED);
+	++*failed;
+}
+
+/* Nobody reads a thousand lines: the first of a connection is enough. */
+static void writes_that_fail_once_they_are_complete_have_one_line(void **state)
+{
+	struct end_attr rma = { .provider = attr.provider, .caps = FI_RMA };
+	int complete = 0, failed = 0;
+	struct end from, to;
+	char buf[8] = "";
+	fi_addr_t dest;
+
+	end_open(&from, &rma);
+	end_open(&to, &rma);
+	dest = end_knows(&from, &to);
+	lines = 0;
+	for (int i = 0; i < 20; i++)
+		assert_int_equal(fi_write(from.ep, buf, sizeof(buf), NULL, dest, 0, 4711, NULL),
+				 0);
+	END_UNTIL(complete == 20 && failed == 20, {
+		take_one(from.cq, &complete, &failed);
+		fi_cq_read(to.cq, NULL, 0);
+	});
+	assert_int_equal(lines, 1);
+	assert_non_null(strstr(last, fi_strerror(FI_EKEYREJECTED)));
+	end_close(&to);
+	end_close(&from);
+}
+
 int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
@@ -262,6 +302,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test(regions_and_vectors_say_why_not),
 		cmocka_unit_test(transfers_say_why_not),
 		cmocka_unit_test(answers_to_questions_are_no_refusals),
+		cmocka_unit_test(writes_that_fail_once_they_are_complete_have_one_line),
 	};
 
 	if (argc != 2)
