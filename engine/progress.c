@@ -12,7 +12,7 @@
 	(ENGINE_CLOCK_TICKS * \
 	 20000u)	  /* so many rounds that take so long can afford every wire */
 #define CHECK_NS 1000000u /* between liveness checks */
-#define ACKS_NS	 100000u  /* ... and what peers are told that do not wait for it */
+#define ACKS_NS	 1000000u  /* ... and what peers are told that do not wait for it */
 
 /* A wire but the first is due. Did it move anything? */
 static bool engine_poll_other(struct engine_wire *w)

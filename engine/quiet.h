@@ -5,7 +5,7 @@
  * also FI_TRANSMIT_COMPLETE). Nothing is kept of each: a peer has the place behind its last one, and how
  * many may be without an answer. A NAK is an error that belongs to no operation; an ACK tells how far the
  * target has come. Few of these requests ask for one: some of many, so that their number stays below its
- * bound, and what waits for them all asks then (engine_ask()). Else the target tells in time: every 100 us
+ * bound, and what waits for them all asks then (engine_ask()). Else the target tells in time: every 1 ms
  * while it makes progress, before it sleeps and before it closes.
  *
  * The caller holds the domain.
