@@ -46,7 +46,6 @@ struct request {
 	const struct fi_info *hints;
 	const struct name_filter *filter;
 	struct naming naming;
-	bool quiet;	    /* one that nobody asked: reasons are of no interest */
 	char reasons[1024]; /* 'link: ...; shm: ...' */
 	size_t reasons_len;
 };
@@ -72,8 +71,6 @@ static void refused(struct request *req, const char *name, const char *fmt, ...)
 	va_list args;
 	int n;
 
-	if (req->quiet)
-		return;
 	va_start(args, fmt);
 	vsnprintf(reason, sizeof(reason), fmt, args);
 	va_end(args);
@@ -321,7 +318,7 @@ static int query(struct request *req, struct fi_info **info)
 		return err;
 	}
 	if (!head) {
-		if (!req->quiet && log_is_wanted() && !(req->flags & ASK_INTERNALLY))
+		if (log_is_wanted() && !(req->flags & ASK_INTERNALLY))
 			FI_WARN(&core_provider, FI_LOG_CORE, "fi_getinfo found nothing: %s\n",
 				req->reasons_len ? req->reasons : "there is no provider");
 		return -FI_ENODATA;
@@ -341,7 +338,6 @@ static bool is_answered(const struct question *q, void *arg)
 		.flags = asked->flags,
 		.hints = q->hints,
 		.filter = asked->filter,
-		.quiet = true,
 	};
 	struct fi_info *info = NULL;
 	int err = naming_init(&req.naming, hinted_prov_name(q->hints));

@@ -157,7 +157,7 @@ static int is_enabled(const struct fi_provider *prov, enum fi_log_level level,
 
 static bool is_heard(const struct fi_provider *prov, enum fi_log_level level)
 {
-	return ear_open && prov != &core_provider && level <= FI_LOG_INFO;
+	return ear_open && (prov != &core_provider || ear_open->alone) && level <= FI_LOG_INFO;
 }
 
 static void hear(struct log_ear *ear, const char *msg)

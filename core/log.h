@@ -60,7 +60,7 @@ void log_listen(struct log_ear *ear);
 void log_listen_end(struct log_ear *ear);
 
 /*
- * log_hush - the same, and what is heard goes nowhere else, whatever is enabled
+ * log_hush - the same, of the core's messages too, and what is heard goes nowhere else, whatever is enabled
  *
  * Who listens in between hears it. Ends with log_listen_end().
  */
