@@ -106,19 +106,6 @@ void channel_describe(const struct channel *ch, struct results_config *config)
 	snprintf(config->library, sizeof(config->library), "-");
 }
 
-int channel_buf_init(struct channel *ch, struct channel_buf *buf, void *addr, size_t len,
-		     uint32_t slot)
-{
-	memset(buf, 0, sizeof(*buf));
-	buf->addr = addr;
-	buf->op.slot = slot;
-	return 0;
-}
-
-void channel_buf_fini(struct channel_buf *buf)
-{
-}
-
 static int write_all(const void *bytes, size_t len)
 {
 	const char *at = bytes;

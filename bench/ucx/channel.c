@@ -150,20 +150,6 @@ void channel_describe(const struct channel *ch, struct results_config *config)
 									   : "?");
 }
 
-/* Memory needs no registration for messages. */
-int channel_buf_init(struct channel *ch, struct channel_buf *buf, void *addr, size_t len,
-		     uint32_t slot)
-{
-	memset(buf, 0, sizeof(*buf));
-	buf->addr = addr;
-	buf->op.slot = slot;
-	return 0;
-}
-
-void channel_buf_fini(struct channel_buf *buf)
-{
-}
-
 void ucx_done(void *request, ucs_status_t status, void *context)
 {
 	struct channel_op *op = context;
