@@ -244,8 +244,9 @@ struct engine_waitset {
 	struct engine_fabric *fabric;
 	enum fi_wait_obj obj;
 	struct engine_nest nest;
+	bool given; /* the program has the nest's number, and may sleep on it between its calls */
 	struct engine_patience patience;
-	struct platform_lock lock; /* members, nest; rank 0 */
+	struct platform_lock lock; /* members, nest, given; rank 0 */
 	uint32_t asleep;	   /* threads in fi_wait() */
 	struct list members;	   /* struct engine_wait.member */
 	struct list eqs;	   /* struct engine_eq.member */
@@ -257,7 +258,8 @@ struct engine_wait {
 	struct fid *fid; /* of the queue or counter */
 	struct engine_domain *domain;
 	enum fi_wait_obj obj;
-	int descriptor; /* FI_WAIT_FD: owned; else -1 */
+	/* FI_WAIT_FD, and FI_WAIT_UNSPEC once the program asks for it: owned; else -1. Written with the domain held */
+	_Atomic int descriptor;
 	bool nested; /* that is a nest over the domain's waiter; else a bell that the domain's thread rings */
 	uint32_t forks;		    /* the process that opened it */
 	struct engine_waitset *set; /* FI_WAIT_SET */
@@ -311,6 +313,7 @@ struct engine_eq {
 	struct engine_patience patience;
 	struct platform_lock
 		watch_lock; /* watched, asleep; rank 0, after a wait set's, held while those make progress */
+	_Atomic bool given; /* as in a wait set; written with watch_lock */
 	struct list watched; /* domains with objects that are bound here */
 	_Atomic int refs;    /* the program's, until it closes it, and those domains' */
 	bool closed;	     /* with lock: nobody reads any more */

@@ -283,7 +283,8 @@ static int engine_eq_arm(struct engine_eq *eq)
 
 int engine_eq_trywait(struct engine_eq *eq)
 {
-	bool sleeps = eq->wait == FI_WAIT_FD || (eq->set && engine_nest_here(&eq->set->nest));
+	bool sleeps = atomic_load_explicit(&eq->given, memory_order_relaxed) ||
+		      (eq->set && engine_nest_here(&eq->set->nest));
 	int ret;
 
 	if (!sleeps)
@@ -445,7 +446,7 @@ static void engine_eq_sleep(struct engine_eq *eq, uint64_t end_ns)
 	if (ret != -FI_EAGAIN && ns)
 		platform_sleep(&on, ret ? 0 : 1, ns);
 	platform_lock(&eq->watch_lock);
-	if (!--eq->asleep && eq->wait != FI_WAIT_FD)
+	if (!--eq->asleep && !atomic_load_explicit(&eq->given, memory_order_relaxed))
 		engine_eq_disarm(eq);
 	platform_unlock(&eq->watch_lock);
 }
@@ -479,6 +480,23 @@ static const char *engine_eq_strerror(struct fid_eq *fid, int prov_errno, const 
 	return engine_strerror(prov_errno, buf, len);
 }
 
+/* One whose way of waiting is ours has a descriptor once it is asked for: what it has rings. */
+static int engine_eq_give(struct engine_eq *eq, int *descriptor)
+{
+	int ret;
+
+	if (eq->wait != FI_WAIT_FD && eq->wait != FI_WAIT_UNSPEC)
+		return -FI_ENODATA;
+	platform_lock(&eq->watch_lock);
+	ret = engine_eq_nest(eq);
+	if (!ret) {
+		atomic_store_explicit(&eq->given, true, memory_order_relaxed);
+		*descriptor = eq->nest.nest;
+	}
+	platform_unlock(&eq->watch_lock);
+	return ret;
+}
+
 static int engine_eq_control(struct fid *fid, int command, void *arg)
 {
 	struct engine_eq *eq = container_of(fid, struct engine_eq, fid.fid);
@@ -487,13 +505,9 @@ static int engine_eq_control(struct fid *fid, int command, void *arg)
 		return -FI_ENOSYS;
 	if (!arg)
 		return -FI_EINVAL;
-	if (command == FI_GETWAITOBJ) {
-		*(enum fi_wait_obj *)arg = eq->wait;
-		return 0;
-	}
-	if (eq->wait != FI_WAIT_FD)
-		return -FI_ENODATA;
-	*(int *)arg = eq->nest.nest;
+	if (command == FI_GETWAIT)
+		return engine_eq_give(eq, arg);
+	*(enum fi_wait_obj *)arg = engine_wait_told(eq->wait);
 	return 0;
 }
 
@@ -586,11 +600,13 @@ int engine_eq_open(struct fid_fabric *fid, struct fi_eq_attr *attr, struct fid_e
 	list_init(&eq->watched);
 	eq->queue.api_version = fabric->fid.api_version;
 	engine_ref(&eq->refs);
-	if (eq->wait == FI_WAIT_FD)
+	if (eq->wait == FI_WAIT_FD) {
+		atomic_init(&eq->given, true);
 		ret = engine_nest_open(&eq->nest);
-	else if (eq->wait == FI_WAIT_SET)
+	} else if (eq->wait == FI_WAIT_SET) {
 		ret = engine_waitset_join(
 			eq, attr->wait_set); /* last: others look at it from here on */
+	}
 	if (ret) {
 		engine_eq_free(eq);
 		return ret;

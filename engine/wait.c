@@ -47,22 +47,33 @@ static bool engine_wait_look(struct engine_wait *w)
 
 /* Descriptors */
 
+/* The object's descriptor, or -1. One that is asked for late may come while fi_cq_signal() looks. */
+static int engine_wait_descriptor(const struct engine_wait *w)
+{
+	/* A:engine_wait.descriptor  what kind of descriptor it is; pairs R:engine_wait.descriptor */
+	return atomic_load_explicit(&w->descriptor, memory_order_acquire);
+}
+
 static void engine_wait_ring(struct engine_wait *w)
 {
+	int descriptor = engine_wait_descriptor(w);
+
 	if (w->set)
 		platform_bell_ring(w->set->nest.bell);
 	else if (w->nested)
-		platform_nest_ring(w->descriptor, w->domain->waiter.bell);
+		platform_nest_ring(descriptor, w->domain->waiter.bell);
 	else
-		platform_bell_ring(w->descriptor);
+		platform_bell_ring(descriptor);
 }
 
 static void engine_wait_clear(struct engine_wait *w)
 {
+	int descriptor = engine_wait_descriptor(w);
+
 	if (w->nested)
-		platform_nest_clear(w->descriptor, w->domain->waiter.bell);
+		platform_nest_clear(descriptor, w->domain->waiter.bell);
 	else
-		platform_bell_clear(w->descriptor);
+		platform_bell_clear(descriptor);
 }
 
 static void engine_wait_armed_ring(struct engine_armed *armed)
@@ -92,7 +103,7 @@ static void engine_wait_watch(struct engine_armed *armed, bool on)
 
 void engine_wait_signal(struct engine_wait *w)
 {
-	if (w->descriptor >= 0 && w->forks == platform_forks())
+	if (engine_wait_descriptor(w) >= 0 && w->forks == platform_forks())
 		engine_wait_ring(w);
 	engine_waiter_ring(w->domain);
 }
@@ -116,16 +127,16 @@ static bool engine_wait_signaled(struct engine_wait *w)
 /* In the child of a fork the descriptor is the parent's: the program's number gets one of our own. */
 static int engine_wait_renew(struct engine_wait *w)
 {
-	int bell, ret;
+	int descriptor = engine_wait_descriptor(w), bell, ret;
 
-	if (w->descriptor < 0 || w->forks == platform_forks())
+	if (descriptor < 0 || w->forks == platform_forks())
 		return 0;
 	if (w->nested) {
-		ret = engine_waiter_object_renew(w->domain, w->descriptor);
+		ret = engine_waiter_object_renew(w->domain, descriptor);
 	} else {
 		ret = platform_bell_open(&bell);
 		if (!ret)
-			ret = platform_descriptor_renew(w->descriptor, bell);
+			ret = platform_descriptor_renew(descriptor, bell);
 	}
 	if (!ret)
 		w->forks = platform_forks();
@@ -154,7 +165,8 @@ static int engine_wait_arm(struct engine_wait *w)
 /* May its descriptor be slept on? It is armed then. 0, -FI_EAGAIN or another -FI_E*; the caller has the domain */
 static int engine_wait_try_held(struct engine_wait *w)
 {
-	bool sleeps = w->descriptor >= 0 || (w->set && engine_nest_here(&w->set->nest));
+	bool own = engine_wait_descriptor(w) >= 0;
+	bool sleeps = own || (w->set && engine_nest_here(&w->set->nest));
 	int ret = engine_wait_renew(w);
 
 	if (ret)
@@ -163,7 +175,7 @@ static int engine_wait_try_held(struct engine_wait *w)
 		return engine_wait_look(w) ? -FI_EAGAIN : 0;
 	if (engine_wait_ready(w))
 		return -FI_EAGAIN;
-	if (w->descriptor >= 0)
+	if (own)
 		engine_wait_clear(w);
 	if (engine_wait_signaled(w)) /* after that: one that comes from now on rings */
 		return -FI_EAGAIN;
@@ -237,6 +249,49 @@ static int engine_wait_join(struct engine_wait *w, struct fid_wait *fid)
 	return ret;
 }
 
+/* From now on the object has this descriptor; what came before it was there rings. With the domain held. */
+static void engine_wait_has(struct engine_wait *w, int descriptor, bool nested)
+{
+	w->nested = nested;
+	w->forks = platform_forks();
+	/* R:engine_wait.descriptor  what kind of descriptor it is; pairs A:engine_wait.descriptor */
+	atomic_store_explicit(&w->descriptor, descriptor, memory_order_release);
+	if (engine_wait_ready(w))
+		engine_wait_ring(w);
+}
+
+/* A nest over the domain's waiter; with the domain held. */
+static int engine_wait_open_nest(struct engine_wait *w)
+{
+	int nest, ret = engine_waiter_object(w->domain, &nest);
+
+	if (ret)
+		return ret;
+	w->domain->waiter.nested++;
+	engine_wait_has(w, nest, true);
+	return 0;
+}
+
+/* A bell that the domain's thread rings, unless another call was faster; the domain is not held. */
+static int engine_wait_open_bell(struct engine_wait *w)
+{
+	bool other;
+	int bell, ret = engine_auto_rings(w->domain);
+
+	if (!ret)
+		ret = platform_bell_open(&bell);
+	if (ret)
+		return ret;
+	engine_enter(w->domain);
+	other = engine_wait_descriptor(w) >= 0;
+	if (!other)
+		engine_wait_has(w, bell, false);
+	engine_leave(w->domain);
+	if (other)
+		platform_bell_close(bell);
+	return 0;
+}
+
 /*
  * A program may put each of these into several sets of its own, and the kernel bounds how many such
  * ways may lead to a socket. A domain with many has a thread that rings them.
@@ -244,20 +299,16 @@ static int engine_wait_join(struct engine_wait *w, struct fid_wait *fid)
 static int engine_wait_open_descriptor(struct engine_wait *w)
 {
 	struct engine_domain *domain = w->domain;
+	bool there, nests;
 	int ret = 0;
 
 	engine_enter(domain);
-	w->nested = !engine_auto_needed(domain) && domain->waiter.nested < NESTED_MAX;
-	if (w->nested)
-		ret = engine_waiter_object(domain, &w->descriptor);
-	if (w->nested && !ret)
-		domain->waiter.nested++;
+	there = engine_wait_descriptor(w) >= 0;
+	nests = !there && !engine_auto_needed(domain) && domain->waiter.nested < NESTED_MAX;
+	if (nests)
+		ret = engine_wait_open_nest(w);
 	engine_leave(domain);
-	w->forks = platform_forks();
-	if (w->nested)
-		return ret;
-	ret = engine_auto_rings(domain);
-	return ret ? ret : platform_bell_open(&w->descriptor);
+	return there || nests ? ret : engine_wait_open_bell(w);
 }
 
 int engine_wait_open(struct engine_wait *w, struct fid *fid, struct engine_domain *domain,
@@ -326,29 +377,31 @@ void engine_wait_close(struct engine_wait *w)
 {
 	if (w->set)
 		engine_set_put(w->set);
-	if (w->descriptor < 0)
+	if (engine_wait_descriptor(w) < 0)
 		return;
 	if (w->nested)
-		platform_nest_close(w->descriptor);
+		platform_nest_close(engine_wait_descriptor(w));
 	else
-		platform_bell_close(w->descriptor);
+		platform_bell_close(engine_wait_descriptor(w));
 }
 
-static int engine_descriptor_control(int descriptor, enum fi_wait_obj obj, int command,
-				     void *arg)
+enum fi_wait_obj engine_wait_told(enum fi_wait_obj obj)
 {
-	if (!arg)
-		return -FI_EINVAL;
-	if (command == FI_GETWAITOBJ) {
-		*(enum fi_wait_obj *)arg = obj;
-		return 0;
-	}
-	if (command != FI_GETWAIT)
-		return -FI_ENOSYS;
-	if (descriptor < 0)
-		return -FI_ENODATA;
-	*(int *)arg = descriptor;
-	return 0;
+	return obj == FI_WAIT_UNSPEC ? FI_WAIT_FD : obj;
+}
+
+/* One whose way of waiting is ours has a descriptor once it is asked for. */
+static int engine_wait_give(struct engine_wait *w, int *descriptor)
+{
+	int ret = 0;
+
+	if (w->obj == FI_WAIT_UNSPEC && engine_wait_descriptor(w) < 0)
+		ret = engine_wait_open_descriptor(w);
+	if (!ret && engine_wait_descriptor(w) < 0)
+		ret = -FI_ENODATA;
+	if (!ret)
+		*descriptor = engine_wait_descriptor(w);
+	return ret;
 }
 
 int engine_wait_control(struct engine_wait *w, int command, void *arg)
@@ -356,7 +409,12 @@ int engine_wait_control(struct engine_wait *w, int command, void *arg)
 	if (!arg)
 		return engine_refuse(w->domain->family, FI_LOG_DOMAIN, -FI_EINVAL,
 				     "fi_control of a queue or counter", "NULL");
-	return engine_descriptor_control(w->descriptor, w->obj, command, arg);
+	if (command == FI_GETWAIT)
+		return engine_wait_give(w, arg);
+	if (command != FI_GETWAITOBJ)
+		return -FI_ENOSYS;
+	*(enum fi_wait_obj *)arg = engine_wait_told(w->obj);
+	return 0;
 }
 
 /* Wait sets */
@@ -497,7 +555,7 @@ static void engine_set_sleep(struct engine_waitset *set, uint64_t end_ns)
 	if (ret != -FI_EAGAIN && ns) /* without descriptors, a nap */
 		platform_sleep(on, ret ? 0 : cnt, ret && ns > NAP_NS ? NAP_NS : ns);
 	platform_lock(&set->lock);
-	if (!--set->asleep && set->obj != FI_WAIT_FD)
+	if (!--set->asleep && !set->given)
 		engine_set_disarm(set);
 	platform_unlock(&set->lock);
 }
@@ -526,10 +584,44 @@ static int engine_set_try(struct engine_waitset *set)
 	int ret = 0;
 
 	platform_lock(&set->lock);
-	if (set->obj == FI_WAIT_FD)
+	if (set->given)
 		ret = engine_set_open(set);
 	if (!ret)
 		ret = engine_set_arm(set);
+	platform_unlock(&set->lock);
+	return ret;
+}
+
+/* Has a queue or counter in it something already? With its lock; an event queue's own bell rings. */
+static bool engine_set_ready(struct engine_waitset *set)
+{
+	struct list *node, *after;
+	bool any = false;
+
+	list_for_each(node, after, &set->members) {
+		struct engine_wait *w = container_of(node, struct engine_wait, member);
+
+		engine_enter(w->domain);
+		any |= engine_wait_ready(w);
+		engine_leave(w->domain);
+	}
+	return any;
+}
+
+/* As of a queue: what its members had before rings. */
+static int engine_set_give(struct engine_waitset *set, int *descriptor)
+{
+	int ret = 0;
+
+	platform_lock(&set->lock);
+	if (!set->given) {
+		ret = set->obj == FI_WAIT_UNSPEC ? engine_set_open(set) : -FI_ENODATA;
+		set->given = !ret;
+		if (!ret && engine_set_ready(set))
+			platform_bell_ring(set->nest.bell);
+	}
+	if (!ret)
+		*descriptor = set->nest.nest;
 	platform_unlock(&set->lock);
 	return ret;
 }
@@ -538,9 +630,14 @@ static int engine_waitset_control(struct fid *fid, int command, void *arg)
 {
 	struct engine_waitset *set = container_of(fid, struct engine_waitset, fid.fid);
 
-	int descriptor = set->obj == FI_WAIT_FD ? set->nest.nest : -1;
-
-	return engine_descriptor_control(descriptor, set->obj, command, arg);
+	if (!arg)
+		return -FI_EINVAL;
+	if (command == FI_GETWAIT)
+		return engine_set_give(set, arg);
+	if (command != FI_GETWAITOBJ)
+		return -FI_ENOSYS;
+	*(enum fi_wait_obj *)arg = engine_wait_told(set->obj);
+	return 0;
 }
 
 /* Members that there are keep it, and what is slept on, until they are closed. */
@@ -607,7 +704,8 @@ int engine_waitset_open(struct fid_fabric *fid, struct fi_wait_attr *attr,
 	set = platform_alloc(sizeof(*set));
 	if (!set)
 		return -FI_ENOMEM;
-	if (attr->wait_obj == FI_WAIT_FD)
+	set->given = attr->wait_obj == FI_WAIT_FD;
+	if (set->given)
 		ret = engine_nest_open(&set->nest);
 	if (ret) {
 		platform_free(set);

@@ -31,8 +31,14 @@ void engine_wait_leave(struct engine_wait *w);
 void engine_wait_forget(struct engine_wait *w);
 void engine_wait_close(struct engine_wait *w);
 
-/* engine_wait_control - FI_GETWAIT and FI_GETWAITOBJ of the object; -FI_ENOSYS for another command */
+/*
+ * engine_wait_control - FI_GETWAIT and FI_GETWAITOBJ of the object; -FI_ENOSYS for another command
+ * One that was opened with FI_WAIT_UNSPEC has its descriptor from the first FI_GETWAIT on.
+ */
 int engine_wait_control(struct engine_wait *w, int command, void *arg);
+
+/* engine_wait_told - what FI_GETWAITOBJ says of an object that was opened with @obj */
+enum fi_wait_obj engine_wait_told(enum fi_wait_obj obj);
 
 /* engine_wait_blocks - may the object's own blocking call be used? Not with none, nor in a set */
 static inline bool engine_wait_blocks(const struct engine_wait *w)
