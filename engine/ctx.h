@@ -158,7 +158,7 @@ uint64_t engine_wires_told(const struct engine_ep *ep);
  * From sep_fid.c: contexts of a scalable endpoint.
  * engine_sep_busy - is one open; engine_sep_free - release them
  * engine_sep_awaits - is one enabled, and the endpoint can be? It has been asked for then
- * engine_sep_bind - a queue or counter for all contexts that are open. 0 or -FI_E*
+ * engine_sep_bind - a queue or counter for all contexts that are open, or for none: 0 or -FI_E*
  */
 bool engine_sep_busy(const struct engine_ep *ep);
 bool engine_sep_awaits(const struct engine_ep *ep);

@@ -189,11 +189,17 @@ static int engine_sep_ctx_close(struct fid *fid)
 
 #define CTX_BIND "fi_ep_bind of a context"
 
+/* To neither direction it is only looked at. */
+static int engine_sep_take(struct engine_domain *domain, struct engine_tx_ctx *tx,
+			   struct engine_rx_ctx *rx, struct fid *target, uint64_t flags)
+{
+	return target->fclass == FI_CLASS_CQ ? engine_ctx_bind_cq(domain, tx, rx, target, flags)
+					     : engine_cntr_bind(tx, rx, domain, target, flags);
+}
+
 static int engine_sep_ctx_take(struct engine_ctx *ctx, struct fid *target, uint64_t flags)
 {
-	int ret = target->fclass == FI_CLASS_CQ
-			  ? engine_ctx_bind_cq(ctx->domain, ctx->tx, ctx->rx, target, flags)
-			  : engine_cntr_bind(ctx->tx, ctx->rx, ctx->domain, target, flags);
+	int ret = engine_sep_take(ctx->domain, ctx->tx, ctx->rx, target, flags);
 
 	if (!ret)
 		engine_ctx_bound(ctx);
@@ -243,7 +249,8 @@ static int engine_sep_ctx_bind(struct fid *fid, struct fid *target, uint64_t fla
 int engine_sep_bind(struct engine_ep *ep, struct fid *target, uint64_t flags)
 {
 	struct engine_sep_ctx *c;
-	int ret = 0;
+	/* What one context would refuse no context gets, be any open or not. */
+	int ret = engine_sep_take(ep->domain, NULL, NULL, target, flags);
 
 	for (uint32_t i = 0; !ret && (c = engine_sep_ctx_nth(ep, i)); i++)
 		if (c->open)

@@ -546,6 +546,45 @@ static void sep_alone(bool av_last, bool queue_for_all)
 	assert_int_equal(fi_close(&cq->fid), 0);
 }
 
+/* Be contexts open or not: all get it, or none. */
+static void what_is_refused_reaches_no_context(void **state)
+{
+	struct fi_cntr_attr cntr_attr = { .events = FI_CNTR_EVENTS_COMP };
+	struct fid_ep *sep, *tx = NULL, *rx = NULL;
+	struct fid_cq *cq = cq_open(), *foreign_cq;
+	struct fid_cntr *cntr, *foreign_cntr;
+	struct fid_domain *foreign;
+
+	assert_int_equal(fi_domain(fabric, info, &foreign, NULL), 0);
+	assert_int_equal(fi_cq_open(foreign, NULL, &foreign_cq, NULL), 0);
+	assert_int_equal(fi_cntr_open(foreign, &cntr_attr, &foreign_cntr, NULL), 0);
+	assert_int_equal(fi_cntr_open(domain, &cntr_attr, &cntr, NULL), 0);
+	assert_int_equal(fi_scalable_ep(domain, info, &sep, NULL), 0);
+	for (int i = 0; i < 2; i++) {
+		assert_int_equal(fi_scalable_ep_bind(sep, &cq->fid, FI_TRANSMIT | FI_TAGGED),
+				 -FI_EBADFLAGS);
+		assert_int_equal(fi_scalable_ep_bind(sep, &foreign_cq->fid, FI_TRANSMIT),
+				 -FI_EINVAL);
+		assert_int_equal(fi_scalable_ep_bind(sep, &cntr->fid, FI_SEND | FI_TAGGED),
+				 -FI_EBADFLAGS);
+		assert_int_equal(fi_scalable_ep_bind(sep, &foreign_cntr->fid, FI_SEND),
+				 -FI_EINVAL);
+		if (i)
+			continue;
+		assert_int_equal(fi_tx_context(sep, 0, NULL, &tx, NULL), 0);
+		assert_int_equal(fi_rx_context(sep, 0, NULL, &rx, NULL), 0);
+	}
+	/* Nothing has them. */
+	assert_int_equal(fi_close(&cq->fid), 0);
+	assert_int_equal(fi_close(&cntr->fid), 0);
+	assert_int_equal(fi_close(&foreign_cq->fid), 0);
+	assert_int_equal(fi_close(&foreign_cntr->fid), 0);
+	assert_int_equal(fi_close(&foreign->fid), 0);
+	assert_int_equal(fi_close(&tx->fid), 0);
+	assert_int_equal(fi_close(&rx->fid), 0);
+	assert_int_equal(fi_close(&sep->fid), 0);
+}
+
 static void contexts_bring_up_their_endpoint(void **state)
 {
 	for (int i = 0; i < 4; i++)
@@ -899,6 +938,7 @@ int main(int argc, char **argv)
 		TEST(srx_may_come_to_an_endpoint_that_is_enabled),
 		TEST(srx_learns_the_name_of_who_was_unknown),
 		TEST(srx_buffer_takes_messages_of_several_endpoints),
+		TEST(what_is_refused_reaches_no_context),
 		TEST(contexts_bring_up_their_endpoint),
 		TEST(contexts_come_after_their_endpoint_and_queues_after_them),
 		TEST(every_context_reaches_every_other),
