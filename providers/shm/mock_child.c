@@ -9,6 +9,7 @@
 #include <signal.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
+#include <sys/ptrace.h>
 #include <sys/wait.h>
 #include <unistd.h>
 #include "mock_child.h"
@@ -95,6 +96,52 @@ void mock_child_kill(void)
 	kill(child, SIGKILL);
 	waitpid(child, NULL, 0);
 	child = 0;
+}
+
+/* Is it in that call, on the side that is meant? It has stopped with @status. */
+static bool stopped_in(int status, long number, bool made, bool *in)
+{
+	struct __ptrace_syscall_info info;
+
+	if (WSTOPSIG(status) != (SIGTRAP | 0x80))
+		return false;
+	assert_true(ptrace(PTRACE_GET_SYSCALL_INFO, child, sizeof(info), &info) > 0);
+	if (info.op != PTRACE_SYSCALL_INFO_ENTRY)
+		return *in && made;
+	*in = info.entry.nr == (uint64_t)number;
+	return *in && !made;
+}
+
+/* Until the child stops. Returns its status; *@sig: what it is to be told when it goes on */
+static int await_stop(int *sig)
+{
+	int status;
+
+	assert_int_equal(waitpid(child, &status, 0), child);
+	assert_true(WIFSTOPPED(status));
+	*sig = status >> 16 || WSTOPSIG(status) == (SIGTRAP | 0x80) ? 0 : WSTOPSIG(status);
+	return status;
+}
+
+void mock_child_stop_in(long number, uint32_t skip, bool made, void (*go)(void))
+{
+	bool in = false;
+	int sig;
+
+	assert_int_equal(ptrace(PTRACE_SEIZE, child, 0, PTRACE_O_TRACESYSGOOD), 0);
+	assert_int_equal(ptrace(PTRACE_INTERRUPT, child, 0, 0), 0);
+	await_stop(&sig);
+	go();
+	do {
+		do
+			assert_int_equal(ptrace(PTRACE_SYSCALL, child, 0, sig), 0);
+		while (!stopped_in(await_stop(&sig), number, made, &in));
+	} while (skip--);
+}
+
+void mock_child_go(void)
+{
+	assert_int_equal(ptrace(PTRACE_DETACH, child, 0, 0), 0);
 }
 
 void mock_step_wait(int step)

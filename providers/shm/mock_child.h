@@ -46,6 +46,20 @@ void mock_child_ended(int status);
 /* mock_child_kill - kill it and collect it */
 void mock_child_kill(void);
 
+/*
+ * mock_child_stop_in - let the child run until it is in a system call, and keep it there
+ * @number: of the call, SYS_*
+ * @skip:   calls of that number that pass first
+ * @made:   it has been made, and has not come back; else it has not begun
+ * @go:     called once no such call is missed any more
+ *
+ * It goes on by mock_child_go(), or is killed.
+ */
+void mock_child_stop_in(long number, uint32_t skip, bool made, void (*go)(void));
+
+/* mock_child_go - a child that is kept in a system call goes on */
+void mock_child_go(void);
+
 /* mock_step_wait - either: until board->step is so much; ends the process after 10 seconds */
 void mock_step_wait(int step);
 
