@@ -162,10 +162,6 @@ static int engine_cntr_wait(struct fid_cntr *fid, uint64_t threshold, int timeou
 	int ret;
 
 	/* It needs no wait object, and programs that gave it none call it all the same. */
-	if (cntr->wait.obj == FI_WAIT_SET)
-		return engine_refuse(
-			cntr->domain->family, FI_LOG_CNTR, -FI_ENOSYS, "fi_cntr_wait",
-			"the counter is in a wait set; wait for that with fi_wait");
 	sleeper.end_ns = engine_end_ns(timeout);
 	while ((ret = engine_cntr_look(&want)) == -FI_EAGAIN) {
 		if (engine_over(sleeper.end_ns)) {

@@ -232,10 +232,9 @@ static ssize_t engine_cq_sreadfrom(struct fid_cq *fid, void *buf, size_t cnt, fi
 	ssize_t ret;
 
 	if (!engine_wait_blocks(&cq->wait))
-		return engine_refuse(
-			cq->domain->family, FI_LOG_CQ, -FI_ENOSYS, "fi_cq_sread",
-			"the queue has no wait object of its own; open it with wait_obj "
-			"FI_WAIT_UNSPEC or FI_WAIT_FD, or use fi_cq_read");
+		return engine_refuse(cq->domain->family, FI_LOG_CQ, -FI_ENOSYS, "fi_cq_sread",
+				     "the queue has no wait object; open it with wait_obj "
+				     "FI_WAIT_UNSPEC or FI_WAIT_FD, or use fi_cq_read");
 	sleeper.end_ns = engine_end_ns(timeout);
 	ret = engine_cq_wait(&want, buf, cnt, src, &sleeper);
 	engine_spin_end(&sleeper.spin, &cq->domain->waiter.patience);

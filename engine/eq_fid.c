@@ -313,7 +313,8 @@ static void engine_eq_disarm(struct engine_eq *eq)
 void engine_eq_awake(struct engine_eq *eq)
 {
 	platform_lock(&eq->watch_lock);
-	engine_eq_disarm(eq);
+	if (!eq->asleep)
+		engine_eq_disarm(eq);
 	platform_unlock(&eq->watch_lock);
 }
 
@@ -446,7 +447,9 @@ static void engine_eq_sleep(struct engine_eq *eq, uint64_t end_ns)
 	if (ret != -FI_EAGAIN && ns)
 		platform_sleep(&on, ret ? 0 : 1, ns);
 	platform_lock(&eq->watch_lock);
-	if (!--eq->asleep && !atomic_load_explicit(&eq->given, memory_order_relaxed))
+	/* Who sleeps on the descriptor, or on the set, relies on the wires that are armed. */
+	if (!--eq->asleep && !eq->set &&
+	    !atomic_load_explicit(&eq->given, memory_order_relaxed))
 		engine_eq_disarm(eq);
 	platform_unlock(&eq->watch_lock);
 }
@@ -459,11 +462,10 @@ static ssize_t engine_eq_sread(struct fid_eq *fid, uint32_t *event, void *buf, s
 	struct engine_spin spin = { 0 };
 	ssize_t ret;
 
-	if (eq->wait == FI_WAIT_NONE || eq->wait == FI_WAIT_SET)
-		return engine_refuse(
-			eq->fabric->family, FI_LOG_EQ, -FI_ENOSYS, "fi_eq_sread",
-			"the queue has no wait object of its own; open it with wait_obj "
-			"FI_WAIT_UNSPEC or FI_WAIT_FD, or use fi_eq_read");
+	if (eq->wait == FI_WAIT_NONE)
+		return engine_refuse(eq->fabric->family, FI_LOG_EQ, -FI_ENOSYS, "fi_eq_sread",
+				     "the queue has no wait object; open it with wait_obj "
+				     "FI_WAIT_UNSPEC or FI_WAIT_FD, or use fi_eq_read");
 	while ((ret = engine_eq_read(fid, event, buf, len, flags)) == -FI_EAGAIN) {
 		if (engine_over(end_ns))
 			break;
@@ -485,6 +487,8 @@ static int engine_eq_give(struct engine_eq *eq, int *descriptor)
 {
 	int ret;
 
+	if (eq->set)
+		return engine_waitset_give(eq->set, descriptor);
 	if (eq->wait != FI_WAIT_FD && eq->wait != FI_WAIT_UNSPEC)
 		return -FI_ENODATA;
 	platform_lock(&eq->watch_lock);
@@ -507,7 +511,7 @@ static int engine_eq_control(struct fid *fid, int command, void *arg)
 		return -FI_EINVAL;
 	if (command == FI_GETWAIT)
 		return engine_eq_give(eq, arg);
-	*(enum fi_wait_obj *)arg = engine_wait_told(eq->wait);
+	*(enum fi_wait_obj *)arg = engine_wait_told(eq->wait, eq->set);
 	return 0;
 }
 

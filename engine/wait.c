@@ -385,16 +385,20 @@ void engine_wait_close(struct engine_wait *w)
 		platform_bell_close(engine_wait_descriptor(w));
 }
 
-enum fi_wait_obj engine_wait_told(enum fi_wait_obj obj)
+enum fi_wait_obj engine_wait_told(enum fi_wait_obj obj, const struct engine_waitset *set)
 {
+	if (set)
+		obj = set->obj;
 	return obj == FI_WAIT_UNSPEC ? FI_WAIT_FD : obj;
 }
 
-/* One whose way of waiting is ours has a descriptor once it is asked for. */
+/* One whose way of waiting is ours has a descriptor once it is asked for; one in a set has the set's. */
 static int engine_wait_give(struct engine_wait *w, int *descriptor)
 {
 	int ret = 0;
 
+	if (w->set)
+		return engine_waitset_give(w->set, descriptor);
 	if (w->obj == FI_WAIT_UNSPEC && engine_wait_descriptor(w) < 0)
 		ret = engine_wait_open_descriptor(w);
 	if (!ret && engine_wait_descriptor(w) < 0)
@@ -413,7 +417,7 @@ int engine_wait_control(struct engine_wait *w, int command, void *arg)
 		return engine_wait_give(w, arg);
 	if (command != FI_GETWAITOBJ)
 		return -FI_ENOSYS;
-	*(enum fi_wait_obj *)arg = engine_wait_told(w->obj);
+	*(enum fi_wait_obj *)arg = engine_wait_told(w->obj, w->set);
 	return 0;
 }
 
@@ -609,7 +613,7 @@ static bool engine_set_ready(struct engine_waitset *set)
 }
 
 /* As of a queue: what its members had before rings. */
-static int engine_set_give(struct engine_waitset *set, int *descriptor)
+int engine_waitset_give(struct engine_waitset *set, int *descriptor)
 {
 	int ret = 0;
 
@@ -633,10 +637,10 @@ static int engine_waitset_control(struct fid *fid, int command, void *arg)
 	if (!arg)
 		return -FI_EINVAL;
 	if (command == FI_GETWAIT)
-		return engine_set_give(set, arg);
+		return engine_waitset_give(set, arg);
 	if (command != FI_GETWAITOBJ)
 		return -FI_ENOSYS;
-	*(enum fi_wait_obj *)arg = engine_wait_told(set->obj);
+	*(enum fi_wait_obj *)arg = engine_wait_told(set->obj, set);
 	return 0;
 }
 

@@ -33,17 +33,18 @@ void engine_wait_close(struct engine_wait *w);
 
 /*
  * engine_wait_control - FI_GETWAIT and FI_GETWAITOBJ of the object; -FI_ENOSYS for another command
- * One that was opened with FI_WAIT_UNSPEC has its descriptor from the first FI_GETWAIT on.
+ * One that was opened with FI_WAIT_UNSPEC has its descriptor from the first FI_GETWAIT on, one in a wait
+ * set has that of the set.
  */
 int engine_wait_control(struct engine_wait *w, int command, void *arg);
 
-/* engine_wait_told - what FI_GETWAITOBJ says of an object that was opened with @obj */
-enum fi_wait_obj engine_wait_told(enum fi_wait_obj obj);
+/* engine_wait_told - what FI_GETWAITOBJ says of an object that was opened with @obj: in a set, what the set is */
+enum fi_wait_obj engine_wait_told(enum fi_wait_obj obj, const struct engine_waitset *set);
 
-/* engine_wait_blocks - may the object's own blocking call be used? Not with none, nor in a set */
+/* engine_wait_blocks - may the object's own blocking call be used? */
 static inline bool engine_wait_blocks(const struct engine_wait *w)
 {
-	return w->obj != FI_WAIT_NONE && w->obj != FI_WAIT_SET;
+	return w->obj != FI_WAIT_NONE;
 }
 
 /* engine_wait_signal - wake those who sleep on the object; any thread */
@@ -56,6 +57,12 @@ void engine_wait_signal(struct engine_wait *w);
  */
 int engine_waitset_join(struct engine_eq *eq, struct fid_wait *set);
 void engine_waitset_leave(struct engine_eq *eq);
+
+/*
+ * engine_waitset_give - FI_GETWAIT of a set, or of what is in it
+ * @descriptor: out. Returns 0, -FI_ENODATA when it has none, or another -FI_E*
+ */
+int engine_waitset_give(struct engine_waitset *set, int *descriptor);
 
 /* engine_waitset_open - the slot of fi_wait_open. Source: fi_poll(3) */
 int engine_waitset_open(struct fid_fabric *fabric, struct fi_wait_attr *attr,
