@@ -31,7 +31,8 @@ static bool access_read(struct call *c, struct access *a)
 	struct fid_ep *ep = endpoint_of(c);
 	fi_addr_t addr;
 
-	if (!ep || !mr || !mr->fid || !address_of(c, &addr))
+	if (!ep || !mr || !mr->fid || !address_of(c, &addr) ||
+	    !trigger_read(c, (unsigned)word_value(c, "ctx", 0) % ARENAS))
 		return false;
 	*a = (struct access){
 		.ep = ep,

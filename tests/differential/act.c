@@ -30,8 +30,8 @@ struct stage stage = { .quiet_ms = 10, .patience_ms = 300 };
 unsigned char arenas[ARENAS][ARENA_LEN], regions[REGIONS][ARENA_LEN];
 
 static const struct verb *const rooms[] = {
-	info_verbs,    open_verbs,    control_verbs, event_verbs,
-	address_verbs, message_verbs, access_verbs,
+	info_verbs,    open_verbs,   control_verbs,  event_verbs, address_verbs,
+	message_verbs, access_verbs, deferred_verbs, sleep_verbs,
 };
 
 static const struct verb *verb_find(const char *name)

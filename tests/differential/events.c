@@ -24,7 +24,7 @@ uint64_t now_ms(void)
 	return (uint64_t)at.tv_sec * 1000 + (uint64_t)at.tv_nsec / 1000000;
 }
 
-static uint64_t hash(const unsigned char *bytes, size_t len)
+uint64_t bytes_hash(const unsigned char *bytes, size_t len)
 {
 	uint64_t h = 14695981039346656037u;
 
@@ -64,6 +64,32 @@ static void stash(struct object *o, const char *text)
 	o->stash_len += len;
 }
 
+/*
+ * A buffer of many messages: what came, and that it is full, are two lines. Whether the last message says
+ * so or an entry of its own differs between providers.
+ */
+static void stash_multi(struct object *o, const struct fi_cq_tagged_entry *e, int ctx)
+{
+	const unsigned char *buf = e->buf;
+	char text[STASH_ENTRY];
+
+	if (e->len && buf >= arenas[ctx] && buf + e->len <= arenas[ctx] + ARENA_LEN) {
+		snprintf(text, sizeof(text), "\n %s ctx=%d part flags=%#llx len=%zu hash=%#llx",
+			 o->name, ctx,
+			 (unsigned long long)(e->flags & FLAGS_TOLD & ~FI_MULTI_RECV), e->len,
+			 (unsigned long long)bytes_hash(buf, e->len));
+		stash(o, text);
+	} else if (e->len) {
+		snprintf(text, sizeof(text), "\n %s ctx=%d part elsewhere", o->name, ctx);
+		stash(o, text);
+	}
+	if (!(e->flags & FI_MULTI_RECV))
+		return;
+	snprintf(text, sizeof(text), "\n %s ctx=%d full", o->name, ctx);
+	stash(o, text);
+	stage.under_way[ctx] = stage.multi[ctx] = false;
+}
+
 /* The fields that an entry of this format has and that mean something in it. */
 static void stash_entry(struct object *o, const struct fi_cq_tagged_entry *e, fi_addr_t from)
 {
@@ -72,6 +98,10 @@ static void stash_entry(struct object *o, const struct fi_cq_tagged_entry *e, fi
 	bool known = o->format >= FI_CQ_FORMAT_MSG;
 	uint64_t flags = known ? e->flags : 0;
 
+	if (ctx >= 0 && stage.multi[ctx] && o->format >= FI_CQ_FORMAT_DATA) {
+		stash_multi(o, e, ctx);
+		return;
+	}
 	len = snprintf(text, sizeof(text), "\n %s ctx=%d", o->name, ctx);
 	if (known)
 		len += snprintf(text + len, sizeof(text) - (size_t)len, " flags=%#llx",
@@ -89,7 +119,7 @@ static void stash_entry(struct object *o, const struct fi_cq_tagged_entry *e, fi
 				address_idx(from));
 	if (ctx >= 0 && stage.incoming[ctx])
 		snprintf(text + len, sizeof(text) - (size_t)len, " hash=%#llx",
-			 (unsigned long long)hash(arenas[ctx], stage.incoming[ctx]));
+			 (unsigned long long)bytes_hash(arenas[ctx], stage.incoming[ctx]));
 	stash(o, text);
 	if (ctx >= 0)
 		stage.under_way[ctx] = false;
@@ -129,7 +159,7 @@ static void stash_unstated(struct object *o, const unsigned char *entry, size_t 
 		stash(o, text);
 }
 
-static size_t read_queue(struct object *o)
+size_t events_read(struct object *o)
 {
 	union {
 		struct fi_cq_tagged_entry entry;
@@ -166,7 +196,7 @@ size_t events_progress(void)
 
 	while ((o = object_each(o, "cq")))
 		for (size_t one = 1; one; cnt += one)
-			one = read_queue(o);
+			one = events_read(o);
 	while ((o = object_each(o, "cntr")))
 		fi_cntr_read((struct fid_cntr *)o->fid);
 	return cnt;

@@ -51,7 +51,7 @@ static bool transfer_read(struct call *c, struct transfer *t)
 	if (t->len > ARENA_LEN && t->len != SIZE_MAX)
 		t->len = ARENA_LEN;
 	vector(t);
-	return t->ep && address_of(c, &t->addr);
+	return t->ep && address_of(c, &t->addr) && trigger_read(c, t->ctx);
 }
 
 static struct fi_msg message_of(struct transfer *t)
@@ -181,6 +181,7 @@ static long run_recv(struct call *c)
 	memset(arenas[ctx], 0, len);
 	ret = verb_transfer(c, post);
 	expect(c, ctx, word_value(c, "flags", 0) & FI_PEEK ? 0 : len, ret);
+	stage.multi[ctx] = ret == 0 && word_value(c, "flags", 0) & FI_MULTI_RECV;
 	return ret;
 }
 

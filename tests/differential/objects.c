@@ -60,6 +60,9 @@ bool address_of(const struct call *c, fi_addr_t *addr)
 	uint64_t idx = to ? word_number(to) % ADDRESSES : 0;
 
 	*addr = to ? stage.addresses[idx] : FI_ADDR_UNSPEC;
+	if (to && word_text(c, "rx"))
+		*addr = fi_rx_addr(*addr, (int)word_value(c, "rx", 0),
+				   (int)word_value(c, "bits", 0));
 	return !to || stage.known[idx] || word_text(c, "raw");
 }
 

@@ -53,15 +53,29 @@ static long run_domain(struct call *c)
 	return opened(c, fi_domain(FID(fid_fabric, parent), inf->info, &domain, NULL), &domain);
 }
 
+/* The wait set that set= names, or NULL. */
+static struct fid_wait *set_of(const struct call *c)
+{
+	struct object *set = word_text(c, "set") ? object_find(word_text(c, "set")) : NULL;
+
+	return set ? FID(fid_wait, set) : NULL;
+}
+
+static bool set_there(const struct call *c)
+{
+	return !word_text(c, "set") || set_of(c);
+}
+
 static long run_eq(struct call *c)
 {
 	struct object *parent = parent_of(c);
 	struct fi_eq_attr attr = { .size = word_value(c, "size", 0),
 				   .flags = word_value(c, "flags", 0),
-				   .wait_obj = (enum fi_wait_obj)word_value(c, "wait", 0) };
+				   .wait_obj = (enum fi_wait_obj)word_value(c, "wait", 0),
+				   .wait_set = set_of(c) };
 	struct fid_eq *eq = NULL;
 
-	if (!parent)
+	if (!parent || !set_there(c))
 		return RESULT_ABSENT;
 	return opened(c, fi_eq_open(FID(fid_fabric, parent), &attr, &eq, NULL), &eq);
 }
@@ -87,21 +101,20 @@ static long run_av(struct call *c)
 
 static long run_cq(struct call *c)
 {
-	struct object *parent = parent_of(c), *set;
+	struct object *parent = parent_of(c);
 	struct fi_cq_attr attr = {
 		.size = word_value(c, "size", 0),
 		.flags = word_value(c, "flags", 0),
 		.format = (enum fi_cq_format)word_value(c, "format", 0),
 		.wait_obj = (enum fi_wait_obj)word_value(c, "wait", 0),
 		.wait_cond = (enum fi_cq_wait_cond)word_value(c, "cond", 0),
+		.wait_set = set_of(c),
 	};
 	struct fid_cq *cq = NULL;
 	long ret;
 
-	if (!parent)
+	if (!parent || !set_there(c))
 		return RESULT_ABSENT;
-	set = word_text(c, "set") ? object_find(word_text(c, "set")) : NULL;
-	attr.wait_set = set ? FID(fid_wait, set) : NULL;
 	ret = fi_cq_open(FID(fid_domain, parent), attr_null(c) ? NULL : &attr, &cq, NULL);
 	ret = opened(c, (int)ret, &cq);
 	if (ret == 0) {
@@ -119,11 +132,12 @@ static long run_cntr(struct call *c)
 	struct fi_cntr_attr attr = {
 		.events = (enum fi_cntr_events)word_value(c, "events", 0),
 		.wait_obj = (enum fi_wait_obj)word_value(c, "wait", 0),
+		.wait_set = set_of(c),
 		.flags = word_value(c, "flags", 0),
 	};
 	struct fid_cntr *cntr = NULL;
 
-	if (!parent)
+	if (!parent || !set_there(c))
 		return RESULT_ABSENT;
 	return opened(
 		c,
@@ -238,13 +252,17 @@ static long run_srx(struct call *c)
 {
 	struct object *parent = parent_of(c), *inf = object_of(c, 3);
 	struct fid_ep *srx = NULL;
+	long ret;
 
 	if (!parent || !inf)
 		return RESULT_ABSENT;
-	return opened(c,
-		      fi_srx_context(FID(fid_domain, parent),
-				     attr_null(c) ? NULL : inf->info->rx_attr, &srx, NULL),
-		      &srx);
+	ret = opened(c,
+		     fi_srx_context(FID(fid_domain, parent),
+				    attr_null(c) ? NULL : inf->info->rx_attr, &srx, NULL),
+		     &srx);
+	if (ret == 0) /* receives may be posted at once */
+		object_find(c->words[1])->ready = true;
+	return ret;
 }
 
 /* mr NAME DOMAIN INFO region= at= len= access= key= flags= [base=null] */

@@ -65,6 +65,7 @@ struct stage {
 	struct fi_context2 contexts[ARENAS];
 	bool under_way[ARENAS];	 /* by context: a completion is to come ... */
 	size_t incoming[ARENAS]; /* ... of what writes so many bytes into the buffer */
+	bool multi[ARENAS];	 /* ... or many messages, until it says that it is full */
 	unsigned quiet_ms;	 /* without an event, until nothing is expected any more */
 	unsigned patience_ms;	 /* that a call is tried again for while it says -FI_EAGAIN */
 };
@@ -99,6 +100,10 @@ struct object *object_each(struct object *o, const char *prefix);
 
 /* events.c */
 
+/* events_read - read one of that queue, keeping it; how many that were: 0 or 1 */
+size_t events_read(struct object *o);
+/* bytes_hash - of a buffer */
+uint64_t bytes_hash(const unsigned char *bytes, size_t len);
 /* events_progress - read all queues and counters once, keeping what they had; events read */
 size_t events_progress(void);
 uint64_t now_ms(void);
@@ -111,14 +116,23 @@ struct verb {
 
 /* Verbs by room; each ends with an empty entry. */
 extern const struct verb info_verbs[], open_verbs[], control_verbs[], event_verbs[],
-	address_verbs[], message_verbs[], access_verbs[];
+	address_verbs[], message_verbs[], access_verbs[], deferred_verbs[], sleep_verbs[];
 
 /*
  * address_of - the address that the call's to= names; FI_ADDR_UNSPEC without one
  *
+ * With rx=IDX and bits=, of that receive context.
+ *
  * False when it is not there: libraries crash by what is none. With raw=1 it is what it is.
  */
 bool address_of(const struct call *c, fi_addr_t *addr);
+
+/*
+ * trigger_read - with trigger=CNTR and threshold= the context becomes one of FI_TRIGGER
+ *
+ * False when the counter is absent.
+ */
+bool trigger_read(const struct call *c, unsigned ctx);
 
 /* endpoint_of - the endpoint that may transfer, of word 1; NULL when absent, or not enabled
  * (without raw=1) */

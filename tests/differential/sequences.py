@@ -65,11 +65,11 @@ class Sequence:
         self.ctx += 1
         return self.ctx % 64
 
-    def begin(self):
-        """fi_getinfo, the fabric and the domain."""
-        self.caps = self.r.choice(CAPS) + self.r.choice(EXTRA)
-        fields = [f'api={self.pick("1.5", "1.9", "1.17")}', f'prov={self.provider}',
-                  'ep.type=FI_EP_RDM', f'caps={self.caps}', 'mode=FI_CONTEXT|FI_CONTEXT2',
+    def begin(self, caps=None, extra=None, fields=()):
+        """fi_getinfo, the fabric and the domain; of random capabilities, or of these."""
+        self.caps = caps or self.r.choice(CAPS) + self.r.choice(EXTRA)
+        fields = list(fields) + [f'api={self.pick("1.5", "1.9", "1.17")}', f'prov={self.provider}',
+                  'ep.type=FI_EP_RDM', f'caps={self.caps}{extra or ""}', 'mode=FI_CONTEXT|FI_CONTEXT2',
                   'dom.mr_mode=' + self.pick('FI_MR_VIRT_ADDR|FI_MR_ALLOCATED|FI_MR_PROV_KEY',
                                              'FI_MR_UNSPEC')]
         if 'shm' not in self.provider:
@@ -92,16 +92,16 @@ class Sequence:
             return 'FI_WAIT_NONE'
         return self.r.choice(WAITS)
 
-    def open_cq(self, name):
-        """A completion queue."""
+    def open_cq(self, name, form=None):
+        """A completion queue, of any format or of this one."""
         source = ' source=1' if 'FI_SOURCE' in self.caps else ''
         self.add(f'cq {name} dom0 size={self.pick(0, 1, 16, 128, 1024)} '
-                 f'format={self.r.choice(FORMATS)} wait={self.wait()}{source}')
+                 f'format={form or self.r.choice(FORMATS)} wait={self.wait()}{source}')
 
     def selective(self, receives):
-        """Flags to bind a queue with, beside the direction; shm there reports all receives, net
-        everything."""
-        if receives and 'shm' in self.provider or self.provider == 'net':
+        """Flags to bind a queue with, beside the direction; shm and rxd there report all receives,
+        net everything."""
+        if receives and self.provider in ('shm', 'udp;ofi_rxd') or self.provider == 'net':
             return ''
         return '|FI_SELECTIVE_COMPLETION' if self.chance(0.15) else ''
 
@@ -113,7 +113,12 @@ class Sequence:
         self.add(f'bind {ep} {tx} flags=FI_TRANSMIT{self.selective(False)}')
         self.add(f'bind {ep} {rx} flags=FI_RECV{self.selective(True)}')
 
-    def open_pair(self):
+    def open(self):
+        """All that there is before the transfers."""
+        self.begin()
+        self.open_ends()
+
+    def open_ends(self):
         """Two endpoints that know each other and themselves, by the same numbers."""
         self.add('av av0 dom0 type=' + self.pick('FI_AV_TABLE', 'FI_AV_MAP', 'FI_AV_UNSPEC'))
         queues = self.r.randint(1, 3)
@@ -133,9 +138,13 @@ class Sequence:
         for i, ep in enumerate(('ep0', 'ep1')):
             self.add(f'insert av0 {ep} to={i}')
         if 'FI_RMA' in self.caps:
-            for i in range(2):
-                self.add(f'mr mr{i} dom0 inf0 region={i} len=262144 key={i + 5} access='
-                         + self.pick(ACCESS[0], ACCESS[0], ACCESS[1], ACCESS[5], ACCESS[7]))
+            self.open_regions()
+
+    def open_regions(self):
+        """What accesses go to."""
+        for i in range(2):
+            self.add(f'mr mr{i} dom0 inf0 region={i} len=262144 key={i + 5} access='
+                     + self.pick(ACCESS[0], ACCESS[0], ACCESS[1], ACCESS[5], ACCESS[7]))
 
     def message(self):
         """A send and its receive, in either order, or one of them alone."""
@@ -185,7 +194,7 @@ class Sequence:
         if self.chance(0.1):
             room = length // 2
         line = f'{t}{verb} {ep} ctx={self.next_ctx()} len={room}'
-        if self.names_source[int(ep[2:])]:
+        if source is not None and self.names_source[int(ep[2:])]:
             line += f' to={source}'
         if t:
             line += f' tag={tag}' + (' ignore=max' if not self.left and self.chance(0.2) else '')
@@ -194,11 +203,14 @@ class Sequence:
         return line + (f' cnt={self.pick(1, 2)}' if verb in ('recvv', 'recvmsg') else '')
 
     def access(self):
-        """A write, a read or an atomic."""
-        ep = self.pick('ep0', 'ep1')
+        """A write, a read or an atomic of an endpoint."""
+        self.an_access(self.pick('ep0', 'ep1'))
+
+    def an_access(self, ep, to=None):
+        """The same of this endpoint or context, to there or anywhere."""
         mr = self.pick('mr0', 'mr1')
         ctx = self.next_ctx()
-        to = self.pick(0, 1)
+        to = to or f'to={self.pick(0, 1)}'
         if 'FI_ATOMIC' in self.caps and self.chance(0.5):
             verb = self.pick('atomic', 'inject_atomic', 'fetch', 'compare')
             type_ = self.r.choice(TYPES)
@@ -208,7 +220,7 @@ class Sequence:
             op = self.r.choice(ops)
             if verb == 'fetch' and self.chance(0.3):
                 op = 'FI_ATOMIC_READ'
-            self.add(f'{verb} {ep} {mr} to={to} ctx={ctx} cnt={self.pick(1, 1, 2, 8)} '
+            self.add(f'{verb} {ep} {mr} {to} ctx={ctx} cnt={self.pick(1, 1, 2, 8)} '
                      f'at={self.pick(0, 8, 64)} type={type_} op={op}')
             self.add('drain')
             return
@@ -217,7 +229,7 @@ class Sequence:
         length = self.r.choice(LENS)
         if 'inject' in verb:
             length = min(length, 64)
-        line = f'{verb} {ep} {mr} to={to} ctx={ctx} len={length} at={self.pick(0, 8, 100)}'
+        line = f'{verb} {ep} {mr} {to} ctx={ctx} len={length} at={self.pick(0, 8, 100)}'
         if 'data' in verb:
             line += ' data=77'
         if verb == 'writemsg':
@@ -252,6 +264,10 @@ class Sequence:
             if self.chance(0.3):
                 self.add('drain')
             self.search()
+        self.end_transfers()
+
+    def end_transfers(self):
+        """What came at last, and what is in the regions."""
         self.add('drain')
         if 'FI_RMA' in self.caps:
             self.add('region 0')
@@ -364,8 +380,7 @@ class Sequence:
 def make(style, seed, provider):
     """The lines of one sequence."""
     s = Sequence(style, seed, provider)
-    s.begin()
-    s.open_pair()
+    s.open()
     if style == 'data':
         s.transfers(s.r.randint(3, 12))
     else:
