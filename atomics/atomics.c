@@ -8,36 +8,33 @@
 
 static_assert(ATOMICS_DATATYPE_CNT == 20 && ATOMICS_OP_CNT == 20, "values of fi_domain.h");
 
-static const struct atomics_type *type_of(enum fi_datatype datatype)
+static inline const struct atomics_type *type_of(enum fi_datatype datatype)
 {
 	const struct atomics_type *type;
 
 	if ((unsigned)datatype >= ATOMICS_DATATYPE_CNT)
 		return NULL;
-	type = atomics_integer_type(datatype);
-	return type ? type : atomics_float_type(datatype);
+	type = &atomics_integer_types[datatype];
+	return likely(type->size) ? type : atomics_float_type(datatype);
 }
 
-static bool kind_has(enum atomics_kind kind, enum fi_op op)
+#define OPS_ALL	    ((1u << ATOMICS_OP_CNT) - 1)
+#define OPS_COMPARE ((2u << FI_MSWAP) - (1u << FI_CSWAP))
+
+static const uint32_t kind_ops[] = {
+	[ATOMICS_BASE] = OPS_ALL & ~OPS_COMPARE & ~(1u << FI_ATOMIC_READ),
+	[ATOMICS_FETCH] = OPS_ALL & ~OPS_COMPARE,
+	[ATOMICS_COMPARE] = OPS_COMPARE,
+};
+
+static inline bool type_has(const struct atomics_type *type, enum atomics_kind kind,
+			    enum fi_op op)
 {
-	switch (kind) {
-	case ATOMICS_BASE:
-		return !cell_compares(op) && op != FI_ATOMIC_READ;
-	case ATOMICS_FETCH:
-		return !cell_compares(op);
-	case ATOMICS_COMPARE:
-		return cell_compares(op);
-	}
-	return false;
+	return likely(type != NULL) && (unsigned)op < ATOMICS_OP_CNT &&
+	       (unsigned)kind <= ATOMICS_COMPARE && (type->ops & kind_ops[kind]) >> op & 1;
 }
 
-static bool type_has(const struct atomics_type *type, enum atomics_kind kind, enum fi_op op)
-{
-	return type && (unsigned)op < ATOMICS_OP_CNT && (type->ops >> op & 1) &&
-	       kind_has(kind, op);
-}
-
-static bool type_fits(const struct atomics_type *type, const void *target)
+static inline bool type_fits(const struct atomics_type *type, const void *target)
 {
 	return type && (uintptr_t)target % type->align == 0;
 }
@@ -52,6 +49,13 @@ size_t atomics_size(enum fi_datatype datatype)
 bool atomics_valid(enum atomics_kind kind, enum fi_datatype datatype, enum fi_op op)
 {
 	return type_has(type_of(datatype), kind, op);
+}
+
+size_t atomics_element(enum atomics_kind kind, enum fi_datatype datatype, enum fi_op op)
+{
+	const struct atomics_type *type = type_of(datatype);
+
+	return likely(type_has(type, kind, op)) ? type->size : 0;
 }
 
 bool atomics_aligned(const void *target, enum fi_datatype datatype)

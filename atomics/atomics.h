@@ -63,6 +63,9 @@ size_t atomics_size(enum fi_datatype datatype);
  */
 bool atomics_valid(enum atomics_kind kind, enum fi_datatype datatype, enum fi_op op);
 
+/* atomics_element - atomics_size() of what is atomics_valid(), else 0 */
+size_t atomics_element(enum atomics_kind kind, enum fi_datatype datatype, enum fi_op op);
+
 /*
  * atomics_aligned - whether an element may stand at an address
  *

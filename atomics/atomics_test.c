@@ -427,6 +427,11 @@ static void what_is_valid_is_the_man_page_s_table(void **state)
 							       (enum fi_datatype)t,
 							       (enum fi_op)op),
 						 known && expected_valid(kind, t, op));
+				assert_int_equal(
+					atomics_element((enum atomics_kind)kind,
+							(enum fi_datatype)t, (enum fi_op)op),
+					known && expected_valid(kind, t, op) ? types[t].size
+									     : 0);
 			}
 		}
 	}

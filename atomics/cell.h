@@ -32,8 +32,8 @@ struct atomics_type {
 #define ATOMICS_DATATYPE_CNT (FI_FLOAT8_E5M2 + 1)
 #define ATOMICS_OP_CNT	     (FI_DIFF + 1)
 
-/* atomics_integer_type, atomics_float_type - what integer.c and float.c have, or NULL */
-const struct atomics_type *atomics_integer_type(enum fi_datatype datatype);
+/* What integer.c has; size 0: nothing. atomics_float_type - what float.c has, or NULL */
+extern const struct atomics_type atomics_integer_types[ATOMICS_DATATYPE_CNT];
 const struct atomics_type *atomics_float_type(enum fi_datatype datatype);
 
 /*

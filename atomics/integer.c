@@ -158,7 +158,7 @@ static void integer_combine_128(const struct atomics_type *type, const struct at
 
 #define INTEGER_OPS ((1u << ATOMICS_OP_CNT) - 1)
 
-static const struct atomics_type integer_types[ATOMICS_DATATYPE_CNT] = {
+const struct atomics_type atomics_integer_types[ATOMICS_DATATYPE_CNT] = {
 	[FI_INT8] = { 1, 1, true, INTEGER_OPS, integer_apply_8, integer_combine_8 },
 	[FI_UINT8] = { 1, 1, false, INTEGER_OPS, integer_apply_8, integer_combine_8 },
 	[FI_INT16] = { 2, 2, true, INTEGER_OPS, integer_apply_16, integer_combine_16 },
@@ -170,10 +170,3 @@ static const struct atomics_type integer_types[ATOMICS_DATATYPE_CNT] = {
 	[FI_INT128] = { 16, 16, true, INTEGER_OPS, integer_apply_128, integer_combine_128 },
 	[FI_UINT128] = { 16, 16, false, INTEGER_OPS, integer_apply_128, integer_combine_128 },
 };
-
-const struct atomics_type *atomics_integer_type(enum fi_datatype datatype)
-{
-	const struct atomics_type *type = &integer_types[datatype];
-
-	return type->size ? type : NULL;
-}
