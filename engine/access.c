@@ -1,33 +1,17 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * The initiator's side of one-sided operations: requests, and what comes back. Called with the
- * domain held, from progress and from what was deferred; engine_access_call() takes it.
+ * The initiator's side of one-sided operations: requests that are kept until they end. Called with the
+ * domain held, from calls (access_now.c), from progress and from what was deferred.
  */
 #include <rdma/fi_errno.h>
 #include "access.h"
 #include "copy.h"
-#include "guard.h"
 #include "peer.h"
 #include "quiet.h"
 #include "recv.h"
-#include "refuse.h"
 #include "send.h"
 
 #define STREAM_MAX (1u << 30) /* payload of one packet, bytes */
-
-#define ACCESS_FLAGS                                                                          \
-	(FI_COMPLETION | FI_MORE | FI_FENCE | FI_INJECT_COMPLETE | FI_TRANSMIT_COMPLETE |     \
-	 FI_DELIVERY_COMPLETE | FI_MATCH_COMPLETE | FI_COMMIT_COMPLETE | FI_RMA | FI_ATOMIC | \
-	 FI_READ | FI_WRITE)
-
-int engine_access_flags(const struct engine_tx_ctx *tx, uint64_t flags, uint64_t allowed,
-			uint32_t *out)
-{
-	int ret = engine_tx_flags(tx, flags, ACCESS_FLAGS | allowed, out);
-
-	*out = engine_access_level(*out);
-	return ret;
-}
 
 int engine_access_check(const struct engine_access *access, size_t *len)
 {
@@ -50,26 +34,6 @@ int engine_access_check(const struct engine_access *access, size_t *len)
 	if (access->flags & ENGINE_INJECT && *len > ENGINE_INJECT_MAX)
 		return -FI_EMSGSIZE;
 	return 0;
-}
-
-/* @iov_cnt, @target_cnt: those of @access; constants of the caller where it knows them */
-static inline void engine_tx_access(struct engine_tx *tx, const struct engine_access *access,
-				    size_t len, size_t iov_cnt, size_t target_cnt)
-{
-	tx->context = access->context;
-	tx->buf = iov_cnt ? access->iov[0].iov_base : NULL;
-	tx->tag = 0;
-	tx->data = access->data;
-	tx->len = len;
-	tx->flags = access->flags;
-	tx->also = access->also;
-	tx->kind = access->op;
-	tx->iov_cnt = (uint32_t)iov_cnt;
-	for (size_t i = 0; i < iov_cnt; i++)
-		tx->iov[i] = access->iov[i];
-	tx->target_cnt = (uint32_t)target_cnt;
-	for (size_t i = 0; i < target_cnt; i++)
-		tx->targets[i] = access->targets[i];
 }
 
 /* The caller's buffers are its own again: keep what they hold. 0 or -FI_ENOMEM */
@@ -129,7 +93,7 @@ ssize_t engine_access(struct engine_ctx *ctx, const struct engine_access *access
 		return -FI_EAGAIN;
 	engine_tx_access(tx, access, len, access->iov_cnt, access->target_cnt);
 	if (access->update)
-		tx->update = *access->update;
+		engine_tx_update(tx, access->update);
 	tx->rx_idx = rx_idx;
 	if (unlikely(ep->order_max))
 		engine_access_order(peer, tx);
@@ -146,105 +110,6 @@ ssize_t engine_access(struct engine_ctx *ctx, const struct engine_access *access
 	}
 	engine_tx_queue(peer, tx);
 	return 0;
-}
-
-/* One place here to one there, and so little that it may leave whatever is under way. */
-static bool engine_write_small(const struct engine_access *access)
-{
-	return access->op == PACKET_WRITE && access->iov_cnt == 1 && access->target_cnt == 1 &&
-	       access->iov && access->iov->iov_base &&
-	       access->iov->iov_len == access->targets[0].len &&
-	       access->targets[0].len <= ENGINE_EARLY_LEN && access->targets[0].len &&
-	       !(access->flags & ~(ENGINE_COMPLETE | ENGINE_INJECT | ENGINE_MORE |
-				   ENGINE_DELIVERED | ENGINE_ARRIVED));
-}
-
-/* The operation of such a write that ends when the target says so. NULL: not now */
-static inline struct engine_tx *engine_write_kept(struct engine_ctx *ctx, struct engine_peer *peer,
-					   const struct engine_access *access)
-{
-	struct engine_tx *tx = engine_tx_new(peer, ctx->tx);
-
-	if (unlikely(!tx))
-		return NULL;
-	engine_tx_access(tx, access, access->targets[0].len, 1, 1);
-	tx->rx_idx = 0;
-	return tx;
-}
-
-/* It has left. @tx: NULL: it is quiet */
-static inline void engine_write_left(struct engine_ctx *ctx, struct engine_peer *peer,
-				     const struct engine_access *access, struct engine_tx *tx)
-{
-	uint32_t seq = (uint32_t)peer->tx_seq++;
-
-	peer->request_cnt++;
-	if (tx) {
-		tx->seq = seq;
-		engine_unacked(peer, tx);
-		peer->asked_cnt++;
-		ctx->ep->access_cnt++;
-		return;
-	}
-	engine_quiet_add(peer, ctx->tx, access->flags, seq);
-	engine_quiet_end(ctx->tx, access->context, access->flags, access->targets[0].len);
-}
-
-/* engine_access() for such a write in the common case. Returns false when it is another (nothing happened). */
-static bool engine_write_now(struct engine_ctx *ctx, const struct engine_access *access)
-{
-	const struct packet_target *target = access->targets;
-	struct engine_tx *tx = NULL;
-	struct engine_peer *peer;
-	struct wire_conn *conn;
-	struct packet *packet;
-	void *payload;
-
-	if (unlikely(access->dest >= ctx->ep->peer_cap))
-		return false;
-	peer = ctx->ep->peers[access->dest];
-	if (unlikely(!peer || !peer->ready || ctx->ep->access_cnt >= ctx->ep->at_once ||
-		     engine_asked_full(peer)))
-		return false;
-	if (engine_is_quiet(access->flags, peer->wire)) {
-		if (unlikely(engine_quiet_asks(peer)))
-			return false;
-	} else {
-		tx = engine_write_kept(ctx, peer, access);
-		if (unlikely(!tx))
-			return false;
-	}
-	conn = peer->conn;
-	packet = peer->wire->claim(conn, target->len, &payload);
-	if (unlikely(!packet)) {
-		if (tx)
-			pool_put(&ctx->ep->tx_pool, tx);
-		return false;
-	}
-	engine_header(peer, packet, PACKET_WRITE, tx ? PACKET_ACKED : 0, (uint32_t)target->len);
-	packet->tag = target->addr;
-	packet->data = target->key;
-	copy_bytes(payload, access->iov->iov_base, target->len);
-	peer->wire->publish(conn, packet, access->flags & ENGINE_MORE);
-	engine_sent(ctx->ep, conn, peer->wire);
-	conn->tx_msgs++;
-	conn->tx_bytes += target->len;
-	engine_write_left(ctx, peer, access, tx);
-	return true;
-}
-
-ssize_t engine_access_call(struct engine_ctx *ctx, const struct engine_access *access)
-{
-	ssize_t ret = 0;
-
-	engine_guard_enter(ctx->domain);
-	if (!engine_write_small(access) || !engine_write_now(ctx, access)) {
-		ret = engine_access(ctx, access);
-		if (unlikely(ret))
-			engine_refuse_call(ctx, "a read, write or atomic", ret);
-	}
-	engine_guard_leave(ctx->domain);
-	return ret;
 }
 
 /* Does the packet's header have no room for where it goes? */
@@ -421,14 +286,6 @@ static int engine_write_start(struct engine_peer *peer, struct engine_tx *tx, si
 	return engine_tx_rts(peer, tx);
 }
 
-static void engine_await_response(struct engine_peer *peer, struct engine_tx *tx, size_t want)
-{
-	tx->want = want;
-	tx->state = TX_RESPONSE;
-	list_remove(&tx->link);
-	list_push(&peer->started, &tx->link);
-}
-
 static int engine_read_start(struct engine_peer *peer, struct engine_tx *tx)
 {
 	struct packet_read read = { .id = pool_id(tx), .len = tx->len };
@@ -446,13 +303,7 @@ static int engine_read_start(struct engine_peer *peer, struct engine_tx *tx)
 static int engine_atomic_start(struct engine_peer *peer, struct engine_tx *tx)
 {
 	const struct engine_update *update = &tx->update;
-	struct packet_atomic atomic = {
-		.id = update->result_cnt ? pool_id(tx) : 0,
-		.cnt = update->cnt,
-		.kind = update->kind,
-		.datatype = update->datatype,
-		.op = update->op,
-	};
+	struct packet_atomic atomic = engine_atomic_head(update, pool_id(tx));
 	size_t compare = update->compare_cnt ? tx->len : 0;
 	struct packet *packet;
 	size_t bytes = 0;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * One-sided operations: RMA and atomics. The initiator's side is access.c under the calls of
- * rma.c and atomic.c, the target's is target.c.
+ * One-sided operations: RMA and atomics. The initiator's side is access_now.c and access.c under the
+ * calls of rma.c and atomic.c, the target's is target.c.
  *
  *	initiator			target
  *	WRITE, ATOMIC (seq)	->	carried out in its turn
@@ -107,8 +107,33 @@ int engine_access_atomic(const struct engine_ctx *ctx, const struct fi_msg_atomi
  */
 ssize_t engine_access(struct engine_ctx *ctx, const struct engine_access *access);
 
-/* engine_access_call - engine_access() as a call of the program */
-ssize_t engine_access_call(struct engine_ctx *ctx, const struct engine_access *access);
+/*
+ * engine_access_small - is it from one place here to one there, and so little that it may leave whatever is
+ * under way? Of atomics those without a value to compare with
+ */
+static inline bool engine_access_small(const struct engine_access *access)
+{
+	return access->op != PACKET_READ && access->iov_cnt == 1 && access->target_cnt == 1 &&
+	       access->iov && access->iov->iov_base &&
+	       access->iov->iov_len == access->targets[0].len &&
+	       access->targets[0].len <= ENGINE_EARLY_LEN && access->targets[0].len &&
+	       !(access->flags & ~(ENGINE_COMPLETE | ENGINE_INJECT | ENGINE_MORE |
+				   ENGINE_DELIVERED | ENGINE_ARRIVED)) &&
+	       (access->op == PACKET_WRITE || !access->update->compare_cnt);
+}
+
+/*
+ * engine_access_call - engine_access() as a call of the program
+ * engine_access_begin - the same; @now: it is small
+ */
+ssize_t engine_access_begin(struct engine_ctx *ctx, const struct engine_access *access,
+			    bool now);
+
+static inline ssize_t engine_access_call(struct engine_ctx *ctx,
+					 const struct engine_access *access)
+{
+	return engine_access_begin(ctx, access, engine_access_small(access));
+}
 
 /*
  * engine_access_flags - flags of a call with flags as engine flags
@@ -153,6 +178,64 @@ int engine_direct(struct engine_peer *peer, struct engine_tx *tx);
 /* engine_direct_drop - the conn over which one may be under way is gone: the wire has forgotten it */
 void engine_direct_drop(struct engine_peer *peer);
 
+/*
+ * engine_tx_access - what a request that is kept is to do
+ * @len: bytes of what it writes or reads, or of its operands
+ * @iov_cnt, @target_cnt: those of @access; constants of the caller where it knows them
+ * The receive context of the peer is the caller's to set.
+ */
+static inline void engine_tx_access(struct engine_tx *tx, const struct engine_access *access,
+				    size_t len, size_t iov_cnt, size_t target_cnt)
+{
+	tx->context = access->context;
+	tx->buf = iov_cnt ? access->iov[0].iov_base : NULL;
+	tx->tag = 0;
+	tx->data = access->data;
+	tx->len = len;
+	tx->flags = access->flags;
+	tx->also = access->also;
+	tx->kind = access->op;
+	tx->iov_cnt = (uint32_t)iov_cnt;
+	for (size_t i = 0; i < iov_cnt; i++)
+		tx->iov[i] = access->iov[i];
+	tx->target_cnt = (uint32_t)target_cnt;
+	for (size_t i = 0; i < target_cnt; i++)
+		tx->targets[i] = access->targets[i];
+}
+
+/* engine_tx_update - the same of an atomic, beside that */
+static inline void engine_tx_update(struct engine_tx *tx, const struct engine_update *update)
+{
+	memcpy(&tx->update, update, offsetof(struct engine_update, compare));
+	for (size_t i = 0; i < update->compare_cnt; i++)
+		tx->update.compare[i] = update->compare[i];
+	for (size_t i = 0; i < update->result_cnt; i++)
+		tx->update.result[i] = update->result[i];
+}
+
+/* engine_atomic_head - what the packet of an atomic says of it; @id: of what waits for the result, if it has one */
+static inline struct packet_atomic engine_atomic_head(const struct engine_update *update,
+						      uint64_t id)
+{
+	return (struct packet_atomic){
+		.id = update->result_cnt ? id : 0,
+		.cnt = update->cnt,
+		.kind = update->kind,
+		.datatype = update->datatype,
+		.op = update->op,
+	};
+}
+
+/* engine_await_response - @tx, linked or not, was sent and ends with its RESPONSE, of @want bytes */
+static inline void engine_await_response(struct engine_peer *peer, struct engine_tx *tx,
+					 size_t want)
+{
+	tx->want = want;
+	tx->state = TX_RESPONSE;
+	list_remove(&tx->link);
+	list_push(&peer->started, &tx->link);
+}
+
 /* engine_unacked - @tx was sent and ends with the ACK that covers it */
 static inline void engine_unacked(struct engine_peer *peer, struct engine_tx *tx)
 {
@@ -186,6 +269,10 @@ static inline bool engine_request_plain(const struct packet *packet)
 /* engine_request_write - engine_request() for such a one, all of it there */
 int engine_request_write(struct engine_rx_ctx *ctx, struct engine_peer *peer,
 			 const struct packet *packet, const void *payload);
+
+/* engine_request_atomic - engine_request() for any PACKET_ATOMIC */
+int engine_request_atomic(struct engine_rx_ctx *ctx, struct engine_peer *peer,
+			  const struct packet *packet, const void *payload);
 
 /*
  * engine_request_stream - begin a write that has its turn and whose payload is still to come

@@ -303,12 +303,13 @@ static __attribute__((noinline)) int engine_packet_any(struct engine_ep *ep,
 	return ret;
 }
 
-/* A small write that has its turn, and holds nobody up. */
-static inline bool engine_write_due(const struct engine_peer *peer, const struct packet *packet,
-				    size_t avail)
+/* A request that is whole, has its turn and names one place in its header, which it writes to. */
+static inline bool engine_request_due(const struct engine_peer *peer,
+				      const struct packet *packet, size_t avail)
 {
-	return packet->op == PACKET_WRITE && !(packet->flags & ~PACKET_ACKED) && packet->len &&
-	       avail == packet->len && packet->seq == peer->rx_seq && !peer->early_cnt &&
+	return (packet->op == PACKET_WRITE || packet->op == PACKET_ATOMIC) &&
+	       !(packet->flags & ~PACKET_ACKED) && packet->len && avail == packet->len &&
+	       packet->seq == peer->rx_seq && !peer->early_cnt &&
 	       packet->epoch == peer->rx_epoch && !packet->credits;
 }
 
@@ -317,11 +318,13 @@ int engine_packet(struct engine_ep *ep, struct wire_conn *conn, const struct pac
 {
 	struct engine_peer *peer = conn->peer;
 
-	if (unlikely(!engine_write_due(peer, packet, avail)))
+	if (unlikely(!engine_request_due(peer, packet, avail)))
 		return engine_packet_any(ep, conn, packet, payload, avail, dest);
 	peer->rx_seq++;
 	conn->rx_msgs++;
-	return engine_request_write(ep->rx0, peer, packet, payload);
+	if (packet->op == PACKET_WRITE)
+		return engine_request_write(ep->rx0, peer, packet, payload);
+	return engine_request_atomic(ep->rx0, peer, packet, payload);
 }
 
 void engine_payload_done(struct engine_ep *ep, struct wire_conn *conn, void *cookie)

@@ -7,6 +7,7 @@
 #include "access.h"
 #include "atomics.h"
 #include "refuse.h"
+#include "send.h"
 #include "trigger.h"
 
 /* One atomic call; arrays of fi_ioc count elements. */
@@ -53,11 +54,11 @@ static int atomic_prepare(const struct atomic_call *call, struct engine_access *
 	struct engine_update *update = &room->update;
 	struct packet_target *targets = room->targets;
 	struct iovec *iov = room->iov;
-	size_t size = atomics_size(call->datatype);
+	size_t size = atomics_element(call->kind, call->datatype, call->op);
 	bool read = call->op == FI_ATOMIC_READ;
 	size_t elements = 0;
 
-	if (!atomics_valid(call->kind, call->datatype, call->op))
+	if (!size)
 		return -FI_EOPNOTSUPP;
 	if (!call->target || !call->target_cnt || call->target_cnt > PACKET_TARGET_MAX)
 		return -FI_EINVAL;
@@ -125,6 +126,62 @@ static ssize_t atomic_plain(struct fid_ep *fid, struct atomic_call *call, fi_add
 	return atomic_do(ctx, call, &access);
 }
 
+/* What a call without lists, of @kind, says of its buffers. */
+struct atomic_buffers {
+	const void *operand, *compare;
+	void *result;
+	size_t cnt;
+	uint64_t addr, key; /* of the target */
+};
+
+/* Such a call. Lists have atomic_prepare(). */
+static engine_path ssize_t atomic_one(struct engine_ctx *ctx, enum atomics_kind kind,
+				      const struct atomic_buffers *b, enum fi_datatype datatype,
+				      enum fi_op op, struct engine_access *access)
+{
+	size_t size = atomics_element(kind, datatype, op);
+	bool read = kind == ATOMICS_FETCH && op == FI_ATOMIC_READ, ok;
+	struct iovec iov = { (void *)(uintptr_t)b->operand, b->cnt * size };
+	struct packet_target target = { b->addr, b->cnt * size, b->key };
+	struct engine_update update;
+
+	ok = b->cnt && b->cnt <= ENGINE_ATOMIC_MAX && target.len <= ENGINE_ATOMIC_MAX &&
+	     (read || b->operand) && (kind == ATOMICS_BASE || b->result) &&
+	     (kind != ATOMICS_COMPARE || b->compare);
+	if (unlikely(!size || !ok))
+		return engine_refuse_call(ctx, "an atomic operation",
+					  size ? -FI_EINVAL : -FI_EOPNOTSUPP);
+	update.kind = (uint8_t)kind;
+	update.datatype = (uint8_t)datatype;
+	update.op = (uint8_t)op;
+	update.cnt = (uint32_t)b->cnt;
+	update.compare_cnt = kind == ATOMICS_COMPARE;
+	update.result_cnt = kind != ATOMICS_BASE;
+	update.compare[0] = (struct iovec){ (void *)(uintptr_t)b->compare, target.len };
+	update.result[0] = (struct iovec){ b->result, target.len };
+	access->op = PACKET_ATOMIC;
+	access->iov = &iov;
+	access->iov_cnt = !read;
+	access->targets = &target;
+	access->target_cnt = 1;
+	access->update = &update;
+	return engine_access_call(ctx, access);
+}
+
+/* ... without flags */
+static engine_path ssize_t atomic_one_plain(struct fid_ep *fid, enum atomics_kind kind,
+					    const struct atomic_buffers *b, fi_addr_t dest,
+					    enum fi_datatype datatype, enum fi_op op,
+					    void *context)
+{
+	struct engine_ctx *ctx = engine_ctx_of(fid);
+	struct engine_access access = { .flags = engine_access_defaults(ctx),
+					.dest = dest,
+					.context = context };
+
+	return atomic_one(ctx, kind, b, datatype, op, &access);
+}
+
 static ssize_t atomic_writev(struct fid_ep *fid, const struct fi_ioc *iov, void **desc,
 			     size_t cnt, fi_addr_t dest, uint64_t addr, uint64_t key,
 			     enum fi_datatype datatype, enum fi_op op, void *context)
@@ -142,28 +199,20 @@ static ssize_t atomic_write(struct fid_ep *fid, const void *buf, size_t cnt, voi
 			    fi_addr_t dest, uint64_t addr, uint64_t key,
 			    enum fi_datatype datatype, enum fi_op op, void *context)
 {
-	struct fi_ioc ioc = { (void *)(uintptr_t)buf, cnt };
+	struct atomic_buffers b = { .operand = buf, .cnt = cnt, .addr = addr, .key = key };
 
-	return atomic_writev(fid, &ioc, &desc, 1, dest, addr, key, datatype, op, context);
+	return atomic_one_plain(fid, ATOMICS_BASE, &b, dest, datatype, op, context);
 }
 
 static ssize_t atomic_inject(struct fid_ep *fid, const void *buf, size_t cnt, fi_addr_t dest,
 			     uint64_t addr, uint64_t key, enum fi_datatype datatype,
 			     enum fi_op op)
 {
-	struct fi_ioc ioc = { (void *)(uintptr_t)buf, cnt };
-	struct fi_rma_ioc target = { addr, cnt, key };
-	struct atomic_call call = { .kind = ATOMICS_BASE,
-				    .datatype = datatype,
-				    .op = op,
-				    .operand = &ioc,
-				    .operand_cnt = 1,
-				    .target = &target,
-				    .target_cnt = 1 };
+	struct atomic_buffers b = { .operand = buf, .cnt = cnt, .addr = addr, .key = key };
 	struct engine_ctx *ctx = engine_ctx_of(fid);
 	struct engine_access access = { .flags = engine_access_injects(ctx), .dest = dest };
 
-	return atomic_do(ctx, &call, &access);
+	return atomic_one(ctx, ATOMICS_BASE, &b, datatype, op, &access);
 }
 
 static ssize_t atomic_readwritev(struct fid_ep *fid, const struct fi_ioc *iov, void **desc,
@@ -187,10 +236,11 @@ static ssize_t atomic_readwrite(struct fid_ep *fid, const void *buf, size_t cnt,
 				uint64_t key, enum fi_datatype datatype, enum fi_op op,
 				void *context)
 {
-	struct fi_ioc ioc = { (void *)(uintptr_t)buf, cnt }, out = { result, cnt };
+	struct atomic_buffers b = {
+		.operand = buf, .result = result, .cnt = cnt, .addr = addr, .key = key
+	};
 
-	return atomic_readwritev(fid, &ioc, &desc, 1, &out, &result_desc, 1, dest, addr, key,
-				 datatype, op, context);
+	return atomic_one_plain(fid, ATOMICS_FETCH, &b, dest, datatype, op, context);
 }
 
 static ssize_t atomic_compwritev(struct fid_ep *fid, const struct fi_ioc *iov, void **desc,
@@ -217,12 +267,14 @@ static ssize_t atomic_compwrite(struct fid_ep *fid, const void *buf, size_t cnt,
 				void *result_desc, fi_addr_t dest, uint64_t addr, uint64_t key,
 				enum fi_datatype datatype, enum fi_op op, void *context)
 {
-	struct fi_ioc ioc = { (void *)(uintptr_t)buf, cnt },
-		      than = { (void *)(uintptr_t)compare, cnt };
-	struct fi_ioc out = { result, cnt };
+	struct atomic_buffers b = { .operand = buf,
+				    .compare = compare,
+				    .result = result,
+				    .cnt = cnt,
+				    .addr = addr,
+				    .key = key };
 
-	return atomic_compwritev(fid, &ioc, &desc, 1, &than, &compare_desc, 1, &out,
-				 &result_desc, 1, dest, addr, key, datatype, op, context);
+	return atomic_one_plain(fid, ATOMICS_COMPARE, &b, dest, datatype, op, context);
 }
 
 int engine_access_atomic(const struct engine_ctx *ctx, const struct fi_msg_atomic *msg,

@@ -5,6 +5,7 @@
  * domain held.
  */
 #include <rdma/fi_errno.h>
+#include "access_on.h"
 #include "list.h"
 #include "loop.h"
 #include "send.h"
@@ -264,6 +265,12 @@ static ssize_t loop_send(struct engine_ep *ep, struct engine_peer *peer,
 	return engine_send_on(ep, peer, msg, &loop_wire_ops);
 }
 
+static bool loop_access(struct engine_ctx *ctx, struct engine_peer *peer,
+			const struct engine_access *access)
+{
+	return engine_access_on(ctx, peer, access, &loop_wire_ops);
+}
+
 const struct wire_ops loop_wire_ops = {
 	.size = sizeof(struct wire_ops),
 	.name = "self",
@@ -285,6 +292,7 @@ const struct wire_ops loop_wire_ops = {
 	.check = loop_check,
 	.local = loop_local,
 	.send = loop_send,
+	.access = loop_access,
 	.arm = loop_arm,
 	.disarm = loop_disarm,
 };

@@ -1,31 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Quiet requests: their completion, and errors that come after it. Called with the domain held, from
- * the calls of one-sided operations and from progress.
+ * Quiet requests: errors that come after their completion. Called with the domain held, from progress.
  *
  * Such an error has the endpoint's context, since the operation's is the program's again. Source:
  * fi_endpoint(3), notes.
  */
 #include <rdma/fi_errno.h>
 #include "quiet.h"
-
-void engine_quiet_end(struct engine_tx_ctx *ctx, void *context, uint32_t flags, size_t len)
-{
-	struct cq_entry *e;
-
-	engine_count(ctx->cntr[ENGINE_CNTR_WRITE], 0, len);
-	if (!(flags & ENGINE_COMPLETE))
-		return;
-	e = cq_slot(&ctx->cq->queue);
-	if (unlikely(!e))
-		return;
-	*e = (struct cq_entry){
-		.context = context,
-		.flags = FI_RMA | FI_WRITE,
-		.src = FI_ADDR_NOTAVAIL,
-	};
-	cq_push(&ctx->cq->queue);
-}
 
 /* @told: the program would have been told of an error, had it come in time */
 static void engine_quiet_error(struct engine_peer *peer, int err, bool told)

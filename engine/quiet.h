@@ -78,8 +78,25 @@ static inline void engine_quiet_begin(struct engine_peer *peer)
 	peer->quiet_seq = peer->quiet_told_seq = peer->acked;
 }
 
-/* engine_quiet_end - the program's completion of a small write; see engine_send_done() */
-void engine_quiet_end(struct engine_tx_ctx *ctx, void *context, uint32_t flags, size_t len);
+/* engine_quiet_end - the program's completion of a small request of kind @op; see engine_send_done() */
+static inline void engine_quiet_end(struct engine_tx_ctx *ctx, void *context, uint8_t op,
+				    uint32_t flags, size_t len)
+{
+	struct cq_entry *e;
+
+	engine_count(ctx->cntr[ENGINE_CNTR_WRITE], 0, len);
+	if (!(flags & ENGINE_COMPLETE))
+		return;
+	e = cq_slot(&ctx->cq->queue);
+	if (unlikely(!e))
+		return;
+	*e = (struct cq_entry){
+		.context = context,
+		.flags = (op == PACKET_ATOMIC ? FI_ATOMIC : FI_RMA) | FI_WRITE,
+		.src = FI_ADDR_NOTAVAIL,
+	};
+	cq_push(&ctx->cq->queue);
+}
 
 /* engine_quiet_refused - the peer has refused the one at @seq. 0, or -FI_EINVAL: there is none */
 int engine_quiet_refused(struct engine_peer *peer, uint32_t seq, int err);

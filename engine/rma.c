@@ -6,6 +6,7 @@
 #include "access.h"
 #include "copy.h"
 #include "refuse.h"
+#include "send.h"
 #include "trigger.h"
 
 _Static_assert(sizeof(struct fi_rma_iov) == sizeof(struct packet_target) &&
@@ -14,9 +15,10 @@ _Static_assert(sizeof(struct fi_rma_iov) == sizeof(struct packet_target) &&
 		       offsetof(struct fi_rma_iov, key) == offsetof(struct packet_target, key),
 	       "a program's list of targets is the packet's");
 
-/* One buffer or iov to or from one target. */
-static ssize_t rma_one(struct engine_ctx *ctx, struct engine_access *access,
-		       const struct iovec *iov, size_t cnt, uint64_t addr, uint64_t key)
+/* One buffer or iov to or from one target. Once in each slot: what that knows need not be asked. */
+static engine_path ssize_t rma_one(struct engine_ctx *ctx, struct engine_access *access,
+				   const struct iovec *iov, size_t cnt, uint64_t addr,
+				   uint64_t key)
 {
 	struct packet_target target = { .addr = addr, .key = key };
 	bool ok = true;
@@ -68,9 +70,14 @@ static ssize_t rma_writev(struct fid_ep *fid, const struct iovec *iov, void **de
 static ssize_t rma_write(struct fid_ep *fid, const void *buf, size_t len, void *desc,
 			 fi_addr_t dest, uint64_t addr, uint64_t key, void *context)
 {
+	struct engine_ctx *ctx = engine_ctx_of(fid);
 	struct iovec iov = { (void *)(uintptr_t)buf, len };
+	struct engine_access access = { .op = PACKET_WRITE,
+					.flags = engine_access_defaults(ctx),
+					.dest = dest,
+					.context = context };
 
-	return rma_writev(fid, &iov, &desc, 1, dest, addr, key, context);
+	return rma_one(ctx, &access, &iov, 1, addr, key);
 }
 
 static ssize_t rma_inject(struct fid_ep *fid, const void *buf, size_t len, fi_addr_t dest,

@@ -82,10 +82,10 @@ static bool request_bytes(const struct request *r, uint64_t *bytes)
 }
 
 /* What a request carried has arrived, whatever becomes of it. */
-static void request_counted(struct engine_peer *peer, const struct request *r)
+static inline void request_counted(struct engine_peer *peer, size_t len)
 {
-	if (peer->conn)
-		peer->conn->rx_bytes += r->len;
+	if (likely(peer->conn != NULL))
+		peer->conn->rx_bytes += len;
 }
 
 static void landing_release(struct engine_landing *landing)
@@ -127,6 +127,25 @@ static int request_land(struct engine_ep *ep, const struct request *r, uint64_t 
 	return 0;
 }
 
+/*
+ * The memory of a request whose one place its header names, for an access that is done at once. 0, or -FI_E*
+ * that the initiator is told
+ */
+static engine_path int request_place(struct engine_peer *peer, const struct packet *packet,
+				     uint64_t len, uint64_t access, struct iovec *iov,
+				     size_t *cnt, struct engine_mr **mr)
+{
+	int ret;
+
+	*cnt = MR_IOV_MAX;
+	ret = engine_mr_resolve(peer->ep->domain, peer->ep, packet->data, packet->tag, len,
+				access, iov, cnt, mr);
+	if (likely(!ret) && engine_mr_whole(*mr) &&
+	    !platform_mapped(iov[0].iov_base, iov[0].iov_len))
+		return -FI_EACCES;
+	return ret;
+}
+
 /* An operation counts once in each region that it is on, however many places it names there. */
 static void regions_count(const struct engine_landing *landing, uint64_t access)
 {
@@ -144,6 +163,14 @@ static void regions_count(const struct engine_landing *landing, uint64_t access)
 	}
 }
 
+/* @kind: FI_REMOTE_READ or FI_REMOTE_WRITE */
+static inline void request_told_bytes(struct engine_rx_ctx *ctx, uint64_t kind, uint64_t len)
+{
+	engine_count(ctx->cntr[kind & FI_REMOTE_READ ? ENGINE_CNTR_REMOTE_READ
+						     : ENGINE_CNTR_REMOTE_WRITE],
+		     0, len);
+}
+
 /*
  * Tell the program what a peer has done to its memory: the endpoint, that it was read or written, by
  * @kind, and the regions, what it needed. Source: fi_endpoint(3), fi_ep_bind; fi_mr(3), fi_mr_bind.
@@ -156,9 +183,7 @@ static void request_told_of(struct engine_rx_ctx *ctx, const struct engine_landi
 	for (uint32_t i = 0; i < landing->mr_cnt; i++)
 		len += landing->len[i];
 	regions_count(landing, access);
-	engine_count(ctx->cntr[kind & FI_REMOTE_READ ? ENGINE_CNTR_REMOTE_READ
-						     : ENGINE_CNTR_REMOTE_WRITE],
-		     0, len);
+	request_told_bytes(ctx, kind, len);
 }
 
 static void request_told(struct engine_rx_ctx *ctx, const struct engine_landing *landing,
@@ -200,22 +225,17 @@ int engine_request_write(struct engine_rx_ctx *ctx, struct engine_peer *peer,
 			 const struct packet *packet, const void *payload)
 {
 	struct iovec iov[MR_IOV_MAX];
-	size_t cnt = MR_IOV_MAX;
 	struct engine_mr *mr;
+	size_t cnt;
 	int ret;
 
 	if (unlikely(answers_overflow(peer)))
 		return -FI_EINVAL;
-	if (likely(peer->conn != NULL))
-		peer->conn->rx_bytes += packet->len;
+	request_counted(peer, packet->len);
 	if (unlikely(packet->flags & PACKET_COUNTED))
 		engine_grant(peer, packet->len);
 	engine_ack_due(peer, packet->flags);
-	ret = engine_mr_resolve(peer->ep->domain, peer->ep, packet->data, packet->tag,
-				packet->len, FI_REMOTE_WRITE, iov, &cnt, &mr);
-	if (likely(!ret) && engine_mr_whole(mr) &&
-	    !platform_mapped(iov[0].iov_base, iov[0].iov_len))
-		ret = -FI_EACCES;
+	ret = request_place(peer, packet, packet->len, FI_REMOTE_WRITE, iov, &cnt, &mr);
 	if (unlikely(ret)) {
 		request_refuse(peer, packet->seq, ret);
 		return 0;
@@ -225,7 +245,7 @@ int engine_request_write(struct engine_rx_ctx *ctx, struct engine_peer *peer,
 	else
 		copy_to_iov(iov, cnt, 0, payload, packet->len);
 	engine_mr_count(mr, FI_REMOTE_WRITE, packet->len);
-	engine_count(ctx->cntr[ENGINE_CNTR_REMOTE_WRITE], 0, packet->len);
+	request_told_bytes(ctx, FI_REMOTE_WRITE, packet->len);
 	return 0;
 }
 
@@ -243,7 +263,7 @@ static int request_write(struct engine_rx_ctx *ctx, struct engine_peer *peer,
 		return -FI_EINVAL;
 	if (!request_bytes(&r, &bytes) || bytes != r.len)
 		return -FI_EINVAL;
-	request_counted(peer, &r);
+	request_counted(peer, r.len);
 	engine_ack_due(peer, packet->flags);
 	ret = request_land(peer->ep, &r, FI_REMOTE_WRITE, &landing);
 	if (ret) {
@@ -325,7 +345,7 @@ int engine_request_stream(struct engine_rx_ctx *ctx, struct engine_peer *peer,
 
 	if (unlikely(answers_overflow(peer)))
 		return -FI_EINVAL;
-	request_counted(peer, &r);
+	request_counted(peer, r.len);
 	engine_ack_due(peer, packet->flags);
 	ret = landing_open(ctx, peer, packet, &r, r.len, &rx);
 	if (ret) {
@@ -594,103 +614,184 @@ static int request_get(struct engine_rx_ctx *ctx, struct engine_peer *peer,
 
 /* Atomics */
 
-/* Does every piece hold whole elements, where they may stand? */
-static bool update_fits(const struct engine_landing *landing, enum fi_datatype datatype,
-			size_t size)
+/* An atomic request, taken apart. */
+struct update {
+	struct packet_atomic atomic;
+	size_t size, bytes; /* of an element, 0: nobody can do that; of all */
+	size_t sets;	    /* of operands that it carries; values to compare with are one */
+	uint64_t which;	    /* by which it is refused: id or seq */
+	struct request r;   /* where it names no list: without targets */
+};
+
+/* What an atomic and its list say. 0, or -FI_EINVAL for what no peer sends */
+static inline int update_read(const struct packet *packet, const void *payload,
+			      struct update *u)
 {
-	for (uint32_t i = 0; i < landing->iov_cnt; i++)
-		if (landing->iov[i].iov_len % size ||
-		    !atomics_aligned(landing->iov[i].iov_base, datatype))
+	struct packet_atomic *atomic = &u->atomic;
+
+	if (packet->len < sizeof(*atomic))
+		return -FI_EINVAL;
+	memcpy(atomic, payload, sizeof(*atomic));
+	if (atomic->reserved || (atomic->kind == ATOMICS_BASE) != !atomic->id)
+		return -FI_EINVAL;
+	if (atomic->id && (!(atomic->id >> 32) || packet->flags & PACKET_ACKED))
+		return -FI_EINVAL;
+	u->which = atomic->id ? atomic->id : packet->seq;
+	u->size = atomics_element((enum atomics_kind)atomic->kind,
+				  (enum fi_datatype)atomic->datatype, (enum fi_op)atomic->op);
+	u->bytes = atomic->cnt * u->size;
+	u->sets = atomic->kind == ATOMICS_COMPARE ? 2 : atomic->op != FI_ATOMIC_READ;
+	if (unlikely(packet->flags & ~(uint32_t)PACKET_ACKED))
+		return request_read(packet, payload, sizeof(*atomic), u->bytes, &u->r);
+	u->r.carried = (const char *)payload + sizeof(*atomic);
+	u->r.len = packet->len - sizeof(*atomic);
+	return 0;
+}
+
+/* Does it carry what it says, and name as much? */
+static inline bool update_whole(const struct packet *packet, const struct update *u)
+{
+	uint64_t named = u->bytes;
+
+	if (unlikely(packet->flags & PACKET_TARGETS) && !request_bytes(&u->r, &named))
+		return false;
+	return u->atomic.cnt && u->bytes <= ENGINE_ATOMIC_MAX && named == u->bytes &&
+	       u->r.len == u->sets * u->bytes;
+}
+
+/* Does every piece hold whole elements, where they may stand? */
+static inline bool update_fits(const struct update *u, const struct iovec *iov, size_t cnt)
+{
+	for (size_t i = 0; i < cnt; i++)
+		if ((cnt > 1 && iov[i].iov_len % u->size) ||
+		    !atomics_aligned(iov[i].iov_base, (enum fi_datatype)u->atomic.datatype))
 			return false;
 	return true;
 }
 
-static void update_apply(const struct engine_landing *landing,
-			 const struct packet_atomic *atomic, size_t size, const char *operand,
-			 const char *compare, char *result)
+/* Where no result is wanted of one piece it need not fit: 0 or -FI_EINVAL */
+static inline int update_apply(const struct update *u, const struct iovec *iov, size_t cnt,
+			       char *result)
 {
+	const char *operand = u->r.carried;
+	const char *compare = u->sets == 2 ? operand + u->bytes : NULL;
 	size_t at = 0;
+	int ret = 0;
 
-	for (uint32_t i = 0; i < landing->iov_cnt; i++) {
-		struct atomics_update u = {
-			.kind = (enum atomics_kind)atomic->kind,
-			.datatype = (enum fi_datatype)atomic->datatype,
-			.op = (enum fi_op)atomic->op,
-			.target = landing->iov[i].iov_base,
+	for (size_t i = 0; i < cnt; i++) {
+		struct atomics_update piece = {
+			.kind = (enum atomics_kind)u->atomic.kind,
+			.datatype = (enum fi_datatype)u->atomic.datatype,
+			.op = (enum fi_op)u->atomic.op,
+			.target = iov[i].iov_base,
 			.operand = operand + at,
 			.compare = compare ? compare + at : NULL,
 			.result = result ? result + at : NULL,
-			.cnt = landing->iov[i].iov_len / size,
+			.cnt = likely(cnt == 1) ? u->atomic.cnt : iov[i].iov_len / u->size,
 		};
-		int ret = atomics_apply(&u);
 
-		assert(!ret);
-		(void)ret;
-		at += landing->iov[i].iov_len;
+		ret = atomics_apply(&piece);
+		assert(!ret || cnt == 1);
+		at += iov[i].iov_len;
 	}
+	return ret;
 }
 
-/* What access an operation needs. */
-static uint64_t update_access(const struct packet_atomic *atomic)
+/* What access an operation needs, */
+static inline uint64_t update_access(const struct update *u)
 {
-	if (atomic->kind == ATOMICS_BASE)
+	if (likely(u->atomic.kind == ATOMICS_BASE))
 		return FI_REMOTE_WRITE;
-	return atomic->op == FI_ATOMIC_READ ? FI_REMOTE_READ : FI_REMOTE_READ | FI_REMOTE_WRITE;
+	return u->atomic.op == FI_ATOMIC_READ ? FI_REMOTE_READ
+					      : FI_REMOTE_READ | FI_REMOTE_WRITE;
 }
 
-static int request_atomic(struct engine_rx_ctx *ctx, struct engine_peer *peer,
-			  const struct packet *packet, const void *payload)
+/* ... and what the endpoint counts it as. */
+static inline uint64_t update_kind(const struct update *u)
+{
+	return u->atomic.id ? FI_REMOTE_READ : FI_REMOTE_WRITE;
+}
+
+/* Carry it out on this memory, and answer. 0, or -FI_E* that the initiator is told */
+static inline int update_do(struct engine_peer *peer, const struct update *u,
+			    const struct iovec *iov, size_t cnt)
+{
+	struct answer answer;
+
+	if (likely(cnt == 1 && !u->atomic.id))
+		return update_apply(u, iov, 1, NULL);
+	if (unlikely(!update_fits(u, iov, cnt)))
+		return -FI_EINVAL;
+	if (!u->atomic.id)
+		return update_apply(u, iov, cnt, NULL);
+	if (!answer_claim(peer, u->atomic.id, u->bytes, &answer))
+		return -FI_ENOMEM;
+	update_apply(u, iov, cnt, answer.at);
+	answer_send(peer, &answer);
+	return 0;
+}
+
+/* The same on the one place that the header names, */
+static engine_path int update_place(struct engine_rx_ctx *ctx, struct engine_peer *peer,
+				    const struct packet *packet, const struct update *u)
+{
+	uint64_t access = update_access(u);
+	struct iovec iov[MR_IOV_MAX];
+	struct engine_mr *mr;
+	size_t cnt;
+	int ret = request_place(peer, packet, u->bytes, access, iov, &cnt, &mr);
+
+	if (likely(!ret))
+		ret = update_do(peer, u, iov, cnt);
+	if (likely(!ret)) {
+		engine_mr_count(mr, access, u->bytes);
+		request_told_bytes(ctx, update_kind(u), u->bytes);
+	}
+	return ret;
+}
+
+/* ... or on those of the list. */
+static int update_places(struct engine_rx_ctx *ctx, struct engine_peer *peer,
+			 const struct packet *packet, const struct update *u)
 {
 	struct engine_landing landing;
-	struct packet_atomic atomic;
-	struct answer answer = { 0 };
-	size_t size, bytes, sets;
-	uint64_t named, which;
-	struct request r;
-	int ret;
+	int ret = request_land(peer->ep, &u->r, update_access(u), &landing);
 
-	if (packet->len < sizeof(atomic))
-		return -FI_EINVAL;
-	memcpy(&atomic, payload, sizeof(atomic));
-	size = atomics_size((enum fi_datatype)atomic.datatype);
-	bytes = atomic.cnt * size;
-	if (request_read(packet, payload, sizeof(atomic), bytes, &r) || atomic.reserved)
-		return -FI_EINVAL;
-	if ((atomic.kind == ATOMICS_BASE) != !atomic.id || (atomic.id && !(atomic.id >> 32)))
-		return -FI_EINVAL;
-	if (atomic.id && packet->flags & PACKET_ACKED)
-		return -FI_EINVAL;
-	which = atomic.id ? atomic.id : packet->seq;
-	request_counted(peer, &r);
-	if (!atomic.id)
-		engine_ack_due(peer, packet->flags);
-	if (!atomics_valid((enum atomics_kind)atomic.kind, (enum fi_datatype)atomic.datatype,
-			   (enum fi_op)atomic.op)) {
-		request_refuse(peer, which, -FI_EOPNOTSUPP);
-		return 0;
-	}
-	sets = atomic.kind == ATOMICS_COMPARE ? 2 : atomic.op != FI_ATOMIC_READ;
-	if (!atomic.cnt || bytes > ENGINE_ATOMIC_MAX || r.len != sets * bytes ||
-	    !request_bytes(&r, &named) || named != bytes)
-		return -FI_EINVAL;
-	ret = request_land(peer->ep, &r, update_access(&atomic), &landing);
-	if (!ret && !update_fits(&landing, (enum fi_datatype)atomic.datatype, size))
-		ret = -FI_EINVAL;
-	if (!ret && atomic.id && !answer_claim(peer, atomic.id, bytes, &answer))
-		ret = -FI_ENOMEM;
+	if (ret)
+		return ret;
+	ret = update_do(peer, u, landing.iov, landing.iov_cnt);
 	if (!ret) {
-		update_apply(&landing, &atomic, size, r.carried,
-			     sets == 2 ? r.carried + bytes : NULL, answer.at);
-		if (atomic.id)
-			answer_send(peer, &answer);
-		request_told_of(ctx, &landing, atomic.id ? FI_REMOTE_READ : FI_REMOTE_WRITE,
-				update_access(&atomic));
+		request_told_of(ctx, &landing, update_kind(u), update_access(u));
 		if (packet->flags & PACKET_CQ_DATA)
-			request_told_data(ctx, peer, FI_ATOMIC, packet->data, bytes);
+			request_told_data(ctx, peer, FI_ATOMIC, packet->data, u->bytes);
 	}
 	landing_release(&landing);
-	if (ret)
-		request_refuse(peer, which, ret);
+	return ret;
+}
+
+int engine_request_atomic(struct engine_rx_ctx *ctx, struct engine_peer *peer,
+			  const struct packet *packet, const void *payload)
+{
+	struct update u;
+	int ret;
+
+	if (unlikely(answers_overflow(peer) || update_read(packet, payload, &u)))
+		return -FI_EINVAL;
+	request_counted(peer, u.r.len);
+	if (likely(!u.atomic.id))
+		engine_ack_due(peer, packet->flags);
+	if (unlikely(!u.size)) {
+		request_refuse(peer, u.which, -FI_EOPNOTSUPP);
+		return 0;
+	}
+	if (unlikely(!update_whole(packet, &u)))
+		return -FI_EINVAL;
+	if (likely(!(packet->flags & PACKET_TARGETS)))
+		ret = update_place(ctx, peer, packet, &u);
+	else
+		ret = update_places(ctx, peer, packet, &u);
+	if (unlikely(ret))
+		request_refuse(peer, u.which, ret);
 	return 0;
 }
 
@@ -705,7 +806,7 @@ int engine_request(struct engine_rx_ctx *ctx, struct engine_peer *peer,
 	case PACKET_READ:
 		return request_get(ctx, peer, packet, payload);
 	case PACKET_ATOMIC:
-		return request_atomic(ctx, peer, packet, payload);
+		return engine_request_atomic(ctx, peer, packet, payload);
 	default:
 		return request_rts(ctx, peer, packet, payload);
 	}

@@ -37,6 +37,8 @@
 
 #include "packet.h"
 
+struct engine_access;
+struct engine_ctx;
 struct engine_ep;
 struct engine_peer;
 struct engine_msg;
@@ -326,6 +328,10 @@ struct wire_ops {
 	 * What is claimed and published does not wait behind it. 0: none may.
 	 */
 	uint32_t waits_min;
+
+	/* access - the same of small one-sided operations as send is of messages: engine_access_on() of access_on.h */
+	bool (*access)(struct engine_ctx *ctx, struct engine_peer *peer,
+		       const struct engine_access *access);
 };
 
 /*

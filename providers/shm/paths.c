@@ -7,6 +7,7 @@
  * On the thread that holds the domain.
  */
 #include <rdma/fi_errno.h>
+#include "access_on.h"
 #include "conn.h"
 #include "copy.h"
 #include "recv.h"
@@ -340,6 +341,13 @@ static ssize_t pshm_send_on(struct engine_ep *ep, struct engine_peer *peer,
 	return engine_send_on(ep, peer, msg, &pshm_wire_ops);
 }
 
+/* wire_ops.access */
+static bool pshm_access(struct engine_ctx *ctx, struct engine_peer *peer,
+			const struct engine_access *access)
+{
+	return engine_access_on(ctx, peer, access, &pshm_wire_ops);
+}
+
 const struct wire_ops pshm_wire_ops = {
 	.size = sizeof(struct wire_ops),
 	.name = "shm",
@@ -371,6 +379,7 @@ const struct wire_ops pshm_wire_ops = {
 	.taken = pshm_taken,
 	.direct_min = PSHM_DIRECT_MIN,
 	.direct = pshm_direct,
+	.access = pshm_access,
 };
 
 /*

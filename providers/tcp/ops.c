@@ -3,6 +3,7 @@
  * The TCP wire as the engine sees it, and the engine's fast path over it. The engine calls it on
  * the thread that holds the endpoint's domain.
  */
+#include "access_on.h"
 #include "send.h"
 #include "tcp.h"
 #include "tcp_wire.h"
@@ -11,6 +12,12 @@ static ssize_t tcp_send(struct engine_ep *ep, struct engine_peer *peer,
 			const struct engine_msg *msg)
 {
 	return engine_send_on(ep, peer, msg, &tcp_wire_ops);
+}
+
+static bool tcp_access(struct engine_ctx *ctx, struct engine_peer *peer,
+		       const struct engine_access *access)
+{
+	return engine_access_on(ctx, peer, access, &tcp_wire_ops);
 }
 
 const struct wire_ops tcp_wire_ops = {
@@ -32,6 +39,7 @@ const struct wire_ops tcp_wire_ops = {
 	.check = tcp_check,
 	.local = tcp_local,
 	.send = tcp_send,
+	.access = tcp_access,
 	.bell = tcp_bell,
 	.arm = tcp_arm,
 	.disarm = tcp_disarm,

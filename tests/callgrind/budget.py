@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-"""budget - what the calls of an 8-byte message, and of a write, may cost
+"""budget - what the calls of an 8-byte message, and of a write and an addition, may cost
 
 usage: budget.py PATH PROVIDER [auto]
 
@@ -23,12 +23,16 @@ TRIES = 6  # valgrind runs one thread at a time: that of a domain may find the p
 BUDGETS = {
     'link': {'measured_send': (168, 2), 'measured_read': (540, 3),
              'measured_idle': (172, 2), 'measured_post': (195, 1),
-             'measured_write': (260, 3), 'measured_delivered': (300, 3),
-             'measured_written': (440, 3)},
+             'measured_write': (235, 2), 'measured_delivered': (292, 2),
+             'measured_written': (440, 3),
+             'measured_add': (340, 2), 'measured_added': (655, 4),
+             'measured_fetch': (445, 2), 'measured_fetched': (825, 5)},
     'shm': {'measured_send': (150, 1), 'measured_read': (540, 3),
             'measured_idle': (172, 2), 'measured_post': (195, 1),
-            'measured_write': (260, 3), 'measured_delivered': (300, 3),
-            'measured_written': (440, 3)},
+            'measured_write': (235, 2), 'measured_delivered': (292, 2),
+            'measured_written': (440, 3),
+            'measured_add': (340, 2), 'measured_added': (655, 4),
+            'measured_fetch': (445, 2), 'measured_fetched': (825, 5)},
 }
 LOCKS = re.compile(r'pthread_(mutex|spin|rwlock)|futex|lll_lock')
 

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * path - the calls of an 8-byte message and of an 8-byte write, to be counted by callgrind
+ * path - the calls of an 8-byte message, an 8-byte write and an 8-byte addition, to be counted by callgrind
  *
  * usage: path PROVIDER [auto]
  *
  * Two endpoints of one process, each with a domain of its own (FI_THREAD_DOMAIN), send each
- * other tagged messages over shared memory, and write. measured_send() and its like hold one call each;
+ * other tagged messages over shared memory, write and add. measured_send() and its like hold one call each;
  * tests/callgrind/budget.py has callgrind collect inside them alone. The library's clock is
  * ours: under callgrind every round would take so long that other wires were polled in each. With
  * `auto` the domains have automatic progress, and threads, whose clock is the real one.
@@ -19,6 +19,7 @@
 #include <time.h>
 #include <unistd.h>
 #include <rdma/fabric.h>
+#include <rdma/fi_atomic.h>
 #include <rdma/fi_cm.h>
 #include <rdma/fi_domain.h>
 #include <rdma/fi_endpoint.h>
@@ -50,6 +51,10 @@ ssize_t measured_post(struct side *s, uint64_t *word);
 ssize_t measured_write(struct side *s, const uint64_t *word);
 ssize_t measured_delivered(struct side *s, const uint64_t *word);
 ssize_t measured_written(struct side *s, struct fi_cq_tagged_entry *entry);
+ssize_t measured_add(struct side *s, const uint64_t *word);
+ssize_t measured_added(struct side *s, struct fi_cq_tagged_entry *entry);
+ssize_t measured_fetch(struct side *s, const uint64_t *word, uint64_t *before);
+ssize_t measured_fetched(struct side *s, struct fi_cq_tagged_entry *entry);
 
 static __thread bool program; /* this thread is the program's */
 
@@ -83,7 +88,7 @@ static void side_open(struct side *s, const char *provider, enum fi_progress pro
 
 	hints->fabric_attr->prov_name = strdup(provider);
 	hints->ep_attr->type = FI_EP_RDM;
-	hints->caps = FI_TAGGED | FI_RMA | FI_DIRECTED_RECV;
+	hints->caps = FI_TAGGED | FI_RMA | FI_ATOMIC | FI_DIRECTED_RECV;
 	hints->domain_attr->threading = FI_THREAD_DOMAIN;
 	hints->domain_attr->control_progress = progress;
 	hints->domain_attr->data_progress = progress;
@@ -99,8 +104,9 @@ static void side_open(struct side *s, const char *provider, enum fi_progress pro
 	check("fi_ep_bind", fi_ep_bind(s->ep, &s->cq->fid, FI_RECV));
 	check("fi_enable", fi_enable(s->ep));
 	check("fi_ep_alias", fi_ep_alias(s->ep, &s->rma, FI_TRANSMIT | FI_DELIVERY_COMPLETE));
-	check("fi_mr_reg", fi_mr_reg(s->domain, &s->word, sizeof(s->word), FI_REMOTE_WRITE, 0,
-				     KEY, 0, &s->mr, NULL));
+	check("fi_mr_reg",
+	      fi_mr_reg(s->domain, &s->word, sizeof(s->word), FI_REMOTE_READ | FI_REMOTE_WRITE,
+			0, KEY, 0, &s->mr, NULL));
 	check("fi_getname", fi_getname(&s->ep->fid, s->name, &len));
 	fi_freeinfo(info);
 	fi_freeinfo(hints);
@@ -146,6 +152,65 @@ __attribute__((noinline)) ssize_t measured_written(struct side *s,
 	return fi_cq_read(s->cq, entry, 1);
 }
 
+__attribute__((noinline)) ssize_t measured_add(struct side *s, const uint64_t *word)
+{
+	return fi_atomic(s->ep, word, 1, NULL, s->peer, 0, KEY, FI_UINT64, FI_SUM, NULL);
+}
+
+/* The read that lets an addition arrive, and finds nothing. */
+__attribute__((noinline)) ssize_t measured_added(struct side *s,
+						 struct fi_cq_tagged_entry *entry)
+{
+	return fi_cq_read(s->cq, entry, 1);
+}
+
+__attribute__((noinline)) ssize_t measured_fetch(struct side *s, const uint64_t *word,
+						 uint64_t *before)
+{
+	return fi_fetch_atomic(s->ep, word, 1, NULL, before, NULL, s->peer, 0, KEY, FI_UINT64,
+			       FI_SUM, NULL);
+}
+
+/* The read that lets an addition arrive whose result goes back, and finds nothing. */
+__attribute__((noinline)) ssize_t measured_fetched(struct side *s,
+						   struct fi_cq_tagged_entry *entry)
+{
+	return fi_cq_read(s->cq, entry, 1);
+}
+
+static void is_word(const char *what, uint64_t word, uint64_t expected)
+{
+	if (word == expected)
+		return;
+	fprintf(stderr, "path: %s %lu instead of %lu\n", what, (unsigned long)word,
+		(unsigned long)expected);
+	exit(1);
+}
+
+static void add_word(struct side *from, struct side *to, uint64_t word)
+{
+	uint64_t expected = to->word + word;
+	struct fi_cq_tagged_entry entry;
+
+	check("measured add", measured_add(from, &word));
+	if (measured_added(to, &entry) != -FI_EAGAIN)
+		check("measured added", -FI_EOTHER);
+	is_word("an addition made", to->word, expected);
+	fi_cq_read(from->cq, &entry, 1);
+}
+
+static void fetch_word(struct side *from, struct side *to, uint64_t word)
+{
+	uint64_t before = 0, expected = to->word;
+	struct fi_cq_tagged_entry entry;
+
+	check("measured fetch", measured_fetch(from, &word, &before));
+	if (measured_fetched(to, &entry) != -FI_EAGAIN)
+		check("measured fetched", -FI_EOTHER);
+	fi_cq_read(from->cq, &entry, 1);
+	is_word("an addition found", before, expected);
+}
+
 static void write_word(struct side *from, struct side *to, uint64_t word, int measured,
 		       int delivered)
 {
@@ -167,11 +232,7 @@ static void write_word(struct side *from, struct side *to, uint64_t word, int me
 		} while (*(volatile uint64_t *)&to->word != word);
 	}
 	fi_cq_read(from->cq, &entry, 1);
-	if (to->word != word) {
-		fprintf(stderr, "path: wrote %lu, there is %lu\n", (unsigned long)word,
-			(unsigned long)to->word);
-		exit(1);
-	}
+	is_word("a write left", to->word, word);
 }
 
 static void message(struct side *from, struct side *to, uint64_t word, int measured)
@@ -197,11 +258,7 @@ static void message(struct side *from, struct side *to, uint64_t word, int measu
 		} while (ret == -FI_EAGAIN);
 	}
 	check("fi_cq_read", ret);
-	if (got != word) {
-		fprintf(stderr, "path: sent %lu, received %lu\n", (unsigned long)word,
-			(unsigned long)got);
-		exit(1);
-	}
+	is_word("a message brought", got, word);
 }
 
 int main(int argc, char **argv)
@@ -231,5 +288,9 @@ int main(int argc, char **argv)
 		write_word(&a, &b, ++word, 1, 0);
 	for (int i = 0; i < MEASURED; i++)
 		write_word(&a, &b, ++word, 1, 1);
+	for (int i = 0; i < MEASURED; i++)
+		add_word(&a, &b, ++word);
+	for (int i = 0; i < MEASURED; i++)
+		fetch_word(&a, &b, ++word);
 	return 0;
 }

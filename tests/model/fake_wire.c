@@ -10,6 +10,7 @@
 #define _GNU_SOURCE
 #include <sys/eventfd.h>
 #include <unistd.h>
+#include "access_on.h"
 #include "copy.h"
 #include "fake_conn.h"
 #include "send.h"
@@ -782,6 +783,18 @@ static ssize_t fake_b_send(struct engine_ep *ep, struct engine_peer *peer,
 	return engine_send_on(ep, peer, msg, &fake_ops[FAKE_B]);
 }
 
+static bool fake_a_access(struct engine_ctx *ctx, struct engine_peer *peer,
+			  const struct engine_access *access)
+{
+	return engine_access_on(ctx, peer, access, &fake_ops[FAKE_A]);
+}
+
+static bool fake_b_access(struct engine_ctx *ctx, struct engine_peer *peer,
+			  const struct engine_access *access)
+{
+	return engine_access_on(ctx, peer, access, &fake_ops[FAKE_B]);
+}
+
 #define OPS(letter)                                                                       \
 	{                                                                                 \
 		.size = sizeof(struct wire_ops), .name = "fake-" #letter,                 \
@@ -791,6 +804,7 @@ static ssize_t fake_b_send(struct engine_ep *ep, struct engine_peer *peer,
 		.sendv = locked_sendv, .get = locked_get, .poll = locked_poll,            \
 		.check = locked_check, .local = fake_local, .send = fake_##letter##_send, \
 		.bell = locked_bell, .arm = locked_arm, .disarm = locked_disarm,          \
+		.access = fake_##letter##_access,                                         \
 	}
 
 struct wire_ops fake_ops[FAKE_KINDS] = {
