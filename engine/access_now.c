@@ -6,6 +6,7 @@
 #include <rdma/fi_errno.h>
 #include "access.h"
 #include "guard.h"
+#include "progress.h"
 #include "quiet.h"
 #include "refuse.h"
 #include "send.h"
@@ -38,13 +39,35 @@ static inline bool engine_access_now(struct engine_ctx *ctx, const struct engine
 	return peer->wire->access(ctx, peer, access);
 }
 
+/*
+ * Makes progress for one that something stands in the way of which that may take away: a full wire, answers
+ * that have come, what waits before it. A program that does nothing but such calls has a queue else that
+ * it never lets run empty. Returns whether it did.
+ */
+static __attribute__((noinline)) bool engine_access_clear(struct engine_ctx *ctx,
+							  const struct engine_access *access)
+{
+	struct engine_ep *ep = ctx->ep;
+
+	if (!ep->at_once || access->dest >= ep->peer_cap || !ep->peers[access->dest] ||
+	    !ep->peers[access->dest]->conn)
+		return false;
+	engine_domain_progress(ctx->domain);
+	return true;
+}
+
 ssize_t engine_access_begin(struct engine_ctx *ctx, const struct engine_access *access,
 			    bool now)
 {
+	bool cleared = false;
 	ssize_t ret = 0;
 
 	engine_guard_enter(ctx->domain);
-	if (unlikely(!now) || unlikely(!engine_access_now(ctx, access)))
+	while (likely(now) && unlikely(!engine_access_now(ctx, access))) {
+		now = !cleared && engine_access_clear(ctx, access);
+		cleared = true;
+	}
+	if (unlikely(!now))
 		ret = engine_access(ctx, access);
 	engine_guard_leave(ctx->domain);
 	return likely(!ret) ? 0 : engine_refuse_call(ctx, "a read, write or atomic", ret);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
  * Small one-sided operations that leave at once: what they do and tell is what those do and tell that
- * are kept. Over the fake wires.
+ * are kept, and a program that begins nothing else needs no call for its progress. Over the fake wires.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -110,9 +110,47 @@ static void meet(void)
 	expect(FI_RMA | FI_READ);
 }
 
+static ssize_t inject_write(uint64_t number)
+{
+	return fi_inject_write(a.ep, &number, 8, to_b, 8, KEY);
+}
+
 static ssize_t inject_add(uint64_t number)
 {
 	return fi_inject_atomic(a.ep, &number, 1, to_b, 8, KEY, FI_UINT64, FI_SUM);
+}
+
+/* The target makes progress; the initiator makes calls of one kind and no others. */
+static void begin_nothing_else(ssize_t (*post)(uint64_t number))
+{
+	struct engine_ep *ep = fake_end_engine(&a);
+	uint32_t rounds = 0;
+
+	meet();
+	for (uint64_t i = 1; i <= OPS; i++) {
+		assert_int_equal(post(i), 0);
+		assert_in_range(ep->queued_cnt, 0, ENGINE_TX_SIZE / 4);
+		if (i % 16 == 0)
+			fake_end_progress(&b);
+	}
+	while (fi_cntr_read(b.cntrs[FAKE_CNTR_REMOTE_WRITE]) < OPS) {
+		assert_true(rounds++ < ROUNDS_MAX);
+		go(1);
+	}
+	assert_int_equal(fi_cntr_read(b.cntrs[FAKE_CNTR_REMOTE_WRITE]), OPS);
+	assert_int_equal(fi_cntr_read(a.cntrs[FAKE_CNTR_WRITE]), OPS);
+}
+
+static void who_does_nothing_but_write_has_no_long_queue(void **state)
+{
+	begin_nothing_else(inject_write);
+	assert_int_equal(region[1], OPS);
+}
+
+static void who_does_nothing_but_add_has_no_long_queue(void **state)
+{
+	begin_nothing_else(inject_add);
+	assert_int_equal(region[1], (uint64_t)OPS * (OPS + 1) / 2);
 }
 
 /* Each kind of operation on one word, again and again; what fetches sees all that was begun before it. */
@@ -239,6 +277,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+		TEST(who_does_nothing_but_write_has_no_long_queue),
+		TEST(who_does_nothing_but_add_has_no_long_queue),
 		TEST(small_updates_writes_and_fetches_keep_their_order),
 		TEST(completions_say_what_ended),
 		TEST(additions_that_are_complete_already_fail_with_a_word),
