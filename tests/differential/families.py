@@ -230,6 +230,8 @@ class Deferred(Sequence):
         """As others do, with a counter that nothing counts by, and one for what is done."""
         self.begin(caps=self.pick('FI_MSG|FI_TAGGED', 'FI_MSG|FI_TAGGED|FI_RMA'),
                    extra='|FI_TRIGGER')
+        # who completes more of what nobody has taken yet is not said
+        self.lines[0] = self.lines[0].replace('FI_DELIVERY_COMPLETE', 'FI_TRANSMIT_COMPLETE')
         self.open_ends()
         self.counts = 1
         self.add('cntr cntr5 dom0 events=FI_CNTR_EVENTS_COMP')
@@ -254,6 +256,7 @@ class Deferred(Sequence):
             length, tag = self.r.choice(LENS), 100 + n
             step = self.pick(1, 1, 2)
             send = self.a_send('t', f'ep{source}', to, length, tag)
+            send = send.replace('FI_DELIVERY_COMPLETE', 'FI_TRANSMIT_COMPLETE')
             recv = self.a_recv('t', f'ep{to}', None, length, tag).replace(' ignore=max', '')
             kind = self.pick('send', 'recv', 'work', 'count', 'write')
             if kind == 'send':

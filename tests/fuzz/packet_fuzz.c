@@ -3,7 +3,8 @@
  * Fuzz target: an endpoint of the engine, and on the other end of its connection somebody who
  * sends what the input says. Packets begin as an honest peer would make them (the target knows
  * what the endpoint calls its operations, and what the next sequence number is) and are changed
- * field by field; between them the endpoint posts, sends, peeks, cancels and makes progress.
+ * field by field; between them the endpoint posts, sends, peeks, cancels, makes progress, and is about
+ * to sleep on descriptors that it asks for late.
  *
  * Checked: nothing crashes, each operation completes at most once, no receive gets more than it
  * has room for, an honest peer beside the liar is served to the end.
@@ -93,6 +94,17 @@ static void peek(void)
 		op_end(op); /* the peek had found nothing */
 	else if (op->active)
 		op->len = SIZE_MAX;
+}
+
+/* As a program that asks late for a descriptor, and would sleep on it. */
+static void about_to_sleep(struct fid_cq *cq)
+{
+	struct fid *fids[] = { &cq->fid };
+	int fd = -1, ret;
+
+	MUST(!fi_control(&cq->fid, FI_GETWAIT, &fd) && fd >= 0);
+	ret = fi_trywait(f.victim.fabric, fids, 1);
+	MUST(!ret || ret == -FI_EAGAIN);
 }
 
 /* The liar */
@@ -284,8 +296,11 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
 			if (f.liar.raw)
 				fake_raw_finish(f.liar.raw);
 			break;
-		case 7:
 		case 8:
+			about_to_sleep(f.victim.rx_cq);
+			about_to_sleep(f.victim.tx_cq);
+			/* fallthrough */
+		case 7:
 			ops_read_cq(f.victim.rx_cq);
 			ops_read_cq(f.victim.tx_cq);
 			harvest();
