@@ -55,6 +55,32 @@ static void set_congestion(int fd)
 		setsockopt(fd, IPPROTO_TCP, TCP_CONGESTION, reno, sizeof(reno) - 1);
 }
 
+/*
+ * The kernel offers 64 KiB at first and more as it learns that they are read, which takes hundreds of
+ * messages; until then who sends more at once waits within each. A low-water mark raises the buffer and
+ * leaves the kernel's own growth on, which SO_RCVBUF would end. It is bounded by half of tcp_rmem's most.
+ */
+static void set_window(int fd, int len)
+{
+	int one = 1;
+
+	setsockopt(fd, SOL_SOCKET, SO_RCVLOWAT, &len, sizeof(len));
+	setsockopt(fd, SOL_SOCKET, SO_RCVLOWAT, &one, sizeof(one));
+}
+
+/* Guests have the system's buffer: this is for who has been let in. */
+static void control_up(struct tcp_conn *conn)
+{
+	conn->control.state = TCP_LANE_UP;
+	set_window(conn->control.fd, TCP_CONTROL_WINDOW);
+}
+
+static void data_up(struct tcp_conn *conn)
+{
+	conn->data.state = TCP_LANE_UP;
+	set_window(conn->data.fd, TCP_DATA_WINDOW);
+}
+
 static void set_connect_timeout(int fd, unsigned int ms)
 {
 	setsockopt(fd, IPPROTO_TCP, TCP_USER_TIMEOUT, &ms, sizeof(ms));
@@ -247,7 +273,7 @@ static int control_answered(struct tcp_conn *conn)
 	conn->part_len = 0;
 	conn->cookie = answer.cookie;
 	conn->peer_epoch = answer.hello.epoch;
-	conn->control.state = TCP_LANE_UP;
+	control_up(conn);
 	conn->conn.up = true;
 	engine_conn_up(&conn->conn, &answer.hello);
 	return 0;
@@ -259,7 +285,7 @@ static int data_answered(struct tcp_conn *conn)
 
 	if (err)
 		return err;
-	conn->data.state = TCP_LANE_UP;
+	data_up(conn);
 	tcp_data_flush(conn);
 	return 0;
 }
@@ -345,9 +371,9 @@ static void admit_control(struct tcp_wire *wire, struct tcp_guest *guest)
 	conn->conn.peer = peer;
 	conn->hello = answer.hello;
 	conn->peer_epoch = hello->epoch;
-	conn->control.state = TCP_LANE_UP;
 	conn->conn.up = true;
 	tcp_watch_move(wire->hub, &guest->lane, &conn->control);
+	control_up(conn);
 	tcp_guest_drop(guest);
 	tcp_control_raw(conn, &answer, sizeof(answer));
 	tcp_conn_dirty(conn);
@@ -382,7 +408,7 @@ static void admit_data(struct tcp_wire *wire, struct tcp_guest *guest)
 	}
 	tcp_watch_move(wire->hub, &guest->lane, &conn->data);
 	tcp_guest_drop(guest);
-	conn->data.state = TCP_LANE_UP;
+	data_up(conn);
 	if (send(conn->data.fd, &answer, sizeof(answer), MSG_NOSIGNAL) != sizeof(answer)) {
 		tcp_lane_ended(conn, &conn->data, -FI_ECONNRESET);
 		return;
