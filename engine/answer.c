@@ -131,7 +131,7 @@ int engine_response(struct engine_peer *peer, const struct packet *packet, const
 	tx->sent += packet->len;
 	tx->chunk++;
 	if (avail == packet->len) {
-		copy_to_iov(iov, cnt, packet->data, payload, avail);
+		engine_land(peer, iov, cnt, packet->data, payload, avail);
 		engine_response_arrived(tx);
 		return 0;
 	}

@@ -41,7 +41,8 @@ void copy_from_iov(void *to, const struct iovec *iov, size_t cnt, size_t skip, s
 	}
 }
 
-void copy_to_iov(const struct iovec *iov, size_t cnt, size_t skip, const void *from, size_t len)
+static inline void scatter(const struct iovec *iov, size_t cnt, size_t skip, const void *from,
+			   size_t len, bool local)
 {
 	for (size_t i = 0; i < cnt && len; i++) {
 		size_t n = iov[i].iov_len;
@@ -53,11 +54,25 @@ void copy_to_iov(const struct iovec *iov, size_t cnt, size_t skip, const void *f
 		n -= skip;
 		if (n > len)
 			n = len;
-		copy_bytes((char *)iov[i].iov_base + skip, from, n);
+		if (local)
+			memcpy((char *)iov[i].iov_base + skip, from, n);
+		else
+			copy_bytes((char *)iov[i].iov_base + skip, from, n);
 		from = (const char *)from + n;
 		len -= n;
 		skip = 0;
 	}
+}
+
+void copy_to_iov(const struct iovec *iov, size_t cnt, size_t skip, const void *from, size_t len)
+{
+	scatter(iov, cnt, skip, from, len, false);
+}
+
+void copy_local_to_iov(const struct iovec *iov, size_t cnt, size_t skip, const void *from,
+		       size_t len)
+{
+	scatter(iov, cnt, skip, from, len, true);
 }
 
 size_t iov_slice(const struct iovec *iov, size_t cnt, size_t skip, size_t len,

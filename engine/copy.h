@@ -55,6 +55,10 @@ void copy_from_iov(void *to, const struct iovec *iov, size_t cnt, size_t skip, s
 void copy_to_iov(const struct iovec *iov, size_t cnt, size_t skip, const void *from,
 		 size_t len);
 
+/* copy_local_to_iov - copy_to_iov() from memory that this thread has written last, where libc is faster */
+void copy_local_to_iov(const struct iovec *iov, size_t cnt, size_t skip, const void *from,
+		       size_t len);
+
 /*
  * iov_slice - the part of @iov that is [skip, skip + len)
  * @out: room for @cnt entries

@@ -252,14 +252,23 @@ static inline struct engine_rx *engine_recv_take(struct match_recv *recv,
 	return rx;
 }
 
+/* engine_land - payload that came whole, to the bytes of @iov from @skip on; they are enough */
+static inline void engine_land(const struct engine_peer *peer, const struct iovec *iov,
+			       size_t cnt, size_t skip, const void *payload, size_t len)
+{
+	if (likely(cnt == 1 && !skip && len < COPY_WIDE_MIN))
+		copy_bytes(iov->iov_base, payload, len);
+	else if (peer->wire && peer->wire->payload_local)
+		copy_local_to_iov(iov, cnt, skip, payload, len);
+	else
+		copy_to_iov(iov, cnt, skip, payload, len);
+}
+
 static inline void engine_recv_copy(struct engine_rx *rx, const void *payload, size_t len)
 {
 	size_t take = len < rx->cap ? len : rx->cap;
 
-	if (likely(rx->iov_cnt == 1))
-		copy_bytes(rx->iov[0].iov_base, payload, take);
-	else
-		copy_to_iov(rx->iov, rx->iov_cnt, 0, payload, take);
+	engine_land(rx->peer, rx->iov, rx->iov_cnt, 0, payload, take);
 }
 
 /* engine_packet_on - engine_packet() with the common case inline; @wire: constant ops of the caller */

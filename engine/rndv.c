@@ -315,7 +315,7 @@ int engine_rndv_data(struct engine_peer *peer, const struct packet *packet, cons
 	rx->incoming++;
 	iov = engine_rndv_iov(rx, &cnt);
 	if (avail == packet->len) {
-		copy_to_iov(iov, cnt, packet->data, payload, avail);
+		engine_land(peer, iov, cnt, packet->data, payload, avail);
 		engine_rndv_arrived(rx);
 		return 0;
 	}

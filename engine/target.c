@@ -240,10 +240,7 @@ int engine_request_write(struct engine_rx_ctx *ctx, struct engine_peer *peer,
 		request_refuse(peer, packet->seq, ret);
 		return 0;
 	}
-	if (likely(cnt == 1))
-		copy_bytes(iov[0].iov_base, payload, packet->len);
-	else
-		copy_to_iov(iov, cnt, 0, payload, packet->len);
+	engine_land(peer, iov, cnt, 0, payload, packet->len);
 	engine_mr_count(mr, FI_REMOTE_WRITE, packet->len);
 	request_told_bytes(ctx, FI_REMOTE_WRITE, packet->len);
 	return 0;
@@ -270,7 +267,7 @@ static int request_write(struct engine_rx_ctx *ctx, struct engine_peer *peer,
 		request_refuse(peer, packet->seq, ret);
 		return 0;
 	}
-	copy_to_iov(landing.iov, landing.iov_cnt, 0, r.carried, r.len);
+	engine_land(peer, landing.iov, landing.iov_cnt, 0, r.carried, r.len);
 	request_told(ctx, &landing, FI_REMOTE_WRITE);
 	if (packet->flags & PACKET_CQ_DATA)
 		request_told_data(ctx, peer, FI_RMA, packet->data, r.len);

@@ -142,6 +142,8 @@ struct wire_ops {
 	 * only: after each send the engine polls in every round again, also to take completions.
 	 */
 	bool polls_after_send;
+	/* Payload that comes with its packet stands where the thread that polls has just written it. */
+	bool payload_local;
 
 	/*
 	 * open - make the wire's endpoint: listen, be findable

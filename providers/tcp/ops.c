@@ -25,6 +25,7 @@ const struct wire_ops tcp_wire_ops = {
 	.name = "tcp",
 	.claim_max = TCP_CLAIM_MAX,
 	.polls_after_send = true,
+	.payload_local = true,
 	.eager_max = TCP_EAGER_MAX,
 	.open = tcp_open,
 	.close = tcp_close,
