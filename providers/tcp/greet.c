@@ -16,74 +16,17 @@
 #define ACCEPT_MAX 16	       /* in one poll */
 #define GUEST_NS   10000000000 /* a guest may be silent for so long where there are many */
 
-/*
- * Keepalive is what notices a dead host while nothing is under way. A bound on unacknowledged
- * data is set only until the lane is connected: see lane_check().
- */
-static void set_options(int fd)
-{
-	int on = 1, cnt = 3;
-	int interval_s = tcp_settings.dead_ms >= 5000 ? tcp_settings.dead_ms / 5000 : 1;
-	int idle_s = tcp_settings.dead_ms / 1000 > cnt * interval_s
-			     ? tcp_settings.dead_ms / 1000 - cnt * interval_s
-			     : 1;
-
-	setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on));
-	setsockopt(fd, SOL_SOCKET, SO_KEEPALIVE, &on, sizeof(on));
-	setsockopt(fd, IPPROTO_TCP, TCP_KEEPIDLE, &idle_s, sizeof(idle_s));
-	setsockopt(fd, IPPROTO_TCP, TCP_KEEPINTVL, &interval_s, sizeof(interval_s));
-	setsockopt(fd, IPPROTO_TCP, TCP_KEEPCNT, &cnt, sizeof(cnt));
-}
-
-/*
- * A connection that stays inside the host shares no network with anyone, so congestion control
- * can only cost there, and some costs much: BBR, where the system defaults to it, slows payload
- * of 1 MiB by up to a third. Every kernel has Reno, for every user. Both ends of a lane do this
- * when it is connected, since an accepted socket has started with the system's choice before
- * anyone sees it. Elsewhere that choice stays.
- */
-static void set_congestion(int fd)
-{
-	static const char reno[] = "reno";
-	union tcp_sockaddr here = { 0 }, there = { 0 };
-	socklen_t here_len = sizeof(here), there_len = sizeof(there);
-
-	if (getsockname(fd, &here.sa, &here_len) || getpeername(fd, &there.sa, &there_len))
-		return;
-	if (tcp_sockaddr_same_ip(&here, &there) ||
-	    (tcp_sockaddr_loopback(&here) && tcp_sockaddr_loopback(&there)))
-		setsockopt(fd, IPPROTO_TCP, TCP_CONGESTION, reno, sizeof(reno) - 1);
-}
-
-/*
- * The kernel offers 64 KiB at first and more as it learns that they are read, which takes hundreds of
- * messages; until then who sends more at once waits within each. A low-water mark raises the buffer and
- * leaves the kernel's own growth on, which SO_RCVBUF would end. It is bounded by half of tcp_rmem's most.
- */
-static void set_window(int fd, int len)
-{
-	int one = 1;
-
-	setsockopt(fd, SOL_SOCKET, SO_RCVLOWAT, &len, sizeof(len));
-	setsockopt(fd, SOL_SOCKET, SO_RCVLOWAT, &one, sizeof(one));
-}
-
 /* Guests have the system's buffer: this is for who has been let in. */
 static void control_up(struct tcp_conn *conn)
 {
 	conn->control.state = TCP_LANE_UP;
-	set_window(conn->control.fd, TCP_CONTROL_WINDOW);
+	tcp_set_window(conn->control.fd, TCP_CONTROL_WINDOW);
 }
 
 static void data_up(struct tcp_conn *conn)
 {
 	conn->data.state = TCP_LANE_UP;
-	set_window(conn->data.fd, TCP_DATA_WINDOW);
-}
-
-static void set_connect_timeout(int fd, unsigned int ms)
-{
-	setsockopt(fd, IPPROTO_TCP, TCP_USER_TIMEOUT, &ms, sizeof(ms));
+	tcp_set_window(conn->data.fd, TCP_DATA_WINDOW);
 }
 
 /* An errno of socket() or connect(), as the contract of connect wants it. */
@@ -115,8 +58,9 @@ static int lane_connect(struct tcp_conn *conn, struct tcp_lane *lane)
 			  0);
 	if (lane->fd < 0)
 		return connect_error(wire, errno);
-	set_options(lane->fd);
-	set_connect_timeout(lane->fd, (unsigned int)tcp_settings.dead_ms);
+	tcp_set_fresh(wire->hub, lane->fd);
+	tcp_set_keepalive(lane->fd);
+	tcp_set_timeout(lane->fd, (unsigned int)tcp_settings.dead_ms);
 	if (connect(lane->fd, &conn->remote.sa, tcp_sockaddr_len(&conn->remote)) &&
 	    errno != EINPROGRESS) {
 		err = connect_error(wire, errno);
@@ -224,8 +168,8 @@ static int say_preamble(struct tcp_conn *conn, struct tcp_lane *lane)
 		err = errno;
 	if (err)
 		return -err;
-	set_connect_timeout(lane->fd, 0);
-	set_congestion(lane->fd);
+	tcp_set_timeout(lane->fd, 0);
+	tcp_set_connected(tcp_wire_of(conn)->hub, lane->fd);
 	n = send(lane->fd, &preamble, sizeof(preamble), MSG_NOSIGNAL);
 	if (n != sizeof(preamble)) /* the first bytes of a connection fit its buffer */
 		return n < 0 ? -errno : -FI_EIO;
@@ -552,8 +496,8 @@ void tcp_accept(struct tcp_port *port)
 		if (fd < 0)
 			continue; /* that connection has ended already */
 		port->hub->starved = false;
-		set_options(fd);
-		set_congestion(fd);
+		tcp_set_keepalive(fd);
+		tcp_set_connected(port->hub, fd);
 		if (!guest_create(port, fd, now)) {
 			close(fd);
 			return;

@@ -211,13 +211,14 @@ void tcp_starved(struct tcp_hub *hub, const char *what, int err)
 
 /* ---- ports ---- */
 
-static int listen_at(struct tcp_lane *lane, const union tcp_sockaddr *at)
+static int listen_at(struct tcp_hub *hub, struct tcp_lane *lane, const union tcp_sockaddr *at)
 {
 	int one = 1, err;
 
 	lane->fd = socket(at->sa.sa_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
 	if (lane->fd < 0)
 		return -errno;
+	tcp_set_fresh(hub, lane->fd);
 	/* A port that was asked for may be in use by connections of a process that has ended. */
 	if (tcp_sockaddr_port(at))
 		setsockopt(lane->fd, SOL_SOCKET, SO_REUSEADDR, &one, sizeof(one));
@@ -232,16 +233,16 @@ static int listen_at(struct tcp_lane *lane, const union tcp_sockaddr *at)
 }
 
 /* At the port of @at, or at any of the configured range, or where the kernel likes. */
-static int listen_in_range(struct tcp_lane *lane, union tcp_sockaddr *at)
+static int listen_in_range(struct tcp_hub *hub, struct tcp_lane *lane, union tcp_sockaddr *at)
 {
 	int port, err = -FI_EADDRINUSE;
 
 	if (tcp_sockaddr_port(at) || !tcp_settings.port_low)
-		return listen_at(lane, at);
+		return listen_at(hub, lane, at);
 	for (port = tcp_settings.port_low;
 	     port <= tcp_settings.port_high && err == -FI_EADDRINUSE; port++) {
 		tcp_sockaddr_set_port(at, (uint16_t)port);
-		err = listen_at(lane, at);
+		err = listen_at(hub, lane, at);
 	}
 	return err;
 }
@@ -263,7 +264,7 @@ static int port_open(struct tcp_port *port)
 {
 	union tcp_sockaddr at = port->wish, bound;
 	socklen_t len = sizeof(bound);
-	int err = listen_in_range(&port->listener, &at);
+	int err = listen_in_range(port->hub, &port->listener, &at);
 
 	if (err)
 		return err;

@@ -14,6 +14,7 @@
  * none does, since control would wait behind all that are under way.
  *
  *	hub.c	   what the endpoints of a domain share: epoll, ports, who has just come
+ *	options.c  what the kernel is told of sockets
  *	wire.c	   open, close, poll: events and timers
  *	bell.c	   what who sleeps wakes by
  *	greet.c	   connecting, accepting, preambles and answers: until a lane is up
@@ -59,6 +60,8 @@
 /* What a lane's receive buffer begins with. */
 #define TCP_CONTROL_WINDOW (256 << 10)
 #define TCP_DATA_WINDOW	   (4 << 20)
+
+#define TCP_CONGESTION_LEN 16u /* name of a congestion control, its NUL included */
 
 enum tcp_lane_kind {
 	TCP_LANE_LISTENER,
@@ -258,6 +261,7 @@ struct tcp_hub {
 	bool forked;		  /* we are a copy: every socket belongs to the parent */
 	bool starved;		  /* a lack of descriptors was logged */
 	bool foreign;		  /* a peer of another version was logged */
+	char congestion[TCP_CONGESTION_LEN]; /* the system's choice */
 	uint8_t *in; /* a control lane's input, and where data that nobody wants goes */
 };
 
@@ -371,6 +375,23 @@ void tcp_lane_close(struct tcp_hub *hub, struct tcp_lane *lane);
 
 /* tcp_starved - no descriptors or memory for a socket: say so once */
 void tcp_starved(struct tcp_hub *hub, const char *what, int err);
+
+/* ---- options.c ---- */
+
+/* tcp_set_fresh - of a socket that is going to listen or to connect: congestion control of this host alone */
+void tcp_set_fresh(struct tcp_hub *hub, int fd);
+
+/* tcp_set_connected - the system's congestion control where the connection leads elsewhere */
+void tcp_set_connected(struct tcp_hub *hub, int fd);
+
+/* tcp_set_keepalive - small packets leave at once, and a dead host is noticed while nothing is under way */
+void tcp_set_keepalive(int fd);
+
+/* tcp_set_window - a receive buffer for @len bytes to begin with */
+void tcp_set_window(int fd, int len);
+
+/* tcp_set_timeout - how long data may stay without acknowledgement; 0: as long as the kernel likes */
+void tcp_set_timeout(int fd, unsigned int ms);
 
 /* ---- bell.c: see wire.h for these ---- */
 
