@@ -4,15 +4,15 @@
  */
 #include "copy.h"
 
-typedef long long copy_vector __attribute__((vector_size(16), aligned(1), may_alias));
+typedef long long copy_16 __attribute__((vector_size(16), aligned(1), may_alias));
 
-void copy_wide(void *to, const void *from, size_t len)
+void copy_bulk(void *to, const void *from, size_t len)
 {
-	copy_vector *t = to;
-	const copy_vector *f = from;
+	copy_16 *t = to;
+	const copy_16 *f = from;
 
 	for (; len >= 64; len -= 64, t += 4, f += 4) {
-		copy_vector a = f[0], b = f[1], c = f[2], d = f[3];
+		copy_16 a = f[0], b = f[1], c = f[2], d = f[3];
 
 		t[0] = a;
 		t[1] = b;
@@ -20,6 +20,51 @@ void copy_wide(void *to, const void *from, size_t len)
 		t[3] = d;
 	}
 	memcpy(t, f, len);
+}
+
+#if defined(__x86_64__) && defined(__SSE2__)
+
+typedef long long copy_32 __attribute__((vector_size(32), aligned(1), may_alias));
+
+__attribute__((target("avx"))) static void copy_page_avx(void *to, const void *from, size_t len)
+{
+	copy_32 *t = to;
+	const copy_32 *f = from;
+
+	for (; len >= 128; len -= 128, t += 4, f += 4) {
+		copy_32 a = f[0], b = f[1], c = f[2], d = f[3];
+
+		t[0] = a;
+		t[1] = b;
+		t[2] = c;
+		t[3] = d;
+	}
+	memcpy(t, f, len);
+}
+
+static inline void copy_page(void *to, const void *from, size_t len)
+{
+	if (likely(__builtin_cpu_supports("avx")))
+		copy_page_avx(to, from, len);
+	else
+		copy_bulk(to, from, len);
+}
+
+#else
+
+static inline void copy_page(void *to, const void *from, size_t len)
+{
+	copy_bulk(to, from, len);
+}
+
+#endif
+
+void copy_wide(void *to, const void *from, size_t len)
+{
+	if (len <= COPY_PAGE)
+		copy_page(to, from, len);
+	else
+		copy_bulk(to, from, len);
 }
 
 void copy_from_iov(void *to, const struct iovec *iov, size_t cnt, size_t skip, size_t len)

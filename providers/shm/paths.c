@@ -31,9 +31,9 @@ static bool fragment_take(struct pshm_conn *conn, const void *data, uint32_t len
 	if (dest->iov_cnt == 1 && dest->iov[0].iov_len >= (size_t)conn->got + len) {
 		char *to = (char *)dest->iov[0].iov_base + conn->got;
 
-		copy_bytes(to, data, most);
+		copy_bulk(to, data, most);
 		ring_expect(&conn->rx);
-		copy_bytes(to + most, (const char *)data + most, len - most);
+		copy_bulk(to + most, (const char *)data + most, len - most);
 	} else {
 		ring_expect(&conn->rx);
 		copy_to_iov(dest->iov, dest->iov_cnt, conn->got, data, len);
