@@ -12,10 +12,10 @@
 #include "progress.h"
 #include "sleep.h"
 
-#define NAP_NS	   1000000u   /* sleep of who can't be woken by all that may come */
-#define PENDING_NS 50000000u  /* ... while an operation may end by the death of a peer alone */
-#define IDLE_NS	   500000000u /* ... while none may */
-#define LOOKED_MAX 64u	      /* peers or receives that are looked at to know that */
+#define NAP_NS	   1000000u    /* sleep of who can't be woken by all that may come */
+#define PENDING_NS 50000000u   /* ... while an operation may end by the death of a peer alone */
+#define IDLE_NS	   1000000000u /* ... while none may */
+#define LOOKED_MAX 64u	       /* peers or receives that are looked at to know that */
 
 void engine_waiter_init(struct engine_waiter *waiter)
 {
@@ -63,7 +63,7 @@ static void engine_wire_join(struct engine_waiter *waiter, struct engine_wire *w
 	w->nested = false;
 	if (!w->wire || !w->ops->bell)
 		return;
-	w->bell = w->ops->bell(w->wire);
+	w->bell = w->ops->bell(w->wire, waiter->nest);
 	w->nested = w->bell >= 0 && !platform_nest_add(waiter->nest, w->bell);
 }
 

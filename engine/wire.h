@@ -261,11 +261,13 @@ struct wire_ops {
 	 * The wire's own, or the same one for several wires of a domain; closed with the last of them.
 	 * Whoever gets it polls for reading and does nothing else with it. In the child of a fork that the
 	 * wire does not work in: none.
+	 * @nest: what the caller sleeps on (platform_nest), and puts that descriptor into. Until it is
+	 * closed the wire may put others into it, and take them out. The same one each time
 	 * Returns it, or -FI_E* when there can be none: the engine naps for a millisecond at most. So
 	 * it does when this is NULL, unless there is arm: then what comes to the wire comes from calls of
 	 * this domain alone, and the wire tells of it by engine_wire_rouse().
 	 */
-	int (*bell)(struct wire *wire);
+	int (*bell)(struct wire *wire, int nest);
 
 	/*
 	 * arm - from now on the bell rings: it is readable as soon as poll() may have something

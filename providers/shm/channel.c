@@ -27,7 +27,6 @@ static int listeners[LISTENERS] = { -1, -1 };
 static char folder[FOLDER_LEN]; /* of the second one */
 static uint64_t key;		/* that they listen at */
 static int watch = -1;
-static char bell; /* stands for the bell that is in the watch */
 static uint32_t idle_cnt;
 static uint32_t owing_cnt; /* channels that owe an answer */
 static uint64_t paused_ns; /* no listener is watched until then; 0: they are */
@@ -288,18 +287,13 @@ static void resume(void)
 
 void pshm_channels_look(void)
 {
-	bool rung = false;
 	void *what;
 
 	resume();
 	if (owing_cnt)
 		pay();
 	for (uint32_t i = 0; i < EVENTS_MAX && sys_epoll_next(watch, &what) == 1; i++) {
-		if (what == &bell) {
-			if (rung) /* rung, and its turn again: there is nothing else */
-				break;
-			rung = true;
-		} else if (what == &listeners[ABSTRACT] || what == &listeners[IN_FOLDER])
+		if (what == &listeners[ABSTRACT] || what == &listeners[IN_FOLDER])
 			accept_one(*(int *)what);
 		else
 			channel_read(what);
@@ -387,16 +381,6 @@ struct pshm_channel *pshm_channel_connect(uint64_t number, int *err)
 	}
 	*err = pshm_scarce(sock) || sock == -FI_EAGAIN ? sock : -FI_EHOSTUNREACH;
 	return NULL;
-}
-
-int pshm_channels_bell(int fd)
-{
-	return sys_epoll_add_known(watch, fd, &bell) ? -1 : watch;
-}
-
-void pshm_channels_bell_drop(int fd)
-{
-	sys_epoll_remove(watch, fd);
 }
 
 bool pshm_channels_open_now(void)

@@ -48,13 +48,6 @@ int pshm_channels_watch(void);
  */
 bool pshm_channels_paused(void);
 
-/*
- * pshm_channels_bell - a descriptor that is readable while @fd is, or there is something to look at
- * Returns it, borrowed, or -1. At most one @fd at a time.
- */
-int pshm_channels_bell(int fd);
-void pshm_channels_bell_drop(int fd);
-
 /* pshm_channel_find - the channel to the listener of that number, or NULL */
 struct pshm_channel *pshm_channel_find(uint64_t number);
 /* pshm_channel_connect - the channel to the listener of that number, made when there is none; or NULL and -FI_E* */

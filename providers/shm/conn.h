@@ -86,7 +86,6 @@ struct pshm_wire {
 	uint32_t conn_cnt;
 	uint64_t wait_ns; /* last look after the processes of connecting[] */
 	int bell;	  /* pipe that is rung when we sleep, or -1 */
-	int asleep_on;	  /* that, or what it is part of; or -1 */
 	int rung;	  /* the one of another endpoint that was rung last, or -1 */
 	struct sys_fifo_id rung_id;
 	uint32_t call_next;		       /* to be given to a connection */
@@ -297,7 +296,7 @@ static inline void pshm_line_publish(struct pshm_conn *conn, struct ring_line *l
 }
 
 /* From sleep.c; bell, arm and disarm of wire_ops. */
-int pshm_bell(struct wire *wire);
+int pshm_bell(struct wire *wire, int nest);
 uint64_t pshm_arm(struct wire *wire);
 void pshm_disarm(struct wire *wire);
 

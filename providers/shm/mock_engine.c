@@ -8,6 +8,7 @@
 #include <stdint.h>
 #include <cmocka.h>
 #include <errno.h>
+#include <poll.h>
 #include <time.h>
 #include <rdma/fi_errno.h>
 #include "copy.h"
@@ -179,8 +180,43 @@ void mock_close(struct mock *m)
 {
 	if (m->wire)
 		m->wire->ops->close(m->wire);
+	if (m->nest)
+		platform_nest_close(m->nest);
 	m->wire = NULL;
 	m->conn = NULL;
+	m->nest = 0;
+}
+
+int mock_nest(struct mock *m)
+{
+	int bell;
+
+	if (m->nest)
+		return m->nest;
+	assert_int_equal(platform_nest_open(-1, &m->nest), 0);
+	bell = pshm_bell(m->wire, m->nest);
+	assert_true(bell >= 0);
+	assert_int_equal(platform_nest_add(m->nest, bell), 0);
+	return m->nest;
+}
+
+bool mock_rings(struct mock *m)
+{
+	struct pollfd p = { .fd = mock_nest(m), .events = POLLIN };
+
+	return poll(&p, 1, 0) == 1;
+}
+
+uint64_t mock_arm_idle(struct mock *m)
+{
+	uint64_t end = platform_now_ns() + 10000000000, ns;
+
+	mock_nest(m);
+	while (!(ns = pshm_arm(m->wire))) {
+		mock_poll(m, NULL);
+		assert_true(platform_now_ns() < end);
+	}
+	return ns;
 }
 
 int mock_connect(struct mock *from, const struct weft_addr *to, struct wire_conn **conn)

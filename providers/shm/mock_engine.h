@@ -36,6 +36,7 @@ struct mock {
 	uint64_t offer_id;
 	struct iovec offer[WIRE_IOV_MAX];
 	uint32_t offer_cnt; /* 0: none */
+	int nest;	    /* what it sleeps on; 0: none yet */
 };
 
 #define MOCK_BIG 1000000u /* tags of payload by sendv start here */
@@ -80,6 +81,13 @@ uint64_t mock_worked_ns(void);
 			assert_true(platform_now_ns() < mock_end);   \
 		}                                                    \
 	} while (0)
+
+/* mock_nest - what it sleeps on, with its bell; asserts that there is one */
+int mock_nest(struct mock *m);
+/* mock_rings - would it wake now? */
+bool mock_rings(struct mock *m);
+/* mock_arm_idle - poll it and arm it, until nothing is left of what connecting did. For how many ns it may sleep */
+uint64_t mock_arm_idle(struct mock *m);
 
 /* mock_pattern - payload of the packet with this tag */
 void mock_pattern(void *buf, size_t len, uint64_t tag);

@@ -16,7 +16,7 @@
  *
  * The bell is a pipe, which the peers open through /proc as they do the door; they tell by its inode
  * that it is the right one. Peers with which we are connected by a socket send a message there, which
- * wakes one endpoint of our process, and that rings the pipe. On the thread that holds the domain.
+ * wakes one endpoint of our process (porter.h), and that rings the pipe. On the thread that holds the domain.
  */
 #include <limits.h>
 #include <rdma/fi_errno.h>
@@ -26,7 +26,7 @@
 #define WORK_NS	   50000u   /* sleep while payload moves: room in a ring is not told of */
 #define CONNECT_NS 1000000u /* ... while connections are made, or somebody can't ring */
 
-int pshm_bell(struct wire *base)
+int pshm_bell(struct wire *base, int nest)
 {
 	struct pshm_wire *w = (struct pshm_wire *)base;
 	struct sys_fifo_id id;
@@ -34,8 +34,10 @@ int pshm_bell(struct wire *base)
 
 	if (w->forked)
 		return -FI_EOPBADSTATE;
-	if (w->bell >= 0)
-		return w->asleep_on;
+	if (w->bell >= 0) {
+		pshm_sockets_bell(w, w->bell, nest);
+		return w->bell;
+	}
 	fd = sys_fifo_create(&id);
 	if (fd < 0)
 		return fd;
@@ -44,8 +46,8 @@ int pshm_bell(struct wire *base)
 	w->door->bell_ino = id.ino;
 	/* R:pshm_door.bell  what it is before its number; pairs A:pshm_door.bell */
 	atomic_store_explicit(&w->door->bell, (uint32_t)fd, memory_order_release);
-	w->asleep_on = pshm_sockets_bell(w, fd);
-	return w->asleep_on;
+	pshm_sockets_bell(w, fd, nest);
+	return fd;
 }
 
 /* Has anything come that poll() should see? If not: is there somebody who can't ring, in @mute */
@@ -116,7 +118,7 @@ uint64_t pshm_arm(struct wire *base)
 		return WORK_NS;
 	if (blind || mute || !list_empty(&w->connecting))
 		return CONNECT_NS;
-	return pshm_sockets_nap(w);
+	return pshm_sockets_rest(w);
 }
 
 void pshm_disarm(struct wire *base)
@@ -126,6 +128,7 @@ void pshm_disarm(struct wire *base)
 	if (!w->armed || w->forked)
 		return;
 	set_armed(w, false);
+	pshm_sockets_up(w);
 	/* Somebody took it: the bell rings, or is about to. */
 	if (!atomic_exchange_explicit(&w->door->armed, 0, memory_order_relaxed) && w->bell >= 0)
 		sys_fifo_clear(w->bell);

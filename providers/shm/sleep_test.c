@@ -54,90 +54,70 @@ static int teardown(void **state)
 	return 0;
 }
 
-static bool rings(struct mock *m)
-{
-	struct pollfd p = { .fd = pshm_bell(m->wire), .events = POLLIN };
-
-	assert_true(p.fd >= 0);
-	return poll(&p, 1, 0) == 1;
-}
-
-/* Until nothing is left of what connecting did. */
-static void armed(struct mock *m)
-{
-	uint64_t end = platform_now_ns() + 10000000000;
-
-	assert_true(pshm_bell(m->wire) >= 0);
-	while (!pshm_arm(m->wire)) {
-		mock_poll(m, NULL);
-		assert_true(platform_now_ns() < end);
-	}
-}
-
 static void message_rings_for_who_is_armed_and_for_nobody_else(void **state)
 {
 	uint64_t sent = 0;
 
-	assert_false(rings(&b));
+	assert_false(mock_rings(&b));
 	assert_true(mock_put(a.conn, sent++, 8));
-	assert_false(rings(&b));
+	assert_false(mock_rings(&b));
 	assert_int_equal(pshm_arm(b.wire), 0); /* it is there */
 	mock_until(&b, NULL, b.next_tag == sent);
 	for (int i = 0; i < 5; i++) {
-		armed(&b);
-		assert_false(rings(&b));
+		mock_arm_idle(&b);
+		assert_false(mock_rings(&b));
 		assert_true(mock_put(a.conn, sent++, i % 2 ? 8 : 3000));
-		assert_true(rings(&b));
+		assert_true(mock_rings(&b));
 		assert_true(mock_put(a.conn, sent++, 8));
 		pshm_disarm(b.wire);
-		assert_false(rings(&b));
+		assert_false(mock_rings(&b));
 		mock_until(&b, NULL, b.next_tag == sent);
 		assert_true(mock_put(a.conn, sent++, 8));
-		assert_false(rings(&b));
+		assert_false(mock_rings(&b));
 		mock_until(&b, NULL, b.next_tag == sent);
 	}
 }
 
 static void arming_again_silences_a_bell_that_rings_for_nothing(void **state)
 {
-	armed(&b);
+	mock_arm_idle(&b);
 	assert_true(mock_put(a.conn, 0, 8));
-	assert_true(rings(&b));
+	assert_true(mock_rings(&b));
 	mock_until(&b, NULL, b.next_tag == 1);
-	assert_true(rings(&b));
-	armed(&b);
-	assert_false(rings(&b));
+	assert_true(mock_rings(&b));
+	mock_arm_idle(&b);
+	assert_false(mock_rings(&b));
 	assert_true(mock_put(a.conn, 1, 8));
-	assert_true(rings(&b));
+	assert_true(mock_rings(&b));
 }
 
 /* Its maker comes to see that somebody sleeps only when what it called for has been read. */
 static void ring_for_an_old_call_does_not_hide_the_next(void **state)
 {
-	armed(&b);
+	mock_arm_idle(&b);
 	pshm_disarm(b.wire);
 	a_rings_late = true;
 	assert_true(pshm_arm(b.wire) > 0);
 	assert_false(a_rings_late);
 	assert_true(mock_put(a.conn, 0, 8));
-	assert_true(rings(&b));
+	assert_true(mock_rings(&b));
 }
 
 static void connection_and_its_end_ring(void **state)
 {
 	struct wire_conn *conn;
 
-	armed(&b);
+	mock_arm_idle(&b);
 	assert_int_equal(mock_connect(&a, &b.addr, &conn), 0);
-	assert_true(rings(&b));
+	assert_true(mock_rings(&b));
 	mock_until(&a, &b, b.ups == 2 && a.ups == 2);
-	armed(&b);
+	mock_arm_idle(&b);
 	pshm_wire_ops.disconnect(conn);
-	assert_true(rings(&b));
+	assert_true(mock_rings(&b));
 	mock_until(&b, NULL, b.downs == 1);
-	armed(&b);
+	mock_arm_idle(&b);
 	mock_close(&a);
-	assert_true(rings(&b));
+	assert_true(mock_rings(&b));
 }
 
 static void payload_under_way_is_looked_after(void **state)
@@ -146,10 +126,10 @@ static void payload_under_way_is_looked_after(void **state)
 	unsigned char *buf = calloc(1, LEN);
 	struct mock_op op;
 
-	armed(&a);
+	mock_arm_idle(&a);
 	assert_int_equal(mock_sendv(a.conn, MOCK_BIG, buf, LEN, 1, &op), 0);
 	assert_int_equal(a.roused, 1); /* by a call, while another thread sleeps */
-	armed(&a);
+	mock_arm_idle(&a);
 	assert_true(pshm_arm(a.wire) < 1000000);
 	mock_until(&a, &b, op.done);
 	free(buf);
@@ -157,33 +137,33 @@ static void payload_under_way_is_looked_after(void **state)
 
 static void bell_that_cannot_be_opened_is_tried_again(void **state)
 {
-	armed(&b);
+	mock_arm_idle(&b);
 	sys_fault_set(SYS_CALL_OPEN_FD, EMFILE, 0, 1);
 	assert_true(mock_put(a.conn, 0, 8));
-	assert_false(rings(&b));
+	assert_false(mock_rings(&b));
 	assert_true(mock_put(a.conn, 1, 8));
-	assert_true(rings(&b));
+	assert_true(mock_rings(&b));
 }
 
 #define SHORT_NS 1000000u /* sleep of who is not woken by all */
 
 static void who_cannot_be_rung_sleeps_for_a_moment(void **state)
 {
-	armed(&b);
+	mock_arm_idle(&b);
 	assert_true(pshm_arm(b.wire) > SHORT_NS);
 	sys_fault_set(SYS_CALL_OPEN_FD, EMFILE, 0, 1);
 	assert_true(mock_put(a.conn, 0, 8));
-	assert_false(rings(&b));
+	assert_false(mock_rings(&b));
 	pshm_disarm(b.wire);
 	mock_until(&b, NULL, b.next_tag == 1);
-	armed(&b);
+	mock_arm_idle(&b);
 	assert_in_range(pshm_arm(b.wire), 1, SHORT_NS);
 	/* it can now */
 	assert_true(mock_put(a.conn, 1, 8));
-	assert_true(rings(&b));
+	assert_true(mock_rings(&b));
 	pshm_disarm(b.wire);
 	mock_until(&b, NULL, b.next_tag == 2);
-	armed(&b);
+	mock_arm_idle(&b);
 	assert_true(pshm_arm(b.wire) > SHORT_NS);
 }
 
@@ -196,15 +176,15 @@ static void peer_whose_door_is_shut_sleeps_for_a_moment(void **state)
 	sys_fault_set(SYS_CALL_OPEN_FD, EACCES, 2, 1);
 	mock_until(&a, &b, a.ups == 2 && b.ups == 2);
 	assert_true(pshm_conn_of(b.conn)->door_shut);
-	armed(&a);
+	mock_arm_idle(&a);
 	assert_in_range(pshm_arm(a.wire), 1, SHORT_NS);
 }
 
 static void no_pipe_is_told(void **state)
 {
 	sys_fault_set(SYS_CALL_PIPE, EMFILE, 0, 1);
-	assert_int_equal(pshm_bell(b.wire), -EMFILE);
-	assert_true(pshm_bell(b.wire) >= 0);
+	assert_int_equal(pshm_bell(b.wire, -1), -EMFILE);
+	assert_true(pshm_bell(b.wire, -1) >= 0);
 }
 
 /* Two processes */
@@ -218,7 +198,7 @@ static int sleep_for(struct mock *m, uint64_t tag, uint32_t *slept, uint64_t *se
 	for (uint32_t spins = mock_random(seed) % 100; spins && m->next_tag <= tag; spins--)
 		mock_poll(m, NULL);
 	while (m->next_tag <= tag) {
-		struct pollfd p = { .fd = pshm_bell(m->wire), .events = POLLIN };
+		struct pollfd p = { .fd = mock_nest(m), .events = POLLIN };
 		uint64_t ns = pshm_arm(m->wire);
 
 		if (ns) {

@@ -10,11 +10,10 @@
 #include "channel.h"
 #include "conn.h"
 #include "epoll.h"
+#include "porter.h"
 
-#define LOOK_NS 1000000u /* between looks */
-#define NAP_NS \
-	10000000u	/* between looks of who sleeps, and is not woken when something comes */
-#define ASKS_MAX     4u /* of one process, at a time: each takes descriptors on both sides */
+#define LOOK_NS	     1000000u /* between looks */
+#define ASKS_MAX     4u	   /* of one process, at a time: each takes descriptors on both sides */
 #define REQUESTS_MAX 1024u /* that wait for their endpoints' poll(), of all endpoints */
 
 /* Rank 3; nothing is called under it but system calls that do not wait. */
@@ -23,9 +22,8 @@ static struct platform_lock lock = { PTHREAD_MUTEX_INITIALIZER };
 /* The lock's, like all of channel.c. */
 static struct list wires = { &wires, &wires }; /* struct pshm_wire.listed */
 static struct list asks = { &asks, &asks };
-static uint8_t own[PSHM_NONCE];	 /* of the last endpoint */
-static bool numbered;		 /* there is one */
-static struct pshm_wire *porter; /* who is woken by all that comes */
+static uint8_t own[PSHM_NONCE]; /* of the last endpoint */
+static bool numbered;		/* there is one */
 static uint32_t request_cnt;
 static _Atomic uint64_t look_ns; /* the next look; 0: there is nothing to look at */
 static _Atomic int watched =
@@ -50,8 +48,7 @@ static struct pshm_wire *wire_find_locked(const uint8_t nonce[PSHM_NONCE])
 static void wire_knock_locked(struct pshm_wire *w)
 {
 	pshm_door_knock(w->door);
-	if (pshm_door_bell_due(w->door) && w->listed.bell >= 0)
-		sys_fifo_ring(w->listed.bell);
+	pshm_porter_ring(&w->listed);
 }
 
 /* Maps what came with a request. Takes the descriptors. Returns 0 or the error to answer. */
@@ -201,8 +198,10 @@ int pshm_note_take(struct pshm_channel *c, const struct pshm_note *note,
 	}
 }
 
+/* Who waits for the sockets may have to look at them instead, now. */
 static void watch_locked(void)
 {
+	pshm_porter_settle();
 	atomic_store_explicit(&watched, pshm_channels_paused() ? -1 : pshm_channels_watch(),
 			      memory_order_relaxed);
 }
@@ -261,9 +260,11 @@ static void fork_child_locked(void)
 
 	pshm_channels_forget();
 	numbered = false;
-	porter = NULL;
-	while ((node = list_pop(&wires)))
+	pshm_porter_forget();
+	while ((node = list_pop(&wires))) {
 		list_init(node);
+		pshm_porter_join(&container_of(node, struct pshm_wire, listed.link)->listed);
+	}
 	while ((node = list_pop(&asks)))
 		list_init(node);
 	request_cnt = 0;
@@ -323,7 +324,7 @@ int pshm_sockets_join(struct pshm_wire *w)
 
 	list_init(&w->listed.link);
 	list_init(&w->listed.requests);
-	w->listed.bell = -1;
+	pshm_porter_join(&w->listed);
 	platform_lock(&lock);
 	err = pshm_channels_open(pshm_sockets_number(own));
 	if (!err) {
@@ -354,10 +355,7 @@ void pshm_sockets_leave(struct pshm_wire *w)
 		return;
 	platform_lock(&lock);
 	list_remove(&w->listed.link);
-	if (porter == w) {
-		pshm_channels_bell_drop(w->listed.bell);
-		porter = NULL;
-	}
+	pshm_porter_leave(&w->listed);
 	while ((node = list_pop(&w->listed.requests))) {
 		request_cnt -= !w->forked;
 		request_drop_locked(node);
@@ -370,33 +368,34 @@ void pshm_sockets_leave(struct pshm_wire *w)
 	w->listed.joined = false;
 }
 
-int pshm_sockets_bell(struct pshm_wire *w, int bell)
+void pshm_sockets_bell(struct pshm_wire *w, int bell, int nest)
 {
-	int fd = -1;
-
 	if (!w->listed.joined)
-		return bell;
+		return;
 	platform_lock(&lock);
-	w->listed.bell = bell;
-	if (!porter)
-		fd = pshm_channels_bell(bell);
-	if (fd >= 0)
-		porter = w;
+	pshm_porter_bell(&w->listed, bell, nest);
 	platform_unlock(&lock);
-	return fd >= 0 ? fd : bell;
 }
 
-uint64_t pshm_sockets_nap(const struct pshm_wire *w)
+uint64_t pshm_sockets_rest(struct pshm_wire *w)
 {
 	uint64_t ns;
 
 	if (!w->listed.joined)
 		return UINT64_MAX;
 	platform_lock(&lock);
-	/* the porter may be awake, and compute */
-	ns = porter != w || pshm_channels_paused() ? NAP_NS : UINT64_MAX;
+	ns = pshm_porter_rest(&w->listed);
 	platform_unlock(&lock);
 	return ns;
+}
+
+void pshm_sockets_up(struct pshm_wire *w)
+{
+	if (!w->listed.joined)
+		return;
+	platform_lock(&lock);
+	pshm_porter_up(&w->listed);
+	platform_unlock(&lock);
 }
 
 struct pshm_request *pshm_sockets_take(struct pshm_wire *w)
@@ -419,6 +418,7 @@ void pshm_sockets_refuse(const struct pshm_request *r, int err)
 	platform_lock(&lock);
 	if (pshm_note_refuse(pshm_channel_of(r->process), pair->nonce, err))
 		pshm_channel_over(pshm_channel_of(r->process));
+	watch_locked();
 	platform_unlock(&lock);
 }
 

@@ -17,7 +17,7 @@
  *
  * Both sides have to be one user. Everything that comes is checked field by field, and memory as if it
  * had come through /proc. The sockets are looked at by whichever endpoint polls, about once a
- * millisecond, and by who is about to sleep; while all sleep they wake one. So a connection takes up to
+ * millisecond, and by who is about to sleep; while all sleep they wake one (porter.h). So a connection takes up to
  * a millisecond, where /proc takes microseconds.
  *
  * One lock for the process; all calls from the thread that holds the endpoint's domain.
@@ -57,12 +57,25 @@ _Static_assert(offsetof(struct pshm_note, error) == 8, "layout");
 _Static_assert(offsetof(struct pshm_note, to) == 16, "layout");
 _Static_assert(offsetof(struct pshm_note, pair) == 32, "layout");
 
+/* How an endpoint sleeps. */
+enum pshm_rest {
+	PSHM_AWAKE,
+	PSHM_NAPS,  /* and looks at the sockets then */
+	PSHM_SOUND, /* until it is woken */
+};
+
 /* What this file keeps in each endpoint: its lock's. */
 struct pshm_listed {
 	struct list link;
 	struct list requests; /* struct pshm_request, that wait for poll() */
-	int bell;	      /* its pipe, or -1 */
 	bool joined;
+	/* porter.c's: */
+	int bell; /* its pipe, or -1 */
+	int nest; /* what its domain sleeps on, which holds that pipe too, or -1 */
+	enum pshm_rest rest;
+	struct list asleep; /* with others that are PSHM_SOUND */
+	uint64_t since_ns;  /* it sleeps, or slept last */
+	bool quiet;	    /* ... for longer than a nap */
 };
 
 /* What it keeps in each connection that asks: its lock's. */
@@ -115,16 +128,17 @@ void pshm_sockets_look(void);
 void pshm_sockets_sweep(void);
 
 /*
- * pshm_sockets_bell - what an endpoint is to sleep on
- * @bell: its pipe, which is rung from now on when something has come for it alone
- *
- * One endpoint of the process is woken by all that comes to its sockets, looks at it, and rings the
- * others. Returns that descriptor, borrowed until the endpoint leaves, or @bell.
+ * pshm_sockets_bell - an endpoint is to be woken when something has come for it
+ * @bell: its pipe, which is rung
+ * @nest: what is slept on, which holds that pipe. From now on until the endpoint leaves it may hold the
+ *	process's sockets too: one endpoint is woken by all that comes, looks at it, and rings the others
  */
-int pshm_sockets_bell(struct pshm_wire *wire, int bell);
+void pshm_sockets_bell(struct pshm_wire *wire, int bell, int nest);
 
-/* pshm_sockets_nap - how long an endpoint may sleep until it looks itself, ns; UINT64_MAX: until it is woken */
-uint64_t pshm_sockets_nap(const struct pshm_wire *wire);
+/* pshm_sockets_rest - an endpoint is about to sleep: how long may it, ns; UINT64_MAX: until it is woken */
+uint64_t pshm_sockets_rest(struct pshm_wire *wire);
+/* pshm_sockets_up - it is awake. Nothing for one that was */
+void pshm_sockets_up(struct pshm_wire *wire);
 
 /* pshm_sockets_room - may that endpoint's process be asked now, or are as many requests under way as may be? */
 bool pshm_sockets_room(const uint8_t to[PSHM_NONCE]);

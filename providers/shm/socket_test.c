@@ -113,24 +113,10 @@ static void descriptors_do_not_grow_with_connections(void **state)
 	assert_int_equal(mock_descriptors(), before);
 }
 
-static bool rings(struct mock *m)
-{
-	struct pollfd p = { .fd = pshm_bell(m->wire), .events = POLLIN };
-
-	assert_true(p.fd >= 0);
-	return poll(&p, 1, 0) == 1;
-}
-
 static void armed(struct mock *m)
 {
-	uint64_t end = platform_now_ns() + 10000000000;
-
-	assert_true(pshm_bell(m->wire) >= 0);
-	while (!pshm_arm(m->wire)) {
-		mock_poll(m, NULL);
-		assert_true(platform_now_ns() < end);
-	}
-	assert_false(rings(m));
+	mock_arm_idle(m);
+	assert_false(mock_rings(m));
 }
 
 static void sleeper_is_woken_by_messages_and_by_connections(void **state)
@@ -139,16 +125,15 @@ static void sleeper_is_woken_by_messages_and_by_connections(void **state)
 
 	mock_open(&a);
 	mock_open(&b);
-	assert_true(pshm_bell(b.wire) >= 0); /* the first one */
-	armed(&b);
+	armed(&b); /* the first one */
 	assert_int_equal(pshm_arm(b.wire), UINT64_MAX);
 	assert_int_equal(mock_connect(&a, &b.addr, &conn), 0);
-	assert_true(rings(&b));
+	assert_true(mock_rings(&b));
 	mock_until(&a, &b, a.conn && b.conn);
 	for (uint64_t i = 0; i < 10; i++) {
 		armed(&b);
 		assert_true(mock_put(a.conn, i, 8));
-		assert_true(rings(&b));
+		assert_true(mock_rings(&b));
 		pshm_disarm(b.wire);
 		mock_until(&b, NULL, b.next_tag == i + 1);
 	}
@@ -157,7 +142,7 @@ static void sleeper_is_woken_by_messages_and_by_connections(void **state)
 	assert_true(pshm_arm(a.wire) <= 10000000);
 	assert_true(mock_put(b.conn, 0, 8));
 	pshm_sockets_look();
-	assert_true(rings(&a));
+	assert_true(mock_rings(&a));
 	mock_until(&a, NULL, a.next_tag == 1);
 }
 

@@ -7,7 +7,7 @@
  */
 #include "tcp_wire.h"
 
-int tcp_bell(struct wire *out)
+int tcp_bell(struct wire *out, int nest)
 {
 	struct tcp_wire *wire = tcp_wire_from(out);
 

@@ -10,7 +10,7 @@
 
 static bool rings(struct side *side, int ms)
 {
-	struct pollfd p = { .fd = tcp_bell(side->wire), .events = POLLIN };
+	struct pollfd p = { .fd = tcp_bell(side->wire, -1), .events = POLLIN };
 
 	assert_true(p.fd >= 0);
 	return poll(&p, 1, ms) == 1;
@@ -177,14 +177,14 @@ static void a_forked_child_hears_nothing_of_its_parent(void **state)
 	settle(a, b);
 	pid = fork();
 	if (!pid) {
-		if (tcp_bell(a->wire) != -FI_EOPBADSTATE || tcp_arm(a->wire))
+		if (tcp_bell(a->wire, -1) != -FI_EOPBADSTATE || tcp_arm(a->wire))
 			_exit(1);
 		side_poll(a);
 		_exit(a->downs != 1 || !tcp_arm(a->wire));
 	}
 	assert_int_equal(waitpid(pid, &status, 0), pid);
 	assert_int_equal(status, 0);
-	assert_true(tcp_bell(a->wire) >= 0);
+	assert_true(tcp_bell(a->wire, -1) >= 0);
 	side_close(a);
 	side_close(b);
 }

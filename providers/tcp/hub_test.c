@@ -52,7 +52,7 @@ static void sides_of_a_domain_take_two_descriptors(void **state)
 		assert_int_equal(sides[i]->addr.port, sides[0]->addr.port);
 		/* the port stands for the first one */
 		assert_int_equal(sides[i]->addr.flags, i ? ADDR_PORT_SHARED : 0);
-		assert_int_equal(tcp_bell(sides[i]->wire), tcp_bell(sides[0]->wire));
+		assert_int_equal(tcp_bell(sides[i]->wire, -1), tcp_bell(sides[0]->wire, -1));
 	}
 	alone = side_open(NULL);
 	assert_int_not_equal(alone->addr.port, sides[0]->addr.port);
@@ -242,7 +242,7 @@ static void a_child_of_fork_shares_nothing_with_its_parent(void **state)
 		/* of the same domain, and of its own all the same */
 		c = side_open_in(NULL, &domain);
 		if (c->addr.port == a->addr.port || c->addr.flags ||
-		    tcp_bell(c->wire) == tcp_wire_from(a->wire)->hub->epoll_fd)
+		    tcp_bell(c->wire, -1) == tcp_wire_from(a->wire)->hub->epoll_fd)
 			_exit(1);
 		side_close(b);
 		side_close(c);

@@ -395,7 +395,7 @@ void tcp_set_timeout(int fd, unsigned int ms);
 
 /* ---- bell.c: see wire.h for these ---- */
 
-int tcp_bell(struct wire *wire);
+int tcp_bell(struct wire *wire, int nest);
 uint64_t tcp_arm(struct wire *wire);
 void tcp_disarm(struct wire *wire);
 

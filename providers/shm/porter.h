@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * Which of the process's sleepers looks at its sockets.
+ *
+ * What comes by them has to be seen soon, whoever it is for and whatever the other threads of the program do. As
+ * long as an endpoint sleeps until it is woken, one of them
+ *
+ *	is the porter: what its domain sleeps on holds the sockets too;
+ *	or naps: it wakes after 10 ms and looks.
+ *
+ * Who sleeps for the first time after it was busy naps, unless it is the porter; so endpoints that are
+ * woken often hand nothing on. Once it has slept for as long, it sleeps until it is woken. A porter that wakes
+ * leaves the sockets to one of those, if nobody naps: by two system calls, which wake nobody.
+ *
+ * An endpoint whose bell a program has in a descriptor of its own (fi_trywait) counts as asleep until the next call.
+ *
+ * Called by socket.c alone, with its lock.
+ */
+#ifndef WEFT_SHM_PORTER_H
+#define WEFT_SHM_PORTER_H
+
+#include "socket.h"
+
+/* pshm_porter_join - an endpoint of ours, awake; pshm_porter_leave - not any more */
+void pshm_porter_join(struct pshm_listed *listed);
+void pshm_porter_leave(struct pshm_listed *listed);
+
+/* pshm_porter_bell - an endpoint has a bell, and its domain a nest */
+void pshm_porter_bell(struct pshm_listed *listed, int bell, int nest);
+
+/* pshm_porter_rest - it is about to sleep, or sleeps. Returns for how many ns at most; UINT64_MAX: until it is woken */
+uint64_t pshm_porter_rest(struct pshm_listed *listed);
+/* pshm_porter_up - it is awake. Nothing for one that was */
+void pshm_porter_up(struct pshm_listed *listed);
+
+/* pshm_porter_settle - the sockets may have been paused: have somebody look who does not wait for them */
+void pshm_porter_settle(void);
+
+/* pshm_porter_ring - wake an endpoint, if it sleeps */
+void pshm_porter_ring(struct pshm_listed *listed);
+
+/* pshm_porter_forget - in the child of a fork: of those that are left nobody sleeps here; they leave next */
+void pshm_porter_forget(void);
+
+#endif
