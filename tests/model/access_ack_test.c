@@ -29,14 +29,6 @@ static void watch(const struct wire_conn *conn, const struct packet *packet, boo
 	acks += packet->op == PACKET_ACK && conn->wire->ep == fake_end_engine(&a);
 }
 
-static void go(uint32_t rounds)
-{
-	while (rounds--) {
-		fake_end_progress(&a);
-		fake_end_progress(&b);
-	}
-}
-
 /* So many completions at a, within so many rounds. */
 static void expect(uint32_t cnt, uint32_t rounds)
 {
@@ -50,7 +42,7 @@ static void expect(uint32_t cnt, uint32_t rounds)
 		if (ret == 1)
 			continue;
 		assert_true(rounds--);
-		go(1);
+		fake_ends_go(1);
 	}
 }
 
@@ -75,7 +67,7 @@ static int setup(void **state)
 	expect(1, IN_TIME);
 	of_a = fake_end_peer(&a, &b.name);
 	of_b = fake_end_peer(&b, &a.name);
-	go(IN_TIME);
+	fake_ends_go(IN_TIME);
 	fake_watch.packet = watch;
 	acks = 0;
 	return 0;
@@ -85,9 +77,7 @@ static int teardown(void **state)
 {
 	fake_watch.packet = NULL;
 	assert_int_equal(fi_close(&mr->fid), 0);
-	fake_end_close(&b);
-	fake_end_close(&a);
-	assert_int_equal(fake_conn_cnt(), 0);
+	fake_ends_close();
 	return 0;
 }
 
@@ -105,7 +95,7 @@ static void arrive(void)
 	uint64_t there = put(1);
 
 	for (uint32_t i = 0; i < SOON && region[1] != there; i++)
-		go(1);
+		fake_ends_go(1);
 	assert_int_equal(region[1], there);
 	assert_true(engine_quiet_open(of_a));
 	assert_int_equal(acks, 0);
@@ -119,10 +109,10 @@ static void writes_that_nobody_waits_for_are_acknowledged_together(void **state)
 		put(1);
 		assert_int_equal(
 			fi_inject_atomic(a.ep, &one, 1, to_b, 16, KEY, FI_UINT64, FI_SUM), 0);
-		go(1);
+		fake_ends_go(1);
 	}
 	assert_in_range(acks, 1, 30);
-	go(SOON);
+	fake_ends_go(SOON);
 	assert_int_equal(region[1], buf[1]);
 	assert_int_equal(region[2], 200);
 }
@@ -131,11 +121,11 @@ static void all_are_acknowledged_in_time(void **state)
 {
 	arrive();
 	for (uint32_t i = 0; i < IN_TIME && engine_quiet_open(of_a); i++)
-		go(1);
+		fake_ends_go(1);
 	assert_false(engine_quiet_open(of_a));
 	assert_int_equal(of_a->quiet_cnt, 0);
 	assert_int_equal(acks, 1);
-	go(IN_TIME);
+	fake_ends_go(IN_TIME);
 	assert_int_equal(acks, 1);
 }
 
@@ -201,18 +191,18 @@ static void some_of_many_ask(void **state)
 	for (uint32_t i = 0; i < QUIET_ASKS; i++)
 		put(1 + i);
 	for (uint32_t i = 0; i < IN_TIME && of_b->rx_seq != (uint32_t)of_a->tx_seq; i++)
-		go(1);
-	go(SOON / 2);
+		fake_ends_go(1);
+	fake_ends_go(SOON / 2);
 	assert_false(engine_quiet_open(of_a));
 	for (uint32_t i = 0; i < 20 * ENGINE_ASKED_MAX; i++) {
 		put(1 + i % 1000);
 		assert_in_range(of_a->quiet_cnt, 0, ENGINE_ASKED_MAX);
 		if (i % 32 == 0)
-			go(1);
+			fake_ends_go(1);
 	}
 	for (uint32_t i = 0; i < IN_TIME && fake_end_engine(&a)->queued_cnt; i++)
-		go(1);
-	go(SOON);
+		fake_ends_go(1);
+	fake_ends_go(SOON);
 	assert_memory_equal(&region[1], &buf[1], 1000 * 8);
 }
 
@@ -227,7 +217,7 @@ static void target_that_closes_says_what_it_has_got(void **state)
 	buf[1] = 5;
 	assert_int_equal(fi_write(a.ep, &buf[1], 8, NULL, to_b, 8, KEY, &context), 0);
 	while (region[1] != 5 && rounds--)
-		go(1);
+		fake_ends_go(1);
 	assert_true(engine_quiet_open(of_a));
 	expect(1, SOON);
 	fake_end_stop(&b);
@@ -257,11 +247,11 @@ static void break_forgets_who_was_to_be_told(void **state)
 	arrive();
 	assert_int_equal(of_b->ack_due, ACK_LATER);
 	assert_true(fake_break(fake_end_engine(&a), fake_end_engine(&b), -FI_ETIMEDOUT) > 0);
-	go(IN_TIME);
+	fake_ends_go(IN_TIME);
 	assert_true(list_empty(&fake_end_engine(&b)->acks_later));
 	assert_false(engine_quiet_open(of_a));
 	put(1);
-	go(IN_TIME);
+	fake_ends_go(IN_TIME);
 	assert_int_equal(region[1], buf[1]);
 	assert_false(engine_quiet_open(of_a));
 }

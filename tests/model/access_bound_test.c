@@ -53,18 +53,8 @@ static int teardown(void **state)
 	assert_int_equal(ep->tx_pool.used, 0);
 	assert_int_equal(fake_end_peer(&a, &b.name)->asked_cnt, 0);
 	assert_int_equal(fi_close(&mr->fid), 0);
-	fake_end_close(&b);
-	fake_end_close(&a);
-	assert_int_equal(fake_conn_cnt(), 0);
+	fake_ends_close();
 	return 0;
-}
-
-static void go(uint32_t rounds)
-{
-	while (rounds--) {
-		fake_end_progress(&a);
-		fake_end_progress(&b);
-	}
 }
 
 /* @cnt operations end well, or (@err) with that error */
@@ -79,7 +69,7 @@ static void expect(uint32_t cnt, int err)
 		ret = fi_cq_read(a.tx_cq, &entry, 1);
 		if (ret == -FI_EAGAIN) {
 			assert_true(rounds++ < ROUNDS_MAX);
-			go(1);
+			fake_ends_go(1);
 			continue;
 		}
 		assert_int_equal(ret, err ? -FI_EAVAIL : 1);
@@ -90,7 +80,7 @@ static void expect(uint32_t cnt, int err)
 		}
 		cnt--;
 	}
-	go(100);
+	fake_ends_go(100);
 	assert_int_equal(fi_cq_read(a.tx_cq, &entry, 1), -FI_EAGAIN);
 }
 
@@ -120,9 +110,9 @@ static void begin_all(ssize_t (*post)(uint64_t key), uint64_t key)
 	for (uint32_t i = 0; i < OPS; i++) {
 		assert_int_equal(post(key), 0);
 		if (i % 64 == 0)
-			go(64);
+			fake_ends_go(64);
 	}
-	go(3 * OPS);
+	fake_ends_go(3 * OPS);
 	hold_answers(false);
 	expect(OPS, key == KEY ? 0 : FI_EKEYREJECTED);
 }
@@ -213,7 +203,7 @@ static void quiet_writes_and_reads_share_the_bound(void **state)
 		buf[2] = i;
 		assert_int_equal(fi_inject_write(a.ep, &buf[2], 8, to_b, 16, KEY), 0);
 		assert_int_equal(read_one(KEY), 0);
-		go(4);
+		fake_ends_go(4);
 		assert_in_range(peer->asked_cnt + peer->quiet_cnt, 1, ENGINE_ASKED_MAX);
 	}
 	hold_answers(false);

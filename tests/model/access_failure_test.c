@@ -79,20 +79,8 @@ static int teardown(void **state)
 	if (mr)
 		assert_int_equal(fi_close(&mr->fid), 0);
 	mr = NULL;
-	fake_end_close(&b);
-	fake_end_close(&a);
-	assert_int_equal(fake_conn_cnt(), 0);
+	fake_ends_close();
 	return 0;
-}
-
-static void go(uint32_t rounds)
-{
-	while (rounds--) {
-		if (a.ep)
-			fake_end_progress(&a);
-		if (b.ep)
-			fake_end_progress(&b);
-	}
 }
 
 static ssize_t next(struct fid_cq *cq, uint32_t rounds)
@@ -102,7 +90,7 @@ static ssize_t next(struct fid_cq *cq, uint32_t rounds)
 	do {
 		ret = fi_cq_read(cq, &entry, 1);
 		if (ret == -FI_EAGAIN)
-			go(1);
+			fake_ends_go(1);
 	} while (ret == -FI_EAGAIN && rounds--);
 	if (ret == -FI_EAVAIL) {
 		error = (struct fi_cq_err_entry){ 0 };
@@ -165,7 +153,7 @@ static void meet(void)
 	assert_int_equal(fi_write(a.rma, buf, 8, NULL, to_b, 0, KEY, &done), 0);
 	assert_int_equal(next(a.tx_cq, ROUNDS_MAX), 1);
 	assert_ptr_equal(entry.op_context, &done);
-	go(200);
+	fake_ends_go(200);
 }
 
 /* The states in which operations are caught */
@@ -201,7 +189,8 @@ static void queued_behind_a_fence(void)
 	stop(&b, &a, true);
 	post_write(8);
 	msg.context = context();
-	assert_int_equal(fi_writemsg(a.ep, &msg, FI_COMPLETION | FI_DELIVERY_COMPLETE | FI_FENCE), 0);
+	assert_int_equal(
+		fi_writemsg(a.ep, &msg, FI_COMPLETION | FI_DELIVERY_COMPLETE | FI_FENCE), 0);
 	post_read(8);
 	assert_true(fake_end_engine(&a)->queued_cnt == 2);
 }
@@ -228,7 +217,7 @@ static void never_connected(void)
 	post_write(LARGE);
 	post_read(8);
 	post_atomics();
-	go(10);
+	fake_ends_go(10);
 }
 
 static void unacked(void)
@@ -242,7 +231,7 @@ static void unacked(void)
 	assert_int_equal(fi_atomic(a.rma, operand, 4, NULL, to_b, 8192, KEY, FI_UINT64, FI_SUM,
 				   context()),
 			 0);
-	go(20);
+	fake_ends_go(20);
 	assert_memory_equal(region, buf, 8192); /* done, and not known to be */
 }
 
@@ -253,7 +242,7 @@ static void refused_and_unacked(void)
 	assert_int_equal(fi_write(a.rma, buf, 8, NULL, to_b, 0, 4711, context()), 0);
 	assert_int_equal(fi_read(a.ep, out, 8, NULL, to_b, 0, 4711, context()), 0);
 	assert_int_equal(fi_write(a.rma, buf, LARGE, NULL, to_b, 0, 4711, context()), 0);
-	go(20);
+	fake_ends_go(20);
 }
 
 static void large_write_not_answered(void)
@@ -261,7 +250,7 @@ static void large_write_not_answered(void)
 	meet();
 	stop(&a, &b, true);
 	post_write(LARGE);
-	go(20);
+	fake_ends_go(20);
 }
 
 /* The payload of a large write is asked for, and does not come. */
@@ -275,10 +264,10 @@ static void large_write_half_way(void)
 	meet();
 	stop(&b, &a, true);
 	post_write(LARGE);
-	go(20);
+	fake_ends_go(20);
 	stop(&a, &b, true);
 	stop(&b, &a, false);
-	go(20);
+	fake_ends_go(20);
 	assert_int_equal(fake_end_engine(&b)->landing_pool.used, 1);
 }
 
@@ -294,7 +283,7 @@ static void large_write_arriving(void)
 	meet();
 	post_write(LARGE);
 	for (uint32_t i = 0; i < 100 && region[8] != 'b'; i++)
-		go(1);
+		fake_ends_go(1);
 	stop(&a, &b, true);
 	assert_int_equal(fake_end_engine(&b)->landing_pool.used, 1);
 }
@@ -313,7 +302,7 @@ static void streamed_write_arriving(void)
 	post_write(LARGE);
 	post_write(LARGE);
 	for (uint32_t i = 0; i < 100 && region[8] != 'b'; i++)
-		go(1);
+		fake_ends_go(1);
 	stop(&a, &b, true);
 	assert_true(fake_end_engine(&b)->landing_pool.used);
 }
@@ -337,7 +326,7 @@ static void streamed_writes_before_their_turn(void)
 		assert_int_equal(fi_write(a.rma, buf, 2000, NULL, to_b, 0, KEY, &contexts[0]),
 				 0);
 		for (uint32_t n = 0; n < 20 && !fake_end_peer(&b, &a.name)->early_cnt; n++)
-			go(1);
+			fake_ends_go(1);
 	}
 	assert_true(fake_end_peer(&b, &a.name)->early_cnt);
 	posted = OPS_MAX + 1; /* too many to tell one by one */
@@ -357,7 +346,7 @@ static void large_write_being_read(void)
 	for (uint32_t i = 0; i < 3; i++)
 		post_write(LARGE);
 	for (uint32_t i = 0; i < 100 && !fake_end_engine(&b)->landing_pool.used; i++)
-		go(1);
+		fake_ends_go(1);
 	stop(&a, &b, true);
 	assert_true(fake_end_engine(&b)->landing_pool.used);
 }
@@ -368,7 +357,7 @@ static void large_write_not_finished(void)
 	meet();
 	stop(&b, &a, true);
 	post_write(LARGE);
-	go(20);
+	fake_ends_go(20);
 	assert_memory_equal(region, buf, LARGE);
 }
 
@@ -380,7 +369,7 @@ static void requests_on_their_way(void)
 	post_read(0);
 	post_read(LARGE);
 	post_atomics();
-	go(20);
+	fake_ends_go(20);
 }
 
 static void responses_on_their_way(void)
@@ -391,7 +380,7 @@ static void responses_on_their_way(void)
 	post_read(0);
 	post_read(LARGE);
 	post_atomics();
-	go(20);
+	fake_ends_go(20);
 }
 
 static void responses_without_room(void)
@@ -408,7 +397,7 @@ static void responses_without_room(void)
 		post_read(LARGE);
 	}
 	post_atomics();
-	go(20);
+	fake_ends_go(20);
 	assert_true(fake_end_engine(&b)->reply_pool.used >= 3);
 	assert_true(fake_end_engine(&b)->landing_pool.used >= 2);
 }
@@ -432,7 +421,7 @@ static void response_arriving(void)
 			posted = 0;
 			post_read(LARGE);
 		}
-		go(1);
+		fake_ends_go(1);
 	}
 	stop(&b, &a, true);
 	assert_int_equal(fake_end_engine(&b)->landing_pool.used, 1);
@@ -458,7 +447,7 @@ static void early_at_the_target(void)
 						 KEY, FI_UINT64, FI_SUM, &contexts[0]),
 				 0);
 		for (uint32_t n = 0; n < 20 && !fake_end_peer(&b, &a.name)->early_cnt; n++)
-			go(1);
+			fake_ends_go(1);
 	}
 	assert_true(fake_end_peer(&b, &a.name)->early_cnt);
 	posted = OPS_MAX + 1; /* too many to tell one by one */
@@ -538,7 +527,7 @@ static void drop_messages(void)
 
 	fake_knobs_default(&k);
 	knobs(&k);
-	go(2000);
+	fake_ends_go(2000);
 	/* What was stored at b is not what this is about. */
 	while (fake_end_engine(&b)->held_pool.used || fake_end_peer(&b, &a.name)->held_cnt) {
 		assert_int_equal(
@@ -556,7 +545,7 @@ static void broken_connection_ends_each_operation_once(void **state)
 		assert_true(fake_break(fake_end_engine(&a), fake_end_engine(&b),
 				       -FI_ETIMEDOUT) > 0);
 		expect_errors(FI_ETIMEDOUT, FI_ETIMEDOUT, false);
-		go(100);
+		fake_ends_go(100);
 		drop_messages();
 		teardown(state);
 		setup(state);
@@ -574,7 +563,7 @@ static void target_that_closes_ends_each_operation_once(void **state)
 		mr = NULL;
 		if (states[i].begin == never_connected)
 			for (uint32_t n = 0; n < posted; n++) {
-				go(50);
+				fake_ends_go(50);
 				fi_cancel(&a.ep->fid, &contexts[n]);
 			}
 		/* Who refuses to be connected to again is gone; what had not left can be cancelled. */
@@ -593,7 +582,7 @@ static void initiator_that_closes_leaves_nothing_at_the_target(void **state)
 		begin(i);
 		stop(&a, &b, false);
 		fake_end_stop(&a);
-		go(1000);
+		fake_ends_go(1000);
 		if (states[i].begin != never_connected)
 			drop_messages();
 		expect_no_leaks(&b);
@@ -665,11 +654,11 @@ static void region_that_is_being_read_stays_until_that_ends(void **state)
 	meet();
 	stop(&b, &a, true);
 	post_read(LARGE);
-	go(20);
+	fake_ends_go(20);
 	assert_int_equal(fi_close(&mr->fid), -FI_EBUSY);
 	stop(&b, &a, false);
 	assert_int_equal(next(a.tx_cq, ROUNDS_MAX), 1);
-	go(20);
+	fake_ends_go(20);
 	assert_int_equal(fi_close(&mr->fid), 0);
 	mr = NULL;
 	post_read(8);
@@ -689,7 +678,7 @@ static void region_closes_as_soon_as_the_wire_lets_go_of_it(void **state)
 	stop(&b, &a, true);
 	post_read(LARGE);
 	for (uint32_t i = 0; i < 100 && !fake_end_engine(&b)->landing_pool.used; i++)
-		go(1);
+		fake_ends_go(1);
 	assert_int_equal(fi_close(&mr->fid), 0);
 	mr = NULL;
 	memset(region, 'x', REGION);

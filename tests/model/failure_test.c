@@ -56,21 +56,8 @@ static int setup(void **state)
 
 static int teardown(void **state)
 {
-	fake_end_close(&c);
-	fake_end_close(&b);
-	fake_end_close(&a);
-	assert_int_equal(fake_conn_cnt(), 0);
+	fake_ends_close();
 	return 0;
-}
-
-static void go(uint32_t rounds)
-{
-	while (rounds--) {
-		fake_end_progress(&a);
-		fake_end_progress(&b);
-		if (c.ep)
-			fake_end_progress(&c);
-	}
 }
 
 /* The next completion of a queue; -FI_EAVAIL with what is in 'error'; -FI_EAGAIN: none comes. */
@@ -81,7 +68,7 @@ static ssize_t next(struct fid_cq *cq, uint32_t rounds)
 	do {
 		ret = fi_cq_readfrom(cq, &entry, 1, &source);
 		if (ret == -FI_EAGAIN)
-			go(1);
+			fake_ends_go(1);
 	} while (ret == -FI_EAGAIN && rounds--);
 	if (ret == -FI_EAVAIL) {
 		error = (struct fi_cq_err_entry){ 0 };
@@ -123,7 +110,7 @@ static void meet(void)
 	expect_done(b.rx_cq, &contexts[15]);
 	assert_string_equal(buf, "meeting");
 	expect_done(a.tx_cq, &contexts[14]);
-	go(200); /* the better wire too */
+	fake_ends_go(200); /* the better wire too */
 }
 
 static void broken_connection_fails_directed_receives_with_their_source(void **state)
@@ -240,10 +227,10 @@ static void stop_in_rendezvous(char *from, char *to, size_t len)
 	knobs(1024, 8192, false);
 	meet();
 	assert_int_equal(fi_tsend(a.ep, from, len, NULL, to_b, 7, &contexts[0]), 0);
-	go(20);
+	fake_ends_go(20);
 	fake_stop(fake_end_engine(&a), fake_end_engine(&b), true);
 	assert_int_equal(fi_trecv(b.ep, to, len, NULL, FI_ADDR_UNSPEC, 7, 0, &contexts[1]), 0);
-	go(100);
+	fake_ends_go(100);
 	expect_nothing(a.tx_cq);
 	expect_nothing(b.rx_cq);
 }
@@ -309,9 +296,9 @@ static void whole_messages_that_are_stored_survive_their_connection(void **state
 	assert_int_equal(fi_tinject(a.ep, "small", 6, to_b, 1), 0);
 	assert_int_equal(fi_tsend(a.ep, big, sizeof(big), NULL, to_b, 2, &contexts[0]), 0);
 	expect_done(a.tx_cq, &contexts[0]);
-	go(100);
+	fake_ends_go(100);
 	break_both(-FI_ECONNRESET);
-	go(100);
+	fake_ends_go(100);
 	assert_int_equal(fi_trecv(b.ep, buf, 8, NULL, to_a, 1, 0, &contexts[1]), 0);
 	expect_done(b.rx_cq, &contexts[1]);
 	assert_string_equal(buf, "small");
@@ -327,7 +314,7 @@ static void stored_rendezvous_of_a_lost_sender_fails_the_receive_that_gets_it(vo
 
 	meet();
 	assert_int_equal(fi_tsend(a.ep, big, sizeof(big), NULL, to_b, 2, &contexts[0]), 0);
-	go(100);
+	fake_ends_go(100);
 	break_both(-FI_ECONNRESET);
 	expect_error(a.tx_cq, &contexts[0], FI_ECONNRESET);
 	expect_nothing(b.rx_cq);
@@ -349,7 +336,7 @@ static void after_a_break_a_new_connection_carries_on(void **state)
 	for (int i = 0; i < 20; i++) {
 		meet();
 		assert_true(break_both(i % 2 ? -FI_ECONNRESET : -FI_ETIMEDOUT) > 0);
-		go(10);
+		fake_ends_go(10);
 		assert_int_equal(fi_tsend(b.ep, "back", 5, NULL, to_a, 9, &contexts[0]), 0);
 		assert_int_equal(fi_trecv(a.ep, buf, 8, NULL, to_b, 9, 0, &contexts[1]), 0);
 		expect_done(a.rx_cq, &contexts[1]);
@@ -441,7 +428,7 @@ static void both_connecting_at_once_makes_one_connection(void **state)
 		assert_int_equal(fi_trecv(a.ep, other, 8, NULL, to_b, 1, 0, &contexts[1]), 0);
 		expect_done(b.rx_cq, &contexts[0]);
 		expect_done(a.rx_cq, &contexts[1]);
-		go(100);
+		fake_ends_go(100);
 		assert_int_equal(fake_conn_cnt(), 2); /* its two ends */
 	}
 }
@@ -508,7 +495,7 @@ static void endpoint_whose_process_is_gone_fails_sends_at_the_first_refusal(void
 	assert_int_equal(fi_tsend(a.ep, "hello", 6, NULL, to_c, 1, &contexts[0]), 0);
 	expect_done(a.tx_cq, &contexts[0]);
 	fake_end_close(&c);
-	go(100);
+	fake_ends_go(100);
 	refusals = 0;
 	fake_watch.ended = count_refusal;
 	assert_int_equal(fi_tsend(a.ep, "anybody?", 9, NULL, to_c, 1, &contexts[0]), 0);
@@ -686,14 +673,14 @@ static void endpoint_closes_while_payload_is_on_its_way_to_stored_messages(void 
 			assert_int_equal(fi_tsend(a.ep, from[i], sizeof(from[i]), NULL, to_b, i,
 						  &contexts[i]),
 					 0);
-		go(3 + (uint32_t)seed % 7);
+		fake_ends_go(3 + (uint32_t)seed % 7);
 		assert_int_equal(fi_trecvmsg(b.ep, &peek, FI_PEEK | FI_CLAIM), 0);
 		peek.tag = 4;
 		assert_int_equal(fi_trecvmsg(b.ep, &peek, FI_PEEK | FI_DISCARD), 0);
 		peek.tag = 3;
 		fake_end_close(&b);
 		fake_end_open(&b, &plain, NULL);
-		go(1000);
+		fake_ends_go(1000);
 	}
 }
 

@@ -54,6 +54,9 @@ static const struct engine_family families[FAKE_FAMILIES] = {
 	[FAKE_FAMILY_AB] = FAMILY("fake-a", "fake-b"),
 };
 
+static struct fake_end *opened[FAKE_ENDS_MAX]; /* in that order */
+static uint32_t opened_cnt;
+
 void fake_ends_begin(uint64_t seed)
 {
 	static bool defined;
@@ -67,6 +70,7 @@ void fake_ends_begin(uint64_t seed)
 	fake_host(1);
 	fake_wires_register();
 	fake_watch = (struct fake_watch){ 0 };
+	opened_cnt = 0;
 	fake_knobs_default(&knobs);
 	fake_knobs_set(FAKE_A, &knobs);
 	fake_knobs_set(FAKE_B, &knobs);
@@ -125,6 +129,16 @@ static void bind_cntrs(struct fake_end *end)
 	}
 }
 
+static void opened_forget(const struct fake_end *end)
+{
+	uint32_t kept = 0;
+
+	for (uint32_t i = 0; i < opened_cnt; i++)
+		if (opened[i] != end)
+			opened[kept++] = opened[i];
+	opened_cnt = kept;
+}
+
 void fake_end_open(struct fake_end *end, const struct fake_end_attr *attr,
 		   struct fake_end *with)
 {
@@ -142,6 +156,9 @@ void fake_end_open(struct fake_end *end, const struct fake_end_attr *attr,
 	info->tx_attr->op_flags = attr->tx_op_flags;
 	info->rx_attr->op_flags = attr->rx_op_flags;
 	*end = (struct fake_end){ .shares = with != NULL };
+	opened_forget(end); /* its memory was another one's before */
+	assert_true(opened_cnt < FAKE_ENDS_MAX);
+	opened[opened_cnt++] = end;
 	if (with) {
 		end->domain = with->domain;
 		end->av = with->av;
@@ -177,6 +194,7 @@ void fake_end_stop(struct fake_end *end)
 
 void fake_end_close(struct fake_end *end)
 {
+	opened_forget(end);
 	if (end->ep)
 		fake_end_stop(end);
 	if (!end->shares && end->fabric) {
@@ -218,4 +236,19 @@ struct engine_peer *fake_end_peer(const struct fake_end *end, const struct weft_
 void fake_end_progress(struct fake_end *end)
 {
 	engine_progress(fake_end_engine(end));
+}
+
+void fake_ends_go(uint32_t rounds)
+{
+	while (rounds--)
+		for (uint32_t i = 0; i < opened_cnt; i++)
+			if (opened[i]->ep)
+				fake_end_progress(opened[i]);
+}
+
+void fake_ends_close(void)
+{
+	while (opened_cnt)
+		fake_end_close(opened[opened_cnt - 1]);
+	assert_int_equal(fake_conn_cnt(), 0);
 }

@@ -50,7 +50,7 @@ struct fake_end {
 	struct fid_cq *tx_cq, *rx_cq;	    /* likewise; the same with one_cq */
 	struct fid_cntr *cntrs[FAKE_CNTRS]; /* with count */
 	struct fid_ep *ep;
-	struct fid_ep *rma; /* the same: operations complete at the target */
+	struct fid_ep *rma;    /* the same: operations complete at the target */
 	bool shares;	       /* domain, av and queues are those of another end */
 	struct weft_addr name; /* from fi_getname */
 };
@@ -58,7 +58,7 @@ struct fake_end {
 /* fake_ends_begin - forget what an earlier test left behind; @seed decides the wires and the clock */
 void fake_ends_begin(uint64_t seed);
 
-/* fake_end_open - @with: NULL, or the end whose domain, av and queues it shares */
+/* fake_end_open - @with: NULL, or the end whose domain, av and queues it shares; at most FAKE_ENDS_MAX at a time */
 void fake_end_open(struct fake_end *end, const struct fake_end_attr *attr,
 		   struct fake_end *with);
 
@@ -82,5 +82,11 @@ struct engine_peer *fake_end_peer(const struct fake_end *end, const struct weft_
 
 /* fake_end_progress - one round, without reading completions */
 void fake_end_progress(struct fake_end *end);
+
+/* fake_ends_go - so many rounds of each end whose endpoint is open */
+void fake_ends_go(uint32_t rounds);
+
+/* fake_ends_close - for a test's teardown: close all ends that are open, after which no connection is left */
+void fake_ends_close(void);
 
 #endif

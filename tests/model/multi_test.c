@@ -60,18 +60,8 @@ static int setup(void **state)
 
 static int teardown(void **state)
 {
-	fake_end_close(&b);
-	fake_end_close(&a);
-	assert_int_equal(fake_conn_cnt(), 0);
+	fake_ends_close();
 	return 0;
-}
-
-static void go(uint32_t rounds)
-{
-	while (rounds--) {
-		fake_end_progress(&a);
-		fake_end_progress(&b);
-	}
 }
 
 static ssize_t next(struct fid_cq *cq, uint32_t rounds)
@@ -81,7 +71,7 @@ static ssize_t next(struct fid_cq *cq, uint32_t rounds)
 	do {
 		ret = fi_cq_read(cq, &entry, 1);
 		if (ret == -FI_EAGAIN)
-			go(1);
+			fake_ends_go(1);
 	} while (ret == -FI_EAGAIN && rounds--);
 	if (ret == -FI_EAVAIL) {
 		error = (struct fi_cq_err_entry){ 0 };
@@ -159,7 +149,7 @@ static ssize_t tpost(size_t len, uint64_t tag, uint64_t ignore, uint64_t flags, 
 static void send_len(size_t len)
 {
 	while (fi_send(a.ep, from, len, NULL, to_b, NULL) == -FI_EAGAIN)
-		go(1);
+		fake_ends_go(1);
 }
 
 static void buffer_takes_messages_until_too_little_is_free(void **state)
@@ -190,7 +180,7 @@ static void messages_that_are_here_already_go_into_the_buffer_first(void **state
 	send_len(BIG); /* stays with its sender */
 	send_len(5000);
 	send_len(200);
-	go(200);
+	fake_ends_go(200);
 	assert_int_equal(post(BIG + 6300, FI_ADDR_UNSPEC, &contexts[0]), 0);
 	/* the large one takes its time, and what is behind it does not wait */
 	for (int parts = 0, last = 0; parts < 4; parts++) {
@@ -258,7 +248,7 @@ static void claimed_message_is_the_first_in_its_buffer(void **state)
 	min_is(50);
 	for (int i = 0; i < 3; i++)
 		assert_int_equal(fi_tinject(a.ep, from, 100 + i, to_b, 5), 0);
-	go(200);
+	fake_ends_go(200);
 	assert_int_equal(fi_trecvmsg(b.ep, &peek, FI_PEEK | FI_CLAIM), 0);
 	assert_int_equal(next(b.rx_cq, ROUNDS_MAX), 1);
 	assert_int_equal(tpost(500, 5, 0, FI_PEEK, &contexts[0]), -FI_EBADFLAGS);
@@ -311,7 +301,7 @@ static void cancelled_buffer_waits_for_what_is_under_way_in_it(void **state)
 	knobs(false);
 	fake_stop(fake_end_engine(&b), fake_end_engine(&a), true);
 	send_len(BIG);
-	go(100);
+	fake_ends_go(100);
 	assert_int_equal(fi_cancel(&b.ep->fid, &contexts[0]), 0);
 	assert_int_equal(fi_cancel(&b.ep->fid, &contexts[0]), 0);
 	fake_stop(fake_end_engine(&b), fake_end_engine(&a), false);
@@ -337,7 +327,7 @@ static void break_in_the_middle(fi_addr_t src)
 	expect_part(&contexts[0], 0, 50, FI_RECV | FI_MSG);
 	fake_stop(fake_end_engine(&b), fake_end_engine(&a), true);
 	send_len(BIG);
-	go(100);
+	fake_ends_go(100);
 	fake_stop(fake_end_engine(&b), fake_end_engine(&a), false);
 	fake_break(fake_end_engine(&a), fake_end_engine(&b), -FI_ECONNRESET);
 }
@@ -350,7 +340,7 @@ static void broken_peer_fails_its_parts_and_wildcards_go_on(void **state)
 	break_in_the_middle(FI_ADDR_UNSPEC);
 	expect_error(&contexts[0], FI_ECONNRESET, FI_RECV | FI_MSG);
 	assert_int_equal(error.src_addr, to_a);
-	go(10); /* the other side learns of it too */
+	fake_ends_go(10); /* the other side learns of it too */
 	send_len(40);
 	expect_part(&contexts[0], 50 + BIG, 40, FI_RECV | FI_MSG);
 }
@@ -402,7 +392,7 @@ static void endpoint_closes_with_buffers_in_use(void **state)
 	fake_stop(fake_end_engine(&b), fake_end_engine(&a), true);
 	send_len(BIG);
 	send_len(BIG);
-	go(100);
+	fake_ends_go(100);
 }
 
 /*
