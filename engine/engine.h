@@ -207,6 +207,7 @@ struct engine_domain {
 	_Atomic uint8_t lock_use; /* enum engine_lock_use */
 	_Atomic bool wanted;	  /* a data call waits for who has claimed the domain */
 	bool gathered;		  /* a wire has sent that wants to be polled after it */
+	bool untold;		  /* it was said that an endpoint has nobody to tell of ends */
 	uint32_t idle;		  /* rounds of progress in a row that moved nothing */
 	uint32_t yield_after;	  /* so many of them before others may have the core (yield.h) */
 	struct list eps;	  /* enabled endpoints, struct engine_ep.domain_link */

@@ -54,6 +54,39 @@ static int engine_ep_ready(const struct engine_ep *ep)
 	return ep->sep_rxs ? 0 : engine_shared_check(ep);
 }
 
+static bool engine_told(const struct engine_cq *cq, struct engine_cntr *const *cntr, size_t cnt)
+{
+	bool told = cq != NULL;
+
+	for (size_t i = 0; i < cnt; i++)
+		told |= cntr[i] != NULL;
+	return told;
+}
+
+/* Some forget it where libfabric's sockets, and we, do not mind. Those who mean it read this once. */
+static void engine_ep_untold(struct engine_ep *ep)
+{
+	const struct engine_tx_ctx *tx = ep->ctx.tx_caps ? ep->ctx.tx : NULL;
+	const struct engine_rx_ctx *rx = ep->ctx.rx_caps & (FI_MSG | FI_TAGGED) ? ep->ctx.rx
+										: NULL;
+	bool sends = tx && !engine_told(tx->cq, tx->cntr, ENGINE_TX_CNTRS);
+	bool receives = rx && !engine_told(rx->cq, rx->cntr, ENGINE_RX_CNTRS);
+
+	if (ep->domain->untold || ep->sep_rxs || !(sends || receives))
+		return;
+	ep->domain->untold = true;
+	FI_WARN(ep->family->provider, FI_LOG_EP_CTRL,
+		"fi_enable: nobody is told how what the endpoint %s ends; bind a completion queue or a "
+		"counter with %s, as other providers want it (%s). This is said once for each domain\n",
+		sends && receives ? "sends and receives"
+		: sends		  ? "sends"
+				  : "receives",
+		sends && receives ? "FI_TRANSMIT and FI_RECV"
+		: sends		  ? "FI_TRANSMIT"
+				  : "FI_RECV",
+		fi_strerror(FI_ENOCQ));
+}
+
 /* With the domain held. */
 static int engine_ep_start(struct engine_ep *ep)
 {
@@ -85,6 +118,7 @@ static int engine_ep_start(struct engine_ep *ep)
 	list_remove(&ep->domain_link);
 	list_push(&ep->domain->eps, &ep->domain_link);
 	engine_waiter_join(ep);
+	engine_ep_untold(ep);
 	return 0;
 }
 

@@ -122,6 +122,27 @@ static void binds_say_why_not(void **state)
 	assert_int_equal(fi_close(&eq->fid), 0);
 }
 
+/* It is not refused; who has forgotten his queue reads that nobody is told. */
+static void endpoint_without_a_queue_is_told_of_once(void **state)
+{
+	struct fid_ep *ep[3];
+
+	for (int i = 0; i < 3; i++) {
+		assert_int_equal(fi_endpoint(e.domain, e.info, &ep[i], NULL), 0);
+		assert_int_equal(fi_ep_bind(ep[i], &e.av->fid, 0), 0);
+		if (!i)
+			assert_int_equal(fi_ep_bind(ep[i], &e.cq->fid, FI_TRANSMIT | FI_RECV),
+					 0);
+		lines = 0;
+		assert_int_equal(fi_enable(ep[i]), 0);
+		assert_int_equal(lines, i == 1);
+	}
+	assert_non_null(strstr(last, "fi_enable"));
+	assert_non_null(strstr(last, "sends and receives"));
+	for (int i = 0; i < 3; i++)
+		assert_int_equal(fi_close(&ep[i]->fid), 0);
+}
+
 static void opens_say_why_not(void **state)
 {
 	struct fi_cq_attr cq_attr = { .format = (enum fi_cq_format)99 };
@@ -298,6 +319,7 @@ int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(binds_say_why_not),
+		cmocka_unit_test(endpoint_without_a_queue_is_told_of_once),
 		cmocka_unit_test(opens_say_why_not),
 		cmocka_unit_test(regions_and_vectors_say_why_not),
 		cmocka_unit_test(transfers_say_why_not),
