@@ -29,6 +29,7 @@
 
 enum {
 	OPT_CPUS = 256,
+	OPT_IDLE,
 	OPT_REALTIME,
 	OPT_TIMEOUT,
 	OPT_JSON,
@@ -40,6 +41,7 @@ static const struct option longopts[] = {
 	{ "peers", required_argument, NULL, 'n' },
 	{ "rounds", required_argument, NULL, 'r' },
 	{ "iterations", required_argument, NULL, 'i' },
+	{ "idle", required_argument, NULL, OPT_IDLE },
 	{ "cpus", required_argument, NULL, OPT_CPUS },
 	{ "realtime", no_argument, NULL, OPT_REALTIME },
 	{ "timeout", required_argument, NULL, OPT_TIMEOUT },
@@ -62,6 +64,8 @@ static void usage(void)
 	       "  -n, --peers=N          peers of the endpoint with many; default: %u\n"
 	       "  -r, --rounds=N         samples of the times; default: %u\n"
 	       "  -i, --iterations=N     reads per sample; default: %u\n"
+	       "      --idle=N           also, how often N domains with automatic progress that have\n"
+	       "                         nothing to do wake, and what part of a core they take\n"
 	       "      --cpus=A,B         the two cores; default: the first two\n"
 	       "      --realtime         run before all other programs (SCHED_FIFO)\n"
 	       "      --timeout=SECONDS  for any one message; default: %u\n"
@@ -92,6 +96,9 @@ static void set_option(struct scale_options *opt, int c, const char *arg)
 		break;
 	case 'i':
 		opt->reads = argument_number(arg, "iterations", 1, 1000000000);
+		break;
+	case OPT_IDLE:
+		opt->idle = argument_number(arg, "idle", 1, CROWD_MAX);
 		break;
 	case OPT_CPUS:
 		argument_cpus(arg, &opt->place);
@@ -159,6 +166,15 @@ static void print_times(const char *what, const struct stats *st, const char *un
 	printf("%-34s %8.2f %-3s  (%.2f..%.2f)\n", what, st->median, unit, st->p10, st->p90);
 }
 
+static void print_idle(const struct scale_options *opt, const struct idle *idle)
+{
+	char what[64];
+
+	snprintf(what, sizeof(what), "an idle domain, of %u", opt->idle);
+	printf("%-34s %8.2f wake-ups a second  (all: %.2f%% of a core)\n", what, idle->wakes,
+	       100 * idle->cpu * opt->idle);
+}
+
 static void print_text(const struct scale_options *opt, const struct scale_figures *fig)
 {
 	char text[3 * RESULTS_TEXT_MAX], what[64];
@@ -177,6 +193,8 @@ static void print_text(const struct scale_options *opt, const struct scale_figur
 	snprintf(what, sizeof(what), "an empty fi_cq_read, %u peers", opt->peers);
 	print_times(what, &many, "ns");
 	print_times("the ratio of the two", &both, "");
+	if (opt->idle)
+		print_idle(opt, &fig->idle);
 	free(ratio);
 }
 
@@ -213,6 +231,10 @@ static int write_json(const struct scale_options *opt, const struct scale_figure
 		"endpoint_bytes", memory_object(&fig->endpoint), "pair_bytes",
 		memory_object(&fig->pair), "idle_one_ns", times_array(fig->few_ns, opt->rounds),
 		"idle_many_ns", times_array(fig->many_ns, opt->rounds));
+	if (opt->idle)
+		json_object_set_new(whole, "idle_domain",
+				    json_pack("{s:i, s:f, s:f}", "domains", (int)opt->idle,
+					      "wakes", fig->idle.wakes, "cpu", fig->idle.cpu));
 	rc = json_dumpf(whole, to, JSON_REAL_PRECISION(REAL_DIGITS)) || fputc('\n', to) == EOF;
 	json_decref(whole);
 	if (to == stdout ? fflush(to) : fclose(to))

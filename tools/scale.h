@@ -10,6 +10,7 @@
 #include <stdio.h>
 
 #include "channel.h"
+#include "idle.h"
 #include "memory.h"
 #include "plan.h"
 #include "results.h"
@@ -22,6 +23,7 @@ struct scale_options {
 	unsigned peers;
 	unsigned rounds;
 	unsigned reads; /* of an idle queue, per round */
+	unsigned idle;	/* domains with automatic progress; 0: not measured */
 	bool want_json;
 	const char *json_path; /* NULL: standard output, without the text */
 };
@@ -32,6 +34,7 @@ struct scale_figures {
 	struct memory pair;	/* bytes of one, in both processes */
 	double *few_ns;		/* a fi_cq_read of an endpoint with one peer; of each round */
 	double *many_ns;	/* the same with all peers */
+	struct idle idle;	/* where it is measured */
 };
 
 /*

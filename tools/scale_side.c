@@ -2,7 +2,7 @@
 /*
  * How the figures of 'weft scale' are taken; scale.h has the contract.
  *
- * Endpoints are created in a child that has nothing else. For pairs there are two processes
+ * Endpoints are created in a child that has nothing else, and so are domains that are to be idle (idle.c). For pairs there are two processes
  * on two cores: side 0 has two endpoints, each in a domain of its own, one that knows a single
  * peer and one that knows many; side 1 has all those peers. Pairs exchange one message each way,
  * one pair after the other. Then side 1 sleeps in the out-of-band channel, while side 0 reads the
@@ -65,8 +65,25 @@ static int measure_creation(const struct scale_options *opt, struct memory *grow
 	return rc;
 }
 
-/* In a child: the other part of the measurement forks, which libfabric does not survive. */
-static int create_in_child(const struct scale_options *opt, struct memory *grown)
+/* What is measured in a process of its own: @figure receives it. Returns 0 or -FI_E* */
+struct alone {
+	int (*measure)(const struct scale_options *opt, void *figure);
+	void *figure;
+	size_t len;
+};
+
+static int creation(const struct scale_options *opt, void *figure)
+{
+	return measure_creation(opt, figure);
+}
+
+static int idleness(const struct scale_options *opt, void *figure)
+{
+	return idle_measure(&opt->plan, &opt->channel, opt->idle, figure);
+}
+
+/* In a child: other parts of the measurement fork, which libfabric does not survive. */
+static int in_child(const struct scale_options *opt, const struct alone *alone)
 {
 	int fds[2], status;
 	ssize_t got;
@@ -79,19 +96,19 @@ static int create_in_child(const struct scale_options *opt, struct memory *grown
 	if (child < 0)
 		err(EXIT_FAILURE, "fork");
 	if (!child) {
-		status = measure_creation(opt, grown) ||
-			 write(fds[1], grown, sizeof(*grown)) != sizeof(*grown);
+		status = alone->measure(opt, alone->figure) ||
+			 write(fds[1], alone->figure, alone->len) != (ssize_t)alone->len;
 		_exit(status ? EXIT_FAILURE : EXIT_SUCCESS);
 	}
 	close(fds[1]);
-	got = read(fds[0], grown, sizeof(*grown));
+	got = read(fds[0], alone->figure, alone->len);
 	close(fds[0]);
 	while (waitpid(child, &status, 0) < 0 && errno == EINTR)
 		;
 	if (WIFSIGNALED(status))
 		warnx("the process that made endpoints was killed by signal %d",
 		      WTERMSIG(status));
-	return got == sizeof(*grown) && !status ? EXIT_SUCCESS : EXIT_FAILURE;
+	return got == (ssize_t)alone->len && !status ? EXIT_SUCCESS : EXIT_FAILURE;
 }
 
 static int open_crowds(struct scale *sc)
@@ -244,7 +261,11 @@ int scale_measure(const struct scale_options *opt, struct scale_figures *figures
 	figures->many_ns = calloc(opt->rounds, sizeof(double));
 	if (!figures->few_ns || !figures->many_ns)
 		err(EXIT_FAILURE, "scale");
-	status = create_in_child(opt, &figures->endpoint);
+	status = in_child(opt, &(struct alone){ creation, &figures->endpoint,
+						sizeof(figures->endpoint) });
+	if (!status && opt->idle)
+		status = in_child(opt, &(struct alone){ idleness, &figures->idle,
+							sizeof(figures->idle) });
 	if (!status)
 		status = place_run(&opt->place, pairs_side, &sc);
 	if (!status)

@@ -151,6 +151,8 @@ whole = json.load(sys.stdin)
 assert all(sum(whole[what].values()) > 0 for what in (\"endpoint_bytes\", \"pair_bytes\"))
 print(whole[\"provider\"], whole[\"endpoints\"], whole[\"peers\"], len(whole[\"idle_one_ns\"]),
       len(whole[\"idle_many_ns\"]))'"
+expect 'scale measures idle domains' 0 '^an idle domain, of 2 .* wake-ups a second' \
+	"$weft" scale -p shm -e 2 -n 2 -r 1 -i 100 --idle=2
 expect 'scale names the provider that is missing' 1 'no provider frob offers' \
 	"$weft" scale -p frob
 
