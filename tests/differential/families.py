@@ -206,6 +206,8 @@ class Waits(Sequence):
 
     def transfers(self, cnt):
         """Messages, and looks of every kind at what is slept on."""
+        # a set in which nothing is that messages are told to
+        idle = '' if any('set=wait0' in x and x.startswith('c') for x in self.lines) else ' idle=1'
         for n in range(cnt):
             to = self.r.randrange(2)
             length, tag = self.r.choice(SMALL), self.pick(0, 1)
@@ -213,7 +215,7 @@ class Waits(Sequence):
             send = send.replace('FI_DELIVERY_COMPLETE', 'FI_COMPLETION')
             self.add(self.a_recv('t', f'ep{to}', None, length, tag).replace(' ignore=max', ''))
             self.add(send)
-            self.add(self.pick('sleep fab0 cq0 timeout=300', 'wait wait0 timeout=300',
+            self.add(self.pick('sleep fab0 cq0 timeout=300', f'wait wait0 timeout=300{idle}',
                                f'wait cntr0 threshold={n + 1} timeout=300'))
             self.add('drain')
             self.add(self.pick('wait cq0 timeout=2', 'wait wait0 timeout=2 idle=1',
