@@ -20,7 +20,7 @@ import time
 from dataclasses import dataclass, field
 
 HERE = pathlib.Path(__file__).resolve().parent
-sys.path.insert(0, str(HERE.parent / 'interop'))
+sys.path.append(str(HERE.parent / 'interop'))   # behind this folder: names recur there
 
 from hosts import clean_env, run_bounded
 
