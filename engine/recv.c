@@ -13,6 +13,22 @@
 #include "send.h"
 #include "trigger.h"
 
+void engine_land(const struct engine_peer *peer, const struct iovec *iov, size_t cnt,
+		 size_t skip, const void *payload, size_t len)
+{
+	if (peer->wire && peer->wire->payload_local)
+		copy_local_to_iov(iov, cnt, skip, payload, len);
+	else
+		copy_to_iov(iov, cnt, skip, payload, len);
+}
+
+void engine_recv_copy(struct engine_rx *rx, const void *payload, size_t len)
+{
+	size_t take = len < rx->cap ? len : rx->cap;
+
+	engine_land(rx->peer, rx->iov, rx->iov_cnt, 0, payload, take);
+}
+
 static void engine_recv_tell_error(const struct engine_rx *rx, int err, fi_addr_t src)
 {
 	size_t got = rx->len < rx->cap ? rx->len : rx->cap;

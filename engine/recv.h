@@ -252,23 +252,25 @@ static inline struct engine_rx *engine_recv_take(struct match_recv *recv,
 	return rx;
 }
 
-/* engine_land - payload that came whole, to the bytes of @iov from @skip on; they are enough */
-static inline void engine_land(const struct engine_peer *peer, const struct iovec *iov,
-			       size_t cnt, size_t skip, const void *payload, size_t len)
-{
-	if (likely(cnt == 1 && !skip && len < COPY_WIDE_MIN))
-		copy_bytes(iov->iov_base, payload, len);
-	else if (peer->wire && peer->wire->payload_local)
-		copy_local_to_iov(iov, cnt, skip, payload, len);
-	else
-		copy_to_iov(iov, cnt, skip, payload, len);
-}
+/* engine_land - payload that came whole, to the bytes of @iov from @skip on; they are enough (recv.c) */
+void engine_land(const struct engine_peer *peer, const struct iovec *iov, size_t cnt,
+		 size_t skip, const void *payload, size_t len);
 
-static inline void engine_recv_copy(struct engine_rx *rx, const void *payload, size_t len)
+/* engine_recv_copy - that of a message, to its receive (recv.c) */
+void engine_recv_copy(struct engine_rx *rx, const void *payload, size_t len);
+
+/* engine_recv_copy_on - the same over a wire whose ops are constants of the caller */
+static inline void engine_recv_copy_on(struct engine_rx *rx, const void *payload, size_t len,
+				       const struct wire_ops *wire)
 {
 	size_t take = len < rx->cap ? len : rx->cap;
 
-	engine_land(rx->peer, rx->iov, rx->iov_cnt, 0, payload, take);
+	if (wire->payload_local && take >= COPY_WIDE_MIN)
+		engine_recv_copy(rx, payload, len);
+	else if (likely(rx->iov_cnt == 1))
+		copy_bytes(rx->iov[0].iov_base, payload, take);
+	else
+		copy_to_iov(rx->iov, rx->iov_cnt, 0, payload, take);
 }
 
 /* engine_packet_on - engine_packet() with the common case inline; @wire: constant ops of the caller */
@@ -309,7 +311,7 @@ static inline int engine_packet_on(struct engine_ep *ep, struct wire_conn *conn,
 	rx = engine_recv_take(recv, ctx, peer, packet, avail);
 	if (unlikely(!rx))
 		return -FI_ENOMEM;
-	engine_recv_copy(rx, payload, avail);
+	engine_recv_copy_on(rx, payload, avail, wire);
 	if (avail > ENGINE_FREE_MAX)
 		engine_owe(peer, avail);
 	engine_recv_done(ep->domain, rx);

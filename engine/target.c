@@ -240,7 +240,10 @@ int engine_request_write(struct engine_rx_ctx *ctx, struct engine_peer *peer,
 		request_refuse(peer, packet->seq, ret);
 		return 0;
 	}
-	engine_land(peer, iov, cnt, 0, payload, packet->len);
+	if (likely(cnt == 1 && packet->len < COPY_WIDE_MIN))
+		copy_bytes(iov[0].iov_base, payload, packet->len);
+	else
+		engine_land(peer, iov, cnt, 0, payload, packet->len);
 	engine_mr_count(mr, FI_REMOTE_WRITE, packet->len);
 	request_told_bytes(ctx, FI_REMOTE_WRITE, packet->len);
 	return 0;
