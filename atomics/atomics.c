@@ -18,12 +18,11 @@ static inline const struct atomics_type *type_of(enum fi_datatype datatype)
 	return likely(type->size) ? type : atomics_float_type(datatype);
 }
 
-#define OPS_ALL	    ((1u << ATOMICS_OP_CNT) - 1)
 #define OPS_COMPARE ((2u << FI_MSWAP) - (1u << FI_CSWAP))
 
 static const uint32_t kind_ops[] = {
-	[ATOMICS_BASE] = OPS_ALL & ~OPS_COMPARE & ~(1u << FI_ATOMIC_READ),
-	[ATOMICS_FETCH] = OPS_ALL & ~OPS_COMPARE,
+	[ATOMICS_BASE] = ATOMICS_OPS_ALL & ~OPS_COMPARE & ~(1u << FI_ATOMIC_READ),
+	[ATOMICS_FETCH] = ATOMICS_OPS_ALL & ~OPS_COMPARE,
 	[ATOMICS_COMPARE] = OPS_COMPARE,
 };
 

@@ -31,6 +31,7 @@ struct atomics_type {
 
 #define ATOMICS_DATATYPE_CNT (FI_FLOAT8_E5M2 + 1)
 #define ATOMICS_OP_CNT	     (FI_DIFF + 1)
+#define ATOMICS_OPS_ALL	     ((1u << ATOMICS_OP_CNT) - 1)
 
 /* What integer.c has; size 0: nothing. atomics_float_type - what float.c has, or NULL */
 extern const struct atomics_type atomics_integer_types[ATOMICS_DATATYPE_CNT];

@@ -156,17 +156,16 @@ static void integer_combine_128(const struct atomics_type *type, const struct at
 	cell_each(u->op, 16, false, integer_next, integer_flip(16, type), u);
 }
 
-#define INTEGER_OPS ((1u << ATOMICS_OP_CNT) - 1)
-
 const struct atomics_type atomics_integer_types[ATOMICS_DATATYPE_CNT] = {
-	[FI_INT8] = { 1, 1, true, INTEGER_OPS, integer_apply_8, integer_combine_8 },
-	[FI_UINT8] = { 1, 1, false, INTEGER_OPS, integer_apply_8, integer_combine_8 },
-	[FI_INT16] = { 2, 2, true, INTEGER_OPS, integer_apply_16, integer_combine_16 },
-	[FI_UINT16] = { 2, 2, false, INTEGER_OPS, integer_apply_16, integer_combine_16 },
-	[FI_INT32] = { 4, 4, true, INTEGER_OPS, integer_apply_32, integer_combine_32 },
-	[FI_UINT32] = { 4, 4, false, INTEGER_OPS, integer_apply_32, integer_combine_32 },
-	[FI_INT64] = { 8, 8, true, INTEGER_OPS, integer_apply_64, integer_combine_64 },
-	[FI_UINT64] = { 8, 8, false, INTEGER_OPS, integer_apply_64, integer_combine_64 },
-	[FI_INT128] = { 16, 16, true, INTEGER_OPS, integer_apply_128, integer_combine_128 },
-	[FI_UINT128] = { 16, 16, false, INTEGER_OPS, integer_apply_128, integer_combine_128 },
+	[FI_INT8] = { 1, 1, true, ATOMICS_OPS_ALL, integer_apply_8, integer_combine_8 },
+	[FI_UINT8] = { 1, 1, false, ATOMICS_OPS_ALL, integer_apply_8, integer_combine_8 },
+	[FI_INT16] = { 2, 2, true, ATOMICS_OPS_ALL, integer_apply_16, integer_combine_16 },
+	[FI_UINT16] = { 2, 2, false, ATOMICS_OPS_ALL, integer_apply_16, integer_combine_16 },
+	[FI_INT32] = { 4, 4, true, ATOMICS_OPS_ALL, integer_apply_32, integer_combine_32 },
+	[FI_UINT32] = { 4, 4, false, ATOMICS_OPS_ALL, integer_apply_32, integer_combine_32 },
+	[FI_INT64] = { 8, 8, true, ATOMICS_OPS_ALL, integer_apply_64, integer_combine_64 },
+	[FI_UINT64] = { 8, 8, false, ATOMICS_OPS_ALL, integer_apply_64, integer_combine_64 },
+	[FI_INT128] = { 16, 16, true, ATOMICS_OPS_ALL, integer_apply_128, integer_combine_128 },
+	[FI_UINT128] = { 16, 16, false, ATOMICS_OPS_ALL, integer_apply_128,
+			 integer_combine_128 },
 };

@@ -123,8 +123,8 @@ static inline bool engine_access_small(const struct engine_access *access)
 }
 
 /*
- * engine_access_call - engine_access() as a call of the program
- * engine_access_begin - the same; @now: it is small
+ * engine_access_call - engine_access() as a call of the program, which logs a refusal; takes the domain
+ * engine_access_begin - its part that is no inline; @now: engine_access_small() of it
  */
 ssize_t engine_access_begin(struct engine_ctx *ctx, const struct engine_access *access,
 			    bool now);
@@ -144,7 +144,8 @@ int engine_access_flags(const struct engine_tx_ctx *tx, uint64_t flags, uint64_t
 			uint32_t *out);
 
 #define ENGINE_LEVELS (PACKET_DELIVERY | PACKET_ACKED) /* of a message; of an access: */
-_Static_assert(ENGINE_DELIVERED == PACKET_DELIVERY << 25 && ENGINE_ARRIVED == PACKET_ACKED << 25,
+_Static_assert(ENGINE_DELIVERED == PACKET_DELIVERY << 25 && ENGINE_ARRIVED == PACKET_ACKED
+										      << 25,
 	       "one shift makes an access' level of a message's");
 
 /* engine_access_level - flags of a message that asks for the same, as those of a one-sided operation */
@@ -203,7 +204,7 @@ static inline void engine_tx_access(struct engine_tx *tx, const struct engine_ac
 		tx->targets[i] = access->targets[i];
 }
 
-/* engine_tx_update - the same of an atomic, beside that */
+/* engine_tx_update - what an atomic has beside engine_tx_access() */
 static inline void engine_tx_update(struct engine_tx *tx, const struct engine_update *update)
 {
 	memcpy(&tx->update, update, offsetof(struct engine_update, compare));

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * One-sided operations as calls of the program. A small one that nothing stands in the way of goes
- * straight into the wire (access_on.h); whatever it is else goes to engine_access(). Called by the slots of rma.c and atomic.c; these hold the domain.
+ * One-sided operations as calls of the program, from the slots of rma.c and atomic.c. A small one that
+ * nothing stands in the way of goes straight into the wire (access_on.h), all others to engine_access().
+ * These take the domain.
  */
 #include <rdma/fi_errno.h>
 #include "access.h"
@@ -40,11 +41,11 @@ static inline bool engine_access_now(struct engine_ctx *ctx, const struct engine
 }
 
 /*
- * Makes progress for one that something stands in the way of which that may take away: a full wire, answers
- * that have come, what waits before it. A program that does nothing but such calls has a queue else that
- * it never lets run empty. Returns whether it did.
+ * engine_access_now() after a round of progress, which may take away what stood in the way: a full wire,
+ * answers that have come and were not read, what waits before it. Without it the queue of a program that
+ * makes no other calls would never run empty.
  */
-static __attribute__((noinline)) bool engine_access_clear(struct engine_ctx *ctx,
+static __attribute__((noinline)) bool engine_access_again(struct engine_ctx *ctx,
 							  const struct engine_access *access)
 {
 	struct engine_ep *ep = ctx->ep;
@@ -53,21 +54,17 @@ static __attribute__((noinline)) bool engine_access_clear(struct engine_ctx *ctx
 	    !ep->peers[access->dest]->conn)
 		return false;
 	engine_domain_progress(ctx->domain);
-	return true;
+	return engine_access_now(ctx, access);
 }
 
 ssize_t engine_access_begin(struct engine_ctx *ctx, const struct engine_access *access,
 			    bool now)
 {
-	bool cleared = false;
 	ssize_t ret = 0;
 
 	engine_guard_enter(ctx->domain);
-	while (likely(now) && unlikely(!engine_access_now(ctx, access))) {
-		now = !cleared && engine_access_clear(ctx, access);
-		cleared = true;
-	}
-	if (unlikely(!now))
+	if (unlikely(!now ||
+		     (!engine_access_now(ctx, access) && !engine_access_again(ctx, access))))
 		ret = engine_access(ctx, access);
 	engine_guard_leave(ctx->domain);
 	return likely(!ret) ? 0 : engine_refuse_call(ctx, "a read, write or atomic", ret);

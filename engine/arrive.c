@@ -303,7 +303,7 @@ static __attribute__((noinline)) int engine_packet_any(struct engine_ep *ep,
 	return ret;
 }
 
-/* A request that is whole, has its turn and names one place in its header, which it writes to. */
+/* A write or an atomic that is whole, has its turn, and whose header names the one place that it is for. */
 static inline bool engine_request_due(const struct engine_peer *peer,
 				      const struct packet *packet, size_t avail)
 {

@@ -161,7 +161,7 @@ static int engine_cntr_wait(struct fid_cntr *fid, uint64_t threshold, int timeou
 	};
 	int ret;
 
-	/* It needs no wait object, and programs that gave it none call it all the same. */
+	/* Nothing is refused: it needs no wait object, and programs that gave it none call it all the same. */
 	sleeper.end_ns = engine_end_ns(timeout);
 	while ((ret = engine_cntr_look(&want)) == -FI_EAGAIN) {
 		if (engine_over(sleeper.end_ns)) {

@@ -22,6 +22,7 @@ void copy_bulk(void *to, const void *from, size_t len)
 	memcpy(t, f, len);
 }
 
+/* A kernel is built without SSE: it may not touch these registers. */
 #if defined(__x86_64__) && defined(__SSE2__)
 
 typedef long long copy_32 __attribute__((vector_size(32), aligned(1), may_alias));
@@ -61,7 +62,7 @@ static inline void copy_page(void *to, const void *from, size_t len)
 
 void copy_wide(void *to, const void *from, size_t len)
 {
-	if (len <= COPY_PAGE)
+	if (len <= COPY_PAGE_MAX)
 		copy_page(to, from, len);
 	else
 		copy_bulk(to, from, len);

@@ -8,16 +8,16 @@
 #include "platform.h"
 
 #define COPY_WIDE_MIN 2048u
-#define COPY_PAGE     4096u
+#define COPY_PAGE_MAX 4096u
 
 /*
  * copy_wide - memcpy() for memory that another core has written or is going to read
- * copy_bulk - the same for a piece of much that follows each other
+ * copy_bulk - the same for a fragment of a large transfer
  *
  * From a few KiB on libc copies by a string instruction, which takes up to twice as long as plain
- * loads and stores when the lines come from, or have been in, another core's cache. Up to COPY_PAGE those
- * have 32 bytes where the processor can: half as many, of which both sides make some at the same time. In
- * bulk, which waits for memory, they gain nothing, and cost a tenth between cores without a common cache.
+ * loads and stores when the lines come from, or have been in, another core's cache. Up to COPY_PAGE_MAX those
+ * are of 32 bytes where the processor has AVX: half as many, for units that two threads of a core share. Large
+ * transfers wait for memory: they gain nothing by it, and lose a tenth between cores without a common cache.
  */
 void copy_wide(void *to, const void *from, size_t len);
 void copy_bulk(void *to, const void *from, size_t len);

@@ -209,12 +209,12 @@ struct engine_domain {
 	bool gathered;		  /* a wire has sent that wants to be polled after it */
 	bool untold;		  /* it was said that an endpoint has nobody to tell of ends */
 	uint32_t idle;		  /* rounds of progress in a row that moved nothing */
-	uint32_t yield_after;	  /* so many of them before others may have the core (yield.h) */
-	struct list eps;	  /* enabled endpoints, struct engine_ep.domain_link */
-	struct list due;	  /* struct engine_cntr with work whose time has come */
-	bool running;		  /* such work */
-	uint32_t due_round;	  /* how often it was run */
-	struct list armed;	  /* struct engine_armed */
+	uint32_t yield_after; /* so many of them before others may have the core (yield.h) */
+	struct list eps;      /* enabled endpoints, struct engine_ep.domain_link */
+	struct list due;      /* struct engine_cntr with work whose time has come */
+	bool running;	      /* such work */
+	uint32_t due_round;   /* how often it was run */
+	struct list armed;    /* struct engine_armed */
 	struct engine_waiter waiter;
 	_Atomic uint32_t rounds; /* of progress that the program made */
 	struct engine_auto progress;
@@ -314,7 +314,7 @@ struct engine_eq {
 	struct engine_patience patience;
 	struct platform_lock
 		watch_lock; /* watched, asleep; rank 0, after a wait set's, held while those make progress */
-	_Atomic bool given; /* as in a wait set; written with watch_lock */
+	_Atomic bool given;  /* as in a wait set; written with watch_lock */
 	struct list watched; /* domains with objects that are bound here */
 	_Atomic int refs;    /* the program's, until it closes it, and those domains' */
 	bool closed;	     /* with lock: nobody reads any more */
@@ -385,9 +385,9 @@ struct engine_ctx {
 	struct engine_tx_ctx *tx; /* NULL: receives only */
 	struct engine_rx_ctx *rx; /* NULL: sends only */
 	/* Flags of calls without flags. Data calls of other threads read them while a bind sets them. */
-	_Atomic uint32_t tx_flags;  /* as engine_tx_flags() has them */
-	_Atomic uint32_t rx_flags;  /* ENGINE_COMPLETE, ENGINE_MULTI */
-	_Atomic uint32_t trx_flags; /* of tagged receives: PACKET_TAGGED too */
+	_Atomic uint32_t tx_flags;	   /* as engine_tx_flags() has them */
+	_Atomic uint32_t rx_flags;	   /* ENGINE_COMPLETE, ENGINE_MULTI */
+	_Atomic uint32_t trx_flags;	   /* of tagged receives: PACKET_TAGGED too */
 	uint64_t tx_op_flags, rx_op_flags; /* as given: FI_COMPLETION, FI_INJECT, ... */
 	uint64_t tx_caps, rx_caps;
 	bool directed_recv; /* the source of a receive counts */
@@ -453,7 +453,8 @@ enum engine_flag {
 	ENGINE_BY_PACKET = 1 << 28, /* an access that the wire can't do without the target */
 	/* A one-sided operation that ends when the target says so, */
 	ENGINE_DELIVERED = 1 << 29, /* ... always: FI_DELIVERY_COMPLETE */
-	ENGINE_ARRIVED = 1 << 30,   /* ... unless the wire alone is enough: FI_TRANSMIT_COMPLETE */
+	ENGINE_ARRIVED =
+		1 << 30, /* ... unless the wire alone is enough: FI_TRANSMIT_COMPLETE */
 };
 
 /* Flags of a send that ends later than it leaves, or must not leave yet. */
@@ -679,11 +680,11 @@ struct engine_peer {
 	bool after_large; /* the last one-sided operation keeps order by waiting: the next one too */
 	uint32_t asked_cnt; /* requests of ours that it has to answer before they end */
 	/* Requests that were complete when they left (quiet.h): */
-	uint32_t quiet_cnt;	 /* without an answer yet, at most; */
-	uint32_t quiet_seq;	 /* behind the last one, */
-	uint32_t quiet_told_seq; /* and behind the last one that was not injected */
+	uint32_t quiet_cnt;		 /* without an answer yet, at most; */
+	uint32_t quiet_seq;		 /* behind the last one, */
+	uint32_t quiet_told_seq;	 /* and behind the last one that was not injected */
 	struct engine_tx_ctx *quiet_ctx; /* that it was of */
-	uint32_t quiet_errors; /* of this life: the log has the first one */
+	uint32_t quiet_errors;		 /* of this life: the log has the first one */
 	uint32_t lane_seq;    /* ... before that seq may be overtaken by requests until then */
 	uint32_t leaving_cnt; /* of ours, with payload that the wire has not sent yet */
 	uint32_t checked;     /* ep->checks, if it has been since */
@@ -764,7 +765,7 @@ struct engine_ep {
 		acks; /* struct engine_peer that are to be told what has arrived, in this round */
 	struct list acks_later; /* ... once in a while: nobody waits for it */
 	uint64_t acks_ns;	/* when those were last told */
-	struct list all;     /* struct engine_peer */
+	struct list all;	/* struct engine_peer */
 	struct list domain_link, av_link;
 	uint32_t wire_cnt; /* the last one is the loop */
 	struct engine_wire wires[ENGINE_WIRE_MAX];
@@ -785,7 +786,7 @@ struct engine_ep {
 	size_t tx_size;	      /* sends that may wait for a connection or for room */
 	size_t queued_cnt;    /* that do */
 	size_t access_cnt;    /* one-sided operations under way: at most tx_size */
-	size_t at_once; /* tx_size for small writes that look at nothing else; 0: there are none */
+	size_t at_once; /* tx_size for small writes and atomics that look at nothing else; 0: there are none */
 	size_t order_max; /* bytes up to which order is asked for; 0: no more than is kept anyway */
 	uint64_t caps;
 	struct engine_coll *coll; /* owned; NULL until a collective is used */

@@ -63,28 +63,28 @@ static bool engine_told(const struct engine_cq *cq, struct engine_cntr *const *c
 	return told;
 }
 
-/* Some forget it where libfabric's sockets, and we, do not mind. Those who mean it read this once. */
+/* Other providers refuse such an endpoint; libfabric's sockets and we do not. Who forgot the queue reads it once. */
 static void engine_ep_untold(struct engine_ep *ep)
 {
+	static const char *const what[][2] = {
+		{ "sends", "FI_TRANSMIT" },
+		{ "receives", "FI_RECV" },
+		{ "sends and receives", "FI_TRANSMIT and FI_RECV" },
+	};
 	const struct engine_tx_ctx *tx = ep->ctx.tx_caps ? ep->ctx.tx : NULL;
 	const struct engine_rx_ctx *rx = ep->ctx.rx_caps & (FI_MSG | FI_TAGGED) ? ep->ctx.rx
 										: NULL;
 	bool sends = tx && !engine_told(tx->cq, tx->cntr, ENGINE_TX_CNTRS);
 	bool receives = rx && !engine_told(rx->cq, rx->cntr, ENGINE_RX_CNTRS);
+	int which = sends + 2 * receives - 1;
 
-	if (ep->domain->untold || ep->sep_rxs || !(sends || receives))
+	if (ep->domain->untold || ep->sep_rxs || which < 0)
 		return;
 	ep->domain->untold = true;
 	FI_WARN(ep->family->provider, FI_LOG_EP_CTRL,
-		"fi_enable: nobody is told how what the endpoint %s ends; bind a completion queue or a "
-		"counter with %s, as other providers want it (%s). This is said once for each domain\n",
-		sends && receives ? "sends and receives"
-		: sends		  ? "sends"
-				  : "receives",
-		sends && receives ? "FI_TRANSMIT and FI_RECV"
-		: sends		  ? "FI_TRANSMIT"
-				  : "FI_RECV",
-		fi_strerror(FI_ENOCQ));
+		"fi_enable: the endpoint %s, and no completion queue or counter is told of it; bind one "
+		"with %s, as other providers require (%s). Logged once for each domain\n",
+		what[which][0], what[which][1], fi_strerror(FI_ENOCQ));
 }
 
 /* With the domain held. */

@@ -15,7 +15,7 @@ _Static_assert(sizeof(struct fi_rma_iov) == sizeof(struct packet_target) &&
 		       offsetof(struct fi_rma_iov, key) == offsetof(struct packet_target, key),
 	       "a program's list of targets is the packet's");
 
-/* One buffer or iov to or from one target. Once in each slot: what that knows need not be asked. */
+/* One buffer or iov to or from one target. Inlined into each slot, where much of it is constant. */
 static engine_path ssize_t rma_one(struct engine_ctx *ctx, struct engine_access *access,
 				   const struct iovec *iov, size_t cnt, uint64_t addr,
 				   uint64_t key)

@@ -669,7 +669,10 @@ static inline bool update_fits(const struct update *u, const struct iovec *iov, 
 	return true;
 }
 
-/* Where no result is wanted of one piece it need not fit: 0 or -FI_EINVAL */
+/*
+ * @iov: update_fits(), but for a single piece without a result, which atomics_apply() looks at itself
+ * Returns 0, or -FI_EINVAL for such a one (nothing happened).
+ */
 static inline int update_apply(const struct update *u, const struct iovec *iov, size_t cnt,
 			       char *result)
 {

@@ -142,7 +142,7 @@ struct wire_ops {
 	 * only: after each send the engine polls in every round again, also to take completions.
 	 */
 	bool polls_after_send;
-	/* Payload that comes with its packet stands where the thread that polls has just written it. */
+	/* poll() has just copied payload that comes with its packet (out of a socket, say): this core has it. */
 	bool payload_local;
 
 	/*
@@ -333,7 +333,11 @@ struct wire_ops {
 	 */
 	uint32_t waits_min;
 
-	/* access - the same of small one-sided operations as send is of messages: engine_access_on() of access_on.h */
+	/*
+	 * access - a small one-sided operation to a peer that is ready and whose route this is:
+	 * engine_access_on() of access_on.h, instantiated like send. Not NULL.
+	 * Returns false when there was no room (nothing happened).
+	 */
 	bool (*access)(struct engine_ctx *ctx, struct engine_peer *peer,
 		       const struct engine_access *access);
 };

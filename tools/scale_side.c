@@ -2,8 +2,9 @@
 /*
  * How the figures of 'weft scale' are taken; scale.h has the contract.
  *
- * Endpoints are created in a child that has nothing else, and so are domains that are to be idle (idle.c). For pairs there are two processes
- * on two cores: side 0 has two endpoints, each in a domain of its own, one that knows a single
+ * Endpoints are created in a child that has nothing else, and so are domains that are to be idle
+ * (idle.c). For pairs there are two processes on two cores:
+ * side 0 has two endpoints, each in a domain of its own, one that knows a single
  * peer and one that knows many; side 1 has all those peers. Pairs exchange one message each way,
  * one pair after the other. Then side 1 sleeps in the out-of-band channel, while side 0 reads the
  * two empty queues in turns: all that differs between the two is how many peers there are.
@@ -106,7 +107,7 @@ static int in_child(const struct scale_options *opt, const struct alone *alone)
 	while (waitpid(child, &status, 0) < 0 && errno == EINTR)
 		;
 	if (WIFSIGNALED(status))
-		warnx("the process that made endpoints was killed by signal %d",
+		warnx("a process that measured by itself was killed by signal %d",
 		      WTERMSIG(status));
 	return got == (ssize_t)alone->len && !status ? EXIT_SUCCESS : EXIT_FAILURE;
 }

@@ -105,9 +105,9 @@ uint64_t pshm_porter_rest(struct pshm_listed *l)
 		l->quiet = true;
 	if (!porter_sleeps() && (l->quiet || !porter))
 		porter_is(l);
-	rest_set(l, PSHM_NAPS);
-	if (!pshm_channels_paused() && (l == porter || (l->quiet && porter_sleeps())))
-		rest_set(l, PSHM_SOUND);
+	rest_set(l, !pshm_channels_paused() && (l == porter || (l->quiet && porter_sleeps()))
+			    ? PSHM_SOUND
+			    : PSHM_NAPS);
 	return l->rest == PSHM_SOUND ? UINT64_MAX : NAP_NS;
 }
 

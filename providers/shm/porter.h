@@ -2,15 +2,15 @@
 /*
  * Which of the process's sleepers looks at its sockets.
  *
- * What comes by them has to be seen soon, whoever it is for and whatever the other threads of the program do. As
- * long as an endpoint sleeps until it is woken, one of them
+ * Somebody has to look at the process's sockets soon after something has come by them, whoever it is for and
+ * whatever other threads of the program do. So while endpoints sleep until they are woken, one endpoint
  *
- *	is the porter: what its domain sleeps on holds the sockets too;
+ *	is the porter: the sockets are in the nest that its domain sleeps on;
  *	or naps: it wakes after 10 ms and looks.
  *
- * Who sleeps for the first time after it was busy naps, unless it is the porter; so endpoints that are
- * woken often hand nothing on. Once it has slept for as long, it sleeps until it is woken. A porter that wakes
- * leaves the sockets to one of those, if nobody naps: by two system calls, which wake nobody.
+ * An endpoint that was busy naps first, unless it is the porter; after 10 ms of sleep it sleeps until it is
+ * woken. So endpoints that are woken often hand nothing on. A porter that wakes while nobody naps hands the
+ * sockets to one that sleeps until it is woken: two system calls, which wake nobody.
  *
  * An endpoint whose bell a program has in a descriptor of its own (fi_trywait) counts as asleep until the next call.
  *

@@ -59,7 +59,7 @@ static int lane_connect(struct tcp_conn *conn, struct tcp_lane *lane)
 	if (lane->fd < 0)
 		return connect_error(wire, errno);
 	tcp_set_fresh(wire->hub, lane->fd);
-	tcp_set_keepalive(lane->fd);
+	tcp_set_options(lane->fd);
 	tcp_set_timeout(lane->fd, (unsigned int)tcp_settings.dead_ms);
 	if (connect(lane->fd, &conn->remote.sa, tcp_sockaddr_len(&conn->remote)) &&
 	    errno != EINPROGRESS) {
@@ -496,7 +496,7 @@ void tcp_accept(struct tcp_port *port)
 		if (fd < 0)
 			continue; /* that connection has ended already */
 		port->hub->starved = false;
-		tcp_set_keepalive(fd);
+		tcp_set_options(fd);
 		tcp_set_connected(port->hub, fd);
 		if (!guest_create(port, fd, now)) {
 			close(fd);

@@ -52,7 +52,7 @@ void tcp_set_connected(struct tcp_hub *hub, int fd)
  * Keepalive is what notices a dead host while nothing is under way. A bound on unacknowledged
  * data is set only until the lane is connected: see lane_check().
  */
-void tcp_set_keepalive(int fd)
+void tcp_set_options(int fd)
 {
 	int on = 1, cnt = 3;
 	int interval_s = tcp_settings.dead_ms >= 5000 ? tcp_settings.dead_ms / 5000 : 1;

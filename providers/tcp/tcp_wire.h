@@ -201,9 +201,9 @@ struct tcp_conn {
 	struct tcp_bulk *bulk;
 	uint64_t cookie;
 	uint64_t peer_epoch;
-	uint64_t check_ns;	   /* of the last look at the kernel's view */
-	struct hello hello;	   /* ours */
-	union tcp_sockaddr remote; /* ours: where the data lane goes too */
+	uint64_t check_ns;	    /* of the last look at the kernel's view */
+	struct hello hello;	    /* ours */
+	union tcp_sockaddr remote;  /* ours: where the data lane goes too */
 	uint8_t to[ADDR_NONCE_LEN]; /* ours: and whom it is for there */
 
 	/*
@@ -276,8 +276,8 @@ struct tcp_wire {
 	bool armed;   /* somebody sleeps who has to be told of what sockets do not tell of */
 	bool closing; /* in close(): the engine is not called any more */
 	uint8_t nonce[ADDR_NONCE_LEN]; /* of the endpoint */
-	struct list ready;	  /* lanes to which something has happened */
-	struct list arrived;	  /* guests who are for us */
+	struct list ready;	       /* lanes to which something has happened */
+	struct list arrived;	       /* guests who are for us */
 	struct list conns, dirty, finished, timed, waiting;
 	struct list graves; /* dead, freed at the end of poll */
 	union tcp_sockaddr local;
@@ -384,8 +384,8 @@ void tcp_set_fresh(struct tcp_hub *hub, int fd);
 /* tcp_set_connected - the system's congestion control where the connection leads elsewhere */
 void tcp_set_connected(struct tcp_hub *hub, int fd);
 
-/* tcp_set_keepalive - small packets leave at once, and a dead host is noticed while nothing is under way */
-void tcp_set_keepalive(int fd);
+/* tcp_set_options - small packets leave at once, and a dead host is noticed while nothing is under way */
+void tcp_set_options(int fd);
 
 /* tcp_set_window - a receive buffer for @len bytes to begin with */
 void tcp_set_window(int fd, int len);

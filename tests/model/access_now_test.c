@@ -55,18 +55,8 @@ static int teardown(void **state)
 	assert_int_equal(fake_end_peer(&a, &b.name)->asked_cnt, 0);
 	assert_int_equal(fi_close(&read_mr->fid), 0);
 	assert_int_equal(fi_close(&mr->fid), 0);
-	fake_end_close(&b);
-	fake_end_close(&a);
-	assert_int_equal(fake_conn_cnt(), 0);
+	fake_ends_close();
 	return 0;
-}
-
-static void go(uint32_t rounds)
-{
-	while (rounds--) {
-		fake_end_progress(&a);
-		fake_end_progress(&b);
-	}
 }
 
 /* The next completion, or error, of a. */
@@ -77,7 +67,7 @@ static ssize_t next(struct fi_cq_tagged_entry *entry)
 
 	while ((ret = fi_cq_read(a.tx_cq, entry, 1)) == -FI_EAGAIN) {
 		assert_true(rounds++ < ROUNDS_MAX);
-		go(1);
+		fake_ends_go(1);
 	}
 	return ret;
 }
@@ -135,7 +125,7 @@ static void begin_nothing_else(ssize_t (*post)(uint64_t number))
 	}
 	while (fi_cntr_read(b.cntrs[FAKE_CNTR_REMOTE_WRITE]) < OPS) {
 		assert_true(rounds++ < ROUNDS_MAX);
-		go(1);
+		fake_ends_go(1);
 	}
 	assert_int_equal(fi_cntr_read(b.cntrs[FAKE_CNTR_REMOTE_WRITE]), OPS);
 	assert_int_equal(fi_cntr_read(a.cntrs[FAKE_CNTR_WRITE]), OPS);
