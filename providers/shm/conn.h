@@ -109,15 +109,22 @@ struct pshm_wire {
 #define PSHM_GROW_MIN  2048u /* ... and whose lines should not be those of the last few */
 
 /* Which stores carry our payload: stores.c */
+enum pshm_store {
+	PSHM_PLAIN,
+	PSHM_STREAMING, /* bypass the caches */
+	PSHM_STRING,	/* the processor's string instruction */
+	PSHM_STORES,
+};
+
 struct pshm_stores {
-	bool streaming;	      /* those that bypass the caches */
-	bool probing;	      /* the consumer has not answered yet */
-	bool probe_streaming; /* what is measured */
-	uint32_t until;	      /* payloads to the next probe */
+	enum pshm_store kind;
+	bool probing;		    /* the consumer has not answered yet */
+	enum pshm_store probe_kind; /* what is measured */
+	uint32_t until;		    /* payloads to the next probe */
 	uint32_t probe_cnt;
-	uint32_t fill_ns;    /* per KiB, of the probe under way */
-	uint32_t cost[2][2]; /* plain, streaming: ns to fill and read a KiB, the last two */
-	uint32_t least[2];   /* of those */
+	uint32_t fill_ns;	       /* per KiB, of the probe under way */
+	uint32_t cost[PSHM_STORES][2]; /* ns to fill and read a KiB, the last two */
+	uint32_t least[PSHM_STORES];   /* of those */
 };
 
 /* When we looked at how much the peer does, and what we saw: direct.c. */
@@ -193,7 +200,7 @@ static inline bool pshm_stores_far(const struct pshm_conn *conn)
 {
 	const struct pshm_stores *s = &conn->stores;
 
-	return s->streaming && s->least[0] > 2 * s->least[1];
+	return s->kind != PSHM_PLAIN && s->least[PSHM_PLAIN] > 2 * s->least[s->kind];
 }
 
 /* pshm_other - the side that the peer is */

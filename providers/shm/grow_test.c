@@ -272,7 +272,7 @@ static void payload_in_pieces_is_exact_whatever_stores_carry_it(void **state)
 	for (int i = 0; i < 16; i++) {
 		uint64_t tag = MOCK_BIG + (uint64_t)i;
 
-		at(&a)->stores.streaming = i % 2;
+		at(&a)->stores.kind = (enum pshm_store)(i % PSHM_STORES);
 		mock_pattern(buf, LEN, tag);
 		b.big_done = 0;
 		assert_int_equal(mock_sendv(a.conn, tag, buf, LEN, 1 + (size_t)i % 4, &op), 0);
@@ -294,8 +294,8 @@ static void payload_of_every_length_and_alignment_is_filled(void **state)
 					{ from + 5 + first, len - first } };
 
 		memset(to, 0xee, sizeof(to));
-		at(&a)->stores.streaming = n % 2;
-		at(&a)->stores.until = n % 3 ? 10 : 0;
+		at(&a)->stores.kind = (enum pshm_store)(n % PSHM_STORES);
+		at(&a)->stores.until = n % 4 ? 10 : 0;
 		pshm_wire_ops.fill(a.conn, to + off, iov, 2, len);
 		assert_memory_equal(to + off, from + 5, len);
 		assert_int_equal(to[off + len], 0xee);
@@ -303,8 +303,8 @@ static void payload_of_every_length_and_alignment_is_filled(void **state)
 	}
 }
 
-/* Sends with @plain and @streaming as what the consumer says that reading takes. */
-static void probes_answered(uint32_t plain, uint32_t streaming)
+/* Sends; @ns: what the consumer says that reading takes, by kind of stores. */
+static void probes_answered(const uint32_t *ns)
 {
 	struct pshm_stores *s = &at(&a)->stores;
 	static unsigned char from[2048], to[2048];
@@ -313,20 +313,22 @@ static void probes_answered(uint32_t plain, uint32_t streaming)
 	for (int i = 0; i < 2000; i++) {
 		pshm_wire_ops.fill(a.conn, to, &iov, 1, sizeof(from));
 		if (s->probing)
-			at(&a)->pair->probed[at(&a)->side].value = s->probe_streaming
-									   ? streaming
-									   : plain;
+			at(&a)->pair->probed[at(&a)->side].value = ns[s->probe_kind];
 	}
 }
 
-static void faster_stores_are_found_and_found_again(void **state)
+static void fastest_stores_are_found_and_found_again(void **state)
 {
-	probes_answered(50000, 300);
-	assert_true(at(&a)->stores.streaming);
-	probes_answered(100, 50000);
-	assert_false(at(&a)->stores.streaming);
-	probes_answered(50000, 300);
-	assert_true(at(&a)->stores.streaming);
+	static const enum pshm_store fastest[] = { PSHM_STREAMING, PSHM_PLAIN,	PSHM_STRING,
+						   PSHM_STREAMING, PSHM_STRING, PSHM_PLAIN };
+
+	for (size_t i = 0; i < sizeof(fastest) / sizeof(fastest[0]); i++) {
+		uint32_t ns[PSHM_STORES] = { 50000, 50000, 50000 };
+
+		ns[fastest[i]] = 300;
+		probes_answered(ns);
+		assert_int_equal(at(&a)->stores.kind, fastest[i]);
+	}
 }
 
 static void reader_answers_a_probe(void **state)
@@ -370,7 +372,7 @@ int main(void)
 		TEST(second_move_ends_the_connection),
 		TEST(payload_in_pieces_is_exact_whatever_stores_carry_it),
 		TEST(payload_of_every_length_and_alignment_is_filled),
-		TEST(faster_stores_are_found_and_found_again),
+		TEST(fastest_stores_are_found_and_found_again),
 		TEST(reader_answers_a_probe),
 	};
 

@@ -3,9 +3,10 @@
  * Where payload goes in the ring, and which stores carry it. Between cores that share a cache, plain
  * stores are best: the reader finds the lines there. Between cores that do not, reading lines that another
  * core has modified takes five times as long as reading memory, so that stores which bypass the caches win
- * from some 512 bytes on. Where the two processes run is not ours to know, and changes while they run:
- * both kinds are measured now and then, filling by the producer and reading by the consumer, and the
- * faster one is used.
+ * from some 512 bytes on, and on some processors the string instruction, which asks nobody for lines that it
+ * writes whole, wins over those. Where the two processes run is not ours to know, and changes while they run:
+ * all kinds are measured now and then, filling by the producer and reading by the consumer, and the
+ * fastest one is used.
  *
  * A payload to be measured has PSHM_PROBE in its note; the consumer answers in the pair. A peer that
  * lies makes its own messages slower. On the thread that holds the domain.
@@ -18,8 +19,8 @@
 
 #define PROBE_LINES 16u	   /* that the consumer reads */
 #define PROBE_EVERY 32u	   /* payloads between probes */
-#define PROBE_OTHER 8u	   /* every so many of them is of the kind that is not in use */
-#define PROBE_FIRST 6u	   /* probes in a row at first */
+#define PROBE_OTHER 8u	   /* every so many of them is of a kind that is not in use */
+#define PROBE_FIRST 9u	   /* probes in a row at first */
 #define WARM_MIN    128u   /* more than so many bytes, */
 #define WARM_MAX    1024u  /* and up to so many, may stay where the last ones were */
 #define PAGE_MIN    2048u  /* from which on a page is better begun */
@@ -34,12 +35,12 @@
  */
 static enum ring_place place_for(const struct pshm_conn *conn, uint32_t len)
 {
-	bool streaming = conn->stores.streaming && len >= WIRE_FILL_MIN;
+	bool apart = conn->stores.kind != PSHM_PLAIN && len >= WIRE_FILL_MIN;
 
-	if (len > WARM_MIN && len <= WARM_MAX && !streaming)
+	if (len > WARM_MIN && len <= WARM_MAX && !apart)
 		return RING_WARM_PLACE;
-	return streaming && len >= PAGE_MIN && conn->growing == PSHM_LARGE ? RING_PAGE_START
-									   : RING_ANYWHERE;
+	return apart && len >= PAGE_MIN && conn->growing == PSHM_LARGE ? RING_PAGE_START
+								       : RING_ANYWHERE;
 }
 
 struct ring_line *pshm_claim_data(struct pshm_conn *conn, uint32_t len, void **payload)
@@ -81,25 +82,54 @@ static void copy_streaming(void *to, const void *from, size_t len)
 	/* they are not ordered with the store that publishes the line */
 	_mm_sfence();
 }
+
+/* Its stores are ordered with those that follow. */
+static void copy_string(void *to, const void *from, size_t len)
+{
+	__asm__ __volatile__("rep movsb" : "+D"(to), "+S"(from), "+c"(len) : : "memory");
+}
 #else
 static void copy_streaming(void *to, const void *from, size_t len)
 {
 	copy_wide(to, from, len);
 }
+
+static void copy_string(void *to, const void *from, size_t len)
+{
+	copy_wide(to, from, len);
+}
 #endif
 
-static void fill(bool streaming, char *to, const struct iovec *iov, size_t cnt, size_t skip,
-		 size_t len)
+static void fill(enum pshm_store kind, char *to, const struct iovec *iov, size_t cnt,
+		 size_t skip, size_t len)
 {
 	struct iovec parts[WIRE_DEST_MAX];
 
-	if (!streaming) {
+	if (kind == PSHM_PLAIN) {
 		copy_from_iov(to, iov, cnt, skip, len);
 		return;
 	}
 	cnt = iov_slice(iov, cnt, skip, len, parts);
-	for (size_t i = 0; i < cnt; to += parts[i++].iov_len)
-		copy_streaming(to, parts[i].iov_base, parts[i].iov_len);
+	for (size_t i = 0; i < cnt; to += parts[i++].iov_len) {
+		if (kind == PSHM_STREAMING)
+			copy_streaming(to, parts[i].iov_base, parts[i].iov_len);
+		else
+			copy_string(to, parts[i].iov_base, parts[i].iov_len);
+	}
+}
+
+/* The kind that took the least, once all were measured. */
+static enum pshm_store probe_choice(const struct pshm_stores *s)
+{
+	enum pshm_store best = PSHM_PLAIN;
+
+	for (int i = PSHM_PLAIN; i < PSHM_STORES; i++) {
+		if (s->least[i] == COST_NONE)
+			return s->kind;
+		if (s->least[i] < s->least[best])
+			best = (enum pshm_store)i;
+	}
+	return best;
 }
 
 /* What the consumer said of the last probe, together with what the producer saw. */
@@ -108,7 +138,7 @@ static void probe_answer(struct pshm_conn *conn)
 	struct pshm_stores *s = &conn->stores;
 	uint32_t read_ns = atomic_load_explicit(&conn->pair->probed[conn->side].value,
 						memory_order_relaxed);
-	uint32_t *last = s->cost[s->probe_streaming], cost = s->fill_ns + read_ns;
+	uint32_t *last = s->cost[s->probe_kind], cost = s->fill_ns + read_ns;
 
 	if (!s->probing || !read_ns)
 		return;
@@ -118,10 +148,20 @@ static void probe_answer(struct pshm_conn *conn)
 	/* the lesser of two: an interruption only ever adds */
 	last[1] = last[0] ? last[0] : cost;
 	last[0] = cost;
-	for (int i = 0; i < 2; i++)
-		s->least[i] = s->cost[i][0] < s->cost[i][1] ? s->cost[i][0] : s->cost[i][1];
-	if (s->least[0] != COST_NONE && s->least[1] != COST_NONE)
-		s->streaming = s->least[1] < s->least[0];
+	s->least[s->probe_kind] = last[0] < last[1] ? last[0] : last[1];
+	s->kind = probe_choice(s);
+}
+
+/* What the next one measures: mostly the kind in use, each of the others in turn. */
+static enum pshm_store probe_next(const struct pshm_stores *s)
+{
+	uint32_t turn = s->probe_cnt / PROBE_OTHER;
+
+	if (s->probe_cnt < PROBE_FIRST)
+		return (enum pshm_store)(s->probe_cnt % PSHM_STORES);
+	if (s->probe_cnt % PROBE_OTHER)
+		return s->kind;
+	return (enum pshm_store)((s->kind + 1 + turn % (PSHM_STORES - 1)) % PSHM_STORES);
 }
 
 /* Fills and measures it; PSHM_PROBE tells the consumer to do its part. */
@@ -134,11 +174,9 @@ static void probe_fill(struct pshm_conn *conn, char *to, const struct iovec *iov
 	probe_answer(conn);
 	s->probe_cnt++;
 	s->until = s->probe_cnt < PROBE_FIRST ? 1 : PROBE_EVERY;
-	s->probe_streaming = s->probe_cnt < PROBE_FIRST
-				     ? s->probe_cnt % 2
-				     : s->streaming ^ !(s->probe_cnt % PROBE_OTHER);
+	s->probe_kind = probe_next(s);
 	began = platform_now_ns();
-	fill(s->probe_streaming, to, iov, cnt, skip, len);
+	fill(s->probe_kind, to, iov, cnt, skip, len);
 	/* plain stores are on their way still */
 	platform_fence();
 	s->fill_ns = (uint32_t)((platform_now_ns() - began) * PROBE_LINES * CACHE_LINE / len);
@@ -153,7 +191,8 @@ void pshm_fill_from(struct pshm_conn *conn, void *to, const struct iovec *iov, s
 	if (unlikely(len >= PSHM_PROBE_MIN && !conn->stores.until--))
 		probe_fill(conn, to, iov, cnt, skip, len);
 	else
-		fill(conn->stores.streaming && len >= WIRE_FILL_MIN, to, iov, cnt, skip, len);
+		fill(len >= WIRE_FILL_MIN ? conn->stores.kind : PSHM_PLAIN, to, iov, cnt, skip,
+		     len);
 }
 
 void pshm_fill(struct wire_conn *conn, void *to, const struct iovec *iov, size_t cnt,
