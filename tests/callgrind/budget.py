@@ -17,7 +17,8 @@ import sys
 import tempfile
 
 MEASURED = 100  # calls in path.c
-TRIES = 6  # valgrind runs one thread at a time: that of a domain may find the program asleep
+# Valgrind runs one thread at a time: that of a domain may find the program asleep, on a busy machine mostly.
+TRIES = 20
 
 # provider: call: (instructions, indirect calls), ceilings
 BUDGETS = {
