@@ -836,12 +836,35 @@ void fake_wires_register(void)
 
 /* What tests do to them */
 
+/* Does one of the two have a conn to the other that has not been accepted yet? */
+static bool being_made(const struct engine_ep *a, const struct engine_ep *b)
+{
+	struct list *w, *wafter, *node, *after;
+	const struct engine_ep *to, *from;
+
+	list_for_each(w, wafter, &fake_wires) {
+		struct fake_wire *wire = container_of(w, struct fake_wire, link);
+
+		to = wire->wire.ep;
+		list_for_each(node, after, &wire->knocks) {
+			struct fake_knock *knock = container_of(node, struct fake_knock, link);
+
+			from = knock->from ? knock->from->wire->wire.ep : NULL;
+			if ((to == a && from == b) || (to == b && from == a))
+				return true;
+		}
+	}
+	return false;
+}
+
 int fake_break(struct engine_ep *a, struct engine_ep *b, int err)
 {
 	struct list *w, *wafter, *node, *after;
 	int cnt = 0;
 
 	fake_enter();
+	if (being_made(a, b)) /* it would live on, and an endpoint that closes ends all */
+		err = err ? err : -FI_ECONNRESET;
 	list_for_each(w, wafter, &fake_wires) {
 		struct fake_wire *wire = container_of(w, struct fake_wire, link);
 
