@@ -58,7 +58,7 @@ static int lane_connect(struct tcp_conn *conn, struct tcp_lane *lane)
 			  0);
 	if (lane->fd < 0)
 		return connect_error(wire, errno);
-	tcp_set_fresh(wire->hub, lane->fd);
+	tcp_set_connecting(lane->fd, &conn->remote);
 	tcp_set_options(lane->fd);
 	tcp_set_timeout(lane->fd, (unsigned int)tcp_settings.dead_ms);
 	if (connect(lane->fd, &conn->remote.sa, tcp_sockaddr_len(&conn->remote)) &&
@@ -169,7 +169,7 @@ static int say_preamble(struct tcp_conn *conn, struct tcp_lane *lane)
 	if (err)
 		return -err;
 	tcp_set_timeout(lane->fd, 0);
-	tcp_set_connected(tcp_wire_of(conn)->hub, lane->fd);
+	tcp_set_connected(lane->fd);
 	n = send(lane->fd, &preamble, sizeof(preamble), MSG_NOSIGNAL);
 	if (n != sizeof(preamble)) /* the first bytes of a connection fit its buffer */
 		return n < 0 ? -errno : -FI_EIO;
@@ -497,7 +497,7 @@ void tcp_accept(struct tcp_port *port)
 			continue; /* that connection has ended already */
 		port->hub->starved = false;
 		tcp_set_options(fd);
-		tcp_set_connected(port->hub, fd);
+		tcp_set_accepted(port->hub, fd);
 		if (!guest_create(port, fd, now)) {
 			close(fd);
 			return;

@@ -218,7 +218,7 @@ static int listen_at(struct tcp_hub *hub, struct tcp_lane *lane, const union tcp
 	lane->fd = socket(at->sa.sa_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
 	if (lane->fd < 0)
 		return -errno;
-	tcp_set_fresh(hub, lane->fd);
+	tcp_set_listening(hub, lane->fd);
 	/* A port that was asked for may be in use by connections of a process that has ended. */
 	if (tcp_sockaddr_port(at))
 		setsockopt(lane->fd, SOL_SOCKET, SO_REUSEADDR, &one, sizeof(one));

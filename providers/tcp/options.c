@@ -4,48 +4,72 @@
  * holds the endpoint's domain.
  */
 #include <netinet/tcp.h>
+#include "iface.h"
 #include "tcp.h"
 #include "tcp_wire.h"
 
 static const char reno[] = "reno";
 
-static bool same_host(int fd)
+static void set_reno(int fd)
+{
+	setsockopt(fd, IPPROTO_TCP, TCP_CONGESTION, reno, sizeof(reno) - 1);
+}
+
+static bool same_host(const union tcp_sockaddr *here, const union tcp_sockaddr *there)
+{
+	return tcp_sockaddr_same_ip(here, there) ||
+	       (tcp_sockaddr_loopback(here) && tcp_sockaddr_loopback(there));
+}
+
+static bool connected_within(int fd)
 {
 	union tcp_sockaddr here = { 0 }, there = { 0 };
 	socklen_t here_len = sizeof(here), there_len = sizeof(there);
 
-	if (getsockname(fd, &here.sa, &here_len) || getpeername(fd, &there.sa, &there_len))
-		return false;
-	return tcp_sockaddr_same_ip(&here, &there) ||
-	       (tcp_sockaddr_loopback(&here) && tcp_sockaddr_loopback(&there));
+	return !getsockname(fd, &here.sa, &here_len) &&
+	       !getpeername(fd, &there.sa, &there_len) && same_host(&here, &there);
 }
 
 /*
  * A connection that stays inside the host shares no network with anyone, so congestion control can only
  * cost there, and some costs much: BBR slows payload of 1 MiB by up to a third. Every kernel has Reno, for
- * every user. A socket has it before it is connected, an accepted one from its listener, since pacing, which
- * BBR starts with the connection, goes on after a change: after a pause it may hold the end of a message
- * back for as long as the peer took to acknowledge the one before.
+ * every user. A socket has it before it is connected, where that is known to lead nowhere else, since pacing,
+ * which BBR starts with the connection, goes on after a change: after a pause it may hold the end of a
+ * message back for as long as the peer took to acknowledge the one before.
  */
-void tcp_set_fresh(struct tcp_hub *hub, int fd)
+void tcp_set_connecting(int fd, const union tcp_sockaddr *to)
 {
-	socklen_t len = sizeof(hub->congestion) - 1;
+	union tcp_sockaddr from;
 
-	getsockopt(fd, IPPROTO_TCP, TCP_CONGESTION, hub->congestion, &len);
-	setsockopt(fd, IPPROTO_TCP, TCP_CONGESTION, reno, sizeof(reno) - 1);
+	if (!tcp_iface_route(to, &from) && same_host(&from, to))
+		set_reno(fd);
 }
 
-/* A connection that leads elsewhere has the system's choice, or that of its route. */
-void tcp_set_connected(struct tcp_hub *hub, int fd)
+void tcp_set_connected(int fd)
 {
-	char now[TCP_CONGESTION_LEN] = "";
-	socklen_t len = sizeof(now) - 1;
+	if (connected_within(fd))
+		set_reno(fd);
+}
 
-	if (same_host(fd) || getsockopt(fd, IPPROTO_TCP, TCP_CONGESTION, now, &len))
-		return;
-	if (!strcmp(now, reno) && hub->congestion[0])
-		setsockopt(fd, IPPROTO_TCP, TCP_CONGESTION, hub->congestion,
-			   (socklen_t)strlen(hub->congestion));
+/* Where an accepted socket leads nobody knows beforehand: it has that of its listener, or of its route. */
+void tcp_set_listening(struct tcp_hub *hub, int fd)
+{
+	socklen_t len = sizeof(hub->paced) - 1;
+	char *name = hub->paced;
+
+	if (getsockopt(fd, IPPROTO_TCP, TCP_CONGESTION, name, &len) || strncmp(name, "bbr", 3))
+		name[0] = '\0';
+	else
+		set_reno(fd);
+}
+
+void tcp_set_accepted(const struct tcp_hub *hub, int fd)
+{
+	if (connected_within(fd))
+		set_reno(fd);
+	else if (hub->paced[0])
+		setsockopt(fd, IPPROTO_TCP, TCP_CONGESTION, hub->paced,
+			   (socklen_t)strlen(hub->paced));
 }
 
 /*

@@ -261,7 +261,7 @@ struct tcp_hub {
 	bool forked;		  /* we are a copy: every socket belongs to the parent */
 	bool starved;		  /* a lack of descriptors was logged */
 	bool foreign;		  /* a peer of another version was logged */
-	char congestion[TCP_CONGESTION_LEN]; /* the system's choice */
+	char paced[TCP_CONGESTION_LEN]; /* the system's choice, where listeners may not have it; else empty */
 	uint8_t *in; /* a control lane's input, and where data that nobody wants goes */
 };
 
@@ -378,11 +378,15 @@ void tcp_starved(struct tcp_hub *hub, const char *what, int err);
 
 /* ---- options.c ---- */
 
-/* tcp_set_fresh - of a socket that is going to listen or to connect: congestion control of this host alone */
-void tcp_set_fresh(struct tcp_hub *hub, int fd);
-
-/* tcp_set_connected - the system's congestion control where the connection leads elsewhere */
-void tcp_set_connected(struct tcp_hub *hub, int fd);
+/*
+ * tcp_set_connecting, tcp_set_connected - congestion control of a lane of ours, before and after
+ * tcp_set_listening, tcp_set_accepted - ... of those that others make
+ * Reno where a connection stays inside this host; elsewhere it keeps the system's choice, or that of its route.
+ */
+void tcp_set_connecting(int fd, const union tcp_sockaddr *to);
+void tcp_set_connected(int fd);
+void tcp_set_listening(struct tcp_hub *hub, int fd);
+void tcp_set_accepted(const struct tcp_hub *hub, int fd);
 
 /* tcp_set_options - small packets leave at once, and a dead host is noticed while nothing is under way */
 void tcp_set_options(int fd);
