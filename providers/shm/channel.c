@@ -285,19 +285,22 @@ static void resume(void)
 		paused_ns = platform_now_ns() + PAUSE_NS;
 }
 
-void pshm_channels_look(void)
+bool pshm_channels_look(void)
 {
+	bool any = false;
 	void *what;
 
 	resume();
 	if (owing_cnt)
 		pay();
 	for (uint32_t i = 0; i < EVENTS_MAX && sys_epoll_next(watch, &what) == 1; i++) {
+		any = true;
 		if (what == &listeners[ABSTRACT] || what == &listeners[IN_FOLDER])
 			accept_one(*(int *)what);
 		else
 			channel_read(what);
 	}
+	return any;
 }
 
 int pshm_channels_watch(void)

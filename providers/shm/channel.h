@@ -38,8 +38,8 @@ bool pshm_channels_open_now(void);
 /* pshm_channels_forget - in the child of a fork: leave the parent's alone, and close our copies */
 void pshm_channels_forget(void);
 
-/* pshm_channels_look - accept and read; calls pshm_note_take() */
-void pshm_channels_look(void);
+/* pshm_channels_look - accept and read; calls pshm_note_take(). Returns whether anything had come */
+bool pshm_channels_look(void);
 /* pshm_channels_watch - a descriptor that is readable when there is something to look at, borrowed */
 int pshm_channels_watch(void);
 /*

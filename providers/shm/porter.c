@@ -120,6 +120,14 @@ void pshm_porter_up(struct pshm_listed *l)
 	pshm_porter_settle();
 }
 
+void pshm_porter_missed(void)
+{
+	if (!porter_sleeps())
+		return;
+	rest_set(porter, PSHM_SOUND); /* the last one who will be the porter again */
+	porter_is(container_of(sound.next, struct pshm_listed, asleep));
+}
+
 void pshm_porter_forget(void)
 {
 	struct list *node;

@@ -36,6 +36,12 @@ void pshm_porter_up(struct pshm_listed *listed);
 /* pshm_porter_settle - the sockets may have been paused: have somebody look who does not wait for them */
 void pshm_porter_settle(void);
 
+/*
+ * pshm_porter_missed - who looked has found something while the porter slept: nobody may wait on its nest
+ * (fi_trywait, and then something else), so that another one that sleeps is the porter from now on
+ */
+void pshm_porter_missed(void);
+
 /* pshm_porter_ring - wake an endpoint, if it sleeps */
 void pshm_porter_ring(struct pshm_listed *listed);
 

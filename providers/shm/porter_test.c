@@ -127,6 +127,32 @@ static void porter_that_closes_leaves_it_to_another(void **state)
 	}
 }
 
+static int who_rings(void)
+{
+	int i = 0;
+
+	while (!mock_rings(&ends[i]))
+		assert_true(++i < CNT);
+	return i;
+}
+
+/* A program that armed one and does something else: nobody waits where it would be woken. */
+static void porter_that_nobody_waits_on_is_relieved(void **state)
+{
+	int first, second, left;
+
+	all_idle();
+	first = stranger();
+	left = who_rings();
+	pshm_sockets_look();
+	assert_int_equal(ringing(), 0);
+	second = stranger();
+	assert_int_equal(ringing(), 1);
+	assert_int_not_equal(who_rings(), left);
+	sys_local_close(first);
+	sys_local_close(second);
+}
+
 /* Nobody is handed anything while all are busy. */
 static void busy_sleepers_nap(void **state)
 {
@@ -258,6 +284,7 @@ int main(void)
 		TEST(one_sleeper_is_woken_by_what_comes),
 		TEST(porter_that_computes_leaves_it_to_another),
 		TEST(porter_that_closes_leaves_it_to_another),
+		TEST(porter_that_nobody_waits_on_is_relieved),
 		TEST(busy_sleepers_nap),
 		TEST(sockets_that_are_paused_are_looked_at_by_who_slept),
 		TEST(nest_without_room_has_its_sleeper_look),

@@ -212,7 +212,8 @@ void pshm_sockets_look(void)
 		return;
 	platform_lock(&lock);
 	if (pshm_channels_open_now()) {
-		pshm_channels_look();
+		if (pshm_channels_look())
+			pshm_porter_missed();
 		watch_locked();
 		atomic_store_explicit(&look_ns, platform_now_ns() + LOOK_NS,
 				      memory_order_relaxed);
