@@ -98,11 +98,14 @@ static void a_read_waits_for_as_many_as_it_says(void **state)
 	end_close(&e);
 }
 
+static _Atomic int begun; /* calls of blocked_read() that wait, or are about to */
+
 static void *blocked_read(void *arg)
 {
 	struct fi_cq_tagged_entry entry;
 	struct end *e = arg;
 
+	begun++;
 	return (void *)(intptr_t)fi_cq_sread(e->cq, &entry, 1, NULL, 20000);
 }
 
@@ -124,7 +127,9 @@ static void a_signal_ends_the_waiting(void **state)
 	assert_int_equal(fi_cq_sread(e.cq, &entry, 1, NULL, 20000), -FI_EAGAIN);
 	for (int i = 0; i < 3; i++)
 		assert_int_equal(pthread_create(&threads[i], NULL, blocked_read, &e), 0);
-	usleep(50000);
+	while (begun < 3)
+		usleep(1000);
+	usleep(200000);
 	assert_int_equal(fi_cq_signal(e.cq), 0);
 	for (int i = 0; i < 3; i++) {
 		assert_int_equal(pthread_join(threads[i], &ret), 0);
