@@ -15,8 +15,8 @@ struct idle {
 /*
  * idle_measure - open so many domains with automatic progress, each with an endpoint, and look for a while
  *
- * To be called in a process of its own, which does nothing else meanwhile. Complains itself, but for memory. Returns 0 or a
- * negative fi_errno.
+ * To be called in a process of its own, which does nothing else meanwhile. Complains itself, but for memory.
+ * Returns 0 or a negative fi_errno.
  */
 int idle_measure(const struct plan *plan, const struct channel_options *opt, unsigned cnt,
 		 struct idle *idle);
