@@ -47,11 +47,7 @@ static int setup(void **state)
 
 static int teardown(void **state)
 {
-	struct engine_ep *ep = fake_end_engine(&a);
-
-	assert_int_equal(ep->access_cnt, 0);
-	assert_int_equal(ep->queued_cnt, 0);
-	assert_int_equal(ep->tx_pool.used, 0);
+	fake_end_rests(&a);
 	assert_int_equal(fake_end_peer(&a, &b.name)->asked_cnt, 0);
 	assert_int_equal(fi_close(&read_mr->fid), 0);
 	assert_int_equal(fi_close(&mr->fid), 0);

@@ -5,11 +5,11 @@
  *
  * usage: descriptor_test PROVIDER
  */
-#include <dirent.h>
 #include <poll.h>
 #include <pthread.h>
 #include <stdatomic.h>
 #include "ends.h"
+#include "mock_descriptors.h"
 
 #define QUEUES 12 /* more than a domain's own waiter is put into */
 #define ROUNDS 20
@@ -39,18 +39,6 @@ static int asked(struct fid *fid)
 	assert_int_equal(fd, again);
 	assert_true(fd >= 0);
 	return fd;
-}
-
-static int open_cnt(void)
-{
-	DIR *folder = opendir("/proc/self/fd");
-	int cnt = 0;
-
-	assert_non_null(folder);
-	while (readdir(folder))
-		cnt++;
-	closedir(folder);
-	return cnt;
 }
 
 static void post(struct end *e)
@@ -170,17 +158,17 @@ static void who_never_asks_has_none(void **state)
 	int before;
 
 	end_open(&e, &attr);
-	before = open_cnt();
+	before = mock_descriptors();
 	assert_int_equal(fi_cq_open(e.domain, &cq_attr, &cq, NULL), 0);
 	assert_int_equal(fi_cntr_open(e.domain, &cntr_attr, &cntr, NULL), 0);
-	assert_int_equal(open_cnt(), before);
+	assert_int_equal(mock_descriptors(), before);
 	asked(&cq->fid);
 	asked(&cntr->fid);
-	assert_true(open_cnt() >= before + 2);
-	before = open_cnt();
+	assert_true(mock_descriptors() >= before + 2);
+	before = mock_descriptors();
 	assert_int_equal(fi_close(&cq->fid), 0);
 	assert_int_equal(fi_close(&cntr->fid), 0);
-	assert_int_equal(open_cnt(), before - 2);
+	assert_int_equal(mock_descriptors(), before - 2);
 	end_close(&e);
 }
 

@@ -246,6 +246,15 @@ void fake_ends_go(uint32_t rounds)
 				fake_end_progress(opened[i]);
 }
 
+void fake_end_rests(const struct fake_end *end)
+{
+	const struct engine_ep *ep = fake_end_engine(end);
+
+	assert_int_equal(ep->access_cnt, 0);
+	assert_int_equal(ep->queued_cnt, 0);
+	assert_int_equal(ep->tx_pool.used, 0);
+}
+
 void fake_ends_close(void)
 {
 	while (opened_cnt)

@@ -86,6 +86,9 @@ void fake_end_progress(struct fake_end *end);
 /* fake_ends_go - so many rounds of each end whose endpoint is open */
 void fake_ends_go(uint32_t rounds);
 
+/* fake_end_rests - asserts that its endpoint has no operation under way or queued */
+void fake_end_rests(const struct fake_end *end);
+
 /* fake_ends_close - for a test's teardown: close all ends that are open, after which no connection is left */
 void fake_ends_close(void);
 
