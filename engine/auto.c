@@ -5,8 +5,9 @@
  *
  * While the program makes rounds itself (domain->rounds moves) the thread looks at that number now
  * and then and touches nothing else: no wire is armed for it, nobody rings. Once the program has
- * made none between two looks the thread makes rounds until nothing moves any more, arms the wires
- * and sleeps on their bells. The first round of the program after that lets it off: the wires
+ * made none between two looks the thread makes rounds until nothing has moved for a while, arms the
+ * wires and sleeps on their bells: who answers mostly answers within what a wake-up costs, and the
+ * peer need not ring for that. The first round of the program after that lets it off: the wires
  * rest, and it goes back to looking. It claims the domain as a control call does, but never waits for
  * it: who holds that is at work (guard.h).
  */
@@ -17,14 +18,14 @@
 #include "progress.h"
 #include "sleep.h"
 
-#define NAP_MIN_NS  20000u /* after a round that moved something */
+#define LINGER_NS   10000u /* after a round that moved something, before the wires are armed */
+#define WORK_MAX_NS 1000000u /* rounds in a row, before others may have the domain */
+#define NAP_MIN_NS  20000u   /* where it may not go on, or can't be woken */
 #define NAP_MAX_NS  1000000u
 #define AWAY_MIN_NS 500000u /* between looks at a program that has just begun to make rounds, */
 #define AWAY_MAX_NS \
 	3000000u /* and of one that keeps at it: it is noticed after two that it has stopped */
 #define DEFER_NS 100000u /* for a program that sleeps in a call, and was woken too */
-#define BATCH_MAX \
-	64u /* rounds in a row that move something, before others may have the domain */
 
 /* Nobody else moves anything: arm the wires and sleep until they have something. Returns for how long. */
 static uint64_t engine_auto_arm(struct engine_domain *domain)
@@ -65,20 +66,26 @@ void engine_auto_let_off(struct engine_domain *domain)
 	engine_waiter_ring(domain); /* that is where it sleeps */
 }
 
-/* Rounds, as long as something moves. Returns the ns to sleep, 0 when it is not to sleep yet. */
-static uint64_t engine_auto_work(struct engine_domain *domain, bool *moved)
+/* Rounds, until nothing has moved for a while. Returns whether that is so; false: others are to have the domain. */
+static bool engine_auto_rounds(struct engine_domain *domain, bool *moved)
 {
-	uint64_t ns = 0;
+	uint64_t begin = platform_now_ns(), now = begin, last = begin;
 
-	*moved = false;
-	for (uint32_t i = 0; i < BATCH_MAX && engine_domain_round(domain); i++) {
-		*moved = true;
+	do {
+		bool moves = engine_domain_round(domain);
+
+		*moved |= moves;
+		if (!*moved)
+			return true;
 		if (engine_guard_wanted(domain))
-			return 0;
-	}
-	if (!*moved)
-		ns = engine_auto_arm(domain);
-	return ns;
+			return false;
+		now = platform_now_ns();
+		if (moves)
+			last = now;
+		else if (now - last >= LINGER_NS)
+			return true;
+	} while (now - begin < WORK_MAX_NS);
+	return false;
 }
 
 /* The program makes rounds: how long to stay away. */
@@ -101,7 +108,8 @@ static uint64_t engine_auto_take(struct engine_domain *domain)
 	a->away_ns = AWAY_MIN_NS;
 	if (engine_enter_idle(domain)) {
 		engine_auto_up(domain);
-		ns = engine_auto_work(domain, &moved);
+		if (engine_auto_rounds(domain, &moved))
+			ns = engine_auto_arm(domain);
 		engine_leave(domain);
 	}
 	a->nap_ns = moved ? NAP_MIN_NS : a->nap_ns + a->nap_ns / 8;

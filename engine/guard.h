@@ -26,7 +26,7 @@
  */
 void engine_guard_wait(struct engine_domain *domain);
 
-/* engine_guard_wanted - does a data call wait for a domain without a lock? For who has claimed it */
+/* engine_guard_wanted - does a data call wait for the domain? For who holds it */
 static inline bool engine_guard_wanted(const struct engine_domain *domain)
 {
 	return atomic_load_explicit(&domain->wanted, memory_order_relaxed);
@@ -45,13 +45,17 @@ static inline enum engine_lock_use engine_lock_use(const struct engine_domain *d
 							  memory_order_relaxed);
 }
 
+/* engine_lock_wait - take the lock of a domain that somebody else has, who is told of it */
+void engine_lock_wait(struct engine_domain *domain);
+
 /*
  * engine_lock, engine_unlock - around a data call in a domain with a lock; what it calls may enter the
  * guard, which stands open to it
  */
 static inline void engine_lock(struct engine_domain *domain)
 {
-	platform_lock(&domain->lock);
+	if (unlikely(!platform_trylock(&domain->lock)))
+		engine_lock_wait(domain);
 	atomic_store_explicit(&domain->lock_use, ENGINE_LOCK_CALL, memory_order_relaxed);
 }
 

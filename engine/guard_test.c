@@ -167,18 +167,18 @@ static void *data_call_main(void *arg)
 {
 	struct engine_domain *domain = arg;
 
-	engine_guard_enter(domain);
-	engine_guard_leave(domain);
+	engine_use(domain);
+	engine_unuse(domain);
 	return NULL;
 }
 
-static void a_data_call_waits_for_the_thread_and_says_so(void **state)
+static void waits_and_says_so(bool safe)
 {
 	uint64_t end = platform_now_ns() + 60000000000u;
 	struct engine_domain domain;
 	pthread_t thread;
 
-	open_domain(&domain, false);
+	open_domain(&domain, safe);
 	for (int i = 0; i < 100; i++) {
 		assert_true(engine_enter_idle(&domain));
 		assert_false(engine_guard_wanted(&domain));
@@ -192,6 +192,12 @@ static void a_data_call_waits_for_the_thread_and_says_so(void **state)
 		assert_false(engine_guard_wanted(&domain));
 	}
 	platform_lock_fini(&domain.lock);
+}
+
+static void a_data_call_waits_for_the_thread_and_says_so(void **state)
+{
+	waits_and_says_so(false);
+	waits_and_says_so(true);
 }
 
 /* Control calls on another thread */

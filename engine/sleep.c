@@ -12,6 +12,7 @@
 #define VAIN_MAX    4u	   /* times in a row, before it is tried for half as long */
 #define YIELD_TURNS 16u	   /* looks between yields */
 #define CROWDED_NS  20000u /* a yield that takes so long: others want this core */
+#define IDLE_LOOKS  32u	   /* that find nothing, after one that did, before one sleeps again */
 
 uint64_t engine_end_ns(int timeout)
 {
@@ -56,11 +57,24 @@ void engine_spin_end(const struct engine_spin *spin, struct engine_patience *pat
 	atomic_store_explicit(&patience->spin_ns, most, memory_order_relaxed);
 }
 
+/* Has one of the last looks moved something? More follows mostly, within what a wake-up costs. */
+static bool engine_sleeper_lingers(struct engine_sleeper *s)
+{
+	if (!s->domain->idle)
+		s->looks = IDLE_LOOKS;
+	else if (s->looks)
+		s->looks--;
+	return s->looks;
+}
+
 /* Arm, and say that we sleep. Returns for how long, or 0: do not. The caller holds the domain. */
 static uint64_t engine_sleeper_enter(struct engine_sleeper *s, int *on, int *cnt)
 {
-	uint64_t now, ns = engine_waiter_arm(s->domain);
+	uint64_t now, ns;
 
+	if (engine_sleeper_lingers(s))
+		return 0;
+	ns = engine_waiter_arm(s->domain);
 	if (!ns)
 		return 0;
 	engine_armed_add(s->domain, s->armed, true);

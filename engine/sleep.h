@@ -130,6 +130,7 @@ struct engine_sleeper {
 	void *arg;
 	uint64_t end_ns; /* UINT64_MAX: never */
 	struct engine_spin spin;
+	uint32_t looks; /* to go before it sleeps */
 };
 
 /* engine_end_ns - when @timeout ms from now are over; below 0: never */
