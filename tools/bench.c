@@ -95,8 +95,9 @@ static void usage(void)
 	       "                         default: " DEFAULT_SIZES "\n"
 	       "  -t, --tests=LIST       of lat,bw,rate (messages), write,read,writebw,readbw (RMA)\n"
 	       "                         atomic, add; rpc (its overflow is read by the server), first (message of a\n"
-	       "                         new endpoint), away (a sender that computes), or all; default:\n"
-	       "                         " DEFAULT_TESTS ". Each may\n"
+	       "                         new endpoint), away (a sender that computes), or all; and passive\n"
+	       "                         (read of a target that makes no calls; with --progress=auto);\n"
+	       "                         default: " DEFAULT_TESTS ". Each may\n"
 	       "                         have sizes of its own: \"lat,rate@8,writebw@64k+1M\"\n"
 	       "  -r, --rounds=N         samples per figure; default: %u\n"
 	       "  -i, --iterations=N     messages per sample; default: by size\n"
@@ -278,9 +279,13 @@ static void parse(struct bench_options *opt, int argc, char **argv)
 	/* Which sizes a test has is known when both lists are. */
 	if (plan_tests_parse(opt->tests, &opt->plan))
 		errx(WEFT_EXIT_USAGE,
-		     "'%s' is not a list of lat,bw,rate,write,read,writebw,readbw,atomic,add,rpc,first,away, each "
-		     "with @SIZE[+SIZE...] or without",
+		     "'%s' is not a list of lat,bw,rate,write,read,writebw,readbw,atomic,add,rpc,first,away,"
+		     "passive, each with @SIZE[+SIZE...] or without",
 		     opt->tests);
+	if (opt->plan.tests & FIGURE_BIT(FIGURE_PASSIVE) &&
+	    opt->channel.progress != FI_PROGRESS_AUTO)
+		errx(WEFT_EXIT_USAGE,
+		     "test 'passive' has a target that makes no calls: it needs --progress=auto");
 	opt->place.host = argument_host(argc, argv, optind);
 	if (opt->compare && (opt->place.host || !opt->place.local))
 		errx(WEFT_EXIT_USAGE,

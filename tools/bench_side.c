@@ -162,7 +162,9 @@ static int note(struct bench *b, unsigned tests, size_t size, double msgs, doubl
 static double measure_raw(struct bench *b)
 {
 	/* What other pairs leave of the cores says nothing of a line. */
-	return b->side->line && b->opt->versus.pairs == 1 ? cacheline_measure(b->side->line, b->side->rank) : NAN;
+	return b->side->line && b->opt->versus.pairs == 1
+		       ? cacheline_measure(b->side->line, b->side->rank)
+		       : NAN;
 }
 
 static int run_pingpong(struct bench *b, size_t i, enum figure_test test, bool warm)
@@ -230,8 +232,8 @@ static int run_onesided(struct bench *b, size_t i, enum figure_test test, bool w
 	raw = measure_raw(b);
 	if (test == FIGURE_WRITE)
 		rc = onesided_write_pingpong(os, cnt, &ns);
-	else if (test == FIGURE_READ)
-		rc = onesided_read(os, cnt, &ns);
+	else if (test == FIGURE_READ || test == FIGURE_PASSIVE)
+		rc = onesided_read(os, test == FIGURE_PASSIVE, cnt, &ns);
 	else if (test == FIGURE_ATOMIC)
 		rc = onesided_fetch_add(os, cnt, &ns);
 	else if (test == FIGURE_ADD)
@@ -252,6 +254,11 @@ static int run_write(struct bench *b, size_t i, bool warm)
 static int run_read(struct bench *b, size_t i, bool warm)
 {
 	return run_onesided(b, i, FIGURE_READ, warm);
+}
+
+static int run_passive(struct bench *b, size_t i, bool warm)
+{
+	return run_onesided(b, i, FIGURE_PASSIVE, warm);
 }
 
 static int run_write_stream(struct bench *b, size_t i, bool warm)
@@ -300,7 +307,8 @@ static int run_rpc(struct bench *b, size_t i, bool warm)
 		cnt = cnt / 10 + 1;
 	raw = measure_raw(b);
 	rc = rpc_run(rpc, cnt, &ns);
-	return rc || warm ? rc : note(b, FIGURE_BIT(FIGURE_RPC), rpc->size, cnt, (double)ns, raw);
+	return rc || warm ? rc
+			  : note(b, FIGURE_BIT(FIGURE_RPC), rpc->size, cnt, (double)ns, raw);
 }
 
 static int run_first(struct bench *b, size_t i, bool warm)
@@ -323,6 +331,7 @@ static const struct run_kind {
 	{ FIGURE_BIT(FIGURE_BANDWIDTH) | FIGURE_BIT(FIGURE_RATE), "stream", run_stream },
 	{ FIGURE_BIT(FIGURE_WRITE), "write", run_write },
 	{ FIGURE_BIT(FIGURE_READ), "read", run_read },
+	{ FIGURE_BIT(FIGURE_PASSIVE), "passive read", run_passive },
 	{ FIGURE_BIT(FIGURE_WRITE_BW), "write stream", run_write_stream },
 	{ FIGURE_BIT(FIGURE_READ_BW), "read stream", run_read_stream },
 	{ FIGURE_BIT(FIGURE_ATOMIC), "atomic", run_atomic },

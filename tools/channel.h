@@ -158,6 +158,9 @@ struct channel_patience {
  */
 int channel_turn(struct channel *ch, struct channel_patience *patience);
 
+/* channel_idle_turn - the same without any call of the library: the wait is for what is not the channel's */
+int channel_idle_turn(struct channel *ch, struct channel_patience *patience);
+
 /*
  * channel_mr_reg - register memory in the way that the provider asks for
  * @access:  FI_SEND, FI_READ and the like

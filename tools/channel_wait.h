@@ -33,6 +33,11 @@ static inline int channel_idle(struct channel *ch, struct channel_patience *pati
 	return -FI_ETIMEDOUT;
 }
 
+int channel_idle_turn(struct channel *ch, struct channel_patience *patience)
+{
+	return channel_idle(ch, patience);
+}
+
 static inline int channel_round(struct channel *ch, struct channel_patience *patience)
 {
 	int rc = channel_progress(ch);

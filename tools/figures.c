@@ -25,6 +25,7 @@ static const struct {
 	[FIGURE_AWAY] = { "away", "away", "us", "one-way latency, sender away", 3 },
 	[FIGURE_RPC] = { "rpc", "rpc", "us", "remote procedure call", 3 },
 	[FIGURE_FIRST] = { "first", "first", "us", "first message, one way", 3 },
+	[FIGURE_PASSIVE] = { "passive", "passive", "us", "RMA read of a passive target", 3 },
 };
 
 const char *figure_test_name(enum figure_test test)
@@ -57,7 +58,7 @@ static unsigned test_bit(const char *word, size_t len)
 	unsigned t;
 
 	if (len == 3 && !strncmp(word, "all", len))
-		return FIGURE_BIT(FIGURE_TESTS) - 1;
+		return (FIGURE_BIT(FIGURE_TESTS) - 1) & ~FIGURE_BIT(FIGURE_PASSIVE);
 	for (t = 0; t < FIGURE_TESTS; t++)
 		if ((strlen(tests[t].name) == len && !strncmp(word, tests[t].name, len)) ||
 		    (strlen(tests[t].brief) == len && !strncmp(word, tests[t].brief, len)))
@@ -120,6 +121,7 @@ double figure_from_time(enum figure_test test, size_t size, double msgs, double 
 	case FIGURE_AWAY:
 	case FIGURE_RPC:
 	case FIGURE_FIRST:
+	case FIGURE_PASSIVE:
 		return ns / msgs / 1000;
 	case FIGURE_BANDWIDTH:
 	case FIGURE_WRITE_BW:

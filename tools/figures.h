@@ -23,6 +23,7 @@ enum figure_test {
 	FIGURE_AWAY,	  /* microseconds one way, of a sender that computes meanwhile */
 	FIGURE_RPC,	  /* microseconds from a request to its answer, its overflow read by the server */
 	FIGURE_FIRST,	  /* microseconds one way, of the first message of a size between two endpoints */
+	FIGURE_PASSIVE,	  /* microseconds from fi_read to its completion, of a target that makes no calls */
 	FIGURE_TESTS,
 };
 
@@ -35,7 +36,7 @@ enum figure_test {
 #define FIGURES_ATOMIC (FIGURE_BIT(FIGURE_ATOMIC) | FIGURE_BIT(FIGURE_ADD))
 #define FIGURES_ONESIDED                                                                    \
 	(FIGURE_BIT(FIGURE_WRITE) | FIGURE_BIT(FIGURE_READ) | FIGURE_BIT(FIGURE_WRITE_BW) | \
-	 FIGURE_BIT(FIGURE_READ_BW) | FIGURES_ATOMIC)
+	 FIGURE_BIT(FIGURE_READ_BW) | FIGURE_BIT(FIGURE_PASSIVE) | FIGURES_ATOMIC)
 #define FIGURES_RMA ((FIGURES_ONESIDED & ~FIGURES_ATOMIC) | FIGURE_BIT(FIGURE_RPC))
 
 struct figure {
@@ -73,7 +74,7 @@ int figure_test_digits(enum figure_test test);
 bool figure_test_is_time(enum figure_test test);
 
 /*
- * figure_tests_parse - read "lat,bw,rate"; "all" is all there are
+ * figure_tests_parse - read "lat,bw,rate"; "all" is all there are but FIGURE_PASSIVE, which needs automatic progress
  *
  * Returns FIGURE_BITs, 0 for anything else.
  */

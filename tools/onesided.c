@@ -254,15 +254,59 @@ static int end_serving(struct onesided *os)
 	return rc ? rc : channel_wait(os->ch, tx_base + 1, 0);
 }
 
+/* Two words are behind the bytes of the zeroth slot, where no other test comes: a sum, and the number of rests. */
+static size_t word_at(const struct onesided *os)
+{
+	return os->stride - SLOT_ROOM;
+}
+
+static size_t rests_at(const struct onesided *os)
+{
+	return word_at(os) + sizeof(uint64_t);
+}
+
+/* As serve(), but without any call of the library. */
+static int rest(struct onesided *os)
+{
+	struct channel_patience patience = { .endless = true };
+	const char *at = os->target.mem + rests_at(os);
+	int rc = oob_barrier(&os->ch->side->oob, 0);
+
+	os->rests++;
+	while (!rc && (atomic_signal_fence(memory_order_seq_cst),
+		       memcmp(at, &os->rests, sizeof(os->rests))))
+		rc = channel_idle_turn(os->ch, &patience);
+	return rc;
+}
+
+static int end_rest(struct onesided *os)
+{
+	const struct region_access access = {
+		.local = &os->local,
+		.at = rests_at(os),
+		.remote = &os->remote,
+		.remote_at = rests_at(os),
+		.len = sizeof(os->rests),
+	};
+	uint64_t tx_base = os->ch->tx_done;
+	int rc;
+
+	os->rests++;
+	memcpy(os->local.mem + rests_at(os), &os->rests, sizeof(os->rests));
+	rc = region_transfer(os->ch, REGION_WRITE, &access, &os->ops[0]);
+	return rc ? rc : channel_wait(os->ch, tx_base + 1, 0);
+}
+
 /* What the peer reads: side 1's target, in a pattern; that of its zeroth number. */
-static int prepare_reads(struct onesided *os)
+static int prepare_reads(struct onesided *os, bool passive)
 {
 	uint32_t i;
 
-	if (os->verify)
-		for (i = 0; os->ch->side->rank && i < os->cnt; i++)
-			traffic_fill(os->target.mem + slot_at(os, i), os->size, i);
-	return os->ch->side->rank ? serve(os) : oob_barrier(&os->ch->side->oob, 0);
+	if (!os->ch->side->rank)
+		return oob_barrier(&os->ch->side->oob, 0);
+	for (i = 0; os->verify && i < os->cnt; i++)
+		traffic_fill(os->target.mem + slot_at(os, i), os->size, i);
+	return passive ? rest(os) : serve(os);
 }
 
 static int check_read(const struct onesided *os, uint64_t number)
@@ -279,14 +323,14 @@ static int check_read(const struct onesided *os, uint64_t number)
 	return -FI_EIO;
 }
 
-int onesided_read(struct onesided *os, uint32_t cnt, uint64_t *taken)
+int onesided_read(struct onesided *os, bool passive, uint32_t cnt, uint64_t *taken)
 {
 	uint64_t tx_base = os->ch->tx_done, start;
 	uint32_t i;
 	int rc;
 
 	*taken = 0;
-	rc = prepare_reads(os);
+	rc = prepare_reads(os, passive);
 	if (rc || os->ch->side->rank)
 		return rc;
 	start = clock_ns();
@@ -298,7 +342,9 @@ int onesided_read(struct onesided *os, uint32_t cnt, uint64_t *taken)
 			rc = check_read(os, i);
 	}
 	*taken = clock_ns() - start;
-	return rc ? rc : end_serving(os);
+	if (rc)
+		return rc;
+	return passive ? end_rest(os) : end_serving(os);
 }
 
 /* Side 1 of a stream of writes: when the last that each slot got are there, so are all. */
@@ -351,7 +397,7 @@ static int stream_reads(struct onesided *os, uint32_t cnt, uint64_t *taken)
 	uint32_t i;
 	int rc;
 
-	rc = prepare_reads(os);
+	rc = prepare_reads(os, false);
 	start = clock_ns();
 	for (i = 0; i < cnt && !rc; i++) {
 		rc = keep_window(os, tx_base, i);
@@ -372,14 +418,8 @@ int onesided_stream(struct onesided *os, bool reads, uint32_t cnt, uint64_t *tak
 {
 	*taken = 0;
 	if (os->ch->side->rank)
-		return reads ? prepare_reads(os) : see_stream(os, cnt);
+		return reads ? prepare_reads(os, false) : see_stream(os, cnt);
 	return reads ? stream_reads(os, cnt, taken) : stream_writes(os, cnt, taken);
-}
-
-/* The word is behind the bytes of the zeroth slot, where no other test comes. */
-static size_t word_at(const struct onesided *os)
-{
-	return os->stride - SLOT_ROOM;
 }
 
 static int update(struct onesided *os, enum region_transfer_kind kind, struct channel_op *op)

@@ -36,6 +36,7 @@ struct onesided {
 	uint64_t written;	     /* by this side, since the start */
 	uint64_t seen;		     /* of the peer's */
 	uint64_t added;		     /* to the peer's atomic word */
+	uint64_t rests;		     /* runs in which side 1 made no calls */
 };
 
 /*
@@ -63,10 +64,11 @@ int onesided_write_pingpong(struct onesided *os, uint32_t cnt, uint64_t *taken);
 
 /*
  * onesided_read - read one after the other
+ * @passive: side 1 makes no calls until it sees a word written; it needs automatic progress
  * @cnt:    reads
  * @taken:  receives nanoseconds for all of them, on side 0
  */
-int onesided_read(struct onesided *os, uint32_t cnt, uint64_t *taken);
+int onesided_read(struct onesided *os, bool passive, uint32_t cnt, uint64_t *taken);
 
 /*
  * onesided_stream - write or read with a window under way

@@ -129,6 +129,12 @@ for provider in shm tcp; do
 	expect "bench makes calls over $provider" 0 '^remote procedure call, us' \
 		"$weft" bench -p $provider -t rpc@8+4k+20k,first@2k -r 2 -i 4 -c --progress=manual
 done
+for provider in shm tcp; do
+	expect "bench reads from a target over $provider that makes no calls" 0 '^RMA read of a passive target, us' \
+		"$weft" bench -p $provider -t passive@8+20k -r 2 -i 4 -c --progress=auto
+done
+expect 'a passive target needs automatic progress' 2 'needs --progress=auto' \
+	"$weft" bench -p shm -t passive
 expect 'two pairs run at a time' 0 '^same\|faster\|slower$' sh -c "$bench --pairs=2 --restarts=1 --json | python3 -c '
 import json, sys
 print(json.load(sys.stdin)[\"figures\"][0][\"verdict\"])'"
