@@ -170,11 +170,42 @@ static bool family_asked(const struct query *q, sa_family_t family)
 	}
 }
 
+/* Does the question, or the setting, name an interface? */
+static bool iface_named(const struct query *q)
+{
+	const struct fi_info *hints = q->hints;
+
+	return tcp_settings.iface ||
+	       (hints && hints->domain_attr && hints->domain_attr->name) ||
+	       (hints && hints->fabric_attr && hints->fabric_attr->name);
+}
+
+/*
+ * Who asks for a port and no host listens at all of them: clients come by any name of this host. The
+ * domain is that of the interface whose address fi_getname gives.
+ */
+static void answer_wildcard(struct query *q, union tcp_sockaddr *src)
+{
+	int i;
+
+	if (!tcp_sockaddr_port(src) || iface_named(q) || !family_asked(q, src->sa.sa_family))
+		return;
+	for (i = 0; i < q->iface_cnt; i++) {
+		if (q->ifaces[i].addr.sa.sa_family != src->sa.sa_family)
+			continue;
+		answer(q, &q->ifaces[i], src, NULL);
+		return;
+	}
+}
+
 /* From every interface. @src: NULL, or a wildcard address whose port is asked for. */
-static void answer_ifaces(struct query *q, const union tcp_sockaddr *src)
+static void answer_ifaces(struct query *q, union tcp_sockaddr *src)
 {
 	union tcp_sockaddr from;
 	int i;
+
+	if (src)
+		answer_wildcard(q, src);
 
 	for (i = 0; i < q->iface_cnt; i++) {
 		from = q->ifaces[i].addr;

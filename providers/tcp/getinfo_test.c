@@ -142,27 +142,55 @@ static void a_source_is_where_to_listen(void **state)
 {
 	struct fi_info *info = ask("127.0.0.1", "7471", FI_SOURCE, NULL), *i;
 	union tcp_sockaddr src;
-	bool more_than_one;
+	int wildcards = 0, others = 0;
 
 	assert_int_equal(ntohs(in(info->src_addr)->sin_port), 7471);
 	assert_null(info->dest_addr);
 	assert_null(info->next);
 	info_free(info);
 
-	/* no node: all interfaces, with that port */
+	/* no node: anywhere, then each interface, with that port */
 	info = ask(NULL, "7471", FI_SOURCE, NULL);
 	for (i = info; i; i = i->next) {
 		assert_int_equal(tcp_sockaddr_copy(&src, i->src_addr, i->src_addrlen), 0);
 		assert_int_equal(tcp_sockaddr_port(&src), 7471);
-		assert_false(tcp_sockaddr_any(&src));
+		wildcards += tcp_sockaddr_any(&src);
+		others += !tcp_sockaddr_any(&src);
 	}
-	more_than_one = info->next;
+	assert_int_equal(in(info->src_addr)->sin_addr.s_addr, htonl(INADDR_ANY));
+	assert_true(wildcards >= 1 && wildcards <= 2 && others >= wildcards);
 	info_free(info);
 	info = ask("0.0.0.0", "7471", FI_SOURCE, NULL);
-	assert_true(!info->next || more_than_one);
+	assert_int_equal(in(info->src_addr)->sin_addr.s_addr, htonl(INADDR_ANY));
+	assert_non_null(info->next);
 	info_free(info);
 	assert_refused("203.0.113.77", "1", FI_SOURCE, NULL,
 		       "203.0.113.77:1, which no interface");
+}
+
+/* Who names an interface listens there alone; who asks for no port is found by no client. */
+static void no_host_is_anywhere_unless_an_interface_is_named(void **state)
+{
+	struct fi_info *hints = info_alloc(), *info, *i;
+
+	hints->domain_attr->name = strdup("lo");
+	info = ask(NULL, "7471", FI_SOURCE, hints);
+	for (i = info; i; i = i->next)
+		if (i->addr_format == FI_SOCKADDR_IN)
+			assert_int_not_equal(in(i->src_addr)->sin_addr.s_addr,
+					     htonl(INADDR_ANY));
+	info_free(info);
+	info_free(hints);
+
+	tcp_settings.iface = "lo";
+	info = ask(NULL, "7471", FI_SOURCE, NULL);
+	assert_int_not_equal(in(info->src_addr)->sin_addr.s_addr, htonl(INADDR_ANY));
+	info_free(info);
+	tcp_settings.iface = NULL;
+
+	info = ask("0.0.0.0", NULL, FI_SOURCE, NULL);
+	assert_int_not_equal(in(info->src_addr)->sin_addr.s_addr, htonl(INADDR_ANY));
+	info_free(info);
 }
 
 static void hints_may_bring_both_addresses(void **state)
@@ -266,6 +294,7 @@ int main(void)
 		cmocka_unit_test(formats_narrow_the_answers),
 		cmocka_unit_test(a_destination_brings_the_source_that_leads_there),
 		cmocka_unit_test(a_source_is_where_to_listen),
+		cmocka_unit_test(no_host_is_anywhere_unless_an_interface_is_named),
 		cmocka_unit_test(hints_may_bring_both_addresses),
 		cmocka_unit_test(refusals_have_reasons),
 		cmocka_unit_test(settings_out_of_bounds_are_left_alone),
