@@ -255,6 +255,15 @@ static int engine_str_read(const struct engine_family *family, const char *text,
 	return port ? engine_resolve(family, host, port, address) : -FI_EINVAL;
 }
 
+/* The line of a name that leads nowhere; why it does is the resolver's. */
+static void engine_nowhere(const struct engine_family *family, const char *node,
+			   const char *service, int err)
+{
+	FI_WARN(family->provider, FI_LOG_AV,
+		"fi_av_insertsvc or fi_av_insertsym: node %s, service %s lead to no address (%s)\n",
+		node, service ? service : "none", fi_strerror(-err));
+}
+
 int engine_av_insertsvc(struct fid_av *fid, const char *node, const char *service,
 			fi_addr_t *out, uint64_t flags, void *context)
 {
@@ -281,6 +290,8 @@ int engine_av_insertsvc(struct fid_av *fid, const char *node, const char *servic
 			return engine_insertion_refuse(av, -FI_EINVAL, "no node or no service");
 		err = engine_resolve(family, node, service, &address);
 	}
+	if (err)
+		engine_nowhere(family, node, service, err);
 	ret = engine_insertion_begin(&in, av, out, flags, context);
 	if (ret)
 		return ret;

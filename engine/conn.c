@@ -12,12 +12,14 @@
 #include "access.h"
 #include "auth.h"
 #include "av_fid.h"
+#include "ep_names.h"
 #include "peer.h"
 #include "quiet.h"
 
 #define RETRY_NS     10000000u	 /* between attempts to connect, ns */
 #define EALREADY_NS  50000000u	 /* for the other side's conn to come, ns */
 #define REFUSED_NS   80000000u	 /* a peer that was there and refuses so long is gone, ns */
+#define UNMET_NS     1000000000u /* so long nobody may be there before the log says it, ns */
 #define WINDOW_SHARE 16u	 /* part of what is left of the budget that a new peer gets */
 #define WINDOW_MIN   (64u << 10) /* ... and at least that many bytes, while there are any */
 #define WINDOW_MAX   (1u << 20)
@@ -131,6 +133,22 @@ static bool engine_short(int err)
 	return err == -FI_EAGAIN || err == -FI_EMFILE;
 }
 
+/* Nobody is at an address yet: what is for it waits, as long as it takes. Who waits for nobody reads it. */
+static void engine_peer_unmet(struct engine_peer *peer, uint64_t now)
+{
+	const struct engine_family *family = peer->ep->family;
+	char bytes[ENGINE_NAME_MAX], name[ENGINE_NAME_MAX + 32];
+
+	if (peer->ep->unmet_told || now - peer->since_ns < UNMET_NS)
+		return;
+	peer->ep->unmet_told = true;
+	family->addr_str(bytes, family->addr_write(&peer->address, bytes), name, sizeof(name));
+	FI_WARN(family->provider, FI_LOG_EP_CTRL,
+		"nobody answers at %s yet: what is for it waits, and is tried again. Is the program there "
+		"running, and is this its address? Logged once for each endpoint\n",
+		name);
+}
+
 void engine_peer_connect(struct engine_peer *peer)
 {
 	struct engine_ep *ep = peer->ep;
@@ -158,10 +176,13 @@ void engine_peer_connect(struct engine_peer *peer)
 		if (engine_short(ret))
 			break;
 	}
-	if (later)
+	if (later) {
 		peer->retry_ns = platform_now_ns() + RETRY_NS;
-	else
+		if (peer->address.kind == ADDR_SERVICE)
+			engine_peer_unmet(peer, platform_now_ns());
+	} else {
 		engine_peer_fail(peer, peer->gone ? -FI_ECONNREFUSED : -FI_EHOSTUNREACH, false);
+	}
 }
 
 /* Settle on the best conn that is up; wait when a better one is under way. */
@@ -388,6 +409,8 @@ static void engine_connect_failed(struct engine_peer *peer, uint32_t idx, int er
 		engine_peer_fail(peer, err ? err : -FI_ECONNRESET, false);
 		return;
 	}
+	if (err == -FI_ECONNREFUSED)
+		engine_peer_unmet(peer, now);
 	peer->retry_ns = now + (err == -FI_EALREADY ? EALREADY_NS : RETRY_NS);
 	if (peer->retry_ns > gone_ns) /* the answer to the last attempt is late enough */
 		peer->retry_ns = gone_ns;

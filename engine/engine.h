@@ -758,6 +758,7 @@ struct engine_ep {
 	uint32_t tx_cnt;
 	size_t max_msg_size;
 	bool no_shared_memory; /* FI_OPT_SHARED_MEMORY_PERMITTED */
+	bool unmet_told;       /* the log has a peer that nobody is at yet */
 	struct pool tx_pool, ctl_pool, held_pool;
 	struct pool reply_pool, landing_pool;
 	struct list blocked; /* struct engine_peer */

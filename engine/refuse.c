@@ -24,8 +24,8 @@ static const char *engine_call_why(ssize_t err)
 {
 	switch (-err) {
 	case FI_EINVAL:
-		return "no such peer in the address vector, a list without entries or with too many "
-		       "(iov_limit), or lengths here and there that differ";
+		return "no such peer in the address vector, a NULL buffer that has a length, a list without "
+		       "entries or with too many (iov_limit), or lengths here and there that differ";
 	case FI_EBADFLAGS:
 		return "flags that this call does not know; see its man page for those it takes";
 	case FI_EMSGSIZE:

@@ -224,6 +224,10 @@ static void regions_and_vectors_say_why_not(void **state)
 	lines = 0;
 	assert_int_equal(fi_av_insert(e.av, junk, 1, &out, FI_SYNC_ERR, errors), 0);
 	assert_int_equal(lines, 1); /* why the address is none */
+	lines = 0;
+	assert_true(fi_av_insertsvc(e.av, "127.0.0.1", "70000", &out, 0, NULL) < 0);
+	assert_int_equal(lines, 1);
+	assert_non_null(strstr(last, "node 127.0.0.1, service 70000"));
 }
 
 static void transfers_say_why_not(void **state)
@@ -235,6 +239,7 @@ static void transfers_say_why_not(void **state)
 	struct fid_ep *ep;
 
 	REFUSED("send", -FI_EINVAL, fi_tsend(e.ep, buf, 8, NULL, 4711, 1, NULL));
+	REFUSED("NULL buffer", -FI_EINVAL, fi_tsend(e.ep, NULL, 8, NULL, 0, 1, NULL));
 	REFUSED("fi_tsendv", -FI_EINVAL, fi_tsendv(e.ep, &iov, NULL, 100000, 0, 1, NULL));
 	REFUSED("fi_tsendmsg", -FI_EBADFLAGS, fi_tsendmsg(e.ep, &msg, FI_PEEK));
 	REFUSED("fi_tinject", -FI_EINVAL, fi_tinject(e.ep, buf, 1u << 20, 0, 1));
@@ -315,6 +320,29 @@ static void writes_that_fail_once_they_are_complete_have_one_line(void **state)
 	end_close(&from);
 }
 
+/* What is for it waits; who has mistyped an address, or started nobody there, reads what it waits for. */
+static void nobody_at_an_address_is_told_of_once(void **state)
+{
+	struct fi_cq_tagged_entry entry;
+	char buf[8] = "";
+	struct end from;
+	fi_addr_t dest[2];
+
+	end_open(&from, &attr);
+	assert_int_equal(fi_av_insertsvc(from.av, "127.0.0.1", "1", &dest[0], 0, NULL), 1);
+	assert_int_equal(fi_av_insertsvc(from.av, "127.0.0.1", "2", &dest[1], 0, NULL), 1);
+	lines = 0;
+	for (int i = 0; i < 2; i++)
+		assert_int_equal(fi_tsend(from.ep, buf, sizeof(buf), NULL, dest[i], 1, NULL),
+				 0);
+	END_UNTIL(lines, assert_int_equal(fi_cq_read(from.cq, &entry, 1), -FI_EAGAIN));
+	assert_non_null(strstr(last, "nobody answers at"));
+	for (double begin = end_now(); end_now() < begin + 0.1;)
+		assert_int_equal(fi_cq_read(from.cq, &entry, 1), -FI_EAGAIN);
+	assert_int_equal(lines, 1);
+	end_close(&from);
+}
+
 int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
@@ -325,6 +353,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test(transfers_say_why_not),
 		cmocka_unit_test(answers_to_questions_are_no_refusals),
 		cmocka_unit_test(writes_that_fail_once_they_are_complete_have_one_line),
+		cmocka_unit_test(nobody_at_an_address_is_told_of_once),
 	};
 
 	if (argc != 2)
