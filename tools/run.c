@@ -115,6 +115,18 @@ static void parse(struct run_options *opt, int argc, char **argv)
 		errx(WEFT_EXIT_USAGE, "no program to run; 'weft run --help' shows how");
 }
 
+/* Whichever provider the program opens its endpoints of. Returns 0 or -1 without memory. */
+static int ask_for_reports(void)
+{
+	static const char *const names[] = { "FI_LINK_REPORT", "FI_SHM_REPORT",
+					     "FI_TCP_REPORT" };
+
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
+		if (setenv(names[i], "1", 1))
+			return -1;
+	return 0;
+}
+
 static void put_library_in_place(struct run_options *opt)
 {
 	char dir[PATH_MAX];
@@ -130,7 +142,7 @@ static void put_library_in_place(struct run_options *opt)
 		     "libfabric.so.1 is neither in the build nor installed beside "
 		     "this weft; --library=DIR names its directory");
 	}
-	if (launch_library_prepend(dir) || (opt->report && setenv("FI_LINK_REPORT", "1", 1)))
+	if (launch_library_prepend(dir) || (opt->report && ask_for_reports()))
 		errx(EXIT_FAILURE, "no memory");
 	if (opt->no_mpi)
 		return;

@@ -188,7 +188,8 @@ fi
 expect 'run --report=FILE writes the table there' 0 '' \
 	$run --report="$dir/report" sh -c "echo '$line' >&2"
 expect 'the file has the table' 0 ' shm ' cat "$dir/report"
-expect 'run --report asks for reports' 0 '^1$' $run --report sh -c 'echo $FI_LINK_REPORT'
+expect 'run --report asks every provider' 0 '^1 1 1$' \
+	$run --report sh -c 'echo $FI_LINK_REPORT $FI_SHM_REPORT $FI_TCP_REPORT'
 
 # A signal sent to weft run reaches the program, whose own status then counts.
 mkfifo "$dir/ready"
