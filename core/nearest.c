@@ -94,9 +94,10 @@ static const struct field fields[] = {
 	FIELD("ep_attr->rx_ctx_cnt", ep.rx_ctx_cnt),
 	FIELD("ep_attr->auth_key_size", ep.auth_key_size),
 	FIELD("ep_attr->type", ep.type),
-	FIELD("fabric_attr->prov_name", fabric.prov_name),
 	FIELD("service", q.service),
 	FIELD("node", q.node),
+	/* last: who names a provider reads the reasons of that one */
+	FIELD("fabric_attr->prov_name", fabric.prov_name),
 };
 
 #define FIELD_CNT (sizeof(fields) / sizeof(fields[0]))

@@ -22,6 +22,7 @@
 #include <rdma/providers/fi_prov.h>
 
 #define LINK_NAME "link"
+#define HOOK	  "ofi_hook_"
 #define TEXT_MAX  (32 * 1024)
 
 enum info_form {
@@ -268,7 +269,7 @@ static int print_params(const char *substring)
 {
 	struct fi_param *params;
 	const char *quote;
-	int rc, cnt, i;
+	int rc, cnt, i, found = 0;
 
 	rc = fi_getparams(&params, &cnt);
 	if (rc)
@@ -276,6 +277,7 @@ static int print_params(const char *substring)
 	for (i = 0; i < cnt; i++) {
 		if (substring && !strcasestr(params[i].name, substring))
 			continue;
+		found++;
 		printf("# %s: %s\n# %s\n", params[i].name, param_type(params[i].type),
 		       params[i].help_string);
 		if (params[i].value) {
@@ -285,7 +287,10 @@ static int print_params(const char *substring)
 		printf("\n");
 	}
 	fi_freeparams(params);
-	return 0;
+	if (found)
+		return 0;
+	warnx("no setting has '%s' in its name", substring ? substring : "");
+	return -FI_ENODATA;
 }
 
 static int print_answers(const struct info_options *opt, struct fi_info *list)
@@ -322,42 +327,57 @@ static bool answered(const struct fi_info *list, const char *name)
 	return false;
 }
 
-/* @asked: the provider that was named, or NULL; others need no excuse for their silence. */
-static void print_reason(const char *name, const char *asked)
+/* Why it did not answer, if that was heard. */
+static void print_reason(const char *name)
 {
-	char *lines = NULL;
-	size_t len;
-	FILE *to;
-
-	/* A stock library lists these too; they wrap others and never answer. */
-	if (!strncmp(name, "ofi_hook_", strlen("ofi_hook_")))
+	if (!reasons_are_there(name))
 		return;
-	to = open_memstream(&lines, &len);
-	if (!to)
-		return;
-	reasons_print(to, name);
-	fclose(to);
-	if (len || !asked || !strcasecmp(asked, name))
-		printf("%s: no answer\n%s", name, len ? lines : "    it gave no reason\n");
-	free(lines);
+	printf("%s: no answer\n", name);
+	reasons_print(stdout, name);
 }
 
-/* Those there are and did not answer; then names that only the reasons know; then what would do. */
+/*
+ * Those there are and did not answer. The silent ones stand together: Weft's further names have
+ * the reasons of those that they are names of. @asked: the provider that was named, or NULL
+ */
+static void print_those_there(const struct fi_info *there, const struct fi_info *answers,
+			      const char *asked)
+{
+	const struct fi_info *info;
+	bool silent = false;
+
+	for (int pass = 0; pass < 2; pass++)
+		for (info = there; info; info = info->next) {
+			const char *name = info->fabric_attr->prov_name;
+
+			/* A stock library lists hooks too; they wrap others and never answer. */
+			if (answered(answers, name) || !strncmp(name, HOOK, strlen(HOOK)))
+				continue;
+			if (!pass) {
+				print_reason(name);
+			} else if (!reasons_are_there(name) &&
+				   (!asked || !strcasecmp(asked, name))) {
+				printf("%s%s", silent ? ", " : "", name);
+				silent = true;
+			}
+		}
+	if (silent)
+		printf(": no answer, without a reason of its own\n");
+}
+
+/* Those there are; then names that only the reasons know; then what would do. */
 static void print_reasons(const struct fi_info *answers, const char *asked)
 {
 	struct fi_info *there = NULL;
-	const struct fi_info *info;
 	const char *name;
 	unsigned i;
 
 	if (fabric_getinfo(NULL, NULL, FI_PROV_ATTR_ONLY, NULL, &there))
 		there = NULL;
-	for (info = there; info; info = info->next)
-		if (!answered(answers, info->fabric_attr->prov_name))
-			print_reason(info->fabric_attr->prov_name, asked);
+	print_those_there(there, answers, asked);
 	for (i = 0; (name = reasons_name(i)); i++)
 		if (!answered(answers, name) && !answered(there, name))
-			print_reason(name, asked);
+			print_reason(name);
 	if (!answers && reasons_nearest())
 		printf("%s\n", reasons_nearest());
 	fabric_info_destroy(there);

@@ -17,7 +17,8 @@
 #define CORE_NAME    "core"
 #define LINE_START   "getinfo: "
 #define NEAREST	     "getinfo would be "
-#define LINES_MAX    6 /* of what one provider of a stock library says */
+#define REASON_END   "; "
+#define LINES_MAX    6 /* of what one provider says */
 #define PROVIDER_MAX 64
 
 struct reasons {
@@ -73,6 +74,16 @@ static void add_line(struct reasons *r, const char *text, size_t len)
 	r->cnt += r->lines[r->cnt] != NULL;
 }
 
+/* A provider that tried several things, addresses say, has a reason for each, with "; " between. */
+static void add_reasons(struct reasons *r, const char *text)
+{
+	const char *end;
+
+	for (; (end = strstr(text, REASON_END)); text = end + strlen(REASON_END))
+		add_line(r, text, (size_t)(end - text));
+	add_line(r, text, strlen(text));
+}
+
 /* "getinfo would be answered without HINT", once for a question without an answer. */
 static void hear_nearest(const char *msg)
 {
@@ -103,7 +114,7 @@ static void hear_core(const char *msg)
 	if (!r->final)
 		forget_lines(r);
 	r->final = true;
-	add_line(r, colon + 2, strlen(colon + 2));
+	add_reasons(r, colon + 2);
 }
 
 void reasons_heard(const char *provider, const char *func, const char *msg)
@@ -151,6 +162,13 @@ int reasons_listen(void)
 	static struct fid_logging logging = { .ops = &ops };
 
 	return fi_import_log(FI_VERSION(1, 14), 0, &logging);
+}
+
+bool reasons_are_there(const char *provider)
+{
+	const struct reasons *r = reasons_of(provider, false);
+
+	return r && r->cnt;
 }
 
 int reasons_print(FILE *to, const char *provider)

@@ -8,6 +8,7 @@
 #ifndef WEFT_TOOLS_REASONS_H
 #define WEFT_TOOLS_REASONS_H
 
+#include <stdbool.h>
 #include <stdio.h>
 
 /*
@@ -35,6 +36,9 @@ void reasons_heard(const char *provider, const char *func, const char *msg);
  * Returns how many lines it printed: 0 when nothing was heard of it.
  */
 int reasons_print(FILE *to, const char *provider);
+
+/* reasons_are_there - was any reason of this provider heard? */
+bool reasons_are_there(const char *provider);
 
 /*
  * reasons_nearest - what to leave out to get an answer, in words: 'would be answered without ...'

@@ -38,6 +38,17 @@ static void the_cores_summary_is_the_last_word(void **state)
 	assert_null(reasons_name(0));
 }
 
+static void each_of_several_reasons_has_a_line(void **state)
+{
+	int lines;
+
+	reasons_heard("core", "refused", "getinfo: tcp: this one is eth0; this one is lo\n");
+	assert_string_equal(printed("tcp", &lines),
+			    "    this one is eth0\n    this one is lo\n");
+	assert_int_equal(lines, 2);
+	reasons_forget();
+}
+
 static void a_provider_name_with_a_semicolon_is_kept_whole(void **state)
 {
 	int lines;
@@ -101,6 +112,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(the_cores_summary_is_the_last_word),
+		cmocka_unit_test(each_of_several_reasons_has_a_line),
 		cmocka_unit_test(a_provider_name_with_a_semicolon_is_kept_whole),
 		cmocka_unit_test(of_a_stock_library_each_line_counts_once),
 		cmocka_unit_test(what_the_core_says_of_itself_is_no_reason),

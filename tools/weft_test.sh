@@ -54,6 +54,22 @@ expect 'a question without an answer has a nearest one' 1 '^would be answered wi
 expect 'all that is in the way is named' 1 \
 	'^would be answered without FI_HMEM and without ep_attr->type$' \
 	"$weft" info --why -p shm -c 'FI_MSG|FI_HMEM' -t FI_EP_DGRAM
+expect 'of what the named provider refuses that is left out' 1 '^would be answered without service$' \
+	"$weft" info --why -p tcp -P no-such-service
+"$weft" info --why -n localhost -P 99999 >"$dir/out" 2>&1
+if [ "$(grep -c 'reason of its own' "$dir/out")" != 1 ] || ! grep -q '^lnx, sm2, ' "$dir/out"; then
+	echo 'FAIL info --why has one line for all that give no reason'
+	sed 's/^/     | /' "$dir/out"
+	failed=1
+else
+	echo 'ok   info --why has one line for all that give no reason'
+fi
+expect 'a reason for each interface has a line of its own' 1 \
+	'^    asks for the fabric frob, and this one is 127.0.0.0/8$' \
+	"$weft" info --why -p tcp -f frob
+expect 'every capability has its name' 1 'asks for FI_XPU' "$weft" info --why -c FI_XPU
+expect 'settings that are not there are nothing found' 1 "no setting has 'frob'" \
+	"$weft" info -g frob
 expect 'bench names the provider that is missing' 1 'no provider frob offers' \
 	"$weft" bench -p frob
 
