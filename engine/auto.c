@@ -20,6 +20,7 @@
 
 #define LINGER_NS   10000u /* after a round that moved something, before the wires are armed */
 #define WORK_MAX_NS 1000000u /* rounds in a row, before others may have the domain */
+#define ARM_TRIALS  4	     /* a wire may have something when it is to be armed */
 #define NAP_MIN_NS  20000u   /* where it may not go on, or can't be woken */
 #define NAP_MAX_NS  1000000u
 #define AWAY_MIN_NS 500000u /* between looks at a program that has just begun to make rounds, */
@@ -108,7 +109,8 @@ static uint64_t engine_auto_take(struct engine_domain *domain)
 	a->away_ns = AWAY_MIN_NS;
 	if (engine_enter_idle(domain)) {
 		engine_auto_up(domain);
-		if (engine_auto_rounds(domain, &moved))
+		for (int i = 0; i < ARM_TRIALS && !ns && engine_auto_rounds(domain, &moved);
+		     i++)
 			ns = engine_auto_arm(domain);
 		engine_leave(domain);
 	}

@@ -6,7 +6,7 @@
 #include "guard.h"
 
 #define SETTLE_NS   10000000u /* a store reaches the other cores in a thousandth of that */
-#define LOCK_TRIALS 200u /* some us: the domain's thread gives the lock up within a round */
+#define LOCK_TRIALS 100u /* a few us: the domain's thread gives the lock up within a round */
 
 /*
  * There is no barrier any more: the process has forbidden itself the system call since the domain was
@@ -90,19 +90,24 @@ void engine_leave(struct engine_domain *domain)
 	platform_unlock(&domain->lock);
 }
 
-void engine_lock_wait(struct engine_domain *domain)
+/* A data call is counted among those that wait, and gets the lock. */
+static void engine_lock_take(struct engine_domain *domain)
 {
 	bool held = false;
 
-	atomic_store_explicit(&domain->wanted, true, memory_order_relaxed);
 	for (uint32_t i = 0; i < LOCK_TRIALS && !held; i++) {
 		platform_relax();
 		held = platform_trylock(&domain->lock);
 	}
 	if (!held)
 		platform_lock(&domain->lock);
-	/* Taken back by who has the lock: whoever gets it first must see it. */
-	atomic_store_explicit(&domain->wanted, false, memory_order_relaxed);
+	atomic_fetch_sub_explicit(&domain->wanted, 1, memory_order_relaxed);
+}
+
+void engine_lock_wait(struct engine_domain *domain)
+{
+	atomic_fetch_add_explicit(&domain->wanted, 1, memory_order_relaxed);
+	engine_lock_take(domain);
 }
 
 void engine_guard_wait(struct engine_domain *domain)
@@ -110,10 +115,10 @@ void engine_guard_wait(struct engine_domain *domain)
 	/* Data calls come one at a time: if one has the lock, that is this one. */
 	if (engine_lock_use(domain) != ENGINE_LOCK_NO_CALL)
 		return;
-	atomic_store_explicit(&domain->wanted, true, memory_order_relaxed);
+	atomic_fetch_add_explicit(&domain->wanted, 1, memory_order_relaxed);
 	/* R:domain.inside  what the call did; pairs A:domain.inside */
 	atomic_store_explicit(&domain->inside, false, memory_order_release);
-	engine_lock_wait(domain);
+	engine_lock_take(domain);
 	if (engine_has_lock(domain)) {
 		atomic_store_explicit(&domain->lock_use, ENGINE_LOCK_LATE,
 				      memory_order_relaxed);

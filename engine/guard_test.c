@@ -154,7 +154,7 @@ static void the_thread_never_waits_for_the_domain(void **state)
 		engine_leave(&domain);
 		assert_false(is_locked(&domain));
 		/* a data call that waited for a control call, and has not got the lock yet, comes first */
-		atomic_store(&domain.wanted, true);
+		atomic_store(&domain.wanted, 1);
 		assert_int_equal(engine_enter_idle(&domain), safe);
 		if (safe)
 			engine_leave(&domain);

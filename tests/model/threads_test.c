@@ -29,15 +29,29 @@ static __thread bool counting;
 static __thread uint64_t locks;
 
 #ifdef COUNT_LOCKS
-static int (*real_lock)(pthread_mutex_t *);
+typedef int (*lock_call)(pthread_mutex_t *);
 
-/* Stands before that of the C library, for all of the process. */
+/* These two stand before those of the C library, for all of the process. */
 int pthread_mutex_lock(pthread_mutex_t *mutex)
 {
+	static lock_call real;
+
 	locks += counting;
-	if (!real_lock)
-		real_lock = (int (*)(pthread_mutex_t *))dlsym(RTLD_NEXT, "pthread_mutex_lock");
-	return real_lock(mutex);
+	if (!real)
+		real = (lock_call)dlsym(RTLD_NEXT, "pthread_mutex_lock");
+	return real(mutex);
+}
+
+int pthread_mutex_trylock(pthread_mutex_t *mutex)
+{
+	static lock_call real;
+	int ret;
+
+	if (!real)
+		real = (lock_call)dlsym(RTLD_NEXT, "pthread_mutex_trylock");
+	ret = real(mutex);
+	locks += counting && !ret;
+	return ret;
 }
 #endif
 
