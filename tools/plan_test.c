@@ -73,7 +73,7 @@ static void the_largest_plan_fits(void **state)
 }
 
 #define HEAD "weft-plan 4 tagged=1 verify=1 tests=1 rounds=1 iterations=1 "
-#define AT   "at=1:1:1:1:1:1:1:1:1:1:1:1"
+#define AT   "at=1:1:1:1:1:1:1:1:1:1:1:1:1"
 
 static void a_forged_plan_is_refused(void **state)
 {
@@ -90,9 +90,9 @@ static void a_forged_plan_is_refused(void **state)
 		HEAD "provider= " AT " sizes=8",
 		HEAD "provider=- " AT,
 		HEAD "provider=- sizes=8",
-		HEAD "provider=- at=1:1:1:1:1:1:1:1:1:1:1 sizes=8",
-		HEAD "provider=- at=1:1:1:1:1:1:1:1:1:1:1:1:1 sizes=8",
-		HEAD "provider=- at=1:1:1:1:1:1:1:1:1:1:1:2 sizes=8",
+		HEAD "provider=- at=1:1:1:1:1:1:1:1:1:1:1:1 sizes=8",
+		HEAD "provider=- at=1:1:1:1:1:1:1:1:1:1:1:1:1:1 sizes=8",
+		HEAD "provider=- at=1:1:1:1:1:1:1:1:1:1:1:1:2 sizes=8",
 	};
 	struct plan plan = example(), untouched = plan;
 	size_t i;
