@@ -148,10 +148,14 @@ _Static_assert(ENGINE_DELIVERED == PACKET_DELIVERY << 25 && ENGINE_ARRIVED == PA
 										      << 25,
 	       "one shift makes an access' level of a message's");
 
-/* engine_access_level - flags of a message that asks for the same, as those of a one-sided operation */
+/*
+ * engine_access_level - flags of a message that asks for the same, as those of a one-sided operation
+ * Which needs no receive: to be matched is to be delivered.
+ */
 static inline uint32_t engine_access_level(uint32_t flags)
 {
-	return (flags & ~(uint32_t)ENGINE_LEVELS) | (flags & ENGINE_LEVELS) << 25;
+	return (flags & ~(uint32_t)(ENGINE_LEVELS | PACKET_MATCH)) | (flags & ENGINE_LEVELS)
+									     << 25;
 }
 
 /* engine_access_injects - flags of a call that injects */

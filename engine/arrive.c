@@ -234,7 +234,8 @@ static bool engine_message_fits(const struct wire_conn *conn, const struct packe
 {
 	switch (packet->op) {
 	case PACKET_EAGER:
-		return !(packet->flags & (PACKET_TARGETS | PACKET_PULL));
+		return !(packet->flags & PACKET_TARGETS) &&
+		       (!(packet->flags & PACKET_MATCH) || packet->flags & PACKET_DELIVERY);
 	case PACKET_RTS:
 		return (packet->len == sizeof(struct packet_rts) ||
 			packet->flags & PACKET_TARGETS) &&

@@ -120,6 +120,20 @@ void engine_held_free(struct engine_ep *ep, struct engine_held *held)
 		platform_free(held);
 }
 
+/*
+ * Delivery of a message is told once it is whole and in its place, whether or not there is a receive.
+ * Source: fi_cq(3), FI_DELIVERY_COMPLETE and FI_MATCH_COMPLETE.
+ */
+static void engine_held_deliver(struct engine_held *held)
+{
+	uint8_t level = held->packet.flags & (PACKET_DELIVERY | PACKET_MATCH);
+
+	if (held->packet.op != PACKET_EAGER || level != PACKET_DELIVERY || !held->whole)
+		return;
+	held->packet.flags &= (uint8_t)~PACKET_DELIVERY;
+	engine_ctl(held->peer, PACKET_FIN, held->packet.seq, 0, NULL);
+}
+
 void engine_held_store(struct engine_held *held)
 {
 	struct engine_rxq *q = held->ctx->q;
@@ -132,6 +146,7 @@ void engine_held_store(struct engine_held *held)
 	held->match.source = engine_source_id(q, held->peer);
 	held->match.tag = held->packet.tag;
 	match_store(engine_matcher(q, held->packet.flags), &held->match);
+	engine_held_deliver(held);
 }
 
 int engine_hold_stored(struct engine_rx_ctx *ctx, struct engine_peer *peer,
@@ -305,8 +320,11 @@ void engine_held_arrived(struct engine_held *held)
 
 	held->whole = true;
 	list_remove(&held->arriving);
-	if (held->state != HELD_MATCHED)
+	if (held->state != HELD_MATCHED) {
+		if (held->state != HELD_EARLY)
+			engine_held_deliver(held);
 		return;
+	}
 	if (engine_is_request(&held->packet)) {
 		ret = engine_held_request(held);
 		if (ret)

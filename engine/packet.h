@@ -46,6 +46,7 @@ enum packet_flag {
 		1 << 2, /* RTS: the receiver may read the payload from the sender's memory */
 	PACKET_TARGETS =
 		1 << 3, /* of a request: see above. RTS: a write; targets follow packet_rts */
+	PACKET_MATCH = 1 << 2,	  /* EAGER, with DELIVERY: no FIN before a receive has it */
 	PACKET_DELIVERY = 1 << 4, /* EAGER, RTS: the sender waits for FIN */
 	/*
 	 * EAGER, WRITE, ATOMIC that asks nothing back, CREDIT: the sender waits for ACK. Of WRITE and ATOMIC
@@ -58,8 +59,8 @@ enum packet_flag {
 	PACKET_COUNTED = 1 << 7,
 };
 
-#define PACKET_FLAGS_TX                                                    \
-	(PACKET_TAGGED | PACKET_CQ_DATA | PACKET_DELIVERY | PACKET_ACKED | \
+#define PACKET_FLAGS_TX                                                                   \
+	(PACKET_TAGGED | PACKET_CQ_DATA | PACKET_DELIVERY | PACKET_ACKED | PACKET_MATCH | \
 	 PACKET_COLL) /* of a send */
 
 /*

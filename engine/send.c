@@ -240,7 +240,7 @@ int engine_tx_rts(struct engine_peer *peer, struct engine_tx *tx)
 	struct packet_rts rts = { .len = tx->len, .id = pool_id(tx) };
 	struct packet_targets targets = { .cnt = tx->target_cnt };
 	size_t more = tx->kind == PACKET_EAGER ? 0 : packet_targets_len(tx->target_cnt);
-	uint32_t flags = tx->flags & (PACKET_FLAGS_TX & ~PACKET_ACKED);
+	uint32_t flags = tx->flags & (PACKET_FLAGS_TX & ~(PACKET_ACKED | PACKET_MATCH));
 	struct packet *packet;
 	void *payload;
 
@@ -397,7 +397,9 @@ int engine_tx_flags(const struct engine_tx_ctx *tx, uint64_t flags, uint64_t kno
 	if (flags & FI_FENCE)
 		*out |= ENGINE_FENCE;
 	/* No memory here outlives its process otherwise than by what the program does itself. */
-	if (flags & (FI_DELIVERY_COMPLETE | FI_MATCH_COMPLETE | FI_COMMIT_COMPLETE))
+	if (flags & FI_MATCH_COMPLETE)
+		*out |= PACKET_DELIVERY | PACKET_MATCH;
+	else if (flags & (FI_DELIVERY_COMPLETE | FI_COMMIT_COMPLETE))
 		*out |= PACKET_DELIVERY;
 	else if (flags & FI_TRANSMIT_COMPLETE)
 		*out |= PACKET_ACKED;

@@ -246,7 +246,8 @@ static engine_path ssize_t engine_send_to(struct engine_ctx *ctx, fi_addr_t dest
 /* engine_injects - flags of a call that injects: a counter counts it at the level of the endpoint */
 static inline uint32_t engine_injects(const struct engine_ctx *ctx)
 {
-	return ENGINE_INJECT | (engine_tx_defaults(ctx) & (PACKET_DELIVERY | PACKET_ACKED));
+	return ENGINE_INJECT |
+	       (engine_tx_defaults(ctx) & (PACKET_DELIVERY | PACKET_MATCH | PACKET_ACKED));
 }
 
 /* engine_inject_refuse - such a call has more than fits: say so, and return the error */

@@ -367,11 +367,11 @@ static void delivery_of_an_earlier_connection_is_not_told_to_a_later_one(void **
 {
 	struct packet p = a_packet(PACKET_EAGER, 8);
 
-	p.flags = PACKET_TAGGED | PACKET_DELIVERY;
+	p.flags = PACKET_TAGGED | PACKET_DELIVERY | PACKET_MATCH;
 	lie.seq++;
 	accepted(&p, bytes);
 	p = a_packet(PACKET_EAGER, 8);
-	p.flags = PACKET_TAGGED | PACKET_DELIVERY;
+	p.flags = PACKET_TAGGED | PACKET_DELIVERY | PACKET_MATCH;
 	lie.seq++;
 	accepted(&p, bytes);
 	fake_raw_close(liar, -FI_ECONNRESET);

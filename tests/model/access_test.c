@@ -514,7 +514,7 @@ static void crowding(struct pair_side *s)
 
 /* Completion levels, and a fence. */
 
-static void waits_for_delivery(struct pair_side *s)
+static void waits_for_a_receive(struct pair_side *s)
 {
 	static const size_t lens[] = { 8, 10000, 50000, 1u << 20 };
 	struct area a;
@@ -528,7 +528,7 @@ static void waits_for_delivery(struct pair_side *s)
 					     .tag = 5,
 					     .context = &contexts[i] };
 
-		POST(s, fi_tsendmsg(s->ep, &msg, FI_COMPLETION | FI_DELIVERY_COMPLETE));
+		POST(s, fi_tsendmsg(s->ep, &msg, FI_COMPLETION | FI_MATCH_COMPLETE));
 		PAIR_CHECK(s, pair_none(s));
 		pair_say(s, 'g');
 		pair_done(s, &contexts[i]);
@@ -541,7 +541,49 @@ static void waits_for_delivery(struct pair_side *s)
 	area_close(s, &a);
 }
 
-static void delivers(struct pair_side *s)
+/* What the peer has whole is delivered. Source: fi_cq(3), FI_DELIVERY_COMPLETE. */
+static const size_t delivered_lens[] = { 8, 1000, 10000, 50000 };
+
+static void is_told_of_delivery(struct pair_side *s)
+{
+	struct area a;
+
+	area_open(s, &a);
+	for (size_t i = 0; i < 4; i++) {
+		struct iovec iov = { a.buf, delivered_lens[i] };
+		struct fi_msg_tagged msg = { .msg_iov = &iov,
+					     .iov_count = 1,
+					     .addr = s->peer,
+					     .tag = 5,
+					     .context = &contexts[i] };
+
+		fill(a.buf, delivered_lens[i], i);
+		POST(s, fi_tsendmsg(s->ep, &msg, FI_COMPLETION | FI_DELIVERY_COMPLETE));
+		pair_done(s, &contexts[i]);
+	}
+	pair_say(s, 'g');
+	PAIR_CHECK(s, pair_none(s));
+	pair_hear(s, 'h', true);
+	area_close(s, &a);
+}
+
+static void receives_late(struct pair_side *s)
+{
+	struct area a;
+
+	area_open(s, &a);
+	pair_hear(s, 'g', true);
+	for (size_t i = 0; i < 4; i++) {
+		POST(s, fi_trecv(s->ep, a.buf, REGION, NULL, s->peer, 5, 0, &contexts[0]));
+		pair_done(s, &contexts[0]);
+		fill(a.copy, delivered_lens[i], i);
+		PAIR_CHECK(s, !memcmp(a.buf, a.copy, delivered_lens[i]));
+	}
+	pair_say(s, 'h');
+	area_close(s, &a);
+}
+
+static void receives_each(struct pair_side *s)
 {
 	struct area a;
 
@@ -757,9 +799,14 @@ static void requests_behind_crowded_messages_are_taken(void **state)
 	both(crowding, passive, 0);
 }
 
-static void delivery_is_waited_for(void **state)
+static void a_match_is_waited_for(void **state)
 {
-	both(waits_for_delivery, delivers, 0);
+	both(waits_for_a_receive, receives_each, 0);
+}
+
+static void delivery_waits_for_no_receive(void **state)
+{
+	both(is_told_of_delivery, receives_late, 0);
 }
 
 static void oneself_is_a_peer(void **state)
@@ -785,7 +832,8 @@ int main(int argc, char **argv)
 		cmocka_unit_test(what_is_not_allowed_is_refused),
 		cmocka_unit_test(writes_reads_and_messages_keep_their_order),
 		cmocka_unit_test(requests_behind_crowded_messages_are_taken),
-		cmocka_unit_test(delivery_is_waited_for),
+		cmocka_unit_test(a_match_is_waited_for),
+		cmocka_unit_test(delivery_waits_for_no_receive),
 		cmocka_unit_test(oneself_is_a_peer),
 		cmocka_unit_test(all_at_once),
 	};

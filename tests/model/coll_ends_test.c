@@ -154,7 +154,7 @@ static void died_while_joining(struct member *m)
 	if (m->rank)
 		mc = member_join_begin(m, everyone, m->cnt, m);
 	if (m->rank == victim) {
-		CHECK(m, !fi_sendmsg(m->ep, &msg, FI_COMPLETION | FI_DELIVERY_COMPLETE));
+		CHECK(m, !fi_sendmsg(m->ep, &msg, FI_COMPLETION | FI_MATCH_COMPLETE));
 		while (fi_cq_read(m->cq, &entry, 1) != 1)
 			sched_yield();
 		raise(SIGKILL);
@@ -163,7 +163,7 @@ static void died_while_joining(struct member *m)
 		CHECK(m, !fi_recv(m->ep, NULL, 0, NULL, FI_ADDR_UNSPEC, &contexts[1]));
 		while (fi_cq_read(m->cq, &entry, 1) != 1)
 			sched_yield();
-		CHECK(m, !fi_sendmsg(m->ep, &msg, FI_COMPLETION | FI_DELIVERY_COMPLETE));
+		CHECK(m, !fi_sendmsg(m->ep, &msg, FI_COMPLETION | FI_MATCH_COMPLETE));
 		while (fi_cq_read(m->cq, &entry, 1) != -FI_EAVAIL)
 			sched_yield();
 		CHECK(m, fi_cq_readerr(m->cq, &m->error, 0) == 1);

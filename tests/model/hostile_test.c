@@ -137,6 +137,18 @@ static void unknown_flags_are_refused(void **state)
 	refused(&p, NULL, 0);
 }
 
+/* Who waits for a receive waits for delivery. */
+static void match_without_delivery_is_refused(void **state)
+{
+	struct packet p = honest_packet(PACKET_EAGER, 0);
+
+	p.flags |= PACKET_MATCH | PACKET_DELIVERY;
+	accepted(&p, NULL, 0);
+	p = honest_packet(PACKET_EAGER, 0);
+	p.flags |= PACKET_MATCH;
+	refused(&p, NULL, 0);
+}
+
 static void message_that_comes_twice_is_refused(void **state)
 {
 	struct packet p = honest_packet(PACKET_EAGER, 0);
@@ -456,6 +468,7 @@ int main(void)
 		TEST(other_epochs_are_refused),
 		TEST(unknown_operations_are_refused),
 		TEST(unknown_flags_are_refused),
+		TEST(match_without_delivery_is_refused),
 		TEST(message_that_comes_twice_is_refused),
 		TEST(message_that_comes_twice_before_its_turn_is_refused),
 		TEST(message_of_the_past_is_refused),

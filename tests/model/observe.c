@@ -348,9 +348,12 @@ static void check_level(const struct op *op)
 	if (op->level && op->end != op->msg.to)
 		CHECK(state != REF_SENT, "send %llu is complete and has not arrived",
 		      (unsigned long long)op->id);
-	if (op->level & (FI_DELIVERY_COMPLETE | FI_MATCH_COMPLETE))
+	if (op->level & FI_DELIVERY_COMPLETE)
+		CHECK(state != REF_SENT, "send %llu is complete and not delivered",
+		      (unsigned long long)op->id);
+	if (op->level & FI_MATCH_COMPLETE)
 		CHECK(state == REF_MATCHED || state == REF_DISCARDED,
-		      "send %llu is complete and not delivered", (unsigned long long)op->id);
+		      "send %llu is complete and not matched", (unsigned long long)op->id);
 }
 
 static void on_completion(int owner, bool tx, const struct fi_cq_tagged_entry *e,

@@ -99,7 +99,7 @@ static void the_end_of_a_large_one_is_counted_when_it_is_there(void **state)
 
 	send_work_init(&send, 0, 0);
 	send.iov.iov_len = LARGE;
-	send.op.flags = FI_DELIVERY_COMPLETE;
+	send.op.flags = FI_MATCH_COMPLETE;
 	assert_int_equal(work_do(FI_QUEUE_WORK, &send.work), 0);
 	assert_int_equal(work_do(FI_QUEUE_WORK, &work), 0);
 	nothing(&b);
