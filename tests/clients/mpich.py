@@ -10,7 +10,8 @@ import re
 
 from compare import Test
 
-SUITES = 'pt2pt rma coll comm topo datatype group attr init info errhan part session threads'
+SUITES = ('pt2pt rma coll comm topo datatype group attr init info errhan errors part session threads '
+          'mpi_t')
 
 # What a line of a testlist may ask for that is left out here: an expected failure, an output
 # that is judged otherwise, gigabytes.
@@ -57,10 +58,28 @@ class Client:
     def probe(self, provider):
         return self.test(provider, 'pt2pt', 'sendrecv2 2', {})
 
+    def testlist(self, suite):
+        """The lines of a folder's testlist, which configure writes or the source folder has."""
+        folder = self.folder / suite
+        if not (folder / 'testlist').exists():
+            makefile = (folder / 'Makefile').read_text()
+            folder /= re.search(r'^srcdir *= *(.*)$', makefile, re.MULTILINE)[1]
+        return (folder / 'testlist').read_text().splitlines()
+
+    def lines(self, suite):
+        """Each test of a folder and of those that its testlist names, as (folder, line)."""
+        for line in self.testlist(suite):
+            if re.match(r'\w+ \d+', line):
+                yield suite, line
+            elif re.fullmatch(r'\w+', line.strip()) and self.built(f'{suite}/{line.strip()}'):
+                yield from self.lines(f'{suite}/{line.strip()}')
+
+    def built(self, suite):
+        return (self.folder / suite / 'Makefile').exists()
+
     def tests(self, provider):
-        found, names = [], {}
-        for suite in os.environ.get('WEFT_MPICH_SUITES', SUITES).split():
-            for line in (self.folder / suite / 'testlist').read_text().splitlines():
-                if re.match(r'\w+ \d+', line):
-                    found.append(self.test(provider, suite, line, names))
+        names = {}
+        found = [self.test(provider, *line, names)
+                 for suite in os.environ.get('WEFT_MPICH_SUITES', SUITES).split()
+                 for line in self.lines(suite)]
         return [test for test in found if test]
