@@ -91,7 +91,7 @@ char *results_config_format(const struct results_config *config, char *text, siz
 
 static void print_config(FILE *to, const char *label, const struct results_config *config)
 {
-	char text[3 * RESULTS_TEXT_MAX];
+	char text[5 * RESULTS_TEXT_MAX];
 
 	fprintf(to, "%sprovider %s\n", label,
 		results_config_format(config, text, sizeof(text)));

@@ -277,7 +277,7 @@ static size_t rows_of_panel(const struct results *results, size_t first)
 static void put_header(FILE *to, const struct results *results)
 {
 	const struct results_config *config;
-	char text[4 * RESULTS_TEXT_MAX], config_text[3 * RESULTS_TEXT_MAX];
+	char text[4 * RESULTS_TEXT_MAX], config_text[5 * RESULTS_TEXT_MAX];
 	const char *label;
 	size_t i;
 

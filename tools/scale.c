@@ -177,7 +177,7 @@ static void print_idle(const struct scale_options *opt, const struct idle *idle)
 
 static void print_text(const struct scale_options *opt, const struct scale_figures *fig)
 {
-	char text[3 * RESULTS_TEXT_MAX], what[64];
+	char text[5 * RESULTS_TEXT_MAX], what[64];
 	double *ratio = ratios_of(opt, fig);
 	struct stats few, many, both;
 

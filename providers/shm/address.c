@@ -135,11 +135,11 @@ size_t pshm_addr_write(const struct weft_addr *addr, void *out)
 
 size_t pshm_addr_str(const void *addr, size_t len, char *buf, size_t buf_len)
 {
-	char text[PSHM_ADDR_LEN] = PSHM_PREFIX "?", why[8];
+	char text[PSHM_ADDR_LEN] = PSHM_PREFIX "?";
 	struct weft_addr read;
 	int n;
 
-	if (!any_read(addr, len, &read, why, sizeof(why)))
+	if (!any_read(addr, len, &read, NULL, 0))
 		pshm_addr_write(&read, text);
 	n = snprintf(buf, buf_len, "%s", text);
 	return n < 0 ? 0 : (size_t)n + 1;
