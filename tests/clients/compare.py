@@ -5,7 +5,8 @@
 
   providers       our provider's name: those of the other libfabric that it is compared
                   with, best first
-  loads           a file that was linked with libfabric.so.1, or dlopens into such a process
+  loads           a file that was linked with libfabric.so.1, or dlopens into such a process;
+                  None: the client opens libfabric.so.1 itself, by that name
   libraries       folders that have to be in the loader's path beside libfabric's
   probe(p)        a Test that passes if the client starts over provider p at all
   tests(p)        the list of Tests over provider p
@@ -52,6 +53,8 @@ def loader_env(client, library):
 
 def check_library(client, library):
     """The loader has to take libfabric.so.1 from `library`, or nothing is compared."""
+    if client.loads is None:
+        return
     done = subprocess.run(['ldd', client.loads], env=clean_env(**loader_env(client, library)),
                           capture_output=True, text=True, check=False)
     taken = re.search(r'libfabric\.so\.1 => (\S+)', done.stdout)
@@ -106,11 +109,9 @@ def selected(tests, pattern):
 def baseline(client, runner, names, pattern, known):
     """What passes there: over the first of `names` that the client starts with."""
     for name in names:
-        if name in known:
-            return name, known[name]
-    for name in names:
-        if runner and runner.verdict(client.probe(name), name) == PASS:
+        if name not in known and runner and runner.verdict(client.probe(name), name) == PASS:
             known[name] = runner.run(selected(client.tests(name), pattern), name)
+        if name in known:
             return name, known[name]
     return None, {}
 
