@@ -20,7 +20,6 @@
 
 #define LINGER_NS   10000u /* after a round that moved something, before the wires are armed */
 #define WORK_MAX_NS 1000000u /* rounds in a row, before others may have the domain */
-#define ARM_TRIALS  4	     /* a wire may have something when it is to be armed */
 #define NAP_MIN_NS  20000u   /* where it may not go on, or can't be woken */
 #define NAP_MAX_NS  1000000u
 #define AWAY_MIN_NS 500000u /* between looks at a program that has just begun to make rounds, */
@@ -67,25 +66,26 @@ void engine_auto_let_off(struct engine_domain *domain)
 	engine_waiter_ring(domain); /* that is where it sleeps */
 }
 
-/* Rounds, until nothing has moved for a while. Returns whether that is so; false: others are to have the domain. */
-static bool engine_auto_rounds(struct engine_domain *domain, bool *moved)
+/*
+ * Rounds, until nothing has moved for a while. Returns whether that is so; false: others are to have the
+ * domain, who wait for it, or @end has come. @moved: something has.
+ */
+static bool engine_auto_rounds(struct engine_domain *domain, uint64_t end, bool *moved)
 {
-	uint64_t begin = platform_now_ns(), now = begin, last = begin;
+	uint64_t now = platform_now_ns(), last = now;
 
-	do {
+	while (now < end) {
 		bool moves = engine_domain_round(domain);
 
 		*moved |= moves;
-		if (!*moved)
-			return true;
 		if (engine_guard_wanted(domain))
 			return false;
 		now = platform_now_ns();
 		if (moves)
 			last = now;
-		else if (now - last >= LINGER_NS)
+		else if (!*moved || now - last >= LINGER_NS)
 			return true;
-	} while (now - begin < WORK_MAX_NS);
+	}
 	return false;
 }
 
@@ -103,14 +103,13 @@ static uint64_t engine_auto_away(struct engine_auto *a)
 static uint64_t engine_auto_take(struct engine_domain *domain)
 {
 	struct engine_auto *a = &domain->progress;
+	uint64_t end = platform_now_ns() + WORK_MAX_NS, ns = 0;
 	bool moved = false;
-	uint64_t ns = 0;
 
 	a->away_ns = AWAY_MIN_NS;
 	if (engine_enter_idle(domain)) {
 		engine_auto_up(domain);
-		for (int i = 0; i < ARM_TRIALS && !ns && engine_auto_rounds(domain, &moved);
-		     i++)
+		while (!ns && engine_auto_rounds(domain, end, &moved))
 			ns = engine_auto_arm(domain);
 		engine_leave(domain);
 	}

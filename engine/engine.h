@@ -205,7 +205,7 @@ struct engine_domain {
 	_Atomic bool
 		claimed; /* a control call holds or wants the domain; stays when it gets its lock late */
 	_Atomic uint8_t lock_use; /* enum engine_lock_use */
-	_Atomic uint32_t wanted;  /* data calls that wait for who has the domain */
+	_Atomic uint32_t wanted;  /* calls that wait for who has the domain */
 	bool gathered;		  /* a wire has sent that wants to be polled after it */
 	bool untold;		  /* it was said that an endpoint has nobody to tell of ends */
 	uint32_t idle;		  /* rounds of progress in a row that moved nothing */

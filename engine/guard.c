@@ -42,13 +42,34 @@ static bool engine_guard_inside(const struct engine_domain *domain)
 	return atomic_load_explicit(&domain->inside, memory_order_acquire);
 }
 
+/* A call that is counted among those that wait gets the lock. */
+static void engine_lock_take(struct engine_domain *domain)
+{
+	bool held = false;
+
+	for (uint32_t i = 0; i < LOCK_TRIALS && !held; i++) {
+		platform_relax();
+		held = platform_trylock(&domain->lock);
+	}
+	if (!held)
+		platform_lock(&domain->lock);
+	atomic_fetch_sub_explicit(&domain->wanted, 1, memory_order_relaxed);
+}
+
+void engine_lock_wait(struct engine_domain *domain)
+{
+	atomic_fetch_add_explicit(&domain->wanted, 1, memory_order_relaxed);
+	engine_lock_take(domain);
+}
+
 void engine_enter(struct engine_domain *domain)
 {
 	int err;
 
 	if (domain->unified)
 		return;
-	platform_lock(&domain->lock);
+	if (!platform_trylock(&domain->lock))
+		engine_lock_wait(domain);
 	if (engine_has_lock(domain))
 		return;
 	err = engine_guard_claim(domain);
@@ -88,26 +109,6 @@ void engine_leave(struct engine_domain *domain)
 	if (!engine_has_lock(domain))
 		atomic_store_explicit(&domain->claimed, false, memory_order_release);
 	platform_unlock(&domain->lock);
-}
-
-/* A data call is counted among those that wait, and gets the lock. */
-static void engine_lock_take(struct engine_domain *domain)
-{
-	bool held = false;
-
-	for (uint32_t i = 0; i < LOCK_TRIALS && !held; i++) {
-		platform_relax();
-		held = platform_trylock(&domain->lock);
-	}
-	if (!held)
-		platform_lock(&domain->lock);
-	atomic_fetch_sub_explicit(&domain->wanted, 1, memory_order_relaxed);
-}
-
-void engine_lock_wait(struct engine_domain *domain)
-{
-	atomic_fetch_add_explicit(&domain->wanted, 1, memory_order_relaxed);
-	engine_lock_take(domain);
 }
 
 void engine_guard_wait(struct engine_domain *domain)

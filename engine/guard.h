@@ -26,7 +26,7 @@
  */
 void engine_guard_wait(struct engine_domain *domain);
 
-/* engine_guard_wanted - do data calls wait for the domain? For who holds it */
+/* engine_guard_wanted - do calls wait for the domain? For who holds it */
 static inline bool engine_guard_wanted(const struct engine_domain *domain)
 {
 	return atomic_load_explicit(&domain->wanted, memory_order_relaxed);

@@ -166,7 +166,7 @@ _Static_assert(sizeof(struct packet_atomic) == 16,
 	       "with 8 bytes of operand one cache line, header included");
 
 #define HELLO_MAGIC   0x74666577u /* "weft" */
-#define HELLO_VERSION 4u
+#define HELLO_VERSION 5u
 
 /*
  * First bytes of each direction of a connection, whatever the wire.

@@ -89,7 +89,7 @@ static uint64_t engine_domain_yield(struct engine_domain *domain)
 	platform_yield();
 	ns = platform_now_ns() - start;
 	if (locked) {
-		platform_lock(&domain->lock);
+		engine_lock(domain);
 		atomic_store_explicit(&domain->lock_use, (uint8_t)use, memory_order_relaxed);
 	}
 	return ns;

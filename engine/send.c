@@ -396,10 +396,10 @@ int engine_tx_flags(const struct engine_tx_ctx *tx, uint64_t flags, uint64_t kno
 		*out |= ENGINE_MORE;
 	if (flags & FI_FENCE)
 		*out |= ENGINE_FENCE;
-	/* No memory here outlives its process otherwise than by what the program does itself. */
-	if (flags & FI_MATCH_COMPLETE)
+	/* Committed is what the program at the other end has: no memory of ours outlives its process. */
+	if (flags & (FI_MATCH_COMPLETE | FI_COMMIT_COMPLETE))
 		*out |= PACKET_DELIVERY | PACKET_MATCH;
-	else if (flags & (FI_DELIVERY_COMPLETE | FI_COMMIT_COMPLETE))
+	else if (flags & FI_DELIVERY_COMPLETE)
 		*out |= PACKET_DELIVERY;
 	else if (flags & FI_TRANSMIT_COMPLETE)
 		*out |= PACKET_ACKED;

@@ -57,10 +57,19 @@ void engine_spin_end(const struct engine_spin *spin, struct engine_patience *pat
 	atomic_store_explicit(&patience->spin_ns, most, memory_order_relaxed);
 }
 
-/* Has one of the last looks moved something? More follows mostly, within what a wake-up costs. */
+/*
+ * Has one of the last looks moved something? More follows mostly, within what a wake-up costs. Where others
+ * make rounds of the domain too, or want this core, nobody looks on.
+ */
 static bool engine_sleeper_lingers(struct engine_sleeper *s)
 {
-	if (!s->domain->idle)
+	uint32_t rounds = atomic_load_explicit(&s->domain->rounds, memory_order_relaxed);
+	bool alone = rounds - s->rounds <= 1;
+
+	s->rounds = rounds;
+	if (!alone || s->spin.over)
+		s->looks = 0;
+	else if (!s->domain->idle)
 		s->looks = IDLE_LOOKS;
 	else if (s->looks)
 		s->looks--;
@@ -102,8 +111,10 @@ void engine_sleeper_wait(struct engine_sleeper *s)
 	engine_use(domain);
 	ns = engine_sleeper_enter(s, on, &cnt);
 	engine_unuse(domain);
-	if (!ns)
+	if (!ns) {
+		platform_relax();
 		return;
+	}
 	platform_sleep(on, cnt, ns);
 	engine_use(domain);
 	engine_waiter_leave(domain);

@@ -130,6 +130,8 @@ struct engine_sleeper {
 	void *arg;
 	uint64_t end_ns; /* UINT64_MAX: never */
 	struct engine_spin spin;
+	uint32_t
+		rounds; /* of the domain, at the last look that might have been the last before it sleeps */
 	uint32_t looks; /* to go before it sleeps */
 };
 

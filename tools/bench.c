@@ -286,6 +286,10 @@ static void parse(struct bench_options *opt, int argc, char **argv)
 	    opt->channel.progress != FI_PROGRESS_AUTO)
 		errx(WEFT_EXIT_USAGE,
 		     "test 'passive' has a target that makes no calls: it needs --progress=auto");
+	if (opt->plan.tests & FIGURE_BIT(FIGURE_PASSIVE) && opt->place.realtime)
+		errx(WEFT_EXIT_USAGE,
+		     "test 'passive' has a target that polls, which under --realtime no thread of its provider "
+		     "would get the core from");
 	opt->place.host = argument_host(argc, argv, optind);
 	if (opt->compare && (opt->place.host || !opt->place.local))
 		errx(WEFT_EXIT_USAGE,

@@ -151,6 +151,8 @@ for provider in shm tcp; do
 done
 expect 'a passive target needs automatic progress' 2 'needs --progress=auto' \
 	"$weft" bench -p shm -t passive
+expect 'a passive target is not run in real time' 2 'under --realtime' \
+	"$weft" bench -p shm -t passive --progress=auto --realtime
 expect 'two pairs run at a time' 0 '^same\|faster\|slower$' sh -c "$bench --pairs=2 --restarts=1 --json | python3 -c '
 import json, sys
 print(json.load(sys.stdin)[\"figures\"][0][\"verdict\"])'"

@@ -160,7 +160,7 @@ const struct offered tx_flags_offered[] = {
 	OFFERED(FI_COMPLETION, proof_tx_completion), OFFERED(FI_INJECT, proof_inject),
 	OFFERED(FI_INJECT_COMPLETE, proof_early),    OFFERED(FI_TRANSMIT_COMPLETE, proof_early),
 	OFFERED(FI_DELIVERY_COMPLETE, proof_early),  OFFERED(FI_MATCH_COMPLETE, proof_late),
-	OFFERED(FI_COMMIT_COMPLETE, proof_early),    OFFERED(FI_TRIGGER, proof_tx_trigger),
+	OFFERED(FI_COMMIT_COMPLETE, proof_late),     OFFERED(FI_TRIGGER, proof_tx_trigger),
 };
 
 const struct offered rx_flags_offered[] = {
