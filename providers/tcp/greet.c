@@ -16,13 +16,7 @@
 #define ACCEPT_MAX 16	       /* in one poll */
 #define GUEST_NS   10000000000 /* a guest may be silent for so long where there are many */
 
-/* Guests have the system's buffer: this is for who has been let in. */
-static void control_up(struct tcp_conn *conn)
-{
-	conn->control.state = TCP_LANE_UP;
-	tcp_set_window(conn->control.fd, TCP_CONTROL_WINDOW);
-}
-
+/* The data lane alone begins with more than the system's buffer, and only for who has been let in. */
 static void data_up(struct tcp_conn *conn)
 {
 	conn->data.state = TCP_LANE_UP;
@@ -217,7 +211,7 @@ static int control_answered(struct tcp_conn *conn)
 	conn->part_len = 0;
 	conn->cookie = answer.cookie;
 	conn->peer_epoch = answer.hello.epoch;
-	control_up(conn);
+	conn->control.state = TCP_LANE_UP;
 	conn->conn.up = true;
 	engine_conn_up(&conn->conn, &answer.hello);
 	return 0;
@@ -317,7 +311,7 @@ static void admit_control(struct tcp_wire *wire, struct tcp_guest *guest)
 	conn->peer_epoch = hello->epoch;
 	conn->conn.up = true;
 	tcp_watch_move(wire->hub, &guest->lane, &conn->control);
-	control_up(conn);
+	conn->control.state = TCP_LANE_UP;
 	tcp_guest_drop(guest);
 	tcp_control_raw(conn, &answer, sizeof(answer));
 	tcp_conn_dirty(conn);

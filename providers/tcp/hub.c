@@ -78,6 +78,8 @@ static struct tcp_hub *hub_create(const void *domain, int *err)
 	hub->in = aligned_alloc(CACHE_LINE, TCP_IN_HEAD + TCP_IN_LEN);
 	if (!hub->in)
 		goto err_free;
+	/* Most reads end within these pages: the kernel would fetch each in the middle of a first one. */
+	memset(hub->in, 0, TCP_IN_HEAD + TCP_IN_FIRST);
 	platform_fork_watch(&fork_watcher);
 	platform_lock(&hubs_lock);
 	list_push(&hubs, &hub->all);

@@ -57,9 +57,7 @@
 #define TCP_TURN_NS   1000000u	  /* between looks at headers that wait, where nothing moves */
 #define TCP_RETRY_NS  100000000u  /* without descriptors: try again after this */
 
-/* What a lane's receive buffer begins with. */
-#define TCP_CONTROL_WINDOW (256 << 10)
-#define TCP_DATA_WINDOW	   (4 << 20)
+#define TCP_DATA_WINDOW (4 << 20) /* what a data lane's receive buffer begins with */
 
 #define TCP_CONGESTION_LEN 16u /* name of a congestion control, its NUL included */
 
