@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Two wires behind the contract of engine/wire.h that carry packets between the endpoints of
+ * Two wires behind the contract of engine/wire/wire.h that carry packets between the endpoints of
  * one process, and do all that the contract allows: they delay, split, reorder the lanes,
  * refuse for want of room, finish operations early or late, and break. What they do in which
  * call is decided by one seeded sequence, so that a run can be repeated.
