@@ -1,0 +1,83 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * What the engine bounds, answers and offers: constants, and the flags of a message inside it.
+ */
+#ifndef WEFT_ENGINE_BOUNDS_H
+#define WEFT_ENGINE_BOUNDS_H
+
+#include <rdma/fabric.h>
+#include <rdma/fi_domain.h>
+#include <rdma/fi_endpoint.h>
+#include "packet.h"
+#include "wire.h"
+
+#define ENGINE_IOV_MAX	  WIRE_IOV_MAX
+#define ENGINE_INJECT_MAX 4096u
+#define ENGINE_FREE_MAX	  256u /* payload of a message that takes no credit, bytes */
+#define ENGINE_WIRE_MAX	  4u
+#define ENGINE_TX_SIZE	  1024u /* default of tx_attr.size; more are bounded by memory alone */
+#define ENGINE_ASKED_MAX  1024u /* requests under way at one peer */
+#define ENGINE_RX_SIZE	  1024u /* rx_attr.size answered; posting is bounded by memory alone */
+#define ENGINE_OBJECT_CNT \
+	65536u /* queues, endpoints, counters, regions answered: memory bounds them */
+#define ENGINE_TAG_FORMAT   0xaaaaaaaaaaaaaaaaull /* all bits are the program's to use */
+#define ENGINE_BUDGET	    (64u << 20)		  /* default of the parameter below, bytes */
+#define ENGINE_PARAM_BUDGET "rx_budget"		  /* FI_<PROVIDER>_RX_BUDGET */
+#define ENGINE_CTX_CNT \
+	1024u /* contexts of a domain, and sharers of one, as answered: memory bounds them */
+#define ENGINE_MIN_MULTI_RECV 4096u /* default of FI_OPT_MIN_MULTI_RECV */
+/* What every provider over the engine offers for its contexts (offer.c). */
+#define ENGINE_TX_CAPS                                                                 \
+	(FI_MSG | FI_TAGGED | FI_RMA | FI_ATOMIC | FI_COLLECTIVE | FI_SEND | FI_READ | \
+	 FI_WRITE | FI_NAMED_RX_CTX | FI_FENCE | FI_TRIGGER | FI_RMA_PMEM)
+#define ENGINE_RX_CAPS                                                                        \
+	(FI_MSG | FI_TAGGED | FI_RMA | FI_ATOMIC | FI_COLLECTIVE | FI_RECV | FI_REMOTE_READ | \
+	 FI_REMOTE_WRITE | FI_DIRECTED_RECV | FI_SOURCE | FI_MULTI_RECV |                     \
+	 FI_TAGGED_MULTI_RECV | FI_RMA_EVENT | FI_TRIGGER | FI_RMA_PMEM)
+#define ENGINE_CAPS (ENGINE_TX_CAPS | ENGINE_RX_CAPS)
+#define ENGINE_TX_OP_FLAGS                                                       \
+	(FI_COMPLETION | FI_INJECT | FI_INJECT_COMPLETE | FI_TRANSMIT_COMPLETE | \
+	 FI_DELIVERY_COMPLETE | FI_MATCH_COMPLETE | FI_COMMIT_COMPLETE | FI_TRIGGER)
+/* When a send is complete. */
+#define ENGINE_TX_LEVELS                                                    \
+	(FI_INJECT_COMPLETE | FI_TRANSMIT_COMPLETE | FI_DELIVERY_COMPLETE | \
+	 FI_MATCH_COMPLETE | FI_COMMIT_COMPLETE)
+/* How a send completes means nothing to a receive, and programs set it there too. */
+#define ENGINE_RX_OP_FLAGS                                                             \
+	(FI_COMPLETION | FI_MULTI_RECV | FI_TRIGGER | FI_INJECT | FI_INJECT_COMPLETE | \
+	 FI_TRANSMIT_COMPLETE | FI_DELIVERY_COMPLETE | FI_COMMIT_COMPLETE)
+#define ENGINE_DOMAIN_CAPS (FI_SHARED_AV | FI_AV_USER_ID | FI_PEER) /* beside whom it reaches */
+#define ENGINE_SIDE_CAPS   (FI_LOCAL_COMM | FI_REMOTE_COMM | ENGINE_DOMAIN_CAPS)
+#define ENGINE_MSG_ORDER                                                                \
+	(FI_ORDER_RAR | FI_ORDER_RAW | FI_ORDER_RAS | FI_ORDER_WAR | FI_ORDER_WAW |     \
+	 FI_ORDER_WAS | FI_ORDER_SAR | FI_ORDER_SAW | FI_ORDER_SAS | FI_ORDER_RMA_RAR | \
+	 FI_ORDER_RMA_RAW | FI_ORDER_RMA_WAR | FI_ORDER_RMA_WAW | FI_ORDER_ATOMIC_RAR | \
+	 FI_ORDER_ATOMIC_RAW | FI_ORDER_ATOMIC_WAR | FI_ORDER_ATOMIC_WAW)
+/* Bytes up to which one-sided operations keep their order unasked; beyond, by waiting for one another. */
+#define ENGINE_ORDER_MAX 4096u
+
+/* Message flags inside the engine; the low bits are enum packet_flag. */
+enum engine_flag {
+	ENGINE_INJECT = 1 << 8, /* the buffer is the caller's again on return; no completion */
+	ENGINE_COMPLETE = 1 << 9, /* success writes a completion */
+	ENGINE_MORE = 1 << 10,	  /* FI_MORE */
+	ENGINE_ASKED = 1 << 11,	  /* a receive that has asked its sender for the payload */
+	ENGINE_MULTI = 1 << 24, /* a receive whose buffer takes messages until it is used up */
+	ENGINE_PART = 1 << 25,	/* a message in such a buffer */
+	ENGINE_FENCE = 1 << 12, /* FI_FENCE: not before everything to this peer has ended */
+	ENGINE_FINISHED =
+		1
+		<< 13, /* a send whose receiver is done while the wire still has its payload */
+	ENGINE_DEFERRED = 1 << 26,  /* deferred work: a counter of its own tells of its end, */
+	ENGINE_TOLD = 1 << 27,	    /* and its endpoint tells of it too */
+	ENGINE_BY_PACKET = 1 << 28, /* an access that the wire can't do without the target */
+	/* A one-sided operation that ends when the target says so, */
+	ENGINE_DELIVERED = 1 << 29, /* ... always: FI_DELIVERY_COMPLETE */
+	ENGINE_ARRIVED =
+		1 << 30, /* ... unless the wire alone is enough: FI_TRANSMIT_COMPLETE */
+};
+
+/* Flags of a send that ends later than it leaves, or must not leave yet. */
+#define ENGINE_SLOW (PACKET_DELIVERY | PACKET_ACKED | ENGINE_FENCE)
+
+#endif

@@ -1,0 +1,64 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * A domain: everything of it is serialized by whoever holds it (guard.h).
+ */
+#ifndef WEFT_ENGINE_DOMAIN_H
+#define WEFT_ENGINE_DOMAIN_H
+
+#include <rdma/fi_domain.h>
+#include "armed.h"
+#include "auth.h"
+#include "family.h"
+#include "pool.h"
+
+struct engine_mrs;
+
+/* Which data call has the lock of a domain that is safe (guard.h). */
+enum engine_lock_use {
+	ENGINE_LOCK_NO_CALL,
+	ENGINE_LOCK_CALL,
+	ENGINE_LOCK_LATE, /* one that found the domain without a lock when it came */
+};
+
+struct engine_domain {
+	struct fid_domain fid;
+	struct engine_fabric *fabric;
+	const struct engine_family *family;
+	struct engine_auth auth; /* key of endpoints that have none of their own */
+	struct platform_lock
+		lock; /* everything of the domain, when safe, else control calls (guard.h); rank 1 */
+	_Atomic bool
+		safe; /* FI_THREAD_SAFE, whatever is not FI_THREAD_DOMAIN, and what has a thread */
+	bool unified; /* not safe, and control calls come one at a time with data calls */
+	_Atomic bool inside; /* not safe: a data call is under way */
+	_Atomic bool
+		claimed; /* a control call holds or wants the domain; stays when it gets its lock late */
+	_Atomic uint8_t lock_use; /* enum engine_lock_use */
+	_Atomic uint32_t wanted;  /* calls that wait for who has the domain */
+	bool gathered;		  /* a wire has sent that wants to be polled after it */
+	bool untold;		  /* it was said that an endpoint has nobody to tell of ends */
+	uint32_t idle;		  /* rounds of progress in a row that moved nothing */
+	uint32_t yield_after; /* so many of them before others may have the core (yield.h) */
+	struct list eps;      /* enabled endpoints, struct engine_ep.domain_link */
+	struct list due;      /* struct engine_cntr with work whose time has come */
+	bool running;	      /* such work */
+	uint32_t due_round;   /* how often it was run */
+	struct list armed;    /* struct engine_armed */
+	struct engine_waiter waiter;
+	_Atomic uint32_t rounds; /* of progress that the program made */
+	struct engine_auto progress;
+	bool coll_running;   /* rounds of collectives */
+	struct list colls;   /* struct engine_coll with something that may go on */
+	struct pool rx_pool; /* struct engine_rx: of endpoints and of what they share */
+	struct list
+		works; /* struct engine_work that has not begun, in the order of the calls */
+	struct pool work_pool;
+	struct list early;     /* endpoints that are not enabled, domain_link (ep_early.h) */
+	struct engine_mrs *mr; /* memory regions (mr_fid.h), owned */
+	struct engine_eq
+		*eq; /* of what has none of its own when it is enabled or opened; or NULL */
+	uint64_t tx_level; /* ENGINE_TX_LEVELS that it was opened with */
+	_Atomic int refs;
+};
+
+#endif

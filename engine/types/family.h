@@ -1,0 +1,68 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * What a provider tells the engine about itself, and the fabric that it opens.
+ */
+#ifndef WEFT_ENGINE_FAMILY_H
+#define WEFT_ENGINE_FAMILY_H
+
+#include <rdma/fabric.h>
+#include <rdma/fi_eq.h>
+#include <rdma/providers/fi_log.h>
+#include <rdma/providers/fi_prov.h>
+#include "bounds.h"
+
+struct weft_route;
+
+/*
+ * What a provider is to the engine: a name, a way to write addresses, and the wires that its
+ * endpoints use. Constant, one per provider.
+ */
+struct engine_family {
+	struct fi_provider *provider;	    /* for log lines and names */
+	const char *wires[ENGINE_WIRE_MAX]; /* in order of preference, NULL ends */
+	uint32_t
+		addr_format; /* FI_ADDR_STR: printable, without spaces, with a NUL (ep_names.h) */
+	size_t addr_len; /* bytes of an address in that format; of a string at most, with its NUL */
+	bool by_nonce; /* it has the nonce, by which peers know the endpoint */
+	/*
+	 * addr_read - one address of the caller's format
+	 * @len: bytes that are there: engine_name_len(); 0 where a string should be and is not
+	 * Returns 0, or -FI_EINVAL and one sentence in @why for bytes that are none.
+	 */
+	int (*addr_read)(const void *addr, size_t len, struct weft_addr *out, char *why,
+			 size_t why_len);
+	/*
+	 * bind_read - where an endpoint is asked to listen: like addr_read, but port 0 and the address
+	 * of any interface are allowed. NULL: the provider can't be told.
+	 */
+	int (*bind_read)(const void *addr, size_t len, struct weft_addr *out, char *why,
+			 size_t why_len);
+	/* addr_write - the same back; returns its bytes, of a string with the NUL: at most addr_len */
+	size_t (*addr_write)(const struct weft_addr *addr, void *out);
+	/*
+	 * addr_str - printable form, as fi_av_straddr wants it
+	 * @len: as for addr_read
+	 * Returns the length it needs with its NUL.
+	 */
+	size_t (*addr_str)(const void *addr, size_t len, char *buf, size_t buf_len);
+	/* resolve - node and service to an address. Returns 0 or -FI_E* */
+	int (*resolve)(const char *node, const char *service, uint64_t flags,
+		       struct weft_addr *out);
+	/*
+	 * The op tables of an endpoint, for callers that serialize (FI_THREAD_DOMAIN); those of
+	 * FI_THREAD_SAFE take the lock around these.
+	 */
+	struct fi_ops_msg *msg;
+	struct fi_ops_tagged *tagged;
+	/* closing - NULL, or called with what went over an enabled endpoint's wires before it ends */
+	void (*closing)(struct fi_provider *provider, const struct weft_route *routes,
+			size_t cnt);
+};
+
+struct engine_fabric {
+	struct fid_fabric fid;
+	const struct engine_family *family;
+	_Atomic int refs; /* the program's, until it closes it, and of what is open in it */
+};
+
+#endif
