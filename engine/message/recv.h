@@ -13,6 +13,7 @@
 #include "cntr.h"
 #include "copy.h"
 #include "coll.h"
+#include "credit.h"
 #include "peer.h"
 
 /*
@@ -74,30 +75,6 @@ void engine_recv_finish(struct engine_domain *domain, struct engine_rx *rx);
 static inline struct engine_rxq *engine_rxq_at(const struct engine_ep *ep, uint32_t idx)
 {
 	return idx < ep->rx_cnt ? ep->rxs[idx]->q : engine_coll_rxq(ep);
-}
-
-/* engine_grant - payload that took credit was freed: grant it to this peer again, now or later */
-void engine_grant(struct engine_peer *peer, size_t len);
-
-/*
- * engine_credited - a packet has brought credits
- * Returns false when they are more than the peer can have.
- */
-static inline bool engine_credited(struct engine_peer *peer, uint32_t credits)
-{
-	if (unlikely(credits * CREDIT_UNIT > peer->credit_max - peer->credit))
-		return false;
-	peer->credit += credits * CREDIT_UNIT;
-	if (unlikely(!list_empty(&peer->queued)))
-		engine_peer_block(peer);
-	return true;
-}
-
-/* engine_owe - payload of an eager message was freed, which took credit unless it is small */
-static inline void engine_owe(struct engine_peer *peer, size_t len)
-{
-	if (len > ENGINE_FREE_MAX)
-		engine_grant(peer, len);
 }
 
 /* engine_recv_sender - what a receive has to know of its message beside what its completion says */

@@ -16,23 +16,6 @@
 	 FI_TRANSMIT_COMPLETE | FI_DELIVERY_COMPLETE | FI_MATCH_COMPLETE |              \
 	 FI_COMMIT_COMPLETE | FI_FENCE | FI_TAGGED | FI_MSG | FI_SEND)
 
-uint16_t engine_take_owed(struct engine_peer *peer)
-{
-	uint32_t units = peer->owed / CREDIT_UNIT;
-
-	if (units > UINT16_MAX)
-		units = UINT16_MAX;
-	peer->owed -= units * CREDIT_UNIT;
-	peer->allowed += units * CREDIT_UNIT;
-	return (uint16_t)units;
-}
-
-void engine_credits_back(struct engine_peer *peer, uint16_t credits)
-{
-	peer->owed += credits * CREDIT_UNIT;
-	peer->allowed -= credits * CREDIT_UNIT;
-}
-
 struct engine_tx *engine_tx_new(struct engine_peer *peer, struct engine_tx_ctx *ctx)
 {
 	struct engine_tx *tx = pool_get(&peer->ep->tx_pool);

@@ -11,12 +11,12 @@
 #define WEFT_SEND_H
 
 #include "cntr.h"
+#include "control.h"
 #include "copy.h"
 #include "ctx.h"
 #include "engine.h"
 #include "guard.h"
 #include "peer.h"
-#include "quiet.h"
 #include "refuse.h"
 
 /* What is part of each slot that sends one buffer, whatever the compiler makes of its size. */
@@ -90,11 +90,6 @@ static inline bool engine_fenced(struct engine_peer *peer)
 	return engine_outstanding(peer);
 }
 
-/* engine_take_owed - credits for the next packet to this peer, in CREDIT_UNIT bytes */
-uint16_t engine_take_owed(struct engine_peer *peer);
-/* engine_credits_back - the packet that carried them was not sent */
-void engine_credits_back(struct engine_peer *peer, uint16_t credits);
-
 /* engine_send_done - a send of @len bytes went well: count it, and write its completion if it wants one */
 static inline void engine_send_done(struct engine_tx_ctx *tx, void *context, uint32_t flags,
 				    size_t len)
@@ -113,28 +108,6 @@ static inline void engine_send_done(struct engine_tx_ctx *tx, void *context, uin
 		.src = FI_ADDR_NOTAVAIL,
 	};
 	cq_push(&tx->cq->queue);
-}
-
-/*
- * engine_header_to - fill a claimed packet for a receive context of the peer; the caller publishes it
- * engine_header - one that is for none, or for the first
- */
-static inline void engine_header_to(struct engine_peer *peer, struct packet *packet,
-				    uint32_t rx_idx, uint8_t op, uint32_t flags, uint32_t len)
-{
-	packet->op = op;
-	packet->flags = (uint8_t)flags;
-	packet->epoch = (uint16_t)(peer->tx_epoch | rx_idx);
-	packet->len = len;
-	packet->seq = (uint32_t)peer->tx_seq;
-	packet->ack = (uint16_t)peer->rx_seq;
-	packet->credits = unlikely(peer->owed >= CREDIT_UNIT) ? engine_take_owed(peer) : 0;
-}
-
-static inline void engine_header(struct engine_peer *peer, struct packet *packet, uint8_t op,
-				 uint32_t flags, uint32_t len)
-{
-	engine_header_to(peer, packet, 0, op, flags, len);
 }
 
 /* engine_fill - @len bytes of a claimed packet's payload, from the beginning of @iov */
@@ -157,16 +130,6 @@ static inline void engine_fill_msg(struct wire_conn *conn, void *to,
 
 	engine_fill(conn, to, msg->iov_cnt ? msg->iov : &iov, msg->iov_cnt ? msg->iov_cnt : 1,
 		    msg->len, wire);
-}
-
-/* engine_sent - a packet or payload was given to a wire; @wire: its ops */
-static inline void engine_sent(struct engine_ep *ep, const struct wire_conn *conn,
-			       const struct wire_ops *wire)
-{
-	if (!wire->polls_after_send)
-		return;
-	engine_expect(ep, conn->wire->idx);
-	ep->domain->gathered = true;
 }
 
 /*

@@ -264,13 +264,6 @@ void engine_response_arrived(struct engine_tx *tx);
 int engine_request(struct engine_rx_ctx *ctx, struct engine_peer *peer,
 		   const struct packet *packet, const void *payload);
 
-/* engine_request_plain - is this a write of some bytes to the one place that its header names */
-static inline bool engine_request_plain(const struct packet *packet)
-{
-	return packet->op == PACKET_WRITE &&
-	       !(packet->flags & ~(uint32_t)(PACKET_COUNTED | PACKET_ACKED)) && packet->len;
-}
-
 /* engine_request_write - engine_request() for such a one, all of it there */
 int engine_request_write(struct engine_rx_ctx *ctx, struct engine_peer *peer,
 			 const struct packet *packet, const void *payload);
@@ -286,15 +279,6 @@ int engine_request_atomic(struct engine_rx_ctx *ctx, struct engine_peer *peer,
  */
 int engine_request_stream(struct engine_rx_ctx *ctx, struct engine_peer *peer,
 			  const struct packet *packet, struct wire_dest *dest);
-
-/* engine_is_request - is this a one-sided request, rather than a message */
-static inline bool engine_is_request(const struct packet *packet)
-{
-	uint32_t op = packet->op;
-
-	return op == PACKET_WRITE || op == PACKET_READ || op == PACKET_ATOMIC ||
-	       (op == PACKET_RTS && packet->flags & PACKET_TARGETS);
-}
 
 /* engine_landed - the payload of a large write is there; takes rx, linked nowhere */
 void engine_landed(struct engine_rx *rx);

@@ -14,68 +14,12 @@
 #define WEFT_QUIET_H
 
 #include "cntr.h"
-#include "engine.h"
-
-#define QUIET_ASKS (ENGINE_ASKED_MAX / 16) /* of so many one asks for an ACK */
+#include "unanswered.h"
 
 /* engine_is_quiet - is a request with these flags complete once the wire has it? */
 static inline bool engine_is_quiet(uint32_t flags, const struct wire_ops *wire)
 {
 	return !(flags & ENGINE_DELIVERED) && (!(flags & ENGINE_ARRIVED) || wire->arrives);
-}
-
-/*
- * engine_asked_full - may no further request be sent until the peer answers one?
- * However many a program may have under way, a peer has this many of them: what it keeps to answer is
- * bounded by that (target.c). The others wait here.
- */
-static inline bool engine_asked_full(const struct engine_peer *peer)
-{
-	return peer->quiet_cnt + peer->asked_cnt >= ENGINE_ASKED_MAX;
-}
-
-/*
- * engine_quiet_asks - is the next one to ask for an ACK?
- * Some do on the way to ENGINE_ASKED_MAX, so that it has come before that.
- */
-static inline bool engine_quiet_asks(const struct engine_peer *peer)
-{
-	return peer->quiet_cnt % QUIET_ASKS == QUIET_ASKS - 1;
-}
-
-/* engine_quiet_open - has any not been carried out yet, as far as is known? */
-static inline bool engine_quiet_open(const struct engine_peer *peer)
-{
-	return (int32_t)(peer->quiet_seq - peer->acked) > 0;
-}
-
-/* engine_quiet_add - one with place @seq was given to the wire */
-static inline void engine_quiet_add(struct engine_peer *peer, struct engine_tx_ctx *ctx,
-				    uint32_t flags, uint32_t seq)
-{
-	peer->quiet_ctx = ctx;
-	peer->quiet_cnt++;
-	peer->quiet_seq = seq + 1;
-	if (!(flags & ENGINE_INJECT))
-		peer->quiet_told_seq = seq + 1;
-}
-
-/* engine_quiet_acked - everything before peer->acked has been carried out, or was refused */
-static inline void engine_quiet_acked(struct engine_peer *peer)
-{
-	int32_t left = (int32_t)(peer->quiet_seq - peer->acked);
-
-	if (left <= 0)
-		peer->quiet_cnt = 0;
-	else if (peer->quiet_cnt > (uint32_t)left)
-		peer->quiet_cnt = (uint32_t)left;
-}
-
-/* engine_quiet_begin - a life with the peer begins, or ends: there are none */
-static inline void engine_quiet_begin(struct engine_peer *peer)
-{
-	peer->quiet_cnt = peer->quiet_errors = 0;
-	peer->quiet_seq = peer->quiet_told_seq = peer->acked;
 }
 
 /* engine_quiet_end - the program's completion of a small request of kind @op; see engine_send_done() */

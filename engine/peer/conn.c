@@ -14,7 +14,7 @@
 #include "av_fid.h"
 #include "ep_names.h"
 #include "peer.h"
-#include "quiet.h"
+#include "unanswered.h"
 
 #define RETRY_NS     10000000u	 /* between attempts to connect, ns */
 #define EALREADY_NS  50000000u	 /* for the other side's conn to come, ns */

@@ -43,9 +43,6 @@ static inline struct engine_peer *engine_peer_named(struct engine_ep *ep, fi_add
 	return likely(peer != NULL) ? peer : engine_peer_ctx(ep, addr, idx);
 }
 
-/* engine_work_pending - is anything under way with this peer that needs its connection */
-bool engine_work_pending(const struct engine_peer *peer);
-
 /* engine_conn_end - drop the conn over one wire (conn.c) */
 void engine_conn_end(struct engine_peer *peer, uint32_t idx);
 
@@ -85,22 +82,5 @@ void engine_peer_orphan(struct engine_ep *ep, fi_addr_t addr);
 
 /* engine_peer_tell - what completions are to say of the AV entry @addr has changed */
 void engine_peer_tell(struct engine_ep *ep, fi_addr_t addr);
-
-/* engine_ctl - send a control packet, queued when it finds no room; @cts: NULL or what follows a CTS */
-void engine_ctl(struct engine_peer *peer, uint8_t op, uint64_t tag, uint64_t data,
-		const struct packet_cts *cts);
-
-/*
- * engine_ask - have a connected peer say what has arrived, since something waits for that; once for all that
- * was sent. Where there is no room now, or something overtakes the question, the caller asks again, or
- * the answer comes in time.
- */
-void engine_ask(struct engine_peer *peer);
-
-/*
- * engine_ack - send PACKET_ACK of all before @seq; no ctl is queued
- * @hold: with what the program answers, where that is likely and the wire can wait for it
- */
-void engine_ack(struct engine_peer *peer, uint32_t seq, bool hold);
 
 #endif

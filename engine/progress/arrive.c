@@ -9,13 +9,6 @@
 
 #define EAGER_LIMIT (1u << 20) /* eager payload that is believed, bytes */
 
-void engine_grant(struct engine_peer *peer, size_t len)
-{
-	peer->owed += (uint32_t)len;
-	if (peer->owed >= peer->window / 2 && peer->owed >= CREDIT_UNIT && peer->conn)
-		engine_ctl(peer, PACKET_CREDIT, 0, 0, NULL);
-}
-
 /* Is this a request that is too large to be held, and has no credit for it? */
 static bool engine_is_large(const struct packet *packet)
 {

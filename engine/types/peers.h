@@ -116,4 +116,30 @@ static inline uint64_t engine_source_id(const struct engine_rxq *q,
 	return peer->addr == FI_ADDR_NOTAVAIL ? UINT64_MAX : peer->addr + 1;
 }
 
+/*
+ * engine_asked_full - may no further request be sent until the peer answers one?
+ * However many a program may have under way, a peer has this many of them: what it keeps to answer is
+ * bounded by that (target.c). The others wait here.
+ */
+static inline bool engine_asked_full(const struct engine_peer *peer)
+{
+	return peer->quiet_cnt + peer->asked_cnt >= ENGINE_ASKED_MAX;
+}
+
+/* engine_quiet_open - has any not been carried out yet, as far as is known? */
+static inline bool engine_quiet_open(const struct engine_peer *peer)
+{
+	return (int32_t)(peer->quiet_seq - peer->acked) > 0;
+}
+
+/* engine_work_pending - is anything under way with this peer that needs its connection */
+static inline bool engine_work_pending(const struct engine_peer *peer)
+{
+	return !list_empty(&peer->queued) || !list_empty(&peer->started) ||
+	       !list_empty(&peer->pushing) || !list_empty(&peer->receiving) ||
+	       !list_empty(&peer->ctl) || !list_empty(&peer->unacked) ||
+	       !list_empty(&peer->replies) || !list_empty(&peer->replying) ||
+	       engine_quiet_open(peer);
+}
+
 #endif

@@ -165,6 +165,22 @@ struct packet_atomic {
 _Static_assert(sizeof(struct packet_atomic) == 16,
 	       "with 8 bytes of operand one cache line, header included");
 
+/* engine_is_request - is this a one-sided request, rather than a message */
+static inline bool engine_is_request(const struct packet *packet)
+{
+	uint32_t op = packet->op;
+
+	return op == PACKET_WRITE || op == PACKET_READ || op == PACKET_ATOMIC ||
+	       (op == PACKET_RTS && packet->flags & PACKET_TARGETS);
+}
+
+/* engine_request_plain - is this a write of some bytes to the one place that its header names */
+static inline bool engine_request_plain(const struct packet *packet)
+{
+	return packet->op == PACKET_WRITE &&
+	       !(packet->flags & ~(uint32_t)(PACKET_COUNTED | PACKET_ACKED)) && packet->len;
+}
+
 #define HELLO_MAGIC   0x74666577u /* "weft" */
 #define HELLO_VERSION 5u
 

@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * Credit: taken for a header, given back, granted. Called with the domain held, from sends and from progress.
+ */
+#include "credit.h"
+#include "control.h"
+
+uint16_t engine_take_owed(struct engine_peer *peer)
+{
+	uint32_t units = peer->owed / CREDIT_UNIT;
+
+	if (units > UINT16_MAX)
+		units = UINT16_MAX;
+	peer->owed -= units * CREDIT_UNIT;
+	peer->allowed += units * CREDIT_UNIT;
+	return (uint16_t)units;
+}
+
+void engine_credits_back(struct engine_peer *peer, uint16_t credits)
+{
+	peer->owed += credits * CREDIT_UNIT;
+	peer->allowed -= credits * CREDIT_UNIT;
+}
+
+void engine_grant(struct engine_peer *peer, size_t len)
+{
+	peer->owed += (uint32_t)len;
+	if (peer->owed >= peer->window / 2 && peer->owed >= CREDIT_UNIT && peer->conn)
+		engine_ctl(peer, PACKET_CREDIT, 0, 0, NULL);
+}
