@@ -9,7 +9,9 @@
 #include <rdma/fi_errno.h>
 #include "av_fid.h"
 #include "av_set.h"
-#include "fids.h"
+#include "follow.h"
+#include "guard.h"
+#include "no_call.h"
 #include "refuse.h"
 
 static struct engine_av_set *set_of(const struct fid_av_set *fid)

@@ -19,8 +19,9 @@
 #include "av_set.h"
 #include "coll.h"
 #include "ctx.h"
-#include "eq_fid.h"
-#include "fids.h"
+#include "events.h"
+#include "guard.h"
+#include "no_call.h"
 #include "peer.h"
 #include "refuse.h"
 

@@ -6,7 +6,6 @@
  */
 #include "coll.h"
 #include "cntr.h"
-#include "ctx.h"
 #include "peer.h"
 #include "recv.h"
 #include "send.h"

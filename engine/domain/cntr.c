@@ -6,8 +6,8 @@
  */
 #include <rdma/fi_errno.h>
 #include "cntr.h"
-#include "fids.h"
 #include "progress.h"
+#include "refs.h"
 #include "sleep.h"
 
 int engine_cntr_hold(struct fid *fid, struct engine_domain *domain, struct engine_cntr **out)
@@ -25,6 +25,15 @@ void engine_cntr_release(struct engine_cntr *cntr)
 {
 	if (cntr)
 		engine_unref(&cntr->refs);
+}
+
+void engine_deferred_end(struct engine_cntr *own, struct engine_cntr *also, uint32_t flags,
+			 int status, uint64_t len)
+{
+	if (flags & ENGINE_TOLD && own != also)
+		engine_count(own, status, len);
+	engine_count(also, status, len);
+	engine_cntr_release(also);
 }
 
 /* What works wait for: operations that have ended, well or not. */

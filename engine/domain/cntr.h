@@ -8,42 +8,7 @@
 #ifndef WEFT_CNTR_H
 #define WEFT_CNTR_H
 
-#include "engine.h"
-
-/* Something to do when a counter reaches a value. The waiter's memory. */
-struct cntr_work {
-	struct list link;   /* cntr->waiting */
-	uint64_t threshold; /* of successes and errors together; 0 once it has been reached */
-	/*
-	 * run - the value is reached. Called with the domain held, outside of what counts; @work is
-	 * linked nowhere and may be freed or wait again. It may begin operations.
-	 * Returns false when there is no room for what it begins: it is run again in a later round,
-	 * whatever the counter says by then, and may be forgotten until then.
-	 */
-	bool (*run)(struct cntr_work *work);
-};
-
-/* An event of a memory region, and what counts it until one of the two is closed. */
-struct cntr_region {
-	struct list link;	  /* cntr->regions */
-	struct engine_cntr *cntr; /* NULL: none */
-};
-
-struct engine_cntr {
-	struct fid_cntr fid;
-	struct engine_domain *domain;
-	_Atomic uint64_t value, errors; /* relaxed: who holds the domain sees what they count */
-	struct list waiting;		/* struct cntr_work, by threshold */
-	struct list due;		/* domain->due, when the first of those is */
-	struct list regions;		/* struct cntr_region */
-	struct cntr_work watch;		/* somebody sleeps until it changes */
-	bool bytes;			/* FI_CNTR_EVENTS_BYTES: what went well, in bytes */
-	struct engine_wait wait;
-	uint64_t seen_value,
-		seen_errors; /* what the program has read, or was told of by fi_wait */
-	uint64_t polled_value, polled_errors; /* ... was told of by fi_poll, or has set */
-	_Atomic int refs;		      /* bindings */
-};
+#include "contexts.h"
 
 /*
  * engine_cntr_await - let @work run when @cntr has reached work->threshold
@@ -158,5 +123,16 @@ static inline void engine_count(struct engine_cntr *cntr, int status, uint64_t l
 	else
 		engine_cntr_add(cntr, cntr->bytes ? len : 1);
 }
+
+/*
+ * engine_deferred_end - count the end of deferred work
+ * @own:    counter of its endpoint for such operations, or NULL
+ * @also:   its own; takes the reference; or NULL
+ * @flags:  of the operation: with ENGINE_TOLD both count, once when they are the same
+ * @status: 0 or -FI_E*
+ * @len:    bytes that it moved
+ */
+void engine_deferred_end(struct engine_cntr *own, struct engine_cntr *also, uint32_t flags,
+			 int status, uint64_t len);
 
 #endif

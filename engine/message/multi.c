@@ -6,8 +6,8 @@
  * completion of the last part, which says so. Called with the domain held.
  */
 #include "access.h"
+#include "cntr.h"
 #include "recv.h"
-#include "trigger.h"
 
 static size_t engine_multi_free(const struct engine_rx *whole)
 {

@@ -4,7 +4,6 @@
  * are in peek.c. Called with the domain held, but for the slots of op tables, which enter it (guard.h)
  * or find it held by those of safe.c.
  */
-#include "ctx.h"
 #include "recv.h"
 #include "refuse.h"
 #include "access.h"

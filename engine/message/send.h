@@ -11,9 +11,9 @@
 #define WEFT_SEND_H
 
 #include "cntr.h"
+#include "contexts.h"
 #include "control.h"
 #include "copy.h"
-#include "ctx.h"
 #include "engine.h"
 #include "guard.h"
 #include "peer.h"

@@ -16,7 +16,10 @@
 #include "eq_fid.h"
 #include "fids.h"
 #include "ep_early.h"
+#include "follow.h"
+#include "no_call.h"
 #include "peer.h"
+#include "refs.h"
 #include "refuse.h"
 
 #define AV_FLAGS (FI_EVENT | FI_READ | FI_SYMMETRIC | FI_AV_USER_ID)

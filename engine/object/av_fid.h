@@ -21,16 +21,6 @@ static inline fi_addr_t engine_av_told(const struct engine_av *av, fi_addr_t add
 	return av_told(&av->table, addr);
 }
 
-/* engine_av_pull - take over what other processes changed in a vector with a name (av_named.c) */
-void engine_av_pull(struct engine_av *av);
-
-/* engine_av_follow - the same, when there is something; before an address is looked for */
-static inline void engine_av_follow(struct engine_av *av)
-{
-	if (unlikely(av->view && av_view_stale(av->view)))
-		engine_av_pull(av);
-}
-
 /*
  * engine_av_named_open - find or make what the processes that open this name share (av_named.c)
  * @attr: checked; map_addr is set when it is NULL

@@ -12,6 +12,7 @@
 #include "av_fid.h"
 #include "ep_names.h"
 #include "eq_fid.h"
+#include "events.h"
 #include "fids.h"
 #include "refuse.h"
 

@@ -78,6 +78,29 @@ static int engine_av_find(const char *name, size_t cnt, bool read_only,
 	}
 }
 
+static void engine_av_pulled(void *arg, fi_addr_t addr, const struct weft_addr *address)
+{
+	struct engine_av *av = arg;
+	struct list *node, *after;
+
+	if (address && av->flags & FI_AV_USER_ID)
+		av_tell(&av->table, addr, FI_ADDR_NOTAVAIL);
+	list_for_each(node, after, &av->eps) {
+		struct engine_ep *ep = container_of(node, struct engine_ep, av_link);
+
+		if (address)
+			engine_peer_adopt(ep, addr, address);
+		else
+			engine_peer_orphan(ep, addr);
+	}
+}
+
+static void engine_av_pull(struct engine_av *av)
+{
+	av_view_pull(av->view, engine_av_pulled,
+		     av); /* without memory the rest comes next time */
+}
+
 int engine_av_named_open(struct engine_av *av, struct fi_av_attr *attr)
 {
 	char name[AV_SHARED_NAME];
@@ -99,6 +122,7 @@ int engine_av_named_open(struct engine_av *av, struct fi_av_attr *attr)
 		platform_shared_close(av->shared);
 		return ret;
 	}
+	av->pull = engine_av_pull;
 	if (!attr->map_addr) /* an index is the same wherever it is */
 		attr->map_addr = av->view->addrs;
 	return 0;
@@ -111,29 +135,6 @@ void engine_av_named_close(struct engine_av *av)
 	av_view_fini(av->view);
 	platform_free(av->view);
 	platform_shared_close(av->shared);
-}
-
-static void engine_av_pulled(void *arg, fi_addr_t addr, const struct weft_addr *address)
-{
-	struct engine_av *av = arg;
-	struct list *node, *after;
-
-	if (address && av->flags & FI_AV_USER_ID)
-		av_tell(&av->table, addr, FI_ADDR_NOTAVAIL);
-	list_for_each(node, after, &av->eps) {
-		struct engine_ep *ep = container_of(node, struct engine_ep, av_link);
-
-		if (address)
-			engine_peer_adopt(ep, addr, address);
-		else
-			engine_peer_orphan(ep, addr);
-	}
-}
-
-void engine_av_pull(struct engine_av *av)
-{
-	av_view_pull(av->view, engine_av_pulled,
-		     av); /* without memory the rest comes next time */
 }
 
 int engine_av_change(struct engine_av *av)

@@ -10,6 +10,8 @@
 #include <rdma/fi_errno.h>
 #include "fids.h"
 #include "ep_early.h"
+#include "no_call.h"
+#include "refs.h"
 #include "refuse.h"
 #include "round.h"
 #include "sleep.h"

@@ -8,9 +8,12 @@
 #include "access.h"
 #include "cntr.h"
 #include "ctx.h"
+#include "directions.h"
 #include "fids.h"
+#include "no_call.h"
 #include "nosys.h"
 #include "recv.h"
+#include "refs.h"
 #include "refuse.h"
 #include "send.h"
 #include "trigger.h"
@@ -66,25 +69,6 @@ void engine_ctx_flags(struct engine_ctx *ctx)
 	atomic_store_explicit(&ctx->tx_flags, send, memory_order_relaxed);
 	atomic_store_explicit(&ctx->rx_flags, recv, memory_order_relaxed);
 	atomic_store_explicit(&ctx->trx_flags, trecv | PACKET_TAGGED, memory_order_relaxed);
-}
-
-bool engine_transmits(const struct engine_ctx *ctx)
-{
-	return ctx->tx && (ctx->tx_caps & (FI_SEND | FI_READ | FI_WRITE | FI_COLLECTIVE) ||
-			   ctx->tx->cq || engine_tx_counted(ctx->tx));
-}
-
-bool engine_accesses(const struct engine_ctx *ctx)
-{
-	return engine_transmits(ctx) && ctx->ep->caps & (FI_RMA | FI_ATOMIC);
-}
-
-bool engine_receives(const struct engine_ctx *ctx)
-{
-	const struct engine_rx_ctx *rx = ctx->rx;
-
-	return rx && (ctx->rx_caps & FI_RECV || rx->cq || !rx->ep || engine_rx_counted(rx)) &&
-	       (!ctx->ep || !ctx->ep->srx);
 }
 
 void engine_ctx_close_tables(struct engine_ctx *ctx)

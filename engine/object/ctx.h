@@ -16,34 +16,8 @@
 void engine_ctx_init(struct engine_ctx *ctx, struct engine_domain *domain,
 		     struct engine_ctx *base);
 
-/* engine_tx_defaults, engine_rx_defaults, engine_trx_defaults - the flags of a call without flags */
-static inline uint32_t engine_tx_defaults(const struct engine_ctx *ctx)
-{
-	return atomic_load_explicit(&ctx->tx_flags, memory_order_relaxed);
-}
-
-static inline uint32_t engine_rx_defaults(const struct engine_ctx *ctx)
-{
-	return atomic_load_explicit(&ctx->rx_flags, memory_order_relaxed);
-}
-
-static inline uint32_t engine_trx_defaults(const struct engine_ctx *ctx)
-{
-	return atomic_load_explicit(&ctx->trx_flags, memory_order_relaxed);
-}
-
 /* engine_ctx_flags - work out the flags of calls without flags, from op flags, queues and capabilities */
 void engine_ctx_flags(struct engine_ctx *ctx);
-
-/*
- * engine_transmits, engine_receives - is there that direction: asked for, or bound for? It has messages of
- * either kind then, asked for or not. What is received into a shared context is posted there.
- */
-bool engine_transmits(const struct engine_ctx *ctx);
-bool engine_receives(const struct engine_ctx *ctx);
-
-/* engine_accesses - RMA and atomics: messages of an endpoint without both are not told from what they overtake */
-bool engine_accesses(const struct engine_ctx *ctx);
 
 /*
  * engine_ctx_open_tables - set the op tables of one that is enabled, by its capabilities and op flags
@@ -120,11 +94,6 @@ extern struct fi_ops_cm engine_ep_cm_ops;
 
 /* engine_options_init - what an endpoint with that fi_info, or none, says of its limits */
 void engine_options_init(struct engine_options *options, const struct fi_info *info);
-
-static inline struct engine_ctx *engine_ctx_at(struct fid *fid)
-{
-	return container_of(fid, struct engine_ctx, fid.fid);
-}
 
 /*
  * From ep_fid.c.

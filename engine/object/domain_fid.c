@@ -11,6 +11,8 @@
 #include "eq_fid.h"
 #include "fids.h"
 #include "mr_fid.h"
+#include "no_call.h"
+#include "refs.h"
 #include "refuse.h"
 #include "sleep.h"
 #include "trigger.h"

@@ -7,6 +7,7 @@
 #include "ctx.h"
 #include "fids.h"
 #include "ep_early.h"
+#include "refs.h"
 
 static int early_queues(struct engine_ep *ep, const struct fid *fid, bool drop)
 {

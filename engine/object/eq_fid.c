@@ -9,8 +9,11 @@
 #include <rdma/fi_errno.h>
 #include "auto.h"
 #include "eq_fid.h"
+#include "events.h"
 #include "fids.h"
+#include "no_call.h"
 #include "progress.h"
+#include "refs.h"
 #include "refuse.h"
 #include "sleep.h"
 #include "wait.h"
@@ -46,8 +49,6 @@ static struct engine_watch *engine_watch_of(struct engine_eq *eq,
 	}
 	return NULL;
 }
-
-static void engine_eq_came(struct engine_eq *eq);
 
 /* What the domain has is for the queue's readers to look at. */
 static void engine_watch_ring(struct engine_armed *armed)
@@ -202,15 +203,6 @@ bool engine_eq_look(struct engine_eq *eq)
 
 /* Sleeping: the bell in its nest rings from the first event to the last, and when it is rung for other reasons. */
 
-/* The caller holds the queue. */
-static void engine_eq_came(struct engine_eq *eq)
-{
-	if (!eq->nest.open || eq->rung)
-		return;
-	eq->rung = true;
-	platform_bell_ring(eq->nest.bell);
-}
-
 static void engine_eq_went(struct engine_eq *eq)
 {
 	if (!eq->rung || !eq_empty(&eq->queue))
@@ -332,41 +324,6 @@ void engine_eq_part(struct engine_eq *eq, struct engine_nest *nest)
 {
 	if (engine_nest_here(nest) && engine_nest_here(&eq->nest))
 		platform_nest_remove(nest->nest, eq->nest.nest);
-}
-
-void engine_eq_post(struct engine_eq *eq, struct eq_event *event)
-{
-	platform_lock(&eq->lock);
-	if (eq->closed) {
-		eq_event_free(event);
-	} else {
-		eq_post(&eq->queue, event);
-		engine_eq_came(eq);
-	}
-	platform_unlock(&eq->lock);
-}
-
-int engine_eq_push(struct engine_eq *eq, uint32_t event, const void *buf, size_t len)
-{
-	struct eq_event *e = eq_event_new(event, buf, len);
-
-	if (!e)
-		return -FI_ENOMEM;
-	engine_eq_post(eq, e);
-	return 0;
-}
-
-int engine_eq_push_error(struct engine_eq *eq, const struct fi_eq_err_entry *err)
-{
-	int ret = 0;
-
-	platform_lock(&eq->lock);
-	if (!eq->closed)
-		ret = eq_push_error(&eq->queue, err);
-	if (!ret && !eq->closed)
-		engine_eq_came(eq);
-	platform_unlock(&eq->lock);
-	return ret;
 }
 
 #define EQ_READ "fi_eq_read, fi_eq_sread or fi_eq_readerr"

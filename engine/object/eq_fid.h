@@ -25,20 +25,6 @@ void engine_eq_drop(struct engine_eq *eq, struct engine_domain *domain);
  */
 struct engine_eq *engine_domain_eq(struct engine_domain *domain);
 
-/* To a queue that is closed what follows does nothing, and says that it went well. */
-
-/* engine_eq_post - append an event that eq_event_new() made; takes it. May be called with the domain held */
-void engine_eq_post(struct engine_eq *eq, struct eq_event *event);
-
-/*
- * engine_eq_push - append an event; @buf is copied. May be called with the domain held
- * Returns 0 or -FI_ENOMEM.
- */
-int engine_eq_push(struct engine_eq *eq, uint32_t event, const void *buf, size_t len);
-
-/* engine_eq_push_error - append an error, as eq_push_error(). May be called with the domain held */
-int engine_eq_push_error(struct engine_eq *eq, const struct fi_eq_err_entry *err);
-
 /* engine_eq_look - has it something to read? If it has not, the look drives what it watches, as a read does */
 bool engine_eq_look(struct engine_eq *eq);
 

@@ -28,33 +28,6 @@ int engine_srx_open(struct fid_domain *domain, struct fi_rx_attr *attr, struct f
 int engine_ep_open(struct fid_domain *domain, struct fi_info *info, struct fid_ep **ep,
 		   void *context);
 
-/* Slots of struct fi_ops for objects without the call. */
-int engine_no_bind(struct fid *fid, struct fid *target, uint64_t flags);
-int engine_no_control(struct fid *fid, int command, void *arg);
-int engine_no_ops_open(struct fid *fid, const char *name, uint64_t flags, void **ops,
-		       void *context);
-int engine_no_tostr(const struct fid *fid, char *buf, size_t len);
-int engine_no_ops_set(struct fid *fid, const char *name, uint64_t flags, void *ops,
-		      void *context);
-
-/* engine_strerror - the slot of fi_cq_strerror and fi_eq_strerror; @buf: NULL or room for a copy */
-const char *engine_strerror(int prov_errno, char *buf, size_t len);
-
-static inline void engine_ref(_Atomic int *refs)
-{
-	atomic_fetch_add_explicit(refs, 1, memory_order_relaxed);
-}
-
-static inline void engine_unref(_Atomic int *refs)
-{
-	atomic_fetch_sub_explicit(refs, 1, memory_order_relaxed);
-}
-
-static inline bool engine_in_use(_Atomic int *refs)
-{
-	return atomic_load_explicit(refs, memory_order_relaxed) != 0;
-}
-
 /* engine_fabric_put - the program closes it, or something of it is closed: the last one ends it */
 void engine_fabric_put(struct engine_fabric *fabric);
 

@@ -11,7 +11,9 @@
 #include "auth.h"
 #include "fids.h"
 #include "mr_fid.h"
+#include "no_call.h"
 #include "progress.h"
+#include "refs.h"
 #include "refuse.h"
 
 #define REMOTE	 (FI_REMOTE_READ | FI_REMOTE_WRITE)

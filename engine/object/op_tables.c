@@ -11,6 +11,7 @@
 #include "access.h"
 #include "coll.h"
 #include "ctx.h"
+#include "directions.h"
 #include "fids.h"
 #include "nosys.h"
 #include "trigger.h"

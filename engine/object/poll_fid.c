@@ -6,7 +6,9 @@
 #include <rdma/fi_errno.h>
 #include "cntr.h"
 #include "fids.h"
+#include "no_call.h"
 #include "progress.h"
+#include "refs.h"
 #include "refuse.h"
 #include "wait.h"
 

@@ -8,6 +8,7 @@
 #include "cntr.h"
 #include "ctx.h"
 #include "fids.h"
+#include "no_call.h"
 #include "peer.h"
 #include "progress.h"
 #include "recv.h"

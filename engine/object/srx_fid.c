@@ -8,8 +8,10 @@
 #include "cntr.h"
 #include "ctx.h"
 #include "fids.h"
+#include "no_call.h"
 #include "nosys.h"
 #include "recv.h"
+#include "refs.h"
 #include "refuse.h"
 
 static struct engine_srx *srx_of(struct engine_ctx *ctx)

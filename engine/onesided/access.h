@@ -30,7 +30,6 @@
 #define WEFT_ACCESS_H
 
 #include <rdma/fi_atomic.h>
-#include "ctx.h"
 #include "engine.h"
 
 #define ENGINE_ATOMIC_MAX \

@@ -6,6 +6,7 @@
  * fi_endpoint(3), notes.
  */
 #include <rdma/fi_errno.h>
+#include "endpoint.h"
 #include "quiet.h"
 
 /* @told: the program would have been told of an error, had it come in time */

@@ -11,8 +11,8 @@
  */
 #include "access.h"
 #include "auth.h"
-#include "av_fid.h"
 #include "ep_names.h"
+#include "follow.h"
 #include "peer.h"
 #include "unanswered.h"
 

@@ -3,7 +3,7 @@
  * Peers: found, made on first use, served while something is queued for them, freed when
  * nobody needs them. Called with the domain held: from the op tables' slots, and from progress.
  */
-#include "av_fid.h"
+#include "follow.h"
 #include "peer.h"
 #include "access.h"
 #include "control.h"

@@ -12,8 +12,6 @@
  * it: who holds that is at work (guard.h).
  */
 #include "auto.h"
-#include "ctx.h"
-#include "fids.h"
 #include "guard.h"
 #include "progress.h"
 #include "sleep.h"

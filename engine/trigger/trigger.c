@@ -5,7 +5,7 @@
  */
 #include <rdma/fi_errno.h>
 #include "access.h"
-#include "fids.h"
+#include "guard.h"
 #include "refuse.h"
 #include "trigger.h"
 

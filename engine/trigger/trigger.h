@@ -42,17 +42,6 @@ void engine_works_drop(struct engine_ctx *ctx);
 int engine_trigger_cancel(struct engine_ctx *ctx, void *context);
 
 /*
- * engine_deferred_end - count the end of deferred work
- * @own:    counter of its endpoint for such operations, or NULL
- * @also:   its own; takes the reference; or NULL
- * @flags:  of the operation: with ENGINE_TOLD both count, once when they are the same
- * @status: 0 or -FI_E*
- * @len:    bytes that it moved
- */
-void engine_deferred_end(struct engine_cntr *own, struct engine_cntr *also, uint32_t flags,
-			 int status, uint64_t len);
-
-/*
  * Calls with FI_TRIGGER: the context says when, as struct fi_triggered_context.
  * Return 0 or -FI_E*: -FI_EBADFLAGS for an endpoint without FI_TRIGGER, -FI_ENOSYS for FI_TRIGGER_XPU.
  */

@@ -4,7 +4,6 @@
  * trigger_ops.c. Called by programs.
  */
 #include "access.h"
-#include "fids.h"
 #include "trigger.h"
 
 /* @fetch, @compare: or NULL. The calls leave it to the buffers how many elements the target has. */

@@ -8,8 +8,6 @@
 #include <rdma/fi_errno.h>
 #include "access.h"
 #include "copy.h"
-#include "ctx.h"
-#include "fids.h"
 #include "trigger.h"
 
 static uint64_t tx_flags(struct fid_ep *fid)

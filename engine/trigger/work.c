@@ -6,7 +6,7 @@
 #include <rdma/fi_errno.h>
 #include "access.h"
 #include "copy.h"
-#include "fids.h"
+#include "directions.h"
 #include "progress.h"
 #include "recv.h"
 #include "refuse.h"
@@ -75,15 +75,6 @@ static void work_free(struct engine_work *work)
 }
 
 /* The end */
-
-void engine_deferred_end(struct engine_cntr *own, struct engine_cntr *also, uint32_t flags,
-			 int status, uint64_t len)
-{
-	if (flags & ENGINE_TOLD && own != also)
-		engine_count(own, status, len);
-	engine_count(also, status, len);
-	engine_cntr_release(also);
-}
 
 static uint32_t work_flags(const struct engine_work *work)
 {

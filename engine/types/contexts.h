@@ -130,4 +130,25 @@ static inline struct engine_ctx *engine_ctx_of(struct fid_ep *fid)
 	return container_of(fid, struct engine_ctx, fid);
 }
 
+static inline struct engine_ctx *engine_ctx_at(struct fid *fid)
+{
+	return container_of(fid, struct engine_ctx, fid.fid);
+}
+
+/* engine_tx_defaults, engine_rx_defaults, engine_trx_defaults - the flags of a call without flags */
+static inline uint32_t engine_tx_defaults(const struct engine_ctx *ctx)
+{
+	return atomic_load_explicit(&ctx->tx_flags, memory_order_relaxed);
+}
+
+static inline uint32_t engine_rx_defaults(const struct engine_ctx *ctx)
+{
+	return atomic_load_explicit(&ctx->rx_flags, memory_order_relaxed);
+}
+
+static inline uint32_t engine_trx_defaults(const struct engine_ctx *ctx)
+{
+	return atomic_load_explicit(&ctx->trx_flags, memory_order_relaxed);
+}
+
 #endif

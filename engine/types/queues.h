@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Completion queues and event queues.
+ * Completion queues, event queues, and counters.
  */
 #ifndef WEFT_ENGINE_QUEUES_H
 #define WEFT_ENGINE_QUEUES_H
@@ -48,7 +48,40 @@ struct engine_eq {
 	uint32_t asleep;     /* threads in fi_eq_sread() */
 };
 
-struct engine_cntr;
+/* Something to do when a counter reaches a value. The waiter's memory. */
+struct cntr_work {
+	struct list link;   /* cntr->waiting */
+	uint64_t threshold; /* of successes and errors together; 0 once it has been reached */
+	/*
+	 * run - the value is reached. Called with the domain held, outside of what counts; @work is
+	 * linked nowhere and may be freed or wait again. It may begin operations.
+	 * Returns false when there is no room for what it begins: it is run again in a later round,
+	 * whatever the counter says by then, and may be forgotten until then.
+	 */
+	bool (*run)(struct cntr_work *work);
+};
+
+/* An event of a memory region, and what counts it until one of the two is closed. */
+struct cntr_region {
+	struct list link;	  /* cntr->regions */
+	struct engine_cntr *cntr; /* NULL: none */
+};
+
+struct engine_cntr {
+	struct fid_cntr fid;
+	struct engine_domain *domain;
+	_Atomic uint64_t value, errors; /* relaxed: who holds the domain sees what they count */
+	struct list waiting;		/* struct cntr_work, by threshold */
+	struct list due;		/* domain->due, when the first of those is */
+	struct list regions;		/* struct cntr_region */
+	struct cntr_work watch;		/* somebody sleeps until it changes */
+	bool bytes;			/* FI_CNTR_EVENTS_BYTES: what went well, in bytes */
+	struct engine_wait wait;
+	uint64_t seen_value,
+		seen_errors; /* what the program has read, or was told of by fi_wait */
+	uint64_t polled_value, polled_errors; /* ... was told of by fi_poll, or has set */
+	_Atomic int refs;		      /* bindings */
+};
 
 struct engine_coll;
 

@@ -8,6 +8,7 @@
 #include <rdma/fi_domain.h>
 #include "av.h"
 #include "family.h"
+#include "list.h"
 
 struct engine_av {
 	struct fid_av fid;
@@ -22,6 +23,8 @@ struct engine_av {
 	struct engine_eq *eq;		/* FI_EVENT: where insertions end; NULL until bound */
 	struct platform_shared *shared; /* one with a name: what processes share, */
 	struct av_view *view;		/* and our view of it; else NULL */
+	/* pull - one with a name: take over what other processes changed; the caller holds the domain */
+	void (*pull)(struct engine_av *av);
 };
 
 #endif

@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * The writers' side of event queues; eq_fid.c is the readers'. Called on any thread: a queue has a lock of
+ * its own. Its bell in its nest rings from the first event to the last.
+ */
+#include <rdma/fi_errno.h>
+#include "events.h"
+
+void engine_eq_came(struct engine_eq *eq)
+{
+	if (!eq->nest.open || eq->rung)
+		return;
+	eq->rung = true;
+	platform_bell_ring(eq->nest.bell);
+}
+
+void engine_eq_post(struct engine_eq *eq, struct eq_event *event)
+{
+	platform_lock(&eq->lock);
+	if (eq->closed) {
+		eq_event_free(event);
+	} else {
+		eq_post(&eq->queue, event);
+		engine_eq_came(eq);
+	}
+	platform_unlock(&eq->lock);
+}
+
+int engine_eq_push(struct engine_eq *eq, uint32_t event, const void *buf, size_t len)
+{
+	struct eq_event *e = eq_event_new(event, buf, len);
+
+	if (!e)
+		return -FI_ENOMEM;
+	engine_eq_post(eq, e);
+	return 0;
+}
+
+int engine_eq_push_error(struct engine_eq *eq, const struct fi_eq_err_entry *err)
+{
+	int ret = 0;
+
+	platform_lock(&eq->lock);
+	if (!eq->closed)
+		ret = eq_push_error(&eq->queue, err);
+	if (!ret && !eq->closed)
+		engine_eq_came(eq);
+	platform_unlock(&eq->lock);
+	return ret;
+}
