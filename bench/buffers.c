@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * The buffers of tools/channel.h where memory needs no registration for messages: of weft-ucx and
+ * The buffers of tools/shared/channel.h where memory needs no registration for messages: of weft-ucx and
  * weft-pipe.
  */
 #include "channel.h"

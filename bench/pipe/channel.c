@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * tools/channel.h over two pipes, with calls that block: what the kernel takes to switch between two
+ * tools/shared/channel.h over two pipes, with calls that block: what the kernel takes to switch between two
  * processes that share a core. Messages alone, whatever the plan calls them. One channel per process.
  */
 #define _GNU_SOURCE

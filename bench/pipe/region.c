@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * tools/region.h over pipes: there is none of it. bench/run asks for messages alone.
+ * tools/bench/region.h over pipes: there is none of it. bench/run asks for messages alone.
  */
 #include "region.h"
 

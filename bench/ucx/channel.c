@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * tools/channel.h over UCX: tagged messages of a worker, as a program for UCX sends them. The
+ * tools/shared/channel.h over UCX: tagged messages of a worker, as a program for UCX sends them. The
  * provider's name is what UCX_TLS would say. One channel per process.
  */
 #define _GNU_SOURCE

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * tools/region.h over UCX: mapped memory, puts, gets and an atomic addition. A region's desc is
+ * tools/bench/region.h over UCX: mapped memory, puts, gets and an atomic addition. A region's desc is
  * its ucp_mem_h, the peer's key a ucp_rkey_h.
  */
 #define _GNU_SOURCE
