@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * A model of how both ends of a transfer claim its chunks: providers/shm/chunks.c and its callers,
+ * A model of how both ends of a transfer claim its chunks: providers/shm/memory/chunks.c and its callers,
  * get.c and help.c. `check` runs it, whole and with each ordering weakened.
  *
  * A receiver shares GENS transfers in one slot, one after the other, of two chunks and one by turns. It
