@@ -8,7 +8,7 @@
  * A producer that publishes while its ring cools may not see yet that it should call. So the ring is
  * polled for another sweep when it has been told. The cold rings are looked at too, a few at a time: a
  * bit at the door is nothing but a hint, and a neighbour that scribbles there, or never calls, delays
- * its own messages. Who is about to sleep takes more care: sleep.c. On the thread that holds the domain.
+ * its own messages. Who is about to sleep takes more care: arm.c. On the thread that holds the domain.
  */
 #include "conn.h"
 
@@ -169,7 +169,6 @@ int pshm_sweep(struct pshm_wire *w)
 {
 	int found = 0;
 
-	pshm_sockets_sweep();
 	if (!(++w->sweeps % COLD_SWEEPS) && w->up_cnt > w->hot_cnt)
 		found = sweep_cold(w);
 	sweep_hot(w);

@@ -63,14 +63,13 @@ struct pshm_conn *pshm_conn_new(struct pshm_wire *w, struct engine_peer *peer,
 void pshm_conn_free(struct pshm_conn *conn)
 {
 	list_remove(&conn->slow);
-	pshm_sockets_drop(&conn->ask);
 	pshm_lists_lock();
 	list_remove(&conn->all);
 	pshm_lists_unlock();
 	conn->wire->conn_cnt--;
 	pshm_grow_drop(conn);
 	pshm_region_close(&conn->door);
-	if (pshm_share_keep(conn))
+	if (conn->wire->conn_ops->freed(conn))
 		return;
 	pshm_region_close(&conn->region);
 	if (conn->process)
@@ -88,7 +87,7 @@ void pshm_conn_attach(struct pshm_conn *conn, const struct pshm_region *region,
 	conn->sizes = *sizes;
 	conn->pair = region->addr;
 	conn->attention = &conn->pair->attention[conn->side];
-	pshm_share_show(conn);
+	conn->wire->conn_ops->attached(conn);
 	atomic_store_explicit(&conn->pair->barriers[conn->side].value, conn->wire->barriers,
 			      memory_order_relaxed);
 	ring_tx_init(&conn->tx, pshm_pair_ring(region, conn->side, sizes), line_cnt, data_len);
@@ -143,9 +142,8 @@ void pshm_conn_end(struct pshm_conn *conn, enum pshm_end how, bool wait)
 {
 	struct pshm_wire *w = conn->wire;
 
-	pshm_transfers_drop(conn, wait && !w->forked);
+	w->conn_ops->ended(conn, wait && !w->forked);
 	pshm_mailbox_drop(&conn->ticket);
-	pshm_sockets_drop(&conn->ask);
 	if (!w->forked)
 		end_tell(conn, how);
 	if (conn->base.up) {

@@ -12,13 +12,13 @@
 #ifndef WEFT_SHM_CONN_H
 #define WEFT_SHM_CONN_H
 
-#include <rdma/providers/fi_log.h>
 #include "chunks.h"
 #include "fifo.h"
 #include "lines.h"
 #include "mailbox.h"
 #include "pool.h"
 #include "process.h"
+#include "provider.h"
 #include "service.h"
 #include "socket.h"
 #include "wire.h"
@@ -55,6 +55,21 @@ enum pshm_lack {
 };
 
 #define PSHM_SCARCES 3u /* errors of pshm_scarce() */
+
+struct pshm_conn;
+
+/*
+ * What a connection has of the rooms above: endpoint.c's.
+ *
+ * attached - it has its memory: show in it what its peer may access
+ * ended - forget what is under way on it; @wait as pshm_conn_end()
+ * freed - it is in no list any more. Returns whether somebody keeps its region, its process and itself
+ */
+struct pshm_conn_ops {
+	void (*attached)(struct pshm_conn *conn);
+	void (*ended)(struct pshm_conn *conn, bool wait);
+	bool (*freed)(struct pshm_conn *conn);
+};
 
 struct pshm_wire {
 	struct wire base;
@@ -102,6 +117,7 @@ struct pshm_wire {
 	uint64_t told;		  /* wire_attr.told */
 	uint32_t direct_tick;	  /* tick of the last direct access, */
 	size_t direct_len;	  /* and bytes that were moved in it */
+	const struct pshm_conn_ops *conn_ops;
 };
 
 /* Payload from WIRE_FILL_MIN bytes on is filled with whichever stores are faster. */
@@ -193,7 +209,6 @@ struct pshm_conn {
 };
 
 extern const struct wire_ops pshm_wire_ops;
-extern struct fi_provider pshm_provider;
 
 /* pshm_stores_far - do the two cores share no cache? Plain stores have been seen to take twice as long then */
 static inline bool pshm_stores_far(const struct pshm_conn *conn)
@@ -296,13 +311,13 @@ static inline void pshm_line_publish(struct pshm_conn *conn, struct ring_line *l
 				     enum pshm_kind kind)
 {
 	ring_publish(&conn->tx, line, kind);
-	/* The barrier between the two is the consumer's: sleep.c. */
+	/* The barrier between the two is the consumer's: arm.c. */
 	if (unlikely(atomic_load_explicit(&conn->attention->how, memory_order_relaxed) !=
 		     PSHM_POLLED))
 		pshm_call(conn);
 }
 
-/* From sleep.c; bell, arm and disarm of wire_ops. */
+/* From arm.c; bell, arm and disarm of wire_ops. */
 int pshm_bell(struct wire *wire, int nest);
 uint64_t pshm_arm(struct wire *wire);
 void pshm_disarm(struct wire *wire);
@@ -370,6 +385,11 @@ void pshm_lists_lock(void);
 void pshm_lists_unlock(void);
 /* pshm_fork_watch - from now on the child of a fork leaves alone what is in those lists */
 void pshm_fork_watch(void);
+/* pshm_fork_also - and then calls @forked, with the lists locked */
+void pshm_fork_also(void (*forked)(void));
+/* pshm_lists_join, pshm_lists_leave - an endpoint of the process, and not any more */
+void pshm_lists_join(struct pshm_wire *wire);
+void pshm_lists_leave(struct pshm_wire *wire);
 
 /* From conn.c; disconnect and check of wire_ops. */
 void pshm_disconnect(struct wire_conn *conn);
@@ -487,7 +507,6 @@ void pshm_direct_drop(struct pshm_conn *conn);
  * pshm_share_keep - a connection that is to be freed, and has ended: is its peer inside our memory?
  *	Then the share takes the conn with its region and process, and nothing else of it
  * pshm_share_table - the memory that is shown, borrowed; its addr is NULL while there is none
- * pshm_shares_forked - in the child of a fork, with the lists locked
  */
 int pshm_share_open(struct wire_share **share, struct mr_memory *memory);
 void pshm_share_close(struct wire_share *share);
@@ -496,6 +515,5 @@ void pshm_share_join(struct pshm_wire *wire, const struct wire_attr *attr);
 void pshm_share_show(struct pshm_conn *conn);
 bool pshm_share_keep(struct pshm_conn *conn);
 const struct pshm_region *pshm_share_table(const struct wire_share *share);
-void pshm_shares_forked(void);
 
 #endif

@@ -26,8 +26,10 @@ struct pshm_process {
 	int fd;
 	enum pshm_held_by how;
 	_Atomic bool over; /* found dead, by a socket */
-	void (*release)(struct pshm_process
-				*process); /* of who made it: gives a hold back. NULL: here */
+	/* Of who made it; NULL: here. Gives a hold back. */
+	void (*release)(struct pshm_process *process);
+	/* Likewise. Wakes the endpoint there that has that nonce; NULL: it is woken by its pipe. */
+	void (*ring)(struct pshm_process *process, const uint8_t *to);
 };
 
 /* pshm_process_watch - have forks find the table whole; before the first get, and not in a thread's round */

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * How shm endpoints begin and end, and what becomes of them in the child of a fork. Called by the engine,
- * on the thread that holds the domain.
+ * How shm endpoints begin and end. Called by the engine, on the thread that holds the domain.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -10,64 +9,6 @@
 #include "conn.h"
 #include "membarrier.h"
 #include "ns.h"
-
-/*
- * All endpoints of the process and their lists of connections, for the child of a fork, which
- * has to find them whole. Taken where these change; rank 3, nothing is called under it.
- */
-static struct platform_lock wires_lock = { PTHREAD_MUTEX_INITIALIZER };
-static struct list wires = { &wires, &wires };
-
-/* Where a copy looks for callers: there are none. Its polls at its parent's door would be taken for the parent's. */
-static struct pshm_door copied;
-
-void pshm_lists_lock(void)
-{
-	platform_lock(&wires_lock);
-}
-
-void pshm_lists_unlock(void)
-{
-	platform_unlock(&wires_lock);
-}
-
-/*
- * The child has the parent's rings mapped: a packet that it took or sent would be lost or doubled
- * for the parent. Nothing can be claimed any more, and poll() ends the connections.
- */
-static void fork_child(void)
-{
-	struct list *wire, *wire_after, *node, *after;
-
-	list_for_each(wire, wire_after, &wires) {
-		struct pshm_wire *w = container_of(wire, struct pshm_wire, all);
-
-		w->forked = w->busy = true;
-		w->up_cnt = w->hot_cnt = 0;
-		w->door = &copied;
-		list_for_each(node, after, &w->conns) {
-			struct pshm_conn *conn = container_of(node, struct pshm_conn, all);
-
-			ring_tx_shut(&conn->tx);
-			conn->ticket.slot = NULL;
-		}
-	}
-	pshm_shares_forked();
-	pshm_lists_unlock();
-}
-
-static struct platform_fork fork_watcher = {
-	.prepare = pshm_lists_lock,
-	.parent = pshm_lists_unlock,
-	.child = fork_child,
-};
-
-void pshm_fork_watch(void)
-{
-	pshm_process_watch();
-	pshm_doors_watch();
-	platform_fork_watch(&fork_watcher);
-}
 
 static int open_failed(int err, const char *what, char *why, size_t why_len)
 {
@@ -141,10 +82,29 @@ static int door_show(struct pshm_wire *w, char *why, size_t why_len)
 	return 0;
 }
 
+static void conn_ended(struct pshm_conn *conn, bool wait)
+{
+	pshm_transfers_drop(conn, wait);
+	pshm_sockets_drop(&conn->ask);
+}
+
+static bool conn_freed(struct pshm_conn *conn)
+{
+	pshm_sockets_drop(&conn->ask);
+	return pshm_share_keep(conn);
+}
+
+static const struct pshm_conn_ops conn_ops = {
+	.attached = pshm_share_show,
+	.ended = conn_ended,
+	.freed = conn_freed,
+};
+
 static void wire_init(struct pshm_wire *w, struct engine_ep *ep, const struct weft_addr *ours)
 {
 	w->base.ops = &pshm_wire_ops;
 	w->base.ep = ep;
+	w->conn_ops = &conn_ops;
 	w->pid = ours->pid;
 	w->place = ours->place;
 	memcpy(w->nonce, ours->nonce, PSHM_NONCE);
@@ -190,9 +150,7 @@ int pshm_open(struct engine_ep *ep, const struct wire_attr *attr, struct weft_ad
 		goto err_door;
 
 	pshm_share_join(w, attr);
-	pshm_lists_lock();
-	list_push(&wires, &w->all);
-	pshm_lists_unlock();
+	pshm_lists_join(w);
 
 	*addr = ours;
 	*wire = &w->base;
@@ -218,9 +176,7 @@ void pshm_close(struct wire *wire)
 	struct pshm_wire *w = (struct pshm_wire *)wire;
 	struct list *node, *after;
 
-	pshm_lists_lock();
-	list_remove(&w->all);
-	pshm_lists_unlock();
+	pshm_lists_leave(w);
 
 	/* what was published stays in memory that the peer has mapped too */
 	list_for_each(node, after, &w->conns) {

@@ -273,6 +273,7 @@ static __attribute__((noinline)) int poll_rest(struct pshm_wire *w)
 	for (uint32_t i = 0; i < w->hot_cnt; i++)
 		if (w->up[i])
 			moved += conn_sweep(w->up[i]);
+	pshm_sockets_sweep();
 	return moved + pshm_sweep(w);
 }
 

@@ -222,15 +222,6 @@ static void pshm_cleanup(void)
 {
 }
 
-struct fi_provider pshm_provider = {
-	.version = PROVIDER_VERSION,
-	.fi_version = FI_VERSION(FI_MAJOR_VERSION, FI_MINOR_VERSION),
-	.name = "shm",
-	.getinfo = pshm_getinfo,
-	.fabric = pshm_fabric,
-	.cleanup = pshm_cleanup,
-};
-
 static const struct wire_provider pshm_wire_provider = {
 	.size = sizeof(struct wire_provider),
 	.version = WIRE_LAYOUT,
@@ -242,6 +233,9 @@ struct fi_provider *weft_shm_ini(void)
 {
 	if (wire_register(&pshm_wire_provider))
 		return NULL;
+	pshm_provider.getinfo = pshm_getinfo;
+	pshm_provider.fabric = pshm_fabric;
+	pshm_provider.cleanup = pshm_cleanup;
 	engine_define_params(&pshm_provider);
 	report_define(&pshm_provider);
 	fi_param_define(

@@ -31,7 +31,7 @@ struct wire_share {
 	bool forked;		  /* we are a copy */
 };
 
-/* The lists' lock's (endpoint.c). */
+/* The lists' lock's (lists.c). */
 static struct list shares = { &shares, &shares };
 
 /* Does the peer of a connection access that region of ours; any one, with @index 0? */
@@ -198,6 +198,26 @@ static void slab_free(void *arg, uint32_t slab, void *memory)
 		free(memory);
 }
 
+/* What the child of a fork registers and closes is its own business: peers of the parent look at the table. */
+static void shares_forked(void)
+{
+	struct list *node, *after;
+
+	list_for_each(node, after, &shares) {
+		struct wire_share *share = container_of(node, struct wire_share, all);
+		void *addr = share->table.addr;
+
+		share->forked = true;
+		if (!addr)
+			continue;
+		if (mmap(addr, share->table.len, PROT_READ | PROT_WRITE,
+			 MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED | MAP_NORESERVE, -1,
+			 0) != addr)
+			munmap(addr,
+			       share->table.len); /* to fault is better than to spoil it */
+	}
+}
+
 int pshm_share_open(struct wire_share **out, struct mr_memory *memory)
 {
 	struct wire_share *share = platform_alloc(sizeof(*share));
@@ -208,6 +228,7 @@ int pshm_share_open(struct wire_share **out, struct mr_memory *memory)
 	list_init(&share->wires);
 	list_init(&share->guests);
 	pshm_fork_watch();
+	pshm_fork_also(shares_forked);
 	pshm_lists_lock();
 	list_push(&shares, &share->all);
 	pshm_lists_unlock();
@@ -237,24 +258,4 @@ void pshm_share_join(struct pshm_wire *w, const struct wire_attr *attr)
 	list_init(&w->share_link);
 	if (w->share)
 		list_push(&w->share->wires, &w->share_link);
-}
-
-/* What the child of a fork registers and closes is its own business: peers of the parent look at the table. */
-void pshm_shares_forked(void)
-{
-	struct list *node, *after;
-
-	list_for_each(node, after, &shares) {
-		struct wire_share *share = container_of(node, struct wire_share, all);
-		void *addr = share->table.addr;
-
-		share->forked = true;
-		if (!addr)
-			continue;
-		if (mmap(addr, share->table.len, PROT_READ | PROT_WRITE,
-			 MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED | MAP_NORESERVE, -1,
-			 0) != addr)
-			munmap(addr,
-			       share->table.len); /* to fault is better than to spoil it */
-	}
 }

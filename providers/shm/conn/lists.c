@@ -1,0 +1,89 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * What the child of a fork has to find whole: the endpoints of the process, and their lists of
+ * connections. Any thread.
+ */
+#include "conn.h"
+
+/*
+ * All endpoints of the process and their lists of connections, for the child of a fork, which
+ * has to find them whole. Taken where these change; rank 3, nothing is called under it.
+ */
+static struct platform_lock wires_lock = { PTHREAD_MUTEX_INITIALIZER };
+static struct list wires = { &wires, &wires };
+
+/* Where a copy looks for callers: there are none. Its polls at its parent's door would be taken for the parent's. */
+static struct pshm_door copied;
+
+/* What a room above does in the child. */
+static void (*also)(void);
+
+void pshm_lists_lock(void)
+{
+	platform_lock(&wires_lock);
+}
+
+void pshm_lists_unlock(void)
+{
+	platform_unlock(&wires_lock);
+}
+
+/*
+ * The child has the parent's rings mapped: a packet that it took or sent would be lost or doubled
+ * for the parent. Nothing can be claimed any more, and poll() ends the connections.
+ */
+static void fork_child(void)
+{
+	struct list *wire, *wire_after, *node, *after;
+
+	list_for_each(wire, wire_after, &wires) {
+		struct pshm_wire *w = container_of(wire, struct pshm_wire, all);
+
+		w->forked = w->busy = true;
+		w->up_cnt = w->hot_cnt = 0;
+		w->door = &copied;
+		list_for_each(node, after, &w->conns) {
+			struct pshm_conn *conn = container_of(node, struct pshm_conn, all);
+
+			ring_tx_shut(&conn->tx);
+			conn->ticket.slot = NULL;
+		}
+	}
+	if (also)
+		also();
+	pshm_lists_unlock();
+}
+
+static struct platform_fork fork_watcher = {
+	.prepare = pshm_lists_lock,
+	.parent = pshm_lists_unlock,
+	.child = fork_child,
+};
+
+void pshm_fork_watch(void)
+{
+	pshm_process_watch();
+	pshm_doors_watch();
+	platform_fork_watch(&fork_watcher);
+}
+
+void pshm_fork_also(void (*forked)(void))
+{
+	pshm_lists_lock();
+	also = forked;
+	pshm_lists_unlock();
+}
+
+void pshm_lists_join(struct pshm_wire *w)
+{
+	pshm_lists_lock();
+	list_push(&wires, &w->all);
+	pshm_lists_unlock();
+}
+
+void pshm_lists_leave(struct pshm_wire *w)
+{
+	pshm_lists_lock();
+	list_remove(&w->all);
+	pshm_lists_unlock();
+}
