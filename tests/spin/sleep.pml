@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
  * A model of how shm's endpoints poll, sleep and are woken:
- * providers/shm/{paths/arm,conn/doorbell,conn/attention}.c, and pshm_line_publish() in conn.h. `check` runs it,
+ * providers/shm/{paths/arm,conn/doorbell,conn/attention}.c, and pshm_line_publish() in attention.h. `check` runs it,
  * whole and with each ordering weakened.
  *
  * An endpoint that THREADS threads wait on, one of which may go away at any time; they arm,

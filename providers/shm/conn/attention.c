@@ -10,7 +10,9 @@
  * bit at the door is nothing but a hint, and a neighbour that scribbles there, or never calls, delays
  * its own messages. Who is about to sleep takes more care: arm.c. On the thread that holds the domain.
  */
+#include "attention.h"
 #include "conn.h"
+#include "doorbell.h"
 
 #define HOT_MIN 2u /* rings that are polled whatever comes from them */
 #define COLD_SWEEPS \

@@ -5,7 +5,11 @@
  */
 #include <stdio.h>
 #include <rdma/fi_errno.h>
+#include "attention.h"
 #include "conn.h"
+#include "grow.h"
+#include "lists.h"
+#include "provider.h"
 
 #define SAID_NS 60000000000u /* until the same is said again */
 

@@ -5,6 +5,7 @@
  */
 #include <limits.h>
 #include "conn.h"
+#include "doorbell.h"
 
 /* The last one that was rung is kept open: two endpoints that wake each other pay for it once. */
 static int ringer(struct pshm_wire *w, const struct pshm_conn *conn, uint32_t number,

@@ -24,7 +24,10 @@
  * map one is asked again later. On the thread that holds the domain.
  */
 #include <rdma/fi_errno.h>
+#include "attention.h"
 #include "conn.h"
+#include "grow.h"
+#include "lines.h"
 #include "memfd.h"
 
 #define RETRY_TICKS 65536u	/* polls before another try */

@@ -12,6 +12,7 @@
 #include <rdma/fi_errno.h>
 #include "conn.h"
 #include "fault.h"
+#include "lines.h"
 #include "mock_core.h"
 #include "mock_engine.h"
 

@@ -4,6 +4,7 @@
  * connections. Any thread.
  */
 #include "conn.h"
+#include "lists.h"
 
 /*
  * All endpoints of the process and their lists of connections, for the child of a fork, which

@@ -13,6 +13,9 @@
  */
 #include "conn.h"
 #include "copy.h"
+#include "grow.h"
+#include "lines.h"
+#include "stores.h"
 #ifdef __SSE2__
 #include <emmintrin.h>
 #endif

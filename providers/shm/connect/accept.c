@@ -4,7 +4,11 @@
  * Called by poll(), on the thread that holds the domain.
  */
 #include <rdma/fi_errno.h>
+#include "accept.h"
+#include "attention.h"
 #include "conn.h"
+#include "connect.h"
+#include "socket.h"
 
 #define ACCEPT_BATCH 8u /* requests looked at in one poll() */
 

@@ -12,6 +12,8 @@
 #include "channel.h"
 #include "conn.h"
 #include "epoll.h"
+#include "provider.h"
+#include "socket.h"
 
 #define PAUSE_NS   10000000u /* without accepting, when there are no descriptors */
 #define EVENTS_MAX 64u	     /* looked after in one look */

@@ -5,6 +5,10 @@
  */
 #include <rdma/fi_errno.h>
 #include "conn.h"
+#include "connect.h"
+#include "doorbell.h"
+#include "service.h"
+#include "socket.h"
 
 #define WAIT_CHECK_NS \
 	1000000u /* how often connecting[] is checked for dead processes and free slots */

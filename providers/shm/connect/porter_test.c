@@ -12,6 +12,8 @@
 #include "local_socket.h"
 #include "mock_engine.h"
 #include "mock_random.h"
+#include "shm_endpoint.h"
+#include "socket.h"
 
 enum { CNT = 6 };
 #define NAP_NS 10000000u /* the longest that what comes by a socket may have to wait */

@@ -11,6 +11,7 @@
 #include "conn.h"
 #include "epoll.h"
 #include "porter.h"
+#include "socket.h"
 
 #define LOOK_NS	     1000000u /* between looks */
 #define ASKS_MAX     4u	   /* of one process, at a time: each takes descriptors on both sides */

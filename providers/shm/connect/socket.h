@@ -25,6 +25,7 @@
 #ifndef WEFT_SHM_SOCKET_H
 #define WEFT_SHM_SOCKET_H
 
+#include "listed.h"
 #include "process.h"
 #include "region.h"
 
@@ -56,36 +57,6 @@ _Static_assert(sizeof(struct pshm_note) == 40, "layout");
 _Static_assert(offsetof(struct pshm_note, error) == 8, "layout");
 _Static_assert(offsetof(struct pshm_note, to) == 16, "layout");
 _Static_assert(offsetof(struct pshm_note, pair) == 32, "layout");
-
-/* How an endpoint sleeps. */
-enum pshm_rest {
-	PSHM_AWAKE,
-	PSHM_NAPS,  /* and looks at the sockets then */
-	PSHM_SOUND, /* until it is woken */
-};
-
-/* What this file keeps in each endpoint: its lock's. */
-struct pshm_listed {
-	struct list link;
-	struct list requests; /* struct pshm_request, that wait for poll() */
-	bool joined;
-	/* porter.c's: */
-	int bell; /* its pipe, or -1 */
-	int nest; /* what its domain sleeps on, which holds that pipe too, or -1 */
-	enum pshm_rest rest;
-	struct list asleep; /* with others that are PSHM_SOUND */
-	uint64_t since_ns;  /* it sleeps, or slept last */
-	bool quiet;	    /* ... for longer than a nap */
-};
-
-/* What it keeps in each connection that asks: its lock's. */
-struct pshm_ask {
-	struct list link;
-	uint8_t to[PSHM_NONCE], pair[PSHM_NONCE];
-	struct pshm_process *process; /* that was asked */
-	struct pshm_region door;      /* came with the answer */
-	int err;		      /* or this did */
-};
 
 /* Somebody asked for an endpoint of ours. */
 struct pshm_request {

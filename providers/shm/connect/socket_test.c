@@ -23,6 +23,8 @@
 #include "mock_child.h"
 #include "mock_core.h"
 #include "mock_descriptors.h"
+#include "shm_endpoint.h"
+#include "socket.h"
 
 static struct mock a, b;
 

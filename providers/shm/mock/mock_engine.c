@@ -14,6 +14,7 @@
 #include "copy.h"
 #include "fault.h"
 #include "mock_engine.h"
+#include "shm_endpoint.h"
 
 int __wrap_engine_accept(struct wire *wire, const struct hello *hello,
 			 struct engine_peer **peer, struct hello *answer);

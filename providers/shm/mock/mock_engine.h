@@ -8,6 +8,7 @@
 #define WEFT_SHM_MOCK_ENGINE_H
 
 #include "conn.h"
+#include "shm.h"
 
 /* One endpoint: a wire and what it told its engine. */
 struct mock {

@@ -19,8 +19,11 @@
  * wakes one endpoint of our process (porter.h), and that rings the pipe. On the thread that holds the domain.
  */
 #include <rdma/fi_errno.h>
+#include "attention.h"
 #include "conn.h"
 #include "membarrier.h"
+#include "shm_endpoint.h"
+#include "socket.h"
 
 #define WORK_NS	   50000u   /* sleep while payload moves: room in a ring is not told of */
 #define CONNECT_NS 1000000u /* ... while connections are made, or somebody can't ring */

@@ -7,8 +7,17 @@
 #include <unistd.h>
 #include <rdma/fi_errno.h>
 #include "conn.h"
+#include "connect.h"
+#include "lists.h"
 #include "membarrier.h"
 #include "ns.h"
+#include "provider.h"
+#include "service.h"
+#include "share.h"
+#include "shm.h"
+#include "shm_endpoint.h"
+#include "socket.h"
+#include "transfer.h"
 
 static int open_failed(int err, const char *what, char *why, size_t why_len)
 {

@@ -15,6 +15,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 #include <rdma/fi_errno.h>
+#include "lines.h"
 #include "mock_engine.h"
 #include "mock_random.h"
 

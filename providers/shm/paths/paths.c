@@ -7,12 +7,25 @@
  * On the thread that holds the domain.
  */
 #include <rdma/fi_errno.h>
+#include "accept.h"
 #include "access_on.h"
+#include "attention.h"
 #include "conn.h"
+#include "connect.h"
 #include "copy.h"
+#include "get.h"
+#include "grow.h"
+#include "help.h"
+#include "key_access.h"
+#include "lines.h"
 #include "recv.h"
 #include "send.h"
+#include "share.h"
 #include "shm.h"
+#include "shm_endpoint.h"
+#include "socket.h"
+#include "stores.h"
+#include "transfer.h"
 
 #define LINES_MAX  64u		/* taken from one connection in one poll() */
 #define BYTES_MAX  (128u << 10) /* payload in fragments, likewise */

@@ -14,6 +14,7 @@
 #include <rdma/fi_errno.h>
 #include "fault.h"
 #include "mock_child.h"
+#include "shm_endpoint.h"
 
 static struct mock us;
 

@@ -10,7 +10,9 @@
 #include "ep_names.h"
 #include "info.h"
 #include "mr.h"
+#include "provider.h"
 #include "report.h"
+#include "service.h"
 #include "shm.h"
 
 #define PSHM_PROTOCOL_VERSION 1u

@@ -12,9 +12,14 @@
 
 #include "persona.h"
 
+struct wire_ops;
+
 /* Op tables of shm endpoints, for callers that serialize (paths.c). */
 extern struct fi_ops_msg pshm_msg_ops;
 extern struct fi_ops_tagged pshm_tagged_ops;
+
+/* The wire (paths.c). */
+extern const struct wire_ops pshm_wire_ops;
 
 /* weft_shm_personas - the names that it answers to; ends with one without a name */
 extern const struct info_persona weft_shm_personas[];

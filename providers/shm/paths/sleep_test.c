@@ -14,9 +14,11 @@
 #include <unistd.h>
 #include <rdma/fi_errno.h>
 #include "conn.h"
+#include "doorbell.h"
 #include "fault.h"
 #include "mock_engine.h"
 #include "mock_random.h"
+#include "shm_endpoint.h"
 
 static struct mock a, b;
 static bool a_rings_late; /* when a bell is next cleared */

@@ -14,10 +14,14 @@
  * some hundred KiB on, when both ends copy.
  */
 #include <rdma/fi_errno.h>
+#include "attention.h"
 #include "conn.h"
 #include "copy.h"
 #include "gate.h"
+#include "get.h"
+#include "lines.h"
 #include "process_vm.h"
+#include "transfer.h"
 
 #define ATTENTIVE_POLLS 2u    /* of the peer since it was asked for its memory */
 #define ATTENTIVE_NS	3000u /* time for them */

@@ -9,6 +9,8 @@
 #include <rdma/fi_errno.h>
 #include "conn.h"
 #include "copy.h"
+#include "help.h"
+#include "lines.h"
 #include "process_vm.h"
 
 _Static_assert(WIRE_IOV_MAX <= SYS_GATED_MAX, "a chunk is one call");

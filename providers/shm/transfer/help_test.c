@@ -12,6 +12,7 @@
 #include <unistd.h>
 #include <rdma/fi_errno.h>
 #include "fault.h"
+#include "lines.h"
 #include "mock_engine.h"
 #include "mock_random.h"
 #include "process_vm.h"

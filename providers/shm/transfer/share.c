@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
  * What a domain shows to peers of its registered memory, so that they read and write it by themselves
- * (direct.c): the key table, in memory that they map for reading.
+ * (key_access.c): the key table, in memory that they map for reading.
  *
  * The memory is made with the first region that peers may access, and shown in every pair of the
  * domain's endpoints. Where it can't be made the table is private, and peers ask by packet, as they
@@ -19,6 +19,8 @@
 #include <rdma/fi_errno.h>
 #include "conn.h"
 #include "gate.h"
+#include "lists.h"
+#include "share.h"
 
 #define GUESTS_MAX 16u /* of a process */
 

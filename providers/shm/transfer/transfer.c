@@ -6,9 +6,17 @@
  * Called by the engine, and by poll().
  */
 #include <rdma/fi_errno.h>
+#include "attention.h"
 #include "conn.h"
 #include "copy.h"
 #include "gate.h"
+#include "get.h"
+#include "grow.h"
+#include "help.h"
+#include "key_access.h"
+#include "lines.h"
+#include "stores.h"
+#include "transfer.h"
 
 /* Chunks copied by system calls in one poll, of all connections: small messages wait for no more. */
 #define COPIES_MAX   2

@@ -16,8 +16,10 @@
 #include <unistd.h>
 #include <rdma/fi_errno.h>
 #include "fault.h"
+#include "key_access.h"
 #include "mock_core.h"
 #include "mock_engine.h"
+#include "share.h"
 
 #define RMA    (FI_REMOTE_READ | FI_REMOTE_WRITE)
 #define KEY    7u

@@ -16,9 +16,12 @@
  * call: the other program has none there (share.c).
  */
 #include <rdma/fi_errno.h>
+#include "attention.h"
 #include "conn.h"
 #include "copy.h"
+#include "key_access.h"
 #include "process_vm.h"
+#include "transfer.h"
 
 _Static_assert(WIRE_IOV_MAX <= SYS_GATED_MAX, "a step is one call");
 

@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * Payload that goes into the ring's data area, with whichever stores are faster. On the thread that
+ * holds the domain.
+ */
+#ifndef WEFT_SHM_STORES_H
+#define WEFT_SHM_STORES_H
+
+#include "conn.h"
+
+/* pshm_stores_far - do the two cores share no cache? Plain stores have been seen to take twice as long then */
+static inline bool pshm_stores_far(const struct pshm_conn *conn)
+{
+	const struct pshm_stores *s = &conn->stores;
+
+	return s->kind != PSHM_PLAIN && s->least[PSHM_PLAIN] > 2 * s->least[s->kind];
+}
+
+/*
+ * pshm_claim_data - a line with @len bytes of payload in the data area, for pshm_claim(). NULL: no room
+ * pshm_fill - wire_ops.fill
+ * pshm_fill_from - the same, beginning @skip bytes into the iov; of a claimed line that is not published
+ * pshm_probe_read - a line with PSHM_PROBE, whose data stand at @data: PSHM_PROBE_MIN bytes or more
+ */
+struct ring_line *pshm_claim_data(struct pshm_conn *conn, uint32_t len, void **payload);
+void pshm_fill(struct wire_conn *conn, void *to, const struct iovec *iov, size_t cnt,
+	       size_t len);
+void pshm_fill_from(struct pshm_conn *conn, void *to, const struct iovec *iov, size_t cnt,
+		    size_t skip, size_t len);
+void pshm_probe_read(struct pshm_conn *conn, const void *data);
+
+/* wire_ops.claim; inlined into the send slots */
+static inline struct packet *pshm_claim(struct wire_conn *base, size_t len, void **payload)
+{
+	struct pshm_conn *conn = pshm_conn_of(base);
+	struct ring_line *line;
+
+	if (likely(len <= RING_INLINE)) {
+		line = ring_claim(&conn->tx);
+		if (unlikely(!line))
+			return NULL;
+		*payload = line->payload;
+	} else {
+		line = pshm_claim_data(conn, (uint32_t)len, payload);
+		if (unlikely(!line))
+			return NULL;
+	}
+	return (struct packet *)line->header;
+}
+
+#endif

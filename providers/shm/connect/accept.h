@@ -1,0 +1,11 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* Connections that others ask for. On the thread that holds the domain. */
+#ifndef WEFT_SHM_ACCEPT_H
+#define WEFT_SHM_ACCEPT_H
+
+#include "conn.h"
+
+/* pshm_accept - look at the requests; from poll(). Returns how many were looked at */
+int pshm_accept(struct pshm_wire *wire);
+
+#endif

@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* Connections that we ask for. On the thread that holds the domain. */
+#ifndef WEFT_SHM_CONNECT_H
+#define WEFT_SHM_CONNECT_H
+
+#include "conn.h"
+
+/* connect of wire_ops */
+int pshm_connect(struct wire *wire, struct engine_peer *peer, const struct weft_addr *addr,
+		 const struct hello *hello, struct wire_conn **conn);
+
+/*
+ * pshm_connecting - have connections of ours been answered; from poll()
+ * @all: look also for those that never will be
+ * Returns how many came up or went down.
+ */
+int pshm_connecting(struct pshm_wire *wire, bool all);
+
+/* pshm_connecting_yield - the endpoint with that nonce asks us: if it can't know yet that we ask it, we don't */
+void pshm_connecting_yield(struct pshm_wire *wire, const uint8_t nonce[PSHM_NONCE]);
+
+/* pshm_small_pair - what a pair has that was asked for through /proc */
+extern const struct pshm_sizes pshm_small_pair;
+
+#endif

@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * How an endpoint begins and ends, and sleeps: what paths.c puts into wire_ops. On the thread that
+ * holds the domain.
+ */
+#ifndef WEFT_SHM_SHM_ENDPOINT_H
+#define WEFT_SHM_SHM_ENDPOINT_H
+
+#include "conn.h"
+
+/* From arm.c; bell, arm and disarm of wire_ops. */
+int pshm_bell(struct wire *wire, int nest);
+uint64_t pshm_arm(struct wire *wire);
+void pshm_disarm(struct wire *wire);
+
+/* pshm_bells_close - release the descriptors of its bell, and of the one that it rang last */
+void pshm_bells_close(struct pshm_wire *wire);
+
+/* From endpoint.c; open, close and local of wire_ops. */
+int pshm_open(struct engine_ep *ep, const struct wire_attr *attr, struct weft_addr *addr,
+	      struct wire **wire, char *why, size_t why_len);
+void pshm_close(struct wire *wire);
+void pshm_local(struct wire *wire, char *buf, size_t len);
+
+#endif

@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* What a domain shows to peers of its registered memory. On the thread that holds the domain. */
+#ifndef WEFT_SHM_SHARE_H
+#define WEFT_SHM_SHARE_H
+
+#include "conn.h"
+
+/*
+ * pshm_share_open, pshm_share_close, pshm_share_used - share_open, share_close and share_used of wire_ops
+ * pshm_share_join - an endpoint of a domain that may show its regions
+ * pshm_share_show - show them to the peer of a connection that has its memory, if there are any
+ * pshm_share_keep - a connection that is to be freed, and has ended: is its peer inside our memory?
+ *	Then the share takes the conn with its region and process, and nothing else of it
+ * pshm_share_table - the memory that is shown, borrowed; its addr is NULL while there is none
+ */
+int pshm_share_open(struct wire_share **share, struct mr_memory *memory);
+void pshm_share_close(struct wire_share *share);
+bool pshm_share_used(struct wire_share *share, uint32_t index);
+void pshm_share_join(struct pshm_wire *wire, const struct wire_attr *attr);
+void pshm_share_show(struct pshm_conn *conn);
+bool pshm_share_keep(struct pshm_conn *conn);
+const struct pshm_region *pshm_share_table(const struct wire_share *share);
+
+#endif
