@@ -9,7 +9,7 @@
 #include "peer.h"
 #include "recv.h"
 #include "send.h"
-#include "sleep.h"
+#include "waiting.h"
 
 #define COLL_ERROR_MAX 511u /* FI_E* that a member may tell of */
 

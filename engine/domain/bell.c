@@ -6,9 +6,7 @@
  * What has been woken leaves the list at the end of a round, or when it says that it is awake: not
  * at once, since the wires are disarmed when nobody is left, and that is not for poll().
  */
-#include "auto.h"
-#include "progress.h"
-#include "sleep.h"
+#include "waiting.h"
 
 void engine_armed_init(struct engine_armed *armed, void (*ring)(struct engine_armed *armed),
 		       void (*watch)(struct engine_armed *armed, bool on))
@@ -17,7 +15,7 @@ void engine_armed_init(struct engine_armed *armed, void (*ring)(struct engine_ar
 	list_init(&armed->link);
 }
 
-static void engine_armed_remove(struct engine_armed *armed)
+void engine_armed_remove(struct engine_armed *armed)
 {
 	if (list_empty(&armed->link))
 		return;
@@ -83,20 +81,4 @@ void engine_rouse_all(struct engine_domain *domain)
 void engine_wire_rouse(struct wire *wire)
 {
 	engine_rouse(wire->ep->domain);
-}
-
-void engine_armed_round(struct engine_domain *domain)
-{
-	struct list *node, *after;
-
-	list_for_each(node, after, &domain->armed) {
-		struct engine_armed *armed = container_of(node, struct engine_armed, link);
-
-		if (armed->came)
-			engine_armed_remove(armed);
-	}
-	/* Its own rounds it makes awake: this one is the program's. */
-	if (domain->progress.listed)
-		engine_auto_let_off(domain);
-	engine_waiter_rest(domain);
 }

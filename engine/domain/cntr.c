@@ -6,9 +6,8 @@
  */
 #include <rdma/fi_errno.h>
 #include "cntr.h"
-#include "progress.h"
 #include "refs.h"
-#include "sleep.h"
+#include "waiting.h"
 
 int engine_cntr_hold(struct fid *fid, struct engine_domain *domain, struct engine_cntr **out)
 {

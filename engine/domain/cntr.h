@@ -19,6 +19,12 @@
  */
 void engine_cntr_await(struct engine_cntr *cntr, struct cntr_work *work);
 
+/*
+ * engine_due_run - run the work whose counters have reached their values
+ * From work that runs: nothing, it is run after that.
+ */
+void engine_due_run(struct engine_domain *domain);
+
 /* engine_cntr_forget - @work, which waits, will not run */
 void engine_cntr_forget(struct cntr_work *work);
 

@@ -4,7 +4,7 @@
 #include <stdarg.h>
 #include "cntr.h"
 #include "progress.h"
-#include "sleep.h"
+#include "waiting.h"
 #include <cmocka.h>
 
 struct note {

@@ -1,21 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
  * What is slept on in a domain: the nest of its wires' bells, the bell of its threads, the timer of its
- * descriptors. Called with the domain held, unless sleep.h says otherwise.
+ * descriptors. Called with the domain held, unless waiting.h says otherwise.
  *
  * The child of a fork has its parent's descriptors, and must leave what they stand for alone: it closes
  * them and makes its own. The numbers that a program knows stay.
  */
 #include <rdma/fi_errno.h>
-#include "access.h"
-#include "peer.h"
-#include "progress.h"
-#include "sleep.h"
-
-#define NAP_NS	   1000000u    /* sleep of who can't be woken by all that may come */
-#define PENDING_NS 50000000u   /* ... while an operation may end by the death of a peer alone */
-#define IDLE_NS	   1000000000u /* ... while none may */
-#define LOOKED_MAX 64u	       /* peers or receives that are looked at to know that */
+#include "waiting.h"
 
 void engine_waiter_init(struct engine_waiter *waiter)
 {
@@ -174,120 +166,6 @@ void engine_waiter_clear(struct engine_domain *domain)
 			ep->wires[i].nested = false;
 		}
 	}
-}
-
-/* Arming */
-
-static uint64_t engine_least(uint64_t a, uint64_t b)
-{
-	return a < b ? a : b;
-}
-
-/* ns until this wire is to be polled, at most; 0: it has something */
-static uint64_t engine_wire_arm(struct engine_ep *ep, uint32_t wire_idx)
-{
-	const struct engine_wire *w = &ep->wires[wire_idx];
-	uint64_t ns;
-
-	engine_expect(ep, wire_idx);
-	if (!w->ops->arm)
-		return NAP_NS;
-	ns = w->ops->arm(w->wire);
-	return w->nested || !w->ops->bell ? ns : engine_least(ns, NAP_NS);
-}
-
-static uint64_t engine_wires_arm(struct engine_domain *domain)
-{
-	uint64_t limit = UINT64_MAX;
-	struct list *node, *after;
-
-	list_for_each(node, after, &domain->eps) {
-		struct engine_ep *ep = container_of(node, struct engine_ep, domain_link);
-
-		for (uint32_t i = 0; i < ep->wire_cnt && limit; i++)
-			if (ep->wires[i].wire)
-				limit = engine_least(limit, engine_wire_arm(ep, i));
-	}
-	return limit;
-}
-
-/* Does a receive that was posted wait for one peer alone? */
-static bool engine_waits_directed(const struct engine_rxq *q, uint32_t *left)
-{
-	const struct list *node;
-
-	for (node = q->posted.next; node != &q->posted; node = node->next)
-		if (!*left || !--*left ||
-		    container_of(node, struct engine_rx, link)->match.source !=
-			    MATCH_ANY_SOURCE)
-			return true;
-	return false;
-}
-
-/* May anything of this endpoint end by the death of a peer alone? With many it is not worth finding out. */
-static bool engine_ep_pending(const struct engine_ep *ep)
-{
-	uint32_t left = LOOKED_MAX;
-	const struct list *node;
-
-	for (node = ep->all.next; node != &ep->all; node = node->next)
-		if (!--left || engine_work_pending(container_of(node, struct engine_peer, all)))
-			return true;
-	if (list_empty(&ep->all))
-		return false;
-	for (uint32_t i = 0; i < ep->rx_cnt; i++)
-		if (ep->rxs[i] && engine_waits_directed(ep->rxs[i]->q, &left))
-			return true;
-	return false;
-}
-
-/* What a round has to look at without any bell. */
-static uint64_t engine_domain_limit(const struct engine_domain *domain)
-{
-	uint64_t limit = IDLE_NS;
-	const struct list *node;
-
-	if (!list_empty(&domain->due) || !list_empty(&domain->colls))
-		return NAP_NS;
-	for (node = domain->eps.next; node != &domain->eps; node = node->next) {
-		struct engine_ep *ep = container_of(node, struct engine_ep, domain_link);
-
-		if (!list_empty(&ep->blocked) || !list_empty(&ep->acks))
-			return NAP_NS;
-		if (limit == IDLE_NS && engine_ep_pending(ep))
-			limit = PENDING_NS;
-	}
-	return limit;
-}
-
-/* Peers that do not wait to be told what has arrived are told before everybody sleeps. */
-static void engine_domain_acks(struct engine_domain *domain)
-{
-	struct list *node, *after;
-
-	list_for_each(node, after, &domain->eps) {
-		struct engine_ep *ep = container_of(node, struct engine_ep, domain_link);
-
-		if (!list_empty(&ep->acks_later))
-			engine_acks_hurry(ep);
-	}
-}
-
-uint64_t engine_waiter_arm(struct engine_domain *domain)
-{
-	uint64_t limit = NAP_NS;
-
-	engine_domain_acks(domain);
-	if (engine_waiter_open(domain))
-		return limit; /* nobody could be woken: nothing is armed */
-	domain->waiter.armed = true;
-	limit = engine_wires_arm(domain);
-	if (!limit) {
-		engine_rouse(domain);
-		engine_armed_round(domain);
-		return 0;
-	}
-	return engine_least(limit, engine_domain_limit(domain));
 }
 
 void engine_waiter_rest(struct engine_domain *domain)

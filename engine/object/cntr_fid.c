@@ -13,6 +13,7 @@
 #include "refuse.h"
 #include "sleep.h"
 #include "wait.h"
+#include "waiting.h"
 
 static struct engine_cntr *cntr_of(struct fid_cntr *fid)
 {

@@ -16,6 +16,7 @@
 #include "round.h"
 #include "sleep.h"
 #include "wait.h"
+#include "waiting.h"
 
 static struct engine_cq *cq_of(struct fid_cq *fid)
 {

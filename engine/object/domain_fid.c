@@ -14,9 +14,9 @@
 #include "no_call.h"
 #include "refs.h"
 #include "refuse.h"
-#include "sleep.h"
 #include "trigger.h"
 #include "wait.h"
+#include "waiting.h"
 #include "yield.h"
 
 static void engine_domain_free(struct engine_domain *domain)

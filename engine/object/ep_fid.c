@@ -22,7 +22,7 @@
 #include "refs.h"
 #include "refuse.h"
 #include "send.h"
-#include "sleep.h"
+#include "waiting.h"
 
 #define DRAIN_NS 1000000000u /* for what was sent and has not left at close, ns */
 

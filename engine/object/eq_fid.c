@@ -7,6 +7,7 @@
  * Source: fi_eq(3). A program that did not ask for FI_WRITE may write all the same.
  */
 #include <rdma/fi_errno.h>
+#include "arm.h"
 #include "auto.h"
 #include "eq_fid.h"
 #include "events.h"
@@ -15,8 +16,8 @@
 #include "progress.h"
 #include "refs.h"
 #include "refuse.h"
-#include "sleep.h"
 #include "wait.h"
+#include "waiting.h"
 
 #define TRY_ROUNDS 64	    /* before it is left to the program */
 #define NAP_NS	   1000000u /* sleep of who can't be woken */

@@ -4,6 +4,7 @@
  * on any thread.
  */
 #include <rdma/fi_errno.h>
+#include "arm.h"
 #include "auto.h"
 #include "cntr.h"
 #include "eq_fid.h"
@@ -12,8 +13,8 @@
 #include "progress.h"
 #include "refs.h"
 #include "refuse.h"
-#include "sleep.h"
 #include "wait.h"
+#include "waiting.h"
 
 #define TRY_ROUNDS 64	    /* of fi_trywait, before it leaves them to the program */
 #define NESTED_MAX 8u	    /* descriptors of a domain that hold its waiter */

@@ -9,7 +9,7 @@
 #include "control.h"
 #include "recv.h"
 #include "send.h"
-#include "sleep.h"
+#include "waiting.h"
 
 #define CHECKS_LOOK  128u /* peers that a liveness round looks at, in turn, */
 #define CHECKS_IDLE  16u  /* and those of them without work pending that it checks */

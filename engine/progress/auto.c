@@ -11,10 +11,11 @@
  * rest, and it goes back to looking. It claims the domain as a control call does, but never waits for
  * it: who holds that is at work (guard.h).
  */
+#include "arm.h"
 #include "auto.h"
 #include "guard.h"
 #include "progress.h"
-#include "sleep.h"
+#include "waiting.h"
 
 #define LINGER_NS   10000u /* after a round that moved something, before the wires are armed */
 #define WORK_MAX_NS 1000000u /* rounds in a row, before others may have the domain */

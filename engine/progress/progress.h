@@ -8,17 +8,8 @@
 
 #include "engine.h"
 
-/*
- * engine_due_run - run the work whose counters have reached their values (cntr.c)
- * From work that runs: nothing, it is run after that.
- */
-void engine_due_run(struct engine_domain *domain);
-
 /* engine_coll_run - go on with collectives (coll_run.c) */
 void engine_coll_run(struct engine_domain *domain);
-
-/* engine_armed_round - who has been woken sleeps no more; domain->armed is not empty (bell.c) */
-void engine_armed_round(struct engine_domain *domain);
 
 /* engine_domain_clock - do now what is done once in a while: who sleeps makes few rounds */
 void engine_domain_clock(struct engine_domain *domain);

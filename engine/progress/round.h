@@ -7,6 +7,8 @@
 #define WEFT_ROUND_H
 
 #include "access.h"
+#include "arm.h"
+#include "cntr.h"
 #include "peer.h"
 #include "progress.h"
 

@@ -5,6 +5,7 @@
  */
 #include <rdma/fi_errno.h>
 #include "access.h"
+#include "cntr.h"
 #include "copy.h"
 #include "directions.h"
 #include "progress.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Who sleeps until a domain has something, what on, and for how long it looks on before. sleep.h says how
+ * Who sleeps until a domain has something, what on, and for how long it looks on before. waiting.h says how
  * none is missed.
  */
 #ifndef WEFT_ENGINE_ARMED_H
@@ -40,7 +40,7 @@ struct engine_auto {
 	uint64_t away_ns; /* between looks at a program that makes rounds itself */
 };
 
-/* How long it is worth while to look again and again before one sleeps (sleep.c). */
+/* How long it is worth while to look again and again before one sleeps (spin.c). */
 struct engine_patience {
 	_Atomic uint32_t spin_ns; /* 0: not known yet */
 	_Atomic uint32_t vain;	  /* times in a row that it was for nothing */
@@ -72,6 +72,26 @@ struct engine_nest {
 	int nest;
 	int bell;	/* in the nest */
 	uint32_t forks; /* the process that opened them */
+};
+
+/* Looking again and again before one sleeps. */
+struct engine_spin {
+	uint64_t begin_ns;
+	uint32_t turns;
+	bool over;
+};
+
+/* A blocking call on an object of one domain (sleep.c). */
+struct engine_sleeper {
+	struct engine_domain *domain;
+	struct engine_armed *armed;
+	/* there - what the call waits for has come; with the domain held, once more before it sleeps */
+	bool (*there)(void *arg);
+	void *arg;
+	uint64_t end_ns; /* UINT64_MAX: never */
+	struct engine_spin spin;
+	uint32_t rounds; /* of the domain, when it was last about to sleep */
+	uint32_t looks;	 /* to go before it sleeps */
 };
 
 #endif

@@ -8,9 +8,10 @@
 #include <rdma/fi_atomic.h>
 #include <rdma/fi_errno.h>
 #include <rdma/fi_rma.h>
+#include "arm.h"
 #include "fake_ends.h"
 #include "quiet.h"
-#include "sleep.h"
+#include "waiting.h"
 #include <cmocka.h>
 
 #define KEY	7

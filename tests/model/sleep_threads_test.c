@@ -3,9 +3,11 @@
  * Several threads that sleep in one domain of the fake wires, and what wakes them beside the wires:
  * calls of other threads, signals, endpoints that come and go, the end of a peer.
  */
+#include "arm.h"
 #include "guard.h"
 #include "sleep.h"
 #include "sleepers.h"
+#include "waiting.h"
 
 /* Sends of one end to the other, without ever looking for completions. */
 static void send_many(struct fake_end *from, fi_addr_t addr, uint32_t cnt, uint64_t *sequence)

@@ -3,59 +3,13 @@
  * Blocking calls: they look again and again for a while, since to sleep and to be woken costs more than
  * most answers take, and then sleep. Called by programs on any thread, without the domain.
  */
+#include "arm.h"
 #include "guard.h"
 #include "progress.h"
 #include "sleep.h"
+#include "waiting.h"
 
-#define SPIN_MAX_NS 50000u
-#define SPIN_MIN_NS 2000u
-#define VAIN_MAX    4u	   /* times in a row, before it is tried for half as long */
-#define YIELD_TURNS 16u	   /* looks between yields */
-#define CROWDED_NS  20000u /* a yield that takes so long: others want this core */
-#define IDLE_LOOKS  32u	   /* that find nothing, after one that did, before one sleeps again */
-
-uint64_t engine_end_ns(int timeout)
-{
-	return timeout < 0 ? UINT64_MAX : platform_now_ns() + (uint64_t)timeout * 1000000u;
-}
-
-bool engine_spin(struct engine_spin *spin, struct engine_patience *patience)
-{
-	uint32_t most = atomic_load_explicit(&patience->spin_ns, memory_order_relaxed);
-	uint64_t now = platform_now_ns();
-
-	if (!spin->begin_ns)
-		spin->begin_ns = now;
-	if (spin->over || now - spin->begin_ns >= (most ? most : SPIN_MAX_NS))
-		return false;
-	if (++spin->turns % YIELD_TURNS) {
-		platform_relax();
-		return true;
-	}
-	platform_yield();
-	spin->over = platform_now_ns() - now > CROWDED_NS;
-	return true;
-}
-
-/* Had it ended within the longest time that is worth while, that time is right; else ever less. */
-void engine_spin_end(const struct engine_spin *spin, struct engine_patience *patience)
-{
-	uint32_t most = atomic_load_explicit(&patience->spin_ns, memory_order_relaxed);
-	uint32_t vain = atomic_load_explicit(&patience->vain, memory_order_relaxed);
-
-	if (!spin->begin_ns)
-		return;
-	if (!most || platform_now_ns() - spin->begin_ns < SPIN_MAX_NS) {
-		vain = 0;
-		most = SPIN_MAX_NS;
-	} else if (vain < VAIN_MAX) {
-		vain++;
-	} else if (most > SPIN_MIN_NS) {
-		most /= 2;
-	}
-	atomic_store_explicit(&patience->vain, vain, memory_order_relaxed);
-	atomic_store_explicit(&patience->spin_ns, most, memory_order_relaxed);
-}
+#define IDLE_LOOKS 32u /* that find nothing, after one that did, before one sleeps again */
 
 /*
  * Has one of the last looks moved something? More follows mostly, within what a wake-up costs. Where others

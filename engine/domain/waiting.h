@@ -2,7 +2,7 @@
 /*
  * Sleeping: what blocking calls, descriptors and the thread of a domain have in common.
  *
- * Who is about to sleep holds the domain, arms its wires (engine_waiter_arm), says that it sleeps
+ * Who is about to sleep holds the domain, arms its wires (engine_waiter_arm(), arm.h), says that it sleeps
  * (engine_armed_add, and for threads engine_waiter_enter), looks once more at what it waits for, gives
  * up the domain, and sleeps on what rings from then on:
  *  - the nest, while poll() of a wire may have something;
@@ -14,10 +14,10 @@
  * everybody is woken, and arms anew or stays awake. A bell stays rung until the last thread that slept
  * on it is awake, a descriptor until fi_trywait; so nobody misses one because another was faster.
  */
-#ifndef WEFT_SLEEP_H
-#define WEFT_SLEEP_H
+#ifndef WEFT_WAITING_H
+#define WEFT_WAITING_H
 
-#include "engine.h"
+#include "endpoint.h"
 
 /* Who sleeps (bell.c). All with the domain held. */
 
@@ -32,6 +32,8 @@ void engine_armed_drop(struct engine_domain *domain, struct engine_armed *armed,
 void engine_armed_forget(struct engine_domain *domain, struct engine_armed *armed);
 /* engine_armed_wake - there is something for those who sleep on @armed. Also from within poll() */
 void engine_armed_wake(struct engine_domain *domain, struct engine_armed *armed);
+/* engine_armed_remove - nobody is left who sleeps on it: out of the domain's list, if it is there */
+void engine_armed_remove(struct engine_armed *armed);
 
 /* engine_rouse_all - wake everybody who sleeps in the domain. Also from within poll() */
 void engine_rouse_all(struct engine_domain *domain);
@@ -61,13 +63,6 @@ void engine_waiter_part(struct engine_ep *ep);
  * What comes over a socket costs more while that is in one. Arming puts them back.
  */
 void engine_waiter_clear(struct engine_domain *domain);
-
-/*
- * engine_waiter_arm - arm all wires
- * Returns for how many ns the caller may sleep: also for the sake of what only time brings. 0: a
- * wire has something now, make a round; everybody who slept is woken.
- */
-uint64_t engine_waiter_arm(struct engine_domain *domain);
 
 /* engine_waiter_rest - disarm the wires, if nobody sleeps any more. Not from within poll() */
 void engine_waiter_rest(struct engine_domain *domain);
@@ -105,13 +100,7 @@ bool engine_nest_here(const struct engine_nest *nest);
 int engine_nest_add(struct engine_nest *nest, struct engine_domain *domain);
 void engine_nest_remove(struct engine_nest *nest, struct engine_domain *domain);
 
-/* Looking again and again before one sleeps (sleep.c) */
-
-struct engine_spin {
-	uint64_t begin_ns;
-	uint32_t turns;
-	bool over;
-};
+/* Looking again and again before one sleeps (spin.c) */
 
 /*
  * engine_spin - look again at once, and do not sleep yet?
@@ -121,20 +110,6 @@ bool engine_spin(struct engine_spin *spin, struct engine_patience *patience);
 /* engine_spin_end - the waiting is over: was it worth while? */
 void engine_spin_end(const struct engine_spin *spin, struct engine_patience *patience);
 
-/* A blocking call on an object of one domain (sleep.c). */
-struct engine_sleeper {
-	struct engine_domain *domain;
-	struct engine_armed *armed;
-	/* there - what the call waits for has come; with the domain held, once more before it sleeps */
-	bool (*there)(void *arg);
-	void *arg;
-	uint64_t end_ns; /* UINT64_MAX: never */
-	struct engine_spin spin;
-	uint32_t
-		rounds; /* of the domain, at the last look that might have been the last before it sleeps */
-	uint32_t looks; /* to go before it sleeps */
-};
-
 /* engine_end_ns - when @timeout ms from now are over; below 0: never */
 uint64_t engine_end_ns(int timeout);
 /* engine_over - is it that time? */
@@ -142,11 +117,5 @@ static inline bool engine_over(uint64_t end_ns)
 {
 	return end_ns != UINT64_MAX && platform_now_ns() >= end_ns;
 }
-
-/*
- * engine_sleeper_wait - nothing was there: come back when it is worth while to make a round and look
- * The caller does not hold the domain.
- */
-void engine_sleeper_wait(struct engine_sleeper *sleeper);
 
 #endif
