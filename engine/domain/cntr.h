@@ -67,26 +67,6 @@ static inline void engine_cntr_region_bind(struct cntr_region *r, struct engine_
 	r->cntr = cntr;
 }
 
-/* engine_cntr_seen - the program knows its values; engine_cntr_polled - as fi_poll wants it */
-void engine_cntr_seen(struct engine_cntr *cntr);
-void engine_cntr_polled(struct engine_cntr *cntr);
-
-/*
- * engine_cntr_bind - a counter for the contexts of an endpoint
- * @tx, @rx: contexts that the events of @flags are of; NULL: the object has none, and nothing to count
- * @flags:   FI_SEND, FI_RECV, FI_READ, FI_WRITE, FI_REMOTE_READ, FI_REMOTE_WRITE
- *
- * Takes the place of what counted them before, for what ends from then on. Returns 0; -FI_EBADFLAGS, or
- * -FI_EINVAL: another domain's counter (nothing is bound). Source: fi_endpoint(3), fi_ep_bind; libfabric's
- * sockets for the place that is taken.
- */
-int engine_cntr_bind(struct engine_tx_ctx *tx, struct engine_rx_ctx *rx,
-		     struct engine_domain *domain, struct fid *cntr, uint64_t flags);
-
-/* engine_tx_unbind, engine_rx_unbind - release the counters of a context */
-void engine_tx_unbind(struct engine_tx_ctx *tx);
-void engine_rx_unbind(struct engine_rx_ctx *rx);
-
 /* engine_tx_counted, engine_rx_counted - is there a counter that tells of the context's operations? */
 static inline bool engine_tx_counted(const struct engine_tx_ctx *tx)
 {

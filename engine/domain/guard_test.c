@@ -5,7 +5,6 @@
 #include <rdma/fi_cm.h>
 #include <rdma/fi_errno.h>
 #include "fault.h"
-#include "fids.h"
 #include "guard.h"
 #include <cmocka.h>
 

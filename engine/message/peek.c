@@ -6,7 +6,6 @@
  */
 #include "post.h"
 #include "progress.h"
-#include "trigger.h"
 
 /* Completion of a FI_PEEK or FI_DISCARD: what the message is, and no data. */
 static void engine_peek_done(const struct engine_want *want, const struct engine_held *held)
@@ -176,14 +175,12 @@ static int engine_cancel_send(struct engine_ctx *ctx, void *context)
 	return -FI_ENOENT;
 }
 
-static int engine_cancel_message(struct engine_ctx *ctx, void *context)
+int engine_cancel_message(struct engine_ctx *ctx, void *context)
 {
 	struct engine_rxq *q = ctx->rx ? ctx->rx->q : NULL;
 	struct list *node, *after;
 	struct engine_rx *rx;
 
-	if (!list_empty(&ctx->domain->works) && !engine_trigger_cancel(ctx, context))
-		return 0;
 	if (!q)
 		return engine_cancel_send(ctx, context);
 	list_for_each(node, after, &q->posted) {
@@ -196,11 +193,4 @@ static int engine_cancel_message(struct engine_ctx *ctx, void *context)
 		return 0;
 	}
 	return ctx->tx ? engine_cancel_send(ctx, context) : -FI_ENOENT;
-}
-
-int engine_cancel(struct engine_ctx *ctx, void *context)
-{
-	int ret = engine_cancel_message(ctx, context);
-
-	return ret == -FI_ENOENT ? engine_coll_cancel(ctx, context) : ret;
 }

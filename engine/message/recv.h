@@ -317,11 +317,8 @@ int engine_tx_start(struct engine_peer *peer, struct engine_tx *tx);
 /* From send.c: end a send with 0 or -FI_E*; takes tx, linked nowhere */
 void engine_tx_end(struct engine_tx *tx, int status);
 
-/*
- * From peek.c: engine_cancel - end the receive or unsent send with that context
- * Returns 0, or -FI_ENOENT: there is none, of which programs are not told. Source: fi_endpoint(3).
- */
-int engine_cancel(struct engine_ctx *ctx, void *context);
+/* From peek.c: engine_cancel_message - end the receive or unsent send with that context. 0 or -FI_ENOENT */
+int engine_cancel_message(struct engine_ctx *ctx, void *context);
 
 /* engine_rxq_unpost - forget the receives that are posted, without a word; messages stay */
 void engine_rxq_unpost(struct engine_domain *domain, struct engine_rxq *q);

@@ -12,11 +12,12 @@
 #include <rdma/fi_errno.h>
 #include "av_fid.h"
 #include "av_set.h"
+#include "domain_fid.h"
 #include "ep_names.h"
 #include "eq_fid.h"
-#include "fids.h"
 #include "ep_early.h"
 #include "follow.h"
+#include "guard.h"
 #include "no_call.h"
 #include "peer.h"
 #include "refs.h"

@@ -11,6 +11,10 @@
 
 #define ENGINE_RX_CTX_BITS_MAX 32 /* the rest of an address is an index */
 
+/* The slot of struct fi_ops_domain. */
+int engine_av_open(struct fid_domain *domain, struct fi_av_attr *attr, struct fid_av **av,
+		   void *context);
+
 /*
  * engine_av_told - what completions say of an address: its place in the vector, or the id that
  * the program gave it; FI_ADDR_NOTAVAIL where there is none

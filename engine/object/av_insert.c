@@ -13,7 +13,7 @@
 #include "ep_names.h"
 #include "eq_fid.h"
 #include "events.h"
-#include "fids.h"
+#include "guard.h"
 #include "refuse.h"
 
 #define WHY_LEN	   128u

@@ -14,7 +14,6 @@
  */
 #include <rdma/fi_errno.h>
 #include "av_fid.h"
-#include "fids.h"
 #include "peer.h"
 
 #define OPEN_NS 1000000000u /* to open one that comes and goes while we look, ns */

@@ -5,8 +5,9 @@
  */
 #include <rdma/fi_errno.h>
 #include "cntr.h"
-#include "fids.h"
+#include "cntr_fid.h"
 #include "ep_early.h"
+#include "guard.h"
 #include "no_call.h"
 #include "progress.h"
 #include "refs.h"

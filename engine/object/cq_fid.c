@@ -8,8 +8,9 @@
  * it is read the queue answers -FI_EOVERRUN for good.
  */
 #include <rdma/fi_errno.h>
-#include "fids.h"
+#include "cq_fid.h"
 #include "ep_early.h"
+#include "guard.h"
 #include "no_call.h"
 #include "refs.h"
 #include "refuse.h"

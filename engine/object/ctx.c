@@ -6,10 +6,13 @@
  */
 #include <rdma/fi_errno.h>
 #include "access.h"
+#include "cancel.h"
 #include "cntr.h"
+#include "cntr_fid.h"
 #include "ctx.h"
 #include "directions.h"
-#include "fids.h"
+#include "ep_fid.h"
+#include "guard.h"
 #include "no_call.h"
 #include "nosys.h"
 #include "recv.h"

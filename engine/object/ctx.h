@@ -89,62 +89,7 @@ int engine_no_export(struct fid_ep *ep, uint64_t flags, struct fid_xpu_ep *xpu_e
 
 /* engine_ctx_ops - of all but scalable endpoints */
 extern struct fi_ops_ep engine_ctx_ops;
-/* engine_ep_cm_ops - of what has an address (ep_fid.c) */
-extern struct fi_ops_cm engine_ep_cm_ops;
-
 /* engine_options_init - what an endpoint with that fi_info, or none, says of its limits */
 void engine_options_init(struct engine_options *options, const struct fi_info *info);
-
-/*
- * From ep_fid.c.
- *
- * engine_ep_create - an endpoint of either class, without contexts
- * engine_ep_enable - open its wires, unless they are; the caller does not hold the domain. 0 or -FI_E*
- * engine_ep_end - give back all that it has; takes it
- */
-int engine_ep_create(struct engine_domain *domain, struct fi_info *info, size_t fclass,
-		     void *context, struct engine_ep **out);
-int engine_ep_enable(struct engine_ep *ep);
-/* engine_ep_size - how many operations it may have under way */
-void engine_ep_size(struct engine_ep *ep, size_t size);
-void engine_ep_end(struct engine_ep *ep);
-int engine_ep_bind(struct fid *fid, struct fid *target, uint64_t flags);
-int engine_ep_ops_open(struct fid *fid, const char *name, uint64_t flags, void **ops,
-		       void *context);
-
-/*
- * From ep_wires.c.
- *
- * engine_wires_open - so that the endpoint has its address and can be enabled; nothing if they are. 0 or -FI_E*
- * engine_wires_close - nothing if there are none
- * engine_wires_told - what peers do to the domain's memory, and the endpoint has to be told of
- */
-int engine_wires_open(struct engine_ep *ep);
-void engine_wires_close(struct engine_ep *ep);
-uint64_t engine_wires_told(const struct engine_ep *ep);
-
-/*
- * From sep_fid.c: contexts of a scalable endpoint.
- * engine_sep_busy - is one open; engine_sep_free - release them
- * engine_sep_awaits - is one enabled, and the endpoint can be? It has been asked for then
- * engine_sep_bind - a queue or counter for all contexts that are open, or for none: 0 or -FI_E*
- */
-bool engine_sep_busy(const struct engine_ep *ep);
-bool engine_sep_awaits(const struct engine_ep *ep);
-int engine_sep_bind(struct engine_ep *ep, struct fid *target, uint64_t flags);
-void engine_sep_free(struct engine_ep *ep);
-
-/*
- * From srx_fid.c: shared contexts.
- * engine_shared_bind - for fi_ep_bind of an endpoint; engine_shared_unbind - when that ends
- * engine_srx_choose_cq - what is no endpoint's is told in the queue bound to it, else in that of the first endpoint
- * engine_srx_left - an endpoint that had it is gone: the last one takes with it what was closed before
- * engine_shared_check - do those that share a receive context with it know the same addresses? 0 or -FI_E*
- */
-int engine_shared_bind(struct engine_ep *ep, struct fid *target, uint64_t flags);
-void engine_shared_unbind(struct engine_ep *ep);
-void engine_srx_choose_cq(struct engine_srx *srx);
-void engine_srx_left(struct engine_srx *srx);
-int engine_shared_check(const struct engine_ep *ep);
 
 #endif

@@ -5,9 +5,9 @@
  */
 #include "cntr.h"
 #include "ctx.h"
-#include "fids.h"
 #include "ep_early.h"
 #include "refs.h"
+#include "srx_fid.h"
 
 static int early_queues(struct engine_ep *ep, const struct fid *fid, bool drop)
 {

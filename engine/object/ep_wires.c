@@ -6,7 +6,7 @@
  */
 #include <rdma/fi_errno.h>
 #include "ctx.h"
-#include "fids.h"
+#include "ep_wires.h"
 #include "loop.h"
 #include "mr_fid.h"
 #include "wire.h"

@@ -1,12 +1,15 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * What the objects of the engine tell an event queue, and which domains its readers drive.
- * Called by those objects, on any thread.
+ * The event queue object, which domains its readers drive, and how it is slept on. Called on any thread.
  */
 #ifndef WEFT_EQ_FID_H
 #define WEFT_EQ_FID_H
 
 #include "engine.h"
+
+/* The slot of struct fi_ops_fabric. */
+int engine_eq_open(struct fid_fabric *fabric, struct fi_eq_attr *attr, struct fid_eq **eq,
+		   void *context);
 
 /*
  * engine_eq_watch - an object of @domain was bound: the queue is there until engine_eq_drop(), closed or
@@ -18,12 +21,6 @@
 int engine_eq_watch(struct engine_eq *eq, struct engine_domain *domain);
 /* engine_eq_drop - takes that back; the caller does not hold the domain */
 void engine_eq_drop(struct engine_eq *eq, struct engine_domain *domain);
-
-/*
- * engine_domain_eq - the queue that is bound to the domain, or NULL; it stays bound to it
- * The caller does not hold the domain (domain_fid.c).
- */
-struct engine_eq *engine_domain_eq(struct engine_domain *domain);
 
 /* engine_eq_look - has it something to read? If it has not, the look drives what it watches, as a read does */
 bool engine_eq_look(struct engine_eq *eq);

@@ -4,7 +4,9 @@
  * any thread: it has nothing but a reference count.
  */
 #include <rdma/fi_errno.h>
-#include "fids.h"
+#include "domain_fid.h"
+#include "eq_fid.h"
+#include "fabric_fid.h"
 #include "no_call.h"
 #include "refs.h"
 #include "refuse.h"

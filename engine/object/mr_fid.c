@@ -9,7 +9,7 @@
  */
 #include <rdma/fi_errno.h>
 #include "auth.h"
-#include "fids.h"
+#include "guard.h"
 #include "mr_fid.h"
 #include "no_call.h"
 #include "progress.h"

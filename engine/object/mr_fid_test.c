@@ -4,7 +4,6 @@
 #include <stdarg.h>
 #include <rdma/fi_errno.h>
 #include "auth.h"
-#include "fids.h"
 #include "mr_fid.h"
 #include <cmocka.h>
 

@@ -12,8 +12,9 @@
 #include "coll.h"
 #include "ctx.h"
 #include "directions.h"
-#include "fids.h"
+#include "guard.h"
 #include "nosys.h"
+#include "safe.h"
 #include "trigger.h"
 
 /* An entry of an op table, a pointer to a function, after the size; or a pointer to a table. */

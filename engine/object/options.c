@@ -5,7 +5,8 @@
  */
 #include <rdma/fi_errno.h>
 #include "ctx.h"
-#include "fids.h"
+#include "ep_fid.h"
+#include "guard.h"
 #include "refuse.h"
 
 void engine_options_init(struct engine_options *options, const struct fi_info *info)

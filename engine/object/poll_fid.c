@@ -5,7 +5,8 @@
  */
 #include <rdma/fi_errno.h>
 #include "cntr.h"
-#include "fids.h"
+#include "cntr_fid.h"
+#include "guard.h"
 #include "no_call.h"
 #include "progress.h"
 #include "refs.h"

@@ -4,7 +4,8 @@
  */
 #include <rdma/fi_errno.h>
 #include <weft/routes.h>
-#include "fids.h"
+#include "guard.h"
+#include "routes.h"
 
 static void copy_text(char *to, size_t len, const char *from)
 {

@@ -4,7 +4,8 @@
  * around that of the family's table, whatever wires it has.
  */
 #include "access.h"
-#include "fids.h"
+#include "guard.h"
+#include "safe.h"
 
 static struct engine_domain *hold(struct fid_ep *fid)
 {

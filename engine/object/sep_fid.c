@@ -6,13 +6,16 @@
  */
 #include <rdma/fi_errno.h>
 #include "cntr.h"
+#include "cntr_fid.h"
 #include "ctx.h"
-#include "fids.h"
+#include "ep_fid.h"
+#include "guard.h"
 #include "no_call.h"
 #include "peer.h"
 #include "progress.h"
 #include "recv.h"
 #include "refuse.h"
+#include "sep_fid.h"
 
 #define QUIET_NS 1000000000u /* for what is under way in a context that is closed, ns */
 

@@ -6,13 +6,15 @@
  */
 #include <rdma/fi_errno.h>
 #include "cntr.h"
+#include "cntr_fid.h"
 #include "ctx.h"
-#include "fids.h"
+#include "guard.h"
 #include "no_call.h"
 #include "nosys.h"
 #include "recv.h"
 #include "refs.h"
 #include "refuse.h"
+#include "srx_fid.h"
 
 static struct engine_srx *srx_of(struct engine_ctx *ctx)
 {

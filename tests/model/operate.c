@@ -3,8 +3,9 @@
  * Random operations of the model test: each is made by a call of the public interface and, when
  * it succeeds, told to the model. Called by model_test.c.
  */
+#include "cancel.h"
+#include "guard.h"
 #include "run.h"
-#include "fids.h"
 #include "recv.h"
 
 struct op *op_new(enum op_kind kind, int end)

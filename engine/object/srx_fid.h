@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* Shared contexts. The caller holds the domain, unless a slot is meant. */
+#ifndef WEFT_SRX_FID_H
+#define WEFT_SRX_FID_H
+
+#include "engine.h"
+
+/* Slots of struct fi_ops_domain. */
+int engine_stx_open(struct fid_domain *domain, struct fi_tx_attr *attr, struct fid_stx **stx,
+		    void *context);
+int engine_srx_open(struct fid_domain *domain, struct fi_rx_attr *attr, struct fid_ep **srx,
+		    void *context);
+
+/*
+ * engine_shared_bind - for fi_ep_bind of an endpoint; engine_shared_unbind - when that ends
+ * engine_srx_choose_cq - what is no endpoint's is told in the queue bound to it, else in that of the first endpoint
+ * engine_srx_left - an endpoint that had it is gone: the last one takes with it what was closed before
+ * engine_shared_check - do those that share a receive context with it know the same addresses? 0 or -FI_E*
+ */
+int engine_shared_bind(struct engine_ep *ep, struct fid *target, uint64_t flags);
+void engine_shared_unbind(struct engine_ep *ep);
+void engine_srx_choose_cq(struct engine_srx *srx);
+void engine_srx_left(struct engine_srx *srx);
+int engine_shared_check(const struct engine_ep *ep);
+
+#endif
