@@ -18,12 +18,12 @@
 #include "guard.h"
 #include "mr_fid.h"
 #include "no_call.h"
+#include "poll_fid.h"
 #include "refs.h"
 #include "refuse.h"
 #include "sep_fid.h"
 #include "srx_fid.h"
 #include "trigger.h"
-#include "wait.h"
 #include "waiting.h"
 #include "yield.h"
 

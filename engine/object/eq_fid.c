@@ -18,6 +18,7 @@
 #include "refs.h"
 #include "refuse.h"
 #include "wait.h"
+#include "wait_set_fid.h"
 #include "waiting.h"
 
 #define TRY_ROUNDS 64	    /* before it is left to the program */

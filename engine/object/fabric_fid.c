@@ -10,7 +10,7 @@
 #include "no_call.h"
 #include "refs.h"
 #include "refuse.h"
-#include "wait.h"
+#include "wait_set_fid.h"
 
 void engine_fabric_put(struct engine_fabric *fabric)
 {

@@ -8,6 +8,7 @@
 #include "cntr_fid.h"
 #include "guard.h"
 #include "no_call.h"
+#include "poll_fid.h"
 #include "progress.h"
 #include "refs.h"
 #include "refuse.h"

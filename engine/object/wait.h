@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Ways to wait for completion queues and counters: wait sets, poll sets, and descriptors that programs
- * sleep on. struct engine_wait is part of each such object.
+ * Ways to wait for completion queues and counters: descriptors that programs sleep on.
+ * struct engine_wait is part of each such object.
  *
  * The lock of a wait set has rank 0: whoever holds it may hold a domain after it, never before.
  */
@@ -9,6 +9,9 @@
 #define WEFT_WAIT_H
 
 #include "engine.h"
+
+/* The calls that open what is waited for, as log lines name them. */
+#define OPEN_WAIT "fi_cq_open, fi_cntr_open or fi_eq_open with a wait object"
 
 /*
  * engine_wait_open - for a new queue or counter, last of what may fail
@@ -51,29 +54,14 @@ static inline bool engine_wait_blocks(const struct engine_wait *w)
 void engine_wait_signal(struct engine_wait *w);
 
 /*
- * engine_waitset_join - an event queue that is being opened is waited for with @set
- * Returns 0, or -FI_EINVAL for what is no wait set of its fabric.
- * engine_waitset_leave - it is closed
+ * engine_wait_ready - is there something? A counter: a change that the program has not seen
+ * engine_wait_look - a round of progress, if the object has nothing yet. Is there something?
+ * The caller holds the domain.
  */
-int engine_waitset_join(struct engine_eq *eq, struct fid_wait *set);
-void engine_waitset_leave(struct engine_eq *eq);
+bool engine_wait_ready(const struct engine_wait *w);
+bool engine_wait_look(struct engine_wait *w);
 
-/*
- * engine_waitset_give - FI_GETWAIT of a set, or of what is in it
- * @descriptor: out. Returns 0, -FI_ENODATA when it has none, or another -FI_E*
- */
-int engine_waitset_give(struct engine_waitset *set, int *descriptor);
-
-/* engine_waitset_open - the slot of fi_wait_open. Source: fi_poll(3) */
-int engine_waitset_open(struct fid_fabric *fabric, struct fi_wait_attr *attr,
-			struct fid_wait **waitset);
-/* engine_trywait - the slot of fi_trywait. Source: fi_poll(3) */
-int engine_trywait(struct fid_fabric *fabric, struct fid **fids, int cnt);
-
-/* engine_poll_open - the slot of fi_poll_open (poll_fid.c). Source: fi_poll(3) */
-int engine_poll_open(struct fid_domain *domain, struct fi_poll_attr *attr,
-		     struct fid_poll **pollset);
-/* engine_poll_forget - an object is closed: take it out of its poll sets; the caller holds the domain */
-void engine_poll_forget(struct engine_wait *w);
+/* engine_wait_try - what fi_trywait answers for the object; the caller does not hold the domain */
+int engine_wait_try(struct engine_wait *w);
 
 #endif

@@ -1,0 +1,439 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * Wait sets, and fi_trywait. Called by programs on any thread.
+ */
+#include <rdma/fi_errno.h>
+#include "auto.h"
+#include "cntr_fid.h"
+#include "eq_fid.h"
+#include "fabric_fid.h"
+#include "guard.h"
+#include "no_call.h"
+#include "refs.h"
+#include "refuse.h"
+#include "wait.h"
+#include "wait_set_fid.h"
+#include "waiting.h"
+
+#define NAP_NS 1000000u /* sleep of who can't be woken */
+
+static struct engine_waitset *set_of(struct fid_wait *fid)
+{
+	return container_of(fid, struct engine_waitset, fid);
+}
+
+void engine_set_put(struct engine_waitset *set)
+{
+	if (atomic_fetch_sub_explicit(&set->refs, 1, memory_order_acq_rel) > 1)
+		return;
+	engine_nest_close(&set->nest);
+	platform_lock_fini(&set->lock);
+	engine_fabric_put(set->fabric);
+	platform_free(set);
+}
+
+/* The wait set that a program has named; NULL: it is none of this fabric. */
+static struct engine_waitset *engine_set_named(struct fid_wait *fid,
+					       const struct engine_fabric *fabric)
+{
+	if (!fid || fid->fid.fclass != FI_CLASS_WAIT || set_of(fid)->fabric != fabric)
+		return NULL;
+	return set_of(fid);
+}
+
+/* What is slept on in the set holds the domain's waiter, unless a thread makes its progress. */
+static int engine_set_hold(struct engine_waitset *set, struct engine_domain *domain)
+{
+	int ret = 0;
+
+	if (!engine_nest_here(&set->nest) || engine_auto_needed(domain))
+		return 0;
+	engine_enter(domain);
+	ret = engine_nest_add(&set->nest, domain);
+	engine_leave(domain);
+	return ret;
+}
+
+int engine_wait_join(struct engine_wait *w, struct fid_wait *fid)
+{
+	struct engine_waitset *set = engine_set_named(fid, w->domain->fabric);
+	int ret;
+
+	if (!set)
+		return engine_refuse(w->domain->family, FI_LOG_DOMAIN, -FI_EINVAL, OPEN_WAIT,
+				     "FI_WAIT_SET, and wait_set is none of the same fabric");
+	platform_lock(&set->lock);
+	ret = engine_set_hold(set, w->domain);
+	if (!ret) {
+		w->set = set;
+		engine_ref(&set->refs);
+		list_push(&set->members, &w->member);
+	}
+	platform_unlock(&set->lock);
+	return ret;
+}
+
+/* Does another member of the set hold the domain's waiter in it? */
+static bool engine_set_shares(const struct engine_wait *w)
+{
+	struct list *node, *after;
+
+	list_for_each(node, after, &w->set->members)
+		if (container_of(node, struct engine_wait, member)->domain == w->domain)
+			return true;
+	return false;
+}
+
+void engine_wait_part(struct engine_wait *w)
+{
+	list_remove(&w->member);
+	if (w->set && !engine_set_shares(w))
+		engine_nest_remove(&w->set->nest, w->domain);
+}
+
+int engine_waitset_join(struct engine_eq *eq, struct fid_wait *fid)
+{
+	struct engine_waitset *set = engine_set_named(fid, eq->fabric);
+	int ret = 0;
+
+	if (!set)
+		return engine_refuse(eq->fabric->family, FI_LOG_EQ, -FI_EINVAL, OPEN_WAIT,
+				     "FI_WAIT_SET, and wait_set is none of the same fabric");
+	platform_lock(&set->lock);
+	if (engine_nest_here(&set->nest))
+		ret = engine_eq_join(eq, &set->nest);
+	if (!ret) {
+		eq->set = set;
+		engine_ref(&set->refs);
+		list_push(&set->eqs, &eq->member);
+	}
+	platform_unlock(&set->lock);
+	return ret;
+}
+
+void engine_waitset_leave(struct engine_eq *eq)
+{
+	platform_lock(&eq->set->lock);
+	list_remove(&eq->member);
+	engine_eq_part(eq, &eq->set->nest);
+	platform_unlock(&eq->set->lock);
+	engine_set_put(eq->set);
+	eq->set = NULL;
+}
+
+/* Have what the set is slept on by; with its lock. In the child of a fork all members enter it again. */
+static int engine_set_open(struct engine_waitset *set)
+{
+	struct list *node, *after;
+	int ret;
+
+	if (engine_nest_here(&set->nest))
+		return 0;
+	ret = engine_nest_open(&set->nest);
+	list_for_each(node, after, &set->members)
+		if (!ret)
+			ret = engine_set_hold(
+				set, container_of(node, struct engine_wait, member)->domain);
+	list_for_each(node, after, &set->eqs)
+		if (!ret)
+			ret = engine_eq_join(container_of(node, struct engine_eq, member),
+					     &set->nest);
+	return ret;
+}
+
+/* One round over the set's domains: has a member something? A counter's change is told once. */
+static bool engine_set_look(struct engine_waitset *set)
+{
+	struct list *node, *after;
+	bool any = false;
+
+	platform_lock(&set->lock);
+	list_for_each(node, after, &set->members) {
+		struct engine_wait *w = container_of(node, struct engine_wait, member);
+
+		engine_use(w->domain);
+		if (engine_wait_look(w)) {
+			any = true;
+			if (w->fid->fclass == FI_CLASS_CNTR)
+				engine_cntr_seen(
+					container_of(w->fid, struct engine_cntr, fid.fid));
+		}
+		engine_unuse(w->domain);
+	}
+	list_for_each(node, after, &set->eqs)
+		any |= engine_eq_look(container_of(node, struct engine_eq, member));
+	platform_unlock(&set->lock);
+	return any;
+}
+
+/* May the set be slept on? With its lock. */
+static int engine_set_arm(struct engine_waitset *set)
+{
+	struct list *node, *after;
+	int ret = 0;
+
+	/* Those who sleep on it already have to see that it rang. */
+	if (engine_nest_here(&set->nest) && set->asleep <= 1)
+		platform_bell_clear(set->nest.bell);
+	list_for_each(node, after, &set->members) {
+		ret = engine_wait_try(container_of(node, struct engine_wait, member));
+		if (ret)
+			return ret;
+	}
+	list_for_each(node, after, &set->eqs) {
+		ret = engine_eq_trywait(container_of(node, struct engine_eq, member));
+		if (ret)
+			return ret;
+	}
+	return 0;
+}
+
+/* Nobody sleeps on the set any more; with its lock. */
+static void engine_set_disarm(struct engine_waitset *set)
+{
+	struct list *node, *after;
+
+	list_for_each(node, after, &set->members) {
+		struct engine_wait *w = container_of(node, struct engine_wait, member);
+
+		engine_use(w->domain);
+		engine_armed_drop(w->domain, &w->armed, false);
+		engine_unuse(w->domain);
+	}
+	list_for_each(node, after, &set->eqs)
+		engine_eq_awake(container_of(node, struct engine_eq, member));
+}
+
+static void engine_set_sleep(struct engine_waitset *set, uint64_t end_ns)
+{
+	uint64_t now, ns = NAP_NS;
+	int on[1], cnt = 0, ret;
+
+	platform_lock(&set->lock);
+	set->asleep++;
+	ret = engine_set_open(set);
+	if (!ret) {
+		on[0] = set->nest.nest;
+		cnt = 1;
+		ns = UINT64_MAX; /* the timers of the domains ring there too */
+		ret = engine_set_arm(set);
+	}
+	platform_unlock(&set->lock);
+	now = platform_now_ns();
+	if (end_ns <= now)
+		ns = 0;
+	else if (end_ns != UINT64_MAX && end_ns - now < ns)
+		ns = end_ns - now;
+	if (ret != -FI_EAGAIN && ns) /* without descriptors, a nap */
+		platform_sleep(on, ret ? 0 : cnt, ret && ns > NAP_NS ? NAP_NS : ns);
+	platform_lock(&set->lock);
+	if (!--set->asleep && !set->given)
+		engine_set_disarm(set);
+	platform_unlock(&set->lock);
+}
+
+static int engine_waitset_wait(struct fid_wait *fid, int timeout)
+{
+	struct engine_waitset *set = set_of(fid);
+	uint64_t end_ns = engine_end_ns(timeout);
+	struct engine_spin spin = { 0 };
+	int ret = 0;
+
+	while (!engine_set_look(set)) {
+		if (engine_over(end_ns)) {
+			ret = -FI_ETIMEDOUT;
+			break;
+		}
+		if (!engine_spin(&spin, &set->patience))
+			engine_set_sleep(set, end_ns);
+	}
+	engine_spin_end(&spin, &set->patience);
+	return ret;
+}
+
+static int engine_set_try(struct engine_waitset *set)
+{
+	int ret = 0;
+
+	platform_lock(&set->lock);
+	if (set->given)
+		ret = engine_set_open(set);
+	if (!ret)
+		ret = engine_set_arm(set);
+	platform_unlock(&set->lock);
+	return ret;
+}
+
+/* Has a queue or counter in it something already? With its lock; an event queue's own bell rings. */
+static bool engine_set_ready(struct engine_waitset *set)
+{
+	struct list *node, *after;
+	bool any = false;
+
+	list_for_each(node, after, &set->members) {
+		struct engine_wait *w = container_of(node, struct engine_wait, member);
+
+		engine_enter(w->domain);
+		any |= engine_wait_ready(w);
+		engine_leave(w->domain);
+	}
+	return any;
+}
+
+/* As of a queue: what its members had before rings. */
+int engine_waitset_give(struct engine_waitset *set, int *descriptor)
+{
+	int ret = 0;
+
+	platform_lock(&set->lock);
+	if (!set->given) {
+		ret = set->obj == FI_WAIT_UNSPEC ? engine_set_open(set) : -FI_ENODATA;
+		set->given = !ret;
+		if (!ret && engine_set_ready(set))
+			platform_bell_ring(set->nest.bell);
+	}
+	if (!ret)
+		*descriptor = set->nest.nest;
+	platform_unlock(&set->lock);
+	return ret;
+}
+
+static int engine_waitset_control(struct fid *fid, int command, void *arg)
+{
+	struct engine_waitset *set = container_of(fid, struct engine_waitset, fid.fid);
+
+	if (!arg)
+		return -FI_EINVAL;
+	if (command == FI_GETWAIT)
+		return engine_waitset_give(set, arg);
+	if (command != FI_GETWAITOBJ)
+		return -FI_ENOSYS;
+	*(enum fi_wait_obj *)arg = engine_wait_told(set->obj, set);
+	return 0;
+}
+
+/* Members that there are keep it, and what is slept on, until they are closed. */
+static int engine_waitset_close(struct fid *fid)
+{
+	engine_set_put(container_of(fid, struct engine_waitset, fid.fid));
+	return 0;
+}
+
+static struct fi_ops engine_waitset_fi_ops = {
+	.size = sizeof(struct fi_ops),
+	.close = engine_waitset_close,
+	.bind = engine_no_bind,
+	.control = engine_waitset_control,
+	.ops_open = engine_no_ops_open,
+	.tostr = engine_no_tostr,
+	.ops_set = engine_no_ops_set,
+};
+
+static struct fi_ops_wait engine_waitset_ops = {
+	.size = sizeof(struct fi_ops_wait),
+	.wait = engine_waitset_wait,
+};
+
+#define WAIT_OPEN "fi_wait_open"
+
+static int engine_waitset_check(const struct engine_fabric *fabric,
+				const struct fi_wait_attr *attr)
+{
+	if (attr->flags)
+		return engine_refuse_value(fabric->family, FI_LOG_FABRIC, -FI_EBADFLAGS,
+					   WAIT_OPEN, "there are no flags", attr->flags);
+	switch (attr->wait_obj) {
+	case FI_WAIT_UNSPEC:
+	case FI_WAIT_YIELD:
+	case FI_WAIT_FD:
+		return 0;
+	case FI_WAIT_MUTEX_COND:
+	case FI_WAIT_POLLFD:
+		return engine_refuse_value(fabric->family, FI_LOG_FABRIC, -FI_ENOSYS, WAIT_OPEN,
+					   "wait_obj is FI_WAIT_UNSPEC, _FD or _YIELD",
+					   attr->wait_obj);
+	case FI_WAIT_NONE:
+	case FI_WAIT_SET:
+		break;
+	}
+	return engine_refuse_value(fabric->family, FI_LOG_FABRIC, -FI_EINVAL, WAIT_OPEN,
+				   "wait_obj is FI_WAIT_UNSPEC, _FD or _YIELD", attr->wait_obj);
+}
+
+int engine_waitset_open(struct fid_fabric *fid, struct fi_wait_attr *attr,
+			struct fid_wait **out)
+{
+	struct engine_fabric *fabric = container_of(fid, struct engine_fabric, fid);
+	struct engine_waitset *set;
+	int ret;
+
+	if (!attr || !out)
+		return engine_refuse(fabric->family, FI_LOG_FABRIC, -FI_EINVAL, WAIT_OPEN,
+				     "NULL for the attributes, or where the set is to go");
+	ret = engine_waitset_check(fabric, attr);
+	if (ret)
+		return ret;
+	set = platform_alloc(sizeof(*set));
+	if (!set)
+		return -FI_ENOMEM;
+	set->given = attr->wait_obj == FI_WAIT_FD;
+	if (set->given)
+		ret = engine_nest_open(&set->nest);
+	if (ret) {
+		platform_free(set);
+		return ret;
+	}
+	set->fid.fid.fclass = FI_CLASS_WAIT;
+	set->fid.fid.ops = &engine_waitset_fi_ops;
+	set->fid.ops = &engine_waitset_ops;
+	set->fabric = fabric;
+	set->obj = attr->wait_obj;
+	platform_lock_init(&set->lock);
+	list_init(&set->members);
+	list_init(&set->eqs);
+	engine_ref(&set->refs);
+	engine_ref(&fabric->refs);
+	*out = &set->fid;
+	return 0;
+}
+
+/* fi_trywait */
+
+static int engine_try(struct fid *fid)
+{
+	switch (fid->fclass) {
+	case FI_CLASS_CQ:
+		return engine_wait_try(&container_of(fid, struct engine_cq, fid.fid)->wait);
+	case FI_CLASS_CNTR:
+		return engine_wait_try(&container_of(fid, struct engine_cntr, fid.fid)->wait);
+	case FI_CLASS_EQ:
+		return engine_eq_trywait(container_of(fid, struct engine_eq, fid.fid));
+	case FI_CLASS_WAIT:
+		return engine_set_try(container_of(fid, struct engine_waitset, fid.fid));
+	default:
+		return -FI_EINVAL;
+	}
+}
+
+#define TRYWAIT "fi_trywait"
+
+int engine_trywait(struct fid_fabric *fid, struct fid **fids, int cnt)
+{
+	const struct engine_fabric *fabric = container_of(fid, struct engine_fabric, fid);
+
+	if (cnt < 0 || (cnt && !fids))
+		return engine_refuse(fabric->family, FI_LOG_FABRIC, -FI_EINVAL, TRYWAIT,
+				     "NULL for the objects, or less than none");
+	for (int i = 0; i < cnt; i++) {
+		int ret = fids[i] ? engine_try(fids[i]) : -FI_EINVAL;
+
+		if (ret == -FI_EINVAL)
+			return engine_refuse_value(
+				fabric->family, FI_LOG_FABRIC, ret, TRYWAIT,
+				"the object of that index is no queue, counter or wait set",
+				(uint64_t)i);
+		if (ret)
+			return ret;
+	}
+	return 0;
+}
