@@ -283,7 +283,8 @@ bool coll_ring_gather(struct coll_op *op);
 
 /* coll_fid.c */
 
-extern struct fi_ops_collective engine_coll_ops;
+/* engine_coll_calls - the op table of what has FI_COLLECTIVE */
+struct fi_ops_collective *engine_coll_calls(void);
 int engine_coll_join(struct fid_ep *ep, const void *addr, uint64_t flags, struct fid_mc **mc,
 		     void *context);
 int engine_query_collective(struct fid_domain *domain, enum fi_collective_op coll,

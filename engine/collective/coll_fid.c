@@ -517,7 +517,7 @@ static ssize_t coll_call_msg(struct fid_ep *ep, const struct fi_msg_collective *
 	return coll_call(ep, &call);
 }
 
-struct fi_ops_collective engine_coll_ops = {
+static struct fi_ops_collective engine_coll_ops = {
 	.size = sizeof(struct fi_ops_collective),
 	.barrier = coll_call_barrier,
 	.broadcast = coll_call_broadcast,
@@ -531,3 +531,8 @@ struct fi_ops_collective engine_coll_ops = {
 	.msg = coll_call_msg,
 	.barrier2 = coll_call_barrier2,
 };
+
+struct fi_ops_collective *engine_coll_calls(void)
+{
+	return &engine_coll_ops;
+}

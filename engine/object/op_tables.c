@@ -169,6 +169,6 @@ void engine_ctx_open_tables(struct engine_ctx *ctx)
 	engine_message_tables(ctx, safe);
 	engine_access_tables(ctx, safe);
 	ctx->fid.collective = ctx->ep && ctx->tx && ctx->ep->caps & FI_COLLECTIVE
-				      ? &engine_coll_ops
+				      ? engine_coll_calls()
 				      : &engine_no_collective_ops;
 }

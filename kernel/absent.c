@@ -1,0 +1,257 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * What the engine has in user space and not in the kernel module: scalable endpoints, poll and wait sets,
+ * address vectors with a name, operations that wait for a counter, collectives. Each is answered as what
+ * is not there: -FI_ENOSYS from what opens one, and from then on there is none to bind, end or look at.
+ */
+#include <rdma/fi_errno.h>
+#include "av_fid.h"
+#include "av_set.h"
+#include "coll.h"
+#include "nosys.h"
+#include "poll_fid.h"
+#include "progress.h"
+#include "sep_fid.h"
+#include "trigger.h"
+#include "wait_set_fid.h"
+
+/* Scalable endpoints */
+
+int engine_sep_open(struct fid_domain *domain, struct fi_info *info, struct fid_ep **sep,
+		    void *context)
+{
+	return -FI_ENOSYS;
+}
+
+bool engine_sep_busy(const struct engine_ep *ep)
+{
+	return false;
+}
+
+bool engine_sep_awaits(const struct engine_ep *ep)
+{
+	return false;
+}
+
+int engine_sep_bind(struct engine_ep *ep, struct fid *target, uint64_t flags)
+{
+	return -FI_ENOSYS;
+}
+
+void engine_sep_free(struct engine_ep *ep)
+{
+}
+
+/* Poll sets and wait sets */
+
+int engine_poll_open(struct fid_domain *domain, struct fi_poll_attr *attr,
+		     struct fid_poll **pollset)
+{
+	return -FI_ENOSYS;
+}
+
+void engine_poll_forget(struct engine_wait *w)
+{
+}
+
+int engine_waitset_open(struct fid_fabric *fabric, struct fi_wait_attr *attr,
+			struct fid_wait **waitset)
+{
+	return -FI_ENOSYS;
+}
+
+int engine_trywait(struct fid_fabric *fabric, struct fid **fids, int cnt)
+{
+	return -FI_ENOSYS;
+}
+
+int engine_wait_join(struct engine_wait *w, struct fid_wait *set)
+{
+	return -FI_ENOSYS;
+}
+
+void engine_wait_part(struct engine_wait *w)
+{
+}
+
+void engine_set_put(struct engine_waitset *set)
+{
+}
+
+int engine_waitset_join(struct engine_eq *eq, struct fid_wait *set)
+{
+	return -FI_ENOSYS;
+}
+
+void engine_waitset_leave(struct engine_eq *eq)
+{
+}
+
+int engine_waitset_give(struct engine_waitset *set, int *descriptor)
+{
+	return -FI_ENODATA;
+}
+
+/* Address vectors with a name */
+
+int engine_av_named_open(struct engine_av *av, struct fi_av_attr *attr)
+{
+	return -FI_ENOSYS;
+}
+
+void engine_av_named_close(struct engine_av *av)
+{
+}
+
+int engine_av_change(struct engine_av *av)
+{
+	return 0;
+}
+
+void engine_av_changed(struct engine_av *av)
+{
+}
+
+int av_view_insert(struct av_view *view, const struct weft_addr *addr, fi_addr_t *index)
+{
+	return -FI_ENOSYS;
+}
+
+int av_view_removable(struct av_view *view, const fi_addr_t *index, size_t cnt)
+{
+	return -FI_ENOSYS;
+}
+
+int av_view_remove(struct av_view *view, fi_addr_t index)
+{
+	return -FI_ENOSYS;
+}
+
+/* Operations that wait for a counter */
+
+struct fi_ops_msg engine_trigger_msg_ops = { .size = sizeof(struct fi_ops_msg) };
+struct fi_ops_tagged engine_trigger_tagged_ops = { .size = sizeof(struct fi_ops_tagged) };
+struct fi_ops_rma engine_trigger_rma_ops = { .size = sizeof(struct fi_ops_rma) };
+struct fi_ops_atomic engine_trigger_atomic_ops = { .size = sizeof(struct fi_ops_atomic) };
+
+void engine_works_init(struct engine_domain *domain)
+{
+	list_init(&domain->works);
+}
+
+void engine_works_drop(struct engine_ctx *ctx)
+{
+}
+
+int engine_work_control(struct engine_domain *domain, int command, void *arg)
+{
+	return -FI_ENOSYS;
+}
+
+int engine_trigger_cancel(struct engine_ctx *ctx, void *context)
+{
+	return -FI_ENOENT;
+}
+
+ssize_t engine_trigger_send(struct fid_ep *ep, const struct fi_msg *msg, uint64_t flags)
+{
+	return -FI_ENOSYS;
+}
+
+ssize_t engine_trigger_tsend(struct fid_ep *ep, const struct fi_msg_tagged *msg, uint64_t flags)
+{
+	return -FI_ENOSYS;
+}
+
+ssize_t engine_trigger_recv(struct fid_ep *ep, const struct fi_msg *msg, uint64_t flags)
+{
+	return -FI_ENOSYS;
+}
+
+ssize_t engine_trigger_trecv(struct fid_ep *ep, const struct fi_msg_tagged *msg, uint64_t flags)
+{
+	return -FI_ENOSYS;
+}
+
+ssize_t engine_trigger_rma(struct fid_ep *ep, const struct fi_msg_rma *msg, uint64_t flags,
+			   uint8_t op)
+{
+	return -FI_ENOSYS;
+}
+
+ssize_t engine_trigger_atomic(struct fid_ep *ep, const struct fi_msg_atomic *msg,
+			      const struct fi_msg_fetch *fetch,
+			      const struct fi_msg_compare *compare, uint64_t flags)
+{
+	return -FI_ENOSYS;
+}
+
+/* Collectives: there is no context for their messages, so a peer that sends one has its conn ended */
+
+struct fi_ops_collective *engine_coll_calls(void)
+{
+	return &engine_no_collective_ops;
+}
+
+int engine_query_collective(struct fid_domain *domain, enum fi_collective_op coll,
+			    struct fi_collective_attr *attr, uint64_t flags)
+{
+	return -FI_ENOSYS;
+}
+
+int engine_av_set_open(struct fid_av *av, struct fi_av_set_attr *attr, struct fid_av_set **set,
+		       void *context)
+{
+	return -FI_ENOSYS;
+}
+
+int engine_coll_join(struct fid_ep *ep, const void *addr, uint64_t flags, struct fid_mc **mc,
+		     void *context)
+{
+	return -FI_ENOSYS;
+}
+
+int engine_coll_cancel(struct engine_ctx *ctx, void *context)
+{
+	return -FI_ENOENT;
+}
+
+bool engine_coll_busy(const struct engine_ep *ep)
+{
+	return false;
+}
+
+void engine_coll_free(struct engine_ep *ep)
+{
+}
+
+void engine_coll_run(struct engine_domain *domain)
+{
+}
+
+struct engine_rx_ctx *engine_coll_rx(struct engine_ep *ep)
+{
+	return NULL;
+}
+
+struct engine_rxq *engine_coll_rxq(const struct engine_ep *ep)
+{
+	return NULL;
+}
+
+void engine_coll_sent(void *context, int status)
+{
+}
+
+void engine_coll_received(struct engine_rx *rx, int status)
+{
+}
+
+bool engine_coll_stray(struct engine_peer *peer, const struct packet *packet)
+{
+	return false;
+}
+
+void engine_coll_peer_lost(struct engine_peer *peer, bool died)
+{
+}
