@@ -18,7 +18,7 @@
 #ifndef WEFT_GUARD_H
 #define WEFT_GUARD_H
 
-#include "engine.h"
+#include "endpoint.h"
 
 /*
  * engine_guard_wait - a control call has the domain: enter when it is over, with the lock if there is

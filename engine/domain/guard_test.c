@@ -4,6 +4,7 @@
 #include <stdarg.h>
 #include <rdma/fi_cm.h>
 #include <rdma/fi_errno.h>
+#include "engine.h"
 #include "fault.h"
 #include "guard.h"
 #include <cmocka.h>

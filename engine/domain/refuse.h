@@ -7,7 +7,7 @@
 #ifndef WEFT_REFUSE_H
 #define WEFT_REFUSE_H
 
-#include "engine.h"
+#include "endpoint.h"
 
 /*
  * engine_refuse - say that a call is refused, and return the error

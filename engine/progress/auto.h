@@ -5,7 +5,7 @@
 #ifndef WEFT_AUTO_H
 #define WEFT_AUTO_H
 
-#include "engine.h"
+#include "endpoint.h"
 
 /*
  * engine_auto_enable - an endpoint is about to be enabled: automatic progress begins, if it was asked for
