@@ -3,7 +3,6 @@
  * Messages that are held: they have no receive yet, or came before their turn. With them the
  * queues in which receives and messages meet. The caller holds the domain.
  */
-#include "access.h"
 #include "peer.h"
 #include "recv.h"
 #include "send.h"
@@ -124,7 +123,7 @@ void engine_held_free(struct engine_ep *ep, struct engine_held *held)
  * Delivery of a message is told once it is whole and in its place, whether or not there is a receive.
  * Source: fi_cq(3), FI_DELIVERY_COMPLETE and FI_MATCH_COMPLETE.
  */
-static void engine_held_deliver(struct engine_held *held)
+void engine_held_deliver(struct engine_held *held)
 {
 	uint8_t level = held->packet.flags & (PACKET_DELIVERY | PACKET_MATCH);
 
@@ -183,8 +182,7 @@ struct engine_held *engine_hold(struct engine_rx_ctx *ctx, struct engine_peer *p
 	return held;
 }
 
-/* The payload of a message is whole, and goes to its receive. */
-static void engine_held_fill(struct engine_held *held, struct engine_rx *rx)
+void engine_held_fill(struct engine_held *held, struct engine_rx *rx)
 {
 	struct engine_ep *ep = held->peer->ep;
 
@@ -297,44 +295,4 @@ void engine_held_drop(struct engine_ep *ep, struct engine_held *held)
 	if (held->packet.op == PACKET_EAGER && held->counted)
 		engine_owe(held->peer, held->packet.len);
 	engine_held_free(ep, held);
-}
-
-int engine_held_request(struct engine_held *held)
-{
-	struct engine_peer *peer = held->peer;
-	int ret;
-
-	if (!held->whole) {
-		held->state = HELD_MATCHED;
-		return 0;
-	}
-	ret = engine_request(held->ctx, peer, &held->packet, held->bytes);
-	engine_held_free(peer->ep, held);
-	return ret;
-}
-
-void engine_held_arrived(struct engine_held *held)
-{
-	struct engine_peer *peer = held->peer;
-	int ret;
-
-	held->whole = true;
-	list_remove(&held->arriving);
-	if (held->state != HELD_MATCHED) {
-		if (held->state != HELD_EARLY)
-			engine_held_deliver(held);
-		return;
-	}
-	if (engine_is_request(&held->packet)) {
-		ret = engine_held_request(held);
-		if (ret)
-			engine_peer_fail(peer, ret, false);
-		return;
-	}
-	if (!held->rx) {
-		engine_held_drop(held->peer->ep, held);
-		return;
-	}
-	list_remove(&held->rx->link);
-	engine_held_fill(held, held->rx);
 }

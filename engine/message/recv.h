@@ -91,8 +91,8 @@ static inline void engine_recv_sender(struct engine_rx *rx, const struct packet 
  * engine_hold - keep one whose payload may still be arriving: into @dest, then. NULL without memory
  * engine_held_store - it had its turn and found no receive: wait for one
  * engine_held_receive - @rx has met it; it is linked nowhere but, perhaps, among the arriving. Takes both
- * engine_held_request - it is a request that has its turn. Takes it; 0, or what engine_request() says
- * engine_held_arrived - the rest of its payload is there
+ * engine_held_fill - the payload of one is whole, and goes to @rx, linked nowhere. Takes both
+ * engine_held_deliver - tell the sender that it is delivered, where that is so
  * engine_held_drop - nobody wants it any more; it is linked nowhere but, perhaps, among the arriving
  * engine_held_free - release it without a word to its sender
  */
@@ -103,8 +103,8 @@ struct engine_held *engine_hold(struct engine_rx_ctx *ctx, struct engine_peer *p
 				struct wire_dest *dest);
 void engine_held_store(struct engine_held *held);
 void engine_held_receive(struct engine_held *held, struct engine_rx *rx);
-int engine_held_request(struct engine_held *held);
-void engine_held_arrived(struct engine_held *held);
+void engine_held_fill(struct engine_held *held, struct engine_rx *rx);
+void engine_held_deliver(struct engine_held *held);
 void engine_held_drop(struct engine_ep *ep, struct engine_held *held);
 void engine_held_free(struct engine_ep *ep, struct engine_held *held);
 
@@ -248,51 +248,6 @@ static inline void engine_recv_copy_on(struct engine_rx *rx, const void *payload
 		copy_bytes(rx->iov[0].iov_base, payload, take);
 	else
 		copy_to_iov(rx->iov, rx->iov_cnt, 0, payload, take);
-}
-
-/* engine_packet_on - engine_packet() with the common case inline; @wire: constant ops of the caller */
-static inline int engine_packet_on(struct engine_ep *ep, struct wire_conn *conn,
-				   const struct packet *packet, const void *payload,
-				   size_t avail, struct wire_dest *dest,
-				   const struct wire_ops *wire)
-{
-	struct engine_peer *peer = conn->peer;
-	struct engine_rx_ctx *ctx;
-	struct engine_rxq *q;
-	struct match_recv *recv;
-	struct engine_rx *rx;
-
-	if (unlikely(packet->op != PACKET_EAGER || packet->seq != peer->rx_seq ||
-		     peer->early_cnt || avail != packet->len ||
-		     packet->epoch != peer->rx_epoch ||
-		     (packet->flags & ~(PACKET_TAGGED | PACKET_CQ_DATA)) ||
-		     avail > wire->claim_max))
-		return engine_packet(ep, conn, packet, payload, avail, dest);
-
-	if (packet->credits && unlikely(!engine_credited(peer, packet->credits)))
-		return -FI_EINVAL;
-	if (avail > ENGINE_FREE_MAX) {
-		if (unlikely(avail > peer->allowed))
-			return -FI_EINVAL;
-		peer->allowed -= (uint32_t)avail;
-	}
-	peer->rx_seq++;
-	conn->rx_msgs++;
-	conn->rx_bytes += avail;
-	ctx = ep->rx0;
-	q = ctx->q;
-	recv = match_arrive(engine_matcher(q, packet->flags), engine_source_id(q, peer),
-			    packet->tag);
-	if (unlikely(!recv))
-		return engine_hold_stored(ctx, peer, packet, payload);
-	rx = engine_recv_take(recv, ctx, peer, packet, avail);
-	if (unlikely(!rx))
-		return -FI_ENOMEM;
-	engine_recv_copy_on(rx, payload, avail, wire);
-	if (avail > ENGINE_FREE_MAX)
-		engine_owe(peer, avail);
-	engine_recv_done(ep->domain, rx);
-	return 0;
 }
 
 /* From rndv.c: a receive, or a write of a peer's, has met an RTS. Takes rx, linked nowhere. */

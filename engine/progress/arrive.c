@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Arriving packets outside the common case of recv.h, each in its turn. Called by wires from
+ * Arriving packets outside the common case of arrive.h, each in its turn. Called by wires from
  * progress, with the domain held.
  */
-#include "recv.h"
+#include "arrive.h"
 #include "access.h"
 #include "send.h"
 
@@ -14,6 +14,21 @@ static bool engine_is_large(const struct packet *packet)
 {
 	return engine_is_request(packet) && packet->len > ENGINE_EARLY_MAX &&
 	       !(packet->flags & PACKET_COUNTED);
+}
+
+/* A request that is held has its turn. Takes it; 0, or what engine_request() says. */
+static int engine_held_request(struct engine_held *held)
+{
+	struct engine_peer *peer = held->peer;
+	int ret;
+
+	if (!held->whole) {
+		held->state = HELD_MATCHED;
+		return 0;
+	}
+	ret = engine_request(held->ctx, peer, &held->packet, held->bytes);
+	engine_held_free(peer->ep, held);
+	return ret;
 }
 
 /* A message that waited for its turn has it. 0 or -FI_ENOMEM */
@@ -319,6 +334,33 @@ int engine_packet(struct engine_ep *ep, struct wire_conn *conn, const struct pac
 	if (packet->op == PACKET_WRITE)
 		return engine_request_write(ep->rx0, peer, packet, payload);
 	return engine_request_atomic(ep->rx0, peer, packet, payload);
+}
+
+/* The rest of the payload of what is held is there. */
+static void engine_held_arrived(struct engine_held *held)
+{
+	struct engine_peer *peer = held->peer;
+	int ret;
+
+	held->whole = true;
+	list_remove(&held->arriving);
+	if (held->state != HELD_MATCHED) {
+		if (held->state != HELD_EARLY)
+			engine_held_deliver(held);
+		return;
+	}
+	if (engine_is_request(&held->packet)) {
+		ret = engine_held_request(held);
+		if (ret)
+			engine_peer_fail(peer, ret, false);
+		return;
+	}
+	if (!held->rx) {
+		engine_held_drop(held->peer->ep, held);
+		return;
+	}
+	list_remove(&held->rx->link);
+	engine_held_fill(held, held->rx);
 }
 
 void engine_payload_done(struct engine_ep *ep, struct wire_conn *conn, void *cookie)

@@ -381,7 +381,7 @@ void engine_conn_down(struct wire_conn *conn, int err);
 void engine_wire_rouse(struct wire *wire);
 
 /*
- * engine_packet - a packet's header arrived (engine_packet_on() in recv.h is the inlined form)
+ * engine_packet - a packet's header arrived (engine_packet_on() in arrive.h is the inlined form)
  * @packet:  private copy
  * @payload: the first @avail bytes of its payload; memory that the other side may change
  * @dest:    where the rest goes

@@ -6,9 +6,9 @@
  * The engine may end any conn while we call it: after each call c->dead is looked at, and what
  * was ended is freed when the poll is over.
  */
+#include "arrive.h"
 #include "copy.h"
 #include "fake_conn.h"
-#include "recv.h"
 
 /* Connecting */
 

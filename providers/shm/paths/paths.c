@@ -9,6 +9,7 @@
 #include <rdma/fi_errno.h>
 #include "accept.h"
 #include "access_on.h"
+#include "arrive.h"
 #include "attention.h"
 #include "conn.h"
 #include "connect.h"
@@ -18,7 +19,6 @@
 #include "help.h"
 #include "key_access.h"
 #include "lines.h"
-#include "recv.h"
 #include "send.h"
 #include "share.h"
 #include "shm.h"
