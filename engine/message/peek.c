@@ -5,7 +5,6 @@
  * held. Source: fi_msg(3), fi_tagged(3), fi_cancel in fi_endpoint(3).
  */
 #include "post.h"
-#include "progress.h"
 
 /* Completion of a FI_PEEK or FI_DISCARD: what the message is, and no data. */
 static void engine_peek_done(const struct engine_want *want, const struct engine_held *held)
@@ -58,7 +57,7 @@ static ssize_t engine_peek(struct engine_ctx *ctx, const struct engine_want *wan
 		return ret;
 	msg = match_find(m, source, want->tag, want->ignore);
 	if (!msg) {
-		engine_domain_progress(ctx->domain);
+		ctx->domain->ops->progress(ctx->domain);
 		msg = match_find(m, source, want->tag, want->ignore);
 	}
 	if (!msg) {

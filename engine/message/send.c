@@ -294,7 +294,7 @@ void engine_tx_queue(struct engine_peer *peer, struct engine_tx *tx)
 	list_push(&peer->queued, &tx->link);
 	engine_peer_block(peer);
 	if (peer->state == PEER_UP)
-		engine_peer_flush(peer);
+		peer->ep->domain->ops->flush(peer);
 	else
 		engine_peer_connect(peer);
 }

@@ -24,6 +24,7 @@
 #include "sep_fid.h"
 #include "srx_fid.h"
 #include "trigger.h"
+#include "up.h"
 #include "waiting.h"
 #include "yield.h"
 
@@ -174,6 +175,7 @@ static void engine_domain_threads(struct engine_domain *domain,
 /* It has nothing in it. */
 static void engine_domain_init(struct engine_domain *domain)
 {
+	domain->ops = &engine_up;
 	list_init(&domain->eps);
 	list_init(&domain->early);
 	list_init(&domain->due);

@@ -7,7 +7,6 @@
 #include <rdma/fi_errno.h>
 #include "access.h"
 #include "guard.h"
-#include "progress.h"
 #include "quiet.h"
 #include "refuse.h"
 #include "send.h"
@@ -53,7 +52,7 @@ static __attribute__((noinline)) bool engine_access_again(struct engine_ctx *ctx
 	if (!ep->at_once || access->dest >= ep->peer_cap || !ep->peers[access->dest] ||
 	    !ep->peers[access->dest]->conn)
 		return false;
-	engine_domain_progress(ctx->domain);
+	ctx->domain->ops->progress(ctx->domain);
 	return engine_access_now(ctx, access);
 }
 

@@ -9,10 +9,10 @@
  * brings the peer's full address (a service address names none) tries the better ones again
  * before the first message.
  */
-#include "access.h"
 #include "auth.h"
 #include "ep_names.h"
 #include "follow.h"
+#include "lost.h"
 #include "peer.h"
 #include "unanswered.h"
 
@@ -40,7 +40,7 @@ static void engine_conn_drop(struct engine_peer *peer, uint32_t idx)
 	struct wire_conn *conn = peer->conns[idx];
 
 	if (peer->conn == conn) {
-		engine_direct_drop(peer);
+		peer->ep->domain->ops->route_lost(peer);
 		peer->conn = NULL;
 		peer->wire = NULL;
 		peer->ready = 0;
@@ -181,7 +181,7 @@ void engine_peer_connect(struct engine_peer *peer)
 		if (peer->address.kind == ADDR_SERVICE)
 			engine_peer_unmet(peer, platform_now_ns());
 	} else {
-		engine_peer_fail(peer, peer->gone ? -FI_ECONNREFUSED : -FI_EHOSTUNREACH, false);
+		engine_peer_lost(peer, peer->gone ? -FI_ECONNREFUSED : -FI_EHOSTUNREACH, false);
 	}
 }
 
@@ -267,7 +267,7 @@ int engine_accept(struct wire *wire, const struct hello *hello, struct engine_pe
 			return -FI_ECONNRESET;
 		/* With nothing up, what was queued since the end of the last life is for this one. */
 		if (peer->up && engine_hello_age(peer, hello) > 0)
-			engine_peer_fail(peer, -FI_ECONNRESET, false);
+			engine_peer_lost(peer, -FI_ECONNRESET, false);
 		if (peer->conns[wire->idx] && peer->ours & bit) {
 			if (ep->epoch < hello->epoch)
 				return -FI_EALREADY;
@@ -275,7 +275,7 @@ int engine_accept(struct wire *wire, const struct hello *hello, struct engine_pe
 				engine_conn_end(peer, wire->idx);
 		}
 		if (peer->conns[wire->idx])
-			engine_peer_fail(peer, -FI_ECONNRESET, false);
+			engine_peer_lost(peer, -FI_ECONNRESET, false);
 	}
 	engine_hello(peer, answer);
 	*out = peer;
@@ -334,19 +334,19 @@ void engine_conn_up(struct wire_conn *conn, const struct hello *hello)
 	}
 	if (!engine_hello_fits(peer->ep, hello)) {
 		engine_conn_forsake(peer, conn);
-		engine_peer_fail(peer, -FI_EKEYREJECTED, false);
+		engine_peer_lost(peer, -FI_EKEYREJECTED, false);
 		return;
 	}
 	if (!peer->self && engine_hello_age(peer, hello) < 0) {
 		engine_conn_forsake(peer, conn);
 		engine_peer_route(peer);
-		engine_peer_flush(peer);
+		peer->ep->domain->ops->flush(peer);
 		return;
 	}
 	if (peer->up && engine_hello_age(peer, hello) > 0) {
 		/* What we said on this conn is of the life that ends here: begin anew. */
 		engine_conn_forsake(peer, conn);
-		engine_peer_fail(peer, -FI_ECONNRESET, false);
+		engine_peer_lost(peer, -FI_ECONNRESET, false);
 		return;
 	}
 	if (!peer->up)
@@ -358,7 +358,7 @@ void engine_conn_up(struct wire_conn *conn, const struct hello *hello)
 	if (peer->ours & 1u << idx && !peer->self)
 		engine_peer_upgrade(peer, idx, &hello->addr);
 	engine_peer_route(peer);
-	engine_peer_flush(peer);
+	peer->ep->domain->ops->flush(peer);
 }
 
 /* Will this peer refuse us for ever: it speaks another version, or nothing that we know? */
@@ -396,7 +396,7 @@ static void engine_connect_failed(struct engine_peer *peer, uint32_t idx, int er
 		peer->unreachable |= 1u << idx;
 	if (peer->up) {
 		engine_peer_route(peer);
-		engine_peer_flush(peer);
+		peer->ep->domain->ops->flush(peer);
 		return;
 	}
 	if (err == -FI_EHOSTUNREACH) {
@@ -406,7 +406,7 @@ static void engine_connect_failed(struct engine_peer *peer, uint32_t idx, int er
 	}
 	gone_ns = engine_gone_ns(peer, err);
 	if (engine_never(err) || now >= gone_ns) {
-		engine_peer_fail(peer, err ? err : -FI_ECONNRESET, false);
+		engine_peer_lost(peer, err ? err : -FI_ECONNRESET, false);
 		return;
 	}
 	if (err == -FI_ECONNREFUSED)
@@ -434,7 +434,7 @@ void engine_conn_down(struct wire_conn *conn, int err)
 	if (was_up && !err && peer->up) /* another wire may have something to deliver still */
 		engine_peer_route(peer);
 	else if (was_up)
-		engine_peer_fail(peer, err ? err : -FI_ECONNRESET, !err);
+		engine_peer_lost(peer, err ? err : -FI_ECONNRESET, !err);
 	else
 		engine_connect_failed(peer, idx, err);
 }

@@ -7,6 +7,7 @@
 #include "peer.h"
 #include "access.h"
 #include "control.h"
+#include "lost.h"
 #include "recv.h"
 #include "send.h"
 #include "waiting.h"
@@ -34,7 +35,7 @@ static void engine_peer_place(struct engine_peer *peer, fi_addr_t addr)
 	peer->addr = addr;
 	peer->told = peer->ep->av ? av_told(&peer->ep->av->table, addr) : FI_ADDR_NOTAVAIL;
 	if (renamed && peer->ep->srx)
-		engine_rxq_rename(peer->ep->rx.q, peer);
+		peer->ep->domain->ops->renamed(peer);
 }
 
 struct engine_peer *engine_peer_new(struct engine_ep *ep, const struct weft_addr *address,
@@ -306,7 +307,7 @@ static void engine_peer_check(struct engine_peer *peer)
 		int err = conn && peer->up & 1u << i ? conn->wire->ops->check(conn) : 0;
 
 		if (err) {
-			engine_peer_fail(peer, err, false);
+			engine_peer_lost(peer, err, false);
 			return;
 		}
 	}

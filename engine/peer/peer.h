@@ -55,13 +55,6 @@ void engine_peer_block(struct engine_peer *peer);
 /* engine_peer_flush - send what is queued, as far as it goes */
 void engine_peer_flush(struct engine_peer *peer);
 
-/*
- * engine_peer_fail - end every conn and fail what was under way
- * @err:   -FI_E* that the operations complete with
- * @keep_directed: directed receives stay posted (the peer closed in order)
- */
-void engine_peer_fail(struct engine_peer *peer, int err, bool keep_directed);
-
 /* engine_peer_free - takes a peer that nothing leads to and that has nothing under way */
 void engine_peer_free(struct engine_peer *peer);
 

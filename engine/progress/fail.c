@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
  * The end of a peer's connections: everything that was under way with it completes with an
- * error and its source. Called with the domain held.
+ * error and its source. Called with the domain held, by what gives the peer up (lost.c).
  */
-#include "peer.h"
+#include "fail.h"
 #include "access.h"
 #include "quiet.h"
 #include "recv.h"
@@ -93,25 +93,11 @@ static void engine_fail_directed(struct engine_peer *peer, struct engine_rxq *q,
 	}
 }
 
-void engine_peer_fail(struct engine_peer *peer, int err, bool keep_directed)
+void engine_peer_fail(struct engine_peer *peer, int err, bool orderly)
 {
 	struct engine_ep *ep = peer->ep;
 	struct list *node;
 
-	for (uint32_t i = 0; i < ep->wire_cnt; i++)
-		if (peer->conns[i])
-			engine_conn_end(peer, i);
-	peer->state = PEER_IDLE;
-	peer->life = ++ep->life;
-	peer->ready = 0;
-	peer->unreachable = 0;
-	ep->budget += peer->window;
-	peer->window = 0;
-	peer->greeted = peer->gone = false;
-	list_remove(&peer->blocked);
-	peer->nak_cnt = 0;
-	while ((node = list_pop(&peer->ctl)))
-		pool_put(&ep->ctl_pool, container_of(node, struct engine_ctl, link));
 	engine_fail_held(peer);
 	engine_replies_drop(peer);
 	list_remove(&peer->ack_link);
@@ -129,10 +115,10 @@ void engine_peer_fail(struct engine_peer *peer, int err, bool keep_directed)
 		struct engine_rxq *q = engine_rxq_at(ep, i);
 
 		/* A member of a group does not come back. */
-		if (!q || (keep_directed && i < ep->rx_cnt))
+		if (!q || (orderly && i < ep->rx_cnt))
 			continue;
 		engine_fail_directed(peer, q, err);
 	}
 	if (ep->coll)
-		engine_coll_peer_lost(peer, !keep_directed);
+		engine_coll_peer_lost(peer, !orderly);
 }

@@ -11,13 +11,32 @@
 #include "family.h"
 #include "pool.h"
 
+struct engine_domain;
 struct engine_mrs;
+struct engine_peer;
 
 /* Which data call has the lock of a domain that is safe (guard.h). */
 enum engine_lock_use {
 	ENGINE_LOCK_NO_CALL,
 	ENGINE_LOCK_CALL,
 	ENGINE_LOCK_LATE, /* one that found the domain without a lock when it came */
+};
+
+/*
+ * What progress is to the rooms below it: peers, messages and one-sided operations call it where they need a
+ * round, or where an event of a peer concerns what they do not know. Constant, installed when the domain is opened.
+ */
+struct engine_domain_ops {
+	/* A round of progress, in a call of the program. */
+	void (*progress)(struct engine_domain *domain);
+	/* Send what is queued for the peer, as far as it goes. */
+	void (*flush)(struct engine_peer *peer);
+	/* The peer's conns have ended: fail what was under way; @orderly: it closed them. */
+	void (*lost)(struct engine_peer *peer, int err, bool orderly);
+	/* The conn that was the peer's route is gone: the wire has forgotten what it carried. */
+	void (*route_lost)(struct engine_peer *peer);
+	/* Another address than before names the peer, and its endpoint shares its receives. */
+	void (*renamed)(struct engine_peer *peer);
 };
 
 struct engine_domain {
@@ -57,6 +76,7 @@ struct engine_domain {
 	struct engine_mrs *mr; /* memory regions (mr_fid.h), owned */
 	struct engine_eq
 		*eq; /* of what has none of its own when it is enabled or opened; or NULL */
+	const struct engine_domain_ops *ops;
 	uint64_t tx_level; /* ENGINE_TX_LEVELS that it was opened with */
 	_Atomic int refs;
 };

@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * A peer is given up: its conns end, and its credit and control packets begin anew with the next life. What was
+ * under way with it fails above (domain->ops->lost). Called with the domain held.
+ */
+#include "lost.h"
+#include "peer.h"
+
+void engine_peer_lost(struct engine_peer *peer, int err, bool orderly)
+{
+	struct engine_ep *ep = peer->ep;
+	struct list *node;
+
+	for (uint32_t i = 0; i < ep->wire_cnt; i++)
+		if (peer->conns[i])
+			engine_conn_end(peer, i);
+	peer->state = PEER_IDLE;
+	peer->life = ++ep->life;
+	peer->ready = 0;
+	peer->unreachable = 0;
+	ep->budget += peer->window;
+	peer->window = 0;
+	peer->greeted = peer->gone = false;
+	list_remove(&peer->blocked);
+	peer->nak_cnt = 0;
+	while ((node = list_pop(&peer->ctl)))
+		pool_put(&ep->ctl_pool, container_of(node, struct engine_ctl, link));
+	ep->domain->ops->lost(peer, err, orderly);
+}
