@@ -264,10 +264,10 @@ int engine_rndv_fin(struct wire_conn *conn, const struct packet *packet);
 /* From rndv.c: what the wire was writing for @rx is there */
 void engine_rndv_arrived(struct engine_rx *rx);
 
-/* From rndv.c, for peer.c: send payload that waits for room; false when there is none still */
+/* From rndv.c, for flush.c: send payload that waits for room; false when there is none still */
 bool engine_rndv_push(struct engine_tx *tx);
 
-/* From send.c, for peer.c: start a queued send. 0 or -FI_EAGAIN */
+/* From send.c, for flush.c: start a queued send. 0 or -FI_EAGAIN */
 int engine_tx_start(struct engine_peer *peer, struct engine_tx *tx);
 /* From send.c: end a send with 0 or -FI_E*; takes tx, linked nowhere */
 void engine_tx_end(struct engine_tx *tx, int status);

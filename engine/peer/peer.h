@@ -52,20 +52,8 @@ void engine_peer_connect(struct engine_peer *peer);
 /* engine_peer_block - have progress look at this peer until nothing is queued for it */
 void engine_peer_block(struct engine_peer *peer);
 
-/* engine_peer_flush - send what is queued, as far as it goes */
-void engine_peer_flush(struct engine_peer *peer);
-
 /* engine_peer_free - takes a peer that nothing leads to and that has nothing under way */
 void engine_peer_free(struct engine_peer *peer);
-
-/* engine_peers_service - connect, retry and flush the peers of ep->blocked */
-void engine_peers_service(struct engine_ep *ep);
-
-/*
- * engine_peers_check - liveness checks: peers with work pending, and some of the others
- * @rounds: how many are due, one or more: so many times as many peers are looked at
- */
-void engine_peers_check(struct engine_ep *ep, uint64_t rounds);
 
 /* engine_peer_adopt - an address was inserted at @addr: a peer that is known by hello alone takes it */
 void engine_peer_adopt(struct engine_ep *ep, fi_addr_t addr, const struct weft_addr *address);

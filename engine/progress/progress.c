@@ -3,6 +3,7 @@
  * What a round of progress (round.h) does now and then. Called with the domain held.
  */
 #include "guard.h"
+#include "liveness.h"
 #include "round.h"
 #include "yield.h"
 

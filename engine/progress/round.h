@@ -9,7 +9,7 @@
 #include "access.h"
 #include "arm.h"
 #include "cntr.h"
-#include "peer.h"
+#include "flush.h"
 #include "progress.h"
 
 #define ENGINE_BUSY_TICKS \

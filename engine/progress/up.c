@@ -6,7 +6,7 @@
 #include "up.h"
 #include "access.h"
 #include "fail.h"
-#include "peer.h"
+#include "flush.h"
 #include "progress.h"
 #include "recv.h"
 

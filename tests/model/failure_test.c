@@ -11,6 +11,7 @@
 #include <unistd.h>
 #include <rdma/fi_errno.h>
 #include "fake_ends.h"
+#include "liveness.h"
 #include "peer.h"
 #include <cmocka.h>
 

@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * What is queued for a peer leaves: control packets, what it has read, payload that it asked for, and then new
+ * messages and requests in their order. Called with the domain held, from sends and from progress.
+ */
+#include "flush.h"
+#include "access.h"
+#include "control.h"
+#include "peer.h"
+#include "recv.h"
+
+void engine_peer_flush(struct engine_peer *peer)
+{
+	bool replied;
+
+	if (peer->state != PEER_UP || !engine_flush_ctl(peer))
+		return;
+	replied = engine_replies_push(peer);
+	while (!list_empty(&peer->pushing))
+		if (!engine_rndv_push(container_of(peer->pushing.next, struct engine_tx, link)))
+			break;
+	while (!list_empty(&peer->queued))
+		if (engine_tx_start(peer,
+				    container_of(peer->queued.next, struct engine_tx, link)))
+			break;
+	peer->ready = list_empty(&peer->queued);
+	if (peer->ready && replied && list_empty(&peer->pushing))
+		list_remove(&peer->blocked);
+}
+
+/* Nothing is to be sent any more to a peer that was being connected. */
+static void engine_peer_rest(struct engine_peer *peer)
+{
+	list_remove(&peer->blocked);
+	for (uint32_t i = 0; i < peer->ep->wire_cnt; i++)
+		if (peer->conns[i])
+			return;
+	peer->state = PEER_IDLE;
+}
+
+void engine_peers_service(struct engine_ep *ep)
+{
+	struct list turn, *node;
+
+	/* Flushing may block or unblock any peer: take them one by one from a list of our own. */
+	list_init(&turn);
+	while ((node = list_pop(&ep->blocked)))
+		list_push(&turn, node);
+	while ((node = list_pop(&turn))) {
+		struct engine_peer *peer = container_of(node, struct engine_peer, blocked);
+
+		list_push(&ep->blocked, &peer->blocked);
+		if (peer->state == PEER_UP)
+			engine_peer_flush(peer);
+		else if (engine_work_pending(peer))
+			engine_peer_connect(peer);
+		else if (!peer->up)
+			engine_peer_rest(peer);
+	}
+}

@@ -1,0 +1,105 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * Is a peer still there, and is it still needed? Looked at once in a while, outside the fast path, first of all
+ * for peers with work pending. Called with the domain held, from progress.
+ */
+#include "liveness.h"
+#include "follow.h"
+#include "lost.h"
+#include "peer.h"
+#include "recv.h"
+
+#define CHECKS_LOOK  128u /* peers that a liveness round looks at, in turn, */
+#define CHECKS_IDLE  16u  /* and those of them without work pending that it checks */
+#define CHECKS_TIMES 50u  /* more of both, at most, for rounds that were slept through */
+
+/* Does a posted receive name this peer? A shared queue knows no peers, only addresses. */
+static bool engine_peer_named_in(const struct engine_rxq *q, const struct engine_peer *peer)
+{
+	const struct list *node;
+
+	if (!q || q->shared)
+		return false;
+	for (node = q->posted.next; node != &q->posted; node = node->next)
+		if (container_of(node, struct engine_rx, link)->match.source == (uintptr_t)peer)
+			return true;
+	return false;
+}
+
+/* Is there nothing that leads to this peer, and nothing left of what it sent? */
+static bool engine_peer_gone(struct engine_peer *peer)
+{
+	struct engine_ep *ep = peer->ep;
+
+	if (peer->slots || peer->state != PEER_IDLE || peer->up || peer->held_cnt ||
+	    !list_empty(&peer->blocked))
+		return false;
+	for (uint32_t i = 0; i <= ep->rx_cnt; i++)
+		if (engine_peer_named_in(engine_rxq_at(ep, i), peer))
+			return false;
+	return true;
+}
+
+static void engine_peer_check(struct engine_peer *peer)
+{
+	for (uint32_t i = 0; i < peer->ep->wire_cnt; i++) {
+		struct wire_conn *conn = peer->conns[i];
+		int err = conn && peer->up & 1u << i ? conn->wire->ops->check(conn) : 0;
+
+		if (err) {
+			engine_peer_lost(peer, err, false);
+			return;
+		}
+	}
+}
+
+/* All peers have been looked at once more. */
+static void engine_checks_lap(struct engine_ep *ep)
+{
+	ep->checks += !ep->checks_skipped;
+	ep->checks_skipped = false;
+	ep->checks_left = ep->peer_cnt[0] + ep->peer_cnt[1];
+}
+
+/* Is it the turn of a peer without work pending? Each has one, then all of them the next. */
+static bool engine_check_turn(struct engine_peer *peer, uint32_t *idle)
+{
+	struct engine_ep *ep = peer->ep;
+
+	if (peer->checked == ep->checks)
+		return false;
+	if (!*idle) {
+		ep->checks_skipped = true;
+		return false;
+	}
+	--*idle;
+	peer->checked = ep->checks;
+	return true;
+}
+
+void engine_peers_check(struct engine_ep *ep, uint64_t rounds)
+{
+	uint32_t times = rounds < CHECKS_TIMES ? (uint32_t)rounds : CHECKS_TIMES;
+	uint32_t looks = times * CHECKS_LOOK, idle = times * CHECKS_IDLE;
+	struct list *node = NULL, *last = ep->all.prev;
+
+	if (ep->av)
+		engine_av_follow(ep->av);
+	while (looks-- && node != last && !list_empty(&ep->all)) {
+		struct engine_peer *peer;
+
+		if (!ep->checks_left)
+			engine_checks_lap(ep);
+		ep->checks_left--;
+		/* To the end, so that the next round begins with others. */
+		node = list_pop(&ep->all);
+		list_push(&ep->all, node);
+		peer = container_of(node, struct engine_peer, all);
+		if (!engine_work_pending(peer) && !engine_check_turn(peer, &idle))
+			continue;
+		if (engine_peer_gone(peer))
+			engine_peer_free(peer);
+		else
+			engine_peer_check(peer);
+	}
+}
