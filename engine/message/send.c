@@ -8,6 +8,7 @@
 #include "send.h"
 #include "access.h"
 #include "coll.h"
+#include "conns.h"
 #include "recv.h"
 #include "trigger.h"
 

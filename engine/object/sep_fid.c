@@ -7,11 +7,11 @@
 #include <rdma/fi_errno.h>
 #include "cntr.h"
 #include "cntr_fid.h"
+#include "conns.h"
 #include "ctx.h"
 #include "ep_fid.h"
 #include "guard.h"
 #include "no_call.h"
-#include "lost.h"
 #include "peer.h"
 #include "progress.h"
 #include "recv.h"
@@ -118,7 +118,7 @@ static void engine_sep_quiet(struct engine_ep *ep, const struct engine_tx_ctx *t
 
 	while ((peer = tx ? engine_sep_tx_peer(ep, tx) : engine_sep_rx_peer(ep, rx))) {
 		if (platform_now_ns() >= end)
-			engine_peer_lost(peer, -FI_ECONNABORTED, false);
+			engine_conn_broken(peer, -FI_ECONNABORTED);
 		engine_domain_progress(ep->domain);
 		platform_yield();
 	}

@@ -4,7 +4,7 @@
  * finds no room is queued. Called with the domain held: from the op tables' slots, and from progress.
  */
 #include "control.h"
-#include "lost.h"
+#include "conns.h"
 #include "peer.h"
 
 static bool engine_ctl_claim(struct engine_peer *peer, uint8_t op, uint64_t tag, uint64_t data,
@@ -41,7 +41,7 @@ static void engine_ctl_queue(struct engine_peer *peer, uint8_t op, uint64_t tag,
 		return; /* the credits go with what is queued */
 	ctl = pool_get(&peer->ep->ctl_pool);
 	if (!ctl) {
-		engine_peer_lost(peer, -FI_ENOMEM, false);
+		engine_conn_broken(peer, -FI_ENOMEM);
 		return;
 	}
 	ctl->packet = (struct packet){ .op = op, .tag = tag, .data = data };

@@ -4,7 +4,8 @@
  * under way with it fails above (domain->ops->lost). Called with the domain held.
  */
 #include "lost.h"
-#include "peer.h"
+#include "conns.h"
+#include "endpoint.h"
 
 void engine_peer_lost(struct engine_peer *peer, int err, bool orderly)
 {

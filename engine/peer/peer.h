@@ -1,14 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Peers: found by fi_addr_t or by who said hello, connected over the first wire that leads
- * there, and failed as a whole when their connection breaks.
+ * Peers: found by fi_addr_t or by who said hello, and known under whatever addresses name them.
  *
  * The caller holds the domain.
  */
 #ifndef WEFT_PEER_H
 #define WEFT_PEER_H
 
-#include "engine.h"
+#include "endpoint.h"
 
 /* engine_peer_new - a peer known by its address alone; NULL without memory */
 struct engine_peer *engine_peer_new(struct engine_ep *ep, const struct weft_addr *address,
@@ -42,12 +41,6 @@ static inline struct engine_peer *engine_peer_named(struct engine_ep *ep, fi_add
 
 	return likely(peer != NULL) ? peer : engine_peer_ctx(ep, addr, idx);
 }
-
-/* engine_conn_end - drop the conn over one wire (conn.c) */
-void engine_conn_end(struct engine_peer *peer, uint32_t idx);
-
-/* engine_peer_connect - begin to connect, when nothing is under way */
-void engine_peer_connect(struct engine_peer *peer);
 
 /* engine_peer_block - have progress look at this peer until nothing is queued for it */
 void engine_peer_block(struct engine_peer *peer);

@@ -5,7 +5,7 @@
  */
 #include "arrive.h"
 #include "access.h"
-#include "lost.h"
+#include "conns.h"
 #include "send.h"
 
 #define EAGER_LIMIT (1u << 20) /* eager payload that is believed, bytes */
@@ -353,7 +353,7 @@ static void engine_held_arrived(struct engine_held *held)
 	if (engine_is_request(&held->packet)) {
 		ret = engine_held_request(held);
 		if (ret)
-			engine_peer_lost(peer, ret, false);
+			engine_conn_broken(peer, ret);
 		return;
 	}
 	if (!held->rx) {

@@ -5,8 +5,8 @@
  */
 #include "flush.h"
 #include "access.h"
+#include "conns.h"
 #include "control.h"
-#include "peer.h"
 #include "recv.h"
 
 void engine_peer_flush(struct engine_peer *peer)

@@ -4,8 +4,8 @@
  * for peers with work pending. Called with the domain held, from progress.
  */
 #include "liveness.h"
+#include "conns.h"
 #include "follow.h"
-#include "lost.h"
 #include "peer.h"
 #include "recv.h"
 
@@ -47,7 +47,7 @@ static void engine_peer_check(struct engine_peer *peer)
 		int err = conn && peer->up & 1u << i ? conn->wire->ops->check(conn) : 0;
 
 		if (err) {
-			engine_peer_lost(peer, err, false);
+			engine_conn_broken(peer, err);
 			return;
 		}
 	}

@@ -6,9 +6,9 @@
  */
 #include <rdma/fi_errno.h>
 #include "access_on.h"
+#include "conns.h"
 #include "list.h"
 #include "loop.h"
-#include "lost.h"
 #include "send.h"
 #include "recv.h"
 
@@ -187,7 +187,7 @@ static void loop_deliver(struct loop *loop, struct loop_item *item)
 	if (engine_packet(ep, &loop->in, &item->packet, item->payload, avail, &dest)) {
 		/* Our own packet was refused: an operation of this process is broken beyond repair. */
 		platform_free(item);
-		engine_peer_lost(loop->in.peer, -FI_EIO, false);
+		engine_conn_broken(loop->in.peer, -FI_EIO);
 		return;
 	}
 	loop_count(loop);

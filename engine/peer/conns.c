@@ -9,6 +9,7 @@
  * brings the peer's full address (a service address names none) tries the better ones again
  * before the first message.
  */
+#include "conns.h"
 #include "auth.h"
 #include "ep_names.h"
 #include "follow.h"
@@ -57,6 +58,11 @@ void engine_conn_end(struct engine_peer *peer, uint32_t idx)
 
 	engine_conn_drop(peer, idx);
 	conn->wire->ops->disconnect(conn);
+}
+
+void engine_conn_broken(struct engine_peer *peer, int err)
+{
+	engine_peer_lost(peer, err, false);
 }
 
 /* What a new peer may send ahead: less and less of the budget, so that there is some for many. */
@@ -248,6 +254,15 @@ static int32_t engine_hello_age(const struct engine_peer *peer, const struct hel
 	return peer->epoch == hello->epoch ? (int32_t)(hello->life - peer->peer_life) : 1;
 }
 
+/* The other side is in another life: it is another program, or has given up the conns of the last one. */
+static void engine_life_over(struct engine_peer *peer, const struct hello *hello)
+{
+	if (peer->epoch != hello->epoch)
+		engine_peer_lost(peer, -FI_ECONNRESET, false);
+	else
+		engine_conn_broken(peer, -FI_ECONNRESET);
+}
+
 int engine_accept(struct wire *wire, const struct hello *hello, struct engine_peer **out,
 		  struct hello *answer)
 {
@@ -267,7 +282,7 @@ int engine_accept(struct wire *wire, const struct hello *hello, struct engine_pe
 			return -FI_ECONNRESET;
 		/* With nothing up, what was queued since the end of the last life is for this one. */
 		if (peer->up && engine_hello_age(peer, hello) > 0)
-			engine_peer_lost(peer, -FI_ECONNRESET, false);
+			engine_life_over(peer, hello);
 		if (peer->conns[wire->idx] && peer->ours & bit) {
 			if (ep->epoch < hello->epoch)
 				return -FI_EALREADY;
@@ -275,7 +290,7 @@ int engine_accept(struct wire *wire, const struct hello *hello, struct engine_pe
 				engine_conn_end(peer, wire->idx);
 		}
 		if (peer->conns[wire->idx])
-			engine_peer_lost(peer, -FI_ECONNRESET, false);
+			engine_conn_broken(peer, -FI_ECONNRESET);
 	}
 	engine_hello(peer, answer);
 	*out = peer;
@@ -346,7 +361,7 @@ void engine_conn_up(struct wire_conn *conn, const struct hello *hello)
 	if (peer->up && engine_hello_age(peer, hello) > 0) {
 		/* What we said on this conn is of the life that ends here: begin anew. */
 		engine_conn_forsake(peer, conn);
-		engine_peer_lost(peer, -FI_ECONNRESET, false);
+		engine_life_over(peer, hello);
 		return;
 	}
 	if (!peer->up)
@@ -433,8 +448,10 @@ void engine_conn_down(struct wire_conn *conn, int err)
 	engine_conn_drop(peer, idx);
 	if (was_up && !err && peer->up) /* another wire may have something to deliver still */
 		engine_peer_route(peer);
+	else if (was_up && err)
+		engine_conn_broken(peer, err);
 	else if (was_up)
-		engine_peer_lost(peer, err ? err : -FI_ECONNRESET, !err);
+		engine_peer_lost(peer, -FI_ECONNRESET, true);
 	else
 		engine_connect_failed(peer, idx, err);
 }
