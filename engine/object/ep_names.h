@@ -16,7 +16,6 @@
 
 #include "engine.h"
 
-#define ENGINE_NAME_MAX 64u /* bytes of an address, of any family, with a string's NUL */
 #define ENGINE_TEXT_MAX \
 	256u /* characters of a string, of ours or not, and bytes of a cell, at most */
 

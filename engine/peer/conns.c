@@ -11,7 +11,6 @@
  */
 #include "conns.h"
 #include "auth.h"
-#include "ep_names.h"
 #include "follow.h"
 #include "lost.h"
 #include "peer.h"

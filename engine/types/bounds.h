@@ -25,6 +25,7 @@
 #define ENGINE_PARAM_BUDGET "rx_budget"		  /* FI_<PROVIDER>_RX_BUDGET */
 #define ENGINE_CTX_CNT \
 	1024u /* contexts of a domain, and sharers of one, as answered: memory bounds them */
+#define ENGINE_NAME_MAX	      64u /* bytes of an address, of any family, with a string's NUL */
 #define ENGINE_MIN_MULTI_RECV 4096u /* default of FI_OPT_MIN_MULTI_RECV */
 /* What every provider over the engine offers for its contexts (offer.c). */
 #define ENGINE_TX_CAPS                                                                 \
