@@ -11,8 +11,6 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#include <rdma/fabric.h>
-
 static FILE *open_to_write(const char *path)
 {
 	FILE *to = fopen(path, "we");
@@ -75,18 +73,6 @@ void results_sort(struct result *rows, size_t cnt)
 {
 	if (cnt)
 		qsort(rows, cnt, sizeof(*rows), by_test);
-}
-
-char *results_config_format(const struct results_config *config, char *text, size_t len)
-{
-	char api[32] = "";
-
-	if (config->api)
-		snprintf(api, sizeof(api), "libfabric %u.%u, ", FI_MAJOR(config->api),
-			 FI_MINOR(config->api));
-	snprintf(text, len, "%s %s; %s%s, %s", config->provider, config->prov_version, api,
-		 config->build, config->library);
-	return text;
 }
 
 static void print_config(FILE *to, const char *label, const struct results_config *config)
