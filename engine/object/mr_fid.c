@@ -9,6 +9,7 @@
  */
 #include <rdma/fi_errno.h>
 #include "auth.h"
+#include "cntr.h"
 #include "guard.h"
 #include "mr_fid.h"
 #include "no_call.h"

@@ -5,6 +5,7 @@
 #include <rdma/fi_errno.h>
 #include "auth.h"
 #include "mr_fid.h"
+#include "resolve.h"
 #include <cmocka.h>
 
 #define RMA (FI_REMOTE_READ | FI_REMOTE_WRITE)

@@ -9,9 +9,9 @@
 #include "atomics.h"
 #include "cntr.h"
 #include "copy.h"
-#include "mr_fid.h"
 #include "peer.h"
 #include "recv.h"
+#include "resolve.h"
 #include "send.h"
 
 #define REPLY_MAX (1u << 30) /* payload of one RESPONSE, bytes */

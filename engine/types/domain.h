@@ -73,7 +73,7 @@ struct engine_domain {
 		works; /* struct engine_work that has not begun, in the order of the calls */
 	struct pool work_pool;
 	struct list early;     /* endpoints that are not enabled, domain_link (ep_early.h) */
-	struct engine_mrs *mr; /* memory regions (mr_fid.h), owned */
+	struct engine_mrs *mr; /* memory regions (regions.h), owned */
 	struct engine_eq
 		*eq; /* of what has none of its own when it is enabled or opened; or NULL */
 	const struct engine_domain_ops *ops;
