@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
  * One-sided operations: RMA and atomics. The initiator's side is access_now.c and access.c under the
- * calls of rma.c and atomic.c, the target's is target.c.
+ * calls of rma.c and atomic.c, the target's is target.c, reply.c, update.c and ack.c.
  *
  *	initiator			target
  *	WRITE, ATOMIC (seq)	->	carried out in its turn
@@ -30,17 +30,10 @@
 #define WEFT_ACCESS_H
 
 #include <rdma/fi_atomic.h>
+#include "ack.h"
 #include "engine.h"
-
-#define ENGINE_ATOMIC_MAX \
-	3968u /* bytes of operand of one atomic operation: two fit in a request */
-
-/*
- * A request of up to ENGINE_EARLY_LEN bytes may come before its turn; with a value to compare with
- * for each operand and all that names its targets it has at most ENGINE_EARLY_MAX.
- */
-#define ENGINE_EARLY_LEN 128u
-#define ENGINE_EARLY_MAX 512u
+#include "reply.h"
+#include "target.h"
 
 /* One operation, as the calls express it; lives on the caller's stack. */
 struct engine_access {
@@ -254,58 +247,6 @@ int engine_response(struct engine_peer *peer, const struct packet *packet, const
 		    size_t avail, struct wire_dest *dest);
 /* engine_response_arrived - what the wire was writing for @tx is there */
 void engine_response_arrived(struct engine_tx *tx);
-
-/*
- * engine_request - carry out a request that has its turn
- * @ctx: receive context that is told of it
- * Returns 0 (the initiator was answered) or -FI_E* for one that no peer of this version sends.
- */
-int engine_request(struct engine_rx_ctx *ctx, struct engine_peer *peer,
-		   const struct packet *packet, const void *payload);
-
-/* engine_request_write - engine_request() for such a one, all of it there */
-int engine_request_write(struct engine_rx_ctx *ctx, struct engine_peer *peer,
-			 const struct packet *packet, const void *payload);
-
-/* engine_request_atomic - engine_request() for any PACKET_ATOMIC */
-int engine_request_atomic(struct engine_rx_ctx *ctx, struct engine_peer *peer,
-			  const struct packet *packet, const void *payload);
-
-/*
- * engine_request_stream - begin a write that has its turn and whose payload is still to come
- * @dest: out: where it goes
- * Returns what engine_request() does.
- */
-int engine_request_stream(struct engine_rx_ctx *ctx, struct engine_peer *peer,
-			  const struct packet *packet, struct wire_dest *dest);
-
-/* engine_landed - the payload of a large write is there; takes rx, linked nowhere */
-void engine_landed(struct engine_rx *rx);
-/* engine_landing_drop - give up a large write or the source of a read; takes landing */
-void engine_landing_drop(struct engine_ep *ep, struct engine_landing *landing);
-
-/* engine_replies_push - send what peers have read; false while some of it finds no room */
-bool engine_replies_push(struct engine_peer *peer);
-/* engine_replies_drop - forget it: the peer is gone */
-void engine_replies_drop(struct engine_peer *peer);
-
-/* engine_ack_list - have the peer told how far its requests have come, at the end of this round or later */
-void engine_ack_list(struct engine_peer *peer, enum engine_ack_when when);
-
-/* engine_ack_due - a packet with these flags has come, of which an ACK is to tell */
-static inline void engine_ack_due(struct engine_peer *peer, uint32_t flags)
-{
-	enum engine_ack_when when = flags & PACKET_ACKED ? ACK_NOW : ACK_LATER;
-
-	if (unlikely(peer->ack_due < when))
-		engine_ack_list(peer, when);
-}
-
-/* engine_acks_send - tell those whose time has come; from progress */
-void engine_acks_send(struct engine_ep *ep);
-
-/* engine_acks_hurry - nobody may come by for a while: tell all the others too */
-void engine_acks_hurry(struct engine_ep *ep);
 
 /* Slots that need no lock. Source: fi_atomic(3) */
 int engine_atomic_writevalid(struct fid_ep *ep, enum fi_datatype datatype, enum fi_op op,

@@ -81,4 +81,14 @@ enum engine_flag {
 /* Flags of a send that ends later than it leaves, or must not leave yet. */
 #define ENGINE_SLOW (PACKET_DELIVERY | PACKET_ACKED | ENGINE_FENCE)
 
+#define ENGINE_ATOMIC_MAX \
+	3968u /* bytes of operand of one atomic operation: two fit in a request */
+
+/*
+ * A request of up to ENGINE_EARLY_LEN bytes may come before its turn; with a value to compare with
+ * for each operand and all that names its targets it has at most ENGINE_EARLY_MAX.
+ */
+#define ENGINE_EARLY_LEN 128u
+#define ENGINE_EARLY_MAX 512u
+
 #endif

@@ -1,0 +1,63 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * Acknowledgement of one-sided requests: which peers are to be told how far theirs have come, and when.
+ * Called with the domain held, from progress.
+ */
+#include "ack.h"
+#include "control.h"
+
+/* All that the peer sent before that seq is there, and carried out if it was a request. */
+static uint32_t engine_arrived(const struct engine_peer *peer)
+{
+	uint32_t seq = peer->rx_seq;
+	const struct list *node;
+
+	if (!list_empty(&peer->filling))
+		seq = (uint32_t)container_of(peer->filling.next, struct engine_rx, filling)
+			      ->peer_id;
+	for (node = peer->arriving.next; node != &peer->arriving; node = node->next) {
+		const struct engine_held *held = container_of(node, struct engine_held,
+							      arriving);
+
+		if ((int32_t)(held->packet.seq - seq) < 0)
+			seq = held->packet.seq;
+	}
+	return seq;
+}
+
+/* @hold: an ACK may wait for what the program answers */
+static void engine_acks_tell(struct engine_ep *ep, bool hold)
+{
+	struct list *node, *after;
+
+	list_for_each(node, after, &ep->acks) {
+		struct engine_peer *peer = container_of(node, struct engine_peer, ack_link);
+
+		uint32_t seq = engine_arrived(peer);
+
+		/* What is queued goes first, a refusal perhaps. */
+		if (!list_empty(&peer->ctl))
+			continue;
+		if (seq == peer->rx_seq) {
+			list_remove(&peer->ack_link);
+			peer->ack_due = ACK_NONE;
+		}
+		if (seq != peer->ack_told)
+			engine_ack(peer, seq, hold);
+	}
+}
+
+void engine_acks_send(struct engine_ep *ep)
+{
+	engine_acks_tell(ep, true);
+}
+
+void engine_acks_hurry(struct engine_ep *ep)
+{
+	if (ep->ctx.copied) /* the conns are those of the process that forked */
+		return;
+	while (!list_empty(&ep->acks_later))
+		engine_ack_list(container_of(ep->acks_later.next, struct engine_peer, ack_link),
+				ACK_NOW);
+	engine_acks_tell(ep, false);
+}
