@@ -5,7 +5,6 @@
  * receive of its own that points into the buffer. The buffer is the program's again with the
  * completion of the last part, which says so. Called with the domain held.
  */
-#include "access.h"
 #include "cntr.h"
 #include "recv.h"
 
@@ -142,7 +141,7 @@ void engine_rx_drop(struct engine_domain *domain, struct engine_rx *rx)
 	struct engine_rx *whole = rx->whole;
 
 	if (rx->landing) {
-		engine_landing_drop(rx->peer->ep, rx->landing);
+		rx->landing->ops->drop(rx->peer->ep, rx->landing);
 		rx->landing = NULL;
 	}
 	if (!(rx->flags & ENGINE_PART)) {

@@ -6,7 +6,6 @@
  */
 #include "recv.h"
 #include "refuse.h"
-#include "access.h"
 #include "guard.h"
 #include "post.h"
 #include "send.h"
@@ -59,7 +58,7 @@ void engine_recv_error(struct engine_domain *domain, struct engine_rx *rx, int e
 
 	if (rx->landing) {
 		/* A peer's write: it is not ours to tell of. */
-		engine_landing_drop(rx->peer->ep, rx->landing);
+		rx->landing->ops->drop(rx->peer->ep, rx->landing);
 		rx->landing = NULL;
 		pool_put(&domain->rx_pool, rx);
 		return;

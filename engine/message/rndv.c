@@ -19,7 +19,6 @@
  *
  * Called with the domain held: from receives that are posted, and from progress.
  */
-#include "access.h"
 #include "recv.h"
 #include "send.h"
 
@@ -45,7 +44,7 @@ static void engine_rndv_finish(struct engine_rx *rx, bool tell)
 
 	list_remove(&rx->link);
 	if (rx->landing)
-		engine_landed(rx);
+		rx->landing->ops->arrived(rx);
 	else
 		engine_recv_done(peer->ep->domain, rx);
 	if (tell)

@@ -68,6 +68,29 @@ static int request_write(struct engine_rx_ctx *ctx, struct engine_peer *peer,
 	return 0;
 }
 
+void engine_landing_drop(struct engine_ep *ep, struct engine_landing *landing)
+{
+	landing_release(landing);
+	pool_put(&ep->landing_pool, landing);
+}
+
+void engine_landed(struct engine_rx *rx)
+{
+	struct engine_peer *peer = rx->peer;
+
+	engine_request_told(rx->ctx, rx->landing, FI_REMOTE_WRITE);
+	if (rx->flags & PACKET_CQ_DATA)
+		engine_request_told_data(rx->ctx, peer, FI_RMA, rx->data, rx->len);
+	engine_landing_drop(peer->ep, rx->landing);
+	rx->landing = NULL;
+	pool_put(&peer->ep->domain->rx_pool, rx);
+}
+
+static const struct engine_landing_ops landing_ops = {
+	.arrived = engine_landed,
+	.drop = engine_landing_drop,
+};
+
 /* Where the payload of a large write of @len bytes will go. 0, or -FI_E* that the initiator is told */
 static int landing_open(struct engine_rx_ctx *ctx, struct engine_peer *peer,
 			const struct packet *packet, const struct request *r, uint64_t len,
@@ -93,6 +116,7 @@ static int landing_open(struct engine_rx_ctx *ctx, struct engine_peer *peer,
 	rx->len = rx->cap = len;
 	rx->flags = packet->flags & (PACKET_CQ_DATA | PACKET_COUNTED);
 	rx->iov_cnt = 0;
+	landing->ops = &landing_ops;
 	rx->landing = landing;
 	*out = rx;
 	return 0;
@@ -153,24 +177,6 @@ int engine_request_stream(struct engine_rx_ctx *ctx, struct engine_peer *peer,
 					    packet->len, dest->iov);
 	dest->cookie = rx;
 	return 0;
-}
-
-void engine_landing_drop(struct engine_ep *ep, struct engine_landing *landing)
-{
-	landing_release(landing);
-	pool_put(&ep->landing_pool, landing);
-}
-
-void engine_landed(struct engine_rx *rx)
-{
-	struct engine_peer *peer = rx->peer;
-
-	engine_request_told(rx->ctx, rx->landing, FI_REMOTE_WRITE);
-	if (rx->flags & PACKET_CQ_DATA)
-		engine_request_told_data(rx->ctx, peer, FI_RMA, rx->data, rx->len);
-	engine_landing_drop(peer->ep, rx->landing);
-	rx->landing = NULL;
-	pool_put(&peer->ep->domain->rx_pool, rx);
 }
 
 int engine_request(struct engine_rx_ctx *ctx, struct engine_peer *peer,

@@ -75,11 +75,23 @@ struct engine_tx {
 	struct engine_update update; /* PACKET_ATOMIC */
 };
 
+struct engine_ep;
+struct engine_landing;
 struct engine_mr;
+struct engine_rx;
 
-/* Where the payload of a large write goes. */
+/* What becomes of a large write whose payload comes like that of a receive: onesided/ sets it. */
+struct engine_landing_ops {
+	/* arrived - all of it is there; takes @rx, linked nowhere */
+	void (*arrived)(struct engine_rx *rx);
+	/* drop - give it up; takes @landing */
+	void (*drop)(struct engine_ep *ep, struct engine_landing *landing);
+};
+
+/* Where the payload of a large write goes, or what a large read is sent from. */
 struct engine_landing {
 	struct pool_object pool;
+	const struct engine_landing_ops *ops; /* of a write */
 	struct engine_mr *mr[PACKET_TARGET_MAX];
 	uint64_t len[PACKET_TARGET_MAX]; /* bytes in each */
 	uint32_t mr_cnt;
