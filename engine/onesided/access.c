@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
  * The initiator's side of one-sided operations: requests that are kept until they end. Called with the
- * domain held, from calls (access_now.c), from progress and from what was deferred.
+ * domain held, from calls (now.c), from progress and from what was deferred.
  */
 #include <rdma/fi_errno.h>
 #include "access.h"

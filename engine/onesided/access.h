@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * One-sided operations: RMA and atomics. The initiator's side is access_now.c and access.c under the
+ * One-sided operations: RMA and atomics. The initiator's side is now.c and access.c under the
  * calls of rma.c and atomic.c, the target's is target.c, reply.c, update.c and ack.c.
  *
  *	initiator			target

@@ -5,12 +5,12 @@
  * domain held.
  */
 #include <rdma/fi_errno.h>
-#include "access_on.h"
 #include "conns.h"
 #include "list.h"
 #include "loop.h"
-#include "send.h"
+#include "now.h"
 #include "recv.h"
+#include "send.h"
 
 #define LOOP_CLAIM_MAX WIRE_REQUEST_MAX
 #define LOOP_QUEUE_MAX 1024u /* packets on their way */

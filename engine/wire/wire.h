@@ -335,7 +335,7 @@ struct wire_ops {
 
 	/*
 	 * access - a small one-sided operation to a peer that is ready and whose route this is:
-	 * engine_access_on() of access_on.h, instantiated like send. Not NULL.
+	 * engine_access_on() of now.h, instantiated like send. Not NULL.
 	 * Returns false when there was no room (nothing happened).
 	 */
 	bool (*access)(struct engine_ctx *ctx, struct engine_peer *peer,

@@ -3,7 +3,7 @@
  * The TCP wire as the engine sees it, and the engine's fast path over it. The engine calls it on
  * the thread that holds the endpoint's domain.
  */
-#include "access_on.h"
+#include "now.h"
 #include "send.h"
 #include "tcp.h"
 #include "tcp_wire.h"

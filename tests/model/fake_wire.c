@@ -10,9 +10,9 @@
 #define _GNU_SOURCE
 #include <sys/eventfd.h>
 #include <unistd.h>
-#include "access_on.h"
 #include "copy.h"
 #include "fake_conn.h"
+#include "now.h"
 #include "send.h"
 
 struct list fake_wires = { &fake_wires, &fake_wires };

@@ -8,7 +8,6 @@
  */
 #include <rdma/fi_errno.h>
 #include "accept.h"
-#include "access_on.h"
 #include "arrive.h"
 #include "attention.h"
 #include "conn.h"
@@ -19,6 +18,7 @@
 #include "help.h"
 #include "key_access.h"
 #include "lines.h"
+#include "now.h"
 #include "send.h"
 #include "share.h"
 #include "shm.h"

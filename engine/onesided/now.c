@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
  * One-sided operations as calls of the program, from the slots of rma.c and atomic.c. A small one that
- * nothing stands in the way of goes straight into the wire (access_on.h), all others to engine_access().
+ * nothing stands in the way of goes straight into the wire (now.h), all others to engine_access().
  * These take the domain.
  */
 #include <rdma/fi_errno.h>

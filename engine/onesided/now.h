@@ -2,10 +2,10 @@
 /*
  * A small one-sided operation that nothing stands in the way of, straight into the wire: the path that a
  * provider instantiates over its wire, for wire_ops.access. It is kept only if something comes back for it.
- * From access_now.c, with the domain held.
+ * From now.c, with the domain held.
  */
-#ifndef WEFT_ACCESS_ON_H
-#define WEFT_ACCESS_ON_H
+#ifndef WEFT_NOW_H
+#define WEFT_NOW_H
 
 #include "access.h"
 #include "copy.h"
