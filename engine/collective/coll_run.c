@@ -5,7 +5,7 @@
  * only note what happened; rounds are run by engine_coll_run(). The caller holds the domain.
  */
 #include "coll.h"
-#include "cntr.h"
+#include "complete.h"
 #include "peer.h"
 #include "recv.h"
 #include "send.h"
@@ -425,7 +425,9 @@ static bool coll_round_start(struct coll_op *op)
 static void coll_tell(const struct coll_op *op)
 {
 	struct engine_cq *cq = op->tx && op->tx->cq ? op->tx->cq : op->rx ? op->rx->cq : NULL;
-	struct cq_entry *e;
+	struct cq_entry entry = { .context = op->context,
+				  .flags = FI_COLLECTIVE,
+				  .src = FI_ADDR_NOTAVAIL };
 
 	if (op->tx)
 		engine_count(op->tx->cntr[ENGINE_CNTR_WRITE], op->error, 0);
@@ -440,15 +442,9 @@ static void coll_tell(const struct coll_op *op)
 			.src_addr = FI_ADDR_NOTAVAIL,
 		};
 
-		cq_push_error(&cq->queue, &err, FI_ADDR_NOTAVAIL);
+		engine_complete_error(cq, &err);
 	} else { /* a selective queue, too: nobody would know without */
-		e = cq_slot(&cq->queue);
-		if (!e)
-			return;
-		*e = (struct cq_entry){ .context = op->context,
-					.flags = FI_COLLECTIVE,
-					.src = FI_ADDR_NOTAVAIL };
-		cq_push(&cq->queue);
+		engine_complete(cq, &entry);
 	}
 }
 

@@ -5,7 +5,7 @@
  * receive of its own that points into the buffer. The buffer is the program's again with the
  * completion of the last part, which says so. Called with the domain held.
  */
-#include "cntr.h"
+#include "complete.h"
 #include "recv.h"
 
 static size_t engine_multi_free(const struct engine_rx *whole)
@@ -65,16 +65,14 @@ struct engine_rx *engine_multi_take(struct engine_domain *domain, struct engine_
 /* The entry that says nothing but that a buffer is released. */
 static void engine_multi_released(struct engine_rx_ctx *ctx, const struct engine_rx *whole)
 {
-	struct cq_entry *e = ctx->cq ? cq_slot(&ctx->cq->queue) : NULL;
-
-	if (!e)
-		return;
-	*e = (struct cq_entry){
+	struct cq_entry entry = {
 		.context = whole->context,
 		.flags = FI_MULTI_RECV,
 		.src = FI_ADDR_NOTAVAIL,
 	};
-	cq_push(&ctx->cq->queue);
+
+	if (ctx->cq)
+		engine_complete(ctx->cq, &entry);
 }
 
 void engine_multi_close(struct engine_domain *domain, struct engine_rx *whole)

@@ -4,19 +4,13 @@
  * later receive (FI_CLAIM) or drop (FI_DISCARD), and for an operation to cancel. Called with the domain
  * held. Source: fi_msg(3), fi_tagged(3), fi_cancel in fi_endpoint(3).
  */
+#include "complete.h"
 #include "post.h"
 
 /* Completion of a FI_PEEK or FI_DISCARD: what the message is, and no data. */
 static void engine_peek_done(const struct engine_want *want, const struct engine_held *held)
 {
-	struct cq_entry *e;
-
-	if (!(want->flags & ENGINE_COMPLETE) || !held->ctx->cq)
-		return;
-	e = cq_slot(&held->ctx->cq->queue);
-	if (!e)
-		return;
-	*e = (struct cq_entry){
+	struct cq_entry entry = {
 		.context = want->context,
 		.flags = FI_RECV | (want->flags & PACKET_TAGGED ? FI_TAGGED : FI_MSG) |
 			 (held->packet.flags & PACKET_CQ_DATA ? FI_REMOTE_CQ_DATA : 0),
@@ -25,7 +19,9 @@ static void engine_peek_done(const struct engine_want *want, const struct engine
 		.tag = held->packet.tag,
 		.src = held->peer->told,
 	};
-	cq_push(&held->ctx->cq->queue);
+
+	if (want->flags & ENGINE_COMPLETE && held->ctx->cq)
+		engine_complete(held->ctx->cq, &entry);
 }
 
 static void engine_peek_failed(struct engine_rx_ctx *ctx, const struct engine_want *want)
@@ -39,7 +35,7 @@ static void engine_peek_failed(struct engine_rx_ctx *ctx, const struct engine_wa
 		.src_addr = FI_ADDR_NOTAVAIL,
 	};
 
-	cq_push_error(&ctx->cq->queue, &err, FI_ADDR_NOTAVAIL);
+	engine_complete_error(ctx->cq, &err);
 }
 
 static ssize_t engine_peek(struct engine_ctx *ctx, const struct engine_want *want,

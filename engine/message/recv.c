@@ -47,7 +47,7 @@ static void engine_recv_tell_error(const struct engine_rx *rx, int err, fi_addr_
 	};
 
 	if (rx->ctx->cq)
-		cq_push_error(&rx->ctx->cq->queue, &entry, src);
+		engine_complete_error(rx->ctx->cq, &entry);
 }
 
 void engine_recv_error(struct engine_domain *domain, struct engine_rx *rx, int err)

@@ -10,9 +10,9 @@
 #ifndef WEFT_RECV_H
 #define WEFT_RECV_H
 
-#include "cntr.h"
-#include "copy.h"
 #include "coll.h"
+#include "complete.h"
+#include "copy.h"
 #include "credit.h"
 #include "peer.h"
 
@@ -146,27 +146,6 @@ uint64_t engine_part_flags(const struct engine_rx *part);
 void engine_part_free(struct engine_domain *domain, struct engine_rx *part, bool told);
 void engine_recv_end(struct engine_domain *domain, struct engine_rx *rx);
 void engine_rx_drop(struct engine_domain *domain, struct engine_rx *rx);
-
-/* engine_recv_entry - write the completion of a receive; @more: flags besides those of the message */
-static inline void engine_recv_entry(const struct engine_rx *rx, uint64_t more)
-{
-	struct cq *q = &rx->ctx->cq->queue;
-	struct cq_entry *e = cq_slot(q);
-
-	if (unlikely(!e))
-		return;
-	*e = (struct cq_entry){
-		.context = rx->context,
-		.flags = FI_RECV | (rx->flags & PACKET_TAGGED ? FI_TAGGED : FI_MSG) |
-			 (rx->flags & PACKET_CQ_DATA ? FI_REMOTE_CQ_DATA : 0) | more,
-		.len = rx->len,
-		.buf = rx->iov[0].iov_base,
-		.data = rx->data,
-		.tag = rx->tag,
-		.src = rx->peer->told,
-	};
-	cq_push(q);
-}
 
 /* engine_recv_done - the message of a receive is there whole; takes rx, which is linked nowhere */
 static inline void engine_recv_done(struct engine_domain *domain, struct engine_rx *rx)

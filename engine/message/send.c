@@ -80,15 +80,11 @@ static void engine_tx_count(struct engine_tx *tx, struct engine_cntr *cntr, int 
 
 static void engine_tx_done(struct engine_tx *tx, uint64_t kind)
 {
-	struct cq *queue = &tx->ctx->cq->queue;
-	struct cq_entry *e = cq_slot(queue);
+	struct cq_entry entry = { .context = tx->context,
+				  .flags = kind,
+				  .src = FI_ADDR_NOTAVAIL };
 
-	if (!e)
-		return;
-	*e = (struct cq_entry){ .context = tx->context,
-				.flags = kind,
-				.src = FI_ADDR_NOTAVAIL };
-	cq_push(queue);
+	engine_complete(tx->ctx->cq, &entry);
 }
 
 void engine_tx_end(struct engine_tx *tx, int status)
@@ -121,7 +117,7 @@ void engine_tx_end(struct engine_tx *tx, int status)
 			.src_addr = tx->peer->told,
 		};
 
-		cq_push_error(&ctx->cq->queue, &err, tx->peer->told);
+		engine_complete_error(ctx->cq, &err);
 	}
 	engine_tx_free(tx);
 }

@@ -10,7 +10,7 @@
 #ifndef WEFT_SEND_H
 #define WEFT_SEND_H
 
-#include "cntr.h"
+#include "complete.h"
 #include "contexts.h"
 #include "control.h"
 #include "copy.h"
@@ -88,26 +88,6 @@ static inline bool engine_fenced(struct engine_peer *peer)
 	if (engine_quiet_open(peer))
 		engine_ask(peer);
 	return engine_outstanding(peer);
-}
-
-/* engine_send_done - a send of @len bytes went well: count it, and write its completion if it wants one */
-static inline void engine_send_done(struct engine_tx_ctx *tx, void *context, uint32_t flags,
-				    size_t len)
-{
-	struct cq_entry *e;
-
-	engine_count(tx->cntr[ENGINE_CNTR_SEND], 0, len);
-	if (!(flags & ENGINE_COMPLETE))
-		return;
-	e = cq_slot(&tx->cq->queue);
-	if (unlikely(!e))
-		return;
-	*e = (struct cq_entry){
-		.context = context,
-		.flags = FI_SEND | (flags & PACKET_TAGGED ? FI_TAGGED : FI_MSG),
-		.src = FI_ADDR_NOTAVAIL,
-	};
-	cq_push(&tx->cq->queue);
 }
 
 /* engine_fill - @len bytes of a claimed packet's payload, from the beginning of @iov */

@@ -6,6 +6,7 @@
  * fi_endpoint(3), notes.
  */
 #include <rdma/fi_errno.h>
+#include "complete.h"
 #include "endpoint.h"
 #include "quiet.h"
 
@@ -29,7 +30,7 @@ static void engine_quiet_error(struct engine_peer *peer, int err, bool told)
 			fi_strerror(-err));
 	engine_count(ctx->cntr[ENGINE_CNTR_WRITE], err, 0);
 	if (told && ctx->cq)
-		cq_push_error(&ctx->cq->queue, &entry, peer->told);
+		engine_complete_error(ctx->cq, &entry);
 }
 
 int engine_quiet_refused(struct engine_peer *peer, uint32_t seq, int err)

@@ -13,33 +13,12 @@
 #ifndef WEFT_QUIET_H
 #define WEFT_QUIET_H
 
-#include "cntr.h"
 #include "unanswered.h"
 
 /* engine_is_quiet - is a request with these flags complete once the wire has it? */
 static inline bool engine_is_quiet(uint32_t flags, const struct wire_ops *wire)
 {
 	return !(flags & ENGINE_DELIVERED) && (!(flags & ENGINE_ARRIVED) || wire->arrives);
-}
-
-/* engine_quiet_end - the program's completion of a small request of kind @op; see engine_send_done() */
-static inline void engine_quiet_end(struct engine_tx_ctx *ctx, void *context, uint8_t op,
-				    uint32_t flags, size_t len)
-{
-	struct cq_entry *e;
-
-	engine_count(ctx->cntr[ENGINE_CNTR_WRITE], 0, len);
-	if (!(flags & ENGINE_COMPLETE))
-		return;
-	e = cq_slot(&ctx->cq->queue);
-	if (unlikely(!e))
-		return;
-	*e = (struct cq_entry){
-		.context = context,
-		.flags = (op == PACKET_ATOMIC ? FI_ATOMIC : FI_RMA) | FI_WRITE,
-		.src = FI_ADDR_NOTAVAIL,
-	};
-	cq_push(&ctx->cq->queue);
 }
 
 /* engine_quiet_refused - the peer has refused the one at @seq. 0, or -FI_EINVAL: there is none */

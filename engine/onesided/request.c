@@ -4,6 +4,7 @@
  * told of it. Called with the domain held, from target.c, reply.c and update.c.
  */
 #include <rdma/fi_errno.h>
+#include "complete.h"
 #include "request.h"
 
 int engine_request_read(const struct packet *packet, const void *payload, size_t own_len,
@@ -112,17 +113,15 @@ void engine_request_told(struct engine_rx_ctx *ctx, const struct engine_landing 
 void engine_request_told_data(struct engine_rx_ctx *ctx, struct engine_peer *peer,
 			      uint64_t flags, uint64_t data, size_t len)
 {
-	struct cq_entry *e = ctx->cq ? cq_slot(&ctx->cq->queue) : NULL;
-
-	if (!e)
-		return;
-	*e = (struct cq_entry){
+	struct cq_entry entry = {
 		.flags = FI_REMOTE_CQ_DATA | FI_REMOTE_WRITE | flags,
 		.len = len,
 		.data = data,
 		.src = peer->told,
 	};
-	cq_push(&ctx->cq->queue);
+
+	if (ctx->cq)
+		engine_complete(ctx->cq, &entry);
 }
 
 void engine_request_refuse(struct engine_peer *peer, uint64_t which, int err)

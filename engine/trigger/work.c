@@ -6,6 +6,7 @@
 #include <rdma/fi_errno.h>
 #include "access.h"
 #include "cntr.h"
+#include "complete.h"
 #include "copy.h"
 #include "directions.h"
 #include "progress.h"
@@ -102,7 +103,7 @@ static void work_fail(struct engine_work *work, int err)
 	};
 
 	if (cq)
-		cq_push_error(&cq->queue, &entry, FI_ADDR_NOTAVAIL);
+		engine_complete_error(cq, &entry);
 	if (work->of)
 		engine_deferred_end(own, work->also, work_flags(work), err, 0);
 	else

@@ -1,0 +1,89 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * Completions: what is written into completion queues, errors among it, is written here and nowhere else.
+ * The paths that end a small operation inline their entry, all others come by engine_complete().
+ *
+ * The caller holds the domain: it is the queue's only writer.
+ */
+#ifndef WEFT_COMPLETE_H
+#define WEFT_COMPLETE_H
+
+#include "cntr.h"
+#include "peers.h"
+
+/* engine_complete - write an entry; without memory it is lost, and the queue overrun. @cq: not NULL */
+static inline void engine_complete(struct engine_cq *cq, const struct cq_entry *entry)
+{
+	struct cq_entry *e = cq_slot(&cq->queue);
+
+	if (unlikely(!e))
+		return;
+	*e = *entry;
+	cq_push(&cq->queue);
+}
+
+/* engine_complete_error - the same for an error, of the source that @err names; copied, with its data */
+void engine_complete_error(struct engine_cq *cq, const struct fi_cq_err_entry *err);
+
+/* engine_send_done - a send of @len bytes went well: count it, and write its completion if it wants one */
+static inline void engine_send_done(struct engine_tx_ctx *tx, void *context, uint32_t flags,
+				    size_t len)
+{
+	struct cq_entry *e;
+
+	engine_count(tx->cntr[ENGINE_CNTR_SEND], 0, len);
+	if (!(flags & ENGINE_COMPLETE))
+		return;
+	e = cq_slot(&tx->cq->queue);
+	if (unlikely(!e))
+		return;
+	*e = (struct cq_entry){
+		.context = context,
+		.flags = FI_SEND | (flags & PACKET_TAGGED ? FI_TAGGED : FI_MSG),
+		.src = FI_ADDR_NOTAVAIL,
+	};
+	cq_push(&tx->cq->queue);
+}
+
+/* engine_quiet_end - the program's completion of a small request of kind @op; see engine_send_done() */
+static inline void engine_quiet_end(struct engine_tx_ctx *ctx, void *context, uint8_t op,
+				    uint32_t flags, size_t len)
+{
+	struct cq_entry *e;
+
+	engine_count(ctx->cntr[ENGINE_CNTR_WRITE], 0, len);
+	if (!(flags & ENGINE_COMPLETE))
+		return;
+	e = cq_slot(&ctx->cq->queue);
+	if (unlikely(!e))
+		return;
+	*e = (struct cq_entry){
+		.context = context,
+		.flags = (op == PACKET_ATOMIC ? FI_ATOMIC : FI_RMA) | FI_WRITE,
+		.src = FI_ADDR_NOTAVAIL,
+	};
+	cq_push(&ctx->cq->queue);
+}
+
+/* engine_recv_entry - write the completion of a receive; @more: flags besides those of the message */
+static inline void engine_recv_entry(const struct engine_rx *rx, uint64_t more)
+{
+	struct cq *q = &rx->ctx->cq->queue;
+	struct cq_entry *e = cq_slot(q);
+
+	if (unlikely(!e))
+		return;
+	*e = (struct cq_entry){
+		.context = rx->context,
+		.flags = FI_RECV | (rx->flags & PACKET_TAGGED ? FI_TAGGED : FI_MSG) |
+			 (rx->flags & PACKET_CQ_DATA ? FI_REMOTE_CQ_DATA : 0) | more,
+		.len = rx->len,
+		.buf = rx->iov[0].iov_base,
+		.data = rx->data,
+		.tag = rx->tag,
+		.src = rx->peer->told,
+	};
+	cq_push(q);
+}
+
+#endif
