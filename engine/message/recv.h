@@ -10,11 +10,12 @@
 #ifndef WEFT_RECV_H
 #define WEFT_RECV_H
 
-#include "coll.h"
 #include "complete.h"
 #include "copy.h"
 #include "credit.h"
 #include "peer.h"
+#include "rxq.h"
+#include "tx.h"
 
 /*
  * One receive, as the calls express it.
@@ -68,15 +69,6 @@ void engine_recv_error(struct engine_domain *domain, struct engine_rx *rx, int e
 /* engine_recv_finish - engine_recv_done(), and tell a sender that waits for it; takes rx, linked nowhere */
 void engine_recv_finish(struct engine_domain *domain, struct engine_rx *rx);
 
-/*
- * engine_rxq_at - the queues of an endpoint, from 0 to ep->rx_cnt: those of its contexts, then that of
- * its collectives, which is NULL while there is none
- */
-static inline struct engine_rxq *engine_rxq_at(const struct engine_ep *ep, uint32_t idx)
-{
-	return idx < ep->rx_cnt ? ep->rxs[idx]->q : engine_coll_rxq(ep);
-}
-
 /* engine_recv_sender - what a receive has to know of its message beside what its completion says */
 static inline void engine_recv_sender(struct engine_rx *rx, const struct packet *packet)
 {
@@ -112,11 +104,6 @@ void engine_held_free(struct engine_ep *ep, struct engine_held *held);
 static inline size_t engine_held_len(const struct engine_held *held)
 {
 	return held->packet.op == PACKET_RTS ? held->rts.len : held->packet.len;
-}
-
-static inline struct match *engine_matcher(struct engine_rxq *q, uint32_t flags)
-{
-	return flags & PACKET_TAGGED ? q->tagged : q->msg;
 }
 
 /*
@@ -246,25 +233,7 @@ void engine_rndv_arrived(struct engine_rx *rx);
 /* From rndv.c, for flush.c: send payload that waits for room; false when there is none still */
 bool engine_rndv_push(struct engine_tx *tx);
 
-/* From send.c, for flush.c: start a queued send. 0 or -FI_EAGAIN */
-int engine_tx_start(struct engine_peer *peer, struct engine_tx *tx);
-/* From send.c: end a send with 0 or -FI_E*; takes tx, linked nowhere */
-void engine_tx_end(struct engine_tx *tx, int status);
-
 /* From peek.c: engine_cancel_message - end the receive or unsent send with that context. 0 or -FI_ENOENT */
 int engine_cancel_message(struct engine_ctx *ctx, void *context);
-
-/* engine_rxq_unpost - forget the receives that are posted, without a word; messages stay */
-void engine_rxq_unpost(struct engine_domain *domain, struct engine_rxq *q);
-/* engine_rxq_rename - @q is shared, and another address than before names @peer */
-void engine_rxq_rename(struct engine_rxq *q, struct engine_peer *peer);
-/* engine_rxq_hand - messages that wait in @from, which has no receives, wait in @to, or have met one there */
-void engine_rxq_hand(struct engine_rxq *from, struct engine_rxq *to);
-/* engine_rxq_init - 0 or -FI_ENOMEM; @shared: by several endpoints */
-int engine_rxq_init(struct engine_rxq *q, bool shared);
-/* engine_rxq_fini - release it; receives that are still posted are forgotten */
-void engine_rxq_fini(struct engine_domain *domain, struct engine_rxq *q);
-/* engine_rxq_drop - release the messages that @ep holds in it: the endpoint ends */
-void engine_rxq_drop(struct engine_ep *ep, struct engine_rxq *q);
 
 #endif

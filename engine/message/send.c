@@ -7,8 +7,6 @@
  */
 #include "send.h"
 #include "access.h"
-#include "coll.h"
-#include "conns.h"
 #include "recv.h"
 #include "trigger.h"
 
@@ -16,145 +14,6 @@
 	(FI_COMPLETION | FI_INJECT | FI_REMOTE_CQ_DATA | FI_MORE | FI_INJECT_COMPLETE | \
 	 FI_TRANSMIT_COMPLETE | FI_DELIVERY_COMPLETE | FI_MATCH_COMPLETE |              \
 	 FI_COMMIT_COMPLETE | FI_FENCE | FI_TAGGED | FI_MSG | FI_SEND)
-
-struct engine_tx *engine_tx_new(struct engine_peer *peer, struct engine_tx_ctx *ctx)
-{
-	struct engine_tx *tx = pool_get(&peer->ep->tx_pool);
-
-	if (unlikely(!tx))
-		return NULL;
-	list_init(&tx->link);
-	tx->peer = peer;
-	tx->ctx = ctx;
-	tx->want = tx->sent = tx->chunk = 0;
-	tx->peer_id = 0;
-	tx->error = 0;
-	tx->state = TX_QUEUED;
-	tx->copy = NULL;
-	return tx;
-}
-
-static void engine_tx_free(struct engine_tx *tx)
-{
-	struct engine_ep *ep = tx->peer->ep;
-	bool waits = tx->state == TX_QUEUED || tx->state == TX_DIRECT;
-
-	ep->queued_cnt -= waits;
-	if (tx->kind != PACKET_EAGER) {
-		ep->access_cnt--;
-		tx->peer->asked_cnt -= !waits;
-	}
-	platform_free(tx->copy);
-	pool_put(&ep->tx_pool, tx);
-}
-
-/* What the completion of an operation calls it, and which counter counts it. */
-static uint64_t engine_tx_kind(const struct engine_tx *tx, enum engine_tx_cntr *cntr)
-{
-	switch (tx->kind) {
-	case PACKET_WRITE:
-		*cntr = ENGINE_CNTR_WRITE;
-		return FI_RMA | FI_WRITE;
-	case PACKET_READ:
-		*cntr = ENGINE_CNTR_READ;
-		return FI_RMA | FI_READ;
-	case PACKET_ATOMIC:
-		*cntr = tx->update.result_cnt ? ENGINE_CNTR_READ : ENGINE_CNTR_WRITE;
-		return FI_ATOMIC | (tx->update.result_cnt ? FI_READ : FI_WRITE);
-	default:
-		*cntr = ENGINE_CNTR_SEND;
-		return FI_SEND | (tx->flags & PACKET_TAGGED ? FI_TAGGED : FI_MSG);
-	}
-}
-
-static void engine_tx_count(struct engine_tx *tx, struct engine_cntr *cntr, int status)
-{
-	/* What an operation with results moves is those. */
-	size_t len = tx->kind == PACKET_ATOMIC && tx->update.result_cnt ? tx->want : tx->len;
-
-	if (likely(!(tx->flags & ENGINE_DEFERRED)))
-		engine_count(cntr, status, len);
-	else
-		engine_deferred_end(cntr, tx->also, tx->flags, status, len);
-}
-
-static void engine_tx_done(struct engine_tx *tx, uint64_t kind)
-{
-	struct cq_entry entry = { .context = tx->context,
-				  .flags = kind,
-				  .src = FI_ADDR_NOTAVAIL };
-
-	engine_complete(tx->ctx->cq, &entry);
-}
-
-void engine_tx_end(struct engine_tx *tx, int status)
-{
-	struct engine_tx_ctx *ctx = tx->ctx;
-	void *context = tx->context;
-	enum engine_tx_cntr cntr;
-	uint64_t kind;
-
-	if (unlikely(tx->flags & PACKET_COLL)) {
-		engine_tx_free(tx);
-		engine_coll_sent(context, status);
-		return;
-	}
-	kind = engine_tx_kind(tx, &cntr);
-	engine_tx_count(tx, ctx->cntr[cntr], status);
-	if (!status && tx->flags & ENGINE_COMPLETE) {
-		engine_tx_done(tx, kind);
-	} else if (status && ctx->cq &&
-		   (tx->flags & ENGINE_COMPLETE || !(tx->flags & ENGINE_INJECT))) {
-		struct fi_cq_err_entry err = {
-			.op_context = tx->context,
-			.flags = kind,
-			.len = tx->len,
-			.buf = (void *)(uintptr_t)tx->buf,
-			.data = tx->data,
-			.tag = tx->tag,
-			.err = -status,
-			.prov_errno = -status,
-			.src_addr = tx->peer->told,
-		};
-
-		engine_complete_error(ctx->cq, &err);
-	}
-	engine_tx_free(tx);
-}
-
-/* struct wire_op.done: the wire has sent it from the caller's memory. */
-static void engine_tx_gone(struct wire_op *op, int status)
-{
-	struct engine_tx *tx = container_of(op, struct engine_tx, op);
-	bool waits = tx->kind == PACKET_EAGER
-			     ? tx->flags & (PACKET_DELIVERY | PACKET_ACKED)
-			     : tx->flags & ENGINE_DELIVERED;
-
-	tx->peer->leaving_cnt--;
-	if (!status && waits && !(tx->flags & ENGINE_FINISHED)) {
-		tx->state = tx->flags & PACKET_DELIVERY ? TX_FIN : TX_ACK;
-		return;
-	}
-	list_remove(&tx->link);
-	engine_tx_end(tx, status ? status : tx->error);
-}
-
-int engine_tx_leave(struct engine_peer *peer, struct engine_tx *tx, const struct packet *packet,
-		    bool lane)
-{
-	int ret;
-
-	tx->op.done = engine_tx_gone;
-	ret = peer->wire->sendv(peer->conn, packet, tx->iov, tx->iov_cnt, &tx->op);
-	if (ret) {
-		engine_credits_back(peer, packet->credits);
-		return ret;
-	}
-	if (lane)
-		peer->lane_seq = (uint32_t)peer->tx_seq + 1;
-	peer->leaving_cnt++;
-	return 0;
-}
 
 /* A message has left and is not over: who says when it is? */
 static void engine_tx_wait(struct engine_peer *peer, struct engine_tx *tx,
@@ -285,17 +144,6 @@ int engine_tx_start(struct engine_peer *peer, struct engine_tx *tx)
 	return 0;
 }
 
-void engine_tx_queue(struct engine_peer *peer, struct engine_tx *tx)
-{
-	peer->ready = 0;
-	list_push(&peer->queued, &tx->link);
-	engine_peer_block(peer);
-	if (peer->state == PEER_UP)
-		peer->ep->domain->ops->flush(peer);
-	else
-		engine_peer_connect(peer);
-}
-
 /* Queue a message; @also: counts a deferred one, taken on success */
 static ssize_t engine_send_queue(struct engine_ep *ep, struct engine_peer *peer,
 				 const struct engine_msg *msg, struct engine_cntr *also)
@@ -360,32 +208,6 @@ ssize_t engine_send_later(struct engine_ctx *ctx, fi_addr_t dest, struct engine_
 	if (!peer)
 		return engine_peer_refused(ep, dest);
 	return engine_send_queue(ep, peer, msg, also);
-}
-
-int engine_tx_flags(const struct engine_tx_ctx *tx, uint64_t flags, uint64_t known,
-		    uint32_t *out)
-{
-	*out = 0;
-	if (flags & ~known)
-		return -FI_EBADFLAGS;
-	if (flags & FI_INJECT)
-		*out |= ENGINE_INJECT;
-	if (flags & FI_REMOTE_CQ_DATA)
-		*out |= PACKET_CQ_DATA;
-	if (flags & FI_MORE)
-		*out |= ENGINE_MORE;
-	if (flags & FI_FENCE)
-		*out |= ENGINE_FENCE;
-	/* Committed is what the program at the other end has: no memory of ours outlives its process. */
-	if (flags & (FI_MATCH_COMPLETE | FI_COMMIT_COMPLETE))
-		*out |= PACKET_DELIVERY | PACKET_MATCH;
-	else if (flags & FI_DELIVERY_COMPLETE)
-		*out |= PACKET_DELIVERY;
-	else if (flags & FI_TRANSMIT_COMPLETE)
-		*out |= PACKET_ACKED;
-	if (tx->cq && (!tx->selective || flags & FI_COMPLETION))
-		*out |= ENGINE_COMPLETE;
-	return 0;
 }
 
 ssize_t engine_inject_refuse(const struct engine_ctx *ctx, const char *call, size_t len)
