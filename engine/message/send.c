@@ -6,7 +6,6 @@
  * slots, and from progress.
  */
 #include "send.h"
-#include "access.h"
 #include "recv.h"
 #include "trigger.h"
 
@@ -116,8 +115,6 @@ int engine_tx_start(struct engine_peer *peer, struct engine_tx *tx)
 	size_t len = tx->len, gone = len;
 	int ret;
 
-	if (tx->kind != PACKET_EAGER)
-		return engine_access_start(peer, tx);
 	if (tx->flags & ENGINE_FENCE && engine_fenced(peer))
 		return -FI_EAGAIN;
 	if (peer->wire->arrives)

@@ -163,7 +163,7 @@ static inline uint32_t engine_access_defaults(const struct engine_ctx *ctx)
 				   (ENGINE_COMPLETE | ENGINE_INJECT | ENGINE_LEVELS));
 }
 
-/* engine_access_start - send a request that was queued. 0 or -FI_EAGAIN. From send.c */
+/* engine_access_start - send a request that was queued. 0 or -FI_EAGAIN */
 int engine_access_start(struct engine_peer *peer, struct engine_tx *tx);
 
 /*

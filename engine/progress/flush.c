@@ -8,6 +8,14 @@
 #include "conns.h"
 #include "control.h"
 #include "recv.h"
+#include "send.h"
+
+/* 0 or -FI_EAGAIN */
+static int engine_start(struct engine_peer *peer, struct engine_tx *tx)
+{
+	return tx->kind == PACKET_EAGER ? engine_tx_start(peer, tx)
+					: engine_access_start(peer, tx);
+}
 
 void engine_peer_flush(struct engine_peer *peer)
 {
@@ -20,8 +28,7 @@ void engine_peer_flush(struct engine_peer *peer)
 		if (!engine_rndv_push(container_of(peer->pushing.next, struct engine_tx, link)))
 			break;
 	while (!list_empty(&peer->queued))
-		if (engine_tx_start(peer,
-				    container_of(peer->queued.next, struct engine_tx, link)))
+		if (engine_start(peer, container_of(peer->queued.next, struct engine_tx, link)))
 			break;
 	peer->ready = list_empty(&peer->queued);
 	if (peer->ready && replied && list_empty(&peer->pushing))
