@@ -7,7 +7,6 @@
  * Source: fi_av_set(3).
  */
 #include <rdma/fi_errno.h>
-#include "av_fid.h"
 #include "av_set.h"
 #include "follow.h"
 #include "guard.h"

@@ -7,7 +7,7 @@
 #define WEFT_AV_SET_H
 
 #include <rdma/fi_collective.h>
-#include "engine.h"
+#include "endpoint.h"
 
 /* fi_av_set_attr.flags that name collectives; none means all. */
 #define ENGINE_SET_COLLECTIVES                                                       \

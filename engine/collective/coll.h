@@ -28,7 +28,7 @@
 
 #include <rdma/fi_atomic.h>
 #include <rdma/fi_collective.h>
-#include "engine.h"
+#include "endpoint.h"
 
 #define COLL_MEMBERS_MAX 65535u
 #define COLL_LEN_MAX	 (1ull << 40) /* bytes that one member gives or gets from one other */

@@ -18,7 +18,6 @@
 #include "auto.h"
 #include "av_set.h"
 #include "coll.h"
-#include "ctx.h"
 #include "events.h"
 #include "guard.h"
 #include "no_call.h"

@@ -3,6 +3,7 @@
  * Op tables of endpoints whose peers are reached over different wires: each send looks up the
  * peer's route and calls that wire's instance of the fast path. For callers that serialize.
  */
+#include "routed.h"
 #include "send.h"
 
 static ssize_t routed_tsend(struct fid_ep *ep, const void *buf, size_t len, void *desc,

@@ -14,7 +14,7 @@
 #include "contexts.h"
 #include "control.h"
 #include "copy.h"
-#include "engine.h"
+#include "endpoint.h"
 #include "guard.h"
 #include "peer.h"
 #include "refuse.h"

@@ -31,7 +31,7 @@
 
 #include <rdma/fi_atomic.h>
 #include "ack.h"
-#include "engine.h"
+#include "endpoint.h"
 #include "reply.h"
 #include "target.h"
 

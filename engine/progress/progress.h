@@ -6,7 +6,7 @@
 #ifndef WEFT_PROGRESS_H
 #define WEFT_PROGRESS_H
 
-#include "engine.h"
+#include "endpoint.h"
 
 /* engine_coll_run - go on with collectives (coll_run.c) */
 void engine_coll_run(struct engine_domain *domain);

@@ -9,6 +9,7 @@
 #include "info.h"
 #include "mr.h"
 #include "report.h"
+#include "routed.h"
 #include "link.h"
 
 const struct info_persona weft_link_personas[] = {

@@ -7,6 +7,7 @@
 #include "address.h"
 #include "engine.h"
 #include "report.h"
+#include "routed.h"
 #include "tcp.h"
 #include "tcp_wire.h"
 

@@ -9,6 +9,7 @@
 #include "address_host.h"
 #include "iface.h"
 #include "input.h"
+#include "routed.h"
 
 #define FAMILIES_MAX 8
 

@@ -6,6 +6,7 @@
 #include <stdarg.h>
 #include "fake_ends.h"
 #include "round.h"
+#include "routed.h"
 #include "virtual.h"
 #include <cmocka.h>
 

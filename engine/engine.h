@@ -21,8 +21,4 @@ extern struct fi_rx_attr engine_rx_offer;
 /* engine_define_params - declare the engine's parameters for a provider; from its entry point */
 void engine_define_params(const struct fi_provider *provider);
 
-/* Op tables that look up the peer's route and call its wire's send: link, tcp. */
-extern struct fi_ops_msg engine_routed_msg_ops;
-extern struct fi_ops_tagged engine_routed_tagged_ops;
-
 #endif
