@@ -153,39 +153,6 @@ int engine_trigger_cancel(struct engine_ctx *ctx, void *context)
 	return -FI_ENOENT;
 }
 
-ssize_t engine_trigger_send(struct fid_ep *ep, const struct fi_msg *msg, uint64_t flags)
-{
-	return -FI_ENOSYS;
-}
-
-ssize_t engine_trigger_tsend(struct fid_ep *ep, const struct fi_msg_tagged *msg, uint64_t flags)
-{
-	return -FI_ENOSYS;
-}
-
-ssize_t engine_trigger_recv(struct fid_ep *ep, const struct fi_msg *msg, uint64_t flags)
-{
-	return -FI_ENOSYS;
-}
-
-ssize_t engine_trigger_trecv(struct fid_ep *ep, const struct fi_msg_tagged *msg, uint64_t flags)
-{
-	return -FI_ENOSYS;
-}
-
-ssize_t engine_trigger_rma(struct fid_ep *ep, const struct fi_msg_rma *msg, uint64_t flags,
-			   uint8_t op)
-{
-	return -FI_ENOSYS;
-}
-
-ssize_t engine_trigger_atomic(struct fid_ep *ep, const struct fi_msg_atomic *msg,
-			      const struct fi_msg_fetch *fetch,
-			      const struct fi_msg_compare *compare, uint64_t flags)
-{
-	return -FI_ENOSYS;
-}
-
 /* Collectives: there is no context for their messages, so a peer that sends one has its conn ended */
 
 struct fi_ops_collective *engine_coll_calls(void)

@@ -9,7 +9,6 @@
 #include "guard.h"
 #include "post.h"
 #include "send.h"
-#include "trigger.h"
 
 void engine_land(const struct engine_peer *peer, const struct iovec *iov, size_t cnt,
 		 size_t skip, const void *payload, size_t len)
@@ -448,8 +447,6 @@ ssize_t engine_trecvmsg(struct fid_ep *fid, const struct fi_msg_tagged *msg, uin
 
 	if (!msg)
 		return engine_refuse_call(ctx, "fi_trecvmsg", -FI_EINVAL);
-	if (unlikely(flags & FI_TRIGGER))
-		return engine_trigger_trecv(fid, msg, flags);
 	want = engine_want_tagged(msg);
 	return engine_post_flags_call(ctx, &want, flags);
 }
@@ -487,8 +484,6 @@ ssize_t engine_recvmsg(struct fid_ep *fid, const struct fi_msg *msg, uint64_t fl
 
 	if (!msg)
 		return engine_refuse_call(ctx, "fi_recvmsg", -FI_EINVAL);
-	if (unlikely(flags & FI_TRIGGER))
-		return engine_trigger_recv(fid, msg, flags);
 	want = engine_want_msg(msg);
 	return engine_post_flags_call(ctx, &want, flags);
 }

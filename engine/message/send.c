@@ -7,7 +7,6 @@
  */
 #include "send.h"
 #include "recv.h"
-#include "trigger.h"
 
 #define SEND_FLAGS                                                                      \
 	(FI_COMPLETION | FI_INJECT | FI_REMOTE_CQ_DATA | FI_MORE | FI_INJECT_COMPLETE | \
@@ -293,8 +292,6 @@ ssize_t engine_sendmsg(struct fid_ep *fid, const struct fi_msg *m, uint64_t flag
 	struct engine_msg msg;
 	int ret;
 
-	if (unlikely(flags & FI_TRIGGER))
-		return engine_trigger_send(fid, m, flags);
 	ret = engine_msg_of(ctx, m, flags, &msg);
 	return unlikely(ret) ? engine_refuse_call(ctx, "fi_sendmsg", ret)
 			     : engine_send_to(ctx, m->addr, &msg, NULL);
@@ -306,8 +303,6 @@ ssize_t engine_tsendmsg(struct fid_ep *fid, const struct fi_msg_tagged *m, uint6
 	struct engine_msg msg;
 	int ret;
 
-	if (unlikely(flags & FI_TRIGGER))
-		return engine_trigger_tsend(fid, m, flags);
 	ret = engine_msg_of_tagged(ctx, m, flags, &msg);
 	return unlikely(ret) ? engine_refuse_call(ctx, "fi_tsendmsg", ret)
 			     : engine_send_to(ctx, m->addr, &msg, NULL);

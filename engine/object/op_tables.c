@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
  * Which op tables an endpoint, alias or context has: those of its family and domain, or of its own
- * where it can't do all that those can, or where calls wait for a counter. Called with the domain
+ * where it can't do all that those can, or has calls that may wait for a counter. Called with the domain
  * held, by what enables it and by FI_SETOPSFLAG.
  *
  * A thread may be on its way through a table that changes, and reads the pointer and the slot without
@@ -33,33 +33,39 @@ _Static_assert(sizeof(engine_slot) == sizeof(size_t), "and as large as what stan
 #define RECVS	SLOTS(fi_ops_msg, recv, recvmsg)
 #define SENDS	SLOTS(fi_ops_msg, send, injectdata)
 #define INJECTS (SLOT(fi_ops_msg, inject) | SLOT(fi_ops_msg, injectdata))
+#define FLAGGED (SLOT(fi_ops_msg, recvmsg) | SLOT(fi_ops_msg, sendmsg))
 
 _Static_assert(SLOTS(fi_ops_tagged, recv, recvmsg) == RECVS &&
 		       SLOTS(fi_ops_tagged, send, injectdata) == SENDS &&
 		       (SLOT(fi_ops_tagged, inject) | SLOT(fi_ops_tagged, injectdata)) ==
-			       INJECTS,
+			       INJECTS &&
+		       (SLOT(fi_ops_tagged, recvmsg) | SLOT(fi_ops_tagged, sendmsg)) == FLAGGED,
 	       "both kinds of messages have the same calls");
 
 #define RMA_INJECTS (SLOT(fi_ops_rma, inject) | SLOT(fi_ops_rma, injectdata))
+#define RMA_FLAGGED (SLOT(fi_ops_rma, readmsg) | SLOT(fi_ops_rma, writemsg))
+#define ATOMIC_FLAGGED                                                       \
+	(SLOT(fi_ops_atomic, writemsg) | SLOT(fi_ops_atomic, readwritemsg) | \
+	 SLOT(fi_ops_atomic, compwritemsg))
 
 /* What a context has of one table. */
 struct engine_calls {
 	const void *none, *all; /* that refuses, and that does it */
 	const void
-		*waiting; /* of calls that can wait for a counter; else its slots are empty */
+		*trigger; /* of calls that can wait for a counter; else its slots are empty */
 	size_t size;	  /* of each */
 	uint32_t every, has,
-		waits; /* SLOT(): of the table, of the context, of those that shall wait */
+		triggers; /* SLOT(): of the table, of the context, of those from trigger */
 };
 
 static const engine_slot *engine_source(const struct engine_calls *c, size_t i)
 {
-	const engine_slot *waiting = c->waiting;
+	const engine_slot *trigger = c->trigger;
 	uint32_t bit = 1u << i;
 
 	if (!(c->has & bit))
 		return c->none;
-	return c->waits & bit && waiting[i] ? waiting : c->all;
+	return c->triggers & bit && trigger[i] ? trigger : c->all;
 }
 
 /* What stays as it is is not stored: calls may be reading it. */
@@ -70,13 +76,14 @@ static void engine_slot_set(engine_slot *slot, uintptr_t to)
 		atomic_store_explicit(slot, to, memory_order_release);
 }
 
-/* Let @ops, a pointer in a struct fid_ep, lead to the table of all calls or to @own. */
-static void engine_table(void *ops, void *own, const struct engine_calls *c)
+/* Let @ops, a pointer in a struct fid_ep, lead to the table of all calls or to @own; @plain to the former. */
+static void engine_table(void *ops, void *own, void *plain, const struct engine_calls *c)
 {
 	const void *table = c->all;
 	engine_slot *to = own;
 
-	if (c->has != c->every || c->waits) {
+	engine_slot_set(plain, (uintptr_t)table);
+	if (c->has != c->every || c->triggers) {
 		for (size_t i = 1; i < c->size / sizeof(*to); i++)
 			engine_slot_set(&to[i], engine_source(c, i)[i]);
 		engine_slot_set(&to[0], c->size);
@@ -85,10 +92,16 @@ static void engine_table(void *ops, void *own, const struct engine_calls *c)
 	engine_slot_set(ops, (uintptr_t)table);
 }
 
-/* Calls that wait for a counter are those without flags: what has to be gone on return has no such. */
+/* Calls without flags wait for a counter where that is the default: what has to be gone on return has no such. */
 static bool engine_sends_wait(const struct engine_ctx *ctx)
 {
 	return ctx->tx && ctx->tx_op_flags & FI_TRIGGER;
+}
+
+/* SLOT() of calls with flags that may wait for a counter: those of @flagged, if any */
+static uint32_t engine_flagged(const struct engine_ctx *ctx, uint32_t flagged)
+{
+	return (ctx->tx_caps | ctx->rx_caps) & FI_TRIGGER ? flagged : 0;
 }
 
 /* SLOT() of messages that it has: those of both kinds, since programs ask for too little. */
@@ -108,28 +121,29 @@ static void engine_message_tables(struct engine_ctx *ctx, bool safe)
 	const struct engine_family *family = ctx->domain->family;
 	bool receives_wait = ctx->rx && ctx->rx_op_flags & FI_TRIGGER;
 	uint32_t waits = (engine_sends_wait(ctx) ? SENDS : 0) | (receives_wait ? RECVS : 0);
+	uint32_t triggers = (waits & ~FLAGGED) | engine_flagged(ctx, FLAGGED);
 	uint32_t messages = engine_messages(ctx);
 	struct engine_calls msg = {
 		.none = &engine_no_msg_ops,
 		.all = safe ? &engine_safe_msg_ops : family->msg,
-		.waiting = &engine_trigger_msg_ops,
+		.trigger = &engine_trigger_msg_ops,
 		.size = sizeof(ctx->msg),
 		.every = EVERY(fi_ops_msg),
 		.has = messages,
-		.waits = waits,
+		.triggers = triggers,
 	};
 	struct engine_calls tagged = {
 		.none = &engine_no_tagged_ops,
 		.all = safe ? &engine_safe_tagged_ops : family->tagged,
-		.waiting = &engine_trigger_tagged_ops,
+		.trigger = &engine_trigger_tagged_ops,
 		.size = sizeof(ctx->tagged),
 		.every = EVERY(fi_ops_tagged),
 		.has = messages,
-		.waits = waits,
+		.triggers = triggers,
 	};
 
-	engine_table(&ctx->fid.msg, &ctx->msg, &msg);
-	engine_table(&ctx->fid.tagged, &ctx->tagged, &tagged);
+	engine_table(&ctx->fid.msg, &ctx->msg, &ctx->plain.msg, &msg);
+	engine_table(&ctx->fid.tagged, &ctx->tagged, &ctx->plain.tagged, &tagged);
 }
 
 static void engine_access_tables(struct engine_ctx *ctx, bool safe)
@@ -138,28 +152,30 @@ static void engine_access_tables(struct engine_ctx *ctx, bool safe)
 	struct engine_calls rma = {
 		.none = &engine_no_rma_ops,
 		.all = safe ? &engine_safe_rma_ops : &engine_rma_ops,
-		.waiting = &engine_trigger_rma_ops,
+		.trigger = &engine_trigger_rma_ops,
 		.size = sizeof(ctx->rma),
 		.every = EVERY(fi_ops_rma),
 		.has = has ? EVERY(fi_ops_rma) : 0,
-		.waits = waits ? EVERY(fi_ops_rma) : 0,
+		.triggers = (waits ? EVERY(fi_ops_rma) & ~RMA_FLAGGED : 0) |
+			    engine_flagged(ctx, RMA_FLAGGED),
 	};
 	struct engine_calls atomic = {
 		.none = &engine_no_atomic_ops,
 		.all = safe ? &engine_safe_atomic_ops : &engine_atomic_ops,
-		.waiting = &engine_trigger_atomic_ops,
+		.trigger = &engine_trigger_atomic_ops,
 		.size = sizeof(ctx->atomic),
 		.every = EVERY(fi_ops_atomic),
 		.has = has ? EVERY(fi_ops_atomic) : 0,
-		.waits = waits ? EVERY(fi_ops_atomic) : 0,
+		.triggers = (waits ? EVERY(fi_ops_atomic) & ~ATOMIC_FLAGGED : 0) |
+			    engine_flagged(ctx, ATOMIC_FLAGGED),
 	};
 
 	if (waits) {
 		rma.has &= ~RMA_INJECTS;
 		atomic.has &= ~SLOT(fi_ops_atomic, inject);
 	}
-	engine_table(&ctx->fid.rma, &ctx->rma, &rma);
-	engine_table(&ctx->fid.atomic, &ctx->atomic, &atomic);
+	engine_table(&ctx->fid.rma, &ctx->rma, &ctx->plain.rma, &rma);
+	engine_table(&ctx->fid.atomic, &ctx->atomic, &ctx->plain.atomic, &atomic);
 }
 
 void engine_ctx_open_tables(struct engine_ctx *ctx)

@@ -8,7 +8,6 @@
 #include "atomics.h"
 #include "refuse.h"
 #include "send.h"
-#include "trigger.h"
 
 /* One atomic call; arrays of fi_ioc count elements. */
 struct atomic_call {
@@ -322,8 +321,6 @@ static ssize_t atomic_msg(struct fid_ep *fid, const struct fi_msg_atomic *msg,
 	struct engine_access access;
 	int ret;
 
-	if (unlikely(flags & FI_TRIGGER))
-		return engine_trigger_atomic(fid, msg, fetch, compare, flags);
 	ret = engine_access_atomic(ctx, msg, fetch, compare, flags, &access, &room);
 	return ret ? engine_refuse_call(ctx, "fi_atomicmsg", ret)
 		   : engine_access_call(ctx, &access);

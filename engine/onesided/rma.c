@@ -7,7 +7,6 @@
 #include "copy.h"
 #include "refuse.h"
 #include "send.h"
-#include "trigger.h"
 
 _Static_assert(sizeof(struct fi_rma_iov) == sizeof(struct packet_target) &&
 		       offsetof(struct fi_rma_iov, len) ==
@@ -149,8 +148,6 @@ static ssize_t rma_msg(struct fid_ep *fid, const struct fi_msg_rma *msg, uint64_
 	struct engine_access access;
 	int ret;
 
-	if (unlikely(flags & FI_TRIGGER))
-		return engine_trigger_rma(fid, msg, flags, op);
 	ret = engine_access_rma(ctx, msg, flags, op, &access);
 	return ret ? engine_refuse_call(ctx, "fi_readmsg or fi_writemsg", ret)
 		   : engine_access_call(ctx, &access);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Calls with FI_TRIGGER: they wait for the counter in their context. Called by the slots of calls
- * with flags, on the program's threads. Source: fi_trigger(3).
+ * Calls with flags of what can trigger: with FI_TRIGGER they wait for the counter in their context, else
+ * they go where they would without the capability. Slots of op tables, called on the program's threads.
+ * Source: fi_trigger(3).
  */
 #include <rdma/fi_errno.h>
 #include "access.h"
@@ -29,9 +30,9 @@ static ssize_t trigger_add(struct fid_ep *fid, struct fi_deferred_work *w, const
 									      : -FI_EINVAL);
 	w->triggering_cntr = when->trigger.threshold.cntr;
 	w->threshold = when->trigger.threshold.threshold;
-	engine_guard_enter(ctx->domain);
+	engine_use(ctx->domain);
 	ret = engine_work_add(ctx->domain, w, true);
-	engine_guard_leave(ctx->domain);
+	engine_unuse(ctx->domain);
 	return trigger_refuse(fid, ret);
 }
 
@@ -59,35 +60,11 @@ static ssize_t trigger_tagged(struct fid_ep *fid, const struct fi_msg_tagged *ms
 	return trigger_add(fid, &w, msg->context);
 }
 
-ssize_t engine_trigger_send(struct fid_ep *fid, const struct fi_msg *msg, uint64_t flags)
-{
-	return trigger_msg(fid, msg, flags, FI_OP_SEND);
-}
-
-ssize_t engine_trigger_tsend(struct fid_ep *fid, const struct fi_msg_tagged *msg,
-			     uint64_t flags)
-{
-	return trigger_tagged(fid, msg, flags, FI_OP_TSEND);
-}
-
-ssize_t engine_trigger_recv(struct fid_ep *fid, const struct fi_msg *msg, uint64_t flags)
-{
-	return trigger_msg(fid, msg, flags, FI_OP_RECV);
-}
-
-ssize_t engine_trigger_trecv(struct fid_ep *fid, const struct fi_msg_tagged *msg,
-			     uint64_t flags)
-{
-	return trigger_tagged(fid, msg, flags, FI_OP_TRECV);
-}
-
-ssize_t engine_trigger_rma(struct fid_ep *fid, const struct fi_msg_rma *msg, uint64_t flags,
-			   uint8_t packet)
+static ssize_t trigger_rma(struct fid_ep *fid, const struct fi_msg_rma *msg, uint64_t flags,
+			   enum fi_op_type type)
 {
 	struct fi_op_rma op = { .ep = fid, .flags = flags & ~FI_TRIGGER };
-	struct fi_deferred_work w = { .op_type = packet == PACKET_READ ? FI_OP_READ
-								       : FI_OP_WRITE,
-				      .op.rma = &op };
+	struct fi_deferred_work w = { .op_type = type, .op.rma = &op };
 
 	if (!msg)
 		return trigger_refuse(fid, -FI_EINVAL);
@@ -95,7 +72,8 @@ ssize_t engine_trigger_rma(struct fid_ep *fid, const struct fi_msg_rma *msg, uin
 	return trigger_add(fid, &w, msg->context);
 }
 
-ssize_t engine_trigger_atomic(struct fid_ep *fid, const struct fi_msg_atomic *msg,
+/* @fetch, @compare: or NULL */
+static ssize_t trigger_atomic(struct fid_ep *fid, const struct fi_msg_atomic *msg,
 			      const struct fi_msg_fetch *fetch,
 			      const struct fi_msg_compare *compare, uint64_t flags)
 {
@@ -118,4 +96,83 @@ ssize_t engine_trigger_atomic(struct fid_ep *fid, const struct fi_msg_atomic *ms
 		w.op.fetch_atomic = &fetched;
 	}
 	return trigger_add(fid, &w, msg->context);
+}
+
+/* The slots */
+
+/* The table that a call goes on in, which may change: one that its context has, or had. */
+#define PLAIN(fid, kind) \
+	atomic_load_explicit(&engine_ctx_of(fid)->plain.kind, memory_order_relaxed)
+
+ssize_t engine_trigger_sendmsg(struct fid_ep *fid, const struct fi_msg *msg, uint64_t flags)
+{
+	return unlikely(flags & FI_TRIGGER) ? trigger_msg(fid, msg, flags, FI_OP_SEND)
+					    : PLAIN(fid, msg)->sendmsg(fid, msg, flags);
+}
+
+ssize_t engine_trigger_tsendmsg(struct fid_ep *fid, const struct fi_msg_tagged *msg,
+				uint64_t flags)
+{
+	return unlikely(flags & FI_TRIGGER) ? trigger_tagged(fid, msg, flags, FI_OP_TSEND)
+					    : PLAIN(fid, tagged)->sendmsg(fid, msg, flags);
+}
+
+ssize_t engine_trigger_recvmsg(struct fid_ep *fid, const struct fi_msg *msg, uint64_t flags)
+{
+	return unlikely(flags & FI_TRIGGER) ? trigger_msg(fid, msg, flags, FI_OP_RECV)
+					    : PLAIN(fid, msg)->recvmsg(fid, msg, flags);
+}
+
+ssize_t engine_trigger_trecvmsg(struct fid_ep *fid, const struct fi_msg_tagged *msg,
+				uint64_t flags)
+{
+	return unlikely(flags & FI_TRIGGER) ? trigger_tagged(fid, msg, flags, FI_OP_TRECV)
+					    : PLAIN(fid, tagged)->recvmsg(fid, msg, flags);
+}
+
+ssize_t engine_trigger_readmsg(struct fid_ep *fid, const struct fi_msg_rma *msg, uint64_t flags)
+{
+	return unlikely(flags & FI_TRIGGER) ? trigger_rma(fid, msg, flags, FI_OP_READ)
+					    : PLAIN(fid, rma)->readmsg(fid, msg, flags);
+}
+
+ssize_t engine_trigger_writemsg(struct fid_ep *fid, const struct fi_msg_rma *msg,
+				uint64_t flags)
+{
+	return unlikely(flags & FI_TRIGGER) ? trigger_rma(fid, msg, flags, FI_OP_WRITE)
+					    : PLAIN(fid, rma)->writemsg(fid, msg, flags);
+}
+
+ssize_t engine_trigger_atomicmsg(struct fid_ep *fid, const struct fi_msg_atomic *msg,
+				 uint64_t flags)
+{
+	return unlikely(flags & FI_TRIGGER) ? trigger_atomic(fid, msg, NULL, NULL, flags)
+					    : PLAIN(fid, atomic)->writemsg(fid, msg, flags);
+}
+
+ssize_t engine_trigger_fetch_atomicmsg(struct fid_ep *fid, const struct fi_msg_atomic *msg,
+				       struct fi_ioc *resultv, void **result_desc,
+				       size_t result_cnt, uint64_t flags)
+{
+	struct fi_msg_fetch fetch = { .msg_iov = resultv, .iov_count = result_cnt };
+
+	if (unlikely(flags & FI_TRIGGER))
+		return trigger_atomic(fid, msg, &fetch, NULL, flags);
+	return PLAIN(fid, atomic)
+		->readwritemsg(fid, msg, resultv, result_desc, result_cnt, flags);
+}
+
+ssize_t engine_trigger_compare_atomicmsg(struct fid_ep *fid, const struct fi_msg_atomic *msg,
+					 const struct fi_ioc *comparev, void **compare_desc,
+					 size_t compare_cnt, struct fi_ioc *resultv,
+					 void **result_desc, size_t result_cnt, uint64_t flags)
+{
+	struct fi_msg_fetch fetch = { .msg_iov = resultv, .iov_count = result_cnt };
+	struct fi_msg_compare compare = { .msg_iov = comparev, .iov_count = compare_cnt };
+
+	if (unlikely(flags & FI_TRIGGER))
+		return trigger_atomic(fid, msg, &fetch, &compare, flags);
+	return PLAIN(fid, atomic)
+		->compwritemsg(fid, msg, comparev, compare_desc, compare_cnt, resultv,
+			       result_desc, result_cnt, flags);
 }

@@ -42,26 +42,34 @@ void engine_works_drop(struct engine_ctx *ctx);
 int engine_trigger_cancel(struct engine_ctx *ctx, void *context);
 
 /*
- * Calls with FI_TRIGGER: the context says when, as struct fi_triggered_context.
- * Return 0 or -FI_E*: -FI_EBADFLAGS for an endpoint without FI_TRIGGER, -FI_ENOSYS for FI_TRIGGER_XPU.
+ * The slots of calls with flags, for what has the capability FI_TRIGGER (trigger.c). With that flag the
+ * call waits for the counter in its context, struct fi_triggered_context, and holds the domain itself;
+ * without, it goes on in the table of ctx->plain.
+ *
+ * Return 0 or -FI_E*: -FI_EBADFLAGS with the flag and without the capability, -FI_ENOSYS for FI_TRIGGER_XPU.
  */
-ssize_t engine_trigger_send(struct fid_ep *ep, const struct fi_msg *msg, uint64_t flags);
-ssize_t engine_trigger_tsend(struct fid_ep *ep, const struct fi_msg_tagged *msg,
-			     uint64_t flags);
-ssize_t engine_trigger_recv(struct fid_ep *ep, const struct fi_msg *msg, uint64_t flags);
-ssize_t engine_trigger_trecv(struct fid_ep *ep, const struct fi_msg_tagged *msg,
-			     uint64_t flags);
-/* @op: PACKET_READ or PACKET_WRITE */
-ssize_t engine_trigger_rma(struct fid_ep *ep, const struct fi_msg_rma *msg, uint64_t flags,
-			   uint8_t op);
-/* @fetch, @compare: or NULL */
-ssize_t engine_trigger_atomic(struct fid_ep *ep, const struct fi_msg_atomic *msg,
-			      const struct fi_msg_fetch *fetch,
-			      const struct fi_msg_compare *compare, uint64_t flags);
+ssize_t engine_trigger_sendmsg(struct fid_ep *ep, const struct fi_msg *msg, uint64_t flags);
+ssize_t engine_trigger_tsendmsg(struct fid_ep *ep, const struct fi_msg_tagged *msg,
+				uint64_t flags);
+ssize_t engine_trigger_recvmsg(struct fid_ep *ep, const struct fi_msg *msg, uint64_t flags);
+ssize_t engine_trigger_trecvmsg(struct fid_ep *ep, const struct fi_msg_tagged *msg,
+				uint64_t flags);
+ssize_t engine_trigger_readmsg(struct fid_ep *ep, const struct fi_msg_rma *msg, uint64_t flags);
+ssize_t engine_trigger_writemsg(struct fid_ep *ep, const struct fi_msg_rma *msg,
+				uint64_t flags);
+ssize_t engine_trigger_atomicmsg(struct fid_ep *ep, const struct fi_msg_atomic *msg,
+				 uint64_t flags);
+ssize_t engine_trigger_fetch_atomicmsg(struct fid_ep *ep, const struct fi_msg_atomic *msg,
+				       struct fi_ioc *resultv, void **result_desc,
+				       size_t result_cnt, uint64_t flags);
+ssize_t engine_trigger_compare_atomicmsg(struct fid_ep *ep, const struct fi_msg_atomic *msg,
+					 const struct fi_ioc *comparev, void **compare_desc,
+					 size_t compare_cnt, struct fi_ioc *resultv,
+					 void **result_desc, size_t result_cnt, uint64_t flags);
 
 /*
- * Op tables of what has FI_TRIGGER among its default flags: calls without flags that can wait
- * (trigger_ops.c, trigger_atomic.c). All other slots are empty.
+ * Op tables of the slots above, and of calls without flags, for what has FI_TRIGGER among its default
+ * flags (trigger_ops.c, trigger_atomic.c). The slots of all other calls are empty.
  */
 extern struct fi_ops_msg engine_trigger_msg_ops;
 extern struct fi_ops_tagged engine_trigger_tagged_ops;

@@ -19,13 +19,13 @@ static ssize_t trig_update(struct fid_ep *fid, struct fi_msg_atomic *msg, uint64
 	msg->rma_iov = &target;
 	msg->rma_iov_count = 1;
 	if (compare)
-		return fi_compare_atomicmsg(fid, msg, compare->msg_iov, NULL,
-					    compare->iov_count, fetch->msg_iov, NULL,
-					    fetch->iov_count, flags);
+		return engine_trigger_compare_atomicmsg(fid, msg, compare->msg_iov, NULL,
+							compare->iov_count, fetch->msg_iov,
+							NULL, fetch->iov_count, flags);
 	if (fetch)
-		return fi_fetch_atomicmsg(fid, msg, fetch->msg_iov, NULL, fetch->iov_count,
-					  flags);
-	return fi_atomicmsg(fid, msg, flags);
+		return engine_trigger_fetch_atomicmsg(fid, msg, fetch->msg_iov, NULL,
+						      fetch->iov_count, flags);
+	return engine_trigger_atomicmsg(fid, msg, flags);
 }
 
 static ssize_t trig_writev(struct fid_ep *fid, const struct fi_ioc *iov, void **desc,
@@ -113,8 +113,11 @@ struct fi_ops_atomic engine_trigger_atomic_ops = {
 	.size = sizeof(struct fi_ops_atomic),
 	.write = trig_write,
 	.writev = trig_writev,
+	.writemsg = engine_trigger_atomicmsg,
 	.readwrite = trig_readwrite,
 	.readwritev = trig_readwritev,
+	.readwritemsg = engine_trigger_fetch_atomicmsg,
 	.compwrite = trig_compwrite,
 	.compwritev = trig_compwritev,
+	.compwritemsg = engine_trigger_compare_atomicmsg,
 };

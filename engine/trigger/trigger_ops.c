@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
  * The slots of what has FI_TRIGGER among its default flags, an alias most of all: a call without
- * flags waits there for the counter in its context. One with flags says itself whether it does, and
- * one without a context can't: those slots are empty here, op_tables.c has others for them. These are
- * written with the calls with flags, which hold the domain. Called by programs. Source: fi_trigger(3).
+ * flags waits there for the counter in its context. One with flags says itself whether it does (trigger.c), and
+ * one without a context can't: that slot is empty here. These are written with the calls with flags,
+ * which hold the domain. Called by programs. Source: fi_trigger(3).
  */
 #include <rdma/fi_errno.h>
 #include "access.h"
@@ -29,7 +29,7 @@ static ssize_t trig_sendv(struct fid_ep *fid, const struct iovec *iov, void **de
 		.msg_iov = iov, .iov_count = cnt, .addr = dest, .context = context
 	};
 
-	return fi_sendmsg(fid, &msg, tx_flags(fid));
+	return engine_trigger_sendmsg(fid, &msg, tx_flags(fid));
 }
 
 static ssize_t trig_send(struct fid_ep *fid, const void *buf, size_t len, void *desc,
@@ -48,7 +48,7 @@ static ssize_t trig_senddata(struct fid_ep *fid, const void *buf, size_t len, vo
 		.msg_iov = &iov, .iov_count = 1, .addr = dest, .context = context, .data = data
 	};
 
-	return fi_sendmsg(fid, &msg, tx_flags(fid) | FI_REMOTE_CQ_DATA);
+	return engine_trigger_sendmsg(fid, &msg, tx_flags(fid) | FI_REMOTE_CQ_DATA);
 }
 
 static ssize_t trig_recvv(struct fid_ep *fid, const struct iovec *iov, void **desc, size_t cnt,
@@ -58,7 +58,7 @@ static ssize_t trig_recvv(struct fid_ep *fid, const struct iovec *iov, void **de
 		.msg_iov = iov, .iov_count = cnt, .addr = src, .context = context
 	};
 
-	return fi_recvmsg(fid, &msg, rx_flags(fid));
+	return engine_trigger_recvmsg(fid, &msg, rx_flags(fid));
 }
 
 static ssize_t trig_recv(struct fid_ep *fid, void *buf, size_t len, void *desc, fi_addr_t src,
@@ -78,7 +78,7 @@ static ssize_t trig_tsendv(struct fid_ep *fid, const struct iovec *iov, void **d
 		.msg_iov = iov, .iov_count = cnt, .addr = dest, .tag = tag, .context = context
 	};
 
-	return fi_tsendmsg(fid, &msg, tx_flags(fid));
+	return engine_trigger_tsendmsg(fid, &msg, tx_flags(fid));
 }
 
 static ssize_t trig_tsend(struct fid_ep *fid, const void *buf, size_t len, void *desc,
@@ -100,7 +100,7 @@ static ssize_t trig_tsenddata(struct fid_ep *fid, const void *buf, size_t len, v
 				     .context = context,
 				     .data = data };
 
-	return fi_tsendmsg(fid, &msg, tx_flags(fid) | FI_REMOTE_CQ_DATA);
+	return engine_trigger_tsendmsg(fid, &msg, tx_flags(fid) | FI_REMOTE_CQ_DATA);
 }
 
 static ssize_t trig_trecvv(struct fid_ep *fid, const struct iovec *iov, void **desc, size_t cnt,
@@ -116,7 +116,7 @@ static ssize_t trig_trecvv(struct fid_ep *fid, const struct iovec *iov, void **d
 
 	if (!(engine_ctx_of(fid)->rx_caps & FI_TAGGED_MULTI_RECV))
 		flags &= ~FI_MULTI_RECV;
-	return fi_trecvmsg(fid, &msg, flags);
+	return engine_trigger_trecvmsg(fid, &msg, flags);
 }
 
 static ssize_t trig_trecv(struct fid_ep *fid, void *buf, size_t len, void *desc, fi_addr_t src,
@@ -143,8 +143,8 @@ static ssize_t trig_access(struct fid_ep *fid, struct fi_msg_rma *msg, uint64_t 
 		return -FI_EINVAL;
 	msg->rma_iov = &target;
 	msg->rma_iov_count = 1;
-	return op == PACKET_READ ? fi_readmsg(fid, msg, flags & ~FI_INJECT)
-				 : fi_writemsg(fid, msg, flags);
+	return op == PACKET_READ ? engine_trigger_readmsg(fid, msg, flags & ~FI_INJECT)
+				 : engine_trigger_writemsg(fid, msg, flags);
 }
 
 static ssize_t trig_readv(struct fid_ep *fid, const struct iovec *iov, void **desc, size_t cnt,
@@ -199,8 +199,10 @@ struct fi_ops_msg engine_trigger_msg_ops = {
 	.size = sizeof(struct fi_ops_msg),
 	.recv = trig_recv,
 	.recvv = trig_recvv,
+	.recvmsg = engine_trigger_recvmsg,
 	.send = trig_send,
 	.sendv = trig_sendv,
+	.sendmsg = engine_trigger_sendmsg,
 	.senddata = trig_senddata,
 };
 
@@ -208,8 +210,10 @@ struct fi_ops_tagged engine_trigger_tagged_ops = {
 	.size = sizeof(struct fi_ops_tagged),
 	.recv = trig_trecv,
 	.recvv = trig_trecvv,
+	.recvmsg = engine_trigger_trecvmsg,
 	.send = trig_tsend,
 	.sendv = trig_tsendv,
+	.sendmsg = engine_trigger_tsendmsg,
 	.senddata = trig_tsenddata,
 };
 
@@ -217,7 +221,9 @@ struct fi_ops_rma engine_trigger_rma_ops = {
 	.size = sizeof(struct fi_ops_rma),
 	.read = trig_read,
 	.readv = trig_readv,
+	.readmsg = engine_trigger_readmsg,
 	.write = trig_write,
 	.writev = trig_writev,
+	.writemsg = engine_trigger_writemsg,
 	.writedata = trig_writedata,
 };

@@ -81,11 +81,18 @@ struct engine_ctx {
 	uint64_t tx_caps, rx_caps;
 	bool directed_recv; /* the source of a receive counts */
 	struct engine_options options;
-	/* The tables of one that can't do all that the family can. */
+	/* The tables of one that can't do all that the family can, or has calls that wait for a counter. */
 	struct fi_ops_msg msg;
 	struct fi_ops_tagged tagged;
 	struct fi_ops_rma rma;
 	struct fi_ops_atomic atomic;
+	/* The tables that calls go on in which could wait for a counter, and do not. */
+	struct {
+		_Atomic(const struct fi_ops_msg *) msg;
+		_Atomic(const struct fi_ops_tagged *) tagged;
+		_Atomic(const struct fi_ops_rma *) rma;
+		_Atomic(const struct fi_ops_atomic *) atomic;
+	} plain;
 };
 
 /* A receive context that endpoints share. Closed by the program it goes with the last of them. */
