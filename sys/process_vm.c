@@ -17,8 +17,8 @@ typedef ssize_t move_fn(pid_t pid, const struct iovec *local, unsigned long loca
 			const struct iovec *remote, unsigned long remote_cnt,
 			unsigned long flags);
 
-/* A place in a list of pieces. */
-struct place {
+/* A position in a list of pieces. */
+struct position {
 	const struct iovec *iov;
 	size_t cnt;  /* pieces left, this one included */
 	size_t skip; /* bytes of this one that are done */
@@ -36,7 +36,7 @@ static size_t total(const struct iovec *iov, size_t cnt)
 }
 
 /* Fills the window with what follows @at. Returns the number of pieces. */
-static unsigned long window(struct iovec *win, const struct place *at)
+static unsigned long window(struct iovec *win, const struct position *at)
 {
 	unsigned long n = 0;
 	size_t skip = at->skip;
@@ -51,7 +51,7 @@ static unsigned long window(struct iovec *win, const struct place *at)
 	return n;
 }
 
-static void advance(struct place *at, size_t len)
+static void advance(struct position *at, size_t len)
 {
 	while (at->cnt && len >= at->iov->iov_len - at->skip) {
 		len -= at->iov->iov_len - at->skip;
@@ -62,8 +62,8 @@ static void advance(struct place *at, size_t len)
 	at->skip += len;
 }
 
-static ssize_t move(move_fn *fn, enum sys_call call, pid_t pid, struct place local,
-		    struct place remote)
+static ssize_t move(move_fn *fn, enum sys_call call, pid_t pid, struct position local,
+		    struct position remote)
 {
 	struct iovec lwin[WINDOW_CNT], rwin[WINDOW_CNT];
 	size_t wanted = total(local.iov, local.cnt), there = total(remote.iov, remote.cnt);
@@ -94,23 +94,23 @@ ssize_t sys_process_vm_read(pid_t pid, const struct iovec *local, size_t local_c
 			    const struct iovec *remote, size_t remote_cnt)
 {
 	return move(process_vm_readv, SYS_CALL_PROCESS_VM_READV, pid,
-		    (struct place){ .iov = local, .cnt = local_cnt },
-		    (struct place){ .iov = remote, .cnt = remote_cnt });
+		    (struct position){ .iov = local, .cnt = local_cnt },
+		    (struct position){ .iov = remote, .cnt = remote_cnt });
 }
 
 ssize_t sys_process_vm_write(pid_t pid, const struct iovec *local, size_t local_cnt,
 			     const struct iovec *remote, size_t remote_cnt)
 {
 	return move(process_vm_writev, SYS_CALL_PROCESS_VM_WRITEV, pid,
-		    (struct place){ .iov = local, .cnt = local_cnt },
-		    (struct place){ .iov = remote, .cnt = remote_cnt });
+		    (struct position){ .iov = local, .cnt = local_cnt },
+		    (struct position){ .iov = remote, .cnt = remote_cnt });
 }
 
-ssize_t sys_process_vm_write_gated(pid_t pid, void *gate, const struct iovec *local,
-				   size_t local_cnt, const struct iovec *remote,
-				   size_t remote_cnt)
+ssize_t sys_process_vm_write_guarded(pid_t pid, void *write_guard, const struct iovec *local,
+				     size_t local_cnt, const struct iovec *remote,
+				     size_t remote_cnt)
 {
-	struct iovec lwin[SYS_GATED_MAX + 1], rwin[SYS_GATED_MAX + 1];
+	struct iovec lwin[SYS_WRITE_GUARDED_MAX + 1], rwin[SYS_WRITE_GUARDED_MAX + 1];
 	size_t wanted = total(local, local_cnt);
 	int err = sys_fault(SYS_CALL_PROCESS_VM_WRITEV);
 	char byte = 1;
@@ -118,16 +118,16 @@ ssize_t sys_process_vm_write_gated(pid_t pid, void *gate, const struct iovec *lo
 
 	if (err)
 		return -err;
-	if (local_cnt > SYS_GATED_MAX || remote_cnt > SYS_GATED_MAX || wanted >= SSIZE_MAX ||
-	    total(remote, remote_cnt) != wanted)
+	if (local_cnt > SYS_WRITE_GUARDED_MAX || remote_cnt > SYS_WRITE_GUARDED_MAX ||
+	    wanted >= SSIZE_MAX || total(remote, remote_cnt) != wanted)
 		return -FI_EINVAL;
 	lwin[0] = (struct iovec){ .iov_base = &byte, .iov_len = 1 };
-	rwin[0] = (struct iovec){ .iov_base = gate, .iov_len = 1 };
+	rwin[0] = (struct iovec){ .iov_base = write_guard, .iov_len = 1 };
 	for (size_t i = 0; i < local_cnt; i++)
 		lwin[i + 1] = local[i];
 	for (size_t i = 0; i < remote_cnt; i++)
 		rwin[i + 1] = remote[i];
-	/* Not in a loop as above: what is left would pass no gate. */
+	/* Not in a loop as above: a second call would have to pass the guard again. */
 	n = process_vm_writev(pid, lwin, local_cnt + 1, rwin, remote_cnt + 1, 0);
 	if (n < 0)
 		return -errno;

@@ -30,17 +30,19 @@ ssize_t sys_process_vm_read(pid_t pid, const struct iovec *local, size_t local_c
 ssize_t sys_process_vm_write(pid_t pid, const struct iovec *local, size_t local_cnt,
 			     const struct iovec *remote, size_t remote_cnt);
 
-#define SYS_GATED_MAX 8u /* pieces of each side */
+/* Pieces of each side in a guarded write: it is one system call. */
+#define SYS_WRITE_GUARDED_MAX 8u
 
 /*
- * sys_process_vm_write_gated - the same if a byte can be written to @gate first, with one call
- * @gate:   address in the process, of sys_gate_open() there
- * @remote: its pieces and @local's: at most SYS_GATED_MAX each
+ * sys_process_vm_write_guarded - the same with one system call that writes a byte to a write guard first
+ * @write_guard: its address in that process: sys/write_guard.h
+ * @local_cnt, @remote_cnt: at most SYS_WRITE_GUARDED_MAX; both lists hold the same number of bytes
  *
- * Nothing is written when the gate is shut: -FI_EFAULT, as when not all could be written.
+ * Returns the number of bytes; -FI_EFAULT when the guard is shut, and nothing was written, or when not
+ * all of them could be; -FI_EINVAL for lists that can't be; otherwise as above.
  */
-ssize_t sys_process_vm_write_gated(pid_t pid, void *gate, const struct iovec *local,
-				   size_t local_cnt, const struct iovec *remote,
-				   size_t remote_cnt);
+ssize_t sys_process_vm_write_guarded(pid_t pid, void *write_guard, const struct iovec *local,
+				     size_t local_cnt, const struct iovec *remote,
+				     size_t remote_cnt);
 
 #endif

@@ -162,7 +162,8 @@ void platform_copy_unwatch(struct platform_copy *copy);
 /* A thread that does a piece of work again and again. Zeroed: it does not run. */
 struct platform_thread {
 	pthread_t id;
-	pthread_mutex_t gate; /* closed during a round; stop, woken */
+	/* Held during a round. Protects stop and woken. */
+	pthread_mutex_t round_lock;
 	pthread_cond_t wake;
 	struct platform_work work;
 	bool stop, woken;

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Threads that do a piece of work again and again. A thread works with its gate
- * closed and naps with it open. fork() closes all gates first, before anything else of the
- * library sees it: then no such thread is in the middle of anything, and the child, where they are
- * gone, finds no lock held by one.
+ * Threads that do a piece of work again and again. A thread holds its round_lock during each round, and
+ * not while it sleeps. fork() takes all round_locks first, before any other part of the library prepares
+ * for it: no such thread is in a round then, and the child, where they are gone, finds no lock held
+ * by one.
  *
- * Who closes a gate may hold a lock that a round wants: a round tries it (platform_trylock).
+ * A caller that takes a round_lock may hold a lock that the round wants: so rounds only try for such
+ * locks (platform_trylock()).
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -14,7 +15,7 @@
 #include <sys/prctl.h>
 #include "platform.h"
 
-/* Threads, watchers and what becomes a copy, of the process; before the gates. */
+/* Protects the lists below, of the whole process. Taken before any round_lock. */
 static pthread_mutex_t threads_lock = PTHREAD_MUTEX_INITIALIZER;
 static struct platform_thread *threads;
 static struct platform_fork *watchers;
@@ -26,7 +27,7 @@ static void fork_prepare(void)
 {
 	pthread_mutex_lock(&threads_lock);
 	for (struct platform_thread *t = threads; t; t = t->next)
-		pthread_mutex_lock(&t->gate);
+		pthread_mutex_lock(&t->round_lock);
 	for (struct platform_fork *f = watchers; f; f = f->next)
 		f->prepare();
 }
@@ -36,7 +37,7 @@ static void fork_parent(void)
 	for (struct platform_fork *f = watchers; f; f = f->next)
 		f->parent();
 	for (struct platform_thread *t = threads; t; t = t->next)
-		pthread_mutex_unlock(&t->gate);
+		pthread_mutex_unlock(&t->round_lock);
 	pthread_mutex_unlock(&threads_lock);
 }
 
@@ -52,7 +53,7 @@ static void fork_child(void)
 	while (t) {
 		struct platform_thread *next = t->next;
 
-		pthread_mutex_unlock(&t->gate);
+		pthread_mutex_unlock(&t->round_lock);
 		atomic_store_explicit(&t->running, false, memory_order_relaxed);
 		t->next = NULL;
 		t = next;
@@ -110,7 +111,7 @@ void platform_copy_unwatch(struct platform_copy *copy)
 	pthread_mutex_unlock(&threads_lock);
 }
 
-/* With the gate closed; it is open meanwhile. */
+/* Called with the round_lock held, which is released while the thread sleeps. */
 static void thread_nap(struct platform_thread *t, uint64_t ns)
 {
 	struct timespec until;
@@ -118,15 +119,15 @@ static void thread_nap(struct platform_thread *t, uint64_t ns)
 
 	until.tv_sec = (time_t)(end / 1000000000u);
 	until.tv_nsec = (long)(end % 1000000000u);
-	pthread_cond_timedwait(&t->wake, &t->gate, &until);
+	pthread_cond_timedwait(&t->wake, &t->round_lock, &until);
 }
 
-/* The same on descriptors: whoever wakes or stops makes one of them readable. */
+/* The same, on descriptors: wake and stop make one of them readable. */
 static void thread_sleep(struct platform_thread *t, const int *on, int cnt, uint64_t ns)
 {
-	pthread_mutex_unlock(&t->gate);
+	pthread_mutex_unlock(&t->round_lock);
 	platform_sleep(on, cnt, ns);
-	pthread_mutex_lock(&t->gate);
+	pthread_mutex_lock(&t->round_lock);
 }
 
 static void *thread_main(void *arg)
@@ -136,7 +137,7 @@ static void *thread_main(void *arg)
 	/* The kernel would add 50 us to each nap. */
 	prctl(PR_SET_TIMERSLACK, 1, 0, 0, 0);
 	pthread_setname_np(pthread_self(), t->name);
-	pthread_mutex_lock(&t->gate);
+	pthread_mutex_lock(&t->round_lock);
 	while (!t->stop) {
 		uint64_t ns = t->work.round(t->work.arg);
 		int on[2], cnt = t->work.bed ? t->work.bed(t->work.arg, on) : 0;
@@ -150,7 +151,7 @@ static void *thread_main(void *arg)
 			thread_nap(t, ns);
 		t->woken = false;
 	}
-	pthread_mutex_unlock(&t->gate);
+	pthread_mutex_unlock(&t->round_lock);
 	return NULL;
 }
 
@@ -175,7 +176,7 @@ int platform_thread_start(struct platform_thread *t, const struct platform_work 
 	pthread_once(&fork_once, fork_start);
 	*t = (struct platform_thread){ .work = *work };
 	snprintf(t->name, sizeof(t->name), "%s", work->name);
-	pthread_mutex_init(&t->gate, NULL);
+	pthread_mutex_init(&t->round_lock, NULL);
 	pthread_condattr_init(&attr);
 	pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
 	pthread_cond_init(&t->wake, &attr);
@@ -196,10 +197,10 @@ void platform_thread_wake(struct platform_thread *t)
 {
 	if (!platform_thread_runs(t))
 		return;
-	pthread_mutex_lock(&t->gate);
+	pthread_mutex_lock(&t->round_lock);
 	t->woken = true;
 	pthread_cond_signal(&t->wake);
-	pthread_mutex_unlock(&t->gate);
+	pthread_mutex_unlock(&t->round_lock);
 	if (t->work.rouse)
 		t->work.rouse(t->work.arg);
 }
@@ -215,14 +216,14 @@ void platform_thread_stop(struct platform_thread *t)
 		at = &(*at)->next;
 	*at = t->next;
 	pthread_mutex_unlock(&threads_lock);
-	pthread_mutex_lock(&t->gate);
+	pthread_mutex_lock(&t->round_lock);
 	t->stop = true;
 	pthread_cond_signal(&t->wake);
-	pthread_mutex_unlock(&t->gate);
+	pthread_mutex_unlock(&t->round_lock);
 	if (t->work.rouse)
 		t->work.rouse(t->work.arg);
 	pthread_join(t->id, NULL);
 	pthread_cond_destroy(&t->wake);
-	pthread_mutex_destroy(&t->gate);
+	pthread_mutex_destroy(&t->round_lock);
 	atomic_store_explicit(&t->running, false, memory_order_relaxed);
 }

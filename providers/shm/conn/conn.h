@@ -89,7 +89,7 @@ struct pshm_wire {
 	struct list connecting;
 	struct list ended; /* to be freed at the end of poll() */
 	struct pool transfers, reads, helps;
-	void *gate; /* by which peers write into our memory, or NULL */
+	void *write_guard; /* by which peers write into our memory, or NULL */
 	struct pshm_own_door own_door;
 	struct sys_shared *service; /* our name, or NULL */
 	uint32_t pid, place;	    /* of its address */

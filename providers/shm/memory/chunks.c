@@ -36,7 +36,7 @@ void pshm_joint_open(struct pshm_joint *s, uint32_t gen, const struct pshm_task 
 	put(&s->id, task->id);
 	put(&s->skip, task->skip);
 	put(&s->len, task->len);
-	put(&s->gate, task->gate);
+	put(&s->write_guard, task->write_guard);
 	atomic_store_explicit(&s->chunk_len, task->chunk_len, memory_order_release);
 	atomic_store_explicit(&s->piece_cnt, task->iov_cnt, memory_order_release);
 	for (uint32_t i = 0; i < task->iov_cnt; i++) {
@@ -58,7 +58,7 @@ bool pshm_joint_read(const struct pshm_joint *s, struct pshm_task *task)
 	task->id = take(&s->id);
 	task->skip = take(&s->skip);
 	task->len = take(&s->len);
-	task->gate = take(&s->gate);
+	task->write_guard = take(&s->write_guard);
 	task->chunk_len = atomic_load_explicit(&s->chunk_len, memory_order_acquire);
 	task->iov_cnt = atomic_load_explicit(&s->piece_cnt, memory_order_acquire);
 	if (!task->len || task->iov_cnt > WIRE_IOV_MAX || task->chunk_len < PSHM_CHUNK_MIN ||

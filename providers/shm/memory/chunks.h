@@ -48,7 +48,7 @@ struct pshm_joint {
 	_Atomic uint64_t id;   /* wire_source.id */
 	_Atomic uint64_t skip; /* where the first chunk begins in it */
 	_Atomic uint64_t len;  /* bytes in all */
-	_Atomic uint64_t gate; /* a byte that can be written as long as this is wanted */
+	_Atomic uint64_t write_guard; /* a byte that can be written as long as this is wanted */
 	_Atomic uint32_t chunk_len;
 	_Atomic uint32_t piece_cnt;
 	uint8_t pad3[24];
@@ -63,7 +63,7 @@ _Static_assert(offsetof(struct pshm_joint, pieces) == 192, "layout");
 
 /* What a slot says: a private copy. */
 struct pshm_task {
-	uint64_t id, skip, len, gate;
+	uint64_t id, skip, len, write_guard;
 	uint32_t chunk_len;
 	uint32_t chunk_cnt;
 	uint32_t iov_cnt;

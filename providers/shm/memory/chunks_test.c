@@ -28,7 +28,7 @@ static struct pshm_task task_of(uint32_t cnt)
 		.id = 77,
 		.skip = 1000,
 		.len = (uint64_t)cnt * PSHM_CHUNK_MIN - 1,
-		.gate = 1 << 20,
+		.write_guard = 1 << 20,
 		.chunk_len = PSHM_CHUNK_MIN,
 		.chunk_cnt = cnt,
 		.iov_cnt = 2,
@@ -49,7 +49,7 @@ static void slot_says_what_was_put_there(void **state)
 	assert_int_equal(got.id, task.id);
 	assert_int_equal(got.skip, task.skip);
 	assert_int_equal(got.len, task.len);
-	assert_int_equal(got.gate, task.gate);
+	assert_int_equal(got.write_guard, task.write_guard);
 	assert_int_equal(got.chunk_len, task.chunk_len);
 	assert_int_equal(got.chunk_cnt, 3);
 	assert_int_equal(got.iov_cnt, 2);

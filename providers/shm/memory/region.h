@@ -172,14 +172,14 @@ struct pshm_shown {
 	uint32_t
 		told; /* FI_REMOTE_READ, FI_REMOTE_WRITE: of these it has to be told, by packet */
 	uint32_t zero;
-	uint64_t gate; /* address there that who writes passes; 0: nobody may */
+	uint64_t write_guard; /* address there that who writes passes; 0: nobody may */
 	uint8_t pad[32];
 };
 
 _Static_assert(sizeof(struct pshm_shown) == CACHE_LINE, "layout");
 _Static_assert(offsetof(struct pshm_shown, nonce) == 8, "layout");
 _Static_assert(offsetof(struct pshm_shown, told) == 16, "layout");
-_Static_assert(offsetof(struct pshm_shown, gate) == 24, "layout");
+_Static_assert(offsetof(struct pshm_shown, write_guard) == 24, "layout");
 
 /* Head of a pair's memory; the rings follow at PSHM_PAIR_HEAD, that of PSHM_ASKED first, then areas. */
 struct pshm_pair {

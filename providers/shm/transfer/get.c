@@ -17,7 +17,7 @@
 #include "attention.h"
 #include "conn.h"
 #include "copy.h"
-#include "gate.h"
+#include "write_guard.h"
 #include "get.h"
 #include "lines.h"
 #include "process_vm.h"
@@ -35,7 +35,7 @@
 
 #define RELEASE_NS \
 	1000000000u	 /* most that we wait for a peer which holds a chunk of what ends */
-#define GATE_NS 1000000u /* ... before its way in is shut */
+#define GUARD_NS 1000000u /* ... before its way in is shut */
 
 /* A get under way. */
 struct pshm_read {
@@ -112,7 +112,7 @@ static struct pshm_joint *slot_find(struct pshm_conn *conn, uint32_t *idx)
 	if (*idx >= PSHM_JOINT_CNT ||
 	    atomic_load_explicit(&conn->pair->no_help[other].value, memory_order_relaxed))
 		return NULL;
-	if (!conn->wire->gate && sys_gate_open(&conn->wire->gate))
+	if (!conn->wire->write_guard && sys_write_guard_open(&conn->wire->write_guard))
 		return NULL;
 	return &conn->pair->joint[conn->side][*idx];
 }
@@ -137,7 +137,7 @@ static void invite(struct pshm_conn *conn, struct pshm_read *r)
 	task.id = r->from.id;
 	task.skip = r->moved;
 	task.len = left;
-	task.gate = (uintptr_t)conn->wire->gate;
+	task.write_guard = (uintptr_t)conn->wire->write_guard;
 	task.chunk_cnt = (uint32_t)((left + PSHM_CHUNK_LEN - 1) / PSHM_CHUNK_LEN);
 	task.iov_cnt = (uint32_t)iov_slice(r->iov, r->iov_cnt, r->moved, left, task.iov);
 	join.gen = ++conn->slot_gens[join.slot];
@@ -396,11 +396,11 @@ static void wait_released(struct pshm_conn *conn)
 		while (held(r) && !pshm_process_dead(conn->process) &&
 		       !atomic_load_explicit(ended, memory_order_relaxed)) {
 			since = platform_now_ns() - begin;
-			if (!shut && since > GATE_NS && w->gate) {
+			if (!shut && since > GUARD_NS && w->write_guard) {
 				/* One that is stopped before it writes never will. */
-				shut = !sys_gate_shut(w->gate);
+				shut = !sys_write_guard_shut(w->write_guard);
 				if (shut)
-					w->gate = NULL;
+					w->write_guard = NULL;
 			}
 			if (since > RELEASE_NS)
 				return;

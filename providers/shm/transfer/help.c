@@ -13,7 +13,7 @@
 #include "lines.h"
 #include "process_vm.h"
 
-_Static_assert(WIRE_IOV_MAX <= SYS_GATED_MAX, "a chunk is one call");
+_Static_assert(WIRE_IOV_MAX <= SYS_WRITE_GUARDED_MAX, "a chunk is one call");
 
 /* A transfer that we were asked to help with. */
 struct pshm_help {
@@ -96,9 +96,9 @@ int pshm_help_take(struct pshm_conn *conn, const struct ring_line *line)
 }
 
 /*
- * Writes one chunk that we have claimed: until we say that it has ended the gate is there, or shut. Without
+ * Writes one chunk that we have claimed: until we say that it has ended the write guard is there, or shut. Without
  * a claim its address may mean anything by now. The receiver lives: its number is still its own. If it begins
- * another program after that, there is no gate.
+ * another program after that, there is no write guard.
  */
 static int chunk_write(struct pshm_conn *conn, const struct pshm_help *h, uint32_t chunk)
 {
@@ -113,9 +113,9 @@ static int chunk_write(struct pshm_conn *conn, const struct pshm_help *h, uint32
 	remote_cnt = iov_slice(h->task.iov, h->task.iov_cnt, at, len, remote);
 	if (pshm_process_dead(conn->process))
 		return -FI_ECONNRESET;
-	n = sys_process_vm_write_gated((pid_t)conn->process->pid,
-				       (void *)(uintptr_t)h->task.gate, local, local_cnt,
-				       remote, remote_cnt);
+	n = sys_process_vm_write_guarded((pid_t)conn->process->pid,
+					 (void *)(uintptr_t)h->task.write_guard, local,
+					 local_cnt, remote, remote_cnt);
 	return n < 0 ? (int)n : 0;
 }
 

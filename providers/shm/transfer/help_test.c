@@ -172,18 +172,18 @@ static void peer_alone_does_not_end_it(void **state)
 	ended_well();
 }
 
-/* The gate may be gone by then, and its address mean something else. */
+/* The write guard may be gone by then, and its address mean something else. */
 static void peer_that_comes_too_late_writes_nothing_at_all(void **state)
 {
-	const unsigned char *gate;
+	const unsigned char *write_guard;
 
 	begin_whole();
-	gate = ((struct pshm_wire *)b.wire)->gate;
+	write_guard = ((struct pshm_wire *)b.wire)->write_guard;
 	mock_until(&b, NULL, op.done);
 	ended_well();
 	for (int i = 0; i < 10; i++)
 		mock_poll(&a, NULL);
-	assert_int_equal(*gate, 0);
+	assert_int_equal(*write_guard, 0);
 	assert_int_equal(at(&a)->chunks_written, 0);
 	assert_true(list_empty(&at(&a)->helps));
 }
@@ -493,19 +493,21 @@ static void peer_that_does_not_let_go_is_shut_out(void **state)
 	struct iovec local = { from, 10 }, remote = { to, 10 };
 	uint64_t begun;
 	uint32_t chunk;
-	void *gate;
+	void *write_guard;
 
 	begin_whole();
-	gate = ((struct pshm_wire *)b.wire)->gate;
-	assert_int_equal(sys_process_vm_write_gated(getpid(), gate, &local, 1, &remote, 1), 10);
+	write_guard = ((struct pshm_wire *)b.wire)->write_guard;
+	assert_int_equal(
+		sys_process_vm_write_guarded(getpid(), write_guard, &local, 1, &remote, 1), 10);
 	assert_int_equal(pshm_joint_claim(slot_at(0), 1, 20, &chunk), PSHM_CLAIMED);
 	begun = mock_worked_ns();
 	b.wire->ops->disconnect(b.conn);
 	b.conn = NULL;
 	assert_true(mock_worked_ns() - begun < 5000000000u);
 	/* it goes on now */
-	assert_int_equal(sys_process_vm_write_gated(getpid(), gate, &local, 1, &remote, 1),
-			 -FI_EFAULT);
+	assert_int_equal(
+		sys_process_vm_write_guarded(getpid(), write_guard, &local, 1, &remote, 1),
+		-FI_EFAULT);
 }
 
 static void line_that_no_peer_sends_ends_the_connection(void **state)

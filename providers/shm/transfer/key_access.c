@@ -12,7 +12,7 @@
  * Its owner takes the key away and then looks there, so that nothing is moved once it has closed it.
  *
  * The peer may begin another program at any time, which has the same number. So what was read counts only
- * if the peer is still there afterwards, and a write passes a gate of the peer's first, in the same system
+ * if the peer is still there afterwards, and a write passes a write guard of the peer's first, in the same system
  * call: the other program has none there (share.c).
  */
 #include <rdma/fi_errno.h>
@@ -23,7 +23,7 @@
 #include "process_vm.h"
 #include "transfer.h"
 
-_Static_assert(WIRE_IOV_MAX <= SYS_GATED_MAX, "a step is one call");
+_Static_assert(WIRE_IOV_MAX <= SYS_WRITE_GUARDED_MAX, "a step is one call");
 
 #define STEP	  (1u << 20) /* bytes of one system call: a close waits for no more */
 #define MOVES_MIN 2u	     /* of the peer, in which it attends */
@@ -63,7 +63,7 @@ struct pshm_reading {
 	struct pshm_region region;
 	struct mr_reader reader;
 	uint64_t told;
-	uint64_t gate; /* its address there; 0: nothing may be written */
+	uint64_t write_guard; /* its address there; 0: nothing may be written */
 };
 
 bool pshm_taken(struct wire_conn *base)
@@ -90,7 +90,7 @@ static int reading_open(struct pshm_conn *conn, const struct pshm_shown *theirs)
 	if (!r)
 		return -FI_ENOMEM;
 	r->told = theirs->told;
-	r->gate = theirs->gate;
+	r->write_guard = theirs->write_guard;
 	memcpy(offer.nonce, theirs->nonce, PSHM_NONCE);
 	err = pshm_table_open(&offer, &r->region);
 	if (err)
@@ -140,7 +140,7 @@ static int places_find(struct pshm_conn *conn, const struct wire_access *access,
 	if (err)
 		return err;
 	r = conn->reading;
-	if (r->told & kind || (access->write && !r->gate))
+	if (r->told & kind || (access->write && !r->write_guard))
 		return -FI_EOPNOTSUPP;
 	for (uint32_t i = 0; i < access->target_cnt; i++) {
 		const struct packet_target *t = &access->targets[i];
@@ -179,11 +179,11 @@ static bool place_open(const struct pshm_conn *conn, const struct place *p)
 static ssize_t move_piece(const struct pshm_conn *conn, bool write, const struct iovec *local,
 			  size_t cnt, const struct iovec *remote)
 {
-	void *gate = (void *)(uintptr_t)conn->reading->gate;
+	void *write_guard = (void *)(uintptr_t)conn->reading->write_guard;
 	pid_t pid = (pid_t)conn->process->pid;
 
 	if (write)
-		return sys_process_vm_write_gated(pid, gate, local, cnt, remote, 1);
+		return sys_process_vm_write_guarded(pid, write_guard, local, cnt, remote, 1);
 	return sys_process_vm_read(pid, local, cnt, remote, 1);
 }
 

@@ -277,26 +277,26 @@ static void a_refusal_is_remembered_in_its_direction(void **state)
 	assert_false(pshm_wire_ops.share_used(share, region));
 }
 
-static void writes_pass_the_gate_that_is_shown(void **state)
+static void writes_pass_the_write_guard_that_is_shown(void **state)
 {
 	const struct pshm_conn *conn = pshm_conn_of(a.conn);
 	struct pshm_shown *shown = &conn->pair->shown[pshm_other(conn)];
-	uint64_t gate = shown->gate;
+	uint64_t write_guard = shown->write_guard;
 	struct mock_op op;
 
-	assert_true(gate);
-	shown->gate = 0; /* who shows none lets nobody write */
+	assert_true(write_guard);
+	shown->write_guard = 0; /* who shows none lets nobody write */
 	assert_int_equal(access_begin(true, KEY, 0, 9000, &op), -FI_EOPNOTSUPP);
 	assert_int_equal(access_all(false, KEY, 0, 9000), 0);
 	pshm_direct_drop(pshm_conn_of(a.conn));
-	shown->gate = 4096; /* where another program has nothing */
+	shown->write_guard = 4096; /* where another program has nothing */
 	memset(buf, 1, 9000);
 	memset(memory, 2, 9000);
 	assert_int_equal(access_all(true, KEY, 0, 9000), -FI_EFAULT);
 	for (int i = 0; i < 9000; i++)
 		assert_int_equal(memory[i], 2);
 	pshm_direct_drop(pshm_conn_of(a.conn));
-	shown->gate = gate;
+	shown->write_guard = write_guard;
 	assert_int_equal(access_all(true, KEY, 0, 9000), 0);
 }
 
@@ -551,7 +551,7 @@ int main(void)
 		TEST(a_table_that_can_not_be_opened_is_looked_for_otherwise, setup),
 		TEST(for_want_of_descriptors_it_is_tried_again, setup),
 		TEST(a_refusal_is_remembered_in_its_direction, setup),
-		TEST(writes_pass_the_gate_that_is_shown, setup),
+		TEST(writes_pass_the_write_guard_that_is_shown, setup),
 		TEST(memory_that_is_gone_is_no_refusal, setup),
 		TEST(a_key_that_goes_ends_what_is_under_way, setup),
 		TEST(who_is_inside_is_seen_by_the_owner, setup),

@@ -7,7 +7,7 @@
  * domain's endpoints. Where it can't be made the table is private, and peers ask by packet, as they
  * do for regions beyond those that it has room for.
  *
- * With it comes the address of a gate (sys/gate.h), which stays open as long as the domain: who writes passes
+ * With it comes the address of a write guard (sys/write_guard.h), which stays open as long as the domain: who writes passes
  * it, so that nothing is written to another program that has begun in our process meanwhile.
  *
  * A peer that is inside says so in the pair. Who takes a key away looks there afterwards (mr_invalidate());
@@ -18,7 +18,7 @@
 #include <sys/mman.h>
 #include <rdma/fi_errno.h>
 #include "conn.h"
-#include "gate.h"
+#include "write_guard.h"
 #include "lists.h"
 #include "share.h"
 
@@ -29,7 +29,7 @@ struct wire_share {
 	struct list wires;  /* struct pshm_wire.share_link */
 	struct list guests; /* struct pshm_conn.slow: ended, and their peers were inside */
 	struct pshm_region table; /* its addr is NULL while nothing is shown */
-	void *gate;		  /* NULL: there is none, and nobody may write by himself */
+	void *write_guard;	  /* NULL: there is none, and nobody may write by himself */
 	bool forked;		  /* we are a copy */
 };
 
@@ -147,7 +147,7 @@ void pshm_share_show(struct pshm_conn *conn)
 	shown->fd = (uint32_t)share->table.fd;
 	memcpy(shown->nonce, table->nonce, PSHM_NONCE);
 	shown->told = (uint32_t)conn->wire->told;
-	shown->gate = (uintptr_t)share->gate;
+	shown->write_guard = (uintptr_t)share->write_guard;
 	/* R:pshm_shown.shown  what is shown before it; pairs A:pshm_shown.shown */
 	atomic_store_explicit(&shown->shown, 1, memory_order_release);
 }
@@ -178,8 +178,8 @@ static void *slab_alloc(void *arg, uint32_t slab)
 
 	if (!slab && (share->forked || pshm_table_create(&share->table)))
 		share->table.addr = NULL;
-	if (!slab && share->table.addr && sys_gate_open(&share->gate))
-		share->gate = NULL;
+	if (!slab && share->table.addr && sys_write_guard_open(&share->write_guard))
+		share->write_guard = NULL;
 	if (share->table.addr && slab < PSHM_TABLE_SLABS) {
 		memory = (char *)share->table.addr + PSHM_TABLE_HEAD + mr_slab_offset(slab);
 		if (!slab)
@@ -249,7 +249,7 @@ void pshm_share_close(struct wire_share *share)
 	while (!list_empty(&share->guests))
 		guest_free(container_of(share->guests.next, struct pshm_conn, slow));
 	pshm_region_close(&share->table);
-	sys_gate_close(share->gate);
+	sys_write_guard_close(share->write_guard);
 	platform_free(share);
 }
 

@@ -9,7 +9,7 @@
 #include "attention.h"
 #include "conn.h"
 #include "copy.h"
-#include "gate.h"
+#include "write_guard.h"
 #include "get.h"
 #include "grow.h"
 #include "help.h"
@@ -233,7 +233,7 @@ void pshm_transfers_fini(struct pshm_wire *wire)
 	pool_fini(&wire->transfers);
 	pool_fini(&wire->reads);
 	pool_fini(&wire->helps);
-	sys_gate_close(wire->gate);
+	sys_write_guard_close(wire->write_guard);
 }
 
 void pshm_transfers_drop(struct pshm_conn *conn, bool wait)
