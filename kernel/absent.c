@@ -10,7 +10,6 @@
 #include "coll.h"
 #include "nosys.h"
 #include "poll_fid.h"
-#include "progress.h"
 #include "sep_fid.h"
 #include "trigger.h"
 #include "wait_set_fid.h"
@@ -192,33 +191,11 @@ void engine_coll_free(struct engine_ep *ep)
 {
 }
 
-void engine_coll_run(struct engine_domain *domain)
-{
-}
-
-struct engine_rx_ctx *engine_coll_rx(struct engine_ep *ep)
+static struct engine_rx_ctx *absent_group_rx(struct engine_ep *ep)
 {
 	return NULL;
 }
 
-struct engine_rxq *engine_coll_rxq(const struct engine_ep *ep)
-{
-	return NULL;
-}
-
-void engine_coll_sent(void *context, int status)
-{
-}
-
-void engine_coll_received(struct engine_rx *rx, int status)
-{
-}
-
-bool engine_coll_stray(struct engine_peer *peer, const struct packet *packet)
-{
-	return false;
-}
-
-void engine_coll_peer_lost(struct engine_peer *peer, bool died)
-{
-}
+const struct engine_group_ops engine_groups = {
+	.rx = absent_group_rx, /* what has none calls no other */
+};

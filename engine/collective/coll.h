@@ -8,7 +8,7 @@
  *	coll_join.c	how members agree
  *	coll_run.c	steps and rounds, their end, what failures mean
  *
- * The messages are tagged ones with PACKET_COLL: an endpoint has a receive context of its own for
+ * The messages are tagged ones with PACKET_GROUP: an endpoint has a receive context of its own for
  * them, so that no receive of a program ever sees one. Each member names a group by an id of its
  * own, which the others learn when they join and put into the tags of what they send to it; a
  * collective has its place in the order of calls in its tags. Between two members the messages of
@@ -84,8 +84,8 @@ struct engine_coll {
 	struct engine_tx_ctx tx;
 	struct engine_rx_ctx rx;
 	struct list groups;
-	struct list ready; /* struct coll_op that may go on */
-	struct list due;   /* domain->colls, while there are such, or notices to send */
+	struct list ready;	 /* struct coll_op that may go on */
+	struct engine_task task; /* due while there are such, or notices to send */
 	uint32_t next_id;
 	uint32_t notice_cnt; /* of all groups */
 };
@@ -181,8 +181,11 @@ struct engine_coll *engine_coll_get(struct engine_ep *ep);
 void engine_coll_free(struct engine_ep *ep);
 /* engine_coll_busy - has the program groups of it that it has not closed */
 bool engine_coll_busy(const struct engine_ep *ep);
-/* engine_coll_run - go on with what can go on; at the end of a call or of a round of progress */
-void engine_coll_run(struct engine_domain *domain);
+/* engine_coll_cancel - end the collective with that context. 0 or -FI_ENOENT */
+int engine_coll_cancel(struct engine_ctx *ctx, void *context);
+
+/* engine_groups - what an endpoint's messages know of groups */
+extern const struct engine_group_ops engine_groups;
 
 /*
  * engine_coll_begin - begin a collective that is set up
@@ -210,24 +213,6 @@ void coll_step(struct coll_op *op, bool recv, uint32_t rank, uint64_t tag, const
 /* coll_send, coll_recv - the same with the tag of a collective */
 void coll_send(struct coll_op *op, uint32_t rank, const void *buf, size_t len);
 void coll_recv(struct coll_op *op, uint32_t rank, void *buf, size_t len);
-
-/*
- * Hooks of the engine.
- * engine_coll_sent - a message has left, or failed; @context: of its send
- * engine_coll_received - a receive of coll->rx is over; takes rx, linked nowhere
- * engine_coll_stray - is this message, for which no receive is posted, one to be dropped? Takes notices in
- * engine_coll_rx - the context of such messages, made if there is none; NULL without memory
- * engine_coll_rxq - its queue, or NULL while there is none
- * engine_coll_peer_lost - its connections are down; @died: not in order
- * engine_coll_cancel - end the collective with that context. 0 or -FI_ENOENT
- */
-void engine_coll_sent(void *context, int status);
-void engine_coll_received(struct engine_rx *rx, int status);
-bool engine_coll_stray(struct engine_peer *peer, const struct packet *packet);
-struct engine_rx_ctx *engine_coll_rx(struct engine_ep *ep);
-struct engine_rxq *engine_coll_rxq(const struct engine_ep *ep);
-void engine_coll_peer_lost(struct engine_peer *peer, bool died);
-int engine_coll_cancel(struct engine_ctx *ctx, void *context);
 
 /* coll_join.c */
 

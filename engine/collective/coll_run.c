@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
  * Collectives under way: their rounds are run, their messages posted and ended, and members told
- * of failures. The engine calls the hooks from within sends, packets and failures, where they
- * only note what happened; rounds are run by engine_coll_run(). The caller holds the domain.
+ * of failures. The ops of groups are called from within sends, packets and failures, where they
+ * only note what happened; rounds are run by the endpoint's task. The caller holds the domain.
  */
 #include "coll.h"
 #include "complete.h"
 #include "peer.h"
 #include "recv.h"
 #include "send.h"
+#include "tasks.h"
 #include "waiting.h"
 
 #define COLL_ERROR_MAX 511u /* FI_E* that a member may tell of */
@@ -16,47 +17,6 @@
 static bool coll_before(uint16_t a, uint16_t b)
 {
 	return (int16_t)(uint16_t)(a - b) < 0;
-}
-
-struct engine_coll *engine_coll_get(struct engine_ep *ep)
-{
-	struct engine_coll *coll = ep->coll;
-
-	if (coll)
-		return coll;
-	coll = platform_alloc(sizeof(*coll));
-	if (!coll)
-		return NULL;
-	if (engine_rxq_init(&coll->rx.own, false)) {
-		platform_free(coll);
-		return NULL;
-	}
-	coll->ep = ep;
-	coll->rx.q = &coll->rx.own;
-	coll->rx.ep = ep;
-	coll->ctx.domain = ep->domain;
-	coll->ctx.ep = ep;
-	coll->ctx.tx = &coll->tx;
-	coll->ctx.rx = &coll->rx;
-	coll->ctx.trx_flags = PACKET_TAGGED | PACKET_COLL;
-	coll->ctx.directed_recv = true;
-	list_init(&coll->groups);
-	list_init(&coll->ready);
-	list_init(&coll->due);
-	ep->coll = coll;
-	return coll;
-}
-
-struct engine_rx_ctx *engine_coll_rx(struct engine_ep *ep)
-{
-	struct engine_coll *coll = engine_coll_get(ep);
-
-	return coll ? &coll->rx : NULL;
-}
-
-struct engine_rxq *engine_coll_rxq(const struct engine_ep *ep)
-{
-	return ep->coll ? &ep->coll->rx.own : NULL;
 }
 
 void coll_op_free(struct coll_op *op)
@@ -97,10 +57,11 @@ void engine_coll_free(struct engine_ep *ep)
 		}
 		engine_group_free(group);
 	}
-	list_remove(&coll->due);
+	engine_task_drop(&coll->task);
 	engine_rxq_fini(ep->domain, &coll->rx.own);
 	platform_free(coll);
 	ep->coll = NULL;
+	ep->group_rx = NULL;
 }
 
 bool engine_coll_busy(const struct engine_ep *ep)
@@ -132,8 +93,7 @@ struct engine_group *engine_group_at(const struct engine_coll *coll, uint32_t id
 
 static void coll_due(struct engine_coll *coll)
 {
-	if (list_empty(&coll->due))
-		list_push(&coll->ep->domain->colls, &coll->due);
+	engine_task_due(coll->ep->domain, &coll->task);
 }
 
 static void coll_ready(struct coll_op *op)
@@ -165,13 +125,13 @@ static void coll_step_end(struct coll_step *step, int status)
 		coll_ready(op);
 }
 
-void engine_coll_sent(void *context, int status)
+static void coll_sent(void *context, int status)
 {
 	if (context)
 		coll_step_end(context, status);
 }
 
-void engine_coll_received(struct engine_rx *rx, int status)
+static void coll_received(struct engine_rx *rx, int status)
 {
 	struct coll_step *step = rx->context;
 
@@ -206,7 +166,7 @@ static bool coll_unsent(struct coll_op *op, uint32_t rank, bool cancel)
 		struct engine_tx *tx = container_of(node, struct engine_tx, link);
 		const struct coll_step *step = tx->context;
 
-		if (!(tx->flags & PACKET_COLL) || !step || step->op != op)
+		if (!(tx->flags & PACKET_GROUP) || !step || step->op != op)
 			continue;
 		any = true;
 		if (!cancel)
@@ -326,7 +286,7 @@ void engine_group_close(struct engine_group *group)
 		coll_fail(op, -FI_ECANCELED);
 	}
 	coll_group_settle(group);
-	engine_coll_run(domain);
+	engine_tasks_run(domain);
 }
 
 /* Rounds */
@@ -367,7 +327,7 @@ static ssize_t coll_send_to(struct engine_group *group, uint32_t rank, struct en
 		return ret == -FI_ENOMEM ? -FI_EAGAIN : ret;
 	}
 	msg->tx = &group->coll->tx;
-	msg->flags = PACKET_TAGGED | PACKET_COLL;
+	msg->flags = PACKET_TAGGED | PACKET_GROUP;
 	return engine_send_slow(ep, peer, msg);
 }
 
@@ -547,9 +507,10 @@ static bool coll_notices_send(struct engine_coll *coll)
 	return true;
 }
 
-/* Returns false when something found no room. */
-static bool coll_advance(struct engine_coll *coll)
+/* struct engine_task.run: every collective of an endpoint that may go on, and its notices. */
+static bool coll_run(struct engine_task *task)
 {
+	struct engine_coll *coll = container_of(task, struct engine_coll, task);
 	struct list stuck, *node;
 	bool room = true;
 
@@ -568,25 +529,6 @@ static bool coll_advance(struct engine_coll *coll)
 	return coll_notices_send(coll) && room;
 }
 
-void engine_coll_run(struct engine_domain *domain)
-{
-	struct list later, *node;
-
-	if (domain->coll_running)
-		return;
-	domain->coll_running = true;
-	list_init(&later);
-	while ((node = list_pop(&domain->colls))) {
-		/* Linked again: something more has ended meanwhile. */
-		if (!coll_advance(container_of(node, struct engine_coll, due)) &&
-		    list_empty(node))
-			list_push(&later, node);
-	}
-	while ((node = list_pop(&later)))
-		list_push(&domain->colls, node);
-	domain->coll_running = false;
-}
-
 void engine_coll_begin(struct engine_group *group, struct coll_op *op)
 {
 	struct engine_domain *domain = group->coll->ep->domain;
@@ -600,8 +542,8 @@ void engine_coll_begin(struct engine_group *group, struct coll_op *op)
 			op->error = group->broken;
 	}
 	coll_ready(op);
-	engine_coll_run(domain);
-	if (!list_empty(&domain->colls))
+	engine_tasks_run(domain);
+	if (!list_empty(&domain->tasks))
 		engine_rouse(domain);
 }
 
@@ -665,7 +607,7 @@ static bool coll_stale(const struct engine_group *group, uint16_t seq)
 	return coll_before(seq, group->seq) && !coll_op_at(group, seq);
 }
 
-bool engine_coll_stray(struct engine_peer *peer, const struct packet *packet)
+static bool coll_stray(struct engine_peer *peer, const struct packet *packet)
 {
 	struct engine_group *group;
 	enum coll_kind kind = coll_tag_kind(packet->tag);
@@ -689,7 +631,7 @@ bool engine_coll_stray(struct engine_peer *peer, const struct packet *packet)
 	return true;
 }
 
-void engine_coll_peer_lost(struct engine_peer *peer, bool died)
+static void coll_peer_lost(struct engine_peer *peer, bool died)
 {
 	struct list *node, *after;
 
@@ -722,9 +664,55 @@ int engine_coll_cancel(struct engine_ctx *ctx, void *context)
 			if (op->context != context || op->error)
 				continue;
 			coll_fail(op, -FI_ECANCELED);
-			engine_coll_run(ctx->domain);
+			engine_tasks_run(ctx->domain);
 			return 0;
 		}
 	}
 	return -FI_ENOENT;
 }
+
+struct engine_coll *engine_coll_get(struct engine_ep *ep)
+{
+	struct engine_coll *coll = ep->coll;
+
+	if (coll)
+		return coll;
+	coll = platform_alloc(sizeof(*coll));
+	if (!coll)
+		return NULL;
+	if (engine_rxq_init(&coll->rx.own, false)) {
+		platform_free(coll);
+		return NULL;
+	}
+	coll->ep = ep;
+	coll->rx.q = &coll->rx.own;
+	coll->rx.ep = ep;
+	coll->ctx.domain = ep->domain;
+	coll->ctx.ep = ep;
+	coll->ctx.tx = &coll->tx;
+	coll->ctx.rx = &coll->rx;
+	coll->ctx.trx_flags = PACKET_TAGGED | PACKET_GROUP;
+	coll->ctx.directed_recv = true;
+	list_init(&coll->groups);
+	list_init(&coll->ready);
+	list_init(&coll->task.link);
+	coll->task.run = coll_run;
+	ep->coll = coll;
+	ep->group_rx = &coll->rx;
+	return coll;
+}
+
+static struct engine_rx_ctx *coll_rx(struct engine_ep *ep)
+{
+	struct engine_coll *coll = engine_coll_get(ep);
+
+	return coll ? &coll->rx : NULL;
+}
+
+const struct engine_group_ops engine_groups = {
+	.rx = coll_rx,
+	.stray = coll_stray,
+	.received = coll_received,
+	.sent = coll_sent,
+	.peer_lost = coll_peer_lost,
+};

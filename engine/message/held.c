@@ -58,9 +58,11 @@ void engine_held_deliver(struct engine_held *held)
 void engine_held_store(struct engine_held *held)
 {
 	struct engine_rxq *q = held->ctx->q;
+	struct engine_ep *ep = held->peer->ep;
 
-	if (held->packet.flags & PACKET_COLL && engine_coll_stray(held->peer, &held->packet)) {
-		engine_held_drop(held->peer->ep, held);
+	if (held->packet.flags & PACKET_GROUP &&
+	    ep->group_ops->stray(held->peer, &held->packet)) {
+		engine_held_drop(ep, held);
 		return;
 	}
 	held->state = HELD_STORED;

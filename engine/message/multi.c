@@ -112,8 +112,8 @@ void engine_recv_end(struct engine_domain *domain, struct engine_rx *rx)
 {
 	bool told = rx->flags & ENGINE_COMPLETE;
 
-	if (rx->flags & PACKET_COLL) {
-		engine_coll_received(rx, 0);
+	if (rx->flags & PACKET_GROUP) {
+		rx->ctx->ep->group_ops->received(rx, 0);
 		return;
 	}
 	if (rx->len > rx->cap) {

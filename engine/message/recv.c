@@ -62,8 +62,8 @@ void engine_recv_error(struct engine_domain *domain, struct engine_rx *rx, int e
 		pool_put(&domain->rx_pool, rx);
 		return;
 	}
-	if (rx->flags & PACKET_COLL) {
-		engine_coll_received(rx, err);
+	if (rx->flags & PACKET_GROUP) {
+		rx->ctx->ep->group_ops->received(rx, err);
 		return;
 	}
 	if (rx->flags & ENGINE_MULTI && rx->parts_cnt) {

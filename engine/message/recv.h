@@ -120,7 +120,7 @@ static inline size_t engine_held_len(const struct engine_held *held)
  * engine_part_flags - what the entry of a part has to say of its buffer: FI_MULTI_RECV or 0
  * engine_part_free - takes a part; @told: an entry with those flags was written
  * engine_recv_end - engine_recv_done() of a part, of deferred work, of a message that is too long, and of
- *	collectives
+ *	those of groups
  * engine_rx_drop - forget a matched receive that is linked nowhere: its endpoint ends
  */
 void engine_multi_init(struct engine_rx *whole, size_t min_free);
@@ -138,7 +138,7 @@ void engine_rx_drop(struct engine_domain *domain, struct engine_rx *rx);
 static inline void engine_recv_done(struct engine_domain *domain, struct engine_rx *rx)
 {
 	if (unlikely(rx->len > rx->cap ||
-		     rx->flags & (ENGINE_PART | ENGINE_DEFERRED | PACKET_COLL))) {
+		     rx->flags & (ENGINE_PART | ENGINE_DEFERRED | PACKET_GROUP))) {
 		engine_recv_end(domain, rx);
 		return;
 	}

@@ -7,7 +7,6 @@
 #ifndef WEFT_RXQ_H
 #define WEFT_RXQ_H
 
-#include "coll.h"
 #include "endpoint.h"
 
 /* engine_matcher - where the receives and messages of these flags are */
@@ -18,11 +17,13 @@ static inline struct match *engine_matcher(struct engine_rxq *q, uint32_t flags)
 
 /*
  * engine_rxq_at - the queues of an endpoint, from 0 to ep->rx_cnt: those of its contexts, then that of
- * its collectives, which is NULL while there is none
+ * ep->group_rx, or NULL
  */
 static inline struct engine_rxq *engine_rxq_at(const struct engine_ep *ep, uint32_t idx)
 {
-	return idx < ep->rx_cnt ? ep->rxs[idx]->q : engine_coll_rxq(ep);
+	if (idx < ep->rx_cnt)
+		return ep->rxs[idx]->q;
+	return ep->group_rx ? ep->group_rx->q : NULL;
 }
 
 /* engine_rxq_unpost - forget the receives that are posted, without a word; messages stay */

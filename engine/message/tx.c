@@ -4,7 +4,6 @@
  * Called with the domain held: from calls, and from progress.
  */
 #include <rdma/fi_errno.h>
-#include "coll.h"
 #include "complete.h"
 #include "conns.h"
 #include "peer.h"
@@ -87,9 +86,11 @@ void engine_tx_end(struct engine_tx *tx, int status)
 	enum engine_tx_cntr cntr;
 	uint64_t kind;
 
-	if (unlikely(tx->flags & PACKET_COLL)) {
+	if (unlikely(tx->flags & PACKET_GROUP)) {
+		const struct engine_group_ops *ops = tx->peer->ep->group_ops;
+
 		engine_tx_free(tx);
-		engine_coll_sent(context, status);
+		ops->sent(context, status);
 		return;
 	}
 	kind = engine_tx_kind(tx, &cntr);

@@ -183,7 +183,7 @@ static void engine_domain_init(struct engine_domain *domain)
 	list_init(&domain->armed);
 	engine_waiter_init(&domain->waiter);
 	engine_armed_init(&domain->progress.armed, NULL, NULL);
-	list_init(&domain->colls);
+	list_init(&domain->tasks);
 	pool_init(&domain->rx_pool, sizeof(struct engine_rx), 0);
 	domain->yield_after = ENGINE_YIELD_MAX;
 }

@@ -538,6 +538,7 @@ static void engine_ep_init(struct engine_ep *ep, struct engine_domain *domain,
 {
 	ep->domain = domain;
 	ep->family = domain->family;
+	ep->group_ops = &engine_groups;
 	ep->caps = engine_whole_caps(info->caps ? info->caps : ENGINE_CAPS);
 	engine_ctx_init(&ep->ctx, domain, &ep->ctx);
 	engine_options_init(&ep->ctx.options, info);

@@ -84,7 +84,7 @@ static uint64_t engine_domain_limit(const struct engine_domain *domain)
 	uint64_t limit = IDLE_NS;
 	const struct list *node;
 
-	if (!list_empty(&domain->due) || !list_empty(&domain->colls))
+	if (!list_empty(&domain->due) || !list_empty(&domain->tasks))
 		return NAP_NS;
 	for (node = domain->eps.next; node != &domain->eps; node = node->next) {
 		struct engine_ep *ep = container_of(node, struct engine_ep, domain_link);

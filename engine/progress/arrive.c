@@ -172,10 +172,10 @@ static int engine_message(struct engine_ep *ep, struct wire_conn *conn,
 	if (PACKET_RX_IDX(packet->epoch) >= ep->rx_cnt)
 		return -FI_EINVAL;
 	ctx = ep->rxs[PACKET_RX_IDX(packet->epoch)];
-	if (packet->flags & PACKET_COLL) {
+	if (packet->flags & PACKET_GROUP) {
 		if (engine_is_request(packet) || !(packet->flags & PACKET_TAGGED))
 			return -FI_EINVAL;
-		ctx = engine_coll_rx(ep);
+		ctx = ep->group_ops->rx(ep);
 		if (!ctx)
 			return -FI_ENOMEM;
 	}

@@ -75,7 +75,7 @@ static void engine_fail_directed(struct engine_peer *peer, struct engine_rxq *q,
 	struct list *node, *after, failed;
 	struct engine_rx *rx;
 
-	/* The end of one, of a collective's, may end others: take them from a list of our own. */
+	/* The end of one, of a group's, may end others: take them from a list of our own. */
 	list_init(&failed);
 	list_for_each(node, after, &q->posted) {
 		if (container_of(node, struct engine_rx, link)->match.source != source)
@@ -119,6 +119,6 @@ void engine_peer_fail(struct engine_peer *peer, int err, bool orderly)
 			continue;
 		engine_fail_directed(peer, q, err);
 	}
-	if (ep->coll)
-		engine_coll_peer_lost(peer, !orderly);
+	if (ep->group_rx)
+		ep->group_ops->peer_lost(peer, !orderly);
 }

@@ -8,9 +8,6 @@
 
 #include "endpoint.h"
 
-/* engine_coll_run - go on with collectives (coll_run.c) */
-void engine_coll_run(struct engine_domain *domain);
-
 /* engine_domain_clock - do now what is done once in a while: who sleeps makes few rounds */
 void engine_domain_clock(struct engine_domain *domain);
 

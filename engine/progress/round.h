@@ -11,6 +11,7 @@
 #include "cntr.h"
 #include "flush.h"
 #include "progress.h"
+#include "tasks.h"
 
 #define ENGINE_BUSY_TICKS \
 	4096u /* rounds that idle wires are left out while the first one is busy, */
@@ -67,8 +68,8 @@ static inline bool engine_round(struct engine_domain *domain)
 	domain->gathered = false;
 	list_for_each(node, after, &domain->eps)
 		moved |= engine_progress(container_of(node, struct engine_ep, domain_link));
-	if (unlikely(!list_empty(&domain->colls)))
-		engine_coll_run(domain);
+	if (unlikely(!list_empty(&domain->tasks)))
+		engine_tasks_run(domain);
 	if (unlikely(!list_empty(&domain->due)))
 		engine_due_run(domain);
 	if (unlikely(!list_empty(&domain->armed)))

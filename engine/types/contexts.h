@@ -13,6 +13,10 @@
 #include "match.h"
 #include "queues.h"
 
+struct engine_peer;
+struct engine_rx;
+struct packet;
+
 /* Which operations a counter of a transmit context counts. */
 enum engine_tx_cntr { ENGINE_CNTR_SEND, ENGINE_CNTR_READ, ENGINE_CNTR_WRITE, ENGINE_TX_CNTRS };
 
@@ -52,6 +56,25 @@ struct engine_rx_ctx {
 	bool selective;
 	uint32_t idx; /* in ep->rxs */
 	struct engine_rxq own;
+};
+
+/*
+ * What groups (collective/) are to the rooms below: their messages have PACKET_GROUP, which makes them those
+ * of one more receive context, ep->group_rx, that no program posts to. Constant, installed when the endpoint is
+ * opened. Called with the domain held, from within sends, packets and failures: they note what happened, and
+ * leave what follows from it to a task (task.h).
+ */
+struct engine_group_ops {
+	/* ep->group_rx, made if there is none; NULL without memory. */
+	struct engine_rx_ctx *(*rx)(struct engine_ep *ep);
+	/* Returns true when a message that has met no receive is not to wait for one: it is dropped. */
+	bool (*stray)(struct engine_peer *peer, const struct packet *packet);
+	/* A receive is over, with 0 or -FI_E*; takes @rx, which is linked nowhere. */
+	void (*received)(struct engine_rx *rx, int status);
+	/* The send with that context has left, or failed. */
+	void (*sent)(void *context, int status);
+	/* A peer's conns have ended, and with them what was under way; @died: it did not close them in order. */
+	void (*peer_lost)(struct engine_peer *peer, bool died);
 };
 
 /* Options of an endpoint or context (fi_setopt), besides those that are fields elsewhere. */

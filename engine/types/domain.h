@@ -10,6 +10,7 @@
 #include "auth.h"
 #include "family.h"
 #include "pool.h"
+#include "task.h"
 
 struct engine_domain;
 struct engine_mrs;
@@ -66,8 +67,8 @@ struct engine_domain {
 	struct engine_waiter waiter;
 	_Atomic uint32_t rounds; /* of progress that the program made */
 	struct engine_auto progress;
-	bool coll_running;   /* rounds of collectives */
-	struct list colls;   /* struct engine_coll with something that may go on */
+	bool tasks_running;  /* engine_tasks_run() is under way */
+	struct list tasks;   /* struct engine_task that are due */
 	struct pool rx_pool; /* struct engine_rx: of endpoints and of what they share */
 	struct list
 		works; /* struct engine_work that has not begun, in the order of the calls */

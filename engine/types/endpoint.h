@@ -8,6 +8,8 @@
 #include "auth.h"
 #include "peers.h"
 
+struct engine_coll;
+
 struct engine_wire {
 	struct wire *wire; /* NULL: could not be opened */
 	const struct wire_ops *ops;
@@ -35,6 +37,8 @@ struct engine_ep {
 	struct engine_rx_ctx *rx0;  /* == rxs[0] */
 	struct engine_rx_ctx **rxs; /* by index; of a plain endpoint: &rx0 */
 	uint32_t rx_cnt;
+	const struct engine_group_ops *group_ops;
+	struct engine_rx_ctx *group_rx; /* of PACKET_GROUP; NULL until a group is used */
 	struct engine_tx_ctx tx;
 	struct engine_rx_ctx rx;
 	struct engine_srx *srx;	       /* whose queue rx has, or NULL */
@@ -78,7 +82,7 @@ struct engine_ep {
 	size_t at_once; /* tx_size for small writes and atomics that look at nothing else; 0: there are none */
 	size_t order_max; /* bytes up to which order is asked for; 0: no more than is kept anyway */
 	uint64_t caps;
-	struct engine_coll *coll; /* owned; NULL until a collective is used */
+	struct engine_coll *coll; /* owned; NULL until a group is used */
 	struct engine_eq *eq;	  /* bound, or NULL */
 	struct engine_auth auth;  /* its own or its domain's key */
 	struct weft_addr bind;	  /* where to listen: fi_info.src_addr, fi_setname */

@@ -83,6 +83,4 @@ struct engine_cntr {
 	_Atomic int refs;		      /* bindings */
 };
 
-struct engine_coll;
-
 #endif

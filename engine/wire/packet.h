@@ -54,14 +54,14 @@ enum packet_flag {
 	 */
 	PACKET_ACKED = 1 << 5,
 	PACKET_PIECES = 1 << 5, /* RTS, with PULL: addr is that of a list of where it stands */
-	PACKET_COLL = 1 << 6, /* EAGER, RTS: of a collective, in tags of its own; with TAGGED */
+	PACKET_GROUP = 1 << 6,	/* EAGER, RTS: of a group, in tags of its own; with TAGGED */
 	/* WRITE, alone or with ACKED: its payload takes credit, as a message's does, and may be held until its turn */
 	PACKET_COUNTED = 1 << 7,
 };
 
 #define PACKET_FLAGS_TX                                                                   \
 	(PACKET_TAGGED | PACKET_CQ_DATA | PACKET_DELIVERY | PACKET_ACKED | PACKET_MATCH | \
-	 PACKET_COLL) /* of a send */
+	 PACKET_GROUP) /* of a send */
 
 /*
  * What a packet's epoch says: the receive context that a message or request is for, and bits of the
