@@ -65,12 +65,14 @@ fi_addr_t end_knows(struct end *end, struct end *other);
 double end_now(void);
 
 /* END_UNTIL - run @step until @cond holds; fails the test after 20 s */
-#define END_UNTIL(cond, step)                                  \
-	do {                                                   \
-		for (double end_ = end_now() + 20; !(cond);) { \
-			step;                                  \
-			assert_true(end_now() < end_);         \
-		}                                              \
+#define END_UNTIL(cond, step)                          \
+	do {                                           \
+		double end_ = end_now() + 20;          \
+                                                       \
+		while (!(cond)) {                      \
+			step;                          \
+			assert_true(end_now() < end_); \
+		}                                      \
 	} while (0)
 
 #endif

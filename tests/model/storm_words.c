@@ -222,13 +222,14 @@ static int storms_list(struct member *m, struct storm *list)
 				CHECK(m, cnt < STORMS_MAX);
 				CHECK(m, attr.size && attr.size == element_size(type));
 				CHECK(m, attr.count >= WORDS);
-				list[cnt++] = (struct storm){
+				list[cnt] = (struct storm){
 					.kind = kind,
 					.type = type,
 					.op = op,
 					.size = attr.size,
 					.salt = mix(m->attr->seed * STORMS_MAX + (uint64_t)cnt)
 				};
+				cnt++;
 			}
 	/* Ten types of integers, three of reals, three complex ones. */
 	CHECK(m, cnt >= 10 * (12 + 13 + 7) + 3 * (9 + 10 + 6) + 3 * (7 + 8 + 2));
@@ -274,13 +275,14 @@ static ssize_t post_base(struct member *m, const struct storm *s, enum fi_op op,
 	if (i % 3 == 1) {
 		m->writes++;
 		STORM_POST(m, ret,
-			   fi_inject_atomic(m->rma, slot->operand, (size_t)cnt, m->addrs[to], at,
-					    STORM_KEY, s->type, op));
+			   fi_inject_atomic(m->rma, slot->operand, (size_t)cnt, m->addrs[to],
+					    at, STORM_KEY, s->type, op));
 		return ret;
 	}
 	storm_begin(m, &slot->op, to, FI_ATOMIC | FI_WRITE);
 	if (i % 3 == 2)
-		STORM_POST(m, ret, fi_atomicmsg(m->ep, &msg, FI_COMPLETION | FI_DELIVERY_COMPLETE));
+		STORM_POST(m, ret,
+			   fi_atomicmsg(m->ep, &msg, FI_COMPLETION | FI_DELIVERY_COMPLETE));
 	else
 		STORM_POST(m, ret,
 			   fi_atomic(m->rma, slot->operand, (size_t)cnt, NULL, m->addrs[to], at,
@@ -576,8 +578,8 @@ static void all_storms(struct member *m, int stride, int turns)
 
 			step_run(m, &step);
 			if (mine) {
-				uint64_t reads =
-					(uint64_t)OPS * STORM_MEMBERS - writes_of(mine);
+				uint64_t reads = (uint64_t)OPS * STORM_MEMBERS -
+						 writes_of(mine);
 
 				written += writes_of(mine);
 				was_read += reads;
