@@ -54,10 +54,11 @@ typedef __PTRDIFF_TYPE__ ssize_t; /* signed, as wide as size_t */
 #define INT_MIN	    (-INT_MAX - 1)
 #define UINT_MAX    (INT_MAX * 2U + 1U)
 
-#define INT32_C(c)  __INT32_C(c)
-#define INT64_C(c)  __INT64_C(c)
-#define UINT32_C(c) __UINT32_C(c)
-#define UINT64_C(c) __UINT64_C(c)
+/* The compilers name the suffixes differently; these are those of every 64-bit Linux. */
+#define INT32_C(c)  c
+#define INT64_C(c)  c##L
+#define UINT32_C(c) c##U
+#define UINT64_C(c) c##UL
 
 #define bool _Bool
 #define true 1
