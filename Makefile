@@ -9,6 +9,7 @@
 #   make bench      the interleaved measurements of bench/run, and their bars
 #   make install PREFIX=DIR
 #   make asan tsan  the unit and stress suites under the sanitizers
+#   make check-clang the unit and stress suites of a build by clang
 #   make check-user the suites that need no privilege as an ordinary user
 #   make format     rewrite the sources in the house style
 #   make tidy       clang-tidy over the sources
@@ -33,8 +34,8 @@ DEPS    = scripts/deps
 
 all: build
 
-.PHONY: all build setup demo check bench install asan tsan check-user format \
-	format-check tidy clean
+.PHONY: all build setup demo check bench install asan tsan check-clang check-user \
+	format format-check tidy clean
 
 $(BUILD)/build.ninja:
 	@$(DEPS) $(BUILD_PKGS)
@@ -76,6 +77,13 @@ tsan:
 	@$(DEPS) $(BUILD_PKGS) util-linux
 	scripts/sanitize tsan $(BUILD)-tsan $(TESTARGS)
 
+check-clang:
+	@$(DEPS) $(BUILD_PKGS) $(CHECK_PKGS) clang
+	[ -f $(BUILD)-clang/build.ninja ] || CC=clang meson setup $(SETUP) $(BUILD)-clang
+	ninja -C $(BUILD)-clang
+	meson test -C $(BUILD)-clang --no-rebuild --print-errorlogs \
+		--suite unit --suite stress $(TESTARGS)
+
 check-user:
 	@$(DEPS) $(BUILD_PKGS) $(CHECK_PKGS)
 	scripts/check-as-user $(BUILD)-user
@@ -94,4 +102,4 @@ tidy: setup
 		xargs clang-tidy --quiet -p $(BUILD)
 
 clean:
-	rm -rf $(BUILD) $(BUILD)-asan $(BUILD)-tsan $(BUILD)-user
+	rm -rf $(BUILD) $(BUILD)-asan $(BUILD)-tsan $(BUILD)-clang $(BUILD)-user
