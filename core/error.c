@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * fi_strerror and fi_version: called by anyone, on any thread, also before the first
- * fi_getinfo.
+ * fi_strerror and fi_version. Safe on any thread, also before the first fi_getinfo.
  */
 #include <string.h>
 
@@ -11,22 +10,22 @@
 #include "export.h"
 
 static const char *const fabric_errors[FI_ERRNO_MAX - FI_ERRNO_OFFSET] = {
-	[FI_EOTHER - FI_ERRNO_OFFSET] = "Unspecified error",
-	[FI_ETOOSMALL - FI_ERRNO_OFFSET] = "Provided buffer is too small",
-	[FI_EOPBADSTATE - FI_ERRNO_OFFSET] = "Operation not permitted in current state",
-	[FI_EAVAIL - FI_ERRNO_OFFSET] = "Error available",
-	[FI_EBADFLAGS - FI_ERRNO_OFFSET] = "Flags not supported",
-	[FI_ENOEQ - FI_ERRNO_OFFSET] = "Missing or unavailable event queue",
-	[FI_EDOMAIN - FI_ERRNO_OFFSET] = "Invalid resource domain",
-	[FI_ENOCQ - FI_ERRNO_OFFSET] = "Missing or unavailable completion queue",
-	[FI_ECRC - FI_ERRNO_OFFSET] = "CRC error",
-	[FI_ETRUNC - FI_ERRNO_OFFSET] = "Truncation error",
-	[FI_ENOKEY - FI_ERRNO_OFFSET] = "Required key not available",
-	[FI_ENOAV - FI_ERRNO_OFFSET] = "Missing or unavailable address vector",
-	[FI_EOVERRUN - FI_ERRNO_OFFSET] = "Queue has been overrun",
-	[FI_ENORX - FI_ERRNO_OFFSET] = "Receiver not ready, no receive buffers available",
-	[FI_ENOMR - FI_ERRNO_OFFSET] = "Memory registration limit exceeded",
-	[FI_EFIREWALLADDR - FI_ERRNO_OFFSET] = "Host unreachable due to firewall",
+	[FI_EOTHER - FI_ERRNO_OFFSET] = "Error without a code of its own",
+	[FI_ETOOSMALL - FI_ERRNO_OFFSET] = "The buffer is too small for the result",
+	[FI_EOPBADSTATE - FI_ERRNO_OFFSET] = "The state of the object does not allow this call",
+	[FI_EAVAIL - FI_ERRNO_OFFSET] = "An error entry waits to be read",
+	[FI_EBADFLAGS - FI_ERRNO_OFFSET] = "A flag is unknown or not valid for this call",
+	[FI_ENOEQ - FI_ERRNO_OFFSET] = "No event queue is bound",
+	[FI_EDOMAIN - FI_ERRNO_OFFSET] = "The objects belong to different domains",
+	[FI_ENOCQ - FI_ERRNO_OFFSET] = "No completion queue is bound",
+	[FI_ECRC - FI_ERRNO_OFFSET] = "The checksum of received data is wrong",
+	[FI_ETRUNC - FI_ERRNO_OFFSET] = "The message is longer than the receive buffer",
+	[FI_ENOKEY - FI_ERRNO_OFFSET] = "The memory key is missing or unknown",
+	[FI_ENOAV - FI_ERRNO_OFFSET] = "No address vector is bound",
+	[FI_EOVERRUN - FI_ERRNO_OFFSET] = "The queue has overflowed and entries are lost",
+	[FI_ENORX - FI_ERRNO_OFFSET] = "The receiver has no buffer posted",
+	[FI_ENOMR - FI_ERRNO_OFFSET] = "No more memory can be registered",
+	[FI_EFIREWALLADDR - FI_ERRNO_OFFSET] = "A firewall blocks the address",
 };
 
 CORE_EXPORT const char *fi_strerror(int errnum)
