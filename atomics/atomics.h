@@ -36,11 +36,17 @@ struct atomics_update {
 	enum atomics_kind kind;
 	enum fi_datatype datatype;
 	enum fi_op op;
-	void *target;	     /* see atomics_aligned() */
-	const void *operand; /* any alignment; FI_ATOMIC_READ doesn't look at it */
-	const void *compare; /* any alignment; ATOMICS_COMPARE alone looks at it */
-	void *result;	     /* any alignment; ATOMICS_BASE doesn't write it. May be the operand
-				or compare array itself, or NULL: nobody asks */
+	/* see atomics_aligned() */
+	void *target;
+	/* any alignment; FI_ATOMIC_READ doesn't look at it */
+	const void *operand;
+	/* any alignment; ATOMICS_COMPARE alone looks at it */
+	const void *compare;
+	/*
+	 * any alignment; ATOMICS_BASE doesn't write it. May be the operand or compare array
+	 * itself, or NULL: nobody asks
+	 */
+	void *result;
 	size_t cnt;
 };
 

@@ -164,7 +164,8 @@ static const struct kind_of_type {
 	enum family family;
 	size_t size;
 	size_t align;
-	size_t part; /* bytes of a real number in it, or 0 */
+	/* bytes of a real number in it, or 0 */
+	size_t part;
 	reference *reference;
 } types[] = {
 	[FI_INT8] = { "int8", INTEGER, 1, 1, 0, int8_t_reference },
@@ -193,8 +194,10 @@ static const struct kind_of_type {
 /* The lists of fi_atomic(3): the kinds an operation belongs to, the families that have it */
 static const struct {
 	const char *name;
-	const char *kinds;    /* b: base, f: fetch, c: compare */
-	const char *families; /* i: integer, r: real, c: complex */
+	/* b: base, f: fetch, c: compare */
+	const char *kinds;
+	/* i: integer, r: real, c: complex */
+	const char *families;
 } ops[] = {
 	[FI_MIN] = { "min", "bf", "ir" },	   [FI_MAX] = { "max", "bf", "ir" },
 	[FI_SUM] = { "sum", "bf", "irc" },	   [FI_PROD] = { "prod", "bf", "irc" },

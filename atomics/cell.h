@@ -23,8 +23,10 @@ struct cell {
 struct atomics_type {
 	uint8_t size;
 	uint8_t align;
-	bool is_signed; /* of integers */
-	uint32_t ops;	/* a bit for each enum fi_op */
+	/* of integers */
+	bool is_signed;
+	/* a bit for each enum fi_op */
+	uint32_t ops;
 	void (*apply)(const struct atomics_type *type, const struct atomics_update *u);
 	void (*combine)(const struct atomics_type *type, const struct atomics_update *u);
 };

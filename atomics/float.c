@@ -253,8 +253,7 @@ static void float_complex_apply(const struct atomics_type *type, const struct at
 		cell_each(u->op, 8, false, float_complex_next, 0, u);
 }
 
-static void double_complex_apply(const struct atomics_type *type,
-				 const struct atomics_update *u)
+static void double_complex_apply(const struct atomics_type *type, const struct atomics_update *u)
 {
 	if (cell_is_lock_free(16, u->target))
 		cell_each(u->op, 16, true, double_complex_next, 0, u);
@@ -287,8 +286,7 @@ static void float_complex_merge(const struct atomics_type *type, const struct at
 	cell_each(u->op, 8, false, float_complex_next, 0, u);
 }
 
-static void double_complex_merge(const struct atomics_type *type,
-				 const struct atomics_update *u)
+static void double_complex_merge(const struct atomics_type *type, const struct atomics_update *u)
 {
 	cell_each(u->op, 16, false, double_complex_next, 0, u);
 }
@@ -304,8 +302,7 @@ static void double_complex_merge(const struct atomics_type *type,
 static const struct atomics_type float_types[ATOMICS_DATATYPE_CNT] = {
 	[FI_FLOAT] = { 4, 4, true, REAL_OPS, float_apply, float_merge },
 	[FI_DOUBLE] = { 8, 8, true, REAL_OPS, double_apply, double_merge },
-	[FI_LONG_DOUBLE] = { 16, _Alignof(long double), true, REAL_OPS, wide_apply,
-			     wide_merge },
+	[FI_LONG_DOUBLE] = { 16, _Alignof(long double), true, REAL_OPS, wide_apply, wide_merge },
 	[FI_FLOAT_COMPLEX] = { 8, _Alignof(float complex), true, COMPLEX_OPS,
 			       float_complex_apply, float_complex_merge },
 	[FI_DOUBLE_COMPLEX] = { 16, _Alignof(double complex), true, COMPLEX_OPS,

@@ -18,12 +18,16 @@
 struct storm {
 	_Alignas(64) uint8_t target[64];
 	enum fi_datatype datatype;
-	enum fi_op op; /* of those that one storm serves */
+	/* of those that one storm serves */
+	enum fi_op op;
 	size_t size;
 	bool is_integer;
-	_Atomic long calls[2]; /* how far the threads are */
-	long wrong[2];	       /* what a thread saw and can't be */
-	long counted[2];       /* what a thread did, as its storm says */
+	/* how far the threads are */
+	_Atomic long calls[2];
+	/* what a thread saw and can't be */
+	long wrong[2];
+	/* what a thread did, as its storm says */
+	long counted[2];
 	_Atomic long guarded;
 };
 

@@ -37,32 +37,32 @@ static int getinfo_old(enum info_abi abi, uint32_t version, const char *node,
  * The three functions that take a fi_info, at the version of one layout. fi_getinfo_1_3 and
  * its like have no prototype elsewhere: only the loader knows them, under their old name.
  */
-#define OLD_INFO_FUNCTIONS(suffix, version_name)                                            \
-	int fi_getinfo_##suffix(uint32_t version, const char *node, const char *service,    \
-				uint64_t flags, const struct fi_info *hints,                \
-				struct fi_info **info);                                     \
-	struct fi_info *fi_dupinfo_##suffix(const struct fi_info *info);                    \
-	void fi_freeinfo_##suffix(struct fi_info *info);                                    \
-                                                                                            \
-	CORE_EXPORT int fi_getinfo_##suffix(                                                \
-		uint32_t version, const char *node, const char *service, uint64_t flags,    \
-		const struct fi_info *hints, struct fi_info **info)                         \
-	{                                                                                   \
-		return getinfo_old(INFO_ABI_##suffix, version, node, service, flags, hints, \
-				   info);                                                   \
-	}                                                                                   \
-	CORE_EXPORT_OLD(fi_getinfo_##suffix, fi_getinfo, version_name);                     \
-                                                                                            \
-	CORE_EXPORT struct fi_info *fi_dupinfo_##suffix(const struct fi_info *info)         \
-	{                                                                                   \
-		return info_dup(info, info_layout_of(INFO_ABI_##suffix));                   \
-	}                                                                                   \
-	CORE_EXPORT_OLD(fi_dupinfo_##suffix, fi_dupinfo, version_name);                     \
-                                                                                            \
-	CORE_EXPORT void fi_freeinfo_##suffix(struct fi_info *info)                         \
-	{                                                                                   \
-		info_free(info);                                                            \
-	}                                                                                   \
+#define OLD_INFO_FUNCTIONS(suffix, version_name)                                                \
+	int fi_getinfo_##suffix(uint32_t version, const char *node, const char *service,        \
+				uint64_t flags, const struct fi_info *hints,                    \
+				struct fi_info **info);                                         \
+	struct fi_info *fi_dupinfo_##suffix(const struct fi_info *info);                        \
+	void fi_freeinfo_##suffix(struct fi_info *info);                                        \
+                                                                                                \
+	CORE_EXPORT int fi_getinfo_##suffix(uint32_t version, const char *node,                 \
+					    const char *service, uint64_t flags,                \
+					    const struct fi_info *hints, struct fi_info **info) \
+	{                                                                                       \
+		return getinfo_old(INFO_ABI_##suffix, version, node, service, flags, hints,     \
+				   info);                                                       \
+	}                                                                                       \
+	CORE_EXPORT_OLD(fi_getinfo_##suffix, fi_getinfo, version_name);                         \
+                                                                                                \
+	CORE_EXPORT struct fi_info *fi_dupinfo_##suffix(const struct fi_info *info)             \
+	{                                                                                       \
+		return info_dup(info, info_layout_of(INFO_ABI_##suffix));                       \
+	}                                                                                       \
+	CORE_EXPORT_OLD(fi_dupinfo_##suffix, fi_dupinfo, version_name);                         \
+                                                                                                \
+	CORE_EXPORT void fi_freeinfo_##suffix(struct fi_info *info)                             \
+	{                                                                                       \
+		info_free(info);                                                                \
+	}                                                                                       \
 	CORE_EXPORT_OLD(fi_freeinfo_##suffix, fi_freeinfo, version_name)
 
 OLD_INFO_FUNCTIONS(1_0, "FABRIC_1.0");

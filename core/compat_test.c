@@ -29,8 +29,7 @@ typedef int (*getinfo_fn)(uint32_t version, const char *node, const char *servic
 			  uint64_t flags, const struct fi_info *hints, struct fi_info **info);
 typedef struct fi_info *(*dupinfo_fn)(const struct fi_info *info);
 typedef void (*freeinfo_fn)(struct fi_info *info);
-typedef int (*fabric_fn)(struct fi_fabric_attr *attr, struct fid_fabric **fabric,
-			 void *context);
+typedef int (*fabric_fn)(struct fi_fabric_attr *attr, struct fid_fabric **fabric, void *context);
 
 static const uint32_t newest_api = FI_VERSION(FI_MAJOR_VERSION, FI_MINOR_VERSION);
 
@@ -40,8 +39,14 @@ static bool is_stock;
 /* Where the structures of a symbol version end, as its programs were compiled. */
 static const struct age {
 	const char *version;
-	uint32_t api; /* what such a program asks for; the provider knows 1.17 */
-	size_t info, tx_attr, rx_attr, ep_attr, domain_attr, fabric_attr;
+	/* what such a program asks for; the provider knows 1.17 */
+	uint32_t api;
+	size_t info;
+	size_t tx_attr;
+	size_t rx_attr;
+	size_t ep_attr;
+	size_t domain_attr;
+	size_t fabric_attr;
 } ages[] = {
 	{ "FABRIC_1.0", FI_VERSION(1, 4), 112, 72, 64, 80, 120, 28 },
 	{ "FABRIC_1.1", FI_VERSION(1, 5), 112, 72, 64, 96, 184, 32 },
@@ -158,8 +163,7 @@ static void hints_of_every_age_are_answered(void **state)
 
 		hints->caps = FI_RMA;
 		info = (struct fi_info *)hints;
-		assert_int_equal(getinfo(ages[i].api, NULL, NULL, 0, hints, &info),
-				 -FI_ENODATA);
+		assert_int_equal(getinfo(ages[i].api, NULL, NULL, 0, hints, &info), -FI_ENODATA);
 		assert_null(info);
 		old_hints_free(hints);
 	}
@@ -241,7 +245,8 @@ static void the_oldest_fabric_attributes_have_no_api_version(void **state)
 	}
 
 static const struct number {
-	size_t attr_at; /* of the pointer in struct fi_info */
+	/* of the pointer in struct fi_info */
+	size_t attr_at;
 	size_t at;
 	size_t len;
 	const char *name;
@@ -289,8 +294,7 @@ static void a_copy_has_the_fields_of_its_age(void **state)
 		for (n = 0; n < NUMBER_CNT; n++) {
 			marks[n] = 0x0101010101010101u * (n + 1);
 			if (numbers[n].since <= i)
-				memcpy(number_of(hints, &numbers[n]), &marks[n],
-				       numbers[n].len);
+				memcpy(number_of(hints, &numbers[n]), &marks[n], numbers[n].len);
 		}
 		dup = dupinfo(hints);
 		assert_non_null(dup);

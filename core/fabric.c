@@ -24,7 +24,8 @@
 struct fabric_hold {
 	struct fi_ops *provider_ops;
 	struct registry_entry *entry;
-	struct fi_ops ops; /* last: as long as the provider's */
+	/* last: as long as the provider's */
+	struct fi_ops ops;
 };
 
 static int fabric_close(struct fid *fid)
@@ -98,8 +99,7 @@ err_put:
 	return err;
 }
 
-CORE_EXPORT int fi_fabric(struct fi_fabric_attr *attr, struct fid_fabric **fabric,
-			  void *context)
+CORE_EXPORT int fi_fabric(struct fi_fabric_attr *attr, struct fid_fabric **fabric, void *context)
 {
 	struct naming naming;
 	int err;

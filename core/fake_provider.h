@@ -23,16 +23,24 @@ struct fake {
 	int opened;
 	int closed;
 
-	int refuses;	    /* error of getinfo, 0 to answer */
-	const char *reason; /* logged before refusing */
-	bool incomplete;    /* answers without attributes */
-	bool empty;	    /* answers with no fi_info at all */
-	const char *over;   /* name it works over, put into the answer */
+	/* error of getinfo, 0 to answer */
+	int refuses;
+	/* logged before refusing */
+	const char *reason;
+	/* answers without attributes */
+	bool incomplete;
+	/* answers with no fi_info at all */
+	bool empty;
+	/* name it works over, put into the answer */
+	const char *over;
 	uint32_t addr_format;
-	int close_result; /* of the fabric's close */
+	/* of the fabric's close */
+	int close_result;
 
-	char hinted_name[64];	   /* prov_name of the last hints */
-	char fabric_prov_name[64]; /* prov_name given to fabric() */
+	/* prov_name of the last hints */
+	char hinted_name[64];
+	/* prov_name given to fabric() */
+	char fabric_prov_name[64];
 	uint32_t version;
 	uint64_t flags;
 };

@@ -46,14 +46,16 @@ struct request {
 	const struct fi_info *hints;
 	const struct name_filter *filter;
 	struct naming naming;
-	char reasons[1024]; /* 'link: ...; shm: ...' */
+	/* 'link: ...; shm: ...' */
+	char reasons[1024];
 	size_t reasons_len;
 };
 
 /* A provider, and the name under which it is asked. */
 struct role {
 	const struct fi_provider *prov;
-	const struct info_persona *persona; /* NULL: its own name */
+	/* NULL: its own name */
+	const struct info_persona *persona;
 };
 
 static const char *role_name(const struct role *role)
@@ -124,8 +126,7 @@ static bool is_asked(struct request *req, const struct role *role)
 		return false;
 	}
 	if (prov->fi_version < req->version) {
-		refused(req, prov->name,
-			"built for libfabric %u.%u, and API %u.%u is asked for",
+		refused(req, prov->name, "built for libfabric %u.%u, and API %u.%u is asked for",
 			FI_MAJOR(prov->fi_version), FI_MINOR(prov->fi_version),
 			FI_MAJOR(req->version), FI_MINOR(req->version));
 		return false;

@@ -160,7 +160,8 @@ static void register_ours(void)
 static void further_names_are_answered_as_they_are_spelled_there(void **state)
 {
 	static const struct {
-		const char *asked, *answered;
+		const char *asked;
+		const char *answered;
 		int slot;
 	} known[] = {
 		{ "tcp;ofi_rxm", "tcp;ofi_rxm", 0 },

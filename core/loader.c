@@ -30,8 +30,7 @@ static bool segments_whole(int fd, const Elf64_Ehdr *header, uint64_t size)
 	uint64_t at;
 	int i;
 
-	if (header->e_phoff > size ||
-	    header->e_phnum * sizeof(segment) > size - header->e_phoff)
+	if (header->e_phoff > size || header->e_phnum * sizeof(segment) > size - header->e_phoff)
 		return false;
 	for (i = 0; i < header->e_phnum; i++) {
 		at = header->e_phoff + (uint64_t)i * sizeof(segment);

@@ -48,11 +48,13 @@ static const char *const subsys_names[] = {
 
 /* Written by log_init and log_fini alone, which run while no provider does. */
 static struct {
-	int level; /* -1: nothing */
+	/* -1: nothing */
+	int level;
 	bool level_given;
 	uint32_t subsys_mask;
 	struct name_filter provs;
-	FILE *file; /* NULL: stderr */
+	/* NULL: stderr */
+	FILE *file;
 	uint64_t interval_ms;
 } settings = {
 	.level = FI_LOG_WARN,

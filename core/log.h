@@ -36,13 +36,13 @@ bool log_is_wanted(void);
  *
  * Returns 0, -FI_EINVAL, -FI_EBADFLAGS, or -FI_EALREADY while a logger is imported.
  */
-int log_open(uint32_t version, size_t attr_len, uint64_t flags, struct fid **fid,
-	     void *context);
+int log_open(uint32_t version, size_t attr_len, uint64_t flags, struct fid **fid, void *context);
 
 /* Messages heard, joined by '; ', each once. */
 struct log_ear {
 	struct log_ear *outer;
-	bool alone; /* nobody else hears it */
+	/* nobody else hears it */
+	bool alone;
 	size_t used;
 	char text[512];
 };

@@ -19,14 +19,19 @@
 
 /* A name taken apart at its ';'. */
 struct naming {
-	const char *text; /* as asked for; the caller's */
+	/* as asked for; the caller's */
+	const char *text;
 	char *copy;
-	size_t cnt; /* parts, without exclusions */
+	/* parts, without exclusions */
+	size_t cnt;
 	const char *parts[NAMING_PARTS_MAX];
 	size_t excluded_cnt;
-	const char *excluded[NAMING_PARTS_MAX]; /* from '^NAME' at the end */
-	const struct info_persona *persona;	/* a further name of a provider, or NULL */
-	const char *alias;			/* that provider's own name, or NULL */
+	/* from '^NAME' at the end */
+	const char *excluded[NAMING_PARTS_MAX];
+	/* a further name of a provider, or NULL */
+	const struct info_persona *persona;
+	/* that provider's own name, or NULL */
+	const char *alias;
 };
 
 /*
@@ -76,8 +81,7 @@ bool naming_allows(const struct name_filter *filter, const struct fi_provider *p
  * A list has to name it in one of its spellings, or what it works over; a list of exclusions
  * excludes it by each part of it.
  */
-bool naming_allows_persona(const struct name_filter *filter,
-			   const struct info_persona *persona);
+bool naming_allows_persona(const struct name_filter *filter, const struct info_persona *persona);
 
 /*
  * naming_allows_answer - does FI_PROVIDER let an answer of this full name through?

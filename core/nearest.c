@@ -28,8 +28,10 @@ struct trial {
 /* A hint: where it is, and what stands there when it asks for nothing. */
 struct field {
 	const char *name;
-	size_t offset, size;
-	uint64_t nothing; /* 0; or all bits, of modes that a program grants */
+	size_t offset;
+	size_t size;
+	/* 0; or all bits, of modes that a program grants */
+	uint64_t nothing;
 };
 
 #define FIELD_VALUE(name, at, nothing)                                                     \

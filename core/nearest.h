@@ -15,7 +15,8 @@
 struct question {
 	const char *node;
 	const char *service;
-	const struct fi_info *hints; /* or NULL */
+	/* or NULL */
+	const struct fi_info *hints;
 };
 
 /*

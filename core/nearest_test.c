@@ -86,10 +86,9 @@ static void of_several_none_is_named_that_can_stay(void **state)
 	hints->caps |= FI_HMEM;
 	hints->mode = 0;
 	hints->ep_attr->protocol = FI_PROTO_PSMX3;
-	assert_string_equal(
-		nearest(NULL, hints),
-		"without FI_HMEM and without ep_attr->protocol and with every bit of "
-		"mode granted");
+	assert_string_equal(nearest(NULL, hints),
+			    "without FI_HMEM and without ep_attr->protocol and with every bit of "
+			    "mode granted");
 	fi_freeinfo(hints);
 }
 
@@ -116,8 +115,7 @@ static void who_reads_reasons_is_told_what_to_leave_out(void **state)
 	fake_register(0, "tcp", 1);
 	hints->fabric_attr->name = strdup("elsewhere");
 	assert_int_equal(fi_getinfo(fi_version(), NULL, NULL, 0, hints, &info), -FI_ENODATA);
-	assert_int_equal(fake_log_cnt("getinfo would be answered without fabric_attr->name"),
-			 1);
+	assert_int_equal(fake_log_cnt("getinfo would be answered without fabric_attr->name"), 1);
 	assert_int_equal(fake_log_cnt("getinfo: tcp:"), 1);
 	fi_freeinfo(hints);
 }

@@ -174,8 +174,7 @@ static void a_file_gives_what_the_environment_does_not(void **state)
 
 	unsetenv("FI_FAKE_N");
 	fi_param_define(fake, "n", FI_PARAM_INT, "h");
-	assert_int_equal(load("# comment\n\n  FI_FAKE_N = 5 \nnonsense\n=7\nFI_OTHER=x=y\n"),
-			 2);
+	assert_int_equal(load("# comment\n\n  FI_FAKE_N = 5 \nnonsense\n=7\nFI_OTHER=x=y\n"), 2);
 	assert_int_equal(fi_param_get_int(fake, "n", &value), 0);
 	assert_int_equal(value, 5);
 	assert_int_equal(load("FI_FAKE_N=6"), 1);

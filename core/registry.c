@@ -70,8 +70,7 @@ void registry_keep_order(bool keep)
 }
 
 /* Caller holds registry_lock. Does @entry go before @old, of the same name? */
-static bool outranks_locked(const struct registry_entry *entry,
-			    const struct registry_entry *old)
+static bool outranks_locked(const struct registry_entry *entry, const struct registry_entry *old)
 {
 	if (old->preferred)
 		return false;

@@ -21,8 +21,10 @@
 struct registry_entry {
 	struct registry_entry *next;
 	struct fi_provider *prov;
-	void *library;			     /* from dlopen, or NULL */
-	const struct info_persona *personas; /* its names, its own first; NULL: that alone */
+	/* from dlopen, or NULL */
+	void *library;
+	/* its names, its own first; NULL: that alone */
+	const struct info_persona *personas;
 	bool preferred;
 	unsigned int refs;
 };

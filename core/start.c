@@ -63,12 +63,11 @@ static void read_settings(void)
 			   "(default: all)");
 	name_filter_init(&provider_filter, params_string("provider"));
 
-	params_define_core(
-		"provider_path", FI_PARAM_STRING,
-		"Where to look for loadable providers: folders and *-fi.so files, "
-		"with ':' between them; @ in front of all lets the order of loading "
-		"decide between providers of a name, + in front of a file prefers it "
-		"(default: " CORE_PROVIDER_DIR ")");
+	params_define_core("provider_path", FI_PARAM_STRING,
+			   "Where to look for loadable providers: folders and *-fi.so files, "
+			   "with ':' between them; @ in front of all lets the order of loading "
+			   "decide between providers of a name, + in front of a file prefers it "
+			   "(default: " CORE_PROVIDER_DIR ")");
 
 	params_define_core("addr_format", FI_PARAM_STRING,
 			   "Let fi_getinfo answer only with this address format, such as "

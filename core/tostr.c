@@ -369,8 +369,7 @@ static void put_domain_attr(struct text *text, const struct fi_domain_attr *attr
 	put_string(text, "name", attr->name);
 	put_value_line(text, in, "threading", info_names_threading, attr->threading);
 	put_value_line(text, in, "progress", info_names_progress, attr->progress);
-	put_value_line(text, in, "resource_mgmt", info_names_resource_mgmt,
-		       attr->resource_mgmt);
+	put_value_line(text, in, "resource_mgmt", info_names_resource_mgmt, attr->resource_mgmt);
 	put_value_line(text, in, "av_type", info_names_av_type, attr->av_type);
 	put_flags_line(text, in, "mr_mode", info_names_mr_mode, (unsigned int)attr->mr_mode);
 	put_size(text, in, "mr_key_size", attr->mr_key_size);

@@ -86,7 +86,8 @@ static uint64_t answer_part_caps(uint64_t info_caps, uint64_t asked, uint64_t of
 struct reader {
 	uint32_t api_version;
 	const struct info_layout *layout;
-	const struct info_persona *as; /* the name that it asks; or NULL */
+	/* the name that it asks; or NULL */
+	const struct info_persona *as;
 };
 
 static void answer_tx(struct fi_tx_attr *tx, const struct fi_tx_attr *hints, uint64_t info_caps,
@@ -314,7 +315,8 @@ static void answer_contexts(struct fi_info *info, const struct fi_info *hints, s
 
 /* What of an offer is told otherwise under another name. */
 struct disguise {
-	struct fi_provider prov; /* for reasons */
+	/* for reasons */
+	struct fi_provider prov;
 	struct fi_info offer;
 	struct fi_ep_attr ep;
 };

@@ -260,10 +260,7 @@ static void of_what_memory_bounds_there_is_as_much_as_asked_for(void **state)
 static void a_name_is_answered_with_what_programs_expect_of_it(void **state)
 {
 	static const struct info_persona personas[] = {
-		{ .name = "own",
-		  .protocol = FI_PROTO_SHM,
-		  .protocol_version = 3,
-		  .ctx_cnt = 1 },
+		{ .name = "own", .protocol = FI_PROTO_SHM, .protocol_version = 3, .ctx_cnt = 1 },
 		{ .name = "other",
 		  .protocol = FI_PROTO_RXM,
 		  .protocol_version = 7,
@@ -298,8 +295,7 @@ static void contexts_are_told_as_programs_expect_or_ask(void **state)
 	struct round *round = *state;
 	struct fi_info *hints = round->hints, *answer;
 
-	round->offer->domain_attr->max_ep_tx_ctx = round->offer->domain_attr->max_ep_rx_ctx =
-		256;
+	round->offer->domain_attr->max_ep_tx_ctx = round->offer->domain_attr->max_ep_rx_ctx = 256;
 	round->offer->domain_attr->max_ep_stx_ctx = 1;
 	round->as = &one;
 	answer = ask(round, API);
@@ -442,8 +438,7 @@ static void a_key_that_is_taken_is_carried_into_the_answer(void **state)
 	answer = ask(round, API);
 	assert_string_equal((char *)answer->domain_attr->auth_key, "key");
 	assert_int_equal(answer->domain_attr->auth_key_size, 4);
-	assert_ptr_not_equal(answer->domain_attr->auth_key,
-			     round->hints->domain_attr->auth_key);
+	assert_ptr_not_equal(answer->domain_attr->auth_key, round->hints->domain_attr->auth_key);
 }
 
 static void primary_capabilities_of_a_domain_come_only_if_asked_for(void **state)

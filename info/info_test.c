@@ -149,8 +149,7 @@ static void a_copy_of_an_old_info_is_whole_with_zeros_at_the_ends(void **state)
 		assert_int_equal(dup->ep_attr->auth_key_size, abi >= INFO_ABI_1_1 ? ones : 0);
 		assert_int_equal(dup->domain_attr->mr_cnt, abi >= INFO_ABI_1_1 ? ones : 0);
 		assert_int_equal(dup->tx_attr->tclass, abi >= INFO_ABI_1_3 ? 0x11111111 : 0);
-		assert_int_equal(dup->domain_attr->tclass,
-				 abi >= INFO_ABI_1_3 ? 0x11111111 : 0);
+		assert_int_equal(dup->domain_attr->tclass, abi >= INFO_ABI_1_3 ? 0x11111111 : 0);
 		assert_int_equal(dup->domain_attr->max_ep_auth_key,
 				 abi >= INFO_ABI_1_7 ? ones : 0);
 		assert_int_equal(dup->domain_attr->max_group_id,

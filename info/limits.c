@@ -27,7 +27,8 @@ struct limit {
 	size_t offset;
 	size_t size;
 	enum limit_kind kind;
-	uint32_t since; /* API version that knows the hint */
+	/* API version that knows the hint */
+	uint32_t since;
 };
 
 #define TX(field)                                                                \

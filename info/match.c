@@ -25,8 +25,7 @@
 
 static bool format_is_ip(uint32_t format)
 {
-	return format == FI_SOCKADDR_IP || format == FI_SOCKADDR_IN ||
-	       format == FI_SOCKADDR_IN6;
+	return format == FI_SOCKADDR_IP || format == FI_SOCKADDR_IN || format == FI_SOCKADDR_IN6;
 }
 
 /* FI_SOCKADDR and FI_SOCKADDR_IP stand for several formats on either side. */

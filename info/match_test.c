@@ -472,9 +472,8 @@ static void shared_contexts_must_be_offered(void **state)
 	struct pair *pair = *state;
 
 	pair->hints->ep_attr->rx_ctx_cnt = FI_SHARED_CONTEXT;
-	assert_refused(pair,
-		       "asks for a shared context by ep_attr->rx_ctx_cnt, which fake does "
-		       "not offer");
+	assert_refused(pair, "asks for a shared context by ep_attr->rx_ctx_cnt, which fake does "
+			     "not offer");
 	pair->offer->domain_attr->max_ep_srx_ctx = 4;
 	assert_met(pair);
 }

@@ -13,7 +13,8 @@
 
 struct info_name {
 	uint64_t value;
-	const char *name; /* NULL ends a table */
+	/* NULL ends a table */
+	const char *name;
 };
 
 /* Flags: several may be set. */

@@ -17,13 +17,19 @@
 #include <rdma/fabric.h>
 
 struct info_persona {
-	const char *name;	      /* as it is answered; NULL ends a table */
-	const char *const *spellings; /* other names that mean it, NULL at the end; or NULL */
+	/* as it is answered; NULL ends a table */
+	const char *name;
+	/* other names that mean it, NULL at the end; or NULL */
+	const char *const *spellings;
 	uint32_t protocol;
 	uint32_t protocol_version;
-	enum fi_progress control, data; /* where none is asked for; unspecified: manual */
-	size_t ctx_cnt; /* contexts of an endpoint, of each kind, where none are asked for */
-	size_t size;	/* of contexts, of each kind, where none is asked for; 0: as offered */
+	/* where none is asked for; unspecified: manual */
+	enum fi_progress control;
+	enum fi_progress data;
+	/* contexts of an endpoint, of each kind, where none are asked for */
+	size_t ctx_cnt;
+	/* of contexts, of each kind, where none is asked for; 0: as offered */
+	size_t size;
 };
 
 /*

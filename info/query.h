@@ -13,9 +13,11 @@ struct info_query {
 	const struct fi_provider *prov;
 	const struct fi_info *offer;
 	const struct fi_info *hints;
-	const struct info_layout *layout; /* of the hints */
+	/* of the hints */
+	const struct info_layout *layout;
 	uint32_t api_version;
-	char *why; /* NULL: nobody wants to know */
+	/* NULL: nobody wants to know */
+	char *why;
 	size_t len;
 };
 

@@ -14,13 +14,16 @@
 /* The first 48 bytes are struct fi_cq_tagged_entry, asserted in cq.c. */
 struct cq_entry {
 	void *context;
-	uint64_t flags; /* FI_SEND, FI_RECV, FI_TAGGED, ...; CQ_ERROR: an error stands here */
+	/* FI_SEND, FI_RECV, FI_TAGGED, ...; CQ_ERROR: an error stands here */
+	uint64_t flags;
 	size_t len;
 	void *buf;
 	uint64_t data;
 	uint64_t tag;
-	fi_addr_t src; /* FI_ADDR_NOTAVAIL when it is not known */
-	void *error;   /* struct fi_cq_err_entry, owned, when flags has CQ_ERROR */
+	/* FI_ADDR_NOTAVAIL when it is not known */
+	fi_addr_t src;
+	/* struct fi_cq_err_entry, owned, when flags has CQ_ERROR */
+	void *error;
 };
 
 #define CQ_ERROR (1ull << 63)
@@ -28,13 +31,21 @@ struct cq_entry {
 struct cq {
 	struct cq_entry *ring;
 	uint32_t mask;
-	uint32_t head; /* next to read */
-	uint32_t tail; /* next to write */
-	bool overrun;  /* memory ran out: a completion was lost */
-	uint32_t
-		limit; /* entries from which on cq_slot() asks cq_room(): what it has, or 0 while it is watched */
-	void *lent; /* error whose err_data the application may read until the next read */
-	void (*watcher)(struct cq *q); /* NULL: none */
+	/* next to read */
+	uint32_t head;
+	/* next to write */
+	uint32_t tail;
+	/* memory ran out: a completion was lost */
+	bool overrun;
+	/*
+	 * entries from which on cq_slot() asks cq_room(): what it has, or 0 while it is
+	 * watched
+	 */
+	uint32_t limit;
+	/* error whose err_data the application may read until the next read */
+	void *lent;
+	/* NULL: none */
+	void (*watcher)(struct cq *q);
 };
 
 /*
@@ -104,8 +115,7 @@ void cq_push_error(struct cq *q, const struct fi_cq_err_entry *err, fi_addr_t sr
  * a completion was lost, for good: waiting for it would not end.
  * Source: fi_cq(3), fi_cq_read.
  */
-ssize_t cq_take(struct cq *q, enum fi_cq_format format, void *buf, size_t count,
-		fi_addr_t *src);
+ssize_t cq_take(struct cq *q, enum fi_cq_format format, void *buf, size_t count, fi_addr_t *src);
 
 /*
  * cq_take_error - move the error that stands first

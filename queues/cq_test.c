@@ -104,8 +104,7 @@ static void each_format_gets_its_layout(void **state)
 			push(&q, n * 10);
 			cq_take(&q, FI_CQ_FORMAT_TAGGED, &whole[n], 1, NULL);
 			expect(&whole[n], n * 10);
-			assert_memory_equal(buf + n * formats[f].len, &whole[n],
-					    formats[f].len);
+			assert_memory_equal(buf + n * formats[f].len, &whole[n], formats[f].len);
 		}
 		for (size_t at = 3 * formats[f].len; at < sizeof(buf); at++)
 			assert_int_equal(buf[at], 0xee);

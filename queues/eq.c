@@ -8,7 +8,8 @@
 struct eq_event {
 	struct list node;
 	uint32_t event;
-	bool error; /* payload is a struct fi_eq_err_entry and its data */
+	/* payload is a struct fi_eq_err_entry and its data */
+	bool error;
 	size_t len;
 	_Alignas(16) unsigned char payload[];
 };

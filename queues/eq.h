@@ -13,9 +13,12 @@
 struct eq_event;
 
 struct eq {
-	struct list events;    /* struct eq_event, in order */
-	struct eq_event *lent; /* its error data may be read until the next take */
-	uint32_t api_version;  /* of the caller; 0, as eq_init() leaves it: the newest */
+	/* struct eq_event, in order */
+	struct list events;
+	/* its error data may be read until the next take */
+	struct eq_event *lent;
+	/* of the caller; 0, as eq_init() leaves it: the newest */
+	uint32_t api_version;
 };
 
 /* eq_init - an empty queue */

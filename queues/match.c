@@ -19,28 +19,40 @@
 /* A hash table of lists. */
 struct bins {
 	struct list *heads;
-	uint32_t shift; /* 64 - log2 of their number */
-	uint32_t cnt;	/* linked nodes */
-	uint32_t full;	/* ... from which on twice the bins are better */
+	/* 64 - log2 of their number */
+	uint32_t shift;
+	/* linked nodes */
+	uint32_t cnt;
+	/* ... from which on twice the bins are better */
+	uint32_t full;
 };
 
 struct match_class {
 	uint64_t ignore;
 	struct bins recvs;
 	struct bins msgs;
-	struct list *last; /* last entered message, linked by 'all', or the head of all */
-	bool directed;	   /* source given */
+	/* last entered message, linked by 'all', or the head of all */
+	struct list *last;
+	/* source given */
+	bool directed;
 };
 
 struct match {
-	uint64_t order;	   /* of the next receive */
-	uint64_t mult;	   /* odd, random: peers choose tags and must not choose bins */
-	uint32_t recv_cnt; /* posted */
+	/* of the next receive */
+	uint64_t order;
+	/* odd, random: peers choose tags and must not choose bins */
+	uint64_t mult;
+	/* posted */
+	uint32_t recv_cnt;
 	uint32_t class_cnt;
-	uint32_t misses;    /* requests that found no class, since one last changed hands */
-	uint32_t victim;    /* class to change hands next */
-	struct list plain;  /* receives without a class, in post order */
-	struct list stored; /* messages in order of arrival, by 'all' */
+	/* requests that found no class, since one last changed hands */
+	uint32_t misses;
+	/* class to change hands next */
+	uint32_t victim;
+	/* receives without a class, in post order */
+	struct list plain;
+	/* messages in order of arrival, by 'all' */
+	struct list stored;
 	struct match_class classes[MATCH_CLASS_MAX];
 };
 
@@ -301,8 +313,7 @@ static inline struct match_recv *class_first(const struct match *m, const struct
 
 /* Receives of several classes are posted, or some without a class. */
 static __attribute__((noinline)) struct match_recv *arrive_several(struct match *m,
-								   uint64_t source,
-								   uint64_t tag)
+								   uint64_t source, uint64_t tag)
 {
 	struct match_recv *first = NULL;
 	struct list *node;

@@ -30,21 +30,31 @@
 
 /* A posted receive; embedded in its owner. */
 struct match_recv {
-	struct list bin;    /* of its class, or the list of those without: in post order */
-	uint64_t order;	    /* place in the post order; set by match_post() */
-	uint64_t source;    /* nonzero id of the source, or MATCH_ANY_SOURCE */
-	uint64_t tag;	    /* bits under ignore are of no account */
-	uint64_t ignore;    /* bits of the tag that may differ */
-	uint32_t class_idx; /* set by match_post() */
+	/* of its class, or the list of those without: in post order */
+	struct list bin;
+	/* place in the post order; set by match_post() */
+	uint64_t order;
+	/* nonzero id of the source, or MATCH_ANY_SOURCE */
+	uint64_t source;
+	/* bits under ignore are of no account */
+	uint64_t tag;
+	/* bits of the tag that may differ */
+	uint64_t ignore;
+	/* set by match_post() */
+	uint32_t class_idx;
 };
 
 /* A message that no receive fitted when it arrived; embedded in its owner. */
 struct match_msg {
-	struct list all; /* every stored message, in order of arrival */
-	uint64_t source; /* nonzero */
+	/* every stored message, in order of arrival */
+	struct list all;
+	/* nonzero */
+	uint64_t source;
 	uint64_t tag;
-	uint32_t classes;		   /* bit i: entered in class i; set by match_store() */
-	struct list bins[MATCH_CLASS_MAX]; /* of class i, where entered: in order of arrival */
+	/* bit i: entered in class i; set by match_store() */
+	uint32_t classes;
+	/* of class i, where entered: in order of arrival */
+	struct list bins[MATCH_CLASS_MAX];
 };
 
 struct match;

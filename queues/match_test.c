@@ -228,23 +228,35 @@ static void teardown_meets_everything(void **state)
  */
 struct model_recv {
 	struct match_recv recv;
-	uint64_t source, tag, ignore;
+	uint64_t source;
+	uint64_t tag;
+	uint64_t ignore;
 };
 
 struct model_msg {
 	struct match_msg msg;
-	uint64_t source, tag;
+	uint64_t source;
+	uint64_t tag;
 };
 
 enum { MODEL_MAX = 400 };
 
 struct model {
 	struct match *m;
-	struct model_recv recvs[MODEL_MAX], *recv_list[MODEL_MAX], *recv_free[MODEL_MAX];
-	struct model_msg msgs[MODEL_MAX], *msg_list[MODEL_MAX], *msg_free[MODEL_MAX];
-	uint32_t recv_cnt, msg_cnt;
-	uint32_t mask_cnt, tag_cnt, source_cnt; /* variety of the present phase */
-	uint32_t post_share;			/* percent of operations that receive */
+	struct model_recv recvs[MODEL_MAX];
+	struct model_recv *recv_list[MODEL_MAX];
+	struct model_recv *recv_free[MODEL_MAX];
+	struct model_msg msgs[MODEL_MAX];
+	struct model_msg *msg_list[MODEL_MAX];
+	struct model_msg *msg_free[MODEL_MAX];
+	uint32_t recv_cnt;
+	uint32_t msg_cnt;
+	/* variety of the present phase */
+	uint32_t mask_cnt;
+	uint32_t tag_cnt;
+	uint32_t source_cnt;
+	/* percent of operations that receive */
+	uint32_t post_share;
 };
 
 static bool model_fits(const struct model_recv *r, uint64_t source, uint64_t tag)
@@ -455,7 +467,9 @@ static uint64_t tag_of(uint32_t i)
 struct drain {
 	const char *name;
 	uint64_t ignore;
-	bool directed, backwards, same_tag;
+	bool directed;
+	bool backwards;
+	bool same_tag;
 };
 
 /*

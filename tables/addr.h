@@ -33,19 +33,28 @@ enum addr_kind {
 #define ADDR_PORT_SHARED 1u
 
 struct weft_addr {
-	uint8_t version;	       /* ADDR_VERSION */
-	uint8_t kind;		       /* enum addr_kind */
-	uint16_t flags;		       /* ADDR_PORT_SHARED; the others zero, checked */
-	uint32_t fd;		       /* descriptor of the door memory in process pid */
-	uint8_t nonce[ADDR_NONCE_LEN]; /* random, one per endpoint; zero in a service address */
-	uint32_t pid;		       /* at that place; 0: no shared memory */
-	uint32_t
-		place; /* hash of host and pid namespace: a hint, never a proof; or ADDR_NO_PLACE */
-	uint32_t scope;	 /* IPv6 scope id */
-	uint16_t family; /* ADDR_FAMILY_*: 0: no network */
-	uint16_t port;	 /* host byte order */
-	uint8_t ip
-		[16]; /* network byte order; IPv4 in the first four bytes; a name ends with a zero */
+	/* ADDR_VERSION */
+	uint8_t version;
+	/* enum addr_kind */
+	uint8_t kind;
+	/* ADDR_PORT_SHARED; the others zero, checked */
+	uint16_t flags;
+	/* descriptor of the door memory in process pid */
+	uint32_t fd;
+	/* random, one per endpoint; zero in a service address */
+	uint8_t nonce[ADDR_NONCE_LEN];
+	/* at that place; 0: no shared memory */
+	uint32_t pid;
+	/* hash of host and pid namespace: a hint, never a proof; or ADDR_NO_PLACE */
+	uint32_t place;
+	/* IPv6 scope id */
+	uint32_t scope;
+	/* ADDR_FAMILY_*: 0: no network */
+	uint16_t family;
+	/* host byte order */
+	uint16_t port;
+	/* network byte order; IPv4 in the first four bytes; a name ends with a zero */
+	uint8_t ip[16];
 };
 
 _Static_assert(sizeof(struct weft_addr) == 48, "an address is 48 bytes");

@@ -33,10 +33,13 @@ static const uint8_t link_local[16 - LINK_LOCAL_LEN] = { 0xfe, 0x80 };
 /* Digits on their way in or out. */
 struct digits {
 	char *out;
-	const char *in, *end;
-	uint64_t held; /* the lowest @held_cnt bits */
+	const char *in;
+	const char *end;
+	/* the lowest @held_cnt bits */
+	uint64_t held;
 	uint32_t held_cnt;
-	bool wrong; /* in: too few, or something else */
+	/* in: too few, or something else */
+	bool wrong;
 };
 
 static void digits_put(struct digits *d, uint64_t value, uint32_t bits)
@@ -85,8 +88,7 @@ static uint64_t digits_get(struct digits *d, uint32_t bits)
 			digits_fetch(d);
 		bits -= some;
 		d->held_cnt -= some;
-		value = value << some |
-			((d->held >> d->held_cnt) & ((UINT64_C(1) << some) - 1));
+		value = value << some | ((d->held >> d->held_cnt) & ((UINT64_C(1) << some) - 1));
 	}
 	return value;
 }

@@ -124,18 +124,15 @@ static void text_is_what_it_was_made_of(void **state)
 static void text_is_the_same_in_every_build(void **state)
 {
 	static const struct {
-		uint16_t family, flags;
+		uint16_t family;
+		uint16_t flags;
 		uint32_t scope;
 		uint8_t ip[16];
 		const char *text;
 	} known[] = {
 		{ ADDR_FAMILY_NONE, 0, 0, { 0 }, "QAQIDBAUGBwgAQkgAAAA-9W33e" },
 		{ ADDR_FAMILY_LOCAL, 0, 0, "svc", "RAQIDBAUGBwgAQkgAAAA-9W33e/svc" },
-		{ ADDR_FAMILY_INET,
-		  0,
-		  0,
-		  { 10, 1, 2, 3 },
-		  "SAQIDBAUGBwgAQkgAAAA-9W33eOl4UAgQG" },
+		{ ADDR_FAMILY_INET, 0, 0, { 10, 1, 2, 3 }, "SAQIDBAUGBwgAQkgAAAA-9W33eOl4UAgQG" },
 		{ ADDR_FAMILY_INET,
 		  ADDR_PORT_SHARED,
 		  0,

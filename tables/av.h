@@ -15,20 +15,28 @@
 
 struct av_entry {
 	struct weft_addr addr;
-	fi_addr_t told;	    /* what completions say in place of the index */
-	uint32_t refs;	    /* insertions of the same address; 0: free */
-	uint32_t next_hash; /* index of the next entry of the same bucket, or AV_END */
+	/* what completions say in place of the index */
+	fi_addr_t told;
+	/* insertions of the same address; 0: free */
+	uint32_t refs;
+	/* index of the next entry of the same bucket, or AV_END */
+	uint32_t next_hash;
 };
 
 #define AV_END UINT32_MAX
 
 struct av_table {
 	struct av_entry *entries;
-	uint64_t *used;	    /* a bit per entry */
-	uint32_t *buckets;  /* index of the first entry, or AV_END; cap of them */
-	uint32_t cap;	    /* a power of two */
-	uint32_t cnt;	    /* entries in use */
-	uint32_t free_word; /* no entry is free below this word of used */
+	/* a bit per entry */
+	uint64_t *used;
+	/* index of the first entry, or AV_END; cap of them */
+	uint32_t *buckets;
+	/* a power of two */
+	uint32_t cap;
+	/* entries in use */
+	uint32_t cnt;
+	/* no entry is free below this word of used */
+	uint32_t free_word;
 };
 
 /*

@@ -23,9 +23,12 @@
 #define AV_SHARED_MAX	(1u << 24)
 
 struct av_shared_entry {
-	_Atomic uint64_t stamp; /* odd: in use; grows with each change */
-	uint32_t refs;		/* insertions; the writers' */
-	uint32_t reserved;	/* zero */
+	/* odd: in use; grows with each change */
+	_Atomic uint64_t stamp;
+	/* insertions; the writers' */
+	uint32_t refs;
+	/* zero */
+	uint32_t reserved;
 	struct weft_addr addr;
 };
 
@@ -35,13 +38,17 @@ _Static_assert(offsetof(struct av_shared_entry, addr) == 16, "layout");
 struct av_shared {
 	uint64_t magic;
 	uint32_t version;
-	uint32_t cap;		 /* entries that follow */
-	_Atomic uint64_t change; /* odd: a writer is at work, or died at it */
-	_Atomic uint32_t used;	 /* no entry was ever in use from here on */
+	/* entries that follow */
+	uint32_t cap;
+	/* odd: a writer is at work, or died at it */
+	_Atomic uint64_t change;
+	/* no entry was ever in use from here on */
+	_Atomic uint32_t used;
 	uint32_t reserved;
 	char name[AV_SHARED_NAME];
 	uint8_t zero[24];
-	struct av_shared_entry entries[]; /* and @cap fi_addr_t */
+	/* and @cap fi_addr_t */
+	struct av_shared_entry entries[];
 };
 
 _Static_assert(sizeof(struct av_shared) == 256, "layout");
@@ -51,10 +58,13 @@ _Static_assert(offsetof(struct av_shared, name) == 32, "layout");
 /* One process's view. */
 struct av_view {
 	struct av_shared *map;
-	fi_addr_t *addrs; /* in the map: of each entry that was ever in use, by index */
+	/* in the map: of each entry that was ever in use, by index */
+	fi_addr_t *addrs;
 	struct av_table *table;
-	uint64_t *stamps; /* of the entries as they stand in the table */
-	uint64_t seen;	  /* the change that the table agrees with */
+	/* of the entries as they stand in the table */
+	uint64_t *stamps;
+	/* the change that the table agrees with */
+	uint64_t seen;
 	uint32_t cap;
 };
 

@@ -20,7 +20,9 @@ void *__wrap_platform_alloc(size_t len)
 struct process {
 	struct av_table table;
 	struct av_view view;
-	uint32_t added, removed; /* changes that it was told of */
+	/* changes that it was told of */
+	uint32_t added;
+	uint32_t removed;
 };
 
 static struct process processes[VIEWS];
@@ -261,8 +263,7 @@ int main(void)
 						teardown),
 		cmocka_unit_test_setup_teardown(memory_of_another_kind_is_refused, setup,
 						teardown),
-		cmocka_unit_test_setup_teardown(what_is_no_address_is_left_out, setup,
-						teardown),
+		cmocka_unit_test_setup_teardown(what_is_no_address_is_left_out, setup, teardown),
 		cmocka_unit_test_setup_teardown(full_table_says_so, setup, teardown),
 		cmocka_unit_test(room_is_as_asked_within_bounds),
 	};

@@ -8,7 +8,8 @@
 #include "platform.h"
 
 struct list {
-	struct list *next, *prev;
+	struct list *next;
+	struct list *prev;
 };
 
 #ifndef container_of

@@ -54,9 +54,7 @@ static void removed_node_is_a_list_of_its_own(void **state)
 
 static void walk_survives_removal_of_the_current_node(void **state)
 {
-	struct item items[] = {
-		{ .value = 1 }, { .value = 2 }, { .value = 3 }, { .value = 4 }
-	};
+	struct item items[] = { { .value = 1 }, { .value = 2 }, { .value = 3 }, { .value = 4 } };
 	struct list head, *node, *after;
 
 	list_init(&head);

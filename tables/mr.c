@@ -470,8 +470,7 @@ static bool look(const struct mr_line *line, struct mr_view *view)
  * Walks the chain of a given key once. Returns 0 with a view of its live region, -FI_EKEYREJECTED
  * when there was none on the way, -FI_EAGAIN when the way can't be gone.
  */
-static int walk(const struct mr_reader *reader, uint64_t key, uint32_t cap,
-		struct mr_view *view)
+static int walk(const struct mr_reader *reader, uint64_t key, uint32_t cap, struct mr_view *view)
 {
 	const struct mr_line *line = reader_line(reader, mr_bucket(key, cap));
 	uint32_t index = line ? get32(&line->bucket) : 0;

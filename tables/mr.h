@@ -50,14 +50,22 @@ enum mr_line_flag {
 struct mr_line {
 	_Atomic uint64_t seq;
 	_Atomic uint64_t key;
-	_Atomic uint64_t base;	 /* address in the owner */
-	_Atomic uint64_t len;	 /* bytes */
-	_Atomic uint64_t name;	 /* address by which peers name base: base itself, or 0 */
-	_Atomic uint64_t chunk;	 /* zero: the memory is in no mapped chunk */
-	_Atomic uint32_t access; /* FI_REMOTE_READ and the like */
-	_Atomic uint32_t flags;	 /* enum mr_line_flag */
-	_Atomic uint32_t next;	 /* line of the next region of the chain, or 0; header's seq */
-	_Atomic uint32_t bucket; /* first region of this line's chain, or 0; header's seq */
+	/* address in the owner */
+	_Atomic uint64_t base;
+	/* bytes */
+	_Atomic uint64_t len;
+	/* address by which peers name base: base itself, or 0 */
+	_Atomic uint64_t name;
+	/* zero: the memory is in no mapped chunk */
+	_Atomic uint64_t chunk;
+	/* FI_REMOTE_READ and the like */
+	_Atomic uint32_t access;
+	/* enum mr_line_flag */
+	_Atomic uint32_t flags;
+	/* line of the next region of the chain, or 0; header's seq */
+	_Atomic uint32_t next;
+	/* first region of this line's chain, or 0; header's seq */
+	_Atomic uint32_t bucket;
 };
 
 _Static_assert(sizeof(struct mr_line) == 64, "a region is one cache line");
@@ -76,11 +84,14 @@ struct mr_header {
 	_Atomic uint64_t seq;
 	_Atomic uint32_t magic;
 	_Atomic uint32_t version;
-	_Atomic uint32_t keys; /* enum mr_keys */
-	_Atomic uint32_t cap;  /* lines, a power of two: those of the slabs in use */
+	/* enum mr_keys */
+	_Atomic uint32_t keys;
+	/* lines, a power of two: those of the slabs in use */
+	_Atomic uint32_t cap;
 	uint64_t zero[4];
 	uint32_t no_next;
-	_Atomic uint32_t bucket; /* as in any line */
+	/* as in any line */
+	_Atomic uint32_t bucket;
 };
 
 _Static_assert(sizeof(struct mr_header) == sizeof(struct mr_line), "the header is a line");
@@ -88,8 +99,7 @@ _Static_assert(offsetof(struct mr_header, magic) == 8, "layout");
 _Static_assert(offsetof(struct mr_header, version) == 12, "layout");
 _Static_assert(offsetof(struct mr_header, keys) == 16, "layout");
 _Static_assert(offsetof(struct mr_header, cap) == 20, "layout");
-_Static_assert(offsetof(struct mr_header, bucket) == offsetof(struct mr_line, bucket),
-	       "layout");
+_Static_assert(offsetof(struct mr_header, bucket) == offsetof(struct mr_line, bucket), "layout");
 
 /* mr_slab_lines - lines of a slab, below MR_SLAB_CNT */
 static inline uint32_t mr_slab_lines(uint32_t slab)
@@ -123,14 +133,21 @@ struct mr_memory {
 /* A region, as the owner sees it: one cache line. Read-only outside mr.c. */
 struct mr_region {
 	uint64_t key;
-	uint64_t base; /* of the first piece */
-	uint64_t len;  /* bytes in all */
+	/* of the first piece */
+	uint64_t base;
+	/* bytes in all */
+	uint64_t len;
 	uint64_t name;
-	uint64_t generation; /* of the last key that this slot had */
-	struct iovec *iov;   /* MR_IOV_MAX pieces, NULL when there is only one */
-	void *object;	     /* the caller's; NULL: the slot is free */
-	uint32_t access;     /* as registered, and MR_LIVE, MR_TOLD */
-	uint32_t next;	     /* of its chain or of the free slots, or 0 */
+	/* of the last key that this slot had */
+	uint64_t generation;
+	/* MR_IOV_MAX pieces, NULL when there is only one */
+	struct iovec *iov;
+	/* the caller's; NULL: the slot is free */
+	void *object;
+	/* as registered, and MR_LIVE, MR_TOLD */
+	uint32_t access;
+	/* of its chain or of the free slots, or 0 */
+	uint32_t next;
 };
 
 #define MR_LIVE (1u << 31) /* of mr_region.access: the key resolves */
@@ -140,12 +157,18 @@ _Static_assert(sizeof(void *) != 8 || sizeof(struct mr_region) == 64,
 	       "a lookup reads one cache line");
 
 struct mr_table {
-	struct mr_region *regions; /* cap of them; 0 is never used */
-	uint32_t *buckets;	   /* MR_KEYS_GIVEN: cap of them, first region or 0 */
-	uint32_t cap;		   /* a power of two, or 0 */
-	uint32_t cnt;		   /* regions */
-	uint32_t free;		   /* first free slot that had a key, or 0 */
-	uint32_t fresh;		   /* first slot that never had one */
+	/* cap of them; 0 is never used */
+	struct mr_region *regions;
+	/* MR_KEYS_GIVEN: cap of them, first region or 0 */
+	uint32_t *buckets;
+	/* a power of two, or 0 */
+	uint32_t cap;
+	/* regions */
+	uint32_t cnt;
+	/* first free slot that had a key, or 0 */
+	uint32_t free;
+	/* first slot that never had one */
+	uint32_t fresh;
 	enum mr_keys keys;
 	uint32_t slab_cnt;
 	bool shared;
@@ -155,14 +178,22 @@ struct mr_table {
 
 /* What mr_insert() is told of a region. */
 struct mr_spec {
-	const struct iovec *iov; /* copied */
-	size_t iov_cnt;		 /* 1 to MR_IOV_MAX */
-	uint64_t access;	 /* FI_SEND, FI_RECV, FI_READ, ... FI_REMOTE_WRITE */
-	uint64_t name;		 /* address by which peers name the first byte */
-	uint64_t key;		 /* MR_KEYS_GIVEN: any but FI_KEY_NOTAVAIL */
-	void *object;		 /* not NULL: what a lookup leads to */
-	bool live;		 /* false: the key waits for mr_validate() */
-	bool told;		 /* as after mr_tell() */
+	/* copied */
+	const struct iovec *iov;
+	/* 1 to MR_IOV_MAX */
+	size_t iov_cnt;
+	/* FI_SEND, FI_RECV, FI_READ, ... FI_REMOTE_WRITE */
+	uint64_t access;
+	/* address by which peers name the first byte */
+	uint64_t name;
+	/* MR_KEYS_GIVEN: any but FI_KEY_NOTAVAIL */
+	uint64_t key;
+	/* not NULL: what a lookup leads to */
+	void *object;
+	/* false: the key waits for mr_validate() */
+	bool live;
+	/* as after mr_tell() */
+	bool told;
 };
 
 /*
@@ -288,7 +319,11 @@ struct mr_reader {
 
 /* One region at one moment. */
 struct mr_view {
-	uint64_t key, base, len, name, chunk;
+	uint64_t key;
+	uint64_t base;
+	uint64_t len;
+	uint64_t name;
+	uint64_t chunk;
 	uint64_t seq;
 	uint32_t access;
 	uint32_t flags;

@@ -285,8 +285,7 @@ static void a_scattered_region_is_one_range(void **state)
 					-FI_EACCES);
 				continue;
 			}
-			assert_int_equal(mr_range(r, 0x1000 + from, to - from, 0, out, &cnt),
-					 0);
+			assert_int_equal(mr_range(r, 0x1000 + from, to - from, 0, out, &cnt), 0);
 			assert_in_range(cnt, 1, 3);
 			for (size_t i = 0; i < cnt; i++) {
 				uint64_t base = at < 10	  ? 0x1000 + at
@@ -294,8 +293,7 @@ static void a_scattered_region_is_one_range(void **state)
 							  : 0x3000 + at - 30;
 
 				assert_true(left == 0 || (uintptr_t)out[i].iov_base == base);
-				assert_true(out[i].iov_len <= left &&
-					    (out[i].iov_len || !left));
+				assert_true(out[i].iov_len <= left && (out[i].iov_len || !left));
 				left -= out[i].iov_len;
 				at += out[i].iov_len;
 			}
@@ -322,9 +320,13 @@ static void attach_all(struct mr_reader *reader)
 }
 
 struct model {
-	uint64_t key, base, len, name;
+	uint64_t key;
+	uint64_t base;
+	uint64_t len;
+	uint64_t name;
 	uint32_t index;
-	bool used, live;
+	bool used;
+	bool live;
 };
 
 #define MODELS 700 /* several slabs */
@@ -462,9 +464,14 @@ static void without_memory_the_table_stays_as_it_is(void **state)
 static struct {
 	enum mr_keys keys;
 	_Atomic bool stop;
-	_Atomic uint64_t looked, found, lost, torn, stale;
+	_Atomic uint64_t looked;
+	_Atomic uint64_t found;
+	_Atomic uint64_t lost;
+	_Atomic uint64_t torn;
+	_Atomic uint64_t stale;
 	_Atomic uint64_t key[KEYS];
-	_Atomic uint64_t done[KEYS]; /* last version that was removed */
+	/* last version that was removed */
+	_Atomic uint64_t done[KEYS];
 } race;
 
 /* All fields of a region follow from its number and version. */
@@ -705,8 +712,7 @@ static void hostile_bytes_do_no_harm(void **state)
 			found++;
 			assert_true(view.key == key && view.index < LINES);
 			mr_reader_check(&reader, &view);
-			if (!mr_view_range(&view, view.name + random_of(&seed) % 3, len, 0,
-					   &at))
+			if (!mr_view_range(&view, view.name + random_of(&seed) % 3, len, 0, &at))
 				assert_true(at >= view.base && (!len || at + (len - 1) >= at));
 		}
 	}

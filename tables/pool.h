@@ -21,15 +21,20 @@
 struct pool_object {
 	struct pool_object *next_free;
 	uint32_t index;
-	uint32_t generation; /* odd while in use */
+	/* odd while in use */
+	uint32_t generation;
 };
 
 struct pool {
 	struct pool_object *free;
-	size_t object_len; /* bytes, a multiple of 64 */
-	uint32_t used;	   /* objects in use */
-	uint32_t cnt;	   /* objects that were ever free: index of the first untouched one */
-	uint32_t cap;	   /* objects that the slabs hold */
+	/* bytes, a multiple of 64 */
+	size_t object_len;
+	/* objects in use */
+	uint32_t used;
+	/* objects that were ever free: index of the first untouched one */
+	uint32_t cnt;
+	/* objects that the slabs hold */
+	uint32_t cap;
 	uint32_t max;
 	void *slabs[POOL_SLAB_CNT];
 };

@@ -18,7 +18,8 @@ void *__wrap_platform_alloc(size_t len)
 
 struct thing {
 	struct pool_object object;
-	uint64_t id; /* as it was when taken */
+	/* as it was when taken */
+	uint64_t id;
 	char payload[100];
 };
 

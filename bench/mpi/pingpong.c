@@ -107,7 +107,8 @@ static void receive(char *buf, size_t size, int tag, uint32_t number)
 struct bufs {
 	size_t size;
 	unsigned cnt;
-	char **out, **in;
+	char **out;
+	char **in;
 };
 
 static char **create_bufs(size_t size, unsigned cnt)

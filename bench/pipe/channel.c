@@ -21,10 +21,14 @@
 #define ROOM 65536
 
 static struct {
-	int in, out;
-	char bytes[ROOM]; /* that were read ahead */
-	size_t at, end;
-	struct channel_buf *posted[CHANNEL_RX_LOG]; /* receive n at n % CHANNEL_RX_LOG */
+	int in;
+	int out;
+	/* that were read ahead */
+	char bytes[ROOM];
+	size_t at;
+	size_t end;
+	/* receive n at n % CHANNEL_RX_LOG */
+	struct channel_buf *posted[CHANNEL_RX_LOG];
 	size_t len[CHANNEL_RX_LOG];
 	uint64_t cnt;
 } pipes = { .in = -1, .out = -1 };

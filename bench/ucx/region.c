@@ -120,12 +120,10 @@ int region_transfer(struct channel *ch, enum region_transfer_kind kind,
 	switch (kind) {
 	case REGION_READ:
 		return ucx_posted("ucp_get_nbx",
-				  ucp_get_nbx(ucx.peer, at, access->len, addr, key, &param),
-				  op);
+				  ucp_get_nbx(ucx.peer, at, access->len, addr, key, &param), op);
 	case REGION_WRITE:
 		return ucx_posted("ucp_put_nbx",
-				  ucp_put_nbx(ucx.peer, at, access->len, addr, key, &param),
-				  op);
+				  ucp_put_nbx(ucx.peer, at, access->len, addr, key, &param), op);
 	case REGION_FETCH_ADD:
 		param.op_attr_mask |= UCP_OP_ATTR_FIELD_DATATYPE |
 				      UCP_OP_ATTR_FIELD_REPLY_BUFFER;

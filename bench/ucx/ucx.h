@@ -14,7 +14,8 @@ struct ucx {
 	ucp_context_h context;
 	ucp_worker_h worker;
 	ucp_ep_h peer;
-	ucs_status_t status; /* of the first operation that failed */
+	/* of the first operation that failed */
+	ucs_status_t status;
 };
 
 extern struct ucx ucx;

@@ -18,8 +18,7 @@
 
 static int answer_getinfo(uint32_t version, const char *node, const char *service,
 			  uint64_t flags, const struct fi_info *hints, struct fi_info **info);
-static int answer_fabric(struct fi_fabric_attr *attr, struct fid_fabric **fabric,
-			 void *context);
+static int answer_fabric(struct fi_fabric_attr *attr, struct fid_fabric **fabric, void *context);
 
 static struct fi_provider prov = {
 	.version = FI_VERSION(4, 2),

@@ -18,9 +18,15 @@ struct access {
 	fi_addr_t addr;
 	unsigned ctx;
 	void *context;
-	unsigned char *buf, *result, *compare;
-	size_t len, cnt;
-	uint64_t at, key, data, flags;
+	unsigned char *buf;
+	unsigned char *result;
+	unsigned char *compare;
+	size_t len;
+	size_t cnt;
+	uint64_t at;
+	uint64_t key;
+	uint64_t data;
+	uint64_t flags;
 	enum fi_datatype type;
 	enum fi_op op;
 };

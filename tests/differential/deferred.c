@@ -89,8 +89,7 @@ static bool fill_transfer(struct call *c, struct deferred *d, struct fid_ep *ep,
 						  fi_mr_key((struct fid_mr *)mr->fid) };
 		d->op.rma = (struct fi_op_rma){
 			.ep = ep,
-			.msg = { &d->iov, &d->desc, 1, to, &d->rma_iov, 1, &d->work.context,
-				 0 },
+			.msg = { &d->iov, &d->desc, 1, to, &d->rma_iov, 1, &d->work.context, 0 },
 		};
 		return true;
 	}

@@ -303,8 +303,7 @@ static long run_wait(struct call *c)
 		return fi_eq_sread((struct fid_eq *)o->fid, &event, buf, sizeof(buf), timeout,
 				   FI_PEEK);
 	case FI_CLASS_WAIT:
-		return ((struct fid_wait *)o->fid)
-			->ops->wait((struct fid_wait *)o->fid, timeout);
+		return ((struct fid_wait *)o->fid)->ops->wait((struct fid_wait *)o->fid, timeout);
 	default:
 		return RESULT_WRONG;
 	}
@@ -327,8 +326,7 @@ static long run_poll(struct call *c)
 	struct fid_poll *set = o ? (struct fid_poll *)o->fid : NULL;
 	void *contexts[8];
 
-	return set ? set->ops->poll(set, contexts, (int)word_value(c, "cnt", 8))
-		   : RESULT_ABSENT;
+	return set ? set->ops->poll(set, contexts, (int)word_value(c, "cnt", 8)) : RESULT_ABSENT;
 }
 
 /* eq_write EQ event= len= flags= */

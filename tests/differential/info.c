@@ -21,7 +21,8 @@ enum part { INFO, TX, RX, EP, DOMAIN, FABRIC };
 static const struct field {
 	const char *name;
 	enum part part;
-	size_t offset, size;
+	size_t offset;
+	size_t size;
 } fields[] = {
 	FIELD("caps", INFO, fi_info, caps),
 	FIELD("mode", INFO, fi_info, mode),

@@ -15,9 +15,13 @@ struct transfer {
 	struct fid_ep *ep;
 	fi_addr_t addr;
 	unsigned ctx;
-	void *context, *buf;
+	void *context;
+	void *buf;
 	size_t len;
-	uint64_t tag, ignore, data, flags;
+	uint64_t tag;
+	uint64_t ignore;
+	uint64_t data;
+	uint64_t flags;
 	struct iovec iov[IOVS];
 	size_t cnt;
 	void *descs[IOVS];

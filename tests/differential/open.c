@@ -118,8 +118,7 @@ static long run_cq(struct call *c)
 	ret = fi_cq_open(FID(fid_domain, parent), attr_null(c) ? NULL : &attr, &cq, NULL);
 	ret = opened(c, (int)ret, &cq);
 	if (ret == 0) {
-		object_find(c->words[1])->format = (enum fi_cq_format)word_value(c, "format",
-										 0);
+		object_find(c->words[1])->format = (enum fi_cq_format)word_value(c, "format", 0);
 		object_find(c->words[1])->source = word_value(c, "source", 0);
 		say(c, " size=%s", attr.size ? "there" : "0");
 	}

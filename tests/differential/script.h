@@ -38,7 +38,8 @@ enum {
 struct call {
 	const char *words[CALL_WORDS];
 	int cnt;
-	char answer[ANSWER_LEN]; /* behind the result, and lines that follow it */
+	/* behind the result, and lines that follow it */
+	char answer[ANSWER_LEN];
 	size_t answer_len;
 };
 
@@ -46,14 +47,18 @@ struct call {
 struct object {
 	char name[NAME_LEN];
 	struct fid *fid;
-	struct fi_info
-		*info; /* of an answer: the list; of an endpoint: what it was opened with */
+	/* of an answer: the list; of an endpoint: what it was opened with */
+	struct fi_info *info;
 	enum fi_cq_format format;
-	void *base; /* of a region */
+	/* of a region */
+	void *base;
 	uint64_t mr_mode;
-	bool ready;  /* of an endpoint: enabled; of a queue or counter: can be waited on */
-	bool source; /* of a queue: its completions say where from */
-	char *stash; /* of a queue: what was read from it and not yet told, as text */
+	/* of an endpoint: enabled; of a queue or counter: can be waited on */
+	bool ready;
+	/* of a queue: its completions say where from */
+	bool source;
+	/* of a queue: what was read from it and not yet told, as text */
+	char *stash;
 	size_t stash_len;
 };
 
@@ -61,13 +66,19 @@ struct object {
 struct stage {
 	struct object objects[OBJECTS];
 	fi_addr_t addresses[ADDRESSES];
-	bool known[ADDRESSES]; /* of addresses: inserted */
+	/* of addresses: inserted */
+	bool known[ADDRESSES];
 	struct fi_context2 contexts[ARENAS];
-	bool under_way[ARENAS];	 /* by context: a completion is to come ... */
-	size_t incoming[ARENAS]; /* ... of what writes so many bytes into the buffer */
-	bool multi[ARENAS];	 /* ... or many messages, until it says that it is full */
-	unsigned quiet_ms;	 /* without an event, until nothing is expected any more */
-	unsigned patience_ms;	 /* that a call is tried again for while it says -FI_EAGAIN */
+	/* by context: a completion is to come ... */
+	bool under_way[ARENAS];
+	/* ... of what writes so many bytes into the buffer */
+	size_t incoming[ARENAS];
+	/* ... or many messages, until it says that it is full */
+	bool multi[ARENAS];
+	/* without an event, until nothing is expected any more */
+	unsigned quiet_ms;
+	/* that a call is tried again for while it says -FI_EAGAIN */
+	unsigned patience_ms;
 };
 
 extern struct stage stage;

@@ -292,8 +292,7 @@ static void parse(struct bench_options *opt, int argc, char **argv)
 		     "would get the core from");
 	opt->place.host = argument_host(argc, argv, optind);
 	if (opt->compare && (opt->place.host || !opt->place.local))
-		errx(WEFT_EXIT_USAGE,
-		     "a comparison runs on this machine: no HOST, no --listen");
+		errx(WEFT_EXIT_USAGE, "a comparison runs on this machine: no HOST, no --listen");
 	if (opt->driven_b && opt->vs_provider)
 		argument_provider(opt->vs_provider, &opt->plan);
 	opt->versus.refused = opt->refused;

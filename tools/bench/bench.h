@@ -18,14 +18,19 @@ struct bench_options {
 	struct place place;
 	struct channel_options channel;
 	struct versus_options versus;
-	const char *tests; /* as it was given */
+	/* as it was given */
+	const char *tests;
 	const char *vs_provider;
-	const char *refused; /* system calls, as refuse.h names them, or NULL */
+	/* system calls, as refuse.h names them, or NULL */
+	const char *refused;
 	bool compare;
 	struct results_outputs out;
-	char **command; /* our command line as it was given */
-	bool driven;	/* a comparison drives us over stdin and stdout */
-	bool driven_b;	/* and we are its B */
+	/* our command line as it was given */
+	char **command;
+	/* a comparison drives us over stdin and stdout */
+	bool driven;
+	/* and we are its B */
+	bool driven_b;
 };
 
 /*

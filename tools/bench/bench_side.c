@@ -42,14 +42,18 @@ struct bench {
 	struct plan plan;
 	struct side *side;
 	struct channel ch;
-	struct traffic traffic[SIZES_MAX];   /* of each size, if a test needs it */
-	struct onesided onesided[SIZES_MAX]; /* likewise; never of size 0 */
-	struct rpc rpc[SIZES_MAX];	     /* likewise */
+	/* of each size, if a test needs it */
+	struct traffic traffic[SIZES_MAX];
+	/* likewise; never of size 0 */
+	struct onesided onesided[SIZES_MAX];
+	/* likewise */
+	struct rpc rpc[SIZES_MAX];
 	struct figure figs[FIGURE_TESTS * SIZES_MAX];
 	size_t fig_cnt;
 	struct machine machine;
 	struct progress progress;
-	uint64_t steps; /* that are behind, of the progress */
+	/* that are behind, of the progress */
+	uint64_t steps;
 	unsigned round;
 };
 
@@ -138,8 +142,7 @@ static struct figure *figure_for(struct bench *b, enum figure_test test, size_t 
 }
 
 /* Keeps or, when driven, prints what a time means for each test that is asked for. */
-static int note(struct bench *b, unsigned tests, size_t size, double msgs, double ns,
-		double raw)
+static int note(struct bench *b, unsigned tests, size_t size, double msgs, double ns, double raw)
 {
 	enum figure_test t;
 	double value;
@@ -277,8 +280,7 @@ static int run_words(struct bench *b, size_t i, enum figure_test test, bool warm
 	size_t before;
 
 	for (before = 0; before < i; before++)
-		if (b->onesided[before].ch &&
-		    plan_tests_at(&b->plan, before) & FIGURE_BIT(test))
+		if (b->onesided[before].ch && plan_tests_at(&b->plan, before) & FIGURE_BIT(test))
 			return 0;
 	return run_onesided(b, i, test, warm);
 }

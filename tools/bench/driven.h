@@ -16,12 +16,14 @@ struct driven {
 	pid_t pid;
 	FILE *to;
 	FILE *from;
-	struct results_config config; /* what it says of itself */
+	/* what it says of itself */
+	struct results_config config;
 };
 
 /* One sample of a round. */
 struct driven_sample {
-	unsigned test; /* enum figure_test */
+	/* enum figure_test */
+	unsigned test;
 	size_t size;
 	double value;
 	double raw_ns;

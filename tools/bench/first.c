@@ -15,7 +15,8 @@
 
 struct first {
 	struct channel ch;
-	struct channel_buf in[SMALL_CNT + 1], out;
+	struct channel_buf in[SMALL_CNT + 1];
+	struct channel_buf out;
 	char *mem;
 	size_t size;
 };

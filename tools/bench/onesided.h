@@ -23,20 +23,31 @@
 struct onesided {
 	struct channel *ch;
 	size_t size;
-	size_t stride; /* bytes from slot to slot */
+	/* bytes from slot to slot */
+	size_t stride;
 	bool verify;
-	uint32_t window; /* stream: transfers under way */
-	uint32_t cnt;	 /* slots */
+	/* stream: transfers under way */
+	uint32_t window;
+	/* slots */
+	uint32_t cnt;
 	struct region local;
 	struct region target;
-	struct remote_region remote; /* the peer's target region */
-	struct channel_op *ops;	     /* one for each slot */
-	struct channel_buf ack;	     /* a message that ends a run */
-	struct channel_buf bye[2];   /* the last ones of a run, out and in */
-	uint64_t written;	     /* by this side, since the start */
-	uint64_t seen;		     /* of the peer's */
-	uint64_t added;		     /* to the peer's atomic word */
-	uint64_t rests;		     /* runs in which side 1 made no calls */
+	/* the peer's target region */
+	struct remote_region remote;
+	/* one for each slot */
+	struct channel_op *ops;
+	/* a message that ends a run */
+	struct channel_buf ack;
+	/* the last ones of a run, out and in */
+	struct channel_buf bye[2];
+	/* by this side, since the start */
+	uint64_t written;
+	/* of the peer's */
+	uint64_t seen;
+	/* to the peer's atomic word */
+	uint64_t added;
+	/* runs in which side 1 made no calls */
+	uint64_t rests;
 };
 
 /*

@@ -12,9 +12,11 @@
 #include <stdint.h>
 
 struct progress {
-	int fd; /* the terminal, -1 for none */
+	/* the terminal, -1 for none */
+	int fd;
 	uint64_t began_ns;
-	uint64_t shown_ns; /* when the line was last written, 0 before that */
+	/* when the line was last written, 0 before that */
+	uint64_t shown_ns;
 	uint64_t total;
 };
 

@@ -18,10 +18,12 @@
 
 /* What the sides tell each other of a region; integers little-endian. */
 struct region_card {
-	uint64_t failed; /* 1: there is none */
+	/* 1: there is none */
+	uint64_t failed;
 	uint64_t base;
 	uint64_t key;
-	uint64_t raw_len; /* 0: the key above counts */
+	/* 0: the key above counts */
+	uint64_t raw_len;
 	uint8_t raw[RAW_KEY_MAX];
 };
 
@@ -186,8 +188,7 @@ static ssize_t post(struct channel *ch, enum region_transfer_kind kind,
 			       &op->context);
 	case REGION_WRITE:
 		if (injects(ch, kind, access->len))
-			return fi_inject_write(ch->end.ep, at, access->len, ch->peer, addr,
-					       key);
+			return fi_inject_write(ch->end.ep, at, access->len, ch->peer, addr, key);
 		return fi_write(ch->end.ep, at, access->len, desc, ch->peer, addr, key,
 				&op->context);
 	case REGION_FETCH_ADD:

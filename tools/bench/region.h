@@ -18,15 +18,18 @@
 struct region {
 	char *mem;
 	size_t len;
-	struct fid_mr *mr; /* NULL where the provider needs none */
+	/* NULL where the provider needs none */
+	struct fid_mr *mr;
 	void *desc;
 };
 
 /* A region of the peer's, as transfers name it. */
 struct remote_region {
-	uint64_t addr; /* of its beginning */
+	/* of its beginning */
+	uint64_t addr;
 	uint64_t key;
-	bool mapped; /* the key has to be given back */
+	/* the key has to be given back */
+	bool mapped;
 };
 
 /*
@@ -77,10 +80,13 @@ enum region_transfer_kind {
 /* One such transfer. */
 struct region_access {
 	const struct region *local;
-	size_t at; /* in it; REGION_FETCH_ADD: operand there, result in the next 8 bytes */
+	/* in it; REGION_FETCH_ADD: operand there, result in the next 8 bytes */
+	size_t at;
 	const struct remote_region *remote;
-	size_t remote_at; /* in the peer's region */
-	size_t len;	  /* bytes */
+	/* in the peer's region */
+	size_t remote_at;
+	/* bytes */
+	size_t len;
 };
 
 /* region_adds - can the peer's memory be added to, in both ways? 0, or a negative fi_errno; complains itself */

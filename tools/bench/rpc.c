@@ -15,7 +15,9 @@
 
 /* What a request begins with; integers little-endian. */
 struct rpc_head {
-	uint64_t addr, key; /* of the overflow, if there is any */
+	/* of the overflow, if there is any */
+	uint64_t addr;
+	uint64_t key;
 };
 
 #define PAYLOAD_MAX (RPC_EAGER - sizeof(struct rpc_head))

@@ -20,12 +20,16 @@
 /* The buffers of requests of one size on one side. */
 struct rpc {
 	struct channel *ch;
-	size_t size; /* of a request, its header included */
+	/* of a request, its header included */
+	size_t size;
 	bool verify;
-	struct region overflow; /* client: what is read; server: where it is read to */
-	struct channel_buf request, answer;
+	/* client: what is read; server: where it is read to */
+	struct region overflow;
+	struct channel_buf request;
+	struct channel_buf answer;
 	struct channel_op read;
-	uint64_t number; /* requests since the start */
+	/* requests since the start */
+	uint64_t number;
 };
 
 /*

@@ -26,12 +26,16 @@ struct traffic {
 	struct channel *ch;
 	size_t size;
 	bool verify;
-	uint32_t window; /* stream: messages per acknowledgement */
-	uint32_t cnt;	 /* buffers in each direction */
+	/* stream: messages per acknowledgement */
+	uint32_t window;
+	/* buffers in each direction */
+	uint32_t cnt;
 	struct channel_buf *out;
 	struct channel_buf *in;
-	uint64_t sent;	 /* messages since the start: their number is in the pattern */
-	uint64_t posted; /* receives for them */
+	/* messages since the start: their number is in the pattern */
+	uint64_t sent;
+	/* receives for them */
+	uint64_t posted;
 };
 
 /* How much is under way at a time, and in how many buffers. */

@@ -25,20 +25,25 @@ enum { A, B, A2, INSTANCES };
 /* One test and size: the figures of the three, and the ratios of each round. */
 struct contest {
 	struct figure fig[INSTANCES];
-	struct figure speed; /* A's over B's */
-	struct figure twin;  /* A's over the other A's */
+	/* A's over B's */
+	struct figure speed;
+	/* A's over the other A's */
+	struct figure twin;
 };
 
 struct versus {
 	const struct versus_options *opt;
 	struct driven child[INSTANCES][VERSUS_PAIRS_MAX];
-	struct results_config config[2]; /* what A and B said of themselves */
-	struct driven_sample round[INSTANCES][SAMPLES_MAX]; /* means of the pairs */
+	/* what A and B said of themselves */
+	struct results_config config[2];
+	/* means of the pairs */
+	struct driven_sample round[INSTANCES][SAMPLES_MAX];
 	struct contest contest[SAMPLES_MAX];
 	size_t cnt;
 	struct machine machine;
 	struct progress progress;
-	uint64_t steps; /* rounds of one child that are behind */
+	/* rounds of one child that are behind */
+	uint64_t steps;
 };
 
 const char *versus_verdict(double speed, double low, double high)

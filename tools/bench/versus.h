@@ -17,15 +17,24 @@
 #include "results.h"
 
 struct versus_options {
-	const char *library[2]; /* directories of A's and B's libfabric.so.1; NULL: as we run */
-	const char *program;	/* that measures B instead of weft, or NULL */
-	unsigned pairs;		/* of processes that run a round at the same time; VERSUS_PAIRS_MAX at most */
-	unsigned rounds;	/* pairs in all */
-	unsigned restarts;	/* times that all processes are started */
-	const char *interface;	/* "tagged" or "msg" */
-	const char *refused;	/* system calls, or NULL: for the report alone */
-	bool fail_if_slower;	/* exit 1 where A is slower beyond the A/A spread */
-	char **command;		/* "weft bench" and our own arguments, NULL-terminated */
+	/* directories of A's and B's libfabric.so.1; NULL: as we run */
+	const char *library[2];
+	/* that measures B instead of weft, or NULL */
+	const char *program;
+	/* of processes that run a round at the same time; VERSUS_PAIRS_MAX at most */
+	unsigned pairs;
+	/* pairs in all */
+	unsigned rounds;
+	/* times that all processes are started */
+	unsigned restarts;
+	/* "tagged" or "msg" */
+	const char *interface;
+	/* system calls, or NULL: for the report alone */
+	const char *refused;
+	/* exit 1 where A is slower beyond the A/A spread */
+	bool fail_if_slower;
+	/* "weft bench" and our own arguments, NULL-terminated */
+	char **command;
 	struct results_outputs *out;
 };
 

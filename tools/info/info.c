@@ -38,9 +38,11 @@ struct info_options {
 	const char *service;
 	uint64_t flags;
 	struct fi_info *hints;
-	bool hinted; /* something was asked for: hints count */
+	/* something was asked for: hints count */
+	bool hinted;
 	enum info_form form;
-	const char *substring; /* of settings or of long infos; NULL: all */
+	/* of settings or of long infos; NULL: all */
+	const char *substring;
 	bool why;
 };
 

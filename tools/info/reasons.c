@@ -23,7 +23,8 @@
 
 struct reasons {
 	char provider[PROVIDER_MAX];
-	bool final; /* the core's own summary: nothing else counts */
+	/* the core's own summary: nothing else counts */
+	bool final;
 	unsigned cnt;
 	char *lines[LINES_MAX];
 };

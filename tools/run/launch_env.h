@@ -36,9 +36,12 @@ int launch_library_prepend(const char *dir);
 
 /* A command as it is to be started. */
 struct launch_command {
-	char **argv;  /* NULL-terminated; its strings are the caller's or those below */
-	char **names; /* of the variables to carry, NULL-terminated */
-	char *list;   /* a value on the command line that was added to, or NULL */
+	/* NULL-terminated; its strings are the caller's or those below */
+	char **argv;
+	/* of the variables to carry, NULL-terminated */
+	char **names;
+	/* a value on the command line that was added to, or NULL */
+	char *list;
 };
 
 /*

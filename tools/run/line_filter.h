@@ -22,7 +22,8 @@ struct line_filter {
 	void *arg;
 	char held[2 * ROUTE_LINE_MAX];
 	size_t held_len;
-	bool mid_line; /* the part of the line before held[] has been passed */
+	/* the part of the line before held[] has been passed */
+	bool mid_line;
 };
 
 /*

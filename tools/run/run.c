@@ -32,17 +32,21 @@
 
 struct run_options {
 	bool report;
-	const char *report_file; /* NULL: stderr */
-	const char *library;	 /* NULL: ours */
+	/* NULL: stderr */
+	const char *report_file;
+	/* NULL: ours */
+	const char *library;
 	bool no_mpi;
-	char **argv; /* as given */
+	/* as given */
+	char **argv;
 	struct launch_command cmd;
 };
 
 /* A program that runs with its stderr coming to us. */
 struct run {
 	pid_t pid;
-	int stderr_fd; /* -1 once it has ended */
+	/* -1 once it has ended */
+	int stderr_fd;
 	int signal_fd;
 	int wait_status;
 	bool ended;
@@ -138,9 +142,8 @@ static void put_library_in_place(struct run_options *opt)
 			errx(EXIT_FAILURE, "no libfabric.so.1 in '%s': %s", opt->library,
 			     strerror(-rc));
 	} else if (launch_library_find(dir)) {
-		errx(EXIT_FAILURE,
-		     "libfabric.so.1 is neither in the build nor installed beside "
-		     "this weft; --library=DIR names its directory");
+		errx(EXIT_FAILURE, "libfabric.so.1 is neither in the build nor installed beside "
+				   "this weft; --library=DIR names its directory");
 	}
 	if (launch_library_prepend(dir) || (opt->report && ask_for_reports()))
 		errx(EXIT_FAILURE, "no memory");

@@ -15,7 +15,8 @@
 
 struct crowd_end {
 	struct fid_ep *ep;
-	struct fid_cq *cq; /* may be that of all */
+	/* may be that of all */
+	struct fid_cq *cq;
 };
 
 struct crowd {
@@ -50,12 +51,17 @@ void crowd_close(struct crowd *crowd);
 struct crowd_link {
 	struct crowd *crowd;
 	struct side *side;
-	size_t idx;	 /* of our endpoint */
-	uint64_t number; /* of the pair: the same on both sides, and what is sent */
+	/* of our endpoint */
+	size_t idx;
+	/* of the pair: the same on both sides, and what is sent */
+	uint64_t number;
 	unsigned timeout_s;
-	fi_addr_t peer; /* in our address vector */
-	uint64_t out, in;
-	struct fi_context2 send, receive;
+	/* in our address vector */
+	fi_addr_t peer;
+	uint64_t out;
+	uint64_t in;
+	struct fi_context2 send;
+	struct fi_context2 receive;
 };
 
 /*

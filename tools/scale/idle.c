@@ -18,7 +18,8 @@
 struct usage {
 	uint64_t at_ns;
 	double cpu_s;
-	long switches; /* a thread had nothing to do any more */
+	/* a thread had nothing to do any more */
+	long switches;
 };
 
 static double seconds(const struct timeval *tv)

@@ -8,8 +8,10 @@
 #include "channel.h"
 
 struct idle {
-	double wakes; /* of one domain, per second */
-	double cpu;   /* of one domain: the part of a core that it takes */
+	/* of one domain, per second */
+	double wakes;
+	/* of one domain: the part of a core that it takes */
+	double cpu;
 };
 
 /*

@@ -25,12 +25,14 @@ struct file {
 
 struct files {
 	struct file *at;
-	size_t cnt, room;
+	size_t cnt;
+	size_t room;
 };
 
 /* One mapping, as its head line names it. */
 struct mapping {
-	unsigned long long low, high;
+	unsigned long long low;
+	unsigned long long high;
 	struct file file;
 	bool shared;
 };

@@ -11,11 +11,13 @@
 #include <sys/types.h>
 
 struct memory {
-	uint64_t private_bytes; /* anonymous memory that is there */
-	uint64_t
-		shared_bytes; /* of memfds and other files that are mapped shared: all that they
-				 * hold, or what these processes touched of it where the kernel
-				 * does not let us look at a mapped file */
+	/* anonymous memory that is there */
+	uint64_t private_bytes;
+	/*
+	 * of memfds and other files that are mapped shared: all that they hold, or what these
+	 * processes touched of it where the kernel does not let us look at a mapped file
+	 */
+	uint64_t shared_bytes;
 };
 
 /*
@@ -31,7 +33,6 @@ int memory_read(const pid_t *pids, size_t cnt, struct memory *memory);
  *
  * Returns bytes, 0 where it became less.
  */
-struct memory memory_growth(const struct memory *before, const struct memory *after,
-			    size_t cnt);
+struct memory memory_growth(const struct memory *before, const struct memory *after, size_t cnt);
 
 #endif

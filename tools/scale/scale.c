@@ -75,8 +75,7 @@ static void usage(void)
 	       "\n"
 	       "The memory of a pair is that of both processes; shared memory counts once.\n"
 	       "'man weft-scale' says how it is taken, and names what JSON holds.\n",
-	       DEFAULT_ENDPOINTS, DEFAULT_PEERS, DEFAULT_ROUNDS, DEFAULT_READS,
-	       DEFAULT_TIMEOUT);
+	       DEFAULT_ENDPOINTS, DEFAULT_PEERS, DEFAULT_ROUNDS, DEFAULT_READS, DEFAULT_TIMEOUT);
 }
 
 static void set_option(struct scale_options *opt, int c, const char *arg)
@@ -224,13 +223,13 @@ static int write_json(const struct scale_options *opt, const struct scale_figure
 		warn("%s", opt->json_path);
 		return -errno;
 	}
-	whole = json_pack(
-		"{s:s, s:i, s:s, s:s, s:i, s:i, s:o, s:o, s:o, s:o}", "format", "weft-scale",
-		"format_version", 1, "provider", fig->config.provider, "library",
-		fig->config.library, "endpoints", (int)opt->endpoints, "peers", (int)opt->peers,
-		"endpoint_bytes", memory_object(&fig->endpoint), "pair_bytes",
-		memory_object(&fig->pair), "idle_one_ns", times_array(fig->few_ns, opt->rounds),
-		"idle_many_ns", times_array(fig->many_ns, opt->rounds));
+	whole = json_pack("{s:s, s:i, s:s, s:s, s:i, s:i, s:o, s:o, s:o, s:o}", "format",
+			  "weft-scale", "format_version", 1, "provider", fig->config.provider,
+			  "library", fig->config.library, "endpoints", (int)opt->endpoints,
+			  "peers", (int)opt->peers, "endpoint_bytes",
+			  memory_object(&fig->endpoint), "pair_bytes", memory_object(&fig->pair),
+			  "idle_one_ns", times_array(fig->few_ns, opt->rounds), "idle_many_ns",
+			  times_array(fig->many_ns, opt->rounds));
 	if (opt->idle)
 		json_object_set_new(whole, "idle_domain",
 				    json_pack("{s:i, s:f, s:f}", "domains", (int)opt->idle,

@@ -16,25 +16,34 @@
 #include "results.h"
 
 struct scale_options {
-	struct plan plan; /* its provider alone */
+	/* its provider alone */
+	struct plan plan;
 	struct place place;
 	struct channel_options channel;
 	unsigned endpoints;
 	unsigned peers;
 	unsigned rounds;
-	unsigned reads; /* of an idle queue, per round */
-	unsigned idle;	/* domains with automatic progress; 0: not measured */
+	/* of an idle queue, per round */
+	unsigned reads;
+	/* domains with automatic progress; 0: not measured */
+	unsigned idle;
 	bool want_json;
-	const char *json_path; /* NULL: standard output, without the text */
+	/* NULL: standard output, without the text */
+	const char *json_path;
 };
 
 struct scale_figures {
 	struct results_config config;
-	struct memory endpoint; /* bytes of one, with its completion queue */
-	struct memory pair;	/* bytes of one, in both processes */
-	double *few_ns;		/* a fi_cq_read of an endpoint with one peer; of each round */
-	double *many_ns;	/* the same with all peers */
-	struct idle idle;	/* where it is measured */
+	/* bytes of one, with its completion queue */
+	struct memory endpoint;
+	/* bytes of one, in both processes */
+	struct memory pair;
+	/* a fi_cq_read of an endpoint with one peer; of each round */
+	double *few_ns;
+	/* the same with all peers */
+	double *many_ns;
+	/* where it is measured */
+	struct idle idle;
 };
 
 /*

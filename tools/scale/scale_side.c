@@ -32,11 +32,15 @@
 struct scale {
 	const struct scale_options *opt;
 	struct side *side;
-	struct scale_figures *figures; /* written on side 0 */
+	/* written on side 0 */
+	struct scale_figures *figures;
 	struct fi_info *info;
-	struct crowd crowd[2];	  /* side 0: of one peer, of many; side 1: of all */
-	struct crowd_link *links; /* the first is the pair of one peer */
-	pid_t pids[2];		  /* ours, theirs */
+	/* side 0: of one peer, of many; side 1: of all */
+	struct crowd crowd[2];
+	/* the first is the pair of one peer */
+	struct crowd_link *links;
+	/* ours, theirs */
+	pid_t pids[2];
 };
 
 static size_t link_cnt(const struct scale *sc)

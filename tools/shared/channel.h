@@ -17,27 +17,36 @@
 #include "results.h"
 
 struct channel_options {
-	const char *domain; /* NULL: any */
-	const char *source; /* local node to use, NULL: see channel_open */
-	bool no_inject;	    /* never fi_inject, whatever the size */
+	/* NULL: any */
+	const char *domain;
+	/* local node to use, NULL: see channel_open */
+	const char *source;
+	/* never fi_inject, whatever the size */
+	bool no_inject;
 	enum fi_progress progress;
-	unsigned timeout_s; /* for any one message */
+	/* for any one message */
+	unsigned timeout_s;
 };
 
 /* What completes: each operation embeds one, and waits for its count. */
 struct channel_op {
-	struct fi_context2 context; /* first: it is the operation's context */
-	uint32_t slot;		    /* which buffer */
+	/* first: it is the operation's context */
+	struct fi_context2 context;
+	/* which buffer */
+	uint32_t slot;
 	bool is_recv;
-	bool busy; /* posted, and not completed yet: operations complete in any order */
+	/* posted, and not completed yet: operations complete in any order */
+	bool busy;
 };
 
 /* A place to send from or receive into. */
 struct channel_buf {
 	void *addr;
-	struct fid_mr *mr; /* NULL where the provider needs none */
+	/* NULL where the provider needs none */
+	struct fid_mr *mr;
 	struct channel_op op;
-	uint64_t number; /* the caller's: which message it is for */
+	/* the caller's: which message it is for */
+	uint64_t number;
 };
 
 /* At most this many receives may be posted at a time. */
@@ -52,8 +61,11 @@ struct channel_message {
 /* What the channel runs over, and how much of it there is. */
 struct channel_limits {
 	const char *provider;
-	size_t max_message;	 /* bytes */
-	size_t tx_size, rx_size; /* operations under way; 0: not limited */
+	/* bytes */
+	size_t max_message;
+	/* operations under way; 0: not limited */
+	size_t tx_size;
+	size_t rx_size;
 };
 
 struct channel {
@@ -64,11 +76,14 @@ struct channel {
 	struct fi_info *info;
 	struct endpoint end;
 	fi_addr_t peer;
-	size_t inject_size; /* 0 with no_inject */
+	/* 0 with no_inject */
+	size_t inject_size;
 	uint64_t next_key;
-	uint64_t tx_done; /* completions seen, injected messages included */
+	/* completions seen, injected messages included */
+	uint64_t tx_done;
 	uint64_t rx_done;
-	struct channel_message rx_log[CHANNEL_RX_LOG]; /* message n at n % CHANNEL_RX_LOG */
+	/* message n at n % CHANNEL_RX_LOG */
+	struct channel_message rx_log[CHANNEL_RX_LOG];
 };
 
 /*
@@ -144,7 +159,8 @@ int channel_wait_op(struct channel *ch, const struct channel_op *op);
 
 /* How long something has been waited for; zero at first, but for @endless. */
 struct channel_patience {
-	bool endless; /* what the other side does takes long: only its end ends the wait */
+	/* what the other side does takes long: only its end ends the wait */
+	bool endless;
 	unsigned spins;
 	uint64_t give_up_ns;
 };

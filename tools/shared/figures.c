@@ -10,7 +10,10 @@
 #include <string.h>
 
 static const struct {
-	const char *name, *brief, *unit, *heading;
+	const char *name;
+	const char *brief;
+	const char *unit;
+	const char *heading;
 	int digits;
 } tests[FIGURE_TESTS] = {
 	[FIGURE_LATENCY] = { "latency", "lat", "us", "one-way latency", 3 },

@@ -21,16 +21,16 @@ enum figure_test {
 	FIGURE_ATOMIC,	  /* microseconds from fi_fetch_atomic to its completion */
 	FIGURE_ADD,	  /* million additions per second that bring no result back */
 	FIGURE_AWAY,	  /* microseconds one way, of a sender that computes meanwhile */
-	FIGURE_RPC,	  /* microseconds from a request to its answer, its overflow read by the server */
-	FIGURE_FIRST,	  /* microseconds one way, of the first message of a size between two endpoints */
-	FIGURE_PASSIVE,	  /* microseconds from fi_read to its completion, of a target that makes no calls */
+	FIGURE_RPC, /* microseconds from a request to its answer, its overflow read by the server */
+	FIGURE_FIRST, /* microseconds one way, of the first message of a size between two endpoints */
+	FIGURE_PASSIVE, /* microseconds from fi_read to its completion, of a target that makes no calls */
 	FIGURE_TESTS,
 };
 
 #define FIGURE_BIT(test) (1u << (test))
 
 /* Tests of messages (traffic.h) and of one-sided transfers (onesided.h); those that need FI_RMA. */
-#define FIGURES_MESSAGES                                                                      \
+#define FIGURES_MESSAGES                                                                       \
 	(FIGURE_BIT(FIGURE_LATENCY) | FIGURE_BIT(FIGURE_BANDWIDTH) | FIGURE_BIT(FIGURE_RATE) | \
 	 FIGURE_BIT(FIGURE_AWAY))
 #define FIGURES_ATOMIC (FIGURE_BIT(FIGURE_ATOMIC) | FIGURE_BIT(FIGURE_ADD))
@@ -45,7 +45,8 @@ struct figure {
 	size_t cnt;
 	size_t room;
 	double *samples;
-	double *raw_ns; /* NAN where it could not be measured */
+	/* NAN where it could not be measured */
+	double *raw_ns;
 };
 
 /*

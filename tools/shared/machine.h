@@ -13,12 +13,17 @@
 #define MACHINE_TEXT_MAX 128
 
 struct machine {
-	char cpu[MACHINE_TEXT_MAX];    /* model, "unknown cpu" where the kernel does not say */
-	char kernel[MACHINE_TEXT_MAX]; /* "Linux 6.1.0" */
-	unsigned cores;		       /* online */
+	/* model, "unknown cpu" where the kernel does not say */
+	char cpu[MACHINE_TEXT_MAX];
+	/* "Linux 6.1.0" */
+	char kernel[MACHINE_TEXT_MAX];
+	/* online */
+	unsigned cores;
 	uint64_t memory_bytes;
-	bool virtual;	/* under a hypervisor, which may move the cores */
-	double load[3]; /* of the last 1, 5 and 15 minutes; NAN where unknown */
+	/* under a hypervisor, which may move the cores */
+	bool virtual;
+	/* of the last 1, 5 and 15 minutes; NAN where unknown */
+	double load[3];
 };
 
 /*

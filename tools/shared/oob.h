@@ -17,7 +17,8 @@
 
 struct oob {
 	int fd;
-	char local[OOB_HOST_MAX]; /* numeric address of our end, "" for a pair */
+	/* numeric address of our end, "" for a pair */
+	char local[OOB_HOST_MAX];
 };
 
 /*

@@ -21,7 +21,8 @@
 #include "oob.h"
 
 struct ends {
-	struct oob a, b;
+	struct oob a;
+	struct oob b;
 	char got[OOB_BLOB_MAX];
 	size_t got_len;
 	int rc;
@@ -123,7 +124,8 @@ static void a_barrier_tells_that_the_other_gave_up(void **state)
 static struct {
 	struct oob oob;
 	pthread_t thread;
-	unsigned port, refused;
+	unsigned port;
+	unsigned refused;
 	int rc;
 } server;
 
@@ -182,8 +184,7 @@ static void a_client_waits_for_its_server(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup_teardown(both_sides_get_the_others_blob, setup,
-						teardown),
+		cmocka_unit_test_setup_teardown(both_sides_get_the_others_blob, setup, teardown),
 		cmocka_unit_test_setup_teardown(a_blob_that_does_not_fit_is_not_read, setup,
 						teardown),
 		cmocka_unit_test_setup_teardown(a_side_that_left_is_an_error_and_no_signal,

@@ -14,12 +14,17 @@
 
 /* One side of a measurement, wherever the other one runs. */
 struct side {
-	int rank; /* 0 starts and prints, 1 answers */
+	/* 0 starts and prints, 1 answers */
+	int rank;
 	struct oob oob;
-	struct cacheline *line; /* NULL when not local, or on one core only */
-	bool local;		/* the other side is our own child */
-	bool crowded;		/* both sides share one core */
-	bool yields;		/* ... as there is no other: waits give it away, whatever the provider does */
+	/* NULL when not local, or on one core only */
+	struct cacheline *line;
+	/* the other side is our own child */
+	bool local;
+	/* both sides share one core */
+	bool crowded;
+	/* ... as there is no other: waits give it away, whatever the provider does */
+	bool yields;
 };
 
 /*

@@ -19,25 +19,34 @@
 #define PLAN_PROVIDER_MAX 64
 
 struct plan {
-	bool tagged;	/* fi_tsend rather than fi_send */
-	bool verify;	/* fill and check every byte */
-	unsigned tests; /* FIGURE_BITs; 0 for a mere ping-pong */
+	/* fi_tsend rather than fi_send */
+	bool tagged;
+	/* fill and check every byte */
+	bool verify;
+	/* FIGURE_BITs; 0 for a mere ping-pong */
+	unsigned tests;
 	unsigned rounds;
-	unsigned iterations;		  /* per sample; 0: by size */
-	char provider[PLAN_PROVIDER_MAX]; /* "": the first that answers */
+	/* per sample; 0: by size */
+	unsigned iterations;
+	/* "": the first that answers */
+	char provider[PLAN_PROVIDER_MAX];
 	struct sizes sizes;
-	uint64_t at[FIGURE_TESTS]; /* of each test: at which of the sizes, a bit each */
+	/* of each test: at which of the sizes, a bit each */
+	uint64_t at[FIGURE_TESTS];
 };
 
 _Static_assert(SIZES_MAX <= 64, "the sizes of a test are the bits of a word");
 
 /* Where the two sides run. */
 struct place {
-	bool local; /* two processes here, rather than server and client */
+	/* two processes here, rather than server and client */
+	bool local;
 	bool has_cpus;
 	int cpus[2];
-	bool realtime;	  /* the local two run under SCHED_FIFO */
-	const char *host; /* the client's server, NULL on the server */
+	/* the local two run under SCHED_FIFO */
+	bool realtime;
+	/* the client's server, NULL on the server */
+	const char *host;
 	unsigned port;
 };
 

@@ -79,8 +79,7 @@ static void print_config(FILE *to, const char *label, const struct results_confi
 {
 	char text[5 * RESULTS_TEXT_MAX];
 
-	fprintf(to, "%sprovider %s\n", label,
-		results_config_format(config, text, sizeof(text)));
+	fprintf(to, "%sprovider %s\n", label, results_config_format(config, text, sizeof(text)));
 }
 
 static void print_heading(FILE *to, const struct results *results)

@@ -18,47 +18,69 @@
 
 /* What was measured: a provider of a library. */
 struct results_config {
-	unsigned api; /* level of libfabric's interface, FI_VERSION(); 0: it is none */
-	char provider[RESULTS_TEXT_MAX]; /* as it calls itself */
-	char prov_version[32];		 /* of that provider */
-	char build[RESULTS_TEXT_MAX];	 /* what the library says of its own version */
-	char library[RESULTS_TEXT_MAX];	 /* its file */
+	/* level of libfabric's interface, FI_VERSION(); 0: it is none */
+	unsigned api;
+	/* as it calls itself */
+	char provider[RESULTS_TEXT_MAX];
+	/* of that provider */
+	char prov_version[32];
+	/* what the library says of its own version */
+	char build[RESULTS_TEXT_MAX];
+	/* its file */
+	char library[RESULTS_TEXT_MAX];
 };
 
 /* One test and size. */
 struct result {
 	enum figure_test test;
 	size_t size;
-	struct stats a; /* of configuration A, in figure_test_unit() */
-	struct stats b; /* of B */
+	/* of configuration A, in figure_test_unit() */
+	struct stats a;
+	/* of B */
+	struct stats b;
 	struct stats
-		ratio;	   /* A's speed over B's, of each pair of rounds: above 1 A is faster */
-	struct stats twin; /* the same of two equal As */
-	struct stats raw_ns;	  /* the cache line's latency, one way */
-	const double *samples[3]; /* of A, B and the other A, in the order of the rounds */
-	size_t cnt;		  /* samples of each */
-	const char *verdict;	  /* "faster", "slower" or "same" */
+		/* A's speed over B's, of each pair of rounds: above 1 A is faster */
+		ratio;
+	/* the same of two equal As */
+	struct stats twin;
+	/* the cache line's latency, one way */
+	struct stats raw_ns;
+	/* of A, B and the other A, in the order of the rounds */
+	const double *samples[3];
+	/* samples of each */
+	size_t cnt;
+	/* "faster", "slower" or "same" */
+	const char *verdict;
 };
 
 struct results {
-	char **command; /* our command line, NULL-terminated */
+	/* our command line, NULL-terminated */
+	char **command;
 	struct machine machine;
-	const char *interface; /* "tagged" or "msg" */
-	const char *refused;   /* system calls that were refused to both sides, or NULL */
-	const char *note;      /* a warning to print with the figures, or NULL */
+	/* "tagged" or "msg" */
+	const char *interface;
+	/* system calls that were refused to both sides, or NULL */
+	const char *refused;
+	/* a warning to print with the figures, or NULL */
+	const char *note;
 	unsigned rounds;
-	unsigned restarts; /* times that all processes were started; 1 for one pair */
-	size_t config_cnt; /* 2 in a comparison: B's members count then only */
+	/* times that all processes were started; 1 for one pair */
+	unsigned restarts;
+	/* 2 in a comparison: B's members count then only */
+	size_t config_cnt;
 	struct results_config config[2];
 	struct result *row;
-	size_t cnt; /* rows, by test and then by size */
+	/* rows, by test and then by size */
+	size_t cnt;
 };
 
 /* Where results go. */
 struct results_outputs {
 	bool want_json;
-	const char *json_path; /* NULL: standard output, without a table */
-	const char *plot_path; /* NULL: none */
+	/* NULL: standard output, without a table */
+	const char *json_path;
+	/* NULL: none */
+	const char *plot_path;
 	FILE *json;
 	FILE *plot;
 };

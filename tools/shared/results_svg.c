@@ -30,9 +30,15 @@ static const char *const colors[] = { "#1f6fb4", "#d9641e" };
 struct panel {
 	const struct result *row;
 	size_t cnt;
-	double x_min, x_max; /* log2 of bytes */
-	double y_min, y_max; /* log10 of the unit */
-	double left, top;    /* of the area within the axes */
+	/* log2 of bytes */
+	double x_min;
+	double x_max;
+	/* log10 of the unit */
+	double y_min;
+	double y_max;
+	/* of the area within the axes */
+	double left;
+	double top;
 };
 
 /* Bytes that no XML may hold, or only in another spelling. */
@@ -293,8 +299,7 @@ static void put_header(FILE *to, const struct results *results)
 		label = results->config_cnt == 1 ? "" : i ? "B: " : "A: ";
 		snprintf(text, sizeof(text), "%s%s", label,
 			 results_config_format(config, config_text, sizeof(config_text)));
-		fprintf(to,
-			"<rect x=\"16\" y=\"%zu\" width=\"12\" height=\"4\" fill=\"%s\"/>\n",
+		fprintf(to, "<rect x=\"16\" y=\"%zu\" width=\"12\" height=\"4\" fill=\"%s\"/>\n",
 			56 + 16 * i, colors[i]);
 		put_text(to, 34, 62 + 16.0 * (double)i, "class=\"tick\"", text);
 	}

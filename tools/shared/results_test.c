@@ -105,8 +105,7 @@ static void json_says_what_was_measured_and_where(void **state)
 	assert_int_equal(json_array_size(command), 3);
 	assert_string_equal(json_string_value(json_array_get(command, 2)), "s\"h\\m");
 	assert_string_equal(text_at(whole, "machine", "cpu"), "Model <A> & B");
-	assert_true(
-		json_is_true(json_object_get(json_object_get(whole, "machine"), "virtual")));
+	assert_true(json_is_true(json_object_get(json_object_get(whole, "machine"), "virtual")));
 	assert_string_equal(text_at(whole, "a", "provider"), "shm\x01");
 	assert_string_equal(text_at(whole, "a", "libfabric"), "2.6");
 	/* A path that is no UTF-8 loses what can't be said, not the whole. */
