@@ -103,7 +103,7 @@ static void occupy(struct av_table *av, uint32_t at, const struct weft_addr *add
 
 	av->used[at / 64] |= 1ull << (at % 64);
 	entry->addr = *addr;
-	entry->told = at;
+	entry->cq_addr = at;
 	entry->refs = 1;
 	link_entry(av, at);
 	av->cnt++;
@@ -211,15 +211,15 @@ int av_drop(struct av_table *av, fi_addr_t index)
 	return 0;
 }
 
-int av_tell(struct av_table *av, fi_addr_t index, fi_addr_t told)
+int av_set_cq_addr(struct av_table *av, fi_addr_t index, fi_addr_t told)
 {
 	if (!av_get(av, index))
 		return -FI_EINVAL;
-	av->entries[index].told = told;
+	av->entries[index].cq_addr = told;
 	return 0;
 }
 
-fi_addr_t av_told(const struct av_table *av, fi_addr_t index)
+fi_addr_t av_cq_addr(const struct av_table *av, fi_addr_t index)
 {
-	return av_get(av, index) ? av->entries[index].told : FI_ADDR_NOTAVAIL;
+	return av_get(av, index) ? av->entries[index].cq_addr : FI_ADDR_NOTAVAIL;
 }

@@ -16,7 +16,7 @@
 struct av_entry {
 	struct weft_addr addr;
 	/* what completions say in place of the index */
-	fi_addr_t told;
+	fi_addr_t cq_addr;
 	/* insertions of the same address; 0: free */
 	uint32_t refs;
 	/* index of the next entry of the same bucket, or AV_END */
@@ -89,13 +89,13 @@ int av_removable(struct av_table *av, const fi_addr_t *index, size_t cnt);
 int av_drop(struct av_table *av, fi_addr_t index);
 
 /*
- * av_tell - set what completions are to say of an entry; at first that is its index
+ * av_set_cq_addr - set what completions are to say of an entry; at first that is its index
  * Returns 0 or -FI_EINVAL for no entry.
  * Source: fi_av(3), user identifiers for addresses.
  */
-int av_tell(struct av_table *av, fi_addr_t index, fi_addr_t told);
+int av_set_cq_addr(struct av_table *av, fi_addr_t index, fi_addr_t cq_addr);
 
-/* av_told - what completions say of an entry; FI_ADDR_NOTAVAIL for no entry */
-fi_addr_t av_told(const struct av_table *av, fi_addr_t index);
+/* av_cq_addr - what completions say of an entry; FI_ADDR_NOTAVAIL for no entry */
+fi_addr_t av_cq_addr(const struct av_table *av, fi_addr_t index);
 
 #endif

@@ -169,18 +169,18 @@ static void completions_are_told_the_index_or_what_was_set(void **state)
 	assert_int_equal(av_init(&av, 0), 0);
 	insert(&av, 1, 1);
 	insert(&av, 2, 1);
-	assert_int_equal(av_told(&av, 1), 1);
-	assert_int_equal(av_tell(&av, 1, 4711), 0);
-	assert_int_equal(av_told(&av, 0), 0);
-	assert_int_equal(av_told(&av, 1), 4711);
-	assert_int_equal(av_tell(&av, 2, 1), -FI_EINVAL);
-	assert_true(av_told(&av, 2) == FI_ADDR_NOTAVAIL);
+	assert_int_equal(av_cq_addr(&av, 1), 1);
+	assert_int_equal(av_set_cq_addr(&av, 1, 4711), 0);
+	assert_int_equal(av_cq_addr(&av, 0), 0);
+	assert_int_equal(av_cq_addr(&av, 1), 4711);
+	assert_int_equal(av_set_cq_addr(&av, 2, 1), -FI_EINVAL);
+	assert_true(av_cq_addr(&av, 2) == FI_ADDR_NOTAVAIL);
 	for (uint32_t i = 10; i < 200; i++)
 		insert(&av, i, 1);
-	assert_int_equal(av_told(&av, 1), 4711); /* the table has grown */
+	assert_int_equal(av_cq_addr(&av, 1), 4711); /* the table has grown */
 	assert_int_equal(av_remove(&av, 1), 1);
 	assert_int_equal(insert(&av, 3, 1), 1);
-	assert_int_equal(av_told(&av, 1), 1);
+	assert_int_equal(av_cq_addr(&av, 1), 1);
 	av_fini(&av);
 }
 

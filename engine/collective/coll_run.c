@@ -544,7 +544,7 @@ void engine_coll_begin(struct engine_group *group, struct coll_op *op)
 	coll_ready(op);
 	engine_tasks_run(domain);
 	if (!list_empty(&domain->tasks))
-		engine_rouse(domain);
+		engine_wake(domain);
 }
 
 /* What others say */

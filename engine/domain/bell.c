@@ -70,7 +70,7 @@ void engine_armed_wake(struct engine_domain *domain, struct engine_armed *armed)
 		engine_waiter_ring(domain);
 }
 
-void engine_rouse_all(struct engine_domain *domain)
+void engine_wake_all(struct engine_domain *domain)
 {
 	struct list *node, *after;
 
@@ -78,7 +78,7 @@ void engine_rouse_all(struct engine_domain *domain)
 		engine_armed_wake(domain, container_of(node, struct engine_armed, link));
 }
 
-void engine_wire_rouse(struct wire *wire)
+void engine_wire_wake(struct wire *wire)
 {
-	engine_rouse(wire->ep->domain);
+	engine_wake(wire->ep->domain);
 }

@@ -26,13 +26,13 @@ void engine_cntr_release(struct engine_cntr *cntr)
 		engine_unref(&cntr->refs);
 }
 
-void engine_deferred_end(struct engine_cntr *own, struct engine_cntr *also, uint32_t flags,
+void engine_deferred_end(struct engine_cntr *own, struct engine_cntr *work_cntr, uint32_t flags,
 			 int status, uint64_t len)
 {
-	if (flags & ENGINE_TOLD && own != also)
+	if (flags & ENGINE_EP_REPORTS && own != work_cntr)
 		engine_count(own, status, len);
-	engine_count(also, status, len);
-	engine_cntr_release(also);
+	engine_count(work_cntr, status, len);
+	engine_cntr_release(work_cntr);
 }
 
 /* What works wait for: operations that have ended, well or not. */
@@ -45,7 +45,7 @@ static uint64_t engine_ended(struct engine_cntr *cntr)
 }
 
 /* It changes: tell those who sleep, once. */
-static bool engine_cntr_told(struct cntr_work *watch)
+static bool engine_cntr_changed(struct cntr_work *watch)
 {
 	struct engine_cntr *cntr = container_of(watch, struct engine_cntr, watch);
 
@@ -58,7 +58,7 @@ void engine_cntr_watch(struct engine_cntr *cntr, bool on)
 {
 	list_remove(&cntr->watch.link);
 	cntr->watch.threshold = 0;
-	cntr->watch.run = engine_cntr_told;
+	cntr->watch.run = engine_cntr_changed;
 	if (on)
 		list_insert_after(&cntr->waiting, &cntr->watch.link);
 }
@@ -68,13 +68,13 @@ void engine_cntr_reached(struct engine_cntr *cntr)
 	const struct cntr_work *first;
 
 	if (!list_empty(&cntr->watch.link))
-		engine_cntr_told(&cntr->watch);
+		engine_cntr_changed(&cntr->watch);
 	first = container_of(cntr->waiting.next, struct cntr_work, link);
 	if (list_empty(&cntr->waiting) || first->threshold > engine_ended(cntr) ||
 	    !list_empty(&cntr->due))
 		return;
 	list_push(&cntr->domain->due, &cntr->due);
-	engine_rouse(cntr->domain);
+	engine_wake(cntr->domain);
 }
 
 void engine_cntr_await(struct engine_cntr *cntr, struct cntr_work *work)

@@ -114,11 +114,11 @@ static inline void engine_count(struct engine_cntr *cntr, int status, uint64_t l
  * engine_deferred_end - count the end of deferred work
  * @own:    counter of its endpoint for such operations, or NULL
  * @also:   its own; takes the reference; or NULL
- * @flags:  of the operation: with ENGINE_TOLD both count, once when they are the same
+ * @flags:  of the operation: with ENGINE_EP_REPORTS both count, once when they are the same
  * @status: 0 or -FI_E*
  * @len:    bytes that it moved
  */
-void engine_deferred_end(struct engine_cntr *own, struct engine_cntr *also, uint32_t flags,
+void engine_deferred_end(struct engine_cntr *own, struct engine_cntr *work_cntr, uint32_t flags,
 			 int status, uint64_t len);
 
 #endif

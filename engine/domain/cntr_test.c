@@ -34,7 +34,7 @@ void engine_armed_wake(struct engine_domain *d, struct engine_armed *armed)
 	woken++;
 }
 
-void engine_rouse_all(struct engine_domain *d)
+void engine_wake_all(struct engine_domain *d)
 {
 }
 

@@ -81,7 +81,7 @@ static inline void engine_recv_entry(const struct engine_rx *rx, uint64_t more)
 		.buf = rx->iov[0].iov_base,
 		.data = rx->data,
 		.tag = rx->tag,
-		.src = rx->peer->told,
+		.src = rx->peer->cq_addr,
 	};
 	cq_push(q);
 }

@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
  * The writers' side of event queues; eq_fid.c is the readers'. Called on any thread: a queue has a lock of
- * its own. Its bell in its nest rings from the first event to the last.
+ * its own. Its bell in its poll set rings from the first event to the last.
  */
 #include <rdma/fi_errno.h>
 #include "events.h"
 
 void engine_eq_came(struct engine_eq *eq)
 {
-	if (!eq->nest.open || eq->rung)
+	if (!eq->poll_set.open || eq->rung)
 		return;
 	eq->rung = true;
-	platform_bell_ring(eq->nest.bell);
+	platform_bell_ring(eq->poll_set.bell);
 }
 
 void engine_eq_post(struct engine_eq *eq, struct eq_event *event)

@@ -16,9 +16,9 @@ uint64_t engine_end_ns(int timeout)
 	return timeout < 0 ? UINT64_MAX : platform_now_ns() + (uint64_t)timeout * 1000000u;
 }
 
-bool engine_spin(struct engine_spin *spin, struct engine_patience *patience)
+bool engine_spin(struct engine_spin *spin, struct engine_spin_budget *spin_budget)
 {
-	uint32_t most = atomic_load_explicit(&patience->spin_ns, memory_order_relaxed);
+	uint32_t most = atomic_load_explicit(&spin_budget->spin_ns, memory_order_relaxed);
 	uint64_t now = platform_now_ns();
 
 	if (!spin->begin_ns)
@@ -35,10 +35,10 @@ bool engine_spin(struct engine_spin *spin, struct engine_patience *patience)
 }
 
 /* Had it ended within the longest time that is worth while, that time is right; else ever less. */
-void engine_spin_end(const struct engine_spin *spin, struct engine_patience *patience)
+void engine_spin_end(const struct engine_spin *spin, struct engine_spin_budget *spin_budget)
 {
-	uint32_t most = atomic_load_explicit(&patience->spin_ns, memory_order_relaxed);
-	uint32_t vain = atomic_load_explicit(&patience->vain, memory_order_relaxed);
+	uint32_t most = atomic_load_explicit(&spin_budget->spin_ns, memory_order_relaxed);
+	uint32_t vain = atomic_load_explicit(&spin_budget->vain, memory_order_relaxed);
 
 	if (!spin->begin_ns)
 		return;
@@ -50,6 +50,6 @@ void engine_spin_end(const struct engine_spin *spin, struct engine_patience *pat
 	} else if (most > SPIN_MIN_NS) {
 		most /= 2;
 	}
-	atomic_store_explicit(&patience->vain, vain, memory_order_relaxed);
-	atomic_store_explicit(&patience->spin_ns, most, memory_order_relaxed);
+	atomic_store_explicit(&spin_budget->vain, vain, memory_order_relaxed);
+	atomic_store_explicit(&spin_budget->spin_ns, most, memory_order_relaxed);
 }

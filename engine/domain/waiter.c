@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * What is slept on in a domain: the nest of its wires' bells, the bell of its threads, the timer of its
+ * What is slept on in a domain: the poll set of its wires' bells, the bell of its threads, the timer of its
  * descriptors. Called with the domain held, unless waiting.h says otherwise.
  *
  * The child of a fork has its parent's descriptors, and must leave what they stand for alone: it closes
@@ -22,7 +22,7 @@ static bool engine_waiter_here(const struct engine_waiter *waiter)
 
 static void engine_waiter_release(struct engine_waiter *waiter)
 {
-	platform_nest_close(waiter->nest);
+	platform_nest_close(waiter->poll_set);
 	platform_bell_close(waiter->bell);
 	platform_timer_close(waiter->timer);
 	waiter->open = false;
@@ -39,7 +39,7 @@ void engine_waiter_close(struct engine_waiter *waiter)
 static void engine_waiter_forked(struct engine_domain *domain)
 {
 	struct engine_waiter *waiter = &domain->waiter;
-	uint32_t nested = waiter->nested;
+	uint32_t poll_sets = waiter->poll_sets;
 	struct list *node, *after;
 
 	waiter->armed = false; /* the parent's wires */
@@ -47,16 +47,16 @@ static void engine_waiter_forked(struct engine_domain *domain)
 		engine_armed_forget(domain, container_of(node, struct engine_armed, link));
 	engine_waiter_release(waiter);
 	engine_waiter_init(waiter);
-	waiter->nested = nested;
+	waiter->poll_sets = poll_sets;
 }
 
 static void engine_wire_join(struct engine_waiter *waiter, struct engine_wire *w)
 {
-	w->nested = false;
+	w->bell_polled = false;
 	if (!w->wire || !w->ops->bell)
 		return;
-	w->bell = w->ops->bell(w->wire, waiter->nest);
-	w->nested = w->bell >= 0 && !platform_nest_add(waiter->nest, w->bell);
+	w->bell = w->ops->bell(w->wire, waiter->poll_set);
+	w->bell_polled = w->bell >= 0 && !platform_nest_add(waiter->poll_set, w->bell);
 }
 
 static void engine_wires_join(struct engine_ep *ep)
@@ -92,12 +92,12 @@ int engine_waiter_open(struct engine_domain *domain)
 	}
 	if (waiter->open)
 		engine_waiter_forked(domain);
-	ret = platform_nest_open(-1, &waiter->nest);
+	ret = platform_nest_open(-1, &waiter->poll_set);
 	if (ret)
 		return ret;
 	ret = platform_bell_open(&waiter->bell);
 	if (ret)
-		goto err_nest;
+		goto err_poll_set;
 	ret = platform_timer_open(&waiter->timer);
 	if (ret)
 		goto err_bell;
@@ -108,8 +108,8 @@ int engine_waiter_open(struct engine_domain *domain)
 
 err_bell:
 	platform_bell_close(waiter->bell);
-err_nest:
-	platform_nest_close(waiter->nest);
+err_poll_set:
+	platform_nest_close(waiter->poll_set);
 	return ret;
 }
 
@@ -117,10 +117,10 @@ void engine_waiter_join(struct engine_ep *ep)
 {
 	if (engine_waiter_here(&ep->domain->waiter) && !ep->domain->waiter.parted)
 		engine_wires_join(ep);
-	engine_rouse(ep->domain);
+	engine_wake(ep->domain);
 }
 
-/* Is a bell that is in the nest another endpoint's too? */
+/* Is a bell that is in the poll set another endpoint's too? */
 static bool engine_bell_shared(const struct engine_ep *ep, int bell)
 {
 	const struct list *node;
@@ -129,7 +129,7 @@ static bool engine_bell_shared(const struct engine_ep *ep, int bell)
 		struct engine_ep *other = container_of(node, struct engine_ep, domain_link);
 
 		for (uint32_t i = 0; other != ep && i < other->wire_cnt; i++)
-			if (other->wires[i].nested && other->wires[i].bell == bell)
+			if (other->wires[i].bell_polled && other->wires[i].bell == bell)
 				return true;
 	}
 	return false;
@@ -142,11 +142,12 @@ void engine_waiter_part(struct engine_ep *ep)
 	for (uint32_t i = 0; i < ep->wire_cnt; i++) {
 		struct engine_wire *w = &ep->wires[i];
 
-		if (w->nested && engine_waiter_here(waiter) && !engine_bell_shared(ep, w->bell))
-			platform_nest_remove(waiter->nest, w->bell);
-		w->nested = false;
+		if (w->bell_polled && engine_waiter_here(waiter) &&
+		    !engine_bell_shared(ep, w->bell))
+			platform_nest_remove(waiter->poll_set, w->bell);
+		w->bell_polled = false;
 	}
-	engine_rouse(ep->domain);
+	engine_wake(ep->domain);
 }
 
 void engine_waiter_clear(struct engine_domain *domain)
@@ -161,9 +162,9 @@ void engine_waiter_clear(struct engine_domain *domain)
 		struct engine_ep *ep = container_of(node, struct engine_ep, domain_link);
 
 		for (uint32_t i = 0; i < ep->wire_cnt; i++) {
-			if (ep->wires[i].nested)
-				platform_nest_remove(waiter->nest, ep->wires[i].bell);
-			ep->wires[i].nested = false;
+			if (ep->wires[i].bell_polled)
+				platform_nest_remove(waiter->poll_set, ep->wires[i].bell);
+			ep->wires[i].bell_polled = false;
 		}
 	}
 }
@@ -209,7 +210,7 @@ int engine_waiter_enter(struct engine_domain *domain, int *on)
 	if (!engine_waiter_here(waiter))
 		return 0;
 	on[0] = waiter->bell;
-	on[1] = waiter->nest;
+	on[1] = waiter->poll_set;
 	return 2;
 }
 
@@ -244,28 +245,28 @@ void engine_waiter_ring(struct engine_domain *domain)
 
 /* Descriptors of objects */
 
-static int engine_object_fill(struct engine_waiter *waiter, int nest)
+static int engine_object_fill(struct engine_waiter *waiter, int poll_set)
 {
-	int ret = platform_nest_add(nest, waiter->nest);
+	int ret = platform_nest_add(poll_set, waiter->poll_set);
 
-	return ret ? ret : platform_nest_add(nest, waiter->timer);
+	return ret ? ret : platform_nest_add(poll_set, waiter->timer);
 }
 
 int engine_waiter_object(struct engine_domain *domain, int *descriptor)
 {
 	struct engine_waiter *waiter = &domain->waiter;
-	int ret = engine_waiter_open(domain), nest;
+	int ret = engine_waiter_open(domain), poll_set;
 
 	if (ret)
 		return ret;
-	ret = platform_nest_open(waiter->bell, &nest);
+	ret = platform_nest_open(waiter->bell, &poll_set);
 	if (ret)
 		return ret;
-	ret = engine_object_fill(waiter, nest);
+	ret = engine_object_fill(waiter, poll_set);
 	if (ret)
-		platform_nest_close(nest);
+		platform_nest_close(poll_set);
 	else
-		*descriptor = nest;
+		*descriptor = poll_set;
 	return ret;
 }
 
@@ -278,17 +279,17 @@ int engine_waiter_object_renew(struct engine_domain *domain, int descriptor)
 
 /* Nests for several domains */
 
-bool engine_nest_here(const struct engine_nest *nest)
+bool engine_poll_set_here(const struct engine_poll_set *poll_set)
 {
-	return nest->open && nest->forks == platform_forks();
+	return poll_set->open && poll_set->forks == platform_forks();
 }
 
-/* In the child of a fork the nest keeps its number. */
-int engine_nest_open(struct engine_nest *nest)
+/* In the child of a fork the poll set keeps its number. */
+int engine_poll_set_open(struct engine_poll_set *poll_set)
 {
 	int fresh, bell, ret;
 
-	if (engine_nest_here(nest))
+	if (engine_poll_set_here(poll_set))
 		return 0;
 	ret = platform_bell_open(&bell);
 	if (ret)
@@ -298,47 +299,47 @@ int engine_nest_open(struct engine_nest *nest)
 		goto err_bell;
 	ret = platform_nest_add(fresh, bell);
 	if (ret)
-		goto err_nest;
-	if (nest->open) {
-		ret = platform_descriptor_renew(nest->nest, fresh);
+		goto err_poll_set;
+	if (poll_set->open) {
+		ret = platform_descriptor_renew(poll_set->poll_set, fresh);
 		if (ret)
 			goto err_bell;
-		platform_bell_close(nest->bell);
+		platform_bell_close(poll_set->bell);
 	} else {
-		nest->nest = fresh;
+		poll_set->poll_set = fresh;
 	}
-	nest->bell = bell;
-	nest->forks = platform_forks();
-	nest->open = true;
+	poll_set->bell = bell;
+	poll_set->forks = platform_forks();
+	poll_set->open = true;
 	return 0;
 
-err_nest:
+err_poll_set:
 	platform_nest_close(fresh);
 err_bell:
 	platform_bell_close(bell);
 	return ret;
 }
 
-void engine_nest_close(struct engine_nest *nest)
+void engine_poll_set_close(struct engine_poll_set *poll_set)
 {
-	if (!nest->open)
+	if (!poll_set->open)
 		return;
-	platform_nest_close(nest->nest);
-	platform_bell_close(nest->bell);
-	nest->open = false;
+	platform_nest_close(poll_set->poll_set);
+	platform_bell_close(poll_set->bell);
+	poll_set->open = false;
 }
 
-int engine_nest_add(struct engine_nest *nest, struct engine_domain *domain)
+int engine_poll_set_add(struct engine_poll_set *poll_set, struct engine_domain *domain)
 {
 	int ret = engine_waiter_open(domain);
 
-	return ret ? ret : engine_object_fill(&domain->waiter, nest->nest);
+	return ret ? ret : engine_object_fill(&domain->waiter, poll_set->poll_set);
 }
 
-void engine_nest_remove(struct engine_nest *nest, struct engine_domain *domain)
+void engine_poll_set_remove(struct engine_poll_set *poll_set, struct engine_domain *domain)
 {
-	if (!engine_nest_here(nest) || !engine_waiter_here(&domain->waiter))
+	if (!engine_poll_set_here(poll_set) || !engine_waiter_here(&domain->waiter))
 		return;
-	platform_nest_remove(nest->nest, domain->waiter.nest);
-	platform_nest_remove(nest->nest, domain->waiter.timer);
+	platform_nest_remove(poll_set->poll_set, domain->waiter.poll_set);
+	platform_nest_remove(poll_set->poll_set, domain->waiter.timer);
 }

@@ -5,7 +5,7 @@
  * Who is about to sleep holds the domain, arms its wires (engine_waiter_arm(), arm.h), says that it sleeps
  * (engine_armed_add, and for threads engine_waiter_enter), looks once more at what it waits for, gives
  * up the domain, and sleeps on what rings from then on:
- *  - the nest, while poll() of a wire may have something;
+ *  - the poll set, while poll() of a wire may have something;
  *  - the domain's bell, for threads, or the object's own descriptor: somebody else has found something
  *    for the object, or has left something to do.
  *
@@ -35,14 +35,14 @@ void engine_armed_wake(struct engine_domain *domain, struct engine_armed *armed)
 /* engine_armed_remove - nobody is left who sleeps on it: out of the domain's list, if it is there */
 void engine_armed_remove(struct engine_armed *armed);
 
-/* engine_rouse_all - wake everybody who sleeps in the domain. Also from within poll() */
-void engine_rouse_all(struct engine_domain *domain);
+/* engine_wake_all - wake everybody who sleeps in the domain. Also from within poll() */
+void engine_wake_all(struct engine_domain *domain);
 
-/* engine_rouse - a call has left something to do: somebody who sleeps has to do it */
-static inline void engine_rouse(struct engine_domain *domain)
+/* engine_wake - a call has left something to do: somebody who sleeps has to do it */
+static inline void engine_wake(struct engine_domain *domain)
 {
 	if (unlikely(!list_empty(&domain->armed)))
-		engine_rouse_all(domain);
+		engine_wake_all(domain);
 }
 
 /* What they sleep on (waiter.c). With the domain held, but for engine_waiter_ring(). */
@@ -59,7 +59,7 @@ void engine_waiter_join(struct engine_ep *ep);
 void engine_waiter_part(struct engine_ep *ep);
 
 /*
- * engine_waiter_clear - nobody sleeps, and the program makes rounds: take the bells out of the nest
+ * engine_waiter_clear - nobody sleeps, and the program makes rounds: take the bells out of the poll set
  * What comes over a socket costs more while that is in one. Arming puts them back.
  */
 void engine_waiter_clear(struct engine_domain *domain);
@@ -82,23 +82,23 @@ bool engine_waiter_leave(struct engine_domain *domain);
 void engine_waiter_ring(struct engine_domain *domain);
 
 /*
- * engine_waiter_object - a descriptor for an object of the domain: a nest over the waiter
+ * engine_waiter_object - a descriptor for an object of the domain: a poll set over the waiter
  * engine_waiter_object_renew - the same under the number that the object had in the process before
  * Returns 0 or -FI_E*.
  */
 int engine_waiter_object(struct engine_domain *domain, int *descriptor);
 int engine_waiter_object_renew(struct engine_domain *domain, int descriptor);
 
-/* A nest for objects of several domains (waiter.c). The caller serializes. */
+/* A poll set for objects of several domains (waiter.c). The caller serializes. */
 
-/* engine_nest_open - have it, in this process; empty but for its bell if it was not there. 0 or -FI_E* */
-int engine_nest_open(struct engine_nest *nest);
-void engine_nest_close(struct engine_nest *nest);
-/* engine_nest_here - is there one, of this process? */
-bool engine_nest_here(const struct engine_nest *nest);
-/* engine_nest_add, engine_nest_remove - put a domain's waiter in, take it out; the domain is held */
-int engine_nest_add(struct engine_nest *nest, struct engine_domain *domain);
-void engine_nest_remove(struct engine_nest *nest, struct engine_domain *domain);
+/* engine_poll_set_open - have it, in this process; empty but for its bell if it was not there. 0 or -FI_E* */
+int engine_poll_set_open(struct engine_poll_set *poll_set);
+void engine_poll_set_close(struct engine_poll_set *poll_set);
+/* engine_poll_set_here - is there one, of this process? */
+bool engine_poll_set_here(const struct engine_poll_set *poll_set);
+/* engine_poll_set_add, engine_poll_set_remove - put a domain's waiter in, take it out; the domain is held */
+int engine_poll_set_add(struct engine_poll_set *poll_set, struct engine_domain *domain);
+void engine_poll_set_remove(struct engine_poll_set *poll_set, struct engine_domain *domain);
 
 /* Looking again and again before one sleeps (spin.c) */
 
@@ -106,9 +106,9 @@ void engine_nest_remove(struct engine_nest *nest, struct engine_domain *domain);
  * engine_spin - look again at once, and do not sleep yet?
  * Lets others run now and then, and gives up at once when they want this core.
  */
-bool engine_spin(struct engine_spin *spin, struct engine_patience *patience);
+bool engine_spin(struct engine_spin *spin, struct engine_spin_budget *spin_budget);
 /* engine_spin_end - the waiting is over: was it worth while? */
-void engine_spin_end(const struct engine_spin *spin, struct engine_patience *patience);
+void engine_spin_end(const struct engine_spin *spin, struct engine_spin_budget *spin_budget);
 
 /* engine_end_ns - when @timeout ms from now are over; below 0: never */
 uint64_t engine_end_ns(int timeout);

@@ -121,10 +121,10 @@ void engine_recv_end(struct engine_domain *domain, struct engine_rx *rx)
 		return;
 	}
 	if (rx->flags & ENGINE_DEFERRED) {
-		if (rx->flags & ENGINE_TOLD && rx->ctx->cq)
+		if (rx->flags & ENGINE_EP_REPORTS && rx->ctx->cq)
 			engine_recv_entry(rx, 0);
-		engine_deferred_end(rx->ctx->cntr[ENGINE_CNTR_RECV], rx->also, rx->flags, 0,
-				    rx->len);
+		engine_deferred_end(rx->ctx->cntr[ENGINE_CNTR_RECV], rx->work_cntr, rx->flags,
+				    0, rx->len);
 		pool_put(&domain->rx_pool, rx);
 		return;
 	}

@@ -17,7 +17,7 @@ static void engine_peek_done(const struct engine_want *want, const struct engine
 		.len = engine_held_len(held),
 		.data = held->packet.data,
 		.tag = held->packet.tag,
-		.src = held->peer->told,
+		.src = held->peer->cq_addr,
 	};
 
 	if (want->flags & ENGINE_COMPLETE && held->ctx->cq)

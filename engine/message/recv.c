@@ -51,7 +51,7 @@ static void engine_recv_tell_error(const struct engine_rx *rx, int err, fi_addr_
 
 void engine_recv_error(struct engine_domain *domain, struct engine_rx *rx, int err)
 {
-	fi_addr_t src = rx->peer		   ? rx->peer->told
+	fi_addr_t src = rx->peer		   ? rx->peer->cq_addr
 			: rx->flags & ENGINE_MULTI ? rx->src
 						   : FI_ADDR_NOTAVAIL;
 
@@ -75,8 +75,8 @@ void engine_recv_error(struct engine_domain *domain, struct engine_rx *rx, int e
 		return;
 	}
 	if (rx->flags & ENGINE_DEFERRED)
-		engine_deferred_end(rx->ctx->cntr[ENGINE_CNTR_RECV], rx->also, rx->flags, err,
-				    0);
+		engine_deferred_end(rx->ctx->cntr[ENGINE_CNTR_RECV], rx->work_cntr, rx->flags,
+				    err, 0);
 	else
 		engine_count(rx->ctx->cntr[ENGINE_CNTR_RECV], err, 0);
 	engine_recv_tell_error(rx, err, src);
@@ -183,7 +183,7 @@ struct engine_rx *engine_rx_new(struct engine_ctx *ctx, const struct engine_want
 	if (unlikely(want->flags & ENGINE_MULTI))
 		engine_multi_init(rx, ctx->rx->q->min_multi_recv);
 	if (unlikely(want->flags & ENGINE_DEFERRED))
-		rx->also = container_of(want, struct engine_want_later, want)->also;
+		rx->work_cntr = container_of(want, struct engine_want_later, want)->work_cntr;
 	return rx;
 }
 

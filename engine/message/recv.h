@@ -31,8 +31,8 @@ struct engine_want {
 
 /* One that is not posted at once. */
 struct engine_want_later {
-	struct engine_want want;  /* ENGINE_DEFERRED: also is valid */
-	struct engine_cntr *also; /* counts its end; NULL or held */
+	struct engine_want want;       /* ENGINE_DEFERRED: also is valid */
+	struct engine_cntr *work_cntr; /* counts its end; NULL or held */
 };
 
 /*
@@ -55,7 +55,7 @@ ssize_t engine_recv_later(struct engine_ctx *ctx, const struct engine_want_later
 static inline void engine_rx_free(struct engine_domain *domain, struct engine_rx *rx)
 {
 	if (unlikely(rx->flags & ENGINE_DEFERRED))
-		engine_cntr_release(rx->also);
+		engine_cntr_release(rx->work_cntr);
 	pool_put(&domain->rx_pool, rx);
 }
 

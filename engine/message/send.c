@@ -142,7 +142,7 @@ int engine_tx_start(struct engine_peer *peer, struct engine_tx *tx)
 
 /* Queue a message; @also: counts a deferred one, taken on success */
 static ssize_t engine_send_queue(struct engine_ep *ep, struct engine_peer *peer,
-				 const struct engine_msg *msg, struct engine_cntr *also)
+				 const struct engine_msg *msg, struct engine_cntr *work_cntr)
 {
 	struct engine_tx *tx;
 	void *copy = NULL;
@@ -167,7 +167,7 @@ static ssize_t engine_send_queue(struct engine_ep *ep, struct engine_peer *peer,
 	tx->len = msg->len;
 	tx->flags = msg->flags;
 	tx->kind = PACKET_EAGER;
-	tx->also = also;
+	tx->work_cntr = work_cntr;
 	tx->copy = copy;
 	if (msg->iov_cnt) {
 		tx->iov_cnt = msg->iov_cnt;
@@ -194,7 +194,7 @@ ssize_t engine_send_slow(struct engine_ep *ep, struct engine_peer *peer,
 }
 
 ssize_t engine_send_later(struct engine_ctx *ctx, fi_addr_t dest, struct engine_msg *msg,
-			  struct engine_cntr *also)
+			  struct engine_cntr *work_cntr)
 {
 	struct engine_ep *ep = ctx->ep;
 	struct engine_peer *peer;
@@ -203,7 +203,7 @@ ssize_t engine_send_later(struct engine_ctx *ctx, fi_addr_t dest, struct engine_
 	peer = engine_peer_named(ep, dest, &msg->rx_idx);
 	if (!peer)
 		return engine_peer_refused(ep, dest);
-	return engine_send_queue(ep, peer, msg, also);
+	return engine_send_queue(ep, peer, msg, work_cntr);
 }
 
 ssize_t engine_inject_refuse(const struct engine_ctx *ctx, const char *call, size_t len)

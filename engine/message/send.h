@@ -43,7 +43,7 @@ int engine_msg_of_tagged(const struct engine_ctx *ctx, const struct fi_msg_tagge
  * Returns 0, -FI_EAGAIN (nothing happened) or another -FI_E*.
  */
 ssize_t engine_send_later(struct engine_ctx *ctx, fi_addr_t dest, struct engine_msg *msg,
-			  struct engine_cntr *also);
+			  struct engine_cntr *work_cntr);
 
 /* engine_tx_start - send a message that was queued. 0 or -FI_EAGAIN */
 int engine_tx_start(struct engine_peer *peer, struct engine_tx *tx);
@@ -180,10 +180,9 @@ static inline ssize_t engine_tinject(struct fid_ep *fid, const void *buf, size_t
 				     fi_addr_t dest, uint64_t tag, const struct wire_ops *wire)
 {
 	struct engine_ctx *ctx = engine_ctx_of(fid);
-	struct engine_msg msg = { .buf = buf,
-				  .len = len,
-				  .tag = tag,
-				  .flags = PACKET_TAGGED | engine_injects(ctx) };
+	struct engine_msg msg = {
+		.buf = buf, .len = len, .tag = tag, .flags = PACKET_TAGGED | engine_injects(ctx)
+	};
 
 	if (unlikely(len > ENGINE_INJECT_MAX))
 		return engine_inject_refuse(ctx, "fi_tinject", len);
@@ -200,7 +199,8 @@ static inline ssize_t engine_tsenddata(struct fid_ep *fid, const void *buf, size
 				  .tag = tag,
 				  .data = data,
 				  .context = context,
-				  .flags = PACKET_TAGGED | PACKET_CQ_DATA | engine_tx_defaults(ctx) };
+				  .flags = PACKET_TAGGED | PACKET_CQ_DATA |
+					   engine_tx_defaults(ctx) };
 
 	return engine_send_to(ctx, dest, &msg, wire);
 }
@@ -214,7 +214,8 @@ static inline ssize_t engine_tinjectdata(struct fid_ep *fid, const void *buf, si
 				  .len = len,
 				  .tag = tag,
 				  .data = data,
-				  .flags = PACKET_TAGGED | PACKET_CQ_DATA | engine_injects(ctx) };
+				  .flags = PACKET_TAGGED | PACKET_CQ_DATA |
+					   engine_injects(ctx) };
 
 	if (unlikely(len > ENGINE_INJECT_MAX))
 		return engine_inject_refuse(ctx, "fi_tinjectdata", len);
@@ -262,9 +263,10 @@ static inline ssize_t engine_minjectdata(struct fid_ep *fid, const void *buf, si
 					 const struct wire_ops *wire)
 {
 	struct engine_ctx *ctx = engine_ctx_of(fid);
-	struct engine_msg msg = {
-		.buf = buf, .len = len, .data = data, .flags = PACKET_CQ_DATA | engine_injects(ctx)
-	};
+	struct engine_msg msg = { .buf = buf,
+				  .len = len,
+				  .data = data,
+				  .flags = PACKET_CQ_DATA | engine_injects(ctx) };
 
 	if (unlikely(len > ENGINE_INJECT_MAX))
 		return engine_inject_refuse(ctx, "fi_injectdata", len);

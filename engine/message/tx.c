@@ -67,7 +67,7 @@ static void engine_tx_count(struct engine_tx *tx, struct engine_cntr *cntr, int 
 	if (likely(!(tx->flags & ENGINE_DEFERRED)))
 		engine_count(cntr, status, len);
 	else
-		engine_deferred_end(cntr, tx->also, tx->flags, status, len);
+		engine_deferred_end(cntr, tx->work_cntr, tx->flags, status, len);
 }
 
 static void engine_tx_done(struct engine_tx *tx, uint64_t kind)
@@ -108,7 +108,7 @@ void engine_tx_end(struct engine_tx *tx, int status)
 			.tag = tx->tag,
 			.err = -status,
 			.prov_errno = -status,
-			.src_addr = tx->peer->told,
+			.src_addr = tx->peer->cq_addr,
 		};
 
 		engine_complete_error(ctx->cq, &err);

@@ -42,9 +42,9 @@ int engine_av_add(struct engine_av *av, const struct weft_addr *address, const f
 	if (ret < 0)
 		return ret;
 	if (ret && av->flags & FI_AV_USER_ID)
-		av_tell(&av->table, at, FI_ADDR_NOTAVAIL); /* until fi_av_set_user_id */
+		av_set_cq_addr(&av->table, at, FI_ADDR_NOTAVAIL); /* until fi_av_set_user_id */
 	if (id)
-		av_tell(&av->table, at, *id);
+		av_set_cq_addr(&av->table, at, *id);
 	list_for_each(node, after, &av->eps) {
 		struct engine_ep *ep = container_of(node, struct engine_ep, av_link);
 
@@ -173,7 +173,7 @@ static int engine_av_set_user_id(struct fid_av *fid, fi_addr_t addr, fi_addr_t u
 					"the vector was opened without FI_AV_USER_ID");
 	engine_enter(av->domain);
 	engine_av_follow(av);
-	ret = av_tell(&av->table, addr, user_id);
+	ret = av_set_cq_addr(&av->table, addr, user_id);
 	if (!ret)
 		list_for_each(node, after, &av->eps)
 			engine_peer_tell(container_of(node, struct engine_ep, av_link), addr);

@@ -16,13 +16,13 @@ int engine_av_open(struct fid_domain *domain, struct fi_av_attr *attr, struct fi
 		   void *context);
 
 /*
- * engine_av_told - what completions say of an address: its place in the vector, or the id that
+ * engine_av_cq_addr - what completions say of an address: its place in the vector, or the id that
  * the program gave it; FI_ADDR_NOTAVAIL where there is none
  * Source: fi_av(3), user identifiers for addresses.
  */
-static inline fi_addr_t engine_av_told(const struct engine_av *av, fi_addr_t addr)
+static inline fi_addr_t engine_av_cq_addr(const struct engine_av *av, fi_addr_t addr)
 {
-	return av_told(&av->table, addr);
+	return av_cq_addr(&av->table, addr);
 }
 
 /*

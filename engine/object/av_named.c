@@ -83,7 +83,7 @@ static void engine_av_pulled(void *arg, fi_addr_t addr, const struct weft_addr *
 	struct list *node, *after;
 
 	if (address && av->flags & FI_AV_USER_ID)
-		av_tell(&av->table, addr, FI_ADDR_NOTAVAIL);
+		av_set_cq_addr(&av->table, addr, FI_ADDR_NOTAVAIL);
 	list_for_each(node, after, &av->eps) {
 		struct engine_ep *ep = container_of(node, struct engine_ep, av_link);
 

@@ -241,7 +241,7 @@ static ssize_t engine_cq_sreadfrom(struct fid_cq *fid, void *buf, size_t cnt, fi
 				     "FI_WAIT_UNSPEC or FI_WAIT_FD, or use fi_cq_read");
 	sleeper.end_ns = engine_end_ns(timeout);
 	ret = engine_cq_wait(&want, buf, cnt, src, &sleeper);
-	engine_spin_end(&sleeper.spin, &cq->domain->waiter.patience);
+	engine_spin_end(&sleeper.spin, &cq->domain->waiter.spin_budget);
 	return ret;
 }
 

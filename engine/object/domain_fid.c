@@ -177,7 +177,7 @@ static void engine_domain_init(struct engine_domain *domain)
 {
 	domain->ops = &engine_up;
 	list_init(&domain->eps);
-	list_init(&domain->early);
+	list_init(&domain->not_enabled);
 	list_init(&domain->due);
 	engine_works_init(domain);
 	list_init(&domain->armed);

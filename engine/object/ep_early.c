@@ -51,7 +51,7 @@ static int early_binds(struct engine_domain *domain, const struct fid *fid, bool
 	struct list *node, *after;
 	int found = 0;
 
-	list_for_each(node, after, &domain->early) {
+	list_for_each(node, after, &domain->not_enabled) {
 		struct engine_ep *ep = container_of(node, struct engine_ep, domain_link);
 
 		found += fid->fclass == FI_CLASS_CQ

@@ -63,7 +63,8 @@ static int engine_ep_ready(const struct engine_ep *ep)
 	return ep->sep_rxs ? 0 : engine_shared_check(ep);
 }
 
-static bool engine_told(const struct engine_cq *cq, struct engine_cntr *const *cntr, size_t cnt)
+static bool engine_reports(const struct engine_cq *cq, struct engine_cntr *const *cntr,
+			   size_t cnt)
 {
 	bool told = cq != NULL;
 
@@ -83,8 +84,8 @@ static void engine_ep_untold(struct engine_ep *ep)
 	const struct engine_tx_ctx *tx = ep->ctx.tx_caps ? ep->ctx.tx : NULL;
 	const struct engine_rx_ctx *rx = ep->ctx.rx_caps & (FI_MSG | FI_TAGGED) ? ep->ctx.rx
 										: NULL;
-	bool sends = tx && !engine_told(tx->cq, tx->cntr, ENGINE_TX_CNTRS);
-	bool receives = rx && !engine_told(rx->cq, rx->cntr, ENGINE_RX_CNTRS);
+	bool sends = tx && !engine_reports(tx->cq, tx->cntr, ENGINE_TX_CNTRS);
+	bool receives = rx && !engine_reports(rx->cq, rx->cntr, ENGINE_RX_CNTRS);
 	int which = sends + 2 * receives - 1;
 
 	if (ep->domain->untold || ep->sep_rxs || which < 0)
@@ -120,7 +121,8 @@ static int engine_ep_start(struct engine_ep *ep)
 			engine_rxq_fini(ep->domain, &ep->rx.own);
 		return ret;
 	}
-	if (named && engine_wires_told(ep)) /* the wires could not know of these counters */
+	if (named &&
+	    engine_wires_remote_events(ep)) /* the wires could not know of these counters */
 		engine_mrs_tell(ep->domain);
 	engine_ctx_enable(&ep->ctx);
 	ep->enabled = true;
@@ -168,7 +170,7 @@ static void engine_ep_free_held(struct engine_ep *ep)
 	list_for_each(node, after, &ep->all) {
 		struct engine_peer *peer = container_of(node, struct engine_peer, all);
 
-		while ((hnode = list_pop(&peer->early)))
+		while ((hnode = list_pop(&peer->reorder)))
 			engine_held_free(ep, container_of(hnode, struct engine_held, link));
 	}
 	for (uint32_t i = 0; i <= ep->rx_cnt; i++)
@@ -192,7 +194,7 @@ static void engine_ep_free(struct engine_ep *ep)
 	while ((tx = pool_each(&ep->tx_pool, &i))) {
 		platform_free(tx->copy);
 		if (tx->flags & ENGINE_DEFERRED)
-			engine_cntr_release(tx->also);
+			engine_cntr_release(tx->work_cntr);
 	}
 	while (!list_empty(&ep->all)) {
 		struct engine_peer *peer = container_of(ep->all.next, struct engine_peer, all);
@@ -346,7 +348,7 @@ static void engine_ep_bound(struct engine_ep *ep)
 	engine_ctx_bound(&ep->ctx);
 	if (ep->srx)
 		engine_srx_choose_cq(ep->srx);
-	if (ep->enabled && engine_wires_told(ep))
+	if (ep->enabled && engine_wires_remote_events(ep))
 		engine_mrs_tell(ep->domain);
 }
 
@@ -622,7 +624,7 @@ int engine_ep_create(struct engine_domain *domain, struct fi_info *info, size_t 
 	ep->ctx.fid.fid.context = context;
 	ep->ctx.fid.fid.ops = &engine_ep_fi_ops;
 	engine_enter(domain);
-	list_push(&domain->early, &ep->domain_link);
+	list_push(&domain->not_enabled, &ep->domain_link);
 	engine_leave(domain);
 	engine_ref(&domain->refs);
 	*out = ep;

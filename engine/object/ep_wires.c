@@ -58,7 +58,7 @@ static const char *engine_wires_why(const struct engine_ep *ep)
 	return "no wire is built in";
 }
 
-uint64_t engine_wires_told(const struct engine_ep *ep)
+uint64_t engine_wires_remote_events(const struct engine_ep *ep)
 {
 	uint64_t told = 0;
 
@@ -75,7 +75,7 @@ static int engine_wires_make(struct engine_ep *ep)
 {
 	struct wire_attr attr = { .bind = &ep->bind,
 				  .tx_size = ep->tx_size,
-				  .told = engine_wires_told(ep),
+				  .remote_events = engine_wires_remote_events(ep),
 				  .domain = ep->domain,
 				  .by_nonce = ep->family->by_nonce };
 	const struct wire_provider *wp;

@@ -88,10 +88,10 @@ static int engine_watch_join(struct engine_watch *watch)
 {
 	int ret;
 
-	if (!engine_nest_here(&watch->eq->nest) || engine_auto_needed(watch->domain))
+	if (!engine_poll_set_here(&watch->eq->poll_set) || engine_auto_needed(watch->domain))
 		return 0;
 	engine_enter(watch->domain);
-	ret = engine_nest_add(&watch->eq->nest, watch->domain);
+	ret = engine_poll_set_add(&watch->eq->poll_set, watch->domain);
 	engine_leave(watch->domain);
 	return ret;
 }
@@ -119,7 +119,7 @@ int engine_eq_watch(struct engine_eq *eq, struct engine_domain *domain)
 
 static void engine_eq_free(struct engine_eq *eq)
 {
-	engine_nest_close(&eq->nest);
+	engine_poll_set_close(&eq->poll_set);
 	eq_fini(&eq->queue);
 	platform_lock_fini(&eq->lock);
 	platform_lock_fini(&eq->watch_lock);
@@ -147,7 +147,7 @@ void engine_eq_drop(struct engine_eq *eq, struct engine_domain *domain)
 	last = !--watch->cnt;
 	if (last) {
 		engine_enter(domain);
-		engine_nest_remove(&eq->nest, domain);
+		engine_poll_set_remove(&eq->poll_set, domain);
 		engine_armed_forget(domain, &watch->armed);
 		engine_leave(domain);
 		engine_watch_free(watch);
@@ -204,26 +204,26 @@ bool engine_eq_look(struct engine_eq *eq)
 	return !engine_eq_is_empty(eq);
 }
 
-/* Sleeping: the bell in its nest rings from the first event to the last, and when it is rung for other reasons. */
+/* Sleeping: the bell in its poll set rings from the first event to the last, and when it is rung for other reasons. */
 
 static void engine_eq_went(struct engine_eq *eq)
 {
 	if (!eq->rung || !eq_empty(&eq->queue))
 		return;
 	eq->rung = false;
-	platform_bell_clear(eq->nest.bell);
+	platform_bell_clear(eq->poll_set.bell);
 }
 
 /* Have what is slept on; with watch_lock. In the child of a fork the domains enter it again. */
-static int engine_eq_nest(struct engine_eq *eq)
+static int engine_eq_poll_set(struct engine_eq *eq)
 {
 	struct list *node, *after;
 	int ret;
 
-	if (engine_nest_here(&eq->nest))
+	if (engine_poll_set_here(&eq->poll_set))
 		return 0;
 	platform_lock(&eq->lock);
-	ret = engine_nest_open(&eq->nest);
+	ret = engine_poll_set_open(&eq->poll_set);
 	eq->rung = false;
 	if (!ret && !eq_empty(&eq->queue))
 		engine_eq_came(eq);
@@ -261,7 +261,7 @@ static int engine_watch_arm(struct engine_watch *watch)
 static int engine_eq_arm(struct engine_eq *eq)
 {
 	struct list *node, *after;
-	int ret = engine_eq_nest(eq);
+	int ret = engine_eq_poll_set(eq);
 
 	if (ret)
 		return ret;
@@ -279,7 +279,7 @@ static int engine_eq_arm(struct engine_eq *eq)
 int engine_eq_trywait(struct engine_eq *eq)
 {
 	bool sleeps = atomic_load_explicit(&eq->given, memory_order_relaxed) ||
-		      (eq->set && engine_nest_here(&eq->set->nest));
+		      (eq->set && engine_poll_set_here(&eq->set->poll_set));
 	int ret;
 
 	if (!sleeps)
@@ -313,20 +313,20 @@ void engine_eq_awake(struct engine_eq *eq)
 	platform_unlock(&eq->watch_lock);
 }
 
-int engine_eq_join(struct engine_eq *eq, struct engine_nest *nest)
+int engine_eq_join(struct engine_eq *eq, struct engine_poll_set *poll_set)
 {
 	int ret;
 
 	platform_lock(&eq->watch_lock);
-	ret = engine_eq_nest(eq);
+	ret = engine_eq_poll_set(eq);
 	platform_unlock(&eq->watch_lock);
-	return ret ? ret : platform_nest_add(nest->nest, eq->nest.nest);
+	return ret ? ret : platform_nest_add(poll_set->poll_set, eq->poll_set.poll_set);
 }
 
-void engine_eq_part(struct engine_eq *eq, struct engine_nest *nest)
+void engine_eq_part(struct engine_eq *eq, struct engine_poll_set *poll_set)
 {
-	if (engine_nest_here(nest) && engine_nest_here(&eq->nest))
-		platform_nest_remove(nest->nest, eq->nest.nest);
+	if (engine_poll_set_here(poll_set) && engine_poll_set_here(&eq->poll_set))
+		platform_nest_remove(poll_set->poll_set, eq->poll_set.poll_set);
 }
 
 #define EQ_READ "fi_eq_read, fi_eq_sread or fi_eq_readerr"
@@ -396,7 +396,7 @@ static void engine_eq_sleep(struct engine_eq *eq, uint64_t end_ns)
 	platform_lock(&eq->watch_lock);
 	eq->asleep++;
 	ret = engine_eq_arm(eq);
-	on = eq->nest.nest;
+	on = eq->poll_set.poll_set;
 	platform_unlock(&eq->watch_lock);
 	now = platform_now_ns();
 	ns = ret ? NAP_NS : UINT64_MAX; /* without descriptors, a nap */
@@ -429,10 +429,10 @@ static ssize_t engine_eq_sread(struct fid_eq *fid, uint32_t *event, void *buf, s
 	while ((ret = engine_eq_read(fid, event, buf, len, flags)) == -FI_EAGAIN) {
 		if (engine_over(end_ns))
 			break;
-		if (!engine_spin(&spin, &eq->patience))
+		if (!engine_spin(&spin, &eq->spin_budget))
 			engine_eq_sleep(eq, end_ns);
 	}
-	engine_spin_end(&spin, &eq->patience);
+	engine_spin_end(&spin, &eq->spin_budget);
 	return ret;
 }
 
@@ -452,10 +452,10 @@ static int engine_eq_give(struct engine_eq *eq, int *descriptor)
 	if (eq->wait != FI_WAIT_FD && eq->wait != FI_WAIT_UNSPEC)
 		return -FI_ENODATA;
 	platform_lock(&eq->watch_lock);
-	ret = engine_eq_nest(eq);
+	ret = engine_eq_poll_set(eq);
 	if (!ret) {
 		atomic_store_explicit(&eq->given, true, memory_order_relaxed);
-		*descriptor = eq->nest.nest;
+		*descriptor = eq->poll_set.poll_set;
 	}
 	platform_unlock(&eq->watch_lock);
 	return ret;
@@ -471,7 +471,7 @@ static int engine_eq_control(struct fid *fid, int command, void *arg)
 		return -FI_EINVAL;
 	if (command == FI_GETWAIT)
 		return engine_eq_give(eq, arg);
-	*(enum fi_wait_obj *)arg = engine_wait_told(eq->wait, eq->set);
+	*(enum fi_wait_obj *)arg = engine_wait_obj(eq->wait, eq->set);
 	return 0;
 }
 
@@ -566,7 +566,7 @@ int engine_eq_open(struct fid_fabric *fid, struct fi_eq_attr *attr, struct fid_e
 	engine_ref(&eq->refs);
 	if (eq->wait == FI_WAIT_FD) {
 		atomic_init(&eq->given, true);
-		ret = engine_nest_open(&eq->nest);
+		ret = engine_poll_set_open(&eq->poll_set);
 	} else if (eq->wait == FI_WAIT_SET) {
 		ret = engine_waitset_join(
 			eq, attr->wait_set); /* last: others look at it from here on */

@@ -34,10 +34,10 @@ int engine_eq_trywait(struct engine_eq *eq);
 void engine_eq_awake(struct engine_eq *eq);
 
 /*
- * engine_eq_join - who sleeps on @nest sleeps on this queue too; 0 or -FI_E*
+ * engine_eq_join - who sleeps on @poll set sleeps on this queue too; 0 or -FI_E*
  * engine_eq_part - no more
  */
-int engine_eq_join(struct engine_eq *eq, struct engine_nest *nest);
-void engine_eq_part(struct engine_eq *eq, struct engine_nest *nest);
+int engine_eq_join(struct engine_eq *eq, struct engine_poll_set *poll_set);
+void engine_eq_part(struct engine_eq *eq, struct engine_poll_set *poll_set);
 
 #endif

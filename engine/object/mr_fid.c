@@ -419,7 +419,7 @@ static int engine_mr_give_key(struct engine_mr *mr, const struct fi_mr_attr *att
 		.object = mr,
 		.live = mr->enabled,
 		/* that only one endpoint leads there is nothing that peers see */
-		.told = mr->domain->mr->told || mr->domain->mr->mode & FI_MR_ENDPOINT,
+		.told = mr->domain->mr->remote_events || mr->domain->mr->mode & FI_MR_ENDPOINT,
 	};
 	struct mr_table *table = &mr->domain->mr->table;
 	int ret;
@@ -593,9 +593,9 @@ void engine_mrs_tell(struct engine_domain *domain)
 {
 	struct mr_table *table = &domain->mr->table;
 
-	if (domain->mr->told)
+	if (domain->mr->remote_events)
 		return;
-	domain->mr->told = true;
+	domain->mr->remote_events = true;
 	for (uint32_t i = mr_next(table, 0); i; i = mr_next(table, i))
 		mr_tell(table, i);
 }

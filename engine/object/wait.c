@@ -14,8 +14,8 @@
 #include "wait_set_fid.h"
 #include "waiting.h"
 
-#define TRY_ROUNDS 64	    /* of fi_trywait, before it leaves them to the program */
-#define NESTED_MAX 8u	    /* descriptors of a domain that hold its waiter */
+#define TRY_ROUNDS    64 /* of fi_trywait, before it leaves them to the program */
+#define POLL_SETS_MAX 8u /* descriptors of a domain that hold its waiter */
 
 static bool engine_cntr_moved(struct engine_cntr *cntr)
 {
@@ -53,8 +53,8 @@ static void engine_wait_ring(struct engine_wait *w)
 	int descriptor = engine_wait_descriptor(w);
 
 	if (w->set)
-		platform_bell_ring(w->set->nest.bell);
-	else if (w->nested)
+		platform_bell_ring(w->set->poll_set.bell);
+	else if (w->is_poll_set)
 		platform_nest_ring(descriptor, w->domain->waiter.bell);
 	else
 		platform_bell_ring(descriptor);
@@ -64,7 +64,7 @@ static void engine_wait_clear(struct engine_wait *w)
 {
 	int descriptor = engine_wait_descriptor(w);
 
-	if (w->nested)
+	if (w->is_poll_set)
 		platform_nest_clear(descriptor, w->domain->waiter.bell);
 	else
 		platform_bell_clear(descriptor);
@@ -125,7 +125,7 @@ static int engine_wait_renew(struct engine_wait *w)
 
 	if (descriptor < 0 || w->forks == platform_forks())
 		return 0;
-	if (w->nested) {
+	if (w->is_poll_set) {
 		ret = engine_waiter_object_renew(w->domain, descriptor);
 	} else {
 		ret = platform_bell_open(&bell);
@@ -160,7 +160,7 @@ static int engine_wait_arm(struct engine_wait *w)
 static int engine_wait_try_held(struct engine_wait *w)
 {
 	bool own = engine_wait_descriptor(w) >= 0;
-	bool sleeps = own || (w->set && engine_nest_here(&w->set->nest));
+	bool sleeps = own || (w->set && engine_poll_set_here(&w->set->poll_set));
 	int ret = engine_wait_renew(w);
 
 	if (ret)
@@ -190,9 +190,9 @@ int engine_wait_try(struct engine_wait *w)
 /* Objects */
 
 /* From now on the object has this descriptor; what came before it was there rings. With the domain held. */
-static void engine_wait_has(struct engine_wait *w, int descriptor, bool nested)
+static void engine_wait_has(struct engine_wait *w, int descriptor, bool is_poll_set)
 {
-	w->nested = nested;
+	w->is_poll_set = is_poll_set;
 	w->forks = platform_forks();
 	/* R:engine_wait.descriptor  what kind of descriptor it is; pairs A:engine_wait.descriptor */
 	atomic_store_explicit(&w->descriptor, descriptor, memory_order_release);
@@ -200,15 +200,15 @@ static void engine_wait_has(struct engine_wait *w, int descriptor, bool nested)
 		engine_wait_ring(w);
 }
 
-/* A nest over the domain's waiter; with the domain held. */
-static int engine_wait_open_nest(struct engine_wait *w)
+/* A poll set over the domain's waiter; with the domain held. */
+static int engine_wait_open_poll_set(struct engine_wait *w)
 {
-	int nest, ret = engine_waiter_object(w->domain, &nest);
+	int poll_set, ret = engine_waiter_object(w->domain, &poll_set);
 
 	if (ret)
 		return ret;
-	w->domain->waiter.nested++;
-	engine_wait_has(w, nest, true);
+	w->domain->waiter.poll_sets++;
+	engine_wait_has(w, poll_set, true);
 	return 0;
 }
 
@@ -239,16 +239,17 @@ static int engine_wait_open_bell(struct engine_wait *w)
 static int engine_wait_open_descriptor(struct engine_wait *w)
 {
 	struct engine_domain *domain = w->domain;
-	bool there, nests;
+	bool there, opens_poll_set;
 	int ret = 0;
 
 	engine_enter(domain);
 	there = engine_wait_descriptor(w) >= 0;
-	nests = !there && !engine_auto_needed(domain) && domain->waiter.nested < NESTED_MAX;
-	if (nests)
-		ret = engine_wait_open_nest(w);
+	opens_poll_set = !there && !engine_auto_needed(domain) &&
+			 domain->waiter.poll_sets < POLL_SETS_MAX;
+	if (opens_poll_set)
+		ret = engine_wait_open_poll_set(w);
 	engine_leave(domain);
-	return there || nests ? ret : engine_wait_open_bell(w);
+	return there || opens_poll_set ? ret : engine_wait_open_bell(w);
 }
 
 int engine_wait_open(struct engine_wait *w, struct fid *fid, struct engine_domain *domain,
@@ -296,8 +297,8 @@ void engine_wait_forget(struct engine_wait *w)
 	engine_wait_part(w);
 	engine_armed_forget(w->domain, &w->armed);
 	engine_poll_forget(w);
-	if (w->nested)
-		w->domain->waiter.nested--;
+	if (w->is_poll_set)
+		w->domain->waiter.poll_sets--;
 }
 
 void engine_wait_close(struct engine_wait *w)
@@ -306,13 +307,13 @@ void engine_wait_close(struct engine_wait *w)
 		engine_set_put(w->set);
 	if (engine_wait_descriptor(w) < 0)
 		return;
-	if (w->nested)
+	if (w->is_poll_set)
 		platform_nest_close(engine_wait_descriptor(w));
 	else
 		platform_bell_close(engine_wait_descriptor(w));
 }
 
-enum fi_wait_obj engine_wait_told(enum fi_wait_obj obj, const struct engine_waitset *set)
+enum fi_wait_obj engine_wait_obj(enum fi_wait_obj obj, const struct engine_waitset *set)
 {
 	if (set)
 		obj = set->obj;
@@ -344,6 +345,6 @@ int engine_wait_control(struct engine_wait *w, int command, void *arg)
 		return engine_wait_give(w, arg);
 	if (command != FI_GETWAITOBJ)
 		return -FI_ENOSYS;
-	*(enum fi_wait_obj *)arg = engine_wait_told(w->obj, w->set);
+	*(enum fi_wait_obj *)arg = engine_wait_obj(w->obj, w->set);
 	return 0;
 }

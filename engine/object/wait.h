@@ -41,8 +41,8 @@ void engine_wait_close(struct engine_wait *w);
  */
 int engine_wait_control(struct engine_wait *w, int command, void *arg);
 
-/* engine_wait_told - what FI_GETWAITOBJ says of an object that was opened with @obj: in a set, what the set is */
-enum fi_wait_obj engine_wait_told(enum fi_wait_obj obj, const struct engine_waitset *set);
+/* engine_wait_obj - what FI_GETWAITOBJ says of an object that was opened with @obj: in a set, what the set is */
+enum fi_wait_obj engine_wait_obj(enum fi_wait_obj obj, const struct engine_waitset *set);
 
 /* engine_wait_blocks - may the object's own blocking call be used? */
 static inline bool engine_wait_blocks(const struct engine_wait *w)

@@ -26,7 +26,7 @@ void engine_set_put(struct engine_waitset *set)
 {
 	if (atomic_fetch_sub_explicit(&set->refs, 1, memory_order_acq_rel) > 1)
 		return;
-	engine_nest_close(&set->nest);
+	engine_poll_set_close(&set->poll_set);
 	platform_lock_fini(&set->lock);
 	engine_fabric_put(set->fabric);
 	platform_free(set);
@@ -46,10 +46,10 @@ static int engine_set_hold(struct engine_waitset *set, struct engine_domain *dom
 {
 	int ret = 0;
 
-	if (!engine_nest_here(&set->nest) || engine_auto_needed(domain))
+	if (!engine_poll_set_here(&set->poll_set) || engine_auto_needed(domain))
 		return 0;
 	engine_enter(domain);
-	ret = engine_nest_add(&set->nest, domain);
+	ret = engine_poll_set_add(&set->poll_set, domain);
 	engine_leave(domain);
 	return ret;
 }
@@ -88,7 +88,7 @@ void engine_wait_part(struct engine_wait *w)
 {
 	list_remove(&w->member);
 	if (w->set && !engine_set_shares(w))
-		engine_nest_remove(&w->set->nest, w->domain);
+		engine_poll_set_remove(&w->set->poll_set, w->domain);
 }
 
 int engine_waitset_join(struct engine_eq *eq, struct fid_wait *fid)
@@ -100,8 +100,8 @@ int engine_waitset_join(struct engine_eq *eq, struct fid_wait *fid)
 		return engine_refuse(eq->fabric->family, FI_LOG_EQ, -FI_EINVAL, OPEN_WAIT,
 				     "FI_WAIT_SET, and wait_set is none of the same fabric");
 	platform_lock(&set->lock);
-	if (engine_nest_here(&set->nest))
-		ret = engine_eq_join(eq, &set->nest);
+	if (engine_poll_set_here(&set->poll_set))
+		ret = engine_eq_join(eq, &set->poll_set);
 	if (!ret) {
 		eq->set = set;
 		engine_ref(&set->refs);
@@ -115,7 +115,7 @@ void engine_waitset_leave(struct engine_eq *eq)
 {
 	platform_lock(&eq->set->lock);
 	list_remove(&eq->member);
-	engine_eq_part(eq, &eq->set->nest);
+	engine_eq_part(eq, &eq->set->poll_set);
 	platform_unlock(&eq->set->lock);
 	engine_set_put(eq->set);
 	eq->set = NULL;
@@ -127,9 +127,9 @@ static int engine_set_open(struct engine_waitset *set)
 	struct list *node, *after;
 	int ret;
 
-	if (engine_nest_here(&set->nest))
+	if (engine_poll_set_here(&set->poll_set))
 		return 0;
-	ret = engine_nest_open(&set->nest);
+	ret = engine_poll_set_open(&set->poll_set);
 	list_for_each(node, after, &set->members)
 		if (!ret)
 			ret = engine_set_hold(
@@ -137,7 +137,7 @@ static int engine_set_open(struct engine_waitset *set)
 	list_for_each(node, after, &set->eqs)
 		if (!ret)
 			ret = engine_eq_join(container_of(node, struct engine_eq, member),
-					     &set->nest);
+					     &set->poll_set);
 	return ret;
 }
 
@@ -173,8 +173,8 @@ static int engine_set_arm(struct engine_waitset *set)
 	int ret = 0;
 
 	/* Those who sleep on it already have to see that it rang. */
-	if (engine_nest_here(&set->nest) && set->asleep <= 1)
-		platform_bell_clear(set->nest.bell);
+	if (engine_poll_set_here(&set->poll_set) && set->asleep <= 1)
+		platform_bell_clear(set->poll_set.bell);
 	list_for_each(node, after, &set->members) {
 		ret = engine_wait_try(container_of(node, struct engine_wait, member));
 		if (ret)
@@ -213,7 +213,7 @@ static void engine_set_sleep(struct engine_waitset *set, uint64_t end_ns)
 	set->asleep++;
 	ret = engine_set_open(set);
 	if (!ret) {
-		on[0] = set->nest.nest;
+		on[0] = set->poll_set.poll_set;
 		cnt = 1;
 		ns = UINT64_MAX; /* the timers of the domains ring there too */
 		ret = engine_set_arm(set);
@@ -244,10 +244,10 @@ static int engine_waitset_wait(struct fid_wait *fid, int timeout)
 			ret = -FI_ETIMEDOUT;
 			break;
 		}
-		if (!engine_spin(&spin, &set->patience))
+		if (!engine_spin(&spin, &set->spin_budget))
 			engine_set_sleep(set, end_ns);
 	}
-	engine_spin_end(&spin, &set->patience);
+	engine_spin_end(&spin, &set->spin_budget);
 	return ret;
 }
 
@@ -290,10 +290,10 @@ int engine_waitset_give(struct engine_waitset *set, int *descriptor)
 		ret = set->obj == FI_WAIT_UNSPEC ? engine_set_open(set) : -FI_ENODATA;
 		set->given = !ret;
 		if (!ret && engine_set_ready(set))
-			platform_bell_ring(set->nest.bell);
+			platform_bell_ring(set->poll_set.bell);
 	}
 	if (!ret)
-		*descriptor = set->nest.nest;
+		*descriptor = set->poll_set.poll_set;
 	platform_unlock(&set->lock);
 	return ret;
 }
@@ -308,7 +308,7 @@ static int engine_waitset_control(struct fid *fid, int command, void *arg)
 		return engine_waitset_give(set, arg);
 	if (command != FI_GETWAITOBJ)
 		return -FI_ENOSYS;
-	*(enum fi_wait_obj *)arg = engine_wait_told(set->obj, set);
+	*(enum fi_wait_obj *)arg = engine_wait_obj(set->obj, set);
 	return 0;
 }
 
@@ -378,7 +378,7 @@ int engine_waitset_open(struct fid_fabric *fid, struct fi_wait_attr *attr,
 		return -FI_ENOMEM;
 	set->given = attr->wait_obj == FI_WAIT_FD;
 	if (set->given)
-		ret = engine_nest_open(&set->nest);
+		ret = engine_poll_set_open(&set->poll_set);
 	if (ret) {
 		platform_free(set);
 		return ret;

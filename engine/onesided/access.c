@@ -104,7 +104,8 @@ ssize_t engine_access(struct engine_ctx *ctx, const struct engine_access *access
 	if (access->flags & ENGINE_INJECT && engine_tx_keep(tx)) {
 		ep->access_cnt--;
 		ep->queued_cnt--;
-		peer->after_large |= !!(tx->flags & ENGINE_FENCE); /* for the one in its place */
+		peer->after_large |= !!(tx->flags &
+					ENGINE_FENCE); /* for the one in its place */
 		pool_put(&ep->tx_pool, tx);
 		return -FI_EAGAIN;
 	}
@@ -180,9 +181,9 @@ static size_t engine_request_max(const struct wire_ops *wire)
 }
 
 /* May it come before its turn if it is sent now, and is too large to be held without credit? */
-static bool engine_comes_early(const struct engine_peer *peer, const struct engine_tx *tx)
+static bool engine_may_overtake(const struct engine_peer *peer, const struct engine_tx *tx)
 {
-	return tx->len > ENGINE_EARLY_LEN && engine_lane_busy(peer);
+	return tx->len > ENGINE_REORDER_LEN && engine_lane_busy(peer);
 }
 
 /* Does a write travel with its header? */
@@ -211,7 +212,7 @@ static void engine_request_left(struct engine_peer *peer, struct engine_tx *tx)
 
 static int engine_write_inline(struct engine_peer *peer, struct engine_tx *tx)
 {
-	bool early = engine_comes_early(peer, tx);
+	bool early = engine_may_overtake(peer, tx);
 	struct packet *packet;
 	char *at;
 
@@ -309,7 +310,7 @@ static int engine_atomic_start(struct engine_peer *peer, struct engine_tx *tx)
 	size_t bytes = 0;
 	char *at;
 
-	if (engine_comes_early(peer, tx)) {
+	if (engine_may_overtake(peer, tx)) {
 		engine_ask(peer);
 		return -FI_EAGAIN;
 	}

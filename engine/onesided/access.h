@@ -48,8 +48,8 @@ struct engine_access {
 	const struct packet_target *targets; /* len in bytes */
 	size_t target_cnt;
 	const struct engine_update *update; /* PACKET_ATOMIC */
-	struct engine_cntr
-		*also; /* ENGINE_DEFERRED: counts its end; NULL or held, taken on success */
+	struct engine_cntr *
+		work_cntr; /* ENGINE_DEFERRED: counts its end; NULL or held, taken on success */
 };
 
 /* Room for what a struct engine_access points to. */
@@ -108,7 +108,7 @@ static inline bool engine_access_small(const struct engine_access *access)
 	return access->op != PACKET_READ && access->iov_cnt == 1 && access->target_cnt == 1 &&
 	       access->iov && access->iov->iov_base &&
 	       access->iov->iov_len == access->targets[0].len &&
-	       access->targets[0].len <= ENGINE_EARLY_LEN && access->targets[0].len &&
+	       access->targets[0].len <= ENGINE_REORDER_LEN && access->targets[0].len &&
 	       !(access->flags & ~(ENGINE_COMPLETE | ENGINE_INJECT | ENGINE_MORE |
 				   ENGINE_DELIVERED | ENGINE_ARRIVED)) &&
 	       (access->op == PACKET_WRITE || !access->update->compare_cnt);
@@ -190,7 +190,7 @@ static inline void engine_tx_access(struct engine_tx *tx, const struct engine_ac
 	tx->data = access->data;
 	tx->len = len;
 	tx->flags = access->flags;
-	tx->also = access->also;
+	tx->work_cntr = access->work_cntr;
 	tx->kind = access->op;
 	tx->iov_cnt = (uint32_t)iov_cnt;
 	for (size_t i = 0; i < iov_cnt; i++)

@@ -42,7 +42,7 @@ static void engine_acks_tell(struct engine_ep *ep, bool hold)
 			list_remove(&peer->ack_link);
 			peer->ack_due = ACK_NONE;
 		}
-		if (seq != peer->ack_told)
+		if (seq != peer->ack_sent)
 			engine_ack(peer, seq, hold);
 	}
 }

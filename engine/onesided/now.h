@@ -107,7 +107,7 @@ static engine_path bool engine_now_to(struct engine_ctx *ctx, struct engine_peer
 
 /*
  * engine_access_on - send it to a peer that is ready, over the wire that is its route
- * @access: of one place here and one there, ENGINE_EARLY_LEN bytes at most, without values to compare with
+ * @access: of one place here and one there, ENGINE_REORDER_LEN bytes at most, without values to compare with
  * @wire:   that wire's ops; a constant where the provider instantiates this
  * Returns false when there is no room (nothing happened).
  */

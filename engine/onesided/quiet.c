@@ -19,7 +19,7 @@ static void engine_quiet_error(struct engine_peer *peer, int err, bool told)
 		.flags = FI_RMA | FI_WRITE,
 		.err = -err,
 		.prov_errno = -err,
-		.src_addr = peer->told,
+		.src_addr = peer->cq_addr,
 	};
 
 	if (!peer->quiet_errors++)
@@ -39,13 +39,13 @@ int engine_quiet_refused(struct engine_peer *peer, uint32_t seq, int err)
 	    (int32_t)(peer->quiet_seq - seq) <= 0)
 		return -FI_EINVAL;
 	peer->quiet_cnt--;
-	engine_quiet_error(peer, err, (int32_t)(peer->quiet_told_seq - seq) > 0);
+	engine_quiet_error(peer, err, (int32_t)(peer->quiet_reported_seq - seq) > 0);
 	return 0;
 }
 
 void engine_quiet_lost(struct engine_peer *peer, int err)
 {
-	bool told = (int32_t)(peer->quiet_told_seq - peer->acked) > 0;
+	bool told = (int32_t)(peer->quiet_reported_seq - peer->acked) > 0;
 	bool any = peer->quiet_cnt;
 
 	engine_quiet_begin(peer);

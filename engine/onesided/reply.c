@@ -161,7 +161,7 @@ int engine_request_get(struct engine_rx_ctx *ctx, struct engine_peer *peer,
 	if (bytes > WIRE_REQUEST_MAX) {
 		ret = reply_large(peer, read.id, &landing, bytes);
 		if (!ret) {
-			engine_request_told(ctx, &landing, FI_REMOTE_READ);
+			engine_request_completed(ctx, &landing, FI_REMOTE_READ);
 			return 0;
 		}
 	} else if (answer_claim(peer, read.id, bytes, &answer)) {
@@ -171,7 +171,7 @@ int engine_request_get(struct engine_rx_ctx *ctx, struct engine_peer *peer,
 		else
 			copy_from_iov(answer.at, landing.iov, landing.iov_cnt, 0, bytes);
 		answer_send(peer, &answer);
-		engine_request_told(ctx, &landing, FI_REMOTE_READ);
+		engine_request_completed(ctx, &landing, FI_REMOTE_READ);
 	} else {
 		ret = -FI_ENOMEM;
 	}

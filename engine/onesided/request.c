@@ -93,31 +93,32 @@ static void regions_count(const struct engine_landing *landing, uint64_t access)
 	}
 }
 
-void engine_request_told_of(struct engine_rx_ctx *ctx, const struct engine_landing *landing,
-			    uint64_t kind, uint64_t access)
+void engine_request_completed_of(struct engine_rx_ctx *ctx,
+				 const struct engine_landing *landing, uint64_t kind,
+				 uint64_t access)
 {
 	uint64_t len = 0;
 
 	for (uint32_t i = 0; i < landing->mr_cnt; i++)
 		len += landing->len[i];
 	regions_count(landing, access);
-	request_told_bytes(ctx, kind, len);
+	request_completed_bytes(ctx, kind, len);
 }
 
-void engine_request_told(struct engine_rx_ctx *ctx, const struct engine_landing *landing,
-			 uint64_t access)
+void engine_request_completed(struct engine_rx_ctx *ctx, const struct engine_landing *landing,
+			      uint64_t access)
 {
-	engine_request_told_of(ctx, landing, access, access);
+	engine_request_completed_of(ctx, landing, access, access);
 }
 
-void engine_request_told_data(struct engine_rx_ctx *ctx, struct engine_peer *peer,
-			      uint64_t flags, uint64_t data, size_t len)
+void engine_request_completed_data(struct engine_rx_ctx *ctx, struct engine_peer *peer,
+				   uint64_t flags, uint64_t data, size_t len)
 {
 	struct cq_entry entry = {
 		.flags = FI_REMOTE_CQ_DATA | FI_REMOTE_WRITE | flags,
 		.len = len,
 		.data = data,
-		.src = peer->told,
+		.src = peer->cq_addr,
 	};
 
 	if (ctx->cq)
@@ -126,6 +127,6 @@ void engine_request_told_data(struct engine_rx_ctx *ctx, struct engine_peer *pee
 
 void engine_request_refuse(struct engine_peer *peer, uint64_t which, int err)
 {
-	peer->naks_told += !(which >> 32);
+	peer->naks_sent += !(which >> 32);
 	engine_ctl(peer, PACKET_NAK, which, (uint64_t)-err, NULL);
 }

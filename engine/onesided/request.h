@@ -47,19 +47,20 @@ int engine_request_land(struct engine_ep *ep, const struct request *r, uint64_t 
 			struct engine_landing *landing);
 
 /*
- * engine_request_told_of - tell the program what a peer has done to its memory: the endpoint, that it was
+ * engine_request_completed_of - tell the program what a peer has done to its memory: the endpoint, that it was
  * read or written, by @kind, and the regions, what it needed
- * engine_request_told - the same, where @access is both
+ * engine_request_completed - the same, where @access is both
  * Source: fi_endpoint(3), fi_ep_bind; fi_mr(3), fi_mr_bind.
  */
-void engine_request_told_of(struct engine_rx_ctx *ctx, const struct engine_landing *landing,
-			    uint64_t kind, uint64_t access);
-void engine_request_told(struct engine_rx_ctx *ctx, const struct engine_landing *landing,
-			 uint64_t access);
+void engine_request_completed_of(struct engine_rx_ctx *ctx,
+				 const struct engine_landing *landing, uint64_t kind,
+				 uint64_t access);
+void engine_request_completed(struct engine_rx_ctx *ctx, const struct engine_landing *landing,
+			      uint64_t access);
 
-/* engine_request_told_data - a write or atomic came with data, which the queue tells; @flags: FI_RMA or FI_ATOMIC */
-void engine_request_told_data(struct engine_rx_ctx *ctx, struct engine_peer *peer,
-			      uint64_t flags, uint64_t data, size_t len);
+/* engine_request_completed_data - a write or atomic came with data, which the queue tells; @flags: FI_RMA or FI_ATOMIC */
+void engine_request_completed_data(struct engine_rx_ctx *ctx, struct engine_peer *peer,
+				   uint64_t flags, uint64_t data, size_t len);
 
 /* engine_request_refuse - tell the initiator; @which: id or seq of the request, @err: -FI_E* */
 void engine_request_refuse(struct engine_peer *peer, uint64_t which, int err);
@@ -108,7 +109,8 @@ static engine_path int request_place(struct engine_peer *peer, const struct pack
 }
 
 /* @kind: FI_REMOTE_READ or FI_REMOTE_WRITE */
-static inline void request_told_bytes(struct engine_rx_ctx *ctx, uint64_t kind, uint64_t len)
+static inline void request_completed_bytes(struct engine_rx_ctx *ctx, uint64_t kind,
+					   uint64_t len)
 {
 	engine_count(ctx->cntr[kind & FI_REMOTE_READ ? ENGINE_CNTR_REMOTE_READ
 						     : ENGINE_CNTR_REMOTE_WRITE],

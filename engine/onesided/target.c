@@ -35,7 +35,7 @@ int engine_request_write(struct engine_rx_ctx *ctx, struct engine_peer *peer,
 	else
 		engine_land(peer, iov, cnt, 0, payload, packet->len);
 	engine_mr_count(mr, FI_REMOTE_WRITE, packet->len);
-	request_told_bytes(ctx, FI_REMOTE_WRITE, packet->len);
+	request_completed_bytes(ctx, FI_REMOTE_WRITE, packet->len);
 	return 0;
 }
 
@@ -61,9 +61,9 @@ static int request_write(struct engine_rx_ctx *ctx, struct engine_peer *peer,
 		return 0;
 	}
 	engine_land(peer, landing.iov, landing.iov_cnt, 0, r.carried, r.len);
-	engine_request_told(ctx, &landing, FI_REMOTE_WRITE);
+	engine_request_completed(ctx, &landing, FI_REMOTE_WRITE);
 	if (packet->flags & PACKET_CQ_DATA)
-		engine_request_told_data(ctx, peer, FI_RMA, packet->data, r.len);
+		engine_request_completed_data(ctx, peer, FI_RMA, packet->data, r.len);
 	landing_release(&landing);
 	return 0;
 }
@@ -78,9 +78,9 @@ void engine_landed(struct engine_rx *rx)
 {
 	struct engine_peer *peer = rx->peer;
 
-	engine_request_told(rx->ctx, rx->landing, FI_REMOTE_WRITE);
+	engine_request_completed(rx->ctx, rx->landing, FI_REMOTE_WRITE);
 	if (rx->flags & PACKET_CQ_DATA)
-		engine_request_told_data(rx->ctx, peer, FI_RMA, rx->data, rx->len);
+		engine_request_completed_data(rx->ctx, peer, FI_RMA, rx->data, rx->len);
 	engine_landing_drop(peer->ep, rx->landing);
 	rx->landing = NULL;
 	pool_put(&peer->ep->domain->rx_pool, rx);

@@ -143,7 +143,7 @@ static engine_path int update_place(struct engine_rx_ctx *ctx, struct engine_pee
 		ret = update_do(peer, u, iov, cnt);
 	if (likely(!ret)) {
 		engine_mr_count(mr, access, u->bytes);
-		request_told_bytes(ctx, update_kind(u), u->bytes);
+		request_completed_bytes(ctx, update_kind(u), u->bytes);
 	}
 	return ret;
 }
@@ -159,9 +159,10 @@ static int update_places(struct engine_rx_ctx *ctx, struct engine_peer *peer,
 		return ret;
 	ret = update_do(peer, u, landing.iov, landing.iov_cnt);
 	if (!ret) {
-		engine_request_told_of(ctx, &landing, update_kind(u), update_access(u));
+		engine_request_completed_of(ctx, &landing, update_kind(u), update_access(u));
 		if (packet->flags & PACKET_CQ_DATA)
-			engine_request_told_data(ctx, peer, FI_ATOMIC, packet->data, u->bytes);
+			engine_request_completed_data(ctx, peer, FI_ATOMIC, packet->data,
+						      u->bytes);
 	}
 	landing_release(&landing);
 	return ret;

@@ -91,7 +91,7 @@ static void engine_hello(struct engine_peer *peer, struct hello *hello)
 		.epoch = ep->epoch,
 		.window = peer->window,
 		.seq = (uint32_t)peer->tx_seq,
-		.life = peer->life,
+		.incarnation = peer->incarnation,
 		.addr = ep->address,
 	};
 	hello->proof = engine_auth_proof(&ep->auth, hello);
@@ -144,9 +144,9 @@ static void engine_peer_unmet(struct engine_peer *peer, uint64_t now)
 	const struct engine_family *family = peer->ep->family;
 	char bytes[ENGINE_NAME_MAX], name[ENGINE_NAME_MAX + 32];
 
-	if (peer->ep->unmet_told || now - peer->since_ns < UNMET_NS)
+	if (peer->ep->unmet_logged || now - peer->since_ns < UNMET_NS)
 		return;
-	peer->ep->unmet_told = true;
+	peer->ep->unmet_logged = true;
 	family->addr_str(bytes, family->addr_write(&peer->address, bytes), name, sizeof(name));
 	FI_WARN(family->provider, FI_LOG_EP_CTRL,
 		"nobody answers at %s yet: what is for it waits, and is tried again. Is the program there "
@@ -246,15 +246,17 @@ static struct engine_peer *engine_peer_by_hello(struct engine_ep *ep, const stru
  * wire still brings of an old conn may come after what another wire brings of a new one.
  *
  * Returns a number below zero for a hello of a past that the other side has given up, zero for
- * one more conn of the life we are in, above zero when the other side has begun another.
+ * one more conn of the incarnation we are in, above zero when the other side has begun another.
  */
 static int32_t engine_hello_age(const struct engine_peer *peer, const struct hello *hello)
 {
-	return peer->epoch == hello->epoch ? (int32_t)(hello->life - peer->peer_life) : 1;
+	return peer->epoch == hello->epoch
+		       ? (int32_t)(hello->incarnation - peer->peer_incarnation)
+		       : 1;
 }
 
-/* The other side is in another life: it is another program, or has given up the conns of the last one. */
-static void engine_life_over(struct engine_peer *peer, const struct hello *hello)
+/* The other side is in another incarnation: it is another program, or has given up the conns of the last one. */
+static void engine_incarnation_over(struct engine_peer *peer, const struct hello *hello)
 {
 	if (peer->epoch != hello->epoch)
 		engine_peer_lost(peer, -FI_ECONNRESET, false);
@@ -279,9 +281,9 @@ int engine_accept(struct wire *wire, const struct hello *hello, struct engine_pe
 	if (!peer->self) {
 		if (engine_hello_age(peer, hello) < 0)
 			return -FI_ECONNRESET;
-		/* With nothing up, what was queued since the end of the last life is for this one. */
+		/* With nothing up, what was queued since the end of the last incarnation is for this one. */
 		if (peer->up && engine_hello_age(peer, hello) > 0)
-			engine_life_over(peer, hello);
+			engine_incarnation_over(peer, hello);
 		if (peer->conns[wire->idx] && peer->ours & bit) {
 			if (ep->epoch < hello->epoch)
 				return -FI_EALREADY;
@@ -296,21 +298,21 @@ int engine_accept(struct wire *wire, const struct hello *hello, struct engine_pe
 	return 0;
 }
 
-/* What the first conn of a life brings. */
+/* What the first conn of an incarnation brings. */
 static void engine_peer_meet(struct engine_peer *peer, const struct hello *hello)
 {
 	peer->gone = false;
 	peer->epoch = hello->epoch;
 	peer->rx_epoch = PACKET_EPOCH(hello->epoch);
-	peer->peer_life = hello->life;
+	peer->peer_incarnation = hello->incarnation;
 	peer->rx_seq = hello->seq;
 	peer->credit = peer->credit_max = hello->window;
-	peer->allowed = peer->window;
-	peer->owed = 0;
+	peer->rx_window = peer->window;
+	peer->credit_due = 0;
 	peer->acked = peer->lane_seq = peer->asks_seq = (uint32_t)peer->tx_seq;
 	peer->ack_tx_seq = peer->tx_seq;
-	peer->ack_told = hello->seq;
-	peer->naks_told = peer->naks_heard = 0;
+	peer->ack_sent = hello->seq;
+	peer->naks_sent = peer->naks_heard = 0;
 	peer->ack_waits = false;
 	engine_quiet_begin(peer);
 	peer->several = false;
@@ -358,9 +360,9 @@ void engine_conn_up(struct wire_conn *conn, const struct hello *hello)
 		return;
 	}
 	if (peer->up && engine_hello_age(peer, hello) > 0) {
-		/* What we said on this conn is of the life that ends here: begin anew. */
+		/* What we said on this conn is of the incarnation that ends here: begin anew. */
 		engine_conn_forsake(peer, conn);
-		engine_life_over(peer, hello);
+		engine_incarnation_over(peer, hello);
 		return;
 	}
 	if (!peer->up)

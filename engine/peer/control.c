@@ -66,9 +66,9 @@ void engine_ack(struct engine_peer *peer, uint32_t seq, bool hold)
 	hold &= peer->tx_seq != peer->ack_tx_seq && peer->conn && peer->wire->hold;
 
 	peer->ack_tx_seq = peer->tx_seq;
-	peer->ack_told = seq;
-	if (!engine_ctl_claim(peer, PACKET_ACK, peer->naks_told, seq, NULL, hold))
-		engine_ctl_queue(peer, PACKET_ACK, peer->naks_told, seq, NULL);
+	peer->ack_sent = seq;
+	if (!engine_ctl_claim(peer, PACKET_ACK, peer->naks_sent, seq, NULL, hold))
+		engine_ctl_queue(peer, PACKET_ACK, peer->naks_sent, seq, NULL);
 }
 
 void engine_ask(struct engine_peer *peer)

@@ -24,7 +24,8 @@ static inline void engine_header_to(struct engine_peer *peer, struct packet *pac
 	packet->len = len;
 	packet->seq = (uint32_t)peer->tx_seq;
 	packet->ack = (uint16_t)peer->rx_seq;
-	packet->credits = unlikely(peer->owed >= CREDIT_UNIT) ? engine_take_owed(peer) : 0;
+	packet->credits = unlikely(peer->credit_due >= CREDIT_UNIT) ? engine_credit_take(peer)
+								    : 0;
 }
 
 static inline void engine_header(struct engine_peer *peer, struct packet *packet, uint8_t op,

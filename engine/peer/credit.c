@@ -5,26 +5,27 @@
 #include "credit.h"
 #include "control.h"
 
-uint16_t engine_take_owed(struct engine_peer *peer)
+uint16_t engine_credit_take(struct engine_peer *peer)
 {
-	uint32_t units = peer->owed / CREDIT_UNIT;
+	uint32_t units = peer->credit_due / CREDIT_UNIT;
 
 	if (units > UINT16_MAX)
 		units = UINT16_MAX;
-	peer->owed -= units * CREDIT_UNIT;
-	peer->allowed += units * CREDIT_UNIT;
+	peer->credit_due -= units * CREDIT_UNIT;
+	peer->rx_window += units * CREDIT_UNIT;
 	return (uint16_t)units;
 }
 
 void engine_credits_back(struct engine_peer *peer, uint16_t credits)
 {
-	peer->owed += credits * CREDIT_UNIT;
-	peer->allowed -= credits * CREDIT_UNIT;
+	peer->credit_due += credits * CREDIT_UNIT;
+	peer->rx_window -= credits * CREDIT_UNIT;
 }
 
 void engine_grant(struct engine_peer *peer, size_t len)
 {
-	peer->owed += (uint32_t)len;
-	if (peer->owed >= peer->window / 2 && peer->owed >= CREDIT_UNIT && peer->conn)
+	peer->credit_due += (uint32_t)len;
+	if (peer->credit_due >= peer->window / 2 && peer->credit_due >= CREDIT_UNIT &&
+	    peer->conn)
 		engine_ctl(peer, PACKET_CREDIT, 0, 0, NULL);
 }

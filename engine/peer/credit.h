@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
  * Credit: what a peer may send ahead of its receives, and what it is granted again (engine_peer.window,
- * allowed, owed, credit). A header carries a grant in units of CREDIT_UNIT bytes; where nothing is sent
+ * rx_window, credit_due, credit). A header carries a grant in units of CREDIT_UNIT bytes; where nothing is sent
  * to the peer, a packet of its own does.
  *
  * The caller holds the domain.
@@ -11,8 +11,8 @@
 
 #include "peer.h"
 
-/* engine_take_owed - credits for the next packet to this peer, in CREDIT_UNIT bytes */
-uint16_t engine_take_owed(struct engine_peer *peer);
+/* engine_credit_take - credits for the next packet to this peer, in CREDIT_UNIT bytes */
+uint16_t engine_credit_take(struct engine_peer *peer);
 /* engine_credits_back - the packet that carried them was not sent */
 void engine_credits_back(struct engine_peer *peer, uint16_t credits);
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * A peer is given up: its conns end, and its credit and control packets begin anew with the next life. What was
+ * A peer is given up: its conns end, and its credit and control packets begin anew with the next incarnation. What was
  * under way with it fails above (domain->ops->lost). Called with the domain held.
  */
 #include "lost.h"
@@ -16,7 +16,7 @@ void engine_peer_lost(struct engine_peer *peer, int err, bool orderly)
 		if (peer->conns[i])
 			engine_conn_end(peer, i);
 	peer->state = PEER_IDLE;
-	peer->life = ++ep->life;
+	peer->incarnation = ++ep->incarnation;
 	peer->ready = 0;
 	peer->unreachable = 0;
 	ep->budget += peer->window;

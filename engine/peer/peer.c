@@ -24,7 +24,8 @@ static void engine_peer_place(struct engine_peer *peer, fi_addr_t addr)
 	bool renamed = peer->addr != addr;
 
 	peer->addr = addr;
-	peer->told = peer->ep->av ? av_told(&peer->ep->av->table, addr) : FI_ADDR_NOTAVAIL;
+	peer->cq_addr = peer->ep->av ? av_cq_addr(&peer->ep->av->table, addr)
+				     : FI_ADDR_NOTAVAIL;
 	if (renamed && peer->ep->srx)
 		peer->ep->domain->ops->renamed(peer);
 }
@@ -37,7 +38,7 @@ struct engine_peer *engine_peer_new(struct engine_ep *ep, const struct weft_addr
 	if (!peer)
 		return NULL;
 	peer->ep = ep;
-	peer->life = ep->life;
+	peer->incarnation = ep->incarnation;
 	peer->checked = ep->checks - 1; /* not yet */
 	engine_peer_place(peer, addr);
 	peer->address = *address;
@@ -50,7 +51,7 @@ struct engine_peer *engine_peer_new(struct engine_ep *ep, const struct weft_addr
 	list_init(&peer->receiving);
 	list_init(&peer->arriving);
 	list_init(&peer->filling);
-	list_init(&peer->early);
+	list_init(&peer->reorder);
 	list_init(&peer->ctl);
 	list_init(&peer->unacked);
 	list_init(&peer->replies);
@@ -202,7 +203,7 @@ void engine_peer_block(struct engine_peer *peer)
 	if (!list_empty(&peer->blocked))
 		return;
 	list_push(&peer->ep->blocked, &peer->blocked);
-	engine_rouse(peer->ep->domain);
+	engine_wake(peer->ep->domain);
 }
 
 void engine_peer_free(struct engine_peer *peer)

@@ -29,7 +29,7 @@ static inline void engine_quiet_add(struct engine_peer *peer, struct engine_tx_c
 	peer->quiet_cnt++;
 	peer->quiet_seq = seq + 1;
 	if (!(flags & ENGINE_INJECT))
-		peer->quiet_told_seq = seq + 1;
+		peer->quiet_reported_seq = seq + 1;
 }
 
 /* engine_quiet_acked - everything before peer->acked has been carried out, or was refused */
@@ -43,11 +43,11 @@ static inline void engine_quiet_acked(struct engine_peer *peer)
 		peer->quiet_cnt = (uint32_t)left;
 }
 
-/* engine_quiet_begin - a life with the peer begins, or ends: there are none */
+/* engine_quiet_begin - an incarnation of the peer begins, or ends: there are none */
 static inline void engine_quiet_begin(struct engine_peer *peer)
 {
 	peer->quiet_cnt = peer->quiet_errors = 0;
-	peer->quiet_seq = peer->quiet_told_seq = peer->acked;
+	peer->quiet_seq = peer->quiet_reported_seq = peer->acked;
 }
 
 #endif

@@ -30,7 +30,7 @@ static uint64_t engine_wire_arm(struct engine_ep *ep, uint32_t wire_idx)
 	if (!w->ops->arm)
 		return NAP_NS;
 	ns = w->ops->arm(w->wire);
-	return w->nested || !w->ops->bell ? ns : engine_least(ns, NAP_NS);
+	return w->bell_polled || !w->ops->bell ? ns : engine_least(ns, NAP_NS);
 }
 
 static uint64_t engine_wires_arm(struct engine_domain *domain)
@@ -120,7 +120,7 @@ uint64_t engine_waiter_arm(struct engine_domain *domain)
 	domain->waiter.armed = true;
 	limit = engine_wires_arm(domain);
 	if (!limit) {
-		engine_rouse(domain);
+		engine_wake(domain);
 		engine_armed_round(domain);
 		return 0;
 	}

@@ -13,7 +13,7 @@
 /* Is this a request that is too large to be held, and has no credit for it? */
 static bool engine_is_large(const struct packet *packet)
 {
-	return engine_is_request(packet) && packet->len > ENGINE_EARLY_MAX &&
+	return engine_is_request(packet) && packet->len > ENGINE_REORDER_MAX &&
 	       !(packet->flags & PACKET_COUNTED);
 }
 
@@ -33,7 +33,7 @@ static int engine_held_request(struct engine_held *held)
 }
 
 /* A message that waited for its turn has it. 0 or -FI_ENOMEM */
-static int engine_early_turn(struct engine_ep *ep, struct engine_held *held)
+static int engine_reorder_turn(struct engine_ep *ep, struct engine_held *held)
 {
 	struct engine_peer *peer = held->peer;
 	struct engine_rxq *q = held->ctx->q;
@@ -41,10 +41,10 @@ static int engine_early_turn(struct engine_ep *ep, struct engine_held *held)
 	struct engine_rx *rx;
 
 	list_remove(&held->link);
-	peer->early_cnt--;
+	peer->reorder_cnt--;
 	peer->rx_seq++;
 	if (engine_is_request(&held->packet)) {
-		peer->early_large -= engine_is_large(&held->packet);
+		peer->reorder_large -= engine_is_large(&held->packet);
 		return engine_held_request(held);
 	}
 	if (held->packet.op == PACKET_EAGER && held->packet.flags & PACKET_ACKED)
@@ -68,26 +68,26 @@ static int engine_early_turn(struct engine_ep *ep, struct engine_held *held)
  * Is this a request that no sender lets overtake anything? Only what was sent before a change of
  * route can come after it: then it is kept, at most as many as a peer has under way.
  */
-static bool engine_early_refused(struct engine_peer *peer, const struct packet *packet)
+static bool engine_reorder_refused(struct engine_peer *peer, const struct packet *packet)
 {
 	if (!engine_is_large(packet))
 		return false;
-	return !peer->several || peer->early_large >= ENGINE_ASKED_MAX;
+	return !peer->several || peer->reorder_large >= ENGINE_ASKED_MAX;
 }
 
 /* A message overtook another: keep it in its place. */
-static int engine_early(struct engine_rx_ctx *ctx, struct engine_peer *peer,
-			const struct packet *packet, const void *payload, size_t avail,
-			struct wire_dest *dest)
+static int engine_reorder(struct engine_rx_ctx *ctx, struct engine_peer *peer,
+			  const struct packet *packet, const void *payload, size_t avail,
+			  struct wire_dest *dest)
 {
 	struct engine_held *held;
-	struct list *at = peer->early.prev;
+	struct list *at = peer->reorder.prev;
 
 	if ((int32_t)(packet->seq - peer->rx_seq) < 0)
 		return -FI_EINVAL;
-	if (engine_early_refused(peer, packet))
+	if (engine_reorder_refused(peer, packet))
 		return -FI_EINVAL;
-	while (at != &peer->early) {
+	while (at != &peer->reorder) {
 		uint32_t seq = container_of(at, struct engine_held, link)->packet.seq;
 
 		if (seq == packet->seq)
@@ -99,10 +99,10 @@ static int engine_early(struct engine_rx_ctx *ctx, struct engine_peer *peer,
 	held = engine_hold(ctx, peer, packet, payload, avail, dest);
 	if (!held)
 		return -FI_ENOMEM;
-	held->state = HELD_EARLY;
+	held->state = HELD_REORDER;
 	list_insert_after(at, &held->link);
-	peer->early_large += engine_is_large(packet);
-	peer->early_cnt++;
+	peer->reorder_large += engine_is_large(packet);
+	peer->reorder_cnt++;
 	return 0;
 }
 
@@ -180,21 +180,21 @@ static int engine_message(struct engine_ep *ep, struct wire_conn *conn,
 			return -FI_ENOMEM;
 	}
 	if ((eager && packet->len > ENGINE_FREE_MAX) || packet->flags & PACKET_COUNTED) {
-		if (packet->len > EAGER_LIMIT || packet->len > peer->allowed)
+		if (packet->len > EAGER_LIMIT || packet->len > peer->rx_window)
 			return -FI_EINVAL;
-		peer->allowed -= packet->len;
+		peer->rx_window -= packet->len;
 	}
 	if (packet->seq != peer->rx_seq) {
-		ret = engine_early(ctx, peer, packet, payload, avail, dest);
+		ret = engine_reorder(ctx, peer, packet, payload, avail, dest);
 	} else {
 		ret = engine_in_turn(ctx, peer, packet, payload, avail, dest);
-		while (!ret && peer->early_cnt) {
-			first = peer->early.next;
+		while (!ret && peer->reorder_cnt) {
+			first = peer->reorder.next;
 			if (container_of(first, struct engine_held, link)->packet.seq !=
 			    peer->rx_seq)
 				break;
-			ret = engine_early_turn(ep,
-						container_of(first, struct engine_held, link));
+			ret = engine_reorder_turn(
+				ep, container_of(first, struct engine_held, link));
 		}
 	}
 	if (!ret) {
@@ -207,7 +207,7 @@ static int engine_message(struct engine_ep *ep, struct wire_conn *conn,
 /* Is the header as a packet's of its kind has to be? Takes the credits that it brings. */
 static bool engine_header_take(struct engine_peer *peer, const struct packet *packet)
 {
-	if (PACKET_LIFE(packet->epoch) != peer->rx_epoch)
+	if (PACKET_INCARNATION(packet->epoch) != peer->rx_epoch)
 		return false;
 	if (packet->flags & PACKET_COUNTED &&
 	    (packet->op != PACKET_WRITE || packet->flags & ~(PACKET_COUNTED | PACKET_ACKED)))
@@ -228,12 +228,12 @@ static bool engine_write_large(const struct wire_conn *conn, const struct packet
 }
 
 /* Is this such a one that came before its turn? */
-static bool engine_write_early(const struct wire_conn *conn, const struct packet *packet)
+static bool engine_reorder_write(const struct wire_conn *conn, const struct packet *packet)
 {
 	const struct engine_peer *peer = conn->peer;
 
 	return engine_write_large(conn, packet) &&
-	       PACKET_LIFE(packet->epoch) == peer->rx_epoch &&
+	       PACKET_INCARNATION(packet->epoch) == peer->rx_epoch &&
 	       (int32_t)(packet->seq - peer->rx_seq) > 0;
 }
 
@@ -268,7 +268,7 @@ static __attribute__((noinline)) int engine_packet_any(struct engine_ep *ep,
 
 	dest->iov_cnt = 0;
 	dest->cookie = NULL;
-	if (unlikely(engine_write_early(conn, packet)))
+	if (unlikely(engine_reorder_write(conn, packet)))
 		return -FI_EAGAIN;
 	if (!engine_header_take(peer, packet))
 		return -FI_EINVAL;
@@ -319,7 +319,7 @@ static inline bool engine_request_due(const struct engine_peer *peer,
 {
 	return (packet->op == PACKET_WRITE || packet->op == PACKET_ATOMIC) &&
 	       !(packet->flags & ~PACKET_ACKED) && packet->len && avail == packet->len &&
-	       packet->seq == peer->rx_seq && !peer->early_cnt &&
+	       packet->seq == peer->rx_seq && !peer->reorder_cnt &&
 	       packet->epoch == peer->rx_epoch && !packet->credits;
 }
 
@@ -346,7 +346,7 @@ static void engine_held_arrived(struct engine_held *held)
 	held->whole = true;
 	list_remove(&held->arriving);
 	if (held->state != HELD_MATCHED) {
-		if (held->state != HELD_EARLY)
+		if (held->state != HELD_REORDER)
 			engine_held_deliver(held);
 		return;
 	}

@@ -23,7 +23,7 @@ static inline int engine_packet_on(struct engine_ep *ep, struct wire_conn *conn,
 	struct engine_rx *rx;
 
 	if (unlikely(packet->op != PACKET_EAGER || packet->seq != peer->rx_seq ||
-		     peer->early_cnt || avail != packet->len ||
+		     peer->reorder_cnt || avail != packet->len ||
 		     packet->epoch != peer->rx_epoch ||
 		     (packet->flags & ~(PACKET_TAGGED | PACKET_CQ_DATA)) ||
 		     avail > wire->claim_max))
@@ -32,9 +32,9 @@ static inline int engine_packet_on(struct engine_ep *ep, struct wire_conn *conn,
 	if (packet->credits && unlikely(!engine_credited(peer, packet->credits)))
 		return -FI_EINVAL;
 	if (avail > ENGINE_FREE_MAX) {
-		if (unlikely(avail > peer->allowed))
+		if (unlikely(avail > peer->rx_window))
 			return -FI_EINVAL;
-		peer->allowed -= (uint32_t)avail;
+		peer->rx_window -= (uint32_t)avail;
 	}
 	peer->rx_seq++;
 	conn->rx_msgs++;

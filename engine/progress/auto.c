@@ -142,11 +142,11 @@ static int engine_auto_bed(void *arg, int *on)
 	if (!domain->progress.asleep)
 		return 0;
 	on[0] = domain->waiter.bell;
-	on[1] = domain->waiter.nest;
+	on[1] = domain->waiter.poll_set;
 	return 2;
 }
 
-static void engine_auto_rouse(void *arg)
+static void engine_auto_wake_thread(void *arg)
 {
 	engine_waiter_ring(arg);
 }
@@ -158,7 +158,7 @@ static int engine_auto_begin(struct engine_domain *domain)
 		.name = "weft-progress",
 		.round = engine_auto_round,
 		.bed = engine_auto_bed,
-		.rouse = engine_auto_rouse,
+		.rouse = engine_auto_wake_thread,
 		.arg = domain,
 	};
 

@@ -43,10 +43,10 @@ static void engine_fail_held(struct engine_peer *peer)
 	struct engine_held *held;
 	struct list *node, *after;
 
-	while ((node = list_pop(&peer->early))) {
+	while ((node = list_pop(&peer->reorder))) {
 		engine_held_free(ep, container_of(node, struct engine_held, link));
 	}
-	peer->early_cnt = peer->early_large = 0;
+	peer->reorder_cnt = peer->reorder_large = 0;
 	while ((node = list_pop(&peer->arriving))) {
 		held = container_of(node, struct engine_held, arriving);
 		if (held->state == HELD_MATCHED) {

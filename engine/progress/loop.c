@@ -104,7 +104,7 @@ static void loop_enqueue(struct loop *loop, struct loop_item *item)
 	list_push(&loop->queue, &item->link);
 	loop->queued++;
 	if (unlikely(loop->armed))
-		engine_wire_rouse(&loop->wire);
+		engine_wire_wake(&loop->wire);
 }
 
 static struct packet *loop_claim(struct wire_conn *conn, size_t len, void **payload)

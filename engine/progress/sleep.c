@@ -60,7 +60,7 @@ void engine_sleeper_wait(struct engine_sleeper *s)
 	int on[2], cnt = 0;
 	uint64_t ns;
 
-	if (engine_spin(&s->spin, &domain->waiter.patience))
+	if (engine_spin(&s->spin, &domain->waiter.spin_budget))
 		return;
 	engine_use(domain);
 	ns = engine_sleeper_enter(s, on, &cnt);

@@ -25,7 +25,7 @@ struct engine_work {
 	const struct fi_deferred_work *of; /* the program's; NULL: a call with FI_TRIGGER */
 	struct engine_cntr *trigger;	   /* held */
 	struct engine_cntr
-		*also; /* held, or NULL: completion_cntr, or the counter that it changes */
+		*work_cntr; /* held, or NULL: completion_cntr, or the counter that it changes */
 	enum fi_op_type type;
 	void *context;
 	fi_addr_t dest; /* of a send */
@@ -71,7 +71,7 @@ static void work_free(struct engine_work *work)
 	list_remove(&work->link);
 	engine_cntr_forget(&work->wait);
 	engine_cntr_release(work->trigger);
-	engine_cntr_release(work->also);
+	engine_cntr_release(work->work_cntr);
 	platform_free(work->copy);
 	pool_put(&work->domain->work_pool, work);
 }
@@ -105,10 +105,10 @@ static void work_fail(struct engine_work *work, int err)
 	if (cq)
 		engine_complete_error(cq, &entry);
 	if (work->of)
-		engine_deferred_end(own, work->also, work_flags(work), err, 0);
+		engine_deferred_end(own, work->work_cntr, work_flags(work), err, 0);
 	else
 		engine_count(own, err, 0);
-	work->also = NULL;
+	work->work_cntr = NULL;
 	work_free(work);
 }
 
@@ -116,9 +116,9 @@ static void work_fail(struct engine_work *work, int err)
 
 static void work_count(struct engine_work *work)
 {
-	uint64_t value = atomic_load_explicit(&work->also->value, memory_order_relaxed);
+	uint64_t value = atomic_load_explicit(&work->work_cntr->value, memory_order_relaxed);
 
-	engine_cntr_add(work->also,
+	engine_cntr_add(work->work_cntr,
 			work->type == FI_OP_CNTR_ADD ? work->value : work->value - value);
 	work_free(work);
 }
@@ -128,13 +128,13 @@ static ssize_t work_begin(struct engine_work *work)
 	switch (work->type) {
 	case FI_OP_SEND:
 	case FI_OP_TSEND:
-		return engine_send_later(work->ctx, work->dest, &work->msg, work->also);
+		return engine_send_later(work->ctx, work->dest, &work->msg, work->work_cntr);
 	case FI_OP_RECV:
 	case FI_OP_TRECV:
-		work->recv.also = work->also;
+		work->recv.work_cntr = work->work_cntr;
 		return engine_recv_later(work->ctx, &work->recv);
 	default:
-		work->access.also = work->also;
+		work->access.work_cntr = work->work_cntr;
 		return engine_access(work->ctx, &work->access);
 	}
 }
@@ -164,7 +164,7 @@ static bool work_run(struct cntr_work *wait)
 		work_fail(work, (int)ret);
 		return true;
 	}
-	work->also = NULL; /* the operation has it */
+	work->work_cntr = NULL; /* the operation has it */
 	work_free(work);
 	return true;
 }
@@ -193,12 +193,12 @@ static int work_ctx(struct engine_work *work, struct fid_ep *fid,
 }
 
 /* Who is told of the end, by the flags of the call. */
-static uint32_t work_told(const struct engine_work *work, uint32_t flags, uint64_t call)
+static uint32_t work_end_flags(const struct engine_work *work, uint32_t flags, uint64_t call)
 {
 	if (!work->of)
 		return flags;
 	if (call & FI_COMPLETION)
-		return flags | ENGINE_DEFERRED | ENGINE_TOLD;
+		return flags | ENGINE_DEFERRED | ENGINE_EP_REPORTS;
 	return (flags & ~(uint32_t)ENGINE_COMPLETE) | ENGINE_DEFERRED;
 }
 
@@ -215,7 +215,7 @@ static int work_keep_msg(struct engine_work *work, fi_addr_t dest, uint64_t flag
 
 	work->dest = dest;
 	work->context = msg->context;
-	msg->flags = work_told(work, msg->flags, flags);
+	msg->flags = work_end_flags(work, msg->flags, flags);
 	if (msg->iov_cnt) {
 		memcpy(iov, msg->iov, msg->iov_cnt * sizeof(*iov));
 		msg->iov = iov;
@@ -244,7 +244,7 @@ static int work_keep_recv(struct engine_work *work, uint64_t flags)
 	if (work->of && want->flags & ENGINE_MULTI)
 		return -FI_ENOSYS;
 	work->context = want->context;
-	want->flags = work_told(work, want->flags, flags);
+	want->flags = work_end_flags(work, want->flags, flags);
 	if (want->cnt)
 		memcpy(work->room.iov, want->iov, want->cnt * sizeof(*want->iov));
 	want->iov = work->room.iov;
@@ -265,7 +265,7 @@ static int work_keep_access(struct engine_work *work, uint64_t flags)
 	if (ret)
 		return ret;
 	work->context = access->context;
-	access->flags = work_told(work, access->flags, flags);
+	access->flags = work_end_flags(work, access->flags, flags);
 	if (access->iov_cnt && access->iov != room->iov)
 		memcpy(room->iov, access->iov, access->iov_cnt * sizeof(*access->iov));
 	if (access->targets != room->targets)
@@ -353,10 +353,10 @@ static int work_atomic(struct engine_work *work, struct fid_ep *ep,
 /* A counter is changed: nobody else is told. */
 static int work_cntr(struct engine_work *work, const struct fi_op_cntr *op)
 {
-	if (work->also || !op->cntr)
+	if (work->work_cntr || !op->cntr)
 		return -FI_EINVAL;
 	work->value = op->value;
-	return engine_cntr_hold(&op->cntr->fid, work->domain, &work->also);
+	return engine_cntr_hold(&op->cntr->fid, work->domain, &work->work_cntr);
 }
 
 static int work_keep(struct engine_work *work, const struct fi_deferred_work *w)
@@ -398,7 +398,8 @@ static int work_hold_cntrs(struct engine_work *work, const struct fi_deferred_wo
 	int ret = engine_cntr_hold(&w->triggering_cntr->fid, work->domain, &work->trigger);
 
 	if (!ret && w->completion_cntr)
-		ret = engine_cntr_hold(&w->completion_cntr->fid, work->domain, &work->also);
+		ret = engine_cntr_hold(&w->completion_cntr->fid, work->domain,
+				       &work->work_cntr);
 	return ret;
 }
 
@@ -421,7 +422,7 @@ int engine_work_add(struct engine_domain *domain, const struct fi_deferred_work 
 	work->domain = domain;
 	work->ctx = NULL;
 	work->of = triggered ? NULL : w;
-	work->trigger = work->also = NULL;
+	work->trigger = work->work_cntr = NULL;
 	work->type = w->op_type;
 	work->copy = NULL;
 	ret = work_hold_cntrs(work, w);

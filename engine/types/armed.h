@@ -41,7 +41,7 @@ struct engine_auto {
 };
 
 /* How long it is worth while to look again and again before one sleeps (spin.c). */
-struct engine_patience {
+struct engine_spin_budget {
 	_Atomic uint32_t spin_ns; /* 0: not known yet */
 	_Atomic uint32_t vain;	  /* times in a row that it was for nothing */
 };
@@ -51,26 +51,26 @@ struct engine_patience {
  * is not protected by its lock belongs to the domain.
  */
 struct engine_waiter {
-	bool open;	   /* there are these descriptors, owned: */
-	int nest;	   /* holds the bells of all wires */
-	int bell;	   /* wakes threads that sleep in calls */
-	int timer;	   /* wakes programs that sleep on descriptors */
-	uint32_t forks;	   /* the process that opened them */
-	bool armed;	   /* the wires are, or some of them */
-	bool parted;	   /* nest: none of the bells, until something is armed */
-	uint32_t nested;   /* objects whose descriptors hold the nest */
-	uint64_t timer_ns; /* when the timer rings */
-	struct engine_patience patience;
+	bool open;	    /* there are these descriptors, owned: */
+	int poll_set;	    /* holds the bells of all wires */
+	int bell;	    /* wakes threads that sleep in calls */
+	int timer;	    /* wakes programs that sleep on descriptors */
+	uint32_t forks;	    /* the process that opened them */
+	bool armed;	    /* the wires are, or some of them */
+	bool parted;	    /* poll set: none of the bells, until something is armed */
+	uint32_t poll_sets; /* objects whose descriptors hold the poll set */
+	uint64_t timer_ns;  /* when the timer rings */
+	struct engine_spin_budget spin_budget;
 	struct platform_lock lock; /* asleep, rung; rank 3 */
 	uint32_t asleep;	   /* threads that have not said that they are awake */
 	bool rung;		   /* the bell */
 };
 
-/* What one sleeps on for objects of several domains: a nest of waiters and a bell. */
-struct engine_nest {
+/* What one sleeps on for objects of several domains: a poll set of waiters and a bell. */
+struct engine_poll_set {
 	bool open; /* these are, owned: */
-	int nest;
-	int bell;	/* in the nest */
+	int poll_set;
+	int bell;	/* in the poll set */
 	uint32_t forks; /* the process that opened them */
 };
 

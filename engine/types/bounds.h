@@ -69,9 +69,9 @@ enum engine_flag {
 	ENGINE_FINISHED =
 		1
 		<< 13, /* a send whose receiver is done while the wire still has its payload */
-	ENGINE_DEFERRED = 1 << 26,  /* deferred work: a counter of its own tells of its end, */
-	ENGINE_TOLD = 1 << 27,	    /* and its endpoint tells of it too */
-	ENGINE_BY_PACKET = 1 << 28, /* an access that the wire can't do without the target */
+	ENGINE_DEFERRED = 1 << 26,   /* deferred work: a counter of its own tells of its end, */
+	ENGINE_EP_REPORTS = 1 << 27, /* and its endpoint tells of it too */
+	ENGINE_BY_PACKET = 1 << 28,  /* an access that the wire can't do without the target */
 	/* A one-sided operation that ends when the target says so, */
 	ENGINE_DELIVERED = 1 << 29, /* ... always: FI_DELIVERY_COMPLETE */
 	ENGINE_ARRIVED =
@@ -85,10 +85,10 @@ enum engine_flag {
 	3968u /* bytes of operand of one atomic operation: two fit in a request */
 
 /*
- * A request of up to ENGINE_EARLY_LEN bytes may come before its turn; with a value to compare with
- * for each operand and all that names its targets it has at most ENGINE_EARLY_MAX.
+ * A request of up to ENGINE_REORDER_LEN bytes may come before its turn; with a value to compare with
+ * for each operand and all that names its targets it has at most ENGINE_REORDER_MAX.
  */
-#define ENGINE_EARLY_LEN 128u
-#define ENGINE_EARLY_MAX 512u
+#define ENGINE_REORDER_LEN 128u
+#define ENGINE_REORDER_MAX 512u
 
 #endif

@@ -73,8 +73,8 @@ struct engine_domain {
 	struct list
 		works; /* struct engine_work that has not begun, in the order of the calls */
 	struct pool work_pool;
-	struct list early;     /* endpoints that are not enabled, domain_link (ep_early.h) */
-	struct engine_mrs *mr; /* memory regions (regions.h), owned */
+	struct list not_enabled; /* endpoints that are not enabled, domain_link (ep_early.h) */
+	struct engine_mrs *mr;	 /* memory regions (regions.h), owned */
 	struct engine_eq
 		*eq; /* of what has none of its own when it is enabled or opened; or NULL */
 	const struct engine_domain_ops *ops;

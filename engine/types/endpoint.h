@@ -16,7 +16,7 @@ struct engine_wire {
 	uint32_t idle; /* polls in a row that moved nothing */
 	uint32_t
 		wait; /* rounds to leave it out before the next poll, from ep->others_full on */
-	bool nested;  /* its bell is in the domain's waiter: */
+	bool bell_polled; /* its bell is in the domain's waiter: */
 	int bell;
 	uint64_t tx_msgs, tx_bytes, rx_msgs, rx_bytes; /* of conns that are gone */
 	char why[96];				       /* why it is not open */
@@ -50,7 +50,7 @@ struct engine_ep {
 	uint32_t tx_cnt;
 	size_t max_msg_size;
 	bool no_shared_memory; /* FI_OPT_SHARED_MEMORY_PERMITTED */
-	bool unmet_told;       /* the log has a peer that nobody is at yet */
+	bool unmet_logged;     /* the log has a peer that nobody is at yet */
 	struct pool tx_pool, ctl_pool, held_pool;
 	struct pool reply_pool, landing_pool;
 	struct list blocked; /* struct engine_peer */
@@ -73,7 +73,7 @@ struct engine_ep {
 	uint32_t checks_left; /* of all, peers to be looked at until each has been once more, */
 	bool checks_skipped;  /* ... of which some had no turn */
 	uint64_t epoch;	      /* random, of this fi_enable */
-	uint32_t life;	      /* times that a peer's conns were given up */
+	uint32_t incarnation; /* times that a peer's conns were given up */
 	uint32_t peer_cnt[2]; /* in all, by kind of address: nonce, service */
 	uint64_t budget;      /* eager payload not granted to any peer yet, bytes */
 	size_t tx_size;	      /* sends that may wait for a connection or for room */

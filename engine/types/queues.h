@@ -34,11 +34,11 @@ struct engine_eq {
 	struct platform_lock lock; /* queue; rank 2 */
 	struct eq queue;
 	enum fi_wait_obj wait;
-	bool rung;		    /* the nest's bell; it is while there is something */
+	bool rung;		    /* the poll set's bell; it is while there is something */
 	struct engine_waitset *set; /* FI_WAIT_SET */
 	struct list member;	    /* set->eqs */
-	struct engine_nest nest;    /* opened and closed with both locks held */
-	struct engine_patience patience;
+	struct engine_poll_set poll_set; /* opened and closed with both locks held */
+	struct engine_spin_budget spin_budget;
 	struct platform_lock
 		watch_lock; /* watched, asleep; rank 0, after a wait set's, held while those make progress */
 	_Atomic bool given;  /* as in a wait set; written with watch_lock */

@@ -16,7 +16,7 @@ struct engine_mrs {
 	struct mr_table table; /* those with remote access; object: struct engine_mr */
 	int mode;	       /* mr_mode of the domain; FI_MR_BASIC is written out */
 	struct list bound;     /* struct engine_mr.ep_link */
-	bool told;	       /* peers tell of all that they do to regions of this domain */
+	bool remote_events;    /* peers tell of all that they do to regions of this domain */
 	const struct wire_ops
 		*shows;		  /* of the wire over which peers look at the table, or NULL */
 	struct wire_share *share; /* its own, for this domain */

@@ -52,10 +52,10 @@ struct engine_tx {
 	uint64_t peer_id; /* receiver's operation, after CTS */
 	uint32_t flags;
 	uint32_t iov_cnt;
-	uint32_t rx_idx;	  /* receive context of the peer */
-	uint32_t seq;		  /* once sent */
-	int error;		  /* NAK came before ACK */
-	struct engine_cntr *also; /* ENGINE_DEFERRED: counts it; held; or NULL */
+	uint32_t rx_idx;	       /* receive context of the peer */
+	uint32_t seq;		       /* once sent */
+	int error;		       /* NAK came before ACK */
+	struct engine_cntr *work_cntr; /* ENGINE_DEFERRED: counts it; held; or NULL */
 	uint8_t kind; /* PACKET_EAGER: a message; PACKET_WRITE, PACKET_READ, PACKET_ATOMIC */
 	enum engine_tx_state {
 		TX_QUEUED,   /* nothing was sent */
@@ -132,8 +132,8 @@ struct engine_rx {
 		flags; /* PACKET_TAGGED: which queue; PACKET_CQ_DATA; PACKET_DELIVERY; ENGINE_COMPLETE */
 	uint32_t iov_cnt;
 	struct iovec iov[ENGINE_IOV_MAX];
-	struct engine_rx *whole;  /* ENGINE_PART: the buffer that it is in */
-	struct engine_cntr *also; /* ENGINE_DEFERRED: counts it; held; or NULL */
+	struct engine_rx *whole;       /* ENGINE_PART: the buffer that it is in */
+	struct engine_cntr *work_cntr; /* ENGINE_DEFERRED: counts it; held; or NULL */
 	/* ENGINE_MULTI; in the matcher until it is spent */
 	size_t used;	    /* bytes given to messages */
 	size_t min_free;    /* with fewer left it is spent */
@@ -151,7 +151,7 @@ struct engine_rx {
 struct engine_held {
 	struct pool_object pool; /* when it is from held_pool */
 	struct match_msg match;	 /* HELD_STORED */
-	struct list link;	 /* HELD_EARLY: peer->early; HELD_CLAIMED: rxq->claimed */
+	struct list link;	 /* HELD_REORDER: peer->reorder; HELD_CLAIMED: rxq->claimed */
 	struct list arriving;	 /* peer->arriving while the payload is not whole */
 	struct engine_peer *peer;
 	struct engine_rx_ctx *ctx; /* that it is for */
@@ -160,7 +160,7 @@ struct engine_held {
 	struct engine_rx *rx; /* HELD_MATCHED: receive, or NULL: to be dropped when whole */
 	void *claim;	      /* HELD_CLAIMED: context of that receive */
 	enum engine_held_state {
-		HELD_EARLY,   /* waits for messages before it */
+		HELD_REORDER, /* waits for messages before it */
 		HELD_STORED,  /* in the matcher */
 		HELD_CLAIMED, /* taken by FI_PEEK | FI_CLAIM */
 		HELD_MATCHED, /* has a receive, or is a request: waits for the rest of its payload */

@@ -13,10 +13,10 @@ struct engine_waitset {
 	struct fid_wait fid;
 	struct engine_fabric *fabric;
 	enum fi_wait_obj obj;
-	struct engine_nest nest;
-	bool given; /* the program has the nest's number, and may sleep on it between its calls */
-	struct engine_patience patience;
-	struct platform_lock lock; /* members, nest, given; rank 0 */
+	struct engine_poll_set poll_set;
+	bool given; /* the program has the poll set's number, and may sleep on it between its calls */
+	struct engine_spin_budget spin_budget;
+	struct platform_lock lock; /* members, poll set, given; rank 0 */
 	uint32_t asleep;	   /* threads in fi_wait() */
 	struct list members;	   /* struct engine_wait.member */
 	struct list eqs;	   /* struct engine_eq.member */
@@ -30,7 +30,7 @@ struct engine_wait {
 	enum fi_wait_obj obj;
 	/* FI_WAIT_FD, and FI_WAIT_UNSPEC once the program asks for it: owned; else -1. Written with the domain held */
 	_Atomic int descriptor;
-	bool nested; /* that is a nest over the domain's waiter; else a bell that the domain's thread rings */
+	bool is_poll_set; /* that is a poll set over the domain's waiter; else a bell that the domain's thread rings */
 	uint32_t forks;		    /* the process that opened it */
 	struct engine_waitset *set; /* FI_WAIT_SET */
 	struct list member;	    /* set->members */

@@ -76,13 +76,14 @@ int engine_auth_read(const uint8_t *key, size_t len, struct engine_auth *out)
 
 uint32_t engine_auth_proof(const struct engine_auth *auth, const struct hello *hello)
 {
-	uint8_t life[sizeof(hello->epoch) + sizeof(hello->addr.nonce)];
+	uint8_t incarnation[sizeof(hello->epoch) + sizeof(hello->addr.nonce)];
 	uint32_t proof;
 
 	if (!auth->keyed)
 		return 0;
-	memcpy(life, &hello->epoch, sizeof(hello->epoch));
-	memcpy(life + sizeof(hello->epoch), hello->addr.nonce, sizeof(hello->addr.nonce));
-	proof = (uint32_t)engine_siphash(auth->secret, life, sizeof(life));
+	memcpy(incarnation, &hello->epoch, sizeof(hello->epoch));
+	memcpy(incarnation + sizeof(hello->epoch), hello->addr.nonce,
+	       sizeof(hello->addr.nonce));
+	proof = (uint32_t)engine_siphash(auth->secret, incarnation, sizeof(incarnation));
 	return proof ? proof : 1;
 }

@@ -4,7 +4,7 @@
  * each other's connections. Called when an endpoint is opened and when a hello is said or heard.
  *
  * What goes over the wire is not the key but a proof: 32 bits of a hash, keyed by it, of what the
- * sender's hello says of its life (epoch and nonce). It keeps jobs apart that come upon each other's
+ * sender's hello says of its incarnation (epoch and nonce). It keeps jobs apart that come upon each other's
  * addresses, as fi_endpoint(3) wants it. It is no defence against who listens on the network: a
  * proof may be said again by whoever heard it.
  *

@@ -65,17 +65,17 @@ enum packet_flag {
 
 /*
  * What a packet's epoch says: the receive context that a message or request is for, and bits of the
- * sender's epoch. One field, so that a look at it tells both of a packet of this life for context 0.
+ * sender's epoch. One field, so that a look at it tells both of a packet of this incarnation for context 0.
  */
-#define PACKET_EPOCH(epoch)  ((uint16_t)((epoch) << 8))
-#define PACKET_LIFE(epoch)   ((epoch)&0xff00u)
-#define PACKET_RX_IDX(epoch) ((epoch)&0x00ffu)
-#define PACKET_RX_MAX	     256u /* receive contexts of an endpoint */
+#define PACKET_EPOCH(epoch)	  ((uint16_t)((epoch) << 8))
+#define PACKET_INCARNATION(epoch) ((epoch)&0xff00u)
+#define PACKET_RX_IDX(epoch)	  ((epoch)&0x00ffu)
+#define PACKET_RX_MAX		  256u /* receive contexts of an endpoint */
 
 struct packet {
 	uint8_t op; /* enum packet_op */
 	uint8_t flags;
-	uint16_t epoch; /* see above; a stray of an older life ends the connection */
+	uint16_t epoch; /* see above; a stray of an older incarnation ends the connection */
 	uint32_t len;	/* bytes of payload behind the header */
 	uint32_t seq;	/* message or request: its place in the sender's order to this peer */
 	uint16_t ack;	/* low bits of the next seq expected: cumulative */
@@ -191,11 +191,11 @@ struct hello {
 	uint32_t magic;
 	uint16_t version;
 	uint16_t flags;	 /* none defined: zero */
-	uint64_t epoch;	 /* random, one per fi_enable: another one is another life */
+	uint64_t epoch;	 /* random, one per fi_enable: another one is another incarnation */
 	uint32_t window; /* eager payload that the receiver of this may send at once, bytes */
 	uint32_t seq;	 /* seq of the first message that the sender of this will send */
 	uint32_t
-		life; /* counts the connections to this peer that the sender of this has given up */
+		incarnation; /* counts the connections to this peer that the sender of this has given up */
 	uint32_t proof;	       /* of the sender's authorization key (auth.h); 0: it has none */
 	struct weft_addr addr; /* full address of the sender */
 };
@@ -203,7 +203,7 @@ struct hello {
 _Static_assert(sizeof(struct hello) == 80, "layout");
 _Static_assert(offsetof(struct hello, epoch) == 8, "layout");
 _Static_assert(offsetof(struct hello, window) == 16, "layout");
-_Static_assert(offsetof(struct hello, life) == 24, "layout");
+_Static_assert(offsetof(struct hello, incarnation) == 24, "layout");
 _Static_assert(offsetof(struct hello, proof) == 28, "layout");
 _Static_assert(offsetof(struct hello, addr) == 32, "layout");
 

@@ -13,7 +13,7 @@
  * lock). A wire has no lock of its own towards the engine.
  *
  * Re-entrancy: a wire calls the engine (wire_events below) only from within its poll(), but for
- * engine_wire_rouse(); connect() and accept steps may call nothing else at all. Engine code called
+ * engine_wire_wake(); connect() and accept steps may call nothing else at all. Engine code called
  * from poll() may call claim, publish, sendv, get, connect and disconnect of any wire, the polling one
  * included; a wire must therefore not hold iterators across a call to the engine that those would
  * break (a conn that is disconnected during poll() is freed no earlier than the end of that poll()).
@@ -26,7 +26,7 @@
  * Sleeping: who is about to sleep arms every wire of its domain, and sleeps on their bells without
  * holding the domain; any number of threads may sleep at once, and each arms anew. What else moves
  * while somebody sleeps: a call of another thread. When that leaves something for poll(), and no bell
- * tells of it, the wire calls engine_wire_rouse().
+ * tells of it, the wire calls engine_wire_wake().
  *
  * Delivery: while a conn is up, everything published or accepted by sendv arrives once and whole,
  * or the conn goes down with an error. After conn_down the wire touches no memory of the engine
@@ -106,7 +106,7 @@ struct wire_attr {
 	struct wire_share
 		*share; /* of its domain, for this kind of wire; NULL: there is none */
 	uint64_t
-		told; /* FI_REMOTE_READ, FI_REMOTE_WRITE: of these it has to be told, by packet */
+		remote_events; /* FI_REMOTE_READ, FI_REMOTE_WRITE: of these it has to be told, by packet */
 	const void *domain; /* endpoints of one are held together; NULL: of none */
 	bool by_nonce; /* peers know the nonce of its address: several may be found at one place */
 };
@@ -261,13 +261,13 @@ struct wire_ops {
 	 * The wire's own, or the same one for several wires of a domain; closed with the last of them.
 	 * Whoever gets it polls for reading and does nothing else with it. In the child of a fork that the
 	 * wire does not work in: none.
-	 * @nest: what the caller sleeps on (platform_nest), and puts that descriptor into. Until it is
+	 * @poll set: what the caller sleeps on (platform_nest), and puts that descriptor into. Until it is
 	 * closed the wire may put others into it, and take them out. The same one each time
 	 * Returns it, or -FI_E* when there can be none: the engine naps for a millisecond at most. So
 	 * it does when this is NULL, unless there is arm: then what comes to the wire comes from calls of
-	 * this domain alone, and the wire tells of it by engine_wire_rouse().
+	 * this domain alone, and the wire tells of it by engine_wire_wake().
 	 */
-	int (*bell)(struct wire *wire, int nest);
+	int (*bell)(struct wire *wire, int poll_set);
 
 	/*
 	 * arm - from now on the bell rings: it is readable as soon as poll() may have something
@@ -343,7 +343,7 @@ struct wire_ops {
 };
 
 /*
- * What a wire calls. All only from within poll(), but for engine_wire_rouse().
+ * What a wire calls. All only from within poll(), but for engine_wire_wake().
  */
 
 /*
@@ -375,10 +375,10 @@ void engine_conn_up(struct wire_conn *conn, const struct hello *hello);
 void engine_conn_down(struct wire_conn *conn, int err);
 
 /*
- * engine_wire_rouse - poll() has something to do because of a call, while the wire is armed
+ * engine_wire_wake - poll() has something to do because of a call, while the wire is armed
  * From within any call of the wire that is not part of a poll(): nothing is done but waking who sleeps.
  */
-void engine_wire_rouse(struct wire *wire);
+void engine_wire_wake(struct wire *wire);
 
 /*
  * engine_packet - a packet's header arrived (engine_packet_on() in arrive.h is the inlined form)

@@ -64,5 +64,5 @@ void tcp_disarm(struct wire *out)
 void tcp_rouse(struct tcp_wire *wire)
 {
 	if (unlikely(wire->armed) && !wire->polling)
-		engine_wire_rouse(&wire->wire);
+		engine_wire_wake(&wire->wire);
 }

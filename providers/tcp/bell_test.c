@@ -29,7 +29,7 @@ static void settle(struct side *a, struct side *b)
 			    rings(sides[i], 1))
 				quiet = 0;
 	}
-	a->roused = b->roused = 0;
+	a->woken = b->woken = 0;
 }
 
 static void the_bell_rings_for_all_that_comes(void **state)
@@ -87,17 +87,17 @@ static void what_is_gathered_is_for_poll_before_one_sleeps(void **state)
 	assert_int_equal(tcp_arm(a->wire), UINT64_MAX);
 	tcp_disarm(a->wire);
 	assert_true(publish(ab, 0, 8, true));
-	assert_int_equal(a->roused, 0); /* nobody sleeps */
+	assert_int_equal(a->woken, 0); /* nobody sleeps */
 	assert_int_equal(tcp_arm(a->wire), 0);
 	assert_true(publish(ab, 1, 8, true));
-	assert_int_equal(a->roused, 0); /* that said that nobody does */
+	assert_int_equal(a->woken, 0); /* that said that nobody does */
 	side_poll(a);
 	assert_int_equal(tcp_arm(a->wire), UINT64_MAX);
 	/* What another thread's call leaves while one sleeps. */
 	assert_true(publish(ab, 2, 8, true));
-	assert_int_equal(a->roused, 1);
+	assert_int_equal(a->woken, 1);
 	assert_true(publish(ab, 3, 8, true));
-	assert_int_equal(a->roused, 1);
+	assert_int_equal(a->woken, 1);
 	side_poll(a);
 	DRIVE(b, NULL, b->got_cnt == 4);
 	side_close(a);
@@ -120,7 +120,7 @@ static void what_is_sent_is_told_before_one_sleeps(void **state)
 		if (!i)
 			tcp_disarm(a->wire);
 		assert_int_equal(send_bulk(ab, 1, &iov, 1, &sent), 0);
-		assert_int_equal(a->roused, i);
+		assert_int_equal(a->woken, i);
 		assert_int_equal(tcp_arm(a->wire), 0);
 		side_poll(a);
 		assert_int_equal(sent.done, 2 + i);
@@ -133,7 +133,7 @@ static void what_is_sent_is_told_before_one_sleeps(void **state)
 	DRIVE(a, b, a->got_cnt == 2);
 	settle(a, b);
 	assert_int_equal(send_bulk(ab, 2, &carried, 1, &sent), 0);
-	assert_int_equal(a->roused, 1);
+	assert_int_equal(a->woken, 1);
 	assert_int_equal(sent.done, 3);
 	assert_int_equal(tcp_arm(a->wire), 0);
 	side_poll(a);
@@ -153,7 +153,7 @@ static void arming_says_when_poll_has_to_look(void **state)
 	pair_up(a, b, &ab, &ba);
 	settle(a, b);
 	tcp_due(tcp_conn_from(ab), platform_now_ns() + 60000000000);
-	assert_int_equal(a->roused, 1);
+	assert_int_equal(a->woken, 1);
 	ns = tcp_arm(a->wire);
 	assert_true(ns > 30000000000 && ns <= 60000000000);
 	tcp_port_rest(wire->port, platform_now_ns());

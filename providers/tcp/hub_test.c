@@ -169,9 +169,9 @@ static void what_another_one_finds_is_not_lost(void **state)
 	/* a connection */
 	assert_true(tcp_arm(b->wire) != 0);
 	to = side_connect(from, b);
-	assert_int_equal(b->roused, 0);
+	assert_int_equal(b->woken, 0);
 	DRIVE(from, a, !list_empty(&wire->arrived));
-	assert_int_equal(b->roused, 1);
+	assert_int_equal(b->woken, 1);
 	assert_int_equal(a->conn_cnt + b->conn_cnt, 0);
 	assert_int_equal(tcp_arm(b->wire), 0);
 	DRIVE(from, b, to->up && b->conn_cnt == 1);

@@ -20,7 +20,7 @@ int __wrap_engine_packet(struct engine_ep *ep, struct wire_conn *conn,
 			 struct wire_dest *dest);
 void __wrap_engine_payload_done(struct engine_ep *ep, struct wire_conn *conn, void *cookie);
 
-void __wrap_engine_wire_rouse(struct wire *wire);
+void __wrap_engine_wire_wake(struct wire *wire);
 
 static struct side *side_of(struct wire *wire)
 {
@@ -42,9 +42,9 @@ int __wrap_engine_accept(struct wire *wire, const struct hello *hello,
 	return 0;
 }
 
-void __wrap_engine_wire_rouse(struct wire *wire)
+void __wrap_engine_wire_wake(struct wire *wire)
 {
-	side_of(wire)->roused++;
+	side_of(wire)->woken++;
 }
 
 void __wrap_engine_conn_up(struct wire_conn *conn, const struct hello *hello)

@@ -44,7 +44,7 @@ struct side {
 	struct wire_conn *conns[SIDE_CONN_MAX]; /* that came up */
 	int conn_cnt;				/* conns that ever came up */
 	int downs, last_err;
-	int roused;
+	int woken;
 	struct wire_conn *last_down;
 	uint64_t peer_epoch; /* of the last hello */
 	struct scatter scatter;

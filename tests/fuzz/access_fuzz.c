@@ -247,7 +247,7 @@ static void reopen(void)
 
 	liar_leave(&f.liar, how & 2 ? 0 : -FI_ECONNRESET);
 	f.liar.hello.seq = how & 4 ? input_word() : f.liar.seq;
-	f.liar.hello.life++;
+	f.liar.hello.incarnation++;
 	f.seq_cnt = 0;
 	liar_connect(&f.liar, &f.victim);
 }
@@ -497,7 +497,7 @@ static void end(void)
 	for (uint32_t i = 0; i < OPS_MAX; i++)
 		op_cancel(f.victim.ep, op_at(i));
 	/* What was injected and has not left can't be cancelled: it leaves, and fails. */
-	f.liar.hello.life++;
+	f.liar.hello.incarnation++;
 	MUST(!liar_connect(&f.liar, &f.victim));
 	liar_leave(&f.liar, -FI_ECONNRESET);
 	for (int i = 0; i < 4 * OPS_MAX; i++) {

@@ -638,7 +638,7 @@ static void hello(void)
 		f.liar.hello.addr.kind = ADDR_NONCE;
 		f.liar.hello.addr.version = ADDR_VERSION;
 	}
-	f.liar.hello.life++;
+	f.liar.hello.incarnation++;
 	if (how & 8)
 		f.liar.hello.epoch = input_byte();
 	f.disturbed |= alike(&f.liar.hello.addr, &f.honest.name) ||

@@ -17,7 +17,7 @@ bool liar_connected(const struct liar *liar)
 }
 
 /* A life that begins with its hello. */
-static void begin_life(struct liar *liar)
+static void begin_incarnation(struct liar *liar)
 {
 	liar->raw = NULL;
 	liar->seq = liar->hello.seq;
@@ -28,13 +28,13 @@ int liar_connect(struct liar *liar, const struct fake_end *victim)
 {
 	struct hello reply;
 
-	begin_life(liar);
+	begin_incarnation(liar);
 	return fake_raw_open(fake_end_engine(victim), &liar->hello, &liar->raw, &reply);
 }
 
 int liar_answer(struct liar *liar, const struct fake_end *victim)
 {
-	begin_life(liar);
+	begin_incarnation(liar);
 	return fake_raw_answer(fake_end_engine(victim), &liar->hello, &liar->raw);
 }
 

@@ -122,7 +122,7 @@ static void reopen(void)
 	else
 		old = f.liar.raw; /* a second one, while the first may still be there */
 	hello->seq = how & 4 ? input_word() : f.liar.seq;
-	hello->life += how & 8 ? (uint32_t)(int8_t)input_byte() : 1;
+	hello->incarnation += how & 8 ? (uint32_t)(int8_t)input_byte() : 1;
 	hello->epoch = how & 16 ? 1 + (uint64_t)input_byte() : hello->epoch;
 	hello->window = how & 32 ? input_word() : hello->window;
 	liar_connect(&f.liar, &f.victim);

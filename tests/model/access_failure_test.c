@@ -317,16 +317,16 @@ static void streamed_writes_before_their_turn(void)
 	k.move = 64;
 	knobs(&k);
 	meet();
-	for (uint32_t i = 0; i < 200 && !fake_end_peer(&b, &a.name)->early_cnt; i++) {
+	for (uint32_t i = 0; i < 200 && !fake_end_peer(&b, &a.name)->reorder_cnt; i++) {
 		assert_int_equal(fi_inject_write(a.rma, buf, 100, to_b, 0, KEY), 0);
 		assert_int_equal(fi_write(a.rma, buf, LARGE, NULL, to_b, 0, KEY, &contexts[0]),
 				 0);
 		assert_int_equal(fi_write(a.rma, buf, 2000, NULL, to_b, 0, KEY, &contexts[0]),
 				 0);
-		for (uint32_t n = 0; n < 20 && !fake_end_peer(&b, &a.name)->early_cnt; n++)
+		for (uint32_t n = 0; n < 20 && !fake_end_peer(&b, &a.name)->reorder_cnt; n++)
 			fake_ends_go(1);
 	}
-	assert_true(fake_end_peer(&b, &a.name)->early_cnt);
+	assert_true(fake_end_peer(&b, &a.name)->reorder_cnt);
 	posted = OPS_MAX + 1; /* too many to tell one by one */
 }
 
@@ -436,7 +436,7 @@ static void early_at_the_target(void)
 	k.stall = 128;
 	knobs(&k);
 	meet();
-	for (uint32_t i = 0; i < 200 && !fake_end_peer(&b, &a.name)->early_cnt; i++) {
+	for (uint32_t i = 0; i < 200 && !fake_end_peer(&b, &a.name)->reorder_cnt; i++) {
 		struct fi_context2 sent;
 
 		assert_int_equal(fi_tsend(a.ep, buf, 5000, NULL, to_b, 1, &sent), 0);
@@ -444,10 +444,10 @@ static void early_at_the_target(void)
 		assert_int_equal(fi_fetch_atomic(a.ep, operand, 4, NULL, result, NULL, to_b, 0,
 						 KEY, FI_UINT64, FI_SUM, &contexts[0]),
 				 0);
-		for (uint32_t n = 0; n < 20 && !fake_end_peer(&b, &a.name)->early_cnt; n++)
+		for (uint32_t n = 0; n < 20 && !fake_end_peer(&b, &a.name)->reorder_cnt; n++)
 			fake_ends_go(1);
 	}
-	assert_true(fake_end_peer(&b, &a.name)->early_cnt);
+	assert_true(fake_end_peer(&b, &a.name)->reorder_cnt);
 	posted = OPS_MAX + 1; /* too many to tell one by one */
 }
 

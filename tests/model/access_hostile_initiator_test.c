@@ -19,7 +19,8 @@ static uint64_t learn_read(size_t len)
 
 static uint32_t learn_write(size_t len)
 {
-	assert_int_equal(fi_write(victim.rma, out, len, NULL, to_liar, 0, KEY, &contexts[0]), 0);
+	assert_int_equal(fi_write(victim.rma, out, len, NULL, to_liar, 0, KEY, &contexts[0]),
+			 0);
 	return heard(PACKET_WRITE, NULL, 0).seq;
 }
 
@@ -375,7 +376,7 @@ static void delivery_of_an_earlier_connection_is_not_told_to_a_later_one(void **
 	lie.seq++;
 	accepted(&p, bytes);
 	fake_raw_close(liar, -FI_ECONNRESET);
-	lie.life++;
+	lie.incarnation++;
 	meet_liar();
 	assert_int_equal(
 		fi_trecv(victim.ep, out, 100, NULL, FI_ADDR_UNSPEC, 0, 0, &contexts[0]), 0);

@@ -357,10 +357,10 @@ static void requests_of_the_past_and_large_ones_of_the_future_are_refused(void *
 
 	accepted(&p, bytes);
 	refused(&p, bytes, 8);
-	p = a_request(PACKET_WRITE, ENGINE_EARLY_MAX + 1);
+	p = a_request(PACKET_WRITE, ENGINE_REORDER_MAX + 1);
 	p.seq++;
 	refused(&p, bytes, p.len);
-	p = a_request(PACKET_WRITE, ENGINE_EARLY_MAX);
+	p = a_request(PACKET_WRITE, ENGINE_REORDER_MAX);
 	p.seq++;
 	accepted(&p, bytes);
 	refused(&p, bytes, p.len);

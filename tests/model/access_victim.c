@@ -72,7 +72,7 @@ void refused(const struct packet *p, const void *payload, size_t avail)
 	assert_int_equal(say(p, payload, avail), -FI_EINVAL);
 	assert_false(fake_raw_alive(liar));
 	fake_raw_close(liar, 0);
-	lie.life++;
+	lie.incarnation++;
 	meet_liar();
 }
 

@@ -165,7 +165,7 @@ static size_t posted_in_domain(int at)
 /* Has everything that was begun come to its end? */
 static bool quiet(void)
 {
-	if ((run.owed && !run.breaks) || fake_under_way())
+	if ((run.credit_due && !run.breaks) || fake_under_way())
 		return false;
 	for (uint32_t i = 0; i < RECENT; i++)
 		if (run.claimed[i])
@@ -189,7 +189,7 @@ static bool quiet(void)
 
 static void complain(void)
 {
-	print_error("%zu completions are owed, %u packets are under way\n", run.owed,
+	print_error("%zu completions are owed, %u packets are under way\n", run.credit_due,
 		    fake_under_way());
 	for (int i = 0; i < run.cnt; i++) {
 		struct engine_ep *ep = fake_end_engine(&run.ends[i]);
@@ -213,9 +213,9 @@ static void check_credit(int from, int to)
 
 	if (!p || !q || !p->up || !q->up)
 		return;
-	CHECK(p->credit == q->allowed && q->allowed + q->owed == q->window,
+	CHECK(p->credit == q->rx_window && q->rx_window + q->credit_due == q->window,
 	      "%d to %d: credit %u, allowed %u, owed %u, window %u", from, to, p->credit,
-	      q->allowed, q->owed, q->window);
+	      q->rx_window, q->credit_due, q->window);
 }
 
 static void round_free(bool complete)
@@ -286,7 +286,7 @@ static void round_end(void)
 			check_credit(i, k);
 	}
 	cancel_posted();
-	for (uint32_t i = 0; run.owed; i++) {
+	for (uint32_t i = 0; run.credit_due; i++) {
 		if (i == QUIET_MAX)
 			complain();
 		poke((int)(i % (uint32_t)run.cnt));

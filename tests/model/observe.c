@@ -193,7 +193,7 @@ static void on_matched(struct ref_recv *recv, struct ref_msg *msg)
 	TRACE("receive %llu gets message %llu\n", (unsigned long long)r->id,
 	      (unsigned long long)m->id);
 	r->wants |= m->len > r->len || m->lost; /* errors are told always */
-	run.owed += r->wants;
+	run.credit_due += r->wants;
 }
 
 static void on_carried(struct ref_msg *msg)
@@ -244,7 +244,7 @@ static void on_failed(int at, int peer, uint64_t tx_seq, bool directed)
 			continue;
 		ref_cancel(&run.ref, at, &op->recv);
 		op->failed = op->wants = true;
-		run.owed++;
+		run.credit_due++;
 	}
 }
 
@@ -296,7 +296,7 @@ static void op_done(struct op *op, int owner, bool tx)
 	CHECK(!op->done, "operation %llu completes twice", (unsigned long long)op->id);
 	CHECK(op->wants, "operation %llu completes and should not", (unsigned long long)op->id);
 	op->done = true;
-	run.owed--;
+	run.credit_due--;
 }
 
 static void check_source(struct op *op, struct op *msg, fi_addr_t src)
@@ -449,7 +449,7 @@ static void gone(struct op *op)
 		   !run.ends[op->recv.from].ep) {
 		ref_cancel(&run.ref, op->end, &op->recv);
 		op->failed = true;
-		run.owed += !op->wants;
+		run.credit_due += !op->wants;
 		op->wants = true;
 	}
 }
@@ -463,7 +463,7 @@ static void on_error(int owner, bool tx, const struct fi_cq_err_entry *e)
 		gone(op);
 	if (op->exposed && !op->wants) { /* an error is told always */
 		op->wants = true;
-		run.owed++;
+		run.credit_due++;
 	}
 	op_done(op, owner, tx);
 	if (op->cancelled)

@@ -195,7 +195,7 @@ static void carry_refused(struct op *op)
 	run.memory[op->end].errors[access_cntr(op)]++;
 	if (op->access.told && !op->wants) {
 		op->wants = true;
-		run.owed++;
+		run.credit_due++;
 	}
 }
 
@@ -337,7 +337,7 @@ static size_t some_access_len(size_t head)
 {
 	size_t most = WIRE_REQUEST_MAX - head;
 	const size_t edges[] = {
-		ENGINE_EARLY_LEN, ENGINE_INJECT_MAX, 24, ENGINE_ORDER_MAX, most - 1, 64, 0
+		ENGINE_REORDER_LEN, ENGINE_INJECT_MAX, 24, ENGINE_ORDER_MAX, most - 1, 64, 0
 	};
 
 	switch (below(16)) {
@@ -718,7 +718,7 @@ void try_access(int end)
 	seen.ops++;
 	CHECK(!ret, "access %llu: %zd", (unsigned long long)op->id, ret);
 	ref_send(&run.ref, &op->msg);
-	run.owed += op->wants;
+	run.credit_due += op->wants;
 	if (injected && op->access.op != PACKET_READ)
 		op_iov_free(op);
 	run.recent[below(RECENT)] = op;

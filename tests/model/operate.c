@@ -224,7 +224,7 @@ static void try_send(int end)
 	seen.bytes += op->len;
 	CHECK(!ret, "send %llu: %zd", (unsigned long long)op->id, ret);
 	ref_send(&run.ref, &op->msg);
-	run.owed += op->wants;
+	run.credit_due += op->wants;
 	if (inject)
 		op_iov_free(op);
 	run.recent[below(RECENT)] = op;
@@ -348,7 +348,7 @@ static void try_peek(int end)
 	else if (chance(128) && !run.claimed[slot])
 		flags |= FI_CLAIM;
 	op->wants = true;
-	run.owed++;
+	run.credit_due++;
 	msg = ref_fits(&run.ref, end, &op->recv);
 	ret = recv_call(op, src, 2, flags);
 	CHECK(!ret, "peek %llu: %zd", (unsigned long long)op->id, ret);
@@ -384,7 +384,7 @@ void use_claim(uint32_t slot)
 	run.claimed[slot] = NULL;
 	op->done = false;
 	if (discard) {
-		run.owed++;
+		run.credit_due++;
 		ret = recv_call(op, FI_ADDR_UNSPEC, 2, FI_CLAIM | FI_DISCARD);
 		msg->msg.state = REF_DISCARDED;
 	} else {
@@ -403,7 +403,7 @@ void use_claim(uint32_t slot)
 static void now_cancelled(struct op *op)
 {
 	op->cancelled = true;
-	run.owed += op->kind == OP_RECV || !op->wants;
+	run.credit_due += op->kind == OP_RECV || !op->wants;
 	op->wants = true;
 }
 

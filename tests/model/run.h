@@ -106,14 +106,14 @@ struct run {
 	struct op *claimed[RECENT];
 	uint64_t next_id;
 	uint64_t sequence;
-	size_t owed;	  /* completions to come */
-	uint32_t hunger;  /* how much the round prefers to post receives, of 256 */
-	uint32_t bigness; /* how often messages are large, of 256 */
-	uint32_t chatter; /* polls per operation, of 256 */
-	bool closing;	  /* some endpoints are closed */
-	uint32_t breaks;  /* how often connections break, of 65536 */
-	uint32_t most;	  /* receives posted and messages stored at one end */
-	uint32_t reach;	  /* how often it is a one-sided operation, of 256 */
+	size_t credit_due; /* completions to come */
+	uint32_t hunger;   /* how much the round prefers to post receives, of 256 */
+	uint32_t bigness;  /* how often messages are large, of 256 */
+	uint32_t chatter;  /* polls per operation, of 256 */
+	bool closing;	   /* some endpoints are closed */
+	uint32_t breaks;   /* how often connections break, of 65536 */
+	uint32_t most;	   /* receives posted and messages stored at one end */
+	uint32_t reach;	   /* how often it is a one-sided operation, of 256 */
 	struct memory memory[FAKE_ENDS_MAX];
 	struct list
 		data_due[FAKE_ENDS_MAX]; /* struct op whose remote CQ data has not been read */

@@ -587,7 +587,7 @@ active proctype endpoint()
 		if
 		:: found ->
 			disarm();
-			d_step { found = 0; asleep = 0; naps = 0 } /* engine_rouse() */
+			d_step { found = 0; asleep = 0; naps = 0 } /* engine_wake() */
 		:: !found && made -> asleep++
 		:: !found && !made -> naps++
 		:: !found -> rest() /* what the thread waits for is there */

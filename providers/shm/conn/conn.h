@@ -112,7 +112,7 @@ struct pshm_wire {
 	struct list conns;	  /* struct pshm_conn.all */
 	struct wire_share *share; /* of the domain, or NULL */
 	struct list share_link;	  /* of the share's */
-	uint64_t told;		  /* wire_attr.told */
+	uint64_t remote_events;	  /* wire_attr.told */
 	uint32_t direct_tick;	  /* tick of the last direct access, */
 	size_t direct_len;	  /* and bytes that were moved in it */
 	const struct pshm_conn_ops *conn_ops;
@@ -221,7 +221,7 @@ static inline struct pshm_conn *pshm_conn_of(struct wire_conn *conn)
 static inline void pshm_rouse(struct pshm_wire *wire)
 {
 	if (wire->armed && !wire->polling)
-		engine_wire_rouse(&wire->base);
+		engine_wire_wake(&wire->base);
 }
 
 /* pshm_mark_work - poll() has something to do for this connection */

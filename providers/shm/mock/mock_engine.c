@@ -24,7 +24,7 @@ int __wrap_engine_packet(struct engine_ep *ep, struct wire_conn *conn,
 			 const struct packet *packet, const void *payload, size_t avail,
 			 struct wire_dest *dest);
 void __wrap_engine_payload_done(struct engine_ep *ep, struct wire_conn *conn, void *cookie);
-void __wrap_engine_wire_rouse(struct wire *wire);
+void __wrap_engine_wire_wake(struct wire *wire);
 size_t __wrap_engine_offered(const struct wire_conn *conn, uint64_t id, uint64_t skip,
 			     uint64_t len, struct iovec *iov);
 
@@ -72,9 +72,9 @@ void __wrap_engine_conn_down(struct wire_conn *conn, int err)
 	m->down_err = err;
 }
 
-void __wrap_engine_wire_rouse(struct wire *wire)
+void __wrap_engine_wire_wake(struct wire *wire)
 {
-	mock_of(wire)->roused++;
+	mock_of(wire)->woken++;
 }
 
 size_t __wrap_engine_offered(const struct wire_conn *conn, uint64_t id, uint64_t skip,
@@ -160,7 +160,7 @@ void mock_open(struct mock *m)
 
 void mock_open_sharing(struct mock *m, struct wire_share *share, uint64_t told)
 {
-	struct wire_attr attr = { .tx_size = 64, .share = share, .told = told };
+	struct wire_attr attr = { .tx_size = 64, .share = share, .remote_events = told };
 	char why[128] = "";
 
 	memset(m, 0, sizeof(*m));

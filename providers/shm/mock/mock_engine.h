@@ -19,7 +19,7 @@ struct mock {
 	struct wire_conn *conn; /* the last one that came up, NULL once it is down */
 	struct hello heard;	/* what the other side said then */
 	int ups, downs, down_err;
-	int roused;
+	int woken;
 	/* Packets, in order of arrival. */
 	uint32_t packets;
 	uint64_t tags[512]; /* of the first ones */

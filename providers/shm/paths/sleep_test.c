@@ -130,7 +130,7 @@ static void payload_under_way_is_looked_after(void **state)
 
 	mock_arm_idle(&a);
 	assert_int_equal(mock_sendv(a.conn, MOCK_BIG, buf, LEN, 1, &op), 0);
-	assert_int_equal(a.roused, 1); /* by a call, while another thread sleeps */
+	assert_int_equal(a.woken, 1); /* by a call, while another thread sleeps */
 	mock_arm_idle(&a);
 	assert_true(pshm_arm(a.wire) < 1000000);
 	mock_until(&a, &b, op.done);

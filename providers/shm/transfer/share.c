@@ -146,7 +146,7 @@ void pshm_share_show(struct pshm_conn *conn)
 	table = share->table.addr;
 	shown->fd = (uint32_t)share->table.fd;
 	memcpy(shown->nonce, table->nonce, PSHM_NONCE);
-	shown->told = (uint32_t)conn->wire->told;
+	shown->told = (uint32_t)conn->wire->remote_events;
 	shown->write_guard = (uintptr_t)share->write_guard;
 	/* R:pshm_shown.shown  what is shown before it; pairs A:pshm_shown.shown */
 	atomic_store_explicit(&shown->shown, 1, memory_order_release);
@@ -256,7 +256,7 @@ void pshm_share_close(struct wire_share *share)
 void pshm_share_join(struct pshm_wire *w, const struct wire_attr *attr)
 {
 	w->share = attr->share;
-	w->told = attr->told;
+	w->remote_events = attr->remote_events;
 	list_init(&w->share_link);
 	if (w->share)
 		list_push(&w->share->wires, &w->share_link);
