@@ -39,7 +39,7 @@ struct weft_addr {
 	uint8_t kind;
 	/* ADDR_PORT_SHARED; the others zero, checked */
 	uint16_t flags;
-	/* descriptor of the door memory in process pid */
+	/* descriptor of the inbox memory in process pid */
 	uint32_t fd;
 	/* random, one per endpoint; zero in a service address */
 	uint8_t nonce[ADDR_NONCE_LEN];

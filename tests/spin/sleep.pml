@@ -66,7 +66,7 @@
 byte data[2];  /* ring: lines whose data have arrived */
 byte word[2];  /* ... and whose word has */
 byte how[2];   /* attention.how of that ring */
-byte calls[2]; /* the ring's bit in door.calls: 0, or how much its caller had published */
+byte calls[2]; /* the ring's bit in inbox.calls: 0, or how much its caller had published */
 bit called;
 byte slots; /* requests in the mailbox that are ready */
 byte knocks;
@@ -78,7 +78,7 @@ bit pipe; /* readable */
 byte published[2]; /* lines, by the producer */
 byte want[2];	   /* how, by the endpoint */
 bit made = MADE;   /* bell_id, then bell, by the endpoint */
-#ifdef WEAK_F_pshm_door_armed
+#ifdef WEAK_F_pshm_inbox_armed
 bit arming; /* armed, by the endpoint */
 #define ARM_ARRIVES armed = armed || arming; arming = 0
 #else
@@ -121,7 +121,7 @@ end:
 	:: d_step { word[0] < published[0] -> data[0]++; word[0]++ }
 	:: d_step { word[1] < published[1] -> data[1]++; word[1]++ }
 #endif
-#ifdef WEAK_F_pshm_door_armed
+#ifdef WEAK_F_pshm_inbox_armed
 	:: d_step {
 			arming && bell == made && how[0] == want[0] && how[1] == want[1] ->
 			armed = 1;
@@ -130,7 +130,7 @@ end:
 #endif
 	:: d_step { how[0] != want[0] -> how[0] = want[0] }
 	:: d_step { how[1] != want[1] -> how[1] = want[1] }
-#ifdef WEAK_R_pshm_door_bell
+#ifdef WEAK_R_pshm_inbox_bell
 	:: d_step { bell_id != made -> bell_id = made }
 	:: d_step { bell != made -> bell = made }
 #else
@@ -147,7 +147,7 @@ end:
 
 inline ring()
 {
-#ifdef WEAK_A_pshm_door_armed
+#ifdef WEAK_A_pshm_inbox_armed
 	if
 	:: skip
 	:: d_step { early_bell = bell; early_id = bell_id }
@@ -161,7 +161,7 @@ inline ring()
 	:: on -> atomic { on = armed; armed = 0 }
 	:: else
 	fi;
-#ifdef WEAK_A_pshm_door_bell
+#ifdef WEAK_A_pshm_inbox_bell
 	if
 	:: on && early_id == LATE -> early_id = bell_id
 	:: else
@@ -194,17 +194,17 @@ inline may_look_early()
 
 inline call_calls()
 {
-#ifdef WEAK_R_pshm_door_calls
+#ifdef WEAK_R_pshm_inbox_calls
 	calls[me] = published[me]
 #else
 	d_step { DRAIN(me); calls[me] = published[me] }
 #endif
 }
 
-/* R:pshm_door.called; without that the load of armed still comes after: F:pshm_door.called */
+/* R:pshm_inbox.called; without that the load of armed still comes after: F:pshm_inbox.called */
 inline call_called()
 {
-#ifdef WEAK_R_pshm_door_called
+#ifdef WEAK_R_pshm_inbox_called
 	called = 1
 #else
 	d_step { DRAIN(me); called = 1 }
@@ -213,10 +213,10 @@ inline call_called()
 
 inline call()
 {
-#ifdef WEAK_F_pshm_door_called
+#ifdef WEAK_F_pshm_inbox_called
 	may_look_early();
 #endif
-#ifdef WEAK_R_pshm_door_called
+#ifdef WEAK_R_pshm_inbox_called
 	if
 	:: call_calls(); call_called()
 	:: call_called(); call_calls()
@@ -266,10 +266,10 @@ proctype asker(byte me)
 	do
 	:: posted < REQUESTS ->
 		posted++;
-#ifdef WEAK_F_pshm_door_knocks
+#ifdef WEAK_F_pshm_inbox_knocks
 		may_look_early();
 #endif
-#ifdef WEAK_R_pshm_door_knocks
+#ifdef WEAK_R_pshm_inbox_knocks
 		if
 		:: slots++; knocks++
 		:: knocks++; slots++
@@ -345,14 +345,14 @@ inline take_calls()
 /* pshm_answer_calls() */
 inline answer_calls()
 {
-#ifdef WEAK_A_pshm_door_called
+#ifdef WEAK_A_pshm_inbox_called
 	if
 	:: take_calls(); called = 0
 	:: called = 0; take_calls()
 	fi;
 #else
 	called = 0;
-#ifdef WEAK_A_pshm_door_calls
+#ifdef WEAK_A_pshm_inbox_calls
 	MAY_LOAD_WORDS;
 #endif
 	take_calls();
@@ -387,7 +387,7 @@ inline receive(p)
 /* pshm_accept() */
 inline accept()
 {
-#ifdef WEAK_A_pshm_door_knocks
+#ifdef WEAK_A_pshm_inbox_knocks
 	if
 	:: found_slots = slots
 	:: skip
@@ -419,7 +419,7 @@ inline poll()
 	fi;
 	receive(0);
 	receive(1);
-#if defined(WEAK_A_pshm_door_calls) || defined(WEAK_A_ring_line_word)
+#if defined(WEAK_A_pshm_inbox_calls) || defined(WEAK_A_ring_line_word)
 	d_step {
 		early_word[0] = NOT_EARLY;
 		early_word[1] = NOT_EARLY;
@@ -507,9 +507,9 @@ inline arm()
 #else
 	old = armed;
 	clear();
-#if defined(WEAK_F_pshm_door_armed)
+#if defined(WEAK_F_pshm_inbox_armed)
 	arming = 1; /* a release alone: it waits for the fence */
-#elif defined(WEAK_R_pshm_door_armed)
+#elif defined(WEAK_R_pshm_inbox_armed)
 	armed = 1;
 #else
 	d_step { DRAIN_ENDPOINT; armed = 1 };

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
  * A process of the same user scribbles over all that it may write of another's shared memory, all
- * the time: the other's door, and the connections it has with it. The victim neither crashes
+ * the time: the other's inbox, and the connections it has with it. The victim neither crashes
  * nor hangs nor, under a sanitizer, reads what is not its own; and whoever else talks to it
  * is not disturbed. The hostile one is a new process every few thousand rounds.
  *

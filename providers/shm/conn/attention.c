@@ -2,12 +2,12 @@
 /*
  * Which rings are polled. An endpoint with a thousand peers hears from few of them at a time: those are
  * hot and polled every time. A ring from which nothing came for a while becomes cold: its producer is
- * told to call, that is to set the bit it was given at our door, where one load shows whether anybody
+ * told to call, that is to set the bit it was given at our inbox, where one load shows whether anybody
  * did. Who calls is hot again.
  *
  * A producer that publishes while its ring cools may not see yet that it should call. So the ring is
  * polled for another sweep when it has been told. The cold rings are looked at too, a few at a time: a
- * bit at the door is nothing but a hint, and a neighbour that scribbles there, or never calls, delays
+ * bit at the inbox is nothing but a hint, and a neighbour that scribbles there, or never calls, delays
  * its own messages. Who is about to sleep takes more care: arm.c. On the thread that holds the domain.
  */
 #include "attention.h"
@@ -91,16 +91,16 @@ void pshm_ignore(struct pshm_conn *conn)
 
 void pshm_answer_calls(struct pshm_wire *w)
 {
-	/* A:pshm_door.called  before the calls; pairs R:pshm_door.called */
-	uint32_t called = atomic_exchange_explicit(&w->door->called, 0, memory_order_acquire);
+	/* A:pshm_inbox.called  before the calls; pairs R:pshm_inbox.called */
+	uint32_t called = atomic_exchange_explicit(&w->inbox->called, 0, memory_order_acquire);
 
 	for (uint32_t i = 0; i < PSHM_CALLS / 64; i++) {
 		uint64_t calls;
 
 		if (!(called & 1u << i))
 			continue;
-		/* A:pshm_door.calls  before the rings; pairs R:pshm_door.calls */
-		calls = atomic_exchange_explicit(&w->door->calls[i], 0, memory_order_acquire);
+		/* A:pshm_inbox.calls  before the rings; pairs R:pshm_inbox.calls */
+		calls = atomic_exchange_explicit(&w->inbox->calls[i], 0, memory_order_acquire);
 		for (; calls; calls &= calls - 1) {
 			uint32_t call = i * 64 + (uint32_t)__builtin_ctzll(calls);
 
@@ -177,18 +177,18 @@ int pshm_sweep(struct pshm_wire *w)
 	return found;
 }
 
-struct pshm_door *pshm_peer_door(struct pshm_conn *conn)
+struct pshm_inbox *pshm_peer_inbox(struct pshm_conn *conn)
 {
-	if (!conn->door.addr && !conn->door_shut)
-		conn->door_shut = pshm_door_open(conn->addr.pid, conn->addr.fd,
-						 conn->addr.nonce, &conn->door) != 0;
-	return conn->door.addr;
+	if (!conn->inbox.addr && !conn->inbox_unreachable)
+		conn->inbox_unreachable = pshm_inbox_open(conn->addr.pid, conn->addr.fd,
+							  conn->addr.nonce, &conn->inbox) != 0;
+	return conn->inbox.addr;
 }
 
 void pshm_call(struct pshm_conn *conn)
 {
 	struct pshm_attention *attention = conn->attention;
-	struct pshm_door *door;
+	struct pshm_inbox *inbox;
 	uint32_t call;
 
 	if (atomic_load_explicit(&attention->how, memory_order_relaxed) != PSHM_CALL) {
@@ -197,31 +197,31 @@ void pshm_call(struct pshm_conn *conn)
 		if (atomic_load_explicit(&attention->how, memory_order_relaxed) != PSHM_CALL)
 			return;
 	}
-	door = pshm_peer_door(conn);
-	if (!door) {
+	inbox = pshm_peer_inbox(conn);
+	if (!inbox) {
 		pshm_mute(conn, true); /* it will find us, in a while */
 		return;
 	}
 	call = atomic_load_explicit(&attention->call, memory_order_relaxed) % PSHM_CALLS;
-	/* R:pshm_door.calls  what we published before the call; pairs A:pshm_door.calls */
-	atomic_fetch_or_explicit(&door->calls[call / 64], 1ull << call % 64,
+	/* R:pshm_inbox.calls  what we published before the call; pairs A:pshm_inbox.calls */
+	atomic_fetch_or_explicit(&inbox->calls[call / 64], 1ull << call % 64,
 				 memory_order_release);
 	/*
-	 * R:pshm_door.called  the call before that; pairs A:pshm_door.called
-	 * F:pshm_door.called  before we look whether the owner sleeps; pairs F:pshm_door.armed
+	 * R:pshm_inbox.called  the call before that; pairs A:pshm_inbox.called
+	 * F:pshm_inbox.called  before we look whether the owner sleeps; pairs F:pshm_inbox.armed
 	 */
-	atomic_fetch_or_explicit(&door->called, 1u << call / 64, memory_order_seq_cst);
+	atomic_fetch_or_explicit(&inbox->called, 1u << call / 64, memory_order_seq_cst);
 	pshm_ring(conn);
 }
 
 void pshm_knock(struct pshm_conn *conn)
 {
-	struct pshm_door *door = pshm_peer_door(conn);
+	struct pshm_inbox *inbox = pshm_peer_inbox(conn);
 
-	if (!door) {
+	if (!inbox) {
 		pshm_mute(conn, true);
 		return;
 	}
-	pshm_door_knock(door);
+	pshm_inbox_knock(inbox);
 	pshm_ring(conn);
 }

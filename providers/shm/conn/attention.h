@@ -17,8 +17,8 @@
  *	Returns how many were found to have something
  * pshm_has_something - is there something for poll(): a line, or the end?
  * pshm_call - we have published something, and the peer may not be polling
- * pshm_knock - make the owner of the peer's door look at what it has asked for
- * pshm_peer_door - the peer's door, mapped; NULL when it can't be
+ * pshm_knock - make the owner of the peer's inbox look at what it has asked for
+ * pshm_peer_inbox - the peer's inbox, mapped; NULL when it can't be
  */
 void pshm_attend(struct pshm_conn *conn);
 void pshm_ignore(struct pshm_conn *conn);
@@ -28,7 +28,7 @@ int pshm_sweep(struct pshm_wire *wire);
 bool pshm_has_something(const struct pshm_conn *conn);
 void pshm_call(struct pshm_conn *conn);
 void pshm_knock(struct pshm_conn *conn);
-struct pshm_door *pshm_peer_door(struct pshm_conn *conn);
+struct pshm_inbox *pshm_peer_inbox(struct pshm_conn *conn);
 
 /* pshm_attend_how - what the peer has to do once it has published something */
 static inline void pshm_attend_how(struct pshm_conn *conn, enum pshm_how how)

@@ -86,8 +86,8 @@ static void call_that_is_lost_is_a_delay(void **state)
 	for (int i = 0; i < PEERS; i++)
 		assert_true(mock_put(peers[i].conn, sent + (uint64_t)i, 8));
 	/* as if the peers had not seen yet that they should call, or somebody had scribbled */
-	memset((void *)wire()->door->calls, 0, sizeof(wire()->door->calls));
-	wire()->door->called = 0;
+	memset((void *)wire()->inbox->calls, 0, sizeof(wire()->inbox->calls));
+	wire()->inbox->called = 0;
 	while (hub.packets < PEERS)
 		mock_poll(&hub, NULL);
 }
@@ -120,9 +120,9 @@ static void bits_that_nobody_set_do_no_harm(void **state)
 	print_message("seed %#llx\n", (unsigned long long)seed);
 	for (uint32_t i = 0; i < 20000; i++) {
 		seed = seed * 6364136223846793005u + 1442695040888963407u;
-		wire()->door->calls[seed >> 61] = seed * 3;
-		wire()->door->called = (uint32_t)(seed >> 32);
-		wire()->door->armed = seed >> 20 & 1;
+		wire()->inbox->calls[seed >> 61] = seed * 3;
+		wire()->inbox->called = (uint32_t)(seed >> 32);
+		wire()->inbox->armed = seed >> 20 & 1;
 		if (i % 3 == 0)
 			assert_true(mock_put(peers[i % PEERS].conn, sent++, 8));
 		mock_poll(&hub, NULL);
@@ -131,7 +131,7 @@ static void bits_that_nobody_set_do_no_harm(void **state)
 	assert_int_equal(hub.downs, 0);
 }
 
-static void call_outside_the_door_stays_inside(void **state)
+static void call_outside_the_inbox_stays_inside(void **state)
 {
 	struct pshm_conn *conn = pshm_conn_of(peers[0].conn);
 
@@ -201,7 +201,7 @@ int main(void)
 		TEST(call_that_is_lost_is_a_delay),
 		TEST(who_publishes_while_its_ring_cools_is_heard),
 		TEST(bits_that_nobody_set_do_no_harm),
-		TEST(call_outside_the_door_stays_inside),
+		TEST(call_outside_the_inbox_stays_inside),
 		TEST(end_of_a_cold_one_is_told),
 		TEST(comings_and_goings_keep_the_order_of_hot_and_cold),
 	};

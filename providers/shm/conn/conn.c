@@ -47,9 +47,9 @@ struct pshm_conn *pshm_conn_new(struct pshm_wire *w, struct engine_peer *peer,
 	conn->wire = w;
 	conn->side = side;
 	conn->done_end = &conn->done;
-	conn->region.fd = conn->door.fd = -1;
+	conn->region.fd = conn->inbox.fd = -1;
 	conn->tx_area.fd = conn->rx_area.fd = -1;
-	conn->ask.door.fd = -1;
+	conn->ask.inbox.fd = -1;
 	list_init(&conn->ask.link);
 	list_init(&conn->sends);
 	list_init(&conn->gets);
@@ -72,7 +72,7 @@ void pshm_conn_free(struct pshm_conn *conn)
 	pshm_lists_unlock();
 	conn->wire->conn_cnt--;
 	pshm_grow_drop(conn);
-	pshm_region_close(&conn->door);
+	pshm_region_close(&conn->inbox);
 	if (conn->wire->conn_ops->freed(conn))
 		return;
 	pshm_region_close(&conn->region);

@@ -77,8 +77,8 @@ struct pshm_wire {
 	uint32_t sweeps;
 	uint32_t cold_next; /* of up[]: to be looked at in the next sweep */
 	uint32_t tick;	    /* polls so far */
-	uint32_t knocks;    /* as seen at the door */
-	struct pshm_door *door;
+	uint32_t knocks;    /* as seen at the inbox */
+	struct pshm_inbox *inbox;
 	bool polling;
 	bool busy;     /* there is something in work, connecting or ended, or we are a copy */
 	bool holes;    /* some of up[] are NULL */
@@ -90,7 +90,7 @@ struct pshm_wire {
 	struct list ended; /* to be freed at the end of poll() */
 	struct pool transfers, reads, helps;
 	void *write_guard; /* by which peers write into our memory, or NULL */
-	struct pshm_own_door own_door;
+	struct pshm_own_inbox own_inbox;
 	struct sys_shared *service; /* our name, or NULL */
 	uint32_t pid, place;	    /* of its address */
 	bool host_known;	    /* another place at which everything agrees is ours */
@@ -164,7 +164,7 @@ struct pshm_conn {
 	bool ended;
 	bool cooling;	 /* the peer has been told to call, from the next sweep on or since */
 	bool receiving;	 /* fragments of a packet are arriving */
-	bool door_shut;	 /* the peer's door could not be opened to see it poll */
+	bool inbox_unreachable; /* the peer's inbox could not be opened to see it poll */
 	bool by_socket;	 /* while we wait to ask: by a socket */
 	bool mute;	 /* we have told the peer that we can't ring */
 	int get_refused; /* -FI_E* once the kernel said no */
@@ -196,7 +196,7 @@ struct pshm_conn {
 	size_t grow_done;	      /* of tx_area, made before it is offered */
 	uint32_t grow_tick;	      /* wire->tick of the last try, if it failed */
 	bool grow_refused;	      /* it did */
-	struct pshm_region door;      /* of the peer */
+	struct pshm_region inbox;     /* of the peer */
 	struct pshm_reading *reading; /* the peer's key table; NULL until it was wanted */
 	int direct_refused[2];	   /* -FI_E* once the kernel said no to reading, to writing */
 	struct pshm_heed heed;	   /* does the peer poll */

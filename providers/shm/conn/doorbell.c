@@ -27,28 +27,28 @@ static int ringer(struct pshm_wire *w, const struct pshm_conn *conn, uint32_t nu
 
 void pshm_ring(struct pshm_conn *conn)
 {
-	struct pshm_door *door = conn->door.addr;
+	struct pshm_inbox *inbox = conn->inbox.addr;
 	struct sys_fifo_id id;
 	uint32_t number;
 	int fd;
 
-	if (!pshm_door_bell_due(door))
+	if (!pshm_inbox_bell_due(inbox))
 		return;
-	/* A:pshm_door.bell  its number before what it is; pairs R:pshm_door.bell */
-	number = atomic_load_explicit(&door->bell, memory_order_acquire);
+	/* A:pshm_inbox.bell  its number before what it is; pairs R:pshm_inbox.bell */
+	number = atomic_load_explicit(&inbox->bell, memory_order_acquire);
 	if (!number || number > INT_MAX)
 		return;
 	if (conn->process->ring) {
 		conn->process->ring(conn->process, conn->addr.nonce);
 		return;
 	}
-	id = (struct sys_fifo_id){ door->bell_dev, door->bell_ino };
+	id = (struct sys_fifo_id){ inbox->bell_dev, inbox->bell_ino };
 	fd = ringer(conn->wire, conn, number, &id);
 	pshm_mute(conn, fd < 0);
 	if (fd >= 0)
 		sys_fifo_ring(fd);
 	else /* it wakes after a while; who calls next tries again */
-		atomic_store_explicit(&door->armed, 1, memory_order_relaxed);
+		atomic_store_explicit(&inbox->armed, 1, memory_order_relaxed);
 }
 
 void pshm_mute(struct pshm_conn *conn, bool mute)

@@ -5,7 +5,7 @@
 
 #include "conn.h"
 
-/* pshm_ring - the owner of that conn's door may sleep: wake it */
+/* pshm_ring - the owner of that conn's inbox may sleep: wake it */
 void pshm_ring(struct pshm_conn *conn);
 /* pshm_mute - tell the peer whether we can't wake it: then it does not sleep for long */
 void pshm_mute(struct pshm_conn *conn, bool mute);

@@ -189,7 +189,7 @@ static struct pshm_growth growth_of(const struct pshm_region *region)
 
 static void area_that_is_not_there_is_not_mapped(void **state)
 {
-	struct pshm_growth growth = { .fd = a.addr.fd }; /* a door */
+	struct pshm_growth growth = { .fd = a.addr.fd }; /* an inbox */
 
 	line_put(PSHM_GROW, &growth);
 	assert_int_equal(b.downs, 0);

@@ -36,7 +36,7 @@ struct pshm_ask {
 	struct list link;
 	uint8_t to[PSHM_NONCE], pair[PSHM_NONCE];
 	struct pshm_process *process; /* that was asked */
-	struct pshm_region door;      /* came with the answer */
+	struct pshm_region inbox;     /* came with the answer */
 	int err;		      /* or this did */
 };
 

@@ -13,8 +13,8 @@
 static struct platform_lock wires_lock = { PTHREAD_MUTEX_INITIALIZER };
 static struct list wires = { &wires, &wires };
 
-/* Where a copy looks for callers: there are none. Its polls at its parent's door would be taken for the parent's. */
-static struct pshm_door copied;
+/* Where a copy looks for callers: there are none. Its polls at its parent's inbox would be taken for the parent's. */
+static struct pshm_inbox copied;
 
 /* What a room above does in the child. */
 static void (*also)(void);
@@ -42,7 +42,7 @@ static void fork_child(void)
 
 		w->forked = w->busy = true;
 		w->up_cnt = w->hot_cnt = 0;
-		w->door = &copied;
+		w->inbox = &copied;
 		list_for_each(node, after, &w->conns) {
 			struct pshm_conn *conn = container_of(node, struct pshm_conn, all);
 
@@ -64,7 +64,7 @@ static struct platform_fork fork_watcher = {
 void pshm_fork_watch(void)
 {
 	pshm_process_watch();
-	pshm_doors_watch();
+	pshm_inboxes_watch();
 	platform_fork_watch(&fork_watcher);
 }
 

@@ -124,14 +124,14 @@ static int accept_request(struct pshm_wire *w, struct pshm_request *request)
 	if (!conn) {
 		pshm_sockets_refuse(request, err);
 		pshm_region_close(&request->pair);
-		pshm_region_close(&request->door);
+		pshm_region_close(&request->inbox);
 		pshm_process_put(request->process);
 		return err;
 	}
 	conn->process = request->process;
 	if (!conn->process->pid)
 		conn->get_refused = -FI_EPERM;
-	conn->door = request->door;
+	conn->inbox = request->inbox;
 	memcpy(conn->addr.nonce, request->from, PSHM_NONCE);
 	pshm_conn_attach(conn, &request->pair, &request->sizes);
 	accept_pair(w, conn, &asker);
@@ -156,14 +156,14 @@ static uint32_t accept_requests(struct pshm_wire *w, uint32_t most)
 
 int pshm_accept(struct pshm_wire *w)
 {
-	/* A:pshm_door.knocks  the count before the slots; pairs R:pshm_door.knocks */
-	uint32_t knocks = atomic_load_explicit(&w->door->knocks, memory_order_acquire);
+	/* A:pshm_inbox.knocks  the count before the slots; pairs R:pshm_inbox.knocks */
+	uint32_t knocks = atomic_load_explicit(&w->inbox->knocks, memory_order_acquire);
 	uint32_t taken = 0, idx = 0;
 	struct pshm_offer offer;
 	uint64_t word;
 	int err;
 
-	for (; taken < ACCEPT_BATCH && pshm_mailbox_take(w->door, &idx, &offer, &word);
+	for (; taken < ACCEPT_BATCH && pshm_mailbox_take(w->inbox, &idx, &offer, &word);
 	     taken++) {
 		err = accept_offer(w, &offer);
 		if (pshm_scarce(err))
@@ -171,7 +171,7 @@ int pshm_accept(struct pshm_wire *w)
 		/* no way through memory: another wire may lead there */
 		if (err && !pshm_scarce(err) && err != -FI_ENOPROTOOPT && err != -FI_EPROTO)
 			err = -FI_EHOSTUNREACH;
-		pshm_mailbox_finish(w->door, idx, word, err);
+		pshm_mailbox_finish(w->inbox, idx, word, err);
 	}
 	taken += accept_requests(w, ACCEPT_BATCH - taken);
 	if (taken < ACCEPT_BATCH)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Connecting to another endpoint: through its door, or by a socket. Called by the engine, and by poll()
+ * Connecting to another endpoint: through its inbox, or by a socket. Called by the engine, and by poll()
  * for the answers; on the thread that holds the domain.
  */
 #include <rdma/fi_errno.h>
@@ -20,8 +20,8 @@ const struct pshm_sizes pshm_small_pair = { PSHM_LINE_CNT, PSHM_DATA_LEN, 0 };
 static const struct pshm_sizes whole_pair = { PSHM_LINE_CNT, PSHM_DATA_LEN, PSHM_AREA_LEN };
 
 /*
- * Leaves a request at the door, if there is room for one: as many may ask as it has slots, and the others
- * wait, with nothing but the door open. Returns 0, -FI_EAGAIN to wait, or -FI_E*.
+ * Leaves a request at the inbox, if there is room for one: as many may ask as it has slots, and the others
+ * wait, with nothing but the inbox open. Returns 0, -FI_EAGAIN to wait, or -FI_E*.
  */
 static int offer_pair(struct pshm_conn *conn)
 {
@@ -30,7 +30,7 @@ static int offer_pair(struct pshm_conn *conn)
 	struct pshm_offer offer;
 	int err;
 
-	err = pshm_mailbox_claim(conn->door.addr, w->pid, &conn->ticket);
+	err = pshm_mailbox_claim(conn->inbox.addr, w->pid, &conn->ticket);
 	if (err)
 		return err;
 	err = pshm_pair_create(&pshm_small_pair, &region);
@@ -41,7 +41,7 @@ static int offer_pair(struct pshm_conn *conn)
 
 	offer = (struct pshm_offer){ .pid = w->pid, .fd = (uint32_t)region.fd };
 	memcpy(offer.nonce, conn->pair->nonce, PSHM_NONCE);
-	err = pshm_mailbox_post(conn->door.addr, &offer, &conn->ticket);
+	err = pshm_mailbox_post(conn->inbox.addr, &offer, &conn->ticket);
 	if (err)
 		goto err_close;
 	pshm_ring(conn);
@@ -62,8 +62,8 @@ static bool at_our_place(const struct pshm_conn *conn)
 }
 
 /*
- * Finds the door through /proc, and asks there. -FI_EHOSTUNREACH: a socket may lead there.
- * @absent: out: we could look into the process, and it has no such door
+ * Finds the inbox through /proc, and asks there. -FI_EHOSTUNREACH: a socket may lead there.
+ * @absent: out: we could look into the process, and it has no such inbox
  */
 static int connect_by_proc(struct pshm_conn *conn, bool *absent)
 {
@@ -77,7 +77,7 @@ static int connect_by_proc(struct pshm_conn *conn, bool *absent)
 	err = pshm_process_get(addr->pid, &conn->process);
 	if (err) /* our host, our pid namespace, and no such process: no other way will find it either */
 		return err == -FI_EHOSTUNREACH && at_our_place(conn) ? -FI_ECONNREFUSED : err;
-	err = pshm_door_open(addr->pid, addr->fd, addr->nonce, &conn->door);
+	err = pshm_inbox_open(addr->pid, addr->fd, addr->nonce, &conn->inbox);
 	if (!err)
 		err = offer_pair(conn);
 	if (!err || err == -FI_EAGAIN)
@@ -109,7 +109,7 @@ static int connect_by_socket(struct pshm_conn *conn)
 		return err;
 	((struct pshm_pair *)region.addr)->hello[PSHM_ASKED] = conn->hello;
 	pshm_mailbox_drop(&conn->ticket);
-	pshm_region_close(&conn->door);
+	pshm_region_close(&conn->inbox);
 	pshm_region_close(&conn->region);
 	pshm_conn_attach(conn, &region, sizes);
 	err = pshm_sockets_ask(conn->wire, conn->addr.nonce, &region, &conn->ask);
@@ -210,7 +210,7 @@ static void connecting_end(struct pshm_conn *conn, int err)
 	pshm_conn_fail(conn, err);
 }
 
-/* The owner of the door said yes. */
+/* The owner of the inbox said yes. */
 static void connecting_accepted(struct pshm_conn *conn)
 {
 	struct hello hello = conn->pair->hello[PSHM_ANSWERED];
@@ -227,25 +227,25 @@ static void connecting_accepted(struct pshm_conn *conn)
 	pshm_conn_up(conn, &hello);
 }
 
-/* What came by the socket: the door, or why there is none. */
+/* What came by the socket: the inbox, or why there is none. */
 static int asked_failed(struct pshm_conn *conn)
 {
 	if (!conn->ask.process)
 		return 0;
-	return conn->door.addr ? 0 : pshm_sockets_answer(&conn->ask, &conn->door);
+	return conn->inbox.addr ? 0 : pshm_sockets_answer(&conn->ask, &conn->inbox);
 }
 
 /* Why nobody will answer, or 0. */
 static int connecting_hopeless(struct pshm_conn *conn, bool check_process)
 {
-	const struct pshm_door *door;
+	const struct pshm_inbox *inbox;
 	int err = conn->ticket.slot ? pshm_mailbox_failed(&conn->ticket) : asked_failed(conn);
 
 	if (err)
 		return err;
-	door = conn->door.addr;
-	/* A:pshm_door.closed  pairs R:pshm_door.closed */
-	if (door && atomic_load_explicit(&door->closed, memory_order_acquire))
+	inbox = conn->inbox.addr;
+	/* A:pshm_inbox.closed  pairs R:pshm_inbox.closed */
+	if (inbox && atomic_load_explicit(&inbox->closed, memory_order_acquire))
 		return -FI_ECONNREFUSED;
 	if (!check_process || !conn->process || !pshm_process_dead(conn->process))
 		return 0;
@@ -271,10 +271,10 @@ static bool connecting_failed(struct pshm_conn *conn, int err)
 	return true;
 }
 
-/* The answer to what was asked by a socket comes after the door, which may not have been looked at. */
-static int accepted_door(struct pshm_conn *conn)
+/* The answer to what was asked by a socket comes after the inbox, which may not have been looked at. */
+static int accepted_inbox(struct pshm_conn *conn)
 {
-	if (!conn->ask.process || conn->door.addr)
+	if (!conn->ask.process || conn->inbox.addr)
 		return 0;
 	pshm_sockets_look();
 	return asked_failed(conn);
@@ -314,10 +314,10 @@ static bool connecting_step(struct pshm_conn *conn, bool all, bool check_process
 		/* loaded after hopeless: an answer that came before the end counts */
 		return hopeless ? connecting_failed(conn, hopeless) : false;
 	case PSHM_ACCEPTED:
-		err = accepted_door(conn);
-		if (err || (!conn->door.addr && hopeless))
+		err = accepted_inbox(conn);
+		if (err || (!conn->inbox.addr && hopeless))
 			return connecting_failed(conn, err ? err : hopeless);
-		if (!conn->door.addr)
+		if (!conn->inbox.addr)
 			return false;
 		connecting_accepted(conn);
 		return true;

@@ -53,7 +53,7 @@ static void rest_set(struct pshm_listed *l, enum pshm_rest rest)
 
 void pshm_porter_ring(struct pshm_listed *l)
 {
-	if (l->bell >= 0 && pshm_door_bell_due(wire_of(l)->door))
+	if (l->bell >= 0 && pshm_inbox_bell_due(wire_of(l)->inbox))
 		sys_fifo_ring(l->bell);
 }
 

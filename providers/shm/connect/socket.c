@@ -48,7 +48,7 @@ static struct pshm_wire *wire_find_locked(const uint8_t nonce[PSHM_NONCE])
 /* Makes an endpoint of ours, which another thread may have, look at its requests. */
 static void wire_knock_locked(struct pshm_wire *w)
 {
-	pshm_door_knock(w->door);
+	pshm_inbox_knock(w->inbox);
 	pshm_porter_ring(&w->listed);
 }
 
@@ -56,7 +56,7 @@ static void wire_knock_locked(struct pshm_wire *w)
 static int request_map(const struct pshm_note *note, const struct sys_local_given *given,
 		       struct pshm_request *r)
 {
-	int err = pshm_door_take(given->fds[1], note->from, &r->door);
+	int err = pshm_inbox_take(given->fds[1], note->from, &r->inbox);
 
 	if (err) {
 		sys_local_close(given->fds[0]);
@@ -64,7 +64,7 @@ static int request_map(const struct pshm_note *note, const struct sys_local_give
 	}
 	err = pshm_pair_take(given->fds[0], note->pair, &r->pair, &r->sizes);
 	if (err)
-		pshm_region_close(&r->door);
+		pshm_region_close(&r->inbox);
 	return err;
 }
 
@@ -73,7 +73,7 @@ static int ask_take_locked(struct pshm_channel *c, const struct pshm_note *note,
 			   struct sys_local_given *given)
 {
 	struct pshm_wire *w = wire_find_locked(note->to);
-	struct pshm_note answer = pshm_note_of(PSHM_NOTE_DOOR);
+	struct pshm_note answer = pshm_note_of(PSHM_NOTE_INBOX);
 	struct pshm_request *r;
 	int err;
 
@@ -93,10 +93,10 @@ static int ask_take_locked(struct pshm_channel *c, const struct pshm_note *note,
 		return err;
 	}
 	memcpy(answer.pair, note->pair, PSHM_NONCE);
-	err = pshm_note_send(c, &answer, &w->own_door.fd, 1);
+	err = pshm_note_send(c, &answer, &w->own_inbox.fd, 1);
 	if (err) {
 		pshm_region_close(&r->pair);
-		pshm_region_close(&r->door);
+		pshm_region_close(&r->inbox);
 		platform_free(r);
 		return pshm_scarce(err) ? err : -FI_EAGAIN;
 	}
@@ -109,7 +109,7 @@ static int ask_take_locked(struct pshm_channel *c, const struct pshm_note *note,
 	return 0;
 }
 
-/* A door or a refusal, for one of our connections. */
+/* An inbox or a refusal, for one of our connections. */
 static void answer_take_locked(struct pshm_channel *c, const struct pshm_note *note,
 			       struct sys_local_given *given)
 {
@@ -119,7 +119,7 @@ static void answer_take_locked(struct pshm_channel *c, const struct pshm_note *n
 		struct pshm_ask *ask = container_of(node, struct pshm_ask, link);
 
 		if (ask->process != &c->process || !pshm_nonce_same(ask->pair, note->pair) ||
-		    ask->err || ask->door.addr)
+		    ask->err || ask->inbox.addr)
 			continue;
 		if (note->type == PSHM_NOTE_REFUSED) {
 			ask->err = -(int)note->error;
@@ -127,7 +127,7 @@ static void answer_take_locked(struct pshm_channel *c, const struct pshm_note *n
 			ask->err = given->err;
 		} else {
 			given->cnt = 0;
-			ask->err = pshm_door_take(given->fds[0], ask->to, &ask->door);
+			ask->err = pshm_inbox_take(given->fds[0], ask->to, &ask->inbox);
 		}
 		break;
 	}
@@ -155,7 +155,7 @@ static bool note_valid(const struct pshm_note *note, const struct sys_local_give
 	case PSHM_NOTE_ASK:
 		return !is_zero(note->to) && !is_zero(note->from) && !is_zero(note->pair) &&
 		       (given->cnt == 2 ? !cut : cut);
-	case PSHM_NOTE_DOOR:
+	case PSHM_NOTE_INBOX:
 		return is_zero(note->to) && is_zero(note->from) &&
 		       (given->cnt == 1 ? !cut : !given->cnt && cut);
 	case PSHM_NOTE_REFUSED:
@@ -344,7 +344,7 @@ static void request_drop_locked(struct list *node)
 	struct pshm_request *r = container_of(node, struct pshm_request, link);
 
 	pshm_region_close(&r->pair);
-	pshm_region_close(&r->door);
+	pshm_region_close(&r->inbox);
 	pshm_channel_put(pshm_channel_of(r->process));
 	platform_free(r);
 }
@@ -441,7 +441,7 @@ bool pshm_sockets_room(const uint8_t to[PSHM_NONCE])
 int pshm_sockets_ask(struct pshm_wire *w, const uint8_t to[PSHM_NONCE],
 		     const struct pshm_region *pair, struct pshm_ask *ask)
 {
-	const int fds[SYS_LOCAL_FDS] = { pair->fd, w->own_door.fd };
+	const int fds[SYS_LOCAL_FDS] = { pair->fd, w->own_inbox.fd };
 	struct pshm_note note = pshm_note_of(PSHM_NOTE_ASK);
 	struct pshm_channel *c;
 	int err;
@@ -466,7 +466,7 @@ int pshm_sockets_ask(struct pshm_wire *w, const uint8_t to[PSHM_NONCE],
 		err = pshm_scarce(err) ? err : -FI_EAGAIN;
 		goto out;
 	}
-	*ask = (struct pshm_ask){ .process = &c->process, .door.fd = -1 };
+	*ask = (struct pshm_ask){ .process = &c->process, .inbox.fd = -1 };
 	memcpy(ask->to, to, PSHM_NONCE);
 	memcpy(ask->pair, note.pair, PSHM_NONCE);
 	list_push(&asks, &ask->link);
@@ -476,15 +476,15 @@ out:
 	return err;
 }
 
-int pshm_sockets_answer(struct pshm_ask *ask, struct pshm_region *door)
+int pshm_sockets_answer(struct pshm_ask *ask, struct pshm_region *inbox)
 {
 	int err;
 
 	platform_lock(&lock);
 	err = ask->err;
-	if (ask->door.addr) {
-		*door = ask->door;
-		ask->door = (struct pshm_region){ .fd = -1 };
+	if (ask->inbox.addr) {
+		*inbox = ask->inbox;
+		ask->inbox = (struct pshm_region){ .fd = -1 };
 	}
 	platform_unlock(&lock);
 	return err;
@@ -498,7 +498,7 @@ void pshm_sockets_drop(struct pshm_ask *ask)
 	list_remove(&ask->link);
 	pshm_channel_of(ask->process)->ask_cnt--;
 	platform_unlock(&lock);
-	pshm_region_close(&ask->door);
+	pshm_region_close(&ask->inbox);
 	ask->process = NULL;
 }
 

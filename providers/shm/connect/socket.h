@@ -5,14 +5,14 @@
  *
  * A process that has shm endpoints listens at one socket, or two: an abstract one, and one in the folder
  * that FI_SHM_SOCKET_DIR names. Its number is the first bytes of the nonces of all its endpoints. Who
- * wants to connect sends the memory of the pair and its own door there, and gets the other one's door;
+ * wants to connect sends the memory of the pair and its own inbox there, and gets the other one's inbox;
  * the answer stands in the pair, as always. One such socket leads from process to process, however
  * many connections use it. It stays: when it ends the process there is dead, and what rings a
  * sleeper whose pipe can't be opened is a message on it.
  *
  *	asker				listener
- *	ASK, with pair and door	->	maps them, for the endpoint's next poll()
- *			<-  DOOR, with its door; or REFUSED
+ *	ASK, with pair and inbox	->	maps them, for the endpoint's next poll()
+ *			<-  INBOX, with its inbox; or REFUSED
  *	RING				<->	wakes an endpoint
  *
  * Both sides have to be one user. Everything that comes is checked field by field, and memory as if it
@@ -35,8 +35,8 @@ struct pshm_wire;
 #define PSHM_NOTE_VERSION 2u
 
 enum pshm_note_type {
-	PSHM_NOTE_ASK = 1, /* with the descriptors of the pair and of the asker's door */
-	PSHM_NOTE_DOOR,	   /* the answer, with the descriptor of the door that was asked for */
+	PSHM_NOTE_ASK = 1, /* with the descriptors of the pair and of the asker's inbox */
+	PSHM_NOTE_INBOX,   /* the answer, with the descriptor of the inbox that was asked for */
 	PSHM_NOTE_REFUSED, /* the other one */
 	PSHM_NOTE_RING,
 };
@@ -62,7 +62,7 @@ _Static_assert(offsetof(struct pshm_note, pair) == 32, "layout");
 struct pshm_request {
 	struct list link;
 	struct pshm_process *process; /* held */
-	struct pshm_region pair, door;
+	struct pshm_region pair, inbox;
 	struct pshm_sizes sizes;
 	uint8_t from[PSHM_NONCE];
 };
@@ -128,10 +128,10 @@ int pshm_sockets_ask(struct pshm_wire *wire, const uint8_t to[PSHM_NONCE],
 
 /*
  * pshm_sockets_answer - what became of it
- * @door: out: the other one's, owned, as soon as it has come; until then nothing is stored
+ * @inbox: out: the other one's, owned, as soon as it has come; until then nothing is stored
  * Returns 0, or the -FI_E* for which there will be no connection.
  */
-int pshm_sockets_answer(struct pshm_ask *ask, struct pshm_region *door);
+int pshm_sockets_answer(struct pshm_ask *ask, struct pshm_region *inbox);
 /* pshm_sockets_drop - nothing more is expected; @ask->process stays held. Nothing for one that is zeroed */
 void pshm_sockets_drop(struct pshm_ask *ask);
 

@@ -272,7 +272,7 @@ static struct pshm_note ask_of(const struct pshm_region *pair)
 
 enum { ENDED = 1 };
 
-/* Sends that; returns ENDED, the error of the refusal, or 0 when the door comes. */
+/* Sends that; returns ENDED, the error of the refusal, or 0 when the inbox comes. */
 static int said(const void *msg, size_t len, const int *fds, unsigned int cnt)
 {
 	int sock = stranger(), ret = -FI_EAGAIN;
@@ -293,7 +293,7 @@ static int said(const void *msg, size_t len, const int *fds, unsigned int cnt)
 	assert_int_equal(note.magic, PSHM_NOTE_MAGIC);
 	if (note.type == PSHM_NOTE_REFUSED)
 		return -(int)note.error;
-	assert_int_equal(note.type, PSHM_NOTE_DOOR);
+	assert_int_equal(note.type, PSHM_NOTE_INBOX);
 	assert_int_equal(given.cnt, 1);
 	close(given.fds[0]);
 	return 0;
@@ -328,11 +328,11 @@ static void forged_requests_are_refused_or_end_the_socket(void **state)
 	pair = pair_made();
 	before = mock_descriptors();
 	fds[0] = pair.fd;
-	fds[1] = ((struct pshm_wire *)a.wire)->own_door.fd;
+	fds[1] = ((struct pshm_wire *)a.wire)->own_inbox.fd;
 	FORGED(ENDED, note.magic++);
 	FORGED(ENDED, note.version++);
 	FORGED(ENDED, note.type = 0);
-	FORGED(ENDED, note.type = PSHM_NOTE_DOOR);
+	FORGED(ENDED, note.type = PSHM_NOTE_INBOX);
 	FORGED(ENDED, note.type = PSHM_NOTE_REFUSED);
 	FORGED(ENDED, note.type = PSHM_NOTE_RING);
 	FORGED(ENDED, note.type = 77);
@@ -343,7 +343,7 @@ static void forged_requests_are_refused_or_end_the_socket(void **state)
 	FORGED(ENDED, memset(note.pair, 0, PSHM_NONCE));
 	FORGED(-FI_ECONNREFUSED, note.to[7] ^= 1);
 	FORGED(-FI_EHOSTUNREACH, note.pair[0] ^= 1);
-	FORGED(-FI_EHOSTUNREACH, note.from[0] ^= 1); /* not the door's */
+	FORGED(-FI_EHOSTUNREACH, note.from[0] ^= 1); /* not the inbox's */
 	/* sizes and descriptors */
 	note = ask_of(&pair);
 	memcpy(longer, &note, sizeof(note));
@@ -378,7 +378,7 @@ static void who_reads_no_answers_for_a_while_keeps_the_socket(void **state)
 	mock_open(&b);
 	pair = pair_made();
 	fds[0] = pair.fd;
-	fds[1] = ((struct pshm_wire *)a.wire)->own_door.fd;
+	fds[1] = ((struct pshm_wire *)a.wire)->own_inbox.fd;
 	note = ask_of(&pair);
 	note.to[7] ^= 1; /* nobody: refused */
 	sock = stranger();
@@ -467,7 +467,7 @@ static void memory_that_can_change_its_size_is_refused(void **state)
 	copy = mmap(NULL, pair.len, PROT_READ | PROT_WRITE, MAP_SHARED, loose, 0);
 	memcpy(copy, pair.addr, pair.len);
 	fds[0] = loose;
-	fds[1] = ((struct pshm_wire *)a.wire)->own_door.fd;
+	fds[1] = ((struct pshm_wire *)a.wire)->own_inbox.fd;
 	assert_int_equal(said(&note, sizeof(note), fds, 2), -FI_EHOSTUNREACH);
 	fds[0] = fds[1];
 	assert_int_equal(said(&note, sizeof(note), fds, 2), -FI_EHOSTUNREACH);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * The mailbox of a door. Claimers run in any process, on the thread that connects; the owner's
- * functions in the process of the door, on the thread that polls.
+ * The mailbox of an inbox. Claimers run in any process, on the thread that connects; the owner's
+ * functions in the process of the inbox, on the thread that polls.
  */
 #include <limits.h>
 #include <unistd.h>
@@ -80,29 +80,29 @@ static bool claim_left(const struct pshm_slot *slot, uint64_t seen)
  * Claims a slot that is free, or whose claimer is dead when there is no free one. Hundreds may find none
  * at a time, again and again, where all that are taken have requests: nobody is looked up for those.
  */
-static struct pshm_slot *claim_any(struct pshm_door *door, uint32_t pid, uint64_t *word)
+static struct pshm_slot *claim_any(struct pshm_inbox *inbox, uint32_t pid, uint64_t *word)
 {
 	uint32_t dead = 0, alive = 0; /* the last ones that were looked up */
 
 	for (uint32_t i = 0; i < PSHM_SLOTS; i++) {
-		uint64_t seen = atomic_load_explicit(&door->slots[i].word,
+		uint64_t seen = atomic_load_explicit(&inbox->slots[i].word,
 						     memory_order_relaxed);
 
 		if (slot_phase(seen) == SLOT_FREE &&
-		    slot_claim(&door->slots[i], seen, pid, word))
-			return &door->slots[i];
+		    slot_claim(&inbox->slots[i], seen, pid, word))
+			return &inbox->slots[i];
 	}
 	for (uint32_t i = 0; i < PSHM_SLOTS; i++) {
 		/* A:pshm_slot.word  phase before what stands there; pairs R:pshm_slot.word */
-		uint64_t seen = atomic_load_explicit(&door->slots[i].word,
+		uint64_t seen = atomic_load_explicit(&inbox->slots[i].word,
 						     memory_order_acquire);
 		uint32_t claimer = slot_pid(seen);
 
 		if (slot_phase(seen) == SLOT_READY)
 			continue;
-		if (claim_left(&door->slots[i], seen) &&
-		    slot_claim(&door->slots[i], seen, pid, word))
-			return &door->slots[i];
+		if (claim_left(&inbox->slots[i], seen) &&
+		    slot_claim(&inbox->slots[i], seen, pid, word))
+			return &inbox->slots[i];
 		if (claimer == alive || claimer == pid)
 			continue;
 		if (claimer != dead && !pshm_process_gone(claimer)) {
@@ -110,25 +110,25 @@ static struct pshm_slot *claim_any(struct pshm_door *door, uint32_t pid, uint64_
 			continue;
 		}
 		dead = claimer;
-		if (slot_claim(&door->slots[i], seen, pid, word))
-			return &door->slots[i];
+		if (slot_claim(&inbox->slots[i], seen, pid, word))
+			return &inbox->slots[i];
 	}
 	return NULL;
 }
 
-int pshm_mailbox_claim(struct pshm_door *door, uint32_t pid, struct pshm_ticket *ticket)
+int pshm_mailbox_claim(struct pshm_inbox *inbox, uint32_t pid, struct pshm_ticket *ticket)
 {
 	struct pshm_slot *slot;
 	uint64_t word;
 
-	slot = claim_any(door, pid, &word);
+	slot = claim_any(inbox, pid, &word);
 	if (!slot)
 		return -FI_EAGAIN;
 	*ticket = (struct pshm_ticket){ .slot = slot, .word = word };
 	return 0;
 }
 
-int pshm_mailbox_post(struct pshm_door *door, const struct pshm_offer *offer,
+int pshm_mailbox_post(struct pshm_inbox *inbox, const struct pshm_offer *offer,
 		      struct pshm_ticket *ticket)
 {
 	struct pshm_slot *slot = ticket->slot;
@@ -142,7 +142,7 @@ int pshm_mailbox_post(struct pshm_door *door, const struct pshm_offer *offer,
 		return -FI_EAGAIN;
 	}
 	ticket->word = ready;
-	pshm_door_knock(door);
+	pshm_inbox_knock(inbox);
 	return 0;
 }
 
@@ -170,11 +170,11 @@ void pshm_mailbox_drop(struct pshm_ticket *ticket)
 	slot_move(slot, with_phase(word, SLOT_FAILED), with_phase(word, SLOT_FREE));
 }
 
-bool pshm_mailbox_take(struct pshm_door *door, uint32_t *idx, struct pshm_offer *offer,
+bool pshm_mailbox_take(struct pshm_inbox *inbox, uint32_t *idx, struct pshm_offer *offer,
 		       uint64_t *word)
 {
 	for (uint32_t i = *idx; i < PSHM_SLOTS; i++) {
-		struct pshm_slot *slot = &door->slots[i];
+		struct pshm_slot *slot = &inbox->slots[i];
 		uint64_t seen = atomic_load_explicit(&slot->word, memory_order_relaxed);
 
 		if (slot_phase(seen) != SLOT_READY ||
@@ -190,9 +190,9 @@ bool pshm_mailbox_take(struct pshm_door *door, uint32_t *idx, struct pshm_offer 
 	return false;
 }
 
-void pshm_mailbox_finish(struct pshm_door *door, uint32_t idx, uint64_t word, int err)
+void pshm_mailbox_finish(struct pshm_inbox *inbox, uint32_t idx, uint64_t word, int err)
 {
-	struct pshm_slot *slot = &door->slots[idx];
+	struct pshm_slot *slot = &inbox->slots[idx];
 
 	atomic_store_explicit(&slot->error, -err, memory_order_relaxed);
 	if (!slot_move(slot, word, with_phase(word, err ? SLOT_FAILED : SLOT_FREE)))

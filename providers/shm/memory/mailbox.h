@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * The mailbox of a door: slots in which any process that may open the door leaves a request
+ * The mailbox of an inbox: slots in which any process that may open the inbox leaves a request
  * to its owner. No lock: each slot is a word that moves by compare and swap, so that
  * nobody who dies in between can hold anything up.
  *
@@ -36,14 +36,14 @@ struct pshm_ticket {
  * Returns 0 and the ticket, to be posted or dropped soon, or -FI_EAGAIN when all slots are taken: that
  * costs no system call while what is in them are requests.
  */
-int pshm_mailbox_claim(struct pshm_door *door, uint32_t pid, struct pshm_ticket *ticket);
+int pshm_mailbox_claim(struct pshm_inbox *inbox, uint32_t pid, struct pshm_ticket *ticket);
 
 /*
  * pshm_mailbox_post - leave a request in the slot that has been claimed
  * @offer: our process and the pair that it offers
  * Returns 0, or -FI_EAGAIN when somebody took us for dead, or scribbles: the ticket is none then.
  */
-int pshm_mailbox_post(struct pshm_door *door, const struct pshm_offer *offer,
+int pshm_mailbox_post(struct pshm_inbox *inbox, const struct pshm_offer *offer,
 		      struct pshm_ticket *ticket);
 
 /*
@@ -61,13 +61,13 @@ void pshm_mailbox_drop(struct pshm_ticket *ticket);
  * @word: out: to be given back to pshm_mailbox_finish()
  * Returns false when no slot from @idx on has one.
  */
-bool pshm_mailbox_take(struct pshm_door *door, uint32_t *idx, struct pshm_offer *offer,
+bool pshm_mailbox_take(struct pshm_inbox *inbox, uint32_t *idx, struct pshm_offer *offer,
 		       uint64_t *word);
 
 /*
  * pshm_mailbox_finish - the owner is done with a request
  * @err: 0, or the -FI_E* for which the pair could not be opened
  */
-void pshm_mailbox_finish(struct pshm_door *door, uint32_t idx, uint64_t word, int err);
+void pshm_mailbox_finish(struct pshm_inbox *inbox, uint32_t idx, uint64_t word, int err);
 
 #endif

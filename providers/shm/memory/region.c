@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Making and finding what two endpoints share, but for doors (doors.c). Called by the wire when an endpoint
+ * Making and finding what two endpoints share, but for inboxes (inbox.c). Called by the wire when an endpoint
  * or a connection is made, on the thread that holds the domain.
  */
 #include <limits.h>

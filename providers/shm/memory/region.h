@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * The kinds of memory that endpoints share: doors, one per endpoint, where others leave requests,
+ * The kinds of memory that endpoints share: inboxes, one per endpoint, where others leave requests,
  * those of a process together; the pair, one per connection, with a small ring in each direction; the
  * area, a larger data area for one direction that has traffic; and the table, one per domain, of
  * the memory that it has registered, which others only read. All are memfds without a name, sealed at
@@ -18,8 +18,8 @@
 #include "packet.h"
 #include "ring.h"
 
-#define PSHM_DOOR_MAGIC	 0x726f6f64u /* "door" */
-#define PSHM_DOORS_MAGIC 0x73726f64u /* "dors" */
+#define PSHM_INBOX_MAGIC   0x786f6269u /* "ibox" */
+#define PSHM_INBOXES_MAGIC 0x73786269u /* "ibxs" */
 #define PSHM_PAIR_MAGIC	 0x72696170u /* "pair" */
 #define PSHM_AREA_MAGIC	 0x61657261u /* "area" */
 #define PSHM_TABLE_MAGIC 0x6c626174u /* "tabl" */
@@ -29,7 +29,7 @@
 #define PSHM_CALLS \
 	512u /* by which connections are told apart when somebody calls; some may share one */
 
-/* A request in a door's mailbox; mailbox.h says who writes what and when. */
+/* A request in an inbox's mailbox; mailbox.h says who writes what and when. */
 struct pshm_slot {
 	_Atomic uint64_t word;	   /* phase, generation, process that claimed it */
 	_Atomic int32_t error;	   /* SLOT_FAILED: positive fi_errno */
@@ -43,31 +43,31 @@ _Static_assert(offsetof(struct pshm_slot, fd) == 12, "layout");
 _Static_assert(offsetof(struct pshm_slot, nonce) == 16, "layout");
 
 /*
- * Head of memory in which doors stand, up to PSHM_DOORS, the first at PSHM_DOORS_HEAD, each at a
- * multiple of PSHM_DOOR_STRIDE from there. Doors of one process share memory so that a thousand endpoints
+ * Head of memory in which inboxes stand, up to PSHM_INBOXES, the first at PSHM_INBOXES_HEAD, each at a
+ * multiple of PSHM_INBOX_STRIDE from there. Inboxes of one process share memory so that a thousand endpoints
  * do not take a thousand descriptors. Who may write to one may write to the others: as may who
  * finds one through /proc, which shows him all descriptors of a process or none. A place is never
  * used again: peers of the endpoint that was there may have it mapped still.
  */
-#define PSHM_DOORS 255u
+#define PSHM_INBOXES 255u
 
-struct pshm_doors {
+struct pshm_inboxes {
 	uint32_t magic;
 	uint16_t version;
 	uint16_t zero;
 	uint8_t pad[8];
-	uint8_t nonces[PSHM_DOORS][PSHM_NONCE]; /* of the endpoints: where a door is */
+	uint8_t nonces[PSHM_INBOXES][PSHM_NONCE]; /* of the endpoints: where an inbox is */
 	uint8_t pad2[2040];
 };
 
-#define PSHM_DOORS_HEAD	 4096u
-#define PSHM_DOOR_STRIDE 8192u
+#define PSHM_INBOXES_HEAD 4096u
+#define PSHM_INBOX_STRIDE 8192u
 
-_Static_assert(sizeof(struct pshm_doors) == PSHM_DOORS_HEAD, "layout");
-_Static_assert(offsetof(struct pshm_doors, nonces) == 16, "layout");
+_Static_assert(sizeof(struct pshm_inboxes) == PSHM_INBOXES_HEAD, "layout");
+_Static_assert(offsetof(struct pshm_inboxes, nonces) == 16, "layout");
 
 /* Memory of an endpoint that others may write to. */
-struct pshm_door {
+struct pshm_inbox {
 	uint32_t magic;
 	uint16_t version;
 	uint16_t zero;
@@ -89,33 +89,33 @@ struct pshm_door {
 	struct pshm_slot slots[PSHM_SLOTS];
 };
 
-_Static_assert(sizeof(struct pshm_door) == 256 + PSHM_SLOTS * 64, "layout");
-_Static_assert(sizeof(struct pshm_door) <= PSHM_DOOR_STRIDE, "layout");
-_Static_assert(offsetof(struct pshm_door, nonce) == 8, "layout");
-_Static_assert(offsetof(struct pshm_door, closed) == 16, "layout");
-_Static_assert(offsetof(struct pshm_door, knocks) == 64, "the owner polls a line of its own");
-_Static_assert(offsetof(struct pshm_door, called) == 68, "layout");
-_Static_assert(offsetof(struct pshm_door, polls) == 128, "what the owner writes is apart");
-_Static_assert(offsetof(struct pshm_door, bell_dev) == 144, "layout");
-_Static_assert(offsetof(struct pshm_door, calls) == 192, "layout");
-_Static_assert(offsetof(struct pshm_door, slots) == 256, "layout");
+_Static_assert(sizeof(struct pshm_inbox) == 256 + PSHM_SLOTS * 64, "layout");
+_Static_assert(sizeof(struct pshm_inbox) <= PSHM_INBOX_STRIDE, "layout");
+_Static_assert(offsetof(struct pshm_inbox, nonce) == 8, "layout");
+_Static_assert(offsetof(struct pshm_inbox, closed) == 16, "layout");
+_Static_assert(offsetof(struct pshm_inbox, knocks) == 64, "the owner polls a line of its own");
+_Static_assert(offsetof(struct pshm_inbox, called) == 68, "layout");
+_Static_assert(offsetof(struct pshm_inbox, polls) == 128, "what the owner writes is apart");
+_Static_assert(offsetof(struct pshm_inbox, bell_dev) == 144, "layout");
+_Static_assert(offsetof(struct pshm_inbox, calls) == 192, "layout");
+_Static_assert(offsetof(struct pshm_inbox, slots) == 256, "layout");
 
-/* pshm_door_knock - the owner is to look at what was left for it; it may sleep: pshm_door_bell_due() */
-static inline void pshm_door_knock(struct pshm_door *door)
+/* pshm_inbox_knock - the owner is to look at what was left for it; it may sleep: pshm_inbox_bell_due() */
+static inline void pshm_inbox_knock(struct pshm_inbox *inbox)
 {
 	/*
-	 * R:pshm_door.knocks  what was left before the count; pairs A:pshm_door.knocks
-	 * F:pshm_door.knocks  before we look whether the owner sleeps; pairs F:pshm_door.armed
+	 * R:pshm_inbox.knocks  what was left before the count; pairs A:pshm_inbox.knocks
+	 * F:pshm_inbox.knocks  before we look whether the owner sleeps; pairs F:pshm_inbox.armed
 	 */
-	atomic_fetch_add_explicit(&door->knocks, 1, memory_order_seq_cst);
+	atomic_fetch_add_explicit(&inbox->knocks, 1, memory_order_seq_cst);
 }
 
-/* pshm_door_bell_due - does the owner sleep, and is it us who have to ring? Of those who ask it is one */
-static inline bool pshm_door_bell_due(struct pshm_door *door)
+/* pshm_inbox_bell_due - does the owner sleep, and is it us who have to ring? Of those who ask it is one */
+static inline bool pshm_inbox_bell_due(struct pshm_inbox *inbox)
 {
-	/* A:pshm_door.armed  it before the bell; pairs R:pshm_door.armed */
-	return atomic_load_explicit(&door->armed, memory_order_seq_cst) &&
-	       atomic_exchange_explicit(&door->armed, 0, memory_order_relaxed);
+	/* A:pshm_inbox.armed  it before the bell; pairs R:pshm_inbox.armed */
+	return atomic_load_explicit(&inbox->armed, memory_order_seq_cst) &&
+	       atomic_exchange_explicit(&inbox->armed, 0, memory_order_relaxed);
 }
 
 /* Side of a pair: who asked, who answered. Side i sends on ring i. */
@@ -149,13 +149,13 @@ enum pshm_grown {
 enum pshm_how {
 	PSHM_UNSURE, /* looks here again, behind a full barrier: the consumer can't make one for it */
 	PSHM_POLLED, /* nothing: the consumer polls this ring */
-	PSHM_CALL, /* calls at the consumer's door: the ring is looked at seldom, or the consumer sleeps */
+	PSHM_CALL, /* calls at the consumer's inbox: the ring is looked at seldom, or the consumer sleeps */
 };
 
 /* Written by the consumer of a ring, seldom; its producer has it in its cache. */
 struct pshm_attention {
 	_Atomic uint32_t how;  /* enum pshm_how */
-	_Atomic uint32_t call; /* the producer's, at the consumer's door */
+	_Atomic uint32_t call; /* the producer's, at the consumer's inbox */
 	uint8_t pad[56];
 };
 
@@ -208,7 +208,7 @@ struct pshm_pair {
 		attention[2]; /* by the side that produces; the other one writes */
 	struct pshm_flag
 		barriers[2]; /* 1: that side takes part in barriers that the other one makes */
-	/* 1: that side can't ring at the other one's door, which has to look of its own accord */
+	/* 1: that side can't ring at the other one's inbox, which has to look of its own accord */
 	struct pshm_flag mute[2];
 	struct pshm_flag no_help[2]; /* 1: that side can't write to the other one's memory */
 	struct pshm_flag small[2];   /* 1: the ring of that side does not grow for now */
@@ -298,43 +298,43 @@ void pshm_region_close(struct pshm_region *region);
 /* pshm_region_close_fd - close the descriptor; the memory stays mapped */
 void pshm_region_close_fd(struct pshm_region *region);
 
-/* The door of an endpoint of ours. */
-struct pshm_own_door {
-	struct pshm_door *door; /* NULL: none */
+/* The inbox of an endpoint of ours. */
+struct pshm_own_inbox {
+	struct pshm_inbox *inbox; /* NULL: none */
 	int fd;			/* of the memory that it stands in; not to be closed */
-	struct pshm_door_file *file;
+	struct pshm_inbox_file *file;
 };
 
-/* pshm_doors_watch - have forks find them whole; before the first one, and not in a thread's round */
-void pshm_doors_watch(void);
+/* pshm_inboxes_watch - have forks find them whole; before the first one, and not in a thread's round */
+void pshm_inboxes_watch(void);
 
 /*
- * pshm_door_create - the door of an endpoint of ours, in memory with others of this process
- * Any thread. Returns 0 and the door, owned, or -FI_E*.
+ * pshm_inbox_create - the inbox of an endpoint of ours, in memory with others of this process
+ * Any thread. Returns 0 and the inbox, owned, or -FI_E*.
  */
-int pshm_door_create(const uint8_t nonce[PSHM_NONCE], struct pshm_own_door *own);
+int pshm_inbox_create(const uint8_t nonce[PSHM_NONCE], struct pshm_own_inbox *own);
 
 /*
- * pshm_door_destroy - nobody is behind it any more; nothing to do for one that is none
- * Its place is not used again, and its memory goes with the last door that stands there. Any thread.
+ * pshm_inbox_destroy - nobody is behind it any more; nothing to do for one that is none
+ * Its place is not used again, and its memory goes with the last inbox that stands there. Any thread.
  */
-void pshm_door_destroy(struct pshm_own_door *own);
+void pshm_inbox_destroy(struct pshm_own_inbox *own);
 
 /*
- * pshm_door_open - the door of another endpoint
+ * pshm_inbox_open - the inbox of another endpoint
  * @pid, @fd, @nonce: from its address, trusted in nothing
- * Returns 0 and the region, owned, without a descriptor; -FI_ENOENT when no such door is found
+ * Returns 0 and the region, owned, without a descriptor; -FI_ENOENT when no such inbox is found
  * there; -FI_EHOSTUNREACH when we may not open what is there; -FI_EMFILE or -FI_ENOMEM for want of our own.
  */
-int pshm_door_open(uint32_t pid, uint32_t fd, const uint8_t nonce[PSHM_NONCE],
-		   struct pshm_region *region);
+int pshm_inbox_open(uint32_t pid, uint32_t fd, const uint8_t nonce[PSHM_NONCE],
+		    struct pshm_region *region);
 
 /*
- * pshm_door_take - the same, by a descriptor that somebody gave us
+ * pshm_inbox_take - the same, by a descriptor that somebody gave us
  * @fd: takes it, also when it fails
- * Returns -FI_EHOSTUNREACH for anything else than that door.
+ * Returns -FI_EHOSTUNREACH for anything else than that inbox.
  */
-int pshm_door_take(int fd, const uint8_t nonce[PSHM_NONCE], struct pshm_region *region);
+int pshm_inbox_take(int fd, const uint8_t nonce[PSHM_NONCE], struct pshm_region *region);
 
 /* How large the parts of a pair are. */
 struct pshm_sizes {

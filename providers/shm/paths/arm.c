@@ -5,16 +5,16 @@
  * Who is about to sleep
  *
  *	tells all its peers to call,			pair.attention
- *	says that who calls has to ring,		door.armed
+ *	says that who calls has to ring,		inbox.armed
  *	makes a barrier in their processes,		membarrier(2)
- *	and looks at all its rings and its door once more.
+ *	and looks at all its rings and its inbox once more.
  *
  * A peer that published before the barrier is found by that look; one that publishes after it
  * sees that it has to call, and then that it has to ring. Where the kernel makes no such barrier, or
  * the peer takes no part in it, the peer makes one of its own after each publication (PSHM_UNSURE).
  * tests/spin has this protocol as a model.
  *
- * The bell is a pipe, which the peers open through /proc as they do the door; they tell by its inode
+ * The bell is a pipe, which the peers open through /proc as they do the inbox; they tell by its inode
  * that it is the right one. Peers with which we are connected by a socket send a message there, which
  * wakes one endpoint of our process (porter.h), and that rings the pipe. On the thread that holds the domain.
  */
@@ -44,10 +44,10 @@ int pshm_bell(struct wire *base, int nest)
 	if (fd < 0)
 		return fd;
 	w->bell = fd;
-	w->door->bell_dev = id.dev;
-	w->door->bell_ino = id.ino;
-	/* R:pshm_door.bell  what it is before its number; pairs A:pshm_door.bell */
-	atomic_store_explicit(&w->door->bell, (uint32_t)fd, memory_order_release);
+	w->inbox->bell_dev = id.dev;
+	w->inbox->bell_ino = id.ino;
+	/* R:pshm_inbox.bell  what it is before its number; pairs A:pshm_inbox.bell */
+	atomic_store_explicit(&w->inbox->bell, (uint32_t)fd, memory_order_release);
 	pshm_sockets_bell(w, fd, nest);
 	return fd;
 }
@@ -56,8 +56,8 @@ int pshm_bell(struct wire *base, int nest)
 static bool something_there(struct pshm_wire *w, bool *mute)
 {
 	*mute = false;
-	if (atomic_load_explicit(&w->door->called, memory_order_relaxed) ||
-	    atomic_load_explicit(&w->door->knocks, memory_order_relaxed) != w->knocks)
+	if (atomic_load_explicit(&w->inbox->called, memory_order_relaxed) ||
+	    atomic_load_explicit(&w->inbox->knocks, memory_order_relaxed) != w->knocks)
 		return true;
 	for (uint32_t i = 0; i < w->up_cnt; i++) {
 		struct pshm_conn *conn = w->up[i];
@@ -101,13 +101,13 @@ uint64_t pshm_arm(struct wire *base)
 	 * What rings now rings for something past. Only before it is armed: then somebody may take it for a
 	 * call that we have answered already, and who calls next relies on that ring.
 	 */
-	if (w->bell >= 0 && !atomic_load_explicit(&w->door->armed, memory_order_relaxed))
+	if (w->bell >= 0 && !atomic_load_explicit(&w->inbox->armed, memory_order_relaxed))
 		sys_fifo_clear(w->bell);
 	/*
-	 * R:pshm_door.armed  the bell before it; pairs A:pshm_door.armed
-	 * F:pshm_door.armed  before we look at the door; pairs F:pshm_door.called, F:pshm_door.knocks
+	 * R:pshm_inbox.armed  the bell before it; pairs A:pshm_inbox.armed
+	 * F:pshm_inbox.armed  before we look at the inbox; pairs F:pshm_inbox.called, F:pshm_inbox.knocks
 	 */
-	atomic_store_explicit(&w->door->armed, 1, memory_order_seq_cst);
+	atomic_store_explicit(&w->inbox->armed, 1, memory_order_seq_cst);
 	/* F:pshm_arm  how we are to be told before we look at the rings; pairs F:pshm_attention.how */
 	platform_fence();
 	/* where it is forbidden since, what is missed is found after a nap */
@@ -132,7 +132,8 @@ void pshm_disarm(struct wire *base)
 	set_armed(w, false);
 	pshm_sockets_up(w);
 	/* Somebody took it: the bell rings, or is about to. */
-	if (!atomic_exchange_explicit(&w->door->armed, 0, memory_order_relaxed) && w->bell >= 0)
+	if (!atomic_exchange_explicit(&w->inbox->armed, 0, memory_order_relaxed) &&
+	    w->bell >= 0)
 		sys_fifo_clear(w->bell);
 }
 
@@ -140,7 +141,7 @@ void pshm_bells_close(struct pshm_wire *w)
 {
 	if (w->bell >= 0) {
 		if (!w->forked)
-			atomic_store_explicit(&w->door->bell, 0, memory_order_relaxed);
+			atomic_store_explicit(&w->inbox->bell, 0, memory_order_relaxed);
 		sys_fifo_close(w->bell);
 	}
 	if (w->rung >= 0)

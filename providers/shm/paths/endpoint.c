@@ -40,7 +40,7 @@ static uint32_t place_here(bool *host_known)
 	return (uint32_t)place ? (uint32_t)place : 1;
 }
 
-/* What an endpoint's address says before it has its door. Returns 0 or -FI_E* and why. */
+/* What an endpoint's address says before it has its inbox. Returns 0 or -FI_E* and why. */
 static int address_begin(struct weft_addr *ours, bool *host_known, char *why, size_t why_len)
 {
 	int err = pshm_sockets_name(ours->nonce);
@@ -54,17 +54,17 @@ static int address_begin(struct weft_addr *ours, bool *host_known, char *why, si
 	return 0;
 }
 
-/* Makes the door, by which the address is whole. */
-static int door_make(struct pshm_wire *w, const struct wire_attr *attr, struct weft_addr *ours,
-		     char *why, size_t why_len)
+/* Makes the inbox, by which the address is whole. */
+static int inbox_make(struct pshm_wire *w, const struct wire_attr *attr, struct weft_addr *ours,
+		      char *why, size_t why_len)
 {
-	int err = pshm_door_create(ours->nonce, &w->own_door);
+	int err = pshm_inbox_create(ours->nonce, &w->own_inbox);
 
 	if (err)
 		return open_failed(err, "can't make shared memory: check memory and ulimit -n",
 				   why, why_len);
-	w->door = w->own_door.door;
-	ours->fd = (uint32_t)w->own_door.fd;
+	w->inbox = w->own_inbox.inbox;
+	ours->fd = (uint32_t)w->own_inbox.fd;
 	if (!attr->bind || !pshm_service_named(attr->bind))
 		return 0;
 	ours->family = ADDR_FAMILY_LOCAL;
@@ -72,12 +72,12 @@ static int door_make(struct pshm_wire *w, const struct wire_attr *attr, struct w
 	err = pshm_service_publish(ours, &w->service);
 	if (!err)
 		return 0;
-	pshm_door_destroy(&w->own_door);
+	pshm_inbox_destroy(&w->own_inbox);
 	return open_failed(err, "can't have the service: another process may", why, why_len);
 }
 
 /* Lets others find it. Returns 0, or -FI_E* and why when nobody can. */
-static int door_show(struct pshm_wire *w, char *why, size_t why_len)
+static int inbox_announce(struct pshm_wire *w, char *why, size_t why_len)
 {
 	int err = pshm_sockets_join(w);
 
@@ -151,12 +151,12 @@ int pshm_open(struct engine_ep *ep, const struct wire_attr *attr, struct weft_ad
 		return open_failed(-FI_ENOMEM, "out of memory", why, why_len);
 	wire_init(w, ep, &ours);
 	w->host_known = host_known;
-	err = door_make(w, attr, &ours, why, why_len);
+	err = inbox_make(w, attr, &ours, why, why_len);
 	if (err)
 		goto err_free;
-	err = door_show(w, why, why_len);
+	err = inbox_announce(w, why, why_len);
 	if (err)
-		goto err_door;
+		goto err_inbox;
 
 	pshm_share_join(w, attr);
 	pshm_lists_join(w);
@@ -165,9 +165,9 @@ int pshm_open(struct engine_ep *ep, const struct wire_attr *attr, struct weft_ad
 	*wire = &w->base;
 	return 0;
 
-err_door:
+err_inbox:
 	sys_shared_close(w->service);
-	pshm_door_destroy(&w->own_door);
+	pshm_inbox_destroy(&w->own_inbox);
 err_free:
 	pshm_transfers_fini(w);
 	platform_free(w);
@@ -196,13 +196,13 @@ void pshm_close(struct wire *wire)
 	}
 	pshm_conn_reap(w);
 	list_remove(&w->share_link);
-	/* R:pshm_door.closed  our last look at the mailbox before it; pairs A:pshm_door.closed */
+	/* R:pshm_inbox.closed  our last look at the mailbox before it; pairs A:pshm_inbox.closed */
 	if (!w->forked)
-		atomic_store_explicit(&w->door->closed, 1, memory_order_release);
+		atomic_store_explicit(&w->inbox->closed, 1, memory_order_release);
 	sys_shared_close(w->service);
 	pshm_sockets_leave(w);
 	pshm_bells_close(w);
-	pshm_door_destroy(&w->own_door);
+	pshm_inbox_destroy(&w->own_inbox);
 	pshm_transfers_fini(w);
 	platform_free(w->up);
 	platform_free(w);

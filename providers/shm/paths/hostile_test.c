@@ -37,20 +37,20 @@ static int teardown(void **state)
 	return 0;
 }
 
-/* Leaves a request at b's door and returns the error that b answers. */
+/* Leaves a request at b's inbox and returns the error that b answers. */
 static int offer_made(const struct pshm_offer *offer)
 {
 	struct pshm_ticket ticket;
-	struct pshm_region door;
+	struct pshm_region inbox;
 	int err;
 
-	assert_int_equal(pshm_door_open(b.addr.pid, b.addr.fd, b.addr.nonce, &door), 0);
-	assert_int_equal(pshm_mailbox_claim(door.addr, offer->pid, &ticket), 0);
-	assert_int_equal(pshm_mailbox_post(door.addr, offer, &ticket), 0);
+	assert_int_equal(pshm_inbox_open(b.addr.pid, b.addr.fd, b.addr.nonce, &inbox), 0);
+	assert_int_equal(pshm_mailbox_claim(inbox.addr, offer->pid, &ticket), 0);
+	assert_int_equal(pshm_mailbox_post(inbox.addr, offer, &ticket), 0);
 	mock_poll(&b, NULL);
 	err = pshm_mailbox_failed(&ticket);
 	pshm_mailbox_drop(&ticket);
-	pshm_region_close(&door);
+	pshm_region_close(&inbox);
 	return err;
 }
 
@@ -114,7 +114,7 @@ static void offer_of_nothing_is_unreachable(void **state)
 	assert_int_equal(offer_made(&offer), -FI_EHOSTUNREACH);
 	offer.fd = UINT32_MAX;
 	assert_int_equal(offer_made(&offer), -FI_EHOSTUNREACH);
-	offer.fd = b.addr.fd; /* its own door */
+	offer.fd = b.addr.fd; /* its own inbox */
 	assert_int_equal(offer_made(&offer), -FI_EHOSTUNREACH);
 	assert_int_equal(pipe(pipes), 0);
 	offer.fd = (uint32_t)pipes[0];
@@ -224,13 +224,13 @@ static void hello_in_another_name_is_refused(void **state)
 static void scribbled_mailbox_does_no_harm(void **state)
 {
 	struct wire_conn *conn;
-	struct pshm_region door;
+	struct pshm_region inbox;
 	uint64_t seed = 0x5eed1001;
 
 	print_message("seed %#llx\n", (unsigned long long)seed);
-	assert_int_equal(pshm_door_open(b.addr.pid, b.addr.fd, b.addr.nonce, &door), 0);
+	assert_int_equal(pshm_inbox_open(b.addr.pid, b.addr.fd, b.addr.nonce, &inbox), 0);
 	for (int round = 0; round < 200; round++) {
-		struct pshm_door *d = door.addr;
+		struct pshm_inbox *d = inbox.addr;
 		unsigned char *bytes = (unsigned char *)d->slots;
 
 		for (int i = 0; i < 512; i++)
@@ -244,9 +244,9 @@ static void scribbled_mailbox_does_no_harm(void **state)
 		mock_poll(&b, NULL);
 	}
 	assert_int_equal(b.ups, 0);
-	memset(((struct pshm_door *)door.addr)->slots, 0,
-	       sizeof(((struct pshm_door *)door.addr)->slots));
-	pshm_region_close(&door);
+	memset(((struct pshm_inbox *)inbox.addr)->slots, 0,
+	       sizeof(((struct pshm_inbox *)inbox.addr)->slots));
+	pshm_region_close(&inbox);
 	assert_int_equal(mock_connect(&a, &b.addr, &conn), 0);
 	mock_until(&a, &b, a.conn && b.conn);
 }

@@ -277,7 +277,7 @@ static __attribute__((noinline)) int poll_rest(struct pshm_wire *w)
 	if (!list_empty(&w->work))
 		moved += pshm_transfers_move(w);
 	/* who has answered knocks as well: look for answers after the knocks have been heard */
-	if (atomic_load_explicit(&w->door->knocks, memory_order_relaxed) != w->knocks)
+	if (atomic_load_explicit(&w->inbox->knocks, memory_order_relaxed) != w->knocks)
 		moved += pshm_accept(w);
 	if (!list_empty(&w->connecting))
 		moved += pshm_connecting(w, sweep);
@@ -330,14 +330,14 @@ static __attribute__((noinline)) int poll_called(struct pshm_wire *w)
 static int pshm_poll(struct wire *base)
 {
 	struct pshm_wire *w = (struct pshm_wire *)base;
-	struct pshm_door *door = w->door;
+	struct pshm_inbox *inbox = w->inbox;
 	uint32_t tick = ++w->tick;
 	bool busy = !(tick & SWEEP_MASK) || w->busy ||
-		    atomic_load_explicit(&door->knocks, memory_order_relaxed) != w->knocks;
+		    atomic_load_explicit(&inbox->knocks, memory_order_relaxed) != w->knocks;
 
 	/* a hint for who thinks of reading our memory: no order with anything */
-	atomic_store_explicit(&door->polls, tick, memory_order_relaxed);
-	if (unlikely(atomic_load_explicit(&door->called, memory_order_relaxed)))
+	atomic_store_explicit(&inbox->polls, tick, memory_order_relaxed);
+	if (unlikely(atomic_load_explicit(&inbox->called, memory_order_relaxed)))
 		return poll_called(w);
 	for (uint32_t i = 0; i < w->hot_cnt; i++) {
 		struct pshm_conn *conn = w->up[i];

@@ -151,7 +151,7 @@ static int before_the_answer_body(struct mock *m)
 	return begin_another();
 }
 
-static void owner_of_a_door_that_begins_another_program_refuses(void **state)
+static void owner_of_an_inbox_that_begins_another_program_refuses(void **state)
 {
 	struct wire_conn *conn;
 
@@ -170,7 +170,7 @@ static int pause_body(struct mock *m)
 	return pause();
 }
 
-static void killed_owner_of_a_door_refuses(void **state)
+static void killed_owner_of_an_inbox_refuses(void **state)
 {
 	struct wire_conn *conn;
 
@@ -403,7 +403,7 @@ static void fork_finds_the_table_of_processes_whole(void **state)
 
 static void copy_made_by_fork_can_do_no_harm(void **state)
 {
-	const struct pshm_door *door;
+	const struct pshm_inbox *inbox;
 	struct wire_conn *conn;
 	uint32_t polls;
 	int status;
@@ -413,8 +413,8 @@ static void copy_made_by_fork_can_do_no_harm(void **state)
 	mock_open(&us);
 	mock_connected(&us, NULL, &board->child);
 	assert_true(mock_put(us.conn, 0, 8));
-	door = ((struct pshm_wire *)us.wire)->door;
-	polls = atomic_load(&door->polls);
+	inbox = ((struct pshm_wire *)us.wire)->inbox;
+	polls = atomic_load(&inbox->polls);
 	copy = fork();
 	assert_true(copy >= 0);
 	if (!copy) {
@@ -441,7 +441,7 @@ static void copy_made_by_fork_can_do_no_harm(void **state)
 	assert_int_equal(waitpid(copy, &status, 0), copy);
 	assert_int_equal(status, 0);
 	/* nobody is to take it for us */
-	assert_int_equal(atomic_load(&door->polls), polls);
+	assert_int_equal(atomic_load(&inbox->polls), polls);
 	mock_until(&us, NULL, us.next_tag == 1);
 	assert_true(mock_put(us.conn, 1, 8));
 	assert_true(mock_put(us.conn, 2, 800));
@@ -471,7 +471,7 @@ static void another_user_is_unreachable_either_way(void **state)
 		skip();
 	mock_until(&us, NULL, atomic_load(&board->result));
 	assert_int_equal(atomic_load(&board->result), FI_EHOSTUNREACH);
-	/* we may open its door; it may not open what we offer, and says so */
+	/* we may open its inbox; it may not open what we offer, and says so */
 	assert_int_equal(mock_connect(&us, &board->child, &conn), 0);
 	mock_until(&us, NULL, us.downs || us.ups);
 	assert_int_equal(us.down_err, -FI_EHOSTUNREACH);
@@ -486,8 +486,8 @@ int main(void)
 		TEST(streams_pass_both_ways),
 		TEST(killed_peer_is_found_after_what_it_left),
 		TEST(peer_that_begins_another_program_is_dead),
-		TEST(owner_of_a_door_that_begins_another_program_refuses),
-		TEST(killed_owner_of_a_door_refuses),
+		TEST(owner_of_an_inbox_that_begins_another_program_refuses),
+		TEST(killed_owner_of_an_inbox_refuses),
 		TEST(zombie_is_dead),
 		TEST(slots_of_the_dead_are_used_again),
 		TEST(slots_of_a_program_that_is_no_more_are_used_again),

@@ -169,15 +169,15 @@ static void who_cannot_be_rung_sleeps_for_a_moment(void **state)
 	assert_true(pshm_arm(b.wire) > SHORT_NS);
 }
 
-static void peer_whose_door_is_shut_sleeps_for_a_moment(void **state)
+static void peer_whose_inbox_is_unreachable_sleeps_for_a_moment(void **state)
 {
 	struct wire_conn *conn;
 
 	assert_int_equal(mock_connect(&a, &b.addr, &conn), 0);
-	/* the pair is opened, and then a's door is not */
+	/* the pair is opened, and then a's inbox is not */
 	sys_fault_set(SYS_CALL_OPEN_FD, EACCES, 2, 1);
 	mock_until(&a, &b, a.ups == 2 && b.ups == 2);
-	assert_true(pshm_conn_of(b.conn)->door_shut);
+	assert_true(pshm_conn_of(b.conn)->inbox_unreachable);
 	mock_arm_idle(&a);
 	assert_in_range(pshm_arm(a.wire), 1, SHORT_NS);
 }
@@ -304,7 +304,7 @@ int main(void)
 		TEST(payload_under_way_is_looked_after),
 		TEST(bell_that_cannot_be_opened_is_tried_again),
 		TEST(who_cannot_be_rung_sleeps_for_a_moment),
-		TEST(peer_whose_door_is_shut_sleeps_for_a_moment),
+		TEST(peer_whose_inbox_is_unreachable_sleeps_for_a_moment),
 		TEST(no_pipe_is_told),
 		TEST(no_wake_up_is_lost_between_two_processes),
 		TEST_UNSURE(no_wake_up_is_lost_between_two_processes),

@@ -326,7 +326,7 @@ static void unreachable_addresses_are_told_at_once(void **state)
 	assert_int_equal(mock_descriptors(), before);
 }
 
-static void forbidden_door_is_unreachable(void **state)
+static void forbidden_inbox_is_unreachable(void **state)
 {
 	struct wire_conn *conn;
 
@@ -575,7 +575,7 @@ static void who_waits_for_a_slot_has_one_descriptor_for_the_process_and_no_more(
 	pshm_wire_ops.disconnect(conn);
 }
 
-static void who_waits_for_a_slot_hears_that_the_door_closes(void **state)
+static void who_waits_for_a_slot_hears_that_the_inbox_closes(void **state)
 {
 	struct wire_conn *conn;
 
@@ -629,26 +629,26 @@ static void slots_of_the_dead_are_taken_over_but_not_their_requests(void **state
 {
 	struct pshm_offer offer = { .pid = dead_pid() };
 	struct pshm_ticket ticket[PSHM_SLOTS], other;
-	struct pshm_region door;
+	struct pshm_region inbox;
 
-	assert_int_equal(pshm_door_open(b.addr.pid, b.addr.fd, b.addr.nonce, &door), 0);
+	assert_int_equal(pshm_inbox_open(b.addr.pid, b.addr.fd, b.addr.nonce, &inbox), 0);
 	for (uint32_t i = 0; i < PSHM_SLOTS; i++) {
-		assert_int_equal(pshm_mailbox_claim(door.addr, offer.pid, &ticket[i]), 0);
+		assert_int_equal(pshm_mailbox_claim(inbox.addr, offer.pid, &ticket[i]), 0);
 		if (i)
-			assert_int_equal(pshm_mailbox_post(door.addr, &offer, &ticket[i]), 0);
+			assert_int_equal(pshm_mailbox_post(inbox.addr, &offer, &ticket[i]), 0);
 	}
 	/* nobody is looked up for a request: b takes it, and finds that out */
-	assert_int_equal(pshm_mailbox_claim(door.addr, (uint32_t)getpid(), &other), 0);
+	assert_int_equal(pshm_mailbox_claim(inbox.addr, (uint32_t)getpid(), &other), 0);
 	assert_ptr_equal(other.slot, ticket[0].slot);
-	assert_int_equal(pshm_mailbox_post(door.addr, &offer, &ticket[0]), -FI_EAGAIN);
+	assert_int_equal(pshm_mailbox_post(inbox.addr, &offer, &ticket[0]), -FI_EAGAIN);
 	assert_null(ticket[0].slot);
-	assert_int_equal(pshm_mailbox_claim(door.addr, (uint32_t)getpid(), &ticket[0]),
+	assert_int_equal(pshm_mailbox_claim(inbox.addr, (uint32_t)getpid(), &ticket[0]),
 			 -FI_EAGAIN);
-	mock_until(&b, NULL, !pshm_mailbox_claim(door.addr, (uint32_t)getpid(), &ticket[0]));
-	pshm_region_close(&door);
+	mock_until(&b, NULL, !pshm_mailbox_claim(inbox.addr, (uint32_t)getpid(), &ticket[0]));
+	pshm_region_close(&inbox);
 }
 
-static void closed_door_refuses_those_who_wait(void **state)
+static void closed_inbox_refuses_those_who_wait(void **state)
 {
 	struct wire_conn *conn;
 
@@ -686,7 +686,7 @@ static void connections_cost_no_descriptor_each(void **state)
 	assert_int_equal(mock_descriptors(), before + 1); /* the process */
 	mock_close(&a);
 	mock_until(&b, NULL, b.downs == 50);
-	assert_int_equal(mock_descriptors(), before); /* their doors are one descriptor */
+	assert_int_equal(mock_descriptors(), before); /* their inboxes are one descriptor */
 }
 
 #define TEST(name)	     cmocka_unit_test_setup_teardown(name, setup, teardown)
@@ -708,7 +708,7 @@ int main(void)
 		TEST_CONNECTED(refused_get_is_remembered),
 		TEST(engine_that_refuses_is_heard),
 		TEST(unreachable_addresses_are_told_at_once),
-		TEST(forbidden_door_is_unreachable),
+		TEST(forbidden_inbox_is_unreachable),
 		TEST(pair_that_the_owner_may_not_open_goes_down_as_unreachable),
 		TEST(want_of_descriptors_is_no_reason_to_go_another_way),
 		TEST(limit_on_files_is_said_when_an_endpoint_opens),
@@ -723,11 +723,11 @@ int main(void)
 		TEST(request_given_up_frees_its_slot),
 		TEST(more_than_a_mailbox_holds_all_come_up),
 		TEST(who_waits_for_a_slot_has_one_descriptor_for_the_process_and_no_more),
-		TEST(who_waits_for_a_slot_hears_that_the_door_closes),
+		TEST(who_waits_for_a_slot_hears_that_the_inbox_closes),
 		TEST(who_waits_for_a_slot_takes_the_peers_own_connection),
 		TEST(want_of_descriptors_does_not_end_who_waits_for_a_slot),
 		TEST(slots_of_the_dead_are_taken_over_but_not_their_requests),
-		TEST(closed_door_refuses_those_who_wait),
+		TEST(closed_inbox_refuses_those_who_wait),
 		TEST(endpoint_connects_to_itself),
 		TEST(connections_cost_no_descriptor_each),
 	};

@@ -269,11 +269,11 @@ static int alone_move(struct pshm_conn *conn, struct pshm_read *r, int *status)
 /* How often the peer has polled; false when that can't be seen. */
 static bool peer_polls(struct pshm_conn *conn, uint32_t *polls)
 {
-	const struct pshm_door *door = pshm_peer_door(conn);
+	const struct pshm_inbox *inbox = pshm_peer_inbox(conn);
 
-	if (!door)
+	if (!inbox)
 		return false;
-	*polls = atomic_load_explicit(&door->polls, memory_order_relaxed);
+	*polls = atomic_load_explicit(&inbox->polls, memory_order_relaxed);
 	return true;
 }
 

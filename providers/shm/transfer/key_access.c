@@ -261,11 +261,11 @@ enum heed {
 /* Counts what the peer does: polls, and packets that came. False when the first can't be seen. */
 static bool peer_moves(struct pshm_conn *conn, uint32_t *moves)
 {
-	const struct pshm_door *door = pshm_peer_door(conn);
+	const struct pshm_inbox *inbox = pshm_peer_inbox(conn);
 
-	if (!door)
+	if (!inbox)
 		return false;
-	*moves = atomic_load_explicit(&door->polls, memory_order_relaxed) + conn->rx.tail;
+	*moves = atomic_load_explicit(&inbox->polls, memory_order_relaxed) + conn->rx.tail;
 	return true;
 }
 

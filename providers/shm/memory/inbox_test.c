@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* Doors of one process that stand in memory together. */
+/* Inboxes of one process that stand in memory together. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdlib.h>
@@ -13,75 +13,75 @@
 #include "region.h"
 
 #define MANY	 600u
-#define FILES(n) (((n) + PSHM_DOORS - 1) / PSHM_DOORS)
+#define FILES(n) (((n) + PSHM_INBOXES - 1) / PSHM_INBOXES)
 
-static struct pshm_own_door doors[MANY];
+static struct pshm_own_inbox inboxes[MANY];
 static uint8_t nonces[MANY][PSHM_NONCE];
 
-static void door_make(uint32_t i)
+static void inbox_make(uint32_t i)
 {
 	assert_int_equal(platform_random(nonces[i], PSHM_NONCE), 0);
-	assert_int_equal(pshm_door_create(nonces[i], &doors[i]), 0);
+	assert_int_equal(pshm_inbox_create(nonces[i], &inboxes[i]), 0);
 }
 
 /* As a peer finds it. */
-static int door_look(uint32_t i, struct pshm_region *region)
+static int inbox_look(uint32_t i, struct pshm_region *region)
 {
-	return pshm_door_open((uint32_t)getpid(), (uint32_t)doors[i].fd, nonces[i], region);
+	return pshm_inbox_open((uint32_t)getpid(), (uint32_t)inboxes[i].fd, nonces[i], region);
 }
 
-static void a_thousand_doors_need_few_descriptors(void **state)
+static void a_thousand_inboxes_need_few_descriptors(void **state)
 {
 	struct pshm_region region;
 	int before = mock_descriptors();
 
 	for (uint32_t i = 0; i < MANY; i++)
-		door_make(i);
+		inbox_make(i);
 	assert_int_equal(mock_descriptors(), before + (int)FILES(MANY));
 	for (uint32_t i = 0; i < MANY; i++) {
-		struct pshm_door *seen;
+		struct pshm_inbox *seen;
 
-		assert_int_equal(door_look(i, &region), 0);
-		assert_int_equal(region.len, sizeof(struct pshm_door));
+		assert_int_equal(inbox_look(i, &region), 0);
+		assert_int_equal(region.len, sizeof(struct pshm_inbox));
 		seen = region.addr;
 		/* the same memory, and no other one's */
-		atomic_store(&doors[i].door->knocks, i + 1);
+		atomic_store(&inboxes[i].inbox->knocks, i + 1);
 		assert_int_equal(atomic_load(&seen->knocks), i + 1);
 		pshm_region_close(&region);
 	}
 	for (uint32_t i = 0; i < MANY; i++)
-		assert_int_equal(atomic_load(&doors[i].door->knocks), i + 1);
+		assert_int_equal(atomic_load(&inboxes[i].inbox->knocks), i + 1);
 	for (uint32_t i = 0; i < MANY; i++)
-		pshm_door_destroy(&doors[i]);
+		pshm_inbox_destroy(&inboxes[i]);
 	assert_int_equal(mock_descriptors(), before);
-	pshm_door_destroy(&doors[0]); /* again: nothing */
+	pshm_inbox_destroy(&inboxes[0]); /* again: nothing */
 }
 
 static void a_place_is_not_used_again(void **state)
 {
-	struct pshm_door *places[PSHM_DOORS];
+	struct pshm_inbox *places[PSHM_INBOXES];
 	int before = mock_descriptors();
 
-	door_make(0); /* keeps the memory */
-	for (uint32_t i = 1; i < PSHM_DOORS; i++) {
-		door_make(1);
-		places[i] = doors[1].door;
+	inbox_make(0); /* keeps the memory */
+	for (uint32_t i = 1; i < PSHM_INBOXES; i++) {
+		inbox_make(1);
+		places[i] = inboxes[1].inbox;
 		for (uint32_t k = 1; k < i; k++)
 			assert_ptr_not_equal(places[i], places[k]);
-		assert_int_equal(doors[1].fd, doors[0].fd);
-		pshm_door_destroy(&doors[1]);
+		assert_int_equal(inboxes[1].fd, inboxes[0].fd);
+		pshm_inbox_destroy(&inboxes[1]);
 	}
-	/* all places are taken, though one door is open */
-	door_make(1);
-	assert_int_not_equal(doors[1].fd, doors[0].fd);
+	/* all places are taken, though one inbox is open */
+	inbox_make(1);
+	assert_int_not_equal(inboxes[1].fd, inboxes[0].fd);
 	assert_int_equal(mock_descriptors(), before + 2);
-	pshm_door_destroy(&doors[0]);
+	pshm_inbox_destroy(&inboxes[0]);
 	assert_int_equal(mock_descriptors(), before + 1);
 	/* the last one of memory that has places left: it goes, and new memory comes */
-	pshm_door_destroy(&doors[1]);
+	pshm_inbox_destroy(&inboxes[1]);
 	assert_int_equal(mock_descriptors(), before);
-	door_make(0);
-	pshm_door_destroy(&doors[0]);
+	inbox_make(0);
+	pshm_inbox_destroy(&inboxes[0]);
 	assert_int_equal(mock_descriptors(), before);
 }
 
@@ -100,33 +100,33 @@ static int in_child(void (*body)(void))
 
 static void child_makes_its_own(void)
 {
-	const struct pshm_doors *head = (const void *)((const char *)doors[0].door -
-						       PSHM_DOORS_HEAD);
+	const struct pshm_inboxes *head = (const void *)((const char *)inboxes[0].inbox -
+							 PSHM_INBOXES_HEAD);
 
-	if (pshm_door_create(nonces[2], &doors[2]) || doors[2].fd == doors[0].fd)
+	if (pshm_inbox_create(nonces[2], &inboxes[2]) || inboxes[2].fd == inboxes[0].fd)
 		_exit(1);
 	if (!pshm_nonce_same(head->nonces[0], nonces[0]) ||
 	    pshm_nonce_same(head->nonces[1], nonces[2]))
 		_exit(2);
-	pshm_door_destroy(&doors[2]);
-	pshm_door_destroy(&doors[0]); /* a copy of the descriptor is closed */
+	pshm_inbox_destroy(&inboxes[2]);
+	pshm_inbox_destroy(&inboxes[0]); /* a copy of the descriptor is closed */
 }
 
 static void a_child_of_fork_begins_new_memory(void **state)
 {
 	struct pshm_region region;
 
-	door_make(0);
+	inbox_make(0);
 	assert_int_equal(platform_random(nonces[2], PSHM_NONCE), 0);
 	assert_int_equal(in_child(child_makes_its_own), 0);
-	door_make(1);
-	assert_int_equal(doors[1].fd, doors[0].fd);
-	assert_int_equal(door_look(0, &region), 0);
+	inbox_make(1);
+	assert_int_equal(inboxes[1].fd, inboxes[0].fd);
+	assert_int_equal(inbox_look(0, &region), 0);
 	pshm_region_close(&region);
-	assert_int_equal(door_look(1, &region), 0);
+	assert_int_equal(inbox_look(1, &region), 0);
 	pshm_region_close(&region);
-	pshm_door_destroy(&doors[0]);
-	pshm_door_destroy(&doors[1]);
+	pshm_inbox_destroy(&inboxes[0]);
+	pshm_inbox_destroy(&inboxes[1]);
 }
 
 static void child_has_a_low_limit(void)
@@ -138,16 +138,16 @@ static void child_has_a_low_limit(void)
 	if (setrlimit(RLIMIT_FSIZE, &limit))
 		_exit(1);
 	for (uint32_t i = 0; i < 20; i++) {
-		door_make(i);
-		if (door_look(i, &region))
+		inbox_make(i);
+		if (inbox_look(i, &region))
 			_exit(2);
 		pshm_region_close(&region);
 	}
-	/* 64 KiB hold 7 doors and their head */
+	/* 64 KiB hold 7 inboxes and their head */
 	_exit(mock_descriptors() != before + 3);
 }
 
-static void a_limit_on_files_makes_for_fewer_doors_in_each(void **state)
+static void a_limit_on_files_makes_for_fewer_inboxes_in_each(void **state)
 {
 	assert_int_equal(in_child(child_has_a_low_limit), 0);
 }
@@ -162,69 +162,70 @@ static void what_lacks_is_told_and_leaves_nothing(void **state)
 
 	for (int i = 0; i < 3; i++) {
 		sys_fault_set(calls[i], errors[i], 0, 1);
-		assert_int_equal(pshm_door_create(nonces[0], &doors[0]), -errors[i]);
-		assert_null(doors[0].door);
+		assert_int_equal(pshm_inbox_create(nonces[0], &inboxes[0]), -errors[i]);
+		assert_null(inboxes[0].inbox);
 		assert_int_equal(mock_descriptors(), before);
 	}
-	door_make(0);
-	/* with that made, another door needs none of them */
+	inbox_make(0);
+	/* with that made, another inbox needs none of them */
 	sys_fault_set(SYS_CALL_MEMFD_CREATE, EMFILE, 0, 0);
-	door_make(1);
+	inbox_make(1);
 	sys_fault_clear();
 	sys_fault_set(SYS_CALL_OPEN_FD, EMFILE, 0, 1);
-	assert_int_equal(door_look(0, &region), -FI_EMFILE);
+	assert_int_equal(inbox_look(0, &region), -FI_EMFILE);
 	sys_fault_set(SYS_CALL_MMAP, ENOMEM, 0, 1);
-	assert_int_equal(door_look(0, &region), -FI_ENOMEM);
+	assert_int_equal(inbox_look(0, &region), -FI_ENOMEM);
 	sys_fault_set(SYS_CALL_PREAD, EIO, 0, 1);
-	assert_int_equal(door_look(0, &region), -FI_ENOENT);
-	assert_int_equal(door_look(0, &region), 0);
+	assert_int_equal(inbox_look(0, &region), -FI_ENOENT);
+	assert_int_equal(inbox_look(0, &region), 0);
 	pshm_region_close(&region);
-	pshm_door_destroy(&doors[0]);
-	pshm_door_destroy(&doors[1]);
+	pshm_inbox_destroy(&inboxes[0]);
+	pshm_inbox_destroy(&inboxes[1]);
 	assert_int_equal(mock_descriptors(), before);
 }
 
-/* A file of doors as a hostile process makes it: some bytes are wrong. */
-static void what_is_no_door_is_not_taken(void **state)
+/* A file of inboxes as a hostile process makes it: some bytes are wrong. */
+static void what_is_no_inbox_is_not_taken(void **state)
 {
-	static const size_t lens[] = { 1, PSHM_DOORS_HEAD,
-				       PSHM_DOORS_HEAD + PSHM_DOOR_STRIDE - 1,
-				       PSHM_DOORS_HEAD + PSHM_DOOR_STRIDE + 4096,
-				       PSHM_DOORS_HEAD + (PSHM_DOORS + 1) * PSHM_DOOR_STRIDE };
+	static const size_t lens[] = { 1, PSHM_INBOXES_HEAD,
+				       PSHM_INBOXES_HEAD + PSHM_INBOX_STRIDE - 1,
+				       PSHM_INBOXES_HEAD + PSHM_INBOX_STRIDE + 4096,
+				       PSHM_INBOXES_HEAD +
+					       (PSHM_INBOXES + 1) * PSHM_INBOX_STRIDE };
 	struct pshm_region region;
-	struct pshm_doors *head;
+	struct pshm_inboxes *head;
 	int before = mock_descriptors(), fd;
 
 	for (int i = 0; i < 5; i++) {
 		fd = sys_memfd_create("test", lens[i], 0600);
 		assert_true(fd >= 0);
-		assert_int_equal(pshm_door_take(fd, nonces[0], &region), -FI_EHOSTUNREACH);
+		assert_int_equal(pshm_inbox_take(fd, nonces[0], &region), -FI_EHOSTUNREACH);
 	}
-	door_make(0);
-	head = (void *)((char *)doors[0].door - PSHM_DOORS_HEAD);
-	/* another place is said to be the door's: what stands there decides */
+	inbox_make(0);
+	head = (void *)((char *)inboxes[0].inbox - PSHM_INBOXES_HEAD);
+	/* another place is said to be the inbox's: what stands there decides */
 	memcpy(head->nonces[7], nonces[0], PSHM_NONCE);
 	memset(head->nonces[0], 0, PSHM_NONCE);
-	assert_int_equal(door_look(0, &region), -FI_ENOENT);
+	assert_int_equal(inbox_look(0, &region), -FI_ENOENT);
 	memcpy(head->nonces[0], nonces[0], PSHM_NONCE);
 	head->version++;
-	assert_int_equal(door_look(0, &region), -FI_ENOENT);
+	assert_int_equal(inbox_look(0, &region), -FI_ENOENT);
 	head->version--;
 	head->magic++;
-	assert_int_equal(door_look(0, &region), -FI_ENOENT);
+	assert_int_equal(inbox_look(0, &region), -FI_ENOENT);
 	head->magic--;
-	doors[0].door->magic++;
-	assert_int_equal(door_look(0, &region), -FI_ENOENT);
-	doors[0].door->magic--;
-	assert_int_equal(door_look(0, &region), 0);
+	inboxes[0].inbox->magic++;
+	assert_int_equal(inbox_look(0, &region), -FI_ENOENT);
+	inboxes[0].inbox->magic--;
+	assert_int_equal(inbox_look(0, &region), 0);
 	pshm_region_close(&region);
-	pshm_door_destroy(&doors[0]);
+	pshm_inbox_destroy(&inboxes[0]);
 	assert_int_equal(mock_descriptors(), before);
 }
 
 static int setup(void **state)
 {
-	pshm_doors_watch();
+	pshm_inboxes_watch();
 	return 0;
 }
 
@@ -237,12 +238,12 @@ static int clear(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(a_thousand_doors_need_few_descriptors),
+		cmocka_unit_test(a_thousand_inboxes_need_few_descriptors),
 		cmocka_unit_test(a_place_is_not_used_again),
 		cmocka_unit_test(a_child_of_fork_begins_new_memory),
-		cmocka_unit_test(a_limit_on_files_makes_for_fewer_doors_in_each),
+		cmocka_unit_test(a_limit_on_files_makes_for_fewer_inboxes_in_each),
 		cmocka_unit_test_teardown(what_lacks_is_told_and_leaves_nothing, clear),
-		cmocka_unit_test(what_is_no_door_is_not_taken),
+		cmocka_unit_test(what_is_no_inbox_is_not_taken),
 	};
 
 	return cmocka_run_group_tests(tests, setup, NULL);
