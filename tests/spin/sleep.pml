@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
  * A model of how shm's endpoints poll, sleep and are woken:
- * providers/shm/{paths/arm,conn/doorbell,conn/attention}.c, and pshm_line_publish() in attention.h. `check` runs it,
+ * providers/shm/{paths/arm,conn/wake,conn/attention}.c, and pshm_line_publish() in attention.h. `check` runs it,
  * whole and with each ordering weakened.
  *
  * An endpoint that THREADS threads wait on, one of which may go away at any time; they arm,
  * look, sleep, are woken and poll in any order, as their domain's lock lets them. Its rings
  * cool and warm whenever they may, that of the first producer only without -DHOT0. The
- * producers publish LINES0 and LINES1 lines; with -DKNOCK the second one leaves requests in
+ * producers publish LINES0 and LINES1 lines; with -DASKER the second one leaves requests in
  * the mailbox instead. PART has bit p for each producer p that takes part in the barriers
  * that the endpoint makes in other processes; the others, and all with PART=0, are told
  * PSHM_UNSURE. With -DNO_BELL_YET the bell is made some time; who arms before that naps.
@@ -27,7 +27,7 @@
  *  - when nobody can move any more, nothing that was published is unread;
  *  - who reads a line sees its data;
  *  - once the producers rest, two polls with sweeps read all there is;
- *  - a poll that answers a call reads what was published before it, and no call is lost
+ *  - a poll that takes a doorbell reads what was published before it, and none is lost
  *    while the endpoint polls.
  *
  * Left out: a bell that its ringer has not the means to open, connections that come and go,
@@ -38,7 +38,7 @@
  */
 #define UNSURE 0
 #define POLLED 1
-#define CALL   2
+#define RING_DOORBELL   2
 
 #ifndef THREADS
 #define THREADS 1
@@ -46,7 +46,7 @@
 #ifndef LINES0
 #define LINES0 2
 #endif
-#ifdef KNOCK
+#ifdef ASKER
 #define LINES1	 0
 #define REQUESTS 2
 #else
@@ -66,10 +66,10 @@
 byte data[2];  /* ring: lines whose data have arrived */
 byte word[2];  /* ... and whose word has */
 byte how[2];   /* attention.how of that ring */
-byte calls[2]; /* the ring's bit in inbox.calls: 0, or how much its caller had published */
-bit called;
+byte doorbells[2]; /* the ring's bit in inbox.doorbells: 0, or how much its producer had published */
+bit doorbell_words;
 byte slots; /* requests in the mailbox that are ready */
-byte knocks;
+byte request_doorbell;
 bit armed;
 bit bell_id = MADE, bell = MADE;
 bit pipe; /* readable */
@@ -88,7 +88,7 @@ bit arming; /* armed, by the endpoint */
 /* The endpoint's own. */
 bit hot[2];
 byte taken[2];
-byte accepted, seen_knocks;
+byte accepted, requests_seen;
 bit w_armed;
 byte asleep; /* threads, on the bell */
 byte naps;   /* ... of those that armed before there was a bell: they wake after a while */
@@ -140,12 +140,12 @@ end:
 }
 
 /*
- * pshm_ring(). What it loads may have been loaded before, if an ordering is weakened that
+ * pshm_peer_wake(). What it loads may have been loaded before, if an ordering is weakened that
  * would forbid it: early_armed, early_bell and early_id have that, or LATE.
  */
 #define LATE 2
 
-inline ring()
+inline wake()
 {
 #ifdef WEAK_A_pshm_inbox_armed
 	if
@@ -183,7 +183,7 @@ inline ring()
 	d_step { on = 0; number = 0; early_armed = LATE; early_bell = LATE; early_id = LATE }
 }
 
-/* Where the load of armed may be done when what orders it behind the call is weakened. */
+/* Where the load of armed may be done when what orders it behind the doorbell is weakened. */
 inline may_look_early()
 {
 	if
@@ -192,40 +192,40 @@ inline may_look_early()
 	fi
 }
 
-inline call_calls()
+inline set_doorbell()
 {
-#ifdef WEAK_R_pshm_inbox_calls
-	calls[me] = published[me]
+#ifdef WEAK_R_pshm_inbox_doorbells
+	doorbells[me] = published[me]
 #else
-	d_step { DRAIN(me); calls[me] = published[me] }
+	d_step { DRAIN(me); doorbells[me] = published[me] }
 #endif
 }
 
-/* R:pshm_inbox.called; without that the load of armed still comes after: F:pshm_inbox.called */
-inline call_called()
+/* R:pshm_inbox.doorbell_words; without that the load of armed still comes after: F:pshm_inbox.doorbell_words */
+inline set_doorbell_word()
 {
-#ifdef WEAK_R_pshm_inbox_called
-	called = 1
+#ifdef WEAK_R_pshm_inbox_doorbell_words
+	doorbell_words = 1
 #else
-	d_step { DRAIN(me); called = 1 }
+	d_step { DRAIN(me); doorbell_words = 1 }
 #endif
 }
 
-inline call()
+inline ring_doorbell()
 {
-#ifdef WEAK_F_pshm_inbox_called
+#ifdef WEAK_F_pshm_inbox_doorbell_words
 	may_look_early();
 #endif
-#ifdef WEAK_R_pshm_inbox_called
+#ifdef WEAK_R_pshm_inbox_doorbell_words
 	if
-	:: call_calls(); call_called()
-	:: call_called(); call_calls()
+	:: set_doorbell(); set_doorbell_word()
+	:: set_doorbell_word(); set_doorbell()
 	fi;
 #else
-	call_calls();
-	call_called();
+	set_doorbell();
+	set_doorbell_word();
 #endif
-	ring()
+	wake()
 }
 
 proctype producer(byte me; byte lines)
@@ -238,17 +238,17 @@ proctype producer(byte me; byte lines)
 		published[me]++; /* the data, and the word */
 		if
 		:: how[me] == POLLED -> goto next
-		:: how[me] == CALL
+		:: how[me] == RING_DOORBELL
 		:: how[me] == UNSURE ->
 #ifndef WEAK_F_pshm_attention_how
 			d_step { DRAIN(me) };
 #endif
 			if
-			:: how[me] == CALL
+			:: how[me] == RING_DOORBELL
 			:: else -> goto next
 			fi
 		fi;
-		call();
+		ring_doorbell();
 next:
 		skip
 	:: else -> break
@@ -256,7 +256,7 @@ next:
 	at_rest++
 }
 
-/* pshm_mailbox_post(), pshm_ring() */
+/* pshm_mailbox_post(), pshm_peer_wake() */
 proctype asker(byte me)
 {
 	byte early_armed = LATE, early_bell = LATE, early_id = LATE;
@@ -266,19 +266,19 @@ proctype asker(byte me)
 	do
 	:: posted < REQUESTS ->
 		posted++;
-#ifdef WEAK_F_pshm_inbox_knocks
+#ifdef WEAK_F_pshm_inbox_request_doorbell
 		may_look_early();
 #endif
-#ifdef WEAK_R_pshm_inbox_knocks
+#ifdef WEAK_R_pshm_inbox_request_doorbell
 		if
-		:: slots++; knocks++
-		:: knocks++; slots++
+		:: slots++; request_doorbell++
+		:: request_doorbell++; slots++
 		fi;
 #else
 		slots++;
-		knocks++;
+		request_doorbell++;
 #endif
-		ring()
+		wake()
 	:: else -> break
 	od;
 	at_rest++
@@ -302,17 +302,17 @@ inline warm(p)
 inline cool(p)
 {
 	hot[p] = 0;
-	want[p] = CALL
+	want[p] = RING_DOORBELL
 }
 
 inline hot_how(sleeps)
 {
 	if
-	:: hot[0] -> want[0] = (sleeps -> CALL : ((PART & 1) -> POLLED : UNSURE))
+	:: hot[0] -> want[0] = (sleeps -> RING_DOORBELL : ((PART & 1) -> POLLED : UNSURE))
 	:: else
 	fi;
 	if
-	:: hot[1] -> want[1] = (sleeps -> CALL : ((PART & 2) -> POLLED : UNSURE))
+	:: hot[1] -> want[1] = (sleeps -> RING_DOORBELL : ((PART & 2) -> POLLED : UNSURE))
 	:: else
 	fi
 }
@@ -332,30 +332,30 @@ inline hot_how(sleeps)
 #define WORD(p)	       (early_word[p] == NOT_EARLY -> word[p] : early_word[p])
 #define DATA(p)	       (early_data[p] == NOT_EARLY -> data[p] : early_data[p])
 
-inline take_calls()
+inline take_doorbells()
 {
 	d_step {
-		heard[0] = calls[0];
-		heard[1] = calls[1];
-		calls[0] = 0;
-		calls[1] = 0
+		heard[0] = doorbells[0];
+		heard[1] = doorbells[1];
+		doorbells[0] = 0;
+		doorbells[1] = 0
 	}
 }
 
-/* pshm_answer_calls() */
-inline answer_calls()
+/* pshm_doorbells_take() */
+inline doorbells_take()
 {
-#ifdef WEAK_A_pshm_inbox_called
+#ifdef WEAK_A_pshm_inbox_doorbell_words
 	if
-	:: take_calls(); called = 0
-	:: called = 0; take_calls()
+	:: take_doorbells(); doorbell_words = 0
+	:: doorbell_words = 0; take_doorbells()
 	fi;
 #else
-	called = 0;
-#ifdef WEAK_A_pshm_inbox_calls
+	doorbell_words = 0;
+#ifdef WEAK_A_pshm_inbox_doorbells
 	MAY_LOAD_WORDS;
 #endif
-	take_calls();
+	take_doorbells();
 #endif
 	d_step {
 		if
@@ -387,13 +387,13 @@ inline receive(p)
 /* pshm_accept() */
 inline accept()
 {
-#ifdef WEAK_A_pshm_inbox_knocks
+#ifdef WEAK_A_pshm_inbox_request_doorbell
 	if
 	:: found_slots = slots
 	:: skip
 	fi;
 #endif
-	new_knocks = knocks;
+	new_requests = request_doorbell;
 	d_step {
 		if
 		:: found_slots == NOT_EARLY -> found_slots = slots
@@ -401,9 +401,9 @@ inline accept()
 		fi;
 		slots = slots - found_slots;
 		accepted = accepted + found_slots;
-		seen_knocks = new_knocks;
+		requests_seen = new_requests;
 		found_slots = NOT_EARLY;
-		new_knocks = 0
+		new_requests = 0
 	}
 }
 
@@ -414,12 +414,12 @@ inline poll()
 	MAY_LOAD_DATA;
 #endif
 	if
-	:: called -> answer_calls()
-	:: !called
+	:: doorbell_words -> doorbells_take()
+	:: !doorbell_words
 	fi;
 	receive(0);
 	receive(1);
-#if defined(WEAK_A_pshm_inbox_calls) || defined(WEAK_A_ring_line_word)
+#if defined(WEAK_A_pshm_inbox_doorbells) || defined(WEAK_A_ring_line_word)
 	d_step {
 		early_word[0] = NOT_EARLY;
 		early_word[1] = NOT_EARLY;
@@ -428,8 +428,8 @@ inline poll()
 	}
 #endif
 	if
-	:: knocks != seen_knocks -> accept()
-	:: knocks == seen_knocks
+	:: request_doorbell != requests_seen -> accept()
+	:: request_doorbell == requests_seen
 	fi
 }
 
@@ -476,7 +476,7 @@ inline rest()
 #ifdef WEAK_F_pshm_arm
 #define LOOK(now, then) (early_look -> then : now)
 #define NOT_EARLY_LOOK \
-	early_look = 0; look_called = 0; look_knocks = 0; look_word[0] = 0; look_word[1] = 0
+	early_look = 0; look_doorbells = 0; look_requests = 0; look_word[0] = 0; look_word[1] = 0
 #else
 #define NOT_EARLY_LOOK
 #define LOOK(now, then) now
@@ -489,8 +489,8 @@ inline arm()
 	if
 	:: d_step {
 			early_look = 1;
-			look_called = called;
-			look_knocks = knocks;
+			look_doorbells = doorbell_words;
+			look_requests = request_doorbell;
 			look_word[0] = word[0];
 			look_word[1] = word[1]
 		}
@@ -529,8 +529,8 @@ inline arm()
 #endif
 #endif
 	/* something_there() */
-	found = LOOK(called, look_called);
-	found = found || LOOK(knocks, look_knocks) != seen_knocks;
+	found = LOOK(doorbell_words, look_doorbells);
+	found = found || LOOK(request_doorbell, look_requests) != requests_seen;
 	if
 	:: found
 	:: !found && LOOK(word[0], look_word[0]) > taken[0] -> d_step { found = 1; warm(0) }
@@ -551,11 +551,11 @@ inline arm()
 active proctype endpoint()
 {
 	byte early_word[2] = NOT_EARLY, early_data[2] = NOT_EARLY, found_slots = NOT_EARLY;
-	byte heard[2], new_knocks;
+	byte heard[2], new_requests;
 	bit old, found;
 #ifdef WEAK_F_pshm_arm
-	bit early_look, look_called;
-	byte look_knocks, look_word[2];
+	bit early_look, look_doorbells;
+	byte look_requests, look_word[2];
 #endif
 
 	atomic {
@@ -565,7 +565,7 @@ active proctype endpoint()
 		how[0] = want[0];
 		how[1] = want[1];
 		run producer(0, LINES0);
-#ifdef KNOCK
+#ifdef ASKER
 		run asker(1)
 #else
 		run producer(1, LINES1)
@@ -601,8 +601,8 @@ active proctype endpoint()
 	od;
 
 polling:
-	assert(called || hot[0] || calls[0] <= taken[0]);
-	assert(called || hot[1] || calls[1] <= taken[1]);
+	assert(doorbell_words || hot[0] || doorbells[0] <= taken[0]);
+	assert(doorbell_words || hot[1] || doorbells[1] <= taken[1]);
 	poll();
 #ifndef NO_SWEEP
 	look_at_cold(0);

@@ -2,17 +2,18 @@
 /*
  * Which rings are polled. An endpoint with a thousand peers hears from few of them at a time: those are
  * hot and polled every time. A ring from which nothing came for a while becomes cold: its producer is
- * told to call, that is to set the bit it was given at our inbox, where one load shows whether anybody
- * did. Who calls is hot again.
+ * told to ring its doorbell, a bit of our inbox, with each publication. One load shows whether any
+ * doorbell has been rung; the ring of one that has is hot again.
  *
- * A producer that publishes while its ring cools may not see yet that it should call. So the ring is
- * polled for another sweep when it has been told. The cold rings are looked at too, a few at a time: a
- * bit at the inbox is nothing but a hint, and a neighbour that scribbles there, or never calls, delays
- * its own messages. Who is about to sleep takes more care: arm.c. On the thread that holds the domain.
+ * A producer that publishes while its ring cools may not see yet that it is to ring its doorbell. So the
+ * ring is polled for another sweep after the producer was told. The cold rings are looked at too, a few
+ * at a time: a doorbell is nothing but a hint, and a hostile neighbour that sets bits at will, or never
+ * does, delays its own messages alone. An endpoint that is about to sleep takes more care: arm.c. On the
+ * thread that holds the domain.
  */
 #include "attention.h"
 #include "conn.h"
-#include "doorbell.h"
+#include "wake.h"
 
 #define HOT_MIN 2u /* rings that are polled whatever comes from them */
 #define COLD_SWEEPS \
@@ -41,14 +42,14 @@ void pshm_warm(struct pshm_conn *conn)
 	else if (!conn->cooling)
 		return;
 	conn->cooling = false;
-	/* while somebody sleeps all have been told to call */
+	/* while a thread sleeps all producers have been told to ring */
 	if (!w->armed)
 		pshm_attend_how(conn, pshm_hot_how(conn));
 }
 
 /*
- * In two steps: it is polled until the next sweep, when what was published before the producer could see
- * that it has to call is there. Else that would lie there until its turn among the cold ones.
+ * A ring cools in two steps. It is polled until the next sweep: by then what its producer published before
+ * it could see that it has to ring is there. Else that would lie there until its turn among the cold ones.
  */
 static void cool(struct pshm_conn *conn)
 {
@@ -59,7 +60,7 @@ static void cool(struct pshm_conn *conn)
 		return;
 	}
 	conn->cooling = true;
-	pshm_attend_how(conn, PSHM_CALL);
+	pshm_attend_how(conn, PSHM_RING_DOORBELL);
 }
 
 void pshm_attend(struct pshm_conn *conn)
@@ -67,10 +68,10 @@ void pshm_attend(struct pshm_conn *conn)
 	enum pshm_side other = pshm_other(conn);
 	struct pshm_wire *w = conn->wire;
 
-	conn->call = w->call_next++ % PSHM_CALLS;
-	conn->next_caller = w->callers[conn->call];
-	w->callers[conn->call] = conn;
-	atomic_store_explicit(&conn->pair->attention[other].call, conn->call,
+	conn->doorbell = w->doorbell_next++ % PSHM_DOORBELLS;
+	conn->next_on_doorbell = w->doorbell_conns[conn->doorbell];
+	w->doorbell_conns[conn->doorbell] = conn;
+	atomic_store_explicit(&conn->pair->attention[other].doorbell, conn->doorbell,
 			      memory_order_relaxed);
 	pshm_attend_how(conn, pshm_hot_how(conn));
 	conn->up_idx = w->up_cnt;
@@ -80,31 +81,34 @@ void pshm_attend(struct pshm_conn *conn)
 
 void pshm_ignore(struct pshm_conn *conn)
 {
-	struct pshm_conn **at = &conn->wire->callers[conn->call];
+	struct pshm_conn **at = &conn->wire->doorbell_conns[conn->doorbell];
 
 	while (*at != conn)
-		at = &(*at)->next_caller;
-	*at = conn->next_caller;
+		at = &(*at)->next_on_doorbell;
+	*at = conn->next_on_doorbell;
 	conn->wire->up[conn->up_idx] = NULL;
 	conn->wire->holes = true;
 }
 
-void pshm_answer_calls(struct pshm_wire *w)
+void pshm_doorbells_take(struct pshm_wire *w)
 {
-	/* A:pshm_inbox.called  before the calls; pairs R:pshm_inbox.called */
-	uint32_t called = atomic_exchange_explicit(&w->inbox->called, 0, memory_order_acquire);
+	/* A:pshm_inbox.doorbell_words  before the doorbells; pairs R:pshm_inbox.doorbell_words */
+	uint32_t words = atomic_exchange_explicit(&w->inbox->doorbell_words, 0,
+						  memory_order_acquire);
 
-	for (uint32_t i = 0; i < PSHM_CALLS / 64; i++) {
-		uint64_t calls;
+	for (uint32_t i = 0; i < PSHM_DOORBELLS / 64; i++) {
+		uint64_t rung;
 
-		if (!(called & 1u << i))
+		if (!(words & 1u << i))
 			continue;
-		/* A:pshm_inbox.calls  before the rings; pairs R:pshm_inbox.calls */
-		calls = atomic_exchange_explicit(&w->inbox->calls[i], 0, memory_order_acquire);
-		for (; calls; calls &= calls - 1) {
-			uint32_t call = i * 64 + (uint32_t)__builtin_ctzll(calls);
+		/* A:pshm_inbox.doorbells  before the rings; pairs R:pshm_inbox.doorbells */
+		rung = atomic_exchange_explicit(&w->inbox->doorbells[i], 0,
+						memory_order_acquire);
+		for (; rung; rung &= rung - 1) {
+			uint32_t doorbell = i * 64 + (uint32_t)__builtin_ctzll(rung);
 
-			for (struct pshm_conn *c = w->callers[call]; c; c = c->next_caller)
+			for (struct pshm_conn *c = w->doorbell_conns[doorbell]; c;
+			     c = c->next_on_doorbell)
 				pshm_warm(c);
 		}
 	}
@@ -185,43 +189,46 @@ struct pshm_inbox *pshm_peer_inbox(struct pshm_conn *conn)
 	return conn->inbox.addr;
 }
 
-void pshm_call(struct pshm_conn *conn)
+void pshm_doorbell_ring(struct pshm_conn *conn)
 {
 	struct pshm_attention *attention = conn->attention;
 	struct pshm_inbox *inbox;
-	uint32_t call;
+	uint32_t doorbell;
 
-	if (atomic_load_explicit(&attention->how, memory_order_relaxed) != PSHM_CALL) {
-		/* F:pshm_attention.how  what we published before how we are heard; pairs F:pshm_arm */
+	if (atomic_load_explicit(&attention->how, memory_order_relaxed) != PSHM_RING_DOORBELL) {
+		/* F:pshm_attention.how  what we published before how the ring is polled; pairs F:pshm_arm */
 		platform_fence();
-		if (atomic_load_explicit(&attention->how, memory_order_relaxed) != PSHM_CALL)
+		if (atomic_load_explicit(&attention->how, memory_order_relaxed) !=
+		    PSHM_RING_DOORBELL)
 			return;
 	}
 	inbox = pshm_peer_inbox(conn);
 	if (!inbox) {
-		pshm_mute(conn, true); /* it will find us, in a while */
+		pshm_peer_set_no_wake(conn, true); /* it will find us, in a while */
 		return;
 	}
-	call = atomic_load_explicit(&attention->call, memory_order_relaxed) % PSHM_CALLS;
-	/* R:pshm_inbox.calls  what we published before the call; pairs A:pshm_inbox.calls */
-	atomic_fetch_or_explicit(&inbox->calls[call / 64], 1ull << call % 64,
+	doorbell = atomic_load_explicit(&attention->doorbell, memory_order_relaxed) %
+		   PSHM_DOORBELLS;
+	/* R:pshm_inbox.doorbells  what we published before the bit; pairs A:pshm_inbox.doorbells */
+	atomic_fetch_or_explicit(&inbox->doorbells[doorbell / 64], 1ull << doorbell % 64,
 				 memory_order_release);
 	/*
-	 * R:pshm_inbox.called  the call before that; pairs A:pshm_inbox.called
-	 * F:pshm_inbox.called  before we look whether the owner sleeps; pairs F:pshm_inbox.armed
+	 * R:pshm_inbox.doorbell_words  the bit before that; pairs A:pshm_inbox.doorbell_words
+	 * F:pshm_inbox.doorbell_words  before we look whether the owner sleeps; pairs F:pshm_inbox.armed
 	 */
-	atomic_fetch_or_explicit(&inbox->called, 1u << call / 64, memory_order_seq_cst);
-	pshm_ring(conn);
+	atomic_fetch_or_explicit(&inbox->doorbell_words, 1u << doorbell / 64,
+				 memory_order_seq_cst);
+	pshm_peer_wake(conn);
 }
 
-void pshm_knock(struct pshm_conn *conn)
+void pshm_peer_notify(struct pshm_conn *conn)
 {
 	struct pshm_inbox *inbox = pshm_peer_inbox(conn);
 
 	if (!inbox) {
-		pshm_mute(conn, true);
+		pshm_peer_set_no_wake(conn, true);
 		return;
 	}
-	pshm_inbox_knock(inbox);
-	pshm_ring(conn);
+	pshm_inbox_notify(inbox);
+	pshm_peer_wake(conn);
 }

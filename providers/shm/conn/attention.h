@@ -10,24 +10,24 @@
 
 /*
  * pshm_attend - a connection is up: poll its ring
- * pshm_ignore - it ends: forget its call
+ * pshm_ignore - it ends: take it off its doorbell
  * pshm_warm - poll its ring every time from now on
- * pshm_answer_calls - poll the rings of those that called; from poll()
+ * pshm_doorbells_take - make the rings hot whose doorbells have been rung; from poll()
  * pshm_sweep - let rings cool that nothing comes from, and look at some of the cold ones; from poll().
  *	Returns how many were found to have something
  * pshm_has_something - is there something for poll(): a line, or the end?
- * pshm_call - we have published something, and the peer may not be polling
- * pshm_knock - make the owner of the peer's inbox look at what it has asked for
+ * pshm_doorbell_ring - ring our doorbell at the peer, and wake it, unless it polls our ring
+ * pshm_peer_notify - ring the peer's request doorbell, and wake it: we have answered a request of its own
  * pshm_peer_inbox - the peer's inbox, mapped; NULL when it can't be
  */
 void pshm_attend(struct pshm_conn *conn);
 void pshm_ignore(struct pshm_conn *conn);
 void pshm_warm(struct pshm_conn *conn);
-void pshm_answer_calls(struct pshm_wire *wire);
+void pshm_doorbells_take(struct pshm_wire *wire);
 int pshm_sweep(struct pshm_wire *wire);
 bool pshm_has_something(const struct pshm_conn *conn);
-void pshm_call(struct pshm_conn *conn);
-void pshm_knock(struct pshm_conn *conn);
+void pshm_doorbell_ring(struct pshm_conn *conn);
+void pshm_peer_notify(struct pshm_conn *conn);
 struct pshm_inbox *pshm_peer_inbox(struct pshm_conn *conn);
 
 /* pshm_attend_how - what the peer has to do once it has published something */
@@ -44,7 +44,7 @@ static inline enum pshm_how pshm_hot_how(const struct pshm_conn *conn)
 	enum pshm_side other = pshm_other(conn);
 
 	if (conn->wire->armed)
-		return PSHM_CALL;
+		return PSHM_RING_DOORBELL;
 	return conn->wire->barriers && atomic_load_explicit(&conn->pair->barriers[other].value,
 							    memory_order_relaxed)
 		       ? PSHM_POLLED
@@ -59,7 +59,7 @@ static inline void pshm_line_publish(struct pshm_conn *conn, struct ring_line *l
 	/* The barrier between the two is the consumer's: arm.c. */
 	if (unlikely(atomic_load_explicit(&conn->attention->how, memory_order_relaxed) !=
 		     PSHM_POLLED))
-		pshm_call(conn);
+		pshm_doorbell_ring(conn);
 }
 
 /* wire_ops.publish; inlined into the send slots. What is published is on its way: @more changes nothing */

@@ -85,27 +85,27 @@ static void call_that_is_lost_is_a_delay(void **state)
 	polls(COOL);
 	for (int i = 0; i < PEERS; i++)
 		assert_true(mock_put(peers[i].conn, sent + (uint64_t)i, 8));
-	/* as if the peers had not seen yet that they should call, or somebody had scribbled */
-	memset((void *)wire()->inbox->calls, 0, sizeof(wire()->inbox->calls));
-	wire()->inbox->called = 0;
+	/* as if the peers had not seen yet that they are to ring, or a neighbour had cleared them */
+	memset((void *)wire()->inbox->doorbells, 0, sizeof(wire()->inbox->doorbells));
+	wire()->inbox->doorbell_words = 0;
 	while (hub.packets < PEERS)
 		mock_poll(&hub, NULL);
 }
 
-/* A producer that has not seen yet that it should call is heard by the next poll. */
+/* What a producer publishes before it sees that it is to ring is found by the next poll. */
 static void who_publishes_while_its_ring_cools_is_heard(void **state)
 {
 	struct pshm_conn *conn = pshm_conn_of(peers[PEERS - 1].conn);
 	enum pshm_how before = conn->attention->how;
 
 	for (int round = 0; round < 10; round++) {
-		for (uint32_t i = 0; conn->attention->how != PSHM_CALL; i++) {
+		for (uint32_t i = 0; conn->attention->how != PSHM_RING_DOORBELL; i++) {
 			assert_true(i < 2 * COOL);
 			mock_poll(&hub, NULL);
 		}
 		conn->attention->how = before;
 		assert_true(mock_put(&conn->base, sent++, 8));
-		conn->attention->how = PSHM_CALL;
+		conn->attention->how = PSHM_RING_DOORBELL;
 		mock_poll(&hub, NULL);
 		assert_int_equal(hub.next_tag, sent);
 	}
@@ -120,8 +120,8 @@ static void bits_that_nobody_set_do_no_harm(void **state)
 	print_message("seed %#llx\n", (unsigned long long)seed);
 	for (uint32_t i = 0; i < 20000; i++) {
 		seed = seed * 6364136223846793005u + 1442695040888963407u;
-		wire()->inbox->calls[seed >> 61] = seed * 3;
-		wire()->inbox->called = (uint32_t)(seed >> 32);
+		wire()->inbox->doorbells[seed >> 61] = seed * 3;
+		wire()->inbox->doorbell_words = (uint32_t)(seed >> 32);
 		wire()->inbox->armed = seed >> 20 & 1;
 		if (i % 3 == 0)
 			assert_true(mock_put(peers[i % PEERS].conn, sent++, 8));
@@ -131,12 +131,12 @@ static void bits_that_nobody_set_do_no_harm(void **state)
 	assert_int_equal(hub.downs, 0);
 }
 
-static void call_outside_the_inbox_stays_inside(void **state)
+static void doorbell_outside_the_inbox_stays_inside(void **state)
 {
 	struct pshm_conn *conn = pshm_conn_of(peers[0].conn);
 
-	conn->attention->how = PSHM_CALL;
-	conn->attention->call = UINT32_MAX;
+	conn->attention->how = PSHM_RING_DOORBELL;
+	conn->attention->doorbell = UINT32_MAX;
 	assert_true(mock_put(peers[0].conn, sent++, 8));
 	mock_poll(&hub, NULL);
 	assert_int_equal(hub.next_tag, sent);
@@ -201,7 +201,7 @@ int main(void)
 		TEST(call_that_is_lost_is_a_delay),
 		TEST(who_publishes_while_its_ring_cools_is_heard),
 		TEST(bits_that_nobody_set_do_no_harm),
-		TEST(call_outside_the_inbox_stays_inside),
+		TEST(doorbell_outside_the_inbox_stays_inside),
 		TEST(end_of_a_cold_one_is_told),
 		TEST(comings_and_goings_keep_the_order_of_hot_and_cold),
 	};

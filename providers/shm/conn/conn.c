@@ -139,7 +139,7 @@ static void end_tell(struct pshm_conn *conn, enum pshm_end how)
 	atomic_store_explicit(&conn->pair->ended[conn->side].value, how, memory_order_seq_cst);
 	if (conn->base.up &&
 	    atomic_load_explicit(&conn->attention->how, memory_order_relaxed) != PSHM_POLLED)
-		pshm_call(conn);
+		pshm_doorbell_ring(conn);
 }
 
 void pshm_conn_end(struct pshm_conn *conn, enum pshm_end how, bool wait)

@@ -77,7 +77,8 @@ struct pshm_wire {
 	uint32_t sweeps;
 	uint32_t cold_next; /* of up[]: to be looked at in the next sweep */
 	uint32_t tick;	    /* polls so far */
-	uint32_t knocks;    /* as seen at the inbox */
+	uint32_t
+		requests_seen; /* count of the inbox's request doorbell up to which all were looked at */
 	struct pshm_inbox *inbox;
 	bool polling;
 	bool busy;     /* there is something in work, connecting or ended, or we are a copy */
@@ -98,11 +99,12 @@ struct pshm_wire {
 	struct pshm_listed listed;
 	uint32_t conn_cnt;
 	uint64_t wait_ns; /* last look after the processes of connecting[] */
-	int bell;	  /* pipe that is rung when we sleep, or -1 */
-	int rung;	  /* the one of another endpoint that was rung last, or -1 */
-	struct sys_fifo_id rung_id;
-	uint32_t call_next;		       /* to be given to a connection */
-	struct pshm_conn *callers[PSHM_CALLS]; /* by call, linked by next_caller */
+	int bell;	  /* our pipe, by which peers wake us, or -1 */
+	int wake_fd;	  /* pipe of the endpoint that was woken last, or -1 */
+	struct sys_fifo_id wake_id;
+	uint32_t doorbell_next; /* that the next connection is given */
+	struct pshm_conn
+		*doorbell_conns[PSHM_DOORBELLS]; /* by doorbell, linked by next_on_doorbell */
 	uint64_t lacks_ns
 		[PSHM_LACKS]
 		[PSHM_SCARCES];	  /* when it was said that there is such a lack; 0: not yet */
@@ -159,14 +161,14 @@ struct pshm_conn {
 	uint32_t up_idx;		  /* in wire->up, while base.up */
 	uint32_t swept;			  /* rx.tail at the last sweep */
 	uint32_t still;			  /* sweeps that found it there */
-	uint32_t call;			  /* by which the peer calls us */
-	struct pshm_conn *next_caller;	  /* with the same call */
+	uint32_t doorbell;		  /* of ours, that the peer rings */
+	struct pshm_conn *next_on_doorbell; /* with the same doorbell */
 	bool ended;
-	bool cooling;	 /* the peer has been told to call, from the next sweep on or since */
+	bool cooling; /* the peer has been told to ring its doorbell; polled until the next sweep */
 	bool receiving;	 /* fragments of a packet are arriving */
 	bool inbox_unreachable; /* the peer's inbox could not be opened to see it poll */
 	bool by_socket;	 /* while we wait to ask: by a socket */
-	bool mute;	 /* we have told the peer that we can't ring */
+	bool no_wake;	 /* we have told the peer that we can't wake it */
 	int get_refused; /* -FI_E* once the kernel said no */
 	/* Packet whose fragments arrive. */
 	struct wire_dest dest;

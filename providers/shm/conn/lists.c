@@ -13,7 +13,10 @@
 static struct platform_lock wires_lock = { PTHREAD_MUTEX_INITIALIZER };
 static struct list wires = { &wires, &wires };
 
-/* Where a copy looks for callers: there are none. Its polls at its parent's inbox would be taken for the parent's. */
+/*
+ * The inbox of the wires of a forked child: no doorbell is ever rung there. Polls counted in the parent's
+ * inbox would be taken for the parent's.
+ */
 static struct pshm_inbox copied;
 
 /* What a room above does in the child. */

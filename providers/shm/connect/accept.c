@@ -59,13 +59,13 @@ static void accept_pair(struct pshm_wire *w, struct pshm_conn *conn, const struc
 	}
 	if (err) {
 		answer_give(pair, PSHM_REFUSED, err);
-		pshm_knock(conn);
+		pshm_peer_notify(conn);
 		pshm_conn_free(conn);
 		return;
 	}
 	pair->hello[PSHM_ANSWERED] = answer;
 	answer_give(pair, PSHM_ACCEPTED, 0);
-	pshm_knock(conn);
+	pshm_peer_notify(conn);
 	pshm_conn_up(conn, &hello);
 }
 
@@ -156,8 +156,8 @@ static uint32_t accept_requests(struct pshm_wire *w, uint32_t most)
 
 int pshm_accept(struct pshm_wire *w)
 {
-	/* A:pshm_inbox.knocks  the count before the slots; pairs R:pshm_inbox.knocks */
-	uint32_t knocks = atomic_load_explicit(&w->inbox->knocks, memory_order_acquire);
+	/* A:pshm_inbox.request_doorbell  the count before the slots; pairs R:pshm_inbox.request_doorbell */
+	uint32_t rung = atomic_load_explicit(&w->inbox->request_doorbell, memory_order_acquire);
 	uint32_t taken = 0, idx = 0;
 	struct pshm_offer offer;
 	uint64_t word;
@@ -175,6 +175,6 @@ int pshm_accept(struct pshm_wire *w)
 	}
 	taken += accept_requests(w, ACCEPT_BATCH - taken);
 	if (taken < ACCEPT_BATCH)
-		w->knocks = knocks;
+		w->requests_seen = rung;
 	return (int)taken;
 }

@@ -137,7 +137,7 @@ static struct pshm_channel *channel_new(int sock, bool asked, int *err)
 	c->process.fd = sock;
 	c->process.how = PSHM_BY_SOCKET;
 	c->process.release = pshm_sockets_release;
-	c->process.ring = pshm_sockets_ring;
+	c->process.wake = pshm_sockets_wake;
 	c->asked = asked;
 	list_init(&c->process.link);
 	list_push(&channels, &c->link);

@@ -44,7 +44,7 @@ bool pshm_channels_look(void);
 int pshm_channels_watch(void);
 /*
  * pshm_channels_paused - nobody is accepted for want of descriptors, or answers are owed: look again in a
- * while, whatever is rung
+ * while, whatever wakes us
  */
 bool pshm_channels_paused(void);
 

@@ -6,7 +6,7 @@
 #include <rdma/fi_errno.h>
 #include "conn.h"
 #include "connect.h"
-#include "doorbell.h"
+#include "wake.h"
 #include "service.h"
 #include "socket.h"
 
@@ -44,7 +44,7 @@ static int offer_pair(struct pshm_conn *conn)
 	err = pshm_mailbox_post(conn->inbox.addr, &offer, &conn->ticket);
 	if (err)
 		goto err_close;
-	pshm_ring(conn);
+	pshm_peer_wake(conn);
 	return 0;
 
 err_close:

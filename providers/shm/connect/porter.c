@@ -51,9 +51,9 @@ static void rest_set(struct pshm_listed *l, enum pshm_rest rest)
 		list_push(&sound, &l->asleep);
 }
 
-void pshm_porter_ring(struct pshm_listed *l)
+void pshm_porter_wake(struct pshm_listed *l)
 {
-	if (l->bell >= 0 && pshm_inbox_bell_due(wire_of(l)->inbox))
+	if (l->bell >= 0 && pshm_inbox_wake_due(wire_of(l)->inbox))
 		sys_fifo_ring(l->bell);
 }
 
@@ -68,7 +68,7 @@ void pshm_porter_settle(void)
 		return;
 	/* it is to look now and then */
 	rest_set(l, PSHM_NAPS);
-	pshm_porter_ring(l);
+	pshm_porter_wake(l);
 }
 
 void pshm_porter_join(struct pshm_listed *l)

@@ -42,8 +42,8 @@ void pshm_porter_settle(void);
  */
 void pshm_porter_missed(void);
 
-/* pshm_porter_ring - wake an endpoint, if it sleeps */
-void pshm_porter_ring(struct pshm_listed *listed);
+/* pshm_porter_wake - wake an endpoint, if it sleeps */
+void pshm_porter_wake(struct pshm_listed *listed);
 
 /* pshm_porter_forget - in the child of a fork: of those that are left nobody sleeps here; they leave next */
 void pshm_porter_forget(void);

@@ -46,10 +46,10 @@ static struct pshm_wire *wire_find_locked(const uint8_t nonce[PSHM_NONCE])
 }
 
 /* Makes an endpoint of ours, which another thread may have, look at its requests. */
-static void wire_knock_locked(struct pshm_wire *w)
+static void wire_notify_locked(struct pshm_wire *w)
 {
-	pshm_inbox_knock(w->inbox);
-	pshm_porter_ring(&w->listed);
+	pshm_inbox_notify(w->inbox);
+	pshm_porter_wake(&w->listed);
 }
 
 /* Maps what came with a request. Takes the descriptors. Returns 0 or the error to answer. */
@@ -105,7 +105,7 @@ static int ask_take_locked(struct pshm_channel *c, const struct pshm_note *note,
 	pshm_channel_hold(c);
 	request_cnt++;
 	list_push(&w->listed.requests, &r->link);
-	wire_knock_locked(w);
+	wire_notify_locked(w);
 	return 0;
 }
 
@@ -160,7 +160,7 @@ static bool note_valid(const struct pshm_note *note, const struct sys_local_give
 		       (given->cnt == 1 ? !cut : !given->cnt && cut);
 	case PSHM_NOTE_REFUSED:
 		return is_zero(note->to) && is_zero(note->from) && !given->cnt && !cut;
-	case PSHM_NOTE_RING:
+	case PSHM_NOTE_WAKE:
 		return is_zero(note->from) && is_zero(note->pair) && !given->cnt && !cut;
 	default:
 		return false;
@@ -170,7 +170,7 @@ static bool note_valid(const struct pshm_note *note, const struct sys_local_give
 /* Who accepted asks nothing, and who asked answers nothing. */
 static bool note_expected(const struct pshm_channel *c, const struct pshm_note *note)
 {
-	return note->type == PSHM_NOTE_RING || c->asked == (note->type != PSHM_NOTE_ASK);
+	return note->type == PSHM_NOTE_WAKE || c->asked == (note->type != PSHM_NOTE_ASK);
 }
 
 /* Takes the descriptors. Returns 0, or -FI_E* to end the socket. */
@@ -188,7 +188,7 @@ int pshm_note_take(struct pshm_channel *c, const struct pshm_note *note,
 	case PSHM_NOTE_ASK:
 		err = ask_take_locked(c, note, given);
 		return err ? pshm_note_refuse(c, note->pair, err) : 0;
-	case PSHM_NOTE_RING:
+	case PSHM_NOTE_WAKE:
 		w = wire_find_locked(note->to);
 		if (w && w->listed.bell >= 0)
 			sys_fifo_ring(w->listed.bell);
@@ -502,9 +502,9 @@ void pshm_sockets_drop(struct pshm_ask *ask)
 	ask->process = NULL;
 }
 
-void pshm_sockets_ring(struct pshm_process *process, const uint8_t to[PSHM_NONCE])
+void pshm_sockets_wake(struct pshm_process *process, const uint8_t to[PSHM_NONCE])
 {
-	struct pshm_note note = pshm_note_of(PSHM_NOTE_RING);
+	struct pshm_note note = pshm_note_of(PSHM_NOTE_WAKE);
 
 	memcpy(note.to, to, PSHM_NONCE);
 	/* a socket that takes no more has something for who sleeps there, which wakes it as well */

@@ -38,7 +38,7 @@ enum pshm_note_type {
 	PSHM_NOTE_ASK = 1, /* with the descriptors of the pair and of the asker's inbox */
 	PSHM_NOTE_INBOX,   /* the answer, with the descriptor of the inbox that was asked for */
 	PSHM_NOTE_REFUSED, /* the other one */
-	PSHM_NOTE_RING,
+	PSHM_NOTE_WAKE,
 };
 
 /* A message. What its type does not have is zero. */
@@ -100,7 +100,7 @@ void pshm_sockets_sweep(void);
 
 /*
  * pshm_sockets_bell - an endpoint is to be woken when something has come for it
- * @bell: its pipe, which is rung
+ * @bell: its pipe
  * @nest: what is slept on, which holds that pipe. From now on until the endpoint leaves it may hold the
  *	process's sockets too: one endpoint is woken by all that comes, looks at it, and rings the others
  */
@@ -144,7 +144,7 @@ struct pshm_request *pshm_sockets_take(struct pshm_wire *wire);
 /* pshm_sockets_refuse - say no to who asked; the request stays the caller's */
 void pshm_sockets_refuse(const struct pshm_request *request, int err);
 
-/* pshm_sockets_ring - wake the endpoint with that nonce in a process that we hold by a socket */
-void pshm_sockets_ring(struct pshm_process *process, const uint8_t to[PSHM_NONCE]);
+/* pshm_sockets_wake - wake the endpoint with that nonce in a process that we hold by a socket */
+void pshm_sockets_wake(struct pshm_process *process, const uint8_t to[PSHM_NONCE]);
 
 #endif

@@ -139,7 +139,7 @@ static void sleeper_is_woken_by_messages_and_by_connections(void **state)
 		pshm_disarm(b.wire);
 		mock_until(&b, NULL, b.next_tag == i + 1);
 	}
-	/* the other one sleeps with a bound, and is rung by whoever looks */
+	/* the other one sleeps with a bound, and is woken by whoever looks */
 	assert_in_range(mock_arm_idle(&a), 1, 10000000);
 	assert_false(mock_rings(&a));
 	assert_true(mock_put(b.conn, 0, 8));
@@ -334,7 +334,7 @@ static void forged_requests_are_refused_or_end_the_socket(void **state)
 	FORGED(ENDED, note.type = 0);
 	FORGED(ENDED, note.type = PSHM_NOTE_INBOX);
 	FORGED(ENDED, note.type = PSHM_NOTE_REFUSED);
-	FORGED(ENDED, note.type = PSHM_NOTE_RING);
+	FORGED(ENDED, note.type = PSHM_NOTE_WAKE);
 	FORGED(ENDED, note.type = 77);
 	FORGED(ENDED, note.zero = 1);
 	FORGED(ENDED, note.error = 1);

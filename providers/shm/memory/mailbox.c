@@ -142,7 +142,7 @@ int pshm_mailbox_post(struct pshm_inbox *inbox, const struct pshm_offer *offer,
 		return -FI_EAGAIN;
 	}
 	ticket->word = ready;
-	pshm_inbox_knock(inbox);
+	pshm_inbox_notify(inbox);
 	return 0;
 }
 

@@ -28,8 +28,8 @@ struct pshm_process {
 	_Atomic bool over; /* found dead, by a socket */
 	/* Of who made it; NULL: here. Gives a hold back. */
 	void (*release)(struct pshm_process *process);
-	/* Likewise. Wakes the endpoint there that has that nonce; NULL: it is woken by its pipe. */
-	void (*ring)(struct pshm_process *process, const uint8_t *to);
+	/* Likewise. Wakes the endpoint there that has nonce @to; NULL: it is woken by its pipe. */
+	void (*wake)(struct pshm_process *process, const uint8_t *to);
 };
 
 /* pshm_process_watch - have forks find the table whole; before the first get, and not in a thread's round */

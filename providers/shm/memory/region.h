@@ -26,8 +26,8 @@
 #define PSHM_VERSION	 3u
 #define PSHM_SLOTS	 64u
 #define PSHM_NONCE	 ADDR_NONCE_LEN
-#define PSHM_CALLS \
-	512u /* by which connections are told apart when somebody calls; some may share one */
+/* Doorbells of an endpoint. Each connection is given one; beyond so many some share one. */
+#define PSHM_DOORBELLS 512u
 
 /* A request in an inbox's mailbox; mailbox.h says who writes what and when. */
 struct pshm_slot {
@@ -75,8 +75,10 @@ struct pshm_inbox {
 	_Atomic uint32_t closed;   /* the endpoint is gone: nobody will answer */
 	uint8_t pad1[44];
 	/* The owner polls these two. */
-	_Atomic uint32_t knocks; /* requests, and answers to the owner's, ever made */
-	_Atomic uint32_t called; /* bit i: there is something in calls[i] */
+	/* Counts requests left here, and answers to the owner's own: never reset. */
+	_Atomic uint32_t request_doorbell;
+	/* Bit i: a bit of doorbells[i] is set. */
+	_Atomic uint32_t doorbell_words;
 	uint8_t pad2[56];
 	/* What the owner says. */
 	_Atomic uint32_t polls; /* it counts them: does it attend to its endpoint */
@@ -85,7 +87,8 @@ struct pshm_inbox {
 	uint32_t zero2;
 	uint64_t bell_dev, bell_ino; /* of the pipe; from before bell is set */
 	uint8_t pad3[32];
-	_Atomic uint64_t calls[PSHM_CALLS / 64]; /* bit i: of who has been given call i */
+	/* Bit i of all: the producer that was given doorbell i has published to a ring that is not polled. */
+	_Atomic uint64_t doorbells[PSHM_DOORBELLS / 64];
 	struct pshm_slot slots[PSHM_SLOTS];
 };
 
@@ -93,25 +96,29 @@ _Static_assert(sizeof(struct pshm_inbox) == 256 + PSHM_SLOTS * 64, "layout");
 _Static_assert(sizeof(struct pshm_inbox) <= PSHM_INBOX_STRIDE, "layout");
 _Static_assert(offsetof(struct pshm_inbox, nonce) == 8, "layout");
 _Static_assert(offsetof(struct pshm_inbox, closed) == 16, "layout");
-_Static_assert(offsetof(struct pshm_inbox, knocks) == 64, "the owner polls a line of its own");
-_Static_assert(offsetof(struct pshm_inbox, called) == 68, "layout");
+_Static_assert(offsetof(struct pshm_inbox, request_doorbell) == 64,
+	       "the owner polls a line of its own");
+_Static_assert(offsetof(struct pshm_inbox, doorbell_words) == 68, "layout");
 _Static_assert(offsetof(struct pshm_inbox, polls) == 128, "what the owner writes is apart");
 _Static_assert(offsetof(struct pshm_inbox, bell_dev) == 144, "layout");
-_Static_assert(offsetof(struct pshm_inbox, calls) == 192, "layout");
+_Static_assert(offsetof(struct pshm_inbox, doorbells) == 192, "layout");
 _Static_assert(offsetof(struct pshm_inbox, slots) == 256, "layout");
 
-/* pshm_inbox_knock - the owner is to look at what was left for it; it may sleep: pshm_inbox_bell_due() */
-static inline void pshm_inbox_knock(struct pshm_inbox *inbox)
+/*
+ * pshm_inbox_notify - ring the request doorbell: the owner's next poll() looks for requests and answers
+ * The owner may sleep: pshm_inbox_wake_due() says so.
+ */
+static inline void pshm_inbox_notify(struct pshm_inbox *inbox)
 {
 	/*
-	 * R:pshm_inbox.knocks  what was left before the count; pairs A:pshm_inbox.knocks
-	 * F:pshm_inbox.knocks  before we look whether the owner sleeps; pairs F:pshm_inbox.armed
+	 * R:pshm_inbox.request_doorbell  what was left before the count; pairs A:pshm_inbox.request_doorbell
+	 * F:pshm_inbox.request_doorbell  before we look whether the owner sleeps; pairs F:pshm_inbox.armed
 	 */
-	atomic_fetch_add_explicit(&inbox->knocks, 1, memory_order_seq_cst);
+	atomic_fetch_add_explicit(&inbox->request_doorbell, 1, memory_order_seq_cst);
 }
 
-/* pshm_inbox_bell_due - does the owner sleep, and is it us who have to ring? Of those who ask it is one */
-static inline bool pshm_inbox_bell_due(struct pshm_inbox *inbox)
+/* pshm_inbox_wake_due - returns true if the owner sleeps: to one of its callers, which has to wake it */
+static inline bool pshm_inbox_wake_due(struct pshm_inbox *inbox)
 {
 	/* A:pshm_inbox.armed  it before the bell; pairs R:pshm_inbox.armed */
 	return atomic_load_explicit(&inbox->armed, memory_order_seq_cst) &&
@@ -149,13 +156,13 @@ enum pshm_grown {
 enum pshm_how {
 	PSHM_UNSURE, /* looks here again, behind a full barrier: the consumer can't make one for it */
 	PSHM_POLLED, /* nothing: the consumer polls this ring */
-	PSHM_CALL, /* calls at the consumer's inbox: the ring is looked at seldom, or the consumer sleeps */
+	PSHM_RING_DOORBELL, /* rings its doorbell: the ring is looked at seldom, or the consumer sleeps */
 };
 
 /* Written by the consumer of a ring, seldom; its producer has it in its cache. */
 struct pshm_attention {
 	_Atomic uint32_t how;  /* enum pshm_how */
-	_Atomic uint32_t call; /* the producer's, at the consumer's inbox */
+	_Atomic uint32_t doorbell; /* the producer's, of the consumer's inbox */
 	uint8_t pad[56];
 };
 
@@ -208,8 +215,8 @@ struct pshm_pair {
 		attention[2]; /* by the side that produces; the other one writes */
 	struct pshm_flag
 		barriers[2]; /* 1: that side takes part in barriers that the other one makes */
-	/* 1: that side can't ring at the other one's inbox, which has to look of its own accord */
-	struct pshm_flag mute[2];
+	/* 1: that side can't wake the other one, which therefore sleeps for a moment at most */
+	struct pshm_flag no_wake[2];
 	struct pshm_flag no_help[2]; /* 1: that side can't write to the other one's memory */
 	struct pshm_flag small[2];   /* 1: the ring of that side does not grow for now */
 	/* transfers that both ends copy, by the side that receives */
@@ -232,7 +239,7 @@ _Static_assert(offsetof(struct pshm_pair, grown) == 384, "layout");
 _Static_assert(offsetof(struct pshm_pair, probed) == 512, "layout");
 _Static_assert(offsetof(struct pshm_pair, attention) == 640, "layout");
 _Static_assert(offsetof(struct pshm_pair, barriers) == 768, "layout");
-_Static_assert(offsetof(struct pshm_pair, mute) == 896, "layout");
+_Static_assert(offsetof(struct pshm_pair, no_wake) == 896, "layout");
 _Static_assert(offsetof(struct pshm_pair, no_help) == 1024, "layout");
 _Static_assert(offsetof(struct pshm_pair, small) == 1152, "layout");
 _Static_assert(offsetof(struct pshm_pair, joint) == 1280, "layout");

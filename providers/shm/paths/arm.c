@@ -4,13 +4,13 @@
  * nothing: after each publication they look at a word that they have in their cache and that says so.
  * Who is about to sleep
  *
- *	tells all its peers to call,			pair.attention
- *	says that who calls has to ring,		inbox.armed
+ *	tells all its peers to ring their doorbells,	pair.attention
+ *	says that it has to be woken,			inbox.armed
  *	makes a barrier in their processes,		membarrier(2)
  *	and looks at all its rings and its inbox once more.
  *
  * A peer that published before the barrier is found by that look; one that publishes after it
- * sees that it has to call, and then that it has to ring. Where the kernel makes no such barrier, or
+ * sees that it has to ring its doorbell, and then that it has to wake the endpoint. Where the kernel makes no such barrier, or
  * the peer takes no part in it, the peer makes one of its own after each publication (PSHM_UNSURE).
  * tests/spin has this protocol as a model.
  *
@@ -26,7 +26,7 @@
 #include "socket.h"
 
 #define WORK_NS	   50000u   /* sleep while payload moves: room in a ring is not told of */
-#define CONNECT_NS 1000000u /* ... while connections are made, or somebody can't ring */
+#define CONNECT_NS 1000000u /* ... while connections are made, or a peer can't wake us */
 
 int pshm_bell(struct wire *base, int nest)
 {
@@ -52,12 +52,13 @@ int pshm_bell(struct wire *base, int nest)
 	return fd;
 }
 
-/* Has anything come that poll() should see? If not: is there somebody who can't ring, in @mute */
-static bool something_there(struct pshm_wire *w, bool *mute)
+/* Returns true if poll() has something to find. @no_wake: out, if not: a peer can't wake us */
+static bool something_there(struct pshm_wire *w, bool *no_wake)
 {
-	*mute = false;
-	if (atomic_load_explicit(&w->inbox->called, memory_order_relaxed) ||
-	    atomic_load_explicit(&w->inbox->knocks, memory_order_relaxed) != w->knocks)
+	*no_wake = false;
+	if (atomic_load_explicit(&w->inbox->doorbell_words, memory_order_relaxed) ||
+	    atomic_load_explicit(&w->inbox->request_doorbell, memory_order_relaxed) !=
+		    w->requests_seen)
 		return true;
 	for (uint32_t i = 0; i < w->up_cnt; i++) {
 		struct pshm_conn *conn = w->up[i];
@@ -68,8 +69,8 @@ static bool something_there(struct pshm_wire *w, bool *mute)
 			pshm_warm(conn);
 			return true;
 		}
-		*mute |= atomic_load_explicit(&conn->pair->mute[pshm_other(conn)].value,
-					      memory_order_relaxed);
+		*no_wake |= atomic_load_explicit(&conn->pair->no_wake[pshm_other(conn)].value,
+						 memory_order_relaxed);
 	}
 	return false;
 }
@@ -89,7 +90,7 @@ static void set_armed(struct pshm_wire *w, bool armed)
 uint64_t pshm_arm(struct wire *base)
 {
 	struct pshm_wire *w = (struct pshm_wire *)base;
-	bool blind, mute;
+	bool blind, no_wake;
 
 	if (w->forked)
 		return list_empty(&w->conns) ? UINT64_MAX : 0; /* poll() ends them */
@@ -98,27 +99,27 @@ uint64_t pshm_arm(struct wire *base)
 	if (!w->armed)
 		set_armed(w, true);
 	/*
-	 * What rings now rings for something past. Only before it is armed: then somebody may take it for a
-	 * call that we have answered already, and who calls next relies on that ring.
+	 * The bell rings for what has been found already. It is cleared only before we are armed: afterwards a
+	 * producer may ring it for a doorbell that we have taken, and the next one relies on that.
 	 */
 	if (w->bell >= 0 && !atomic_load_explicit(&w->inbox->armed, memory_order_relaxed))
 		sys_fifo_clear(w->bell);
 	/*
 	 * R:pshm_inbox.armed  the bell before it; pairs A:pshm_inbox.armed
-	 * F:pshm_inbox.armed  before we look at the inbox; pairs F:pshm_inbox.called, F:pshm_inbox.knocks
+	 * F:pshm_inbox.armed  before we look at the inbox; pairs F:pshm_inbox.doorbell_words, F:pshm_inbox.request_doorbell
 	 */
 	atomic_store_explicit(&w->inbox->armed, 1, memory_order_seq_cst);
 	/* F:pshm_arm  how we are to be told before we look at the rings; pairs F:pshm_attention.how */
 	platform_fence();
 	/* where it is forbidden since, what is missed is found after a nap */
 	blind = w->barriers && sys_membarrier_all();
-	if (something_there(w, &mute)) {
+	if (something_there(w, &no_wake)) {
 		pshm_disarm(base);
 		return 0;
 	}
 	if (!list_empty(&w->work))
 		return WORK_NS;
-	if (blind || mute || !list_empty(&w->connecting))
+	if (blind || no_wake || !list_empty(&w->connecting))
 		return CONNECT_NS;
 	return pshm_sockets_rest(w);
 }
@@ -144,6 +145,6 @@ void pshm_bells_close(struct pshm_wire *w)
 			atomic_store_explicit(&w->inbox->bell, 0, memory_order_relaxed);
 		sys_fifo_close(w->bell);
 	}
-	if (w->rung >= 0)
-		sys_fifo_close(w->rung);
+	if (w->wake_fd >= 0)
+		sys_fifo_close(w->wake_fd);
 }

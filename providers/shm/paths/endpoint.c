@@ -119,7 +119,7 @@ static void wire_init(struct pshm_wire *w, struct engine_ep *ep, const struct we
 	memcpy(w->nonce, ours->nonce, PSHM_NONCE);
 	w->area_max = PSHM_AREAS_MAX;
 	fi_param_get_size_t(&pshm_provider, "area_budget", &w->area_max);
-	w->bell = w->rung = -1;
+	w->bell = w->wake_fd = -1;
 	w->barriers = !sys_membarrier_all_open();
 	list_init(&w->work);
 	list_init(&w->connecting);

@@ -276,8 +276,9 @@ static __attribute__((noinline)) int poll_rest(struct pshm_wire *w)
 
 	if (!list_empty(&w->work))
 		moved += pshm_transfers_move(w);
-	/* who has answered knocks as well: look for answers after the knocks have been heard */
-	if (atomic_load_explicit(&w->inbox->knocks, memory_order_relaxed) != w->knocks)
+	/* a peer that answered has rung as well: look for answers after the count */
+	if (atomic_load_explicit(&w->inbox->request_doorbell, memory_order_relaxed) !=
+	    w->requests_seen)
 		moved += pshm_accept(w);
 	if (!list_empty(&w->connecting))
 		moved += pshm_connecting(w, sweep);
@@ -319,10 +320,10 @@ static __attribute__((noinline)) int poll_rings(struct pshm_wire *w, uint32_t fi
 	return likely(!busy && !w->busy) ? moved : moved + poll_busy(w);
 }
 
-static __attribute__((noinline)) int poll_called(struct pshm_wire *w)
+static __attribute__((noinline)) int poll_doorbells(struct pshm_wire *w)
 {
 	if (!w->forked)
-		pshm_answer_calls(w);
+		pshm_doorbells_take(w);
 	return poll_rings(w, 0, true);
 }
 
@@ -333,12 +334,13 @@ static int pshm_poll(struct wire *base)
 	struct pshm_inbox *inbox = w->inbox;
 	uint32_t tick = ++w->tick;
 	bool busy = !(tick & SWEEP_MASK) || w->busy ||
-		    atomic_load_explicit(&inbox->knocks, memory_order_relaxed) != w->knocks;
+		    atomic_load_explicit(&inbox->request_doorbell, memory_order_relaxed) !=
+			    w->requests_seen;
 
 	/* a hint for who thinks of reading our memory: no order with anything */
 	atomic_store_explicit(&inbox->polls, tick, memory_order_relaxed);
-	if (unlikely(atomic_load_explicit(&inbox->called, memory_order_relaxed)))
-		return poll_called(w);
+	if (unlikely(atomic_load_explicit(&inbox->doorbell_words, memory_order_relaxed)))
+		return poll_doorbells(w);
 	for (uint32_t i = 0; i < w->hot_cnt; i++) {
 		struct pshm_conn *conn = w->up[i];
 

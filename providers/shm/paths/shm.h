@@ -14,7 +14,7 @@
 
 struct wire_ops;
 
-/* Op tables of shm endpoints, for callers that serialize (paths.c). */
+/* Op tables of shm endpoints, for doorbell_conns that serialize (paths.c). */
 extern struct fi_ops_msg pshm_msg_ops;
 extern struct fi_ops_tagged pshm_tagged_ops;
 

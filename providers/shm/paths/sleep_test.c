@@ -14,7 +14,7 @@
 #include <unistd.h>
 #include <rdma/fi_errno.h>
 #include "conn.h"
-#include "doorbell.h"
+#include "wake.h"
 #include "fault.h"
 #include "mock_engine.h"
 #include "mock_random.h"
@@ -30,7 +30,7 @@ void __wrap_sys_fifo_clear(int fd)
 {
 	if (a_rings_late) {
 		a_rings_late = false;
-		pshm_ring(pshm_conn_of(a.conn));
+		pshm_peer_wake(pshm_conn_of(a.conn));
 	}
 	__real_sys_fifo_clear(fd);
 }
@@ -93,8 +93,8 @@ static void arming_again_silences_a_bell_that_rings_for_nothing(void **state)
 	assert_true(mock_rings(&b));
 }
 
-/* Its maker comes to see that somebody sleeps only when what it called for has been read. */
-static void ring_for_an_old_call_does_not_hide_the_next(void **state)
+/* Its producer sees that the endpoint sleeps only once what it rang its doorbell for has been read. */
+static void wake_for_an_old_doorbell_does_not_hide_the_next(void **state)
 {
 	mock_arm_idle(&b);
 	pshm_disarm(b.wire);
@@ -130,7 +130,7 @@ static void payload_under_way_is_looked_after(void **state)
 
 	mock_arm_idle(&a);
 	assert_int_equal(mock_sendv(a.conn, MOCK_BIG, buf, LEN, 1, &op), 0);
-	assert_int_equal(a.woken, 1); /* by a call, while another thread sleeps */
+	assert_int_equal(a.woken, 1); /* by a call of the program, while another thread sleeps */
 	mock_arm_idle(&a);
 	assert_true(pshm_arm(a.wire) < 1000000);
 	mock_until(&a, &b, op.done);
@@ -297,8 +297,8 @@ int main(void)
 		TEST(message_rings_for_who_is_armed_and_for_nobody_else),
 		TEST_UNSURE(message_rings_for_who_is_armed_and_for_nobody_else),
 		TEST(arming_again_silences_a_bell_that_rings_for_nothing),
-		TEST(ring_for_an_old_call_does_not_hide_the_next),
-		TEST_UNSURE(ring_for_an_old_call_does_not_hide_the_next),
+		TEST(wake_for_an_old_doorbell_does_not_hide_the_next),
+		TEST_UNSURE(wake_for_an_old_doorbell_does_not_hide_the_next),
 		TEST(connection_and_its_end_ring),
 		TEST_UNSURE(connection_and_its_end_ring),
 		TEST(payload_under_way_is_looked_after),
