@@ -112,8 +112,8 @@ static inline void engine_count(struct engine_cntr *cntr, int status, uint64_t l
 
 /*
  * engine_deferred_end - count the end of deferred work
- * @own:    counter of its endpoint for such operations, or NULL
- * @also:   its own; takes the reference; or NULL
+ * @own:       counter of its endpoint for such operations, or NULL
+ * @work_cntr: its own; takes the reference; or NULL
  * @flags:  of the operation: with ENGINE_EP_REPORTS both count, once when they are the same
  * @status: 0 or -FI_E*
  * @len:    bytes that it moved
