@@ -4,9 +4,12 @@
  * schedule of rounds (coll_rounds.c, coll_reduce.c), each of which sends and receives messages
  * and begins when those of the last one are over.
  *
- *	coll_fid.c	what programs call: join, the collectives, close
+ *	mc_fid.c	what programs hold: join, close
+ *	coll_fid.c	what they call
  *	coll_join.c	how members agree
- *	coll_run.c	steps and rounds, their end, what failures mean
+ *	coll_run.c	steps and rounds, and their end
+ *	coll_break.c	what failures mean: members that are lost, groups that break
+ *	coll.c		what an endpoint has of them
  *
  * The messages are tagged ones with PACKET_GROUP: an endpoint has a receive context of its own for
  * them, so that no receive of a program ever sees one. Each member names a group by an id of its
@@ -73,6 +76,12 @@ static inline uint32_t coll_tag_id(uint64_t tag)
 static inline uint16_t coll_tag_seq(uint64_t tag)
 {
 	return (uint16_t)(tag >> 16);
+}
+
+/* coll_before - returns true if @a is before @b in the order of calls, which wraps around */
+static inline bool coll_before(uint16_t a, uint16_t b)
+{
+	return (int16_t)(uint16_t)(a - b) < 0;
 }
 
 struct coll_op;
@@ -173,28 +182,67 @@ struct coll_op {
 	struct coll_step steps[COLL_STEPS_MAX];
 };
 
-/* coll_run.c */
+/* coll.c */
 
 /* engine_coll_get - of an enabled endpoint; made if there is none. NULL without memory */
 struct engine_coll *engine_coll_get(struct engine_ep *ep);
 /* engine_coll_free - release it with its groups and collectives: wires are closed, messages are dropped */
 void engine_coll_free(struct engine_ep *ep);
-/* engine_coll_busy - has the program groups of it that it has not closed */
+/* engine_coll_busy - returns true if the program has a group of it that it has not closed */
 bool engine_coll_busy(const struct engine_ep *ep);
-/* engine_coll_cancel - end the collective with that context. 0 or -FI_ENOENT */
-int engine_coll_cancel(struct engine_ctx *ctx, void *context);
+/* engine_group_at - the group with that id, or NULL */
+struct engine_group *engine_group_at(const struct engine_coll *coll, uint32_t id);
+/* engine_group_of - the group with that address, which the program has not closed, or NULL */
+struct engine_group *engine_group_of(const struct engine_ep *ep, fi_addr_t addr);
 
 /* engine_groups - what an endpoint's messages know of groups */
 extern const struct engine_group_ops engine_groups;
+
+/* coll_run.c */
 
 /*
  * engine_coll_begin - begin a collective that is set up
  * Takes op, which is in no list. It may be over when this returns.
  */
 void engine_coll_begin(struct engine_group *group, struct coll_op *op);
+/* engine_coll_cancel - end the collective with that context. 0 or -FI_ENOENT */
+int engine_coll_cancel(struct engine_ctx *ctx, void *context);
+/* coll_run - struct engine_task.run: every collective of an endpoint that may go on, and its notices */
+bool coll_run(struct engine_task *task);
 
-/* engine_group_at - the group with that id, or NULL */
-struct engine_group *engine_group_at(const struct engine_coll *coll, uint32_t id);
+/* coll_op_new - one that is set up by its caller, owned; NULL without memory */
+struct coll_op *coll_op_new(void *context);
+/* coll_op_free - takes an op that was not begun, or is over */
+void coll_op_free(struct coll_op *op);
+/* coll_op_at - the collective under way with that place in the order of calls, or NULL */
+struct coll_op *coll_op_at(const struct engine_group *group, uint16_t seq);
+/* coll_fail - it ends with @err, or the first error, when the task runs */
+void coll_fail(struct coll_op *op, int err);
+
+/* coll_step - add a step to the round; COLL_STEPS_MAX at most */
+void coll_step(struct coll_op *op, bool recv, uint32_t rank, uint64_t tag, const void *buf,
+	       size_t len);
+/* coll_send, coll_recv - the same with the tag of a collective */
+void coll_send(struct coll_op *op, uint32_t rank, const void *buf, size_t len);
+void coll_recv(struct coll_op *op, uint32_t rank, void *buf, size_t len);
+/* coll_sent, coll_received - engine_group_ops: a step is over */
+void coll_sent(void *context, int status);
+void coll_received(struct engine_rx *rx, int status);
+
+/* coll_peer - the peer behind a member, if it has been met; NULL otherwise */
+struct engine_peer *coll_peer(const struct engine_group *group, uint32_t rank);
+/* coll_send_to - send @msg, whose payload and tag are set, to a member. 0, -FI_EAGAIN or another -FI_E* */
+ssize_t coll_send_to(struct engine_group *group, uint32_t rank, struct engine_msg *msg);
+/*
+ * coll_unsent - the sends of a collective to a member that have not left: they wait for a connection, for
+ *	ever if nobody is there
+ * @cancel: end them
+ * Returns true if there is one.
+ */
+bool coll_unsent(struct coll_op *op, uint32_t rank, bool cancel);
+
+/* coll_break.c */
+
 /* engine_group_free - takes a group without collectives */
 void engine_group_free(struct engine_group *group);
 /* engine_group_joined - all members have joined, and their ids are there */
@@ -203,16 +251,13 @@ void engine_group_joined(struct engine_group *group);
 void engine_group_break(struct engine_group *group, uint16_t seq, int err);
 /* engine_group_close - the program leaves: what is under way fails, and the group goes with the last of it */
 void engine_group_close(struct engine_group *group);
-
-/* coll_op_free - takes an op that was not begun, or is over */
-void coll_op_free(struct coll_op *op);
-
-/* coll_step - add a step to the round; COLL_STEPS_MAX at most */
-void coll_step(struct coll_op *op, bool recv, uint32_t rank, uint64_t tag, const void *buf,
-	       size_t len);
-/* coll_send, coll_recv - the same with the tag of a collective */
-void coll_send(struct coll_op *op, uint32_t rank, const void *buf, size_t len);
-void coll_recv(struct coll_op *op, uint32_t rank, void *buf, size_t len);
+/* coll_group_settle - free a group that was closed, when nothing is left of it */
+void coll_group_settle(struct engine_group *group);
+/* coll_notices_send - tell members what there is to tell. Returns false when there was no room */
+bool coll_notices_send(struct engine_coll *coll);
+/* coll_stray, coll_peer_lost - engine_group_ops: what other members say, and a peer that ended */
+bool coll_stray(struct engine_peer *peer, const struct packet *packet);
+void coll_peer_lost(struct engine_peer *peer, bool died);
 
 /* coll_join.c */
 
@@ -222,7 +267,7 @@ int engine_join_setup(struct coll_op *op);
 void engine_join_heard(const struct coll_step *step, int status);
 /* engine_join_failed - it is over, with an error */
 void engine_join_failed(struct coll_op *op);
-/* engine_join_begins - is this the message that only brings a connection up */
+/* engine_join_begins - returns true if this is the message that only brings a connection up */
 bool engine_join_begins(uint64_t tag);
 
 /* coll_rounds.c, coll_reduce.c: how to do each of them; set up @op, whose arguments are there. 0 or -FI_ENOMEM */
@@ -258,7 +303,7 @@ uint32_t coll_subtree(const struct coll_op *op, uint32_t place);
 int coll_memory(struct coll_op *op, size_t work, size_t spare);
 /* coll_move - copy that takes nothing for granted: any overlap, no bytes, nowhere */
 void coll_move(void *to, const void *from, size_t len);
-/* coll_overlap - do these share a byte */
+/* coll_overlap - returns true if these share a byte */
 bool coll_overlap(const void *a, size_t a_len, const void *b, size_t b_len);
 
 /* Phases that both files use: parts down and up a binomial tree, and around a ring. */
@@ -266,12 +311,16 @@ bool coll_tree_scatter(struct coll_op *op);
 bool coll_tree_gather(struct coll_op *op);
 bool coll_ring_gather(struct coll_op *op);
 
+/* mc_fid.c */
+
+/* engine_coll_join - the slot of fi_join_collective */
+int engine_coll_join(struct fid_ep *ep, const void *addr, uint64_t flags, struct fid_mc **mc,
+		     void *context);
+
 /* coll_fid.c */
 
 /* engine_coll_calls - the op table of what has FI_COLLECTIVE */
 struct fi_ops_collective *engine_coll_calls(void);
-int engine_coll_join(struct fid_ep *ep, const void *addr, uint64_t flags, struct fid_mc **mc,
-		     void *context);
 int engine_query_collective(struct fid_domain *domain, enum fi_collective_op coll,
 			    struct fi_collective_attr *attr, uint64_t flags);
 

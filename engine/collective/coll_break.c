@@ -1,0 +1,244 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * Groups that break: members that are lost, collectives that fail at every member, and who is told of
+ * both; groups that are closed. What arrives and peers that end only note what happened (engine_group_ops):
+ * members are told, and collectives end, when the endpoint's task runs. The caller holds the domain.
+ */
+#include "coll.h"
+#include "peer.h"
+#include "recv.h"
+#include "tasks.h"
+
+#define COLL_ERROR_MAX 511u /* FI_E* that a member may tell of */
+
+void engine_group_free(struct engine_group *group)
+{
+	struct list *node;
+
+	while ((node = list_pop(&group->notices))) {
+		group->coll->notice_cnt--;
+		platform_free(container_of(node, struct coll_notice, link));
+	}
+	list_remove(&group->link);
+	platform_free(group->addrs);
+	platform_free(group);
+}
+
+/* Messages for collectives that will not be. */
+static void coll_purge(struct engine_group *group)
+{
+	struct match *m = group->coll->rx.own.tagged;
+	struct match_msg *msg, *after;
+
+	for (msg = match_next_msg(m, NULL); msg; msg = after) {
+		after = match_next_msg(m, msg);
+		if (coll_tag_kind(msg->tag) != COLL_STEP || coll_tag_id(msg->tag) != group->id)
+			continue;
+		if (!group->closed && coll_before(coll_tag_seq(msg->tag), group->broken_seq))
+			continue;
+		match_take(m, msg);
+		engine_held_drop(group->coll->ep, container_of(msg, struct engine_held, match));
+	}
+}
+
+/* Returns false when it is broken there, or before, already. */
+static bool coll_broken(struct engine_group *group, uint16_t seq, int err)
+{
+	struct list *node, *after;
+
+	if (group->broken && !coll_before(seq, group->broken_seq))
+		return false;
+	group->broken = err;
+	group->broken_seq = seq;
+	list_for_each(node, after, &group->ops) {
+		struct coll_op *op = container_of(node, struct coll_op, link);
+
+		if (!op->join && !coll_before(op->seq, seq))
+			coll_fail(op, err);
+	}
+	coll_purge(group);
+	return true;
+}
+
+static void coll_notify(struct engine_group *group, enum coll_kind kind, uint16_t seq,
+			uint64_t data)
+{
+	struct coll_notice *notice = group->named ? platform_alloc(sizeof(*notice)) : NULL;
+
+	if (!notice)
+		return;
+	notice->kind = kind;
+	notice->seq = seq;
+	notice->data = data;
+	list_push(&group->notices, &notice->link);
+	group->coll->notice_cnt++;
+	engine_task_due(group->coll->ep->domain, &group->coll->task);
+}
+
+void engine_group_break(struct engine_group *group, uint16_t seq, int err)
+{
+	if (coll_broken(group, seq, err))
+		coll_notify(group, COLL_BREAK, seq, (uint64_t)-err);
+}
+
+void engine_group_joined(struct engine_group *group)
+{
+	group->joined = true;
+	for (uint32_t i = 0; i < group->cnt; i++)
+		if (group->lost[i])
+			coll_notify(group, COLL_LOST, 0, i);
+}
+
+void coll_group_settle(struct engine_group *group)
+{
+	if (!group->closed || !list_empty(&group->ops) || !list_empty(&group->notices))
+		return;
+	coll_purge(group);
+	engine_group_free(group);
+}
+
+void engine_group_close(struct engine_group *group)
+{
+	struct engine_domain *domain = group->coll->ep->domain;
+	struct list *node, *after;
+
+	group->closed = true;
+	list_for_each(node, after, &group->ops) {
+		struct coll_op *op = container_of(node, struct coll_op, link);
+
+		coll_fail(op, -FI_ECANCELED);
+	}
+	coll_group_settle(group);
+	engine_tasks_run(domain);
+}
+
+/* Members are told */
+
+/* Returns false when there was no room. */
+static bool coll_notice_send(struct engine_group *group, struct coll_notice *notice)
+{
+	for (; notice->next < group->cnt; notice->next++) {
+		uint32_t rank = notice->next;
+		struct engine_msg msg = { .data = notice->data };
+
+		if (rank == group->rank || group->lost[rank])
+			continue;
+		msg.tag = coll_tag(notice->kind, group->ids[rank], notice->seq, 0);
+		if (coll_send_to(group, rank, &msg) == -FI_EAGAIN)
+			return false;
+	}
+	return true;
+}
+
+bool coll_notices_send(struct engine_coll *coll)
+{
+	struct list *node, *after;
+
+	if (!coll->notice_cnt)
+		return true;
+	list_for_each(node, after, &coll->groups) {
+		struct engine_group *group = container_of(node, struct engine_group, link);
+
+		while (!list_empty(&group->notices)) {
+			struct coll_notice *notice = container_of(group->notices.next,
+								  struct coll_notice, link);
+
+			if (!coll_notice_send(group, notice))
+				return false;
+			list_remove(&notice->link);
+			platform_free(notice);
+			coll->notice_cnt--;
+		}
+		coll_group_settle(group);
+	}
+	return true;
+}
+
+/* What others say */
+
+/* Returns true if the peer is a member. */
+static bool coll_has(const struct engine_group *group, const struct engine_peer *peer)
+{
+	for (uint32_t i = 0; i < group->cnt; i++)
+		if (coll_peer(group, i) == peer)
+			return true;
+	return false;
+}
+
+/* Another member has seen this one die. Who is connected to it will see that itself. */
+static void coll_heard_lost(struct engine_group *group, uint64_t rank)
+{
+	struct engine_peer *peer;
+	struct list *node, *after;
+
+	if (rank >= group->cnt || rank == group->rank || group->lost[rank])
+		return;
+	peer = coll_peer(group, (uint32_t)rank);
+	if (peer && peer->up)
+		return;
+	group->lost[rank] = 1;
+	list_for_each(node, after, &group->coll->rx.own.posted) {
+		const struct engine_rx *rx = container_of(node, struct engine_rx, link);
+		const struct coll_step *step = rx->context;
+
+		if (step->op->group == group && step->rank == rank && !step->op->join)
+			coll_fail(step->op, -FI_ECONNRESET);
+	}
+	list_for_each(node, after, &group->ops) {
+		struct coll_op *op = container_of(node, struct coll_op, link);
+
+		if (!op->join && coll_unsent(op, (uint32_t)rank, false))
+			coll_fail(op, -FI_ECONNRESET);
+	}
+}
+
+/* Returns true if this is a message of a collective that is over here, or that will not be. */
+static bool coll_stale(const struct engine_group *group, uint16_t seq)
+{
+	if (group->closed)
+		return true;
+	if (group->broken && !coll_before(seq, group->broken_seq))
+		return true;
+	return coll_before(seq, group->seq) && !coll_op_at(group, seq);
+}
+
+bool coll_stray(struct engine_peer *peer, const struct packet *packet)
+{
+	struct engine_group *group;
+	enum coll_kind kind = coll_tag_kind(packet->tag);
+	uint16_t seq = coll_tag_seq(packet->tag);
+
+	if (kind == COLL_JOIN)
+		return engine_join_begins(packet->tag);
+	group = engine_group_at(peer->ep->coll, coll_tag_id(packet->tag));
+	if (!group)
+		return true;
+	if (kind == COLL_STEP)
+		return coll_stale(group, seq);
+	if (!coll_has(group, peer))
+		return true;
+	if (kind == COLL_LOST)
+		coll_heard_lost(group, packet->data);
+	else
+		coll_broken(group, seq,
+			    packet->data && packet->data <= COLL_ERROR_MAX ? -(int)packet->data
+									   : -FI_EIO);
+	return true;
+}
+
+void coll_peer_lost(struct engine_peer *peer, bool died)
+{
+	struct list *node, *after;
+
+	list_for_each(node, after, &peer->ep->coll->groups) {
+		struct engine_group *group = container_of(node, struct engine_group, link);
+
+		for (uint32_t i = 0; i < group->cnt; i++) {
+			if (group->lost[i] || i == group->rank || coll_peer(group, i) != peer)
+				continue;
+			group->lost[i] = 1;
+			if (died)
+				coll_notify(group, COLL_LOST, 0, i);
+		}
+	}
+}
