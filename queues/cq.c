@@ -49,12 +49,8 @@ int cq_init(struct cq *q, size_t size)
 
 void cq_fini(struct cq *q)
 {
-	for (; q->head != q->tail; q->head++) {
-		struct cq_entry *e = &q->ring[q->head & q->mask];
-
-		if (e->flags & CQ_ERROR)
-			platform_free(e->error);
-	}
+	while (!cq_empty(q))
+		cq_drop_first(q);
 	platform_free(q->lent);
 	platform_free(q->ring);
 	*q = (struct cq){ 0 };
@@ -80,25 +76,31 @@ static int grow(struct cq *q)
 	return 0;
 }
 
-void cq_watch(struct cq *q, void (*watcher)(struct cq *q))
+void cq_watch(struct cq *q, enum cq_watcher who, void (*watcher)(struct cq *q))
 {
-	q->watcher = watcher;
+	q->watcher[who] = watcher;
 	q->limit = 0;
 }
 
-void cq_unwatch(struct cq *q)
+void cq_unwatch(struct cq *q, enum cq_watcher who)
 {
-	q->watcher = NULL;
-	q->limit = q->mask + 1;
+	bool watched = false;
+
+	q->watcher[who] = NULL;
+	for (int i = 0; i < CQ_WATCHERS; i++)
+		watched |= q->watcher[i] != NULL;
+	q->limit = watched ? 0 : q->mask + 1;
 }
 
 int cq_room(struct cq *q)
 {
-	void (*watcher)(struct cq * q) = q->watcher;
+	for (int i = 0; i < CQ_WATCHERS; i++) {
+		void (*watcher)(struct cq * q) = q->watcher[i];
 
-	cq_unwatch(q);
-	if (watcher)
-		watcher(q);
+		cq_unwatch(q, (enum cq_watcher)i);
+		if (watcher)
+			watcher(q);
+	}
 	return q->tail - q->head > q->mask ? grow(q) : 0;
 }
 
@@ -139,6 +141,17 @@ void cq_push_error(struct cq *q, const struct fi_cq_err_entry *err, fi_addr_t sr
 		.error = copy,
 	};
 	cq_push(q);
+}
+
+void cq_drop_first(struct cq *q)
+{
+	const struct cq_entry *e = &q->ring[q->head & q->mask];
+
+	if (e->flags & CQ_ERROR)
+		platform_free(e->error);
+	q->head++;
+	if (cq_empty(q))
+		q->head = q->tail = 0;
 }
 
 /* The application has been told that error data live until its next read. */

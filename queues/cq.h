@@ -28,6 +28,9 @@ struct cq_entry {
 
 #define CQ_ERROR (1ull << 63)
 
+/* Who may be told of the next entry: those who sleep until there is one, and who passes entries on. */
+enum cq_watcher { CQ_SLEEPERS, CQ_OWNER, CQ_WATCHERS };
+
 struct cq {
 	struct cq_entry *ring;
 	uint32_t mask;
@@ -45,7 +48,7 @@ struct cq {
 	/* error whose err_data the application may read until the next read */
 	void *lent;
 	/* NULL: none */
-	void (*watcher)(struct cq *q);
+	void (*watcher[CQ_WATCHERS])(struct cq *q);
 };
 
 /*
@@ -58,7 +61,7 @@ int cq_init(struct cq *q, size_t size);
 void cq_fini(struct cq *q);
 
 /*
- * cq_room - tell the watcher; twice the room if there is none; called by cq_slot() alone
+ * cq_room - tell the watchers; twice the room if there is none; called by cq_slot() alone
  * Returns 0 or -FI_ENOMEM (overrun is set).
  */
 int cq_room(struct cq *q);
@@ -67,9 +70,10 @@ int cq_room(struct cq *q);
  * cq_watch - have @watcher called, once, right before the next entry is written, or lost
  * It must not touch the queue. Costs those who write nothing while nobody watches.
  * cq_unwatch - not any more; also where nobody watches
+ * @who: each has a watcher of its own
  */
-void cq_watch(struct cq *q, void (*watcher)(struct cq *q));
-void cq_unwatch(struct cq *q);
+void cq_watch(struct cq *q, enum cq_watcher who, void (*watcher)(struct cq *q));
+void cq_unwatch(struct cq *q, enum cq_watcher who);
 
 static inline bool cq_empty(const struct cq *q)
 {
@@ -104,6 +108,15 @@ static inline void cq_push(struct cq *q)
  * Without memory for it overrun is set.
  */
 void cq_push_error(struct cq *q, const struct fi_cq_err_entry *err, fi_addr_t src);
+
+/* cq_first - the entry that stands first, until cq_drop_first(); NULL: none. With CQ_ERROR, ->error has it all */
+static inline const struct cq_entry *cq_first(const struct cq *q)
+{
+	return cq_empty(q) ? NULL : &q->ring[q->head & q->mask];
+}
+
+/* cq_drop_first - it has been read, by who passes entries on. There is one */
+void cq_drop_first(struct cq *q);
 
 /*
  * cq_take - move up to @count completions to @buf

@@ -298,29 +298,94 @@ static void who_watches_is_told_once_of_what_is_written_next(void **state)
 	told = 0;
 	for (int in = 0; in < 64; in++) {
 		if (in % 2)
-			cq_watch(&q, tell);
+			cq_watch(&q, CQ_SLEEPERS, tell);
 		push(&q, (uint64_t)in);
 		assert_int_equal(told, (in + 1) / 2);
 	}
-	cq_watch(&q, tell);
+	cq_watch(&q, CQ_SLEEPERS, tell);
 	push_error(&q, 64, FI_EIO);
 	assert_int_equal(told, 33);
 	for (int out = 0; out < 64; out++) {
 		assert_int_equal(cq_take(&q, FI_CQ_FORMAT_TAGGED, &e, 1, NULL), 1);
 		expect(&e, (uint64_t)out);
 	}
-	cq_watch(&q, tell);
-	cq_unwatch(&q);
+	cq_watch(&q, CQ_SLEEPERS, tell);
+	cq_unwatch(&q, CQ_SLEEPERS);
 	push(&q, 65);
 	assert_int_equal(told, 33);
 	while (q.tail - q.head <= q.mask)
 		push(&q, 0);
-	cq_watch(&q, tell);
+	cq_watch(&q, CQ_SLEEPERS, tell);
 	no_memory = true;
 	assert_null(cq_slot(&q));
 	no_memory = false;
 	assert_int_equal(told, 34);
 	assert_true(q.overrun);
+	cq_fini(&q);
+}
+
+static int passed;
+
+static void pass(struct cq *q)
+{
+	passed++;
+}
+
+static void watchers_know_nothing_of_one_another(void **state)
+{
+	struct cq q;
+
+	assert_int_equal(cq_init(&q, 1), 0);
+	told = passed = 0;
+	cq_watch(&q, CQ_OWNER, pass);
+	cq_watch(&q, CQ_SLEEPERS, tell);
+	push(&q, 0);
+	push(&q, 1);
+	assert_int_equal(told, 1);
+	assert_int_equal(passed, 1);
+	cq_watch(&q, CQ_OWNER, pass);
+	cq_watch(&q, CQ_SLEEPERS, tell);
+	cq_unwatch(&q, CQ_SLEEPERS);
+	push(&q, 2);
+	assert_int_equal(told, 1);
+	assert_int_equal(passed, 2);
+	cq_watch(&q, CQ_SLEEPERS, tell);
+	cq_unwatch(&q, CQ_OWNER);
+	push(&q, 3);
+	assert_int_equal(told, 2);
+	assert_int_equal(passed, 2);
+	cq_fini(&q);
+}
+
+/* Who passes entries on drops each once it is elsewhere. */
+static void entries_are_seen_and_dropped_one_by_one(void **state)
+{
+	const struct fi_cq_err_entry *err;
+	struct cq q;
+
+	assert_int_equal(cq_init(&q, 1), 0);
+	assert_null(cq_first(&q));
+	for (int round = 0; round < 3; round++) {
+		for (uint64_t in = 0; in < 20; in++) {
+			if (in == 7)
+				push_error(&q, in, FI_EIO);
+			else
+				push(&q, in);
+		}
+		for (uint64_t out = 0; out < 20; out++) {
+			assert_int_equal((uintptr_t)cq_first(&q)->context, out);
+			assert_ptr_equal(cq_first(&q), cq_first(&q));
+			assert_int_equal(!!(cq_first(&q)->flags & CQ_ERROR), out == 7);
+			if (out == 7) {
+				err = cq_first(&q)->error;
+				assert_int_equal(err->err, FI_EIO);
+				assert_int_equal((uintptr_t)err->op_context, out);
+				assert_int_equal(err->src_addr, out + 5);
+			}
+			cq_drop_first(&q);
+		}
+		assert_null(cq_first(&q));
+	}
 	cq_fini(&q);
 }
 
@@ -389,6 +454,8 @@ int main(void)
 		cmocka_unit_test(error_data_go_to_the_callers_buffer_or_are_lent),
 		cmocka_unit_test(caller_with_a_buffer_is_told_that_there_are_no_data),
 		cmocka_unit_test(who_watches_is_told_once_of_what_is_written_next),
+		cmocka_unit_test(watchers_know_nothing_of_one_another),
+		cmocka_unit_test(entries_are_seen_and_dropped_one_by_one),
 		cmocka_unit_test(lost_completion_is_reported_once_the_rest_is_read),
 		cmocka_unit_test(lost_error_is_an_overrun_too),
 		cmocka_unit_test(error_that_can_not_be_kept_is_an_overrun),

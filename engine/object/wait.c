@@ -89,10 +89,11 @@ static void engine_wait_watch(struct engine_armed *armed, bool on)
 	if (w->fid->fclass == FI_CLASS_CNTR)
 		engine_cntr_watch(container_of(w->fid, struct engine_cntr, fid.fid), on);
 	else if (on)
-		cq_watch(&container_of(w->fid, struct engine_cq, fid.fid)->queue,
+		cq_watch(&container_of(w->fid, struct engine_cq, fid.fid)->queue, CQ_SLEEPERS,
 			 engine_wait_written);
 	else
-		cq_unwatch(&container_of(w->fid, struct engine_cq, fid.fid)->queue);
+		cq_unwatch(&container_of(w->fid, struct engine_cq, fid.fid)->queue,
+			   CQ_SLEEPERS);
 }
 
 void engine_wait_signal(struct engine_wait *w)
