@@ -9,6 +9,7 @@
  */
 #include <rdma/fi_errno.h>
 #include "cq_fid.h"
+#include "cq_import.h"
 #include "ep_early.h"
 #include "guard.h"
 #include "no_call.h"
@@ -93,8 +94,7 @@ static ssize_t engine_cq_read(struct fid_cq *fid, void *buf, size_t cnt)
 	return engine_cq_readfrom_here(fid, buf, cnt, NULL);
 }
 
-static ssize_t engine_cq_readerr(struct fid_cq *fid, struct fi_cq_err_entry *buf,
-				 uint64_t flags)
+static ssize_t engine_cq_readerr(struct fid_cq *fid, struct fi_cq_err_entry *buf, uint64_t flags)
 {
 	struct engine_cq *cq = cq_of(fid);
 	ssize_t ret;
@@ -112,8 +112,7 @@ static ssize_t engine_cq_readerr(struct fid_cq *fid, struct fi_cq_err_entry *buf
 	return ret;
 }
 
-static ssize_t engine_cq_readfrom_safe(struct fid_cq *fid, void *buf, size_t cnt,
-				       fi_addr_t *src)
+static ssize_t engine_cq_readfrom_safe(struct fid_cq *fid, void *buf, size_t cnt, fi_addr_t *src)
 {
 	struct engine_cq *cq = cq_of(fid);
 	ssize_t ret;
@@ -284,8 +283,10 @@ static int engine_cq_close(struct fid *fid)
 	engine_wait_enter(&cq->wait);
 	engine_early_part(domain, fid, &cq->refs);
 	busy = engine_in_use(&cq->refs);
-	if (!busy)
+	if (!busy) {
+		engine_cq_import_end(cq);
 		engine_wait_forget(&cq->wait);
+	}
 	engine_wait_leave(&cq->wait);
 	if (busy)
 		return engine_refuse(
@@ -349,39 +350,21 @@ static int engine_cq_check(const struct engine_domain *domain, const struct fi_c
 		return 0;
 	if (attr->format > FI_CQ_FORMAT_TAGGED)
 		return engine_refuse_value(family, FI_LOG_CQ, -FI_EINVAL, CQ_OPEN,
-					   "formats go up to FI_CQ_FORMAT_TAGGED",
-					   attr->format);
-	if (attr->flags & ~FI_AFFINITY)
+					   "formats go up to FI_CQ_FORMAT_TAGGED", attr->format);
+	if (attr->flags & ~(FI_AFFINITY | FI_PEER))
 		return engine_refuse_value(family, FI_LOG_CQ, -FI_EBADFLAGS, CQ_OPEN,
-					   "the only flag is FI_AFFINITY", attr->flags);
+					   "flags are FI_AFFINITY and FI_PEER", attr->flags);
 	if (attr->wait_obj != FI_WAIT_NONE && attr->wait_cond != FI_CQ_COND_NONE &&
 	    attr->wait_cond != FI_CQ_COND_THRESHOLD)
 		return engine_refuse_value(
 			family, FI_LOG_CQ, -FI_EINVAL, CQ_OPEN,
-			"wait_cond is FI_CQ_COND_NONE or FI_CQ_COND_THRESHOLD",
-			attr->wait_cond);
+			"wait_cond is FI_CQ_COND_NONE or FI_CQ_COND_THRESHOLD", attr->wait_cond);
 	return 0;
 }
 
-int engine_cq_open(struct fid_domain *fid, struct fi_cq_attr *attr, struct fid_cq **out,
-		   void *context)
+static void engine_cq_init(struct engine_cq *cq, struct engine_domain *domain,
+			   const struct fi_cq_attr *attr, void *context)
 {
-	struct engine_domain *domain = container_of(fid, struct engine_domain, fid);
-	struct engine_cq *cq;
-	int ret;
-
-	if (!out)
-		return engine_refuse(domain->family, FI_LOG_CQ, -FI_EINVAL, CQ_OPEN,
-				     "NULL where the queue is to go");
-	ret = engine_cq_check(domain, attr);
-	if (ret)
-		return ret;
-	cq = platform_alloc(sizeof(*cq));
-	if (!cq)
-		return -FI_ENOMEM;
-	ret = cq_init(&cq->queue, attr ? attr->size : 0);
-	if (ret)
-		goto err_free;
 	cq->fid.fid.fclass = FI_CLASS_CQ;
 	cq->fid.fid.context = context;
 	cq->fid.fid.ops = &engine_cq_fi_ops;
@@ -390,6 +373,32 @@ int engine_cq_open(struct fid_domain *fid, struct fi_cq_attr *attr, struct fid_c
 	cq->format = attr && attr->format != FI_CQ_FORMAT_UNSPEC ? attr->format
 								 : FI_CQ_FORMAT_CONTEXT;
 	cq->cond = attr && attr->wait_obj != FI_WAIT_NONE ? attr->wait_cond : FI_CQ_COND_NONE;
+	cq->found = cq->found_step = 1;
+}
+
+int engine_cq_open(struct fid_domain *fid, struct fi_cq_attr *attr, struct fid_cq **out,
+		   void *context)
+{
+	struct engine_domain *domain = container_of(fid, struct engine_domain, fid);
+	struct fid_peer_cq *owner = NULL;
+	struct engine_cq *cq;
+	int ret;
+
+	if (!out)
+		return engine_refuse(domain->family, FI_LOG_CQ, -FI_EINVAL, CQ_OPEN,
+				     "NULL where the queue is to go");
+	ret = engine_cq_check(domain, attr);
+	if (!ret && attr && attr->flags & FI_PEER)
+		ret = engine_cq_import_check(domain, context, &owner);
+	if (ret)
+		return ret;
+	cq = platform_alloc(sizeof(*cq));
+	if (!cq)
+		return -FI_ENOMEM;
+	ret = cq_init(&cq->queue, attr ? attr->size : 0);
+	if (ret)
+		goto err_free;
+	engine_cq_init(cq, domain, attr, context);
 	ret = engine_wait_open(&cq->wait, &cq->fid.fid, domain,
 			       attr ? attr->wait_obj : FI_WAIT_NONE,
 			       attr ? attr->wait_set : NULL);
@@ -397,8 +406,10 @@ int engine_cq_open(struct fid_domain *fid, struct fi_cq_attr *attr, struct fid_c
 		goto err_queue;
 	if (attr && !attr->size)
 		attr->size = cq->queue.mask + 1;
-	cq->found = cq->found_step = 1;
+	/* The wait object may have given the domain its lock. */
 	cq->fid.ops = engine_has_lock(domain) ? &engine_cq_safe_ops : &engine_cq_ops;
+	if (owner)
+		engine_cq_import(cq, owner);
 	engine_ref(&domain->refs);
 	*out = &cq->fid;
 	return 0;

@@ -9,7 +9,10 @@
 #include "cq.h"
 #include "domain.h"
 #include "eq.h"
+#include "task.h"
 #include "waits.h"
+
+struct fid_peer_cq;
 
 struct engine_cq {
 	struct fid_cq fid;
@@ -26,6 +29,10 @@ struct engine_cq {
 	uint32_t found_rounds; /* of the domain, at the last look */
 	uint64_t found_ns;     /* the last look */
 	_Atomic int refs;
+	/* its queue is where entries go (cq_import.h); NULL: they are read here */
+	struct fid_peer_cq *owner;
+	/* hands them over */
+	struct engine_task pass;
 };
 
 struct engine_eq {
