@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
  * A model of how shm's endpoints poll, sleep and are woken:
- * providers/shm/{paths/arm,conn/wake,conn/attention}.c, and pshm_line_publish() in attention.h. `check` runs it,
+ * providers/shm/{paths/arm,conn/wake,conn/polling}.c, and pshm_line_publish() in polling.h. `check` runs it,
  * whole and with each ordering weakened.
  *
  * An endpoint that THREADS threads wait on, one of which may go away at any time; they arm,
@@ -14,7 +14,7 @@
  *
  * Memory: what a process stores waits in a buffer of its own and arrives at any later time.
  * The buffer keeps the order of stores to one location, and what a release comes after
- * before that. (Positions only grow, and `how` has two values for a ring: so what was
+ * before that. (Positions only grow, and `mode` has two values for a ring: so what was
  * stored last and what has arrived say all that a queue would.) An RMW operation is done in
  * memory, a release behind what the buffer has; a seq_cst fence empties it. A membarrier
  * empties the producers', one after the other. A load is done where it stands if what it
@@ -65,7 +65,7 @@
 /* Memory. */
 byte data[2];  /* ring: lines whose data have arrived */
 byte word[2];  /* ... and whose word has */
-byte how[2];   /* attention.how of that ring */
+byte mode[2];   /* polling.mode of of that ring */
 byte doorbells[2]; /* the ring's bit in inbox.doorbells: 0, or how much its producer had published */
 bit doorbell_words;
 byte slots; /* requests in the mailbox that are ready */
@@ -76,7 +76,7 @@ bit pipe; /* readable */
 
 /* What has been stored, arrived or not. */
 byte published[2]; /* lines, by the producer */
-byte want[2];	   /* how, by the endpoint */
+byte want[2];	   /* mode, by the endpoint */
 bit made = MADE;   /* bell_id, then bell, by the endpoint */
 #ifdef WEAK_F_pshm_inbox_armed
 bit arming; /* armed, by the endpoint */
@@ -104,7 +104,7 @@ byte at_rest; /* producers */
 /* Empties a producer's buffer, the endpoint's. */
 #define DRAIN(p)       data[p] = published[p]; word[p] = published[p]
 #define DRAIN_ENDPOINT \
-	how[0] = want[0]; how[1] = want[1]; bell_id = made; bell = made; \
+	mode[0] = want[0]; mode[1] = want[1]; bell_id = made; bell = made; \
 	ARM_ARRIVES
 
 /* Stores arrive. */
@@ -123,13 +123,13 @@ end:
 #endif
 #ifdef WEAK_F_pshm_inbox_armed
 	:: d_step {
-			arming && bell == made && how[0] == want[0] && how[1] == want[1] ->
+			arming && bell == made && mode[0] == want[0] && mode[1] == want[1] ->
 			armed = 1;
 			arming = 0
 		}
 #endif
-	:: d_step { how[0] != want[0] -> how[0] = want[0] }
-	:: d_step { how[1] != want[1] -> how[1] = want[1] }
+	:: d_step { mode[0] != want[0] -> mode[0] = want[0] }
+	:: d_step { mode[1] != want[1] -> mode[1] = want[1] }
 #ifdef WEAK_R_pshm_inbox_bell
 	:: d_step { bell_id != made -> bell_id = made }
 	:: d_step { bell != made -> bell = made }
@@ -237,14 +237,14 @@ proctype producer(byte me; byte lines)
 	:: published[me] < lines ->
 		published[me]++; /* the data, and the word */
 		if
-		:: how[me] == POLLED -> goto next
-		:: how[me] == RING_DOORBELL
-		:: how[me] == UNSURE ->
-#ifndef WEAK_F_pshm_attention_how
+		:: mode[me] == POLLED -> goto next
+		:: mode[me] == RING_DOORBELL
+		:: mode[me] == UNSURE ->
+#ifndef WEAK_F_pshm_polling_mode
 			d_step { DRAIN(me) };
 #endif
 			if
-			:: how[me] == RING_DOORBELL
+			:: mode[me] == RING_DOORBELL
 			:: else -> goto next
 			fi
 		fi;
@@ -286,7 +286,7 @@ proctype asker(byte me)
 
 /* The endpoint, by whichever of its threads holds the domain. */
 
-inline warm(p)
+inline heat(p)
 {
 	if
 	:: !hot[p] ->
@@ -305,7 +305,7 @@ inline cool(p)
 	want[p] = RING_DOORBELL
 }
 
-inline hot_how(sleeps)
+inline hot_mode(sleeps)
 {
 	if
 	:: hot[0] -> want[0] = (sleeps -> RING_DOORBELL : ((PART & 1) -> POLLED : UNSURE))
@@ -342,7 +342,7 @@ inline take_doorbells()
 	}
 }
 
-/* pshm_doorbells_take() */
+/* pshm_polling_take_doorbells() */
 inline doorbells_take()
 {
 #ifdef WEAK_A_pshm_inbox_doorbell_words
@@ -359,11 +359,11 @@ inline doorbells_take()
 #endif
 	d_step {
 		if
-		:: heard[0] -> warm(0)
+		:: heard[0] -> heat(0)
 		:: else
 		fi;
 		if
-		:: heard[1] -> warm(1)
+		:: heard[1] -> heat(1)
 		:: else
 		fi
 	}
@@ -437,7 +437,7 @@ inline look_at_cold(p)
 {
 	d_step {
 		if
-		:: word[p] > taken[p] -> warm(p)
+		:: word[p] > taken[p] -> heat(p)
 		:: else
 		fi
 	}
@@ -456,7 +456,7 @@ inline disarm()
 {
 	if
 	:: w_armed ->
-		d_step { w_armed = 0; hot_how(0) };
+		d_step { w_armed = 0; hot_mode(0) };
 		d_step { old = armed; armed = 0 };
 		clear()
 	:: else
@@ -498,7 +498,7 @@ inline arm()
 	fi;
 #endif
 	if
-	:: !w_armed -> d_step { w_armed = 1; hot_how(1) }
+	:: !w_armed -> d_step { w_armed = 1; hot_mode(1) }
 	:: else
 	fi;
 #ifdef LATE_CLEAR
@@ -533,12 +533,12 @@ inline arm()
 	found = found || LOOK(request_doorbell, look_requests) != requests_seen;
 	if
 	:: found
-	:: !found && LOOK(word[0], look_word[0]) > taken[0] -> d_step { found = 1; warm(0) }
+	:: !found && LOOK(word[0], look_word[0]) > taken[0] -> d_step { found = 1; heat(0) }
 	:: !found && LOOK(word[0], look_word[0]) == taken[0]
 	fi;
 	if
 	:: found
-	:: !found && LOOK(word[1], look_word[1]) > taken[1] -> d_step { found = 1; warm(1) }
+	:: !found && LOOK(word[1], look_word[1]) > taken[1] -> d_step { found = 1; heat(1) }
 	:: !found && LOOK(word[1], look_word[1]) == taken[1]
 	fi;
 #ifdef WEAK_F_pshm_arm
@@ -561,9 +561,9 @@ active proctype endpoint()
 	atomic {
 		hot[0] = 1;
 		hot[1] = 1;
-		hot_how(0);
-		how[0] = want[0];
-		how[1] = want[1];
+		hot_mode(0);
+		mode[0] = want[0];
+		mode[1] = want[1];
 		run producer(0, LINES0);
 #ifdef ASKER
 		run asker(1)

@@ -5,7 +5,7 @@
  */
 #include <stdio.h>
 #include <rdma/fi_errno.h>
-#include "attention.h"
+#include "polling.h"
 #include "conn.h"
 #include "grow.h"
 #include "lists.h"
@@ -90,7 +90,7 @@ void pshm_conn_attach(struct pshm_conn *conn, const struct pshm_region *region,
 	conn->region = *region;
 	conn->sizes = *sizes;
 	conn->pair = region->addr;
-	conn->attention = &conn->pair->attention[conn->side];
+	conn->polling = &conn->pair->polling[conn->side];
 	conn->wire->conn_ops->attached(conn);
 	atomic_store_explicit(&conn->pair->barriers[conn->side].value, conn->wire->barriers,
 			      memory_order_relaxed);
@@ -121,7 +121,7 @@ void pshm_conn_up(struct pshm_conn *conn, const struct hello *hello)
 	struct pshm_wire *w = conn->wire;
 
 	assert(w->up_cnt < w->up_cap);
-	pshm_attend(conn);
+	pshm_polling_begin(conn);
 	memset(w->lacks_ns, 0, sizeof(w->lacks_ns));
 	conn->base.up = true;
 	engine_conn_up(&conn->base, hello);
@@ -138,7 +138,7 @@ static void end_tell(struct pshm_conn *conn, enum pshm_end how)
 	 */
 	atomic_store_explicit(&conn->pair->ended[conn->side].value, how, memory_order_seq_cst);
 	if (conn->base.up &&
-	    atomic_load_explicit(&conn->attention->how, memory_order_relaxed) != PSHM_POLLED)
+	    atomic_load_explicit(&conn->polling->mode, memory_order_relaxed) != PSHM_POLLED)
 		pshm_doorbell_ring(conn);
 }
 
@@ -151,7 +151,7 @@ void pshm_conn_end(struct pshm_conn *conn, enum pshm_end how, bool wait)
 	if (!w->forked)
 		end_tell(conn, how);
 	if (conn->base.up) {
-		pshm_ignore(conn);
+		pshm_polling_end(conn);
 		conn->base.up = false;
 	}
 	conn->ended = true;
@@ -188,7 +188,7 @@ void pshm_disconnect(struct wire_conn *base)
 	struct pshm_wire *w = conn->wire;
 
 	pshm_conn_end(conn, PSHM_CLOSED, true);
-	if (!w->polling)
+	if (!w->in_poll)
 		pshm_conn_reap(w);
 }
 

@@ -80,7 +80,7 @@ struct pshm_wire {
 	uint32_t
 		requests_seen; /* count of the inbox's request doorbell up to which all were looked at */
 	struct pshm_inbox *inbox;
-	bool polling;
+	bool in_poll;
 	bool busy;     /* there is something in work, connecting or ended, or we are a copy */
 	bool holes;    /* some of up[] are NULL */
 	bool forked;   /* we are a copy: everything belongs to the parent */
@@ -143,11 +143,12 @@ struct pshm_stores {
 	uint32_t least[PSHM_STORES];   /* of those */
 };
 
-/* When we looked at how much the peer does, and what we saw: key_access.c. */
-struct pshm_heed {
+/* What was seen of the peer's polls, and when: key_access.c. */
+struct pshm_peer_polling {
 	uint32_t moves;
 	uint64_t ns;	    /* 0: never */
-	uint64_t lively_ns; /* when it was last seen to attend to its endpoint; 0: never */
+	/* when it was last seen to poll; 0: never */
+	uint64_t seen_ns;
 };
 
 struct pshm_conn {
@@ -157,10 +158,10 @@ struct pshm_conn {
 	struct pshm_wire *wire;
 	struct pshm_pair *pair;
 	enum pshm_side side;
-	struct pshm_attention *attention; /* of our ring, by the peer */
+	struct pshm_polling *polling;	  /* of our ring, by the peer */
 	uint32_t up_idx;		  /* in wire->up, while base.up */
-	uint32_t swept;			  /* rx.tail at the last sweep */
-	uint32_t still;			  /* sweeps that found it there */
+	uint32_t swept_tail;		  /* rx.tail at the last sweep */
+	uint32_t idle_sweeps;		  /* sweeps that found it there */
 	uint32_t doorbell;		  /* of ours, that the peer rings */
 	struct pshm_conn *next_on_doorbell; /* with the same doorbell */
 	bool ended;
@@ -201,7 +202,7 @@ struct pshm_conn {
 	struct pshm_region inbox;     /* of the peer */
 	struct pshm_reading *reading; /* the peer's key table; NULL until it was wanted */
 	int direct_refused[2];	   /* -FI_E* once the kernel said no to reading, to writing */
-	struct pshm_heed heed;	   /* does the peer poll */
+	struct pshm_peer_polling peer_polling; /* does the peer poll */
 	struct pshm_ticket ticket; /* one of the two, while we ask; none: we wait for a slot */
 	struct pshm_ask ask;
 	struct hello hello;    /* with which we ask */
@@ -222,7 +223,7 @@ static inline struct pshm_conn *pshm_conn_of(struct wire_conn *conn)
 /* pshm_rouse - poll() has something to do: who sleeps, in another thread, must not go on with it */
 static inline void pshm_rouse(struct pshm_wire *wire)
 {
-	if (wire->armed && !wire->polling)
+	if (wire->armed && !wire->in_poll)
 		engine_wire_wake(&wire->base);
 }
 

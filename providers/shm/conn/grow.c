@@ -24,7 +24,7 @@
  * map one is asked again later. On the thread that holds the domain.
  */
 #include <rdma/fi_errno.h>
-#include "attention.h"
+#include "polling.h"
 #include "conn.h"
 #include "grow.h"
 #include "lines.h"

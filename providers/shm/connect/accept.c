@@ -5,7 +5,7 @@
  */
 #include <rdma/fi_errno.h>
 #include "accept.h"
-#include "attention.h"
+#include "polling.h"
 #include "conn.h"
 #include "connect.h"
 #include "socket.h"

@@ -242,7 +242,7 @@ static void step(uint64_t *seed)
 }
 
 /* Somebody who sleeps is woken, or looks by himself soon; unless nobody sleeps for long. */
-static bool attended(void)
+static bool one_polls(void)
 {
 	bool any = false;
 
@@ -265,7 +265,7 @@ static void somebody_always_looks(void **state)
 
 		step(&seed);
 		sock = stranger();
-		assert_true(attended());
+		assert_true(one_polls());
 		pshm_sockets_look();
 		sys_local_close(sock);
 		pshm_sockets_look();

@@ -152,16 +152,19 @@ enum pshm_grown {
 	PSHM_NOT_MAPPED, /* the last one offered could not be */
 };
 
-/* pshm_pair.attention[].how: what the producer of a ring does once it has published something */
-enum pshm_how {
-	PSHM_UNSURE, /* looks here again, behind a full barrier: the consumer can't make one for it */
-	PSHM_POLLED, /* nothing: the consumer polls this ring */
+/* pshm_pair.polling[].mode: what the producer of a ring does once it has published something. */
+enum pshm_polling_mode {
+	/* Looks at the mode again, behind a full barrier: the consumer can't make one for it. */
+	PSHM_UNSURE,
+	/* Nothing: the consumer polls this ring. */
+	PSHM_POLLED,
 	PSHM_RING_DOORBELL, /* rings its doorbell: the ring is looked at seldom, or the consumer sleeps */
 };
 
 /* Written by the consumer of a ring, seldom; its producer has it in its cache. */
-struct pshm_attention {
-	_Atomic uint32_t how;  /* enum pshm_how */
+struct pshm_polling {
+	/* enum pshm_polling_mode */
+	_Atomic uint32_t mode;
 	_Atomic uint32_t doorbell; /* the producer's, of the consumer's inbox */
 	uint8_t pad[56];
 };
@@ -211,8 +214,7 @@ struct pshm_pair {
 		grown[2]; /* enum pshm_grown: of the ring of that side, by the other one */
 	/* ns that reading the last probe of that side took; 0: not answered yet. By the other one */
 	struct pshm_flag probed[2];
-	struct pshm_attention
-		attention[2]; /* by the side that produces; the other one writes */
+	struct pshm_polling polling[2]; /* by the side that produces; the other one writes */
 	struct pshm_flag
 		barriers[2]; /* 1: that side takes part in barriers that the other one makes */
 	/* 1: that side can't wake the other one, which therefore sleeps for a moment at most */
@@ -237,7 +239,7 @@ _Static_assert(offsetof(struct pshm_pair, answer) == 36, "layout");
 _Static_assert(offsetof(struct pshm_pair, ended) == 256, "layout");
 _Static_assert(offsetof(struct pshm_pair, grown) == 384, "layout");
 _Static_assert(offsetof(struct pshm_pair, probed) == 512, "layout");
-_Static_assert(offsetof(struct pshm_pair, attention) == 640, "layout");
+_Static_assert(offsetof(struct pshm_pair, polling) == 640, "layout");
 _Static_assert(offsetof(struct pshm_pair, barriers) == 768, "layout");
 _Static_assert(offsetof(struct pshm_pair, no_wake) == 896, "layout");
 _Static_assert(offsetof(struct pshm_pair, no_help) == 1024, "layout");

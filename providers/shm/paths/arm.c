@@ -4,7 +4,7 @@
  * nothing: after each publication they look at a word that they have in their cache and that says so.
  * Who is about to sleep
  *
- *	tells all its peers to ring their doorbells,	pair.attention
+ *	tells all its peers to ring their doorbells,	pair.polling
  *	says that it has to be woken,			inbox.armed
  *	makes a barrier in their processes,		membarrier(2)
  *	and looks at all its rings and its inbox once more.
@@ -19,7 +19,7 @@
  * wakes one endpoint of our process (porter.h), and that rings the pipe. On the thread that holds the domain.
  */
 #include <rdma/fi_errno.h>
-#include "attention.h"
+#include "polling.h"
 #include "conn.h"
 #include "membarrier.h"
 #include "shm_endpoint.h"
@@ -65,8 +65,8 @@ static bool something_there(struct pshm_wire *w, bool *no_wake)
 
 		if (!conn)
 			continue;
-		if (pshm_has_something(conn)) {
-			pshm_warm(conn);
+		if (pshm_polling_pending(conn)) {
+			pshm_polling_heat(conn);
 			return true;
 		}
 		*no_wake |= atomic_load_explicit(&conn->pair->no_wake[pshm_other(conn)].value,
@@ -83,7 +83,7 @@ static void set_armed(struct pshm_wire *w, bool armed)
 		if (!w->up[i])
 			continue;
 		w->up[i]->cooling = false;
-		pshm_attend_how(w->up[i], pshm_hot_how(w->up[i]));
+		pshm_polling_set_mode(w->up[i], pshm_polling_hot_mode(w->up[i]));
 	}
 }
 
@@ -109,7 +109,7 @@ uint64_t pshm_arm(struct wire *base)
 	 * F:pshm_inbox.armed  before we look at the inbox; pairs F:pshm_inbox.doorbell_words, F:pshm_inbox.request_doorbell
 	 */
 	atomic_store_explicit(&w->inbox->armed, 1, memory_order_seq_cst);
-	/* F:pshm_arm  how we are to be told before we look at the rings; pairs F:pshm_attention.how */
+	/* F:pshm_arm  the modes of the rings before we look at them; pairs F:pshm_polling.mode */
 	platform_fence();
 	/* where it is forbidden since, what is missed is found after a nap */
 	blind = w->barriers && sys_membarrier_all();

@@ -9,7 +9,7 @@
 #include <rdma/fi_errno.h>
 #include "accept.h"
 #include "arrive.h"
-#include "attention.h"
+#include "polling.h"
 #include "conn.h"
 #include "connect.h"
 #include "copy.h"
@@ -288,16 +288,16 @@ static __attribute__((noinline)) int poll_rest(struct pshm_wire *w)
 		if (w->up[i])
 			moved += conn_sweep(w->up[i]);
 	pshm_sockets_sweep();
-	return moved + pshm_sweep(w);
+	return moved + pshm_polling_sweep(w);
 }
 
 static __attribute__((noinline)) int poll_busy(struct pshm_wire *w)
 {
 	int moved;
 
-	w->polling = true;
+	w->in_poll = true;
 	moved = w->forked ? poll_forked(w) : poll_rest(w);
-	w->polling = false;
+	w->in_poll = false;
 	if (!list_empty(&w->ended))
 		pshm_conn_reap(w);
 	w->busy = w->forked || !list_empty(&w->work) || !list_empty(&w->connecting);
@@ -309,21 +309,21 @@ static __attribute__((noinline)) int poll_rings(struct pshm_wire *w, uint32_t fi
 {
 	int moved = 0;
 
-	w->polling = true;
+	w->in_poll = true;
 	for (uint32_t i = first; i < w->hot_cnt; i++) {
 		struct pshm_conn *conn = w->up[i];
 
 		if (likely(conn != NULL) && ring_waits(&conn->rx))
 			moved += conn_receive(w, conn);
 	}
-	w->polling = false;
+	w->in_poll = false;
 	return likely(!busy && !w->busy) ? moved : moved + poll_busy(w);
 }
 
 static __attribute__((noinline)) int poll_doorbells(struct pshm_wire *w)
 {
 	if (!w->forked)
-		pshm_doorbells_take(w);
+		pshm_polling_take_doorbells(w);
 	return poll_rings(w, 0, true);
 }
 

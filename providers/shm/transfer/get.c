@@ -3,7 +3,7 @@
  * Payload that its receiver reads from the sender's memory, with one copy by the kernel. Called by the
  * engine, and by poll().
  *
- * Two processes that both attend to a transfer are two to three times faster with sendv than
+ * Two processes that both poll during a transfer are two to three times faster with sendv than
  * the kernel is alone (1 MiB: 60 against 160 us). So get looks first whether the peer polls: then
  * it declines, and the engine asks the peer to send. A peer that computes meanwhile is read, a chunk in
  * each poll, so that small messages pass in between. What is left after the first chunk is joint: as soon
@@ -14,7 +14,7 @@
  * some hundred KiB on, when both ends copy.
  */
 #include <rdma/fi_errno.h>
-#include "attention.h"
+#include "polling.h"
 #include "conn.h"
 #include "copy.h"
 #include "write_guard.h"
@@ -23,10 +23,10 @@
 #include "process_vm.h"
 #include "transfer.h"
 
-#define ATTENTIVE_POLLS 2u    /* of the peer since it was asked for its memory */
-#define ATTENTIVE_NS	3000u /* time for them */
+#define POLLING_MIN 2u	  /* of the peer since it was asked for its memory */
+#define POLLING_NS  3000u /* time for them */
 
-/* A sender that copies chunks as fast as we do attends: the ring is faster from there on, if it is large. */
+/* A sender that copies chunks as fast as we do polls: the ring is faster from there on, if it is large. */
 #define PACE	    2u /* chunks of ours in each of which it ended one */
 #define PACE_CHUNKS (262144u / PSHM_CHUNK_LEN) /* left, for which it pays to change */
 
@@ -285,11 +285,11 @@ static int read_move(struct pshm_conn *conn, struct pshm_read *r, int *status)
 	if (r->slot)
 		return joint_move(conn, r, status);
 	if (r->since_ns) {
-		if (peer_polls(conn, &polls) && polls - r->polls >= ATTENTIVE_POLLS) {
+		if (peer_polls(conn, &polls) && polls - r->polls >= POLLING_MIN) {
 			*status = -FI_EBUSY;
 			return 1;
 		}
-		if (platform_now_ns() - r->since_ns < ATTENTIVE_NS)
+		if (platform_now_ns() - r->since_ns < POLLING_NS)
 			return -FI_EAGAIN;
 		r->since_ns = 0;
 	}

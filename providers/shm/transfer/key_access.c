@@ -3,7 +3,7 @@
  * Reading and writing registered memory of a peer without it: its keys are looked up in the table that
  * its domain shows (share.c), and the kernel copies, once. Called by the engine, and by poll().
  *
- * Where the peer attends to its endpoint packets are better: both copy then, at the same time. So its
+ * Where the peer polls, packets are better: both copy then, at the same time. So its
  * polls are watched, as for get (get.c), and only memory of one that computes, or sleeps, is
  * accessed so. Nothing in the table is believed in more than what it names: memory of the process that
  * we talk to, which the kernel checks.
@@ -16,7 +16,7 @@
  * call: the other program has none there (share.c).
  */
 #include <rdma/fi_errno.h>
-#include "attention.h"
+#include "polling.h"
 #include "conn.h"
 #include "copy.h"
 #include "key_access.h"
@@ -26,12 +26,12 @@
 _Static_assert(WIRE_IOV_MAX <= SYS_WRITE_GUARDED_MAX, "a step is one call");
 
 #define STEP	  (1u << 20) /* bytes of one system call: a close waits for no more */
-#define MOVES_MIN 2u	     /* of the peer, in which it attends */
+#define MOVES_MIN 2u	     /* of the peer, by which it is seen to poll */
 #define WATCH_NS  3000u	     /* time for them, of one that nothing is known of, */
 #define WATCH_LEN 64u	   /* and a ns more for so many bytes, since packets would gain more, */
 #define WATCH_MAX 20000u   /* up to that */
 #define ROUND_NS  25000u   /* from one to the next, on the average: it may have much to copy */
-#define LIVELY_NS 50000u   /* that a peer which was seen to move is believed to */
+#define SEEN_NS	  50000u   /* that a peer which was seen to move is believed to */
 #define PAST_NS	  1000000u /* a look that long ago says nothing of now */
 
 /* One of the places that an access names. */
@@ -252,10 +252,10 @@ static int move(struct pshm_conn *conn, struct pshm_direct *d)
 
 /* Does the peer poll */
 
-enum heed {
-	HEED_THERE,
-	HEED_AWAY,
-	HEED_UNKNOWN,
+enum peer_polling {
+	PEER_POLLS,
+	PEER_AWAY,
+	PEER_UNKNOWN,
 };
 
 /* Counts what the peer does: polls, and packets that came. False when the first can't be seen. */
@@ -270,25 +270,25 @@ static bool peer_moves(struct pshm_conn *conn, uint32_t *moves)
 }
 
 /* What is known of that without waiting. @moves: out: now, where that has to be known */
-static enum heed heed_now(struct pshm_conn *conn, uint64_t now, uint32_t *moves)
+static enum peer_polling polling_known(struct pshm_conn *conn, uint64_t now, uint32_t *moves)
 {
-	struct pshm_heed *h = &conn->heed;
+	struct pshm_peer_polling *h = &conn->peer_polling;
 	uint64_t ns = now - h->ns;
 	uint32_t more;
 
-	if (h->lively_ns && now - h->lively_ns < LIVELY_NS)
-		return HEED_THERE;
+	if (h->seen_ns && now - h->seen_ns < SEEN_NS)
+		return PEER_POLLS;
 	if (!peer_moves(conn, moves))
-		return HEED_AWAY;
+		return PEER_AWAY;
 	more = *moves - h->moves;
 	if (h->ns && !more)
-		return ns >= WATCH_NS ? HEED_AWAY : HEED_UNKNOWN;
+		return ns >= WATCH_NS ? PEER_AWAY : PEER_UNKNOWN;
 	h->moves = *moves;
 	h->ns = now;
 	if (ns >= PAST_NS || more < MOVES_MIN || ns / more >= ROUND_NS)
-		return HEED_UNKNOWN;
-	h->lively_ns = now;
-	return HEED_THERE;
+		return PEER_UNKNOWN;
+	h->seen_ns = now;
+	return PEER_POLLS;
 }
 
 /* It waits to know it. */
@@ -305,16 +305,16 @@ static void watch(struct pshm_direct *d, uint64_t now)
 }
 
 /* What is known meanwhile. */
-static enum heed heed_watched(struct pshm_conn *conn, const struct pshm_direct *d)
+static enum peer_polling polling_watched(struct pshm_conn *conn, const struct pshm_direct *d)
 {
 	uint64_t now = platform_now_ns();
 	uint32_t moves;
 
 	if (peer_moves(conn, &moves) && moves - d->moves >= MOVES_MIN) {
-		conn->heed = (struct pshm_heed){ moves, now, now };
-		return HEED_THERE;
+		conn->peer_polling = (struct pshm_peer_polling){ moves, now, now };
+		return PEER_POLLS;
 	}
-	return now - d->since_ns < d->watch_ns ? HEED_UNKNOWN : HEED_AWAY;
+	return now - d->since_ns < d->watch_ns ? PEER_UNKNOWN : PEER_AWAY;
 }
 
 int pshm_direct(struct wire_conn *base, const struct wire_access *access, struct wire_op *op)
@@ -322,7 +322,7 @@ int pshm_direct(struct wire_conn *base, const struct wire_access *access, struct
 	struct pshm_conn *conn = pshm_conn_of(base);
 	struct pshm_direct now = { .op = op, .write = access->write }, *d;
 	uint64_t ns = platform_now_ns();
-	enum heed heed;
+	enum peer_polling peer_polling;
 	int ret;
 
 	if (conn->wire->forked)
@@ -332,8 +332,8 @@ int pshm_direct(struct wire_conn *base, const struct wire_access *access, struct
 	if (conn->direct_refused[access->write])
 		return conn->direct_refused[access->write];
 	assert(access->iov_cnt <= WIRE_IOV_MAX && access->target_cnt <= PACKET_TARGET_MAX);
-	heed = heed_now(conn, ns, &now.moves);
-	if (heed == HEED_THERE)
+	peer_polling = polling_known(conn, ns, &now.moves);
+	if (peer_polling == PEER_POLLS)
 		return -FI_EBUSY;
 	ret = places_find(conn, access, now.places);
 	if (ret)
@@ -341,7 +341,7 @@ int pshm_direct(struct wire_conn *base, const struct wire_access *access, struct
 	now.place_cnt = access->target_cnt;
 	memcpy(now.iov, access->iov, access->iov_cnt * sizeof(*access->iov));
 	now.iov_cnt = access->iov_cnt;
-	if (heed == HEED_UNKNOWN)
+	if (peer_polling == PEER_UNKNOWN)
 		watch(&now, ns);
 	else if (list_empty(&conn->directs))
 		ret = move(conn, &now);
@@ -374,10 +374,10 @@ int pshm_direct_move(struct pshm_conn *conn)
 		int ret = 0;
 
 		if (d->since_ns) {
-			switch (heed_watched(conn, d)) {
-			case HEED_UNKNOWN:
+			switch (polling_watched(conn, d)) {
+			case PEER_UNKNOWN:
 				return steps;
-			case HEED_THERE:
+			case PEER_POLLS:
 				ret = -FI_EBUSY;
 				break;
 			default:

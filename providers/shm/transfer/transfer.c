@@ -6,7 +6,7 @@
  * Called by the engine, and by poll().
  */
 #include <rdma/fi_errno.h>
-#include "attention.h"
+#include "polling.h"
 #include "conn.h"
 #include "copy.h"
 #include "write_guard.h"

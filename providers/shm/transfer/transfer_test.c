@@ -77,7 +77,7 @@ static struct pshm_conn *at(const struct mock *m)
 	return (struct pshm_conn *)m->conn;
 }
 
-/* A sender: computes while the step is 2, and attends from then on. */
+/* A sender: computes while the step is 2, and polls from then on. */
 static int sender_body(struct mock *m)
 {
 	offer(m);
@@ -109,7 +109,7 @@ static int receiver_body(struct mock *m)
 	come(m, 1);
 	while (!m->downs) {
 		mock_get(m->conn, ID, (void *)board->from, &iov, 1, &op);
-		/* as if nobody attended, for the first chunk */
+		/* as if the peer did not poll, for the first chunk */
 		while (!op.done)
 			m->wire->ops->poll(m->wire);
 		atomic_fetch_add(&board->step, !op.status);
@@ -223,7 +223,7 @@ static void sender_that_is_stopped_delays_no_more_than_its_transfer(void **state
 	}
 }
 
-static void attend(void)
+static void peer_polls(void)
 {
 	atomic_store(&board->go, 2);
 }
@@ -233,7 +233,7 @@ static void stop_in_chunk(uint32_t round)
 {
 	meet(sender_body);
 	begin();
-	mock_child_stop_in(SYS_process_vm_writev, round / 2, round % 2, attend);
+	mock_child_stop_in(SYS_process_vm_writev, round / 2, round % 2, peer_polls);
 }
 
 static void sender_that_is_stopped_in_a_chunk_delays_its_transfer_alone(void **state)

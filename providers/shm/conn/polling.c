@@ -11,14 +11,16 @@
  * does, delays its own messages alone. An endpoint that is about to sleep takes more care: arm.c. On the
  * thread that holds the domain.
  */
-#include "attention.h"
+#include "polling.h"
 #include "conn.h"
 #include "wake.h"
 
-#define HOT_MIN 2u /* rings that are polled whatever comes from them */
-#define COLD_SWEEPS \
-	4u /* between looks at a cold ring: each costs some cache lines, and a page walk */
-#define STILL_SWEEPS 64u /* without anything new before a ring cools */
+/* Rings that stay hot whatever comes from them. */
+#define HOT_MIN 2u
+/* Sweeps between looks at a cold ring: each costs some cache lines, and a page walk. */
+#define COLD_SWEEPS 4u
+/* Sweeps that find nothing new in a ring before it cools. */
+#define IDLE_SWEEPS 64u
 
 static void swap(struct pshm_wire *w, uint32_t i, uint32_t j)
 {
@@ -32,11 +34,11 @@ static void swap(struct pshm_wire *w, uint32_t i, uint32_t j)
 		other->up_idx = i;
 }
 
-void pshm_warm(struct pshm_conn *conn)
+void pshm_polling_heat(struct pshm_conn *conn)
 {
 	struct pshm_wire *w = conn->wire;
 
-	conn->still = 0;
+	conn->idle_sweeps = 0;
 	if (conn->up_idx >= w->hot_cnt)
 		swap(w, conn->up_idx, w->hot_cnt++);
 	else if (!conn->cooling)
@@ -44,7 +46,7 @@ void pshm_warm(struct pshm_conn *conn)
 	conn->cooling = false;
 	/* while a thread sleeps all producers have been told to ring */
 	if (!w->armed)
-		pshm_attend_how(conn, pshm_hot_how(conn));
+		pshm_polling_set_mode(conn, pshm_polling_hot_mode(conn));
 }
 
 /*
@@ -60,10 +62,10 @@ static void cool(struct pshm_conn *conn)
 		return;
 	}
 	conn->cooling = true;
-	pshm_attend_how(conn, PSHM_RING_DOORBELL);
+	pshm_polling_set_mode(conn, PSHM_RING_DOORBELL);
 }
 
-void pshm_attend(struct pshm_conn *conn)
+void pshm_polling_begin(struct pshm_conn *conn)
 {
 	enum pshm_side other = pshm_other(conn);
 	struct pshm_wire *w = conn->wire;
@@ -71,15 +73,15 @@ void pshm_attend(struct pshm_conn *conn)
 	conn->doorbell = w->doorbell_next++ % PSHM_DOORBELLS;
 	conn->next_on_doorbell = w->doorbell_conns[conn->doorbell];
 	w->doorbell_conns[conn->doorbell] = conn;
-	atomic_store_explicit(&conn->pair->attention[other].doorbell, conn->doorbell,
+	atomic_store_explicit(&conn->pair->polling[other].doorbell, conn->doorbell,
 			      memory_order_relaxed);
-	pshm_attend_how(conn, pshm_hot_how(conn));
+	pshm_polling_set_mode(conn, pshm_polling_hot_mode(conn));
 	conn->up_idx = w->up_cnt;
 	w->up[w->up_cnt++] = conn;
 	swap(w, conn->up_idx, w->hot_cnt++);
 }
 
-void pshm_ignore(struct pshm_conn *conn)
+void pshm_polling_end(struct pshm_conn *conn)
 {
 	struct pshm_conn **at = &conn->wire->doorbell_conns[conn->doorbell];
 
@@ -90,7 +92,7 @@ void pshm_ignore(struct pshm_conn *conn)
 	conn->wire->holes = true;
 }
 
-void pshm_doorbells_take(struct pshm_wire *w)
+void pshm_polling_take_doorbells(struct pshm_wire *w)
 {
 	/* A:pshm_inbox.doorbell_words  before the doorbells; pairs R:pshm_inbox.doorbell_words */
 	uint32_t words = atomic_exchange_explicit(&w->inbox->doorbell_words, 0,
@@ -109,32 +111,33 @@ void pshm_doorbells_take(struct pshm_wire *w)
 
 			for (struct pshm_conn *c = w->doorbell_conns[doorbell]; c;
 			     c = c->next_on_doorbell)
-				pshm_warm(c);
+				pshm_polling_heat(c);
 		}
 	}
 }
 
-/* The hot ones, from the last, with which one that cools is exchanged. */
+/* Sweeps the hot rings, from the last one on: a ring that cools changes places with that. */
 static void sweep_hot(struct pshm_wire *w)
 {
-	uint32_t begun = 0; /* to cool: they leave in the next sweep */
+	/* rings that began to cool now, and leave in the next sweep */
+	uint32_t begun = 0;
 
 	for (uint32_t i = w->hot_cnt; i-- > 0;) {
 		struct pshm_conn *conn = w->up[i];
 
 		if (!conn)
 			continue;
-		if (conn->rx.tail != conn->swept) {
-			conn->swept = conn->rx.tail;
-			pshm_warm(conn);
-		} else if (++conn->still > STILL_SWEEPS && w->hot_cnt - begun > HOT_MIN) {
+		if (conn->rx.tail != conn->swept_tail) {
+			conn->swept_tail = conn->rx.tail;
+			pshm_polling_heat(conn);
+		} else if (++conn->idle_sweeps > IDLE_SWEEPS && w->hot_cnt - begun > HOT_MIN) {
 			begun += !conn->cooling;
 			cool(conn);
 		}
 	}
 }
 
-bool pshm_has_something(const struct pshm_conn *conn)
+bool pshm_polling_pending(const struct pshm_conn *conn)
 {
 	enum pshm_side other = pshm_other(conn);
 	uint32_t note;
@@ -143,7 +146,7 @@ bool pshm_has_something(const struct pshm_conn *conn)
 	       atomic_load_explicit(&conn->pair->ended[other].value, memory_order_relaxed);
 }
 
-/* The cold ones after that: what the next sweeps will look at is fetched by then. */
+/* Prefetches what the next two sweeps will read of the cold rings behind up[@i]. */
 static void expect_cold(const struct pshm_wire *w, uint32_t i)
 {
 	const struct pshm_conn *next = i + 1 < w->up_cnt ? w->up[i + 1] : NULL;
@@ -156,7 +159,7 @@ static void expect_cold(const struct pshm_wire *w, uint32_t i)
 	__builtin_prefetch(&next->pair->ended[pshm_other(next)]);
 }
 
-/* One of those, each in its turn. */
+/* Looks at the next cold ring. Returns 1 if something waits there, else 0. */
 static int sweep_cold(struct pshm_wire *w)
 {
 	struct pshm_conn *conn;
@@ -165,13 +168,13 @@ static int sweep_cold(struct pshm_wire *w)
 		w->cold_next = w->hot_cnt;
 	expect_cold(w, w->cold_next);
 	conn = w->up[w->cold_next++];
-	if (!conn || !pshm_has_something(conn))
+	if (!conn || !pshm_polling_pending(conn))
 		return 0;
-	pshm_warm(conn);
+	pshm_polling_heat(conn);
 	return 1;
 }
 
-int pshm_sweep(struct pshm_wire *w)
+int pshm_polling_sweep(struct pshm_wire *w)
 {
 	int found = 0;
 
@@ -191,23 +194,23 @@ struct pshm_inbox *pshm_peer_inbox(struct pshm_conn *conn)
 
 void pshm_doorbell_ring(struct pshm_conn *conn)
 {
-	struct pshm_attention *attention = conn->attention;
+	struct pshm_polling *polling = conn->polling;
 	struct pshm_inbox *inbox;
 	uint32_t doorbell;
 
-	if (atomic_load_explicit(&attention->how, memory_order_relaxed) != PSHM_RING_DOORBELL) {
-		/* F:pshm_attention.how  what we published before how the ring is polled; pairs F:pshm_arm */
+	if (atomic_load_explicit(&polling->mode, memory_order_relaxed) != PSHM_RING_DOORBELL) {
+		/* F:pshm_polling.mode  what we published before its mode; pairs F:pshm_arm */
 		platform_fence();
-		if (atomic_load_explicit(&attention->how, memory_order_relaxed) !=
+		if (atomic_load_explicit(&polling->mode, memory_order_relaxed) !=
 		    PSHM_RING_DOORBELL)
 			return;
 	}
 	inbox = pshm_peer_inbox(conn);
 	if (!inbox) {
-		pshm_peer_set_no_wake(conn, true); /* it will find us, in a while */
+		pshm_peer_set_no_wake(conn, true); /* it finds the line in a sweep */
 		return;
 	}
-	doorbell = atomic_load_explicit(&attention->doorbell, memory_order_relaxed) %
+	doorbell = atomic_load_explicit(&polling->doorbell, memory_order_relaxed) %
 		   PSHM_DOORBELLS;
 	/* R:pshm_inbox.doorbells  what we published before the bit; pairs A:pshm_inbox.doorbells */
 	atomic_fetch_or_explicit(&inbox->doorbells[doorbell / 64], 1ull << doorbell % 64,

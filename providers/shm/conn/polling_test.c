@@ -76,7 +76,7 @@ static void busy_rings_stay_hot(void **state)
 	}
 	assert_int_equal(wire()->hot_cnt, 3);
 	for (int p = 0; p < 3; p++)
-		assert_int_equal(pshm_conn_of(peers[p].conn)->attention->how,
+		assert_int_equal(pshm_conn_of(peers[p].conn)->polling->mode,
 				 wire()->barriers ? PSHM_POLLED : PSHM_UNSURE);
 }
 
@@ -96,16 +96,16 @@ static void call_that_is_lost_is_a_delay(void **state)
 static void who_publishes_while_its_ring_cools_is_heard(void **state)
 {
 	struct pshm_conn *conn = pshm_conn_of(peers[PEERS - 1].conn);
-	enum pshm_how before = conn->attention->how;
+	enum pshm_polling_mode before = conn->polling->mode;
 
 	for (int round = 0; round < 10; round++) {
-		for (uint32_t i = 0; conn->attention->how != PSHM_RING_DOORBELL; i++) {
+		for (uint32_t i = 0; conn->polling->mode != PSHM_RING_DOORBELL; i++) {
 			assert_true(i < 2 * COOL);
 			mock_poll(&hub, NULL);
 		}
-		conn->attention->how = before;
+		conn->polling->mode = before;
 		assert_true(mock_put(&conn->base, sent++, 8));
-		conn->attention->how = PSHM_RING_DOORBELL;
+		conn->polling->mode = PSHM_RING_DOORBELL;
 		mock_poll(&hub, NULL);
 		assert_int_equal(hub.next_tag, sent);
 	}
@@ -135,12 +135,12 @@ static void doorbell_outside_the_inbox_stays_inside(void **state)
 {
 	struct pshm_conn *conn = pshm_conn_of(peers[0].conn);
 
-	conn->attention->how = PSHM_RING_DOORBELL;
-	conn->attention->doorbell = UINT32_MAX;
+	conn->polling->mode = PSHM_RING_DOORBELL;
+	conn->polling->doorbell = UINT32_MAX;
 	assert_true(mock_put(peers[0].conn, sent++, 8));
 	mock_poll(&hub, NULL);
 	assert_int_equal(hub.next_tag, sent);
-	conn->attention->how = 77; /* no way of being heard: as unsure */
+	conn->polling->mode = 77; /* no way of being heard: as unsure */
 	assert_true(mock_put(peers[0].conn, sent++, 8));
 	mock_poll(&hub, NULL);
 	assert_int_equal(hub.next_tag, sent);
