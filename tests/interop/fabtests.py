@@ -50,16 +50,16 @@ CHANCE = {'either': ('pass', 'FAIL')}
 # Why a test does not pass here: found in its mode and name, first match counts.
 REASONS = (
     (r'-e msg| fi_msg(?! g00n13s)| fi_cm_data',
-     'asks for connected (MSG) endpoints; every provider here is RDM'),
-    (r'dgram(?! g00n13s)', 'asks for datagram endpoints; every provider here is RDM'),
+     'requires connected (MSG) endpoints; Weft has only RDM endpoints'),
+    (r'dgram(?! g00n13s)', 'requires datagram endpoints; Weft has only RDM endpoints'),
     (r'^[Eb] fi_(shared_ctx|scalable_ep)',
-     'inserts the destination of fi_getinfo, which it has not asked for'),
-    (r'^[Eb] fi_rdm_shared_av', 'sends on the socket beside the test, which it has not opened'),
-    (r' fi_av_test', 'asks for socket addresses of the provider by name; only tcp has them'),
-    (r'^b fi_rdm_tagged_bw', 'leaves a receive of one size behind, which the next one overruns'),
+     'inserts the dest_addr of fi_getinfo without having asked for a destination'),
+    (r'^[Eb] fi_rdm_shared_av', 'uses the separate socket without having opened it'),
+    (r' fi_av_test', 'requires socket addresses of the named provider; only tcp has them'),
+    (r'^b fi_rdm_tagged_bw', 'leaves a posted receive behind, which the larger messages of its next size overrun'),
     (r'^b fi_rdm_atomic(?!.* -U).* -v',
-     'looks at the target after a completion that does not wait for it; -U asks for that'),
-    (r'_pingpong.* -k', 'asks for FI_MSG_PREFIX; no provider here wants a prefix'),
+     'reads the memory of the target after a completion that does not imply delivery; with -U it asks for delivery'),
+    (r'_pingpong.* -k', 'requires FI_MSG_PREFIX, which no provider of Weft uses'),
 )
 
 
@@ -217,7 +217,7 @@ def table(logs):
               'b': 'Addresses exchanged and turns taken beside'}
     for mode in MODES:
         print(f'\n## {titles[mode]} (mode {mode})\n')
-        print('| test |', ' | '.join(names), '| why not |')
+        print('| test |', ' | '.join(names), '| reason |')
         print('|---' * (len(names) + 2) + '|')
         for (test, at), cells in rows.items():
             if at != mode:
