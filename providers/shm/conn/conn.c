@@ -53,7 +53,7 @@ struct pshm_conn *pshm_conn_new(struct pshm_wire *w, struct engine_peer *peer,
 	list_init(&conn->ask.link);
 	list_init(&conn->sends);
 	list_init(&conn->gets);
-	list_init(&conn->helps);
+	list_init(&conn->coop_writes);
 	list_init(&conn->directs);
 	list_init(&conn->work);
 	list_init(&conn->slow);

@@ -12,7 +12,7 @@
 #ifndef WEFT_SHM_CONN_H
 #define WEFT_SHM_CONN_H
 
-#include "chunks.h"
+#include "coop_copy.h"
 #include "fifo.h"
 #include "listed.h"
 #include "mailbox.h"
@@ -30,7 +30,7 @@
 #define PSHM_CLAIM_MAX 8192u
 #define PSHM_EAGER_MAX 65536u
 #define PSHM_CHUNK_LEN 65536u		    /* read or written by one system call */
-#define PSHM_JOINT_MIN (2 * PSHM_CHUNK_LEN) /* left of a get from which on both ends copy */
+#define PSHM_COOP_COPY_MIN (2 * PSHM_CHUNK_LEN) /* left of a get from which on both ends copy */
 #define PSHM_DIRECT_MIN \
 	(WIRE_REQUEST_MAX + 1u) /* what is longer goes with no header: it takes answers */
 
@@ -89,7 +89,7 @@ struct pshm_wire {
 	struct list work; /* connections with sendv or get under way */
 	struct list connecting;
 	struct list ended; /* to be freed at the end of poll() */
-	struct pool transfers, reads, helps;
+	struct pool transfers, reads, coop_writes;
 	void *write_guard; /* by which peers write into our memory, or NULL */
 	struct pshm_own_inbox own_inbox;
 	struct sys_shared *service; /* our name, or NULL */
@@ -177,7 +177,7 @@ struct pshm_conn {
 	/* Ours under way. */
 	struct list sends;    /* struct pshm_transfer, in order */
 	struct list gets;     /* struct pshm_read */
-	struct list helps;    /* struct pshm_help */
+	struct list coop_writes; /* struct pshm_coop_write */
 	struct list directs;  /* struct pshm_direct, in order */
 	struct wire_op *done; /* finished, not told yet */
 	struct wire_op **done_end;
@@ -188,9 +188,9 @@ struct pshm_conn {
 	struct pshm_region region;
 	struct pshm_sizes sizes;	     /* of region */
 	struct pshm_region tx_area, rx_area; /* of rings that have grown, or are about to */
-	uint32_t slots;			     /* bit i: slot i of ours is in use */
-	uint32_t slot_gens[PSHM_JOINT_CNT];
-	bool put_refused;	 /* we may not write to the peer's memory: help.c */
+	uint32_t coop_slots;		     /* bit i: slot i of ours is in use */
+	uint32_t coop_gens[PSHM_COOP_COPIES];
+	bool put_refused;	 /* we may not write to the peer's memory: coop_write.c */
 	uint64_t chunks_written; /* into it */
 	enum pshm_growing growing;
 	bool rx_moved;

@@ -13,7 +13,7 @@
 #ifndef WEFT_SHM_REGION_H
 #define WEFT_SHM_REGION_H
 
-#include "chunks.h"
+#include "coop_copy.h"
 #include "mr.h"
 #include "packet.h"
 #include "ring.h"
@@ -219,10 +219,10 @@ struct pshm_pair {
 		barriers[2]; /* 1: that side takes part in barriers that the other one makes */
 	/* 1: that side can't wake the other one, which therefore sleeps for a moment at most */
 	struct pshm_flag no_wake[2];
-	struct pshm_flag no_help[2]; /* 1: that side can't write to the other one's memory */
+	struct pshm_flag no_coop_write[2]; /* 1: that side can't write to the other one's memory */
 	struct pshm_flag small[2];   /* 1: the ring of that side does not grow for now */
 	/* transfers that both ends copy, by the side that receives */
-	struct pshm_joint joint[2][PSHM_JOINT_CNT];
+	struct pshm_coop_copy coop_copies[2][PSHM_COOP_COPIES];
 	struct pshm_shown shown[2]; /* by the side that shows it */
 	/* Line of the other one's key table whose memory that side accesses right now; 0: none. */
 	struct pshm_flag inside[2];
@@ -242,9 +242,9 @@ _Static_assert(offsetof(struct pshm_pair, probed) == 512, "layout");
 _Static_assert(offsetof(struct pshm_pair, polling) == 640, "layout");
 _Static_assert(offsetof(struct pshm_pair, barriers) == 768, "layout");
 _Static_assert(offsetof(struct pshm_pair, no_wake) == 896, "layout");
-_Static_assert(offsetof(struct pshm_pair, no_help) == 1024, "layout");
+_Static_assert(offsetof(struct pshm_pair, no_coop_write) == 1024, "layout");
 _Static_assert(offsetof(struct pshm_pair, small) == 1152, "layout");
-_Static_assert(offsetof(struct pshm_pair, joint) == 1280, "layout");
+_Static_assert(offsetof(struct pshm_pair, coop_copies) == 1280, "layout");
 _Static_assert(offsetof(struct pshm_pair, inside) == offsetof(struct pshm_pair, shown) + 128,
 	       "layout");
 _Static_assert(sizeof(struct pshm_pair) <= PSHM_PAIR_HEAD, "layout");

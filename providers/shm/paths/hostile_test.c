@@ -295,7 +295,7 @@ static void forged_lines_end_the_connection(void **state)
 		{ 1u << 31, PSHM_FIRST, 0, PSHM_DATA_LEN + 1 },
 		{ 1u << 31, PSHM_FIRST, RING_AT_MASK, 64 },
 		{ 100, PSHM_NEXT, 0, 50 },
-		{ 8, PSHM_JOIN + 1, 0, 0 },
+		{ 8, PSHM_COOP_COPY + 1, 0, 0 },
 		{ 8, PSHM_GROW | PSHM_PROBE, 0, 0 },
 		{ 8, RING_KIND_MAX, 0, 0 },
 	};

@@ -15,7 +15,7 @@
 #include "copy.h"
 #include "get.h"
 #include "grow.h"
-#include "help.h"
+#include "coop_write.h"
 #include "key_access.h"
 #include "lines.h"
 #include "now.h"
@@ -135,8 +135,8 @@ static int other_receive(struct pshm_wire *w, struct pshm_conn *conn, struct rin
 	case PSHM_MOVE:
 		ring_release(&conn->rx);
 		return pshm_grow_move(conn);
-	case PSHM_JOIN:
-		err = pshm_help_take(conn, line);
+	case PSHM_COOP_COPY:
+		err = pshm_coop_write_begin(conn, line);
 		ring_release(&conn->rx);
 		return err;
 	default:

@@ -3,15 +3,15 @@
  * Payload that its receiver reads from the sender's memory, with one copy by the kernel. Called by the
  * engine, and by poll().
  *
- * Two processes that both poll during a transfer are two to three times faster with sendv than
- * the kernel is alone (1 MiB: 60 against 160 us). So get looks first whether the peer polls: then
- * it declines, and the engine asks the peer to send. A peer that computes meanwhile is read, a chunk in
- * each poll, so that small messages pass in between. What is left after the first chunk is joint: as soon
- * as the peer comes by it writes chunks while we read others (chunks.h). If it goes on with that, the engine
- * asks it to send what is left.
+ * Two processes that both poll during a transfer are two to three times faster with sendv than the kernel
+ * is alone (1 MiB: 60 against 160 us). So get watches first whether the peer polls; if so it declines, and the
+ * engine asks the peer to send. The memory of a peer that computes meanwhile is read, a chunk in each poll,
+ * so that small messages pass in between. What is left after the first chunk is a cooperative copy: as soon
+ * as the peer polls, it writes chunks while we read others (coop_copy.h). If it keeps up with us, the
+ * engine asks it to send what is left.
  *
- * Rings that stay small, since the peer has no more areas for them, are slower than the kernel, from
- * some hundred KiB on, when both ends copy.
+ * A ring that stays small, since its producer has no area left for it, is slower than the kernel when both
+ * ends copy, from some hundred KiB on.
  */
 #include <rdma/fi_errno.h>
 #include "polling.h"
@@ -23,44 +23,60 @@
 #include "process_vm.h"
 #include "transfer.h"
 
-#define POLLING_MIN 2u	  /* of the peer since it was asked for its memory */
-#define POLLING_NS  3000u /* time for them */
+/* Polls of the peer within POLLING_NS by which it is seen to poll. */
+#define POLLING_MIN 2u
+#define POLLING_NS  3000u
 
-/* A sender that copies chunks as fast as we do polls: the ring is faster from there on, if it is large. */
-#define PACE	    2u /* chunks of ours in each of which it ended one */
-#define PACE_CHUNKS (262144u / PSHM_CHUNK_LEN) /* left, for which it pays to change */
+/*
+ * A sender that has ended a chunk during each of the last PACE chunks of ours polls: from there on the ring
+ * is faster, if it is large, and at least PACE_CHUNKS are left.
+ */
+#define PACE	    2u
+#define PACE_CHUNKS (262144u / PSHM_CHUNK_LEN)
 
-/* Where the ring stays small both ends are faster without it, from here on, bytes. */
+/* Bytes from which on both ends are faster without a ring that stays small. */
 #define SMALL_RING_MIN (512u << 10)
 
-#define RELEASE_NS \
-	1000000000u	 /* most that we wait for a peer which holds a chunk of what ends */
-#define GUARD_NS 1000000u /* ... before its way in is shut */
+/* A connection that ends waits at most so long for a peer that holds a chunk, */
+#define RELEASE_NS 1000000000u
+/* and after so long the write guard is shut. */
+#define GUARD_NS 1000000u
 
 /* A get under way. */
 struct pshm_read {
 	struct pool_object pool;
-	struct list link; /* conn->gets */
+	/* conn->gets */
+	struct list link;
 	struct wire_op *op;
 	struct wire_source from;
 	struct iovec iov[WIRE_IOV_MAX];
 	size_t iov_cnt;
-	size_t len;	   /* bytes in all */
-	size_t moved;	   /* of those, from the start, before it was joint */
-	uint64_t since_ns; /* when it was asked for; 0: the decision to read is made */
-	uint32_t polls;	   /* those of the peer then */
-	/* Once it is joint: */
-	struct pshm_joint *slot; /* NULL: it is not */
+	/* bytes in all */
+	size_t len;
+	/* bytes read, from the start, before it became a cooperative copy */
+	size_t moved;
+	/* when get began to watch the peer; 0: the decision to read is made */
+	uint64_t since_ns;
+	/* count of the peer's polls then */
+	uint32_t polls;
+	/* NULL: it is not a cooperative copy yet, and the rest means nothing */
+	struct pshm_coop_copy *slot;
 	uint32_t slot_idx;
 	uint32_t gen;
 	uint32_t chunk_cnt;
-	uint32_t ours;	  /* chunks that we claimed */
-	uint32_t claimed; /* by both; known once drained */
-	uint32_t theirs;  /* of those */
-	uint32_t helped;  /* chunks that the peer had ended at our last one */
-	uint32_t pace;	  /* chunks of ours in a row in each of which that had grown */
-	bool drained;	  /* there are no more to be claimed */
-	int status;	  /* why it was given up, -FI_E*, or 0 */
+	/* chunks that we have claimed */
+	uint32_t ours;
+	/* chunks claimed by both sides, and by the peer; known once drained */
+	uint32_t claimed;
+	uint32_t theirs;
+	/* chunks that the peer had ended at our last one */
+	uint32_t written;
+	/* chunks of ours in a row during each of which that has grown */
+	uint32_t pace;
+	/* no more can be claimed */
+	bool drained;
+	/* why it was given up, -FI_E*, or 0 */
+	int status;
 };
 
 void pshm_gets_init(struct pshm_wire *wire)
@@ -74,8 +90,8 @@ static struct pshm_read *read_of(struct list *node)
 }
 
 /*
- * Reads bytes of it. That the peer still lives is asked after the read: then it was not another
- * process that has its number, nor another program in its place.
+ * Reads @len bytes from @at on. Whether the peer is alive is checked after the read: if so, what was read
+ * was neither another process that has its number, nor another program in its place.
  */
 static int read_part(struct pshm_conn *conn, const struct pshm_read *r, size_t at, size_t len)
 {
@@ -103,60 +119,60 @@ static int read_chunk(struct pshm_conn *conn, const struct pshm_read *r, uint32_
 	return read_part(conn, r, r->moved + at, left < PSHM_CHUNK_LEN ? left : PSHM_CHUNK_LEN);
 }
 
-/* A slot of the table that is not in use, when the peer may write to us; NULL: there is none. */
-static struct pshm_joint *slot_find(struct pshm_conn *conn, uint32_t *idx)
+/* Returns a slot that is not in use, or NULL: there is none, or the peer can't write to our memory. */
+static struct pshm_coop_copy *slot_find(struct pshm_conn *conn, uint32_t *idx)
 {
 	enum pshm_side other = pshm_other(conn);
 
-	*idx = (uint32_t)__builtin_ctz(~conn->slots);
-	if (*idx >= PSHM_JOINT_CNT ||
-	    atomic_load_explicit(&conn->pair->no_help[other].value, memory_order_relaxed))
+	*idx = (uint32_t)__builtin_ctz(~conn->coop_slots);
+	if (*idx >= PSHM_COOP_COPIES ||
+	    atomic_load_explicit(&conn->pair->no_coop_write[other].value, memory_order_relaxed))
 		return NULL;
 	if (!conn->wire->write_guard && sys_write_guard_open(&conn->wire->write_guard))
 		return NULL;
-	return &conn->pair->joint[conn->side][*idx];
+	return &conn->pair->coop_copies[conn->side][*idx];
 }
 
-/* Lets the peer write what is left, if it comes by. */
+/* Makes what is left a cooperative copy, if it is long enough and a slot and a line are free. */
 static void invite(struct pshm_conn *conn, struct pshm_read *r)
 {
-	struct pshm_task task = { .chunk_len = PSHM_CHUNK_LEN };
-	struct pshm_join join = { .zero = 0 };
-	struct pshm_joint *slot;
+	struct pshm_coop_task task = { .chunk_len = PSHM_CHUNK_LEN };
+	struct pshm_coop_invite invite = { .zero = 0 };
+	struct pshm_coop_copy *slot;
 	struct ring_line *line;
 	size_t left = r->len - r->moved;
 
-	if (left < PSHM_JOINT_MIN || left / PSHM_CHUNK_LEN > INT32_MAX)
+	if (left < PSHM_COOP_COPY_MIN || left / PSHM_CHUNK_LEN > INT32_MAX)
 		return;
-	slot = slot_find(conn, &join.slot);
+	slot = slot_find(conn, &invite.slot);
 	if (!slot)
 		return;
 	line = ring_claim(&conn->tx);
 	if (!line)
-		return; /* it takes nothing now */
+		return; /* the ring is full */
 	task.id = r->from.id;
 	task.skip = r->moved;
 	task.len = left;
 	task.write_guard = (uintptr_t)conn->wire->write_guard;
 	task.chunk_cnt = (uint32_t)((left + PSHM_CHUNK_LEN - 1) / PSHM_CHUNK_LEN);
 	task.iov_cnt = (uint32_t)iov_slice(r->iov, r->iov_cnt, r->moved, left, task.iov);
-	join.gen = ++conn->slot_gens[join.slot];
-	pshm_joint_open(slot, join.gen, &task);
+	invite.gen = ++conn->coop_gens[invite.slot];
+	pshm_coop_copy_open(slot, invite.gen, &task);
 	memset(line->header, 0, sizeof(line->header));
-	memcpy(line->header, &join, sizeof(join));
+	memcpy(line->header, &invite, sizeof(invite));
 	/* R:ring_line.word  the slot is open before the peer is told; pairs A:ring_line.word */
-	pshm_line_publish(conn, line, PSHM_JOIN);
-	conn->slots |= 1u << join.slot;
+	pshm_line_publish(conn, line, PSHM_COOP_COPY);
+	conn->coop_slots |= 1u << invite.slot;
 	r->slot = slot;
-	r->slot_idx = join.slot;
-	r->gen = join.gen;
+	r->slot_idx = invite.slot;
+	r->gen = invite.gen;
 	r->chunk_cnt = task.chunk_cnt;
-	r->ours = r->theirs = r->helped = r->pace = 0;
+	r->ours = r->theirs = r->written = r->pace = 0;
 	r->drained = false;
 	r->status = 0;
 }
 
-/* @claimed: chunks, by both. A peer that moves the word back makes us claim some again */
+/* @claimed: chunks, by both. A peer that moves the word back makes us claim some again. */
 static void claims_end(struct pshm_read *r, uint32_t claimed)
 {
 	r->claimed = claimed;
@@ -164,30 +180,33 @@ static void claims_end(struct pshm_read *r, uint32_t claimed)
 	r->drained = true;
 }
 
-/* Nothing more of it is claimed from here on. */
+/* Lets no more chunks be claimed; @status: why, unless that is known already. */
 static void withdraw(struct pshm_read *r, int status)
 {
 	if (!r->drained)
-		claims_end(r, pshm_joint_close(r->slot, r->gen, r->chunk_cnt));
+		claims_end(r, pshm_coop_copy_close(r->slot, r->gen, r->chunk_cnt));
 	if (!r->status)
 		r->status = status;
 }
 
-/* Does the peer still write to its memory? */
+/* Returns true if the peer holds a chunk of our memory. */
 static bool held(const struct pshm_read *r)
 {
 	uint32_t failed;
 
-	return r->slot && pshm_joint_helped(r->slot, &failed) < r->theirs;
+	return r->slot && pshm_coop_copy_written(r->slot, &failed) < r->theirs;
 }
 
-/* Nothing more is claimed, and the peer is done: what is there? Returns 0 or -FI_E* */
+/*
+ * Ends a copy that is drained and of which the peer holds no chunk. Returns 0: all is there; -FI_EBUSY: the
+ * bytes up to op->moved are, and the peer is to send the rest; or -FI_E*.
+ */
 static int settle(struct pshm_conn *conn, const struct pshm_read *r)
 {
 	uint32_t failed;
 	int err;
 
-	pshm_joint_helped(r->slot, &failed);
+	pshm_coop_copy_written(r->slot, &failed);
 	if (r->status && r->status != -FI_EBUSY)
 		return r->status;
 	if (failed > r->claimed)
@@ -199,7 +218,7 @@ static int settle(struct pshm_conn *conn, const struct pshm_read *r)
 	return -FI_EBUSY;
 }
 
-/* Does the peer's ring have no more than it began with, as far as we know? */
+/* Returns true if the peer's ring has the size that it began with, and the peer says that it will not grow. */
 static bool ring_stays_small(const struct pshm_conn *conn)
 {
 	enum pshm_side other = pshm_other(conn);
@@ -208,27 +227,27 @@ static bool ring_stays_small(const struct pshm_conn *conn)
 	       atomic_load_explicit(&conn->pair->small[other].value, memory_order_relaxed);
 }
 
-/* Would the rest come faster through the ring? @chunk: that we have just read */
+/* Returns true if the rest would come faster through the ring. @chunk: the one that we have just read */
 static bool ring_is_better(const struct pshm_conn *conn, struct pshm_read *r, uint32_t chunk)
 {
-	uint32_t failed, helped = pshm_joint_helped(r->slot, &failed);
+	uint32_t failed, written = pshm_coop_copy_written(r->slot, &failed);
 
-	r->pace = helped != r->helped ? r->pace + 1 : 0;
-	r->helped = helped;
+	r->pace = written != r->written ? r->pace + 1 : 0;
+	r->written = written;
 	return r->pace >= PACE && r->chunk_cnt - chunk > PACE_CHUNKS && !ring_stays_small(conn);
 }
 
 /*
- * One step of a joint one.
- * Returns 1 when it is over (@status: how), 0 when not, or -FI_EAGAIN: the peer has to end.
+ * One step of a cooperative copy.
+ * Returns 1 when it is over (@status: out), 0 when not, or -FI_EAGAIN: the peer still holds a chunk.
  */
-static int joint_move(struct pshm_conn *conn, struct pshm_read *r, int *status)
+static int coop_move(struct pshm_conn *conn, struct pshm_read *r, int *status)
 {
 	uint32_t chunk;
 	int err;
 
 	if (!r->drained) {
-		switch (pshm_joint_claim(r->slot, r->gen, r->chunk_cnt, &chunk)) {
+		switch (pshm_coop_copy_claim(r->slot, r->gen, r->chunk_cnt, &chunk)) {
 		case PSHM_CLAIMED:
 			r->ours++;
 			err = read_chunk(conn, r, chunk);
@@ -240,7 +259,7 @@ static int joint_move(struct pshm_conn *conn, struct pshm_read *r, int *status)
 		case PSHM_NONE_LEFT:
 			claims_end(r, r->chunk_cnt);
 			break;
-		case PSHM_NOT_OURS: /* the peer scribbles: it may as well send it */
+		case PSHM_NOT_OURS: /* the peer has broken the word */
 			*status = -FI_EPROTO;
 			return 1;
 		}
@@ -251,7 +270,7 @@ static int joint_move(struct pshm_conn *conn, struct pshm_read *r, int *status)
 	return 1;
 }
 
-/* One step of one that is ours alone. Returns 1 when it is over, or 0 */
+/* One step of a read that is ours alone. Returns 1 when it is over (@status: out), or 0. */
 static int alone_move(struct pshm_conn *conn, struct pshm_read *r, int *status)
 {
 	size_t left = r->len - r->moved, step = left < PSHM_CHUNK_LEN ? left : PSHM_CHUNK_LEN;
@@ -266,7 +285,7 @@ static int alone_move(struct pshm_conn *conn, struct pshm_read *r, int *status)
 	return 0;
 }
 
-/* How often the peer has polled; false when that can't be seen. */
+/* @polls: out: how often the peer has polled. Returns false when that can't be seen. */
 static bool peer_polls(struct pshm_conn *conn, uint32_t *polls)
 {
 	const struct pshm_inbox *inbox = pshm_peer_inbox(conn);
@@ -277,13 +296,13 @@ static bool peer_polls(struct pshm_conn *conn, uint32_t *polls)
 	return true;
 }
 
-/* Returns 1 when it is over, 0 when a step was made, or -FI_EAGAIN: there is nothing to do for it now */
+/* Returns 1 when it is over (@status: out), 0 when a step was made, or -FI_EAGAIN: nothing can be done now. */
 static int read_move(struct pshm_conn *conn, struct pshm_read *r, int *status)
 {
 	uint32_t polls;
 
 	if (r->slot)
-		return joint_move(conn, r, status);
+		return coop_move(conn, r, status);
 	if (r->since_ns) {
 		if (peer_polls(conn, &polls) && polls - r->polls >= POLLING_MIN) {
 			*status = -FI_EBUSY;
@@ -299,12 +318,12 @@ static int read_move(struct pshm_conn *conn, struct pshm_read *r, int *status)
 static void read_free(struct pshm_conn *conn, struct pshm_read *r)
 {
 	if (r->slot)
-		conn->slots &= ~(1u << r->slot_idx);
+		conn->coop_slots &= ~(1u << r->slot_idx);
 	list_remove(&r->link);
 	pool_put(&conn->wire->reads, r);
 }
 
-/* Are there so many bytes, at addresses that can be? */
+/* Returns true if the source has @len bytes, at addresses that do not wrap. */
 static bool source_holds(const struct wire_source *from, size_t len)
 {
 	uintptr_t end;
@@ -371,16 +390,16 @@ int pshm_gets_move(struct pshm_conn *conn)
 			read_free(conn, r);
 		}
 		if (ret < 0)
-			continue; /* it waits alone */
+			continue; /* the others go on */
 		steps++;
-		/* those that are declined cost nothing */
+		/* a read that is declined has cost nothing */
 		if (status != -FI_EBUSY)
 			break;
 	}
 	return steps;
 }
 
-/* Waits until the peer holds no chunk of ours; there are gets. */
+/* Waits until the peer holds no chunk of our memory, for RELEASE_NS at most. */
 static void wait_released(struct pshm_conn *conn)
 {
 	enum pshm_side other = pshm_other(conn);
@@ -397,7 +416,7 @@ static void wait_released(struct pshm_conn *conn)
 		       !atomic_load_explicit(ended, memory_order_relaxed)) {
 			since = platform_now_ns() - begin;
 			if (!shut && since > GUARD_NS && w->write_guard) {
-				/* One that is stopped before it writes never will. */
+				/* a peer that was stopped before it wrote never will */
 				shut = !sys_write_guard_shut(w->write_guard);
 				if (shut)
 					w->write_guard = NULL;
@@ -413,7 +432,7 @@ void pshm_gets_drop(struct pshm_conn *conn, bool wait)
 {
 	struct list *node, *after;
 
-	/* In a copy of the process that reads, the slots are still the other one's. */
+	/* In a forked child the slots are the parent's. */
 	list_for_each(node, after, &conn->gets)
 		if (read_of(node)->slot && !conn->wire->forked)
 			withdraw(read_of(node), -FI_ECANCELED);

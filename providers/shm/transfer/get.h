@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* Reading the memory of a peer that has told us of it. On the thread that holds the domain. */
+/* Reading payload from the sender's memory. On the thread that holds the domain. */
 #ifndef WEFT_SHM_GET_H
 #define WEFT_SHM_GET_H
 
@@ -7,8 +7,8 @@
 
 /*
  * pshm_get - get of wire_ops
- * pshm_gets_move - one step of those of a connection; from poll(). Returns how many were made
- * pshm_gets_drop - forget them; @wait as pshm_transfers_drop()
+ * pshm_gets_move - carry out one step of a connection's gets; from poll(). Returns how many steps were made
+ * pshm_gets_drop - give all of them up; @wait as pshm_transfers_drop()
  */
 int pshm_get(struct wire_conn *conn, const struct wire_source *from, const struct iovec *iov,
 	     size_t iov_cnt, struct wire_op *op);

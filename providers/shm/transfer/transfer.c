@@ -2,7 +2,7 @@
 /*
  * Payload that does not fit in a packet: sendv copies it through the ring in fragments, so
  * that sender and receiver copy at the same time and small packets pass in between. And the part of poll()
- * that goes on with it, with what is read from peers (get.c), and with what they read (help.c).
+ * that goes on with it, with what is read from peers (get.c), and with what they read (coop_write.c).
  * Called by the engine, and by poll().
  */
 #include <rdma/fi_errno.h>
@@ -12,7 +12,7 @@
 #include "write_guard.h"
 #include "get.h"
 #include "grow.h"
-#include "help.h"
+#include "coop_write.h"
 #include "key_access.h"
 #include "lines.h"
 #include "stores.h"
@@ -41,7 +41,7 @@ void pshm_transfers_init(struct pshm_wire *wire)
 {
 	pool_init(&wire->transfers, sizeof(struct pshm_transfer), 0);
 	pshm_gets_init(wire);
-	pshm_helps_init(wire);
+	pshm_coop_writes_init(wire);
 }
 
 static struct pshm_transfer *transfer_of(struct list *node)
@@ -165,7 +165,7 @@ static int copy_move(struct pshm_conn *conn, int *copies)
 
 	if (*copies <= 0)
 		return 0;
-	steps = pshm_gets_move(conn) + pshm_helps_move(conn);
+	steps = pshm_gets_move(conn) + pshm_coop_writes_move(conn);
 	*copies -= steps;
 	return steps;
 }
@@ -220,9 +220,10 @@ int pshm_transfers_move(struct pshm_wire *wire)
 		struct pshm_conn *conn = container_of(node, struct pshm_conn, work);
 
 		finished += conn_move(conn, &copies);
-		if (!conn->ended && (!list_empty(&conn->sends) || !list_empty(&conn->gets) ||
-				     !list_empty(&conn->helps) || !list_empty(&conn->directs) ||
-				     conn->done || conn->growing == PSHM_OFFERED))
+		if (!conn->ended &&
+		    (!list_empty(&conn->sends) || !list_empty(&conn->gets) ||
+		     !list_empty(&conn->coop_writes) || !list_empty(&conn->directs) ||
+		     conn->done || conn->growing == PSHM_OFFERED))
 			pshm_mark_work(conn);
 	}
 	return finished;
@@ -232,7 +233,7 @@ void pshm_transfers_fini(struct pshm_wire *wire)
 {
 	pool_fini(&wire->transfers);
 	pool_fini(&wire->reads);
-	pool_fini(&wire->helps);
+	pool_fini(&wire->coop_writes);
 	sys_write_guard_close(wire->write_guard);
 }
 
@@ -240,7 +241,7 @@ void pshm_transfers_drop(struct pshm_conn *conn, bool wait)
 {
 	while (!list_empty(&conn->sends))
 		transfer_free(conn, transfer_of(conn->sends.next));
-	pshm_helps_drop(conn);
+	pshm_coop_writes_drop(conn);
 	pshm_gets_drop(conn, wait);
 	pshm_direct_drop(conn);
 	conn->done = NULL;

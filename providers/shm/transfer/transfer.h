@@ -15,7 +15,7 @@ int pshm_sendv(struct wire_conn *conn, const struct packet *hdr, const struct io
 /* pshm_sends_begun - are the headers of all that sendv was given in the ring? */
 bool pshm_sends_begun(const struct pshm_conn *conn);
 
-/* pshm_transfers_init, pshm_transfers_fini - what that, get.c and help.c keep of an endpoint */
+/* pshm_transfers_init, pshm_transfers_fini - what that, get.c and coop_write.c keep of an endpoint */
 void pshm_transfers_init(struct pshm_wire *wire);
 void pshm_transfers_fini(struct pshm_wire *wire);
 

@@ -148,7 +148,7 @@ static void begin(void)
 
 	await(2);
 	assert_int_equal(mock_get(us.conn, ID, (void *)board->from, &iov, 1, &op), 0);
-	mock_until(&us, NULL, at(&us)->slots);
+	mock_until(&us, NULL, at(&us)->coop_slots);
 }
 
 static void sender_that_comes_back_writes_chunks(void **state)
@@ -171,7 +171,7 @@ static void sender_that_may_not_write_leaves_it_to_the_receiver(void **state)
 	begin();
 	atomic_store(&board->go, 2);
 	/* it says so once it has tried, while we compute, and is not asked again */
-	mock_until(NULL, NULL, atomic_load(&at(&us)->pair->no_help[!at(&us)->side].value));
+	mock_until(NULL, NULL, atomic_load(&at(&us)->pair->no_coop_write[!at(&us)->side].value));
 	mock_until(&us, NULL, op.done);
 	assert_int_equal(op.status, 0);
 	assert_memory_equal(to, from, LEN);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * A model of how both ends of a transfer claim its chunks: providers/shm/memory/chunks.c and its callers,
- * get.c and help.c. `check` runs it, whole and with each ordering weakened.
+ * A model of how both ends of a transfer claim its chunks: providers/shm/memory/coop_copy.c and its callers,
+ * get.c and coop_write.c. `check` runs it, whole and with each ordering weakened.
  *
  * A receiver shares GENS transfers in one slot, one after the other, of two chunks and one by turns. It
  * claims and reads some, may withdraw the rest at any time, and waits until the sender holds no chunk; then the
@@ -31,18 +31,18 @@
 /* Memory. */
 byte word_gen, next = CLOSED;
 byte id, cnt; /* what the slot says */
-byte helped;
+byte written;
 byte told;	    /* generation, by the line */
 byte data[CHUNKS];  /* generation that was written there, 0: something else's */
 bit dead;	    /* the sender, as others see it */
 
 /* The receiver's stores that have not arrived, all of generation gen. */
 byte gen;
-bit p_closed, p_id, p_cnt, p_helped, p_open, p_told;
+bit p_closed, p_id, p_cnt, p_written, p_open, p_told;
 
 /* The sender's. */
 byte s_gen, s_ended;
-bit s_data[CHUNKS], s_helped;
+bit s_data[CHUNKS], s_written;
 
 bit over; /* the receiver is */
 
@@ -52,25 +52,25 @@ active proctype memory()
 end:
 	do
 	:: d_step { p_closed -> p_closed = 0; word_gen = gen - 1; next = CLOSED }
-#ifdef WEAK_R_pshm_joint_fields
+#ifdef WEAK_R_pshm_coop_copy_fields
 	:: d_step { p_id -> p_id = 0; id = gen }
 	:: d_step { p_cnt -> p_cnt = 0; cnt = CNT(gen) }
 #else
 	:: d_step { p_id && !p_closed -> p_id = 0; id = gen }
 	:: d_step { p_cnt && !p_closed -> p_cnt = 0; cnt = CNT(gen) }
 #endif
-	:: d_step { p_helped -> p_helped = 0; helped = 0 }
-#ifdef WEAK_R_pshm_joint_word
+	:: d_step { p_written -> p_written = 0; written = 0 }
+#ifdef WEAK_R_pshm_coop_copy_word
 	:: d_step { p_open && !p_closed -> p_open = 0; word_gen = gen; next = 0 }
 #else
 	:: d_step {
-			p_open && !p_closed && !p_id && !p_cnt && !p_helped -> p_open = 0;
+			p_open && !p_closed && !p_id && !p_cnt && !p_written -> p_open = 0;
 			word_gen = gen;
 			next = 0
 		}
 #endif
 	:: d_step {
-			p_told && !p_closed && !p_id && !p_cnt && !p_helped && !p_open ->
+			p_told && !p_closed && !p_id && !p_cnt && !p_written && !p_open ->
 			p_told = 0;
 			told = gen
 		}
@@ -84,12 +84,12 @@ end:
 			assert(s_gen == gen && data[1] == 0);
 			data[1] = s_gen
 		}
-#ifdef WEAK_R_pshm_joint_helped
-	:: d_step { s_helped -> s_helped = 0; helped = s_ended }
+#ifdef WEAK_R_pshm_coop_copy_written
+	:: d_step { s_written -> s_written = 0; written = s_ended }
 #else
 	:: d_step {
-			s_helped && !s_data[0] && !s_data[1] -> s_helped = 0;
-			helped = s_ended
+			s_written && !s_data[0] && !s_data[1] -> s_written = 0;
+			written = s_ended
 		}
 #endif
 	:: timeout -> assert(over); break
@@ -104,7 +104,7 @@ active proctype receiver()
 	do
 	:: gen == GENS -> break
 	:: else ->
-		/* pshm_joint_open(), the line */
+		/* pshm_coop_copy_open(), the line */
 		d_step {
 			!p_told -> gen++;
 #ifndef NO_CLOSE
@@ -112,7 +112,7 @@ active proctype receiver()
 #endif
 			p_id = 1;
 			p_cnt = 1;
-			p_helped = 1;
+			p_written = 1;
 			p_open = 1;
 			p_told = 1;
 			ours = 0;
@@ -122,7 +122,7 @@ active proctype receiver()
 		:: drained -> break
 		:: else ->
 			if
-			:: d_step { /* pshm_joint_claim() */
+			:: d_step { /* pshm_coop_copy_claim() */
 					!p_closed && !p_open ->
 					assert(word_gen == gen);
 					if
@@ -136,7 +136,7 @@ active proctype receiver()
 					fi;
 					chunk = 0
 				}
-			:: d_step { /* pshm_joint_close() */
+			:: d_step { /* pshm_coop_copy_close() */
 					!p_closed && !p_open ->
 					claimed = next;
 					next = CLOSED;
@@ -144,7 +144,7 @@ active proctype receiver()
 				}
 			fi
 		od;
-#ifdef WEAK_A_pshm_joint_helped
+#ifdef WEAK_A_pshm_coop_copy_written
 		/* what is read next, before the count */
 		if
 		:: d_step { seen[0] = data[0]; seen[1] = data[1] }
@@ -152,9 +152,9 @@ active proctype receiver()
 #endif
 		skip;
 #ifndef NO_WAIT
-		(!p_helped && helped >= claimed - ours) || dead;
+		(!p_written && written >= claimed - ours) || dead;
 #endif
-#ifndef WEAK_A_pshm_joint_helped
+#ifndef WEAK_A_pshm_coop_copy_written
 		d_step { seen[0] = data[0]; seen[1] = data[1] };
 #endif
 		d_step {
@@ -182,14 +182,14 @@ active proctype sender()
 	bit claimed;
 
 	do
-	:: d_step { told != s_gen && !s_helped -> s_gen = told; s_ended = 0 };
-		/* pshm_joint_read(), in any order */
+	:: d_step { told != s_gen && !s_written -> s_gen = told; s_ended = 0 };
+		/* pshm_coop_copy_read(), in any order */
 		if
 		:: my_id = id; my_cnt = cnt
 		:: my_cnt = cnt; my_id = id
 		fi;
 		do
-		:: d_step { /* pshm_joint_claim() */
+		:: d_step { /* pshm_coop_copy_claim() */
 				claimed = 0;
 				if
 #ifdef NO_GENERATION
@@ -209,11 +209,11 @@ active proctype sender()
 			:: else -> break
 			fi;
 			s_data[chunk] = 1;
-			d_step { !s_helped -> s_ended++; s_helped = 1 }
+			d_step { !s_written -> s_ended++; s_written = 1 }
 		:: break /* it computes, or the receiver ended it */
 		od
 	:: true -> /* it dies */
-		d_step { !s_data[0] && !s_data[1] && !s_helped -> dead = 1 };
+		d_step { !s_data[0] && !s_data[1] && !s_written -> dead = 1 };
 		break
 	od
 }

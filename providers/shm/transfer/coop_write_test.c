@@ -53,18 +53,18 @@ static struct pshm_conn *at(const struct mock *m)
 }
 
 /* b's slot, as a may write it */
-static struct pshm_joint *slot_at(uint32_t idx)
+static struct pshm_coop_copy *slot_at(uint32_t idx)
 {
-	return &at(&a)->pair->joint[at(&b)->side][idx];
+	return &at(&a)->pair->coop_copies[at(&b)->side][idx];
 }
 
 /* b asks, and reads alone until it shares the rest. */
 static void begin(const struct iovec *iov, size_t iov_cnt, struct mock_op *o)
 {
-	uint32_t before = at(&b)->slots;
+	uint32_t before = at(&b)->coop_slots;
 
 	assert_int_equal(mock_get(b.conn, ID, from, iov, iov_cnt, o), 0);
-	mock_until(&b, NULL, at(&b)->slots != before || o->done);
+	mock_until(&b, NULL, at(&b)->coop_slots != before || o->done);
 	assert_int_equal(o->done, 0);
 }
 
@@ -81,7 +81,7 @@ static void ended_well(void)
 	assert_int_equal(op.status, 0);
 	assert_memory_equal(to, from, LEN);
 	assert_int_equal(to[LEN], 0);
-	assert_int_equal(at(&b)->slots, 0);
+	assert_int_equal(at(&b)->coop_slots, 0);
 }
 
 static void peer_that_comes_by_writes_chunks(void **state)
@@ -98,7 +98,7 @@ static void peer_that_comes_by_writes_chunks(void **state)
 	ended_well();
 	assert_true(at(&a)->chunks_written >= 8);
 	/* and forgets it */
-	mock_until(&a, NULL, list_empty(&at(&a)->helps));
+	mock_until(&a, NULL, list_empty(&at(&a)->coop_writes));
 }
 
 /* What is there is there from the start, and nothing of the rest. */
@@ -185,7 +185,7 @@ static void peer_that_comes_too_late_writes_nothing_at_all(void **state)
 		mock_poll(&a, NULL);
 	assert_int_equal(*write_guard, 0);
 	assert_int_equal(at(&a)->chunks_written, 0);
-	assert_true(list_empty(&at(&a)->helps));
+	assert_true(list_empty(&at(&a)->coop_writes));
 }
 
 static void pieces_and_parts_of_a_send_are_shared(void **state)
@@ -208,12 +208,12 @@ static void pieces_and_parts_of_a_send_are_shared(void **state)
 
 static void short_payload_is_not_shared(void **state)
 {
-	struct iovec iov = { to, PSHM_JOINT_MIN };
+	struct iovec iov = { to, PSHM_COOP_COPY_MIN };
 
 	assert_int_equal(mock_get(b.conn, ID, from, &iov, 1, &op), 0);
 	mock_until(&b, NULL, op.done);
-	assert_int_equal(at(&b)->slot_gens[0], 0);
-	assert_memory_equal(to, from, PSHM_JOINT_MIN);
+	assert_int_equal(at(&b)->coop_gens[0], 0);
+	assert_memory_equal(to, from, PSHM_COOP_COPY_MIN);
 }
 
 static void peer_that_may_not_write_says_so_once(void **state)
@@ -232,7 +232,7 @@ static void peer_that_may_not_write_says_so_once(void **state)
 	assert_int_equal(mock_get(b.conn, ID, from, &(struct iovec){ to, LEN }, 1, &op), 0);
 	mock_until(&b, NULL, op.done);
 	ended_well();
-	assert_int_equal(at(&b)->slot_gens[0], 1);
+	assert_int_equal(at(&b)->coop_gens[0], 1);
 }
 
 static void right_to_write_may_be_lost(void **state)
@@ -253,7 +253,7 @@ static void chunk_that_failed_is_read(void **state)
 	for (int i = 0; i < 10; i++)
 		mock_poll(&a, NULL);
 	assert_int_equal(at(&a)->chunks_written, 2);
-	assert_true(list_empty(&at(&a)->helps));
+	assert_true(list_empty(&at(&a)->coop_writes));
 	mock_until(&b, NULL, op.done);
 	ended_well();
 	/* no reason not to try again */
@@ -277,7 +277,7 @@ static void bytes_that_were_not_offered_are_not_written(void **state)
 	a.offer[0].iov_len = LEN - 1;
 	begin_whole();
 	mock_until(&a, NULL, at(&a)->chunks_written == 19);
-	mock_until(&a, NULL, list_empty(&at(&a)->helps));
+	mock_until(&a, NULL, list_empty(&at(&a)->coop_writes));
 	mock_until(&b, NULL, op.done);
 	ended_well();
 }
@@ -287,12 +287,12 @@ static void failed_read_ends_once_the_peer_holds_nothing(void **state)
 	uint32_t chunk;
 
 	begin_whole();
-	assert_int_equal(pshm_joint_claim(slot_at(0), 1, 20, &chunk), PSHM_CLAIMED);
+	assert_int_equal(pshm_coop_copy_claim(slot_at(0), 1, 20, &chunk), PSHM_CLAIMED);
 	sys_fault_set(SYS_CALL_PROCESS_VM_READV, EIO, 0, 0);
 	for (int i = 0; i < 50; i++)
 		mock_poll(&b, NULL);
 	assert_int_equal(op.done, 0);
-	pshm_joint_ended(slot_at(0), 1, 0);
+	pshm_coop_copy_set_written(slot_at(0), 1, 0);
 	mock_until(&b, NULL, op.done);
 	assert_int_equal(op.status, -FI_EIO);
 }
@@ -305,7 +305,7 @@ static void held_chunk_delays_its_transfer_alone(void **state)
 	uint32_t chunk;
 
 	begin_whole();
-	assert_int_equal(pshm_joint_claim(slot_at(0), 1, 21, &chunk), PSHM_CLAIMED);
+	assert_int_equal(pshm_coop_copy_claim(slot_at(0), 1, 21, &chunk), PSHM_CLAIMED);
 	assert_int_equal(mock_get(b.conn, ID, from, &(struct iovec){ other, LEN }, 1, &op2), 0);
 	mock_until(&b, NULL, op2.done);
 	assert_int_equal(op2.status, 0);
@@ -316,7 +316,7 @@ static void held_chunk_delays_its_transfer_alone(void **state)
 		mock_poll(&b, NULL);
 	assert_int_equal(op.done, 0);
 	/* it goes on, and has not written */
-	pshm_joint_ended(slot_at(0), 1, chunk + 1);
+	pshm_coop_copy_set_written(slot_at(0), 1, chunk + 1);
 	mock_until(&b, NULL, op.done);
 	ended_well();
 	free(other);
@@ -359,7 +359,7 @@ static void others_end(void)
 /* Chunks of that transfer which b has claimed; of one that is over more than it has. */
 static uint32_t claimed_from(int i)
 {
-	struct pshm_joint *slot = &at(&others[i])->pair->joint[PSHM_ANSWERED][0];
+	struct pshm_coop_copy *slot = &at(&others[i])->pair->coop_copies[PSHM_ANSWERED][0];
 
 	return slot->len ? (uint32_t)atomic_load(&slot->word) : 0;
 }
@@ -372,7 +372,7 @@ static void poll_copies_few_chunks(void **state)
 	read_from_others();
 	b.wire->ops->poll(b.wire);
 	for (int i = 0; i < OTHERS; i++)
-		begun += at(&others[i])->pair->joint[PSHM_ANSWERED][0].len != 0;
+		begun += at(&others[i])->pair->coop_copies[PSHM_ANSWERED][0].len != 0;
 	assert_in_range(begun, 1, 2);
 	others_end();
 }
@@ -396,51 +396,51 @@ static void transfers_of_all_peers_go_on(void **state)
 static void all_slots_may_be_held(void **state)
 {
 	struct iovec iov = { to, LEN };
-	struct mock_op ops[PSHM_JOINT_CNT + 1];
+	struct mock_op ops[PSHM_COOP_COPIES + 1];
 	uint32_t chunk;
 
-	for (uint32_t i = 0; i < PSHM_JOINT_CNT; i++) {
+	for (uint32_t i = 0; i < PSHM_COOP_COPIES; i++) {
 		mock_op_init(&ops[i]);
 		assert_int_equal(mock_get(b.conn, ID, from, &iov, 1, &ops[i]), 0);
-		mock_until(&b, NULL, at(&b)->slots & 1u << i);
-		assert_int_equal(pshm_joint_claim(slot_at(i), 1, 20, &chunk), PSHM_CLAIMED);
+		mock_until(&b, NULL, at(&b)->coop_slots & 1u << i);
+		assert_int_equal(pshm_coop_copy_claim(slot_at(i), 1, 20, &chunk), PSHM_CLAIMED);
 	}
 	/* one more is read alone */
-	assert_int_equal(mock_get(b.conn, ID, from, &iov, 1, &ops[PSHM_JOINT_CNT]), 0);
-	mock_until(&b, NULL, ops[PSHM_JOINT_CNT].done);
-	for (uint32_t i = 0; i < PSHM_JOINT_CNT; i++) {
+	assert_int_equal(mock_get(b.conn, ID, from, &iov, 1, &ops[PSHM_COOP_COPIES]), 0);
+	mock_until(&b, NULL, ops[PSHM_COOP_COPIES].done);
+	for (uint32_t i = 0; i < PSHM_COOP_COPIES; i++) {
 		assert_int_equal(ops[i].done, 0);
-		pshm_joint_ended(slot_at(i), 1, chunk + 1);
+		pshm_coop_copy_set_written(slot_at(i), 1, chunk + 1);
 		mock_until(&b, NULL, ops[i].done);
 		assert_int_equal(ops[i].status, 0);
 	}
-	op = ops[PSHM_JOINT_CNT];
+	op = ops[PSHM_COOP_COPIES];
 	ended_well();
 }
 
 static void *release_later(void *arg)
 {
-	struct pshm_joint *slot = arg;
+	struct pshm_coop_copy *slot = arg;
 
 	/* until b has withdrawn it */
 	while ((uint32_t)atomic_load(&slot->word) != UINT32_MAX)
 		platform_yield();
 	memset(to, 0xaa, PSHM_CHUNK_LEN);
-	pshm_joint_ended(slot, 1, 0);
+	pshm_coop_copy_set_written(slot, 1, 0);
 	return NULL;
 }
 
 /* The peer holds a chunk until b withdraws it. Returns the thread that is the peer */
 static pthread_t hold_until_withdrawn(void)
 {
-	struct pshm_joint *slot;
+	struct pshm_coop_copy *slot;
 	pthread_t thread;
 	uint32_t chunk;
 
 	begin_whole();
-	assert_int_equal(pshm_joint_claim(slot_at(0), 1, 20, &chunk), PSHM_CLAIMED);
+	assert_int_equal(pshm_coop_copy_claim(slot_at(0), 1, 20, &chunk), PSHM_CLAIMED);
 	/* where b has it: ThreadSanitizer knows nothing of memory that is mapped twice */
-	slot = &at(&b)->pair->joint[at(&b)->side][0];
+	slot = &at(&b)->pair->coop_copies[at(&b)->side][0];
 	assert_int_equal(pthread_create(&thread, NULL, release_later, slot), 0);
 	return thread;
 }
@@ -465,7 +465,7 @@ static void peer_that_lies_is_not_waited_for(void **state)
 	uint32_t chunk;
 
 	begin_whole();
-	assert_int_equal(pshm_joint_claim(slot_at(0), 1, 20, &chunk), PSHM_CLAIMED);
+	assert_int_equal(pshm_coop_copy_claim(slot_at(0), 1, 20, &chunk), PSHM_CLAIMED);
 	b.packet_err = -FI_EINVAL;
 	assert_true(mock_put(a.conn, 0, 8));
 	begun = mock_worked_ns();
@@ -499,7 +499,7 @@ static void peer_that_does_not_let_go_is_shut_out(void **state)
 	write_guard = ((struct pshm_wire *)b.wire)->write_guard;
 	assert_int_equal(
 		sys_process_vm_write_guarded(getpid(), write_guard, &local, 1, &remote, 1), 10);
-	assert_int_equal(pshm_joint_claim(slot_at(0), 1, 20, &chunk), PSHM_CLAIMED);
+	assert_int_equal(pshm_coop_copy_claim(slot_at(0), 1, 20, &chunk), PSHM_CLAIMED);
 	begun = mock_worked_ns();
 	b.wire->ops->disconnect(b.conn);
 	b.conn = NULL;
@@ -512,21 +512,21 @@ static void peer_that_does_not_let_go_is_shut_out(void **state)
 
 static void line_that_no_peer_sends_ends_the_connection(void **state)
 {
-	struct pshm_join join = { .slot = PSHM_JOINT_CNT };
+	struct pshm_coop_invite invite = { .slot = PSHM_COOP_COPIES };
 	struct ring_line *line = ring_claim(&at(&b)->tx);
 
 	assert_non_null(line);
 	if (!line)
 		return;
 	memset(line->header, 0, sizeof(line->header));
-	memcpy(line->header, &join, sizeof(join));
-	ring_publish(&at(&b)->tx, line, PSHM_JOIN);
+	memcpy(line->header, &invite, sizeof(invite));
+	ring_publish(&at(&b)->tx, line, PSHM_COOP_COPY);
 	mock_until(&a, NULL, a.downs);
 	assert_int_equal(a.down_err, -FI_EPROTO);
 }
 
 /* What a hostile sender or receiver may write there, with some values that nearly fit. */
-static void slot_scribble(struct pshm_joint *s, uint64_t *seed)
+static void slot_scribble(struct pshm_coop_copy *s, uint64_t *seed)
 {
 	uint64_t *words = (uint64_t *)s;
 	uint32_t which = mock_random(seed) % (sizeof(*s) / 8);
@@ -543,7 +543,7 @@ static void slot_scribble(struct pshm_joint *s, uint64_t *seed)
 		atomic_store(&s->word, (atomic_load(&s->word) >> 32 << 32) + value % 40);
 		break;
 	case 3:
-		atomic_store(&s->helped, (value % 30) << 32 | value % 25);
+		atomic_store(&s->written, (value % 30) << 32 | value % 25);
 		break;
 	}
 }
@@ -557,11 +557,11 @@ static void scribbled_slots_do_no_harm(void **state)
 	for (int round = 0; round < 2000 && a.conn && b.conn; round++) {
 		struct iovec iov = { to, LEN };
 
-		if (!at(&b)->slots && !list_empty(&at(&b)->gets))
+		if (!at(&b)->coop_slots && !list_empty(&at(&b)->gets))
 			mock_poll(&b, NULL);
 		if (list_empty(&at(&b)->gets)) {
 			assert_int_equal(mock_get(b.conn, ID, from, &iov, 1, &op), 0);
-			mock_until(&b, NULL, at(&b)->slots || op.done);
+			mock_until(&b, NULL, at(&b)->coop_slots || op.done);
 		}
 		for (uint32_t i = mock_random(&seed) % 4; i; i--)
 			slot_scribble(slot_at(mock_random(&seed) % 2), &seed);
@@ -571,15 +571,15 @@ static void scribbled_slots_do_no_harm(void **state)
 			assert_int_equal(to[LEN], 0);
 		/* an honest peer would end what it holds: one that lies may hold it for good */
 		if (round % 50 == 49 && !op.done)
-			for (uint32_t i = 0; i < PSHM_JOINT_CNT; i++)
-				atomic_store(&slot_at(i)->helped, UINT32_MAX);
+			for (uint32_t i = 0; i < PSHM_COOP_COPIES; i++)
+				atomic_store(&slot_at(i)->written, UINT32_MAX);
 		assert_true(mock_put(a.conn, b.next_tag, 8));
 		mock_until(&b, NULL, b.packets % 256 == (uint32_t)(round + 1) % 256);
 	}
 	assert_int_equal(a.downs + b.downs, 0);
 	assert_false(b.garbled);
-	for (uint32_t i = 0; i < PSHM_JOINT_CNT; i++)
-		atomic_store(&slot_at(i)->helped, UINT32_MAX);
+	for (uint32_t i = 0; i < PSHM_COOP_COPIES; i++)
+		atomic_store(&slot_at(i)->written, UINT32_MAX);
 }
 
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)

@@ -11,10 +11,10 @@
 #include <cmocka.h>
 #include <pthread.h>
 #include <unistd.h>
-#include "chunks.h"
+#include "coop_copy.h"
 #include "mock_random.h"
 
-static struct pshm_joint slot;
+static struct pshm_coop_copy slot;
 
 static int prepare(void **state)
 {
@@ -22,9 +22,9 @@ static int prepare(void **state)
 	return 0;
 }
 
-static struct pshm_task task_of(uint32_t cnt)
+static struct pshm_coop_task task_of(uint32_t cnt)
 {
-	struct pshm_task task = {
+	struct pshm_coop_task task = {
 		.id = 77,
 		.skip = 1000,
 		.len = (uint64_t)cnt * PSHM_CHUNK_MIN - 1,
@@ -41,11 +41,11 @@ static struct pshm_task task_of(uint32_t cnt)
 
 static void slot_says_what_was_put_there(void **state)
 {
-	struct pshm_task task = task_of(3), got = { .id = 0 };
+	struct pshm_coop_task task = task_of(3), got = { .id = 0 };
 	size_t len;
 
-	pshm_joint_open(&slot, 1, &task);
-	assert_true(pshm_joint_read(&slot, &got));
+	pshm_coop_copy_open(&slot, 1, &task);
+	assert_true(pshm_coop_copy_read(&slot, &got));
 	assert_int_equal(got.id, task.id);
 	assert_int_equal(got.skip, task.skip);
 	assert_int_equal(got.len, task.len);
@@ -54,22 +54,22 @@ static void slot_says_what_was_put_there(void **state)
 	assert_int_equal(got.chunk_cnt, 3);
 	assert_int_equal(got.iov_cnt, 2);
 	assert_memory_equal(got.iov, task.iov, sizeof(got.iov));
-	assert_int_equal(pshm_task_chunk(&got, 1, &len), PSHM_CHUNK_MIN);
+	assert_int_equal(pshm_coop_task_chunk(&got, 1, &len), PSHM_CHUNK_MIN);
 	assert_int_equal(len, PSHM_CHUNK_MIN);
-	assert_int_equal(pshm_task_chunk(&got, 2, &len), 2 * PSHM_CHUNK_MIN);
+	assert_int_equal(pshm_coop_task_chunk(&got, 2, &len), 2 * PSHM_CHUNK_MIN);
 	assert_int_equal(len, PSHM_CHUNK_MIN - 1);
 }
 
 static void slot_that_cannot_be_is_refused(void **state)
 {
-	struct pshm_task task = task_of(3), got;
+	struct pshm_coop_task task = task_of(3), got;
 
-	assert_false(pshm_joint_read(&slot, &got));
-#define REFUSED(field, value)                               \
-	do {                                                \
-		pshm_joint_open(&slot, 1, &task);           \
-		atomic_store(&slot.field, value);           \
-		assert_false(pshm_joint_read(&slot, &got)); \
+	assert_false(pshm_coop_copy_read(&slot, &got));
+#define REFUSED(field, value)                                   \
+	do {                                                    \
+		pshm_coop_copy_open(&slot, 1, &task);           \
+		atomic_store(&slot.field, value);               \
+		assert_false(pshm_coop_copy_read(&slot, &got)); \
 	} while (0)
 	REFUSED(len, 0);
 	REFUSED(len, task.len + 1);
@@ -86,62 +86,62 @@ static void slot_that_cannot_be_is_refused(void **state)
 
 static void each_chunk_is_claimed_once(void **state)
 {
-	struct pshm_task task = task_of(3);
+	struct pshm_coop_task task = task_of(3);
 	uint32_t chunk;
 
-	pshm_joint_open(&slot, 5, &task);
+	pshm_coop_copy_open(&slot, 5, &task);
 	for (uint32_t i = 0; i < 3; i++) {
-		assert_int_equal(pshm_joint_claim(&slot, 5, 3, &chunk), PSHM_CLAIMED);
+		assert_int_equal(pshm_coop_copy_claim(&slot, 5, 3, &chunk), PSHM_CLAIMED);
 		assert_int_equal(chunk, i);
 	}
-	assert_int_equal(pshm_joint_claim(&slot, 5, 3, &chunk), PSHM_NONE_LEFT);
-	assert_int_equal(pshm_joint_close(&slot, 5, 3), 3);
-	assert_int_equal(pshm_joint_claim(&slot, 5, 3, &chunk), PSHM_NOT_OURS);
+	assert_int_equal(pshm_coop_copy_claim(&slot, 5, 3, &chunk), PSHM_NONE_LEFT);
+	assert_int_equal(pshm_coop_copy_close(&slot, 5, 3), 3);
+	assert_int_equal(pshm_coop_copy_claim(&slot, 5, 3, &chunk), PSHM_NOT_OURS);
 }
 
 static void nothing_is_claimed_of_another_generation(void **state)
 {
-	struct pshm_task task = task_of(3);
+	struct pshm_coop_task task = task_of(3);
 	uint32_t chunk;
 
-	pshm_joint_open(&slot, 5, &task);
-	assert_int_equal(pshm_joint_claim(&slot, 4, 3, &chunk), PSHM_NOT_OURS);
-	assert_int_equal(pshm_joint_claim(&slot, 6, 3, &chunk), PSHM_NOT_OURS);
-	assert_int_equal(pshm_joint_claim(&slot, 5, 3, &chunk), PSHM_CLAIMED);
-	assert_int_equal(pshm_joint_close(&slot, 5, 3), 1);
-	assert_int_equal(pshm_joint_claim(&slot, 5, 3, &chunk), PSHM_NOT_OURS);
+	pshm_coop_copy_open(&slot, 5, &task);
+	assert_int_equal(pshm_coop_copy_claim(&slot, 4, 3, &chunk), PSHM_NOT_OURS);
+	assert_int_equal(pshm_coop_copy_claim(&slot, 6, 3, &chunk), PSHM_NOT_OURS);
+	assert_int_equal(pshm_coop_copy_claim(&slot, 5, 3, &chunk), PSHM_CLAIMED);
+	assert_int_equal(pshm_coop_copy_close(&slot, 5, 3), 1);
+	assert_int_equal(pshm_coop_copy_claim(&slot, 5, 3, &chunk), PSHM_NOT_OURS);
 	/* it comes around */
-	pshm_joint_open(&slot, UINT32_MAX, &task);
-	assert_int_equal(pshm_joint_claim(&slot, UINT32_MAX, 3, &chunk), PSHM_CLAIMED);
-	pshm_joint_open(&slot, 0, &task);
-	assert_int_equal(pshm_joint_claim(&slot, 0, 3, &chunk), PSHM_CLAIMED);
+	pshm_coop_copy_open(&slot, UINT32_MAX, &task);
+	assert_int_equal(pshm_coop_copy_claim(&slot, UINT32_MAX, 3, &chunk), PSHM_CLAIMED);
+	pshm_coop_copy_open(&slot, 0, &task);
+	assert_int_equal(pshm_coop_copy_claim(&slot, 0, 3, &chunk), PSHM_CLAIMED);
 	assert_int_equal(chunk, 0);
 }
 
 static void word_that_was_scribbled_over_counts_as_all_chunks(void **state)
 {
-	struct pshm_task task = task_of(3);
+	struct pshm_coop_task task = task_of(3);
 
-	pshm_joint_open(&slot, 5, &task);
+	pshm_coop_copy_open(&slot, 5, &task);
 	atomic_store(&slot.word, (uint64_t)5 << 32 | 4);
-	assert_int_equal(pshm_joint_close(&slot, 5, 3), 3);
+	assert_int_equal(pshm_coop_copy_close(&slot, 5, 3), 3);
 	atomic_store(&slot.word, (uint64_t)6 << 32 | 1);
-	assert_int_equal(pshm_joint_close(&slot, 5, 3), 3);
+	assert_int_equal(pshm_coop_copy_close(&slot, 5, 3), 3);
 }
 
 static void what_the_sender_ended_is_heard(void **state)
 {
-	struct pshm_task task = task_of(3);
+	struct pshm_coop_task task = task_of(3);
 	uint32_t failed;
 
-	pshm_joint_open(&slot, 1, &task);
-	assert_int_equal(pshm_joint_helped(&slot, &failed), 0);
-	pshm_joint_ended(&slot, 1, 0);
-	pshm_joint_ended(&slot, 2, 3);
-	assert_int_equal(pshm_joint_helped(&slot, &failed), 2);
+	pshm_coop_copy_open(&slot, 1, &task);
+	assert_int_equal(pshm_coop_copy_written(&slot, &failed), 0);
+	pshm_coop_copy_set_written(&slot, 1, 0);
+	pshm_coop_copy_set_written(&slot, 2, 3);
+	assert_int_equal(pshm_coop_copy_written(&slot, &failed), 2);
 	assert_int_equal(failed, 3);
-	pshm_joint_open(&slot, 2, &task);
-	assert_int_equal(pshm_joint_helped(&slot, &failed), 0);
+	pshm_coop_copy_open(&slot, 2, &task);
+	assert_int_equal(pshm_coop_copy_written(&slot, &failed), 0);
 	assert_int_equal(failed, 0);
 }
 
@@ -165,7 +165,7 @@ static void *sender(void *arg)
 	while (!atomic_load_explicit(&over, memory_order_acquire)) {
 		uint32_t gen = atomic_load_explicit(&told, memory_order_acquire), chunk;
 		uint32_t ended = 0, most = mock_random(&seed) % (2 * CHUNKS);
-		struct pshm_task task;
+		struct pshm_coop_task task;
 
 		if (gen == before) {
 			sched_yield();
@@ -173,16 +173,16 @@ static void *sender(void *arg)
 		}
 		before = gen;
 		/* it may be over by now, and be another one while we read */
-		if (!pshm_joint_read(&slot, &task))
+		if (!pshm_coop_copy_read(&slot, &task))
 			continue;
-		while (most-- &&
-		       pshm_joint_claim(&slot, gen, task.chunk_cnt, &chunk) == PSHM_CLAIMED) {
+		while (most-- && pshm_coop_copy_claim(&slot, gen, task.chunk_cnt, &chunk) ==
+					 PSHM_CLAIMED) {
 			/* a claim proves that what was read is of this generation */
 			assert_int_equal(task.id, gen);
 			assert_int_equal(memory[chunk], 0);
 			memory[chunk] = gen;
 			written++;
-			pshm_joint_ended(&slot, ++ended, 0);
+			pshm_coop_copy_set_written(&slot, ++ended, 0);
 		}
 	}
 	return NULL;
@@ -194,7 +194,7 @@ static uint32_t receive(uint32_t gen, uint32_t cnt, uint32_t most, uint32_t *cla
 	uint32_t ours = 0, chunk;
 
 	while (most--) {
-		enum pshm_claim claim = pshm_joint_claim(&slot, gen, cnt, &chunk);
+		enum pshm_claim claim = pshm_coop_copy_claim(&slot, gen, cnt, &chunk);
 
 		assert_int_not_equal(claim, PSHM_NOT_OURS);
 		if (claim != PSHM_CLAIMED) {
@@ -207,7 +207,7 @@ static uint32_t receive(uint32_t gen, uint32_t cnt, uint32_t most, uint32_t *cla
 		if (most % 4 == 0)
 			sched_yield();
 	}
-	*claimed = pshm_joint_close(&slot, gen, cnt);
+	*claimed = pshm_coop_copy_close(&slot, gen, cnt);
 	return ours;
 }
 
@@ -223,15 +223,15 @@ static void memory_is_the_receivers_again_once_no_chunk_is_held(void **state)
 	for (uint32_t gen = 1; gen <= ROUNDS; gen++) {
 		uint32_t cnt = 1 + mock_random(&seed) % CHUNKS, claimed, ours, failed;
 		uint32_t most = mock_random(&seed) % 3 ? UINT32_MAX : mock_random(&seed) % cnt;
-		struct pshm_task task = task_of(cnt);
+		struct pshm_coop_task task = task_of(cnt);
 
 		task.id = gen;
-		pshm_joint_open(&slot, gen, &task);
+		pshm_coop_copy_open(&slot, gen, &task);
 		atomic_store_explicit(&told, gen, memory_order_release);
 		if (mock_random(&seed) % 2)
 			sched_yield();
 		ours = receive(gen, cnt, most, &claimed);
-		while (pshm_joint_helped(&slot, &failed) < claimed - ours)
+		while (pshm_coop_copy_written(&slot, &failed) < claimed - ours)
 			sched_yield();
 		/* now it is ours: read it, and use it for something else */
 		for (uint32_t i = 0; i < cnt; i++)

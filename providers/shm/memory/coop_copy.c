@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * The slots of transfers that both ends copy. Called by who reads (get.c) and who helps (help.c), on the
+ * The slots of cooperative copies. Called by the receiver (get.c) and by the sender (coop_write.c), on the
  * threads that hold the domains of the two.
  */
 #include "copy.h"
-#include "chunks.h"
+#include "coop_copy.h"
 
-#define CLOSED UINT32_MAX /* as the next chunk: none */
+/* As the next chunk in the word: none can be claimed. */
+#define CLOSED UINT32_MAX
 
 static uint64_t word_of(uint32_t gen, uint32_t next)
 {
@@ -14,22 +15,23 @@ static uint64_t word_of(uint32_t gen, uint32_t next)
 }
 
 /*
- * The slot's fields are written with release and read with acquire: who sees a later one sees that the
- * word was closed before.
+ * The slot's fields are stored with release and loaded with acquire: a side that sees a new one also sees
+ * that the word was closed before.
  */
 static void put(_Atomic uint64_t *field, uint64_t value)
 {
-	/* R:pshm_joint.fields  the word closed before; pairs A:pshm_joint.fields */
+	/* R:pshm_coop_copy.fields  the word closed before; pairs A:pshm_coop_copy.fields */
 	atomic_store_explicit(field, value, memory_order_release);
 }
 
 static uint64_t take(const _Atomic uint64_t *field)
 {
-	/* A:pshm_joint.fields  them before the claim; pairs R:pshm_joint.fields */
+	/* A:pshm_coop_copy.fields  them before the claim; pairs R:pshm_coop_copy.fields */
 	return atomic_load_explicit(field, memory_order_acquire);
 }
 
-void pshm_joint_open(struct pshm_joint *s, uint32_t gen, const struct pshm_task *task)
+void pshm_coop_copy_open(struct pshm_coop_copy *s, uint32_t gen,
+			 const struct pshm_coop_task *task)
 {
 	assert(task->chunk_cnt < CLOSED && task->iov_cnt <= WIRE_IOV_MAX);
 	atomic_store_explicit(&s->word, word_of(gen - 1, CLOSED), memory_order_relaxed);
@@ -43,13 +45,13 @@ void pshm_joint_open(struct pshm_joint *s, uint32_t gen, const struct pshm_task 
 		put(&s->pieces[i].addr, (uintptr_t)task->iov[i].iov_base);
 		put(&s->pieces[i].len, task->iov[i].iov_len);
 	}
-	/* Nobody holds a chunk, so nobody counts one. */
-	atomic_store_explicit(&s->helped, 0, memory_order_relaxed);
-	/* R:pshm_joint.word  the slot before it is open; pairs A:pshm_joint.word */
+	/* The sender holds no chunk, so it counts none. */
+	atomic_store_explicit(&s->written, 0, memory_order_relaxed);
+	/* R:pshm_coop_copy.word  the slot before it is open; pairs A:pshm_coop_copy.word */
 	atomic_store_explicit(&s->word, word_of(gen, 0), memory_order_release);
 }
 
-bool pshm_joint_read(const struct pshm_joint *s, struct pshm_task *task)
+bool pshm_coop_copy_read(const struct pshm_coop_copy *s, struct pshm_coop_task *task)
 {
 	uint64_t end, cnt;
 	size_t len;
@@ -77,8 +79,8 @@ bool pshm_joint_read(const struct pshm_joint *s, struct pshm_task *task)
 	return true;
 }
 
-enum pshm_claim pshm_joint_claim(struct pshm_joint *s, uint32_t gen, uint32_t chunk_cnt,
-				 uint32_t *chunk)
+enum pshm_claim pshm_coop_copy_claim(struct pshm_coop_copy *s, uint32_t gen, uint32_t chunk_cnt,
+				     uint32_t *chunk)
 {
 	uint64_t word = atomic_load_explicit(&s->word, memory_order_relaxed);
 
@@ -87,16 +89,16 @@ enum pshm_claim pshm_joint_claim(struct pshm_joint *s, uint32_t gen, uint32_t ch
 			return PSHM_NOT_OURS;
 		if ((uint32_t)word >= chunk_cnt)
 			return PSHM_NONE_LEFT;
-		/* A:pshm_joint.word  open before its memory is written; pairs R:pshm_joint.word */
+		/* A:pshm_coop_copy.word  open before its memory is written; pairs R:pshm_coop_copy.word */
 	} while (!atomic_compare_exchange_weak_explicit(
 		&s->word, &word, word + 1, memory_order_acquire, memory_order_relaxed));
 	*chunk = (uint32_t)word;
 	return PSHM_CLAIMED;
 }
 
-uint32_t pshm_joint_close(struct pshm_joint *s, uint32_t gen, uint32_t chunk_cnt)
+uint32_t pshm_coop_copy_close(struct pshm_coop_copy *s, uint32_t gen, uint32_t chunk_cnt)
 {
-	/* The claims before it are all there are: one word, one order. */
+	/* The claims before this exchange are all there are: modifications of one word have one order. */
 	uint64_t word = atomic_exchange_explicit(&s->word, word_of(gen, CLOSED),
 						 memory_order_relaxed);
 	uint32_t next = (uint32_t)word;
@@ -104,17 +106,17 @@ uint32_t pshm_joint_close(struct pshm_joint *s, uint32_t gen, uint32_t chunk_cnt
 	return word >> 32 == gen && next < chunk_cnt ? next : chunk_cnt;
 }
 
-void pshm_joint_ended(struct pshm_joint *s, uint32_t cnt, uint32_t failed)
+void pshm_coop_copy_set_written(struct pshm_coop_copy *s, uint32_t cnt, uint32_t failed)
 {
-	/* R:pshm_joint.helped  what was written before; pairs A:pshm_joint.helped */
-	atomic_store_explicit(&s->helped, (uint64_t)failed << 32 | cnt, memory_order_release);
+	/* R:pshm_coop_copy.written  what was written before; pairs A:pshm_coop_copy.written */
+	atomic_store_explicit(&s->written, (uint64_t)failed << 32 | cnt, memory_order_release);
 }
 
-uint32_t pshm_joint_helped(const struct pshm_joint *s, uint32_t *failed)
+uint32_t pshm_coop_copy_written(const struct pshm_coop_copy *s, uint32_t *failed)
 {
-	/* A:pshm_joint.helped  before the bytes are anyone's; pairs R:pshm_joint.helped */
-	uint64_t helped = atomic_load_explicit(&s->helped, memory_order_acquire);
+	/* A:pshm_coop_copy.written  before the bytes are anyone's; pairs R:pshm_coop_copy.written */
+	uint64_t written = atomic_load_explicit(&s->written, memory_order_acquire);
 
-	*failed = (uint32_t)(helped >> 32);
-	return (uint32_t)helped;
+	*failed = (uint32_t)(written >> 32);
+	return (uint32_t)written;
 }
