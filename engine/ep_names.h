@@ -43,9 +43,12 @@ size_t engine_name_give(const struct engine_family *family, const struct weft_ad
 /* The addresses of one fi_av_insert, one after the other. */
 struct engine_names {
 	const struct engine_family *family;
-	const char *at; /* the one that is looked at; NULL: nobody knows where it is */
-	size_t len;	/* engine_name_len() */
-	size_t cell_len; /* once it is known that there are cells; 0: packed, as far as we know */
+	/* the one that is looked at; NULL: nobody knows where it is */
+	const char *at;
+	/* engine_name_len() */
+	size_t len;
+	/* once it is known that there are cells; 0: packed, as far as we know */
+	size_t cell_len;
 };
 
 /* engine_names_begin - look at the first of some, of which there is at least one */

@@ -21,11 +21,15 @@
 struct engine_av_set {
 	struct fid_av_set fid;
 	struct engine_av *av;
-	struct list link; /* av->sets */
-	fi_addr_t *addrs; /* members in order, each once */
+	/* av->sets */
+	struct list link;
+	/* members in order, each once */
+	fi_addr_t *addrs;
 	size_t cnt, cap;
-	uint64_t collectives; /* of ENGINE_SET_COLLECTIVES */
-	fi_addr_t addr;	      /* its own, of fi_av_set_addr */
+	/* of ENGINE_SET_COLLECTIVES */
+	uint64_t collectives;
+	/* its own, of fi_av_set_addr */
+	fi_addr_t addr;
 };
 
 /*
@@ -43,8 +47,7 @@ int engine_av_set_open(struct fid_av *av, struct fi_av_set_attr *attr, struct fi
 struct engine_av_set *engine_av_set_at(const struct engine_av *av, fi_addr_t addr);
 
 /* engine_av_set_of - the set behind a fid; NULL unless it is one of @av */
-struct engine_av_set *engine_av_set_of(const struct engine_av *av,
-				       const struct fid_av_set *fid);
+struct engine_av_set *engine_av_set_of(const struct engine_av *av, const struct fid_av_set *fid);
 
 /* engine_av_set_rank - place of an address among the members, or SIZE_MAX */
 size_t engine_av_set_rank(const struct engine_av_set *set, fi_addr_t addr);

@@ -89,43 +89,62 @@ struct coll_op;
 /* All that an endpoint has of collectives; made when it or a peer first uses one. */
 struct engine_coll {
 	struct engine_ep *ep;
-	struct engine_ctx ctx; /* the messages are posted on: of no program */
+	/* the messages are posted on: of no program */
+	struct engine_ctx ctx;
 	struct engine_tx_ctx tx;
 	struct engine_rx_ctx rx;
 	struct list groups;
-	struct list ready;	 /* struct coll_op that may go on */
-	struct engine_task task; /* due while there are such, or notices to send */
+	/* struct coll_op that may go on */
+	struct list ready;
+	/* due while there are such, or notices to send */
+	struct engine_task task;
 	uint32_t next_id;
-	uint32_t notice_cnt; /* of all groups */
+	/* of all groups */
+	uint32_t notice_cnt;
 };
 
 /* What a group still has to tell its members of. */
 struct coll_notice {
-	struct list link; /* group->notices */
+	/* group->notices */
+	struct list link;
 	enum coll_kind kind;
 	uint16_t seq;
 	uint64_t data;
-	uint32_t next; /* rank that is told next */
+	/* rank that is told next */
+	uint32_t next;
 };
 
 struct engine_group {
 	struct fid_mc mc;
 	struct engine_coll *coll;
-	struct list link;     /* coll->groups */
-	struct list ops;      /* struct coll_op, in order of call */
-	struct list notices;  /* struct coll_notice */
-	uint64_t collectives; /* ENGINE_SET_COLLECTIVES that it is for */
-	uint32_t id;	      /* ours, in tags that come to us */
+	/* coll->groups */
+	struct list link;
+	/* struct coll_op, in order of call */
+	struct list ops;
+	/* struct coll_notice */
+	struct list notices;
+	/* ENGINE_SET_COLLECTIVES that it is for */
+	uint64_t collectives;
+	/* ours, in tags that come to us */
+	uint32_t id;
 	uint32_t rank, cnt;
-	uint16_t seq;	     /* of the next collective */
-	uint16_t broken_seq; /* with broken: the first that fails */
-	int broken;	     /* 0 or -FI_E* */
-	bool named;	     /* ids are there */
+	/* of the next collective */
+	uint16_t seq;
+	/* with broken: the first that fails */
+	uint16_t broken_seq;
+	/* 0 or -FI_E* */
+	int broken;
+	/* ids are there */
+	bool named;
 	bool joined;
-	bool closed;	  /* freed with the last of ops */
-	uint8_t *lost;	  /* by rank; in the memory of addrs */
-	uint32_t *ids;	  /* by rank: the members' ids of the group; likewise */
-	fi_addr_t *addrs; /* by rank */
+	/* freed with the last of ops */
+	bool closed;
+	/* by rank; in the memory of addrs */
+	uint8_t *lost;
+	/* by rank: the members' ids of the group; likewise */
+	uint32_t *ids;
+	/* by rank */
+	fi_addr_t *addrs;
 };
 
 /* One message of a round; the context of its send or receive. */
@@ -140,44 +159,59 @@ struct coll_step {
 
 /* A collective under way. */
 struct coll_op {
-	struct list link;  /* group->ops */
-	struct list ready; /* coll->ready */
+	/* group->ops */
+	struct list link;
+	/* coll->ready */
+	struct list ready;
 	struct engine_group *group;
 	enum fi_collective_op kind;
 	uint16_t seq;
 	bool join;
-	struct engine_tx_ctx *tx; /* whose counter and queue tell of its end; NULL: none, */
-	struct engine_rx_ctx
-		*rx;  /* and whose queue does where that has none; NULL: nobody is told */
-	bool running; /* its rounds are being run: its messages' ends just count */
-	bool stopped; /* after an error: nothing more is begun */
-	int error;    /* the first */
+	/* whose counter and queue tell of its end; NULL: none, */
+	struct engine_tx_ctx *tx;
+	/* and whose queue does where that has none; NULL: nobody is told */
+	struct engine_rx_ctx *rx;
+	/* its rounds are being run: its messages' ends just count */
+	bool running;
+	/* after an error: nothing more is begun */
+	bool stopped;
+	/* the first */
+	int error;
 	void *context;
-	struct eq_event *event; /* join: to be posted when it is over; owned */
+	/* join: to be posted when it is over; owned */
+	struct eq_event *event;
 
-	const void *in;	  /* input, borrowed */
-	void *out;	  /* where the result goes */
-	size_t cnt, size; /* elements, and bytes of one */
+	/* input, borrowed */
+	const void *in;
+	/* where the result goes */
+	void *out;
+	/* elements, and bytes of one */
+	size_t cnt, size;
 	enum fi_datatype datatype;
 	enum fi_op op;
 	uint32_t root;
-	size_t block;  /* bytes of each member's part; 0: cnt elements, shared out evenly */
-	uint8_t *work; /* parts under way: that of @work_first stands first */
+	/* bytes of each member's part; 0: cnt elements, shared out evenly */
+	size_t block;
+	/* parts under way: that of @work_first stands first */
+	uint8_t *work;
 	uint32_t work_first;
-	uint8_t *spare; /* room for one message */
-	void *memory;	/* what of work and spare is ours, owned */
+	/* room for one message */
+	uint8_t *spare;
+	/* what of work and spare is ours, owned */
+	void *memory;
 
 	/*
 	 * phase - do what the end of the last round allows, and add the steps of the next
 	 * op->round counts from 0. Returns true when this phase is over with those, if any.
 	 */
 	bool (*phases[COLL_PHASES_MAX])(struct coll_op *op);
-	void (*finish)(
-		struct coll_op *op); /* NULL, or after the last phase, if all went well */
-	void (*tell)(struct coll_op
-			     *op); /* NULL: a completion; what tells of the end, good or bad */
+	/* NULL, or after the last phase, if all went well */
+	void (*finish)(struct coll_op *op);
+	/* NULL: a completion; what tells of the end, good or bad */
+	void (*tell)(struct coll_op *op);
 	uint32_t phase, round;
-	uint32_t state; /* the phase's */
+	/* the phase's */
+	uint32_t state;
 	uint32_t step_cnt, started, pending;
 	struct coll_step steps[COLL_STEPS_MAX];
 };

@@ -9,9 +9,12 @@
 
 struct note {
 	struct cntr_work work;
-	struct engine_cntr *again; /* counted when it runs */
-	struct note *awaits;	   /* waits for that counter when it runs */
-	int refuse;		   /* runs that find no room */
+	/* counted when it runs */
+	struct engine_cntr *again;
+	/* waits for that counter when it runs */
+	struct note *awaits;
+	/* runs that find no room */
+	int refuse;
 	int id;
 };
 

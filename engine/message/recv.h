@@ -26,13 +26,16 @@ struct engine_want {
 	fi_addr_t src;
 	uint64_t tag, ignore;
 	void *context;
-	uint32_t flags; /* PACKET_TAGGED, ENGINE_COMPLETE */
+	/* PACKET_TAGGED, ENGINE_COMPLETE */
+	uint32_t flags;
 };
 
 /* One that is not posted at once. */
 struct engine_want_later {
-	struct engine_want want;       /* ENGINE_DEFERRED: also is valid */
-	struct engine_cntr *work_cntr; /* counts its end; NULL or held */
+	/* ENGINE_DEFERRED: also is valid */
+	struct engine_want want;
+	/* counts its end; NULL or held */
+	struct engine_cntr *work_cntr;
 };
 
 /*

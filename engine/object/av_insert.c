@@ -25,13 +25,18 @@
 /* One call of a program under way. */
 struct engine_insertion {
 	struct engine_av *av;
-	fi_addr_t *out; /* NULL, or the next to fill; holds its user id with FI_AV_USER_ID */
-	int *errors;	/* NULL, or the next to fill */
+	/* NULL, or the next to fill; holds its user id with FI_AV_USER_ID */
+	fi_addr_t *out;
+	/* NULL, or the next to fill */
+	int *errors;
 	bool ids;
 	void *context;
-	size_t idx;	      /* of the next address */
-	int done;	      /* successes */
-	struct eq_event *end; /* with an event queue: to be posted */
+	/* of the next address */
+	size_t idx;
+	/* successes */
+	int done;
+	/* with an event queue: to be posted */
+	struct eq_event *end;
 };
 
 #define AV_INSERT "fi_av_insert, fi_av_insertsvc or fi_av_insertsym"

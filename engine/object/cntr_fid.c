@@ -121,7 +121,8 @@ static int engine_cntr_seterr(struct fid_cntr *fid, uint64_t value)
 struct cntr_want {
 	struct engine_cntr *cntr;
 	uint64_t threshold;
-	uint64_t before; /* errors, when it began */
+	/* errors, when it began */
+	uint64_t before;
 };
 
 static bool engine_cntr_there(void *arg)
@@ -219,8 +220,7 @@ int engine_cntr_bind(struct engine_tx_ctx *tx, struct engine_rx_ctx *rx,
 {
 	struct engine_cntr *cntr = container_of(fid, struct engine_cntr, fid.fid);
 
-	if (flags &
-	    ~(FI_SEND | FI_RECV | FI_READ | FI_WRITE | FI_REMOTE_READ | FI_REMOTE_WRITE))
+	if (flags & ~(FI_SEND | FI_RECV | FI_READ | FI_WRITE | FI_REMOTE_READ | FI_REMOTE_WRITE))
 		return engine_refuse_value(
 			domain->family, FI_LOG_CNTR, -FI_EBADFLAGS, BIND_CNTR,
 			"flags are FI_SEND, FI_RECV, FI_READ, FI_WRITE, FI_REMOTE_READ, FI_REMOTE_WRITE",
@@ -337,8 +337,7 @@ static struct fi_ops_cntr engine_cntr_ops = {
 };
 
 /* Events of a kind that there is not are counted one by one, as FI_CNTR_EVENTS_COMP. */
-static int engine_cntr_check(const struct engine_domain *domain,
-			     const struct fi_cntr_attr *attr)
+static int engine_cntr_check(const struct engine_domain *domain, const struct fi_cntr_attr *attr)
 {
 	if (!attr)
 		return 0;

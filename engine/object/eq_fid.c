@@ -26,12 +26,16 @@
 
 /* A domain that readers drive. */
 struct engine_watch {
-	struct list link; /* eq->watched */
+	/* eq->watched */
+	struct list link;
 	struct engine_domain *domain;
-	uint32_t cnt;  /* objects of it that are bound */
-	uint32_t seen; /* domain->rounds at the last look */
+	/* objects of it that are bound */
+	uint32_t cnt;
+	/* domain->rounds at the last look */
+	uint32_t seen;
 	struct engine_eq *eq;
-	struct engine_armed armed; /* of the domain, while somebody sleeps on the queue */
+	/* of the domain, while somebody sleeps on the queue */
+	struct engine_armed armed;
 };
 
 static struct engine_eq *eq_of(struct fid_eq *fid)
@@ -352,8 +356,7 @@ static ssize_t engine_eq_read(struct fid_eq *fid, uint32_t *event, void *buf, si
 	return ret;
 }
 
-static ssize_t engine_eq_readerr(struct fid_eq *fid, struct fi_eq_err_entry *buf,
-				 uint64_t flags)
+static ssize_t engine_eq_readerr(struct fid_eq *fid, struct fi_eq_err_entry *buf, uint64_t flags)
 {
 	struct engine_eq *eq = eq_of(fid);
 	ssize_t ret;
@@ -408,8 +411,7 @@ static void engine_eq_sleep(struct engine_eq *eq, uint64_t end_ns)
 		platform_sleep(&on, ret ? 0 : 1, ns);
 	platform_lock(&eq->watch_lock);
 	/* Who sleeps on the descriptor, or on the set, relies on the wires that are armed. */
-	if (!--eq->asleep && !eq->set &&
-	    !atomic_load_explicit(&eq->given, memory_order_relaxed))
+	if (!--eq->asleep && !eq->set && !atomic_load_explicit(&eq->given, memory_order_relaxed))
 		engine_eq_disarm(eq);
 	platform_unlock(&eq->watch_lock);
 }

@@ -50,12 +50,14 @@ _Static_assert(SLOTS(fi_ops_tagged, recv, recvmsg) == RECVS &&
 
 /* What a context has of one table. */
 struct engine_calls {
-	const void *none, *all; /* that refuses, and that does it */
-	const void
-		*trigger; /* of calls that can wait for a counter; else its slots are empty */
-	size_t size;	  /* of each */
-	uint32_t every, has,
-		triggers; /* SLOT(): of the table, of the context, of those from trigger */
+	/* that refuses, and that does it */
+	const void *none, *all;
+	/* of calls that can wait for a counter; else its slots are empty */
+	const void *trigger;
+	/* of each */
+	size_t size;
+	/* SLOT(): of the table, of the context, of those from trigger */
+	uint32_t every, has, triggers;
 };
 
 static const engine_slot *engine_source(const struct engine_calls *c, size_t i)

@@ -17,13 +17,16 @@
 struct engine_poll {
 	struct fid_poll fid;
 	struct engine_domain *domain;
-	struct list members; /* struct poll_member.link */
+	/* struct poll_member.link */
+	struct list members;
 };
 
 /* An object in a set. */
 struct poll_member {
-	struct list link;   /* set->members */
-	struct list polled; /* wait->polled */
+	/* set->members */
+	struct list link;
+	/* wait->polled */
+	struct list polled;
 	struct engine_wait *wait;
 };
 

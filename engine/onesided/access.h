@@ -37,19 +37,23 @@
 
 /* One operation, as the calls express it; lives on the caller's stack. */
 struct engine_access {
-	uint8_t op;	/* PACKET_WRITE, PACKET_READ, PACKET_ATOMIC */
-	uint32_t flags; /* enum engine_flag, PACKET_CQ_DATA */
+	/* PACKET_WRITE, PACKET_READ, PACKET_ATOMIC */
+	uint8_t op;
+	/* enum engine_flag, PACKET_CQ_DATA */
+	uint32_t flags;
 	fi_addr_t dest;
 	void *context;
 	uint64_t data;
-	const struct iovec
-		*iov; /* source, destination of a READ, operands; borrowed during the call */
+	/* source, destination of a READ, operands; borrowed during the call */
+	const struct iovec *iov;
 	size_t iov_cnt;
-	const struct packet_target *targets; /* len in bytes */
+	/* len in bytes */
+	const struct packet_target *targets;
 	size_t target_cnt;
-	const struct engine_update *update; /* PACKET_ATOMIC */
-	struct engine_cntr *
-		work_cntr; /* ENGINE_DEFERRED: counts its end; NULL or held, taken on success */
+	/* PACKET_ATOMIC */
+	const struct engine_update *update;
+	/* ENGINE_DEFERRED: counts its end; NULL or held, taken on success */
+	struct engine_cntr *work_cntr;
 };
 
 /* Room for what a struct engine_access points to. */
@@ -136,8 +140,7 @@ int engine_access_flags(const struct engine_tx_ctx *tx, uint64_t flags, uint64_t
 			uint32_t *out);
 
 #define ENGINE_LEVELS (PACKET_DELIVERY | PACKET_ACKED) /* of a message; of an access: */
-_Static_assert(ENGINE_DELIVERED == PACKET_DELIVERY << 25 && ENGINE_ARRIVED == PACKET_ACKED
-										      << 25,
+_Static_assert(ENGINE_DELIVERED == PACKET_DELIVERY << 25 && ENGINE_ARRIVED == PACKET_ACKED << 25,
 	       "one shift makes an access' level of a message's");
 
 /*

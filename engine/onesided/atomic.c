@@ -130,7 +130,8 @@ struct atomic_buffers {
 	const void *operand, *compare;
 	void *result;
 	size_t cnt;
-	uint64_t addr, key; /* of the target */
+	/* of the target */
+	uint64_t addr, key;
 };
 
 /* Such a call. Lists have atomic_prepare(). */
@@ -291,8 +292,7 @@ int engine_access_atomic(const struct engine_ctx *ctx, const struct fi_msg_atomi
 	*access = (struct engine_access){ .dest = msg->addr,
 					  .context = msg->context,
 					  .data = msg->data };
-	ret = engine_access_flags(ctx->tx, flags, FI_INJECT | FI_REMOTE_CQ_DATA,
-				  &access->flags);
+	ret = engine_access_flags(ctx->tx, flags, FI_INJECT | FI_REMOTE_CQ_DATA, &access->flags);
 	if (ret)
 		return ret;
 	call.datatype = msg->datatype;

@@ -24,8 +24,10 @@
 struct request {
 	struct packet_target targets[PACKET_TARGET_MAX];
 	uint32_t target_cnt;
-	const char *carried; /* what follows: memory that the other side may change */
-	size_t len;	     /* bytes of it */
+	/* what follows: memory that the other side may change */
+	const char *carried;
+	/* bytes of it */
+	size_t len;
 };
 
 /*
@@ -52,9 +54,8 @@ int engine_request_land(struct engine_ep *ep, const struct request *r, uint64_t 
  * engine_request_completed - the same, where @access is both
  * Source: fi_endpoint(3), fi_ep_bind; fi_mr(3), fi_mr_bind.
  */
-void engine_request_completed_of(struct engine_rx_ctx *ctx,
-				 const struct engine_landing *landing, uint64_t kind,
-				 uint64_t access);
+void engine_request_completed_of(struct engine_rx_ctx *ctx, const struct engine_landing *landing,
+				 uint64_t kind, uint64_t access);
 void engine_request_completed(struct engine_rx_ctx *ctx, const struct engine_landing *landing,
 			      uint64_t access);
 
@@ -128,7 +129,8 @@ static inline bool answers_overflow(const struct engine_peer *peer)
  * written there is sent by answer_send(). NULL without memory.
  */
 struct answer {
-	struct packet *packet; /* claimed, or NULL */
+	/* claimed, or NULL */
+	struct packet *packet;
 	struct engine_reply *reply;
 	void *at;
 	size_t len;

@@ -12,15 +12,18 @@
 /* An atomic request, taken apart. */
 struct update {
 	struct packet_atomic atomic;
-	size_t size, bytes; /* of an element, 0: nobody can do that; of all */
-	size_t sets;	    /* of operands that it carries; values to compare with are one */
-	uint64_t which;	    /* by which it is refused: id or seq */
-	struct request r;   /* where it names no list: without targets */
+	/* of an element, 0: nobody can do that; of all */
+	size_t size, bytes;
+	/* of operands that it carries; values to compare with are one */
+	size_t sets;
+	/* by which it is refused: id or seq */
+	uint64_t which;
+	/* where it names no list: without targets */
+	struct request r;
 };
 
 /* What an atomic and its list say. 0, or -FI_EINVAL for what no peer sends */
-static inline int update_read(const struct packet *packet, const void *payload,
-			      struct update *u)
+static inline int update_read(const struct packet *packet, const void *payload, struct update *u)
 {
 	struct packet_atomic *atomic = &u->atomic;
 

@@ -20,7 +20,8 @@
 struct loop_item {
 	struct list link;
 	struct packet packet;
-	struct wire_op *op; /* sendv: payload is in iov */
+	/* sendv: payload is in iov */
+	struct wire_op *op;
 	struct iovec iov[WIRE_IOV_MAX];
 	uint32_t iov_cnt;
 	uint8_t payload[];
@@ -28,9 +29,11 @@ struct loop_item {
 
 struct loop {
 	struct wire wire;
-	struct wire_conn out, in; /* the end that sends, the end that receives */
+	/* the end that sends, the end that receives */
+	struct wire_conn out, in;
 	struct hello hello;
-	struct list queue; /* struct loop_item */
+	/* struct loop_item */
+	struct list queue;
 	uint32_t queued;
 	bool connecting, connected;
 	bool armed;
@@ -109,8 +112,7 @@ static void loop_enqueue(struct loop *loop, struct loop_item *item)
 
 static struct packet *loop_claim(struct wire_conn *conn, size_t len, void **payload)
 {
-	struct loop_item *item = loop_item_new(container_of(conn->wire, struct loop, wire),
-					       len);
+	struct loop_item *item = loop_item_new(container_of(conn->wire, struct loop, wire), len);
 
 	if (!item)
 		return NULL;

@@ -14,9 +14,12 @@
 struct work {
 	struct engine_task task;
 	struct engine_domain *domain;
-	struct work *makes_due; /* in its run; itself, too */
-	bool runs_all;		/* ... and has all run */
-	uint32_t no_room;	/* runs that find none */
+	/* in its run; itself, too */
+	struct work *makes_due;
+	/* ... and has all run */
+	bool runs_all;
+	/* runs that find none */
+	uint32_t no_room;
 	uint32_t runs;
 };
 

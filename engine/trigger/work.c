@@ -19,24 +19,32 @@
 struct engine_work {
 	struct pool_object pool;
 	struct cntr_work wait;
-	struct list link; /* domain->works */
+	/* domain->works */
+	struct list link;
 	struct engine_domain *domain;
-	struct engine_ctx *ctx;		   /* NULL: it changes a counter */
-	const struct fi_deferred_work *of; /* the program's; NULL: a call with FI_TRIGGER */
-	struct engine_cntr *trigger;	   /* held */
-	struct engine_cntr
-		*work_cntr; /* held, or NULL: completion_cntr, or the counter that it changes */
+	/* NULL: it changes a counter */
+	struct engine_ctx *ctx;
+	/* the program's; NULL: a call with FI_TRIGGER */
+	const struct fi_deferred_work *of;
+	/* held */
+	struct engine_cntr *trigger;
+	/* held, or NULL: completion_cntr, or the counter that it changes */
+	struct engine_cntr *work_cntr;
 	enum fi_op_type type;
 	void *context;
-	fi_addr_t dest; /* of a send */
-	uint64_t value; /* for the counter */
-	void *copy;	/* FI_INJECT of a call: its data, owned */
+	/* of a send */
+	fi_addr_t dest;
+	/* for the counter */
+	uint64_t value;
+	/* FI_INJECT of a call: its data, owned */
+	void *copy;
 	union {
 		struct engine_msg msg;
 		struct engine_want_later recv;
 		struct engine_access access;
 	};
-	struct engine_access_room room; /* of any kind */
+	/* of any kind */
+	struct engine_access_room room;
 };
 
 /* What ends without having begun: the flags of its error, and which counter of its endpoint counts it. */
@@ -398,8 +406,7 @@ static int work_hold_cntrs(struct engine_work *work, const struct fi_deferred_wo
 	int ret = engine_cntr_hold(&w->triggering_cntr->fid, work->domain, &work->trigger);
 
 	if (!ret && w->completion_cntr)
-		ret = engine_cntr_hold(&w->completion_cntr->fid, work->domain,
-				       &work->work_cntr);
+		ret = engine_cntr_hold(&w->completion_cntr->fid, work->domain, &work->work_cntr);
 	return ret;
 }
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Who sleeps until a domain has something, what on, and for how long it looks on before. waiting.h says how
- * none is missed.
+ * Blocking: which objects threads and programs sleep on, the descriptors that wake them, and how long a call
+ * spins before it sleeps. waiting.h says why no wake-up is lost.
  */
 #ifndef WEFT_ENGINE_ARMED_H
 #define WEFT_ENGINE_ARMED_H
@@ -10,71 +10,108 @@
 #include "platform.h"
 
 /*
- * Whose users sleep until it has something, while the wires of its domain are armed (bell.c): a queue,
- * a counter, an event queue, the domain's thread.
+ * An object that somebody may sleep on: a queue, a counter, an event queue, the domain's thread. The wires
+ * of the domain are armed while any object is in domain->armed (bell.c).
  */
 struct engine_armed {
-	struct list link; /* domain->armed */
-	/* ring - make its descriptor readable; the caller holds the domain. NULL: it has none */
+	/* Link in domain->armed */
+	struct list link;
+	/*
+	 * ring - make the object's descriptor readable; the caller holds the domain. NULL: no
+	 * descriptor
+	 */
 	void (*ring)(struct engine_armed *armed);
-	/* watch - call engine_armed_wake() when it gets something, from now on, or not any more; or NULL */
+	/*
+	 * watch - @on: call engine_armed_wake() from now on when the object gets something; or
+	 * NULL
+	 */
 	void (*watch)(struct engine_armed *armed, bool on);
-	uint32_t threads; /* that sleep in a call of ours */
-	bool descriptor;  /* somebody may sleep on its descriptor */
-	bool came;	  /* they have been woken: it leaves the list at the end of a round */
+	/* Threads that sleep in a blocking call */
+	uint32_t threads;
+	/* The program may sleep on the descriptor */
+	bool descriptor;
+	/* They have been woken; the entry leaves the list at the end of a round */
+	bool came;
 };
 
-/* Progress that a domain makes without the program (auto.c). */
+/* The thread of a domain with automatic progress (auto.c). */
 struct engine_auto {
-	bool asked; /* from the first endpoint on */
+	/* Set from the first endpoint on */
+	bool asked;
 	struct platform_thread thread;
-	_Atomic bool
-		rings; /* descriptors that nothing else rings rely on it; stays in the child of a fork */
-	_Atomic bool eager; /* somebody sleeps on such a one: look at once */
+	/*
+	 * Descriptors rely on the thread because nothing else rings them; kept in the child of
+	 * a fork
+	 */
+	_Atomic bool rings;
+	/* The program sleeps on such a descriptor: look at once */
+	_Atomic bool eager;
 	struct engine_armed armed;
-	bool listed; /* counts as one who sleeps there; the domain's */
-	/* the thread's own */
-	bool asleep;	  /* this nap ends when the domain has something */
-	uint32_t seen;	  /* domain->rounds at the last look */
-	uint64_t nap_ns;  /* between rounds of its own */
-	uint64_t away_ns; /* between looks at a program that makes rounds itself */
+	/* The thread is counted in @armed; protected by the domain */
+	bool listed;
+	/* The fields below belong to the thread */
+	/* True if the nap ends when the domain has something */
+	bool asleep;
+	/* Value of domain->rounds at the last look */
+	uint32_t seen;
+	/* Time between rounds that the thread makes */
+	uint64_t nap_ns;
+	/* Time between looks at a program that makes progress itself */
+	uint64_t away_ns;
 };
 
-/* How long it is worth while to look again and again before one sleeps (spin.c). */
+/* How long a blocking call spins before it sleeps; measured while it runs (spin.c). */
 struct engine_spin_budget {
-	_Atomic uint32_t spin_ns; /* 0: not known yet */
-	_Atomic uint32_t vain;	  /* times in a row that it was for nothing */
+	/* Time to spin; 0: not measured yet */
+	_Atomic uint32_t spin_ns;
+	/* Consecutive times that spinning was in vain */
+	_Atomic uint32_t vain;
 };
 
 /*
- * What those who block in a domain sleep on (waiter.c). Nothing is opened before somebody does. What
- * is not protected by its lock belongs to the domain.
+ * The descriptors on which blocking calls of a domain sleep (waiter.c). They are opened by the first call
+ * that blocks. Fields that the lock does not protect are protected by the domain.
  */
 struct engine_waiter {
-	bool open;	    /* there are these descriptors, owned: */
-	int poll_set;	    /* holds the bells of all wires */
-	int bell;	    /* wakes threads that sleep in calls */
-	int timer;	    /* wakes programs that sleep on descriptors */
-	uint32_t forks;	    /* the process that opened them */
-	bool armed;	    /* the wires are, or some of them */
-	bool parted;	    /* poll set: none of the bells, until something is armed */
-	uint32_t poll_sets; /* objects whose descriptors hold the poll set */
-	uint64_t timer_ns;  /* when the timer rings */
-	struct engine_spin_budget spin_budget;
-	struct platform_lock lock; /* asleep, rung; rank 3 */
-	uint32_t asleep;	   /* threads that have not said that they are awake */
-	bool rung;		   /* the bell */
-};
-
-/* What one sleeps on for objects of several domains: a poll set of waiters and a bell. */
-struct engine_poll_set {
-	bool open; /* these are, owned: */
+	/* The descriptors below exist; owned */
+	bool open;
+	/* Poll set with the bells of all wires */
 	int poll_set;
-	int bell;	/* in the poll set */
-	uint32_t forks; /* the process that opened them */
+	/* Wakes threads that sleep in blocking calls */
+	int bell;
+	/* Wakes programs that sleep on descriptors */
+	int timer;
+	/* Fork count of the process that opened them */
+	uint32_t forks;
+	/* Some or all of the wires are armed */
+	bool armed;
+	/* @poll_set holds no bell until a wire is armed */
+	bool parted;
+	/* Objects whose descriptor is a poll set that holds @poll_set */
+	uint32_t poll_sets;
+	/* Time at which the timer rings */
+	uint64_t timer_ns;
+	struct engine_spin_budget spin_budget;
+	/* Protects @asleep and @rung; rank 3 */
+	struct platform_lock lock;
+	/* Threads that sleep, or have not reported yet that they are awake */
+	uint32_t asleep;
+	/* True while the bell is rung */
+	bool rung;
 };
 
-/* Looking again and again before one sleeps. */
+/* A poll set over objects of several domains: their waiters, and a bell. */
+struct engine_poll_set {
+	/* The descriptors below exist; owned */
+	bool open;
+	int poll_set;
+	/* Member of the poll set; wakes threads */
+	int bell;
+	/* Fork count of the process that opened them */
+	uint32_t forks;
+};
+
+/* One spin of a blocking call. */
 struct engine_spin {
 	uint64_t begin_ns;
 	uint32_t turns;
@@ -85,13 +122,19 @@ struct engine_spin {
 struct engine_sleeper {
 	struct engine_domain *domain;
 	struct engine_armed *armed;
-	/* there - what the call waits for has come; with the domain held, once more before it sleeps */
+	/*
+	 * there - returns true if what the call waits for has come; called with the domain
+	 * held, and once more before it sleeps
+	 */
 	bool (*there)(void *arg);
 	void *arg;
-	uint64_t end_ns; /* UINT64_MAX: never */
+	/* Deadline; UINT64_MAX: none */
+	uint64_t end_ns;
 	struct engine_spin spin;
-	uint32_t rounds; /* of the domain, when it was last about to sleep */
-	uint32_t looks;	 /* to go before it sleeps */
+	/* Value of domain->rounds when the call was last about to sleep */
+	uint32_t rounds;
+	/* Looks left before it sleeps */
+	uint32_t looks;
 };
 
 #endif

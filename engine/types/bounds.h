@@ -57,36 +57,45 @@
 /* Bytes up to which one-sided operations keep their order unasked; beyond, by waiting for one another. */
 #define ENGINE_ORDER_MAX 4096u
 
-/* Message flags inside the engine; the low bits are enum packet_flag. */
+/* Flags of a message, an access or a receive inside the engine; the low bits are enum packet_flag. */
 enum engine_flag {
-	ENGINE_INJECT = 1 << 8, /* the buffer is the caller's again on return; no completion */
-	ENGINE_COMPLETE = 1 << 9, /* success writes a completion */
-	ENGINE_MORE = 1 << 10,	  /* FI_MORE */
-	ENGINE_ASKED = 1 << 11,	  /* a receive that has asked its sender for the payload */
-	ENGINE_MULTI = 1 << 24, /* a receive whose buffer takes messages until it is used up */
-	ENGINE_PART = 1 << 25,	/* a message in such a buffer */
-	ENGINE_FENCE = 1 << 12, /* FI_FENCE: not before everything to this peer has ended */
-	ENGINE_FINISHED =
-		1
-		<< 13, /* a send whose receiver is done while the wire still has its payload */
-	ENGINE_DEFERRED = 1 << 26,   /* deferred work: a counter of its own tells of its end, */
-	ENGINE_EP_REPORTS = 1 << 27, /* and its endpoint tells of it too */
-	ENGINE_BY_PACKET = 1 << 28,  /* an access that the wire can't do without the target */
-	/* A one-sided operation that ends when the target says so, */
-	ENGINE_DELIVERED = 1 << 29, /* ... always: FI_DELIVERY_COMPLETE */
-	ENGINE_ARRIVED =
-		1 << 30, /* ... unless the wire alone is enough: FI_TRANSMIT_COMPLETE */
+	/* The buffer is the caller's again on return; no completion */
+	ENGINE_INJECT = 1 << 8,
+	/* Success writes a completion */
+	ENGINE_COMPLETE = 1 << 9,
+	/* FI_MORE */
+	ENGINE_MORE = 1 << 10,
+	/* A receive that has asked its sender for the payload */
+	ENGINE_ASKED = 1 << 11,
+	/* FI_FENCE: sent once everything before it to this peer has ended */
+	ENGINE_FENCE = 1 << 12,
+	/* A send whose receiver is done while the wire still has its payload */
+	ENGINE_FINISHED = 1 << 13,
+	/* A multi-receive buffer: it takes messages until it is spent */
+	ENGINE_MULTI = 1 << 24,
+	/* A message in a multi-receive buffer */
+	ENGINE_PART = 1 << 25,
+	/* Deferred work: its own counter counts the end */
+	ENGINE_DEFERRED = 1 << 26,
+	/* Deferred work: the queue and counters of the endpoint report the end too */
+	ENGINE_EP_REPORTS = 1 << 27,
+	/* An access that the wire can't do without the target */
+	ENGINE_BY_PACKET = 1 << 28,
+	/* A one-sided operation that always ends with the target's answer: FI_DELIVERY_COMPLETE */
+	ENGINE_DELIVERED = 1 << 29,
+	/* A one-sided operation that ends with the target's answer unless the wire suffices: FI_TRANSMIT_COMPLETE */
+	ENGINE_ARRIVED = 1 << 30,
 };
 
-/* Flags of a send that ends later than it leaves, or must not leave yet. */
+/* Flags of a send that ends after it was sent, or that may have to wait. */
 #define ENGINE_SLOW (PACKET_DELIVERY | PACKET_ACKED | ENGINE_FENCE)
 
 #define ENGINE_ATOMIC_MAX \
 	3968u /* bytes of operand of one atomic operation: two fit in a request */
 
 /*
- * A request of up to ENGINE_REORDER_LEN bytes may come before its turn; with a value to compare with
- * for each operand and all that names its targets it has at most ENGINE_REORDER_MAX.
+ * A request of up to ENGINE_REORDER_LEN bytes of operands may arrive before its turn. With compare values
+ * and the keys of its targets it has at most ENGINE_REORDER_MAX bytes.
  */
 #define ENGINE_REORDER_LEN 128u
 #define ENGINE_REORDER_MAX 512u

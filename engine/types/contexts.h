@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Transmit and receive contexts, alone, shared, and of scalable endpoints; what a program holds of them.
+ * Transmit and receive contexts: of an endpoint, shared, and of scalable endpoints.
  */
 #ifndef WEFT_ENGINE_CONTEXTS_H
 #define WEFT_ENGINE_CONTEXTS_H
@@ -28,7 +28,7 @@ enum engine_rx_cntr {
 	ENGINE_RX_CNTRS
 };
 
-/* A transmit context: where the end of its operations is told. */
+/* A transmit context: the queue and the counters that report the end of its operations. */
 struct engine_tx_ctx {
 	struct engine_cq *cq;
 	struct engine_cntr *cntr[ENGINE_TX_CNTRS];
@@ -36,25 +36,31 @@ struct engine_tx_ctx {
 };
 
 /*
- * Receives that wait for a message, and messages that wait for a receive: those of one receive
- * context, or of the several that share them.
+ * Receives that wait for a message, and messages that wait for a receive, of one receive context or of
+ * the endpoints that share one.
  */
 struct engine_rxq {
 	struct match *tagged, *msg;
-	struct list posted;  /* struct engine_rx, post order */
-	struct list claimed; /* struct engine_held */
+	/* struct engine_rx in the order of posting */
+	struct list posted;
+	/* struct engine_held that FI_CLAIM has taken */
+	struct list claimed;
 	size_t min_multi_recv;
-	bool shared; /* sources are told apart by fi_addr_t, since each endpoint has peers of its own */
+	/* Sources are identified by fi_addr_t, since each endpoint has peers of its own */
+	bool shared;
 };
 
-/* A receive context of an endpoint: where its messages go, and where their end is told. */
+/* A receive context: the queue of its receives, and the queue and counters that report their end. */
 struct engine_rx_ctx {
-	struct engine_rxq *q; /* own, or shared */
+	/* @own, or the queue of a shared receive context */
+	struct engine_rxq *q;
 	struct engine_cq *cq;
 	struct engine_cntr *cntr[ENGINE_RX_CNTRS];
-	struct engine_ep *ep; /* NULL: of a shared receive context itself */
+	/* Endpoint; NULL in a shared receive context */
+	struct engine_ep *ep;
 	bool selective;
-	uint32_t idx; /* in ep->rxs */
+	/* Index in ep->rxs */
+	uint32_t idx;
 	struct engine_rxq own;
 };
 
@@ -81,30 +87,42 @@ struct engine_group_ops {
 struct engine_options {
 	size_t max_msg, max_tagged, max_rma, max_atomic;
 	size_t inject_msg, inject_tagged, inject_rma, inject_atomic;
-	size_t buffered_min, buffered_limit; /* of FI_BUFFERED_RECV, which nobody has: kept */
+	/* Options of FI_BUFFERED_RECV, which is not offered: stored only */
+	size_t buffered_min, buffered_limit;
 };
 
 /* What a program holds and calls: an endpoint, an alias of one, a context. */
 struct engine_ctx {
 	struct fid_ep fid;
-	struct engine_ctx *base; /* of an alias: what it is one of; else itself */
-	struct list aliases;	 /* struct engine_ctx of those; of an alias: its place there */
+	/* For an alias, the object that it is an alias of; else itself */
+	struct engine_ctx *base;
+	/* Its aliases, struct engine_ctx; in an alias, the link in that list */
+	struct list aliases;
 	bool enabled;
-	bool copied; /* this process is a fork of the one that enabled it, and has none of its calls */
+	/* This process is a fork of the one that enabled it: calls are refused */
+	bool copied;
 	struct platform_copy copy;
 	struct engine_domain *domain;
-	struct engine_ep *ep;	  /* NULL: a shared receive context */
-	struct engine_tx_ctx *tx; /* NULL: receives only */
-	struct engine_rx_ctx *rx; /* NULL: sends only */
+	/* Endpoint; NULL in a shared receive context */
+	struct engine_ep *ep;
+	/* NULL: receives only */
+	struct engine_tx_ctx *tx;
+	/* NULL: sends only */
+	struct engine_rx_ctx *rx;
 	/* Flags of calls without flags. Data calls of other threads read them while a bind sets them. */
-	_Atomic uint32_t tx_flags;	   /* as engine_tx_flags() has them */
-	_Atomic uint32_t rx_flags;	   /* ENGINE_COMPLETE, ENGINE_MULTI */
-	_Atomic uint32_t trx_flags;	   /* of tagged receives: PACKET_TAGGED too */
-	uint64_t tx_op_flags, rx_op_flags; /* as given: FI_COMPLETION, FI_INJECT, ... */
+	/* Flags as engine_tx_flags() translates them */
+	_Atomic uint32_t tx_flags;
+	/* ENGINE_COMPLETE, ENGINE_MULTI */
+	_Atomic uint32_t rx_flags;
+	/* Flags of tagged receives: those of @rx_flags and PACKET_TAGGED */
+	_Atomic uint32_t trx_flags;
+	/* Operation flags as the program gave them: FI_COMPLETION, FI_INJECT, ... */
+	uint64_t tx_op_flags, rx_op_flags;
 	uint64_t tx_caps, rx_caps;
-	bool directed_recv; /* the source of a receive counts */
+	/* FI_DIRECTED_RECV: the source of a receive is compared */
+	bool directed_recv;
 	struct engine_options options;
-	/* The tables of one that can't do all that the family can, or has calls that wait for a counter. */
+	/* Op tables of a context that lacks capabilities of the family, or has FI_TRIGGER */
 	struct fi_ops_msg msg;
 	struct fi_ops_tagged tagged;
 	struct fi_ops_rma rma;
@@ -118,28 +136,33 @@ struct engine_ctx {
 	} plain;
 };
 
-/* A receive context that endpoints share. Closed by the program it goes with the last of them. */
+/* A shared receive context. After fi_close it lives until the last endpoint that uses it is closed. */
 struct engine_srx {
 	struct engine_ctx ctx;
-	struct engine_rx_ctx
-		rx; /* its queue is everybody's; cq: its own, or the first endpoint's */
-	struct engine_cq *cq; /* bound to it, or NULL */
-	struct list eps;      /* struct engine_ep.srx_link */
-	bool closed;	      /* nothing can be posted any more, and no endpoint be bound */
+	/* The shared queue; its cq is the bound one, or that of the first endpoint */
+	struct engine_rx_ctx rx;
+	/* Bound completion queue, or NULL */
+	struct engine_cq *cq;
+	/* Endpoints that use it, by struct engine_ep.srx_link */
+	struct list eps;
+	/* Closed by the program: posting and binding are refused */
+	bool closed;
 };
 
 /*
- * A transmit context that endpoints share: they send as if it was their own. An endpoint without a
- * completion level has the context's from then on.
+ * A shared transmit context. An endpoint without a completion level takes that of the context when it is
+ * bound.
  */
 struct engine_stx {
 	struct fid_stx fid;
 	struct engine_domain *domain;
-	uint64_t level;	 /* ENGINE_TX_LEVELS of its attributes; without them, the domain's */
-	struct list eps; /* struct engine_ep.stx_link */
+	/* Completion level of its attributes (ENGINE_TX_LEVELS), or the domain's */
+	uint64_t level;
+	/* Endpoints that use it, by struct engine_ep.stx_link */
+	struct list eps;
 };
 
-/* One of the contexts of a scalable endpoint: what the program holds of it. */
+/* A context of a scalable endpoint, as the program holds it. */
 struct engine_sep_ctx {
 	struct engine_ctx ctx;
 	bool open;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * A domain: everything of it is serialized by whoever holds it (guard.h).
+ * A domain. Its holder serializes everything in it (guard.h).
  */
 #ifndef WEFT_ENGINE_DOMAIN_H
 #define WEFT_ENGINE_DOMAIN_H
@@ -16,16 +16,15 @@ struct engine_domain;
 struct engine_mrs;
 struct engine_peer;
 
-/* Which data call has the lock of a domain that is safe (guard.h). */
+/* Which kind of data call has the lock of a domain with @safe set (guard.h). */
 enum engine_lock_use {
 	ENGINE_LOCK_NO_CALL,
 	ENGINE_LOCK_CALL,
-	ENGINE_LOCK_LATE, /* one that found the domain without a lock when it came */
+	ENGINE_LOCK_LATE, /* a call that entered before the domain had a lock */
 };
 
 /*
- * What progress is to the rooms below it: peers, messages and one-sided operations call it where they need a
- * round, or where an event of a peer concerns what they do not know. Constant, installed when the domain is opened.
+ * Calls into progress/ by the rooms below it. Constant, installed when the domain is opened.
  */
 struct engine_domain_ops {
 	/* A round of progress, in a call of the program. */
@@ -44,41 +43,67 @@ struct engine_domain {
 	struct fid_domain fid;
 	struct engine_fabric *fabric;
 	const struct engine_family *family;
-	struct engine_auth auth; /* key of endpoints that have none of their own */
-	struct platform_lock
-		lock; /* everything of the domain, when safe, else control calls (guard.h); rank 1 */
-	_Atomic bool
-		safe; /* FI_THREAD_SAFE, whatever is not FI_THREAD_DOMAIN, and what has a thread */
-	bool unified; /* not safe, and control calls come one at a time with data calls */
-	_Atomic bool inside; /* not safe: a data call is under way */
-	_Atomic bool
-		claimed; /* a control call holds or wants the domain; stays when it gets its lock late */
-	_Atomic uint8_t lock_use; /* enum engine_lock_use */
-	_Atomic uint32_t wanted;  /* calls that wait for who has the domain */
-	bool gathered;		  /* a wire has sent that wants to be polled after it */
-	bool untold;		  /* it was said that an endpoint has nobody to tell of ends */
-	uint32_t idle;		  /* rounds of progress in a row that moved nothing */
-	uint32_t yield_after; /* so many of them before others may have the core (yield.h) */
-	struct list eps;      /* enabled endpoints, struct engine_ep.domain_link */
-	struct list due;      /* struct engine_cntr with work whose time has come */
-	bool running;	      /* such work */
-	uint32_t due_round;   /* how often it was run */
-	struct list armed;    /* struct engine_armed */
+	/* Authorization key of endpoints without one of their own */
+	struct engine_auth auth;
+	/*
+	 * Protects the whole domain while @safe, else serializes control calls (guard.h); rank
+	 * 1
+	 */
+	struct platform_lock lock;
+	/*
+	 * Data calls take the lock: any model but FI_THREAD_DOMAIN, and domains with a thread
+	 */
+	_Atomic bool safe;
+	/* Not @safe, and the program serializes control calls with data calls */
+	bool unified;
+	/* Not @safe: a data call is under way */
+	_Atomic bool inside;
+	/* A control call holds or wants the domain; stays set if it gets the lock late */
+	_Atomic bool claimed;
+	/* enum engine_lock_use */
+	_Atomic uint8_t lock_use;
+	/* Calls that wait for the holder of the domain */
+	_Atomic uint32_t wanted;
+	/* A wire that has to be polled after a send has sent */
+	bool gathered;
+	/* It was logged that an endpoint has neither a queue nor a counter */
+	bool untold;
+	/* Consecutive rounds of progress that moved nothing */
+	uint32_t idle;
+	/* Value of @idle from which on the core is yielded (yield.h) */
+	uint32_t yield_after;
+	/* Enabled endpoints, by struct engine_ep.domain_link */
+	struct list eps;
+	/* struct engine_cntr whose triggered work is due */
+	struct list due;
+	/* True while triggered work runs */
+	bool running;
+	/* Number of times that it was run */
+	uint32_t due_round;
+	/* struct engine_armed: what somebody sleeps on */
+	struct list armed;
 	struct engine_waiter waiter;
-	_Atomic uint32_t rounds; /* of progress that the program made */
+	/* Rounds of progress that the program made */
+	_Atomic uint32_t rounds;
 	struct engine_auto progress;
-	bool tasks_running;  /* engine_tasks_run() is under way */
-	struct list tasks;   /* struct engine_task that are due */
-	struct pool rx_pool; /* struct engine_rx: of endpoints and of what they share */
-	struct list
-		works; /* struct engine_work that has not begun, in the order of the calls */
+	/* True while engine_tasks_run() runs */
+	bool tasks_running;
+	/* struct engine_task that are due */
+	struct list tasks;
+	/* struct engine_rx of all endpoints and shared receive contexts */
+	struct pool rx_pool;
+	/* struct engine_work that have not begun, in the order of the calls */
+	struct list works;
 	struct pool work_pool;
-	struct list not_enabled; /* endpoints that are not enabled, domain_link (ep_early.h) */
-	struct engine_mrs *mr;	 /* memory regions (regions.h), owned */
-	struct engine_eq
-		*eq; /* of what has none of its own when it is enabled or opened; or NULL */
+	/* Endpoints that are not enabled, by struct engine_ep.domain_link (ep_early.h) */
+	struct list not_enabled;
+	/* Memory regions (regions.h), owned */
+	struct engine_mrs *mr;
+	/* Event queue of objects without one of their own, or NULL */
+	struct engine_eq *eq;
 	const struct engine_domain_ops *ops;
-	uint64_t tx_level; /* ENGINE_TX_LEVELS that it was opened with */
+	/* Completion level (ENGINE_TX_LEVELS) that it was opened with */
+	uint64_t tx_level;
 	_Atomic int refs;
 };
 

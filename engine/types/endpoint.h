@@ -11,15 +11,20 @@
 struct engine_coll;
 
 struct engine_wire {
-	struct wire *wire; /* NULL: could not be opened */
+	/* NULL: it could not be opened */
+	struct wire *wire;
 	const struct wire_ops *ops;
-	uint32_t idle; /* polls in a row that moved nothing */
-	uint32_t
-		wait; /* rounds to leave it out before the next poll, from ep->others_full on */
-	bool bell_polled; /* its bell is in the domain's waiter: */
+	/* Consecutive polls that found nothing */
+	uint32_t idle;
+	/* Rounds until the next poll, counted from ep->others_full */
+	uint32_t wait;
+	/* True while @bell is in the poll set of the domain's waiter */
+	bool bell_polled;
 	int bell;
-	uint64_t tx_msgs, tx_bytes, rx_msgs, rx_bytes; /* of conns that are gone */
-	char why[96];				       /* why it is not open */
+	/* Traffic of the conns that have ended */
+	uint64_t tx_msgs, tx_bytes, rx_msgs, rx_bytes;
+	/* Reason why it is not open */
+	char why[96];
 };
 
 /*
@@ -32,64 +37,104 @@ struct engine_ep {
 	const struct engine_family *family;
 	struct engine_av *av;
 	bool enabled;
-	struct engine_peer **peers; /* by fi_addr_t; NULL until first used */
+	/* By fi_addr_t; an entry is NULL until it is first used */
+	struct engine_peer **peers;
 	size_t peer_cap;
-	struct engine_rx_ctx *rx0;  /* == rxs[0] */
-	struct engine_rx_ctx **rxs; /* by index; of a plain endpoint: &rx0 */
+	/* Equals rxs[0] */
+	struct engine_rx_ctx *rx0;
+	/* Receive contexts by index; &rx0 for a plain endpoint */
+	struct engine_rx_ctx **rxs;
 	uint32_t rx_cnt;
 	const struct engine_group_ops *group_ops;
-	struct engine_rx_ctx *group_rx; /* of PACKET_GROUP; NULL until a group is used */
+	/* Receive context of PACKET_GROUP; NULL until a group is used */
+	struct engine_rx_ctx *group_rx;
 	struct engine_tx_ctx tx;
 	struct engine_rx_ctx rx;
-	struct engine_srx *srx;	       /* whose queue rx has, or NULL */
-	struct engine_stx *stx;	       /* NULL: none, or it is closed */
-	struct list stx_link;	       /* stx->eps */
-	struct list srx_link;	       /* srx->eps */
-	struct engine_sep_tx *sep_txs; /* of a scalable one: tx_cnt and rx_cnt of them */
+	/* Shared receive context whose queue @rx uses, or NULL */
+	struct engine_srx *srx;
+	/* Shared transmit context; NULL: none, or it is closed */
+	struct engine_stx *stx;
+	/* Link in stx->eps */
+	struct list stx_link;
+	/* Link in srx->eps */
+	struct list srx_link;
+	/* Contexts of a scalable endpoint: tx_cnt and rx_cnt of them */
+	struct engine_sep_tx *sep_txs;
 	struct engine_sep_rx *sep_rxs;
 	uint32_t tx_cnt;
 	size_t max_msg_size;
-	bool no_shared_memory; /* FI_OPT_SHARED_MEMORY_PERMITTED */
-	bool unmet_logged;     /* the log has a peer that nobody is at yet */
+	/* FI_OPT_SHARED_MEMORY_PERMITTED */
+	bool no_shared_memory;
+	/* It was logged that no process listens at the address of a peer */
+	bool unmet_logged;
 	struct pool tx_pool, ctl_pool, held_pool;
 	struct pool reply_pool, landing_pool;
-	struct list blocked; /* struct engine_peer */
-	struct list
-		acks; /* struct engine_peer that are to be told what has arrived, in this round */
-	struct list acks_later; /* ... once in a while: nobody waits for it */
-	uint64_t acks_ns;	/* when those were last told */
-	struct list all;	/* struct engine_peer */
+	/* struct engine_peer that have something queued, or a conn to be made */
+	struct list blocked;
+	/* struct engine_peer to which an ACK is sent at the end of this round */
+	struct list acks;
+	/* struct engine_peer whose ACK is not urgent */
+	struct list acks_later;
+	/* Time at which those ACKs were last sent */
+	uint64_t acks_ns;
+	/* All struct engine_peer of the endpoint */
+	struct list all;
 	struct list domain_link, av_link;
-	uint32_t wire_cnt; /* the last one is the loop */
+	/* Number of @wires; the last one is the loop */
+	uint32_t wire_cnt;
 	struct engine_wire wires[ENGINE_WIRE_MAX];
-	uint32_t due_stuck;   /* domain->due_round in which work of it found no room */
-	uint32_t tick;	      /* rounds of progress */
-	uint32_t others_wait; /* rounds in which none of the wires but the first is polled */
-	uint32_t others_full; /* where that count began */
-	bool slow;	      /* they come seldom */
-	uint64_t clock_ns;    /* last look at the clock */
-	uint64_t check_ns;    /* last liveness check */
-	uint32_t checks;      /* times that all peers without work pending were checked */
-	uint32_t checks_left; /* of all, peers to be looked at until each has been once more, */
-	bool checks_skipped;  /* ... of which some had no turn */
-	uint64_t epoch;	      /* random, of this fi_enable */
-	uint32_t incarnation; /* times that a peer's conns were given up */
-	uint32_t peer_cnt[2]; /* in all, by kind of address: nonce, service */
-	uint64_t budget;      /* eager payload not granted to any peer yet, bytes */
-	size_t tx_size;	      /* sends that may wait for a connection or for room */
-	size_t queued_cnt;    /* that do */
-	size_t access_cnt;    /* one-sided operations under way: at most tx_size */
-	size_t at_once; /* tx_size for small writes and atomics that look at nothing else; 0: there are none */
-	size_t order_max; /* bytes up to which order is asked for; 0: no more than is kept anyway */
+	/* Value of domain->due_round when triggered work of the endpoint last found no room */
+	uint32_t due_stuck;
+	/* Rounds of progress */
+	uint32_t tick;
+	/* Rounds left in which only the first wire is polled */
+	uint32_t others_wait;
+	/* Value at which @others_wait began */
+	uint32_t others_full;
+	/* True if rounds of progress are rare */
+	bool slow;
+	/* Time at which the clock was last read */
+	uint64_t clock_ns;
+	/* Time of the last liveness check */
+	uint64_t check_ns;
+	/* Passes over all peers without work pending */
+	uint32_t checks;
+	/* Peers left in the pass under way */
+	uint32_t checks_left;
+	/* True if the pass has left out some of them */
+	bool checks_skipped;
+	/* Random; each fi_enable draws a new one */
+	uint64_t epoch;
+	/* Number of times that the conns of a peer were given up */
+	uint32_t incarnation;
+	/* Peers by kind of address: nonce, service */
+	uint32_t peer_cnt[2];
+	/* Receive budget that is not granted to any peer, bytes */
+	uint64_t budget;
+	/* Bound of @queued_cnt and @access_cnt */
+	size_t tx_size;
+	/* Sends that wait for a conn or for room */
+	size_t queued_cnt;
+	/* One-sided operations under way */
+	size_t access_cnt;
+	/* Bound of small writes and atomics that take the short path; 0: none may take it */
+	size_t at_once;
+	/* Bytes up to which the program asked for order; 0: no more than is kept in any case */
+	size_t order_max;
 	uint64_t caps;
-	struct engine_coll *coll; /* owned; NULL until a group is used */
-	struct engine_eq *eq;	  /* bound, or NULL */
-	struct engine_auth auth;  /* its own or its domain's key */
-	struct weft_addr bind;	  /* where to listen: fi_info.src_addr, fi_setname */
-	struct weft_addr address; /* full, after fi_enable */
+	/* Owned; NULL until a group is used */
+	struct engine_coll *coll;
+	/* Bound event queue, or NULL */
+	struct engine_eq *eq;
+	/* Key of the endpoint, or of its domain */
+	struct engine_auth auth;
+	/* Where to listen: fi_info.src_addr or fi_setname */
+	struct weft_addr bind;
+	/* Complete from fi_enable on */
+	struct weft_addr address;
 };
 
-/* engine_expect - something may come over this wire: poll it in every round again */
+/* engine_expect - something may arrive over this wire: poll it in every round again */
 static inline void engine_expect(struct engine_ep *ep, uint32_t wire_idx)
 {
 	struct engine_wire *w = &ep->wires[wire_idx];

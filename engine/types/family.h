@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * What a provider tells the engine about itself, and the fabric that it opens.
+ * What a provider says of itself to the engine, and the fabric that it opens.
  */
 #ifndef WEFT_ENGINE_FAMILY_H
 #define WEFT_ENGINE_FAMILY_H
@@ -18,12 +18,16 @@ struct weft_route;
  * endpoints use. Constant, one per provider.
  */
 struct engine_family {
-	struct fi_provider *provider;	    /* for log lines and names */
-	const char *wires[ENGINE_WIRE_MAX]; /* in order of preference, NULL ends */
-	uint32_t
-		addr_format; /* FI_ADDR_STR: printable, without spaces, with a NUL (ep_names.h) */
-	size_t addr_len; /* bytes of an address in that format; of a string at most, with its NUL */
-	bool by_nonce; /* it has the nonce, by which peers know the endpoint */
+	/* for log lines and names */
+	struct fi_provider *provider;
+	/* in order of preference, NULL ends */
+	const char *wires[ENGINE_WIRE_MAX];
+	/* FI_ADDR_STR: printable, without spaces, with a NUL (ep_names.h) */
+	uint32_t addr_format;
+	/* bytes of an address in that format; of a string at most, with its NUL */
+	size_t addr_len;
+	/* it has the nonce, by which peers know the endpoint */
+	bool by_nonce;
 	/*
 	 * addr_read - one address of the caller's format
 	 * @len: bytes that are there: engine_name_len(); 0 where a string should be and is not
@@ -62,7 +66,8 @@ struct engine_family {
 struct engine_fabric {
 	struct fid_fabric fid;
 	const struct engine_family *family;
-	_Atomic int refs; /* the program's, until it closes it, and of what is open in it */
+	/* the program's, until it closes it, and of what is open in it */
+	_Atomic int refs;
 };
 
 #endif

@@ -8,108 +8,182 @@
 #include "requests.h"
 #include "vector.h"
 
-/* When a peer is to be told what has arrived of it. */
+/* When an ACK is sent to a peer. */
 enum engine_ack_when {
-	ACK_NONE,  /* it knows */
-	ACK_LATER, /* it does not wait for that */
+	ACK_NONE,  /* nothing has arrived since the last one */
+	ACK_LATER, /* the peer does not wait for it */
 	ACK_NOW,
 };
 
 enum engine_peer_state {
-	PEER_IDLE,	 /* no conn for sending */
-	PEER_CONNECTING, /* one is being made, or a retry waits for its time */
+	PEER_IDLE,	 /* no route */
+	PEER_CONNECTING, /* a conn is being made, or the next try waits for its time */
 	PEER_UP,
 };
 
 /*
- * What an endpoint knows of another one. The first line is all that a small send or receive
- * touches of it.
+ * A peer of an endpoint. A small send or receive touches the first cache line alone.
  */
 struct engine_peer {
-	struct wire_conn *conn;	     /* route for sending; set while up */
-	const struct wire_ops *wire; /* its ops */
-	uint64_t tx_seq;	     /* of the next message; packets carry the low 32 bits */
-	fi_addr_t
-		cq_addr; /* what completions say: its place in the AV or an id of the program's */
-	uint32_t ready;	      /* up, and nothing is queued before a new message */
-	uint32_t rx_seq;      /* of the next message expected */
-	uint32_t credit;      /* eager payload that we may send, bytes */
-	uint32_t credit_due;  /* eager payload freed here and not granted again yet, bytes */
-	uint32_t reorder_cnt; /* messages that wait for their turn */
-	uint16_t tx_epoch;    /* PACKET_EPOCH() of ours */
-	uint16_t rx_epoch;    /* ... and of its */
+	/* Route for sending; NULL unless state is PEER_UP */
+	struct wire_conn *conn;
+	/* Operations of the route's wire */
+	const struct wire_ops *wire;
+	/* Sequence number of the next message to send; packets carry the low 32 bits */
+	uint64_t tx_seq;
+	/* Source address that completions report: index in the AV, or the program's user id */
+	fi_addr_t cq_addr;
+	/*
+	 * Nonzero if a new message can be sent at once: the route is up and nothing is queued
+	 */
+	uint32_t ready;
+	/* Sequence number of the next message expected */
+	uint32_t rx_seq;
+	/* Credit: eager payload that may be sent to the peer, bytes */
+	uint32_t credit;
+	/* Eager payload that was freed here and is to be granted to the peer again, bytes */
+	uint32_t credit_due;
+	/* Entries of @reorder */
+	uint32_t reorder_cnt;
+	/* PACKET_EPOCH() of packets to the peer */
+	uint16_t tx_epoch;
+	/* PACKET_EPOCH() of packets from the peer */
+	uint16_t rx_epoch;
 	struct engine_ep *ep;
 
-	struct wire_conn *conns[ENGINE_WIRE_MAX]; /* by wire: ours or accepted */
-	uint32_t ours;				  /* bit per wire: conns[] was begun by us */
-	uint32_t up;				  /* bit per wire: conns[] is up */
-	uint32_t unreachable;			  /* bit per wire: does not lead there */
-	uint32_t
-		incarnation; /* of our conns to it: our hello says so; grows when they are given up */
-	uint32_t held_cnt;	   /* messages of it that are held */
-	uint32_t slots;		   /* of ep->peers that lead here */
-	uint32_t peer_incarnation; /* of its last hello */
-	uint8_t state;		   /* enum engine_peer_state */
-	bool self;		   /* this endpoint */
-	bool gone;		   /* its process is proven to have ended */
-	uint8_t ack_due;	   /* enum engine_ack_when */
-	uint32_t acked;		   /* everything of ours before that seq has arrived */
-	uint32_t
-		reorder_large; /* of what waits for its turn, requests above ENGINE_REORDER_MAX */
-	uint64_t request_cnt; /* of tx_seq, one-sided requests; the others are messages */
-	uint64_t settled_cnt; /* of those messages, it has taken so many at least (direct.c) */
-	uint32_t naks_sent;   /* refusals by seq that were sent in this incarnation */
-	uint64_t ack_tx_seq;  /* tx_seq when it was last sent an ACK */
-	uint32_t ack_sent;    /* what that said */
-	uint32_t asks_seq;    /* tx_seq when it was last asked for one */
-	uint32_t naks_heard;  /* ... and that have come */
-	uint32_t ack_seq, ack_naks; /* of an ACK that has overtaken refusals, */
-	bool ack_waits;		    /* if there is one */
-	bool several;		    /* more than one conn has led here in this incarnation */
-	bool after_large; /* the last one-sided operation keeps order by waiting: the next one too */
-	uint32_t asked_cnt; /* requests of ours that it has to answer before they end */
-	/* Requests that were complete when they left (quiet.h): */
-	uint32_t quiet_cnt;		 /* without an answer yet, at most; */
-	uint32_t quiet_seq;		 /* behind the last one, */
-	uint32_t quiet_reported_seq;	 /* and behind the last one that was not injected */
-	struct engine_tx_ctx *quiet_ctx; /* that it was of */
-	uint32_t quiet_errors;		 /* of this incarnation: the log has the first one */
-	uint32_t lane_seq;    /* ... before that seq may be overtaken by requests until then */
-	uint32_t leaving_cnt; /* of ours, with payload that the wire has not sent yet */
-	uint32_t checked;     /* ep->checks, if it has been since */
-	bool greeted; /* the window of this incarnation was said in a hello, which may be said again */
-	uint32_t window;     /* granted to it, bytes */
-	uint32_t credit_max; /* granted to us by its hello, bytes: more is never free */
-	uint32_t rx_window;  /* eager payload that it may still send, bytes */
-	uint64_t epoch;	     /* of its last hello; 0: never met */
-	uint64_t retry_ns;   /* PEER_CONNECTING without a conn: when to try again */
-	uint64_t since_ns;   /* when connecting began */
-	fi_addr_t addr;	     /* in the AV, or FI_ADDR_NOTAVAIL */
+	/* One conn for each wire, connected or accepted; NULL: none */
+	struct wire_conn *conns[ENGINE_WIRE_MAX];
+	/* Bit per wire: this side connected conns[] */
+	uint32_t ours;
+	/* Bit per wire: conns[] is up */
+	uint32_t up;
+	/* Bit per wire: the wire does not reach the peer */
+	uint32_t unreachable;
+	/*
+	 * Incarnation of this side towards the peer, sent in each hello; grows when the conns
+	 * are given up
+	 */
+	uint32_t incarnation;
+	/* Unexpected messages of the peer that are held */
+	uint32_t held_cnt;
+	/* Entries of ep->peers that lead to this peer */
+	uint32_t slots;
+	/* Incarnation of the peer, from its last hello */
+	uint32_t peer_incarnation;
+	/* enum engine_peer_state */
+	uint8_t state;
+	/* True for the peer that is the endpoint itself */
+	bool self;
+	/* True if the process of the peer is known to have ended */
+	bool gone;
+	/* enum engine_ack_when */
+	uint8_t ack_due;
+	/* The peer has everything that was sent before this sequence number */
+	uint32_t acked;
+	/* Requests in @reorder that are larger than ENGINE_REORDER_MAX */
+	uint32_t reorder_large;
+	/* One-sided requests among the tx_seq packets sent; the others are messages */
+	uint64_t request_cnt;
+	/* Messages that the peer is known to have taken, at least (direct.c) */
+	uint64_t settled_cnt;
+	/* NAKs that were sent in this incarnation */
+	uint32_t naks_sent;
+	/* tx_seq when the last ACK was sent */
+	uint64_t ack_tx_seq;
+	/* Sequence number that the last ACK carried */
+	uint32_t ack_sent;
+	/* tx_seq when the peer was last asked for an ACK */
+	uint32_t asks_seq;
+	/* NAKs that were received in this incarnation */
+	uint32_t naks_heard;
+	/*
+	 * An ACK that has overtaken NAKs, while @ack_waits: its sequence number and its count
+	 * of NAKs
+	 */
+	uint32_t ack_seq, ack_naks;
+	/* True if @ack_seq and @ack_naks are set */
+	bool ack_waits;
+	/* More than one conn has reached the peer in this incarnation */
+	bool several;
+	/*
+	 * The last one-sided operation keeps its order by waiting, so the next one has to wait
+	 * too
+	 */
+	bool after_large;
+	/* Requests sent to the peer that end with its answer */
+	uint32_t asked_cnt;
+	/* Requests that completed when they were sent (quiet.h) */
+	/* Upper bound of those without an answer */
+	uint32_t quiet_cnt;
+	/* Sequence number behind the last one */
+	uint32_t quiet_seq;
+	/* Sequence number behind the last one that was not injected */
+	uint32_t quiet_reported_seq;
+	/* Transmit context of the last one */
+	struct engine_tx_ctx *quiet_ctx;
+	/* Errors of such requests in this incarnation; the first one is logged */
+	uint32_t quiet_errors;
+	/* Requests may overtake payload that was sent before this sequence number */
+	uint32_t lane_seq;
+	/* Operations whose payload the wire has not sent yet */
+	uint32_t leaving_cnt;
+	/* Value of ep->checks at the last liveness check */
+	uint32_t checked;
+	/* A hello of this incarnation has carried the window */
+	bool greeted;
+	/* Receive window granted to the peer, bytes */
+	uint32_t window;
+	/* Window that the peer's hello granted: the upper bound of @credit, bytes */
+	uint32_t credit_max;
+	/* Part of @window that the peer may still use, bytes */
+	uint32_t rx_window;
+	/* Epoch of the peer's last hello; 0: no hello yet */
+	uint64_t epoch;
+	/* PEER_CONNECTING without a conn: time of the next try */
+	uint64_t retry_ns;
+	/* Time at which connecting began */
+	uint64_t since_ns;
+	/* Index in the AV, or FI_ADDR_NOTAVAIL */
+	fi_addr_t addr;
 	struct weft_addr address;
-	struct list all; /* ep->all */
-	struct list
-		blocked; /* ep->blocked: something is queued, or a connection is to be made */
-	struct list queued;    /* struct engine_tx not started, in order */
-	struct list started;   /* struct engine_tx that wait for the wire or the receiver */
-	struct list pushing;   /* struct engine_tx that wait for room to send payload */
-	struct list receiving; /* struct engine_rx matched, payload under way */
-	struct list arriving;  /* struct engine_held whose payload is not whole */
-	struct list
-		filling; /* struct engine_rx whose payload comes behind its header, in its turn */
-	struct list reorder;  /* struct engine_held by seq */
-	struct list ctl;      /* struct engine_ctl */
-	uint32_t nak_cnt;     /* NAKs among them */
-	struct list unacked;  /* struct engine_tx by seq, until ACK */
-	struct list replies;  /* struct engine_reply that wait for room */
-	struct list replying; /* struct engine_reply that the wire has */
-	uint32_t reply_cnt;   /* of both */
-	struct list ack_link; /* ep->acks or ep->acks_later */
+	/* Link in ep->all */
+	struct list all;
+	/* Link in ep->blocked, while something is queued or a conn is to be made */
+	struct list blocked;
+	/* struct engine_tx that have not started, in order */
+	struct list queued;
+	/* struct engine_tx that wait for the wire or for the receiver */
+	struct list started;
+	/* struct engine_tx that wait for room to send payload */
+	struct list pushing;
+	/* struct engine_rx that are matched, while their payload arrives */
+	struct list receiving;
+	/* struct engine_held whose payload is not whole */
+	struct list arriving;
+	/* struct engine_rx whose payload follows its header, in order */
+	struct list filling;
+	/* struct engine_held by sequence number: packets that arrived before their turn */
+	struct list reorder;
+	/* struct engine_ctl: control packets that wait for room */
+	struct list ctl;
+	/* NAKs in @ctl */
+	uint32_t nak_cnt;
+	/* struct engine_tx by sequence number, until they are acknowledged */
+	struct list unacked;
+	/* struct engine_reply that wait for room */
+	struct list replies;
+	/* struct engine_reply that the wire is sending */
+	struct list replying;
+	/* Entries of @replies and @replying */
+	uint32_t reply_cnt;
+	/* Link in ep->acks or ep->acks_later */
+	struct list ack_link;
 };
 
 _Static_assert(offsetof(struct engine_peer, ep) <= 64,
 	       "the fast paths touch one line of a peer");
 
-/* engine_source_id - what the matcher of @q knows this peer by */
+/* engine_source_id - the id of this peer in the matcher of @q */
 static inline uint64_t engine_source_id(const struct engine_rxq *q,
 					const struct engine_peer *peer)
 {
@@ -119,22 +193,22 @@ static inline uint64_t engine_source_id(const struct engine_rxq *q,
 }
 
 /*
- * engine_asked_full - may no further request be sent until the peer answers one?
- * However many a program may have under way, a peer has this many of them: what it keeps to answer is
- * bounded by that (target.c). The others wait here.
+ * engine_asked_full - returns true if no request may be sent until the peer answers one
+ * The bound is the target's: it keeps a record of each request until it has answered (target.c). Further
+ * requests wait at the initiator.
  */
 static inline bool engine_asked_full(const struct engine_peer *peer)
 {
 	return peer->quiet_cnt + peer->asked_cnt >= ENGINE_ASKED_MAX;
 }
 
-/* engine_quiet_open - has any not been carried out yet, as far as is known? */
+/* engine_quiet_open - returns true if a request that completed when it was sent is not known to be done */
 static inline bool engine_quiet_open(const struct engine_peer *peer)
 {
 	return (int32_t)(peer->quiet_seq - peer->acked) > 0;
 }
 
-/* engine_work_pending - is anything under way with this peer that needs its connection */
+/* engine_work_pending - returns true if something under way needs a conn of the peer */
 static inline bool engine_work_pending(const struct engine_peer *peer)
 {
 	return !list_empty(&peer->queued) || !list_empty(&peer->started) ||

@@ -21,13 +21,20 @@ struct engine_cq {
 	enum fi_cq_format format;
 	enum fi_cq_wait_cond cond;
 	struct engine_wait wait;
-	_Atomic uint32_t signals,
-		obeyed; /* fi_cq_signal: how often, as of which sreads have returned, */
-	uint32_t tried; /* and as of which fi_trywait has told */
-	uint32_t found; /* reads that find something until one looks at the clock */
+	/*
+	 * Number of fi_cq_signal calls, and number of those to which a blocking read has
+	 * returned
+	 */
+	_Atomic uint32_t signals, obeyed;
+	/* Number of signals that fi_trywait has reported */
+	uint32_t tried;
+	/* Successful reads left until one looks at the clock */
+	uint32_t found;
 	uint32_t found_step, looks;
-	uint32_t found_rounds; /* of the domain, at the last look */
-	uint64_t found_ns;     /* the last look */
+	/* Value of domain->rounds at the last look */
+	uint32_t found_rounds;
+	/* Time of the last look */
+	uint64_t found_ns;
 	_Atomic int refs;
 	/* its queue is where entries go (cq_import.h); NULL: they are read here */
 	struct fid_peer_cq *owner;
@@ -38,56 +45,83 @@ struct engine_cq {
 struct engine_eq {
 	struct fid_eq fid;
 	struct engine_fabric *fabric;
-	struct platform_lock lock; /* queue; rank 2 */
+	/* Protects @queue; rank 2 */
+	struct platform_lock lock;
 	struct eq queue;
 	enum fi_wait_obj wait;
-	bool rung;		    /* the poll set's bell; it is while there is something */
-	struct engine_waitset *set; /* FI_WAIT_SET */
-	struct list member;	    /* set->eqs */
-	struct engine_poll_set poll_set; /* opened and closed with both locks held */
+	/* True while the bell of @poll_set is rung: the queue is not empty */
+	bool rung;
+	/* Wait set that it is a member of, or NULL (FI_WAIT_SET) */
+	struct engine_waitset *set;
+	/* Link in set->eqs */
+	struct list member;
+	/* Opened and closed with both locks held */
+	struct engine_poll_set poll_set;
 	struct engine_spin_budget spin_budget;
-	struct platform_lock
-		watch_lock; /* watched, asleep; rank 0, after a wait set's, held while those make progress */
-	_Atomic bool given;  /* as in a wait set; written with watch_lock */
-	struct list watched; /* domains with objects that are bound here */
-	_Atomic int refs;    /* the program's, until it closes it, and those domains' */
-	bool closed;	     /* with lock: nobody reads any more */
-	uint32_t asleep;     /* threads in fi_eq_sread() */
+	/*
+	 * Protects @watched and @asleep; rank 0, after that of a wait set; held while @watched
+	 * make progress
+	 */
+	struct platform_lock watch_lock;
+	/* The program has the descriptor; written with @watch_lock held */
+	_Atomic bool given;
+	/* Domains that have objects bound to this queue */
+	struct list watched;
+	/*
+	 * References: of the program, until it closes the queue, and of the domains in @watched
+	 */
+	_Atomic int refs;
+	/* Closed by the program; with @lock held */
+	bool closed;
+	/* Threads in fi_eq_sread() */
+	uint32_t asleep;
 };
 
-/* Something to do when a counter reaches a value. The waiter's memory. */
+/* Work to run when a counter reaches a value. In memory of the caller that adds it. */
 struct cntr_work {
-	struct list link;   /* cntr->waiting */
-	uint64_t threshold; /* of successes and errors together; 0 once it has been reached */
+	/* Link in cntr->waiting */
+	struct list link;
+	/* Sum of successes and errors at which it runs; 0 once that is reached */
+	uint64_t threshold;
 	/*
-	 * run - the value is reached. Called with the domain held, outside of what counts; @work is
-	 * linked nowhere and may be freed or wait again. It may begin operations.
-	 * Returns false when there is no room for what it begins: it is run again in a later round,
-	 * whatever the counter says by then, and may be forgotten until then.
+	 * run - the value is reached. Called with the domain held, never from within counting; @work
+	 * is linked nowhere, and may be freed or added again. It may begin operations.
+	 * Returns false if there is no room for them: it is run again in a later round, whatever the
+	 * counter says by then, and may be forgotten until then.
 	 */
 	bool (*run)(struct cntr_work *work);
 };
 
-/* An event of a memory region, and what counts it until one of the two is closed. */
+/* An event of a memory region, and its counter, until either of them is closed. */
 struct cntr_region {
-	struct list link;	  /* cntr->regions */
-	struct engine_cntr *cntr; /* NULL: none */
+	/* Link in cntr->regions */
+	struct list link;
+	/* Counter of the event, or NULL */
+	struct engine_cntr *cntr;
 };
 
 struct engine_cntr {
 	struct fid_cntr fid;
 	struct engine_domain *domain;
-	_Atomic uint64_t value, errors; /* relaxed: who holds the domain sees what they count */
-	struct list waiting;		/* struct cntr_work, by threshold */
-	struct list due;		/* domain->due, when the first of those is */
-	struct list regions;		/* struct cntr_region */
-	struct cntr_work watch;		/* somebody sleeps until it changes */
-	bool bytes;			/* FI_CNTR_EVENTS_BYTES: what went well, in bytes */
+	/* Accessed relaxed: the holder of the domain sees what they count */
+	_Atomic uint64_t value, errors;
+	/* struct cntr_work by threshold */
+	struct list waiting;
+	/* Link in domain->due, once the first of @waiting is due */
+	struct list due;
+	/* struct cntr_region: events of regions that it counts */
+	struct list regions;
+	/* Work that wakes those who sleep until the counter changes */
+	struct cntr_work watch;
+	/* FI_CNTR_EVENTS_BYTES: successes are counted in bytes */
+	bool bytes;
 	struct engine_wait wait;
-	uint64_t seen_value,
-		seen_errors; /* what the program has read, or was told of by fi_wait */
-	uint64_t polled_value, polled_errors; /* ... was told of by fi_poll, or has set */
-	_Atomic int refs;		      /* bindings */
+	/* Values that the program has read, or that fi_wait has reported */
+	uint64_t seen_value, seen_errors;
+	/* Values that fi_poll has reported, or that the program has set */
+	uint64_t polled_value, polled_errors;
+	/* References of what it is bound to */
+	_Atomic int refs;
 };
 
 #endif

@@ -13,27 +13,37 @@ struct engine_ep;
 
 /* The regions of a domain. */
 struct engine_mrs {
-	struct mr_table table; /* those with remote access; object: struct engine_mr */
-	int mode;	       /* mr_mode of the domain; FI_MR_BASIC is written out */
-	struct list bound;     /* struct engine_mr.ep_link */
-	bool remote_events;    /* peers tell of all that they do to regions of this domain */
-	const struct wire_ops
-		*shows;		  /* of the wire over which peers look at the table, or NULL */
-	struct wire_share *share; /* its own, for this domain */
+	/* Regions with remote access; its objects are struct engine_mr */
+	struct mr_table table;
+	/* mr_mode of the domain, with FI_MR_BASIC expanded */
+	int mode;
+	/* Regions bound to an endpoint, by struct engine_mr.ep_link */
+	struct list bound;
+	/* Peers have to report each access to a region of this domain */
+	bool remote_events;
+	/* Operations of the wire over which peers read the table, or NULL */
+	const struct wire_ops *shows;
+	/* What that wire keeps for this domain */
+	struct wire_share *share;
 };
 
 struct engine_mr {
 	struct fid_mr fid;
 	struct engine_domain *domain;
-	struct engine_ep
-		*ep; /* FI_MR_ENDPOINT: the one that it serves; NULL: none yet, or all */
-	struct engine_mr
-		*base;	     /* the region that it is part of (fi_mr_attr.base_mr), or NULL */
-	struct list ep_link; /* while ep is set */
-	uint32_t index;	     /* in the table; 0: without remote access, and without key */
-	uint32_t refs;	     /* transfers in flight */
-	uint32_t subs;	     /* regions that are part of it */
-	struct cntr_region reads, writes; /* what counts those of peers */
+	/* FI_MR_ENDPOINT: the endpoint that it serves; NULL: none yet, or all */
+	struct engine_ep *ep;
+	/* Region that it is part of (fi_mr_attr.base_mr), or NULL */
+	struct engine_mr *base;
+	/* Link in mrs->bound while @ep is set */
+	struct list ep_link;
+	/* Index in the table; 0: no remote access and no key */
+	uint32_t index;
+	/* Transfers under way */
+	uint32_t refs;
+	/* Regions that are part of it */
+	uint32_t subs;
+	/* What counts reads and writes of peers */
+	struct cntr_region reads, writes;
 	bool enabled;
 	bool closing;
 	size_t iov_cnt;

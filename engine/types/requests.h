@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * What is under way: messages, one-sided operations, receives, and what is kept of a peer until somebody
- * wants it.
+ * Requests under way: sends, one-sided operations, receives, replies, and packets that are held until a
+ * receive matches them or their turn comes.
  */
 #ifndef WEFT_ENGINE_REQUESTS_H
 #define WEFT_ENGINE_REQUESTS_H
@@ -12,67 +12,90 @@
 
 /* One message to send, as the op tables express it; lives on the caller's stack. */
 struct engine_msg {
-	const void *buf; /* iov_cnt == 0 */
-	size_t len;	 /* bytes in all */
+	/* Payload, if iov_cnt is 0 */
+	const void *buf;
+	/* Length of the whole payload, bytes */
+	size_t len;
 	uint64_t tag;
 	uint64_t data;
 	void *context;
 	struct engine_tx_ctx *tx;
 	const struct iovec *iov;
-	uint32_t iov_cnt; /* 0: buf and len say it all; at most ENGINE_IOV_MAX */
-	uint32_t flags;	  /* enum engine_flag, PACKET_TAGGED, PACKET_CQ_DATA */
-	uint32_t rx_idx;  /* receive context of the peer */
+	/* Entries of @iov, at most ENGINE_IOV_MAX; 0: the payload is @buf */
+	uint32_t iov_cnt;
+	/* enum engine_flag, PACKET_TAGGED, PACKET_CQ_DATA */
+	uint32_t flags;
+	/* Index of the peer's receive context */
+	uint32_t rx_idx;
 };
 
-/* What an atomic operation does, and to where its results go. */
+/* What an atomic operation does, and where its results go. */
 struct engine_update {
-	uint8_t kind; /* enum atomics_kind */
+	/* enum atomics_kind */
+	uint8_t kind;
 	uint8_t datatype;
 	uint8_t op;
-	uint32_t cnt; /* elements */
+	/* Number of elements */
+	uint32_t cnt;
 	uint32_t compare_cnt, result_cnt;
-	struct iovec compare[ENGINE_IOV_MAX]; /* borrowed until the request is sent */
+	/* Borrowed until the request is sent */
+	struct iovec compare[ENGINE_IOV_MAX];
 	struct iovec result[ENGINE_IOV_MAX];
 };
 
-/* A send or a one-sided operation under way that was not finished at once. */
+/* A send or a one-sided operation that did not finish within its call. */
 struct engine_tx {
-	struct pool_object pool; /* its id goes over the wire */
-	struct list link;	 /* peer->queued, started, pushing or unacked */
+	/* Its id is sent over the wire */
+	struct pool_object pool;
+	/* Link in peer->queued, started, pushing or unacked */
+	struct list link;
 	struct wire_op op;
 	struct engine_peer *peer;
 	struct engine_tx_ctx *ctx;
 	void *context;
-	const void *buf; /* first byte: for the completion */
+	/* First byte, for the completion */
+	const void *buf;
 	uint64_t tag, data;
-	size_t len;   /* of the message; of what is written or read; of the operands */
-	size_t want;  /* bytes that the receiver asked for, after CTS; bytes of a response */
-	size_t sent;  /* of those, gone; of a response, those that have begun to arrive */
-	size_t chunk; /* bytes in the hands of the wire; of a response, pieces */
-	uint64_t peer_id; /* receiver's operation, after CTS */
+	/* Length of the message, of what is written or read, or of the operands, bytes */
+	size_t len;
+	/* Bytes that the receiver asked for, after CTS; bytes of a response */
+	size_t want;
+	/* Of @want, bytes that were sent; bytes of a response that have begun to arrive */
+	size_t sent;
+	/* Bytes that the wire is sending; pieces of a response that it is writing */
+	size_t chunk;
+	/* Id of the receiver's operation, after CTS */
+	uint64_t peer_id;
 	uint32_t flags;
 	uint32_t iov_cnt;
-	uint32_t rx_idx;	       /* receive context of the peer */
-	uint32_t seq;		       /* once sent */
-	int error;		       /* NAK came before ACK */
-	struct engine_cntr *work_cntr; /* ENGINE_DEFERRED: counts it; held; or NULL */
-	uint8_t kind; /* PACKET_EAGER: a message; PACKET_WRITE, PACKET_READ, PACKET_ATOMIC */
+	/* Index of the peer's receive context */
+	uint32_t rx_idx;
+	/* Sequence number, once sent */
+	uint32_t seq;
+	/* Error of a NAK that arrived before the ACK */
+	int error;
+	/* ENGINE_DEFERRED: counter of the deferred work, referenced; or NULL */
+	struct engine_cntr *work_cntr;
+	/* PACKET_EAGER for a message; PACKET_WRITE, PACKET_READ, PACKET_ATOMIC */
+	uint8_t kind;
 	enum engine_tx_state {
 		TX_QUEUED,   /* nothing was sent */
 		TX_DIRECT,   /* first of peer->queued: the wire accesses the target's memory */
 		TX_EAGER,    /* the wire sends it whole */
-		TX_RTS,	     /* the receiver knows of it */
-		TX_DATA,     /* the receiver asked for the payload */
-		TX_FIN,	     /* all is sent; the receiver tells when it is done */
+		TX_RTS,	     /* the RTS was sent */
+		TX_DATA,     /* the receiver has asked for the payload */
+		TX_FIN,	     /* all was sent; the receiver reports when it is done */
 		TX_ACK,	     /* in peer->unacked */
-		TX_RESPONSE, /* a READ or ATOMIC that waits for what it reads */
+		TX_RESPONSE, /* a READ or ATOMIC that waits for its response */
 	} state;
-	void *copy; /* ENGINE_INJECT: our copy, owned */
-	struct iovec iov
-		[ENGINE_IOV_MAX]; /* source; of a READ: destination; of an ATOMIC: operands */
+	/* ENGINE_INJECT: copy of the payload, owned */
+	void *copy;
+	/* Source; destination of a READ; operands of an ATOMIC */
+	struct iovec iov[ENGINE_IOV_MAX];
 	uint32_t target_cnt;
 	struct packet_target targets[PACKET_TARGET_MAX];
-	struct engine_update update; /* PACKET_ATOMIC */
+	/* PACKET_ATOMIC */
+	struct engine_update update;
 };
 
 struct engine_ep;
@@ -80,105 +103,151 @@ struct engine_landing;
 struct engine_mr;
 struct engine_rx;
 
-/* What becomes of a large write whose payload comes like that of a receive: onesided/ sets it. */
+/* How a large write ends, whose payload arrives like that of a receive; installed by onesided/. */
 struct engine_landing_ops {
-	/* arrived - all of it is there; takes @rx, linked nowhere */
+	/* arrived - the payload is whole; takes @rx, linked nowhere */
 	void (*arrived)(struct engine_rx *rx);
-	/* drop - give it up; takes @landing */
+	/* drop - the write is given up; takes @landing */
 	void (*drop)(struct engine_ep *ep, struct engine_landing *landing);
 };
 
-/* Where the payload of a large write goes, or what a large read is sent from. */
+/* Memory that the payload of a large write goes to, or that a large read is sent from. */
 struct engine_landing {
 	struct pool_object pool;
-	const struct engine_landing_ops *ops; /* of a write */
+	/* Operations of a write; NULL for the source of a read */
+	const struct engine_landing_ops *ops;
 	struct engine_mr *mr[PACKET_TARGET_MAX];
-	uint64_t len[PACKET_TARGET_MAX]; /* bytes in each */
+	/* Bytes in each region */
+	uint64_t len[PACKET_TARGET_MAX];
 	uint32_t mr_cnt;
 	uint32_t iov_cnt;
 	struct iovec iov[WIRE_DEST_MAX];
 };
 
-/* What a peer has read, on its way to it. */
+/* The data of a read, while they are sent to the initiator. */
 struct engine_reply {
 	struct pool_object pool;
-	struct list link; /* peer->replies until the wire has all of it, then peer->replying */
+	/* Link in peer->replies until the wire has all of it, then in peer->replying */
+	struct list link;
 	struct wire_op op;
 	struct engine_peer *peer;
-	uint64_t id; /* peer's operation */
+	/* Id of the peer's operation */
+	uint64_t id;
 	size_t len, sent, chunk;
-	void *copy;		       /* small: what was read in its turn, owned */
-	struct engine_landing *source; /* large: memory that is read as it is sent */
+	/* Small: copy of what was read in its turn, owned */
+	void *copy;
+	/* Large: memory that is read while it is sent */
+	struct engine_landing *source;
 };
 
-/* A posted receive, until its completion. */
+/* A receive, from posting to completion. */
 struct engine_rx {
-	struct pool_object pool; /* its id goes over the wire */
-	struct match_recv match; /* while posted */
-	struct list link; /* rxq->posted while posted, peer->receiving after a match with RTS */
-	struct list filling; /* peer->filling, and in peer->receiving too */
+	/* Its id is sent over the wire */
+	struct pool_object pool;
+	/* Entry in the matcher while posted */
+	struct match_recv match;
+	/* Link in rxq->posted while posted, in peer->receiving after a match with RTS */
+	struct list link;
+	/* Link in peer->filling, beside peer->receiving */
+	struct list filling;
 	struct wire_op op;
-	struct engine_rx_ctx
-		*ctx;		  /* that it was posted to; once matched, that of the message */
-	struct engine_peer *peer; /* sender, once matched */
+	/* Context that it was posted to; once matched, that of the message */
+	struct engine_rx_ctx *ctx;
+	/* Sender, once matched */
+	struct engine_peer *peer;
 	void *context;
 	uint64_t tag, data;
-	size_t cap;	  /* bytes of iov */
-	size_t len;	  /* of the message */
-	size_t got;	  /* bytes that have begun to arrive, of min(cap, len) */
-	size_t incoming;  /* bytes that the wire is writing; of a rendezvous, pieces */
-	uint64_t peer_id; /* sender's operation, of a rendezvous */
-	uint32_t
-		flags; /* PACKET_TAGGED: which queue; PACKET_CQ_DATA; PACKET_DELIVERY; ENGINE_COMPLETE */
+	/* Room in @iov, bytes */
+	size_t cap;
+	/* Length of the message, bytes */
+	size_t len;
+	/* Bytes that have begun to arrive, of min(cap, len) */
+	size_t got;
+	/* Bytes that the wire is writing; pieces of a rendezvous */
+	size_t incoming;
+	/* Id of the sender's operation, in a rendezvous */
+	uint64_t peer_id;
+	/*
+	 * PACKET_TAGGED selects the matcher; PACKET_CQ_DATA, PACKET_DELIVERY, ENGINE_COMPLETE
+	 */
+	uint32_t flags;
 	uint32_t iov_cnt;
 	struct iovec iov[ENGINE_IOV_MAX];
-	struct engine_rx *whole;       /* ENGINE_PART: the buffer that it is in */
-	struct engine_cntr *work_cntr; /* ENGINE_DEFERRED: counts it; held; or NULL */
-	/* ENGINE_MULTI; in the matcher until it is spent */
-	size_t used;	    /* bytes given to messages */
-	size_t min_free;    /* with fewer left it is spent */
-	fi_addr_t src;	    /* of what it ends with */
-	uint32_t parts_cnt; /* messages in it that are not complete */
-	bool spent;	    /* takes no more, and is released with the last of them */
-	int err;	    /* -FI_E* that it ends with */
-	struct engine_landing *landing; /* a large write of the peer instead of a receive */
-	struct packet_piece pieces[PACKET_PIECE_CNT]; /* in the sender, while they are read */
+	/* ENGINE_PART: the multi-receive buffer that it is part of */
+	struct engine_rx *whole;
+	/* ENGINE_DEFERRED: counter of the deferred work, referenced; or NULL */
+	struct engine_cntr *work_cntr;
+	/*
+	 * The fields below are used by ENGINE_MULTI: a buffer that stays in the matcher until
+	 * it is spent
+	 */
+	/* Bytes given to messages */
+	size_t used;
+	/* It is spent when fewer bytes are left */
+	size_t min_free;
+	/* Source address that its last completion reports */
+	fi_addr_t src;
+	/* Messages in it that are not complete */
+	uint32_t parts_cnt;
+	/* It takes no more messages, and is released with the last one */
+	bool spent;
+	/* -FI_E* that it ends with, or 0 */
+	int err;
+	/* Set if this is a large write of the peer instead of a receive */
+	struct engine_landing *landing;
+	/* Pieces in the sender's memory, while they are read */
+	struct packet_piece pieces[PACKET_PIECE_CNT];
 };
 
 /*
  * A message that arrived before its receive, or before its turn.
  */
 struct engine_held {
-	struct pool_object pool; /* when it is from held_pool */
-	struct match_msg match;	 /* HELD_STORED */
-	struct list link;	 /* HELD_REORDER: peer->reorder; HELD_CLAIMED: rxq->claimed */
-	struct list arriving;	 /* peer->arriving while the payload is not whole */
+	/* Valid if @pooled */
+	struct pool_object pool;
+	/* Entry in the matcher while HELD_STORED */
+	struct match_msg match;
+	/* Link in peer->reorder (HELD_REORDER) or rxq->claimed (HELD_CLAIMED) */
+	struct list link;
+	/* Link in peer->arriving until the payload is whole */
+	struct list arriving;
 	struct engine_peer *peer;
-	struct engine_rx_ctx *ctx; /* that it is for */
-	struct packet packet;	   /* EAGER or RTS; a request that waits for its turn */
+	/* Receive context that it is for */
+	struct engine_rx_ctx *ctx;
+	/* EAGER, RTS, or a request that waits for its turn */
+	struct packet packet;
 	struct packet_rts rts;
-	struct engine_rx *rx; /* HELD_MATCHED: receive, or NULL: to be dropped when whole */
-	void *claim;	      /* HELD_CLAIMED: context of that receive */
+	/* HELD_MATCHED: its receive; NULL: to be dropped once whole */
+	struct engine_rx *rx;
+	/* HELD_CLAIMED: context of the receive that claimed it */
+	void *claim;
 	enum engine_held_state {
-		HELD_REORDER, /* waits for messages before it */
+		HELD_REORDER, /* waits for packets before it */
 		HELD_STORED,  /* in the matcher */
-		HELD_CLAIMED, /* taken by FI_PEEK | FI_CLAIM */
-		HELD_MATCHED, /* has a receive, or is a request: waits for the rest of its payload */
+		HELD_CLAIMED, /* claimed by FI_PEEK | FI_CLAIM */
+		HELD_MATCHED, /* matched, or a request: waits for the rest of its payload */
 	} state;
-	bool whole;	 /* the payload has arrived */
-	bool pooled;	 /* from held_pool */
-	bool lost;	 /* RTS of a sender that is gone */
-	bool counted;	 /* its payload is part of what the peer may send before it is freed */
-	uint8_t bytes[]; /* eager payload */
+	/* The whole payload has arrived */
+	bool whole;
+	/* Allocated from held_pool */
+	bool pooled;
+	/* RTS of a sender that is lost */
+	bool lost;
+	/* Its payload uses credit until it is freed */
+	bool counted;
+	/* Eager payload */
+	uint8_t bytes[];
 };
 
 #define ENGINE_HELD_SMALL 64u /* payload room of one from held_pool */
 
-/* A control packet that found no room. */
+/* A control packet that waits for room. */
 struct engine_ctl {
 	struct pool_object pool;
-	struct list link;     /* peer->ctl */
-	struct packet packet; /* op, tag and data */
+	/* Link in peer->ctl */
+	struct list link;
+	/* Operation, tag and data */
+	struct packet packet;
 	struct packet_cts cts;
 	bool with_cts;
 };

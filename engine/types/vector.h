@@ -14,16 +14,26 @@ struct engine_av {
 	struct fid_av fid;
 	struct engine_domain *domain;
 	struct av_table table;
-	uint32_t
-		rx_ctx_bits; /* of an address that say which receive context of a scalable endpoint */
-	struct list eps;		/* bound endpoints, struct engine_ep.av_link */
-	struct list sets;		/* struct engine_av_set */
-	uint64_t set_cnt;		/* ever made */
-	uint64_t flags;			/* of fi_av_open: FI_EVENT, FI_READ, FI_AV_USER_ID */
-	struct engine_eq *eq;		/* FI_EVENT: where insertions end; NULL until bound */
-	struct platform_shared *shared; /* one with a name: what processes share, */
-	struct av_view *view;		/* and our view of it; else NULL */
-	/* pull - one with a name: take over what other processes changed; the caller holds the domain */
+	/* Bits of an address that select the receive context of a scalable endpoint */
+	uint32_t rx_ctx_bits;
+	/* Bound endpoints, by struct engine_ep.av_link */
+	struct list eps;
+	/* struct engine_av_set */
+	struct list sets;
+	/* Number of sets that were ever made */
+	uint64_t set_cnt;
+	/* Flags of fi_av_open: FI_EVENT, FI_READ, FI_AV_USER_ID */
+	uint64_t flags;
+	/* FI_EVENT: event queue that reports the end of insertions; NULL until bound */
+	struct engine_eq *eq;
+	/* A named vector: memory that its processes share; else NULL */
+	struct platform_shared *shared;
+	/* A named vector: this process's view of @shared; else NULL */
+	struct av_view *view;
+	/*
+	 * pull - of a named vector: take over the changes of other processes; the caller holds
+	 * the domain
+	 */
 	void (*pull)(struct engine_av *av);
 };
 

@@ -14,28 +14,45 @@ struct engine_waitset {
 	struct engine_fabric *fabric;
 	enum fi_wait_obj obj;
 	struct engine_poll_set poll_set;
-	bool given; /* the program has the poll set's number, and may sleep on it between its calls */
+	/*
+	 * The program has the descriptor of the poll set, and may sleep on it between its calls
+	 */
+	bool given;
 	struct engine_spin_budget spin_budget;
-	struct platform_lock lock; /* members, poll set, given; rank 0 */
-	uint32_t asleep;	   /* threads in fi_wait() */
-	struct list members;	   /* struct engine_wait.member */
-	struct list eqs;	   /* struct engine_eq.member */
-	_Atomic int refs;	   /* the program's, until it closes it, and its members' */
+	/* Protects @members, @poll_set and @given; rank 0 */
+	struct platform_lock lock;
+	/* Threads in fi_wait() */
+	uint32_t asleep;
+	/* Queues and counters, by struct engine_wait.member */
+	struct list members;
+	/* Event queues, by struct engine_eq.member */
+	struct list eqs;
+	/* References: of the program, until it closes the set, and of its members */
+	_Atomic int refs;
 };
 
 /* How to wait for a queue or counter, and who does (wait.h). */
 struct engine_wait {
-	struct fid *fid; /* of the queue or counter */
+	/* The queue or counter */
+	struct fid *fid;
 	struct engine_domain *domain;
 	enum fi_wait_obj obj;
-	/* FI_WAIT_FD, and FI_WAIT_UNSPEC once the program asks for it: owned; else -1. Written with the domain held */
+	/*
+	 * Descriptor for FI_WAIT_FD, and for FI_WAIT_UNSPEC once the program asks for it;
+	 * owned; else -1. Written with the domain held
+	 */
 	_Atomic int descriptor;
-	bool is_poll_set; /* that is a poll set over the domain's waiter; else a bell that the domain's thread rings */
-	uint32_t forks;		    /* the process that opened it */
-	struct engine_waitset *set; /* FI_WAIT_SET */
-	struct list member;	    /* set->members */
+	/* True if @descriptor is a poll set over the domain's waiter, false if the domain's thread rings it */
+	bool is_poll_set;
+	/* Fork count of the process that opened @descriptor */
+	uint32_t forks;
+	/* Wait set that it is a member of, or NULL (FI_WAIT_SET) */
+	struct engine_waitset *set;
+	/* Link in set->members */
+	struct list member;
 	struct engine_armed armed;
-	struct list polled; /* struct poll_member of the poll sets that it is in */
+	/* struct poll_member of the poll sets (fi_poll_open) that it is in */
+	struct list polled;
 };
 
 #endif

@@ -19,7 +19,8 @@
 #define ENGINE_AUTH_KEY_MAX 64u /* bytes; what providers offer as auth_key_size */
 
 struct engine_auth {
-	uint64_t secret[2]; /* from the key */
+	/* from the key */
+	uint64_t secret[2];
 	bool keyed;
 };
 

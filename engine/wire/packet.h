@@ -28,8 +28,7 @@ enum packet_op {
 	PACKET_READ = 8,  /* payload: struct packet_read */
 	PACKET_RESPONSE =
 		9, /* tag: id of the READ or ATOMIC; data: offset; payload: what was read */
-	PACKET_ATOMIC =
-		10, /* payload: struct packet_atomic, operands, values to compare with */
+	PACKET_ATOMIC = 10, /* payload: struct packet_atomic, operands, values to compare with */
 	/*
 	 * data: everything before that seq has arrived, and requests are carried out; tag: so many NAK with
 	 * a seq were sent before
@@ -42,8 +41,7 @@ enum packet_flag {
 	PACKET_TAGGED = 1 << 0,
 	PACKET_CQ_DATA =
 		1 << 1, /* data is remote CQ data (EAGER, RTS; WRITE and ATOMIC with TARGETS) */
-	PACKET_PULL =
-		1 << 2, /* RTS: the receiver may read the payload from the sender's memory */
+	PACKET_PULL = 1 << 2, /* RTS: the receiver may read the payload from the sender's memory */
 	PACKET_TARGETS =
 		1 << 3, /* of a request: see above. RTS: a write; targets follow packet_rts */
 	PACKET_MATCH = 1 << 2,	  /* EAGER, with DELIVERY: no FIN before a receive has it */
@@ -73,14 +71,19 @@ enum packet_flag {
 #define PACKET_RX_MAX		  256u /* receive contexts of an endpoint */
 
 struct packet {
-	uint8_t op; /* enum packet_op */
+	/* enum packet_op */
+	uint8_t op;
 	uint8_t flags;
-	uint16_t epoch; /* see above; a stray of an older incarnation ends the connection */
-	uint32_t len;	/* bytes of payload behind the header */
-	uint32_t seq;	/* message or request: its place in the sender's order to this peer */
-	uint16_t ack;	/* low bits of the next seq expected: cumulative */
-	uint16_t
-		credits; /* eager payload granted to the receiver of this, in CREDIT_UNIT bytes */
+	/* see above; a stray of an older incarnation ends the connection */
+	uint16_t epoch;
+	/* bytes of payload behind the header */
+	uint32_t len;
+	/* message or request: its place in the sender's order to this peer */
+	uint32_t seq;
+	/* low bits of the next seq expected: cumulative */
+	uint16_t ack;
+	/* eager payload granted to the receiver of this, in CREDIT_UNIT bytes */
+	uint16_t credits;
 	uint64_t tag;
 	uint64_t data;
 };
@@ -94,8 +97,10 @@ _Static_assert(offsetof(struct packet, data) == 24, "layout");
 #define CREDIT_UNIT 256u
 
 struct packet_rts {
-	uint64_t len; /* bytes of the whole message */
-	uint64_t id;  /* sender's operation, to be echoed in CTS or FIN */
+	/* bytes of the whole message */
+	uint64_t len;
+	/* sender's operation, to be echoed in CTS or FIN */
+	uint64_t id;
 	/*
 	 * PACKET_PULL: where the payload starts in the sender's memory; with PACKET_PIECES, where
 	 * PACKET_PIECE_CNT of struct packet_piece start there, of which the first ones hold it
@@ -115,8 +120,10 @@ _Static_assert(sizeof(struct packet_piece) == 16, "layout");
 _Static_assert(sizeof(struct packet_rts) == 24, "fits behind the header in one cache line");
 
 struct packet_cts {
-	uint64_t len;  /* bytes wanted, from the start */
-	uint64_t from; /* ... of which the receiver has read so many */
+	/* bytes wanted, from the start */
+	uint64_t len;
+	/* ... of which the receiver has read so many */
+	uint64_t from;
 };
 
 _Static_assert(sizeof(struct packet_cts) == 16, "layout");
@@ -133,9 +140,12 @@ struct packet_target {
 _Static_assert(sizeof(struct packet_target) == 24, "layout");
 
 struct packet_targets {
-	uint32_t cnt;					/* 1 to PACKET_TARGET_MAX */
-	uint32_t reserved;				/* zero */
-	struct packet_target target[PACKET_TARGET_MAX]; /* only cnt of them are there */
+	/* 1 to PACKET_TARGET_MAX */
+	uint32_t cnt;
+	/* zero */
+	uint32_t reserved;
+	/* only cnt of them are there */
+	struct packet_target target[PACKET_TARGET_MAX];
 };
 
 _Static_assert(offsetof(struct packet_targets, target) == 8, "layout");
@@ -147,19 +157,27 @@ static inline size_t packet_targets_len(uint32_t cnt)
 }
 
 struct packet_read {
-	uint64_t id;  /* to be echoed in RESPONSE */
-	uint64_t len; /* bytes */
+	/* to be echoed in RESPONSE */
+	uint64_t id;
+	/* bytes */
+	uint64_t len;
 };
 
 _Static_assert(sizeof(struct packet_read) == 16, "layout");
 
 struct packet_atomic {
-	uint64_t id;	  /* to be echoed in RESPONSE; 0: nothing is asked back, ACK does */
-	uint32_t cnt;	  /* elements */
-	uint8_t kind;	  /* enum atomics_kind */
-	uint8_t datatype; /* enum fi_datatype */
-	uint8_t op;	  /* enum fi_op */
-	uint8_t reserved; /* zero */
+	/* to be echoed in RESPONSE; 0: nothing is asked back, ACK does */
+	uint64_t id;
+	/* elements */
+	uint32_t cnt;
+	/* enum atomics_kind */
+	uint8_t kind;
+	/* enum fi_datatype */
+	uint8_t datatype;
+	/* enum fi_op */
+	uint8_t op;
+	/* zero */
+	uint8_t reserved;
 };
 
 _Static_assert(sizeof(struct packet_atomic) == 16,
@@ -190,14 +208,20 @@ static inline bool engine_request_plain(const struct packet *packet)
 struct hello {
 	uint32_t magic;
 	uint16_t version;
-	uint16_t flags;	 /* none defined: zero */
-	uint64_t epoch;	 /* random, one per fi_enable: another one is another incarnation */
-	uint32_t window; /* eager payload that the receiver of this may send at once, bytes */
-	uint32_t seq;	 /* seq of the first message that the sender of this will send */
-	uint32_t
-		incarnation; /* counts the connections to this peer that the sender of this has given up */
-	uint32_t proof;	       /* of the sender's authorization key (auth.h); 0: it has none */
-	struct weft_addr addr; /* full address of the sender */
+	/* none defined: zero */
+	uint16_t flags;
+	/* random, one per fi_enable: another one is another incarnation */
+	uint64_t epoch;
+	/* eager payload that the receiver of this may send at once, bytes */
+	uint32_t window;
+	/* seq of the first message that the sender of this will send */
+	uint32_t seq;
+	/* counts the connections to this peer that the sender of this has given up */
+	uint32_t incarnation;
+	/* of the sender's authorization key (auth.h); 0: it has none */
+	uint32_t proof;
+	/* full address of the sender */
+	struct weft_addr addr;
 };
 
 _Static_assert(sizeof(struct hello) == 80, "layout");

@@ -59,15 +59,19 @@ struct wire_share;
 struct wire {
 	const struct wire_ops *ops;
 	struct engine_ep *ep;
-	uint32_t idx; /* place in the engine endpoint's list of wires; set by the engine */
+	/* place in the engine endpoint's list of wires; set by the engine */
+	uint32_t idx;
 };
 
 /* A wire's state for one peer. The wire's own struct starts with it. */
 struct wire_conn {
 	struct wire *wire;
-	struct engine_peer *peer; /* NULL until the engine knows it */
-	bool up; /* hello exchanged in both directions: claim and sendv may be called */
-	uint64_t tx_msgs, tx_bytes, rx_msgs, rx_bytes; /* the engine's; the wire zeroes them */
+	/* NULL until the engine knows it */
+	struct engine_peer *peer;
+	/* hello exchanged in both directions: claim and sendv may be called */
+	bool up;
+	/* the engine's; the wire zeroes them */
+	uint64_t tx_msgs, tx_bytes, rx_msgs, rx_bytes;
 };
 
 /*
@@ -75,17 +79,22 @@ struct wire_conn {
  * stays in place until done() or conn_down().
  */
 struct wire_op {
-	void (*done)(struct wire_op *op, int status); /* 0 or -FI_E*; only from poll() */
-	struct wire_op *next; /* the wire's, while it has the operation */
+	/* 0 or -FI_E*; only from poll() */
+	void (*done)(struct wire_op *op, int status);
+	/* the wire's, while it has the operation */
+	struct wire_op *next;
 	uint64_t wire_private;
-	uint64_t moved; /* of a get that ends with -FI_EBUSY; see there */
+	/* of a get that ends with -FI_EBUSY; see there */
+	uint64_t moved;
 };
 
 /* What get() reads: memory of the peer, as the peer named it. */
 struct wire_source {
-	uint64_t id; /* engine_offered() knows it by that there */
+	/* engine_offered() knows it by that there */
+	uint64_t id;
 	uint32_t iov_cnt;
-	struct iovec iov[WIRE_IOV_MAX]; /* addresses of the peer's */
+	/* addresses of the peer's */
+	struct iovec iov[WIRE_IOV_MAX];
 };
 
 /*
@@ -94,35 +103,46 @@ struct wire_source {
  */
 struct wire_dest {
 	struct iovec iov[WIRE_DEST_MAX];
-	uint32_t iov_cnt; /* 0: drop all of it */
-	void *cookie; /* given back in engine_payload_done(); NULL: engine does not want to be called */
+	/* 0: drop all of it */
+	uint32_t iov_cnt;
+	/* given back in engine_payload_done(); NULL: engine does not want to be called */
+	void *cookie;
 };
 
 /* What an endpoint asks a wire to be. Borrowed during open(). */
 struct wire_attr {
-	const struct weft_addr
-		*bind;	/* family, port, ip to listen at; port 0: any; family 0: the default */
-	size_t tx_size; /* operations that the endpoint can have under way */
-	struct wire_share
-		*share; /* of its domain, for this kind of wire; NULL: there is none */
-	uint64_t
-		remote_events; /* FI_REMOTE_READ, FI_REMOTE_WRITE: of these it has to be told, by packet */
-	const void *domain; /* endpoints of one are held together; NULL: of none */
-	bool by_nonce; /* peers know the nonce of its address: several may be found at one place */
+	/* family, port, ip to listen at; port 0: any; family 0: the default */
+	const struct weft_addr *bind;
+	/* operations that the endpoint can have under way */
+	size_t tx_size;
+	/* of its domain, for this kind of wire; NULL: there is none */
+	struct wire_share *share;
+	/* FI_REMOTE_READ, FI_REMOTE_WRITE: of these it has to be told, by packet */
+	uint64_t remote_events;
+	/* endpoints of one are held together; NULL: of none */
+	const void *domain;
+	/* peers know the nonce of its address: several may be found at one place */
+	bool by_nonce;
 };
 
 /* A one-sided access to registered memory of the peer. */
 struct wire_access {
-	bool write; /* else read */
+	/* else read */
+	bool write;
 	const struct packet_target *targets;
-	uint32_t target_cnt;	 /* 1 to PACKET_TARGET_MAX */
-	const struct iovec *iov; /* as many bytes as the targets have together */
-	size_t iov_cnt;		 /* at most WIRE_IOV_MAX */
+	/* 1 to PACKET_TARGET_MAX */
+	uint32_t target_cnt;
+	/* as many bytes as the targets have together */
+	const struct iovec *iov;
+	/* at most WIRE_IOV_MAX */
+	size_t iov_cnt;
 };
 
 struct wire_ops {
-	size_t size;	  /* of this struct: it grows at the end */
-	const char *name; /* of the wire and its provider: "shm" */
+	/* of this struct: it grows at the end */
+	size_t size;
+	/* of the wire and its provider: "shm" */
+	const char *name;
 
 	/*
 	 * Most payload of a message that is sent by claim/publish; at least 64. claim() has room for
@@ -168,9 +188,8 @@ struct wire_ops {
 	 * -FI_ECONNREFUSED when it is proven that nobody is there any more,
 	 * -FI_EAGAIN when the wire is out of room for now, or another -FI_E*.
 	 */
-	int (*connect)(struct wire *wire, struct engine_peer *peer,
-		       const struct weft_addr *addr, const struct hello *hello,
-		       struct wire_conn **conn);
+	int (*connect)(struct wire *wire, struct engine_peer *peer, const struct weft_addr *addr,
+		       const struct hello *hello, struct wire_conn **conn);
 
 	/*
 	 * disconnect - end one conn without calling the engine; operations under way are dropped
@@ -418,7 +437,8 @@ void engine_payload_done(struct engine_ep *ep, struct wire_conn *conn, void *coo
 struct wire_provider {
 	size_t size;
 	uint32_t version;
-	uint32_t layout; /* WIRE_LAYOUT */
+	/* WIRE_LAYOUT */
+	uint32_t layout;
 	const struct wire_ops *ops;
 };
 

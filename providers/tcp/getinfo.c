@@ -92,9 +92,11 @@ static const struct fi_domain_attr domain_offer = {
 struct query {
 	uint32_t version;
 	const struct fi_info *hints;
-	struct tcp_iface *ifaces; /* owned */
+	/* owned */
+	struct tcp_iface *ifaces;
 	int iface_cnt;
-	union tcp_sockaddr src[RESOLVED_MAX]; /* asked for; any address of the host when 0 */
+	/* asked for; any address of the host when 0 */
+	union tcp_sockaddr src[RESOLVED_MAX];
 	int src_cnt;
 	union tcp_sockaddr dest[RESOLVED_MAX];
 	int dest_cnt;

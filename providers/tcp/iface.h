@@ -22,8 +22,10 @@ enum tcp_iface_rank {
 
 struct tcp_iface {
 	char name[IF_NAMESIZE];
-	union tcp_sockaddr addr; /* port 0 */
-	unsigned int prefix;	 /* bits of the network's part */
+	/* port 0 */
+	union tcp_sockaddr addr;
+	/* bits of the network's part */
+	unsigned int prefix;
 	enum tcp_iface_rank rank;
 };
 

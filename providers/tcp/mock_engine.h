@@ -16,8 +16,10 @@
 struct got {
 	struct packet packet;
 	struct wire_conn *conn;
-	uint8_t *bytes;	  /* room for the payload */
-	uint8_t *payload; /* the same when it is whole, else NULL */
+	/* room for the payload */
+	uint8_t *bytes;
+	/* the same when it is whole, else NULL */
+	uint8_t *payload;
 };
 
 struct sent {
@@ -36,22 +38,29 @@ struct side {
 	struct wire *wire;
 	struct hello hello;
 	struct weft_addr addr;
-	int refuse; /* engine_accept answers this */
-	int reject; /* engine_packet answers this */
-	uint32_t
-		turn; /* engine_packet has payload that is to come wait until so many packets are there */
-	struct wire_conn *yield; /* engine_accept gives up this conn of ours first */
-	struct wire_conn *conns[SIDE_CONN_MAX]; /* that came up */
-	int conn_cnt;				/* conns that ever came up */
+	/* engine_accept answers this */
+	int refuse;
+	/* engine_packet answers this */
+	int reject;
+	/* engine_packet has payload that is to come wait until so many packets are there */
+	uint32_t turn;
+	/* engine_accept gives up this conn of ours first */
+	struct wire_conn *yield;
+	/* that came up */
+	struct wire_conn *conns[SIDE_CONN_MAX];
+	/* conns that ever came up */
+	int conn_cnt;
 	int downs, last_err;
 	int woken;
 	struct wire_conn *last_down;
-	uint64_t peer_epoch; /* of the last hello */
+	/* of the last hello */
+	uint64_t peer_epoch;
 	struct scatter scatter;
 	void (*on_packet)(struct side *side, struct wire_conn *conn,
 			  const struct packet *packet);
 	void (*on_down)(struct side *side, struct wire_conn *conn, int err);
-	int scattered; /* payloads that arrived whole in the scatter list */
+	/* payloads that arrived whole in the scatter list */
+	int scattered;
 	struct got *got;
 	int got_cnt;
 };

@@ -15,10 +15,14 @@
 extern struct fi_provider tcp_provider;
 
 struct tcp_settings {
-	const char *iface; /* FI_TCP_IFACE: use this interface alone; NULL: any */
-	int port_low; /* FI_TCP_PORT_LOW_RANGE: first port to listen at; 0: the kernel chooses */
-	int port_high; /* FI_TCP_PORT_HIGH_RANGE: last one */
-	int dead_ms;   /* FI_TCP_DEAD_MS: a host without any sign of life for so long is dead */
+	/* FI_TCP_IFACE: use this interface alone; NULL: any */
+	const char *iface;
+	/* FI_TCP_PORT_LOW_RANGE: first port to listen at; 0: the kernel chooses */
+	int port_low;
+	/* FI_TCP_PORT_HIGH_RANGE: last one */
+	int port_high;
+	/* FI_TCP_DEAD_MS: a host without any sign of life for so long is dead */
+	int dead_ms;
 };
 
 extern struct tcp_settings tcp_settings;

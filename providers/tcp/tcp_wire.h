@@ -78,14 +78,20 @@ enum tcp_lane_state {
 
 /* One socket. */
 struct tcp_lane {
-	int fd; /* -1: none */
+	/* -1: none */
+	int fd;
 	uint8_t kind;
 	uint8_t state;
-	bool want_out; /* the kernel took less than we had: epoll tells when it can take more */
-	bool mute; /* writing has failed; reading tells the reason after what came before it */
-	uint32_t events;   /* that epoll watches */
-	uint32_t happened; /* what epoll told, for the next poll of its wire */
-	struct list ready; /* wire->ready: something has */
+	/* the kernel took less than we had: epoll tells when it can take more */
+	bool want_out;
+	/* writing has failed; reading tells the reason after what came before it */
+	bool mute;
+	/* that epoll watches */
+	uint32_t events;
+	/* what epoll told, for the next poll of its wire */
+	uint32_t happened;
+	/* wire->ready: something has */
+	struct list ready;
 };
 
 #define TCP_MAGIC 0x77746370u /* "pctw" */
@@ -97,9 +103,12 @@ struct tcp_lane {
 struct tcp_preamble {
 	uint32_t magic;
 	uint16_t version;
-	uint8_t lane;	  /* TCP_LANE_CONTROL, TCP_LANE_DATA */
-	uint8_t reserved; /* zero */
-	uint64_t cookie;  /* data: from the answer on the control lane; control: zero */
+	/* TCP_LANE_CONTROL, TCP_LANE_DATA */
+	uint8_t lane;
+	/* zero */
+	uint8_t reserved;
+	/* data: from the answer on the control lane; control: zero */
+	uint64_t cookie;
 	/* Whom it is for, of those who listen here; zero: the one that the port stands for. */
 	uint8_t to[ADDR_NONCE_LEN];
 	struct hello hello;
@@ -114,9 +123,12 @@ _Static_assert(offsetof(struct tcp_preamble, hello) == 24, "layout");
 struct tcp_answer {
 	uint32_t magic;
 	uint16_t version;
-	uint16_t err;	    /* 0, or why not: a positive FI_E*; the rest is zero then */
-	uint64_t cookie;    /* control: proves that a data lane belongs to this conn */
-	struct hello hello; /* control; zero for data */
+	/* 0, or why not: a positive FI_E*; the rest is zero then */
+	uint16_t err;
+	/* control: proves that a data lane belongs to this conn */
+	uint64_t cookie;
+	/* control; zero for data */
+	struct hello hello;
 };
 
 _Static_assert(sizeof(struct tcp_answer) == 96, "layout");
@@ -142,7 +154,8 @@ struct tcp_send {
 struct tcp_flow {
 	struct iovec iov[WIRE_DEST_MAX];
 	uint32_t iov_cnt, iov_at;
-	uint64_t left; /* bytes that have not arrived; 0: there is none under way */
+	/* bytes that have not arrived; 0: there is none under way */
+	uint64_t left;
 	void *cookie;
 };
 
@@ -150,66 +163,91 @@ struct tcp_flow {
 struct tcp_bulk {
 	/* Out: free-running counters into sends[]: told <= written <= queued. */
 	struct tcp_send sends[TCP_SEND_MAX];
-	uint32_t told;	  /* done() was called */
-	uint32_t written; /* the kernel has it */
+	/* done() was called */
+	uint32_t told;
+	/* the kernel has it */
+	uint32_t written;
 	uint32_t queued;
-	size_t part; /* bytes that the kernel has of sends[written] */
+	/* bytes that the kernel has of sends[written] */
+	size_t part;
 
 	/* In. */
 	struct packet header;
-	uint32_t header_len; /* bytes of it that are there; all: it waits for its turn */
+	/* bytes of it that are there; all: it waits for its turn */
+	uint32_t header_len;
 	struct tcp_flow flow;
 
 	uint32_t answer_len;
-	struct tcp_answer answer; /* while greeting */
+	/* while greeting */
+	struct tcp_answer answer;
 };
 
 struct tcp_conn {
 	struct wire_conn conn;
 	struct tcp_lane control;
 	struct tcp_lane data;
-	struct list link;     /* wire->conns, or wire->graves when dead */
-	struct list dirty;    /* wire->dirty: something to write or to fail in the next poll */
-	struct list finished; /* wire->finished: done() is due */
-	struct list timed;    /* wire->timed: due_ns is set */
-	struct list
-		waiting; /* wire->waiting: its data lane is not read until a header's turn */
-	uint64_t due_ns; /* data lane: open it now; ending: end now */
-	bool ours;	 /* we connected */
+	/* wire->conns, or wire->graves when dead */
+	struct list link;
+	/* wire->dirty: something to write or to fail in the next poll */
+	struct list dirty;
+	/* wire->finished: done() is due */
+	struct list finished;
+	/* wire->timed: due_ns is set */
+	struct list timed;
+	/* wire->waiting: its data lane is not read until a header's turn */
+	struct list waiting;
+	/* data lane: open it now; ending: end now */
+	uint64_t due_ns;
+	/* we connected */
+	bool ours;
 	bool dead;
-	bool bye; /* the peer closes in order */
-	bool cut; /* a lane ended in the middle of a packet */
+	/* the peer closes in order */
+	bool bye;
+	/* a lane ended in the middle of a packet */
+	bool cut;
 	bool bye_sent;
-	bool lane_asked; /* OP_LANE is out */
-	bool ending;	 /* one lane has ended */
-	bool shut;	 /* we have sent the end of both lanes */
-	int err;	 /* why the conn ends; 0: not known yet */
+	/* OP_LANE is out */
+	bool lane_asked;
+	/* one lane has ended */
+	bool ending;
+	/* we have sent the end of both lanes */
+	bool shut;
+	/* why the conn ends; 0: not known yet */
+	int err;
 
 	/* Control lane, out: bytes head..tail are for the kernel. */
 	uint8_t *out;
 	uint32_t head, tail;
 	uint32_t burst, burst_tick;
-	bool held; /* the kernel waits with what it has: see tcp_hold() */
+	/* the kernel waits with what it has: see tcp_hold() */
+	bool held;
 
 	/* sendv operations that the control lane has taken, and that are not told of yet */
 	struct wire_op *carried, *carried_last;
-	uint32_t carry_cnt;  /* medium payloads that were sent since something last came */
-	uint32_t carry_rest; /* so many have to be answered before control takes one again */
+	/* medium payloads that were sent since something last came */
+	uint32_t carry_cnt;
+	/* so many have to be answered before control takes one again */
+	uint32_t carry_rest;
 
 	struct tcp_bulk *bulk;
 	uint64_t cookie;
 	uint64_t peer_epoch;
-	uint64_t check_ns;	    /* of the last look at the kernel's view */
-	struct hello hello;	    /* ours */
-	union tcp_sockaddr remote;  /* ours: where the data lane goes too */
-	uint8_t to[ADDR_NONCE_LEN]; /* ours: and whom it is for there */
+	/* of the last look at the kernel's view */
+	uint64_t check_ns;
+	/* ours */
+	struct hello hello;
+	/* ours: where the data lane goes too */
+	union tcp_sockaddr remote;
+	/* ours: and whom it is for there */
+	uint8_t to[ADDR_NONCE_LEN];
 
 	/*
 	 * Control lane, in: the answer while greeting, then the packet of which a part is there; or, when that
 	 * is a large one, its payload and the padding behind that.
 	 */
 	struct tcp_flow flow;
-	uint32_t padding; /* bytes of it that have not arrived */
+	/* bytes of it that have not arrived */
+	uint32_t padding;
 	uint32_t part_len;
 	uint8_t part[sizeof(struct packet) + TCP_CLAIM_MAX];
 };
@@ -231,53 +269,79 @@ struct tcp_guest {
 
 /* A listening socket, of one wire or several. */
 struct tcp_port {
-	struct list link; /* hub->ports */
+	/* hub->ports */
+	struct list link;
 	struct tcp_hub *hub;
 	struct tcp_lane listener;
-	uint64_t rearm_ns; /* the listener is not watched until then; 0: it is */
-	struct tcp_wire
-		*owner; /* whom those mean who know host and port alone; NULL: it is closed */
-	uint32_t refs;	/* wires that listen here */
-	bool shared;	/* others may join: nobody asked for a port of his own */
+	/* the listener is not watched until then; 0: it is */
+	uint64_t rearm_ns;
+	/* whom those mean who know host and port alone; NULL: it is closed */
+	struct tcp_wire *owner;
+	/* wires that listen here */
+	uint32_t refs;
+	/* others may join: nobody asked for a port of his own */
+	bool shared;
 	uint16_t number;
-	union tcp_sockaddr wish; /* where it was to be opened */
+	/* where it was to be opened */
+	union tcp_sockaddr wish;
 	uint32_t guest_cnt;
 	struct list guests;
 };
 
 /* What the wires of a domain have together; of one wire, where that has no domain. */
 struct tcp_hub {
-	struct list all;    /* of the process: for fork, and to be found */
-	const void *domain; /* NULL: nobody else joins */
+	/* of the process: for fork, and to be found */
+	struct list all;
+	/* NULL: nobody else joins */
+	const void *domain;
 	int epoll_fd;
 	struct list wires, ports;
-	struct list guest_graves; /* dead, freed once the events have been looked at */
-	uint32_t resting;	  /* ports that are not watched for a while */
-	uint32_t turn;		  /* times that epoll was asked */
-	uint64_t look_ns;	  /* when it was last, where there are several wires */
-	bool more;		  /* it had more than was taken */
-	bool forked;		  /* we are a copy: every socket belongs to the parent */
-	bool starved;		  /* a lack of descriptors was logged */
-	bool foreign;		  /* a peer of another version was logged */
-	char paced[TCP_CONGESTION_LEN]; /* the system's choice, where listeners may not have it; else empty */
-	uint8_t *in; /* a control lane's input, and where data that nobody wants goes */
+	/* dead, freed once the events have been looked at */
+	struct list guest_graves;
+	/* ports that are not watched for a while */
+	uint32_t resting;
+	/* times that epoll was asked */
+	uint32_t turn;
+	/* when it was last, where there are several wires */
+	uint64_t look_ns;
+	/* it had more than was taken */
+	bool more;
+	/* we are a copy: every socket belongs to the parent */
+	bool forked;
+	/* a lack of descriptors was logged */
+	bool starved;
+	/* a peer of another version was logged */
+	bool foreign;
+	/* the system's choice, where listeners may not have it; else empty */
+	char paced[TCP_CONGESTION_LEN];
+	/* a control lane's input, and where data that nobody wants goes */
+	uint8_t *in;
 };
 
 struct tcp_wire {
 	struct wire wire;
-	struct list link; /* hub->wires */
+	/* hub->wires */
+	struct list link;
 	struct tcp_hub *hub;
 	struct tcp_port *port;
-	uint32_t seen; /* hub->turn at our last poll */
-	uint32_t tick; /* of poll */
+	/* hub->turn at our last poll */
+	uint32_t seen;
+	/* of poll */
+	uint32_t tick;
 	bool polling;
-	bool armed;   /* somebody sleeps who has to be told of what sockets do not tell of */
-	bool closing; /* in close(): the engine is not called any more */
-	uint8_t nonce[ADDR_NONCE_LEN]; /* of the endpoint */
-	struct list ready;	       /* lanes to which something has happened */
-	struct list arrived;	       /* guests who are for us */
+	/* somebody sleeps who has to be told of what sockets do not tell of */
+	bool armed;
+	/* in close(): the engine is not called any more */
+	bool closing;
+	/* of the endpoint */
+	uint8_t nonce[ADDR_NONCE_LEN];
+	/* lanes to which something has happened */
+	struct list ready;
+	/* guests who are for us */
+	struct list arrived;
 	struct list conns, dirty, finished, timed, waiting;
-	struct list graves; /* dead, freed at the end of poll */
+	/* dead, freed at the end of poll */
+	struct list graves;
 	union tcp_sockaddr local;
 };
 
