@@ -255,6 +255,43 @@ static int engine_set_fill(struct engine_av_set *set, fi_addr_t start, fi_addr_t
 	return 0;
 }
 
+/* A set without members, owned; NULL without memory. */
+static struct engine_av_set *engine_set_new(struct engine_av *av,
+					    const struct fi_av_set_attr *attr, void *context)
+{
+	struct engine_av_set *set = platform_alloc(sizeof(*set));
+
+	if (!set)
+		return NULL;
+	set->fid.fid.fclass = FI_CLASS_AV_SET;
+	set->fid.fid.context = context;
+	set->fid.fid.ops = &engine_set_fi_ops;
+	set->fid.ops = &engine_set_ops;
+	set->av = av;
+	set->collectives = attr->flags & ENGINE_SET_COLLECTIVES
+				   ? attr->flags & ENGINE_SET_COLLECTIVES
+				   : ENGINE_SET_COLLECTIVES;
+	return set;
+}
+
+/* Give it its first members and its address. With the domain held. */
+static int engine_set_start(struct engine_av_set *set, const struct fi_av_set_attr *attr)
+{
+	struct engine_av *av = set->av;
+	int ret = 0;
+
+	engine_av_follow(av);
+	if (attr->flags & FI_UNIVERSE)
+		ret = engine_set_fill(set, 0, FI_ADDR_NOTAVAIL, 1);
+	else if (attr->start_addr != FI_ADDR_NOTAVAIL)
+		ret = engine_set_fill(set, attr->start_addr, attr->end_addr, attr->stride);
+	if (ret)
+		return ret;
+	set->addr = ENGINE_SET_ADDR | av->set_cnt++;
+	list_push(&av->sets, &set->link);
+	return 0;
+}
+
 int engine_av_set_open(struct fid_av *fid, struct fi_av_set_attr *attr, struct fid_av_set **out,
 		       void *context)
 {
@@ -268,27 +305,11 @@ int engine_av_set_open(struct fid_av *fid, struct fi_av_set_attr *attr, struct f
 	ret = engine_set_attr_check(av->domain, attr);
 	if (ret)
 		return ret;
-	set = platform_alloc(sizeof(*set));
+	set = engine_set_new(av, attr, context);
 	if (!set)
 		return -FI_ENOMEM;
-	set->fid.fid.fclass = FI_CLASS_AV_SET;
-	set->fid.fid.context = context;
-	set->fid.fid.ops = &engine_set_fi_ops;
-	set->fid.ops = &engine_set_ops;
-	set->av = av;
-	set->collectives = attr->flags & ENGINE_SET_COLLECTIVES
-				   ? attr->flags & ENGINE_SET_COLLECTIVES
-				   : ENGINE_SET_COLLECTIVES;
 	engine_enter(av->domain);
-	engine_av_follow(av);
-	if (attr->flags & FI_UNIVERSE)
-		ret = engine_set_fill(set, 0, FI_ADDR_NOTAVAIL, 1);
-	else if (attr->start_addr != FI_ADDR_NOTAVAIL)
-		ret = engine_set_fill(set, attr->start_addr, attr->end_addr, attr->stride);
-	if (!ret) {
-		set->addr = ENGINE_SET_ADDR | av->set_cnt++;
-		list_push(&av->sets, &set->link);
-	}
+	ret = engine_set_start(set, attr);
 	engine_leave(av->domain);
 	if (ret) {
 		platform_free(set->addrs);

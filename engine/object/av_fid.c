@@ -309,8 +309,7 @@ static int engine_av_attr_check(const struct engine_domain *domain,
 	if (attr->flags & ~AV_FLAGS)
 		return engine_refuse_value(
 			family, FI_LOG_AV, -FI_EBADFLAGS, AV_OPEN,
-			"flags are FI_EVENT, FI_READ, FI_SYMMETRIC, FI_AV_USER_ID",
-			attr->flags);
+			"flags are FI_EVENT, FI_READ, FI_SYMMETRIC, FI_AV_USER_ID", attr->flags);
 	if (attr->rx_ctx_bits < 0 || attr->rx_ctx_bits > ENGINE_RX_CTX_BITS_MAX)
 		return engine_refuse_value(
 			family, FI_LOG_AV, -FI_EINVAL, AV_OPEN,
@@ -320,6 +319,30 @@ static int engine_av_attr_check(const struct engine_domain *domain,
 		return engine_refuse(family, FI_LOG_AV, -FI_EINVAL, AV_OPEN,
 				     "an empty name, or FI_READ without one");
 	return 0;
+}
+
+/* A vector without addresses, and that nobody is told of, owned; NULL without memory. */
+static struct engine_av *engine_av_new(struct engine_domain *domain,
+				       const struct fi_av_attr *attr, void *context)
+{
+	struct engine_av *av = platform_alloc(sizeof(*av));
+
+	if (!av)
+		return NULL;
+	if (av_init(&av->table, attr->count ? attr->count : 64)) {
+		platform_free(av);
+		return NULL;
+	}
+	list_init(&av->eps);
+	list_init(&av->sets);
+	av->domain = domain;
+	av->flags = attr->flags;
+	av->rx_ctx_bits = (uint32_t)attr->rx_ctx_bits;
+	av->fid.fid.fclass = FI_CLASS_AV;
+	av->fid.fid.context = context;
+	av->fid.fid.ops = &engine_av_fi_ops;
+	av->fid.ops = &engine_av_ops;
+	return av;
 }
 
 int engine_av_open(struct fid_domain *fid, struct fi_av_attr *attr, struct fid_av **out,
@@ -336,30 +359,18 @@ int engine_av_open(struct fid_domain *fid, struct fi_av_attr *attr, struct fid_a
 	ret = engine_av_attr_check(domain, attr);
 	if (ret)
 		return ret;
-	av = platform_alloc(sizeof(*av));
+	av = engine_av_new(domain, attr, context);
 	if (!av)
 		return -FI_ENOMEM;
-	ret = av_init(&av->table, attr->count ? attr->count : 64);
-	if (ret)
-		goto err_free;
-	list_init(&av->eps);
-	list_init(&av->sets);
-	av->domain = domain;
-	av->flags = attr->flags;
-	av->rx_ctx_bits = (uint32_t)attr->rx_ctx_bits;
 	eq = attr->flags & FI_EVENT ? engine_domain_eq(domain) : NULL;
 	ret = eq ? engine_av_tell(av, eq) : 0;
 	if (ret)
-		goto err_table;
+		goto err_free;
 	ret = attr->name ? engine_av_named_open(av, attr) : 0;
 	if (ret)
 		goto err_eq;
 	if (attr->type == FI_AV_UNSPEC)
 		attr->type = FI_AV_TABLE;
-	av->fid.fid.fclass = FI_CLASS_AV;
-	av->fid.fid.context = context;
-	av->fid.fid.ops = &engine_av_fi_ops;
-	av->fid.ops = &engine_av_ops;
 	engine_ref(&domain->refs);
 	*out = &av->fid;
 	return 0;
@@ -367,9 +378,8 @@ int engine_av_open(struct fid_domain *fid, struct fi_av_attr *attr, struct fid_a
 err_eq:
 	if (av->eq)
 		engine_eq_drop(av->eq, domain);
-err_table:
-	av_fini(&av->table);
 err_free:
+	av_fini(&av->table);
 	platform_free(av);
 	return ret;
 }

@@ -424,6 +424,29 @@ static void engine_range_resolve(const struct engine_family *family, const char 
 	}
 }
 
+/* Returns false when the names that are to be counted from @node on have no number to count by. */
+static bool engine_range_counts(const char *node, size_t node_cnt)
+{
+	char name[NODE_MAX];
+
+	return node_cnt <= 1 || engine_node_numeric(node) ||
+	       engine_name_count(node, node_cnt - 1, name);
+}
+
+/* Insert what a range leads to. Returns what fi_av_insertsym() does. */
+static int engine_range_insert(struct engine_av *av, const struct engine_place *places,
+			       size_t cnt, fi_addr_t *out, uint64_t flags, void *context)
+{
+	struct engine_insertion in;
+	int ret = engine_insertion_begin(&in, av, out, flags, context);
+
+	if (ret)
+		return ret;
+	for (size_t i = 0; i < cnt; i++)
+		engine_insertion_next(&in, places[i].err, &places[i].address);
+	return engine_insertion_end(&in);
+}
+
 int engine_av_insertsym(struct fid_av *fid, const char *node, size_t node_cnt,
 			const char *service, size_t svc_cnt, fi_addr_t *out, uint64_t flags,
 			void *context)
@@ -431,8 +454,6 @@ int engine_av_insertsym(struct fid_av *fid, const char *node, size_t node_cnt,
 	struct engine_av *av = container_of(fid, struct engine_av, fid);
 	const struct engine_family *family = av->domain->family;
 	struct engine_place *places = NULL;
-	struct engine_insertion in;
-	char name[NODE_MAX];
 	size_t cnt;
 	int ret;
 
@@ -445,8 +466,7 @@ int engine_av_insertsym(struct fid_av *fid, const char *node, size_t node_cnt,
 		return ret;
 	if (!node || !service)
 		return engine_insertion_refuse(av, -FI_EINVAL, "no node or no service");
-	if (node_cnt > 1 && !engine_node_numeric(node) &&
-	    !engine_name_count(node, node_cnt - 1, name))
+	if (!engine_range_counts(node, node_cnt))
 		return engine_insertion_refuse(
 			av, -FI_EINVAL,
 			"a node that is no address and ends with no number to count by");
@@ -456,12 +476,7 @@ int engine_av_insertsym(struct fid_av *fid, const char *node, size_t node_cnt,
 			return -FI_ENOMEM;
 		engine_range_resolve(family, node, node_cnt, service, svc_cnt, places);
 	}
-	ret = engine_insertion_begin(&in, av, out, flags, context);
-	if (!ret) {
-		for (size_t i = 0; i < cnt; i++)
-			engine_insertion_next(&in, places[i].err, &places[i].address);
-		ret = engine_insertion_end(&in);
-	}
+	ret = engine_range_insert(av, places, cnt, out, flags, context);
 	platform_free(places);
 	return ret;
 }

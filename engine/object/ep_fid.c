@@ -586,12 +586,41 @@ static int engine_ep_info_check(const struct engine_domain *domain, const struct
 	return ret ? ret : engine_rx_attr_check(domain, EP_OPEN, info->rx_attr);
 }
 
+/* The key of its own, where there is one and this version of the interface has them. 0 or -FI_E* */
+static int engine_ep_auth(struct engine_ep *ep, const struct fi_ep_attr *attr)
+{
+	int ret;
+
+	ep->auth = ep->domain->auth;
+	if (!attr || !engine_auth_known(ep->domain->fabric->fid.api_version))
+		return 0;
+	ret = engine_auth_read(attr->auth_key, attr->auth_key_size, &ep->auth);
+	return ret ? engine_refuse(ep->family, FI_LOG_EP_CTRL, ret, EP_OPEN,
+				   "ep_attr.auth_key has a length that no key has")
+		   : 0;
+}
+
+/* Where it is to listen, if that matters. 0 or -FI_E* */
+static int engine_ep_source(struct engine_ep *ep, const struct fi_info *info)
+{
+	const struct engine_family *family = ep->family;
+	char why[96] = "";
+	size_t len;
+	int ret;
+
+	if (!info->src_addr || !family->bind_read)
+		return 0;
+	len = engine_name_len(family, info->src_addr, info->src_addrlen);
+	if (!len)
+		return 0;
+	ret = family->bind_read(info->src_addr, len, &ep->bind, why, sizeof(why));
+	return ret ? engine_refuse(family, FI_LOG_EP_CTRL, ret, EP_OPEN, why) : 0;
+}
+
 int engine_ep_create(struct engine_domain *domain, struct fi_info *info, size_t fclass,
 		     void *context, struct engine_ep **out)
 {
 	struct engine_ep *ep;
-	char why[96] = "";
-	size_t len;
 	int ret;
 
 	ret = engine_ep_info_check(domain, info);
@@ -601,24 +630,12 @@ int engine_ep_create(struct engine_domain *domain, struct fi_info *info, size_t 
 	if (!ep)
 		return -FI_ENOMEM;
 	engine_ep_init(ep, domain, info);
-	ep->auth = domain->auth;
-	if (info->ep_attr && engine_auth_known(domain->fabric->fid.api_version))
-		ret = engine_auth_read(info->ep_attr->auth_key, info->ep_attr->auth_key_size,
-				       &ep->auth);
+	ret = engine_ep_auth(ep, info->ep_attr);
+	if (!ret)
+		ret = engine_ep_source(ep, info);
 	if (ret) {
 		engine_ep_free(ep);
-		return engine_refuse(domain->family, FI_LOG_EP_CTRL, ret, EP_OPEN,
-				     "ep_attr.auth_key has a length that no key has");
-	}
-	len = info->src_addr && domain->family->bind_read
-		      ? engine_name_len(domain->family, info->src_addr, info->src_addrlen)
-		      : 0;
-	if (len)
-		ret = domain->family->bind_read(info->src_addr, len, &ep->bind, why,
-						sizeof(why));
-	if (ret) {
-		engine_ep_free(ep);
-		return engine_refuse(domain->family, FI_LOG_EP_CTRL, ret, EP_OPEN, why);
+		return ret;
 	}
 	ep->ctx.fid.fid.fclass = fclass;
 	ep->ctx.fid.fid.context = context;

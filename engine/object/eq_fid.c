@@ -538,6 +538,29 @@ static int engine_eq_attr_check(const struct engine_fabric *fabric,
 				   "no such wait_obj", attr->wait_obj);
 }
 
+/* An empty queue that nothing waits for, with one reference, owned; NULL without memory. */
+static struct engine_eq *engine_eq_new(struct engine_fabric *fabric, enum fi_wait_obj wait,
+				       void *context)
+{
+	struct engine_eq *eq = platform_alloc(sizeof(*eq));
+
+	if (!eq)
+		return NULL;
+	eq->fabric = fabric;
+	eq->wait = wait;
+	eq->fid.fid.fclass = FI_CLASS_EQ;
+	eq->fid.fid.context = context;
+	eq->fid.fid.ops = &engine_eq_fi_ops;
+	eq->fid.ops = &engine_eq_ops;
+	platform_lock_init(&eq->lock);
+	eq_init(&eq->queue);
+	platform_lock_init(&eq->watch_lock);
+	list_init(&eq->watched);
+	eq->queue.api_version = fabric->fid.api_version;
+	engine_ref(&eq->refs);
+	return eq;
+}
+
 int engine_eq_open(struct fid_fabric *fid, struct fi_eq_attr *attr, struct fid_eq **out,
 		   void *context)
 {
@@ -551,21 +574,9 @@ int engine_eq_open(struct fid_fabric *fid, struct fi_eq_attr *attr, struct fid_e
 	ret = engine_eq_attr_check(fabric, attr);
 	if (ret)
 		return ret;
-	eq = platform_alloc(sizeof(*eq));
+	eq = engine_eq_new(fabric, attr ? attr->wait_obj : FI_WAIT_NONE, context);
 	if (!eq)
 		return -FI_ENOMEM;
-	eq->fabric = fabric;
-	eq->wait = attr ? attr->wait_obj : FI_WAIT_NONE;
-	eq->fid.fid.fclass = FI_CLASS_EQ;
-	eq->fid.fid.context = context;
-	eq->fid.fid.ops = &engine_eq_fi_ops;
-	eq->fid.ops = &engine_eq_ops;
-	platform_lock_init(&eq->lock);
-	eq_init(&eq->queue);
-	platform_lock_init(&eq->watch_lock);
-	list_init(&eq->watched);
-	eq->queue.api_version = fabric->fid.api_version;
-	engine_ref(&eq->refs);
 	if (eq->wait == FI_WAIT_FD) {
 		atomic_init(&eq->given, true);
 		ret = engine_poll_set_open(&eq->poll_set);

@@ -46,40 +46,33 @@ static size_t iocs_to_iovs(const struct fi_ioc *ioc, size_t cnt, size_t size, st
 	return elements;
 }
 
-/* What an atomic call says, in bytes. 0 or -FI_E* */
-static int atomic_prepare(const struct atomic_call *call, struct engine_access *access,
-			  struct engine_access_room *room)
+/* Where it acts, in bytes. Returns the elements that there are, or 0: none, or too many. */
+static size_t atomic_targets(const struct atomic_call *call, size_t size,
+			     struct packet_target *targets)
 {
-	struct engine_update *update = &room->update;
-	struct packet_target *targets = room->targets;
-	struct iovec *iov = room->iov;
-	size_t size = atomics_element(call->kind, call->datatype, call->op);
-	bool read = call->op == FI_ATOMIC_READ;
 	size_t elements = 0;
 
-	if (!size)
-		return -FI_EOPNOTSUPP;
 	if (!call->target || !call->target_cnt || call->target_cnt > PACKET_TARGET_MAX)
-		return -FI_EINVAL;
+		return 0;
 	for (size_t i = 0; i < call->target_cnt; i++) {
 		if (call->target[i].count > ENGINE_ATOMIC_MAX)
-			return -FI_EINVAL;
+			return 0;
 		targets[i] = (struct packet_target){ call->target[i].addr,
 						     call->target[i].count * size,
 						     call->target[i].key };
 		elements += call->target[i].count;
 	}
-	if (!elements || elements * size > ENGINE_ATOMIC_MAX)
-		return -FI_EINVAL;
-	*update = (struct engine_update){
-		.kind = (uint8_t)call->kind,
-		.datatype = (uint8_t)call->datatype,
-		.op = (uint8_t)call->op,
-		.cnt = (uint32_t)elements,
-		.compare_cnt = (uint32_t)call->compare_cnt,
-		.result_cnt = (uint32_t)call->result_cnt,
-	};
-	if (!read && iocs_to_iovs(call->operand, call->operand_cnt, size, iov) != elements)
+	return elements * size > ENGINE_ATOMIC_MAX ? 0 : elements;
+}
+
+/* What it takes and gives at home: each has to have as many elements as it acts on. 0 or -FI_EINVAL */
+static int atomic_operands(const struct atomic_call *call, size_t size, size_t elements,
+			   struct engine_access_room *room)
+{
+	struct engine_update *update = &room->update;
+
+	if (call->op != FI_ATOMIC_READ &&
+	    iocs_to_iovs(call->operand, call->operand_cnt, size, room->iov) != elements)
 		return -FI_EINVAL;
 	if (call->kind == ATOMICS_COMPARE &&
 	    iocs_to_iovs(call->compare, call->compare_cnt, size, update->compare) != elements)
@@ -87,12 +80,36 @@ static int atomic_prepare(const struct atomic_call *call, struct engine_access *
 	if (call->kind != ATOMICS_BASE &&
 	    iocs_to_iovs(call->result, call->result_cnt, size, update->result) != elements)
 		return -FI_EINVAL;
+	return 0;
+}
+
+/* What an atomic call says, in bytes. 0 or -FI_E* */
+static int atomic_prepare(const struct atomic_call *call, struct engine_access *access,
+			  struct engine_access_room *room)
+{
+	size_t size = atomics_element(call->kind, call->datatype, call->op), elements;
+
+	if (!size)
+		return -FI_EOPNOTSUPP;
+	elements = atomic_targets(call, size, room->targets);
+	if (!elements)
+		return -FI_EINVAL;
+	room->update = (struct engine_update){
+		.kind = (uint8_t)call->kind,
+		.datatype = (uint8_t)call->datatype,
+		.op = (uint8_t)call->op,
+		.cnt = (uint32_t)elements,
+		.compare_cnt = (uint32_t)call->compare_cnt,
+		.result_cnt = (uint32_t)call->result_cnt,
+	};
+	if (atomic_operands(call, size, elements, room))
+		return -FI_EINVAL;
 	access->op = PACKET_ATOMIC;
-	access->iov = iov;
-	access->iov_cnt = read ? 0 : call->operand_cnt;
-	access->targets = targets;
+	access->iov = room->iov;
+	access->iov_cnt = call->op == FI_ATOMIC_READ ? 0 : call->operand_cnt;
+	access->targets = room->targets;
 	access->target_cnt = call->target_cnt;
-	access->update = update;
+	access->update = &room->update;
 	return 0;
 }
 

@@ -106,7 +106,7 @@ void engine_replies_drop(struct engine_peer *peer)
 		reply_free(container_of(node, struct engine_reply, link));
 }
 
-/* A read that is too large to be copied: its memory is held until it is sent. */
+/* A read that is too large to be copied: its memory is held until it is sent. Takes what @source holds, on success. */
 static int reply_large(struct engine_peer *peer, uint64_t id,
 		       const struct engine_landing *source, size_t len)
 {
@@ -135,14 +135,31 @@ static int reply_large(struct engine_peer *peer, uint64_t id,
 	return 0;
 }
 
+/* One that is copied into an answer, now or when there is room. 0 or -FI_ENOMEM */
+static int reply_small(struct engine_peer *peer, uint64_t id,
+		       const struct engine_landing *source, size_t len)
+{
+	struct answer answer;
+
+	if (!answer_claim(peer, id, len, &answer))
+		return -FI_ENOMEM;
+	if (answer.packet)
+		engine_fill(peer->conn, answer.at, source->iov, source->iov_cnt, len,
+			    peer->wire);
+	else
+		copy_from_iov(answer.at, source->iov, source->iov_cnt, 0, len);
+	answer_send(peer, &answer);
+	return 0;
+}
+
 int engine_request_get(struct engine_rx_ctx *ctx, struct engine_peer *peer,
 		       const struct packet *packet, const void *payload)
 {
 	struct engine_landing landing;
 	struct packet_read read;
-	struct answer answer;
 	struct request r;
 	uint64_t bytes;
+	bool large;
 	int ret;
 
 	if (packet->len < sizeof(read) || packet->flags & (PACKET_CQ_DATA | PACKET_ACKED))
@@ -158,25 +175,14 @@ int engine_request_get(struct engine_rx_ctx *ctx, struct engine_peer *peer,
 		engine_request_refuse(peer, read.id, ret);
 		return 0;
 	}
-	if (bytes > WIRE_REQUEST_MAX) {
-		ret = reply_large(peer, read.id, &landing, bytes);
-		if (!ret) {
-			engine_request_completed(ctx, &landing, FI_REMOTE_READ);
-			return 0;
-		}
-	} else if (answer_claim(peer, read.id, bytes, &answer)) {
-		if (answer.packet)
-			engine_fill(peer->conn, answer.at, landing.iov, landing.iov_cnt, bytes,
-				    peer->wire);
-		else
-			copy_from_iov(answer.at, landing.iov, landing.iov_cnt, 0, bytes);
-		answer_send(peer, &answer);
-		engine_request_completed(ctx, &landing, FI_REMOTE_READ);
-	} else {
-		ret = -FI_ENOMEM;
-	}
-	landing_release(&landing);
+	large = bytes > WIRE_REQUEST_MAX;
+	ret = large ? reply_large(peer, read.id, &landing, bytes)
+		    : reply_small(peer, read.id, &landing, bytes);
 	if (ret)
 		engine_request_refuse(peer, read.id, ret);
+	else
+		engine_request_completed(ctx, &landing, FI_REMOTE_READ);
+	if (ret || !large)
+		landing_release(&landing);
 	return 0;
 }
