@@ -140,6 +140,35 @@ static bool link_is_address(const char *node, const char *service, const struct 
 			     addr_text_version(node, strlen(node)) >= 0));
 }
 
+/* The addresses of the hints go into the answer. 0 or -FI_E* */
+static int link_hint_addrs(struct fi_info *info, const struct fi_info *hints)
+{
+	int ret = link_hint_addr(hints->src_addr, hints->src_addrlen, &info->src_addr,
+				 &info->src_addrlen, link_bind_read);
+
+	return ret ? ret
+		   : link_hint_addr(hints->dest_addr, hints->dest_addrlen, &info->dest_addr,
+				    &info->dest_addrlen, link_addr_read);
+}
+
+/* What node and service lead to goes into the answer: with FI_SOURCE as its own address. 0 or -FI_E* */
+static int link_node_addr(struct fi_info *info, const char *node, const char *service,
+			  uint64_t flags, const struct fi_info *hints)
+{
+	bool source = flags & FI_SOURCE;
+	void **slot = source ? &info->src_addr : &info->dest_addr;
+	size_t *slot_len = source ? &info->src_addrlen : &info->dest_addrlen;
+	struct weft_addr addr;
+
+	if (node && link_is_address(node, service, hints))
+		return link_hint_addr(node, SIZE_MAX, slot, slot_len,
+				      source ? link_bind_read : link_addr_read);
+	if (link_resolve(node, service, flags, &addr))
+		return info_refuse(&link_provider, "can't resolve %s%s%s", node ? node : "",
+				   service ? " port " : "", service ? service : "");
+	return link_set_addr(slot, slot_len, &addr);
+}
+
 static int link_getinfo(uint32_t version, const char *node, const char *service, uint64_t flags,
 			const struct fi_info *hints, struct fi_info **out)
 {
@@ -154,30 +183,10 @@ static int link_getinfo(uint32_t version, const char *node, const char *service,
 	addr = (struct weft_addr){ .version = ADDR_VERSION, .kind = ADDR_SERVICE };
 	ret = link_set_addr(&info->src_addr, &info->src_addrlen,
 			    &addr); /* wherever it finds best */
-	if (!ret && hints) {
-		ret = link_hint_addr(hints->src_addr, hints->src_addrlen, &info->src_addr,
-				     &info->src_addrlen, link_bind_read);
-		if (!ret)
-			ret = link_hint_addr(hints->dest_addr, hints->dest_addrlen,
-					     &info->dest_addr, &info->dest_addrlen,
-					     link_addr_read);
-	}
-	if (!ret && node && link_is_address(node, service, hints)) {
-		ret = flags & FI_SOURCE ? link_hint_addr(node, SIZE_MAX, &info->src_addr,
-							 &info->src_addrlen, link_bind_read)
-					: link_hint_addr(node, SIZE_MAX, &info->dest_addr,
-							 &info->dest_addrlen, link_addr_read);
-	} else if (!ret && (node || service)) {
-		ret = link_resolve(node, service, flags, &addr);
-		if (ret)
-			ret = info_refuse(&link_provider, "can't resolve %s%s%s",
-					  node ? node : "", service ? " port " : "",
-					  service ? service : "");
-		else if (flags & FI_SOURCE)
-			ret = link_set_addr(&info->src_addr, &info->src_addrlen, &addr);
-		else
-			ret = link_set_addr(&info->dest_addr, &info->dest_addrlen, &addr);
-	}
+	if (!ret && hints)
+		ret = link_hint_addrs(info, hints);
+	if (!ret && (node || service))
+		ret = link_node_addr(info, node, service, flags, hints);
 	if (ret) {
 		info_free(info);
 		return ret;

@@ -122,11 +122,39 @@ static struct tcp_iface iface_of(const struct ifaddrs *a, const union tcp_sockad
 	return iface;
 }
 
-int tcp_ifaces(struct tcp_iface **list, char *why, size_t why_len)
+/* Those of @all that are wanted, by rank, to @list, which has room. Returns how many there are. */
+static int ranked(const struct ifaddrs *all, struct tcp_iface *list)
 {
 	union tcp_sockaddr route4 = { 0 }, route6 = { 0 };
+	struct tcp_iface iface;
+	int cnt = 0;
+
+	default_route(AF_INET, &route4);
+	default_route(AF_INET6, &route6);
+	for (const struct ifaddrs *a = all; a; a = a->ifa_next) {
+		if (!wanted(a))
+			continue;
+		iface = iface_of(a, &route4, &route6);
+		insert_by_rank(list, cnt++, &iface);
+	}
+	return cnt;
+}
+
+static int none_is_up(char *why, size_t why_len)
+{
+	if (tcp_settings.iface)
+		snprintf(why, why_len,
+			 "FI_TCP_IFACE is %s, and no interface of that name is up with an address",
+			 tcp_settings.iface);
+	else
+		snprintf(why, why_len, "no interface is up with an IP address");
+	return -FI_ENODATA;
+}
+
+int tcp_ifaces(struct tcp_iface **list, char *why, size_t why_len)
+{
 	struct ifaddrs *all, *a;
-	struct tcp_iface *found, iface;
+	struct tcp_iface *found;
 	int cnt = 0;
 
 	if (getifaddrs(&all)) {
@@ -141,29 +169,14 @@ int tcp_ifaces(struct tcp_iface **list, char *why, size_t why_len)
 		snprintf(why, why_len, "out of memory");
 		return -FI_ENOMEM;
 	}
-	default_route(AF_INET, &route4);
-	default_route(AF_INET6, &route6);
-	cnt = 0;
-	for (a = all; a; a = a->ifa_next) {
-		if (!wanted(a))
-			continue;
-		iface = iface_of(a, &route4, &route6);
-		insert_by_rank(found, cnt++, &iface);
-	}
+	cnt = ranked(all, found);
 	freeifaddrs(all);
-	if (cnt) {
-		*list = found;
-		return cnt;
+	if (!cnt) {
+		free(found);
+		return none_is_up(why, why_len);
 	}
-	free(found);
-	if (tcp_settings.iface)
-		snprintf(
-			why, why_len,
-			"FI_TCP_IFACE is %s, and no interface of that name is up with an address",
-			tcp_settings.iface);
-	else
-		snprintf(why, why_len, "no interface is up with an IP address");
-	return -FI_ENODATA;
+	*list = found;
+	return cnt;
 }
 
 int tcp_iface_default(int family, union tcp_sockaddr *out, char *why, size_t why_len)

@@ -150,49 +150,61 @@ static int connect_begin(struct pshm_conn *conn)
 	return err;
 }
 
-int pshm_connect(struct wire *wire, struct engine_peer *peer, const struct weft_addr *addr,
-		 const struct hello *hello, struct wire_conn **out)
+/* Whom to ask: who has the name, where it is one. 0 or -FI_E* */
+static int connect_whom(const struct weft_addr *addr, struct weft_addr *whom)
 {
-	struct pshm_wire *w = (struct pshm_wire *)wire;
-	struct weft_addr found;
-	struct pshm_conn *conn;
 	int err;
 
-	if (w->forked)
-		return -FI_EOPBADSTATE;
+	*whom = *addr;
 	if (addr->kind == ADDR_SERVICE && pshm_service_named(addr)) {
-		err = pshm_service_find(addr, &found);
+		err = pshm_service_find(addr, whom);
 		if (err)
 			return err;
-		addr = &found;
 	}
-	if (!addr->pid)
-		return -FI_EHOSTUNREACH;
-	err = pshm_up_reserve(w);
-	if (err)
-		return err;
-	conn = pshm_conn_new(w, peer, PSHM_ASKED);
-	if (!conn)
-		return -FI_ENOMEM;
-	conn->addr = *addr;
-	conn->hello = *hello;
-	err = connect_begin(conn);
-	if (err)
-		goto err_free;
-	list_push(&w->connecting, &conn->slow);
-	w->busy = true;
-	pshm_rouse(w);
-	*out = &conn->base;
-	return 0;
+	return whom->pid ? 0 : -FI_EHOSTUNREACH;
+}
 
-err_free:
-	pshm_conn_free(conn);
+/* What pshm_connect() returns of @err: -FI_EAGAIN where waiting brings what it lacked. */
+static int connect_failed(struct pshm_wire *w, int err)
+{
 	/* descriptors come back as connections under way are answered */
 	if (err == -FI_EMFILE && !list_empty(&w->connecting))
 		return -FI_EAGAIN;
 	if (pshm_scarce(err))
 		pshm_starved(w, PSHM_LACKS_CONNECT, err);
 	return err;
+}
+
+int pshm_connect(struct wire *wire, struct engine_peer *peer, const struct weft_addr *addr,
+		 const struct hello *hello, struct wire_conn **out)
+{
+	struct pshm_wire *w = (struct pshm_wire *)wire;
+	struct pshm_conn *conn;
+	struct weft_addr whom;
+	int err;
+
+	if (w->forked)
+		return -FI_EOPBADSTATE;
+	err = connect_whom(addr, &whom);
+	if (!err)
+		err = pshm_up_reserve(w);
+	if (err)
+		return err;
+	conn = pshm_conn_new(w, peer, PSHM_ASKED);
+	if (!conn)
+		return -FI_ENOMEM;
+	conn->addr = whom;
+	conn->hello = *hello;
+	err = connect_begin(conn);
+	if (err) {
+		pshm_conn_free(conn);
+		return connect_failed(w, err);
+	}
+	list_push(&w->connecting, &conn->slow);
+	w->busy = true;
+	pshm_rouse(w);
+	*out = &conn->base;
+	return 0;
 }
 
 /* A request that was answered one way or the other needs its descriptor and slot no more. */
