@@ -8,10 +8,11 @@
 #define WEFT_ATOMICS_CELL_H
 
 #include "atomics.h"
+#include "wide.h"
 
 #define CELL_INLINE static inline __attribute__((always_inline))
 
-typedef unsigned __int128 cell_word;
+typedef wide_word cell_word;
 
 /* The bytes of an element, zero beyond its size. Only long double complex reaches hi. */
 struct cell {
@@ -132,72 +133,11 @@ CELL_INLINE void cell_put(size_t size, uint8_t *to, struct cell c)
 		memcpy(to + 16, &c.hi, size - 16);
 }
 
-/*
- * 16 bytes at once. Every CPU with AVX has cmpxchg16b, and makes an aligned 16-byte load
- * of the SSE kind in one piece, which cmpxchg16b alone can't do in read-only memory.
- * Without SSE registers (the kernel's build) such elements are updated plainly.
- * Source: Intel SDM volume 3, 'Guaranteed Atomic Operations'; AMD APM volume 2, 7.3.2.
- */
-#if defined(__x86_64__) && defined(__SSE2__)
-
-CELL_INLINE bool cell_wide_is_lock_free(void)
-{
-	return __builtin_cpu_supports("avx");
-}
-
-CELL_INLINE cell_word cell_wide_load(const uint8_t *target)
-{
-	typedef long long pair __attribute__((vector_size(16)));
-	cell_word word;
-	pair value;
-
-	__asm__ __volatile__("movdqa %1, %0"
-			     : "=x"(value)
-			     : "m"(*(const cell_word *)(const void *)target)
-			     : "memory");
-	memcpy(&word, &value, sizeof(word));
-	return word;
-}
-
-CELL_INLINE bool cell_wide_replace(uint8_t *target, cell_word *old, cell_word next)
-{
-	uint64_t low = (uint64_t)*old, high = (uint64_t)(*old >> 64);
-	bool done;
-
-	__asm__ __volatile__("lock cmpxchg16b %1"
-			     : "=@ccz"(done), "+m"(*(cell_word *)(void *)target), "+a"(low),
-			       "+d"(high)
-			     : "b"((uint64_t)next), "c"((uint64_t)(next >> 64))
-			     : "memory");
-	*old = (cell_word)high << 64 | low;
-	return done;
-}
-
-#else
-
-CELL_INLINE bool cell_wide_is_lock_free(void)
-{
-	return false;
-}
-
-CELL_INLINE cell_word cell_wide_load(const uint8_t *target)
-{
-	return cell_get(16, target).lo;
-}
-
-CELL_INLINE bool cell_wide_replace(uint8_t *target, cell_word *old, cell_word next)
-{
-	memcpy(target, &next, sizeof(next));
-	return true;
-}
-
-#endif
-
 /* cell_is_lock_free - the rule of atomics.h for an aligned address */
 CELL_INLINE bool cell_is_lock_free(size_t size, const void *target)
 {
 	return (uintptr_t)target % size == 0 &&
-	       (size <= 8 || (size == 16 && cell_wide_is_lock_free()));
+	       (size <= 8 || (size == 16 && wide_is_lock_free()));
 }
 
 /*
@@ -228,7 +168,7 @@ CELL_INLINE struct cell cell_load(size_t size, bool shared, uint8_t *target)
 		c.lo = atomic_load_explicit((_Atomic uint64_t *)at, seq);
 		break;
 	default:
-		c.lo = cell_wide_load(target);
+		c.lo = wide_load(target);
 	}
 	return c;
 }
@@ -271,7 +211,7 @@ CELL_INLINE bool cell_replace(size_t size, bool shared, uint8_t *target, struct 
 		old->lo = v64;
 		return done;
 	default:
-		return cell_wide_replace(target, &old->lo, next.lo);
+		return wide_replace(target, &old->lo, next.lo);
 	}
 }
 

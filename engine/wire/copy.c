@@ -3,69 +3,19 @@
  * Copies between flat memory and iovecs. Called by the engine on the caller's thread.
  */
 #include "copy.h"
-
-typedef long long copy_16 __attribute__((vector_size(16), aligned(1), may_alias));
+#include "copies.h"
 
 void copy_bulk(void *to, const void *from, size_t len)
 {
-	copy_16 *t = to;
-	const copy_16 *f = from;
-
-	for (; len >= 64; len -= 64, t += 4, f += 4) {
-		copy_16 a = f[0], b = f[1], c = f[2], d = f[3];
-
-		t[0] = a;
-		t[1] = b;
-		t[2] = c;
-		t[3] = d;
-	}
-	memcpy(t, f, len);
+	copies_by_16(to, from, len);
 }
-
-/* A kernel is built without SSE: it may not touch these registers. */
-#if defined(__x86_64__) && defined(__SSE2__)
-
-typedef long long copy_32 __attribute__((vector_size(32), aligned(1), may_alias));
-
-__attribute__((target("avx"))) static void copy_page_avx(void *to, const void *from, size_t len)
-{
-	copy_32 *t = to;
-	const copy_32 *f = from;
-
-	for (; len >= 128; len -= 128, t += 4, f += 4) {
-		copy_32 a = f[0], b = f[1], c = f[2], d = f[3];
-
-		t[0] = a;
-		t[1] = b;
-		t[2] = c;
-		t[3] = d;
-	}
-	memcpy(t, f, len);
-}
-
-static inline void copy_page(void *to, const void *from, size_t len)
-{
-	if (likely(__builtin_cpu_supports("avx")))
-		copy_page_avx(to, from, len);
-	else
-		copy_bulk(to, from, len);
-}
-
-#else
-
-static inline void copy_page(void *to, const void *from, size_t len)
-{
-	copy_bulk(to, from, len);
-}
-
-#endif
 
 void copy_wide(void *to, const void *from, size_t len)
 {
 	if (len <= COPY_PAGE_MAX)
-		copy_page(to, from, len);
+		processor_copy_widest(to, from, len);
 	else
-		copy_bulk(to, from, len);
+		copies_by_16(to, from, len);
 }
 
 void copy_from_iov(void *to, const struct iovec *iov, size_t cnt, size_t skip, size_t len)

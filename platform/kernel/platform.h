@@ -105,10 +105,7 @@ int platform_membarrier_open(void);
 int platform_membarrier(void);
 
 /* platform_relax - hint of a spinning loop */
-static inline void platform_relax(void)
-{
-	__builtin_ia32_pause();
-}
+void platform_relax(void);
 
 /* A lock that sleeps when it has to wait. Not recursive. The module asserts that its own fits. */
 struct platform_lock {

@@ -20,6 +20,8 @@
 #include <sys/uio.h>
 #include <time.h>
 
+#include "relax.h"
+
 #define likely(x)   __builtin_expect(!!(x), 1)
 #define unlikely(x) __builtin_expect(!!(x), 0)
 #define CACHE_LINE  64
@@ -74,7 +76,7 @@ static inline void platform_fence(void)
 /* platform_relax - hint of a spinning loop */
 static inline void platform_relax(void)
 {
-	__builtin_ia32_pause();
+	processor_relax();
 }
 
 /* A lock that sleeps when it has to wait. Not recursive. */

@@ -128,7 +128,7 @@ struct pshm_wire {
 enum pshm_store {
 	PSHM_PLAIN,
 	PSHM_STREAMING, /* bypass the caches */
-	PSHM_STRING,	/* the processor's string instruction */
+	PSHM_WHOLE,	/* that fetch no line which they write whole */
 	PSHM_STORES,
 };
 

@@ -320,8 +320,8 @@ static void probes_answered(const uint32_t *ns)
 
 static void fastest_stores_are_found_and_found_again(void **state)
 {
-	static const enum pshm_store fastest[] = { PSHM_STREAMING, PSHM_PLAIN,	PSHM_STRING,
-						   PSHM_STREAMING, PSHM_STRING, PSHM_PLAIN };
+	static const enum pshm_store fastest[] = { PSHM_STREAMING, PSHM_PLAIN,	PSHM_WHOLE,
+						   PSHM_STREAMING, PSHM_WHOLE, PSHM_PLAIN };
 
 	for (size_t i = 0; i < sizeof(fastest) / sizeof(fastest[0]); i++) {
 		uint32_t ns[PSHM_STORES] = { 50000, 50000, 50000 };

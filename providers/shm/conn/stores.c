@@ -3,8 +3,8 @@
  * Where payload goes in the ring, and which stores carry it. Between cores that share a cache, plain
  * stores are best: the reader finds the lines there. Between cores that do not, reading lines that another
  * core has modified takes five times as long as reading memory, so that stores which bypass the caches win
- * from some 512 bytes on, and on some processors the string instruction, which asks nobody for lines that it
- * writes whole, wins over those. Where the two processes run is not ours to know, and changes while they run:
+ * from some 512 bytes on, and on some processors those that fetch no line which they write whole win over
+ * those (platform/processor/copies.h). Where the two processes run is not ours to know, and changes while they run:
  * all kinds are measured now and then, filling by the producer and reading by the consumer, and the
  * fastest one is used.
  *
@@ -12,13 +12,11 @@
  * lies makes its own messages slower. On the thread that holds the domain.
  */
 #include "conn.h"
+#include "copies.h"
 #include "copy.h"
 #include "grow.h"
 #include "lines.h"
 #include "stores.h"
-#ifdef __SSE2__
-#include <emmintrin.h>
-#endif
 
 #define PROBE_LINES 16u	   /* that the consumer reads */
 #define PROBE_EVERY 32u	   /* payloads between probes */
@@ -58,51 +56,6 @@ struct ring_line *pshm_claim_data(struct pshm_conn *conn, uint32_t len, void **p
 	return line;
 }
 
-#ifdef __SSE2__
-/* Stores that bypass the caches; all are done on return. */
-static void copy_streaming(void *to, const void *from, size_t len)
-{
-	size_t head = -(uintptr_t)to & 15;
-	const char *f = from;
-	char *t = to;
-
-	head = head < len ? head : len;
-	memcpy(t, f, head);
-	t += head;
-	f += head;
-	for (len -= head; len >= 64; len -= 64, t += 64, f += 64) {
-		__m128i a = _mm_loadu_si128((const void *)f);
-		__m128i b = _mm_loadu_si128((const void *)(f + 16));
-		__m128i c = _mm_loadu_si128((const void *)(f + 32));
-		__m128i d = _mm_loadu_si128((const void *)(f + 48));
-
-		_mm_stream_si128((void *)t, a);
-		_mm_stream_si128((void *)(t + 16), b);
-		_mm_stream_si128((void *)(t + 32), c);
-		_mm_stream_si128((void *)(t + 48), d);
-	}
-	memcpy(t, f, len);
-	/* they are not ordered with the store that publishes the line */
-	_mm_sfence();
-}
-
-/* Its stores are ordered with those that follow. */
-static void copy_string(void *to, const void *from, size_t len)
-{
-	__asm__ __volatile__("rep movsb" : "+D"(to), "+S"(from), "+c"(len) : : "memory");
-}
-#else
-static void copy_streaming(void *to, const void *from, size_t len)
-{
-	copy_wide(to, from, len);
-}
-
-static void copy_string(void *to, const void *from, size_t len)
-{
-	copy_wide(to, from, len);
-}
-#endif
-
 static void fill(enum pshm_store kind, char *to, const struct iovec *iov, size_t cnt,
 		 size_t skip, size_t len)
 {
@@ -115,9 +68,9 @@ static void fill(enum pshm_store kind, char *to, const struct iovec *iov, size_t
 	cnt = iov_slice(iov, cnt, skip, len, parts);
 	for (size_t i = 0; i < cnt; to += parts[i++].iov_len) {
 		if (kind == PSHM_STREAMING)
-			copy_streaming(to, parts[i].iov_base, parts[i].iov_len);
+			processor_copy_streaming(to, parts[i].iov_base, parts[i].iov_len);
 		else
-			copy_string(to, parts[i].iov_base, parts[i].iov_len);
+			processor_copy_whole(to, parts[i].iov_base, parts[i].iov_len);
 	}
 }
 

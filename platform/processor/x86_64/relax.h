@@ -1,0 +1,11 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* processor_relax - a turn of a loop that waits for another core: PAUSE */
+#ifndef WEFT_RELAX_H
+#define WEFT_RELAX_H
+
+static inline void processor_relax(void)
+{
+	__builtin_ia32_pause();
+}
+
+#endif
