@@ -22,7 +22,7 @@ static bool engine_waiter_here(const struct engine_waiter *waiter)
 
 static void engine_waiter_release(struct engine_waiter *waiter)
 {
-	platform_nest_close(waiter->poll_set);
+	platform_poll_set_close(waiter->poll_set);
 	platform_bell_close(waiter->bell);
 	platform_timer_close(waiter->timer);
 	waiter->open = false;
@@ -56,7 +56,7 @@ static void engine_wire_join(struct engine_waiter *waiter, struct engine_wire *w
 	if (!w->wire || !w->ops->bell)
 		return;
 	w->bell = w->ops->bell(w->wire, waiter->poll_set);
-	w->bell_polled = w->bell >= 0 && !platform_nest_add(waiter->poll_set, w->bell);
+	w->bell_polled = w->bell >= 0 && !platform_poll_set_add(waiter->poll_set, w->bell);
 }
 
 static void engine_wires_join(struct engine_ep *ep)
@@ -92,7 +92,7 @@ int engine_waiter_open(struct engine_domain *domain)
 	}
 	if (waiter->open)
 		engine_waiter_forked(domain);
-	ret = platform_nest_open(-1, &waiter->poll_set);
+	ret = platform_poll_set_open(-1, &waiter->poll_set);
 	if (ret)
 		return ret;
 	ret = platform_bell_open(&waiter->bell);
@@ -109,7 +109,7 @@ int engine_waiter_open(struct engine_domain *domain)
 err_bell:
 	platform_bell_close(waiter->bell);
 err_poll_set:
-	platform_nest_close(waiter->poll_set);
+	platform_poll_set_close(waiter->poll_set);
 	return ret;
 }
 
@@ -144,7 +144,7 @@ void engine_waiter_part(struct engine_ep *ep)
 
 		if (w->bell_polled && engine_waiter_here(waiter) &&
 		    !engine_bell_shared(ep, w->bell))
-			platform_nest_remove(waiter->poll_set, w->bell);
+			platform_poll_set_remove(waiter->poll_set, w->bell);
 		w->bell_polled = false;
 	}
 	engine_wake(ep->domain);
@@ -163,7 +163,7 @@ void engine_waiter_clear(struct engine_domain *domain)
 
 		for (uint32_t i = 0; i < ep->wire_cnt; i++) {
 			if (ep->wires[i].bell_polled)
-				platform_nest_remove(waiter->poll_set, ep->wires[i].bell);
+				platform_poll_set_remove(waiter->poll_set, ep->wires[i].bell);
 			ep->wires[i].bell_polled = false;
 		}
 	}
@@ -247,9 +247,9 @@ void engine_waiter_ring(struct engine_domain *domain)
 
 static int engine_object_fill(struct engine_waiter *waiter, int poll_set)
 {
-	int ret = platform_nest_add(poll_set, waiter->poll_set);
+	int ret = platform_poll_set_add(poll_set, waiter->poll_set);
 
-	return ret ? ret : platform_nest_add(poll_set, waiter->timer);
+	return ret ? ret : platform_poll_set_add(poll_set, waiter->timer);
 }
 
 int engine_waiter_object(struct engine_domain *domain, int *descriptor)
@@ -259,12 +259,12 @@ int engine_waiter_object(struct engine_domain *domain, int *descriptor)
 
 	if (ret)
 		return ret;
-	ret = platform_nest_open(waiter->bell, &poll_set);
+	ret = platform_poll_set_open(waiter->bell, &poll_set);
 	if (ret)
 		return ret;
 	ret = engine_object_fill(waiter, poll_set);
 	if (ret)
-		platform_nest_close(poll_set);
+		platform_poll_set_close(poll_set);
 	else
 		*descriptor = poll_set;
 	return ret;
@@ -294,10 +294,10 @@ int engine_poll_set_open(struct engine_poll_set *poll_set)
 	ret = platform_bell_open(&bell);
 	if (ret)
 		return ret;
-	ret = platform_nest_open(-1, &fresh);
+	ret = platform_poll_set_open(-1, &fresh);
 	if (ret)
 		goto err_bell;
-	ret = platform_nest_add(fresh, bell);
+	ret = platform_poll_set_add(fresh, bell);
 	if (ret)
 		goto err_poll_set;
 	if (poll_set->open) {
@@ -314,7 +314,7 @@ int engine_poll_set_open(struct engine_poll_set *poll_set)
 	return 0;
 
 err_poll_set:
-	platform_nest_close(fresh);
+	platform_poll_set_close(fresh);
 err_bell:
 	platform_bell_close(bell);
 	return ret;
@@ -324,7 +324,7 @@ void engine_poll_set_close(struct engine_poll_set *poll_set)
 {
 	if (!poll_set->open)
 		return;
-	platform_nest_close(poll_set->poll_set);
+	platform_poll_set_close(poll_set->poll_set);
 	platform_bell_close(poll_set->bell);
 	poll_set->open = false;
 }
@@ -340,6 +340,6 @@ void engine_poll_set_remove(struct engine_poll_set *poll_set, struct engine_doma
 {
 	if (!engine_poll_set_here(poll_set) || !engine_waiter_here(&domain->waiter))
 		return;
-	platform_nest_remove(poll_set->poll_set, domain->waiter.poll_set);
-	platform_nest_remove(poll_set->poll_set, domain->waiter.timer);
+	platform_poll_set_remove(poll_set->poll_set, domain->waiter.poll_set);
+	platform_poll_set_remove(poll_set->poll_set, domain->waiter.timer);
 }

@@ -324,13 +324,13 @@ int engine_eq_join(struct engine_eq *eq, struct engine_poll_set *poll_set)
 	platform_lock(&eq->watch_lock);
 	ret = engine_eq_poll_set(eq);
 	platform_unlock(&eq->watch_lock);
-	return ret ? ret : platform_nest_add(poll_set->poll_set, eq->poll_set.poll_set);
+	return ret ? ret : platform_poll_set_add(poll_set->poll_set, eq->poll_set.poll_set);
 }
 
 void engine_eq_part(struct engine_eq *eq, struct engine_poll_set *poll_set)
 {
 	if (engine_poll_set_here(poll_set) && engine_poll_set_here(&eq->poll_set))
-		platform_nest_remove(poll_set->poll_set, eq->poll_set.poll_set);
+		platform_poll_set_remove(poll_set->poll_set, eq->poll_set.poll_set);
 }
 
 #define EQ_READ "fi_eq_read, fi_eq_sread or fi_eq_readerr"

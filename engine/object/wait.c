@@ -55,7 +55,7 @@ static void engine_wait_ring(struct engine_wait *w)
 	if (w->set)
 		platform_bell_ring(w->set->poll_set.bell);
 	else if (w->is_poll_set)
-		platform_nest_ring(descriptor, w->domain->waiter.bell);
+		platform_poll_set_ring(descriptor, w->domain->waiter.bell);
 	else
 		platform_bell_ring(descriptor);
 }
@@ -65,7 +65,7 @@ static void engine_wait_clear(struct engine_wait *w)
 	int descriptor = engine_wait_descriptor(w);
 
 	if (w->is_poll_set)
-		platform_nest_clear(descriptor, w->domain->waiter.bell);
+		platform_poll_set_clear(descriptor, w->domain->waiter.bell);
 	else
 		platform_bell_clear(descriptor);
 }
@@ -309,7 +309,7 @@ void engine_wait_close(struct engine_wait *w)
 	if (engine_wait_descriptor(w) < 0)
 		return;
 	if (w->is_poll_set)
-		platform_nest_close(engine_wait_descriptor(w));
+		platform_poll_set_close(engine_wait_descriptor(w));
 	else
 		platform_bell_close(engine_wait_descriptor(w));
 }

@@ -135,7 +135,7 @@ static uint64_t engine_auto_round(void *arg)
 }
 
 /* What it sleeps on, when the wires are armed. */
-static int engine_auto_bed(void *arg, int *on)
+static int engine_auto_sleep_on(void *arg, int *on)
 {
 	struct engine_domain *domain = arg;
 
@@ -157,8 +157,8 @@ static int engine_auto_begin(struct engine_domain *domain)
 	const struct platform_work work = {
 		.name = "weft-progress",
 		.round = engine_auto_round,
-		.bed = engine_auto_bed,
-		.rouse = engine_auto_wake_thread,
+		.sleep_on = engine_auto_sleep_on,
+		.wake = engine_auto_wake_thread,
 		.arg = domain,
 	};
 

@@ -280,7 +280,7 @@ struct wire_ops {
 	 * The wire's own, or the same one for several wires of a domain; closed with the last of them.
 	 * Whoever gets it polls for reading and does nothing else with it. In the child of a fork that the
 	 * wire does not work in: none.
-	 * @poll set: what the caller sleeps on (platform_nest), and puts that descriptor into. Until it is
+	 * @poll_set: what the caller sleeps on (platform_poll_set), and puts that descriptor into. Until it is
 	 * closed the wire may put others into it, and take them out. The same one each time
 	 * Returns it, or -FI_E* when there can be none: the engine naps for a millisecond at most. So
 	 * it does when this is NULL, unless there is arm: then what comes to the wire comes from calls of

@@ -115,28 +115,29 @@ struct platform_lock {
 void platform_lock_init(struct platform_lock *l);
 void platform_lock_fini(struct platform_lock *l);
 void platform_lock(struct platform_lock *l);
-/* platform_trylock - take it if it is free; says whether */
+/* platform_trylock - take it if it is free. Returns true if it was */
 bool platform_trylock(struct platform_lock *l);
 void platform_unlock(struct platform_lock *l);
 
-/* platform_forks - nothing forks here: 0 */
+/* platform_forks - returns 0: nothing forks here */
 uint32_t platform_forks(void);
 
-/* What a thread does again and again. */
+/* The work of a thread that does it in rounds. */
 struct platform_work {
-	const char *name; /* for lists of threads; 15 letters count */
+	/* shown in lists of threads; 15 letters count */
+	const char *name;
 	/*
-	 * round - do it. Returns the ns to nap before the next. A lock that others hold while they start,
-	 * wake or stop threads it takes by platform_trylock() alone.
+	 * round - one round. Returns the ns to sleep before the next one. Locks that are held by callers of
+	 * platform_thread_start(), wake and stop it takes by platform_trylock() alone.
 	 */
 	uint64_t (*round)(void *arg);
-	/* bed, rouse - as in platform/user; there are no descriptors here: never called */
-	int (*bed)(void *arg, int *on);
-	void (*rouse)(void *arg);
+	/* sleep_on, wake - as in platform/user; there are no descriptors here: never called */
+	int (*sleep_on)(void *arg, int *on);
+	void (*wake)(void *arg);
 	void *arg;
 };
 
-/* Something that is told when it is a copy: in the kernel nothing ever is. */
+/* An object with a function that is called in the child of a fork: here that never happens. */
 struct platform_copy {
 	void (*copied)(struct platform_copy *copy);
 	struct platform_copy *next, **at;
@@ -145,24 +146,24 @@ struct platform_copy {
 void platform_copy_watch(struct platform_copy *copy);
 void platform_copy_unwatch(struct platform_copy *copy);
 
-/* A thread that does a piece of work again and again. Zeroed: it does not run. */
+/* A thread that works in rounds. Zeroed: it does not run. */
 struct platform_thread {
 	_Alignas(8) unsigned char opaque[256];
 };
 
 /*
- * platform_thread_start - call @work->round again and again on a thread of its own
+ * platform_thread_start - call @work->round repeatedly on a thread of its own
  * The thread takes no signals. Returns 0 or -FI_E*.
  */
 int platform_thread_start(struct platform_thread *t, const struct platform_work *work);
-/* platform_thread_runs - was it started, and not stopped? Any thread */
+/* platform_thread_runs - returns true if it was started and not stopped */
 bool platform_thread_runs(const struct platform_thread *t);
-/* platform_thread_wake - the next round comes at once; waits for one that runs. Not from a round */
+/* platform_thread_wake - have the next round begin at once; waits for one that runs. Not from a round */
 void platform_thread_wake(struct platform_thread *t);
-/* platform_thread_stop - end it, after the round that runs; nothing for one that does not run */
+/* platform_thread_stop - end it after the round that runs; does nothing for one that does not run */
 void platform_thread_stop(struct platform_thread *t);
 
-/* A bell is a descriptor that a program can sleep on: readable from ring to clear. None here. */
+/* Bells: there are no descriptors to sleep on here. */
 
 /* platform_bell_open - 0 and a bell, owned, or -FI_E* */
 int platform_bell_open(int *bell);
@@ -171,13 +172,13 @@ void platform_bell_clear(int bell);
 /* platform_bell_close - takes the bell */
 void platform_bell_close(int bell);
 
-/* Nests and timers, as in platform/user. None here: opening answers -FI_ENOSYS, and nothing else is called. */
-int platform_nest_open(int bell, int *nest);
-int platform_nest_add(int nest, int fd);
-void platform_nest_remove(int nest, int fd);
-void platform_nest_ring(int nest, int bell);
-void platform_nest_clear(int nest, int bell);
-void platform_nest_close(int nest);
+/* Poll sets and timers: there are none here. Opening returns -FI_ENOSYS, and nothing else is called. */
+int platform_poll_set_open(int bell, int *poll_set);
+int platform_poll_set_add(int poll_set, int fd);
+void platform_poll_set_remove(int poll_set, int fd);
+void platform_poll_set_ring(int poll_set, int bell);
+void platform_poll_set_clear(int poll_set, int bell);
+void platform_poll_set_close(int poll_set);
 int platform_timer_open(int *timer);
 void platform_timer_set(int timer, uint64_t ns);
 void platform_timer_close(int timer);

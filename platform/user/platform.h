@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * What the engine and its parts need of the place they run in: here, a Linux process.
- * platform/kernel has the same interface for the kernel module; code that includes
- * nothing but this and include/ compiles in both.
+ * What the engine and its parts need of their environment: here, a Linux process. platform/kernel has the
+ * same interface for the kernel module; code that includes nothing but this and include/ compiles in both.
+ * Any thread, where nothing else is said.
  */
 #ifndef WEFT_PLATFORM_H
 #define WEFT_PLATFORM_H
@@ -26,12 +26,12 @@
 #define unlikely(x) __builtin_expect(!!(x), 0)
 #define CACHE_LINE  64
 
-/* platform_alloc - @len zeroed bytes on a cache line boundary, or NULL */
+/* platform_alloc - returns @len zeroed bytes, aligned to a cache line, owned, or NULL */
 void *platform_alloc(size_t len);
 /* platform_free - takes what platform_alloc() returned, or NULL */
 void platform_free(void *ptr);
 
-/* platform_now_ns - monotonic time; about 20 ns: not for the fast path */
+/* platform_now_ns - returns monotonic time; it takes about 20 ns: not for the fast path */
 static inline uint64_t platform_now_ns(void)
 {
 	struct timespec t;
@@ -40,26 +40,27 @@ static inline uint64_t platform_now_ns(void)
 	return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
 }
 
-/* platform_random - @len bytes nobody can guess. Returns 0 or -FI_EIO */
+/* platform_random - fill @buf with @len bytes that can't be guessed. Returns 0 or -FI_EIO */
 int platform_random(void *buf, size_t len);
 
-/* platform_mapped - is there memory in the whole range; a system call: not for the fast path */
+/* platform_mapped - returns true if the whole range is mapped; a system call: not for the fast path */
 bool platform_mapped(const void *addr, size_t len);
 
-/* platform_yield - let another thread or process run on this core */
+/* platform_yield - let another thread or process run on this core: sched_yield(2) */
 void platform_yield(void);
 
 /*
- * platform_membarrier_open - 0 when there is platform_membarrier(), else -FI_E*
- * platform_membarrier - a full memory barrier on every core that may run who pairs with it
- * Returns 0, or -FI_E*: there was none. It worked when it was opened, and may be forbidden since.
+ * platform_membarrier_open - register for platform_membarrier(). Returns 0 or -FI_E*: there is none
+ * platform_membarrier - a full memory barrier on every core that runs a thread of this process
+ * Returns 0, or -FI_E*: no barrier was made. That happens where a filter has forbidden it since it was opened.
+ * Source: membarrier(2).
  */
 int platform_membarrier_open(void);
 int platform_membarrier(void);
 
 /* platform_fence - a full memory barrier */
 #ifdef __SANITIZE_THREAD__
-/* It knows no fences; this is one to the processor. */
+/* The sanitizer knows no fences; a read-modify-write operation is one to the processor. */
 static inline void platform_fence(void)
 {
 	static _Atomic int word;
@@ -73,13 +74,13 @@ static inline void platform_fence(void)
 }
 #endif
 
-/* platform_relax - hint of a spinning loop */
+/* platform_relax - tell the processor that this is a spinning loop */
 static inline void platform_relax(void)
 {
 	processor_relax();
 }
 
-/* A lock that sleeps when it has to wait. Not recursive. */
+/* A lock whose waiters sleep. Not recursive. */
 struct platform_lock {
 	pthread_mutex_t mutex;
 };
@@ -99,7 +100,7 @@ static inline void platform_lock(struct platform_lock *l)
 	pthread_mutex_lock(&l->mutex);
 }
 
-/* platform_trylock - take it if it is free; says whether */
+/* platform_trylock - take it if it is free. Returns true if it was */
 static inline bool platform_trylock(struct platform_lock *l)
 {
 	return !pthread_mutex_trylock(&l->mutex);
@@ -110,7 +111,7 @@ static inline void platform_unlock(struct platform_lock *l)
 	pthread_mutex_unlock(&l->mutex);
 }
 
-/* What a part of the library does around fork(): in the parent before it, after it, in the child. */
+/* What a part of the library does around fork(): in the parent before and after it, and in the child. */
 struct platform_fork {
 	void (*prepare)(void);
 	void (*parent)(void);
@@ -120,48 +121,55 @@ struct platform_fork {
 };
 
 /*
- * platform_fork_watch - call these from now on; no round of a thread (below) runs between them
- * @watcher: static, as the caller fills it; once it is watched it stays, and a further call does nothing
- * Not from a round of a thread: a fork that waits for the end of the round would never begin.
+ * platform_fork_watch - call the functions of @watcher around each later fork
+ * @watcher: static, filled by the caller; it is never removed, and a further call does nothing
+ *
+ * No round of a thread (below) runs from prepare to parent or child. Not to be called from a round: a fork
+ * that waits for the end of the round would never begin.
  */
 void platform_fork_watch(struct platform_fork *watcher);
 
-/* platform_forks - how many forks this process is away from the one that loaded the library */
+/* platform_forks - returns how many forks lie between this process and the one that loaded the library */
 uint32_t platform_forks(void);
 
-/* What a thread does again and again. */
+/* The work of a thread that does it in rounds. */
 struct platform_work {
-	const char *name; /* for lists of threads; 15 letters count */
+	/* shown in lists of threads; 15 letters count */
+	const char *name;
 	/*
-	 * round - do it. Returns the ns to nap before the next. A lock that others hold while they start,
-	 * wake or stop threads it takes by platform_trylock() alone.
+	 * round - one round. Returns the ns to sleep before the next one. Locks that are held by callers of
+	 * platform_thread_start(), wake and stop it takes by platform_trylock() alone.
 	 */
 	uint64_t (*round)(void *arg);
 	/*
-	 * bed - NULL, or what ends the nap too, by being readable: called after each round. Returns how
-	 * many descriptors, as of platform_sleep(), it has written to @on; 0: none this time.
+	 * sleep_on - descriptors that end the sleep when they are readable; may be NULL. Called after each
+	 * round. Writes them to @on and returns their number, as for platform_sleep(); 0: none this time.
 	 */
-	int (*bed)(void *arg, int *on);
-	/* rouse - with bed: make one of those readable, for whom wakes or stops the thread */
-	void (*rouse)(void *arg);
+	int (*sleep_on)(void *arg, int *on);
+	/* wake - makes one of those readable; called by platform_thread_wake() and stop. NULL without sleep_on */
+	void (*wake)(void *arg);
 	void *arg;
 };
 
-/* Something that is told, in the child of a fork, that it is a copy there. Zeroed: it is not. */
+/* An object with a function that is called in the child of a fork. Zeroed: it is not watched. */
 struct platform_copy {
 	void (*copied)(struct platform_copy *copy);
-	struct platform_copy *next, **at; /* at: what leads here; NULL: not watched */
+	struct platform_copy *next;
+	/* the pointer that leads here; NULL: not watched */
+	struct platform_copy **at;
 };
 
 /*
  * platform_copy_watch - call @copy->copied in the child of each fork, before fork() returns there
- * There is one thread then, other threads' locks may be held for ever, and no round of a thread
- * (below) was under way. platform_copy_unwatch - no more; nothing for one that is not watched.
+ * platform_copy_unwatch - stop that; does nothing for one that is not watched
+ *
+ * The child has one thread then. Locks that other threads of the parent held are never released there; no
+ * round of a thread (below) was under way.
  */
 void platform_copy_watch(struct platform_copy *copy);
 void platform_copy_unwatch(struct platform_copy *copy);
 
-/* A thread that does a piece of work again and again. Zeroed: it does not run. */
+/* A thread that works in rounds. Zeroed: it does not run. */
 struct platform_thread {
 	pthread_t id;
 	/* Held during a round. Protects stop and woken. */
@@ -170,32 +178,33 @@ struct platform_thread {
 	struct platform_work work;
 	bool stop, woken;
 	char name[16];
-	_Atomic bool running; /* in this process: not in the child of a fork */
+	/* false in the child of a fork */
+	_Atomic bool running;
 	struct platform_thread *next;
 };
 
 /*
- * platform_thread_start - call @work->round again and again on a thread of its own
+ * platform_thread_start - call @work->round repeatedly on a thread of its own
  *
- * The thread takes no signals. In the child of a fork it is not there, may be started anew, and no
- * lock that rounds take was held by it. Returns 0 or -FI_E*.
+ * The thread takes no signals. It does not run in the child of a fork, where it may be started anew and holds
+ * none of the locks that rounds take. Returns 0, -FI_EAGAIN or -FI_ENOMEM.
  */
 int platform_thread_start(struct platform_thread *t, const struct platform_work *work);
-/* platform_thread_runs - was it started in this process, and not stopped? Any thread */
+/* platform_thread_runs - returns true if it was started in this process and not stopped */
 static inline bool platform_thread_runs(const struct platform_thread *t)
 {
 	/* A:thread.running  before what it is started with; pairs R:thread.running */
 	return atomic_load_explicit(&t->running, memory_order_acquire);
 }
 
-/* platform_thread_wake - the next round comes at once; waits for one that runs. Not from a round */
+/* platform_thread_wake - have the next round begin at once; waits for one that runs. Not from a round */
 void platform_thread_wake(struct platform_thread *t);
-/* platform_thread_stop - end it, after the round that runs; nothing for one that does not run */
+/* platform_thread_stop - end it after the round that runs; does nothing for one that does not run */
 void platform_thread_stop(struct platform_thread *t);
 
-/* A bell is a descriptor that a program can sleep on: readable from ring to clear. */
+/* A bell is a descriptor to sleep on (an eventfd): readable from ring to clear. */
 
-/* platform_bell_open - 0 and a bell, owned, or -FI_E* */
+/* platform_bell_open - returns 0 and a bell, owned, that is not readable, or -FI_E* */
 int platform_bell_open(int *bell);
 void platform_bell_ring(int bell);
 void platform_bell_clear(int bell);
@@ -203,36 +212,41 @@ void platform_bell_clear(int bell);
 void platform_bell_close(int bell);
 
 /*
- * A nest is a descriptor that holds others, nests too: readable while one of them is. One that was
- * opened with a bell can be rung as well, without that bell being rung or any other nest of it.
+ * A poll set is a descriptor that holds others, poll sets among them: readable while one of them is (an
+ * epoll descriptor). One that was opened with a bell can be rung by itself too: neither the bell nor another
+ * poll set of that bell is readable for that.
  */
 
-/* platform_nest_open - @bell: borrowed while there is the nest; -1: it is never rung. 0 and a nest, owned, or -FI_E* */
-int platform_nest_open(int bell, int *nest);
-/* platform_nest_add - put @fd in; 0, also for one that is in there, or -FI_E* */
-int platform_nest_add(int nest, int fd);
-/* platform_nest_remove - take it out; nothing for one that is not in there */
-void platform_nest_remove(int nest, int fd);
-/* platform_nest_ring, platform_nest_clear - readable from the one to the other; @bell: as it was opened */
-void platform_nest_ring(int nest, int bell);
-void platform_nest_clear(int nest, int bell);
-void platform_nest_close(int nest);
+/*
+ * platform_poll_set_open - a poll set that holds nothing
+ * @bell: borrowed until the poll set is closed; -1: it is never rung
+ * Returns 0 and the poll set, owned, or -FI_E*.
+ */
+int platform_poll_set_open(int bell, int *poll_set);
+/* platform_poll_set_add - have it hold @fd. Returns 0, also when it does already, or -FI_E* */
+int platform_poll_set_add(int poll_set, int fd);
+/* platform_poll_set_remove - have it hold @fd no more; does nothing for one that it does not hold */
+void platform_poll_set_remove(int poll_set, int fd);
+/* platform_poll_set_ring, platform_poll_set_clear - readable from the one to the other; @bell: as in open */
+void platform_poll_set_ring(int poll_set, int bell);
+void platform_poll_set_clear(int poll_set, int bell);
+void platform_poll_set_close(int poll_set);
 
-/* A timer is a descriptor that is readable from a time on. */
+/* A timer is a descriptor that is readable from some time on (a timerfd). */
 
-/* platform_timer_open - 0 and a timer that does not run, owned, or -FI_E* */
+/* platform_timer_open - returns 0 and a timer, owned, that does not run, or -FI_E* */
 int platform_timer_open(int *timer);
-/* platform_timer_set - not readable until so many ns have passed; 0: for ever */
+/* platform_timer_set - make it readable in @ns from now, and not before; 0: never */
 void platform_timer_set(int timer, uint64_t ns);
 void platform_timer_close(int timer);
 
-/* platform_descriptor_renew - let @old, whose number others know, be what @fresh is; takes @fresh. 0 or -FI_E* */
+/* platform_descriptor_renew - have the number @old mean what @fresh does: dup3(2). Takes @fresh. Returns 0 or -FI_E* */
 int platform_descriptor_renew(int old, int fresh);
 
 /*
- * platform_sleep - until one of these descriptors is readable, or something else wakes the thread
- * @cnt: at most 2; 0: for all of the time
- * @ns:  at most so long; UINT64_MAX: for ever
+ * platform_sleep - sleep until one of @cnt descriptors is readable; a signal may end it before
+ * @cnt: at most 2; 0: sleep for all of @ns
+ * @ns:  at most so long; UINT64_MAX: without a limit
  */
 void platform_sleep(const int *on, int cnt, uint64_t ns);
 
@@ -243,25 +257,25 @@ void platform_sleep(const int *on, int cnt, uint64_t ns);
 struct platform_shared;
 
 /*
- * platform_shared_create - @len zeroed bytes that have no name yet
- * @name: that they shall have; any text
+ * platform_shared_create - make @len zeroed bytes, which have no name yet
+ * @name: that platform_shared_publish() gives them; any text
  * Returns 0, -FI_EINVAL, -FI_ENOMEM or another -FI_E*.
  */
 int platform_shared_create(const char *name, size_t len, struct platform_shared **out);
-/* platform_shared_publish - others find them from now on. Returns 0, -FI_EADDRINUSE or another -FI_E* */
+/* platform_shared_publish - let other processes find them. Returns 0, -FI_EADDRINUSE or another -FI_E* */
 int platform_shared_publish(struct platform_shared *shared);
 /*
- * platform_shared_attach - what another has published under that name
- * Returns 0, -FI_ENOENT for none, -FI_EACCES, -FI_EAGAIN when it is just going, or another -FI_E*.
+ * platform_shared_attach - map what a process has published under that name
+ * Returns 0, -FI_ENOENT for none, -FI_EACCES, -FI_EAGAIN while that process ends, or another -FI_E*.
  */
 int platform_shared_attach(const char *name, bool writable, struct platform_shared **out);
-/* platform_shared_map - the memory; @len: out */
+/* platform_shared_map - returns the memory; @len: out: its bytes */
 void *platform_shared_map(struct platform_shared *shared, size_t *len);
-/* platform_shared_lock - exclude other processes that write; waits. Returns 0 or -FI_E* */
+/* platform_shared_lock - exclude other writers, of any process; waits. Returns 0 or -FI_E* */
 int platform_shared_lock(struct platform_shared *shared);
-/* platform_shared_unlock - give it back */
+/* platform_shared_unlock - release that lock */
 void platform_shared_unlock(struct platform_shared *shared);
-/* platform_shared_close - takes a handle, or NULL */
+/* platform_shared_close - release a handle, or NULL */
 void platform_shared_close(struct platform_shared *shared);
 
 #endif

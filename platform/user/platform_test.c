@@ -192,7 +192,7 @@ static void a_thread_that_naps_can_be_woken(void **state)
 struct sleeper {
 	struct work work;
 	int bell;
-	_Atomic int roused;
+	_Atomic int woken;
 };
 
 static uint64_t sleeper_round(void *arg)
@@ -211,11 +211,11 @@ static int sleeper_bed(void *arg, int *on)
 	return 1;
 }
 
-static void sleeper_rouse(void *arg)
+static void sleeper_wake(void *arg)
 {
 	struct sleeper *s = arg;
 
-	atomic_fetch_add(&s->roused, 1);
+	atomic_fetch_add(&s->woken, 1);
 	platform_bell_ring(s->bell);
 }
 
@@ -223,10 +223,10 @@ static void a_thread_that_sleeps_on_a_bell_is_woken_by_it(void **state)
 {
 	struct sleeper s = { .work.nap_ns = UINT64_MAX };
 	const struct platform_work work = {
-		.name = "bed",
+		.name = "sleep_on",
 		.round = sleeper_round,
-		.bed = sleeper_bed,
-		.rouse = sleeper_rouse,
+		.sleep_on = sleeper_bed,
+		.wake = sleeper_wake,
 		.arg = &s,
 	};
 
@@ -239,7 +239,7 @@ static void a_thread_that_sleeps_on_a_bell_is_woken_by_it(void **state)
 	platform_bell_ring(s.bell);
 	wait_rounds(&s.work, 3);
 	platform_thread_stop(&s.work.thread);
-	assert_int_equal(atomic_load(&s.roused), 2);
+	assert_int_equal(atomic_load(&s.woken), 2);
 	platform_bell_close(s.bell);
 	platform_lock_fini(&s.work.lock);
 }
@@ -298,36 +298,36 @@ static bool readable(int fd)
 	return poll(&p, 1, 0) == 1;
 }
 
-static void a_nest_is_readable_for_what_is_in_it_and_when_it_is_rung(void **state)
+static void a_poll_set_is_readable_for_what_is_in_it_and_when_it_is_rung(void **state)
 {
-	int bell, inner, nests[2], fresh;
+	int bell, inner, poll_sets[2], fresh;
 
 	assert_int_equal(platform_bell_open(&bell), 0);
-	assert_int_equal(platform_nest_open(-1, &inner), 0);
+	assert_int_equal(platform_poll_set_open(-1, &inner), 0);
 	for (int i = 0; i < 2; i++) {
-		assert_int_equal(platform_nest_open(bell, &nests[i]), 0);
-		assert_int_equal(platform_nest_add(nests[i], inner), 0);
-		assert_false(readable(nests[i]));
+		assert_int_equal(platform_poll_set_open(bell, &poll_sets[i]), 0);
+		assert_int_equal(platform_poll_set_add(poll_sets[i], inner), 0);
+		assert_false(readable(poll_sets[i]));
 	}
-	platform_nest_ring(nests[0], bell);
-	assert_true(readable(nests[0]));
-	assert_false(readable(nests[1]));
-	platform_nest_clear(nests[0], bell);
+	platform_poll_set_ring(poll_sets[0], bell);
+	assert_true(readable(poll_sets[0]));
+	assert_false(readable(poll_sets[1]));
+	platform_poll_set_clear(poll_sets[0], bell);
 	platform_bell_ring(bell);
-	assert_false(readable(nests[0]));
-	assert_int_equal(platform_nest_add(inner, bell), 0);
-	assert_true(readable(nests[0]) && readable(nests[1]));
-	platform_nest_remove(nests[0], inner);
-	assert_false(readable(nests[0]));
+	assert_false(readable(poll_sets[0]));
+	assert_int_equal(platform_poll_set_add(inner, bell), 0);
+	assert_true(readable(poll_sets[0]) && readable(poll_sets[1]));
+	platform_poll_set_remove(poll_sets[0], inner);
+	assert_false(readable(poll_sets[0]));
 	/* The number stays, what it stands for does not. */
-	assert_int_equal(platform_nest_open(-1, &fresh), 0);
-	assert_int_equal(platform_descriptor_renew(nests[1], fresh), 0);
-	assert_false(readable(nests[1]));
-	assert_int_equal(platform_nest_add(nests[1], inner), 0);
-	assert_true(readable(nests[1]));
+	assert_int_equal(platform_poll_set_open(-1, &fresh), 0);
+	assert_int_equal(platform_descriptor_renew(poll_sets[1], fresh), 0);
+	assert_false(readable(poll_sets[1]));
+	assert_int_equal(platform_poll_set_add(poll_sets[1], inner), 0);
+	assert_true(readable(poll_sets[1]));
 	for (int i = 0; i < 2; i++)
-		platform_nest_close(nests[i]);
-	platform_nest_close(inner);
+		platform_poll_set_close(poll_sets[i]);
+	platform_poll_set_close(inner);
 	platform_bell_close(bell);
 }
 
@@ -375,7 +375,7 @@ int main(void)
 		cmocka_unit_test(a_forked_child_has_no_thread_and_no_lock_held),
 		cmocka_unit_test(a_thread_that_sleeps_on_a_bell_is_woken_by_it),
 		cmocka_unit_test(a_bell_rings),
-		cmocka_unit_test(a_nest_is_readable_for_what_is_in_it_and_when_it_is_rung),
+		cmocka_unit_test(a_poll_set_is_readable_for_what_is_in_it_and_when_it_is_rung),
 		cmocka_unit_test(sleep_ends_by_a_timer),
 		cmocka_unit_test(forks_are_counted),
 	};

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * What threads and programs sleep on: bells, nests, timers. A bell is an event descriptor and a nest
+ * What threads and programs sleep on: bells, poll sets, timers. A bell is an event descriptor and a poll set
  * an epoll descriptor. Called by the engine on any thread.
  *
- * A nest is rung by asking it for what is always there: that its bell, whose count never comes near
- * its limit, can be written. So any number of nests can be rung apart with one bell.
+ * A poll set is rung by having it ask for what is always true: that its bell, whose count never comes near
+ * its limit, is writable (EPOLLOUT). So one bell serves any number of poll sets that are rung one by one.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -41,7 +41,7 @@ void platform_bell_close(int bell)
 	sys_eventfd_close(bell);
 }
 
-int platform_nest_open(int bell, int *nest)
+int platform_poll_set_open(int bell, int *poll_set)
 {
 	int fd = sys_epoll_open(), ret;
 
@@ -52,33 +52,33 @@ int platform_nest_open(int bell, int *nest)
 		close(fd);
 		return ret;
 	}
-	*nest = fd;
+	*poll_set = fd;
 	return 0;
 }
 
-int platform_nest_add(int nest, int fd)
+int platform_poll_set_add(int poll_set, int fd)
 {
-	return sys_epoll_add(nest, fd, EPOLLIN);
+	return sys_epoll_add(poll_set, fd, EPOLLIN);
 }
 
-void platform_nest_remove(int nest, int fd)
+void platform_poll_set_remove(int poll_set, int fd)
 {
-	sys_epoll_remove(nest, fd);
+	sys_epoll_remove(poll_set, fd);
 }
 
-void platform_nest_ring(int nest, int bell)
+void platform_poll_set_ring(int poll_set, int bell)
 {
-	sys_epoll_change(nest, bell, EPOLLOUT);
+	sys_epoll_change(poll_set, bell, EPOLLOUT);
 }
 
-void platform_nest_clear(int nest, int bell)
+void platform_poll_set_clear(int poll_set, int bell)
 {
-	sys_epoll_change(nest, bell, 0);
+	sys_epoll_change(poll_set, bell, 0);
 }
 
-void platform_nest_close(int nest)
+void platform_poll_set_close(int poll_set)
 {
-	close(nest);
+	close(poll_set);
 }
 
 int platform_timer_open(int *timer)

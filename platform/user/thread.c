@@ -140,7 +140,7 @@ static void *thread_main(void *arg)
 	pthread_mutex_lock(&t->round_lock);
 	while (!t->stop) {
 		uint64_t ns = t->work.round(t->work.arg);
-		int on[2], cnt = t->work.bed ? t->work.bed(t->work.arg, on) : 0;
+		int on[2], cnt = t->work.sleep_on ? t->work.sleep_on(t->work.arg, on) : 0;
 
 		/* One that was woken during the round does not nap. */
 		if (t->stop || t->woken)
@@ -201,8 +201,8 @@ void platform_thread_wake(struct platform_thread *t)
 	t->woken = true;
 	pthread_cond_signal(&t->wake);
 	pthread_mutex_unlock(&t->round_lock);
-	if (t->work.rouse)
-		t->work.rouse(t->work.arg);
+	if (t->work.wake)
+		t->work.wake(t->work.arg);
 }
 
 void platform_thread_stop(struct platform_thread *t)
@@ -220,8 +220,8 @@ void platform_thread_stop(struct platform_thread *t)
 	t->stop = true;
 	pthread_cond_signal(&t->wake);
 	pthread_mutex_unlock(&t->round_lock);
-	if (t->work.rouse)
-		t->work.rouse(t->work.arg);
+	if (t->work.wake)
+		t->work.wake(t->work.arg);
 	pthread_join(t->id, NULL);
 	pthread_cond_destroy(&t->wake);
 	pthread_mutex_destroy(&t->round_lock);

@@ -7,7 +7,7 @@
  */
 #include "tcp_wire.h"
 
-int tcp_bell(struct wire *out, int nest)
+int tcp_bell(struct wire *out, int poll_set)
 {
 	struct tcp_wire *wire = tcp_wire_from(out);
 
@@ -61,7 +61,7 @@ void tcp_disarm(struct wire *out)
 	tcp_wire_from(out)->armed = false;
 }
 
-void tcp_rouse(struct tcp_wire *wire)
+void tcp_wake(struct tcp_wire *wire)
 {
 	if (unlikely(wire->armed) && !wire->polling)
 		engine_wire_wake(&wire->wire);

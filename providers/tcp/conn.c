@@ -71,7 +71,7 @@ void tcp_conn_dirty(struct tcp_conn *conn)
 	if (!list_empty(&conn->dirty))
 		return;
 	list_push(&tcp_wire_of(conn)->dirty, &conn->dirty);
-	tcp_rouse(tcp_wire_of(conn));
+	tcp_wake(tcp_wire_of(conn));
 }
 
 void tcp_conn_fail(struct tcp_conn *conn, int err)

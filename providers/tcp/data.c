@@ -95,7 +95,7 @@ void tcp_finished(struct tcp_conn *conn)
 	if (!list_empty(&conn->finished))
 		return;
 	list_push(&tcp_wire_of(conn)->finished, &conn->finished);
-	tcp_rouse(tcp_wire_of(conn));
+	tcp_wake(tcp_wire_of(conn));
 }
 
 void tcp_data_flush(struct tcp_conn *conn)

@@ -400,7 +400,7 @@ static void guest_arrive(struct tcp_guest *guest)
 	guest->arrived = true;
 	list_remove(&guest->link);
 	list_push(&host->arrived, &guest->link);
-	tcp_rouse(host); /* no socket tells of it any more */
+	tcp_wake(host); /* no socket tells of it any more */
 }
 
 void tcp_guest_event(struct tcp_guest *guest)

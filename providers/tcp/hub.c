@@ -181,7 +181,7 @@ static void hub_relieved(struct tcp_hub *hub)
 			port->rearm_ns = 1;
 	}
 	if (!list_empty(&hub->wires))
-		tcp_rouse(container_of(hub->wires.next, struct tcp_wire, link));
+		tcp_wake(container_of(hub->wires.next, struct tcp_wire, link));
 }
 
 void tcp_lane_close(struct tcp_hub *hub, struct tcp_lane *lane)

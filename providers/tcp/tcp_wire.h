@@ -461,12 +461,12 @@ void tcp_set_timeout(int fd, unsigned int ms);
 
 /* ---- bell.c: see wire.h for these ---- */
 
-int tcp_bell(struct wire *wire, int nest);
+int tcp_bell(struct wire *wire, int poll_set);
 uint64_t tcp_arm(struct wire *wire);
 void tcp_disarm(struct wire *wire);
 
-/* tcp_rouse - poll has got something to do of which no socket tells: wake who sleeps */
-void tcp_rouse(struct tcp_wire *wire);
+/* tcp_wake - poll has got something to do of which no socket tells: wake who sleeps */
+void tcp_wake(struct tcp_wire *wire);
 
 /* ---- greet.c ---- */
 

@@ -15,7 +15,7 @@ void tcp_due(struct tcp_conn *conn, uint64_t ns)
 	conn->due_ns = ns;
 	list_remove(&conn->timed);
 	list_push(&tcp_wire_of(conn)->timed, &conn->timed);
-	tcp_rouse(tcp_wire_of(conn));
+	tcp_wake(tcp_wire_of(conn));
 }
 
 /* @at: where to listen; wire->local: where peers shall connect to, port excepted. */

@@ -669,7 +669,7 @@ void fake_ring(struct fake_wire *wire)
 		abort();
 }
 
-static int fake_bell(struct wire *base, int nest)
+static int fake_bell(struct wire *base, int poll_set)
 {
 	struct fake_wire *wire = wire_of(base);
 
@@ -767,7 +767,7 @@ LOCKED(int, get,
        (conn, from, iov, iov_cnt, op))
 LOCKED(int, poll, (struct wire * wire), (wire))
 LOCKED(int, check, (struct wire_conn * conn), (conn))
-LOCKED(int, bell, (struct wire * wire, int nest), (wire, nest))
+LOCKED(int, bell, (struct wire * wire, int poll_set), (wire, poll_set))
 LOCKED(uint64_t, arm, (struct wire * wire), (wire))
 LOCKED_VOID(disarm, (struct wire * wire), (wire))
 

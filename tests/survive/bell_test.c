@@ -20,7 +20,7 @@ static bool is_epoll(const char *number)
 }
 
 /* How many epoll descriptors are watched by others. */
-static int nested(void)
+static int watched_sets(void)
 {
 	char path[64], line[256], number[32];
 	DIR *dir = opendir("/proc/self/fdinfo");
@@ -51,7 +51,7 @@ static int heard_asleep(struct node *node, int before)
 
 	for (int i = 0; !heard && i < 1000; i++) {
 		assert_int_equal(fi_cq_sread(node->cq, &node->entry, 1, NULL, 5), -FI_EAGAIN);
-		heard = nested() - before;
+		heard = watched_sets() - before;
 	}
 	return heard;
 }
@@ -64,18 +64,18 @@ static void a_bell_of_several_stays_until_the_last_one_goes(void **state)
 	int before, heard;
 
 	assert_int_equal(node_open(&first, stage, &attr), 0);
-	before = nested();
+	before = watched_sets();
 	heard = heard_asleep(&first, before);
 	assert_true(heard > 0);
 	for (int i = 0; i < 3; i++)
 		assert_int_equal(node_open_in(&nodes[i], &first), 0);
-	assert_int_equal(nested(), before + heard);
+	assert_int_equal(watched_sets(), before + heard);
 	for (int i = 3; i--;) {
 		node_close(&nodes[i]);
-		assert_int_equal(nested(), before + heard);
+		assert_int_equal(watched_sets(), before + heard);
 	}
 	node_close(&first);
-	assert_int_equal(nested(), 0);
+	assert_int_equal(watched_sets(), 0);
 }
 
 int main(int argc, char **argv)

@@ -220,8 +220,8 @@ static inline struct pshm_conn *pshm_conn_of(struct wire_conn *conn)
 	return (struct pshm_conn *)conn;
 }
 
-/* pshm_rouse - poll() has something to do: who sleeps, in another thread, must not go on with it */
-static inline void pshm_rouse(struct pshm_wire *wire)
+/* pshm_wake - poll() has something to do: wake a thread that sleeps for this endpoint */
+static inline void pshm_wake(struct pshm_wire *wire)
 {
 	if (wire->armed && !wire->in_poll)
 		engine_wire_wake(&wire->base);
@@ -234,7 +234,7 @@ static inline void pshm_mark_work(struct pshm_conn *conn)
 		return;
 	list_push(&conn->wire->work, &conn->work);
 	conn->wire->busy = true;
-	pshm_rouse(conn->wire);
+	pshm_wake(conn->wire);
 }
 
 /* disconnect and check of wire_ops */

@@ -24,7 +24,7 @@ struct pshm_listed {
 	bool joined;
 	/* porter.c's: */
 	int bell; /* its pipe, or -1 */
-	int nest; /* what its domain sleeps on, which holds that pipe too, or -1 */
+	int poll_set; /* what its domain sleeps on, which holds that pipe too, or -1 */
 	enum pshm_rest rest;
 	struct list asleep; /* with others that are PSHM_SOUND */
 	uint64_t since_ns;  /* it sleeps, or slept last */

@@ -202,7 +202,7 @@ int pshm_connect(struct wire *wire, struct engine_peer *peer, const struct weft_
 	}
 	list_push(&w->connecting, &conn->slow);
 	w->busy = true;
-	pshm_rouse(w);
+	pshm_wake(w);
 	*out = &conn->base;
 	return 0;
 }

@@ -6,7 +6,7 @@
 
 #define NAP_NS 10000000u /* between looks of who is not woken when something comes */
 
-static struct pshm_listed *porter; /* the sockets are in its nest; NULL: in none */
+static struct pshm_listed *porter; /* the sockets are in its poll_set; NULL: in none */
 static struct list sound = { &sound, &sound };
 static uint32_t napping;
 
@@ -26,17 +26,17 @@ static bool porter_is(struct pshm_listed *l)
 {
 	if (porter == l)
 		return true;
-	if (l->nest < 0 || platform_nest_add(l->nest, pshm_channels_watch()))
+	if (l->poll_set < 0 || platform_poll_set_add(l->poll_set, pshm_channels_watch()))
 		return false;
-	if (porter && porter->nest != l->nest)
-		platform_nest_remove(porter->nest, pshm_channels_watch());
+	if (porter && porter->poll_set != l->poll_set)
+		platform_poll_set_remove(porter->poll_set, pshm_channels_watch());
 	porter = l;
 	return true;
 }
 
 static void porter_end(void)
 {
-	platform_nest_remove(porter->nest, pshm_channels_watch());
+	platform_poll_set_remove(porter->poll_set, pshm_channels_watch());
 	porter = NULL;
 }
 
@@ -74,7 +74,7 @@ void pshm_porter_settle(void)
 void pshm_porter_join(struct pshm_listed *l)
 {
 	list_init(&l->asleep);
-	l->bell = l->nest = -1;
+	l->bell = l->poll_set = -1;
 	l->rest = PSHM_AWAKE;
 	l->quiet = false;
 }
@@ -87,12 +87,12 @@ void pshm_porter_leave(struct pshm_listed *l)
 	pshm_porter_settle();
 }
 
-void pshm_porter_bell(struct pshm_listed *l, int bell, int nest)
+void pshm_porter_bell(struct pshm_listed *l, int bell, int poll_set)
 {
-	if (porter == l && l->nest != nest)
+	if (porter == l && l->poll_set != poll_set)
 		porter_end();
 	l->bell = bell;
-	l->nest = nest;
+	l->poll_set = poll_set;
 }
 
 uint64_t pshm_porter_rest(struct pshm_listed *l)

@@ -5,7 +5,7 @@
  * Somebody has to look at the process's sockets soon after something has come by them, whoever it is for and
  * whatever other threads of the program do. So while endpoints sleep until they are woken, one endpoint
  *
- *	is the porter: the sockets are in the nest that its domain sleeps on;
+ *	is the porter: the sockets are in the poll_set that its domain sleeps on;
  *	or naps: it wakes after 10 ms and looks.
  *
  * An endpoint that was busy naps first, unless it is the porter; after 10 ms of sleep it sleeps until it is
@@ -25,8 +25,8 @@
 void pshm_porter_join(struct pshm_listed *listed);
 void pshm_porter_leave(struct pshm_listed *listed);
 
-/* pshm_porter_bell - an endpoint has a bell, and its domain a nest */
-void pshm_porter_bell(struct pshm_listed *listed, int bell, int nest);
+/* pshm_porter_bell - an endpoint has a bell, and its domain a poll_set */
+void pshm_porter_bell(struct pshm_listed *listed, int bell, int poll_set);
 
 /* pshm_porter_rest - it is about to sleep, or sleeps. Returns for how many ns at most; UINT64_MAX: until it is woken */
 uint64_t pshm_porter_rest(struct pshm_listed *listed);
@@ -37,7 +37,7 @@ void pshm_porter_up(struct pshm_listed *listed);
 void pshm_porter_settle(void);
 
 /*
- * pshm_porter_missed - who looked has found something while the porter slept: nobody may wait on its nest
+ * pshm_porter_missed - who looked has found something while the porter slept: nobody may wait on its poll_set
  * (fi_trywait, and then something else), so that another one that sleeps is the porter from now on
  */
 void pshm_porter_missed(void);

@@ -57,7 +57,7 @@ static int ringing(void)
 	int cnt = 0;
 
 	for (int i = 0; i < CNT; i++)
-		cnt += ends[i].wire && ends[i].nest && mock_rings(&ends[i]);
+		cnt += ends[i].wire && ends[i].poll_set && mock_rings(&ends[i]);
 	return cnt;
 }
 

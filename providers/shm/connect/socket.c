@@ -370,12 +370,12 @@ void pshm_sockets_leave(struct pshm_wire *w)
 	w->listed.joined = false;
 }
 
-void pshm_sockets_bell(struct pshm_wire *w, int bell, int nest)
+void pshm_sockets_bell(struct pshm_wire *w, int bell, int poll_set)
 {
 	if (!w->listed.joined)
 		return;
 	platform_lock(&lock);
-	pshm_porter_bell(&w->listed, bell, nest);
+	pshm_porter_bell(&w->listed, bell, poll_set);
 	platform_unlock(&lock);
 }
 

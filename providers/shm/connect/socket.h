@@ -101,10 +101,10 @@ void pshm_sockets_sweep(void);
 /*
  * pshm_sockets_bell - an endpoint is to be woken when something has come for it
  * @bell: its pipe
- * @nest: what is slept on, which holds that pipe. From now on until the endpoint leaves it may hold the
+ * @poll_set: what is slept on, which holds that pipe. From now on until the endpoint leaves it may hold the
  *	process's sockets too: one endpoint is woken by all that comes, looks at it, and rings the others
  */
-void pshm_sockets_bell(struct pshm_wire *wire, int bell, int nest);
+void pshm_sockets_bell(struct pshm_wire *wire, int bell, int poll_set);
 
 /* pshm_sockets_rest - an endpoint is about to sleep: how long may it, ns; UINT64_MAX: until it is woken */
 uint64_t pshm_sockets_rest(struct pshm_wire *wire);

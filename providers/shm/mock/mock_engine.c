@@ -181,24 +181,24 @@ void mock_close(struct mock *m)
 {
 	if (m->wire)
 		m->wire->ops->close(m->wire);
-	if (m->nest)
-		platform_nest_close(m->nest);
+	if (m->poll_set)
+		platform_poll_set_close(m->poll_set);
 	m->wire = NULL;
 	m->conn = NULL;
-	m->nest = 0;
+	m->poll_set = 0;
 }
 
 int mock_nest(struct mock *m)
 {
 	int bell;
 
-	if (m->nest)
-		return m->nest;
-	assert_int_equal(platform_nest_open(-1, &m->nest), 0);
-	bell = pshm_bell(m->wire, m->nest);
+	if (m->poll_set)
+		return m->poll_set;
+	assert_int_equal(platform_poll_set_open(-1, &m->poll_set), 0);
+	bell = pshm_bell(m->wire, m->poll_set);
 	assert_true(bell >= 0);
-	assert_int_equal(platform_nest_add(m->nest, bell), 0);
-	return m->nest;
+	assert_int_equal(platform_poll_set_add(m->poll_set, bell), 0);
+	return m->poll_set;
 }
 
 bool mock_rings(struct mock *m)

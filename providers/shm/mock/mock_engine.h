@@ -37,7 +37,7 @@ struct mock {
 	uint64_t offer_id;
 	struct iovec offer[WIRE_IOV_MAX];
 	uint32_t offer_cnt; /* 0: none */
-	int nest;	    /* what it sleeps on; 0: none yet */
+	int poll_set;	    /* what it sleeps on; 0: none yet */
 };
 
 #define MOCK_BIG 1000000u /* tags of payload by sendv start here */

@@ -28,7 +28,7 @@
 #define WORK_NS	   50000u   /* sleep while payload moves: room in a ring is not told of */
 #define CONNECT_NS 1000000u /* ... while connections are made, or a peer can't wake us */
 
-int pshm_bell(struct wire *base, int nest)
+int pshm_bell(struct wire *base, int poll_set)
 {
 	struct pshm_wire *w = (struct pshm_wire *)base;
 	struct sys_fifo_id id;
@@ -37,7 +37,7 @@ int pshm_bell(struct wire *base, int nest)
 	if (w->forked)
 		return -FI_EOPBADSTATE;
 	if (w->bell >= 0) {
-		pshm_sockets_bell(w, w->bell, nest);
+		pshm_sockets_bell(w, w->bell, poll_set);
 		return w->bell;
 	}
 	fd = sys_fifo_create(&id);
@@ -48,7 +48,7 @@ int pshm_bell(struct wire *base, int nest)
 	w->inbox->bell_ino = id.ino;
 	/* R:pshm_inbox.bell  what it is before its number; pairs A:pshm_inbox.bell */
 	atomic_store_explicit(&w->inbox->bell, (uint32_t)fd, memory_order_release);
-	pshm_sockets_bell(w, fd, nest);
+	pshm_sockets_bell(w, fd, poll_set);
 	return fd;
 }
 

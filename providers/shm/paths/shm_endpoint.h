@@ -9,7 +9,7 @@
 #include "conn.h"
 
 /* From arm.c; bell, arm and disarm of wire_ops. */
-int pshm_bell(struct wire *wire, int nest);
+int pshm_bell(struct wire *wire, int poll_set);
 uint64_t pshm_arm(struct wire *wire);
 void pshm_disarm(struct wire *wire);
 
