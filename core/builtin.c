@@ -14,19 +14,19 @@
 struct fi_provider *weft_link_ini(void) __attribute__((weak));
 struct fi_provider *weft_shm_ini(void) __attribute__((weak));
 struct fi_provider *weft_tcp_ini(void) __attribute__((weak));
-extern const struct info_persona weft_link_personas[] __attribute__((weak));
-extern const struct info_persona weft_shm_personas[] __attribute__((weak));
-extern const struct info_persona weft_tcp_personas[] __attribute__((weak));
+extern const struct info_identity weft_link_identities[] __attribute__((weak));
+extern const struct info_identity weft_shm_identities[] __attribute__((weak));
+extern const struct info_identity weft_tcp_identities[] __attribute__((weak));
 
 void builtin_register(void)
 {
 	const struct {
 		struct fi_provider *(*init)(void);
-		const struct info_persona *personas;
+		const struct info_identity *identities;
 	} providers[] = {
-		{ weft_link_ini, weft_link_personas },
-		{ weft_shm_ini, weft_shm_personas },
-		{ weft_tcp_ini, weft_tcp_personas },
+		{ weft_link_ini, weft_link_identities },
+		{ weft_shm_ini, weft_shm_identities },
+		{ weft_tcp_ini, weft_tcp_identities },
 	};
 	struct fi_provider *prov;
 	size_t i;
@@ -34,6 +34,6 @@ void builtin_register(void)
 	for (i = 0; i < sizeof(providers) / sizeof(providers[0]); i++) {
 		prov = providers[i].init ? providers[i].init() : NULL;
 		if (prov)
-			registry_add_named(prov, providers[i].personas);
+			registry_add_named(prov, providers[i].identities);
 	}
 }

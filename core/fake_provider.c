@@ -130,14 +130,14 @@ static const struct fi_provider slots[FAKE_CNT] = {
 
 static const char *const rxm_spellings[] = { "ofi_rxm", "ofi_rxm;tcp", NULL };
 
-const struct info_persona fake_tcp[] = {
+const struct info_identity fake_tcp[] = {
 	{ .name = "tcp" },
 	{ .name = "tcp;ofi_rxm", .spellings = rxm_spellings },
 	{ .name = "sockets" },
 	{ 0 },
 };
-const struct info_persona fake_shm[] = { { .name = "shm" }, { .name = "sm2" }, { 0 } };
-const struct info_persona fake_link[] = { { .name = "link" }, { .name = "lnx" }, { 0 } };
+const struct info_identity fake_shm[] = { { .name = "shm" }, { .name = "sm2" }, { 0 } };
+const struct info_identity fake_link[] = { { .name = "link" }, { .name = "lnx" }, { 0 } };
 
 static struct fake *fake_fill(int slot, const char *name, unsigned int version)
 {
@@ -160,12 +160,12 @@ struct fake *fake_register(int slot, const char *name, unsigned int version)
 	return fake;
 }
 
-struct fake *fake_register_named(int slot, const struct info_persona *personas,
+struct fake *fake_register_named(int slot, const struct info_identity *identities,
 				 unsigned int version)
 {
-	struct fake *fake = fake_fill(slot, personas->name, version);
+	struct fake *fake = fake_fill(slot, identities->name, version);
 
-	registry_add_named(&fake->prov, personas);
+	registry_add_named(&fake->prov, identities);
 	return fake;
 }
 

@@ -12,7 +12,7 @@
 #include <rdma/fabric.h>
 #include <rdma/providers/fi_prov.h>
 
-#include "persona.h"
+#include "identity.h"
 
 #define FAKE_CNT 4
 
@@ -62,11 +62,11 @@ struct fake *fake_register(int slot, const char *name, unsigned int version);
 /*
  * fake_register_named - the same, under several names, of which the first is its own
  */
-struct fake *fake_register_named(int slot, const struct info_persona *personas,
+struct fake *fake_register_named(int slot, const struct info_identity *identities,
 				 unsigned int version);
 
 /* Names of ours, as the built-in providers have them. */
-extern const struct info_persona fake_tcp[], fake_shm[], fake_link[];
+extern const struct info_identity fake_tcp[], fake_shm[], fake_link[];
 
 /*
  * fake_log_lines - import a logger for INFO and below, and forget what it had

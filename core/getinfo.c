@@ -55,12 +55,12 @@ struct request {
 struct role {
 	const struct fi_provider *prov;
 	/* NULL: its own name */
-	const struct info_persona *persona;
+	const struct info_identity *identity;
 };
 
 static const char *role_name(const struct role *role)
 {
-	return role->persona ? role->persona->name : role->prov->name;
+	return role->identity ? role->identity->name : role->prov->name;
 }
 
 static void refused(struct request *req, const char *name, const char *fmt, ...)
@@ -69,7 +69,7 @@ static void refused(struct request *req, const char *name, const char *fmt, ...)
 static void refused(struct request *req, const char *name, const char *fmt, ...)
 {
 	size_t room = sizeof(req->reasons) - req->reasons_len;
-	char reason[sizeof(((struct log_ear *)0)->text)];
+	char reason[sizeof(((struct log_capture *)0)->text)];
 	va_list args;
 	int n;
 
@@ -96,9 +96,9 @@ static bool is_meant(const struct request *req, const struct role *role)
 
 	if (kind == REGISTRY_HOOK)
 		return false;
-	if (role->persona)
-		return naming_means_persona(&req->naming, role->persona) &&
-		       (req->naming.persona || !(req->flags & ASK_INTERNALLY));
+	if (role->identity)
+		return naming_means_identity(&req->naming, role->identity) &&
+		       (req->naming.identity || !(req->flags & ASK_INTERNALLY));
 	return naming_means(&req->naming, role->prov) &&
 	       !(kind == REGISTRY_OFFLOAD && !(req->flags & ASK_OFFLOAD_PROVIDERS)) &&
 	       !(kind != REGISTRY_CORE && (req->flags & ASK_CORE_PROVIDERS));
@@ -107,15 +107,15 @@ static bool is_meant(const struct request *req, const struct role *role)
 /* What a provider says under a further name that nobody named it has said under its own. */
 static bool is_silent(const struct request *req, const struct role *role)
 {
-	return role->persona != req->naming.persona;
+	return role->identity != req->naming.identity;
 }
 
 /* Is this one to be asked at all? */
 static bool is_asked(struct request *req, const struct role *role)
 {
 	const struct fi_provider *prov = role->prov;
-	bool allowed = role->persona ? naming_allows_persona(req->filter, role->persona)
-				     : naming_allows(req->filter, prov);
+	bool allowed = role->identity ? naming_allows_identity(req->filter, role->identity)
+				      : naming_allows(req->filter, prov);
 
 	if (!is_meant(req, role))
 		return false;
@@ -142,13 +142,13 @@ static int provider_ask(const struct request *req, const struct role *role,
 	struct fi_fabric_attr fabric_attr = { 0 };
 	struct fi_info named = { 0 };
 
-	if (role->persona) {
+	if (role->identity) {
 		if (hints)
 			named = *hints;
 		if (hints && hints->fabric_attr)
 			fabric_attr = *hints->fabric_attr;
 		named.fabric_attr = &fabric_attr;
-		fabric_attr.prov_name = (char *)role->persona->name; /* is only read */
+		fabric_attr.prov_name = (char *)role->identity->name; /* is only read */
 		hints = &named;
 	}
 	return role->prov->getinfo(req->version, req->node, req->service, req->flags, hints,
@@ -189,7 +189,7 @@ static const char *answer_objection(const struct request *req, const struct role
 
 	if (req->flags & ASK_INTERNALLY)
 		return NULL;
-	if (!role->persona && !naming_allows_answer(req->filter, info->fabric_attr->prov_name))
+	if (!role->identity && !naming_allows_answer(req->filter, info->fabric_attr->prov_name))
 		return "left out by FI_PROVIDER";
 	if (core_addr_format() != FI_FORMAT_UNSPEC && info->addr_format != core_addr_format())
 		return "left out by FI_ADDR_FORMAT";
@@ -244,20 +244,20 @@ static int answers_take(struct request *req, const struct role *role, struct fi_
 static int role_query(struct request *req, const struct role *role, struct fi_info ***tail)
 {
 	struct fi_info *answers = NULL;
-	struct log_ear ear;
+	struct log_capture capture;
 	int err;
 
 	if (!is_asked(req, role))
 		return 0;
-	log_listen(&ear);
+	log_capture_begin(&capture);
 	err = provider_ask(req, role, &answers);
-	log_listen_end(&ear);
+	log_capture_end(&capture);
 	if (!err)
 		return answers_take(req, role, answers, tail);
 	if (is_silent(req, role))
 		return 0;
-	if (ear.used)
-		refused(req, role_name(role), "%s", ear.text);
+	if (capture.used)
+		refused(req, role_name(role), "%s", capture.text);
 	else
 		refused(req, role_name(role), "%s, without a reason", fi_strerror(-err));
 	return 0;
@@ -275,7 +275,7 @@ static int roles_query(struct request *req, struct registry_entry **list, size_t
 	for (i = 0; i < cnt; i++) {
 		struct role role = { list[i]->prov, NULL };
 
-		while (!err && (role.persona = registry_persona_next(list[i], role.persona)))
+		while (!err && (role.identity = registry_identity_next(list[i], role.identity)))
 			err = role_query(req, &role, tail);
 	}
 	return err;
@@ -301,7 +301,7 @@ static int query(struct request *req, struct fi_info **info)
 {
 	struct fi_info *head = NULL, **tail = &head;
 	struct registry_entry **list;
-	bool named = req->naming.persona;
+	bool named = req->naming.identity;
 	size_t i, cnt;
 	int err;
 
@@ -355,16 +355,16 @@ static bool is_answered(const struct question *q, void *arg)
 static void tell_nearest(struct request *req)
 {
 	const struct question q = { req->node, req->service, req->hints };
-	struct log_ear ear;
+	struct log_capture capture;
 	char text[256];
 	bool found;
 
 	if (req->flags & ASK_INTERNALLY || !log_is_wanted() ||
 	    !fi_log_enabled(&core_provider, FI_LOG_INFO, FI_LOG_CORE))
 		return;
-	log_hush(&ear);
+	log_capture_silent(&capture);
 	found = nearest_find(&q, is_answered, req, text, sizeof(text));
-	log_listen_end(&ear);
+	log_capture_end(&capture);
 	if (found)
 		FI_INFO(&core_provider, FI_LOG_CORE, "getinfo would be answered %s\n", text);
 }
@@ -403,7 +403,7 @@ static int list_providers(struct fi_info **info)
 	for (i = 0; i < cnt; i++) {
 		struct role role = { list[i]->prov, NULL };
 
-		while (!err && (role.persona = registry_persona_next(list[i], role.persona)))
+		while (!err && (role.identity = registry_identity_next(list[i], role.identity)))
 			err = list_role(&role, &tail);
 	}
 	registry_list_free(list, cnt);

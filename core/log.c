@@ -62,7 +62,7 @@ static struct {
 	.interval_ms = 2000,
 };
 
-static _Thread_local struct log_ear *ear_open;
+static _Thread_local struct log_capture *capture_open;
 
 static int own_enabled(const struct fi_provider *prov, enum fi_log_level level,
 		       enum fi_log_subsys subsys, uint64_t flags);
@@ -157,15 +157,16 @@ static int is_enabled(const struct fi_provider *prov, enum fi_log_level level,
 									 filter_flags(prov));
 }
 
-static bool is_heard(const struct fi_provider *prov, enum fi_log_level level)
+static bool is_captured(const struct fi_provider *prov, enum fi_log_level level)
 {
-	return ear_open && (prov != &core_provider || ear_open->alone) && level <= FI_LOG_INFO;
+	return capture_open && (prov != &core_provider || capture_open->silent) &&
+	       level <= FI_LOG_INFO;
 }
 
-static void hear(struct log_ear *ear, const char *msg)
+static void capture_append(struct log_capture *capture, const char *msg)
 {
-	size_t len = strlen(msg), room = sizeof(ear->text) - ear->used;
-	char line[sizeof(ear->text)];
+	size_t len = strlen(msg), room = sizeof(capture->text) - capture->used;
+	char line[sizeof(capture->text)];
 	int n;
 
 	while (len && (msg[len - 1] == '\n' || msg[len - 1] == '.'))
@@ -174,39 +175,40 @@ static void hear(struct log_ear *ear, const char *msg)
 		return;
 	memcpy(line, msg, len);
 	line[len] = '\0';
-	if (strstr(ear->text, line))
+	if (strstr(capture->text, line))
 		return;
-	n = snprintf(ear->text + ear->used, room, "%s%s", ear->used ? "; " : "", line);
+	n = snprintf(capture->text + capture->used, room, "%s%s", capture->used ? "; " : "",
+		     line);
 	if (n < 0 || (size_t)n >= room)
-		ear->text[ear->used] = '\0'; /* whole messages only */
+		capture->text[capture->used] = '\0'; /* whole messages only */
 	else
-		ear->used += (size_t)n;
+		capture->used += (size_t)n;
 }
 
-void log_listen(struct log_ear *ear)
+void log_capture_begin(struct log_capture *capture)
 {
-	ear->outer = ear_open;
-	ear->alone = ear_open && ear_open->alone;
-	ear->used = 0;
-	ear->text[0] = '\0';
-	ear_open = ear;
+	capture->outer = capture_open;
+	capture->silent = capture_open && capture_open->silent;
+	capture->used = 0;
+	capture->text[0] = '\0';
+	capture_open = capture;
 }
 
-void log_hush(struct log_ear *ear)
+void log_capture_silent(struct log_capture *capture)
 {
-	log_listen(ear);
-	ear->alone = true;
+	log_capture_begin(capture);
+	capture->silent = true;
 }
 
-void log_listen_end(struct log_ear *ear)
+void log_capture_end(struct log_capture *capture)
 {
-	ear_open = ear->outer;
+	capture_open = capture->outer;
 }
 
 CORE_EXPORT int fi_log_enabled(const struct fi_provider *prov, enum fi_log_level level,
 			       enum fi_log_subsys subsys)
 {
-	return is_heard(prov, level) || is_enabled(prov, level, subsys);
+	return is_captured(prov, level) || is_enabled(prov, level, subsys);
 }
 
 CORE_EXPORT int fi_log_ready(const struct fi_provider *prov, enum fi_log_level level,
@@ -229,10 +231,10 @@ CORE_EXPORT void fi_log(const struct fi_provider *prov, enum fi_log_level level,
 	vsnprintf(msg, sizeof(msg), fmt, args);
 	va_end(args);
 
-	if (is_heard(prov, level)) {
-		hear(ear_open, msg);
+	if (is_captured(prov, level)) {
+		capture_append(capture_open, msg);
 		/* The caller may be here only because we listen. */
-		if (ear_open->alone || !is_enabled(prov, level, subsys))
+		if (capture_open->silent || !is_enabled(prov, level, subsys))
 			return;
 	}
 	atomic_load_explicit(&sink.log, memory_order_acquire)(prov ? prov : &core_provider,

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * The log: fi_log and its like, an imported logger instead of our lines, and the ear that
+ * The log: fi_log and its like, an imported logger instead of our lines, and the capture that
  * fi_getinfo keeps on a provider to learn why it refuses. Any thread; no lock on the way.
  */
 #ifndef WEFT_CORE_LOG_H
@@ -39,32 +39,32 @@ bool log_is_wanted(void);
 int log_open(uint32_t version, size_t attr_len, uint64_t flags, struct fid **fid, void *context);
 
 /* Messages heard, joined by '; ', each once. */
-struct log_ear {
-	struct log_ear *outer;
+struct log_capture {
+	struct log_capture *outer;
 	/* nobody else hears it */
-	bool alone;
+	bool silent;
 	size_t used;
 	char text[512];
 };
 
 /*
- * log_listen      - collect what this thread logs from now on, up to level FI_LOG_INFO and
+ * log_capture_begin      - collect what this thread logs from now on, up to level FI_LOG_INFO and
  *                   apart from the core's own messages
- * log_listen_end  - stop; ends in reverse order of the beginnings
- * @ear: the caller's, stays put in between
+ * log_capture_end  - stop; ends in reverse order of the beginnings
+ * @capture: the caller's, stays put in between
  *
- * While an ear is open fi_log_enabled says yes on this thread; what is not enabled
+ * While an capture is open fi_log_enabled says yes on this thread; what is not enabled
  * otherwise is heard and not printed.
  */
-void log_listen(struct log_ear *ear);
-void log_listen_end(struct log_ear *ear);
+void log_capture_begin(struct log_capture *capture);
+void log_capture_end(struct log_capture *capture);
 
 /*
- * log_hush - the same, of the core's messages too, and what is heard goes nowhere else, whatever is enabled
+ * log_capture_silent - the same, of the core's messages too, and what is heard goes nowhere else, whatever is enabled
  *
- * Who listens in between hears it. Ends with log_listen_end().
+ * Who listens in between hears it. Ends with log_capture_end().
  */
-void log_hush(struct log_ear *ear);
+void log_capture_silent(struct log_capture *capture);
 
 /*
  * log_level_name, log_subsys_name - for fi_tostr; 'Unknown' for what there is not

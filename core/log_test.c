@@ -99,7 +99,7 @@ static void often_repeated_messages_have_an_interval(void **state)
 }
 
 /* Reads a whole small file; returns the bytes read. */
-static size_t slurp(const char *path, char *buf, size_t len)
+static size_t read_file(const char *path, char *buf, size_t len)
 {
 	FILE *file = fopen(path, "r");
 	size_t n;
@@ -123,7 +123,7 @@ static void a_file_receives_whole_lines_and_is_never_overwritten(void **state)
 	FI_WARN(&shm, FI_LOG_AV, "without an end");
 	FI_WARN(&shm, FI_LOG_AV, "with one\n");
 	core_stop();
-	slurp(path, text, sizeof(text));
+	read_file(path, text, sizeof(text));
 	assert_non_null(strstr(text, ":shm:av:"));
 	assert_non_null(strstr(text, "<warn> without an end\nweft:"));
 	assert_non_null(strstr(text, "<warn> with one\n"));
@@ -140,7 +140,7 @@ static void a_file_receives_whole_lines_and_is_never_overwritten(void **state)
 	dup2(saved, STDERR_FILENO);
 	close(saved);
 	close(quiet);
-	slurp(path, again, sizeof(again));
+	read_file(path, again, sizeof(again));
 	assert_string_equal(again, text);
 	unlink(path);
 
@@ -148,7 +148,7 @@ static void a_file_receives_whole_lines_and_is_never_overwritten(void **state)
 	FI_WARN(&shm, FI_LOG_AV, "in a folder\n");
 	core_stop();
 	snprintf(path, sizeof(path), "%s/ofi_%d.log", folder, (int)getpid());
-	assert_true(slurp(path, text, sizeof(text)) > 0);
+	assert_true(read_file(path, text, sizeof(text)) > 0);
 	unlink(path);
 	rmdir(folder);
 }
@@ -156,8 +156,8 @@ static void a_file_receives_whole_lines_and_is_never_overwritten(void **state)
 static int heard_cnt;
 static char heard[256];
 
-static int listen_enabled(const struct fi_provider *prov, enum fi_log_level level,
-			  enum fi_log_subsys subsys, uint64_t flags)
+static int capture_enabled(const struct fi_provider *prov, enum fi_log_level level,
+			   enum fi_log_subsys subsys, uint64_t flags)
 {
 	return !(flags & FI_LOG_PROV_FILTERED);
 }
@@ -171,7 +171,7 @@ static void listen_log(const struct fi_provider *prov, enum fi_log_level level,
 
 static struct fi_ops_log listen_ops = {
 	.size = sizeof(struct fi_ops_log),
-	.enabled = listen_enabled,
+	.enabled = capture_enabled,
 	.log = listen_log,
 };
 
@@ -231,40 +231,40 @@ static void wrong_imports_are_errors(void **state)
 
 static void an_ear_hears_each_message_once_and_nothing_of_the_core(void **state)
 {
-	struct log_ear ear, inner;
+	struct log_capture capture, inner;
 
 	core_start();
-	log_listen(&ear);
+	log_capture_begin(&capture);
 	assert_true(fi_log_enabled(&shm, FI_LOG_INFO, FI_LOG_CORE));
 	assert_false(fi_log_enabled(&shm, FI_LOG_DEBUG, FI_LOG_CORE));
 	assert_false(fi_log_enabled(&core_provider, FI_LOG_INFO, FI_LOG_CORE));
 	FI_INFO(&shm, FI_LOG_CORE, "first.\n");
-	log_listen(&inner);
+	log_capture_begin(&inner);
 	FI_INFO(&tcp, FI_LOG_CORE, "inner\n");
-	log_listen_end(&inner);
+	log_capture_end(&inner);
 	FI_INFO(&shm, FI_LOG_CORE, "first\n");
 	FI_INFO(&tcp, FI_LOG_CORE, "second\n");
-	log_listen_end(&ear);
+	log_capture_end(&capture);
 	FI_INFO(&shm, FI_LOG_CORE, "too late\n");
-	assert_string_equal(ear.text, "first; second");
+	assert_string_equal(capture.text, "first; second");
 	assert_string_equal(inner.text, "inner");
 }
 
 static void an_ear_that_is_full_keeps_whole_messages(void **state)
 {
-	struct log_ear ear;
+	struct log_capture capture;
 	char msg[128];
 	int i;
 
-	log_listen(&ear);
+	log_capture_begin(&capture);
 	for (i = 0; i < 100; i++) {
 		snprintf(msg, sizeof(msg), "message number %d of some length\n", i);
 		FI_INFO(&shm, FI_LOG_CORE, "%s", msg);
 	}
-	log_listen_end(&ear);
-	assert_true(ear.used < sizeof(ear.text));
-	assert_int_equal(strlen(ear.text), ear.used);
-	assert_string_equal(ear.text + ear.used - 6, "length");
+	log_capture_end(&capture);
+	assert_true(capture.used < sizeof(capture.text));
+	assert_int_equal(strlen(capture.text), capture.used);
+	assert_string_equal(capture.text + capture.used - 6, "length");
 }
 
 #define TEST(name) cmocka_unit_test_setup_teardown(name, fake_setup, fake_teardown)

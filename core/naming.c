@@ -38,13 +38,13 @@ static bool is_taken(const struct naming *naming)
 	return registry_has(part, strlen(part));
 }
 
-static void find_persona(struct naming *naming)
+static void find_identity(struct naming *naming)
 {
 	struct registry_entry *entry;
 
 	if (is_taken(naming))
 		return;
-	entry = registry_find_persona(naming->text, &naming->persona);
+	entry = registry_find_identity(naming->text, &naming->identity);
 	if (!entry)
 		return;
 	naming->alias = entry->prov->name;
@@ -75,7 +75,7 @@ int naming_init(struct naming *naming, const char *text)
 		(excluded ? naming->excluded : naming->parts)[(*cnt)++] = part + excluded;
 	}
 	if (naming->cnt)
-		find_persona(naming);
+		find_identity(naming);
 	return 0;
 }
 
@@ -85,7 +85,7 @@ void naming_fini(struct naming *naming)
 	naming->copy = NULL;
 	naming->cnt = 0;
 	naming->excluded_cnt = 0;
-	naming->persona = NULL;
+	naming->identity = NULL;
 	naming->alias = NULL;
 }
 
@@ -98,7 +98,7 @@ bool naming_means(const struct naming *naming, const struct fi_provider *prov)
 			return false;
 	if (!naming->cnt)
 		return true;
-	if (naming->persona)
+	if (naming->identity)
 		return false;
 	if (naming->cnt == 1 && registry_kind_of(prov) == REGISTRY_LAYER &&
 	    !is_layer_name(naming->parts[0]))
@@ -107,27 +107,27 @@ bool naming_means(const struct naming *naming, const struct fi_provider *prov)
 }
 
 /* 'tcp' of 'tcp;ofi_rxm'. */
-static bool is_beneath(const char *name, const struct info_persona *persona)
+static bool is_beneath(const char *name, const struct info_identity *identity)
 {
 	size_t len = strlen(name);
 
-	return !strncasecmp(persona->name, name, len) && persona->name[len] == ';';
+	return !strncasecmp(identity->name, name, len) && identity->name[len] == ';';
 }
 
-bool naming_means_persona(const struct naming *naming, const struct info_persona *persona)
+bool naming_means_identity(const struct naming *naming, const struct info_identity *identity)
 {
 	struct naming own;
 	bool means = true;
 	size_t i, k;
 
-	if (naming_init(&own, persona->name))
+	if (naming_init(&own, identity->name))
 		return false;
 	for (i = 0; i < naming->excluded_cnt; i++)
 		for (k = 0; k < own.cnt; k++)
 			means = means && strcasecmp(naming->excluded[i], own.parts[k]);
 	if (naming->cnt)
-		means = means && (naming->persona == persona ||
-				  (naming->cnt == 1 && is_beneath(naming->parts[0], persona)));
+		means = means && (naming->identity == identity ||
+				  (naming->cnt == 1 && is_beneath(naming->parts[0], identity)));
 	means = means && !is_taken(&own);
 	naming_fini(&own);
 	return means;
@@ -187,7 +187,7 @@ bool naming_is_known(const char *name)
 	}
 	/* Of several parts one has to be able to work over another. */
 	known = known && naming.cnt && !naming.excluded_cnt &&
-		(naming.cnt == 1 || layered || naming.persona);
+		(naming.cnt == 1 || layered || naming.identity);
 	naming_fini(&naming);
 	return known;
 }
@@ -224,14 +224,15 @@ bool naming_allows_answer(const struct name_filter *filter, const char *name)
 	return false;
 }
 
-bool naming_allows_persona(const struct name_filter *filter, const struct info_persona *persona)
+bool naming_allows_identity(const struct name_filter *filter,
+			    const struct info_identity *identity)
 {
 	size_t i;
 
-	if (naming_allows_answer(filter, persona->name))
+	if (naming_allows_answer(filter, identity->name))
 		return true;
 	for (i = 0; !filter->excludes && i < filter->cnt; i++)
-		if (info_persona_named(persona, filter->names[i]))
+		if (info_identity_named(identity, filter->names[i]))
 			return true;
 	return false;
 }

@@ -29,7 +29,7 @@ struct naming {
 	/* from '^NAME' at the end */
 	const char *excluded[NAMING_PARTS_MAX];
 	/* a further name of a provider, or NULL */
-	const struct info_persona *persona;
+	const struct info_identity *identity;
 	/* that provider's own name, or NULL */
 	const char *alias;
 };
@@ -52,12 +52,12 @@ void naming_fini(struct naming *naming);
 bool naming_means(const struct naming *naming, const struct fi_provider *prov);
 
 /*
- * naming_means_persona - is a further name of a provider meant?
+ * naming_means_identity - is a further name of a provider meant?
  *
  * A layered one ('tcp;ofi_rxm') is also meant by the bare name of what it works over, as a layer is.
  * None is while a provider of that very name is registered.
  */
-bool naming_means_persona(const struct naming *naming, const struct info_persona *persona);
+bool naming_means_identity(const struct naming *naming, const struct info_identity *identity);
 
 /*
  * naming_target - the provider that answers for a name, for fi_fabric
@@ -76,12 +76,13 @@ struct registry_entry *naming_target(const struct naming *naming);
 bool naming_allows(const struct name_filter *filter, const struct fi_provider *prov);
 
 /*
- * naming_allows_persona - does FI_PROVIDER let a provider be asked by a further name?
+ * naming_allows_identity - does FI_PROVIDER let a provider be asked by a further name?
  *
  * A list has to name it in one of its spellings, or what it works over; a list of exclusions
  * excludes it by each part of it.
  */
-bool naming_allows_persona(const struct name_filter *filter, const struct info_persona *persona);
+bool naming_allows_identity(const struct name_filter *filter,
+			    const struct info_identity *identity);
 
 /*
  * naming_allows_answer - does FI_PROVIDER let an answer of this full name through?

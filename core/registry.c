@@ -118,7 +118,7 @@ static int provider_check(const struct fi_provider *prov)
 	return 0;
 }
 
-static int entry_add(struct fi_provider *prov, const struct info_persona *personas,
+static int entry_add(struct fi_provider *prov, const struct info_identity *identities,
 		     void *library, bool preferred)
 {
 	struct registry_entry *entry;
@@ -133,7 +133,7 @@ static int entry_add(struct fi_provider *prov, const struct info_persona *person
 		goto err_end;
 	}
 	entry->prov = prov;
-	entry->personas = personas;
+	entry->identities = identities;
 	entry->library = library;
 	entry->preferred = preferred;
 	entry->refs = 1;
@@ -155,9 +155,9 @@ int registry_add(struct fi_provider *prov, void *library, bool preferred)
 	return entry_add(prov, NULL, library, preferred);
 }
 
-int registry_add_named(struct fi_provider *prov, const struct info_persona *personas)
+int registry_add_named(struct fi_provider *prov, const struct info_identity *identities)
 {
-	return entry_add(prov, personas, NULL, false);
+	return entry_add(prov, identities, NULL, false);
 }
 
 int registry_remove(struct fi_provider *prov)
@@ -190,28 +190,28 @@ struct registry_entry *registry_find(const char *name, size_t len)
 	return entry;
 }
 
-const struct info_persona *registry_persona_next(const struct registry_entry *entry,
-						 const struct info_persona *persona)
+const struct info_identity *registry_identity_next(const struct registry_entry *entry,
+						   const struct info_identity *identity)
 {
-	if (!entry->personas)
+	if (!entry->identities)
 		return NULL;
-	persona = persona ? persona + 1 : entry->personas + 1;
-	return persona->name ? persona : NULL;
+	identity = identity ? identity + 1 : entry->identities + 1;
+	return identity->name ? identity : NULL;
 }
 
-static const struct info_persona *persona_named(const struct registry_entry *entry,
-						const char *name)
+static const struct info_identity *identity_named(const struct registry_entry *entry,
+						  const char *name)
 {
-	const struct info_persona *persona = NULL;
+	const struct info_identity *identity = NULL;
 
-	while ((persona = registry_persona_next(entry, persona)))
-		if (info_persona_named(persona, name))
-			return persona;
+	while ((identity = registry_identity_next(entry, identity)))
+		if (info_identity_named(identity, name))
+			return identity;
 	return NULL;
 }
 
-struct registry_entry *registry_find_persona(const char *name,
-					     const struct info_persona **persona)
+struct registry_entry *registry_find_identity(const char *name,
+					      const struct info_identity **identity)
 {
 	const struct registry_entry *last = NULL;
 	struct registry_entry *entry;
@@ -220,8 +220,8 @@ struct registry_entry *registry_find_persona(const char *name,
 	for (entry = entries; entry; last = entry, entry = entry->next) {
 		if (last && same_name(last, entry->prov->name, strlen(entry->prov->name)))
 			continue; /* hidden by the one before */
-		*persona = persona_named(entry, name);
-		if (*persona)
+		*identity = identity_named(entry, name);
+		if (*identity)
 			break;
 	}
 	if (entry)

@@ -16,7 +16,7 @@
 #include <rdma/fabric.h>
 #include <rdma/providers/fi_prov.h>
 
-#include "persona.h"
+#include "identity.h"
 
 struct registry_entry {
 	struct registry_entry *next;
@@ -24,7 +24,7 @@ struct registry_entry {
 	/* from dlopen, or NULL */
 	void *library;
 	/* its names, its own first; NULL: that alone */
-	const struct info_persona *personas;
+	const struct info_identity *identities;
 	bool preferred;
 	unsigned int refs;
 };
@@ -53,11 +53,11 @@ int registry_add(struct fi_provider *prov, void *library, bool preferred);
 
 /*
  * registry_add_named - register a provider that answers under several names
- * @personas: a constant table of them, see info/persona.h, which outlives the process's providers
+ * @identities: a constant table of them, see info/identity.h, which outlives the process's providers
  *
  * Returns what registry_add() does.
  */
-int registry_add_named(struct fi_provider *prov, const struct info_persona *personas);
+int registry_add_named(struct fi_provider *prov, const struct info_identity *identities);
 
 /*
  * registry_remove - take a provider out; the next of its name becomes visible
@@ -85,22 +85,22 @@ struct registry_entry *registry_find(const char *name, size_t len);
 bool registry_has(const char *name, size_t len);
 
 /*
- * registry_find_persona - the visible provider of which this is a further name
- * @persona: receives what that name stands for
+ * registry_find_identity - the visible provider of which this is a further name
+ * @identity: receives what that name stands for
  *
  * Returns a reference for registry_put, or NULL.
  */
-struct registry_entry *registry_find_persona(const char *name,
-					     const struct info_persona **persona);
+struct registry_entry *registry_find_identity(const char *name,
+					      const struct info_identity **identity);
 
 /*
- * registry_persona_next - the names of an entry after its own, one by one
- * @persona: the last one, or NULL to begin
+ * registry_identity_next - the names of an entry after its own, one by one
+ * @identity: the last one, or NULL to begin
  *
  * Returns the next, or NULL.
  */
-const struct info_persona *registry_persona_next(const struct registry_entry *entry,
-						 const struct info_persona *persona);
+const struct info_identity *registry_identity_next(const struct registry_entry *entry,
+						   const struct info_identity *identity);
 
 /*
  * registry_put - let go of a reference

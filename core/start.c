@@ -104,12 +104,12 @@ static void register_providers(const char *path)
 /* Does a list of names let a provider through, by any of its names? */
 static bool filter_meets(const struct registry_entry *entry)
 {
-	const struct info_persona *persona = NULL;
+	const struct info_identity *identity = NULL;
 
 	if (registry_kind_of(entry->prov) != REGISTRY_CORE)
 		return name_filter_has(&provider_filter, entry->prov->name);
-	while ((persona = registry_persona_next(entry, persona)))
-		if (naming_allows_persona(&provider_filter, persona))
+	while ((identity = registry_identity_next(entry, identity)))
+		if (naming_allows_identity(&provider_filter, identity))
 			return true;
 	return naming_allows(&provider_filter, entry->prov);
 }

@@ -87,7 +87,7 @@ struct reader {
 	uint32_t api_version;
 	const struct info_layout *layout;
 	/* the name that it asks; or NULL */
-	const struct info_persona *as;
+	const struct info_identity *as;
 };
 
 static void answer_tx(struct fi_tx_attr *tx, const struct fi_tx_attr *hints, uint64_t info_caps,
@@ -201,10 +201,10 @@ static enum fi_progress first_progress(enum fi_progress a, enum fi_progress b,
 
 /* Who states how data moves means connections too, unless it states that apart. */
 static void answer_progress(struct fi_domain_attr *domain, const struct fi_domain_attr *hints,
-			    const struct info_persona *as)
+			    const struct info_identity *as)
 {
 	static const struct fi_domain_attr unstated;
-	static const struct info_persona nobody;
+	static const struct info_identity nobody;
 
 	if (!hints)
 		hints = &unstated;
@@ -322,7 +322,7 @@ struct disguise {
 };
 
 static void disguise_wear(struct disguise *d, const struct fi_provider *prov,
-			  const struct fi_info *offer, const struct info_persona *as)
+			  const struct fi_info *offer, const struct info_identity *as)
 {
 	d->prov = *prov;
 	d->offer = *offer;
@@ -337,7 +337,7 @@ static void disguise_wear(struct disguise *d, const struct fi_provider *prov,
 }
 
 int info_answer(const struct fi_provider *prov, const struct fi_info *offer,
-		const struct info_persona *as, const struct fi_info *hints,
+		const struct info_identity *as, const struct fi_info *hints,
 		uint32_t api_version, struct fi_info **out)
 {
 	const struct info_query q = { .hints = hints,

@@ -19,7 +19,7 @@
 #define API FI_VERSION(FI_MAJOR_VERSION, FI_MINOR_VERSION)
 
 struct round {
-	const struct info_persona *as;
+	const struct info_identity *as;
 	struct fi_info *offer;
 	struct fi_info *hints;
 	struct fi_info *answer;
@@ -152,7 +152,7 @@ static void contexts_have_the_directions_of_their_side(void **state)
 
 static void contexts_are_as_large_as_the_name_has_them(void **state)
 {
-	static const struct info_persona roomy = { .name = "roomy", .ctx_cnt = 1, .size = 77 };
+	static const struct info_identity roomy = { .name = "roomy", .ctx_cnt = 1, .size = 77 };
 	struct round *round = *state;
 
 	round->as = &roomy;
@@ -259,7 +259,7 @@ static void of_what_memory_bounds_there_is_as_much_as_asked_for(void **state)
 
 static void a_name_is_answered_with_what_programs_expect_of_it(void **state)
 {
-	static const struct info_persona personas[] = {
+	static const struct info_identity identities[] = {
 		{ .name = "own", .protocol = FI_PROTO_SHM, .protocol_version = 3, .ctx_cnt = 1 },
 		{ .name = "other",
 		  .protocol = FI_PROTO_RXM,
@@ -270,14 +270,14 @@ static void a_name_is_answered_with_what_programs_expect_of_it(void **state)
 	struct round *round = *state;
 	struct fi_info *answer;
 
-	round->as = &personas[1];
+	round->as = &identities[1];
 	answer = ask(round, API);
 	assert_int_equal(answer->ep_attr->protocol, FI_PROTO_RXM);
 	assert_int_equal(answer->ep_attr->protocol_version, 7);
 	round->hints->ep_attr->protocol = FI_PROTO_RXM;
 	round->hints->ep_attr->protocol_version = 7;
 	ask(round, API);
-	round->as = &personas[0];
+	round->as = &identities[0];
 	round->hints->ep_attr->protocol_version = 0;
 	info_free(round->answer);
 	round->answer = NULL;
@@ -290,8 +290,8 @@ static void a_name_is_answered_with_what_programs_expect_of_it(void **state)
 
 static void contexts_are_told_as_programs_expect_or_ask(void **state)
 {
-	static const struct info_persona one = { .name = "one", .ctx_cnt = 1 },
-					 several = { .name = "several", .ctx_cnt = 16 };
+	static const struct info_identity one = { .name = "one", .ctx_cnt = 1 },
+					  several = { .name = "several", .ctx_cnt = 16 };
 	struct round *round = *state;
 	struct fi_info *hints = round->hints, *answer;
 
@@ -348,9 +348,9 @@ static void progress_is_manual_unless_it_was_asked_for(void **state)
 
 static void unstated_progress_is_that_of_the_name(void **state)
 {
-	static const struct info_persona half = { .name = "half",
-						  .control = FI_PROGRESS_AUTO,
-						  .data = FI_PROGRESS_MANUAL };
+	static const struct info_identity half = { .name = "half",
+						   .control = FI_PROGRESS_AUTO,
+						   .data = FI_PROGRESS_MANUAL };
 	struct round *round = *state;
 	struct fi_info *answer;
 

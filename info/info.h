@@ -39,7 +39,7 @@
 #include <rdma/fabric.h>
 #include <rdma/providers/fi_prov.h>
 
-#include "persona.h"
+#include "identity.h"
 
 /* The two registration modes of API versions before 1.5, by value: the public names warn. */
 #define INFO_MR_BASIC	 (1 << 0)
@@ -200,7 +200,7 @@ int info_refuse(const struct fi_provider *prov, const char *fmt, ...)
  * Returns 0, -FI_ENODATA (logged as by info_match) or -FI_ENOMEM.
  */
 int info_answer(const struct fi_provider *prov, const struct fi_info *offer,
-		const struct info_persona *as, const struct fi_info *hints,
+		const struct info_identity *as, const struct fi_info *hints,
 		uint32_t api_version, struct fi_info **out);
 
 /*

@@ -12,7 +12,7 @@
 #include "routed.h"
 #include "link.h"
 
-const struct info_persona weft_link_personas[] = {
+const struct info_identity weft_link_identities[] = {
 	{ .name = "link",
 	  .control = FI_PROGRESS_AUTO,
 	  .data = FI_PROGRESS_MANUAL,
@@ -177,7 +177,7 @@ static int link_getinfo(uint32_t version, const char *node, const char *service,
 	int ret;
 
 	ret = info_answer(&link_provider, &link_offer,
-			  info_persona_of(weft_link_personas, hints), hints, version, &info);
+			  info_identity_of(weft_link_identities, hints), hints, version, &info);
 	if (ret)
 		return ret;
 	addr = (struct weft_addr){ .version = ADDR_VERSION, .kind = ADDR_SERVICE };

@@ -7,15 +7,15 @@
 #define WEFT_LINK_H
 
 #include "engine.h"
-#include "persona.h"
+#include "identity.h"
 
 #define LINK_PREFIX   "link:"
 #define LINK_ADDR_LEN 64u /* bytes of the longest one, or more */
 
 extern struct fi_provider link_provider;
 
-/* weft_link_personas - the names that it answers to; ends with one without a name */
-extern const struct info_persona weft_link_personas[];
+/* weft_link_identities - the names that it answers to; ends with one without a name */
+extern const struct info_identity weft_link_identities[];
 
 /* weft_link_ini - the provider; called by the core once, while it starts */
 struct fi_provider *weft_link_ini(void);

@@ -19,7 +19,7 @@ static const char *const rxd_spellings[] = { "ofi_rxd", "ofi_rxd;udp", NULL };
  * The protocol is what programs expect of a name, and ask for: they compare it with what their peers
  * were answered. Peers of another libfabric would not understand ours, whatever it is called.
  */
-const struct info_persona weft_tcp_personas[] = {
+const struct info_identity weft_tcp_identities[] = {
 	{ .name = "tcp",
 	  .control = FI_PROGRESS_AUTO,
 	  .data = FI_PROGRESS_AUTO,
@@ -152,7 +152,7 @@ static void answer(struct query *q, const struct tcp_iface *iface, union tcp_soc
 	tcp_iface_net(iface, net, sizeof(net));
 	domain.name = iface_name;
 	fabric.name = net;
-	err = info_answer(&tcp_provider, &offer, info_persona_of(weft_tcp_personas, q->hints),
+	err = info_answer(&tcp_provider, &offer, info_identity_of(weft_tcp_identities, q->hints),
 			  q->hints, q->version, &info);
 	if (!err)
 		info_append(&q->answers, info);

@@ -10,7 +10,7 @@
 #include <rdma/providers/fi_log.h>
 #include <rdma/providers/fi_prov.h>
 
-#include "persona.h"
+#include "identity.h"
 
 extern struct fi_provider tcp_provider;
 
@@ -31,8 +31,8 @@ extern struct tcp_settings tcp_settings;
 int tcp_getinfo(uint32_t version, const char *node, const char *service, uint64_t flags,
 		const struct fi_info *hints, struct fi_info **info);
 
-/* weft_tcp_personas - the names that it answers to; ends with one without a name (getinfo.c) */
-extern const struct info_persona weft_tcp_personas[];
+/* weft_tcp_identities - the names that it answers to; ends with one without a name (getinfo.c) */
+extern const struct info_identity weft_tcp_identities[];
 
 /* weft_tcp_ini - the provider; registers its wire. Called by the core, once */
 struct fi_provider *weft_tcp_ini(void);

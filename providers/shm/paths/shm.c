@@ -40,7 +40,7 @@ static const struct engine_family pshm_family = {
 	.closing = report_routes,
 };
 
-const struct info_persona weft_shm_personas[] = {
+const struct info_identity weft_shm_identities[] = {
 	{ .name = "shm",
 	  .control = FI_PROGRESS_AUTO,
 	  .data = FI_PROGRESS_MANUAL,
@@ -200,7 +200,7 @@ static int pshm_getinfo(uint32_t version, const char *node, const char *service,
 	ret = find_places(node, service, flags, hints, &p);
 	if (!ret)
 		ret = info_answer(&pshm_provider, &pshm_offer,
-				  info_persona_of(weft_shm_personas, hints), hints, version,
+				  info_identity_of(weft_shm_identities, hints), hints, version,
 				  &info);
 	if (ret)
 		return ret;

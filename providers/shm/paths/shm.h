@@ -10,7 +10,7 @@
 #include <rdma/fi_tagged.h>
 #include <rdma/providers/fi_prov.h>
 
-#include "persona.h"
+#include "identity.h"
 
 struct wire_ops;
 
@@ -21,8 +21,8 @@ extern struct fi_ops_tagged pshm_tagged_ops;
 /* The wire (paths.c). */
 extern const struct wire_ops pshm_wire_ops;
 
-/* weft_shm_personas - the names that it answers to; ends with one without a name */
-extern const struct info_persona weft_shm_personas[];
+/* weft_shm_identities - the names that it answers to; ends with one without a name */
+extern const struct info_identity weft_shm_identities[];
 
 /* weft_shm_ini - register the shm wire and return the provider, which stays; called by the core once */
 struct fi_provider *weft_shm_ini(void);

@@ -11,7 +11,7 @@
 #include "info.h"
 
 static const char *const spellings[] = { "ofi_rxm", "ofi_rxm;tcp", NULL };
-static const struct info_persona table[] = {
+static const struct info_identity table[] = {
 	{ .name = "tcp" },
 	{ .name = "tcp;ofi_rxm", .spellings = spellings },
 	{ .name = "sockets" },
@@ -23,7 +23,7 @@ static const char *meant(char *name)
 	struct fi_fabric_attr fabric = { .prov_name = name };
 	struct fi_info hints = { .fabric_attr = &fabric };
 
-	return info_persona_of(table, &hints)->name;
+	return info_identity_of(table, &hints)->name;
 }
 
 static void each_spelling_means_its_name(void **state)
@@ -41,8 +41,8 @@ static void whatever_else_is_asked_means_the_provider_itself(void **state)
 
 	assert_string_equal(meant((char *)"shm"), "tcp");
 	assert_string_equal(meant(NULL), "tcp");
-	assert_string_equal(info_persona_of(table, &empty)->name, "tcp");
-	assert_string_equal(info_persona_of(table, NULL)->name, "tcp");
+	assert_string_equal(info_identity_of(table, &empty)->name, "tcp");
+	assert_string_equal(info_identity_of(table, NULL)->name, "tcp");
 }
 
 int main(void)
@@ -52,5 +52,5 @@ int main(void)
 		cmocka_unit_test(whatever_else_is_asked_means_the_provider_itself),
 	};
 
-	return cmocka_run_group_tests_name("persona", tests, NULL, NULL);
+	return cmocka_run_group_tests_name("identity", tests, NULL, NULL);
 }

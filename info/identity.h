@@ -7,8 +7,8 @@
  *
  * Constant data, read on any thread.
  */
-#ifndef WEFT_INFO_PERSONA_H
-#define WEFT_INFO_PERSONA_H
+#ifndef WEFT_INFO_IDENTITY_H
+#define WEFT_INFO_IDENTITY_H
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -16,7 +16,7 @@
 
 #include <rdma/fabric.h>
 
-struct info_persona {
+struct info_identity {
 	/* as it is answered; NULL ends a table */
 	const char *name;
 	/* other names that mean it, NULL at the end; or NULL */
@@ -33,16 +33,16 @@ struct info_persona {
 };
 
 /*
- * info_persona_named - is that what this name means, ignoring case?
+ * info_identity_named - is that what this name means, ignoring case?
  */
-bool info_persona_named(const struct info_persona *persona, const char *name);
+bool info_identity_named(const struct info_identity *identity, const char *name);
 
 /*
- * info_persona_of - under which name of its table a provider is asked
+ * info_identity_of - under which name of its table a provider is asked
  *
  * Returns the entry that the provider's name in the hints means, or else the first.
  */
-const struct info_persona *info_persona_of(const struct info_persona *table,
-					   const struct fi_info *hints);
+const struct info_identity *info_identity_of(const struct info_identity *table,
+					     const struct fi_info *hints);
 
-#endif /* WEFT_INFO_PERSONA_H */
+#endif /* WEFT_INFO_IDENTITY_H */
