@@ -53,7 +53,7 @@ def bench(build):
         pathlib.Path(folder, 'bench').mkdir()
         pathlib.Path(folder, 'bench', 'pipe').symlink_to(pathlib.Path(build, 'bench', 'pipe').resolve())
         status, text = run([str(HERE / 'run'), folder],
-                           ONLY='shm link refused core-shm crowd-shm passive-shm scale mpi',
+                           ONLY='shm link refused core-shm pairs-shm passive-shm scale mpi',
                            ROUNDS='1', MPI_ROUNDS='1', MPI_SCALE='0.01', ENDPOINTS='20',
                            PEERS='20', UPSTREAM_LIBFABRIC='', MPICH_OFI='')
     print(text)

@@ -52,7 +52,7 @@ static int meet(struct channel *ch)
 		return complain("pipe2");
 	pipes.in = ends[0];
 	snprintf(mine, sizeof(mine), "/proc/%d/fd/%d", (int)getpid(), ends[1]);
-	rc = oob_swap(&ch->side->oob, mine, strlen(mine), theirs, &len);
+	rc = oob_exchange(&ch->side->oob, mine, strlen(mine), theirs, &len);
 	if (!rc) {
 		theirs[len] = '\0';
 		pipes.out = open(theirs, O_WRONLY | O_CLOEXEC);

@@ -32,7 +32,8 @@ void region_hide(struct region *region)
 {
 }
 
-int region_swap(struct channel *ch, const struct region *region, struct remote_region *remote)
+int region_exchange(struct channel *ch, const struct region *region,
+		    struct remote_region *remote)
 {
 	memset(remote, 0, sizeof(*remote));
 	return refuse();

@@ -75,7 +75,7 @@ static int meet(struct channel *ch)
 	status = ucp_worker_get_address(ucx.worker, &mine, &mine_len);
 	if (status)
 		return ucx_complain("ucp_worker_get_address", status);
-	rc = oob_swap(&ch->side->oob, mine, mine_len, theirs, &theirs_len);
+	rc = oob_exchange(&ch->side->oob, mine, mine_len, theirs, &theirs_len);
 	ucp_worker_release_address(ucx.worker, mine);
 	if (rc)
 		return rc;

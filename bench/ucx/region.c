@@ -45,7 +45,8 @@ void region_fini(struct region *region)
 	memset(region, 0, sizeof(*region));
 }
 
-int region_swap(struct channel *ch, const struct region *region, struct remote_region *remote)
+int region_exchange(struct channel *ch, const struct region *region,
+		    struct remote_region *remote)
 {
 	unsigned char mine[OOB_BLOB_MAX] = { 0 }, theirs[OOB_BLOB_MAX];
 	uint64_t addr = region ? (uintptr_t)region->mem : 0;
@@ -65,7 +66,7 @@ int region_swap(struct channel *ch, const struct region *region, struct remote_r
 	}
 	if (packed)
 		ucp_rkey_buffer_release(packed);
-	rc = oob_swap(&ch->side->oob, mine, sizeof(addr) + packed_len, theirs, &len);
+	rc = oob_exchange(&ch->side->oob, mine, sizeof(addr) + packed_len, theirs, &len);
 	if (rc)
 		return rc;
 	if (status)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
  * 'weft bench': its options, and where the two sides run. What a side does
- * is in bench_side.c, the comparison of two configurations in versus.c.
+ * is in bench_side.c, the comparison of two configurations in compare.c.
  */
 #define _GNU_SOURCE
 #include "arguments.h"
@@ -31,7 +31,7 @@ enum {
 	OPT_NO_INJECT,
 	OPT_PROGRESS,
 	OPT_TIMEOUT,
-	OPT_DRIVEN,
+	OPT_WORKER,
 	OPT_LIBRARY,
 	OPT_VS_LIBRARY,
 	OPT_VS_PROVIDER,
@@ -62,7 +62,7 @@ static const struct option longopts[] = {
 	{ "no-inject", no_argument, NULL, OPT_NO_INJECT },
 	{ "progress", required_argument, NULL, OPT_PROGRESS },
 	{ "timeout", required_argument, NULL, OPT_TIMEOUT },
-	{ "driven", required_argument, NULL, OPT_DRIVEN },
+	{ "worker", required_argument, NULL, OPT_WORKER },
 	{ "library", required_argument, NULL, OPT_LIBRARY },
 	{ "vs-library", required_argument, NULL, OPT_VS_LIBRARY },
 	{ "vs-provider", required_argument, NULL, OPT_VS_PROVIDER },
@@ -150,11 +150,11 @@ static void set_compare_option(struct bench_options *opt, int c, const char *arg
 {
 	switch (c) {
 	case OPT_LIBRARY:
-		opt->versus.library[0] = arg;
+		opt->comparison.library[0] = arg;
 		opt->compare = true;
 		break;
 	case OPT_VS_LIBRARY:
-		opt->versus.library[1] = arg;
+		opt->comparison.library[1] = arg;
 		opt->compare = true;
 		break;
 	case OPT_VS_PROVIDER:
@@ -162,22 +162,22 @@ static void set_compare_option(struct bench_options *opt, int c, const char *arg
 		opt->compare = true;
 		break;
 	case OPT_VS_PROGRAM:
-		opt->versus.program = arg;
+		opt->comparison.program = arg;
 		opt->compare = true;
 		break;
 	case OPT_RESTARTS:
-		opt->versus.restarts = argument_number(arg, "restarts", 1, 1000);
+		opt->comparison.restarts = argument_number(arg, "restarts", 1, 1000);
 		break;
 	case OPT_PAIRS:
-		opt->versus.pairs = argument_number(arg, "pairs", 1, VERSUS_PAIRS_MAX);
+		opt->comparison.pairs = argument_number(arg, "pairs", 1, COMPARE_PAIRS_MAX);
 		opt->compare = true;
 		break;
 	case OPT_FAIL_IF_SLOWER:
-		opt->versus.fail_if_slower = true;
+		opt->comparison.fail_if_slower = true;
 		break;
-	case OPT_DRIVEN:
-		opt->driven = true;
-		opt->driven_b = !strcmp(arg, VERSUS_B);
+	case OPT_WORKER:
+		opt->is_worker = true;
+		opt->worker_b = !strcmp(arg, COMPARE_B);
 		break;
 	default:
 		fprintf(stderr, "'weft bench --help' lists the options\n");
@@ -270,8 +270,8 @@ static void parse(struct bench_options *opt, int argc, char **argv)
 	opt->channel.timeout_s = DEFAULT_TIMEOUT;
 	opt->tests = DEFAULT_TESTS;
 	opt->plan.rounds = DEFAULT_ROUNDS;
-	opt->versus.restarts = DEFAULT_RESTARTS;
-	opt->versus.pairs = 1;
+	opt->comparison.restarts = DEFAULT_RESTARTS;
+	opt->comparison.pairs = 1;
 	opt->place.port = OOB_PORT;
 	argument_sizes(DEFAULT_SIZES, &opt->plan.sizes);
 	while ((c = getopt_long(argc, argv, "p:d:e:m:s:S:t:r:i:clP:h", longopts, NULL)) != -1)
@@ -293,13 +293,13 @@ static void parse(struct bench_options *opt, int argc, char **argv)
 	opt->place.host = argument_host(argc, argv, optind);
 	if (opt->compare && (opt->place.host || !opt->place.local))
 		errx(WEFT_EXIT_USAGE, "a comparison runs on this machine: no HOST, no --listen");
-	if (opt->driven_b && opt->vs_provider)
+	if (opt->worker_b && opt->vs_provider)
 		argument_provider(opt->vs_provider, &opt->plan);
-	opt->versus.refused = opt->refused;
-	opt->versus.rounds = opt->plan.rounds;
-	opt->versus.interface = opt->plan.tagged ? "tagged" : "msg";
-	if (opt->versus.restarts > opt->plan.rounds)
-		opt->versus.restarts = opt->plan.rounds;
+	opt->comparison.refused = opt->refused;
+	opt->comparison.rounds = opt->plan.rounds;
+	opt->comparison.interface = opt->plan.tagged ? "tagged" : "msg";
+	if (opt->comparison.restarts > opt->plan.rounds)
+		opt->comparison.restarts = opt->plan.rounds;
 	if (opt->place.host && !opt->place.local)
 		errx(WEFT_EXIT_USAGE, "a server (--listen) takes no HOST");
 	if (opt->place.host)
@@ -316,17 +316,17 @@ int weft_bench(int argc, char **argv)
 	if (!opt.command)
 		err(EXIT_FAILURE, "bench");
 	memcpy(opt.command, argv, (size_t)argc * sizeof(*argv));
-	opt.versus.command = opt.command;
-	opt.versus.out = &opt.out;
+	opt.comparison.command = opt.command;
+	opt.comparison.out = &opt.out;
 	parse(&opt, argc, argv);
 	/* The side that prints is here, unless a comparison or a client does that. */
-	if (!opt.driven && (opt.place.local || opt.place.host))
+	if (!opt.is_worker && (opt.place.local || opt.place.host))
 		results_outputs_open(&opt.out);
 	/* The processes of a comparison are given the option as well. */
-	if (opt.refused && (opt.driven || !opt.compare) && refuse_calls(opt.refused))
+	if (opt.refused && (opt.is_worker || !opt.compare) && refuse_calls(opt.refused))
 		status = EXIT_FAILURE;
-	else if (opt.compare && !opt.driven)
-		status = versus_run(&opt.versus);
+	else if (opt.compare && !opt.is_worker)
+		status = compare_run(&opt.comparison);
 	else
 		status = place_run(&opt.place, bench_side, &opt);
 	free(opt.command);

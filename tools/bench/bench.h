@@ -11,26 +11,26 @@
 #include "channel.h"
 #include "plan.h"
 #include "results.h"
-#include "versus.h"
+#include "compare.h"
 
 struct bench_options {
 	struct plan plan;
 	struct place place;
 	struct channel_options channel;
-	struct versus_options versus;
-	/* as it was given */
+	struct compare_options comparison;
+	/* argument of --tests */
 	const char *tests;
 	const char *vs_provider;
 	/* system calls, as refuse.h names them, or NULL */
 	const char *refused;
 	bool compare;
 	struct results_outputs out;
-	/* our command line as it was given */
+	/* the command line of this process */
 	char **command;
-	/* a comparison drives us over stdin and stdout */
-	bool driven;
-	/* and we are its B */
-	bool driven_b;
+	/* this process is a worker of a comparison, commanded over stdin and stdout */
+	bool is_worker;
+	/* a worker that measures configuration B */
+	bool worker_b;
 };
 
 /*

@@ -5,7 +5,7 @@
  *
  * All sizes and tests are visited in every round, so that a machine that changes
  * under the measurement changes all figures alike. Between rounds both sides
- * sleep in the out-of-band channel: a comparison (versus.h) lets several pairs
+ * sleep in the out-of-band channel: a comparison (compare.h) lets several pairs
  * take turns that way, and gives the word for each round on standard input:
  *
  *   us:   ready API PROVIDER VERSION BUILD LIBRARY
@@ -16,7 +16,7 @@
  */
 #define _GNU_SOURCE
 #include "bench.h"
-#include "driven.h"
+#include "worker.h"
 #include "figures.h"
 #include "first.h"
 #include "onesided.h"
@@ -153,7 +153,7 @@ static int note(struct bench *b, unsigned tests, size_t size, double msgs, doubl
 		if (!(tests & b->plan.tests & FIGURE_BIT(t)))
 			continue;
 		value = figure_from_time(t, size, msgs, ns);
-		if (b->opt->driven)
+		if (b->opt->is_worker)
 			printf("sample %s %zu %.9g %.9g\n", figure_test_name(t), size, value,
 			       raw);
 		else if (figure_add(figure_for(b, t, size), value, raw))
@@ -165,7 +165,7 @@ static int note(struct bench *b, unsigned tests, size_t size, double msgs, doubl
 static double measure_raw(struct bench *b)
 {
 	/* What other pairs leave of the cores says nothing of a line. */
-	return b->side->line && b->opt->versus.pairs == 1
+	return b->side->line && b->opt->comparison.pairs == 1
 		       ? cacheline_measure(b->side->line, b->side->rank)
 		       : NAN;
 }
@@ -355,7 +355,7 @@ static void start_progress(struct bench *b)
 		for (i = 0; i < b->plan.sizes.cnt; i++)
 			if (run_kinds[k].tests & plan_tests_at(&b->plan, i))
 				steps += b->plan.rounds;
-	progress_start(&b->progress, b->opt->driven || b->side->rank ? -1 : STDERR_FILENO,
+	progress_start(&b->progress, b->opt->is_worker || b->side->rank ? -1 : STDERR_FILENO,
 		       steps ? steps : 1);
 }
 
@@ -395,7 +395,7 @@ static char decide(struct bench *b)
 {
 	char line[16];
 
-	if (!b->opt->driven)
+	if (!b->opt->is_worker)
 		return b->round < b->plan.rounds ? GO : STOP;
 	return fgets(line, sizeof(line), stdin) && !strcmp(line, "go\n") ? GO : STOP;
 }
@@ -409,7 +409,7 @@ static int run_rounds(struct bench *b)
 	for (b->round = 0;; b->round++) {
 		word = b->side->rank ? 0 : decide(b);
 		len = sizeof(theirs);
-		rc = oob_swap(&b->side->oob, &word, sizeof(word), &theirs, &len);
+		rc = oob_exchange(&b->side->oob, &word, sizeof(word), &theirs, &len);
 		if (rc)
 			return rc;
 		if ((b->side->rank ? theirs : word) != GO)
@@ -417,7 +417,7 @@ static int run_rounds(struct bench *b)
 		rc = run_round(b, false);
 		if (rc)
 			return rc;
-		if (b->opt->driven && !b->side->rank) {
+		if (b->opt->is_worker && !b->side->rank) {
 			printf("end\n");
 			fflush(stdout);
 		}
@@ -428,7 +428,7 @@ static const char *note_of(const struct bench *b)
 {
 	if (b->plan.verify)
 		return "the times include filling and checking every byte (-c)";
-	return b->side->crowded ? "both sides shared one core" : NULL;
+	return b->side->shares_core ? "both sides shared one core" : NULL;
 }
 
 static void say_ready(const struct bench *b)
@@ -436,7 +436,7 @@ static void say_ready(const struct bench *b)
 	struct results_config config;
 
 	channel_describe(&b->ch, &config);
-	driven_ready_print(stdout, &config);
+	worker_ready_print(stdout, &config);
 }
 
 static struct result summarize(const struct figure *fig)
@@ -486,7 +486,7 @@ static int run_all(struct bench *b)
 
 	start_progress(b);
 	rc = run_round(b, true);
-	if (!rc && b->opt->driven && !b->side->rank)
+	if (!rc && b->opt->is_worker && !b->side->rank)
 		say_ready(b);
 	if (!rc)
 		rc = run_rounds(b);
@@ -509,7 +509,7 @@ int bench_side(struct side *side, void *arg)
 	rc = prepare(b);
 	if (!rc)
 		rc = run_all(b);
-	if (!rc && !b->opt->driven && !side->rank)
+	if (!rc && !b->opt->is_worker && !side->rank)
 		rc = publish(b);
 	unprepare(b);
 	free(b);

@@ -15,7 +15,7 @@
  * first_run - open a channel, and bounce a message over it
  * @taken:  receives nanoseconds of the round trip, on side 0
  *
- * Complains itself. Returns 0 or a negative fi_errno.
+ * Prints the reason of a failure. Returns 0 or a negative fi_errno.
  */
 int first_run(const struct plan *plan, const struct channel_options *opt, struct side *side,
 	      size_t size, uint64_t *taken);

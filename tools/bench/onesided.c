@@ -67,7 +67,7 @@ int onesided_init(struct onesided *os, struct channel *ch, size_t size, bool ver
 	os->cnt = shape.bufs;
 	os->stride = (size / 64 + 1) * 64 + SLOT_ROOM;
 	rc = init_regions(os);
-	swapped = region_swap(ch, rc ? NULL : &os->target, &os->remote);
+	swapped = region_exchange(ch, rc ? NULL : &os->target, &os->remote);
 	if (!rc)
 		rc = swapped;
 	if (rc)
@@ -115,13 +115,13 @@ static void put_mark(const struct onesided *os, char *slot, uint64_t number)
 static int wait_mark(const struct onesided *os, uint64_t number, bool endless)
 {
 	const char *at = os->target.mem + slot_at(os, number) + mark_at(os);
-	struct channel_patience patience = { .endless = endless };
+	struct channel_deadline deadline = { .endless = endless };
 	uint64_t mark = htole64(number + 1);
 	int rc;
 
 	/* The peer, or this side's provider, changes the bytes behind the compiler's back. */
 	while (atomic_signal_fence(memory_order_seq_cst), memcmp(at, &mark, mark_len(os))) {
-		rc = channel_turn(os->ch, &patience);
+		rc = channel_turn(os->ch, &deadline);
 		if (rc < 0)
 			return rc;
 	}
@@ -165,12 +165,12 @@ static int write_next(struct onesided *os, bool fill)
 static int check_write(struct onesided *os, uint64_t number)
 {
 	const char *slot = os->target.mem + slot_at(os, number);
-	struct channel_patience patience = { 0 };
+	struct channel_deadline deadline = { 0 };
 	size_t bad;
 	int rc;
 
 	while ((bad = traffic_check(slot, mark_at(os), number)) != mark_at(os)) {
-		rc = channel_turn(os->ch, &patience);
+		rc = channel_turn(os->ch, &deadline);
 		if (rc < 0) {
 			warnx("write %llu of %zu bytes is wrong at byte %zu",
 			      (unsigned long long)number, os->size, bad);
@@ -233,7 +233,7 @@ int onesided_write_pingpong(struct onesided *os, uint32_t cnt, uint64_t *taken)
  */
 static int serve(struct onesided *os)
 {
-	struct channel_patience patience = { .endless = true };
+	struct channel_deadline deadline = { .endless = true };
 	uint64_t rx_base = os->ch->rx_done;
 	int rc;
 
@@ -241,7 +241,7 @@ static int serve(struct onesided *os)
 	if (!rc)
 		rc = oob_barrier(&os->ch->side->oob, 0);
 	while (rc >= 0 && os->ch->rx_done == rx_base)
-		rc = channel_turn(os->ch, &patience);
+		rc = channel_turn(os->ch, &deadline);
 	return rc < 0 ? rc : 0;
 }
 
@@ -277,16 +277,16 @@ __attribute__((no_sanitize("thread"), noinline)) static uint64_t look(const char
  */
 static int rest(struct onesided *os)
 {
-	struct channel_patience patience = { .endless = true };
-	int rc = channel_turn(os->ch, &patience);
+	struct channel_deadline deadline = { .endless = true };
+	int rc = channel_turn(os->ch, &deadline);
 
 	if (rc >= 0)
 		rc = oob_barrier(&os->ch->side->oob, 0);
 	os->rests++;
 	while (!rc && look(os->target.mem + rests_at(os)) != os->rests)
-		rc = channel_idle_turn(os->ch, &patience);
+		rc = channel_idle_turn(os->ch, &deadline);
 	if (!rc)
-		rc = channel_turn(os->ch, &patience);
+		rc = channel_turn(os->ch, &deadline);
 	return rc < 0 ? rc : 0;
 }
 
@@ -507,14 +507,14 @@ int onesided_fetch_add(struct onesided *os, uint32_t cnt, uint64_t *taken)
 /* Until all of them are there: a provider need not keep them in order with what fetches. */
 static int await_sum(struct onesided *os)
 {
-	struct channel_patience patience = { 0 };
+	struct channel_deadline deadline = { 0 };
 	uint64_t sum;
 	int rc;
 
 	while (!(rc = fetch(os, 0, &sum)) && sum != os->added) {
 		if (sum > os->added)
 			return wrong_sum(os, sum);
-		rc = channel_turn(os->ch, &patience);
+		rc = channel_turn(os->ch, &deadline);
 		if (rc < 0)
 			return rc;
 	}

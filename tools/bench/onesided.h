@@ -56,7 +56,7 @@ struct onesided {
  * @verify:  fill every write and check every byte of what arrives; figures of ping-pong and
  *           reads then include that work
  *
- * Both sides call it, even after one of them has failed. Complains itself.
+ * Both sides call it, even after one of them has failed. Prints the reason of a failure.
  * Returns 0 or a negative fi_errno, with nothing held.
  */
 int onesided_init(struct onesided *os, struct channel *ch, size_t size, bool verify);

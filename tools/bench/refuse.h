@@ -19,7 +19,7 @@ bool refuse_is_known(const char *what);
  * @what:  one that is known
  *
  * For this thread, the threads and processes that it starts, and the programs that these run.
- * It can't be taken back, and is seen to work before this returns. Complains itself.
+ * It can't be taken back, and is seen to work before this returns. Prints the reason of a failure.
  * Returns 0 or -errno.
  * Source: seccomp(2), Linux Documentation/userspace-api/seccomp_filter.rst.
  */

@@ -17,7 +17,7 @@
 #define RAW_KEY_MAX 1024
 
 /* What the sides tell each other of a region; integers little-endian. */
-struct region_card {
+struct region_desc {
 	/* 1: there is none */
 	uint64_t failed;
 	uint64_t base;
@@ -27,8 +27,8 @@ struct region_card {
 	uint8_t raw[RAW_KEY_MAX];
 };
 
-_Static_assert(sizeof(struct region_card) == 32 + RAW_KEY_MAX, "a card has no holes");
-_Static_assert(sizeof(struct region_card) <= OOB_BLOB_MAX, "a card fits the channel");
+_Static_assert(sizeof(struct region_desc) == 32 + RAW_KEY_MAX, "a desc has no holes");
+_Static_assert(sizeof(struct region_desc) <= OOB_BLOB_MAX, "a desc fits the channel");
 
 static int mr_mode(const struct channel *ch)
 {
@@ -86,67 +86,68 @@ void region_fini(struct region *region)
 	memset(region, 0, sizeof(*region));
 }
 
-static int write_card(struct channel *ch, const struct region *region, struct region_card *card)
+static int write_desc(struct channel *ch, const struct region *region, struct region_desc *desc)
 {
 	uint64_t base = 0;
-	size_t raw_len = sizeof(card->raw);
+	size_t raw_len = sizeof(desc->raw);
 	int rc;
 
-	memset(card, 0, sizeof(*card));
-	card->failed = htole64(!region);
+	memset(desc, 0, sizeof(*desc));
+	desc->failed = htole64(!region);
 	if (!region)
 		return 0;
 	if (mr_mode(ch) & FI_MR_VIRT_ADDR)
 		base = (uint64_t)(uintptr_t)region->mem;
 	if (mr_mode(ch) & FI_MR_RAW) {
-		rc = fi_mr_raw_attr(region->mr, &base, card->raw, &raw_len, 0);
+		rc = fi_mr_raw_attr(region->mr, &base, desc->raw, &raw_len, 0);
 		if (rc) {
-			card->failed = htole64(1);
+			desc->failed = htole64(1);
 			return fabric_complain("fi_mr_raw_attr", rc);
 		}
-		card->raw_len = htole64(raw_len);
+		desc->raw_len = htole64(raw_len);
 	} else {
-		card->key = htole64(fi_mr_key(region->mr));
+		desc->key = htole64(fi_mr_key(region->mr));
 	}
-	card->base = htole64(base);
+	desc->base = htole64(base);
 	return 0;
 }
 
-static int read_card(struct channel *ch, struct region_card *card, size_t len,
+static int read_desc(struct channel *ch, struct region_desc *desc, size_t len,
 		     struct remote_region *remote)
 {
-	uint64_t raw_len = le64toh(card->raw_len), base = le64toh(card->base);
+	uint64_t raw_len = le64toh(desc->raw_len), base = le64toh(desc->base);
 	int rc;
 
-	if (len != sizeof(*card) || raw_len > sizeof(card->raw)) {
+	if (len != sizeof(*desc) || raw_len > sizeof(desc->raw)) {
 		warnx("the other side's key cannot be read");
 		return -FI_EPROTO;
 	}
-	if (card->failed)
+	if (desc->failed)
 		return -FI_ECONNABORTED;
 	remote->addr = base;
-	remote->key = le64toh(card->key);
+	remote->key = le64toh(desc->key);
 	if (!raw_len)
 		return 0;
-	rc = fi_mr_map_raw(ch->end.domain, base, card->raw, raw_len, &remote->key, 0);
+	rc = fi_mr_map_raw(ch->end.domain, base, desc->raw, raw_len, &remote->key, 0);
 	if (rc)
 		return fabric_complain("fi_mr_map_raw", rc);
 	remote->mapped = true;
 	return 0;
 }
 
-int region_swap(struct channel *ch, const struct region *region, struct remote_region *remote)
+int region_exchange(struct channel *ch, const struct region *region,
+		    struct remote_region *remote)
 {
-	struct region_card mine, theirs;
+	struct region_desc mine, theirs;
 	size_t len = sizeof(theirs);
 	int rc, failed;
 
 	memset(remote, 0, sizeof(*remote));
-	failed = write_card(ch, region, &mine);
-	rc = oob_swap(&ch->side->oob, &mine, sizeof(mine), &theirs, &len);
+	failed = write_desc(ch, region, &mine);
+	rc = oob_exchange(&ch->side->oob, &mine, sizeof(mine), &theirs, &len);
 	if (rc || failed)
 		return rc ? rc : failed;
-	return region ? read_card(ch, &theirs, len, remote) : -FI_ECONNABORTED;
+	return region ? read_desc(ch, &theirs, len, remote) : -FI_ECONNABORTED;
 }
 
 void region_forget(struct channel *ch, struct remote_region *remote)
@@ -206,13 +207,13 @@ int region_transfer(struct channel *ch, enum region_transfer_kind kind,
 {
 	static const char *const names[] = { "fi_read", "fi_write", "fi_fetch_atomic",
 					     "fi_inject_atomic" };
-	struct channel_patience patience = { 0 };
+	struct channel_deadline deadline = { 0 };
 	ssize_t rc;
 	int ran;
 
 	op->is_recv = false;
 	while ((rc = post(ch, kind, access, op)) == -FI_EAGAIN) {
-		ran = channel_turn(ch, &patience);
+		ran = channel_turn(ch, &deadline);
 		if (ran < 0)
 			return ran;
 	}

@@ -37,7 +37,7 @@ struct remote_region {
  * @access:  FI_READ | FI_WRITE for this side's transfers (registered only if the provider
  *           wants that), FI_REMOTE_READ | FI_REMOTE_WRITE for the peer's
  *
- * Complains itself. Returns 0 or a negative fi_errno, with nothing held.
+ * Prints the reason of a failure. Returns 0 or a negative fi_errno, with nothing held.
  */
 int region_init(struct channel *ch, struct region *region, size_t len, uint64_t access);
 
@@ -50,7 +50,7 @@ void region_fini(struct region *region);
  * @access:  FI_REMOTE_READ or FI_REMOTE_WRITE
  * @name:    receives what the peer names it by
  *
- * Complains itself. Returns 0 or a negative fi_errno; -FI_ENOSYS where keys are longer than 64 bits.
+ * Prints the reason of a failure. Returns 0 or a negative fi_errno; -FI_ENOSYS where keys are longer than 64 bits.
  */
 int region_expose(struct channel *ch, struct region *region, uint64_t access,
 		  struct remote_region *name);
@@ -59,12 +59,13 @@ int region_expose(struct channel *ch, struct region *region, uint64_t access,
 void region_hide(struct region *region);
 
 /*
- * region_swap - tell the peer of a region, and learn of its own
+ * region_exchange - tell the peer of a region, and learn of its own
  * @region:  NULL when this side has failed: then the peer's call fails as well
  *
- * Both sides call it. Complains itself. Returns 0 or a negative fi_errno.
+ * Both sides call it. Prints the reason of a failure. Returns 0 or a negative fi_errno.
  */
-int region_swap(struct channel *ch, const struct region *region, struct remote_region *remote);
+int region_exchange(struct channel *ch, const struct region *region,
+		    struct remote_region *remote);
 
 /* region_forget - forget a region of the peer's */
 void region_forget(struct channel *ch, struct remote_region *remote);

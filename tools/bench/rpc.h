@@ -37,7 +37,7 @@ struct rpc {
  * @size:    1 or more; a request has room for its header whatever that is
  * @verify:  fill every request and check every byte that arrives
  *
- * Complains itself. Returns 0 or a negative fi_errno, with nothing held.
+ * Prints the reason of a failure. Returns 0 or a negative fi_errno, with nothing held.
  */
 int rpc_init(struct rpc *rpc, struct channel *ch, size_t size, bool verify);
 

@@ -55,7 +55,7 @@ struct traffic_shape traffic_shape(const struct channel *ch, size_t size);
  * @verify:  fill every message and check every byte that arrives; figures
  *           then include that work
  *
- * Complains itself. Returns 0 or a negative fi_errno, with nothing held.
+ * Prints the reason of a failure. Returns 0 or a negative fi_errno, with nothing held.
  */
 int traffic_init(struct traffic *tr, struct channel *ch, size_t size, bool verify);
 

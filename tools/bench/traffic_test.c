@@ -8,7 +8,7 @@
 
 #include <cmocka.h>
 #include "traffic.h"
-#include "versus.h"
+#include "compare.h"
 
 static void what_was_filled_is_right(void **state)
 {
@@ -59,9 +59,9 @@ static void a_part_moved_by_a_page_shows(void **state)
 
 static void only_what_is_beyond_the_spread_counts(void **state)
 {
-	assert_string_equal(versus_verdict(0.96, 0.95, 1.05), "same");
-	assert_string_equal(versus_verdict(0.94, 0.95, 1.05), "slower");
-	assert_string_equal(versus_verdict(1.06, 0.95, 1.05), "faster");
+	assert_string_equal(compare_verdict(0.96, 0.95, 1.05), "same");
+	assert_string_equal(compare_verdict(0.94, 0.95, 1.05), "slower");
+	assert_string_equal(compare_verdict(1.06, 0.95, 1.05), "faster");
 }
 
 int main(void)

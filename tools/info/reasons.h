@@ -37,7 +37,7 @@ void reasons_heard(const char *provider, const char *func, const char *msg);
  */
 int reasons_print(FILE *to, const char *provider);
 
-/* reasons_are_there - was any reason of this provider heard? */
+/* reasons_are_there - returns true if a reason of this provider was logged */
 bool reasons_are_there(const char *provider);
 
 /*

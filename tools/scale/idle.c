@@ -3,7 +3,7 @@
 #define _GNU_SOURCE
 #include "idle.h"
 #include "clock.h"
-#include "crowd.h"
+#include "ep_set.h"
 #include "fabric.h"
 
 #include <rdma/fi_errno.h>
@@ -58,24 +58,24 @@ int idle_measure(const struct plan *plan, const struct channel_options *opt, uns
 		 struct idle *idle)
 {
 	struct channel_options automatic = *opt;
-	struct crowd *crowds = calloc(cnt, sizeof(*crowds));
+	struct ep_set *sets = calloc(cnt, sizeof(*sets));
 	struct fi_info *info;
 	unsigned opened = 0;
 	int rc = 0;
 
 	automatic.progress = FI_PROGRESS_AUTO;
-	info = crowds ? crowd_query(plan, &automatic) : NULL;
+	info = sets ? ep_set_query(plan, &automatic) : NULL;
 	if (!info)
-		rc = crowds ? -FI_ENODATA : -FI_ENOMEM;
+		rc = sets ? -FI_ENODATA : -FI_ENOMEM;
 	while (!rc && opened < cnt) {
-		rc = crowd_open(&crowds[opened], info, 1, true);
+		rc = ep_set_open(&sets[opened], info, 1, true);
 		opened += !rc;
 	}
 	if (!rc)
 		look(cnt, idle);
 	while (opened)
-		crowd_close(&crowds[--opened]);
+		ep_set_close(&sets[--opened]);
 	fabric_info_destroy(info);
-	free(crowds);
+	free(sets);
 	return rc;
 }

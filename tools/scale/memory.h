@@ -24,7 +24,7 @@ struct memory {
  * memory_read - look at processes
  * @pids:  @cnt of them; ours, or those of our user
  *
- * They should stand still. Complains itself. Returns 0 or -errno.
+ * They should stand still. Prints the reason of a failure. Returns 0 or -errno.
  */
 int memory_read(const pid_t *pids, size_t cnt, struct memory *memory);
 

@@ -50,7 +50,7 @@ struct scale_figures {
  * scale_measure - take all figures, in processes of their own
  * @figures:  receives them
  *
- * Complains itself. Returns an exit status; on success the caller frees the two arrays.
+ * Prints the reason of a failure. Returns an exit status; on success the caller frees the two arrays.
  */
 int scale_measure(const struct scale_options *opt, struct scale_figures *figures);
 

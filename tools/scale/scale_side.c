@@ -12,7 +12,7 @@
 #define _GNU_SOURCE
 #include "scale.h"
 #include "clock.h"
-#include "crowd.h"
+#include "ep_set.h"
 #include "endpoint.h"
 #include "fabric.h"
 
@@ -36,9 +36,9 @@ struct scale {
 	struct scale_figures *figures;
 	struct fi_info *info;
 	/* side 0: of one peer, of many; side 1: of all */
-	struct crowd crowd[2];
+	struct ep_set set[2];
 	/* the first is the pair of one peer */
-	struct crowd_link *links;
+	struct ep_pair *links;
 	/* ours, theirs */
 	pid_t pids[2];
 };
@@ -50,9 +50,9 @@ static size_t link_cnt(const struct scale *sc)
 
 static int measure_creation(const struct scale_options *opt, struct memory *grown)
 {
-	struct fi_info *info = crowd_query(&opt->plan, &opt->channel);
+	struct fi_info *info = ep_set_query(&opt->plan, &opt->channel);
 	struct memory before, after;
-	struct crowd crowd = { 0 };
+	struct ep_set set = { 0 };
 	pid_t me = getpid();
 	int rc;
 
@@ -60,12 +60,12 @@ static int measure_creation(const struct scale_options *opt, struct memory *grow
 		return -FI_ENODATA;
 	rc = memory_read(&me, 1, &before);
 	if (!rc)
-		rc = crowd_open(&crowd, info, opt->endpoints, true);
+		rc = ep_set_open(&set, info, opt->endpoints, true);
 	if (!rc)
 		rc = memory_read(&me, 1, &after);
 	if (!rc)
 		*grown = memory_growth(&before, &after, opt->endpoints);
-	crowd_close(&crowd);
+	ep_set_close(&set);
 	fabric_info_destroy(info);
 	return rc;
 }
@@ -116,39 +116,39 @@ static int in_child(const struct scale_options *opt, const struct alone *alone)
 	return got == (ssize_t)alone->len && !status ? EXIT_SUCCESS : EXIT_FAILURE;
 }
 
-static int open_crowds(struct scale *sc)
+static int open_sets(struct scale *sc)
 {
 	int rc;
 
-	sc->info = crowd_query(&sc->opt->plan, &sc->opt->channel);
+	sc->info = ep_set_query(&sc->opt->plan, &sc->opt->channel);
 	sc->links = calloc(link_cnt(sc), sizeof(*sc->links));
 	if (!sc->info || !sc->links)
 		return sc->info ? -FI_ENOMEM : -FI_ENODATA;
 	if (sc->side->rank)
-		return crowd_open(&sc->crowd[0], sc->info, link_cnt(sc), false);
-	rc = crowd_open(&sc->crowd[0], sc->info, 1, false);
-	return rc ? rc : crowd_open(&sc->crowd[1], sc->info, 1, false);
+		return ep_set_open(&sc->set[0], sc->info, link_cnt(sc), false);
+	rc = ep_set_open(&sc->set[0], sc->info, 1, false);
+	return rc ? rc : ep_set_open(&sc->set[1], sc->info, 1, false);
 }
 
 /* Each side learns all addresses of the other. */
 static int meet_all(struct scale *sc)
 {
 	size_t i, len = sizeof(sc->pids[1]);
-	struct crowd_link *link;
+	struct ep_pair *link;
 	int rc;
 
 	sc->pids[0] = getpid();
-	rc = oob_swap(&sc->side->oob, &sc->pids[0], len, &sc->pids[1], &len);
+	rc = oob_exchange(&sc->side->oob, &sc->pids[0], len, &sc->pids[1], &len);
 	for (i = 0; i < link_cnt(sc) && !rc; i++) {
 		link = &sc->links[i];
-		*link = (struct crowd_link){
-			.crowd = &sc->crowd[!sc->side->rank && i],
+		*link = (struct ep_pair){
+			.set = &sc->set[!sc->side->rank && i],
 			.side = sc->side,
 			.idx = sc->side->rank ? i : 0,
 			.number = i,
 			.timeout_s = sc->opt->channel.timeout_s,
 		};
-		rc = crowd_meet(link);
+		rc = ep_pair_connect(link);
 	}
 	return rc;
 }
@@ -159,10 +159,10 @@ static int settle(struct scale *sc)
 	int i, rc = 0;
 
 	for (i = 0; i < 2 && !rc; i++) {
-		rc = crowd_read_idle(&sc->crowd[0], 0,
-				     sc->side->rank ? SETTLE_ROUNDS : SETTLE_READS);
+		rc = ep_set_read_idle(&sc->set[0], 0,
+				      sc->side->rank ? SETTLE_ROUNDS : SETTLE_READS);
 		if (!rc && !sc->side->rank)
-			rc = crowd_read_idle(&sc->crowd[1], 0, SETTLE_READS);
+			rc = ep_set_read_idle(&sc->set[1], 0, SETTLE_READS);
 		rc = oob_barrier(&sc->side->oob, rc) ? (rc ? rc : -FI_ECONNABORTED) : rc;
 	}
 	return rc;
@@ -182,13 +182,13 @@ static int connect_all(struct scale *sc)
 	size_t i;
 	int rc;
 
-	rc = crowd_exchange(&sc->links[0]);
+	rc = ep_pair_exchange(&sc->links[0]);
 	if (!rc)
 		rc = settle(sc);
 	if (!rc)
 		rc = look(sc, &before);
 	for (i = 1; i < link_cnt(sc) && !rc; i++)
-		rc = crowd_exchange(&sc->links[i]);
+		rc = ep_pair_exchange(&sc->links[i]);
 	if (!rc)
 		rc = settle(sc);
 	if (!rc)
@@ -198,12 +198,12 @@ static int connect_all(struct scale *sc)
 	return rc;
 }
 
-static int time_reads(struct scale *sc, size_t crowd, double *ns)
+static int time_reads(struct scale *sc, size_t set, double *ns)
 {
 	uint64_t start = clock_ns();
 	int rc;
 
-	rc = crowd_read_idle(&sc->crowd[crowd], 0, sc->opt->reads);
+	rc = ep_set_read_idle(&sc->set[set], 0, sc->opt->reads);
 	*ns = (double)(clock_ns() - start) / sc->opt->reads;
 	return rc;
 }
@@ -239,7 +239,7 @@ static int pairs_side(struct side *side, void *arg)
 	int rc;
 
 	sc->side = side;
-	rc = open_crowds(sc);
+	rc = open_sets(sc);
 	rc = oob_barrier(&side->oob, rc) ? (rc ? rc : -FI_ECONNABORTED) : rc;
 	if (!rc)
 		rc = meet_all(sc);
@@ -249,8 +249,8 @@ static int pairs_side(struct side *side, void *arg)
 		rc = measure_idle(sc);
 	if (!rc)
 		describe(sc);
-	crowd_close(&sc->crowd[1]);
-	crowd_close(&sc->crowd[0]);
+	ep_set_close(&sc->set[1]);
+	ep_set_close(&sc->set[0]);
 	fabric_info_destroy(sc->info);
 	free(sc->links);
 	return rc ? EXIT_FAILURE : EXIT_SUCCESS;

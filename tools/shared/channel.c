@@ -102,7 +102,7 @@ static int meet(struct channel *ch)
 	rc = fi_getname(&ch->end.ep->fid, mine, &mine_len);
 	if (rc)
 		return fabric_complain("fi_getname", rc);
-	rc = oob_swap(&ch->side->oob, mine, mine_len, theirs, &theirs_len);
+	rc = oob_exchange(&ch->side->oob, mine, mine_len, theirs, &theirs_len);
 	if (rc)
 		return rc;
 	/* Both sides run one program with the same options: lengths that
@@ -273,13 +273,13 @@ static ssize_t post_send(struct channel *ch, struct channel_buf *buf, size_t len
 
 int channel_send(struct channel *ch, struct channel_buf *buf, size_t len)
 {
-	struct channel_patience patience = { 0 };
+	struct channel_deadline deadline = { 0 };
 	ssize_t rc;
 	int ran;
 
 	buf->op.is_recv = false;
 	while ((rc = post_send(ch, buf, len)) == -FI_EAGAIN) {
-		ran = channel_turn(ch, &patience);
+		ran = channel_turn(ch, &deadline);
 		if (ran < 0)
 			return ran;
 	}
@@ -305,13 +305,13 @@ static ssize_t post_recv(struct channel *ch, struct channel_buf *buf, size_t len
 
 int channel_recv(struct channel *ch, struct channel_buf *buf, size_t len)
 {
-	struct channel_patience patience = { 0 };
+	struct channel_deadline deadline = { 0 };
 	ssize_t rc;
 	int ran;
 
 	buf->op.is_recv = true;
 	while ((rc = post_recv(ch, buf, len)) == -FI_EAGAIN) {
-		ran = channel_turn(ch, &patience);
+		ran = channel_turn(ch, &deadline);
 		if (ran < 0)
 			return ran;
 	}

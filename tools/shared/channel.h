@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * One libfabric endpoint that knows one peer: what a measurement sends
- * through. Opened on both sides at the same time; the addresses go over the out-of-band
- * channel. One thread; every wait has a deadline, so that a broken provider ends in
- * an error and not in a hang.
+ * A channel: one libfabric endpoint that knows one peer, which a measurement sends through. Both sides
+ * open it at the same time and exchange addresses out of band. One thread; every wait has a deadline, so
+ * that a broken provider causes an error and not a hang.
  */
 #ifndef WEFT_TOOLS_CHANNEL_H
 #define WEFT_TOOLS_CHANNEL_H
@@ -19,33 +18,33 @@
 struct channel_options {
 	/* NULL: any */
 	const char *domain;
-	/* local node to use, NULL: see channel_open */
+	/* local node to use; NULL: see channel_open() */
 	const char *source;
 	/* never fi_inject, whatever the size */
 	bool no_inject;
 	enum fi_progress progress;
-	/* for any one message */
+	/* longest wait for one message */
 	unsigned timeout_s;
 };
 
-/* What completes: each operation embeds one, and waits for its count. */
+/* An operation in flight; its completion finds it by the context. */
 struct channel_op {
-	/* first: it is the operation's context */
+	/* first member: the context of the operation */
 	struct fi_context2 context;
-	/* which buffer */
+	/* slot of its buffer, see channel_buf_init() */
 	uint32_t slot;
 	bool is_recv;
-	/* posted, and not completed yet: operations complete in any order */
+	/* posted and not completed; operations complete in any order */
 	bool busy;
 };
 
-/* A place to send from or receive into. */
+/* A buffer to send from or to receive into. */
 struct channel_buf {
 	void *addr;
-	/* NULL where the provider needs none */
+	/* NULL if the provider needs no registration */
 	struct fid_mr *mr;
 	struct channel_op op;
-	/* the caller's: which message it is for */
+	/* number of the message it is used for; the caller's */
 	uint64_t number;
 };
 
@@ -58,12 +57,12 @@ struct channel_message {
 	uint32_t slot;
 };
 
-/* What the channel runs over, and how much of it there is. */
+/* The provider and its limits. */
 struct channel_limits {
 	const char *provider;
-	/* bytes */
+	/* bytes of the longest message */
 	size_t max_message;
-	/* operations under way; 0: not limited */
+	/* operations in flight in each direction; 0: no limit */
 	size_t tx_size;
 	size_t rx_size;
 };
@@ -79,7 +78,7 @@ struct channel {
 	/* 0 with no_inject */
 	size_t inject_size;
 	uint64_t next_key;
-	/* completions seen, injected messages included */
+	/* completions taken, injected messages included */
 	uint64_t tx_done;
 	uint64_t rx_done;
 	/* message n at n % CHANNEL_RX_LOG */
@@ -87,8 +86,8 @@ struct channel {
 };
 
 /*
- * channel_hints - what to ask fi_getinfo for
- * @hints:  empty ones of fabric_info_create; takes strings of its own
+ * channel_hints - fill in the hints for fi_getinfo
+ * @hints:  empty, from fabric_info_create; gets copies of all strings
  *
  * Returns 0 or a negative fi_errno.
  */
@@ -97,12 +96,11 @@ int channel_hints(struct fi_info *hints, const struct plan *plan,
 
 /*
  * channel_open - open an endpoint and learn the peer's address
- * @plan:  what kind of messages, of which provider
+ * @plan:  kind of messages, and the provider
  * @side:  borrowed until channel_close
  *
- * With no source given, a provider that speaks socket addresses uses the local
- * address of the out-of-band connection: the one that is known to reach the
- * peer. Both sides call it. Complains itself.
+ * If opt->source is NULL, a provider with socket addresses uses the local address of the out-of-band
+ * connection, which is known to reach the peer. Both sides call it. Prints the reason of a failure.
  * Returns 0 or a negative fi_errno, with nothing left open.
  */
 int channel_open(struct channel *ch, const struct plan *plan, const struct channel_options *opt,
@@ -110,15 +108,15 @@ int channel_open(struct channel *ch, const struct plan *plan, const struct chann
 
 void channel_close(struct channel *ch);
 
-/* channel_describe - what a comparison says of the channel: provider, versions, library */
+/* channel_describe - provider, versions and library file of the channel */
 void channel_describe(const struct channel *ch, struct results_config *config);
 
 /*
- * channel_buf_init - get a buffer ready
+ * channel_buf_init - prepare a buffer
  * @addr:  borrowed until channel_buf_fini
- * @slot:  what the log of received messages calls it
+ * @slot:  its number in channel.rx_log
  *
- * Registers it where the provider wants that. Returns 0 or a negative fi_errno.
+ * Registers it if the provider requires that. Returns 0 or a negative fi_errno.
  */
 int channel_buf_init(struct channel *ch, struct channel_buf *buf, void *addr, size_t len,
 		     uint32_t slot);
@@ -126,10 +124,9 @@ int channel_buf_init(struct channel *ch, struct channel_buf *buf, void *addr, si
 void channel_buf_fini(struct channel_buf *buf);
 
 /*
- * channel_send - send to the peer, by inject where that is possible
+ * channel_send - send to the peer, with fi_inject if possible
  *
- * Progresses while the provider has no room. The buffer may be used again once its operation
- * is not busy. Returns 0 or a negative fi_errno.
+ * Makes progress while the provider returns -FI_EAGAIN. The buffer may be reused when op.busy is false. Returns 0 or a negative fi_errno.
  */
 int channel_send(struct channel *ch, struct channel_buf *buf, size_t len);
 
@@ -141,48 +138,44 @@ int channel_send(struct channel *ch, struct channel_buf *buf, size_t len);
 int channel_recv(struct channel *ch, struct channel_buf *buf, size_t len);
 
 /*
- * channel_wait - progress until so many completions were seen
- * @tx:  value that tx_done must reach
- * @rx:  value that rx_done must reach
+ * channel_wait - make progress until tx_done >= @tx and rx_done >= @rx
  *
- * Returns 0, -FI_ETIMEDOUT, or the error a completion brought.
+ * Returns 0, -FI_ETIMEDOUT, or the error of a completion.
  */
 int channel_wait(struct channel *ch, uint64_t tx, uint64_t rx);
 
 /*
- * channel_wait_op - progress until an operation has completed
- * @op:  one that was never posted has
+ * channel_wait_op - make progress until an operation is not busy
  *
  * Returns as channel_wait.
  */
 int channel_wait_op(struct channel *ch, const struct channel_op *op);
 
-/* How long something has been waited for; zero at first, but for @endless. */
-struct channel_patience {
-	/* what the other side does takes long: only its end ends the wait */
+/* The deadline of one wait. Zeroed at its begin, except @endless. */
+struct channel_deadline {
+	/* no deadline: the wait ends only with a completion or with the other side */
 	bool endless;
 	unsigned spins;
 	uint64_t give_up_ns;
 };
 
 /*
- * channel_turn - what a wait does once: take a completion, or find none
- * @patience:  of this wait
+ * channel_turn - one step of a wait: take a completion, if there is one
+ * @deadline:  of this wait
  *
- * Returns 0 or more, -FI_ETIMEDOUT when the wait has lasted too long, -FI_ESHUTDOWN when the
- * other side has gone, or the error a completion brought.
+ * Returns 0 or more, -FI_ETIMEDOUT after the deadline, -FI_ESHUTDOWN if the other side has ended, or the error of a completion.
  */
-int channel_turn(struct channel *ch, struct channel_patience *patience);
+int channel_turn(struct channel *ch, struct channel_deadline *deadline);
 
-/* channel_idle_turn - the same without any call of the library: the wait is for what is not the channel's */
-int channel_idle_turn(struct channel *ch, struct channel_patience *patience);
+/* channel_idle_turn - channel_turn() without a call of libfabric, for waits on something else than the channel */
+int channel_idle_turn(struct channel *ch, struct channel_deadline *deadline);
 
 /*
- * channel_mr_reg - register memory in the way that the provider asks for
- * @access:  FI_SEND, FI_READ and the like
+ * channel_mr_reg - register memory as the provider's mr_mode requires
+ * @access:  FI_SEND, FI_READ, ...
  * @mr:      set to the region, ready for use; the caller closes it
  *
- * Complains itself. Returns 0 or a negative fi_errno.
+ * Prints the reason of a failure. Returns 0 or a negative fi_errno.
  */
 int channel_mr_reg(struct channel *ch, void *mem, size_t len, uint64_t access,
 		   struct fid_mr **mr);

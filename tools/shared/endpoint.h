@@ -24,7 +24,7 @@ struct endpoint {
  * @info:  what fi_getinfo answered; borrowed for the call
  *
  * The completion queue has room for all that the endpoint can have in flight, in
- * FI_CQ_FORMAT_TAGGED. Complains itself.
+ * FI_CQ_FORMAT_TAGGED. Prints the reason of a failure.
  * Returns 0 or a negative fi_errno, with nothing left open.
  */
 int endpoint_open(struct endpoint *end, struct fi_info *info);

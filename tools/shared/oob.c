@@ -217,7 +217,7 @@ static int read_blob(int fd, void *in, size_t *in_len)
 	return read_all(fd, in, len);
 }
 
-int oob_swap(struct oob *oob, const void *out, size_t out_len, void *in, size_t *in_len)
+int oob_exchange(struct oob *oob, const void *out, size_t out_len, void *in, size_t *in_len)
 {
 	uint32_t len = htole32((uint32_t)out_len);
 	int rc;
@@ -245,7 +245,7 @@ int oob_barrier(struct oob *oob, int status)
 	size_t len = sizeof(theirs);
 	int rc;
 
-	rc = oob_swap(oob, &mine, sizeof(mine), &theirs, &len);
+	rc = oob_exchange(oob, &mine, sizeof(mine), &theirs, &len);
 	if (rc)
 		return rc;
 	if (len != sizeof(theirs))

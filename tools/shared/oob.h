@@ -25,7 +25,7 @@ struct oob {
  * oob_listen - wait for one client on a TCP port
  * @host:  local address to listen on, or NULL for any
  *
- * Blocks until a client came. Complains itself. Returns 0 or -errno.
+ * Blocks until a client came. Prints the reason of a failure. Returns 0 or -errno.
  */
 int oob_listen(struct oob *oob, const char *host, unsigned port);
 
@@ -33,7 +33,7 @@ int oob_listen(struct oob *oob, const char *host, unsigned port);
  * oob_connect - connect to a server, retrying while it refuses
  * @wait_ms:  how long to retry, for a server that is just starting
  *
- * Complains itself. Returns 0 or -errno.
+ * Prints the reason of a failure. Returns 0 or -errno.
  */
 int oob_connect(struct oob *oob, const char *host, unsigned port, int wait_ms);
 
@@ -44,13 +44,13 @@ int oob_connect(struct oob *oob, const char *host, unsigned port, int wait_ms);
 void oob_adopt(struct oob *oob, int fd);
 
 /*
- * oob_swap - send a blob and receive the other side's
+ * oob_exchange - send a blob and receive the other side's
  * @in_len:  in: room at @in; out: length received
  *
- * Both sides call it. Complains itself. Returns 0, -EPIPE when the other side is gone,
+ * Both sides call it. Prints the reason of a failure. Returns 0, -EPIPE when the other side is gone,
  * -EMSGSIZE when its blob does not fit, or -errno.
  */
-int oob_swap(struct oob *oob, const void *out, size_t out_len, void *in, size_t *in_len);
+int oob_exchange(struct oob *oob, const void *out, size_t out_len, void *in, size_t *in_len);
 
 /*
  * oob_barrier - return when both sides have called it

@@ -56,7 +56,7 @@ static void *swap_b(void *arg)
 	struct ends *ends = arg;
 
 	ends->got_len = sizeof(ends->got);
-	ends->rc = oob_swap(&ends->b, "from b", 6, ends->got, &ends->got_len);
+	ends->rc = oob_exchange(&ends->b, "from b", 6, ends->got, &ends->got_len);
 	return NULL;
 }
 
@@ -69,7 +69,7 @@ static void both_sides_get_the_others_blob(void **state)
 
 	memset(blob, 'a', sizeof(blob));
 	pthread_create(&thread, NULL, swap_b, ends);
-	assert_int_equal(oob_swap(&ends->a, blob, sizeof(blob), in, &len), 0);
+	assert_int_equal(oob_exchange(&ends->a, blob, sizeof(blob), in, &len), 0);
 	pthread_join(thread, NULL);
 	assert_int_equal(len, 6);
 	assert_memory_equal(in, "from b", 6);
@@ -86,7 +86,7 @@ static void a_blob_that_does_not_fit_is_not_read(void **state)
 	size_t len = sizeof(in);
 
 	assert_int_equal(send(ends->b.fd, &forged, sizeof(forged), 0), sizeof(forged));
-	assert_int_equal(oob_swap(&ends->a, "x", 1, in, &len), -EMSGSIZE);
+	assert_int_equal(oob_exchange(&ends->a, "x", 1, in, &len), -EMSGSIZE);
 }
 
 static void a_side_that_left_is_an_error_and_no_signal(void **state)
@@ -98,7 +98,7 @@ static void a_side_that_left_is_an_error_and_no_signal(void **state)
 	assert_false(oob_gone(&ends->a));
 	oob_close(&ends->b);
 	assert_true(oob_gone(&ends->a));
-	assert_int_equal(oob_swap(&ends->a, "x", 1, in, &len), -EPIPE);
+	assert_int_equal(oob_exchange(&ends->a, "x", 1, in, &len), -EPIPE);
 }
 
 static void *barrier_b(void *arg)

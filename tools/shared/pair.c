@@ -111,11 +111,11 @@ int pair_run(const int wanted[2], bool realtime, int (*body)(struct side *side, 
 		memcpy(cpus, wanted, sizeof(cpus));
 	else if (choose_cpus(cpus))
 		err(EXIT_FAILURE, "cannot find a cpu to run on");
-	side.crowded = cpus[0] == cpus[1];
-	side.yields = side.crowded && !wanted;
+	side.shares_core = cpus[0] == cpus[1];
+	side.yields = side.shares_core && !wanted;
 	if (side.yields)
 		warnx("one core for both sides: the figures say little");
-	if (!side.crowded)
+	if (!side.shares_core)
 		side.line = cacheline_create();
 	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, fds))
 		err(EXIT_FAILURE, "socketpair");

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Two local processes that measure each other: forked from this one, each
- * pinned on a core of its own, joined by a socket pair and a shared cache
- * line. Forked before libfabric is touched, which does not survive a fork.
+ * Two local processes that exchange messages for a measurement: this one and a child, each pinned to
+ * a core of its own, connected by a socket pair and a shared cache line. The fork comes before any call
+ * of libfabric, whose state does not survive a fork.
  */
 #ifndef WEFT_TOOLS_PAIR_H
 #define WEFT_TOOLS_PAIR_H
@@ -12,18 +12,18 @@
 #include "cacheline.h"
 #include "oob.h"
 
-/* One side of a measurement, wherever the other one runs. */
+/* One side of a measurement; the other one runs on this host or another. */
 struct side {
-	/* 0 starts and prints, 1 answers */
+	/* 0: starts each exchange and prints the results; 1: answers */
 	int rank;
 	struct oob oob;
-	/* NULL when not local, or on one core only */
+	/* NULL if the sides are on two hosts or on one core */
 	struct cacheline *line;
-	/* the other side is our own child */
+	/* the other side is a process of this host, parent or child of this one */
 	bool local;
 	/* both sides share one core */
-	bool crowded;
-	/* ... as there is no other: waits give it away, whatever the provider does */
+	bool shares_core;
+	/* waits call sched_yield(): both sides share a core because there is no other */
 	bool yields;
 };
 
@@ -38,10 +38,10 @@ int pair_cpus_parse(const char *text, int cpus[2]);
  * pair_run - run a function as two pinned processes
  * @cpus:  the two cores, or NULL for the first two this process may use
  * @realtime: under SCHED_FIFO, where that is allowed
- * @body:  called on both sides; its result becomes the exit status of its side
+ * @body:  called on both sides; returns the exit status of its side
  *
  * Side 0 runs in this process, side 1 in a child that exits after @body. A child
- * that dies is reported; when this process dies the child is killed.
+ * that dies is reported; the child is killed when this process dies.
  * Returns an exit status: side 0's, or side 1's when side 0 succeeded.
  */
 int pair_run(const int cpus[2], bool realtime, int (*body)(struct side *side, void *arg),

@@ -70,7 +70,7 @@ static int die_second(struct side *side, void *arg)
 	if (side->rank)
 		raise(SIGKILL);
 	/* A side whose other one died is told so. */
-	return oob_swap(&side->oob, "", 0, &in, &len) == -EPIPE ? 0 : 13;
+	return oob_exchange(&side->oob, "", 0, &in, &len) == -EPIPE ? 0 : 13;
 }
 
 static void a_killed_side_is_an_error(void **state)

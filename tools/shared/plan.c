@@ -175,7 +175,7 @@ int plan_agree(struct side *side, struct plan *plan)
 
 	if (side->local)
 		return 0;
-	rc = oob_swap(&side->oob, mine, plan_format(plan, mine), theirs, &len);
+	rc = oob_exchange(&side->oob, mine, plan_format(plan, mine), theirs, &len);
 	if (rc || !side->rank)
 		return rc;
 	theirs[len] = '\0';

@@ -88,7 +88,7 @@ int plan_parse(const char *text, struct plan *plan);
  * @plan:  the server's receives the client's; a provider that the server was
  *         given stays
  *
- * Complains itself. Returns 0 or a negative errno.
+ * Prints the reason of a failure. Returns 0 or a negative errno.
  */
 int plan_agree(struct side *side, struct plan *plan);
 

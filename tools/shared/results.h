@@ -96,7 +96,7 @@ void results_outputs_open(struct results_outputs *out);
 /*
  * results_publish - print and write results in every form that is asked for
  *
- * Closes the files. Complains itself. Returns 0 or -errno.
+ * Closes the files. Prints the reason of a failure. Returns 0 or -errno.
  */
 int results_publish(const struct results *results, struct results_outputs *out);
 

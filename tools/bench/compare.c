@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Interleaved comparison of two configurations; versus.h says how and why.
+ * Interleaved comparison of two configurations; compare.h says how and why.
  * Called by 'weft bench' when it is given something to compare with.
  */
 #define _GNU_SOURCE
-#include "versus.h"
-#include "driven.h"
+#include "compare.h"
+#include "worker.h"
 #include "figures.h"
 #include "progress.h"
 #include "sizes.h"
@@ -23,7 +23,7 @@
 enum { A, B, A2, INSTANCES };
 
 /* One test and size: the figures of the three, and the ratios of each round. */
-struct contest {
+struct sample_set {
 	struct figure fig[INSTANCES];
 	/* A's over B's */
 	struct figure speed;
@@ -31,14 +31,14 @@ struct contest {
 	struct figure twin;
 };
 
-struct versus {
-	const struct versus_options *opt;
-	struct driven child[INSTANCES][VERSUS_PAIRS_MAX];
+struct compare {
+	const struct compare_options *opt;
+	struct worker child[INSTANCES][COMPARE_PAIRS_MAX];
 	/* what A and B said of themselves */
 	struct results_config config[2];
 	/* means of the pairs */
-	struct driven_sample round[INSTANCES][SAMPLES_MAX];
-	struct contest contest[SAMPLES_MAX];
+	struct worker_sample round[INSTANCES][SAMPLES_MAX];
+	struct sample_set sets[SAMPLES_MAX];
 	size_t cnt;
 	struct machine machine;
 	struct progress progress;
@@ -46,7 +46,7 @@ struct versus {
 	uint64_t steps;
 };
 
-const char *versus_verdict(double speed, double low, double high)
+const char *compare_verdict(double speed, double low, double high)
 {
 	if (speed < low)
 		return "slower";
@@ -54,7 +54,7 @@ const char *versus_verdict(double speed, double low, double high)
 }
 
 /* The first to start gets other memory than the last: that rotates too. */
-static int start_all(struct versus *vs, unsigned batch)
+static int start_all(struct compare *vs, unsigned batch)
 {
 	unsigned i, pair, who;
 	int rc = 0;
@@ -62,8 +62,8 @@ static int start_all(struct versus *vs, unsigned batch)
 	for (i = 0; i < INSTANCES * vs->opt->pairs && !rc; i++) {
 		pair = i / INSTANCES;
 		who = (i + batch) % INSTANCES;
-		rc = driven_start(&vs->child[who][pair], who == B ? vs->opt->program : NULL,
-				  vs->opt->library[who == B], who == B ? VERSUS_B : VERSUS_A,
+		rc = worker_start(&vs->child[who][pair], who == B ? vs->opt->program : NULL,
+				  vs->opt->library[who == B], who == B ? COMPARE_B : COMPARE_A,
 				  vs->opt->command + 1);
 	}
 	if (rc)
@@ -73,13 +73,13 @@ static int start_all(struct versus *vs, unsigned batch)
 	return 0;
 }
 
-static void stop_all(struct versus *vs)
+static void stop_all(struct compare *vs)
 {
 	unsigned i, pair;
 
 	for (i = 0; i < INSTANCES; i++)
 		for (pair = 0; pair < vs->opt->pairs; pair++)
-			driven_stop(&vs->child[i][pair]);
+			worker_stop(&vs->child[i][pair]);
 }
 
 /* How much faster x is than y, whichever way the test counts. */
@@ -88,10 +88,10 @@ static double speed_of(enum figure_test test, double x, double y)
 	return figure_test_is_time(test) ? y / x : x / y;
 }
 
-static int keep(struct versus *vs, size_t idx)
+static int keep(struct compare *vs, size_t idx)
 {
-	struct contest *c = &vs->contest[idx];
-	const struct driven_sample *s[INSTANCES];
+	struct sample_set *c = &vs->sets[idx];
+	const struct worker_sample *s[INSTANCES];
 	int i, rc = 0;
 
 	for (i = 0; i < INSTANCES; i++) {
@@ -107,7 +107,7 @@ static int keep(struct versus *vs, size_t idx)
 	return rc ? -ENOMEM : 0;
 }
 
-static void show_progress(struct versus *vs, int who, unsigned round)
+static void show_progress(struct compare *vs, int who, unsigned round)
 {
 	char what[RESULTS_TEXT_MAX + 64];
 
@@ -117,23 +117,23 @@ static void show_progress(struct versus *vs, int who, unsigned round)
 }
 
 /* A round of all pairs of one instance at the same time. How many samples each has, or -errno. */
-static int run_pairs(struct versus *vs, int who)
+static int run_pairs(struct compare *vs, int who)
 {
-	struct driven_sample *mean = vs->round[who], got[SAMPLES_MAX];
+	struct worker_sample *mean = vs->round[who], got[SAMPLES_MAX];
 	unsigned pairs = vs->opt->pairs, pair;
 	int cnt = 0, more, i;
 
 	for (pair = 0; pair < pairs; pair++)
-		driven_go(&vs->child[who][pair]);
+		worker_go(&vs->child[who][pair]);
 	for (pair = 0; pair < pairs; pair++) {
-		more = driven_samples(&vs->child[who][pair], got, SAMPLES_MAX);
+		more = worker_samples(&vs->child[who][pair], got, SAMPLES_MAX);
 		if (more < 0)
 			return more;
 		if (pair && more != cnt)
 			return -EPROTO;
 		for (i = 0; i < more; i++) {
 			if (!pair)
-				mean[i] = (struct driven_sample){ .test = got[i].test,
+				mean[i] = (struct worker_sample){ .test = got[i].test,
 								  .size = got[i].size };
 			if (mean[i].test != got[i].test || mean[i].size != got[i].size)
 				return -EPROTO;
@@ -145,7 +145,7 @@ static int run_pairs(struct versus *vs, int who)
 	return cnt;
 }
 
-static int run_round(struct versus *vs, unsigned round)
+static int run_round(struct compare *vs, unsigned round)
 {
 	int i, who, got, rc = 0;
 	size_t idx;
@@ -166,7 +166,7 @@ static int run_round(struct versus *vs, unsigned round)
 	return rc;
 }
 
-static int run_all(struct versus *vs)
+static int run_all(struct compare *vs)
 {
 	unsigned restarts = vs->opt->restarts, batch, round = 0, upto;
 	int rc = 0;
@@ -183,7 +183,7 @@ static int run_all(struct versus *vs)
 	return rc;
 }
 
-static struct result summarize(const struct contest *c)
+static struct result summarize(const struct sample_set *c)
 {
 	const struct figure *a = &c->fig[A], *b = &c->fig[B];
 	struct result row = {
@@ -198,11 +198,11 @@ static struct result summarize(const struct contest *c)
 		.cnt = a->cnt,
 	};
 
-	row.verdict = versus_verdict(row.ratio.median, row.twin.p10, row.twin.p90);
+	row.verdict = compare_verdict(row.ratio.median, row.twin.p10, row.twin.p90);
 	return row;
 }
 
-static int publish(const struct versus *vs, struct result *rows)
+static int publish(const struct compare *vs, struct result *rows)
 {
 	const struct results results = {
 		.command = vs->opt->command,
@@ -220,23 +220,23 @@ static int publish(const struct versus *vs, struct result *rows)
 	return results_publish(&results, vs->opt->out);
 }
 
-static void fini(struct versus *vs)
+static void fini(struct compare *vs)
 {
 	size_t i;
 	int w;
 
 	for (i = 0; i < vs->cnt; i++) {
 		for (w = 0; w < INSTANCES; w++)
-			figure_fini(&vs->contest[i].fig[w]);
-		figure_fini(&vs->contest[i].speed);
-		figure_fini(&vs->contest[i].twin);
+			figure_fini(&vs->sets[i].fig[w]);
+		figure_fini(&vs->sets[i].speed);
+		figure_fini(&vs->sets[i].twin);
 	}
 	free(vs);
 }
 
-int versus_run(const struct versus_options *opt)
+int compare_run(const struct compare_options *opt)
 {
-	struct versus *vs = calloc(1, sizeof(*vs));
+	struct compare *vs = calloc(1, sizeof(*vs));
 	struct result *rows;
 	bool slower = false;
 	size_t i;
@@ -254,7 +254,7 @@ int versus_run(const struct versus_options *opt)
 	if (!rows)
 		err(EXIT_FAILURE, "bench");
 	for (i = 0; i < vs->cnt; i++) {
-		rows[i] = summarize(&vs->contest[i]);
+		rows[i] = summarize(&vs->sets[i]);
 		slower |= !strcmp(rows[i].verdict, "slower");
 	}
 	results_sort(rows, vs->cnt);

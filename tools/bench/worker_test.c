@@ -13,7 +13,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "driven.h"
+#include "worker.h"
 #include "figures.h"
 
 static void a_child_introduces_itself(void **state)
@@ -28,30 +28,30 @@ static void a_child_introduces_itself(void **state)
 	size_t len;
 	FILE *to = open_memstream(&text, &len);
 
-	driven_ready_print(to, &out);
+	worker_ready_print(to, &out);
 	fclose(to);
-	assert_int_equal(driven_ready_parse(text, &in), 0);
+	assert_int_equal(worker_ready_parse(text, &in), 0);
 	assert_int_equal(in.api, out.api);
 	assert_string_equal(in.provider, out.provider);
 	assert_string_equal(in.prov_version, out.prov_version);
 	assert_string_equal(in.build, out.build);
 	assert_string_equal(in.library, out.library);
-	assert_int_equal(driven_ready_parse("ready\t1\tshm\n", &in), -EPROTO);
+	assert_int_equal(worker_ready_parse("ready\t1\tshm\n", &in), -EPROTO);
 	free(text);
 }
 
 static void a_sample_line_is_read(void **state)
 {
-	struct driven_sample sample;
+	struct worker_sample sample;
 
-	assert_int_equal(driven_sample_parse("sample latency 65536 3.25 nan\n", &sample), 0);
+	assert_int_equal(worker_sample_parse("sample latency 65536 3.25 nan\n", &sample), 0);
 	assert_int_equal(sample.test, FIGURE_LATENCY);
 	assert_int_equal(sample.size, 65536);
 	assert_float_equal(sample.value, 3.25, 1e-6);
 	assert_true(isnan(sample.raw_ns));
-	assert_int_equal(driven_sample_parse("sample all 8 1 1", &sample), -EINVAL);
-	assert_int_equal(driven_sample_parse("sample lat 8 1", &sample), -EINVAL);
-	assert_int_equal(driven_sample_parse("Segmentation fault", &sample), -EINVAL);
+	assert_int_equal(worker_sample_parse("sample all 8 1 1", &sample), -EINVAL);
+	assert_int_equal(worker_sample_parse("sample lat 8 1", &sample), -EINVAL);
+	assert_int_equal(worker_sample_parse("Segmentation fault", &sample), -EINVAL);
 }
 
 int main(void)

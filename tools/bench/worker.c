@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Children that measure on command; driven.h has the contract. Called by the
- * comparison in versus.c.
+ * Children that measure on command; worker.h has the contract. Called by the
+ * comparison in compare.c.
  */
 #define _GNU_SOURCE
-#include "driven.h"
+#include "worker.h"
 #include "figures.h"
 
 #include <err.h>
@@ -24,7 +24,7 @@ static void become(const char *program, const char *library, const char *which, 
 	while (argv[cnt])
 		cnt++;
 	args = calloc(cnt + 4, sizeof(*args));
-	if (!args || asprintf(&args[2], "--driven=%s", which) < 0)
+	if (!args || asprintf(&args[2], "--worker=%s", which) < 0)
 		_exit(EXIT_FAILURE);
 	args[0] = (char *)"weft";
 	args[1] = (char *)"bench";
@@ -40,14 +40,14 @@ static void become(const char *program, const char *library, const char *which, 
 }
 
 /* Fields with tabs between them: a path or a version may contain blanks. */
-void driven_ready_print(FILE *to, const struct results_config *config)
+void worker_ready_print(FILE *to, const struct results_config *config)
 {
 	fprintf(to, "ready\t%u\t%s\t%s\t%s\t%s\n", config->api, config->provider,
 		config->prov_version, config->build, config->library);
 	fflush(to);
 }
 
-int driven_ready_parse(const char *line, struct results_config *config)
+int worker_ready_parse(const char *line, struct results_config *config)
 {
 	if (sscanf(line, "ready\t%u\t%511[^\t]\t%31[^\t]\t%511[^\t]\t%511[^\n]", &config->api,
 		   config->provider, config->prov_version, config->build, config->library) != 5)
@@ -55,13 +55,13 @@ int driven_ready_parse(const char *line, struct results_config *config)
 	return 0;
 }
 
-static int read_ready(struct driven *child)
+static int read_ready(struct worker *child)
 {
 	char line[4 * RESULTS_TEXT_MAX];
 
 	if (!fgets(line, sizeof(line), child->from))
 		return -EPIPE;
-	return driven_ready_parse(line, &child->config);
+	return worker_ready_parse(line, &child->config);
 }
 
 /* The child's ends of the pipes, closed here; ours are closed in it by exec. */
@@ -76,7 +76,7 @@ static int open_pipes(int command[2], int answer[2])
 	return -errno;
 }
 
-int driven_start(struct driven *child, const char *program, const char *library,
+int worker_start(struct worker *child, const char *program, const char *library,
 		 const char *which, char **argv)
 {
 	int command[2], answer[2], rc;
@@ -100,13 +100,13 @@ int driven_start(struct driven *child, const char *program, const char *library,
 	if (!rc)
 		return 0;
 	warnx("configuration %s did not start", which);
-	driven_stop(child);
+	worker_stop(child);
 	return rc;
 }
 
-int driven_sample_parse(const char *line, struct driven_sample *sample)
+int worker_sample_parse(const char *line, struct worker_sample *sample)
 {
-	struct driven_sample got;
+	struct worker_sample got;
 	char test[16];
 	unsigned bits, t;
 
@@ -124,13 +124,13 @@ int driven_sample_parse(const char *line, struct driven_sample *sample)
 	return -EINVAL;
 }
 
-void driven_go(struct driven *child)
+void worker_go(struct worker *child)
 {
 	fputs("go\n", child->to);
 	fflush(child->to);
 }
 
-int driven_samples(struct driven *child, struct driven_sample *samples, size_t room)
+int worker_samples(struct worker *child, struct worker_sample *samples, size_t room)
 {
 	char line[256];
 	size_t cnt = 0;
@@ -138,7 +138,7 @@ int driven_samples(struct driven *child, struct driven_sample *samples, size_t r
 	while (fgets(line, sizeof(line), child->from)) {
 		if (!strcmp(line, "end\n"))
 			return (int)cnt;
-		if (cnt == room || driven_sample_parse(line, &samples[cnt++])) {
+		if (cnt == room || worker_sample_parse(line, &samples[cnt++])) {
 			warnx("a measuring process said '%s'", line);
 			return -EPROTO;
 		}
@@ -147,7 +147,7 @@ int driven_samples(struct driven *child, struct driven_sample *samples, size_t r
 	return -EPIPE;
 }
 
-void driven_stop(struct driven *child)
+void worker_stop(struct worker *child)
 {
 	int status;
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Many endpoints; crowd.h has the contract. Called by 'weft scale' on both sides.
+ * Many endpoints; set.h has the contract. Called by 'weft scale' on both sides.
  */
 #define _GNU_SOURCE
-#include "crowd.h"
+#include "ep_set.h"
 #include "clock.h"
 #include "fabric.h"
 
@@ -18,7 +18,7 @@
 #define TAG	   0x77656674 /* "weft" */
 #define SPINS_LOOK 1024	      /* between looks at the clock */
 
-struct fi_info *crowd_query(const struct plan *plan, const struct channel_options *opt)
+struct fi_info *ep_set_query(const struct plan *plan, const struct channel_options *opt)
 {
 	struct fi_info *hints = fabric_info_create(), *info = NULL;
 	int rc = -FI_ENOMEM;
@@ -38,28 +38,28 @@ struct fi_info *crowd_query(const struct plan *plan, const struct channel_option
 	return NULL;
 }
 
-static int open_queue(struct crowd *crowd, struct fi_info *info, struct fid_cq **cq)
+static int open_queue(struct ep_set *set, struct fi_info *info, struct fid_cq **cq)
 {
 	struct fi_cq_attr attr = { .format = FI_CQ_FORMAT_TAGGED };
 	int rc;
 
 	attr.size = info->tx_attr->size + info->rx_attr->size;
-	rc = fi_cq_open(crowd->domain, &attr, cq, NULL);
+	rc = fi_cq_open(set->domain, &attr, cq, NULL);
 	return rc ? fabric_complain("fi_cq_open", rc) : 0;
 }
 
-static int open_end(struct crowd *crowd, struct fi_info *info, struct crowd_end *end)
+static int open_end(struct ep_set *set, struct fi_info *info, struct ep_set_member *end)
 {
 	int rc = 0;
 
 	if (!end->cq)
-		rc = open_queue(crowd, info, &end->cq);
+		rc = open_queue(set, info, &end->cq);
 	if (rc)
 		return rc;
-	rc = fi_endpoint(crowd->domain, info, &end->ep, NULL);
+	rc = fi_endpoint(set->domain, info, &end->ep, NULL);
 	if (rc)
 		return fabric_complain("fi_endpoint", rc);
-	rc = fi_ep_bind(end->ep, &crowd->av->fid, 0);
+	rc = fi_ep_bind(end->ep, &set->av->fid, 0);
 	if (!rc)
 		rc = fi_ep_bind(end->ep, &end->cq->fid, FI_TRANSMIT | FI_RECV);
 	if (!rc)
@@ -67,82 +67,82 @@ static int open_end(struct crowd *crowd, struct fi_info *info, struct crowd_end 
 	return rc ? fabric_complain("fi_ep_bind or fi_enable", rc) : 0;
 }
 
-static int open_ends(struct crowd *crowd, struct fi_info *info, size_t cnt)
+static int open_ends(struct ep_set *set, struct fi_info *info, size_t cnt)
 {
 	int rc = 0;
 
-	crowd->end = calloc(cnt, sizeof(*crowd->end));
-	if (!crowd->end)
+	set->end = calloc(cnt, sizeof(*set->end));
+	if (!set->end)
 		return fabric_complain("endpoints", -FI_ENOMEM);
-	for (crowd->cnt = 0; crowd->cnt < cnt && !rc; crowd->cnt++) {
-		if (crowd->cnt && !crowd->own_queues)
-			crowd->end[crowd->cnt].cq = crowd->end[0].cq;
-		rc = open_end(crowd, info, &crowd->end[crowd->cnt]);
+	for (set->cnt = 0; set->cnt < cnt && !rc; set->cnt++) {
+		if (set->cnt && !set->own_queues)
+			set->end[set->cnt].cq = set->end[0].cq;
+		rc = open_end(set, info, &set->end[set->cnt]);
 	}
 	if (rc)
-		warnx("that was endpoint %zu of %zu", crowd->cnt, cnt);
+		warnx("that was endpoint %zu of %zu", set->cnt, cnt);
 	return rc;
 }
 
-int crowd_open(struct crowd *crowd, struct fi_info *info, size_t cnt, bool own_queues)
+int ep_set_open(struct ep_set *set, struct fi_info *info, size_t cnt, bool own_queues)
 {
 	struct fi_av_attr attr = { .type = FI_AV_TABLE, .count = 1 };
 	int rc;
 
-	memset(crowd, 0, sizeof(*crowd));
-	crowd->own_queues = own_queues;
+	memset(set, 0, sizeof(*set));
+	set->own_queues = own_queues;
 	if (info->domain_attr->av_type != FI_AV_UNSPEC)
 		attr.type = info->domain_attr->av_type;
-	rc = fabric_open(info->fabric_attr, &crowd->fabric);
+	rc = fabric_open(info->fabric_attr, &set->fabric);
 	if (!rc)
-		rc = fi_domain(crowd->fabric, info, &crowd->domain, NULL);
+		rc = fi_domain(set->fabric, info, &set->domain, NULL);
 	if (!rc)
-		rc = fi_av_open(crowd->domain, &attr, &crowd->av, NULL);
+		rc = fi_av_open(set->domain, &attr, &set->av, NULL);
 	if (rc)
 		fabric_complain("fi_fabric, fi_domain or fi_av_open", rc);
 	else
-		rc = open_ends(crowd, info, cnt);
+		rc = open_ends(set, info, cnt);
 	if (rc)
-		crowd_close(crowd);
+		ep_set_close(set);
 	return rc;
 }
 
-void crowd_close(struct crowd *crowd)
+void ep_set_close(struct ep_set *set)
 {
-	struct crowd_end *end;
+	struct ep_set_member *end;
 	size_t i;
 
-	for (i = 0; i < crowd->cnt; i++)
-		if (crowd->end[i].ep)
-			fabric_close(&crowd->end[i].ep->fid, "fi_close of an endpoint");
-	for (i = 0; i < crowd->cnt; i++) {
-		end = &crowd->end[i];
-		if (end->cq && (!i || crowd->own_queues))
+	for (i = 0; i < set->cnt; i++)
+		if (set->end[i].ep)
+			fabric_close(&set->end[i].ep->fid, "fi_close of an endpoint");
+	for (i = 0; i < set->cnt; i++) {
+		end = &set->end[i];
+		if (end->cq && (!i || set->own_queues))
 			fabric_close(&end->cq->fid, "fi_close of a completion queue");
 	}
-	if (crowd->av)
-		fabric_close(&crowd->av->fid, "fi_close of the address vector");
-	if (crowd->domain)
-		fabric_close(&crowd->domain->fid, "fi_close of the domain");
-	if (crowd->fabric)
-		fabric_close(&crowd->fabric->fid, "fi_close of the fabric");
-	free(crowd->end);
-	memset(crowd, 0, sizeof(*crowd));
+	if (set->av)
+		fabric_close(&set->av->fid, "fi_close of the address vector");
+	if (set->domain)
+		fabric_close(&set->domain->fid, "fi_close of the domain");
+	if (set->fabric)
+		fabric_close(&set->fabric->fid, "fi_close of the fabric");
+	free(set->end);
+	memset(set, 0, sizeof(*set));
 }
 
-int crowd_meet(struct crowd_link *link)
+int ep_pair_connect(struct ep_pair *link)
 {
 	unsigned char mine[OOB_BLOB_MAX], theirs[OOB_BLOB_MAX];
 	size_t mine_len = sizeof(mine), theirs_len = sizeof(theirs);
 	int rc;
 
-	rc = fi_getname(&link->crowd->end[link->idx].ep->fid, mine, &mine_len);
+	rc = fi_getname(&link->set->end[link->idx].ep->fid, mine, &mine_len);
 	if (rc)
 		return fabric_complain("fi_getname", rc);
-	rc = oob_swap(&link->side->oob, mine, mine_len, theirs, &theirs_len);
+	rc = oob_exchange(&link->side->oob, mine, mine_len, theirs, &theirs_len);
 	if (rc)
 		return rc;
-	rc = fi_av_insert(link->crowd->av, theirs, 1, &link->peer, 0, NULL);
+	rc = fi_av_insert(link->set->av, theirs, 1, &link->peer, 0, NULL);
 	return rc == 1 ? 0 : fabric_complain("fi_av_insert", rc < 0 ? rc : -FI_EADDRNOTAVAIL);
 }
 
@@ -156,7 +156,7 @@ static int take_error(struct fid_cq *cq)
 }
 
 /* Nothing came. Returns 0, or an error when it has been waited for too long. */
-static int idle(const struct crowd_link *link, unsigned *spins, uint64_t *give_up_ns)
+static int idle(const struct ep_pair *link, unsigned *spins, uint64_t *give_up_ns)
 {
 	if (link->side->yields)
 		sched_yield();
@@ -175,9 +175,9 @@ static int idle(const struct crowd_link *link, unsigned *spins, uint64_t *give_u
 }
 
 /* Progress until so many operations have completed, or something is due to. */
-static int await(const struct crowd_link *link, unsigned cnt)
+static int await(const struct ep_pair *link, unsigned cnt)
 {
-	struct fid_cq *cq = link->crowd->end[link->idx].cq;
+	struct fid_cq *cq = link->set->end[link->idx].cq;
 	struct fi_cq_tagged_entry entry;
 	uint64_t give_up_ns = 0;
 	unsigned spins = 0;
@@ -201,9 +201,9 @@ static int await(const struct crowd_link *link, unsigned cnt)
 	return 0;
 }
 
-static int send_word(struct crowd_link *link)
+static int send_word(struct ep_pair *link)
 {
-	struct crowd_end *end = &link->crowd->end[link->idx];
+	struct ep_set_member *end = &link->set->end[link->idx];
 	uint64_t give_up_ns = 0;
 	unsigned spins = 0;
 	ssize_t rc;
@@ -220,12 +220,12 @@ static int send_word(struct crowd_link *link)
 	return rc ? fabric_complain("fi_tsend", (int)rc) : 0;
 }
 
-int crowd_exchange(struct crowd_link *link)
+int ep_pair_exchange(struct ep_pair *link)
 {
 	bool begins = link->side->rank == 0;
 	int rc;
 
-	rc = (int)fi_trecv(link->crowd->end[link->idx].ep, &link->in, sizeof(link->in), NULL,
+	rc = (int)fi_trecv(link->set->end[link->idx].ep, &link->in, sizeof(link->in), NULL,
 			   FI_ADDR_UNSPEC, TAG, 0, &link->receive);
 	if (rc)
 		return fabric_complain("fi_trecv", rc);
@@ -242,9 +242,9 @@ int crowd_exchange(struct crowd_link *link)
 	return -FI_EIO;
 }
 
-int crowd_read_idle(const struct crowd *crowd, size_t idx, unsigned reads)
+int ep_set_read_idle(const struct ep_set *set, size_t idx, unsigned reads)
 {
-	struct fid_cq *cq = crowd->end[idx].cq;
+	struct fid_cq *cq = set->end[idx].cq;
 	struct fi_cq_tagged_entry entry;
 	ssize_t got;
 
