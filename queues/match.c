@@ -3,7 +3,7 @@
  * The matcher: see match.h for what it promises. Called by the engine on the thread that
  * holds the endpoint's domain.
  *
- * Invariants. Within a bin, and in the plain list, receives stand in post order: the first
+ * Invariants. A receive is the only one, or in the list of all and in its bin. Within a bin, and in the plain list, receives stand in post order: the first
  * that fits is the earliest of its class, and the earliest of all is the least of at most
  * one per class. A class has entered a prefix of the stored messages, up to and including
  * 'last': what it finds in its bins stands before anything it has not entered yet.
@@ -16,47 +16,7 @@
 #define BIN_MAX	   (1u << 20) /* of a class */
 #define MISSES	   16u	      /* requests without a class until one changes hands */
 
-/* A hash table of lists. */
-struct bins {
-	struct list *heads;
-	/* 64 - log2 of their number */
-	uint32_t shift;
-	/* linked nodes */
-	uint32_t cnt;
-	/* ... from which on twice the bins are better */
-	uint32_t full;
-};
-
-struct match_class {
-	uint64_t ignore;
-	struct bins recvs;
-	struct bins msgs;
-	/* last entered message, linked by 'all', or the head of all */
-	struct list *last;
-	/* source given */
-	bool directed;
-};
-
-struct match {
-	/* of the next receive */
-	uint64_t order;
-	/* odd, random: peers choose tags and must not choose bins */
-	uint64_t mult;
-	/* posted */
-	uint32_t recv_cnt;
-	uint32_t class_cnt;
-	/* requests that found no class, since one last changed hands */
-	uint32_t misses;
-	/* class to change hands next */
-	uint32_t victim;
-	/* receives without a class, in post order */
-	struct list plain;
-	/* messages in order of arrival, by 'all' */
-	struct list stored;
-	struct match_class classes[MATCH_CLASS_MAX];
-};
-
-static uint32_t bin_cnt(const struct bins *b)
+static uint32_t bin_cnt(const struct match_bins *b)
 {
 	return 1u << (64 - b->shift);
 }
@@ -71,24 +31,17 @@ static struct list *new_heads(uint32_t cnt)
 }
 
 /* @source is MATCH_ANY_SOURCE in a class without; @key has no ignored bits. */
-static inline struct list *bin_of(const struct match *m, const struct bins *b, uint64_t source,
-				  uint64_t key)
+static inline struct list *bin_of(const struct match *m, const struct match_bins *b,
+				  uint64_t source, uint64_t key)
 {
 	uint64_t h = key ^ source * 0x9e3779b97f4a7c15ull;
 
 	return &b->heads[h * m->mult >> b->shift];
 }
 
-static inline bool fits(uint64_t recv_source, uint64_t recv_tag, uint64_t ignore,
-			uint64_t source, uint64_t tag)
-{
-	return (recv_source == MATCH_ANY_SOURCE || recv_source == source) &&
-	       !((recv_tag ^ tag) & ~ignore);
-}
-
 static inline bool recv_fits(const struct match_recv *r, uint64_t source, uint64_t tag)
 {
-	return fits(r->source, r->tag, r->ignore, source, tag);
+	return match_fits(r->source, r->tag, r->ignore, source, tag);
 }
 
 static inline struct match_recv *recv_of(struct list *node)
@@ -117,8 +70,9 @@ struct match *match_create(void)
 	if (platform_random(&m->mult, sizeof(m->mult)))
 		m->mult = 0xd6e8feb86659fd93ull;
 	m->mult |= 1;
-	list_init(&m->plain);
 	list_init(&m->stored);
+	list_init(&m->recvs);
+	list_init(&m->plain);
 	return m;
 }
 
@@ -199,7 +153,7 @@ static inline uint32_t class_of(struct match *m, bool directed, uint64_t ignore)
 	return class_make(m, directed, ignore);
 }
 
-static inline bool bins_full(const struct bins *b)
+static inline bool bins_full(const struct match_bins *b)
 {
 	return unlikely(b->cnt > b->full) && bin_cnt(b) < BIN_MAX;
 }
@@ -211,10 +165,10 @@ static inline bool bins_full(const struct bins *b)
 static __attribute__((noinline)) void recvs_spread(struct match *m, struct match_class *c)
 {
 	uint32_t cnt = bin_cnt(&c->recvs);
-	struct bins to = { .heads = new_heads(2 * cnt),
-			   .shift = c->recvs.shift - 1,
-			   .cnt = c->recvs.cnt,
-			   .full = 2 * c->recvs.full };
+	struct match_bins to = { .heads = new_heads(2 * cnt),
+				 .shift = c->recvs.shift - 1,
+				 .cnt = c->recvs.cnt,
+				 .full = 2 * c->recvs.full };
 	struct list *node;
 
 	if (!to.heads)
@@ -234,10 +188,10 @@ static __attribute__((noinline)) void msgs_spread(struct match *m, struct match_
 						  uint32_t idx)
 {
 	uint32_t cnt = bin_cnt(&c->msgs);
-	struct bins to = { .heads = new_heads(2 * cnt),
-			   .shift = c->msgs.shift - 1,
-			   .cnt = c->msgs.cnt,
-			   .full = 2 * c->msgs.full };
+	struct match_bins to = { .heads = new_heads(2 * cnt),
+				 .shift = c->msgs.shift - 1,
+				 .cnt = c->msgs.cnt,
+				 .full = 2 * c->msgs.full };
 	struct list *node;
 
 	if (!to.heads)
@@ -254,13 +208,15 @@ static __attribute__((noinline)) void msgs_spread(struct match *m, struct match_
 	c->msgs = to;
 }
 
-void match_post(struct match *m, struct match_recv *recv)
+/* Posts a receive that is not the only one. */
+static void post_listed(struct match *m, struct match_recv *recv)
 {
 	uint32_t idx = class_of(m, recv->source != MATCH_ANY_SOURCE, recv->ignore);
 	struct match_class *c;
 
 	recv->class_idx = idx;
 	recv->order = m->order++;
+	list_push(&m->recvs, &recv->all);
 	m->recv_cnt++;
 	if (unlikely(idx == NO_CLASS)) {
 		list_push(&m->plain, &recv->bin);
@@ -273,29 +229,23 @@ void match_post(struct match *m, struct match_recv *recv)
 	c->recvs.cnt++;
 }
 
-void match_cancel(struct match *m, struct match_recv *recv)
+void match_post_next(struct match *m, struct match_recv *recv)
+{
+	struct match_recv *only = m->only;
+
+	m->only = NULL;
+	if (only)
+		post_listed(m, only);
+	post_listed(m, recv);
+}
+
+void match_unpost_listed(struct match *m, struct match_recv *recv)
 {
 	list_remove(&recv->bin);
+	list_remove(&recv->all);
 	m->recv_cnt--;
 	if (likely(recv->class_idx != NO_CLASS))
 		m->classes[recv->class_idx].recvs.cnt--;
-}
-
-void match_again(struct match *m, struct match_recv *recv)
-{
-	struct match_class *c = recv->class_idx == NO_CLASS ? NULL
-							    : &m->classes[recv->class_idx];
-	struct list *head = &m->plain, *at;
-
-	if (likely(c != NULL)) {
-		head = bin_of(m, &c->recvs, recv->source, recv->tag & ~recv->ignore);
-		c->recvs.cnt++;
-	}
-	for (at = head; at->next != head; at = at->next)
-		if (recv_of(at->next)->order > recv->order)
-			break;
-	list_insert_after(at, &recv->bin);
-	m->recv_cnt++;
 }
 
 /* The first receive of a class that fits, left in place; or NULL. */
@@ -335,31 +285,19 @@ static __attribute__((noinline)) struct match_recv *arrive_several(struct match 
 			break;
 		}
 	}
-
-	if (first)
-		match_cancel(m, first);
 	return first;
 }
 
-struct match_recv *match_arrive(struct match *m, uint64_t source, uint64_t tag)
+struct match_recv *match_arrive_listed(struct match *m, uint64_t source, uint64_t tag)
 {
 	struct match_class *c = m->classes;
-	struct match_recv *first;
 
-	if (unlikely(!m->recv_cnt))
-		return NULL;
 	while (c < m->classes + m->class_cnt && !c->recvs.cnt)
 		c++;
 	/* Mostly all that are posted are of one class. */
 	if (unlikely(c == m->classes + m->class_cnt || c->recvs.cnt != m->recv_cnt))
 		return arrive_several(m, source, tag);
-	first = class_first(m, c, source, tag);
-	if (unlikely(!first))
-		return NULL;
-	list_remove(&first->bin);
-	m->recv_cnt--;
-	c->recvs.cnt--;
-	return first;
+	return class_first(m, c, source, tag);
 }
 
 void match_store(struct match *m, struct match_msg *msg)
@@ -383,7 +321,7 @@ static struct match_msg *class_enter(struct match *m, struct match_class *c, uin
 	return msg;
 }
 
-/* match_find() past the first few messages. @node: the first that was not looked at. */
+/* match_find_stored() past the first few messages. @node: the first that was not looked at. */
 static __attribute__((noinline)) struct match_msg *find_far(struct match *m, struct list *node,
 							    uint64_t source, uint64_t tag,
 							    uint64_t ignore)
@@ -396,7 +334,7 @@ static __attribute__((noinline)) struct match_msg *find_far(struct match *m, str
 		for (; node != &m->stored; node = node->next) {
 			struct match_msg *msg = msg_of(node);
 
-			if (fits(source, tag, ignore, msg->source, msg->tag))
+			if (match_fits(source, tag, ignore, msg->source, msg->tag))
 				return msg;
 		}
 		return NULL;
@@ -407,19 +345,20 @@ static __attribute__((noinline)) struct match_msg *find_far(struct match *m, str
 	for (node = bin->next; node != bin; node = node->next) {
 		struct match_msg *msg = entered_msg_of(node, idx);
 
-		if (fits(source, tag, ignore, msg->source, msg->tag))
+		if (match_fits(source, tag, ignore, msg->source, msg->tag))
 			return msg;
 	}
 	while (c->last->next != &m->stored) {
 		struct match_msg *msg = class_enter(m, c, idx);
 
-		if (fits(source, tag, ignore, msg->source, msg->tag))
+		if (match_fits(source, tag, ignore, msg->source, msg->tag))
 			return msg;
 	}
 	return NULL;
 }
 
-struct match_msg *match_find(struct match *m, uint64_t source, uint64_t tag, uint64_t ignore)
+struct match_msg *match_find_stored(struct match *m, uint64_t source, uint64_t tag,
+				    uint64_t ignore)
 {
 	struct list *node = m->stored.next;
 
@@ -428,7 +367,7 @@ struct match_msg *match_find(struct match *m, uint64_t source, uint64_t tag, uin
 
 		if (node == &m->stored)
 			return NULL;
-		if (fits(source, tag, ignore, msg->source, msg->tag))
+		if (match_fits(source, tag, ignore, msg->source, msg->tag))
 			return msg;
 	}
 	return find_far(m, node, source, tag, ignore);
@@ -457,20 +396,14 @@ void match_rename(struct match *m, struct match_msg *msg, uint64_t source)
 	msg->source = source;
 }
 
-struct match_msg *match_first_msg(struct match *m)
+struct match_recv *match_next_recv(const struct match *m, const struct match_recv *recv)
 {
-	return list_empty(&m->stored) ? NULL : msg_of(m->stored.next);
-}
+	const struct list *next;
 
-struct match_recv *match_first_recv(struct match *m)
-{
-	for (struct match_class *c = m->classes; c < m->classes + m->class_cnt; c++) {
-		for (uint32_t i = 0; c->recvs.cnt && i < bin_cnt(&c->recvs); i++) {
-			if (!list_empty(&c->recvs.heads[i]))
-				return recv_of(c->recvs.heads[i].next);
-		}
-	}
-	return list_empty(&m->plain) ? NULL : recv_of(m->plain.next);
+	if (m->only)
+		return recv ? NULL : m->only;
+	next = recv ? recv->all.next : m->recvs.next;
+	return next == &m->recvs ? NULL : container_of(next, struct match_recv, all);
 }
 
 struct match_msg *match_next_msg(struct match *m, struct match_msg *msg)

@@ -16,6 +16,9 @@
  * many classes there are, and what leaves in the order of arrival is never entered. Masks
  * beyond MATCH_CLASS_MAX share a plain list until a class is free.
  *
+ * A receive that is the only one posted stands outside the classes: a program that posts one, gets its
+ * message and posts the next pays for no hashing.
+ *
  * Memory is allocated by match_create(), once per class, and when a class holds twice as
  * much as it has bins. Where that fails, matching is slower and still right.
  */
@@ -30,17 +33,20 @@
 
 /* A posted receive; embedded in its owner. */
 struct match_recv {
-	/* of its class, or the list of those without: in post order */
-	struct list bin;
-	/* place in the post order; set by match_post() */
-	uint64_t order;
 	/* nonzero id of the source, or MATCH_ANY_SOURCE */
 	uint64_t source;
 	/* bits under ignore are of no account */
 	uint64_t tag;
 	/* bits of the tag that may differ */
 	uint64_t ignore;
-	/* set by match_post() */
+	/* Of one among several, set when it becomes that: */
+	/* of its class, or the list of those without: in post order */
+	struct list bin;
+	/* every receive, in post order, */
+	struct list all;
+	/* and its place in that */
+	uint64_t order;
+	/* that it is in */
 	uint32_t class_idx;
 };
 
@@ -57,33 +63,105 @@ struct match_msg {
 	struct list bins[MATCH_CLASS_MAX];
 };
 
-struct match;
+/* A hash table of lists. */
+struct match_bins {
+	struct list *heads;
+	/* 64 - log2 of their number */
+	uint32_t shift;
+	/* linked nodes */
+	uint32_t cnt;
+	/* ... from which on twice the bins are better */
+	uint32_t full;
+};
+
+struct match_class {
+	uint64_t ignore;
+	struct match_bins recvs;
+	struct match_bins msgs;
+	/* last entered message, linked by 'all', or the head of all */
+	struct list *last;
+	/* source given */
+	bool directed;
+};
+
+/* Its fields are match.c's, and those of the functions that stand here to be inlined. */
+struct match {
+	/* the only receive that is posted; NULL: none is, or those of recvs */
+	struct match_recv *only;
+	/* messages in order of arrival, by 'all' */
+	struct list stored;
+	/* receives in post order, by 'all'; empty while there is an only one */
+	struct list recvs;
+	/* those of them without a class, by 'bin' */
+	struct list plain;
+	/* in recvs */
+	uint32_t recv_cnt;
+	uint32_t class_cnt;
+	/* requests that found no class, since one last changed hands */
+	uint32_t misses;
+	/* class to change hands next */
+	uint32_t victim;
+	/* of the next receive */
+	uint64_t order;
+	/* odd, random: peers choose tags and must not choose bins */
+	uint64_t mult;
+	struct match_class classes[MATCH_CLASS_MAX];
+};
 
 /* match_create - an empty matcher. Returns it owned, or NULL without memory */
 struct match *match_create(void);
 /* match_destroy - takes the matcher, or NULL; what is still linked in it belongs to the owners */
 void match_destroy(struct match *m);
 
+/* match_fits - does a message with that source and tag fit what a receive asks for? */
+static inline bool match_fits(uint64_t recv_source, uint64_t recv_tag, uint64_t ignore,
+			      uint64_t source, uint64_t tag)
+{
+	return (recv_source == MATCH_ANY_SOURCE || recv_source == source) &&
+	       !((recv_tag ^ tag) & ~ignore);
+}
+
+/* What the functions below do where there are several. */
+void match_post_next(struct match *m, struct match_recv *recv);
+void match_unpost_listed(struct match *m, struct match_recv *recv);
+struct match_recv *match_arrive_listed(struct match *m, uint64_t source, uint64_t tag);
+struct match_msg *match_find_stored(struct match *m, uint64_t source, uint64_t tag,
+				    uint64_t ignore);
+
 /*
  * match_post - add a receive that match_find() found no message for
  * @recv: source, tag and ignore set by the caller; stays in place until it is taken out
  */
-void match_post(struct match *m, struct match_recv *recv);
+static inline void match_post(struct match *m, struct match_recv *recv)
+{
+	if (likely(!m->only && !m->recv_cnt))
+		m->only = recv;
+	else
+		match_post_next(m, recv);
+}
 
-/* match_cancel - take out a posted receive */
-void match_cancel(struct match *m, struct match_recv *recv);
+/* match_unpost - take out a posted receive */
+static inline void match_unpost(struct match *m, struct match_recv *recv)
+{
+	if (likely(m->only == recv))
+		m->only = NULL;
+	else
+		match_unpost_listed(m, recv);
+}
 
 /*
- * match_arrive - the first posted receive that fits, taken out; or NULL
+ * match_arrive - the first posted receive that fits, left in place; or NULL
  * @source: nonzero id of the sender
  */
-struct match_recv *match_arrive(struct match *m, uint64_t source, uint64_t tag);
+static inline struct match_recv *match_arrive(struct match *m, uint64_t source, uint64_t tag)
+{
+	struct match_recv *only = m->only;
 
-/*
- * match_again - put back the receive that match_arrive() has just returned, in its place: it takes
- * more than one message
- */
-void match_again(struct match *m, struct match_recv *recv);
+	if (likely(only))
+		return match_fits(only->source, only->tag, only->ignore, source, tag) ? only
+										      : NULL;
+	return m->recv_cnt ? match_arrive_listed(m, source, tag) : NULL;
+}
 
 /*
  * match_store - keep a message that match_arrive() found no receive for
@@ -95,7 +173,12 @@ void match_store(struct match *m, struct match_msg *msg);
  * match_find - the first stored message that fits, left in place; or NULL
  * @source: id or MATCH_ANY_SOURCE
  */
-struct match_msg *match_find(struct match *m, uint64_t source, uint64_t tag, uint64_t ignore);
+static inline struct match_msg *match_find(struct match *m, uint64_t source, uint64_t tag,
+					   uint64_t ignore)
+{
+	return likely(list_empty(&m->stored)) ? NULL
+					      : match_find_stored(m, source, tag, ignore);
+}
 
 /* match_take - take out a stored message */
 void match_take(struct match *m, struct match_msg *msg);
@@ -106,12 +189,7 @@ void match_rename(struct match *m, struct match_msg *msg, uint64_t source);
 /* match_next_msg - the message stored after @msg, or the first for NULL; or NULL at the end */
 struct match_msg *match_next_msg(struct match *m, struct match_msg *msg);
 
-/*
- * match_first_recv, match_first_msg - walk for teardown: any linked one, left in place; or NULL
- *
- * Not for the fast path: the time of those about receives grows with the number posted.
- */
-struct match_recv *match_first_recv(struct match *m);
-struct match_msg *match_first_msg(struct match *m);
+/* match_next_recv - the receive posted after @recv, or the first for NULL; or NULL at the end */
+struct match_recv *match_next_recv(const struct match *m, const struct match_recv *recv);
 
 #endif

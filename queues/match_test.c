@@ -43,6 +43,16 @@ static struct match_recv *post(struct match *m, struct match_recv *r, uint64_t s
 	return r;
 }
 
+/* A message that takes the receive it fits. */
+static struct match_recv *arrive(struct match *m, uint64_t source, uint64_t tag)
+{
+	struct match_recv *r = match_arrive(m, source, tag);
+
+	if (r)
+		match_unpost(m, r);
+	return r;
+}
+
 static void store(struct match *m, struct match_msg *msg, uint64_t source, uint64_t tag)
 {
 	*msg = (struct match_msg){ .source = source, .tag = tag };
@@ -69,17 +79,17 @@ static void match_keeps_post_order(void **state)
 	post(m, &any, MATCH_ANY_SOURCE, 0, UINT64_MAX);
 	post(m, &directed, 7, 0, UINT64_MAX);
 	post(m, &exact, 7, 5, 0);
-	assert_ptr_equal(match_arrive(m, 7, 5), &any);
-	assert_ptr_equal(match_arrive(m, 7, 5), &directed);
-	assert_ptr_equal(match_arrive(m, 7, 5), &exact);
-	assert_null(match_arrive(m, 7, 5));
+	assert_ptr_equal(arrive(m, 7, 5), &any);
+	assert_ptr_equal(arrive(m, 7, 5), &directed);
+	assert_ptr_equal(arrive(m, 7, 5), &exact);
+	assert_null(arrive(m, 7, 5));
 
 	post(m, &exact, 7, 5, 0);
 	post(m, &directed, 7, 0, UINT64_MAX);
 	post(m, &any, MATCH_ANY_SOURCE, 0, UINT64_MAX);
-	assert_ptr_equal(match_arrive(m, 7, 5), &exact);
-	assert_ptr_equal(match_arrive(m, 7, 5), &directed);
-	assert_ptr_equal(match_arrive(m, 7, 5), &any);
+	assert_ptr_equal(arrive(m, 7, 5), &exact);
+	assert_ptr_equal(arrive(m, 7, 5), &directed);
+	assert_ptr_equal(arrive(m, 7, 5), &any);
 }
 
 static void receive_that_takes_more_keeps_its_place(void **state)
@@ -89,11 +99,66 @@ static void receive_that_takes_more_keeps_its_place(void **state)
 
 	for (int i = 0; i < 3; i++)
 		post(m, &r[i], 7, 5, 0);
-	assert_ptr_equal(match_arrive(m, 7, 5), &r[0]);
+	assert_ptr_equal(arrive(m, 7, 5), &r[0]);
 	assert_ptr_equal(match_arrive(m, 7, 5), &r[1]);
-	match_again(m, &r[1]);
-	assert_ptr_equal(match_arrive(m, 7, 5), &r[1]);
+	assert_ptr_equal(arrive(m, 7, 5), &r[1]);
 	assert_ptr_equal(match_arrive(m, 7, 5), &r[2]);
+	assert_ptr_equal(arrive(m, 7, 5), &r[2]);
+	assert_null(match_arrive(m, 7, 5));
+}
+
+static void the_only_receive_comes_before_those_posted_after_it(void **state)
+{
+	struct match *m = *state;
+	struct match_recv any, exact, again;
+
+	for (int round = 0; round < 3; round++) {
+		post(m, &any, MATCH_ANY_SOURCE, 0, UINT64_MAX);
+		post(m, &exact, 7, 5, 0);
+		assert_ptr_equal(arrive(m, 7, 5), &any);
+		/* one is left, among several that were */
+		assert_null(arrive(m, 7, 6));
+		post(m, &again, 7, 5, 0);
+		assert_ptr_equal(arrive(m, 7, 5), &exact);
+		assert_ptr_equal(arrive(m, 7, 5), &again);
+		assert_null(arrive(m, 7, 5));
+	}
+}
+
+static void the_only_receive_is_cancelled_before_and_after_it_is_one_of_several(void **state)
+{
+	struct match *m = *state;
+	struct match_recv a, b;
+
+	match_unpost(m, post(m, &a, 3, 1, 0));
+	assert_null(arrive(m, 3, 1));
+	post(m, &a, 3, 1, 0);
+	post(m, &b, MATCH_ANY_SOURCE, 1, 0);
+	match_unpost(m, &a);
+	assert_ptr_equal(match_next_recv(m, NULL), &b);
+	match_unpost(m, &b);
+	assert_null(arrive(m, 3, 1));
+	post(m, &b, MATCH_ANY_SOURCE, 1, 0);
+	assert_ptr_equal(arrive(m, 3, 1), &b);
+}
+
+static void posted_receives_are_walked_in_post_order(void **state)
+{
+	struct match *m = *state;
+	struct match_recv r[4], *at;
+
+	for (int cnt = 0; cnt <= 4; cnt++) {
+		for (int i = 0; i < cnt; i++)
+			post(m, &r[i], i % 2 ? 7 : MATCH_ANY_SOURCE, 4 - (uint64_t)i, 0);
+		at = NULL;
+		for (int i = 0; i < cnt; i++) {
+			at = match_next_recv(m, at);
+			assert_ptr_equal(at, &r[i]);
+		}
+		assert_null(match_next_recv(m, at));
+		for (int i = 0; i < cnt; i++)
+			match_unpost(m, &r[i]);
+	}
 }
 
 static void renamed_message_keeps_its_place(void **state)
@@ -122,7 +187,7 @@ static void equal_receives_match_in_post_order(void **state)
 	for (int i = 0; i < 10; i++)
 		post(m, &r[i], 3, 9, 0);
 	for (int i = 0; i < 10; i++)
-		assert_ptr_equal(match_arrive(m, 3, 9), &r[i]);
+		assert_ptr_equal(arrive(m, 3, 9), &r[i]);
 }
 
 static void receive_gets_only_what_fits(void **state)
@@ -131,17 +196,17 @@ static void receive_gets_only_what_fits(void **state)
 	struct match_recv r;
 
 	post(m, &r, 3, 0xab00, 0xff);
-	assert_null(match_arrive(m, 4, 0xab00));
-	assert_null(match_arrive(m, 3, 0xac00));
-	assert_ptr_equal(match_arrive(m, 3, 0xab42), &r);
+	assert_null(arrive(m, 4, 0xab00));
+	assert_null(arrive(m, 3, 0xac00));
+	assert_ptr_equal(arrive(m, 3, 0xab42), &r);
 
 	post(m, &r, MATCH_ANY_SOURCE, 0xab77, 0xff); /* ignored bits are of no account */
-	assert_null(match_arrive(m, 3, 0xac77));
-	assert_ptr_equal(match_arrive(m, UINT64_MAX, 0xab42), &r);
+	assert_null(arrive(m, 3, 0xac77));
+	assert_ptr_equal(arrive(m, UINT64_MAX, 0xab42), &r);
 
 	post(m, &r, UINT64_MAX, UINT64_MAX, 0);
-	assert_null(match_arrive(m, UINT64_MAX, 0));
-	assert_ptr_equal(match_arrive(m, UINT64_MAX, UINT64_MAX), &r);
+	assert_null(arrive(m, UINT64_MAX, 0));
+	assert_ptr_equal(arrive(m, UINT64_MAX, UINT64_MAX), &r);
 }
 
 static void cancelled_receive_gets_nothing(void **state)
@@ -151,10 +216,10 @@ static void cancelled_receive_gets_nothing(void **state)
 
 	post(m, &a, 3, 1, 0);
 	post(m, &b, 3, 1, 0);
-	match_cancel(m, &a);
-	assert_ptr_equal(match_arrive(m, 3, 1), &b);
-	assert_null(match_arrive(m, 3, 1));
-	assert_null(match_first_recv(m));
+	match_unpost(m, &a);
+	assert_ptr_equal(arrive(m, 3, 1), &b);
+	assert_null(arrive(m, 3, 1));
+	assert_null(match_next_recv(m, NULL));
 }
 
 static void stored_messages_are_found_in_order_of_arrival(void **state)
@@ -179,7 +244,7 @@ static void stored_messages_are_found_in_order_of_arrival(void **state)
 		match_take(m, &msgs[i]);
 	}
 	assert_null(match_find(m, MATCH_ANY_SOURCE, 0, UINT64_MAX));
-	assert_null(match_first_msg(m));
+	assert_null(match_next_msg(m, NULL));
 }
 
 static void masks_beyond_the_classes_keep_post_order(void **state)
@@ -191,13 +256,13 @@ static void masks_beyond_the_classes_keep_post_order(void **state)
 	for (uint32_t i = 0; i < MASKS; i++)
 		post(m, &r[i], i % 2 ? 9 : MATCH_ANY_SOURCE, 0, 1ull << i);
 	for (uint32_t i = 0; i < MASKS; i++)
-		assert_ptr_equal(match_arrive(m, 9, 0), &r[i]);
+		assert_ptr_equal(arrive(m, 9, 0), &r[i]);
 	/* Again from the other end, now that classes change hands. */
 	for (uint32_t i = 0; i < MASKS; i++)
 		post(m, &r[i], 9, 0, 1ull << (MASKS - 1 - i));
 	for (uint32_t i = 0; i < MASKS; i++)
-		assert_ptr_equal(match_arrive(m, 9, 0), &r[i]);
-	assert_null(match_arrive(m, 9, 0));
+		assert_ptr_equal(arrive(m, 9, 0), &r[i]);
+	assert_null(arrive(m, 9, 0));
 }
 
 static void teardown_meets_everything(void **state)
@@ -214,10 +279,10 @@ static void teardown_meets_everything(void **state)
 		post(m, &r[i], i % 5, i, i % 9);
 		store(m, &msgs[i], 77, i);
 	}
-	for (; (recv = match_first_recv(m)); recvs++)
-		match_cancel(m, recv);
+	for (; (recv = match_next_recv(m, NULL)); recvs++)
+		match_unpost(m, recv);
 	assert_int_equal(recvs, CNT);
-	for (; (msg = match_first_msg(m)); stored++)
+	for (; (msg = match_next_msg(m, NULL)); stored++)
 		match_take(m, msg);
 	assert_int_equal(stored, CNT);
 }
@@ -349,11 +414,10 @@ static void random_arrival(struct model *x)
 		at++;
 	got = match_arrive(x->m, source, tag);
 	assert_ptr_equal(got, at < x->recv_cnt ? &x->recv_list[at]->recv : NULL);
-	if (got && !below(4)) { /* it takes more */
-		match_again(x->m, got);
+	if (got && !below(4)) /* it takes more */
 		return;
-	}
 	if (got) {
+		match_unpost(x->m, got);
 		memset(got, 0xdd, sizeof(*got));
 		model_remove_recv(x, at);
 		return;
@@ -380,6 +444,7 @@ static void random_rename(struct model *x)
 	assert_ptr_equal(got, at < x->recv_cnt ? &x->recv_list[at]->recv : NULL);
 	if (!got)
 		return;
+	match_unpost(x->m, got);
 	match_take(x->m, &msg->msg);
 	model_remove_msg(x, which);
 	model_remove_recv(x, at);
@@ -394,7 +459,7 @@ static void random_removal(struct model *x)
 	if (x->recv_cnt && below(2)) {
 		struct match_recv *r = &model_remove_recv(x, below(x->recv_cnt))->recv;
 
-		match_cancel(x->m, r);
+		match_unpost(x->m, r);
 		memset(r, 0xdd, sizeof(*r));
 	} else if (x->msg_cnt) {
 		struct match_msg *msg = &model_remove_msg(x, below(x->msg_cnt))->msg;
@@ -440,8 +505,9 @@ static void random_use_agrees_with_two_plain_lists(void **state)
 			random_recv(&x, false);
 		else
 			random_arrival(&x);
-		assert_int_equal(match_first_recv(x.m) != NULL, x.recv_cnt != 0);
-		assert_ptr_equal(match_first_msg(x.m), x.msg_cnt ? &x.msg_list[0]->msg : NULL);
+		assert_int_equal(match_next_recv(x.m, NULL) != NULL, x.recv_cnt != 0);
+		assert_ptr_equal(match_next_msg(x.m, NULL),
+				 x.msg_cnt ? &x.msg_list[0]->msg : NULL);
 		most_recvs = x.recv_cnt > most_recvs ? x.recv_cnt : most_recvs;
 		most_msgs = x.msg_cnt > most_msgs ? x.msg_cnt : most_msgs;
 	}
@@ -449,11 +515,11 @@ static void random_use_agrees_with_two_plain_lists(void **state)
 	assert_true(most_recvs > 200);
 	assert_true(most_msgs > 200);
 	while (x.recv_cnt)
-		match_cancel(x.m, &model_remove_recv(&x, 0)->recv);
+		match_unpost(x.m, &model_remove_recv(&x, 0)->recv);
 	while (x.msg_cnt)
 		match_take(x.m, &model_remove_msg(&x, 0)->msg);
-	assert_null(match_first_recv(x.m));
-	assert_null(match_first_msg(x.m));
+	assert_null(match_next_recv(x.m, NULL));
+	assert_null(match_next_msg(x.m, NULL));
 }
 
 enum { MANY = 100000 };
@@ -533,8 +599,8 @@ static void the_message_that_matters_is_found_behind_many_others(void **state)
 	store(m, &late, 42, tag_of(MANY));
 	assert_ptr_equal(match_find(m, 42, tag_of(MANY), 3ull << 60), &late);
 	post(m, &r, 43, 0, 0);
-	assert_null(match_arrive(m, 42, 0));
-	assert_ptr_equal(match_arrive(m, 43, 0), &r);
+	assert_null(arrive(m, 42, 0));
+	assert_ptr_equal(arrive(m, 43, 0), &r);
 	assert_true(platform_now_ns() - began < BOUND_NS);
 	free(msgs);
 }
@@ -553,7 +619,7 @@ static void many_posted_receives_are_matched_in_linear_time(void **state)
 		for (uint32_t i = 0; i < MANY; i++) {
 			uint32_t at = backwards ? MANY - 1 - i : i;
 
-			assert_ptr_equal(match_arrive(m, 42, at), &recvs[at]);
+			assert_ptr_equal(arrive(m, 42, at), &recvs[at]);
 		}
 		took = platform_now_ns() - began;
 		printf("%d receives, %s: %u ns each\n", MANY,
@@ -592,7 +658,7 @@ static void without_memory_matching_is_slower_and_still_right(void **state)
 		for (uint32_t i = 0; i < CNT; i++)
 			post(m, &recvs[i], 42, tag_of(i), 0);
 		for (uint32_t i = 0; i < CNT; i++) {
-			assert_ptr_equal(match_arrive(m, 42, tag_of(i)), &recvs[i]);
+			assert_ptr_equal(arrive(m, 42, tag_of(i)), &recvs[i]);
 			store(m, &msgs[i], 42, tag_of(i));
 		}
 		for (uint32_t i = CNT; i-- > 0;) {
@@ -600,7 +666,7 @@ static void without_memory_matching_is_slower_and_still_right(void **state)
 			match_take(m, &msgs[i]);
 		}
 		no_memory = false;
-		match_cancel(m, post(m, &recvs[0], 42, 0, 0));
+		match_unpost(m, post(m, &recvs[0], 42, 0, 0));
 		no_memory = true;
 	}
 	no_memory = false;
@@ -613,6 +679,9 @@ int main(int argc, char **argv)
 	const struct CMUnitTest tests[] = {
 		test(match_keeps_post_order),
 		test(receive_that_takes_more_keeps_its_place),
+		test(the_only_receive_comes_before_those_posted_after_it),
+		test(the_only_receive_is_cancelled_before_and_after_it_is_one_of_several),
+		test(posted_receives_are_walked_in_post_order),
 		test(renamed_message_keeps_its_place),
 		test(equal_receives_match_in_post_order),
 		test(receive_gets_only_what_fits),

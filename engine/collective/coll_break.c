@@ -168,6 +168,7 @@ static bool coll_has(const struct engine_group *group, const struct engine_peer 
 /* Another member has seen this one die. Who is connected to it will see that itself. */
 static void coll_heard_lost(struct engine_group *group, uint64_t rank)
 {
+	const struct engine_rx *rx;
 	struct engine_peer *peer;
 	struct list *node, *after;
 
@@ -177,8 +178,8 @@ static void coll_heard_lost(struct engine_group *group, uint64_t rank)
 	if (peer && peer->up)
 		return;
 	group->lost[rank] = 1;
-	list_for_each(node, after, &group->coll->rx.own.posted) {
-		const struct engine_rx *rx = container_of(node, struct engine_rx, link);
+	for (rx = engine_rxq_next(&group->coll->rx.own, NULL); rx;
+	     rx = engine_rxq_next(&group->coll->rx.own, rx)) {
 		const struct coll_step *step = rx->context;
 
 		if (step->op->group == group && step->rank == rank && !step->op->join)

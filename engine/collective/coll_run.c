@@ -112,15 +112,13 @@ bool coll_unsent(struct coll_op *op, uint32_t rank, bool cancel)
 static void coll_unpost(struct coll_op *op)
 {
 	struct engine_coll *coll = op->group->coll;
-	struct list *node, *after;
+	struct engine_rx *rx, *after;
 
-	list_for_each(node, after, &coll->rx.own.posted) {
-		struct engine_rx *rx = container_of(node, struct engine_rx, link);
-
+	for (rx = engine_rxq_next(&coll->rx.own, NULL); rx; rx = after) {
+		after = engine_rxq_next(&coll->rx.own, rx);
 		if (((struct coll_step *)rx->context)->op != op)
 			continue;
-		match_cancel(coll->rx.own.tagged, &rx->match);
-		list_remove(&rx->link);
+		match_unpost(coll->rx.own.tagged, &rx->match);
 		pool_put(&coll->ep->domain->rx_pool, rx);
 		op->pending--;
 	}

@@ -56,9 +56,7 @@ struct engine_rx *engine_multi_take(struct engine_domain *domain, struct engine_
 	struct engine_rx *part = engine_multi_part(domain, whole, len);
 
 	if (part && whole->spent)
-		list_remove(&whole->link);
-	else
-		match_again(engine_matcher(q, whole->flags), &whole->match);
+		match_unpost(engine_matcher(q, whole->flags), &whole->match);
 	return part;
 }
 

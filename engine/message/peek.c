@@ -173,17 +173,14 @@ static int engine_cancel_send(struct engine_ctx *ctx, void *context)
 int engine_cancel_message(struct engine_ctx *ctx, void *context)
 {
 	struct engine_rxq *q = ctx->rx ? ctx->rx->q : NULL;
-	struct list *node, *after;
 	struct engine_rx *rx;
 
 	if (!q)
 		return engine_cancel_send(ctx, context);
-	list_for_each(node, after, &q->posted) {
-		rx = container_of(node, struct engine_rx, link);
+	for (rx = engine_rxq_next(q, NULL); rx; rx = engine_rxq_next(q, rx)) {
 		if (rx->context != context)
 			continue;
-		match_cancel(engine_matcher(q, rx->flags), &rx->match);
-		list_remove(&rx->link);
+		match_unpost(engine_matcher(q, rx->flags), &rx->match);
 		engine_recv_error(ctx->domain, rx, -FI_ECANCELED);
 		return 0;
 	}

@@ -187,17 +187,9 @@ struct engine_rx *engine_rx_new(struct engine_ctx *ctx, const struct engine_want
 	return rx;
 }
 
-/* Its source, tag and ignore are set. */
-static inline void engine_post_new(struct engine_rxq *q, struct match *m, struct engine_rx *rx)
-{
-	match_post(m, &rx->match);
-	list_push(&q->posted, &rx->link);
-}
-
 void engine_post_multi(struct engine_ctx *ctx, struct engine_rx *rx)
 {
-	struct engine_rxq *q = ctx->rx->q;
-	struct match *m = engine_matcher(q, rx->flags);
+	struct match *m = engine_matcher(ctx->rx->q, rx->flags);
 	uint64_t source = rx->match.source, tag = rx->match.tag, ignore = rx->match.ignore;
 	struct engine_held *held;
 	struct match_msg *msg;
@@ -216,19 +208,18 @@ void engine_post_multi(struct engine_ctx *ctx, struct engine_rx *rx)
 		engine_held_receive(held, part);
 	}
 	if (!spent)
-		engine_post_new(q, m, rx);
+		match_post(m, &rx->match);
 }
 
 /* Post a receive, or have it meet a message that is here. Takes rx, whose source, tag and ignore are set. */
 static inline void engine_post_rx(struct engine_ctx *ctx, struct engine_rx *rx)
 {
-	struct engine_rxq *q = ctx->rx->q;
-	struct match *m = engine_matcher(q, rx->flags);
+	struct match *m = engine_matcher(ctx->rx->q, rx->flags);
 	struct match_msg *msg = match_find(m, rx->match.source, rx->match.tag,
 					   rx->match.ignore);
 
 	if (likely(!msg)) {
-		engine_post_new(q, m, rx);
+		match_post(m, &rx->match);
 		return;
 	}
 	match_take(m, msg);

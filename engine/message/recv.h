@@ -117,8 +117,7 @@ static inline size_t engine_held_len(const struct engine_held *held)
  *	@min_free bytes are left
  * engine_multi_part - the receive of the next message, of @len bytes, in what is left of @whole; looks
  *	whether that was the last (whole->spent). NULL without memory: nothing happened
- * engine_multi_take - the same for a posted one that match_arrive() has just returned: puts it back
- *	where it stood, or unlinks it when it is spent
+ * engine_multi_take - the same for a posted one, which is taken out of the matcher when it is spent
  * engine_multi_close - @whole, which is linked nowhere, takes no more: release it with its last part
  * engine_part_flags - what the entry of a part has to say of its buffer: FI_MULTI_RECV or 0
  * engine_part_free - takes a part; @told: an entry with those flags was written
@@ -152,7 +151,7 @@ static inline void engine_recv_done(struct engine_domain *domain, struct engine_
 }
 
 /*
- * engine_recv_met - a posted receive was taken out of the matcher for a message of @len bytes
+ * engine_recv_met - take a posted receive out of the matcher, for a message of @len bytes
  * Returns the receive of that message, linked nowhere, or NULL without memory (it is posted still).
  */
 static inline struct engine_rx *engine_recv_met(struct engine_domain *domain,
@@ -163,7 +162,7 @@ static inline struct engine_rx *engine_recv_met(struct engine_domain *domain,
 
 	if (unlikely(rx->flags & ENGINE_MULTI))
 		return engine_multi_take(domain, q, rx, len);
-	list_remove(&rx->link);
+	match_unpost(engine_matcher(q, rx->flags), recv);
 	return rx;
 }
 

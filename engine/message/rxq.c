@@ -16,20 +16,29 @@ int engine_rxq_init(struct engine_rxq *q, bool shared)
 		q->tagged = q->msg = NULL;
 		return -FI_ENOMEM;
 	}
-	list_init(&q->posted);
 	list_init(&q->claimed);
 	q->shared = shared;
 	return 0;
 }
 
+struct engine_rx *engine_rxq_next(const struct engine_rxq *q, const struct engine_rx *rx)
+{
+	struct match_recv *next = NULL;
+
+	if (!rx || rx->flags & PACKET_TAGGED)
+		next = match_next_recv(q->tagged, rx ? &rx->match : NULL);
+	if (!next)
+		next = match_next_recv(q->msg,
+				       rx && !(rx->flags & PACKET_TAGGED) ? &rx->match : NULL);
+	return next ? container_of(next, struct engine_rx, match) : NULL;
+}
+
 void engine_rxq_unpost(struct engine_domain *domain, struct engine_rxq *q)
 {
-	struct list *node;
+	struct engine_rx *rx;
 
-	while ((node = list_pop(&q->posted))) {
-		struct engine_rx *rx = container_of(node, struct engine_rx, link);
-
-		match_cancel(engine_matcher(q, rx->flags), &rx->match);
+	while ((rx = engine_rxq_next(q, NULL))) {
+		match_unpost(engine_matcher(q, rx->flags), &rx->match);
 		if (rx->flags & ENGINE_MULTI && rx->parts_cnt)
 			rx->spent = true; /* goes with the last message in it */
 		else
@@ -39,12 +48,14 @@ void engine_rxq_unpost(struct engine_domain *domain, struct engine_rxq *q)
 
 void engine_rxq_fini(struct engine_domain *domain, struct engine_rxq *q)
 {
-	struct list *node;
+	struct engine_rx *rx;
 
 	if (!q->tagged)
 		return;
-	while ((node = list_pop(&q->posted)))
-		engine_rx_free(domain, container_of(node, struct engine_rx, link));
+	while ((rx = engine_rxq_next(q, NULL))) {
+		match_unpost(engine_matcher(q, rx->flags), &rx->match);
+		engine_rx_free(domain, rx);
+	}
 	match_destroy(q->tagged);
 	match_destroy(q->msg);
 	q->tagged = q->msg = NULL;

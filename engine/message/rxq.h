@@ -26,6 +26,11 @@ static inline struct engine_rxq *engine_rxq_at(const struct engine_ep *ep, uint3
 	return ep->group_rx ? ep->group_rx->q : NULL;
 }
 
+/*
+ * engine_rxq_next - the receive that is posted in @q after @rx, or the first for NULL: tagged ones come
+ * first, then the others, each in post order. NULL at the end
+ */
+struct engine_rx *engine_rxq_next(const struct engine_rxq *q, const struct engine_rx *rx);
 /* engine_rxq_unpost - forget the receives that are posted, without a word; messages stay */
 void engine_rxq_unpost(struct engine_domain *domain, struct engine_rxq *q);
 /* engine_rxq_rename - @q is shared, and another address than before names @peer */

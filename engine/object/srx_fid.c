@@ -107,7 +107,7 @@ static int engine_srx_share(struct engine_ep *ep, struct engine_srx *srx)
 		return engine_shared_refuse(ep, -FI_EINVAL,
 					    "another receive context is bound to the endpoint");
 	if (ep->enabled &&
-	    (!list_empty(&ep->rx.own.posted) || !list_empty(&ep->rx.own.claimed)))
+	    (engine_rxq_next(&ep->rx.own, NULL) || !list_empty(&ep->rx.own.claimed)))
 		return engine_shared_refuse(
 			ep, -FI_EOPBADSTATE,
 			"receives of the endpoint's own wait for messages; cancel them first");

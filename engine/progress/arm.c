@@ -8,6 +8,7 @@
 #include "auto.h"
 #include "peer.h"
 #include "progress.h"
+#include "recv.h"
 #include "waiting.h"
 
 #define NAP_NS	   1000000u    /* sleep of who can't be woken by all that may come */
@@ -51,12 +52,10 @@ static uint64_t engine_wires_arm(struct engine_domain *domain)
 /* Does a receive that was posted wait for one peer alone? */
 static bool engine_waits_directed(const struct engine_rxq *q, uint32_t *left)
 {
-	const struct list *node;
+	const struct engine_rx *rx;
 
-	for (node = q->posted.next; node != &q->posted; node = node->next)
-		if (!*left || !--*left ||
-		    container_of(node, struct engine_rx, link)->match.source !=
-			    MATCH_ANY_SOURCE)
+	for (rx = engine_rxq_next(q, NULL); rx; rx = engine_rxq_next(q, rx))
+		if (!*left || !--*left || rx->match.source != MATCH_ANY_SOURCE)
 			return true;
 	return false;
 }

@@ -72,20 +72,20 @@ static void engine_fail_held(struct engine_peer *peer)
 static void engine_fail_directed(struct engine_peer *peer, struct engine_rxq *q, int err)
 {
 	uint64_t source = engine_source_id(q, peer);
-	struct list *node, *after, failed;
-	struct engine_rx *rx;
+	struct engine_rx *rx, *after;
+	struct list *node, failed;
 
 	/* The end of one, of a group's, may end others: take them from a list of our own. */
 	list_init(&failed);
-	list_for_each(node, after, &q->posted) {
-		if (container_of(node, struct engine_rx, link)->match.source != source)
+	for (rx = engine_rxq_next(q, NULL); rx; rx = after) {
+		after = engine_rxq_next(q, rx);
+		if (rx->match.source != source)
 			continue;
-		list_remove(node);
-		list_push(&failed, node);
+		match_unpost(engine_matcher(q, rx->flags), &rx->match);
+		list_push(&failed, &rx->link);
 	}
 	while ((node = list_pop(&failed))) {
 		rx = container_of(node, struct engine_rx, link);
-		match_cancel(engine_matcher(q, rx->flags), &rx->match);
 		rx->peer = peer;
 		if (!rx->ctx->ep && !(rx->flags & ENGINE_MULTI))
 			rx->ctx = peer->ep->rx0; /* shared: told of where it would have come */

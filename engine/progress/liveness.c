@@ -16,12 +16,12 @@
 /* Does a posted receive name this peer? A shared queue knows no peers, only addresses. */
 static bool engine_peer_named_in(const struct engine_rxq *q, const struct engine_peer *peer)
 {
-	const struct list *node;
+	const struct engine_rx *rx;
 
 	if (!q || q->shared)
 		return false;
-	for (node = q->posted.next; node != &q->posted; node = node->next)
-		if (container_of(node, struct engine_rx, link)->match.source == (uintptr_t)peer)
+	for (rx = engine_rxq_next(q, NULL); rx; rx = engine_rxq_next(q, rx))
+		if (rx->match.source == (uintptr_t)peer)
 			return true;
 	return false;
 }

@@ -41,8 +41,6 @@ struct engine_tx_ctx {
  */
 struct engine_rxq {
 	struct match *tagged, *msg;
-	/* struct engine_rx in the order of posting */
-	struct list posted;
 	/* struct engine_held that FI_CLAIM has taken */
 	struct list claimed;
 	size_t min_multi_recv;

@@ -146,7 +146,7 @@ struct engine_rx {
 	struct pool_object pool;
 	/* Entry in the matcher while posted */
 	struct match_recv match;
-	/* Link in rxq->posted while posted, in peer->receiving after a match with RTS */
+	/* Link in peer->receiving after a match with RTS */
 	struct list link;
 	/* Link in peer->filling, beside peer->receiving */
 	struct list filling;
