@@ -191,7 +191,8 @@ static inline void *put(void *buf, const struct cq_entry *e, enum fi_cq_format f
 	return (char *)buf + sizeof(struct fi_cq_tagged_entry);
 }
 
-ssize_t cq_take(struct cq *q, enum fi_cq_format format, void *buf, size_t count, fi_addr_t *src)
+ssize_t cq_take_several(struct cq *q, enum fi_cq_format format, void *buf, size_t count,
+			fi_addr_t *src)
 {
 	size_t n = 0;
 

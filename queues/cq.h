@@ -118,6 +118,10 @@ static inline const struct cq_entry *cq_first(const struct cq *q)
 /* cq_drop_first - it has been read, by who passes entries on. There is one */
 void cq_drop_first(struct cq *q);
 
+/* What cq_take() does with several, with other formats, and where there is none. */
+ssize_t cq_take_several(struct cq *q, enum fi_cq_format format, void *buf, size_t count,
+			fi_addr_t *src);
+
 /*
  * cq_take - move up to @count completions to @buf
  * @format: layout of @buf's entries
@@ -128,7 +132,21 @@ void cq_drop_first(struct cq *q);
  * a completion was lost, for good: waiting for it would not end.
  * Source: fi_cq(3), fi_cq_read.
  */
-ssize_t cq_take(struct cq *q, enum fi_cq_format format, void *buf, size_t count, fi_addr_t *src);
+static inline ssize_t cq_take(struct cq *q, enum fi_cq_format format, void *buf, size_t count,
+			      fi_addr_t *src)
+{
+	const struct cq_entry *e = &q->ring[q->head & q->mask];
+
+	/* Mostly it is the only one, and all of it is asked for. */
+	if (unlikely(q->tail - q->head != 1 || format != FI_CQ_FORMAT_TAGGED || !count ||
+		     e->flags & CQ_ERROR || q->lent))
+		return cq_take_several(q, format, buf, count, src);
+	memcpy(buf, e, sizeof(struct fi_cq_tagged_entry));
+	if (src)
+		*src = e->src;
+	q->head = q->tail = 0;
+	return 1;
+}
 
 /*
  * cq_take_error - move the error that stands first

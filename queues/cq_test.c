@@ -112,6 +112,46 @@ static void each_format_gets_its_layout(void **state)
 	}
 }
 
+static void the_only_entry_is_taken_like_one_of_several(void **state)
+{
+	static const size_t lens[] = { 0, sizeof(struct fi_cq_entry),
+				       sizeof(struct fi_cq_msg_entry),
+				       sizeof(struct fi_cq_data_entry),
+				       sizeof(struct fi_cq_tagged_entry) };
+	struct fi_cq_tagged_entry entry[2];
+	struct fi_cq_err_entry err;
+	fi_addr_t src = 77;
+	struct cq q;
+
+	assert_int_equal(cq_init(&q, 0), 0);
+	for (enum fi_cq_format f = FI_CQ_FORMAT_CONTEXT; f <= FI_CQ_FORMAT_TAGGED; f++) {
+		memset(entry, 0xee, sizeof(entry));
+		push(&q, 8);
+		assert_int_equal(cq_take(&q, f, entry, 0, &src), 0);
+		assert_int_equal(src, 77);
+		assert_int_equal(cq_take(&q, f, entry, 2, f % 2 ? &src : NULL), 1);
+		assert_int_equal((uintptr_t)entry[0].op_context, 8);
+		for (size_t at = lens[f]; at < sizeof(entry); at++)
+			assert_int_equal(((unsigned char *)entry)[at], 0xee);
+		assert_int_equal(src, f % 2 ? 13 : 77);
+		src = 77;
+		assert_true(cq_empty(&q));
+	}
+	expect(&entry[0], 8);
+
+	/* An error is no entry, and what was lent with it is released by the next read of one. */
+	push_error(&q, 3, FI_EIO);
+	assert_int_equal(cq_take(&q, FI_CQ_FORMAT_TAGGED, entry, 1, NULL), -FI_EAVAIL);
+	err.err_data_size = 0;
+	assert_int_equal(cq_take_error(&q, &err, NEWEST), 1);
+	assert_non_null(q.lent);
+	push(&q, 9);
+	assert_int_equal(cq_take(&q, FI_CQ_FORMAT_TAGGED, entry, 1, NULL), 1);
+	expect(&entry[0], 9);
+	assert_null(q.lent);
+	cq_fini(&q);
+}
+
 static void sources_go_to_their_own_array(void **state)
 {
 	struct fi_cq_tagged_entry e[4];
@@ -447,6 +487,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(empty_queue_says_again),
 		cmocka_unit_test(each_format_gets_its_layout),
+		cmocka_unit_test(the_only_entry_is_taken_like_one_of_several),
 		cmocka_unit_test(sources_go_to_their_own_array),
 		cmocka_unit_test(queue_grows_while_wrapped),
 		cmocka_unit_test(error_is_met_at_its_place),

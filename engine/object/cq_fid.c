@@ -68,9 +68,11 @@ static inline __attribute__((always_inline)) ssize_t engine_cq_readfrom_here(str
 	struct engine_cq *cq = cq_of(fid);
 	ssize_t ret;
 
-	if (unlikely(!buf && cnt))
-		return engine_refuse(cq->domain->family, FI_LOG_CQ, -FI_EINVAL, "fi_cq_read",
-				     "NULL where completions are to go");
+	if (unlikely(!buf)) {
+		if (cnt)
+			return engine_refuse(cq->domain->family, FI_LOG_CQ, -FI_EINVAL,
+					     "fi_cq_read", "NULL where completions are to go");
+	}
 	/* Completions of packets that a wire still gathers are no reason to leave those where they are. */
 	engine_guard_enter(cq->domain);
 	if (cq_empty(&cq->queue) || !cnt || cq->domain->gathered)
