@@ -86,4 +86,31 @@ static inline void engine_recv_entry(const struct engine_rx *rx, uint64_t more)
 	cq_push(q);
 }
 
+/* What the completion of a receive says of its message, by PACKET_TAGGED and PACKET_CQ_DATA. */
+static const uint64_t engine_recv_flags[] = {
+	[0] = FI_RECV | FI_MSG,
+	[PACKET_TAGGED] = FI_RECV | FI_TAGGED,
+	[PACKET_CQ_DATA] = FI_RECV | FI_MSG | FI_REMOTE_CQ_DATA,
+	[PACKET_TAGGED | PACKET_CQ_DATA] = FI_RECV | FI_TAGGED | FI_REMOTE_CQ_DATA,
+};
+
+/* engine_packet_entry - engine_recv_entry() of a message that came whole in a packet with those flags alone */
+static inline void engine_packet_entry(struct cq *q, const struct engine_rx *rx,
+				       const struct engine_peer *peer,
+				       const struct packet *packet)
+{
+	struct cq_entry *e = cq_slot(q);
+
+	if (unlikely(!e))
+		return;
+	e->context = rx->context;
+	e->flags = engine_recv_flags[packet->flags];
+	e->len = packet->len;
+	e->buf = rx->iov[0].iov_base;
+	e->data = packet->data;
+	e->tag = packet->tag;
+	e->src = peer->cq_addr;
+	cq_push(q);
+}
+
 #endif

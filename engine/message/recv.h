@@ -151,6 +151,28 @@ static inline void engine_recv_done(struct engine_domain *domain, struct engine_
 }
 
 /*
+ * engine_recv_plain - does a posted receive end with a message of @len bytes for @ctx, in one piece and at
+ * once, and is nobody told but @ctx?
+ */
+static inline bool engine_recv_plain(const struct engine_rx *rx,
+				     const struct engine_rx_ctx *ctx, size_t len)
+{
+	return !(rx->flags & (ENGINE_MULTI | ENGINE_DEFERRED | PACKET_GROUP)) &&
+	       rx->ctx == ctx && len <= rx->cap && rx->iov_cnt == 1;
+}
+
+/* engine_recv_plain_done - that message is there: @packet has all that is to be told. Takes rx, linked nowhere */
+static inline void engine_recv_plain_done(struct engine_rx *rx, const struct engine_rx_ctx *ctx,
+					  const struct engine_peer *peer,
+					  const struct packet *packet)
+{
+	engine_count(ctx->cntr[ENGINE_CNTR_RECV], 0, packet->len);
+	if (rx->flags & ENGINE_COMPLETE)
+		engine_packet_entry(&ctx->cq->queue, rx, peer, packet);
+	pool_put(&ctx->ep->domain->rx_pool, rx);
+}
+
+/*
  * engine_recv_met - take a posted receive out of the matcher, for a message of @len bytes
  * Returns the receive of that message, linked nowhere, or NULL without memory (it is posted still).
  */
@@ -203,20 +225,6 @@ void engine_land(const struct engine_peer *peer, const struct iovec *iov, size_t
 
 /* engine_recv_copy - that of a message, to its receive (recv.c) */
 void engine_recv_copy(struct engine_rx *rx, const void *payload, size_t len);
-
-/* engine_recv_copy_on - the same over a wire whose ops are constants of the caller */
-static inline void engine_recv_copy_on(struct engine_rx *rx, const void *payload, size_t len,
-				       const struct wire_ops *wire)
-{
-	size_t take = len < rx->cap ? len : rx->cap;
-
-	if (wire->payload_local && take >= COPY_WIDE_MIN)
-		engine_recv_copy(rx, payload, len);
-	else if (likely(rx->iov_cnt == 1))
-		copy_bytes(rx->iov[0].iov_base, payload, take);
-	else
-		copy_to_iov(rx->iov, rx->iov_cnt, 0, payload, take);
-}
 
 /* From rndv.c: a receive, or a write of a peer's, has met an RTS. Takes rx, linked nowhere. */
 void engine_rndv_receive(struct engine_ep *ep, struct engine_peer *peer, struct engine_rx *rx,

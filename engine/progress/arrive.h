@@ -10,27 +10,37 @@
 
 #include "recv.h"
 
+/*
+ * engine_packet_plain - is this a whole message that is the next of its sender, with nothing besides?
+ * @avail: bytes of its payload that are there
+ */
+static inline bool engine_packet_plain(const struct engine_peer *peer,
+				       const struct packet *packet, size_t avail)
+{
+	return packet->op == PACKET_EAGER && packet->seq == peer->rx_seq && !peer->reorder_cnt &&
+	       avail == packet->len && packet->epoch == peer->rx_epoch &&
+	       !(packet->flags & ~(PACKET_TAGGED | PACKET_CQ_DATA)) && !packet->credits;
+}
+
 /* engine_packet_on - engine_packet() with the common case inline; @wire: constant ops of the caller */
-static inline int engine_packet_on(struct engine_ep *ep, struct wire_conn *conn,
-				   const struct packet *packet, const void *payload,
-				   size_t avail, struct wire_dest *dest,
-				   const struct wire_ops *wire)
+static inline __attribute__((always_inline)) int engine_packet_on(
+	struct engine_ep *ep, struct wire_conn *conn, const struct packet *packet,
+	const void *payload, size_t avail, struct wire_dest *dest, const struct wire_ops *wire)
 {
 	struct engine_peer *peer = conn->peer;
-	struct engine_rx_ctx *ctx;
-	struct engine_rxq *q;
+	struct engine_rx_ctx *ctx = ep->rx0;
 	struct match_recv *recv;
 	struct engine_rx *rx;
+	struct match *m;
 
-	if (unlikely(packet->op != PACKET_EAGER || packet->seq != peer->rx_seq ||
-		     peer->reorder_cnt || avail != packet->len ||
-		     packet->epoch != peer->rx_epoch ||
-		     (packet->flags & ~(PACKET_TAGGED | PACKET_CQ_DATA)) ||
-		     avail > wire->claim_max))
+	if (unlikely(!engine_packet_plain(peer, packet, avail) || avail > wire->claim_max))
+		return engine_packet(ep, conn, packet, payload, avail, dest);
+	m = engine_matcher(ctx->q, packet->flags);
+	recv = match_arrive(m, engine_source_id(ctx->q, peer), packet->tag);
+	rx = container_of(recv, struct engine_rx, match);
+	if (unlikely(recv && !engine_recv_plain(rx, ctx, avail)))
 		return engine_packet(ep, conn, packet, payload, avail, dest);
 
-	if (packet->credits && unlikely(!engine_credited(peer, packet->credits)))
-		return -FI_EINVAL;
 	if (avail > ENGINE_FREE_MAX) {
 		if (unlikely(avail > peer->rx_window))
 			return -FI_EINVAL;
@@ -39,19 +49,16 @@ static inline int engine_packet_on(struct engine_ep *ep, struct wire_conn *conn,
 	peer->rx_seq++;
 	conn->rx_msgs++;
 	conn->rx_bytes += avail;
-	ctx = ep->rx0;
-	q = ctx->q;
-	recv = match_arrive(engine_matcher(q, packet->flags), engine_source_id(q, peer),
-			    packet->tag);
 	if (unlikely(!recv))
 		return engine_hold_stored(ctx, peer, packet, payload);
-	rx = engine_recv_take(recv, ctx, peer, packet, avail);
-	if (unlikely(!rx))
-		return -FI_ENOMEM;
-	engine_recv_copy_on(rx, payload, avail, wire);
+	match_unpost(m, recv);
+	if (wire->payload_local && avail >= COPY_WIDE_MIN)
+		engine_recv_copy(rx, payload, avail);
+	else
+		copy_bytes(rx->iov[0].iov_base, payload, avail);
 	if (avail > ENGINE_FREE_MAX)
 		engine_owe(peer, avail);
-	engine_recv_done(ep->domain, rx);
+	engine_recv_plain_done(rx, ctx, peer, packet);
 	return 0;
 }
 
