@@ -307,24 +307,15 @@ static inline bool ring_has_room(struct ring_tx *tx, uint32_t line_cnt, uint32_t
  */
 static inline struct ring_line *ring_next(const struct ring_rx *rx, uint32_t *note)
 {
-	struct ring_line *line = &rx->lines[rx->tail & rx->mask];
+	uint32_t tail = rx->tail;
+	struct ring_line *line = &rx->lines[tail & rx->mask];
 	/* A:ring_line.word  the word before header, payload and data; pairs R:ring_line.word */
 	uint64_t word = atomic_load_explicit(&line->word, memory_order_acquire);
 
-	if ((uint32_t)word != rx->tail + 1)
+	if ((uint32_t)word != tail + 1)
 		return NULL;
 	*note = (uint32_t)(word >> 32);
 	return line;
-}
-
-/* ring_waits - is there a line to take, or something that is due to be reported? */
-static inline bool ring_waits(const struct ring_rx *rx)
-{
-	const struct ring_line *line = &rx->lines[rx->tail & rx->mask];
-
-	return (uint32_t)atomic_load_explicit(&line->word, memory_order_relaxed) ==
-		       rx->tail + 1 ||
-	       rx->tail != rx->told;
 }
 
 /* ring_expect - the line after the next one is likely to be published: fetch it meanwhile */

@@ -74,11 +74,17 @@ struct pshm_inbox {
 	uint8_t nonce[PSHM_NONCE]; /* of the endpoint's address */
 	_Atomic uint32_t closed;   /* the endpoint is gone: nobody will answer */
 	uint8_t pad1[44];
-	/* The owner polls these two. */
-	/* Counts requests left here, and answers to the owner's own: never reset. */
-	_Atomic uint32_t request_doorbell;
-	/* Bit i: a bit of doorbells[i] is set. */
-	_Atomic uint32_t doorbell_words;
+	/* The owner polls these two, at once. */
+	union {
+		struct {
+			/* Counts requests left here, and answers to the owner's own: never reset. */
+			_Atomic uint32_t request_doorbell;
+			/* Bit i: a bit of doorbells[i] is set. */
+			_Atomic uint32_t doorbell_words;
+		};
+		/* Both, for the owner to look at. */
+		_Atomic uint64_t rung;
+	};
 	uint8_t pad2[56];
 	/* What the owner says. */
 	_Atomic uint32_t polls; /* it counts them: does it attend to its endpoint */
@@ -103,6 +109,18 @@ _Static_assert(offsetof(struct pshm_inbox, polls) == 128, "what the owner writes
 _Static_assert(offsetof(struct pshm_inbox, bell_dev) == 144, "layout");
 _Static_assert(offsetof(struct pshm_inbox, doorbells) == 192, "layout");
 _Static_assert(offsetof(struct pshm_inbox, slots) == 256, "layout");
+
+/*
+ * pshm_inbox_rung - returns true if a doorbell was rung, that of requests since it said @requests
+ * Without order with what was left.
+ */
+static inline bool pshm_inbox_rung(const struct pshm_inbox *inbox, uint32_t requests)
+{
+	uint64_t quiet = __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__ ? requests
+								   : (uint64_t)requests << 32;
+
+	return atomic_load_explicit(&inbox->rung, memory_order_relaxed) != quiet;
+}
 
 /*
  * pshm_inbox_notify - ring the request doorbell: the owner's next poll() looks for requests and answers

@@ -56,9 +56,7 @@ int pshm_bell(struct wire *base, int poll_set)
 static bool something_there(struct pshm_wire *w, bool *no_wake)
 {
 	*no_wake = false;
-	if (atomic_load_explicit(&w->inbox->doorbell_words, memory_order_relaxed) ||
-	    atomic_load_explicit(&w->inbox->request_doorbell, memory_order_relaxed) !=
-		    w->requests_seen)
+	if (pshm_inbox_rung(w->inbox, w->requests_seen))
 		return true;
 	for (uint32_t i = 0; i < w->up_cnt; i++) {
 		struct pshm_conn *conn = w->up[i];

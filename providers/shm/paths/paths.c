@@ -167,51 +167,67 @@ static inline const void *payload_find(struct pshm_conn *conn, uint32_t note, ui
 	return payload;
 }
 
+/* The engine was handed what a line had. Returns false when the connection has ended. */
+static inline bool packet_taken(struct pshm_conn *conn, int err)
+{
+	if (unlikely(conn->ended))
+		return false;
+	if (unlikely(err))
+		pshm_conn_fail(conn, err);
+	return !err;
+}
+
+/* A packet whose payload stands in the data area. Returns false when the connection has ended. */
+static __attribute__((noinline)) bool packet_receive_data(struct pshm_wire *w,
+							  struct pshm_conn *conn,
+							  const struct packet *packet,
+							  uint32_t note)
+{
+	const void *payload = payload_find(conn, note, packet->len);
+	struct wire_dest dest; /* of packets that are all there: nobody writes it */
+
+	if (unlikely(!payload)) {
+		pshm_conn_fail(conn, -FI_EPROTO);
+		return false;
+	}
+	if (!packet_taken(conn, engine_packet_on(w->base.ep, &conn->base, packet, payload,
+						 packet->len, &dest, &pshm_wire_ops)))
+		return false;
+	ring_release_data(&conn->rx, packet->len);
+	return true;
+}
+
 /* A line of kind PSHM_PACKET. Returns false when the connection has ended. */
 static inline __attribute__((always_inline)) bool packet_receive(struct pshm_wire *w,
 								 struct pshm_conn *conn,
 								 struct ring_line *line,
 								 uint32_t note)
 {
-	struct wire_dest dest; /* of packets that are all there: nobody writes it */
-	const void *payload;
+	struct wire_dest dest; /* as above */
 	struct packet packet;
-	int err = -FI_EPROTO;
+	uint32_t len;
 
 	memcpy(&packet, line->header, sizeof(packet));
-	if (likely(packet.len <= RING_INLINE)) {
-		payload = line->payload;
-	} else {
-		payload = payload_find(conn, note, packet.len);
-		if (unlikely(!payload))
-			goto err_down;
-	}
-	err = engine_packet_on(w->base.ep, &conn->base, &packet, payload, packet.len, &dest,
-			       &pshm_wire_ops);
-	if (unlikely(conn->ended))
+	len = packet.len;
+	if (unlikely(len > RING_INLINE))
+		return packet_receive_data(w, conn, &packet, note);
+	if (!packet_taken(conn, engine_packet_on(w->base.ep, &conn->base, &packet,
+						 line->payload, len, &dest, &pshm_wire_ops)))
 		return false;
-	if (unlikely(err))
-		goto err_down;
-	if (likely(packet.len <= RING_INLINE))
-		ring_release(&conn->rx);
-	else
-		ring_release_data(&conn->rx, packet.len);
+	ring_release(&conn->rx);
 	return true;
-
-err_down:
-	pshm_conn_fail(conn, err);
-	return false;
 }
 
-/* What has arrived on one connection, up to a bound. Returns how many lines. */
+/* What has arrived on one connection, @line before all else, up to a bound. Returns how many lines. */
 static inline __attribute__((always_inline)) int conn_receive(struct pshm_wire *w,
-							      struct pshm_conn *conn)
+							      struct pshm_conn *conn,
+							      struct ring_line *line,
+							      uint32_t note)
 {
-	struct ring_line *line;
-	uint32_t note, bytes = 0;
+	uint32_t bytes = 0;
 	int n = 0, got;
 
-	while ((line = ring_next(&conn->rx, &note))) {
+	do {
 		n++;
 		if (likely(!(ring_kind(note) & ~(uint32_t)PSHM_PROBE))) {
 			if (unlikely(!packet_receive(w, conn, line, note)))
@@ -224,10 +240,9 @@ static inline __attribute__((always_inline)) int conn_receive(struct pshm_wire *
 				return n;
 			bytes += (uint32_t)got;
 		}
-		if (unlikely(n >= (int)LINES_MAX || bytes >= BYTES_MAX))
-			return n;
-	}
-	ring_idle(&conn->rx);
+		line = ring_next(&conn->rx, &note);
+	} while (unlikely(line) && n < (int)LINES_MAX && bytes < BYTES_MAX);
+	ring_tell(&conn->rx);
 	return n;
 }
 
@@ -304,27 +319,47 @@ static __attribute__((noinline)) int poll_busy(struct pshm_wire *w)
 	return moved;
 }
 
-/* The hot rings, of which @first is the first one where something waits. */
-static __attribute__((noinline)) int poll_rings(struct pshm_wire *w, uint32_t first, bool busy)
+/* The next line of the hot rings, from up[*at] on, which becomes the one that has it; or NULL. */
+static inline struct ring_line *hot_next(const struct pshm_wire *w, uint32_t *at, uint32_t *note)
+{
+	for (; *at < w->hot_cnt; ++*at) {
+		const struct pshm_conn *conn = w->up[*at];
+		struct ring_line *line = likely(conn != NULL) ? ring_next(&conn->rx, note)
+							      : NULL;
+
+		if (line)
+			return line;
+	}
+	return NULL;
+}
+
+/* What hot_next() has found, and what comes behind it. */
+static __attribute__((noinline)) int poll_rings(struct pshm_wire *w, uint32_t at,
+						struct ring_line *line, uint32_t note)
 {
 	int moved = 0;
 
 	w->in_poll = true;
-	for (uint32_t i = first; i < w->hot_cnt; i++) {
-		struct pshm_conn *conn = w->up[i];
-
-		if (likely(conn != NULL) && ring_waits(&conn->rx))
-			moved += conn_receive(w, conn);
-	}
+	do {
+		moved += conn_receive(w, w->up[at], line, note);
+		at++;
+		line = hot_next(w, &at, &note);
+	} while (unlikely(line));
 	w->in_poll = false;
-	return likely(!busy && !w->busy) ? moved : moved + poll_busy(w);
+	return likely(!w->busy) ? moved : moved + poll_busy(w);
 }
 
-static __attribute__((noinline)) int poll_doorbells(struct pshm_wire *w)
+/* Rings, and all that there is besides. */
+static __attribute__((noinline)) int poll_all(struct pshm_wire *w)
 {
-	if (!w->forked)
+	struct ring_line *line;
+	uint32_t at = 0, note;
+
+	if (atomic_load_explicit(&w->inbox->doorbell_words, memory_order_relaxed) && !w->forked)
 		pshm_polling_take_doorbells(w);
-	return poll_rings(w, 0, true);
+	w->busy = true;
+	line = hot_next(w, &at, &note);
+	return line ? poll_rings(w, at, line, note) : poll_busy(w);
 }
 
 /* Most polls find nothing, which needs no more than this function, and no stack. */
@@ -332,22 +367,16 @@ static int pshm_poll(struct wire *base)
 {
 	struct pshm_wire *w = (struct pshm_wire *)base;
 	struct pshm_inbox *inbox = w->inbox;
-	uint32_t tick = ++w->tick;
-	bool busy = !(tick & SWEEP_MASK) || w->busy ||
-		    atomic_load_explicit(&inbox->request_doorbell, memory_order_relaxed) !=
-			    w->requests_seen;
+	uint32_t tick = ++w->tick, at = 0, note;
+	struct ring_line *line;
 
 	/* a hint for who thinks of reading our memory: no order with anything */
 	atomic_store_explicit(&inbox->polls, tick, memory_order_relaxed);
-	if (unlikely(atomic_load_explicit(&inbox->doorbell_words, memory_order_relaxed)))
-		return poll_doorbells(w);
-	for (uint32_t i = 0; i < w->hot_cnt; i++) {
-		struct pshm_conn *conn = w->up[i];
-
-		if (conn && ring_waits(&conn->rx))
-			return poll_rings(w, i, busy);
-	}
-	return unlikely(busy) ? poll_busy(w) : 0;
+	if (unlikely(pshm_inbox_rung(inbox, w->requests_seen) || !(tick & SWEEP_MASK) ||
+		     w->busy))
+		return poll_all(w);
+	line = hot_next(w, &at, &note);
+	return line ? poll_rings(w, at, line, note) : 0;
 }
 
 /* wire_ops.send: what an endpoint with several wires calls. */
