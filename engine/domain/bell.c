@@ -30,6 +30,7 @@ void engine_armed_add(struct engine_domain *domain, struct engine_armed *armed, 
 	engine_waiter_open(domain);
 	if (list_empty(&armed->link))
 		list_push(&domain->armed, &armed->link);
+	domain->pending = true;
 	if (armed->watch)
 		armed->watch(armed, true);
 	armed->came = false;

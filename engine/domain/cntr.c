@@ -74,6 +74,7 @@ void engine_cntr_reached(struct engine_cntr *cntr)
 	    !list_empty(&cntr->due))
 		return;
 	list_push(&cntr->domain->due, &cntr->due);
+	cntr->domain->pending = true;
 	engine_wake(cntr->domain);
 }
 

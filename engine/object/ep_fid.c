@@ -128,6 +128,7 @@ static int engine_ep_start(struct engine_ep *ep)
 	ep->enabled = true;
 	list_remove(&ep->domain_link);
 	list_push(&ep->domain->eps, &ep->domain_link);
+	ep->domain->pending = true; /* it may have waited for that */
 	engine_waiter_join(ep);
 	engine_ep_untold(ep);
 	return 0;
@@ -556,6 +557,7 @@ static void engine_ep_init(struct engine_ep *ep, struct engine_domain *domain,
 		ep->ctx.tx_op_flags = info->tx_attr->op_flags;
 	if (info->rx_attr)
 		ep->ctx.rx_op_flags = info->rx_attr->op_flags;
+	ep->look_wait = ep->look_full = 1;
 	list_init(&ep->blocked);
 	list_init(&ep->all);
 	list_init(&ep->acks);

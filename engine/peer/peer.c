@@ -203,6 +203,7 @@ void engine_peer_block(struct engine_peer *peer)
 	if (!list_empty(&peer->blocked))
 		return;
 	list_push(&peer->ep->blocked, &peer->blocked);
+	peer->ep->domain->pending = true;
 	engine_wake(peer->ep->domain);
 }
 

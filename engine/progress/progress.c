@@ -7,11 +7,12 @@
 #include "round.h"
 #include "yield.h"
 
+#define CLOCK_ROUNDS 16u   /* between looks at the clock */
+#define BUSY_ROUNDS  4096u /* that idle wires are left out while the first one is busy */
 #define IDLE_MIN 32u  /* polls that move nothing before it is left out */
 #define WAIT_MAX 256u /* rounds that an idle wire is left out at most */
-#define SLOW_NS               \
-	(ENGINE_CLOCK_TICKS * \
-	 20000u)	  /* so many rounds that take so long can afford every wire */
+#define SLOW_NS \
+	(CLOCK_ROUNDS * 20000u) /* so many rounds that take so long can afford every wire */
 #define CHECK_NS 1000000u /* between liveness checks */
 #define ACKS_NS	 1000000u  /* ... and what peers are told that do not wait for it */
 
@@ -31,9 +32,9 @@ static bool engine_poll_other(struct engine_wire *w)
 /*
  * The first wire is polled in every round. The others cost a system call each: one that moves
  * nothing is polled ever more rarely, and in every round again when it moves something or is
- * used. Until the first of them is due none is looked at: engine_others_due().
+ * used. Until the first of them is due none is looked at.
  */
-bool engine_poll_others(struct engine_ep *ep)
+static bool engine_poll_others(struct engine_ep *ep)
 {
 	uint32_t waited = ep->others_full - ep->others_wait, next = WAIT_MAX;
 	bool moved = false;
@@ -54,7 +55,7 @@ bool engine_poll_others(struct engine_ep *ep)
 	return moved;
 }
 
-void engine_clock(struct engine_ep *ep)
+static void engine_clock(struct engine_ep *ep)
 {
 	uint64_t now = platform_now_ns(), since = now - ep->check_ns;
 
@@ -74,8 +75,89 @@ void engine_domain_clock(struct engine_domain *domain)
 {
 	struct list *node, *after;
 
-	list_for_each(node, after, &domain->eps)
-		engine_clock(container_of(node, struct engine_ep, domain_link));
+	list_for_each(node, after, &domain->eps) {
+		struct engine_ep *ep = container_of(node, struct engine_ep, domain_link);
+
+		engine_clock(ep);
+		if (ep->slow)
+			engine_ep_look_next(ep);
+	}
+}
+
+/*
+ * While the first wire is busy the others wait longer. A program that seldom comes by waits for
+ * none. @rounds: since the last look
+ */
+static bool engine_others_due(struct engine_ep *ep, uint32_t rounds)
+{
+	bool due = rounds > ep->others_wait || ep->slow, busy = ep->busy;
+
+	ep->busy = false;
+	if (ep->others_wait && !ep->slow && busy && ep->busy_rounds < BUSY_ROUNDS) {
+		ep->busy_rounds += rounds;
+		ep->others_wait = ep->others_full;
+		return false;
+	}
+	ep->others_wait -= rounds < ep->others_wait ? rounds : ep->others_wait;
+	return due;
+}
+
+bool engine_ep_look(struct engine_ep *ep)
+{
+	uint32_t rounds = ep->look_full, next;
+	bool moved = false;
+
+	if (ep->clock_wait > rounds) {
+		ep->clock_wait -= rounds;
+	} else {
+		engine_clock(ep);
+		ep->clock_wait = CLOCK_ROUNDS;
+	}
+	if (engine_others_due(ep, rounds)) {
+		ep->busy_rounds = 0;
+		moved = engine_poll_others(ep);
+	}
+	next = ep->slow ? 1 : ep->others_wait + 1;
+	ep->look_wait = ep->look_full = next < ep->clock_wait ? next : ep->clock_wait;
+	return moved;
+}
+
+/* Is there anything that a round has to do but poll? */
+static bool engine_domain_pending(const struct engine_domain *domain)
+{
+	const struct list *node;
+
+	if (!list_empty(&domain->tasks) || !list_empty(&domain->due) ||
+	    !list_empty(&domain->armed))
+		return true;
+	for (node = domain->eps.next; node != &domain->eps; node = node->next) {
+		const struct engine_ep *ep = container_of(node, struct engine_ep, domain_link);
+
+		if (!list_empty(&ep->acks) || !list_empty(&ep->blocked))
+			return true;
+	}
+	return false;
+}
+
+void engine_round_rest(struct engine_domain *domain)
+{
+	struct list *node, *after;
+
+	list_for_each(node, after, &domain->eps) {
+		struct engine_ep *ep = container_of(node, struct engine_ep, domain_link);
+
+		if (!list_empty(&ep->acks))
+			engine_acks_send(ep);
+		if (!list_empty(&ep->blocked))
+			engine_peers_service(ep);
+	}
+	if (!list_empty(&domain->tasks))
+		engine_tasks_run(domain);
+	if (!list_empty(&domain->due))
+		engine_due_run(domain);
+	if (!list_empty(&domain->armed))
+		engine_armed_round(domain);
+	domain->pending = engine_domain_pending(domain);
 }
 
 /* Let others have the core; a domain with a lock is free meanwhile. Returns the ns that it took. */

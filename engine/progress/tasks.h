@@ -13,6 +13,7 @@ static inline void engine_task_due(struct engine_domain *domain, struct engine_t
 {
 	if (list_empty(&task->link))
 		list_push(&domain->tasks, &task->link);
+	domain->pending = true;
 }
 
 /* engine_task_drop - its owner ends: it is not run any more */

@@ -64,6 +64,8 @@ struct engine_domain {
 	_Atomic uint8_t lock_use;
 	/* Calls that wait for the holder of the domain */
 	_Atomic uint32_t wanted;
+	/* Set if @due, @tasks, @armed, or @acks or @blocked of an endpoint, may not be empty */
+	bool pending;
 	/* A wire that has to be polled after a send has sent */
 	bool gathered;
 	/* It was logged that an endpoint has neither a queue nor a counter */

@@ -85,13 +85,19 @@ struct engine_ep {
 	struct engine_wire wires[ENGINE_WIRE_MAX];
 	/* Value of domain->due_round when triggered work of the endpoint last found no room */
 	uint32_t due_stuck;
-	/* Rounds of progress */
-	uint32_t tick;
-	/* Rounds left in which only the first wire is polled */
+	/* Rounds until engine_ep_look(), counted down from @look_full */
+	uint32_t look_wait;
+	uint32_t look_full;
+	/* The first wire has moved something in them */
+	bool busy;
+	/* Rounds that the other wires were left out for that, since they were polled */
+	uint32_t busy_rounds;
+	/* Rounds until the next look at the clock, as of the last engine_ep_look() */
+	uint32_t clock_wait;
+	/* Rounds in which only the first wire is polled, likewise, and where that count began */
 	uint32_t others_wait;
-	/* Value at which @others_wait began */
 	uint32_t others_full;
-	/* True if rounds of progress are rare */
+	/* Rounds of progress are far apart in time */
 	bool slow;
 	/* Time at which the clock was last read */
 	uint64_t clock_ns;
@@ -134,14 +140,23 @@ struct engine_ep {
 	struct weft_addr address;
 };
 
+/* engine_ep_look_next - look in the next round: a wire but the first is to be polled */
+static inline void engine_ep_look_next(struct engine_ep *ep)
+{
+	ep->look_full -= ep->look_wait - 1;
+	ep->look_wait = 1;
+}
+
 /* engine_expect - something may arrive over this wire: poll it in every round again */
 static inline void engine_expect(struct engine_ep *ep, uint32_t wire_idx)
 {
 	struct engine_wire *w = &ep->wires[wire_idx];
 
 	w->idle = w->wait = 0;
-	if (wire_idx)
+	if (wire_idx) {
 		ep->others_wait = 0;
+		engine_ep_look_next(ep);
+	}
 }
 
 #endif

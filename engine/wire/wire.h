@@ -432,7 +432,7 @@ void engine_payload_done(struct engine_ep *ep, struct wire_conn *conn, void *coo
  * The wires of this library. A provider registers its wire from its entry point; the link
  * and the provider's own endpoints use what is registered.
  */
-#define WIRE_LAYOUT 3u /* of struct engine_ep and the inlined fast paths: same build */
+#define WIRE_LAYOUT 4u /* of struct engine_ep and the inlined fast paths: same build */
 
 struct wire_provider {
 	size_t size;

@@ -1,0 +1,337 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * A round of progress: which wires it polls, and what it does besides, as long as there is any of it.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <time.h>
+
+#include <cmocka.h>
+
+#include "ack.h"
+#include "peer.h"
+#include "round.h"
+#include "tasks.h"
+#include "waiting.h"
+
+/* The clock is ours: the linker leads clock_gettime() here. */
+int __wrap_clock_gettime(clockid_t id, struct timespec *at);
+static uint64_t now_ns = 1000000000;
+
+int __wrap_clock_gettime(clockid_t id, struct timespec *at)
+{
+	now_ns += 100;
+	*at = (struct timespec){ .tv_sec = (time_t)(now_ns / 1000000000),
+				 .tv_nsec = (long)(now_ns % 1000000000) };
+	return 0;
+}
+
+/* What the engine asks of the core. */
+
+int fi_log_enabled(const struct fi_provider *prov, enum fi_log_level level,
+		   enum fi_log_subsys subsys)
+{
+	return 0;
+}
+
+void fi_log(const struct fi_provider *prov, enum fi_log_level level, enum fi_log_subsys subsys,
+	    const char *func, int line, const char *fmt, ...)
+{
+}
+
+int fi_param_define(const struct fi_provider *prov, const char *name, enum fi_param_type type,
+		    const char *help, ...)
+{
+	return 0;
+}
+
+int fi_param_get(struct fi_provider *prov, const char *name, void *value)
+{
+	return -FI_ENODATA;
+}
+
+const char *fi_strerror(int errnum)
+{
+	return "";
+}
+
+/* An endpoint with two wires that are nothing but counts. */
+struct fake_wire {
+	struct wire base;
+	uint32_t polls;
+	bool moves;
+};
+
+static int fake_poll(struct wire *wire)
+{
+	struct fake_wire *fake = (struct fake_wire *)wire;
+
+	fake->polls++;
+	return fake->moves;
+}
+
+static const struct wire_ops fake_ops = { .poll = fake_poll };
+
+static struct world {
+	struct engine_domain domain;
+	struct engine_ep ep;
+	struct engine_peer peer;
+	struct fake_wire first, other;
+} w;
+
+static int open_world(void **state)
+{
+	memset(&w, 0, sizeof(w));
+	list_init(&w.domain.eps);
+	list_init(&w.domain.due);
+	list_init(&w.domain.tasks);
+	list_init(&w.domain.armed);
+	engine_waiter_init(&w.domain.waiter);
+	w.ep.domain = w.ep.ctx.domain = &w.domain;
+	w.ep.look_wait = w.ep.look_full = 1;
+	w.ep.wire_cnt = 2;
+	w.ep.wires[0] = (struct engine_wire){ .wire = &w.first.base, .ops = &fake_ops };
+	w.ep.wires[1] = (struct engine_wire){ .wire = &w.other.base, .ops = &fake_ops };
+	list_init(&w.ep.all);
+	list_init(&w.ep.acks);
+	list_init(&w.ep.acks_later);
+	list_init(&w.ep.blocked);
+	list_push(&w.domain.eps, &w.ep.domain_link);
+	w.peer.ep = &w.ep;
+	list_init(&w.peer.ack_link);
+	list_init(&w.peer.blocked);
+	list_init(&w.peer.queued);
+	list_init(&w.peer.started);
+	list_init(&w.peer.pushing);
+	list_init(&w.peer.receiving);
+	list_init(&w.peer.arriving);
+	list_init(&w.peer.filling);
+	list_init(&w.peer.ctl);
+	list_init(&w.peer.unacked);
+	list_init(&w.peer.replies);
+	list_init(&w.peer.replying);
+	return 0;
+}
+
+static int close_world(void **state)
+{
+	engine_waiter_close(&w.domain.waiter);
+	return 0;
+}
+
+static void rounds(uint32_t cnt)
+{
+	while (cnt--)
+		engine_domain_round(&w.domain);
+}
+
+static void the_first_wire_is_polled_in_each_round_and_an_idle_other_one_ever_more_rarely(
+	void **state)
+{
+	uint32_t before;
+
+	rounds(50000);
+	assert_int_equal(w.first.polls, 50000);
+	assert_in_range(w.other.polls, 256, 512);
+	before = w.other.polls;
+	rounds(256 * 4);
+	assert_in_range(w.other.polls - before, 3, 4);
+}
+
+static void a_wire_that_moves_something_is_polled_in_each_round(void **state)
+{
+	uint32_t before;
+
+	rounds(10000);
+	w.other.moves = true;
+	rounds(300); /* it is due in them */
+	before = w.other.polls;
+	rounds(100);
+	assert_int_equal(w.other.polls - before, 100);
+}
+
+static void a_wire_of_which_something_is_expected_is_polled_in_the_next_round(void **state)
+{
+	uint32_t before;
+
+	for (uint32_t i = 0; i < 40; i++) {
+		rounds(5000 + i);
+		before = w.other.polls;
+		engine_expect(&w.ep, 1);
+		rounds(1);
+		assert_int_equal(w.other.polls - before, 1);
+		rounds(20);
+		assert_int_equal(w.other.polls - before, 21);
+	}
+}
+
+static void the_others_wait_longer_while_the_first_wire_is_busy(void **state)
+{
+	uint32_t before;
+
+	rounds(5000);
+	w.first.moves = true;
+	rounds(300);
+	before = w.other.polls;
+	rounds(20000);
+	assert_in_range(w.other.polls - before, 3, 6);
+}
+
+static void a_program_that_seldom_comes_by_waits_for_no_wire(void **state)
+{
+	uint32_t before;
+
+	rounds(5000);
+	for (int i = 0; i < 40; i++) {
+		now_ns += 100000;
+		rounds(1);
+	}
+	before = w.other.polls;
+	for (int i = 0; i < 100; i++) {
+		now_ns += 100000;
+		rounds(1);
+	}
+	assert_int_equal(w.other.polls - before, 100);
+}
+
+/* What a round does besides: each makes it pending, and is done with when there is nothing more of it. */
+
+static uint32_t runs, no_room;
+
+static bool run_task(struct engine_task *task)
+{
+	runs++;
+	return !no_room || !no_room--;
+}
+
+static bool run_work(struct cntr_work *work)
+{
+	runs++;
+	return !no_room || !no_room--;
+}
+
+static void a_task_is_pending_until_it_has_room(void **state)
+{
+	struct engine_task task = { .run = run_task };
+
+	runs = 0;
+	no_room = 2;
+	list_init(&task.link);
+	engine_task_due(&w.domain, &task);
+	assert_true(w.domain.pending);
+	rounds(2);
+	assert_int_equal(runs, 2);
+	assert_true(w.domain.pending);
+	rounds(3);
+	assert_int_equal(runs, 3);
+	assert_false(w.domain.pending);
+}
+
+static void work_of_a_counter_is_pending_until_it_has_room(void **state)
+{
+	struct cntr_work work = { .threshold = 2, .run = run_work };
+	struct engine_cntr cntr = { .domain = &w.domain };
+
+	runs = 0;
+	no_room = 1;
+	list_init(&cntr.waiting);
+	list_init(&cntr.due);
+	list_init(&cntr.watch.link);
+	engine_cntr_await(&cntr, &work);
+	engine_cntr_add(&cntr, 1);
+	assert_false(w.domain.pending);
+	engine_cntr_add(&cntr, 1);
+	assert_true(w.domain.pending);
+	rounds(1);
+	assert_int_equal(runs, 1);
+	assert_true(w.domain.pending);
+	rounds(3);
+	assert_int_equal(runs, 2);
+	assert_false(w.domain.pending);
+}
+
+static void who_sleeps_is_pending_until_it_was_woken(void **state)
+{
+	struct engine_armed armed = { 0 };
+
+	list_init(&armed.link);
+	engine_armed_add(&w.domain, &armed, true);
+	rounds(2);
+	assert_true(w.domain.pending);
+	assert_false(list_empty(&w.domain.armed));
+	engine_armed_wake(&w.domain, &armed);
+	rounds(1);
+	assert_true(list_empty(&w.domain.armed));
+	assert_false(w.domain.pending);
+}
+
+static void an_ack_is_pending_until_nothing_is_queued_before_it(void **state)
+{
+	struct engine_ctl ctl;
+
+	list_push(&w.peer.ctl, &ctl.link);
+	engine_ack_due(&w.peer, PACKET_ACKED);
+	assert_true(w.domain.pending);
+	rounds(2);
+	assert_true(w.domain.pending);
+	list_remove(&ctl.link);
+	rounds(1);
+	assert_int_equal(w.peer.ack_due, ACK_NONE);
+	assert_false(w.domain.pending);
+	/* Nobody waits for that one. */
+	engine_ack_due(&w.peer, 0);
+	assert_false(w.domain.pending);
+}
+
+static void a_peer_that_is_blocked_is_pending_until_it_rests(void **state)
+{
+	w.peer.up = 1;
+	engine_peer_block(&w.peer);
+	assert_true(w.domain.pending);
+	rounds(2);
+	assert_true(w.domain.pending);
+	w.peer.up = 0;
+	rounds(1);
+	assert_true(list_empty(&w.ep.blocked));
+	assert_false(w.domain.pending);
+}
+
+static void what_is_left_of_one_list_is_pending_when_another_one_is_done_with(void **state)
+{
+	struct engine_task task = { .run = run_task };
+
+	list_init(&task.link);
+	no_room = 0;
+	w.peer.up = 1;
+	engine_peer_block(&w.peer);
+	engine_task_due(&w.domain, &task);
+	rounds(1);
+	assert_true(list_empty(&w.domain.tasks));
+	assert_true(w.domain.pending);
+	w.peer.up = 0;
+	rounds(1);
+	assert_false(w.domain.pending);
+}
+
+#define test(name) cmocka_unit_test_setup_teardown(name, open_world, close_world)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		test(the_first_wire_is_polled_in_each_round_and_an_idle_other_one_ever_more_rarely),
+		test(a_wire_that_moves_something_is_polled_in_each_round),
+		test(a_wire_of_which_something_is_expected_is_polled_in_the_next_round),
+		test(the_others_wait_longer_while_the_first_wire_is_busy),
+		test(a_program_that_seldom_comes_by_waits_for_no_wire),
+		test(a_task_is_pending_until_it_has_room),
+		test(work_of_a_counter_is_pending_until_it_has_room),
+		test(who_sleeps_is_pending_until_it_was_woken),
+		test(an_ack_is_pending_until_nothing_is_queued_before_it),
+		test(a_peer_that_is_blocked_is_pending_until_it_rests),
+		test(what_is_left_of_one_list_is_pending_when_another_one_is_done_with),
+	};
+
+	return cmocka_run_group_tests_name("round", tests, NULL, NULL);
+}
