@@ -1,0 +1,172 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * The end of an endpoint: what it has sent leaves, what it holds is given back. Called with the domain held,
+ * but for the slot of fi_close, which holds it.
+ */
+#include <rdma/fi_errno.h>
+#include "access.h"
+#include "cntr.h"
+#include "coll.h"
+#include "ctx.h"
+#include "ep_fid.h"
+#include "ep_wires.h"
+#include "eq_fid.h"
+#include "guard.h"
+#include "mr_fid.h"
+#include "peer.h"
+#include "progress.h"
+#include "recv.h"
+#include "refs.h"
+#include "refuse.h"
+#include "routes.h"
+#include "sep_fid.h"
+#include "srx_fid.h"
+#include "waiting.h"
+
+#define DRAIN_NS 1000000000u /* for what was sent and has not left at close, ns */
+
+/* Returns true if there is anything that the program was told is sent, and that no wire has. */
+static bool engine_unsent(struct engine_ep *ep)
+{
+	struct list *node, *after, *tnode, *tafter;
+
+	list_for_each(node, after, &ep->blocked) {
+		struct engine_peer *peer = container_of(node, struct engine_peer, blocked);
+
+		if (!list_empty(&peer->ctl))
+			return true;
+		list_for_each(tnode, tafter, &peer->queued)
+			if (container_of(tnode, struct engine_tx, link)->flags & ENGINE_INJECT)
+				return true;
+	}
+	return false;
+}
+
+static void engine_ep_drain(struct engine_ep *ep)
+{
+	uint64_t end = platform_now_ns() + DRAIN_NS;
+
+	engine_acks_hurry(ep); /* of what came, who wrote it is not to think that it was lost */
+	while (engine_unsent(ep) && platform_now_ns() < end) {
+		engine_domain_progress(ep->domain); /* the peer may be one of these */
+		platform_yield();
+	}
+}
+
+static void engine_ep_free_held(struct engine_ep *ep)
+{
+	struct list *node, *after, *hnode;
+
+	list_for_each(node, after, &ep->all) {
+		struct engine_peer *peer = container_of(node, struct engine_peer, all);
+
+		while ((hnode = list_pop(&peer->reorder)))
+			engine_held_free(ep, container_of(hnode, struct engine_held, link));
+	}
+	for (uint32_t i = 0; i <= ep->rx_cnt; i++)
+		if (engine_rxq_at(ep, i))
+			engine_rxq_drop(ep, engine_rxq_at(ep, i));
+	/* What is left is matched and still arriving. */
+	list_for_each(node, after, &ep->all) {
+		struct engine_peer *peer = container_of(node, struct engine_peer, all);
+
+		while (!list_empty(&peer->arriving))
+			engine_held_free(ep, container_of(peer->arriving.next,
+							  struct engine_held, arriving));
+	}
+}
+
+void engine_ep_free(struct engine_ep *ep)
+{
+	struct engine_tx *tx;
+	uint32_t i = 0;
+
+	while ((tx = pool_each(&ep->tx_pool, &i))) {
+		platform_free(tx->copy);
+		if (tx->flags & ENGINE_DEFERRED)
+			engine_cntr_release(tx->work_cntr);
+	}
+	while (!list_empty(&ep->all)) {
+		struct engine_peer *peer = container_of(ep->all.next, struct engine_peer, all);
+		struct list *node;
+
+		while ((node = list_pop(&peer->receiving)))
+			engine_rx_drop(ep->domain, container_of(node, struct engine_rx, link));
+		engine_replies_drop(peer);
+		engine_peer_free(peer);
+	}
+	engine_coll_free(ep);
+	engine_rxq_fini(ep->domain, &ep->rx.own);
+	engine_sep_free(ep);
+	pool_fini(&ep->tx_pool);
+	pool_fini(&ep->reply_pool);
+	pool_fini(&ep->landing_pool);
+	pool_fini(&ep->ctl_pool);
+	pool_fini(&ep->held_pool);
+	platform_free(ep->peers);
+	platform_free(ep);
+}
+
+static void engine_ep_report(struct engine_ep *ep)
+{
+	struct weft_route routes[ENGINE_WIRE_MAX];
+	size_t cnt = ENGINE_WIRE_MAX;
+
+	if (ep->family->closing && !engine_routes(ep, routes, &cnt))
+		ep->family->closing(ep->family->provider, routes, cnt);
+}
+
+void engine_ep_end(struct engine_ep *ep)
+{
+	struct engine_domain *domain = ep->domain;
+	struct engine_srx *srx = ep->srx;
+
+	if (ep->enabled) {
+		engine_ep_drain(ep);
+		engine_ep_report(ep);
+		engine_ctx_close_tables(&ep->ctx);
+		engine_waiter_part(ep);
+	}
+	list_remove(&ep->domain_link);
+	/* Before what is held: payload is on its way to it. */
+	engine_wires_close(ep);
+	if (ep->enabled)
+		engine_ep_free_held(ep);
+	platform_copy_unwatch(&ep->ctx.copy);
+	if (ep->av)
+		list_remove(&ep->av_link);
+	engine_shared_unbind(ep);
+	engine_tx_release(&ep->tx);
+	engine_rx_release(&ep->rx);
+	engine_ep_free(ep);
+	if (srx)
+		engine_srx_left(srx);
+	engine_unref(&domain->refs);
+}
+
+int engine_ep_close(struct fid *fid)
+{
+	struct engine_ctx *ctx = engine_ctx_at(fid);
+	struct engine_domain *domain = ctx->domain;
+	struct engine_eq *eq = ctx->ep->eq;
+	bool busy;
+
+	engine_enter(domain);
+	busy = !list_empty(&ctx->aliases) || engine_sep_busy(ctx->ep) ||
+	       engine_mr_bound(domain, ctx->ep) || engine_coll_busy(ctx->ep);
+	if (!busy && eq)
+		engine_ref(&domain->refs); /* until the queue has let it go */
+	if (!busy)
+		engine_ep_end(ctx->ep);
+	engine_leave(domain);
+	if (!busy && eq) {
+		engine_eq_drop(eq, domain);
+		engine_unref(&domain->refs);
+	}
+	return busy ? engine_refuse(
+			      domain->family, FI_LOG_EP_CTRL, -FI_EBUSY,
+			      "fi_close of an endpoint",
+			      "it has aliases, contexts, collective groups or memory regions "
+			      "that are bound to it; close those first")
+		    : 0;
+}
