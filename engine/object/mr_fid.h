@@ -9,13 +9,15 @@
 #include "engine.h"
 #include "regions.h"
 
+/* From domain_mrs.c */
+
 /*
  * engine_mrs_tell - something counts from now on what peers do to any region of the domain: they do it
  * by packets alone
  */
 void engine_mrs_tell(struct engine_domain *domain);
 
-/* engine_mr_bound - is a region bound to this endpoint? Then it can't be closed (fi_mr(3)) */
+/* engine_mr_bound - returns true if a region is bound to this endpoint, which then can't be closed (fi_mr(3)) */
 bool engine_mr_bound(const struct engine_domain *domain, const struct engine_ep *ep);
 
 /* engine_mrs_share - what the domain shows over that kind of wire, or NULL */
@@ -30,6 +32,8 @@ int engine_mrs_open(struct engine_domain *domain, int mr_mode);
 /* engine_mrs_close - end of a domain; all its regions were closed */
 void engine_mrs_close(struct engine_domain *domain);
 
+/* From mr_fid.c */
+
 /*
  * engine_mr_control - the commands of fi_control on a domain that are about regions:
  * FI_MAP_RAW_MR, FI_UNMAP_KEY. A raw key is the key, 8 bytes in little-endian order.
@@ -37,7 +41,19 @@ void engine_mrs_close(struct engine_domain *domain);
  */
 int engine_mr_control(struct engine_domain *domain, int command, void *arg);
 
-/* The table of a domain that registers memory. */
+/* engine_mr_holds_all - returns true if each of these ranges is inside one of the pieces of a region */
+bool engine_mr_holds_all(const struct engine_mr *mr, const struct iovec *iov, size_t cnt);
+
+/* engine_mr_name - what peers call its first byte */
+static inline uint64_t engine_mr_name(const struct engine_mr *mr)
+{
+	return mr->domain->mr->mode & FI_MR_VIRT_ADDR ? (uintptr_t)mr->iov[0].iov_base : 0;
+}
+
+/* The slots of a region. */
+extern struct fi_ops engine_mr_fi_ops;
+
+/* From mr_reg.c: the table of a domain that registers memory. */
 extern struct fi_ops_mr engine_mr_ops;
 
 #endif

@@ -1,0 +1,71 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * The memory regions of a domain: their key table, which peers look at where a wire of the family can show it.
+ * Called with the domain held, or before anyone else has it.
+ */
+#include <rdma/fi_errno.h>
+#include "mr_fid.h"
+
+void engine_mrs_tell(struct engine_domain *domain)
+{
+	struct mr_table *table = &domain->mr->table;
+
+	if (domain->mr->remote_events)
+		return;
+	domain->mr->remote_events = true;
+	for (uint32_t i = mr_next(table, 0); i; i = mr_next(table, i))
+		mr_tell(table, i);
+}
+
+bool engine_mr_bound(const struct engine_domain *domain, const struct engine_ep *ep)
+{
+	struct list *node, *after;
+
+	list_for_each(node, after, &domain->mr->bound) {
+		if (container_of(node, struct engine_mr, ep_link)->ep == ep)
+			return true;
+	}
+	return false;
+}
+
+/* The first wire of the family over which peers can look at the table. False: there is none. */
+static bool engine_mrs_show(struct engine_mrs *mrs, const struct engine_family *family,
+			    struct mr_memory *memory)
+{
+	for (uint32_t i = 0; i < ENGINE_WIRE_MAX - 1 && family->wires[i]; i++) {
+		const struct wire_provider *wp = wire_find(family->wires[i]);
+
+		if (!wp || !wp->ops->share_open || wp->ops->share_open(&mrs->share, memory))
+			continue;
+		mrs->shows = wp->ops;
+		return true;
+	}
+	return false;
+}
+
+int engine_mrs_open(struct engine_domain *domain, int mr_mode)
+{
+	struct engine_mrs *mrs = platform_alloc(sizeof(*mrs));
+	struct mr_memory memory;
+	bool shown;
+
+	if (!mrs)
+		return -FI_ENOMEM;
+	if (mr_mode & FI_MR_BASIC)
+		mr_mode |= FI_MR_VIRT_ADDR | FI_MR_ALLOCATED | FI_MR_PROV_KEY;
+	mrs->mode = mr_mode;
+	shown = engine_mrs_show(mrs, domain->family, &memory);
+	mr_init(&mrs->table, mr_mode & FI_MR_PROV_KEY ? MR_KEYS_ISSUED : MR_KEYS_GIVEN,
+		shown ? &memory : NULL);
+	list_init(&mrs->bound);
+	domain->mr = mrs;
+	return 0;
+}
+
+void engine_mrs_close(struct engine_domain *domain)
+{
+	mr_fini(&domain->mr->table);
+	if (domain->mr->share)
+		domain->mr->shows->share_close(domain->mr->share);
+	platform_free(domain->mr);
+}
