@@ -2,335 +2,23 @@
 /*
  * The event queue object. Called by programs on any thread: it has a lock of its own. It grows
  * as needed, so that it never overruns. Reading it while it is empty makes progress on the
- * domains of what is bound to it.
+ * domains of what is bound to it (eq_watch.c).
  *
  * Source: fi_eq(3). A program that did not ask for FI_WRITE may write all the same.
  */
 #include <rdma/fi_errno.h>
-#include "arm.h"
-#include "auto.h"
 #include "eq_fid.h"
 #include "events.h"
-#include "fabric_fid.h"
-#include "guard.h"
 #include "no_call.h"
-#include "progress.h"
 #include "refs.h"
 #include "refuse.h"
 #include "wait.h"
 #include "wait_set_fid.h"
 #include "waiting.h"
 
-#define TRY_ROUNDS 64	    /* before it is left to the program */
-#define NAP_NS	   1000000u /* sleep of who can't be woken */
-
-/* A domain that readers drive. */
-struct engine_watch {
-	/* eq->watched */
-	struct list link;
-	struct engine_domain *domain;
-	/* objects of it that are bound */
-	uint32_t cnt;
-	/* domain->rounds at the last look */
-	uint32_t seen;
-	struct engine_eq *eq;
-	/* of the domain, while somebody sleeps on the queue */
-	struct engine_armed armed;
-};
-
 static struct engine_eq *eq_of(struct fid_eq *fid)
 {
 	return container_of(fid, struct engine_eq, fid);
-}
-
-static struct engine_watch *engine_watch_of(struct engine_eq *eq,
-					    const struct engine_domain *domain)
-{
-	struct list *node, *after;
-
-	list_for_each(node, after, &eq->watched) {
-		struct engine_watch *watch = container_of(node, struct engine_watch, link);
-
-		if (watch->domain == domain)
-			return watch;
-	}
-	return NULL;
-}
-
-/* What the domain has is for the queue's readers to look at. */
-static void engine_watch_ring(struct engine_armed *armed)
-{
-	struct engine_eq *eq = container_of(armed, struct engine_watch, armed)->eq;
-
-	platform_lock(&eq->lock);
-	engine_eq_came(eq);
-	platform_unlock(&eq->lock);
-}
-
-static struct engine_watch *engine_watch_new(struct engine_eq *eq, struct engine_domain *domain)
-{
-	struct engine_watch *watch = platform_alloc(sizeof(*watch));
-
-	if (!watch)
-		return NULL;
-	watch->eq = eq;
-	watch->domain = domain;
-	watch->seen = atomic_load_explicit(&domain->rounds, memory_order_relaxed);
-	engine_armed_init(&watch->armed, engine_watch_ring, NULL);
-	list_push(&eq->watched, &watch->link);
-	return watch;
-}
-
-static void engine_watch_free(struct engine_watch *watch)
-{
-	list_remove(&watch->link);
-	platform_free(watch);
-}
-
-/* What is slept on for the queue holds the domain's waiter, unless a thread makes its progress. */
-static int engine_watch_join(struct engine_watch *watch)
-{
-	int ret;
-
-	if (!engine_poll_set_here(&watch->eq->poll_set) || engine_auto_needed(watch->domain))
-		return 0;
-	engine_enter(watch->domain);
-	ret = engine_poll_set_add(&watch->eq->poll_set, watch->domain);
-	engine_leave(watch->domain);
-	return ret;
-}
-
-int engine_eq_watch(struct engine_eq *eq, struct engine_domain *domain)
-{
-	struct engine_watch *watch;
-	int ret = 0;
-
-	platform_lock(&eq->watch_lock);
-	watch = engine_watch_of(eq, domain);
-	if (!watch) {
-		watch = engine_watch_new(eq, domain);
-		ret = watch ? engine_watch_join(watch) : -FI_ENOMEM;
-		if (!ret)
-			engine_ref(&eq->refs);
-	}
-	if (!ret)
-		watch->cnt++;
-	else if (watch)
-		engine_watch_free(watch);
-	platform_unlock(&eq->watch_lock);
-	return ret;
-}
-
-static void engine_eq_free(struct engine_eq *eq)
-{
-	engine_poll_set_close(&eq->poll_set);
-	eq_fini(&eq->queue);
-	platform_lock_fini(&eq->lock);
-	platform_lock_fini(&eq->watch_lock);
-	platform_free(eq);
-}
-
-/* The program has closed the queue, or nothing of a domain is bound to it any more: the last one ends it. */
-static void engine_eq_put(struct engine_eq *eq)
-{
-	struct engine_fabric *fabric = eq->fabric;
-
-	if (atomic_fetch_sub_explicit(&eq->refs, 1, memory_order_acq_rel) > 1)
-		return;
-	engine_eq_free(eq);
-	engine_fabric_put(fabric);
-}
-
-void engine_eq_drop(struct engine_eq *eq, struct engine_domain *domain)
-{
-	struct engine_watch *watch;
-	bool last;
-
-	platform_lock(&eq->watch_lock);
-	watch = engine_watch_of(eq, domain);
-	last = !--watch->cnt;
-	if (last) {
-		engine_enter(domain);
-		engine_poll_set_remove(&eq->poll_set, domain);
-		engine_armed_forget(domain, &watch->armed);
-		engine_leave(domain);
-		engine_watch_free(watch);
-	}
-	platform_unlock(&eq->watch_lock);
-	if (last)
-		engine_eq_put(eq);
-}
-
-/*
- * A domain that the program has driven since the last look needs no round of ours, and to claim it
- * from its callers is dear (guard.h).
- */
-static void engine_watch_drive(struct engine_watch *watch)
-{
-	struct engine_domain *domain = watch->domain;
-	uint32_t rounds = atomic_load_explicit(&domain->rounds, memory_order_relaxed);
-
-	if (rounds != watch->seen) {
-		watch->seen = rounds;
-		return;
-	}
-	engine_enter(domain);
-	engine_domain_progress(domain);
-	watch->seen = atomic_load_explicit(&domain->rounds, memory_order_relaxed);
-	engine_leave(domain);
-}
-
-static void engine_eq_progress(struct engine_eq *eq)
-{
-	struct list *node, *after;
-
-	platform_lock(&eq->watch_lock);
-	list_for_each(node, after, &eq->watched)
-		engine_watch_drive(container_of(node, struct engine_watch, link));
-	platform_unlock(&eq->watch_lock);
-}
-
-static bool engine_eq_is_empty(struct engine_eq *eq)
-{
-	bool empty;
-
-	platform_lock(&eq->lock);
-	empty = eq_empty(&eq->queue);
-	platform_unlock(&eq->lock);
-	return empty;
-}
-
-bool engine_eq_look(struct engine_eq *eq)
-{
-	if (!engine_eq_is_empty(eq))
-		return true;
-	engine_eq_progress(eq);
-	return !engine_eq_is_empty(eq);
-}
-
-/* Sleeping: the bell in its poll set rings from the first event to the last, and when it is rung for other reasons. */
-
-static void engine_eq_went(struct engine_eq *eq)
-{
-	if (!eq->rung || !eq_empty(&eq->queue))
-		return;
-	eq->rung = false;
-	platform_bell_clear(eq->poll_set.bell);
-}
-
-/* Have what is slept on; with watch_lock. In the child of a fork the domains enter it again. */
-static int engine_eq_poll_set(struct engine_eq *eq)
-{
-	struct list *node, *after;
-	int ret;
-
-	if (engine_poll_set_here(&eq->poll_set))
-		return 0;
-	platform_lock(&eq->lock);
-	ret = engine_poll_set_open(&eq->poll_set);
-	eq->rung = false;
-	if (!ret && !eq_empty(&eq->queue))
-		engine_eq_came(eq);
-	platform_unlock(&eq->lock);
-	list_for_each(node, after, &eq->watched)
-		if (!ret)
-			ret = engine_watch_join(container_of(node, struct engine_watch, link));
-	return ret;
-}
-
-/* Rounds until the queue has something or the wires of the domain are armed. 0, -FI_EAGAIN or another -FI_E* */
-static int engine_watch_arm(struct engine_watch *watch)
-{
-	struct engine_domain *domain = watch->domain;
-	uint64_t ns = 0;
-
-	if (engine_auto_needed(domain))
-		return engine_auto_wake(domain);
-	engine_enter(domain);
-	engine_domain_clock(domain);
-	for (int i = 0; i < TRY_ROUNDS && !ns; i++) {
-		engine_domain_progress(domain);
-		ns = engine_waiter_arm(domain);
-	}
-	watch->seen = atomic_load_explicit(&domain->rounds, memory_order_relaxed);
-	if (ns) {
-		engine_armed_add(domain, &watch->armed, false);
-		engine_waiter_timer(domain, ns);
-	}
-	engine_leave(domain);
-	return ns ? 0 : -FI_EAGAIN;
-}
-
-/* May the queue be slept on? With watch_lock. */
-static int engine_eq_arm(struct engine_eq *eq)
-{
-	struct list *node, *after;
-	int ret = engine_eq_poll_set(eq);
-
-	if (ret)
-		return ret;
-	platform_lock(&eq->lock);
-	engine_eq_went(eq); /* those who sleep already want an event, which rings */
-	platform_unlock(&eq->lock);
-	list_for_each(node, after, &eq->watched) {
-		ret = engine_watch_arm(container_of(node, struct engine_watch, link));
-		if (ret)
-			return ret;
-	}
-	return engine_eq_is_empty(eq) ? 0 : -FI_EAGAIN;
-}
-
-int engine_eq_trywait(struct engine_eq *eq)
-{
-	bool sleeps = atomic_load_explicit(&eq->given, memory_order_relaxed) ||
-		      (eq->set && engine_poll_set_here(&eq->set->poll_set));
-	int ret;
-
-	if (!sleeps)
-		return engine_eq_look(eq) ? -FI_EAGAIN : 0;
-	if (!engine_eq_is_empty(eq))
-		return -FI_EAGAIN;
-	platform_lock(&eq->watch_lock);
-	ret = engine_eq_arm(eq);
-	platform_unlock(&eq->watch_lock);
-	return ret;
-}
-
-static void engine_eq_disarm(struct engine_eq *eq)
-{
-	struct list *node, *after;
-
-	list_for_each(node, after, &eq->watched) {
-		struct engine_watch *watch = container_of(node, struct engine_watch, link);
-
-		engine_enter(watch->domain);
-		engine_armed_drop(watch->domain, &watch->armed, false);
-		engine_leave(watch->domain);
-	}
-}
-
-void engine_eq_awake(struct engine_eq *eq)
-{
-	platform_lock(&eq->watch_lock);
-	if (!eq->asleep)
-		engine_eq_disarm(eq);
-	platform_unlock(&eq->watch_lock);
-}
-
-int engine_eq_join(struct engine_eq *eq, struct engine_poll_set *poll_set)
-{
-	int ret;
-
-	platform_lock(&eq->watch_lock);
-	ret = engine_eq_poll_set(eq);
-	platform_unlock(&eq->watch_lock);
-	return ret ? ret : platform_poll_set_add(poll_set->poll_set, eq->poll_set.poll_set);
-}
-
-void engine_eq_part(struct engine_eq *eq, struct engine_poll_set *poll_set)
-{
-	if (engine_poll_set_here(poll_set) && engine_poll_set_here(&eq->poll_set))
-		platform_poll_set_remove(poll_set->poll_set, eq->poll_set.poll_set);
 }
 
 #define EQ_READ "fi_eq_read, fi_eq_sread or fi_eq_readerr"
@@ -347,8 +35,7 @@ static ssize_t engine_eq_read(struct fid_eq *fid, uint32_t *event, void *buf, si
 	if (flags & ~FI_PEEK)
 		return engine_refuse_value(eq->fabric->family, FI_LOG_EQ, -FI_EBADFLAGS,
 					   EQ_READ, "the only flag is FI_PEEK", flags);
-	if (engine_eq_is_empty(eq))
-		engine_eq_progress(eq);
+	engine_eq_look(eq);
 	platform_lock(&eq->lock);
 	ret = eq_take(&eq->queue, event, buf, len, flags);
 	engine_eq_went(eq);
@@ -390,32 +77,6 @@ static ssize_t engine_eq_write(struct fid_eq *fid, uint32_t event, const void *b
 	return ret ? ret : (ssize_t)len;
 }
 
-/* Several threads may: the last one that is awake disarms. */
-static void engine_eq_sleep(struct engine_eq *eq, uint64_t end_ns)
-{
-	uint64_t now, ns;
-	int ret, on;
-
-	platform_lock(&eq->watch_lock);
-	eq->asleep++;
-	ret = engine_eq_arm(eq);
-	on = eq->poll_set.poll_set;
-	platform_unlock(&eq->watch_lock);
-	now = platform_now_ns();
-	ns = ret ? NAP_NS : UINT64_MAX; /* without descriptors, a nap */
-	if (end_ns <= now)
-		ns = 0;
-	else if (end_ns != UINT64_MAX && end_ns - now < ns)
-		ns = end_ns - now;
-	if (ret != -FI_EAGAIN && ns)
-		platform_sleep(&on, ret ? 0 : 1, ns);
-	platform_lock(&eq->watch_lock);
-	/* Who sleeps on the descriptor, or on the set, relies on the wires that are armed. */
-	if (!--eq->asleep && !eq->set && !atomic_load_explicit(&eq->given, memory_order_relaxed))
-		engine_eq_disarm(eq);
-	platform_unlock(&eq->watch_lock);
-}
-
 static ssize_t engine_eq_sread(struct fid_eq *fid, uint32_t *event, void *buf, size_t len,
 			       int timeout, uint64_t flags)
 {
@@ -442,25 +103,6 @@ static const char *engine_eq_strerror(struct fid_eq *fid, int prov_errno, const 
 				      char *buf, size_t len)
 {
 	return engine_strerror(prov_errno, buf, len);
-}
-
-/* One whose way of waiting is ours has a descriptor once it is asked for: what it has rings. */
-static int engine_eq_give(struct engine_eq *eq, int *descriptor)
-{
-	int ret;
-
-	if (eq->set)
-		return engine_waitset_give(eq->set, descriptor);
-	if (eq->wait != FI_WAIT_FD && eq->wait != FI_WAIT_UNSPEC)
-		return -FI_ENODATA;
-	platform_lock(&eq->watch_lock);
-	ret = engine_eq_poll_set(eq);
-	if (!ret) {
-		atomic_store_explicit(&eq->given, true, memory_order_relaxed);
-		*descriptor = eq->poll_set.poll_set;
-	}
-	platform_unlock(&eq->watch_lock);
-	return ret;
 }
 
 static int engine_eq_control(struct fid *fid, int command, void *arg)
