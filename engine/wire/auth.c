@@ -5,7 +5,7 @@
 #include <rdma/fi_errno.h>
 #include "auth.h"
 
-/* Two hashes of a key that have nothing to do with each other: the digits of pi. */
+/* Hash keys by which the words of a secret are derived independently: the first digits of pi. */
 static const uint64_t derive[2][2] = {
 	{ 0x243f6a8885a308d3ull, 0x13198a2e03707344ull },
 	{ 0xa4093822299f31d0ull, 0x082efa98ec4e6c89ull },
@@ -66,7 +66,7 @@ int engine_auth_read(const uint8_t *key, size_t len, struct engine_auth *out)
 {
 	if (!len)
 		return 0;
-	if (!key || len > ENGINE_AUTH_KEY_MAX) /* FI_AV_AUTH_KEY is the greatest length */
+	if (!key || len > ENGINE_AUTH_KEY_MAX) /* FI_AV_AUTH_KEY is SIZE_MAX */
 		return -FI_EINVAL;
 	for (int i = 0; i < 2; i++)
 		out->secret[i] = engine_siphash(derive[i], key, len);

@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Authorization keys: endpoints with different keys, or one with a key and one without, refuse
- * each other's connections. Called when an endpoint is opened and when a hello is said or heard.
+ * Authorization keys: two endpoints refuse each other's connections if their keys differ, or if
+ * only one of them has a key. Called when an endpoint is opened, and when a hello is sent or
+ * received.
  *
- * What goes over the wire is not the key but a proof: 32 bits of a hash, keyed by it, of what the
- * sender's hello says of its incarnation (epoch and nonce). It keeps jobs apart that come upon each other's
- * addresses, as fi_endpoint(3) wants it. It is no defence against who listens on the network: a
- * proof may be said again by whoever heard it.
+ * The key itself is not sent. A hello has a proof instead: 32 bits of a keyed hash of the sender's
+ * epoch and nonce. Proofs separate jobs that use each other's addresses by accident, as
+ * fi_endpoint(3) describes. They do not protect from an attacker who reads the network and can
+ * replay a proof.
  *
- * A key is any 1 to ENGINE_AUTH_KEY_MAX bytes. Keys in address vectors (FI_AV_AUTH_KEY) are refused.
+ * A key has 1 to ENGINE_AUTH_KEY_MAX bytes. Keys in address vectors (FI_AV_AUTH_KEY) are refused.
  */
 #ifndef WEFT_AUTH_H
 #define WEFT_AUTH_H
@@ -16,37 +17,51 @@
 #include <rdma/fabric.h>
 #include "packet.h"
 
-#define ENGINE_AUTH_KEY_MAX 64u /* bytes; what providers offer as auth_key_size */
+/* Longest key, bytes; the providers' auth_key_size */
+#define ENGINE_AUTH_KEY_MAX 64u
 
+/* The authorization of an endpoint or a domain. */
 struct engine_auth {
-	/* from the key */
+	/* Keys of the hash, derived from the authorization key */
 	uint64_t secret[2];
+	/* False: no key, and @secret is not used */
 	bool keyed;
 };
 
 /*
- * engine_auth_read - the key of an endpoint or a domain
- * @len: as in auth_key_size; 0: none, and @key is not looked at
- * @out: unchanged without a key, so that an endpoint has its domain's
+ * engine_auth_read - read the authorization key of an endpoint or a domain
+ * @key: auth_key of its attributes; borrowed during the call
+ * @len: auth_key_size, bytes; 0: there is no key, and @key is not used
+ * @out: out: unchanged if there is no key, so that an endpoint keeps the key of its domain
  *
- * Returns 0, or -FI_EINVAL for a length without a key, one that is too long, and FI_AV_AUTH_KEY.
+ * Returns 0, or -FI_EINVAL for a length without a key, a key that is too long, or FI_AV_AUTH_KEY.
+ * Source: fi_domain(3), fi_endpoint(3)
  */
 int engine_auth_read(const uint8_t *key, size_t len, struct engine_auth *out);
 
 /*
- * engine_auth_known - does a program of this API version have keys?
+ * engine_auth_known - returns true if the attributes of this API version have authorization keys
+ * @api_version: version that the program passed to fi_getinfo
  *
- * The attributes of earlier ones may end before them. Source: fi_domain(3), fi_endpoint(3)
+ * The attributes of earlier versions may end before these members. Source: fi_domain(3),
+ * fi_endpoint(3)
  */
 static inline bool engine_auth_known(uint32_t api_version)
 {
 	return FI_VERSION_GE(api_version, FI_VERSION(1, 5));
 }
 
-/* engine_auth_proof - what the hello of an endpoint with this key says; 0 without one, and never with one */
+/*
+ * engine_auth_proof - compute the proof in a hello
+ * @hello: its epoch and the nonce of its address are set
+ * Returns the proof, which is never 0, or 0 if there is no key.
+ */
 uint32_t engine_auth_proof(const struct engine_auth *auth, const struct hello *hello);
 
-/* engine_siphash - SipHash-2-4 of @len bytes. Source: Aumasson and Bernstein, SipHash, 2012 */
+/*
+ * engine_siphash - returns SipHash-2-4 of @len bytes under the 128-bit key @secret
+ * Source: Aumasson and Bernstein, SipHash, 2012
+ */
 uint64_t engine_siphash(const uint64_t secret[2], const uint8_t *bytes, size_t len);
 
 #endif

@@ -53,7 +53,7 @@ static void key_is_read_or_refused(void **state)
 	struct engine_auth auth = keyed("domain's", 8), before = auth;
 
 	assert_int_equal(engine_auth_read(NULL, 0, &auth), 0);
-	assert_memory_equal(&auth, &before, sizeof(auth)); /* the default stays */
+	assert_memory_equal(&auth, &before, sizeof(auth)); /* the domain's key is kept */
 	assert_int_equal(engine_auth_read(NULL, 4, &auth), -FI_EINVAL);
 	assert_int_equal(engine_auth_read(longest, sizeof(longest), &auth), -FI_EINVAL);
 	assert_int_equal(engine_auth_read(longest, FI_AV_AUTH_KEY, &auth), -FI_EINVAL);

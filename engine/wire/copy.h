@@ -7,23 +7,26 @@
 
 #include "platform.h"
 
+/* Least length for which copy_bytes() calls copy_wide(), bytes */
 #define COPY_WIDE_MIN 2048u
+/* Greatest length for which copy_wide() uses the widest loads and stores, bytes */
 #define COPY_PAGE_MAX 4096u
 
 /*
- * copy_wide - memcpy() for memory that another core has written or is going to read
+ * copy_wide - memcpy() for memory that another core has written or will read
  * copy_bulk - the same for a fragment of a large transfer
  *
- * From a few KiB on libc copies by a string instruction, which takes up to twice as long as plain
- * loads and stores when the lines come from, or have been in, another core's cache. Up to COPY_PAGE_MAX those
- * are of 32 bytes where the processor has AVX: half as many, for units that two threads of a core share. Large
- * transfers wait for memory: they gain nothing by it, and lose a tenth between cores without a common cache.
+ * From a few KiB on the memcpy() of libc uses a string instruction. That takes up to twice as long
+ * as plain loads and stores for cache lines that come from, or have been in, another core's cache.
+ * Up to COPY_PAGE_MAX, accesses are as wide as the processor has them: fewer (with AVX half), for
+ * units that two threads of a core share. Large transfers are bound by memory: there wider accesses
+ * gain nothing, and lose a tenth between cores without a common cache.
  */
 void copy_wide(void *to, const void *from, size_t len);
 void copy_bulk(void *to, const void *from, size_t len);
 
 /*
- * copy_bytes - memcpy() without a call for up to 16 bytes; copy_wide() where that pays
+ * copy_bytes - memcpy() that is inlined for up to 16 bytes, and copy_wide() from COPY_WIDE_MIN on
  */
 static inline void copy_bytes(void *to, const void *from, size_t len)
 {
@@ -52,27 +55,32 @@ static inline void copy_bytes(void *to, const void *from, size_t len)
 }
 
 /*
- * copy_from_iov - gather @len bytes, beginning @skip bytes into the iov
- * copy_to_iov - scatter @len bytes, beginning @skip bytes into the iov
+ * copy_from_iov - gather @len bytes from an iov
+ * copy_to_iov - scatter @len bytes to an iov
+ * @cnt:  entries of @iov
+ * @skip: offset in the iov at which the copy begins, bytes
  * Both stop at the end of the iov.
  */
 void copy_from_iov(void *to, const struct iovec *iov, size_t cnt, size_t skip, size_t len);
 void copy_to_iov(const struct iovec *iov, size_t cnt, size_t skip, const void *from,
 		 size_t len);
 
-/* copy_local_to_iov - copy_to_iov() from memory that this thread has written last, where libc is faster */
+/* copy_local_to_iov - copy_to_iov() by memcpy(), which is faster from this core's own cache */
 void copy_local_to_iov(const struct iovec *iov, size_t cnt, size_t skip, const void *from,
 		       size_t len);
 
 /*
- * iov_slice - the part of @iov that is [skip, skip + len)
- * @out: room for @cnt entries
- * Returns how many it has.
+ * iov_slice - get the part [skip, skip + len) of an iov, bytes
+ * @out: out: room for @cnt entries
+ * Returns the number of entries in @out. The part ends no later than the iov.
  */
 size_t iov_slice(const struct iovec *iov, size_t cnt, size_t skip, size_t len,
 		 struct iovec *out);
 
-/* iov_len - bytes of all; false in @ok when they overflow, or are said to be at NULL */
+/*
+ * iov_len - returns the length of an iov, bytes
+ * @ok: out: false if the sum overflows, or if an entry with a length has the address NULL
+ */
 size_t iov_len(const struct iovec *iov, size_t cnt, bool *ok);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Copies of every length and alignment against memcpy(), with what stands around them.
+ * Unit tests of copies: lengths and alignments compared with memcpy(), and the bytes around them.
  */
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * The engine's wire format: one header for every packet on every wire, and the hello
- * that opens a connection. Little-endian; a wire hands a header to the engine as a
- * private copy, read once.
+ * The format of packets: one header for every packet on every wire, and the hello that opens a
+ * connection. Integers are little-endian. A wire hands a header to the engine as a private copy
+ * that it has read once.
  */
 #ifndef WEFT_PACKET_H
 #define WEFT_PACKET_H
@@ -10,79 +10,111 @@
 #include "addr.h"
 
 enum packet_op {
-	PACKET_EAGER = 1, /* a message with its payload */
-	PACKET_RTS =
-		2, /* a message whose payload stays with the sender: struct packet_rts follows */
-	PACKET_CTS = 3,	 /* tag: sender's id; data: receiver's id; struct packet_cts follows */
-	PACKET_DATA = 4, /* tag: receiver's id; data: offset; payload follows */
-	PACKET_FIN =
-		5, /* tag: sender's id, or seq of an EAGER; data: bytes taken: the receiver is done */
-	PACKET_CREDIT = 6, /* nothing but the acknowledgement and credits of every header */
+	/* A message with its payload */
+	PACKET_EAGER = 1,
+	/* A message whose payload stays with the sender; payload: struct packet_rts */
+	PACKET_RTS = 2,
+	/*
+	 * The receiver asks for the payload. tag: the sender's id; data: the receiver's id;
+	 * payload: struct packet_cts
+	 */
+	PACKET_CTS = 3,
+	/* Payload after a CTS. tag: the receiver's id; data: offset in the message, bytes */
+	PACKET_DATA = 4,
+	/*
+	 * The receiver is done. tag: the sender's id, or seq of an EAGER; data: bytes that were
+	 * received
+	 */
+	PACKET_FIN = 5,
+	/* Carries only what every header does: acknowledgement and credits */
+	PACKET_CREDIT = 6,
 
 	/*
-	 * One-sided requests: carried out in their turn among messages. They name one target by tag
-	 * (its address) and data (its key), or, with PACKET_TARGETS, several in a struct packet_targets
-	 * that stands before everything else but the struct of the request.
+	 * WRITE, READ and ATOMIC are one-sided requests. The target carries them out in sequence
+	 * with messages. Their memory is named by tag (address) and data (key); with
+	 * PACKET_TARGETS, by a struct packet_targets in the payload, which follows the struct of
+	 * the request and precedes everything else.
 	 */
-	PACKET_WRITE = 7, /* payload: what is to be written */
-	PACKET_READ = 8,  /* payload: struct packet_read */
-	PACKET_RESPONSE =
-		9, /* tag: id of the READ or ATOMIC; data: offset; payload: what was read */
-	PACKET_ATOMIC = 10, /* payload: struct packet_atomic, operands, values to compare with */
+	/* Payload: the bytes to write */
+	PACKET_WRITE = 7,
+	/* Payload: struct packet_read */
+	PACKET_READ = 8,
+	/* Result of a READ or ATOMIC. tag: its id; data: offset, bytes; payload: what was read */
+	PACKET_RESPONSE = 9,
+	/* Payload: struct packet_atomic, operands, values to compare with */
+	PACKET_ATOMIC = 10,
 	/*
-	 * data: everything before that seq has arrived, and requests are carried out; tag: so many NAK with
-	 * a seq were sent before
+	 * Everything before seq = data has arrived, and the requests among it are carried out. tag:
+	 * number of NAKs with a seq that were sent before
 	 */
 	PACKET_ACK = 11,
-	PACKET_NAK = 12, /* tag: id, or seq, of a request that was refused; data: FI_E* */
+	/* A request was refused. tag: its id, or seq; data: FI_E* */
+	PACKET_NAK = 12,
 };
 
 enum packet_flag {
 	PACKET_TAGGED = 1 << 0,
-	PACKET_CQ_DATA =
-		1 << 1, /* data is remote CQ data (EAGER, RTS; WRITE and ATOMIC with TARGETS) */
-	PACKET_PULL = 1 << 2, /* RTS: the receiver may read the payload from the sender's memory */
-	PACKET_TARGETS =
-		1 << 3, /* of a request: see above. RTS: a write; targets follow packet_rts */
-	PACKET_MATCH = 1 << 2,	  /* EAGER, with DELIVERY: no FIN before a receive has it */
-	PACKET_DELIVERY = 1 << 4, /* EAGER, RTS: the sender waits for FIN */
+	/* data is remote CQ data (EAGER, RTS; WRITE and ATOMIC with PACKET_TARGETS) */
+	PACKET_CQ_DATA = 1 << 1,
+	/* RTS: the receiver may read the payload from the sender's memory */
+	PACKET_PULL = 1 << 2,
 	/*
-	 * EAGER, WRITE, ATOMIC that asks nothing back, CREDIT: the sender waits for ACK. Of WRITE and ATOMIC
-	 * without it ACK tells in time too, but there is no hurry
+	 * Request: a struct packet_targets names its memory. RTS: a write; targets follow
+	 * packet_rts
+	 */
+	PACKET_TARGETS = 1 << 3,
+	/* EAGER with PACKET_DELIVERY: FIN is sent after a receive has matched, not before */
+	PACKET_MATCH = 1 << 2,
+	/* EAGER, RTS: the sender waits for FIN */
+	PACKET_DELIVERY = 1 << 4,
+	/*
+	 * EAGER, CREDIT, WRITE, ATOMIC without a result: the sender waits for the ACK. Without this
+	 * flag a WRITE or ATOMIC is acknowledged too, but not urgently.
 	 */
 	PACKET_ACKED = 1 << 5,
-	PACKET_PIECES = 1 << 5, /* RTS, with PULL: addr is that of a list of where it stands */
-	PACKET_GROUP = 1 << 6,	/* EAGER, RTS: of a group, in tags of its own; with TAGGED */
-	/* WRITE, alone or with ACKED: its payload takes credit, as a message's does, and may be held until its turn */
+	/* RTS with PACKET_PULL: packet_rts.addr is the address of a list of struct packet_piece */
+	PACKET_PIECES = 1 << 5,
+	/*
+	 * EAGER, RTS, with PACKET_TAGGED: message of a collective group, matched apart from others
+	 */
+	PACKET_GROUP = 1 << 6,
+	/*
+	 * WRITE, alone or with PACKET_ACKED: its payload uses credit, like that of a message, and
+	 * may be held until its turn
+	 */
 	PACKET_COUNTED = 1 << 7,
 };
 
+/* The flags that a send takes from its caller. */
 #define PACKET_FLAGS_TX                                                                   \
 	(PACKET_TAGGED | PACKET_CQ_DATA | PACKET_DELIVERY | PACKET_ACKED | PACKET_MATCH | \
-	 PACKET_GROUP) /* of a send */
+	 PACKET_GROUP)
 
 /*
- * What a packet's epoch says: the receive context that a message or request is for, and bits of the
- * sender's epoch. One field, so that a look at it tells both of a packet of this incarnation for context 0.
+ * packet.epoch: the low byte is the index of the receive context that a message or request is for,
+ * the high byte holds bits of the epoch of the sender's incarnation. One comparison of the field
+ * tells whether a packet belongs to the present incarnation and to context 0.
  */
 #define PACKET_EPOCH(epoch)	  ((uint16_t)((epoch) << 8))
 #define PACKET_INCARNATION(epoch) ((epoch)&0xff00u)
 #define PACKET_RX_IDX(epoch)	  ((epoch)&0x00ffu)
-#define PACKET_RX_MAX		  256u /* receive contexts of an endpoint */
+/* Most receive contexts of an endpoint */
+#define PACKET_RX_MAX 256u
 
 struct packet {
 	/* enum packet_op */
 	uint8_t op;
+	/* enum packet_flag */
 	uint8_t flags;
-	/* see above; a stray of an older incarnation ends the connection */
+	/* PACKET_EPOCH() | index; a packet of an older incarnation ends the connection */
 	uint16_t epoch;
-	/* bytes of payload behind the header */
+	/* Length of the payload, bytes */
 	uint32_t len;
-	/* message or request: its place in the sender's order to this peer */
+	/* Message or request: sequence number among those of the sender to this peer */
 	uint32_t seq;
-	/* low bits of the next seq expected: cumulative */
+	/* Cumulative acknowledgement: low bits of the next seq that the sender expects */
 	uint16_t ack;
-	/* eager payload granted to the receiver of this, in CREDIT_UNIT bytes */
+	/* Eager payload granted to the receiver of this packet, in units of CREDIT_UNIT bytes */
 	uint16_t credits;
 	uint64_t tag;
 	uint64_t data;
@@ -97,17 +129,19 @@ _Static_assert(offsetof(struct packet, data) == 24, "layout");
 #define CREDIT_UNIT 256u
 
 struct packet_rts {
-	/* bytes of the whole message */
+	/* Length of the whole message, bytes */
 	uint64_t len;
-	/* sender's operation, to be echoed in CTS or FIN */
+	/* Id of the sender's operation, returned in CTS or FIN */
 	uint64_t id;
 	/*
-	 * PACKET_PULL: where the payload starts in the sender's memory; with PACKET_PIECES, where
-	 * PACKET_PIECE_CNT of struct packet_piece start there, of which the first ones hold it
+	 * PACKET_PULL: address of the payload in the sender's memory. With PACKET_PIECES: address
+	 * of an array of PACKET_PIECE_CNT struct packet_piece there; the first ones describe the
+	 * payload
 	 */
 	uint64_t addr;
 };
 
+/* A contiguous part of a payload in the sender's memory. */
 struct packet_piece {
 	uint64_t addr;
 	uint64_t len;
@@ -120,9 +154,9 @@ _Static_assert(sizeof(struct packet_piece) == 16, "layout");
 _Static_assert(sizeof(struct packet_rts) == 24, "fits behind the header in one cache line");
 
 struct packet_cts {
-	/* bytes wanted, from the start */
+	/* End of what the receiver asks for, bytes from the start of the message */
 	uint64_t len;
-	/* ... of which the receiver has read so many */
+	/* Start of it; the receiver has read the bytes before by itself */
 	uint64_t from;
 };
 
@@ -130,7 +164,7 @@ _Static_assert(sizeof(struct packet_cts) == 16, "layout");
 
 #define PACKET_TARGET_MAX 8u
 
-/* Registered memory of the receiver. */
+/* Registered memory of the target. */
 struct packet_target {
 	uint64_t addr;
 	uint64_t len;
@@ -142,33 +176,33 @@ _Static_assert(sizeof(struct packet_target) == 24, "layout");
 struct packet_targets {
 	/* 1 to PACKET_TARGET_MAX */
 	uint32_t cnt;
-	/* zero */
+	/* Zero */
 	uint32_t reserved;
-	/* only cnt of them are there */
+	/* Only @cnt entries are sent */
 	struct packet_target target[PACKET_TARGET_MAX];
 };
 
 _Static_assert(offsetof(struct packet_targets, target) == 8, "layout");
 
-/* packet_targets_len - bytes of a struct packet_targets with so many */
+/* packet_targets_len - returns the length of a struct packet_targets with @cnt entries, bytes */
 static inline size_t packet_targets_len(uint32_t cnt)
 {
 	return offsetof(struct packet_targets, target) + cnt * sizeof(struct packet_target);
 }
 
 struct packet_read {
-	/* to be echoed in RESPONSE */
+	/* Id of the initiator's operation, returned in RESPONSE */
 	uint64_t id;
-	/* bytes */
+	/* Bytes to read */
 	uint64_t len;
 };
 
 _Static_assert(sizeof(struct packet_read) == 16, "layout");
 
 struct packet_atomic {
-	/* to be echoed in RESPONSE; 0: nothing is asked back, ACK does */
+	/* Id of the initiator's operation, returned in RESPONSE; 0: no result, only an ACK */
 	uint64_t id;
-	/* elements */
+	/* Number of elements */
 	uint32_t cnt;
 	/* enum atomics_kind */
 	uint8_t kind;
@@ -176,14 +210,16 @@ struct packet_atomic {
 	uint8_t datatype;
 	/* enum fi_op */
 	uint8_t op;
-	/* zero */
+	/* Zero */
 	uint8_t reserved;
 };
 
 _Static_assert(sizeof(struct packet_atomic) == 16,
 	       "with 8 bytes of operand one cache line, header included");
 
-/* engine_is_request - is this a one-sided request, rather than a message */
+/*
+ * engine_is_request - returns true for a one-sided request, false for a message or control packet
+ */
 static inline bool engine_is_request(const struct packet *packet)
 {
 	uint32_t op = packet->op;
@@ -192,7 +228,10 @@ static inline bool engine_is_request(const struct packet *packet)
 	       (op == PACKET_RTS && packet->flags & PACKET_TARGETS);
 }
 
-/* engine_request_plain - is this a write of some bytes to the one place that its header names */
+/*
+ * engine_request_plain - returns true for a write with payload to the one target that its header
+ * names
+ */
 static inline bool engine_request_plain(const struct packet *packet)
 {
 	return packet->op == PACKET_WRITE &&
@@ -203,24 +242,29 @@ static inline bool engine_request_plain(const struct packet *packet)
 #define HELLO_VERSION 5u
 
 /*
- * First bytes of each direction of a connection, whatever the wire.
+ * The first bytes in each direction of a connection, on every wire.
  */
 struct hello {
+	/* HELLO_MAGIC */
 	uint32_t magic;
+	/* HELLO_VERSION */
 	uint16_t version;
-	/* none defined: zero */
+	/* Zero: none are defined */
 	uint16_t flags;
-	/* random, one per fi_enable: another one is another incarnation */
+	/*
+	 * Random, drawn by each fi_enable; a different epoch is a different incarnation of the
+	 * endpoint
+	 */
 	uint64_t epoch;
-	/* eager payload that the receiver of this may send at once, bytes */
+	/* Eager payload that the receiver of this hello may send at once, bytes */
 	uint32_t window;
-	/* seq of the first message that the sender of this will send */
+	/* Sequence number of the first message that the sender will send */
 	uint32_t seq;
-	/* counts the connections to this peer that the sender of this has given up */
+	/* Number of times that the sender has given up its connections to this peer */
 	uint32_t incarnation;
-	/* of the sender's authorization key (auth.h); 0: it has none */
+	/* Proof of the sender's authorization key (auth.h); 0: no key */
 	uint32_t proof;
-	/* full address of the sender */
+	/* Full address of the sender */
 	struct weft_addr addr;
 };
 
@@ -232,8 +276,10 @@ _Static_assert(offsetof(struct hello, proof) == 28, "layout");
 _Static_assert(offsetof(struct hello, addr) == 32, "layout");
 
 /*
- * hello_check - 0, or why this hello can't be answered: -FI_ENOPROTOOPT for another version,
- * -FI_EINVAL for anything else that no peer of this version sends
+ * hello_check - check a hello from a peer before anything in it is used
+ * @h: private copy
+ * Returns 0, -FI_ENOPROTOOPT for another version, or -FI_EINVAL for a hello that no peer of this
+ * version sends.
  */
 int hello_check(const struct hello *h);
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * The registered wires, and the check of a hello. Registration happens while providers are
- * loaded, under the core's lock.
+ * The registered wires, and the check of a hello. Wires are registered while providers are loaded,
+ * with the core's lock held.
  */
 #include <rdma/fi_errno.h>
 #include "wire.h"

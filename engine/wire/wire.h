@@ -2,35 +2,38 @@
 /*
  * The contract between the endpoint engine and a wire.
  *
- * A wire moves packets between two endpoints; it knows nothing of messages, tags or
- * completions. Shared memory is one, TCP is one, the fake wire of the tests is one.
- * An engine endpoint opens one struct wire of each kind that it uses; towards each peer
- * that it talks to there is at most one struct wire_conn per wire, usable in both
- * directions once it is up.
+ * A wire moves packets between two endpoints and knows nothing of messages, tags or completions.
+ * Shared memory and TCP are wires, and so is the fake wire of the tests. An engine endpoint opens
+ * one struct wire of each kind that it uses. Per peer and wire there is at most one struct
+ * wire_conn, usable in both directions once it is up.
  *
- * Threads and locks: every call in either direction is made by the thread that holds the
- * endpoint's domain (FI_THREAD_DOMAIN: the caller's promise; FI_THREAD_SAFE: the domain's
- * lock). A wire has no lock of its own towards the engine.
+ * Threads and locks: every call in either direction is made by the thread that holds the domain of
+ * the endpoint (domain/guard.h): with FI_THREAD_DOMAIN the program guarantees that there is one,
+ * otherwise the thread has the domain's lock. No lock of a wire is held across a call to the
+ * engine.
  *
- * Re-entrancy: a wire calls the engine (wire_events below) only from within its poll(), but for
- * engine_wire_wake(); connect() and accept steps may call nothing else at all. Engine code called
- * from poll() may call claim, publish, sendv, get, connect and disconnect of any wire, the polling one
- * included; a wire must therefore not hold iterators across a call to the engine that those would
- * break (a conn that is disconnected during poll() is freed no earlier than the end of that poll()).
+ * Re-entrancy: a wire calls the engine (the functions behind struct wire_ops) only from its poll();
+ * the exception is engine_wire_wake(). connect() in particular calls nothing. The engine, called
+ * from poll(), may call claim, publish, sendv, get, connect and disconnect of any wire, the polling
+ * one included. A wire therefore keeps no iterator across a call to the engine that those calls
+ * would invalidate. A conn that is disconnected during poll() is freed no earlier than the end of
+ * that poll().
  *
- * Order: packets that are claimed and published on one conn arrive in that order. What sendv
- * carries travels on a lane of its own and may overtake them or be overtaken; the engine restores
- * message order by packet.seq. Control packets never wait behind the payload of sendv. What direct
- * does is in no order with any of that: the engine asks taken() first, and holds back what comes later.
+ * Order: packets that are claimed and published on one conn arrive in that order. The payload of
+ * sendv may travel on a lane of its own: it may overtake published packets and be overtaken by
+ * them, and the engine restores the order of messages by packet.seq. Control packets never wait
+ * behind the payload of sendv. Accesses by direct are not ordered with packets: the engine calls
+ * taken() before it starts one, and holds back later operations until it ends.
  *
- * Sleeping: who is about to sleep arms every wire of its domain, and sleeps on their bells without
- * holding the domain; any number of threads may sleep at once, and each arms anew. What else moves
- * while somebody sleeps: a call of another thread. When that leaves something for poll(), and no bell
- * tells of it, the wire calls engine_wire_wake().
+ * Sleeping: a thread that is about to sleep arms every wire of its domain, and sleeps on their
+ * bells without holding the domain. Any number of threads may sleep at once; each arms the wires
+ * again. While they sleep, other threads may make calls. A wire calls engine_wire_wake() when such
+ * a call leaves work for poll() that rings no bell.
  *
- * Delivery: while a conn is up, everything published or accepted by sendv arrives once and whole,
- * or the conn goes down with an error. After conn_down the wire touches no memory of the engine
- * and calls no done() for that conn: the engine fails what was in flight.
+ * Delivery: while a conn is up, everything that was published or accepted by sendv arrives once and
+ * whole, or the conn goes down with an error. After engine_conn_down() the wire accesses no memory
+ * of the engine for that conn and calls no done(): the engine fails the operations that were in
+ * flight.
  */
 #ifndef WEFT_WIRE_H
 #define WEFT_WIRE_H
@@ -45,394 +48,467 @@ struct engine_msg;
 struct fi_provider;
 struct mr_memory;
 
-/* What a domain shows to peers over one kind of wire: its key table. The wire's own. */
+/* The key table that a domain shows to its peers over one kind of wire. Defined by the wire. */
 struct wire_share;
 
-#define WIRE_IOV_MAX  8u
-#define WIRE_DEST_MAX 64u /* pieces of where a payload goes: targets, in pieces each */
-#define WIRE_REQUEST_MAX \
-	8192u /* payload of a one-sided request, bytes: operands and what names them */
+#define WIRE_IOV_MAX 8u
+/* Most entries of a struct wire_dest: PACKET_TARGET_MAX targets, each in several pieces */
+#define WIRE_DEST_MAX 64u
+/*
+ * Largest payload of a one-sided request, bytes: struct packet_targets, the request's struct,
+ * operands
+ */
+#define WIRE_REQUEST_MAX 8192u
 
-#define WIRE_FILL_MIN 512u /* payload from which on fill() is asked */
+/* Least length, in bytes, for which the engine calls fill() */
+#define WIRE_FILL_MIN 512u
 
-/* A wire's endpoint. The wire's own struct starts with it. */
+/* A wire's endpoint. First member of the wire's own struct. */
 struct wire {
 	const struct wire_ops *ops;
 	struct engine_ep *ep;
-	/* place in the engine endpoint's list of wires; set by the engine */
+	/* Index in ep->wires; set by the engine */
 	uint32_t idx;
 };
 
-/* A wire's state for one peer. The wire's own struct starts with it. */
+/* A wire's state for one peer. First member of the wire's own struct. */
 struct wire_conn {
 	struct wire *wire;
-	/* NULL until the engine knows it */
+	/* NULL until engine_accept() or connect() has named the peer */
 	struct engine_peer *peer;
-	/* hello exchanged in both directions: claim and sendv may be called */
+	/* Hellos were exchanged in both directions: claim and sendv may be called */
 	bool up;
-	/* the engine's; the wire zeroes them */
+	/* Traffic, counted by the engine; zeroed by the wire */
 	uint64_t tx_msgs, tx_bytes, rx_msgs, rx_bytes;
 };
 
 /*
- * An operation that the wire finishes later. Embedded in the engine's own object, which
- * stays in place until done() or conn_down().
+ * An operation that the wire completes later. Embedded in an object of the engine, which stays in
+ * place until done() or engine_conn_down().
  */
 struct wire_op {
-	/* 0 or -FI_E*; only from poll() */
+	/* done - called once, from poll(), with 0 or -FI_E* */
 	void (*done)(struct wire_op *op, int status);
-	/* the wire's, while it has the operation */
+	/* Belong to the wire until done() */
 	struct wire_op *next;
 	uint64_t wire_private;
-	/* of a get that ends with -FI_EBUSY; see there */
+	/* Bytes copied by a get() that ends with -FI_EBUSY; 0 before */
 	uint64_t moved;
 };
 
-/* What get() reads: memory of the peer, as the peer named it. */
+/* Source of get(): memory of the peer, as the peer described it. */
 struct wire_source {
-	/* engine_offered() knows it by that there */
+	/* Id of the send at the peer, looked up there by engine_offered() */
 	uint64_t id;
 	uint32_t iov_cnt;
-	/* addresses of the peer's */
+	/* Addresses in the peer's address space */
 	struct iovec iov[WIRE_IOV_MAX];
 };
 
 /*
- * Where the payload of an arriving packet goes. Filled by the engine in its answer to a header.
- * Payload beyond the iov is read and dropped by the wire.
+ * Destination of the payload of an arriving packet. Filled by the engine when it is handed the
+ * header. The wire reads and discards payload beyond the iov.
  */
 struct wire_dest {
 	struct iovec iov[WIRE_DEST_MAX];
-	/* 0: drop all of it */
+	/* 0: the whole payload is discarded */
 	uint32_t iov_cnt;
-	/* given back in engine_payload_done(); NULL: engine does not want to be called */
+	/* Argument of engine_payload_done(); NULL: the engine does not need that call */
 	void *cookie;
 };
 
-/* What an endpoint asks a wire to be. Borrowed during open(). */
+/* Properties of an endpoint that a wire is opened for. Borrowed during open(). */
 struct wire_attr {
-	/* family, port, ip to listen at; port 0: any; family 0: the default */
+	/* Family, IP address and port to listen at; port 0: any; family 0: the wire's default */
 	const struct weft_addr *bind;
-	/* operations that the endpoint can have under way */
+	/* Number of operations that the endpoint may have under way */
 	size_t tx_size;
-	/* of its domain, for this kind of wire; NULL: there is none */
+	/* Share of the domain for this kind of wire; NULL: none */
 	struct wire_share *share;
-	/* FI_REMOTE_READ, FI_REMOTE_WRITE: of these it has to be told, by packet */
+	/*
+	 * FI_REMOTE_READ, FI_REMOTE_WRITE: such accesses are sent by packet, since they are counted
+	 * here
+	 */
 	uint64_t remote_events;
-	/* endpoints of one are held together; NULL: of none */
+	/*
+	 * Identifies the domain: one thread at a time holds all endpoints of it; NULL: belongs to
+	 * none
+	 */
 	const void *domain;
-	/* peers know the nonce of its address: several may be found at one place */
+	/* Peers know the nonce of the address, so that several endpoints may share a port */
 	bool by_nonce;
 };
 
 /* A one-sided access to registered memory of the peer. */
 struct wire_access {
-	/* else read */
+	/* True: write; false: read */
 	bool write;
 	const struct packet_target *targets;
 	/* 1 to PACKET_TARGET_MAX */
 	uint32_t target_cnt;
-	/* as many bytes as the targets have together */
+	/* Local memory: as many bytes as the targets together */
 	const struct iovec *iov;
-	/* at most WIRE_IOV_MAX */
+	/* At most WIRE_IOV_MAX */
 	size_t iov_cnt;
 };
 
 struct wire_ops {
-	/* of this struct: it grows at the end */
+	/* Size of this struct, bytes; new members are appended */
 	size_t size;
-	/* of the wire and its provider: "shm" */
+	/* Name of the wire and of its provider, such as "shm" */
 	const char *name;
 
 	/*
-	 * Most payload of a message that is sent by claim/publish; at least 64. claim() has room for
-	 * WIRE_REQUEST_MAX whatever this is.
+	 * Largest payload of a message that is sent by claim and publish, bytes; at least 64.
+	 * claim() accepts WIRE_REQUEST_MAX in any case.
 	 */
 	uint32_t claim_max;
-	/* Most payload that is sent eagerly (by sendv when above claim_max); larger ones make a rendezvous. */
+	/*
+	 * Largest payload that is sent eagerly, bytes: by sendv above claim_max. Larger ones use a
+	 * rendezvous.
+	 */
 	uint32_t eager_max;
-	/* Nothing that is claimed once a sendv is done overtakes its header. */
+	/*
+	 * A packet that is claimed after the done() of a sendv does not overtake the header of that
+	 * sendv.
+	 */
 	bool in_order;
-	/* What is published, and what a sendv has done, reaches the receiver even if this process ends. */
+	/*
+	 * A packet that was published, or whose sendv is done, reaches the receiver even if this
+	 * process ends.
+	 */
 	bool arrives;
 	/* get() may work: the receiver may read the sender's memory (PACKET_PULL). */
 	bool has_get;
 	/*
-	 * What was published may wait for poll() (it is gathered), or an answer is found by a system call
-	 * only: after each send the engine polls in every round again, also to take completions.
+	 * Published packets may be gathered until poll(), or only a system call finds the answer:
+	 * after a send the engine polls the wire in every round again, and reads that find
+	 * completions make a round too.
 	 */
 	bool polls_after_send;
-	/* poll() has just copied payload that comes with its packet (out of a socket, say): this core has it. */
+	/*
+	 * poll() copies payload that comes with its packet, so that it is in the cache of this
+	 * core.
+	 */
 	bool payload_local;
 
 	/*
-	 * open - make the wire's endpoint: listen, be findable
-	 * @addr: in: what other wires have filled; out: this wire's own fields added
-	 * Returns 0 and the wire, owned; or -FI_E* and one sentence in @why (why_len bytes).
+	 * open - open the wire's endpoint: it listens, and peers can find it
+	 * @attr:    borrowed during the call
+	 * @addr:    in: the fields that other wires have filled; out: the fields of this wire as
+	 *           well
+	 * @wire:    out: the wire, owned by the caller until close()
+	 * @why:     out: on failure, one sentence that gives the reason
+	 * @why_len: room in @why, bytes
+	 * Returns 0 or -FI_E*.
 	 */
 	int (*open)(struct engine_ep *ep, const struct wire_attr *attr, struct weft_addr *addr,
 		    struct wire **wire, char *why, size_t why_len);
 
 	/*
-	 * close - orderly end: what was published is delivered if the peer lives, then every conn
-	 * ends without conn_down. May block for up to a second. The wire is freed.
+	 * close - end all conns in an orderly way, and free the wire
+	 * Published packets are delivered if the peer lives. engine_conn_down() is not called. May
+	 * block for up to a second.
 	 */
 	void (*close)(struct wire *wire);
 
 	/*
-	 * connect - start to connect to @addr for @peer
-	 * @hello: what we say; copied
+	 * connect - start to connect to @peer
+	 * @addr:  address of the peer
+	 * @hello: what this side says; copied
+	 * @conn:  out: the conn
 	 *
-	 * Returns 0 and the conn (conn_up or conn_down follows from poll()),
-	 * -FI_EHOSTUNREACH when this wire can't reach such an address (another wire may),
-	 * -FI_ECONNREFUSED when it is proven that nobody is there any more,
-	 * -FI_EAGAIN when the wire is out of room for now, or another -FI_E*.
+	 * engine_conn_up() or engine_conn_down() follows from poll().
+	 * Returns 0, or
+	 * -FI_EHOSTUNREACH: this wire can't reach such an address; another wire may,
+	 * -FI_ECONNREFUSED: it is proven that no endpoint is at the address any more,
+	 * -FI_EAGAIN: the wire has no resources left for now,
+	 * or another -FI_E*.
 	 */
 	int (*connect)(struct wire *wire, struct engine_peer *peer, const struct weft_addr *addr,
 		       const struct hello *hello, struct wire_conn **conn);
 
 	/*
-	 * disconnect - end one conn without calling the engine; operations under way are dropped
-	 * The conn is the wire's to free from here on. Where the peer is writing into memory of a get() this
-	 * waits until that is over, for up to a second.
+	 * disconnect - end one conn
+	 * The engine is not called, and operations under way are dropped. The wire owns the conn
+	 * from here on. While the peer writes into the memory of a get() the call waits for it, for
+	 * up to a second.
 	 */
 	void (*disconnect)(struct wire_conn *conn);
 
 	/*
-	 * claim - room for one packet with @len bytes of payload, at most claim_max or WIRE_REQUEST_MAX
-	 * @payload: out: where the payload is to be written (behind the header or elsewhere)
-	 * Returns the header to fill, or NULL when there is no room now (nothing happened). A claimed
-	 * packet is published before any other call on the conn.
+	 * claim - reserve room for one packet
+	 * @len:     bytes of payload; at most claim_max, or WIRE_REQUEST_MAX if that is larger
+	 * @payload: out: where the caller writes the payload; not necessarily behind the header
+	 * Returns the header, which the caller fills, or NULL: no room now, nothing happened. A
+	 * claimed packet is published or held before any other call on the conn.
 	 */
 	struct packet *(*claim)(struct wire_conn *conn, size_t len, void **payload);
 
 	/*
 	 * publish - send the claimed packet
-	 * @more: another one follows at once (FI_MORE): the wire may wait for it
+	 * @more: another packet follows at once (FI_MORE); the wire may wait for it
 	 */
 	void (*publish)(struct wire_conn *conn, struct packet *packet, bool more);
 
 	/*
-	 * sendv - send a header and its payload (hdr->len bytes) from the caller's memory
-	 * @hdr: copied; @iov: array copied, memory borrowed until op->done() or conn_down
-	 * Returns 0, or -FI_EAGAIN when too many are under way (nothing happened).
+	 * sendv - send a header and its payload from the caller's memory
+	 * @hdr: copied; hdr->len bytes of payload follow
+	 * @iov: the array is copied; its memory is borrowed until op->done() or engine_conn_down()
+	 * Returns 0, or -FI_EAGAIN: too many are under way, nothing happened.
 	 */
 	int (*sendv)(struct wire_conn *conn, const struct packet *hdr, const struct iovec *iov,
 		     size_t iov_cnt, struct wire_op *op);
 
 	/*
-	 * get - read the peer's memory into @iov, until iov is full
-	 * @from: copied; its pieces have as many bytes as @iov or more
-	 * @iov:  array copied, memory borrowed until op->done() or conn_down. The peer may be asked to write
-	 *	  there too, and has ended that then.
-	 * Returns 1 when it is done already (op->done is not called), 0 when op->done() will be called,
-	 * or -FI_E* when it can't be done (nothing usable in @iov; the engine asks the sender instead).
-	 * done() may bring an error likewise; and -FI_EBUSY where the sender attends and copies faster: then the
-	 * first op->moved bytes are there, less than all, and the engine asks for the rest. The engine
-	 * sets that to 0 before.
+	 * get - read memory of the peer into @iov until that is full
+	 * @from: copied; at least as many bytes as @iov
+	 * @iov:  the array is copied; its memory is borrowed until op->done() or
+	 *	  engine_conn_down(). The wire may have the peer write there too; the peer has
+	 *	  stopped by then.
+	 * @op:	  op->moved is 0
+	 *
+	 * Returns 1: done, op->done() is not called; 0: op->done() will be called; or -FI_E*: it
+	 * can't be done, the contents of @iov are undefined, and the engine asks the sender for the
+	 * payload. The status of op->done() may be such an error too, or -FI_EBUSY: the sender
+	 * polls and copies faster. Then the first op->moved bytes, fewer than all, are there, and
+	 * the engine asks for the rest.
 	 */
 	int (*get)(struct wire_conn *conn, const struct wire_source *from,
 		   const struct iovec *iov, size_t iov_cnt, struct wire_op *op);
 
 	/*
-	 * poll - move everything that can move without waiting; calls the engine
-	 * Bounded work per call. The engine leaves out a wire that moves nothing for a while:
-	 * see polls_after_send. Returns the number of packets and operations that moved.
+	 * poll - make progress without waiting; calls the engine
+	 * The work of one call is bounded. The engine polls a wire less often after polls that
+	 * moved nothing, see polls_after_send.
+	 * Returns the number of packets and operations that moved.
 	 */
 	int (*poll)(struct wire *wire);
 
 	/*
-	 * check - is the peer still there, for conns with work pending; up to about once a millisecond
-	 * Returns 0 or the error that ends the conn (the engine then calls disconnect).
+	 * check - check that the peer is alive
+	 * Called about once a millisecond for conns with work pending, more rarely for others.
+	 * Returns 0, or the error that ends the conn: the engine then calls disconnect.
 	 */
 	int (*check)(struct wire_conn *conn);
 
-	/* local - printable local address for reports, or an empty string */
+	/* local - write the local address for reports; the empty string if there is none */
 	void (*local)(struct wire *wire, char *buf, size_t len);
 
 	/*
-	 * send - the engine's fast path over this wire: engine_send_on() of send.h, instantiated by the
-	 * provider with its own constant ops
+	 * send - the fast path of a send over this wire
+	 * engine_send_on() of message/send.h, instantiated by the provider with its constant ops.
 	 */
 	ssize_t (*send)(struct engine_ep *ep, struct engine_peer *peer,
 			const struct engine_msg *msg);
 
-	/* It moves payload through memory that both processes map or may read. */
+	/* Payload moves through memory that both processes map or may read. */
 	bool shares_memory;
 
 	/*
-	 * hold - send the claimed packet together with the next one on this conn, which is likely to follow
-	 * It leaves in the next poll at the latest, and by itself within a second when none comes. NULL:
-	 * nothing would be gained, publish() it.
+	 * hold - send the claimed packet together with the next one on this conn, which is likely
+	 * to follow
+	 * The packet is sent by the next poll at the latest, and without one within a second.
+	 * NULL: the wire gains nothing by that; the caller uses publish.
 	 */
 	void (*hold)(struct wire_conn *conn, struct packet *packet);
 
 	/*
-	 * fill - copy @len bytes, WIRE_FILL_MIN or more, into a claimed packet's payload
-	 * @to: where claim() said, or behind it
-	 * NULL: it does not matter how.
+	 * fill - copy payload into a claimed packet
+	 * @to:	 the address that claim() returned, or one behind it
+	 * @len: bytes, WIRE_FILL_MIN or more
+	 * NULL: the wire does not prefer any way of copying.
 	 */
 	void (*fill)(struct wire_conn *conn, void *to, const struct iovec *iov, size_t iov_cnt,
 		     size_t len);
 
 	/*
-	 * bell - a descriptor that is readable while the wire is armed and poll() may have something
-	 * The wire's own, or the same one for several wires of a domain; closed with the last of them.
-	 * Whoever gets it polls for reading and does nothing else with it. In the child of a fork that the
-	 * wire does not work in: none.
-	 * @poll_set: what the caller sleeps on (platform_poll_set), and puts that descriptor into. Until it is
-	 * closed the wire may put others into it, and take them out. The same one each time
-	 * Returns it, or -FI_E* when there can be none: the engine naps for a millisecond at most. So
-	 * it does when this is NULL, unless there is arm: then what comes to the wire comes from calls of
-	 * this domain alone, and the wire tells of it by engine_wire_wake().
+	 * bell - get a descriptor that is readable while the wire is armed and poll() may have
+	 * something
+	 * @poll_set: poll set on which the caller sleeps, and to which it adds the descriptor.
+	 *	      Until that is closed the wire may add other descriptors to it and remove them.
+	 *	      The same in every call.
+	 *
+	 * The descriptor is owned by the wire, or shared by several wires of a domain and closed
+	 * with the last of them. The caller polls it for reading and does nothing else with it.
+	 * Returns the descriptor, or -FI_E*: there is none, also in the child of a fork in which
+	 * the wire does not work. The engine then sleeps for a millisecond at most. The same holds
+	 * if this is NULL, unless there is arm: then packets come from calls of this domain alone,
+	 * and the wire reports them by engine_wire_wake().
 	 */
 	int (*bell)(struct wire *wire, int poll_set);
 
 	/*
-	 * arm - from now on the bell rings: it is readable as soon as poll() may have something
-	 * What poll() may have is a packet, the end of an operation, a step of a connection or its end,
-	 * but not room for what was refused: while something waits for that the engine looks once a
-	 * millisecond. A bell may ring for nothing. Called also while the wire is armed: a bell that has
-	 * rung, and for which poll() has been since, is silent then.
-	 * Returns 0 when poll() has something now (nothing is armed then: the engine polls and comes
-	 * again), else for how many ns at most the caller may sleep before it polls again:
-	 * UINT64_MAX for as long as it likes, less while something has to be looked at in time
-	 * (a retry, a connection of which no bell tells).
+	 * arm - make the bell ring from now on: it is readable as soon as poll() may have something
+	 * That is a packet, the end of an operation, a step of a connection or its end, but not
+	 * room after claim or sendv were refused: while an operation waits for room the engine
+	 * polls once a millisecond. A bell may ring without need. Called also while the wire is
+	 * armed: a bell that has rung, and for which poll() was called since, is silent afterwards.
+	 *
+	 * Returns 0: poll() has something now, and the wire is not armed; the engine polls and
+	 * calls again. Otherwise the longest time in ns to sleep before the next poll: UINT64_MAX
+	 * if there is no limit, less while something happens without a bell (a retry, a connection
+	 * step).
 	 */
 	uint64_t (*arm)(struct wire *wire);
 
 	/*
-	 * disarm - nobody sleeps any more: whoever sends pays nothing for waking from now on
-	 * The bell is silent afterwards, where it can be silenced without poll(). Not called from within
-	 * poll(). Again: nothing happens.
+	 * disarm - no thread sleeps any more: senders no longer ring
+	 * The bell is silent afterwards, if that is possible without poll(). Not called from within
+	 * poll(). Has no effect on a wire that is not armed.
 	 */
 	void (*disarm)(struct wire *wire);
 
 	/*
-	 * share_open - what a domain shows of its regions to peers that look for themselves
-	 * @memory: out: where its key table (tables/mr.h) gets its shared side; valid until share_close()
-	 * The endpoints of the domain are opened with it; their wires are closed before it.
-	 * Returns 0 and the share, owned, or -FI_E*. NULL, as are the next three: nobody can look.
+	 * share_open - open what a domain shows of its regions to peers that use direct
+	 * @share:  out: owned by the caller until share_close()
+	 * @memory: out: provides the shared part of the key table (tables/mr.h); valid until
+	 *          share_close()
+	 *
+	 * The endpoints of the domain are opened with the share, and closed before it. NULL,
+	 * together with share_close, share_used, taken and direct: peers can't access memory by
+	 * keys.
+	 * Returns 0 or -FI_E*.
 	 */
 	int (*share_open)(struct wire_share **share, struct mr_memory *memory);
 	void (*share_close)(struct wire_share *share);
 
 	/*
-	 * share_used - does a peer access the region at that index of the table, now
-	 * After mr_invalidate(): false means that nothing is read or written any more. A peer that ended
-	 * meanwhile, or whose conn did, is no reason to return either answer: it is whether it still may.
+	 * share_used - returns true if a peer accesses the region at @index of the key table
+	 * Called after mr_invalidate(); once it returns false the region is neither read nor
+	 * written any more. The end of the peer or of its conn does not decide the answer: only
+	 * whether it may still access.
 	 */
 	bool (*share_used)(struct wire_share *share, uint32_t index);
 
 	/*
-	 * taken - have all packets of this conn, the headers of sendv too, been handed to the peer's engine
-	 * False when it can't be told yet. Not NULL where there is direct.
+	 * taken - returns true if the peer's engine has been handed all packets of this conn, the
+	 * headers of sendv too
+	 * Returns false while that is not known. Not NULL if direct is not.
 	 */
 	bool (*taken)(struct wire_conn *conn);
 
-	/* Least length for which direct() is better than a packet, bytes. */
+	/* Least length for which direct is faster than a packet, bytes. */
 	uint64_t direct_min;
 
 	/*
-	 * direct - read or write memory of the peer by its keys, without it
-	 * @access: borrowed during the call, but for the memory that its iov names, which is borrowed
-	 *	    until the end of the operation
+	 * direct - read or write memory of the peer by its keys, without the peer's participation
+	 * @access: borrowed during the call; the memory of its iov is borrowed until the operation
+	 *          ends
 	 *
-	 * Returns 1 when it is done already (op->done is not called), 0 when op->done() will be called,
-	 * or -FI_E* when it can't be done so: the engine sends a request by packet, which says what is
-	 * wrong with the access if anything is. done() may bring an error likewise. Some of the bytes may
-	 * have been moved then. -FI_EBUSY: the peer attends to its endpoint, and packets are faster.
+	 * Returns 1: done, op->done() is not called; 0: op->done() will be called; or -FI_E*: it
+	 * can't be done this way. The engine then sends a request by packet, and the target reports
+	 * what is wrong with the access, if anything. -FI_EBUSY: the peer polls its endpoint, and
+	 * packets are faster. The status of op->done() may be such an error too. After an error
+	 * some of the bytes may have been moved.
 	 */
 	int (*direct)(struct wire_conn *conn, const struct wire_access *access,
 		      struct wire_op *op);
 
 	/*
-	 * Least payload of a sendv that may be told to wait, more than can be claimed: see engine_packet().
-	 * What is claimed and published does not wait behind it. 0: none may.
+	 * Least payload of a sendv to which engine_packet() may answer -FI_EAGAIN, bytes; more than
+	 * claim_max. Published packets do not wait behind such a payload. 0: engine_packet() never
+	 * answers so.
 	 */
 	uint32_t waits_min;
 
 	/*
-	 * access - a small one-sided operation to a peer that is ready and whose route this is:
-	 * engine_access_on() of now.h, instantiated like send. Not NULL.
-	 * Returns false when there was no room (nothing happened).
+	 * access - the fast path of a small one-sided operation, to a peer that is ready and routed
+	 * over this wire
+	 * engine_access_on() of onesided/now.h, instantiated like send. Not NULL.
+	 * Returns false: no room, nothing happened.
 	 */
 	bool (*access)(struct engine_ctx *ctx, struct engine_peer *peer,
 		       const struct engine_access *access);
 };
 
 /*
- * What a wire calls. All only from within poll(), but for engine_wire_wake().
+ * The functions that a wire calls: only from poll(), but for engine_wire_wake().
  */
 
 /*
- * engine_accept - a peer that opened a connection said hello
- * @hello:  checked by hello_check() already
- * @answer: out: what to say back
+ * engine_accept - a peer that opened a connection has sent its hello
+ * @hello:  passed hello_check()
+ * @peer:   out: the peer
+ * @answer: out: the hello to answer with
  *
- * Returns 0 and the peer (the wire sets conn->peer, answers, and then calls engine_conn_up), or
- * -FI_E* to refuse. -FI_EALREADY: our own connection to the same endpoint is under way or up on this
- * wire and takes precedence (simultaneous open: the endpoint with the smaller epoch is the one whose
- * connection stays); the wire tells the other side, whose wire calls engine_conn_down(-FI_EALREADY).
- * When a conn of ours to the same endpoint gives way to this one, the engine has disconnected
- * it before it returns.
+ * Returns 0: the wire sets conn->peer, sends the answer, and then calls engine_conn_up(). Otherwise
+ * it refuses with -FI_E*. -FI_EALREADY: simultaneous open; the connection that this endpoint opened
+ * to the same peer on this wire is under way or up, and stays because this endpoint's epoch is
+ * smaller. The wire reports that to the other side, whose wire calls
+ * engine_conn_down(-FI_EALREADY). If the connection of this endpoint gives way instead, the engine
+ * has disconnected it when the call returns.
  */
 int engine_accept(struct wire *wire, const struct hello *hello, struct engine_peer **peer,
 		  struct hello *answer);
 
 /*
- * engine_conn_up - hello has been exchanged; conn->peer is set, conn->up was set by the wire
- * @hello: the other side's
+ * engine_conn_up - hellos have been exchanged
+ * @conn:  its peer and up are set
+ * @hello: hello of the other side
  */
 void engine_conn_up(struct wire_conn *conn, const struct hello *hello);
 
 /*
- * engine_conn_down - the conn ended or could not be made
- * @err: -FI_E*, or 0 for the peer's orderly close
- * The conn is the wire's to free after the call; packets received before were delivered before.
+ * engine_conn_down - the conn has ended, or could not be made
+ * @err: -FI_E*, or 0 for an orderly close by the peer
+ * Packets that were received before have been handed on. The wire frees the conn after the call.
  */
 void engine_conn_down(struct wire_conn *conn, int err);
 
 /*
- * engine_wire_wake - poll() has something to do because of a call, while the wire is armed
- * From within any call of the wire that is not part of a poll(): nothing is done but waking who sleeps.
+ * engine_wire_wake - wake the threads that sleep: a call has left work for poll() of an armed wire
+ * Called from any function of the wire, outside of poll() too. It only wakes threads.
  */
 void engine_wire_wake(struct wire *wire);
 
 /*
- * engine_packet - a packet's header arrived (engine_packet_on() in arrive.h is the inlined form)
+ * engine_packet - a packet's header has arrived; engine_packet_on() of progress/arrive.h is the
+ * inlined form
  * @packet:  private copy
- * @payload: the first @avail bytes of its payload; memory that the other side may change
- * @dest:    where the rest goes
+ * @payload: the first @avail bytes of the payload; the other side may still change them
+ * @dest:    out: destination of the payload
  *
- * With avail == packet->len the payload is consumed on return and @dest is not touched.
- * Otherwise @dest is filled: the wire writes the whole payload there (the first @avail bytes
- * too) and then calls engine_payload_done(), unless the conn goes down first.
- * Returns 0; or -FI_EAGAIN for one with waits_min bytes or more that has not its turn: nothing happened,
- * and the wire hands it on again after it has moved something else, or soon (other wires may have); or
- * -FI_E* for a packet that no peer of this version sends: the wire ends the conn with that error.
+ * With @avail == packet->len the payload is consumed on return, and @dest is not written. Otherwise
+ * @dest is filled: the wire writes the whole payload there, the first @avail bytes included, and
+ *       then calls
+ * engine_payload_done(), unless the conn goes down first.
+ * Returns 0; -FI_EAGAIN: a packet of waits_min bytes or more whose turn has not come, nothing
+ * happened; the wire hands it on again after another packet, or soon, since packets of other wires
+ * count too; or another -FI_E*: no peer of this version sends such a packet, and the wire ends the
+ * conn with that error.
  */
 int engine_packet(struct engine_ep *ep, struct wire_conn *conn, const struct packet *packet,
 		  const void *payload, size_t avail, struct wire_dest *dest);
 
 /*
- * engine_offered - where is what the peer says it reads with get(): bytes of a send of ours, or none
- * @id:	  wire_source.id, from the peer
- * @skip: where the part begins in the whole; with @len, untrusted too
- * @iov:  out: room for WIRE_IOV_MAX
- * Returns how many pieces. They are the send's as long as the wire calls nothing else; 0: they are nobody's.
+ * engine_offered - find the payload of a send that the peer reads with get()
+ * @id:	  wire_source.id as the peer sent it
+ * @skip: offset of the part in the payload, bytes; untrusted like @id and @len
+ * @len:  length of the part, bytes
+ * @iov:  out: room for WIRE_IOV_MAX entries
+ * Returns the number of entries, valid until the wire calls another function of the engine; 0: no
+ * such send, or no such part of it.
  */
 size_t engine_offered(const struct wire_conn *conn, uint64_t id, uint64_t skip, uint64_t len,
 		      struct iovec *iov);
 
-/* engine_payload_done - the payload of a packet stands in its dest whole */
+/*
+ * engine_payload_done - the whole payload of a packet is in its destination; @cookie: as in its
+ * wire_dest
+ */
 void engine_payload_done(struct engine_ep *ep, struct wire_conn *conn, void *cookie);
 
 /*
- * The wires of this library. A provider registers its wire from its entry point; the link
- * and the provider's own endpoints use what is registered.
+ * Registration. A provider registers its wire from its entry point; the link and the provider's own
+ * endpoints use what is registered.
  */
-#define WIRE_LAYOUT 4u /* of struct engine_ep and the inlined fast paths: same build */
+
+/*
+ * Layout of struct engine_ep and of the other structs that the inlined paths access. Only a wire
+ * that was built with the same layout is registered.
+ */
+#define WIRE_LAYOUT 4u
 
 struct wire_provider {
 	size_t size;
@@ -442,9 +518,16 @@ struct wire_provider {
 	const struct wire_ops *ops;
 };
 
-/* wire_register - @wp must stay; idempotent. Returns 0 or -FI_EINVAL for another layout */
+/*
+ * wire_register - register a wire; nothing happens if it is registered already
+ * @wp: stays valid for the life of the process
+ * Called while providers are loaded, with the core's lock held.
+ * Returns 0, -FI_EINVAL for another layout or a smaller struct, or -FI_ENOMEM when there are too
+ * many.
+ */
 int wire_register(const struct wire_provider *wp);
-/* wire_find - the registered wire of that name, or NULL */
+
+/* wire_find - returns the registered wire with that name, or NULL */
 const struct wire_provider *wire_find(const char *name);
 
 #endif
