@@ -11,7 +11,7 @@ void engine_eq_came(struct engine_eq *eq)
 	if (!eq->poll_set.open || eq->rung)
 		return;
 	eq->rung = true;
-	platform_bell_ring(eq->poll_set.bell);
+	platform_bell_ring(&eq->poll_set.bell);
 }
 
 void engine_eq_post(struct engine_eq *eq, struct eq_event *event)

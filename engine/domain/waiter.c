@@ -22,9 +22,11 @@ static bool engine_waiter_here(const struct engine_waiter *waiter)
 
 static void engine_waiter_release(struct engine_waiter *waiter)
 {
-	platform_poll_set_close(waiter->poll_set);
-	platform_bell_close(waiter->bell);
-	platform_timer_close(waiter->timer);
+	if (waiter->poll_set >= 0) {
+		platform_poll_set_close(waiter->poll_set);
+		platform_timer_close(waiter->timer);
+	}
+	platform_bell_close(&waiter->bell);
 	waiter->open = false;
 }
 
@@ -53,7 +55,7 @@ static void engine_waiter_forked(struct engine_domain *domain)
 static void engine_wire_join(struct engine_waiter *waiter, struct engine_wire *w)
 {
 	w->bell_polled = false;
-	if (!w->wire || !w->ops->bell)
+	if (!w->wire || !w->ops->bell || waiter->poll_set < 0)
 		return;
 	w->bell = w->ops->bell(w->wire, waiter->poll_set);
 	w->bell_polled = w->bell >= 0 && !platform_poll_set_add(waiter->poll_set, w->bell);
@@ -81,6 +83,23 @@ static void engine_bells_back(struct engine_domain *domain)
 	engine_bells_join(domain);
 }
 
+/* What holds descriptors: 0 too where the platform has none. */
+static int engine_waiter_open_poll_set(struct engine_waiter *waiter)
+{
+	int ret = platform_poll_set_open(NULL, &waiter->poll_set);
+
+	waiter->timer = -1;
+	if (ret)
+		waiter->poll_set = -1;
+	if (ret == -FI_ENOSYS)
+		return 0;
+	if (!ret)
+		ret = platform_timer_open(&waiter->timer);
+	if (ret && waiter->poll_set >= 0)
+		platform_poll_set_close(waiter->poll_set);
+	return ret;
+}
+
 int engine_waiter_open(struct engine_domain *domain)
 {
 	struct engine_waiter *waiter = &domain->waiter;
@@ -92,25 +111,18 @@ int engine_waiter_open(struct engine_domain *domain)
 	}
 	if (waiter->open)
 		engine_waiter_forked(domain);
-	ret = platform_poll_set_open(-1, &waiter->poll_set);
-	if (ret)
-		return ret;
 	ret = platform_bell_open(&waiter->bell);
 	if (ret)
-		goto err_poll_set;
-	ret = platform_timer_open(&waiter->timer);
-	if (ret)
-		goto err_bell;
+		return ret;
+	ret = engine_waiter_open_poll_set(waiter);
+	if (ret) {
+		platform_bell_close(&waiter->bell);
+		return ret;
+	}
 	waiter->open = true;
 	waiter->forks = platform_forks();
 	engine_bells_join(domain);
 	return 0;
-
-err_bell:
-	platform_bell_close(waiter->bell);
-err_poll_set:
-	platform_poll_set_close(waiter->poll_set);
-	return ret;
 }
 
 void engine_waiter_join(struct engine_ep *ep)
@@ -200,18 +212,17 @@ void engine_waiter_timer(struct engine_domain *domain, uint64_t ns)
 
 /* Threads */
 
-int engine_waiter_enter(struct engine_domain *domain, int *on)
+bool engine_waiter_enter(struct engine_domain *domain, struct platform_wakers *on)
 {
 	struct engine_waiter *waiter = &domain->waiter;
+	bool here = engine_waiter_here(waiter);
 
 	platform_lock(&waiter->lock);
 	waiter->asleep++;
 	platform_unlock(&waiter->lock);
-	if (!engine_waiter_here(waiter))
-		return 0;
-	on[0] = waiter->bell;
-	on[1] = waiter->poll_set;
-	return 2;
+	on->bell = here ? &waiter->bell : NULL;
+	on->descriptor = here ? waiter->poll_set : -1;
+	return here;
 }
 
 bool engine_waiter_leave(struct engine_domain *domain)
@@ -224,7 +235,7 @@ bool engine_waiter_leave(struct engine_domain *domain)
 		waiter->asleep--;
 	if (!waiter->asleep && waiter->rung) {
 		waiter->rung = false;
-		platform_bell_clear(waiter->bell);
+		platform_bell_clear(&waiter->bell);
 	}
 	others = waiter->asleep;
 	platform_unlock(&waiter->lock);
@@ -238,7 +249,7 @@ void engine_waiter_ring(struct engine_domain *domain)
 	platform_lock(&waiter->lock);
 	if (waiter->asleep && !waiter->rung && engine_waiter_here(waiter)) {
 		waiter->rung = true;
-		platform_bell_ring(waiter->bell);
+		platform_bell_ring(&waiter->bell);
 	}
 	platform_unlock(&waiter->lock);
 }
@@ -259,7 +270,7 @@ int engine_waiter_object(struct engine_domain *domain, int *descriptor)
 
 	if (ret)
 		return ret;
-	ret = platform_poll_set_open(waiter->bell, &poll_set);
+	ret = platform_poll_set_open(&waiter->bell, &poll_set);
 	if (ret)
 		return ret;
 	ret = engine_object_fill(waiter, poll_set);
@@ -287,24 +298,25 @@ bool engine_poll_set_here(const struct engine_poll_set *poll_set)
 /* In the child of a fork the poll set keeps its number. */
 int engine_poll_set_open(struct engine_poll_set *poll_set)
 {
-	int fresh, bell, ret;
+	struct platform_bell bell;
+	int fresh, ret;
 
 	if (engine_poll_set_here(poll_set))
 		return 0;
 	ret = platform_bell_open(&bell);
 	if (ret)
 		return ret;
-	ret = platform_poll_set_open(-1, &fresh);
+	ret = platform_poll_set_open(NULL, &fresh);
 	if (ret)
 		goto err_bell;
-	ret = platform_poll_set_add(fresh, bell);
+	ret = platform_poll_set_add(fresh, platform_bell_descriptor(&bell));
 	if (ret)
 		goto err_poll_set;
 	if (poll_set->open) {
 		ret = platform_descriptor_renew(poll_set->poll_set, fresh);
 		if (ret)
 			goto err_bell;
-		platform_bell_close(poll_set->bell);
+		platform_bell_close(&poll_set->bell);
 	} else {
 		poll_set->poll_set = fresh;
 	}
@@ -316,7 +328,7 @@ int engine_poll_set_open(struct engine_poll_set *poll_set)
 err_poll_set:
 	platform_poll_set_close(fresh);
 err_bell:
-	platform_bell_close(bell);
+	platform_bell_close(&bell);
 	return ret;
 }
 
@@ -325,7 +337,7 @@ void engine_poll_set_close(struct engine_poll_set *poll_set)
 	if (!poll_set->open)
 		return;
 	platform_poll_set_close(poll_set->poll_set);
-	platform_bell_close(poll_set->bell);
+	platform_bell_close(&poll_set->bell);
 	poll_set->open = false;
 }
 

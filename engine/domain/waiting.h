@@ -72,10 +72,10 @@ void engine_waiter_timer(struct engine_domain *domain, uint64_t ns);
 
 /*
  * engine_waiter_enter - a thread is about to sleep
- * @on: out: what on, for platform_sleep(). Returns how many: 0 when no descriptors could be had
+ * @on: out: what on, for platform_sleep(). Returns false when there is nothing that could wake it
  * engine_waiter_leave - it is awake; it may hold nothing. Returns whether others have not said that yet
  */
-int engine_waiter_enter(struct engine_domain *domain, int *on);
+bool engine_waiter_enter(struct engine_domain *domain, struct platform_wakers *on);
 bool engine_waiter_leave(struct engine_domain *domain);
 
 /* engine_waiter_ring - wake all threads that sleep in the domain. Any thread, whatever it holds */

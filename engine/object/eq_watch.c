@@ -204,7 +204,7 @@ void engine_eq_went(struct engine_eq *eq)
 	if (!eq->rung || !eq_empty(&eq->queue))
 		return;
 	eq->rung = false;
-	platform_bell_clear(eq->poll_set.bell);
+	platform_bell_clear(&eq->poll_set.bell);
 }
 
 /* Have what is slept on; with watch_lock. In the child of a fork the domains enter it again. */
@@ -324,13 +324,14 @@ void engine_eq_part(struct engine_eq *eq, struct engine_poll_set *poll_set)
 
 void engine_eq_sleep(struct engine_eq *eq, uint64_t end_ns)
 {
+	struct platform_wakers on = { .bell = NULL };
 	uint64_t now, ns;
-	int ret, on;
+	int ret;
 
 	platform_lock(&eq->watch_lock);
 	eq->asleep++;
 	ret = engine_eq_arm(eq);
-	on = eq->poll_set.poll_set;
+	on.descriptor = eq->poll_set.poll_set;
 	platform_unlock(&eq->watch_lock);
 	now = platform_now_ns();
 	ns = ret ? NAP_NS : UINT64_MAX; /* without descriptors, a nap */
@@ -339,7 +340,7 @@ void engine_eq_sleep(struct engine_eq *eq, uint64_t end_ns)
 	else if (end_ns != UINT64_MAX && end_ns - now < ns)
 		ns = end_ns - now;
 	if (ret != -FI_EAGAIN && ns)
-		platform_sleep(&on, ret ? 0 : 1, ns);
+		platform_sleep(ret ? NULL : &on, ns);
 	platform_lock(&eq->watch_lock);
 	/* Who sleeps on the descriptor, or on the set, relies on the wires that are armed. */
 	if (!--eq->asleep && !eq->set && !atomic_load_explicit(&eq->given, memory_order_relaxed))

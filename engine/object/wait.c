@@ -53,21 +53,19 @@ static void engine_wait_ring(struct engine_wait *w)
 	int descriptor = engine_wait_descriptor(w);
 
 	if (w->set)
-		platform_bell_ring(w->set->poll_set.bell);
+		platform_bell_ring(&w->set->poll_set.bell);
 	else if (w->is_poll_set)
-		platform_poll_set_ring(descriptor, w->domain->waiter.bell);
+		platform_poll_set_ring(descriptor, &w->domain->waiter.bell);
 	else
-		platform_bell_ring(descriptor);
+		platform_bell_ring(&w->bell);
 }
 
 static void engine_wait_clear(struct engine_wait *w)
 {
-	int descriptor = engine_wait_descriptor(w);
-
 	if (w->is_poll_set)
-		platform_poll_set_clear(descriptor, w->domain->waiter.bell);
+		platform_poll_set_clear(engine_wait_descriptor(w), &w->domain->waiter.bell);
 	else
-		platform_bell_clear(descriptor);
+		platform_bell_clear(&w->bell);
 }
 
 static void engine_wait_armed_ring(struct engine_armed *armed)
@@ -92,8 +90,7 @@ static void engine_wait_watch(struct engine_armed *armed, bool on)
 		cq_watch(&container_of(w->fid, struct engine_cq, fid.fid)->queue, CQ_SLEEPERS,
 			 engine_wait_written);
 	else
-		cq_unwatch(&container_of(w->fid, struct engine_cq, fid.fid)->queue,
-			   CQ_SLEEPERS);
+		cq_unwatch(&container_of(w->fid, struct engine_cq, fid.fid)->queue, CQ_SLEEPERS);
 }
 
 void engine_wait_signal(struct engine_wait *w)
@@ -122,7 +119,8 @@ static bool engine_wait_signaled(struct engine_wait *w)
 /* In the child of a fork the descriptor is the parent's: the program's number gets one of our own. */
 static int engine_wait_renew(struct engine_wait *w)
 {
-	int descriptor = engine_wait_descriptor(w), bell, ret;
+	int descriptor = engine_wait_descriptor(w), ret;
+	struct platform_bell bell;
 
 	if (descriptor < 0 || w->forks == platform_forks())
 		return 0;
@@ -131,7 +129,8 @@ static int engine_wait_renew(struct engine_wait *w)
 	} else {
 		ret = platform_bell_open(&bell);
 		if (!ret)
-			ret = platform_descriptor_renew(descriptor, bell);
+			ret = platform_descriptor_renew(descriptor,
+							platform_bell_descriptor(&bell));
 	}
 	if (!ret)
 		w->forks = platform_forks();
@@ -216,21 +215,25 @@ static int engine_wait_open_poll_set(struct engine_wait *w)
 /* A bell that the domain's thread rings, unless another call was faster; the domain is not held. */
 static int engine_wait_open_bell(struct engine_wait *w)
 {
-	bool other;
-	int bell, ret = engine_auto_rings(w->domain);
+	int descriptor, ret = engine_auto_rings(w->domain);
+	struct platform_bell bell;
+	bool taken;
 
 	if (!ret)
 		ret = platform_bell_open(&bell);
 	if (ret)
 		return ret;
+	descriptor = platform_bell_descriptor(&bell);
 	engine_enter(w->domain);
-	other = engine_wait_descriptor(w) >= 0;
-	if (!other)
-		engine_wait_has(w, bell, false);
+	taken = descriptor >= 0 && engine_wait_descriptor(w) < 0;
+	if (taken) {
+		w->bell = bell;
+		engine_wait_has(w, descriptor, false);
+	}
 	engine_leave(w->domain);
-	if (other)
-		platform_bell_close(bell);
-	return 0;
+	if (!taken)
+		platform_bell_close(&bell);
+	return descriptor < 0 ? -FI_ENOSYS : 0;
 }
 
 /*
@@ -311,7 +314,7 @@ void engine_wait_close(struct engine_wait *w)
 	if (w->is_poll_set)
 		platform_poll_set_close(engine_wait_descriptor(w));
 	else
-		platform_bell_close(engine_wait_descriptor(w));
+		platform_bell_close(&w->bell);
 }
 
 enum fi_wait_obj engine_wait_obj(enum fi_wait_obj obj, const struct engine_waitset *set)

@@ -174,7 +174,7 @@ static int engine_set_arm(struct engine_waitset *set)
 
 	/* Those who sleep on it already have to see that it rang. */
 	if (engine_poll_set_here(&set->poll_set) && set->asleep <= 1)
-		platform_bell_clear(set->poll_set.bell);
+		platform_bell_clear(&set->poll_set.bell);
 	list_for_each(node, after, &set->members) {
 		ret = engine_wait_try(container_of(node, struct engine_wait, member));
 		if (ret)
@@ -206,15 +206,15 @@ static void engine_set_disarm(struct engine_waitset *set)
 
 static void engine_set_sleep(struct engine_waitset *set, uint64_t end_ns)
 {
+	struct platform_wakers on = { .bell = NULL, .descriptor = -1 };
 	uint64_t now, ns = NAP_NS;
-	int on[1], cnt = 0, ret;
+	int ret;
 
 	platform_lock(&set->lock);
 	set->asleep++;
 	ret = engine_set_open(set);
 	if (!ret) {
-		on[0] = set->poll_set.poll_set;
-		cnt = 1;
+		on.descriptor = set->poll_set.poll_set;
 		ns = UINT64_MAX; /* the timers of the domains ring there too */
 		ret = engine_set_arm(set);
 	}
@@ -225,7 +225,7 @@ static void engine_set_sleep(struct engine_waitset *set, uint64_t end_ns)
 	else if (end_ns != UINT64_MAX && end_ns - now < ns)
 		ns = end_ns - now;
 	if (ret != -FI_EAGAIN && ns) /* without descriptors, a nap */
-		platform_sleep(on, ret ? 0 : cnt, ret && ns > NAP_NS ? NAP_NS : ns);
+		platform_sleep(ret ? NULL : &on, ret && ns > NAP_NS ? NAP_NS : ns);
 	platform_lock(&set->lock);
 	if (!--set->asleep && !set->given)
 		engine_set_disarm(set);
@@ -290,7 +290,7 @@ int engine_waitset_give(struct engine_waitset *set, int *descriptor)
 		ret = set->obj == FI_WAIT_UNSPEC ? engine_set_open(set) : -FI_ENODATA;
 		set->given = !ret;
 		if (!ret && engine_set_ready(set))
-			platform_bell_ring(set->poll_set.bell);
+			platform_bell_ring(&set->poll_set.bell);
 	}
 	if (!ret)
 		*descriptor = set->poll_set.poll_set;
@@ -360,8 +360,7 @@ static int engine_waitset_check(const struct engine_fabric *fabric,
 				   "wait_obj is FI_WAIT_UNSPEC, _FD or _YIELD", attr->wait_obj);
 }
 
-int engine_waitset_open(struct fid_fabric *fid, struct fi_wait_attr *attr,
-			struct fid_wait **out)
+int engine_waitset_open(struct fid_fabric *fid, struct fi_wait_attr *attr, struct fid_wait **out)
 {
 	struct engine_fabric *fabric = container_of(fid, struct engine_fabric, fid);
 	struct engine_waitset *set;

@@ -31,11 +31,11 @@ static uint64_t engine_auto_arm(struct engine_domain *domain)
 {
 	struct engine_auto *a = &domain->progress;
 	uint64_t ns = engine_waiter_arm(domain);
-	int on[2];
+	struct platform_wakers on;
 
 	if (!ns)
 		return 0;
-	if (!engine_waiter_enter(domain, on)) {
+	if (!engine_waiter_enter(domain, &on)) {
 		engine_waiter_leave(domain);
 		return a->nap_ns;
 	}
@@ -135,15 +135,13 @@ static uint64_t engine_auto_round(void *arg)
 }
 
 /* What it sleeps on, when the wires are armed. */
-static int engine_auto_sleep_on(void *arg, int *on)
+static bool engine_auto_sleep_on(void *arg, struct platform_wakers *on)
 {
 	struct engine_domain *domain = arg;
 
-	if (!domain->progress.asleep)
-		return 0;
-	on[0] = domain->waiter.bell;
-	on[1] = domain->waiter.poll_set;
-	return 2;
+	on->bell = &domain->waiter.bell;
+	on->descriptor = domain->waiter.poll_set;
+	return domain->progress.asleep;
 }
 
 static void engine_auto_wake_thread(void *arg)

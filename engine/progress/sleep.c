@@ -31,7 +31,7 @@ static bool engine_sleeper_lingers(struct engine_sleeper *s)
 }
 
 /* Arm, and say that we sleep. Returns for how long, or 0: do not. The caller holds the domain. */
-static uint64_t engine_sleeper_enter(struct engine_sleeper *s, int *on, int *cnt)
+static uint64_t engine_sleeper_enter(struct engine_sleeper *s, struct platform_wakers *on)
 {
 	uint64_t now, ns;
 
@@ -41,7 +41,7 @@ static uint64_t engine_sleeper_enter(struct engine_sleeper *s, int *on, int *cnt
 	if (!ns)
 		return 0;
 	engine_armed_add(s->domain, s->armed, true);
-	*cnt = engine_waiter_enter(s->domain, on);
+	engine_waiter_enter(s->domain, on);
 	now = platform_now_ns();
 	if (s->there(s->arg) || now >= s->end_ns)
 		ns = 0;
@@ -57,19 +57,19 @@ static uint64_t engine_sleeper_enter(struct engine_sleeper *s, int *on, int *cnt
 void engine_sleeper_wait(struct engine_sleeper *s)
 {
 	struct engine_domain *domain = s->domain;
-	int on[2], cnt = 0;
+	struct platform_wakers on;
 	uint64_t ns;
 
 	if (engine_spin(&s->spin, &domain->waiter.spin_budget))
 		return;
 	engine_use(domain);
-	ns = engine_sleeper_enter(s, on, &cnt);
+	ns = engine_sleeper_enter(s, &on);
 	engine_unuse(domain);
 	if (!ns) {
 		platform_relax();
 		return;
 	}
-	platform_sleep(on, cnt, ns);
+	platform_sleep(&on, ns);
 	engine_use(domain);
 	engine_waiter_leave(domain);
 	engine_armed_drop(domain, s->armed, true);

@@ -73,13 +73,13 @@ struct engine_spin_budget {
  * that blocks. Fields that the lock does not protect are protected by the domain.
  */
 struct engine_waiter {
-	/* The descriptors below exist; owned */
+	/* The bell exists, and the descriptors below where the platform has such; owned */
 	bool open;
-	/* Poll set with the bells of all wires */
-	int poll_set;
 	/* Wakes threads that sleep in blocking calls */
-	int bell;
-	/* Wakes programs that sleep on descriptors */
+	struct platform_bell bell;
+	/* Poll set with the bells of all wires; -1: the platform has no poll sets */
+	int poll_set;
+	/* Wakes programs that sleep on descriptors; -1 likewise */
 	int timer;
 	/* Fork count of the process that opened them */
 	uint32_t forks;
@@ -106,7 +106,7 @@ struct engine_poll_set {
 	bool open;
 	int poll_set;
 	/* Member of the poll set; wakes threads */
-	int bell;
+	struct platform_bell bell;
 	/* Fork count of the process that opened them */
 	uint32_t forks;
 };

@@ -42,8 +42,10 @@ struct engine_wait {
 	 * owned; else -1. Written with the domain held
 	 */
 	_Atomic int descriptor;
-	/* True if @descriptor is a poll set over the domain's waiter, false if the domain's thread rings it */
+	/* True if @descriptor is a poll set over the domain's waiter, false if it is that of @bell */
 	bool is_poll_set;
+	/* The domain's thread rings it */
+	struct platform_bell bell;
 	/* Fork count of the process that opened @descriptor */
 	uint32_t forks;
 	/* Wait set that it is a member of, or NULL (FI_WAIT_SET) */

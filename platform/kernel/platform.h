@@ -122,6 +122,22 @@ void platform_unlock(struct platform_lock *l);
 /* platform_forks - returns 0: nothing forks here */
 uint32_t platform_forks(void);
 
+/*
+ * A bell wakes who sleeps on it, from ring to clear. It may be rung from any context, an interrupt's too,
+ * whatever is held there. It is a wait queue, not a descriptor.
+ */
+struct platform_bell {
+	_Alignas(8) unsigned char opaque[64];
+};
+
+/* What ends a sleep. */
+struct platform_wakers {
+	/* NULL: none */
+	const struct platform_bell *bell;
+	/* -1: there are no descriptors here */
+	int descriptor;
+};
+
 /* The work of a thread that does it in rounds. */
 struct platform_work {
 	/* shown in lists of threads; 15 letters count */
@@ -131,8 +147,12 @@ struct platform_work {
 	 * platform_thread_start(), wake and stop it takes by platform_trylock() alone.
 	 */
 	uint64_t (*round)(void *arg);
-	/* sleep_on, wake - as in platform/user; there are no descriptors here: never called */
-	int (*sleep_on)(void *arg, int *on);
+	/*
+	 * sleep_on - what ends the sleep too; may be NULL. Called after each round. Returns true if there is
+	 * such this time, written to @on.
+	 */
+	bool (*sleep_on)(void *arg, struct platform_wakers *on);
+	/* wake - has that end it; called by platform_thread_wake() and stop. NULL without sleep_on */
 	void (*wake)(void *arg);
 	void *arg;
 };
@@ -163,29 +183,28 @@ void platform_thread_wake(struct platform_thread *t);
 /* platform_thread_stop - end it after the round that runs; does nothing for one that does not run */
 void platform_thread_stop(struct platform_thread *t);
 
-/* Bells: there are no descriptors to sleep on here. */
-
-/* platform_bell_open - 0 and a bell, owned, or -FI_E* */
-int platform_bell_open(int *bell);
-void platform_bell_ring(int bell);
-void platform_bell_clear(int bell);
-/* platform_bell_close - takes the bell */
-void platform_bell_close(int bell);
+/* platform_bell_open - a bell that is not rung. Returns 0 or -FI_E* */
+int platform_bell_open(struct platform_bell *bell);
+void platform_bell_ring(const struct platform_bell *bell);
+void platform_bell_clear(const struct platform_bell *bell);
+void platform_bell_close(struct platform_bell *bell);
+/* platform_bell_descriptor - returns -1: a bell is no descriptor here */
+int platform_bell_descriptor(const struct platform_bell *bell);
 
 /* Poll sets and timers: there are none here. Opening returns -FI_ENOSYS, and nothing else is called. */
-int platform_poll_set_open(int bell, int *poll_set);
+int platform_poll_set_open(const struct platform_bell *bell, int *poll_set);
 int platform_poll_set_add(int poll_set, int fd);
 void platform_poll_set_remove(int poll_set, int fd);
-void platform_poll_set_ring(int poll_set, int bell);
-void platform_poll_set_clear(int poll_set, int bell);
+void platform_poll_set_ring(int poll_set, const struct platform_bell *bell);
+void platform_poll_set_clear(int poll_set, const struct platform_bell *bell);
 void platform_poll_set_close(int poll_set);
 int platform_timer_open(int *timer);
 void platform_timer_set(int timer, uint64_t ns);
 void platform_timer_close(int timer);
 int platform_descriptor_renew(int old, int fresh);
 
-/* platform_sleep - sleep for so many ns; @cnt is 0 here */
-void platform_sleep(const int *on, int cnt, uint64_t ns);
+/* platform_sleep - sleep until the bell is rung, but for @ns at most; @on: NULL: for all of it */
+void platform_sleep(const struct platform_wakers *on, uint64_t ns);
 
 /* Memory with a name: processes share it, the kernel has no part in it. The module answers -FI_ENOSYS. */
 struct platform_shared;

@@ -132,6 +132,22 @@ void platform_fork_watch(struct platform_fork *watcher);
 /* platform_forks - returns how many forks lie between this process and the one that loaded the library */
 uint32_t platform_forks(void);
 
+/*
+ * A bell wakes who sleeps on it, from ring to clear. It may be rung from any context, whatever is held there:
+ * by another thread, in a signal handler. Here it is a descriptor too (an eventfd).
+ */
+struct platform_bell {
+	int descriptor;
+};
+
+/* What ends a sleep. */
+struct platform_wakers {
+	/* NULL: none */
+	const struct platform_bell *bell;
+	/* a poll set, or another that becomes readable; -1: none */
+	int descriptor;
+};
+
 /* The work of a thread that does it in rounds. */
 struct platform_work {
 	/* shown in lists of threads; 15 letters count */
@@ -142,11 +158,11 @@ struct platform_work {
 	 */
 	uint64_t (*round)(void *arg);
 	/*
-	 * sleep_on - descriptors that end the sleep when they are readable; may be NULL. Called after each
-	 * round. Writes them to @on and returns their number, as for platform_sleep(); 0: none this time.
+	 * sleep_on - what ends the sleep too; may be NULL. Called after each round. Returns true if there is
+	 * such this time, written to @on.
 	 */
-	int (*sleep_on)(void *arg, int *on);
-	/* wake - makes one of those readable; called by platform_thread_wake() and stop. NULL without sleep_on */
+	bool (*sleep_on)(void *arg, struct platform_wakers *on);
+	/* wake - has that end it; called by platform_thread_wake() and stop. NULL without sleep_on */
 	void (*wake)(void *arg);
 	void *arg;
 };
@@ -202,14 +218,16 @@ void platform_thread_wake(struct platform_thread *t);
 /* platform_thread_stop - end it after the round that runs; does nothing for one that does not run */
 void platform_thread_stop(struct platform_thread *t);
 
-/* A bell is a descriptor to sleep on (an eventfd): readable from ring to clear. */
-
-/* platform_bell_open - returns 0 and a bell, owned, that is not readable, or -FI_E* */
-int platform_bell_open(int *bell);
-void platform_bell_ring(int bell);
-void platform_bell_clear(int bell);
-/* platform_bell_close - takes the bell */
-void platform_bell_close(int bell);
+/* platform_bell_open - a bell that is not rung. Returns 0 or -FI_E* */
+int platform_bell_open(struct platform_bell *bell);
+void platform_bell_ring(const struct platform_bell *bell);
+void platform_bell_clear(const struct platform_bell *bell);
+void platform_bell_close(struct platform_bell *bell);
+/* platform_bell_descriptor - returns what is readable from ring to clear; -1 where a bell is no descriptor */
+static inline int platform_bell_descriptor(const struct platform_bell *bell)
+{
+	return bell->descriptor;
+}
 
 /*
  * A poll set is a descriptor that holds others, poll sets among them: readable while one of them is (an
@@ -219,17 +237,17 @@ void platform_bell_close(int bell);
 
 /*
  * platform_poll_set_open - a poll set that holds nothing
- * @bell: borrowed until the poll set is closed; -1: it is never rung
- * Returns 0 and the poll set, owned, or -FI_E*.
+ * @bell: borrowed until the poll set is closed; NULL: it is never rung
+ * Returns 0 and the poll set, owned, or -FI_E*; -FI_ENOSYS: there are none here.
  */
-int platform_poll_set_open(int bell, int *poll_set);
+int platform_poll_set_open(const struct platform_bell *bell, int *poll_set);
 /* platform_poll_set_add - have it hold @fd. Returns 0, also when it does already, or -FI_E* */
 int platform_poll_set_add(int poll_set, int fd);
 /* platform_poll_set_remove - have it hold @fd no more; does nothing for one that it does not hold */
 void platform_poll_set_remove(int poll_set, int fd);
 /* platform_poll_set_ring, platform_poll_set_clear - readable from the one to the other; @bell: as in open */
-void platform_poll_set_ring(int poll_set, int bell);
-void platform_poll_set_clear(int poll_set, int bell);
+void platform_poll_set_ring(int poll_set, const struct platform_bell *bell);
+void platform_poll_set_clear(int poll_set, const struct platform_bell *bell);
 void platform_poll_set_close(int poll_set);
 
 /* A timer is a descriptor that is readable from some time on (a timerfd). */
@@ -244,11 +262,11 @@ void platform_timer_close(int timer);
 int platform_descriptor_renew(int old, int fresh);
 
 /*
- * platform_sleep - sleep until one of @cnt descriptors is readable; a signal may end it before
- * @cnt: at most 2; 0: sleep for all of @ns
- * @ns:  at most so long; UINT64_MAX: without a limit
+ * platform_sleep - sleep until the bell is rung or the descriptor readable; a signal may end it before
+ * @on: NULL, or neither in it: sleep for all of @ns
+ * @ns: at most so long; UINT64_MAX: without a limit
  */
-void platform_sleep(const int *on, int cnt, uint64_t ns);
+void platform_sleep(const struct platform_wakers *on, uint64_t ns);
 
 /*
  * Memory that processes of one user find by a name: sys/shared_name.h says what becomes of it.

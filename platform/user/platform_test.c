@@ -191,7 +191,7 @@ static void a_thread_that_naps_can_be_woken(void **state)
 /* One whose naps end by a bell too. */
 struct sleeper {
 	struct work work;
-	int bell;
+	struct platform_bell bell;
 	_Atomic int woken;
 };
 
@@ -199,16 +199,16 @@ static uint64_t sleeper_round(void *arg)
 {
 	struct sleeper *s = arg;
 
-	platform_bell_clear(s->bell);
+	platform_bell_clear(&s->bell);
 	return work_round(&s->work);
 }
 
-static int sleeper_bed(void *arg, int *on)
+static bool sleeper_on(void *arg, struct platform_wakers *on)
 {
 	struct sleeper *s = arg;
 
-	on[0] = s->bell;
-	return 1;
+	*on = (struct platform_wakers){ .bell = &s->bell, .descriptor = -1 };
+	return true;
 }
 
 static void sleeper_wake(void *arg)
@@ -216,7 +216,7 @@ static void sleeper_wake(void *arg)
 	struct sleeper *s = arg;
 
 	atomic_fetch_add(&s->woken, 1);
-	platform_bell_ring(s->bell);
+	platform_bell_ring(&s->bell);
 }
 
 static void a_thread_that_sleeps_on_a_bell_is_woken_by_it(void **state)
@@ -225,7 +225,7 @@ static void a_thread_that_sleeps_on_a_bell_is_woken_by_it(void **state)
 	const struct platform_work work = {
 		.name = "sleep_on",
 		.round = sleeper_round,
-		.sleep_on = sleeper_bed,
+		.sleep_on = sleeper_on,
 		.wake = sleeper_wake,
 		.arg = &s,
 	};
@@ -236,11 +236,11 @@ static void a_thread_that_sleeps_on_a_bell_is_woken_by_it(void **state)
 	wait_rounds(&s.work, 1);
 	platform_thread_wake(&s.work.thread);
 	wait_rounds(&s.work, 2);
-	platform_bell_ring(s.bell);
+	platform_bell_ring(&s.bell);
 	wait_rounds(&s.work, 3);
 	platform_thread_stop(&s.work.thread);
 	assert_int_equal(atomic_load(&s.woken), 2);
-	platform_bell_close(s.bell);
+	platform_bell_close(&s.bell);
 	platform_lock_fini(&s.work.lock);
 }
 
@@ -278,19 +278,6 @@ static void a_forked_child_has_no_thread_and_no_lock_held(void **state)
 	platform_lock_fini(&w.lock);
 }
 
-static void a_bell_rings(void **state)
-{
-	struct pollfd p = { .events = POLLIN };
-
-	assert_int_equal(platform_bell_open(&p.fd), 0);
-	assert_int_equal(poll(&p, 1, 0), 0);
-	platform_bell_ring(p.fd);
-	assert_int_equal(poll(&p, 1, 0), 1);
-	platform_bell_clear(p.fd);
-	assert_int_equal(poll(&p, 1, 0), 0);
-	platform_bell_close(p.fd);
-}
-
 static bool readable(int fd)
 {
 	struct pollfd p = { .fd = fd, .events = POLLIN };
@@ -298,29 +285,66 @@ static bool readable(int fd)
 	return poll(&p, 1, 0) == 1;
 }
 
-static void a_poll_set_is_readable_for_what_is_in_it_and_when_it_is_rung(void **state)
+static void a_bell_rings(void **state)
 {
-	int bell, inner, poll_sets[2], fresh;
+	struct platform_bell bell;
 
 	assert_int_equal(platform_bell_open(&bell), 0);
-	assert_int_equal(platform_poll_set_open(-1, &inner), 0);
+	assert_false(readable(platform_bell_descriptor(&bell)));
+	platform_bell_ring(&bell);
+	assert_true(readable(platform_bell_descriptor(&bell)));
+	platform_bell_clear(&bell);
+	assert_false(readable(platform_bell_descriptor(&bell)));
+	platform_bell_close(&bell);
+}
+
+static struct platform_bell handled;
+
+static void ring_handled(int signal)
+{
+	platform_bell_ring(&handled);
+}
+
+/* Whatever is held there: a lock of the C library's, for one. */
+static void a_bell_is_rung_from_a_signal_handler(void **state)
+{
+	struct platform_wakers on = { .bell = &handled, .descriptor = -1 };
+	struct sigaction action = { .sa_handler = ring_handled }, before;
+	uint64_t begin = platform_now_ns();
+
+	assert_int_equal(platform_bell_open(&handled), 0);
+	assert_int_equal(sigaction(SIGUSR1, &action, &before), 0);
+	assert_int_equal(raise(SIGUSR1), 0);
+	platform_sleep(&on, 60000000000u);
+	assert_true(platform_now_ns() - begin < 30000000000u);
+	assert_int_equal(sigaction(SIGUSR1, &before, NULL), 0);
+	platform_bell_close(&handled);
+}
+
+static void a_poll_set_is_readable_for_what_is_in_it_and_when_it_is_rung(void **state)
+{
+	struct platform_bell bell;
+	int inner, poll_sets[2], fresh;
+
+	assert_int_equal(platform_bell_open(&bell), 0);
+	assert_int_equal(platform_poll_set_open(NULL, &inner), 0);
 	for (int i = 0; i < 2; i++) {
-		assert_int_equal(platform_poll_set_open(bell, &poll_sets[i]), 0);
+		assert_int_equal(platform_poll_set_open(&bell, &poll_sets[i]), 0);
 		assert_int_equal(platform_poll_set_add(poll_sets[i], inner), 0);
 		assert_false(readable(poll_sets[i]));
 	}
-	platform_poll_set_ring(poll_sets[0], bell);
+	platform_poll_set_ring(poll_sets[0], &bell);
 	assert_true(readable(poll_sets[0]));
 	assert_false(readable(poll_sets[1]));
-	platform_poll_set_clear(poll_sets[0], bell);
-	platform_bell_ring(bell);
+	platform_poll_set_clear(poll_sets[0], &bell);
+	platform_bell_ring(&bell);
 	assert_false(readable(poll_sets[0]));
-	assert_int_equal(platform_poll_set_add(inner, bell), 0);
+	assert_int_equal(platform_poll_set_add(inner, platform_bell_descriptor(&bell)), 0);
 	assert_true(readable(poll_sets[0]) && readable(poll_sets[1]));
 	platform_poll_set_remove(poll_sets[0], inner);
 	assert_false(readable(poll_sets[0]));
 	/* The number stays, what it stands for does not. */
-	assert_int_equal(platform_poll_set_open(-1, &fresh), 0);
+	assert_int_equal(platform_poll_set_open(NULL, &fresh), 0);
 	assert_int_equal(platform_descriptor_renew(poll_sets[1], fresh), 0);
 	assert_false(readable(poll_sets[1]));
 	assert_int_equal(platform_poll_set_add(poll_sets[1], inner), 0);
@@ -328,22 +352,24 @@ static void a_poll_set_is_readable_for_what_is_in_it_and_when_it_is_rung(void **
 	for (int i = 0; i < 2; i++)
 		platform_poll_set_close(poll_sets[i]);
 	platform_poll_set_close(inner);
-	platform_bell_close(bell);
+	platform_bell_close(&bell);
 }
 
 static void sleep_ends_by_a_timer(void **state)
 {
+	struct platform_wakers on = { .bell = NULL };
 	uint64_t begin = platform_now_ns();
 	int timer;
 
 	assert_int_equal(platform_timer_open(&timer), 0);
 	platform_timer_set(timer, 2000000);
-	platform_sleep(&timer, 1, UINT64_MAX);
+	on.descriptor = timer;
+	platform_sleep(&on, UINT64_MAX);
 	assert_true(platform_now_ns() - begin >= 2000000);
 	platform_timer_set(timer, 0);
 	assert_false(readable(timer));
 	platform_timer_close(timer);
-	platform_sleep(NULL, 0, 1000000);
+	platform_sleep(NULL, 1000000);
 	assert_true(platform_now_ns() - begin >= 3000000);
 }
 
@@ -375,6 +401,7 @@ int main(void)
 		cmocka_unit_test(a_forked_child_has_no_thread_and_no_lock_held),
 		cmocka_unit_test(a_thread_that_sleeps_on_a_bell_is_woken_by_it),
 		cmocka_unit_test(a_bell_rings),
+		cmocka_unit_test(a_bell_is_rung_from_a_signal_handler),
 		cmocka_unit_test(a_poll_set_is_readable_for_what_is_in_it_and_when_it_is_rung),
 		cmocka_unit_test(sleep_ends_by_a_timer),
 		cmocka_unit_test(forks_are_counted),

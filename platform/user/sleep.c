@@ -16,38 +16,38 @@
 #include "platform.h"
 #include "timerfd.h"
 
-int platform_bell_open(int *bell)
+int platform_bell_open(struct platform_bell *bell)
 {
 	int fd = sys_eventfd_open();
 
 	if (fd < 0)
 		return fd;
-	*bell = fd;
+	bell->descriptor = fd;
 	return 0;
 }
 
-void platform_bell_ring(int bell)
+void platform_bell_ring(const struct platform_bell *bell)
 {
-	sys_eventfd_ring(bell);
+	sys_eventfd_ring(bell->descriptor);
 }
 
-void platform_bell_clear(int bell)
+void platform_bell_clear(const struct platform_bell *bell)
 {
-	sys_eventfd_clear(bell);
+	sys_eventfd_clear(bell->descriptor);
 }
 
-void platform_bell_close(int bell)
+void platform_bell_close(struct platform_bell *bell)
 {
-	sys_eventfd_close(bell);
+	sys_eventfd_close(bell->descriptor);
 }
 
-int platform_poll_set_open(int bell, int *poll_set)
+int platform_poll_set_open(const struct platform_bell *bell, int *poll_set)
 {
 	int fd = sys_epoll_open(), ret;
 
 	if (fd < 0)
 		return fd;
-	ret = bell < 0 ? 0 : sys_epoll_add(fd, bell, 0);
+	ret = bell ? sys_epoll_add(fd, bell->descriptor, 0) : 0;
 	if (ret) {
 		close(fd);
 		return ret;
@@ -66,14 +66,14 @@ void platform_poll_set_remove(int poll_set, int fd)
 	sys_epoll_remove(poll_set, fd);
 }
 
-void platform_poll_set_ring(int poll_set, int bell)
+void platform_poll_set_ring(int poll_set, const struct platform_bell *bell)
 {
-	sys_epoll_change(poll_set, bell, EPOLLOUT);
+	sys_epoll_change(poll_set, bell->descriptor, EPOLLOUT);
 }
 
-void platform_poll_set_clear(int poll_set, int bell)
+void platform_poll_set_clear(int poll_set, const struct platform_bell *bell)
 {
-	sys_epoll_change(poll_set, bell, 0);
+	sys_epoll_change(poll_set, bell->descriptor, 0);
 }
 
 void platform_poll_set_close(int poll_set)
@@ -109,7 +109,13 @@ int platform_descriptor_renew(int old, int fresh)
 	return ret;
 }
 
-void platform_sleep(const int *on, int cnt, uint64_t ns)
+void platform_sleep(const struct platform_wakers *on, uint64_t ns)
 {
-	sys_sleep(on, cnt, ns);
+	int fds[2], cnt = 0;
+
+	if (on && on->bell)
+		fds[cnt++] = on->bell->descriptor;
+	if (on && on->descriptor >= 0)
+		fds[cnt++] = on->descriptor;
+	sys_sleep(fds, cnt, ns);
 }

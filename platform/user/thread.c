@@ -122,11 +122,12 @@ static void thread_nap(struct platform_thread *t, uint64_t ns)
 	pthread_cond_timedwait(&t->wake, &t->round_lock, &until);
 }
 
-/* The same, on descriptors: wake and stop make one of them readable. */
-static void thread_sleep(struct platform_thread *t, const int *on, int cnt, uint64_t ns)
+/* The same, on a bell: wake and stop ring it. */
+static void thread_sleep(struct platform_thread *t, const struct platform_wakers *on,
+			 uint64_t ns)
 {
 	pthread_mutex_unlock(&t->round_lock);
-	platform_sleep(on, cnt, ns);
+	platform_sleep(on, ns);
 	pthread_mutex_lock(&t->round_lock);
 }
 
@@ -140,13 +141,14 @@ static void *thread_main(void *arg)
 	pthread_mutex_lock(&t->round_lock);
 	while (!t->stop) {
 		uint64_t ns = t->work.round(t->work.arg);
-		int on[2], cnt = t->work.sleep_on ? t->work.sleep_on(t->work.arg, on) : 0;
+		struct platform_wakers on;
+		bool sleeps = t->work.sleep_on && t->work.sleep_on(t->work.arg, &on);
 
 		/* One that was woken during the round does not nap. */
 		if (t->stop || t->woken)
 			;
-		else if (cnt)
-			thread_sleep(t, on, cnt, ns);
+		else if (sleeps)
+			thread_sleep(t, &on, ns);
 		else
 			thread_nap(t, ns);
 		t->woken = false;

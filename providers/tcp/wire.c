@@ -343,7 +343,7 @@ void tcp_close(struct wire *out)
 		turn(wire);
 		close_drained(wire);
 		if (!list_empty(&wire->conns))
-			platform_sleep(NULL, 0, CLOSE_NAP_NS);
+			platform_sleep(NULL, CLOSE_NAP_NS);
 	}
 	while ((node = wire->conns.next) != &wire->conns)
 		tcp_conn_bury(container_of(node, struct tcp_conn, link));

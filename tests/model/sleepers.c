@@ -4,8 +4,8 @@
 
 #define BOUND_NS 40000000u /* sleeps that are meant for deaths are longer */
 
-void __real_platform_sleep(const int *on, int cnt, uint64_t ns);
-void __wrap_platform_sleep(const int *on, int cnt, uint64_t ns);
+void __real_platform_sleep(const struct platform_wakers *on, uint64_t ns);
+void __wrap_platform_sleep(const struct platform_wakers *on, uint64_t ns);
 void __real_platform_timer_set(int timer, uint64_t ns);
 void __wrap_platform_timer_set(int timer, uint64_t ns);
 
@@ -16,11 +16,13 @@ static uint64_t without_bound(uint64_t ns)
 	return ns > BOUND_NS ? LONG_NS : ns;
 }
 
-void __wrap_platform_sleep(const int *on, int cnt, uint64_t ns)
+void __wrap_platform_sleep(const struct platform_wakers *on, uint64_t ns)
 {
-	if (cnt)
+	bool wakes = on && (on->bell || on->descriptor >= 0);
+
+	if (wakes)
 		atomic_fetch_add(&sleeps, 1);
-	__real_platform_sleep(on, cnt, cnt ? without_bound(ns) : ns);
+	__real_platform_sleep(on, wakes ? without_bound(ns) : ns);
 }
 
 void __wrap_platform_timer_set(int timer, uint64_t ns)

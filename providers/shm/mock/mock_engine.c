@@ -194,7 +194,7 @@ int mock_nest(struct mock *m)
 
 	if (m->poll_set)
 		return m->poll_set;
-	assert_int_equal(platform_poll_set_open(-1, &m->poll_set), 0);
+	assert_int_equal(platform_poll_set_open(NULL, &m->poll_set), 0);
 	bell = pshm_bell(m->wire, m->poll_set);
 	assert_true(bell >= 0);
 	assert_int_equal(platform_poll_set_add(m->poll_set, bell), 0);
