@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
  * A list of names as in FI_PROVIDER=shm,tcp or FI_PROVIDER=^shm,tcp: only these, or all but
- * these. Used by the log and by the choice of providers, each with a list of its own;
- * filled in once, then read by any thread.
+ * these. The log and the choice of providers have one each, which is filled in once and then read on any
+ * thread.
  */
 #ifndef WEFT_CORE_NAME_FILTER_H
 #define WEFT_CORE_NAME_FILTER_H
@@ -10,7 +10,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/* All zero passes everything. */
+/* A zeroed filter passes everything. */
 struct name_filter {
 	bool excludes;
 	size_t cnt;
@@ -18,7 +18,7 @@ struct name_filter {
 };
 
 /*
- * name_filter_init - take a list apart
+ * name_filter_init - parse a list
  * @text: copied; NULL or empty passes everything
  *
  * Without memory the filter passes everything.
@@ -31,12 +31,12 @@ void name_filter_init(struct name_filter *filter, const char *text);
 void name_filter_fini(struct name_filter *filter);
 
 /*
- * name_filter_has - is a name in the list, ignoring case?
+ * name_filter_has - returns true if a name is in the list, ignoring case
  */
 bool name_filter_has(const struct name_filter *filter, const char *name);
 
 /*
- * name_filter_passes - does a name pass?
+ * name_filter_passes - returns true if a name passes the filter
  */
 bool name_filter_passes(const struct name_filter *filter, const char *name);
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * What of a question that nobody answers stands in the way: the nearest question that is
- * answered. fi_getinfo asks it, when somebody reads the log.
+ * For a query that no provider answers: which hints to leave out to get an answer. fi_getinfo logs it, when
+ * a log is wanted.
  */
 #ifndef WEFT_CORE_NEAREST_H
 #define WEFT_CORE_NEAREST_H
@@ -11,23 +11,24 @@
 
 #include <rdma/fabric.h>
 
-/* What fi_getinfo is asked, apart from what no hint can help. */
+/* The arguments of fi_getinfo that a search varies or needs. */
 struct question {
 	const char *node;
 	const char *service;
-	/* or NULL */
+	/* the hints, or NULL */
 	const struct fi_info *hints;
 };
 
 /*
- * nearest_find - which single hint, or smallest set of them, left out, gets an answer
- * @q:         nobody answers it
- * @answered:  does anybody answer this one? Called about as often as there are hints
- * @arg:       for it
- * @text:      receives 'without ep_attr->protocol', or several such with 'and' between
+ * nearest_find - find one hint, or a minimal set of hints, without which a query is answered
+ * @q:         a query that no provider answers
+ * @answered:  returns true if a provider answers a query; called about once per hint
+ * @arg:       argument of @answered
+ * @text:      receives 'without ep_attr->protocol', or several of these with 'and' in between
+ * @len:       bytes of @text
  *
- * A set is the smallest in that none of it can be done without; of single hints the first of
- * the table. Returns false when nothing that a program may leave out would help.
+ * If several single hints would do, the first one of the table is named. A set is minimal: no member can be
+ * left out of it. Returns false if leaving out hints does not help.
  */
 bool nearest_find(const struct question *q,
 		  bool (*answered)(const struct question *q, void *arg), void *arg, char *text,

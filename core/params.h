@@ -14,7 +14,7 @@
 
 /*
  * params_load - read a configuration file
- * @path: lines of NAME=VALUE; others, and those that begin with #, are skipped
+ * @path: lines of NAME=VALUE; other lines, and those that begin with #, are ignored
  *
  * A missing file is no error. A later line for the same name wins.
  * Returns the number of settings read, or -FI_ENOMEM.
@@ -22,12 +22,12 @@
 int params_load(const char *path);
 
 /*
- * params_prefer_file - let the file win where the environment has a setting too
+ * params_prefer_file - if @prefer, settings of the file take precedence over the environment
  */
 void params_prefer_file(bool prefer);
 
 /*
- * params_forget_provider - drop the definitions of a provider that goes away
+ * params_forget_provider - drop the definitions of a provider that is unloaded
  */
 void params_forget_provider(const struct fi_provider *prov);
 
@@ -40,8 +40,8 @@ void params_clear(void);
  * params_define_core - define a setting of the library itself, FI_<NAME>
  * params_string      - its value
  *
- * params_string returns NULL when it is not set. The string stays valid until params_clear,
- * or until the program changes its environment.
+ * params_string returns NULL if it is not set. The string is valid until params_clear, or until the
+ * program changes its environment.
  */
 void params_define_core(const char *name, enum fi_param_type type, const char *help);
 char *params_string(const char *name);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * The names under which a provider answers, each with what programs expect of that name. A
- * provider has a table of them: its own name first, then those of providers of libfabric whose
- * place it takes. It gives the table to the core when it registers, which asks it under each
- * name by that name in the hints; a core that knows nothing of it asks by the first.
+ * The identities of a provider: the names under which it answers, each with the protocol and the defaults that
+ * programs expect under that name. A provider has a table of them: its own name first, then the names of
+ * libfabric's providers that it replaces. It registers with the table, and the core calls its getinfo once per
+ * name, with that name in the hints. A core without this extension knows only the first.
  *
  * Constant data, read on any thread.
  */
@@ -17,30 +17,30 @@
 #include <rdma/fabric.h>
 
 struct info_identity {
-	/* as it is answered; NULL ends a table */
+	/* prov_name of the answer; NULL ends a table */
 	const char *name;
-	/* other names that mean it, NULL at the end; or NULL */
+	/* other names that mean this identity, terminated by NULL; or NULL */
 	const char *const *spellings;
 	uint32_t protocol;
 	uint32_t protocol_version;
-	/* where none is asked for; unspecified: manual */
+	/* progress if the hints ask for none; FI_PROGRESS_UNSPEC means manual */
 	enum fi_progress control;
 	enum fi_progress data;
-	/* contexts of an endpoint, of each kind, where none are asked for */
+	/* transmit and receive contexts per endpoint if the hints ask for none */
 	size_t ctx_cnt;
-	/* of contexts, of each kind, where none is asked for; 0: as offered */
+	/* size of each context if the hints ask for none; 0: the offer's */
 	size_t size;
 };
 
 /*
- * info_identity_named - is that what this name means, ignoring case?
+ * info_identity_named - returns true if a name means this identity, ignoring case
  */
 bool info_identity_named(const struct info_identity *identity, const char *name);
 
 /*
- * info_identity_of - under which name of its table a provider is asked
+ * info_identity_of - the identity of a table that a query asks for
  *
- * Returns the entry that the provider's name in the hints means, or else the first.
+ * Returns the entry that the provider name in the hints means, else the first.
  */
 const struct info_identity *info_identity_of(const struct info_identity *table,
 					     const struct fi_info *hints);

@@ -17,15 +17,15 @@
  *
  * The structures grew at their ends over the years, so a pointer that someone else
  * allocated may be shorter than the type says. The rules:
- *  - What info_alloc, info_dup and info_answer return is whole, whatever they were given.
+ *  - info_alloc, info_dup and info_answer return whole structures, whatever they were given.
  *  - In our own core every fi_info is whole: fi_dupinfo and fi_getinfo return whole ones at
  *    every symbol version, with zeros in the fields an old program does not know. So a
- *    program of the year 2015 may pass what it got on to fi_domain or fi_endpoint.
- *  - A provider that runs as a loadable one in an older stock libfabric sees fi_infos that
+ *    program built for an old version may pass them on to fi_domain or fi_endpoint.
+ *  - A provider that an older stock libfabric loads sees fi_infos that
  *    end where that library's structures end. Fields newer than ABI 1.3 (1.9 of the
  *    library) are there only if INFO_HAS_* below says so, or after
  *    info_dup(info, info_layout_of_core(fi_version())).
- *  - Whether the application knows a field, or only the library does, is told by the API
+ *  - Whether the application knows a field, or only the library does, follows from the API
  *    version it asked for: the version argument of getinfo, later fabric_attr->api_version
  *    and fid_fabric.api_version.
  */
@@ -47,12 +47,11 @@
 /* The mode bit of API versions before 1.5 that FI_MR_LOCAL replaced. */
 #define INFO_MODE_LOCAL_MR (1ULL << 55)
 
-/* A refusal, with its end, fits in this many bytes; longer ones are cut. */
+/* Bytes of a refusal's text with its NUL; longer ones are truncated. */
 #define INFO_REASON_MAX 256
 
 /*
- * What of each structure exists at some level: bytes up to the end of the last field. Room
- * that only pads the structure does not count.
+ * Length of each structure at some ABI level: bytes up to the end of the last field, without padding.
  */
 struct info_layout {
 	size_t info;
@@ -76,7 +75,7 @@ enum info_abi {
 	INFO_ABI_CNT
 };
 
-/* Does a structure of this layout reach to the end of a field? */
+/* True if a structure of this layout contains a field. */
 #define INFO_REACHES(len, type, field) \
 	((len) >= offsetof(type, field) + sizeof(((type *)0)->field))
 #define INFO_HAS_NIC(layout)	   INFO_REACHES((layout)->info, struct fi_info, nic)
@@ -141,21 +140,21 @@ int info_refusal(const struct fi_provider *prov, const struct fi_info *offer,
 		 const struct fi_info *hints, uint32_t api_version, char *why, size_t len);
 
 /*
- * info_match - info_refusal, with the reason told to the log
+ * info_match - info_refusal, with the reason logged
  *
- * The log line is of level FI_LOG_INFO and subsystem FI_LOG_CORE; our core collects it as
- * the reason of this provider, a stock one prints it or hands it to an imported logger.
+ * The log line is of level FI_LOG_INFO and subsystem FI_LOG_CORE; Weft's core captures it as
+ * the reason of this provider; a stock one prints it or passes it to an imported logger.
  * Returns 0 or -FI_ENODATA.
  */
 int info_match(const struct fi_provider *prov, const struct fi_info *offer,
 	       const struct fi_info *hints, uint32_t api_version);
 
 /*
- * info_refuse - tell the log why a provider refuses, in the same way as info_match
+ * info_refuse - log why a provider refuses, as info_match does
  * @fmt: a sentence as info_refusal writes it
  *
- * For what only the provider can judge: its addresses, its devices. Returns -FI_ENODATA,
- * so that a getinfo can end with it.
+ * For refusals that only the provider can decide on (addresses, devices). Returns -FI_ENODATA, which
+ * its getinfo can return.
  */
 int info_refuse(const struct fi_provider *prov, const char *fmt, ...)
 	__attribute__((format(printf, 2, 3)));
@@ -163,39 +162,39 @@ int info_refuse(const struct fi_provider *prov, const char *fmt, ...)
 /*
  * info_answer - match, and build the fi_info to return from getinfo
  * @offer: the provider's whole offer, usually a static const template
- * @as:    the name under which the provider is asked; NULL for its own, with what the offer says
+ * @as:    the identity that the query asks for; NULL: the provider's own name with the offer's defaults
  * @out:   receives one owned fi_info; untouched on error
  *
- * The offer states what the provider can do at most, and what it needs at least:
+ * The offer states the most that the provider can do, and the least that it needs:
  *  - caps, tx_attr->caps, rx_attr->caps, domain_attr->caps: everything offered, modifiers
  *    (FI_SEND, FI_READ, ...) included.
- *  - mode, in info, tx_attr, rx_attr and domain_attr: what the application has to do.
+ *  - mode, in info, tx_attr, rx_attr and domain_attr: the modes that the application must support.
  *  - addr_format: one concrete format, or FI_FORMAT_UNSPEC for a format of the provider's
  *    own, which then meets no hint that names a format.
  *  - mr_mode: the bits the application has to honour, and INFO_MR_BASIC and
  *    INFO_MR_SCALABLE for each old mode in which the provider can work.
- *  - op_flags: every flag that may become a default. Answered are those asked for.
+ *  - op_flags: every flag that may become a default. The answer has those that were asked for.
  *  - threading, progress, resource_mgmt: the best the provider can do: FI_THREAD_SAFE
  *    includes all others, FI_PROGRESS_AUTO includes manual, FI_RM_ENABLED disabled.
  *  - av_type: FI_AV_UNSPEC for both.
- *  - numbers: the maximum; the counter limits may be 0 for 'no limit stated'. Of what memory
- *    alone bounds, what is answered where nothing is asked: the sizes of contexts, and the
- *    numbers of queues, endpoints, contexts of a domain, counters and regions.
+ *  - numbers: the maximum; the counter limits may be 0 for 'no limit stated'. For numbers that only
+ *    memory limits, the default: the sizes of contexts, and the numbers of queues, endpoints,
+ *    contexts of a domain, counters and regions.
  *    tx_ctx_cnt and rx_ctx_cnt of ep_attr are the default, the maximum is in domain_attr.
  *  - fabric_attr->name and domain_attr->name: compared with the hints, ignoring case, if
- *    not NULL, and copied. fabric_attr->prov_name is never looked at: the core names it.
+ *    not NULL, and copied. fabric_attr->prov_name is ignored: the core sets it.
  *
- * The answer: what was asked for where something was asked, else the offer's value. Primary
+ * The answer has what was asked for, else the offer's value. Primary
  * capabilities only if asked for (all if none was named), modifiers implied by them, and
  * secondary ones that cost nothing (FI_SOURCE, FI_SOURCE_ERR, FI_RMA_EVENT and, which older
  * programs do not know, FI_TAGGED_MULTI_RECV and FI_RMA_PMEM only if asked
- * for). Unspecified progress is answered as the name has it,
- * without one FI_PROGRESS_MANUAL. Requested sizes become the
- * answered sizes for tx_attr and rx_attr, as programs expect, and what memory alone bounds
- * is never less than what was asked for. Of contexts of an endpoint as many are told as are
- * asked for, or as programs expect of the name, since programs that see several use several.
- * prov_name stays NULL, as a stock core demands. Names and addresses are copied from the offer; the provider replaces
- * them with free and strdup/malloc as it likes.
+ * for). Unspecified progress is answered as the identity says,
+ * FI_PROGRESS_MANUAL without one. Requested sizes become the
+ * answered sizes for tx_attr and rx_attr, as programs expect, and numbers that only memory
+ * limits are never less than what was asked for. The contexts per endpoint are as many as were asked for, else
+ * as the identity says, since programs that see several use several. prov_name stays NULL, as a stock core
+ * requires. Names and addresses are copied from the offer; the provider may replace them, with free and
+ * strdup or malloc.
  *
  * Returns 0, -FI_ENODATA (logged as by info_match) or -FI_ENOMEM.
  */
@@ -206,7 +205,7 @@ int info_answer(const struct fi_provider *prov, const struct fi_info *offer,
 /*
  * info_append - add an answer at the end of a list
  * @head: the list, *head is NULL when empty
- * @info: takes it, and what hangs on its next
+ * @info: takes it and the list that follows it
  */
 void info_append(struct fi_info **head, struct fi_info *info);
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Names of the flags and values of the public interface, for reasons and for fi_tostr.
+ * Names of the flags and values of the public interface, for the reasons of refusals and for fi_tostr.
  *
  * Read by match.c and by core/tostr.c, from any thread; constants only. The order of a
  * table of flags is the order in which they are printed.
@@ -36,13 +36,13 @@ extern const struct info_name info_names_av_type[];
 /*
  * info_name_of - the name of a value
  *
- * Returns a constant, 'Unknown' for what is not in the table.
+ * Returns a constant string, 'Unknown' if the value is not in the table.
  */
 const char *info_name_of(const struct info_name *names, uint64_t value);
 
 /*
  * info_flags_print - write the names of all set flags, with ', ' between them
- * @len: bytes of @buf, at least 1; the text is cut to fit and always ends
+ * @len: bytes of @buf, at least 1; the text is truncated to fit and always terminated
  *
  * Flags without a name are left out. Returns @buf.
  */

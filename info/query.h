@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Hints that are compared with an offer, and how a refusal is put in words. Shared by match.c
- * and limits.c, internal to this folder.
+ * Comparison of hints with an offer, and the wording of a refusal. Shared by match.c and limits.c, internal
+ * to this folder.
  */
 #ifndef WEFT_INFO_QUERY_H
 #define WEFT_INFO_QUERY_H
@@ -13,19 +13,19 @@ struct info_query {
 	const struct fi_provider *prov;
 	const struct fi_info *offer;
 	const struct fi_info *hints;
-	/* of the hints */
+	/* layout of the hints */
 	const struct info_layout *layout;
 	uint32_t api_version;
-	/* NULL: nobody wants to know */
+	/* receives the reason; NULL if it is not wanted */
 	char *why;
 	size_t len;
 };
 
 /*
- * query_refuse - give the reason
+ * query_refuse - write the reason into q->why
  * query_refuse_flags - 'asks for A, B, which shm does not offer'
  * query_refuse_mode - 'does not grant A, B, which shm needs'
- * @where: what the flags are of, with a space behind it; or ''
+ * @where: the structure of the flags, followed by a space; or ''
  *
  * Return -FI_ENODATA.
  */
@@ -37,15 +37,15 @@ int query_refuse_mode(const struct info_query *q, const char *where,
 		      const struct info_name *names, uint64_t missing);
 
 /*
- * query_limits - are all numbers within what the offer says at most?
+ * query_limits - compare the numbers in the hints with the maxima of the offer
  *
- * What memory alone bounds is no limit. Returns 0, or -FI_ENODATA with the reason.
+ * Numbers that only memory limits are not compared. Returns 0, or -FI_ENODATA with the reason.
  */
 int query_limits(const struct info_query *q);
 
 /*
- * query_counts - numbers of objects, which memory alone bounds, into an answer
- * @info: has what the offer says, and gets what was asked for where that is more
+ * query_counts - raise numbers of objects that only memory limits to what the hints ask for
+ * @info: the answer; has the offer's numbers
  */
 void query_counts(const struct info_query *q, struct fi_info *info);
 
