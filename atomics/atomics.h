@@ -36,15 +36,15 @@ struct atomics_update {
 	enum atomics_kind kind;
 	enum fi_datatype datatype;
 	enum fi_op op;
-	/* see atomics_aligned() */
+	/* aligned as atomics_aligned() says */
 	void *target;
-	/* any alignment; FI_ATOMIC_READ doesn't look at it */
+	/* any alignment; not read by FI_ATOMIC_READ */
 	const void *operand;
-	/* any alignment; ATOMICS_COMPARE alone looks at it */
+	/* any alignment; read only by ATOMICS_COMPARE */
 	const void *compare;
 	/*
-	 * any alignment; ATOMICS_BASE doesn't write it. May be the operand or compare array
-	 * itself, or NULL: nobody asks
+	 * any alignment; not written by ATOMICS_BASE. May be the operand or compare array
+	 * itself, or NULL if the result is not needed
 	 */
 	void *result;
 	size_t cnt;

@@ -15,9 +15,9 @@ struct eq_event;
 struct eq {
 	/* struct eq_event, in order */
 	struct list events;
-	/* its error data may be read until the next take */
+	/* the event whose error data the application may read until the next take; or NULL */
 	struct eq_event *lent;
-	/* of the caller; 0, as eq_init() leaves it: the newest */
+	/* API version of the caller; 0, as eq_init() sets it: the newest */
 	uint32_t api_version;
 };
 
@@ -25,7 +25,7 @@ struct eq {
 void eq_init(struct eq *q);
 /*
  * eq_fini - drop what was not read and release the memory
- * What an event refers to (the info of an FI_CONNREQ) is the owner's, who takes it first.
+ * Objects that an event refers to (the info of an FI_CONNREQ) belong to the owner, who takes them first.
  */
 void eq_fini(struct eq *q);
 
@@ -35,14 +35,14 @@ static inline bool eq_empty(const struct eq *q)
 }
 
 /*
- * eq_event_new - an event that eq_post() will append without failing; @buf is copied, or
- * filled in later by eq_event_fill()
+ * eq_event_new - allocate an event for eq_post(), which can't fail; @buf is copied, or filled in later
+ * by eq_event_fill()
  * Returns the event, owned, or NULL without memory.
  */
 struct eq_event *eq_event_new(uint32_t event, const void *buf, size_t len);
-/* eq_event_fill - write @len bytes, as many as it was made with */
+/* eq_event_fill - write the data of an event; @len as in eq_event_new() */
 void eq_event_fill(struct eq_event *e, const void *buf, size_t len);
-/* eq_event_free - takes an event that was not posted, or NULL */
+/* eq_event_free - free an event that was not posted; NULL is allowed */
 void eq_event_free(struct eq_event *e);
 /* eq_post - append an event; takes it */
 void eq_post(struct eq *q, struct eq_event *e);
@@ -61,9 +61,9 @@ int eq_push_error(struct eq *q, const struct fi_eq_err_entry *err);
  * @event: out: FI_CONNREQ, ...
  * @flags: FI_PEEK leaves it in place
  *
- * The data behind a struct fi_eq_cm_entry are cut to what fits.
- * Returns the bytes moved; -FI_EAGAIN when empty, -FI_EAVAIL when an error is first,
- * -FI_ETOOSMALL when @len has no room for anything else than those data (the event stays).
+ * The data that follow a struct fi_eq_cm_entry are truncated to fit.
+ * Returns the bytes moved; -FI_EAGAIN if empty; -FI_EAVAIL if an error is first; -FI_ETOOSMALL if @len is
+ * too small for the event without those data (the event stays).
  * Source: fi_eq(3), fi_eq_read.
  */
 ssize_t eq_take(struct eq *q, uint32_t *event, void *buf, size_t len, uint64_t flags);

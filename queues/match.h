@@ -35,18 +35,18 @@
 struct match_recv {
 	/* nonzero id of the source, or MATCH_ANY_SOURCE */
 	uint64_t source;
-	/* bits under ignore are of no account */
+	/* bits that are set in ignore are not compared */
 	uint64_t tag;
-	/* bits of the tag that may differ */
+	/* bits of the tag that are not compared */
 	uint64_t ignore;
-	/* Of one among several, set when it becomes that: */
-	/* of its class, or the list of those without: in post order */
+	/* The following members are set only while several receives are posted. */
+	/* in a bin of its class, or in the list of receives without a class; in post order */
 	struct list bin;
-	/* every receive, in post order, */
+	/* in the list of all receives, in post order */
 	struct list all;
-	/* and its place in that */
+	/* position in the post order */
 	uint64_t order;
-	/* that it is in */
+	/* its class */
 	uint32_t class_idx;
 };
 
@@ -54,12 +54,12 @@ struct match_recv {
 struct match_msg {
 	/* every stored message, in order of arrival */
 	struct list all;
-	/* nonzero */
+	/* nonzero id of the sender */
 	uint64_t source;
 	uint64_t tag;
 	/* bit i: entered in class i; set by match_store() */
 	uint32_t classes;
-	/* of class i, where entered: in order of arrival */
+	/* bins[i]: in a bin of class i, if entered there; in order of arrival */
 	struct list bins[MATCH_CLASS_MAX];
 };
 

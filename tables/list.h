@@ -16,7 +16,7 @@ struct list {
 #define container_of(ptr, type, member) ((type *)((char *)(ptr)-offsetof(type, member)))
 #endif
 
-/* Removing the current node inside the loop is allowed. */
+/* The loop body may remove the current node. */
 #define list_for_each(node, after, head)                                      \
 	for ((node) = (head)->next, (after) = (node)->next; (node) != (head); \
 	     (node) = (after), (after) = (node)->next)
@@ -31,6 +31,7 @@ static inline bool list_empty(const struct list *head)
 	return head->next == head;
 }
 
+/* list_push - append a node at the tail */
 static inline void list_push(struct list *head, struct list *node)
 {
 	node->prev = head->prev;
@@ -47,7 +48,7 @@ static inline void list_insert_after(struct list *where, struct list *node)
 	where->next = node;
 }
 
-/* list_remove - take a node out; it is an empty list of its own afterwards */
+/* list_remove - remove a node from its list and make it an empty list */
 static inline void list_remove(struct list *node)
 {
 	node->prev->next = node->next;

@@ -103,7 +103,7 @@ void mr_fini(struct mr_table *table)
 static void publish(const struct mr_table *table, uint32_t index)
 {
 	const struct mr_region *r = &table->regions[index];
-	bool live = r->access & MR_LIVE, direct = !r->iov && !(r->access & MR_TOLD);
+	bool live = r->access & MR_LIVE, direct = !r->iov && !(r->access & MR_NOTIFY);
 	struct mr_line *line;
 
 	if (!table->shared)
@@ -113,8 +113,8 @@ static void publish(const struct mr_table *table, uint32_t index)
 	put64(&line->key, r->key);
 	put64(&line->base, r->base);
 	put64(&line->len, r->len);
-	put64(&line->name, r->name);
-	put32(&line->access, r->access & ~(MR_LIVE | MR_TOLD));
+	put64(&line->iova, r->iova);
+	put32(&line->access, r->access & ~(MR_LIVE | MR_NOTIFY));
 	put32(&line->flags, (live ? MR_LINE_LIVE : 0) | (direct ? MR_LINE_DIRECT : 0));
 	seq_end(&line->seq);
 }
@@ -239,7 +239,7 @@ static int measure(const struct mr_spec *spec, uint64_t *len)
 		if (__builtin_add_overflow(sum, (uint64_t)spec->iov[i].iov_len, &sum))
 			return -FI_EINVAL;
 	}
-	if (!fits(spec->name, sum))
+	if (!fits(spec->iova, sum))
 		return -FI_EINVAL;
 	*len = sum;
 	return 0;
@@ -305,11 +305,11 @@ int mr_insert(struct mr_table *table, const struct mr_spec *spec, uint32_t *out)
 		r->key = r->generation << MR_SLOT_BITS | index;
 	r->base = (uintptr_t)spec->iov[0].iov_base;
 	r->len = len;
-	r->name = spec->name;
+	r->iova = spec->iova;
 	r->iov = iov;
 	r->object = spec->object;
-	r->access = ((uint32_t)spec->access & ~(MR_LIVE | MR_TOLD)) |
-		    (spec->live ? MR_LIVE : 0) | (spec->told ? MR_TOLD : 0);
+	r->access = ((uint32_t)spec->access & ~(MR_LIVE | MR_NOTIFY)) |
+		    (spec->live ? MR_LIVE : 0) | (spec->notify ? MR_NOTIFY : 0);
 	table->cnt++;
 	publish(table, index);
 	if (table->keys == MR_KEYS_GIVEN) {
@@ -335,9 +335,9 @@ void mr_validate(struct mr_table *table, uint32_t index)
 	publish(table, index);
 }
 
-void mr_tell(struct mr_table *table, uint32_t index)
+void mr_set_notify(struct mr_table *table, uint32_t index)
 {
-	table->regions[index].access |= MR_TOLD;
+	table->regions[index].access |= MR_NOTIFY;
 	publish(table, index);
 }
 
@@ -454,7 +454,7 @@ static bool look(const struct mr_line *line, struct mr_view *view)
 			view->key = get64(&line->key);
 			view->base = get64(&line->base);
 			view->len = get64(&line->len);
-			view->name = get64(&line->name);
+			view->iova = get64(&line->iova);
 			view->chunk = get64(&line->chunk);
 			view->access = get32(&line->access);
 			view->flags = get32(&line->flags);
@@ -559,7 +559,7 @@ bool mr_reader_check(const struct mr_reader *reader, const struct mr_view *view)
 int mr_view_range(const struct mr_view *view, uint64_t addr, uint64_t len, uint64_t access,
 		  uint64_t *at)
 {
-	uint64_t off = addr - view->name;
+	uint64_t off = addr - view->iova;
 
 	if ((view->access & access) != access || off > view->len || len > view->len - off ||
 	    !fits(view->base, view->len))

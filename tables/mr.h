@@ -1,21 +1,20 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Memory-region keys: a 64-bit key to a range of memory and what peers may do with it.
+ * Memory-region keys: maps a 64-bit key to a range of memory and to the access that peers have.
  *
- * Two sides. The owner's table (struct mr_table) stands in private memory and answers the
- * owner's own lookups; the engine has one per domain and serializes. If the owner passes an
- * allocator, the table is also written to memory in which a peer process, that maps it
- * read-only, resolves keys itself (struct mr_reader): on any thread of that process, while
- * the owner changes it. The owner never reads that memory for an answer.
+ * There are two sides. The owner's table (struct mr_table) is private memory and serves the owner's lookups;
+ * the engine has one per domain and serializes. If the owner passes an allocator, the table is also written to
+ * shared memory. A peer process that maps it read-only resolves keys itself (struct mr_reader), on any thread
+ * and while the owner changes it. The owner never reads the shared memory.
  *
- * Keys are either issued here, MR_KEYS_ISSUED: slot in the low 24 bits, generation in the high
- * 40, no key twice in the life of a table; or the application's, MR_KEYS_GIVEN: hashed, and free
- * to be used again once removed.
+ * Keys are either issued by the table (MR_KEYS_ISSUED): slot in the low 24 bits, generation in the high 40,
+ * never the same key twice; or chosen by the application (MR_KEYS_GIVEN): hashed, and reusable after their
+ * removal.
  *
- * The shared memory is an array of 64-byte lines in slabs of fixed sizes: it holds indexes and
- * no pointers, a line's place follows from its index, nothing ever moves. Line 0 is the header.
- * Line i > 0 describes region i, and the word 'bucket' of any line b, the header's too,
- * begins the chain of the regions whose key hashes to b.
+ * The shared memory is an array of 64-byte lines in slabs of fixed sizes. It contains indexes and no pointers;
+ * the place of a line follows from its index, and lines never move. Line 0 is the header. Line i > 0 describes
+ * region i. The member 'bucket' of line b, also of the header, is the first region of the chain of regions
+ * whose key hashes to b.
  */
 #ifndef WEFT_MR_H
 #define WEFT_MR_H
@@ -42,29 +41,29 @@ enum mr_keys {
 
 enum mr_line_flag {
 	MR_LINE_LIVE = 1 << 0, /* the key resolves */
-	/* a peer may do what access allows by itself: the range is whole, and nobody is told of it */
+	/* a peer may access the range directly: it is one piece, and the owner needs no notification */
 	MR_LINE_DIRECT = 1 << 1,
 };
 
-/* A region as peers see it. seq is odd while the line changes; it covers all but the last two. */
+/* A region as peers see it. seq is odd while the line changes; it covers all members but the last two. */
 struct mr_line {
 	_Atomic uint64_t seq;
 	_Atomic uint64_t key;
-	/* address in the owner */
+	/* address in the owner's process */
 	_Atomic uint64_t base;
 	/* bytes */
 	_Atomic uint64_t len;
-	/* address by which peers name base: base itself, or 0 */
-	_Atomic uint64_t name;
-	/* zero: the memory is in no mapped chunk */
+	/* address that peers use for the first byte: base, or 0 */
+	_Atomic uint64_t iova;
+	/* zero: the memory is in no shared chunk */
 	_Atomic uint64_t chunk;
-	/* FI_REMOTE_READ and the like */
+	/* FI_REMOTE_READ, FI_REMOTE_WRITE */
 	_Atomic uint32_t access;
 	/* enum mr_line_flag */
 	_Atomic uint32_t flags;
-	/* line of the next region of the chain, or 0; header's seq */
+	/* line of the next region of the chain, or 0; covered by the header's seq */
 	_Atomic uint32_t next;
-	/* first region of this line's chain, or 0; header's seq */
+	/* first region of this line's chain, or 0; covered by the header's seq */
 	_Atomic uint32_t bucket;
 };
 
@@ -72,7 +71,7 @@ _Static_assert(sizeof(struct mr_line) == 64, "a region is one cache line");
 _Static_assert(offsetof(struct mr_line, key) == 8, "layout");
 _Static_assert(offsetof(struct mr_line, base) == 16, "layout");
 _Static_assert(offsetof(struct mr_line, len) == 24, "layout");
-_Static_assert(offsetof(struct mr_line, name) == 32, "layout");
+_Static_assert(offsetof(struct mr_line, iova) == 32, "layout");
 _Static_assert(offsetof(struct mr_line, chunk) == 40, "layout");
 _Static_assert(offsetof(struct mr_line, access) == 48, "layout");
 _Static_assert(offsetof(struct mr_line, flags) == 52, "layout");
@@ -86,11 +85,11 @@ struct mr_header {
 	_Atomic uint32_t version;
 	/* enum mr_keys */
 	_Atomic uint32_t keys;
-	/* lines, a power of two: those of the slabs in use */
+	/* lines in the slabs in use, a power of two */
 	_Atomic uint32_t cap;
 	uint64_t zero[4];
 	uint32_t no_next;
-	/* as in any line */
+	/* as in every line */
 	_Atomic uint32_t bucket;
 };
 
@@ -113,7 +112,7 @@ static inline size_t mr_slab_len(uint32_t slab)
 	return (size_t)mr_slab_lines(slab) * sizeof(struct mr_line);
 }
 
-/* mr_slab_offset - where a slab stands if all are laid out in one file */
+/* mr_slab_offset - offset of a slab if all slabs are in one file */
 static inline size_t mr_slab_offset(uint32_t slab)
 {
 	return slab ? mr_slab_len(slab) : 0;
@@ -121,53 +120,55 @@ static inline size_t mr_slab_offset(uint32_t slab)
 
 /* The owner's side */
 
-/* Where the shared slabs come from. Called by the owner's thread, from mr_insert and mr_fini. */
+/* The allocator of the shared slabs. Called on the owner's thread, by mr_insert and mr_fini. */
 struct mr_memory {
-	/* alloc - mr_slab_len(slab) zeroed bytes on a cache line boundary, or NULL */
+	/* alloc - returns mr_slab_len(slab) zeroed bytes, aligned to a cache line, or NULL */
 	void *(*alloc)(void *arg, uint32_t slab);
-	/* free - takes one back */
+	/* free - takes a slab */
 	void (*free)(void *arg, uint32_t slab, void *memory);
 	void *arg;
 };
 
-/* A region, as the owner sees it: one cache line. Read-only outside mr.c. */
+/* A region as the owner sees it: one cache line. Read-only outside mr.c. */
 struct mr_region {
 	uint64_t key;
-	/* of the first piece */
+	/* address of the first piece */
 	uint64_t base;
-	/* bytes in all */
+	/* bytes of all pieces */
 	uint64_t len;
-	uint64_t name;
-	/* of the last key that this slot had */
+	/* address that peers use for the first byte */
+	uint64_t iova;
+	/* generation of the last key of this slot */
 	uint64_t generation;
-	/* MR_IOV_MAX pieces, NULL when there is only one */
+	/* MR_IOV_MAX pieces; NULL if there is only one */
 	struct iovec *iov;
-	/* the caller's; NULL: the slot is free */
+	/* the caller's object; NULL: the slot is free */
 	void *object;
-	/* as registered, and MR_LIVE, MR_TOLD */
+	/* access as registered, MR_LIVE, MR_NOTIFY */
 	uint32_t access;
-	/* of its chain or of the free slots, or 0 */
+	/* next region of its chain, or next free slot; 0: none */
 	uint32_t next;
 };
 
-#define MR_LIVE (1u << 31) /* of mr_region.access: the key resolves */
-#define MR_TOLD (1u << 30) /* ... the owner has to be told of what peers do */
+#define MR_LIVE (1u << 31) /* in mr_region.access: the key resolves */
+#define MR_NOTIFY \
+	(1u << 30) /* in mr_region.access: the owner must be notified of remote accesses */
 
 _Static_assert(sizeof(void *) != 8 || sizeof(struct mr_region) == 64,
 	       "a lookup reads one cache line");
 
 struct mr_table {
-	/* cap of them; 0 is never used */
+	/* cap regions; slot 0 is never used */
 	struct mr_region *regions;
-	/* MR_KEYS_GIVEN: cap of them, first region or 0 */
+	/* MR_KEYS_GIVEN: cap buckets, first region of the chain or 0 */
 	uint32_t *buckets;
-	/* a power of two, or 0 */
+	/* slots, a power of two, or 0 */
 	uint32_t cap;
-	/* regions */
+	/* regions in use */
 	uint32_t cnt;
-	/* first free slot that had a key, or 0 */
+	/* first free slot that was used before, or 0 */
 	uint32_t free;
-	/* first slot that never had one */
+	/* first slot that was never used */
 	uint32_t fresh;
 	enum mr_keys keys;
 	uint32_t slab_cnt;
@@ -176,81 +177,80 @@ struct mr_table {
 	struct mr_line *slabs[MR_SLAB_CNT];
 };
 
-/* What mr_insert() is told of a region. */
+/* The arguments of mr_insert(). */
 struct mr_spec {
-	/* copied */
+	/* pieces; copied */
 	const struct iovec *iov;
 	/* 1 to MR_IOV_MAX */
 	size_t iov_cnt;
 	/* FI_SEND, FI_RECV, FI_READ, ... FI_REMOTE_WRITE */
 	uint64_t access;
-	/* address by which peers name the first byte */
-	uint64_t name;
-	/* MR_KEYS_GIVEN: any but FI_KEY_NOTAVAIL */
+	/* address that peers use for the first byte */
+	uint64_t iova;
+	/* MR_KEYS_GIVEN: the key, any but FI_KEY_NOTAVAIL */
 	uint64_t key;
-	/* not NULL: what a lookup leads to */
+	/* mr_region.object, not NULL */
 	void *object;
-	/* false: the key waits for mr_validate() */
+	/* false: the key resolves only after mr_validate() */
 	bool live;
-	/* as after mr_tell() */
-	bool told;
+	/* true: as after mr_set_notify() */
+	bool notify;
 };
 
 /*
- * mr_init - an empty table; allocates nothing
- * @memory: of the shared side, borrowed for the call; NULL: there is none
+ * mr_init - make an empty table; allocates nothing
+ * @memory: allocator of the shared side, borrowed for the call; NULL: no shared side
  */
 void mr_init(struct mr_table *table, enum mr_keys keys, const struct mr_memory *memory);
-/* mr_fini - forget all regions and release the memory, the shared slabs too */
+/* mr_fini - remove all regions and free the memory, also the shared slabs */
 void mr_fini(struct mr_table *table);
 
 /*
  * mr_insert - add a region
- * @index: out: its slot, until mr_remove()
+ * @index: out: its slot, valid until mr_remove()
  *
- * Ranges may overlap others. A region of zero bytes is one: only a transfer of zero bytes
- * fits into it.
- * Returns 0; -FI_EINVAL for no pieces, too many, no object, or a range that goes beyond the
- * last address; -FI_EKEYREJECTED for FI_KEY_NOTAVAIL; -FI_ENOKEY for a key that is there
- * already, live or not; -FI_ENOMEM. After an error the table is as before.
+ * Ranges may overlap. A region of zero bytes is allowed; only transfers of zero bytes fit into it.
+ * Returns 0; -FI_EINVAL for no pieces, too many, no object, or a range that exceeds the address space;
+ * -FI_EKEYREJECTED for FI_KEY_NOTAVAIL; -FI_ENOKEY for a key that exists, live or not; -FI_ENOMEM. After an
+ * error the table is unchanged.
  * Source: fi_mr(3).
  */
 int mr_insert(struct mr_table *table, const struct mr_spec *spec, uint32_t *index);
 
 /*
- * mr_invalidate - from now on the key is rejected; it stays taken
- * Whoever marked itself as a direct user before mr_reader_check() confirmed the region is seen
- * by loads (memory_order_seq_cst) of that mark after this returns.
+ * mr_invalidate - make lookups of the key fail; the key stays in use
+ * If a peer marked itself as a direct user before mr_reader_check() confirmed the region, then loads of that
+ * mark (memory_order_seq_cst) after this returns see it.
  */
 void mr_invalidate(struct mr_table *table, uint32_t index);
-/* mr_validate - the key resolves (again) */
+/* mr_validate - make lookups of the key succeed (again) */
 void mr_validate(struct mr_table *table, uint32_t index);
-/* mr_remove - end of a region, live or not; a given key may be used again */
+/* mr_remove - remove a region, live or not; a given key may be used again */
 void mr_remove(struct mr_table *table, uint32_t index);
 
 /*
- * mr_tell - the owner has to be told of what peers do from now on: they must ask it
- * Who is under way already is not held up.
+ * mr_set_notify - require that the owner is notified of remote accesses: peers must send it requests
+ * A direct access that is in progress is not stopped.
  */
-void mr_tell(struct mr_table *table, uint32_t index);
+void mr_set_notify(struct mr_table *table, uint32_t index);
 
-/* mr_next - the slot in use after @index, 0 before the first; 0: there are no more */
+/* mr_next - the first slot in use after @index (0 to begin), or 0 if there are no more */
 uint32_t mr_next(const struct mr_table *table, uint32_t index);
 
-/* mr_at - region of a slot in use; valid until the next mr_insert() */
+/* mr_at - the region of a slot in use; valid until the next mr_insert() */
 static inline const struct mr_region *mr_at(const struct mr_table *table, uint32_t index)
 {
 	return &table->regions[index];
 }
 
-/* mr_bucket - chain of a given key in a table of @cap lines, a power of two above 1 */
+/* mr_bucket - index of the chain of a given key in a table of @cap lines, a power of two above 1 */
 static inline uint32_t mr_bucket(uint64_t key, uint32_t cap)
 {
 	return (uint32_t)((key * 0x9e3779b97f4a7c15u) >> 32) & (cap - 1);
 }
 
 /*
- * mr_find - the live region with this key, or NULL; any 64 bits may be asked
+ * mr_find - the live region with this key, or NULL; @key may be any 64 bits
  * Valid until the next mr_insert().
  */
 static inline const struct mr_region *mr_find(const struct mr_table *table, uint64_t key)
@@ -274,23 +274,24 @@ static inline const struct mr_region *mr_find(const struct mr_table *table, uint
 	return NULL;
 }
 
-/* mr_pieces - mr_range() of a scattered region, @at bytes from its start; range and access are fine */
+/* mr_pieces - mr_range() of a region with several pieces, @at bytes from its start; the range has been checked */
 void mr_pieces(const struct mr_region *region, uint64_t at, uint64_t len, struct iovec *iov,
 	       size_t *cnt);
 
 /*
- * mr_range - where in the owner's memory a transfer goes
- * @addr:   as peers name it
- * @access: all of these bits must have been granted
+ * mr_range - the owner's memory that a transfer accesses
+ * @addr:   address that the peer uses, see mr_region.iova
+ * @access: bits that must all have been granted
  * @iov:    out: room for MR_IOV_MAX pieces
- * @cnt:    out: pieces, at least one, also for zero bytes
+ * @cnt:    out: number of pieces, at least 1, also for zero bytes
  *
- * Returns 0, or -FI_EACCES for an access that was not granted or a range that is not inside.
+ * Returns 0, or -FI_EACCES for an access that was not granted or a range that is not inside the region.
  */
 static inline int mr_range(const struct mr_region *region, uint64_t addr, uint64_t len,
 			   uint64_t access, struct iovec *iov, size_t *cnt)
 {
-	uint64_t at = addr - region->name; /* below name: wraps around to more than len */
+	uint64_t at = addr -
+		      region->iova; /* an address below iova wraps around to more than len */
 
 	if (unlikely((region->access & access) != access || at > region->len ||
 		     len > region->len - at))
@@ -308,8 +309,8 @@ static inline int mr_range(const struct mr_region *region, uint64_t addr, uint64
 /* The reader's side */
 
 /*
- * A peer's table, mapped. Nothing in it is trusted: a hostile owner makes lookups fail or lie about
- * its own memory, and nothing else.
+ * A peer's table, mapped. Its contents are not trusted: a hostile owner can make lookups fail or return a wrong
+ * range of its own memory, and nothing else.
  */
 struct mr_reader {
 	const struct mr_line *slabs[MR_SLAB_CNT];
@@ -317,12 +318,12 @@ struct mr_reader {
 	enum mr_keys keys;
 };
 
-/* One region at one moment. */
+/* A consistent copy of one region's line. */
 struct mr_view {
 	uint64_t key;
 	uint64_t base;
 	uint64_t len;
-	uint64_t name;
+	uint64_t iova;
 	uint64_t chunk;
 	uint64_t seq;
 	uint32_t access;
@@ -331,37 +332,37 @@ struct mr_view {
 };
 
 /*
- * mr_reader_init - begin to read a table
+ * mr_reader_init - start to read a table
  * @slab: its slab 0, mapped; borrowed
- * Returns 0; -FI_EAGAIN when its owner has not begun it yet; -FI_EINVAL for what is no table of this version.
+ * Returns 0; -FI_EAGAIN if its owner has not initialized it yet; -FI_EINVAL if it is no table of this version.
  */
 int mr_reader_init(struct mr_reader *reader, const void *slab);
 
-/* mr_reader_wanted - slabs that the table says it has, 1 to MR_SLAB_CNT */
+/* mr_reader_wanted - number of slabs according to the table, 1 to MR_SLAB_CNT */
 uint32_t mr_reader_wanted(const struct mr_reader *reader);
 
-/* mr_reader_attach - the next slab, mapped; borrowed. There are fewer than MR_SLAB_CNT */
+/* mr_reader_attach - add the next slab, mapped; borrowed. The reader has fewer than MR_SLAB_CNT */
 void mr_reader_attach(struct mr_reader *reader, const void *slab);
 
 /*
  * mr_reader_find - the live region with this key
  *
- * Bounded work. Returns 0; -FI_EKEYREJECTED when no live region had this key; -FI_EAGAIN when
- * that can't be told: more slabs are wanted, or the owner changes it too often (or for good:
- * it may have ended while it did). Ask the owner then.
+ * Takes bounded time. Returns 0; -FI_EKEYREJECTED if no live region has this key; -FI_EAGAIN if that can't be
+ * decided, because more slabs are needed or because the owner keeps changing the table or died while it did.
+ * The caller then asks the owner.
  */
 int mr_reader_find(const struct mr_reader *reader, uint64_t key, struct mr_view *view);
 
 /*
- * mr_reader_check - is the region still as it was viewed
- * To use the memory directly mark it first (memory_order_seq_cst), then check: see mr_invalidate().
+ * mr_reader_check - returns true if the region is still as in the view
+ * A direct user first marks itself (memory_order_seq_cst) and then checks: see mr_invalidate().
  */
 bool mr_reader_check(const struct mr_reader *reader, const struct mr_view *view);
 
 /*
- * mr_view_range - where in the owner's memory a transfer goes
- * @at: out: address in the owner
- * Returns 0, -FI_EACCES as mr_range() does, -FI_EOPNOTSUPP if only the owner can tell.
+ * mr_view_range - the owner's memory that a transfer accesses
+ * @at: out: address in the owner's process
+ * Returns 0, -FI_EACCES as mr_range(), or -FI_EOPNOTSUPP if only the owner can carry out the transfer.
  */
 int mr_view_range(const struct mr_view *view, uint64_t addr, uint64_t len, uint64_t access,
 		  uint64_t *at);

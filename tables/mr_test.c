@@ -55,7 +55,7 @@ static int add(struct mr_table *t, uint64_t base, uint64_t len, uint64_t name, u
 		.iov = &iov,
 		.iov_cnt = 1,
 		.access = RMA,
-		.name = name,
+		.iova = name,
 		.key = key,
 		.object = t,
 		.live = true,
@@ -262,7 +262,7 @@ static void a_scattered_region_is_one_range(void **state)
 	struct mr_spec spec = { .iov = iov,
 				.iov_cnt = 4,
 				.access = RMA,
-				.name = 0x1000,
+				.iova = 0x1000,
 				.object = iov,
 				.live = true };
 	struct iovec out[MR_IOV_MAX];
@@ -323,7 +323,7 @@ struct model {
 	uint64_t key;
 	uint64_t base;
 	uint64_t len;
-	uint64_t name;
+	uint64_t iova;
 	uint32_t index;
 	bool used;
 	bool live;
@@ -344,15 +344,15 @@ static void compare(const struct mr_table *t, const struct mr_reader *reader, ui
 		return;
 	assert_true(mr_find(t, key)->base == m->base && view.base == m->base);
 	assert_true(mr_find(t, key)->len == m->len && view.len == m->len);
-	assert_true(mr_find(t, key)->name == m->name && view.name == m->name);
+	assert_true(mr_find(t, key)->iova == m->iova && view.iova == m->iova);
 	assert_true(view.key == key && view.access == RMA &&
 		    view.flags == (MR_LINE_LIVE | MR_LINE_DIRECT));
 	assert_true(mr_reader_check(reader, &view));
-	assert_int_equal(mr_view_range(&view, m->name + 1, m->len - 1, FI_REMOTE_READ, &at), 0);
+	assert_int_equal(mr_view_range(&view, m->iova + 1, m->len - 1, FI_REMOTE_READ, &at), 0);
 	assert_true(at == m->base + 1);
-	assert_int_equal(mr_view_range(&view, m->name + 1, m->len, FI_REMOTE_READ, &at),
+	assert_int_equal(mr_view_range(&view, m->iova + 1, m->len, FI_REMOTE_READ, &at),
 			 -FI_EACCES);
-	assert_int_equal(mr_view_range(&view, m->name, 1, FI_SEND, &at), -FI_EACCES);
+	assert_int_equal(mr_view_range(&view, m->iova, 1, FI_SEND, &at), -FI_EACCES);
 }
 
 static void random_operations(enum mr_keys keys, uint64_t seed)
@@ -375,8 +375,8 @@ static void random_operations(enum mr_keys keys, uint64_t seed)
 					     .len = 1 + (what >> 40),
 					     .used = true,
 					     .live = true };
-			m->name = what >> 20 & 1 ? m->base : 0;
-			assert_int_equal(add(&t, m->base, m->len, m->name, key, &m->index), 0);
+			m->iova = what >> 20 & 1 ? m->base : 0;
+			assert_int_equal(add(&t, m->base, m->len, m->iova, key, &m->index), 0);
 			m->key = mr_at(&t, m->index)->key;
 			if (keys == MR_KEYS_ISSUED)
 				assert_true(m->key != key);
@@ -504,7 +504,7 @@ static void *read_on(void *arg)
 		}
 		atomic_fetch_add(&race.found, 1);
 		if (view.key != key || view.base != mix(n, view.len) >> 1 ||
-		    view.name != mix(n, view.len) >> 2)
+		    view.iova != mix(n, view.len) >> 2)
 			atomic_fetch_add(&race.torn, 1);
 		if (view.len <= done) /* removed before we looked */
 			atomic_fetch_add(&race.stale, 1);
@@ -576,7 +576,7 @@ static void a_reader_leaves_alone_what_the_owner_is_told_of(void **state)
 				.key = 1,
 				.object = &iov,
 				.live = true,
-				.told = true };
+				.notify = true };
 	struct mr_reader reader;
 	struct mr_view view;
 	struct mr_table t;
@@ -592,7 +592,7 @@ static void a_reader_leaves_alone_what_the_owner_is_told_of(void **state)
 	assert_int_equal(mr_view_range(&view, 0, 101, RMA, &at), -FI_EACCES);
 	assert_int_equal(mr_reader_find(&reader, 2, &view), 0);
 	assert_int_equal(mr_view_range(&view, 0, 1, RMA, &at), 0);
-	mr_tell(&t, index);
+	mr_set_notify(&t, index);
 	assert_false(mr_reader_check(&reader, &view));
 	assert_int_equal(mr_reader_find(&reader, 2, &view), 0);
 	assert_int_equal(mr_view_range(&view, 0, 1, RMA, &at), -FI_EOPNOTSUPP);
@@ -712,7 +712,7 @@ static void hostile_bytes_do_no_harm(void **state)
 			found++;
 			assert_true(view.key == key && view.index < LINES);
 			mr_reader_check(&reader, &view);
-			if (!mr_view_range(&view, view.name + random_of(&seed) % 3, len, 0, &at))
+			if (!mr_view_range(&view, view.iova + random_of(&seed) % 3, len, 0, &at))
 				assert_true(at >= view.base && (!len || at + (len - 1) >= at));
 		}
 	}

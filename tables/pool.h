@@ -1,20 +1,19 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Pool of equal objects that never move, each with an id that goes stale when the
- * object is given back: an id from the wire is looked up, never trusted.
- * Used by the engine and by wires, on the thread that holds their domain: the caller
- * serializes.
+ * Pool of objects of one size that never move. Each object in use has an id, which becomes invalid when the
+ * object is freed, so that an id from the network can be checked. The engine and the wires use pools on the
+ * thread that holds their domain: the caller serializes.
  *
- * Grows by slabs, each as large as all before it; nothing is allocated before the first
- * object, and the memory of a slab is touched only as its objects are first used. The
- * sizes of the slabs are fixed, so an index leads to its slab by arithmetic.
+ * A pool grows by slabs, each as large as all before it. Nothing is allocated before the first object, and
+ * the memory of a slab is touched only when its objects are first used. The sizes of the slabs are fixed, so
+ * that the slab follows from an index by arithmetic.
  */
 #ifndef WEFT_POOL_H
 #define WEFT_POOL_H
 
 #include "platform.h"
 
-#define POOL_SLAB_FIRST 16u /* objects of the first slab and of the second, then 32, 64, ... */
+#define POOL_SLAB_FIRST 16u /* objects in the first slab and in the second, then 32, 64, ... */
 #define POOL_SLAB_CNT	29u /* slabs at most: together 2^32 objects */
 
 /* First member of every pooled object. */
@@ -31,9 +30,9 @@ struct pool {
 	size_t object_len;
 	/* objects in use */
 	uint32_t used;
-	/* objects that were ever free: index of the first untouched one */
+	/* objects that were ever used: index of the first untouched one */
 	uint32_t cnt;
-	/* objects that the slabs hold */
+	/* objects in all slabs */
 	uint32_t cap;
 	uint32_t max;
 	void *slabs[POOL_SLAB_CNT];
@@ -42,22 +41,22 @@ struct pool {
 /*
  * pool_init - an empty pool
  * @object_len: bytes of an object, its struct pool_object included
- * @max:	objects at most; 0: as many as memory holds
+ * @max:	maximum number of objects; 0: no limit
  */
 void pool_init(struct pool *pool, size_t object_len, uint32_t max);
 
-/* pool_fini - release everything, objects in use too */
+/* pool_fini - free all slabs, also with objects in use */
 void pool_fini(struct pool *pool);
 
 /*
- * pool_grow - free objects more; called by pool_get() and pool_ready() alone
+ * pool_grow - add free objects; called only by pool_get() and pool_ready()
  * Returns 0, -FI_EAGAIN at max, -FI_ENOMEM.
  */
 int pool_grow(struct pool *pool);
 
 /*
- * pool_get - an object, zeroed at its first use, then as it was left (behind its pool_object)
- * Returns NULL at max or without memory. The last one given back comes first.
+ * pool_get - allocate an object: zeroed at its first use, later as it was freed (behind its pool_object)
+ * Returns NULL at max or without memory. The object that was freed last is returned first.
  */
 static inline void *pool_get(struct pool *pool)
 {
@@ -74,13 +73,13 @@ static inline void *pool_get(struct pool *pool)
 	return o;
 }
 
-/* pool_ready - have an object that the next pool_get() gives, whatever memory there is then. 0 or as pool_grow() */
+/* pool_ready - make sure that the next pool_get() succeeds. Returns 0, or an error of pool_grow() */
 static inline int pool_ready(struct pool *pool)
 {
 	return pool->free ? 0 : pool_grow(pool);
 }
 
-/* pool_put - give an object back; its id is stale from now on */
+/* pool_put - free an object; its id becomes invalid */
 static inline void pool_put(struct pool *pool, void *object)
 {
 	struct pool_object *o = object;
@@ -100,16 +99,16 @@ static inline uint64_t pool_id(const void *object)
 }
 
 /*
- * pool_find - the object in use that has this id, or NULL; any 64 bits may be asked
- * An id comes to life again after 2^31 uses of its object.
+ * pool_find - the object in use with this id, or NULL; @id may be any 64 bits
+ * An id repeats after 2^31 uses of its object.
  */
 void *pool_find(const struct pool *pool, uint64_t id);
 
 /*
- * pool_each - the first object in use with an index of at least *index
- * @index: in: where to begin, 0 at first; out: one past the object
- * Returns the object or NULL. It may be given back during the walk; objects that are taken
- * meanwhile may be met or not.
+ * pool_each - iterate: the first object in use with an index of at least *index
+ * @index: in: where to begin, 0 at first; out: index of the object plus one
+ * Returns the object or NULL. It may be freed during the iteration; objects that are allocated meanwhile may
+ * or may not be returned.
  */
 void *pool_each(const struct pool *pool, uint32_t *index);
 

@@ -14,7 +14,7 @@ void engine_mrs_tell(struct engine_domain *domain)
 		return;
 	domain->mr->remote_events = true;
 	for (uint32_t i = mr_next(table, 0); i; i = mr_next(table, i))
-		mr_tell(table, i);
+		mr_set_notify(table, i);
 }
 
 bool engine_mr_bound(const struct engine_domain *domain, const struct engine_ep *ep)

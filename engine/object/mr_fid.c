@@ -185,7 +185,7 @@ static int engine_mr_bind_cntr(struct engine_mr *mr, struct fid *target, uint64_
 	if (writes && !mr->writes.cntr)
 		engine_cntr_region_bind(&mr->writes, cntr);
 	if (mr->index)
-		mr_tell(&mr->domain->mr->table, mr->index);
+		mr_set_notify(&mr->domain->mr->table, mr->index);
 	return 0;
 }
 
@@ -283,7 +283,7 @@ static int engine_mr_raw(struct engine_mr *mr, const struct fi_mr_raw_attr *arg)
 					"NULL where the key is to go");
 	for (uint32_t i = 0; i < RAW_LEN; i++)
 		arg->raw_key[i] = (uint8_t)(mr->fid.key >> 8 * i);
-	*arg->base_addr = engine_mr_name(mr);
+	*arg->base_addr = engine_mr_iova(mr);
 	return 0;
 }
 

@@ -44,8 +44,8 @@ int engine_mr_control(struct engine_domain *domain, int command, void *arg);
 /* engine_mr_holds_all - returns true if each of these ranges is inside one of the pieces of a region */
 bool engine_mr_holds_all(const struct engine_mr *mr, const struct iovec *iov, size_t cnt);
 
-/* engine_mr_name - what peers call its first byte */
-static inline uint64_t engine_mr_name(const struct engine_mr *mr)
+/* engine_mr_iova - the address that peers use for its first byte */
+static inline uint64_t engine_mr_iova(const struct engine_mr *mr)
 {
 	return mr->domain->mr->mode & FI_MR_VIRT_ADDR ? (uintptr_t)mr->iov[0].iov_base : 0;
 }

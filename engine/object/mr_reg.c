@@ -106,12 +106,12 @@ static int engine_mr_give_key(struct engine_mr *mr, const struct fi_mr_attr *att
 		.iov = mr->iov,
 		.iov_cnt = mr->iov_cnt,
 		.access = attr->access & ACCESS,
-		.name = engine_mr_name(mr),
+		.iova = engine_mr_iova(mr),
 		.key = attr->requested_key,
 		.object = mr,
 		.live = mr->enabled,
 		/* that only one endpoint leads there is nothing that peers see */
-		.told = mr->domain->mr->remote_events || mr->domain->mr->mode & FI_MR_ENDPOINT,
+		.notify = mr->domain->mr->remote_events || mr->domain->mr->mode & FI_MR_ENDPOINT,
 	};
 	struct mr_table *table = &mr->domain->mr->table;
 	int ret;

@@ -34,7 +34,7 @@ static struct mr_table table;
 static unsigned char *memory, *buf;
 static uint32_t region; /* index of KEY */
 
-static int expose(uint64_t key, uint64_t access, size_t iov_cnt, bool told, uint32_t *index)
+static int expose(uint64_t key, uint64_t access, size_t iov_cnt, bool notify, uint32_t *index)
 {
 	struct iovec iov[] = { { memory, LEN / 2 }, { memory + LEN / 2, LEN - LEN / 2 } };
 	struct mr_spec spec = { .iov = iov,
@@ -43,7 +43,7 @@ static int expose(uint64_t key, uint64_t access, size_t iov_cnt, bool told, uint
 				.key = key,
 				.object = &b,
 				.live = true,
-				.told = told };
+				.notify = notify };
 
 	if (iov_cnt == 1)
 		iov[0].iov_len = LEN;
@@ -212,7 +212,7 @@ static void what_is_not_allowed_is_not_done(void **state)
 	assert_int_equal(access_all(true, KEY + 1, 0, 9000), -FI_EACCES);
 	assert_int_equal(access_all(true, KEY + 2, 0, 9000), -FI_EOPNOTSUPP);
 	assert_int_equal(access_all(true, KEY + 3, 0, 9000), -FI_EOPNOTSUPP);
-	mr_tell(&table, region);
+	mr_set_notify(&table, region);
 	assert_int_equal(access_all(true, KEY, 0, 9000), -FI_EOPNOTSUPP);
 	for (size_t i = 0; i < LEN; i++)
 		assert_int_equal(memory[i], 0);
