@@ -14,11 +14,11 @@
 
 #include "coop_copy.h"
 #include "fifo.h"
-#include "listed.h"
 #include "mailbox.h"
 #include "pool.h"
 #include "process.h"
 #include "region.h"
+#include "socket_state.h"
 #include "wire.h"
 
 #define PSHM_LINE_CNT 128u
@@ -96,7 +96,7 @@ struct pshm_wire {
 	uint32_t pid, place;	    /* of its address */
 	bool host_known;	    /* another place at which everything agrees is ours */
 	uint8_t nonce[PSHM_NONCE];
-	struct pshm_listed listed;
+	struct pshm_socket_state sockets;
 	uint32_t conn_cnt;
 	uint64_t wait_ns; /* last look after the processes of connecting[] */
 	int bell;	  /* our pipe, by which peers wake us, or -1 */

@@ -10,7 +10,7 @@
 #include "channel.h"
 #include "conn.h"
 #include "epoll.h"
-#include "porter.h"
+#include "watcher.h"
 #include "socket.h"
 
 #define LOOK_NS	     1000000u /* between looks */
@@ -21,7 +21,7 @@
 static struct platform_lock lock = { PTHREAD_MUTEX_INITIALIZER };
 
 /* The lock's, like all of channel.c. */
-static struct list wires = { &wires, &wires }; /* struct pshm_wire.listed */
+static struct list wires = { &wires, &wires }; /* struct pshm_wire.sockets */
 static struct list asks = { &asks, &asks };
 static uint8_t own[PSHM_NONCE]; /* of the last endpoint */
 static bool numbered;		/* there is one */
@@ -37,7 +37,7 @@ static struct pshm_wire *wire_find_locked(const uint8_t nonce[PSHM_NONCE])
 	struct list *node, *after;
 
 	list_for_each(node, after, &wires) {
-		struct pshm_wire *w = container_of(node, struct pshm_wire, listed.link);
+		struct pshm_wire *w = container_of(node, struct pshm_wire, sockets.link);
 
 		if (pshm_nonce_same(w->nonce, nonce))
 			return w;
@@ -49,7 +49,7 @@ static struct pshm_wire *wire_find_locked(const uint8_t nonce[PSHM_NONCE])
 static void wire_notify_locked(struct pshm_wire *w)
 {
 	pshm_inbox_notify(w->inbox);
-	pshm_porter_wake(&w->listed);
+	pshm_watcher_wake(&w->sockets);
 }
 
 /* Maps what came with a request. Takes the descriptors. Returns 0 or the error to answer. */
@@ -104,7 +104,7 @@ static int ask_take_locked(struct pshm_channel *c, const struct pshm_note *note,
 	r->process = &c->process;
 	pshm_channel_hold(c);
 	request_cnt++;
-	list_push(&w->listed.requests, &r->link);
+	list_push(&w->sockets.requests, &r->link);
 	wire_notify_locked(w);
 	return 0;
 }
@@ -190,8 +190,8 @@ int pshm_note_take(struct pshm_channel *c, const struct pshm_note *note,
 		return err ? pshm_note_refuse(c, note->pair, err) : 0;
 	case PSHM_NOTE_WAKE:
 		w = wire_find_locked(note->to);
-		if (w && w->listed.bell >= 0)
-			sys_fifo_ring(w->listed.bell);
+		if (w && w->sockets.bell >= 0)
+			sys_fifo_ring(w->sockets.bell);
 		return 0;
 	default:
 		answer_take_locked(c, note, given);
@@ -202,7 +202,7 @@ int pshm_note_take(struct pshm_channel *c, const struct pshm_note *note,
 /* Who waits for the sockets may have to look at them instead, now. */
 static void watch_locked(void)
 {
-	pshm_porter_settle();
+	pshm_watcher_choose();
 	atomic_store_explicit(&watched, pshm_channels_paused() ? -1 : pshm_channels_watch(),
 			      memory_order_relaxed);
 }
@@ -214,7 +214,7 @@ void pshm_sockets_look(void)
 	platform_lock(&lock);
 	if (pshm_channels_open_now()) {
 		if (pshm_channels_look())
-			pshm_porter_missed();
+			pshm_watcher_replace();
 		watch_locked();
 		atomic_store_explicit(&look_ns, platform_now_ns() + LOOK_NS,
 				      memory_order_relaxed);
@@ -262,10 +262,10 @@ static void fork_child_locked(void)
 
 	pshm_channels_forget();
 	numbered = false;
-	pshm_porter_forget();
+	pshm_watcher_forget();
 	while ((node = list_pop(&wires))) {
 		list_init(node);
-		pshm_porter_join(&container_of(node, struct pshm_wire, listed.link)->listed);
+		pshm_watcher_join(&container_of(node, struct pshm_wire, sockets.link)->sockets);
 	}
 	while ((node = list_pop(&asks)))
 		list_init(node);
@@ -324,16 +324,16 @@ int pshm_sockets_join(struct pshm_wire *w)
 {
 	int err;
 
-	list_init(&w->listed.link);
-	list_init(&w->listed.requests);
-	pshm_porter_join(&w->listed);
+	list_init(&w->sockets.link);
+	list_init(&w->sockets.requests);
+	pshm_watcher_join(&w->sockets);
 	platform_lock(&lock);
 	err = pshm_channels_open(pshm_sockets_number(own));
 	if (!err) {
 		atomic_store_explicit(&look_ns, 1, memory_order_relaxed);
 		watch_locked();
-		list_push(&wires, &w->listed.link);
-		w->listed.joined = true;
+		list_push(&wires, &w->sockets.link);
+		w->sockets.joined = true;
 	}
 	platform_unlock(&lock);
 	return err;
@@ -353,12 +353,12 @@ void pshm_sockets_leave(struct pshm_wire *w)
 {
 	struct list *node;
 
-	if (!w->listed.joined)
+	if (!w->sockets.joined)
 		return;
 	platform_lock(&lock);
-	list_remove(&w->listed.link);
-	pshm_porter_leave(&w->listed);
-	while ((node = list_pop(&w->listed.requests))) {
+	list_remove(&w->sockets.link);
+	pshm_watcher_leave(&w->sockets);
+	while ((node = list_pop(&w->sockets.requests))) {
 		request_cnt -= !w->forked;
 		request_drop_locked(node);
 	}
@@ -367,36 +367,36 @@ void pshm_sockets_leave(struct pshm_wire *w)
 		atomic_store_explicit(&look_ns, 0, memory_order_relaxed);
 	}
 	platform_unlock(&lock);
-	w->listed.joined = false;
+	w->sockets.joined = false;
 }
 
 void pshm_sockets_bell(struct pshm_wire *w, int bell, int poll_set)
 {
-	if (!w->listed.joined)
+	if (!w->sockets.joined)
 		return;
 	platform_lock(&lock);
-	pshm_porter_bell(&w->listed, bell, poll_set);
+	pshm_watcher_bell(&w->sockets, bell, poll_set);
 	platform_unlock(&lock);
 }
 
-uint64_t pshm_sockets_rest(struct pshm_wire *w)
+uint64_t pshm_sockets_sleep(struct pshm_wire *w)
 {
 	uint64_t ns;
 
-	if (!w->listed.joined)
+	if (!w->sockets.joined)
 		return UINT64_MAX;
 	platform_lock(&lock);
-	ns = pshm_porter_rest(&w->listed);
+	ns = pshm_watcher_sleep(&w->sockets);
 	platform_unlock(&lock);
 	return ns;
 }
 
-void pshm_sockets_up(struct pshm_wire *w)
+void pshm_sockets_woken(struct pshm_wire *w)
 {
-	if (!w->listed.joined)
+	if (!w->sockets.joined)
 		return;
 	platform_lock(&lock);
-	pshm_porter_up(&w->listed);
+	pshm_watcher_woken(&w->sockets);
 	platform_unlock(&lock);
 }
 
@@ -404,10 +404,10 @@ struct pshm_request *pshm_sockets_take(struct pshm_wire *w)
 {
 	struct list *node = NULL;
 
-	if (!w->listed.joined)
+	if (!w->sockets.joined)
 		return NULL;
 	platform_lock(&lock);
-	node = list_pop(&w->listed.requests);
+	node = list_pop(&w->sockets.requests);
 	request_cnt -= node != NULL;
 	platform_unlock(&lock);
 	return node ? container_of(node, struct pshm_request, link) : NULL;
@@ -446,7 +446,7 @@ int pshm_sockets_ask(struct pshm_wire *w, const uint8_t to[PSHM_NONCE],
 	struct pshm_channel *c;
 	int err;
 
-	if (!w->listed.joined)
+	if (!w->sockets.joined)
 		return -FI_EHOSTUNREACH;
 	memcpy(note.to, to, PSHM_NONCE);
 	memcpy(note.from, w->nonce, PSHM_NONCE);

@@ -17,7 +17,7 @@
  *
  * Both sides have to be one user. Everything that comes is checked field by field, and memory as if it
  * had come through /proc. The sockets are looked at by whichever endpoint polls, about once a
- * millisecond, and by who is about to sleep; while all sleep they wake one (porter.h). So a connection takes up to
+ * millisecond, and by who is about to sleep; while all sleep they wake one (watcher.h). So a connection takes up to
  * a millisecond, where /proc takes microseconds.
  *
  * One lock for the process; all calls from the thread that holds the endpoint's domain.
@@ -25,7 +25,7 @@
 #ifndef WEFT_SHM_SOCKET_H
 #define WEFT_SHM_SOCKET_H
 
-#include "listed.h"
+#include "socket_state.h"
 #include "process.h"
 #include "region.h"
 
@@ -106,10 +106,10 @@ void pshm_sockets_sweep(void);
  */
 void pshm_sockets_bell(struct pshm_wire *wire, int bell, int poll_set);
 
-/* pshm_sockets_rest - an endpoint is about to sleep: how long may it, ns; UINT64_MAX: until it is woken */
-uint64_t pshm_sockets_rest(struct pshm_wire *wire);
-/* pshm_sockets_up - it is awake. Nothing for one that was */
-void pshm_sockets_up(struct pshm_wire *wire);
+/* pshm_sockets_sleep - an endpoint is about to sleep. Returns for how many ns at most; UINT64_MAX: until it is woken */
+uint64_t pshm_sockets_sleep(struct pshm_wire *wire);
+/* pshm_sockets_woken - an endpoint is awake; does nothing for one that was */
+void pshm_sockets_woken(struct pshm_wire *wire);
 
 /* pshm_sockets_room - may that endpoint's process be asked now, or are as many requests under way as may be? */
 bool pshm_sockets_room(const uint8_t to[PSHM_NONCE]);

@@ -16,7 +16,7 @@
  *
  * The bell is a pipe, which the peers open through /proc as they do the inbox; they tell by its inode
  * that it is the right one. Peers with which we are connected by a socket send a message there, which
- * wakes one endpoint of our process (porter.h), and that rings the pipe. On the thread that holds the domain.
+ * wakes one endpoint of our process (watcher.h), and that rings the pipe. On the thread that holds the domain.
  */
 #include <rdma/fi_errno.h>
 #include "polling.h"
@@ -119,7 +119,7 @@ uint64_t pshm_arm(struct wire *base)
 		return WORK_NS;
 	if (blind || no_wake || !list_empty(&w->connecting))
 		return CONNECT_NS;
-	return pshm_sockets_rest(w);
+	return pshm_sockets_sleep(w);
 }
 
 void pshm_disarm(struct wire *base)
@@ -129,7 +129,7 @@ void pshm_disarm(struct wire *base)
 	if (!w->armed || w->forked)
 		return;
 	set_armed(w, false);
-	pshm_sockets_up(w);
+	pshm_sockets_woken(w);
 	/* Somebody took it: the bell rings, or is about to. */
 	if (!atomic_exchange_explicit(&w->inbox->armed, 0, memory_order_relaxed) &&
 	    w->bell >= 0)

@@ -98,7 +98,7 @@ static void one_sleeper_is_woken_by_what_comes(void **state)
 	pshm_sockets_look();
 }
 
-static void porter_that_computes_leaves_it_to_another(void **state)
+static void watcher_that_computes_leaves_it_to_another(void **state)
 {
 	all_idle();
 	for (int awake = 0; awake < CNT - 1; awake++) {
@@ -114,7 +114,7 @@ static void porter_that_computes_leaves_it_to_another(void **state)
 	}
 }
 
-static void porter_that_closes_leaves_it_to_another(void **state)
+static void watcher_that_closes_leaves_it_to_another(void **state)
 {
 	all_idle();
 	for (int closed = 0; closed < CNT - 1; closed++) {
@@ -139,7 +139,7 @@ static int who_rings(void)
 }
 
 /* A program that armed one and does something else: nobody waits where it would be woken. */
-static void porter_that_nobody_waits_on_is_relieved(void **state)
+static void watcher_that_nobody_waits_on_is_replaced(void **state)
 {
 	int first, second, left;
 
@@ -213,7 +213,7 @@ static void nest_without_room_has_its_sleeper_look(void **state)
 }
 
 /* What a random walk knows of an endpoint. */
-static bool asleep[CNT], sound[CNT];
+static bool asleep[CNT], until_woken[CNT];
 
 static void step(uint64_t *seed)
 {
@@ -228,15 +228,15 @@ static void step(uint64_t *seed)
 	case 1:
 		mock_close(m);
 		mock_open(m);
-		asleep[i] = sound[i] = false;
+		asleep[i] = until_woken[i] = false;
 		break;
 	case 2:
 	case 3:
 		pshm_disarm(m->wire);
-		asleep[i] = sound[i] = false;
+		asleep[i] = until_woken[i] = false;
 		break;
 	default:
-		sound[i] = mock_arm_idle(m) == UINT64_MAX;
+		until_woken[i] = mock_arm_idle(m) == UINT64_MAX;
 		asleep[i] = true;
 	}
 }
@@ -247,9 +247,9 @@ static bool one_polls(void)
 	bool any = false;
 
 	for (int i = 0; i < CNT; i++) {
-		if (asleep[i] && (!sound[i] || mock_rings(&ends[i])))
+		if (asleep[i] && (!until_woken[i] || mock_rings(&ends[i])))
 			return true;
-		any |= sound[i];
+		any |= until_woken[i];
 	}
 	return !any;
 }
@@ -271,7 +271,7 @@ static void somebody_always_looks(void **state)
 		pshm_sockets_look();
 		assert_int_equal(ringing(), 0);
 		for (int i = 0; i < CNT; i++)
-			waited += sound[i];
+			waited += until_woken[i];
 	}
 	print_message("%d times asleep until woken\n", waited);
 	assert_true(waited > 1000);
@@ -284,9 +284,9 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		TEST(idle_endpoints_sleep_until_they_are_woken),
 		TEST(one_sleeper_is_woken_by_what_comes),
-		TEST(porter_that_computes_leaves_it_to_another),
-		TEST(porter_that_closes_leaves_it_to_another),
-		TEST(porter_that_nobody_waits_on_is_relieved),
+		TEST(watcher_that_computes_leaves_it_to_another),
+		TEST(watcher_that_closes_leaves_it_to_another),
+		TEST(watcher_that_nobody_waits_on_is_replaced),
 		TEST(busy_sleepers_nap),
 		TEST(sockets_that_are_paused_are_looked_at_by_who_slept),
 		TEST(nest_without_room_has_its_sleeper_look),

@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * What the sockets of the process (connect/socket.h) keep in endpoints and connections.
+ */
+#ifndef WEFT_SHM_SOCKET_STATE_H
+#define WEFT_SHM_SOCKET_STATE_H
+
+#include "list.h"
+#include "region.h"
+
+struct pshm_process;
+
+/* Whether an endpoint sleeps. */
+enum pshm_sleep_state {
+	PSHM_AWAKE,
+	/* for a short time, and reads the sockets then */
+	PSHM_NAPPING,
+	/* until it is woken */
+	PSHM_ASLEEP,
+};
+
+/* What socket.c keeps in each endpoint, under its lock. */
+struct pshm_socket_state {
+	struct list link;
+	/* struct pshm_request, that wait for poll() */
+	struct list requests;
+	/* between pshm_sockets_join() and pshm_sockets_leave() */
+	bool joined;
+	/* The rest is watcher.c's. */
+	/* its pipe, or -1 */
+	int bell;
+	/* what its domain sleeps on, which holds that pipe too, or -1 */
+	int poll_set;
+	enum pshm_sleep_state state;
+	/* in the list of those that are PSHM_ASLEEP */
+	struct list asleep;
+	/* when it went to sleep last */
+	uint64_t sleep_ns;
+	/* it has slept for longer than a nap since then */
+	bool slept_long;
+};
+
+/* What it keeps in each connection that asks, under its lock. */
+struct pshm_ask {
+	struct list link;
+	uint8_t to[PSHM_NONCE], pair[PSHM_NONCE];
+	/* that was asked */
+	struct pshm_process *process;
+	/* the peer's, once the answer has come; else why there is none, -FI_E* */
+	struct pshm_region inbox;
+	int err;
+};
+
+#endif
