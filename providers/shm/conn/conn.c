@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Connections as objects: made and released, up and down. Called by the engine, by poll(), and by who
- * connects and accepts; on the thread that holds the domain.
+ * Connections as objects: made and released, up and down. Called by the engine, by poll(), and by the room
+ * connect; on the thread that holds the domain.
  */
 #include <stdio.h>
 #include <rdma/fi_errno.h>
@@ -11,7 +11,8 @@
 #include "lists.h"
 #include "provider.h"
 
-#define SAID_NS 60000000000u /* until the same is said again */
+/* Between two log lines of one lack and error. */
+#define SAID_NS 60000000000u
 
 void pshm_starved(struct pshm_wire *w, enum pshm_lack lack, int err)
 {
@@ -36,7 +37,7 @@ struct pshm_conn *pshm_conn_new(struct pshm_wire *w, struct engine_peer *peer,
 {
 	struct pshm_conn *conn;
 
-	/* What it sends by is there from the beginning: who is connected waits for no memory. */
+	/* allocated now, so that a connection that is up never waits for memory to send */
 	if (pool_ready(&w->transfers))
 		return NULL;
 	conn = platform_alloc(sizeof(*conn));
@@ -194,7 +195,7 @@ void pshm_disconnect(struct wire_conn *base)
 
 void pshm_conn_fail(struct pshm_conn *conn, int err)
 {
-	/* What a peer that breaks the rules says that it holds is of no account. */
+	/* a peer that breaks the protocol is not trusted to say what it holds */
 	bool lies = err == -FI_EPROTO || err == -FI_EINVAL;
 
 	pshm_conn_end(conn, err ? PSHM_BROKEN : PSHM_CLOSED, !lies);

@@ -37,10 +37,11 @@
 _Static_assert(PSHM_CLAIM_MAX >= WIRE_REQUEST_MAX, "claim() has room for any request");
 _Static_assert(PSHM_CLAIM_MAX <= PSHM_DATA_LEN / 2, "ring_data_max()");
 
-/* How far our ring has come: grow.c */
+/* Whether the ring on which we send has grown: grow.c. */
 enum pshm_growing {
 	PSHM_SMALL,
-	PSHM_OFFERED, /* the peer has not answered yet */
+	/* a larger area is offered; the peer has not answered */
+	PSHM_OFFERED,
 	PSHM_LARGE,
 };
 
@@ -48,7 +49,8 @@ enum pshm_growing {
 enum pshm_lack {
 	PSHM_LACKS_CONNECT,
 	PSHM_LACKS_ACCEPT,
-	PSHM_LACKS_PEER, /* it is the peer that lacks them */
+	/* the peer lacks them */
+	PSHM_LACKS_PEER,
 	PSHM_LACKS,
 };
 
@@ -57,11 +59,11 @@ enum pshm_lack {
 struct pshm_conn;
 
 /*
- * What a connection has of the rooms above: endpoint.c's.
+ * What the rooms above do for a connection: endpoint.c installs them.
  *
- * attached - it has its memory: show in it what its peer may access
- * ended - forget what is under way on it; @wait as pshm_conn_end()
- * freed - it is in no list any more. Returns whether somebody keeps its region, its process and itself
+ * attached - the connection has its memory: show in it what its peer may access
+ * ended - give up what is under way on it; @wait as pshm_conn_end()
+ * freed - it is in no list any more. Returns true if the share keeps its region, its process and itself
  */
 struct pshm_conn_ops {
 	void (*attached)(struct pshm_conn *conn);
@@ -71,52 +73,85 @@ struct pshm_conn_ops {
 
 struct pshm_wire {
 	struct wire base;
-	struct pshm_conn **up; /* connections, the hot ones first; NULL: ended meanwhile */
-	uint32_t hot_cnt;      /* of up[]: polled every time */
+	/* connections that are up, the hot ones first; NULL: one that has ended since */
+	struct pshm_conn **up;
+	/* entries of up[] whose rings are polled every time */
+	uint32_t hot_cnt;
+	/* entries of up[] in use, and allocated */
 	uint32_t up_cnt, up_cap;
+	/* sweeps so far */
 	uint32_t sweeps;
-	uint32_t cold_next; /* of up[]: to be looked at in the next sweep */
-	uint32_t tick;	    /* polls so far */
-	uint32_t
-		requests_seen; /* count of the inbox's request doorbell up to which all were looked at */
+	/* index in up[] of the cold ring that the next sweep looks at */
+	uint32_t cold_next;
+	/* polls so far */
+	uint32_t tick;
+	/* count of our request doorbell for which all requests and answers have been looked at */
+	uint32_t requests_seen;
 	struct pshm_inbox *inbox;
+	/* poll() is running */
 	bool in_poll;
-	bool busy;     /* there is something in work, connecting or ended, or we are a copy */
-	bool holes;    /* some of up[] are NULL */
-	bool forked;   /* we are a copy: everything belongs to the parent */
-	bool barriers; /* we can make barriers in other processes, and take part in theirs */
-	bool armed;    /* somebody sleeps, or is about to */
-	struct list work; /* connections with sendv or get under way */
+	/* work, connecting or ended is not empty, or forked is set */
+	bool busy;
+	/* some entries of up[] are NULL */
+	bool holes;
+	/* this is the child of a fork: everything belongs to the parent */
+	bool forked;
+	/* we can make barriers in other processes, and take part in theirs */
+	bool barriers;
+	/* a thread sleeps for this endpoint, or is about to */
+	bool armed;
+	/* connections with operations under way: struct pshm_conn.work */
+	struct list work;
+	/* connections that wait for an answer: struct pshm_conn.slow */
 	struct list connecting;
-	struct list ended; /* to be freed at the end of poll() */
+	/* connections to be freed at the end of poll(): struct pshm_conn.slow */
+	struct list ended;
+	/* struct pshm_transfer, pshm_read and pshm_coop_write */
 	struct pool transfers, reads, coop_writes;
-	void *write_guard; /* by which peers write into our memory, or NULL */
+	/* passed by peers that write to our memory, or NULL: sys/write_guard.h */
+	void *write_guard;
 	struct pshm_own_inbox own_inbox;
-	struct sys_shared *service; /* our name, or NULL */
-	uint32_t pid, place;	    /* of its address */
-	bool host_known;	    /* another place at which everything agrees is ours */
+	/* the service that we are found by, or NULL */
+	struct sys_shared *service;
+	/* of our address */
+	uint32_t pid, place;
+	/* our place has the host in it: an equal one is the same host and pid namespace */
+	bool host_known;
+	/* of our address */
 	uint8_t nonce[PSHM_NONCE];
 	struct pshm_socket_state sockets;
 	uint32_t conn_cnt;
-	uint64_t wait_ns; /* last look after the processes of connecting[] */
-	int bell;	  /* our pipe, by which peers wake us, or -1 */
-	int wake_fd;	  /* pipe of the endpoint that was woken last, or -1 */
+	/* when the processes of connecting were checked last */
+	uint64_t wait_ns;
+	/* our pipe, by which peers wake us, or -1 */
+	int bell;
+	/* pipe of the peer that was woken last, or -1; which pipe that is */
+	int wake_fd;
 	struct sys_fifo_id wake_id;
-	uint32_t doorbell_next; /* that the next connection is given */
-	struct pshm_conn
-		*doorbell_conns[PSHM_DOORBELLS]; /* by doorbell, linked by next_on_doorbell */
-	uint64_t lacks_ns
-		[PSHM_LACKS]
-		[PSHM_SCARCES];	  /* when it was said that there is such a lack; 0: not yet */
-	size_t area_max;	  /* bytes of areas that we may make */
-	size_t area_len;	  /* bytes of those that there are */
-	struct list all;	  /* of the process, for fork */
-	struct list conns;	  /* struct pshm_conn.all */
-	struct wire_share *share; /* of the domain, or NULL */
-	struct list share_link;	  /* of the share's */
-	uint64_t remote_events;	  /* wire_attr.told */
-	uint32_t direct_tick;	  /* tick of the last direct access, */
-	size_t direct_len;	  /* and bytes that were moved in it */
+	/* given to the next connection */
+	uint32_t doorbell_next;
+	/* connections by doorbell, linked by next_on_doorbell */
+	struct pshm_conn *doorbell_conns[PSHM_DOORBELLS];
+	/* when the log last told of a lack, by what could not be done and by the error; 0: never */
+	uint64_t lacks_ns[PSHM_LACKS][PSHM_SCARCES];
+	/* limit on the bytes of all areas that we have made */
+	size_t area_max;
+	/* bytes of those that exist */
+	size_t area_len;
+	/* in the list of the process's endpoints: lists.c */
+	struct list all;
+	/* all connections: struct pshm_conn.all */
+	struct list conns;
+	/* what the domain shows to peers, or NULL */
+	struct wire_share *share;
+	/* wire_share.wires */
+	struct list share_link;
+	/* wire_attr.remote_events */
+	uint64_t remote_events;
+	/* tick of the last direct access, */
+	uint32_t direct_tick;
+	/* and bytes that were moved in that tick */
+	size_t direct_len;
 	const struct pshm_conn_ops *conn_ops;
 };
 
@@ -127,26 +162,37 @@ struct pshm_wire {
 /* Which stores carry our payload: stores.c */
 enum pshm_store {
 	PSHM_PLAIN,
-	PSHM_STREAMING, /* bypass the caches */
-	PSHM_WHOLE,	/* that fetch no line which they write whole */
+	/* bypass the caches */
+	PSHM_STREAMING,
+	/* that fetch no line which they write whole */
+	PSHM_WHOLE,
 	PSHM_STORES,
 };
 
 struct pshm_stores {
+	/* the kind in use */
 	enum pshm_store kind;
-	bool probing;		    /* the consumer has not answered yet */
-	enum pshm_store probe_kind; /* what is measured */
-	uint32_t until;		    /* payloads to the next probe */
+	/* a probe is under way: the consumer has not answered */
+	bool probing;
+	/* the kind that it measures */
+	enum pshm_store probe_kind;
+	/* payloads before the next probe */
+	uint32_t until;
 	uint32_t probe_cnt;
-	uint32_t fill_ns;	       /* per KiB, of the probe under way */
-	uint32_t cost[PSHM_STORES][2]; /* ns to fill and read a KiB, the last two */
-	uint32_t least[PSHM_STORES];   /* of those */
+	/* ns to fill a KiB, by the probe under way */
+	uint32_t fill_ns;
+	/* ns to fill and read a KiB: the last two probes of each kind */
+	uint32_t cost[PSHM_STORES][2];
+	/* the lesser of those two */
+	uint32_t least[PSHM_STORES];
 };
 
 /* What was seen of the peer's polls, and when: key_access.c. */
 struct pshm_peer_polling {
+	/* polls of the peer and packets from it, at the last look */
 	uint32_t moves;
-	uint64_t ns;	    /* 0: never */
+	/* when that was; 0: never */
+	uint64_t ns;
 	/* when it was last seen to poll; 0: never */
 	uint64_t seen_ns;
 };
@@ -158,55 +204,92 @@ struct pshm_conn {
 	struct pshm_wire *wire;
 	struct pshm_pair *pair;
 	enum pshm_side side;
-	struct pshm_polling *polling;	  /* of our ring, by the peer */
-	uint32_t up_idx;		  /* in wire->up, while base.up */
-	uint32_t swept_tail;		  /* rx.tail at the last sweep */
-	uint32_t idle_sweeps;		  /* sweeps that found it there */
-	uint32_t doorbell;		  /* of ours, that the peer rings */
-	struct pshm_conn *next_on_doorbell; /* with the same doorbell */
+	/* how the peer polls the ring on which we send; the peer writes it */
+	struct pshm_polling *polling;
+	/* index in wire->up, while base.up */
+	uint32_t up_idx;
+	/* rx.tail at the last sweep that found it moved */
+	uint32_t swept_tail;
+	/* sweeps since then */
+	uint32_t idle_sweeps;
+	/* the doorbell of our inbox that the peer rings */
+	uint32_t doorbell;
+	/* next connection with the same doorbell */
+	struct pshm_conn *next_on_doorbell;
 	bool ended;
-	bool cooling; /* the peer has been told to ring its doorbell; polled until the next sweep */
-	bool receiving;	 /* fragments of a packet are arriving */
-	bool inbox_unreachable; /* the peer's inbox could not be opened to see it poll */
-	bool by_socket;	 /* while we wait to ask: by a socket */
-	bool no_wake;	 /* we have told the peer that we can't wake it */
-	int get_refused; /* -FI_E* once the kernel said no */
-	/* Packet whose fragments arrive. */
+	/* the peer has been told to ring its doorbell; its ring is polled until the next sweep */
+	bool cooling;
+	/* fragments of a packet are arriving */
+	bool receiving;
+	/* the peer's inbox could not be mapped */
+	bool inbox_unreachable;
+	/* the peer is asked by a socket, once one has room */
+	bool by_socket;
+	/* we have told the peer that we can't wake it */
+	bool no_wake;
+	/* -FI_E* once the kernel has refused to read the peer's memory, else 0 */
+	int get_refused;
+	/* where the payload goes whose fragments arrive; bytes of it that have come, and in all */
 	struct wire_dest dest;
 	uint32_t got, want;
-	/* Ours under way. */
-	struct list sends;    /* struct pshm_transfer, in order */
-	struct list gets;     /* struct pshm_read */
-	struct list coop_writes; /* struct pshm_coop_write */
-	struct list directs;  /* struct pshm_direct, in order */
-	struct wire_op *done; /* finished, not told yet */
+	/* sendv under way: struct pshm_transfer, in order */
+	struct list sends;
+	/* get under way: struct pshm_read */
+	struct list gets;
+	/* copies that the peer invited us to: struct pshm_coop_write */
+	struct list coop_writes;
+	/* direct accesses under way: struct pshm_direct, in order */
+	struct list directs;
+	/* operations that are over, and that the engine has not been told of */
+	struct wire_op *done;
 	struct wire_op **done_end;
-	struct list work; /* wire->work, or a list of its own */
-	struct list slow; /* wire->connecting, wire->ended, or a list of its own */
-	struct list all;  /* wire->conns */
+	/* in wire->work, or in no list */
+	struct list work;
+	/* in wire->connecting, wire->ended or wire_share.guests, or in no list */
+	struct list slow;
+	/* in wire->conns */
+	struct list all;
+	/* the peer's, held */
 	struct pshm_process *process;
+	/* the pair's memory, and its sizes */
 	struct pshm_region region;
-	struct pshm_sizes sizes;	     /* of region */
-	struct pshm_region tx_area, rx_area; /* of rings that have grown, or are about to */
-	uint32_t coop_slots;		     /* bit i: slot i of ours is in use */
+	struct pshm_sizes sizes;
+	/* data areas of rings that have grown, or are about to */
+	struct pshm_region tx_area, rx_area;
+	/* bit i: slot i of ours in pair->coop_copies is in use */
+	uint32_t coop_slots;
+	/* last generation of each of our slots */
 	uint32_t coop_gens[PSHM_COOP_COPIES];
-	bool put_refused;	 /* we may not write to the peer's memory: coop_write.c */
-	uint64_t chunks_written; /* into it */
+	/* the kernel has refused to write chunks to the peer's memory */
+	bool put_refused;
+	/* chunks that were written there */
+	uint64_t chunks_written;
+	/* of the ring on which we send */
 	enum pshm_growing growing;
+	/* the peer's ring uses rx_area */
 	bool rx_moved;
 	struct pshm_stores stores;
-	uint32_t grow_bytes;	      /* of payload that would have liked a larger area */
-	size_t grow_done;	      /* of tx_area, made before it is offered */
-	uint32_t grow_tick;	      /* wire->tick of the last try, if it failed */
-	bool grow_refused;	      /* it did */
-	struct pshm_region inbox;     /* of the peer */
-	struct pshm_reading *reading; /* the peer's key table; NULL until it was wanted */
-	int direct_refused[2];	   /* -FI_E* once the kernel said no to reading, to writing */
-	struct pshm_peer_polling peer_polling; /* does the peer poll */
-	struct pshm_ticket ticket; /* one of the two, while we ask; none: we wait for a slot */
+	/* bytes of payload that fit, and would do better in a larger area */
+	uint32_t grow_bytes;
+	/* bytes of tx_area whose pages exist before it is offered */
+	size_t grow_done;
+	/* the last try to grow failed, at that tick of the wire */
+	uint32_t grow_tick;
+	bool grow_refused;
+	/* the peer's */
+	struct pshm_region inbox;
+	/* the peer's key table; NULL until it is needed */
+	struct pshm_reading *reading;
+	/* -FI_E* once the kernel has refused [0] direct reads, [1] direct writes, else 0 */
+	int direct_refused[2];
+	struct pshm_peer_polling peer_polling;
+	/* while we ask: a request in the peer's mailbox, or by a socket; none: we wait for a free slot */
+	struct pshm_ticket ticket;
 	struct pshm_ask ask;
-	struct hello hello;    /* with which we ask */
-	struct weft_addr addr; /* of the peer */
+	/* our hello, while we ask */
+	struct hello hello;
+	/* the peer's */
+	struct weft_addr addr;
 };
 
 /* pshm_other - the side that the peer is */
@@ -246,7 +329,7 @@ int pshm_check(struct wire_conn *conn);
  * pshm_conn_free - release one that is not up
  * pshm_conn_attach - takes @region: both ends of this side over it
  * pshm_up_reserve - room for all connections and one more, so that coming up can't fail. 0 or -FI_ENOMEM
- * pshm_conn_up - it is: tell the engine; from poll()
+ * pshm_conn_up - a connection is accepted: begin to poll it, and tell the engine; from poll()
  * pshm_conn_end - take it out of everything but wire->ended, and tell the other side; @wait: until the
  *	peer writes to our memory no more, for up to a second
  * pshm_conn_fail - end it and tell the engine; from poll(). @err: 0 for the peer's orderly close, or -FI_E*

@@ -30,11 +30,14 @@
 #include "lines.h"
 #include "memfd.h"
 
-#define RETRY_TICKS 65536u	/* polls before another try */
-#define GROW_BYTES  (16u << 20) /* of payload that would fit, but would do better in an area */
-#define GROW_PIECE  8192u	/* of that area, made with each such payload from then on */
+/* Polls before another try. */
+#define RETRY_TICKS 65536u
+/* Bytes of payload that fits, but would do better in an area, before one is made for it. */
+#define GROW_BYTES (16u << 20)
+/* Bytes of that area that are populated with each such payload from then on. */
+#define GROW_PIECE 8192u
 
-/* One in the pair's memory goes with that. */
+/* An area in the pair's memory is released with the pair. */
 static void area_close(const struct pshm_conn *conn, struct pshm_region *area)
 {
 	if (conn->sizes.area_len)
@@ -66,26 +69,26 @@ static bool grow_worthwhile(const struct pshm_conn *conn)
 	return !conn->grow_refused || w->tick - conn->grow_tick >= RETRY_TICKS;
 }
 
-/* Is there an area left for us? */
+/* Returns true if the endpoint's budget leaves an area for our ring. */
 static bool area_left(const struct pshm_conn *conn)
 {
 	const struct pshm_wire *w = conn->wire;
 	size_t len = PSHM_AREA_HEAD +
 		     (size_t)(conn->sizes.area_len ? conn->sizes.area_len : PSHM_AREA_LEN);
 
-	/* who made the pair may have given it larger rings than ours grow to */
+	/* the side that made the pair may have given it larger rings than ours grow to */
 	return len - PSHM_AREA_HEAD > conn->tx.data_len && w->area_max - w->area_len >= len &&
 	       grow_worthwhile(conn);
 }
 
-/* Tell the consumer whether our ring stays small: it may want another way than the ring then. */
+/* Tells the consumer whether our ring stays small: it may choose another way than the ring then. */
 static void tell_small(struct pshm_conn *conn, bool small)
 {
 	atomic_store_explicit(&conn->pair->small[conn->side].value, small,
 			      memory_order_relaxed);
 }
 
-/* Have the area for our ring. */
+/* Makes the area for our ring, unless there is one. Returns 0 or -FI_E*. */
 static int area_make(struct pshm_conn *conn)
 {
 	int err = 0;
@@ -127,7 +130,7 @@ void pshm_grow(struct pshm_conn *conn)
 		return;
 	line = ring_claim(&conn->tx);
 	if (!line)
-		return; /* the peer takes nothing now: an area would not help */
+		return; /* the ring is full: an area would not help */
 	if (area_make(conn)) {
 		grow_failed(conn);
 		return;
@@ -142,7 +145,7 @@ void pshm_grow(struct pshm_conn *conn)
 	pshm_mark_work(conn);
 }
 
-/* All of it will be used, and a page at a time as it is would take 5 us each. */
+/* Populates the next part of the area, since all of it will be used, and a page fault takes 5 us. */
 static void area_prepare(struct pshm_conn *conn)
 {
 	size_t done = conn->grow_done, left = conn->tx_area.len - done;
@@ -202,7 +205,7 @@ void pshm_grow_step(struct pshm_conn *conn)
 	conn->growing = PSHM_LARGE;
 }
 
-/* Maps the area that is offered; @data_len: out */
+/* Maps the area that is offered. @data_len: out. Returns 0 or -FI_E*. */
 static int area_take(struct pshm_conn *conn, const struct pshm_growth *growth,
 		     uint32_t *data_len)
 {

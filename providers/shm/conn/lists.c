@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * What the child of a fork has to find whole: the endpoints of the process, and their lists of
- * connections. Any thread.
+ * The endpoints of the process and their lists of connections, consistent in the child of a fork. Any
+ * thread.
  */
 #include "conn.h"
 #include "lists.h"
 
 /*
- * All endpoints of the process and their lists of connections, for the child of a fork, which
- * has to find them whole. Taken where these change; rank 3, nothing is called under it.
+ * Protects the list of endpoints and their lists of connections, for forks. Rank 3, nothing is called under
+ * it.
  */
 static struct platform_lock wires_lock = { PTHREAD_MUTEX_INITIALIZER };
 static struct list wires = { &wires, &wires };
@@ -19,7 +19,7 @@ static struct list wires = { &wires, &wires };
  */
 static struct pshm_inbox copied;
 
-/* What a room above does in the child. */
+/* What the room above does in the child: share.c. */
 static void (*also)(void);
 
 void pshm_lists_lock(void)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* What the child of a fork has to find whole. Any thread. */
+/* Lists that are consistent in the child of a fork. Any thread. */
 #ifndef WEFT_SHM_LISTS_H
 #define WEFT_SHM_LISTS_H
 
@@ -7,14 +7,14 @@
 
 struct pshm_wire;
 
-/* pshm_lists_lock, pshm_lists_unlock - around changes to what a fork has to find whole: wire->conns */
+/* pshm_lists_lock, pshm_lists_unlock - around changes of wire->conns and of wire_share.all */
 void pshm_lists_lock(void);
 void pshm_lists_unlock(void);
-/* pshm_fork_watch - from now on the child of a fork leaves alone what is in those lists */
+/* pshm_fork_watch - from now on the child of a fork does nothing with what is in those lists */
 void pshm_fork_watch(void);
-/* pshm_fork_also - and then calls @forked, with the lists locked */
+/* pshm_fork_also - in the child call @forked after that, with the lists locked */
 void pshm_fork_also(void (*forked)(void));
-/* pshm_lists_join, pshm_lists_leave - an endpoint of the process, and not any more */
+/* pshm_lists_join, pshm_lists_leave - add an endpoint of the process, and remove it */
 void pshm_lists_join(struct pshm_wire *wire);
 void pshm_lists_leave(struct pshm_wire *wire);
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Accepting those who connect to an endpoint: requests in its mailbox, and those that came by a socket.
+ * Accepting connections to an endpoint: requests in its mailbox, and those that came over a socket.
  * Called by poll(), on the thread that holds the domain.
  */
 #include <rdma/fi_errno.h>
@@ -19,13 +19,14 @@ static void answer_give(struct pshm_pair *pair, enum pshm_answer answer, int err
 			      memory_order_release);
 }
 
-/* Who made a request: a process, or, by a socket, an endpoint. */
+/* The origin of a request: a process, or, over a socket, an endpoint. */
 struct asker {
 	uint32_t pid;
-	const uint8_t *nonce; /* NULL: by pid */
+	/* NULL: pid says it */
+	const uint8_t *nonce;
 };
 
-/* What a request's hello claims has to agree with who made it. */
+/* Checks that a request's hello is of the request's origin. Returns 0 or -FI_EPROTO. */
 static int hello_agrees(const struct pshm_wire *w, const struct hello *hello,
 			const struct asker *asker)
 {
@@ -45,7 +46,7 @@ static void accept_pair(struct pshm_wire *w, struct pshm_conn *conn, const struc
 	struct hello hello, answer;
 	int err;
 
-	/* A:pshm_pair.ended  given up before we came; pairs R:pshm_pair.ended */
+	/* A:pshm_pair.ended  the request was given up meanwhile; pairs R:pshm_pair.ended */
 	if (atomic_load_explicit(&pair->ended[PSHM_ASKED].value, memory_order_acquire)) {
 		pshm_conn_free(conn);
 		return;
@@ -112,7 +113,7 @@ static int accept_offer(struct pshm_wire *w, const struct pshm_offer *offer)
 	return 0;
 }
 
-/* The same for one that came by a socket, with everything mapped. Takes the request but for its memory. */
+/* The same for a request that came over a socket, with everything mapped. Takes what it holds, not itself. */
 static int accept_request(struct pshm_wire *w, struct pshm_request *request)
 {
 	const struct asker asker = { .nonce = request->from };
@@ -138,7 +139,7 @@ static int accept_request(struct pshm_wire *w, struct pshm_request *request)
 	return 0;
 }
 
-/* Those that came by sockets, @most of them. Returns how many. */
+/* Accepts requests that came over sockets, @most of them. Returns how many. */
 static uint32_t accept_requests(struct pshm_wire *w, uint32_t most)
 {
 	struct pshm_request *request;

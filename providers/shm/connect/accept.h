@@ -5,7 +5,7 @@
 
 #include "conn.h"
 
-/* pshm_accept - look at the requests; from poll(). Returns how many were looked at */
+/* pshm_accept - take requests and answer them; from poll(). Returns how many were taken */
 int pshm_accept(struct pshm_wire *wire);
 
 #endif

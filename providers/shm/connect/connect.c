@@ -15,7 +15,7 @@
 #define WAIT_CHECK_CNT 16u /* ... and longer, by as much, for each so many */
 #define WAIT_CHECK_MAX 32u /* ... but not by more */
 
-/* A pair for processes that reach each other through /proc, and for others. */
+/* Sizes of a pair of processes that reach each other through /proc, and of others. */
 const struct pshm_sizes pshm_small_pair = { PSHM_LINE_CNT, PSHM_DATA_LEN, 0 };
 static const struct pshm_sizes whole_pair = { PSHM_LINE_CNT, PSHM_DATA_LEN, PSHM_AREA_LEN };
 
@@ -55,7 +55,7 @@ err_drop:
 	return err;
 }
 
-/* Does the address say that the peer is on our host, where its process number is one of ours? */
+/* Returns true if the address says that the peer is on our host, in our pid namespace. */
 static bool at_our_place(const struct pshm_conn *conn)
 {
 	return conn->wire->host_known && conn->addr.place == conn->wire->place;
@@ -121,7 +121,7 @@ static int connect_by_socket(struct pshm_conn *conn)
 	if (conn->process)
 		pshm_process_put(conn->process);
 	conn->process = conn->ask.process;
-	if (!conn->process->pid) /* nobody can be asked to read its memory */
+	if (!conn->process->pid) /* without its number there is no reading its memory */
 		conn->get_refused = -FI_EPERM;
 	return 0;
 }
@@ -144,7 +144,7 @@ static int connect_begin(struct pshm_conn *conn)
 
 	if (err == -FI_EHOSTUNREACH)
 		err = connect_otherwise(conn);
-	/* it was closed, or its process has begun another program: nobody else has its address */
+	/* it was closed, or its process has begun another program: no other endpoint has its address */
 	if (err == -FI_EHOSTUNREACH && absent && at_our_place(conn))
 		err = -FI_ECONNREFUSED;
 	return err;
@@ -222,7 +222,7 @@ static void connecting_end(struct pshm_conn *conn, int err)
 	pshm_conn_fail(conn, err);
 }
 
-/* The owner of the inbox said yes. */
+/* The owner of the inbox has accepted. */
 static void connecting_accepted(struct pshm_conn *conn)
 {
 	struct hello hello = conn->pair->hello[PSHM_ANSWERED];
@@ -239,7 +239,7 @@ static void connecting_accepted(struct pshm_conn *conn)
 	pshm_conn_up(conn, &hello);
 }
 
-/* What came by the socket: the inbox, or why there is none. */
+/* Takes the inbox that came over the socket. Returns 0, also when none has come yet, or why none will, -FI_E*. */
 static int asked_failed(struct pshm_conn *conn)
 {
 	if (!conn->ask.process)
@@ -247,7 +247,7 @@ static int asked_failed(struct pshm_conn *conn)
 	return conn->inbox.addr ? 0 : pshm_sockets_answer(&conn->ask, &conn->inbox);
 }
 
-/* Why nobody will answer, or 0. */
+/* Returns the error for which no answer will come, or 0. */
 static int connecting_hopeless(struct pshm_conn *conn, bool check_process)
 {
 	const struct pshm_inbox *inbox;
@@ -261,17 +261,17 @@ static int connecting_hopeless(struct pshm_conn *conn, bool check_process)
 		return -FI_ECONNREFUSED;
 	if (!check_process || !conn->process || !pshm_process_dead(conn->process))
 		return 0;
-	/* the end of a socket may be a neighbour's whim: to ask again shows */
+	/* the peer may have ended the socket and live: asking again shows it */
 	return conn->ask.process ? -FI_ECONNRESET : -FI_ECONNREFUSED;
 }
 
-/* Its owner can't open what we offered. Returns 0 when we ask by a socket now, or the error. */
+/* The owner could not open what we offered: returns 0 when we ask by a socket now, or @err. */
 static int connecting_otherwise(struct pshm_conn *conn, int err)
 {
 	return err == -FI_EHOSTUNREACH && conn->ticket.slot ? connect_otherwise(conn) : err;
 }
 
-/* Nobody answers, for that reason. Returns whether the connection went down. */
+/* No answer will come, by that error. Returns true if the connection went down. */
 static bool connecting_failed(struct pshm_conn *conn, int err)
 {
 	err = connecting_otherwise(conn, err);
@@ -283,7 +283,7 @@ static bool connecting_failed(struct pshm_conn *conn, int err)
 	return true;
 }
 
-/* The answer to what was asked by a socket comes after the inbox, which may not have been looked at. */
+/* Over a socket the inbox comes before the answer, and may not have been read yet. Returns 0 or -FI_E*. */
 static int accepted_inbox(struct pshm_conn *conn)
 {
 	if (!conn->ask.process || conn->inbox.addr)
@@ -292,7 +292,7 @@ static int accepted_inbox(struct pshm_conn *conn)
 	return asked_failed(conn);
 }
 
-/* One that waits for a slot. Returns whether it went down. */
+/* A connection that waits for a free slot. Returns true if it went down. */
 static bool waiting_step(struct pshm_conn *conn, bool check_process)
 {
 	int err = connecting_hopeless(conn, check_process);
@@ -309,7 +309,7 @@ static bool waiting_step(struct pshm_conn *conn, bool check_process)
 	return false;
 }
 
-/* Returns whether the connection came up or went down. */
+/* Returns true if the connection came up or went down. */
 static bool connecting_step(struct pshm_conn *conn, bool all, bool check_process)
 {
 	uint32_t answer, refusal;
@@ -340,7 +340,7 @@ static bool connecting_step(struct pshm_conn *conn, bool all, bool check_process
 	}
 }
 
-/* A look costs a system call for each connection that is not up. */
+/* Returns the ns between checks, each of which costs a system call per connection that is not up. */
 static uint64_t check_interval(const struct pshm_wire *w)
 {
 	uint32_t times = 1 + (w->conn_cnt - w->up_cnt) / WAIT_CHECK_CNT;

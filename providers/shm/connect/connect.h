@@ -10,16 +10,16 @@ int pshm_connect(struct wire *wire, struct engine_peer *peer, const struct weft_
 		 const struct hello *hello, struct wire_conn **conn);
 
 /*
- * pshm_connecting - have connections of ours been answered; from poll()
- * @all: look also for those that never will be
+ * pshm_connecting - look for answers to connections that we ask for; from poll()
+ * @all: look also for requests that will never be answered
  * Returns how many came up or went down.
  */
 int pshm_connecting(struct pshm_wire *wire, bool all);
 
-/* pshm_connecting_yield - the endpoint with that nonce asks us: if it can't know yet that we ask it, we don't */
+/* pshm_connecting_yield - the endpoint with that nonce asks us: give up our own request unless it is posted */
 void pshm_connecting_yield(struct pshm_wire *wire, const uint8_t nonce[PSHM_NONCE]);
 
-/* pshm_small_pair - what a pair has that was asked for through /proc */
+/* pshm_small_pair - sizes of a pair that is offered through /proc */
 extern const struct pshm_sizes pshm_small_pair;
 
 #endif

@@ -29,12 +29,16 @@
 /* Doorbells of an endpoint. Each connection is given one; beyond so many some share one. */
 #define PSHM_DOORBELLS 512u
 
-/* A request in an inbox's mailbox; mailbox.h says who writes what and when. */
+/* A request in an inbox's mailbox; mailbox.h says which side writes what, and when. */
 struct pshm_slot {
-	_Atomic uint64_t word;	   /* phase, generation, process that claimed it */
-	_Atomic int32_t error;	   /* SLOT_FAILED: positive fi_errno */
-	uint32_t fd;		   /* descriptor of the pair's memory in the claimer */
-	uint8_t nonce[PSHM_NONCE]; /* of the pair */
+	/* phase, generation, process that claimed it */
+	_Atomic uint64_t word;
+	/* SLOT_FAILED: positive fi_errno */
+	_Atomic int32_t error;
+	/* descriptor of the pair's memory in the claimer */
+	uint32_t fd;
+	/* of the pair */
+	uint8_t nonce[PSHM_NONCE];
 	uint8_t zero[40];
 };
 
@@ -45,9 +49,9 @@ _Static_assert(offsetof(struct pshm_slot, nonce) == 16, "layout");
 /*
  * Head of memory in which inboxes stand, up to PSHM_INBOXES, the first at PSHM_INBOXES_HEAD, each at a
  * multiple of PSHM_INBOX_STRIDE from there. Inboxes of one process share memory so that a thousand endpoints
- * do not take a thousand descriptors. Who may write to one may write to the others: as may who
- * finds one through /proc, which shows him all descriptors of a process or none. A place is never
- * used again: peers of the endpoint that was there may have it mapped still.
+ * do not take a thousand descriptors. A process that may write to one may write to all of them, as it may
+ * when it finds one through /proc, which shows all descriptors of a process or none. The place of a closed
+ * inbox is never used again: peers of that endpoint may have it mapped still.
  */
 #define PSHM_INBOXES 255u
 
@@ -56,7 +60,8 @@ struct pshm_inboxes {
 	uint16_t version;
 	uint16_t zero;
 	uint8_t pad[8];
-	uint8_t nonces[PSHM_INBOXES][PSHM_NONCE]; /* of the endpoints: where an inbox is */
+	/* of the endpoints, in the order of their inboxes */
+	uint8_t nonces[PSHM_INBOXES][PSHM_NONCE];
 	uint8_t pad2[2040];
 };
 
@@ -71,8 +76,10 @@ struct pshm_inbox {
 	uint32_t magic;
 	uint16_t version;
 	uint16_t zero;
-	uint8_t nonce[PSHM_NONCE]; /* of the endpoint's address */
-	_Atomic uint32_t closed;   /* the endpoint is gone: nobody will answer */
+	/* of the endpoint's address */
+	uint8_t nonce[PSHM_NONCE];
+	/* 1: the endpoint is closed and answers no more requests */
+	_Atomic uint32_t closed;
 	uint8_t pad1[44];
 	/* The owner polls these two, at once. */
 	union {
@@ -82,16 +89,20 @@ struct pshm_inbox {
 			/* Bit i: a bit of doorbells[i] is set. */
 			_Atomic uint32_t doorbell_words;
 		};
-		/* Both, for the owner to look at. */
+		/* Both, for the owner to read at once. */
 		_Atomic uint64_t rung;
 	};
 	uint8_t pad2[56];
-	/* What the owner says. */
-	_Atomic uint32_t polls; /* it counts them: does it attend to its endpoint */
-	_Atomic uint32_t armed; /* it sleeps; who takes this, to 0, has to ring */
-	_Atomic uint32_t bell;	/* number of its pipe there; 0: none */
+	/* The owner writes the next four; armed is cleared by peers too. */
+	/* polls so far: peers see by it whether the owner polls */
+	_Atomic uint32_t polls;
+	/* 1: a thread sleeps for this endpoint; the peer that exchanges it for 0 has to wake it */
+	_Atomic uint32_t armed;
+	/* number of the owner's pipe in its process; 0: none */
+	_Atomic uint32_t bell;
 	uint32_t zero2;
-	uint64_t bell_dev, bell_ino; /* of the pipe; from before bell is set */
+	/* device and inode of that pipe, written before bell */
+	uint64_t bell_dev, bell_ino;
 	uint8_t pad3[32];
 	/* Bit i of all: the producer that was given doorbell i has published to a ring that is not polled. */
 	_Atomic uint64_t doorbells[PSHM_DOORBELLS / 64];
@@ -143,7 +154,7 @@ static inline bool pshm_inbox_wake_due(struct pshm_inbox *inbox)
 	       atomic_exchange_explicit(&inbox->armed, 0, memory_order_relaxed);
 }
 
-/* Side of a pair: who asked, who answered. Side i sends on ring i. */
+/* Side of a pair: the one that asked for the connection, the one that answered. Side i sends on ring i. */
 enum pshm_side {
 	PSHM_ASKED,
 	PSHM_ANSWERED,
@@ -159,15 +170,19 @@ enum pshm_answer {
 /* pshm_pair.ended[] */
 enum pshm_end {
 	PSHM_OPEN,
-	PSHM_CLOSED, /* in order: nothing follows what is in the ring */
-	PSHM_BROKEN, /* for an error */
+	/* in order: nothing follows what is in the ring */
+	PSHM_CLOSED,
+	/* by an error */
+	PSHM_BROKEN,
 };
 
 /* pshm_pair.grown[] */
 enum pshm_grown {
 	PSHM_NOT_GROWN,
-	PSHM_GROWN,	 /* the area is mapped: it may be moved to */
-	PSHM_NOT_MAPPED, /* the last one offered could not be */
+	/* the area is mapped: the producer may move to it */
+	PSHM_GROWN,
+	/* the last area that was offered could not be mapped */
+	PSHM_NOT_MAPPED,
 };
 
 /* pshm_pair.polling[].mode: what the producer of a ring does once it has published something. */
@@ -176,14 +191,16 @@ enum pshm_polling_mode {
 	PSHM_UNSURE,
 	/* Nothing: the consumer polls this ring. */
 	PSHM_POLLED,
-	PSHM_RING_DOORBELL, /* rings its doorbell: the ring is looked at seldom, or the consumer sleeps */
+	/* Rings its doorbell: the ring is looked at seldom, or the consumer sleeps. */
+	PSHM_RING_DOORBELL,
 };
 
 /* Written by the consumer of a ring, seldom; its producer has it in its cache. */
 struct pshm_polling {
 	/* enum pshm_polling_mode */
 	_Atomic uint32_t mode;
-	_Atomic uint32_t doorbell; /* the producer's, of the consumer's inbox */
+	/* the producer's, of the consumer's inbox */
+	_Atomic uint32_t doorbell;
 	uint8_t pad[56];
 };
 
@@ -192,21 +209,24 @@ struct pshm_flag {
 	uint8_t pad[60];
 };
 
-/* What a side shows of its domain's registered memory: written before shown, once (share.c). */
+/* What a side shows of its domain's registered memory. Written once, before shown is set: share.c. */
 struct pshm_shown {
-	_Atomic uint32_t shown; /* 1: the rest is there */
-	uint32_t fd;		/* of the key table's memory in that process */
+	/* 1: the rest is valid */
+	_Atomic uint32_t shown;
+	/* of the key table's memory in that process */
+	uint32_t fd;
 	uint8_t nonce[PSHM_NONCE];
-	uint32_t
-		told; /* FI_REMOTE_READ, FI_REMOTE_WRITE: of these it has to be told, by packet */
+	/* FI_REMOTE_READ, FI_REMOTE_WRITE: accesses of which that side has to be told, so by packet alone */
+	uint32_t remote_events;
 	uint32_t zero;
-	uint64_t write_guard; /* address there that who writes passes; 0: nobody may */
+	/* address of the write guard that writes pass; 0: nothing may be written */
+	uint64_t write_guard;
 	uint8_t pad[32];
 };
 
 _Static_assert(sizeof(struct pshm_shown) == CACHE_LINE, "layout");
 _Static_assert(offsetof(struct pshm_shown, nonce) == 8, "layout");
-_Static_assert(offsetof(struct pshm_shown, told) == 16, "layout");
+_Static_assert(offsetof(struct pshm_shown, remote_events) == 16, "layout");
 _Static_assert(offsetof(struct pshm_shown, write_guard) == 24, "layout");
 
 /* Head of a pair's memory; the rings follow at PSHM_PAIR_HEAD, that of PSHM_ASKED first, then areas. */
@@ -214,35 +234,44 @@ struct pshm_pair {
 	uint32_t magic;
 	uint16_t version;
 	uint16_t zero;
-	uint32_t line_cnt; /* of each ring */
+	/* of each ring */
+	uint32_t line_cnt;
 	uint32_t data_len;
-	uint64_t len; /* of all the memory */
+	/* bytes of all the memory */
+	uint64_t len;
 	uint8_t nonce[PSHM_NONCE];
 	/*
 	 * Bytes of data of the areas that stand in this memory behind the rings, by side, each after
 	 * its head; 0: there are none, and rings that grow get memory of their own.
 	 */
 	uint32_t area_len;
-	_Atomic uint32_t answer; /* written once by PSHM_ANSWERED */
+	/* enum pshm_answer; written once, by PSHM_ANSWERED */
+	_Atomic uint32_t answer;
 	uint8_t pad1[24];
-	struct hello hello[2]; /* by side */
+	/* by side */
+	struct hello hello[2];
 	uint8_t pad2[32];
+	/* enum pshm_end, by side */
 	struct pshm_flag ended[2];
-	struct pshm_flag
-		grown[2]; /* enum pshm_grown: of the ring of that side, by the other one */
-	/* ns that reading the last probe of that side took; 0: not answered yet. By the other one */
+	/* enum pshm_grown, of the ring of that side; written by the other one */
+	struct pshm_flag grown[2];
+	/* ns that reading the last probe of that side took; 0: not measured yet. Written by the other one */
 	struct pshm_flag probed[2];
-	struct pshm_polling polling[2]; /* by the side that produces; the other one writes */
-	struct pshm_flag
-		barriers[2]; /* 1: that side takes part in barriers that the other one makes */
+	/* of the ring of that side; written by the other one */
+	struct pshm_polling polling[2];
+	/* 1: that side takes part in barriers that the other one makes */
+	struct pshm_flag barriers[2];
 	/* 1: that side can't wake the other one, which therefore sleeps for a moment at most */
 	struct pshm_flag no_wake[2];
-	struct pshm_flag no_coop_write[2]; /* 1: that side can't write to the other one's memory */
-	struct pshm_flag small[2];   /* 1: the ring of that side does not grow for now */
-	/* transfers that both ends copy, by the side that receives */
+	/* 1: that side can't write to the other one's memory */
+	struct pshm_flag no_coop_write[2];
+	/* 1: the ring of that side does not grow for now */
+	struct pshm_flag small[2];
+	/* by the side that receives */
 	struct pshm_coop_copy coop_copies[2][PSHM_COOP_COPIES];
-	struct pshm_shown shown[2]; /* by the side that shows it */
-	/* Line of the other one's key table whose memory that side accesses right now; 0: none. */
+	/* by the side that shows it */
+	struct pshm_shown shown[2];
+	/* line of the other one's key table whose memory that side accesses now; 0: none */
 	struct pshm_flag inside[2];
 };
 
@@ -294,7 +323,8 @@ struct pshm_table {
 };
 
 #define PSHM_TABLE_HEAD	 4096u
-#define PSHM_TABLE_SLABS 11u /* 65,536 lines: memory that nobody touches costs nothing */
+/* 65,536 lines: pages that are never touched cost nothing. */
+#define PSHM_TABLE_SLABS 11u
 
 _Static_assert(sizeof(struct pshm_table) == 16, "layout");
 _Static_assert(offsetof(struct pshm_table, nonce) == 8, "layout");
@@ -304,52 +334,56 @@ static inline bool pshm_nonce_same(const uint8_t a[PSHM_NONCE], const uint8_t b[
 	return memcmp(a, b, PSHM_NONCE) == 0;
 }
 
-/* Mapped memory and, while somebody else may have to open it, its descriptor. */
+/* Mapped memory and, as long as another process may have to open it, its descriptor. */
 struct pshm_region {
-	void *addr; /* NULL: none */
+	/* NULL: none */
+	void *addr;
 	size_t len;
-	int fd; /* -1: closed */
+	/* -1: closed */
+	int fd;
 };
 
-/* pshm_scarce - is this an error for want of descriptors or memory, that may come back */
+/* pshm_scarce - returns true for an error of lacking descriptors or memory, which may pass */
 bool pshm_scarce(int err);
 
 /*
- * pshm_region_error - what a call that looked for somebody's memory returns
- * What lacks may come back; whatever else is wrong, there is no way through memory.
+ * pshm_region_error - the error of a function that opens another process's memory, by that of a system call
+ * Returns @err if it is scarce, else -FI_EHOSTUNREACH: there is no way through memory.
  */
 int pshm_region_error(int err);
 
-/* pshm_region_close - unmap and close; nothing to do for a region that is none */
+/* pshm_region_close - unmap and close a region; does nothing for one that is none */
 void pshm_region_close(struct pshm_region *region);
 /* pshm_region_close_fd - close the descriptor; the memory stays mapped */
 void pshm_region_close_fd(struct pshm_region *region);
 
-/* The inbox of an endpoint of ours. */
+/* The inbox of an endpoint of this process. */
 struct pshm_own_inbox {
-	struct pshm_inbox *inbox; /* NULL: none */
-	int fd;			/* of the memory that it stands in; not to be closed */
+	/* NULL: none */
+	struct pshm_inbox *inbox;
+	/* of the memory that it stands in; borrowed */
+	int fd;
 	struct pshm_inbox_file *file;
 };
 
-/* pshm_inboxes_watch - have forks find them whole; before the first one, and not in a thread's round */
+/* pshm_inboxes_watch - let forks wait for the lock of inbox.c; before the first inbox, and not in a thread's round */
 void pshm_inboxes_watch(void);
 
 /*
- * pshm_inbox_create - the inbox of an endpoint of ours, in memory with others of this process
+ * pshm_inbox_create - make the inbox of an endpoint of this process, in memory with other inboxes
  * Any thread. Returns 0 and the inbox, owned, or -FI_E*.
  */
 int pshm_inbox_create(const uint8_t nonce[PSHM_NONCE], struct pshm_own_inbox *own);
 
 /*
- * pshm_inbox_destroy - nobody is behind it any more; nothing to do for one that is none
- * Its place is not used again, and its memory goes with the last inbox that stands there. Any thread.
+ * pshm_inbox_destroy - release the inbox of an endpoint that is closed; does nothing for one that is none
+ * Its place is not used again. The memory is released with the last inbox that stands there. Any thread.
  */
 void pshm_inbox_destroy(struct pshm_own_inbox *own);
 
 /*
- * pshm_inbox_open - the inbox of another endpoint
- * @pid, @fd, @nonce: from its address, trusted in nothing
+ * pshm_inbox_open - map the inbox of another endpoint
+ * @pid, @fd, @nonce: from its address; not trusted
  * Returns 0 and the region, owned, without a descriptor; -FI_ENOENT when no such inbox is found
  * there; -FI_EHOSTUNREACH when we may not open what is there; -FI_EMFILE or -FI_ENOMEM for want of our own.
  */
@@ -357,23 +391,25 @@ int pshm_inbox_open(uint32_t pid, uint32_t fd, const uint8_t nonce[PSHM_NONCE],
 		    struct pshm_region *region);
 
 /*
- * pshm_inbox_take - the same, by a descriptor that somebody gave us
+ * pshm_inbox_take - the same, by a descriptor that came over a socket
  * @fd: takes it, also when it fails
  * Returns -FI_EHOSTUNREACH for anything else than that inbox.
  */
 int pshm_inbox_take(int fd, const uint8_t nonce[PSHM_NONCE], struct pshm_region *region);
 
-/* How large the parts of a pair are. */
+/* Sizes of the parts of a pair. */
 struct pshm_sizes {
-	uint32_t line_cnt, data_len; /* of each ring, as ring_len() allows */
-	uint32_t area_len;	     /* pshm_pair.area_len: 0, or more than data_len */
+	/* of each ring, as ring_len() allows */
+	uint32_t line_cnt, data_len;
+	/* pshm_pair.area_len: 0, or more than data_len */
+	uint32_t area_len;
 };
 
-/* pshm_pair_allowed - may this process make such a pair? */
+/* pshm_pair_allowed - returns true if the limit on files lets this process make such a pair */
 bool pshm_pair_allowed(const struct pshm_sizes *sizes);
 
 /*
- * pshm_pair_create - memory for a connection
+ * pshm_pair_create - make the memory of a connection
  * Everything in it is filled but the hellos. Returns 0 and the region with its descriptor,
  * owned, or -FI_E*.
  */
@@ -387,7 +423,7 @@ struct pshm_offer {
 };
 
 /*
- * pshm_pair_open - the memory that a request offers
+ * pshm_pair_open - map the memory that a request offers
  * @sizes: out: checked against the region
  *
  * Returns 0 and the region, owned, without a descriptor; -FI_EHOSTUNREACH when nothing of the
@@ -398,44 +434,44 @@ int pshm_pair_open(const struct pshm_offer *offer, struct pshm_region *region,
 		   struct pshm_sizes *sizes);
 
 /*
- * pshm_pair_take - the same, by a descriptor that somebody gave us
+ * pshm_pair_take - the same, by a descriptor that came over a socket
  * @fd: takes it, also when it fails
  */
 int pshm_pair_take(int fd, const uint8_t nonce[PSHM_NONCE], struct pshm_region *region,
 		   struct pshm_sizes *sizes);
 
 /*
- * pshm_area_create - a data area of @data_len bytes
+ * pshm_area_create - make a data area of @data_len bytes
  * Returns 0 and the region with its descriptor, owned, or -FI_E*.
  */
 int pshm_area_create(uint32_t data_len, struct pshm_region *region);
 
 /*
- * pshm_area_open - the area of another process
+ * pshm_area_open - map the area of another process
  * @data_len: out: a power of two up to RING_DATA_MAX
- * Returns 0 and the region, owned, without a descriptor, or what pshm_pair_open() would.
+ * Returns 0 and the region, owned, without a descriptor, or an error as pshm_pair_open() does.
  */
 int pshm_area_open(const struct pshm_offer *offer, struct pshm_region *region,
 		   uint32_t *data_len);
 
 /*
- * pshm_table_create - memory for a key table, which others may read
+ * pshm_table_create - make memory for a key table, which other processes may read
  * Returns 0 and the region with its descriptor, owned, or -FI_E*.
  */
 int pshm_table_create(struct pshm_region *region);
 
 /*
- * pshm_table_open - that of another process
- * Returns 0 and the region, mapped for reading, owned, without a descriptor; or what pshm_pair_open() would.
+ * pshm_table_open - map that of another process for reading
+ * Returns 0 and the region, owned, without a descriptor; or an error as pshm_pair_open() does.
  */
 int pshm_table_open(const struct pshm_offer *offer, struct pshm_region *region);
 
-/* pshm_pair_ring - memory of the ring on which @side sends */
+/* pshm_pair_ring - returns the memory of the ring on which @side sends */
 void *pshm_pair_ring(const struct pshm_region *region, enum pshm_side side,
 		     const struct pshm_sizes *sizes);
 
 /*
- * pshm_pair_area - the area for that ring in the pair's own memory
+ * pshm_pair_area - the area of that ring in the pair's own memory
  * Returns a region without a descriptor, not to be unmapped; its addr is NULL when the pair has none.
  */
 struct pshm_region pshm_pair_area(const struct pshm_region *region, enum pshm_side side,

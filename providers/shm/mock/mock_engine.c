@@ -158,9 +158,9 @@ void mock_open(struct mock *m)
 	mock_open_sharing(m, NULL, 0);
 }
 
-void mock_open_sharing(struct mock *m, struct wire_share *share, uint64_t told)
+void mock_open_sharing(struct mock *m, struct wire_share *share, uint64_t remote_events)
 {
-	struct wire_attr attr = { .tx_size = 64, .share = share, .remote_events = told };
+	struct wire_attr attr = { .tx_size = 64, .share = share, .remote_events = remote_events };
 	char why[128] = "";
 
 	memset(m, 0, sizeof(*m));

@@ -51,7 +51,7 @@ struct mock_op {
 /* mock_open - an endpoint of the shm wire; asserts that it works */
 void mock_open(struct mock *m);
 /* mock_open_sharing - the same of a domain that shows its regions; as struct wire_attr has them */
-void mock_open_sharing(struct mock *m, struct wire_share *share, uint64_t told);
+void mock_open_sharing(struct mock *m, struct wire_share *share, uint64_t remote_events);
 /* mock_close - end it, if it is open */
 void mock_close(struct mock *m);
 

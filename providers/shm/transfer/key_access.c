@@ -62,7 +62,7 @@ struct pshm_direct {
 struct pshm_reading {
 	struct pshm_region region;
 	struct mr_reader reader;
-	uint64_t told;
+	uint64_t remote_events;
 	uint64_t write_guard; /* its address there; 0: nothing may be written */
 };
 
@@ -89,7 +89,7 @@ static int reading_open(struct pshm_conn *conn, const struct pshm_shown *theirs)
 
 	if (!r)
 		return -FI_ENOMEM;
-	r->told = theirs->told;
+	r->remote_events = theirs->remote_events;
 	r->write_guard = theirs->write_guard;
 	memcpy(offer.nonce, theirs->nonce, PSHM_NONCE);
 	err = pshm_table_open(&offer, &r->region);
@@ -140,7 +140,7 @@ static int places_find(struct pshm_conn *conn, const struct wire_access *access,
 	if (err)
 		return err;
 	r = conn->reading;
-	if (r->told & kind || (access->write && !r->write_guard))
+	if (r->remote_events & kind || (access->write && !r->write_guard))
 		return -FI_EOPNOTSUPP;
 	for (uint32_t i = 0; i < access->target_cnt; i++) {
 		const struct packet_target *t = &access->targets[i];

@@ -50,7 +50,7 @@ static int expose(uint64_t key, uint64_t access, size_t iov_cnt, bool notify, ui
 	return mr_insert(&table, &spec, index);
 }
 
-static void open_both(uint64_t told)
+static void open_both(uint64_t remote_events)
 {
 	struct mr_memory slabs;
 	struct wire_conn *conn;
@@ -61,7 +61,7 @@ static void open_both(uint64_t told)
 	assert_int_equal(pshm_wire_ops.share_open(&share, &slabs), 0);
 	mr_init(&table, MR_KEYS_GIVEN, &slabs);
 	mock_open(&a);
-	mock_open_sharing(&b, share, told);
+	mock_open_sharing(&b, share, remote_events);
 	assert_int_equal(mock_connect(&a, &b.addr, &conn), 0);
 	mock_until(&a, &b, a.conn && b.conn);
 }

@@ -146,7 +146,7 @@ void pshm_share_show(struct pshm_conn *conn)
 	table = share->table.addr;
 	shown->fd = (uint32_t)share->table.fd;
 	memcpy(shown->nonce, table->nonce, PSHM_NONCE);
-	shown->told = (uint32_t)conn->wire->remote_events;
+	shown->remote_events = (uint32_t)conn->wire->remote_events;
 	shown->write_guard = (uintptr_t)share->write_guard;
 	/* R:pshm_shown.shown  what is shown before it; pairs A:pshm_shown.shown */
 	atomic_store_explicit(&shown->shown, 1, memory_order_release);
