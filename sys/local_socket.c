@@ -200,7 +200,7 @@ static void tidy_file(int dir, const char *folder, const char *name)
 		close(sock);
 }
 
-void sys_local_tidy(const char *folder)
+void sys_local_remove_stale(const char *folder)
 {
 	DIR *dir = opendir(folder);
 	struct dirent *entry;
@@ -283,7 +283,7 @@ int sys_local_send(int sock, const void *msg, size_t len, const int *fds, unsign
 	return (size_t)n == len ? 0 : -FI_EIO;
 }
 
-static void fds_take(struct msghdr *hdr, struct sys_local_given *given)
+static void fds_take(struct msghdr *hdr, struct sys_local_received *received)
 {
 	for (struct cmsghdr *c = CMSG_FIRSTHDR(hdr); c; c = CMSG_NXTHDR(hdr, c)) {
 		size_t cnt = (c->cmsg_len - CMSG_LEN(0)) / sizeof(int);
@@ -294,16 +294,16 @@ static void fds_take(struct msghdr *hdr, struct sys_local_given *given)
 			int fd;
 
 			memcpy(&fd, CMSG_DATA(c) + i * sizeof(int), sizeof(fd));
-			if (given->cnt < SYS_LOCAL_FDS)
-				given->fds[given->cnt++] = fd;
+			if (received->cnt < SYS_LOCAL_FDS)
+				received->fds[received->cnt++] = fd;
 			else
 				close(fd);
 		}
 	}
-	given->err = hdr->msg_flags & MSG_CTRUNC ? -FI_EMFILE : 0;
+	received->err = hdr->msg_flags & MSG_CTRUNC ? -FI_EMFILE : 0;
 }
 
-ssize_t sys_local_recv(int sock, void *msg, size_t len, struct sys_local_given *given)
+ssize_t sys_local_recv(int sock, void *msg, size_t len, struct sys_local_received *received)
 {
 	struct iovec iov = { .iov_base = msg, .iov_len = len };
 	union control control;
@@ -313,8 +313,8 @@ ssize_t sys_local_recv(int sock, void *msg, size_t len, struct sys_local_given *
 			      .msg_controllen = sizeof(control.room) };
 	ssize_t n;
 
-	given->cnt = 0;
-	given->err = 0;
+	received->cnt = 0;
+	received->err = 0;
 	do
 		n = faulty(SYS_CALL_RECVMSG)
 			    ? -1
@@ -322,11 +322,11 @@ ssize_t sys_local_recv(int sock, void *msg, size_t len, struct sys_local_given *
 	while (n < 0 && errno == EINTR);
 	if (n < 0)
 		return -errno;
-	fds_take(&hdr, given);
+	fds_take(&hdr, received);
 	return n;
 }
 
-int sys_local_over(int sock)
+int sys_local_closed(int sock)
 {
 	struct pollfd p = { .fd = sock };
 	int n;
@@ -341,7 +341,7 @@ int sys_local_over(int sock)
 	return (p.revents & (POLLHUP | POLLERR)) != 0;
 }
 
-void sys_local_end(int sock)
+void sys_local_shutdown(int sock)
 {
 	shutdown(sock, SHUT_RDWR);
 }

@@ -54,7 +54,7 @@ static bool is_there(uint64_t n, const char *end)
 static void talk(const char *in)
 {
 	int listener = sys_local_listen(number, in), one, other, ends[2];
-	struct sys_local_given given;
+	struct sys_local_received received;
 	char byte = 0, text[8] = "";
 	pid_t pid = 0;
 
@@ -66,28 +66,28 @@ static void talk(const char *in)
 	assert_true(other >= 0);
 	assert_int_equal(sys_local_same_user(one, &pid), 1);
 	assert_int_equal(pid, getpid());
-	assert_int_equal(sys_local_recv(other, text, sizeof(text), &given), -FI_EAGAIN);
+	assert_int_equal(sys_local_recv(other, text, sizeof(text), &received), -FI_EAGAIN);
 	assert_int_equal(pipe(ends), 0);
 	assert_int_equal(sys_local_send(one, "hello", 6, ends, 2), 0);
 	close(ends[0]);
-	assert_int_equal(sys_local_recv(other, text, sizeof(text), &given), 6);
+	assert_int_equal(sys_local_recv(other, text, sizeof(text), &received), 6);
 	assert_string_equal(text, "hello");
-	assert_int_equal(given.cnt, 2);
-	assert_int_equal(given.err, 0);
-	assert_true(fcntl(given.fds[0], F_GETFD) & FD_CLOEXEC);
+	assert_int_equal(received.cnt, 2);
+	assert_int_equal(received.err, 0);
+	assert_true(fcntl(received.fds[0], F_GETFD) & FD_CLOEXEC);
 	assert_int_equal(write(ends[1], "x", 1), 1);
-	assert_int_equal(read(given.fds[0], &byte, 1), 1);
+	assert_int_equal(read(received.fds[0], &byte, 1), 1);
 	assert_int_equal(byte, 'x');
-	close(given.fds[0]);
-	close(given.fds[1]);
+	close(received.fds[0]);
+	close(received.fds[1]);
 	close(ends[1]);
 	assert_int_equal(sys_local_send(other, "a longer one", 12, NULL, 0), 0);
-	assert_int_equal(sys_local_recv(one, text, sizeof(text), &given), 12);
-	assert_int_equal(given.cnt, 0);
-	assert_int_equal(sys_local_over(other), 0);
-	sys_local_end(one);
-	assert_int_equal(sys_local_over(other), 1);
-	assert_int_equal(sys_local_recv(other, text, sizeof(text), &given), 0);
+	assert_int_equal(sys_local_recv(one, text, sizeof(text), &received), 12);
+	assert_int_equal(received.cnt, 0);
+	assert_int_equal(sys_local_closed(other), 0);
+	sys_local_shutdown(one);
+	assert_int_equal(sys_local_closed(other), 1);
+	assert_int_equal(sys_local_recv(other, text, sizeof(text), &received), 0);
 	sys_local_close(one);
 	assert_int_equal(sys_local_send(other, "x", 1, NULL, 0), -EPIPE);
 	sys_local_close(other);
@@ -138,10 +138,10 @@ static void end_of_a_process_is_seen(void **state)
 	assert_true(sock >= 0);
 	assert_int_equal(sys_local_same_user(sock, &pid), 1);
 	assert_int_equal(pid, child);
-	assert_int_equal(sys_local_over(sock), 0);
+	assert_int_equal(sys_local_closed(sock), 0);
 	kill(child, SIGKILL);
 	waitpid(child, NULL, 0);
-	assert_int_equal(sys_local_over(sock), 1);
+	assert_int_equal(sys_local_closed(sock), 1);
 	sys_local_close(sock);
 	sys_local_close(listener);
 	close(go[0]);
@@ -158,7 +158,7 @@ static void left_overs_are_removed_and_others_are_not(void **state)
 	path_of(path, sizeof(path), 2, "");
 	other = open(path, O_CREAT | O_RDWR, 0600);
 	assert_true(other >= 0);
-	sys_local_tidy(folder);
+	sys_local_remove_stale(folder);
 	assert_true(is_there(number, ""));
 	assert_false(is_there(1, ""));
 	assert_true(is_there(2, ""));
@@ -178,14 +178,14 @@ static void folder_that_is_none_is_refused(void **state)
 	assert_int_equal(sys_local_connect(number, path), -FI_ECONNREFUSED);
 	assert_int_equal(sys_local_listen(number, "/nowhere/at/all"), -FI_ENOENT);
 	assert_int_equal(sys_local_listen(number, "/dev/null"), -FI_EINVAL);
-	sys_local_tidy("/nowhere/at/all");
+	sys_local_remove_stale("/nowhere/at/all");
 }
 
 static void more_descriptors_than_expected_are_told(void **state)
 {
 	int listener = sys_local_listen(number, NULL);
 	int one = sys_local_connect(number, NULL), other = sys_local_accept(listener);
-	struct sys_local_given given;
+	struct sys_local_received received;
 	struct rlimit limit, low;
 	int fds[3] = { one, one, one };
 	char byte;
@@ -196,10 +196,10 @@ static void more_descriptors_than_expected_are_told(void **state)
 	low = (struct rlimit){ .rlim_cur = (rlim_t)other + 1, .rlim_max = limit.rlim_max };
 	assert_int_equal(sys_local_send(one, "x", 1, fds, 2), 0);
 	assert_int_equal(setrlimit(RLIMIT_NOFILE, &low), 0);
-	assert_int_equal(sys_local_recv(other, &byte, 1, &given), 1);
+	assert_int_equal(sys_local_recv(other, &byte, 1, &received), 1);
 	assert_int_equal(setrlimit(RLIMIT_NOFILE, &limit), 0);
-	assert_int_equal(given.cnt, 0);
-	assert_int_equal(given.err, -FI_EMFILE);
+	assert_int_equal(received.cnt, 0);
+	assert_int_equal(received.err, -FI_EMFILE);
 	sys_local_close(one);
 	sys_local_close(other);
 	sys_local_close(listener);
@@ -208,7 +208,7 @@ static void more_descriptors_than_expected_are_told(void **state)
 static void failing_calls_are_told(void **state)
 {
 	const enum sys_call calls[] = { SYS_CALL_SOCKET, SYS_CALL_BIND };
-	struct sys_local_given given;
+	struct sys_local_received received;
 	char byte;
 
 	for (int i = 0; i < 2; i++) {
@@ -222,8 +222,8 @@ static void failing_calls_are_told(void **state)
 	sys_fault_set(SYS_CALL_SENDMSG, EINTR, 0, 3);
 	assert_int_equal(sys_local_send(-1, "x", 1, NULL, 0), -EBADF);
 	sys_fault_set(SYS_CALL_RECVMSG, ENOMEM, 0, 1);
-	assert_int_equal(sys_local_recv(-1, &byte, 1, &given), -ENOMEM);
-	assert_int_equal(sys_local_over(-1), -EBADF);
+	assert_int_equal(sys_local_recv(-1, &byte, 1, &received), -ENOMEM);
+	assert_int_equal(sys_local_closed(-1), -EBADF);
 }
 
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)

@@ -3,8 +3,8 @@
  * The sockets themselves: listening, accepting, connecting, and reading what comes. Called by socket.c
  * with its lock, which is that of everything here; nothing waits.
  *
- * A neighbour of the same user may connect and say nothing: those that have no connection with us are
- * few, of which the one that was silent longest gives way.
+ * A hostile process of the same user may connect and say nothing: of the sockets that no connection uses
+ * IDLE_MAX stay open, and the one that has been idle longest is closed for another.
  */
 #include <errno.h>
 #include <rdma/fi_errno.h>
@@ -15,23 +15,32 @@
 #include "provider.h"
 #include "socket.h"
 
-#define PAUSE_NS   10000000u /* without accepting, when there are no descriptors */
-#define EVENTS_MAX 64u	     /* looked after in one look */
-#define NOTES_MAX  16u	     /* read of one socket, then come the others */
-#define IDLE_MAX   64u	     /* accepted sockets without a connection */
-#define FOLDER_LEN 82u	     /* with its NUL: what a socket's path has room for */
+/* Nothing is accepted for so long when descriptors are lacking. */
+#define PAUSE_NS 10000000u
+/* Sockets that one look reads, and notes that it reads of each. */
+#define EVENTS_MAX 64u
+#define NOTES_MAX  16u
+/* Accepted sockets that no connection uses. */
+#define IDLE_MAX 64u
+/* Bytes of a folder's path that a socket's name has room for, with its NUL. */
+#define FOLDER_LEN 82u
 #define ABSTRACT   0
 #define IN_FOLDER  1
 #define LISTENERS  2
 
 static struct list channels = { &channels, &channels };
 static int listeners[LISTENERS] = { -1, -1 };
-static char folder[FOLDER_LEN]; /* of the second one */
-static uint64_t key;		/* that they listen at */
+/* of the second listener */
+static char folder[FOLDER_LEN];
+/* the number that both listen at */
+static uint64_t key;
+/* epoll descriptor of all sockets, or -1 */
 static int watch = -1;
 static uint32_t idle_cnt;
-static uint32_t owing_cnt; /* channels that owe an answer */
-static uint64_t paused_ns; /* no listener is watched until then; 0: they are */
+/* channels with an unsent answer */
+static uint32_t unsent_cnt;
+/* no listener is watched until then; 0: they are */
+static uint64_t paused_ns;
 
 /* Listening */
 
@@ -53,7 +62,7 @@ static void listen_in_folder(void)
 {
 	if (!folder[0])
 		return;
-	sys_local_tidy(folder);
+	sys_local_remove_stale(folder);
 	listeners[IN_FOLDER] = sys_local_listen(key, folder);
 	if (listeners[IN_FOLDER] < 0)
 		FI_WARN(&pshm_provider, FI_LOG_EP_CTRL,
@@ -77,22 +86,21 @@ static void channel_free(struct pshm_channel *c)
 {
 	list_remove(&c->link);
 	if (c->process.fd >= 0) {
-		/* a child that is about to exec may have it open still: then closing takes it out of no set */
+		/* a child before its exec may have it open too: closing alone would leave it in the epoll set */
 		sys_epoll_remove(watch, c->process.fd);
 		sys_local_close(c->process.fd);
 	}
 	platform_free(c);
 }
 
-/* Nothing more passes; it is freed once nobody holds it. */
 void pshm_channel_over(struct pshm_channel *c)
 {
 	if (atomic_exchange_explicit(&c->process.over, true, memory_order_relaxed))
 		return;
-	owing_cnt -= c->owes;
-	c->owes = false;
+	unsent_cnt -= c->has_unsent;
+	c->has_unsent = false;
 	sys_epoll_remove(watch, c->process.fd);
-	sys_local_end(c->process.fd);
+	sys_local_shutdown(c->process.fd);
 	if (c->process.refs)
 		return;
 	idle_cnt -= !c->asked;
@@ -117,7 +125,7 @@ void pshm_channel_put(struct pshm_channel *c)
 	c->idle_ns = platform_now_ns();
 }
 
-/* Takes @sock, also when it fails. Returns a channel that nobody holds, or NULL and -FI_E*. */
+/* Takes @sock, also when it fails. Returns a channel without a reference, or NULL and -FI_E*. */
 static struct pshm_channel *channel_new(int sock, bool asked, int *err)
 {
 	struct pshm_channel *c = NULL;
@@ -172,18 +180,18 @@ int pshm_note_refuse(struct pshm_channel *c, const uint8_t pair[PSHM_NONCE], int
 
 	note.error = (uint32_t)-err;
 	memcpy(note.pair, pair, PSHM_NONCE);
-	err = c->owes ? -FI_EAGAIN : pshm_note_send(c, &note, NULL, 0);
-	if (err != -FI_EAGAIN || c->owes)
+	err = c->has_unsent ? -FI_EAGAIN : pshm_note_send(c, &note, NULL, 0);
+	if (err != -FI_EAGAIN || c->has_unsent)
 		return err;
-	c->owed = note;
-	c->owes = true;
-	owing_cnt++;
+	c->unsent = note;
+	c->has_unsent = true;
+	unsent_cnt++;
 	sys_epoll_remove(watch, c->process.fd);
 	return 0;
 }
 
-/* Answers that found no room. */
-static void pay(void)
+/* Sends the answers for which there was no room. */
+static void send_unsent(void)
 {
 	struct list *node, *after;
 	int err;
@@ -191,48 +199,48 @@ static void pay(void)
 	list_for_each(node, after, &channels) {
 		struct pshm_channel *c = container_of(node, struct pshm_channel, link);
 
-		if (!owing_cnt)
+		if (!unsent_cnt)
 			return;
-		if (!c->owes)
+		if (!c->has_unsent)
 			continue;
-		err = pshm_note_send(c, &c->owed, NULL, 0);
+		err = pshm_note_send(c, &c->unsent, NULL, 0);
 		if (err == -FI_EAGAIN)
 			continue;
-		owing_cnt--;
-		c->owes = false;
+		unsent_cnt--;
+		c->has_unsent = false;
 		if (err || sys_epoll_add_known(watch, c->process.fd, c))
 			pshm_channel_over(c);
 	}
 }
 
-void pshm_given_close(struct sys_local_given *given)
+void pshm_received_close(struct sys_local_received *received)
 {
-	while (given->cnt)
-		sys_local_close(given->fds[--given->cnt]);
+	while (received->cnt)
+		sys_local_close(received->fds[--received->cnt]);
 }
 
-/* Reads what has come. The channel may be gone afterwards. */
+/* Reads what has come. The channel may be freed by that. */
 static void channel_read(struct pshm_channel *c)
 {
-	struct sys_local_given given;
+	struct sys_local_received received;
 	struct pshm_note note;
 	ssize_t n;
 
 	for (uint32_t i = 0; i < NOTES_MAX; i++) {
-		n = sys_local_recv(c->process.fd, &note, sizeof(note), &given);
+		n = sys_local_recv(c->process.fd, &note, sizeof(note), &received);
 		if (n == -FI_EAGAIN || n == -FI_ENOMEM)
 			return;
 		if (n != (ssize_t)sizeof(note)) {
 			if (n > 0)
-				pshm_given_close(&given);
+				pshm_received_close(&received);
 			pshm_channel_over(c);
 			return;
 		}
-		if (pshm_note_take(c, &note, &given)) {
+		if (pshm_note_take(c, &note, &received)) {
 			pshm_channel_over(c);
 			return;
 		}
-		if (c->owes)
+		if (c->has_unsent)
 			return;
 	}
 }
@@ -272,7 +280,7 @@ static void accept_one(int listener)
 	}
 	if (sock == -FI_EAGAIN || !pshm_scarce(sock))
 		return;
-	/* it stays readable: without a pause who sleeps would be woken all the time */
+	/* the listener stays readable: without a pause a sleeper would be woken at once again and again */
 	paused_ns = platform_now_ns() + PAUSE_NS;
 	for (int i = 0; i < LISTENERS; i++)
 		if (listeners[i] >= 0)
@@ -294,8 +302,8 @@ bool pshm_channels_look(void)
 	void *what;
 
 	resume();
-	if (owing_cnt)
-		pay();
+	if (unsent_cnt)
+		send_unsent();
 	for (uint32_t i = 0; i < EVENTS_MAX && sys_epoll_next(watch, &what) == 1; i++) {
 		any = true;
 		if (what == &listeners[ABSTRACT] || what == &listeners[IN_FOLDER])
@@ -367,7 +375,6 @@ struct pshm_channel *pshm_channel_find(uint64_t number)
 	return NULL;
 }
 
-/* A socket to the listener of that number, or NULL and -FI_E* */
 struct pshm_channel *pshm_channel_connect(uint64_t number, int *err)
 {
 	struct pshm_channel *found = pshm_channel_find(number);
@@ -396,7 +403,7 @@ bool pshm_channels_open_now(void)
 
 bool pshm_channels_paused(void)
 {
-	return paused_ns || owing_cnt;
+	return paused_ns || unsent_cnt;
 }
 
 void pshm_channels_forget(void)
@@ -412,7 +419,7 @@ void pshm_channels_forget(void)
 		struct pshm_channel *c = container_of(node, struct pshm_channel, link);
 
 		list_init(node);
-		c->owes = false;
+		c->has_unsent = false;
 		sys_local_close(c->process.fd);
 		c->process.fd = -1;
 		atomic_store_explicit(&c->process.over, true, memory_order_relaxed);
@@ -420,5 +427,5 @@ void pshm_channels_forget(void)
 			platform_free(c);
 	}
 	pshm_channels_close();
-	idle_cnt = owing_cnt = 0;
+	idle_cnt = unsent_cnt = 0;
 }

@@ -13,12 +13,17 @@
 struct pshm_channel {
 	struct pshm_process process;
 	struct list link;
-	uint64_t key;	  /* asked: the listener's */
-	bool asked;	  /* we connected, and close it when it is not used any more */
-	uint64_t idle_ns; /* accepted, of no use now: since when */
-	uint32_t ask_cnt; /* requests of ours that wait for answers */
-	bool owes;	  /* an answer that found no room; out of the watch meanwhile */
-	struct pshm_note owed;
+	/* asked: the listener's number */
+	uint64_t key;
+	/* we connected, and close it once it is not used any more */
+	bool asked;
+	/* accepted, and not in use: since when */
+	uint64_t idle_ns;
+	/* requests of ours that wait for answers */
+	uint32_t ask_cnt;
+	/* unsent holds an answer for which the socket had no room; nothing is read of it meanwhile */
+	bool has_unsent;
+	struct pshm_note unsent;
 };
 
 static inline struct pshm_channel *pshm_channel_of(struct pshm_process *process)
@@ -31,56 +36,56 @@ static inline struct pshm_channel *pshm_channel_of(struct pshm_process *process)
  * Returns 0, also when only one of two sockets could be made; or -FI_E*.
  */
 int pshm_channels_open(uint64_t number);
-/* pshm_channels_close - end everything; who holds a channel finds it over */
+/* pshm_channels_close - end all sockets; a channel that is held is over from then on */
 void pshm_channels_close(void);
-/* pshm_channels_open_now - do we listen? */
+/* pshm_channels_open_now - returns true if we listen */
 bool pshm_channels_open_now(void);
-/* pshm_channels_forget - in the child of a fork: leave the parent's alone, and close our copies */
+/* pshm_channels_forget - in the child of a fork: close our copies of the parent's sockets, and nothing else */
 void pshm_channels_forget(void);
 
-/* pshm_channels_look - accept and read; calls pshm_note_take(). Returns whether anything had come */
+/* pshm_channels_look - accept and read; calls pshm_note_take(). Returns true if anything had come */
 bool pshm_channels_look(void);
-/* pshm_channels_watch - a descriptor that is readable when there is something to look at, borrowed */
+/* pshm_channels_watch - returns a descriptor, borrowed, that is readable when anything has come */
 int pshm_channels_watch(void);
 /*
- * pshm_channels_paused - nobody is accepted for want of descriptors, or answers are owed: look again in a
- * while, whatever wakes us
+ * pshm_channels_paused - returns true if descriptors are lacking for accept, or an answer is unsent
+ * No descriptor tells when that ends: look again after a while.
  */
 bool pshm_channels_paused(void);
 
-/* pshm_channel_find - the channel to the listener of that number, or NULL */
+/* pshm_channel_find - returns the channel to the listener of that number, or NULL */
 struct pshm_channel *pshm_channel_find(uint64_t number);
-/* pshm_channel_connect - the channel to the listener of that number, made when there is none; or NULL and -FI_E* */
+/* pshm_channel_connect - the same, and connect when there is none. Returns NULL and -FI_E* if that fails */
 struct pshm_channel *pshm_channel_connect(uint64_t number, int *err);
-/* pshm_channel_hold, pshm_channel_put - who holds it has it stay; one that nobody holds may go at any call */
+/* pshm_channel_hold, pshm_channel_put - take and drop a reference; without one it may be freed by any call */
 void pshm_channel_hold(struct pshm_channel *c);
 void pshm_channel_put(struct pshm_channel *c);
-/* pshm_channel_over - nothing more passes */
+/* pshm_channel_over - end the channel; it is freed with its last reference */
 void pshm_channel_over(struct pshm_channel *c);
 
-/* pshm_note_of - an empty note of that type */
+/* pshm_note_of - returns an empty note of that type */
 struct pshm_note pshm_note_of(enum pshm_note_type type);
-/* pshm_note_send - 0 or -FI_E* as sys_local_send() */
+/* pshm_note_send - send a note with @cnt descriptors. Returns 0 or -FI_E* as sys_local_send() */
 int pshm_note_send(const struct pshm_channel *c, const struct pshm_note *note, const int *fds,
 		   unsigned int cnt);
 /*
- * pshm_note_refuse - answer a request with why not
- * A socket that takes no more owes the answer, and nothing more is read of it until it has passed: who
- * asks reads its answers whatever it has to send. 0, or -FI_E* to end the channel.
+ * pshm_note_refuse - answer a request with the error @err
+ * Where the socket has no room the answer is kept, and nothing more is read of that socket until it is sent:
+ * the asker reads its answers whatever else it has to send. Returns 0, or -FI_E* to end the channel.
  */
 int pshm_note_refuse(struct pshm_channel *c, const uint8_t pair[PSHM_NONCE], int err);
 
-/* pshm_given_close - the descriptors that came with a note */
-void pshm_given_close(struct sys_local_given *given);
+/* pshm_received_close - close the descriptors that came with a note */
+void pshm_received_close(struct sys_local_received *received);
 
 /*
  * From socket.c, for channel.c:
  *
- * pshm_note_take - what came. Takes the descriptors. 0, or -FI_E* to end the channel
+ * pshm_note_take - carry out a note that came. Takes its descriptors. 0, or -FI_E* to end the channel
  * pshm_sockets_release - pshm_process.release of a channel; takes the lock
  */
 int pshm_note_take(struct pshm_channel *c, const struct pshm_note *note,
-		   struct sys_local_given *given);
+		   struct sys_local_received *received);
 void pshm_sockets_release(struct pshm_process *process);
 
 #endif

@@ -41,7 +41,7 @@ static int teardown(void **state)
 	mock_board_close();
 	mock_close(&a);
 	memset(&a, 0, sizeof(a));
-	sys_local_tidy(folder);
+	sys_local_remove_stale(folder);
 	return rmdir(folder);
 }
 

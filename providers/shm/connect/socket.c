@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * What comes by the sockets of this process, and what is asked by them. All under one lock, without
+ * Requests that come over the sockets of this process, and those that it sends. All under one lock, without
  * waiting; on the thread of whichever endpoint polls, connects or is about to sleep.
  *
- * A neighbour of the same user may say anything: a note that we would not send ends the socket, and
- * the requests that wait for their endpoints are counted and hold no descriptors.
+ * A hostile process of the same user may send anything: a note that we would not send ends the socket, and
+ * the requests that wait for their endpoints are bounded and hold no descriptors.
  */
 #include <rdma/fi_errno.h>
 #include "channel.h"
@@ -13,22 +13,27 @@
 #include "watcher.h"
 #include "socket.h"
 
-#define LOOK_NS	     1000000u /* between looks */
-#define ASKS_MAX     4u	   /* of one process, at a time: each takes descriptors on both sides */
-#define REQUESTS_MAX 1024u /* that wait for their endpoints' poll(), of all endpoints */
+/* Between two looks at the sockets. */
+#define LOOK_NS 1000000u
+/* Requests of ours to one process at a time: each takes descriptors on both sides. */
+#define ASKS_MAX 4u
+/* Requests that wait for poll(), of all endpoints. */
+#define REQUESTS_MAX 1024u
 
 /* Rank 3; nothing is called under it but system calls that do not wait. */
 static struct platform_lock lock = { PTHREAD_MUTEX_INITIALIZER };
 
-/* The lock's, like all of channel.c. */
+/* Protected by the lock, like all of channel.c. */
 static struct list wires = { &wires, &wires }; /* struct pshm_wire.sockets */
 static struct list asks = { &asks, &asks };
-static uint8_t own[PSHM_NONCE]; /* of the last endpoint */
-static bool numbered;		/* there is one */
+/* nonce of the last endpoint; valid if numbered */
+static uint8_t own[PSHM_NONCE];
+static bool numbered;
 static uint32_t request_cnt;
-static _Atomic uint64_t look_ns; /* the next look; 0: there is nothing to look at */
-static _Atomic int watched =
-	-1; /* is readable when there is something; -1: look whatever it says */
+/* when the next look is due; 0: there are no sockets */
+static _Atomic uint64_t look_ns;
+/* descriptor that is readable when anything has come; -1: look without asking one */
+static _Atomic int watched = -1;
 
 /* Notes that come */
 
@@ -45,7 +50,7 @@ static struct pshm_wire *wire_find_locked(const uint8_t nonce[PSHM_NONCE])
 	return NULL;
 }
 
-/* Makes an endpoint of ours, which another thread may have, look at its requests. */
+/* Makes an endpoint of ours, which another thread may hold, look at its requests. */
 static void wire_notify_locked(struct pshm_wire *w)
 {
 	pshm_inbox_notify(w->inbox);
@@ -53,16 +58,16 @@ static void wire_notify_locked(struct pshm_wire *w)
 }
 
 /* Maps what came with a request. Takes the descriptors. Returns 0 or the error to answer. */
-static int request_map(const struct pshm_note *note, const struct sys_local_given *given,
+static int request_map(const struct pshm_note *note, const struct sys_local_received *received,
 		       struct pshm_request *r)
 {
-	int err = pshm_inbox_take(given->fds[1], note->from, &r->inbox);
+	int err = pshm_inbox_take(received->fds[1], note->from, &r->inbox);
 
 	if (err) {
-		sys_local_close(given->fds[0]);
+		sys_local_close(received->fds[0]);
 		return err;
 	}
-	err = pshm_pair_take(given->fds[0], note->pair, &r->pair, &r->sizes);
+	err = pshm_pair_take(received->fds[0], note->pair, &r->pair, &r->sizes);
 	if (err)
 		pshm_region_close(&r->inbox);
 	return err;
@@ -70,24 +75,24 @@ static int request_map(const struct pshm_note *note, const struct sys_local_give
 
 /* Returns 0 when the request waits for its endpoint, or the error to answer. Takes the descriptors. */
 static int ask_take_locked(struct pshm_channel *c, const struct pshm_note *note,
-			   struct sys_local_given *given)
+			   struct sys_local_received *received)
 {
 	struct pshm_wire *w = wire_find_locked(note->to);
 	struct pshm_note answer = pshm_note_of(PSHM_NOTE_INBOX);
 	struct pshm_request *r;
 	int err;
 
-	err = given->cnt < SYS_LOCAL_FDS ? given->err : 0; /* we have no room for them */
+	err = received->cnt < SYS_LOCAL_FDS ? received->err : 0; /* we have no room for them */
 	if (!err && !w)
 		err = -FI_ECONNREFUSED;
 	if (!err && request_cnt >= REQUESTS_MAX)
 		err = -FI_EAGAIN;
 	r = err ? NULL : platform_alloc(sizeof(*r));
 	if (!r) {
-		pshm_given_close(given);
+		pshm_received_close(received);
 		return err ? err : -FI_ENOMEM;
 	}
-	err = request_map(note, given, r);
+	err = request_map(note, received, r);
 	if (err) {
 		platform_free(r);
 		return err;
@@ -111,7 +116,7 @@ static int ask_take_locked(struct pshm_channel *c, const struct pshm_note *note,
 
 /* An inbox or a refusal, for one of our connections. */
 static void answer_take_locked(struct pshm_channel *c, const struct pshm_note *note,
-			       struct sys_local_given *given)
+			       struct sys_local_received *received)
 {
 	struct list *node, *after;
 
@@ -123,15 +128,15 @@ static void answer_take_locked(struct pshm_channel *c, const struct pshm_note *n
 			continue;
 		if (note->type == PSHM_NOTE_REFUSED) {
 			ask->err = -(int)note->error;
-		} else if (!given->cnt) {
-			ask->err = given->err;
+		} else if (!received->cnt) {
+			ask->err = received->err;
 		} else {
-			given->cnt = 0;
-			ask->err = pshm_inbox_take(given->fds[0], ask->to, &ask->inbox);
+			received->cnt = 0;
+			ask->err = pshm_inbox_take(received->fds[0], ask->to, &ask->inbox);
 		}
 		break;
 	}
-	pshm_given_close(given);
+	pshm_received_close(received);
 }
 
 static bool is_zero(const uint8_t nonce[PSHM_NONCE])
@@ -141,10 +146,10 @@ static bool is_zero(const uint8_t nonce[PSHM_NONCE])
 	return pshm_nonce_same(nonce, none);
 }
 
-/* Would this version send such a note, with as many descriptors? */
-static bool note_valid(const struct pshm_note *note, const struct sys_local_given *given)
+/* Returns true if this version sends such notes, with as many descriptors. */
+static bool note_valid(const struct pshm_note *note, const struct sys_local_received *received)
 {
-	bool cut = given->err != 0;
+	bool cut = received->err != 0;
 
 	if (note->magic != PSHM_NOTE_MAGIC || note->version != PSHM_NOTE_VERSION || note->zero)
 		return false;
@@ -154,20 +159,20 @@ static bool note_valid(const struct pshm_note *note, const struct sys_local_give
 	switch (note->type) {
 	case PSHM_NOTE_ASK:
 		return !is_zero(note->to) && !is_zero(note->from) && !is_zero(note->pair) &&
-		       (given->cnt == 2 ? !cut : cut);
+		       (received->cnt == 2 ? !cut : cut);
 	case PSHM_NOTE_INBOX:
 		return is_zero(note->to) && is_zero(note->from) &&
-		       (given->cnt == 1 ? !cut : !given->cnt && cut);
+		       (received->cnt == 1 ? !cut : !received->cnt && cut);
 	case PSHM_NOTE_REFUSED:
-		return is_zero(note->to) && is_zero(note->from) && !given->cnt && !cut;
+		return is_zero(note->to) && is_zero(note->from) && !received->cnt && !cut;
 	case PSHM_NOTE_WAKE:
-		return is_zero(note->from) && is_zero(note->pair) && !given->cnt && !cut;
+		return is_zero(note->from) && is_zero(note->pair) && !received->cnt && !cut;
 	default:
 		return false;
 	}
 }
 
-/* Who accepted asks nothing, and who asked answers nothing. */
+/* Returns true if the other end may send it: requests come over accepted sockets, answers over our own. */
 static bool note_expected(const struct pshm_channel *c, const struct pshm_note *note)
 {
 	return note->type == PSHM_NOTE_WAKE || c->asked == (note->type != PSHM_NOTE_ASK);
@@ -175,18 +180,18 @@ static bool note_expected(const struct pshm_channel *c, const struct pshm_note *
 
 /* Takes the descriptors. Returns 0, or -FI_E* to end the socket. */
 int pshm_note_take(struct pshm_channel *c, const struct pshm_note *note,
-		   struct sys_local_given *given)
+		   struct sys_local_received *received)
 {
 	struct pshm_wire *w;
 	int err;
 
-	if (!note_valid(note, given) || !note_expected(c, note)) {
-		pshm_given_close(given);
+	if (!note_valid(note, received) || !note_expected(c, note)) {
+		pshm_received_close(received);
 		return -FI_EPROTO;
 	}
 	switch (note->type) {
 	case PSHM_NOTE_ASK:
-		err = ask_take_locked(c, note, given);
+		err = ask_take_locked(c, note, received);
 		return err ? pshm_note_refuse(c, note->pair, err) : 0;
 	case PSHM_NOTE_WAKE:
 		w = wire_find_locked(note->to);
@@ -194,12 +199,12 @@ int pshm_note_take(struct pshm_channel *c, const struct pshm_note *note,
 			sys_fifo_ring(w->sockets.bell);
 		return 0;
 	default:
-		answer_take_locked(c, note, given);
+		answer_take_locked(c, note, received);
 		return 0;
 	}
 }
 
-/* Who waits for the sockets may have to look at them instead, now. */
+/* To be called when sockets may have been paused or resumed. */
 static void watch_locked(void)
 {
 	pshm_watcher_choose();
@@ -223,8 +228,8 @@ void pshm_sockets_look(void)
 }
 
 /*
- * Without the lock, which threads of other domains may have, as long as nothing is there. The descriptor
- * may have been closed meanwhile, and be another's: what is asked of it changes nothing.
+ * Takes the lock, which threads of other domains may hold, only when something has come. The descriptor may
+ * have been closed meanwhile and mean something else: it is only asked whether it is readable.
  */
 void pshm_sockets_sweep(void)
 {
@@ -253,8 +258,8 @@ void pshm_sockets_release(struct pshm_process *process)
 /* Endpoints of ours */
 
 /*
- * The child of a fork has nothing to do with the parent's sockets, and must not keep them open: their
- * end is what tells others that the parent is dead. Its own endpoints are found by another number.
+ * The child of a fork must not keep the parent's sockets open: their end tells peers that the parent is
+ * dead. Its own endpoints are found by another number.
  */
 static void fork_child_locked(void)
 {
@@ -295,7 +300,7 @@ static struct platform_fork fork_watcher = {
 	.child = fork_child,
 };
 
-/* The next nonce of the process. */
+/* Advances own to the next nonce of the process. */
 static void count_locked(void)
 {
 	for (size_t i = PSHM_NUMBER_LEN; i < PSHM_NONCE && !++own[i]; i++)
@@ -507,6 +512,6 @@ void pshm_sockets_wake(struct pshm_process *process, const uint8_t to[PSHM_NONCE
 	struct pshm_note note = pshm_note_of(PSHM_NOTE_WAKE);
 
 	memcpy(note.to, to, PSHM_NONCE);
-	/* a socket that takes no more has something for who sleeps there, which wakes it as well */
+	/* a socket without room holds something unread, which wakes the process as well */
 	pshm_note_send(pshm_channel_of(process), &note, NULL, 0);
 }

@@ -4,21 +4,21 @@
  * its processes, or belongs to another pid namespace; or the process does not let itself be looked into.
  *
  * A process that has shm endpoints listens at one socket, or two: an abstract one, and one in the folder
- * that FI_SHM_SOCKET_DIR names. Its number is the first bytes of the nonces of all its endpoints. Who
- * wants to connect sends the memory of the pair and its own inbox there, and gets the other one's inbox;
- * the answer stands in the pair, as always. One such socket leads from process to process, however
- * many connections use it. It stays: when it ends the process there is dead, and what rings a
- * sleeper whose pipe can't be opened is a message on it.
+ * that FI_SHM_SOCKET_DIR names. Its number is the first bytes of the nonces of all its endpoints. An
+ * endpoint that asks for a connection sends descriptors of the pair's memory and of its own inbox there, and
+ * gets one of the other inbox; the answer stands in the pair, as always. One such socket leads from process
+ * to process, however many connections use it. It stays open: its end tells that the process is dead, and a
+ * message on it wakes a sleeper whose pipe can't be opened.
  *
  *	asker				listener
  *	ASK, with pair and inbox	->	maps them, for the endpoint's next poll()
  *			<-  INBOX, with its inbox; or REFUSED
- *	RING				<->	wakes an endpoint
+ *	WAKE				<->	wakes an endpoint
  *
- * Both sides have to be one user. Everything that comes is checked field by field, and memory as if it
- * had come through /proc. The sockets are looked at by whichever endpoint polls, about once a
- * millisecond, and by who is about to sleep; while all sleep they wake one (watcher.h). So a connection takes up to
- * a millisecond, where /proc takes microseconds.
+ * Both sides have to be of one user. Everything that comes is checked field by field, and memory as if it had
+ * come through /proc. Whichever endpoint polls reads the sockets, about once a millisecond, and so does one
+ * that is about to sleep; while all sleep they wake one (watcher.h). So making a connection takes up to a
+ * millisecond, where /proc takes microseconds.
  *
  * One lock for the process; all calls from the thread that holds the endpoint's domain.
  */
@@ -58,7 +58,7 @@ _Static_assert(offsetof(struct pshm_note, error) == 8, "layout");
 _Static_assert(offsetof(struct pshm_note, to) == 16, "layout");
 _Static_assert(offsetof(struct pshm_note, pair) == 32, "layout");
 
-/* Somebody asked for an endpoint of ours. */
+/* A request to an endpoint of ours. */
 struct pshm_request {
 	struct list link;
 	struct pshm_process *process; /* held */
@@ -73,7 +73,7 @@ struct pshm_request {
  */
 #define PSHM_NUMBER_LEN 5u
 
-/* pshm_sockets_number - at which the process of that endpoint listens */
+/* pshm_sockets_number - returns the number at which the process of that endpoint listens */
 static inline uint64_t pshm_sockets_number(const uint8_t nonce[PSHM_NONCE])
 {
 	uint64_t number = 0;
@@ -82,24 +82,24 @@ static inline uint64_t pshm_sockets_number(const uint8_t nonce[PSHM_NONCE])
 	return number;
 }
 
-/* pshm_sockets_name - a nonce for an endpoint of this process. Returns 0 or -FI_E* */
+/* pshm_sockets_name - make a nonce for an endpoint of this process. Returns 0 or -FI_E* */
 int pshm_sockets_name(uint8_t nonce[PSHM_NONCE]);
 
 /*
- * pshm_sockets_join - let an endpoint be found by its nonce, that pshm_sockets_name() made
+ * pshm_sockets_join - let an endpoint be found by its nonce, made by pshm_sockets_name()
  * The first one makes the process listen. Returns 0 or -FI_E*: the endpoint is found through /proc alone.
  */
 int pshm_sockets_join(struct pshm_wire *wire);
-/* pshm_sockets_leave - not any more; the last one ends the listening. Nothing for one that did not join */
+/* pshm_sockets_leave - end that; with the last endpoint the process stops listening. Nothing without a join */
 void pshm_sockets_leave(struct pshm_wire *wire);
 
-/* pshm_sockets_look - take what has come, for any endpoint of the process */
+/* pshm_sockets_look - read what has come, for any endpoint of the process */
 void pshm_sockets_look(void);
 /* pshm_sockets_sweep - the same, unless it was done within the last millisecond */
 void pshm_sockets_sweep(void);
 
 /*
- * pshm_sockets_bell - an endpoint is to be woken when something has come for it
+ * pshm_sockets_bell - from now on wake an endpoint when something has come for it
  * @bell: its pipe
  * @poll_set: what is slept on, which holds that pipe. From now on until the endpoint leaves it may hold the
  *	process's sockets too: one endpoint is woken by all that comes, looks at it, and rings the others
@@ -111,7 +111,7 @@ uint64_t pshm_sockets_sleep(struct pshm_wire *wire);
 /* pshm_sockets_woken - an endpoint is awake; does nothing for one that was */
 void pshm_sockets_woken(struct pshm_wire *wire);
 
-/* pshm_sockets_room - may that endpoint's process be asked now, or are as many requests under way as may be? */
+/* pshm_sockets_room - returns true if that endpoint's process has fewer requests of ours than may be under way */
 bool pshm_sockets_room(const uint8_t to[PSHM_NONCE]);
 
 /*
@@ -127,21 +127,21 @@ int pshm_sockets_ask(struct pshm_wire *wire, const uint8_t to[PSHM_NONCE],
 		     const struct pshm_region *pair, struct pshm_ask *ask);
 
 /*
- * pshm_sockets_answer - what became of it
+ * pshm_sockets_answer - look for the answer to a request
  * @inbox: out: the other one's, owned, as soon as it has come; until then nothing is stored
  * Returns 0, or the -FI_E* for which there will be no connection.
  */
 int pshm_sockets_answer(struct pshm_ask *ask, struct pshm_region *inbox);
-/* pshm_sockets_drop - nothing more is expected; @ask->process stays held. Nothing for one that is zeroed */
+/* pshm_sockets_drop - give a request up; @ask->process stays held. Does nothing for one that is zeroed */
 void pshm_sockets_drop(struct pshm_ask *ask);
 
 /*
- * pshm_sockets_take - the next request for an endpoint
+ * pshm_sockets_take - take the next request to an endpoint
  * Returns it, owned: its regions, its process, and it itself by platform_free(); or NULL.
  */
 struct pshm_request *pshm_sockets_take(struct pshm_wire *wire);
 
-/* pshm_sockets_refuse - say no to who asked; the request stays the caller's */
+/* pshm_sockets_refuse - answer a request with the error @err; it stays the caller's */
 void pshm_sockets_refuse(const struct pshm_request *request, int err);
 
 /* pshm_sockets_wake - wake the endpoint with that nonce in a process that we hold by a socket */

@@ -276,13 +276,13 @@ enum { ENDED = 1 };
 static int said(const void *msg, size_t len, const int *fds, unsigned int cnt)
 {
 	int sock = stranger(), ret = -FI_EAGAIN;
-	struct sys_local_given given;
+	struct sys_local_received received;
 	struct pshm_note note;
 
 	assert_int_equal(sys_local_send(sock, msg, len, fds, cnt), 0);
 	for (int i = 0; i < 8 && ret == -FI_EAGAIN; i++) {
 		pshm_sockets_look();
-		ret = (int)sys_local_recv(sock, &note, sizeof(note), &given);
+		ret = (int)sys_local_recv(sock, &note, sizeof(note), &received);
 	}
 	sys_local_close(sock);
 	if (ret == -FI_EAGAIN || ret == -ECONNRESET)
@@ -294,8 +294,8 @@ static int said(const void *msg, size_t len, const int *fds, unsigned int cnt)
 	if (note.type == PSHM_NOTE_REFUSED)
 		return -(int)note.error;
 	assert_int_equal(note.type, PSHM_NOTE_INBOX);
-	assert_int_equal(given.cnt, 1);
-	close(given.fds[0]);
+	assert_int_equal(received.cnt, 1);
+	close(received.fds[0]);
 	return 0;
 }
 
@@ -368,7 +368,7 @@ static void who_reads_no_answers_for_a_while_keeps_the_socket(void **state)
 {
 	uint32_t asked = 0, answered = 0;
 	uint64_t end = platform_now_ns() + 10000000000;
-	struct sys_local_given given;
+	struct sys_local_received received;
 	struct pshm_region pair;
 	struct pshm_note note;
 	int fds[2], sock;
@@ -390,7 +390,7 @@ static void who_reads_no_answers_for_a_while_keeps_the_socket(void **state)
 	assert_in_range(asked, 300, MANY_ASKS - 1);
 	while (answered < asked) {
 		pshm_sockets_look();
-		n = sys_local_recv(sock, &note, sizeof(note), &given);
+		n = sys_local_recv(sock, &note, sizeof(note), &received);
 		assert_true(n == (ssize_t)sizeof(note) || n == -FI_EAGAIN);
 		assert_true(platform_now_ns() < end);
 		answered += n > 0;
@@ -418,7 +418,7 @@ static void no_more_is_asked_at_a_time_than_there_is_room_for(void **state)
 static void three_descriptors_end_the_socket(void **state)
 {
 	int sock, before, fds[3];
-	struct sys_local_given given;
+	struct sys_local_received received;
 	struct iovec iov;
 	union {
 		char room[CMSG_SPACE(sizeof(fds))];
@@ -445,7 +445,7 @@ static void three_descriptors_end_the_socket(void **state)
 	sock = stranger();
 	assert_int_equal(sendmsg(sock, &hdr, 0), sizeof(note));
 	pshm_sockets_look();
-	assert_int_equal(sys_local_recv(sock, &note, sizeof(note), &given), 0);
+	assert_int_equal(sys_local_recv(sock, &note, sizeof(note), &received), 0);
 	sys_local_close(sock);
 	assert_int_equal(mock_descriptors(), before);
 	pshm_region_close(&pair);
@@ -540,7 +540,7 @@ static void copy_is_found_by_a_number_of_its_own(void **state)
 
 static int knock_as_stranger(struct mock *m)
 {
-	struct sys_local_given given;
+	struct sys_local_received received;
 	struct pshm_note note = { 0 };
 	ssize_t n = -FI_EAGAIN;
 	int sock;
@@ -548,7 +548,7 @@ static int knock_as_stranger(struct mock *m)
 	mock_step_wait(2);
 	sock = sys_local_connect(number_of(&a), NULL);
 	while (n == -FI_EAGAIN)
-		n = sys_local_recv(sock, &note, sizeof(note), &given);
+		n = sys_local_recv(sock, &note, sizeof(note), &received);
 	return n ? 1 : 0; /* hung up */
 }
 

@@ -21,7 +21,7 @@ size_t pshm_addr_write(const struct weft_addr *addr, void *out);
 size_t pshm_addr_str(const void *addr, size_t len, char *buf, size_t buf_len);
 
 /*
- * pshm_addr_given - is the node that a program names an address as programs see it
+ * pshm_addr_given - returns true if the node that a program names is an address as programs see it
  * @str: the program says that its addresses are strings
  */
 bool pshm_addr_given(const char *node, bool str);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Inboxes: those of our endpoints, which stand in memory together, and those of others, of which a process
- * maps no more than the one that it was looking for. Called by the wire when an endpoint or a connection
- * is made; ours are shared by the domains of the process, and have a lock.
+ * Inboxes: those of this process's endpoints, which stand in memory together, and those of peers, of which
+ * no more is mapped than the one inbox. Called by the wire when an endpoint or a connection is made. Files
+ * of inboxes are shared by the domains of the process, under a lock.
  */
 #include <limits.h>
 #include <unistd.h>
@@ -11,16 +11,18 @@
 #include "memfd.h"
 #include "region.h"
 
-/* Memory with inboxes of ours. */
+/* Memory in which inboxes of this process stand. */
 struct pshm_inbox_file {
 	struct pshm_inboxes *head;
 	size_t len;
 	int fd;
-	uint32_t used, cnt; /* places that have been taken, of so many */
-	uint32_t open;	    /* inboxes that are not destroyed */
+	/* places that have been used, of cnt */
+	uint32_t used, cnt;
+	/* inboxes that are not destroyed */
+	uint32_t open;
 };
 
-/* The one that has places left; NULL: none. Rank 3, nothing of ours is called under it. */
+/* Protects filling, the file that has places left, or NULL. Rank 3, nothing of ours is called under it. */
 static struct platform_lock lock = { PTHREAD_MUTEX_INITIALIZER };
 static struct pshm_inbox_file *filling;
 
@@ -57,7 +59,7 @@ static size_t inboxes_len(uint32_t cnt)
 	return PSHM_INBOXES_HEAD + (size_t)cnt * PSHM_INBOX_STRIDE;
 }
 
-/* How many inboxes memory of that length has; 0 for a length that it can't have. */
+/* Returns how many inboxes stand in memory of that length; 0 for a length that can't be. */
 static uint32_t inboxes_in(size_t len)
 {
 	size_t cnt = len < PSHM_INBOXES_HEAD ? 0
@@ -71,7 +73,7 @@ static size_t inbox_offset(uint32_t idx)
 	return inboxes_len(idx);
 }
 
-/* As many as there may be, under a low limit on files fewer. */
+/* Returns how many inboxes a new file has: PSHM_INBOXES, or fewer under a low limit on files. */
 static uint32_t inboxes_allowed(void)
 {
 	size_t most = sys_memfd_max();
@@ -115,7 +117,7 @@ static int file_create(struct pshm_inbox_file **out)
 	return 0;
 }
 
-/* Gives one inbox back. */
+/* Releases the file with its last inbox. */
 static void file_leave_locked(struct pshm_inbox_file *file)
 {
 	if (--file->open)
@@ -165,7 +167,7 @@ void pshm_inbox_destroy(struct pshm_own_inbox *own)
 	own->inbox = NULL;
 }
 
-/* Where the inbox is, of memory from anywhere. Returns 0 and its index, or -FI_E* */
+/* Finds the inbox in memory that is not trusted. Returns 0 and its index, or -FI_E*. */
 static int inbox_find(int fd, const uint8_t nonce[PSHM_NONCE], uint32_t *idx)
 {
 	struct pshm_inboxes head;

@@ -39,7 +39,7 @@ static uint64_t with_phase(uint64_t word, enum slot_phase phase)
 	return (word & ~(uint64_t)PHASE_MASK) | phase;
 }
 
-/* Moves @slot from exactly @from; false when somebody else did meanwhile. */
+/* Moves @slot from @from to @to. Returns false if its word is not @from any more. */
 static bool slot_move(struct pshm_slot *slot, uint64_t from, uint64_t to)
 {
 	/*
@@ -50,7 +50,7 @@ static bool slot_move(struct pshm_slot *slot, uint64_t from, uint64_t to)
 		&slot->word, &from, to, memory_order_acq_rel, memory_order_relaxed);
 }
 
-/* Claims @slot if its word is @seen still; its new word in @word. */
+/* Claims @slot if its word is still @seen. @word: out: its new word. */
 static bool slot_claim(struct pshm_slot *slot, uint64_t seen, uint32_t pid, uint64_t *word)
 {
 	uint64_t generation = (seen + GENERATION) & GENERATION_MASK;
@@ -60,8 +60,8 @@ static bool slot_claim(struct pshm_slot *slot, uint64_t seen, uint32_t pid, uint
 }
 
 /*
- * Has the claimer of a request that failed closed what it offered? It gives the slot back first; so it has
- * begun another program, which does not know of it.
+ * Returns true if the claimer of a request that failed has closed what it offered. It frees the slot before
+ * it does so; so it has begun another program, which does not know of the slot.
  */
 static bool claim_left(const struct pshm_slot *slot, uint64_t seen)
 {
@@ -77,12 +77,13 @@ static bool claim_left(const struct pshm_slot *slot, uint64_t seen)
 }
 
 /*
- * Claims a slot that is free, or whose claimer is dead when there is no free one. Hundreds may find none
- * at a time, again and again, where all that are taken have requests: nobody is looked up for those.
+ * Claims a slot that is free or, if there is none, one whose claimer is dead. Hundreds of claimers may find no
+ * free slot at a time, again and again: for slots that are READY no process is looked up.
  */
 static struct pshm_slot *claim_any(struct pshm_inbox *inbox, uint32_t pid, uint64_t *word)
 {
-	uint32_t dead = 0, alive = 0; /* the last ones that were looked up */
+	/* claimers that were looked up last */
+	uint32_t dead = 0, alive = 0;
 
 	for (uint32_t i = 0; i < PSHM_SLOTS; i++) {
 		uint64_t seen = atomic_load_explicit(&inbox->slots[i].word,

@@ -2,7 +2,7 @@
 /*
  * The mailbox of an inbox: slots in which any process that may open the inbox leaves a request
  * to its owner. No lock: each slot is a word that moves by compare and swap, so that
- * nobody who dies in between can hold anything up.
+ * a process that dies in between holds nothing up.
  *
  *	FREE -> CLAIMED	  a claimer, which then fills the slot
  *	CLAIMED -> READY  the claimer
@@ -16,47 +16,49 @@
  *	any but READY -> CLAIMED  another claimer that finds no free slot, when this one's process is dead
  *	FAILED -> CLAIMED  the same, when it has begun another program and does not have what it offered
  *
- * A word has a generation that grows with each claim: who comes back late moves nothing. A request
- * whose claimer has died is the owner's to find, who comes by all of them.
+ * A word has a generation that grows with each claim, so that a late claimer moves nothing. The owner looks
+ * at all requests, and so finds those whose claimer has died.
  */
 #ifndef WEFT_SHM_MAILBOX_H
 #define WEFT_SHM_MAILBOX_H
 
 #include "region.h"
 
-/* A request of ours in somebody's mailbox. */
+/* A request of ours in a peer's mailbox. */
 struct pshm_ticket {
-	struct pshm_slot *slot; /* NULL: none */
-	uint64_t word;		/* as the claimer wrote it last */
+	/* NULL: none */
+	struct pshm_slot *slot;
+	/* as we wrote it last */
+	uint64_t word;
 };
 
 /*
- * pshm_mailbox_claim - have a slot for a request
+ * pshm_mailbox_claim - claim a slot for a request
  * @pid: our process
- * Returns 0 and the ticket, to be posted or dropped soon, or -FI_EAGAIN when all slots are taken: that
- * costs no system call while what is in them are requests.
+ * Returns 0 and the ticket, to be posted or dropped soon, or -FI_EAGAIN when all slots are in use. Finding
+ * that out takes no system call while all of them are READY.
  */
 int pshm_mailbox_claim(struct pshm_inbox *inbox, uint32_t pid, struct pshm_ticket *ticket);
 
 /*
  * pshm_mailbox_post - leave a request in the slot that has been claimed
  * @offer: our process and the pair that it offers
- * Returns 0, or -FI_EAGAIN when somebody took us for dead, or scribbles: the ticket is none then.
+ * Returns 0, or -FI_EAGAIN when the slot has been taken from us: the ticket is none then.
  */
 int pshm_mailbox_post(struct pshm_inbox *inbox, const struct pshm_offer *offer,
 		      struct pshm_ticket *ticket);
 
 /*
- * pshm_mailbox_failed - has the owner given our request up
- * Returns 0, or the -FI_E* that it left.
+ * pshm_mailbox_failed - look whether the owner could not open what our request offers
+ * Returns 0, or the -FI_E* that the owner left.
  */
 int pshm_mailbox_failed(const struct pshm_ticket *ticket);
 
-/* pshm_mailbox_drop - nothing more is expected of a request, in whatever state; ticket becomes none */
+/* pshm_mailbox_drop - withdraw a request, in whatever state it is; the ticket becomes none */
 void pshm_mailbox_drop(struct pshm_ticket *ticket);
 
 /*
- * pshm_mailbox_take - the owner's next request
+ * pshm_mailbox_take - owner: take the next request
  * @idx: in: slot to look at first; out: slot that was taken
  * @word: out: to be given back to pshm_mailbox_finish()
  * Returns false when no slot from @idx on has one.
@@ -65,7 +67,7 @@ bool pshm_mailbox_take(struct pshm_inbox *inbox, uint32_t *idx, struct pshm_offe
 		       uint64_t *word);
 
 /*
- * pshm_mailbox_finish - the owner is done with a request
+ * pshm_mailbox_finish - owner: end a request that was taken
  * @err: 0, or the -FI_E* for which the pair could not be opened
  */
 void pshm_mailbox_finish(struct pshm_inbox *inbox, uint32_t idx, uint64_t word, int err);

@@ -12,7 +12,7 @@
 #include "process.h"
 #include "region.h"
 
-/* What is held; rank 3, nothing is called under it. */
+/* Protects the processes that are held. Rank 3, nothing is called under it. */
 static struct platform_lock lock = { PTHREAD_MUTEX_INITIALIZER };
 static struct list held = { &held, &held };
 
@@ -26,7 +26,7 @@ static void fork_over(void)
 	platform_unlock(&lock);
 }
 
-/* The child finds the table whole, and may hold processes of its own. */
+/* The table is consistent in the child, which may hold processes of its own. */
 static struct platform_fork fork_watcher = {
 	.prepare = fork_prepare,
 	.parent = fork_over,
@@ -38,7 +38,7 @@ void pshm_process_watch(void)
 	platform_fork_watch(&fork_watcher);
 }
 
-/* A descriptor that stands for the process: its memory; where that can't be had a pidfd, or its folder. */
+/* Opens a descriptor of the process's memory; where there is none, a pidfd, or its folder. */
 static int process_open(uint32_t pid, enum pshm_held_by *how)
 {
 	int fd = sys_image_open((pid_t)pid);
@@ -61,7 +61,7 @@ static bool process_dead(int fd, enum pshm_held_by how)
 	case PSHM_BY_FOLDER:
 		return sys_procdir_dead(fd) == 1;
 	default:
-		return sys_local_over(fd) == 1;
+		return sys_local_closed(fd) == 1;
 	}
 }
 
@@ -72,14 +72,14 @@ static struct pshm_process *find_locked(uint32_t pid)
 	list_for_each(node, after, &held) {
 		struct pshm_process *p = container_of(node, struct pshm_process, link);
 
-		/* a dead one stays listed while it is held: its number may be another's by now */
+		/* a dead one stays in the list while it is held: its number may be another's by now */
 		if (p->pid == pid && !pshm_process_dead(p))
 			return p;
 	}
 	return NULL;
 }
 
-/* One that is not listed yet; nobody holds it. NULL and -FI_E* */
+/* Adds a process to the list, without a reference. Returns it, or NULL and -FI_E*. */
 static struct pshm_process *add_locked(uint32_t pid, int *err)
 {
 	struct pshm_process *p;
@@ -87,13 +87,13 @@ static struct pshm_process *add_locked(uint32_t pid, int *err)
 	int fd = process_open(pid, &how);
 
 	if (fd < 0) {
-		/* what has just begun has nothing of ours yet */
+		/* a program that has just begun shares nothing with us yet */
 		*err = fd == -ESRCH || fd == -FI_EINVAL || fd == -FI_EAGAIN ? -FI_EHOSTUNREACH
 									    : fd;
 		return NULL;
 	}
 	*err = -FI_EHOSTUNREACH;
-	if (process_dead(fd, how)) /* nobody has collected it yet */
+	if (process_dead(fd, how)) /* its parent has not collected it yet */
 		goto err_close;
 	*err = -FI_ENOMEM;
 	p = platform_alloc(sizeof(*p));

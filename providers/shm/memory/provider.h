@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Who the provider is, for what every file logs and asks for. Its calls are filled in by
+ * The provider object, for the logs and parameters of every file. Its functions are filled in by
  * weft_shm_ini().
  */
 #ifndef WEFT_SHM_PROVIDER_H

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Making and finding what two endpoints share, but for inboxes (inbox.c). Called by the wire when an endpoint
+ * Making and mapping what two endpoints share, except inboxes (inbox.c). Called by the wire when an endpoint
  * or a connection is made, on the thread that holds the domain.
  */
 #include <limits.h>
@@ -15,7 +15,8 @@ struct kind {
 	const char *name;
 	mode_t mode;
 	uint32_t magic;
-	size_t nonce_at, head_len; /* bytes */
+	/* bytes: offset of the nonce, and of what follows the head */
+	size_t nonce_at, head_len;
 };
 
 static const struct kind pair_kind = { "weft-pair", 0600, PSHM_PAIR_MAGIC,
@@ -25,7 +26,7 @@ static const struct kind area_kind = { "weft-area", 0600, PSHM_AREA_MAGIC,
 static const struct kind table_kind = { "weft-table", 0400, PSHM_TABLE_MAGIC,
 					offsetof(struct pshm_table, nonce), PSHM_TABLE_HEAD };
 
-/* How each of them begins. */
+/* The first members of every kind. */
 struct head {
 	uint32_t magic;
 	uint16_t version;
@@ -37,7 +38,7 @@ static size_t area_len(const struct pshm_sizes *sizes)
 	return sizes->area_len ? PSHM_AREA_HEAD + (size_t)sizes->area_len : 0;
 }
 
-/* 0 for sizes that can't be. */
+/* Returns 0 for sizes that can't be. */
 static size_t pair_len(const struct pshm_sizes *sizes)
 {
 	size_t len = ring_len(sizes->line_cnt, sizes->data_len);
@@ -62,7 +63,7 @@ void pshm_region_close(struct pshm_region *region)
 	region->addr = NULL;
 }
 
-/* New memory, of whose head struct head and the nonce are filled. */
+/* Makes memory with the nonce and the members of struct head filled. */
 static int region_create(const struct kind *kind, size_t len, struct pshm_region *region)
 {
 	uint8_t nonce[PSHM_NONCE];
@@ -96,7 +97,7 @@ int pshm_region_error(int err)
 	return pshm_scarce(err) ? err : -FI_EHOSTUNREACH;
 }
 
-/* Is that the memory of this kind with this nonce, as we write it? */
+/* Checks that it is memory of this kind and version with this nonce. Returns 0 or -FI_E*. */
 static int head_check(const struct kind *kind, const void *addr,
 		      const uint8_t nonce[PSHM_NONCE])
 {
@@ -136,13 +137,13 @@ static int region_take(int fd, const struct kind *kind, const uint8_t nonce[PSHM
 	return 0;
 }
 
-/* Could a process and a descriptor of it have these numbers? */
+/* Returns true if a process and a descriptor of it can have these numbers. */
 static bool numbers_fit(uint32_t pid, uint32_t number)
 {
 	return pid && pid <= INT_MAX && number <= INT_MAX;
 }
 
-/* A descriptor of our own for one of another process. */
+/* Opens what another process has at a descriptor, through /proc. Returns a descriptor, owned, or -FI_E*. */
 static int region_fd(uint32_t pid, uint32_t number, bool writable)
 {
 	int fd;
@@ -251,7 +252,7 @@ int pshm_table_create(struct pshm_region *region)
 	return region_create(&table_kind, table_len(), region);
 }
 
-/* A descriptor of our own where /proc does not lead to one. */
+/* The same where /proc does not lead there: pidfd_getfd(2). */
 static int region_fd_take(uint32_t pid, uint32_t number)
 {
 	int fd;
@@ -268,7 +269,7 @@ int pshm_table_open(const struct pshm_offer *offer, struct pshm_region *region)
 	int fd, err;
 
 	fd = region_fd(offer->pid, offer->fd, false);
-	/* who may copy from that process, may copy its descriptors */
+	/* a process that may read that one's memory may copy its descriptors */
 	if (fd == -FI_EHOSTUNREACH)
 		fd = region_fd_take(offer->pid, offer->fd);
 	if (fd < 0)

@@ -11,13 +11,13 @@
 #include "shared_name.h"
 
 /*
- * pshm_service_named_addr - the address of a service of any name, or of none (an endpoint gets a new one)
+ * pshm_service_named_addr - make the address of a service; without a name, of an endpoint that is to get one
  * @name: @len characters
  * At most 15 letters, digits, - . _ : stand in it as they are, of others a hash.
  */
 void pshm_service_named_addr(const char *name, size_t len, struct weft_addr *out);
 
-/* pshm_service_spelled - is that a name of letters, digits, - . _ : */
+/* pshm_service_spelled - returns true if the name has no characters but letters, digits, - . _ : */
 bool pshm_service_spelled(const char *name, size_t len);
 
 /*
@@ -27,26 +27,26 @@ bool pshm_service_spelled(const char *name, size_t len);
  */
 int pshm_service_addr(const char *service, struct weft_addr *out);
 
-/* pshm_service_named - does this address name a service of shared memory */
+/* pshm_service_named - returns true if this address names a service of shared memory */
 static inline bool pshm_service_named(const struct weft_addr *addr)
 {
 	return addr->family == ADDR_FAMILY_LOCAL && addr->ip[0];
 }
 
-/* pshm_service_bindable - may an endpoint be asked to have this address: a service, or none */
+/* pshm_service_bindable - returns true if an endpoint can be bound to this address: a service, or none */
 bool pshm_service_bindable(const struct weft_addr *addr);
 
-/* pshm_service_node - 0, or -FI_ENODATA when @node is not this host */
+/* pshm_service_node - returns 0, or -FI_ENODATA when @node is not this host */
 int pshm_service_node(const char *node);
 
 /*
- * pshm_service_publish - let an endpoint be found
+ * pshm_service_publish - let an endpoint be found by its service
  * @addr: its full address, with the service
  * Returns 0 and a handle, owned; -FI_EADDRINUSE when another has it; or another -FI_E*.
  */
 int pshm_service_publish(const struct weft_addr *addr, struct sys_shared **out);
 
-/* pshm_service_find - the full address behind a service. -FI_EAGAIN when nobody has it now, or -FI_E* */
+/* pshm_service_find - look up the full address of a service. Returns 0, -FI_EAGAIN when none has it, or -FI_E* */
 int pshm_service_find(const struct weft_addr *service, struct weft_addr *out);
 
 #endif
