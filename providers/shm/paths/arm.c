@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Sleeping until a peer has something, and waking those that do. A polling endpoint costs its peers
- * nothing: after each publication they look at a word that they have in their cache and that says so.
- * Who is about to sleep
+ * How an endpoint goes to sleep so that no publication is missed. An endpoint that polls costs its peers
+ * nothing: after each publication they look at a word in their cache, the mode of the ring. An endpoint that
+ * is about to sleep
  *
  *	tells all its peers to ring their doorbells,	pair.polling
  *	says that it has to be woken,			inbox.armed
@@ -14,9 +14,9 @@
  * the peer takes no part in it, the peer makes one of its own after each publication (PSHM_UNSURE).
  * tests/spin has this protocol as a model.
  *
- * The bell is a pipe, which the peers open through /proc as they do the inbox; they tell by its inode
- * that it is the right one. Peers with which we are connected by a socket send a message there, which
- * wakes one endpoint of our process (watcher.h), and that rings the pipe. On the thread that holds the domain.
+ * The bell is a pipe, which peers open through /proc as they do the inbox; its inode proves that it is the
+ * right one. Peers that are connected by a socket send a message there, which wakes one endpoint of this
+ * process (watcher.h), and that one writes to the pipe. On the thread that holds the domain.
  */
 #include <rdma/fi_errno.h>
 #include "polling.h"
@@ -25,7 +25,8 @@
 #include "shm_endpoint.h"
 #include "socket.h"
 
-#define WORK_NS	   50000u   /* sleep while payload moves: room in a ring is not told of */
+/* Longest sleep while payload moves: no doorbell tells of room in a ring. */
+#define WORK_NS	   50000u
 #define CONNECT_NS 1000000u /* ... while connections are made, or a peer can't wake us */
 
 int pshm_bell(struct wire *base, int poll_set)
@@ -73,7 +74,7 @@ static bool something_there(struct pshm_wire *w, bool *no_wake)
 	return false;
 }
 
-/* Somebody sleeps, or nobody does any more. */
+/* Sets armed, and the modes of the hot rings by it. */
 static void set_armed(struct pshm_wire *w, bool armed)
 {
 	w->armed = armed;
@@ -92,7 +93,7 @@ uint64_t pshm_arm(struct wire *base)
 
 	if (w->forked)
 		return list_empty(&w->conns) ? UINT64_MAX : 0; /* poll() ends them */
-	/* before the bell is silenced, which this may ring */
+	/* before the bell is cleared, which this may ring */
 	pshm_sockets_look();
 	if (!w->armed)
 		set_armed(w, true);
@@ -109,7 +110,7 @@ uint64_t pshm_arm(struct wire *base)
 	atomic_store_explicit(&w->inbox->armed, 1, memory_order_seq_cst);
 	/* F:pshm_arm  the modes of the rings before we look at them; pairs F:pshm_polling.mode */
 	platform_fence();
-	/* where it is forbidden since, what is missed is found after a nap */
+	/* where membarrier(2) has been forbidden meanwhile, what is missed is found after a short sleep */
 	blind = w->barriers && sys_membarrier_all();
 	if (something_there(w, &no_wake)) {
 		pshm_disarm(base);
@@ -130,7 +131,7 @@ void pshm_disarm(struct wire *base)
 		return;
 	set_armed(w, false);
 	pshm_sockets_woken(w);
-	/* Somebody took it: the bell rings, or is about to. */
+	/* A peer has taken armed: the bell is readable, or is about to be. */
 	if (!atomic_exchange_explicit(&w->inbox->armed, 0, memory_order_relaxed) &&
 	    w->bell >= 0)
 		sys_fifo_clear(w->bell);

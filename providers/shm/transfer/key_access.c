@@ -1,19 +1,20 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Reading and writing registered memory of a peer without it: its keys are looked up in the table that
- * its domain shows (share.c), and the kernel copies, once. Called by the engine, and by poll().
+ * Reading and writing registered memory of a peer that takes no part in it: keys are looked up in the table
+ * that its domain shows (share.c), and the kernel copies, once. Called by the engine, and by poll().
  *
  * Where the peer polls, packets are better: both copy then, at the same time. So its
- * polls are watched, as for get (get.c), and only memory of one that computes, or sleeps, is
- * accessed so. Nothing in the table is believed in more than what it names: memory of the process that
- * we talk to, which the kernel checks.
+ * polls are watched, as for get (get.c), and only memory of a peer that computes, or sleeps, is accessed so.
+ * The table is not trusted: it can name no more than memory of the process that we talk to, which the
+ * kernel checks.
  *
- * While we are inside of a region the pair says so, from before its key is looked at for the last time.
- * Its owner takes the key away and then looks there, so that nothing is moved once it has closed it.
+ * While we access a region the pair says so (pshm_pair.inside), from before its key is checked for the last
+ * time. The owner invalidates the key and then looks there, so that nothing is moved once it has closed the
+ * region.
  *
- * The peer may begin another program at any time, which has the same number. So what was read counts only
- * if the peer is still there afterwards, and a write passes a write guard of the peer's first, in the same system
- * call: the other program has none there (share.c).
+ * The peer may begin another program at any time, which has the same process number. So what was read counts
+ * only if the peer is still there afterwards, and each write passes the peer's write guard first, in the same
+ * system call: another program has nothing mapped at its address (share.c).
  */
 #include <rdma/fi_errno.h>
 #include "polling.h"
@@ -25,37 +26,52 @@
 
 _Static_assert(WIRE_IOV_MAX <= SYS_WRITE_GUARDED_MAX, "a step is one call");
 
-#define STEP	  (1u << 20) /* bytes of one system call: a close waits for no more */
-#define MOVES_MIN 2u	     /* of the peer, by which it is seen to poll */
-#define WATCH_NS  3000u	     /* time for them, of one that nothing is known of, */
-#define WATCH_LEN 64u	   /* and a ns more for so many bytes, since packets would gain more, */
-#define WATCH_MAX 20000u   /* up to that */
-#define ROUND_NS  25000u   /* from one to the next, on the average: it may have much to copy */
-#define SEEN_NS	  50000u   /* that a peer which was seen to move is believed to */
-#define PAST_NS	  1000000u /* a look that long ago says nothing of now */
+/* Bytes of one system call: closing a region waits for no more. */
+#define STEP (1u << 20)
+/* Polls of the peer and packets from it by which it is seen to poll. */
+#define MOVES_MIN 2u
+/*
+ * How long a peer of which nothing is known is watched for them: so many ns, and a ns more for each WATCH_LEN
+ * bytes, since packets gain more then, up to WATCH_MAX.
+ */
+#define WATCH_NS  3000u
+#define WATCH_LEN 64u
+#define WATCH_MAX 20000u
+/* Mean ns between two moves of a peer that polls: it may have much to copy. */
+#define ROUND_NS 25000u
+/* A peer that was seen to poll is taken to poll for so long. */
+#define SEEN_NS 50000u
+/* A look longer ago says nothing of now. */
+#define PAST_NS 1000000u
 
-/* One of the places that an access names. */
-struct place {
+/* One of the target ranges of an access, as its key resolves. */
+struct target_range {
 	struct mr_view view;
-	uint64_t at; /* address in the peer */
+	/* address in the peer, and bytes */
+	uint64_t at;
 	size_t len;
 };
 
 /* An access under way. */
 struct pshm_direct {
-	struct list link; /* conn->directs */
+	/* conn->directs */
+	struct list link;
 	struct wire_op *op;
 	bool write;
 	struct iovec iov[WIRE_IOV_MAX];
 	size_t iov_cnt;
 	size_t moved;
-	struct place places[PACKET_TARGET_MAX];
-	uint32_t place_cnt;
-	uint32_t place; /* that we are at */
-	size_t place_moved;
-	uint64_t since_ns; /* when we began to watch the peer; 0: the decision is made */
-	uint64_t watch_ns; /* how long */
-	uint32_t moves;	   /* those of the peer then */
+	struct target_range ranges[PACKET_TARGET_MAX];
+	uint32_t range_cnt;
+	/* index of the range that is being moved, bytes of it that have been */
+	uint32_t range;
+	size_t range_moved;
+	/* when we began to watch the peer; 0: the decision is made */
+	uint64_t since_ns;
+	/* for how long */
+	uint64_t watch_ns;
+	/* count of peer_moves() when we began */
+	uint32_t moves;
 };
 
 /* The peer's key table. */
@@ -63,7 +79,8 @@ struct pshm_reading {
 	struct pshm_region region;
 	struct mr_reader reader;
 	uint64_t remote_events;
-	uint64_t write_guard; /* its address there; 0: nothing may be written */
+	/* its address in the peer; 0: nothing may be written */
+	uint64_t write_guard;
 };
 
 bool pshm_taken(struct wire_conn *base)
@@ -71,7 +88,7 @@ bool pshm_taken(struct wire_conn *base)
 	struct pshm_conn *conn = pshm_conn_of(base);
 	struct ring_tx *tx = &conn->tx;
 
-	/* the ring may be empty, and a header wait for the next poll() */
+	/* the ring may be empty while a header waits for the next poll() */
 	if (!pshm_sends_begun(conn))
 		return false;
 	ring_refresh(tx);
@@ -80,7 +97,7 @@ bool pshm_taken(struct wire_conn *base)
 
 /* The table */
 
-/* @theirs: what was shown, in a copy of our own */
+/* Maps the table. @theirs: what is shown, in a private copy. Returns 0 or -FI_E*. */
 static int reading_open(struct pshm_conn *conn, const struct pshm_shown *theirs)
 {
 	struct pshm_reading *r = platform_alloc(sizeof(*r));
@@ -111,7 +128,7 @@ err_free:
 	return err;
 }
 
-/* Maps what the peer shows. 0; -FI_EOPNOTSUPP while it shows nothing; -FI_E* */
+/* Maps what the peer shows. Returns 0, -FI_EOPNOTSUPP while it shows nothing, or -FI_E*. */
 static int reading_make(struct pshm_conn *conn)
 {
 	const struct pshm_shown *theirs = &conn->pair->shown[pshm_other(conn)];
@@ -123,15 +140,15 @@ static int reading_make(struct pshm_conn *conn)
 		return -FI_EOPNOTSUPP;
 	memcpy(&shown, theirs, sizeof(shown));
 	err = reading_open(conn, &shown);
-	/* it will not be found later either, unless it is being made: it is shown before that is over */
+	/* later tries would fail too, but for a table that is still being made when it is shown */
 	if (err && err != -FI_EAGAIN && !pshm_scarce(err))
 		conn->direct_refused[0] = conn->direct_refused[1] = err;
 	return err;
 }
 
-/* Where an access goes. Every error is found again by the peer, that knows better. */
-static int places_find(struct pshm_conn *conn, const struct wire_access *access,
-		       struct place *places)
+/* Resolves the targets of an access. For every error the access goes by packet, and the peer decides. */
+static int ranges_find(struct pshm_conn *conn, const struct wire_access *access,
+		       struct target_range *ranges)
 {
 	uint64_t kind = access->write ? FI_REMOTE_WRITE : FI_REMOTE_READ;
 	const struct pshm_reading *r;
@@ -144,7 +161,7 @@ static int places_find(struct pshm_conn *conn, const struct wire_access *access,
 		return -FI_EOPNOTSUPP;
 	for (uint32_t i = 0; i < access->target_cnt; i++) {
 		const struct packet_target *t = &access->targets[i];
-		struct place *p = &places[i];
+		struct target_range *p = &ranges[i];
 
 		err = mr_reader_find(&r->reader, t->key, &p->view);
 		if (!err)
@@ -167,8 +184,8 @@ static int refused(struct pshm_conn *conn, bool write, ssize_t err)
 	return (int)err;
 }
 
-/* May we go on to be inside of that region? */
-static bool place_open(const struct pshm_conn *conn, const struct place *p)
+/* Returns true if the key still resolves and the connection has not ended: the access may go on. */
+static bool range_open(const struct pshm_conn *conn, const struct target_range *p)
 {
 	/* S:pshm_pair.inside  our mark before it; pairs S:pshm_pair.ended */
 	return mr_reader_check(&conn->reading->reader, &p->view) &&
@@ -188,23 +205,23 @@ static ssize_t move_piece(const struct pshm_conn *conn, bool write, const struct
 }
 
 /*
- * Moves what is left of the place that an access is at, or STEP bytes. The number of the process is
- * its own as long as it lives: that is asked before, so that nobody else is written to, and after, so
- * that it was not read from anybody else.
+ * Moves what is left of the range that an access is at, or STEP bytes. A process has its number as long as it
+ * lives: that is checked before, so that no other process is written to, and after, so that no other one was
+ * read.
  */
 static int step(struct pshm_conn *conn, struct pshm_direct *d)
 {
 	_Atomic uint32_t *inside = &conn->pair->inside[conn->side].value;
-	const struct place *p = &d->places[d->place];
-	size_t left = p->len - d->place_moved, len = left < STEP ? left : STEP, cnt;
+	const struct target_range *p = &d->ranges[d->range];
+	size_t left = p->len - d->range_moved, len = left < STEP ? left : STEP, cnt;
 	struct iovec local[WIRE_IOV_MAX];
-	struct iovec remote = { (void *)(uintptr_t)(p->at + d->place_moved), len };
+	struct iovec remote = { (void *)(uintptr_t)(p->at + d->range_moved), len };
 	ssize_t n;
 
 	cnt = iov_slice(d->iov, d->iov_cnt, d->moved, len, local);
 	/* S:mr.check  we are inside before we look whether we may be; pairs S:mr.seq */
 	atomic_store_explicit(inside, p->view.index, memory_order_seq_cst);
-	if (!place_open(conn, p))
+	if (!range_open(conn, p))
 		n = -FI_EKEYREJECTED;
 	else if (pshm_process_dead(conn->process))
 		n = -FI_ECONNRESET;
@@ -220,11 +237,11 @@ static int step(struct pshm_conn *conn, struct pshm_direct *d)
 		return -FI_ECONNRESET;
 	conn->wire->direct_len += len;
 	d->moved += len;
-	d->place_moved += len;
+	d->range_moved += len;
 	return 0;
 }
 
-/* Moves as much as one round of progress may. Returns 1 when all of it is, 0, or -FI_E* */
+/* Moves as much as one round of progress may. Returns 1 when all is moved, 0 when not, or -FI_E*. */
 static int move(struct pshm_conn *conn, struct pshm_direct *d)
 {
 	struct pshm_wire *w = conn->wire;
@@ -236,11 +253,11 @@ static int move(struct pshm_conn *conn, struct pshm_direct *d)
 	for (;;) {
 		int err;
 
-		while (d->place < d->place_cnt && d->place_moved == d->places[d->place].len) {
-			d->place++;
-			d->place_moved = 0;
+		while (d->range < d->range_cnt && d->range_moved == d->ranges[d->range].len) {
+			d->range++;
+			d->range_moved = 0;
 		}
-		if (d->place == d->place_cnt)
+		if (d->range == d->range_cnt)
 			return 1;
 		if (w->direct_len >= STEP)
 			return 0;
@@ -250,7 +267,7 @@ static int move(struct pshm_conn *conn, struct pshm_direct *d)
 	}
 }
 
-/* Does the peer poll */
+/* Whether the peer polls */
 
 enum peer_polling {
 	PEER_POLLS,
@@ -258,7 +275,7 @@ enum peer_polling {
 	PEER_UNKNOWN,
 };
 
-/* Counts what the peer does: polls, and packets that came. False when the first can't be seen. */
+/* @moves: out: polls of the peer plus packets from it. Returns false when its polls can't be seen. */
 static bool peer_moves(struct pshm_conn *conn, uint32_t *moves)
 {
 	const struct pshm_inbox *inbox = pshm_peer_inbox(conn);
@@ -269,7 +286,7 @@ static bool peer_moves(struct pshm_conn *conn, uint32_t *moves)
 	return true;
 }
 
-/* What is known of that without waiting. @moves: out: now, where that has to be known */
+/* What is known at once. @moves: out, for PEER_UNKNOWN: the count at which watching begins. */
 static enum peer_polling polling_known(struct pshm_conn *conn, uint64_t now, uint32_t *moves)
 {
 	struct pshm_peer_polling *h = &conn->peer_polling;
@@ -291,20 +308,20 @@ static enum peer_polling polling_known(struct pshm_conn *conn, uint64_t now, uin
 	return PEER_POLLS;
 }
 
-/* It waits to know it. */
+/* Begins to watch the peer for an access. */
 static void watch(struct pshm_direct *d, uint64_t now)
 {
 	size_t len = 0;
 
-	for (uint32_t i = 0; i < d->place_cnt; i++)
-		len += d->places[i].len;
+	for (uint32_t i = 0; i < d->range_cnt; i++)
+		len += d->ranges[i].len;
 	d->since_ns = now;
 	d->watch_ns = WATCH_NS + len / WATCH_LEN;
 	if (d->watch_ns > WATCH_MAX)
 		d->watch_ns = WATCH_MAX;
 }
 
-/* What is known meanwhile. */
+/* What is known by watching it so far. */
 static enum peer_polling polling_watched(struct pshm_conn *conn, const struct pshm_direct *d)
 {
 	uint64_t now = platform_now_ns();
@@ -335,10 +352,10 @@ int pshm_direct(struct wire_conn *base, const struct wire_access *access, struct
 	peer_polling = polling_known(conn, ns, &now.moves);
 	if (peer_polling == PEER_POLLS)
 		return -FI_EBUSY;
-	ret = places_find(conn, access, now.places);
+	ret = ranges_find(conn, access, now.ranges);
 	if (ret)
 		return ret;
-	now.place_cnt = access->target_cnt;
+	now.range_cnt = access->target_cnt;
 	memcpy(now.iov, access->iov, access->iov_cnt * sizeof(*access->iov));
 	now.iov_cnt = access->iov_cnt;
 	if (peer_polling == PEER_UNKNOWN)

@@ -1,18 +1,19 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * What a domain shows to peers of its registered memory, so that they read and write it by themselves
- * (key_access.c): the key table, in memory that they map for reading.
+ * The key table of a domain's registered memory, in memory that peers map for reading, so that they read and
+ * write the regions by themselves (key_access.c).
  *
  * The memory is made with the first region that peers may access, and shown in every pair of the
  * domain's endpoints. Where it can't be made the table is private, and peers ask by packet, as they
  * do for regions beyond those that it has room for.
  *
- * With it comes the address of a write guard (sys/write_guard.h), which stays open as long as the domain: who writes passes
- * it, so that nothing is written to another program that has begun in our process meanwhile.
+ * With the table the address of a write guard is shown (sys/write_guard.h), which stays open as long as the
+ * domain: every write passes it, so that nothing is written to another program that has begun in this
+ * process meanwhile.
  *
- * A peer that is inside says so in the pair. Who takes a key away looks there afterwards (mr_invalidate());
- * so does who ends a connection: of one whose peer is still inside the memory stays mapped until it has
- * left, or is dead. On the thread that holds the domain.
+ * A peer that accesses a region marks that in the pair (pshm_pair.inside). Closing a region invalidates its
+ * key and then waits for the mark (mr_invalidate()). The pair of a connection that ends while the peer is
+ * inside stays mapped until the peer has left, or is dead. On the thread that holds the domain.
  */
 #include <stdlib.h>
 #include <sys/mman.h>
@@ -22,21 +23,28 @@
 #include "lists.h"
 #include "share.h"
 
-#define GUESTS_MAX 16u /* of a process */
+/* Ended connections to one process whose pairs stay mapped. */
+#define GUESTS_MAX 16u
 
 struct wire_share {
-	struct list all;    /* of the process, for fork */
-	struct list wires;  /* struct pshm_wire.share_link */
-	struct list guests; /* struct pshm_conn.slow: ended, and their peers were inside */
-	struct pshm_region table; /* its addr is NULL while nothing is shown */
-	void *write_guard;	  /* NULL: there is none, and nobody may write by himself */
-	bool forked;		  /* we are a copy */
+	/* in the list of the process's shares, for fork */
+	struct list all;
+	/* endpoints of the domain: struct pshm_wire.share_link */
+	struct list wires;
+	/* connections that ended while their peers were inside: struct pshm_conn.slow */
+	struct list guests;
+	/* its addr is NULL while nothing is shown */
+	struct pshm_region table;
+	/* NULL: there is none, and peers ask by packet to write */
+	void *write_guard;
+	/* this is the child of a fork */
+	bool forked;
 };
 
-/* The lists' lock's (lists.c). */
+/* All shares of the process. Protected by the lock of lists.c. */
 static struct list shares = { &shares, &shares };
 
-/* Does the peer of a connection access that region of ours; any one, with @index 0? */
+/* Returns true if the peer of a connection accesses region @index of ours, or any, with @index 0. */
 static bool peer_inside(const struct pshm_conn *conn, uint32_t index)
 {
 	/*
@@ -59,7 +67,7 @@ static void guest_free(struct pshm_conn *conn)
 	platform_free(conn);
 }
 
-/* Those who have left by now need not be looked after any more. */
+/* Releases the connections whose peers have left. */
 static void guests_leave(struct wire_share *share)
 {
 	struct list *node, *after;
@@ -73,8 +81,8 @@ static void guests_leave(struct wire_share *share)
 }
 
 /*
- * Room for one more of that process. An honest one is inside of little at a time; who only says that it
- * is, again and again, gets no more of our memory for it.
+ * Makes room for one more connection to that process. An honest peer is inside few at a time; a hostile one
+ * that only says that it is takes no more of our memory than GUESTS_MAX pairs.
  */
 static void guests_limit(struct wire_share *share, const struct pshm_process *process)
 {
@@ -152,7 +160,7 @@ void pshm_share_show(struct pshm_conn *conn)
 	atomic_store_explicit(&shown->shown, 1, memory_order_release);
 }
 
-/* In all connections that there are; later ones come up with it. */
+/* Shows it in all connections; later ones show it when they are attached. */
 static void show_all(struct wire_share *share)
 {
 	struct list *wire, *wire_after, *node, *after;
@@ -169,7 +177,7 @@ static void show_all(struct wire_share *share)
 	}
 }
 
-/* struct mr_memory: slabs stand in the table's memory, and the others, which nobody finds, anywhere */
+/* struct mr_memory: slabs stand in the table's memory; those that it has no room for are private. */
 
 static void *slab_alloc(void *arg, uint32_t slab)
 {
@@ -200,7 +208,7 @@ static void slab_free(void *arg, uint32_t slab, void *memory)
 		free(memory);
 }
 
-/* What the child of a fork registers and closes is its own business: peers of the parent look at the table. */
+/* Gives the child of a fork a private copy of the table: peers of the parent map the shared one. */
 static void shares_forked(void)
 {
 	struct list *node, *after;
@@ -245,7 +253,7 @@ void pshm_share_close(struct wire_share *share)
 	pshm_lists_lock();
 	list_remove(&share->all);
 	pshm_lists_unlock();
-	/* who has not left by now is inside of nothing: no region was closed with it there */
+	/* no peer is inside a region by now: none was closed with a peer inside */
 	while (!list_empty(&share->guests))
 		guest_free(container_of(share->guests.next, struct pshm_conn, slow));
 	pshm_region_close(&share->table);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* What a domain shows to peers of its registered memory. On the thread that holds the domain. */
+/* The key table that a domain shows to its peers. On the thread that holds the domain. */
 #ifndef WEFT_SHM_SHARE_H
 #define WEFT_SHM_SHARE_H
 
@@ -7,11 +7,11 @@
 
 /*
  * pshm_share_open, pshm_share_close, pshm_share_used - share_open, share_close and share_used of wire_ops
- * pshm_share_join - an endpoint of a domain that may show its regions
- * pshm_share_show - show them to the peer of a connection that has its memory, if there are any
- * pshm_share_keep - a connection that is to be freed, and has ended: is its peer inside our memory?
- *	Then the share takes the conn with its region and process, and nothing else of it
- * pshm_share_table - the memory that is shown, borrowed; its addr is NULL while there is none
+ * pshm_share_join - add an endpoint to the share of its domain, if that has one
+ * pshm_share_show - show the table to the peer of a connection that has its memory, if there is one
+ * pshm_share_keep - returns true if the peer of a connection that is to be freed is inside our memory:
+ *	the share has taken the conn with its region and process, and nothing else of it
+ * pshm_share_table - returns the memory that is shown, borrowed; its addr is NULL while there is none
  */
 int pshm_share_open(struct wire_share **share, struct mr_memory *memory);
 void pshm_share_close(struct wire_share *share);

@@ -19,21 +19,25 @@
 #include "transfer.h"
 
 /* Chunks copied by system calls in one poll, of all connections: small messages wait for no more. */
-#define COPIES_MAX   2
-#define FRAGMENT_MIN 8192u  /* payload of a line, */
-#define FRAGMENT_MAX 16384u /* at most */
-#define FRAGMENT_CNT 8u	    /* of a transfer, if they are larger than the least */
+#define COPIES_MAX 2
+/* Payload of a line, bytes: the least, the most, and how many there are if they are larger than the least. */
+#define FRAGMENT_MIN 8192u
+#define FRAGMENT_MAX 16384u
+#define FRAGMENT_CNT 8u
 
 /* A sendv under way. */
 struct pshm_transfer {
 	struct pool_object pool;
-	struct list link; /* conn->sends */
+	/* conn->sends */
+	struct list link;
 	struct wire_op *op;
 	struct iovec iov[WIRE_IOV_MAX];
 	size_t iov_cnt;
-	size_t len;   /* bytes in all */
-	size_t moved; /* of those */
-	bool started; /* the header is out */
+	/* bytes in all, and of those in the ring */
+	size_t len;
+	size_t moved;
+	/* the header is in the ring */
+	bool started;
 	struct packet hdr;
 };
 
@@ -158,7 +162,7 @@ bool pshm_sends_begun(const struct pshm_conn *conn)
 	return list_empty(&conn->sends) || transfer_of(conn->sends.prev)->started;
 }
 
-/* A chunk read or written, if there is one. @copies: how many more may be in this poll */
+/* Reads or writes a chunk, if there is one. @copies: in, out: system calls that this poll() may still make */
 static int copy_move(struct pshm_conn *conn, int *copies)
 {
 	int steps;
@@ -170,7 +174,7 @@ static int copy_move(struct pshm_conn *conn, int *copies)
 	return steps;
 }
 
-/* One step of everything that a connection has under way, and the operations that are over. */
+/* Makes one step of everything under way on a connection, and ends operations. Returns how many were made. */
 static int conn_move(struct pshm_conn *conn, int *copies)
 {
 	struct wire_op *op, *next;
@@ -212,7 +216,7 @@ int pshm_transfers_move(struct pshm_wire *wire)
 	list_init(&todo);
 	while ((node = list_pop(&wire->work)))
 		list_push(&todo, node);
-	/* another one begins each time: there may not be copies for all */
+	/* a different one begins each time, since COPIES_MAX may not do for all */
 	node = list_pop(&todo);
 	if (node)
 		list_push(&todo, node);
