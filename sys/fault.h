@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Fault hook: lets a test, or whoever runs a program, make each system call of this
- * folder fail as if the kernel had refused it. Asked by every function of sys/ just
- * before its system call, on the caller's thread. Unused it costs one relaxed load and
- * one predictable branch.
+ * Fault hook: makes system calls of this folder fail as if the kernel had refused them, for tests and for
+ * users. Every function of sys/ asks it just before its system call, on the caller's thread. Without a fault
+ * that costs one relaxed load and one predictable branch.
  *
  * From outside the process: WEFT_FAULT="CALL:ERRNO[:SKIP[:COUNT]],...", for example
  *	WEFT_FAULT=process_vm_readv:EPERM		never permitted
@@ -69,16 +68,16 @@ void sys_fault_set(enum sys_call call, int err, uint32_t skip, uint32_t count);
  */
 int sys_fault_parse(const char *text);
 
-/* sys_fault_clear - no call fails any more */
+/* sys_fault_clear - remove all faults */
 void sys_fault_clear(void);
 
-/* sys_fault_armed - is any fault set; starts true so that the first call reads the environment */
+/* sys_fault_armed - not 0 while any fault is set, and until the first call has read the environment */
 extern _Atomic uint32_t sys_fault_armed;
 
-/* sys_fault_slow - sys_fault() when something is armed */
+/* sys_fault_slow - sys_fault() while sys_fault_armed is set */
 int sys_fault_slow(enum sys_call call);
 
-/* sys_fault - errno value that this call is to fail with, or 0 to go on and make it */
+/* sys_fault - returns the errno value that this call is to fail with, or 0: make it */
 static inline int sys_fault(enum sys_call call)
 {
 	if (__builtin_expect(!atomic_load_explicit(&sys_fault_armed, memory_order_relaxed), 1))

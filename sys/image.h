@@ -19,10 +19,11 @@
 
 /*
  * sys_image_open - hold the memory of the process that has this number now
- * Close-on-exec. A program that is beginning has the memory before it has closed the descriptors of the one
- * before it: what is held is a program that has come further, so that a descriptor which is found in the
- * process afterwards is not that one's. Needs the right to look into the process that opening its
- * descriptors through /proc needs; nothing more is asked afterwards.
+ *
+ * Close-on-exec. A program that is being executed has its memory before the descriptors of the previous program
+ * are closed. So memory is held only of a program that is past that, and a descriptor that is found in the
+ * process afterwards is not the previous program's. Needs the right that opening the process's descriptors
+ * through /proc needs; later calls need none.
  *
  * Returns the descriptor, owned (close() it), or -FI_E*: -ESRCH for a process that has no memory any
  * more, -FI_EAGAIN while a program begins there, -FI_EACCES or -FI_EPERM without the right (root alone has it
@@ -32,10 +33,10 @@
 int sys_image_open(pid_t pid);
 
 /*
- * sys_image_gone - has the process ended, or begun another program?
- * Does not wait. What shares its memory without being a thread of it, as the child of a vfork(2), keeps
- * the memory until it has ended or begun a program itself.
- * Returns 1 when it has, 0 when not, or -FI_E*.
+ * sys_image_gone - look whether the process has ended or begun another program
+ * Does not wait. A process that shares the memory, as the child of a vfork(2) does, keeps it until it has ended
+ * or begun a program itself.
+ * Returns 1 if it has, 0 if not, or -FI_E*.
  */
 int sys_image_gone(int fd);
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
  * Anonymous shared memory behind a descriptor (memfd_create(2)). Used by the providers
- * for what two processes share. The size is sealed at creation: whoever maps it can't
- * be made to fault by the other side cutting it. Any thread; no state.
+ * for what two processes share. The size is sealed at creation, so that
+ * no process can make another one fault by truncating it. Any thread; no state.
  */
 #ifndef WEFT_SYS_MEMFD_H
 #define WEFT_SYS_MEMFD_H
@@ -12,11 +12,11 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-/* sys_memfd_max - bytes that one of ours may have: the process's limit on files counts here too */
+/* sys_memfd_max - returns the bytes that a memfd of ours may have: RLIMIT_FSIZE holds for it too */
 size_t sys_memfd_max(void);
 
 /*
- * sys_memfd_create - zeroed memory of a fixed size behind a descriptor
+ * sys_memfd_create - make zeroed memory of a fixed size behind a descriptor
  * @name: shown in /proc/PID/maps and nowhere else; need not be unique
  * @len:  bytes, not 0; rounded up to a page by the kernel where it is mapped
  * @mode: 0600, or 0400 for memory that other processes may only read. The kernel's own
@@ -30,14 +30,13 @@ size_t sys_memfd_max(void);
 int sys_memfd_create(const char *name, size_t len, mode_t mode);
 
 /*
- * sys_memfd_open - a descriptor of our own for one of another process
+ * sys_memfd_open - open what another process has at a descriptor
  * @pid:      process as numbered in our /proc
  * @fd:	      its descriptor
  * @writable: for reading and writing, else for reading
  *
- * Nothing but a regular file (a memfd is one) is ever opened: no device or pipe that the
- * number may meanwhile stand for is touched. That it is the memory one looks for has to be
- * proven by its contents.
+ * Nothing but a regular file (a memfd is one) is ever opened: no device or pipe that the number may mean by
+ * now is touched. Its contents have to prove that it is the memory that the caller looks for.
  * Returns the descriptor, owned, or -FI_E*: -FI_EACCES or -FI_EPERM without the right to
  * look into the process, -FI_ENOENT for no such process or descriptor, -FI_EINVAL for
  * something else than a regular file.
@@ -45,7 +44,7 @@ int sys_memfd_create(const char *name, size_t len, mode_t mode);
 int sys_memfd_open(pid_t pid, int fd, bool writable);
 
 /*
- * sys_memfd_size - bytes behind a descriptor from anywhere
+ * sys_memfd_size - the bytes behind a descriptor that is not trusted
  * @len: out
  *
  * Returns 0; -FI_EINVAL unless it is a memfd of ordinary pages whose size is sealed, both
@@ -59,7 +58,7 @@ enum {
 
 /*
  * sys_memfd_map - map the first bytes of a memfd, shared
- * @fd:	   from anywhere; may be closed afterwards
+ * @fd:	   not trusted; may be closed afterwards
  * @len:   bytes, not 0
  * @flags: SYS_MEMFD_*
  * @addr:  out
@@ -75,16 +74,16 @@ int sys_memfd_map(int fd, size_t len, unsigned int flags, void **addr);
 int sys_memfd_map_at(int fd, size_t skip, size_t len, unsigned int flags, void **addr);
 
 /*
- * sys_memfd_read - the first bytes of a memfd, without mapping it: no page comes into being by that
- * @fd: one that sys_memfd_size() has taken for a memfd: nothing else is sure to answer at once
+ * sys_memfd_read - read the first bytes of a memfd without mapping it, which allocates no page
+ * @fd: one that sys_memfd_size() accepts: reading anything else might wait
  * Returns 0 and all @len bytes; -FI_EINVAL when there are fewer; -FI_E*.
  */
 int sys_memfd_read(int fd, void *buf, size_t len);
 
 /*
- * sys_memfd_populate - have the pages of what is mapped for writing before the first touch
+ * sys_memfd_populate - allocate the pages of a writable mapping before the first access
  * @addr: on a page boundary
- * An older kernel, or one short of memory, does not, and the touch does.
+ * Where an older kernel, or one short of memory, does not do it, the first access does.
  */
 void sys_memfd_populate(void *addr, size_t len);
 

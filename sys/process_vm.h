@@ -15,18 +15,18 @@
 /*
  * sys_process_vm_read - copy from the process's memory into ours
  * @pid:    process
- * @local:  our memory; borrowed during the call, any number of pieces
- * @remote: the process's, any addresses
+ * @local:  pieces of our memory, any number; borrowed during the call
+ * @remote: pieces of the process's, any number; not trusted
  *
- * Moves as many bytes as the shorter of the two lists holds, all of them: where the kernel
- * stops early the rest is asked for again. Bytes may have been written when it fails.
+ * Copies as many bytes as the shorter list holds: where the kernel stops early it is called again for the
+ * rest. Some bytes may have been copied when it fails.
  * Returns the number of bytes, or -FI_E*: -FI_EPERM without the right, -ESRCH when the
  * process is gone, -FI_EFAULT when any byte is not mapped, -FI_ENOSYS, -FI_ENOMEM.
  */
 ssize_t sys_process_vm_read(pid_t pid, const struct iovec *local, size_t local_cnt,
 			    const struct iovec *remote, size_t remote_cnt);
 
-/* sys_process_vm_write - copy from our memory into the process's; otherwise as above */
+/* sys_process_vm_write - copy from our memory into the process's; otherwise the same */
 ssize_t sys_process_vm_write(pid_t pid, const struct iovec *local, size_t local_cnt,
 			     const struct iovec *remote, size_t remote_cnt);
 

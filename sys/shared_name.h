@@ -3,11 +3,10 @@
  * Memory that processes of one user on one host find by a name. Used by platform/user, for
  * address vectors with a name. Any thread; no state but the handles.
  *
- * Nothing in a file system carries the name. Its keeper, the process that published it, holds
- * a listening socket of that name (unix(7), abstract): the kernel lets one process have it, says
- * which one that is, and frees the name with the process. The memory is then opened through
- * /proc. When the keeper closes it or ends, the name is free for another; who has the memory
- * keeps it. Network namespaces have names of their own.
+ * No file has the name. Its keeper, the process that published it, holds a listening socket of that name
+ * (unix(7), abstract): the kernel lets one process have it, says which one, and frees the name with the
+ * process. Others then open the memory through /proc. When the keeper closes the memory or ends, the name is
+ * free; processes that have mapped the memory keep it. Each network namespace has its own names.
  */
 #ifndef WEFT_SYS_SHARED_NAME_H
 #define WEFT_SYS_SHARED_NAME_H
@@ -15,13 +14,14 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#define SYS_SHARED_NAME_MAX 64u /* bytes of a name with its NUL: letters, digits, - . _ : */
+/* Bytes of a name with its NUL: letters, digits, - . _ : */
+#define SYS_SHARED_NAME_MAX 64u
 
 struct sys_shared;
 
 /*
- * sys_shared_create - zeroed memory of our own that has no name yet
- * @name: that it shall have; borrowed during the call
+ * sys_shared_create - make zeroed memory, which has no name yet
+ * @name: that sys_shared_publish() gives it; borrowed during the call
  * @len:  bytes; pages are taken as they are touched
  * @out:  owned, for sys_shared_close()
  *
@@ -30,7 +30,7 @@ struct sys_shared;
 int sys_shared_create(const char *name, size_t len, struct sys_shared **out);
 
 /*
- * sys_shared_publish - give the memory its name: from now on others find it as it stands
+ * sys_shared_publish - give the memory its name: from now on other processes find it
  * Returns 0, -FI_EADDRINUSE when some memory has that name, or another -FI_E*.
  */
 int sys_shared_publish(struct sys_shared *shared);
@@ -40,20 +40,20 @@ int sys_shared_publish(struct sys_shared *shared);
  * @writable: map it for writing too
  *
  * Returns 0, -FI_ENOENT when nobody has that name, -FI_EACCES when it is another user's or the
- * keeper may not be looked into, -FI_EAGAIN when its keeper is just going or overloaded, or
+ * keeper may not be looked into, -FI_EAGAIN while its keeper ends or is overloaded, or
  * another -FI_E*.
  */
 int sys_shared_attach(const char *name, bool writable, struct sys_shared **out);
 
-/* sys_shared_map - the memory; @len: out: its bytes */
+/* sys_shared_map - returns the memory; @len: out: its bytes */
 void *sys_shared_map(const struct sys_shared *shared, size_t *len);
 
 /*
- * sys_shared_lock - hold what processes that write exclude each other by
- * Between handles, of one process too; waits. Freed when its holder ends. Returns 0 or -FI_E*.
+ * sys_shared_lock - exclude other writers, through any other handle, of this process too
+ * Waits. The lock of a process that ends is released. Returns 0 or -FI_E*.
  */
 int sys_shared_lock(struct sys_shared *shared);
-/* sys_shared_unlock - give it back */
+/* sys_shared_unlock - release that lock */
 void sys_shared_unlock(struct sys_shared *shared);
 
 /* sys_shared_close - takes a handle, or NULL: unmaps the memory, and frees the name if we keep it */

@@ -8,10 +8,10 @@
 
 #include <stdint.h>
 
-/* sys_timerfd_open - one that does not run; close-on-exec. The descriptor, owned (close() it), or -FI_E* */
+/* sys_timerfd_open - make one that does not run, close-on-exec. Returns it, owned (close() it), or -FI_E* */
 int sys_timerfd_open(void);
 
-/* sys_timerfd_set - not readable until so many ns have passed; 0: for ever */
+/* sys_timerfd_set - make it readable in @ns from now, and not before; 0: never */
 void sys_timerfd_set(int fd, uint64_t ns);
 
 #endif
