@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * The ring's cold side: sizes, set-up, and the look at the consumer's report. Called by the
+ * The ring's slow paths: sizes, set-up, and reading the consumer's report. Called by the
  * providers that share memory, on the thread of the end in question.
  */
 #include "ring.h"
@@ -51,7 +51,7 @@ void ring_rx_init(struct ring_rx *rx, void *mem, uint32_t line_cnt, uint32_t dat
 	rx->data_len = data_len;
 }
 
-/* Nothing is in the new area, and nothing will be written to the old one. */
+/* The new area is empty, and the old one is not written to any more. */
 void ring_tx_move(struct ring_tx *tx, void *mem, uint32_t data_len)
 {
 	assert(power_of_two(data_len, tx->data_len, RING_DATA_MAX));
@@ -73,7 +73,7 @@ void ring_tx_shut(struct ring_tx *tx)
 	tx->limit = tx->head;
 }
 
-/* Lines before tx->limit - line_cnt have been taken: so has what they had. */
+/* Frees the data of the lines before tx->limit - line_cnt, which have been taken. */
 static void extents_release(struct ring_tx *tx)
 {
 	uint32_t taken = tx->limit - (tx->mask + 1);

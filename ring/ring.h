@@ -5,15 +5,14 @@
  * that share memory build on it; each end is used by one thread at a time.
  *
  * A line carries a header, a small payload, and the word that publishes them: one message
- * moves one line between the two caches. The payload area of a line and its header are bytes
- * to the ring; what they mean is its user's business. Larger payload stands in the data area,
- * whole, at an offset that the line's word carries; where, is the producer's choice, which
- * remembers what it gave to which line. The consumer reports the lines that it took on a line of
- * its own, now and then; the producer looks there only when it is out of room.
+ * moves one line between the two caches. The ring does not interpret headers and payload. Larger
+ * payload stands in the data area, contiguous, at an offset that the line's word carries; the
+ * producer chooses it, and remembers which line has what. The consumer reports how many lines it has
+ * taken on a line of its own, now and then; the producer reads that only when it is out of room.
  *
- * The other end is not trusted. Everything it writes is loaded once and checked against what
- * this end knows: offsets never lead out of the data area, a credit never exceeds what was
- * published. A cheating peer loses or spoils its own messages and nothing else.
+ * The other end is not trusted. Everything it writes is loaded once and checked against what this end
+ * knows: no offset leads out of the data area, no credit exceeds what was published. A hostile peer loses
+ * or spoils its own messages and nothing else.
  *
  * Memory of one direction: struct ring_credit, line_cnt struct ring_line, data_len bytes.
  */
@@ -30,16 +29,18 @@
 struct ring_line {
 	unsigned char header[RING_HEADER];
 	unsigned char payload[RING_INLINE];
-	_Atomic uint64_t word; /* low half: position + 1 once published; high half: the note */
+	/* low half: position + 1 once published; high half: the note */
+	_Atomic uint64_t word;
 };
 
 _Static_assert(sizeof(struct ring_line) == CACHE_LINE, "a message moves one cache line");
 _Static_assert(offsetof(struct ring_line, payload) == 32, "layout");
 _Static_assert(offsetof(struct ring_line, word) == 56, "layout");
 
-/* What the consumer reports; it alone writes here. */
+/* The consumer's report. Written by the consumer alone. */
 struct ring_credit {
-	_Atomic uint32_t taken; /* lines */
+	/* lines taken so far, modulo 2^32 */
+	_Atomic uint32_t taken;
 	unsigned char zero[60];
 };
 
@@ -64,47 +65,60 @@ _Static_assert(sizeof(struct ring_credit) == CACHE_LINE, "the consumer's line is
  * two cores with one cache pass on 1 KiB a quarter faster in lines that both have. All else goes round the
  * rest of the area, where it does better with lines that the other side has not had for long.
  */
-#define RING_WARM     2048u /* bytes */
+/* Bytes of a warm place, how many there are, bytes of all. */
+#define RING_WARM     2048u
 #define RING_WARM_CNT 2u
-#define RING_WARM_ALL (RING_WARM_CNT * RING_WARM) /* bytes of all */
+#define RING_WARM_ALL (RING_WARM_CNT * RING_WARM)
 #define RING_LOOK \
 	16u /* lines, after a look for a free place that found none, to the next one */
 
 #define RING_PAGE 4096u
 
-/* Where in the data area payload would rather stand. */
+/* Where in the data area payload is better placed. */
 enum ring_place {
 	RING_ANYWHERE,
-	RING_WARM_PLACE, /* one of the first places; for up to RING_WARM bytes */
-	RING_PAGE_START, /* a page: the processor fetches ahead up to the end of one */
+	/* in one of the warm places, for up to RING_WARM bytes */
+	RING_WARM_PLACE,
+	/* from the start of a page: the processor prefetches no further than the end of one */
+	RING_PAGE_START,
 };
 
 #define RING_EXTENTS \
 	128u /* lines with data that are not known to be taken, at most; a power of two */
 
-/* What a line has of the data area. */
+/* The part of the data area that a line has. */
 struct ring_extent {
-	uint32_t line; /* its position */
-	uint32_t end;  /* offset behind it */
+	/* position of the line */
+	uint32_t line;
+	/* offset behind the part */
+	uint32_t end;
 };
 
 /* The producer's end, in its own memory. */
 struct ring_tx {
 	struct ring_line *lines;
 	unsigned char *data;
-	uint32_t mask;	/* line_cnt - 1 */
-	uint32_t head;	/* position of the next line */
-	uint32_t limit; /* positions before this one are free to use */
-	uint32_t note;	/* of the claimed line */
+	/* line_cnt - 1 */
+	uint32_t mask;
+	/* position of the next line */
+	uint32_t head;
+	/* positions before this one are free to use */
+	uint32_t limit;
+	/* of the claimed line */
+	uint32_t note;
 	uint32_t data_len;
-	uint32_t data_begin; /* behind those places: offset of what may still be read, */
-	uint32_t data_end;   /* and behind it: not above data_begin when that wraps around */
-	uint32_t data_cnt;   /* lines that have something there */
-	uint32_t warm;	     /* bit i: place i is free */
-	uint32_t look_at;    /* position from which on one is looked for */
-	uint32_t extent_head,
-		extent_tail; /* extents so far, and those that were taken, modulo 2^32 */
-	bool broken;	     /* the consumer reported what it can't have taken */
+	/* behind the warm places: offset of data that may still be read, and behind it; it wraps around */
+	uint32_t data_begin, data_end;
+	/* lines that have data there */
+	uint32_t data_cnt;
+	/* bit i: warm place i is free */
+	uint32_t warm;
+	/* position from which on a free warm place is looked for */
+	uint32_t look_at;
+	/* extents given so far, and those of lines that were taken, modulo 2^32 */
+	uint32_t extent_head, extent_tail;
+	/* the consumer has reported lines that it can't have taken */
+	bool broken;
 	struct ring_credit *credit;
 	struct ring_extent extents[RING_EXTENTS];
 };
@@ -114,33 +128,36 @@ struct ring_rx {
 	struct ring_line *lines;
 	const unsigned char *data;
 	uint32_t mask;
-	uint32_t tail; /* position of the next line */
-	uint32_t told; /* tail as the producer knows it */
+	/* position of the next line */
+	uint32_t tail;
+	/* tail as of the last report */
+	uint32_t reported;
 	uint32_t data_len;
-	uint32_t data_untold; /* bytes taken since */
+	/* bytes of data taken since then */
+	uint32_t data_unreported;
 	struct ring_credit *credit;
 };
 
 /*
- * ring_len - bytes of memory that one direction takes
- * @line_cnt: lines; any value from anywhere
- * @data_len: bytes of the data area; any value from anywhere
+ * ring_len - returns the bytes of memory that one direction takes
+ * @line_cnt: lines; not trusted
+ * @data_len: bytes of the data area; not trusted
  * Returns 0 unless both are powers of two within the limits above.
  */
 size_t ring_len(uint32_t line_cnt, uint32_t data_len);
 
 /*
- * ring_tx_init - the producer's end over @mem
+ * ring_tx_init - make the producer's end over @mem
  * @mem: ring_len() bytes on a cache line boundary; zeroed before either end is made
  * The memory is borrowed and stays mapped while the end is used; sizes were checked by ring_len().
  */
 void ring_tx_init(struct ring_tx *tx, void *mem, uint32_t line_cnt, uint32_t data_len);
 
-/* ring_rx_init - the consumer's end; otherwise as above */
+/* ring_rx_init - make the consumer's end; otherwise the same */
 void ring_rx_init(struct ring_rx *rx, void *mem, uint32_t line_cnt, uint32_t data_len);
 
 /*
- * ring_tx_move, ring_rx_move - go on with another, larger data area
+ * ring_tx_move, ring_rx_move - change to another, larger data area
  * @mem: @data_len bytes on a cache line boundary, a power of two above what there was
  *
  * The producer moves between two lines, the consumer when it has released the first of them; how it
@@ -149,23 +166,23 @@ void ring_rx_init(struct ring_rx *rx, void *mem, uint32_t line_cnt, uint32_t dat
 void ring_tx_move(struct ring_tx *tx, void *mem, uint32_t data_len);
 void ring_rx_move(struct ring_rx *rx, const void *mem, uint32_t data_len);
 
-/* ring_tx_shut - let nothing be claimed any more */
+/* ring_tx_shut - make every later claim return NULL */
 void ring_tx_shut(struct ring_tx *tx);
 
 /*
- * ring_refresh - look how much the consumer has taken since; for the functions below
+ * ring_refresh - read the consumer's report; for the functions below
  * A report that can't be true sets tx->broken and changes nothing: the ring stays full.
  */
 void ring_refresh(struct ring_tx *tx);
 
-/* ring_data_max - most bytes that one line can have in the data area */
+/* ring_data_max - returns the most bytes that one line can have in the data area */
 static inline uint32_t ring_data_max(uint32_t data_len)
 {
 	return data_len / 2; /* the warm places have no more than the other half */
 }
 
 /*
- * ring_claim - the next line, to be filled
+ * ring_claim - claim the next line, to be filled
  * Claiming without publishing is undone by claiming again.
  * Returns NULL when the ring is full (nothing happened).
  */
@@ -180,13 +197,13 @@ static inline struct ring_line *ring_claim(struct ring_tx *tx)
 	return &tx->lines[tx->head & tx->mask];
 }
 
-/* ring_extents_full - is there no room to remember what another line has? */
+/* ring_extents_full - returns true if no more lines with data can be remembered */
 static inline bool ring_extents_full(const struct ring_tx *tx)
 {
 	return tx->extent_head - tx->extent_tail == RING_EXTENTS;
 }
 
-/* ring_warm - offset of a free place at the start, or UINT32_MAX */
+/* ring_warm - returns the offset of a free warm place, or UINT32_MAX */
 static inline uint32_t ring_warm(struct ring_tx *tx)
 {
 	if (unlikely(ring_extents_full(tx)))
@@ -199,7 +216,7 @@ static inline uint32_t ring_warm(struct ring_tx *tx)
 	return likely(tx->warm) ? (uint32_t)__builtin_ctz(tx->warm) * RING_WARM : UINT32_MAX;
 }
 
-/* ring_data_at - offset of @need contiguous free bytes behind the warm places, or UINT32_MAX */
+/* ring_data_at - returns the offset of @need contiguous free bytes behind the warm places, or UINT32_MAX */
 static inline uint32_t ring_data_at(const struct ring_tx *tx, uint32_t need,
 				    enum ring_place place)
 {
@@ -217,7 +234,7 @@ static inline uint32_t ring_data_at(const struct ring_tx *tx, uint32_t need,
 								       : UINT32_MAX;
 }
 
-/* ring_data_give - the claimed line has @need bytes at that offset */
+/* ring_data_give - give the claimed line @need bytes at that offset */
 static inline void ring_data_give(struct ring_tx *tx, uint32_t at, uint32_t need)
 {
 	tx->extents[tx->extent_head++ % RING_EXTENTS] =
@@ -234,7 +251,7 @@ static inline void ring_data_give(struct ring_tx *tx, uint32_t at, uint32_t need
 /*
  * ring_claim_data - ring_claim() with room in the data area
  * @len:   bytes, 1 to ring_data_max(); up to RING_WARM for RING_WARM_PLACE
- * @place: where it would do best
+ * @place: where it is better placed; elsewhere if that is not free
  * @data:  out: where they go
  * A line claimed so must be published. Returns NULL when either is full (nothing happened).
  */
@@ -263,7 +280,7 @@ static inline struct ring_line *ring_claim_data(struct ring_tx *tx, uint32_t len
 }
 
 /*
- * ring_publish - hand the claimed line over
+ * ring_publish - publish the claimed line
  * @kind: 0 to RING_KIND_MAX
  */
 static inline void ring_publish(struct ring_tx *tx, struct ring_line *line, uint32_t kind)
@@ -275,7 +292,7 @@ static inline void ring_publish(struct ring_tx *tx, struct ring_line *line, uint
 	atomic_store_explicit(&line->word, note << 32 | tx->head, memory_order_release);
 }
 
-/* ring_data_free - bytes behind the warm places that are free, in one or two pieces */
+/* ring_data_free - returns the free bytes behind the warm places, in one or two pieces */
 static inline uint32_t ring_data_free(const struct ring_tx *tx)
 {
 	if (!tx->data_cnt)
@@ -286,7 +303,7 @@ static inline uint32_t ring_data_free(const struct ring_tx *tx)
 }
 
 /*
- * ring_has_room - would @line_cnt lines and @len bytes of data fit now
+ * ring_has_room - returns true if @line_cnt lines and @len bytes of data are free
  * Wrapping may cost up to as much again; ask with that in mind.
  */
 static inline bool ring_has_room(struct ring_tx *tx, uint32_t line_cnt, uint32_t len)
@@ -298,11 +315,11 @@ static inline bool ring_has_room(struct ring_tx *tx, uint32_t line_cnt, uint32_t
 }
 
 /*
- * ring_next - the next published line
+ * ring_next - look for the next published line
  * @note: out: its note, loaded once with the word that published it
  *
- * Stays the next one until ring_release(). Its bytes belong to the other side: copy what is
- * looked at more than once.
+ * It stays the next one until ring_release(). The other side may change its bytes at any time: copy what is
+ * read more than once.
  * Returns NULL when nothing is published.
  */
 static inline struct ring_line *ring_next(const struct ring_rx *rx, uint32_t *note)
@@ -318,21 +335,21 @@ static inline struct ring_line *ring_next(const struct ring_rx *rx, uint32_t *no
 	return line;
 }
 
-/* ring_expect - the line after the next one is likely to be published: fetch it meanwhile */
+/* ring_expect - prefetch the line after the next one, which is likely to be published */
 static inline void ring_expect(const struct ring_rx *rx)
 {
 	__builtin_prefetch(&rx->lines[(rx->tail + 1) & rx->mask]);
 }
 
-/* ring_kind - the user's part of a note */
+/* ring_kind - returns the user's part of a note */
 static inline uint32_t ring_kind(uint32_t note)
 {
 	return note >> RING_KIND_SHIFT;
 }
 
 /*
- * ring_data - where a line's data stands
- * @len: bytes, from the other side
+ * ring_data - returns where a line's data stands
+ * @len: bytes; not trusted
  * Returns NULL when they would not lie in the data area.
  */
 static inline const void *ring_data(const struct ring_rx *rx, uint32_t note, uint32_t len)
@@ -344,40 +361,40 @@ static inline const void *ring_data(const struct ring_rx *rx, uint32_t note, uin
 	return rx->data + at;
 }
 
-/* ring_tell - report everything taken so far */
-static inline void ring_tell(struct ring_rx *rx)
+/* ring_report - report all lines taken so far */
+static inline void ring_report(struct ring_rx *rx)
 {
-	rx->told = rx->tail;
-	rx->data_untold = 0;
+	rx->reported = rx->tail;
+	rx->data_unreported = 0;
 	/* R:ring_credit.taken  our reads before the line is theirs again; pairs A:ring_credit.taken */
 	atomic_store_explicit(&rx->credit->taken, rx->tail, memory_order_release);
 }
 
-/* ring_release - the next line has been read; reported when a quarter of the ring is due */
+/* ring_release - the next line has been read; reports when a quarter of the ring is unreported */
 static inline void ring_release(struct ring_rx *rx)
 {
 	rx->tail++;
-	if (unlikely(rx->tail - rx->told > rx->mask / 4))
-		ring_tell(rx);
+	if (unlikely(rx->tail - rx->reported > rx->mask / 4))
+		ring_report(rx);
 }
 
 /*
  * ring_release_data - the same for a line with @len bytes of data
- * Reported also when an eighth of the area is due.
+ * Reports also when an eighth of the area is unreported.
  */
 static inline void ring_release_data(struct ring_rx *rx, uint32_t len)
 {
-	rx->data_untold += len;
+	rx->data_unreported += len;
 	rx->tail++;
-	if (rx->tail - rx->told > rx->mask / 4 || rx->data_untold >= rx->data_len / 8)
-		ring_tell(rx);
+	if (rx->tail - rx->reported > rx->mask / 4 || rx->data_unreported >= rx->data_len / 8)
+		ring_report(rx);
 }
 
-/* ring_idle - nothing is there to take: report what is due, however little */
+/* ring_idle - no line waits: report what is unreported, however little */
 static inline void ring_idle(struct ring_rx *rx)
 {
-	if (rx->tail != rx->told)
-		ring_tell(rx);
+	if (rx->tail != rx->reported)
+		ring_report(rx);
 }
 
 #endif

@@ -131,7 +131,7 @@ static void full_ring_takes_no_more_until_the_credit_comes(void **state)
 		assert_int_equal(message_take(&rx, i), 8);
 	assert_int_equal(message_take(&rx, LINES), -1);
 	ring_idle(&rx);
-	assert_int_equal(rx.told, LINES);
+	assert_int_equal(rx.reported, LINES);
 	assert_true(ring_has_room(&tx, LINES, DATA - RING_WARM_ALL));
 	for (uint32_t i = 0; i < LINES; i++)
 		assert_true(message_put(&tx, LINES + i, 8));
@@ -258,7 +258,7 @@ static void lines_with_data_are_bounded(void **state)
 	assert_false(message_put(&tx, RING_EXTENTS, RING_GRANULE));
 	assert_true(message_put(&tx, RING_EXTENTS, RING_INLINE));
 	assert_int_equal(message_take(&rx, 0), RING_GRANULE);
-	ring_tell(&rx);
+	ring_report(&rx);
 	assert_true(message_put(&tx, RING_EXTENTS + 1, RING_GRANULE));
 	assert_false(message_put(&tx, RING_EXTENTS + 2, RING_GRANULE));
 	platform_free(mem);
@@ -352,8 +352,8 @@ static void random_traffic_follows_the_model(void **state)
 	tx.head = (uint32_t)start;
 	tx.limit = tx.head + LINES;
 	tx.extent_head = tx.extent_tail = (uint32_t)start + OPS / 16;
-	rx.tail = rx.told = tx.head;
-	ring_tell(&rx);
+	rx.tail = rx.reported = tx.head;
+	ring_report(&rx);
 
 	for (uint32_t op = 0; op < OPS; op++) {
 		uint32_t dice = next_random(&seed);
@@ -367,7 +367,7 @@ static void random_traffic_follows_the_model(void **state)
 				expected[sent++ % LINES] = (int)len;
 			} else {
 				/* what is full has to have something in it, told or not */
-				assert_true(sent != taken || rx.told != rx.tail);
+				assert_true(sent != taken || rx.reported != rx.tail);
 			}
 		} else {
 			int len = message_take(&rx, taken);
@@ -414,7 +414,7 @@ static bool stream_take(struct ring_rx *rx, uint32_t cnt)
 		if (len != (int)stream_len(i))
 			return false;
 	}
-	ring_tell(rx);
+	ring_report(rx);
 	return true;
 }
 

@@ -242,7 +242,7 @@ static inline __attribute__((always_inline)) int conn_receive(struct pshm_wire *
 		}
 		line = ring_next(&conn->rx, &note);
 	} while (unlikely(line) && n < (int)LINES_MAX && bytes < BYTES_MAX);
-	ring_tell(&conn->rx);
+	ring_report(&conn->rx);
 	return n;
 }
 
