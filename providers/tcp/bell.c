@@ -5,6 +5,8 @@
  * and no socket tells of is in lists of ours, and is asked for when the wire is armed. Called by the
  * engine on the thread that holds the endpoint's domain.
  */
+#include "tcp_bell.h"
+#include "tcp_hub.h"
 #include "tcp_wire.h"
 
 int tcp_bell(struct wire *out, int poll_set)

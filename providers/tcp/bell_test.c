@@ -7,6 +7,9 @@
 #include <unistd.h>
 #include <cmocka.h>
 #include "mock_engine.h"
+#include "tcp_bell.h"
+#include "tcp_conn.h"
+#include "tcp_hub.h"
 
 static bool rings(struct side *side, int ms)
 {

@@ -7,6 +7,10 @@
  */
 #include <errno.h>
 #include <sys/socket.h>
+#include "tcp_carry.h"
+#include "tcp_conn.h"
+#include "tcp_control.h"
+#include "tcp_data.h"
 #include "tcp_wire.h"
 
 /*

@@ -10,6 +10,10 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 #include "tcp.h"
+#include "tcp_bell.h"
+#include "tcp_conn.h"
+#include "tcp_control.h"
+#include "tcp_hub.h"
 #include "tcp_wire.h"
 
 #define CHECK_NS       250000000u /* between two looks at what the kernel knows of a peer */

@@ -9,6 +9,12 @@
 #include <netinet/tcp.h>
 #include <sys/epoll.h>
 #include <sys/socket.h>
+#include "tcp_carry.h"
+#include "tcp_conn.h"
+#include "tcp_control.h"
+#include "tcp_flow.h"
+#include "tcp_greet.h"
+#include "tcp_hub.h"
 #include "tcp_wire.h"
 
 #define READ_MAX 4 /* reads of one lane in one poll */

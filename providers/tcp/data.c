@@ -7,6 +7,13 @@
 #include <errno.h>
 #include <sys/epoll.h>
 #include <sys/socket.h>
+#include "tcp_bell.h"
+#include "tcp_carry.h"
+#include "tcp_conn.h"
+#include "tcp_data.h"
+#include "tcp_flow.h"
+#include "tcp_greet.h"
+#include "tcp_hub.h"
 #include "tcp_wire.h"
 
 #define WRITE_MAX   16 /* system calls for one lane in one go */

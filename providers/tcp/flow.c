@@ -3,6 +3,7 @@
  * Payload that arrives after its header, straight to where the engine wants it. Called by both lanes
  * from the wire's poll, on the thread that holds the endpoint's domain.
  */
+#include "tcp_flow.h"
 #include "tcp_wire.h"
 
 int tcp_flow_begin(struct tcp_conn *conn, struct tcp_flow *flow, const struct packet *packet)

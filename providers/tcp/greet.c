@@ -11,6 +11,13 @@
 #include <sys/epoll.h>
 #include <unistd.h>
 #include "tcp.h"
+#include "tcp_bell.h"
+#include "tcp_conn.h"
+#include "tcp_control.h"
+#include "tcp_data.h"
+#include "tcp_greet.h"
+#include "tcp_hub.h"
+#include "tcp_options.h"
 #include "tcp_wire.h"
 
 #define ACCEPT_MAX 16	       /* in one poll */

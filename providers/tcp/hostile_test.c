@@ -14,6 +14,7 @@
 #include <cmocka.h>
 #include "mock_core.h"
 #include "mock_engine.h"
+#include "tcp_greet.h"
 
 static uint64_t seed;
 

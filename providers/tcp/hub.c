@@ -13,6 +13,10 @@
 #include <sys/epoll.h>
 #include <unistd.h>
 #include "tcp.h"
+#include "tcp_bell.h"
+#include "tcp_greet.h"
+#include "tcp_hub.h"
+#include "tcp_options.h"
 #include "tcp_wire.h"
 
 #define EVENT_MAX 64	/* sockets told of at once */

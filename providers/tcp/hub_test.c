@@ -10,6 +10,9 @@
 #include <unistd.h>
 #include <cmocka.h>
 #include "mock_engine.h"
+#include "tcp_bell.h"
+#include "tcp_conn.h"
+#include "tcp_greet.h"
 
 #define SIDES 20
 

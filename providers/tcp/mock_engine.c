@@ -7,6 +7,10 @@
 #include <stdarg.h>
 #include <cmocka.h>
 #include "mock_engine.h"
+#include "tcp_conn.h"
+#include "tcp_control.h"
+#include "tcp_data.h"
+#include "tcp_greet.h"
 
 static uint64_t clock_end_ns;
 

@@ -6,6 +6,11 @@
 #include "now.h"
 #include "send.h"
 #include "tcp.h"
+#include "tcp_bell.h"
+#include "tcp_conn.h"
+#include "tcp_control.h"
+#include "tcp_data.h"
+#include "tcp_greet.h"
 #include "tcp_wire.h"
 
 static ssize_t tcp_send(struct engine_ep *ep, struct engine_peer *peer,

@@ -6,6 +6,7 @@
 #include <netinet/tcp.h>
 #include "iface.h"
 #include "tcp.h"
+#include "tcp_options.h"
 #include "tcp_wire.h"
 
 static const char reno[] = "reno";

@@ -14,6 +14,7 @@
 #include <unistd.h>
 #include <cmocka.h>
 #include "mock_engine.h"
+#include "tcp_options.h"
 
 struct lanes {
 	int listener, ours, theirs;

@@ -6,6 +6,12 @@
 #include <sys/epoll.h>
 #include "iface.h"
 #include "tcp.h"
+#include "tcp_bell.h"
+#include "tcp_conn.h"
+#include "tcp_control.h"
+#include "tcp_data.h"
+#include "tcp_greet.h"
+#include "tcp_hub.h"
 #include "tcp_wire.h"
 
 #define CLOSE_NAP_NS 100000u /* between looks at what peers have not acknowledged */

@@ -16,6 +16,8 @@
 #include <unistd.h>
 #include <cmocka.h>
 #include "mock_engine.h"
+#include "tcp_conn.h"
+#include "tcp_greet.h"
 
 static void *poll_until_down(void *arg)
 {

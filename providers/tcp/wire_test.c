@@ -12,6 +12,9 @@
 #include <cmocka.h>
 #include "iface.h"
 #include "mock_engine.h"
+#include "tcp_bell.h"
+#include "tcp_conn.h"
+#include "tcp_greet.h"
 
 static uint64_t seed;
 

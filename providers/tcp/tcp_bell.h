@@ -1,0 +1,17 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * What who sleeps wakes by. tcp_bell(), tcp_arm(), tcp_disarm(): see wire.h.
+ */
+#ifndef WEFT_TCP_BELL_H
+#define WEFT_TCP_BELL_H
+
+#include "tcp_wire.h"
+
+int tcp_bell(struct wire *wire, int poll_set);
+uint64_t tcp_arm(struct wire *wire);
+void tcp_disarm(struct wire *wire);
+
+/* tcp_wake - poll has got something to do of which no socket tells: wake who sleeps */
+void tcp_wake(struct tcp_wire *wire);
+
+#endif

@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * What of sendv() the control lane takes.
+ */
+#ifndef WEFT_TCP_CARRY_H
+#define WEFT_TCP_CARRY_H
+
+#include "tcp_wire.h"
+
+/*
+ * tcp_carry - send a header and its payload on the control lane, if that is the better one
+ * @hdr, @iov, @op: as of sendv(), with a lane that is up
+ * Returns whether it has: done() is due.
+ */
+bool tcp_carry(struct tcp_conn *conn, const struct packet *hdr, const struct iovec *iov,
+	       size_t iov_cnt, struct wire_op *op);
+
+/* tcp_carried_tell - call done() of what was carried. Only from poll. Returns operations */
+int tcp_carried_tell(struct tcp_conn *conn);
+
+/* tcp_answered - something has come: the peer attends */
+static inline void tcp_answered(struct tcp_conn *conn)
+{
+	if (conn->carry_cnt > 1)
+		conn->carry_rest = TCP_CARRY_REST;
+	else if (conn->carry_cnt && conn->carry_rest)
+		conn->carry_rest--;
+	conn->carry_cnt = 0;
+}
+
+#endif
