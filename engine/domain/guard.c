@@ -1,16 +1,22 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * The guard's slow side: control calls, and data calls that meet one. Any thread.
+ * The slow paths of the guard: control calls, and data calls that find a claim. Any thread.
  */
 #include <rdma/fi_errno.h>
 #include "guard.h"
 
-#define SETTLE_NS   10000000u /* a store reaches the other cores in a thousandth of that */
-#define LOCK_TRIALS 100u /* a few us: the domain's thread gives the lock up within a round */
+/* Time after which a store is visible to all cores; a thousand times what it takes */
+#define SETTLE_NS 10000000u
+/*
+ * Attempts before a call blocks on the lock, a few us: the domain's thread gives it up within a
+ * round
+ */
+#define LOCK_TRIALS 100u
 
 /*
- * There is no barrier any more: the process has forbidden itself the system call since the domain was
- * opened. A data call that has not seen the claim by now has written that it is inside long ago.
+ * Without membarrier(2), which the process has forbidden since the domain was opened, time takes
+ * its place: a data call that has not seen the claim has set domain->inside, and the store is
+ * visible when SETTLE_NS have passed.
  */
 static void engine_guard_settle(const struct engine_domain *domain, int err)
 {
@@ -23,26 +29,26 @@ static void engine_guard_settle(const struct engine_domain *domain, int err)
 		platform_yield();
 }
 
-/* From now on no data call comes in; one may be under way. 0, or what became of the barrier. */
+/* Keep data calls out from now on; one may be under way. Returns 0, or the error of the barrier. */
 static int engine_guard_claim(struct engine_domain *domain)
 {
 	int err;
 
 	atomic_store_explicit(&domain->claimed, true, memory_order_relaxed);
-	/* F:engine_enter  a data call sees the claim, or we see its store; pairs F:domain.inside */
+	/* F:engine_enter  a data call sees claimed, or we see its inside; pairs F:domain.inside */
 	err = platform_membarrier();
 	if (err)
 		engine_guard_settle(domain, err);
 	return err;
 }
 
-/* A:domain.inside  what the last data call did; pairs R:domain.inside */
+/* A:domain.inside  before the effects of the last data call; pairs R:domain.inside */
 static bool engine_guard_inside(const struct engine_domain *domain)
 {
 	return atomic_load_explicit(&domain->inside, memory_order_acquire);
 }
 
-/* A call that is counted among those that wait gets the lock. */
+/* Take the lock in a call that has counted itself in domain->wanted. */
 static void engine_lock_take(struct engine_domain *domain)
 {
 	bool held = false;
@@ -89,7 +95,10 @@ bool engine_enter_idle(struct engine_domain *domain)
 		return true;
 	if (!engine_guard_wanted(domain) && !engine_guard_inside(domain)) {
 		err = engine_guard_claim(domain);
-		/* Without the barrier who is inside ends before the next call, which takes the lock. */
+		/*
+		 * Without the barrier a data call may have entered meanwhile: wait for its end.
+		 * The next one takes the lock.
+		 */
 		while (err && engine_guard_inside(domain))
 			platform_yield();
 		if (err)
@@ -105,7 +114,7 @@ void engine_leave(struct engine_domain *domain)
 {
 	if (domain->unified)
 		return;
-	/* R:domain.claimed  what the control call did; pairs A:domain.claimed */
+	/* R:domain.claimed  the effects of the control call; pairs A:domain.claimed */
 	if (!engine_has_lock(domain))
 		atomic_store_explicit(&domain->claimed, false, memory_order_release);
 	platform_unlock(&domain->lock);
@@ -113,11 +122,11 @@ void engine_leave(struct engine_domain *domain)
 
 void engine_guard_wait(struct engine_domain *domain)
 {
-	/* Data calls come one at a time: if one has the lock, that is this one. */
+	/* The program serializes data calls: if a data call has the lock, it is this one. */
 	if (engine_lock_use(domain) != ENGINE_LOCK_NO_CALL)
 		return;
 	atomic_fetch_add_explicit(&domain->wanted, 1, memory_order_relaxed);
-	/* R:domain.inside  what the call did; pairs A:domain.inside */
+	/* R:domain.inside  the effects of this call; pairs A:domain.inside */
 	atomic_store_explicit(&domain->inside, false, memory_order_release);
 	engine_lock_take(domain);
 	if (engine_has_lock(domain)) {
@@ -125,7 +134,7 @@ void engine_guard_wait(struct engine_domain *domain)
 				      memory_order_relaxed);
 		return;
 	}
-	/* The next control call has the lock after this, and finds it set. */
+	/* Set before the lock is released: the next control call finds it set. */
 	atomic_store_explicit(&domain->inside, true, memory_order_relaxed);
 	platform_unlock(&domain->lock);
 }

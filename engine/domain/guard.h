@@ -1,19 +1,22 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * The guard of a domain whose program lets one thread at a time transfer data (FI_THREAD_DOMAIN):
- * control calls are safe on any thread all the same, and data calls pay two plain stores for it,
- * no lock and no fence. Who controls makes every core of the process see its claim, and then waits
- * for the data call that is under way. Source: fi_domain(3), threading.
+ * Holding a domain: at most one thread holds it, and only the holder accesses what is in it.
  *
- * With a lock in every data call (domain->safe) control calls take that one; a program that keeps
- * control and data calls apart itself (FI_PROGRESS_CONTROL_UNIFIED) needs nothing of all this.
+ * The guard serves programs that serialize data calls themselves (FI_THREAD_DOMAIN). Control calls
+ * are safe on any thread even so, and cost a data call two plain stores, without a lock or a fence.
+ * A control call sets its claim, makes it visible to every core of the process (membarrier(2)), and
+ * then waits for the data call that is under way. Source: fi_domain(3), threading.
  *
- * The domain's thread (auto.c) claims it likewise, and only while no data call is under way; one that
- * comes meanwhile waits for the end of its round.
+ * With domain->safe every data call takes the domain's lock, and control calls take the same lock.
+ * With domain->unified the program serializes control calls with data calls
+ * (FI_PROGRESS_CONTROL_UNIFIED), and control calls do nothing here.
  *
- * A domain may get its lock later, when the barrier fails that could be had when it was opened, and a
- * data call be on its way in by the op table of before: the claim stays from then on, and sends such a
- * call to the lock.
+ * The domain's thread (auto.c) claims the domain like a control call, but only while no data call
+ * is under way. A data call that begins meanwhile waits for the end of the thread's round.
+ *
+ * A domain becomes safe later if membarrier(2) fails that succeeded when the domain was opened. A
+ * data call may then still enter by the op table without a lock: the claim stays set from then on,
+ * and such a call takes the lock in engine_guard_wait().
  */
 #ifndef WEFT_GUARD_H
 #define WEFT_GUARD_H
@@ -21,36 +24,44 @@
 #include "endpoint.h"
 
 /*
- * engine_guard_wait - a control call has the domain: enter when it is over, with the lock if there is
- * one from then on
+ * engine_guard_wait - wait until the control call that holds the domain leaves, and enter
+ * Called by engine_guard_enter(). Enters with the lock if the domain has become safe.
  */
 void engine_guard_wait(struct engine_domain *domain);
 
-/* engine_guard_wanted - do calls wait for the domain? For who holds it */
+/* engine_guard_wanted - returns true if calls wait for the domain; for its holder */
 static inline bool engine_guard_wanted(const struct engine_domain *domain)
 {
 	return atomic_load_explicit(&domain->wanted, memory_order_relaxed);
 }
 
-/* engine_has_lock - do all calls of the domain take its lock? Once they do they always will */
+/*
+ * engine_has_lock - returns true if all calls of the domain take its lock. Never becomes false
+ * again
+ */
 static inline bool engine_has_lock(const struct engine_domain *domain)
 {
 	return atomic_load_explicit(&domain->safe, memory_order_relaxed);
 }
 
-/* engine_lock_use - which data call has the lock; steady in a data call, but for what it calls itself */
+/*
+ * engine_lock_use - returns which kind of data call has the lock
+ * The value does not change during a data call, unless that call itself enters or leaves.
+ */
 static inline enum engine_lock_use engine_lock_use(const struct engine_domain *domain)
 {
 	return (enum engine_lock_use)atomic_load_explicit(&domain->lock_use,
 							  memory_order_relaxed);
 }
 
-/* engine_lock_wait - take the lock of a domain that somebody else has, who is told of it */
+/*
+ * engine_lock_wait - take a lock that is contended; its holder sees that by engine_guard_wanted()
+ */
 void engine_lock_wait(struct engine_domain *domain);
 
 /*
- * engine_lock, engine_unlock - around a data call in a domain with a lock; what it calls may enter the
- * guard, which stands open to it
+ * engine_lock, engine_unlock - take and release the lock around a data call of a safe domain
+ * Functions under it may call engine_guard_enter(), which then returns without waiting.
  */
 static inline void engine_lock(struct engine_domain *domain)
 {
@@ -65,38 +76,42 @@ static inline void engine_unlock(struct engine_domain *domain)
 	platform_unlock(&domain->lock);
 }
 
-/* engine_guard_unlock - a data call that got the lock in engine_guard_wait() is over */
+/* engine_guard_unlock - release the lock that a data call took in engine_guard_wait() */
 void engine_guard_unlock(struct engine_domain *domain);
 
-/* engine_guard_enter, engine_guard_leave - around what a data call does to its domain */
+/* engine_guard_enter, engine_guard_leave - begin and end a data call of a domain without a lock */
 static inline void engine_guard_enter(struct engine_domain *domain)
 {
-	/* F:domain.inside  before the claim is looked at, by the compiler; pairs F:engine_enter */
+	/* F:domain.inside  compiler only: store before the load of claimed; pairs F:engine_enter */
 	atomic_store_explicit(&domain->inside, true, memory_order_relaxed);
 	atomic_signal_fence(memory_order_seq_cst);
-	/* A:domain.claimed  before what the control call did; pairs R:domain.claimed */
+	/* A:domain.claimed  before the effects of the control call; pairs R:domain.claimed */
 	if (unlikely(atomic_load_explicit(&domain->claimed, memory_order_acquire)))
 		engine_guard_wait(domain);
 }
 
 static inline void engine_guard_leave(struct engine_domain *domain)
 {
-	/* R:domain.inside  what the call did; pairs A:domain.inside */
+	/* R:domain.inside  the effects of this call; pairs A:domain.inside */
 	atomic_store_explicit(&domain->inside, false, memory_order_release);
 	if (unlikely(engine_lock_use(domain) == ENGINE_LOCK_LATE))
 		engine_guard_unlock(domain);
 }
 
-/* engine_enter, engine_leave - hold a domain in a control call */
+/* engine_enter - hold the domain in a control call, until engine_leave() */
 void engine_enter(struct engine_domain *domain);
+
 /*
- * engine_enter_idle - the same for the domain's thread, when nobody else has it or is about to: it waits
- * for none. Returns whether it holds the domain
+ * engine_enter_idle - hold the domain on its own thread, unless another thread holds or awaits it
+ * Does not wait for other calls. Returns true if the domain is held, until engine_leave().
  */
 bool engine_enter_idle(struct engine_domain *domain);
 void engine_leave(struct engine_domain *domain);
 
-/* engine_use, engine_unuse - hold it in a data call that has no op tables of two kinds */
+/*
+ * engine_use, engine_unuse - hold the domain in a data call whose op table does not depend on the
+ * threading level
+ */
 static inline void engine_use(struct engine_domain *domain)
 {
 	if (engine_has_lock(domain))
@@ -107,7 +122,7 @@ static inline void engine_use(struct engine_domain *domain)
 
 static inline void engine_unuse(struct engine_domain *domain)
 {
-	/* Whichever it was: the domain may have got its lock in between. */
+	/* The domain may have become safe since engine_use(): leave the way that was taken then. */
 	if (engine_lock_use(domain) == ENGINE_LOCK_CALL)
 		engine_unlock(domain);
 	else
