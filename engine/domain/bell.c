@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Who sleeps in a domain, and waking them. Called with the domain held: by those who are about to sleep
- * and have woken up, by what writes completions while somebody waits for them, at the end of rounds.
+ * The objects of a domain that have sleepers, and waking these. Called with the domain held: before
+ * a thread sleeps and after it has woken, when a completion is written that a sleeper waits for,
+ * and at the end of rounds.
  *
- * What has been woken leaves the list at the end of a round, or when it says that it is awake: not
- * at once, since the wires are disarmed when nobody is left, and that is not for poll().
+ * An object that was woken leaves domain->armed at the end of a round, or when its sleeper reports
+ * that it is awake, but not at once: with the last object the wires are disarmed, which poll() may
+ * not do.
  */
 #include "waiting.h"
 
@@ -26,7 +28,7 @@ void engine_armed_remove(struct engine_armed *armed)
 
 void engine_armed_add(struct engine_domain *domain, struct engine_armed *armed, bool thread)
 {
-	/* In the child of a fork those who slept in the parent are to be forgotten first. */
+	/* In the child of a fork this forgets the sleepers of the parent. */
 	engine_waiter_open(domain);
 	if (list_empty(&armed->link))
 		list_push(&domain->armed, &armed->link);
@@ -42,7 +44,7 @@ void engine_armed_add(struct engine_domain *domain, struct engine_armed *armed, 
 
 void engine_armed_drop(struct engine_domain *domain, struct engine_armed *armed, bool thread)
 {
-	if (thread && armed->threads) /* in the child of a fork they are gone */
+	if (thread && armed->threads) /* 0 in the child of a fork */
 		armed->threads--;
 	else if (!thread)
 		armed->descriptor = false;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * References to counters, and work that waits for one. Work runs at the end of a round of
- * progress, or of the call by which the program itself sets the value: never from the depth of
- * what counts. Called with the domain held.
+ * References to counters, and work that waits for one. Work runs at the end of a round of progress,
+ * or at the end of the call by which the program sets the value, and never within a path that
+ * counts: it may send. Called with the domain held.
  */
 #include <rdma/fi_errno.h>
 #include "cntr.h"
@@ -35,7 +35,7 @@ void engine_deferred_end(struct engine_cntr *own, struct engine_cntr *work_cntr,
 	engine_cntr_release(work_cntr);
 }
 
-/* What works wait for: operations that have ended, well or not. */
+/* Returns the value that thresholds are compared with: operations that have succeeded or failed. */
 static uint64_t engine_ended(struct engine_cntr *cntr)
 {
 	uint64_t value = atomic_load_explicit(&cntr->value, memory_order_relaxed);
@@ -44,7 +44,7 @@ static uint64_t engine_ended(struct engine_cntr *cntr)
 	return value > UINT64_MAX - errors ? UINT64_MAX : value + errors;
 }
 
-/* It changes: tell those who sleep, once. */
+/* The counter has changed: wake its sleepers, once. */
 static bool engine_cntr_changed(struct cntr_work *watch)
 {
 	struct engine_cntr *cntr = container_of(watch, struct engine_cntr, watch);
@@ -94,7 +94,7 @@ void engine_cntr_forget(struct cntr_work *work)
 	list_remove(&work->link);
 }
 
-/* The first work of @cntr whose time has come, taken out; NULL: none */
+/* Removes and returns the first work of @cntr that is due, or NULL. */
 static struct cntr_work *engine_due_next(struct engine_cntr *cntr)
 {
 	struct cntr_work *work = container_of(cntr->waiting.next, struct cntr_work, link);
@@ -105,7 +105,7 @@ static struct cntr_work *engine_due_next(struct engine_cntr *cntr)
 	return work;
 }
 
-/* Run what is due at @cntr. Returns whether there was no room for all of it. */
+/* Run the work of @cntr that is due. Returns true if some of it found no room and waits again. */
 static bool engine_cntr_run(struct engine_cntr *cntr)
 {
 	struct cntr_work *work;
@@ -120,7 +120,7 @@ static bool engine_cntr_run(struct engine_cntr *cntr)
 	}
 	if (list_empty(&stuck))
 		return false;
-	/* Back to the head, before all that waits. */
+	/* Back to the head of the list, in order: it runs before everything else. */
 	while (!list_empty(&stuck)) {
 		struct list *last = stuck.prev;
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Counters, as the paths that count see them, and work that waits for one to reach a value
- * (cntr.c). The object is in cntr_fid.c.
+ * Counters as data paths use them, and work that waits until a counter reaches a value (cntr.c).
+ * The object that the program holds is in object/cntr_fid.c.
  *
- * The caller holds the domain: it is the only writer.
+ * The caller holds the domain, and so is the only writer.
  */
 #ifndef WEFT_CNTR_H
 #define WEFT_CNTR_H
@@ -11,43 +11,51 @@
 #include "contexts.h"
 
 /*
- * engine_cntr_await - let @work run when @cntr has reached work->threshold
+ * engine_cntr_await - run @work when @cntr has reached work->threshold
+ * @work: stays in place until it runs or engine_cntr_forget()
  *
- * Those of one threshold run in the order of these calls. It runs at the end of a round of
- * progress, also when the value is there already: a caller that wants it now calls
- * engine_due_run() afterwards. The counter can't be closed meanwhile.
+ * Work of equal threshold runs in the order of these calls, at the end of a round of progress, even
+ * if the counter has the value already. A caller that needs it at once calls engine_due_run()
+ * afterwards. The counter can't be closed while work waits for it.
  */
 void engine_cntr_await(struct engine_cntr *cntr, struct cntr_work *work);
 
 /*
- * engine_due_run - run the work whose counters have reached their values
- * From work that runs: nothing, it is run after that.
+ * engine_due_run - run the work whose counters have reached the threshold
+ * Does nothing when it is called by such work: what is due by then runs afterwards.
  */
 void engine_due_run(struct engine_domain *domain);
 
-/* engine_cntr_forget - @work, which waits, will not run */
+/* engine_cntr_forget - withdraw @work, which waits */
 void engine_cntr_forget(struct cntr_work *work);
 
 /*
- * engine_cntr_watch - wake those who sleep on the counter when it changes next, or do not any more
- * What is watched is to be looked at by engine_cntr_reached() whenever it counts, as it is with work.
+ * engine_cntr_watch - start, or stop, waking the sleepers of the counter when it changes next
+ * @on: start
+ * A watched counter calls engine_cntr_reached() whenever it changes, like one with work that waits.
  */
 void engine_cntr_watch(struct engine_cntr *cntr, bool on);
 
-/* engine_cntr_reached - the value may be that of work that waits: remember to run it */
+/*
+ * engine_cntr_reached - the counter has changed: schedule its work that is due, and wake its
+ * sleepers
+ */
 void engine_cntr_reached(struct engine_cntr *cntr);
 
 /*
- * engine_cntr_hold - the counter of a fid that a program binds to an object of @domain
- * Returns 0 and a reference in @out, or -FI_EINVAL: not of this domain.
+ * engine_cntr_hold - get a reference to a counter that a program binds to an object of @domain
+ * @fid: what the program binds
+ * @out: out: the counter, referenced until engine_cntr_release()
+ * Returns 0, or -FI_EINVAL: not a counter of this domain.
  */
 int engine_cntr_hold(struct fid *fid, struct engine_domain *domain, struct engine_cntr **out);
-/* engine_cntr_release - takes that reference, or NULL */
+/* engine_cntr_release - release the reference; @cntr may be NULL */
 void engine_cntr_release(struct engine_cntr *cntr);
 
 /*
- * engine_cntr_region_open, engine_cntr_region_close - an event of a region that nothing counts; not any more
- * engine_cntr_region_bind - @cntr, of the region's domain, counts it until it is closed
+ * engine_cntr_region_open - initialize one kind of access to a memory region, with no counter bound
+ * engine_cntr_region_bind - bind a counter of the region's domain; it may be closed before the
+ * region engine_cntr_region_close - remove the counter, if there is one
  */
 static inline void engine_cntr_region_open(struct cntr_region *r)
 {
@@ -67,7 +75,9 @@ static inline void engine_cntr_region_bind(struct cntr_region *r, struct engine_
 	r->cntr = cntr;
 }
 
-/* engine_tx_counted, engine_rx_counted - is there a counter that tells of the context's operations? */
+/*
+ * engine_tx_counted, engine_rx_counted - returns true if a counter counts operations of the context
+ */
 static inline bool engine_tx_counted(const struct engine_tx_ctx *tx)
 {
 	return tx->cntr[ENGINE_CNTR_SEND] || tx->cntr[ENGINE_CNTR_READ] ||
@@ -79,7 +89,7 @@ static inline bool engine_rx_counted(const struct engine_rx_ctx *rx)
 	return rx->cntr[ENGINE_CNTR_RECV];
 }
 
-/* engine_cntr_add - operations that went well */
+/* engine_cntr_add - count @cnt successful operations, or bytes */
 static inline void engine_cntr_add(struct engine_cntr *cntr, uint64_t cnt)
 {
 	uint64_t value = atomic_load_explicit(&cntr->value, memory_order_relaxed);
@@ -89,7 +99,7 @@ static inline void engine_cntr_add(struct engine_cntr *cntr, uint64_t cnt)
 		engine_cntr_reached(cntr);
 }
 
-/* engine_cntr_add_error - operations that failed */
+/* engine_cntr_add_error - count @cnt failed operations */
 static inline void engine_cntr_add_error(struct engine_cntr *cntr, uint64_t cnt)
 {
 	uint64_t errors = atomic_load_explicit(&cntr->errors, memory_order_relaxed);
@@ -99,7 +109,12 @@ static inline void engine_cntr_add_error(struct engine_cntr *cntr, uint64_t cnt)
 		engine_cntr_reached(cntr);
 }
 
-/* engine_count - an operation of @len bytes ended; @cntr: NULL or what counts it; @status: 0 or -FI_E* */
+/*
+ * engine_count - count an operation that has ended
+ * @cntr:   its counter, or NULL
+ * @status: 0 or -FI_E*
+ * @len:    bytes that it moved; added instead of 1 if the counter counts bytes
+ */
 static inline void engine_count(struct engine_cntr *cntr, int status, uint64_t len)
 {
 	if (likely(!cntr))
@@ -111,12 +126,13 @@ static inline void engine_count(struct engine_cntr *cntr, int status, uint64_t l
 }
 
 /*
- * engine_deferred_end - count the end of deferred work
- * @own:       counter of its endpoint for such operations, or NULL
- * @work_cntr: its own; takes the reference; or NULL
- * @flags:  of the operation: with ENGINE_EP_REPORTS both count, once when they are the same
- * @status: 0 or -FI_E*
- * @len:    bytes that it moved
+ * engine_deferred_end - count a deferred operation that has ended
+ * @own:       counter of its endpoint for operations of this kind, or NULL
+ * @work_cntr: completion counter of the deferred work, or NULL; takes the reference
+ * @flags:     flags of the operation: with ENGINE_EP_REPORTS both counters count, once if they are
+ *             the same
+ * @status:    0 or -FI_E*
+ * @len:       bytes that it moved
  */
 void engine_deferred_end(struct engine_cntr *own, struct engine_cntr *work_cntr, uint32_t flags,
 			 int status, uint64_t len);

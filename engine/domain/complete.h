@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Completions: what is written into completion queues, errors among it, is written here and nowhere else.
- * The paths that end a small operation inline their entry, all others come by engine_complete().
+ * Completions: all entries of completion queues, including errors, are written here. Paths that end
+ * small operations inline the write of their entry; all others call engine_complete().
  *
- * The caller holds the domain: it is the queue's only writer.
+ * The caller holds the domain, and so is the only writer of the queue.
  */
 #ifndef WEFT_COMPLETE_H
 #define WEFT_COMPLETE_H
@@ -11,7 +11,10 @@
 #include "cntr.h"
 #include "peers.h"
 
-/* engine_complete - write an entry; without memory it is lost, and the queue overrun. @cq: not NULL */
+/*
+ * engine_complete - write an entry to @cq, not NULL; without memory it is lost, and the queue is
+ * overrun
+ */
 static inline void engine_complete(struct engine_cq *cq, const struct cq_entry *entry)
 {
 	struct cq_entry *e = cq_slot(&cq->queue);
@@ -22,10 +25,16 @@ static inline void engine_complete(struct engine_cq *cq, const struct cq_entry *
 	cq_push(&cq->queue);
 }
 
-/* engine_complete_error - the same for an error, of the source that @err names; copied, with its data */
+/*
+ * engine_complete_error - write an error entry; copies @err and its data, and err->src_addr is the
+ * source
+ */
 void engine_complete_error(struct engine_cq *cq, const struct fi_cq_err_entry *err);
 
-/* engine_send_done - a send of @len bytes went well: count it, and write its completion if it wants one */
+/*
+ * engine_send_done - count a send of @len bytes that succeeded; with ENGINE_COMPLETE, write its
+ * completion
+ */
 static inline void engine_send_done(struct engine_tx_ctx *tx, void *context, uint32_t flags,
 				    size_t len)
 {
@@ -45,7 +54,11 @@ static inline void engine_send_done(struct engine_tx_ctx *tx, void *context, uin
 	cq_push(&tx->cq->queue);
 }
 
-/* engine_quiet_end - the program's completion of a small request of kind @op; see engine_send_done() */
+/*
+ * engine_quiet_end - count a small one-sided request that was sent; with ENGINE_COMPLETE, write its
+ * completion
+ * @op: PACKET_WRITE or PACKET_ATOMIC
+ */
 static inline void engine_quiet_end(struct engine_tx_ctx *ctx, void *context, uint8_t op,
 				    uint32_t flags, size_t len)
 {
@@ -65,7 +78,9 @@ static inline void engine_quiet_end(struct engine_tx_ctx *ctx, void *context, ui
 	cq_push(&ctx->cq->queue);
 }
 
-/* engine_recv_entry - write the completion of a receive; @more: flags besides those of the message */
+/*
+ * engine_recv_entry - write the completion of a receive; @more: flags besides those of the message
+ */
 static inline void engine_recv_entry(const struct engine_rx *rx, uint64_t more)
 {
 	struct cq *q = &rx->ctx->cq->queue;
@@ -94,7 +109,10 @@ static const uint64_t engine_recv_flags[] = {
 	[PACKET_TAGGED | PACKET_CQ_DATA] = FI_RECV | FI_TAGGED | FI_REMOTE_CQ_DATA,
 };
 
-/* engine_packet_entry - engine_recv_entry() of a message that came whole in a packet with those flags alone */
+/*
+ * engine_packet_entry - write the completion of a message that arrived whole in @packet, whose
+ * flags are an index of engine_recv_flags
+ */
 static inline void engine_packet_entry(struct cq *q, const struct engine_rx *rx,
 				       const struct engine_peer *peer,
 				       const struct packet *packet)

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * In which directions a context transfers, by its capabilities and by what is bound to it.
+ * The directions in which a context transfers, from its capabilities and from what is bound to it.
+ * Called with the domain held.
  */
 #include "cntr.h"
 #include "directions.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * In which directions a context transfers. The caller holds the domain.
+ * The directions in which a context transfers. The caller holds the domain.
  */
 #ifndef WEFT_DIRECTIONS_H
 #define WEFT_DIRECTIONS_H
@@ -8,13 +8,15 @@
 #include "contexts.h"
 
 /*
- * engine_transmits, engine_receives - is there that direction: asked for, or bound for? It has messages of
- * either kind then, asked for or not. What is received into a shared context is posted there.
+ * engine_transmits, engine_receives - returns true if the context has that direction
+ * It has if its capabilities name the direction, or if a queue or counter is bound for it; then
+ * tagged and untagged messages work, whichever were asked for. An endpoint with a shared receive
+ * context does not receive by itself: receives are posted to that context.
  */
 bool engine_transmits(const struct engine_ctx *ctx);
 bool engine_receives(const struct engine_ctx *ctx);
 
-/* engine_accesses - RMA and atomics: messages of an endpoint without both are not told from what they overtake */
+/* engine_accesses - returns true if the context transmits and its endpoint has RMA or atomics */
 bool engine_accesses(const struct engine_ctx *ctx);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * The writers' side of event queues; eq_fid.c is the readers'. Called on any thread: a queue has a lock of
- * its own. Its bell in its poll set rings from the first event to the last.
+ * Writing to event queues; object/eq_fid.c reads them. Called on any thread: a queue has a lock of
+ * its own. The bell in its poll set is rung while the queue has events.
  */
 #include <rdma/fi_errno.h>
 #include "events.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Following the changes of an address vector that processes share. The caller holds the domain.
+ * Address vectors that processes share by name. The caller holds the domain.
  */
 #ifndef WEFT_FOLLOW_H
 #define WEFT_FOLLOW_H
@@ -9,8 +9,9 @@
 #include "vector.h"
 
 /*
- * engine_av_follow - take over what other processes changed in a vector with a name, when there is
- * something; before an address is looked for
+ * engine_av_follow - apply the changes that other processes made to a shared vector, if there are
+ * any
+ * Called before an address is looked up.
  */
 static inline void engine_av_follow(struct engine_av *av)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Slots of op tables for calls that an object does not have. Called by programs on any thread.
+ * Slots of op tables for calls that an object does not support. Called by programs on any thread.
  */
 #include <rdma/fi_errno.h>
 #include "no_call.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* What a program is told in the log when a call of its own is refused. Any thread. */
+/* Log lines of calls that are refused because the program made a mistake. Any thread. */
 #include <rdma/fi_errno.h>
 #include "refuse.h"
 
@@ -19,7 +19,10 @@ int engine_refuse_value(const struct engine_family *family, enum fi_log_subsys s
 	return err;
 }
 
-/* What the error of a data call says of the call; NULL: it is no mistake. */
+/*
+ * Returns the cause that an error of a data call stands for, or NULL if the program made no
+ * mistake.
+ */
 static const char *engine_call_why(ssize_t err)
 {
 	switch (-err) {

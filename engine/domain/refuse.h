@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * The log line of a call that is refused for what the program did wrong. The function that decides on
- * the error returns what these return, so that no such refusal goes without its line. What answers a
- * question (-FI_EAGAIN, -FI_ETOOSMALL, an option or operation that is not there) is no refusal.
+ * Log lines of calls that are refused because the program made a mistake. The function that detects
+ * the error returns the value of one of these functions, so that each such refusal has a line.
+ * Errors that answer a query (-FI_EAGAIN, -FI_ETOOSMALL, an option or operation that does not
+ * exist) are not refusals.
  */
 #ifndef WEFT_REFUSE_H
 #define WEFT_REFUSE_H
@@ -10,24 +11,27 @@
 #include "endpoint.h"
 
 /*
- * engine_refuse - say that a call is refused, and return the error
- * @family: whose line it is
+ * engine_refuse - log that a call is refused
+ * @family: its provider writes the line
+ * @subsys: subsystem of the line
  * @err:    -FI_E*
- * @call:   as the program knows it, and the object: "fi_ep_bind of a counter"
- * @why:    what is wrong; what would be accepted
+ * @call:   name of the call, and its object: "fi_ep_bind of a counter"
+ * @why:    the mistake, and what would be accepted
  *
- * Any thread, with or without the domain. Nothing is printed unless warnings are.
+ * Any thread, with or without the domain held. Written at the level of warnings.
+ * Returns @err.
  */
 int engine_refuse(const struct engine_family *family, enum fi_log_subsys subsys, int err,
 		  const char *call, const char *why);
 
-/* engine_refuse_value - the same, with what was given: flags, an enumerator, a count */
+/* engine_refuse_value - the same, with the value that was refused: flags, an enumerator, a count */
 int engine_refuse_value(const struct engine_family *family, enum fi_log_subsys subsys, int err,
 			const char *call, const char *why, uint64_t value);
 
 /*
- * engine_refuse_call - the same for a data call, whose errors say by themselves what is wrong
- * @err: what the call is about to return; not an error of the caller's, -FI_EAGAIN say: no line
+ * engine_refuse_call - log that a data call is refused; the cause is derived from the error
+ * @err: the error that the call returns; nothing is logged for errors such as -FI_EAGAIN
+ * Returns @err.
  */
 ssize_t engine_refuse_call(const struct engine_ctx *ctx, const char *call, ssize_t err);
 

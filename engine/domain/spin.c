@@ -1,15 +1,18 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Looking again and again for a while before one sleeps: to sleep and to be woken costs more than most
- * answers take. Called by programs on any thread, without the domain.
+ * Spinning before a thread sleeps: sleeping and being woken takes longer than most answers. Called
+ * by blocking calls on any thread, without the domain held.
  */
 #include "waiting.h"
 
 #define SPIN_MAX_NS 50000u
 #define SPIN_MIN_NS 2000u
-#define VAIN_MAX    4u	   /* times in a row, before it is tried for half as long */
-#define YIELD_TURNS 16u	   /* looks between yields */
-#define CROWDED_NS  20000u /* a yield that takes so long: others want this core */
+/* Consecutive spins in vain after which the next one is half as long */
+#define VAIN_MAX 4u
+/* Turns between yields */
+#define YIELD_TURNS 16u
+/* Duration of a yield from which on other threads want this core */
+#define CROWDED_NS 20000u
 
 uint64_t engine_end_ns(int timeout)
 {
@@ -34,7 +37,10 @@ bool engine_spin(struct engine_spin *spin, struct engine_spin_budget *spin_budge
 	return true;
 }
 
-/* Had it ended within the longest time that is worth while, that time is right; else ever less. */
+/*
+ * A wait that ended within SPIN_MAX_NS sets the budget to that; after several longer ones it
+ * halves.
+ */
 void engine_spin_end(const struct engine_spin *spin, struct engine_spin_budget *spin_budget)
 {
 	uint32_t most = atomic_load_explicit(&spin_budget->spin_ns, memory_order_relaxed);

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * What is slept on in a domain: the poll set of its wires' bells, the bell of its threads, the timer of its
- * descriptors. Called with the domain held, unless waiting.h says otherwise.
+ * The descriptors that sleepers of a domain poll: the poll set with the bells of the wires, the
+ * bell that wakes threads, the timer that wakes programs. Called with the domain held, unless
+ * waiting.h says otherwise.
  *
- * The child of a fork has its parent's descriptors, and must leave what they stand for alone: it closes
- * them and makes its own. The numbers that a program knows stay.
+ * The child of a fork inherits the descriptors of its parent but does not change the objects behind
+ * them: it closes them and opens its own. Numbers that the program knows stay valid.
  */
 #include <rdma/fi_errno.h>
 #include "waiting.h"
@@ -37,14 +38,14 @@ void engine_waiter_close(struct engine_waiter *waiter)
 	platform_lock_fini(&waiter->lock);
 }
 
-/* Nobody of those who slept in the parent is here. */
+/* In the child of a fork: the sleepers of the parent do not exist here. */
 static void engine_waiter_forked(struct engine_domain *domain)
 {
 	struct engine_waiter *waiter = &domain->waiter;
 	uint32_t poll_sets = waiter->poll_sets;
 	struct list *node, *after;
 
-	waiter->armed = false; /* the parent's wires */
+	waiter->armed = false; /* the wires are the parent's */
 	list_for_each(node, after, &domain->armed)
 		engine_armed_forget(domain, container_of(node, struct engine_armed, link));
 	engine_waiter_release(waiter);
@@ -132,7 +133,7 @@ void engine_waiter_join(struct engine_ep *ep)
 	engine_wake(ep->domain);
 }
 
-/* Is a bell that is in the poll set another endpoint's too? */
+/* Returns true if a bell in the poll set serves another endpoint of the domain too. */
 static bool engine_bell_shared(const struct engine_ep *ep, int bell)
 {
 	const struct list *node;
@@ -198,7 +199,10 @@ void engine_waiter_rest(struct engine_domain *domain)
 	}
 }
 
-/* One that rings too early does no harm, and setting it is a system call. */
+/*
+ * A timer that rings early does no harm, and setting it is a system call: one in the second half
+ * stays.
+ */
 void engine_waiter_timer(struct engine_domain *domain, uint64_t ns)
 {
 	struct engine_waiter *waiter = &domain->waiter;
@@ -210,7 +214,7 @@ void engine_waiter_timer(struct engine_domain *domain, uint64_t ns)
 	platform_timer_set(waiter->timer, ns);
 }
 
-/* Threads */
+/* Threads that sleep */
 
 bool engine_waiter_enter(struct engine_domain *domain, struct platform_wakers *on)
 {
@@ -288,7 +292,7 @@ int engine_waiter_object_renew(struct engine_domain *domain, int descriptor)
 	return ret ? ret : platform_descriptor_renew(descriptor, fresh);
 }
 
-/* Nests for several domains */
+/* Poll sets for several domains */
 
 bool engine_poll_set_here(const struct engine_poll_set *poll_set)
 {

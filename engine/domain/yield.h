@@ -1,29 +1,35 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * After how many idle rounds a program that polls lets others have its core. Whoever is waited for may
- * want it: more processes than cores poll like this. Each yield shows whether that is so: where nobody
- * else runs it returns at once, and where the peer does, there is something when it returns. Used by
- * progress.c.
+ * The number of idle rounds after which a program that polls yields its core. With more processes
+ * than cores the peer may need that core to make progress. Each yield measures this: it returns at
+ * once if no other thread wants the core, and if the peer ran meanwhile, the next round finds
+ * something. Used by progress/progress.c.
  */
 #ifndef WEFT_YIELD_H
 #define WEFT_YIELD_H
 
 #include "platform.h"
 
-#define ENGINE_YIELD_MAX     2048u    /* of who has a core to himself: some 50 us over shm */
-#define ENGINE_YIELD_MIN     2u	      /* of who shares it with those that he waits for */
-#define ENGINE_YIELD_EVERY   32u      /* rounds between yields, after so many, at most */
-#define ENGINE_YIELD_SOME_NS 1200u    /* nobody else has run in less */
-#define ENGINE_YIELD_LONG_NS 1500000u /* who has run so long waits for nobody */
+/* Rounds for a process that has a core of its own: about 50 us over shm */
+#define ENGINE_YIELD_MAX 2048u
+/* Rounds for a process that shares its core with the peer it waits for */
+#define ENGINE_YIELD_MIN 2u
+/* Most rounds between further yields, once the first was made */
+#define ENGINE_YIELD_EVERY 32u
+/* In a shorter yield no other thread has run */
+#define ENGINE_YIELD_SOME_NS 1200u
+/* In a longer yield a thread has run that computes, rather than one that polls */
+#define ENGINE_YIELD_LONG_NS 1500000u
 
 /*
- * engine_yield_after - how many idle rounds to make the next time
- * @after: how many there were before this yield
- * @ns:	   that it took
- * @moved: a round after it moved something
+ * engine_yield_after - returns the number of idle rounds before the next yield
+ * @after: idle rounds before the last yield
+ * @ns:	   duration of that yield
+ * @moved: true if a round after it moved something
  *
- * Few where the one who ran was the peer. Where others poll like this too, and yield, as before. More and more
- * where nobody runs, or somebody who computes: who yields to him waits for the end of his turn.
+ * The number falls to the least if the peer ran during the yield, and stays if another thread ran
+ * that polls and yields as well. It doubles if no thread ran, or one that computes: a yield to such
+ * a thread lasts until the end of its time slice.
  */
 static inline uint32_t engine_yield_after(uint32_t after, uint64_t ns, bool moved)
 {
