@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * What the engine has in user space and not in the kernel module: scalable endpoints, poll and wait sets,
- * address vectors with a name, operations that wait for a counter, collectives. Each is answered as what
- * is not there: -FI_ENOSYS from what opens one, and from then on there is none to bind, end or look at.
+ * Parts of the engine that the kernel module does not have: scalable endpoints, poll and wait sets,
+ * named address vectors, triggered operations, collectives. Functions that open such an object
+ * fail with -FI_ENOSYS. The others are called for objects that have none of them: they do nothing.
  */
 #include <rdma/fi_errno.h>
 #include "av_fid.h"
@@ -91,7 +91,7 @@ int engine_waitset_give(struct engine_waitset *set, int *descriptor)
 	return -FI_ENODATA;
 }
 
-/* Address vectors with a name */
+/* Named address vectors */
 
 int engine_av_named_open(struct engine_av *av, struct fi_av_attr *attr)
 {
@@ -126,7 +126,7 @@ int av_view_remove(struct av_view *view, fi_addr_t index)
 	return -FI_ENOSYS;
 }
 
-/* Operations that wait for a counter */
+/* Triggered operations */
 
 struct fi_ops_msg engine_trigger_msg_ops = { .size = sizeof(struct fi_ops_msg) };
 struct fi_ops_tagged engine_trigger_tagged_ops = { .size = sizeof(struct fi_ops_tagged) };
@@ -152,7 +152,10 @@ int engine_trigger_cancel(struct engine_ctx *ctx, void *context)
 	return -FI_ENOENT;
 }
 
-/* Collectives: there is no context for their messages, so a peer that sends one has its conn ended */
+/*
+ * Collectives. Without a receive context for their messages, a peer that sends one has its conn
+ * ended.
+ */
 
 struct fi_ops_collective *engine_coll_calls(void)
 {
@@ -197,5 +200,5 @@ static struct engine_rx_ctx *absent_group_rx(struct engine_ep *ep)
 }
 
 const struct engine_group_ops engine_groups = {
-	.rx = absent_group_rx, /* what has none calls no other */
+	.rx = absent_group_rx, /* NULL: the other operations are not called */
 };

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * The connections of peers: who is reached over which wire, and how that is settled when both
- * sides begin, when a better wire is found, and when one of them restarts. Called with the
- * domain held: from sends, from progress, and by wires from within their poll().
+ * The connections of peers: which wire reaches a peer, and what happens when both sides connect at
+ * once, when a more preferred wire is found, and when a peer restarts. Called with the domain held:
+ * by sends, by progress, and by wires from their poll().
  *
- * A peer has at most one conn per wire. Its route is the conn of the most preferred wire that
- * is up; who connects tries the wires in order of preference, and when a less preferred one
- * brings the peer's full address (a service address names none) tries the better ones again
- * before the first message.
+ * A peer has at most one conn per wire. Its route is the conn of the most preferred wire that is
+ * up. The side that connects tries the wires in order of preference. A service address names only
+ * host and port: once a less preferred wire has brought the peer's full address, the more preferred
+ * ones are tried again before the first message.
  */
 #include "conns.h"
 #include "auth.h"
@@ -16,14 +16,21 @@
 #include "peer.h"
 #include "unanswered.h"
 
-#define RETRY_NS     10000000u	 /* between attempts to connect, ns */
-#define EALREADY_NS  50000000u	 /* for the other side's conn to come, ns */
-#define REFUSED_NS   80000000u	 /* a peer that was there and refuses so long is gone, ns */
-#define UNMET_NS     1000000000u /* so long nobody may be there before the log says it, ns */
-#define WINDOW_SHARE 16u	 /* part of what is left of the budget that a new peer gets */
-#define WINDOW_MIN   (64u << 10) /* ... and at least that many bytes, while there are any */
+/* Time between attempts to connect */
+#define RETRY_NS 10000000u
+/* Time that the conn of the other side has to come up after a simultaneous open */
+#define EALREADY_NS 50000000u
+/* A peer that has existed and then refuses for this long has ended */
+#define REFUSED_NS 80000000u
+/* Time after which it is logged that no endpoint answers at an address */
+#define UNMET_NS 1000000000u
+/* A new peer is granted one of so many parts of the budget that is left */
+#define WINDOW_SHARE 16u
+/* Bounds of the window of a peer, bytes; the least while the budget has that much */
+#define WINDOW_MIN   (64u << 10)
 #define WINDOW_MAX   (1u << 20)
 
+/* Add the traffic of a conn that ends to that of its wire. */
 static void engine_conn_fold(struct engine_ep *ep, const struct wire_conn *conn)
 {
 	struct engine_wire *w = &ep->wires[conn->wire->idx];
@@ -34,7 +41,7 @@ static void engine_conn_fold(struct engine_ep *ep, const struct wire_conn *conn)
 	w->rx_bytes += conn->rx_bytes;
 }
 
-/* Forget a conn; the wire frees it. */
+/* Remove a conn from its peer; the wire frees it. */
 static void engine_conn_drop(struct engine_peer *peer, uint32_t idx)
 {
 	struct wire_conn *conn = peer->conns[idx];
@@ -64,7 +71,7 @@ void engine_conn_broken(struct engine_peer *peer, int err)
 	engine_peer_lost(peer, err, false);
 }
 
-/* What a new peer may send ahead: less and less of the budget, so that there is some for many. */
+/* Returns the window of a new peer: a part of the budget left, so that many peers get one. */
 static uint32_t engine_window(const struct engine_ep *ep)
 {
 	uint64_t window = ep->budget / WINDOW_SHARE;
@@ -97,13 +104,18 @@ static void engine_hello(struct engine_peer *peer, struct hello *hello)
 	hello->proof = engine_auth_proof(&ep->auth, hello);
 }
 
-/* Does who said this hello have our authorization key, or none as we do? */
+/*
+ * Returns true if the sender of the hello has the authorization key of @ep, or if neither has one.
+ */
 static bool engine_hello_fits(const struct engine_ep *ep, const struct hello *hello)
 {
 	return hello->proof == engine_auth_proof(&ep->auth, hello);
 }
 
-/* Begin over wire @idx. Returns 0, -FI_EHOSTUNREACH or another error. */
+/*
+ * Start to connect over the wire @idx. Returns 0, -FI_EHOSTUNREACH: it can't reach the peer, or
+ * another -FI_E*.
+ */
 static int engine_connect_on(struct engine_peer *peer, uint32_t idx,
 			     const struct weft_addr *address)
 {
@@ -130,15 +142,18 @@ static int engine_connect_on(struct engine_peer *peer, uint32_t idx,
 }
 
 /*
- * A wire that is short of descriptors for now is waited for: the less preferred ones take more of them,
- * and keep them for as long as they are connected.
+ * Returns true if the wire has no descriptors left for now. The engine waits for it then: less
+ * preferred wires need more descriptors, and keep them while they are connected.
  */
 static bool engine_short(int err)
 {
 	return err == -FI_EAGAIN || err == -FI_EMFILE;
 }
 
-/* Nobody is at an address yet: what is for it waits, as long as it takes. Who waits for nobody reads it. */
+/*
+ * Operations wait for a peer that does not exist yet, without limit: log it, in case the address is
+ * wrong.
+ */
 static void engine_peer_unmet(struct engine_peer *peer, uint64_t now)
 {
 	const struct engine_family *family = peer->ep->family;
@@ -190,7 +205,9 @@ void engine_peer_connect(struct engine_peer *peer)
 	}
 }
 
-/* Settle on the best conn that is up; wait when a better one is under way. */
+/*
+ * Choose the most preferred conn that is up as the route, unless a more preferred one is under way.
+ */
 static void engine_peer_route(struct engine_peer *peer)
 {
 	struct engine_ep *ep = peer->ep;
@@ -215,7 +232,9 @@ static void engine_peer_route(struct engine_peer *peer)
 	}
 }
 
-/* The peer that said hello: in the AV, or known by an earlier hello, or new. */
+/*
+ * Returns the peer that sent the hello: in the address vector, known by an earlier hello, or new.
+ */
 static struct engine_peer *engine_peer_by_hello(struct engine_ep *ep, const struct hello *hello)
 {
 	struct weft_addr service = hello->addr;
@@ -242,11 +261,12 @@ static struct engine_peer *engine_peer_by_hello(struct engine_ep *ep, const stru
 }
 
 /*
- * Both sides give up all conns of a peer when one breaks, but not at the same time, and what a
- * wire still brings of an old conn may come after what another wire brings of a new one.
+ * Compare a hello with the present incarnation. Both sides give up all conns when one breaks, but
+ * not at the same time: a hello of an old conn on one wire may come after that of a new conn on
+ * another.
  *
- * Returns a number below zero for a hello of a past that the other side has given up, zero for
- * one more conn of the incarnation we are in, above zero when the other side has begun another.
+ * Returns a negative number for an incarnation that the other side has given up, 0 for the present
+ * one, and a positive number for a new one.
  */
 static int32_t engine_hello_age(const struct engine_peer *peer, const struct hello *hello)
 {
@@ -255,7 +275,9 @@ static int32_t engine_hello_age(const struct engine_peer *peer, const struct hel
 		       : 1;
 }
 
-/* The other side is in another incarnation: it is another program, or has given up the conns of the last one. */
+/*
+ * The other side has begun a new incarnation: it restarted, or gave up the conns of the last one.
+ */
 static void engine_incarnation_over(struct engine_peer *peer, const struct hello *hello)
 {
 	if (peer->epoch != hello->epoch)
@@ -281,7 +303,10 @@ int engine_accept(struct wire *wire, const struct hello *hello, struct engine_pe
 	if (!peer->self) {
 		if (engine_hello_age(peer, hello) < 0)
 			return -FI_ECONNRESET;
-		/* With nothing up, what was queued since the end of the last incarnation is for this one. */
+		/*
+		 * With no conn up, operations queued since the last incarnation are for the new
+		 * one.
+		 */
 		if (peer->up && engine_hello_age(peer, hello) > 0)
 			engine_incarnation_over(peer, hello);
 		if (peer->conns[wire->idx] && peer->ours & bit) {
@@ -298,7 +323,7 @@ int engine_accept(struct wire *wire, const struct hello *hello, struct engine_pe
 	return 0;
 }
 
-/* What the first conn of an incarnation brings. */
+/* Take over the state that the first conn of an incarnation brings. */
 static void engine_peer_meet(struct engine_peer *peer, const struct hello *hello)
 {
 	peer->gone = false;
@@ -318,7 +343,7 @@ static void engine_peer_meet(struct engine_peer *peer, const struct hello *hello
 	peer->several = false;
 }
 
-/* End a conn that has come up and is not wanted. */
+/* Disconnect a conn that has come up and is of no use. */
 static void engine_conn_forsake(struct engine_peer *peer, struct wire_conn *conn)
 {
 	if (peer->conns[conn->wire->idx] == conn)
@@ -326,11 +351,14 @@ static void engine_conn_forsake(struct engine_peer *peer, struct wire_conn *conn
 	conn->wire->ops->disconnect(conn);
 }
 
-/* Try the wires that are better than @idx, by which we have just got there. */
+/*
+ * Connect over the wires that are preferred to @idx, over which the peer was reached; @full: its
+ * address.
+ */
 static void engine_peer_upgrade(struct engine_peer *peer, uint32_t idx,
 				const struct weft_addr *full)
 {
-	/* They may have refused the service address, which says nothing of them. */
+	/* A wire that does not reach the service address may reach the full one. */
 	if (peer->address.kind == ADDR_SERVICE)
 		peer->unreachable = 0;
 	for (uint32_t i = 0; i < idx; i++)
@@ -346,7 +374,7 @@ void engine_conn_up(struct wire_conn *conn, const struct hello *hello)
 	if (peer->self) {
 		engine_peer_meet(peer, hello);
 		if (peer->conns[idx] != conn)
-			return; /* the end of the loop that only receives */
+			return; /* the receiving end of the loop */
 	}
 	if (!engine_hello_fits(peer->ep, hello)) {
 		engine_conn_forsake(peer, conn);
@@ -360,7 +388,9 @@ void engine_conn_up(struct wire_conn *conn, const struct hello *hello)
 		return;
 	}
 	if (peer->up && engine_hello_age(peer, hello) > 0) {
-		/* What we said on this conn is of the incarnation that ends here: begin anew. */
+		/*
+		 * The hello sent on this conn belongs to the incarnation that ends: connect again.
+		 */
 		engine_conn_forsake(peer, conn);
 		engine_incarnation_over(peer, hello);
 		return;
@@ -377,13 +407,16 @@ void engine_conn_up(struct wire_conn *conn, const struct hello *hello)
 	peer->ep->domain->ops->flush(peer);
 }
 
-/* Will this peer refuse us for ever: it speaks another version, or nothing that we know? */
+/* Returns true for an error that every attempt will end with: another version, format or key. */
 static bool engine_never(int err)
 {
 	return err == -FI_ENOPROTOOPT || err == -FI_EINVAL || err == -FI_EKEYREJECTED;
 }
 
-/* Was it there once? Nobody else answers to an address that names one endpoint, and it had one. */
+/*
+ * Returns true if the peer has existed: it was connected, or refuses at an address with a nonce,
+ * which only an endpoint that existed can have had.
+ */
 static bool engine_was_there(const struct engine_peer *peer, int err)
 {
 	return peer->epoch || peer->gone ||
@@ -391,8 +424,8 @@ static bool engine_was_there(const struct engine_peer *peer, int err)
 }
 
 /*
- * When a peer that refuses has done so for long enough. At once where one wire knows that its process
- * is gone and this one leads to nobody either: no other will come under the same address.
+ * Returns the time from which on a peer that refuses has ended. That is at once if one wire knows
+ * that its process has exited and this wire is refused too: no other endpoint will have its nonce.
  */
 static uint64_t engine_gone_ns(const struct engine_peer *peer, int err)
 {
@@ -403,7 +436,7 @@ static uint64_t engine_gone_ns(const struct engine_peer *peer, int err)
 	return peer->since_ns + REFUSED_NS;
 }
 
-/* A conn that never came up is gone. */
+/* A conn has ended before it came up. */
 static void engine_connect_failed(struct engine_peer *peer, uint32_t idx, int err)
 {
 	uint64_t now = platform_now_ns(), gone_ns;
@@ -428,7 +461,7 @@ static void engine_connect_failed(struct engine_peer *peer, uint32_t idx, int er
 	if (err == -FI_ECONNREFUSED)
 		engine_peer_unmet(peer, now);
 	peer->retry_ns = now + (err == -FI_EALREADY ? EALREADY_NS : RETRY_NS);
-	if (peer->retry_ns > gone_ns) /* the answer to the last attempt is late enough */
+	if (peer->retry_ns > gone_ns) /* the last attempt, whose answer decides */
 		peer->retry_ns = gone_ns;
 	engine_peer_block(peer);
 }
@@ -447,7 +480,7 @@ void engine_conn_down(struct wire_conn *conn, int err)
 	}
 	was_up = peer->up & 1u << idx;
 	engine_conn_drop(peer, idx);
-	if (was_up && !err && peer->up) /* another wire may have something to deliver still */
+	if (was_up && !err && peer->up) /* another wire may still have packets to deliver */
 		engine_peer_route(peer);
 	else if (was_up && err)
 		engine_conn_broken(peer, err);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * The connections of a peer: over the first wire that leads there, or accepted. What wires tell of them
- * (engine_accept(), engine_conn_up(), engine_conn_down()) is in wire.h.
+ * The connections of a peer, which this endpoint opens or accepts. The functions by which wires
+ * report them (engine_accept(), engine_conn_up(), engine_conn_down()) are declared in wire/wire.h.
  *
  * The caller holds the domain.
  */
@@ -10,18 +10,21 @@
 
 #include "peers.h"
 
-/* engine_peer_connect - begin to connect, when nothing is under way */
+/*
+ * engine_peer_connect - start to connect over the first wire that reaches the peer, or retry
+ * Does nothing while a conn is up or under way, or before the time of the next attempt.
+ */
 void engine_peer_connect(struct engine_peer *peer);
 
-/* engine_conn_end - drop the conn over one wire */
+/* engine_conn_end - disconnect the peer's conn over the wire with index @idx */
 void engine_conn_end(struct engine_peer *peer, uint32_t idx);
 
 /*
- * engine_conn_broken - a conn of the peer can't go on, while the peer may be there
- * @err: -FI_E* that the operations complete with
+ * engine_conn_broken - a conn of the peer has failed, while the peer may be alive
+ * @err: -FI_E* with which operations under way complete
  *
- * Nothing is sent again over another conn: all of them end, and what was under way fails. The next
- * operation connects anew.
+ * Nothing is sent again over another conn: all conns of the peer end, and operations under way
+ * fail. The next operation connects again.
  */
 void engine_conn_broken(struct engine_peer *peer, int err);
 

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Control packets: grants of credit, acknowledgements, refusals, and what a rendezvous says. One that
- * finds no room is queued. Called with the domain held: from the op tables' slots, and from progress.
+ * Control packets: grants of credit, acknowledgements, refusals, and the steps of a rendezvous. A
+ * packet that finds no room is queued. Called with the domain held: by slots of op tables, and by
+ * progress.
  */
 #include "control.h"
 #include "conns.h"
@@ -38,7 +39,7 @@ static void engine_ctl_queue(struct engine_peer *peer, uint8_t op, uint64_t tag,
 	struct engine_ctl *ctl;
 
 	if (op == PACKET_CREDIT && !list_empty(&peer->ctl))
-		return; /* the credits go with what is queued */
+		return; /* a queued packet carries the credits */
 	ctl = pool_get(&peer->ep->ctl_pool);
 	if (!ctl) {
 		engine_conn_broken(peer, -FI_ENOMEM);
@@ -62,7 +63,10 @@ void engine_ctl(struct engine_peer *peer, uint8_t op, uint64_t tag, uint64_t dat
 
 void engine_ack(struct engine_peer *peer, uint32_t seq, bool hold)
 {
-	/* A program that has sent since the last one is likely to answer now: one packet for both. */
+	/*
+	 * A program that has sent since the last ACK is likely to answer now: the ACK waits for
+	 * that.
+	 */
 	hold &= peer->tx_seq != peer->ack_tx_seq && peer->conn && peer->wire->hold;
 
 	peer->ack_tx_seq = peer->tx_seq;

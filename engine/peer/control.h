@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Headers of packets, and the packets that are nothing but a header: what a peer is told of credit, of what
- * has arrived, and of a rendezvous.
+ * Headers of packets, and control packets: credits, acknowledgements, refusals, and the steps of a
+ * rendezvous.
  *
  * The caller holds the domain.
  */
@@ -12,8 +12,13 @@
 #include "endpoint.h"
 
 /*
- * engine_header_to - fill a claimed packet for a receive context of the peer; the caller publishes it
- * engine_header - one that is for none, or for the first
+ * engine_header_to - fill the header of a claimed packet, all but tag and data
+ * @packet: published, held or sent by the caller
+ * @rx_idx: index of the peer's receive context that it is for
+ * @op:     enum packet_op
+ * @flags:  enum packet_flag; other bits are dropped
+ * @len:    length of the payload, bytes
+ * engine_header - the same for receive context 0, or for none
  */
 static inline void engine_header_to(struct engine_peer *peer, struct packet *packet,
 				    uint32_t rx_idx, uint8_t op, uint32_t flags, uint32_t len)
@@ -34,7 +39,7 @@ static inline void engine_header(struct engine_peer *peer, struct packet *packet
 	engine_header_to(peer, packet, 0, op, flags, len);
 }
 
-/* engine_sent - a packet or payload was given to a wire; @wire: its ops */
+/* engine_sent - a packet or payload was passed to the wire of @conn; @wire: its ops */
 static inline void engine_sent(struct engine_ep *ep, const struct wire_conn *conn,
 			       const struct wire_ops *wire)
 {
@@ -44,24 +49,30 @@ static inline void engine_sent(struct engine_ep *ep, const struct wire_conn *con
 	ep->domain->gathered = true;
 }
 
-/* engine_ctl - send a control packet, queued when it finds no room; @cts: NULL or what follows a CTS */
+/*
+ * engine_ctl - send a control packet, or queue it if there is no room
+ * @op:        enum packet_op
+ * @tag, data: see enum packet_op
+ * @cts:       NULL, or payload of a PACKET_CTS; copied
+ */
 void engine_ctl(struct engine_peer *peer, uint8_t op, uint64_t tag, uint64_t data,
 		const struct packet_cts *cts);
 
 /*
- * engine_ask - have a connected peer say what has arrived, since something waits for that; once for all that
- * was sent. Where there is no room now, or something overtakes the question, the caller asks again, or
- * the answer comes in time.
+ * engine_ask - ask a connected peer for an ACK, because an operation waits for it
+ * Sends at most one request for the packets sent so far, and none if there is no room. The caller
+ * calls again until the ACK has come; the peer sends it in any case, if later.
  */
 void engine_ask(struct engine_peer *peer);
 
 /*
- * engine_ack - send PACKET_ACK of all before @seq; no ctl is queued
- * @hold: with what the program answers, where that is likely and the wire can wait for it
+ * engine_ack - acknowledge everything before @seq with a PACKET_ACK; no control packet may be
+ * queued
+ * @hold: send it together with the program's answer, if one is likely and the wire has hold()
  */
 void engine_ack(struct engine_peer *peer, uint32_t seq, bool hold);
 
-/* engine_flush_ctl - send those that are queued. Returns false while one finds no room */
+/* engine_flush_ctl - send the queued control packets. Returns false if some found no room */
 bool engine_flush_ctl(struct engine_peer *peer);
 
 #endif

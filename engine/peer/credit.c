@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Credit: taken for a header, given back, granted. Called with the domain held, from sends and from progress.
+ * Grants of credit: due, taken for a header, taken back. Called with the domain held, by sends and
+ * by progress.
  */
 #include "credit.h"
 #include "control.h"

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Credit: what a peer may send ahead of its receives, and what it is granted again (engine_peer.window,
- * rx_window, credit_due, credit). A header carries a grant in units of CREDIT_UNIT bytes; where nothing is sent
- * to the peer, a packet of its own does.
+ * Credit: the eager payload that a peer may send before receives are posted, and the return of
+ * credit (engine_peer.window, rx_window, credit_due, credit). Every header carries a grant in units
+ * of CREDIT_UNIT bytes; PACKET_CREDIT carries it when no other packet is sent to the peer.
  *
  * The caller holds the domain.
  */
@@ -11,17 +11,25 @@
 
 #include "peer.h"
 
-/* engine_credit_take - credits for the next packet to this peer, in CREDIT_UNIT bytes */
+/*
+ * engine_credit_take - returns the credits for the next packet to the peer, in units of CREDIT_UNIT
+ * bytes
+ * They are granted from then on.
+ */
 uint16_t engine_credit_take(struct engine_peer *peer);
-/* engine_credits_back - the packet that carried them was not sent */
+/* engine_credits_back - take back @credits of a packet that was not sent */
 void engine_credits_back(struct engine_peer *peer, uint16_t credits);
 
-/* engine_grant - payload that took credit was freed: grant it to this peer again, now or later */
+/*
+ * engine_grant - payload of @len bytes that used credit was freed: grant it to the peer again, now
+ * or later
+ */
 void engine_grant(struct engine_peer *peer, size_t len);
 
 /*
- * engine_credited - a packet has brought credits
- * Returns false when they are more than the peer can have.
+ * engine_credited - a packet of the peer has brought credits
+ * @credits: in units of CREDIT_UNIT bytes; untrusted
+ * Returns false if that is more than the peer can grant.
  */
 static inline bool engine_credited(struct engine_peer *peer, uint32_t credits)
 {
@@ -33,7 +41,9 @@ static inline bool engine_credited(struct engine_peer *peer, uint32_t credits)
 	return true;
 }
 
-/* engine_owe - payload of an eager message was freed, which took credit unless it is small */
+/*
+ * engine_owe - eager payload of @len bytes was freed; it used credit if it is above ENGINE_FREE_MAX
+ */
 static inline void engine_owe(struct engine_peer *peer, size_t len)
 {
 	if (len > ENGINE_FREE_MAX)

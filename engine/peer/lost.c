@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * A peer is given up: its conns end, and its credit and control packets begin anew with the next incarnation. What was
- * under way with it fails above (domain->ops->lost). Called with the domain held.
+ * Giving a peer up: its conns end, and its credit and control packets are reset for the next
+ * incarnation. progress/ fails the operations under way (domain->ops->lost). Called with the domain
+ * held.
  */
 #include "lost.h"
 #include "conns.h"

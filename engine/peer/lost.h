@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * The end of all that connects a peer.
+ * Peers that are lost.
  *
  * The caller holds the domain.
  */
@@ -10,9 +10,9 @@
 #include "peers.h"
 
 /*
- * engine_peer_lost - the peer is given up: end every conn, and fail what was under way
- * @err:     -FI_E* that the operations complete with
- * @orderly: it closed: directed receives stay posted
+ * engine_peer_lost - give the peer up: end all of its conns, and fail the operations under way
+ * @err:     -FI_E* with which they complete
+ * @orderly: the peer was closed: directed receives stay posted
  */
 void engine_peer_lost(struct engine_peer *peer, int err, bool orderly);
 

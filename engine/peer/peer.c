@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Peers: found, made on first use, freed when nobody needs them. Called with the domain held: from the op
- * tables' slots, and from progress.
+ * Peers: found, created on first use, freed when nothing refers to them. Called with the domain
+ * held: by slots of op tables, and by progress.
  */
 #include "follow.h"
 #include "peer.h"
 #include "waiting.h"
 
-/* Does an address that a program gave name the endpoint with this full address? */
+/* Returns true if an address that a program gave names the endpoint with the address @full. */
 static bool engine_names(const struct weft_addr *given, const struct weft_addr *full)
 {
 	struct weft_addr service = *full;
@@ -18,7 +18,7 @@ static bool engine_names(const struct weft_addr *given, const struct weft_addr *
 	return addr_same(given, &service);
 }
 
-/* The peer stands at @addr of the AV, or nowhere. */
+/* Set the peer's place in the address vector; FI_ADDR_NOTAVAIL: it has none. */
 static void engine_peer_place(struct engine_peer *peer, fi_addr_t addr)
 {
 	bool renamed = peer->addr != addr;
@@ -39,7 +39,7 @@ struct engine_peer *engine_peer_new(struct engine_ep *ep, const struct weft_addr
 		return NULL;
 	peer->ep = ep;
 	peer->incarnation = ep->incarnation;
-	peer->checked = ep->checks - 1; /* not yet */
+	peer->checked = ep->checks - 1; /* not checked yet in this pass */
 	engine_peer_place(peer, addr);
 	peer->address = *address;
 	peer->self = engine_names(address, &ep->address);
@@ -94,8 +94,8 @@ static struct engine_peer *engine_peer_put(struct engine_ep *ep, fi_addr_t addr,
 }
 
 /*
- * The peer that this address names too: one that is known by hello alone, or that stands in the
- * AV under an address of the other kind. Two peers for one endpoint would each count its messages.
+ * Returns the peer that @address names and that has an address of the other kind, from its hello or
+ * from the address vector; or NULL. Two peers for one endpoint would each count its messages.
  */
 static struct engine_peer *engine_peer_known(struct engine_ep *ep,
 					     const struct weft_addr *address)

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Peers: found by fi_addr_t or by who said hello, and known under whatever addresses name them.
+ * Peers: found by fi_addr_t or by their hello. All addresses that name one endpoint lead to one
+ * peer.
  *
  * The caller holds the domain.
  */
@@ -9,16 +10,28 @@
 
 #include "endpoint.h"
 
-/* engine_peer_new - a peer known by its address alone; NULL without memory */
+/*
+ * engine_peer_new - create a peer that is not connected
+ * @address: copied
+ * @addr:    its place in the address vector, or FI_ADDR_NOTAVAIL
+ * Returns the peer, owned by the endpoint until engine_peer_free(), or NULL without memory.
+ */
 struct engine_peer *engine_peer_new(struct engine_ep *ep, const struct weft_addr *address,
 				    fi_addr_t addr);
 
-/* engine_peer_open - the peer of an AV entry, made on first use; NULL: no such entry or no memory */
+/*
+ * engine_peer_open - get the peer of an address vector entry; creates it on first use
+ * Returns NULL if the endpoint is not enabled, if there is no such entry, or without memory.
+ */
 struct engine_peer *engine_peer_open(struct engine_ep *ep, fi_addr_t addr);
 
-/* engine_peer_refused - why engine_peer_at() has nothing: -FI_EOPBADSTATE, -FI_EINVAL, -FI_ENOMEM */
+/*
+ * engine_peer_refused - returns the error to report after engine_peer_at() has returned NULL:
+ * -FI_EOPBADSTATE, -FI_EINVAL or -FI_ENOMEM
+ */
 ssize_t engine_peer_refused(struct engine_ep *ep, fi_addr_t addr);
 
+/* engine_peer_at - engine_peer_open(), inlined for a peer that was used before */
 static inline struct engine_peer *engine_peer_at(struct engine_ep *ep, fi_addr_t addr)
 {
 	if (likely(addr < ep->peer_cap && ep->peers[addr]))
@@ -27,13 +40,15 @@ static inline struct engine_peer *engine_peer_at(struct engine_ep *ep, fi_addr_t
 }
 
 /*
- * engine_peer_ctx - like engine_peer_at() for an address that names one of the peer's receive contexts
- * @idx: out: which; untouched for an address that names none
+ * engine_peer_ctx - get the peer of an address that names one of its receive contexts
+ * @addr: from fi_rx_addr
+ * @idx:  out: index of the receive context; unchanged if NULL is returned
+ * Returns NULL if the address names no receive context, or like engine_peer_at().
  * Source: fi_av(3), fi_rx_addr.
  */
 struct engine_peer *engine_peer_ctx(struct engine_ep *ep, fi_addr_t addr, uint32_t *idx);
 
-/* engine_peer_named - engine_peer_at(), or engine_peer_ctx() */
+/* engine_peer_named - get the peer by engine_peer_at(), or else by engine_peer_ctx() */
 static inline struct engine_peer *engine_peer_named(struct engine_ep *ep, fi_addr_t addr,
 						    uint32_t *idx)
 {
@@ -42,19 +57,27 @@ static inline struct engine_peer *engine_peer_named(struct engine_ep *ep, fi_add
 	return likely(peer != NULL) ? peer : engine_peer_ctx(ep, addr, idx);
 }
 
-/* engine_peer_block - have progress look at this peer until nothing is queued for it */
+/* engine_peer_block - schedule the peer for progress until nothing is queued for it */
 void engine_peer_block(struct engine_peer *peer);
 
-/* engine_peer_free - takes a peer that nothing leads to and that has nothing under way */
+/* engine_peer_free - free a peer that no address names and that has nothing under way */
 void engine_peer_free(struct engine_peer *peer);
 
-/* engine_peer_adopt - an address was inserted at @addr: a peer that is known by hello alone takes it */
+/*
+ * engine_peer_adopt - an address was inserted into the address vector
+ * @addr:    where
+ * @address: the address; a peer that it names, and that was known only by its hello, is at @addr
+ *           from now on
+ */
 void engine_peer_adopt(struct engine_ep *ep, fi_addr_t addr, const struct weft_addr *address);
 
-/* engine_peer_orphan - the address at @addr was removed */
+/* engine_peer_orphan - the address at @addr is removed from the address vector; its peer stays */
 void engine_peer_orphan(struct engine_ep *ep, fi_addr_t addr);
 
-/* engine_peer_tell - what completions are to say of the AV entry @addr has changed */
+/*
+ * engine_peer_tell - the source that completions report for the address vector entry @addr has
+ * changed
+ */
 void engine_peer_tell(struct engine_ep *ep, fi_addr_t addr);
 
 #endif

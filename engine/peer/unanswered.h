@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * What a peer has not answered of the requests that were complete when they left (quiet.h): how many,
- * and the place behind the last one.
+ * Quiet requests: one-sided requests that completed when they were sent (onesided/quiet.h), and
+ * that the peer has not answered yet. struct engine_peer has their number, and the sequence number
+ * behind the last one.
  *
  * The caller holds the domain.
  */
@@ -10,18 +11,23 @@
 
 #include "peers.h"
 
-#define QUIET_ASKS (ENGINE_ASKED_MAX / 16) /* of so many one asks for an ACK */
+/* One of this many quiet requests asks for an ACK */
+#define QUIET_ASKS (ENGINE_ASKED_MAX / 16)
 
 /*
- * engine_quiet_asks - is the next one to ask for an ACK?
- * Some do on the way to ENGINE_ASKED_MAX, so that it has come before that.
+ * engine_quiet_asks - returns true if the next quiet request has to ask for an ACK (PACKET_ACKED)
+ * Several ask before ENGINE_ASKED_MAX is reached, so that an ACK comes before the sender has to
+ * wait.
  */
 static inline bool engine_quiet_asks(const struct engine_peer *peer)
 {
 	return peer->quiet_cnt % QUIET_ASKS == QUIET_ASKS - 1;
 }
 
-/* engine_quiet_add - one with place @seq was given to the wire */
+/*
+ * engine_quiet_add - a quiet request with sequence number @seq was passed to the wire; @flags: of
+ * the request
+ */
 static inline void engine_quiet_add(struct engine_peer *peer, struct engine_tx_ctx *ctx,
 				    uint32_t flags, uint32_t seq)
 {
@@ -32,7 +38,7 @@ static inline void engine_quiet_add(struct engine_peer *peer, struct engine_tx_c
 		peer->quiet_reported_seq = seq + 1;
 }
 
-/* engine_quiet_acked - everything before peer->acked has been carried out, or was refused */
+/* engine_quiet_acked - everything before peer->acked has been carried out or refused */
 static inline void engine_quiet_acked(struct engine_peer *peer)
 {
 	int32_t left = (int32_t)(peer->quiet_seq - peer->acked);
@@ -43,7 +49,7 @@ static inline void engine_quiet_acked(struct engine_peer *peer)
 		peer->quiet_cnt = (uint32_t)left;
 }
 
-/* engine_quiet_begin - an incarnation of the peer begins, or ends: there are none */
+/* engine_quiet_begin - an incarnation of the peer begins or ends: there are no quiet requests */
 static inline void engine_quiet_begin(struct engine_peer *peer)
 {
 	peer->quiet_cnt = peer->quiet_errors = 0;
