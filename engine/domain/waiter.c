@@ -84,7 +84,7 @@ static void engine_bells_back(struct engine_domain *domain)
 	engine_bells_join(domain);
 }
 
-/* What holds descriptors: 0 too where the platform has none. */
+/* Open the poll set and the timer. Returns 0 also if the platform has no poll sets. */
 static int engine_waiter_open_poll_set(struct engine_waiter *waiter)
 {
 	int ret = platform_poll_set_open(NULL, &waiter->poll_set);
