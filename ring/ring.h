@@ -69,8 +69,8 @@ _Static_assert(sizeof(struct ring_credit) == CACHE_LINE, "the consumer's line is
 #define RING_WARM     2048u
 #define RING_WARM_CNT 2u
 #define RING_WARM_ALL (RING_WARM_CNT * RING_WARM)
-#define RING_LOOK \
-	16u /* lines, after a look for a free place that found none, to the next one */
+/* Lines after a look for a warm place that found none free, before the next look. */
+#define RING_LOOK 16u
 
 #define RING_PAGE 4096u
 
@@ -83,8 +83,8 @@ enum ring_place {
 	RING_PAGE_START,
 };
 
-#define RING_EXTENTS \
-	128u /* lines with data that are not known to be taken, at most; a power of two */
+/* Lines with data that are not known to be taken, at most; a power of two. */
+#define RING_EXTENTS 128u
 
 /* The part of the data area that a line has. */
 struct ring_extent {

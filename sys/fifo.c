@@ -11,7 +11,7 @@
 #include "fault.h"
 #include "fifo.h"
 
-/* @pid: 0 for our own, whose number /proc may not know: it can be another namespace's */
+/* @pid: 0 for this process, whose number may not be in /proc: that may be another namespace's */
 static int open_path(pid_t pid, int fd, int flags)
 {
 	int err = sys_fault(SYS_CALL_OPEN_FD), opened;
@@ -42,7 +42,7 @@ static int identify(int fd, struct sys_fifo_id *id)
 	return 0;
 }
 
-/* One descriptor that reads and holds a writer, so that who sleeps on it is never told of an end. */
+/* One descriptor for reading and writing, so that a sleeper is never told that the last writer has left. */
 int sys_fifo_create(struct sys_fifo_id *id)
 {
 	int err = sys_fault(SYS_CALL_PIPE), ends[2], fd;
@@ -55,7 +55,7 @@ int sys_fifo_create(struct sys_fifo_id *id)
 	close(ends[0]);
 	close(ends[1]);
 	if (fd == -FI_ENOENT ||
-	    fd == -FI_EACCES) { /* no /proc here: nobody comes through it either */
+	    fd == -FI_EACCES) { /* no /proc: no other process can open it either */
 		*id = (struct sys_fifo_id){ 0, 0 };
 		return sys_eventfd_open();
 	}
@@ -73,14 +73,14 @@ int sys_fifo_open(pid_t pid, int fd, const struct sys_fifo_id *id)
 	struct sys_fifo_id found;
 	int path, opened, err;
 
-	/* A path descriptor opens nothing yet: first see what stands there. */
+	/* O_PATH opens nothing: first see what it is */
 	path = open_path(pid, fd, O_PATH);
 	if (path < 0)
 		return path;
 	err = identify(path, &found);
 	if (!err && (found.dev != id->dev || found.ino != id->ino))
 		err = -FI_ENOENT;
-	/* for reading too: to write to a pipe that nobody reads would be a signal */
+	/* for reading too: writing to a pipe without a reader raises SIGPIPE */
 	opened = err ? err : open_path(0, path, O_RDWR | O_NONBLOCK);
 	close(path);
 	return opened;

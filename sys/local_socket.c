@@ -20,11 +20,15 @@
 #include "fault.h"
 #include "local_socket.h"
 
-#define BACKLOG	   4096 /* the kernel may have less */
+/* Of listen(2); the kernel may have a lower limit. */
+#define BACKLOG	   4096
 #define FILE_START "weft-"
-#define FILE_NEW   ".new" /* while nobody listens yet */
-#define NEW_S	   60	  /* a file that is new for so long never becomes more */
-#define NOBODY	   65534  /* what the kernel calls users who have no number here */
+/* Ends the name of a socket file until its process listens there, */
+#define FILE_NEW ".new"
+/* and after so many seconds such a file is stale. */
+#define NEW_S 60
+/* The uid of users that have no number in our user namespace. */
+#define NOBODY 65534
 
 static int faulty(enum sys_call call)
 {
@@ -44,7 +48,7 @@ static int fail(int fd)
 	return -err;
 }
 
-/* The address of a number. Returns its length, or 0 when the folder's path is too long. */
+/* Makes the address of a number. Returns its length, or 0 when the folder's path is too long. */
 static socklen_t address_of(uint64_t number, const char *folder, const char *end,
 			    struct sockaddr_un *address)
 {
@@ -100,7 +104,7 @@ static int listen_in(uint64_t number, const char *folder)
 	sock = listen_at(&address, len);
 	if (sock < 0)
 		return sock;
-	/* whoever tidies up meanwhile must not find a file at which nobody listens */
+	/* sys_local_remove_stale() of another process must not find a file without a listener */
 	if (!rename(address.sun_path, final.sun_path))
 		return sock;
 	err = fail(sock);
@@ -147,7 +151,7 @@ int sys_local_connect(uint64_t number, const char *folder)
 	return sock == -FI_ENOENT ? -FI_ECONNREFUSED : sock;
 }
 
-/* Is it a file system of this host alone? */
+/* Returns true if the folder is on a file system of this host alone. */
 static bool is_ours_alone(int dir)
 {
 	static const unsigned long local[] = { TMPFS_MAGIC,	 EXT4_SUPER_MAGIC,
@@ -222,7 +226,7 @@ int sys_local_accept(int listener)
 	return sock < 0 ? -errno : sock;
 }
 
-/* Has every user a number here, so that nobody is called NOBODY who is not? */
+/* Returns true if every user has a number in our user namespace, so that NOBODY means that user alone. */
 static bool all_have_numbers(void)
 {
 	FILE *map = fopen("/proc/self/uid_map", "re");

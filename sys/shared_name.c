@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Memory found by a name: a memfd, and an abstract socket that says whose. Called when an
+ * Memory found by a name: a memfd, and an abstract socket that tells which process has it. Called when an
  * address vector with a name is opened, changed or closed, on any thread.
  */
 #define _GNU_SOURCE
@@ -49,7 +49,7 @@ static bool name_ok(const char *name)
 		       len;
 }
 
-/* The abstract socket address of a name of this user. Returns its length. */
+/* Makes the abstract socket address of a name of this user. Returns its length. */
 static socklen_t address_of(const char *name, struct sockaddr_un *address)
 {
 	int n;
@@ -110,7 +110,7 @@ int sys_shared_publish(struct sys_shared *shared)
 
 	if (sock < 0)
 		return -errno;
-	/* Who finds the name finds the memory. */
+	/* a process that finds the name finds the memory */
 	if (faulty(SYS_CALL_BIND) || bind(sock, (struct sockaddr *)&address, len) ||
 	    fcntl(shared->fd, F_SETFL, PUBLISHED) || listen(sock, BACKLOG)) {
 		err = errno;
@@ -121,7 +121,7 @@ int sys_shared_publish(struct sys_shared *shared)
 	return 0;
 }
 
-/* The process that keeps the name, or -FI_E* */
+/* Returns the process that keeps the name, or -FI_E*. */
 static int keeper_of(const char *name)
 {
 	struct sockaddr_un address;
@@ -138,11 +138,11 @@ static int keeper_of(const char *name)
 	close(sock);
 	if (err)
 		return err == ECONNREFUSED ? -FI_ENOENT : -err;
-	/* A process of another namespace has no number here. */
+	/* a process of another pid namespace has no number here */
 	return cred.uid == geteuid() && cred.pid > 0 ? cred.pid : -FI_EACCES;
 }
 
-/* Does this descriptor of another process stand for memory of that name? */
+/* Returns true if this descriptor of another process is of memory with that name. */
 static bool is_memory(int dir, const char *fd, const char *name)
 {
 	char link[SYS_SHARED_NAME_MAX + 32], want[SYS_SHARED_NAME_MAX + 32];
@@ -155,7 +155,7 @@ static bool is_memory(int dir, const char *fd, const char *name)
 	return !strcmp(link, want);
 }
 
-/* Is it the one that was published, and not one that is new, or another keeper's? */
+/* Returns true if it is the memory that this keeper has published, not a newer one or another keeper's. */
 static bool is_published(int pid, const char *fd)
 {
 	char line[128];
@@ -172,7 +172,7 @@ static bool is_published(int pid, const char *fd)
 	return flags & PUBLISHED;
 }
 
-/* A descriptor of our own of the memory that the keeper has published, or -FI_E* */
+/* Opens the memory that the keeper has published. Returns a descriptor, owned, or -FI_E*. */
 static int open_memory(int pid, const char *name, bool writable)
 {
 	struct dirent *entry;
@@ -225,7 +225,7 @@ void *sys_shared_map(const struct sys_shared *shared, size_t *len)
 	return shared->map;
 }
 
-/* Whoever attached has left a connection, which served its purpose. */
+/* Drops the connections that sys_shared_attach() of other processes has left. */
 static void forget_attached(int sock)
 {
 	int conn;
@@ -259,7 +259,7 @@ void sys_shared_close(struct sys_shared *shared)
 {
 	if (!shared)
 		return;
-	/* The name first: who finds it counts on the memory. */
+	/* the name first: a process that finds it expects the memory */
 	if (shared->sock >= 0)
 		close(shared->sock);
 	sys_memfd_unmap(shared->map, shared->len);

@@ -4,9 +4,9 @@
  * stores are best: the reader finds the lines there. Between cores that do not, reading lines that another
  * core has modified takes five times as long as reading memory, so that stores which bypass the caches win
  * from some 512 bytes on, and on some processors those that fetch no line which they write whole win over
- * those (platform/processor/copies.h). Where the two processes run is not ours to know, and changes while they run:
- * all kinds are measured now and then, filling by the producer and reading by the consumer, and the
- * fastest one is used.
+ * those (platform/processor/copies.h). Where the two processes run is not known, and changes while they run: all
+ * kinds are measured now and then, filling by the producer and reading by the consumer, and the fastest one
+ * is used.
  *
  * A payload to be measured has PSHM_PROBE in its note; the consumer answers in the pair. A peer that
  * lies makes its own messages slower. On the thread that holds the domain.
@@ -18,15 +18,22 @@
 #include "lines.h"
 #include "stores.h"
 
-#define PROBE_LINES 16u	   /* that the consumer reads */
-#define PROBE_EVERY 32u	   /* payloads between probes */
-#define PROBE_OTHER 8u	   /* every so many of them is of a kind that is not in use */
-#define PROBE_FIRST 9u	   /* probes in a row at first */
-#define WARM_MIN    128u   /* more than so many bytes, */
-#define WARM_MAX    1024u  /* and up to so many, may stay where the last ones were */
-#define PAGE_MIN    2048u  /* from which on a page is better begun */
-#define COST_NONE   0u	   /* not measured yet */
-#define COST_MAX    100000 /* ns; more is something else's doing */
+/* Lines of a probe that the consumer reads. */
+#define PROBE_LINES 16u
+/* Payloads between two probes, after the first PROBE_FIRST. */
+#define PROBE_EVERY 32u
+#define PROBE_FIRST 9u
+/* Every so many probes one is of a kind that is not in use. */
+#define PROBE_OTHER 8u
+/* Payload of more than WARM_MIN and up to WARM_MAX bytes goes to a warm place. */
+#define WARM_MIN 128u
+#define WARM_MAX 1024u
+/* Bytes from which on payload goes to the start of a page. */
+#define PAGE_MIN 2048u
+/* Not measured yet. */
+#define COST_NONE 0u
+/* ns; a probe that took longer was interrupted. */
+#define COST_MAX 100000
 
 /*
  * Small payload is faster where the last one was. To see that it has been read costs a look at the
@@ -74,7 +81,7 @@ static void fill(enum pshm_store kind, char *to, const struct iovec *iov, size_t
 	}
 }
 
-/* The kind that took the least, once all were measured. */
+/* Returns the kind that took the least time, once all were measured; the one in use before. */
 static enum pshm_store probe_choice(const struct pshm_stores *s)
 {
 	enum pshm_store best = PSHM_PLAIN;
@@ -88,7 +95,7 @@ static enum pshm_store probe_choice(const struct pshm_stores *s)
 	return best;
 }
 
-/* What the consumer said of the last probe, together with what the producer saw. */
+/* Takes the consumer's answer to the last probe, and adds the time that filling took. */
 static void probe_answer(struct pshm_conn *conn)
 {
 	struct pshm_stores *s = &conn->stores;
@@ -108,7 +115,7 @@ static void probe_answer(struct pshm_conn *conn)
 	s->kind = probe_choice(s);
 }
 
-/* What the next one measures: mostly the kind in use, each of the others in turn. */
+/* Returns the kind of the next probe: mostly the one in use, each of the others in turn. */
 static enum pshm_store probe_next(const struct pshm_stores *s)
 {
 	uint32_t turn = s->probe_cnt / PROBE_OTHER;
@@ -133,7 +140,7 @@ static void probe_fill(struct pshm_conn *conn, char *to, const struct iovec *iov
 	s->probe_kind = probe_next(s);
 	began = platform_now_ns();
 	fill(s->probe_kind, to, iov, cnt, skip, len);
-	/* plain stores are on their way still */
+	/* wait for plain stores too */
 	platform_fence();
 	s->fill_ns = (uint32_t)((platform_now_ns() - began) * PROBE_LINES * CACHE_LINE / len);
 	s->probing = true;
@@ -165,7 +172,7 @@ void pshm_probe_read(struct pshm_conn *conn, const void *data)
 
 	for (uint32_t i = 0; i < PROBE_LINES; i++)
 		(void)bytes[i * CACHE_LINE];
-	/* the clock is read when they are here */
+	/* wait for the loads before the clock is read */
 	platform_fence();
 	ns = platform_now_ns() - began;
 	atomic_store_explicit(&conn->pair->probed[other].value,

@@ -25,9 +25,9 @@
 #ifndef WEFT_SHM_SOCKET_H
 #define WEFT_SHM_SOCKET_H
 
-#include "socket_state.h"
 #include "process.h"
 #include "region.h"
+#include "socket_state.h"
 
 struct pshm_wire;
 
@@ -35,22 +35,30 @@ struct pshm_wire;
 #define PSHM_NOTE_VERSION 2u
 
 enum pshm_note_type {
-	PSHM_NOTE_ASK = 1, /* with the descriptors of the pair and of the asker's inbox */
-	PSHM_NOTE_INBOX,   /* the answer, with the descriptor of the inbox that was asked for */
-	PSHM_NOTE_REFUSED, /* the other one */
+	/* a request, with the descriptors of the pair and of the asker's inbox */
+	PSHM_NOTE_ASK = 1,
+	/* an answer, with the descriptor of the inbox that was asked for */
+	PSHM_NOTE_INBOX,
+	/* an answer: the error */
+	PSHM_NOTE_REFUSED,
+	/* wakes an endpoint */
 	PSHM_NOTE_WAKE,
 };
 
-/* A message. What its type does not have is zero. */
+/* A message. Members that its type does not have are zero. */
 struct pshm_note {
 	uint32_t magic;
 	uint16_t version;
 	uint16_t type;
-	uint32_t error; /* REFUSED: positive fi_errno */
+	/* REFUSED: positive fi_errno */
+	uint32_t error;
 	uint32_t zero;
-	uint8_t to[PSHM_NONCE];	  /* ASK, RING: of the endpoint that it is for */
-	uint8_t from[PSHM_NONCE]; /* ASK: of the asker's */
-	uint8_t pair[PSHM_NONCE]; /* all but RING */
+	/* ASK, WAKE: nonce of the endpoint that it is for */
+	uint8_t to[PSHM_NONCE];
+	/* ASK: nonce of the asker's endpoint */
+	uint8_t from[PSHM_NONCE];
+	/* all but WAKE: nonce of the pair */
+	uint8_t pair[PSHM_NONCE];
 };
 
 _Static_assert(sizeof(struct pshm_note) == 40, "layout");
@@ -61,9 +69,13 @@ _Static_assert(offsetof(struct pshm_note, pair) == 32, "layout");
 /* A request to an endpoint of ours. */
 struct pshm_request {
 	struct list link;
-	struct pshm_process *process; /* held */
+	/* the asker's, held */
+	struct pshm_process *process;
+	/* the pair that is offered, and the asker's inbox, mapped */
 	struct pshm_region pair, inbox;
+	/* of the pair */
 	struct pshm_sizes sizes;
+	/* nonce of the asker's endpoint */
 	uint8_t from[PSHM_NONCE];
 };
 

@@ -204,7 +204,7 @@ static void nest_without_room_has_its_sleeper_look(void **state)
 		uint64_t begun = platform_now_ns();
 
 		sys_fault_clear();
-		mock_nest(&ends[i]);
+		mock_poll_set(&ends[i]);
 		sys_fault_set(SYS_CALL_EPOLL, ENOSPC, 0, 0);
 		do
 			assert_in_range(mock_arm_idle(&ends[i]), 1, NAP_NS);

@@ -188,7 +188,7 @@ void mock_close(struct mock *m)
 	m->poll_set = 0;
 }
 
-int mock_nest(struct mock *m)
+int mock_poll_set(struct mock *m)
 {
 	int bell;
 
@@ -203,7 +203,7 @@ int mock_nest(struct mock *m)
 
 bool mock_rings(struct mock *m)
 {
-	struct pollfd p = { .fd = mock_nest(m), .events = POLLIN };
+	struct pollfd p = { .fd = mock_poll_set(m), .events = POLLIN };
 
 	return poll(&p, 1, 0) == 1;
 }
@@ -212,7 +212,7 @@ uint64_t mock_arm_idle(struct mock *m)
 {
 	uint64_t end = platform_now_ns() + 10000000000, ns;
 
-	mock_nest(m);
+	mock_poll_set(m);
 	while (!(ns = pshm_arm(m->wire))) {
 		mock_poll(m, NULL);
 		assert_true(platform_now_ns() < end);

@@ -83,8 +83,8 @@ uint64_t mock_worked_ns(void);
 		}                                                    \
 	} while (0)
 
-/* mock_nest - what it sleeps on, with its bell; asserts that there is one */
-int mock_nest(struct mock *m);
+/* mock_poll_set - what it sleeps on, with its bell; asserts that there is one */
+int mock_poll_set(struct mock *m);
 /* mock_rings - would it wake now? */
 bool mock_rings(struct mock *m);
 /* mock_arm_idle - poll it and arm it, until nothing is left of what connecting did. For how many ns it may sleep */

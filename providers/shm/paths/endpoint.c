@@ -26,8 +26,8 @@ static int open_failed(int err, const char *what, char *why, size_t why_len)
 	return err;
 }
 
-/* Where process numbers mean the same, or ADDR_NO_PLACE: then we are found by sockets alone. */
-static uint32_t place_here(bool *host_known)
+/* Returns a hash of host and pid namespace, or ADDR_NO_PLACE: then peers find us by sockets alone. */
+static uint32_t place_hash(bool *host_known)
 {
 	uint64_t host = 0, place;
 	uint32_t pid_ns;
@@ -40,21 +40,21 @@ static uint32_t place_here(bool *host_known)
 	return (uint32_t)place ? (uint32_t)place : 1;
 }
 
-/* What an endpoint's address says before it has its inbox. Returns 0 or -FI_E* and why. */
+/* Fills the endpoint's address but for its inbox. Returns 0, or -FI_E* and why. */
 static int address_begin(struct weft_addr *ours, bool *host_known, char *why, size_t why_len)
 {
 	int err = pshm_sockets_name(ours->nonce);
 
 	if (err)
 		return open_failed(err, "no random bytes", why, why_len);
-	ours->place = place_here(host_known);
+	ours->place = place_hash(host_known);
 	ours->version = ADDR_VERSION;
 	ours->kind = ADDR_NONCE;
 	ours->pid = (uint32_t)getpid();
 	return 0;
 }
 
-/* Makes the inbox, by which the address is whole. */
+/* Makes the inbox, and completes the address by it. Returns 0, or -FI_E* and why. */
 static int inbox_make(struct pshm_wire *w, const struct wire_attr *attr, struct weft_addr *ours,
 		      char *why, size_t why_len)
 {
@@ -76,7 +76,7 @@ static int inbox_make(struct pshm_wire *w, const struct wire_attr *attr, struct 
 	return open_failed(err, "can't have the service: another process may", why, why_len);
 }
 
-/* Lets others find it. Returns 0, or -FI_E* and why when nobody can. */
+/* Lets peers find it by sockets. Returns 0, or -FI_E* and why when they can't find it at all. */
 static int inbox_announce(struct pshm_wire *w, char *why, size_t why_len)
 {
 	int err = pshm_sockets_join(w);

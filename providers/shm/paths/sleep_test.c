@@ -200,7 +200,7 @@ static int sleep_for(struct mock *m, uint64_t tag, uint32_t *slept, uint64_t *se
 	for (uint32_t spins = mock_random(seed) % 100; spins && m->next_tag <= tag; spins--)
 		mock_poll(m, NULL);
 	while (m->next_tag <= tag) {
-		struct pollfd p = { .fd = mock_nest(m), .events = POLLIN };
+		struct pollfd p = { .fd = mock_poll_set(m), .events = POLLIN };
 		uint64_t ns = pshm_arm(m->wire);
 
 		if (ns) {
