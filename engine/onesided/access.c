@@ -71,6 +71,17 @@ static void engine_access_order(struct engine_peer *peer, struct engine_tx *tx)
 	peer->after_large = large;
 }
 
+/* One that is not begun after all: the call that comes in its place waits as it would have. */
+static void engine_access_undo(struct engine_peer *peer, struct engine_tx *tx)
+{
+	struct engine_ep *ep = peer->ep;
+
+	ep->access_cnt--;
+	ep->queued_cnt--;
+	peer->after_large |= !!(tx->flags & ENGINE_FENCE);
+	pool_put(&ep->tx_pool, tx);
+}
+
 ssize_t engine_access(struct engine_ctx *ctx, const struct engine_access *access)
 {
 	struct engine_ep *ep = ctx->ep;
@@ -102,11 +113,7 @@ ssize_t engine_access(struct engine_ctx *ctx, const struct engine_access *access
 	if (likely(peer->ready) && !engine_access_start(peer, tx))
 		return 0;
 	if (access->flags & ENGINE_INJECT && engine_tx_keep(tx)) {
-		ep->access_cnt--;
-		ep->queued_cnt--;
-		peer->after_large |= !!(tx->flags &
-					ENGINE_FENCE); /* for the one in its place */
-		pool_put(&ep->tx_pool, tx);
+		engine_access_undo(peer, tx);
 		return -FI_EAGAIN;
 	}
 	engine_tx_queue(peer, tx);
