@@ -4,9 +4,9 @@
  * binds fi_getinfo@FABRIC_1.3, for example. Called on the application's threads.
  *
  * A structure that comes in ends where that version's structures end (info_layout), so it
- * is copied as far as it reaches and filled up with zeros. What goes out is whole: an old
- * program reads the front part, and hands the pointer back to fi_domain, fi_endpoint,
- * fi_dupinfo and fi_freeinfo, of which the first two can't tell how old it is.
+ * is copied up to its length and padded with zeros. Structures that are returned are whole: an old
+ * program reads their first part, and passes the pointer back to fi_domain, fi_endpoint,
+ * fi_dupinfo and fi_freeinfo, of which the first two can't tell its version.
  */
 #include <string.h>
 
@@ -35,7 +35,7 @@ static int getinfo_old(enum info_abi abi, uint32_t version, const char *node,
 
 /*
  * The three functions that take a fi_info, at the version of one layout. fi_getinfo_1_3 and
- * its like have no prototype elsewhere: only the loader knows them, under their old name.
+ * the others have no prototype elsewhere: only the dynamic loader refers to them, by their old names.
  */
 #define OLD_INFO_FUNCTIONS(suffix, version_name)                                                \
 	int fi_getinfo_##suffix(uint32_t version, const char *node, const char *service,        \
@@ -75,7 +75,7 @@ OLD_INFO_FUNCTIONS(1_9, "FABRIC_1.9");
 
 int fi_fabric_1_0(struct fi_fabric_attr *attr, struct fid_fabric **fabric, void *context);
 
-/* A program this old did not say which API version it wants: somewhere from 1.0 to 1.4. */
+/* Programs of these versions did not pass the API version: it is between 1.0 and 1.4. */
 CORE_EXPORT int fi_fabric_1_0(struct fi_fabric_attr *old_attr, struct fid_fabric **fabric,
 			      void *context)
 {

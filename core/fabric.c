@@ -3,8 +3,8 @@
  * fi_fabric and fi_fabric2: find the provider, let it open the fabric, and hold a reference
  * to it until the fabric is closed. Called by programs on any thread.
  *
- * From then on calls go through the fabric's own op tables, past the core. Only fi_close
- * passes here once, by a copy of the fid's op table with another close in it.
+ * Later calls go through the fabric's own op tables and not through the core. Only fi_close comes here, by a
+ * copy of the fid's op table with another close function.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -20,11 +20,11 @@
 #include "registry.h"
 #include "start.h"
 
-/* Stands where an open fabric's fid points to. */
+/* Holds the op table that the fid of an open fabric points to. */
 struct fabric_hold {
 	struct fi_ops *provider_ops;
 	struct registry_entry *entry;
-	/* last: as long as the provider's */
+	/* last member: as long as the provider's op table */
 	struct fi_ops ops;
 };
 
@@ -37,7 +37,7 @@ static int fabric_close(struct fid *fid)
 	fid->ops = hold->provider_ops;
 	err = fi_close(fid);
 	if (err) {
-		/* Still open, for example because a domain is: it can be tried again. */
+		/* The fabric is still open, for example because a domain is; the caller may retry. */
 		fid->ops = &hold->ops;
 		return err;
 	}
@@ -46,7 +46,7 @@ static int fabric_close(struct fid *fid)
 	return 0;
 }
 
-/* On success the reference to the entry belongs to the fabric. */
+/* On success the fabric owns the reference to the entry. */
 static int fabric_hold(struct fid_fabric *fabric, struct registry_entry *entry)
 {
 	struct fi_ops *ops = fabric->fid.ops;
@@ -77,7 +77,7 @@ static int fabric_open(const struct naming *naming, struct fi_fabric_attr *attr,
 			attr->prov_name);
 		return -FI_ENODEV;
 	}
-	/* Under another's name the provider would not know itself. */
+	/* The provider only knows its own name. */
 	if (naming->alias)
 		own.prov_name = (char *)entry->prov->name;
 	err = entry->prov->fabric(&own, &fabric, context);

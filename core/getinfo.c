@@ -4,11 +4,11 @@
  * by layered providers while they answer; on any thread, any number at a time. Providers
  * are asked without a lock held.
  *
- * A provider's refusal is kept: what it logs while it is asked is its reason, and becomes a
- * line 'getinfo: NAME: REASON' of level FI_LOG_INFO, which FI_LOG_LEVEL=info prints and an
- * imported logger receives. When nothing was found and somebody wants a log at all, one
- * warning tells all reasons; otherwise a query that finds nothing is silent, since programs
- * probe. Who reads the reasons is also told the nearest question that is answered (nearest.h).
+ * What a provider logs while its getinfo runs is the reason of its refusal. It becomes a line
+ * 'getinfo: NAME: REASON' of level FI_LOG_INFO, which FI_LOG_LEVEL=info prints and an imported logger
+ * receives. If no provider answers and a log is wanted (log_is_wanted()), one warning has all reasons;
+ * otherwise nothing is printed, since programs probe. With the reasons, the hints to leave out to get an
+ * answer are logged (nearest.h).
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -33,7 +33,7 @@
 #include "registry.h"
 #include "start.h"
 
-/* Flags by which layered providers of a stock libfabric ask the core beneath them. */
+/* Flags with which layered providers of a stock libfabric call getinfo of the core. */
 #define ASK_CORE_PROVIDERS    (1ULL << 59)
 #define ASK_OFFLOAD_PROVIDERS (1ULL << 61)
 #define ASK_INTERNALLY	      (ASK_CORE_PROVIDERS | 1ULL << 58 | 1ULL << 60)
@@ -51,7 +51,7 @@ struct request {
 	size_t reasons_len;
 };
 
-/* A provider, and the name under which it is asked. */
+/* A provider and the identity under which it is queried. */
 struct role {
 	const struct fi_provider *prov;
 	/* NULL: its own name */
@@ -89,7 +89,7 @@ static const char *hinted_prov_name(const struct fi_info *hints)
 	return hints && hints->fabric_attr ? hints->fabric_attr->prov_name : NULL;
 }
 
-/* Is it meant, by name and by flags? */
+/* Returns true if the name in the hints and the flags mean this provider. */
 static bool is_meant(const struct request *req, const struct role *role)
 {
 	enum registry_kind kind = registry_kind_of(role->prov);
@@ -104,13 +104,13 @@ static bool is_meant(const struct request *req, const struct role *role)
 	       !(kind != REGISTRY_CORE && (req->flags & ASK_CORE_PROVIDERS));
 }
 
-/* What a provider says under a further name that nobody named it has said under its own. */
+/* The reasons under an identity that the hints did not name are those under the own name: not repeated. */
 static bool is_silent(const struct request *req, const struct role *role)
 {
 	return role->identity != req->naming.identity;
 }
 
-/* Is this one to be asked at all? */
+/* Returns true if the provider is to be queried. */
 static bool is_asked(struct request *req, const struct role *role)
 {
 	const struct fi_provider *prov = role->prov;
@@ -134,7 +134,7 @@ static bool is_asked(struct request *req, const struct role *role)
 	return true;
 }
 
-/* Asks one provider. A further name reaches it in the hints, as it is answered. */
+/* Queries one provider. The name of an identity is passed in the hints. */
 static int provider_ask(const struct request *req, const struct role *role,
 			struct fi_info **answer)
 {
@@ -155,7 +155,7 @@ static int provider_ask(const struct request *req, const struct role *role,
 				   answer);
 }
 
-/* Layered providers put the name of what they work over in front. */
+/* Layered providers put the name of the provider that they work over in front. */
 static int answer_name(struct fi_info *info, const struct role *role)
 {
 	const struct fi_provider *prov = role->prov;
@@ -181,7 +181,7 @@ static bool name_differs(const char *asked, const char *name)
 	return asked && (!name || strcasecmp(asked, name));
 }
 
-/* Why an answer is not passed on, or NULL. */
+/* Returns why an answer is dropped, or NULL. */
 static const char *answer_objection(const struct request *req, const struct role *role,
 				    const struct fi_info *info)
 {
@@ -202,7 +202,7 @@ static const char *answer_objection(const struct request *req, const struct role
 	return NULL;
 }
 
-/* Completes a provider's answers and moves those that stand up to the end of *tail. */
+/* Completes a provider's answers and appends those that are valid at *tail. */
 static int answers_take(struct request *req, const struct role *role, struct fi_info *answers,
 			struct fi_info ***tail)
 {
@@ -263,7 +263,7 @@ static int role_query(struct request *req, const struct role *role, struct fi_in
 	return 0;
 }
 
-/* Each provider by its own name, then each by its further names: those end the list. */
+/* Each provider under its own name, then each under its other identities, which end the list. */
 static int roles_query(struct request *req, struct registry_entry **list, size_t cnt,
 		       struct fi_info ***tail)
 {
@@ -281,7 +281,7 @@ static int roles_query(struct request *req, struct registry_entry **list, size_t
 	return err;
 }
 
-/* Nobody has the name: tell which there are. */
+/* No provider has the name: log the names that exist. */
 static void refused_name(struct request *req, struct registry_entry **list, size_t cnt)
 {
 	char names[256] = "";
@@ -328,7 +328,7 @@ static int query(struct request *req, struct fi_info **info)
 	return 0;
 }
 
-/* Does anybody answer a question that is like one that was asked? */
+/* Returns true if a provider answers a query. */
 static bool is_answered(const struct question *q, void *arg)
 {
 	const struct request *asked = arg;
@@ -351,7 +351,7 @@ static bool is_answered(const struct question *q, void *arg)
 	return !err;
 }
 
-/* For who reads the reasons: what to leave out. */
+/* Logs, after the reasons, which hints to leave out. */
 static void tell_nearest(struct request *req)
 {
 	const struct question q = { req->node, req->service, req->hints };
@@ -369,7 +369,7 @@ static void tell_nearest(struct request *req)
 		FI_INFO(&core_provider, FI_LOG_CORE, "getinfo would be answered %s\n", text);
 }
 
-/* Append one fi_info that says no more than who it is. */
+/* Appends one fi_info that has only the provider's name and version. */
 static int list_role(const struct role *role, struct fi_info ***tail)
 {
 	struct fi_info *info = info_alloc();
@@ -387,7 +387,7 @@ static int list_role(const struct role *role, struct fi_info ***tail)
 	return 0;
 }
 
-/* FI_PROV_ATTR_ONLY: one fi_info for each name there is, usable or not. */
+/* FI_PROV_ATTR_ONLY: one fi_info for each name, whether the provider can be used or not. */
 static int list_providers(struct fi_info **info)
 {
 	struct fi_info *head = NULL, **tail = &head;

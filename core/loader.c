@@ -23,7 +23,7 @@
 
 #define SUFFIX "-fi.so"
 
-/* Is the whole table of segments in the file, and all that they map? */
+/* Returns true if the file contains the whole program header table and all bytes that its segments map. */
 static bool segments_whole(int fd, const Elf64_Ehdr *header, uint64_t size)
 {
 	Elf64_Phdr segment;
@@ -44,8 +44,8 @@ static bool segments_whole(int fd, const Elf64_Ehdr *header, uint64_t size)
 }
 
 /*
- * What dlopen does not survive: it waits at a FIFO, and dies where a file ends before what
- * it maps. Returns NULL, or what is wrong.
+ * Finds files on which dlopen hangs or crashes: it waits for ever on a FIFO, and gets SIGBUS if a file is
+ * truncated. Returns NULL, or the problem.
  */
 static const char *library_problem(const char *file)
 {
@@ -72,7 +72,7 @@ static const char *library_problem(const char *file)
 	return problem;
 }
 
-/* Returns NULL, or what went wrong: a string that is valid until the next call. */
+/* Returns NULL, or the problem: a string that is valid until the next call. */
 static const char *library_load(const char *file, bool preferred)
 {
 	struct fi_provider *(*init)(void);
@@ -110,7 +110,7 @@ static void file_load(const char *file, bool preferred)
 			file, problem);
 }
 
-/* Is the provider that a file is named after registered? */
+/* Returns true if the provider that a file is named after is registered. */
 static bool is_there(const char *name)
 {
 	size_t prefix = strncmp(name, "lib", 3) ? 0 : 3;
@@ -119,7 +119,7 @@ static bool is_there(const char *name)
 }
 
 /*
- * The first problem is told, with the number of others. @missing: only providers that are not there
+ * Logs the first problem and the number of others. @missing: load only providers that are not registered
  * yet.
  */
 static void folder_load(const char *folder, bool missing)

@@ -46,7 +46,7 @@ static const char *const subsys_names[] = {
 };
 #define SUBSYS_CNT (sizeof(subsys_names) / sizeof(subsys_names[0]))
 
-/* Written by log_init and log_fini alone, which run while no provider does. */
+/* Written only by log_init and log_fini, which run while no provider runs. */
 static struct {
 	/* -1: nothing */
 	int level;
@@ -72,8 +72,8 @@ static void own_log(const struct fi_provider *prov, enum fi_log_level level,
 		    enum fi_log_subsys subsys, const char *func, int line, const char *msg);
 
 /*
- * Where messages go: our own functions, or those of an imported logger. Each is replaced
- * alone, so a message that is under way during the change may still use the others.
+ * The functions that receive messages: this file's own, or those of an imported logger. They are replaced one
+ * by one, so a message that is being logged during the change may use both.
  */
 static struct {
 	_Atomic(__typeof__(&own_enabled)) enabled;
@@ -141,7 +141,7 @@ static void own_log(const struct fi_provider *prov, enum fi_log_level level,
 	fflush(file);
 }
 
-/* FI_LOG_PROV chooses among providers; the core always speaks. */
+/* FI_LOG_PROV selects providers; messages of the core always pass. */
 static uint64_t filter_flags(const struct fi_provider *prov)
 {
 	if (!prov || prov == &core_provider)
@@ -152,7 +152,7 @@ static uint64_t filter_flags(const struct fi_provider *prov)
 static int is_enabled(const struct fi_provider *prov, enum fi_log_level level,
 		      enum fi_log_subsys subsys)
 {
-	/* R:sink of import_logger stores each function whole; A:sink here. */
+	/* A:sink  a function of an imported logger; pairs R:sink (logging_bind) */
 	return atomic_load_explicit(&sink.enabled, memory_order_acquire)(prov, level, subsys,
 									 filter_flags(prov));
 }
@@ -233,7 +233,7 @@ CORE_EXPORT void fi_log(const struct fi_provider *prov, enum fi_log_level level,
 
 	if (is_captured(prov, level)) {
 		capture_append(capture_open, msg);
-		/* The caller may be here only because we listen. */
+		/* The message may be enabled only because of the capture. */
 		if (capture_open->silent || !is_enabled(prov, level, subsys))
 			return;
 	}
@@ -276,7 +276,7 @@ static int no_ops_set(struct fid *fid, const char *name, uint64_t flags, void *o
 	return -FI_ENOSYS;
 }
 
-/* fi_close of the fid that a program imported: its logger hears nothing more. */
+/* fi_close of the fid that a program imported: its logger receives no further messages. */
 static int imported_close(struct fid *fid)
 {
 	pthread_mutex_lock(&import_lock);
@@ -298,7 +298,7 @@ static struct fi_ops imported_ops = {
 	.ops_set = no_ops_set,
 };
 
-/* fi_import_fid: takes over the functions that are given, and lends the fid its fi_close. */
+/* fi_import_fid: uses the functions that are given, and sets the fid's fi_close. */
 static int logging_bind(struct fid *fid, struct fid *bfid, uint64_t flags)
 {
 	struct fid_logging *logging;
@@ -345,7 +345,7 @@ static struct fi_ops logging_ops = {
 	.ops_set = no_ops_set,
 };
 
-/* There is one log, so there is one of these, for whoever opens it. */
+/* There is one log, so every fi_open("logging") returns this fid. */
 static struct fid_logging logging_fid = {
 	.fid = { .fclass = FI_CLASS_LOG, .ops = &logging_ops },
 };
@@ -421,7 +421,7 @@ static void init_subsys(void)
 	name_filter_fini(&filter);
 }
 
-/* A file that exists is never written to. Returns NULL for stderr. */
+/* Creates the log file; an existing file is never written to. Returns NULL for stderr. */
 static FILE *location_open(const char *where, mode_t mode)
 {
 	char path[4096];
@@ -472,7 +472,7 @@ void log_init(void)
 	params_define_core("log_location_mode", FI_PARAM_INT,
 			   "Permissions of a log file (default: 0600)");
 
-	/* First the place: what is wrong with the other settings is told there. */
+	/* The location comes first, since problems of the other settings are logged there. */
 	fi_param_get_int(NULL, "log_location_mode", &mode);
 	settings.file = location_open(params_string("log_location"), (mode_t)mode);
 	init_level();

@@ -9,7 +9,7 @@
 
 #include "naming.h"
 
-/* Providers of the stock libfabric, past ones too, which settings may name wherever they are. */
+/* Names of providers of past and present libfabrics, which settings may contain on any machine. */
 static const char *const elsewhere[] = {
 	"bgq",	   "cxi",     "efa", "gni",  "lnx",  "lpp",   "mlx",   "mrail", "net",
 	"netdir",  "opx",     "psm", "psm2", "psm3", "rxd",   "rxm",   "shm",	"sm2",
@@ -21,7 +21,7 @@ static bool is_layer_name(const char *name)
 	return !strncasecmp(name, "ofi_", 4);
 }
 
-/* The part that decides which provider is asked: the last, or the layer of two parts. */
+/* The part that decides which provider is queried: the last one, or the layer of two parts. */
 static const char *deciding_part(const struct naming *naming)
 {
 	if (naming->cnt == 2 && is_layer_name(naming->parts[0]) &&
@@ -30,7 +30,7 @@ static const char *deciding_part(const struct naming *naming)
 	return naming->parts[naming->cnt - 1];
 }
 
-/* Is there a provider of the name that decides? Then nobody answers in its place. */
+/* Returns true if a provider with the deciding part's name is registered; then no identity replaces it. */
 static bool is_taken(const struct naming *naming)
 {
 	const char *part = deciding_part(naming);
@@ -185,14 +185,14 @@ bool naming_is_known(const char *name)
 		layered = layered || is_layer_name(part);
 		known = known && (is_elsewhere(part) || registry_has(part, strlen(part)));
 	}
-	/* Of several parts one has to be able to work over another. */
+	/* In a name with several parts, one must be able to work over another. */
 	known = known && naming.cnt && !naming.excluded_cnt &&
 		(naming.cnt == 1 || layered || naming.identity);
 	naming_fini(&naming);
 	return known;
 }
 
-/* Is any part of a layered name in the list? */
+/* Returns true if a part of a layered name is in the list. */
 static bool names_a_part(const struct name_filter *filter, const char *name)
 {
 	struct naming naming;

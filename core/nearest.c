@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * The nearest question that is answered: each hint in turn is left out of a copy of the question, and
- * that asked. See nearest.h. On the thread that calls fi_getinfo, without locks; the hints are
- * the application's and stay as they are.
+ * Search for the hints to leave out, see nearest.h: leaves out each hint in turn from a copy of the query and
+ * asks again. Runs on the thread that calls fi_getinfo, without locks; the application's hints are not
+ * changed.
  */
 #include <stdint.h>
 #include <stdio.h>
@@ -14,7 +14,7 @@
 #include "names.h"
 #include "nearest.h"
 
-/* A copy of the question that hints can be left out of. */
+/* A copy of the query from which hints can be left out. */
 struct trial {
 	struct question q;
 	struct fi_info info;
@@ -25,12 +25,12 @@ struct trial {
 	struct fi_fabric_attr fabric;
 };
 
-/* A hint: where it is, and what stands there when it asks for nothing. */
+/* A hint: its place, and the value that asks for nothing. */
 struct field {
 	const char *name;
 	size_t offset;
 	size_t size;
-	/* 0; or all bits, of modes that a program grants */
+	/* 0; all bits for modes, which the program grants */
 	uint64_t nothing;
 };
 
@@ -41,7 +41,7 @@ struct field {
 #define FIELD(name, at) FIELD_VALUE(name, at, 0)
 #define GRANT(name, at) FIELD_VALUE(name, at, UINT64_MAX)
 
-/* In the order in which a program is likely to do without; capabilities, bit by bit, come before. */
+/* In the order in which a program is likely to do without them, after the bits of the capabilities. */
 static const struct field fields[] = {
 	FIELD("ep_attr->protocol", ep.protocol),
 	FIELD("ep_attr->protocol_version", ep.protocol_version),
@@ -98,7 +98,7 @@ static const struct field fields[] = {
 	FIELD("ep_attr->type", ep.type),
 	FIELD("service", q.service),
 	FIELD("node", q.node),
-	/* last: who names a provider reads the reasons of that one */
+	/* last: a program that names a provider gets that provider's reasons */
 	FIELD("fabric_attr->prov_name", fabric.prov_name),
 };
 
@@ -135,7 +135,7 @@ static void trial_open(struct trial *t, const struct question *q)
 	}
 }
 
-/* Hints are numbered: capabilities first, a bit each, then the table. */
+/* Hints have numbers: first the bits of the capabilities, then the entries of the table. */
 static const struct field *field_of(size_t hint)
 {
 	return hint < CAP_CNT ? NULL : &fields[hint - CAP_CNT];
@@ -179,14 +179,14 @@ static void hint_say(size_t hint, char *text, size_t len)
 		 used ? " and " : "", name);
 }
 
-/* What nearest_find() was called with. */
+/* The arguments of nearest_find(). */
 struct search {
 	const struct question *q;
 	bool (*answered)(const struct question *q, void *arg);
 	void *arg;
 };
 
-/* Is it answered without these? */
+/* Returns true if the query is answered without these hints. */
 static bool answered_without(const struct search *s, const bool *out)
 {
 	struct trial t;
@@ -198,7 +198,7 @@ static bool answered_without(const struct search *s, const bool *out)
 	return s->answered(&t.q, s->arg);
 }
 
-/* The first hint that alone is in the way, or HINT_CNT. @there: those there are */
+/* Returns the first hint without which the query is answered, or HINT_CNT. @there: the hints that are set */
 static size_t find_one(const struct search *s, const bool *there)
 {
 	for (size_t hint = 0; hint < HINT_CNT; hint++) {
@@ -211,7 +211,10 @@ static size_t find_one(const struct search *s, const bool *there)
 	return HINT_CNT;
 }
 
-/* Of @out, all hints there are, those stay that can't be put back. Is it answered then? */
+/*
+ * Reduces @out, all hints that are set, to a minimal set without which the query is answered. Returns false if
+ * it is not answered without any hints.
+ */
 static bool find_several(const struct search *s, bool *out)
 {
 	if (!answered_without(s, out))

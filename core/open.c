@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * fi_open: library objects that belong to no fabric. There is one, the log. What a program
- * would get by 'mr_cache', a say in the registration cache, has no meaning here: memory is
- * registered before anyone asks. Open MPI asks for it and goes on without.
+ * fi_open: library objects that belong to no fabric. There is one, the log. 'mr_cache',
+ * by which a program controls libfabric's registration cache, is not supported, since Weft has no such cache.
+ * Open MPI asks for it and works without.
  */
 #include <strings.h>
 

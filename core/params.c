@@ -35,7 +35,7 @@ struct setting {
 	char *value;
 };
 
-/* Protects all below. Nothing is called with it held that takes a lock. */
+/* Protects all variables below. No other lock is taken while it is held. */
 static pthread_mutex_t params_lock = PTHREAD_MUTEX_INITIALIZER;
 static struct param *params;	 /* in the order of definition */
 static struct setting *settings; /* the newest first */
@@ -118,7 +118,7 @@ void params_prefer_file(bool prefer)
 	pthread_mutex_unlock(&params_lock);
 }
 
-/* Caller holds params_lock. The address of the link that points to the param, or to NULL. */
+/* Caller holds params_lock. Returns the address of the pointer to the param, or of the terminating NULL. */
 static struct param **param_find_locked(const struct fi_provider *prov, const char *name)
 {
 	struct param **at = &params;
@@ -128,7 +128,7 @@ static struct param **param_find_locked(const struct fi_provider *prov, const ch
 	return at;
 }
 
-/* Caller holds params_lock. A program with more rights than its user obeys the file alone. */
+/* Caller holds params_lock. A program with more privileges than its user reads only the file. */
 static char *value_locked(const char *env_name)
 {
 	char *from_env = secure_getenv(env_name);
@@ -239,7 +239,7 @@ CORE_EXPORT int fi_param_define(const struct fi_provider *provider, const char *
 	if (!param)
 		return -FI_ENOMEM;
 
-	/* Defined again, as by a provider that starts a second time: the new text holds. */
+	/* The setting is defined again, by a provider that is loaded again: use the new text. */
 	pthread_mutex_lock(&params_lock);
 	at = param_find_locked(provider, param_name);
 	old = *at;
@@ -278,7 +278,7 @@ static int parse_int(const char *text, int *value)
 	return 0;
 }
 
-/* -1 is a usual way to say 'as much as there is'. */
+/* -1 is a usual value for 'no limit'. */
 static int parse_size(const char *text, size_t *value)
 {
 	unsigned long long number;
@@ -377,7 +377,7 @@ CORE_EXPORT int fi_getparams(struct fi_param **params_out, int *count)
 	pthread_mutex_lock(&params_lock);
 	for (param = params; param; param = param->next)
 		cnt++;
-	/* The entry after the last one stays zero: it ends the list for fi_freeparams. */
+	/* The zero entry after the last one terminates the list for fi_freeparams. */
 	list = calloc((size_t)cnt + 1, sizeof(*list));
 	if (!list)
 		err = -FI_ENOMEM;

@@ -14,13 +14,13 @@
 #include "params.h"
 #include "registry.h"
 
-/* Names that come first in answers, in this order. */
+/* Providers with these names come first in answers, in this order. */
 static const char *const first_names[] = { "link", "shm", "tcp" };
 #define FIRST_CNT (sizeof(first_names) / sizeof(first_names[0]))
 
 /* Protects the list, its order and all reference counts. */
 static pthread_mutex_t registry_lock = PTHREAD_MUTEX_INITIALIZER;
-/* By rank of the name; entries of one name stand together, the visible one first. */
+/* Sorted by rank of the name; entries with one name are adjacent, the visible one first. */
 static struct registry_entry *entries;
 static size_t alive_cnt; /* in the list, or only referred to */
 static bool keep_order;
@@ -50,7 +50,7 @@ enum registry_kind registry_kind_of(const struct fi_provider *prov)
 	return REGISTRY_CORE;
 }
 
-/* The end of a provider: after this neither it nor its library is touched again. */
+/* Cleans up a provider; neither it nor its library is used afterwards. */
 static void provider_end(struct fi_provider *prov, void *library)
 {
 	if (prov) {
@@ -69,7 +69,7 @@ void registry_keep_order(bool keep)
 	pthread_mutex_unlock(&registry_lock);
 }
 
-/* Caller holds registry_lock. Does @entry go before @old, of the same name? */
+/* Caller holds registry_lock. Returns true if @entry is preferred to @old, which has the same name. */
 static bool outranks_locked(const struct registry_entry *entry, const struct registry_entry *old)
 {
 	if (old->preferred)

@@ -19,7 +19,7 @@
 #include "registry.h"
 #include "start.h"
 
-/* meson gives the real ones. */
+/* The build defines the real values. */
 #ifndef CORE_CONF_FILE
 #define CORE_CONF_FILE "/etc/libfabric.conf"
 #endif
@@ -27,7 +27,7 @@
 #define CORE_PROVIDER_DIR "/usr/local/lib/libfabric"
 #endif
 
-/* Held during the whole start: the first rank, before every other lock of the core. */
+/* Held during the whole start. Rank: taken before every other lock of the core. */
 static pthread_mutex_t start_lock = PTHREAD_MUTEX_INITIALIZER;
 static _Atomic bool started;
 static _Thread_local bool starting;
@@ -89,7 +89,7 @@ static void read_settings(void)
 	}
 }
 
-/* With '@' the first of a name is visible, and loaded ones are to go before our own. */
+/* With '@' the first provider of a name is visible, and loaded ones come before built-in ones. */
 static void register_providers(const char *path)
 {
 	bool loaded_first = path && *path == '@';
@@ -101,7 +101,7 @@ static void register_providers(const char *path)
 		builtin_register();
 }
 
-/* Does a list of names let a provider through, by any of its names? */
+/* Returns true if a list of names allows a provider under any of its identities. */
 static bool filter_meets(const struct registry_entry *entry)
 {
 	const struct info_identity *identity = NULL;
@@ -114,7 +114,7 @@ static bool filter_meets(const struct registry_entry *entry)
 	return naming_allows(&provider_filter, entry->prov);
 }
 
-/* Does a list of names let any provider through? */
+/* Returns true if a list of names allows any provider. */
 static bool filter_meets_one(void)
 {
 	struct registry_entry **list;
@@ -129,7 +129,7 @@ static bool filter_meets_one(void)
 	return met;
 }
 
-/* Names that nobody can have: the setting holds for its others, and one line tells of these. */
+/* Names that no provider can have are ignored with one warning. */
 static void tell_unknown_names(const char *setting, const char *text,
 			       const struct name_filter *filter)
 {
@@ -149,7 +149,7 @@ static void tell_unknown_names(const char *setting, const char *text,
 			text, unknown);
 }
 
-/* A list of which nobody answers to a name lets through nothing: a slip of the pen. */
+/* A list that allows no registered provider is probably a mistake. */
 static void check_names(void)
 {
 	struct name_filter log_filter;
@@ -168,7 +168,7 @@ static void check_names(void)
 
 void core_start(void)
 {
-	/* A:started: everything the start wrote is seen; pairs R:started. */
+	/* A:started  everything that the start wrote; pairs R:started */
 	if (atomic_load_explicit(&started, memory_order_acquire) || starting)
 		return;
 	pthread_mutex_lock(&start_lock);
@@ -178,7 +178,7 @@ void core_start(void)
 		register_providers(params_string("provider_path"));
 		check_names();
 		starting = false;
-		/* R:started: settings and registry before the flag; pairs A:started. */
+		/* R:started  settings and registry before the flag; pairs A:started */
 		atomic_store_explicit(&started, true, memory_order_release);
 	}
 	pthread_mutex_unlock(&start_lock);
@@ -187,7 +187,7 @@ void core_start(void)
 __attribute__((destructor)) void core_stop(void)
 {
 	pthread_mutex_lock(&start_lock);
-	/* With a fabric open its threads may log: they need the settings to the end. */
+	/* While a fabric is open, its threads may log and need the settings. */
 	if (atomic_load_explicit(&started, memory_order_relaxed) && !registry_clear()) {
 		name_filter_fini(&provider_filter);
 		log_fini();

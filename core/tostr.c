@@ -4,7 +4,7 @@
  * fi_info, on any thread.
  *
  * The text is YAML as fi_info(1) has always printed it: keys named like the fields, four
- * blanks per level, flags as '[ A, B ]'. Programs and tests parse it.
+ * spaces per level, flags as '[ A, B ]'. Programs and tests parse it.
  */
 #include <arpa/inet.h>
 #include <inttypes.h>
@@ -28,7 +28,7 @@
 
 #define TAB "    "
 
-/* The caller's buffer: text is cut where it ends, and always terminated. */
+/* The caller's buffer. Text is truncated to fit and always terminated. */
 struct text {
 	char *buf;
 	size_t len;
@@ -55,7 +55,7 @@ static void put_string(struct text *text, const char *key, const char *value)
 	put(text, "%s: %s\n", key, value ? value : "(null)");
 }
 
-/* %p of NULL is spelt differently by each C library. */
+/* C libraries differ in what %p prints for NULL. */
 static void put_pointer(struct text *text, const char *key, const void *value)
 {
 	if (value)
@@ -276,7 +276,7 @@ static void put_addr(struct text *text, uint32_t format, const void *addr, size_
 		put_hex(text, addr, len);
 }
 
-/* An object describes itself if it can. */
+/* Prints an object by its own tostr operation, if it has one. */
 static void put_fid(struct text *text, const char *key, const struct fid *fid)
 {
 	if (!fid || !FI_CHECK_OP(fid->ops, struct fi_ops, tostr)) {
@@ -616,7 +616,7 @@ CORE_EXPORT char *fi_tostr_r(char *buf, size_t len, const void *data, enum fi_ty
 	return buf;
 }
 
-/* One buffer for each thread, overwritten by the next call. */
+/* One buffer per thread, overwritten by the next call. */
 CORE_EXPORT char *fi_tostr(const void *data, enum fi_type datatype)
 {
 	static _Thread_local char buf[8192];

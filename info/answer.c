@@ -2,8 +2,8 @@
 /*
  * The answer to hints that an offer meets: the offer, narrowed to what was asked for.
  *
- * Runs inside a provider's getinfo, on the application's thread, without locks. That the
- * hints are met has been checked before.
+ * Runs inside a provider's getinfo, on the application's thread, without locks. The caller
+ * has checked that the offer meets the hints.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -22,12 +22,12 @@
 	(FI_MSG | FI_RMA | FI_TAGGED | FI_ATOMIC | FI_MULTICAST | FI_COLLECTIVE | \
 	 FI_NAMED_RX_CTX | FI_DIRECTED_RECV | FI_TAGGED_DIRECTED_RECV |           \
 	 FI_EXACT_DIRECTED_RECV | FI_HMEM | FI_XPU | FI_AV_USER_ID | FI_PEER)
-/* Secondary ones that cost something in each operation: given only when asked for. */
+/* Secondary capabilities that cost time in each operation: answered only if asked for. */
 #define COSTLY_CAPS (FI_SOURCE | FI_SOURCE_ERR | FI_RMA_EVENT)
-/* Ones that programs stumble over which do not know them: given only when asked for, too. */
+/* Capabilities that confuse programs which do not know them: answered only if asked for. */
 #define RECENT_CAPS (FI_TAGGED_MULTI_RECV | FI_RMA_PMEM)
 
-/* Transfers that go nowhere go wherever is offered. */
+/* Transfers for which no direction is asked (FI_SEND, FI_READ, ...) get every direction of the offer. */
 static uint64_t caps_whole(uint64_t caps, uint64_t offered)
 {
 	if ((caps & (FI_MSG | FI_TAGGED)) && !(caps & MSG_MODIFIERS))
@@ -37,7 +37,7 @@ static uint64_t caps_whole(uint64_t caps, uint64_t offered)
 	return caps;
 }
 
-/* What @asked, not 0, comes to on an offer: primary as asked, secondary as offered. */
+/* The capabilities of an answer: primary ones as asked (@asked is not 0), secondary ones as offered. */
 static uint64_t caps_granted(uint64_t asked, uint64_t offered)
 {
 	uint64_t secondary = ~(PRIMARY_CAPS | MSG_MODIFIERS | RMA_MODIFIERS | COSTLY_CAPS |
@@ -47,8 +47,8 @@ static uint64_t caps_granted(uint64_t asked, uint64_t offered)
 }
 
 /*
- * Hints that name no capability get what can be had in the modes that they grant: without
- * the registration modes of a target, no target.
+ * Hints without capabilities get those that are possible in the modes that they grant: without the
+ * registration modes that a target needs, no capabilities of a target.
  */
 static uint64_t caps_in_granted_modes(const struct fi_info *offer, const struct fi_info *hints,
 				      uint32_t api_version)
@@ -72,8 +72,8 @@ static uint64_t answer_caps(const struct fi_info *offer, const struct fi_info *h
 }
 
 /*
- * The part of an answer's capabilities that a context has. Where it has transfers, it has those
- * directions of its own side: FI_RMA with FI_REMOTE_READ alone transmits, too, as everywhere.
+ * The part of an answer's capabilities that a context has. A context with transfers has the directions of its
+ * own side, also for FI_RMA with only FI_REMOTE_READ, as in libfabric.
  */
 static uint64_t answer_part_caps(uint64_t info_caps, uint64_t asked, uint64_t offered)
 {
@@ -82,11 +82,11 @@ static uint64_t answer_part_caps(uint64_t info_caps, uint64_t asked, uint64_t of
 	return caps_whole(caps & info_caps, offered);
 }
 
-/* What hints were read with: how far their structures reach, and what the program knows. */
+/* How to read the hints: the lengths of their structures, and the API version of the program. */
 struct reader {
 	uint32_t api_version;
 	const struct info_layout *layout;
-	/* the name that it asks; or NULL */
+	/* the identity that it asks for, or NULL */
 	const struct info_identity *as;
 };
 
@@ -188,7 +188,7 @@ static void answer_mr_mode(struct fi_info *info, const struct fi_info *hints,
 		info->mode |= INFO_MODE_LOCAL_MR;
 }
 
-/* The first that says something; manual if none does. */
+/* The first value that is specified; FI_PROGRESS_MANUAL if none is. */
 static enum fi_progress first_progress(enum fi_progress a, enum fi_progress b,
 				       enum fi_progress c)
 {
@@ -199,7 +199,7 @@ static enum fi_progress first_progress(enum fi_progress a, enum fi_progress b,
 	return c != FI_PROGRESS_UNSPEC ? c : FI_PROGRESS_MANUAL;
 }
 
-/* Who states how data moves means connections too, unless it states that apart. */
+/* data_progress applies to control_progress too, unless that is specified. */
 static void answer_progress(struct fi_domain_attr *domain, const struct fi_domain_attr *hints,
 			    const struct info_identity *as)
 {
@@ -286,7 +286,7 @@ static void answer_fabric(struct fi_info *info, const struct fi_info *hints,
 		info->fabric_attr->fabric = hints->fabric_attr->fabric;
 }
 
-/* Of each kind: what was asked for, else what the name stands for; at most what is offered. */
+/* Contexts of each kind: as asked for, else as the identity says; at most as offered. */
 static size_t ctx_granted(size_t usual, size_t of_ep, size_t of_domain, size_t most)
 {
 	size_t cnt = usual;
@@ -313,9 +313,9 @@ static void answer_contexts(struct fi_info *info, const struct fi_info *hints, s
 					    domain->max_ep_rx_ctx);
 }
 
-/* What of an offer is told otherwise under another name. */
+/* A copy of the parts of an offer that differ under an identity. */
 struct disguise {
-	/* for reasons */
+	/* provider with the identity's name, for the reasons */
 	struct fi_provider prov;
 	struct fi_info offer;
 	struct fi_ep_attr ep;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Memory of struct fi_info: layouts of its ages, allocation, deep copy, release.
+ * Memory of struct fi_info: layouts of all versions, allocation, deep copy, release.
  *
  * Called by fi_dupinfo and fi_freeinfo, which every program uses, and by providers while
  * they answer a query; on the caller's thread.
@@ -12,7 +12,7 @@
 
 /* Zeroed room behind every structure for a core whose structures are longer than ours. */
 #define INFO_SLACK 64
-/* No address and no key is longer; a length that is was never set. */
+/* No address and no key is longer; a larger length is an uninitialized field. */
 #define INFO_BYTES_MAX (1 << 20)
 
 #define END_OF(type, field) (offsetof(type, field) + sizeof(((type *)0)->field))
@@ -183,7 +183,7 @@ static bool fabric_attr_copy(struct fi_fabric_attr **dst, const struct fi_fabric
 	return string_copy(&attr->name, name) && string_copy(&attr->prov_name, prov_name);
 }
 
-/* A nic belongs to whoever made it; without an operation to copy it, it stays behind. */
+/* A nic is copied by its own FI_DUP operation; without one it is left out. */
 static bool nic_copy(struct fid_nic **dst, struct fid_nic *src)
 {
 	struct fid_nic *copy = NULL;

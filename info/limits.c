@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Hints that are numbers: within what is offered at most, or bounded by memory alone. See query.h.
+ * Hints that are numbers: at most what is offered, or limited only by memory. See query.h.
  *
  * Runs inside a provider's getinfo, on the application's thread, without locks.
  */
@@ -20,7 +20,7 @@ enum limit_kind {
 	LIMIT_MEMORY,	 /* of objects: there are as many as are asked for */
 };
 
-/* A hint that is a number, not to exceed the offer's unless memory alone bounds it. */
+/* A hint that is a number. It may not exceed the offer's, unless only memory limits it. */
 struct limit {
 	const char *name;
 	enum part part;
@@ -53,10 +53,9 @@ struct limit {
 	}
 
 /*
- * Not here: the sizes of contexts, and those up to which order is kept, which are answered as they were
- * asked for; the numbers of contexts of an endpoint, which are granted as far as there are any
- * (answer.c); and what no provider of libfabric refuses, since it asks for nothing: mr_key_size and
- * max_err_data.
+ * Not in this table: the sizes of contexts and the max_order sizes, which are answered as asked for; the numbers
+ * of contexts of an endpoint, which answer.c limits; and mr_key_size and max_err_data, for which no provider of
+ * libfabric refuses hints.
  */
 static const struct limit limits[] = {
 	TX(inject_size),
@@ -126,7 +125,7 @@ static uint64_t number_at(const void *part, const struct limit *limit)
 	return big;
 }
 
-/* The part of the hints that has this number; NULL when they have not got it. */
+/* The structure of the hints that has this number; NULL if the hints lack it. */
 static const void *asked_in(const struct info_query *q, const struct limit *limit)
 {
 	if (q->api_version < limit->since ||

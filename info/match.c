@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Does an offer meet the hints? Every hint of fi_getinfo(3) in turn; the first that is not
- * met gives the reason.
+ * Comparison of the hints of fi_getinfo(3) with an offer, one after the other; the first hint that is not met
+ * gives the reason.
  *
  * Runs inside a provider's getinfo, on the application's thread, without locks. The hints
- * come from the application by way of the core, which may be an older stock one: fields
+ * come from the application through the core, which may be an older stock one: fields
  * are read only as far as that core's structures reach, and newer meanings only if the
  * application asked for an API version that has them.
  */
@@ -89,7 +89,7 @@ static int check_fabric(const struct info_query *q)
 	return 0;
 }
 
-/* Each includes all that come after it. What is not specified is met by any. */
+/* Each level includes all that follow it. An unspecified hint is met by every level. */
 static const enum fi_threading threading_order[] = {
 	FI_THREAD_SAFE,	      FI_THREAD_FID,	FI_THREAD_ENDPOINT,
 	FI_THREAD_COMPLETION, FI_THREAD_DOMAIN, FI_THREAD_UNSPEC,
@@ -262,7 +262,7 @@ static int check_ep(const struct info_query *q)
 	return 0;
 }
 
-/* Programs set the same capabilities in both contexts; those of the other side count not. */
+/* Programs set the same capabilities in both contexts; those of the other side are ignored. */
 #define NOT_FOR_TX                                                                        \
 	(FI_REMOTE_READ | FI_REMOTE_WRITE | FI_RECV | FI_DIRECTED_RECV | FI_MULTI_RECV |  \
 	 FI_SOURCE | FI_RMA_EVENT | FI_SOURCE_ERR | FI_TAGGED_DIRECTED_RECV |             \
@@ -272,7 +272,7 @@ static int check_ep(const struct info_query *q)
 	(FI_READ | FI_WRITE | FI_SEND | FI_FENCE | FI_MULTICAST | FI_NAMED_RX_CTX | \
 	 FI_LOCAL_COMM | FI_REMOTE_COMM | FI_SHARED_AV)
 
-/* What the two contexts have in common. */
+/* The hints that both contexts have. */
 struct context_hints {
 	const char *name;
 	uint64_t caps;

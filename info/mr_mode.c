@@ -3,7 +3,7 @@
 #include "mr_mode.h"
 
 #define OLD_MODES (INFO_MR_BASIC | INFO_MR_SCALABLE)
-/* Matter only to memory that peers may reach. */
+/* Apply only to memory that peers may access. */
 #define TARGET_MODES (FI_MR_RAW | FI_MR_VIRT_ADDR | FI_MR_PROV_KEY | FI_MR_RMA_EVENT)
 
 static bool is_target(uint64_t caps)
@@ -21,7 +21,7 @@ int mr_mode_required(int offered, uint64_t caps)
 		mode &= ~FI_MR_HMEM;
 	if (is_target(caps))
 		return mode;
-	/* Without a reason to register anything no other bit matters. */
+	/* If nothing needs registration, no other bit applies. */
 	return mode & (FI_MR_LOCAL | FI_MR_HMEM) ? mode & ~TARGET_MODES : 0;
 }
 
@@ -32,14 +32,14 @@ bool mr_mode_is_old(int mode, uint32_t api_version)
 
 int mr_mode_old_answer(int offered, int asked)
 {
-	/* Offsets and keys of the application's choice are what FI_MR_SCALABLE means. */
+	/* FI_MR_SCALABLE means offsets and keys that the application chooses. */
 	if (!(offered & (TARGET_MODES | FI_MR_ALLOCATED)))
 		offered |= INFO_MR_SCALABLE;
 	if (asked == INFO_MR_BASIC || asked == INFO_MR_SCALABLE)
 		return offered & asked ? asked : -1;
 	if (asked)
 		return -1;
-	/* Programs that name neither were written when there was only this one. */
+	/* Programs that ask for neither were written when only this one existed. */
 	if (offered & INFO_MR_BASIC)
 		return INFO_MR_BASIC;
 	return offered & INFO_MR_SCALABLE ? INFO_MR_SCALABLE : -1;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* Refusals in words: to who compares hints (query.h), and to the log (info.h). Any thread. */
+/* The wording of refusals: for the comparison of hints (query.h) and for the log (info.h). Any thread. */
 #include <stdarg.h>
 #include <stdio.h>
 

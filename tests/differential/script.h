@@ -47,7 +47,7 @@ struct call {
 struct object {
 	char name[NAME_LEN];
 	struct fid *fid;
-	/* of an answer: the list; of an endpoint: what it was opened with */
+	/* of an answer: the list; of an endpoint: the fi_info that it was opened with */
 	struct fi_info *info;
 	enum fi_cq_format format;
 	/* of a region */

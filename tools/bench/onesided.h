@@ -23,30 +23,30 @@
 struct onesided {
 	struct channel *ch;
 	size_t size;
-	/* bytes from slot to slot */
+	/* distance of two slots, bytes */
 	size_t stride;
 	bool verify;
-	/* stream: transfers under way */
+	/* stream: transfers in flight */
 	uint32_t window;
-	/* slots */
+	/* number of slots */
 	uint32_t cnt;
 	struct region local;
 	struct region target;
 	/* the peer's target region */
 	struct remote_region remote;
-	/* one for each slot */
+	/* one operation per slot */
 	struct channel_op *ops;
-	/* a message that ends a run */
+	/* receive buffer of the message that ends a run */
 	struct channel_buf ack;
 	/* the last ones of a run, out and in */
 	struct channel_buf bye[2];
-	/* by this side, since the start */
+	/* writes of this side since onesided_init() */
 	uint64_t written;
-	/* of the peer's */
+	/* writes of the peer that this side has seen */
 	uint64_t seen;
-	/* to the peer's atomic word */
+	/* sum of the additions to the peer's atomic word */
 	uint64_t added;
-	/* runs in which side 1 made no calls */
+	/* number of runs in which side 1 made no calls */
 	uint64_t rests;
 };
 
@@ -61,11 +61,11 @@ struct onesided {
  */
 int onesided_init(struct onesided *os, struct channel *ch, size_t size, bool verify);
 
-/* onesided_fini - let go; the sides should have met since the last run */
+/* onesided_fini - deregister and free; the sides have met at a barrier since the last run */
 void onesided_fini(struct onesided *os);
 
 /*
- * onesided_write_pingpong - write and be written to, in turns
+ * onesided_write_pingpong - the two sides write to each other in turns
  * @cnt:    round trips
  * @taken:  receives nanoseconds for all of them
  *

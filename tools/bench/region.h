@@ -14,21 +14,21 @@
 
 #include "channel.h"
 
-/* Registered memory, and what transfers from and into it take. */
+/* Registered memory and its descriptor for local transfers. */
 struct region {
 	char *mem;
 	size_t len;
-	/* NULL where the provider needs none */
+	/* NULL if the provider needs no registration */
 	struct fid_mr *mr;
 	void *desc;
 };
 
 /* A region of the peer's, as transfers name it. */
 struct remote_region {
-	/* of its beginning */
+	/* address of its first byte */
 	uint64_t addr;
 	uint64_t key;
-	/* the key has to be given back */
+	/* the key was mapped by fi_mr_map_raw() and has to be unmapped */
 	bool mapped;
 };
 
@@ -45,10 +45,10 @@ int region_init(struct channel *ch, struct region *region, size_t len, uint64_t 
 void region_fini(struct region *region);
 
 /*
- * region_expose - register memory for a transfer of the peer's that a message tells it of
- * @region:  of region_init; a registration that it has ends
+ * region_expose - register memory for one transfer of the peer, which learns of it by a message
+ * @region:  from region_init; its present registration ends
  * @access:  FI_REMOTE_READ or FI_REMOTE_WRITE
- * @name:    receives what the peer names it by
+ * @name:    receives the address and key for the peer
  *
  * Prints the reason of a failure. Returns 0 or a negative fi_errno; -FI_ENOSYS where keys are longer than 64 bits.
  */
@@ -67,7 +67,7 @@ void region_hide(struct region *region);
 int region_exchange(struct channel *ch, const struct region *region,
 		    struct remote_region *remote);
 
-/* region_forget - forget a region of the peer's */
+/* region_forget - release a region of the peer */
 void region_forget(struct channel *ch, struct remote_region *remote);
 
 /* What is done one-sidedly. */
@@ -81,16 +81,20 @@ enum region_transfer_kind {
 /* One such transfer. */
 struct region_access {
 	const struct region *local;
-	/* in it; REGION_FETCH_ADD: operand there, result in the next 8 bytes */
+	/* offset in local; REGION_FETCH_ADD: of the operand, which the 8 bytes of the result follow */
 	size_t at;
 	const struct remote_region *remote;
-	/* in the peer's region */
+	/* offset in the peer's region */
 	size_t remote_at;
 	/* bytes */
 	size_t len;
 };
 
-/* region_adds - can the peer's memory be added to, in both ways? 0, or a negative fi_errno; complains itself */
+/*
+ * region_adds - check that REGION_FETCH_ADD and REGION_ADD are supported
+ *
+ * Prints the reason of a failure. Returns 0 or a negative fi_errno.
+ */
 int region_adds(struct channel *ch);
 
 /*
@@ -98,7 +102,7 @@ int region_adds(struct channel *ch);
  * @access:  borrowed for the call
  * @op:      its completion; the caller's again once it is not busy
  *
- * Writes that fit are injected, unless no_inject. Progresses while the provider has no room.
+ * Writes that fit are injected, unless no_inject. Makes progress while the provider returns -FI_EAGAIN.
  * Returns 0 or a negative fi_errno.
  */
 int region_transfer(struct channel *ch, enum region_transfer_kind kind,

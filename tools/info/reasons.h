@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Why providers do not answer fi_getinfo. The library says it in its log: ours in one
- * line per provider, "getinfo: NAME: reason", written by the core; a stock one in
- * what each provider logs while it checks the hints. A logger of our own, imported into the
- * library, hears both. One listener per process; one thread.
+ * Why providers do not answer fi_getinfo, from the log of the library. Weft's core logs one line per provider,
+ * "getinfo: NAME: reason"; in a stock libfabric each provider logs while it checks the hints. A logger that is
+ * imported into the library receives both. One per process; one thread.
  */
 #ifndef WEFT_TOOLS_REASONS_H
 #define WEFT_TOOLS_REASONS_H
@@ -12,28 +11,28 @@
 #include <stdio.h>
 
 /*
- * reasons_listen - hear what the library logs from now on
+ * reasons_listen - import the logger
  *
- * Before the first other call of libfabric, so that what providers say when they are
- * loaded is heard too.
- * Returns 0, or a negative fi_errno from a library that takes no logger.
+ * Called before any other call of libfabric, so that messages of providers that are being loaded are
+ * received too.
+ * Returns 0, or a negative fi_errno if the library does not support imported loggers.
  */
 int reasons_listen(void);
 
 /*
- * reasons_heard - take in one log message
- * @provider:  whose it is, "core" for the library's own
+ * reasons_heard - receive one log message
+ * @provider:  the provider that logged it; "core" for the library itself
  * @func:      function that logged it
  *
- * The imported logger calls it. Messages that say nothing about a refusal are dropped.
+ * The imported logger calls it. Messages that are not about a refusal are dropped.
  */
 void reasons_heard(const char *provider, const char *func, const char *msg);
 
 /*
- * reasons_print - why a provider did not answer
+ * reasons_print - print why a provider did not answer
  * @provider:  its name
  *
- * Returns how many lines it printed: 0 when nothing was heard of it.
+ * Returns the number of lines printed: 0 if nothing was logged.
  */
 int reasons_print(FILE *to, const char *provider);
 
@@ -41,22 +40,22 @@ int reasons_print(FILE *to, const char *provider);
 bool reasons_are_there(const char *provider);
 
 /*
- * reasons_nearest - what to leave out to get an answer, in words: 'would be answered without ...'
+ * reasons_nearest - which hints to leave out to get an answer: 'would be answered without ...'
  *
- * Returns NULL when the library has not said it.
+ * Returns NULL if the library did not log that.
  */
 const char *reasons_nearest(void);
 
 /*
- * reasons_name - the names of all who gave a reason
- * @idx:  from 0
+ * reasons_name - the names of all providers with a reason
+ * @idx:  0 and up
  *
- * Returns NULL behind the last.
+ * Returns NULL after the last.
  */
 const char *reasons_name(unsigned idx);
 
 /*
- * reasons_forget - drop all that was heard, and free it
+ * reasons_forget - free all messages
  */
 void reasons_forget(void);
 

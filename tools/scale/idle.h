@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * What a process costs whose domains make their progress by themselves and have nothing to do.
+ * The cost of idle domains with automatic progress.
  */
 #ifndef WEFT_TOOLS_IDLE_H
 #define WEFT_TOOLS_IDLE_H
@@ -8,16 +8,16 @@
 #include "channel.h"
 
 struct idle {
-	/* of one domain, per second */
+	/* wake-ups of one domain per second */
 	double wakes;
-	/* of one domain: the part of a core that it takes */
+	/* share of a core that one domain takes */
 	double cpu;
 };
 
 /*
- * idle_measure - open so many domains with automatic progress, each with an endpoint, and look for a while
+ * idle_measure - open @cnt domains with automatic progress, each with an endpoint, and measure their cost
  *
- * To be called in a process of its own, which does nothing else meanwhile. Complains itself, but for memory.
+ * Called in a process that does nothing else meanwhile. Prints the reason of a failure other than -FI_ENOMEM.
  * Returns 0 or a negative fi_errno.
  */
 int idle_measure(const struct plan *plan, const struct channel_options *opt, unsigned cnt,

@@ -11,27 +11,27 @@
 #include <sys/types.h>
 
 struct memory {
-	/* anonymous memory that is there */
+	/* resident anonymous memory */
 	uint64_t private_bytes;
 	/*
-	 * of memfds and other files that are mapped shared: all that they hold, or what these
-	 * processes touched of it where the kernel does not let us look at a mapped file
+	 * memory of memfds and other files that are mapped shared: all their blocks, or the pages that
+	 * these processes touched if the kernel does not let this process open a mapped file
 	 */
 	uint64_t shared_bytes;
 };
 
 /*
- * memory_read - look at processes
- * @pids:  @cnt of them; ours, or those of our user
+ * memory_read - memory of several processes
+ * @pids:  @cnt process ids, of this user
  *
- * They should stand still. Prints the reason of a failure. Returns 0 or -errno.
+ * The processes should be stopped or idle. Prints the reason of a failure. Returns 0 or -errno.
  */
 int memory_read(const pid_t *pids, size_t cnt, struct memory *memory);
 
 /*
- * memory_growth - what came to be between two looks, by one of @cnt
+ * memory_growth - growth between two readings, divided by @cnt
  *
- * Returns bytes, 0 where it became less.
+ * Returns bytes; 0 if the memory shrank.
  */
 struct memory memory_growth(const struct memory *before, const struct memory *after, size_t cnt);
 

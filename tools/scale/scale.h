@@ -16,14 +16,14 @@
 #include "results.h"
 
 struct scale_options {
-	/* its provider alone */
+	/* only its provider is used */
 	struct plan plan;
 	struct place place;
 	struct channel_options channel;
 	unsigned endpoints;
 	unsigned peers;
 	unsigned rounds;
-	/* of an idle queue, per round */
+	/* reads of an empty queue per round */
 	unsigned reads;
 	/* domains with automatic progress; 0: not measured */
 	unsigned idle;
@@ -34,20 +34,20 @@ struct scale_options {
 
 struct scale_figures {
 	struct results_config config;
-	/* bytes of one, with its completion queue */
+	/* bytes of one endpoint with its completion queue */
 	struct memory endpoint;
-	/* bytes of one, in both processes */
+	/* bytes of one pair, in both processes */
 	struct memory pair;
-	/* a fi_cq_read of an endpoint with one peer; of each round */
+	/* time of a fi_cq_read of an endpoint with one peer, of each round */
 	double *few_ns;
-	/* the same with all peers */
+	/* the same of an endpoint with all peers */
 	double *many_ns;
-	/* where it is measured */
+	/* valid if opt->idle */
 	struct idle idle;
 };
 
 /*
- * scale_measure - take all figures, in processes of their own
+ * scale_measure - measure all figures, in child processes
  * @figures:  receives them
  *
  * Prints the reason of a failure. Returns an exit status; on success the caller frees the two arrays.

@@ -11,19 +11,32 @@
 #include <stddef.h>
 
 enum figure_test {
-	FIGURE_LATENCY,	  /* microseconds one way */
-	FIGURE_BANDWIDTH, /* MB/s, of 10^6 bytes */
-	FIGURE_RATE,	  /* million messages per second */
-	FIGURE_WRITE,	  /* microseconds from fi_write to visible at the target */
-	FIGURE_READ,	  /* microseconds from fi_read to its completion */
-	FIGURE_WRITE_BW,  /* MB/s */
-	FIGURE_READ_BW,	  /* MB/s */
-	FIGURE_ATOMIC,	  /* microseconds from fi_fetch_atomic to its completion */
-	FIGURE_ADD,	  /* million additions per second that bring no result back */
-	FIGURE_AWAY,	  /* microseconds one way, of a sender that computes meanwhile */
-	FIGURE_RPC, /* microseconds from a request to its answer, its overflow read by the server */
-	FIGURE_FIRST, /* microseconds one way, of the first message of a size between two endpoints */
-	FIGURE_PASSIVE, /* microseconds from fi_read to its completion, of a target that makes no calls */
+	/* microseconds one way */
+	FIGURE_LATENCY,
+	/* MB/s, of 10^6 bytes */
+	FIGURE_BANDWIDTH,
+	/* million messages per second */
+	FIGURE_RATE,
+	/* microseconds from fi_write until the target sees the data */
+	FIGURE_WRITE,
+	/* microseconds from fi_read to its completion */
+	FIGURE_READ,
+	/* MB/s */
+	FIGURE_WRITE_BW,
+	/* MB/s */
+	FIGURE_READ_BW,
+	/* microseconds from fi_fetch_atomic to its completion */
+	FIGURE_ATOMIC,
+	/* million additions without a result per second */
+	FIGURE_ADD,
+	/* microseconds one way, from a sender that computes after each send */
+	FIGURE_AWAY,
+	/* microseconds from a request to its answer; the server reads long requests by RMA */
+	FIGURE_RPC,
+	/* microseconds one way, of the first message of a size between two endpoints */
+	FIGURE_FIRST,
+	/* microseconds from fi_read to its completion, from a target that makes no calls */
+	FIGURE_PASSIVE,
 	FIGURE_TESTS,
 };
 
@@ -45,7 +58,7 @@ struct figure {
 	size_t cnt;
 	size_t room;
 	double *samples;
-	/* NAN where it could not be measured */
+	/* raw cache-line latency of each sample; NAN if it could not be measured */
 	double *raw_ns;
 };
 
@@ -60,22 +73,22 @@ const char *figure_test_name(enum figure_test test);
 const char *figure_test_unit(enum figure_test test);
 
 /*
- * figure_test_heading - what the figures are, for a table or a plot
+ * figure_test_heading - heading of the figures in a table or a plot
  */
 const char *figure_test_heading(enum figure_test test);
 
 /*
- * figure_test_digits - how many digits behind the point say something
+ * figure_test_digits - number of significant digits after the decimal point
  */
 int figure_test_digits(enum figure_test test);
 
 /*
- * figure_test_is_time - whether the unit is one of time, and less of it is better
+ * figure_test_is_time - returns true if the unit is a time, so that less is better
  */
 bool figure_test_is_time(enum figure_test test);
 
 /*
- * figure_tests_parse - read "lat,bw,rate"; "all" is all there are but FIGURE_PASSIVE, which needs automatic progress
+ * figure_tests_parse - parse "lat,bw,rate"; "all" means all but FIGURE_PASSIVE, which needs automatic progress
  *
  * Returns FIGURE_BITs, 0 for anything else.
  */
@@ -91,8 +104,8 @@ int figure_add(struct figure *fig, double sample, double raw_ns);
 void figure_fini(struct figure *fig);
 
 /*
- * figure_from_time - what a measured time means
- * @msgs:  messages or transfers it took; for latency and writes, one way trips
+ * figure_from_time - convert a measured time into a figure
+ * @msgs:  messages or transfers in that time; for latency and writes, one-way trips
  */
 double figure_from_time(enum figure_test test, size_t size, double msgs, double ns);
 

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * The machine that a measurement ran on: what somebody who reads the figures elsewhere has
- * to know of it. One thread.
+ * Description of the machine that a measurement ran on, which is printed with the figures. One thread.
  */
 #ifndef WEFT_TOOLS_MACHINE_H
 #define WEFT_TOOLS_MACHINE_H
@@ -13,23 +12,23 @@
 #define MACHINE_TEXT_MAX 128
 
 struct machine {
-	/* model, "unknown cpu" where the kernel does not say */
+	/* model name; "unknown cpu" if the kernel does not tell it */
 	char cpu[MACHINE_TEXT_MAX];
 	/* "Linux 6.1.0" */
 	char kernel[MACHINE_TEXT_MAX];
-	/* online */
+	/* online cores */
 	unsigned cores;
 	uint64_t memory_bytes;
 	/* under a hypervisor, which may move the cores */
 	bool virtual;
-	/* of the last 1, 5 and 15 minutes; NAN where unknown */
+	/* load averages of the last 1, 5 and 15 minutes; NAN if unknown */
 	double load[3];
 };
 
 /*
- * machine_read - look at the machine that this process runs on
+ * machine_read - describe the machine that this process runs on
  *
- * What can't be read is left out, never an error.
+ * Facts that can't be read are left out; that is no error.
  */
 void machine_read(struct machine *machine);
 

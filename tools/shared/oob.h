@@ -17,7 +17,7 @@
 
 struct oob {
 	int fd;
-	/* numeric address of our end, "" for a pair */
+	/* numeric address of this end; "" for a socket pair */
 	char local[OOB_HOST_MAX];
 };
 
@@ -25,7 +25,7 @@ struct oob {
  * oob_listen - wait for one client on a TCP port
  * @host:  local address to listen on, or NULL for any
  *
- * Blocks until a client came. Prints the reason of a failure. Returns 0 or -errno.
+ * Blocks until a client connects. Prints the reason of a failure. Returns 0 or -errno.
  */
 int oob_listen(struct oob *oob, const char *host, unsigned port);
 
@@ -38,8 +38,8 @@ int oob_listen(struct oob *oob, const char *host, unsigned port);
 int oob_connect(struct oob *oob, const char *host, unsigned port, int wait_ms);
 
 /*
- * oob_adopt - take one end of a socket pair
- * @fd:  takes it
+ * oob_adopt - use one end of a socket pair
+ * @fd:  takes the descriptor
  */
 void oob_adopt(struct oob *oob, int fd);
 
@@ -54,14 +54,14 @@ int oob_exchange(struct oob *oob, const void *out, size_t out_len, void *in, siz
 
 /*
  * oob_barrier - return when both sides have called it
- * @status:  0, or a negative errno that tells the other side we gave up
+ * @status:  0, or a negative errno that tells the other side that this side has failed
  *
  * Returns 0, the other side's negative status, or -errno.
  */
 int oob_barrier(struct oob *oob, int status);
 
 /*
- * oob_gone - whether the other side has closed or died; never blocks
+ * oob_gone - returns nonzero if the other side has closed its end or died; never blocks
  */
 int oob_gone(const struct oob *oob);
 

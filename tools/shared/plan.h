@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * What the two sides of a measurement do together, and where they are. Over the
- * network the client's plan rules: a server is started with 'weft bench
- * --listen' alone. One thread.
+ * What the two sides of a measurement do (plan) and where they run (place). Over the network both sides use
+ * the client's plan: a server is started with 'weft bench --listen' and no further options. One thread.
  */
 #ifndef WEFT_TOOLS_PLAN_H
 #define WEFT_TOOLS_PLAN_H
@@ -19,19 +18,19 @@
 #define PLAN_PROVIDER_MAX 64
 
 struct plan {
-	/* fi_tsend rather than fi_send */
+	/* use fi_tsend instead of fi_send */
 	bool tagged;
 	/* fill and check every byte */
 	bool verify;
-	/* FIGURE_BITs; 0 for a mere ping-pong */
+	/* FIGURE_BITs; 0 for 'weft pingpong' */
 	unsigned tests;
 	unsigned rounds;
-	/* per sample; 0: by size */
+	/* messages per sample; 0: depends on the size */
 	unsigned iterations;
-	/* "": the first that answers */
+	/* name of the provider; "": the first that answers */
 	char provider[PLAN_PROVIDER_MAX];
 	struct sizes sizes;
-	/* of each test: at which of the sizes, a bit each */
+	/* for each test, the sizes at which it runs: bit i is sizes.len[i] */
 	uint64_t at[FIGURE_TESTS];
 };
 
@@ -39,19 +38,19 @@ _Static_assert(SIZES_MAX <= 64, "the sizes of a test are the bits of a word");
 
 /* Where the two sides run. */
 struct place {
-	/* two processes here, rather than server and client */
+	/* two processes of this host, instead of server and client */
 	bool local;
 	bool has_cpus;
 	int cpus[2];
-	/* the local two run under SCHED_FIFO */
+	/* local processes run under SCHED_FIFO */
 	bool realtime;
-	/* the client's server, NULL on the server */
+	/* host of the server; NULL on the server */
 	const char *host;
 	unsigned port;
 };
 
 /*
- * plan_tests_parse - read what to measure, and at which sizes
+ * plan_tests_parse - parse the tests to run and their sizes
  * @text:  names as figure_tests_parse knows them, with commas between; each may have sizes of
  *         its own, "write@8+1M"
  * @plan:  its sizes are those of tests that name none; the ones that are named join them
@@ -61,8 +60,8 @@ struct place {
 int plan_tests_parse(const char *text, struct plan *plan);
 
 /*
- * plan_tests_at - FIGURE_BITs of the tests that are made at a size
- * @idx:  of the size in plan->sizes
+ * plan_tests_at - FIGURE_BITs of the tests that run at a size
+ * @idx:  index of the size in plan->sizes
  */
 unsigned plan_tests_at(const struct plan *plan, size_t idx);
 
@@ -75,7 +74,7 @@ unsigned plan_tests_at(const struct plan *plan, size_t idx);
 size_t plan_format(const struct plan *plan, char *text);
 
 /*
- * plan_parse - read what plan_format wrote, on another host perhaps
+ * plan_parse - parse the output of plan_format, possibly of another host
  * @text:  not trusted; every field is checked
  *
  * Returns 0, or -EINVAL with @plan untouched.
@@ -83,18 +82,17 @@ size_t plan_format(const struct plan *plan, char *text);
 int plan_parse(const char *text, struct plan *plan);
 
 /*
- * plan_agree - let the client's plan rule
- * @side:  local sides share a plan already, and return at once
- * @plan:  the server's receives the client's; a provider that the server was
- *         given stays
+ * plan_agree - send the client's plan to the server
+ * @side:  if the sides are local, they share a plan already, and this returns at once
+ * @plan:  on the server, receives the client's; a provider that the server was given is kept
  *
  * Prints the reason of a failure. Returns 0 or a negative errno.
  */
 int plan_agree(struct side *side, struct plan *plan);
 
 /*
- * place_run - run a function as the side or the sides that are here
- * @body:  as for pair_run; it is side 0 that prints, which is the client
+ * place_run - run a function as the side or sides of this host
+ * @body:  as for pair_run; side 0, the client, prints
  *
  * Returns an exit status.
  */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * What 'weft bench' found out, of one configuration or of two compared, and its three forms:
- * a table for people, JSON for programs, a plot. One thread.
+ * Results of 'weft bench', of one configuration or of a comparison of two, and their three forms: a table,
+ * JSON, and a plot. One thread.
  */
 #ifndef WEFT_TOOLS_RESULTS_H
 #define WEFT_TOOLS_RESULTS_H
@@ -18,15 +18,15 @@
 
 /* What was measured: a provider of a library. */
 struct results_config {
-	/* level of libfabric's interface, FI_VERSION(); 0: it is none */
+	/* interface version of the libfabric, FI_VERSION(); 0: not a libfabric */
 	unsigned api;
-	/* as it calls itself */
+	/* the provider's name */
 	char provider[RESULTS_TEXT_MAX];
-	/* of that provider */
+	/* the provider's version */
 	char prov_version[32];
-	/* what the library says of its own version */
+	/* the library's own version */
 	char build[RESULTS_TEXT_MAX];
-	/* its file */
+	/* file of the library */
 	char library[RESULTS_TEXT_MAX];
 };
 
@@ -34,27 +34,26 @@ struct results_config {
 struct result {
 	enum figure_test test;
 	size_t size;
-	/* of configuration A, in figure_test_unit() */
+	/* figures of configuration A, in figure_test_unit() */
 	struct stats a;
-	/* of B */
+	/* figures of configuration B */
 	struct stats b;
-	struct stats
-		/* A's speed over B's, of each pair of rounds: above 1 A is faster */
-		ratio;
-	/* the same of two equal As */
+	/* speed of A over speed of B, of each pair of rounds: above 1 A is faster */
+	struct stats ratio;
+	/* the same ratio between the two instances of A */
 	struct stats twin;
-	/* the cache line's latency, one way */
+	/* one-way latency of a cache line */
 	struct stats raw_ns;
-	/* of A, B and the other A, in the order of the rounds */
+	/* samples of A, of B and of the second A, in the order of the rounds */
 	const double *samples[3];
-	/* samples of each */
+	/* number of samples of each */
 	size_t cnt;
 	/* "faster", "slower" or "same" */
 	const char *verdict;
 };
 
 struct results {
-	/* our command line, NULL-terminated */
+	/* command line of this process, NULL-terminated */
 	char **command;
 	struct machine machine;
 	/* "tagged" or "msg" */
@@ -64,9 +63,9 @@ struct results {
 	/* a warning to print with the figures, or NULL */
 	const char *note;
 	unsigned rounds;
-	/* times that all processes were started; 1 for one pair */
+	/* number of times that all processes were started; 1 without a comparison */
 	unsigned restarts;
-	/* 2 in a comparison: B's members count then only */
+	/* 2 in a comparison, else 1: members of B are then unused */
 	size_t config_cnt;
 	struct results_config config[2];
 	struct result *row;
@@ -88,8 +87,7 @@ struct results_outputs {
 /*
  * results_outputs_open - open the files that are asked for
  *
- * Before anything is measured: a name that can't be written costs a second then and not an
- * hour. Ends the process when it fails.
+ * Called before anything is measured, so that a file that can't be written is noticed at once. Exits on failure.
  */
 void results_outputs_open(struct results_outputs *out);
 
