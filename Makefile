@@ -10,6 +10,8 @@
 #   make install PREFIX=DIR
 #   make asan tsan  the unit and stress suites under the sanitizers
 #   make check-clang the unit and stress suites of a build by clang
+#   make check-arm64 a build for aarch64 by gcc and clang, and the unit and model suites
+#                   in qemu-user
 #   make check-user the suites that need no privilege as an ordinary user
 #   make format     rewrite the sources in the house style
 #   make tidy       clang-tidy over the sources
@@ -27,6 +29,8 @@ MPI_PKGS    = openmpi-bin netpipe-openmpi libfabric1 libfabric-bin iproute2 \
 CHECK_PKGS  = $(MPI_PKGS) hpcc python3-mpi4py python3-numpy python3-distutils \
 	      libfabric-dev libopenmpi-dev g++ valgrind groff-base spin
 BENCH_PKGS  = $(MPI_PKGS) libfabric-dev libucx-dev libopenmpi-dev mpich libmpich-dev
+CROSS_PKGS  = gcc-aarch64-linux-gnu libc6-dev-arm64-cross libcmocka-dev:arm64 \
+	      libjansson-dev:arm64 qemu-user
 STYLE_PKGS  = clang-format clang-tidy clang
 
 SOURCES = git ls-files '*.c' '*.h'
@@ -34,8 +38,8 @@ DEPS    = scripts/deps
 
 all: build
 
-.PHONY: all build setup demo check bench install asan tsan check-clang check-user \
-	format format-check tidy clean
+.PHONY: all build setup demo check bench install asan tsan check-clang check-arm64 \
+	check-user format format-check tidy clean
 
 $(BUILD)/build.ninja:
 	@$(DEPS) $(BUILD_PKGS)
@@ -84,6 +88,10 @@ check-clang:
 	meson test -C $(BUILD)-clang --no-rebuild --print-errorlogs \
 		--suite unit --suite stress $(TESTARGS)
 
+check-arm64:
+	@$(DEPS) $(BUILD_PKGS) $(CROSS_PKGS) clang python3
+	scripts/check-arm64 $(BUILD)-arm64 $(TESTARGS)
+
 check-user:
 	@$(DEPS) $(BUILD_PKGS) $(CHECK_PKGS)
 	scripts/check-as-user $(BUILD)-user
@@ -102,4 +110,5 @@ tidy: setup
 		xargs clang-tidy --quiet -p $(BUILD)
 
 clean:
-	rm -rf $(BUILD) $(BUILD)-asan $(BUILD)-tsan $(BUILD)-clang $(BUILD)-user
+	rm -rf $(BUILD) $(BUILD)-asan $(BUILD)-tsan $(BUILD)-clang \
+		$(BUILD)-arm64 $(BUILD)-arm64-clang $(BUILD)-user

@@ -25,15 +25,14 @@ static void check(copy_fn *copy, size_t to, size_t from, size_t len)
 	}
 	copy(there + to, here + from, len);
 	for (size_t i = 0; i < ROOM; i++)
-		assert_int_equal(there[i],
-				 i >= to && i < to + len ? here[i - to + from] : 0xa5);
+		assert_int_equal(there[i], i >= to && i < to + len ? here[i - to + from] : 0xa5);
 }
 
 static void copies_are_whole_wherever_they_begin(void **state)
 {
 	static copy_fn *const copies[] = { processor_copy_widest, processor_copy_streaming,
 					   processor_copy_whole };
-	static const size_t lens[] = { 0,   1,	 15,  16,  63,	64,  65,  127,	 128,
+	static const size_t lens[] = { 0,   1,	 15,  16,  63,	64,  65,  127,	128,
 				       129, 191, 256, 511, 512, 513, 777, 1024, 1500 };
 
 	for (size_t c = 0; c < sizeof(copies) / sizeof(copies[0]); c++)
