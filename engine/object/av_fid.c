@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
  * The address vector object. FI_AV_MAP and FI_AV_TABLE give the same dense indices. Calls hold
- * the domain; endpoints that are bound learn of what comes and goes.
+ * the domain; addresses are inserted into and removed from the bound endpoints too.
  *
- * Authorization keys are not for address vectors here: a domain is never opened with
- * FI_AV_AUTH_KEY (max_ep_auth_key is 0), so that fi_av_insert_auth_key and
- * fi_av_lookup_auth_key answer -FI_ENOSYS, and FI_AUTH_KEY is an unknown flag.
+ * Authorization keys are not supported in address vectors: max_ep_auth_key is 0, so no domain is
+ * opened with FI_AV_AUTH_KEY; fi_av_insert_auth_key and fi_av_lookup_auth_key return -FI_ENOSYS,
+ * and FI_AUTH_KEY is an unknown flag.
  *
  * Source: fi_av(3).
  */
@@ -130,7 +130,7 @@ static int engine_av_lookup(struct fid_av *fid, fi_addr_t fi_addr, void *addr, s
 	return 0;
 }
 
-/* Without FI_XPU it is fi_av_lookup, but for the answer to a small buffer. */
+/* Without FI_XPU this is fi_av_lookup, except for what it returns when the buffer is too small. */
 static int engine_av_lookup2(struct fid_av *fid, fi_addr_t addr, void *buf, size_t *len,
 			     uint64_t flags, struct fid_xpu_ctx *ctx)
 {
@@ -193,13 +193,13 @@ static int engine_av_no_lookup_auth_key(struct fid_av *fid, fi_addr_t addr, void
 	return -FI_ENOSYS;
 }
 
-/* None has been bound to the vector itself. The caller holds the domain. */
+/* Returns true if no event queue is bound to the vector itself. The caller holds the domain. */
 static bool engine_av_unbound(const struct engine_av *av)
 {
 	return !av->eq || av->eq == av->domain->eq;
 }
 
-/* In place of the domain's queue, or for the first time. */
+/* Sets the event queue, in place of the domain's or for the first time. */
 static int engine_av_tell(struct engine_av *av, struct engine_eq *eq)
 {
 	struct engine_eq *drop = eq;
@@ -222,7 +222,7 @@ static int engine_av_tell(struct engine_av *av, struct engine_eq *eq)
 
 #define AV_BIND "fi_av_bind"
 
-/* Without FI_EVENT insertions are told there all the same, and return what they do without a queue. */
+/* Without FI_EVENT insertions are reported in the queue too, and return the same as without a queue. */
 static int engine_av_bind(struct fid *fid, struct fid *target, uint64_t flags)
 {
 	struct engine_av *av = container_of(fid, struct engine_av, fid.fid);
@@ -237,7 +237,7 @@ static int engine_av_bind(struct fid *fid, struct fid *target, uint64_t flags)
 	eq = container_of(target, struct engine_eq, fid.fid);
 	if (eq->fabric != av->domain->fabric)
 		return engine_av_refuse(av, -FI_EINVAL, AV_BIND, "a queue of another fabric");
-	/* What is refused gives the domain no thread. */
+	/* The queue is checked first: a bind that is refused gives the domain no thread. */
 	engine_enter(av->domain);
 	ret = engine_av_unbound(av) || av->eq == eq ? 0 : -FI_EINVAL;
 	engine_leave(av->domain);
@@ -300,7 +300,7 @@ static struct fi_ops_av engine_av_ops = {
 
 #define AV_OPEN "fi_av_open"
 
-/* count and ep_per_node are hints, FI_SYMMETRIC is one too; and all types are FI_AV_TABLE. */
+/* count, ep_per_node and FI_SYMMETRIC are hints; every type becomes FI_AV_TABLE. */
 static int engine_av_attr_check(const struct engine_domain *domain,
 				const struct fi_av_attr *attr)
 {
@@ -321,7 +321,7 @@ static int engine_av_attr_check(const struct engine_domain *domain,
 	return 0;
 }
 
-/* A vector without addresses, and that nobody is told of, owned; NULL without memory. */
+/* Returns a vector without addresses or event queue, owned, or NULL without memory. */
 static struct engine_av *engine_av_new(struct engine_domain *domain,
 				       const struct fi_av_attr *attr, void *context)
 {

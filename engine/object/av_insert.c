@@ -3,8 +3,8 @@
  * Inserting into an address vector: addresses, names, and ranges of names. Called by programs;
  * names are resolved before the domain is held.
  *
- * With FI_EVENT an insertion is as synchronous as without it, and tells its end to the event
- * queue: one error per address that failed, with its index, and then one FI_AV_COMPLETE.
+ * With FI_EVENT an insertion is as synchronous as without it, and reports to the event queue: one
+ * error for each address that failed, with its index, and then one FI_AV_COMPLETE.
  *
  * Source: fi_av(3), fi_av_insert, fi_av_insertsvc, fi_av_insertsym, FI_EVENT.
  */
@@ -17,25 +17,25 @@
 #include "refuse.h"
 
 #define WHY_LEN	   128u
-#define NODE_MAX   256u /* bytes of a name with its NUL */
+#define NODE_MAX   256u /* bytes of a name, with its NUL */
 #define PORT_MAX   65535u
-#define SUFFIX_MAX 18u		 /* digits of its number */
+#define SUFFIX_MAX 18u		 /* digits of the number at the end of a name */
 #define STR_SCHEME "fi_sockaddr" /* FI_ADDR_STR: begins all forms with host and port */
 
-/* One call of a program under way. */
+/* A call of a program that inserts. */
 struct engine_insertion {
 	struct engine_av *av;
-	/* NULL, or the next to fill; holds its user id with FI_AV_USER_ID */
+	/* Next output, or NULL; holds the user id of its address with FI_AV_USER_ID */
 	fi_addr_t *out;
-	/* NULL, or the next to fill */
+	/* Next error to write, or NULL */
 	int *errors;
 	bool ids;
 	void *context;
-	/* of the next address */
+	/* Index of the next address */
 	size_t idx;
-	/* successes */
+	/* Addresses inserted */
 	int done;
-	/* with an event queue: to be posted */
+	/* With an event queue: the FI_AV_COMPLETE to post */
 	struct eq_event *end;
 };
 
@@ -46,7 +46,7 @@ static int engine_insertion_refuse(const struct engine_av *av, int err, const ch
 	return engine_refuse(av->domain->family, FI_LOG_AV, err, AV_INSERT, why);
 }
 
-/* May this be inserted, with these flags? Nothing happened if not. */
+/* Checks the flags and parameters of an insertion. Nothing has happened when it fails. */
 static int engine_insertion_check(const struct engine_av *av, size_t cnt, const fi_addr_t *out,
 				  uint64_t flags, const void *context)
 {
@@ -54,7 +54,7 @@ static int engine_insertion_check(const struct engine_av *av, size_t cnt, const 
 		return engine_refuse_value(
 			av->domain->family, FI_LOG_AV, -FI_EBADFLAGS, AV_INSERT,
 			"flags are FI_MORE, FI_SYNC_ERR, FI_AV_USER_ID", flags);
-	if (flags & FI_SYNC_ERR && av->flags & FI_EVENT) /* errors have one place */
+	if (flags & FI_SYNC_ERR && av->flags & FI_EVENT) /* errors are reported in one place */
 		return engine_insertion_refuse(
 			av, -FI_EBADFLAGS,
 			"FI_SYNC_ERR where FI_EVENT has errors told in the event queue");
@@ -77,7 +77,7 @@ static int engine_insertion_check(const struct engine_av *av, size_t cnt, const 
 	return 0;
 }
 
-/* Begins an insertion that was checked; holds the domain if it returns 0. */
+/* Begins a checked insertion; holds the domain if it returns 0. */
 static int engine_insertion_begin(struct engine_insertion *in, struct engine_av *av,
 				  fi_addr_t *out, uint64_t flags, void *context)
 {
@@ -122,7 +122,7 @@ static void engine_insertion_failed(struct engine_insertion *in, int err)
 			"no memory to tell that address %zu failed\n", in->idx);
 }
 
-/* The next address: @address, or none for the reason @err. */
+/* Inserts the next address, @address, or reports the error @err for it. */
 static void engine_insertion_next(struct engine_insertion *in, int err,
 				  const struct weft_addr *address)
 {
@@ -144,7 +144,7 @@ static void engine_insertion_next(struct engine_insertion *in, int err,
 	in->idx++;
 }
 
-/* What the call returns. */
+/* Ends the insertion. Returns what the call returns. */
 static int engine_insertion_end(struct engine_insertion *in)
 {
 	struct engine_av *av = in->av;
@@ -238,7 +238,7 @@ static const char *engine_str_split(const char *str, char *node)
 	return port + 1;
 }
 
-/* A name to an address where somebody can be: not the one that means any, which a name may lead to too. */
+/* Resolves a name to an address that an endpoint can have: never the wildcard address. */
 static int engine_resolve(const struct engine_family *family, const char *node,
 			  const char *service, struct weft_addr *address)
 {
@@ -247,7 +247,7 @@ static int engine_resolve(const struct engine_family *family, const char *node,
 	return !ret && !addr_valid(address) ? -FI_ENODATA : ret;
 }
 
-/* An address of ours, or "fi_sockaddr://host:port", in the place of a node. */
+/* Reads FI_ADDR_STR, or "fi_sockaddr://host:port", where a node is given. */
 static int engine_str_read(const struct engine_family *family, const char *text,
 			   struct weft_addr *address)
 {
@@ -261,7 +261,7 @@ static int engine_str_read(const struct engine_family *family, const char *text,
 	return port ? engine_resolve(family, host, port, address) : -FI_EINVAL;
 }
 
-/* The line of a name that leads nowhere; why it does is the resolver's. */
+/* Logs a name that does not resolve, with the reason that the resolver gives. */
 static void engine_nowhere(const struct engine_family *family, const char *node,
 			   const char *service, int err)
 {
@@ -281,7 +281,7 @@ int engine_av_insertsvc(struct fid_av *fid, const char *node, const char *servic
 	int ret, err;
 
 	if (!family->resolve)
-		return -FI_ENOSYS; /* its endpoints have no names */
+		return -FI_ENOSYS; /* endpoints of this family are not found by names */
 	ret = engine_insertion_check(av, 1, out, flags, context);
 	if (ret)
 		return ret;
@@ -335,7 +335,7 @@ static bool engine_has_port(const struct weft_addr *address)
 	return address->family == ADDR_FAMILY_INET || address->family == ADDR_FAMILY_INET6;
 }
 
-/* Adds to an address, as to a number of network byte order. Returns 0 or -FI_EINVAL past the last one. */
+/* Adds @n to an IP address, as to a number in network byte order. 0, or -FI_EINVAL past the last address. */
 static int engine_ip_add(struct weft_addr *address, uint64_t n)
 {
 	if (!engine_has_port(address))
@@ -348,7 +348,7 @@ static int engine_ip_add(struct weft_addr *address, uint64_t n)
 	return n ? -FI_EINVAL : 0;
 }
 
-/* The name that comes @n behind @first, "host10" after "host09". Returns false when there is none. */
+/* Writes the name @n after @first: "host10" is one after "host09". Returns false if there is none. */
 static bool engine_name_count(const char *first, uint64_t n, char *name)
 {
 	size_t len = strlen(first), start = len;
@@ -365,7 +365,7 @@ static bool engine_name_count(const char *first, uint64_t n, char *name)
 	carry = number;
 	for (size_t i = len; i-- > start; carry /= 10)
 		name[i] = (char)('0' + carry % 10);
-	for (; carry; carry /= 10) { /* one digit more than the first has */
+	for (; carry; carry /= 10) { /* the number has one digit more than that of @first */
 		if (++len >= NODE_MAX)
 			return false;
 		memmove(name + start + 1, name + start, len - start);
@@ -374,7 +374,7 @@ static bool engine_name_count(const char *first, uint64_t n, char *name)
 	return true;
 }
 
-/* The service @n behind that of @first, of the same node. */
+/* Resolves the service @n numbers above @service, on the same node. */
 static struct engine_place engine_service_at(const struct engine_family *family,
 					     const char *node, const char *service, size_t n,
 					     const struct engine_place *first)
@@ -396,7 +396,7 @@ static struct engine_place engine_service_at(const struct engine_family *family,
 	return at;
 }
 
-/* Numbers are resolved once, names each; then all services of a node follow it. */
+/* Numeric nodes are resolved once, names one by one; all services of a node follow it. */
 static void engine_range_resolve(const struct engine_family *family, const char *node,
 				 size_t node_cnt, const char *service, size_t svc_cnt,
 				 struct engine_place *places)
@@ -424,7 +424,7 @@ static void engine_range_resolve(const struct engine_family *family, const char 
 	}
 }
 
-/* Returns false when the names that are to be counted from @node on have no number to count by. */
+/* Returns false if several names are asked for and @node has no number to count from. */
 static bool engine_range_counts(const char *node, size_t node_cnt)
 {
 	char name[NODE_MAX];
@@ -433,7 +433,7 @@ static bool engine_range_counts(const char *node, size_t node_cnt)
 	       engine_name_count(node, node_cnt - 1, name);
 }
 
-/* Insert what a range leads to. Returns what fi_av_insertsym() does. */
+/* Inserts the addresses of a range. Returns what fi_av_insertsym() returns. */
 static int engine_range_insert(struct engine_av *av, const struct engine_place *places,
 			       size_t cnt, fi_addr_t *out, uint64_t flags, void *context)
 {

@@ -1,22 +1,23 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Address vectors with a name: processes of one user on one host that open the same name, with the
- * same provider, have the same addresses at the same fi_addr_t. Who opens it first without
- * FI_READ makes it, and the name lives as long as that process has it open; who has it open then
- * keeps it, with its addresses, and whoever opens the name next makes another. All that opened
- * it without FI_READ may change it. User ids (FI_AV_USER_ID) are each process's own.
+ * Named address vectors: processes of one user on one host that open the same name with the same
+ * provider have the same addresses at the same fi_addr_t. The first process that opens the name
+ * without FI_READ creates the table, and the name exists until that process closes it. Processes
+ * that still have it open then keep their table and its addresses; the next process that opens the
+ * name creates a new one. Every process that opened it without FI_READ may change it. User ids
+ * (FI_AV_USER_ID) belong to each process.
  *
- * Called with the domain held but for opening and closing. A process that is stopped while it
- * changes the vector stops the others that change it, not those that use it.
+ * Called with the domain held, except to open and close. A process that is stopped while it changes
+ * the vector blocks others that change it, but not those that use it.
  *
- * Source: fi_av(3), name, map_addr and FI_READ. What stands at map_addr it leaves open; programs
- * take it for the fi_addr_t of each insertion (libfabric's own fi_rdm_shared_av does).
+ * Source: fi_av(3), name, map_addr and FI_READ. The page does not define what map_addr points to;
+ * programs expect the fi_addr_t of each insertion (libfabric's own fi_rdm_shared_av does).
  */
 #include <rdma/fi_errno.h>
 #include "av_fid.h"
 #include "peer.h"
 
-#define OPEN_NS 1000000000u /* to open one that comes and goes while we look, ns */
+#define OPEN_NS 1000000000u /* time to retry a name that is created and closed meanwhile, ns */
 
 /* Appends @text. Returns false when there is no room for it. */
 static bool engine_name_append(char *name, size_t *at, const char *text)
@@ -30,7 +31,7 @@ static bool engine_name_append(char *name, size_t *at, const char *text)
 	return true;
 }
 
-/* What the processes call it: addresses of another provider or format are none of its. */
+/* Builds the shared name: addresses of another provider or format get another table. */
 static int engine_av_name(const struct engine_av *av, const char *given, char *name)
 {
 	const struct engine_family *family = av->domain->family;
@@ -97,7 +98,7 @@ static void engine_av_pulled(void *arg, fi_addr_t addr, const struct weft_addr *
 static void engine_av_pull(struct engine_av *av)
 {
 	av_view_pull(av->view, engine_av_pulled,
-		     av); /* without memory the rest comes next time */
+		     av); /* without memory the remaining addresses are read next time */
 }
 
 int engine_av_named_open(struct engine_av *av, struct fi_av_attr *attr)
@@ -122,7 +123,7 @@ int engine_av_named_open(struct engine_av *av, struct fi_av_attr *attr)
 		return ret;
 	}
 	av->pull = engine_av_pull;
-	if (!attr->map_addr) /* an index is the same wherever it is */
+	if (!attr->map_addr) /* an index is the same in every process */
 		attr->map_addr = av->view->addrs;
 	return 0;
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Which room has the operation that a program cancels. Called with the domain held.
+ * fi_cancel: asks each room that may have the operation. Called with the domain held.
  */
 #include <rdma/fi_errno.h>
 #include "cancel.h"

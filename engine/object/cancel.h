@@ -6,9 +6,10 @@
 #include "contexts.h"
 
 /*
- * engine_cancel - end the operation with that context: one that waits for a counter, a receive, an unsent
- * send, a collective
- * Returns 0, or -FI_ENOENT: there is none, of which programs are not told. Source: fi_endpoint(3).
+ * engine_cancel - end the operation with that context: triggered work, a receive, an unsent send, or a
+ * collective
+ *
+ * Returns 0, or -FI_ENOENT if there is none; fi_cancel does not report that. Source: fi_endpoint(3).
  */
 int engine_cancel(struct engine_ctx *ctx, void *context);
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * The counter object: reading one, or waiting for one, makes progress on its domain. Called by
+ * The counter object: to read a counter, or to wait for one, makes progress on its domain. Called by
  * programs on any thread; the calls hold the domain.
  */
 #include <rdma/fi_errno.h>
@@ -121,7 +121,7 @@ static int engine_cntr_seterr(struct fid_cntr *fid, uint64_t value)
 struct cntr_want {
 	struct engine_cntr *cntr;
 	uint64_t threshold;
-	/* errors, when it began */
+	/* Error value when the wait began */
 	uint64_t before;
 };
 
@@ -133,7 +133,7 @@ static bool engine_cntr_there(void *arg)
 	       engine_errors(want->cntr) != want->before;
 }
 
-/* A round: what fi_cntr_wait answers, or -FI_EAGAIN */
+/* Makes a round. Returns what fi_cntr_wait returns, or -FI_EAGAIN. */
 static int engine_cntr_look(const struct cntr_want *want)
 {
 	struct engine_cntr *cntr = want->cntr;
@@ -166,7 +166,7 @@ static int engine_cntr_wait(struct fid_cntr *fid, uint64_t threshold, int timeou
 	};
 	int ret;
 
-	/* Nothing is refused: it needs no wait object, and programs that gave it none call it all the same. */
+	/* A counter without a wait object is accepted: none is needed, and programs do wait for such ones. */
 	sleeper.end_ns = engine_end_ns(timeout);
 	while ((ret = engine_cntr_look(&want)) == -FI_EAGAIN) {
 		if (engine_over(sleeper.end_ns)) {
@@ -187,7 +187,7 @@ static int engine_cntr_no_export(struct fid_cntr *fid, uint64_t flags,
 
 /* Bindings */
 
-/* What a flag of fi_ep_bind counts; tx and rx tables are each of one kind of context. */
+/* The events that a flag of fi_ep_bind counts, for transmit and for receive contexts. */
 static const uint64_t tx_flags[ENGINE_TX_CNTRS] = {
 	[ENGINE_CNTR_SEND] = FI_SEND,
 	[ENGINE_CNTR_READ] = FI_READ,
@@ -200,7 +200,7 @@ static const uint64_t rx_flags[ENGINE_RX_CNTRS] = {
 	[ENGINE_CNTR_REMOTE_WRITE] = FI_REMOTE_WRITE,
 };
 
-/* In place of what counted it before; nothing to count is nothing to bind. */
+/* Binds @cntr in place of the counters before it; without flags there is nothing to bind. */
 static void engine_slots_fill(struct engine_cntr **slots, const uint64_t *kinds, int cnt,
 			      uint64_t flags, struct engine_cntr *cntr)
 {
@@ -272,11 +272,11 @@ static int engine_cntr_control(struct fid *fid, int command, void *arg)
 			       : 0;
 	default:
 		ret = engine_wait_control(&cntr->wait, command, arg);
-		return ret == -FI_ENODATA ? -FI_ENOSYS : ret; /* without FI_WAIT_FD */
+		return ret == -FI_ENODATA ? -FI_ENOSYS : ret; /* opened without FI_WAIT_FD */
 	}
 }
 
-/* Regions go on without. */
+/* Unbinds the counter from regions, which stay registered. */
 static void engine_cntr_regions_drop(struct engine_cntr *cntr)
 {
 	while (!list_empty(&cntr->regions))
@@ -336,7 +336,7 @@ static struct fi_ops_cntr engine_cntr_ops = {
 	.export_xpu = engine_cntr_no_export,
 };
 
-/* Events of a kind that there is not are counted one by one, as FI_CNTR_EVENTS_COMP. */
+/* Kinds of events that are not supported count as FI_CNTR_EVENTS_COMP. */
 static int engine_cntr_check(const struct engine_domain *domain, const struct fi_cntr_attr *attr)
 {
 	if (!attr)

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * The completion queue object: reading one makes progress on its domain. The op table is
- * chosen when it is opened: with the domain's lock, or without for callers that serialize.
+ * The completion queue object: to read a queue makes progress on its domain. The op table is chosen
+ * when the queue is opened: with the domain's lock, or without it for callers that serialize.
  *
- * A queue never overruns while there is memory: it grows beyond the size that was asked for,
- * whatever resource_mgmt says. Without memory a completion is lost, and once what came before
- * it is read the queue answers -FI_EOVERRUN for good.
+ * A queue does not overrun while there is memory: it grows beyond the size that was asked for,
+ * whatever resource_mgmt says. Without memory a completion is lost; the entries before it can
+ * still be read, and every later read returns -FI_EOVERRUN.
  */
 #include <rdma/fi_errno.h>
 #include "cq_fid.h"
@@ -25,10 +25,10 @@ static struct engine_cq *cq_of(struct fid_cq *fid)
 	return container_of(fid, struct engine_cq, fid);
 }
 
-/* Of reads that find something. */
-#define FOUND_LOOK  16u	   /* ... one looks at the clock, at least */
-#define FOUND_LOOKS 64u	   /* ... looks, of which one makes a round whatever it says */
-#define FOUND_NS    20000u /* ... between looks, without a round: the program is slow, make one */
+/* When a read that finds an entry makes a round of progress. */
+#define FOUND_LOOK  16u	   /* reads between two looks at the clock, at least */
+#define FOUND_LOOKS 64u	   /* looks after which a round is made in any case */
+#define FOUND_NS    20000u /* time between looks above which the program is slow: make a round */
 
 static __attribute__((noinline)) void engine_cq_look(struct engine_cq *cq)
 {
@@ -36,7 +36,7 @@ static __attribute__((noinline)) void engine_cq_look(struct engine_cq *cq)
 	uint64_t now = platform_now_ns();
 	bool slow = rounds == cq->found_rounds && now - cq->found_ns > FOUND_NS;
 
-	/* as of before a round that this one makes: with many endpoints that takes its time too */
+	/* The values from before a round made here, which takes long with many endpoints. */
 	cq->found_rounds = rounds;
 	cq->found_ns = now;
 	if (slow)
@@ -49,9 +49,10 @@ static __attribute__((noinline)) void engine_cq_look(struct engine_cq *cq)
 }
 
 /*
- * A read found something and made no round. Peers of a program that takes one completion after the other,
- * and works on each, wait for one all the same. Not of one that is quick: a round while lines arrive one
- * by one fetches each from the core that is writing it, and costs a tenth of all messages.
+ * A read found an entry and made no round. A program that works on each completion before it reads the next
+ * has to make progress for its peers all the same. A program that reads quickly does not: a round while
+ * messages arrive one by one fetches each line from the core that is writing it, and costs a tenth of the
+ * message rate.
  */
 static void engine_cq_found(struct engine_cq *cq)
 {
@@ -59,7 +60,7 @@ static void engine_cq_found(struct engine_cq *cq)
 		engine_cq_look(cq);
 }
 
-/* Once in each of its callers, with what it calls: most reads find nothing. */
+/* Inlined in each of its callers, with what it calls: most reads find nothing. */
 static inline __attribute__((always_inline)) ssize_t engine_cq_readfrom_here(struct fid_cq *fid,
 									     void *buf,
 									     size_t cnt,
@@ -73,7 +74,7 @@ static inline __attribute__((always_inline)) ssize_t engine_cq_readfrom_here(str
 			return engine_refuse(cq->domain->family, FI_LOG_CQ, -FI_EINVAL,
 					     "fi_cq_read", "NULL where completions are to go");
 	}
-	/* Completions of packets that a wire still gathers are no reason to leave those where they are. */
+	/* A queue with entries is read without a round, unless a wire has packets that it gathers to send. */
 	engine_guard_enter(cq->domain);
 	if (cq_empty(&cq->queue) || !cnt || cq->domain->gathered)
 		engine_domain_progress_by(cq->domain, engine_round);
@@ -144,7 +145,7 @@ static ssize_t engine_cq_readerr_safe(struct fid_cq *fid, struct fi_cq_err_entry
 
 /* Blocking reads */
 
-/* Is there what the reader wants to wait for? An error, or the loss of a completion, always is. */
+/* Returns true if the reader has what it waits for: @threshold entries, an error, or a lost completion. */
 static bool engine_cq_enough(struct engine_cq *cq, size_t threshold)
 {
 	bool enough;
@@ -159,13 +160,14 @@ static bool engine_cq_enough(struct engine_cq *cq, size_t threshold)
 
 static uint32_t engine_cq_signals(const struct engine_cq *cq)
 {
-	/* A:engine_cq.signals  the signal before what it tells of; pairs R:engine_cq.signals */
+	/* A:engine_cq.signals  what the program did before the signal; pairs R:engine_cq.signals */
 	return atomic_load_explicit(&cq->signals, memory_order_acquire);
 }
 
 /*
- * Was there a signal since @before, or one that no read has obeyed? A signal without a reader is
- * kept for the next; one with several ends the waiting of each. @signals: as of now
+ * Returns true if there was a signal since @before, or one that no read has consumed. A signal without a
+ * reader is kept for the next read; a signal with several readers ends the wait of each.
+ * @signals: the current count
  */
 static bool engine_cq_signaled(const struct engine_cq *cq, uint32_t before, uint32_t signals)
 {
@@ -187,7 +189,8 @@ static bool engine_cq_obeys(struct engine_cq *cq, uint32_t before)
 struct cq_want {
 	struct engine_cq *cq;
 	size_t threshold;
-	uint32_t before; /* signals, when it began */
+	/* Signals when the wait began */
+	uint32_t before;
 };
 
 static bool engine_cq_there(void *arg)
@@ -211,7 +214,7 @@ static ssize_t engine_cq_wait(struct cq_want *want, void *buf, size_t cnt, fi_ad
 			if (ret != -FI_EAGAIN)
 				return ret;
 		}
-		/* Fewer than were asked for are better than none, when the time is over. */
+		/* At the deadline fewer entries than the threshold are returned. */
 		if (engine_cq_obeys(want->cq, want->before) || engine_over(s->end_ns))
 			return fid->ops->readfrom(fid, buf, cnt, src);
 		engine_sleeper_wait(s);
@@ -258,7 +261,7 @@ static int engine_cq_signal(struct fid_cq *fid)
 
 	/*
 	 * R:engine_cq.signals  what the program did before; pairs A:engine_cq.signals
-	 * A reader looks at it after it has said that it sleeps: one of the two is seen.
+	 * A reader reads the count after it has announced that it sleeps: it sees the signal, or is woken.
 	 */
 	atomic_fetch_add_explicit(&cq->signals, 1, memory_order_release);
 	engine_wait_signal(&cq->wait);
@@ -343,7 +346,7 @@ static struct fi_ops_cq engine_cq_safe_ops = {
 
 #define CQ_OPEN "fi_cq_open"
 
-/* There are no interrupts to direct to a processor: FI_AFFINITY and its vector are a hint that leads nowhere. */
+/* Interrupts are not directed to processors: FI_AFFINITY and signaling_vector are accepted without effect. */
 static int engine_cq_check(const struct engine_domain *domain, const struct fi_cq_attr *attr)
 {
 	const struct engine_family *family = domain->family;
@@ -371,7 +374,7 @@ static void engine_cq_init(struct engine_cq *cq, struct engine_domain *domain,
 	cq->fid.fid.context = context;
 	cq->fid.fid.ops = &engine_cq_fi_ops;
 	cq->domain = domain;
-	/* A program that does not say reads what all know, and may have room for no more. */
+	/* Without a format a program reads the fields that all formats have, into entries of that size. */
 	cq->format = attr && attr->format != FI_CQ_FORMAT_UNSPEC ? attr->format
 								 : FI_CQ_FORMAT_CONTEXT;
 	cq->cond = attr && attr->wait_obj != FI_WAIT_NONE ? attr->wait_cond : FI_CQ_COND_NONE;
@@ -408,7 +411,7 @@ int engine_cq_open(struct fid_domain *fid, struct fi_cq_attr *attr, struct fid_c
 		goto err_queue;
 	if (attr && !attr->size)
 		attr->size = cq->queue.mask + 1;
-	/* The wait object may have given the domain its lock. */
+	/* engine_wait_open() may have given the domain its lock. */
 	cq->fid.ops = engine_has_lock(domain) ? &engine_cq_safe_ops : &engine_cq_ops;
 	if (owner)
 		engine_cq_import(cq, owner);

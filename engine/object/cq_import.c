@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Completion queues of another provider; see cq_import.h. Called by programs on any thread, by what writes
- * completions, and by rounds of progress.
+ * Completion queues that another provider owns (cq_import.h). Called by programs on any thread, by the code
+ * that writes completions, and by rounds of progress.
  */
 #include <rdma/fi_errno.h>
 #include <rdma/providers/fi_peer.h>
@@ -28,7 +28,7 @@ static ssize_t import_write(struct fid_peer_cq *owner, const struct cq_entry *e)
 				       e->tag, e->src);
 }
 
-/* A completion was lost for want of memory: the owner is told, and knows that its queue has overrun. */
+/* A completion was lost for want of memory: the owner's queue reports an overrun. */
 static ssize_t import_overrun(struct engine_cq *cq)
 {
 	const struct fi_cq_err_entry entry = { .err = FI_EOVERRUN,
@@ -38,7 +38,7 @@ static ssize_t import_overrun(struct engine_cq *cq)
 	return cq->owner->owner_ops->writeerr(cq->owner, &entry);
 }
 
-/* The owner has refused one, and not for the moment: it is lost, as it would be there. */
+/* The owner refused an entry with an error other than -FI_EAGAIN: the completion is lost. */
 static void import_lost(struct engine_cq *cq, ssize_t err)
 {
 	FI_WARN(cq->domain->family->provider, FI_LOG_CQ,
@@ -46,7 +46,7 @@ static void import_lost(struct engine_cq *cq, ssize_t err)
 		fi_strerror((int)-err));
 }
 
-/* All that stands in the queue, in order. Returns false when the owner has no room now. */
+/* Passes all entries in order. Returns false when the owner has no room now. */
 static bool import_pass(struct engine_cq *cq)
 {
 	const struct cq_entry *e;
@@ -66,7 +66,7 @@ static bool import_pass(struct engine_cq *cq)
 	return true;
 }
 
-/* struct cq.watcher: the first entry since all were handed over. Somebody has to make a round. */
+/* struct cq.watcher: the first entry since all were passed. A later round passes it. */
 static void import_written(struct cq *queue)
 {
 	struct engine_cq *cq = container_of(queue, struct engine_cq, queue);
@@ -86,7 +86,7 @@ static bool import_run(struct engine_task *task)
 	return true;
 }
 
-/* Slots: the owner's program reads the owner's queue, and the owner has us make progress. */
+/* Slots. The program reads the owner's queue; the owner reads this one to make progress. */
 
 static ssize_t import_read(struct fid_cq *fid, void *buf, size_t cnt)
 {
@@ -131,7 +131,7 @@ static int import_signal(struct fid_cq *fid)
 	return (int)import_refuse(fid, "fi_cq_signal");
 }
 
-/* Of errors that the owner was handed. */
+/* Text of an error that was passed to the owner. */
 static const char *import_strerror(struct fid_cq *fid, int prov_errno, const void *err_data,
 				   char *buf, size_t len)
 {

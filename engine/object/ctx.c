@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * What all that a program calls to transfer data has in common, an endpoint, an alias of one, a
- * context: default flags, op tables, queues, aliases. Called with the domain held, from what
- * opens, binds, enables and controls them; the slots take it themselves.
+ * What endpoints, aliases and contexts have in common as objects for data transfer: default flags, op
+ * tables, queues, aliases. Called with the domain held when they are opened, bound, enabled and
+ * controlled; the slots take the domain themselves.
  */
 #include <rdma/fi_errno.h>
 #include "access.h"
@@ -33,8 +33,8 @@ static void engine_ctx_refuse(struct engine_ctx *ctx)
 }
 
 /*
- * The peers of an endpoint talk to the parent, and the domain may be held for ever by a thread that
- * is not here: calls end before they touch either, with -FI_EOPBADSTATE as before fi_enable.
+ * Calls in the child of a fork return -FI_EOPBADSTATE, as before fi_enable, and touch nothing: peers of the
+ * endpoint communicate with the parent, and a thread that the child lacks may hold the domain for ever.
  */
 static void engine_ctx_copied(struct platform_copy *copy)
 {
@@ -62,7 +62,7 @@ void engine_ctx_flags(struct engine_ctx *ctx)
 	const struct engine_rx_ctx *rx = ctx->rx;
 	uint32_t send = 0, recv = rx ? engine_rx_wants(rx, ctx->rx_op_flags) : 0, trecv = recv;
 
-	if (tx) /* they were checked when they were set */
+	if (tx) /* the flags were checked when they were set */
 		engine_tx_flags(tx, ctx->tx_op_flags, ctx->tx_op_flags, &send);
 	if (ctx->rx_op_flags & FI_MULTI_RECV) {
 		recv |= ENGINE_MULTI;
@@ -102,7 +102,7 @@ void engine_ctx_enable(struct engine_ctx *ctx)
 
 /* Attributes */
 
-/* An attribute of a context that is beyond what is offered. */
+/* Logs and refuses an attribute of a context that is beyond what is offered. */
 static int engine_attr_refuse(const struct engine_domain *domain, const char *call,
 			      const char *why, uint64_t value)
 {
@@ -167,7 +167,7 @@ uint64_t engine_whole_caps(uint64_t caps)
 
 	if (caps & (FI_MSG | FI_TAGGED) && !(caps & messages))
 		caps |= messages;
-	/* Programs name some of these and use all, since nothing of libfabric's keeps them from it. */
+	/* Programs name one direction and use both, since libfabric's providers do not check it. */
 	if (caps & (FI_RMA | FI_ATOMIC))
 		caps |= access;
 	return caps;
@@ -182,7 +182,7 @@ uint64_t engine_part_caps(uint64_t asked, uint64_t caps)
 
 #define BIND_CQ "fi_ep_bind of a completion queue"
 
-/* @of: the queue of one direction; selective completion stays once it was asked for */
+/* Binds @cq to one direction, whose queue is @of. Selective completion stays once it was asked for. */
 static void engine_bind_direction(struct engine_cq **of, bool *selective, struct engine_cq *cq,
 				  uint64_t flags)
 {
@@ -243,7 +243,7 @@ void engine_rx_release(struct engine_rx_ctx *rx)
 
 /* Aliases and default flags */
 
-/* One direction, and flags that calls in that direction have. */
+/* Checks that @flags has one direction that @ctx has, and flags that calls in that direction take. */
 static int engine_direction(const struct engine_ctx *ctx, const char *call, uint64_t flags)
 {
 	uint64_t known = (flags & BOTH) == FI_TRANSMIT ? FI_TRANSMIT | ENGINE_TX_OP_FLAGS
@@ -303,7 +303,7 @@ static int engine_alias_close(struct fid *fid)
 	return 0;
 }
 
-/* What is bound to one is bound to all. */
+/* A bind of an alias binds the context itself, and with it all aliases. */
 static int engine_alias_bind(struct fid *fid, struct fid *target, uint64_t flags)
 {
 	struct fid *base = &engine_ctx_at(fid)->base->fid.fid;
@@ -388,7 +388,7 @@ int engine_ctx_control(struct fid *fid, int command, void *arg)
 
 /* Slots */
 
-/* What is not there, or has ended, is no operation that could still end otherwise: 0. */
+/* Returns 0 too for an operation that does not exist or has ended. */
 ssize_t engine_ctx_cancel(struct fid *fid, void *context)
 {
 	struct engine_ctx *ctx = engine_ctx_at(fid);
@@ -411,7 +411,7 @@ ssize_t engine_ctx_rx_left(struct fid_ep *fid)
 	if (!engine_receives(ctx))
 		return -FI_ENOSYS;
 	return ctx->enabled ? (ssize_t)ENGINE_RX_SIZE
-			    : -FI_EOPBADSTATE; /* bounded by memory alone */
+			    : -FI_EOPBADSTATE; /* receives are bounded by memory alone */
 }
 
 ssize_t engine_ctx_tx_left(struct fid_ep *fid)

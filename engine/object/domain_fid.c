@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * The domain object: what endpoints, queues and address vectors share, and the lock of
- * callers that do not serialize themselves.
+ * The domain object: what endpoints, queues and address vectors share, and the lock for programs that do
+ * not serialize their calls.
  */
 #include <rdma/fi_atomic.h>
 #include <rdma/fi_errno.h>
@@ -83,7 +83,7 @@ struct engine_eq *engine_domain_eq(struct engine_domain *domain)
 
 #define DOMAIN_BIND "fi_domain_bind"
 
-/* Registrations are never asynchronous: FI_REG_MR is refused. */
+/* Registrations are synchronous: FI_REG_MR is refused. */
 static int engine_domain_bind(struct fid *fid, struct fid *target, uint64_t flags)
 {
 	struct engine_domain *domain = container_of(fid, struct engine_domain, fid.fid);
@@ -101,7 +101,8 @@ static int engine_domain_bind(struct fid *fid, struct fid *target, uint64_t flag
 	if (eq->fabric != domain->fabric)
 		return engine_refuse(domain->family, FI_LOG_DOMAIN, -FI_EINVAL, DOMAIN_BIND,
 				     "a queue of another fabric");
-	ret = engine_eq_watch(eq, domain); /* its lock comes before the domain's */
+	/* The queue's lock ranks before the domain. */
+	ret = engine_eq_watch(eq, domain);
 	if (ret)
 		return ret;
 	engine_enter(domain);
@@ -154,9 +155,9 @@ static struct fi_ops_domain engine_domain_ops = {
 };
 
 /*
- * Endpoints, queues and contexts of a domain share its state: only a program that lets one thread at a time
- * into all of them needs no lock, where control calls can be kept out (guard.h). Connections need no
- * thread: each end makes their progress in calls of its own. Source: fi_domain(3), threading, progress.
+ * Endpoints, queues and contexts of a domain share its state. Calls need no lock only if the program lets one
+ * thread at a time into all of them, and if control calls can be kept out (guard.h). Setting up conns needs no
+ * thread: each end does its part in calls of its own. Source: fi_domain(3), threading, progress.
  */
 static void engine_domain_threads(struct engine_domain *domain,
 				  const struct fi_domain_attr *attr)
@@ -172,7 +173,7 @@ static void engine_domain_threads(struct engine_domain *domain,
 	platform_lock_init(&domain->lock);
 }
 
-/* It has nothing in it. */
+/* Initializes a domain without objects. */
 static void engine_domain_init(struct engine_domain *domain)
 {
 	domain->ops = &engine_up;

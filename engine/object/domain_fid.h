@@ -10,7 +10,8 @@ int engine_domain_open(struct fid_fabric *fabric, struct fi_info *info,
 		       struct fid_domain **domain, void *context);
 
 /*
- * engine_domain_eq - the queue that is bound to the domain, or NULL; it stays bound to it
+ * engine_domain_eq - the event queue bound to the domain, or NULL; it stays bound to it
+ *
  * The caller does not hold the domain.
  */
 struct engine_eq *engine_domain_eq(struct engine_domain *domain);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * The memory regions of a domain: their key table, which peers look at where a wire of the family can show it.
- * Called with the domain held, or before anyone else has it.
+ * The memory regions of a domain: their key table, which peers read if a wire of the family can show it. Called
+ * with the domain held, or before other threads can use the domain.
  */
 #include <rdma/fi_errno.h>
 #include "mr_fid.h"
@@ -28,7 +28,7 @@ bool engine_mr_bound(const struct engine_domain *domain, const struct engine_ep 
 	return false;
 }
 
-/* The first wire of the family over which peers can look at the table. False: there is none. */
+/* Shows the table over the first wire of the family that can. Returns false if there is none. */
 static bool engine_mrs_show(struct engine_mrs *mrs, const struct engine_family *family,
 			    struct mr_memory *memory)
 {

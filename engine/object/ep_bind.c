@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * What is bound to an endpoint: queues, counters, an address vector, shared contexts, memory regions;
- * before it is enabled, and again later. Calls hold the domain.
+ * fi_ep_bind: queues, counters, an address vector, shared contexts and memory regions, before the endpoint is
+ * enabled and again later. Calls hold the domain.
  */
 #include <rdma/fi_errno.h>
 #include "cntr_fid.h"
@@ -41,8 +41,8 @@ static int engine_ep_bind_av(struct engine_ep *ep, struct engine_av *av)
 }
 
 /*
- * For the end of fi_join_collective, which gives the domain the thread that the queue may want; in place
- * of one that was bound before. Holds the domain itself: the queue's lock comes first.
+ * The queue reports the end of fi_join_collective; it replaces the one bound before. It may give the domain a
+ * thread. Takes the domain itself: the lock of the queue comes first.
  */
 static int engine_ep_bind_eq(struct engine_ep *ep, struct fid *target, uint64_t flags)
 {
@@ -66,7 +66,7 @@ static int engine_ep_bind_eq(struct engine_ep *ep, struct fid *target, uint64_t 
 	return 0;
 }
 
-/* A region says itself which endpoint it serves, if that matters. */
+/* With FI_MR_ENDPOINT this binds the region to the endpoint; without it a bind has no effect. */
 static int engine_ep_bind_mr(struct engine_ep *ep, struct fid *target, uint64_t flags)
 {
 	if (container_of(target, struct engine_mr, fid.fid)->domain != ep->domain)
@@ -76,7 +76,7 @@ static int engine_ep_bind_mr(struct engine_ep *ep, struct fid *target, uint64_t 
 	return target->ops->bind(target, &ep->ctx.fid.fid, flags);
 }
 
-/* Peers do by packets what a counter is to tell of: those that come later than the wires. */
+/* Counters of remote events that are bound after the wires were opened: peers use packets from now on. */
 static void engine_ep_bound(struct engine_ep *ep)
 {
 	engine_ctx_bound(&ep->ctx);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * The end of an endpoint: what it has sent leaves, what it holds is given back. Called with the domain held,
- * but for the slot of fi_close, which holds it.
+ * The end of an endpoint: queued sends leave, and what it holds is released. Called with the domain held,
+ * except for the slot of fi_close, which takes it.
  */
 #include <rdma/fi_errno.h>
 #include "access.h"
@@ -23,9 +23,9 @@
 #include "srx_fid.h"
 #include "waiting.h"
 
-#define DRAIN_NS 1000000000u /* for what was sent and has not left at close, ns */
+#define DRAIN_NS 1000000000u /* time that close waits for queued sends to leave, ns */
 
-/* Returns true if there is anything that the program was told is sent, and that no wire has. */
+/* Returns true if a send whose success was reported has not been passed to a wire. */
 static bool engine_unsent(struct engine_ep *ep)
 {
 	struct list *node, *after, *tnode, *tafter;
@@ -46,9 +46,9 @@ static void engine_ep_drain(struct engine_ep *ep)
 {
 	uint64_t end = platform_now_ns() + DRAIN_NS;
 
-	engine_acks_hurry(ep); /* of what came, who wrote it is not to think that it was lost */
+	engine_acks_hurry(ep); /* or peers would take operations that were carried out for lost */
 	while (engine_unsent(ep) && platform_now_ns() < end) {
-		engine_domain_progress(ep->domain); /* the peer may be one of these */
+		engine_domain_progress(ep->domain); /* of the peer too, if it is in this domain */
 		platform_yield();
 	}
 }
@@ -66,7 +66,7 @@ static void engine_ep_free_held(struct engine_ep *ep)
 	for (uint32_t i = 0; i <= ep->rx_cnt; i++)
 		if (engine_rxq_at(ep, i))
 			engine_rxq_drop(ep, engine_rxq_at(ep, i));
-	/* What is left is matched and still arriving. */
+	/* The remaining messages have a receive, and their payload still arrives. */
 	list_for_each(node, after, &ep->all) {
 		struct engine_peer *peer = container_of(node, struct engine_peer, all);
 
@@ -128,7 +128,7 @@ void engine_ep_end(struct engine_ep *ep)
 		engine_waiter_part(ep);
 	}
 	list_remove(&ep->domain_link);
-	/* Before what is held: payload is on its way to it. */
+	/* The wires first: payload arrives in the buffers of held messages. */
 	engine_wires_close(ep);
 	if (ep->enabled)
 		engine_ep_free_held(ep);
@@ -155,7 +155,7 @@ int engine_ep_close(struct fid *fid)
 	busy = !list_empty(&ctx->aliases) || engine_sep_busy(ctx->ep) ||
 	       engine_mr_bound(domain, ctx->ep) || engine_coll_busy(ctx->ep);
 	if (!busy && eq)
-		engine_ref(&domain->refs); /* until the queue has let it go */
+		engine_ref(&domain->refs); /* until engine_eq_drop() */
 	if (!busy)
 		engine_ep_end(ctx->ep);
 	engine_leave(domain);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * An endpoint is enabled: its wires open (ep_wires.c), its op tables are chosen, and it takes part in rounds of
- * progress. engine_ep_enable() holds the domain, as its callers do not.
+ * fi_enable of an endpoint: its wires are opened (ep_wires.c), its op tables are chosen, and rounds of progress
+ * poll it. engine_ep_enable() takes the domain; its callers do not hold it.
  */
 #include <rdma/fi_errno.h>
 #include "auto.h"
@@ -27,8 +27,8 @@ static void engine_ep_budget(struct engine_ep *ep)
 }
 
 /*
- * 0 when there is all that it needs, or -FI_E*. Queues and counters may come later, or never: what begins without
- * ends untold.
+ * Returns 0 if the endpoint has what it needs, or -FI_E*. Queues and counters may be bound later, or never:
+ * operations that begin without them end without a report.
  */
 static int engine_ep_ready(const struct engine_ep *ep)
 {
@@ -48,7 +48,7 @@ static bool engine_reports(const struct engine_cq *cq, struct engine_cntr *const
 	return told;
 }
 
-/* Other providers refuse such an endpoint; libfabric's sockets and we do not. Who forgot the queue reads it once. */
+/* Logs once that the endpoint reports nothing. libfabric's sockets provider accepts that; others refuse it. */
 static void engine_ep_untold(struct engine_ep *ep)
 {
 	static const char *const what[][2] = {
@@ -72,7 +72,7 @@ static void engine_ep_untold(struct engine_ep *ep)
 		what[which][0], what[which][1], fi_strerror(FI_ENOCQ));
 }
 
-/* With the domain held. */
+/* Enables the endpoint. With the domain held. */
 static int engine_ep_start(struct engine_ep *ep)
 {
 	bool own = !ep->sep_rxs && !ep->srx, named = ep->wire_cnt;
@@ -97,7 +97,7 @@ static int engine_ep_start(struct engine_ep *ep)
 		return ret;
 	}
 	if (named &&
-	    engine_wires_remote_events(ep)) /* the wires could not know of these counters */
+	    engine_wires_remote_events(ep)) /* the wires did not know of these counters */
 		engine_mrs_tell(ep->domain);
 	engine_ctx_enable(&ep->ctx);
 	ep->enabled = true;

@@ -85,7 +85,7 @@ static int engine_ep_setname(struct fid *fid, void *addr, size_t len)
 	engine_enter(ep->domain);
 	enabled = ep->enabled;
 	if (!ret && !enabled) {
-		engine_wires_close(ep); /* open for the name that it had */
+		engine_wires_close(ep); /* they were opened for the former name */
 		ep->bind = bind;
 	}
 	engine_leave(ep->domain);
@@ -121,7 +121,7 @@ struct fi_ops_cm engine_ep_cm_ops = {
 void engine_ep_size(struct engine_ep *ep, size_t size)
 {
 	ep->tx_size = size;
-	ep->at_once = ep->order_max ? 0 : size; /* what keeps order looks at what came before */
+	ep->at_once = ep->order_max ? 0 : size; /* ordered operations wait for others */
 }
 
 static void engine_ep_order(struct engine_ep *ep, const struct fi_ep_attr *attr)
@@ -187,7 +187,7 @@ static int engine_ep_info_check(const struct engine_domain *domain, const struct
 	return ret ? ret : engine_rx_attr_check(domain, EP_OPEN, info->rx_attr);
 }
 
-/* The key of its own, where there is one and this version of the interface has them. 0 or -FI_E* */
+/* Sets the endpoint's own authorization key, if the attributes have one. Returns 0 or -FI_E*. */
 static int engine_ep_auth(struct engine_ep *ep, const struct fi_ep_attr *attr)
 {
 	int ret;
@@ -201,7 +201,7 @@ static int engine_ep_auth(struct engine_ep *ep, const struct fi_ep_attr *attr)
 		   : 0;
 }
 
-/* Where it is to listen, if that matters. 0 or -FI_E* */
+/* Sets the address to listen at, if the program gives one. Returns 0 or -FI_E*. */
 static int engine_ep_source(struct engine_ep *ep, const struct fi_info *info)
 {
 	const struct engine_family *family = ep->family;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Endpoints, and what those of either class have in common. The caller holds the domain unless it says
- * otherwise.
+ * Endpoints: the object, and what plain and scalable endpoints have in common. The caller holds the domain
+ * unless a comment says otherwise.
  */
 #ifndef WEFT_EP_FID_H
 #define WEFT_EP_FID_H
@@ -12,10 +12,10 @@
 int engine_ep_open(struct fid_domain *domain, struct fi_info *info, struct fid_ep **ep,
 		   void *context);
 
-/* engine_ep_create - an endpoint of either class, without contexts */
+/* engine_ep_create - allocate an endpoint of either class, without contexts. Returns 0 or -FI_E* */
 int engine_ep_create(struct engine_domain *domain, struct fi_info *info, size_t fclass,
 		     void *context, struct engine_ep **out);
-/* engine_ep_size - how many operations it may have under way */
+/* engine_ep_size - set the number of operations that may be under way */
 void engine_ep_size(struct engine_ep *ep, size_t size);
 int engine_ep_ops_open(struct fid *fid, const char *name, uint64_t flags, void **ops,
 		       void *context);
@@ -23,20 +23,24 @@ int engine_ep_ops_open(struct fid *fid, const char *name, uint64_t flags, void *
 /* From ep_bind.c: the slot of fi_ep_bind */
 int engine_ep_bind(struct fid *fid, struct fid *target, uint64_t flags);
 
-/* From ep_enable.c: open its wires, unless they are; the caller does not hold the domain. 0 or -FI_E* */
+/*
+ * From ep_enable.c:
+ * engine_ep_enable - open the wires, unless they are open, and allow calls; the caller does not hold the
+ *		      domain. Returns 0 or -FI_E*
+ */
 int engine_ep_enable(struct engine_ep *ep);
 
 /*
  * From ep_close.c:
- * engine_ep_free - release one that was not bound or enabled, or has ended; takes it
- * engine_ep_end - give back all that it has; takes it
+ * engine_ep_free - free an endpoint that was not bound or enabled, or that has ended; takes it
+ * engine_ep_end - release all that it has, and free it; takes it
  * engine_ep_close - the slot of fi_close
  */
 void engine_ep_free(struct engine_ep *ep);
 void engine_ep_end(struct engine_ep *ep);
 int engine_ep_close(struct fid *fid);
 
-/* engine_ep_cm_ops - of what has an address */
+/* engine_ep_cm_ops - slots of objects that have an address */
 extern struct fi_ops_cm engine_ep_cm_ops;
 
 #endif

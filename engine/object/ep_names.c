@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* Addresses as programs hold them; see ep_names.h. */
+/* Addresses in the format that programs hold (ep_names.h). */
 #include <rdma/fi_errno.h>
 #include "ep_names.h"
 
@@ -73,7 +73,7 @@ void engine_names_next(struct engine_names *names)
 		engine_names_look(names, names->at + names->cell_len);
 		return;
 	}
-	/* Bytes that are no string end nowhere. */
+	/* Bytes that are not a string have no end. */
 	if (!names->len && *names->at) {
 		engine_names_look(names, NULL);
 		return;

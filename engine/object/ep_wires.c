@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * The wires of an endpoint: opened when it is enabled, or when its name is asked for before, since that
- * says where they listen. Nothing comes over them until then: they are not polled, and who connects
- * waits. Calls hold the domain.
+ * The wires of an endpoint: opened when it is enabled, or earlier when its name is asked for, since the name
+ * contains where they listen. Until fi_enable they are not polled, and peers that connect wait. Calls hold
+ * the domain.
  */
 #include <rdma/fi_errno.h>
 #include "ctx.h"
@@ -11,7 +11,7 @@
 #include "mr_fid.h"
 #include "wire.h"
 
-/* Open one more wire. 0 or -FI_E*, with the reason in it */
+/* Opens one more wire. Returns 0 or -FI_E*; the entry keeps the reason. */
 static int engine_wire_add(struct engine_ep *ep, const struct wire_ops *ops,
 			   const struct wire_attr *attr)
 {
@@ -40,7 +40,10 @@ void engine_wires_close(struct engine_ep *ep)
 	ep->wire_cnt = 0;
 }
 
-/* Does the endpoint listen where it was asked to? A wire that could not left the address without a place. */
+/*
+ * Returns true if the endpoint listens where the program asked: a wire that failed leaves its part of the
+ * address empty.
+ */
 static bool engine_wires_placed(const struct engine_ep *ep)
 {
 	static const uint8_t anywhere[sizeof(ep->bind.ip)];
@@ -49,7 +52,7 @@ static bool engine_wires_placed(const struct engine_ep *ep)
 	return !asked || ep->address.family != ADDR_FAMILY_NONE;
 }
 
-/* Why the first wire that is not there is not. */
+/* Returns the reason why the first wire that is not open failed. */
 static const char *engine_wires_why(const struct engine_ep *ep)
 {
 	for (uint32_t i = 0; i < ep->wire_cnt; i++)
@@ -62,7 +65,7 @@ uint64_t engine_wires_remote_events(const struct engine_ep *ep)
 {
 	uint64_t told = 0;
 
-	if (ep->sep_rxs) /* counters come with its contexts, later */
+	if (ep->sep_rxs) /* its contexts get counters later */
 		return FI_REMOTE_READ | FI_REMOTE_WRITE;
 	if (ep->rx.cntr[ENGINE_CNTR_REMOTE_READ])
 		told |= FI_REMOTE_READ;

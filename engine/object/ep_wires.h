@@ -6,9 +6,10 @@
 #include "engine.h"
 
 /*
- * engine_wires_open - so that the endpoint has its address and can be enabled; nothing if they are. 0 or -FI_E*
- * engine_wires_close - nothing if there are none
- * engine_wires_remote_events - what peers do to the domain's memory, and the endpoint has to be told of
+ * engine_wires_open - open the wires, which give the endpoint its address; no effect if they are open.
+ *		       Returns 0 or -FI_E*
+ * engine_wires_close - close them; no effect if none is open
+ * engine_wires_remote_events - remote events (FI_REMOTE_READ, FI_REMOTE_WRITE) that the endpoint reports
  */
 int engine_wires_open(struct engine_ep *ep);
 void engine_wires_close(struct engine_ep *ep);

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * The event queue object. Called by programs on any thread: it has a lock of its own. It grows
- * as needed, so that it never overruns. Reading it while it is empty makes progress on the
- * domains of what is bound to it (eq_watch.c).
+ * The event queue object. Called by programs on any thread: it has a lock of its own. It grows as needed, so
+ * that it never overruns. A read of the empty queue makes progress on the domains of the objects bound to it
+ * (eq_watch.c).
  *
- * Source: fi_eq(3). A program that did not ask for FI_WRITE may write all the same.
+ * Source: fi_eq(3). Programs may write to a queue that was opened without FI_WRITE.
  */
 #include <rdma/fi_errno.h>
 #include "eq_fid.h"
@@ -119,7 +119,7 @@ static int engine_eq_control(struct fid *fid, int command, void *arg)
 	return 0;
 }
 
-/* What is bound to it keeps it, and is told by nobody: its events go nowhere. */
+/* Bound objects keep the queue, but the program closed it: their events are dropped. */
 static int engine_eq_close(struct fid *fid)
 {
 	struct engine_eq *eq = container_of(fid, struct engine_eq, fid.fid);
@@ -180,7 +180,7 @@ static int engine_eq_attr_check(const struct engine_fabric *fabric,
 				   "no such wait_obj", attr->wait_obj);
 }
 
-/* An empty queue that nothing waits for, with one reference, owned; NULL without memory. */
+/* Returns an empty queue with one reference and without a wait object, owned; NULL without memory. */
 static struct engine_eq *engine_eq_new(struct engine_fabric *fabric, enum fi_wait_obj wait,
 				       void *context)
 {
@@ -224,7 +224,7 @@ int engine_eq_open(struct fid_fabric *fid, struct fi_eq_attr *attr, struct fid_e
 		ret = engine_poll_set_open(&eq->poll_set);
 	} else if (eq->wait == FI_WAIT_SET) {
 		ret = engine_waitset_join(
-			eq, attr->wait_set); /* last: others look at it from here on */
+			eq, attr->wait_set); /* last: makes the queue visible to others */
 	}
 	if (ret) {
 		engine_eq_free(eq);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * The event queue object, which domains its readers drive, and how it is slept on. Called on any thread.
+ * The event queue object: which domains its readers drive, and how threads block on it. Called on any thread.
  */
 #ifndef WEFT_EQ_FID_H
 #define WEFT_EQ_FID_H
@@ -14,50 +14,52 @@ int engine_eq_open(struct fid_fabric *fabric, struct fi_eq_attr *attr, struct fi
 /* From eq_watch.c */
 
 /*
- * engine_eq_watch - an object of @domain was bound: the queue is there until engine_eq_drop(), closed or
- * not, and whoever reads it while it is empty drives the domain, unless the program does
- * so itself meanwhile; what is slept on for the queue holds the domain's waiter.
+ * engine_eq_watch - an object of @domain is bound to the queue
  *
- * The caller does not hold the domain. Returns 0 or -FI_E*.
+ * The queue exists until engine_eq_drop(), even when the program closes it. A read of the empty queue drives
+ * the domain, unless the program makes progress itself meanwhile, and the queue's poll set contains the
+ * domain's waiter. The caller does not hold the domain. Returns 0 or -FI_E*.
  */
 int engine_eq_watch(struct engine_eq *eq, struct engine_domain *domain);
-/* engine_eq_drop - takes that back; the caller does not hold the domain */
+/* engine_eq_drop - undo engine_eq_watch(); the caller does not hold the domain */
 void engine_eq_drop(struct engine_eq *eq, struct engine_domain *domain);
 
 /*
- * engine_eq_put - the program has closed the queue, or nothing of a domain is bound to it any more: the last one
- *	ends it
- * engine_eq_free - release one that nobody has
+ * engine_eq_put - drop a reference: of the program, or of a domain whose last object was unbound; the last one
+ *		   frees the queue
+ * engine_eq_free - free a queue without references
  */
 void engine_eq_put(struct engine_eq *eq);
 void engine_eq_free(struct engine_eq *eq);
 
-/*
- * engine_eq_look - returns true if it has something to read; if it has not, the look drives what it watches, as a
- * read does
- */
+/* engine_eq_look - returns true if the queue has an event; an empty one drives its domains, as a read does */
 bool engine_eq_look(struct engine_eq *eq);
 
 /*
- * engine_eq_trywait - what fi_trywait answers for it: -FI_EAGAIN when it has something to read, 0:
- * sleep, what it is slept on by is armed, or another -FI_E*
- * engine_eq_awake - nobody sleeps on it any more
+ * engine_eq_trywait - fi_trywait on the queue: -FI_EAGAIN if it has an event; 0 if the program may block on
+ * its descriptor, which is armed; or another -FI_E*
+ * engine_eq_awake - the program does not block on it any more
  */
 int engine_eq_trywait(struct engine_eq *eq);
 void engine_eq_awake(struct engine_eq *eq);
-/* engine_eq_went - something was read: it rings no more when it was the last; with lock */
+/* engine_eq_went - an event was read: the bell is cleared after the last one; with the queue's lock */
 void engine_eq_went(struct engine_eq *eq);
-/* engine_eq_sleep - until it has something or may have, or @end_ns; of several threads the last one disarms */
+/*
+ * engine_eq_sleep - sleep until the queue has or may have an event, or until @end_ns; the last of several
+ *		     threads that wakes disarms
+ */
 void engine_eq_sleep(struct engine_eq *eq, uint64_t end_ns);
 /*
- * engine_eq_give - @descriptor: out: what it is slept on by, which rings for what it has already. One whose way
- *	of waiting is ours has it from the first such call on. 0 or -FI_E*
+ * engine_eq_give - FI_GETWAIT of the queue; one with FI_WAIT_UNSPEC opens its descriptor at the first call
+ * @descriptor: out: readable at once if the queue has events
+ *
+ * Returns 0, -FI_ENODATA when it has no descriptor, or another -FI_E*.
  */
 int engine_eq_give(struct engine_eq *eq, int *descriptor);
 
 /*
- * engine_eq_join - who sleeps on @poll set sleeps on this queue too; 0 or -FI_E*
- * engine_eq_part - no more
+ * engine_eq_join - add the queue to @poll_set: threads that block there wake for it too. Returns 0 or -FI_E*
+ * engine_eq_part - remove it
  */
 int engine_eq_join(struct engine_eq *eq, struct engine_poll_set *poll_set);
 void engine_eq_part(struct engine_eq *eq, struct engine_poll_set *poll_set);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * The domains that the readers of an event queue drive, which keep the queue until nothing of them is bound to
- * it, and how it is slept on. Called on any thread; the locks come in this order: watch_lock, the domain, lock.
+ * The domains that readers of an event queue drive, and how threads sleep on the queue. A domain keeps the queue
+ * until its last object is unbound. Called on any thread; locks are taken in the order watch_lock, the domain,
+ * lock.
  */
 #include <rdma/fi_errno.h>
 #include "arm.h"
@@ -16,20 +17,20 @@
 #include "wait_set_fid.h"
 #include "waiting.h"
 
-#define TRY_ROUNDS 64	    /* before it is left to the program */
-#define NAP_NS	   1000000u /* sleep of who can't be woken */
+#define TRY_ROUNDS 64	    /* rounds of fi_trywait before it returns -FI_EAGAIN */
+#define NAP_NS	   1000000u /* sleep of a thread without a descriptor to wake it, ns */
 
-/* A domain that readers drive. */
+/* A domain that readers of the queue drive. */
 struct engine_watch {
-	/* eq->watched */
+	/* Link in eq->watched */
 	struct list link;
 	struct engine_domain *domain;
-	/* objects of it that are bound */
+	/* Bound objects of the domain */
 	uint32_t cnt;
-	/* domain->rounds at the last look */
+	/* Value of domain->rounds at the last look */
 	uint32_t seen;
 	struct engine_eq *eq;
-	/* of the domain, while somebody sleeps on the queue */
+	/* Entry of the domain, while a thread or the program sleeps on the queue */
 	struct engine_armed armed;
 };
 
@@ -47,7 +48,7 @@ static struct engine_watch *engine_watch_of(struct engine_eq *eq,
 	return NULL;
 }
 
-/* What the domain has is for the queue's readers to look at. */
+/* struct engine_armed.ring: the domain has something, which readers of the queue look at. */
 static void engine_watch_ring(struct engine_armed *armed)
 {
 	struct engine_eq *eq = container_of(armed, struct engine_watch, armed)->eq;
@@ -77,7 +78,7 @@ static void engine_watch_free(struct engine_watch *watch)
 	platform_free(watch);
 }
 
-/* What is slept on for the queue holds the domain's waiter, unless a thread makes its progress. */
+/* Adds the domain's waiter to the queue's poll set, unless a thread makes progress for the domain. */
 static int engine_watch_join(struct engine_watch *watch)
 {
 	int ret;
@@ -151,8 +152,8 @@ void engine_eq_drop(struct engine_eq *eq, struct engine_domain *domain)
 }
 
 /*
- * A domain that the program has driven since the last look needs no round of ours, and to claim it
- * from its callers is dear (guard.h).
+ * Drives the domain, unless the program has driven it since the last look: then no round is needed, and to
+ * claim the domain from its callers is expensive (guard.h).
  */
 static void engine_watch_drive(struct engine_watch *watch)
 {
@@ -197,7 +198,7 @@ bool engine_eq_look(struct engine_eq *eq)
 	return !engine_eq_is_empty(eq);
 }
 
-/* Sleeping: the bell in its poll set rings from the first event to the last, and when it is rung for other reasons. */
+/* Sleeping. The bell in the poll set rings while the queue has events, or to wake threads for other reasons. */
 
 void engine_eq_went(struct engine_eq *eq)
 {
@@ -207,7 +208,7 @@ void engine_eq_went(struct engine_eq *eq)
 	platform_bell_clear(&eq->poll_set.bell);
 }
 
-/* Have what is slept on; with watch_lock. In the child of a fork the domains enter it again. */
+/* Opens the poll set; with watch_lock. In the child of a fork the domains are added again. */
 static int engine_eq_poll_set(struct engine_eq *eq)
 {
 	struct list *node, *after;
@@ -227,7 +228,10 @@ static int engine_eq_poll_set(struct engine_eq *eq)
 	return ret;
 }
 
-/* Rounds until the queue has something or the wires of the domain are armed. 0, -FI_EAGAIN or another -FI_E* */
+/*
+ * Makes rounds until the queue has an event or the wires of the domain are armed. Returns 0, -FI_EAGAIN or
+ * another -FI_E*.
+ */
 static int engine_watch_arm(struct engine_watch *watch)
 {
 	struct engine_domain *domain = watch->domain;
@@ -250,7 +254,7 @@ static int engine_watch_arm(struct engine_watch *watch)
 	return ns ? 0 : -FI_EAGAIN;
 }
 
-/* 0 when the queue may be slept on, -FI_EAGAIN when it has something, or another -FI_E*; with watch_lock. */
+/* Prepares to sleep on the queue. With watch_lock. 0, -FI_EAGAIN if it has an event, or another -FI_E* */
 static int engine_eq_arm(struct engine_eq *eq)
 {
 	struct list *node, *after;
@@ -259,7 +263,7 @@ static int engine_eq_arm(struct engine_eq *eq)
 	if (ret)
 		return ret;
 	platform_lock(&eq->lock);
-	engine_eq_went(eq); /* those who sleep already want an event, which rings */
+	engine_eq_went(eq); /* threads that sleep already wait for an event */
 	platform_unlock(&eq->lock);
 	list_for_each(node, after, &eq->watched) {
 		ret = engine_watch_arm(container_of(node, struct engine_watch, link));
@@ -334,7 +338,7 @@ void engine_eq_sleep(struct engine_eq *eq, uint64_t end_ns)
 	on.descriptor = eq->poll_set.poll_set;
 	platform_unlock(&eq->watch_lock);
 	now = platform_now_ns();
-	ns = ret ? NAP_NS : UINT64_MAX; /* without descriptors, a nap */
+	ns = ret ? NAP_NS : UINT64_MAX; /* without descriptors: a short sleep */
 	if (end_ns <= now)
 		ns = 0;
 	else if (end_ns != UINT64_MAX && end_ns - now < ns)
@@ -342,7 +346,7 @@ void engine_eq_sleep(struct engine_eq *eq, uint64_t end_ns)
 	if (ret != -FI_EAGAIN && ns)
 		platform_sleep(ret ? NULL : &on, ns);
 	platform_lock(&eq->watch_lock);
-	/* Who sleeps on the descriptor, or on the set, relies on the wires that are armed. */
+	/* The program may sleep on the descriptor or the wait set: their wires stay armed. */
 	if (!--eq->asleep && !eq->set && !atomic_load_explicit(&eq->given, memory_order_relaxed))
 		engine_eq_disarm(eq);
 	platform_unlock(&eq->watch_lock);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * The fabric object of a provider over the engine. Called by the core and by programs, on
- * any thread: it has nothing but a reference count.
+ * The fabric object of a provider over the engine. Called by the core and by programs, on any thread: its
+ * only state is a reference count.
  */
 #include <rdma/fi_errno.h>
 #include "domain_fid.h"
@@ -18,7 +18,7 @@ void engine_fabric_put(struct engine_fabric *fabric)
 		platform_free(fabric);
 }
 
-/* What is open in it keeps it. */
+/* Objects that are open in the fabric keep it. */
 static int engine_fabric_close(struct fid *fid)
 {
 	engine_fabric_put(container_of(fid, struct engine_fabric, fid.fid));

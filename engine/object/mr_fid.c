@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * The memory region object, once it is registered (mr_reg.c). The slots are called by programs, on any thread that the domain's
- * threading level allows; they hold the domain where they change it.
+ * The memory region object, once it is registered (mr_reg.c). Programs call the slots on any thread that the
+ * domain's threading level allows; the slots hold the domain where they change it.
  */
 #include <rdma/fi_errno.h>
 #include "cntr.h"
@@ -13,7 +13,7 @@
 #include "refuse.h"
 
 #define REMOTE	 (FI_REMOTE_READ | FI_REMOTE_WRITE)
-#define CLOSE_NS 1000000000u /* that transfers in flight have to end */
+#define CLOSE_NS 1000000000u /* time that fi_close waits for transfers in flight, ns */
 #define RAW_LEN	 8u
 
 static struct engine_mr *mr_of(struct fid *fid)
@@ -52,7 +52,7 @@ static bool engine_mr_used(const struct engine_mr *mr)
 	return mr->refs || (mrs->share && mrs->shows->share_used(mrs->share, mr->index));
 }
 
-/* Waits for transfers in flight. False: there are some after CLOSE_NS. */
+/* Waits for transfers in flight. Returns false if some are left after CLOSE_NS. */
 static bool engine_mr_wait(struct engine_mr *mr)
 {
 	struct engine_domain *domain = mr->domain;
@@ -73,7 +73,7 @@ static bool engine_mr_wait(struct engine_mr *mr)
 
 #define MR_CLOSE "fi_close of a memory region"
 
-/* Takes the key out of use, for good or not at all. 0 or -FI_EBUSY. */
+/* Ends the use of the key. Returns 0, or -FI_EBUSY with the key still in use. */
 static int engine_mr_end_key(struct engine_mr *mr)
 {
 	struct mr_table *table = &mr->domain->mr->table;
@@ -127,7 +127,7 @@ static int engine_mr_close(struct fid *fid)
 
 #define MR_BIND "fi_mr_bind"
 
-/* The flags of a counter say nothing of an endpoint, and programs give them all the same. */
+/* Flags that belong to counters are accepted for an endpoint, since programs pass them. */
 static int engine_mr_bind_ep(struct engine_mr *mr, struct fid *target, uint64_t flags)
 {
 	struct engine_ctx *ctx = engine_ctx_of(container_of(target, struct fid_ep, fid));
@@ -162,7 +162,7 @@ static bool engine_region_free(const struct cntr_region *r, const struct engine_
 	return !r->cntr || r->cntr == cntr;
 }
 
-/* Source: fi_mr(3), fi_mr_bind: which operations of peers on the region the counter counts. */
+/* Binds a counter of remote operations on the region. Source: fi_mr(3), fi_mr_bind. */
 static int engine_mr_bind_cntr(struct engine_mr *mr, struct fid *target, uint64_t flags)
 {
 	struct engine_cntr *cntr = container_of(target, struct engine_cntr, fid.fid);
@@ -189,7 +189,10 @@ static int engine_mr_bind_cntr(struct engine_mr *mr, struct fid *target, uint64_
 	return 0;
 }
 
-/* Taken, and told nothing: writes with data are told in the queues of endpoints. Source: libfabric's sockets. */
+/*
+ * Accepted without effect: writes with data complete in the queues of endpoints. Source: libfabric's sockets
+ * provider.
+ */
 static int engine_mr_bind_cq(struct engine_mr *mr, struct fid *target)
 {
 	if (container_of(target, struct engine_cq, fid.fid)->domain == mr->domain)
@@ -247,7 +250,7 @@ static int engine_mr_refuse(const struct engine_domain *domain, int err, const c
 	return engine_refuse(domain->family, FI_LOG_MR, err, call, why);
 }
 
-/* The address space is our own and always up to date: nothing is left to do for these ranges. */
+/* Checks the ranges. There is nothing to refresh: the memory is in this process's address space. */
 static int engine_mr_refresh(struct engine_mr *mr, const struct fi_mr_modify *arg)
 {
 	if (!arg || (arg->attr.iov_count && !arg->attr.mr_iov))
@@ -287,7 +290,7 @@ static int engine_mr_raw(struct engine_mr *mr, const struct fi_mr_raw_attr *arg)
 	return 0;
 }
 
-/* A raw key holds all that is to know: mapping one keeps nothing. */
+/* A raw key contains all that is needed: mapping one stores nothing. */
 static int engine_mr_map_raw(const struct engine_domain *domain,
 			     const struct fi_mr_map_raw *arg)
 {

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Registration of memory: the slots of a domain. Called by programs, on any thread that the domain's
- * threading level allows; they hold the domain where they change it.
+ * Registration of memory: the slots of a domain. Programs call them on any thread that the domain's
+ * threading level allows; the slots hold the domain where they change it.
  *
- * A region without remote access needs no key and has none: it is not in the table, as fi_mr(3)
- * allows, so that any number of them can be registered under one requested key. That one is told all
- * the same where programs choose their keys: they expect of fi_mr_key() what they have asked for.
+ * A region without remote access needs no key and is not in the table, as fi_mr(3) allows, so that any
+ * number of them can be registered with one requested key. Where programs choose the keys, fi_mr_key()
+ * returns the requested key for such a region too.
  */
 #include <rdma/fi_errno.h>
 #include "auth.h"
@@ -19,8 +19,8 @@
 #define ACCESS (FI_SEND | FI_RECV | FI_READ | FI_WRITE | REMOTE | FI_COLLECTIVE)
 
 /*
- * The attributes as the newest interface knows them. A program of an older one has a shorter
- * struct, of which nothing more may be read.
+ * Converts attributes to those of the newest interface. A program of an older one has a shorter struct,
+ * beyond which nothing may be read.
  */
 static void engine_mr_attr_read(const struct fi_mr_attr *from, uint32_t api_version,
 				struct fi_mr_attr *attr)
@@ -46,7 +46,7 @@ static void engine_mr_attr_read(const struct fi_mr_attr *from, uint32_t api_vers
 
 #define MR_REG "registration of memory"
 
-/* 0 when @attr->base_mr is one that such a region can be part of, or -FI_EINVAL */
+/* Returns 0 if a region with these attributes can be part of @attr->base_mr, or -FI_EINVAL. */
 static int engine_mr_base_check(const struct engine_domain *domain,
 				const struct fi_mr_attr *attr)
 {
@@ -72,9 +72,9 @@ static bool engine_mr_shares_key(const struct engine_domain *domain,
 }
 
 /*
- * What this domain can't register, with the error that says so; 0: it can. Access bits and flags that
- * say nothing here are let through: FI_RMA, FI_MSG, hints on how the memory will be used; and so are an
- * offset, which is reserved, and a key of a domain whose endpoints let everyone in.
+ * Returns the error for attributes that this domain can't register, or 0. Access bits and flags without
+ * effect here are accepted: FI_RMA, FI_MSG, hints on how the memory will be used. So are an offset, which is
+ * reserved, and an authorization key in a domain whose endpoints accept all peers.
  */
 static int engine_mr_attr_check(struct engine_domain *domain, const struct fi_mr_attr *attr,
 				uint64_t flags)
@@ -99,7 +99,7 @@ static int engine_mr_attr_check(struct engine_domain *domain, const struct fi_mr
 	return attr->base_mr ? engine_mr_base_check(domain, attr) : 0;
 }
 
-/* A key for a region that peers may access. 0 or -FI_E*. */
+/* Gives a key to a region that peers may access. Returns 0 or -FI_E*. */
 static int engine_mr_give_key(struct engine_mr *mr, const struct fi_mr_attr *attr)
 {
 	struct mr_spec spec = {
@@ -110,7 +110,7 @@ static int engine_mr_give_key(struct engine_mr *mr, const struct fi_mr_attr *att
 		.key = attr->requested_key,
 		.object = mr,
 		.live = mr->enabled,
-		/* that only one endpoint leads there is nothing that peers see */
+		/* the table that peers see does not show that the region belongs to one endpoint */
 		.notify = mr->domain->mr->remote_events || mr->domain->mr->mode & FI_MR_ENDPOINT,
 	};
 	struct mr_table *table = &mr->domain->mr->table;
@@ -152,7 +152,7 @@ static struct engine_mr *engine_mr_create(struct engine_domain *domain,
 	return mr;
 }
 
-/* Registers with attributes in their newest form; the domain is held. */
+/* Registers a region by attributes in their newest form; the domain is held. */
 static int engine_mr_register(struct engine_domain *domain, const struct fi_mr_attr *attr,
 			      uint64_t flags, struct fid_mr **out)
 {

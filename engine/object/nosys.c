@@ -1,19 +1,19 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Calls that engine endpoints do not have, or do not have yet in their state: every slot of
- * every op table answers. Called from the op tables on any thread.
+ * Slots of op tables for calls that an object does not support, or not before fi_enable. Called on any
+ * thread.
  */
 #include "access.h"
 #include "nosys.h"
 #include "refuse.h"
 
-/* What is asked about is not there, or not yet. */
+/* Answers a query about something that the object does not have, or not before fi_enable. */
 static ssize_t absent(struct fid_ep *fid)
 {
 	return engine_ctx_of(fid)->enabled ? -FI_ENOSYS : -FI_EOPBADSTATE;
 }
 
-/* A transfer that the endpoint or context does not have, or not yet. */
+/* Answers a transfer that the endpoint or context does not support, or not before fi_enable. */
 static ssize_t refused(struct fid_ep *fid)
 {
 	return engine_refuse_call(engine_ctx_of(fid), "a transfer", absent(fid));
@@ -165,7 +165,7 @@ static ssize_t no_atomic_compwritemsg(struct fid_ep *ep, const struct fi_msg_ato
 	return refused(ep);
 }
 
-/* What is valid is so whatever an endpoint may do, and from when on. */
+/* The queries for valid operations do not depend on the endpoint or its state. */
 struct fi_ops_atomic engine_no_atomic_ops = {
 	.size = sizeof(struct fi_ops_atomic),
 	.write = no_atomic_write,

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Op tables of calls that an object does not have: -FI_ENOSYS, and transfers -FI_EOPBADSTATE
- * before fi_enable, when it does not have any yet, and in the child of a fork. Not const, since the
- * fids' pointers to them are not.
+ * Op tables of calls that an object does not support: -FI_ENOSYS. Transfers answer -FI_EOPBADSTATE before
+ * fi_enable, and in the child of a fork. The tables are not const, since the pointers in fids are not.
  */
 #ifndef WEFT_NOSYS_H
 #define WEFT_NOSYS_H
@@ -20,7 +19,7 @@ extern struct fi_ops_atomic engine_no_atomic_ops;
 extern struct fi_ops_collective engine_no_collective_ops;
 extern struct fi_ops_msg engine_no_msg_ops;
 extern struct fi_ops_tagged engine_no_tagged_ops;
-extern struct fi_ops_cm engine_no_cm_ops; /* of what has no address */
+extern struct fi_ops_cm engine_no_cm_ops; /* for objects without an address */
 
 /* Slots of struct fi_ops_cm that only endpoints with connections have. */
 int engine_no_cm_getpeer(struct fid_ep *ep, void *addr, size_t *addrlen);

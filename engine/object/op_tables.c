@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Which op tables an endpoint, alias or context has: those of its family and domain, or of its own
- * where it can't do all that those can, or has calls that may wait for a counter. Called with the domain
- * held, by what enables it and by FI_SETOPSFLAG.
+ * The op tables of an endpoint, alias or context: those of its family and domain, or its own where it
+ * supports less than those, or has calls that may wait for a counter (FI_TRIGGER). Called with the domain
+ * held, from fi_enable and FI_SETOPSFLAG.
  *
- * A thread may be on its way through a table that changes, and reads the pointer and the slot without
- * holding anything: a slot goes from one function to another in one store, and a table is whole before
- * anything leads to it.
+ * Another thread may call through a table that changes; it reads the pointer and the slot without a lock.
+ * So a slot changes from one function to another in one store, and a table is complete before a pointer to
+ * it is stored.
  */
 #include "access.h"
 #include "coll.h"
@@ -17,16 +17,16 @@
 #include "safe.h"
 #include "trigger.h"
 
-/* An entry of an op table, a pointer to a function, after the size; or a pointer to a table. */
+/* An entry of an op table: a pointer to a function, after the size. Also a pointer to a table. */
 typedef _Atomic(uintptr_t) engine_slot __attribute__((may_alias));
 
 _Static_assert(sizeof(engine_slot) == sizeof(void (*)(void)), "a slot is a pointer");
 _Static_assert(sizeof(engine_slot) == sizeof(size_t), "and as large as what stands before it");
 
-/* Calls of a kind: a bit for each slot. */
+/* A set of calls: a bit for each slot. */
 #define SLOT(table, call) (1u << offsetof(struct table, call) / sizeof(engine_slot))
 #define SLOTS(table, first, last) \
-	(2 * SLOT(table, last) - SLOT(table, first)) /* in the order of the struct */
+	(2 * SLOT(table, last) - SLOT(table, first)) /* in the order of the struct's members */
 #define EVERY(table) ((1u << sizeof(struct table) / sizeof(engine_slot)) - 2)
 
 /* Messages, tagged or not. */
@@ -48,15 +48,15 @@ _Static_assert(SLOTS(fi_ops_tagged, recv, recvmsg) == RECVS &&
 	(SLOT(fi_ops_atomic, writemsg) | SLOT(fi_ops_atomic, readwritemsg) | \
 	 SLOT(fi_ops_atomic, compwritemsg))
 
-/* What a context has of one table. */
+/* The calls of one table that a context supports. */
 struct engine_calls {
-	/* that refuses, and that does it */
+	/* Tables that refuse every call, and that carry out every call */
 	const void *none, *all;
-	/* of calls that can wait for a counter; else its slots are empty */
+	/* Table of calls that can wait for a counter; its other slots are NULL */
 	const void *trigger;
-	/* of each */
+	/* Size of each table, bytes */
 	size_t size;
-	/* SLOT(): of the table, of the context, of those from trigger */
+	/* SLOT() sets: all of the table, those that the context supports, those taken from @trigger */
 	uint32_t every, has, triggers;
 };
 
@@ -70,15 +70,15 @@ static const engine_slot *engine_source(const struct engine_calls *c, size_t i)
 	return c->triggers & bit && trigger[i] ? trigger : c->all;
 }
 
-/* What stays as it is is not stored: calls may be reading it. */
+/* A slot that keeps its value is not stored, so that its cache line stays shared with readers. */
 static void engine_slot_set(engine_slot *slot, uintptr_t to)
 {
 	if (atomic_load_explicit(slot, memory_order_relaxed) != to)
-		/* R:fid_ep.ops  the slots before it; the inline calls load those through it, which is order enough */
+		/* R:fid_ep.ops  the slots before it; pairs with the dependent loads of the inline calls */
 		atomic_store_explicit(slot, to, memory_order_release);
 }
 
-/* Let @ops, a pointer in a struct fid_ep, lead to the table of all calls or to @own; @plain to the former. */
+/* Sets @ops, a pointer in a struct fid_ep, to the table of all calls or to @own; @plain to the former. */
 static void engine_table(void *ops, void *own, void *plain, const struct engine_calls *c)
 {
 	const void *table = c->all;
@@ -94,19 +94,19 @@ static void engine_table(void *ops, void *own, void *plain, const struct engine_
 	engine_slot_set(ops, (uintptr_t)table);
 }
 
-/* Calls without flags wait for a counter where that is the default: what has to be gone on return has no such. */
+/* Returns true if sends without flags may wait for a counter. Injected ones never do: they end in the call. */
 static bool engine_sends_wait(const struct engine_ctx *ctx)
 {
 	return ctx->tx && ctx->tx_op_flags & FI_TRIGGER;
 }
 
-/* SLOT() of calls with flags that may wait for a counter: those of @flagged, if any */
+/* Returns SLOT() of the calls with flags that may wait for a counter: @flagged, or 0 */
 static uint32_t engine_flagged(const struct engine_ctx *ctx, uint32_t flagged)
 {
 	return (ctx->tx_caps | ctx->rx_caps) & FI_TRIGGER ? flagged : 0;
 }
 
-/* SLOT() of messages that it has: those of both kinds, since programs ask for too little. */
+/* Returns SLOT() of message calls. Sends and receives come together, since programs ask for too little. */
 static uint32_t engine_messages(const struct engine_ctx *ctx)
 {
 	uint32_t has = 0;

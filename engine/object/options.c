@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * fi_getopt and fi_setopt of endpoints and contexts. Called on any thread; the domain is held
- * inside.
+ * fi_getopt and fi_setopt of endpoints and contexts. Called on any thread; the functions take the domain.
  */
 #include <rdma/fi_errno.h>
 #include "ctx.h"
@@ -30,9 +29,9 @@ void engine_options_init(struct engine_options *options, const struct fi_info *i
 	};
 }
 
-#define CM_DATA_MAX 256u /* bytes that a request to connect could have; no endpoint makes one */
+#define CM_DATA_MAX 256u /* bytes in a connection request; no endpoint sends one */
 
-/* What a limit applies to, and where it is; caps 0: no limit that is kept here. */
+/* The operations that a limit applies to, and where it is stored; caps 0: the option is not a limit. */
 struct engine_limit {
 	uint64_t caps;
 	size_t offset;
@@ -58,7 +57,7 @@ static const struct engine_limit limits[] = {
 	[FI_OPT_INJECT_ATOMIC_SIZE] = LIMIT(FI_ATOMIC, inject_atomic, true),
 };
 
-/* The limit of that name of an endpoint that has such operations; or NULL. */
+/* Returns the limit of that name, or NULL if the endpoint does not have such operations. */
 static size_t *engine_limit(struct engine_ctx *ctx, int name, bool *inject)
 {
 	const struct engine_limit *limit;
@@ -87,7 +86,7 @@ static int engine_option(struct engine_ctx *ctx, int name, size_t *val)
 	else if (name == FI_OPT_CM_DATA_SIZE && ep)
 		*val = CM_DATA_MAX;
 	else if (name == FI_OPT_FIREWALL_ADDR && ep)
-		*val = false; /* who is met is connected by his own address */
+		*val = false; /* a peer's own address is always used to connect to it */
 	else if (name == FI_OPT_TX_SIZE && ep && !(ctx->rx && !ctx->tx))
 		*val = ep->tx_size;
 	else if (name == FI_OPT_RX_SIZE && !(ctx->tx && !ctx->rx))
@@ -97,7 +96,7 @@ static int engine_option(struct engine_ctx *ctx, int name, size_t *val)
 	return 0;
 }
 
-/* A truth is an int, whatever else is answered a size. Source: fi_endpoint(3) */
+/* A boolean option is an int, every other one a size. Source: fi_endpoint(3) */
 static int engine_option_give(int name, size_t value, void *val, size_t *len)
 {
 	int truth = !!value;
@@ -149,7 +148,7 @@ static int engine_option_refuse(const struct engine_ctx *ctx, int err, const cha
 
 #define SET_BEFORE "the option is set before fi_getname and fi_enable"
 
-/* A program knows how much it sends at most: less than the limit is no reason to refuse more later. */
+/* A limit below what is supported is accepted, and larger operations are still accepted later. */
 static int engine_option_set(struct engine_ctx *ctx, int name, size_t value)
 {
 	struct engine_options most;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * The poll set object: which queues and counters of a domain have something. Called by programs
- * on any thread; the calls hold the domain. An object that is closed leaves its sets.
+ * The poll set object: which queues and counters of a domain have something. Called by programs on any
+ * thread; the calls hold the domain. An object that is closed is removed from its sets.
  */
 #include <rdma/fi_errno.h>
 #include "cntr.h"
@@ -23,9 +23,9 @@ struct engine_poll {
 
 /* An object in a set. */
 struct poll_member {
-	/* set->members */
+	/* Link in set->members */
 	struct list link;
-	/* wait->polled */
+	/* Link in wait->polled */
 	struct list polled;
 	struct engine_wait *wait;
 };
@@ -35,7 +35,7 @@ static struct engine_poll *poll_of(struct fid_poll *fid)
 	return container_of(fid, struct engine_poll, fid);
 }
 
-/* What of @fid is waited for; NULL: nothing that a set takes. */
+/* Returns the wait object of @fid, or NULL if a poll set does not accept it. */
 static struct engine_wait *engine_poll_wait(struct fid *fid)
 {
 	if (!fid)
@@ -74,7 +74,7 @@ static struct poll_member *engine_member_of(struct engine_poll *poll,
 	return NULL;
 }
 
-/* A counter has what has changed since it was last told of. */
+/* A counter is ready if it has changed since fi_poll last reported it. */
 static bool engine_member_ready(struct poll_member *m)
 {
 	struct engine_cntr *cntr;
@@ -143,7 +143,7 @@ static int engine_poll_add(struct fid_poll *fid, struct fid *event_fid, uint64_t
 	return ret;
 }
 
-/* What is not in it has left it. */
+/* An object that is not in the set was removed from it when it was closed: success. */
 static int engine_poll_del(struct fid_poll *fid, struct fid *event_fid, uint64_t flags)
 {
 	struct engine_poll *poll = poll_of(fid);
@@ -163,7 +163,7 @@ static int engine_poll_del(struct fid_poll *fid, struct fid *event_fid, uint64_t
 				 "no completion queue or counter");
 }
 
-/* What is still in it has left it. */
+/* The set is closed with its members: they are removed. */
 static int engine_poll_close(struct fid *fid)
 {
 	struct engine_poll *poll = container_of(fid, struct engine_poll, fid.fid);

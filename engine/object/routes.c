@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * What went over which wire: fi_open_ops("weft_routes") of an endpoint.
+ * The wires that the traffic of an endpoint used: fi_open_ops("weft_routes").
  */
 #include <rdma/fi_errno.h>
 #include <weft/routes.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* Op tables that take the domain's lock around those of the family (safe.c). */
+/* Op tables that call those of the family with the domain's lock held (safe.c). */
 #ifndef WEFT_SAFE_H
 #define WEFT_SAFE_H
 

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Scalable endpoints: one address, several contexts of each kind, which are made with the
- * endpoint and handed out one by one. Messages for a receive context that is not open wait in
- * it. Calls hold the domain.
+ * Scalable endpoints: one address with several contexts of each kind, which are allocated with the endpoint
+ * and opened one by one. Messages for a receive context that is not open wait in it. Calls hold the domain.
  */
 #include <rdma/fi_errno.h>
 #include "cntr.h"
@@ -18,14 +17,14 @@
 #include "refuse.h"
 #include "sep_fid.h"
 
-#define QUIET_NS 1000000000u /* for what is under way in a context that is closed, ns */
+#define QUIET_NS 1000000000u /* time that close of a context waits for operations, ns */
 
 static struct engine_sep_ctx *sep_ctx_of(struct engine_ctx *ctx)
 {
 	return container_of(ctx->base, struct engine_sep_ctx, ctx);
 }
 
-/* All contexts in turn, those that transmit first; NULL: there are no more. */
+/* Returns the context with index @i, transmit contexts first; NULL behind the last. */
 static struct engine_sep_ctx *engine_sep_ctx_nth(const struct engine_ep *ep, uint32_t i)
 {
 	if (!ep->sep_txs || !ep->sep_rxs)
@@ -71,7 +70,7 @@ void engine_sep_free(struct engine_ep *ep)
 
 /* Closing a context */
 
-/* A peer that still reads or writes memory that belongs to the context. */
+/* Returns a peer that still reads or writes memory that belongs to the context, or NULL. */
 static struct engine_peer *engine_sep_rx_peer(struct engine_ep *ep,
 					      const struct engine_rx_ctx *rx)
 {
@@ -91,7 +90,7 @@ static struct engine_peer *engine_sep_rx_peer(struct engine_ep *ep,
 	return NULL;
 }
 
-/* What was injected is a copy, but where results go is not. */
+/* Returns true if the operation uses buffers of the program: an injected one only for results. */
 static bool engine_sep_tx_uses(const struct engine_tx *tx)
 {
 	return (tx->kind == PACKET_ATOMIC && tx->update.result_cnt) || (!tx->copy && tx->len);
@@ -109,7 +108,7 @@ static struct engine_peer *engine_sep_tx_peer(struct engine_ep *ep,
 	return NULL;
 }
 
-/* Wait for what is under way; what does not end in time ends with its connection. */
+/* Waits for operations under way; those that do not end in time are ended with their conn. */
 static void engine_sep_quiet(struct engine_ep *ep, const struct engine_tx_ctx *tx,
 			     const struct engine_rx_ctx *rx)
 {
@@ -124,7 +123,7 @@ static void engine_sep_quiet(struct engine_ep *ep, const struct engine_tx_ctx *t
 	}
 }
 
-/* Nobody is told any more; what has not begun never does, but for what was injected. */
+/* No operation is reported any more. Those that have not begun are dropped, except injected ones. */
 static void engine_sep_tx_discard(struct engine_ep *ep, const struct engine_tx_ctx *ctx)
 {
 	struct engine_tx *tx;
@@ -194,7 +193,7 @@ static int engine_sep_ctx_close(struct fid *fid)
 
 #define CTX_BIND "fi_ep_bind of a context"
 
-/* To neither direction it is only looked at. */
+/* Binds to the directions given; with neither it only checks @target and @flags. */
 static int engine_sep_take(struct engine_domain *domain, struct engine_tx_ctx *tx,
 			   struct engine_rx_ctx *rx, struct fid *target, uint64_t flags)
 {
@@ -222,8 +221,8 @@ static int engine_sep_ctx_bind_held(struct engine_ctx *ctx, struct fid *target, 
 	case FI_CLASS_CQ:
 	case FI_CLASS_CNTR:
 		return engine_sep_ctx_take(ctx, target, flags);
-	case FI_CLASS_EQ: /* no events of its own */
-	case FI_CLASS_MR: /* regions are the endpoint's, or the domain's */
+	case FI_CLASS_EQ: /* contexts have no events */
+	case FI_CLASS_MR: /* regions are bound to the endpoint or belong to the domain */
 		return 0;
 	case FI_CLASS_AV:
 		if (ctx->ep->av && &ctx->ep->av->fid.fid == target)
@@ -254,7 +253,7 @@ static int engine_sep_ctx_bind(struct fid *fid, struct fid *target, uint64_t fla
 int engine_sep_bind(struct engine_ep *ep, struct fid *target, uint64_t flags)
 {
 	struct engine_sep_ctx *c;
-	/* What one context would refuse no context gets, be any open or not. */
+	/* Checked once for all contexts, open or not: either every context accepts it, or none gets it. */
 	int ret = engine_sep_take(ep->domain, NULL, NULL, target, flags);
 
 	for (uint32_t i = 0; !ret && (c = engine_sep_ctx_nth(ep, i)); i++)
@@ -263,7 +262,7 @@ int engine_sep_bind(struct engine_ep *ep, struct fid *target, uint64_t flags)
 	return ret;
 }
 
-/* Is it of this process? */
+/* Refuses a context that the parent of a fork opened. */
 static int engine_sep_ctx_ready(const struct engine_ctx *ctx)
 {
 	const struct engine_family *family = ctx->domain->family;
@@ -275,7 +274,7 @@ static int engine_sep_ctx_ready(const struct engine_ctx *ctx)
 	return 0;
 }
 
-/* One that is enabled has been asked for: so has its endpoint, once that knows its addresses. */
+/* Enabling a context enables the endpoint too, once that has an address vector. */
 static int engine_sep_ctx_enable(struct engine_ctx *ctx)
 {
 	bool awaits;
@@ -310,13 +309,13 @@ static struct fi_ops engine_sep_ctx_fi_ops = {
 
 /* Contexts */
 
-/* Are these capabilities that a context of it may ask for? */
+/* Returns true if a context of the endpoint may ask for these capabilities. */
 static bool engine_sep_offers(const struct engine_ep *ep, uint64_t caps)
 {
 	return !(caps & ~(ep->caps | ENGINE_SIDE_CAPS | FI_SEND | FI_RECV));
 }
 
-/* The caller holds the domain, and gives it its direction. 0 or -FI_EBUSY */
+/* The caller holds the domain, and sets the direction. Returns 0 or -FI_EBUSY. */
 static int engine_sep_ctx_open(struct engine_sep_ctx *c, struct engine_ep *ep, size_t fclass,
 			       void *context)
 {
@@ -413,7 +412,7 @@ static struct fi_ops_ep engine_sep_ops = {
 	.export_xpu = engine_no_export,
 };
 
-/* All contexts, with queues that messages can wait in. 0 or -FI_ENOMEM */
+/* Allocates all contexts, with queues in which messages can wait. Returns 0 or -FI_ENOMEM. */
 static int engine_sep_fill(struct engine_ep *ep)
 {
 	int ret;
@@ -441,7 +440,7 @@ static int engine_sep_fill(struct engine_ep *ep)
 
 static void engine_sep_undo(struct engine_ep *ep)
 {
-	/* What was not made is zero. */
+	/* What was not allocated is NULL. */
 	if (!ep->sep_txs || !ep->sep_rxs || !ep->rxs) {
 		platform_free(ep->sep_txs);
 		platform_free(ep->sep_rxs);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* Scalable endpoints and their contexts. The caller holds the domain, unless a slot is meant. */
+/* Scalable endpoints and their contexts. The caller holds the domain, unless it calls a slot. */
 #ifndef WEFT_SEP_FID_H
 #define WEFT_SEP_FID_H
 
@@ -10,9 +10,10 @@ int engine_sep_open(struct fid_domain *domain, struct fi_info *info, struct fid_
 		    void *context);
 
 /*
- * engine_sep_busy - is one open; engine_sep_free - release them
- * engine_sep_awaits - is one enabled, and the endpoint can be? It has been asked for then
- * engine_sep_bind - a queue or counter for all contexts that are open, or for none: 0 or -FI_E*
+ * engine_sep_busy - returns true if a context is open
+ * engine_sep_free - free all contexts
+ * engine_sep_awaits - returns true if the program has enabled a context, and the endpoint can be enabled now
+ * engine_sep_bind - bind a queue or a counter to all open contexts, or to none. Returns 0 or -FI_E*
  */
 bool engine_sep_busy(const struct engine_ep *ep);
 bool engine_sep_awaits(const struct engine_ep *ep);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Contexts that endpoints share. A shared receive context is where receives are posted and
- * messages wait; each message is told of in the queue of the endpoint that it came to. Of a shared
- * transmit context endpoints have the completion level, and send on their own. Calls hold the domain.
+ * Shared contexts. Receives are posted to a shared receive context, and messages wait in it; each message is
+ * reported in the queue of the endpoint that it came to. Endpoints take the completion level of a shared
+ * transmit context, and send on their own. Calls hold the domain.
  */
 #include <rdma/fi_errno.h>
 #include "cntr.h"
@@ -40,7 +40,7 @@ static int engine_shared_refuse(const struct engine_ep *ep, int err, const char 
 	return engine_refuse(ep->family, FI_LOG_EP_CTRL, err, BIND_SHARED, why);
 }
 
-/* Its endpoints send on their own: it may come and go at any time. */
+/* Endpoints of a shared transmit context send on their own: it may be bound at any time. */
 static int engine_stx_bind(struct engine_ep *ep, struct engine_stx *stx)
 {
 	if (stx->domain != ep->domain)
@@ -60,7 +60,7 @@ static int engine_stx_bind(struct engine_ep *ep, struct engine_stx *stx)
 }
 
 /*
- * What comes through the shared context is counted by its counter where the endpoint has none.
+ * The counter of the shared context counts the receives of an endpoint that has none for them.
  * @before: the context's counter until now, or NULL
  */
 static void engine_srx_count(struct engine_ep *ep, struct engine_cntr *cntr,
@@ -74,7 +74,7 @@ static void engine_srx_count(struct engine_ep *ep, struct engine_cntr *cntr,
 
 #define ONE_AV "endpoints that share a receive context have one address vector"
 
-/* Has an endpoint that shares it another address vector? A source is the same for all of them. */
+/* Returns true if an endpoint of the context has another address vector: a source is one fi_addr_t for all. */
 static bool engine_srx_foreign(const struct engine_ep *ep, const struct engine_srx *srx)
 {
 	struct list *node, *after;
@@ -88,7 +88,7 @@ static bool engine_srx_foreign(const struct engine_ep *ep, const struct engine_s
 	return false;
 }
 
-/* One that is enabled: messages wait there from now on, also those that have come, and receives are posted there. */
+/* Joins an enabled endpoint: messages that wait move to the shared queue, and receives are posted there. */
 static void engine_srx_join(struct engine_ep *ep, struct engine_srx *srx)
 {
 	engine_srx_choose_cq(srx);
@@ -175,8 +175,8 @@ int engine_shared_check(const struct engine_ep *ep)
 /* Shared receive contexts */
 
 /*
- * Closed under endpoints: what waits for a message never gets one, what a message has been found for ends
- * as it would have, and messages stay where they are until their endpoint is closed.
+ * The program closes a context that endpoints use: receives without a message end, those that have one
+ * complete as usual, and messages stay until their endpoint is closed.
  */
 static void engine_srx_end(struct engine_srx *srx)
 {
@@ -197,7 +197,7 @@ static int engine_srx_close(struct fid *fid)
 	struct engine_domain *domain = srx->ctx.domain;
 	bool busy;
 
-	engine_ref(&domain->refs); /* until it has been left */
+	engine_ref(&domain->refs); /* until engine_srx_left() */
 	engine_enter(domain);
 	busy = !list_empty(&srx->ctx.aliases);
 	if (!busy)
@@ -210,7 +210,7 @@ static int engine_srx_close(struct fid *fid)
 		    : 0;
 }
 
-/* The domain is held. */
+/* The caller holds the domain. */
 static int engine_srx_bind_cq(struct engine_srx *srx, struct fid *target, uint64_t flags)
 {
 	struct engine_rx_ctx own = { .cq = srx->cq };
@@ -223,7 +223,7 @@ static int engine_srx_bind_cq(struct engine_srx *srx, struct fid *target, uint64
 	return 0;
 }
 
-/* The domain is held. Source: libfabric's tcp, which counts receives of such a context. */
+/* The caller holds the domain. Source: libfabric's tcp provider, which counts receives of such a context. */
 static int engine_srx_bind_cntr(struct engine_srx *srx, struct fid *target, uint64_t flags)
 {
 	const struct engine_cntr *before = srx->rx.cntr[ENGINE_CNTR_RECV];
@@ -245,7 +245,7 @@ static int engine_srx_bind_cntr(struct engine_srx *srx, struct fid *target, uint
 	return 0;
 }
 
-/* Those that receive from it tell of receives: it needs no queue, and selects nothing. */
+/* Receives are reported by the endpoints: the context needs no queue, and selective completion is ignored. */
 static int engine_srx_bind(struct fid *fid, struct fid *target, uint64_t flags)
 {
 	struct engine_srx *srx = srx_of(engine_ctx_at(fid));
@@ -267,7 +267,7 @@ static int engine_srx_bind(struct fid *fid, struct fid *target, uint64_t flags)
 	return ret;
 }
 
-/* It can be called from the beginning; fi_enable says so once more. */
+/* The context is usable from the beginning; fi_enable succeeds without effect. */
 static int engine_srx_control(struct fid *fid, int command, void *arg)
 {
 	return command == FI_ENABLE ? 0 : engine_ctx_control(fid, command, arg);
@@ -342,7 +342,7 @@ static int engine_stx_close(struct fid *fid)
 
 static ssize_t engine_stx_no_cancel(struct fid *fid, void *context)
 {
-	return -FI_ENOSYS; /* nothing is posted here */
+	return -FI_ENOSYS; /* receives can't be posted to a transmit context */
 }
 
 static int engine_stx_no_getopt(struct fid *fid, int level, int name, void *val, size_t *len)

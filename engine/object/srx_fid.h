@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* Shared contexts. The caller holds the domain, unless a slot is meant. */
+/* Shared contexts. The caller holds the domain, unless it calls a slot. */
 #ifndef WEFT_SRX_FID_H
 #define WEFT_SRX_FID_H
 
@@ -12,10 +12,13 @@ int engine_srx_open(struct fid_domain *domain, struct fi_rx_attr *attr, struct f
 		    void *context);
 
 /*
- * engine_shared_bind - for fi_ep_bind of an endpoint; engine_shared_unbind - when that ends
- * engine_srx_choose_cq - what is no endpoint's is told in the queue bound to it, else in that of the first endpoint
- * engine_srx_left - an endpoint that had it is gone: the last one takes with it what was closed before
- * engine_shared_check - do those that share a receive context with it know the same addresses? 0 or -FI_E*
+ * engine_shared_bind - fi_ep_bind of an endpoint to a shared context
+ * engine_shared_unbind - undo it
+ * engine_srx_choose_cq - set the queue that reports what belongs to no endpoint: the bound one, or that of
+ *			  the first endpoint
+ * engine_srx_left - an endpoint has released the context; the last one frees a context that was closed
+ * engine_shared_check - check that the endpoints which share a receive context have one address vector.
+ *			 Returns 0 or -FI_E*
  */
 int engine_shared_bind(struct engine_ep *ep, struct fid *target, uint64_t flags);
 void engine_shared_unbind(struct engine_ep *ep);

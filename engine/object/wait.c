@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Waiting for queues and counters: their wait objects. Called by programs on any thread.
+ * Wait objects of queues and counters. Called by programs on any thread.
  */
 #include <rdma/fi_errno.h>
 #include "arm.h"
@@ -14,8 +14,8 @@
 #include "wait_set_fid.h"
 #include "waiting.h"
 
-#define TRY_ROUNDS    64 /* of fi_trywait, before it leaves them to the program */
-#define POLL_SETS_MAX 8u /* descriptors of a domain that hold its waiter */
+#define TRY_ROUNDS    64 /* rounds of fi_trywait before it returns -FI_EAGAIN */
+#define POLL_SETS_MAX 8u /* poll sets over the waiter of a domain, at most */
 
 static bool engine_cntr_moved(struct engine_cntr *cntr)
 {
@@ -23,7 +23,7 @@ static bool engine_cntr_moved(struct engine_cntr *cntr)
 	       atomic_load_explicit(&cntr->errors, memory_order_relaxed) != cntr->seen_errors;
 }
 
-/* Is there something? A counter: a change that the program has not seen. */
+/* A counter is ready if it has a change that the program has not read. */
 bool engine_wait_ready(const struct engine_wait *w)
 {
 	if (w->fid->fclass == FI_CLASS_CNTR)
@@ -41,7 +41,7 @@ bool engine_wait_look(struct engine_wait *w)
 
 /* Descriptors */
 
-/* The object's descriptor, or -1. One that is asked for late may come while fi_cq_signal() looks. */
+/* Returns the object's descriptor, or -1. A descriptor may be opened while fi_cq_signal() reads this. */
 static int engine_wait_descriptor(const struct engine_wait *w)
 {
 	/* A:engine_wait.descriptor  what kind of descriptor it is; pairs R:engine_wait.descriptor */
@@ -100,7 +100,7 @@ void engine_wait_signal(struct engine_wait *w)
 	engine_waiter_ring(w->domain);
 }
 
-/* Has fi_cq_signal been called since this was asked last? */
+/* Returns true if fi_cq_signal was called since the last call of this function. */
 static bool engine_wait_signaled(struct engine_wait *w)
 {
 	struct engine_cq *cq = container_of(w->fid, struct engine_cq, fid.fid);
@@ -108,7 +108,7 @@ static bool engine_wait_signaled(struct engine_wait *w)
 
 	if (w->fid->fclass != FI_CLASS_CQ)
 		return false;
-	/* A:engine_cq.signals  the signal before what it tells of; pairs R:engine_cq.signals */
+	/* A:engine_cq.signals  what the program did before the signal; pairs R:engine_cq.signals */
 	signals = atomic_load_explicit(&cq->signals, memory_order_acquire);
 	if (signals == cq->tried)
 		return false;
@@ -116,7 +116,7 @@ static bool engine_wait_signaled(struct engine_wait *w)
 	return true;
 }
 
-/* In the child of a fork the descriptor is the parent's: the program's number gets one of our own. */
+/* In the child of a fork the descriptor is the parent's: a new one takes over its number. */
 static int engine_wait_renew(struct engine_wait *w)
 {
 	int descriptor = engine_wait_descriptor(w), ret;
@@ -137,7 +137,7 @@ static int engine_wait_renew(struct engine_wait *w)
 	return ret;
 }
 
-/* Rounds until the object has something or the wires are armed. 0 or -FI_EAGAIN */
+/* Makes rounds until the object has something or the wires are armed. Returns 0 or -FI_EAGAIN. */
 static int engine_wait_arm(struct engine_wait *w)
 {
 	struct engine_domain *domain = w->domain;
@@ -156,7 +156,7 @@ static int engine_wait_arm(struct engine_wait *w)
 	return 0;
 }
 
-/* May its descriptor be slept on? It is armed then. 0, -FI_EAGAIN or another -FI_E*; the caller has the domain */
+/* Arms the descriptor for the program to sleep on. 0, -FI_EAGAIN or another -FI_E*; with the domain held. */
 static int engine_wait_try_held(struct engine_wait *w)
 {
 	bool own = engine_wait_descriptor(w) >= 0;
@@ -171,7 +171,7 @@ static int engine_wait_try_held(struct engine_wait *w)
 		return -FI_EAGAIN;
 	if (own)
 		engine_wait_clear(w);
-	if (engine_wait_signaled(w)) /* after that: one that comes from now on rings */
+	if (engine_wait_signaled(w)) /* checked after arming: a later signal rings */
 		return -FI_EAGAIN;
 	return engine_wait_arm(w);
 }
@@ -189,7 +189,7 @@ int engine_wait_try(struct engine_wait *w)
 
 /* Objects */
 
-/* From now on the object has this descriptor; what came before it was there rings. With the domain held. */
+/* Sets the object's descriptor, which rings at once if the object has something. With the domain held. */
 static void engine_wait_has(struct engine_wait *w, int descriptor, bool is_poll_set)
 {
 	w->is_poll_set = is_poll_set;
@@ -200,7 +200,7 @@ static void engine_wait_has(struct engine_wait *w, int descriptor, bool is_poll_
 		engine_wait_ring(w);
 }
 
-/* A poll set over the domain's waiter; with the domain held. */
+/* Opens a poll set over the domain's waiter; with the domain held. */
 static int engine_wait_open_poll_set(struct engine_wait *w)
 {
 	int poll_set, ret = engine_waiter_object(w->domain, &poll_set);
@@ -212,7 +212,7 @@ static int engine_wait_open_poll_set(struct engine_wait *w)
 	return 0;
 }
 
-/* A bell that the domain's thread rings, unless another call was faster; the domain is not held. */
+/* Opens a bell for the domain's thread to ring, unless another call does meanwhile; the domain is not held. */
 static int engine_wait_open_bell(struct engine_wait *w)
 {
 	int descriptor, ret = engine_auto_rings(w->domain);
@@ -237,8 +237,8 @@ static int engine_wait_open_bell(struct engine_wait *w)
 }
 
 /*
- * A program may put each of these into several sets of its own, and the kernel bounds how many such
- * ways may lead to a socket. A domain with many has a thread that rings them.
+ * A program may put each of these descriptors into several poll sets of its own, and the kernel bounds the
+ * number of paths from poll sets to a socket. A domain with many descriptors has a thread that rings them.
  */
 static int engine_wait_open_descriptor(struct engine_wait *w)
 {
@@ -324,7 +324,7 @@ enum fi_wait_obj engine_wait_obj(enum fi_wait_obj obj, const struct engine_waits
 	return obj == FI_WAIT_UNSPEC ? FI_WAIT_FD : obj;
 }
 
-/* One whose way of waiting is ours has a descriptor once it is asked for; one in a set has the set's. */
+/* FI_GETWAIT: an object with FI_WAIT_UNSPEC opens its descriptor now; one in a set has that of the set. */
 static int engine_wait_give(struct engine_wait *w, int *descriptor)
 {
 	int ret = 0;

@@ -15,7 +15,7 @@
 #include "wait_set_fid.h"
 #include "waiting.h"
 
-#define NAP_NS 1000000u /* sleep of who can't be woken */
+#define NAP_NS 1000000u /* sleep of a thread without a descriptor to wake it, ns */
 
 static struct engine_waitset *set_of(struct fid_wait *fid)
 {
@@ -32,7 +32,7 @@ void engine_set_put(struct engine_waitset *set)
 	platform_free(set);
 }
 
-/* The wait set that a program has named; NULL: it is none of this fabric. */
+/* Returns the wait set of that handle, or NULL if it is not one of this fabric. */
 static struct engine_waitset *engine_set_named(struct fid_wait *fid,
 					       const struct engine_fabric *fabric)
 {
@@ -41,7 +41,7 @@ static struct engine_waitset *engine_set_named(struct fid_wait *fid,
 	return set_of(fid);
 }
 
-/* What is slept on in the set holds the domain's waiter, unless a thread makes its progress. */
+/* Adds the domain's waiter to the poll set of the set, unless a thread makes progress for the domain. */
 static int engine_set_hold(struct engine_waitset *set, struct engine_domain *domain)
 {
 	int ret = 0;
@@ -73,7 +73,7 @@ int engine_wait_join(struct engine_wait *w, struct fid_wait *fid)
 	return ret;
 }
 
-/* Does another member of the set hold the domain's waiter in it? */
+/* Returns true if another member of the set has the same domain: its waiter stays in the poll set. */
 static bool engine_set_shares(const struct engine_wait *w)
 {
 	struct list *node, *after;
@@ -121,7 +121,7 @@ void engine_waitset_leave(struct engine_eq *eq)
 	eq->set = NULL;
 }
 
-/* Have what the set is slept on by; with its lock. In the child of a fork all members enter it again. */
+/* Opens the poll set; with the set's lock. In the child of a fork all members are added again. */
 static int engine_set_open(struct engine_waitset *set)
 {
 	struct list *node, *after;
@@ -141,7 +141,7 @@ static int engine_set_open(struct engine_waitset *set)
 	return ret;
 }
 
-/* One round over the set's domains: has a member something? A counter's change is told once. */
+/* Makes a round in each domain. Returns true if a member has something; a counter's change counts once. */
 static bool engine_set_look(struct engine_waitset *set)
 {
 	struct list *node, *after;
@@ -166,13 +166,13 @@ static bool engine_set_look(struct engine_waitset *set)
 	return any;
 }
 
-/* May the set be slept on? With its lock. */
+/* Prepares to sleep on the set. With its lock. */
 static int engine_set_arm(struct engine_waitset *set)
 {
 	struct list *node, *after;
 	int ret = 0;
 
-	/* Those who sleep on it already have to see that it rang. */
+	/* The bell stays rung while other threads sleep on the set: they have to see it. */
 	if (engine_poll_set_here(&set->poll_set) && set->asleep <= 1)
 		platform_bell_clear(&set->poll_set.bell);
 	list_for_each(node, after, &set->members) {
@@ -188,7 +188,7 @@ static int engine_set_arm(struct engine_waitset *set)
 	return 0;
 }
 
-/* Nobody sleeps on the set any more; with its lock. */
+/* No thread sleeps on the set any more; with its lock. */
 static void engine_set_disarm(struct engine_waitset *set)
 {
 	struct list *node, *after;
@@ -215,7 +215,7 @@ static void engine_set_sleep(struct engine_waitset *set, uint64_t end_ns)
 	ret = engine_set_open(set);
 	if (!ret) {
 		on.descriptor = set->poll_set.poll_set;
-		ns = UINT64_MAX; /* the timers of the domains ring there too */
+		ns = UINT64_MAX; /* the timers of the domains are in the poll set too */
 		ret = engine_set_arm(set);
 	}
 	platform_unlock(&set->lock);
@@ -224,7 +224,7 @@ static void engine_set_sleep(struct engine_waitset *set, uint64_t end_ns)
 		ns = 0;
 	else if (end_ns != UINT64_MAX && end_ns - now < ns)
 		ns = end_ns - now;
-	if (ret != -FI_EAGAIN && ns) /* without descriptors, a nap */
+	if (ret != -FI_EAGAIN && ns) /* without descriptors: a short sleep */
 		platform_sleep(ret ? NULL : &on, ret && ns > NAP_NS ? NAP_NS : ns);
 	platform_lock(&set->lock);
 	if (!--set->asleep && !set->given)
@@ -264,7 +264,7 @@ static int engine_set_try(struct engine_waitset *set)
 	return ret;
 }
 
-/* Has a queue or counter in it something already? With its lock; an event queue's own bell rings. */
+/* Returns true if a queue or counter of the set has something. With its lock; an event queue rings itself. */
 static bool engine_set_ready(struct engine_waitset *set)
 {
 	struct list *node, *after;
@@ -280,7 +280,7 @@ static bool engine_set_ready(struct engine_waitset *set)
 	return any;
 }
 
-/* As of a queue: what its members had before rings. */
+/* As for a queue: what the members had before the descriptor was opened rings it. */
 int engine_waitset_give(struct engine_waitset *set, int *descriptor)
 {
 	int ret = 0;
@@ -312,7 +312,7 @@ static int engine_waitset_control(struct fid *fid, int command, void *arg)
 	return 0;
 }
 
-/* Members that there are keep it, and what is slept on, until they are closed. */
+/* The set, and what threads sleep on, stays until its last member is closed. */
 static int engine_waitset_close(struct fid *fid)
 {
 	engine_set_put(container_of(fid, struct engine_waitset, fid.fid));
