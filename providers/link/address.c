@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Addresses of the link, which programs see as strings (FI_ADDR_STR): "link:" and then what
- * tables/addr_text.h says, of an endpoint, or host and port, of whoever listens there, or nothing, anywhere.
- * Called by the engine and by getinfo, on any thread.
+ * Addresses of the link, which programs hold as strings (FI_ADDR_STR): "link:" followed by the text of an
+ * endpoint (tables/addr_text.h), by host and port of an endpoint that listens there, or by nothing: any
+ * address. Called by the engine and by getinfo, on any thread.
  */
 #include <arpa/inet.h>
 #include <netdb.h>
@@ -13,14 +13,14 @@
 #include "addr_text.h"
 #include "link.h"
 
-/* A service address as text has at most this many characters: "[" IPv6 "%" scope "]:" port */
+/* Longest text of a service address: "[" IPv6 "%" scope "]:" port, characters */
 #define PLACE_MAX 63u
 
 _Static_assert(sizeof(LINK_PREFIX) + ADDR_TEXT_INET <= 48, "programs keep it in 48 bytes");
 _Static_assert(sizeof(LINK_PREFIX) + ADDR_TEXT_MAX <= 56, "... with IPv6 in 56");
 _Static_assert(sizeof(LINK_PREFIX) + ADDR_TEXT_MAX <= LINK_ADDR_LEN, "it fits");
 
-/* A peer without Weft sends the address of its own provider, most often a socket address. */
+/* Explains a foreign address: a peer with another libfabric sends, most often, a socket address. */
 static void link_foreign_explain(const void *addr, char *why, size_t why_len)
 {
 	char ip[INET6_ADDRSTRLEN];
@@ -28,7 +28,7 @@ static void link_foreign_explain(const void *addr, char *why, size_t why_len)
 	struct sockaddr_in in;
 	sa_family_t family;
 
-	/* It says by its family how long it is; a string begins with no such byte. */
+	/* A socket address begins with its family, which gives its length; no string begins with that byte. */
 	memcpy(&family, addr, sizeof(family));
 	if (family == AF_INET) {
 		memcpy(&in, addr, sizeof(in));
@@ -49,7 +49,7 @@ static void link_foreign_explain(const void *addr, char *why, size_t why_len)
 	}
 }
 
-/* What stands behind the prefix, if there is one. */
+/* Returns the text behind the prefix, and its length, or @text if there is no prefix. */
 static const char *link_body(const char *text, size_t *len)
 {
 	size_t prefix = sizeof(LINK_PREFIX) - 1;
@@ -75,7 +75,7 @@ static bool link_number(const char *text, uint32_t most, uint32_t *out)
 	return value <= most;
 }
 
-/* "10.0.0.1:7471", "[fe80::1%2]:7471", or nothing: anywhere. */
+/* Reads "10.0.0.1:7471", "[fe80::1%2]:7471", or nothing: any address. */
 static int link_place_read(const char *body, size_t len, struct weft_addr *out)
 {
 	char text[PLACE_MAX + 1], *ip = text, *port, *scope;
@@ -110,7 +110,7 @@ static int link_place_read(const char *body, size_t len, struct weft_addr *out)
 	return 0;
 }
 
-/* Any address, also the wish to be somewhere. */
+/* Reads an address of any kind, also one to listen at. */
 static int link_read(const void *addr, size_t len, struct weft_addr *out, char *why,
 		     size_t why_len)
 {
@@ -175,7 +175,7 @@ static size_t link_append(char *buf, size_t len, size_t at, const char *fmt, ...
 	return at + (n > 0 ? (size_t)n : 0);
 }
 
-/* Of a service address: where it is. Returns what was appended to. */
+/* Appends the text of a service address. Returns the end of the text. */
 static size_t link_place_write(const struct weft_addr *addr, char *text, size_t at)
 {
 	char ip[INET6_ADDRSTRLEN] = "";
@@ -186,7 +186,7 @@ static size_t link_place_write(const struct weft_addr *addr, char *text, size_t 
 	inet_ntop(addr->family, addr->ip, ip, sizeof(ip));
 	if (addr->family == ADDR_FAMILY_INET)
 		return link_append(text, LINK_ADDR_LEN, at, "%s:%u", ip, addr->port);
-	/* no others have one that means anything */
+	/* The scope has a meaning in link-local addresses alone */
 	if (addr->scope && !memcmp(addr->ip, link_local, sizeof(link_local)))
 		return link_append(text, LINK_ADDR_LEN, at, "[%s%%%u]:%u", ip, addr->scope,
 				   addr->port);
@@ -240,7 +240,7 @@ static int link_from_sockaddr(const struct sockaddr *sa, struct weft_addr *out)
 	return 0;
 }
 
-/* getaddrinfo takes the low 16 bits of any number; and nobody listens at port 0. */
+/* getaddrinfo takes the low 16 bits of any number, and port 0 is not an address of a listener. */
 static bool link_service_wrong(const char *service, uint64_t flags)
 {
 	char *end;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * The link provider: what it offers in fi_getinfo, and its endpoints, which are the engine's
- * over the shm and tcp wires. Called by the core, on any thread.
+ * The link provider: what it offers in fi_getinfo, and its endpoints: those of the engine over the shm and
+ * tcp wires. Called by the core, on any thread.
  */
 #include <rdma/fi_errno.h>
 #include "addr_text.h"
@@ -97,7 +97,7 @@ static const struct engine_family link_family = {
 	.closing = report_routes,
 };
 
-/* Replace an address of an answer. 0 or -FI_ENOMEM */
+/* Replaces an address of an answer. Returns 0 or -FI_ENOMEM. */
 static int link_set_addr(void **slot, size_t *slot_len, const struct weft_addr *addr)
 {
 	char text[LINK_ADDR_LEN];
@@ -113,7 +113,7 @@ static int link_set_addr(void **slot, size_t *slot_len, const struct weft_addr *
 	return 0;
 }
 
-/* An address that the program brings, @len bytes at @hint, into an answer. */
+/* Reads an address of the hints, @len bytes at @hint, into an answer. */
 static int link_hint_addr(const void *hint, size_t len, void **slot, size_t *slot_len,
 			  int (*read)(const void *addr, size_t len, struct weft_addr *out,
 				      char *why, size_t why_len))
@@ -132,7 +132,7 @@ static int link_hint_addr(const void *hint, size_t len, void **slot, size_t *slo
 	return link_set_addr(slot, slot_len, &addr);
 }
 
-/* Is the node an address as programs see it? With a service none is. Source: fi_getinfo(3), node. */
+/* Returns true if @node is an address, as a string; with a service it never is. Source: fi_getinfo(3), node. */
 static bool link_is_address(const char *node, const char *service, const struct fi_info *hints)
 {
 	return !service && (!strncmp(node, LINK_PREFIX, sizeof(LINK_PREFIX) - 1) ||
@@ -140,7 +140,7 @@ static bool link_is_address(const char *node, const char *service, const struct 
 			     addr_text_version(node, strlen(node)) >= 0));
 }
 
-/* The addresses of the hints go into the answer. 0 or -FI_E* */
+/* Copies the addresses of the hints into the answer. Returns 0 or -FI_E*. */
 static int link_hint_addrs(struct fi_info *info, const struct fi_info *hints)
 {
 	int ret = link_hint_addr(hints->src_addr, hints->src_addrlen, &info->src_addr,
@@ -151,7 +151,7 @@ static int link_hint_addrs(struct fi_info *info, const struct fi_info *hints)
 				    &info->dest_addrlen, link_addr_read);
 }
 
-/* What node and service lead to goes into the answer: with FI_SOURCE as its own address. 0 or -FI_E* */
+/* Resolves node and service into the answer: its own address with FI_SOURCE. Returns 0 or -FI_E*. */
 static int link_node_addr(struct fi_info *info, const char *node, const char *service,
 			  uint64_t flags, const struct fi_info *hints)
 {
@@ -182,7 +182,7 @@ static int link_getinfo(uint32_t version, const char *node, const char *service,
 		return ret;
 	addr = (struct weft_addr){ .version = ADDR_VERSION, .kind = ADDR_SERVICE };
 	ret = link_set_addr(&info->src_addr, &info->src_addrlen,
-			    &addr); /* wherever it finds best */
+			    &addr); /* the wires choose the address */
 	if (!ret && hints)
 		ret = link_hint_addrs(info, hints);
 	if (!ret && (node || service))

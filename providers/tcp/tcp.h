@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * What the files of this folder know of the provider as a whole: its name for log lines and
- * its settings. Filled once by weft_tcp_ini(), constant afterwards.
+ * The provider as a whole: its name for log lines, and its settings. Filled once by weft_tcp_ini(), constant
+ * afterwards.
  */
 #ifndef WEFT_TCP_H
 #define WEFT_TCP_H
@@ -19,9 +19,9 @@ struct tcp_settings {
 	const char *iface;
 	/* FI_TCP_PORT_LOW_RANGE: first port to listen at; 0: the kernel chooses */
 	int port_low;
-	/* FI_TCP_PORT_HIGH_RANGE: last one */
+	/* FI_TCP_PORT_HIGH_RANGE: last port to listen at */
 	int port_high;
-	/* FI_TCP_DEAD_MS: a host without any sign of life for so long is dead */
+	/* FI_TCP_DEAD_MS: time without any sign of life after which a host is dead, ms */
 	int dead_ms;
 };
 
@@ -31,10 +31,10 @@ extern struct tcp_settings tcp_settings;
 int tcp_getinfo(uint32_t version, const char *node, const char *service, uint64_t flags,
 		const struct fi_info *hints, struct fi_info **info);
 
-/* weft_tcp_identities - the names that it answers to; ends with one without a name (getinfo.c) */
+/* weft_tcp_identities - the names of the provider; the last entry has none (getinfo.c) */
 extern const struct info_identity weft_tcp_identities[];
 
-/* weft_tcp_ini - the provider; registers its wire. Called by the core, once */
+/* weft_tcp_ini - returns the provider; registers its wire. Called by the core, once */
 struct fi_provider *weft_tcp_ini(void);
 
 #endif

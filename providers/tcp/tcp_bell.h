@@ -11,7 +11,7 @@ int tcp_bell(struct wire *wire, int poll_set);
 uint64_t tcp_arm(struct wire *wire);
 void tcp_disarm(struct wire *wire);
 
-/* tcp_wake - poll has got something to do of which no socket tells: wake who sleeps */
+/* tcp_wake - wake the thread that sleeps: poll has work that no socket reports */
 void tcp_wake(struct tcp_wire *wire);
 
 #endif

@@ -8,17 +8,18 @@
 #include "tcp_wire.h"
 
 /*
- * tcp_carry - send a header and its payload on the control lane, if that is the better one
+ * tcp_carry - send a header and its payload on the control lane, if that is faster
  * @hdr, @iov, @op: as of sendv(), with a lane that is up
- * Returns whether it has: done() is due.
+ *
+ * Returns true if it has sent them: done() is due.
  */
 bool tcp_carry(struct tcp_conn *conn, const struct packet *hdr, const struct iovec *iov,
 	       size_t iov_cnt, struct wire_op *op);
 
-/* tcp_carried_tell - call done() of what was carried. Only from poll. Returns operations */
+/* tcp_carried_tell - call done() of operations on the control lane. Only from poll. Returns operations */
 int tcp_carried_tell(struct tcp_conn *conn);
 
-/* tcp_answered - something has come: the peer attends */
+/* tcp_answered - a packet has arrived: the peer answers */
 static inline void tcp_answered(struct tcp_conn *conn)
 {
 	if (conn->carry_cnt > 1)

@@ -7,41 +7,43 @@
 
 #include "tcp_wire.h"
 
-/* tcp_conn_create - a conn without sockets, linked; NULL without memory */
+/* tcp_conn_create - returns a conn without sockets, linked, or NULL without memory */
 struct tcp_conn *tcp_conn_create(struct tcp_wire *wire);
 
-/* tcp_conn_bury - close the sockets; tcp_reap() frees the memory: poll at its end, else the caller */
+/* tcp_conn_bury - close the sockets; tcp_reap() frees the memory: at the end of poll, else by the caller */
 void tcp_conn_bury(struct tcp_conn *conn);
 
-/* tcp_conn_down - bury it and tell the engine. Only from poll */
+/* tcp_conn_down - bury the conn and report it to the engine. Only from poll */
 void tcp_conn_down(struct tcp_conn *conn, int err);
 
 /*
- * tcp_lane_ended - nothing more comes in on this lane
+ * tcp_lane_ended - nothing more arrives on this lane
  * @err: 0 for an end of file, else -FI_E*
- * The conn goes down when the other lane has ended too, or soon. Only from poll.
+ *
+ * The conn goes down when the other lane has ended too, or TCP_END_NS later. Only from poll.
  */
 void tcp_lane_ended(struct tcp_conn *conn, struct tcp_lane *lane, int err);
 
-/* tcp_conn_end - how a conn whose lanes have ended has ended: 0 in order, or -FI_E* */
+/* tcp_conn_end - returns how a conn ended whose lanes have ended: 0 in order, or -FI_E* */
 static inline int tcp_conn_end(const struct tcp_conn *conn)
 {
 	return conn->bye && !conn->cut ? 0 : conn->err;
 }
 
-/* tcp_conn_fail - the conn is to go down with @err in the next poll; for callers outside of it */
+/* tcp_conn_fail - end the conn with @err in the next poll; for callers outside of poll */
 void tcp_conn_fail(struct tcp_conn *conn, int err);
 
-/* tcp_conn_dirty - have the next poll, or the end of this one, look at the conn */
+/* tcp_conn_dirty - have the next poll, or the end of the current one, handle the conn */
 void tcp_conn_dirty(struct tcp_conn *conn);
 
 void tcp_disconnect(struct wire_conn *conn);
 int tcp_check(struct wire_conn *conn);
 
 /*
- * tcp_conn_drained - one step of an orderly end: behind everything that was published and given
- * to sendv(), a packet that says so, then the end of both lanes
- * Returns true when the peer's kernel has all of it, or can't have it any more.
+ * tcp_conn_drained - one step of an orderly end: after all packets and sendv() operations a TCP_OP_BYE, then
+ * the end of both lanes
+ *
+ * Returns true when the peer's kernel has all of it, or can't get it any more.
  */
 bool tcp_conn_drained(struct tcp_conn *conn);
 

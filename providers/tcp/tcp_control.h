@@ -11,22 +11,22 @@ struct packet *tcp_claim(struct wire_conn *conn, size_t len, void **payload);
 void tcp_publish(struct wire_conn *conn, struct packet *packet, bool more);
 void tcp_hold(struct wire_conn *conn, struct packet *packet);
 
-/* tcp_control_room - have the output buffer; false without memory */
+/* tcp_control_room - allocate the output buffer; returns false without memory */
 bool tcp_control_room(struct tcp_conn *conn);
 
-/* tcp_control_flush - write what is gathered, as far as the kernel takes it */
+/* tcp_control_flush - write gathered packets, as many as the kernel takes */
 void tcp_control_flush(struct tcp_conn *conn);
 
-/* tcp_control_own - append one of the wire's own packets; false without memory */
+/* tcp_control_own - append one of the wire's own packets; returns false without memory */
 bool tcp_control_own(struct tcp_conn *conn, enum tcp_op op);
 
-/* tcp_control_raw - append bytes in front of any packet: the answer */
+/* tcp_control_raw - append bytes before the first packet: the answer */
 bool tcp_control_raw(struct tcp_conn *conn, const void *bytes, size_t len);
 
-/* tcp_control_full - the kernel takes no more for now: the rest leaves when epoll says so */
+/* tcp_control_full - the kernel takes no more for now: write the rest when epoll reports room */
 void tcp_control_full(struct tcp_conn *conn);
 
-/* tcp_control_read - read packets and hand them on. Only from poll. Returns their number */
+/* tcp_control_read - read packets and pass them to the engine. Only from poll. Returns their number */
 int tcp_control_read(struct tcp_conn *conn);
 
 #endif

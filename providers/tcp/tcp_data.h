@@ -12,23 +12,23 @@ int tcp_sendv(struct wire_conn *conn, const struct packet *hdr, const struct iov
 int tcp_get(struct wire_conn *conn, const struct wire_source *from, const struct iovec *iov,
 	    size_t iov_cnt, struct wire_op *op);
 
-/* tcp_data_flush - write what is queued, as far as the kernel takes it */
+/* tcp_data_flush - write queued operations, as much as the kernel takes */
 void tcp_data_flush(struct tcp_conn *conn);
 
 /*
- * tcp_data_resume - the header at which the data lane waits is due perhaps: go on reading
- * A conn in wire->waiting, which it leaves, perhaps to wait there again. Only from poll. Returns packets
- * moved
+ * tcp_data_resume - continue to read a data lane that waits: its header may be due
+ *
+ * The conn is in wire->waiting, and leaves it or waits there again. Only from poll. Returns packets moved.
  */
 int tcp_data_resume(struct tcp_conn *conn);
 
 /* tcp_data_read - read headers and payload. Only from poll. Returns packets moved */
 int tcp_data_read(struct tcp_conn *conn);
 
-/* tcp_finished - what sendv() took may have left: have poll tell of it */
+/* tcp_finished - operations of sendv() may have left: have poll call done() */
 void tcp_finished(struct tcp_conn *conn);
 
-/* tcp_data_tell - call done() of what was written. Only from poll. Returns operations */
+/* tcp_data_tell - call done() of operations that were written. Only from poll. Returns operations */
 int tcp_data_tell(struct tcp_conn *conn);
 
 #endif

@@ -8,56 +8,62 @@
 #include "tcp_wire.h"
 
 /*
- * tcp_hub_join - be one of the wires of a domain
- * @domain: NULL: of none, which takes a hub of its own
+ * tcp_hub_join - join the wires of a domain
+ * @domain: NULL: none, the wire gets a hub of its own
+ *
  * Sets wire->hub and returns 0, or -FI_E*.
  */
 int tcp_hub_join(struct tcp_wire *wire, const void *domain);
 
-/* tcp_hub_leave - the last one closes it; nothing for a wire that has not joined */
+/* tcp_hub_leave - leave the hub; the last wire closes it. No effect for a wire that has not joined */
 void tcp_hub_leave(struct tcp_wire *wire);
 
 /*
  * tcp_port_join - listen at @wish, whose port may be 0
- * @share: together with others of the hub that wish the same, unless a port is asked for
- * Sets wire->port and returns 0, or -FI_E*. Whom the port stands for is port->owner.
+ * @share: on a port shared with other wires of the hub that wish the same, unless a number is asked for
+ *
+ * Sets wire->port and returns 0, or -FI_E*. port->owner is the wire of peers without a nonce.
  */
 int tcp_port_join(struct tcp_wire *wire, const union tcp_sockaddr *wish, bool share);
 
-/* tcp_port_leave - the last one closes it; who has come for this wire is sent away */
+/* tcp_port_leave - stop listening; guests of this wire are refused, and the last wire closes the port */
 void tcp_port_leave(struct tcp_wire *wire);
 
 /*
- * tcp_hub_look - ask epoll, unless another wire has just now, and hand out what it says: lanes to the
- * wires of their conns, guests to those that they are for
+ * tcp_hub_look - call epoll, unless another wire has just done so, and distribute its events: lanes to the
+ * wires of their conns, guests to the wires that they are for
  */
 void tcp_hub_look(struct tcp_wire *wire);
 
-/* tcp_hub_bury - free guests that are dead; not while events are looked at */
+/* tcp_hub_bury - free dead guests; not while events are handled */
 void tcp_hub_bury(struct tcp_hub *hub);
 
-/* tcp_port_rest - not watched for a while: epoll would tell of what we can't take again and again */
+/*
+ * tcp_port_rest - stop watching for a while: epoll would report connections that can't be accepted again
+ * and again
+ */
 void tcp_port_rest(struct tcp_port *port, uint64_t now);
 
-/* tcp_hub_rearm - watch listeners again whose time has come */
+/* tcp_hub_rearm - watch listeners again whose rest is over */
 void tcp_hub_rearm(struct tcp_hub *hub);
 
-/* tcp_hub_due - when that is next; UINT64_MAX: all are watched */
+/* tcp_hub_due - time at which the next rest is over; UINT64_MAX: all listeners are watched */
 uint64_t tcp_hub_due(const struct tcp_hub *hub);
 
 /*
- * tcp_watch - have epoll tell of these events of the lane; 0: of none. 0 or -FI_E*
- * Not in the child of a fork, which shares epoll with its parent.
+ * tcp_watch - set the events of the lane that epoll reports; 0: none
+ *
+ * No effect in the child of a fork, which shares epoll with its parent. Returns 0 or -FI_E*.
  */
 int tcp_watch(struct tcp_hub *hub, struct tcp_lane *lane, uint32_t events);
 
-/* tcp_watch_move - the socket of @from is @to's from here on, with what epoll watches */
+/* tcp_watch_move - move the socket of @from and what epoll watches of it to @to */
 void tcp_watch_move(struct tcp_hub *hub, struct tcp_lane *from, struct tcp_lane *to);
 
-/* tcp_lane_close - close the socket; the lane is NONE afterwards, and no event of it is left */
+/* tcp_lane_close - close the socket; the lane is NONE afterwards, and has no events left */
 void tcp_lane_close(struct tcp_hub *hub, struct tcp_lane *lane);
 
-/* tcp_starved - no descriptors or memory for a socket: say so once */
+/* tcp_starved - log once that descriptors or memory for a socket are lacking */
 void tcp_starved(struct tcp_hub *hub, const char *what, int err);
 
 #endif

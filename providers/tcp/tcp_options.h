@@ -8,22 +8,24 @@
 #include "tcp_wire.h"
 
 /*
- * tcp_set_connecting, tcp_set_connected - congestion control of a lane of ours, before and after
- * tcp_set_listening, tcp_set_accepted - ... of those that others make
- * Reno where a connection stays inside this host; elsewhere it keeps the system's choice, or that of its route.
+ * tcp_set_connecting, tcp_set_connected - congestion control of a lane that this side connects, before and
+ *					   after connect()
+ * tcp_set_listening, tcp_set_accepted - the same for a listener and a lane that it accepted
+ *
+ * Reno for a connection inside this host; others keep the system's choice, or that of their route.
  */
 void tcp_set_connecting(int fd, const union tcp_sockaddr *to);
 void tcp_set_connected(int fd);
 void tcp_set_listening(struct tcp_hub *hub, int fd);
 void tcp_set_accepted(const struct tcp_hub *hub, int fd);
 
-/* tcp_set_options - small packets leave at once, and a dead host is noticed while nothing is under way */
+/* tcp_set_options - send small packets at once, and detect a dead host while nothing is under way */
 void tcp_set_options(int fd);
 
-/* tcp_set_window - a receive buffer for @len bytes to begin with */
+/* tcp_set_window - begin with a receive buffer of @len bytes */
 void tcp_set_window(int fd, int len);
 
-/* tcp_set_timeout - how long data may stay without acknowledgement; 0: as long as the kernel likes */
+/* tcp_set_timeout - bound the time that data stays unacknowledged; 0: the kernel's default */
 void tcp_set_timeout(int fd, unsigned int ms);
 
 #endif

@@ -36,80 +36,80 @@
 
 #define TCP_CLAIM_MAX  WIRE_REQUEST_MAX
 #define TCP_EAGER_MAX  (512u << 10)
-#define TCP_SEND_MAX   16u	   /* sendv operations that a conn keeps */
-#define TCP_CARRY_MAX  (64u << 10) /* payload of a sendv that the control lane may take */
-#define TCP_CARRY_REST 16u	   /* answers to single ones, after a stream of them */
-#define TCP_OUT_LEN    (96u << 10) /* a conn's output that the kernel has not taken yet */
-#define TCP_OUT_SPARE  64u	   /* more of it, for the wire's own packets */
-#define TCP_IN_LEN     (64u << 10) /* read at once from a lane */
+#define TCP_SEND_MAX   16u	   /* sendv operations under way on a conn */
+#define TCP_CARRY_MAX  (64u << 10) /* largest sendv payload on the control lane */
+#define TCP_CARRY_REST 16u	   /* answers, after a stream, before control takes one again */
+#define TCP_OUT_LEN    (96u << 10) /* output of a conn that the kernel has not taken yet */
+#define TCP_OUT_SPARE  64u	   /* room beyond it for the wire's own packets */
+#define TCP_IN_LEN     (64u << 10) /* bytes of one read from a lane */
 /*
- * ... at first: a packet of this length comes with one read, and of a larger one no more than that is
- * copied. When so much was there, there is more, and more is read at once.
+ * Bytes of the first read: a packet of this length comes with one read, and of a larger one no more than
+ * this is copied. If the read is full, more is there, and the next one asks for TCP_IN_LEN.
  */
 #define TCP_IN_FIRST ((16u << 10) + 256u)
 #define TCP_IN_HEAD      \
 	(TCP_CLAIM_MAX + \
-	 CACHE_LINE)	 /* room in front of that: a packet of which a part was there */
-#define TCP_BURST     4u /* packets written each at once between two polls; see tcp_publish() */
-#define TCP_BATCH_LEN (16u << 10) /* gathered packets that are worth a system call */
-#define TCP_GUEST_MAX 256u	  /* accepted sockets of a port that wait to be let in */
-#define TCP_END_NS    1000000000u /* how long the lanes of one conn may end after another */
-#define TCP_TURN_NS   1000000u	  /* between looks at headers that wait, where nothing moves */
-#define TCP_RETRY_NS  100000000u  /* without descriptors: try again after this */
+	 CACHE_LINE)	 /* room in front of what is read, for the first part of a packet */
+#define TCP_BURST     4u /* packets written one by one between two polls; see tcp_publish() */
+#define TCP_BATCH_LEN (16u << 10) /* gathered bytes that are written at once */
+#define TCP_GUEST_MAX 256u	  /* accepted sockets of a port that are not admitted yet */
+#define TCP_END_NS    1000000000u /* time between the ends of the two lanes of a conn */
+#define TCP_TURN_NS   1000000u	  /* time between looks at headers that wait for their turn */
+#define TCP_RETRY_NS  100000000u  /* without descriptors: time until the next try */
 
-#define TCP_DATA_WINDOW (4 << 20) /* what a data lane's receive buffer begins with */
+#define TCP_DATA_WINDOW (4 << 20) /* first size of a data lane's receive buffer */
 
 #define TCP_CONGESTION_LEN 16u /* name of a congestion control, its NUL included */
 
 enum tcp_lane_kind {
 	TCP_LANE_LISTENER,
-	TCP_LANE_GUEST,	      /* accepted: which peer's and which lane is not known yet */
-	TCP_LANE_CONTROL = 4, /* these two stand in preambles */
+	TCP_LANE_GUEST,	      /* accepted: its peer and its kind are not known yet */
+	TCP_LANE_CONTROL = 4, /* this value and the next are in preambles */
 	TCP_LANE_DATA = 5,
 };
 
 enum tcp_lane_state {
 	TCP_LANE_NONE,
 	TCP_LANE_CONNECTING,
-	TCP_LANE_GREETING, /* our preamble is out, the answer is not in */
+	TCP_LANE_GREETING, /* the preamble is sent, the answer has not arrived */
 	TCP_LANE_UP,
-	TCP_LANE_ENDED, /* nothing more comes in: closed by the peer, or broken */
+	TCP_LANE_ENDED, /* nothing more arrives: closed by the peer, or broken */
 };
 
 /* One socket. */
 struct tcp_lane {
-	/* -1: none */
+	/* Socket; -1: none */
 	int fd;
 	uint8_t kind;
 	uint8_t state;
-	/* the kernel took less than we had: epoll tells when it can take more */
+	/* The kernel took less than there was: epoll reports when it can take more */
 	bool want_out;
-	/* writing has failed; reading tells the reason after what came before it */
+	/* Writing has failed; reading finds the reason, after the data before it */
 	bool mute;
-	/* that epoll watches */
+	/* Events that epoll watches */
 	uint32_t events;
-	/* what epoll told, for the next poll of its wire */
+	/* Events that epoll reported, for the next poll of the wire */
 	uint32_t happened;
-	/* wire->ready: something has */
+	/* Link in wire->ready: @happened is set */
 	struct list ready;
 };
 
 #define TCP_MAGIC 0x77746370u /* "pctw" */
 #define TCP_ANSWER_MAGIC \
-	0x61746370u /* differs: a socket that was connected to itself reads its own preamble */
+	0x61746370u /* not TCP_MAGIC: a socket that is connected to itself reads its own preamble */
 #define TCP_VERSION 2u
 
-/* First bytes from the side that connects. The first 8 stay as they are in all versions. */
+/* First bytes of the side that connects. The first 8 are the same in all versions. */
 struct tcp_preamble {
 	uint32_t magic;
 	uint16_t version;
-	/* TCP_LANE_CONTROL, TCP_LANE_DATA */
+	/* TCP_LANE_CONTROL or TCP_LANE_DATA */
 	uint8_t lane;
-	/* zero */
+	/* Zero */
 	uint8_t reserved;
-	/* data: from the answer on the control lane; control: zero */
+	/* Data lane: the cookie of the answer on the control lane; control lane: zero */
 	uint64_t cookie;
-	/* Whom it is for, of those who listen here; zero: the one that the port stands for. */
+	/* Nonce of the endpoint among those that listen at the port; zero: the port's owner */
 	uint8_t to[ADDR_NONCE_LEN];
 	struct hello hello;
 };
@@ -119,15 +119,15 @@ _Static_assert(offsetof(struct tcp_preamble, cookie) == 8, "layout");
 _Static_assert(offsetof(struct tcp_preamble, to) == 16, "layout");
 _Static_assert(offsetof(struct tcp_preamble, hello) == 24, "layout");
 
-/* First bytes from the side that accepts. */
+/* First bytes of the side that accepts. */
 struct tcp_answer {
 	uint32_t magic;
 	uint16_t version;
-	/* 0, or why not: a positive FI_E*; the rest is zero then */
+	/* 0, or the reason of a refusal: a positive FI_E*; the rest is zero then */
 	uint16_t err;
-	/* control: proves that a data lane belongs to this conn */
+	/* Control lane: the secret by which a data lane is admitted to this conn */
 	uint64_t cookie;
-	/* control; zero for data */
+	/* Control lane; zero on the data lane */
 	struct hello hello;
 };
 
@@ -135,11 +135,11 @@ _Static_assert(sizeof(struct tcp_answer) == 96, "layout");
 _Static_assert(offsetof(struct tcp_answer, cookie) == 8, "layout");
 _Static_assert(offsetof(struct tcp_answer, hello) == 16, "layout");
 
-/* The wire's own packets, on the control lane, without payload. All else in the header is zero. */
+/* The wire's own packets, on the control lane, without payload. All other header fields are zero. */
 enum tcp_op {
 	TCP_OP_BYE = 0xf0, /* orderly end: nothing follows on this lane */
 	TCP_OP_LANE =
-		0xf1, /* to the side that connected: make the data lane, I have something for it */
+		0xf1, /* to the side that connected: open the data lane, this side has data for it */
 };
 
 /* A sendv operation. */
@@ -150,35 +150,35 @@ struct tcp_send {
 	struct wire_op *op;
 };
 
-/* Payload that arrives after its header: where the rest of it goes. */
+/* Payload that arrives after its header, and where the rest of it goes. */
 struct tcp_flow {
 	struct iovec iov[WIRE_DEST_MAX];
 	uint32_t iov_cnt, iov_at;
-	/* bytes that have not arrived; 0: there is none under way */
+	/* Bytes that have not arrived; 0: no payload is under way */
 	uint64_t left;
 	void *cookie;
 };
 
-/* What a data lane has under way; allocated with the first need of one. */
+/* Operations under way on a data lane; allocated when the lane is first needed. */
 struct tcp_bulk {
 	/* Out: free-running counters into sends[]: told <= written <= queued. */
 	struct tcp_send sends[TCP_SEND_MAX];
-	/* done() was called */
+	/* Operations for which done() was called */
 	uint32_t told;
-	/* the kernel has it */
+	/* Operations that the kernel has taken */
 	uint32_t written;
 	uint32_t queued;
-	/* bytes that the kernel has of sends[written] */
+	/* Bytes of sends[written] that the kernel has taken */
 	size_t part;
 
 	/* In. */
 	struct packet header;
-	/* bytes of it that are there; all: it waits for its turn */
+	/* Bytes of @header that have arrived; all of them: it waits for its turn */
 	uint32_t header_len;
 	struct tcp_flow flow;
 
 	uint32_t answer_len;
-	/* while greeting */
+	/* While greeting */
 	struct tcp_answer answer;
 };
 
@@ -186,67 +186,67 @@ struct tcp_conn {
 	struct wire_conn conn;
 	struct tcp_lane control;
 	struct tcp_lane data;
-	/* wire->conns, or wire->graves when dead */
+	/* Link in wire->conns, or in wire->graves when @dead */
 	struct list link;
-	/* wire->dirty: something to write or to fail in the next poll */
+	/* Link in wire->dirty: the next poll has to write, or to end the conn */
 	struct list dirty;
-	/* wire->finished: done() is due */
+	/* Link in wire->finished: done() is due */
 	struct list finished;
-	/* wire->timed: due_ns is set */
+	/* Link in wire->timed: due_ns is set */
 	struct list timed;
-	/* wire->waiting: its data lane is not read until a header's turn */
+	/* Link in wire->waiting: the data lane is not read until the turn of its header */
 	struct list waiting;
-	/* data lane: open it now; ending: end now */
+	/* Time at which to open the data lane, or, when @ending, to end the conn */
 	uint64_t due_ns;
-	/* we connected */
+	/* This side connected */
 	bool ours;
 	bool dead;
-	/* the peer closes in order */
+	/* The peer closes in order */
 	bool bye;
-	/* a lane ended in the middle of a packet */
+	/* A lane ended in the middle of a packet */
 	bool cut;
 	bool bye_sent;
-	/* OP_LANE is out */
+	/* TCP_OP_LANE was sent */
 	bool lane_asked;
-	/* one lane has ended */
+	/* One lane has ended */
 	bool ending;
-	/* we have sent the end of both lanes */
+	/* The end of both lanes was sent */
 	bool shut;
-	/* why the conn ends; 0: not known yet */
+	/* Reason of the end; 0: not known yet */
 	int err;
 
-	/* Control lane, out: bytes head..tail are for the kernel. */
+	/* Control lane, out: bytes head..tail are still to be written. */
 	uint8_t *out;
 	uint32_t head, tail;
 	uint32_t burst, burst_tick;
-	/* the kernel waits with what it has: see tcp_hold() */
+	/* The kernel holds back what it has: see tcp_hold() */
 	bool held;
 
-	/* sendv operations that the control lane has taken, and that are not told of yet */
+	/* sendv operations on the control lane for which done() is due */
 	struct wire_op *carried, *carried_last;
-	/* medium payloads that were sent since something last came */
+	/* Medium payloads sent since a packet last arrived */
 	uint32_t carry_cnt;
-	/* so many have to be answered before control takes one again */
+	/* Payloads to be answered before the control lane takes one again */
 	uint32_t carry_rest;
 
 	struct tcp_bulk *bulk;
 	uint64_t cookie;
 	uint64_t peer_epoch;
-	/* of the last look at the kernel's view */
+	/* Time of the last look at the kernel's state of the connection */
 	uint64_t check_ns;
-	/* ours */
+	/* With @ours: the hello of this side */
 	struct hello hello;
-	/* ours: where the data lane goes too */
+	/* With @ours: address of both lanes */
 	union tcp_sockaddr remote;
-	/* ours: and whom it is for there */
+	/* With @ours: nonce of the peer there */
 	uint8_t to[ADDR_NONCE_LEN];
 
 	/*
-	 * Control lane, in: the answer while greeting, then the packet of which a part is there; or, when that
-	 * is a large one, its payload and the padding behind that.
+	 * Control lane, in: the answer while greeting, then the first part of a packet; or, for a large
+	 * packet, its payload and the padding behind that.
 	 */
 	struct tcp_flow flow;
-	/* bytes of it that have not arrived */
+	/* Bytes of padding that have not arrived */
 	uint32_t padding;
 	uint32_t part_len;
 	uint8_t part[sizeof(struct packet) + TCP_CLAIM_MAX];
@@ -255,10 +255,10 @@ struct tcp_conn {
 _Static_assert(sizeof(((struct tcp_conn *)0)->part) <= TCP_IN_HEAD,
 	       "goes in front of what is read");
 
-/* An accepted socket until its preamble is whole and the wire that it is for has looked at it. */
+/* An accepted socket until its preamble is complete and its wire has admitted it. */
 struct tcp_guest {
 	struct tcp_lane lane;
-	/* port->guests, in order of arrival; wire->arrived when whole; or hub->guest_graves */
+	/* Link in port->guests by arrival; in wire->arrived when complete; or in hub->guest_graves */
 	struct list link;
 	struct tcp_port *port;
 	bool arrived;
@@ -269,78 +269,78 @@ struct tcp_guest {
 
 /* A listening socket, of one wire or several. */
 struct tcp_port {
-	/* hub->ports */
+	/* Link in hub->ports */
 	struct list link;
 	struct tcp_hub *hub;
 	struct tcp_lane listener;
-	/* the listener is not watched until then; 0: it is */
+	/* Time until which the listener is not watched; 0: it is watched */
 	uint64_t rearm_ns;
-	/* whom those mean who know host and port alone; NULL: it is closed */
+	/* The wire of peers that know host and port alone; NULL: it is closed */
 	struct tcp_wire *owner;
-	/* wires that listen here */
+	/* Wires that listen here */
 	uint32_t refs;
-	/* others may join: nobody asked for a port of his own */
+	/* Other wires may join: none asked for this port by number */
 	bool shared;
 	uint16_t number;
-	/* where it was to be opened */
+	/* Address that was asked for */
 	union tcp_sockaddr wish;
 	uint32_t guest_cnt;
 	struct list guests;
 };
 
-/* What the wires of a domain have together; of one wire, where that has no domain. */
+/* What the wires of a domain share; a wire without a domain has its own. */
 struct tcp_hub {
-	/* of the process: for fork, and to be found */
+	/* Link in the list of the process, for lookup and for fork */
 	struct list all;
-	/* NULL: nobody else joins */
+	/* NULL: no other wire joins */
 	const void *domain;
 	int epoll_fd;
 	struct list wires, ports;
-	/* dead, freed once the events have been looked at */
+	/* Dead guests, freed once the events have been handled */
 	struct list guest_graves;
-	/* ports that are not watched for a while */
+	/* Ports whose listener is not watched for a while */
 	uint32_t resting;
-	/* times that epoll was asked */
+	/* Calls of epoll_wait() */
 	uint32_t turn;
-	/* when it was last, where there are several wires */
+	/* Time of the last one, if there are several wires */
 	uint64_t look_ns;
-	/* it had more than was taken */
+	/* epoll had more events than were taken */
 	bool more;
-	/* we are a copy: every socket belongs to the parent */
+	/* This is the copy in the child of a fork: every socket belongs to the parent */
 	bool forked;
-	/* a lack of descriptors was logged */
+	/* A lack of descriptors was logged */
 	bool starved;
-	/* a peer of another version was logged */
+	/* A peer of another version was logged */
 	bool foreign;
-	/* the system's choice, where listeners may not have it; else empty */
+	/* The system's congestion control, if listeners may not set it; else empty */
 	char paced[TCP_CONGESTION_LEN];
-	/* a control lane's input, and where data that nobody wants goes */
+	/* Input of a control lane; data that is discarded goes here too */
 	uint8_t *in;
 };
 
 struct tcp_wire {
 	struct wire wire;
-	/* hub->wires */
+	/* Link in hub->wires */
 	struct list link;
 	struct tcp_hub *hub;
 	struct tcp_port *port;
-	/* hub->turn at our last poll */
+	/* Value of hub->turn at the last poll */
 	uint32_t seen;
-	/* of poll */
+	/* Polls */
 	uint32_t tick;
 	bool polling;
-	/* somebody sleeps who has to be told of what sockets do not tell of */
+	/* A thread sleeps, and has to be woken for work that no socket reports */
 	bool armed;
-	/* in close(): the engine is not called any more */
+	/* Inside close(): the engine is not called any more */
 	bool closing;
-	/* of the endpoint */
+	/* Nonce of the endpoint */
 	uint8_t nonce[ADDR_NONCE_LEN];
-	/* lanes to which something has happened */
+	/* Lanes with events */
 	struct list ready;
-	/* guests who are for us */
+	/* Guests for this wire */
 	struct list arrived;
 	struct list conns, dirty, finished, timed, waiting;
-	/* dead, freed at the end of poll */
+	/* Dead conns, freed at the end of poll */
 	struct list graves;
 	union tcp_sockaddr local;
 };
@@ -377,10 +377,10 @@ void tcp_close(struct wire *wire);
 int tcp_poll(struct wire *wire);
 void tcp_local(struct wire *wire, char *buf, size_t len);
 
-/* tcp_reap - free what is dead; not while polling */
+/* tcp_reap - free dead conns; not while polling */
 void tcp_reap(struct tcp_wire *wire);
 
-/* tcp_due - have poll look at the conn at that time */
+/* tcp_due - have poll look at the conn at time @ns */
 void tcp_due(struct tcp_conn *conn, uint64_t ns);
 
 #endif
