@@ -28,7 +28,7 @@ static void link_foreign_explain(const void *addr, char *why, size_t why_len)
 	struct sockaddr_in in;
 	sa_family_t family;
 
-	/* A socket address begins with its family, which gives its length; no string begins with that byte. */
+	/* A socket address begins with its family, a byte with which no string begins. */
 	memcpy(&family, addr, sizeof(family));
 	if (family == AF_INET) {
 		memcpy(&in, addr, sizeof(in));

@@ -132,7 +132,7 @@ static int link_hint_addr(const void *hint, size_t len, void **slot, size_t *slo
 	return link_set_addr(slot, slot_len, &addr);
 }
 
-/* Returns true if @node is an address, as a string; with a service it never is. Source: fi_getinfo(3), node. */
+/* Returns true if @node is an address as a string; with a service it never is. Source: fi_getinfo(3). */
 static bool link_is_address(const char *node, const char *service, const struct fi_info *hints)
 {
 	return !service && (!strncmp(node, LINK_PREFIX, sizeof(LINK_PREFIX) - 1) ||

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Socket addresses: conversions, printing, name resolution. Called by the wire and by the
- * provider's getinfo, on any thread; no state.
+ * Socket addresses: conversions, printing, name resolution. Called by the wire and by the provider's getinfo,
+ * on any thread; no state.
  */
 #include <arpa/inet.h>
 #include <netdb.h>
@@ -153,7 +153,7 @@ int tcp_resolve(const char *node, const char *service, uint64_t flags, int famil
 		hints.ai_flags |= AI_PASSIVE;
 	if (flags & FI_NUMERICHOST)
 		hints.ai_flags |= AI_NUMERICHOST;
-	/* getaddrinfo refuses a call with neither; port 0 of the wildcard or loopback is meant */
+	/* getaddrinfo refuses a call with neither; it asks for port 0 of the wildcard or loopback */
 	err = getaddrinfo(node, service || node ? service : "0", &hints, &found);
 	if (err) {
 		snprintf(why, why_len, "%s%s%s can't be resolved: %s", node ? node : "port ",

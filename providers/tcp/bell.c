@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * What a thread that sleeps needs of the TCP wire. The bell is the epoll descriptor that watches all
- * sockets of the domain: it needs no arming, and those who send pay nothing for it. What poll has to do
- * and no socket tells of is in lists of ours, and is asked for when the wire is armed. Called by the
- * engine on the thread that holds the endpoint's domain.
+ * Waking a thread that sleeps. The bell is the epoll descriptor that watches all sockets of the domain: it
+ * needs no arming, and costs senders nothing. Work of poll that no socket reports is in lists of the wire,
+ * which are read when the wire is armed. Called by the engine on the thread that holds the endpoint's domain.
  */
 #include "tcp_bell.h"
 #include "tcp_hub.h"
@@ -13,7 +12,7 @@ int tcp_bell(struct wire *out, int poll_set)
 {
 	struct tcp_wire *wire = tcp_wire_from(out);
 
-	/* It is the parent's, and would ring for what is the parent's. */
+	/* The descriptor is the parent's, and reports the parent's events. */
 	return wire->hub->forked ? -FI_EOPBADSTATE : wire->hub->epoll_fd;
 }
 
@@ -24,7 +23,7 @@ static uint64_t sooner(uint64_t ns, uint64_t due_ns, uint64_t now)
 	return left < ns ? left : ns;
 }
 
-/* ns until poll has to look at a conn or at a listener, whatever the sockets say. */
+/* Returns the time until poll has to look at a conn or a listener without an event of a socket, ns. */
 static uint64_t next_due(const struct tcp_wire *wire)
 {
 	uint64_t now, ns = UINT64_MAX, hub_due = tcp_hub_due(wire->hub);
@@ -49,7 +48,7 @@ uint64_t tcp_arm(struct wire *out)
 
 	wire->armed = false;
 	if (wire->hub->forked && !list_empty(&wire->conns))
-		return 0; /* poll ends them */
+		return 0; /* poll ends the conns of a copy */
 	if (!list_empty(&wire->dirty) || !list_empty(&wire->finished) ||
 	    !list_empty(&wire->ready) || !list_empty(&wire->arrived))
 		return 0;

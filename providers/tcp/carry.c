@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * What of sendv() travels on the control lane: payload of medium size, as long as the peer answers
- * each before the next one is sent. Header and payload leave with one system call, behind what is
- * gathered; what the kernel does not take of them is copied. Called by sendv and from the wire's
- * poll, on the thread that holds the endpoint's domain.
+ * sendv() on the control lane: payload of medium size, as long as the peer answers each before the next
+ * one is sent. Header and payload leave with one system call, behind gathered packets; the part that the
+ * kernel does not take is copied. Called by sendv and from the wire's poll, on the thread that holds the
+ * endpoint's domain.
  */
 #include <errno.h>
 #include <sys/socket.h>
@@ -14,9 +14,9 @@
 #include "tcp_wire.h"
 
 /*
- * At most one such payload stands before a control packet: the second one that finds no answer to the first
- * takes the data lane, and so do all in a stream of them, of which an answer tells little. Where both
- * lanes have some, what comes before its turn is copied once more.
+ * At most one such payload stands before a control packet: a second one before the first is answered
+ * takes the data lane, and so do all in a stream of them, where one answer says little about the others.
+ * Payload on both lanes is copied once more where it arrives before its turn.
  */
 static bool worth_it(struct tcp_conn *conn, size_t len)
 {
@@ -28,7 +28,7 @@ static bool worth_it(struct tcp_conn *conn, size_t len)
 	       conn->tail + tcp_frame_len(len) <= TCP_OUT_LEN;
 }
 
-/* Append what of @iov stands behind its first @skip bytes. */
+/* Appends the bytes of @iov behind its first @skip bytes. */
 static void keep_rest(struct tcp_conn *conn, const struct iovec *iov, int cnt, size_t skip)
 {
 	size_t off;
@@ -43,7 +43,7 @@ static void keep_rest(struct tcp_conn *conn, const struct iovec *iov, int cnt, s
 	}
 }
 
-/* Write what is gathered and then the frame, which is iov[1] and what follows. */
+/* Writes the gathered packets and then the frame, which begins at iov[1]. */
 static void write_frame(struct tcp_conn *conn, struct iovec *iov, int cnt, size_t total)
 {
 	struct msghdr msg = { .msg_iov = iov, .msg_iovlen = (size_t)cnt };
@@ -56,7 +56,7 @@ static void write_frame(struct tcp_conn *conn, struct iovec *iov, int cnt, size_
 	while (n < 0 && errno == EINTR);
 	conn->held = false;
 	if (n < 0 && errno != EAGAIN && errno != ENOBUFS && errno != ENOMEM) {
-		if (errno == EFAULT) /* the caller's memory is not there */
+		if (errno == EFAULT) /* the caller's memory is not mapped */
 			tcp_conn_fail(conn, -FI_EFAULT);
 		conn->control.mute = true; /* the reader finds the reason */
 		conn->head = conn->tail = 0;
@@ -69,7 +69,7 @@ static void write_frame(struct tcp_conn *conn, struct iovec *iov, int cnt, size_
 		conn->head += (uint32_t)took;
 	if (took == gathered + total)
 		return;
-	if (took > gathered) /* the next packet has its place behind it, and is aligned */
+	if (took > gathered) /* the next packet stands behind the frame, and is aligned */
 		conn->head = conn->tail = -(uint32_t)(gathered + total - took) & 7;
 	keep_rest(conn, iov + 1, cnt - 1, took > gathered ? took - gathered : 0);
 	tcp_control_full(conn);

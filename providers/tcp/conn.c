@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * A conn of the TCP wire from its creation to its end. Called by the other files of the wire,
- * and by the engine to disconnect and to ask for signs of life, on the thread that holds the
- * endpoint's domain.
+ * A conn of the TCP wire from its creation to its end. Called by the other files of the wire, and by the
+ * engine to disconnect and to check that the peer is alive, on the thread that holds the endpoint's
+ * domain.
  */
 #include <errno.h>
 #include <linux/sockios.h>
@@ -16,8 +16,8 @@
 #include "tcp_hub.h"
 #include "tcp_wire.h"
 
-#define CHECK_NS       250000000u /* between two looks at what the kernel knows of a peer */
-#define RETRANSMIT_MIN 3	  /* unanswered, before silence is taken for death */
+#define CHECK_NS       250000000u /* time between looks at the kernel's state of a connection */
+#define RETRANSMIT_MIN 3	  /* unanswered retransmissions of a peer that may be dead */
 #define PROBE_MIN      2
 
 struct tcp_conn *tcp_conn_create(struct tcp_wire *wire)
@@ -94,7 +94,7 @@ void tcp_lane_ended(struct tcp_conn *conn, struct tcp_lane *lane, int err)
 	lane->mute = true;
 	if (!conn->err)
 		conn->err = err ? err : -FI_ECONNRESET;
-	/* What the peer sent on the other lane before it ended counts still. */
+	/* Data that the peer sent on the other lane before it ended is still read. */
 	if (other->state != TCP_LANE_UP) {
 		tcp_conn_down(conn, tcp_conn_end(conn));
 		return;
@@ -104,7 +104,7 @@ void tcp_lane_ended(struct tcp_conn *conn, struct tcp_lane *lane, int err)
 	conn->ending = true;
 }
 
-/* Sent, and not acknowledged by the peer's kernel. */
+/* Returns true if the peer's kernel has acknowledged everything that was sent. */
 static bool lane_acknowledged(const struct tcp_lane *lane)
 {
 	int unsent = 0;
@@ -123,7 +123,7 @@ bool tcp_conn_drained(struct tcp_conn *conn)
 	if (!conn->bye_sent) {
 		conn->bye_sent = tcp_control_own(conn, TCP_OP_BYE);
 		if (!conn->bye_sent)
-			return true; /* no memory: the peer sees a break */
+			return true; /* no memory: the peer sees a broken connection */
 	}
 	tcp_control_flush(conn);
 	if (conn->head != conn->tail)
@@ -138,8 +138,8 @@ bool tcp_conn_drained(struct tcp_conn *conn)
 }
 
 /*
- * The peer is told that this is deliberate if that takes no waiting and nothing of ours is cut
- * off in the middle.
+ * Sends a TCP_OP_BYE, by which the peer sees an orderly end, if that does not block and cuts no packet off in
+ * the middle.
  */
 void tcp_disconnect(struct wire_conn *out)
 {
@@ -156,10 +156,9 @@ void tcp_disconnect(struct wire_conn *out)
 }
 
 /*
- * TCP_USER_TIMEOUT would also end a connection whose peer is alive but does not read for that
- * long, as a process that computes does. So silence is judged here: bytes of ours are repeated,
- * or a closed window is probed, and no acknowledgement at all comes back. Where nothing is
- * under way, keepalive finds out.
+ * TCP_USER_TIMEOUT would also end a connection to a live peer that does not read for that long, as a process
+ * that computes. So silence is judged here: data is retransmitted, or a closed window is probed, and no
+ * acknowledgement comes back. Where nothing is under way, keepalive detects a dead peer.
  */
 static int lane_check(const struct tcp_lane *lane)
 {

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * The control lane when it is up: packets gathered into writes, and read in batches. Called by
- * the engine (claim, publish) and by the wire's poll, on the thread that holds the endpoint's
- * domain.
+ * The control lane when it is up: packets are gathered into writes, and read in batches. Called by the engine
+ * (claim, publish) and by the wire's poll, on the thread that holds the endpoint's domain.
  */
 #include <errno.h>
 #include <netinet/in.h>
@@ -23,7 +22,7 @@ bool tcp_control_room(struct tcp_conn *conn)
 {
 	if (likely(conn->out != NULL))
 		return true;
-	/* Pages that are never written to cost nothing: an idle conn uses the first one. */
+	/* Pages that are never written take no memory: an idle conn uses the first one. */
 	conn->out = aligned_alloc(CACHE_LINE, TCP_OUT_LEN + TCP_OUT_SPARE);
 	return conn->out != NULL;
 }
@@ -34,7 +33,7 @@ void tcp_control_full(struct tcp_conn *conn)
 	tcp_watch(tcp_wire_of(conn)->hub, &conn->control, EPOLLIN | EPOLLOUT);
 }
 
-/* @flags: of send(2) */
+/* Writes gathered packets. @flags: of send(2) */
 static void control_write(struct tcp_conn *conn, int flags)
 {
 	struct tcp_lane *lane = &conn->control;
@@ -55,7 +54,7 @@ static void control_write(struct tcp_conn *conn, int flags)
 			tcp_control_full(conn);
 			return;
 		}
-		/* The reader finds the reason, behind what the peer sent before it. */
+		/* Reading finds the reason, after what the peer sent before it. */
 		lane->mute = true;
 		conn->head = conn->tail;
 	}
@@ -72,12 +71,12 @@ void tcp_control_flush(struct tcp_conn *conn)
 
 	if (conn->head != conn->tail)
 		control_write(conn, 0);
-	else if (conn->held) /* setting it again is how the kernel is told to wait no longer */
+	else if (conn->held) /* setting TCP_NODELAY again makes the kernel send what it holds back */
 		setsockopt(conn->control.fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof(one));
 	conn->held = false;
 }
 
-/* Make room behind the tail; false when there is none. */
+/* Makes room for @len bytes at the tail. Returns false when there is none. */
 static bool make_room(struct tcp_conn *conn, size_t len)
 {
 	uint32_t to;
@@ -86,10 +85,10 @@ static bool make_room(struct tcp_conn *conn, size_t len)
 		tcp_control_flush(conn);
 	if (conn->tail + len <= TCP_OUT_LEN)
 		return true;
-	/* Moving costs less than it gains when half of the buffer has been written. */
+	/* Moving pays off once half of the buffer has been written. */
 	if (conn->head < TCP_OUT_LEN / 2)
 		return false;
-	/* What follows is aligned as it was, however much has been written. */
+	/* The packets keep their alignment, however much has been written. */
 	to = conn->head & 7;
 	memmove(conn->out + to, conn->out + conn->head, conn->tail - conn->head);
 	conn->tail -= conn->head - to;
@@ -109,19 +108,19 @@ struct packet *tcp_claim(struct wire_conn *out, size_t len, void **payload)
 	if (unlikely(conn->tail + frame_len > TCP_OUT_LEN) && !make_room(conn, frame_len))
 		return NULL;
 	packet = (struct packet *)(conn->out + conn->tail);
-	/* The padding, if there is any, is in the last 8 bytes: no old bytes leave with it. */
+	/* The last 8 bytes contain the padding, if any: old bytes of the buffer are never sent. */
 	memset((char *)packet + frame_len - 8, 0, 8);
 	*payload = packet + 1;
 	return packet;
 }
 
 /*
- * Written at once, unless something is gathered that this can join:
- *  - the kernel has not taken what came before, or more follows at once;
- *  - we are in poll: all replies of one round leave together, before it returns;
- *  - the application sends one after the other without looking for progress. A system call for
- *    each of them is what a stream would spend its time on, so after TCP_BURST they are gathered
- *    until the next poll, or until there are enough to be worth one.
+ * Written at once, unless the packet joins others that are gathered:
+ *  - the kernel has not taken earlier ones, or the caller sends more at once;
+ *  - the wire is in poll: all replies of a round leave together, before poll returns;
+ *  - the program sends one after the other without making progress. A stream would spend its time on a
+ *    system call for each, so after TCP_BURST they are gathered until the next poll, or until
+ *    TCP_BATCH_LEN bytes are there.
  */
 void tcp_publish(struct wire_conn *out, struct packet *packet, bool more)
 {
@@ -146,9 +145,9 @@ void tcp_publish(struct wire_conn *out, struct packet *packet, bool more)
 }
 
 /*
- * The kernel has it and does not send it yet: a system call, but no packet. Should nothing follow,
- * not even a poll, the kernel sends it when the peer acknowledges something, after 0.2 s, or when
- * the process ends.
+ * The kernel gets the packet and does not send it yet: a system call, but no segment. If nothing follows, not
+ * even a poll, the kernel sends it when the peer acknowledges earlier data, after 0.2 s, or when the process
+ * ends.
  */
 void tcp_hold(struct wire_conn *out, struct packet *packet)
 {
@@ -178,7 +177,7 @@ bool tcp_control_own(struct tcp_conn *conn, enum tcp_op op)
 	return tcp_control_raw(conn, &packet, sizeof(packet));
 }
 
-/* One of the wire's own packets. Returns 0 or -FI_E* for one that no peer sends. */
+/* Handles one of the wire's own packets. Returns 0, or -FI_E* for one that no correct peer sends. */
 static int own_packet(struct tcp_conn *conn, const struct packet *packet)
 {
 	struct packet known = { .op = packet->op };
@@ -196,7 +195,7 @@ static int own_packet(struct tcp_conn *conn, const struct packet *packet)
 	return 0;
 }
 
-/* A large packet of which @len bytes stand at @at, header first. Returns things moved, or -FI_E* */
+/* Begins a large packet; @len bytes of it are at @at, header first. Returns things moved, or -FI_E* */
 static int begin_large(struct tcp_conn *conn, const struct packet *packet, const uint8_t *at,
 		       size_t len)
 {
@@ -204,7 +203,7 @@ static int begin_large(struct tcp_conn *conn, const struct packet *packet, const
 	int err = tcp_flow_begin(conn, &conn->flow, packet);
 
 	if (err || conn->dead)
-		return err == -FI_EAGAIN ? -FI_EINVAL : err; /* nothing waits on this lane */
+		return err == -FI_EAGAIN ? -FI_EINVAL : err; /* no packet waits on this lane */
 	payload = there < conn->flow.left ? there : conn->flow.left;
 	tcp_flow_take(&conn->flow, at + sizeof(*packet), payload);
 	conn->padding = -packet->len & 7;
@@ -215,7 +214,7 @@ static int begin_large(struct tcp_conn *conn, const struct packet *packet, const
 	return 2;
 }
 
-/* A packet of which only a part is there. Returns things moved, or -FI_E* that ends the conn. */
+/* Keeps the first part of a packet. Returns things moved, or -FI_E* that ends the conn. */
 static int keep_part(struct tcp_conn *conn, const uint8_t *at, size_t len)
 {
 	struct packet packet;
@@ -231,8 +230,8 @@ static int keep_part(struct tcp_conn *conn, const uint8_t *at, size_t len)
 }
 
 /*
- * Hand on the packets that are whole; keep the rest for the next read.
- * Returns their number, or -FI_E* that ends the conn.
+ * Passes complete packets to the engine, and keeps the rest for the next read. Returns the number of packets,
+ * or -FI_E* that ends the conn.
  */
 static int parse(struct tcp_conn *conn, const uint8_t *at, const uint8_t *end)
 {
@@ -264,8 +263,8 @@ static int parse(struct tcp_conn *conn, const uint8_t *at, const uint8_t *end)
 }
 
 /*
- * Such that the first packet, of which a part is put in front, starts on 8 bytes; so it does behind the
- * padding of the last one.
+ * Returns where to read to, such that the first packet, whose first part is put in front, is aligned to 8
+ * bytes; so is the packet behind the padding of the last one.
  */
 static uint8_t *in_room(const struct tcp_conn *conn)
 {
@@ -274,8 +273,8 @@ static uint8_t *in_room(const struct tcp_conn *conn)
 }
 
 /*
- * The rest of a large packet's payload goes where it belongs, and what follows to @room.
- * @len: in: bytes that @room has; out: that there was room for
+ * Reads the rest of a large packet's payload into its place, and what follows to @room.
+ * @len: in: bytes of room at @room; out: bytes that could have been read
  */
 static ssize_t in_read(struct tcp_conn *conn, uint8_t *room, size_t *len)
 {
@@ -293,7 +292,10 @@ static ssize_t in_read(struct tcp_conn *conn, uint8_t *room, size_t *len)
 	return recvmsg(conn->control.fd, &msg, 0);
 }
 
-/* @len bytes were read, of which those behind a large packet's payload stand at @room. As parse() */
+/*
+ * Handles @len bytes that were read; those behind a large packet's payload are at @room. Returns as
+ * parse().
+ */
 static int in_take(struct tcp_conn *conn, uint8_t *room, size_t len)
 {
 	uint32_t padding, part_len = conn->part_len;
@@ -338,7 +340,7 @@ int tcp_control_read(struct tcp_conn *conn)
 			break;
 		}
 		if (tcp_wire_of(conn)->closing)
-			continue; /* nobody is there to take it */
+			continue; /* the endpoint is closing: packets are discarded */
 		tcp_answered(conn);
 		cnt = in_take(conn, room, (size_t)n);
 		if (cnt < 0) {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * The data lane when it is up: payload from the sender's memory to the receiver's without a
- * stop between. Called by the engine (sendv) and by the wire's poll, on the thread that holds
- * the endpoint's domain.
+ * The data lane when it is up: payload moves from the sender's memory to the receiver's without a copy in
+ * the library. Called by the engine (sendv) and by the wire's poll, on the thread that holds the
+ * endpoint's domain.
  */
 #include <errno.h>
 #include <sys/epoll.h>
@@ -16,12 +16,12 @@
 #include "tcp_hub.h"
 #include "tcp_wire.h"
 
-#define WRITE_MAX   16 /* system calls for one lane in one go */
+#define WRITE_MAX   16 /* system calls of one flush of a lane */
 #define READ_MAX    16
-#define READ_LEN    (1u << 20) /* of one lane in one poll */
-#define OUT_IOV_MAX 32	       /* of several operations in one call */
+#define READ_LEN    (1u << 20) /* bytes read from one lane in one poll */
+#define OUT_IOV_MAX 32	       /* pieces of several operations in one call */
 
-/* Is the lane to be read? Not while a header waits for its turn. */
+/* Sets what epoll watches of the lane. It is not read while a header waits for its turn. */
 static void watch(struct tcp_conn *conn)
 {
 	uint32_t in = list_empty(&conn->waiting) ? EPOLLIN : 0;
@@ -43,7 +43,7 @@ static struct tcp_send *send_at(struct tcp_bulk *bulk, uint32_t idx)
 	return &bulk->sends[idx % TCP_SEND_MAX];
 }
 
-/* Append a piece of memory from which @skip bytes are left out (and counted down). */
+/* Appends a piece of memory without its first @skip bytes, which are subtracted from @skip. */
 static int add_piece(struct iovec *iov, int cnt, void *base, size_t len, size_t *skip)
 {
 	size_t off = *skip < len ? *skip : len;
@@ -56,7 +56,7 @@ static int add_piece(struct iovec *iov, int cnt, void *base, size_t len, size_t 
 	return cnt + 1;
 }
 
-/* What is to be written next, of as many operations as fit. Returns the number of pieces. */
+/* Collects what is to be written next, of as many operations as fit. Returns the number of pieces. */
 static int gather(struct tcp_bulk *bulk, struct iovec *iov, size_t *total)
 {
 	size_t skip = bulk->part;
@@ -126,17 +126,17 @@ void tcp_data_flush(struct tcp_conn *conn)
 		} else if (errno == EAGAIN || errno == ENOBUFS || errno == ENOMEM) {
 			full = true;
 		} else if (errno == EFAULT) {
-			tcp_conn_fail(conn, -FI_EFAULT); /* the caller's memory is not there */
+			tcp_conn_fail(conn, -FI_EFAULT); /* the caller's memory is not mapped */
 			conn->data.mute = true;
 		} else if (errno != EINTR) {
-			conn->data.mute = true; /* the reader finds the reason */
+			conn->data.mute = true; /* reading finds the reason */
 		}
 	}
 	want_out(conn, !conn->data.mute && bulk->written != bulk->queued);
 	tcp_finished(conn);
 }
 
-/* The first @len bytes of @iov. Returns false when it has fewer. */
+/* Copies the first @len bytes of @iov as pieces. Returns false when it has fewer. */
 static bool copy_iov(struct tcp_send *send, const struct iovec *iov, size_t cnt, size_t len)
 {
 	size_t i;
@@ -201,7 +201,7 @@ int tcp_data_tell(struct tcp_conn *conn)
 	}
 	if (conn->carried)
 		cnt = tcp_carried_tell(conn);
-	/* done() may send again, and that may be written at once: what is due now is enough. */
+	/* done() may send again, and that may be written at once: the number of calls is bounded. */
 	while (bulk && bulk->told != bulk->written && cnt < (int)TCP_SEND_MAX && !conn->dead) {
 		op = send_at(bulk, bulk->told)->op;
 		bulk->told++;
@@ -214,8 +214,8 @@ int tcp_data_tell(struct tcp_conn *conn)
 }
 
 /*
- * Payload, then what is beyond the engine's iov, then the next header.
- * Returns the pieces, and in @total their bytes: about READ_LEN at most.
+ * Collects where to read to: the payload, the part that is discarded, then the next header. Returns the
+ * number of pieces, and in @total their bytes: about READ_LEN at most.
  */
 static int in_pieces(struct tcp_conn *conn, struct iovec *iov, size_t *total)
 {
@@ -230,7 +230,7 @@ static int in_pieces(struct tcp_conn *conn, struct iovec *iov, size_t *total)
 	return cnt + 1;
 }
 
-/* @len bytes have come into the pieces. Returns things that have become whole; the conn may be dead. */
+/* @len bytes were read into the pieces. Returns operations and headers completed; the conn may be dead. */
 static int arrived(struct tcp_conn *conn, size_t len)
 {
 	struct tcp_bulk *bulk = conn->bulk;
@@ -268,7 +268,7 @@ int tcp_data_resume(struct tcp_conn *conn)
 	return moved && list_empty(&conn->waiting) ? moved + tcp_data_read(conn) : moved;
 }
 
-/* Input of an endpoint that is being closed: nobody is there to take it. */
+/* Discards the input of an endpoint that is being closed. */
 static void read_away(struct tcp_conn *conn)
 {
 	struct tcp_wire *wire = tcp_wire_of(conn);
@@ -313,7 +313,7 @@ int tcp_data_read(struct tcp_conn *conn)
 		taken += (size_t)n;
 		moved += arrived(conn, (size_t)n);
 		if (conn->dead || (size_t)n < room)
-			break; /* that was all there is */
+			break; /* the socket is empty */
 	}
 	if (taken && !conn->dead)
 		tcp_answered(conn);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Payload that arrives after its header, straight to where the engine wants it. Called by both lanes
+ * Payload that arrives after its header, straight into the memory that the engine names. Called by both lanes
  * from the wire's poll, on the thread that holds the endpoint's domain.
  */
 #include "tcp_flow.h"
@@ -46,7 +46,7 @@ int tcp_flow_pieces(struct tcp_conn *conn, const struct tcp_flow *flow, struct i
 		room -= iov[cnt].iov_len;
 		cnt++;
 	}
-	/* What the engine does not want. */
+	/* The part that the engine has no memory for is discarded. */
 	if (left && room) {
 		iov[cnt].iov_base = tcp_wire_of(conn)->hub->in;
 		iov[cnt].iov_len = left < TCP_IN_LEN ? left : TCP_IN_LEN;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * What the tcp provider answers to fi_getinfo: one fi_info for each address of this host from
- * which the application can work, the best first. Called by the core, on any thread.
+ * fi_getinfo of the tcp provider: one fi_info for each address of this host that the program can use, the
+ * best first. Called by the core, on any thread.
  */
 #include <rdma/fi_errno.h>
 #include "engine.h"
@@ -16,8 +16,9 @@ static const char *const rxm_spellings[] = { "ofi_rxm", "ofi_rxm;tcp", NULL };
 static const char *const rxd_spellings[] = { "ofi_rxd", "ofi_rxd;udp", NULL };
 
 /*
- * The protocol is what programs expect of a name, and ask for: they compare it with what their peers
- * were answered. Peers of another libfabric would not understand ours, whatever it is called.
+ * The protocol is the one that programs expect of a provider name, and ask for: they compare it with what
+ * their peers have. The wire format is Weft's own under every name: a peer with another libfabric can't
+ * use it.
  */
 const struct info_identity weft_tcp_identities[] = {
 	{ .name = "tcp",
@@ -88,14 +89,14 @@ static const struct fi_domain_attr domain_offer = {
 	.caps = ENGINE_DOMAIN_CAPS | FI_LOCAL_COMM | FI_REMOTE_COMM,
 };
 
-/* A question, while it is being answered. */
+/* The state of one fi_getinfo. */
 struct query {
 	uint32_t version;
 	const struct fi_info *hints;
-	/* owned */
+	/* Owned */
 	struct tcp_iface *ifaces;
 	int iface_cnt;
-	/* asked for; any address of the host when 0 */
+	/* Source addresses asked for; 0 of them: any address of the host */
 	union tcp_sockaddr src[RESOLVED_MAX];
 	int src_cnt;
 	union tcp_sockaddr dest[RESOLVED_MAX];
@@ -104,7 +105,7 @@ struct query {
 	int err;
 };
 
-/* The interface that has this address; for any address of 127.0.0.0/8, the loopback. */
+/* Returns the interface that has this address; for any address of 127.0.0.0/8, the loopback. */
 static const struct tcp_iface *iface_of(const struct query *q, const union tcp_sockaddr *addr)
 {
 	const struct tcp_iface *iface;
@@ -124,7 +125,7 @@ static const struct tcp_iface *iface_of(const struct query *q, const union tcp_s
 	return NULL;
 }
 
-/* One answer: from @src, which is @iface's, to @dest or to anyone. */
+/* Adds one answer: from @src, an address of @iface, to @dest, which may be NULL. */
 static void answer(struct query *q, const struct tcp_iface *iface, union tcp_sockaddr *src,
 		   union tcp_sockaddr *dest)
 {
@@ -168,11 +169,11 @@ static bool family_asked(const struct query *q, sa_family_t family)
 	case FI_SOCKADDR_IN6:
 		return family == AF_INET6;
 	default:
-		return true; /* info_answer judges the others */
+		return true; /* info_answer checks other protocols */
 	}
 }
 
-/* Does the question, or the setting, name an interface? */
+/* Returns true if the program or FI_TCP_IFACE names an interface. */
 static bool iface_named(const struct query *q)
 {
 	const struct fi_info *hints = q->hints;
@@ -183,8 +184,8 @@ static bool iface_named(const struct query *q)
 }
 
 /*
- * Who asks for a port and no host listens at all of them: clients come by any name of this host. The
- * domain is that of the interface whose address fi_getname gives.
+ * A port without a host means to listen at all addresses: peers connect to any name of this host. The
+ * domain is that of the interface whose address fi_getname returns.
  */
 static void answer_wildcard(struct query *q, union tcp_sockaddr *src)
 {
@@ -200,7 +201,7 @@ static void answer_wildcard(struct query *q, union tcp_sockaddr *src)
 	}
 }
 
-/* From every interface. @src: NULL, or a wildcard address whose port is asked for. */
+/* Answers for every interface. @src: NULL, or a wildcard address with the port asked for. */
 static void answer_ifaces(struct query *q, union tcp_sockaddr *src)
 {
 	union tcp_sockaddr from;
@@ -220,7 +221,7 @@ static void answer_ifaces(struct query *q, union tcp_sockaddr *src)
 	}
 }
 
-/* To one address, from where the routing table says or from where it was asked. */
+/* Answers for one destination, from the source that the routing table gives or that was asked for. */
 static void answer_dest(struct query *q, union tcp_sockaddr *dest)
 {
 	const struct tcp_iface *iface;
@@ -272,7 +273,7 @@ static void answer_src(struct query *q, union tcp_sockaddr *src)
 			     "is asked for %s, which no interface of this host has", name);
 }
 
-/* An address that the hints bring. Returns 1, 0 when they bring none, or -FI_ENODATA. */
+/* Reads an address of the hints. Returns 1, 0 when there is none, or -FI_ENODATA. */
 static int hint_addr(const void *addr, size_t len, const char *which, union tcp_sockaddr *out)
 {
 	if (!addr)
@@ -285,7 +286,7 @@ static int hint_addr(const void *addr, size_t len, const char *which, union tcp_
 	return 1;
 }
 
-/* The first of a family that was asked for, if any. Returns the number of addresses kept. */
+/* Keeps the first address of a family that was asked for. Returns the number of addresses kept. */
 static int keep_first(const struct query *q, const union tcp_sockaddr *found, int cnt,
 		      sa_family_t family, union tcp_sockaddr *out)
 {
@@ -301,8 +302,8 @@ static int keep_first(const struct query *q, const union tcp_sockaddr *found, in
 }
 
 /*
- * Node and service to addresses, one of each family that was asked for. IPv4 first, whatever the
- * resolver prefers: that is where endpoints listen when they are not told.
+ * Resolves node and service to one address of each family that was asked for. IPv4 comes first, whatever the
+ * resolver prefers: endpoints listen there by default.
  */
 static int resolve(struct query *q, const char *node, const char *service, uint64_t flags,
 		   union tcp_sockaddr *out)
@@ -323,7 +324,7 @@ static int resolve(struct query *q, const char *node, const char *service, uint6
 			   node ? node : service);
 }
 
-/* Fill in what is asked for. Returns 0 or -FI_ENODATA. */
+/* Reads the parameters of fi_getinfo. Returns 0 or -FI_ENODATA. */
 static int read_question(struct query *q, const char *node, const char *service, uint64_t flags)
 {
 	bool named = node || service, source = flags & FI_SOURCE;

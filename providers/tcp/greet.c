@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * How a lane comes up: sockets are connected or accepted, the connecting side says in a
- * preamble which lane of which endpoint it is, the other side answers. Everything read here
- * comes from whoever could reach the port. Called from the wire's poll and from connect and
- * sendv, on the thread that holds the endpoint's domain.
+ * How a lane comes up: a socket is connected or accepted, the connecting side names in a preamble the
+ * endpoint and the lane that it wants, and the other side answers. Everything read here is untrusted:
+ * anyone who can reach the port may have sent it. Called from the wire's poll and from connect and sendv,
+ * on the thread that holds the endpoint's domain.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -20,17 +20,17 @@
 #include "tcp_options.h"
 #include "tcp_wire.h"
 
-#define ACCEPT_MAX 16	       /* in one poll */
-#define GUEST_NS   10000000000 /* a guest may be silent for so long where there are many */
+#define ACCEPT_MAX 16	       /* connections accepted in one poll */
+#define GUEST_NS   10000000000 /* time that a guest may be silent, where there are many */
 
-/* The data lane alone begins with more than the system's buffer, and only for who has been let in. */
+/* A data lane begins with more than the system's buffer, once its peer has been admitted. */
 static void data_up(struct tcp_conn *conn)
 {
 	conn->data.state = TCP_LANE_UP;
 	tcp_set_window(conn->data.fd, TCP_DATA_WINDOW);
 }
 
-/* An errno of socket() or connect(), as the contract of connect wants it. */
+/* Converts an errno of socket() or connect() to what wire_ops.connect returns. */
 static int connect_error(struct tcp_wire *wire, int err)
 {
 	switch (err) {
@@ -38,7 +38,7 @@ static int connect_error(struct tcp_wire *wire, int err)
 	case ENFILE:
 	case ENOBUFS:
 	case ENOMEM:
-	case EADDRNOTAVAIL: /* no local port is left */
+	case EADDRNOTAVAIL: /* no local port is free */
 		tcp_starved(wire->hub, "connect to a peer", err);
 		return -FI_EAGAIN;
 	case ENETUNREACH:
@@ -97,7 +97,7 @@ int tcp_connect(struct wire *out, struct engine_peer *peer, const struct weft_ad
 	conn->ours = true;
 	conn->hello = *hello;
 	conn->remote = remote;
-	memcpy(conn->to, addr->nonce, sizeof(conn->to)); /* zero in the address of a service */
+	memcpy(conn->to, addr->nonce, sizeof(conn->to)); /* zero in a service address */
 	err = lane_connect(conn, &conn->control);
 	if (!err) {
 		*result = &conn->conn;
@@ -132,7 +132,7 @@ void tcp_data_open(struct tcp_conn *conn)
 		tcp_conn_fail(conn, err);
 }
 
-/* A peer that can't be talked to at all: one line says what to do. */
+/* Logs once that a peer has another protocol or version, and what to do. */
 static void tell_foreign(struct tcp_hub *hub, const char *what, int fd)
 {
 	union tcp_sockaddr peer = { 0 };
@@ -172,15 +172,14 @@ static int say_preamble(struct tcp_conn *conn, struct tcp_lane *lane)
 	tcp_set_timeout(lane->fd, 0);
 	tcp_set_connected(lane->fd);
 	n = send(lane->fd, &preamble, sizeof(preamble), MSG_NOSIGNAL);
-	if (n != sizeof(preamble)) /* the first bytes of a connection fit its buffer */
+	if (n != sizeof(preamble)) /* an empty send buffer has room for a preamble */
 		return n < 0 ? -errno : -FI_EIO;
 	lane->state = TCP_LANE_GREETING;
 	return tcp_watch(tcp_wire_of(conn)->hub, lane, EPOLLIN);
 }
 
 /*
- * Read into a fixed room until it is full.
- * Returns 1 when it is, 0 when more has to come, -FI_E*.
+ * Reads into @room until it is full. Returns 1 when it is, 0 when more has to arrive, or -FI_E*.
  */
 static int fill(int fd, void *room, size_t room_len, uint32_t *len)
 {
@@ -196,7 +195,7 @@ static int fill(int fd, void *room, size_t room_len, uint32_t *len)
 
 static int answer_error(const struct tcp_answer *answer)
 {
-	/* What we said came back: the kernel connected the socket to itself, nobody listens. */
+	/* The preamble came back: no process listens, and the kernel connected the socket to itself. */
 	if (answer->magic == TCP_MAGIC)
 		return -FI_ECONNREFUSED;
 	if (answer->magic != TCP_ANSWER_MAGIC || answer->version != TCP_VERSION)
@@ -299,7 +298,7 @@ static void admit_control(struct tcp_wire *wire, struct tcp_guest *guest)
 		return;
 	}
 	conn = tcp_conn_create(wire);
-	/* All that can fail comes before the engine is asked: what it accepts has to be. */
+	/* All that can fail comes before the engine is asked: a conn that it accepts has to come up. */
 	if (!conn || platform_random(&conn->cookie, sizeof(conn->cookie)))
 		err = -FI_ENOMEM;
 	else
@@ -361,7 +360,7 @@ static void admit_data(struct tcp_wire *wire, struct tcp_guest *guest)
 	tcp_data_flush(conn);
 }
 
-/* What is wrong with a preamble of which the first 8 bytes, or all, are there. */
+/* Checks a preamble of which the first 8 bytes, or all, have arrived. Returns 0 or -FI_E*. */
 static int preamble_check(const struct tcp_preamble *p, uint32_t len)
 {
 	if (p->magic != TCP_MAGIC)
@@ -377,7 +376,7 @@ static int preamble_check(const struct tcp_preamble *p, uint32_t len)
 	return hello_check(&p->hello);
 }
 
-/* Whom the preamble names, of those who listen at the port; NULL: nobody who is there. */
+/* Returns the wire that the preamble names among those at the port, or NULL if it is not there. */
 static struct tcp_wire *guest_host(const struct tcp_guest *guest)
 {
 	static const uint8_t anyone[ADDR_NONCE_LEN];
@@ -395,7 +394,7 @@ static struct tcp_wire *guest_host(const struct tcp_guest *guest)
 	return NULL;
 }
 
-/* Who it is for looks at it in its own poll; what else comes stays in the socket until then. */
+/* The wire admits the guest in its own poll; what else arrives stays in the socket until then. */
 static void guest_arrive(struct tcp_guest *guest)
 {
 	struct tcp_wire *host = guest_host(guest);
@@ -407,7 +406,7 @@ static void guest_arrive(struct tcp_guest *guest)
 	guest->arrived = true;
 	list_remove(&guest->link);
 	list_push(&host->arrived, &guest->link);
-	tcp_wake(host); /* no socket tells of it any more */
+	tcp_wake(host); /* no socket reports the guest any more */
 }
 
 void tcp_guest_event(struct tcp_guest *guest)
@@ -439,7 +438,7 @@ void tcp_guest_admit(struct tcp_guest *guest, struct tcp_wire *wire)
 		admit_data(wire, guest);
 }
 
-/* Room for one more that has not said who it is: false when there is none. */
+/* Makes room for one more guest without a preamble. Returns false when there is none. */
 static bool guest_room(struct tcp_port *port, uint64_t now)
 {
 	struct tcp_guest *oldest;

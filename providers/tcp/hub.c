@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * What the TCP wires of a domain have together, so that a thousand endpoints do not take thousands of
- * descriptors: one epoll for all their sockets, and one listening socket for those that nobody asked
- * to be at a port of their own, and whose peers know them by a nonce as well. Which of them somebody
- * means who comes there is in his preamble.
+ * What the TCP wires of a domain share, so that a thousand endpoints do not need thousands of
+ * descriptors: one epoll for all their sockets, and one listening socket for the wires that need no port
+ * of their own. Their peers know them by a nonce too, and name it in the preamble.
  *
- * Who asks epoll hands the events to the wires that they are for; each looks at its own in its
- * own poll, so that the engine is called for no endpoint but the one that it polls. All of it runs on the
- * thread that holds the domain; the list of hubs has a lock.
+ * A wire that calls epoll passes the events to the wires that they belong to; each handles its own in its own
+ * poll, so that the engine is called for no endpoint but the one that it polls. All of it runs on the thread
+ * that holds the domain; the list of hubs has a lock.
  */
 #include <errno.h>
 #include <sys/epoll.h>
@@ -19,10 +18,10 @@
 #include "tcp_options.h"
 #include "tcp_wire.h"
 
-#define EVENT_MAX 64	/* sockets told of at once */
-#define LOOK_NS	  5000u /* what was looked at so shortly ago need not be looked at again */
+#define EVENT_MAX 64	/* events of one epoll_wait() */
+#define LOOK_NS	  5000u /* time within which another wire's look at epoll counts for this one */
 
-/* All hubs of the process. Rank 3, nothing is called under it. */
+/* All hubs of the process. Rank 3; no function is called while it is held. */
 static struct platform_lock hubs_lock = { PTHREAD_MUTEX_INITIALIZER };
 static struct list hubs = { &hubs, &hubs };
 
@@ -37,8 +36,8 @@ static void fork_parent(void)
 }
 
 /*
- * The child has the parent's sockets and its epoll descriptor: bytes that it read or wrote, or a
- * socket that it took out of epoll, would be the parent's. It may only close its descriptors.
+ * The child of a fork has the parent's sockets and its epoll descriptor: bytes that it read or wrote, or a
+ * socket that it removed from epoll, would be the parent's. It may only close its descriptors.
  */
 static void fork_child(void)
 {
@@ -82,7 +81,7 @@ static struct tcp_hub *hub_create(const void *domain, int *err)
 	hub->in = aligned_alloc(CACHE_LINE, TCP_IN_HEAD + TCP_IN_LEN);
 	if (!hub->in)
 		goto err_free;
-	/* Most reads end within these pages: the kernel would fetch each in the middle of a first one. */
+	/* Most reads end within these pages: the first read would fault on each of them. */
 	memset(hub->in, 0, TCP_IN_HEAD + TCP_IN_FIRST);
 	platform_fork_watch(&fork_watcher);
 	platform_lock(&hubs_lock);
@@ -95,7 +94,7 @@ err_free:
 	return NULL;
 }
 
-/* That of the domain; not one that a parent process has made for it. */
+/* Returns the hub of the domain, or NULL; a hub that a parent process made for it does not count. */
 static struct tcp_hub *hub_find(const void *domain)
 {
 	struct tcp_hub *found = NULL;
@@ -171,7 +170,7 @@ void tcp_watch_move(struct tcp_hub *hub, struct tcp_lane *from, struct tcp_lane 
 	epoll_ctl(hub->epoll_fd, EPOLL_CTL_MOD, to->fd, &event);
 }
 
-/* A descriptor is free: listeners that rest for want of one need not wait. */
+/* A descriptor is free: listeners that rest for lack of one are watched again. */
 static void hub_relieved(struct tcp_hub *hub)
 {
 	struct list *node, *after;
@@ -192,7 +191,7 @@ void tcp_lane_close(struct tcp_hub *hub, struct tcp_lane *lane)
 {
 	if (lane->fd < 0)
 		return;
-	/* By hand: a child of fork() may hold the socket, and epoll with it a pointer to us. */
+	/* Removed explicitly: a child of fork() may keep the socket open, and epoll with it this pointer. */
 	tcp_watch(hub, lane, 0);
 	close(lane->fd);
 	lane->fd = -1;
@@ -225,7 +224,7 @@ static int listen_at(struct tcp_hub *hub, struct tcp_lane *lane, const union tcp
 	if (lane->fd < 0)
 		return -errno;
 	tcp_set_listening(hub, lane->fd);
-	/* A port that was asked for may be in use by connections of a process that has ended. */
+	/* The port that was asked for may have connections of a process that has ended. */
 	if (tcp_sockaddr_port(at))
 		setsockopt(lane->fd, SOL_SOCKET, SO_REUSEADDR, &one, sizeof(one));
 	if (at->sa.sa_family == AF_INET6)
@@ -238,7 +237,7 @@ static int listen_at(struct tcp_hub *hub, struct tcp_lane *lane, const union tcp
 	return err;
 }
 
-/* At the port of @at, or at any of the configured range, or where the kernel likes. */
+/* Listens at the port of @at, or at one of the configured range, or where the kernel chooses. */
 static int listen_in_range(struct tcp_hub *hub, struct tcp_lane *lane, union tcp_sockaddr *at)
 {
 	int port, err = -FI_EADDRINUSE;
@@ -265,7 +264,7 @@ static void port_free(struct tcp_port *port)
 	free(port);
 }
 
-/* Listens, is watched, and knows its number. Returns 0 or -FI_E* */
+/* Opens the listener, watches it, and reads its number. Returns 0 or -FI_E* */
 static int port_open(struct tcp_port *port)
 {
 	union tcp_sockaddr at = port->wish, bound;
@@ -418,14 +417,17 @@ static void lane_event(struct tcp_lane *lane, uint32_t events)
 	}
 	lane->happened |= events;
 	list_remove(&lane->ready);
-	/* Control first: what came behind it on the other lane has its turn then. */
+	/* The control lane first: the turn of a header on the data lane may follow from it. */
 	if (lane->kind == TCP_LANE_CONTROL)
 		list_insert_after(&tcp_wire_of(conn)->ready, &lane->ready);
 	else
 		list_push(&tcp_wire_of(conn)->ready, &lane->ready);
 }
 
-/* Has another wire asked since our last poll, in the same round of progress? */
+/*
+ * Returns true if another wire has called epoll since this wire's last poll, in the same round of
+ * progress.
+ */
 static bool just_looked(const struct tcp_wire *wire)
 {
 	const struct tcp_hub *hub = wire->hub;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Interface addresses. Called when a wire is opened and by getinfo, on any thread; no state:
+ * Interface addresses. Called when a wire is opened and by getinfo, on any thread; nothing is kept, since
  * interfaces come and go.
  */
 #include <arpa/inet.h>
@@ -23,7 +23,7 @@ int tcp_iface_route(const union tcp_sockaddr *dest, union tcp_sockaddr *out)
 	if (!tcp_sockaddr_port(&to))
 		tcp_sockaddr_set_port(
 			&to,
-			9); /* any: to connect a datagram socket asks the routing table alone */
+			9); /* any port: connect() of a datagram socket only looks at the routing table */
 	if (connect(fd, &to.sa, tcp_sockaddr_len(&to)))
 		err = errno == ENETUNREACH ? -FI_EHOSTUNREACH : -errno;
 	else if (getsockname(fd, &from.sa, &len))
@@ -36,7 +36,7 @@ int tcp_iface_route(const union tcp_sockaddr *dest, union tcp_sockaddr *out)
 	return 0;
 }
 
-/* A reserved address that no network has: no route is more special than the default one. */
+/* Uses a reserved address that is in no network: no route to it is more specific than the default route. */
 static bool default_route(int family, union tcp_sockaddr *out)
 {
 	union tcp_sockaddr far = { .sa.sa_family = (sa_family_t)family };
@@ -122,7 +122,7 @@ static struct tcp_iface iface_of(const struct ifaddrs *a, const union tcp_sockad
 	return iface;
 }
 
-/* Those of @all that are wanted, by rank, to @list, which has room. Returns how many there are. */
+/* Writes the addresses of @all that may be used to @list, by rank; it has room. Returns their number. */
 static int ranked(const struct ifaddrs *all, struct tcp_iface *list)
 {
 	union tcp_sockaddr route4 = { 0 }, route6 = { 0 };

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * The tcp provider: its settings, the two forms of address that its endpoints speak, and the
- * entry point for the core. Called by the core and, for addresses, by the engine, on any thread.
+ * The tcp provider: its settings, the two address formats of its endpoints, and the entry point for the core.
+ * Called by the core and, for addresses, by the engine, on any thread.
  */
 #include <rdma/fi_errno.h>
 #include "address.h"
@@ -177,7 +177,7 @@ static const struct engine_family in6_family = {
 	.closing = report_routes,
 };
 
-/* A fabric is named after its IP network: that is how one for IPv6 is told from one for IPv4. */
+/* A fabric is named after its IP network, which tells IPv6 from IPv4. */
 static int tcp_fabric(struct fi_fabric_attr *attr, struct fid_fabric **fabric, void *context)
 {
 	bool six = attr && attr->name && strchr(attr->name, ':');
@@ -198,7 +198,7 @@ struct fi_provider tcp_provider = {
 	.cleanup = tcp_cleanup,
 };
 
-/* A number from the environment; what is out of bounds is named and left alone. */
+/* Reads a number from the environment; one out of bounds is logged and ignored. */
 static void setting(const char *name, int low, int high, int *value)
 {
 	int got;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * The TCP wire's endpoint: where it is found, and the poll that moves everything. Called by the
- * engine through tcp_wire_ops, on the thread that holds the endpoint's domain.
+ * The TCP wire of an endpoint: its address, and the poll that moves everything. Called by the engine through
+ * tcp_wire_ops, on the thread that holds the endpoint's domain.
  */
 #include <sys/epoll.h>
 #include "iface.h"
@@ -14,7 +14,7 @@
 #include "tcp_hub.h"
 #include "tcp_wire.h"
 
-#define CLOSE_NAP_NS 100000u /* between looks at what peers have not acknowledged */
+#define CLOSE_NAP_NS 100000u /* time between looks at unacknowledged data during close */
 
 void tcp_due(struct tcp_conn *conn, uint64_t ns)
 {
@@ -24,7 +24,7 @@ void tcp_due(struct tcp_conn *conn, uint64_t ns)
 	tcp_wake(tcp_wire_of(conn));
 }
 
-/* @at: where to listen; wire->local: where peers shall connect to, port excepted. */
+/* @at: out: where to listen; wire->local: where peers connect to, without the port. */
 static int choose_address(struct tcp_wire *wire, const struct weft_addr *bind_addr,
 			  union tcp_sockaddr *at, char *why, size_t why_len)
 {
@@ -141,8 +141,8 @@ void tcp_reap(struct tcp_wire *wire)
 }
 
 /*
- * Move a list: what is put on it while we walk waits for the next call. Every node that is taken
- * out stands on its own, so that conns may be buried meanwhile.
+ * Moves a list, so that what is added while it is walked waits for the next call. Every node taken out is
+ * a list of its own, so that conns may be buried meanwhile.
  */
 static void take_all(struct list *from, struct list *to)
 {
@@ -155,7 +155,7 @@ static void take_all(struct list *from, struct list *to)
 	list_init(from);
 }
 
-/* Once around what was marked: replies that were gathered, lanes to open, failures to report. */
+/* Handles marked conns once: gathered replies, lanes to open, failures to report. */
 static void serve_dirty(struct tcp_wire *wire)
 {
 	struct list *node, batch;
@@ -219,7 +219,7 @@ static int conn_event(struct tcp_conn *conn, struct tcp_lane *lane, uint32_t eve
 	return lane == &conn->control ? tcp_control_read(conn) : tcp_data_read(conn);
 }
 
-/* Who has come for this endpoint. */
+/* Admits the guests of this endpoint. */
 static void serve_arrived(struct tcp_wire *wire)
 {
 	struct list *node;
@@ -228,7 +228,7 @@ static void serve_arrived(struct tcp_wire *wire)
 		tcp_guest_admit(container_of(node, struct tcp_guest, link), wire);
 }
 
-/* Data lanes at headers that came before their turn, now that the others have been read. */
+/* Resumes data lanes that wait at a header, after the other lanes have been read. */
 static int serve_waiting(struct tcp_wire *wire)
 {
 	struct list *node, batch;
@@ -240,7 +240,7 @@ static int serve_waiting(struct tcp_wire *wire)
 	return moved;
 }
 
-/* What epoll told of the lanes of this wire. */
+/* Handles the events of this wire's lanes. */
 static int serve_ready(struct tcp_wire *wire)
 {
 	struct list *node, batch;
@@ -264,7 +264,7 @@ static int serve_ready(struct tcp_wire *wire)
 	return moved;
 }
 
-/* One round over everything that can move. */
+/* Makes one round over everything that can move. */
 static int turn(struct tcp_wire *wire)
 {
 	struct tcp_hub *hub = wire->hub;
@@ -294,7 +294,7 @@ static int turn(struct tcp_wire *wire)
 	return moved;
 }
 
-/* Everything here belongs to the process that we are a copy of. */
+/* In the child of a fork: ends all conns, which belong to the parent. */
 static int end_copies(struct tcp_wire *wire)
 {
 	int moved = 0;
@@ -317,7 +317,7 @@ int tcp_poll(struct wire *out)
 	return unlikely(wire->hub->forked) ? end_copies(wire) : turn(wire);
 }
 
-/* Let go of the conns whose peers have everything. */
+/* Buries the conns whose peers have everything. */
 static void close_drained(struct tcp_wire *wire)
 {
 	struct list *node, *after;
@@ -344,7 +344,7 @@ void tcp_close(struct wire *out)
 			tcp_conn_bury(conn);
 	}
 	close_drained(wire);
-	/* Not in epoll, which tells of other wires' sockets too: nobody looks at these meanwhile. */
+	/* Not by epoll, which reports events of other wires too, and these are not handled meanwhile. */
 	while (!list_empty(&wire->conns) && platform_now_ns() < end) {
 		turn(wire);
 		close_drained(wire);
