@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Sets of addresses: arrays in order, without duplicates. Called by programs; each call holds
- * the domain. A set is a local object, which names indices: an address that is removed from
- * the vector stays a member.
+ * Sets of addresses: ordered arrays without duplicates. Called by programs; each call holds the domain. A set
+ * is local and contains indices: an address that is removed from the vector stays a member.
  *
  * Source: fi_av_set(3).
  */
@@ -46,7 +45,7 @@ struct engine_av_set *engine_av_set_of(const struct engine_av *av, const struct 
 	return set_of(fid);
 }
 
-/* Room for @cnt members. Returns 0 or -FI_ENOMEM, and nothing happened. */
+/* Makes room for @cnt members. Returns 0, or -FI_ENOMEM with the set unchanged. */
 static int engine_set_room(struct engine_av_set *set, size_t cnt)
 {
 	size_t cap = set->cap ? set->cap : 16;
@@ -111,7 +110,7 @@ static int engine_set_remove(struct fid_av_set *fid, fi_addr_t addr)
 			      : 0;
 }
 
-/* Is this @src for that @dst? */
+/* Returns true if @src may be combined with @dst. */
 static bool engine_sets_fit(const struct fid_av_set *dst, const struct fid_av_set *src)
 {
 	return dst && src && src->fid.fclass == FI_CLASS_AV_SET &&
@@ -137,7 +136,7 @@ static int engine_set_union(struct fid_av_set *to, const struct fid_av_set *from
 	return ret;
 }
 
-/* Keeps the members that are in @from, or those that are not; their order stays. */
+/* Keeps the members that are in @from (@in), or those that are not, in their order. */
 static int engine_set_filter(struct fid_av_set *to, const struct fid_av_set *from, bool in)
 {
 	struct engine_av_set *dst, *src;
@@ -237,7 +236,7 @@ static int engine_set_attr_check(const struct engine_domain *domain,
 	return 0;
 }
 
-/* The first members: the addresses from @start to @end, @stride apart, that there are. */
+/* Adds the first members: the existing addresses from @start to @end, @stride apart. */
 static int engine_set_fill(struct engine_av_set *set, fi_addr_t start, fi_addr_t end,
 			   uint64_t stride)
 {
@@ -255,7 +254,7 @@ static int engine_set_fill(struct engine_av_set *set, fi_addr_t start, fi_addr_t
 	return 0;
 }
 
-/* A set without members, owned; NULL without memory. */
+/* Returns a set without members, owned, or NULL without memory. */
 static struct engine_av_set *engine_set_new(struct engine_av *av,
 					    const struct fi_av_set_attr *attr, void *context)
 {
@@ -274,7 +273,7 @@ static struct engine_av_set *engine_set_new(struct engine_av *av,
 	return set;
 }
 
-/* Give it its first members and its address. With the domain held. */
+/* Sets the first members and the address of the set. With the domain held. */
 static int engine_set_start(struct engine_av_set *set, const struct fi_av_set_attr *attr)
 {
 	struct engine_av *av = set->av;

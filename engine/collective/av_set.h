@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Sets of addresses, which collectives are joined with. The caller holds the domain unless it
- * says otherwise.
+ * Sets of addresses, which groups of collectives are made of. The caller holds the domain unless a
+ * comment says otherwise.
  */
 #ifndef WEFT_AV_SET_H
 #define WEFT_AV_SET_H
@@ -21,35 +21,36 @@
 struct engine_av_set {
 	struct fid_av_set fid;
 	struct engine_av *av;
-	/* av->sets */
+	/* Link in av->sets */
 	struct list link;
-	/* members in order, each once */
+	/* Members in order, each once */
 	fi_addr_t *addrs;
 	size_t cnt, cap;
-	/* of ENGINE_SET_COLLECTIVES */
+	/* Collectives that the set is for, of ENGINE_SET_COLLECTIVES */
 	uint64_t collectives;
-	/* its own, of fi_av_set_addr */
+	/* Address of the set, of fi_av_set_addr */
 	fi_addr_t addr;
 };
 
 /*
- * engine_av_set_open - the slot of fi_av_set, of programs
+ * engine_av_set_open - the slot of fi_av_set, called by programs
  *
- * A communication key means nothing here: -FI_ENOSYS. Source: fi_av_set(3).
+ * Communication keys are not supported: -FI_ENOSYS. Source: fi_av_set(3).
  */
 int engine_av_set_open(struct fid_av *av, struct fi_av_set_attr *attr, struct fid_av_set **set,
 		       void *context);
 
 /*
  * engine_av_set_at - the set with that address, of fi_av_set_addr, or NULL
- * It and its members may be gone when the domain is let go: who joins copies them.
+ *
+ * The set and its members may be freed once the caller leaves the domain: a join copies the members.
  */
 struct engine_av_set *engine_av_set_at(const struct engine_av *av, fi_addr_t addr);
 
-/* engine_av_set_of - the set behind a fid; NULL unless it is one of @av */
+/* engine_av_set_of - the set of a fid, or NULL if it is not one of @av */
 struct engine_av_set *engine_av_set_of(const struct engine_av *av, const struct fid_av_set *fid);
 
-/* engine_av_set_rank - place of an address among the members, or SIZE_MAX */
+/* engine_av_set_rank - index of an address among the members, or SIZE_MAX */
 size_t engine_av_set_rank(const struct engine_av_set *set, fi_addr_t addr);
 
 #endif

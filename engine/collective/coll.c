@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * What an endpoint has of collectives: made when the program or a peer first uses one, and from then on
- * the endpoint's receive context for messages of groups. The caller holds the domain.
+ * The state of collectives of an endpoint: allocated when the program or a peer first uses one, and from then
+ * on the receive context of group messages. The caller holds the domain.
  */
 #include "coll.h"
 #include "recv.h"

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Groups that break: members that are lost, collectives that fail at every member, and who is told of
- * both; groups that are closed. What arrives and peers that end only note what happened (engine_group_ops):
- * members are told, and collectives end, when the endpoint's task runs. The caller holds the domain.
+ * Groups that break: lost members, collectives that fail at every member, and the notices of both; groups
+ * that are closed. Packets that arrive and peers that end only record what happened (engine_group_ops):
+ * notices are sent, and collectives end, when the endpoint's task runs. The caller holds the domain.
  */
 #include "coll.h"
 #include "peer.h"
 #include "recv.h"
 #include "tasks.h"
 
-#define COLL_ERROR_MAX 511u /* FI_E* that a member may tell of */
+#define COLL_ERROR_MAX 511u /* largest FI_E* that is accepted from a member */
 
 void engine_group_free(struct engine_group *group)
 {
@@ -24,7 +24,7 @@ void engine_group_free(struct engine_group *group)
 	platform_free(group);
 }
 
-/* Messages for collectives that will not be. */
+/* Drops messages for collectives that will not take place. */
 static void coll_purge(struct engine_group *group)
 {
 	struct match *m = group->coll->rx.own.tagged;
@@ -41,7 +41,7 @@ static void coll_purge(struct engine_group *group)
 	}
 }
 
-/* Returns false when it is broken there, or before, already. */
+/* Breaks the group at @seq. Returns false when it is broken there, or before, already. */
 static bool coll_broken(struct engine_group *group, uint16_t seq, int err)
 {
 	struct list *node, *after;
@@ -112,9 +112,9 @@ void engine_group_close(struct engine_group *group)
 	engine_tasks_run(domain);
 }
 
-/* Members are told */
+/* Notices to members */
 
-/* Returns false when there was no room. */
+/* Sends a notice. Returns false when there was no room. */
 static bool coll_notice_send(struct engine_group *group, struct coll_notice *notice)
 {
 	for (; notice->next < group->cnt; notice->next++) {
@@ -154,7 +154,7 @@ bool coll_notices_send(struct engine_coll *coll)
 	return true;
 }
 
-/* What others say */
+/* Notices of other members */
 
 /* Returns true if the peer is a member. */
 static bool coll_has(const struct engine_group *group, const struct engine_peer *peer)
@@ -165,7 +165,7 @@ static bool coll_has(const struct engine_group *group, const struct engine_peer 
 	return false;
 }
 
-/* Another member has seen this one die. Who is connected to it will see that itself. */
+/* Another member has seen this one die. If this member has a conn to it, the conn reports that itself. */
 static void coll_heard_lost(struct engine_group *group, uint64_t rank)
 {
 	const struct engine_rx *rx;
@@ -193,7 +193,7 @@ static void coll_heard_lost(struct engine_group *group, uint64_t rank)
 	}
 }
 
-/* Returns true if this is a message of a collective that is over here, or that will not be. */
+/* Returns true for a message of a collective that has ended here, or will not take place. */
 static bool coll_stale(const struct engine_group *group, uint16_t seq)
 {
 	if (group->closed)

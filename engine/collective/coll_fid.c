@@ -1,15 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Collectives as programs call them: the calls of struct fi_ops_collective, fi_query_collective. Each
- * call holds the domain.
+ * The calls of struct fi_ops_collective, and fi_query_collective. Each call holds the domain.
  *
- * Counts are elements: of a broadcast and a reduction, all of them; of an all-gather, an all-to-all, a
- * scatter or a gather, those of one member. A reduce-scatter shares the elements out evenly in the
- * order of ranks; the first members get one more where that does not come out even. Input and result
- * may be the same memory.
+ * Counts are elements: all elements of a broadcast and a reduction; those of one member in an all-gather, an
+ * all-to-all, a scatter and a gather. A reduce-scatter divides the elements evenly in the order of ranks; the
+ * first members get one more if there is a remainder. Input and result may be the same memory.
  *
- * A completion goes to the queue of transmits, or where there is none to that of receives, and counts
- * as FI_WRITE, since a collective stands for atomic operations.
+ * A completion goes to the transmit queue, or to the receive queue if there is none, and counts as FI_WRITE,
+ * since a collective stands for atomic operations.
  *
  * Source: fi_collective(3).
  */
@@ -23,7 +21,7 @@
 	(FI_COMPLETION | FI_MORE | FI_INJECT_COMPLETE | FI_TRANSMIT_COMPLETE | \
 	 FI_DELIVERY_COMPLETE | FI_MATCH_COMPLETE | FI_COMMIT_COMPLETE | FI_COLLECTIVE)
 
-/* What each of them is. */
+/* Properties of each collective. */
 static const struct coll_what {
 	uint64_t set_flag; /* of ENGINE_SET_COLLECTIVES */
 	bool data, reduces, rooted;
@@ -42,7 +40,7 @@ static const struct coll_what {
 
 #define COLL_KINDS (sizeof(coll_whats) / sizeof(coll_whats[0]))
 
-/* Returns true if there is such an operation on such elements. */
+/* Returns true if the collective supports the operation on such elements. */
 static bool coll_valid(const struct coll_what *what, enum fi_datatype datatype, enum fi_op op)
 {
 	if (!what->data)
@@ -57,7 +55,7 @@ int engine_query_collective(struct fid_domain *domain, enum fi_collective_op col
 {
 	size_t size;
 
-	/* FI_SCATTER as a flag asks for the reduce-scatter. */
+	/* FI_SCATTER as a flag of the query means the reduce-scatter. */
 	if (flags && flags != FI_SCATTER)
 		return -FI_EBADFLAGS;
 	if (!attr)
@@ -77,7 +75,7 @@ int engine_query_collective(struct fid_domain *domain, enum fi_collective_op col
 
 /* Calls */
 
-/* One of them, as the calls express it. */
+/* The parameters of a call. */
 struct coll_call {
 	enum fi_collective_op kind;
 	fi_addr_t coll_addr, root_addr;
@@ -90,7 +88,7 @@ struct coll_call {
 	void *context;
 };
 
-/* Returns true if the buffers are there for what this member has to give and gets. */
+/* Returns true if the call has the buffers that this member sends from and receives into. */
 static bool coll_has_buffers(const struct coll_what *what, const struct coll_call *call,
 			     bool root)
 {

@@ -1,25 +1,25 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * How the members of a group agree: each of them has an id for it, and all of them learn all ids.
+ * How the members of a group agree: each member has an id for it, and all of them learn all ids.
  *
  *	member				parent in a binomial tree
- *			<-  BEGIN: nothing but a connection, so that one that is dead is missed
- *	UP (ids of its subtree)	->	when all its children have said so
- *			<-  DOWN (all ids), from the first member's on
- *	HAVE (that it has them)	->	when all its children have said so
- *			<-  DONE, from the first member's on
+ *			<-  BEGIN: only brings up a conn, so that a dead member is detected
+ *	UP (ids of its subtree)	->	after the UP of all its children
+ *			<-  DOWN (all ids), begun by the first member
+ *	HAVE (ids received)	->	after the HAVE of all its children
+ *			<-  DONE, begun by the first member
  *
- * No id is there yet to put into tags: these messages match by how many members there are and who
- * they are from and to, in the order of calls. A member that can't join says UP or DOWN without
- * ids; who says such an UP gets no DOWN. So whatever fails, each UP and DOWN is answered, and nothing
- * of a join that failed is left over for the next one. The same goes for HAVE and DONE, which
- * follow between two members when DOWN had ids.
+ * There is no id yet to put into tags: these messages match by the number of members and by the members
+ * that they are from and to, in the order of calls. A member that can't join sends an UP or a DOWN
+ * without ids; a member that sends such an UP gets no DOWN. So whatever fails, each UP and DOWN is
+ * answered, and no message of a failed join is left for the next one. The same holds for HAVE and DONE,
+ * which follow between two members when DOWN had ids.
  *
- * A member has joined when it hears DONE: then all others have the ids, and have joined, or are in
- * doubt because their parent died or the program cancelled. Who is in doubt fails to join, and
- * breaks the group for those who did not: it can tell them, having the ids.
+ * A member has joined when DONE arrives: all others have the ids then, and have joined, or are in doubt
+ * because their parent died or the program cancelled. A member in doubt fails to join, and breaks the
+ * group for the others: having the ids, it can send the notices.
  *
- * The rounds are run by coll_run.c, with the domain held.
+ * coll_run.c runs the rounds, with the domain held.
  */
 #include <rdma/fi_errno.h>
 #include "coll.h"
@@ -35,11 +35,11 @@ enum join_tag {
 #define JOIN_WHAT_SHIFT 56 /* in tags; 3 bits */
 
 /*
- * op->state. Low bits: one for each child that said an UP or HAVE that says no, by the power of two
- * that it is behind us.
+ * op->state. Low bits: one for each child whose UP or HAVE was a refusal, by its distance in ranks, a
+ * power of two.
  */
-#define JOIN_IDS   (1u << 29) /* they are in op->work */
-#define JOIN_GAVE  (1u << 30) /* the children got them, and say HAVE */
+#define JOIN_IDS   (1u << 29) /* op->work has the ids */
+#define JOIN_GAVE  (1u << 30) /* the ids were sent to the children, which answer with HAVE */
 #define JOIN_DOUBT (1u << 31) /* others may have joined */
 
 static uint64_t join_tag(const struct coll_op *op, enum join_tag what, uint32_t from,
@@ -81,7 +81,7 @@ void engine_join_heard(const struct coll_step *step, int status)
 		op->state |= JOIN_IDS;
 	else if (status == -FI_ETRUNC && join_what(step->tag) == JOIN_DONE)
 		op->state &=
-			~JOIN_DOUBT; /* the first member said no, or who is in doubt itself */
+			~JOIN_DOUBT; /* the first member refused, or a member is in doubt itself */
 }
 
 static bool join_up(struct coll_op *op)

@@ -7,8 +7,8 @@
  *	reduce		binomial tree; large: reduced around a ring, gathered up the tree
  *	reduce-scatter	recursive doubling; large: reduced around a ring
  *
- * All members have the same bits in what they all get: where two of them compute the same value,
- * both do it in the order of ranks.
+ * All members get the same bits: where two of them compute the same value, both compute it in the order of
+ * ranks.
  *
  * Source: Thakur, Rabenseifner, Gropp: Optimization of Collective Communication Operations in
  * MPICH (2005).
@@ -17,7 +17,7 @@
 #include "atomics.h"
 #include "coll.h"
 
-/* What stands at @to becomes @to op @from. */
+/* The elements at @to become @to op @from. */
 static void coll_combine(const struct coll_op *op, void *to, const void *from, size_t len)
 {
 	struct atomics_update update = {
@@ -32,7 +32,7 @@ static void coll_combine(const struct coll_op *op, void *to, const void *from, s
 	atomics_combine(&update);
 }
 
-/* op->work and op->spare change their places, so that the value is in work. */
+/* Exchanges op->work and op->spare, so that the value is in work. */
 static void coll_swap(struct coll_op *op)
 {
 	uint8_t *work = op->work;
@@ -50,7 +50,7 @@ static uint32_t coll_pow2(uint32_t cnt)
 	return p;
 }
 
-/* Members beyond a power of two: each of as many pairs at the start is one member, the second of them. */
+/* Members beyond a power of two: as many pairs at the start act as one member, the second of each pair. */
 static uint32_t coll_extra(const struct coll_op *op)
 {
 	return op->group->cnt - coll_pow2(op->group->cnt);
@@ -86,7 +86,7 @@ static bool coll_double(struct coll_op *op)
 		return true;
 	folded = me < 2 * extra ? me / 2 : me - extra;
 	if (op->round && folded & bit / 2) {
-		/* The other one is before us. */
+		/* The other member's rank is lower. */
 		coll_combine(op, op->spare, op->work, len);
 		coll_swap(op);
 	} else if (op->round) {
@@ -115,7 +115,7 @@ static bool coll_unfold(struct coll_op *op)
 	return true;
 }
 
-/* To place 0, by subtrees that double. op->state: a child's part is in op->spare. */
+/* Reduces to place 0, by subtrees that double. op->state: the part of a child is in op->spare. */
 static bool coll_tree_reduce(struct coll_op *op)
 {
 	uint32_t me = coll_place(op), bit = 1u << op->round;
@@ -138,8 +138,8 @@ static bool coll_tree_reduce(struct coll_op *op)
 }
 
 /*
- * Each part goes around the ring and ends at its place. Partial results stand in op->work, or, when
- * that is the input too, arrive in op->spare.
+ * Each part travels around the ring and ends at its place. Partial results are in op->work, or, when that
+ * is the input too, arrive in op->spare.
  */
 static bool coll_ring_reduce(struct coll_op *op)
 {
@@ -182,7 +182,7 @@ static int coll_doubling(struct coll_op *op)
 	return 0;
 }
 
-/* The ring's memory: @work for results, or NULL for some of our own. */
+/* Memory of the ring; @work: memory for results, or NULL to allocate it. */
 static int coll_ring(struct coll_op *op, void *work)
 {
 	size_t len = op->cnt * op->size, share = coll_part(op, 0, 1);

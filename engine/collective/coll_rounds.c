@@ -16,7 +16,7 @@
 #include "coll.h"
 
 #define COLL_BROADCAST_SMALL (64u << 10)
-#define COLL_DIRECT	     16u /* members that the root serves at once */
+#define COLL_DIRECT	     16u /* members that the root exchanges with at once */
 
 size_t coll_off(const struct coll_op *op, uint32_t place)
 {
@@ -101,7 +101,7 @@ static bool coll_disseminate(struct coll_op *op)
 	return by * 2 >= cnt;
 }
 
-/* All of op->work from the root to everybody. */
+/* Sends all of op->work from the root to every member. */
 static bool coll_tree_broadcast(struct coll_op *op)
 {
 	uint32_t me = coll_place(op), cnt = op->group->cnt;
@@ -164,7 +164,7 @@ bool coll_ring_gather(struct coll_op *op)
 	return round + 2 >= cnt;
 }
 
-/* op->work has our part, then those of the members behind us, twice as many after each round. */
+/* op->work has the own part, then those of the next members, twice as many after each round. */
 static bool coll_bruck_gather(struct coll_op *op)
 {
 	uint64_t cnt = op->group->cnt, me = op->group->rank, have = 1ull << op->round, more;
@@ -178,7 +178,7 @@ static bool coll_bruck_gather(struct coll_op *op)
 	return have * 2 >= cnt;
 }
 
-/* op->work is what goes out, by rank. */
+/* op->work is what is sent, by rank. */
 static bool coll_pairs(struct coll_op *op)
 {
 	uint64_t cnt = op->group->cnt, me = op->group->rank,
@@ -198,7 +198,7 @@ static bool coll_pairs(struct coll_op *op)
 	return end >= cnt;
 }
 
-/* The root serves some members after the other; @at: its parts by rank. */
+/* The root exchanges with some members at a time; @at: its parts by rank. */
 static bool coll_direct(struct coll_op *op, bool gather, uint8_t *at)
 {
 	uint64_t cnt = op->group->cnt, place = 1 + (uint64_t)op->round * COLL_DIRECT;
@@ -312,7 +312,7 @@ int coll_scatter(struct coll_op *op)
 	op->work_first = me;
 	op->finish = coll_scatter_finish;
 	if (block > COLL_SMALL) {
-		/* of no account where parts arrive in their place */
+		/* not read where parts arrive in their place */
 		op->work = me ? op->out : (uint8_t *)(uintptr_t)in + op->root * block;
 		op->phases[0] = coll_direct_scatter;
 		return 0;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Collectives under way: their rounds are run, and their messages posted and
- * ended. The ends of messages are told from within sends, packets and failures, which are only noted:
- * rounds are run by the endpoint's task. The caller holds the domain.
+ * Collectives under way: their rounds are run, and their messages posted and completed. The paths of
+ * messages, packets and failures only record that a message ended: the endpoint's task runs the rounds.
+ * The caller holds the domain.
  */
 #include "coll.h"
 #include "complete.h"
@@ -28,7 +28,7 @@ void coll_op_free(struct coll_op *op)
 	platform_free(op);
 }
 
-/* What may go on */
+/* What may continue */
 
 static void coll_ready(struct coll_op *op)
 {
@@ -71,7 +71,7 @@ void coll_received(struct engine_rx *rx, int status)
 {
 	struct coll_step *step = rx->context;
 
-	/* Members that disagree on the length, or one that could not join. */
+	/* Members disagree on the length, or one could not join. */
 	if (!status && rx->len != step->len)
 		status = -FI_ETRUNC;
 	pool_put(&step->op->group->coll->ep->domain->rx_pool, rx);
@@ -108,7 +108,7 @@ bool coll_unsent(struct coll_op *op, uint32_t rank, bool cancel)
 	return any;
 }
 
-/* Take back what is posted of a collective. */
+/* Cancels what is posted of a collective. */
 static void coll_unpost(struct coll_op *op)
 {
 	struct engine_coll *coll = op->group->coll;
@@ -190,7 +190,7 @@ static ssize_t coll_step_start(struct coll_step *step)
 		return group->lost[step->rank] ? -FI_ECONNRESET
 					       : coll_send_to(group, step->rank, &msg);
 	if (group->lost[step->rank]) {
-		/* What it sent before is here. */
+		/* The member is lost, but messages that it sent before are here. */
 		peer = engine_peer_at(coll->ep, addr);
 		if (!peer || !match_find(coll->rx.own.tagged, (uintptr_t)peer, step->tag, 0))
 			return -FI_ECONNRESET;
@@ -198,14 +198,14 @@ static ssize_t coll_step_start(struct coll_step *step)
 	return engine_post(&coll->ctx, &want);
 }
 
-/* Post what the round still has to; false when there was no room. */
+/* Posts the rest of the round. Returns false when there was no room. */
 static bool coll_round_start(struct coll_op *op)
 {
 	while (op->started < op->step_cnt && !op->stopped) {
 		struct coll_step *step = &op->steps[op->started];
 		ssize_t ret;
 
-		op->pending++; /* it may end at once */
+		op->pending++; /* counted first: it may end in the call */
 		ret = coll_step_start(step);
 		if (ret == -FI_EAGAIN) {
 			op->pending--;
@@ -241,7 +241,7 @@ static void coll_tell(const struct coll_op *op)
 		};
 
 		engine_complete_error(cq, &err);
-	} else { /* a selective queue, too: nobody would know without */
+	} else { /* also to a selective queue: nothing else reports the end */
 		engine_complete(cq, &entry);
 	}
 }
@@ -264,7 +264,7 @@ static void coll_end(struct coll_op *op)
 	coll_group_settle(group);
 }
 
-/* After an error nothing more is begun; but members that join answer each other in any case. */
+/* Begins nothing more after an error; members that join still answer each other. */
 static void coll_stop(struct coll_op *op)
 {
 	op->stopped = true;
@@ -272,7 +272,7 @@ static void coll_stop(struct coll_op *op)
 	engine_group_break(op->group, op->seq, op->error);
 }
 
-/* As far as it goes. False when there was no room for a message: to be tried again. */
+/* Runs as many rounds as possible. Returns false when there was no room for a message: tried again later. */
 static bool coll_op_run(struct coll_op *op)
 {
 	bool room = true, over = false;
@@ -313,7 +313,7 @@ bool coll_run(struct engine_task *task)
 	while ((node = list_pop(&coll->ready))) {
 		struct coll_op *op = container_of(node, struct coll_op, ready);
 
-		/* It may be gone afterwards, but not when it is stuck. */
+		/* @op may be freed by this, but not if it returns false. */
 		if (!coll_op_run(op))
 			list_push(&stuck, &op->ready);
 	}

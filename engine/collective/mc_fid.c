@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * What a program holds of a group: fi_join_collective opens it, and fi_close leaves the group. Each call
- * holds the domain.
+ * The fid of a group: fi_join_collective opens it, and fi_close leaves the group. Each call holds the domain.
  *
  * Source: fi_collective(3).
  */
@@ -61,7 +60,7 @@ static bool coll_within(const struct engine_ep *ep, const struct engine_av_set *
 	return true;
 }
 
-/* @rank: out: which member we are. -FI_EINVAL: none, or two addresses lead here. */
+/* @rank: out: rank of this member. -FI_EINVAL: no address of the set, or several, are of this endpoint. */
 static int coll_find_self(struct engine_ep *ep, const struct engine_av_set *set, uint32_t *rank)
 {
 	size_t found = SIZE_MAX;
@@ -122,7 +121,7 @@ static struct engine_group *coll_group_new(struct engine_coll *coll,
 	return group;
 }
 
-/* The end of a join. */
+/* struct coll_op.tell of a join. */
 static void coll_join_tell(struct coll_op *op)
 {
 	struct engine_group *group = op->group;
@@ -193,7 +192,10 @@ int engine_coll_join(struct fid_ep *fid, const void *addr, uint64_t flags, struc
 	uint64_t parts = flags & (FI_SEND | FI_RECV);
 	int ret;
 
-	/* Without the flag this is a multicast group; who is in a collective both sends and receives. */
+	/*
+	 * Without FI_COLLECTIVE it would be a multicast group; a member of a group both sends and
+	 * receives.
+	 */
 	if (!(flags & FI_COLLECTIVE) || !ep || !(ep->caps & FI_COLLECTIVE) ||
 	    (ctx->rx && !ctx->tx))
 		return -FI_ENOSYS;

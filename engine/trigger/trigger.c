@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Calls with flags of what can trigger: with FI_TRIGGER they wait for the counter in their context, else
- * they go where they would without the capability. Slots of op tables, called on the program's threads.
- * Source: fi_trigger(3).
+ * Calls with flags of contexts that have FI_TRIGGER: with that flag they wait for the counter in their
+ * context, else they go to the table that the context would have without the capability. Slots of op
+ * tables, called on the program's threads. Source: fi_trigger(3).
  */
 #include <rdma/fi_errno.h>
 #include "access.h"
@@ -72,7 +72,7 @@ static ssize_t trigger_rma(struct fid_ep *fid, const struct fi_msg_rma *msg, uin
 	return trigger_add(fid, &w, msg->context);
 }
 
-/* @fetch, @compare: or NULL */
+/* @fetch, @compare: NULL if the operation has none */
 static ssize_t trigger_atomic(struct fid_ep *fid, const struct fi_msg_atomic *msg,
 			      const struct fi_msg_fetch *fetch,
 			      const struct fi_msg_compare *compare, uint64_t flags)
@@ -100,7 +100,10 @@ static ssize_t trigger_atomic(struct fid_ep *fid, const struct fi_msg_atomic *ms
 
 /* The slots */
 
-/* The table that a call goes on in, which may change: one that its context has, or had. */
+/*
+ * The op table for calls without FI_TRIGGER. It may change meanwhile: the context has or had the one
+ * read.
+ */
 #define PLAIN(fid, kind) \
 	atomic_load_explicit(&engine_ctx_of(fid)->plain.kind, memory_order_relaxed)
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
  * Operations that begin when a counter has reached a value: calls with FI_TRIGGER (trigger.c) and
- * deferred work of a domain (work.c). What waits is struct engine_work, made by one and the same
- * path from either; it keeps all that the call said but the data. Once begun it is an operation
- * as any other, and deferred work has ENGINE_DEFERRED, which says how its end is told.
+ * deferred work of a domain (work.c). Both become a struct engine_work, which keeps all parameters of the
+ * call but the data. Once begun it is an operation as any other; deferred work has ENGINE_DEFERRED, which
+ * says how its end is reported.
  *
  * The caller holds the domain. Source: fi_trigger(3).
  */
@@ -13,40 +13,44 @@
 #include <rdma/fi_trigger.h>
 #include "cntr.h"
 
-/* engine_works_init - of a domain that is opened; its pool is released with it */
+/*
+ * engine_works_init - initialize the works of a domain that is being opened; its pool is freed with the
+ * domain
+ */
 void engine_works_init(struct engine_domain *domain);
 
 /*
- * engine_work_add - let an operation wait for its counter; begins it when that is there already
- * @triggered: a call with FI_TRIGGER: its endpoint tells of its end. Else deferred work, known by
- *	       the address of @w
+ * engine_work_add - queue an operation until its counter has the value; begins it if it has that already
+ * @triggered: a call with FI_TRIGGER, whose end the endpoint reports. Else deferred work, identified by the
+ *	       address of @w
  *
- * @w and all that it points to may be gone afterwards, except data and counters.
- * Returns 0, -FI_EINVAL, -FI_ENOSYS: nothing that can wait, or that the endpoint has not;
- * -FI_EOPBADSTATE: it is not enabled, -FI_ENOMEM, or what the call itself would return.
+ * @w and all that it points to may be freed afterwards, except data and counters. Returns 0, -FI_EINVAL,
+ * -FI_ENOSYS for an operation that can't wait or that the endpoint does not support, -FI_EOPBADSTATE if it is
+ * not enabled, -FI_ENOMEM, or what the call itself would return.
  */
 int engine_work_add(struct engine_domain *domain, const struct fi_deferred_work *w,
 		    bool triggered);
 
 /*
- * engine_work_control - FI_QUEUE_WORK, FI_CANCEL_WORK, FI_FLUSH_WORK of a domain; takes it
+ * engine_work_control - FI_QUEUE_WORK, FI_CANCEL_WORK, FI_FLUSH_WORK of a domain; takes the domain
  * @arg: struct fi_deferred_work; of a flush: NULL for all, or one that names a triggering_cntr
- * Returns 0 or -FI_E*; -FI_ENOENT when what is to be cancelled does not wait (any more).
+ *
+ * Returns 0 or -FI_E*; -FI_ENOENT when work to be cancelled does not wait, or not any more.
  */
 int engine_work_control(struct engine_domain *domain, int command, void *arg);
 
-/* engine_works_drop - forget what waits to use @ctx, which is closed */
+/* engine_works_drop - drop work that would use @ctx, which is closed */
 void engine_works_drop(struct engine_ctx *ctx);
 
-/* engine_trigger_cancel - end the triggered operation that waits with that context. 0 or -FI_ENOENT */
+/* engine_trigger_cancel - end the triggered operation with that context. Returns 0 or -FI_ENOENT */
 int engine_trigger_cancel(struct engine_ctx *ctx, void *context);
 
 /*
- * The slots of calls with flags, for what has the capability FI_TRIGGER (trigger.c). With that flag the
- * call waits for the counter in its context, struct fi_triggered_context, and holds the domain itself;
- * without, it goes on in the table of ctx->plain.
+ * Slots of calls with flags, for contexts with the capability FI_TRIGGER (trigger.c). With the flag
+ * FI_TRIGGER the call waits for the counter in its struct fi_triggered_context, and holds the domain
+ * itself; without the flag it continues in the table of ctx->plain.
  *
- * Return 0 or -FI_E*: -FI_EBADFLAGS with the flag and without the capability, -FI_ENOSYS for FI_TRIGGER_XPU.
+ * Return 0 or -FI_E*: -FI_EBADFLAGS for the flag without the capability, -FI_ENOSYS for FI_TRIGGER_XPU.
  */
 ssize_t engine_trigger_sendmsg(struct fid_ep *ep, const struct fi_msg *msg, uint64_t flags);
 ssize_t engine_trigger_tsendmsg(struct fid_ep *ep, const struct fi_msg_tagged *msg,
@@ -68,8 +72,8 @@ ssize_t engine_trigger_compare_atomicmsg(struct fid_ep *ep, const struct fi_msg_
 					 void **result_desc, size_t result_cnt, uint64_t flags);
 
 /*
- * Op tables of the slots above, and of calls without flags, for what has FI_TRIGGER among its default
- * flags (trigger_ops.c, trigger_atomic.c). The slots of all other calls are empty.
+ * Op tables with the slots above, and with slots of calls without flags for contexts that have FI_TRIGGER
+ * among their default flags (trigger_ops.c, trigger_atomic.c). The slots of all other calls are NULL.
  */
 extern struct fi_ops_msg engine_trigger_msg_ops;
 extern struct fi_ops_tagged engine_trigger_tagged_ops;

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * The slots of struct fi_ops_atomic for what has FI_TRIGGER among its default flags; see
+ * Slots of struct fi_ops_atomic for contexts that have FI_TRIGGER among their default flags; see
  * trigger_ops.c. Called by programs.
  */
 #include "access.h"
 #include "trigger.h"
 
-/* @fetch, @compare: or NULL. The calls leave it to the buffers how many elements the target has. */
+/* @fetch, @compare: or NULL. The element count of the target follows from the buffers. */
 static ssize_t trig_update(struct fid_ep *fid, struct fi_msg_atomic *msg, uint64_t addr,
 			   uint64_t key, const struct fi_msg_fetch *fetch,
 			   const struct fi_msg_compare *compare)

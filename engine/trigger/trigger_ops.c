@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * The slots of what has FI_TRIGGER among its default flags, an alias most of all: a call without
- * flags waits there for the counter in its context. One with flags says itself whether it does (trigger.c), and
- * one without a context can't: that slot is empty here. These are written with the calls with flags,
- * which hold the domain. Called by programs. Source: fi_trigger(3).
+ * Slots for contexts that have FI_TRIGGER among their default flags, most often an alias: a call without
+ * flags waits for the counter in its context. A call with flags states whether it waits (trigger.c), and
+ * a call without a context can't wait: its slot is NULL here. The slots call those with flags, which hold
+ * the domain. Called by programs. Source: fi_trigger(3).
  */
 #include <rdma/fi_errno.h>
 #include "access.h"
@@ -127,7 +127,7 @@ static ssize_t trig_trecv(struct fid_ep *fid, void *buf, size_t len, void *desc,
 	return trig_trecvv(fid, &iov, NULL, 1, src, tag, ignore, context);
 }
 
-/* RMA: struct fi_rma_iov says how much, where the calls leave it to the buffers */
+/* RMA: the length in struct fi_rma_iov follows from the buffers */
 
 static ssize_t trig_access(struct fid_ep *fid, struct fi_msg_rma *msg, uint64_t addr,
 			   uint64_t key, uint8_t op, uint64_t more)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * What waits for a counter before it begins: queued, begun, cancelled. Called with the domain
- * held: from fi_control and from calls with FI_TRIGGER, and from the end of a round of progress.
+ * Operations that wait for a counter before they begin: queued, begun, cancelled. Called with the domain
+ * held, from fi_control, from calls with FI_TRIGGER, and at the end of a round of progress.
  */
 #include <rdma/fi_errno.h>
 #include "access.h"
@@ -15,39 +15,39 @@
 #include "send.h"
 #include "trigger.h"
 
-/* One operation, and all that its call said. */
+/* One operation, with all parameters of its call. */
 struct engine_work {
 	struct pool_object pool;
 	struct cntr_work wait;
-	/* domain->works */
+	/* Link in domain->works */
 	struct list link;
 	struct engine_domain *domain;
-	/* NULL: it changes a counter */
+	/* NULL: the work changes a counter */
 	struct engine_ctx *ctx;
-	/* the program's; NULL: a call with FI_TRIGGER */
+	/* Deferred work of the program; NULL: a call with FI_TRIGGER */
 	const struct fi_deferred_work *of;
-	/* held */
+	/* Reference held */
 	struct engine_cntr *trigger;
-	/* held, or NULL: completion_cntr, or the counter that it changes */
+	/* completion_cntr, or the counter to change; reference held; or NULL */
 	struct engine_cntr *work_cntr;
 	enum fi_op_type type;
 	void *context;
-	/* of a send */
+	/* Destination of a send */
 	fi_addr_t dest;
-	/* for the counter */
+	/* Operand for the counter to change */
 	uint64_t value;
-	/* FI_INJECT of a call: its data, owned */
+	/* Data of a call with FI_INJECT, owned */
 	void *copy;
 	union {
 		struct engine_msg msg;
 		struct engine_want_later recv;
 		struct engine_access access;
 	};
-	/* of any kind */
+	/* Arrays of any kind of operation */
 	struct engine_access_room room;
 };
 
-/* What ends without having begun: the flags of its error, and which counter of its endpoint counts it. */
+/* How an operation that ends before it begins is reported: flags of its error, and the counter for it. */
 static const struct work_kind {
 	uint64_t flags;
 	uint8_t cntr; /* enum engine_tx_cntr or engine_rx_cntr */
@@ -94,7 +94,7 @@ static uint32_t work_flags(const struct engine_work *work)
 								     : work->access.flags;
 }
 
-/* It ends without having begun. Takes work. */
+/* Ends work that has not begun, with an error. Takes @work. */
 static void work_fail(struct engine_work *work, int err)
 {
 	const struct work_kind *kind = &work_kinds[work->type];
@@ -158,7 +158,7 @@ static bool work_run(struct cntr_work *wait)
 		work_count(work);
 		return true;
 	}
-	/* What finds no room is not overtaken by others of its endpoint. */
+	/* An operation that finds no room is not overtaken by others of its endpoint. */
 	ep = work->ctx->ep;
 	if (ep && ep->due_stuck == work->domain->due_round)
 		return false;
@@ -172,14 +172,14 @@ static bool work_run(struct cntr_work *wait)
 		work_fail(work, (int)ret);
 		return true;
 	}
-	work->work_cntr = NULL; /* the operation has it */
+	work->work_cntr = NULL; /* the operation has the reference now */
 	work_free(work);
 	return true;
 }
 
 /* What a call says */
 
-/* The endpoint or context of the call. @does: has it such calls. 0 or -FI_E* */
+/* Sets the endpoint or context of the call. @does: true if it supports the call. Returns 0 or -FI_E* */
 static int work_ctx(struct engine_work *work, struct fid_ep *fid,
 		    bool (*does)(const struct engine_ctx *ctx))
 {
@@ -200,7 +200,7 @@ static int work_ctx(struct engine_work *work, struct fid_ep *fid,
 	return 0;
 }
 
-/* Who is told of the end, by the flags of the call. */
+/* Returns message flags that say which queue and counters report the end. */
 static uint32_t work_end_flags(const struct engine_work *work, uint32_t flags, uint64_t call)
 {
 	if (!work->of)
@@ -210,7 +210,7 @@ static uint32_t work_end_flags(const struct engine_work *work, uint32_t flags, u
 	return (flags & ~(uint32_t)ENGINE_COMPLETE) | ENGINE_DEFERRED;
 }
 
-/* Are the data of the call to be taken at once? Those of deferred work are not looked at. */
+/* Returns true if the data is copied by the call. The data of deferred work is not read before it begins. */
 static bool work_takes(const struct engine_work *work, uint32_t flags)
 {
 	return !work->of && flags & ENGINE_INJECT;
@@ -248,7 +248,7 @@ static int work_keep_recv(struct engine_work *work, uint64_t flags)
 {
 	struct engine_want *want = &work->recv.want;
 
-	/* Which end of a buffer for several messages would a counter of its own count? */
+	/* Not defined: which completion of a multi-receive buffer its own counter counts. */
 	if (work->of && want->flags & ENGINE_MULTI)
 		return -FI_ENOSYS;
 	work->context = want->context;
@@ -259,7 +259,7 @@ static int work_keep_recv(struct engine_work *work, uint64_t flags)
 	return 0;
 }
 
-/* The arrays of the call are in work->room, or checked to fit there. */
+/* Keeps an access. The arrays of the call are in work->room, or are checked to fit there. */
 static int work_keep_access(struct engine_work *work, uint64_t flags)
 {
 	struct engine_access *access = &work->access;
@@ -345,7 +345,7 @@ static int work_rma(struct engine_work *work, const struct fi_op_rma *op)
 	return ret ? ret : work_keep_access(work, op->flags);
 }
 
-/* @fetch, @compare: or NULL */
+/* @fetch, @compare: NULL if the operation has none */
 static int work_atomic(struct engine_work *work, struct fid_ep *ep,
 		       const struct fi_msg_atomic *msg, const struct fi_msg_fetch *fetch,
 		       const struct fi_msg_compare *compare, uint64_t flags)
@@ -358,7 +358,7 @@ static int work_atomic(struct engine_work *work, struct fid_ep *ep,
 	return ret ? ret : work_keep_access(work, flags);
 }
 
-/* A counter is changed: nobody else is told. */
+/* Work that changes a counter. No queue or other counter reports its end. */
 static int work_cntr(struct engine_work *work, const struct fi_op_cntr *op)
 {
 	if (work->work_cntr || !op->cntr)
@@ -416,7 +416,7 @@ int engine_work_add(struct engine_domain *domain, const struct fi_deferred_work 
 	struct engine_work *work;
 	int ret;
 
-	/* Whichever it is, its arguments are somewhere. */
+	/* A union: every member is a pointer to the arguments of its operation. */
 	if (!w->triggering_cntr || !w->op.msg)
 		return -FI_EINVAL;
 	work = pool_get(&domain->work_pool);
@@ -462,7 +462,7 @@ static int work_cancel(struct engine_domain *domain, const struct fi_deferred_wo
 	return -FI_ENOENT;
 }
 
-/* @trigger: NULL or the counter whose works are meant */
+/* @trigger: counter whose works are dropped; NULL: all */
 static void work_flush(struct engine_domain *domain, const struct fid_cntr *trigger)
 {
 	struct list *node, *after;
