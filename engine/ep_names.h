@@ -16,8 +16,7 @@
 
 #include "engine.h"
 
-#define ENGINE_TEXT_MAX \
-	256u /* characters of a string, of ours or not, and bytes of a cell, at most */
+#define ENGINE_TEXT_MAX 256u /* characters of any string, and bytes of a cell, at most */
 
 static inline bool engine_names_are_strings(const struct engine_family *family)
 {
@@ -25,40 +24,43 @@ static inline bool engine_names_are_strings(const struct engine_family *family)
 }
 
 /*
- * engine_name_len - bytes of an address that a program holds, without the NUL of a string
+ * engine_name_len - length of an address that a program holds, bytes, without the NUL of a string
  * @room: bytes that the program says are there, which may leave out a string's NUL; SIZE_MAX where it
  *	  does not say
- * Returns 0 for bytes that can't be one.
+ *
+ * Returns 0 for bytes that can't be an address.
  */
 size_t engine_name_len(const struct engine_family *family, const void *name, size_t room);
 
 /*
- * engine_name_give - an address to a program
- * @buf: @room bytes; gets as much as there is room for, and a string a NUL
- * Returns the bytes that it has.
+ * engine_name_give - write an address for a program
+ * @buf: @room bytes; gets as much of the address as fits, and a string ends with a NUL
+ *
+ * Returns the length of the whole address, bytes.
  */
 size_t engine_name_give(const struct engine_family *family, const struct weft_addr *addr,
 			void *buf, size_t room);
 
-/* The addresses of one fi_av_insert, one after the other. */
+/* An iterator over the addresses of one fi_av_insert. */
 struct engine_names {
 	const struct engine_family *family;
-	/* the one that is looked at; NULL: nobody knows where it is */
+	/* The current address; NULL: its place is not known */
 	const char *at;
-	/* engine_name_len() */
+	/* Its engine_name_len() */
 	size_t len;
-	/* once it is known that there are cells; 0: packed, as far as we know */
+	/* Size of a cell, once known; 0: packed so far */
 	size_t cell_len;
 };
 
-/* engine_names_begin - look at the first of some, of which there is at least one */
+/* engine_names_begin - go to the first address; there is at least one */
 void engine_names_begin(struct engine_names *names, const struct engine_family *family,
 			const void *first);
-/* engine_names_next - look at the next one; the program says that there is one */
+/* engine_names_next - go to the next address; the program's count says that there is one */
 void engine_names_next(struct engine_names *names);
 
 /*
- * engine_names_read - the address that is looked at
+ * engine_names_read - read the current address
+ *
  * Returns 0, or -FI_EINVAL and one sentence in @why.
  */
 int engine_names_read(const struct engine_names *names, struct weft_addr *out, char *why,

@@ -121,7 +121,7 @@ static struct engine_group *coll_group_new(struct engine_coll *coll,
 	return group;
 }
 
-/* struct coll_op.tell of a join. */
+/* struct coll_op.tell of a join: posts the event. */
 static void coll_join_tell(struct coll_op *op)
 {
 	struct engine_group *group = op->group;

@@ -114,7 +114,7 @@ static void strings_in_cells_are_read(void **state)
 	}
 }
 
-/* As when hosts with IPv6 and hosts with IPv4 are one job: a cell that is full tells nothing. */
+/* As in a job of hosts with IPv6 and hosts with IPv4: a full cell does not show its size. */
 static void full_cells_may_come_first(void **state)
 {
 	uint32_t numbers[MANY];
@@ -170,7 +170,7 @@ static void what_is_no_address_spoils_no_other(void **state)
 	assert_int_equal(numbers[2], 103);
 }
 
-/* Nobody knows where other bytes end: what comes behind them is not looked for. */
+/* Bytes that are not a string have no known end: what follows them is not read. */
 static void other_bytes_end_the_list(void **state)
 {
 	uint32_t numbers[MANY];

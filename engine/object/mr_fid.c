@@ -44,7 +44,7 @@ bool engine_mr_holds_all(const struct engine_mr *mr, const struct iovec *iov, si
 
 /* Close */
 
-/* Returns true if a transfer is in flight: ours, or that of a peer that accesses the memory by itself. */
+/* Returns true if a transfer is in flight: of this process, or of a peer that accesses the memory itself. */
 static bool engine_mr_used(const struct engine_mr *mr)
 {
 	const struct engine_mrs *mrs = mr->domain->mr;

@@ -149,7 +149,7 @@ static void access_is_what_was_granted(void **state)
 	assert_int_equal(resolve(&w, 1, 0, 1, FI_REMOTE_WRITE, &at), -FI_EACCES);
 	assert_int_equal(resolve(&w, 1, 0, 1, RMA, &at), -FI_EACCES);
 	assert_int_equal(fi_close(&mr->fid), 0);
-	/* For local use a key is of no use: none is taken, and the one asked for is told. */
+	/* A region for local use takes no key, and fi_mr_key() returns the requested one. */
 	for (int i = 0; i < 2; i++) {
 		assert_int_equal(fi_mr_reg(w.domain, buf, 64, FI_SEND | FI_RECV, 0, 1, 0,
 					   &local[i], NULL),
@@ -272,7 +272,7 @@ static void an_old_program_has_a_shorter_struct(void **state)
 	};
 
 	for (size_t i = 0; i < sizeof(ages) / sizeof(ages[0]); i++) {
-		/* What stands behind the struct is none of it; a sanitizer sees who reads there. */
+		/* The bytes behind the struct are not read; a sanitizer checks it. */
 		struct fi_mr_attr *attr = malloc(ages[i].len);
 		struct fi_mr_attr longer;
 		struct fid_mr *mr;

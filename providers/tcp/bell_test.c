@@ -90,10 +90,10 @@ static void what_is_gathered_is_for_poll_before_one_sleeps(void **state)
 	assert_int_equal(tcp_arm(a->wire), UINT64_MAX);
 	tcp_disarm(a->wire);
 	assert_true(publish(ab, 0, 8, true));
-	assert_int_equal(a->woken, 0); /* nobody sleeps */
+	assert_int_equal(a->woken, 0); /* no thread sleeps */
 	assert_int_equal(tcp_arm(a->wire), 0);
 	assert_true(publish(ab, 1, 8, true));
-	assert_int_equal(a->woken, 0); /* that said that nobody does */
+	assert_int_equal(a->woken, 0); /* still no thread sleeps */
 	side_poll(a);
 	assert_int_equal(tcp_arm(a->wire), UINT64_MAX);
 	/* What another thread's call leaves while one sleeps. */

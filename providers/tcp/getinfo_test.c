@@ -85,7 +85,7 @@ static void every_address_is_offered_and_loopback_last(void **state)
 		assert_int_equal(i->domain_attr->data_progress, FI_PROGRESS_AUTO);
 		assert_true((i->caps & (FI_LOCAL_COMM | FI_REMOTE_COMM | FI_TAGGED | FI_MSG)) ==
 			    (FI_LOCAL_COMM | FI_REMOTE_COMM | FI_TAGGED | FI_MSG));
-		/* tcp_fabric() tells the families apart by this */
+		/* tcp_fabric() distinguishes the families by this */
 		assert_int_equal(!strchr(i->fabric_attr->name, ':'),
 				 src.sa.sa_family == AF_INET);
 		assert_true(!loopback || tcp_sockaddr_loopback(&src));
@@ -168,7 +168,7 @@ static void a_source_is_where_to_listen(void **state)
 		       "203.0.113.77:1, which no interface");
 }
 
-/* Who names an interface listens there alone; who asks for no port is found by no client. */
+/* A program that names an interface listens there alone; without a port clients don't find it. */
 static void no_host_is_anywhere_unless_an_interface_is_named(void **state)
 {
 	struct fi_info *hints = info_alloc(), *info, *i;
@@ -215,7 +215,7 @@ static void hints_may_bring_both_addresses(void **state)
 	assert_int_equal(ntohs(in(info->dest_addr)->sin_port), 6000);
 	info_free(info);
 
-	/* a port that is not known yet: as libfabric's answers it, and nobody can be inserted with it */
+	/* a port that is not known yet, as libfabric answers; it can't be inserted */
 	info = ask("127.0.0.9", "0", 0, hints);
 	assert_int_equal(ntohl(in(info->dest_addr)->sin_addr.s_addr), 0x7f000009);
 	assert_int_equal(in(info->dest_addr)->sin_port, 0);

@@ -180,7 +180,7 @@ static void preambles_that_are_wrong_are_refused(void **state)
 	side_close(a);
 }
 
-/* Without the cookie, the epoch and a conn that waits for one, nobody gets in as a data lane. */
+/* A data lane is admitted only with the cookie, the epoch and a conn that waits for it. */
 static void data_lanes_must_know_the_cookie(void **state)
 {
 	struct side *a = side_open(NULL);
@@ -492,7 +492,7 @@ static void noise_does_no_harm(void **state)
 	free(bytes);
 }
 
-/* Many that connect and say nothing: they wait at a bounded cost, and those who speak get in. */
+/* Many silent guests wait at a bounded cost, and guests with a preamble are admitted. */
 static void silent_strangers_are_bounded(void **state)
 {
 	struct side *a = side_open(NULL), *b = side_open(NULL);

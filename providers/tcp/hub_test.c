@@ -118,7 +118,7 @@ static void everybody_gets_what_is_for_him(void **state)
 	close_sides(sides);
 }
 
-/* @from connects to @addr: is it refused as by a port where nobody listens? */
+/* Returns true if @from, connecting to @addr, is refused as by a port without a listener. */
 static bool refused(struct side *from, struct side *there, const struct weft_addr *addr)
 {
 	struct wire_conn *conn;
@@ -152,7 +152,7 @@ static void who_is_not_there_is_refused_and_a_service_is_the_first_one(void **st
 	assert_true(refused(from, b, &of_a));
 	assert_int_equal(b->conn_cnt, 0);
 	assert_false(refused(from, b, &b->addr));
-	/* and does not come to stand for who joins later */
+	/* and does not become the port of a wire that joins later */
 	a = side_open_in(NULL, &domain);
 	assert_int_equal(a->addr.flags, ADDR_PORT_SHARED);
 	assert_true(refused(from, b, &service));
@@ -161,7 +161,7 @@ static void who_is_not_there_is_refused_and_a_service_is_the_first_one(void **st
 	side_close(from);
 }
 
-/* Whoever asks epoll gets what is another's, who has to be told of it before it sleeps. */
+/* A wire that calls epoll gets events of another wire, which has to see them before it sleeps. */
 static void what_another_one_finds_is_not_lost(void **state)
 {
 	struct side *a = side_open_in(NULL, &domain), *b = side_open_in(NULL, &domain);
@@ -193,7 +193,7 @@ static void what_another_one_finds_is_not_lost(void **state)
 	tcp_disconnect(back);
 	side_poll(b);
 	assert_int_equal(b->got_cnt, 1);
-	/* who has come and is not let in, since b closes */
+	/* a guest that is not admitted, since b closes */
 	side_connect(from, b);
 	DRIVE(from, a, !list_empty(&wire->arrived));
 	side_close(b);

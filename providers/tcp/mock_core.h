@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * The core of the tests: it remembers the last log line and has the settings that a test gives it.
+ * A test double of the core: it keeps the last log line, and has the settings that a test gives it.
  */
 #ifndef WEFT_TCP_MOCK_CORE_H
 #define WEFT_TCP_MOCK_CORE_H

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * What stands in for the engine in the tests of the TCP wire: sides that record what the wire
- * tells them. Any number in one process; single-threaded unless a test says otherwise.
+ * A test double of the engine for the TCP wire: sides that record the calls of the
+ * wire. Any number in one process; single-threaded unless a test says otherwise.
  */
 #ifndef WEFT_TCP_MOCK_ENGINE_H
 #define WEFT_TCP_MOCK_ENGINE_H
@@ -16,9 +16,9 @@
 struct got {
 	struct packet packet;
 	struct wire_conn *conn;
-	/* room for the payload */
+	/* Room for the payload */
 	uint8_t *bytes;
-	/* the same when it is whole, else NULL */
+	/* The same once the payload is complete, else NULL */
 	uint8_t *payload;
 };
 
@@ -27,7 +27,7 @@ struct sent {
 	int done, status;
 };
 
-/* Where the payload of packets that are not whole goes, in place of a buffer of our own. */
+/* Where the payload of incomplete packets goes, in place of a buffer of the side. */
 struct scatter {
 	struct iovec iov[WIRE_DEST_MAX];
 	uint32_t cnt;
@@ -38,28 +38,28 @@ struct side {
 	struct wire *wire;
 	struct hello hello;
 	struct weft_addr addr;
-	/* engine_accept answers this */
+	/* What engine_accept returns */
 	int refuse;
-	/* engine_packet answers this */
+	/* What engine_packet returns */
 	int reject;
-	/* engine_packet has payload that is to come wait until so many packets are there */
+	/* engine_packet lets later payload wait until this many packets have arrived */
 	uint32_t turn;
-	/* engine_accept gives up this conn of ours first */
+	/* A conn of the side that engine_accept gives up first */
 	struct wire_conn *yield;
-	/* that came up */
+	/* Conns that came up */
 	struct wire_conn *conns[SIDE_CONN_MAX];
-	/* conns that ever came up */
+	/* Number of conns that ever came up */
 	int conn_cnt;
 	int downs, last_err;
 	int woken;
 	struct wire_conn *last_down;
-	/* of the last hello */
+	/* Epoch of the last hello */
 	uint64_t peer_epoch;
 	struct scatter scatter;
 	void (*on_packet)(struct side *side, struct wire_conn *conn,
 			  const struct packet *packet);
 	void (*on_down)(struct side *side, struct wire_conn *conn, int err);
-	/* payloads that arrived whole in the scatter list */
+	/* Payloads that arrived completely in the scatter list */
 	int scattered;
 	struct got *got;
 	int got_cnt;
@@ -80,16 +80,16 @@ struct wire_conn *side_connect(struct side *from, struct side *to);
 void pair_up(struct side *a, struct side *b, struct wire_conn **a_conn,
 	     struct wire_conn **b_conn);
 
-/* publish - claim and publish one packet with a payload derived from @seq. false: no room */
+/* publish - claim and publish one packet with a payload derived from @seq. Returns false without room */
 bool publish(struct wire_conn *conn, uint32_t seq, size_t len, bool more);
 
-/* payload_right - is the payload what publish() and pattern() write for packet.seq */
+/* payload_right - returns true if the payload is what publish() and pattern() write for packet.seq */
 bool payload_right(const struct got *got);
 void pattern(uint8_t *bytes, size_t len, uint32_t seq);
 
 void sent_done(struct wire_op *op, int status);
 
-/* expired - have some seconds passed since start_clock() */
+/* expired - returns true some seconds after start_clock() */
 void start_clock(void);
 bool expired(void);
 
@@ -106,7 +106,7 @@ bool expired(void);
 		}                                                  \
 	} while (0)
 
-/* send_bulk - a packet of the data lane from these pieces; @sent is told when it is done */
+/* send_bulk - a packet of the data lane from these pieces; @sent is set when it is done */
 int send_bulk(struct wire_conn *conn, uint32_t seq, struct iovec *iov, size_t cnt,
 	      struct sent *sent);
 

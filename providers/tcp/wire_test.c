@@ -124,7 +124,7 @@ static void what_is_held_leaves_with_the_next_packet_or_poll_or_by_itself(void *
 	side_poll(a);
 	DRIVE(b, NULL, b->got_cnt == 3);
 	assert_true(hold(ab, 3));
-	DRIVE(b, NULL, b->got_cnt == 4); /* and nobody polls a */
+	DRIVE(b, NULL, b->got_cnt == 4); /* and a is not polled */
 	for (int i = 0; i < 4; i++)
 		assert_int_equal(b->got[i].packet.seq, i);
 	side_close(a);
@@ -191,7 +191,7 @@ static void bulk_scatters_to_where_it_belongs(void **state)
 	assert_int_equal(to[1500000], from[1500000]);
 	assert_int_equal(to[1500001], 0);
 
-	/* nobody wants any of it; the next one still finds its way */
+	/* all of it is discarded; the next one arrives */
 	b->scatter.cnt = 0;
 	assert_int_equal(send_bulk(ab, 7, iov, 4, &sent), 0);
 	DRIVE(a, b, b->scattered == 2);
@@ -425,7 +425,7 @@ static void a_stream_of_medium_payload_takes_the_data_lane(void **state)
 
 	pattern(bytes, len, 1);
 	pair_up(a, b, &ab, &ba);
-	/* nobody reads: more than any buffer of the kernel takes */
+	/* without a reader: more than any buffer of the kernel takes */
 	for (i = 0; i < 100000 && cnt < 4000; i++) {
 		cnt += !send_bulk(ab, 1, &iov, 1, &sent);
 		side_poll(a);
