@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * What who sleeps wakes by. tcp_bell(), tcp_arm(), tcp_disarm(): see wire.h.
+ * Waking a thread that sleeps. tcp_bell(), tcp_arm(), tcp_disarm(): see wire.h.
  */
 #ifndef WEFT_TCP_BELL_H
 #define WEFT_TCP_BELL_H

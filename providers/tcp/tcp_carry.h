@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * What of sendv() the control lane takes.
+ * sendv() payload on the control lane.
  */
 #ifndef WEFT_TCP_CARRY_H
 #define WEFT_TCP_CARRY_H

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * A conn's life once it exists: ends, orderly and not. tcp_disconnect(), tcp_check(): see wire.h.
+ * A conn from its creation to its end, orderly or not. tcp_disconnect(), tcp_check(): see wire.h.
  */
 #ifndef WEFT_TCP_CONN_H
 #define WEFT_TCP_CONN_H

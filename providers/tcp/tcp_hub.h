@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * What the endpoints of a domain share: epoll, ports, who has just come.
+ * What the endpoints of a domain share: epoll, ports, accepted sockets.
  */
 #ifndef WEFT_TCP_HUB_H
 #define WEFT_TCP_HUB_H

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * What the kernel is told of sockets.
+ * Socket options.
  */
 #ifndef WEFT_TCP_OPTIONS_H
 #define WEFT_TCP_OPTIONS_H

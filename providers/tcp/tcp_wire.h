@@ -1,27 +1,26 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * The TCP wire inside: what its files share. The prototypes of NAME.c stand in tcp_NAME.h.
+ * The TCP wire: what its files share. The prototypes of NAME.c stand in tcp_NAME.h.
  *
- * A conn has two sockets. The control lane carries claimed packets, a byte stream of frames
- * (struct packet, payload, padding to 8 bytes). The data lane carries what sendv() takes, a
- * stream of headers each followed by its payload without padding, so that the receiver can
- * read payload straight to where it belongs. The side that connected makes the data lane,
- * when either side first needs it.
+ * A conn has two sockets. The control lane carries claimed packets, a byte stream of frames (struct packet,
+ * payload, padding to 8 bytes). The data lane carries sendv() operations, a stream of headers each followed
+ * by its payload without padding, so that the receiver can read payload straight into its place. The side
+ * that connected opens the data lane, when either side first needs it.
  *
- * Two sockets cost more than one: of each the kernel acknowledges what came, where an answer on
- * the same one would have said it. So a payload of medium size that is answered before the next
- * one travels on the control lane, from the caller's memory (carry.c); of a stream of them
- * none does, since control would wait behind all that are under way.
+ * Two sockets cost more than one: on each the kernel acknowledges what came, where an answer on the same
+ * socket would have carried the acknowledgement. So a payload of medium size that is answered before the
+ * next one is sent travels on the control lane, from the caller's memory (carry.c). A stream of them takes
+ * the data lane, since control packets would wait behind all that are under way.
  *
- *	hub.c	   what the endpoints of a domain share: epoll, ports, who has just come
- *	options.c  what the kernel is told of sockets
+ *	hub.c	   what the endpoints of a domain share: epoll, ports, accepted sockets
+ *	options.c  socket options
  *	wire.c	   open, close, poll: events and timers
- *	bell.c	   what who sleeps wakes by
+ *	bell.c	   waking a thread that sleeps
  *	greet.c	   connecting, accepting, preambles and answers: until a lane is up
- *	conn.c	   a conn's life once it exists: ends, orderly and not
+ *	conn.c	   a conn from its creation to its end, orderly or not
  *	control.c  the control lane when it is up
  *	data.c	   the data lane when it is up
- *	carry.c	   what of sendv() the control lane takes
+ *	carry.c	   sendv() payload on the control lane
  *	flow.c	   payload that arrives after its header, on either lane
  *
  * All of it runs on the thread that holds the endpoint's domain.
