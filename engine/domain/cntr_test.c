@@ -9,11 +9,11 @@
 
 struct note {
 	struct cntr_work work;
-	/* counted when it runs */
+	/* Counter that it increments when it runs, or NULL */
 	struct engine_cntr *again;
-	/* waits for that counter when it runs */
+	/* Work that starts to wait for @again when it runs, or NULL */
 	struct note *awaits;
-	/* runs that find no room */
+	/* Number of runs that find no room */
 	int refuse;
 	int id;
 };
@@ -24,7 +24,7 @@ static int order[64], ran;
 static bool deep;
 static int woken;
 
-/* The rounds of the endpoints are none of this test's business. */
+/* The domain has no endpoints: a round of progress is only its work that is due. */
 bool engine_domain_round(struct engine_domain *of)
 {
 	if (!list_empty(&of->due))
@@ -60,7 +60,7 @@ static bool note_run(struct cntr_work *work)
 		engine_count(n->again, 0, 8);
 	if (n->awaits)
 		engine_cntr_await(n->again, &n->awaits->work);
-	engine_due_run(&domain); /* from what runs: nothing */
+	engine_due_run(&domain); /* has no effect while work runs */
 	deep = false;
 	return true;
 }
@@ -96,8 +96,8 @@ static void work_runs_when_its_value_is_reached(void **state)
 	engine_count(&cntrs[0], 0, 8);
 	engine_domain_progress(&domain);
 	assert_int_equal(ran, 0);
-	engine_count(&cntrs[0], -FI_EIO, 8); /* an end as any other */
-	assert_int_equal(ran, 0);	     /* not in the path that counts */
+	engine_count(&cntrs[0], -FI_EIO, 8); /* failed operations count too */
+	assert_int_equal(ran, 0);	     /* not within engine_count() */
 	engine_domain_progress(&domain);
 	assert_int_equal(ran, 1);
 	engine_domain_progress(&domain);
@@ -141,7 +141,7 @@ static void work_sets_off_work_without_depth(void **state)
 	a.again = b.again = &cntrs[1];
 	engine_cntr_await(&cntrs[0], &a.work);
 	engine_cntr_await(&cntrs[1], &b.work);
-	a.awaits = &c; /* reached at once */
+	a.awaits = &c; /* its threshold is reached already */
 	engine_count(&cntrs[0], 0, 8);
 	engine_due_run(&domain);
 	assert_int_equal(ran, 3);
@@ -174,7 +174,7 @@ static void work_without_room_is_run_again_in_its_place(void **state)
 	engine_due_run(&domain);
 	assert_int_equal(ran, 1);
 	assert_int_equal(order[0], 2);
-	/* What has been reached stays so. */
+	/* Work that was due stays due when the sum wraps. */
 	engine_cntr_add(&cntrs[0], (uint64_t)-2);
 	assert_false(list_empty(&domain.due));
 	engine_domain_progress(&domain);
@@ -189,7 +189,7 @@ static void work_without_room_is_run_again_in_its_place(void **state)
 	assert_int_equal(ran, 4);
 }
 
-static void who_sleeps_is_told_once_of_a_change(void **state)
+static void sleepers_are_woken_once_by_a_change(void **state)
 {
 	struct note a = note(1, 5);
 
@@ -210,7 +210,7 @@ static void who_sleeps_is_told_once_of_a_change(void **state)
 	engine_cntr_watch(&cntrs[0], false);
 	engine_count(&cntrs[0], 0, 8);
 	assert_int_equal(woken, 2);
-	/* Work that waits is none the worse for it, nor is what watches for work that is run again. */
+	/* Watching changes neither the work that waits nor work that runs again. */
 	assert_int_equal(ran, 0);
 	a.refuse = 1;
 	engine_count(&cntrs[0], 0, 8);
@@ -240,7 +240,7 @@ int main(void)
 		cmocka_unit_test_setup(work_sets_off_work_without_depth, setup),
 		cmocka_unit_test_setup(forgotten_work_that_is_due_does_not_run, setup),
 		cmocka_unit_test_setup(work_without_room_is_run_again_in_its_place, setup),
-		cmocka_unit_test_setup(who_sleeps_is_told_once_of_a_change, setup),
+		cmocka_unit_test_setup(sleepers_are_woken_once_by_a_change, setup),
 		cmocka_unit_test_setup(all_that_has_ended_is_more_than_a_counter_holds, setup),
 	};
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* Unit tests of the guard of a domain, and of which calls mind it. */
+/* Unit tests of the guard of a domain, and of the calls that hold a domain by it. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <rdma/fi_cm.h>
@@ -9,7 +9,7 @@
 #include "guard.h"
 #include <cmocka.h>
 
-/* What the engine asks of the core. */
+/* The symbols of the core that the engine uses. */
 
 static int warnings;
 
@@ -41,7 +41,7 @@ const char *fi_strerror(int errnum)
 	return "";
 }
 
-/* The guard alone: one thread, which looks at the lock. */
+/* The guard alone, on one thread */
 
 static void open_domain(struct engine_domain *domain, bool safe)
 {
@@ -87,7 +87,7 @@ static void a_control_call_excludes_others(void **state)
 	}
 }
 
-/* As auto.c does it. */
+/* Makes a domain safe as auto.c does. */
 static void gets_a_lock(struct engine_domain *domain)
 {
 	engine_enter(domain);
@@ -107,7 +107,7 @@ static void a_call_that_came_before_the_lock_takes_it(void **state)
 		engine_guard_leave(&domain);
 		assert_false(is_locked(&domain));
 	}
-	/* In a call that has looked whether there is a lock before there was one. */
+	/* engine_use() entered without the lock, and the domain has become safe since. */
 	engine_guard_enter(&domain);
 	engine_unuse(&domain);
 	assert_false(is_locked(&domain));
@@ -153,7 +153,7 @@ static void the_thread_never_waits_for_the_domain(void **state)
 		assert_true(engine_enter_idle(&domain));
 		engine_leave(&domain);
 		assert_false(is_locked(&domain));
-		/* a data call that waited for a control call, and has not got the lock yet, comes first */
+		/* A data call that waits for the lock has precedence. */
 		atomic_store(&domain.wanted, 1);
 		assert_int_equal(engine_enter_idle(&domain), safe);
 		if (safe)
@@ -339,7 +339,7 @@ static void *call_main(void *arg)
 	return NULL;
 }
 
-/* While a data call is under way, a control call wants the domain, and has not got it. */
+/* Checks that @make, a control call, waits while a data call is under way. */
 static void waits_for_the_data_call(struct world *w, void (*make)(struct world *w))
 {
 	struct engine_domain *domain = domain_of(w);
@@ -380,7 +380,7 @@ static void a_domain_has_a_lock_where_the_barrier_is_forbidden(void **state)
 {
 	struct world w;
 
-	for (uint32_t allowed = 0; allowed < 2; allowed++) { /* to register is another matter */
+	for (uint32_t allowed = 0; allowed < 2; allowed++) { /* 0: registration fails too */
 		sys_fault_set(SYS_CALL_MEMBARRIER, EPERM, allowed, 0);
 		open_world(&w);
 		assert_true(engine_has_lock(domain_of(&w)));
@@ -411,7 +411,7 @@ static void a_domain_gets_its_lock_when_the_barrier_is_forbidden(void **state)
 	engine_guard_enter(domain_of(&w));
 	assert_true(is_locked(domain_of(&w)));
 	engine_guard_leave(domain_of(&w));
-	/* By the op table of before, and control calls. */
+	/* A data call by the op table without a lock, and control calls. */
 	assert_int_equal(fi_cq_read(w.cq, &entry, 1), -FI_EAGAIN);
 	ep_close(&w);
 	cntr_close(&w);
@@ -420,7 +420,7 @@ static void a_domain_gets_its_lock_when_the_barrier_is_forbidden(void **state)
 	sys_fault_clear();
 }
 
-static void who_keeps_calls_apart_needs_no_barrier(void **state)
+static void a_program_that_serializes_calls_needs_no_barrier(void **state)
 {
 	struct fi_cq_attr cq_attr = { .wait_obj = FI_WAIT_FD };
 	struct fid_cq *cqs[9];
@@ -434,7 +434,7 @@ static void who_keeps_calls_apart_needs_no_barrier(void **state)
 		assert_false(engine_has_lock(domain_of(&w)));
 		assert_int_equal(fi_cq_open(w.domain, &cq_attr, &cqs[i], NULL), 0);
 	}
-	assert_true(engine_has_lock(domain_of(&w))); /* so many: it has got a thread */
+	assert_true(engine_has_lock(domain_of(&w))); /* it has a thread for that many queues */
 	engine_guard_enter(domain_of(&w));
 	assert_true(is_locked(domain_of(&w)));
 	engine_guard_leave(domain_of(&w));
@@ -448,7 +448,7 @@ static void who_keeps_calls_apart_needs_no_barrier(void **state)
 	sys_fault_clear();
 }
 
-/* Event queues drive domains that nobody else does */
+/* Event queues make progress in domains whose program reads nothing else */
 
 static uint32_t eq_rounds(struct world *w, int reads)
 {
@@ -459,7 +459,7 @@ static uint32_t eq_rounds(struct world *w, int reads)
 	return atomic_load(&domain_of(w)->rounds) - before;
 }
 
-static void an_event_queue_leaves_a_domain_to_who_drives_it(void **state)
+static void an_event_queue_leaves_a_domain_to_reads_of_its_queues(void **state)
 {
 	struct fi_cq_entry entry;
 	struct world w;
@@ -490,8 +490,8 @@ int main(void)
 		cmocka_unit_test(control_calls_wait_for_the_data_call),
 		cmocka_unit_test(a_domain_has_a_lock_where_the_barrier_is_forbidden),
 		cmocka_unit_test(a_domain_gets_its_lock_when_the_barrier_is_forbidden),
-		cmocka_unit_test(who_keeps_calls_apart_needs_no_barrier),
-		cmocka_unit_test(an_event_queue_leaves_a_domain_to_who_drives_it),
+		cmocka_unit_test(a_program_that_serializes_calls_needs_no_barrier),
+		cmocka_unit_test(an_event_queue_leaves_a_domain_to_reads_of_its_queues),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
