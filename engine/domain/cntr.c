@@ -36,7 +36,7 @@ void engine_deferred_end(struct engine_cntr *own, struct engine_cntr *work_cntr,
 }
 
 /* Returns the value that thresholds are compared with: operations that have succeeded or failed. */
-static uint64_t engine_ended(struct engine_cntr *cntr)
+static uint64_t engine_cntr_ended(struct engine_cntr *cntr)
 {
 	uint64_t value = atomic_load_explicit(&cntr->value, memory_order_relaxed);
 	uint64_t errors = atomic_load_explicit(&cntr->errors, memory_order_relaxed);
@@ -70,7 +70,7 @@ void engine_cntr_reached(struct engine_cntr *cntr)
 	if (!list_empty(&cntr->watch.link))
 		engine_cntr_changed(&cntr->watch);
 	first = container_of(cntr->waiting.next, struct cntr_work, link);
-	if (list_empty(&cntr->waiting) || first->threshold > engine_ended(cntr) ||
+	if (list_empty(&cntr->waiting) || first->threshold > engine_cntr_ended(cntr) ||
 	    !list_empty(&cntr->due))
 		return;
 	list_push(&cntr->domain->due, &cntr->due);
@@ -99,7 +99,7 @@ static struct cntr_work *engine_due_next(struct engine_cntr *cntr)
 {
 	struct cntr_work *work = container_of(cntr->waiting.next, struct cntr_work, link);
 
-	if (list_empty(&cntr->waiting) || work->threshold > engine_ended(cntr))
+	if (list_empty(&cntr->waiting) || work->threshold > engine_cntr_ended(cntr))
 		return NULL;
 	list_remove(&work->link);
 	return work;

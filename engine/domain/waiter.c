@@ -53,7 +53,7 @@ static void engine_waiter_forked(struct engine_domain *domain)
 	waiter->poll_sets = poll_sets;
 }
 
-static void engine_wire_join(struct engine_waiter *waiter, struct engine_wire *w)
+static void engine_wire_add_bell(struct engine_waiter *waiter, struct engine_wire *w)
 {
 	w->bell_polled = false;
 	if (!w->wire || !w->ops->bell || waiter->poll_set < 0)
@@ -62,26 +62,26 @@ static void engine_wire_join(struct engine_waiter *waiter, struct engine_wire *w
 	w->bell_polled = w->bell >= 0 && !platform_poll_set_add(waiter->poll_set, w->bell);
 }
 
-static void engine_wires_join(struct engine_ep *ep)
+static void engine_ep_add_bells(struct engine_ep *ep)
 {
 	for (uint32_t i = 0; i < ep->wire_cnt; i++)
-		engine_wire_join(&ep->domain->waiter, &ep->wires[i]);
+		engine_wire_add_bell(&ep->domain->waiter, &ep->wires[i]);
 }
 
-static void engine_bells_join(struct engine_domain *domain)
+static void engine_domain_add_bells(struct engine_domain *domain)
 {
 	struct list *node, *after;
 
 	list_for_each(node, after, &domain->eps)
-		engine_wires_join(container_of(node, struct engine_ep, domain_link));
+		engine_ep_add_bells(container_of(node, struct engine_ep, domain_link));
 }
 
-static void engine_bells_back(struct engine_domain *domain)
+static void engine_bells_restore(struct engine_domain *domain)
 {
 	if (likely(!domain->waiter.parted))
 		return;
 	domain->waiter.parted = false;
-	engine_bells_join(domain);
+	engine_domain_add_bells(domain);
 }
 
 /* Open the poll set and the timer. Returns 0 also if the platform has no poll sets. */
@@ -107,7 +107,7 @@ int engine_waiter_open(struct engine_domain *domain)
 	int ret;
 
 	if (likely(engine_waiter_here(waiter))) {
-		engine_bells_back(domain);
+		engine_bells_restore(domain);
 		return 0;
 	}
 	if (waiter->open)
@@ -122,14 +122,14 @@ int engine_waiter_open(struct engine_domain *domain)
 	}
 	waiter->open = true;
 	waiter->forks = platform_forks();
-	engine_bells_join(domain);
+	engine_domain_add_bells(domain);
 	return 0;
 }
 
 void engine_waiter_join(struct engine_ep *ep)
 {
 	if (engine_waiter_here(&ep->domain->waiter) && !ep->domain->waiter.parted)
-		engine_wires_join(ep);
+		engine_ep_add_bells(ep);
 	engine_wake(ep->domain);
 }
 
@@ -260,7 +260,7 @@ void engine_waiter_ring(struct engine_domain *domain)
 
 /* Descriptors of objects */
 
-static int engine_object_fill(struct engine_waiter *waiter, int poll_set)
+static int engine_waiter_add_to(struct engine_waiter *waiter, int poll_set)
 {
 	int ret = platform_poll_set_add(poll_set, waiter->poll_set);
 
@@ -277,7 +277,7 @@ int engine_waiter_object(struct engine_domain *domain, int *descriptor)
 	ret = platform_poll_set_open(&waiter->bell, &poll_set);
 	if (ret)
 		return ret;
-	ret = engine_object_fill(waiter, poll_set);
+	ret = engine_waiter_add_to(waiter, poll_set);
 	if (ret)
 		platform_poll_set_close(poll_set);
 	else
@@ -349,7 +349,7 @@ int engine_poll_set_add(struct engine_poll_set *poll_set, struct engine_domain *
 {
 	int ret = engine_waiter_open(domain);
 
-	return ret ? ret : engine_object_fill(&domain->waiter, poll_set->poll_set);
+	return ret ? ret : engine_waiter_add_to(&domain->waiter, poll_set->poll_set);
 }
 
 void engine_poll_set_remove(struct engine_poll_set *poll_set, struct engine_domain *domain)

@@ -27,11 +27,11 @@
 /* A new peer is granted one of so many parts of the budget that is left */
 #define WINDOW_SHARE 16u
 /* Bounds of the window of a peer, bytes; the least while the budget has that much */
-#define WINDOW_MIN   (64u << 10)
-#define WINDOW_MAX   (1u << 20)
+#define WINDOW_MIN (64u << 10)
+#define WINDOW_MAX (1u << 20)
 
 /* Add the traffic of a conn that ends to that of its wire. */
-static void engine_conn_fold(struct engine_ep *ep, const struct wire_conn *conn)
+static void engine_conn_add_traffic(struct engine_ep *ep, const struct wire_conn *conn)
 {
 	struct engine_wire *w = &ep->wires[conn->wire->idx];
 
@@ -55,7 +55,7 @@ static void engine_conn_drop(struct engine_peer *peer, uint32_t idx)
 	peer->conns[idx] = NULL;
 	peer->ours &= ~(1u << idx);
 	peer->up &= ~(1u << idx);
-	engine_conn_fold(peer->ep, conn);
+	engine_conn_add_traffic(peer->ep, conn);
 }
 
 void engine_conn_end(struct engine_peer *peer, uint32_t idx)
@@ -107,7 +107,7 @@ static void engine_hello(struct engine_peer *peer, struct hello *hello)
 /*
  * Returns true if the sender of the hello has the authorization key of @ep, or if neither has one.
  */
-static bool engine_hello_fits(const struct engine_ep *ep, const struct hello *hello)
+static bool engine_hello_authorized(const struct engine_ep *ep, const struct hello *hello)
 {
 	return hello->proof == engine_auth_proof(&ep->auth, hello);
 }
@@ -145,7 +145,7 @@ static int engine_connect_on(struct engine_peer *peer, uint32_t idx,
  * Returns true if the wire has no descriptors left for now. The engine waits for it then: less
  * preferred wires need more descriptors, and keep them while they are connected.
  */
-static bool engine_short(int err)
+static bool engine_wire_exhausted(int err)
 {
 	return err == -FI_EAGAIN || err == -FI_EMFILE;
 }
@@ -154,7 +154,7 @@ static bool engine_short(int err)
  * Operations wait for a peer that does not exist yet, without limit: log it, in case the address is
  * wrong.
  */
-static void engine_peer_unmet(struct engine_peer *peer, uint64_t now)
+static void engine_peer_log_unmet(struct engine_peer *peer, uint64_t now)
 {
 	const struct engine_family *family = peer->ep->family;
 	char bytes[ENGINE_NAME_MAX], name[ENGINE_NAME_MAX + 32];
@@ -193,13 +193,13 @@ void engine_peer_connect(struct engine_peer *peer)
 			peer->gone = true;
 		else
 			later |= ret != -FI_EHOSTUNREACH;
-		if (engine_short(ret))
+		if (engine_wire_exhausted(ret))
 			break;
 	}
 	if (later) {
 		peer->retry_ns = platform_now_ns() + RETRY_NS;
 		if (peer->address.kind == ADDR_SERVICE)
-			engine_peer_unmet(peer, platform_now_ns());
+			engine_peer_log_unmet(peer, platform_now_ns());
 	} else {
 		engine_peer_lost(peer, peer->gone ? -FI_ECONNREFUSED : -FI_EHOSTUNREACH, false);
 	}
@@ -278,7 +278,7 @@ static int32_t engine_hello_age(const struct engine_peer *peer, const struct hel
 /*
  * The other side has begun a new incarnation: it restarted, or gave up the conns of the last one.
  */
-static void engine_incarnation_over(struct engine_peer *peer, const struct hello *hello)
+static void engine_incarnation_end(struct engine_peer *peer, const struct hello *hello)
 {
 	if (peer->epoch != hello->epoch)
 		engine_peer_lost(peer, -FI_ECONNRESET, false);
@@ -293,7 +293,7 @@ int engine_accept(struct wire *wire, const struct hello *hello, struct engine_pe
 	uint32_t bit = 1u << wire->idx;
 	struct engine_peer *peer;
 
-	if (!engine_hello_fits(ep, hello))
+	if (!engine_hello_authorized(ep, hello))
 		return -FI_EKEYREJECTED;
 	peer = engine_peer_by_hello(ep, hello);
 	if (!peer)
@@ -308,7 +308,7 @@ int engine_accept(struct wire *wire, const struct hello *hello, struct engine_pe
 		 * one.
 		 */
 		if (peer->up && engine_hello_age(peer, hello) > 0)
-			engine_incarnation_over(peer, hello);
+			engine_incarnation_end(peer, hello);
 		if (peer->conns[wire->idx] && peer->ours & bit) {
 			if (ep->epoch < hello->epoch)
 				return -FI_EALREADY;
@@ -324,7 +324,7 @@ int engine_accept(struct wire *wire, const struct hello *hello, struct engine_pe
 }
 
 /* Take over the state that the first conn of an incarnation brings. */
-static void engine_peer_meet(struct engine_peer *peer, const struct hello *hello)
+static void engine_incarnation_begin(struct engine_peer *peer, const struct hello *hello)
 {
 	peer->gone = false;
 	peer->epoch = hello->epoch;
@@ -344,7 +344,7 @@ static void engine_peer_meet(struct engine_peer *peer, const struct hello *hello
 }
 
 /* Disconnect a conn that has come up and is of no use. */
-static void engine_conn_forsake(struct engine_peer *peer, struct wire_conn *conn)
+static void engine_conn_reject(struct engine_peer *peer, struct wire_conn *conn)
 {
 	if (peer->conns[conn->wire->idx] == conn)
 		engine_conn_drop(peer, conn->wire->idx);
@@ -372,17 +372,17 @@ void engine_conn_up(struct wire_conn *conn, const struct hello *hello)
 	uint32_t idx = conn->wire->idx;
 
 	if (peer->self) {
-		engine_peer_meet(peer, hello);
+		engine_incarnation_begin(peer, hello);
 		if (peer->conns[idx] != conn)
 			return; /* the receiving end of the loop */
 	}
-	if (!engine_hello_fits(peer->ep, hello)) {
-		engine_conn_forsake(peer, conn);
+	if (!engine_hello_authorized(peer->ep, hello)) {
+		engine_conn_reject(peer, conn);
 		engine_peer_lost(peer, -FI_EKEYREJECTED, false);
 		return;
 	}
 	if (!peer->self && engine_hello_age(peer, hello) < 0) {
-		engine_conn_forsake(peer, conn);
+		engine_conn_reject(peer, conn);
 		engine_peer_route(peer);
 		peer->ep->domain->ops->flush(peer);
 		return;
@@ -391,12 +391,12 @@ void engine_conn_up(struct wire_conn *conn, const struct hello *hello)
 		/*
 		 * The hello sent on this conn belongs to the incarnation that ends: connect again.
 		 */
-		engine_conn_forsake(peer, conn);
-		engine_incarnation_over(peer, hello);
+		engine_conn_reject(peer, conn);
+		engine_incarnation_end(peer, hello);
 		return;
 	}
 	if (!peer->up)
-		engine_peer_meet(peer, hello);
+		engine_incarnation_begin(peer, hello);
 	engine_expect(peer->ep, idx);
 	peer->conns[idx] = conn;
 	peer->several |= peer->up != 0;
@@ -408,7 +408,7 @@ void engine_conn_up(struct wire_conn *conn, const struct hello *hello)
 }
 
 /* Returns true for an error that every attempt will end with: another version, format or key. */
-static bool engine_never(int err)
+static bool engine_error_is_final(int err)
 {
 	return err == -FI_ENOPROTOOPT || err == -FI_EINVAL || err == -FI_EKEYREJECTED;
 }
@@ -417,7 +417,7 @@ static bool engine_never(int err)
  * Returns true if the peer has existed: it was connected, or refuses at an address with a nonce,
  * which only an endpoint that existed can have had.
  */
-static bool engine_was_there(const struct engine_peer *peer, int err)
+static bool engine_peer_existed(const struct engine_peer *peer, int err)
 {
 	return peer->epoch || peer->gone ||
 	       (err == -FI_ECONNREFUSED && peer->address.kind == ADDR_NONCE);
@@ -429,7 +429,7 @@ static bool engine_was_there(const struct engine_peer *peer, int err)
  */
 static uint64_t engine_gone_ns(const struct engine_peer *peer, int err)
 {
-	if (err == -FI_EALREADY || !engine_was_there(peer, err))
+	if (err == -FI_EALREADY || !engine_peer_existed(peer, err))
 		return UINT64_MAX;
 	if (peer->gone && err == -FI_ECONNREFUSED && peer->address.kind == ADDR_NONCE)
 		return peer->since_ns;
@@ -454,12 +454,12 @@ static void engine_connect_failed(struct engine_peer *peer, uint32_t idx, int er
 		return;
 	}
 	gone_ns = engine_gone_ns(peer, err);
-	if (engine_never(err) || now >= gone_ns) {
+	if (engine_error_is_final(err) || now >= gone_ns) {
 		engine_peer_lost(peer, err ? err : -FI_ECONNRESET, false);
 		return;
 	}
 	if (err == -FI_ECONNREFUSED)
-		engine_peer_unmet(peer, now);
+		engine_peer_log_unmet(peer, now);
 	peer->retry_ns = now + (err == -FI_EALREADY ? EALREADY_NS : RETRY_NS);
 	if (peer->retry_ns > gone_ns) /* the last attempt, whose answer decides */
 		peer->retry_ns = gone_ns;
@@ -475,7 +475,7 @@ void engine_conn_down(struct wire_conn *conn, int err)
 	if (!peer)
 		return;
 	if (peer->conns[idx] != conn) {
-		engine_conn_fold(peer->ep, conn);
+		engine_conn_add_traffic(peer->ep, conn);
 		return;
 	}
 	was_up = peer->up & 1u << idx;

@@ -8,7 +8,7 @@
 #include "waiting.h"
 
 /* Returns true if an address that a program gave names the endpoint with the address @full. */
-static bool engine_names(const struct weft_addr *given, const struct weft_addr *full)
+static bool engine_address_names(const struct weft_addr *given, const struct weft_addr *full)
 {
 	struct weft_addr service = *full;
 
@@ -19,7 +19,7 @@ static bool engine_names(const struct weft_addr *given, const struct weft_addr *
 }
 
 /* Set the peer's place in the address vector; FI_ADDR_NOTAVAIL: it has none. */
-static void engine_peer_place(struct engine_peer *peer, fi_addr_t addr)
+static void engine_peer_set_addr(struct engine_peer *peer, fi_addr_t addr)
 {
 	bool renamed = peer->addr != addr;
 
@@ -40,9 +40,9 @@ struct engine_peer *engine_peer_new(struct engine_ep *ep, const struct weft_addr
 	peer->ep = ep;
 	peer->incarnation = ep->incarnation;
 	peer->checked = ep->checks - 1; /* not checked yet in this pass */
-	engine_peer_place(peer, addr);
+	engine_peer_set_addr(peer, addr);
 	peer->address = *address;
-	peer->self = engine_names(address, &ep->address);
+	peer->self = engine_address_names(address, &ep->address);
 	peer->tx_epoch = PACKET_EPOCH(ep->epoch);
 	list_init(&peer->blocked);
 	list_init(&peer->queued);
@@ -88,7 +88,7 @@ static struct engine_peer *engine_peer_put(struct engine_ep *ep, fi_addr_t addr,
 	if (!peer)
 		return NULL;
 	if (!peer->slots++)
-		engine_peer_place(peer, addr);
+		engine_peer_set_addr(peer, addr);
 	ep->peers[addr] = peer;
 	return peer;
 }
@@ -110,8 +110,8 @@ static struct engine_peer *engine_peer_known(struct engine_ep *ep,
 
 		if (peer->address.kind == address->kind)
 			continue;
-		if (service ? engine_names(address, &peer->address)
-			    : engine_names(&peer->address, address))
+		if (service ? engine_address_names(address, &peer->address)
+			    : engine_address_names(&peer->address, address))
 			return peer;
 	}
 	return NULL;
@@ -167,7 +167,7 @@ void engine_peer_adopt(struct engine_ep *ep, fi_addr_t addr, const struct weft_a
 	list_for_each(node, after, &ep->all) {
 		struct engine_peer *peer = container_of(node, struct engine_peer, all);
 
-		if (peer->slots || !engine_names(address, &peer->address))
+		if (peer->slots || !engine_address_names(address, &peer->address))
 			continue;
 		if (engine_peers_room(ep, addr))
 			engine_peer_put(ep, addr, peer);
@@ -186,16 +186,16 @@ void engine_peer_orphan(struct engine_ep *ep, fi_addr_t addr)
 	peer->slots--;
 	if (peer->addr != addr)
 		return;
-	engine_peer_place(peer, FI_ADDR_NOTAVAIL);
+	engine_peer_set_addr(peer, FI_ADDR_NOTAVAIL);
 	for (size_t i = 0; peer->slots && i < ep->peer_cap; i++)
 		if (ep->peers[i] == peer)
-			engine_peer_place(peer, i);
+			engine_peer_set_addr(peer, i);
 }
 
 void engine_peer_tell(struct engine_ep *ep, fi_addr_t addr)
 {
 	if (addr < ep->peer_cap && ep->peers[addr] && ep->peers[addr]->addr == addr)
-		engine_peer_place(ep->peers[addr], addr);
+		engine_peer_set_addr(ep->peers[addr], addr);
 }
 
 void engine_peer_block(struct engine_peer *peer)
