@@ -74,7 +74,7 @@ void coll_received(struct engine_rx *rx, int status)
 	/* Members disagree on the length, or one could not join. */
 	if (!status && rx->len != step->len)
 		status = -FI_ETRUNC;
-	pool_put(&step->op->group->coll->ep->domain->rx_pool, rx);
+	engine_rx_put(step->op->group->coll->ep->domain, rx);
 	coll_step_end(step, status);
 }
 
@@ -119,7 +119,7 @@ static void coll_unpost(struct coll_op *op)
 		if (((struct coll_step *)rx->context)->op != op)
 			continue;
 		match_unpost(coll->rx.own.tagged, &rx->match);
-		pool_put(&coll->ep->domain->rx_pool, rx);
+		engine_rx_put(coll->ep->domain, rx);
 		op->pending--;
 	}
 	for (uint32_t i = 0; i < op->started; i++)

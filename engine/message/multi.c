@@ -34,16 +34,12 @@ struct engine_rx *engine_multi_part(struct engine_domain *domain, struct engine_
 	if (room > len)
 		room = len;
 	part->ctx = whole->ctx;
-	part->peer = NULL;
 	part->context = whole->context;
-	part->len = part->got = part->incoming = 0;
-	part->tag = part->data = part->peer_id = 0;
 	part->flags = (whole->flags & ~ENGINE_MULTI) | ENGINE_PART;
 	part->iov[0] = (struct iovec){ (char *)whole->iov[0].iov_base + whole->used, room };
 	part->iov_cnt = 1;
 	part->cap = room;
 	part->whole = whole;
-	part->landing = NULL;
 	whole->used += room;
 	whole->parts_cnt++;
 	whole->spent = engine_multi_free(whole) < whole->min_free;
@@ -79,7 +75,7 @@ void engine_multi_close(struct engine_domain *domain, struct engine_rx *whole)
 	if (whole->parts_cnt)
 		return;
 	engine_multi_released(whole->ctx, whole);
-	pool_put(&domain->rx_pool, whole);
+	engine_rx_put(domain, whole);
 }
 
 uint64_t engine_part_flags(const struct engine_rx *part)
@@ -94,7 +90,7 @@ void engine_part_free(struct engine_domain *domain, struct engine_rx *part, bool
 	struct engine_rx *whole = part->whole;
 	struct engine_rx_ctx *ctx = part->ctx;
 
-	pool_put(&domain->rx_pool, part);
+	engine_rx_put(domain, part);
 	if (--whole->parts_cnt || !whole->spent)
 		return;
 	if (whole->err) {
@@ -103,7 +99,7 @@ void engine_part_free(struct engine_domain *domain, struct engine_rx *part, bool
 	}
 	if (!told)
 		engine_multi_released(ctx, whole);
-	pool_put(&domain->rx_pool, whole);
+	engine_rx_put(domain, whole);
 }
 
 void engine_recv_end(struct engine_domain *domain, struct engine_rx *rx)
@@ -123,7 +119,7 @@ void engine_recv_end(struct engine_domain *domain, struct engine_rx *rx)
 			engine_recv_entry(rx, 0);
 		engine_deferred_end(rx->ctx->cntr[ENGINE_CNTR_RECV], rx->work_cntr, rx->flags,
 				    0, rx->len);
-		pool_put(&domain->rx_pool, rx);
+		engine_rx_put(domain, rx);
 		return;
 	}
 	engine_count(rx->ctx->cntr[ENGINE_CNTR_RECV], 0, rx->len);
@@ -150,7 +146,7 @@ void engine_rx_drop(struct engine_domain *domain, struct engine_rx *rx)
 		engine_part_free(domain, rx, false);
 		return;
 	}
-	pool_put(&domain->rx_pool, rx);
+	engine_rx_put(domain, rx);
 	if (!--whole->parts_cnt && whole->spent)
-		pool_put(&domain->rx_pool, whole);
+		engine_rx_put(domain, whole);
 }

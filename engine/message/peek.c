@@ -90,7 +90,7 @@ static ssize_t engine_claim_multi(struct engine_ctx *ctx, const struct engine_wa
 	part = rx ? engine_multi_part(ctx->domain, rx, engine_held_len(held)) : NULL;
 	if (!part) {
 		if (rx)
-			pool_put(&ctx->domain->rx_pool, rx);
+			engine_rx_put(ctx->domain, rx);
 		return -FI_EAGAIN;
 	}
 	list_remove(&held->link);

@@ -59,7 +59,7 @@ void engine_recv_error(struct engine_domain *domain, struct engine_rx *rx, int e
 		/* A peer's write: it is not ours to tell of. */
 		rx->landing->ops->drop(rx->peer->ep, rx->landing);
 		rx->landing = NULL;
-		pool_put(&domain->rx_pool, rx);
+		engine_rx_put(domain, rx);
 		return;
 	}
 	if (rx->flags & PACKET_GROUP) {
@@ -83,7 +83,7 @@ void engine_recv_error(struct engine_domain *domain, struct engine_rx *rx, int e
 	if (rx->flags & ENGINE_PART)
 		engine_part_free(domain, rx, true);
 	else
-		pool_put(&domain->rx_pool, rx);
+		engine_rx_put(domain, rx);
 }
 
 void engine_recv_finish(struct engine_domain *domain, struct engine_rx *rx)
@@ -120,7 +120,7 @@ inline int engine_recv_source(struct engine_ctx *ctx, fi_addr_t src, uint64_t *s
 {
 	struct engine_ep *ep = ctx->ep;
 	struct engine_peer *peer;
-	uint32_t ignored;
+	uint32_t ignored = 0;
 
 	*source = MATCH_ANY_SOURCE;
 	if (!ctx->directed_recv || src == FI_ADDR_UNSPEC)
@@ -147,12 +147,8 @@ static inline struct engine_rx *engine_rx_begin(struct engine_ctx *ctx, void *co
 	if (unlikely(!rx))
 		return NULL;
 	rx->ctx = ctx->rx;
-	rx->peer = NULL;
 	rx->context = context;
-	rx->len = rx->got = rx->incoming = 0;
-	rx->tag = rx->data = rx->peer_id = 0;
 	rx->flags = flags;
-	rx->landing = NULL;
 	return rx;
 }
 

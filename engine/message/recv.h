@@ -54,12 +54,25 @@ ssize_t engine_post(struct engine_ctx *ctx, const struct engine_want *want);
 /* engine_recv_later - post what such a call asked for; takes later->also on success. 0 or -FI_E* */
 ssize_t engine_recv_later(struct engine_ctx *ctx, const struct engine_want_later *later);
 
+/*
+ * engine_rx_put - give a receive back to the pool
+ * One in the pool has no message: it is cleared here, since a receive that ends plainly never had what is cleared.
+ */
+static inline void engine_rx_put(struct engine_domain *domain, struct engine_rx *rx)
+{
+	rx->peer = NULL;
+	rx->len = rx->got = rx->incoming = 0;
+	rx->tag = rx->data = rx->peer_id = 0;
+	rx->landing = NULL;
+	pool_put(&domain->rx_pool, rx);
+}
+
 /* engine_rx_free - give a receive back that nobody is told of; it is linked nowhere */
 static inline void engine_rx_free(struct engine_domain *domain, struct engine_rx *rx)
 {
 	if (unlikely(rx->flags & ENGINE_DEFERRED))
 		engine_cntr_release(rx->work_cntr);
-	pool_put(&domain->rx_pool, rx);
+	engine_rx_put(domain, rx);
 }
 
 /* engine_recv_error - end a receive with a completion error; takes rx, which is linked nowhere */
@@ -147,7 +160,7 @@ static inline void engine_recv_done(struct engine_domain *domain, struct engine_
 	engine_count(rx->ctx->cntr[ENGINE_CNTR_RECV], 0, rx->len);
 	if (rx->flags & ENGINE_COMPLETE)
 		engine_recv_entry(rx, 0);
-	pool_put(&domain->rx_pool, rx);
+	engine_rx_put(domain, rx);
 }
 
 /*

@@ -83,7 +83,7 @@ void engine_landed(struct engine_rx *rx)
 		engine_request_completed_data(rx->ctx, peer, FI_RMA, rx->data, rx->len);
 	engine_landing_drop(peer->ep, rx->landing);
 	rx->landing = NULL;
-	pool_put(&peer->ep->domain->rx_pool, rx);
+	engine_rx_put(peer->ep->domain, rx);
 }
 
 static const struct engine_landing_ops landing_ops = {
@@ -103,7 +103,7 @@ static int landing_open(struct engine_rx_ctx *ctx, struct engine_peer *peer,
 
 	if (ret) {
 		if (rx)
-			pool_put(&domain->rx_pool, rx);
+			engine_rx_put(domain, rx);
 		if (landing)
 			pool_put(&peer->ep->landing_pool, landing);
 		return ret;
