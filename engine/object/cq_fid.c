@@ -60,6 +60,21 @@ static void engine_cq_found(struct engine_cq *cq)
 		engine_cq_look(cq);
 }
 
+/* A read of no completions makes progress and says whether there are any; or @buf is NULL. */
+static __attribute__((noinline)) ssize_t engine_cq_read_none(struct engine_cq *cq, size_t cnt)
+{
+	ssize_t ret;
+
+	if (cnt)
+		return engine_refuse(cq->domain->family, FI_LOG_CQ, -FI_EINVAL, "fi_cq_read",
+				     "NULL where completions are to go");
+	engine_guard_enter(cq->domain);
+	engine_domain_progress(cq->domain);
+	ret = cq_take(&cq->queue, cq->format, NULL, 0, NULL);
+	engine_guard_leave(cq->domain);
+	return ret;
+}
+
 /* Inlined in each of its callers, with what it calls: most reads find nothing. */
 static inline __attribute__((always_inline)) ssize_t engine_cq_readfrom_here(struct fid_cq *fid,
 									     void *buf,
@@ -69,14 +84,11 @@ static inline __attribute__((always_inline)) ssize_t engine_cq_readfrom_here(str
 	struct engine_cq *cq = cq_of(fid);
 	ssize_t ret;
 
-	if (unlikely(!buf)) {
-		if (cnt)
-			return engine_refuse(cq->domain->family, FI_LOG_CQ, -FI_EINVAL,
-					     "fi_cq_read", "NULL where completions are to go");
-	}
+	if (unlikely(!buf || !cnt))
+		return engine_cq_read_none(cq, cnt);
 	/* A queue with entries is read without a round, unless a wire has packets that it gathers to send. */
 	engine_guard_enter(cq->domain);
-	if (cq_empty(&cq->queue) || !cnt || cq->domain->gathered)
+	if (cq_empty(&cq->queue) || cq->domain->gathered)
 		engine_domain_progress_by(cq->domain, engine_round);
 	else
 		engine_cq_found(cq);
