@@ -6,10 +6,36 @@
 #include "routed.h"
 #include "send.h"
 
-static ssize_t routed_tsend(struct fid_ep *ep, const void *buf, size_t len, void *desc,
+/* The destination has no peer yet, or no route, or names a context of the peer; or the call is wrong. */
+static __attribute__((noinline)) ssize_t routed_tsend_slow(struct engine_ctx *ctx,
+							   const void *buf, size_t len,
+							   fi_addr_t dest, uint64_t tag,
+							   void *context)
+{
+	struct engine_msg msg = { .buf = buf,
+				  .len = len,
+				  .tag = tag,
+				  .context = context,
+				  .flags = PACKET_TAGGED | engine_tx_defaults(ctx) };
+
+	return engine_send_on_route(ctx, dest, &msg, NULL);
+}
+
+static ssize_t routed_tsend(struct fid_ep *fid, const void *buf, size_t len, void *desc,
 			    fi_addr_t dest, uint64_t tag, void *context)
 {
-	return engine_tsend(ep, buf, len, dest, tag, context, NULL);
+	struct engine_ctx *ctx = engine_ctx_of(fid);
+	struct engine_peer *peer;
+	ssize_t ret;
+
+	engine_guard_enter(ctx->domain);
+	peer = engine_peer_met(ctx->ep, dest);
+	if (likely(peer && peer->wire && buf))
+		ret = peer->wire->tsend(ctx, peer, buf, len, tag, context);
+	else
+		ret = routed_tsend_slow(ctx, buf, len, dest, tag, context);
+	engine_guard_leave(ctx->domain);
+	return ret;
 }
 
 static ssize_t routed_tinject(struct fid_ep *ep, const void *buf, size_t len, fi_addr_t dest,

@@ -74,6 +74,27 @@ static inline void engine_fill_msg(struct wire_conn *conn, void *to,
 }
 
 /*
+ * engine_send_aside - engine_send_slow() for the straight line
+ * A copy, field by field: the line's own message is in no memory, where all of it is inlined.
+ */
+static engine_path ssize_t engine_send_aside(struct engine_ep *ep, struct engine_peer *peer,
+					     const struct engine_msg *msg)
+{
+	struct engine_msg copy = { .buf = msg->buf,
+				   .len = msg->len,
+				   .tag = msg->tag,
+				   .data = msg->data,
+				   .context = msg->context,
+				   .tx = msg->tx,
+				   .iov = msg->iov,
+				   .iov_cnt = msg->iov_cnt,
+				   .flags = msg->flags,
+				   .rx_idx = msg->rx_idx };
+
+	return engine_send_slow(ep, peer, &copy);
+}
+
+/*
  * engine_send_on - send one message over the wire that is the peer's route
  * @wire: that wire's ops; a constant where the provider instantiates this
  */
@@ -87,12 +108,12 @@ static engine_path ssize_t engine_send_on(struct engine_ep *ep, struct engine_pe
 	void *payload;
 
 	if (unlikely(!peer->ready || len > wire->claim_max || msg->flags & ENGINE_SLOW))
-		return engine_send_slow(ep, peer, msg);
+		return engine_send_aside(ep, peer, msg);
 	if (len > ENGINE_FREE_MAX && unlikely(peer->credit < len))
-		return engine_send_slow(ep, peer, msg);
+		return engine_send_aside(ep, peer, msg);
 	packet = wire->claim(conn, len, &payload);
 	if (unlikely(!packet))
-		return engine_send_slow(ep, peer, msg);
+		return engine_send_aside(ep, peer, msg);
 
 	engine_header_to(peer, packet, msg->rx_idx, PACKET_EAGER, msg->flags, (uint32_t)len);
 	packet->tag = msg->tag;
@@ -101,6 +122,7 @@ static engine_path ssize_t engine_send_on(struct engine_ep *ep, struct engine_pe
 		copy_bytes(payload, msg->buf, len);
 	else
 		engine_fill_msg(conn, payload, msg, wire);
+	conn->tx_bytes += len;
 	wire->publish(conn, packet, msg->flags & ENGINE_MORE);
 	engine_sent(ep, conn, wire);
 
@@ -108,9 +130,23 @@ static engine_path ssize_t engine_send_on(struct engine_ep *ep, struct engine_pe
 		peer->credit -= (uint32_t)len;
 	peer->tx_seq++;
 	conn->tx_msgs++;
-	conn->tx_bytes += len;
 	engine_send_done(msg->tx, msg->context, msg->flags, len);
 	return 0;
+}
+
+/* engine_tsend_on - engine_send_on() of a tagged message from one buffer, with the flags of @ctx */
+static engine_path ssize_t engine_tsend_on(struct engine_ctx *ctx, struct engine_peer *peer,
+					   const void *buf, size_t len, uint64_t tag,
+					   void *context, const struct wire_ops *wire)
+{
+	struct engine_msg msg = { .buf = buf,
+				  .len = len,
+				  .tag = tag,
+				  .context = context,
+				  .tx = ctx->tx,
+				  .flags = PACKET_TAGGED | engine_tx_defaults(ctx) };
+
+	return engine_send_on(ctx->ep, peer, &msg, wire);
 }
 
 /* engine_send_on_route - look the peer up; over @wire when it is the peer's route, else over the route it has */
@@ -131,7 +167,7 @@ static engine_path ssize_t engine_send_on_route(struct engine_ctx *ctx, fi_addr_
 		return engine_send_on(ep, peer, msg, wire);
 	if (!wire && likely(peer->wire != NULL))
 		return peer->wire->send(ep, peer, msg);
-	return engine_send_slow(ep, peer, msg);
+	return engine_send_aside(ep, peer, msg);
 }
 
 /* engine_send_to - engine_send_on_route() as a call of the program */

@@ -31,12 +31,18 @@ struct engine_peer *engine_peer_open(struct engine_ep *ep, fi_addr_t addr);
  */
 ssize_t engine_peer_refused(struct engine_ep *ep, fi_addr_t addr);
 
+/* engine_peer_met - returns the peer of an address vector entry if it was used before, or NULL */
+static inline struct engine_peer *engine_peer_met(const struct engine_ep *ep, fi_addr_t addr)
+{
+	return likely(addr < ep->peer_cap) ? ep->peers[addr] : NULL;
+}
+
 /* engine_peer_at - engine_peer_open(), inlined for a peer that was used before */
 static inline struct engine_peer *engine_peer_at(struct engine_ep *ep, fi_addr_t addr)
 {
-	if (likely(addr < ep->peer_cap && ep->peers[addr]))
-		return ep->peers[addr];
-	return engine_peer_open(ep, addr);
+	struct engine_peer *peer = engine_peer_met(ep, addr);
+
+	return likely(peer != NULL) ? peer : engine_peer_open(ep, addr);
 }
 
 /*
@@ -53,8 +59,15 @@ static inline struct engine_peer *engine_peer_named(struct engine_ep *ep, fi_add
 						    uint32_t *idx)
 {
 	struct engine_peer *peer = engine_peer_at(ep, addr);
+	uint32_t ctx_idx;
 
-	return likely(peer != NULL) ? peer : engine_peer_ctx(ep, addr, idx);
+	if (likely(peer != NULL))
+		return peer;
+	/* a copy: @idx of a caller that this is inlined into may be a register */
+	ctx_idx = *idx;
+	peer = engine_peer_ctx(ep, addr, &ctx_idx);
+	*idx = ctx_idx;
+	return peer;
 }
 
 /* engine_peer_block - schedule the peer for progress until nothing is queued for it */

@@ -268,6 +268,12 @@ static ssize_t loop_send(struct engine_ep *ep, struct engine_peer *peer,
 	return engine_send_on(ep, peer, msg, &loop_wire_ops);
 }
 
+static ssize_t loop_tsend(struct engine_ctx *ctx, struct engine_peer *peer, const void *buf,
+			  size_t len, uint64_t tag, void *context)
+{
+	return engine_tsend_on(ctx, peer, buf, len, tag, context, &loop_wire_ops);
+}
+
 static bool loop_access(struct engine_ctx *ctx, struct engine_peer *peer,
 			const struct engine_access *access)
 {
@@ -295,6 +301,7 @@ const struct wire_ops loop_wire_ops = {
 	.check = loop_check,
 	.local = loop_local,
 	.send = loop_send,
+	.tsend = loop_tsend,
 	.access = loop_access,
 	.arm = loop_arm,
 	.disarm = loop_disarm,

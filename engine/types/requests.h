@@ -19,7 +19,6 @@ struct engine_msg {
 	uint64_t tag;
 	uint64_t data;
 	void *context;
-	struct engine_tx_ctx *tx;
 	const struct iovec *iov;
 	/* Entries of @iov, at most ENGINE_IOV_MAX; 0: the payload is @buf */
 	uint32_t iov_cnt;
@@ -27,6 +26,7 @@ struct engine_msg {
 	uint32_t flags;
 	/* Index of the peer's receive context */
 	uint32_t rx_idx;
+	struct engine_tx_ctx *tx;
 };
 
 /* What an atomic operation does, and where its results go. */

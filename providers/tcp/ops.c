@@ -19,6 +19,12 @@ static ssize_t tcp_send(struct engine_ep *ep, struct engine_peer *peer,
 	return engine_send_on(ep, peer, msg, &tcp_wire_ops);
 }
 
+static ssize_t tcp_tsend(struct engine_ctx *ctx, struct engine_peer *peer, const void *buf,
+			 size_t len, uint64_t tag, void *context)
+{
+	return engine_tsend_on(ctx, peer, buf, len, tag, context, &tcp_wire_ops);
+}
+
 static bool tcp_access(struct engine_ctx *ctx, struct engine_peer *peer,
 		       const struct engine_access *access)
 {
@@ -45,6 +51,7 @@ const struct wire_ops tcp_wire_ops = {
 	.check = tcp_check,
 	.local = tcp_local,
 	.send = tcp_send,
+	.tsend = tcp_tsend,
 	.access = tcp_access,
 	.bell = tcp_bell,
 	.arm = tcp_arm,

@@ -783,6 +783,18 @@ static ssize_t fake_b_send(struct engine_ep *ep, struct engine_peer *peer,
 	return engine_send_on(ep, peer, msg, &fake_ops[FAKE_B]);
 }
 
+static ssize_t fake_a_tsend(struct engine_ctx *ctx, struct engine_peer *peer, const void *buf,
+			    size_t len, uint64_t tag, void *context)
+{
+	return engine_tsend_on(ctx, peer, buf, len, tag, context, &fake_ops[FAKE_A]);
+}
+
+static ssize_t fake_b_tsend(struct engine_ctx *ctx, struct engine_peer *peer, const void *buf,
+			    size_t len, uint64_t tag, void *context)
+{
+	return engine_tsend_on(ctx, peer, buf, len, tag, context, &fake_ops[FAKE_B]);
+}
+
 static bool fake_a_access(struct engine_ctx *ctx, struct engine_peer *peer,
 			  const struct engine_access *access)
 {
@@ -804,7 +816,7 @@ static bool fake_b_access(struct engine_ctx *ctx, struct engine_peer *peer,
 		.sendv = locked_sendv, .get = locked_get, .poll = locked_poll,            \
 		.check = locked_check, .local = fake_local, .send = fake_##letter##_send, \
 		.bell = locked_bell, .arm = locked_arm, .disarm = locked_disarm,          \
-		.access = fake_##letter##_access,                                         \
+		.access = fake_##letter##_access, .tsend = fake_##letter##_tsend,         \
 	}
 
 struct wire_ops fake_ops[FAKE_KINDS] = {

@@ -386,6 +386,13 @@ static ssize_t pshm_send_on(struct engine_ep *ep, struct engine_peer *peer,
 	return engine_send_on(ep, peer, msg, &pshm_wire_ops);
 }
 
+/* wire_ops.tsend */
+static ssize_t pshm_tsend_on(struct engine_ctx *ctx, struct engine_peer *peer, const void *buf,
+			     size_t len, uint64_t tag, void *context)
+{
+	return engine_tsend_on(ctx, peer, buf, len, tag, context, &pshm_wire_ops);
+}
+
 /* wire_ops.access */
 static bool pshm_access(struct engine_ctx *ctx, struct engine_peer *peer,
 			const struct engine_access *access)
@@ -413,6 +420,7 @@ const struct wire_ops pshm_wire_ops = {
 	.check = pshm_check,
 	.local = pshm_local,
 	.send = pshm_send_on,
+	.tsend = pshm_tsend_on,
 	.shares_memory = true,
 	.fill = pshm_fill,
 	.bell = pshm_bell,
