@@ -370,6 +370,15 @@ static inline void ring_report(struct ring_rx *rx)
 	atomic_store_explicit(&rx->credit->taken, rx->tail, memory_order_release);
 }
 
+/*
+ * ring_take - the next line has been read
+ * The caller reports it with ring_report(), before more than a quarter of the ring is unreported.
+ */
+static inline void ring_take(struct ring_rx *rx)
+{
+	rx->tail++;
+}
+
 /* ring_release - the next line has been read; reports when a quarter of the ring is unreported */
 static inline void ring_release(struct ring_rx *rx)
 {
@@ -387,13 +396,6 @@ static inline void ring_release_data(struct ring_rx *rx, uint32_t len)
 	rx->data_unreported += len;
 	rx->tail++;
 	if (rx->tail - rx->reported > rx->mask / 4 || rx->data_unreported >= rx->data_len / 8)
-		ring_report(rx);
-}
-
-/* ring_idle - no line waits: report what is unreported, however little */
-static inline void ring_idle(struct ring_rx *rx)
-{
-	if (rx->tail != rx->reported)
 		ring_report(rx);
 }
 

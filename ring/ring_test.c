@@ -112,6 +112,28 @@ static void sizes_are_checked(void **state)
 	assert_int_equal(ring_len(LINES, 1u << 31), 0);
 }
 
+static void lines_that_are_taken_are_reported_when_the_consumer_says_so(void **state)
+{
+	void *mem = memory_create();
+	struct ring_tx tx;
+	struct ring_rx rx;
+	uint32_t note;
+
+	ring_tx_init(&tx, mem, LINES, DATA);
+	ring_rx_init(&rx, mem, LINES, DATA);
+	for (uint32_t i = 0; i < LINES; i++)
+		ring_publish(&tx, ring_claim(&tx), 0);
+	for (uint32_t i = 0; i < LINES; i++) {
+		assert_non_null(ring_next(&rx, &note));
+		ring_take(&rx);
+	}
+	assert_null(ring_next(&rx, &note));
+	assert_null(ring_claim(&tx));
+	ring_report(&rx);
+	assert_true(ring_has_room(&tx, LINES, 0));
+	memory_destroy(mem);
+}
+
 static void full_ring_takes_no_more_until_the_credit_comes(void **state)
 {
 	void *mem = memory_create();
@@ -130,7 +152,7 @@ static void full_ring_takes_no_more_until_the_credit_comes(void **state)
 	for (uint32_t i = 1; i < LINES; i++)
 		assert_int_equal(message_take(&rx, i), 8);
 	assert_int_equal(message_take(&rx, LINES), -1);
-	ring_idle(&rx);
+	ring_report(&rx);
 	assert_int_equal(rx.reported, LINES);
 	assert_true(ring_has_room(&tx, LINES, DATA - RING_WARM_ALL));
 	for (uint32_t i = 0; i < LINES; i++)
@@ -172,10 +194,10 @@ static void largest_payload_fits_an_empty_ring_at_any_position(void **state)
 	for (uint32_t step = 0; step < 3 * DATA / RING_GRANULE; step++) {
 		assert_true(message_put(&tx, number, RING_INLINE + 1));
 		assert_int_equal(message_take(&rx, number++), RING_INLINE + 1);
-		ring_idle(&rx);
+		ring_report(&rx);
 		assert_true(message_put(&tx, number, ring_data_max(DATA)));
 		assert_int_equal(message_take(&rx, number++), (int)ring_data_max(DATA));
-		ring_idle(&rx);
+		ring_report(&rx);
 	}
 	assert_false(tx.broken);
 	memory_destroy(mem);
@@ -204,7 +226,7 @@ static void warm_places_are_used_again_and_others_go_round(void **state)
 		ring_publish(&tx, line, 0);
 		assert_non_null(ring_next(&rx, &m));
 		ring_release_data(&rx, 1 + n % RING_WARM);
-		ring_idle(&rx);
+		ring_report(&rx);
 	}
 	/* none is free until what is in them has been read */
 	for (n = 0; n < 2 * RING_WARM_CNT; n++) {
@@ -238,7 +260,7 @@ static void payload_begins_a_page_when_asked_to(void **state)
 		ring_publish(&tx, line, 0);
 		assert_non_null(ring_next(&rx, &note));
 		ring_release_data(&rx, len);
-		ring_idle(&rx);
+		ring_report(&rx);
 	}
 	memory_destroy(mem);
 }
@@ -283,13 +305,13 @@ static void free_warm_place_waits_where_lines_with_data_are_bounded(void **state
 	assert_null(ring_claim_data(&tx, RING_GRANULE, RING_WARM_PLACE, &at));
 	while (ring_next(&rx, &note))
 		ring_release_data(&rx, RING_GRANULE);
-	ring_idle(&rx);
+	ring_report(&rx);
 	line = ring_claim_data(&tx, RING_GRANULE, RING_WARM_PLACE, &at);
 	assert_non_null(line);
 	ring_publish(&tx, line, 0);
 	assert_non_null(ring_next(&rx, &note));
 	ring_release_data(&rx, RING_GRANULE);
-	ring_idle(&rx);
+	ring_report(&rx);
 	assert_true(ring_has_room(&tx, MANY, AREA - RING_WARM_ALL));
 	platform_free(mem);
 }
@@ -374,7 +396,7 @@ static void random_traffic_follows_the_model(void **state)
 
 			if (len == -1) {
 				assert_int_equal(sent, taken);
-				ring_idle(&rx);
+				ring_report(&rx);
 			} else {
 				assert_int_equal(len, expected[taken++ % LINES]);
 			}
@@ -408,7 +430,7 @@ static bool stream_take(struct ring_rx *rx, uint32_t cnt)
 		int len;
 
 		while ((len = message_take(rx, i)) == -1) {
-			ring_idle(rx);
+			ring_report(rx);
 			platform_yield();
 		}
 		if (len != (int)stream_len(i))
@@ -555,6 +577,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(sizes_are_checked),
+		cmocka_unit_test(lines_that_are_taken_are_reported_when_the_consumer_says_so),
 		cmocka_unit_test(full_ring_takes_no_more_until_the_credit_comes),
 		cmocka_unit_test(full_data_area_does_not_stop_small_lines),
 		cmocka_unit_test(largest_payload_fits_an_empty_ring_at_any_position),

@@ -25,15 +25,15 @@ BUDGETS = {
     'link': {'measured_send': (152, 2), 'measured_read': (353, 3),
              'measured_idle': (139, 2), 'measured_post': (106, 1),
              'measured_write': (235, 2), 'measured_delivered': (292, 2),
-             'measured_written': (390, 3),
-             'measured_add': (340, 2), 'measured_added': (600, 4),
-             'measured_fetch': (445, 2), 'measured_fetched': (735, 5)},
+             'measured_written': (380, 3),
+             'measured_add': (340, 2), 'measured_added': (590, 4),
+             'measured_fetch': (445, 2), 'measured_fetched': (725, 5)},
     'shm': {'measured_send': (138, 1), 'measured_read': (353, 3),
             'measured_idle': (139, 2), 'measured_post': (106, 1),
             'measured_write': (235, 2), 'measured_delivered': (292, 2),
-            'measured_written': (390, 3),
-            'measured_add': (340, 2), 'measured_added': (600, 4),
-            'measured_fetch': (445, 2), 'measured_fetched': (735, 5)},
+            'measured_written': (380, 3),
+            'measured_add': (340, 2), 'measured_added': (590, 4),
+            'measured_fetch': (445, 2), 'measured_fetched': (725, 5)},
 }
 LOCKS = re.compile(r'pthread_(mutex|spin|rwlock)|futex|lll_lock')
 

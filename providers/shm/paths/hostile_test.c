@@ -378,7 +378,7 @@ static void ring_that_is_larger_than_an_area_does_not_grow(void **state)
 			assert_int_not_equal(ring_kind(note), PSHM_GROW);
 			ring_release(&rx);
 		}
-		ring_idle(&rx);
+		ring_report(&rx);
 		atomic_store(&pair->grown[PSHM_ANSWERED].value, PSHM_GROWN);
 		mock_poll(&b, NULL);
 	}

@@ -27,9 +27,11 @@
 #include "stores.h"
 #include "transfer.h"
 
-#define LINES_MAX  64u		/* taken from one connection in one poll() */
+#define LINES_MAX  32u		/* taken from one connection in one poll() */
 #define BYTES_MAX  (128u << 10) /* payload in fragments, likewise */
 #define EXPECT_MAX 1024u	/* bytes of payload that are fetched before they are copied */
+_Static_assert(LINES_MAX <= PSHM_LINE_CNT / 4, "a poll() reports what it takes at its end");
+
 #define SWEEP_MASK 31u		/* polls between looks at what changes rarely */
 
 /*
@@ -214,7 +216,7 @@ static inline __attribute__((always_inline)) bool packet_receive(struct pshm_wir
 	if (!packet_taken(conn, engine_packet_on(w->base.ep, &conn->base, &packet,
 						 line->payload, len, &dest, &pshm_wire_ops)))
 		return false;
-	ring_release(&conn->rx);
+	ring_take(&conn->rx);
 	return true;
 }
 
