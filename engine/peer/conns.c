@@ -329,6 +329,7 @@ static void engine_incarnation_begin(struct engine_peer *peer, const struct hell
 	peer->gone = false;
 	peer->epoch = hello->epoch;
 	peer->rx_epoch = PACKET_EPOCH(hello->epoch);
+	engine_rx_head_set(peer);
 	peer->peer_incarnation = hello->incarnation;
 	peer->rx_seq = hello->seq;
 	peer->credit = peer->credit_max = hello->window;

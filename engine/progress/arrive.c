@@ -42,6 +42,7 @@ static int engine_reorder_turn(struct engine_ep *ep, struct engine_held *held)
 
 	list_remove(&held->link);
 	peer->reorder_cnt--;
+	engine_rx_head_set(peer);
 	peer->rx_seq++;
 	if (engine_is_request(&held->packet)) {
 		peer->reorder_large -= engine_is_large(&held->packet);
@@ -103,6 +104,7 @@ static int engine_reorder(struct engine_rx_ctx *ctx, struct engine_peer *peer,
 	list_insert_after(at, &held->link);
 	peer->reorder_large += engine_is_large(packet);
 	peer->reorder_cnt++;
+	engine_rx_head_set(peer);
 	return 0;
 }
 

@@ -17,9 +17,10 @@
 static inline bool engine_packet_plain(const struct engine_peer *peer,
 				       const struct packet *packet, size_t avail)
 {
-	return packet->op == PACKET_EAGER && packet->seq == peer->rx_seq && !peer->reorder_cnt &&
-	       avail == packet->len && packet->epoch == peer->rx_epoch &&
-	       !(packet->flags & ~(PACKET_TAGGED | PACKET_CQ_DATA)) && !packet->credits;
+	const struct packet may_have = { .flags = PACKET_TAGGED | PACKET_CQ_DATA };
+
+	return (packet_head(packet) & ~packet_head(&may_have)) == peer->rx_head &&
+	       packet->seq == peer->rx_seq && avail == packet->len && !packet->credits;
 }
 
 /* engine_packet_on - engine_packet() with the common case inline; @wire: constant ops of the caller */

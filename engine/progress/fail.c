@@ -47,6 +47,7 @@ static void engine_fail_held(struct engine_peer *peer)
 		engine_held_free(ep, container_of(node, struct engine_held, link));
 	}
 	peer->reorder_cnt = peer->reorder_large = 0;
+	engine_rx_head_set(peer);
 	while ((node = list_pop(&peer->arriving))) {
 		held = container_of(node, struct engine_held, arriving);
 		if (held->state == HELD_MATCHED) {

@@ -43,14 +43,16 @@ struct engine_peer {
 	uint32_t credit;
 	/* Eager payload that was freed here and is to be granted to the peer again, bytes */
 	uint32_t credit_due;
-	/* Entries of @reorder */
-	uint32_t reorder_cnt;
+	/* packet_head() of a plain message of the peer, without flags; 0 while @reorder has any */
+	uint32_t rx_head;
 	/* PACKET_EPOCH() of packets to the peer */
 	uint16_t tx_epoch;
 	/* PACKET_EPOCH() of packets from the peer */
 	uint16_t rx_epoch;
 	struct engine_ep *ep;
 
+	/* Entries of @reorder */
+	uint32_t reorder_cnt;
 	/* One conn for each wire, connected or accepted; NULL: none */
 	struct wire_conn *conns[ENGINE_WIRE_MAX];
 	/* Bit per wire: this side connected conns[] */
@@ -182,6 +184,14 @@ struct engine_peer {
 
 _Static_assert(offsetof(struct engine_peer, ep) <= 64,
 	       "the fast paths touch one line of a peer");
+
+/* engine_rx_head_set - rx_epoch or reorder_cnt has changed */
+static inline void engine_rx_head_set(struct engine_peer *peer)
+{
+	const struct packet plain = { .op = PACKET_EAGER, .epoch = peer->rx_epoch };
+
+	peer->rx_head = peer->reorder_cnt ? 0 : packet_head(&plain);
+}
 
 /* engine_source_id - the id of this peer in the matcher of @q */
 static inline uint64_t engine_source_id(const struct engine_rxq *q,

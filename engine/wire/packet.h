@@ -126,6 +126,16 @@ _Static_assert(offsetof(struct packet, ack) == 12, "layout");
 _Static_assert(offsetof(struct packet, tag) == 16, "layout");
 _Static_assert(offsetof(struct packet, data) == 24, "layout");
 
+/* packet_head - op, flags and epoch as one number, to be compared at once */
+static inline uint32_t packet_head(const struct packet *packet)
+{
+	uint32_t head;
+
+	_Static_assert(offsetof(struct packet, len) == sizeof(head), "all before the length");
+	__builtin_memcpy(&head, packet, sizeof(head));
+	return head;
+}
+
 #define CREDIT_UNIT 256u
 
 struct packet_rts {
