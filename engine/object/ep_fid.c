@@ -157,6 +157,7 @@ static void engine_ep_init(struct engine_ep *ep, struct engine_domain *domain,
 	if (info->rx_attr)
 		ep->ctx.rx_op_flags = info->rx_attr->op_flags;
 	ep->look_wait = ep->look_full = 1;
+	ep->acks_ns = platform_now_ns();
 	list_init(&ep->blocked);
 	list_init(&ep->all);
 	list_init(&ep->acks);
