@@ -74,7 +74,7 @@ static bool engine_ep_pending(const struct engine_ep *ep)
 	for (uint32_t i = 0; i < ep->rx_cnt; i++)
 		if (ep->rxs[i] && engine_waits_directed(ep->rxs[i]->q, &left))
 			return true;
-	return false;
+	return ep->group_rx && engine_waits_directed(ep->group_rx->q, &left);
 }
 
 /* What a round has to look at without any bell. */

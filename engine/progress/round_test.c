@@ -11,6 +11,7 @@
 #include <cmocka.h>
 
 #include "ack.h"
+#include "arm.h"
 #include "peer.h"
 #include "round.h"
 #include "tasks.h"
@@ -72,7 +73,12 @@ static int fake_poll(struct wire *wire)
 	return fake->moves;
 }
 
-static const struct wire_ops fake_ops = { .poll = fake_poll };
+static uint64_t fake_arm(struct wire *wire)
+{
+	return UINT64_MAX;
+}
+
+static const struct wire_ops fake_ops = { .poll = fake_poll, .arm = fake_arm };
 
 static struct world {
 	struct engine_domain domain;
@@ -315,6 +321,24 @@ static void what_is_left_of_one_list_is_pending_when_another_one_is_done_with(vo
 	assert_false(w.domain.pending);
 }
 
+/* A member of a group may die: its receives are directed, and no bell tells of that. */
+static void a_receive_of_a_group_bounds_the_sleep(void **state)
+{
+	struct engine_rx_ctx group = { .q = &group.own };
+	struct engine_rx rx = { .match.source = 1 };
+
+	group.own.msg = match_create();
+	group.own.tagged = match_create();
+	assert_true(group.own.msg && group.own.tagged);
+	list_push(&w.ep.all, &w.peer.all);
+	w.ep.group_rx = &group;
+	assert_int_equal(engine_waiter_arm(&w.domain), 1000000000);
+	match_post(group.own.tagged, &rx.match);
+	assert_int_equal(engine_waiter_arm(&w.domain), 50000000);
+	match_destroy(group.own.msg);
+	match_destroy(group.own.tagged);
+}
+
 #define test(name) cmocka_unit_test_setup_teardown(name, open_world, close_world)
 
 int main(void)
@@ -331,6 +355,7 @@ int main(void)
 		test(an_ack_is_pending_until_nothing_is_queued_before_it),
 		test(a_peer_that_is_blocked_is_pending_until_it_rests),
 		test(what_is_left_of_one_list_is_pending_when_another_one_is_done_with),
+		test(a_receive_of_a_group_bounds_the_sleep),
 	};
 
 	return cmocka_run_group_tests_name("round", tests, NULL, NULL);
