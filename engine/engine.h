@@ -17,8 +17,8 @@ int engine_fabric_open(const struct engine_family *family, struct fi_fabric_attr
 		       struct fid_fabric **fabric, void *context);
 
 /*
- * What every provider offers for sending and receiving (offer.c). Not written, although the pointers of
- * struct fi_info are not const.
+ * What every provider offers for sending and receiving (offer.c). Not written, although the
+ * pointers of struct fi_info are not const.
  */
 extern struct fi_tx_attr engine_tx_offer;
 extern struct fi_rx_attr engine_rx_offer;

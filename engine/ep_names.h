@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Addresses in the format that programs hold: of one size, or strings (FI_ADDR_STR). Called by the calls
- * that take addresses, on any thread; no state.
+ * Addresses in the format that programs hold: of one size, or strings (FI_ADDR_STR). Called by the
+ * calls that take addresses, on any thread; no state.
  *
- * Programs lay strings out in two ways, and do not say which: packed, each string behind the NUL of the
- * last, or in cells of one size that are filled up with zeros. The byte after the first NUL shows which.
- * Nothing behind the NUL of the last string is read: the count says how many strings there are. The size
- * of cells is derived from the second string: a list whose second cell is empty looks like one of cells
- * twice as long, and is read as that.
+ * Programs lay strings out in two ways, and do not say which: packed, each string behind the NUL
+ * of the last, or in cells of one size that are filled up with zeros. The byte after the first NUL
+ * shows which. Nothing behind the NUL of the last string is read: the count says how many strings
+ * there are. The size of cells is derived from the second string: a list whose second cell is
+ * empty looks like one of cells twice as long, and is read as that.
  *
  * Source: fi_av(3), fi_av_insert; libfabric's shm provider takes packed strings.
  */

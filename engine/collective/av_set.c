@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Sets of addresses: ordered arrays without duplicates. Called by programs; each call holds the domain. A set
- * is local and contains indices: an address that is removed from the vector stays a member.
+ * Sets of addresses: ordered arrays without duplicates. Called by programs; each call holds the
+ * domain. A set is local and contains indices: an address that is removed from the vector stays a
+ * member.
  *
  * Source: fi_av_set(3).
  */

@@ -43,7 +43,8 @@ int engine_av_set_open(struct fid_av *av, struct fi_av_set_attr *attr, struct fi
 /*
  * engine_av_set_at - the set with that address, of fi_av_set_addr, or NULL
  *
- * The set and its members may be freed once the caller leaves the domain: a join copies the members.
+ * The set and its members may be freed once the caller leaves the domain: a join copies the
+ * members.
  */
 struct engine_av_set *engine_av_set_at(const struct engine_av *av, fi_addr_t addr);
 

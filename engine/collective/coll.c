@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * The state of collectives of an endpoint: allocated when the program or a peer first uses one, and from then
- * on the receive context of group messages. The caller holds the domain.
+ * The state of collectives of an endpoint: allocated when the program or a peer first uses one,
+ * and from then on the receive context of group messages. The caller holds the domain.
  */
 #include "coll.h"
 #include "recv.h"

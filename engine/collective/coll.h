@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Collectives. A group is an ordered list of members that have joined it. A collective is a schedule of
- * rounds (coll_rounds.c, coll_reduce.c); each round sends and receives messages, and begins when those of
- * the last one have ended.
+ * Collectives. A group is an ordered list of members that have joined it. A collective is a
+ * schedule of rounds (coll_rounds.c, coll_reduce.c); each round sends and receives messages, and
+ * begins when those of the last one have ended.
  *
  *	mc_fid.c	the fid of a group: join, close
  *	coll_fid.c	the calls of programs
@@ -11,19 +11,20 @@
  *	coll_break.c	failures: lost members, broken groups
  *	coll.c		the state of an endpoint
  *
- * The messages are tagged ones with PACKET_GROUP: an endpoint has a receive context of its own for them,
- * so that no receive of a program ever matches one. Each member names a group by an id of its own, which
- * the others learn when they join and put into the tags of what they send to it. A tag contains the place
- * of the collective in the order of calls. Between two members the messages of one collective match in
- * their order.
+ * The messages are tagged ones with PACKET_GROUP: an endpoint has a receive context of its own for
+ * them, so that no receive of a program ever matches one. Each member names a group by an id of
+ * its own, which the others learn when they join and put into the tags of what they send to it. A
+ * tag contains the place of the collective in the order of calls. Between two members the messages
+ * of one collective match in their order.
  *
- * Failures. A member whose conn broke is lost: a collective that waits for a message of it, or has one to
- * send to it, ends with an error. Such an end, or fi_cancel, breaks the group: that collective and all
- * later ones end with the same error at every member, to whom a COLL_BREAK is sent. A member that sees
- * another one die sends a COLL_LOST to the others, since not all of them have a conn that would break.
+ * Failures. A member whose conn broke is lost: a collective that waits for a message of it, or has
+ * one to send to it, ends with an error. Such an end, or fi_cancel, breaks the group: that
+ * collective and all later ones end with the same error at every member, to whom a COLL_BREAK is
+ * sent. A member that sees another one die sends a COLL_LOST to the others, since not all of them
+ * have a conn that would break.
  *
- * Rounds run at the end of a call or of a round of progress, never from inside the paths of messages. The
- * caller holds the domain.
+ * Rounds run at the end of a call or of a round of progress, never from inside the paths of
+ * messages. The caller holds the domain.
  */
 #ifndef WEFT_COLL_H
 #define WEFT_COLL_H
@@ -200,8 +201,8 @@ struct coll_op {
 	void *memory;
 
 	/*
-	 * phase - handle the end of the last round, and add the steps of the next one; op->round counts
-	 * from 0. Returns true if the phase ends with these steps, if any.
+	 * phase - handle the end of the last round, and add the steps of the next one; op->round
+	 * counts from 0. Returns true if the phase ends with these steps, if any.
 	 */
 	bool (*phases[COLL_PHASES_MAX])(struct coll_op *op);
 	/* Called after the last phase without an error; or NULL */
@@ -219,7 +220,10 @@ struct coll_op {
 
 /* engine_coll_get - of an enabled endpoint; made if there is none. NULL without memory */
 struct engine_coll *engine_coll_get(struct engine_ep *ep);
-/* engine_coll_free - release it with its groups and collectives: wires are closed, messages are dropped */
+/*
+ * engine_coll_free - release it with its groups and collectives: wires are closed, messages are
+ * dropped
+ */
 void engine_coll_free(struct engine_ep *ep);
 /* engine_coll_busy - returns true if the program has a group of it that it has not closed */
 bool engine_coll_busy(const struct engine_ep *ep);
@@ -241,7 +245,10 @@ extern const struct engine_group_ops engine_groups;
 void engine_coll_begin(struct engine_group *group, struct coll_op *op);
 /* engine_coll_cancel - end the collective with that context. 0 or -FI_ENOENT */
 int engine_coll_cancel(struct engine_ctx *ctx, void *context);
-/* coll_run - struct engine_task.run: run collectives of an endpoint that may continue, and send notices */
+/*
+ * coll_run - struct engine_task.run: run collectives of an endpoint that may continue, and send
+ * notices
+ */
 bool coll_run(struct engine_task *task);
 
 /* coll_op_new - returns a collective for the caller to set up, owned; NULL without memory */
@@ -265,11 +272,14 @@ void coll_received(struct engine_rx *rx, int status);
 
 /* coll_peer - the peer of a member, or NULL if there is none yet */
 struct engine_peer *coll_peer(const struct engine_group *group, uint32_t rank);
-/* coll_send_to - send @msg, whose payload and tag are set, to a member. 0, -FI_EAGAIN or another -FI_E* */
+/*
+ * coll_send_to - send @msg, whose payload and tag are set, to a member. 0, -FI_EAGAIN or another
+ * -FI_E*
+ */
 ssize_t coll_send_to(struct engine_group *group, uint32_t rank, struct engine_msg *msg);
 /*
- * coll_unsent - find sends of a collective to a member that have not left: they wait for a conn, for ever
- * if no process listens there
+ * coll_unsent - find sends of a collective to a member that have not left: they wait for a conn,
+ * for ever if no process listens there
  * @cancel: end them
  *
  * Returns true if there is one.
@@ -285,15 +295,18 @@ void engine_group_joined(struct engine_group *group);
 /* engine_group_break - collective @seq and all later ones fail at every member; @err: -FI_E* */
 void engine_group_break(struct engine_group *group, uint16_t seq, int err);
 /*
- * engine_group_close - the program leaves: collectives under way fail, and the last of them frees the
- * group
+ * engine_group_close - the program leaves: collectives under way fail, and the last of them frees
+ * the group
  */
 void engine_group_close(struct engine_group *group);
 /* coll_group_settle - free a group that was closed, once it has no collectives and notices */
 void coll_group_settle(struct engine_group *group);
 /* coll_notices_send - send notices to members. Returns false when there was no room */
 bool coll_notices_send(struct engine_coll *coll);
-/* coll_stray, coll_peer_lost - engine_group_ops: a message without a receive, and a peer that ended */
+/*
+ * coll_stray, coll_peer_lost - engine_group_ops: a message without a receive, and a peer that
+ * ended
+ */
 bool coll_stray(struct engine_peer *peer, const struct packet *packet);
 void coll_peer_lost(struct engine_peer *peer, bool died);
 
@@ -325,11 +338,13 @@ int coll_reduce_scatter(struct coll_op *op);
 /*
  * Places are ranks counted from the root, which has place 0. A member's part is found by its place.
  *
- * coll_off - offset of the part of @place in the whole buffer, bytes; @place may be the number of members
+ * coll_off - offset of the part of @place in the whole buffer, bytes; @place may be the number of
+ * members
  * coll_at - the part of @place in op->work
  * coll_part - bytes of the parts from @place to before @end
  * coll_rank - rank of the member at @place, any number; coll_place - place of this member
- * coll_reach - size of the binomial subtree of @place in a full tree, a power of two: its children are at the
+ * coll_reach - size of the binomial subtree of @place in a full tree, a power of two: its children
+ * are at the
  *		smaller powers of two behind it
  * coll_subtree - first place behind that subtree
  */

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Groups that break: lost members, collectives that fail at every member, and the notices of both; groups
- * that are closed. Packets that arrive and peers that end only record what happened (engine_group_ops):
- * notices are sent, and collectives end, when the endpoint's task runs. The caller holds the domain.
+ * Groups that break: lost members, collectives that fail at every member, and the notices of both;
+ * groups that are closed. Packets that arrive and peers that end only record what happened
+ * (engine_group_ops): notices are sent, and collectives end, when the endpoint's task runs. The
+ * caller holds the domain.
  */
 #include "coll.h"
 #include "peer.h"
@@ -165,7 +166,10 @@ static bool coll_has(const struct engine_group *group, const struct engine_peer 
 	return false;
 }
 
-/* Another member has seen this one die. If this member has a conn to it, the conn reports that itself. */
+/*
+ * Another member has seen this one die. If this member has a conn to it, the conn reports that
+ * itself.
+ */
 static void coll_heard_lost(struct engine_group *group, uint64_t rank)
 {
 	const struct engine_rx *rx;

@@ -2,12 +2,13 @@
 /*
  * The calls of struct fi_ops_collective, and fi_query_collective. Each call holds the domain.
  *
- * Counts are elements: all elements of a broadcast and a reduction; those of one member in an all-gather, an
- * all-to-all, a scatter and a gather. A reduce-scatter divides the elements evenly in the order of ranks; the
- * first members get one more if there is a remainder. Input and result may be the same memory.
+ * Counts are elements: all elements of a broadcast and a reduction; those of one member in an
+ * all-gather, an all-to-all, a scatter and a gather. A reduce-scatter divides the elements evenly
+ * in the order of ranks; the first members get one more if there is a remainder. Input and result
+ * may be the same memory.
  *
- * A completion goes to the transmit queue, or to the receive queue if there is none, and counts as FI_WRITE,
- * since a collective stands for atomic operations.
+ * A completion goes to the transmit queue, or to the receive queue if there is none, and counts as
+ * FI_WRITE, since a collective stands for atomic operations.
  *
  * Source: fi_collective(3).
  */

@@ -9,15 +9,15 @@
  *	HAVE (ids received)	->	after the HAVE of all its children
  *			<-  DONE, begun by the first member
  *
- * There is no id yet to put into tags: these messages match by the number of members and by the members
- * that they are from and to, in the order of calls. A member that can't join sends an UP or a DOWN
- * without ids; a member that sends such an UP gets no DOWN. So whatever fails, each UP and DOWN is
- * answered, and no message of a failed join is left for the next one. The same holds for HAVE and DONE,
- * which follow between two members when DOWN had ids.
+ * There is no id yet to put into tags: these messages match by the number of members and by the
+ * members that they are from and to, in the order of calls. A member that can't join sends an UP
+ * or a DOWN without ids; a member that sends such an UP gets no DOWN. So whatever fails, each UP
+ * and DOWN is answered, and no message of a failed join is left for the next one. The same holds
+ * for HAVE and DONE, which follow between two members when DOWN had ids.
  *
- * A member has joined when DONE arrives: all others have the ids then, and have joined, or are in doubt
- * because their parent died or the program cancelled. A member in doubt fails to join, and breaks the
- * group for the others: having the ids, it can send the notices.
+ * A member has joined when DONE arrives: all others have the ids then, and have joined, or are in
+ * doubt because their parent died or the program cancelled. A member in doubt fails to join, and
+ * breaks the group for the others: having the ids, it can send the notices.
  *
  * coll_run.c runs the rounds, with the domain held.
  */
@@ -35,8 +35,8 @@ enum join_tag {
 #define JOIN_WHAT_SHIFT 56 /* in tags; 3 bits */
 
 /*
- * op->state. Low bits: one for each child whose UP or HAVE was a refusal, by its distance in ranks, a
- * power of two.
+ * op->state. Low bits: one for each child whose UP or HAVE was a refusal, by its distance in
+ * ranks, a power of two.
  */
 #define JOIN_IDS   (1u << 29) /* op->work has the ids */
 #define JOIN_GAVE  (1u << 30) /* the ids were sent to the children, which answer with HAVE */

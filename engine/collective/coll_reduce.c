@@ -7,8 +7,8 @@
  *	reduce		binomial tree; large: reduced around a ring, gathered up the tree
  *	reduce-scatter	recursive doubling; large: reduced around a ring
  *
- * All members get the same bits: where two of them compute the same value, both compute it in the order of
- * ranks.
+ * All members get the same bits: where two of them compute the same value, both compute it in the
+ * order of ranks.
  *
  * Source: Thakur, Rabenseifner, Gropp: Optimization of Collective Communication Operations in
  * MPICH (2005).
@@ -50,7 +50,10 @@ static uint32_t coll_pow2(uint32_t cnt)
 	return p;
 }
 
-/* Members beyond a power of two: as many pairs at the start act as one member, the second of each pair. */
+/*
+ * Members beyond a power of two: as many pairs at the start act as one member, the second of each
+ * pair.
+ */
 static uint32_t coll_extra(const struct coll_op *op)
 {
 	return op->group->cnt - coll_pow2(op->group->cnt);
@@ -138,8 +141,8 @@ static bool coll_tree_reduce(struct coll_op *op)
 }
 
 /*
- * Each part travels around the ring and ends at its place. Partial results are in op->work, or, when that
- * is the input too, arrive in op->spare.
+ * Each part travels around the ring and ends at its place. Partial results are in op->work, or,
+ * when that is the input too, arrive in op->spare.
  */
 static bool coll_ring_reduce(struct coll_op *op)
 {

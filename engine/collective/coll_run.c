@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Collectives under way: their rounds are run, and their messages posted and completed. The paths of
- * messages, packets and failures only record that a message ended: the endpoint's task runs the rounds.
- * The caller holds the domain.
+ * Collectives under way: their rounds are run, and their messages posted and completed. The paths
+ * of messages, packets and failures only record that a message ended: the endpoint's task runs the
+ * rounds. The caller holds the domain.
  */
 #include "coll.h"
 #include "complete.h"
@@ -272,7 +272,10 @@ static void coll_stop(struct coll_op *op)
 	engine_group_break(op->group, op->seq, op->error);
 }
 
-/* Runs as many rounds as possible. Returns false when there was no room for a message: tried again later. */
+/*
+ * Runs as many rounds as possible. Returns false when there was no room for a message: tried again
+ * later.
+ */
 static bool coll_op_run(struct coll_op *op)
 {
 	bool room = true, over = false;

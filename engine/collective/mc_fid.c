@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * The fid of a group: fi_join_collective opens it, and fi_close leaves the group. Each call holds the domain.
+ * The fid of a group: fi_join_collective opens it, and fi_close leaves the group. Each call holds
+ * the domain.
  *
  * Source: fi_collective(3).
  */
@@ -60,7 +61,10 @@ static bool coll_within(const struct engine_ep *ep, const struct engine_av_set *
 	return true;
 }
 
-/* @rank: out: rank of this member. -FI_EINVAL: no address of the set, or several, are of this endpoint. */
+/*
+ * @rank: out: rank of this member. -FI_EINVAL: no address of the set, or several, are of this
+ * endpoint.
+ */
 static int coll_find_self(struct engine_ep *ep, const struct engine_av_set *set, uint32_t *rank)
 {
 	size_t found = SIZE_MAX;

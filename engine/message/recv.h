@@ -41,22 +41,26 @@ struct engine_want_later {
 /*
  * engine_want_of, engine_want_of_tagged - what a call with flags asks for, where it may wait
  * @want: out: borrows the buffers, and the iovec of the call
- * Returns 0, -FI_ENOSYS for flags of calls that can't wait, or another -FI_E*. Source: fi_msg(3), fi_tagged(3).
+ * Returns 0, -FI_ENOSYS for flags of calls that can't wait, or another -FI_E*. Source: fi_msg(3),
+ * fi_tagged(3).
  */
 int engine_want_of(const struct engine_ctx *ctx, const struct fi_msg *msg, uint64_t flags,
 		   struct engine_want *want);
 int engine_want_of_tagged(const struct engine_ctx *ctx, const struct fi_msg_tagged *msg,
 			  uint64_t flags, struct engine_want *want);
 
-/* engine_post - post a receive, or have it meet a message that is here. 0, -FI_EAGAIN or another -FI_E* */
+/*
+ * engine_post - post a receive, or have it meet a message that is here. 0, -FI_EAGAIN or another
+ * -FI_E*
+ */
 ssize_t engine_post(struct engine_ctx *ctx, const struct engine_want *want);
 
 /* engine_recv_later - post what such a call asked for; takes later->also on success. 0 or -FI_E* */
 ssize_t engine_recv_later(struct engine_ctx *ctx, const struct engine_want_later *later);
 
 /*
- * engine_rx_put - give a receive back to the pool
- * One in the pool has no message: it is cleared here, since a receive that ends plainly never had what is cleared.
+ * engine_rx_put - give a receive back to the pool One in the pool has no message: it is cleared
+ * here, since a receive that ends plainly never had what is cleared.
  */
 static inline void engine_rx_put(struct engine_domain *domain, struct engine_rx *rx)
 {
@@ -82,7 +86,10 @@ void engine_recv_error(struct engine_domain *domain, struct engine_rx *rx, int e
 #define ENGINE_COOKIE_HELD ((uintptr_t)1)
 #define ENGINE_COOKIE_TX   ((uintptr_t)2)
 
-/* engine_recv_finish - engine_recv_done(), and tell a sender that waits for it; takes rx, linked nowhere */
+/*
+ * engine_recv_finish - engine_recv_done(), and tell a sender that waits for it; takes rx, linked
+ * nowhere
+ */
 void engine_recv_finish(struct engine_domain *domain, struct engine_rx *rx);
 
 /* engine_recv_sender - what a receive has to know of its message beside what its completion says */
@@ -98,10 +105,12 @@ static inline void engine_recv_sender(struct engine_rx *rx, const struct packet 
  * engine_hold_stored - keep a whole one that is the next of its sender. 0 or -FI_ENOMEM
  * engine_hold - keep one whose payload may still be arriving: into @dest, then. NULL without memory
  * engine_held_store - it had its turn and found no receive: wait for one
- * engine_held_receive - @rx has met it; it is linked nowhere but, perhaps, among the arriving. Takes both
+ * engine_held_receive - @rx has met it; it is linked nowhere but, perhaps, among the arriving.
+ * Takes both
  * engine_held_fill - the payload of one is whole, and goes to @rx, linked nowhere. Takes both
  * engine_held_deliver - tell the sender that it is delivered, where that is so
- * engine_held_drop - nobody wants it any more; it is linked nowhere but, perhaps, among the arriving
+ * engine_held_drop - nobody wants it any more; it is linked nowhere but, perhaps, among the
+ * arriving
  * engine_held_free - release it without a word to its sender
  */
 int engine_hold_stored(struct engine_rx_ctx *ctx, struct engine_peer *peer,
@@ -128,13 +137,16 @@ static inline size_t engine_held_len(const struct engine_held *held)
  *
  * engine_multi_init - @whole, otherwise set up, is one of them, and takes messages until less than
  *	@min_free bytes are left
- * engine_multi_part - the receive of the next message, of @len bytes, in what is left of @whole; looks
+ * engine_multi_part - the receive of the next message, of @len bytes, in what is left of @whole;
+ * looks
  *	whether that was the last (whole->spent). NULL without memory: nothing happened
  * engine_multi_take - the same for a posted one, which is taken out of the matcher when it is spent
- * engine_multi_close - @whole, which is linked nowhere, takes no more: release it with its last part
+ * engine_multi_close - @whole, which is linked nowhere, takes no more: release it with its last
+ * part
  * engine_part_flags - what the entry of a part has to say of its buffer: FI_MULTI_RECV or 0
  * engine_part_free - takes a part; @told: an entry with those flags was written
- * engine_recv_end - engine_recv_done() of a part, of deferred work, of a message that is too long, and of
+ * engine_recv_end - engine_recv_done() of a part, of deferred work, of a message that is too long,
+ * and of
  *	those of groups
  * engine_rx_drop - forget a matched receive that is linked nowhere: its endpoint ends
  */
@@ -164,8 +176,8 @@ static inline void engine_recv_done(struct engine_domain *domain, struct engine_
 }
 
 /*
- * engine_recv_plain - does a posted receive end with a message of @len bytes for @ctx, in one piece and at
- * once, and is nobody told but @ctx?
+ * engine_recv_plain - does a posted receive end with a message of @len bytes for @ctx, in one
+ * piece and at once, and is nobody told but @ctx?
  */
 static inline bool engine_recv_plain(const struct engine_rx *rx,
 				     const struct engine_rx_ctx *ctx, size_t len)
@@ -174,7 +186,10 @@ static inline bool engine_recv_plain(const struct engine_rx *rx,
 	       rx->ctx == ctx && len <= rx->cap && rx->iov_cnt == 1;
 }
 
-/* engine_recv_plain_done - that message is there: @packet has all that is to be told. Takes rx, linked nowhere */
+/*
+ * engine_recv_plain_done - that message is there: @packet has all that is to be told. Takes rx,
+ * linked nowhere
+ */
 static inline void engine_recv_plain_done(struct engine_rx *rx, const struct engine_rx_ctx *ctx,
 					  const struct engine_peer *peer,
 					  const struct packet *packet)
@@ -232,7 +247,10 @@ static inline struct engine_rx *engine_recv_take(struct match_recv *recv,
 	return rx;
 }
 
-/* engine_land - payload that came whole, to the bytes of @iov from @skip on; they are enough (recv.c) */
+/*
+ * engine_land - payload that came whole, to the bytes of @iov from @skip on; they are enough
+ * (recv.c)
+ */
 void engine_land(const struct engine_peer *peer, const struct iovec *iov, size_t cnt,
 		 size_t skip, const void *payload, size_t len);
 
@@ -243,7 +261,10 @@ void engine_recv_copy(struct engine_rx *rx, const void *payload, size_t len);
 void engine_rndv_receive(struct engine_ep *ep, struct engine_peer *peer, struct engine_rx *rx,
 			 const struct packet *packet, const struct packet_rts *rts);
 
-/* From rndv.c, for engine_packet(): the other packets of a rendezvous. 0 or -FI_E* to end the conn. */
+/*
+ * From rndv.c, for engine_packet(): the other packets of a rendezvous. 0 or -FI_E* to end the
+ * conn.
+ */
 int engine_rndv_cts(struct engine_peer *peer, const struct packet *packet,
 		    const struct packet_cts *cts);
 int engine_rndv_data(struct engine_peer *peer, const struct packet *packet, const void *payload,
@@ -256,7 +277,10 @@ void engine_rndv_arrived(struct engine_rx *rx);
 /* From rndv.c, for flush.c: send payload that waits for room; false when there is none still */
 bool engine_rndv_push(struct engine_tx *tx);
 
-/* From peek.c: engine_cancel_message - end the receive or unsent send with that context. 0 or -FI_ENOENT */
+/*
+ * From peek.c: engine_cancel_message - end the receive or unsent send with that context. 0 or
+ * -FI_ENOENT
+ */
 int engine_cancel_message(struct engine_ctx *ctx, void *context);
 
 #endif

@@ -23,7 +23,10 @@
 /* What is part of each slot that sends one buffer, whatever the compiler makes of its size. */
 #define engine_path inline __attribute__((always_inline))
 
-/* engine_send_slow - queue what can't be published at once. Returns 0, -FI_EAGAIN or another -FI_E* */
+/*
+ * engine_send_slow - queue what can't be published at once. Returns 0, -FI_EAGAIN or another
+ * -FI_E*
+ */
 ssize_t engine_send_slow(struct engine_ep *ep, struct engine_peer *peer,
 			 const struct engine_msg *msg);
 
@@ -149,7 +152,10 @@ static engine_path ssize_t engine_tsend_on(struct engine_ctx *ctx, struct engine
 	return engine_send_on(ctx->ep, peer, &msg, wire);
 }
 
-/* engine_send_on_route - look the peer up; over @wire when it is the peer's route, else over the route it has */
+/*
+ * engine_send_on_route - look the peer up; over @wire when it is the peer's route, else over the
+ * route it has
+ */
 static engine_path ssize_t engine_send_on_route(struct engine_ctx *ctx, fi_addr_t dest,
 						struct engine_msg *msg,
 						const struct wire_ops *wire)

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * A send or one-sided operation that is kept: made, queued, given to the wire and ended, whatever its kind.
+ * A send or one-sided operation that is kept: made, queued, given to the wire and ended, whatever
+ * its kind.
  *
  * The caller holds the domain.
  */
@@ -18,7 +19,10 @@
 int engine_tx_flags(const struct engine_tx_ctx *tx, uint64_t flags, uint64_t known,
 		    uint32_t *out);
 
-/* engine_tx_new - a send or request that is not under way yet; the rest is the caller's to fill. NULL without memory */
+/*
+ * engine_tx_new - a send or request that is not under way yet; the rest is the caller's to fill.
+ * NULL without memory
+ */
 struct engine_tx *engine_tx_new(struct engine_peer *peer, struct engine_tx_ctx *ctx);
 
 /* engine_tx_queue - send it when its turn comes; takes tx, which counts as queued */
@@ -45,7 +49,10 @@ static inline bool engine_outstanding(const struct engine_peer *peer)
 	       !list_empty(&peer->unacked) || engine_quiet_open(peer);
 }
 
-/* engine_fenced - does a fence have to wait? The peer is asked how far it is where nothing else will tell */
+/*
+ * engine_fenced - does a fence have to wait? The peer is asked how far it is where nothing else
+ * will tell
+ */
 static inline bool engine_fenced(struct engine_peer *peer)
 {
 	if (engine_quiet_open(peer))

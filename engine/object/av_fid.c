@@ -222,7 +222,10 @@ static int engine_av_tell(struct engine_av *av, struct engine_eq *eq)
 
 #define AV_BIND "fi_av_bind"
 
-/* Without FI_EVENT insertions are reported in the queue too, and return the same as without a queue. */
+/*
+ * Without FI_EVENT insertions are reported in the queue too, and return the same as without a
+ * queue.
+ */
 static int engine_av_bind(struct fid *fid, struct fid *target, uint64_t flags)
 {
 	struct engine_av *av = container_of(fid, struct engine_av, fid.fid);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * The address vector: what the rest of the engine calls, and what its own files share. The caller holds the
- * domain unless a comment says otherwise.
+ * The address vector: what the rest of the engine calls, and what its own files share. The caller
+ * holds the domain unless a comment says otherwise.
  */
 #ifndef WEFT_AV_FID_H
 #define WEFT_AV_FID_H
@@ -18,8 +18,8 @@ int engine_av_open(struct fid_domain *domain, struct fi_av_attr *attr, struct fi
 /*
  * engine_av_cq_addr - the source address that completions report for @addr
  *
- * Returns its index in the vector, or the id that the program gave it; FI_ADDR_NOTAVAIL if the vector has
- * no such address. Source: fi_av(3), user identifiers for addresses.
+ * Returns its index in the vector, or the id that the program gave it; FI_ADDR_NOTAVAIL if the
+ * vector has no such address. Source: fi_av(3), user identifiers for addresses.
  */
 static inline fi_addr_t engine_av_cq_addr(const struct engine_av *av, fi_addr_t addr)
 {
@@ -27,12 +27,13 @@ static inline fi_addr_t engine_av_cq_addr(const struct engine_av *av, fi_addr_t 
 }
 
 /*
- * engine_av_named_open - find or create the table that the processes which open this name share (av_named.c)
+ * engine_av_named_open - find or create the table that the processes which open this name share
+ * (av_named.c)
  * @attr: checked; map_addr is set when it is NULL
  *
- * Called before the vector is visible to other threads; nothing is held. A read-only vector (FI_READ) has
- * to exist. Returns 0, -FI_EINVAL for a name that is too long, -FI_ENOENT, -FI_EACCES, -FI_EAGAIN when the
- * processes that have it are closing it, or another -FI_E*.
+ * Called before the vector is visible to other threads; nothing is held. A read-only vector
+ * (FI_READ) has to exist. Returns 0, -FI_EINVAL for a name that is too long, -FI_ENOENT,
+ * -FI_EACCES, -FI_EAGAIN when the processes that have it are closing it, or another -FI_E*.
  */
 int engine_av_named_open(struct engine_av *av, struct fi_av_attr *attr);
 /* engine_av_named_close - release the shared table; nothing is held */

@@ -335,7 +335,10 @@ static bool engine_has_port(const struct weft_addr *address)
 	return address->family == ADDR_FAMILY_INET || address->family == ADDR_FAMILY_INET6;
 }
 
-/* Adds @n to an IP address, as to a number in network byte order. 0, or -FI_EINVAL past the last address. */
+/*
+ * Adds @n to an IP address, as to a number in network byte order. 0, or -FI_EINVAL past the last
+ * address.
+ */
 static int engine_ip_add(struct weft_addr *address, uint64_t n)
 {
 	if (!engine_has_port(address))

@@ -6,10 +6,11 @@
 #include "contexts.h"
 
 /*
- * engine_cancel - end the operation with that context: triggered work, a receive, an unsent send, or a
- * collective
+ * engine_cancel - end the operation with that context: triggered work, a receive, an unsent send,
+ * or a collective
  *
- * Returns 0, or -FI_ENOENT if there is none; fi_cancel does not report that. Source: fi_endpoint(3).
+ * Returns 0, or -FI_ENOENT if there is none; fi_cancel does not report that. Source:
+ * fi_endpoint(3).
  */
 int engine_cancel(struct engine_ctx *ctx, void *context);
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * The counter object: to read a counter, or to wait for one, makes progress on its domain. Called by
- * programs on any thread; the calls hold the domain.
+ * The counter object: to read a counter, or to wait for one, makes progress on its domain. Called
+ * by programs on any thread; the calls hold the domain.
  */
 #include <rdma/fi_errno.h>
 #include "cntr.h"
@@ -166,7 +166,10 @@ static int engine_cntr_wait(struct fid_cntr *fid, uint64_t threshold, int timeou
 	};
 	int ret;
 
-	/* A counter without a wait object is accepted: none is needed, and programs do wait for such ones. */
+	/*
+	 * A counter without a wait object is accepted: none is needed, and programs do wait for
+	 * such ones.
+	 */
 	sleeper.end_ns = engine_end_ns(timeout);
 	while ((ret = engine_cntr_look(&want)) == -FI_EAGAIN) {
 		if (engine_over(sleeper.end_ns)) {

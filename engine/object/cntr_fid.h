@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* The counter object, and binding it; cntr.h counts. The caller holds the domain, unless it calls a slot. */
+/*
+ * The counter object, and binding it; cntr.h counts. The caller holds the domain, unless it calls
+ * a slot.
+ */
 #ifndef WEFT_CNTR_FID_H
 #define WEFT_CNTR_FID_H
 
@@ -10,7 +13,8 @@ int engine_cntr_open(struct fid_domain *domain, struct fi_cntr_attr *attr,
 		     struct fid_cntr **cntr, void *context);
 
 /*
- * engine_cntr_seen - the program has read the values; engine_cntr_polled - fi_poll has reported the counter
+ * engine_cntr_seen - the program has read the values; engine_cntr_polled - fi_poll has reported
+ * the counter
  */
 void engine_cntr_seen(struct engine_cntr *cntr);
 void engine_cntr_polled(struct engine_cntr *cntr);
@@ -20,7 +24,8 @@ void engine_cntr_polled(struct engine_cntr *cntr);
  * @tx, @rx: contexts whose events @flags selects; NULL: the object has no such direction
  * @flags:   FI_SEND, FI_RECV, FI_READ, FI_WRITE, FI_REMOTE_READ, FI_REMOTE_WRITE
  *
- * Replaces the counters bound before for operations that end from now on. Returns 0, -FI_EBADFLAGS, or
+ * Replaces the counters bound before for operations that end from now on. Returns 0,
+ * -FI_EBADFLAGS, or
  * -FI_EINVAL for a counter of another domain (nothing is bound). Source: fi_endpoint(3), fi_ep_bind;
  * libfabric's sockets provider for the replacement.
  */

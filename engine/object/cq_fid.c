@@ -49,10 +49,10 @@ static __attribute__((noinline)) void engine_cq_look(struct engine_cq *cq)
 }
 
 /*
- * A read found an entry and made no round. A program that works on each completion before it reads the next
- * has to make progress for its peers all the same. A program that reads quickly does not: a round while
- * messages arrive one by one fetches each line from the core that is writing it, and costs a tenth of the
- * message rate.
+ * A read found an entry and made no round. A program that works on each completion before it reads
+ * the next has to make progress for its peers all the same. A program that reads quickly does not:
+ * a round while messages arrive one by one fetches each line from the core that is writing it, and
+ * costs a tenth of the message rate.
  */
 static void engine_cq_found(struct engine_cq *cq)
 {
@@ -86,7 +86,10 @@ static inline __attribute__((always_inline)) ssize_t engine_cq_readfrom_here(str
 
 	if (unlikely(!buf || !cnt))
 		return engine_cq_read_none(cq, cnt);
-	/* A queue with entries is read without a round, unless a wire has packets that it gathers to send. */
+	/*
+	 * A queue with entries is read without a round, unless a wire has packets that it gathers
+	 * to send.
+	 */
 	engine_guard_enter(cq->domain);
 	if (cq_empty(&cq->queue) || cq->domain->gathered)
 		engine_domain_progress_by(cq->domain, engine_round);
@@ -157,7 +160,10 @@ static ssize_t engine_cq_readerr_safe(struct fid_cq *fid, struct fi_cq_err_entry
 
 /* Blocking reads */
 
-/* Returns true if the reader has what it waits for: @threshold entries, an error, or a lost completion. */
+/*
+ * Returns true if the reader has what it waits for: @threshold entries, an error, or a lost
+ * completion.
+ */
 static bool engine_cq_enough(struct engine_cq *cq, size_t threshold)
 {
 	bool enough;
@@ -177,8 +183,8 @@ static uint32_t engine_cq_signals(const struct engine_cq *cq)
 }
 
 /*
- * Returns true if there was a signal since @before, or one that no read has consumed. A signal without a
- * reader is kept for the next read; a signal with several readers ends the wait of each.
+ * Returns true if there was a signal since @before, or one that no read has consumed. A signal
+ * without a reader is kept for the next read; a signal with several readers ends the wait of each.
  * @signals: the current count
  */
 static bool engine_cq_signaled(const struct engine_cq *cq, uint32_t before, uint32_t signals)
@@ -272,8 +278,8 @@ static int engine_cq_signal(struct fid_cq *fid)
 	struct engine_cq *cq = cq_of(fid);
 
 	/*
-	 * R:engine_cq.signals  what the program did before; pairs A:engine_cq.signals
-	 * A reader reads the count after it has announced that it sleeps: it sees the signal, or is woken.
+	 * R:engine_cq.signals  what the program did before; pairs A:engine_cq.signals A reader
+	 * reads the count after it has announced that it sleeps: it sees the signal, or is woken.
 	 */
 	atomic_fetch_add_explicit(&cq->signals, 1, memory_order_release);
 	engine_wait_signal(&cq->wait);
@@ -358,7 +364,10 @@ static struct fi_ops_cq engine_cq_safe_ops = {
 
 #define CQ_OPEN "fi_cq_open"
 
-/* Interrupts are not directed to processors: FI_AFFINITY and signaling_vector are accepted without effect. */
+/*
+ * Interrupts are not directed to processors: FI_AFFINITY and signaling_vector are accepted without
+ * effect.
+ */
 static int engine_cq_check(const struct engine_domain *domain, const struct fi_cq_attr *attr)
 {
 	const struct engine_family *family = domain->family;
@@ -386,7 +395,10 @@ static void engine_cq_init(struct engine_cq *cq, struct engine_domain *domain,
 	cq->fid.fid.context = context;
 	cq->fid.fid.ops = &engine_cq_fi_ops;
 	cq->domain = domain;
-	/* Without a format a program reads the fields that all formats have, into entries of that size. */
+	/*
+	 * Without a format a program reads the fields that all formats have, into entries of that
+	 * size.
+	 */
 	cq->format = attr && attr->format != FI_CQ_FORMAT_UNSPEC ? attr->format
 								 : FI_CQ_FORMAT_CONTEXT;
 	cq->cond = attr && attr->wait_obj != FI_WAIT_NONE ? attr->wait_cond : FI_CQ_COND_NONE;

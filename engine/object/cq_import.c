@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Completion queues that another provider owns (cq_import.h). Called by programs on any thread, by the code
- * that writes completions, and by rounds of progress.
+ * Completion queues that another provider owns (cq_import.h). Called by programs on any thread, by
+ * the code that writes completions, and by rounds of progress.
  */
 #include <rdma/fi_errno.h>
 #include <rdma/providers/fi_peer.h>

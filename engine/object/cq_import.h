@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Completion queues that another provider owns (FI_PEER): the program reads one queue of that provider, and
- * completions of this one go there too. The engine writes entries as into any queue; a task of the domain
- * passes them to the owner's table at the end of the round, in order. Entries that the owner has no room for
- * are passed in a later round. Source: fi_peer(3).
+ * Completion queues that another provider owns (FI_PEER): the program reads one queue of that
+ * provider, and completions of this one go there too. The engine writes entries as into any queue;
+ * a task of the domain passes them to the owner's table at the end of the round, in order. Entries
+ * that the owner has no room for are passed in a later round. Source: fi_peer(3).
  */
 #ifndef WEFT_CQ_IMPORT_H
 #define WEFT_CQ_IMPORT_H
@@ -26,7 +26,10 @@ int engine_cq_import_check(const struct engine_domain *domain, const void *conte
  */
 void engine_cq_import(struct engine_cq *cq, struct fid_peer_cq *owner);
 
-/* engine_cq_import_end - @cq is closed: pass the remaining entries. For any queue, with the domain held */
+/*
+ * engine_cq_import_end - @cq is closed: pass the remaining entries. For any queue, with the domain
+ * held
+ */
 void engine_cq_import_end(struct engine_cq *cq);
 
 #endif

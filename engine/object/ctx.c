@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * What endpoints, aliases and contexts have in common as objects for data transfer: default flags, op
- * tables, queues, aliases. Called with the domain held when they are opened, bound, enabled and
+ * What endpoints, aliases and contexts have in common as objects for data transfer: default flags,
+ * op tables, queues, aliases. Called with the domain held when they are opened, bound, enabled and
  * controlled; the slots take the domain themselves.
  */
 #include <rdma/fi_errno.h>
@@ -33,8 +33,9 @@ static void engine_ctx_refuse(struct engine_ctx *ctx)
 }
 
 /*
- * Calls in the child of a fork return -FI_EOPBADSTATE, as before fi_enable, and touch nothing: peers of the
- * endpoint communicate with the parent, and a thread that the child lacks may hold the domain for ever.
+ * Calls in the child of a fork return -FI_EOPBADSTATE, as before fi_enable, and touch nothing:
+ * peers of the endpoint communicate with the parent, and a thread that the child lacks may hold
+ * the domain for ever.
  */
 static void engine_ctx_copied(struct platform_copy *copy)
 {
@@ -182,7 +183,10 @@ uint64_t engine_part_caps(uint64_t asked, uint64_t caps)
 
 #define BIND_CQ "fi_ep_bind of a completion queue"
 
-/* Binds @cq to one direction, whose queue is @of. Selective completion stays once it was asked for. */
+/*
+ * Binds @cq to one direction, whose queue is @of. Selective completion stays once it was asked
+ * for.
+ */
 static void engine_bind_direction(struct engine_cq **of, bool *selective, struct engine_cq *cq,
 				  uint64_t flags)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * What endpoints, their aliases and contexts have in common (ctx.c, options.c). The caller holds the domain,
- * unless it calls a slot of an op table.
+ * What endpoints, their aliases and contexts have in common (ctx.c, options.c). The caller holds
+ * the domain, unless it calls a slot of an op table.
  */
 #ifndef WEFT_CTX_H
 #define WEFT_CTX_H
@@ -21,9 +21,11 @@ void engine_ctx_init(struct engine_ctx *ctx, struct engine_domain *domain,
 void engine_ctx_flags(struct engine_ctx *ctx);
 
 /*
- * engine_ctx_open_tables - set the op tables of an enabled context, by its capabilities and op flags
+ * engine_ctx_open_tables - set the op tables of an enabled context, by its capabilities and op
+ * flags
  *
- * Other threads may call through the tables meanwhile: each slot is the old or the new one (op_tables.c).
+ * Other threads may call through the tables meanwhile: each slot is the old or the new one
+ * (op_tables.c).
  */
 void engine_ctx_open_tables(struct engine_ctx *ctx);
 
@@ -59,7 +61,10 @@ int engine_rx_attr_check(const struct engine_domain *domain, const char *call,
  */
 uint64_t engine_whole_caps(uint64_t caps);
 
-/* engine_part_caps - capabilities of a context: @asked out of @caps of its endpoint, or all if @asked is 0 */
+/*
+ * engine_part_caps - capabilities of a context: @asked out of @caps of its endpoint, or all if
+ * @asked is 0
+ */
 uint64_t engine_part_caps(uint64_t asked, uint64_t caps);
 
 /*
@@ -101,7 +106,10 @@ int engine_no_export(struct fid_ep *ep, uint64_t flags, struct fid_xpu_ep *xpu_e
 
 /* engine_ctx_ops - slots of all objects but scalable endpoints */
 extern struct fi_ops_ep engine_ctx_ops;
-/* engine_options_init - set the options of an endpoint from its fi_info, or defaults if that is NULL */
+/*
+ * engine_options_init - set the options of an endpoint from its fi_info, or defaults if that is
+ * NULL
+ */
 void engine_options_init(struct engine_options *options, const struct fi_info *info);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * The domain object: what endpoints, queues and address vectors share, and the lock for programs that do
- * not serialize their calls.
+ * The domain object: what endpoints, queues and address vectors share, and the lock for programs
+ * that do not serialize their calls.
  */
 #include <rdma/fi_atomic.h>
 #include <rdma/fi_errno.h>
@@ -155,9 +155,10 @@ static struct fi_ops_domain engine_domain_ops = {
 };
 
 /*
- * Endpoints, queues and contexts of a domain share its state. Calls need no lock only if the program lets one
- * thread at a time into all of them, and if control calls can be kept out (guard.h). Setting up conns needs no
- * thread: each end does its part in calls of its own. Source: fi_domain(3), threading, progress.
+ * Endpoints, queues and contexts of a domain share its state. Calls need no lock only if the
+ * program lets one thread at a time into all of them, and if control calls can be kept out
+ * (guard.h). Setting up conns needs no thread: each end does its part in calls of its own. Source:
+ * fi_domain(3), threading, progress.
  */
 static void engine_domain_threads(struct engine_domain *domain,
 				  const struct fi_domain_attr *attr)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * The memory regions of a domain: their key table, which peers read if a wire of the family can show it. Called
- * with the domain held, or before other threads can use the domain.
+ * The memory regions of a domain: their key table, which peers read if a wire of the family can
+ * show it. Called with the domain held, or before other threads can use the domain.
  */
 #include <rdma/fi_errno.h>
 #include "mr_fid.h"

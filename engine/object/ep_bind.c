@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * fi_ep_bind: queues, counters, an address vector, shared contexts and memory regions, before the endpoint is
- * enabled and again later. Calls hold the domain.
+ * fi_ep_bind: queues, counters, an address vector, shared contexts and memory regions, before the
+ * endpoint is enabled and again later. Calls hold the domain.
  */
 #include <rdma/fi_errno.h>
 #include "cntr_fid.h"
@@ -41,8 +41,8 @@ static int engine_ep_bind_av(struct engine_ep *ep, struct engine_av *av)
 }
 
 /*
- * The queue reports the end of fi_join_collective; it replaces the one bound before. It may give the domain a
- * thread. Takes the domain itself: the lock of the queue comes first.
+ * The queue reports the end of fi_join_collective; it replaces the one bound before. It may give
+ * the domain a thread. Takes the domain itself: the lock of the queue comes first.
  */
 static int engine_ep_bind_eq(struct engine_ep *ep, struct fid *target, uint64_t flags)
 {
@@ -76,7 +76,10 @@ static int engine_ep_bind_mr(struct engine_ep *ep, struct fid *target, uint64_t 
 	return target->ops->bind(target, &ep->ctx.fid.fid, flags);
 }
 
-/* Counters of remote events that are bound after the wires were opened: peers use packets from now on. */
+/*
+ * Counters of remote events that are bound after the wires were opened: peers use packets from now
+ * on.
+ */
 static void engine_ep_bound(struct engine_ep *ep)
 {
 	engine_ctx_bound(&ep->ctx);

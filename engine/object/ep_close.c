@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * The end of an endpoint: queued sends leave, and what it holds is released. Called with the domain held,
- * except for the slot of fi_close, which takes it.
+ * The end of an endpoint: queued sends leave, and what it holds is released. Called with the
+ * domain held, except for the slot of fi_close, which takes it.
  */
 #include <rdma/fi_errno.h>
 #include "access.h"

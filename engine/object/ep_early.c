@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * An endpoint that is not enabled uses nothing yet: an object that is bound to such endpoints alone may be
- * closed, and is unbound from them. Called with the domain held when queues, counters and vectors are closed.
+ * An endpoint that is not enabled uses nothing yet: an object that is bound to such endpoints
+ * alone may be closed, and is unbound from them. Called with the domain held when queues, counters
+ * and vectors are closed.
  */
 #include "cntr.h"
 #include "ctx.h"
@@ -45,7 +46,10 @@ static int early_slots(struct engine_cntr **slots, int cnt, const struct fid *fi
 	return found;
 }
 
-/* Returns the number of times that @fid is bound to endpoints that are not enabled; @drop: unbinds it. */
+/*
+ * Returns the number of times that @fid is bound to endpoints that are not enabled; @drop: unbinds
+ * it.
+ */
 static int early_binds(struct engine_domain *domain, const struct fid *fid, bool drop)
 {
 	struct list *node, *after;

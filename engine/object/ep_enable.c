@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * fi_enable of an endpoint: its wires are opened (ep_wires.c), its op tables are chosen, and rounds of progress
- * poll it. engine_ep_enable() takes the domain; its callers do not hold it.
+ * fi_enable of an endpoint: its wires are opened (ep_wires.c), its op tables are chosen, and
+ * rounds of progress poll it. engine_ep_enable() takes the domain; its callers do not hold it.
  */
 #include <rdma/fi_errno.h>
 #include "auto.h"
@@ -27,8 +27,8 @@ static void engine_ep_budget(struct engine_ep *ep)
 }
 
 /*
- * Returns 0 if the endpoint has what it needs, or -FI_E*. Queues and counters may be bound later, or never:
- * operations that begin without them end without a report.
+ * Returns 0 if the endpoint has what it needs, or -FI_E*. Queues and counters may be bound later,
+ * or never: operations that begin without them end without a report.
  */
 static int engine_ep_ready(const struct engine_ep *ep)
 {
@@ -48,7 +48,10 @@ static bool engine_reports(const struct engine_cq *cq, struct engine_cntr *const
 	return told;
 }
 
-/* Logs once that the endpoint reports nothing. libfabric's sockets provider accepts that; others refuse it. */
+/*
+ * Logs once that the endpoint reports nothing. libfabric's sockets provider accepts that; others
+ * refuse it.
+ */
 static void engine_ep_untold(struct engine_ep *ep)
 {
 	static const char *const what[][2] = {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Endpoints: the object, and what plain and scalable endpoints have in common. The caller holds the domain
- * unless a comment says otherwise.
+ * Endpoints: the object, and what plain and scalable endpoints have in common. The caller holds
+ * the domain unless a comment says otherwise.
  */
 #ifndef WEFT_EP_FID_H
 #define WEFT_EP_FID_H
@@ -25,7 +25,8 @@ int engine_ep_bind(struct fid *fid, struct fid *target, uint64_t flags);
 
 /*
  * From ep_enable.c:
- * engine_ep_enable - open the wires, unless they are open, and allow calls; the caller does not hold the
+ * engine_ep_enable - open the wires, unless they are open, and allow calls; the caller does not
+ * hold the
  *		      domain. Returns 0 or -FI_E*
  */
 int engine_ep_enable(struct engine_ep *ep);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * The wires of an endpoint: opened when it is enabled, or earlier when its name is asked for, since the name
- * contains where they listen. Until fi_enable they are not polled, and peers that connect wait. Calls hold
- * the domain.
+ * The wires of an endpoint: opened when it is enabled, or earlier when its name is asked for,
+ * since the name contains where they listen. Until fi_enable they are not polled, and peers that
+ * connect wait. Calls hold the domain.
  */
 #include <rdma/fi_errno.h>
 #include "ctx.h"
@@ -41,8 +41,8 @@ void engine_wires_close(struct engine_ep *ep)
 }
 
 /*
- * Returns true if the endpoint listens where the program asked: a wire that failed leaves its part of the
- * address empty.
+ * Returns true if the endpoint listens where the program asked: a wire that failed leaves its part
+ * of the address empty.
  */
 static bool engine_wires_placed(const struct engine_ep *ep)
 {

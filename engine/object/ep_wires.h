@@ -6,10 +6,12 @@
 #include "engine.h"
 
 /*
- * engine_wires_open - open the wires, which give the endpoint its address; no effect if they are open.
+ * engine_wires_open - open the wires, which give the endpoint its address; no effect if they are
+ * open.
  *		       Returns 0 or -FI_E*
  * engine_wires_close - close them; no effect if none is open
- * engine_wires_remote_events - remote events (FI_REMOTE_READ, FI_REMOTE_WRITE) that the endpoint reports
+ * engine_wires_remote_events - remote events (FI_REMOTE_READ, FI_REMOTE_WRITE) that the endpoint
+ * reports
  */
 int engine_wires_open(struct engine_ep *ep);
 void engine_wires_close(struct engine_ep *ep);

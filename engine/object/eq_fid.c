@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * The event queue object. Called by programs on any thread: it has a lock of its own. It grows as needed, so
- * that it never overruns. A read of the empty queue makes progress on the domains of the objects bound to it
- * (eq_watch.c).
+ * The event queue object. Called by programs on any thread: it has a lock of its own. It grows as
+ * needed, so that it never overruns. A read of the empty queue makes progress on the domains of
+ * the objects bound to it (eq_watch.c).
  *
  * Source: fi_eq(3). Programs may write to a queue that was opened without FI_WRITE.
  */

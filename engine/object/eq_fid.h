@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * The event queue object: which domains its readers drive, and how threads block on it. Called on any thread.
+ * The event queue object: which domains its readers drive, and how threads block on it. Called on
+ * any thread.
  */
 #ifndef WEFT_EQ_FID_H
 #define WEFT_EQ_FID_H
@@ -16,41 +17,50 @@ int engine_eq_open(struct fid_fabric *fabric, struct fi_eq_attr *attr, struct fi
 /*
  * engine_eq_watch - an object of @domain is bound to the queue
  *
- * The queue exists until engine_eq_drop(), even when the program closes it. A read of the empty queue drives
- * the domain, unless the program makes progress itself meanwhile, and the queue's poll set contains the
- * domain's waiter. The caller does not hold the domain. Returns 0 or -FI_E*.
+ * The queue exists until engine_eq_drop(), even when the program closes it. A read of the empty
+ * queue drives the domain, unless the program makes progress itself meanwhile, and the queue's
+ * poll set contains the domain's waiter. The caller does not hold the domain. Returns 0 or -FI_E*.
  */
 int engine_eq_watch(struct engine_eq *eq, struct engine_domain *domain);
 /* engine_eq_drop - undo engine_eq_watch(); the caller does not hold the domain */
 void engine_eq_drop(struct engine_eq *eq, struct engine_domain *domain);
 
 /*
- * engine_eq_put - drop a reference: of the program, or of a domain whose last object was unbound; the last one
+ * engine_eq_put - drop a reference: of the program, or of a domain whose last object was unbound;
+ * the last one
  *		   frees the queue
  * engine_eq_free - free a queue without references
  */
 void engine_eq_put(struct engine_eq *eq);
 void engine_eq_free(struct engine_eq *eq);
 
-/* engine_eq_look - returns true if the queue has an event; an empty one drives its domains, as a read does */
+/*
+ * engine_eq_look - returns true if the queue has an event; an empty one drives its domains, as a
+ * read does
+ */
 bool engine_eq_look(struct engine_eq *eq);
 
 /*
- * engine_eq_trywait - fi_trywait on the queue: -FI_EAGAIN if it has an event; 0 if the program may block on
- * its descriptor, which is armed; or another -FI_E*
+ * engine_eq_trywait - fi_trywait on the queue: -FI_EAGAIN if it has an event; 0 if the program may
+ * block on its descriptor, which is armed; or another -FI_E*
  * engine_eq_awake - the program does not block on it any more
  */
 int engine_eq_trywait(struct engine_eq *eq);
 void engine_eq_awake(struct engine_eq *eq);
-/* engine_eq_went - an event was read: the bell is cleared after the last one; with the queue's lock */
+/*
+ * engine_eq_went - an event was read: the bell is cleared after the last one; with the queue's
+ * lock
+ */
 void engine_eq_went(struct engine_eq *eq);
 /*
- * engine_eq_sleep - sleep until the queue has or may have an event, or until @end_ns; the last of several
+ * engine_eq_sleep - sleep until the queue has or may have an event, or until @end_ns; the last of
+ * several
  *		     threads that wakes disarms
  */
 void engine_eq_sleep(struct engine_eq *eq, uint64_t end_ns);
 /*
- * engine_eq_give - FI_GETWAIT of the queue; one with FI_WAIT_UNSPEC opens its descriptor at the first call
+ * engine_eq_give - FI_GETWAIT of the queue; one with FI_WAIT_UNSPEC opens its descriptor at the
+ * first call
  * @descriptor: out: readable at once if the queue has events
  *
  * Returns 0, -FI_ENODATA when it has no descriptor, or another -FI_E*.
@@ -58,7 +68,8 @@ void engine_eq_sleep(struct engine_eq *eq, uint64_t end_ns);
 int engine_eq_give(struct engine_eq *eq, int *descriptor);
 
 /*
- * engine_eq_join - add the queue to @poll_set: threads that block there wake for it too. Returns 0 or -FI_E*
+ * engine_eq_join - add the queue to @poll_set: threads that block there wake for it too. Returns 0
+ * or -FI_E*
  * engine_eq_part - remove it
  */
 int engine_eq_join(struct engine_eq *eq, struct engine_poll_set *poll_set);

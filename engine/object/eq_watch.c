@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * The domains that readers of an event queue drive, and how threads sleep on the queue. A domain keeps the queue
- * until its last object is unbound. Called on any thread; locks are taken in the order watch_lock, the domain,
- * lock.
+ * The domains that readers of an event queue drive, and how threads sleep on the queue. A domain
+ * keeps the queue until its last object is unbound. Called on any thread; locks are taken in the
+ * order watch_lock, the domain, lock.
  */
 #include <rdma/fi_errno.h>
 #include "arm.h"
@@ -152,8 +152,8 @@ void engine_eq_drop(struct engine_eq *eq, struct engine_domain *domain)
 }
 
 /*
- * Drives the domain, unless the program has driven it since the last look: then no round is needed, and to
- * claim the domain from its callers is expensive (guard.h).
+ * Drives the domain, unless the program has driven it since the last look: then no round is
+ * needed, and to claim the domain from its callers is expensive (guard.h).
  */
 static void engine_watch_drive(struct engine_watch *watch)
 {
@@ -198,7 +198,10 @@ bool engine_eq_look(struct engine_eq *eq)
 	return !engine_eq_is_empty(eq);
 }
 
-/* Sleeping. The bell in the poll set rings while the queue has events, or to wake threads for other reasons. */
+/*
+ * Sleeping. The bell in the poll set rings while the queue has events, or to wake threads for
+ * other reasons.
+ */
 
 void engine_eq_went(struct engine_eq *eq)
 {
@@ -229,8 +232,8 @@ static int engine_eq_poll_set(struct engine_eq *eq)
 }
 
 /*
- * Makes rounds until the queue has an event or the wires of the domain are armed. Returns 0, -FI_EAGAIN or
- * another -FI_E*.
+ * Makes rounds until the queue has an event or the wires of the domain are armed. Returns 0,
+ * -FI_EAGAIN or another -FI_E*.
  */
 static int engine_watch_arm(struct engine_watch *watch)
 {
@@ -254,7 +257,10 @@ static int engine_watch_arm(struct engine_watch *watch)
 	return ns ? 0 : -FI_EAGAIN;
 }
 
-/* Prepares to sleep on the queue. With watch_lock. 0, -FI_EAGAIN if it has an event, or another -FI_E* */
+/*
+ * Prepares to sleep on the queue. With watch_lock. 0, -FI_EAGAIN if it has an event, or another
+ * -FI_E*
+ */
 static int engine_eq_arm(struct engine_eq *eq)
 {
 	struct list *node, *after;

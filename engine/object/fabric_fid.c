@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * The fabric object of a provider over the engine. Called by the core and by programs, on any thread: its
- * only state is a reference count.
+ * The fabric object of a provider over the engine. Called by the core and by programs, on any
+ * thread: its only state is a reference count.
  */
 #include <rdma/fi_errno.h>
 #include "domain_fid.h"

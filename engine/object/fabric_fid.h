@@ -5,7 +5,10 @@
 
 #include "family.h"
 
-/* engine_fabric_put - drop a reference, of the program or of an object; the last one frees the fabric */
+/*
+ * engine_fabric_put - drop a reference, of the program or of an object; the last one frees the
+ * fabric
+ */
 void engine_fabric_put(struct engine_fabric *fabric);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * The memory region object, once it is registered (mr_reg.c). Programs call the slots on any thread that the
- * domain's threading level allows; the slots hold the domain where they change it.
+ * The memory region object, once it is registered (mr_reg.c). Programs call the slots on any
+ * thread that the domain's threading level allows; the slots hold the domain where they change it.
  */
 #include <rdma/fi_errno.h>
 #include "cntr.h"
@@ -44,7 +44,10 @@ bool engine_mr_holds_all(const struct engine_mr *mr, const struct iovec *iov, si
 
 /* Close */
 
-/* Returns true if a transfer is in flight: of this process, or of a peer that accesses the memory itself. */
+/*
+ * Returns true if a transfer is in flight: of this process, or of a peer that accesses the memory
+ * itself.
+ */
 static bool engine_mr_used(const struct engine_mr *mr)
 {
 	const struct engine_mrs *mrs = mr->domain->mr;
@@ -190,8 +193,8 @@ static int engine_mr_bind_cntr(struct engine_mr *mr, struct fid *target, uint64_
 }
 
 /*
- * Accepted without effect: writes with data complete in the queues of endpoints. Source: libfabric's sockets
- * provider.
+ * Accepted without effect: writes with data complete in the queues of endpoints. Source:
+ * libfabric's sockets provider.
  */
 static int engine_mr_bind_cq(struct engine_mr *mr, struct fid *target)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Memory regions of a domain: the object behind fi_mr_reg. resolve.h finds the memory of a key. The caller
- * holds the domain.
+ * Memory regions of a domain: the object behind fi_mr_reg. resolve.h finds the memory of a key.
+ * The caller holds the domain.
  */
 #ifndef WEFT_MR_FID_H
 #define WEFT_MR_FID_H
@@ -12,12 +12,15 @@
 /* From domain_mrs.c */
 
 /*
- * engine_mrs_tell - an object counts remote accesses to the regions of the domain from now on: peers access
- * them by packets alone
+ * engine_mrs_tell - an object counts remote accesses to the regions of the domain from now on:
+ * peers access them by packets alone
  */
 void engine_mrs_tell(struct engine_domain *domain);
 
-/* engine_mr_bound - returns true if a region is bound to this endpoint, which then can't be closed (fi_mr(3)) */
+/*
+ * engine_mr_bound - returns true if a region is bound to this endpoint, which then can't be closed
+ * (fi_mr(3))
+ */
 bool engine_mr_bound(const struct engine_domain *domain, const struct engine_ep *ep);
 
 /* engine_mrs_share - the key table that the domain shows to peers over that kind of wire, or NULL */
@@ -27,7 +30,10 @@ static inline struct wire_share *engine_mrs_share(const struct engine_domain *do
 	return domain->mr->shows == wire ? domain->mr->share : NULL;
 }
 
-/* engine_mrs_open - create the regions of a domain with this mr_mode; its family is set. Returns 0 or -FI_ENOMEM */
+/*
+ * engine_mrs_open - create the regions of a domain with this mr_mode; its family is set. Returns 0
+ * or -FI_ENOMEM
+ */
 int engine_mrs_open(struct engine_domain *domain, int mr_mode);
 /* engine_mrs_close - free them; all regions were closed */
 void engine_mrs_close(struct engine_domain *domain);
@@ -37,12 +43,15 @@ void engine_mrs_close(struct engine_domain *domain);
 /*
  * engine_mr_control - fi_control of a domain: FI_MAP_RAW_MR, FI_UNMAP_KEY
  *
- * A raw key is the key, 8 bytes in little-endian order. Returns 0 or -FI_E*, -FI_ENOSYS for any other
- * command.
+ * A raw key is the key, 8 bytes in little-endian order. Returns 0 or -FI_E*, -FI_ENOSYS for any
+ * other command.
  */
 int engine_mr_control(struct engine_domain *domain, int command, void *arg);
 
-/* engine_mr_holds_all - returns true if each of these ranges is inside one of the pieces of a region */
+/*
+ * engine_mr_holds_all - returns true if each of these ranges is inside one of the pieces of a
+ * region
+ */
 bool engine_mr_holds_all(const struct engine_mr *mr, const struct iovec *iov, size_t cnt);
 
 /* engine_mr_iova - the address that peers use for its first byte */

@@ -3,9 +3,9 @@
  * Registration of memory: the slots of a domain. Programs call them on any thread that the domain's
  * threading level allows; the slots hold the domain where they change it.
  *
- * A region without remote access needs no key and is not in the table, as fi_mr(3) allows, so that any
- * number of them can be registered with one requested key. Where programs choose the keys, fi_mr_key()
- * returns the requested key for such a region too.
+ * A region without remote access needs no key and is not in the table, as fi_mr(3) allows, so that
+ * any number of them can be registered with one requested key. Where programs choose the keys,
+ * fi_mr_key() returns the requested key for such a region too.
  */
 #include <rdma/fi_errno.h>
 #include "auth.h"
@@ -19,8 +19,8 @@
 #define ACCESS (FI_SEND | FI_RECV | FI_READ | FI_WRITE | REMOTE | FI_COLLECTIVE)
 
 /*
- * Converts attributes to those of the newest interface. A program of an older one has a shorter struct,
- * beyond which nothing may be read.
+ * Converts attributes to those of the newest interface. A program of an older one has a shorter
+ * struct, beyond which nothing may be read.
  */
 static void engine_mr_attr_read(const struct fi_mr_attr *from, uint32_t api_version,
 				struct fi_mr_attr *attr)
@@ -72,9 +72,10 @@ static bool engine_mr_shares_key(const struct engine_domain *domain,
 }
 
 /*
- * Returns the error for attributes that this domain can't register, or 0. Access bits and flags without
- * effect here are accepted: FI_RMA, FI_MSG, hints on how the memory will be used. So are an offset, which is
- * reserved, and an authorization key in a domain whose endpoints accept all peers.
+ * Returns the error for attributes that this domain can't register, or 0. Access bits and flags
+ * without effect here are accepted: FI_RMA, FI_MSG, hints on how the memory will be used. So are
+ * an offset, which is reserved, and an authorization key in a domain whose endpoints accept all
+ * peers.
  */
 static int engine_mr_attr_check(struct engine_domain *domain, const struct fi_mr_attr *attr,
 				uint64_t flags)

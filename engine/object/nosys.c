@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Slots of op tables for calls that an object does not support, or not before fi_enable. Called on any
- * thread.
+ * Slots of op tables for calls that an object does not support, or not before fi_enable. Called on
+ * any thread.
  */
 #include "access.h"
 #include "nosys.h"

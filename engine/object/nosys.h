@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Op tables of calls that an object does not support: -FI_ENOSYS. Transfers answer -FI_EOPBADSTATE before
- * fi_enable, and in the child of a fork. The tables are not const, since the pointers in fids are not.
+ * Op tables of calls that an object does not support: -FI_ENOSYS. Transfers answer -FI_EOPBADSTATE
+ * before fi_enable, and in the child of a fork. The tables are not const, since the pointers in
+ * fids are not.
  */
 #ifndef WEFT_NOSYS_H
 #define WEFT_NOSYS_H

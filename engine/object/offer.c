@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * What every provider over the engine offers for sending and receiving; a provider's getinfo adds its own.
- * Constant.
+ * What every provider over the engine offers for sending and receiving; a provider's getinfo adds
+ * its own. Constant.
  */
 #include <rdma/fi_endpoint.h>
 #include "engine.h"

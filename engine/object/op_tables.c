@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * The op tables of an endpoint, alias or context: those of its family and domain, or its own where it
- * supports less than those, or has calls that may wait for a counter (FI_TRIGGER). Called with the domain
- * held, from fi_enable and FI_SETOPSFLAG.
+ * The op tables of an endpoint, alias or context: those of its family and domain, or its own where
+ * it supports less than those, or has calls that may wait for a counter (FI_TRIGGER). Called with
+ * the domain held, from fi_enable and FI_SETOPSFLAG.
  *
- * Another thread may call through a table that changes; it reads the pointer and the slot without a lock.
- * So a slot changes from one function to another in one store, and a table is complete before a pointer to
- * it is stored.
+ * Another thread may call through a table that changes; it reads the pointer and the slot without
+ * a lock. So a slot changes from one function to another in one store, and a table is complete
+ * before a pointer to it is stored.
  */
 #include "access.h"
 #include "coll.h"
@@ -56,7 +56,10 @@ struct engine_calls {
 	const void *trigger;
 	/* Size of each table, bytes */
 	size_t size;
-	/* SLOT() sets: all of the table, those that the context supports, those taken from @trigger */
+	/*
+	 * SLOT() sets: all of the table, those that the context supports, those taken from
+	 * @trigger
+	 */
 	uint32_t every, has, triggers;
 };
 
@@ -74,11 +77,17 @@ static const engine_slot *engine_source(const struct engine_calls *c, size_t i)
 static void engine_slot_set(engine_slot *slot, uintptr_t to)
 {
 	if (atomic_load_explicit(slot, memory_order_relaxed) != to)
-		/* R:fid_ep.ops  the slots before it; pairs with the dependent loads of the inline calls */
+		/*
+		 * R:fid_ep.ops  the slots before it; pairs with the dependent loads of the inline
+		 * calls
+		 */
 		atomic_store_explicit(slot, to, memory_order_release);
 }
 
-/* Sets @ops, a pointer in a struct fid_ep, to the table of all calls or to @own; @plain to the former. */
+/*
+ * Sets @ops, a pointer in a struct fid_ep, to the table of all calls or to @own; @plain to the
+ * former.
+ */
 static void engine_table(void *ops, void *own, void *plain, const struct engine_calls *c)
 {
 	const void *table = c->all;
@@ -94,7 +103,10 @@ static void engine_table(void *ops, void *own, void *plain, const struct engine_
 	engine_slot_set(ops, (uintptr_t)table);
 }
 
-/* Returns true if sends without flags may wait for a counter. Injected ones never do: they end in the call. */
+/*
+ * Returns true if sends without flags may wait for a counter. Injected ones never do: they end in
+ * the call.
+ */
 static bool engine_sends_wait(const struct engine_ctx *ctx)
 {
 	return ctx->tx && ctx->tx_op_flags & FI_TRIGGER;
@@ -106,7 +118,10 @@ static uint32_t engine_flagged(const struct engine_ctx *ctx, uint32_t flagged)
 	return (ctx->tx_caps | ctx->rx_caps) & FI_TRIGGER ? flagged : 0;
 }
 
-/* Returns SLOT() of message calls. Sends and receives come together, since programs ask for too little. */
+/*
+ * Returns SLOT() of message calls. Sends and receives come together, since programs ask for too
+ * little.
+ */
 static uint32_t engine_messages(const struct engine_ctx *ctx)
 {
 	uint32_t has = 0;

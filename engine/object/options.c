@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * fi_getopt and fi_setopt of endpoints and contexts. Called on any thread; the functions take the domain.
+ * fi_getopt and fi_setopt of endpoints and contexts. Called on any thread; the functions take the
+ * domain.
  */
 #include <rdma/fi_errno.h>
 #include "ctx.h"
@@ -31,7 +32,10 @@ void engine_options_init(struct engine_options *options, const struct fi_info *i
 
 #define CM_DATA_MAX 256u /* bytes in a connection request; no endpoint sends one */
 
-/* The operations that a limit applies to, and where it is stored; caps 0: the option is not a limit. */
+/*
+ * The operations that a limit applies to, and where it is stored; caps 0: the option is not a
+ * limit.
+ */
 struct engine_limit {
 	uint64_t caps;
 	size_t offset;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * The poll set object: which queues and counters of a domain have something. Called by programs on any
- * thread; the calls hold the domain. An object that is closed is removed from its sets.
+ * The poll set object: which queues and counters of a domain have something. Called by programs on
+ * any thread; the calls hold the domain. An object that is closed is removed from its sets.
  */
 #include <rdma/fi_errno.h>
 #include "cntr.h"

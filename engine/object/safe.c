@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Op tables of endpoints whose callers do not serialize: each call holds the domain's lock while it calls
- * the family's table, whatever wires the endpoint has.
+ * Op tables of endpoints whose callers do not serialize: each call holds the domain's lock while
+ * it calls the family's table, whatever wires the endpoint has.
  */
 #include "access.h"
 #include "guard.h"

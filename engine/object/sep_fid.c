@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Scalable endpoints: one address with several contexts of each kind, which are allocated with the endpoint
- * and opened one by one. Messages for a receive context that is not open wait in it. Calls hold the domain.
+ * Scalable endpoints: one address with several contexts of each kind, which are allocated with the
+ * endpoint and opened one by one. Messages for a receive context that is not open wait in it.
+ * Calls hold the domain.
  */
 #include <rdma/fi_errno.h>
 #include "cntr.h"
@@ -253,7 +254,10 @@ static int engine_sep_ctx_bind(struct fid *fid, struct fid *target, uint64_t fla
 int engine_sep_bind(struct engine_ep *ep, struct fid *target, uint64_t flags)
 {
 	struct engine_sep_ctx *c;
-	/* Checked once for all contexts, open or not: either every context accepts it, or none gets it. */
+	/*
+	 * Checked once for all contexts, open or not: either every context accepts it, or none
+	 * gets it.
+	 */
 	int ret = engine_sep_take(ep->domain, NULL, NULL, target, flags);
 
 	for (uint32_t i = 0; !ret && (c = engine_sep_ctx_nth(ep, i)); i++)

@@ -12,7 +12,8 @@ int engine_sep_open(struct fid_domain *domain, struct fi_info *info, struct fid_
 /*
  * engine_sep_busy - returns true if a context is open
  * engine_sep_free - free all contexts
- * engine_sep_awaits - returns true if the program has enabled a context, and the endpoint can be enabled now
+ * engine_sep_awaits - returns true if the program has enabled a context, and the endpoint can be
+ * enabled now
  * engine_sep_bind - bind a queue or a counter to all open contexts, or to none. Returns 0 or -FI_E*
  */
 bool engine_sep_busy(const struct engine_ep *ep);

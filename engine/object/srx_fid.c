@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Shared contexts. Receives are posted to a shared receive context, and messages wait in it; each message is
- * reported in the queue of the endpoint that it came to. Endpoints take the completion level of a shared
- * transmit context, and send on their own. Calls hold the domain.
+ * Shared contexts. Receives are posted to a shared receive context, and messages wait in it; each
+ * message is reported in the queue of the endpoint that it came to. Endpoints take the completion
+ * level of a shared transmit context, and send on their own. Calls hold the domain.
  */
 #include <rdma/fi_errno.h>
 #include "cntr.h"
@@ -74,7 +74,10 @@ static void engine_srx_count(struct engine_ep *ep, struct engine_cntr *cntr,
 
 #define ONE_AV "endpoints that share a receive context have one address vector"
 
-/* Returns true if an endpoint of the context has another address vector: a source is one fi_addr_t for all. */
+/*
+ * Returns true if an endpoint of the context has another address vector: a source is one fi_addr_t
+ * for all.
+ */
 static bool engine_srx_foreign(const struct engine_ep *ep, const struct engine_srx *srx)
 {
 	struct list *node, *after;
@@ -88,7 +91,10 @@ static bool engine_srx_foreign(const struct engine_ep *ep, const struct engine_s
 	return false;
 }
 
-/* Joins an enabled endpoint: messages that wait move to the shared queue, and receives are posted there. */
+/*
+ * Joins an enabled endpoint: messages that wait move to the shared queue, and receives are posted
+ * there.
+ */
 static void engine_srx_join(struct engine_ep *ep, struct engine_srx *srx)
 {
 	engine_srx_choose_cq(srx);
@@ -175,8 +181,8 @@ int engine_shared_check(const struct engine_ep *ep)
 /* Shared receive contexts */
 
 /*
- * The program closes a context that endpoints use: receives without a message end, those that have one
- * complete as usual, and messages stay until their endpoint is closed.
+ * The program closes a context that endpoints use: receives without a message end, those that have
+ * one complete as usual, and messages stay until their endpoint is closed.
  */
 static void engine_srx_end(struct engine_srx *srx)
 {
@@ -223,7 +229,10 @@ static int engine_srx_bind_cq(struct engine_srx *srx, struct fid *target, uint64
 	return 0;
 }
 
-/* The caller holds the domain. Source: libfabric's tcp provider, which counts receives of such a context. */
+/*
+ * The caller holds the domain. Source: libfabric's tcp provider, which counts receives of such a
+ * context.
+ */
 static int engine_srx_bind_cntr(struct engine_srx *srx, struct fid *target, uint64_t flags)
 {
 	const struct engine_cntr *before = srx->rx.cntr[ENGINE_CNTR_RECV];
@@ -245,7 +254,10 @@ static int engine_srx_bind_cntr(struct engine_srx *srx, struct fid *target, uint
 	return 0;
 }
 
-/* Receives are reported by the endpoints: the context needs no queue, and selective completion is ignored. */
+/*
+ * Receives are reported by the endpoints: the context needs no queue, and selective completion is
+ * ignored.
+ */
 static int engine_srx_bind(struct fid *fid, struct fid *target, uint64_t flags)
 {
 	struct engine_srx *srx = srx_of(engine_ctx_at(fid));

@@ -14,10 +14,13 @@ int engine_srx_open(struct fid_domain *domain, struct fi_rx_attr *attr, struct f
 /*
  * engine_shared_bind - fi_ep_bind of an endpoint to a shared context
  * engine_shared_unbind - undo it
- * engine_srx_choose_cq - set the queue that reports what belongs to no endpoint: the bound one, or that of
+ * engine_srx_choose_cq - set the queue that reports what belongs to no endpoint: the bound one, or
+ * that of
  *			  the first endpoint
- * engine_srx_left - an endpoint has released the context; the last one frees a context that was closed
- * engine_shared_check - check that the endpoints which share a receive context have one address vector.
+ * engine_srx_left - an endpoint has released the context; the last one frees a context that was
+ * closed
+ * engine_shared_check - check that the endpoints which share a receive context have one address
+ * vector.
  *			 Returns 0 or -FI_E*
  */
 int engine_shared_bind(struct engine_ep *ep, struct fid *target, uint64_t flags);

@@ -41,7 +41,10 @@ bool engine_wait_look(struct engine_wait *w)
 
 /* Descriptors */
 
-/* Returns the object's descriptor, or -1. A descriptor may be opened while fi_cq_signal() reads this. */
+/*
+ * Returns the object's descriptor, or -1. A descriptor may be opened while fi_cq_signal() reads
+ * this.
+ */
 static int engine_wait_descriptor(const struct engine_wait *w)
 {
 	/* A:engine_wait.descriptor  what kind of descriptor it is; pairs R:engine_wait.descriptor */
@@ -156,7 +159,10 @@ static int engine_wait_arm(struct engine_wait *w)
 	return 0;
 }
 
-/* Arms the descriptor for the program to sleep on. 0, -FI_EAGAIN or another -FI_E*; with the domain held. */
+/*
+ * Arms the descriptor for the program to sleep on. 0, -FI_EAGAIN or another -FI_E*; with the
+ * domain held.
+ */
 static int engine_wait_try_held(struct engine_wait *w)
 {
 	bool own = engine_wait_descriptor(w) >= 0;
@@ -189,7 +195,10 @@ int engine_wait_try(struct engine_wait *w)
 
 /* Objects */
 
-/* Sets the object's descriptor, which rings at once if the object has something. With the domain held. */
+/*
+ * Sets the object's descriptor, which rings at once if the object has something. With the domain
+ * held.
+ */
 static void engine_wait_has(struct engine_wait *w, int descriptor, bool is_poll_set)
 {
 	w->is_poll_set = is_poll_set;
@@ -212,7 +221,10 @@ static int engine_wait_open_poll_set(struct engine_wait *w)
 	return 0;
 }
 
-/* Opens a bell for the domain's thread to ring, unless another call does meanwhile; the domain is not held. */
+/*
+ * Opens a bell for the domain's thread to ring, unless another call does meanwhile; the domain is
+ * not held.
+ */
 static int engine_wait_open_bell(struct engine_wait *w)
 {
 	int descriptor, ret = engine_auto_rings(w->domain);
@@ -237,8 +249,9 @@ static int engine_wait_open_bell(struct engine_wait *w)
 }
 
 /*
- * A program may put each of these descriptors into several poll sets of its own, and the kernel bounds the
- * number of paths from poll sets to a socket. A domain with many descriptors has a thread that rings them.
+ * A program may put each of these descriptors into several poll sets of its own, and the kernel
+ * bounds the number of paths from poll sets to a socket. A domain with many descriptors has a
+ * thread that rings them.
  */
 static int engine_wait_open_descriptor(struct engine_wait *w)
 {
@@ -324,7 +337,10 @@ enum fi_wait_obj engine_wait_obj(enum fi_wait_obj obj, const struct engine_waits
 	return obj == FI_WAIT_UNSPEC ? FI_WAIT_FD : obj;
 }
 
-/* FI_GETWAIT: an object with FI_WAIT_UNSPEC opens its descriptor now; one in a set has that of the set. */
+/*
+ * FI_GETWAIT: an object with FI_WAIT_UNSPEC opens its descriptor now; one in a set has that of the
+ * set.
+ */
 static int engine_wait_give(struct engine_wait *w, int *descriptor)
 {
 	int ret = 0;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Wait objects of completion queues and counters: the descriptors that programs block on. Each such object
- * has a struct engine_wait.
+ * Wait objects of completion queues and counters: the descriptors that programs block on. Each
+ * such object has a struct engine_wait.
  *
  * The lock of a wait set has rank 0: its holder may take a domain after it, never before.
  */
@@ -14,12 +14,14 @@
 #define OPEN_WAIT "fi_cq_open, fi_cntr_open or fi_eq_open with a wait object"
 
 /*
- * engine_wait_open - set up the wait object of a new queue or counter, as the last step that may fail
+ * engine_wait_open - set up the wait object of a new queue or counter, as the last step that may
+ * fail
  * @fid, @domain: the object and its domain
  * @obj, @set:    as in its attributes
  *
- * A domain in which many objects have a descriptor gets a thread. The caller does not hold the domain.
- * Returns 0, -FI_ENOSYS for a wait object that is not offered, -FI_EINVAL, or another -FI_E*.
+ * A domain in which many objects have a descriptor gets a thread. The caller does not hold the
+ * domain. Returns 0, -FI_ENOSYS for a wait object that is not offered, -FI_EINVAL, or another
+ * -FI_E*.
  */
 int engine_wait_open(struct engine_wait *w, struct fid *fid, struct engine_domain *domain,
 		     enum fi_wait_obj obj, struct fid_wait *set);
@@ -37,12 +39,15 @@ void engine_wait_close(struct engine_wait *w);
 /*
  * engine_wait_control - FI_GETWAIT and FI_GETWAITOBJ of the object; -FI_ENOSYS for another command
  *
- * An object that was opened with FI_WAIT_UNSPEC gets its descriptor at the first FI_GETWAIT; an object in a
- * wait set has that of the set.
+ * An object that was opened with FI_WAIT_UNSPEC gets its descriptor at the first FI_GETWAIT; an
+ * object in a wait set has that of the set.
  */
 int engine_wait_control(struct engine_wait *w, int command, void *arg);
 
-/* engine_wait_obj - what FI_GETWAITOBJ reports of an object opened with @obj: in a set, that of @set */
+/*
+ * engine_wait_obj - what FI_GETWAITOBJ reports of an object opened with @obj: in a set, that of
+ * @set
+ */
 enum fi_wait_obj engine_wait_obj(enum fi_wait_obj obj, const struct engine_waitset *set);
 
 /* engine_wait_blocks - returns true if the object's own blocking call is allowed */
@@ -55,7 +60,8 @@ static inline bool engine_wait_blocks(const struct engine_wait *w)
 void engine_wait_signal(struct engine_wait *w);
 
 /*
- * engine_wait_ready - returns true if the queue has an entry, or the counter a change that the program has
+ * engine_wait_ready - returns true if the queue has an entry, or the counter a change that the
+ * program has
  *		       not read
  * engine_wait_look - the same, after a round of progress if there is nothing yet
  * The caller holds the domain.

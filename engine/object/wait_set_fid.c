@@ -41,7 +41,10 @@ static struct engine_waitset *engine_set_named(struct fid_wait *fid,
 	return set_of(fid);
 }
 
-/* Adds the domain's waiter to the poll set of the set, unless a thread makes progress for the domain. */
+/*
+ * Adds the domain's waiter to the poll set of the set, unless a thread makes progress for the
+ * domain.
+ */
 static int engine_set_hold(struct engine_waitset *set, struct engine_domain *domain)
 {
 	int ret = 0;
@@ -141,7 +144,10 @@ static int engine_set_open(struct engine_waitset *set)
 	return ret;
 }
 
-/* Makes a round in each domain. Returns true if a member has something; a counter's change counts once. */
+/*
+ * Makes a round in each domain. Returns true if a member has something; a counter's change counts
+ * once.
+ */
 static bool engine_set_look(struct engine_waitset *set)
 {
 	struct list *node, *after;
@@ -264,7 +270,10 @@ static int engine_set_try(struct engine_waitset *set)
 	return ret;
 }
 
-/* Returns true if a queue or counter of the set has something. With its lock; an event queue rings itself. */
+/*
+ * Returns true if a queue or counter of the set has something. With its lock; an event queue rings
+ * itself.
+ */
 static bool engine_set_ready(struct engine_waitset *set)
 {
 	struct list *node, *after;

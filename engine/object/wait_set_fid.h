@@ -6,17 +6,21 @@
 #include "engine.h"
 
 /*
- * engine_wait_join - add a queue or counter that is being opened to @set. Returns 0, -FI_EINVAL if @set is
+ * engine_wait_join - add a queue or counter that is being opened to @set. Returns 0, -FI_EINVAL if
+ * @set is
  *		      not a wait set of its fabric, or another -FI_E*
- * engine_wait_part - remove it from its set, if it has one; the caller has called engine_wait_enter()
- * engine_set_put - drop a reference, of the program or a member; the last one frees the set. Nothing is held
+ * engine_wait_part - remove it from its set, if it has one; the caller has called
+ * engine_wait_enter()
+ * engine_set_put - drop a reference, of the program or a member; the last one frees the set.
+ * Nothing is held
  */
 int engine_wait_join(struct engine_wait *w, struct fid_wait *set);
 void engine_wait_part(struct engine_wait *w);
 void engine_set_put(struct engine_waitset *set);
 
 /*
- * engine_waitset_join - add an event queue that is being opened to @set. Returns 0, or -FI_EINVAL if @set is
+ * engine_waitset_join - add an event queue that is being opened to @set. Returns 0, or -FI_EINVAL
+ * if @set is
  *			 not a wait set of its fabric
  * engine_waitset_leave - remove it
  */

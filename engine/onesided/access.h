@@ -79,7 +79,10 @@ int engine_access_check(const struct engine_access *access, size_t *len);
 int engine_access_rma(const struct engine_ctx *ctx, const struct fi_msg_rma *msg,
 		      uint64_t flags, uint8_t op, struct engine_access *access);
 
-/* engine_iocs_count - elements of a list of any length; SIZE_MAX for more than there can be (atomic.c) */
+/*
+ * engine_iocs_count - elements of a list of any length; SIZE_MAX for more than there can be
+ * (atomic.c)
+ */
 size_t engine_iocs_count(const struct fi_ioc *ioc, size_t cnt);
 
 /*
@@ -104,8 +107,8 @@ int engine_access_atomic(const struct engine_ctx *ctx, const struct fi_msg_atomi
 ssize_t engine_access(struct engine_ctx *ctx, const struct engine_access *access);
 
 /*
- * engine_access_small - is it from one place here to one there, and so little that it may leave whatever is
- * under way? Of atomics those without a value to compare with
+ * engine_access_small - is it from one place here to one there, and so little that it may leave
+ * whatever is under way? Of atomics those without a value to compare with
  */
 static inline bool engine_access_small(const struct engine_access *access)
 {
@@ -119,7 +122,8 @@ static inline bool engine_access_small(const struct engine_access *access)
 }
 
 /*
- * engine_access_call - engine_access() as a call of the program, which logs a refusal; takes the domain
+ * engine_access_call - engine_access() as a call of the program, which logs a refusal; takes the
+ * domain
  * engine_access_begin - its part that is no inline; @now: engine_access_small() of it
  */
 ssize_t engine_access_begin(struct engine_ctx *ctx, const struct engine_access *access,
@@ -144,8 +148,8 @@ _Static_assert(ENGINE_DELIVERED == PACKET_DELIVERY << 25 && ENGINE_ARRIVED == PA
 	       "one shift makes an access' level of a message's");
 
 /*
- * engine_access_level - flags of a message that asks for the same, as those of a one-sided operation
- * Which needs no receive: to be matched is to be delivered.
+ * engine_access_level - flags of a message that asks for the same, as those of a one-sided
+ * operation Which needs no receive: to be matched is to be delivered.
  */
 static inline uint32_t engine_access_level(uint32_t flags)
 {
@@ -170,9 +174,9 @@ static inline uint32_t engine_access_defaults(const struct engine_ctx *ctx)
 int engine_access_start(struct engine_peer *peer, struct engine_tx *tx);
 
 /*
- * engine_direct - read or write without the target, where the wire can and that is better (direct.c)
- * Returns 1 when it has ended (tx is gone), 0 when it is to go by packet, -FI_EAGAIN while it is under
- * way: then tx is, or has to become, the first of peer->queued.
+ * engine_direct - read or write without the target, where the wire can and that is better
+ * (direct.c) Returns 1 when it has ended (tx is gone), 0 when it is to go by packet, -FI_EAGAIN
+ * while it is under way: then tx is, or has to become, the first of peer->queued.
  */
 int engine_direct(struct engine_peer *peer, struct engine_tx *tx);
 /* engine_direct_drop - the conn over which one may be under way is gone: the wire has forgotten it */
@@ -213,7 +217,10 @@ static inline void engine_tx_update(struct engine_tx *tx, const struct engine_up
 		tx->update.result[i] = update->result[i];
 }
 
-/* engine_atomic_head - what the packet of an atomic says of it; @id: of what waits for the result, if it has one */
+/*
+ * engine_atomic_head - what the packet of an atomic says of it; @id: of what waits for the result,
+ * if it has one
+ */
 static inline struct packet_atomic engine_atomic_head(const struct engine_update *update,
 						      uint64_t id)
 {

@@ -9,7 +9,10 @@
 
 #include "endpoint.h"
 
-/* engine_ack_list - have the peer told how far its requests have come, at the end of this round or later */
+/*
+ * engine_ack_list - have the peer told how far its requests have come, at the end of this round or
+ * later
+ */
 static inline void engine_ack_list(struct engine_peer *peer, enum engine_ack_when when)
 {
 	struct engine_ep *ep = peer->ep;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * A small one-sided operation that nothing stands in the way of, straight into the wire: the path that a
- * provider instantiates over its wire, for wire_ops.access. It is kept only if something comes back for it.
- * From now.c, with the domain held.
+ * A small one-sided operation that nothing stands in the way of, straight into the wire: the path
+ * that a provider instantiates over its wire, for wire_ops.access. It is kept only if something
+ * comes back for it. From now.c, with the domain held.
  */
 #ifndef WEFT_NOW_H
 #define WEFT_NOW_H

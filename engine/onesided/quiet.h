@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Quiet requests: writes and atomics without results that are complete, for the program, as soon as the wire
- * has what they carry (no completion level, FI_INJECT_COMPLETE; where what the wire has arrives by itself
- * also FI_TRANSMIT_COMPLETE). Nothing is kept of each: a peer has the place behind its last one, and how
- * many may be without an answer. A NAK is an error that belongs to no operation; an ACK tells how far the
- * target has come. Few of these requests ask for one: some of many, so that their number stays below its
- * bound, and what waits for them all asks then (engine_ask()). Else the target tells in time: every 1 ms
- * while it makes progress, before it sleeps and before it closes.
+ * Quiet requests: writes and atomics without results that are complete, for the program, as soon
+ * as the wire has what they carry (no completion level, FI_INJECT_COMPLETE; where what the wire
+ * has arrives by itself also FI_TRANSMIT_COMPLETE). Nothing is kept of each: a peer has the place
+ * behind its last one, and how many may be without an answer. A NAK is an error that belongs to no
+ * operation; an ACK tells how far the target has come. Few of these requests ask for one: some of
+ * many, so that their number stays below its bound, and what waits for them all asks then
+ * (engine_ask()). Else the target tells in time: every 1 ms while it makes progress, before it
+ * sleeps and before it closes.
  *
  * The caller holds the domain.
  */

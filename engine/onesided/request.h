@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * A request of a peer, as the target takes it apart and answers it: what target.c, reply.c and update.c
- * share. What a request says is believed in nothing: a key leads to a region or nowhere, and what does
- * not make sense at all ends the conn.
+ * A request of a peer, as the target takes it apart and answers it: what target.c, reply.c and
+ * update.c share. What a request says is believed in nothing: a key leads to a region or nowhere,
+ * and what does not make sense at all ends the conn.
  *
  * The caller holds the domain.
  */
@@ -15,8 +15,8 @@
 #include "send.h"
 
 /*
- * Answers to one peer that wait: it has at most ENGINE_ASKED_MAX requests under way, and may know of an end
- * before we do.
+ * Answers to one peer that wait: it has at most ENGINE_ASKED_MAX requests under way, and may know
+ * of an end before we do.
  */
 #define ANSWER_CNT_MAX (2 * ENGINE_ASKED_MAX)
 
@@ -49,8 +49,8 @@ int engine_request_land(struct engine_ep *ep, const struct request *r, uint64_t 
 			struct engine_landing *landing);
 
 /*
- * engine_request_completed_of - tell the program what a peer has done to its memory: the endpoint, that it was
- * read or written, by @kind, and the regions, what it needed
+ * engine_request_completed_of - tell the program what a peer has done to its memory: the endpoint,
+ * that it was read or written, by @kind, and the regions, what it needed
  * engine_request_completed - the same, where @access is both
  * Source: fi_endpoint(3), fi_ep_bind; fi_mr(3), fi_mr_bind.
  */
@@ -59,7 +59,10 @@ void engine_request_completed_of(struct engine_rx_ctx *ctx, const struct engine_
 void engine_request_completed(struct engine_rx_ctx *ctx, const struct engine_landing *landing,
 			      uint64_t access);
 
-/* engine_request_completed_data - a write or atomic came with data, which the queue tells; @flags: FI_RMA or FI_ATOMIC */
+/*
+ * engine_request_completed_data - a write or atomic came with data, which the queue tells; @flags:
+ * FI_RMA or FI_ATOMIC
+ */
 void engine_request_completed_data(struct engine_rx_ctx *ctx, struct engine_peer *peer,
 				   uint64_t flags, uint64_t data, size_t len);
 
@@ -91,8 +94,8 @@ static inline void landing_release(struct engine_landing *landing)
 }
 
 /*
- * The memory of a request whose one place its header names, for an access that is done at once. 0, or -FI_E*
- * that the initiator is told
+ * The memory of a request whose one place its header names, for an access that is done at once. 0,
+ * or -FI_E* that the initiator is told
  */
 static engine_path int request_place(struct engine_peer *peer, const struct packet *packet,
 				     uint64_t len, uint64_t access, struct iovec *iov,

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * How an access of a peer gets from a key to memory. The regions themselves are what object/ opens and
- * closes.
+ * How an access of a peer gets from a key to memory. The regions themselves are what object/ opens
+ * and closes.
  *
  * The caller holds the domain.
  */

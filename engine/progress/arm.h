@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Arming the wires of a domain for those who are about to sleep (waiting.h), and what becomes of those who
- * have been woken. The caller holds the domain.
+ * Arming the wires of a domain for those who are about to sleep (waiting.h), and what becomes of
+ * those who have been woken. The caller holds the domain.
  */
 #ifndef WEFT_ARM_H
 #define WEFT_ARM_H

@@ -11,7 +11,8 @@
 #include "recv.h"
 
 /*
- * engine_packet_plain - is this a whole message that is the next of its sender, with nothing besides?
+ * engine_packet_plain - is this a whole message that is the next of its sender, with nothing
+ * besides?
  * @avail: bytes of its payload that are there
  */
 static inline bool engine_packet_plain(const struct engine_peer *peer,
@@ -23,7 +24,10 @@ static inline bool engine_packet_plain(const struct engine_peer *peer,
 	       packet->seq == peer->rx_seq && avail == packet->len && !packet->credits;
 }
 
-/* engine_packet_on - engine_packet() with the common case inline; @wire: constant ops of the caller */
+/*
+ * engine_packet_on - engine_packet() with the common case inline; @wire: constant ops of the
+ * caller
+ */
 static inline __attribute__((always_inline)) int engine_packet_on(
 	struct engine_ep *ep, struct wire_conn *conn, const struct packet *packet,
 	const void *payload, size_t avail, struct wire_dest *dest, const struct wire_ops *wire)

@@ -8,15 +8,15 @@
 #include "endpoint.h"
 
 /*
- * engine_auto_enable - an endpoint is about to be enabled: automatic progress begins, if it was asked for
- * The caller holds the domain. Returns 0 or -FI_E*.
+ * engine_auto_enable - an endpoint is about to be enabled: automatic progress begins, if it was
+ * asked for The caller holds the domain. Returns 0 or -FI_E*.
  */
 int engine_auto_enable(struct engine_domain *domain);
 
 /*
- * engine_auto_rings - there are descriptors that only the thread rings: give the domain one in this process
- * The program serializes its calls here, as fi_domain(3) has it for opening. The caller does not hold
- * the domain. Returns 0 or -FI_E*.
+ * engine_auto_rings - there are descriptors that only the thread rings: give the domain one in
+ * this process The program serializes its calls here, as fi_domain(3) has it for opening. The
+ * caller does not hold the domain. Returns 0 or -FI_E*.
  */
 int engine_auto_rings(struct engine_domain *domain);
 
@@ -33,7 +33,10 @@ static inline bool engine_auto_needed(const struct engine_domain *domain)
  */
 int engine_auto_wake(struct engine_domain *domain);
 
-/* engine_auto_let_off - the program makes a round while the thread sleeps: it need not be woken. Domain held */
+/*
+ * engine_auto_let_off - the program makes a round while the thread sleeps: it need not be woken.
+ * Domain held
+ */
 void engine_auto_let_off(struct engine_domain *domain);
 
 /* engine_auto_stop - the domain is closed: end the thread, if there is one */

@@ -11,7 +11,10 @@
 /* engine_domain_clock - do now what is done once in a while: who sleeps makes few rounds */
 void engine_domain_clock(struct engine_domain *domain);
 
-/* engine_domain_idle - let others run now and then; gives up the domain meanwhile, when it has a lock */
+/*
+ * engine_domain_idle - let others run now and then; gives up the domain meanwhile, when it has a
+ * lock
+ */
 void engine_domain_idle(struct engine_domain *domain);
 
 /*
@@ -21,7 +24,8 @@ void engine_domain_idle(struct engine_domain *domain);
 bool engine_domain_round(struct engine_domain *domain);
 
 /*
- * engine_domain_progress - the same, in a call of the program: the domain's thread stays out of the way
+ * engine_domain_progress - the same, in a call of the program: the domain's thread stays out of
+ * the way
  * engine_domain_progress_by - that with the round inline in the caller
  */
 static inline __attribute__((always_inline)) void engine_domain_progress_by(

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * A round of progress, inline: fi_cq_read() makes one in every call that finds its queue empty, and most
- * of those move nothing. Others call engine_domain_round(). The caller holds the domain.
+ * A round of progress, inline: fi_cq_read() makes one in every call that finds its queue empty,
+ * and most of those move nothing. Others call engine_domain_round(). The caller holds the domain.
  */
 #ifndef WEFT_ROUND_H
 #define WEFT_ROUND_H
@@ -14,12 +14,15 @@
 #include "tasks.h"
 
 /*
- * engine_ep_look - what an endpoint does once in a while: when it is due, a look at the clock, a poll of the
- * wires but the first. Returns whether one moved anything.
+ * engine_ep_look - what an endpoint does once in a while: when it is due, a look at the clock, a
+ * poll of the wires but the first. Returns whether one moved anything.
  */
 bool engine_ep_look(struct engine_ep *ep);
 
-/* engine_round_rest - what a round does when it has polled: ACKs, peers that are blocked, tasks, work that is due */
+/*
+ * engine_round_rest - what a round does when it has polled: ACKs, peers that are blocked, tasks,
+ * work that is due
+ */
 void engine_round_rest(struct engine_domain *domain);
 
 /* engine_ep_poll - poll the wires of one endpoint. Did they move anything? */

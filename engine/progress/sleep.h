@@ -8,8 +8,8 @@
 #include "domain.h"
 
 /*
- * engine_sleeper_wait - nothing was there: come back when it is worth while to make a round and look
- * The caller does not hold the domain.
+ * engine_sleeper_wait - nothing was there: come back when it is worth while to make a round and
+ * look The caller does not hold the domain.
  */
 void engine_sleeper_wait(struct engine_sleeper *sleeper);
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Calls with flags of contexts that have FI_TRIGGER: with that flag they wait for the counter in their
- * context, else they go to the table that the context would have without the capability. Slots of op
- * tables, called on the program's threads. Source: fi_trigger(3).
+ * Calls with flags of contexts that have FI_TRIGGER: with that flag they wait for the counter in
+ * their context, else they go to the table that the context would have without the capability.
+ * Slots of op tables, called on the program's threads. Source: fi_trigger(3).
  */
 #include <rdma/fi_errno.h>
 #include "access.h"
@@ -101,8 +101,8 @@ static ssize_t trigger_atomic(struct fid_ep *fid, const struct fi_msg_atomic *ms
 /* The slots */
 
 /*
- * The op table for calls without FI_TRIGGER. It may change meanwhile: the context has or had the one
- * read.
+ * The op table for calls without FI_TRIGGER. It may change meanwhile: the context has or had the
+ * one read.
  */
 #define PLAIN(fid, kind) \
 	atomic_load_explicit(&engine_ctx_of(fid)->plain.kind, memory_order_relaxed)

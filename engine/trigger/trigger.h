@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
  * Operations that begin when a counter has reached a value: calls with FI_TRIGGER (trigger.c) and
- * deferred work of a domain (work.c). Both become a struct engine_work, which keeps all parameters of the
- * call but the data. Once begun it is an operation as any other; deferred work has ENGINE_DEFERRED, which
- * says how its end is reported.
+ * deferred work of a domain (work.c). Both become a struct engine_work, which keeps all parameters
+ * of the call but the data. Once begun it is an operation as any other; deferred work has
+ * ENGINE_DEFERRED, which says how its end is reported.
  *
  * The caller holds the domain. Source: fi_trigger(3).
  */
@@ -14,13 +14,14 @@
 #include "cntr.h"
 
 /*
- * engine_works_init - initialize the works of a domain that is being opened; its pool is freed with the
- * domain
+ * engine_works_init - initialize the works of a domain that is being opened; its pool is freed
+ * with the domain
  */
 void engine_works_init(struct engine_domain *domain);
 
 /*
- * engine_work_add - queue an operation until its counter has the value; begins it if it has that already
+ * engine_work_add - queue an operation until its counter has the value; begins it if it has that
+ * already
  * @triggered: a call with FI_TRIGGER, whose end the endpoint reports. Else deferred work, identified by the
  *	       address of @w
  *
@@ -46,11 +47,12 @@ void engine_works_drop(struct engine_ctx *ctx);
 int engine_trigger_cancel(struct engine_ctx *ctx, void *context);
 
 /*
- * Slots of calls with flags, for contexts with the capability FI_TRIGGER (trigger.c). With the flag
- * FI_TRIGGER the call waits for the counter in its struct fi_triggered_context, and holds the domain
- * itself; without the flag it continues in the table of ctx->plain.
+ * Slots of calls with flags, for contexts with the capability FI_TRIGGER (trigger.c). With the
+ * flag FI_TRIGGER the call waits for the counter in its struct fi_triggered_context, and holds the
+ * domain itself; without the flag it continues in the table of ctx->plain.
  *
- * Return 0 or -FI_E*: -FI_EBADFLAGS for the flag without the capability, -FI_ENOSYS for FI_TRIGGER_XPU.
+ * Return 0 or -FI_E*: -FI_EBADFLAGS for the flag without the capability, -FI_ENOSYS for
+ * FI_TRIGGER_XPU.
  */
 ssize_t engine_trigger_sendmsg(struct fid_ep *ep, const struct fi_msg *msg, uint64_t flags);
 ssize_t engine_trigger_tsendmsg(struct fid_ep *ep, const struct fi_msg_tagged *msg,
@@ -72,8 +74,9 @@ ssize_t engine_trigger_compare_atomicmsg(struct fid_ep *ep, const struct fi_msg_
 					 void **result_desc, size_t result_cnt, uint64_t flags);
 
 /*
- * Op tables with the slots above, and with slots of calls without flags for contexts that have FI_TRIGGER
- * among their default flags (trigger_ops.c, trigger_atomic.c). The slots of all other calls are NULL.
+ * Op tables with the slots above, and with slots of calls without flags for contexts that have
+ * FI_TRIGGER among their default flags (trigger_ops.c, trigger_atomic.c). The slots of all other
+ * calls are NULL.
  */
 extern struct fi_ops_msg engine_trigger_msg_ops;
 extern struct fi_ops_tagged engine_trigger_tagged_ops;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Slots for contexts that have FI_TRIGGER among their default flags, most often an alias: a call without
- * flags waits for the counter in its context. A call with flags states whether it waits (trigger.c), and
- * a call without a context can't wait: its slot is NULL here. The slots call those with flags, which hold
- * the domain. Called by programs. Source: fi_trigger(3).
+ * Slots for contexts that have FI_TRIGGER among their default flags, most often an alias: a call
+ * without flags waits for the counter in its context. A call with flags states whether it waits
+ * (trigger.c), and a call without a context can't wait: its slot is NULL here. The slots call
+ * those with flags, which hold the domain. Called by programs. Source: fi_trigger(3).
  */
 #include <rdma/fi_errno.h>
 #include "access.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Operations that wait for a counter before they begin: queued, begun, cancelled. Called with the domain
- * held, from fi_control, from calls with FI_TRIGGER, and at the end of a round of progress.
+ * Operations that wait for a counter before they begin: queued, begun, cancelled. Called with the
+ * domain held, from fi_control, from calls with FI_TRIGGER, and at the end of a round of progress.
  */
 #include <rdma/fi_errno.h>
 #include "access.h"
@@ -47,7 +47,10 @@ struct engine_work {
 	struct engine_access_room room;
 };
 
-/* How an operation that ends before it begins is reported: flags of its error, and the counter for it. */
+/*
+ * How an operation that ends before it begins is reported: flags of its error, and the counter for
+ * it.
+ */
 static const struct work_kind {
 	uint64_t flags;
 	uint8_t cntr; /* enum engine_tx_cntr or engine_rx_cntr */
@@ -179,7 +182,10 @@ static bool work_run(struct cntr_work *wait)
 
 /* What a call says */
 
-/* Sets the endpoint or context of the call. @does: true if it supports the call. Returns 0 or -FI_E* */
+/*
+ * Sets the endpoint or context of the call. @does: true if it supports the call. Returns 0 or
+ * -FI_E*
+ */
 static int work_ctx(struct engine_work *work, struct fid_ep *fid,
 		    bool (*does)(const struct engine_ctx *ctx))
 {
@@ -210,7 +216,10 @@ static uint32_t work_end_flags(const struct engine_work *work, uint32_t flags, u
 	return (flags & ~(uint32_t)ENGINE_COMPLETE) | ENGINE_DEFERRED;
 }
 
-/* Returns true if the data is copied by the call. The data of deferred work is not read before it begins. */
+/*
+ * Returns true if the data is copied by the call. The data of deferred work is not read before it
+ * begins.
+ */
 static bool work_takes(const struct engine_work *work, uint32_t flags)
 {
 	return !work->of && flags & ENGINE_INJECT;

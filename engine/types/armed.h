@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Blocking: which objects threads and programs sleep on, the descriptors that wake them, and how long a call
- * spins before it sleeps. waiting.h says why no wake-up is lost.
+ * Blocking: which objects threads and programs sleep on, the descriptors that wake them, and how
+ * long a call spins before it sleeps. waiting.h says why no wake-up is lost.
  */
 #ifndef WEFT_ENGINE_ARMED_H
 #define WEFT_ENGINE_ARMED_H
@@ -10,8 +10,8 @@
 #include "platform.h"
 
 /*
- * An object that somebody may sleep on: a queue, a counter, an event queue, the domain's thread. The wires
- * of the domain are armed while any object is in domain->armed (bell.c).
+ * An object that somebody may sleep on: a queue, a counter, an event queue, the domain's thread.
+ * The wires of the domain are armed while any object is in domain->armed (bell.c).
  */
 struct engine_armed {
 	/* Link in domain->armed */
@@ -69,8 +69,8 @@ struct engine_spin_budget {
 };
 
 /*
- * The descriptors on which blocking calls of a domain sleep (waiter.c). They are opened by the first call
- * that blocks. Fields that the lock does not protect are protected by the domain.
+ * The descriptors on which blocking calls of a domain sleep (waiter.c). They are opened by the
+ * first call that blocks. Fields that the lock does not protect are protected by the domain.
  */
 struct engine_waiter {
 	/* The bell exists, and the descriptors below where the platform has such; owned */

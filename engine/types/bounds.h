@@ -54,7 +54,10 @@
 	 FI_ORDER_WAS | FI_ORDER_SAR | FI_ORDER_SAW | FI_ORDER_SAS | FI_ORDER_RMA_RAR | \
 	 FI_ORDER_RMA_RAW | FI_ORDER_RMA_WAR | FI_ORDER_RMA_WAW | FI_ORDER_ATOMIC_RAR | \
 	 FI_ORDER_ATOMIC_RAW | FI_ORDER_ATOMIC_WAR | FI_ORDER_ATOMIC_WAW)
-/* Bytes up to which one-sided operations keep their order unasked; beyond, by waiting for one another. */
+/*
+ * Bytes up to which one-sided operations keep their order unasked; beyond, by waiting for one
+ * another.
+ */
 #define ENGINE_ORDER_MAX 4096u
 
 /* Flags of a message, an access or a receive inside the engine; the low bits are enum packet_flag. */
@@ -83,7 +86,10 @@ enum engine_flag {
 	ENGINE_BY_PACKET = 1 << 28,
 	/* A one-sided operation that always ends with the target's answer: FI_DELIVERY_COMPLETE */
 	ENGINE_DELIVERED = 1 << 29,
-	/* A one-sided operation that ends with the target's answer unless the wire suffices: FI_TRANSMIT_COMPLETE */
+	/*
+	 * A one-sided operation that ends with the target's answer unless the wire suffices:
+	 * FI_TRANSMIT_COMPLETE
+	 */
 	ENGINE_ARRIVED = 1 << 30,
 };
 
@@ -94,8 +100,8 @@ enum engine_flag {
 	3968u /* bytes of operand of one atomic operation: two fit in a request */
 
 /*
- * A request of up to ENGINE_REORDER_LEN bytes of operands may arrive before its turn. With compare values
- * and the keys of its targets it has at most ENGINE_REORDER_MAX bytes.
+ * A request of up to ENGINE_REORDER_LEN bytes of operands may arrive before its turn. With compare
+ * values and the keys of its targets it has at most ENGINE_REORDER_MAX bytes.
  */
 #define ENGINE_REORDER_LEN 128u
 #define ENGINE_REORDER_MAX 512u

@@ -36,8 +36,8 @@ struct engine_tx_ctx {
 };
 
 /*
- * Receives that wait for a message, and messages that wait for a receive, of one receive context or of
- * the endpoints that share one.
+ * Receives that wait for a message, and messages that wait for a receive, of one receive context
+ * or of the endpoints that share one.
  */
 struct engine_rxq {
 	struct match *tagged, *msg;
@@ -63,21 +63,27 @@ struct engine_rx_ctx {
 };
 
 /*
- * What groups (collective/) are to the rooms below: their messages have PACKET_GROUP, which makes them those
- * of one more receive context, ep->group_rx, that no program posts to. Constant, installed when the endpoint is
- * opened. Called with the domain held, from within sends, packets and failures: they note what happened, and
- * leave what follows from it to a task (task.h).
+ * What groups (collective/) are to the rooms below: their messages have PACKET_GROUP, which makes
+ * them those of one more receive context, ep->group_rx, that no program posts to. Constant,
+ * installed when the endpoint is opened. Called with the domain held, from within sends, packets
+ * and failures: they note what happened, and leave what follows from it to a task (task.h).
  */
 struct engine_group_ops {
 	/* ep->group_rx, made if there is none; NULL without memory. */
 	struct engine_rx_ctx *(*rx)(struct engine_ep *ep);
-	/* Returns true when a message that has met no receive is not to wait for one: it is dropped. */
+	/*
+	 * Returns true when a message that has met no receive is not to wait for one: it is
+	 * dropped.
+	 */
 	bool (*stray)(struct engine_peer *peer, const struct packet *packet);
 	/* A receive is over, with 0 or -FI_E*; takes @rx, which is linked nowhere. */
 	void (*received)(struct engine_rx *rx, int status);
 	/* The send with that context has left, or failed. */
 	void (*sent)(void *context, int status);
-	/* A peer's conns have ended, and with them what was under way; @died: it did not close them in order. */
+	/*
+	 * A peer's conns have ended, and with them what was under way; @died: it did not close
+	 * them in order.
+	 */
 	void (*peer_lost)(struct engine_peer *peer, bool died);
 };
 
@@ -107,7 +113,10 @@ struct engine_ctx {
 	struct engine_tx_ctx *tx;
 	/* NULL: sends only */
 	struct engine_rx_ctx *rx;
-	/* Flags of calls without flags. Data calls of other threads read them while a bind sets them. */
+	/*
+	 * Flags of calls without flags. Data calls of other threads read them while a bind sets
+	 * them.
+	 */
 	/* Flags as engine_tx_flags() translates them */
 	_Atomic uint32_t tx_flags;
 	/* ENGINE_COMPLETE, ENGINE_MULTI */
@@ -134,7 +143,10 @@ struct engine_ctx {
 	} plain;
 };
 
-/* A shared receive context. After fi_close it lives until the last endpoint that uses it is closed. */
+/*
+ * A shared receive context. After fi_close it lives until the last endpoint that uses it is
+ * closed.
+ */
 struct engine_srx {
 	struct engine_ctx ctx;
 	/* The shared queue; its cq is the bound one, or that of the first endpoint */
@@ -148,8 +160,8 @@ struct engine_srx {
 };
 
 /*
- * A shared transmit context. An endpoint without a completion level takes that of the context when it is
- * bound.
+ * A shared transmit context. An endpoint without a completion level takes that of the context when
+ * it is bound.
  */
 struct engine_stx {
 	struct fid_stx fid;

@@ -36,12 +36,15 @@ struct engine_family {
 	int (*addr_read)(const void *addr, size_t len, struct weft_addr *out, char *why,
 			 size_t why_len);
 	/*
-	 * bind_read - where an endpoint is asked to listen: like addr_read, but port 0 and the address
-	 * of any interface are allowed. NULL: the provider can't be told.
+	 * bind_read - where an endpoint is asked to listen: like addr_read, but port 0 and the
+	 * address of any interface are allowed. NULL: the provider can't be told.
 	 */
 	int (*bind_read)(const void *addr, size_t len, struct weft_addr *out, char *why,
 			 size_t why_len);
-	/* addr_write - the same back; returns its bytes, of a string with the NUL: at most addr_len */
+	/*
+	 * addr_write - the same back; returns its bytes, of a string with the NUL: at most
+	 * addr_len
+	 */
 	size_t (*addr_write)(const struct weft_addr *addr, void *out);
 	/*
 	 * addr_str - printable form, as fi_av_straddr wants it

@@ -203,8 +203,8 @@ static inline uint64_t engine_source_id(const struct engine_rxq *q,
 }
 
 /*
- * engine_asked_full - returns true if no request may be sent until the peer answers one
- * The bound is the target's: it keeps a record of each request until it has answered (target.c). Further
+ * engine_asked_full - returns true if no request may be sent until the peer answers one The bound
+ * is the target's: it keeps a record of each request until it has answered (target.c). Further
  * requests wait at the initiator.
  */
 static inline bool engine_asked_full(const struct engine_peer *peer)
@@ -212,7 +212,10 @@ static inline bool engine_asked_full(const struct engine_peer *peer)
 	return peer->quiet_cnt + peer->asked_cnt >= ENGINE_ASKED_MAX;
 }
 
-/* engine_quiet_open - returns true if a request that completed when it was sent is not known to be done */
+/*
+ * engine_quiet_open - returns true if a request that completed when it was sent is not known to be
+ * done
+ */
 static inline bool engine_quiet_open(const struct engine_peer *peer)
 {
 	return (int32_t)(peer->quiet_seq - peer->acked) > 0;

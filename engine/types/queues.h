@@ -84,10 +84,10 @@ struct cntr_work {
 	/* Sum of successes and errors at which it runs; 0 once that is reached */
 	uint64_t threshold;
 	/*
-	 * run - the value is reached. Called with the domain held, never from within counting; @work
-	 * is linked nowhere, and may be freed or added again. It may begin operations.
-	 * Returns false if there is no room for them: it is run again in a later round, whatever the
-	 * counter says by then, and may be forgotten until then.
+	 * run - the value is reached. Called with the domain held, never from within counting;
+	 * @work is linked nowhere, and may be freed or added again. It may begin operations.
+	 * Returns false if there is no room for them: it is run again in a later round, whatever
+	 * the counter says by then, and may be forgotten until then.
 	 */
 	bool (*run)(struct cntr_work *work);
 };

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Requests under way: sends, one-sided operations, receives, replies, and packets that are held until a
- * receive matches them or their turn comes.
+ * Requests under way: sends, one-sided operations, receives, replies, and packets that are held
+ * until a receive matches them or their turn comes.
  */
 #ifndef WEFT_ENGINE_REQUESTS_H
 #define WEFT_ENGINE_REQUESTS_H

@@ -302,8 +302,8 @@ struct wire_ops {
 	ssize_t (*send)(struct engine_ep *ep, struct engine_peer *peer,
 			const struct engine_msg *msg);
 	/*
-	 * tsend - the same for what fi_tsend() says, whose peer is known: engine_tsend_on(), so that all of it
-	 * stays in registers
+	 * tsend - the same for what fi_tsend() says, whose peer is known: engine_tsend_on(), so
+	 * that all of it stays in registers
 	 */
 	ssize_t (*tsend)(struct engine_ctx *ctx, struct engine_peer *peer, const void *buf,
 			 size_t len, uint64_t tag, void *context);

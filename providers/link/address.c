@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Addresses of the link, which programs hold as strings (FI_ADDR_STR): "link:" followed by the text of an
- * endpoint (tables/addr_text.h), by host and port of an endpoint that listens there, or by nothing: any
- * address. Called by the engine and by getinfo, on any thread.
+ * Addresses of the link, which programs hold as strings (FI_ADDR_STR): "link:" followed by the
+ * text of an endpoint (tables/addr_text.h), by host and port of an endpoint that listens there, or
+ * by nothing: any address. Called by the engine and by getinfo, on any thread.
  */
 #include <arpa/inet.h>
 #include <netdb.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * The link provider: what it offers in fi_getinfo, and its endpoints: those of the engine over the shm and
- * tcp wires. Called by the core, on any thread.
+ * The link provider: what it offers in fi_getinfo, and its endpoints: those of the engine over the
+ * shm and tcp wires. Called by the core, on any thread.
  */
 #include <rdma/fi_errno.h>
 #include "addr_text.h"
@@ -132,7 +132,10 @@ static int link_hint_addr(const void *hint, size_t len, void **slot, size_t *slo
 	return link_set_addr(slot, slot_len, &addr);
 }
 
-/* Returns true if @node is an address as a string; with a service it never is. Source: fi_getinfo(3). */
+/*
+ * Returns true if @node is an address as a string; with a service it never is. Source:
+ * fi_getinfo(3).
+ */
 static bool link_is_address(const char *node, const char *service, const struct fi_info *hints)
 {
 	return !service && (!strncmp(node, LINK_PREFIX, sizeof(LINK_PREFIX) - 1) ||

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * The link provider: one endpoint that uses shared memory inside the host and the network to other hosts.
- * Shared by the files of this folder.
+ * The link provider: one endpoint that uses shared memory inside the host and the network to other
+ * hosts. Shared by the files of this folder.
  */
 #ifndef WEFT_LINK_H
 #define WEFT_LINK_H

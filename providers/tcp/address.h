@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Socket addresses: struct weft_addr inside the library, struct sockaddr_in and sockaddr_in6 in the hands of
- * the program.
+ * Socket addresses: struct weft_addr inside the library, struct sockaddr_in and sockaddr_in6 in
+ * the hands of the program.
  */
 #ifndef WEFT_TCP_ADDRESS_H
 #define WEFT_TCP_ADDRESS_H
@@ -18,7 +18,10 @@ union tcp_sockaddr {
 /* tcp_sockaddr_len - bytes of an address of its family, 0 for a family that TCP does not support */
 socklen_t tcp_sockaddr_len(const union tcp_sockaddr *sock);
 
-/* tcp_sockaddr_set - set the network part of @addr. Returns its length in bytes, or 0 when it has none */
+/*
+ * tcp_sockaddr_set - set the network part of @addr. Returns its length in bytes, or 0 when it has
+ * none
+ */
 socklen_t tcp_sockaddr_set(union tcp_sockaddr *sock, const struct weft_addr *addr);
 
 /* tcp_sockaddr_get - write the network part of @addr (family, port, ip, scope) and nothing else */
@@ -55,8 +58,8 @@ void tcp_sockaddr_str(const union tcp_sockaddr *sock, char *buf, size_t len);
  * @out:     receives up to @max addresses, in the resolver's order
  * @why:     one sentence on failure
  *
- * May ask a name server and block as long as that takes. Returns the number of addresses, or -FI_ENODATA.
- * Source: fi_getinfo(3), getaddrinfo(3).
+ * May ask a name server and block as long as that takes. Returns the number of addresses, or
+ * -FI_ENODATA. Source: fi_getinfo(3), getaddrinfo(3).
  */
 int tcp_resolve(const char *node, const char *service, uint64_t flags, int family,
 		union tcp_sockaddr *out, int max, char *why, size_t why_len);

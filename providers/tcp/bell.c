@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Waking a thread that sleeps. The bell is the epoll descriptor that watches all sockets of the domain: it
- * needs no arming, and costs senders nothing. Work of poll that no socket reports is in lists of the wire,
- * which are read when the wire is armed. Called by the engine on the thread that holds the endpoint's domain.
+ * Waking a thread that sleeps. The bell is the epoll descriptor that watches all sockets of the
+ * domain: it needs no arming, and costs senders nothing. Work of poll that no socket reports is in
+ * lists of the wire, which are read when the wire is armed. Called by the engine on the thread
+ * that holds the endpoint's domain.
  */
 #include "tcp_bell.h"
 #include "tcp_hub.h"
@@ -23,7 +24,10 @@ static uint64_t sooner(uint64_t ns, uint64_t due_ns, uint64_t now)
 	return left < ns ? left : ns;
 }
 
-/* Returns the time until poll has to look at a conn or a listener without an event of a socket, ns. */
+/*
+ * Returns the time until poll has to look at a conn or a listener without an event of a socket,
+ * ns.
+ */
 static uint64_t next_due(const struct tcp_wire *wire)
 {
 	uint64_t now, ns = UINT64_MAX, hub_due = tcp_hub_due(wire->hub);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * sendv() on the control lane: payload of medium size, as long as the peer answers each before the next
- * one is sent. Header and payload leave with one system call, behind gathered packets; the part that the
- * kernel does not take is copied. Called by sendv and from the wire's poll, on the thread that holds the
- * endpoint's domain.
+ * sendv() on the control lane: payload of medium size, as long as the peer answers each before the
+ * next one is sent. Header and payload leave with one system call, behind gathered packets; the
+ * part that the kernel does not take is copied. Called by sendv and from the wire's poll, on the
+ * thread that holds the endpoint's domain.
  */
 #include <errno.h>
 #include <sys/socket.h>
@@ -14,9 +14,9 @@
 #include "tcp_wire.h"
 
 /*
- * At most one such payload stands before a control packet: a second one before the first is answered
- * takes the data lane, and so do all in a stream of them, where one answer says little about the others.
- * Payload on both lanes is copied once more where it arrives before its turn.
+ * At most one such payload stands before a control packet: a second one before the first is
+ * answered takes the data lane, and so do all in a stream of them, where one answer says little
+ * about the others. Payload on both lanes is copied once more where it arrives before its turn.
  */
 static bool worth_it(struct tcp_conn *conn, size_t len)
 {

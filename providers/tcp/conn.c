@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * A conn of the TCP wire from its creation to its end. Called by the other files of the wire, and by the
- * engine to disconnect and to check that the peer is alive, on the thread that holds the endpoint's
- * domain.
+ * A conn of the TCP wire from its creation to its end. Called by the other files of the wire, and
+ * by the engine to disconnect and to check that the peer is alive, on the thread that holds the
+ * endpoint's domain.
  */
 #include <errno.h>
 #include <linux/sockios.h>
@@ -138,8 +138,8 @@ bool tcp_conn_drained(struct tcp_conn *conn)
 }
 
 /*
- * Sends a TCP_OP_BYE, by which the peer sees an orderly end, if that does not block and cuts no packet off in
- * the middle.
+ * Sends a TCP_OP_BYE, by which the peer sees an orderly end, if that does not block and cuts no
+ * packet off in the middle.
  */
 void tcp_disconnect(struct wire_conn *out)
 {
@@ -156,9 +156,10 @@ void tcp_disconnect(struct wire_conn *out)
 }
 
 /*
- * TCP_USER_TIMEOUT would also end a connection to a live peer that does not read for that long, as a process
- * that computes. So silence is judged here: data is retransmitted, or a closed window is probed, and no
- * acknowledgement comes back. Where nothing is under way, keepalive detects a dead peer.
+ * TCP_USER_TIMEOUT would also end a connection to a live peer that does not read for that long, as
+ * a process that computes. So silence is judged here: data is retransmitted, or a closed window is
+ * probed, and no acknowledgement comes back. Where nothing is under way, keepalive detects a dead
+ * peer.
  */
 static int lane_check(const struct tcp_lane *lane)
 {

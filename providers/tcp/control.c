@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * The control lane when it is up: packets are gathered into writes, and read in batches. Called by the engine
- * (claim, publish) and by the wire's poll, on the thread that holds the endpoint's domain.
+ * The control lane when it is up: packets are gathered into writes, and read in batches. Called by
+ * the engine (claim, publish) and by the wire's poll, on the thread that holds the endpoint's
+ * domain.
  */
 #include <errno.h>
 #include <netinet/in.h>
@@ -145,9 +146,9 @@ void tcp_publish(struct wire_conn *out, struct packet *packet, bool more)
 }
 
 /*
- * The kernel gets the packet and does not send it yet: a system call, but no segment. If nothing follows, not
- * even a poll, the kernel sends it when the peer acknowledges earlier data, after 0.2 s, or when the process
- * ends.
+ * The kernel gets the packet and does not send it yet: a system call, but no segment. If nothing
+ * follows, not even a poll, the kernel sends it when the peer acknowledges earlier data, after 0.2
+ * s, or when the process ends.
  */
 void tcp_hold(struct wire_conn *out, struct packet *packet)
 {
@@ -195,7 +196,10 @@ static int own_packet(struct tcp_conn *conn, const struct packet *packet)
 	return 0;
 }
 
-/* Begins a large packet; @len bytes of it are at @at, header first. Returns things moved, or -FI_E* */
+/*
+ * Begins a large packet; @len bytes of it are at @at, header first. Returns things moved, or
+ * -FI_E*
+ */
 static int begin_large(struct tcp_conn *conn, const struct packet *packet, const uint8_t *at,
 		       size_t len)
 {
@@ -230,8 +234,8 @@ static int keep_part(struct tcp_conn *conn, const uint8_t *at, size_t len)
 }
 
 /*
- * Passes complete packets to the engine, and keeps the rest for the next read. Returns the number of packets,
- * or -FI_E* that ends the conn.
+ * Passes complete packets to the engine, and keeps the rest for the next read. Returns the number
+ * of packets, or -FI_E* that ends the conn.
  */
 static int parse(struct tcp_conn *conn, const uint8_t *at, const uint8_t *end)
 {
@@ -263,8 +267,8 @@ static int parse(struct tcp_conn *conn, const uint8_t *at, const uint8_t *end)
 }
 
 /*
- * Returns where to read to, such that the first packet, whose first part is put in front, is aligned to 8
- * bytes; so is the packet behind the padding of the last one.
+ * Returns where to read to, such that the first packet, whose first part is put in front, is
+ * aligned to 8 bytes; so is the packet behind the padding of the last one.
  */
 static uint8_t *in_room(const struct tcp_conn *conn)
 {

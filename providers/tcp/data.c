@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * The data lane when it is up: payload moves from the sender's memory to the receiver's without a copy in
- * the library. Called by the engine (sendv) and by the wire's poll, on the thread that holds the
- * endpoint's domain.
+ * The data lane when it is up: payload moves from the sender's memory to the receiver's without a
+ * copy in the library. Called by the engine (sendv) and by the wire's poll, on the thread that
+ * holds the endpoint's domain.
  */
 #include <errno.h>
 #include <sys/epoll.h>
@@ -214,8 +214,8 @@ int tcp_data_tell(struct tcp_conn *conn)
 }
 
 /*
- * Collects where to read to: the payload, the part that is discarded, then the next header. Returns the
- * number of pieces, and in @total their bytes: about READ_LEN at most.
+ * Collects where to read to: the payload, the part that is discarded, then the next header.
+ * Returns the number of pieces, and in @total their bytes: about READ_LEN at most.
  */
 static int in_pieces(struct tcp_conn *conn, struct iovec *iov, size_t *total)
 {
@@ -230,7 +230,10 @@ static int in_pieces(struct tcp_conn *conn, struct iovec *iov, size_t *total)
 	return cnt + 1;
 }
 
-/* @len bytes were read into the pieces. Returns operations and headers completed; the conn may be dead. */
+/*
+ * @len bytes were read into the pieces. Returns operations and headers completed; the conn may be
+ * dead.
+ */
 static int arrived(struct tcp_conn *conn, size_t len)
 {
 	struct tcp_bulk *bulk = conn->bulk;

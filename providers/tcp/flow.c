@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Payload that arrives after its header, straight into the memory that the engine names. Called by both lanes
- * from the wire's poll, on the thread that holds the endpoint's domain.
+ * Payload that arrives after its header, straight into the memory that the engine names. Called by
+ * both lanes from the wire's poll, on the thread that holds the endpoint's domain.
  */
 #include "tcp_flow.h"
 #include "tcp_wire.h"

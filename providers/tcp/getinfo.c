@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * fi_getinfo of the tcp provider: one fi_info for each address of this host that the program can use, the
- * best first. Called by the core, on any thread.
+ * fi_getinfo of the tcp provider: one fi_info for each address of this host that the program can
+ * use, the best first. Called by the core, on any thread.
  */
 #include <rdma/fi_errno.h>
 #include "engine.h"
@@ -16,9 +16,9 @@ static const char *const rxm_spellings[] = { "ofi_rxm", "ofi_rxm;tcp", NULL };
 static const char *const rxd_spellings[] = { "ofi_rxd", "ofi_rxd;udp", NULL };
 
 /*
- * The protocol is the one that programs expect of a provider name, and ask for: they compare it with what
- * their peers have. The wire format is Weft's own under every name: a peer with another libfabric can't
- * use it.
+ * The protocol is the one that programs expect of a provider name, and ask for: they compare it
+ * with what their peers have. The wire format is Weft's own under every name: a peer with another
+ * libfabric can't use it.
  */
 const struct info_identity weft_tcp_identities[] = {
 	{ .name = "tcp",
@@ -184,8 +184,8 @@ static bool iface_named(const struct query *q)
 }
 
 /*
- * A port without a host means to listen at all addresses: peers connect to any name of this host. The
- * domain is that of the interface whose address fi_getname returns.
+ * A port without a host means to listen at all addresses: peers connect to any name of this host.
+ * The domain is that of the interface whose address fi_getname returns.
  */
 static void answer_wildcard(struct query *q, union tcp_sockaddr *src)
 {
@@ -302,8 +302,8 @@ static int keep_first(const struct query *q, const union tcp_sockaddr *found, in
 }
 
 /*
- * Resolves node and service to one address of each family that was asked for. IPv4 comes first, whatever the
- * resolver prefers: endpoints listen there by default.
+ * Resolves node and service to one address of each family that was asked for. IPv4 comes first,
+ * whatever the resolver prefers: endpoints listen there by default.
  */
 static int resolve(struct query *q, const char *node, const char *service, uint64_t flags,
 		   union tcp_sockaddr *out)

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * How a lane comes up: a socket is connected or accepted, the connecting side names in a preamble the
- * endpoint and the lane that it wants, and the other side answers. Everything read here is untrusted:
- * anyone who can reach the port may have sent it. Called from the wire's poll and from connect and sendv,
- * on the thread that holds the endpoint's domain.
+ * How a lane comes up: a socket is connected or accepted, the connecting side names in a preamble
+ * the endpoint and the lane that it wants, and the other side answers. Everything read here is
+ * untrusted: anyone who can reach the port may have sent it. Called from the wire's poll and from
+ * connect and sendv, on the thread that holds the endpoint's domain.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -195,7 +195,10 @@ static int fill(int fd, void *room, size_t room_len, uint32_t *len)
 
 static int answer_error(const struct tcp_answer *answer)
 {
-	/* The preamble came back: no process listens, and the kernel connected the socket to itself. */
+	/*
+	 * The preamble came back: no process listens, and the kernel connected the socket to
+	 * itself.
+	 */
 	if (answer->magic == TCP_MAGIC)
 		return -FI_ECONNREFUSED;
 	if (answer->magic != TCP_ANSWER_MAGIC || answer->version != TCP_VERSION)
@@ -298,7 +301,10 @@ static void admit_control(struct tcp_wire *wire, struct tcp_guest *guest)
 		return;
 	}
 	conn = tcp_conn_create(wire);
-	/* All that can fail comes before the engine is asked: a conn that it accepts has to come up. */
+	/*
+	 * All that can fail comes before the engine is asked: a conn that it accepts has to come
+	 * up.
+	 */
 	if (!conn || platform_random(&conn->cookie, sizeof(conn->cookie)))
 		err = -FI_ENOMEM;
 	else

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
  * What the TCP wires of a domain share, so that a thousand endpoints do not need thousands of
- * descriptors: one epoll for all their sockets, and one listening socket for the wires that need no port
- * of their own. Their peers know them by a nonce too, and name it in the preamble.
+ * descriptors: one epoll for all their sockets, and one listening socket for the wires that need
+ * no port of their own. Their peers know them by a nonce too, and name it in the preamble.
  *
- * A wire that calls epoll passes the events to the wires that they belong to; each handles its own in its own
- * poll, so that the engine is called for no endpoint but the one that it polls. All of it runs on the thread
- * that holds the domain; the list of hubs has a lock.
+ * A wire that calls epoll passes the events to the wires that they belong to; each handles its own
+ * in its own poll, so that the engine is called for no endpoint but the one that it polls. All of
+ * it runs on the thread that holds the domain; the list of hubs has a lock.
  */
 #include <errno.h>
 #include <sys/epoll.h>
@@ -36,8 +36,9 @@ static void fork_parent(void)
 }
 
 /*
- * The child of a fork has the parent's sockets and its epoll descriptor: bytes that it read or wrote, or a
- * socket that it removed from epoll, would be the parent's. It may only close its descriptors.
+ * The child of a fork has the parent's sockets and its epoll descriptor: bytes that it read or
+ * wrote, or a socket that it removed from epoll, would be the parent's. It may only close its
+ * descriptors.
  */
 static void fork_child(void)
 {
@@ -191,7 +192,10 @@ void tcp_lane_close(struct tcp_hub *hub, struct tcp_lane *lane)
 {
 	if (lane->fd < 0)
 		return;
-	/* Removed explicitly: a child of fork() may keep the socket open, and epoll with it this pointer. */
+	/*
+	 * Removed explicitly: a child of fork() may keep the socket open, and epoll with it this
+	 * pointer.
+	 */
 	tcp_watch(hub, lane, 0);
 	close(lane->fd);
 	lane->fd = -1;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Interface addresses. Called when a wire is opened and by getinfo, on any thread; nothing is kept, since
- * interfaces come and go.
+ * Interface addresses. Called when a wire is opened and by getinfo, on any thread; nothing is
+ * kept, since interfaces come and go.
  */
 #include <arpa/inet.h>
 #include <errno.h>
@@ -36,7 +36,10 @@ int tcp_iface_route(const union tcp_sockaddr *dest, union tcp_sockaddr *out)
 	return 0;
 }
 
-/* Uses a reserved address that is in no network: no route to it is more specific than the default route. */
+/*
+ * Uses a reserved address that is in no network: no route to it is more specific than the default
+ * route.
+ */
 static bool default_route(int family, union tcp_sockaddr *out)
 {
 	union tcp_sockaddr far = { .sa.sa_family = (sa_family_t)family };
@@ -122,7 +125,10 @@ static struct tcp_iface iface_of(const struct ifaddrs *a, const union tcp_sockad
 	return iface;
 }
 
-/* Writes the addresses of @all that may be used to @list, by rank; it has room. Returns their number. */
+/*
+ * Writes the addresses of @all that may be used to @list, by rank; it has room. Returns their
+ * number.
+ */
 static int ranked(const struct ifaddrs *all, struct tcp_iface *list)
 {
 	union tcp_sockaddr route4 = { 0 }, route6 = { 0 };

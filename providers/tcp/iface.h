@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * The host's interface addresses in order of preference: the one that the default route leaves from, other
- * IPv4, IPv6, loopback last. FI_TCP_IFACE narrows them to one interface.
+ * The host's interface addresses in order of preference: the one that the default route leaves
+ * from, other IPv4, IPv6, loopback last. FI_TCP_IFACE narrows them to one interface.
  */
 #ifndef WEFT_TCP_IFACE_H
 #define WEFT_TCP_IFACE_H

@@ -68,7 +68,10 @@ struct side {
 /* side_open - a wire that listens at loopback (or @bind). Fails the test when it can't */
 struct side *side_open(const struct weft_addr *bind);
 
-/* side_open_in - the same in a domain, whose sides share what they can and are known by their nonces */
+/*
+ * side_open_in - the same in a domain, whose sides share what they can and are known by their
+ * nonces
+ */
 struct side *side_open_in(const struct weft_addr *bind, const void *domain);
 void side_close(struct side *side);
 int side_poll(struct side *side);
@@ -80,7 +83,10 @@ struct wire_conn *side_connect(struct side *from, struct side *to);
 void pair_up(struct side *a, struct side *b, struct wire_conn **a_conn,
 	     struct wire_conn **b_conn);
 
-/* publish - claim and publish one packet with a payload derived from @seq. Returns false without room */
+/*
+ * publish - claim and publish one packet with a payload derived from @seq. Returns false without
+ * room
+ */
 bool publish(struct wire_conn *conn, uint32_t seq, size_t len, bool more);
 
 /* payload_right - returns true if the payload is what publish() and pattern() write for packet.seq */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * The op table of the TCP wire, and the engine's fast path instantiated over it. Called on the thread that
- * holds the endpoint's domain.
+ * The op table of the TCP wire, and the engine's fast path instantiated over it. Called on the
+ * thread that holds the endpoint's domain.
  */
 #include "now.h"
 #include "send.h"

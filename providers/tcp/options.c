@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Socket options. Called by the hub and while greeting, on the thread that holds the endpoint's domain.
+ * Socket options. Called by the hub and while greeting, on the thread that holds the endpoint's
+ * domain.
  */
 #include <netinet/tcp.h>
 #include "iface.h"
@@ -31,11 +32,11 @@ static bool connected_within(int fd)
 }
 
 /*
- * A connection inside the host shares no network with others, so that congestion control can only cost,
- * and some costs much: BBR slows payload of 1 MiB by up to a third. Reno is in every kernel, for every
- * user. It is set before connect() where the address is known to be local: BBR begins pacing with the
- * connection, and pacing continues after a change; after a pause it may hold back the end of a message
- * for as long as the peer took to acknowledge the one before.
+ * A connection inside the host shares no network with others, so that congestion control can only
+ * cost, and some costs much: BBR slows payload of 1 MiB by up to a third. Reno is in every kernel,
+ * for every user. It is set before connect() where the address is known to be local: BBR begins
+ * pacing with the connection, and pacing continues after a change; after a pause it may hold back
+ * the end of a message for as long as the peer took to acknowledge the one before.
  */
 void tcp_set_connecting(int fd, const union tcp_sockaddr *to)
 {
@@ -52,8 +53,8 @@ void tcp_set_connected(int fd)
 }
 
 /*
- * The peer of an accepted socket is not known beforehand: it has the setting of its listener, or of its
- * route.
+ * The peer of an accepted socket is not known beforehand: it has the setting of its listener, or
+ * of its route.
  */
 void tcp_set_listening(struct tcp_hub *hub, int fd)
 {
@@ -76,8 +77,8 @@ void tcp_set_accepted(const struct tcp_hub *hub, int fd)
 }
 
 /*
- * Keepalive detects a dead host while nothing is under way. The bound on unacknowledged data is set only
- * until the lane is connected: see lane_check().
+ * Keepalive detects a dead host while nothing is under way. The bound on unacknowledged data is
+ * set only until the lane is connected: see lane_check().
  */
 void tcp_set_options(int fd)
 {
@@ -100,11 +101,11 @@ void tcp_set_timeout(int fd, unsigned int ms)
 }
 
 /*
- * The kernel offers 64 KiB at first, and more as it learns that they are read, which takes hundreds of
- * messages; until then a sender of more at once waits in the middle of each. SO_RCVLOWAT raises the
- * buffer and leaves the kernel's own growth on, which SO_RCVBUF would end. It is bounded by half of the
- * maximum of tcp_rmem. The first read then sends a window update, which takes 3 us: not for a lane of
- * small messages.
+ * The kernel offers 64 KiB at first, and more as it learns that they are read, which takes
+ * hundreds of messages; until then a sender of more at once waits in the middle of each.
+ * SO_RCVLOWAT raises the buffer and leaves the kernel's own growth on, which SO_RCVBUF would end.
+ * It is bounded by half of the maximum of tcp_rmem. The first read then sends a window update,
+ * which takes 3 us: not for a lane of small messages.
  */
 void tcp_set_window(int fd, int len)
 {

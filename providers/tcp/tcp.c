@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * The tcp provider: its settings, the two address formats of its endpoints, and the entry point for the core.
- * Called by the core and, for addresses, by the engine, on any thread.
+ * The tcp provider: its settings, the two address formats of its endpoints, and the entry point
+ * for the core. Called by the core and, for addresses, by the engine, on any thread.
  */
 #include <rdma/fi_errno.h>
 #include "address.h"

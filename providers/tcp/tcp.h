@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * The provider as a whole: its name for log lines, and its settings. Filled once by weft_tcp_ini(), constant
- * afterwards.
+ * The provider as a whole: its name for log lines, and its settings. Filled once by
+ * weft_tcp_ini(), constant afterwards.
  */
 #ifndef WEFT_TCP_H
 #define WEFT_TCP_H

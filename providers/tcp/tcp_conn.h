@@ -10,7 +10,10 @@
 /* tcp_conn_create - returns a conn without sockets, linked, or NULL without memory */
 struct tcp_conn *tcp_conn_create(struct tcp_wire *wire);
 
-/* tcp_conn_bury - close the sockets; tcp_reap() frees the memory: at the end of poll, else by the caller */
+/*
+ * tcp_conn_bury - close the sockets; tcp_reap() frees the memory: at the end of poll, else by the
+ * caller
+ */
 void tcp_conn_bury(struct tcp_conn *conn);
 
 /* tcp_conn_down - bury the conn and report it to the engine. Only from poll */
@@ -40,8 +43,8 @@ void tcp_disconnect(struct wire_conn *conn);
 int tcp_check(struct wire_conn *conn);
 
 /*
- * tcp_conn_drained - one step of an orderly end: after all packets and sendv() operations a TCP_OP_BYE, then
- * the end of both lanes
+ * tcp_conn_drained - one step of an orderly end: after all packets and sendv() operations a
+ * TCP_OP_BYE, then the end of both lanes
  *
  * Returns true when the peer's kernel has all of it, or can't get it any more.
  */

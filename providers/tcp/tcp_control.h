@@ -26,7 +26,10 @@ bool tcp_control_raw(struct tcp_conn *conn, const void *bytes, size_t len);
 /* tcp_control_full - the kernel takes no more for now: write the rest when epoll reports room */
 void tcp_control_full(struct tcp_conn *conn);
 
-/* tcp_control_read - read packets and pass them to the engine. Only from poll. Returns their number */
+/*
+ * tcp_control_read - read packets and pass them to the engine. Only from poll. Returns their
+ * number
+ */
 int tcp_control_read(struct tcp_conn *conn);
 
 #endif

@@ -18,7 +18,8 @@ void tcp_data_flush(struct tcp_conn *conn);
 /*
  * tcp_data_resume - continue to read a data lane that waits: its header may be due
  *
- * The conn is in wire->waiting, and leaves it or waits there again. Only from poll. Returns packets moved.
+ * The conn is in wire->waiting, and leaves it or waits there again. Only from poll. Returns
+ * packets moved.
  */
 int tcp_data_resume(struct tcp_conn *conn);
 

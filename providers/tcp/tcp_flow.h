@@ -10,8 +10,8 @@
 /*
  * tcp_flow_begin - pass a header to the engine whose payload is still to arrive
  *
- * Returns 0, -FI_EAGAIN when it has to wait for its turn, or -FI_E* that ends the conn. The engine may have
- * ended the conn in any case.
+ * Returns 0, -FI_EAGAIN when it has to wait for its turn, or -FI_E* that ends the conn. The engine
+ * may have ended the conn in any case.
  */
 int tcp_flow_begin(struct tcp_conn *conn, struct tcp_flow *flow, const struct packet *packet);
 

@@ -13,7 +13,8 @@ int tcp_connect(struct wire *wire, struct engine_peer *peer, const struct weft_a
 /*
  * tcp_data_open - begin to open the data lane, or ask the peer to
  *
- * Poll finds the outcome: the lane is up, the conn fails, or for lack of descriptors it is tried again later.
+ * Poll finds the outcome: the lane is up, the conn fails, or for lack of descriptors it is tried
+ * again later.
  */
 void tcp_data_open(struct tcp_conn *conn);
 

@@ -26,12 +26,15 @@ void tcp_hub_leave(struct tcp_wire *wire);
  */
 int tcp_port_join(struct tcp_wire *wire, const union tcp_sockaddr *wish, bool share);
 
-/* tcp_port_leave - stop listening; guests of this wire are refused, and the last wire closes the port */
+/*
+ * tcp_port_leave - stop listening; guests of this wire are refused, and the last wire closes the
+ * port
+ */
 void tcp_port_leave(struct tcp_wire *wire);
 
 /*
- * tcp_hub_look - call epoll, unless another wire has just done so, and distribute its events: lanes to the
- * wires of their conns, guests to the wires that they are for
+ * tcp_hub_look - call epoll, unless another wire has just done so, and distribute its events:
+ * lanes to the wires of their conns, guests to the wires that they are for
  */
 void tcp_hub_look(struct tcp_wire *wire);
 
@@ -39,8 +42,8 @@ void tcp_hub_look(struct tcp_wire *wire);
 void tcp_hub_bury(struct tcp_hub *hub);
 
 /*
- * tcp_port_rest - stop watching for a while: epoll would report connections that can't be accepted again
- * and again
+ * tcp_port_rest - stop watching for a while: epoll would report connections that can't be accepted
+ * again and again
  */
 void tcp_port_rest(struct tcp_port *port, uint64_t now);
 

@@ -8,7 +8,8 @@
 #include "tcp_wire.h"
 
 /*
- * tcp_set_connecting, tcp_set_connected - congestion control of a lane that this side connects, before and
+ * tcp_set_connecting, tcp_set_connected - congestion control of a lane that this side connects,
+ * before and
  *					   after connect()
  * tcp_set_listening, tcp_set_accepted - the same for a listener and a lane that it accepted
  *

@@ -2,15 +2,17 @@
 /*
  * The TCP wire: what its files share. The prototypes of NAME.c stand in tcp_NAME.h.
  *
- * A conn has two sockets. The control lane carries claimed packets, a byte stream of frames (struct packet,
- * payload, padding to 8 bytes). The data lane carries sendv() operations, a stream of headers each followed
- * by its payload without padding, so that the receiver can read payload straight into its place. The side
- * that connected opens the data lane, when either side first needs it.
+ * A conn has two sockets. The control lane carries claimed packets, a byte stream of frames
+ * (struct packet, payload, padding to 8 bytes). The data lane carries sendv() operations, a stream
+ * of headers each followed by its payload without padding, so that the receiver can read payload
+ * straight into its place. The side that connected opens the data lane, when either side first
+ * needs it.
  *
- * Two sockets cost more than one: on each the kernel acknowledges what came, where an answer on the same
- * socket would have carried the acknowledgement. So a payload of medium size that is answered before the
- * next one is sent travels on the control lane, from the caller's memory (carry.c). A stream of them takes
- * the data lane, since control packets would wait behind all that are under way.
+ * Two sockets cost more than one: on each the kernel acknowledges what came, where an answer on
+ * the same socket would have carried the acknowledgement. So a payload of medium size that is
+ * answered before the next one is sent travels on the control lane, from the caller's memory
+ * (carry.c). A stream of them takes the data lane, since control packets would wait behind all
+ * that are under way.
  *
  *	hub.c	   what the endpoints of a domain share: epoll, ports, accepted sockets
  *	options.c  socket options
@@ -42,8 +44,9 @@
 #define TCP_OUT_SPARE  64u	   /* room beyond it for the wire's own packets */
 #define TCP_IN_LEN     (64u << 10) /* bytes of one read from a lane */
 /*
- * Bytes of the first read: a packet of this length comes with one read, and of a larger one no more than
- * this is copied. If the read is full, more is there, and the next one asks for TCP_IN_LEN.
+ * Bytes of the first read: a packet of this length comes with one read, and of a larger one no
+ * more than this is copied. If the read is full, more is there, and the next one asks for
+ * TCP_IN_LEN.
  */
 #define TCP_IN_FIRST ((16u << 10) + 256u)
 #define TCP_IN_HEAD      \
@@ -241,8 +244,8 @@ struct tcp_conn {
 	uint8_t to[ADDR_NONCE_LEN];
 
 	/*
-	 * Control lane, in: the answer while greeting, then the first part of a packet; or, for a large
-	 * packet, its payload and the padding behind that.
+	 * Control lane, in: the answer while greeting, then the first part of a packet; or, for a
+	 * large packet, its payload and the padding behind that.
 	 */
 	struct tcp_flow flow;
 	/* Bytes of padding that have not arrived */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * The TCP wire of an endpoint: its address, and the poll that moves everything. Called by the engine through
- * tcp_wire_ops, on the thread that holds the endpoint's domain.
+ * The TCP wire of an endpoint: its address, and the poll that moves everything. Called by the
+ * engine through tcp_wire_ops, on the thread that holds the endpoint's domain.
  */
 #include <sys/epoll.h>
 #include "iface.h"
@@ -141,8 +141,8 @@ void tcp_reap(struct tcp_wire *wire)
 }
 
 /*
- * Moves a list, so that what is added while it is walked waits for the next call. Every node taken out is
- * a list of its own, so that conns may be buried meanwhile.
+ * Moves a list, so that what is added while it is walked waits for the next call. Every node taken
+ * out is a list of its own, so that conns may be buried meanwhile.
  */
 static void take_all(struct list *from, struct list *to)
 {
@@ -344,7 +344,10 @@ void tcp_close(struct wire *out)
 			tcp_conn_bury(conn);
 	}
 	close_drained(wire);
-	/* Not by epoll, which reports events of other wires too, and these are not handled meanwhile. */
+	/*
+	 * Not by epoll, which reports events of other wires too, and these are not handled
+	 * meanwhile.
+	 */
 	while (!list_empty(&wire->conns) && platform_now_ns() < end) {
 		turn(wire);
 		close_drained(wire);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Connections as objects: made and released, up and down. Called by the engine, by poll(), and by the room
- * connect; on the thread that holds the domain.
+ * Connections as objects: made and released, up and down. Called by the engine, by poll(), and by
+ * the room connect; on the thread that holds the domain.
  */
 #include <stdio.h>
 #include <rdma/fi_errno.h>
@@ -135,7 +135,8 @@ static void end_tell(struct pshm_conn *conn, enum pshm_end how)
 		return;
 	/*
 	 * R:pshm_pair.ended  everything published before; pairs A:pshm_pair.ended
-	 * S:pshm_pair.ended  before we look whether the peer is inside our memory; pairs S:pshm_pair.inside
+	 * S:pshm_pair.ended  before we look whether the peer is inside our memory; pairs
+	 * S:pshm_pair.inside
 	 */
 	atomic_store_explicit(&conn->pair->ended[conn->side].value, how, memory_order_seq_cst);
 	if (conn->base.up &&

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * The shm wire's objects, its endpoint (struct pshm_wire) and a connection (struct pshm_conn), and how
- * a connection begins and ends. All on the thread that holds the domain.
+ * The shm wire's objects, its endpoint (struct pshm_wire) and a connection (struct pshm_conn), and
+ * how a connection begins and ends. All on the thread that holds the domain.
  *
  * Names begin with pshm_: POSIX owns shm_.
  *
@@ -63,7 +63,8 @@ struct pshm_conn;
  *
  * attached - the connection has its memory: show in it what its peer may access
  * ended - give up what is under way on it; @wait as pshm_conn_end()
- * freed - it is in no list any more. Returns true if the share keeps its region, its process and itself
+ * freed - it is in no list any more. Returns true if the share keeps its region, its process and
+ * itself
  */
 struct pshm_conn_ops {
 	void (*attached)(struct pshm_conn *conn);
@@ -283,7 +284,10 @@ struct pshm_conn {
 	/* -FI_E* once the kernel has refused [0] direct reads, [1] direct writes, else 0 */
 	int direct_refused[2];
 	struct pshm_peer_polling peer_polling;
-	/* while we ask: a request in the peer's mailbox, or by a socket; none: we wait for a free slot */
+	/*
+	 * while we ask: a request in the peer's mailbox, or by a socket; none: we wait for a free
+	 * slot
+	 */
 	struct pshm_ticket ticket;
 	struct pshm_ask ask;
 	/* our hello, while we ask */
@@ -328,13 +332,17 @@ int pshm_check(struct wire_conn *conn);
  * pshm_conn_new - a connection without a process and memory, or NULL
  * pshm_conn_free - release one that is not up
  * pshm_conn_attach - takes @region: both ends of this side over it
- * pshm_up_reserve - room for all connections and one more, so that coming up can't fail. 0 or -FI_ENOMEM
+ * pshm_up_reserve - room for all connections and one more, so that coming up can't fail. 0 or
+ * -FI_ENOMEM
  * pshm_conn_up - a connection is accepted: begin to poll it, and tell the engine; from poll()
- * pshm_conn_end - take it out of everything but wire->ended, and tell the other side; @wait: until the
+ * pshm_conn_end - take it out of everything but wire->ended, and tell the other side; @wait: until
+ * the
  *	peer writes to our memory no more, for up to a second
- * pshm_conn_fail - end it and tell the engine; from poll(). @err: 0 for the peer's orderly close, or -FI_E*
+ * pshm_conn_fail - end it and tell the engine; from poll(). @err: 0 for the peer's orderly close,
+ * or -FI_E*
  * pshm_conn_reap - free those that ended
- * pshm_starved - descriptors or memory are wanting: say so once a minute for each lack and error, and anew
+ * pshm_starved - descriptors or memory are wanting: say so once a minute for each lack and error,
+ * and anew
  *	once a connection is made. The engine tries again for as long as it takes: nothing else would
  *	tell why sends wait
  */

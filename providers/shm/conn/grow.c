@@ -2,26 +2,26 @@
 /*
  * Rings that grow. A connection begins with two small rings, so that many cost little. The first
  * time that one has not the room for its payload, or when it has carried much larger payload, its
- * producer makes a larger data area, of memory of its own, and offers it in a line; the consumer maps
- * it and says so in the pair; then the producer says in another line that the data of all later ones
- * are there.
+ * producer makes a larger data area, of memory of its own, and offers it in a line; the consumer
+ * maps it and says so in the pair; then the producer says in another line that the data of all
+ * later ones are there.
  *
- * The pages of an area cost more than half a millisecond, and a message that would fit gains some 30 ns
- * per KiB by it: it pays after so many that an area for their sake is not made before GROW_BYTES
- * of them, and a few pages of it at each.
+ * The pages of an area cost more than half a millisecond, and a message that would fit gains some
+ * 30 ns per KiB by it: it pays after so many that an area for their sake is not made before
+ * GROW_BYTES of them, and a few pages of it at each.
  *
  *	producer			consumer
  *	line PSHM_GROW		->	opens the area
  *			<-  pair.grown
  *	line PSHM_MOVE		->	reads later data from there
  *
- * Where processes do not reach each other through /proc, there is an area for each ring behind the two
- * from the beginning, of which nothing is touched until it is wanted: the offer says no more than that
- * it is.
+ * Where processes do not reach each other through /proc, there is an area for each ring behind the
+ * two from the beginning, of which nothing is touched until it is wanted: the offer says no more
+ * than that it is.
  *
- * The larger the area, the longer ago its lines were in the other core's cache: writing to those that
- * are there still takes twice as long. What an endpoint spends on areas is bounded; a peer that can't
- * map one is asked again later. On the thread that holds the domain.
+ * The larger the area, the longer ago its lines were in the other core's cache: writing to those
+ * that are there still takes twice as long. What an endpoint spends on areas is bounded; a peer
+ * that can't map one is asked again later. On the thread that holds the domain.
  */
 #include <rdma/fi_errno.h>
 #include "polling.h"
@@ -183,7 +183,10 @@ void pshm_grow_by_use(struct pshm_conn *conn, uint32_t len)
 
 void pshm_grow_step(struct pshm_conn *conn)
 {
-	/* A:pshm_pair.grown  the answer before anything is written to the area; pairs R:pshm_pair.grown */
+	/*
+	 * A:pshm_pair.grown  the answer before anything is written to the area; pairs
+	 * R:pshm_pair.grown
+	 */
 	uint32_t answer = atomic_load_explicit(&conn->pair->grown[conn->side].value,
 					       memory_order_acquire);
 	struct ring_line *line;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * A ring starts small, and gets a larger data area when its traffic needs one. On the thread that holds the
- * domain.
+ * A ring starts small, and gets a larger data area when its traffic needs one. On the thread that
+ * holds the domain.
  */
 #ifndef WEFT_SHM_GROW_H
 #define WEFT_SHM_GROW_H
@@ -9,9 +9,11 @@
 #include "conn.h"
 
 /*
- * pshm_grow_by_use - count @len bytes, PSHM_GROW_MIN or more, that our ring carries, and grow it for many
+ * pshm_grow_by_use - count @len bytes, PSHM_GROW_MIN or more, that our ring carries, and grow it
+ * for many
  * pshm_grow - our ring lacks room: offer an area, unless that is done
- * pshm_grow_step - move to the area once the peer has mapped it; from poll() while conn->growing is PSHM_OFFERED
+ * pshm_grow_step - move to the area once the peer has mapped it; from poll() while conn->growing
+ * is PSHM_OFFERED
  * pshm_grow_take - take a line of kind PSHM_GROW: map the area. 0 or -FI_EPROTO
  * pshm_grow_move - take a line of kind PSHM_MOVE, which is released. 0 or -FI_EPROTO
  * pshm_grow_drop - release the areas of a connection that ends

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Tests of rings that grow, and of the stores that fill them: two endpoints in one process, and a peer
- * that offers what it should not.
+ * Tests of rings that grow, and of the stores that fill them: two endpoints in one process, and a
+ * peer that offers what it should not.
  */
 #include <setjmp.h>
 #include <stdarg.h>

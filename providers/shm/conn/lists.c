@@ -1,21 +1,21 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * The endpoints of the process and their lists of connections, consistent in the child of a fork. Any
- * thread.
+ * The endpoints of the process and their lists of connections, consistent in the child of a fork.
+ * Any thread.
  */
 #include "conn.h"
 #include "lists.h"
 
 /*
- * Protects the list of endpoints and their lists of connections, for forks. Rank 3, nothing is called under
- * it.
+ * Protects the list of endpoints and their lists of connections, for forks. Rank 3, nothing is
+ * called under it.
  */
 static struct platform_lock wires_lock = { PTHREAD_MUTEX_INITIALIZER };
 static struct list wires = { &wires, &wires };
 
 /*
- * The inbox of the wires of a forked child: no doorbell is ever rung there. Polls counted in the parent's
- * inbox would be taken for the parent's.
+ * The inbox of the wires of a forked child: no doorbell is ever rung there. Polls counted in the
+ * parent's inbox would be taken for the parent's.
  */
 static struct pshm_inbox copied;
 

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Which rings are polled. An endpoint with a thousand peers hears from few of them at a time: those are
- * hot and polled every time. A ring from which nothing came for a while becomes cold: its producer is
- * told to ring its doorbell, a bit of our inbox, with each publication. One load shows whether any
- * doorbell has been rung; the ring of one that has is hot again.
+ * Which rings are polled. An endpoint with a thousand peers hears from few of them at a time:
+ * those are hot and polled every time. A ring from which nothing came for a while becomes cold:
+ * its producer is told to ring its doorbell, a bit of our inbox, with each publication. One load
+ * shows whether any doorbell has been rung; the ring of one that has is hot again.
  *
- * A producer that publishes while its ring cools may not see yet that it is to ring its doorbell. So the
- * ring is polled for another sweep after the producer was told. The cold rings are looked at too, a few
- * at a time: a doorbell is nothing but a hint, and a hostile neighbour that sets bits at will, or never
- * does, delays its own messages alone. An endpoint that is about to sleep takes more care: arm.c. On the
- * thread that holds the domain.
+ * A producer that publishes while its ring cools may not see yet that it is to ring its doorbell.
+ * So the ring is polled for another sweep after the producer was told. The cold rings are looked
+ * at too, a few at a time: a doorbell is nothing but a hint, and a hostile neighbour that sets
+ * bits at will, or never does, delays its own messages alone. An endpoint that is about to sleep
+ * takes more care: arm.c. On the thread that holds the domain.
  */
 #include "polling.h"
 #include "conn.h"
@@ -50,8 +50,9 @@ void pshm_polling_heat(struct pshm_conn *conn)
 }
 
 /*
- * A ring cools in two steps. It is polled until the next sweep: by then what its producer published before
- * it could see that it has to ring is there. Else that would lie there until its turn among the cold ones.
+ * A ring cools in two steps. It is polled until the next sweep: by then what its producer
+ * published before it could see that it has to ring is there. Else that would lie there until its
+ * turn among the cold ones.
  */
 static void cool(struct pshm_conn *conn)
 {
@@ -217,7 +218,8 @@ void pshm_doorbell_ring(struct pshm_conn *conn)
 				 memory_order_release);
 	/*
 	 * R:pshm_inbox.doorbell_words  the bit before that; pairs A:pshm_inbox.doorbell_words
-	 * F:pshm_inbox.doorbell_words  before we look whether the owner sleeps; pairs F:pshm_inbox.armed
+	 * F:pshm_inbox.doorbell_words  before we look whether the owner sleeps; pairs
+	 * F:pshm_inbox.armed
 	 */
 	atomic_fetch_or_explicit(&inbox->doorbell_words, 1u << doorbell / 64,
 				 memory_order_seq_cst);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Which rings are polled every time, and what the producers of the others do to be found. On the thread
- * that holds the domain.
+ * Which rings are polled every time, and what the producers of the others do to be found. On the
+ * thread that holds the domain.
  */
 #ifndef WEFT_SHM_POLLING_H
 #define WEFT_SHM_POLLING_H
@@ -14,11 +14,13 @@
  * pshm_polling_end - poll the ring of a connection that ends no more, and take back the doorbell
  * pshm_polling_heat - poll the ring every time from now on
  * pshm_polling_take_doorbells - make the rings hot whose doorbells have been rung; from poll()
- * pshm_polling_sweep - let rings cool that nothing comes from, and look at some of the cold ones; from poll().
+ * pshm_polling_sweep - let rings cool that nothing comes from, and look at some of the cold ones;
+ * from poll().
  *	Returns how many of those have something
  * pshm_polling_pending - returns true if poll() has something to find here: a line, or the end
  * pshm_doorbell_ring - ring our doorbell at the peer and wake it, if its ring's mode asks for that
- * pshm_peer_notify - ring the peer's request doorbell and wake it: we have answered a request of its own
+ * pshm_peer_notify - ring the peer's request doorbell and wake it: we have answered a request of
+ * its own
  * pshm_peer_inbox - returns the peer's inbox, mapped; NULL when it can't be
  */
 void pshm_polling_begin(struct pshm_conn *conn);
@@ -66,7 +68,10 @@ static inline void pshm_line_publish(struct pshm_conn *conn, struct ring_line *l
 		pshm_doorbell_ring(conn);
 }
 
-/* wire_ops.publish; inlined into the send slots. What is published is on its way: @more changes nothing */
+/*
+ * wire_ops.publish; inlined into the send slots. What is published is on its way: @more changes
+ * nothing
+ */
 static inline void pshm_publish(struct wire_conn *base, struct packet *packet, bool more)
 {
 	struct ring_line *line = (struct ring_line *)((char *)packet -

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Where payload goes in the ring, and which stores carry it. Between cores that share a cache, plain
- * stores are best: the reader finds the lines there. Between cores that do not, reading lines that another
- * core has modified takes five times as long as reading memory, so that stores which bypass the caches win
- * from some 512 bytes on, and on some processors those that fetch no line which they write whole win over
- * those (platform/processor/copies.h). Where the two processes run is not known, and changes while they run: all
- * kinds are measured now and then, filling by the producer and reading by the consumer, and the fastest one
- * is used.
+ * Where payload goes in the ring, and which stores carry it. Between cores that share a cache,
+ * plain stores are best: the reader finds the lines there. Between cores that do not, reading
+ * lines that another core has modified takes five times as long as reading memory, so that stores
+ * which bypass the caches win from some 512 bytes on, and on some processors those that fetch no
+ * line which they write whole win over those (platform/processor/copies.h). Where the two
+ * processes run is not known, and changes while they run: all kinds are measured now and then,
+ * filling by the producer and reading by the consumer, and the fastest one is used.
  *
- * A payload to be measured has PSHM_PROBE in its note; the consumer answers in the pair. A peer that
- * lies makes its own messages slower. On the thread that holds the domain.
+ * A payload to be measured has PSHM_PROBE in its note; the consumer answers in the pair. A peer
+ * that lies makes its own messages slower. On the thread that holds the domain.
  */
 #include "conn.h"
 #include "copies.h"
@@ -37,9 +37,9 @@
 
 /*
  * Small payload is faster where the last one was. To see that it has been read costs a look at the
- * consumer's line: too much for the smallest, and between cores that do not share a cache. Those read large
- * payload faster from the start of a page; others have it in their caches, and would confuse it with
- * the program's memory at the same place of another page.
+ * consumer's line: too much for the smallest, and between cores that do not share a cache. Those
+ * read large payload faster from the start of a page; others have it in their caches, and would
+ * confuse it with the program's memory at the same place of another page.
  */
 static enum ring_place place_for(const struct pshm_conn *conn, uint32_t len)
 {

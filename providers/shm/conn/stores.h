@@ -8,7 +8,10 @@
 
 #include "conn.h"
 
-/* pshm_stores_far - returns true if the two cores share no cache, as seen by plain stores that take twice as long */
+/*
+ * pshm_stores_far - returns true if the two cores share no cache, as seen by plain stores that
+ * take twice as long
+ */
 static inline bool pshm_stores_far(const struct pshm_conn *conn)
 {
 	const struct pshm_stores *s = &conn->stores;
@@ -17,10 +20,13 @@ static inline bool pshm_stores_far(const struct pshm_conn *conn)
 }
 
 /*
- * pshm_claim_data - claim a line with @len bytes of payload in the data area. Returns it, or NULL: no room
+ * pshm_claim_data - claim a line with @len bytes of payload in the data area. Returns it, or NULL:
+ * no room
  * pshm_fill - wire_ops.fill
- * pshm_fill_from - the same, beginning @skip bytes into the iov; of a claimed line that is not published
- * pshm_probe_read - measure reading the data of a line with PSHM_PROBE, at @data: PSHM_PROBE_MIN bytes or more
+ * pshm_fill_from - the same, beginning @skip bytes into the iov; of a claimed line that is not
+ * published
+ * pshm_probe_read - measure reading the data of a line with PSHM_PROBE, at @data: PSHM_PROBE_MIN
+ * bytes or more
  */
 struct ring_line *pshm_claim_data(struct pshm_conn *conn, uint32_t len, void **payload);
 void pshm_fill(struct wire_conn *conn, void *to, const struct iovec *iov, size_t cnt,

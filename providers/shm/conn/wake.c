@@ -1,13 +1,16 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Waking a peer that sleeps, by its bell: a pipe that is opened through /proc, or, for a peer that is held by a
- * socket, a message on that socket. On the thread that holds the domain.
+ * Waking a peer that sleeps, by its bell: a pipe that is opened through /proc, or, for a peer that
+ * is held by a socket, a message on that socket. On the thread that holds the domain.
  */
 #include <limits.h>
 #include "conn.h"
 #include "wake.h"
 
-/* Returns the peer's pipe, or -FI_E*. The last one stays open: two endpoints that wake each other open it once. */
+/*
+ * Returns the peer's pipe, or -FI_E*. The last one stays open: two endpoints that wake each other
+ * open it once.
+ */
 static int wake_fd_open(struct pshm_wire *w, const struct pshm_conn *conn, uint32_t number,
 			const struct sys_fifo_id *id)
 {

@@ -113,7 +113,10 @@ static int accept_offer(struct pshm_wire *w, const struct pshm_offer *offer)
 	return 0;
 }
 
-/* The same for a request that came over a socket, with everything mapped. Takes what it holds, not itself. */
+/*
+ * The same for a request that came over a socket, with everything mapped. Takes what it holds, not
+ * itself.
+ */
 static int accept_request(struct pshm_wire *w, struct pshm_request *request)
 {
 	const struct asker asker = { .nonce = request->from };
@@ -157,7 +160,10 @@ static uint32_t accept_requests(struct pshm_wire *w, uint32_t most)
 
 int pshm_accept(struct pshm_wire *w)
 {
-	/* A:pshm_inbox.request_doorbell  the count before the slots; pairs R:pshm_inbox.request_doorbell */
+	/*
+	 * A:pshm_inbox.request_doorbell  the count before the slots; pairs
+	 * R:pshm_inbox.request_doorbell
+	 */
 	uint32_t rung = atomic_load_explicit(&w->inbox->request_doorbell, memory_order_acquire);
 	uint32_t taken = 0, idx = 0;
 	struct pshm_offer offer;

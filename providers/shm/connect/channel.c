@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * The sockets themselves: listening, accepting, connecting, and reading what comes. Called by socket.c
- * with its lock, which is that of everything here; nothing waits.
+ * The sockets themselves: listening, accepting, connecting, and reading what comes. Called by
+ * socket.c with its lock, which is that of everything here; nothing waits.
  *
- * A hostile process of the same user may connect and say nothing: of the sockets that no connection uses
- * IDLE_MAX stay open, and the one that has been idle longest is closed for another.
+ * A hostile process of the same user may connect and say nothing: of the sockets that no
+ * connection uses IDLE_MAX stay open, and the one that has been idle longest is closed for
+ * another.
  */
 #include <errno.h>
 #include <rdma/fi_errno.h>
@@ -86,7 +87,10 @@ static void channel_free(struct pshm_channel *c)
 {
 	list_remove(&c->link);
 	if (c->process.fd >= 0) {
-		/* a child before its exec may have it open too: closing alone would leave it in the epoll set */
+		/*
+		 * a child before its exec may have it open too: closing alone would leave it in
+		 * the epoll set
+		 */
 		sys_epoll_remove(watch, c->process.fd);
 		sys_local_close(c->process.fd);
 	}
@@ -280,7 +284,10 @@ static void accept_one(int listener)
 	}
 	if (sock == -FI_EAGAIN || !pshm_scarce(sock))
 		return;
-	/* the listener stays readable: without a pause a sleeper would be woken at once again and again */
+	/*
+	 * the listener stays readable: without a pause a sleeper would be woken at once again and
+	 * again
+	 */
 	paused_ns = platform_now_ns() + PAUSE_NS;
 	for (int i = 0; i < LISTENERS; i++)
 		if (listeners[i] >= 0)

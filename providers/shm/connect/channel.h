@@ -40,7 +40,10 @@ int pshm_channels_open(uint64_t number);
 void pshm_channels_close(void);
 /* pshm_channels_open_now - returns true if we listen */
 bool pshm_channels_open_now(void);
-/* pshm_channels_forget - in the child of a fork: close our copies of the parent's sockets, and nothing else */
+/*
+ * pshm_channels_forget - in the child of a fork: close our copies of the parent's sockets, and
+ * nothing else
+ */
 void pshm_channels_forget(void);
 
 /* pshm_channels_look - accept and read; calls pshm_note_take(). Returns true if anything had come */
@@ -55,9 +58,15 @@ bool pshm_channels_paused(void);
 
 /* pshm_channel_find - returns the channel to the listener of that number, or NULL */
 struct pshm_channel *pshm_channel_find(uint64_t number);
-/* pshm_channel_connect - the same, and connect when there is none. Returns NULL and -FI_E* if that fails */
+/*
+ * pshm_channel_connect - the same, and connect when there is none. Returns NULL and -FI_E* if that
+ * fails
+ */
 struct pshm_channel *pshm_channel_connect(uint64_t number, int *err);
-/* pshm_channel_hold, pshm_channel_put - take and drop a reference; without one it may be freed by any call */
+/*
+ * pshm_channel_hold, pshm_channel_put - take and drop a reference; without one it may be freed by
+ * any call
+ */
 void pshm_channel_hold(struct pshm_channel *c);
 void pshm_channel_put(struct pshm_channel *c);
 /* pshm_channel_over - end the channel; it is freed with its last reference */
@@ -69,9 +78,9 @@ struct pshm_note pshm_note_of(enum pshm_note_type type);
 int pshm_note_send(const struct pshm_channel *c, const struct pshm_note *note, const int *fds,
 		   unsigned int cnt);
 /*
- * pshm_note_refuse - answer a request with the error @err
- * Where the socket has no room the answer is kept, and nothing more is read of that socket until it is sent:
- * the asker reads its answers whatever else it has to send. Returns 0, or -FI_E* to end the channel.
+ * pshm_note_refuse - answer a request with the error @err Where the socket has no room the answer
+ * is kept, and nothing more is read of that socket until it is sent: the asker reads its answers
+ * whatever else it has to send. Returns 0, or -FI_E* to end the channel.
  */
 int pshm_note_refuse(struct pshm_channel *c, const uint8_t pair[PSHM_NONCE], int err);
 
@@ -81,7 +90,8 @@ void pshm_received_close(struct sys_local_received *received);
 /*
  * From socket.c, for channel.c:
  *
- * pshm_note_take - carry out a note that came. Takes its descriptors. 0, or -FI_E* to end the channel
+ * pshm_note_take - carry out a note that came. Takes its descriptors. 0, or -FI_E* to end the
+ * channel
  * pshm_sockets_release - pshm_process.release of a channel; takes the lock
  */
 int pshm_note_take(struct pshm_channel *c, const struct pshm_note *note,

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Connecting to another endpoint: through its inbox, or by a socket. Called by the engine, and by poll()
- * for the answers; on the thread that holds the domain.
+ * Connecting to another endpoint: through its inbox, or by a socket. Called by the engine, and by
+ * poll() for the answers; on the thread that holds the domain.
  */
 #include <rdma/fi_errno.h>
 #include "conn.h"
@@ -20,8 +20,8 @@ const struct pshm_sizes pshm_small_pair = { PSHM_LINE_CNT, PSHM_DATA_LEN, 0 };
 static const struct pshm_sizes whole_pair = { PSHM_LINE_CNT, PSHM_DATA_LEN, PSHM_AREA_LEN };
 
 /*
- * Leaves a request at the inbox, if there is room for one: as many may ask as it has slots, and the others
- * wait, with nothing but the inbox open. Returns 0, -FI_EAGAIN to wait, or -FI_E*.
+ * Leaves a request at the inbox, if there is room for one: as many may ask as it has slots, and
+ * the others wait, with nothing but the inbox open. Returns 0, -FI_EAGAIN to wait, or -FI_E*.
  */
 static int offer_pair(struct pshm_conn *conn)
 {
@@ -92,8 +92,8 @@ static int connect_by_proc(struct pshm_conn *conn, bool *absent)
 }
 
 /*
- * Asks by a socket. Returns 0, -FI_EAGAIN to wait, or -FI_E*. The areas come with the pair, since there is
- * no other way later. A connection that has asked through /proc begins anew.
+ * Asks by a socket. Returns 0, -FI_EAGAIN to wait, or -FI_E*. The areas come with the pair, since
+ * there is no other way later. A connection that has asked through /proc begins anew.
  */
 static int connect_by_socket(struct pshm_conn *conn)
 {
@@ -144,7 +144,10 @@ static int connect_begin(struct pshm_conn *conn)
 
 	if (err == -FI_EHOSTUNREACH)
 		err = connect_otherwise(conn);
-	/* it was closed, or its process has begun another program: no other endpoint has its address */
+	/*
+	 * it was closed, or its process has begun another program: no other endpoint has its
+	 * address
+	 */
 	if (err == -FI_EHOSTUNREACH && absent && at_our_place(conn))
 		err = -FI_ECONNREFUSED;
 	return err;
@@ -239,7 +242,10 @@ static void connecting_accepted(struct pshm_conn *conn)
 	pshm_conn_up(conn, &hello);
 }
 
-/* Takes the inbox that came over the socket. Returns 0, also when none has come yet, or why none will, -FI_E*. */
+/*
+ * Takes the inbox that came over the socket. Returns 0, also when none has come yet, or why none
+ * will, -FI_E*.
+ */
 static int asked_failed(struct pshm_conn *conn)
 {
 	if (!conn->ask.process)
@@ -283,7 +289,10 @@ static bool connecting_failed(struct pshm_conn *conn, int err)
 	return true;
 }
 
-/* Over a socket the inbox comes before the answer, and may not have been read yet. Returns 0 or -FI_E*. */
+/*
+ * Over a socket the inbox comes before the answer, and may not have been read yet. Returns 0 or
+ * -FI_E*.
+ */
 static int accepted_inbox(struct pshm_conn *conn)
 {
 	if (!conn->ask.process || conn->inbox.addr)

@@ -16,7 +16,10 @@ int pshm_connect(struct wire *wire, struct engine_peer *peer, const struct weft_
  */
 int pshm_connecting(struct pshm_wire *wire, bool all);
 
-/* pshm_connecting_yield - the endpoint with that nonce asks us: give up our own request unless it is posted */
+/*
+ * pshm_connecting_yield - the endpoint with that nonce asks us: give up our own request unless it
+ * is posted
+ */
 void pshm_connecting_yield(struct pshm_wire *wire, const uint8_t nonce[PSHM_NONCE]);
 
 /* pshm_small_pair - sizes of a pair that is offered through /proc */

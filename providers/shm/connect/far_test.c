@@ -222,8 +222,8 @@ static int write_file(const char *path, const char *text)
 }
 
 /*
- * Namespaces of its own, in which nothing is mounted at /proc: the first process of the pid namespace goes
- * on, the one that made it waits for it.
+ * Namespaces of its own, in which nothing is mounted at /proc: the first process of the pid
+ * namespace goes on, the one that made it waits for it.
  */
 static int contain(int flags)
 {

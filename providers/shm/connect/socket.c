@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Requests that come over the sockets of this process, and those that it sends. All under one lock, without
- * waiting; on the thread of whichever endpoint polls, connects or is about to sleep.
+ * Requests that come over the sockets of this process, and those that it sends. All under one
+ * lock, without waiting; on the thread of whichever endpoint polls, connects or is about to sleep.
  *
- * A hostile process of the same user may send anything: a note that we would not send ends the socket, and
- * the requests that wait for their endpoints are bounded and hold no descriptors.
+ * A hostile process of the same user may send anything: a note that we would not send ends the
+ * socket, and the requests that wait for their endpoints are bounded and hold no descriptors.
  */
 #include <rdma/fi_errno.h>
 #include "channel.h"
@@ -73,7 +73,10 @@ static int request_map(const struct pshm_note *note, const struct sys_local_rece
 	return err;
 }
 
-/* Returns 0 when the request waits for its endpoint, or the error to answer. Takes the descriptors. */
+/*
+ * Returns 0 when the request waits for its endpoint, or the error to answer. Takes the
+ * descriptors.
+ */
 static int ask_take_locked(struct pshm_channel *c, const struct pshm_note *note,
 			   struct sys_local_received *received)
 {
@@ -172,7 +175,10 @@ static bool note_valid(const struct pshm_note *note, const struct sys_local_rece
 	}
 }
 
-/* Returns true if the other end may send it: requests come over accepted sockets, answers over our own. */
+/*
+ * Returns true if the other end may send it: requests come over accepted sockets, answers over our
+ * own.
+ */
 static bool note_expected(const struct pshm_channel *c, const struct pshm_note *note)
 {
 	return note->type == PSHM_NOTE_WAKE || c->asked == (note->type != PSHM_NOTE_ASK);
@@ -228,8 +234,9 @@ void pshm_sockets_look(void)
 }
 
 /*
- * Takes the lock, which threads of other domains may hold, only when something has come. The descriptor may
- * have been closed meanwhile and mean something else: it is only asked whether it is readable.
+ * Takes the lock, which threads of other domains may hold, only when something has come. The
+ * descriptor may have been closed meanwhile and mean something else: it is only asked whether it
+ * is readable.
  */
 void pshm_sockets_sweep(void)
 {
@@ -258,8 +265,8 @@ void pshm_sockets_release(struct pshm_process *process)
 /* Endpoints of ours */
 
 /*
- * The child of a fork must not keep the parent's sockets open: their end tells peers that the parent is
- * dead. Its own endpoints are found by another number.
+ * The child of a fork must not keep the parent's sockets open: their end tells peers that the
+ * parent is dead. Its own endpoints are found by another number.
  */
 static void fork_child_locked(void)
 {

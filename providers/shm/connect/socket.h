@@ -1,24 +1,26 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * How endpoints find each other where /proc does not lead from one to the other: it is not mounted, hides
- * its processes, or belongs to another pid namespace; or the process does not let itself be looked into.
+ * How endpoints find each other where /proc does not lead from one to the other: it is not
+ * mounted, hides its processes, or belongs to another pid namespace; or the process does not let
+ * itself be looked into.
  *
- * A process that has shm endpoints listens at one socket, or two: an abstract one, and one in the folder
- * that FI_SHM_SOCKET_DIR names. Its number is the first bytes of the nonces of all its endpoints. An
- * endpoint that asks for a connection sends descriptors of the pair's memory and of its own inbox there, and
- * gets one of the other inbox; the answer stands in the pair, as always. One such socket leads from process
- * to process, however many connections use it. It stays open: its end tells that the process is dead, and a
- * message on it wakes a sleeper whose pipe can't be opened.
+ * A process that has shm endpoints listens at one socket, or two: an abstract one, and one in the
+ * folder that FI_SHM_SOCKET_DIR names. Its number is the first bytes of the nonces of all its
+ * endpoints. An endpoint that asks for a connection sends descriptors of the pair's memory and of
+ * its own inbox there, and gets one of the other inbox; the answer stands in the pair, as always.
+ * One such socket leads from process to process, however many connections use it. It stays open:
+ * its end tells that the process is dead, and a message on it wakes a sleeper whose pipe can't be
+ * opened.
  *
  *	asker				listener
  *	ASK, with pair and inbox	->	maps them, for the endpoint's next poll()
  *			<-  INBOX, with its inbox; or REFUSED
  *	WAKE				<->	wakes an endpoint
  *
- * Both sides have to be of one user. Everything that comes is checked field by field, and memory as if it had
- * come through /proc. Whichever endpoint polls reads the sockets, about once a millisecond, and so does one
- * that is about to sleep; while all sleep they wake one (watcher.h). So making a connection takes up to a
- * millisecond, where /proc takes microseconds.
+ * Both sides have to be of one user. Everything that comes is checked field by field, and memory
+ * as if it had come through /proc. Whichever endpoint polls reads the sockets, about once a
+ * millisecond, and so does one that is about to sleep; while all sleep they wake one (watcher.h).
+ * So making a connection takes up to a millisecond, where /proc takes microseconds.
  *
  * One lock for the process; all calls from the thread that holds the endpoint's domain.
  */
@@ -80,8 +82,9 @@ struct pshm_request {
 };
 
 /*
- * The first bytes of a nonce are random and one process's: its number, at which it listens. With the
- * rest, which counts the process's endpoints from a random start, a nonce is as good as a random one.
+ * The first bytes of a nonce are random and one process's: its number, at which it listens. With
+ * the rest, which counts the process's endpoints from a random start, a nonce is as good as a
+ * random one.
  */
 #define PSHM_NUMBER_LEN 5u
 
@@ -98,11 +101,14 @@ static inline uint64_t pshm_sockets_number(const uint8_t nonce[PSHM_NONCE])
 int pshm_sockets_name(uint8_t nonce[PSHM_NONCE]);
 
 /*
- * pshm_sockets_join - let an endpoint be found by its nonce, made by pshm_sockets_name()
- * The first one makes the process listen. Returns 0 or -FI_E*: the endpoint is found through /proc alone.
+ * pshm_sockets_join - let an endpoint be found by its nonce, made by pshm_sockets_name() The first
+ * one makes the process listen. Returns 0 or -FI_E*: the endpoint is found through /proc alone.
  */
 int pshm_sockets_join(struct pshm_wire *wire);
-/* pshm_sockets_leave - end that; with the last endpoint the process stops listening. Nothing without a join */
+/*
+ * pshm_sockets_leave - end that; with the last endpoint the process stops listening. Nothing
+ * without a join
+ */
 void pshm_sockets_leave(struct pshm_wire *wire);
 
 /* pshm_sockets_look - read what has come, for any endpoint of the process */
@@ -118,12 +124,18 @@ void pshm_sockets_sweep(void);
  */
 void pshm_sockets_bell(struct pshm_wire *wire, int bell, int poll_set);
 
-/* pshm_sockets_sleep - an endpoint is about to sleep. Returns for how many ns at most; UINT64_MAX: until it is woken */
+/*
+ * pshm_sockets_sleep - an endpoint is about to sleep. Returns for how many ns at most; UINT64_MAX:
+ * until it is woken
+ */
 uint64_t pshm_sockets_sleep(struct pshm_wire *wire);
 /* pshm_sockets_woken - an endpoint is awake; does nothing for one that was */
 void pshm_sockets_woken(struct pshm_wire *wire);
 
-/* pshm_sockets_room - returns true if that endpoint's process has fewer requests of ours than may be under way */
+/*
+ * pshm_sockets_room - returns true if that endpoint's process has fewer requests of ours than may
+ * be under way
+ */
 bool pshm_sockets_room(const uint8_t to[PSHM_NONCE]);
 
 /*
@@ -144,7 +156,10 @@ int pshm_sockets_ask(struct pshm_wire *wire, const uint8_t to[PSHM_NONCE],
  * Returns 0, or the -FI_E* for which there will be no connection.
  */
 int pshm_sockets_answer(struct pshm_ask *ask, struct pshm_region *inbox);
-/* pshm_sockets_drop - give a request up; @ask->process stays held. Does nothing for one that is zeroed */
+/*
+ * pshm_sockets_drop - give a request up; @ask->process stays held. Does nothing for one that is
+ * zeroed
+ */
 void pshm_sockets_drop(struct pshm_ask *ask);
 
 /*

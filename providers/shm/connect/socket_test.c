@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Tests of connections by a socket: in one process, and with neighbours that say nothing, or what they
- * should not. Those between processes are in far_test.c.
+ * Tests of connections by a socket: in one process, and with neighbours that say nothing, or what
+ * they should not. Those between processes are in far_test.c.
  */
 #define _GNU_SOURCE /* memfd_create */
 #include <setjmp.h>
@@ -194,7 +194,10 @@ static void engine_that_refuses_is_heard(void **state)
 	assert_int_equal(a.down_err, -FI_EALREADY);
 }
 
-/* Without descriptors or memory for a while: the connection fails with a reason to try again, or is late. */
+/*
+ * Without descriptors or memory for a while: the connection fails with a reason to try again, or
+ * is late.
+ */
 static void want_of_descriptors_passes(void **state)
 {
 	const struct {

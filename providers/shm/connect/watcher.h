@@ -2,18 +2,19 @@
 /*
  * The watcher: which of the sleeping endpoints of a process is woken by what comes to its sockets.
  *
- * What comes to the process's sockets has to be read soon, whichever endpoint it is for and whatever other
- * threads of the program do. So while endpoints sleep without a limit, one endpoint
+ * What comes to the process's sockets has to be read soon, whichever endpoint it is for and
+ * whatever other threads of the program do. So while endpoints sleep without a limit, one endpoint
  *
  *	is the watcher: the poll set that its domain sleeps on holds the sockets;
  *	or naps: it wakes after 10 ms and reads them.
  *
- * An endpoint that was busy naps first, unless it is the watcher; after 10 ms of sleep it sleeps until it is
- * woken. So endpoints that are woken often never pass the sockets on. A watcher that wakes while no endpoint
- * naps passes them on to one that sleeps until it is woken: two system calls, which wake nobody.
+ * An endpoint that was busy naps first, unless it is the watcher; after 10 ms of sleep it sleeps
+ * until it is woken. So endpoints that are woken often never pass the sockets on. A watcher that
+ * wakes while no endpoint naps passes them on to one that sleeps until it is woken: two system
+ * calls, which wake nobody.
  *
- * An endpoint whose bell a program holds in a descriptor of its own (fi_trywait) counts as asleep until the
- * program's next call.
+ * An endpoint whose bell a program holds in a descriptor of its own (fi_trywait) counts as asleep
+ * until the program's next call.
  *
  * Called by socket.c alone, with its lock.
  */
@@ -44,9 +45,9 @@ void pshm_watcher_woken(struct pshm_socket_state *s);
 void pshm_watcher_choose(void);
 
 /*
- * pshm_watcher_replace - make another sleeping endpoint the watcher
- * Something had come while the watcher slept, and did not wake it: it may be that no thread waits on its
- * poll set (fi_trywait, and then something else).
+ * pshm_watcher_replace - make another sleeping endpoint the watcher Something had come while the
+ * watcher slept, and did not wake it: it may be that no thread waits on its poll set (fi_trywait,
+ * and then something else).
  */
 void pshm_watcher_replace(void);
 

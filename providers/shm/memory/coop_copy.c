@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * The slots of cooperative copies. Called by the receiver (get.c) and by the sender (coop_write.c), on the
- * threads that hold the domains of the two.
+ * The slots of cooperative copies. Called by the receiver (get.c) and by the sender
+ * (coop_write.c), on the threads that hold the domains of the two.
  */
 #include "copy.h"
 #include "coop_copy.h"
@@ -15,8 +15,8 @@ static uint64_t word_of(uint32_t gen, uint32_t next)
 }
 
 /*
- * The slot's fields are stored with release and loaded with acquire: a side that sees a new one also sees
- * that the word was closed before.
+ * The slot's fields are stored with release and loaded with acquire: a side that sees a new one
+ * also sees that the word was closed before.
  */
 static void put(_Atomic uint64_t *field, uint64_t value)
 {
@@ -89,7 +89,10 @@ enum pshm_claim pshm_coop_copy_claim(struct pshm_coop_copy *s, uint32_t gen, uin
 			return PSHM_NOT_OURS;
 		if ((uint32_t)word >= chunk_cnt)
 			return PSHM_NONE_LEFT;
-		/* A:pshm_coop_copy.word  open before its memory is written; pairs R:pshm_coop_copy.word */
+		/*
+		 * A:pshm_coop_copy.word  open before its memory is written; pairs
+		 * R:pshm_coop_copy.word
+		 */
 	} while (!atomic_compare_exchange_weak_explicit(
 		&s->word, &word, word + 1, memory_order_acquire, memory_order_relaxed));
 	*chunk = (uint32_t)word;
@@ -98,7 +101,10 @@ enum pshm_claim pshm_coop_copy_claim(struct pshm_coop_copy *s, uint32_t gen, uin
 
 uint32_t pshm_coop_copy_close(struct pshm_coop_copy *s, uint32_t gen, uint32_t chunk_cnt)
 {
-	/* The claims before this exchange are all there are: modifications of one word have one order. */
+	/*
+	 * The claims before this exchange are all there are: modifications of one word have one
+	 * order.
+	 */
 	uint64_t word = atomic_exchange_explicit(&s->word, word_of(gen, CLOSED),
 						 memory_order_relaxed);
 	uint32_t next = (uint32_t)word;

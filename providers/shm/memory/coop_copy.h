@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Cooperative copies: one read of the sender's memory that both ends carry out. Their table stands in the
- * pair's memory; here is who has which chunk.
+ * Cooperative copies: one read of the sender's memory that both ends carry out. Their table stands
+ * in the pair's memory; here is who has which chunk.
  *
- * The receiver reads the sender's memory, and divides what is left of a long read into chunks. The sender,
- * once it polls, writes some of them into the receiver's memory. Both claim chunks, in order, on one word
- * by compare-and-swap:
+ * The receiver reads the sender's memory, and divides what is left of a long read into chunks. The
+ * sender, once it polls, writes some of them into the receiver's memory. Both claim chunks, in
+ * order, on one word by compare-and-swap:
  *
  *	receiver				sender
  *	fills a slot, opens its word
@@ -14,13 +14,13 @@
  *	nothing left to claim: waits until
  *	the count is what the sender claimed
  *
- * The word holds the slot's generation, so that a late sender claims nothing of another copy. It is closed
- * before anything else of the slot changes: a side that can still claim has read a slot that is whole. The
- * receiver's memory is the program's again once the sender holds no chunk; the sender's, later, once the
- * receiver says that everything has arrived.
+ * The word holds the slot's generation, so that a late sender claims nothing of another copy. It
+ * is closed before anything else of the slot changes: a side that can still claim has read a slot
+ * that is whole. The receiver's memory is the program's again once the sender holds no chunk; the
+ * sender's, later, once the receiver says that everything has arrived.
  *
- * Either side may write anything here. Each field is loaded once and checked; a side that lies spoils or
- * delays its own transfer alone.
+ * Either side may write anything here. Each field is loaded once and checked; a side that lies
+ * spoils or delays its own transfer alone.
  *
  * Called on the threads that hold the domains of the two. tests/spin/coop_copy.pml is the model.
  */
@@ -46,7 +46,10 @@ struct pshm_coop_copy {
 	/* generation << 32 | next chunk. Written by both sides. */
 	_Atomic uint64_t word;
 	uint8_t pad1[56];
-	/* (failed chunk + 1, or 0) << 32 | chunks that the sender has ended. Written by the sender. */
+	/*
+	 * (failed chunk + 1, or 0) << 32 | chunks that the sender has ended. Written by the
+	 * sender.
+	 */
 	_Atomic uint64_t written;
 	uint8_t pad2[56];
 	/* The rest is written by the receiver, while the word is closed. */
@@ -113,7 +116,10 @@ enum pshm_claim {
 	PSHM_NOT_OURS, /* the word has another generation, or is closed */
 };
 
-/* pshm_coop_copy_claim - both: claim the next chunk of that generation. @chunk: out, for PSHM_CLAIMED */
+/*
+ * pshm_coop_copy_claim - both: claim the next chunk of that generation. @chunk: out, for
+ * PSHM_CLAIMED
+ */
 enum pshm_claim pshm_coop_copy_claim(struct pshm_coop_copy *s, uint32_t gen, uint32_t chunk_cnt,
 				     uint32_t *chunk);
 
@@ -130,7 +136,10 @@ uint32_t pshm_coop_copy_close(struct pshm_coop_copy *s, uint32_t gen, uint32_t c
  */
 void pshm_coop_copy_set_written(struct pshm_coop_copy *s, uint32_t cnt, uint32_t failed);
 
-/* pshm_coop_copy_written - receiver: returns the count that the sender gave last; @failed: out, likewise */
+/*
+ * pshm_coop_copy_written - receiver: returns the count that the sender gave last; @failed: out,
+ * likewise
+ */
 uint32_t pshm_coop_copy_written(const struct pshm_coop_copy *s, uint32_t *failed);
 
 #endif

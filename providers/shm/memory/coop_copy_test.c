@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Unit tests of the table of transfers that both ends copy: what a slot says, who gets which chunk,
- * and that memory is the receiver's again once nobody holds any. Run under ThreadSanitizer, the last ones
- * also show that the orderings are enough.
+ * Unit tests of the table of transfers that both ends copy: what a slot says, who gets which
+ * chunk, and that memory is the receiver's again once nobody holds any. Run under ThreadSanitizer,
+ * the last ones also show that the orderings are enough.
  */
 #include <setjmp.h>
 #include <stdarg.h>

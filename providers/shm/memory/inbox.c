@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Inboxes: those of this process's endpoints, which stand in memory together, and those of peers, of which
- * no more is mapped than the one inbox. Called by the wire when an endpoint or a connection is made. Files
- * of inboxes are shared by the domains of the process, under a lock.
+ * Inboxes: those of this process's endpoints, which stand in memory together, and those of peers,
+ * of which no more is mapped than the one inbox. Called by the wire when an endpoint or a
+ * connection is made. Files of inboxes are shared by the domains of the process, under a lock.
  */
 #include <limits.h>
 #include <unistd.h>
@@ -22,7 +22,10 @@ struct pshm_inbox_file {
 	uint32_t open;
 };
 
-/* Protects filling, the file that has places left, or NULL. Rank 3, nothing of ours is called under it. */
+/*
+ * Protects filling, the file that has places left, or NULL. Rank 3, nothing of ours is called
+ * under it.
+ */
 static struct platform_lock lock = { PTHREAD_MUTEX_INITIALIZER };
 static struct pshm_inbox_file *filling;
 

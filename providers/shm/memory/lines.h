@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * The kinds of lines in a ring: most are packets; the others carry payload, or move the ring's data area.
- * The producer may write anything: consumers load each field once and check it (paths.c, grow.c,
- * coop_write.c).
+ * The kinds of lines in a ring: most are packets; the others carry payload, or move the ring's
+ * data area. The producer may write anything: consumers load each field once and check it
+ * (paths.c, grow.c, coop_write.c).
  */
 #ifndef WEFT_SHM_LINES_H
 #define WEFT_SHM_LINES_H

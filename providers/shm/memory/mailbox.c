@@ -60,8 +60,8 @@ static bool slot_claim(struct pshm_slot *slot, uint64_t seen, uint32_t pid, uint
 }
 
 /*
- * Returns true if the claimer of a request that failed has closed what it offered. It frees the slot before
- * it does so; so it has begun another program, which does not know of the slot.
+ * Returns true if the claimer of a request that failed has closed what it offered. It frees the
+ * slot before it does so; so it has begun another program, which does not know of the slot.
  */
 static bool claim_left(const struct pshm_slot *slot, uint64_t seen)
 {
@@ -77,8 +77,9 @@ static bool claim_left(const struct pshm_slot *slot, uint64_t seen)
 }
 
 /*
- * Claims a slot that is free or, if there is none, one whose claimer is dead. Hundreds of claimers may find no
- * free slot at a time, again and again: for slots that are READY no process is looked up.
+ * Claims a slot that is free or, if there is none, one whose claimer is dead. Hundreds of claimers
+ * may find no free slot at a time, again and again: for slots that are READY no process is looked
+ * up.
  */
 static struct pshm_slot *claim_any(struct pshm_inbox *inbox, uint32_t pid, uint64_t *word)
 {

@@ -16,8 +16,8 @@
  *	any but READY -> CLAIMED  another claimer that finds no free slot, when this one's process is dead
  *	FAILED -> CLAIMED  the same, when it has begun another program and does not have what it offered
  *
- * A word has a generation that grows with each claim, so that a late claimer moves nothing. The owner looks
- * at all requests, and so finds those whose claimer has died.
+ * A word has a generation that grows with each claim, so that a late claimer moves nothing. The
+ * owner looks at all requests, and so finds those whose claimer has died.
  */
 #ifndef WEFT_SHM_MAILBOX_H
 #define WEFT_SHM_MAILBOX_H
@@ -35,8 +35,8 @@ struct pshm_ticket {
 /*
  * pshm_mailbox_claim - claim a slot for a request
  * @pid: our process
- * Returns 0 and the ticket, to be posted or dropped soon, or -FI_EAGAIN when all slots are in use. Finding
- * that out takes no system call while all of them are READY.
+ * Returns 0 and the ticket, to be posted or dropped soon, or -FI_EAGAIN when all slots are in use.
+ * Finding that out takes no system call while all of them are READY.
  */
 int pshm_mailbox_claim(struct pshm_inbox *inbox, uint32_t pid, struct pshm_ticket *ticket);
 

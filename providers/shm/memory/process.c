@@ -72,7 +72,10 @@ static struct pshm_process *find_locked(uint32_t pid)
 	list_for_each(node, after, &held) {
 		struct pshm_process *p = container_of(node, struct pshm_process, link);
 
-		/* a dead one stays in the list while it is held: its number may be another's by now */
+		/*
+		 * a dead one stays in the list while it is held: its number may be another's by
+		 * now
+		 */
 		if (p->pid == pid && !pshm_process_dead(p))
 			return p;
 	}

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Processes that we share memory with, each held by one descriptor for all connections that lead there: its
- * number alone may come to mean another process. The descriptor is one of the process's memory
- * (sys/image.h), since a process that begins another program keeps its number, and is as dead to us as one
- * that was killed. For slow paths; the lock is its own, so that endpoints of different domains share the
- * table.
+ * Processes that we share memory with, each held by one descriptor for all connections that lead
+ * there: its number alone may come to mean another process. The descriptor is one of the process's
+ * memory (sys/image.h), since a process that begins another program keeps its number, and is as
+ * dead to us as one that was killed. For slow paths; the lock is its own, so that endpoints of
+ * different domains share the table.
  */
 #ifndef WEFT_SHM_PROCESS_H
 #define WEFT_SHM_PROCESS_H
@@ -13,11 +13,17 @@
 
 enum pshm_held_by {
 	PSHM_BY_IMAGE,
-	/* Where /proc has no such file. The next two do not tell when the process begins another program. */
+	/*
+	 * Where /proc has no such file. The next two do not tell when the process begins another
+	 * program.
+	 */
 	PSHM_BY_PIDFD,
 	/* its folder in /proc */
 	PSHM_BY_FOLDER,
-	/* A socket to it, which ends with the process or its program. Its number may mean nothing here. */
+	/*
+	 * A socket to it, which ends with the process or its program. Its number may mean nothing
+	 * here.
+	 */
 	PSHM_BY_SOCKET,
 };
 
@@ -36,25 +42,35 @@ struct pshm_process {
 	void (*wake)(struct pshm_process *process, const uint8_t *to);
 };
 
-/* pshm_process_watch - let forks wait for the table's lock; before the first get, and not in a thread's round */
+/*
+ * pshm_process_watch - let forks wait for the table's lock; before the first get, and not in a
+ * thread's round
+ */
 void pshm_process_watch(void);
 
 /*
  * pshm_process_get - hold the process that has this number now
  * @pid: from anywhere
  *
- * It has that number and runs the same program until it is found dead. Returns 0 and a reference, for
- * pshm_process_put(); -FI_EHOSTUNREACH for no such process, -FI_ENOSYS, -FI_EMFILE, -FI_ENOMEM.
+ * It has that number and runs the same program until it is found dead. Returns 0 and a reference,
+ * for pshm_process_put(); -FI_EHOSTUNREACH for no such process, -FI_ENOSYS, -FI_EMFILE,
+ * -FI_ENOMEM.
  */
 int pshm_process_get(uint32_t pid, struct pshm_process **process);
 
 /* pshm_process_put - takes one reference */
 void pshm_process_put(struct pshm_process *process);
 
-/* pshm_process_dead - returns true if it has ended or begun another program; false when that can't be told */
+/*
+ * pshm_process_dead - returns true if it has ended or begun another program; false when that can't
+ * be told
+ */
 bool pshm_process_dead(const struct pshm_process *process);
 
-/* pshm_process_gone - returns true if no living process has this number; false when that can't be told */
+/*
+ * pshm_process_gone - returns true if no living process has this number; false when that can't be
+ * told
+ */
 bool pshm_process_gone(uint32_t pid);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Making and mapping what two endpoints share, except inboxes (inbox.c). Called by the wire when an endpoint
- * or a connection is made, on the thread that holds the domain.
+ * Making and mapping what two endpoints share, except inboxes (inbox.c). Called by the wire when
+ * an endpoint or a connection is made, on the thread that holds the domain.
  */
 #include <limits.h>
 #include <unistd.h>
@@ -112,7 +112,10 @@ static int head_check(const struct kind *kind, const void *addr,
 	return head.zero ? -FI_EPROTO : 0;
 }
 
-/* Takes @fd: maps the memory behind it. Of its head no more than struct head and the nonce is checked. */
+/*
+ * Takes @fd: maps the memory behind it. Of its head no more than struct head and the nonce is
+ * checked.
+ */
 static int region_take(int fd, const struct kind *kind, const uint8_t nonce[PSHM_NONCE],
 		       struct pshm_region *region)
 {
@@ -143,7 +146,10 @@ static bool numbers_fit(uint32_t pid, uint32_t number)
 	return pid && pid <= INT_MAX && number <= INT_MAX;
 }
 
-/* Opens what another process has at a descriptor, through /proc. Returns a descriptor, owned, or -FI_E*. */
+/*
+ * Opens what another process has at a descriptor, through /proc. Returns a descriptor, owned, or
+ * -FI_E*.
+ */
 static int region_fd(uint32_t pid, uint32_t number, bool writable)
 {
 	int fd;

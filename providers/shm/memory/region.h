@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * The kinds of memory that endpoints share: inboxes, one per endpoint, where others leave requests,
- * those of a process together; the pair, one per connection, with a small ring in each direction; the
- * area, a larger data area for one direction that has traffic; and the table, one per domain, of
- * the memory that it has registered, which others only read. All are memfds without a name, sealed at
- * their size, and found through /proc/PID/fd by the numbers in an address, a request, a line or the
- * pair, or given by a socket; what was found is proven by a nonce.
+ * The kinds of memory that endpoints share: inboxes, one per endpoint, where others leave
+ * requests, those of a process together; the pair, one per connection, with a small ring in each
+ * direction; the area, a larger data area for one direction that has traffic; and the table, one
+ * per domain, of the memory that it has registered, which others only read. All are memfds without
+ * a name, sealed at their size, and found through /proc/PID/fd by the numbers in an address, a
+ * request, a line or the pair, or given by a socket; what was found is proven by a nonce.
  *
  * The other side may write anything into them at any time: fields are loaded once and
  * checked. Called by the wire, on the thread that holds the domain.
@@ -47,11 +47,12 @@ _Static_assert(offsetof(struct pshm_slot, fd) == 12, "layout");
 _Static_assert(offsetof(struct pshm_slot, nonce) == 16, "layout");
 
 /*
- * Head of memory in which inboxes stand, up to PSHM_INBOXES, the first at PSHM_INBOXES_HEAD, each at a
- * multiple of PSHM_INBOX_STRIDE from there. Inboxes of one process share memory so that a thousand endpoints
- * do not take a thousand descriptors. A process that may write to one may write to all of them, as it may
- * when it finds one through /proc, which shows all descriptors of a process or none. The place of a closed
- * inbox is never used again: peers of that endpoint may have it mapped still.
+ * Head of memory in which inboxes stand, up to PSHM_INBOXES, the first at PSHM_INBOXES_HEAD, each
+ * at a multiple of PSHM_INBOX_STRIDE from there. Inboxes of one process share memory so that a
+ * thousand endpoints do not take a thousand descriptors. A process that may write to one may write
+ * to all of them, as it may when it finds one through /proc, which shows all descriptors of a
+ * process or none. The place of a closed inbox is never used again: peers of that endpoint may
+ * have it mapped still.
  */
 #define PSHM_INBOXES 255u
 
@@ -104,7 +105,10 @@ struct pshm_inbox {
 	/* device and inode of that pipe, written before bell */
 	uint64_t bell_dev, bell_ino;
 	uint8_t pad3[32];
-	/* Bit i of all: the producer that was given doorbell i has published to a ring that is not polled. */
+	/*
+	 * Bit i of all: the producer that was given doorbell i has published to a ring that is not
+	 * polled.
+	 */
 	_Atomic uint64_t doorbells[PSHM_DOORBELLS / 64];
 	struct pshm_slot slots[PSHM_SLOTS];
 };
@@ -134,19 +138,23 @@ static inline bool pshm_inbox_rung(const struct pshm_inbox *inbox, uint32_t requ
 }
 
 /*
- * pshm_inbox_notify - ring the request doorbell: the owner's next poll() looks for requests and answers
- * The owner may sleep: pshm_inbox_wake_due() says so.
+ * pshm_inbox_notify - ring the request doorbell: the owner's next poll() looks for requests and
+ * answers The owner may sleep: pshm_inbox_wake_due() says so.
  */
 static inline void pshm_inbox_notify(struct pshm_inbox *inbox)
 {
 	/*
-	 * R:pshm_inbox.request_doorbell  what was left before the count; pairs A:pshm_inbox.request_doorbell
-	 * F:pshm_inbox.request_doorbell  before we look whether the owner sleeps; pairs F:pshm_inbox.armed
+	 * R:pshm_inbox.request_doorbell  what was left before the count; pairs
+	 * A:pshm_inbox.request_doorbell F:pshm_inbox.request_doorbell  before we look whether the
+	 * owner sleeps; pairs F:pshm_inbox.armed
 	 */
 	atomic_fetch_add_explicit(&inbox->request_doorbell, 1, memory_order_seq_cst);
 }
 
-/* pshm_inbox_wake_due - returns true if the owner sleeps: to one of its callers, which has to wake it */
+/*
+ * pshm_inbox_wake_due - returns true if the owner sleeps: to one of its callers, which has to wake
+ * it
+ */
 static inline bool pshm_inbox_wake_due(struct pshm_inbox *inbox)
 {
 	/* A:pshm_inbox.armed  it before the bell; pairs R:pshm_inbox.armed */
@@ -154,7 +162,10 @@ static inline bool pshm_inbox_wake_due(struct pshm_inbox *inbox)
 	       atomic_exchange_explicit(&inbox->armed, 0, memory_order_relaxed);
 }
 
-/* Side of a pair: the one that asked for the connection, the one that answered. Side i sends on ring i. */
+/*
+ * Side of a pair: the one that asked for the connection, the one that answered. Side i sends on
+ * ring i.
+ */
 enum pshm_side {
 	PSHM_ASKED,
 	PSHM_ANSWERED,
@@ -216,7 +227,10 @@ struct pshm_shown {
 	/* of the key table's memory in that process */
 	uint32_t fd;
 	uint8_t nonce[PSHM_NONCE];
-	/* FI_REMOTE_READ, FI_REMOTE_WRITE: accesses of which that side has to be told, so by packet alone */
+	/*
+	 * FI_REMOTE_READ, FI_REMOTE_WRITE: accesses of which that side has to be told, so by
+	 * packet alone
+	 */
 	uint32_t remote_events;
 	uint32_t zero;
 	/* address of the write guard that writes pass; 0: nothing may be written */
@@ -229,7 +243,10 @@ _Static_assert(offsetof(struct pshm_shown, nonce) == 8, "layout");
 _Static_assert(offsetof(struct pshm_shown, remote_events) == 16, "layout");
 _Static_assert(offsetof(struct pshm_shown, write_guard) == 24, "layout");
 
-/* Head of a pair's memory; the rings follow at PSHM_PAIR_HEAD, that of PSHM_ASKED first, then areas. */
+/*
+ * Head of a pair's memory; the rings follow at PSHM_PAIR_HEAD, that of PSHM_ASKED first, then
+ * areas.
+ */
 struct pshm_pair {
 	uint32_t magic;
 	uint16_t version;
@@ -241,8 +258,8 @@ struct pshm_pair {
 	uint64_t len;
 	uint8_t nonce[PSHM_NONCE];
 	/*
-	 * Bytes of data of the areas that stand in this memory behind the rings, by side, each after
-	 * its head; 0: there are none, and rings that grow get memory of their own.
+	 * Bytes of data of the areas that stand in this memory behind the rings, by side, each
+	 * after its head; 0: there are none, and rings that grow get memory of their own.
 	 */
 	uint32_t area_len;
 	/* enum pshm_answer; written once, by PSHM_ANSWERED */
@@ -255,7 +272,10 @@ struct pshm_pair {
 	struct pshm_flag ended[2];
 	/* enum pshm_grown, of the ring of that side; written by the other one */
 	struct pshm_flag grown[2];
-	/* ns that reading the last probe of that side took; 0: not measured yet. Written by the other one */
+	/*
+	 * ns that reading the last probe of that side took; 0: not measured yet. Written by the
+	 * other one
+	 */
 	struct pshm_flag probed[2];
 	/* of the ring of that side; written by the other one */
 	struct pshm_polling polling[2];
@@ -347,8 +367,8 @@ struct pshm_region {
 bool pshm_scarce(int err);
 
 /*
- * pshm_region_error - the error of a function that opens another process's memory, by that of a system call
- * Returns @err if it is scarce, else -FI_EHOSTUNREACH: there is no way through memory.
+ * pshm_region_error - the error of a function that opens another process's memory, by that of a
+ * system call Returns @err if it is scarce, else -FI_EHOSTUNREACH: there is no way through memory.
  */
 int pshm_region_error(int err);
 
@@ -366,7 +386,10 @@ struct pshm_own_inbox {
 	struct pshm_inbox_file *file;
 };
 
-/* pshm_inboxes_watch - let forks wait for the lock of inbox.c; before the first inbox, and not in a thread's round */
+/*
+ * pshm_inboxes_watch - let forks wait for the lock of inbox.c; before the first inbox, and not in
+ * a thread's round
+ */
 void pshm_inboxes_watch(void);
 
 /*
@@ -376,8 +399,9 @@ void pshm_inboxes_watch(void);
 int pshm_inbox_create(const uint8_t nonce[PSHM_NONCE], struct pshm_own_inbox *own);
 
 /*
- * pshm_inbox_destroy - release the inbox of an endpoint that is closed; does nothing for one that is none
- * Its place is not used again. The memory is released with the last inbox that stands there. Any thread.
+ * pshm_inbox_destroy - release the inbox of an endpoint that is closed; does nothing for one that
+ * is none Its place is not used again. The memory is released with the last inbox that stands
+ * there. Any thread.
  */
 void pshm_inbox_destroy(struct pshm_own_inbox *own);
 
@@ -385,7 +409,8 @@ void pshm_inbox_destroy(struct pshm_own_inbox *own);
  * pshm_inbox_open - map the inbox of another endpoint
  * @pid, @fd, @nonce: from its address; not trusted
  * Returns 0 and the region, owned, without a descriptor; -FI_ENOENT when no such inbox is found
- * there; -FI_EHOSTUNREACH when we may not open what is there; -FI_EMFILE or -FI_ENOMEM for want of our own.
+ * there; -FI_EHOSTUNREACH when we may not open what is there; -FI_EMFILE or -FI_ENOMEM for want of
+ * our own.
  */
 int pshm_inbox_open(uint32_t pid, uint32_t fd, const uint8_t nonce[PSHM_NONCE],
 		    struct pshm_region *region);
@@ -471,8 +496,8 @@ void *pshm_pair_ring(const struct pshm_region *region, enum pshm_side side,
 		     const struct pshm_sizes *sizes);
 
 /*
- * pshm_pair_area - the area of that ring in the pair's own memory
- * Returns a region without a descriptor, not to be unmapped; its addr is NULL when the pair has none.
+ * pshm_pair_area - the area of that ring in the pair's own memory Returns a region without a
+ * descriptor, not to be unmapped; its addr is NULL when the pair has none.
  */
 struct pshm_region pshm_pair_area(const struct pshm_region *region, enum pshm_side side,
 				  const struct pshm_sizes *sizes);

@@ -15,7 +15,10 @@
 #define NAME_CHARS "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-._:"
 #define SHORT_MAX  15u /* characters of a name as it is in an address */
 
-/* Makes a name by a hash of one that is too long or has other characters: the same for the same name. */
+/*
+ * Makes a name by a hash of one that is too long or has other characters: the same for the same
+ * name.
+ */
 static void name_hash(const char *name, size_t len, char out[SHORT_MAX + 1])
 {
 	uint64_t h = UINT64_C(0xcbf29ce484222325);

@@ -11,7 +11,8 @@
 #include "shared_name.h"
 
 /*
- * pshm_service_named_addr - make the address of a service; without a name, of an endpoint that is to get one
+ * pshm_service_named_addr - make the address of a service; without a name, of an endpoint that is
+ * to get one
  * @name: @len characters
  * At most 15 letters, digits, - . _ : stand in it as they are, of others a hash.
  */
@@ -33,7 +34,10 @@ static inline bool pshm_service_named(const struct weft_addr *addr)
 	return addr->family == ADDR_FAMILY_LOCAL && addr->ip[0];
 }
 
-/* pshm_service_bindable - returns true if an endpoint can be bound to this address: a service, or none */
+/*
+ * pshm_service_bindable - returns true if an endpoint can be bound to this address: a service, or
+ * none
+ */
 bool pshm_service_bindable(const struct weft_addr *addr);
 
 /* pshm_service_node - returns 0, or -FI_ENODATA when @node is not this host */
@@ -46,7 +50,10 @@ int pshm_service_node(const char *node);
  */
 int pshm_service_publish(const struct weft_addr *addr, struct sys_shared **out);
 
-/* pshm_service_find - look up the full address of a service. Returns 0, -FI_EAGAIN when none has it, or -FI_E* */
+/*
+ * pshm_service_find - look up the full address of a service. Returns 0, -FI_EAGAIN when none has
+ * it, or -FI_E*
+ */
 int pshm_service_find(const struct weft_addr *service, struct weft_addr *out);
 
 #endif

@@ -28,15 +28,18 @@ extern pid_t child;		 /* 0: none */
 /* mock_board_open - an empty one, for a test's setup. 0 or -1 */
 int mock_board_open(void);
 
-/* mock_board_close - for a test's teardown: kill and collect the child, if there is one, and forget the board */
+/*
+ * mock_board_close - for a test's teardown: kill and collect the child, if there is one, and
+ * forget the board
+ */
 void mock_board_close(void);
 
 /*
  * mock_child_start - fork a child which opens its endpoint, and then ends with what @body returns
  * @begin: called in it first; returns 0, or an errno for which it can't begin. NULL: nothing
  *
- * The child dies with its parent, and after a minute. Returns true once its address is on the board; false, and
- * says why, when it could not begin: the test is to be skipped.
+ * The child dies with its parent, and after a minute. Returns true once its address is on the
+ * board; false, and says why, when it could not begin: the test is to be skipped.
  */
 bool mock_child_start(int (*begin)(void), int (*body)(struct mock *m));
 

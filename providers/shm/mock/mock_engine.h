@@ -70,7 +70,10 @@ void mock_hide_proc(void);
 /* mock_poll - one poll of each; NULL is left out */
 void mock_poll(struct mock *a, struct mock *b);
 
-/* mock_worked_ns - how long this thread has had a core: who waits in polls works, who is kept waiting does not */
+/*
+ * mock_worked_ns - how long this thread has had a core: who waits in polls works, who is kept
+ * waiting does not
+ */
 uint64_t mock_worked_ns(void);
 
 /* mock_until - poll both until @cond, or fail after 10 seconds */
@@ -87,7 +90,10 @@ uint64_t mock_worked_ns(void);
 int mock_poll_set(struct mock *m);
 /* mock_rings - would it wake now? */
 bool mock_rings(struct mock *m);
-/* mock_arm_idle - poll it and arm it, until nothing is left of what connecting did. For how many ns it may sleep */
+/*
+ * mock_arm_idle - poll it and arm it, until nothing is left of what connecting did. For how many
+ * ns it may sleep
+ */
 uint64_t mock_arm_idle(struct mock *m);
 
 /* mock_pattern - payload of the packet with this tag */

@@ -5,7 +5,10 @@
 
 #include <stdint.h>
 
-/* mock_random - the next one, of 31 bits; @state: the seed at first. Source: Knuth's MMIX generator */
+/*
+ * mock_random - the next one, of 31 bits; @state: the seed at first. Source: Knuth's MMIX
+ * generator
+ */
 static inline uint32_t mock_random(uint64_t *state)
 {
 	*state = *state * 6364136223846793005u + 1442695040888963407u;

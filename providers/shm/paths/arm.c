@@ -1,22 +1,23 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * How an endpoint goes to sleep so that no publication is missed. An endpoint that polls costs its peers
- * nothing: after each publication they look at a word in their cache, the mode of the ring. An endpoint that
- * is about to sleep
+ * How an endpoint goes to sleep so that no publication is missed. An endpoint that polls costs its
+ * peers nothing: after each publication they look at a word in their cache, the mode of the ring.
+ * An endpoint that is about to sleep
  *
  *	tells all its peers to ring their doorbells,	pair.polling
  *	says that it has to be woken,			inbox.armed
  *	makes a barrier in their processes,		membarrier(2)
  *	and looks at all its rings and its inbox once more.
  *
- * A peer that published before the barrier is found by that look; one that publishes after it
- * sees that it has to ring its doorbell, and then that it has to wake the endpoint. Where the kernel makes no such barrier, or
- * the peer takes no part in it, the peer makes one of its own after each publication (PSHM_UNSURE).
- * tests/spin has this protocol as a model.
+ * A peer that published before the barrier is found by that look; one that publishes after it sees
+ * that it has to ring its doorbell, and then that it has to wake the endpoint. Where the kernel
+ * makes no such barrier, or the peer takes no part in it, the peer makes one of its own after each
+ * publication (PSHM_UNSURE). tests/spin has this protocol as a model.
  *
- * The bell is a pipe, which peers open through /proc as they do the inbox; its inode proves that it is the
- * right one. Peers that are connected by a socket send a message there, which wakes one endpoint of this
- * process (watcher.h), and that one writes to the pipe. On the thread that holds the domain.
+ * The bell is a pipe, which peers open through /proc as they do the inbox; its inode proves that
+ * it is the right one. Peers that are connected by a socket send a message there, which wakes one
+ * endpoint of this process (watcher.h), and that one writes to the pipe. On the thread that holds
+ * the domain.
  */
 #include <rdma/fi_errno.h>
 #include "polling.h"
@@ -98,19 +99,24 @@ uint64_t pshm_arm(struct wire *base)
 	if (!w->armed)
 		set_armed(w, true);
 	/*
-	 * The bell rings for what has been found already. It is cleared only before we are armed: afterwards a
-	 * producer may ring it for a doorbell that we have taken, and the next one relies on that.
+	 * The bell rings for what has been found already. It is cleared only before we are armed:
+	 * afterwards a producer may ring it for a doorbell that we have taken, and the next one
+	 * relies on that.
 	 */
 	if (w->bell >= 0 && !atomic_load_explicit(&w->inbox->armed, memory_order_relaxed))
 		sys_fifo_clear(w->bell);
 	/*
-	 * R:pshm_inbox.armed  the bell before it; pairs A:pshm_inbox.armed
-	 * F:pshm_inbox.armed  before we look at the inbox; pairs F:pshm_inbox.doorbell_words, F:pshm_inbox.request_doorbell
+	 * R:pshm_inbox.armed  the bell before it; pairs A:pshm_inbox.armed F:pshm_inbox.armed
+	 * before we look at the inbox; pairs F:pshm_inbox.doorbell_words,
+	 * F:pshm_inbox.request_doorbell
 	 */
 	atomic_store_explicit(&w->inbox->armed, 1, memory_order_seq_cst);
 	/* F:pshm_arm  the modes of the rings before we look at them; pairs F:pshm_polling.mode */
 	platform_fence();
-	/* where membarrier(2) has been forbidden meanwhile, what is missed is found after a short sleep */
+	/*
+	 * where membarrier(2) has been forbidden meanwhile, what is missed is found after a short
+	 * sleep
+	 */
 	blind = w->barriers && sys_membarrier_all();
 	if (something_there(w, &no_wake)) {
 		pshm_disarm(base);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * The shm provider: what it offers to fi_getinfo. Called by the core on any thread; constant but for
- * the registration.
+ * The shm provider: what it offers to fi_getinfo. Called by the core on any thread; constant but
+ * for the registration.
  */
 #include <rdma/fi_errno.h>
 #include "address.h"

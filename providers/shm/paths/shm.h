@@ -24,7 +24,10 @@ extern const struct wire_ops pshm_wire_ops;
 /* weft_shm_identities - the names that it answers to; ends with one without a name */
 extern const struct info_identity weft_shm_identities[];
 
-/* weft_shm_ini - register the shm wire and return the provider, which stays; called by the core once */
+/*
+ * weft_shm_ini - register the shm wire and return the provider, which stays; called by the core
+ * once
+ */
 struct fi_provider *weft_shm_ini(void);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * How an endpoint begins, ends and sleeps: what paths.c puts into wire_ops. On the thread that holds the
- * domain.
+ * How an endpoint begins, ends and sleeps: what paths.c puts into wire_ops. On the thread that
+ * holds the domain.
  */
 #ifndef WEFT_SHM_SHM_ENDPOINT_H
 #define WEFT_SHM_SHM_ENDPOINT_H
@@ -13,7 +13,10 @@ int pshm_bell(struct wire *wire, int poll_set);
 uint64_t pshm_arm(struct wire *wire);
 void pshm_disarm(struct wire *wire);
 
-/* pshm_bells_close - close the pipe of the endpoint's bell, and the one of the peer that was woken last */
+/*
+ * pshm_bells_close - close the pipe of the endpoint's bell, and the one of the peer that was woken
+ * last
+ */
 void pshm_bells_close(struct pshm_wire *wire);
 
 /* From endpoint.c; open, close and local of wire_ops. */

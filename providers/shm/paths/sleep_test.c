@@ -93,7 +93,10 @@ static void arming_again_silences_a_bell_that_rings_for_nothing(void **state)
 	assert_true(mock_rings(&b));
 }
 
-/* Its producer sees that the endpoint sleeps only once what it rang its doorbell for has been read. */
+/*
+ * Its producer sees that the endpoint sleeps only once what it rang its doorbell for has been
+ * read.
+ */
 static void wake_for_an_old_doorbell_does_not_hide_the_next(void **state)
 {
 	mock_arm_idle(&b);

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * The sender's part of cooperative copies (coop_copy.h): while the receiver reads our memory, we write
- * chunks into its memory. Called by poll(), one chunk in each, so that messages pass in between.
+ * The sender's part of cooperative copies (coop_copy.h): while the receiver reads our memory, we
+ * write chunks into its memory. Called by poll(), one chunk in each, so that messages pass in
+ * between.
  *
- * The receiver is not trusted. The bytes that it names are written only if they are of a send that this
- * peer was offered; a wrong address of its memory harms the receiver alone.
+ * The receiver is not trusted. The bytes that it names are written only if they are of a send that
+ * this peer was offered; a wrong address of its memory harms the receiver alone.
  */
 #include <rdma/fi_errno.h>
 #include "conn.h"
@@ -52,8 +53,8 @@ static void refuse(struct pshm_conn *conn)
 }
 
 /*
- * Returns the entry of a slot, in conn->coop_writes, or NULL: out of memory. One of an earlier generation
- * may still be there, and serves the new one from now on.
+ * Returns the entry of a slot, in conn->coop_writes, or NULL: out of memory. One of an earlier
+ * generation may still be there, and serves the new one from now on.
  */
 static struct pshm_coop_write *write_for(struct pshm_conn *conn, struct pshm_coop_copy *slot)
 {
@@ -83,7 +84,10 @@ int pshm_coop_write_begin(struct pshm_conn *conn, const struct ring_line *line)
 	if (invite.zero || invite.slot >= PSHM_COOP_COPIES)
 		return -FI_EPROTO;
 	slot = &conn->pair->coop_copies[other][invite.slot];
-	/* Contents that can't be are of a copy that is over, or a lie: nothing is lost by ignoring them. */
+	/*
+	 * Contents that can't be are of a copy that is over, or a lie: nothing is lost by ignoring
+	 * them.
+	 */
 	if (!pshm_coop_copy_read(slot, &task) || conn->put_refused)
 		return 0;
 	if (!conn->process->pid) { /* without its number there is no writing to its memory */
@@ -102,9 +106,10 @@ int pshm_coop_write_begin(struct pshm_conn *conn, const struct ring_line *line)
 }
 
 /*
- * Writes one chunk that we have claimed. Until we say that it has ended, the address of the write guard means
- * that guard, open or shut; without a claim it may mean anything by now. A receiver that is alive still has
- * its process number; if it begins another program after that look, the guard is not mapped there.
+ * Writes one chunk that we have claimed. Until we say that it has ended, the address of the write
+ * guard means that guard, open or shut; without a claim it may mean anything by now. A receiver
+ * that is alive still has its process number; if it begins another program after that look, the
+ * guard is not mapped there.
  */
 static int chunk_write(struct pshm_conn *conn, const struct pshm_coop_write *cw, uint32_t chunk)
 {

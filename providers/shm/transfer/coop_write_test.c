@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Tests of transfers that both ends copy, with both ends in one process, which is polled or not as if
- * they were two: b reads what a sends; a comes by in the middle.
+ * Tests of transfers that both ends copy, with both ends in one process, which is polled or not as
+ * if they were two: b reads what a sends; a comes by in the middle.
  */
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Payload that its receiver reads from the sender's memory, with one copy by the kernel. Called by the
- * engine, and by poll().
+ * Payload that its receiver reads from the sender's memory, with one copy by the kernel. Called by
+ * the engine, and by poll().
  *
- * Two processes that both poll during a transfer are two to three times faster with sendv than the kernel
- * is alone (1 MiB: 60 against 160 us). So get watches first whether the peer polls; if so it declines, and the
- * engine asks the peer to send. The memory of a peer that computes meanwhile is read, a chunk in each poll,
- * so that small messages pass in between. What is left after the first chunk is a cooperative copy: as soon
- * as the peer polls, it writes chunks while we read others (coop_copy.h). If it keeps up with us, the
- * engine asks it to send what is left.
+ * Two processes that both poll during a transfer are two to three times faster with sendv than the
+ * kernel is alone (1 MiB: 60 against 160 us). So get watches first whether the peer polls; if so
+ * it declines, and the engine asks the peer to send. The memory of a peer that computes meanwhile
+ * is read, a chunk in each poll, so that small messages pass in between. What is left after the
+ * first chunk is a cooperative copy: as soon as the peer polls, it writes chunks while we read
+ * others (coop_copy.h). If it keeps up with us, the engine asks it to send what is left.
  *
- * A ring that stays small, since its producer has no area left for it, is slower than the kernel when both
- * ends copy, from some hundred KiB on.
+ * A ring that stays small, since its producer has no area left for it, is slower than the kernel
+ * when both ends copy, from some hundred KiB on.
  */
 #include <rdma/fi_errno.h>
 #include "polling.h"
@@ -28,8 +28,8 @@
 #define POLLING_NS  3000u
 
 /*
- * A sender that has ended a chunk during each of the last PACE chunks of ours polls: from there on the ring
- * is faster, if it is large, and at least PACE_CHUNKS are left.
+ * A sender that has ended a chunk during each of the last PACE chunks of ours polls: from there on
+ * the ring is faster, if it is large, and at least PACE_CHUNKS are left.
  */
 #define PACE	    2u
 #define PACE_CHUNKS (262144u / PSHM_CHUNK_LEN)
@@ -90,8 +90,8 @@ static struct pshm_read *read_of(struct list *node)
 }
 
 /*
- * Reads @len bytes from @at on. Whether the peer is alive is checked after the read: if so, what was read
- * was neither another process that has its number, nor another program in its place.
+ * Reads @len bytes from @at on. Whether the peer is alive is checked after the read: if so, what
+ * was read was neither another process that has its number, nor another program in its place.
  */
 static int read_part(struct pshm_conn *conn, const struct pshm_read *r, size_t at, size_t len)
 {
@@ -119,7 +119,10 @@ static int read_chunk(struct pshm_conn *conn, const struct pshm_read *r, uint32_
 	return read_part(conn, r, r->moved + at, left < PSHM_CHUNK_LEN ? left : PSHM_CHUNK_LEN);
 }
 
-/* Returns a slot that is not in use, or NULL: there is none, or the peer can't write to our memory. */
+/*
+ * Returns a slot that is not in use, or NULL: there is none, or the peer can't write to our
+ * memory.
+ */
 static struct pshm_coop_copy *slot_find(struct pshm_conn *conn, uint32_t *idx)
 {
 	enum pshm_side other = pshm_other(conn);
@@ -198,8 +201,8 @@ static bool held(const struct pshm_read *r)
 }
 
 /*
- * Ends a copy that is drained and of which the peer holds no chunk. Returns 0: all is there; -FI_EBUSY: the
- * bytes up to op->moved are, and the peer is to send the rest; or -FI_E*.
+ * Ends a copy that is drained and of which the peer holds no chunk. Returns 0: all is there;
+ * -FI_EBUSY: the bytes up to op->moved are, and the peer is to send the rest; or -FI_E*.
  */
 static int settle(struct pshm_conn *conn, const struct pshm_read *r)
 {
@@ -218,7 +221,10 @@ static int settle(struct pshm_conn *conn, const struct pshm_read *r)
 	return -FI_EBUSY;
 }
 
-/* Returns true if the peer's ring has the size that it began with, and the peer says that it will not grow. */
+/*
+ * Returns true if the peer's ring has the size that it began with, and the peer says that it will
+ * not grow.
+ */
 static bool ring_stays_small(const struct pshm_conn *conn)
 {
 	enum pshm_side other = pshm_other(conn);
@@ -227,7 +233,10 @@ static bool ring_stays_small(const struct pshm_conn *conn)
 	       atomic_load_explicit(&conn->pair->small[other].value, memory_order_relaxed);
 }
 
-/* Returns true if the rest would come faster through the ring. @chunk: the one that we have just read */
+/*
+ * Returns true if the rest would come faster through the ring. @chunk: the one that we have just
+ * read
+ */
 static bool ring_is_better(const struct pshm_conn *conn, struct pshm_read *r, uint32_t chunk)
 {
 	uint32_t failed, written = pshm_coop_copy_written(r->slot, &failed);
@@ -238,8 +247,8 @@ static bool ring_is_better(const struct pshm_conn *conn, struct pshm_read *r, ui
 }
 
 /*
- * One step of a cooperative copy.
- * Returns 1 when it is over (@status: out), 0 when not, or -FI_EAGAIN: the peer still holds a chunk.
+ * One step of a cooperative copy. Returns 1 when it is over (@status: out), 0 when not, or
+ * -FI_EAGAIN: the peer still holds a chunk.
  */
 static int coop_move(struct pshm_conn *conn, struct pshm_read *r, int *status)
 {
@@ -296,7 +305,10 @@ static bool peer_polls(struct pshm_conn *conn, uint32_t *polls)
 	return true;
 }
 
-/* Returns 1 when it is over (@status: out), 0 when a step was made, or -FI_EAGAIN: nothing can be done now. */
+/*
+ * Returns 1 when it is over (@status: out), 0 when a step was made, or -FI_EAGAIN: nothing can be
+ * done now.
+ */
 static int read_move(struct pshm_conn *conn, struct pshm_read *r, int *status)
 {
 	uint32_t polls;

@@ -7,7 +7,8 @@
 
 /*
  * pshm_get - get of wire_ops
- * pshm_gets_move - carry out one step of a connection's gets; from poll(). Returns how many steps were made
+ * pshm_gets_move - carry out one step of a connection's gets; from poll(). Returns how many steps
+ * were made
  * pshm_gets_drop - give all of them up; @wait as pshm_transfers_drop()
  */
 int pshm_get(struct wire_conn *conn, const struct wire_source *from, const struct iovec *iov,

@@ -1,20 +1,22 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Reading and writing registered memory of a peer that takes no part in it: keys are looked up in the table
- * that its domain shows (share.c), and the kernel copies, once. Called by the engine, and by poll().
+ * Reading and writing registered memory of a peer that takes no part in it: keys are looked up in
+ * the table that its domain shows (share.c), and the kernel copies, once. Called by the engine,
+ * and by poll().
  *
- * Where the peer polls, packets are better: both copy then, at the same time. So its
- * polls are watched, as for get (get.c), and only memory of a peer that computes, or sleeps, is accessed so.
- * The table is not trusted: it can name no more than memory of the process that we talk to, which the
- * kernel checks.
+ * Where the peer polls, packets are better: both copy then, at the same time. So its polls are
+ * watched, as for get (get.c), and only memory of a peer that computes, or sleeps, is accessed so.
+ * The table is not trusted: it can name no more than memory of the process that we talk to, which
+ * the kernel checks.
  *
- * While we access a region the pair says so (pshm_pair.inside), from before its key is checked for the last
- * time. The owner invalidates the key and then looks there, so that nothing is moved once it has closed the
- * region.
+ * While we access a region the pair says so (pshm_pair.inside), from before its key is checked for
+ * the last time. The owner invalidates the key and then looks there, so that nothing is moved once
+ * it has closed the region.
  *
- * The peer may begin another program at any time, which has the same process number. So what was read counts
- * only if the peer is still there afterwards, and each write passes the peer's write guard first, in the same
- * system call: another program has nothing mapped at its address (share.c).
+ * The peer may begin another program at any time, which has the same process number. So what was
+ * read counts only if the peer is still there afterwards, and each write passes the peer's write
+ * guard first, in the same system call: another program has nothing mapped at its address
+ * (share.c).
  */
 #include <rdma/fi_errno.h>
 #include "polling.h"
@@ -31,8 +33,8 @@ _Static_assert(WIRE_IOV_MAX <= SYS_WRITE_GUARDED_MAX, "a step is one call");
 /* Polls of the peer and packets from it by which it is seen to poll. */
 #define MOVES_MIN 2u
 /*
- * How long a peer of which nothing is known is watched for them: so many ns, and a ns more for each WATCH_LEN
- * bytes, since packets gain more then, up to WATCH_MAX.
+ * How long a peer of which nothing is known is watched for them: so many ns, and a ns more for
+ * each WATCH_LEN bytes, since packets gain more then, up to WATCH_MAX.
  */
 #define WATCH_NS  3000u
 #define WATCH_LEN 64u
@@ -146,7 +148,10 @@ static int reading_make(struct pshm_conn *conn)
 	return err;
 }
 
-/* Resolves the targets of an access. For every error the access goes by packet, and the peer decides. */
+/*
+ * Resolves the targets of an access. For every error the access goes by packet, and the peer
+ * decides.
+ */
 static int ranges_find(struct pshm_conn *conn, const struct wire_access *access,
 		       struct target_range *ranges)
 {
@@ -205,9 +210,9 @@ static ssize_t move_piece(const struct pshm_conn *conn, bool write, const struct
 }
 
 /*
- * Moves what is left of the range that an access is at, or STEP bytes. A process has its number as long as it
- * lives: that is checked before, so that no other process is written to, and after, so that no other one was
- * read.
+ * Moves what is left of the range that an access is at, or STEP bytes. A process has its number as
+ * long as it lives: that is checked before, so that no other process is written to, and after, so
+ * that no other one was read.
  */
 static int step(struct pshm_conn *conn, struct pshm_direct *d)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Reading and writing the regions that a peer shows, by their keys, without a packet to it. On the thread
- * that holds the domain.
+ * Reading and writing the regions that a peer shows, by their keys, without a packet to it. On the
+ * thread that holds the domain.
  */
 #ifndef WEFT_SHM_KEY_ACCESS_H
 #define WEFT_SHM_KEY_ACCESS_H
@@ -10,7 +10,8 @@
 
 /*
  * pshm_taken, pshm_direct - taken and direct of wire_ops
- * pshm_direct_move - advance the accesses under way on a connection; from poll(). Returns how many steps were made
+ * pshm_direct_move - advance the accesses under way on a connection; from poll(). Returns how many
+ * steps were made
  * pshm_direct_drop - give them up
  */
 bool pshm_taken(struct wire_conn *conn);

@@ -423,7 +423,10 @@ static void packets_are_taken_when_the_peer_has_polled(void **state)
 	mock_until(&b, NULL, pshm_wire_ops.taken(a.conn));
 }
 
-/* The second one has not left: there is no room, and then there is, but nobody has come by to use it. */
+/*
+ * The second one has not left: there is no room, and then there is, but nobody has come by to use
+ * it.
+ */
 static void payload_whose_header_has_not_left_is_not_taken(void **state)
 {
 	struct mock_op ops[2];

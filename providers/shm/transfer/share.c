@@ -1,19 +1,20 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * The key table of a domain's registered memory, in memory that peers map for reading, so that they read and
- * write the regions by themselves (key_access.c).
+ * The key table of a domain's registered memory, in memory that peers map for reading, so that
+ * they read and write the regions by themselves (key_access.c).
  *
  * The memory is made with the first region that peers may access, and shown in every pair of the
  * domain's endpoints. Where it can't be made the table is private, and peers ask by packet, as they
  * do for regions beyond those that it has room for.
  *
- * With the table the address of a write guard is shown (sys/write_guard.h), which stays open as long as the
- * domain: every write passes it, so that nothing is written to another program that has begun in this
- * process meanwhile.
+ * With the table the address of a write guard is shown (sys/write_guard.h), which stays open as
+ * long as the domain: every write passes it, so that nothing is written to another program that
+ * has begun in this process meanwhile.
  *
- * A peer that accesses a region marks that in the pair (pshm_pair.inside). Closing a region invalidates its
- * key and then waits for the mark (mr_invalidate()). The pair of a connection that ends while the peer is
- * inside stays mapped until the peer has left, or is dead. On the thread that holds the domain.
+ * A peer that accesses a region marks that in the pair (pshm_pair.inside). Closing a region
+ * invalidates its key and then waits for the mark (mr_invalidate()). The pair of a connection that
+ * ends while the peer is inside stays mapped until the peer has left, or is dead. On the thread
+ * that holds the domain.
  */
 #include <stdlib.h>
 #include <sys/mman.h>
@@ -48,8 +49,9 @@ static struct list shares = { &shares, &shares };
 static bool peer_inside(const struct pshm_conn *conn, uint32_t index)
 {
 	/*
-	 * S:pshm_pair.inside  after the key was invalidated, or the connection ended; pairs S:mr.check
-	 * A:pshm_pair.inside  what the peer did before it left; pairs R:pshm_pair.inside
+	 * S:pshm_pair.inside  after the key was invalidated, or the connection ended; pairs
+	 * S:mr.check A:pshm_pair.inside  what the peer did before it left; pairs
+	 * R:pshm_pair.inside
 	 */
 	uint32_t inside = atomic_load_explicit(&conn->pair->inside[pshm_other(conn)].value,
 					       memory_order_seq_cst);
@@ -81,8 +83,8 @@ static void guests_leave(struct wire_share *share)
 }
 
 /*
- * Makes room for one more connection to that process. An honest peer is inside few at a time; a hostile one
- * that only says that it is takes no more of our memory than GUESTS_MAX pairs.
+ * Makes room for one more connection to that process. An honest peer is inside few at a time; a
+ * hostile one that only says that it is takes no more of our memory than GUESTS_MAX pairs.
  */
 static void guests_limit(struct wire_share *share, const struct pshm_process *process)
 {

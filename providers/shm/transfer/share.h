@@ -6,12 +6,15 @@
 #include "conn.h"
 
 /*
- * pshm_share_open, pshm_share_close, pshm_share_used - share_open, share_close and share_used of wire_ops
+ * pshm_share_open, pshm_share_close, pshm_share_used - share_open, share_close and share_used of
+ * wire_ops
  * pshm_share_join - add an endpoint to the share of its domain, if that has one
  * pshm_share_show - show the table to the peer of a connection that has its memory, if there is one
- * pshm_share_keep - returns true if the peer of a connection that is to be freed is inside our memory:
+ * pshm_share_keep - returns true if the peer of a connection that is to be freed is inside our
+ * memory:
  *	the share has taken the conn with its region and process, and nothing else of it
- * pshm_share_table - returns the memory that is shown, borrowed; its addr is NULL while there is none
+ * pshm_share_table - returns the memory that is shown, borrowed; its addr is NULL while there is
+ * none
  */
 int pshm_share_open(struct wire_share **share, struct mr_memory *memory);
 void pshm_share_close(struct wire_share *share);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Payload that does not fit in a packet: sendv copies it through the ring in fragments, so
- * that sender and receiver copy at the same time and small packets pass in between. And the part of poll()
- * that goes on with it, with what is read from peers (get.c), and with what they read (coop_write.c).
- * Called by the engine, and by poll().
+ * Payload that does not fit in a packet: sendv copies it through the ring in fragments, so that
+ * sender and receiver copy at the same time and small packets pass in between. And the part of
+ * poll() that goes on with it, with what is read from peers (get.c), and with what they read
+ * (coop_write.c). Called by the engine, and by poll().
  */
 #include <rdma/fi_errno.h>
 #include "polling.h"
@@ -20,7 +20,10 @@
 
 /* Chunks copied by system calls in one poll, of all connections: small messages wait for no more. */
 #define COPIES_MAX 2
-/* Payload of a line, bytes: the least, the most, and how many there are if they are larger than the least. */
+/*
+ * Payload of a line, bytes: the least, the most, and how many there are if they are larger than
+ * the least.
+ */
 #define FRAGMENT_MIN 8192u
 #define FRAGMENT_MAX 16384u
 #define FRAGMENT_CNT 8u
@@ -87,9 +90,9 @@ void pshm_op_done(struct pshm_conn *conn, struct wire_op *op, int status)
 }
 
 /*
- * Both sides copy at the same time, but for the first fragment and the last: a short transfer has small
- * ones. Of a long one between cores that share no cache less is spent on each when they are larger;
- * others would only leave the caches.
+ * Both sides copy at the same time, but for the first fragment and the last: a short transfer has
+ * small ones. Of a long one between cores that share no cache less is spent on each when they are
+ * larger; others would only leave the caches.
  */
 static uint32_t fragment_max(const struct pshm_conn *conn, const struct pshm_transfer *t)
 {
@@ -162,7 +165,10 @@ bool pshm_sends_begun(const struct pshm_conn *conn)
 	return list_empty(&conn->sends) || transfer_of(conn->sends.prev)->started;
 }
 
-/* Reads or writes a chunk, if there is one. @copies: in, out: system calls that this poll() may still make */
+/*
+ * Reads or writes a chunk, if there is one. @copies: in, out: system calls that this poll() may
+ * still make
+ */
 static int copy_move(struct pshm_conn *conn, int *copies)
 {
 	int steps;
@@ -174,7 +180,10 @@ static int copy_move(struct pshm_conn *conn, int *copies)
 	return steps;
 }
 
-/* Makes one step of everything under way on a connection, and ends operations. Returns how many were made. */
+/*
+ * Makes one step of everything under way on a connection, and ends operations. Returns how many
+ * were made.
+ */
 static int conn_move(struct pshm_conn *conn, int *copies)
 {
 	struct wire_op *op, *next;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Tests of transfers that two processes copy together, when one of them computes, is stopped, or is killed
- * in the middle. The parent is the one that lives.
+ * Tests of transfers that two processes copy together, when one of them computes, is stopped, or
+ * is killed in the middle. The parent is the one that lives.
  */
 #include <setjmp.h>
 #include <stdarg.h>
