@@ -39,7 +39,7 @@ static const char *engine_call_why(ssize_t err)
 	case FI_EOPBADSTATE:
 		return "not enabled, or opened by the process that this one is a fork of; fi_enable comes first";
 	case FI_ENOCQ:
-		return "nobody to tell of its end; bind a completion queue or a counter for that direction";
+		return "no completion queue and no counter is bound for that direction; bind one of them";
 	case FI_EOPNOTSUPP:
 		return "no such operation on that type; fi_query_atomic says which there are";
 	default:
