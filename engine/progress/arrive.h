@@ -42,8 +42,8 @@ static inline __attribute__((always_inline)) int engine_packet_on(
 		return engine_packet(ep, conn, packet, payload, avail, dest);
 	m = engine_matcher(ctx->q, packet->flags);
 	recv = match_arrive(m, engine_source_id(ctx->q, peer), packet->tag);
-	rx = container_of(recv, struct engine_rx, match);
-	if (unlikely(recv && !engine_recv_plain(rx, ctx, avail)))
+	rx = recv ? container_of(recv, struct engine_rx, match) : NULL;
+	if (unlikely(rx && !engine_recv_plain(rx, ctx, avail)))
 		return engine_packet(ep, conn, packet, payload, avail, dest);
 
 	if (avail > ENGINE_FREE_MAX) {
@@ -54,7 +54,7 @@ static inline __attribute__((always_inline)) int engine_packet_on(
 	peer->rx_seq++;
 	conn->rx_msgs++;
 	conn->rx_bytes += avail;
-	if (unlikely(!recv))
+	if (unlikely(!rx))
 		return engine_hold_stored(ctx, peer, packet, payload);
 	match_unpost(m, recv);
 	if (wire->payload_local && avail >= COPY_WIDE_MIN)
