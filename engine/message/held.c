@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Messages that are held: they have no receive yet, or came before their turn. The caller holds the domain.
+ * Held messages: they have no receive yet, or have arrived before their turn. Called from receive
+ * calls and from progress; the caller holds the domain.
  */
 #include "peer.h"
 #include "recv.h"
@@ -42,7 +43,8 @@ void engine_held_free(struct engine_ep *ep, struct engine_held *held)
 }
 
 /*
- * Delivery of a message is told once it is whole and in its place, whether or not there is a receive.
+ * A message counts as delivered once it is whole and in its turn, whether or not it matches a
+ * receive; with PACKET_MATCH it has to match one.
  * Source: fi_cq(3), FI_DELIVERY_COMPLETE and FI_MATCH_COMPLETE.
  */
 void engine_held_deliver(struct engine_held *held)

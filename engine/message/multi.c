@@ -1,9 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Receives whose buffer takes one message after the other (FI_MULTI_RECV). The whole stays in
- * the matcher, in its place, until too little of it is free; each message in it is a part: a
- * receive of its own that points into the buffer. The buffer is the program's again with the
- * completion of the last part, which says so. Called with the domain held.
+ * Multi-receive buffers: a receive whose buffer takes one message after the other (FI_MULTI_RECV).
+ * The buffer, "whole", keeps its place in the matcher until it is spent: fewer bytes are free than
+ * min_free. Each message in it is a part: a receive of its own that points into the buffer. The
+ * completion of the last part of a spent buffer has FI_MULTI_RECV, and returns the buffer to the
+ * program.
+ *
+ * The caller holds the domain.
  */
 #include "complete.h"
 #include "recv.h"
@@ -56,7 +59,7 @@ struct engine_rx *engine_multi_take(struct engine_domain *domain, struct engine_
 	return part;
 }
 
-/* The entry that says nothing but that a buffer is released. */
+/* Write a completion that reports no message, only the release of a buffer. */
 static void engine_multi_released(struct engine_rx_ctx *ctx, const struct engine_rx *whole)
 {
 	struct cq_entry entry = {
@@ -140,7 +143,10 @@ void engine_rx_drop(struct engine_domain *domain, struct engine_rx *rx)
 		engine_rx_free(domain, rx);
 		return;
 	}
-	/* A buffer that others share must be told of; else it ends with the endpoint. */
+	/*
+	 * The buffer of a shared context outlives the endpoint, so its release has to be reported;
+	 * any other ends with the endpoint.
+	 */
 	if (whole->ctx->q->shared) {
 		rx->ctx = whole->ctx;
 		engine_part_free(domain, rx, false);

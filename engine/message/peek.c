@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * The calls that look for what is there: at a message that has come (FI_PEEK), which they may keep for a
- * later receive (FI_CLAIM) or drop (FI_DISCARD), and for an operation to cancel. Called with the domain
- * held. Source: fi_msg(3), fi_tagged(3), fi_cancel in fi_endpoint(3).
+ * Calls that search for a message or an operation: FI_PEEK finds a stored message, which the call
+ * may keep for a later receive (FI_CLAIM) or drop (FI_DISCARD); fi_cancel finds an operation.
+ *
+ * The caller holds the domain. Source: fi_msg(3), fi_tagged(3), fi_cancel in fi_endpoint(3).
  */
 #include "complete.h"
 #include "post.h"
 
-/* Completion of a FI_PEEK or FI_DISCARD: what the message is, and no data. */
+/* Write the completion of FI_PEEK or FI_DISCARD: it describes the message, without its payload. */
 static void engine_peek_done(const struct engine_want *want, const struct engine_held *held)
 {
 	struct cq_entry entry = {
@@ -74,7 +75,7 @@ static ssize_t engine_peek(struct engine_ctx *ctx, const struct engine_want *wan
 	return 0;
 }
 
-/* The claimed message is the first in a buffer for several. */
+/* Receive a claimed message as the first part of a multi-receive buffer, and post the buffer. */
 static ssize_t engine_claim_multi(struct engine_ctx *ctx, const struct engine_want *want,
 				  struct engine_held *held)
 {
@@ -94,7 +95,7 @@ static ssize_t engine_claim_multi(struct engine_ctx *ctx, const struct engine_wa
 		return -FI_EAGAIN;
 	}
 	list_remove(&held->link);
-	spent = rx->spent; /* with its last part rx is gone */
+	spent = rx->spent; /* rx may be freed with its last part */
 	engine_held_receive(held, part);
 	if (!spent) {
 		engine_rx_match(rx, source, want->tag, want->ignore);

@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * The receive calls that post, and the end of a receive that failed; those that look for what is there
- * are in peek.c. Called with the domain held, but for the slots of op tables, which enter it (guard.h)
- * or find it held by those of safe.c.
+ * Receive calls that post a receive, and the end of a receive that failed. Calls that search for a
+ * message are in peek.c.
+ *
+ * The caller holds the domain, except for the slots of op tables: they enter it (guard.h), or it is
+ * held already by the slots of object/safe.c.
  */
 #include "recv.h"
 #include "refuse.h"
@@ -56,7 +58,7 @@ void engine_recv_error(struct engine_domain *domain, struct engine_rx *rx, int e
 						   : FI_ADDR_NOTAVAIL;
 
 	if (rx->landing) {
-		/* A peer's write: it is not ours to tell of. */
+		/* A large write of the peer: the initiator reports its end. */
 		rx->landing->ops->drop(rx->peer->ep, rx->landing);
 		rx->landing = NULL;
 		engine_rx_put(domain, rx);
@@ -67,11 +69,11 @@ void engine_recv_error(struct engine_domain *domain, struct engine_rx *rx, int e
 		return;
 	}
 	if (rx->flags & ENGINE_MULTI && rx->parts_cnt) {
-		/* after what is under way in it */
+		/* The buffer ends after its last part; the peer may be gone by then. */
 		rx->spent = true;
 		rx->err = err;
 		rx->src = src;
-		rx->peer = NULL; /* may be gone by then */
+		rx->peer = NULL;
 		return;
 	}
 	if (rx->flags & ENGINE_DEFERRED)
@@ -106,7 +108,7 @@ void engine_recv_move(struct engine_rx *rx, struct engine_rx_ctx *ctx)
 		rx->flags |= ENGINE_COMPLETE;
 }
 
-/* May a receive that is posted to a shared context name that source? */
+/* Returns true if a receive of a shared context may name @src as its source. */
 static bool engine_srx_knows(const struct engine_ctx *ctx, fi_addr_t src)
 {
 	const struct engine_srx *srx = container_of(ctx->base, struct engine_srx, ctx);
@@ -138,7 +140,7 @@ inline int engine_recv_source(struct engine_ctx *ctx, fi_addr_t src, uint64_t *s
 	return 0;
 }
 
-/* One without memory yet to receive into. */
+/* Create a receive without a buffer. Returns NULL without memory. */
 static inline struct engine_rx *engine_rx_begin(struct engine_ctx *ctx, void *context,
 						uint32_t flags)
 {
@@ -200,14 +202,17 @@ void engine_post_multi(struct engine_ctx *ctx, struct engine_rx *rx)
 			return;
 		}
 		match_take(m, msg);
-		spent = rx->spent; /* with its last part rx is gone */
+		spent = rx->spent; /* rx may be freed with its last part */
 		engine_held_receive(held, part);
 	}
 	if (!spent)
 		match_post(m, &rx->match);
 }
 
-/* Post a receive, or have it meet a message that is here. Takes rx, whose source, tag and ignore are set. */
+/*
+ * Match a receive with a stored message, or post it if there is none. Takes rx, whose source, tag
+ * and ignore are set.
+ */
 static inline void engine_post_rx(struct engine_ctx *ctx, struct engine_rx *rx)
 {
 	struct match *m = engine_matcher(ctx->rx->q, rx->flags);
@@ -262,7 +267,7 @@ ssize_t engine_post(struct engine_ctx *ctx, const struct engine_want *want)
 	return 0;
 }
 
-/* What the flags of a call say of a receive. 0 or -FI_EBADFLAGS */
+/* Add the flags of a call to a receive. Returns 0 or -FI_EBADFLAGS. */
 static int engine_want_flags(const struct engine_ctx *ctx, struct engine_want *want,
 			     uint64_t flags)
 {
@@ -310,7 +315,7 @@ static struct engine_want engine_want_msg(const struct fi_msg *msg)
 				     .context = msg->context };
 }
 
-/* A receive that is not posted at once. */
+/* Check a receive of deferred work, and add the flags of its call. Returns 0 or -FI_E*. */
 static int engine_want_later(const struct engine_ctx *ctx, uint64_t flags,
 			     struct engine_want *want)
 {
@@ -346,7 +351,7 @@ ssize_t engine_recv_later(struct engine_ctx *ctx, const struct engine_want_later
 	return engine_post(ctx, &later->want);
 }
 
-/* The same as calls of the program. */
+/* engine_post() and engine_post_flags() as data calls: they enter the domain. */
 static inline ssize_t engine_post_call(struct engine_ctx *ctx, const struct engine_want *want)
 {
 	ssize_t ret;
@@ -369,8 +374,8 @@ static ssize_t engine_post_flags_call(struct engine_ctx *ctx, struct engine_want
 }
 
 /*
- * A receive into one buffer: the short way, where nothing is out of the ordinary. It is on the path
- * of who answers messages, and inlined into both slots.
+ * engine_post() of a receive with one buffer and default flags. A program that answers messages
+ * posts such a receive for each of them, so this is inlined into both slots.
  */
 static inline __attribute__((always_inline)) ssize_t engine_post_one(
 	struct engine_ctx *ctx, struct iovec buf, fi_addr_t src, uint64_t tag, uint64_t ignore,

@@ -1,11 +1,14 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Receiving: the fast path that a wire's poll() instantiates for each packet. A small message
- * that is the next of its sender and finds a posted receive goes straight to the user's buffer
- * and the completion queue; everything else goes to engine_packet() in arrive.c. What finds no
- * receive is kept in held.c, until one of the calls in recv.c or peek.c asks for it.
+ * Receiving: the steps from an arriving message to the completion of its receive. Those of the fast
+ * path are inline; each wire instantiates that path in its poll() (progress/arrive.h). There a
+ * small message that is the next of its sender and matches a posted receive is copied to the user's
+ * buffer and reported to the completion queue. All other packets go to engine_packet() in
+ * progress/arrive.c. A message without a receive is held (held.c) until a call in recv.c or peek.c
+ * asks for it.
  *
- * The caller holds the domain.
+ * A receive is not linked when it is in no matcher and in none of the lists of a peer. The caller
+ * holds the domain.
  */
 #ifndef WEFT_RECV_H
 #define WEFT_RECV_H
@@ -17,32 +20,32 @@
 #include "rxq.h"
 #include "tx.h"
 
-/*
- * One receive, as the calls express it.
- */
+/* One receive, as a call expresses it. */
 struct engine_want {
 	const struct iovec *iov;
 	size_t cnt;
 	fi_addr_t src;
 	uint64_t tag, ignore;
 	void *context;
-	/* PACKET_TAGGED, ENGINE_COMPLETE */
+	/* PACKET_TAGGED, PACKET_GROUP, enum engine_flag */
 	uint32_t flags;
 };
 
-/* One that is not posted at once. */
+/* A receive of deferred work, which is posted after the call that asked for it. */
 struct engine_want_later {
-	/* ENGINE_DEFERRED: also is valid */
+	/* With ENGINE_DEFERRED, @work_cntr is valid */
 	struct engine_want want;
-	/* counts its end; NULL or held */
+	/* Counter of the deferred work, referenced; or NULL */
 	struct engine_cntr *work_cntr;
 };
 
 /*
- * engine_want_of, engine_want_of_tagged - what a call with flags asks for, where it may wait
- * @want: out: borrows the buffers, and the iovec of the call
- * Returns 0, -FI_ENOSYS for flags of calls that can't wait, or another -FI_E*. Source: fi_msg(3),
- * fi_tagged(3).
+ * engine_want_of, engine_want_of_tagged - convert the arguments of a receive call with flags whose
+ * receive is posted later
+ * @want: out: borrows the buffers and the iovec of the call
+ * Returns 0, -FI_ENOSYS for FI_PEEK, FI_CLAIM and FI_DISCARD, which can't be deferred, or another
+ * -FI_E*.
+ * Source: fi_msg(3), fi_tagged(3).
  */
 int engine_want_of(const struct engine_ctx *ctx, const struct fi_msg *msg, uint64_t flags,
 		   struct engine_want *want);
@@ -50,17 +53,23 @@ int engine_want_of_tagged(const struct engine_ctx *ctx, const struct fi_msg_tagg
 			  uint64_t flags, struct engine_want *want);
 
 /*
- * engine_post - post a receive, or have it meet a message that is here. 0, -FI_EAGAIN or another
- * -FI_E*
+ * engine_post - match a receive with a stored message, or post it if there is none
+ * Returns 0, -FI_EAGAIN without memory (nothing happened), or another -FI_E*.
  */
 ssize_t engine_post(struct engine_ctx *ctx, const struct engine_want *want);
 
-/* engine_recv_later - post what such a call asked for; takes later->also on success. 0 or -FI_E* */
+/*
+ * engine_recv_later - post a receive of deferred work
+ * @later: takes the reference of later->work_cntr on success
+ * Returns as engine_post().
+ */
 ssize_t engine_recv_later(struct engine_ctx *ctx, const struct engine_want_later *later);
 
 /*
- * engine_rx_put - give a receive back to the pool One in the pool has no message: it is cleared
- * here, since a receive that ends plainly never had what is cleared.
+ * engine_rx_put - return a receive to the pool
+ * The fields of a message are zero in every receive of the pool. They are cleared here and not when
+ * a receive is created: a plain receive (engine_recv_plain_done()) never sets them, and so is
+ * returned without clearing them.
  */
 static inline void engine_rx_put(struct engine_domain *domain, struct engine_rx *rx)
 {
@@ -71,7 +80,7 @@ static inline void engine_rx_put(struct engine_domain *domain, struct engine_rx 
 	pool_put(&domain->rx_pool, rx);
 }
 
-/* engine_rx_free - give a receive back that nobody is told of; it is linked nowhere */
+/* engine_rx_free - free a receive without a completion; takes rx, which is not linked */
 static inline void engine_rx_free(struct engine_domain *domain, struct engine_rx *rx)
 {
 	if (unlikely(rx->flags & ENGINE_DEFERRED))
@@ -79,20 +88,29 @@ static inline void engine_rx_free(struct engine_domain *domain, struct engine_rx
 	engine_rx_put(domain, rx);
 }
 
-/* engine_recv_error - end a receive with a completion error; takes rx, which is linked nowhere */
+/*
+ * engine_recv_error - end a receive with an error, and report it
+ * @rx:  takes it; not linked
+ * @err: -FI_E*
+ * A multi-receive buffer with parts ends after its last part. A large write of the peer ends
+ * without a completion here.
+ */
 void engine_recv_error(struct engine_domain *domain, struct engine_rx *rx, int err);
 
-/* A cookie is a struct engine_rx, or with one of these bits a struct engine_held or engine_tx. */
+/*
+ * wire_dest.cookie is the address of a struct engine_rx, or, with one of these bits, of a struct
+ * engine_held or a struct engine_tx.
+ */
 #define ENGINE_COOKIE_HELD ((uintptr_t)1)
 #define ENGINE_COOKIE_TX   ((uintptr_t)2)
 
 /*
- * engine_recv_finish - engine_recv_done(), and tell a sender that waits for it; takes rx, linked
- * nowhere
+ * engine_recv_finish - engine_recv_done(), and send a FIN if the sender waits for it; takes rx,
+ * which is not linked
  */
 void engine_recv_finish(struct engine_domain *domain, struct engine_rx *rx);
 
-/* engine_recv_sender - what a receive has to know of its message beside what its completion says */
+/* engine_recv_sender - record in the receive what a FIN for @packet needs: flag and id */
 static inline void engine_recv_sender(struct engine_rx *rx, const struct packet *packet)
 {
 	rx->flags |= packet->flags & PACKET_DELIVERY;
@@ -100,68 +118,135 @@ static inline void engine_recv_sender(struct engine_rx *rx, const struct packet 
 }
 
 /*
- * From held.c: messages for which there is no receive yet, or that came before their turn.
- *
- * engine_hold_stored - keep a whole one that is the next of its sender. 0 or -FI_ENOMEM
- * engine_hold - keep one whose payload may still be arriving: into @dest, then. NULL without memory
- * engine_held_store - it had its turn and found no receive: wait for one
- * engine_held_receive - @rx has met it; it is linked nowhere but, perhaps, among the arriving.
- * Takes both
- * engine_held_fill - the payload of one is whole, and goes to @rx, linked nowhere. Takes both
- * engine_held_deliver - tell the sender that it is delivered, where that is so
- * engine_held_drop - nobody wants it any more; it is linked nowhere but, perhaps, among the
- * arriving
- * engine_held_free - release it without a word to its sender
+ * Held messages: they have no receive yet, or have arrived before their turn. Defined in held.c.
+ */
+
+/*
+ * engine_hold_stored - hold a whole message that is the next of its sender and matches no receive,
+ * and store it in the matcher
+ * Returns 0 or -FI_ENOMEM.
  */
 int engine_hold_stored(struct engine_rx_ctx *ctx, struct engine_peer *peer,
 		       const struct packet *packet, const void *payload);
+
+/*
+ * engine_hold - hold a message or request whose payload may still be arriving
+ * @avail: bytes of the payload that have arrived
+ * @dest:  out: memory of the held message, if @avail is less than packet->len
+ * Returns the held message in no list but, while its payload arrives, peer->arriving; or NULL
+ * without memory.
+ */
 struct engine_held *engine_hold(struct engine_rx_ctx *ctx, struct engine_peer *peer,
 				const struct packet *packet, const void *payload, size_t avail,
 				struct wire_dest *dest);
+
+/*
+ * engine_held_store - store a message in the matcher: its turn has come, and it matches no receive
+ * Takes held. Sends the FIN as engine_held_deliver() does; drops a message that its group does not
+ * want.
+ */
 void engine_held_store(struct engine_held *held);
+
+/*
+ * engine_held_receive - receive a held message into @rx, which it matches
+ * @held: takes it; in no list but, possibly, peer->arriving
+ * @rx:   takes it; not linked
+ */
 void engine_held_receive(struct engine_held *held, struct engine_rx *rx);
+
+/*
+ * engine_held_fill - copy the whole payload of a held message to @rx, and complete the receive
+ * @held: takes it; in no list
+ * @rx:   takes it; not linked
+ */
 void engine_held_fill(struct engine_held *held, struct engine_rx *rx);
+
+/*
+ * engine_held_deliver - send the FIN of a held message, if it counts as delivered without a receive
+ */
 void engine_held_deliver(struct engine_held *held);
+
+/*
+ * engine_held_drop - discard a message that no receive will take
+ * @held: takes it; in no list but, possibly, peer->arriving: then it is freed when it is whole
+ * The sender gets the FIN that it waits for.
+ */
 void engine_held_drop(struct engine_ep *ep, struct engine_held *held);
+
+/* engine_held_free - free a held message; sends nothing to its sender */
 void engine_held_free(struct engine_ep *ep, struct engine_held *held);
 
-/* engine_held_len - bytes of the message that is held */
+/* engine_held_len - returns the length of a held message, bytes */
 static inline size_t engine_held_len(const struct engine_held *held)
 {
 	return held->packet.op == PACKET_RTS ? held->rts.len : held->packet.len;
 }
 
 /*
- * From multi.c: receives whose buffer takes several messages (ENGINE_MULTI), and the messages in
- * them (ENGINE_PART). Source: fi_msg(3), fi_cq(3), FI_MULTI_RECV.
- *
- * engine_multi_init - @whole, otherwise set up, is one of them, and takes messages until less than
- *	@min_free bytes are left
- * engine_multi_part - the receive of the next message, of @len bytes, in what is left of @whole;
- * looks
- *	whether that was the last (whole->spent). NULL without memory: nothing happened
- * engine_multi_take - the same for a posted one, which is taken out of the matcher when it is spent
- * engine_multi_close - @whole, which is linked nowhere, takes no more: release it with its last
- * part
- * engine_part_flags - what the entry of a part has to say of its buffer: FI_MULTI_RECV or 0
- * engine_part_free - takes a part; @told: an entry with those flags was written
- * engine_recv_end - engine_recv_done() of a part, of deferred work, of a message that is too long,
- * and of
- *	those of groups
- * engine_rx_drop - forget a matched receive that is linked nowhere: its endpoint ends
+ * Multi-receive buffers (ENGINE_MULTI), and the messages in them, called parts (ENGINE_PART).
+ * Defined in multi.c. Source: fi_msg(3), fi_cq(3), FI_MULTI_RECV.
+ */
+
+/*
+ * engine_multi_init - make a receive a multi-receive buffer
+ * @whole:    the other fields are set
+ * @min_free: the buffer is spent when fewer bytes are left; 0 counts as 1
  */
 void engine_multi_init(struct engine_rx *whole, size_t min_free);
+
+/*
+ * engine_multi_part - create the receive of the next message, in the free bytes of @whole
+ * @len: length of the message, bytes
+ * Sets whole->spent if too few bytes are left for another message.
+ * Returns the part, not linked, or NULL without memory: nothing happened.
+ */
 struct engine_rx *engine_multi_part(struct engine_domain *domain, struct engine_rx *whole,
 				    size_t len);
+
+/*
+ * engine_multi_take - engine_multi_part() of a posted buffer, which is unposted when it is spent
+ */
 struct engine_rx *engine_multi_take(struct engine_domain *domain, struct engine_rxq *q,
 				    struct engine_rx *whole, size_t len);
+
+/*
+ * engine_multi_close - let a buffer take no more messages; takes @whole, which is not linked
+ * It is released with its last part, or at once if it has none.
+ */
 void engine_multi_close(struct engine_domain *domain, struct engine_rx *whole);
+
+/*
+ * engine_part_flags - returns the flag by which the completion of a part releases its buffer:
+ * FI_MULTI_RECV if it is the last part of a spent buffer, or 0
+ */
 uint64_t engine_part_flags(const struct engine_rx *part);
+
+/*
+ * engine_part_free - free a part, and its buffer if it was the last part of a spent one
+ * @part: takes it
+ * @told: a completion with engine_part_flags() was written; otherwise the buffer is released by a
+ *        completion of its own
+ */
 void engine_part_free(struct engine_domain *domain, struct engine_rx *part, bool told);
+
+/*
+ * engine_recv_end - engine_recv_done() of the receives that are not inlined: parts, deferred work,
+ * receives of groups, and messages that are longer than their buffer
+ */
 void engine_recv_end(struct engine_domain *domain, struct engine_rx *rx);
+
+/*
+ * engine_rx_drop - free a matched receive because its endpoint is closed; takes rx, which is not
+ * linked
+ * No completion is written, except for a shared multi-receive buffer that is released.
+ */
 void engine_rx_drop(struct engine_domain *domain, struct engine_rx *rx);
 
-/* engine_recv_done - the message of a receive is there whole; takes rx, which is linked nowhere */
+/*
+ * engine_recv_done - complete a receive whose whole message has arrived; takes rx, which is not
+ * linked
+ * A message that is longer than the buffer completes with -FI_ETRUNC.
+ */
 static inline void engine_recv_done(struct engine_domain *domain, struct engine_rx *rx)
 {
 	if (unlikely(rx->len > rx->cap ||
@@ -176,8 +261,11 @@ static inline void engine_recv_done(struct engine_domain *domain, struct engine_
 }
 
 /*
- * engine_recv_plain - does a posted receive end with a message of @len bytes for @ctx, in one
- * piece and at once, and is nobody told but @ctx?
+ * engine_recv_plain - returns true if engine_recv_plain_done() can complete a posted receive
+ * @ctx: receive context of the message
+ * @len: length of the message, bytes
+ * It can if the message fits in the buffer, which has one piece and takes no other message, and if
+ * only @ctx reports the completion.
  */
 static inline bool engine_recv_plain(const struct engine_rx *rx,
 				     const struct engine_rx_ctx *ctx, size_t len)
@@ -187,8 +275,9 @@ static inline bool engine_recv_plain(const struct engine_rx *rx,
 }
 
 /*
- * engine_recv_plain_done - that message is there: @packet has all that is to be told. Takes rx,
- * linked nowhere
+ * engine_recv_plain_done - complete a plain receive (engine_recv_plain()) whose payload was copied
+ * @rx:     takes it; not linked, and its fields of a message are not set
+ * @packet: header of the message, from which the completion is written
  */
 static inline void engine_recv_plain_done(struct engine_rx *rx, const struct engine_rx_ctx *ctx,
 					  const struct engine_peer *peer,
@@ -201,8 +290,11 @@ static inline void engine_recv_plain_done(struct engine_rx *rx, const struct eng
 }
 
 /*
- * engine_recv_met - take a posted receive out of the matcher, for a message of @len bytes
- * Returns the receive of that message, linked nowhere, or NULL without memory (it is posted still).
+ * engine_recv_met - take the receive of a message out of the matcher
+ * @recv: posted receive that the message matches
+ * @len:  length of the message, bytes
+ * Returns the receive, or a part of a multi-receive buffer, not linked; or NULL without memory for
+ * a part: the buffer stays posted.
  */
 static inline struct engine_rx *engine_recv_met(struct engine_domain *domain,
 						struct engine_rxq *q, struct match_recv *recv,
@@ -216,18 +308,30 @@ static inline struct engine_rx *engine_recv_met(struct engine_domain *domain,
 	return rx;
 }
 
-/* @rx, posted to a context that is shared, has a message for @ctx */
+/*
+ * engine_recv_move - make @ctx the context of a receive, which reports it: its message is for @ctx
+ * @rx: was posted to a shared receive context
+ */
 void engine_recv_move(struct engine_rx *rx, struct engine_rx_ctx *ctx);
 
-/* engine_rx_wants - ENGINE_COMPLETE, when success of a receive with these flags is told of */
+/*
+ * engine_rx_wants - returns ENGINE_COMPLETE if a receive writes a completion when it succeeds, or 0
+ * @flags: flags of the call, FI_COMPLETION among them
+ * For a shared receive context only FI_COMPLETION counts: engine_recv_move() decides again for the
+ * context of the message.
+ */
 static inline uint32_t engine_rx_wants(const struct engine_rx_ctx *rx, uint64_t flags)
 {
-	if (!rx->ep) /* engine_recv_move() will look where it is told */
+	if (!rx->ep)
 		return flags & FI_COMPLETION ? ENGINE_COMPLETE : 0;
 	return rx->cq && (!rx->selective || flags & FI_COMPLETION) ? ENGINE_COMPLETE : 0;
 }
 
-/* engine_recv_take - engine_recv_met() of an arriving message: what the completion will say of it */
+/*
+ * engine_recv_take - engine_recv_met() for an arriving message; sets what the completion reports
+ * @packet: header of the message
+ * @len:    length of the message, bytes
+ */
 static inline struct engine_rx *engine_recv_take(struct match_recv *recv,
 						 struct engine_rx_ctx *ctx,
 						 struct engine_peer *peer,
@@ -247,23 +351,33 @@ static inline struct engine_rx *engine_recv_take(struct match_recv *recv,
 	return rx;
 }
 
+/* Copying payload, defined in recv.c. */
+
 /*
- * engine_land - payload that came whole, to the bytes of @iov from @skip on; they are enough
- * (recv.c)
+ * engine_land - copy payload from the memory of a wire to @iov
+ * @skip: offset of the destination in @iov, bytes
+ * @len:  length of the payload, bytes; @iov has at least @skip + @len
  */
 void engine_land(const struct engine_peer *peer, const struct iovec *iov, size_t cnt,
 		 size_t skip, const void *payload, size_t len);
 
-/* engine_recv_copy - that of a message, to its receive (recv.c) */
+/* engine_recv_copy - copy the payload of a message to its receive, as much of it as fits */
 void engine_recv_copy(struct engine_rx *rx, const void *payload, size_t len);
 
-/* From rndv.c: a receive, or a write of a peer's, has met an RTS. Takes rx, linked nowhere. */
+/* Rendezvous, defined in rndv.c. */
+
+/*
+ * engine_rndv_receive - begin to receive the payload of an RTS
+ * @rx:     takes it; not linked. A receive, or a large write of the peer
+ * @packet: header of the RTS; @rts: its payload
+ */
 void engine_rndv_receive(struct engine_ep *ep, struct engine_peer *peer, struct engine_rx *rx,
 			 const struct packet *packet, const struct packet_rts *rts);
 
 /*
- * From rndv.c, for engine_packet(): the other packets of a rendezvous. 0 or -FI_E* to end the
- * conn.
+ * engine_rndv_cts, engine_rndv_data, engine_rndv_fin - handle a CTS, DATA or FIN
+ * @avail, @dest: as in engine_packet(), which calls these
+ * Return 0, or -FI_E* if the packet is invalid: the conn is ended.
  */
 int engine_rndv_cts(struct engine_peer *peer, const struct packet *packet,
 		    const struct packet_cts *cts);
@@ -271,15 +385,23 @@ int engine_rndv_data(struct engine_peer *peer, const struct packet *packet, cons
 		     size_t avail, struct wire_dest *dest);
 int engine_rndv_fin(struct wire_conn *conn, const struct packet *packet);
 
-/* From rndv.c: what the wire was writing for @rx is there */
+/*
+ * engine_rndv_arrived - the payload of a DATA packet is in the memory of @rx
+ * @rx: ends if all of its payload has arrived
+ */
 void engine_rndv_arrived(struct engine_rx *rx);
 
-/* From rndv.c, for flush.c: send payload that waits for room; false when there is none still */
+/*
+ * engine_rndv_push - send the next payload of a send in peer->pushing; for progress/flush.c
+ * Returns false if the wire has no room: @tx stays in the list.
+ */
 bool engine_rndv_push(struct engine_tx *tx);
 
 /*
- * From peek.c: engine_cancel_message - end the receive or unsent send with that context. 0 or
- * -FI_ENOENT
+ * engine_cancel_message - cancel a posted receive, or a send that was not sent, with that context
+ * It completes with -FI_ECANCELED. Defined in peek.c.
+ * Returns 0, or -FI_ENOENT if there is none.
+ * Source: fi_endpoint(3), fi_cancel.
  */
 int engine_cancel_message(struct engine_ctx *ctx, void *context);
 

@@ -1,42 +1,43 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Rendezvous: the payload of a large message stays with its sender until a receive is there.
+ * Rendezvous: the payload of a large message stays with its sender until a receive matches.
  *
  *	sender				receiver
- *	RTS (length, id)	->	matched: asks for what fits
- *			<-  CTS (id, own id, length wanted)
- *	DATA (own id, offset)	->	until the length wanted is there
+ *	RTS (length, id)	->	a receive matches: asks for as much as fits
+ *			<-  CTS (sender's id, receiver's id, length wanted)
+ *	DATA (receiver's id, offset) ->	repeated until the length wanted has arrived
  *
- *	or, where the wire says that it pays,
+ *	or, if the wire has get(),
  *
- *	RTS (length, id, address)  ->	matched: reads the sender's memory
- *			<-  FIN (id)	or CTS, when it can't be read, or the rest comes faster so
+ *	RTS (length, id, address)  ->	a receive matches: reads the sender's memory
+ *			<-  FIN (sender's id), or CTS if the memory can't be read, or if the rest
+ *			    arrives faster as DATA
  *
- * A payload in pieces is read in two steps: where they stand, then they.
+ * A payload in several pieces is read in two steps: the list of pieces, then the pieces.
  *
- * A sender that wants to know when its message is delivered waits for FIN in either case, as does
- * a large write (access.h), whose payload goes to registered memory instead of a receive's.
+ * In either case a send with PACKET_DELIVERY ends with FIN. So does a large write (access.h), whose
+ * payload goes to registered memory instead of the buffer of a receive.
  *
- * Called with the domain held: from receives that are posted, and from progress.
+ * Called from receive calls and from progress; the caller holds the domain.
  */
 #include "recv.h"
 #include "send.h"
 
-#define DATA_MAX (1u << 30) /* payload of one DATA packet, bytes */
+#define DATA_MAX (1u << 30) /* largest payload of one DATA packet, bytes */
 
 static size_t engine_rndv_want(const struct engine_rx *rx)
 {
 	return rx->len < rx->cap ? rx->len : rx->cap;
 }
 
-/* Where the payload goes: a receive's memory, or that of a write. */
+/* Returns the memory for the payload: the buffer of a receive, or the target of a large write. */
 static const struct iovec *engine_rndv_iov(const struct engine_rx *rx, uint32_t *cnt)
 {
 	*cnt = rx->landing ? rx->landing->iov_cnt : rx->iov_cnt;
 	return rx->landing ? rx->landing->iov : rx->iov;
 }
 
-/* All that was wanted is there. @tell: the sender does not know it, and waits for it */
+/* End a receive: the whole wanted payload has arrived. @tell: the sender waits for a FIN */
 static void engine_rndv_finish(struct engine_rx *rx, bool tell)
 {
 	struct engine_peer *peer = rx->peer;
@@ -74,7 +75,8 @@ static void engine_rndv_pulled(struct wire_op *op, int status)
 }
 
 /*
- * Read the sender's memory. @done: called unless it fails. Returns false when no wire to it can.
+ * Read the sender's memory. Returns false if the wire can't read it; otherwise @done is called
+ * once, possibly before the return.
  */
 static bool engine_rndv_get(struct engine_rx *rx, const struct wire_source *from,
 			    const struct iovec *to, uint32_t to_cnt, size_t len,
@@ -108,7 +110,10 @@ static bool engine_rndv_pull(struct engine_rx *rx, const struct wire_source *fro
 	return engine_rndv_get(rx, from, to, cnt, engine_rndv_want(rx), engine_rndv_pulled);
 }
 
-/* We know where the pieces of the payload stand. What the sender says of them is its own affair, but its length. */
+/*
+ * struct wire_op.done: the list of pieces was read. Only the total length of the pieces is checked:
+ * their addresses are in the sender's own memory.
+ */
 static void engine_rndv_pieces(struct wire_op *op, int status)
 {
 	struct engine_rx *rx = container_of(op, struct engine_rx, op);
@@ -128,7 +133,10 @@ static void engine_rndv_pieces(struct wire_op *op, int status)
 		engine_rndv_ask(rx);
 }
 
-/* Begin to read what @packet lets us read; false when it must be asked for. */
+/*
+ * Begin to read the payload from the sender's memory, if @packet allows it. @addr: packet_rts.addr.
+ * Returns false if the receiver has to ask for the payload.
+ */
 static bool engine_rndv_begin(struct engine_rx *rx, const struct packet *packet, uint64_t addr)
 {
 	struct wire_source from = { .id = rx->peer_id, .iov_cnt = 1 };
@@ -171,7 +179,7 @@ size_t engine_offered(const struct wire_conn *conn, uint64_t id, uint64_t skip, 
 	return iov_slice(tx->iov, tx->iov_cnt, skip, len, iov);
 }
 
-/* Does a send that is out end only when the receiver says so? */
+/* Returns true if an operation whose payload was sent ends with the receiver's FIN. */
 static bool engine_rndv_waits(const struct engine_tx *tx)
 {
 	return tx->kind != PACKET_EAGER || tx->flags & PACKET_DELIVERY;
@@ -245,7 +253,10 @@ int engine_rndv_cts(struct engine_peer *peer, const struct packet *packet,
 	return 0;
 }
 
-/* The receiver has an eager message that its sender waits for. */
+/*
+ * Handle the FIN of the eager message with sequence number @seq, which has PACKET_DELIVERY. Returns
+ * 0, or -FI_EINVAL if no such message waits for a FIN.
+ */
 static int engine_delivered(struct engine_peer *peer, uint32_t seq)
 {
 	struct list *node, *after;
@@ -285,7 +296,7 @@ int engine_rndv_fin(struct wire_conn *conn, const struct packet *packet)
 		conn->tx_bytes += packet->data; /* the receiver has read them */
 	} else if (tx->state == TX_DATA && engine_rndv_waits(tx) && tx->chunk &&
 		   tx->sent + tx->chunk == tx->want) {
-		/* It is out, and the wire has not said so yet. */
+		/* The receiver has the whole payload; done() of the wire is still to come. */
 		tx->flags |= ENGINE_FINISHED;
 		return 0;
 	} else if (tx->state != TX_FIN) {
@@ -309,7 +320,7 @@ int engine_rndv_data(struct engine_peer *peer, const struct packet *packet, cons
 	want = engine_rndv_want(rx);
 	if (packet->data != rx->got || !packet->len || packet->len > want - rx->got)
 		return -FI_EINVAL;
-	/* A wire may bring the next piece while it still writes this one. */
+	/* Counted now: the wire may hand on the next DATA packet while it still writes this one. */
 	rx->got += packet->len;
 	rx->incoming++;
 	iov = engine_rndv_iov(rx, &cnt);

@@ -1,12 +1,16 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
  * Op tables of endpoints whose peers are reached over different wires: each send looks up the
- * peer's route and calls that wire's instance of the fast path. For callers that serialize.
+ * peer's route and calls that wire's instance of the fast path. The program serializes the calls;
+ * if it does not, the tables of object/safe.c call these with the domain's lock held.
  */
 #include "routed.h"
 #include "send.h"
 
-/* The destination has no peer yet, or no route, or names a context of the peer; or the call is wrong. */
+/*
+ * Sends to a destination that has no peer or no route yet, or that names a receive context of the
+ * peer; and calls to be refused.
+ */
 static __attribute__((noinline)) ssize_t routed_tsend_slow(struct engine_ctx *ctx,
 							   const void *buf, size_t len,
 							   fi_addr_t dest, uint64_t tag,

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * The queues of a receive context: opened and closed with it, emptied when an endpoint ends, handed on and
- * renamed. Called with the domain held.
+ * The queues of a receive context: created and freed with it, emptied when an endpoint is closed,
+ * moved to a shared context, and renamed when a peer's address changes.
+ *
+ * The caller holds the domain.
  */
 #include <rdma/fi_errno.h>
 #include "recv.h"
@@ -40,7 +42,7 @@ void engine_rxq_unpost(struct engine_domain *domain, struct engine_rxq *q)
 	while ((rx = engine_rxq_next(q, NULL))) {
 		match_unpost(engine_matcher(q, rx->flags), &rx->match);
 		if (rx->flags & ENGINE_MULTI && rx->parts_cnt)
-			rx->spent = true; /* goes with the last message in it */
+			rx->spent = true; /* freed with its last part */
 		else
 			engine_rx_free(domain, rx);
 	}
@@ -94,7 +96,10 @@ void engine_rxq_drop(struct engine_ep *ep, struct engine_rxq *q)
 	}
 }
 
-/* The receive that waits for a message of that source, taken out; or NULL. */
+/*
+ * Take the receive that a held message matches out of the matcher. Returns NULL if there is none,
+ * or without memory.
+ */
 static struct engine_rx *engine_held_met(struct engine_rxq *q, struct match *m,
 					 const struct engine_held *held)
 {
@@ -104,7 +109,7 @@ static struct engine_rx *engine_held_met(struct engine_rxq *q, struct match *m,
 		    : NULL;
 }
 
-/* A message that is stored has a source that receives may name. */
+/* Give a stored message the present source of its peer, and match it with the receives. */
 static void engine_held_renamed(struct engine_rxq *q, struct match *m, struct engine_held *held)
 {
 	struct engine_rx *rx;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * The queues of a receive context, in which receives and messages meet.
+ * The queues of a receive context: its matchers, in which posted receives wait for messages and
+ * messages for receives, and the messages that FI_CLAIM has taken.
  *
  * The caller holds the domain.
  */
@@ -9,15 +10,15 @@
 
 #include "endpoint.h"
 
-/* engine_matcher - where the receives and messages of these flags are */
+/* engine_matcher - returns the matcher for receives and messages with these flags */
 static inline struct match *engine_matcher(struct engine_rxq *q, uint32_t flags)
 {
 	return flags & PACKET_TAGGED ? q->tagged : q->msg;
 }
 
 /*
- * engine_rxq_at - the queues of an endpoint, from 0 to ep->rx_cnt: those of its contexts, then
- * that of ep->group_rx, or NULL
+ * engine_rxq_at - returns queue @idx of an endpoint, or NULL if there is no ep->group_rx
+ * @idx: below ep->rx_cnt: a receive context; ep->rx_cnt: ep->group_rx
  */
 static inline struct engine_rxq *engine_rxq_at(const struct engine_ep *ep, uint32_t idx)
 {
@@ -27,24 +28,44 @@ static inline struct engine_rxq *engine_rxq_at(const struct engine_ep *ep, uint3
 }
 
 /*
- * engine_rxq_next - the receive that is posted in @q after @rx, or the first for NULL: tagged ones
- * come first, then the others, each in post order. NULL at the end
+ * engine_rxq_next - returns the receive that follows @rx in @q, or NULL at the end
+ * @rx: posted; NULL: return the first one
+ * Tagged receives precede the others; each kind is in post order.
  */
 struct engine_rx *engine_rxq_next(const struct engine_rxq *q, const struct engine_rx *rx);
-/* engine_rxq_unpost - forget the receives that are posted, without a word; messages stay */
-void engine_rxq_unpost(struct engine_domain *domain, struct engine_rxq *q);
-/* engine_rxq_rename - @q is shared, and another address than before names @peer */
-void engine_rxq_rename(struct engine_rxq *q, struct engine_peer *peer);
+
 /*
- * engine_rxq_hand - messages that wait in @from, which has no receives, wait in @to, or have met
- * one there
+ * engine_rxq_unpost - free the posted receives without completions; messages stay
+ * A multi-receive buffer with parts is released with the last one.
+ */
+void engine_rxq_unpost(struct engine_domain *domain, struct engine_rxq *q);
+
+/*
+ * engine_rxq_rename - the address of @peer in the address vector has changed: give its messages in
+ * @q, which is shared, the new source, and match them again
+ */
+void engine_rxq_rename(struct engine_rxq *q, struct engine_peer *peer);
+
+/*
+ * engine_rxq_hand - move the messages of @from to @to, and match them with the receives there
+ * @from: has no receives
  */
 void engine_rxq_hand(struct engine_rxq *from, struct engine_rxq *to);
-/* engine_rxq_init - 0 or -FI_ENOMEM; @shared: by several endpoints */
+
+/*
+ * engine_rxq_init - initialize empty queues
+ * @shared: several endpoints use them
+ * Returns 0 or -FI_ENOMEM.
+ */
 int engine_rxq_init(struct engine_rxq *q, bool shared);
-/* engine_rxq_fini - release it; receives that are still posted are forgotten */
+
+/*
+ * engine_rxq_fini - free the posted receives, without completions, and the matchers
+ * Does nothing unless @q is initialized.
+ */
 void engine_rxq_fini(struct engine_domain *domain, struct engine_rxq *q);
-/* engine_rxq_drop - release the messages that @ep holds in it: the endpoint ends */
+
+/* engine_rxq_drop - free the messages of @ep in @q, because the endpoint is closed */
 void engine_rxq_drop(struct engine_ep *ep, struct engine_rxq *q);
 
 #endif

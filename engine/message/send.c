@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Sends that could not be published at once: queued, started when the peer is connected and
- * the wire has room, finished by the wire (eager payload that it sends from the user's memory)
- * or by the receiver (rendezvous, rndv.c). Called with the domain held: from the op tables'
- * slots, and from progress.
+ * Sends that could not be published at once. They are queued, and sent when the peer is connected
+ * and the wire has room. They end when the wire has sent an eager payload from the user's memory,
+ * or when the receiver reports the end (rendezvous, rndv.c).
+ *
+ * Called from the slots of the op tables, and from progress. The caller holds the domain, except
+ * for the slots, which enter it.
  */
 #include "send.h"
 #include "recv.h"
@@ -13,7 +15,7 @@
 	 FI_TRANSMIT_COMPLETE | FI_DELIVERY_COMPLETE | FI_MATCH_COMPLETE |              \
 	 FI_COMMIT_COMPLETE | FI_FENCE | FI_TAGGED | FI_MSG | FI_SEND)
 
-/* A message has left and is not over: who says when it is? */
+/* A message was sent and ends later: link it to the list in which it waits, with @state. */
 static void engine_tx_wait(struct engine_peer *peer, struct engine_tx *tx,
 			   enum engine_tx_state state)
 {
@@ -55,7 +57,10 @@ static int engine_tx_eager(struct engine_peer *peer, struct engine_tx *tx)
 	uint32_t flags = tx->flags & PACKET_FLAGS_TX;
 	int ret;
 
-	/* One-sided requests may have to wait until it can't be overtaken any more. */
+	/*
+	 * One-sided requests may have to wait until they can't overtake the header: its ACK shows
+	 * that.
+	 */
 	if (!peer->wire->in_order && peer->ep->caps & (FI_RMA | FI_ATOMIC))
 		flags |= PACKET_ACKED;
 	engine_header_to(peer, &packet, tx->rx_idx, PACKET_EAGER, flags, (uint32_t)tx->len);
@@ -66,7 +71,7 @@ static int engine_tx_eager(struct engine_peer *peer, struct engine_tx *tx)
 	return 0;
 }
 
-/* The receiver may read where the pieces of a message stand. */
+/* With PACKET_PIECES the receiver reads tx->iov as an array of struct packet_piece. */
 _Static_assert(PACKET_PIECE_CNT == ENGINE_IOV_MAX, "all of struct engine_tx.iov");
 _Static_assert(sizeof(struct iovec) == sizeof(struct packet_piece) &&
 		       offsetof(struct iovec, iov_len) == offsetof(struct packet_piece, len),
@@ -99,7 +104,7 @@ int engine_tx_rts(struct engine_peer *peer, struct engine_tx *tx)
 		memcpy((char *)payload + sizeof(rts), &targets, more);
 	}
 	peer->wire->publish(peer->conn, packet, false);
-	tx->flags &= ~PACKET_ACKED; /* the end of a rendezvous says more than ACK does */
+	tx->flags &= ~PACKET_ACKED; /* the end of a rendezvous implies what an ACK reports */
 	tx->seq = (uint32_t)peer->tx_seq;
 	tx->state = TX_RTS;
 	list_remove(&tx->link);
@@ -122,7 +127,7 @@ int engine_tx_start(struct engine_peer *peer, struct engine_tx *tx)
 		ret = engine_tx_rts(peer, tx);
 		peer->ep->queued_cnt -= !ret;
 		counted = false;
-		gone = 0; /* the payload follows, or does not */
+		gone = 0; /* rndv.c counts the payload when it is sent or read */
 	} else if (len <= peer->wire->claim_max) {
 		ret = engine_tx_inline(peer, tx);
 	} else {
@@ -130,7 +135,7 @@ int engine_tx_start(struct engine_peer *peer, struct engine_tx *tx)
 	}
 	if (ret)
 		return ret;
-	/* tx may be gone from here on. */
+	/* tx may have been freed. */
 	if (counted)
 		peer->credit -= (uint32_t)len;
 	peer->tx_seq++;
@@ -140,14 +145,17 @@ int engine_tx_start(struct engine_peer *peer, struct engine_tx *tx)
 	return 0;
 }
 
-/* Queue a message; @also: counts a deferred one, taken on success */
+/*
+ * Queue a message. @work_cntr: counter of deferred work, or NULL; takes the reference on success.
+ * Returns 0 or -FI_EAGAIN.
+ */
 static ssize_t engine_send_queue(struct engine_ep *ep, struct engine_peer *peer,
 				 const struct engine_msg *msg, struct engine_cntr *work_cntr)
 {
 	struct engine_tx *tx;
 	void *copy = NULL;
 
-	/* What a receiver knows of is its own to bound: only what has not left counts. */
+	/* tx_size bounds the messages that were not sent; the receiver bounds the others. */
 	if (ep->queued_cnt >= ep->tx_size)
 		return -FI_EAGAIN;
 	tx = engine_tx_new(peer, msg->tx);
@@ -212,7 +220,7 @@ ssize_t engine_inject_refuse(const struct engine_ctx *ctx, const char *call, siz
 				   "more than inject_size", len);
 }
 
-/* What to send, from an iovec. 0 or -FI_E* */
+/* Set the payload of a message from an iovec, which is borrowed. Returns 0 or -FI_E*. */
 static int engine_msg_iov(struct engine_msg *msg, const struct iovec *iov, size_t cnt)
 {
 	bool ok;

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Sending: the fast path that a provider instantiates over its wire, and the forms that the
- * op tables' slots take. From here a small message goes straight into the wire; whatever
- * stands in its way (no connection yet, no room, no credit, a large payload) goes to
- * engine_send_slow() in send.c.
+ * Sending: the fast path that a provider instantiates over its wire, and the functions behind the
+ * slots of the op tables. The fast path publishes a small message at once. A message that can't be
+ * published (no connection yet, no room, no credit, a large payload) goes to engine_send_slow() in
+ * send.c.
  *
- * The caller holds the domain.
+ * The caller holds the domain, except for the functions that are slots or take a struct fid_ep, and
+ * engine_send_to(): they enter it.
  */
 #ifndef WEFT_SEND_H
 #define WEFT_SEND_H
@@ -20,20 +21,23 @@
 #include "refuse.h"
 #include "tx.h"
 
-/* What is part of each slot that sends one buffer, whatever the compiler makes of its size. */
+/* Functions that are part of each slot that sends one buffer: inlined whatever their size is. */
 #define engine_path inline __attribute__((always_inline))
 
 /*
- * engine_send_slow - queue what can't be published at once. Returns 0, -FI_EAGAIN or another
- * -FI_E*
+ * engine_send_slow - queue a message that can't be published at once
+ * @msg: copied; its buffers are borrowed until the send completes, or copied with ENGINE_INJECT
+ * Returns 0, or -FI_EAGAIN: nothing happened.
  */
 ssize_t engine_send_slow(struct engine_ep *ep, struct engine_peer *peer,
 			 const struct engine_msg *msg);
 
 /*
- * engine_msg_of, engine_msg_of_tagged - what a call with flags is to send, where it may wait
- * @msg: out: borrows the buffers, and the iovec of the call
- * Returns 0, -FI_EBADFLAGS, -FI_EINVAL or -FI_EMSGSIZE. Source: fi_msg(3), fi_tagged(3).
+ * engine_msg_of, engine_msg_of_tagged - convert the arguments of a send call with flags
+ * @msg: out: the message, without its transmit context and receive context index; borrows the
+ *       buffers and the iovec of the call
+ * Returns 0, -FI_EBADFLAGS, -FI_EINVAL or -FI_EMSGSIZE.
+ * Source: fi_msg(3), fi_tagged(3).
  */
 int engine_msg_of(const struct engine_ctx *ctx, const struct fi_msg *m, uint64_t flags,
 		  struct engine_msg *msg);
@@ -41,20 +45,32 @@ int engine_msg_of_tagged(const struct engine_ctx *ctx, const struct fi_msg_tagge
 			 uint64_t flags, struct engine_msg *msg);
 
 /*
- * engine_send_later - send what such a call said, now that its time has come
- * @also: with ENGINE_DEFERRED: counts its end; NULL or held, taken on success
+ * engine_send_later - send a message of deferred work, when its time has come
+ * @msg:       from engine_msg_of() or engine_msg_of_tagged()
+ * @work_cntr: counter of the deferred work, or NULL; takes the reference on success
  * Returns 0, -FI_EAGAIN (nothing happened) or another -FI_E*.
  */
 ssize_t engine_send_later(struct engine_ctx *ctx, fi_addr_t dest, struct engine_msg *msg,
 			  struct engine_cntr *work_cntr);
 
-/* engine_tx_start - send a message that was queued. 0 or -FI_EAGAIN */
+/*
+ * engine_tx_start - send the first message in peer->queued; for progress/flush.c
+ * @tx: may be gone on success
+ * Returns 0, or -FI_EAGAIN: nothing was sent.
+ */
 int engine_tx_start(struct engine_peer *peer, struct engine_tx *tx);
 
-/* engine_tx_rts - tell the receiver of a large message or write. 0 or -FI_EAGAIN */
+/*
+ * engine_tx_rts - send the RTS of a large message or write
+ * Returns 0, or -FI_EAGAIN: nothing happened.
+ */
 int engine_tx_rts(struct engine_peer *peer, struct engine_tx *tx);
 
-/* engine_fill - @len bytes of a claimed packet's payload, from the beginning of @iov */
+/*
+ * engine_fill - copy the first @len bytes of @iov to the payload of a claimed packet
+ * @to:   the address that claim() returned, or one behind it
+ * @wire: ops of the wire of @conn
+ */
 static inline void engine_fill(struct wire_conn *conn, void *to, const struct iovec *iov,
 			       size_t iov_cnt, size_t len, const struct wire_ops *wire)
 {
@@ -66,7 +82,7 @@ static inline void engine_fill(struct wire_conn *conn, void *to, const struct io
 		copy_from_iov(to, iov, iov_cnt, 0, len);
 }
 
-/* engine_fill_msg - the same, with what a message has */
+/* engine_fill_msg - the same with the payload of a message */
 static inline void engine_fill_msg(struct wire_conn *conn, void *to,
 				   const struct engine_msg *msg, const struct wire_ops *wire)
 {
@@ -77,8 +93,9 @@ static inline void engine_fill_msg(struct wire_conn *conn, void *to,
 }
 
 /*
- * engine_send_aside - engine_send_slow() for the straight line
- * A copy, field by field: the line's own message is in no memory, where all of it is inlined.
+ * engine_send_aside - engine_send_slow() for the fast path
+ * Copies the message field by field, so that the address of the caller's message is not taken:
+ * where everything is inlined, that message stays in registers.
  */
 static engine_path ssize_t engine_send_aside(struct engine_ep *ep, struct engine_peer *peer,
 					     const struct engine_msg *msg)
@@ -98,8 +115,9 @@ static engine_path ssize_t engine_send_aside(struct engine_ep *ep, struct engine
 }
 
 /*
- * engine_send_on - send one message over the wire that is the peer's route
- * @wire: that wire's ops; a constant where the provider instantiates this
+ * engine_send_on - send one message over the wire that is the peer's route: the fast path
+ * @wire: ops of that wire; a constant where the provider instantiates this
+ * Returns 0, or -FI_EAGAIN: nothing happened.
  */
 static engine_path ssize_t engine_send_on(struct engine_ep *ep, struct engine_peer *peer,
 					  const struct engine_msg *msg,
@@ -137,7 +155,10 @@ static engine_path ssize_t engine_send_on(struct engine_ep *ep, struct engine_pe
 	return 0;
 }
 
-/* engine_tsend_on - engine_send_on() of a tagged message from one buffer, with the flags of @ctx */
+/*
+ * engine_tsend_on - engine_send_on() of a tagged message from one buffer, with the default flags of
+ * @ctx
+ */
 static engine_path ssize_t engine_tsend_on(struct engine_ctx *ctx, struct engine_peer *peer,
 					   const void *buf, size_t len, uint64_t tag,
 					   void *context, const struct wire_ops *wire)
@@ -153,8 +174,10 @@ static engine_path ssize_t engine_tsend_on(struct engine_ctx *ctx, struct engine
 }
 
 /*
- * engine_send_on_route - look the peer up; over @wire when it is the peer's route, else over the
- * route it has
+ * engine_send_on_route - look up the peer, and send a message over its route
+ * @msg:  its transmit context and receive context index are set here
+ * @wire: the likely route: its send is inlined; NULL: call the send of the route's wire
+ * Returns 0, -FI_EAGAIN (nothing happened) or another -FI_E*.
  */
 static engine_path ssize_t engine_send_on_route(struct engine_ctx *ctx, fi_addr_t dest,
 						struct engine_msg *msg,
@@ -176,7 +199,7 @@ static engine_path ssize_t engine_send_on_route(struct engine_ctx *ctx, fi_addr_
 	return engine_send_aside(ep, peer, msg);
 }
 
-/* engine_send_to - engine_send_on_route() as a call of the program */
+/* engine_send_to - engine_send_on_route() as a data call: enters the domain */
 static engine_path ssize_t engine_send_to(struct engine_ctx *ctx, fi_addr_t dest,
 					  struct engine_msg *msg, const struct wire_ops *wire)
 {
@@ -189,19 +212,28 @@ static engine_path ssize_t engine_send_to(struct engine_ctx *ctx, fi_addr_t dest
 	return ret;
 }
 
-/* engine_injects - flags of a call that injects: a counter counts it at the level of the endpoint */
+/*
+ * engine_injects - returns the flags of a call that injects: no completion is written, and counters
+ * count the send at the completion level of the endpoint
+ */
 static inline uint32_t engine_injects(const struct engine_ctx *ctx)
 {
 	return ENGINE_INJECT |
 	       (engine_tx_defaults(ctx) & (PACKET_DELIVERY | PACKET_MATCH | PACKET_ACKED));
 }
 
-/* engine_inject_refuse - such a call has more than fits: say so, and return the error */
+/*
+ * engine_inject_refuse - log that a call that injects is refused, because its payload is too long
+ * @call: name of the call
+ * @len:  length of the payload, bytes
+ * Returns -FI_EINVAL. Called before the domain is entered.
+ */
 ssize_t engine_inject_refuse(const struct engine_ctx *ctx, const char *call, size_t len);
 
 /*
- * The slots of struct fi_ops_msg and struct fi_ops_tagged that send from one buffer.
- * @wire: constant ops, or NULL: look up the route.
+ * The slots of struct fi_ops_msg and struct fi_ops_tagged that send from one buffer. Each provider
+ * wraps them for its wire.
+ * @wire: constant ops of the likely route, or NULL: call the send of the route's wire
  * Source: fi_msg(3), fi_tagged(3).
  */
 static inline ssize_t engine_tsend(struct fid_ep *fid, const void *buf, size_t len,
@@ -316,7 +348,8 @@ static inline ssize_t engine_minjectdata(struct fid_ep *fid, const void *buf, si
 }
 
 /*
- * The slots that every op table has in common. Source: fi_msg(3), fi_tagged(3).
+ * The slots that all op tables have in common; receives are defined in recv.c. Source: fi_msg(3),
+ * fi_tagged(3).
  */
 ssize_t engine_sendv(struct fid_ep *ep, const struct iovec *iov, void **desc, size_t cnt,
 		     fi_addr_t dest, void *context);

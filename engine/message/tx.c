@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Sends and one-sided operations that are kept, from their beginning to the entry that tells of their end.
- * Called with the domain held: from calls, and from progress.
+ * Sends and one-sided operations that have a struct engine_tx, from their creation to their
+ * completion.
+ *
+ * Called from data calls and from progress; the caller holds the domain.
  */
 #include <rdma/fi_errno.h>
 #include "complete.h"
@@ -40,7 +42,10 @@ static void engine_tx_free(struct engine_tx *tx)
 	pool_put(&ep->tx_pool, tx);
 }
 
-/* What the completion of an operation calls it, and which counter counts it. */
+/*
+ * Returns the flags that the completion of an operation has. @cntr: out: which counter counts the
+ * operation
+ */
 static uint64_t engine_tx_kind(const struct engine_tx *tx, enum engine_tx_cntr *cntr)
 {
 	switch (tx->kind) {
@@ -61,7 +66,7 @@ static uint64_t engine_tx_kind(const struct engine_tx *tx, enum engine_tx_cntr *
 
 static void engine_tx_count(struct engine_tx *tx, struct engine_cntr *cntr, int status)
 {
-	/* What an operation with results moves is those. */
+	/* An atomic operation with results is counted with their length. */
 	size_t len = tx->kind == PACKET_ATOMIC && tx->update.result_cnt ? tx->want : tx->len;
 
 	if (likely(!(tx->flags & ENGINE_DEFERRED)))
@@ -116,7 +121,7 @@ void engine_tx_end(struct engine_tx *tx, int status)
 	engine_tx_free(tx);
 }
 
-/* struct wire_op.done: the wire has sent it from the caller's memory. */
+/* struct wire_op.done: the wire has sent the payload from the caller's memory, or failed. */
 static void engine_tx_gone(struct wire_op *op, int status)
 {
 	struct engine_tx *tx = container_of(op, struct engine_tx, op);
@@ -174,7 +179,10 @@ int engine_tx_flags(const struct engine_tx_ctx *tx, uint64_t flags, uint64_t kno
 		*out |= ENGINE_MORE;
 	if (flags & FI_FENCE)
 		*out |= ENGINE_FENCE;
-	/* Committed is what the program at the other end has: no memory of ours outlives its process. */
+	/*
+	 * FI_COMMIT_COMPLETE is served by a match: no memory of this provider outlives its process,
+	 * so data counts as committed when the program at the target has it.
+	 */
 	if (flags & (FI_MATCH_COMPLETE | FI_COMMIT_COMPLETE))
 		*out |= PACKET_DELIVERY | PACKET_MATCH;
 	else if (flags & FI_DELIVERY_COMPLETE)
