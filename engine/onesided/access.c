@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * The initiator's side of one-sided operations: requests that are kept until they end. Called with the
- * domain held, from calls (now.c), from progress and from what was deferred.
+ * The initiator's side of one-sided operations: requests that are kept until they end. Called with
+ * the domain held, by calls (now.c), by progress and by deferred work that is triggered.
  */
 #include <rdma/fi_errno.h>
 #include "access.h"
@@ -11,7 +11,8 @@
 #include "recv.h"
 #include "send.h"
 
-#define STREAM_MAX (1u << 30) /* payload of one packet, bytes */
+/* Largest payload of one packet, bytes */
+#define STREAM_MAX (1u << 30)
 
 int engine_access_check(const struct engine_access *access, size_t *len)
 {
@@ -36,7 +37,10 @@ int engine_access_check(const struct engine_access *access, size_t *len)
 	return 0;
 }
 
-/* The caller's buffers are its own again: keep what they hold. 0 or -FI_ENOMEM */
+/*
+ * Copy the payload or operands of an injected operation that is queued, because the caller may
+ * change its buffers after the call. Returns 0 or -FI_ENOMEM.
+ */
 static int engine_tx_keep(struct engine_tx *tx)
 {
 	struct engine_update *update = &tx->update;
@@ -61,7 +65,10 @@ static int engine_tx_keep(struct engine_tx *tx)
 	return 0;
 }
 
-/* One of more bytes than keep their order anyway waits for what came before, and what comes next for it. */
+/*
+ * Keep the order that the program has asked for (ep->order_max). An operation of more than
+ * ENGINE_ORDER_MAX bytes waits for all operations before it, and the next operation waits for it.
+ */
 static void engine_access_order(struct engine_peer *peer, struct engine_tx *tx)
 {
 	bool large = tx->len > ENGINE_ORDER_MAX && tx->len <= peer->ep->order_max;
@@ -71,7 +78,10 @@ static void engine_access_order(struct engine_peer *peer, struct engine_tx *tx)
 	peer->after_large = large;
 }
 
-/* One that is not begun after all: the call that comes in its place waits as it would have. */
+/*
+ * Take back an operation that could not be queued. The next operation waits as this one would have
+ * done.
+ */
 static void engine_access_undo(struct engine_peer *peer, struct engine_tx *tx)
 {
 	struct engine_ep *ep = peer->ep;
@@ -120,21 +130,24 @@ ssize_t engine_access(struct engine_ctx *ctx, const struct engine_access *access
 	return 0;
 }
 
-/* Does the packet's header have no room for where it goes? */
+/* Returns true if the request has a list of targets, because its header can't name them. */
 static bool engine_request_listed(const struct engine_tx *tx)
 {
 	return tx->target_cnt > 1 || tx->flags & PACKET_CQ_DATA;
 }
 
-/* Bytes of a request's payload before what it carries: @head for its own struct. */
+/*
+ * Returns the length of a request's payload before its data, bytes. @head: length of the request's
+ * own struct
+ */
 static size_t engine_request_head(const struct engine_tx *tx, size_t head)
 {
 	return engine_request_listed(tx) ? head + packet_targets_len(tx->target_cnt) : head;
 }
 
 /*
- * PACKET_ACKED when its target is to say at once that it was carried out: something waits for that, or
- * will where order is kept by waiting.
+ * Returns PACKET_ACKED if the target has to send an ACK at once: the operation ends with it, later
+ * operations may wait for it to keep their order, or engine_quiet_asks(). Otherwise returns 0.
  */
 static uint32_t engine_request_asks(const struct engine_peer *peer, const struct engine_tx *tx)
 {
@@ -146,8 +159,9 @@ static uint32_t engine_request_asks(const struct engine_peer *peer, const struct
 }
 
 /*
- * Room for a request of @len bytes with its own struct, header filled but for the length.
- * @at: out: where what it carries begins
+ * Claim a packet for a request, and fill its header, its own struct and its list of targets.
+ * @own: the request's own struct; @len: length of its data, bytes; @at: out: where the caller
+ * writes the data. Returns the packet, or NULL without room (nothing happened).
  */
 static struct packet *engine_request_claim(struct engine_peer *peer, struct engine_tx *tx,
 					   const void *own, size_t own_len, size_t len,
@@ -181,31 +195,37 @@ static struct packet *engine_request_claim(struct engine_peer *peer, struct engi
 	return packet;
 }
 
-/* Largest payload of a request over this wire. */
+/* Returns the largest payload of a request over this wire, bytes. */
 static size_t engine_request_max(const struct wire_ops *wire)
 {
 	return wire->claim_max > WIRE_REQUEST_MAX ? wire->claim_max : WIRE_REQUEST_MAX;
 }
 
-/* May it come before its turn if it is sent now, and is too large to be held without credit? */
+/*
+ * Returns true if the request may arrive before its turn when it is sent now, and is too large to
+ * be held by the target without credit.
+ */
 static bool engine_may_overtake(const struct engine_peer *peer, const struct engine_tx *tx)
 {
 	return tx->len > ENGINE_REORDER_LEN && engine_lane_busy(peer);
 }
 
-/* Does a write travel with its header? */
+/* Returns true if the payload of a write fits into one packet with its header. */
 static bool engine_write_fits(const struct engine_peer *peer, const struct engine_tx *tx)
 {
 	return engine_request_head(tx, 0) + tx->len <= engine_request_max(peer->wire);
 }
 
-/* May the receiver be asked to hold its payload until its turn? */
+/* Returns true if the write may use credit, so that the target can hold it until its turn. */
 static bool engine_write_counts(const struct engine_peer *peer, const struct engine_tx *tx)
 {
 	return tx->len <= peer->credit && !engine_request_listed(tx);
 }
 
-/* A request that asks nothing back has left, all of it. Takes tx when it is quiet. */
+/*
+ * A request without a response was published. @tx ends with its ACK, or at once if it is quiet; a
+ * quiet one is freed.
+ */
 static void engine_request_left(struct engine_peer *peer, struct engine_tx *tx)
 {
 	list_remove(&tx->link);
@@ -217,6 +237,7 @@ static void engine_request_left(struct engine_peer *peer, struct engine_tx *tx)
 	engine_tx_end(tx, 0);
 }
 
+/* Send a write in one packet. Returns 0 or -FI_EAGAIN. */
 static int engine_write_inline(struct engine_peer *peer, struct engine_tx *tx)
 {
 	bool early = engine_may_overtake(peer, tx);
@@ -240,14 +261,17 @@ static int engine_write_inline(struct engine_peer *peer, struct engine_tx *tx)
 	return 0;
 }
 
-/* Does a write wait on the wire when it comes before its turn? */
+/* Returns true if the write waits on the wire when it arrives before its turn. */
 static bool engine_write_waits(const struct engine_peer *peer, const struct engine_tx *tx)
 {
 	return peer->wire->waits_min && tx->len >= peer->wire->waits_min &&
 	       tx->len <= STREAM_MAX;
 }
 
-/* Does a write that does not fit travel behind its header all the same? */
+/*
+ * Returns true if a write that does not fit into one packet is sent by sendv, and not by a
+ * rendezvous.
+ */
 static bool engine_write_streams(const struct engine_peer *peer, const struct engine_tx *tx)
 {
 	if (peer->wire->has_get || engine_request_listed(tx))
@@ -256,7 +280,10 @@ static bool engine_write_streams(const struct engine_peer *peer, const struct en
 	       (tx->len <= peer->wire->eager_max && engine_write_counts(peer, tx));
 }
 
-/* From the caller's memory to the target's without a stop; only the header takes its turn. */
+/*
+ * Send a write by sendv: the payload goes straight from the caller's memory to the target's. The
+ * header alone has a turn. Returns 0 or -FI_EAGAIN.
+ */
 static int engine_write_stream(struct engine_peer *peer, struct engine_tx *tx)
 {
 	bool counted = !engine_write_waits(peer, tx);
@@ -273,7 +300,7 @@ static int engine_write_stream(struct engine_peer *peer, struct engine_tx *tx)
 		peer->credit -= (uint32_t)tx->len;
 	list_remove(&tx->link);
 	engine_unacked(peer, tx);
-	/* A quiet one, too, is not complete before the caller's memory is read. */
+	/* Even a quiet write does not complete before the wire has read the caller's memory. */
 	tx->state = TX_EAGER;
 	if (engine_is_quiet(tx->flags, peer->wire))
 		engine_quiet_add(peer, tx->ctx, tx->flags, tx->seq);
@@ -282,7 +309,10 @@ static int engine_write_stream(struct engine_peer *peer, struct engine_tx *tx)
 	return 0;
 }
 
-/* @gone: out: bytes that go with it, or follow at once */
+/*
+ * Send a write, by the way that suits its length. @gone: out: bytes of payload that are sent with
+ * the request, or by the wire behind it. Returns 0 or -FI_EAGAIN.
+ */
 static int engine_write_start(struct engine_peer *peer, struct engine_tx *tx, size_t *gone)
 {
 	*gone = tx->len;
@@ -294,6 +324,7 @@ static int engine_write_start(struct engine_peer *peer, struct engine_tx *tx, si
 	return engine_tx_rts(peer, tx);
 }
 
+/* Send a READ. Returns 0 or -FI_EAGAIN. */
 static int engine_read_start(struct engine_peer *peer, struct engine_tx *tx)
 {
 	struct packet_read read = { .id = pool_id(tx), .len = tx->len };
@@ -308,6 +339,7 @@ static int engine_read_start(struct engine_peer *peer, struct engine_tx *tx)
 	return 0;
 }
 
+/* Send an ATOMIC. Returns 0 or -FI_EAGAIN. */
 static int engine_atomic_start(struct engine_peer *peer, struct engine_tx *tx)
 {
 	const struct engine_update *update = &tx->update;
@@ -367,7 +399,7 @@ int engine_access_start(struct engine_peer *peer, struct engine_tx *tx)
 	}
 	if (ret)
 		return ret;
-	/* tx may be gone from here on. */
+	/* @tx may have been freed. */
 	peer->ep->queued_cnt--;
 	peer->tx_seq++;
 	peer->request_cnt++;

@@ -1,30 +1,33 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * One-sided operations: RMA and atomics. The initiator's side is now.c and access.c under the
- * calls of rma.c and atomic.c, the target's is target.c, reply.c, update.c and ack.c.
+ * One-sided operations: RMA and atomics. The initiator's side is now.c, access.c, direct.c and
+ * answer.c below the calls of rma.c and atomic.c; the target's side is target.c, reply.c, update.c
+ * and ack.c.
  *
  *	initiator			target
  *	WRITE, ATOMIC (seq)	->	carried out in its turn
  *			<-  ACK (everything before that seq), or NAK (seq)
- *					At once where the request asks for it. The initiator may
- *					have completed it before: then it asks seldom (quiet.h).
+ *					At once if the request asks for it. Few requests ask that
+ *					are complete when they are sent (quiet.h).
  *	CREDIT that asks	->
  *			<-  ACK
  *	READ, ATOMIC (id)	->	carried out in its turn
  *			<-  RESPONSE (id, offset), or NAK (id)
- *	WRITE (seq) by sendv	->	its payload goes straight into registered memory; a large one
- *					takes no credit, and waits on the wire for its turn
+ *	WRITE (seq) by sendv	->	the payload goes straight into registered memory; a
+ *					large one uses no credit, and waits on the wire for its
+ *					turn
  *			<-  ACK, or NAK (seq)
- *	RTS with targets	->	a rendezvous (rndv.c) into registered memory
+ *	RTS with targets	->	a rendezvous (message/rndv.c) into registered memory
  *			<-  FIN (id), or NAK (id)
  *
- * Where the wire can do it, large reads and writes go around the target (direct.c).
+ * A wire that can access the target's memory carries out large reads and writes without the target
+ * (direct.c).
  *
- * Requests share the sequence of messages, so all that is posted to a peer begins there in that
- * order. A large request that has no credit is never held until its turn: its sender waits while it
- * may overtake a sendv.
+ * Requests and messages share one sequence: the target begins all operations of a peer in the order
+ * in which they were posted. The target never holds a large request without credit until its turn:
+ * the initiator sends such a request when it can no longer overtake a sendv.
  *
- * The caller holds the domain.
+ * The caller holds the domain, except where a comment says otherwise.
  */
 #ifndef WEFT_ACCESS_H
 #define WEFT_ACCESS_H
@@ -44,19 +47,19 @@ struct engine_access {
 	fi_addr_t dest;
 	void *context;
 	uint64_t data;
-	/* source, destination of a READ, operands; borrowed during the call */
+	/* Source of a WRITE, destination of a READ, operands; borrowed during the call */
 	const struct iovec *iov;
 	size_t iov_cnt;
-	/* len in bytes */
+	/* Memory of the peer; their len is in bytes */
 	const struct packet_target *targets;
 	size_t target_cnt;
-	/* PACKET_ATOMIC */
+	/* PACKET_ATOMIC: what it does; else NULL */
 	const struct engine_update *update;
-	/* ENGINE_DEFERRED: counts its end; NULL or held, taken on success */
+	/* ENGINE_DEFERRED: counter of the deferred work, referenced, taken on success; or NULL */
 	struct engine_cntr *work_cntr;
 };
 
-/* Room for what a struct engine_access points to. */
+/* Memory for the arrays that a struct engine_access points to. */
 struct engine_access_room {
 	struct iovec iov[ENGINE_IOV_MAX];
 	struct packet_target targets[PACKET_TARGET_MAX];
@@ -64,32 +67,39 @@ struct engine_access_room {
 };
 
 /*
- * engine_access_check - can such an operation be begun?
- * @len: out: bytes of what it writes or reads, or of its operands
- * Returns 0 or the error of engine_access().
+ * engine_access_check - check the lengths of an operation; the destination is not checked
+ * @len: out: length of what is written or read, or of the operands, bytes
+ * Called by engine_access(), and when deferred work is queued.
+ * Returns 0, -FI_EINVAL or -FI_EMSGSIZE as engine_access() does.
  */
 int engine_access_check(const struct engine_access *access, size_t *len);
 
 /*
- * engine_access_rma - what fi_readmsg or fi_writemsg is to do
+ * engine_access_rma - translate the arguments of fi_readmsg or fi_writemsg
+ * @flags:  of the call, FI_*
  * @op:     PACKET_READ or PACKET_WRITE
- * @access: out: borrows the arrays of the call
+ * @access: out: borrows the arrays of @msg
+ * Called by the slots, and when deferred work is queued; the domain need not be held.
  * Returns 0, -FI_EINVAL or -FI_EBADFLAGS. Source: fi_rma(3).
  */
 int engine_access_rma(const struct engine_ctx *ctx, const struct fi_msg_rma *msg,
 		      uint64_t flags, uint8_t op, struct engine_access *access);
 
 /*
- * engine_iocs_count - elements of a list of any length; SIZE_MAX for more than there can be
- * (atomic.c)
+ * engine_iocs_count - returns the number of elements in the first ENGINE_IOV_MAX entries of @ioc,
+ * or SIZE_MAX if the sum overflows (atomic.c)
+ * @ioc: NULL: no elements
  */
 size_t engine_iocs_count(const struct fi_ioc *ioc, size_t cnt);
 
 /*
- * engine_access_atomic - what fi_atomicmsg, fi_fetch_atomicmsg or fi_compare_atomicmsg is to do
- * @fetch:   where old values go, or NULL
- * @compare: what to compare with, or NULL
- * @access:  out: borrows @room and nothing of the call
+ * engine_access_atomic - translate the arguments of fi_atomicmsg, fi_fetch_atomicmsg or
+ * fi_compare_atomicmsg
+ * @fetch:   destination of the old values, or NULL
+ * @compare: compare values, or NULL
+ * @flags:   of the call, FI_*
+ * @access:  out: borrows @room, and none of the arrays of the call
+ * Called by the slots, and when deferred work is queued; the domain need not be held.
  * Returns 0, -FI_EINVAL, -FI_EBADFLAGS or -FI_EOPNOTSUPP. Source: fi_atomic(3).
  */
 int engine_access_atomic(const struct engine_ctx *ctx, const struct fi_msg_atomic *msg,
@@ -100,15 +110,22 @@ int engine_access_atomic(const struct engine_ctx *ctx, const struct fi_msg_atomi
 /*
  * engine_access - begin a one-sided operation
  *
- * Returns 0, -FI_EAGAIN when tx_size of them are under way (nothing happened), -FI_EINVAL for
- * lengths that don't agree or a destination that is none, -FI_EMSGSIZE for too much to inject,
- * -FI_EOPBADSTATE before fi_enable.
+ * Called by engine_access_begin(), and when deferred work is triggered.
+ * Returns 0, or an error with nothing begun:
+ * -FI_EAGAIN: tx_size operations are under way, or there is no memory for another,
+ * -FI_EINVAL: the lengths differ, or the destination is no peer,
+ * -FI_EMSGSIZE: more than ENGINE_INJECT_MAX bytes to inject,
+ * -FI_EOPBADSTATE: the endpoint is not enabled,
+ * -FI_ENOMEM: no memory for the peer.
  */
 ssize_t engine_access(struct engine_ctx *ctx, const struct engine_access *access);
 
 /*
- * engine_access_small - is it from one place here to one there, and so little that it may leave
- * whatever is under way? Of atomics those without a value to compare with
+ * engine_access_small - returns true if the operation may take the fast path (now.h)
+ * That is a write, or an atomic without compare values, with one buffer, one target and no more
+ * than ENGINE_REORDER_LEN bytes, with no flags but a completion level, inject and FI_MORE. The
+ * target may hold so many bytes without credit, so the operation may be sent whatever else is under
+ * way.
  */
 static inline bool engine_access_small(const struct engine_access *access)
 {
@@ -122,9 +139,13 @@ static inline bool engine_access_small(const struct engine_access *access)
 }
 
 /*
- * engine_access_call - engine_access() as a call of the program, which logs a refusal; takes the
- * domain
- * engine_access_begin - its part that is no inline; @now: engine_access_small() of it
+ * engine_access_call - carry out a call of the program: engine_access() with the fast path before
+ * it; logs an error
+ * engine_access_begin - the part of it that is not inlined
+ * @now: engine_access_small() of @access
+ *
+ * Called by the slots. Holds the domain during the call; the caller need not hold it.
+ * Returns as engine_access() does.
  */
 ssize_t engine_access_begin(struct engine_ctx *ctx, const struct engine_access *access,
 			    bool now);
@@ -136,20 +157,28 @@ static inline ssize_t engine_access_call(struct engine_ctx *ctx,
 }
 
 /*
- * engine_access_flags - flags of a call with flags as engine flags
- * @allowed: FI_* that the call knows
+ * engine_access_flags - translate the flags of a call to those of a one-sided operation
+ * @flags:   of the call, FI_*
+ * @allowed: FI_* that this call accepts beside those that all one-sided calls accept
+ * @out:     out: enum engine_flag, PACKET_CQ_DATA
+ * The domain need not be held.
  * Returns 0 or -FI_EBADFLAGS.
  */
 int engine_access_flags(const struct engine_tx_ctx *tx, uint64_t flags, uint64_t allowed,
 			uint32_t *out);
 
-#define ENGINE_LEVELS (PACKET_DELIVERY | PACKET_ACKED) /* of a message; of an access: */
+/*
+ * Completion levels among the flags of a message; ENGINE_DELIVERED and ENGINE_ARRIVED are those of
+ * an access
+ */
+#define ENGINE_LEVELS (PACKET_DELIVERY | PACKET_ACKED)
 _Static_assert(ENGINE_DELIVERED == PACKET_DELIVERY << 25 && ENGINE_ARRIVED == PACKET_ACKED << 25,
 	       "one shift makes an access' level of a message's");
 
 /*
- * engine_access_level - flags of a message that asks for the same, as those of a one-sided
- * operation Which needs no receive: to be matched is to be delivered.
+ * engine_access_level - translate the flags of a message to those of a one-sided operation with
+ * the same completion level
+ * PACKET_MATCH is dropped: a one-sided operation has no receive to match, and delivery is enough.
  */
 static inline uint32_t engine_access_level(uint32_t flags)
 {
@@ -157,36 +186,46 @@ static inline uint32_t engine_access_level(uint32_t flags)
 									     << 25;
 }
 
-/* engine_access_injects - flags of a call that injects */
+/* engine_access_injects - returns the flags of a call that injects, without flags of its own */
 static inline uint32_t engine_access_injects(const struct engine_ctx *ctx)
 {
 	return engine_access_level(ENGINE_INJECT | (engine_tx_defaults(ctx) & ENGINE_LEVELS));
 }
 
-/* engine_access_defaults - flags of a call without flags */
+/* engine_access_defaults - returns the flags of a call that has no flags argument */
 static inline uint32_t engine_access_defaults(const struct engine_ctx *ctx)
 {
 	return engine_access_level(engine_tx_defaults(ctx) &
 				   (ENGINE_COMPLETE | ENGINE_INJECT | ENGINE_LEVELS));
 }
 
-/* engine_access_start - send a request that was queued. 0 or -FI_EAGAIN */
+/*
+ * engine_access_start - send a one-sided operation, new or queued
+ * @tx: may be freed on success
+ * Called by engine_access(), and by progress for the first of peer->queued.
+ * Returns 0, or -FI_EAGAIN if it has to wait in peer->queued.
+ */
 int engine_access_start(struct engine_peer *peer, struct engine_tx *tx);
 
 /*
- * engine_direct - read or write without the target, where the wire can and that is better
- * (direct.c) Returns 1 when it has ended (tx is gone), 0 when it is to go by packet, -FI_EAGAIN
- * while it is under way: then tx is, or has to become, the first of peer->queued.
+ * engine_direct - read or write without the target, if the wire can do so and that is faster
+ * (direct.c)
+ * @tx: the first of peer->queued, or not queued; freed if 1 is returned
+ * Returns 1: the operation has ended; 0: it has to be sent by packet; -FI_EAGAIN: the wire is
+ * carrying it out. With -FI_EAGAIN the caller leaves @tx, or makes it, the first of peer->queued.
  */
 int engine_direct(struct engine_peer *peer, struct engine_tx *tx);
-/* engine_direct_drop - the conn over which one may be under way is gone: the wire has forgotten it */
+/*
+ * engine_direct_drop - the conn of the peer is gone: an operation that its wire was carrying out is
+ * sent by packet instead
+ */
 void engine_direct_drop(struct engine_peer *peer);
 
 /*
- * engine_tx_access - what a request that is kept is to do
- * @len: bytes of what it writes or reads, or of its operands
- * @iov_cnt, @target_cnt: those of @access; constants of the caller where it knows them
- * The receive context of the peer is the caller's to set.
+ * engine_tx_access - copy an operation into the struct engine_tx that keeps it
+ * @len: length of what is written or read, or of the operands, bytes
+ * @iov_cnt, @target_cnt: those of @access; constants if the caller knows them
+ * The caller sets tx->rx_idx.
  */
 static inline void engine_tx_access(struct engine_tx *tx, const struct engine_access *access,
 				    size_t len, size_t iov_cnt, size_t target_cnt)
@@ -207,7 +246,7 @@ static inline void engine_tx_access(struct engine_tx *tx, const struct engine_ac
 		tx->targets[i] = access->targets[i];
 }
 
-/* engine_tx_update - what an atomic has beside engine_tx_access() */
+/* engine_tx_update - copy the part of an atomic that engine_tx_access() does not copy */
 static inline void engine_tx_update(struct engine_tx *tx, const struct engine_update *update)
 {
 	memcpy(&tx->update, update, offsetof(struct engine_update, compare));
@@ -218,8 +257,8 @@ static inline void engine_tx_update(struct engine_tx *tx, const struct engine_up
 }
 
 /*
- * engine_atomic_head - what the packet of an atomic says of it; @id: of what waits for the result,
- * if it has one
+ * engine_atomic_head - returns the struct packet_atomic of an operation
+ * @id: id of the struct engine_tx that waits for the result; not used without a result
  */
 static inline struct packet_atomic engine_atomic_head(const struct engine_update *update,
 						      uint64_t id)
@@ -233,7 +272,11 @@ static inline struct packet_atomic engine_atomic_head(const struct engine_update
 	};
 }
 
-/* engine_await_response - @tx, linked or not, was sent and ends with its RESPONSE, of @want bytes */
+/*
+ * engine_await_response - @tx was sent, and ends with its RESPONSE
+ * @tx:   in a list or not; moved to peer->started
+ * @want: length of the response, bytes
+ */
 static inline void engine_await_response(struct engine_peer *peer, struct engine_tx *tx,
 					 size_t want)
 {
@@ -243,22 +286,32 @@ static inline void engine_await_response(struct engine_peer *peer, struct engine
 	list_push(&peer->started, &tx->link);
 }
 
-/* engine_unacked - @tx was sent and ends with the ACK that covers it */
+/* engine_unacked - @tx, in no list, was sent, and ends with the ACK that covers it */
 static inline void engine_unacked(struct engine_peer *peer, struct engine_tx *tx)
 {
 	tx->state = TX_ACK;
 	list_push(&peer->unacked, &tx->link);
 }
 
-/* What arrives at the initiator. 0 or -FI_E* to end the conn. */
+/*
+ * engine_acked - an ACK has arrived: end the operations that it covers
+ * engine_nacked - a NAK has arrived: fail the operation that it names
+ * engine_response - a RESPONSE has arrived, or its header: write its payload to the destination
+ * @payload: first bytes of the payload; untrusted, like @packet
+ * @avail:   number of bytes at @payload
+ * @dest:    out: where the wire writes the whole payload, if @avail is less than packet->len
+ *
+ * Called by progress for packets that arrive at the initiator (answer.c).
+ * Returns 0 or -FI_E*, which ends the conn.
+ */
 int engine_acked(struct engine_peer *peer, const struct packet *packet);
 int engine_nacked(struct engine_peer *peer, const struct packet *packet);
 int engine_response(struct engine_peer *peer, const struct packet *packet, const void *payload,
 		    size_t avail, struct wire_dest *dest);
-/* engine_response_arrived - what the wire was writing for @tx is there */
+/* engine_response_arrived - the wire has written a piece of the response of @tx; may free @tx */
 void engine_response_arrived(struct engine_tx *tx);
 
-/* Slots that need no lock. Source: fi_atomic(3) */
+/* Slots that access no state, and need no lock. Source: fi_atomic(3) */
 int engine_atomic_writevalid(struct fid_ep *ep, enum fi_datatype datatype, enum fi_op op,
 			     size_t *cnt);
 int engine_atomic_readwritevalid(struct fid_ep *ep, enum fi_datatype datatype, enum fi_op op,
@@ -268,7 +321,7 @@ int engine_atomic_compwritevalid(struct fid_ep *ep, enum fi_datatype datatype, e
 int engine_query_atomic(struct fid_domain *domain, enum fi_datatype datatype, enum fi_op op,
 			struct fi_atomic_attr *attr, uint64_t flags);
 
-/* Op tables, for callers that serialize; those that take the lock are in safe.c. */
+/* Op tables for callers that serialize; those that take the lock are in object/safe.c. */
 extern struct fi_ops_rma engine_rma_ops;
 extern struct fi_ops_atomic engine_atomic_ops;
 

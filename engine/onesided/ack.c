@@ -1,12 +1,15 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Acknowledgement of one-sided requests: which peers are to be told how far theirs have come, and when.
- * Called with the domain held, from progress.
+ * Acknowledgement of one-sided requests by their target: ACKs that are due are sent. Called with
+ * the domain held, by progress, and before the endpoint closes.
  */
 #include "ack.h"
 #include "control.h"
 
-/* All that the peer sent before that seq is there, and carried out if it was a request. */
+/*
+ * Returns the sequence number before which everything that the peer sent has arrived, and all
+ * requests have been carried out or refused.
+ */
 static uint32_t engine_arrived(const struct engine_peer *peer)
 {
 	uint32_t seq = peer->rx_seq;
@@ -25,7 +28,7 @@ static uint32_t engine_arrived(const struct engine_peer *peer)
 	return seq;
 }
 
-/* @hold: an ACK may wait for what the program answers */
+/* Send the ACKs in ep->acks. @hold: they may be sent together with the program's answers */
 static void engine_acks_tell(struct engine_ep *ep, bool hold)
 {
 	struct list *node, *after;
@@ -35,7 +38,7 @@ static void engine_acks_tell(struct engine_ep *ep, bool hold)
 
 		uint32_t seq = engine_arrived(peer);
 
-		/* What is queued goes first, a refusal perhaps. */
+		/* Queued control packets are sent first: there may be a NAK among them. */
 		if (!list_empty(&peer->ctl))
 			continue;
 		if (seq == peer->rx_seq) {
@@ -54,7 +57,8 @@ void engine_acks_send(struct engine_ep *ep)
 
 void engine_acks_hurry(struct engine_ep *ep)
 {
-	if (ep->ctx.copied) /* the conns are those of the process that forked */
+	/* In the child of a fork the conns belong to the parent. */
+	if (ep->ctx.copied)
 		return;
 	while (!list_empty(&ep->acks_later))
 		engine_ack_list(container_of(ep->acks_later.next, struct engine_peer, ack_link),

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Acknowledgement of one-sided requests, by their target.
+ * Acknowledgement of one-sided requests by their target: when an ACK is sent to which peer.
  *
  * The caller holds the domain.
  */
@@ -10,8 +10,8 @@
 #include "endpoint.h"
 
 /*
- * engine_ack_list - have the peer told how far its requests have come, at the end of this round or
- * later
+ * engine_ack_list - schedule an ACK to the peer
+ * @when: ACK_NOW: at the end of this round; ACK_LATER: by the next engine_acks_hurry()
  */
 static inline void engine_ack_list(struct engine_peer *peer, enum engine_ack_when when)
 {
@@ -27,7 +27,7 @@ static inline void engine_ack_list(struct engine_peer *peer, enum engine_ack_whe
 	peer->ack_due = (uint8_t)when;
 }
 
-/* engine_ack_due - a packet with these flags has come, of which an ACK is to tell */
+/* engine_ack_due - a packet has arrived that an ACK has to cover; @flags: of the packet */
 static inline void engine_ack_due(struct engine_peer *peer, uint32_t flags)
 {
 	enum engine_ack_when when = flags & PACKET_ACKED ? ACK_NOW : ACK_LATER;
@@ -36,10 +36,17 @@ static inline void engine_ack_due(struct engine_peer *peer, uint32_t flags)
 		engine_ack_list(peer, when);
 }
 
-/* engine_acks_send - tell those whose time has come; from progress */
+/*
+ * engine_acks_send - send the ACKs in ep->acks
+ * Called by progress at the end of a round. An ACK may be held until the program answers.
+ */
 void engine_acks_send(struct engine_ep *ep);
 
-/* engine_acks_hurry - nobody may come by for a while: tell all the others too */
+/*
+ * engine_acks_hurry - send all ACKs at once, also those in ep->acks_later
+ * Called by progress every 1 ms, before the domain's sleepers sleep, and before the endpoint
+ * closes: no progress may follow for a while.
+ */
 void engine_acks_hurry(struct engine_ep *ep);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * What targets answer to one-sided operations: how far they have come, what they refuse, what was read.
- * Called with the domain held, from progress.
+ * Answers of targets, at the initiator of one-sided operations: ACK, NAK and RESPONSE. Called with
+ * the domain held, by progress.
  */
 #include <rdma/fi_errno.h>
 #include "access.h"
@@ -10,7 +10,10 @@
 #include "quiet.h"
 #include "recv.h"
 
-/* Everything before @seq has arrived. */
+/*
+ * Everything before @seq has arrived at the peer, and requests were carried out or refused: end the
+ * operations that waited for that.
+ */
 static void engine_ack_apply(struct engine_peer *peer, uint32_t seq)
 {
 	if ((int32_t)(seq - peer->acked) > 0)
@@ -22,7 +25,8 @@ static void engine_ack_apply(struct engine_peer *peer, uint32_t seq)
 		if ((int32_t)(tx->seq - seq) >= 0)
 			break;
 		list_remove(&tx->link);
-		if (tx->state == TX_EAGER) { /* the wire has its payload still */
+		/* TX_EAGER: the wire still has the payload. */
+		if (tx->state == TX_EAGER) {
 			tx->flags |= ENGINE_FINISHED;
 			list_push(&peer->started, &tx->link);
 		} else {
@@ -41,7 +45,10 @@ int engine_acked(struct engine_peer *peer, const struct packet *packet)
 	    (int32_t)((uint32_t)peer->tx_seq - seq) < 0)
 		return -FI_EINVAL;
 	if ((int32_t)(naks - peer->naks_heard) > 0) {
-		/* After a change of route it may overtake what was refused before. */
+		/*
+		 * After a change of route an ACK may overtake NAKs. It then waits for those
+		 * that it counts.
+		 */
 		if (!peer->ack_waits || (int32_t)(seq - peer->ack_seq) > 0) {
 			peer->ack_waits = true;
 			peer->ack_seq = seq;
@@ -53,7 +60,7 @@ int engine_acked(struct engine_peer *peer, const struct packet *packet)
 	return 0;
 }
 
-/* What errors a target may answer with. */
+/* Returns the -FI_E* of a NAK whose data is @err, or 0 if no target sends such an error. */
 static int engine_nak_error(uint64_t err)
 {
 	switch (err) {
@@ -69,7 +76,10 @@ static int engine_nak_error(uint64_t err)
 	}
 }
 
-/* The request at @seq is refused. 0, or -FI_EINVAL: there is none, or it is known */
+/*
+ * The target has refused the request at @seq. Returns 0, or -FI_EINVAL if no request is unanswered
+ * there, or if it is known to be refused.
+ */
 static int engine_refused(struct engine_peer *peer, uint32_t seq, int err)
 {
 	struct list *node, *after;
@@ -127,7 +137,7 @@ int engine_response(struct engine_peer *peer, const struct packet *packet, const
 		return -FI_EINVAL;
 	iov = tx->kind == PACKET_ATOMIC ? tx->update.result : tx->iov;
 	cnt = tx->kind == PACKET_ATOMIC ? tx->update.result_cnt : tx->iov_cnt;
-	/* A wire may bring the next piece while it still writes this one. */
+	/* Counted first: the next piece may arrive while the wire still writes this one. */
 	tx->sent += packet->len;
 	tx->chunk++;
 	if (avail == packet->len) {

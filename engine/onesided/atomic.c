@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * The slots of struct fi_ops_atomic, and what fi_query_atomic answers. For callers that
- * serialize. Source: fi_atomic(3).
+ * The slots of struct fi_ops_atomic, and fi_query_atomic. For callers that serialize. Source:
+ * fi_atomic(3).
  */
 #include <rdma/fi_errno.h>
 #include "access.h"
@@ -9,7 +9,7 @@
 #include "refuse.h"
 #include "send.h"
 
-/* One atomic call; arrays of fi_ioc count elements. */
+/* The arguments of an atomic call with lists. The lengths in its lists are in elements. */
 struct atomic_call {
 	enum atomics_kind kind;
 	enum fi_datatype datatype;
@@ -30,7 +30,10 @@ size_t engine_iocs_count(const struct fi_ioc *ioc, size_t cnt)
 	return elements;
 }
 
-/* A list of elements as one of bytes; SIZE_MAX for one that is none. Returns how many elements. */
+/*
+ * Translate a list with lengths in elements to one with lengths in bytes. @size: bytes of an
+ * element. Returns the number of elements, or SIZE_MAX if the list is invalid.
+ */
 static size_t iocs_to_iovs(const struct fi_ioc *ioc, size_t cnt, size_t size, struct iovec *iov)
 {
 	size_t elements = 0;
@@ -46,7 +49,10 @@ static size_t iocs_to_iovs(const struct fi_ioc *ioc, size_t cnt, size_t size, st
 	return elements;
 }
 
-/* Where it acts, in bytes. Returns the elements that there are, or 0: none, or too many. */
+/*
+ * Translate the targets of a call, with lengths in bytes. Returns the number of elements, or 0 if
+ * there are none or too many.
+ */
 static size_t atomic_targets(const struct atomic_call *call, size_t size,
 			     struct packet_target *targets)
 {
@@ -65,7 +71,10 @@ static size_t atomic_targets(const struct atomic_call *call, size_t size,
 	return elements * size > ENGINE_ATOMIC_MAX ? 0 : elements;
 }
 
-/* What it takes and gives at home: each has to have as many elements as it acts on. 0 or -FI_EINVAL */
+/*
+ * Translate the local lists of a call: operands, compare values and results. Each list that the
+ * operation uses must have @elements elements. Returns 0 or -FI_EINVAL.
+ */
 static int atomic_operands(const struct atomic_call *call, size_t size, size_t elements,
 			   struct engine_access_room *room)
 {
@@ -83,7 +92,10 @@ static int atomic_operands(const struct atomic_call *call, size_t size, size_t e
 	return 0;
 }
 
-/* What an atomic call says, in bytes. 0 or -FI_E* */
+/*
+ * Translate an atomic call to an operation that borrows @room. Returns 0, -FI_EOPNOTSUPP or
+ * -FI_EINVAL.
+ */
 static int atomic_prepare(const struct atomic_call *call, struct engine_access *access,
 			  struct engine_access_room *room)
 {
@@ -113,6 +125,7 @@ static int atomic_prepare(const struct atomic_call *call, struct engine_access *
 	return 0;
 }
 
+/* Carry out a call with lists; @access: flags, destination and context are set */
 static ssize_t atomic_do(struct engine_ctx *ctx, const struct atomic_call *call,
 			 struct engine_access *access)
 {
@@ -124,7 +137,10 @@ static ssize_t atomic_do(struct engine_ctx *ctx, const struct atomic_call *call,
 		   : engine_access_call(ctx, access);
 }
 
-/* A call without flags: it leaves it to the buffers how many elements the target has. */
+/*
+ * Carry out a call with lists and without flags. The target has as many elements as the operands,
+ * or as the results if there are any.
+ */
 static ssize_t atomic_plain(struct fid_ep *fid, struct atomic_call *call, fi_addr_t dest,
 			    uint64_t addr, uint64_t key, void *context)
 {
@@ -142,16 +158,20 @@ static ssize_t atomic_plain(struct fid_ep *fid, struct atomic_call *call, fi_add
 	return atomic_do(ctx, call, &access);
 }
 
-/* What a call without lists, of @kind, says of its buffers. */
+/* The buffers of an atomic call without lists; those that its kind does not use are NULL. */
 struct atomic_buffers {
 	const void *operand, *compare;
 	void *result;
+	/* Number of elements, in each buffer and in the target */
 	size_t cnt;
-	/* of the target */
+	/* Address and key of the target */
 	uint64_t addr, key;
 };
 
-/* Such a call. Lists have atomic_prepare(). */
+/*
+ * Carry out a call without lists; calls with lists use atomic_prepare(). @access: flags,
+ * destination and context are set
+ */
 static engine_path ssize_t atomic_one(struct engine_ctx *ctx, enum atomics_kind kind,
 				      const struct atomic_buffers *b, enum fi_datatype datatype,
 				      enum fi_op op, struct engine_access *access)
@@ -185,7 +205,7 @@ static engine_path ssize_t atomic_one(struct engine_ctx *ctx, enum atomics_kind 
 	return engine_access_call(ctx, access);
 }
 
-/* ... without flags */
+/* Carry out a call without lists and without flags. */
 static engine_path ssize_t atomic_one_plain(struct fid_ep *fid, enum atomics_kind kind,
 					    const struct atomic_buffers *b, fi_addr_t dest,
 					    enum fi_datatype datatype, enum fi_op op,
@@ -329,6 +349,7 @@ int engine_access_atomic(const struct engine_ctx *ctx, const struct fi_msg_atomi
 	return atomic_prepare(&call, access, room);
 }
 
+/* Carry out a call with flags. @fetch, @compare: NULL if the call has none */
 static ssize_t atomic_msg(struct fid_ep *fid, const struct fi_msg_atomic *msg,
 			  const struct fi_msg_fetch *fetch,
 			  const struct fi_msg_compare *compare, uint64_t flags)
@@ -369,6 +390,10 @@ static ssize_t atomic_compwritemsg(struct fid_ep *fid, const struct fi_msg_atomi
 	return atomic_msg(fid, msg, &fetch, &compare, flags);
 }
 
+/*
+ * Check an operation for the program. @cnt: out: largest number of elements of a call. Returns 0,
+ * -FI_EOPNOTSUPP or -FI_EINVAL.
+ */
 static int atomic_allowed(enum atomics_kind kind, enum fi_datatype datatype, enum fi_op op,
 			  size_t *cnt)
 {

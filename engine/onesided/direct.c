@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Reads and writes that go around the target: the wire looks its keys up and moves the bytes, and
- * the target does not notice. Called with the domain held, by the initiator's side of one-sided
- * operations (access.c), and from progress.
+ * Reads and writes without the target: the wire looks up the target's keys and moves the bytes, and
+ * the target's engine does not take part. Called with the domain held, by the initiator's side of
+ * one-sided operations (access.c), and by progress.
  *
- * Such an access has no place in the peer's sequence. It begins only when the target has taken all
- * messages before it, and while it is under way it stays the first of the queue, so that nothing behind it
- * leaves: it is as if it had been carried out in its turn. What the wire can't do, for whatever reason,
- * goes by packet, and is told there what is wrong.
+ * Such an access has no sequence number, but its effect is as if it were carried out in its turn:
+ * it begins only when the target has taken all messages before it, and until it ends it stays the
+ * first of peer->queued, so that no operation behind it is sent. An access that the wire can't
+ * carry out, for any reason, is sent by packet, and the target's answer reports what is wrong with
+ * it.
  */
 #include <rdma/fi_errno.h>
 #include "access.h"
@@ -15,7 +16,7 @@
 #include "recv.h"
 #include "send.h"
 
-/* Could it be done so? */
+/* Returns true if the operation may be carried out without the target. */
 static bool engine_direct_fits(const struct engine_peer *peer, const struct engine_tx *tx)
 {
 	const struct wire_ops *wire = peer->wire;
@@ -25,8 +26,10 @@ static bool engine_direct_fits(const struct engine_peer *peer, const struct engi
 }
 
 /*
- * Has the peer taken every message? A wire knows what went over it, and of no other. Requests may be
- * under way: among them order is promised up to ENGINE_ORDER_MAX bytes, and this one is larger.
+ * Returns true if the peer is known to have taken all messages. A wire knows that of the packets of
+ * its conn only; once several conns have reached the peer, the wire is not asked. Requests may be
+ * under way: their order among each other is kept up to ENGINE_ORDER_MAX bytes, and a direct access
+ * is larger.
  */
 static bool engine_settled(struct engine_peer *peer)
 {
@@ -40,7 +43,7 @@ static bool engine_settled(struct engine_peer *peer)
 	return true;
 }
 
-/* It has been done. Takes tx. */
+/* The wire has carried out the operation. Takes @tx. */
 static void engine_direct_end(struct engine_tx *tx)
 {
 	struct wire_conn *conn = tx->peer->conn;
@@ -54,7 +57,7 @@ static void engine_direct_end(struct engine_tx *tx)
 	engine_tx_end(tx, 0);
 }
 
-/* struct wire_op.done */
+/* The wire has carried out the operation, or could not; see struct wire_op. */
 static void engine_direct_done(struct wire_op *op, int status)
 {
 	struct engine_tx *tx = container_of(op, struct engine_tx, op);
@@ -65,7 +68,8 @@ static void engine_direct_done(struct wire_op *op, int status)
 		tx->flags |= ENGINE_BY_PACKET;
 	else
 		engine_direct_end(tx);
-	engine_peer_block(peer); /* what waited behind it goes on */
+	/* Operations waited behind this one. */
+	engine_peer_block(peer);
 }
 
 int engine_direct(struct engine_peer *peer, struct engine_tx *tx)

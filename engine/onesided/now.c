@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * One-sided operations as calls of the program, from the slots of rma.c and atomic.c. A small one that
- * nothing stands in the way of goes straight into the wire (now.h), all others to engine_access().
- * These take the domain.
+ * One-sided operations as calls of the program, for the slots of rma.c and atomic.c. A small
+ * operation that need not wait is written straight into the wire (now.h); all others go through
+ * engine_access(). engine_access_begin() holds the domain for its callers.
  */
 #include <rdma/fi_errno.h>
 #include "access.h"
@@ -11,6 +11,7 @@
 #include "refuse.h"
 #include "send.h"
 
+/* Flags that all one-sided calls accept */
 #define ACCESS_FLAGS                                                                          \
 	(FI_COMPLETION | FI_MORE | FI_FENCE | FI_INJECT_COMPLETE | FI_TRANSMIT_COMPLETE |     \
 	 FI_DELIVERY_COMPLETE | FI_MATCH_COMPLETE | FI_COMMIT_COMPLETE | FI_RMA | FI_ATOMIC | \
@@ -25,7 +26,10 @@ int engine_access_flags(const struct engine_tx_ctx *tx, uint64_t flags, uint64_t
 	return ret;
 }
 
-/* engine_access() for a small one in the common case. Returns false when it is another (nothing happened). */
+/*
+ * Send a small operation by the fast path, in the common case. Returns false if it has to go
+ * through engine_access() (nothing happened).
+ */
 static inline bool engine_access_now(struct engine_ctx *ctx, const struct engine_access *access)
 {
 	struct engine_peer *peer;
@@ -40,9 +44,9 @@ static inline bool engine_access_now(struct engine_ctx *ctx, const struct engine
 }
 
 /*
- * engine_access_now() after a round of progress, which may take away what stood in the way: a full wire,
- * answers that have come and were not read, what waits before it. Without it the queue of a program that
- * makes no other calls would never run empty.
+ * engine_access_now() after a round of progress. The round may remove the obstacle: a full wire,
+ * answers that have arrived and were not read, operations queued before this one. Without it
+ * peer->queued would never become empty in a program that makes no other calls.
  */
 static __attribute__((noinline)) bool engine_access_again(struct engine_ctx *ctx,
 							  const struct engine_access *access)

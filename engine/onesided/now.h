@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * A small one-sided operation that nothing stands in the way of, straight into the wire: the path
- * that a provider instantiates over its wire, for wire_ops.access. It is kept only if something
- * comes back for it. From now.c, with the domain held.
+ * The fast path of a small one-sided operation, which is written straight into the wire. Each
+ * provider instantiates it over its wire, for wire_ops.access. A struct engine_tx is allocated only
+ * if the operation ends with an answer of the target. Called by now.c with the domain held.
  */
 #ifndef WEFT_NOW_H
 #define WEFT_NOW_H
@@ -12,7 +12,10 @@
 #include "quiet.h"
 #include "send.h"
 
-/* The operation of one that ends when the target says so. NULL: not now */
+/*
+ * Returns the struct engine_tx of an operation that ends with the target's answer, or NULL without
+ * memory.
+ */
 static inline struct engine_tx *engine_now_kept(struct engine_ctx *ctx,
 						struct engine_peer *peer,
 						const struct engine_access *access, bool atomic)
@@ -28,7 +31,10 @@ static inline struct engine_tx *engine_now_kept(struct engine_ctx *ctx,
 	return tx;
 }
 
-/* It has left. @tx: NULL: it is quiet; @fetches: its result comes back */
+/*
+ * The packet of the operation was published: record what ends it. @tx: NULL if it is quiet;
+ * @fetches: it ends with a RESPONSE
+ */
 static engine_path void engine_now_left(struct engine_ctx *ctx, struct engine_peer *peer,
 					const struct engine_access *access,
 					struct engine_tx *tx, bool fetches)
@@ -51,7 +57,10 @@ static engine_path void engine_now_left(struct engine_ctx *ctx, struct engine_pe
 	ctx->ep->access_cnt++;
 }
 
-/* Its packet, claimed with @head bytes and what it carries. */
+/*
+ * Fill a claimed packet. @asks: it asks for an ACK; @head: length of struct packet_atomic, or 0 for
+ * a write; @tx: NULL if the operation is quiet
+ */
 static engine_path void engine_now_fill(struct engine_peer *peer,
 					const struct engine_access *access,
 					const struct engine_tx *tx, bool asks, size_t head,
@@ -71,7 +80,10 @@ static engine_path void engine_now_fill(struct engine_peer *peer,
 	copy_bytes(payload + head, access->iov->iov_base, target->len);
 }
 
-/* @head: bytes of its packet before what it carries; a constant, as @wire is */
+/*
+ * Send the operation. @head: length of struct packet_atomic, or 0 for a write; a constant, like
+ * @wire. Returns false without room or memory (nothing happened).
+ */
 static engine_path bool engine_now_to(struct engine_ctx *ctx, struct engine_peer *peer,
 				      const struct engine_access *access, size_t head,
 				      const struct wire_ops *wire)
@@ -106,10 +118,10 @@ static engine_path bool engine_now_to(struct engine_ctx *ctx, struct engine_peer
 }
 
 /*
- * engine_access_on - send it to a peer that is ready, over the wire that is its route
- * @access: of one place here and one there, ENGINE_REORDER_LEN bytes at most, without values to compare with
- * @wire:   that wire's ops; a constant where the provider instantiates this
- * Returns false when there is no room (nothing happened).
+ * engine_access_on - send a small operation to a peer that is ready, over the wire of its route
+ * @access: engine_access_small()
+ * @wire:   ops of that wire; a constant where the provider instantiates this
+ * Returns false if there is no room or memory (nothing happened).
  */
 static engine_path bool engine_access_on(struct engine_ctx *ctx, struct engine_peer *peer,
 					 const struct engine_access *access,

@@ -1,16 +1,20 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Quiet requests: errors that come after their completion. Called with the domain held, from progress.
+ * Quiet requests: errors that are known only after their completion. Called with the domain held,
+ * by progress.
  *
- * Such an error has the endpoint's context, since the operation's is the program's again. Source:
- * fi_endpoint(3), notes.
+ * Such an error is reported with the context of the endpoint: the program may have reused the
+ * context of the operation. Source: fi_endpoint(3), notes.
  */
 #include <rdma/fi_errno.h>
 #include "complete.h"
 #include "endpoint.h"
 #include "quiet.h"
 
-/* @told: the program would have been told of an error, had it come in time */
+/*
+ * Report an error of a quiet request: in the log, the first one of an incarnation, and in the
+ * counter. @told: in the queue too, because the request was not injected
+ */
 static void engine_quiet_error(struct engine_peer *peer, int err, bool told)
 {
 	struct engine_tx_ctx *ctx = peer->quiet_ctx;

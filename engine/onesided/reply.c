@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * The target's side of reads: an answer goes into the wire when there is room, else it waits; a large one
- * is sent from the memory that was read. Called with the domain held, from progress.
+ * The target's side of reads. A small response is copied into the wire, or kept as a copy until the
+ * wire has room. A large one is sent from the memory that is read. Called with the domain held, by
+ * progress.
  */
 #include <rdma/fi_errno.h>
 #include "reply.h"
@@ -9,8 +10,10 @@
 #include "request.h"
 #include "target.h"
 
-#define REPLY_MAX (1u << 30) /* payload of one RESPONSE, bytes */
+/* Largest payload of one RESPONSE, bytes */
+#define REPLY_MAX (1u << 30)
 
+/* Free a reply that is in no list, and release the memory that it was sent from. */
 static void reply_free(struct engine_reply *reply)
 {
 	struct engine_ep *ep = reply->peer->ep;
@@ -22,6 +25,7 @@ static void reply_free(struct engine_reply *reply)
 	pool_put(&ep->reply_pool, reply);
 }
 
+/* The wire has sent a piece of a large response; see struct wire_op. */
 static void reply_sent(struct wire_op *op, int status)
 {
 	struct engine_reply *reply = container_of(op, struct engine_reply, op);
@@ -38,7 +42,10 @@ static void reply_sent(struct wire_op *op, int status)
 	engine_peer_block(peer);
 }
 
-/* The next piece of a reply, over as few pieces of memory as a wire takes. 0 or -FI_EAGAIN */
+/*
+ * Send the next piece of a large response, over no more pieces of memory than a wire takes. Returns
+ * 0 or -FI_EAGAIN.
+ */
 static int reply_push(struct engine_peer *peer, struct engine_reply *reply)
 {
 	struct packet packet = { .tag = reply->id, .data = reply->sent };
@@ -106,7 +113,10 @@ void engine_replies_drop(struct engine_peer *peer)
 		reply_free(container_of(node, struct engine_reply, link));
 }
 
-/* A read that is too large to be copied: its memory is held until it is sent. Takes what @source holds, on success. */
+/*
+ * Answer a read that is too large to be copied. Its regions stay acquired until the response is
+ * sent. Takes the regions of @source on success. Returns 0 or -FI_ENOMEM.
+ */
 static int reply_large(struct engine_peer *peer, uint64_t id,
 		       const struct engine_landing *source, size_t len)
 {
@@ -135,7 +145,10 @@ static int reply_large(struct engine_peer *peer, uint64_t id,
 	return 0;
 }
 
-/* One that is copied into an answer, now or when there is room. 0 or -FI_ENOMEM */
+/*
+ * Answer a read by a copy of the memory, which is sent now or when there is room. Returns 0 or
+ * -FI_ENOMEM.
+ */
 static int reply_small(struct engine_peer *peer, uint64_t id,
 		       const struct engine_landing *source, size_t len)
 {

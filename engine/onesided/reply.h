@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Answers to what peers read.
+ * Responses of the target to reads, and their queue, which responses to atomics share.
  *
  * The caller holds the domain.
  */
@@ -11,9 +11,12 @@
 
 struct engine_peer;
 
-/* engine_replies_push - send what peers have read; false while some of it finds no room */
+/*
+ * engine_replies_push - send the responses that wait in peer->replies
+ * Returns false if some found no room.
+ */
 bool engine_replies_push(struct engine_peer *peer);
-/* engine_replies_drop - forget it: the peer is gone */
+/* engine_replies_drop - the peer is gone: free the responses to it */
 void engine_replies_drop(struct engine_peer *peer);
 
 /* engine_request_get - engine_request() for a PACKET_READ */

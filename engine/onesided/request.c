@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * A request of a peer taken apart, the memory that it names, and what the program and the initiator are
- * told of it. Called with the domain held, from target.c, reply.c and update.c.
+ * Parsing of a peer's request, the memory that it names, and the reports of its end to the program
+ * and to the initiator. Called with the domain held, by target.c, reply.c and update.c.
  */
 #include <rdma/fi_errno.h>
 #include "complete.h"
@@ -76,7 +76,7 @@ int engine_request_land(struct engine_ep *ep, const struct request *r, uint64_t 
 	return 0;
 }
 
-/* An operation counts once in each region that it is on, however many places it names there. */
+/* Count an operation once in each of its regions, even if several targets are in the same one. */
 static void regions_count(const struct engine_landing *landing, uint64_t access)
 {
 	for (uint32_t i = 0; i < landing->mr_cnt; i++) {

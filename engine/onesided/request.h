@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * A request of a peer, as the target takes it apart and answers it: what target.c, reply.c and
- * update.c share. What a request says is believed in nothing: a key leads to a region or nowhere,
- * and what does not make sense at all ends the conn.
+ * Parsing and answering a request of a peer: what target.c, reply.c and update.c share. A request
+ * is untrusted: a NAK refuses an access that no region grants, and a malformed request ends the
+ * conn.
  *
  * The caller holds the domain.
  */
@@ -15,43 +15,47 @@
 #include "send.h"
 
 /*
- * Answers to one peer that wait: it has at most ENGINE_ASKED_MAX requests under way, and may know
- * of an end before we do.
+ * Bound of the answers that wait to be sent to one peer. The peer has at most ENGINE_ASKED_MAX
+ * requests under way, and may learn of the end of a request before this side does.
  */
 #define ANSWER_CNT_MAX (2 * ENGINE_ASKED_MAX)
 
-/* A request, taken apart. */
+/* A parsed request. */
 struct request {
 	struct packet_target targets[PACKET_TARGET_MAX];
 	uint32_t target_cnt;
-	/* what follows: memory that the other side may change */
+	/* Data behind the structs of the request, in memory that the peer may change */
 	const char *carried;
-	/* bytes of it */
+	/* Length of @carried, bytes */
 	size_t len;
 };
 
 /*
- * engine_request_read - what a request names
- * @own_len: bytes of its own struct
- * @bytes:   that its one target has when it has no list of targets, or SIZE_MAX for all that it carries
- * Returns 0, or -FI_EINVAL for what no peer of this version sends.
+ * engine_request_read - parse the targets of a request
+ * @payload: packet->len bytes
+ * @own_len: length of the request's own struct, at the start of the payload, bytes
+ * @bytes:   length of the target in the header, if the request has no list of targets; SIZE_MAX:
+ *           all that the request carries
+ * @r:       out
+ * Returns 0, or -FI_EINVAL for a request that no peer of this version sends.
  */
 int engine_request_read(const struct packet *packet, const void *payload, size_t own_len,
 			uint64_t bytes, struct request *r);
 
 /*
- * engine_request_land - hold the memory that a request names
+ * engine_request_land - acquire the memory that a request names
  * @access:  FI_REMOTE_READ, FI_REMOTE_WRITE or both
- * @landing: out: landing_release() lets go of it
- * Returns 0, or -FI_E* that the initiator is told (nothing is held).
+ * @landing: out: the regions and their memory, until landing_release()
+ * Returns 0, or the -FI_E* to refuse the request with (nothing is acquired).
  */
 int engine_request_land(struct engine_ep *ep, const struct request *r, uint64_t access,
 			struct engine_landing *landing);
 
 /*
- * engine_request_completed_of - tell the program what a peer has done to its memory: the endpoint,
- * that it was read or written, by @kind, and the regions, what it needed
- * engine_request_completed - the same, where @access is both
+ * engine_request_completed_of - count a request that was carried out
+ * @kind:   FI_REMOTE_READ or FI_REMOTE_WRITE: counter of the receive context
+ * @access: access that the request needed: counters of the regions
+ * engine_request_completed - the same, for a request whose @kind is its @access
  * Source: fi_endpoint(3), fi_ep_bind; fi_mr(3), fi_mr_bind.
  */
 void engine_request_completed_of(struct engine_rx_ctx *ctx, const struct engine_landing *landing,
@@ -60,16 +64,22 @@ void engine_request_completed(struct engine_rx_ctx *ctx, const struct engine_lan
 			      uint64_t access);
 
 /*
- * engine_request_completed_data - a write or atomic came with data, which the queue tells; @flags:
- * FI_RMA or FI_ATOMIC
+ * engine_request_completed_data - report a write or atomic with remote CQ data in the queue
+ * @flags: FI_RMA or FI_ATOMIC
+ * @data:  the remote CQ data
+ * @len:   length of what was written, or of the elements, bytes
  */
 void engine_request_completed_data(struct engine_rx_ctx *ctx, struct engine_peer *peer,
 				   uint64_t flags, uint64_t data, size_t len);
 
-/* engine_request_refuse - tell the initiator; @which: id or seq of the request, @err: -FI_E* */
+/*
+ * engine_request_refuse - send a NAK to the initiator
+ * @which: id or seq of the request
+ * @err:   -FI_E*
+ */
 void engine_request_refuse(struct engine_peer *peer, uint64_t which, int err);
 
-/* Bytes of all targets; false when they overflow. */
+/* Compute the length of all targets, bytes. Returns false if the sum overflows. */
 static inline bool request_bytes(const struct request *r, uint64_t *bytes)
 {
 	*bytes = 0;
@@ -79,13 +89,14 @@ static inline bool request_bytes(const struct request *r, uint64_t *bytes)
 	return true;
 }
 
-/* What a request carried has arrived, whatever becomes of it. */
+/* Count @len bytes that a request carried as received, whether it is carried out or refused. */
 static inline void request_counted(struct engine_peer *peer, size_t len)
 {
 	if (likely(peer->conn != NULL))
 		peer->conn->rx_bytes += len;
 }
 
+/* Release the regions that engine_request_land() has acquired. */
 static inline void landing_release(struct engine_landing *landing)
 {
 	for (uint32_t i = 0; i < landing->mr_cnt; i++)
@@ -94,8 +105,9 @@ static inline void landing_release(struct engine_landing *landing)
 }
 
 /*
- * The memory of a request whose one place its header names, for an access that is done at once. 0,
- * or -FI_E* that the initiator is told
+ * Find the memory of a request whose one target is in its header, for an access that is carried
+ * out at once. Parameters as in engine_mr_resolve(). Returns 0, or the -FI_E* to refuse the request
+ * with.
  */
 static engine_path int request_place(struct engine_peer *peer, const struct packet *packet,
 				     uint64_t len, uint64_t access, struct iovec *iov,
@@ -112,7 +124,7 @@ static engine_path int request_place(struct engine_peer *peer, const struct pack
 	return ret;
 }
 
-/* @kind: FI_REMOTE_READ or FI_REMOTE_WRITE */
+/* Count an access of @len bytes in the context's counter of FI_REMOTE_READ or FI_REMOTE_WRITE. */
 static inline void request_completed_bytes(struct engine_rx_ctx *ctx, uint64_t kind,
 					   uint64_t len)
 {
@@ -121,24 +133,28 @@ static inline void request_completed_bytes(struct engine_rx_ctx *ctx, uint64_t k
 		     0, len);
 }
 
-/* Do more answers wait than a peer that keeps to the rules can want? */
+/* Returns true if more answers wait than a correct peer can cause. */
 static inline bool answers_overflow(const struct engine_peer *peer)
 {
 	return peer->reply_cnt + peer->nak_cnt > ANSWER_CNT_MAX;
 }
 
-/*
- * Room for a small answer: in the wire when there is any, else in a reply that waits. What is
- * written there is sent by answer_send(). NULL without memory.
- */
+/* A small answer: in a packet that was claimed, or, without room, in a reply that waits. */
 struct answer {
-	/* claimed, or NULL */
+	/* Claimed, or NULL */
 	struct packet *packet;
+	/* If @packet is NULL: owned until answer_send() */
 	struct engine_reply *reply;
+	/* Where the payload is written */
 	void *at;
+	/* Length of the payload, bytes */
 	size_t len;
 };
 
+/*
+ * Reserve room for an answer of @len bytes to the operation @id of the peer. The caller writes the
+ * payload to a->at and calls answer_send(). Returns false without memory (nothing is reserved).
+ */
 static inline bool answer_claim(struct engine_peer *peer, uint64_t id, size_t len,
 				struct answer *a)
 {
@@ -169,13 +185,14 @@ static inline bool answer_claim(struct engine_peer *peer, uint64_t id, size_t le
 	return true;
 }
 
-/* @len bytes of an answer were given to the wire. */
+/* Count @len bytes of an answer that were passed to the wire. */
 static inline void answer_sent(struct engine_peer *peer, size_t len)
 {
 	peer->conn->tx_bytes += len;
 	engine_sent(peer->ep, peer->conn, peer->wire);
 }
 
+/* Publish an answer, or queue it in peer->replies. */
 static inline void answer_send(struct engine_peer *peer, struct answer *a)
 {
 	if (a->reply) {

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * How an access of a peer gets from a key to memory. The regions themselves are what object/ opens
- * and closes.
+ * Lookup of the memory that a peer names by a key. The regions are opened and closed in object/.
  *
  * The caller holds the domain.
  */
@@ -13,18 +12,20 @@
 #include "regions.h"
 
 /*
- * engine_mr_resolve - from a key to memory, for an access that is done before this thread makes
- * progress again or lets go of the domain
- * @ep:	    that the access comes through
- * @addr:   as the initiator names it: virtual, or an offset, after the domain's mr_mode
+ * engine_mr_resolve - look up the memory that a key names, for an access that ends before this
+ * thread makes progress again or gives up the domain
+ * @ep:     endpoint at which the access arrives
+ * @addr:   as the initiator names it: a virtual address, or an offset, depending on the domain's
+ *          mr_mode
+ * @len:    bytes
  * @access: FI_REMOTE_READ, FI_REMOTE_WRITE or both
- * @iov:    out: room for MR_IOV_MAX pieces
- * @cnt:    out: how many there are, at least one, also for zero bytes
- * @mr:	    out: the region
+ * @iov:    out: the pieces; room for MR_IOV_MAX of them
+ * @cnt:    out: number of pieces, at least 1, also for zero bytes
+ * @mr:     out: the region; borrowed
  *
- * Returns 0; -FI_EKEYREJECTED for a key that is unknown, closed, not enabled, or of another
- * endpoint; -FI_EACCES for an access that was not granted or a range that is not inside. After
- * an error nothing was written.
+ * Returns 0; -FI_EKEYREJECTED: the key is unknown, closed, not enabled, or of another endpoint;
+ * -FI_EACCES: the access is not granted, or the range is not inside the region. Out-parameters are
+ * written on success only.
  * Source: fi_mr(3), fi_rma(3).
  */
 static inline int engine_mr_resolve(struct engine_domain *domain, struct engine_ep *ep,
@@ -49,7 +50,8 @@ static inline int engine_mr_resolve(struct engine_domain *domain, struct engine_
 
 /*
  * engine_mr_acquire - engine_mr_resolve() for a transfer that takes longer
- * Until engine_mr_release() fi_close of the region waits, up to a second, and then fails.
+ * On success the caller releases @mr by engine_mr_release(). Until then fi_close of the region
+ * waits, for up to a second, and then fails.
  */
 static inline int engine_mr_acquire(struct engine_domain *domain, struct engine_ep *ep,
 				    uint64_t key, uint64_t addr, uint64_t len, uint64_t access,
@@ -62,7 +64,7 @@ static inline int engine_mr_acquire(struct engine_domain *domain, struct engine_
 	return ret;
 }
 
-/* engine_mr_release - the transfer does not touch the memory any more */
+/* engine_mr_release - a transfer no longer accesses the region that engine_mr_acquire() got */
 static inline void engine_mr_release(struct engine_mr *mr)
 {
 	assert(mr->refs);
@@ -70,15 +72,20 @@ static inline void engine_mr_release(struct engine_mr *mr)
 }
 
 /*
- * engine_mr_count - a peer has done this to @len bytes of the region: its counters say so
- * @access: with FI_REMOTE_WRITE the memory was modified, whatever was read. Source: fi_mr(3), fi_mr_bind.
+ * engine_mr_count - count an access of a peer in the counters bound to the region
+ * @access: with FI_REMOTE_WRITE it counts as a write, whether or not the memory was read too
+ * @len:    bytes
+ * Source: fi_mr(3), fi_mr_bind.
  */
 static inline void engine_mr_count(struct engine_mr *mr, uint64_t access, uint64_t len)
 {
 	engine_count(access & FI_REMOTE_WRITE ? mr->writes.cntr : mr->reads.cntr, 0, len);
 }
 
-/* engine_mr_whole - is it the whole address space, where there may be memory or not */
+/*
+ * engine_mr_whole - returns true if the region is the whole address space, not all of which is
+ * mapped
+ */
 static inline bool engine_mr_whole(const struct engine_mr *mr)
 {
 	return unlikely(mr->iov[0].iov_len == UINTPTR_MAX);

@@ -14,7 +14,10 @@ _Static_assert(sizeof(struct fi_rma_iov) == sizeof(struct packet_target) &&
 		       offsetof(struct fi_rma_iov, key) == offsetof(struct packet_target, key),
 	       "a program's list of targets is the packet's");
 
-/* One buffer or iov to or from one target. Inlined into each slot, where much of it is constant. */
+/*
+ * Carry out a call with one buffer or iov and one target. @access: operation, flags, destination,
+ * context and data are set. Inlined into each slot, where much of it is constant.
+ */
 static engine_path ssize_t rma_one(struct engine_ctx *ctx, struct engine_access *access,
 				   const struct iovec *iov, size_t cnt, uint64_t addr,
 				   uint64_t key)
@@ -122,7 +125,8 @@ static ssize_t rma_injectdata(struct fid_ep *fid, const void *buf, size_t len, u
 int engine_access_rma(const struct engine_ctx *ctx, const struct fi_msg_rma *msg,
 		      uint64_t flags, uint8_t op, struct engine_access *access)
 {
-	static const struct packet_target nowhere; /* immediate data alone need no memory */
+	/* A write of remote CQ data alone needs no memory. */
+	static const struct packet_target nowhere;
 	uint64_t allowed = op == PACKET_WRITE ? FI_INJECT | FI_REMOTE_CQ_DATA : 0;
 
 	if (!msg || (msg->rma_iov_count && !msg->rma_iov))
@@ -141,6 +145,7 @@ int engine_access_rma(const struct engine_ctx *ctx, const struct fi_msg_rma *msg
 	return engine_access_flags(ctx->tx, flags, allowed, &access->flags);
 }
 
+/* Carry out a call with flags. @op: PACKET_READ or PACKET_WRITE */
 static ssize_t rma_msg(struct fid_ep *fid, const struct fi_msg_rma *msg, uint64_t flags,
 		       uint8_t op)
 {

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * The target's side of one-sided operations: requests of peers on registered memory. Writes are carried
- * out here, reads in reply.c, atomics in update.c. Called with the domain held, from progress.
+ * The target's side of one-sided operations: requests of peers for registered memory. Writes are
+ * carried out here, reads in reply.c, atomics in update.c. Called with the domain held, by
+ * progress.
  */
 #include <rdma/fi_errno.h>
 #include "target.h"
@@ -39,6 +40,7 @@ int engine_request_write(struct engine_rx_ctx *ctx, struct engine_peer *peer,
 	return 0;
 }
 
+/* engine_request() for a PACKET_WRITE that has wholly arrived */
 static int request_write(struct engine_rx_ctx *ctx, struct engine_peer *peer,
 			 const struct packet *packet, const void *payload)
 {
@@ -91,7 +93,10 @@ static const struct engine_landing_ops landing_ops = {
 	.drop = engine_landing_drop,
 };
 
-/* Where the payload of a large write of @len bytes will go. 0, or -FI_E* that the initiator is told */
+/*
+ * Acquire the memory for the payload of a large write of @len bytes. @out: out: stands for the
+ * receive, in no list. Returns 0, or the -FI_E* to refuse the request with.
+ */
 static int landing_open(struct engine_rx_ctx *ctx, struct engine_peer *peer,
 			const struct packet *packet, const struct request *r, uint64_t len,
 			struct engine_rx **out)
@@ -122,7 +127,7 @@ static int landing_open(struct engine_rx_ctx *ctx, struct engine_peer *peer,
 	return 0;
 }
 
-/* A large write begins: its payload comes by rendezvous. */
+/* engine_request() for a PACKET_RTS: begin a large write, whose payload arrives by rendezvous. */
 static int request_rts(struct engine_rx_ctx *ctx, struct engine_peer *peer,
 		       const struct packet *packet, const void *payload)
 {
@@ -165,7 +170,7 @@ int engine_request_stream(struct engine_rx_ctx *ctx, struct engine_peer *peer,
 	ret = landing_open(ctx, peer, packet, &r, r.len, &rx);
 	if (ret) {
 		if (packet->flags & PACKET_COUNTED)
-			engine_grant(peer, r.len); /* the wire drops the payload */
+			engine_grant(peer, r.len); /* the wire discards the payload */
 		engine_request_refuse(peer, packet->seq, ret);
 		return 0;
 	}

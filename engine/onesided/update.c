@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * The target's side of atomics: what a request says is checked against the memory that it names, then one
- * method updates it. Called with the domain held, from progress.
+ * The target's side of atomics: a request is checked against the memory that it names, and
+ * atomics_apply() updates that memory. Called with the domain held, by progress.
  */
 #include <rdma/fi_errno.h>
 #include "ack.h"
@@ -9,20 +9,23 @@
 #include "request.h"
 #include "target.h"
 
-/* An atomic request, taken apart. */
+/* A parsed atomic request. */
 struct update {
 	struct packet_atomic atomic;
-	/* of an element, 0: nobody can do that; of all */
+	/* Length of an element, 0: the operation is not supported; length of all; bytes */
 	size_t size, bytes;
-	/* of operands that it carries; values to compare with are one */
+	/* Arrays of @bytes that it carries: operands and compare values, 0 to 2 */
 	size_t sets;
-	/* by which it is refused: id or seq */
+	/* Id or seq that a NAK names */
 	uint64_t which;
-	/* where it names no list: without targets */
+	/* Its targets are set only if the request has a list of them */
 	struct request r;
 };
 
-/* What an atomic and its list say. 0, or -FI_EINVAL for what no peer sends */
+/*
+ * Parse an atomic request and its list of targets. Returns 0, or -FI_EINVAL for a request that no
+ * peer of this version sends.
+ */
 static inline int update_read(const struct packet *packet, const void *payload, struct update *u)
 {
 	struct packet_atomic *atomic = &u->atomic;
@@ -46,7 +49,10 @@ static inline int update_read(const struct packet *packet, const void *payload, 
 	return 0;
 }
 
-/* Does it carry what it says, and name as much? */
+/*
+ * Returns true if the lengths of the operands, of the targets and of the elements agree, and are in
+ * bounds.
+ */
 static inline bool update_whole(const struct packet *packet, const struct update *u)
 {
 	uint64_t named = u->bytes;
@@ -57,7 +63,7 @@ static inline bool update_whole(const struct packet *packet, const struct update
 	       u->r.len == u->sets * u->bytes;
 }
 
-/* Does every piece hold whole elements, where they may stand? */
+/* Returns true if every piece of memory is aligned for the datatype and has whole elements. */
 static inline bool update_fits(const struct update *u, const struct iovec *iov, size_t cnt)
 {
 	for (size_t i = 0; i < cnt; i++)
@@ -68,8 +74,9 @@ static inline bool update_fits(const struct update *u, const struct iovec *iov, 
 }
 
 /*
- * @iov: update_fits(), but for a single piece without a result, which atomics_apply() looks at itself
- * Returns 0, or -FI_EINVAL for such a one (nothing happened).
+ * Update the memory. @iov: update_fits(); not required of a single piece without a result, whose
+ * alignment atomics_apply() checks. @result: out: old values; NULL: none. Returns 0, or -FI_EINVAL
+ * if such a single piece is not aligned (nothing happened).
  */
 static inline int update_apply(const struct update *u, const struct iovec *iov, size_t cnt,
 			       char *result)
@@ -98,7 +105,7 @@ static inline int update_apply(const struct update *u, const struct iovec *iov, 
 	return ret;
 }
 
-/* What access an operation needs, */
+/* Returns the access to the regions that an operation needs. */
 static inline uint64_t update_access(const struct update *u)
 {
 	if (likely(u->atomic.kind == ATOMICS_BASE))
@@ -107,13 +114,16 @@ static inline uint64_t update_access(const struct update *u)
 					      : FI_REMOTE_READ | FI_REMOTE_WRITE;
 }
 
-/* ... and what the endpoint counts it as. */
+/* Returns the kind of access that the endpoint counts for an operation. */
 static inline uint64_t update_kind(const struct update *u)
 {
 	return u->atomic.id ? FI_REMOTE_READ : FI_REMOTE_WRITE;
 }
 
-/* Carry it out on this memory, and answer. 0, or -FI_E* that the initiator is told */
+/*
+ * Carry out an operation on @iov, and send its result if it has one. Returns 0, or the -FI_E* to
+ * refuse the request with.
+ */
 static inline int update_do(struct engine_peer *peer, const struct update *u,
 			    const struct iovec *iov, size_t cnt)
 {
@@ -132,7 +142,7 @@ static inline int update_do(struct engine_peer *peer, const struct update *u,
 	return 0;
 }
 
-/* The same on the one place that the header names, */
+/* Carry out an operation on the one target in the header; returns as update_do() does */
 static engine_path int update_place(struct engine_rx_ctx *ctx, struct engine_peer *peer,
 				    const struct packet *packet, const struct update *u)
 {
@@ -151,7 +161,7 @@ static engine_path int update_place(struct engine_rx_ctx *ctx, struct engine_pee
 	return ret;
 }
 
-/* ... or on those of the list. */
+/* Carry out an operation on the targets of the list; returns as update_do() does */
 static int update_places(struct engine_rx_ctx *ctx, struct engine_peer *peer,
 			 const struct packet *packet, const struct update *u)
 {
