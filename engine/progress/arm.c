@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Arming the wires of a domain, and for how long one may sleep then; the end of a round, at which those
- * who have been woken leave the list. Called with the domain held.
+ * Arming the wires of a domain, and the longest time to sleep on them; removing the objects whose
+ * sleepers were woken at the end of a round. Called with the domain held: by blocking calls, by
+ * fi_trywait, by the domain's thread, and by rounds.
  */
 #include "access.h"
 #include "arm.h"
@@ -11,17 +12,21 @@
 #include "recv.h"
 #include "waiting.h"
 
-#define NAP_NS	   1000000u    /* sleep of who can't be woken by all that may come */
-#define PENDING_NS 50000000u   /* ... while an operation may end by the death of a peer alone */
-#define IDLE_NS	   1000000000u /* ... while none may */
-#define LOOKED_MAX 64u	       /* peers or receives that are looked at to know that */
+/* Longest sleep while something has to be polled that rings no bell */
+#define NAP_NS 1000000u
+/* Longest sleep while only the death of a peer, which rings no bell, may end an operation */
+#define PENDING_NS 50000000u
+/* Longest sleep otherwise */
+#define IDLE_NS 1000000000u
+/* Peers and receives of an endpoint that are examined to choose between the last two */
+#define LOOKED_MAX 64u
 
 static uint64_t engine_least(uint64_t a, uint64_t b)
 {
 	return a < b ? a : b;
 }
 
-/* ns until this wire is to be polled, at most; 0: it has something */
+/* Arm one wire. Returns the longest time until its next poll, ns; 0: it has something now. */
 static uint64_t engine_wire_arm(struct engine_ep *ep, uint32_t wire_idx)
 {
 	const struct engine_wire *w = &ep->wires[wire_idx];
@@ -34,6 +39,7 @@ static uint64_t engine_wire_arm(struct engine_ep *ep, uint32_t wire_idx)
 	return w->bell_polled || !w->ops->bell ? ns : engine_least(ns, NAP_NS);
 }
 
+/* Arm all wires. Returns the shortest of their times, ns; 0: a wire has something now. */
 static uint64_t engine_wires_arm(struct engine_domain *domain)
 {
 	uint64_t limit = UINT64_MAX;
@@ -49,7 +55,10 @@ static uint64_t engine_wires_arm(struct engine_domain *domain)
 	return limit;
 }
 
-/* Does a receive that was posted wait for one peer alone? */
+/*
+ * Returns true if a posted receive names its source, or once *left is used up. Each receive that is
+ * examined counts in *left.
+ */
 static bool engine_waits_directed(const struct engine_rxq *q, uint32_t *left)
 {
 	const struct engine_rx *rx;
@@ -60,7 +69,10 @@ static bool engine_waits_directed(const struct engine_rxq *q, uint32_t *left)
 	return false;
 }
 
-/* May anything of this endpoint end by the death of a peer alone? With many it is not worth finding out. */
+/*
+ * Returns true if an operation of the endpoint may end only by the death of a peer. That is assumed
+ * where LOOKED_MAX peers and receives do not suffice to tell.
+ */
 static bool engine_ep_pending(const struct engine_ep *ep)
 {
 	uint32_t left = LOOKED_MAX;
@@ -77,7 +89,7 @@ static bool engine_ep_pending(const struct engine_ep *ep)
 	return ep->group_rx && engine_waits_directed(ep->group_rx->q, &left);
 }
 
-/* What a round has to look at without any bell. */
+/* Returns the longest time until the next round, ns, for events that ring no bell. */
 static uint64_t engine_domain_limit(const struct engine_domain *domain)
 {
 	uint64_t limit = IDLE_NS;
@@ -96,7 +108,7 @@ static uint64_t engine_domain_limit(const struct engine_domain *domain)
 	return limit;
 }
 
-/* Peers that do not wait to be told what has arrived are told before everybody sleeps. */
+/* Send the ACKs that are not urgent: the next round may be far away. */
 static void engine_domain_acks(struct engine_domain *domain)
 {
 	struct list *node, *after;
@@ -115,7 +127,7 @@ uint64_t engine_waiter_arm(struct engine_domain *domain)
 
 	engine_domain_acks(domain);
 	if (engine_waiter_open(domain))
-		return limit; /* nobody could be woken: nothing is armed */
+		return limit; /* nothing is armed: no bell could wake a thread */
 	domain->waiter.armed = true;
 	limit = engine_wires_arm(domain);
 	if (!limit) {
@@ -136,7 +148,7 @@ void engine_armed_round(struct engine_domain *domain)
 		if (armed->came)
 			engine_armed_remove(armed);
 	}
-	/* Its own rounds it makes awake: this one is the program's. */
+	/* The thread is not listed while it makes rounds: this round is the program's. */
 	if (domain->progress.listed)
 		engine_auto_let_off(domain);
 	engine_waiter_rest(domain);

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Arming the wires of a domain for those who are about to sleep (waiting.h), and what becomes of
- * those who have been woken. The caller holds the domain.
+ * Arming the wires of a domain before a thread or a program sleeps (waiting.h), and removing the
+ * sleepers that have been woken.
+ *
+ * The caller holds the domain.
  */
 #ifndef WEFT_ARM_H
 #define WEFT_ARM_H
@@ -9,13 +11,18 @@
 #include "domain.h"
 
 /*
- * engine_waiter_arm - arm all wires
- * Returns for how many ns the caller may sleep: also for the sake of what only time brings. 0: a
- * wire has something now, make a round; everybody who slept is woken.
+ * engine_waiter_arm - arm all wires of the domain for a caller that is about to sleep
+ * Returns the longest time to sleep, ns; it is bounded for events that ring no bell. 0: a wire has
+ * something now, and all sleepers were woken; the caller makes a round.
+ * If the waiter's descriptors can't be opened, no wire is armed and the time is a millisecond.
  */
 uint64_t engine_waiter_arm(struct engine_domain *domain);
 
-/* engine_armed_round - who has been woken sleeps no more; domain->armed is not empty */
+/*
+ * engine_armed_round - end a round: remove the objects whose sleepers have been woken
+ * The domain's thread is let off, and the wires are disarmed if no sleeper is left. domain->armed
+ * is not empty.
+ */
 void engine_armed_round(struct engine_domain *domain);
 
 #endif

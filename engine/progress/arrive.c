@@ -1,23 +1,28 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Arriving packets outside the common case of arrive.h, each in its turn. Called by wires from
- * progress, with the domain held.
+ * Arriving packets other than the common case of arrive.h. Messages and requests are handled in the
+ * sequence of their sender; those that arrive before their turn are held. Called by wires from
+ * their poll(), with the domain held.
  */
 #include "arrive.h"
 #include "access.h"
 #include "conns.h"
 #include "send.h"
 
-#define EAGER_LIMIT (1u << 20) /* eager payload that is believed, bytes */
+/* Most eager payload of a packet that is accepted, bytes */
+#define EAGER_LIMIT (1u << 20)
 
-/* Is this a request that is too large to be held, and has no credit for it? */
+/* Returns true for a request that is too large to be held without credit, and uses none. */
 static bool engine_is_large(const struct packet *packet)
 {
 	return engine_is_request(packet) && packet->len > ENGINE_REORDER_MAX &&
 	       !(packet->flags & PACKET_COUNTED);
 }
 
-/* A request that is held has its turn. Takes it; 0, or what engine_request() says. */
+/*
+ * The turn of a held request has come: carry it out, or leave that to engine_held_arrived() while
+ * payload is missing. Takes @held. Returns 0 or the error of engine_request().
+ */
 static int engine_held_request(struct engine_held *held)
 {
 	struct engine_peer *peer = held->peer;
@@ -32,7 +37,10 @@ static int engine_held_request(struct engine_held *held)
 	return ret;
 }
 
-/* A message that waited for its turn has it. 0 or -FI_ENOMEM */
+/*
+ * The turn of a held message or request has come: match the message, or carry the request out.
+ * Returns 0 or -FI_E*.
+ */
 static int engine_reorder_turn(struct engine_ep *ep, struct engine_held *held)
 {
 	struct engine_peer *peer = held->peer;
@@ -66,8 +74,9 @@ static int engine_reorder_turn(struct engine_ep *ep, struct engine_held *held)
 }
 
 /*
- * Is this a request that no sender lets overtake anything? Only what was sent before a change of
- * route can come after it: then it is kept, at most as many as a peer has under way.
+ * Returns true if this request must not arrive before its turn. A sender lets a large request
+ * overtake nothing on its route. After a change of route it may overtake packets on the old one;
+ * then up to ENGINE_ASKED_MAX such requests are held.
  */
 static bool engine_reorder_refused(struct engine_peer *peer, const struct packet *packet)
 {
@@ -76,7 +85,10 @@ static bool engine_reorder_refused(struct engine_peer *peer, const struct packet
 	return !peer->several || peer->reorder_large >= ENGINE_ASKED_MAX;
 }
 
-/* A message overtook another: keep it in its place. */
+/*
+ * Hold a message or request that has arrived before its turn, in peer->reorder by its sequence
+ * number. Returns 0, -FI_EINVAL: it has no place there, or -FI_ENOMEM.
+ */
 static int engine_reorder(struct engine_rx_ctx *ctx, struct engine_peer *peer,
 			  const struct packet *packet, const void *payload, size_t avail,
 			  struct wire_dest *dest)
@@ -108,7 +120,10 @@ static int engine_reorder(struct engine_rx_ctx *ctx, struct engine_peer *peer,
 	return 0;
 }
 
-/* A message that is the next of its sender. */
+/*
+ * Handle a message or request whose turn has come. Parameters as for engine_packet(). Returns 0 or
+ * -FI_E*.
+ */
 static int engine_in_turn(struct engine_rx_ctx *ctx, struct engine_peer *peer,
 			  const struct packet *packet, const void *payload, size_t avail,
 			  struct wire_dest *dest)
@@ -161,6 +176,7 @@ static int engine_in_turn(struct engine_rx_ctx *ctx, struct engine_peer *peer,
 	return 0;
 }
 
+/* Handle a message or request, and then the held ones whose turn has come. Returns 0 or -FI_E*. */
 static int engine_message(struct engine_ep *ep, struct wire_conn *conn,
 			  const struct packet *packet, const void *payload, size_t avail,
 			  struct wire_dest *dest)
@@ -206,7 +222,10 @@ static int engine_message(struct engine_ep *ep, struct wire_conn *conn,
 	return ret;
 }
 
-/* Is the header as a packet's of its kind has to be? Takes the credits that it brings. */
+/*
+ * Take the credits that a header carries. Returns false if the header is not valid for its kind of
+ * packet, or not of the present incarnation.
+ */
 static bool engine_header_take(struct engine_peer *peer, const struct packet *packet)
 {
 	if (PACKET_INCARNATION(packet->epoch) != peer->rx_epoch)
@@ -220,7 +239,10 @@ static bool engine_header_take(struct engine_peer *peer, const struct packet *pa
 	       packet->op == PACKET_RTS || engine_is_request(packet);
 }
 
-/* A write to one place that takes no credit, since it may wait on the wire. */
+/*
+ * Returns true for a write to one target that uses no credit, because it may wait on the wire for
+ * its turn (wire_ops.waits_min).
+ */
 static bool engine_write_large(const struct wire_conn *conn, const struct packet *packet)
 {
 	uint32_t least = conn->wire->ops->waits_min;
@@ -229,7 +251,7 @@ static bool engine_write_large(const struct wire_conn *conn, const struct packet
 	       !(packet->flags & ~PACKET_ACKED);
 }
 
-/* Is this such a one that came before its turn? */
+/* Returns true for such a write whose turn has not come. */
 static bool engine_reorder_write(const struct wire_conn *conn, const struct packet *packet)
 {
 	const struct engine_peer *peer = conn->peer;
@@ -239,7 +261,7 @@ static bool engine_reorder_write(const struct wire_conn *conn, const struct pack
 	       (int32_t)(packet->seq - peer->rx_seq) > 0;
 }
 
-/* Does a message or request have the payload with it that it has to? */
+/* Returns true if the payload of a message or request arrives as its kind requires. */
 static bool engine_message_fits(const struct wire_conn *conn, const struct packet *packet,
 				size_t avail)
 {
@@ -257,7 +279,7 @@ static bool engine_message_fits(const struct wire_conn *conn, const struct packe
 	}
 }
 
-/* Any packet. */
+/* engine_packet() for any packet. */
 static __attribute__((noinline)) int engine_packet_any(struct engine_ep *ep,
 						       struct wire_conn *conn,
 						       const struct packet *packet,
@@ -315,7 +337,10 @@ static __attribute__((noinline)) int engine_packet_any(struct engine_ep *ep,
 	return ret;
 }
 
-/* A write or an atomic that is whole, has its turn, and whose header names the one place that it is for. */
+/*
+ * Returns true for a write or atomic whose turn has come, with its whole payload, for receive
+ * context 0 and for one target, which its header names.
+ */
 static inline bool engine_request_due(const struct engine_peer *peer,
 				      const struct packet *packet, size_t avail)
 {
@@ -339,7 +364,7 @@ int engine_packet(struct engine_ep *ep, struct wire_conn *conn, const struct pac
 	return engine_request_atomic(ep->rx0, peer, packet, payload);
 }
 
-/* The rest of the payload of what is held is there. */
+/* The whole payload of a held message or request has arrived. */
 static void engine_held_arrived(struct engine_held *held)
 {
 	struct engine_peer *peer = held->peer;

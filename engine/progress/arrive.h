@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * An arriving packet, inline: the wire that instantiates this over its ops hands a message that is
- * the next of its sender, and has a receive, straight to it. All others go to engine_packet().
+ * An arriving packet, inlined into the wire that instantiates this over its ops. The whole payload
+ * of the next message of a sender goes straight to its receive, or is held without one. All other
+ * packets go to engine_packet().
  *
  * Called by wires from within their poll(). The caller holds the domain.
  */
@@ -11,9 +12,12 @@
 #include "recv.h"
 
 /*
- * engine_packet_plain - is this a whole message that is the next of its sender, with nothing
- * besides?
- * @avail: bytes of its payload that are there
+ * engine_packet_plain - returns true if the packet is a plain message whose turn has come
+ * @avail: bytes of its payload that are present
+ *
+ * A plain message is PACKET_EAGER for receive context 0, with its whole payload, no credits, and no
+ * flags but PACKET_TAGGED and PACKET_CQ_DATA. Returns false while packets of the peer wait for
+ * their turn.
  */
 static inline bool engine_packet_plain(const struct engine_peer *peer,
 				       const struct packet *packet, size_t avail)
@@ -25,8 +29,9 @@ static inline bool engine_packet_plain(const struct engine_peer *peer,
 }
 
 /*
- * engine_packet_on - engine_packet() with the common case inline; @wire: constant ops of the
- * caller
+ * engine_packet_on - engine_packet() with the common case inline
+ * @wire: ops of the caller, a constant
+ * Parameters and return value otherwise as for engine_packet() (wire.h).
  */
 static inline __attribute__((always_inline)) int engine_packet_on(
 	struct engine_ep *ep, struct wire_conn *conn, const struct packet *packet,

@@ -1,15 +1,17 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * The thread of a domain with automatic progress, or with queues whose readers sleep on a
- * descriptor that nothing else rings.
+ * The thread of a domain with automatic progress, or with objects whose descriptors nothing else
+ * rings.
  *
- * While the program makes rounds itself (domain->rounds moves) the thread looks at that number now
- * and then and touches nothing else: no wire is armed for it, nobody rings. Once the program has
- * made none between two looks the thread makes rounds until nothing has moved for a while, arms the
- * wires and sleeps on their bells: who answers mostly answers within what a wake-up costs, and the
- * peer need not ring for that. The first round of the program after that lets it off: the wires
- * rest, and it goes back to looking. It claims the domain as a control call does, but never waits for
- * it: who holds that is at work (guard.h).
+ * While the program makes rounds itself, domain->rounds grows. The thread looks at that number now
+ * and then and touches nothing else: no wire is armed for it, and no peer rings. If the number is
+ * the same in two looks, the thread makes rounds until nothing has moved for a while, and only then
+ * arms the wires and sleeps on their bells: most answers come within the time of a wake-up, and the
+ * peer need not ring for them. The first round of the program after that lets the thread off: the
+ * wires are disarmed, and the thread goes back to watching.
+ *
+ * The thread claims the domain as a control call does, but never waits for it: a thread that holds
+ * the domain makes progress itself (guard.h).
  */
 #include "arm.h"
 #include "auto.h"
@@ -17,16 +19,24 @@
 #include "progress.h"
 #include "waiting.h"
 
-#define LINGER_NS   10000u /* after a round that moved something, before the wires are armed */
-#define WORK_MAX_NS 1000000u /* rounds in a row, before others may have the domain */
-#define NAP_MIN_NS  20000u   /* where it may not go on, or can't be woken */
-#define NAP_MAX_NS  1000000u
-#define AWAY_MIN_NS 500000u /* between looks at a program that has just begun to make rounds, */
+/* Time without movement, after a round that moved something, before the wires are armed */
+#define LINGER_NS 10000u
+/* Longest time for which the thread makes rounds before other threads may hold the domain */
+#define WORK_MAX_NS 1000000u
+/* Bounds of the nap when the thread can't have the domain, or can't be woken */
+#define NAP_MIN_NS 20000u
+#define NAP_MAX_NS 1000000u
+/* Time between looks at a program that makes rounds; it grows from the least to the most */
+#define AWAY_MIN_NS 500000u
 #define AWAY_MAX_NS \
-	3000000u /* and of one that keeps at it: it is noticed after two that it has stopped */
-#define DEFER_NS 100000u /* for a program that sleeps in a call, and was woken too */
+	3000000u /* the second look after the program has stopped making rounds notices that */
+/* Nap that leaves the work to a thread of the program that sleeps in a call and was woken too */
+#define DEFER_NS 100000u
 
-/* Nobody else moves anything: arm the wires and sleep until they have something. Returns for how long. */
+/*
+ * Arm the wires, and register the thread as a sleeper. Returns the time to sleep, ns, or 0: a wire
+ * has something now.
+ */
 static uint64_t engine_auto_arm(struct engine_domain *domain)
 {
 	struct engine_auto *a = &domain->progress;
@@ -44,7 +54,7 @@ static uint64_t engine_auto_arm(struct engine_domain *domain)
 	return ns;
 }
 
-/* It is awake, and has the domain again. */
+/* The thread is awake and holds the domain: it no longer counts as a sleeper. */
 static void engine_auto_up(struct engine_domain *domain)
 {
 	struct engine_auto *a = &domain->progress;
@@ -62,12 +72,13 @@ void engine_auto_let_off(struct engine_domain *domain)
 	a->listed = false;
 	engine_armed_drop(domain, &a->armed, true);
 	engine_waiter_clear(domain);
-	engine_waiter_ring(domain); /* that is where it sleeps */
+	engine_waiter_ring(domain); /* wakes the thread, which sleeps on that bell */
 }
 
 /*
- * Rounds, until nothing has moved for a while. Returns whether that is so; false: others are to have the
- * domain, who wait for it, or @end has come. @moved: something has.
+ * Make rounds. Returns true when nothing has moved for LINGER_NS, or when *moved is still false
+ * after a round; false when another call waits for the domain, or the time @end has come.
+ * @moved: in, out: set if a round has moved something
  */
 static bool engine_auto_rounds(struct engine_domain *domain, uint64_t end, bool *moved)
 {
@@ -88,7 +99,7 @@ static bool engine_auto_rounds(struct engine_domain *domain, uint64_t end, bool 
 	return false;
 }
 
-/* The program makes rounds: how long to stay away. */
+/* The program makes rounds. Returns the time until the next look, ns. */
 static uint64_t engine_auto_away(struct engine_auto *a)
 {
 	a->nap_ns = NAP_MIN_NS;
@@ -98,7 +109,7 @@ static uint64_t engine_auto_away(struct engine_auto *a)
 	return a->away_ns;
 }
 
-/* It does not: make them. Returns the ns to nap. */
+/* The program makes no rounds: make them here. Returns the time to nap, ns. */
 static uint64_t engine_auto_take(struct engine_domain *domain)
 {
 	struct engine_auto *a = &domain->progress;
@@ -118,7 +129,7 @@ static uint64_t engine_auto_take(struct engine_domain *domain)
 	return ns ? ns : a->nap_ns;
 }
 
-/* One look at the domain: ns to nap after it. Called by the thread. */
+/* One look at the domain, by the thread. Returns the time to nap after it, ns. */
 static uint64_t engine_auto_round(void *arg)
 {
 	struct engine_domain *domain = arg;
@@ -134,7 +145,7 @@ static uint64_t engine_auto_round(void *arg)
 	return same || eager ? engine_auto_take(domain) : engine_auto_away(a);
 }
 
-/* What it sleeps on, when the wires are armed. */
+/* Get what wakes the thread. Returns false if the wires are not armed: it only naps. */
 static bool engine_auto_sleep_on(void *arg, struct platform_wakers *on)
 {
 	struct engine_domain *domain = arg;
@@ -149,6 +160,7 @@ static void engine_auto_wake_thread(void *arg)
 	engine_waiter_ring(arg);
 }
 
+/* Start the thread, if it does not run in this process. Returns 0 or -FI_E*. */
 static int engine_auto_begin(struct engine_domain *domain)
 {
 	struct engine_auto *a = &domain->progress;
@@ -177,7 +189,10 @@ int engine_auto_rings(struct engine_domain *domain)
 {
 	int ret;
 
-	/* No data call is under way: the program sees to that. From now on it need not. */
+	/*
+	 * The program has serialized this call with data calls, so none is under way. The thread
+	 * is not serialized with them: from now on the guard is used.
+	 */
 	if (domain->unified) {
 		domain->unified = false;
 		if (platform_membarrier_open()) {
@@ -200,7 +215,7 @@ int engine_auto_wake(struct engine_domain *domain)
 
 	if (!engine_auto_needed(domain))
 		return 0;
-	if (!platform_thread_runs(&a->thread)) /* the child of a fork: it needs its own */
+	if (!platform_thread_runs(&a->thread)) /* the child of a fork has no thread yet */
 		ret = engine_auto_rings(domain);
 	if (ret)
 		return ret;

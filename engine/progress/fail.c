@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * The end of a peer's connections: everything that was under way with it completes with an
- * error and its source. Called with the domain held, by what gives the peer up (lost.c).
+ * The loss of a peer: all operations under way with it complete with an error. Called with the
+ * domain held, by engine_peer_lost() once the conns of the peer have ended.
  */
 #include "fail.h"
 #include "access.h"
 #include "quiet.h"
 #include "recv.h"
 
+/* End all sends and one-sided operations of the list @sends with the error @err. */
 static void engine_fail_sends(struct list *sends, int err)
 {
 	struct list *node;
@@ -16,13 +17,14 @@ static void engine_fail_sends(struct list *sends, int err)
 		engine_tx_end(container_of(node, struct engine_tx, link), err);
 }
 
+/* Detach a held message from its sender, if that is @peer. Whole messages can still be received. */
 static void engine_lose(struct engine_peer *peer, struct engine_held *held)
 {
 	if (held->peer != peer)
 		return;
-	/* The next connection begins with a whole window, whatever of the last one is still here. */
+	/* The next connection begins with a full window: this payload uses none of it. */
 	held->counted = false;
-	/* Its sender has been told that it failed, and waits for no word any more. */
+	/* The sender has failed the operation, and no longer waits for PACKET_FIN. */
 	held->packet.flags &= (uint8_t)~PACKET_DELIVERY;
 	if (held->packet.op == PACKET_RTS)
 		held->lost = true;
@@ -36,7 +38,10 @@ static void engine_lose_stored(struct engine_peer *peer, struct match *m)
 		engine_lose(peer, container_of(msg, struct engine_held, match));
 }
 
-/* Messages of a peer whose payload will not come. */
+/*
+ * Drop the messages and requests of the peer that wait for packets before them, and those that are
+ * matched while payload is missing. The others whose payload will not arrive are marked as lost.
+ */
 static void engine_fail_held(struct engine_peer *peer)
 {
 	struct engine_ep *ep = peer->ep;
@@ -69,14 +74,14 @@ static void engine_fail_held(struct engine_peer *peer)
 	}
 }
 
-/* Fail the receives that name this peer, in the order in which they were posted. */
+/* Fail the posted receives that name this peer as their source, in the order of posting. */
 static void engine_fail_directed(struct engine_peer *peer, struct engine_rxq *q, int err)
 {
 	uint64_t source = engine_source_id(q, peer);
 	struct engine_rx *rx, *after;
 	struct list *node, failed;
 
-	/* The end of one, of a group's, may end others: take them from a list of our own. */
+	/* The end of a receive of a group may end others: all are moved to a local list first. */
 	list_init(&failed);
 	for (rx = engine_rxq_next(q, NULL); rx; rx = after) {
 		after = engine_rxq_next(q, rx);
@@ -89,7 +94,7 @@ static void engine_fail_directed(struct engine_peer *peer, struct engine_rxq *q,
 		rx = container_of(node, struct engine_rx, link);
 		rx->peer = peer;
 		if (!rx->ctx->ep && !(rx->flags & ENGINE_MULTI))
-			rx->ctx = peer->ep->rx0; /* shared: told of where it would have come */
+			rx->ctx = peer->ep->rx0; /* shared: this endpoint reports the end */
 		engine_recv_error(peer->ep->domain, rx, err);
 	}
 }
@@ -115,7 +120,7 @@ void engine_peer_fail(struct engine_peer *peer, int err, bool orderly)
 	for (uint32_t i = 0; i <= ep->rx_cnt; i++) {
 		struct engine_rxq *q = engine_rxq_at(ep, i);
 
-		/* A member of a group does not come back. */
+		/* Receives of a group fail even then: a member that has closed does not return. */
 		if (!q || (orderly && i < ep->rx_cnt))
 			continue;
 		engine_fail_directed(peer, q, err);

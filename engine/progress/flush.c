@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * What is queued for a peer leaves: control packets, what it has read, payload that it asked for, and then new
- * messages and requests in their order. Called with the domain held, from sends and from progress.
+ * Sending what is queued for a peer: first control packets, then replies to its reads, then payload
+ * that it asked for, and then new messages and requests in the order of the calls. Called with the
+ * domain held, from sends and from progress.
  */
 #include "flush.h"
 #include "access.h"
@@ -10,7 +11,7 @@
 #include "recv.h"
 #include "send.h"
 
-/* 0 or -FI_EAGAIN */
+/* Start a queued message or one-sided operation. Returns 0 or -FI_EAGAIN. */
 static int engine_start(struct engine_peer *peer, struct engine_tx *tx)
 {
 	return tx->kind == PACKET_EAGER ? engine_tx_start(peer, tx)
@@ -35,7 +36,7 @@ void engine_peer_flush(struct engine_peer *peer)
 		list_remove(&peer->blocked);
 }
 
-/* Nothing is to be sent any more to a peer that was being connected. */
+/* Nothing is left to send to a peer that is not connected: stop the attempts to connect. */
 static void engine_peer_rest(struct engine_peer *peer)
 {
 	list_remove(&peer->blocked);
@@ -49,7 +50,7 @@ void engine_peers_service(struct engine_ep *ep)
 {
 	struct list turn, *node;
 
-	/* Flushing may block or unblock any peer: take them one by one from a list of our own. */
+	/* Flushing may add any peer to ep->blocked or remove it: they are moved to a local list. */
 	list_init(&turn);
 	while ((node = list_pop(&ep->blocked)))
 		list_push(&turn, node);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * The peers for which something is queued.
+ * Sending what is queued for peers.
  *
  * The caller holds the domain.
  */
@@ -9,10 +9,13 @@
 
 #include "endpoint.h"
 
-/* engine_peer_flush - send what is queued, as far as it goes */
+/*
+ * engine_peer_flush - send what is queued for the peer, as far as there is room
+ * Removes the peer from ep->blocked when nothing is left. Has no effect unless the peer is PEER_UP.
+ */
 void engine_peer_flush(struct engine_peer *peer);
 
-/* engine_peers_service - connect, retry and flush the peers of ep->blocked */
+/* engine_peers_service - connect or flush each peer in ep->blocked; called by each round */
 void engine_peers_service(struct engine_ep *ep);
 
 #endif

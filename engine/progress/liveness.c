@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Is a peer still there, and is it still needed? Looked at once in a while, outside the fast path, first of all
- * for peers with work pending. Called with the domain held, from progress.
+ * Liveness checks: find peers that have died, and free those that nothing refers to any more. Peers
+ * with work pending are checked before others. Called with the domain held, from progress, about
+ * once a millisecond.
  */
 #include "liveness.h"
 #include "conns.h"
@@ -9,11 +10,17 @@
 #include "peer.h"
 #include "recv.h"
 
-#define CHECKS_LOOK  128u /* peers that a liveness round looks at, in turn, */
-#define CHECKS_IDLE  16u  /* and those of them without work pending that it checks */
-#define CHECKS_TIMES 50u  /* more of both, at most, for rounds that were slept through */
+/* Peers that are examined per check that is due */
+#define CHECKS_LOOK 128u
+/* Peers without work pending that are checked, of those */
+#define CHECKS_IDLE 16u
+/* Most checks that are made up for after a sleep */
+#define CHECKS_TIMES 50u
 
-/* Does a posted receive name this peer? A shared queue knows no peers, only addresses. */
+/*
+ * Returns true if a posted receive names this peer. Receives of a shared queue name addresses, not
+ * peers.
+ */
 static bool engine_peer_named_in(const struct engine_rxq *q, const struct engine_peer *peer)
 {
 	const struct engine_rx *rx;
@@ -26,7 +33,7 @@ static bool engine_peer_named_in(const struct engine_rxq *q, const struct engine
 	return false;
 }
 
-/* Is there nothing that leads to this peer, and nothing left of what it sent? */
+/* Returns true if nothing refers to this peer, and nothing that it sent is held. */
 static bool engine_peer_gone(struct engine_peer *peer)
 {
 	struct engine_ep *ep = peer->ep;
@@ -40,6 +47,7 @@ static bool engine_peer_gone(struct engine_peer *peer)
 	return true;
 }
 
+/* Check the conns of a peer that are up. The first one that has failed ends them all. */
 static void engine_peer_check(struct engine_peer *peer)
 {
 	for (uint32_t i = 0; i < peer->ep->wire_cnt; i++) {
@@ -53,7 +61,7 @@ static void engine_peer_check(struct engine_peer *peer)
 	}
 }
 
-/* All peers have been looked at once more. */
+/* A pass over all peers has ended: begin the next one. */
 static void engine_checks_lap(struct engine_ep *ep)
 {
 	ep->checks += !ep->checks_skipped;
@@ -61,7 +69,11 @@ static void engine_checks_lap(struct engine_ep *ep)
 	ep->checks_left = ep->peer_cnt[0] + ep->peer_cnt[1];
 }
 
-/* Is it the turn of a peer without work pending? Each has one, then all of them the next. */
+/*
+ * Returns true if a peer without work pending is to be checked now. Each such peer is checked once
+ * before any of them is checked again.
+ * @idle: in, out: number of such peers that may still be checked in this call
+ */
 static bool engine_check_turn(struct engine_peer *peer, uint32_t *idle)
 {
 	struct engine_ep *ep = peer->ep;
@@ -91,7 +103,7 @@ void engine_peers_check(struct engine_ep *ep, uint64_t rounds)
 		if (!ep->checks_left)
 			engine_checks_lap(ep);
 		ep->checks_left--;
-		/* To the end, so that the next round begins with others. */
+		/* The peer goes to the end of the list: the next call begins with others. */
 		node = list_pop(&ep->all);
 		list_push(&ep->all, node);
 		peer = container_of(node, struct engine_peer, all);

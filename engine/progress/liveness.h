@@ -10,8 +10,11 @@
 #include "endpoint.h"
 
 /*
- * engine_peers_check - liveness checks: peers with work pending, and some of the others
- * @rounds: how many are due, one or more: so many times as many peers are looked at
+ * engine_peers_check - check that peers are alive: those with work pending, and some of the others
+ * @rounds: number of checks that are due since the last call, at least 1
+ *
+ * Each call examines a bounded part of ep->all, in proportion to @rounds, and the next call
+ * continues behind it. Peers that nothing refers to any more are freed.
  */
 void engine_peers_check(struct engine_ep *ep, uint64_t rounds);
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * The wire of an endpoint to itself: a queue of packets. Every engine endpoint has one, so a
- * send to oneself neither needs shared memory nor a network. Called by the engine with the
+ * The wire from an endpoint to itself: a queue of packets. Every endpoint of the engine has one, so
+ * that sends to itself need neither shared memory nor a network. Called by the engine, with the
  * domain held.
  */
 #include <rdma/fi_errno.h>
@@ -13,14 +13,16 @@
 #include "send.h"
 
 #define LOOP_CLAIM_MAX WIRE_REQUEST_MAX
-#define LOOP_QUEUE_MAX 1024u /* packets on their way */
-#define LOOP_BURST     64u   /* delivered by one poll() */
+/* Most packets in the queue */
+#define LOOP_QUEUE_MAX 1024u
+/* Most packets that one poll() delivers */
+#define LOOP_BURST 64u
 
-/* A packet on its way, or a sendv with its operation. */
+/* A published packet with its payload, or the header of a sendv. */
 struct loop_item {
 	struct list link;
 	struct packet packet;
-	/* sendv: payload is in iov */
+	/* Operation of a sendv, whose payload is at @iov; NULL: it is in @payload */
 	struct wire_op *op;
 	struct iovec iov[WIRE_IOV_MAX];
 	uint32_t iov_cnt;
@@ -29,13 +31,16 @@ struct loop_item {
 
 struct loop {
 	struct wire wire;
-	/* the end that sends, the end that receives */
+	/* The end that sends, and the end that receives */
 	struct wire_conn out, in;
 	struct hello hello;
-	/* struct loop_item */
+	/* struct loop_item in the order of sending */
 	struct list queue;
+	/* Entries of @queue */
 	uint32_t queued;
+	/* connect() was called, and poll() has not joined the ends yet; and: both ends are up */
 	bool connecting, connected;
+	/* A packet that is queued wakes the sleepers of the domain */
 	bool armed;
 };
 
@@ -152,14 +157,14 @@ static int loop_get(struct wire_conn *conn, const struct wire_source *from,
 		char *to = iov[i].iov_base;
 
 		cnt = iov_slice(from->iov, from->iov_cnt, skip, iov[i].iov_len, pieces);
-		/* They may be the same memory. */
+		/* Source and destination may overlap. */
 		for (size_t k = 0; k < cnt; to += pieces[k++].iov_len)
 			memmove(to, pieces[k].iov_base, pieces[k].iov_len);
 	}
 	return 1;
 }
 
-/* Payload of a sendv straight from one place of the process to another. */
+/* Copy the payload of a sendv from the memory of the send to its destination. */
 static void loop_copy(const struct loop_item *item, const struct wire_dest *dest)
 {
 	size_t skip = 0;
@@ -171,7 +176,7 @@ static void loop_copy(const struct loop_item *item, const struct wire_dest *dest
 	}
 }
 
-/* Both ends are one route to whoever asks. */
+/* Add the traffic of @in to that of @out: reports show both ends as one route. */
 static void loop_count(struct loop *loop)
 {
 	loop->out.rx_msgs += loop->in.rx_msgs;
@@ -187,13 +192,13 @@ static void loop_deliver(struct loop *loop, struct loop_item *item)
 	struct wire_dest dest = { .iov_cnt = 0 };
 
 	if (engine_packet(ep, &loop->in, &item->packet, item->payload, avail, &dest)) {
-		/* Our own packet was refused: an operation of this process is broken beyond repair. */
+		/* A packet of this endpoint was refused: its operation can't complete. */
 		platform_free(item);
 		engine_conn_broken(loop->in.peer, -FI_EIO);
 		return;
 	}
 	loop_count(loop);
-	if (!loop->connected) { /* the packet ended the connection: its operation is gone */
+	if (!loop->connected) { /* the packet ended the connection, and item->op is gone */
 		platform_free(item);
 		return;
 	}
@@ -207,6 +212,7 @@ static void loop_deliver(struct loop *loop, struct loop_item *item)
 	platform_free(item);
 }
 
+/* Accept the connection of this endpoint: both ends come up. */
 static void loop_join(struct loop *loop)
 {
 	struct hello answer;
@@ -237,7 +243,10 @@ static int loop_poll(struct wire *wire)
 	return (int)moved;
 }
 
-/* All that comes here comes from calls of the domain. */
+/*
+ * The wire has no bell: packets come only from calls of this domain, and loop_enqueue() wakes the
+ * sleepers.
+ */
 static uint64_t loop_arm(struct wire *wire)
 {
 	struct loop *loop = container_of(wire, struct loop, wire);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * The wire of an endpoint to itself; the last one of every engine endpoint.
+ * The wire from an endpoint to itself. It is the last wire of every endpoint of the engine.
  */
 #ifndef WEFT_LOOP_H
 #define WEFT_LOOP_H

@@ -1,22 +1,30 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * What a round of progress (round.h) does now and then. Called with the domain held.
+ * The parts of a round of progress (round.h) that most rounds do not need: other wires than the
+ * first, the clock, work that is pending, and yields of the core. Called with the domain held.
  */
 #include "guard.h"
 #include "liveness.h"
 #include "round.h"
 #include "yield.h"
 
-#define CLOCK_ROUNDS 16u   /* between looks at the clock */
-#define BUSY_ROUNDS  4096u /* that idle wires are left out while the first one is busy */
-#define IDLE_MIN 32u  /* polls that move nothing before it is left out */
-#define WAIT_MAX 256u /* rounds that an idle wire is left out at most */
+/* Rounds between looks at the clock */
+#define CLOCK_ROUNDS 16u
+/* Rounds for which the other wires are left out while the first one is busy */
+#define BUSY_ROUNDS 4096u
+/* Consecutive polls that move nothing after which a wire is left out of some rounds */
+#define IDLE_MIN 32u
+/* Most rounds for which an idle wire is left out */
+#define WAIT_MAX 256u
+/* Time between looks at the clock above which rounds are far apart (struct engine_ep.slow) */
 #define SLOW_NS \
-	(CLOCK_ROUNDS * 20000u) /* so many rounds that take so long can afford every wire */
-#define CHECK_NS 1000000u /* between liveness checks */
-#define ACKS_NS	 1000000u  /* ... and what peers are told that do not wait for it */
+	(CLOCK_ROUNDS * 20000u) /* then each round can afford to poll all of the other wires */
+/* Time between liveness checks */
+#define CHECK_NS 1000000u
+/* Time between ACKs that are not urgent */
+#define ACKS_NS 1000000u
 
-/* A wire but the first is due. Did it move anything? */
+/* Poll a wire other than the first. Returns true if that moved something. */
 static bool engine_poll_other(struct engine_wire *w)
 {
 	if (w->ops->poll(w->wire)) {
@@ -30,9 +38,11 @@ static bool engine_poll_other(struct engine_wire *w)
 }
 
 /*
- * The first wire is polled in every round. The others cost a system call each: one that moves
- * nothing is polled ever more rarely, and in every round again when it moves something or is
- * used. Until the first of them is due none is looked at.
+ * Poll the other wires that are due. Returns true if a poll moved something.
+ *
+ * The first wire is polled in every round. A poll of another wire costs a system call: a wire that
+ * moves nothing is polled ever more rarely, and in every round again once it moves something or is
+ * used. ep->others_wait counts the rounds until the first of them is due; before, none is examined.
  */
 static bool engine_poll_others(struct engine_ep *ep)
 {
@@ -55,6 +65,7 @@ static bool engine_poll_others(struct engine_ep *ep)
 	return moved;
 }
 
+/* Read the clock, and do the work of the endpoint that is due by time. */
 static void engine_clock(struct engine_ep *ep)
 {
 	uint64_t now = platform_now_ns(), since = now - ep->check_ns;
@@ -85,8 +96,9 @@ void engine_domain_clock(struct engine_domain *domain)
 }
 
 /*
- * While the first wire is busy the others wait longer. A program that seldom comes by waits for
- * none. @rounds: since the last look
+ * Returns true if the other wires are due. While the first wire is busy, they are left out for
+ * BUSY_ROUNDS more. If rounds are far apart in time (ep->slow), they are due in each.
+ * @rounds: number of rounds since the last call
  */
 static bool engine_others_due(struct engine_ep *ep, uint32_t rounds)
 {
@@ -122,7 +134,7 @@ bool engine_ep_look(struct engine_ep *ep)
 	return moved;
 }
 
-/* Is there anything that a round has to do but poll? */
+/* Returns true if a round has more to do than to poll. */
 static bool engine_domain_pending(const struct engine_domain *domain)
 {
 	const struct list *node;
@@ -160,7 +172,7 @@ void engine_round_rest(struct engine_domain *domain)
 	domain->pending = engine_domain_pending(domain);
 }
 
-/* Let others have the core; a domain with a lock is free meanwhile. Returns the ns that it took. */
+/* Yield the core, without the lock of a safe domain. Returns the time that it took, ns. */
 static uint64_t engine_domain_yield(struct engine_domain *domain)
 {
 	enum engine_lock_use use = engine_lock_use(domain);

@@ -1,32 +1,40 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Progress: polls the wires of endpoints and serves peers that have something queued. The
- * caller holds the domain; reading or waiting on any object of a domain comes through here.
+ * Progress: rounds that poll the wires of the endpoints and serve the peers for which something is
+ * queued. Every call that reads an object of a domain or waits for it makes rounds.
+ *
+ * The caller holds the domain.
  */
 #ifndef WEFT_PROGRESS_H
 #define WEFT_PROGRESS_H
 
 #include "endpoint.h"
 
-/* engine_domain_clock - do now what is done once in a while: who sleeps makes few rounds */
+/*
+ * engine_domain_clock - do the work that depends on time, for all endpoints: liveness checks, ACKs
+ * Rounds do that once in a while; threads and programs that sleep make few rounds and call this
+ * when they wake.
+ */
 void engine_domain_clock(struct engine_domain *domain);
 
 /*
- * engine_domain_idle - let others run now and then; gives up the domain meanwhile, when it has a
- * lock
+ * engine_domain_idle - yield the core in some of the calls; for rounds that have moved nothing
+ * The lock of a safe domain is released during the yield. Called by engine_domain_progress_by()
+ * while domain->idle exceeds domain->yield_after.
  */
 void engine_domain_idle(struct engine_domain *domain);
 
 /*
- * engine_domain_round - one round for every enabled endpoint of a domain, and what it sets off
- * Returns whether anything moved.
+ * engine_domain_round - make one round: poll every enabled endpoint, then run the work that is due
+ * Returns true if a poll moved something.
  */
 bool engine_domain_round(struct engine_domain *domain);
 
 /*
- * engine_domain_progress - the same, in a call of the program: the domain's thread stays out of
- * the way
- * engine_domain_progress_by - that with the round inline in the caller
+ * engine_domain_progress_by - make one round in a call of the program, counted in domain->rounds
+ * @round: engine_round to have the round inlined into the caller, or engine_domain_round
+ * The domain's thread makes no rounds while that count grows (auto.c).
+ * engine_domain_progress - the same with a round that is not inlined
  */
 static inline __attribute__((always_inline)) void engine_domain_progress_by(
 	struct engine_domain *domain, bool (*round)(struct engine_domain *))

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * A round of progress, inline: fi_cq_read() makes one in every call that finds its queue empty,
- * and most of those move nothing. Others call engine_domain_round(). The caller holds the domain.
+ * A round of progress, inline for fi_cq_read(): each call that finds the queue empty makes one, and
+ * most of them move nothing. Other callers use engine_domain_round().
+ *
+ * The caller holds the domain.
  */
 #ifndef WEFT_ROUND_H
 #define WEFT_ROUND_H
@@ -14,18 +16,20 @@
 #include "tasks.h"
 
 /*
- * engine_ep_look - what an endpoint does once in a while: when it is due, a look at the clock, a
- * poll of the wires but the first. Returns whether one moved anything.
+ * engine_ep_look - read the clock, and poll the wires other than the first, each if it is due
+ * Called when ep->look_wait has reached 0, which the call sets again. Returns true if a poll moved
+ * something.
  */
 bool engine_ep_look(struct engine_ep *ep);
 
 /*
- * engine_round_rest - what a round does when it has polled: ACKs, peers that are blocked, tasks,
- * work that is due
+ * engine_round_rest - the second part of a round: ACKs, blocked peers, tasks, triggered work that
+ * is due, woken sleepers
+ * Called while domain->pending is set; clears it when nothing is left.
  */
 void engine_round_rest(struct engine_domain *domain);
 
-/* engine_ep_poll - poll the wires of one endpoint. Did they move anything? */
+/* engine_ep_poll - poll the wires of one endpoint. Returns true if a poll moved something */
 static inline bool engine_ep_poll(struct engine_ep *ep)
 {
 	struct engine_wire *w = &ep->wires[0];
@@ -38,7 +42,7 @@ static inline bool engine_ep_poll(struct engine_ep *ep)
 	return moved;
 }
 
-/* engine_round - engine_domain_round() within its caller */
+/* engine_round - engine_domain_round(), inlined */
 static inline bool engine_round(struct engine_domain *domain)
 {
 	struct list *node, *after;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * A round of progress: which wires it polls, and what it does besides, as long as there is any of it.
+ * A round of progress: which wires it polls, and that other work stays pending until none is left.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -17,7 +17,7 @@
 #include "tasks.h"
 #include "waiting.h"
 
-/* The clock is ours: the linker leads clock_gettime() here. */
+/* The clock of the test: the linker replaces clock_gettime() by this function. */
 int __wrap_clock_gettime(clockid_t id, struct timespec *at);
 static uint64_t now_ns = 1000000000;
 
@@ -29,7 +29,7 @@ int __wrap_clock_gettime(clockid_t id, struct timespec *at)
 	return 0;
 }
 
-/* What the engine asks of the core. */
+/* The functions of the core that the engine calls. */
 
 int fi_log_enabled(const struct fi_provider *prov, enum fi_log_level level,
 		   enum fi_log_subsys subsys)
@@ -58,7 +58,7 @@ const char *fi_strerror(int errnum)
 	return "";
 }
 
-/* An endpoint with two wires that are nothing but counts. */
+/* A wire that only counts its polls; the endpoint has two. */
 struct fake_wire {
 	struct wire base;
 	uint32_t polls;
@@ -152,7 +152,7 @@ static void a_wire_that_moves_something_is_polled_in_each_round(void **state)
 
 	rounds(10000);
 	w.other.moves = true;
-	rounds(300); /* it is due in them */
+	rounds(300); /* the wire is due in one of them */
 	before = w.other.polls;
 	rounds(100);
 	assert_int_equal(w.other.polls - before, 100);
@@ -202,7 +202,7 @@ static void a_program_that_seldom_comes_by_waits_for_no_wire(void **state)
 	assert_int_equal(w.other.polls - before, 100);
 }
 
-/* What a round does besides: each makes it pending, and is done with when there is nothing more of it. */
+/* The other work of a round: each kind sets domain->pending, which is cleared when none is left. */
 
 static uint32_t runs, no_room;
 
@@ -286,7 +286,7 @@ static void an_ack_is_pending_until_nothing_is_queued_before_it(void **state)
 	rounds(1);
 	assert_int_equal(w.peer.ack_due, ACK_NONE);
 	assert_false(w.domain.pending);
-	/* Nobody waits for that one. */
+	/* The peer does not wait for this ACK. */
 	engine_ack_due(&w.peer, 0);
 	assert_false(w.domain.pending);
 }
@@ -321,7 +321,7 @@ static void what_is_left_of_one_list_is_pending_when_another_one_is_done_with(vo
 	assert_false(w.domain.pending);
 }
 
-/* A member of a group may die: its receives are directed, and no bell tells of that. */
+/* Receives of a group are directed: the death of a member ends them, and rings no bell. */
 static void a_receive_of_a_group_bounds_the_sleep(void **state)
 {
 	struct engine_rx_ctx group = { .q = &group.own };

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Blocking calls: they look again and again for a while, since to sleep and to be woken costs more than
- * most answers take, and then sleep. Called by programs on any thread, without the domain.
+ * Waiting in blocking calls: they spin for a while, because sleeping and being woken takes longer
+ * than most answers, and then sleep. Called by programs on any thread, without the domain held.
  */
 #include "arm.h"
 #include "guard.h"
@@ -9,11 +9,13 @@
 #include "sleep.h"
 #include "waiting.h"
 
-#define IDLE_LOOKS 32u /* that find nothing, after one that did, before one sleeps again */
+/* Rounds that move nothing, after one that moved something, before the thread sleeps again */
+#define IDLE_LOOKS 32u
 
 /*
- * Has one of the last looks moved something? More follows mostly, within what a wake-up costs. Where others
- * make rounds of the domain too, or want this core, nobody looks on.
+ * Returns true if one of the last rounds moved something: mostly more follows within the time of a
+ * wake-up, and the thread does not sleep yet. Returns false if other threads make rounds of the
+ * domain too, or want this core.
  */
 static bool engine_sleeper_lingers(struct engine_sleeper *s)
 {
@@ -30,7 +32,10 @@ static bool engine_sleeper_lingers(struct engine_sleeper *s)
 	return s->looks;
 }
 
-/* Arm, and say that we sleep. Returns for how long, or 0: do not. The caller holds the domain. */
+/*
+ * Arm the wires, and register the thread as a sleeper. The caller holds the domain. Returns the
+ * time to sleep, ns, or 0: the thread does not sleep, and is not registered.
+ */
 static uint64_t engine_sleeper_enter(struct engine_sleeper *s, struct platform_wakers *on)
 {
 	uint64_t now, ns;

@@ -8,8 +8,9 @@
 #include "domain.h"
 
 /*
- * engine_sleeper_wait - nothing was there: come back when it is worth while to make a round and
- * look The caller does not hold the domain.
+ * engine_sleeper_wait - spin or sleep, in a blocking call whose last round has found nothing
+ * On return the caller makes a round and checks again; nothing need have come. The caller does not
+ * hold the domain.
  */
 void engine_sleeper_wait(struct engine_sleeper *sleeper);
 

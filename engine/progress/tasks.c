@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Runs the tasks of a domain. Called with the domain held, at the end of a round of progress and
- * of calls that begin what tasks go on with.
+ * Running the tasks of a domain. Called with the domain held, at the end of a round of progress and
+ * by calls that have begun work of a task.
  */
 #include "tasks.h"
 
@@ -16,7 +16,7 @@ void engine_tasks_run(struct engine_domain *domain)
 	while ((node = list_pop(&domain->tasks))) {
 		struct engine_task *task = container_of(node, struct engine_task, link);
 
-		/* One that is linked again is due again: more of it has ended meanwhile. */
+		/* A task that is linked again has become due again in its run. */
 		if (!task->run(task) && list_empty(node))
 			list_push(&later, node);
 	}

@@ -1,14 +1,19 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * The tasks of a domain (types/task.h): who has something that may go on makes its task due, and a
- * round of progress runs it, or a call that has begun something and is about to return.
+ * The tasks of a domain (types/task.h). The owner makes its task due when its work may go on. Tasks
+ * are run by rounds of progress, and by calls that have begun such work before they return.
+ *
+ * The caller holds the domain.
  */
 #ifndef WEFT_TASKS_H
 #define WEFT_TASKS_H
 
 #include "domain.h"
 
-/* engine_task_due - have @task run at the end of this round; one that is due already stays so */
+/*
+ * engine_task_due - have the next engine_tasks_run() run @task: at the end of this round, or before
+ * Has no effect on a task that is due already.
+ */
 static inline void engine_task_due(struct engine_domain *domain, struct engine_task *task)
 {
 	if (list_empty(&task->link))
@@ -16,15 +21,15 @@ static inline void engine_task_due(struct engine_domain *domain, struct engine_t
 	domain->pending = true;
 }
 
-/* engine_task_drop - its owner ends: it is not run any more */
+/* engine_task_drop - @task is no longer due; called when its owner ends */
 static inline void engine_task_drop(struct engine_task *task)
 {
 	list_remove(&task->link);
 }
 
 /*
- * engine_tasks_run - run all that are due, with those that become due meanwhile
- * Within a task it does nothing. The caller holds the domain.
+ * engine_tasks_run - run all tasks that are due, and those that become due meanwhile
+ * A task that found no room stays due for the next call. Has no effect when a task calls it.
  */
 void engine_tasks_run(struct engine_domain *domain);
 

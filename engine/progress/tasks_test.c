@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Tasks of a domain: when one is run, again, and no more.
+ * Tasks of a domain: when a task is run, when it is run again, and when not.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -14,11 +14,11 @@
 struct work {
 	struct engine_task task;
 	struct engine_domain *domain;
-	/* in its run; itself, too */
+	/* Work that the next run makes due, which may be this one; NULL: none */
 	struct work *makes_due;
-	/* ... and has all run */
+	/* Each run calls engine_tasks_run() */
 	bool runs_all;
-	/* runs that find none */
+	/* Runs left that find no room */
 	uint32_t no_room;
 	uint32_t runs;
 };

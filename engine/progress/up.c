@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * The ops that a domain installs for the rooms below progress. Called with the domain held, from sends, from
- * progress, and from control calls that insert addresses.
+ * The ops that a domain installs for the rooms below progress/. Called with the domain held, from
+ * sends, from progress, and from control calls that insert addresses.
  */
 #include "up.h"
 #include "access.h"

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * The shm wire's hot paths: poll(), the sending slots of an shm endpoint, and the ops that
- * tie the wire together. This is the one file that instantiates the engine's inline paths
- * over pshm_wire_ops, a constant here, so that ring and engine become one call.
+ * The hot paths of the shm wire: poll(), the send functions of shm endpoints, and the ops of the
+ * wire. Only this file instantiates the inline paths of the engine over pshm_wire_ops, which are
+ * constant here: ring and engine become one function.
  *
- * On the thread that holds the domain.
+ * Called on the thread that holds the domain.
  */
 #include <rdma/fi_errno.h>
 #include "accept.h"
@@ -27,16 +27,21 @@
 #include "stores.h"
 #include "transfer.h"
 
-#define LINES_MAX  32u		/* taken from one connection in one poll() */
-#define BYTES_MAX  (128u << 10) /* payload in fragments, likewise */
-#define EXPECT_MAX 1024u	/* bytes of payload that are fetched before they are copied */
+/* Most lines that one poll() takes from one connection */
+#define LINES_MAX 32u
+/* Bytes of payload in fragments after which one poll() takes no further line from a connection */
+#define BYTES_MAX (128u << 10)
+/* Most bytes of payload that are prefetched before they are copied */
+#define EXPECT_MAX 1024u
 _Static_assert(LINES_MAX <= PSHM_LINE_CNT / 4, "a poll() reports what it takes at its end");
 
-#define SWEEP_MASK 31u		/* polls between looks at what changes rarely */
+/* A poll whose number has none of these bits set is a sweep: it examines what changes rarely */
+#define SWEEP_MASK 31u
 
 /*
- * Fragment after the first, or the first one again: to where the engine wants the packet. The line of
- * the next one is fetched before the last bytes are copied: by then it is there, if it comes in time.
+ * Copy a fragment to the destination that the engine has given for the packet. The line of the next
+ * fragment is prefetched before the last quarter is copied, so that it is present afterwards if it
+ * was published in time. Returns true if the payload is whole.
  */
 static bool fragment_take(struct pshm_conn *conn, const void *data, uint32_t len)
 {
@@ -57,7 +62,10 @@ static bool fragment_take(struct pshm_conn *conn, const void *data, uint32_t len
 	return conn->got == conn->want;
 }
 
-/* The first fragment, of @len bytes, with its packet. 0 or -FI_E*; the connection may have ended. */
+/*
+ * Receive the first fragment, of @len bytes, with its packet. Returns 0 or -FI_E*; the connection
+ * may have ended in either case.
+ */
 static int fragment_first(struct pshm_conn *conn, const struct ring_line *line,
 			  const void *data, uint32_t len)
 {
@@ -72,7 +80,7 @@ static int fragment_first(struct pshm_conn *conn, const struct ring_line *line,
 	err = engine_packet(conn->wire->base.ep, &conn->base, &packet, data, len, &conn->dest);
 	if (err || conn->ended)
 		return err;
-	/* all there: the engine has it already */
+	/* The engine has consumed a payload that is whole. */
 	conn->receiving = len < packet.len;
 	if (conn->receiving)
 		fragment_take(conn, data, len);
@@ -80,8 +88,8 @@ static int fragment_first(struct pshm_conn *conn, const struct ring_line *line,
 }
 
 /*
- * A line of kind PSHM_FIRST or PSHM_NEXT. Returns the bytes it had, or -FI_E* to end the
- * connection, which may have ended already.
+ * Receive a line of kind PSHM_FIRST or PSHM_NEXT. Returns the bytes of its fragment, or -FI_E*,
+ * which ends the connection. The connection may have ended already in either case.
  */
 static int fragment_receive(struct pshm_wire *w, struct pshm_conn *conn, struct ring_line *line,
 			    uint32_t note)
@@ -118,7 +126,10 @@ static int fragment_receive(struct pshm_wire *w, struct pshm_conn *conn, struct 
 	return (int)fragment.len;
 }
 
-/* A line of any kind but PSHM_PACKET. Returns the bytes of payload that it had, or -FI_E*. */
+/*
+ * Receive a line of any kind but PSHM_PACKET. Returns the bytes of its fragment, 0 without one, or
+ * -FI_E*, which ends the connection. The connection may have ended already.
+ */
 static int other_receive(struct pshm_wire *w, struct pshm_conn *conn, struct ring_line *line,
 			 uint32_t note)
 {
@@ -146,7 +157,7 @@ static int other_receive(struct pshm_wire *w, struct pshm_conn *conn, struct rin
 	}
 }
 
-/* The payload is wanted once a receive is found: let its first lines come meanwhile. */
+/* Prefetch the first lines of a payload, which is copied once a receive is found. */
 static inline void payload_expect(const void *payload, uint32_t len)
 {
 	const char *at = payload, *end = at + (len < EXPECT_MAX ? len : EXPECT_MAX);
@@ -155,7 +166,7 @@ static inline void payload_expect(const void *payload, uint32_t len)
 		__builtin_prefetch(at);
 }
 
-/* Payload that stands in the data area; NULL for what can't be. */
+/* Returns the payload of a packet in the data area, or NULL if its place or length is invalid. */
 static inline const void *payload_find(struct pshm_conn *conn, uint32_t note, uint32_t len)
 {
 	const void *payload = ring_data(&conn->rx, note, len);
@@ -169,7 +180,10 @@ static inline const void *payload_find(struct pshm_conn *conn, uint32_t note, ui
 	return payload;
 }
 
-/* The engine was handed what a line had. Returns false when the connection has ended. */
+/*
+ * The engine was handed a packet, and returned @err: an error ends the connection. Returns false if
+ * the connection has ended.
+ */
 static inline bool packet_taken(struct pshm_conn *conn, int err)
 {
 	if (unlikely(conn->ended))
@@ -179,14 +193,14 @@ static inline bool packet_taken(struct pshm_conn *conn, int err)
 	return !err;
 }
 
-/* A packet whose payload stands in the data area. Returns false when the connection has ended. */
+/* Receive a packet with its payload in the data area. Returns false if the connection has ended. */
 static __attribute__((noinline)) bool packet_receive_data(struct pshm_wire *w,
 							  struct pshm_conn *conn,
 							  const struct packet *packet,
 							  uint32_t note)
 {
 	const void *payload = payload_find(conn, note, packet->len);
-	struct wire_dest dest; /* of packets that are all there: nobody writes it */
+	struct wire_dest dest; /* not written, since the payload is whole */
 
 	if (unlikely(!payload)) {
 		pshm_conn_fail(conn, -FI_EPROTO);
@@ -199,13 +213,13 @@ static __attribute__((noinline)) bool packet_receive_data(struct pshm_wire *w,
 	return true;
 }
 
-/* A line of kind PSHM_PACKET. Returns false when the connection has ended. */
+/* Receive a line of kind PSHM_PACKET. Returns false if the connection has ended. */
 static inline __attribute__((always_inline)) bool packet_receive(struct pshm_wire *w,
 								 struct pshm_conn *conn,
 								 struct ring_line *line,
 								 uint32_t note)
 {
-	struct wire_dest dest; /* as above */
+	struct wire_dest dest; /* not written, likewise */
 	struct packet packet;
 	uint32_t len;
 
@@ -220,7 +234,10 @@ static inline __attribute__((always_inline)) bool packet_receive(struct pshm_wir
 	return true;
 }
 
-/* What has arrived on one connection, @line before all else, up to a bound. Returns how many lines. */
+/*
+ * Receive the lines of one connection from @line on, up to LINES_MAX of them, and until their
+ * fragments have BYTES_MAX bytes. Returns the number of lines.
+ */
 static inline __attribute__((always_inline)) int conn_receive(struct pshm_wire *w,
 							      struct pshm_conn *conn,
 							      struct ring_line *line,
@@ -248,11 +265,14 @@ static inline __attribute__((always_inline)) int conn_receive(struct pshm_wire *
 	return n;
 }
 
-/* Did the peer close, and is everything before that delivered; does it keep to the rules. */
+/*
+ * Fail a connection whose peer has reported lines that it can't have taken, or that the peer has
+ * ended, once all lines before that have been received. Returns 1 if the connection failed, else 0.
+ */
 static int conn_sweep(struct pshm_conn *conn)
 {
 	enum pshm_side other = pshm_other(conn);
-	/* A:pshm_pair.ended  the end before what was published; pairs R:pshm_pair.ended */
+	/* A:pshm_pair.ended  ended before the lines of the ring; pairs R:pshm_pair.ended */
 	uint32_t how = atomic_load_explicit(&conn->pair->ended[other].value,
 					    memory_order_acquire);
 	uint32_t note;
@@ -267,7 +287,10 @@ static int conn_sweep(struct pshm_conn *conn)
 	return 1;
 }
 
-/* Everything here belongs to the process that we are a copy of. */
+/*
+ * Poll in the child of a fork: all connections belong to the parent, and fail here. Returns their
+ * number.
+ */
 static int poll_forked(struct pshm_wire *w)
 {
 	struct list *node, *after;
@@ -280,12 +303,15 @@ static int poll_forked(struct pshm_wire *w)
 			continue;
 		pshm_conn_fail(conn, -FI_EOPBADSTATE);
 		moved++;
-		after = w->conns.next; /* whatever the engine ended */
+		after = w->conns.next; /* the engine may have ended other connections */
 	}
 	return moved;
 }
 
-/* What there is to do besides rings. */
+/*
+ * Do the work of a poll besides rings: transfers, requests, and sweeps. Returns the number of
+ * steps.
+ */
 static __attribute__((noinline)) int poll_rest(struct pshm_wire *w)
 {
 	bool sweep = !(w->tick & SWEEP_MASK);
@@ -293,7 +319,7 @@ static __attribute__((noinline)) int poll_rest(struct pshm_wire *w)
 
 	if (!list_empty(&w->work))
 		moved += pshm_transfers_move(w);
-	/* a peer that answered has rung as well: look for answers after the count */
+	/* A peer rings for an answer too: the count is read before answers are looked for. */
 	if (atomic_load_explicit(&w->inbox->request_doorbell, memory_order_relaxed) !=
 	    w->requests_seen)
 		moved += pshm_accept(w);
@@ -308,6 +334,7 @@ static __attribute__((noinline)) int poll_rest(struct pshm_wire *w)
 	return moved + pshm_polling_sweep(w);
 }
 
+/* The part of a poll behind the rings, while w->busy is set. Returns the number of steps. */
 static __attribute__((noinline)) int poll_busy(struct pshm_wire *w)
 {
 	int moved;
@@ -321,7 +348,11 @@ static __attribute__((noinline)) int poll_busy(struct pshm_wire *w)
 	return moved;
 }
 
-/* The next line of the hot rings, from up[*at] on, which becomes the one that has it; or NULL. */
+/*
+ * Returns the next line of the hot rings from up[*at] on, or NULL.
+ * @at:   in, out: index in up[] of the connection that has the line
+ * @note: out: the note of the line
+ */
 static inline struct ring_line *hot_next(const struct pshm_wire *w, uint32_t *at, uint32_t *note)
 {
 	for (; *at < w->hot_cnt; ++*at) {
@@ -335,7 +366,10 @@ static inline struct ring_line *hot_next(const struct pshm_wire *w, uint32_t *at
 	return NULL;
 }
 
-/* What hot_next() has found, and what comes behind it. */
+/*
+ * Receive the line that hot_next() has found in up[at], and the lines of the hot rings behind it;
+ * then do the other work if w->busy is set. Returns the number of lines and steps.
+ */
 static __attribute__((noinline)) int poll_rings(struct pshm_wire *w, uint32_t at,
 						struct ring_line *line, uint32_t note)
 {
@@ -351,7 +385,7 @@ static __attribute__((noinline)) int poll_rings(struct pshm_wire *w, uint32_t at
 	return likely(!w->busy) ? moved : moved + poll_busy(w);
 }
 
-/* Rings, and all that there is besides. */
+/* A poll with all of its parts: doorbells, rings, and the work besides. */
 static __attribute__((noinline)) int poll_all(struct pshm_wire *w)
 {
 	struct ring_line *line;
@@ -364,7 +398,7 @@ static __attribute__((noinline)) int poll_all(struct pshm_wire *w)
 	return line ? poll_rings(w, at, line, note) : poll_busy(w);
 }
 
-/* Most polls find nothing, which needs no more than this function, and no stack. */
+/* wire_ops.poll. Most polls find nothing: they stay in this function, and use no stack. */
 static int pshm_poll(struct wire *base)
 {
 	struct pshm_wire *w = (struct pshm_wire *)base;
@@ -372,7 +406,7 @@ static int pshm_poll(struct wire *base)
 	uint32_t tick = ++w->tick, at = 0, note;
 	struct ring_line *line;
 
-	/* a hint for who thinks of reading our memory: no order with anything */
+	/* A hint for peers that choose whether to access this memory themselves; not ordered. */
 	atomic_store_explicit(&inbox->polls, tick, memory_order_relaxed);
 	if (unlikely(pshm_inbox_rung(inbox, w->requests_seen) || !(tick & SWEEP_MASK) ||
 		     w->busy))
@@ -381,7 +415,7 @@ static int pshm_poll(struct wire *base)
 	return line ? poll_rings(w, at, line, note) : 0;
 }
 
-/* wire_ops.send: what an endpoint with several wires calls. */
+/* wire_ops.send, for endpoints with several wires */
 static ssize_t pshm_send_on(struct engine_ep *ep, struct engine_peer *peer,
 			    const struct engine_msg *msg)
 {
@@ -438,9 +472,9 @@ const struct wire_ops pshm_wire_ops = {
 };
 
 /*
- * The sending slots of an endpoint over this wire alone: each is the whole path of a small
- * message, ring included: without WHOLE_PATH the compiler makes one function of what they
- * have in common. Source: fi_msg(3), fi_tagged(3).
+ * The send functions of an endpoint over this wire alone. Each contains the whole path of a small
+ * message, the ring included: without WHOLE_PATH the compiler moves their common part into one
+ * function. Source: fi_msg(3), fi_tagged(3).
  */
 #define WHOLE_PATH __attribute__((flatten))
 
