@@ -176,8 +176,7 @@ void match_store(struct match *m, struct match_msg *msg);
 static inline struct match_msg *match_find(struct match *m, uint64_t source, uint64_t tag,
 					   uint64_t ignore)
 {
-	return likely(list_empty(&m->stored)) ? NULL
-					      : match_find_stored(m, source, tag, ignore);
+	return likely(list_empty(&m->stored)) ? NULL : match_find_stored(m, source, tag, ignore);
 }
 
 /* match_take - take out a stored message */

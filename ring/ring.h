@@ -237,8 +237,8 @@ static inline uint32_t ring_data_at(const struct ring_tx *tx, uint32_t need,
 /* ring_data_give - give the claimed line @need bytes at that offset */
 static inline void ring_data_give(struct ring_tx *tx, uint32_t at, uint32_t need)
 {
-	tx->extents[tx->extent_head++ % RING_EXTENTS] =
-		(struct ring_extent){ .line = tx->head, .end = at + need };
+	tx->extents[tx->extent_head++ % RING_EXTENTS] = (struct ring_extent){ .line = tx->head,
+									      .end = at + need };
 	if (at < RING_WARM_ALL) {
 		tx->warm &= tx->warm - 1;
 		return;

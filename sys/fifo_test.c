@@ -89,8 +89,7 @@ static void number_that_has_become_something_else_is_not_opened(void **state)
 
 static void opening_may_fail(void **state)
 {
-	static const enum sys_call calls[] = { SYS_CALL_PIPE, SYS_CALL_OPEN_FD,
-					       SYS_CALL_FSTAT };
+	static const enum sys_call calls[] = { SYS_CALL_PIPE, SYS_CALL_OPEN_FD, SYS_CALL_FSTAT };
 	struct sys_fifo_id id;
 	int next = dup(0);
 

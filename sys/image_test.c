@@ -260,8 +260,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_teardown(program_that_is_begun_ends_the_one_before, teardown),
 		cmocka_unit_test_teardown(program_that_is_begun_by_a_thread_does_too, teardown),
-		cmocka_unit_test_teardown(child_of_a_fork_keeps_nothing_of_its_parent,
-					  teardown),
+		cmocka_unit_test_teardown(child_of_a_fork_keeps_nothing_of_its_parent, teardown),
 		cmocka_unit_test_teardown(program_is_held_once_it_has_begun, teardown),
 		cmocka_unit_test_teardown(who_is_killed_is_gone_before_anybody_collects_it,
 					  teardown),

@@ -139,8 +139,7 @@ static void only_sealed_memory_of_enough_length_is_mapped(void **state)
 	for (int seals = 0; seals < 2; seals++) {
 		fd = memfd_create("unsealed", MFD_ALLOW_SEALING);
 		assert_int_equal(ftruncate(fd, (off_t)LEN), 0);
-		assert_int_equal(fcntl(fd, F_ADD_SEALS, seals ? F_SEAL_SHRINK : F_SEAL_GROW),
-				 0);
+		assert_int_equal(fcntl(fd, F_ADD_SEALS, seals ? F_SEAL_SHRINK : F_SEAL_GROW), 0);
 		assert_int_equal(sys_memfd_map(fd, LEN, 0, &at), -FI_EINVAL);
 		close(fd);
 	}

@@ -109,8 +109,7 @@ static bool join_parent(struct coll_op *op)
 		return true;
 	}
 	join_recv(op, JOIN_DOWN, parent, op->work, coll_off(op, op->group->cnt));
-	join_send(op, JOIN_UP, parent, coll_at(op, me),
-		  coll_part(op, me, coll_subtree(op, me)));
+	join_send(op, JOIN_UP, parent, coll_at(op, me), coll_part(op, me, coll_subtree(op, me)));
 	return true;
 }
 

@@ -52,8 +52,7 @@ static bool coll_within(const struct engine_ep *ep, const struct engine_av_set *
 	for (size_t i = 0; i < set->cnt; i++) {
 		if (outer && engine_av_set_rank(outer, set->addrs[i]) == SIZE_MAX)
 			return false;
-		for (at = 0; group && at < group->cnt && group->addrs[at] != set->addrs[i];
-		     at++)
+		for (at = 0; group && at < group->cnt && group->addrs[at] != set->addrs[i]; at++)
 			;
 		if (group && at == group->cnt)
 			return false;

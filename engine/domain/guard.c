@@ -130,8 +130,7 @@ void engine_guard_wait(struct engine_domain *domain)
 	atomic_store_explicit(&domain->inside, false, memory_order_release);
 	engine_lock_take(domain);
 	if (engine_has_lock(domain)) {
-		atomic_store_explicit(&domain->lock_use, ENGINE_LOCK_LATE,
-				      memory_order_relaxed);
+		atomic_store_explicit(&domain->lock_use, ENGINE_LOCK_LATE, memory_order_relaxed);
 		return;
 	}
 	/* Set before the lock is released: the next control call finds it set. */

@@ -6,8 +6,7 @@
 int engine_refuse(const struct engine_family *family, enum fi_log_subsys subsys, int err,
 		  const char *call, const char *why)
 {
-	FI_WARN(family->provider, subsys, "%s refused (%s): %s\n", call, fi_strerror(-err),
-		why);
+	FI_WARN(family->provider, subsys, "%s refused (%s): %s\n", call, fi_strerror(-err), why);
 	return err;
 }
 

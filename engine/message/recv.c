@@ -216,8 +216,7 @@ void engine_post_multi(struct engine_ctx *ctx, struct engine_rx *rx)
 static inline void engine_post_rx(struct engine_ctx *ctx, struct engine_rx *rx)
 {
 	struct match *m = engine_matcher(ctx->rx->q, rx->flags);
-	struct match_msg *msg = match_find(m, rx->match.source, rx->match.tag,
-					   rx->match.ignore);
+	struct match_msg *msg = match_find(m, rx->match.source, rx->match.tag, rx->match.ignore);
 
 	if (likely(!msg)) {
 		match_post(m, &rx->match);

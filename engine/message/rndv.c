@@ -264,8 +264,7 @@ static int engine_delivered(struct engine_peer *peer, uint32_t seq)
 	list_for_each(node, after, &peer->started) {
 		struct engine_tx *tx = container_of(node, struct engine_tx, link);
 
-		if (tx->kind != PACKET_EAGER || tx->seq != seq ||
-		    !(tx->flags & PACKET_DELIVERY))
+		if (tx->kind != PACKET_EAGER || tx->seq != seq || !(tx->flags & PACKET_DELIVERY))
 			continue;
 		if (tx->flags & ENGINE_FINISHED)
 			return -FI_EINVAL;

@@ -107,8 +107,7 @@ void engine_ctx_enable(struct engine_ctx *ctx)
 static int engine_attr_refuse(const struct engine_domain *domain, const char *call,
 			      const char *why, uint64_t value)
 {
-	return engine_refuse_value(domain->family, FI_LOG_EP_CTRL, -FI_EINVAL, call, why,
-				   value);
+	return engine_refuse_value(domain->family, FI_LOG_EP_CTRL, -FI_EINVAL, call, why, value);
 }
 
 int engine_tx_attr_check(const struct engine_domain *domain, const char *call,
@@ -255,8 +254,7 @@ static int engine_direction(const struct engine_ctx *ctx, const char *call, uint
 
 	if ((flags & BOTH) != FI_TRANSMIT && (flags & BOTH) != FI_RECV)
 		return engine_refuse_value(ctx->domain->family, FI_LOG_EP_CTRL, -FI_EINVAL,
-					   call, "one direction, FI_TRANSMIT or FI_RECV",
-					   flags);
+					   call, "one direction, FI_TRANSMIT or FI_RECV", flags);
 	if (flags & ~known)
 		return engine_refuse_value(
 			ctx->domain->family, FI_LOG_EP_CTRL, -FI_EBADFLAGS, call,

@@ -210,8 +210,7 @@ static int engine_mr_bind(struct fid *fid, struct fid *target, uint64_t flags)
 	int ret;
 
 	if (!target)
-		return engine_refuse(mr->domain->family, FI_LOG_MR, -FI_EINVAL, MR_BIND,
-				     "NULL");
+		return engine_refuse(mr->domain->family, FI_LOG_MR, -FI_EINVAL, MR_BIND, "NULL");
 	engine_enter(mr->domain);
 	if (target->fclass == FI_CLASS_EP || target->fclass == FI_CLASS_SEP)
 		ret = engine_mr_bind_ep(mr, target, flags);
@@ -275,8 +274,7 @@ static int engine_mr_raw(struct engine_mr *mr, const struct fi_mr_raw_attr *arg)
 		return engine_mr_refuse(mr->domain, -FI_EINVAL, MR_RAW,
 					"NULL for the length or the address");
 	if (arg->flags)
-		return engine_mr_refuse(mr->domain, -FI_EBADFLAGS, MR_RAW,
-					"there are no flags");
+		return engine_mr_refuse(mr->domain, -FI_EBADFLAGS, MR_RAW, "there are no flags");
 	if (!mr->index)
 		return engine_mr_refuse(mr->domain, -FI_ENOKEY, MR_RAW,
 					"the region was registered without remote access");
@@ -294,8 +292,7 @@ static int engine_mr_raw(struct engine_mr *mr, const struct fi_mr_raw_attr *arg)
 }
 
 /* A raw key contains all that is needed: mapping one stores nothing. */
-static int engine_mr_map_raw(const struct engine_domain *domain,
-			     const struct fi_mr_map_raw *arg)
+static int engine_mr_map_raw(const struct engine_domain *domain, const struct fi_mr_map_raw *arg)
 {
 	uint64_t key = 0;
 
@@ -318,8 +315,7 @@ int engine_mr_control(struct engine_domain *domain, int command, void *arg)
 	case FI_MAP_RAW_MR:
 		return engine_mr_map_raw(domain, arg);
 	case FI_UNMAP_KEY:
-		return arg ? 0
-			   : engine_mr_refuse(domain, -FI_EINVAL, "fi_mr_unmap_key", "NULL");
+		return arg ? 0 : engine_mr_refuse(domain, -FI_EINVAL, "fi_mr_unmap_key", "NULL");
 	default:
 		return -FI_ENOSYS;
 	}

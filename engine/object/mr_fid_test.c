@@ -213,7 +213,8 @@ static void what_is_not_offered_is_refused(void **state)
 			 -FI_EINVAL);
 	assert_int_equal(fi_mr_reg(w.domain, iov, 1, RMA, 0, FI_KEY_NOTAVAIL, 0, &mr, NULL),
 			 -FI_EKEYREJECTED);
-	assert_int_equal(fi_mr_regv(w.domain, iov, MR_IOV_MAX + 1, RMA, 0, 1, 0, &mr, NULL), -FI_EINVAL);
+	assert_int_equal(fi_mr_regv(w.domain, iov, MR_IOV_MAX + 1, RMA, 0, 1, 0, &mr, NULL),
+			 -FI_EINVAL);
 	assert_int_equal(fi_mr_regv(w.domain, iov, 0, RMA, 0, 1, 0, &mr, NULL), -FI_EINVAL);
 	assert_int_equal(fi_mr_regv(w.domain, NULL, 1, RMA, 0, 1, 0, &mr, NULL), -FI_EINVAL);
 	assert_int_equal(fi_mr_regattr(w.domain, NULL, 0, &mr), -FI_EINVAL);

@@ -42,9 +42,8 @@ static ssize_t no_rma_write(struct fid_ep *ep, const void *buf, size_t len, void
 	return refused(ep);
 }
 
-static ssize_t no_rma_writev(struct fid_ep *ep, const struct iovec *iov, void **desc,
-			     size_t cnt, fi_addr_t dest_addr, uint64_t addr, uint64_t key,
-			     void *context)
+static ssize_t no_rma_writev(struct fid_ep *ep, const struct iovec *iov, void **desc, size_t cnt,
+			     fi_addr_t dest_addr, uint64_t addr, uint64_t key, void *context)
 {
 	return refused(ep);
 }
@@ -195,10 +194,9 @@ static ssize_t no_collective_broadcast(struct fid_ep *ep, void *buf, size_t cnt,
 	return refused(ep);
 }
 
-static ssize_t no_collective_alltoall(struct fid_ep *ep, const void *buf, size_t cnt,
-				      void *desc, void *result, void *result_desc,
-				      fi_addr_t coll_addr, enum fi_datatype datatype,
-				      uint64_t flags, void *context)
+static ssize_t no_collective_alltoall(struct fid_ep *ep, const void *buf, size_t cnt, void *desc,
+				      void *result, void *result_desc, fi_addr_t coll_addr,
+				      enum fi_datatype datatype, uint64_t flags, void *context)
 {
 	return refused(ep);
 }
@@ -313,8 +311,7 @@ static ssize_t no_msg_sendmsg(struct fid_ep *ep, const struct fi_msg *msg, uint6
 	return refused(ep);
 }
 
-static ssize_t no_msg_inject(struct fid_ep *ep, const void *buf, size_t len,
-			     fi_addr_t dest_addr)
+static ssize_t no_msg_inject(struct fid_ep *ep, const void *buf, size_t len, fi_addr_t dest_addr)
 {
 	return refused(ep);
 }
@@ -428,8 +425,7 @@ int engine_no_cm_getpeer(struct fid_ep *ep, void *addr, size_t *addrlen)
 	return -FI_ENOSYS;
 }
 
-int engine_no_cm_connect(struct fid_ep *ep, const void *addr, const void *param,
-			 size_t paramlen)
+int engine_no_cm_connect(struct fid_ep *ep, const void *addr, const void *param, size_t paramlen)
 {
 	return -FI_ENOSYS;
 }

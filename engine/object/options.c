@@ -42,10 +42,9 @@ struct engine_limit {
 	bool inject;
 };
 
-#define LIMIT(bits, field, small)                                               \
-	{                                                                       \
-		.caps = bits, .offset = offsetof(struct engine_options, field), \
-		.inject = small                                                 \
+#define LIMIT(bits, field, small)                                                               \
+	{                                                                                       \
+		.caps = bits, .offset = offsetof(struct engine_options, field), .inject = small \
 	}
 
 static const struct engine_limit limits[] = {
@@ -178,9 +177,9 @@ static int engine_option_set(struct engine_ctx *ctx, int name, size_t value)
 	if (ctx->ep->wire_cnt)
 		return engine_option_refuse(ctx, -FI_EOPBADSTATE, SET_BEFORE, (uint64_t)name);
 	if (!value || value > ENGINE_TX_SIZE)
-		return engine_option_refuse(
-			ctx, -FI_EINVAL, "FI_OPT_TX_SIZE is from 1 to what fi_getopt answers",
-			value);
+		return engine_option_refuse(ctx, -FI_EINVAL,
+					    "FI_OPT_TX_SIZE is from 1 to what fi_getopt answers",
+					    value);
 	engine_ep_size(ctx->ep, value);
 	return 0;
 }

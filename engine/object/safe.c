@@ -113,8 +113,7 @@ static ssize_t safe_trecvv(struct fid_ep *fid, const struct iovec *iov, void **d
 							     ignore, context));
 }
 
-static ssize_t safe_trecvmsg(struct fid_ep *fid, const struct fi_msg_tagged *msg,
-			     uint64_t flags)
+static ssize_t safe_trecvmsg(struct fid_ep *fid, const struct fi_msg_tagged *msg, uint64_t flags)
 {
 	struct engine_domain *domain = hold(fid);
 
@@ -139,8 +138,7 @@ static ssize_t safe_tsendv(struct fid_ep *fid, const struct iovec *iov, void **d
 							     tag, context));
 }
 
-static ssize_t safe_tsendmsg(struct fid_ep *fid, const struct fi_msg_tagged *msg,
-			     uint64_t flags)
+static ssize_t safe_tsendmsg(struct fid_ep *fid, const struct fi_msg_tagged *msg, uint64_t flags)
 {
 	struct engine_domain *domain = hold(fid);
 
@@ -192,8 +190,7 @@ static ssize_t safe_rma_readv(struct fid_ep *fid, const struct iovec *iov, void 
 		       engine_rma_ops.readv(fid, iov, desc, cnt, src_addr, addr, key, context));
 }
 
-static ssize_t safe_rma_readmsg(struct fid_ep *fid, const struct fi_msg_rma *msg,
-				uint64_t flags)
+static ssize_t safe_rma_readmsg(struct fid_ep *fid, const struct fi_msg_rma *msg, uint64_t flags)
 {
 	struct engine_domain *domain = hold(fid);
 

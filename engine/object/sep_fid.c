@@ -185,8 +185,7 @@ static int engine_sep_ctx_close(struct fid *fid)
 	}
 	engine_leave(domain);
 	return busy ? engine_refuse(domain->family, FI_LOG_EP_CTRL, -FI_EBUSY,
-				    "fi_close of a context",
-				    "it has aliases; close those first")
+				    "fi_close of a context", "it has aliases; close those first")
 		    : 0;
 }
 

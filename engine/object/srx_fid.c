@@ -242,8 +242,7 @@ static int engine_srx_bind_cntr(struct engine_srx *srx, struct fid *target, uint
 
 	if (flags != FI_RECV)
 		return engine_refuse_value(domain->family, FI_LOG_EP_CTRL, -FI_EBADFLAGS,
-					   BIND_SHARED, "a counter counts FI_RECV there",
-					   flags);
+					   BIND_SHARED, "a counter counts FI_RECV there", flags);
 	ret = engine_cntr_bind(NULL, &srx->rx, domain, target, flags);
 	if (ret)
 		return ret;

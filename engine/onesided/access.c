@@ -353,8 +353,7 @@ static int engine_atomic_start(struct engine_peer *peer, struct engine_tx *tx)
 		engine_ask(peer);
 		return -FI_EAGAIN;
 	}
-	packet = engine_request_claim(peer, tx, &atomic, sizeof(atomic), tx->len + compare,
-				      &at);
+	packet = engine_request_claim(peer, tx, &atomic, sizeof(atomic), tx->len + compare, &at);
 	if (!packet)
 		return -FI_EAGAIN;
 	copy_from_iov(at, tx->iov, tx->iov_cnt, 0, tx->len);

@@ -60,8 +60,7 @@ static __attribute__((noinline)) bool engine_access_again(struct engine_ctx *ctx
 	return engine_access_now(ctx, access);
 }
 
-ssize_t engine_access_begin(struct engine_ctx *ctx, const struct engine_access *access,
-			    bool now)
+ssize_t engine_access_begin(struct engine_ctx *ctx, const struct engine_access *access, bool now)
 {
 	ssize_t ret = 0;
 

@@ -16,8 +16,7 @@
  * Returns the struct engine_tx of an operation that ends with the target's answer, or NULL without
  * memory.
  */
-static inline struct engine_tx *engine_now_kept(struct engine_ctx *ctx,
-						struct engine_peer *peer,
+static inline struct engine_tx *engine_now_kept(struct engine_ctx *ctx, struct engine_peer *peer,
 						const struct engine_access *access, bool atomic)
 {
 	struct engine_tx *tx = engine_tx_new(peer, ctx->tx);

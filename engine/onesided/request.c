@@ -93,9 +93,8 @@ static void regions_count(const struct engine_landing *landing, uint64_t access)
 	}
 }
 
-void engine_request_completed_of(struct engine_rx_ctx *ctx,
-				 const struct engine_landing *landing, uint64_t kind,
-				 uint64_t access)
+void engine_request_completed_of(struct engine_rx_ctx *ctx, const struct engine_landing *landing,
+				 uint64_t kind, uint64_t access)
 {
 	uint64_t len = 0;
 

@@ -9,8 +9,7 @@
 #include "send.h"
 
 _Static_assert(sizeof(struct fi_rma_iov) == sizeof(struct packet_target) &&
-		       offsetof(struct fi_rma_iov, len) ==
-			       offsetof(struct packet_target, len) &&
+		       offsetof(struct fi_rma_iov, len) == offsetof(struct packet_target, len) &&
 		       offsetof(struct fi_rma_iov, key) == offsetof(struct packet_target, key),
 	       "a program's list of targets is the packet's");
 

@@ -141,8 +141,7 @@ static int request_rts(struct engine_rx_ctx *ctx, struct engine_peer *peer,
 	    engine_request_read(packet, payload, sizeof(rts), 0, &r))
 		return -FI_EINVAL;
 	memcpy(&rts, payload, sizeof(rts));
-	if (r.len || !request_bytes(&r, &bytes) || bytes != rts.len || !bytes ||
-	    !(rts.id >> 32))
+	if (r.len || !request_bytes(&r, &bytes) || bytes != rts.len || !bytes || !(rts.id >> 32))
 		return -FI_EINVAL;
 	ret = landing_open(ctx, peer, packet, &r, bytes, &rx);
 	if (ret)

@@ -125,8 +125,7 @@ static int engine_connect_on(struct engine_peer *peer, uint32_t idx,
 	struct hello hello;
 	int ret;
 
-	if (!w->wire || peer->self != (idx == ep->wire_cnt - 1) ||
-	    peer->unreachable & 1u << idx)
+	if (!w->wire || peer->self != (idx == ep->wire_cnt - 1) || peer->unreachable & 1u << idx)
 		return -FI_EHOSTUNREACH;
 	engine_hello(peer, &hello);
 	ret = w->ops->connect(w->wire, peer, address, &hello, &conn);

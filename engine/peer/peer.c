@@ -24,8 +24,7 @@ static void engine_peer_set_addr(struct engine_peer *peer, fi_addr_t addr)
 	bool renamed = peer->addr != addr;
 
 	peer->addr = addr;
-	peer->cq_addr = peer->ep->av ? av_cq_addr(&peer->ep->av->table, addr)
-				     : FI_ADDR_NOTAVAIL;
+	peer->cq_addr = peer->ep->av ? av_cq_addr(&peer->ep->av->table, addr) : FI_ADDR_NOTAVAIL;
 	if (renamed && peer->ep->srx)
 		peer->ep->domain->ops->renamed(peer);
 }

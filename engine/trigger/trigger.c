@@ -139,8 +139,7 @@ ssize_t engine_trigger_readmsg(struct fid_ep *fid, const struct fi_msg_rma *msg,
 					    : PLAIN(fid, rma)->readmsg(fid, msg, flags);
 }
 
-ssize_t engine_trigger_writemsg(struct fid_ep *fid, const struct fi_msg_rma *msg,
-				uint64_t flags)
+ssize_t engine_trigger_writemsg(struct fid_ep *fid, const struct fi_msg_rma *msg, uint64_t flags)
 {
 	return unlikely(flags & FI_TRIGGER) ? trigger_rma(fid, msg, flags, FI_OP_WRITE)
 					    : PLAIN(fid, rma)->writemsg(fid, msg, flags);
@@ -161,8 +160,7 @@ ssize_t engine_trigger_fetch_atomicmsg(struct fid_ep *fid, const struct fi_msg_a
 
 	if (unlikely(flags & FI_TRIGGER))
 		return trigger_atomic(fid, msg, &fetch, NULL, flags);
-	return PLAIN(fid, atomic)
-		->readwritemsg(fid, msg, resultv, result_desc, result_cnt, flags);
+	return PLAIN(fid, atomic)->readwritemsg(fid, msg, resultv, result_desc, result_cnt, flags);
 }
 
 ssize_t engine_trigger_compare_atomicmsg(struct fid_ep *fid, const struct fi_msg_atomic *msg,

@@ -61,8 +61,7 @@ ssize_t engine_trigger_recvmsg(struct fid_ep *ep, const struct fi_msg *msg, uint
 ssize_t engine_trigger_trecvmsg(struct fid_ep *ep, const struct fi_msg_tagged *msg,
 				uint64_t flags);
 ssize_t engine_trigger_readmsg(struct fid_ep *ep, const struct fi_msg_rma *msg, uint64_t flags);
-ssize_t engine_trigger_writemsg(struct fid_ep *ep, const struct fi_msg_rma *msg,
-				uint64_t flags);
+ssize_t engine_trigger_writemsg(struct fid_ep *ep, const struct fi_msg_rma *msg, uint64_t flags);
 ssize_t engine_trigger_atomicmsg(struct fid_ep *ep, const struct fi_msg_atomic *msg,
 				 uint64_t flags);
 ssize_t engine_trigger_fetch_atomicmsg(struct fid_ep *ep, const struct fi_msg_atomic *msg,

@@ -54,9 +54,7 @@ static ssize_t trig_senddata(struct fid_ep *fid, const void *buf, size_t len, vo
 static ssize_t trig_recvv(struct fid_ep *fid, const struct iovec *iov, void **desc, size_t cnt,
 			  fi_addr_t src, void *context)
 {
-	struct fi_msg msg = {
-		.msg_iov = iov, .iov_count = cnt, .addr = src, .context = context
-	};
+	struct fi_msg msg = { .msg_iov = iov, .iov_count = cnt, .addr = src, .context = context };
 
 	return engine_trigger_recvmsg(fid, &msg, rx_flags(fid));
 }

@@ -82,8 +82,7 @@ uint32_t engine_auth_proof(const struct engine_auth *auth, const struct hello *h
 	if (!auth->keyed)
 		return 0;
 	memcpy(incarnation, &hello->epoch, sizeof(hello->epoch));
-	memcpy(incarnation + sizeof(hello->epoch), hello->addr.nonce,
-	       sizeof(hello->addr.nonce));
+	memcpy(incarnation + sizeof(hello->epoch), hello->addr.nonce, sizeof(hello->addr.nonce));
 	proof = (uint32_t)engine_siphash(auth->secret, incarnation, sizeof(incarnation));
 	return proof ? proof : 1;
 }

@@ -71,8 +71,7 @@ void copy_local_to_iov(const struct iovec *iov, size_t cnt, size_t skip, const v
 	scatter(iov, cnt, skip, from, len, true);
 }
 
-size_t iov_slice(const struct iovec *iov, size_t cnt, size_t skip, size_t len,
-		 struct iovec *out)
+size_t iov_slice(const struct iovec *iov, size_t cnt, size_t skip, size_t len, struct iovec *out)
 {
 	size_t used = 0;
 

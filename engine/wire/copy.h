@@ -62,8 +62,7 @@ static inline void copy_bytes(void *to, const void *from, size_t len)
  * Both stop at the end of the iov.
  */
 void copy_from_iov(void *to, const struct iovec *iov, size_t cnt, size_t skip, size_t len);
-void copy_to_iov(const struct iovec *iov, size_t cnt, size_t skip, const void *from,
-		 size_t len);
+void copy_to_iov(const struct iovec *iov, size_t cnt, size_t skip, const void *from, size_t len);
 
 /* copy_local_to_iov - copy_to_iov() by memcpy(), which is faster from this core's own cache */
 void copy_local_to_iov(const struct iovec *iov, size_t cnt, size_t skip, const void *from,

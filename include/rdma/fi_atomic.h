@@ -97,8 +97,7 @@ struct fi_ops_atomic {
 			  enum fi_datatype datatype, enum fi_op op, void *context);
 	ssize_t (*writemsg)(struct fid_ep *ep, const struct fi_msg_atomic *msg, uint64_t flags);
 	ssize_t (*inject)(struct fid_ep *ep, const void *buf, size_t cnt, fi_addr_t dest_addr,
-			  uint64_t addr, uint64_t key, enum fi_datatype datatype,
-			  enum fi_op op);
+			  uint64_t addr, uint64_t key, enum fi_datatype datatype, enum fi_op op);
 
 	ssize_t (*readwrite)(struct fid_ep *ep, const void *buf, size_t cnt, void *desc,
 			     void *result, void *result_desc, fi_addr_t dest_addr,
@@ -115,9 +114,8 @@ struct fi_ops_atomic {
 
 	ssize_t (*compwrite)(struct fid_ep *ep, const void *buf, size_t cnt, void *desc,
 			     const void *compare, void *compare_desc, void *result,
-			     void *result_desc, fi_addr_t dest_addr, uint64_t addr,
-			     uint64_t key, enum fi_datatype datatype, enum fi_op op,
-			     void *context);
+			     void *result_desc, fi_addr_t dest_addr, uint64_t addr, uint64_t key,
+			     enum fi_datatype datatype, enum fi_op op, void *context);
 	ssize_t (*compwritev)(struct fid_ep *ep, const struct fi_ioc *iov, void **desc,
 			      size_t cnt, const struct fi_ioc *comparev, void **compare_desc,
 			      size_t compare_cnt, struct fi_ioc *resultv, void **result_desc,
@@ -235,8 +233,7 @@ static inline ssize_t fi_compare_atomicv(struct fid_ep *ep, const struct fi_ioc 
 static inline ssize_t fi_compare_atomicmsg(struct fid_ep *ep, const struct fi_msg_atomic *msg,
 					   const struct fi_ioc *comparev, void **compare_desc,
 					   size_t compare_cnt, struct fi_ioc *resultv,
-					   void **result_desc, size_t result_cnt,
-					   uint64_t flags)
+					   void **result_desc, size_t result_cnt, uint64_t flags)
 {
 	return ep->atomic->compwritemsg(ep, msg, comparev, compare_desc, compare_cnt, resultv,
 					result_desc, result_cnt, flags);

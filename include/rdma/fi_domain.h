@@ -648,8 +648,7 @@ static inline int fi_av_insertsym(struct fid_av *av, const char *node, size_t no
 				  const char *service, size_t svc_cnt, fi_addr_t *fi_addr,
 				  uint64_t flags, void *context)
 {
-	return av->ops->insertsym(av, node, node_cnt, service, svc_cnt, fi_addr, flags,
-				  context);
+	return av->ops->insertsym(av, node, node_cnt, service, svc_cnt, fi_addr, flags, context);
 }
 
 /*
@@ -658,8 +657,7 @@ static inline int fi_av_insertsym(struct fid_av *av, const char *node, size_t no
  * An address that was inserted several times is to be removed as often. Returns 0, or -FI_EINVAL when
  * one of them is not there: all are left then. Source: fi_av(3).
  */
-static inline int fi_av_remove(struct fid_av *av, fi_addr_t *fi_addr, size_t cnt,
-			       uint64_t flags)
+static inline int fi_av_remove(struct fid_av *av, fi_addr_t *fi_addr, size_t cnt, uint64_t flags)
 {
 	return av->ops->remove(av, fi_addr, cnt, flags);
 }
@@ -670,8 +668,7 @@ static inline int fi_av_remove(struct fid_av *av, fi_addr_t *fi_addr, size_t cnt
  *
  * Returns 0, or -FI_EINVAL for no such entry. Source: fi_av(3).
  */
-static inline int fi_av_lookup(struct fid_av *av, fi_addr_t fi_addr, void *addr,
-			       size_t *addrlen)
+static inline int fi_av_lookup(struct fid_av *av, fi_addr_t fi_addr, void *addr, size_t *addrlen)
 {
 	return av->ops->lookup(av, fi_addr, addr, addrlen);
 }
@@ -690,8 +687,7 @@ static inline const char *fi_av_straddr(struct fid_av *av, const void *addr, cha
 
 /* fi_av_insert_auth_key - an entry for an authorization key; -FI_ENOSYS without it */
 static inline int fi_av_insert_auth_key(struct fid_av *av, const void *auth_key,
-					size_t auth_key_size, fi_addr_t *fi_addr,
-					uint64_t flags)
+					size_t auth_key_size, fi_addr_t *fi_addr, uint64_t flags)
 {
 	if (!FI_CHECK_OP(av->ops, struct fi_ops_av, insert_auth_key))
 		return -FI_ENOSYS;

@@ -270,8 +270,7 @@ static inline ssize_t fi_cancel(fid_t fid, void *context)
  * Returns 0, or -FI_ENOPROTOOPT for an option it does not have, -FI_EINVAL.
  * Source: fi_endpoint(3).
  */
-static inline int fi_setopt(fid_t fid, int level, int optname, const void *optval,
-			    size_t optlen)
+static inline int fi_setopt(fid_t fid, int level, int optname, const void *optval, size_t optlen)
 {
 	return ((struct fid_ep *)fid)->ops->setopt(fid, level, optname, optval, optlen);
 }

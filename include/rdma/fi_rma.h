@@ -111,8 +111,7 @@ static inline ssize_t fi_readv(struct fid_ep *ep, const struct iovec *iov, void 
 }
 
 /* fi_readmsg - fi_read with all arguments in @msg, several remote ranges, flags */
-static inline ssize_t fi_readmsg(struct fid_ep *ep, const struct fi_msg_rma *msg,
-				 uint64_t flags)
+static inline ssize_t fi_readmsg(struct fid_ep *ep, const struct fi_msg_rma *msg, uint64_t flags)
 {
 	return ep->rma->readmsg(ep, msg, flags);
 }

@@ -33,17 +33,15 @@ static void link_foreign_explain(const void *addr, char *why, size_t why_len)
 	if (family == AF_INET) {
 		memcpy(&in, addr, sizeof(in));
 		inet_ntop(AF_INET, &in.sin_addr, ip, sizeof(ip));
-		snprintf(
-			why, why_len,
-			"no Weft runs on host %s: it sent the socket address %s:%u; install Weft there",
-			ip, ip, ntohs(in.sin_port));
+		snprintf(why, why_len,
+			 "no Weft runs on host %s: it sent the socket address %s:%u; install Weft there",
+			 ip, ip, ntohs(in.sin_port));
 	} else if (family == AF_INET6) {
 		memcpy(&in6, addr, sizeof(in6));
 		inet_ntop(AF_INET6, &in6.sin6_addr, ip, sizeof(ip));
-		snprintf(
-			why, why_len,
-			"no Weft runs on host %s: it sent a socket address; install Weft there",
-			ip);
+		snprintf(why, why_len,
+			 "no Weft runs on host %s: it sent a socket address; install Weft there",
+			 ip);
 	} else {
 		snprintf(why, why_len, "not a string of printable characters (FI_ADDR_STR)");
 	}

@@ -41,8 +41,7 @@ typedef int (*getinfo_fn)(uint32_t version, const char *node, const char *servic
 			  uint64_t flags, const struct fi_info *hints, struct fi_info **info);
 typedef struct fi_info *(*dupinfo_fn)(const struct fi_info *info);
 typedef void (*freeinfo_fn)(struct fi_info *info);
-typedef int (*fabric_fn)(struct fi_fabric_attr *attr, struct fid_fabric **fabric,
-			 void *context);
+typedef int (*fabric_fn)(struct fi_fabric_attr *attr, struct fid_fabric **fabric, void *context);
 
 static void *library;
 static char *program, *library_name;

@@ -28,8 +28,7 @@ void report_routes(struct fi_provider *provider, const struct weft_route *routes
 		fprintf(stderr,
 			"weft-routes: host=%s pid=%d wire=%s peers=%llu tx_msgs=%llu tx_bytes=%llu rx_msgs=%llu "
 			"rx_bytes=%llu\n",
-			host, (int)getpid(), routes[i].wire,
-			(unsigned long long)routes[i].peers,
+			host, (int)getpid(), routes[i].wire, (unsigned long long)routes[i].peers,
 			(unsigned long long)routes[i].tx_msgs,
 			(unsigned long long)routes[i].tx_bytes,
 			(unsigned long long)routes[i].rx_msgs,

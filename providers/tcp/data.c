@@ -26,8 +26,7 @@ static void watch(struct tcp_conn *conn)
 {
 	uint32_t in = list_empty(&conn->waiting) ? EPOLLIN : 0;
 
-	tcp_watch(tcp_wire_of(conn)->hub, &conn->data,
-		  conn->data.want_out ? in | EPOLLOUT : in);
+	tcp_watch(tcp_wire_of(conn)->hub, &conn->data, conn->data.want_out ? in | EPOLLOUT : in);
 }
 
 static void want_out(struct tcp_conn *conn, bool want)

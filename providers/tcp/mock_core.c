@@ -35,8 +35,7 @@ int fi_param_get(struct fi_provider *prov, const char *name, void *value)
 {
 	size_t i;
 
-	for (i = 0; i < sizeof(mock_params) / sizeof(mock_params[0]) && mock_params[i][0];
-	     i++) {
+	for (i = 0; i < sizeof(mock_params) / sizeof(mock_params[0]) && mock_params[i][0]; i++) {
 		if (strcmp(mock_params[i][0], name))
 			continue;
 		if (!strcmp(name, "iface"))

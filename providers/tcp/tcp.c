@@ -91,8 +91,7 @@ static size_t addr_write(const struct weft_addr *addr, void *out)
 	return len;
 }
 
-static size_t sock_str(const union tcp_sockaddr *sock, const char *scheme, char *buf,
-		       size_t len)
+static size_t sock_str(const union tcp_sockaddr *sock, const char *scheme, char *buf, size_t len)
 {
 	char text[80];
 	int n;
@@ -209,8 +208,7 @@ static void setting(const char *name, int low, int high, int *value)
 		*value = got;
 	else
 		FI_WARN(&tcp_provider, FI_LOG_CORE,
-			"%s=%d is not between %d and %d and is ignored\n", name, got, low,
-			high);
+			"%s=%d is not between %d and %d and is ignored\n", name, got, low, high);
 }
 
 static void settings_define(void)
@@ -219,9 +217,8 @@ static void settings_define(void)
 		&tcp_provider, "iface", FI_PARAM_STRING,
 		"Use the addresses of this network interface alone (default: all, the one of the default "
 		"route first)");
-	fi_param_define(
-		&tcp_provider, "port_low_range", FI_PARAM_INT,
-		"First port that endpoints may listen at (default: the kernel chooses)");
+	fi_param_define(&tcp_provider, "port_low_range", FI_PARAM_INT,
+			"First port that endpoints may listen at (default: the kernel chooses)");
 	fi_param_define(&tcp_provider, "port_high_range", FI_PARAM_INT,
 			"Last port that endpoints may listen at");
 	fi_param_define(

@@ -514,8 +514,7 @@ static void ipv6_works(void **state)
 {
 	struct weft_addr loop6 = { .family = ADDR_FAMILY_INET6, .ip = { [15] = 1 } };
 	int fd = socket(AF_INET6, SOCK_STREAM, 0);
-	struct sockaddr_in6 at = { .sin6_family = AF_INET6,
-				   .sin6_addr = IN6ADDR_LOOPBACK_INIT };
+	struct sockaddr_in6 at = { .sin6_family = AF_INET6, .sin6_addr = IN6ADDR_LOOPBACK_INIT };
 	struct wire_conn *ab, *ba;
 	struct side *a, *b;
 	char name[64];

@@ -104,9 +104,8 @@ static void side_open(struct side *s, const char *provider, enum fi_progress pro
 	check("fi_ep_bind", fi_ep_bind(s->ep, &s->cq->fid, FI_RECV));
 	check("fi_enable", fi_enable(s->ep));
 	check("fi_ep_alias", fi_ep_alias(s->ep, &s->rma, FI_TRANSMIT | FI_DELIVERY_COMPLETE));
-	check("fi_mr_reg",
-	      fi_mr_reg(s->domain, &s->word, sizeof(s->word), FI_REMOTE_READ | FI_REMOTE_WRITE,
-			0, KEY, 0, &s->mr, NULL));
+	check("fi_mr_reg", fi_mr_reg(s->domain, &s->word, sizeof(s->word),
+				     FI_REMOTE_READ | FI_REMOTE_WRITE, 0, KEY, 0, &s->mr, NULL));
 	check("fi_getname", fi_getname(&s->ep->fid, s->name, &len));
 	fi_freeinfo(info);
 	fi_freeinfo(hints);
@@ -117,15 +116,13 @@ __attribute__((noinline)) ssize_t measured_send(struct side *s, const uint64_t *
 	return fi_tsend(s->ep, word, sizeof(*word), NULL, s->peer, 7, NULL);
 }
 
-__attribute__((noinline)) ssize_t measured_read(struct side *s,
-						struct fi_cq_tagged_entry *entry)
+__attribute__((noinline)) ssize_t measured_read(struct side *s, struct fi_cq_tagged_entry *entry)
 {
 	return fi_cq_read(s->cq, entry, 1);
 }
 
 /* A read that finds nothing. */
-__attribute__((noinline)) ssize_t measured_idle(struct side *s,
-						struct fi_cq_tagged_entry *entry)
+__attribute__((noinline)) ssize_t measured_idle(struct side *s, struct fi_cq_tagged_entry *entry)
 {
 	return fi_cq_read(s->cq, entry, 1);
 }

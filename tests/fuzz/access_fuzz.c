@@ -509,8 +509,7 @@ static void end(void)
 	MUST(!ep->tx_pool.used && !ep->access_cnt && !ep->queued_cnt);
 	MUST(!ep->reply_pool.used && !ep->landing_pool.used);
 	MUST(!ep->domain->rx_pool.used);
-	MUST(!fi_close(&f.mr->fid) && !fi_close(&f.read_only->fid) &&
-	     !fi_close(&f.pieces->fid));
+	MUST(!fi_close(&f.mr->fid) && !fi_close(&f.read_only->fid) && !fi_close(&f.pieces->fid));
 	arranged_close();
 	fake_end_close(&f.victim);
 	for (size_t i = 0; i < GUARD; i++)

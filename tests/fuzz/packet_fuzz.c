@@ -253,8 +253,7 @@ static void end(void)
 		struct fi_cq_tagged_entry e;
 
 		MUST(i < 100000);
-		MUST(!fi_trecv(f.victim.ep, buf, sizeof(buf), NULL, f.to_honest, HONEST, 0,
-			       &f));
+		MUST(!fi_trecv(f.victim.ep, buf, sizeof(buf), NULL, f.to_honest, HONEST, 0, &f));
 		while (fi_cq_read(f.victim.rx_cq, &e, 1) != 1) {
 			fake_end_progress(&f.honest);
 			MUST(++i < 100000);

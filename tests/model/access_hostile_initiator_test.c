@@ -19,8 +19,7 @@ static uint64_t learn_read(size_t len)
 
 static uint32_t learn_write(size_t len)
 {
-	assert_int_equal(fi_write(victim.rma, out, len, NULL, to_liar, 0, KEY, &contexts[0]),
-			 0);
+	assert_int_equal(fi_write(victim.rma, out, len, NULL, to_liar, 0, KEY, &contexts[0]), 0);
 	return heard(PACKET_WRITE, NULL, 0).seq;
 }
 
@@ -306,8 +305,7 @@ static uint32_t send_delivery(size_t len, void *context)
 	};
 
 	assert_int_equal(fi_tsendmsg(victim.ep, &msg, FI_COMPLETION | FI_DELIVERY_COMPLETE), 0);
-	return heard(len > 8192 ? PACKET_RTS : PACKET_EAGER, bytes, sizeof(struct packet_rts))
-		.seq;
+	return heard(len > 8192 ? PACKET_RTS : PACKET_EAGER, bytes, sizeof(struct packet_rts)).seq;
 }
 
 static void delivery_that_is_told_twice_is_refused(void **state)

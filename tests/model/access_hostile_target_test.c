@@ -189,9 +189,7 @@ static void lists_of_targets_that_are_none_are_refused(void **state)
 		{ .cnt = 1, .target = { { 0, 17, KEY } } },
 		{ .cnt = 2, .target = { { 0, UINT64_MAX, KEY }, { 0, 17, KEY } } },
 		{ .cnt = 3,
-		  .target = { { 0, 1ull << 63, KEY },
-			      { 0, 1ull << 63, KEY },
-			      { 0, 16, KEY } } },
+		  .target = { { 0, 1ull << 63, KEY }, { 0, 1ull << 63, KEY }, { 0, 16, KEY } } },
 	};
 
 	for (size_t i = 0; i < sizeof(lists) / sizeof(lists[0]); i++) {

@@ -56,8 +56,7 @@ static void area_open(struct pair_side *s, struct area *a)
 	a->buf = calloc(1, REGION);
 	a->copy = calloc(1, REGION);
 	PAIR_CHECK(s, a->region && a->buf && a->copy);
-	PAIR_CHECK(s,
-		   !fi_mr_reg(s->domain, a->region, REGION, access, 0, KEY, 0, &a->mr, NULL));
+	PAIR_CHECK(s, !fi_mr_reg(s->domain, a->region, REGION, access, 0, KEY, 0, &a->mr, NULL));
 	PAIR_CHECK(s, !fi_mr_reg(s->domain, a->region, REGION, FI_REMOTE_READ, 0, KEY_READ, 0,
 				 &a->read_only, NULL));
 	PAIR_CHECK(s, !fi_mr_reg(s->domain, NULL, UINTPTR_MAX, access, 0, KEY_ALL, 0, &a->all,
@@ -113,8 +112,8 @@ static void writer(struct pair_side *s)
 	area_open(s, &a);
 	for (size_t i = 0; i < SIZES; i++) {
 		fill(a.buf, sizes[i], i);
-		POST(s,
-		     fi_write(s->rma, a.buf, sizes[i], NULL, s->peer, 3 * i, KEY, &contexts[0]));
+		POST(s, fi_write(s->rma, a.buf, sizes[i], NULL, s->peer, 3 * i, KEY,
+				 &contexts[0]));
 		pair_done(s, &contexts[0]);
 		PAIR_CHECK(s, s->entry.flags == (FI_RMA | FI_WRITE));
 		read_back(s, &a, 3 * i, sizes[i]);
@@ -218,8 +217,8 @@ static void counted_writer(struct pair_side *s)
 	fill(a.buf, 200000, 6);
 	POST(s, fi_write(s->rma, a.buf, 200000, NULL, s->peer, 64, KEY, &contexts[0]));
 	POST(s, fi_inject_write(s->rma, a.buf, 8, s->peer, 0, KEY));
-	POST(s,
-	     fi_atomic(s->rma, &one, 1, NULL, s->peer, 8, KEY, FI_UINT64, FI_SUM, &contexts[1]));
+	POST(s, fi_atomic(s->rma, &one, 1, NULL, s->peer, 8, KEY, FI_UINT64, FI_SUM,
+			  &contexts[1]));
 	POST(s, fi_read(s->ep, a.copy, 100, NULL, s->peer, 64, KEY, &contexts[2]));
 	for (int i = 0; i < 3; i++)
 		PAIR_CHECK(s, pair_next(s) == 1);
@@ -228,8 +227,7 @@ static void counted_writer(struct pair_side *s)
 
 static void counted_target(struct pair_side *s)
 {
-	struct fi_cntr_attr attr = { .events = FI_CNTR_EVENTS_COMP,
-				     .wait_obj = FI_WAIT_UNSPEC };
+	struct fi_cntr_attr attr = { .events = FI_CNTR_EVENTS_COMP, .wait_obj = FI_WAIT_UNSPEC };
 	struct fid_cntr *writes, *reads;
 	struct area a;
 
@@ -607,8 +605,7 @@ struct storm {
 	uint8_t *mine; /* what the other's region has to be */
 	uint64_t seed;
 	size_t under_way;
-	uint64_t sent, received,
-		expected; /* messages; the other one tells how many to expect */
+	uint64_t sent, received, expected; /* messages; the other one tells how many to expect */
 	bool told;
 };
 
@@ -706,8 +703,8 @@ static void alone(struct pair_side *s)
 	PAIR_CHECK(s, fi_av_insert(s->av, name, 1, &s->peer, 0, NULL) == 1);
 	for (size_t i = 0; i < SIZES; i++) {
 		fill(a.buf, sizes[i], i);
-		POST(s,
-		     fi_write(s->rma, a.buf, sizes[i], NULL, s->peer, 8 * i, KEY, &contexts[0]));
+		POST(s, fi_write(s->rma, a.buf, sizes[i], NULL, s->peer, 8 * i, KEY,
+				 &contexts[0]));
 		pair_done(s, &contexts[0]);
 		PAIR_CHECK(s, !memcmp(a.region + 8 * i, a.buf, sizes[i]));
 		read_back(s, &a, 8 * i, sizes[i]);

@@ -78,8 +78,7 @@ static int talk(struct keyed *a, struct keyed *b)
 		assert_int_equal(got, -FI_EAGAIN);
 		assert_int_equal(fi_cancel(&b->end.ep->fid, &in), 0);
 		END_UNTIL(fi_cq_read(b->end.cq, &entry, 1) == -FI_EAVAIL, );
-		assert_int_equal(fi_cq_readerr(b->end.cq, &(struct fi_cq_err_entry){ 0 }, 0),
-				 1);
+		assert_int_equal(fi_cq_readerr(b->end.cq, &(struct fi_cq_err_entry){ 0 }, 0), 1);
 		return err.err;
 	}
 	END_UNTIL(got == 1, got = fi_cq_read(b->end.cq, &entry, 1));

@@ -166,8 +166,7 @@ static void strings_of_addresses_are_split(void **state)
 {
 	assert_int_equal(fi_av_insertsvc(av, "fi_sockaddr://host:123", NULL, NULL, 0, NULL), 1);
 	assert_int_equal(
-		fi_av_insertsvc(av, "fi_sockaddr_in6://[fe80::1]:7471", NULL, NULL, 0, NULL),
-		1);
+		fi_av_insertsvc(av, "fi_sockaddr_in6://[fe80::1]:7471", NULL, NULL, 0, NULL), 1);
 	assert_string_equal(asked, "host:123 fe80::1:7471 ");
 	assert_int_equal(fi_av_insertsvc(av, "other://host:123", NULL, NULL, 0, NULL),
 			 -FI_EINVAL);
@@ -189,8 +188,7 @@ int main(void)
 						teardown),
 		cmocka_unit_test_setup_teardown(names_that_can_not_be_counted_are_refused,
 						setup, teardown),
-		cmocka_unit_test_setup_teardown(strings_of_addresses_are_split, setup,
-						teardown),
+		cmocka_unit_test_setup_teardown(strings_of_addresses_are_split, setup, teardown),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

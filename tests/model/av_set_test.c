@@ -113,12 +113,11 @@ static void ranges_make_sets(void **state)
 			 0);
 	has(set, "5");
 	closed(set);
-	assert_int_equal(
-		opened((struct fi_av_set_attr){ .start_addr = FI_ADDR_NOTAVAIL,
-						.end_addr = FI_ADDR_NOTAVAIL,
-						.flags = FI_UNIVERSE | FI_BARRIER_SET },
-		       &set),
-		0);
+	assert_int_equal(opened((struct fi_av_set_attr){ .start_addr = FI_ADDR_NOTAVAIL,
+							 .end_addr = FI_ADDR_NOTAVAIL,
+							 .flags = FI_UNIVERSE | FI_BARRIER_SET },
+				&set),
+			 0);
 	has(set, "012456789:;<=>?@ABC");
 	assert_int_equal(container_of(set, struct engine_av_set, fid)->collectives,
 			 FI_BARRIER_SET);
@@ -149,9 +148,8 @@ static void wrong_attributes_are_refused(void **state)
 		opened((struct fi_av_set_attr){ .start_addr = 2, .end_addr = 1, .stride = 1 },
 		       &set),
 		-FI_EINVAL);
-	assert_int_equal(
-		opened((struct fi_av_set_attr){ .start_addr = 1, .end_addr = 2 }, &set),
-		-FI_EINVAL);
+	assert_int_equal(opened((struct fi_av_set_attr){ .start_addr = 1, .end_addr = 2 }, &set),
+			 -FI_EINVAL);
 	assert_int_equal(opened((struct fi_av_set_attr){ .start_addr = 0,
 							 .end_addr = 4,
 							 .stride = 1,
@@ -245,10 +243,8 @@ static void each_set_has_an_address(void **state)
 	assert_int_equal(fi_av_set_addr(a, &again), 0);
 	assert_true(at_a == again && at_a != at_b && at_a != FI_ADDR_NOTAVAIL);
 	assert_int_equal(fi_av_set_addr(a, NULL), -FI_EINVAL);
-	assert_ptr_equal(engine_av_set_at(av, at_a),
-			 container_of(a, struct engine_av_set, fid));
-	assert_ptr_equal(engine_av_set_at(av, at_b),
-			 container_of(b, struct engine_av_set, fid));
+	assert_ptr_equal(engine_av_set_at(av, at_a), container_of(a, struct engine_av_set, fid));
+	assert_ptr_equal(engine_av_set_at(av, at_b), container_of(b, struct engine_av_set, fid));
 	closed(a);
 	assert_null(engine_av_set_at(av, at_a));
 	a = made("1");

@@ -92,8 +92,7 @@ static void addresses_are_looked_up_whole_or_cut(void **state)
 	assert_int_equal(strlen(text), 7);
 	assert_memory_equal(text, whole, 7);
 
-	assert_int_equal(fi_av_insert(av, s.name, 1, NULL, 0, NULL),
-			 1); /* a second reference */
+	assert_int_equal(fi_av_insert(av, s.name, 1, NULL, 0, NULL), 1); /* a second reference */
 	assert_int_equal(fi_av_remove(av, &addr, 1, 0), 0);
 	assert_int_equal(fi_av_remove(av, &addr, 1, FI_AUTH_KEY), -FI_EBADFLAGS);
 	assert_int_equal(fi_av_remove(av, NULL, 1, 0), -FI_EINVAL);
@@ -180,8 +179,7 @@ static void insertions_end_on_the_event_queue_in_order(void **state)
 	av = av_open(&s, NULL, FI_EVENT);
 	assert_int_equal(fi_av_insert(av, s.name, 1, out, 0, &contexts[0]), -FI_ENOEQ);
 	if (ports)
-		assert_int_equal(fi_av_insertsvc(av, "127.0.0.1", "7", out, 0, NULL),
-				 -FI_ENOEQ);
+		assert_int_equal(fi_av_insertsvc(av, "127.0.0.1", "7", out, 0, NULL), -FI_ENOEQ);
 	assert_int_equal(bind_eq(av, &s.cq->fid, 0), -FI_EINVAL);
 	assert_int_equal(bind_eq(av, &s.eq->fid, FI_SEND), -FI_EBADFLAGS);
 	assert_int_equal(bind_eq(av, &s.eq->fid, 0), 0);
@@ -211,8 +209,7 @@ static void insertions_end_on_the_event_queue_in_order(void **state)
 	event(&s, av, &contexts[2], 1);
 	no_event(&s);
 	if (ports) {
-		assert_int_equal(fi_av_insertsvc(av, "127.0.0.1", "7", out, 0, &contexts[0]),
-				 0);
+		assert_int_equal(fi_av_insertsvc(av, "127.0.0.1", "7", out, 0, &contexts[0]), 0);
 		assert_int_equal(
 			fi_av_insertsym(av, "127.0.0.1", 1, "65535", 2, out, 0, &contexts[1]),
 			0);

@@ -163,8 +163,7 @@ static void names_are_nodes_too(void **state)
 	assert_int_equal(fi_av_insert(c.av, c.name[1], 1, &addr, 0, NULL), 1);
 	assert_int_equal(fi_av_insertsvc(c.av, c.name[1], NULL, &again, 0, NULL), 1);
 	assert_int_equal(again, addr);
-	assert_int_equal(fi_av_insertsvc(c.av, "no address", NULL, &again, 0, NULL),
-			 -FI_EINVAL);
+	assert_int_equal(fi_av_insertsvc(c.av, "no address", NULL, &again, 0, NULL), -FI_EINVAL);
 	len = sizeof(text);
 	assert_ptr_equal(fi_av_straddr(c.av, c.name[1], text, &len), text);
 	assert_int_equal(len, c.len);

@@ -383,8 +383,7 @@ static void who_names_one_direction_reads_and_writes(void **state)
 		end_open(&end, &attr);
 		self = end_knows(&end, &end);
 		assert_int_equal(fi_mr_reg(end.domain, &word, 8,
-					   FI_REMOTE_READ | FI_REMOTE_WRITE, 0, 7, 0, &mr,
-					   NULL),
+					   FI_REMOTE_READ | FI_REMOTE_WRITE, 0, 7, 0, &mr, NULL),
 				 0);
 		assert_int_equal(fi_write(end.ep, &out, 8, NULL, self, 0, 7, NULL), 0);
 		END_UNTIL(fi_cq_read(end.cq, &entry, 1) == 1, );

@@ -253,8 +253,7 @@ static void injected_writes_are_counted_at_the_level_of_the_endpoint(void **stat
 	END_UNTIL(fi_cntr_read(cntrs[0][2]) == 1, fi_cntr_read(cntrs[1][0]));
 
 	assert_int_equal(fi_inject_write(ends[0].ep, &one, 8, to, 8, 77), 0);
-	assert_int_equal(fi_inject_atomic(ends[0].ep, &one, 1, to, 8, 77, FI_UINT64, FI_SUM),
-			 0);
+	assert_int_equal(fi_inject_atomic(ends[0].ep, &one, 1, to, 8, 77, FI_UINT64, FI_SUM), 0);
 	END_UNTIL(fi_cntr_read(wrote) == 2, );
 	assert_int_equal(fi_inject_write(ends[0].rma, &one, 8, to, 8, 77), 0);
 	for (end = end_now() + 0.05; end_now() < end;)

@@ -218,8 +218,7 @@ static void refused(struct member *m)
 	CHECK(m, addr != fi_mc_addr(inner));
 	CHECK(m, fi_barrier(m->ep, 0, NULL) == -FI_EINVAL);
 	CHECK(m, fi_barrier2(m->ep, addr, FI_PEEK, NULL) == -FI_EBADFLAGS);
-	CHECK(m,
-	      fi_broadcast(m->ep, in, 1, NULL, addr, 0, FI_UINT8, 0, NULL) == -FI_EOPNOTSUPP);
+	CHECK(m, fi_broadcast(m->ep, in, 1, NULL, addr, 0, FI_UINT8, 0, NULL) == -FI_EOPNOTSUPP);
 	CHECK(m, fi_reduce(m->ep, in, 1, NULL, out, NULL, addr, 99, FI_UINT8, FI_SUM, 0,
 			   NULL) == -FI_EINVAL);
 	CHECK(m, fi_reduce(m->ep, in, 1, NULL, out, NULL, addr, 0, FI_VOID, FI_SUM, 0, NULL) ==

@@ -266,8 +266,7 @@ static ssize_t part_call(struct member *m, struct part *p, fi_addr_t coll, fi_ad
 	case FI_BARRIER:
 		return fi_barrier(m->ep, coll, p);
 	case FI_BROADCAST:
-		return fi_broadcast(m->ep, p->in, plan->cnt, NULL, coll, root, plan->type, 0,
-				    p);
+		return fi_broadcast(m->ep, p->in, plan->cnt, NULL, coll, root, plan->type, 0, p);
 	case FI_ALLTOALL:
 		return fi_alltoall(m->ep, in, plan->cnt, NULL, p->out, NULL, coll, plan->type,
 				   0, p);
@@ -330,8 +329,7 @@ static int group_ranks(const struct member *m, int group, int *ranks)
 static void random_collectives(struct member *m)
 {
 	struct part parts[OUTSTANDING] = { 0 }, *done;
-	uint64_t dice = seed * 7919 + (uint64_t)m->cnt,
-		 pace = dice * 31 + (uint64_t)m->rank + 1;
+	uint64_t dice = seed * 7919 + (uint64_t)m->cnt, pace = dice * 31 + (uint64_t)m->rank + 1;
 	struct fid_mc *mcs[GROUPS] = { 0 };
 	int ranks[GROUPS][MEMBERS], cnts[GROUPS], under_way = 0;
 	uint64_t calls = 0;

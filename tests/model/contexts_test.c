@@ -279,8 +279,7 @@ static void srx_gives_each_message_to_the_queue_of_its_endpoint(void **state)
 	assert_int_equal(fi_ep_bind(b.ep, &stx->fid, 0), 0);
 	/* before anybody is enabled */
 	assert_int_equal(
-		fi_trecv(srx, buf[0], 16, NULL, FI_ADDR_UNSPEC, 0, UINT64_MAX, &contexts[0]),
-		0);
+		fi_trecv(srx, buf[0], 16, NULL, FI_ADDR_UNSPEC, 0, UINT64_MAX, &contexts[0]), 0);
 	assert_int_equal(fi_enable(a.ep), 0);
 	assert_int_equal(fi_enable(b.ep), 0);
 	a.addr = address_of(&a.ep->fid);
@@ -623,8 +622,7 @@ static void contexts_come_after_their_endpoint_and_queues_after_them(void **stat
 		assert_int_equal(fi_trecv(rx, &in, 8, NULL, FI_ADDR_UNSPEC, 1, 0, &contexts[0]),
 				 0);
 		assert_int_equal(
-			fi_tsend(tx, &out, 8, NULL, fi_rx_addr(self, 1, 8), 1, &contexts[1]),
-			0);
+			fi_tsend(tx, &out, 8, NULL, fi_rx_addr(self, 1, 8), 1, &contexts[1]), 0);
 		expect(cq, &contexts[0]);
 		END_UNTIL(fi_cntr_read(sends) == (uint64_t)i + 1, );
 		if (i)
@@ -702,9 +700,8 @@ static void messages_wait_for_a_context_that_is_not_open(void **state)
 	sep_enable(&b);
 	sep_ctx_open(&a, 0);
 	for (int i = 0; i < CTX_CNT; i++)
-		assert_int_equal(fi_tsend(a.tx[0], "waits", 6, NULL,
-					  fi_rx_addr(b.addr, i, BITS), (uint64_t)i,
-					  &contexts[i]),
+		assert_int_equal(fi_tsend(a.tx[0], "waits", 6, NULL, fi_rx_addr(b.addr, i, BITS),
+					  (uint64_t)i, &contexts[i]),
 				 0);
 	for (int i = 0; i < CTX_CNT; i++)
 		expect(a.tx_cq[0], &contexts[i]);
@@ -741,8 +738,7 @@ static void closed_context_leaves_memory_alone(void **state)
 	assert_int_equal(fi_recv(b.rx[1], to, BIG, NULL, FI_ADDR_UNSPEC, &contexts[0]), 0);
 	assert_int_equal(fi_recv(b.rx[1], to, BIG, NULL, FI_ADDR_UNSPEC, &contexts[1]), 0);
 	assert_int_equal(
-		fi_send(a.tx[1], from, BIG, NULL, fi_rx_addr(b.addr, 1, BITS), &contexts[2]),
-		0);
+		fi_send(a.tx[1], from, BIG, NULL, fi_rx_addr(b.addr, 1, BITS), &contexts[2]), 0);
 	for (int i = 0; i < 3; i++)
 		take(a.tx_cq[0]);
 	sep_ctx_close(&b, 1);
@@ -886,8 +882,7 @@ static void threads_have_a_context_each(void **state)
 	}
 	for (int i = 0; i < CTX_CNT; i++) {
 		threads[i] = (struct thread){ &a, &b, i, 0 };
-		assert_int_equal(pthread_create(&threads[i].id, NULL, exchange, &threads[i]),
-				 0);
+		assert_int_equal(pthread_create(&threads[i].id, NULL, exchange, &threads[i]), 0);
 	}
 	for (int i = 0; i < CTX_CNT; i++) {
 		assert_int_equal(pthread_join(threads[i].id, &wrong), 0);

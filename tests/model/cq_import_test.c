@@ -201,14 +201,12 @@ static void one_sided_operations_too(void **state)
 	uint64_t key;
 
 	assert_int_equal(
-		fi_mr_reg(b.domain, got, sizeof(got), FI_REMOTE_WRITE, 0, KEY, 0, &mr, NULL),
-		0);
+		fi_mr_reg(b.domain, got, sizeof(got), FI_REMOTE_WRITE, 0, KEY, 0, &mr, NULL), 0);
 	key = fi_mr_key(mr);
 	END_UNTIL(!fi_writedata(a.ep, buf, 64, NULL, 17, to_b, 0, key, &buf), turn());
 	is(&owners[0], 0, &buf, FI_RMA | FI_WRITE);
 	END_UNTIL(count(&owners[1]), turn());
-	assert_int_equal(owners[1].entry[0].flags,
-			 FI_RMA | FI_REMOTE_WRITE | FI_REMOTE_CQ_DATA);
+	assert_int_equal(owners[1].entry[0].flags, FI_RMA | FI_REMOTE_WRITE | FI_REMOTE_CQ_DATA);
 	assert_int_equal(owners[1].entry[0].data, 17);
 	assert_memory_equal(got, buf, 64);
 	assert_int_equal(fi_close(&mr->fid), 0);
@@ -241,8 +239,7 @@ static void none_is_lost_of_many_and_each_keeps_its_place(void **state)
 					  (void *)(uintptr_t)i),
 				 0);
 	for (uint64_t i = 0; i < MANY; i++)
-		END_UNTIL(!fi_tsend(a.ep, NULL, 0, NULL, to_b, i, (void *)(uintptr_t)i),
-			  turn());
+		END_UNTIL(!fi_tsend(a.ep, NULL, 0, NULL, to_b, i, (void *)(uintptr_t)i), turn());
 	for (int o = 0; o < 2; o++)
 		END_UNTIL(count(&owners[o]) == MANY, turn());
 	for (size_t i = 0; i < MANY; i++) {

@@ -333,7 +333,8 @@ static void a_fence_waits_as_before(void **state)
 	script.answer = 1;
 	stop(true);
 	post(true, 8, 1);
-	assert_int_equal(fi_writemsg(a.ep, &msg, FI_COMPLETION | FI_DELIVERY_COMPLETE | FI_FENCE), 0);
+	assert_int_equal(
+		fi_writemsg(a.ep, &msg, FI_COMPLETION | FI_DELIVERY_COMPLETE | FI_FENCE), 0);
 	assert_int_equal(next(a.tx_cq, ROUNDS), -FI_EAGAIN);
 	assert_int_equal(script.calls, 0);
 	stop(false);

@@ -72,9 +72,8 @@ void end_open_in(struct end *e, const struct end_attr *attr, struct fid_fabric *
 	assert_int_equal(fi_enable(e->ep), 0);
 	e->rma = NULL;
 	if (e->info->caps & (FI_RMA | FI_ATOMIC))
-		assert_int_equal(fi_ep_alias(e->ep, &e->rma,
-					     FI_TRANSMIT | FI_DELIVERY_COMPLETE),
-				 0);
+		assert_int_equal(
+			fi_ep_alias(e->ep, &e->rma, FI_TRANSMIT | FI_DELIVERY_COMPLETE), 0);
 }
 
 void end_open(struct end *e, const struct end_attr *attr)

@@ -126,8 +126,7 @@ static void errors_stand_in_their_place(void **state)
 	got = (struct fi_eq_entry){ .data = 1 };
 	assert_int_equal(fi_eq_write(eq, FI_NOTIFY, &got, sizeof(got), 0), sizeof(got));
 	assert_int_equal(fi_av_insert(av, junk, 1, NULL, 0, junk), 0);
-	assert_int_equal(fi_eq_readerr(eq, &err, 0),
-			 -FI_EAGAIN); /* the other one comes first */
+	assert_int_equal(fi_eq_readerr(eq, &err, 0), -FI_EAGAIN); /* the other one comes first */
 	assert_int_equal(fi_eq_readerr(eq, NULL, 0), -FI_EINVAL);
 	assert_int_equal(fi_eq_readerr(eq, &err, FI_SEND), -FI_EBADFLAGS);
 	assert_int_equal(fi_eq_sread(eq, &event, &got, sizeof(got), -1, 0), sizeof(got));
@@ -182,8 +181,7 @@ static void waiting_ends_with_an_event_or_in_time(void **state)
 		assert_int_equal(pthread_create(&other, NULL, write_one, eq), 0);
 		assert_int_equal(fi_eq_sread(eq, &event, &got, sizeof(got), -1, FI_PEEK),
 				 sizeof(got));
-		assert_int_equal(fi_eq_sread(eq, &event, &got, sizeof(got), 10, 0),
-				 sizeof(got));
+		assert_int_equal(fi_eq_sread(eq, &event, &got, sizeof(got), 10, 0), sizeof(got));
 		assert_int_equal(got.data, 42);
 		assert_int_equal(pthread_join(other, NULL), 0);
 		assert_int_equal(fi_close(&eq->fid), 0);
@@ -271,8 +269,7 @@ static void reading_makes_progress(void **state)
 	to = end_knows(&a, &b);
 	word = 0;
 	assert_int_equal(
-		fi_trecv(b.ep, (void *)&word, sizeof(word), NULL, FI_ADDR_UNSPEC, 1, 0, &in),
-		0);
+		fi_trecv(b.ep, (void *)&word, sizeof(word), NULL, FI_ADDR_UNSPEC, 1, 0, &in), 0);
 	assert_int_equal(fi_tsend(a.ep, "progress", 8, NULL, to, 1, &out), 0);
 	END_UNTIL(word, {
 		fi_cq_read(a.cq, &entry, 1);

@@ -384,8 +384,7 @@ static void restarted_peer_is_another_life_of_a_service_address(void **state)
 	assert_string_equal(buf, "new");
 }
 
-static void service_address_is_upgraded_to_the_better_wire_before_the_first_message(
-	void **state)
+static void service_address_is_upgraded_to_the_better_wire_before_the_first_message(void **state)
 {
 	struct weft_addr service = b.name;
 	struct engine_peer *peer;
@@ -650,9 +649,7 @@ static void who_has_slept_checks_as_many_as_if_it_had_not(void **state)
 static void endpoint_closes_while_payload_is_on_its_way_to_stored_messages(void **state)
 {
 	static char from[6][4000];
-	struct fi_msg_tagged peek = { .tag = 3,
-				      .context = &contexts[9],
-				      .addr = FI_ADDR_UNSPEC };
+	struct fi_msg_tagged peek = { .tag = 3, .context = &contexts[9], .addr = FI_ADDR_UNSPEC };
 	struct fake_knobs k;
 	char to[4000];
 

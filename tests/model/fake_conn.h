@@ -49,8 +49,7 @@ struct fake_wire {
 	struct wire wire;
 	struct list link; /* fake_wires */
 	enum fake_kind kind;
-	struct list conns,
-		grave; /* struct fake_conn; those in the grave are freed after poll */
+	struct list conns, grave; /* struct fake_conn; those in the grave are freed after poll */
 	struct list knocks;
 	struct weft_addr address; /* nonce and what this wire added */
 	uint32_t polling;

@@ -140,8 +140,7 @@ static void opened_forget(const struct fake_end *end)
 	opened_cnt = kept;
 }
 
-void fake_end_open(struct fake_end *end, const struct fake_end_attr *attr,
-		   struct fake_end *with)
+void fake_end_open(struct fake_end *end, const struct fake_end_attr *attr, struct fake_end *with)
 {
 	size_t len = sizeof(end->name);
 	struct fi_info *info = fi_allocinfo();

@@ -348,8 +348,7 @@ static bool conn_ready(const struct fake_conn *c)
 {
 	if (c->answered)
 		return true;
-	if (c->conn.up && !c->stopped &&
-	    (c->done_first || !list_empty(&c->gets) || !drained(c)))
+	if (c->conn.up && !c->stopped && (c->done_first || !list_empty(&c->gets) || !drained(c)))
 		return true;
 	return c->ending && drained(c);
 }

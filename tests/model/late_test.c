@@ -275,8 +275,7 @@ static void beside_traffic(enum fi_threading threading)
 	assert_int_equal(pthread_create(&thread, NULL, traffic, NULL), 0);
 	for (int i = 0; i < 4; i++) {
 		cntrs[i] = counter(i < 2 ? &a : &b);
-		assert_int_equal(fi_ep_bind((i < 2 ? &a : &b)->ep, &cntrs[i]->fid, flags[i]),
-				 0);
+		assert_int_equal(fi_ep_bind((i < 2 ? &a : &b)->ep, &cntrs[i]->fid, flags[i]), 0);
 		bound = atomic_load(&rounds);
 		for (int k = 0; k < 50; k++) {
 			assert_int_equal(fi_stx_context(a.domain, NULL, &stx, NULL), 0);
@@ -437,8 +436,7 @@ static void a_shared_receive_context_may_go_under_traffic(void **state)
 	for (int i = 0; i < ROUND; i++)
 		TRY(fi_tsend(a.ep, buf[i], sizeof(buf[i]), NULL, to[i % 2], 0, &contexts[i]));
 	END_UNTIL(told[1] == ROUND / 2, step());
-	assert_int_equal(fi_trecv(srx, buf[0], 64, NULL, FI_ADDR_UNSPEC, 9, 0, &contexts[0]),
-			 0);
+	assert_int_equal(fi_trecv(srx, buf[0], 64, NULL, FI_ADDR_UNSPEC, 9, 0, &contexts[0]), 0);
 	assert_int_equal(fi_close(&srx->fid),
 			 0); /* with messages, a receive and two endpoints */
 	for (int i = 0; i < ROUND; i++)

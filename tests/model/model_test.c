@@ -236,8 +236,7 @@ static void round_free(bool complete)
 			access_done(op);
 
 		/* Receives that were told to be silent have their bytes all the same. */
-		if (complete && op->kind == OP_RECV && !op->done && op->recv.msg &&
-		    !op->exposed)
+		if (complete && op->kind == OP_RECV && !op->done && op->recv.msg && !op->exposed)
 			check_bytes(op, op_of_msg(op->recv.msg));
 		seen.silent += !op->wants;
 		CHECK(!complete || op->done == op->wants, "operation %llu is not done",
@@ -368,8 +367,7 @@ static void run_rounds(enum model_test test)
 	       (unsigned long long)ops);
 	while (seen.ops < ops) {
 		round_begin(seed, test != TEST_MATCHES);
-		for (uint32_t left = 200 + below(test == TEST_CLOSES ? 600 : 6000); left;
-		     left--)
+		for (uint32_t left = 200 + below(test == TEST_CLOSES ? 600 : 6000); left; left--)
 			step();
 		if (test == TEST_CLOSES)
 			round_abort();

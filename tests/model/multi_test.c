@@ -126,9 +126,7 @@ static void min_is(size_t min)
 static ssize_t post(size_t len, fi_addr_t src, void *context)
 {
 	struct iovec iov = { buf, len };
-	struct fi_msg msg = {
-		.msg_iov = &iov, .iov_count = 1, .addr = src, .context = context
-	};
+	struct fi_msg msg = { .msg_iov = &iov, .iov_count = 1, .addr = src, .context = context };
 
 	return fi_recvmsg(b.ep, &msg, FI_MULTI_RECV);
 }
@@ -221,11 +219,9 @@ static void post_order_holds_while_a_buffer_takes_several(void **state)
 
 	open_both(&plain);
 	min_is(1);
-	assert_int_equal(fi_trecv(b.ep, other, 64, NULL, FI_ADDR_UNSPEC, 1, 0, &contexts[1]),
-			 0);
+	assert_int_equal(fi_trecv(b.ep, other, 64, NULL, FI_ADDR_UNSPEC, 1, 0, &contexts[1]), 0);
 	assert_int_equal(tpost(1000, 0, UINT64_MAX, 0, &contexts[0]), 0);
-	assert_int_equal(fi_trecv(b.ep, other, 64, NULL, FI_ADDR_UNSPEC, 2, 0, &contexts[2]),
-			 0);
+	assert_int_equal(fi_trecv(b.ep, other, 64, NULL, FI_ADDR_UNSPEC, 2, 0, &contexts[2]), 0);
 	for (int i = 0; i < 2; i++)
 		assert_int_equal(fi_tinject(a.ep, from, 10, to_b, 1), 0);
 	assert_int_equal(fi_tinject(a.ep, from, 20, to_b, 2), 0);
@@ -240,9 +236,7 @@ static void post_order_holds_while_a_buffer_takes_several(void **state)
 
 static void claimed_message_is_the_first_in_its_buffer(void **state)
 {
-	struct fi_msg_tagged peek = { .addr = FI_ADDR_UNSPEC,
-				      .tag = 5,
-				      .context = &contexts[0] };
+	struct fi_msg_tagged peek = { .addr = FI_ADDR_UNSPEC, .tag = 5, .context = &contexts[0] };
 
 	open_both(&plain);
 	min_is(50);
@@ -368,8 +362,7 @@ static void flag_by_default_counts_for_calls_without_flags(void **state)
 	open_both(&multi);
 	min_is(60);
 	assert_int_equal(fi_recv(b.ep, buf, 100, NULL, FI_ADDR_UNSPEC, &contexts[0]), 0);
-	assert_int_equal(fi_trecv(b.ep, other, 64, NULL, FI_ADDR_UNSPEC, 1, 0, &contexts[1]),
-			 0);
+	assert_int_equal(fi_trecv(b.ep, other, 64, NULL, FI_ADDR_UNSPEC, 1, 0, &contexts[1]), 0);
 	send_len(30);
 	send_len(30);
 	assert_int_equal(fi_tinject(a.ep, from, 10, to_b, 1), 0);
@@ -378,8 +371,7 @@ static void flag_by_default_counts_for_calls_without_flags(void **state)
 	assert_int_equal(next(b.rx_cq, ROUNDS_MAX), 1);
 	assert_ptr_equal(entry.op_context, &contexts[1]);
 	assert_int_equal(entry.flags, FI_RECV | FI_TAGGED);
-	assert_int_equal(fi_recvv(b.ep, two, NULL, 2, FI_ADDR_UNSPEC, &contexts[2]),
-			 -FI_EINVAL);
+	assert_int_equal(fi_recvv(b.ep, two, NULL, 2, FI_ADDR_UNSPEC, &contexts[2]), -FI_EINVAL);
 }
 
 static void endpoint_closes_with_buffers_in_use(void **state)
@@ -460,8 +452,7 @@ static void part_came(struct multi_buffer *m, const void *at, size_t len, size_t
 	uint32_t i = m->first;
 
 	for (; i < m->first + m->parts; i++)
-		if (!places[i].done && m->mem + places[i].at == at &&
-		    places[i].len == len + cut)
+		if (!places[i].done && m->mem + places[i].at == at && places[i].len == len + cut)
 			break;
 	assert_true(i < m->first + m->parts);
 	assert_int_equal(places[i].room, len);

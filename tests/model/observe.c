@@ -109,13 +109,11 @@ static void saw_header(int to, int from, const struct packet *packet,
 	struct ref_msg *msg;
 	struct op *op;
 
-	if (packet->op != PACKET_EAGER && packet->op != PACKET_RTS &&
-	    !engine_is_request(packet))
+	if (packet->op != PACKET_EAGER && packet->op != PACKET_RTS && !engine_is_request(packet))
 		return;
 	resume(to, from, peer);
 	msg = ref_header(&run.ref, from, to, packet->seq);
-	CHECK(msg, "%d to %d: sequence %u was never sent, or came twice", from, to,
-	      packet->seq);
+	CHECK(msg, "%d to %d: sequence %u was never sent, or came twice", from, to, packet->seq);
 	op = op_of_msg(msg);
 	seen.packets++;
 	seen.rendezvous += packet->op == PACKET_RTS;
@@ -165,8 +163,8 @@ static void on_payload(const struct wire_conn *conn, const struct packet *packet
 	int from = end_named(&conn->peer->address), to = end_of(conn->wire->ep);
 
 	if (packet->op == PACKET_EAGER)
-		op_of_msg(run.ref.pairs[from][to].msgs[left_for(from, to, packet->seq)])
-			->whole = true;
+		op_of_msg(run.ref.pairs[from][to].msgs[left_for(from, to, packet->seq)])->whole =
+			true;
 }
 
 int __real_engine_packet(struct engine_ep *ep, struct wire_conn *conn,

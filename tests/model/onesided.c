@@ -680,8 +680,7 @@ static ssize_t begin_access(struct op *op, bool *injected)
 	op->wants = !(attr->bind_flags & FI_SELECTIVE_COMPLETION) || flags & FI_COMPLETION;
 	*injected = inject;
 	a->told = !inject || op->wants;
-	return a->op == PACKET_ATOMIC ? call_atomic(op, dest, flags)
-				      : call_rma(op, dest, flags);
+	return a->op == PACKET_ATOMIC ? call_atomic(op, dest, flags) : call_rma(op, dest, flags);
 }
 
 void try_access(int end)
@@ -707,8 +706,7 @@ void try_access(int end)
 	}
 	ret = begin_access(op, &injected);
 	TRACE("%d: access %llu to %d, kind %d, %zu bytes, refused %d: %zd\n", end,
-	      (unsigned long long)op->id, dest, op->access.op, op->len, op->access.refused,
-	      ret);
+	      (unsigned long long)op->id, dest, op->access.op, op->len, op->access.refused, ret);
 	if (ret == -FI_EAGAIN ||
 	    (ret == -FI_EMSGSIZE && injected && op->len > ENGINE_INJECT_MAX)) {
 		op_drop(op);

@@ -356,8 +356,7 @@ static void try_peek(int end)
 	seen.peeks++;
 	if (!msg) /* it lets messages arrive, and looks again */
 		msg = ref_fits(&run.ref, end, &op->recv);
-	TRACE("%d: peek %llu: %s\n", end, (unsigned long long)op->id,
-	      msg ? "found" : "nothing");
+	TRACE("%d: peek %llu: %s\n", end, (unsigned long long)op->id, msg ? "found" : "nothing");
 	if (!msg)
 		return;
 	op->found = true;

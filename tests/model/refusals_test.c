@@ -333,8 +333,7 @@ static void nobody_at_an_address_is_told_of_once(void **state)
 	assert_int_equal(fi_av_insertsvc(from.av, "127.0.0.1", "2", &dest[1], 0, NULL), 1);
 	lines = 0;
 	for (int i = 0; i < 2; i++)
-		assert_int_equal(fi_tsend(from.ep, buf, sizeof(buf), NULL, dest[i], 1, NULL),
-				 0);
+		assert_int_equal(fi_tsend(from.ep, buf, sizeof(buf), NULL, dest[i], 1, NULL), 0);
 	END_UNTIL(lines, assert_int_equal(fi_cq_read(from.cq, &entry, 1), -FI_EAGAIN));
 	assert_non_null(strstr(last, "nobody answers at"));
 	for (double begin = end_now(); end_now() < begin + 0.1;)

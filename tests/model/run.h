@@ -115,8 +115,7 @@ struct run {
 	uint32_t most;	   /* receives posted and messages stored at one end */
 	uint32_t reach;	   /* how often it is a one-sided operation, of 256 */
 	struct memory memory[FAKE_ENDS_MAX];
-	struct list
-		data_due[FAKE_ENDS_MAX]; /* struct op whose remote CQ data has not been read */
+	struct list data_due[FAKE_ENDS_MAX]; /* struct op whose remote CQ data has not been read */
 };
 
 /* What the run has seen, so that a reader can tell what it is worth. */

@@ -77,8 +77,8 @@ static bool say(struct side *s)
 	ssize_t ret;
 
 	busy(&s->sequence);
-	while ((ret = fi_tsend(s->end->ep, s->out, s->len, NULL, s->to, TAG,
-			       &s->contexts[0])) == -FI_EAGAIN)
+	while ((ret = fi_tsend(s->end->ep, s->out, s->len, NULL, s->to, TAG, &s->contexts[0])) ==
+	       -FI_EAGAIN)
 		fi_cq_read(s->end->rx_cq, NULL, 0);
 	SIDE_MUST(s, !ret);
 	return true;

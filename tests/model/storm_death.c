@@ -105,9 +105,9 @@ static void large(struct member *m, struct fetch *f, uint8_t *buf, bool read)
 			   fi_read(m->ep, buf + LARGE, LARGE, NULL, m->addrs[to], at, STORM_KEY,
 				   &f->op));
 	else
-		STORM_POST(
-			m, ret,
-			fi_write(m->rma, buf, LARGE, NULL, m->addrs[to], at, STORM_KEY, &f->op));
+		STORM_POST(m, ret,
+			   fi_write(m->rma, buf, LARGE, NULL, m->addrs[to], at, STORM_KEY,
+				    &f->op));
 	posted(m, &f->op, to, ret);
 }
 

@@ -81,7 +81,8 @@ static void write_stripe(struct member *m, uint8_t *buf, size_t len, int to, int
 	if (injected)
 		STORM_POST(m, ret,
 			   fi_writemsg(m->ep, &msg,
-				       FI_COMPLETION | FI_DELIVERY_COMPLETE | (tell ? FI_REMOTE_CQ_DATA : 0)));
+				       FI_COMPLETION | FI_DELIVERY_COMPLETE |
+					       (tell ? FI_REMOTE_CQ_DATA : 0)));
 	else if (tell)
 		STORM_POST(m, ret,
 			   fi_writedata(m->rma, buf, len, NULL, data, m->addrs[to], at,

@@ -337,8 +337,7 @@ static ssize_t post_compare(struct member *m, const struct storm *s, int i, int 
 	return ret;
 }
 
-static void storm_post(struct member *m, const struct storm *s, int i, int to,
-		       struct slot *slot)
+static void storm_post(struct member *m, const struct storm *s, int i, int to, struct slot *slot)
 {
 	struct fetched *all = (struct fetched *)m->shared->room;
 	void *result = all->result[to][m->rank][i];
@@ -424,8 +423,7 @@ static void check_chain(struct member *m, const struct storm *s, int w,
 		say(m, s, w, "what was fetched is no chain");
 }
 
-static void check_fold(struct member *m, const struct storm *s, int w,
-		       const struct element *end)
+static void check_fold(struct member *m, const struct storm *s, int w, const struct element *end)
 {
 	struct element is = { 0 }, v, than;
 
@@ -450,8 +448,7 @@ static void operand_canonical(const struct storm *s, int rank, int i, int w, str
 	element_canonical(s->type, e);
 }
 
-static void check_last(struct member *m, const struct storm *s, int w,
-		       const struct element *end)
+static void check_last(struct member *m, const struct storm *s, int w, const struct element *end)
 {
 	struct element last;
 
@@ -578,8 +575,7 @@ static void all_storms(struct member *m, int stride, int turns)
 
 			step_run(m, &step);
 			if (mine) {
-				uint64_t reads = (uint64_t)OPS * STORM_MEMBERS -
-						 writes_of(mine);
+				uint64_t reads = (uint64_t)OPS * STORM_MEMBERS - writes_of(mine);
 
 				written += writes_of(mine);
 				was_read += reads;

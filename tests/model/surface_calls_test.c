@@ -49,8 +49,7 @@ static void every_call_of_an_endpoint_works(void **state)
 	for (size_t t = 0; t < COUNT_OF(threadings); t++) {
 		surface_open(&s, surface_all(), threadings[t]);
 		surface_subject(&u, &s, "endpoint", s.near.ep,
-				CLASSES | MESSAGES | ACCESS | WHOLE | DOES_JOIN |
-					DOES_TRANSMIT);
+				CLASSES | MESSAGES | ACCESS | WHOLE | DOES_JOIN | DOES_TRANSMIT);
 		walk_all(&u);
 		surface_close(&s);
 	}
@@ -380,8 +379,7 @@ static void every_call_can_wait_for_a_counter(void **state)
 		walk_triggered(&u, atomic_slots, ATOMIC_SLOTS, cntr);
 		assert_int_equal(fi_close(&alias->fid), 0);
 		assert_int_equal(
-			fi_ep_alias(s.near.ep, &alias, FI_RECV | FI_TRIGGER | FI_COMPLETION),
-			0);
+			fi_ep_alias(s.near.ep, &alias, FI_RECV | FI_TRIGGER | FI_COMPLETION), 0);
 		u.ep = alias;
 		walk_triggered(&u, msg_slots, 3, cntr);
 		walk_triggered(&u, tagged_slots, 3, cntr);

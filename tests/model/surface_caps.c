@@ -204,8 +204,7 @@ static void proof_fence(struct surface *s)
 
 	s->words[0] = 7;
 	assert_int_equal(
-		fi_read(s->near.ep, &in, 8, NULL, s->far.addr, 0, SURFACE_KEY, &contexts[0]),
-		0);
+		fi_read(s->near.ep, &in, 8, NULL, s->far.addr, 0, SURFACE_KEY, &contexts[0]), 0);
 	assert_int_equal(fi_sendmsg(s->near.ep, &msg, FI_FENCE | FI_COMPLETION), 0);
 	surface_done(s->near.cq, &contexts[0]); /* first what the fence stands behind */
 	assert_int_equal(in, 7);

@@ -76,9 +76,7 @@ static ssize_t call_close(struct subject *u)
 #define NO_TOSTR   SLOT(fi_ops, tostr, DOES_NOT, call_tostr, NULL)
 #define NO_SET	   SLOT(fi_ops, ops_set, DOES_NOT, call_ops_set, NULL)
 
-static const struct slot plain_slots[] = {
-	CLOSE, NO_BIND, NO_CONTROL, NO_OPS, NO_TOSTR, NO_SET
-};
+static const struct slot plain_slots[] = { CLOSE, NO_BIND, NO_CONTROL, NO_OPS, NO_TOSTR, NO_SET };
 ALL_SLOTS(fi_ops, plain_slots);
 
 /* Fabrics and the log */
@@ -657,8 +655,7 @@ static void each_object_answers_what_all_have(void **state)
 
 int main(int argc, char **argv)
 {
-	const struct CMUnitTest tests[] = { cmocka_unit_test(
-		each_object_answers_what_all_have) };
+	const struct CMUnitTest tests[] = { cmocka_unit_test(each_object_answers_what_all_have) };
 
 	if (argc != 2) {
 		fprintf(stderr, "usage: %s PROVIDER\n", argv[0]);

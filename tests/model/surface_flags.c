@@ -176,8 +176,7 @@ const struct offered rx_flags_offered[] = {
 
 /* Order: near does one thing, then another */
 
-static uint8_t target[ORDER_ROOM], out[2][ORDER_ROOM], in[2][ORDER_ROOM],
-	message[2][ORDER_ROOM];
+static uint8_t target[ORDER_ROOM], out[2][ORDER_ROOM], in[2][ORDER_ROOM], message[2][ORDER_ROOM];
 static struct fi_context2 contexts[4];
 
 static void post(struct surface *s, char what, int i, size_t len)

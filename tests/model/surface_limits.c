@@ -88,8 +88,7 @@ static void proof_rma_iov(struct surface *s, uint64_t max)
 	memset(buf[0], 'r', PIECES);
 	for (uint64_t i = 0; i <= max; i++)
 		targets[i] = (struct fi_rma_iov){ 2 * i, 1, SURFACE_KEY };
-	assert_int_equal(fi_writemsg(s->near.ep, &msg, FI_DELIVERY_COMPLETE | FI_COMPLETION),
-			 0);
+	assert_int_equal(fi_writemsg(s->near.ep, &msg, FI_DELIVERY_COMPLETE | FI_COMPLETION), 0);
 	surface_done(s->near.cq, &context);
 	assert_int_equal(((uint8_t *)s->words)[2 * (max - 1)], 'r');
 	msg.rma_iov_count = iov.iov_len = max + 1;

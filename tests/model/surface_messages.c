@@ -326,8 +326,7 @@ static ssize_t call_readv(struct subject *u)
 			&u->context);
 }
 
-static struct fi_msg_rma rma_msg(struct subject *u, struct iovec *iov,
-				 struct fi_rma_iov *target)
+static struct fi_msg_rma rma_msg(struct subject *u, struct iovec *iov, struct fi_rma_iov *target)
 {
 	*target = (struct fi_rma_iov){ 0, SURFACE_LEN, SURFACE_KEY };
 	return (struct fi_msg_rma){ .msg_iov = iov,

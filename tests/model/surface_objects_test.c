@@ -102,8 +102,7 @@ static ssize_t call_cq_open(struct subject *u)
 	struct fid_cq *cq = NULL;
 	int ret = 0;
 
-	for (int format = FI_CQ_FORMAT_UNSPEC; !ret && format <= FI_CQ_FORMAT_TAGGED;
-	     format++) {
+	for (int format = FI_CQ_FORMAT_UNSPEC; !ret && format <= FI_CQ_FORMAT_TAGGED; format++) {
 		struct fi_cq_attr attr = { .format = (enum fi_cq_format)format };
 
 		ret = fi_cq_open(domain_of(u), &attr, &cq, NULL);

@@ -101,9 +101,8 @@ static void each_bit_that_is_offered_works(void **state)
 			struct fi_info *alone = ask(bits, bit, 0), *info = ask(bits, bit, all);
 
 			if (alone && !offered)
-				fail_msg(
-					"bit %d of %s is granted, and nothing is known to work by it",
-					i, bits->name);
+				fail_msg("bit %d of %s is granted, and nothing is known to work by it",
+					 i, bits->name);
 			assert_int_equal(!alone, !info);
 			if (alone) {
 				assert_true(*bits->at(alone) & bit);
@@ -226,8 +225,7 @@ static void more_is_granted(const struct limit *limit, uint64_t max)
 	assert_int_equal(ask_number(limit, max + 1, NULL), 0);
 	if (!limit->more)
 		return;
-	print_message("%s: %llu when asked for\n", limit->name,
-		      (unsigned long long)limit->more);
+	print_message("%s: %llu when asked for\n", limit->name, (unsigned long long)limit->more);
 	assert_int_equal(ask_number(limit, limit->more, &info), 0);
 	assert_int_equal(number_of(limit, info), limit->more);
 	surface_open_with(&s, info);
@@ -400,8 +398,7 @@ static void registration_modes_are_what_was_granted(void **state)
 			fi_mr_reg(s.domain, &word, 8, FI_REMOTE_WRITE, 0, 5, 0, &mr, NULL), 0);
 		assert_true(basic || fi_mr_key(mr) == 5);
 		assert_int_equal(fi_write(s.near.ep, "12345678", 8, NULL, s.far.addr,
-					  basic ? (uintptr_t)&word : 0, fi_mr_key(mr),
-					  &context),
+					  basic ? (uintptr_t)&word : 0, fi_mr_key(mr), &context),
 				 0);
 		surface_done(s.near.cq, &context);
 		END_UNTIL(!memcmp(&word, "12345678", 8), fi_cq_read(s.far.cq, NULL, 0));

@@ -83,8 +83,7 @@ static ssize_t call_readerr(struct subject *u)
 
 	assert_int_equal(ret, -FI_EAGAIN);
 	assert_int_equal(
-		fi_trecv(u->ep, u->in, SURFACE_LEN, NULL, FI_ADDR_UNSPEC, 0, 0, &u->context),
-		0);
+		fi_trecv(u->ep, u->in, SURFACE_LEN, NULL, FI_ADDR_UNSPEC, 0, 0, &u->context), 0);
 	assert_int_equal(fi_cancel(&u->ep->fid, &u->context), 0);
 	ret = fi_cq_readerr(u->cq, &err, 0);
 	assert_int_equal(err.err, FI_ECANCELED);
@@ -186,9 +185,8 @@ static void completions_are_told_in_each_format(void **state)
 		surface_open(&s, surface_all(), threadings[t]);
 		for (int f = FI_CQ_FORMAT_CONTEXT; f <= FI_CQ_FORMAT_TAGGED; f++)
 			for (size_t w = 0; w < COUNT_OF(wait_objs); w++)
-				walk_cq(&s,
-					&(struct fi_cq_attr){ .format = (enum fi_cq_format)f,
-							      .wait_obj = wait_objs[w] });
+				walk_cq(&s, &(struct fi_cq_attr){ .format = (enum fi_cq_format)f,
+								  .wait_obj = wait_objs[w] });
 		surface_close(&s);
 	}
 }

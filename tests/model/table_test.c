@@ -247,8 +247,7 @@ static void cancel_receiver(struct pair_side *s)
 	PAIR_CHECK(s, !fi_trecv(s->ep, a, 8, NULL, s->peer, 5, 0, &contexts[1]));
 	PAIR_CHECK(s, !fi_recv(s->ep, b, 9, NULL, FI_ADDR_UNSPEC, &contexts[2]));
 	PAIR_CHECK(s, !fi_recv(s->ep, b, 9, NULL, s->peer, &contexts[3]));
-	PAIR_CHECK(s,
-		   !fi_trecv(s->ep, a, 8, NULL, FI_ADDR_UNSPEC, 0, UINT64_MAX, &contexts[4]));
+	PAIR_CHECK(s, !fi_trecv(s->ep, a, 8, NULL, FI_ADDR_UNSPEC, 0, UINT64_MAX, &contexts[4]));
 	PAIR_CHECK(s, !fi_recv(s->ep, b, 9, NULL, s->peer, &contexts[5]));
 	/* From the middle, from the end, from the beginning. */
 	for (int n = 1; n < 4; n++) {

@@ -178,8 +178,7 @@ static void exchange(struct worker *w, int n)
 		       TAG(w->id) | (uint64_t)n, 0, &w->recv.context);
 	WORKER_CHECK(w, !ret);
 	while ((ret = fi_tsend(w->end->ep, w->out, len_of(n), NULL, w->peer,
-			       TAG(w->partner) | (uint64_t)n, &w->send.context)) ==
-		       -FI_EAGAIN &&
+			       TAG(w->partner) | (uint64_t)n, &w->send.context)) == -FI_EAGAIN &&
 	       !w->wrong)
 		drive(w);
 	WORKER_CHECK(w, !ret);

@@ -192,8 +192,7 @@ static void calls_of_an_alias_can_be_triggered(void **state)
 	uint64_t operand = 7, result = 0;
 	struct fid_ep *alias = NULL;
 
-	assert_int_equal(fi_ep_alias(a.ep, &alias, FI_TRANSMIT | FI_TRIGGER | FI_COMPLETION),
-			 0);
+	assert_int_equal(fi_ep_alias(a.ep, &alias, FI_TRANSMIT | FI_TRIGGER | FI_COMPLETION), 0);
 	assert_int_equal(fi_write(alias, buf, 64, NULL, to_b, 0, KEY, trigger(0, 1)), 0);
 	assert_int_equal(fi_read(alias, got, 64, NULL, to_b, 0, KEY, trigger(1, 2)), 0);
 	assert_int_equal(fi_fetch_atomic(alias, &operand, 1, NULL, &result, NULL, to_b, 64, KEY,

@@ -522,9 +522,8 @@ static void a_descriptor_wakes_the_reader(void **state)
 					 0);
 			assert_int_equal(fi_trywait(b.fabric, fids, 2), 0);
 			/* From here on the receiver calls nothing while its descriptors do not ring. */
-			END_UNTIL(
-				!fi_tsend(a.ep, bytes[0][0], 64, NULL, to, 7, &contexts[0][0]),
-				fi_cq_read(a.cq, NULL, 0));
+			END_UNTIL(!fi_tsend(a.ep, bytes[0][0], 64, NULL, to, 7, &contexts[0][0]),
+				  fi_cq_read(a.cq, NULL, 0));
 			while (!fi_trywait(b.fabric, fids, 2))
 				END_UNTIL(rings(fd, 0) && rings(cntr_fd, 0),
 					  fi_cq_read(a.cq, NULL, 0));

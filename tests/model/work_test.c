@@ -366,8 +366,7 @@ static void what_finds_no_room_goes_later(void **state)
 	assert_int_equal(fi_cntr_add(when, 2), 0);
 	for (int i = 0; i < MANY; i++) {
 		assert_int_equal(
-			fi_trecv(b.ep, got, 1000, NULL, FI_ADDR_UNSPEC, 0, UINT64_MAX, &got),
-			0);
+			fi_trecv(b.ep, got, 1000, NULL, FI_ADDR_UNSPEC, 0, UINT64_MAX, &got), 0);
 		completes(&b, &got, FI_TAGGED | FI_RECV);
 		assert_true(entry.tag >= tag);
 		tag = entry.tag;
@@ -474,10 +473,9 @@ __attribute__((unused)) static void chains_run_by_themselves(void **state)
 	uint64_t word = 0;
 	struct iovec iov = { &word, sizeof(word) };
 	struct fi_rma_iov target = { 0, 8, KEY };
-	struct fi_op_rma write = { .msg = { .msg_iov = &iov,
-					    .iov_count = 1,
-					    .rma_iov = &target,
-					    .rma_iov_count = 1 } };
+	struct fi_op_rma write = {
+		.msg = { .msg_iov = &iov, .iov_count = 1, .rma_iov = &target, .rma_iov_count = 1 }
+	};
 	struct fi_deferred_work last = { .threshold = 3,
 					 .triggering_cntr = NULL,
 					 .op_type = FI_OP_WRITE,

@@ -24,9 +24,8 @@ struct churn {
 	struct node *node;
 	fi_addr_t peer; /* FI_ADDR_UNSPEC: not known yet */
 	uint64_t key, seed;
-	bool loose; /* operations may fail before the peer is dead */
-	const _Atomic uint64_t
-		*dead; /* when it died; 0: it lives. NULL: nothing is known of it */
+	bool loose;		      /* operations may fail before the peer is dead */
+	const _Atomic uint64_t *dead; /* when it died; 0: it lives. NULL: nothing is known of it */
 	struct churn_op ops[CHURN_OPS];
 	uint32_t under_way, receives; /* receives: of those, directed ones */
 	uint32_t errors;

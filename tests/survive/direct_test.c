@@ -124,8 +124,8 @@ static void begin(struct side *side, bool write, uint64_t at, size_t len)
 
 	side->over = false;
 	if (write)
-		NODE_CHECK(side->s, !fi_write(side->n.rma, side->buf, len, NULL, side->other, at,
-					      key, side));
+		NODE_CHECK(side->s, !fi_write(side->n.rma, side->buf, len, NULL, side->other,
+					      at, key, side));
 	else
 		NODE_CHECK(side->s, !fi_read(side->n.ep, side->buf, len, NULL, side->other, at,
 					     key, side));

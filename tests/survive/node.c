@@ -19,8 +19,7 @@ unsigned int node_secs = 30;
 
 void *stage_open(size_t len)
 {
-	void *stage = mmap(NULL, len, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1,
-			   0);
+	void *stage = mmap(NULL, len, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 
 	NODE_CHECK(NULL, stage != MAP_FAILED);
 	return stage;
@@ -131,8 +130,7 @@ static int open_all(struct node *node, const struct node_attr *attr)
 {
 	struct fi_cq_attr cq_attr = { .format = FI_CQ_FORMAT_TAGGED,
 				      .size = attr->cq_size,
-				      .wait_obj = attr->sleeps ? FI_WAIT_UNSPEC
-							       : FI_WAIT_NONE };
+				      .wait_obj = attr->sleeps ? FI_WAIT_UNSPEC : FI_WAIT_NONE };
 	struct fi_av_attr av_attr = { .type = FI_AV_TABLE };
 	int err;
 

@@ -69,7 +69,7 @@ struct node {
 	struct fid_av *av;
 	struct fid_cq *cq; /* both directions, FI_CQ_FORMAT_TAGGED */
 	struct fid_ep *ep;
-	struct fid_ep *rma; /* the same: operations complete at the target */
+	struct fid_ep *rma;  /* the same: operations complete at the target */
 	struct fid_mr *mr;   /* node_expose(), or NULL */
 	const char *refused; /* node_open(): the call that was */
 	/* Of node_turn(): */

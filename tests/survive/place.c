@@ -169,8 +169,7 @@ int place_forbid(int err, bool pidfd, char *why, size_t len)
 		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
 		BPF_STMT(BPF_RET | BPF_K, fails),
 	};
-	struct sock_fprog prog = { .len = sizeof(filter) / sizeof(filter[0]),
-				   .filter = filter };
+	struct sock_fprog prog = { .len = sizeof(filter) / sizeof(filter[0]), .filter = filter };
 
 	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) ||
 	    prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &prog))

@@ -107,8 +107,7 @@ static void access_one(struct side *side, uint64_t *seed)
 	NODE_UNTIL(side->s, side->over, turned(side));
 	if (side->err) {
 		/* unreachable: nobody but root may look into a process while it begins a program */
-		NODE_CHECK(side->s, side->err == FI_ECONNRESET ||
-					    side->err == FI_ECONNREFUSED ||
+		NODE_CHECK(side->s, side->err == FI_ECONNRESET || side->err == FI_ECONNREFUSED ||
 					    side->err == FI_EHOSTUNREACH);
 		NODE_CHECK(side->s, atomic_load(&side->s->told_ns));
 		if (!atomic_fetch_add(&side->s->errors, 1))

@@ -92,8 +92,7 @@ static int find_behind(struct scribble *s, const char *path)
 		return 0;
 	addr = MAP_FAILED;
 	if (!fstat(fd, &st) && st.st_size > 0 && st.st_size <= LEN_MAX && !known(s, st.st_ino))
-		addr = mmap(NULL, (size_t)st.st_size, PROT_READ | PROT_WRITE, MAP_SHARED, fd,
-			    0);
+		addr = mmap(NULL, (size_t)st.st_size, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
 	close(fd);
 	if (addr == MAP_FAILED)
 		return 0;

@@ -23,9 +23,8 @@ struct scribble_region {
 	uint8_t *before;	    /* its bytes at scribble_look() */
 	uint32_t hot[SCRIBBLE_HOT]; /* lines that have changed since */
 	uint32_t hot_cnt;
-	uint32_t fronts
-		[SCRIBBLE_FRONTS]; /* lines that were published last, as far as can be told */
-	uint32_t front_cnt, wait;  /* wait: before they are looked for again */
+	uint32_t fronts[SCRIBBLE_FRONTS]; /* lines that were published last, as far as can be told */
+	uint32_t front_cnt, wait;	  /* wait: before they are looked for again */
 };
 
 struct scribble {

@@ -400,7 +400,6 @@ int main(int argc, char **argv)
 	r = stage_open(sizeof(*r));
 	r->seed = node_seed();
 	r->key = r->seed << 8 | 0xff;
-	r->goal = node_setting("SURVIVE_ROUNDS",
-			       argc > 2 ? strtoull(argv[2], NULL, 0) : 200000);
+	r->goal = node_setting("SURVIVE_ROUNDS", argc > 2 ? strtoull(argv[2], NULL, 0) : 200000);
 	return !run(r);
 }

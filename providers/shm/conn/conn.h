@@ -27,9 +27,9 @@
 	(1u << 20) /* ... and once it has grown: about the size of a second-level cache */
 #define PSHM_AREAS_MAX \
 	(32u << 20) /* of all rings of an endpoint that have grown, unless the user says */
-#define PSHM_CLAIM_MAX 8192u
-#define PSHM_EAGER_MAX 65536u
-#define PSHM_CHUNK_LEN 65536u		    /* read or written by one system call */
+#define PSHM_CLAIM_MAX	   8192u
+#define PSHM_EAGER_MAX	   65536u
+#define PSHM_CHUNK_LEN	   65536u		/* read or written by one system call */
 #define PSHM_COOP_COPY_MIN (2 * PSHM_CHUNK_LEN) /* left of a get from which on both ends copy */
 #define PSHM_DIRECT_MIN \
 	(WIRE_REQUEST_MAX + 1u) /* what is longer goes with no header: it takes answers */

@@ -84,8 +84,7 @@ static bool area_left(const struct pshm_conn *conn)
 /* Tells the consumer whether our ring stays small: it may choose another way than the ring then. */
 static void tell_small(struct pshm_conn *conn, bool small)
 {
-	atomic_store_explicit(&conn->pair->small[conn->side].value, small,
-			      memory_order_relaxed);
+	atomic_store_explicit(&conn->pair->small[conn->side].value, small, memory_order_relaxed);
 }
 
 /* Makes the area for our ring, unless there is one. Returns 0 or -FI_E*. */

@@ -291,8 +291,7 @@ static void payload_of_every_length_and_alignment_is_filled(void **state)
 		from[i] = (unsigned char)(i * 131 >> 3);
 	for (uint32_t n = 0; n < 4000; n++) {
 		size_t off = n % 17, len = WIRE_FILL_MIN + n % 1500, first = n * 7 % len;
-		struct iovec iov[2] = { { from + 5, first },
-					{ from + 5 + first, len - first } };
+		struct iovec iov[2] = { { from + 5, first }, { from + 5 + first, len - first } };
 
 		memset(to, 0xee, sizeof(to));
 		at(&a)->stores.kind = (enum pshm_store)(n % PSHM_STORES);
@@ -320,7 +319,7 @@ static void probes_answered(const uint32_t *ns)
 
 static void fastest_stores_are_found_and_found_again(void **state)
 {
-	static const enum pshm_store fastest[] = { PSHM_STREAMING, PSHM_PLAIN,	PSHM_WHOLE,
+	static const enum pshm_store fastest[] = { PSHM_STREAMING, PSHM_PLAIN, PSHM_WHOLE,
 						   PSHM_STREAMING, PSHM_WHOLE, PSHM_PLAIN };
 
 	for (size_t i = 0; i < sizeof(fastest) / sizeof(fastest[0]); i++) {

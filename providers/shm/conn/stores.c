@@ -158,8 +158,7 @@ void pshm_fill_from(struct pshm_conn *conn, void *to, const struct iovec *iov, s
 		     len);
 }
 
-void pshm_fill(struct wire_conn *conn, void *to, const struct iovec *iov, size_t cnt,
-	       size_t len)
+void pshm_fill(struct wire_conn *conn, void *to, const struct iovec *iov, size_t cnt, size_t len)
 {
 	pshm_fill_from(pshm_conn_of(conn), to, iov, cnt, 0, len);
 }
@@ -176,6 +175,5 @@ void pshm_probe_read(struct pshm_conn *conn, const void *data)
 	platform_fence();
 	ns = platform_now_ns() - began;
 	atomic_store_explicit(&conn->pair->probed[other].value,
-			      ns < COST_MAX ? (uint32_t)ns | 1 : COST_MAX,
-			      memory_order_relaxed);
+			      ns < COST_MAX ? (uint32_t)ns | 1 : COST_MAX, memory_order_relaxed);
 }

@@ -83,10 +83,9 @@ int pshm_addr_read(const void *addr, size_t len, struct weft_addr *out, char *wh
 	int ret = any_read(addr, len, &read, why, why_len);
 
 	if (!ret && is_foreign(addr, len)) {
-		snprintf(
-			why, why_len,
-			"'%.*s' is of libfabric's own shm: who talks to each other needs Weft's",
-			(int)len, (const char *)addr);
+		snprintf(why, why_len,
+			 "'%.*s' is of libfabric's own shm: who talks to each other needs Weft's",
+			 (int)len, (const char *)addr);
 		ret = -FI_EINVAL;
 	}
 	if (ret)

@@ -65,8 +65,7 @@ static size_t inboxes_len(uint32_t cnt)
 /* Returns how many inboxes stand in memory of that length; 0 for a length that can't be. */
 static uint32_t inboxes_in(size_t len)
 {
-	size_t cnt = len < PSHM_INBOXES_HEAD ? 0
-					     : (len - PSHM_INBOXES_HEAD) / PSHM_INBOX_STRIDE;
+	size_t cnt = len < PSHM_INBOXES_HEAD ? 0 : (len - PSHM_INBOXES_HEAD) / PSHM_INBOX_STRIDE;
 
 	return cnt <= PSHM_INBOXES && len == inboxes_len((uint32_t)cnt) ? (uint32_t)cnt : 0;
 }

@@ -98,8 +98,7 @@ int pshm_region_error(int err)
 }
 
 /* Checks that it is memory of this kind and version with this nonce. Returns 0 or -FI_E*. */
-static int head_check(const struct kind *kind, const void *addr,
-		      const uint8_t nonce[PSHM_NONCE])
+static int head_check(const struct kind *kind, const void *addr, const uint8_t nonce[PSHM_NONCE])
 {
 	struct head head;
 

@@ -20,12 +20,12 @@
 
 #define PSHM_INBOX_MAGIC   0x786f6269u /* "ibox" */
 #define PSHM_INBOXES_MAGIC 0x73786269u /* "ibxs" */
-#define PSHM_PAIR_MAGIC	 0x72696170u /* "pair" */
-#define PSHM_AREA_MAGIC	 0x61657261u /* "area" */
-#define PSHM_TABLE_MAGIC 0x6c626174u /* "tabl" */
-#define PSHM_VERSION	 3u
-#define PSHM_SLOTS	 64u
-#define PSHM_NONCE	 ADDR_NONCE_LEN
+#define PSHM_PAIR_MAGIC	   0x72696170u /* "pair" */
+#define PSHM_AREA_MAGIC	   0x61657261u /* "area" */
+#define PSHM_TABLE_MAGIC   0x6c626174u /* "tabl" */
+#define PSHM_VERSION	   3u
+#define PSHM_SLOTS	   64u
+#define PSHM_NONCE	   ADDR_NONCE_LEN
 /* Doorbells of an endpoint. Each connection is given one; beyond so many some share one. */
 #define PSHM_DOORBELLS 512u
 
@@ -342,7 +342,7 @@ struct pshm_table {
 	uint8_t nonce[PSHM_NONCE];
 };
 
-#define PSHM_TABLE_HEAD	 4096u
+#define PSHM_TABLE_HEAD 4096u
 /* 65,536 lines: pages that are never touched cost nothing. */
 #define PSHM_TABLE_SLABS 11u
 

@@ -11,8 +11,7 @@
 
 struct mock_board {
 	struct weft_addr parent, child;
-	_Atomic int
-		begun; /* the child has an endpoint, or can't begin; mock_child_start() sees to it */
+	_Atomic int begun; /* the child has an endpoint, or can't begin; mock_child_start() sees to it */
 	_Atomic int unable; /* errno for which it can't */
 	/* The tests': */
 	_Atomic int step;	  /* how far the two have come, */

@@ -138,8 +138,7 @@ void pshm_disarm(struct wire *base)
 	set_armed(w, false);
 	pshm_sockets_woken(w);
 	/* A peer has taken armed: the bell is readable, or is about to be. */
-	if (!atomic_exchange_explicit(&w->inbox->armed, 0, memory_order_relaxed) &&
-	    w->bell >= 0)
+	if (!atomic_exchange_explicit(&w->inbox->armed, 0, memory_order_relaxed) && w->bell >= 0)
 		sys_fifo_clear(w->bell);
 }
 

@@ -516,8 +516,7 @@ WHOLE_PATH static ssize_t pshm_inject(struct fid_ep *ep, const void *buf, size_t
 }
 
 WHOLE_PATH static ssize_t pshm_senddata(struct fid_ep *ep, const void *buf, size_t len,
-					void *desc, uint64_t data, fi_addr_t dest,
-					void *context)
+					void *desc, uint64_t data, fi_addr_t dest, void *context)
 {
 	return engine_msenddata(ep, buf, len, data, dest, context, &pshm_wire_ops);
 }

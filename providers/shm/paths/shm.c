@@ -179,8 +179,7 @@ static int find_places(const char *node, const char *service, uint64_t flags,
 	if (pshm_service_addr(service, &named))
 		return info_refuse(
 			&pshm_provider,
-			"is given the service '%s': a name, or a port from 1 to 65535",
-			service);
+			"is given the service '%s': a name, or a port from 1 to 65535", service);
 	if (flags & FI_SOURCE) {
 		p->src = named;
 	} else if (service) {

@@ -117,8 +117,7 @@ static void services_are_names_on_this_host(void **state)
 	info_free(info);
 	for (int with_nul = 1; with_nul >= 0; with_nul--) {
 		hints->src_addrlen = strlen(hints->src_addr) + (size_t)with_nul;
-		assert_int_equal(shm->getinfo(FI_VERSION(1, 5), NULL, NULL, 0, hints, &info),
-				 0);
+		assert_int_equal(shm->getinfo(FI_VERSION(1, 5), NULL, NULL, 0, hints, &info), 0);
 		assert_string_equal(info->src_addr, "fi_shm://shm_test");
 		info_free(info);
 	}

@@ -100,8 +100,7 @@ static int read_part(struct pshm_conn *conn, const struct pshm_read *r, size_t a
 	size_t remote_cnt = iov_slice(r->from.iov, r->from.iov_cnt, at, len, remote);
 	ssize_t n;
 
-	n = sys_process_vm_read((pid_t)conn->process->pid, local, local_cnt, remote,
-				remote_cnt);
+	n = sys_process_vm_read((pid_t)conn->process->pid, local, local_cnt, remote, remote_cnt);
 	if (pshm_process_dead(conn->process))
 		return -FI_ECONNRESET;
 	if (n < 0) {

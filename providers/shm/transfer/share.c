@@ -223,10 +223,8 @@ static void shares_forked(void)
 		if (!addr)
 			continue;
 		if (mmap(addr, share->table.len, PROT_READ | PROT_WRITE,
-			 MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED | MAP_NORESERVE, -1,
-			 0) != addr)
-			munmap(addr,
-			       share->table.len); /* to fault is better than to spoil it */
+			 MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED | MAP_NORESERVE, -1, 0) != addr)
+			munmap(addr, share->table.len); /* to fault is better than to spoil it */
 	}
 }
 
