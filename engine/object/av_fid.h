@@ -16,17 +16,6 @@ int engine_av_open(struct fid_domain *domain, struct fi_av_attr *attr, struct fi
 		   void *context);
 
 /*
- * engine_av_cq_addr - the source address that completions report for @addr
- *
- * Returns its index in the vector, or the id that the program gave it; FI_ADDR_NOTAVAIL if the
- * vector has no such address. Source: fi_av(3), user identifiers for addresses.
- */
-static inline fi_addr_t engine_av_cq_addr(const struct engine_av *av, fi_addr_t addr)
-{
-	return av_cq_addr(&av->table, addr);
-}
-
-/*
  * engine_av_named_open - find or create the table that the processes which open this name share
  * (av_named.c)
  * @attr: checked; map_addr is set when it is NULL
