@@ -57,41 +57,12 @@ const struct info_identity weft_shm_identities[] = {
 };
 
 static struct fi_ep_attr pshm_ep_attr = {
-	.type = FI_EP_RDM,
-	.auth_key_size = ENGINE_AUTH_KEY_MAX,
-	.max_msg_size = SIZE_MAX,
-	.max_order_raw_size = ENGINE_ORDER_MAX,
-	.max_order_war_size = ENGINE_ORDER_MAX,
-	.max_order_waw_size = ENGINE_ORDER_MAX,
-	.mem_tag_format = ENGINE_TAG_FORMAT,
-	.tx_ctx_cnt = 1,
-	.rx_ctx_cnt = 1,
+	ENGINE_EP_OFFER,
 };
 
 static struct fi_domain_attr pshm_domain_attr = {
 	.name = (char *)"shm",
-	.threading = FI_THREAD_SAFE,
-	.control_progress = FI_PROGRESS_AUTO,
-	.data_progress = FI_PROGRESS_AUTO,
-	.resource_mgmt = FI_RM_ENABLED,
-	.auth_key_size = ENGINE_AUTH_KEY_MAX,
-	.av_type = FI_AV_UNSPEC,
-	.mr_mode = INFO_MR_BASIC | INFO_MR_SCALABLE,
-	.mr_key_size = sizeof(uint64_t),
-	.mr_iov_limit = MR_IOV_MAX,
-	.cq_data_size = sizeof(uint64_t),
-	.cq_cnt = ENGINE_OBJECT_CNT,
-	.ep_cnt = ENGINE_OBJECT_CNT,
-	.cntr_cnt = ENGINE_OBJECT_CNT,
-	.mr_cnt = ENGINE_OBJECT_CNT,
-	.max_cntr_value = UINT64_MAX,
-	.max_err_cntr_value = UINT64_MAX,
-	.tx_ctx_cnt = ENGINE_CTX_CNT,
-	.rx_ctx_cnt = ENGINE_CTX_CNT,
-	.max_ep_tx_ctx = PACKET_RX_MAX,
-	.max_ep_rx_ctx = PACKET_RX_MAX,
-	.max_ep_stx_ctx = ENGINE_CTX_CNT,
-	.max_ep_srx_ctx = ENGINE_CTX_CNT,
+	ENGINE_DOMAIN_OFFER,
 	.caps = ENGINE_DOMAIN_CAPS | FI_LOCAL_COMM,
 };
 
