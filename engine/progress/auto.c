@@ -145,14 +145,19 @@ static uint64_t engine_auto_round(void *arg)
 	return same || eager ? engine_auto_take(domain) : engine_auto_away(a);
 }
 
-/* Get what wakes the thread. Returns false if the wires are not armed: it only naps. */
+/*
+ * Get what wakes the thread. Returns false if the wires are not armed: it only naps. A thread that
+ * is not counted as asleep may not read the waiter, which a call may be opening.
+ */
 static bool engine_auto_sleep_on(void *arg, struct platform_wakers *on)
 {
 	struct engine_domain *domain = arg;
 
+	if (!domain->progress.asleep)
+		return false;
 	on->bell = &domain->waiter.bell;
 	on->descriptor = domain->waiter.poll_set;
-	return domain->progress.asleep;
+	return true;
 }
 
 static void engine_auto_wake_thread(void *arg)
