@@ -204,6 +204,8 @@ size_t events_progress(void)
 
 static bool any_under_way(void)
 {
+	if (stage.counted)
+		return true;
 	for (int i = 0; i < ARENAS; i++)
 		if (stage.under_way[i])
 			return true;
@@ -246,6 +248,7 @@ static long run_drain(struct call *c)
 	while ((o = object_each(o, "eq")))
 		say_events(c, o);
 	memset(stage.under_way, 0, sizeof(stage.under_way));
+	stage.counted = false;
 	return 0;
 }
 
@@ -267,6 +270,7 @@ static long run_count(struct call *c)
 
 	if (!cntr || !what)
 		return RESULT_ABSENT;
+	stage.counted |= strncmp(what, "read", 4) != 0;
 	if (strcmp(what, "add") == 0)
 		return fi_cntr_add(cntr, value);
 	if (strcmp(what, "set") == 0)

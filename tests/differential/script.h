@@ -69,6 +69,8 @@ struct stage {
 	/* of addresses: inserted */
 	bool known[ADDRESSES];
 	struct fi_context2 contexts[ARENAS];
+	/* a counter was written: what waits for its value starts, and may have no completion */
+	bool counted;
 	/* by context: a completion is to come ... */
 	bool under_way[ARENAS];
 	/* ... of what writes so many bytes into the buffer */
