@@ -71,7 +71,7 @@ void eq_event_free(struct eq_event *e)
 
 void eq_post(struct eq *q, struct eq_event *e)
 {
-	list_push(&q->events, &e->node);
+	list_add_tail(&q->events, &e->node);
 }
 
 int eq_push(struct eq *q, uint32_t event, const void *buf, size_t len)

@@ -177,7 +177,7 @@ static __attribute__((noinline)) void recvs_spread(struct match *m, struct match
 		while ((node = list_pop(&c->recvs.heads[i]))) {
 			struct match_recv *r = recv_of(node);
 
-			list_push(bin_of(m, &to, r->source, r->tag & ~c->ignore), node);
+			list_add_tail(bin_of(m, &to, r->source, r->tag & ~c->ignore), node);
 		}
 	}
 	platform_free(c->recvs.heads);
@@ -201,7 +201,7 @@ static __attribute__((noinline)) void msgs_spread(struct match *m, struct match_
 			struct match_msg *msg = entered_msg_of(node, idx);
 			uint64_t source = c->directed ? msg->source : MATCH_ANY_SOURCE;
 
-			list_push(bin_of(m, &to, source, msg->tag & ~c->ignore), node);
+			list_add_tail(bin_of(m, &to, source, msg->tag & ~c->ignore), node);
 		}
 	}
 	platform_free(c->msgs.heads);
@@ -216,16 +216,16 @@ static void post_listed(struct match *m, struct match_recv *recv)
 
 	recv->class_idx = idx;
 	recv->order = m->order++;
-	list_push(&m->recvs, &recv->all);
+	list_add_tail(&m->recvs, &recv->all);
 	m->recv_cnt++;
 	if (unlikely(idx == NO_CLASS)) {
-		list_push(&m->plain, &recv->bin);
+		list_add_tail(&m->plain, &recv->bin);
 		return;
 	}
 	c = &m->classes[idx];
 	if (bins_full(&c->recvs))
 		recvs_spread(m, c);
-	list_push(bin_of(m, &c->recvs, recv->source, recv->tag & ~recv->ignore), &recv->bin);
+	list_add_tail(bin_of(m, &c->recvs, recv->source, recv->tag & ~recv->ignore), &recv->bin);
 	c->recvs.cnt++;
 }
 
@@ -303,7 +303,7 @@ struct match_recv *match_arrive_listed(struct match *m, uint64_t source, uint64_
 void match_store(struct match *m, struct match_msg *msg)
 {
 	msg->classes = 0;
-	list_push(&m->stored, &msg->all);
+	list_add_tail(&m->stored, &msg->all);
 }
 
 /* Enters the message that follows the last one. */
@@ -314,7 +314,7 @@ static struct match_msg *class_enter(struct match *m, struct match_class *c, uin
 
 	if (bins_full(&c->msgs))
 		msgs_spread(m, c, idx);
-	list_push(bin_of(m, &c->msgs, source, msg->tag & ~c->ignore), &msg->bins[idx]);
+	list_add_tail(bin_of(m, &c->msgs, source, msg->tag & ~c->ignore), &msg->bins[idx]);
 	c->msgs.cnt++;
 	c->last = &msg->all;
 	msg->classes |= 1u << idx;

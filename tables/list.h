@@ -31,8 +31,8 @@ static inline bool list_empty(const struct list *head)
 	return head->next == head;
 }
 
-/* list_push - append a node at the tail */
-static inline void list_push(struct list *head, struct list *node)
+/* list_add_tail - append a node at the tail */
+static inline void list_add_tail(struct list *head, struct list *node)
 {
 	node->prev = head->prev;
 	node->next = head;

@@ -31,7 +31,7 @@ static void list_keeps_the_order_of_pushes(void **state)
 	assert_true(list_empty(&head));
 	assert_null(list_pop(&head));
 	for (int i = 0; i < 3; i++)
-		list_push(&head, &items[i].node);
+		list_add_tail(&head, &items[i].node);
 	expect(&head, (int[]){ 1, 2, 3 }, 3);
 	assert_ptr_equal(list_pop(&head), &items[0].node);
 	list_insert_after(&items[1].node, &items[0].node);
@@ -44,8 +44,8 @@ static void removed_node_is_a_list_of_its_own(void **state)
 	struct list head;
 
 	list_init(&head);
-	list_push(&head, &items[0].node);
-	list_push(&head, &items[1].node);
+	list_add_tail(&head, &items[0].node);
+	list_add_tail(&head, &items[1].node);
 	list_remove(&items[0].node);
 	assert_true(list_empty(&items[0].node));
 	list_remove(&items[0].node); /* harmless */
@@ -59,7 +59,7 @@ static void walk_survives_removal_of_the_current_node(void **state)
 
 	list_init(&head);
 	for (int i = 0; i < 4; i++)
-		list_push(&head, &items[i].node);
+		list_add_tail(&head, &items[i].node);
 	list_for_each(node, after, &head) {
 		if (container_of(node, struct item, node)->value % 2)
 			list_remove(node);

@@ -288,7 +288,7 @@ static int engine_set_start(struct engine_av_set *set, const struct fi_av_set_at
 	if (ret)
 		return ret;
 	set->addr = ENGINE_SET_ADDR | av->set_cnt++;
-	list_push(&av->sets, &set->link);
+	list_add_tail(&av->sets, &set->link);
 	return 0;
 }
 

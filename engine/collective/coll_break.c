@@ -71,7 +71,7 @@ static void coll_notify(struct engine_group *group, enum coll_kind kind, uint16_
 	notice->kind = kind;
 	notice->seq = seq;
 	notice->data = data;
-	list_push(&group->notices, &notice->link);
+	list_add_tail(&group->notices, &notice->link);
 	group->coll->notice_cnt++;
 	engine_task_due(group->coll->ep->domain, &group->coll->task);
 }

@@ -37,7 +37,7 @@ static void coll_ready(struct coll_op *op)
 	if (op->running)
 		return;
 	if (list_empty(&op->ready))
-		list_push(&coll->ready, &op->ready);
+		list_add_tail(&coll->ready, &op->ready);
 	engine_task_due(coll->ep->domain, &coll->task);
 }
 
@@ -318,10 +318,10 @@ bool coll_run(struct engine_task *task)
 
 		/* @op may be freed by this, but not if it returns false. */
 		if (!coll_op_run(op))
-			list_push(&stuck, &op->ready);
+			list_add_tail(&stuck, &op->ready);
 	}
 	while ((node = list_pop(&stuck))) {
-		list_push(&coll->ready, node);
+		list_add_tail(&coll->ready, node);
 		room = false;
 	}
 	return coll_notices_send(coll) && room;
@@ -333,7 +333,7 @@ void engine_coll_begin(struct engine_group *group, struct coll_op *op)
 
 	op->group = group;
 	list_init(&op->ready);
-	list_push(&group->ops, &op->link);
+	list_add_tail(&group->ops, &op->link);
 	if (!op->join) {
 		op->seq = group->seq++;
 		if (group->broken && !coll_before(op->seq, group->broken_seq))

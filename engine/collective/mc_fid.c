@@ -116,7 +116,7 @@ static struct engine_group *coll_group_new(struct engine_coll *coll,
 	group->id = coll_new_id(coll);
 	list_init(&group->ops);
 	list_init(&group->notices);
-	list_push(&coll->groups, &group->link);
+	list_add_tail(&coll->groups, &group->link);
 	group->mc.fid.fclass = FI_CLASS_MC;
 	group->mc.fid.context = context;
 	group->mc.fid.ops = &coll_mc_fi_ops;

@@ -31,7 +31,7 @@ void engine_armed_add(struct engine_domain *domain, struct engine_armed *armed, 
 	/* In the child of a fork this forgets the sleepers of the parent. */
 	engine_waiter_open(domain);
 	if (list_empty(&armed->link))
-		list_push(&domain->armed, &armed->link);
+		list_add_tail(&domain->armed, &armed->link);
 	domain->pending = true;
 	if (armed->watch)
 		armed->watch(armed, true);

@@ -73,7 +73,7 @@ void engine_cntr_reached(struct engine_cntr *cntr)
 	if (list_empty(&cntr->waiting) || first->threshold > engine_cntr_ended(cntr) ||
 	    !list_empty(&cntr->due))
 		return;
-	list_push(&cntr->domain->due, &cntr->due);
+	list_add_tail(&cntr->domain->due, &cntr->due);
 	cntr->domain->pending = true;
 	engine_wake(cntr->domain);
 }
@@ -116,7 +116,7 @@ static bool engine_cntr_run(struct engine_cntr *cntr)
 		if (work->run(work))
 			continue;
 		work->threshold = 0;
-		list_push(&stuck, &work->link);
+		list_add_tail(&stuck, &work->link);
 	}
 	if (list_empty(&stuck))
 		return false;
@@ -142,8 +142,8 @@ void engine_due_run(struct engine_domain *domain)
 	while ((node = list_pop(&domain->due)))
 		if (engine_cntr_run(container_of(node, struct engine_cntr, due)) &&
 		    list_empty(node))
-			list_push(&stuck, node);
+			list_add_tail(&stuck, node);
 	while ((node = list_pop(&stuck)))
-		list_push(&domain->due, node);
+		list_add_tail(&domain->due, node);
 	domain->running = false;
 }

@@ -71,7 +71,7 @@ static inline void engine_cntr_region_close(struct cntr_region *r)
 
 static inline void engine_cntr_region_bind(struct cntr_region *r, struct engine_cntr *cntr)
 {
-	list_push(&cntr->regions, &r->link);
+	list_add_tail(&cntr->regions, &r->link);
 	r->cntr = cntr;
 }
 

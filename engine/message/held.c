@@ -100,7 +100,7 @@ struct engine_held *engine_hold(struct engine_rx_ctx *ctx, struct engine_peer *p
 		memcpy(held->bytes, payload, avail);
 	} else {
 		held->whole = false;
-		list_push(&peer->arriving, &held->arriving);
+		list_add_tail(&peer->arriving, &held->arriving);
 		dest->iov[0] = (struct iovec){ held->bytes, packet->len };
 		dest->iov_cnt = 1;
 		dest->cookie = (void *)((uintptr_t)held | ENGINE_COOKIE_HELD);
@@ -143,7 +143,7 @@ void engine_held_receive(struct engine_held *held, struct engine_rx *rx)
 	} else {
 		held->state = HELD_MATCHED;
 		held->rx = rx;
-		list_push(&peer->receiving, &rx->link);
+		list_add_tail(&peer->receiving, &rx->link);
 	}
 }
 

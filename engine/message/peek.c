@@ -70,7 +70,7 @@ static ssize_t engine_peek(struct engine_ctx *ctx, const struct engine_want *wan
 	} else if (flags & FI_CLAIM) {
 		held->state = HELD_CLAIMED;
 		held->claim = want->context;
-		list_push(&q->claimed, &held->link);
+		list_add_tail(&q->claimed, &held->link);
 	}
 	return 0;
 }

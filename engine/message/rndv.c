@@ -160,7 +160,7 @@ void engine_rndv_receive(struct engine_ep *ep, struct engine_peer *peer, struct 
 	rx->peer_id = rts->id;
 	rx->flags |= packet->flags & PACKET_DELIVERY;
 	rx->got = rx->incoming = 0;
-	list_push(&peer->receiving, &rx->link);
+	list_add_tail(&peer->receiving, &rx->link);
 	if (!engine_rndv_want(rx))
 		engine_rndv_pulled(&rx->op, 0);
 	else if (!engine_rndv_begin(rx, packet, rts->addr))
@@ -201,7 +201,7 @@ static void engine_rndv_pushed(struct wire_op *op, int status)
 		engine_tx_end(tx, status);
 		return;
 	}
-	list_push(&tx->peer->pushing, &tx->link);
+	list_add_tail(&tx->peer->pushing, &tx->link);
 	engine_peer_block(tx->peer);
 }
 
@@ -228,7 +228,7 @@ bool engine_rndv_push(struct engine_tx *tx)
 	peer->conn->tx_bytes += chunk;
 	tx->chunk = chunk;
 	list_remove(&tx->link);
-	list_push(&peer->started, &tx->link);
+	list_add_tail(&peer->started, &tx->link);
 	return true;
 }
 
@@ -247,7 +247,7 @@ int engine_rndv_cts(struct engine_peer *peer, const struct packet *packet,
 	tx->sent = cts->from;
 	tx->peer_id = packet->data;
 	list_remove(&tx->link);
-	list_push(&peer->pushing, &tx->link);
+	list_add_tail(&peer->pushing, &tx->link);
 	if (!engine_rndv_push(tx))
 		engine_peer_block(peer);
 	return 0;

@@ -20,7 +20,7 @@ static void engine_tx_wait(struct engine_peer *peer, struct engine_tx *tx,
 			   enum engine_tx_state state)
 {
 	list_remove(&tx->link);
-	list_push(tx->flags & PACKET_ACKED ? &peer->unacked : &peer->started, &tx->link);
+	list_add_tail(tx->flags & PACKET_ACKED ? &peer->unacked : &peer->started, &tx->link);
 	peer->ep->queued_cnt--;
 	tx->seq = (uint32_t)peer->tx_seq;
 	tx->state = state;
@@ -108,7 +108,7 @@ int engine_tx_rts(struct engine_peer *peer, struct engine_tx *tx)
 	tx->seq = (uint32_t)peer->tx_seq;
 	tx->state = TX_RTS;
 	list_remove(&tx->link);
-	list_push(&peer->started, &tx->link);
+	list_add_tail(&peer->started, &tx->link);
 	return 0;
 }
 

@@ -157,7 +157,7 @@ int engine_tx_leave(struct engine_peer *peer, struct engine_tx *tx, const struct
 void engine_tx_queue(struct engine_peer *peer, struct engine_tx *tx)
 {
 	peer->ready = 0;
-	list_push(&peer->queued, &tx->link);
+	list_add_tail(&peer->queued, &tx->link);
 	engine_peer_block(peer);
 	if (peer->state == PEER_UP)
 		peer->ep->domain->ops->flush(peer);

@@ -360,7 +360,7 @@ static int engine_alias(struct engine_ctx *of, const struct fi_alias *arg)
 	ctx->rx_caps = base->rx_caps;
 	ctx->directed_recv = base->directed_recv;
 	engine_set_op_flags(ctx, arg->flags);
-	list_push(&base->aliases, &ctx->aliases);
+	list_add_tail(&base->aliases, &ctx->aliases);
 	if (base->enabled)
 		engine_ctx_enable(ctx);
 	*arg->fid = &ctx->fid.fid;

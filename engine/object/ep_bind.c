@@ -36,7 +36,7 @@ static int engine_ep_bind_av(struct engine_ep *ep, struct engine_av *av)
 			ep, -FI_EINVAL,
 			"another address vector is bound, which the endpoint keeps");
 	ep->av = av;
-	list_push(&av->eps, &ep->av_link);
+	list_add_tail(&av->eps, &ep->av_link);
 	return 0;
 }
 

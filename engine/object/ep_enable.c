@@ -105,7 +105,7 @@ static int engine_ep_start(struct engine_ep *ep)
 	engine_ctx_enable(&ep->ctx);
 	ep->enabled = true;
 	list_remove(&ep->domain_link);
-	list_push(&ep->domain->eps, &ep->domain_link);
+	list_add_tail(&ep->domain->eps, &ep->domain_link);
 	ep->domain->pending = true; /* it may have waited for that */
 	engine_waiter_join(ep);
 	engine_ep_untold(ep);

@@ -243,7 +243,7 @@ int engine_ep_create(struct engine_domain *domain, struct fi_info *info, size_t 
 	ep->ctx.fid.fid.context = context;
 	ep->ctx.fid.fid.ops = &engine_ep_fi_ops;
 	engine_enter(domain);
-	list_push(&domain->not_enabled, &ep->domain_link);
+	list_add_tail(&domain->not_enabled, &ep->domain_link);
 	engine_leave(domain);
 	engine_ref(&domain->refs);
 	*out = ep;

@@ -68,7 +68,7 @@ static struct engine_watch *engine_watch_new(struct engine_eq *eq, struct engine
 	watch->domain = domain;
 	watch->seen = atomic_load_explicit(&domain->rounds, memory_order_relaxed);
 	engine_armed_init(&watch->armed, engine_watch_ring, NULL);
-	list_push(&eq->watched, &watch->link);
+	list_add_tail(&eq->watched, &watch->link);
 	return watch;
 }
 

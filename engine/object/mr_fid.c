@@ -156,7 +156,7 @@ static int engine_mr_bind_ep(struct engine_mr *mr, struct fid *target, uint64_t 
 		return engine_refuse(family, FI_LOG_MR, -FI_EOPBADSTATE, MR_BIND,
 				     "it is enabled; bind before fi_mr_enable");
 	mr->ep = ctx->ep;
-	list_push(&mr->domain->mr->bound, &mr->ep_link);
+	list_add_tail(&mr->domain->mr->bound, &mr->ep_link);
 	return 0;
 }
 

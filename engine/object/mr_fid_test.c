@@ -510,7 +510,7 @@ static void close_waits_for_what_is_in_flight(void **state)
 	ep.wire_cnt = 1;
 	ep.wires[0].ops = &ops;
 	ep.wires[0].wire = (void *)&w;
-	list_push(&w.engine->eps, &ep.domain_link);
+	list_add_tail(&w.engine->eps, &ep.domain_link);
 	assert_int_equal(fi_mr_reg(w.domain, buf, 64, RMA, 0, 6, 0, &mr, NULL), 0);
 	assert_int_equal(engine_mr_acquire(w.engine, &ep, 6, 0, 64, RMA, iov, &cnt, &in_flight),
 			 0);

@@ -133,8 +133,8 @@ static int engine_poll_add(struct fid_poll *fid, struct fid *event_fid, uint64_t
 		m = platform_alloc(sizeof(*m));
 		if (m) {
 			m->wait = w;
-			list_push(&poll->members, &m->link);
-			list_push(&w->polled, &m->polled);
+			list_add_tail(&poll->members, &m->link);
+			list_add_tail(&w->polled, &m->polled);
 		} else {
 			ret = -FI_ENOMEM;
 		}

@@ -51,7 +51,7 @@ static int engine_stx_bind(struct engine_ep *ep, struct engine_stx *stx)
 		return engine_shared_refuse(
 			ep, -FI_EINVAL, "another transmit context is bound to the endpoint");
 	ep->stx = stx;
-	list_push(&stx->eps, &ep->stx_link);
+	list_add_tail(&stx->eps, &ep->stx_link);
 	if (!(ep->ctx.tx_op_flags & ENGINE_TX_LEVELS)) {
 		ep->ctx.tx_op_flags |= stx->level;
 		engine_ctx_bound(&ep->ctx);
@@ -123,7 +123,7 @@ static int engine_srx_share(struct engine_ep *ep, struct engine_srx *srx)
 		engine_srx_count(ep, srx->rx.cntr[ENGINE_CNTR_RECV], NULL);
 	ep->srx = srx;
 	ep->rx.q = &srx->rx.own;
-	list_push(&srx->eps, &ep->srx_link);
+	list_add_tail(&srx->eps, &ep->srx_link);
 	if (ep->enabled)
 		engine_srx_join(ep, srx);
 	return 0;

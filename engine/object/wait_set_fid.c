@@ -70,7 +70,7 @@ int engine_wait_join(struct engine_wait *w, struct fid_wait *fid)
 	if (!ret) {
 		w->set = set;
 		engine_ref(&set->refs);
-		list_push(&set->members, &w->member);
+		list_add_tail(&set->members, &w->member);
 	}
 	platform_unlock(&set->lock);
 	return ret;
@@ -108,7 +108,7 @@ int engine_waitset_join(struct engine_eq *eq, struct fid_wait *fid)
 	if (!ret) {
 		eq->set = set;
 		engine_ref(&set->refs);
-		list_push(&set->eqs, &eq->member);
+		list_add_tail(&set->eqs, &eq->member);
 	}
 	platform_unlock(&set->lock);
 	return ret;

@@ -283,14 +283,14 @@ static inline void engine_await_response(struct engine_peer *peer, struct engine
 	tx->want = want;
 	tx->state = TX_RESPONSE;
 	list_remove(&tx->link);
-	list_push(&peer->started, &tx->link);
+	list_add_tail(&peer->started, &tx->link);
 }
 
 /* engine_unacked - @tx, in no list, was sent, and ends with the ACK that covers it */
 static inline void engine_unacked(struct engine_peer *peer, struct engine_tx *tx)
 {
 	tx->state = TX_ACK;
-	list_push(&peer->unacked, &tx->link);
+	list_add_tail(&peer->unacked, &tx->link);
 }
 
 /*

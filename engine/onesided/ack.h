@@ -19,10 +19,10 @@ static inline void engine_ack_list(struct engine_peer *peer, enum engine_ack_whe
 
 	list_remove(&peer->ack_link);
 	if (when == ACK_NOW) {
-		list_push(&ep->acks, &peer->ack_link);
+		list_add_tail(&ep->acks, &peer->ack_link);
 		ep->domain->pending = true;
 	} else {
-		list_push(&ep->acks_later, &peer->ack_link);
+		list_add_tail(&ep->acks_later, &peer->ack_link);
 	}
 	peer->ack_due = (uint8_t)when;
 }

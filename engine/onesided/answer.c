@@ -28,7 +28,7 @@ static void engine_ack_apply(struct engine_peer *peer, uint32_t seq)
 		/* TX_EAGER: the wire still has the payload. */
 		if (tx->state == TX_EAGER) {
 			tx->flags |= ENGINE_FINISHED;
-			list_push(&peer->started, &tx->link);
+			list_add_tail(&peer->started, &tx->link);
 		} else {
 			engine_tx_end(tx, tx->error);
 		}

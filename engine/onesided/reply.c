@@ -38,7 +38,7 @@ static void reply_sent(struct wire_op *op, int status)
 		reply_free(reply);
 		return;
 	}
-	list_push(&peer->replies, &reply->link);
+	list_add_tail(&peer->replies, &reply->link);
 	engine_peer_block(peer);
 }
 
@@ -68,7 +68,7 @@ static int reply_push(struct engine_peer *peer, struct engine_reply *reply)
 		return -FI_EAGAIN;
 	}
 	list_remove(&reply->link);
-	list_push(&peer->replying, &reply->link);
+	list_add_tail(&peer->replying, &reply->link);
 	answer_sent(peer, chunk);
 	return 0;
 }
@@ -139,7 +139,7 @@ static int reply_large(struct engine_peer *peer, uint64_t id,
 	reply->sent = reply->chunk = 0;
 	reply->copy = NULL;
 	reply->source = held;
-	list_push(&peer->replies, &reply->link);
+	list_add_tail(&peer->replies, &reply->link);
 	if (!engine_replies_push(peer))
 		engine_peer_block(peer);
 	return 0;

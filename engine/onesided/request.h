@@ -196,7 +196,7 @@ static inline void answer_sent(struct engine_peer *peer, size_t len)
 static inline void answer_send(struct engine_peer *peer, struct answer *a)
 {
 	if (a->reply) {
-		list_push(&peer->replies, &a->reply->link);
+		list_add_tail(&peer->replies, &a->reply->link);
 		engine_peer_block(peer);
 		return;
 	}

@@ -175,8 +175,8 @@ int engine_request_stream(struct engine_rx_ctx *ctx, struct engine_peer *peer,
 	}
 	rx->incoming = packet->len;
 	rx->peer_id = packet->seq;
-	list_push(&peer->filling, &rx->filling);
-	list_push(&peer->receiving, &rx->link);
+	list_add_tail(&peer->filling, &rx->filling);
+	list_add_tail(&peer->receiving, &rx->link);
 	dest->iov_cnt = (uint32_t)iov_slice(rx->landing->iov, rx->landing->iov_cnt, 0,
 					    packet->len, dest->iov);
 	dest->cookie = rx;

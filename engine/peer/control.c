@@ -49,7 +49,7 @@ static void engine_ctl_queue(struct engine_peer *peer, uint8_t op, uint64_t tag,
 	ctl->with_cts = cts != NULL;
 	if (cts)
 		ctl->cts = *cts;
-	list_push(&peer->ctl, &ctl->link);
+	list_add_tail(&peer->ctl, &ctl->link);
 	peer->nak_cnt += op == PACKET_NAK;
 	engine_peer_block(peer);
 }

@@ -56,7 +56,7 @@ struct engine_peer *engine_peer_new(struct engine_ep *ep, const struct weft_addr
 	list_init(&peer->replies);
 	list_init(&peer->replying);
 	list_init(&peer->ack_link);
-	list_push(&ep->all, &peer->all);
+	list_add_tail(&ep->all, &peer->all);
 	ep->peer_cnt[address->kind == ADDR_SERVICE]++;
 	return peer;
 }
@@ -201,7 +201,7 @@ void engine_peer_block(struct engine_peer *peer)
 {
 	if (!list_empty(&peer->blocked))
 		return;
-	list_push(&peer->ep->blocked, &peer->blocked);
+	list_add_tail(&peer->ep->blocked, &peer->blocked);
 	peer->ep->domain->pending = true;
 	engine_wake(peer->ep->domain);
 }

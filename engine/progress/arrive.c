@@ -165,10 +165,10 @@ static int engine_in_turn(struct engine_rx_ctx *ctx, struct engine_peer *peer,
 		engine_owe(peer, avail);
 		engine_recv_finish(ep->domain, rx);
 	} else {
-		list_push(&peer->filling, &rx->filling);
+		list_add_tail(&peer->filling, &rx->filling);
 		rx->got = 0;
 		rx->incoming = packet->len;
-		list_push(&peer->receiving, &rx->link);
+		list_add_tail(&peer->receiving, &rx->link);
 		dest->iov_cnt = (uint32_t)iov_slice(rx->iov, rx->iov_cnt, 0, packet->len,
 						    dest->iov);
 		dest->cookie = rx;

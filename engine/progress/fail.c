@@ -88,7 +88,7 @@ static void engine_fail_directed(struct engine_peer *peer, struct engine_rxq *q,
 		if (rx->match.source != source)
 			continue;
 		match_unpost(engine_matcher(q, rx->flags), &rx->match);
-		list_push(&failed, &rx->link);
+		list_add_tail(&failed, &rx->link);
 	}
 	while ((node = list_pop(&failed))) {
 		rx = container_of(node, struct engine_rx, link);

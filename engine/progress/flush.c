@@ -53,11 +53,11 @@ void engine_peers_service(struct engine_ep *ep)
 	/* Flushing may add any peer to ep->blocked or remove it: they are moved to a local list. */
 	list_init(&turn);
 	while ((node = list_pop(&ep->blocked)))
-		list_push(&turn, node);
+		list_add_tail(&turn, node);
 	while ((node = list_pop(&turn))) {
 		struct engine_peer *peer = container_of(node, struct engine_peer, blocked);
 
-		list_push(&ep->blocked, &peer->blocked);
+		list_add_tail(&ep->blocked, &peer->blocked);
 		if (peer->state == PEER_UP)
 			engine_peer_flush(peer);
 		else if (engine_work_pending(peer))

@@ -105,7 +105,7 @@ void engine_peers_check(struct engine_ep *ep, uint64_t rounds)
 		ep->checks_left--;
 		/* The peer goes to the end of the list: the next call begins with others. */
 		node = list_pop(&ep->all);
-		list_push(&ep->all, node);
+		list_add_tail(&ep->all, node);
 		peer = container_of(node, struct engine_peer, all);
 		if (!engine_work_pending(peer) && !engine_check_turn(peer, &idle))
 			continue;

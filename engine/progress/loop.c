@@ -109,7 +109,7 @@ static struct loop_item *loop_item_new(struct loop *loop, size_t len)
 
 static void loop_enqueue(struct loop *loop, struct loop_item *item)
 {
-	list_push(&loop->queue, &item->link);
+	list_add_tail(&loop->queue, &item->link);
 	loop->queued++;
 	if (unlikely(loop->armed))
 		engine_wire_wake(&loop->wire);

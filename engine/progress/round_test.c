@@ -104,7 +104,7 @@ static int open_world(void **state)
 	list_init(&w.ep.acks);
 	list_init(&w.ep.acks_later);
 	list_init(&w.ep.blocked);
-	list_push(&w.domain.eps, &w.ep.domain_link);
+	list_add_tail(&w.domain.eps, &w.ep.domain_link);
 	w.peer.ep = &w.ep;
 	list_init(&w.peer.ack_link);
 	list_init(&w.peer.blocked);
@@ -277,7 +277,7 @@ static void an_ack_is_pending_until_nothing_is_queued_before_it(void **state)
 {
 	struct engine_ctl ctl;
 
-	list_push(&w.peer.ctl, &ctl.link);
+	list_add_tail(&w.peer.ctl, &ctl.link);
 	engine_ack_due(&w.peer, PACKET_ACKED);
 	assert_true(w.domain.pending);
 	rounds(2);
@@ -330,7 +330,7 @@ static void a_receive_of_a_group_bounds_the_sleep(void **state)
 	group.own.msg = match_create();
 	group.own.tagged = match_create();
 	assert_true(group.own.msg && group.own.tagged);
-	list_push(&w.ep.all, &w.peer.all);
+	list_add_tail(&w.ep.all, &w.peer.all);
 	w.ep.group_rx = &group;
 	assert_int_equal(engine_waiter_arm(&w.domain), 1000000000);
 	match_post(group.own.tagged, &rx.match);

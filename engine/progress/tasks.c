@@ -18,9 +18,9 @@ void engine_tasks_run(struct engine_domain *domain)
 
 		/* A task that is linked again has become due again in its run. */
 		if (!task->run(task) && list_empty(node))
-			list_push(&later, node);
+			list_add_tail(&later, node);
 	}
 	while ((node = list_pop(&later)))
-		list_push(&domain->tasks, node);
+		list_add_tail(&domain->tasks, node);
 	domain->tasks_running = false;
 }

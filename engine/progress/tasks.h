@@ -17,7 +17,7 @@
 static inline void engine_task_due(struct engine_domain *domain, struct engine_task *task)
 {
 	if (list_empty(&task->link))
-		list_push(&domain->tasks, &task->link);
+		list_add_tail(&domain->tasks, &task->link);
 	domain->pending = true;
 }
 

@@ -448,7 +448,7 @@ int engine_work_add(struct engine_domain *domain, const struct fi_deferred_work 
 		work_free(work);
 		return ret;
 	}
-	list_push(&domain->works, &work->link);
+	list_add_tail(&domain->works, &work->link);
 	engine_cntr_await(work->trigger, &work->wait);
 	engine_due_run(domain);
 	return 0;

@@ -37,7 +37,7 @@ struct tcp_conn *tcp_conn_create(struct tcp_wire *wire)
 	list_init(&conn->finished);
 	list_init(&conn->timed);
 	list_init(&conn->waiting);
-	list_push(&wire->conns, &conn->link);
+	list_add_tail(&wire->conns, &conn->link);
 	return conn;
 }
 
@@ -56,7 +56,7 @@ void tcp_conn_bury(struct tcp_conn *conn)
 	list_remove(&conn->timed);
 	list_remove(&conn->waiting);
 	list_remove(&conn->link);
-	list_push(&wire->graves, &conn->link);
+	list_add_tail(&wire->graves, &conn->link);
 }
 
 void tcp_conn_down(struct tcp_conn *conn, int err)
@@ -74,7 +74,7 @@ void tcp_conn_dirty(struct tcp_conn *conn)
 {
 	if (!list_empty(&conn->dirty))
 		return;
-	list_push(&tcp_wire_of(conn)->dirty, &conn->dirty);
+	list_add_tail(&tcp_wire_of(conn)->dirty, &conn->dirty);
 	tcp_wake(tcp_wire_of(conn));
 }
 

@@ -100,7 +100,7 @@ void tcp_finished(struct tcp_conn *conn)
 		return;
 	if (!list_empty(&conn->finished))
 		return;
-	list_push(&tcp_wire_of(conn)->finished, &conn->finished);
+	list_add_tail(&tcp_wire_of(conn)->finished, &conn->finished);
 	tcp_wake(tcp_wire_of(conn));
 }
 
@@ -251,7 +251,7 @@ static int arrived(struct tcp_conn *conn, size_t len)
 		return moved;
 	err = tcp_flow_begin(conn, &bulk->flow, &bulk->header);
 	if (err == -FI_EAGAIN) {
-		list_push(&tcp_wire_of(conn)->waiting, &conn->waiting);
+		list_add_tail(&tcp_wire_of(conn)->waiting, &conn->waiting);
 		return moved;
 	}
 	bulk->header_len = 0;

@@ -273,7 +273,7 @@ void tcp_guest_drop(struct tcp_guest *guest)
 
 	tcp_lane_close(hub, &guest->lane);
 	list_remove(&guest->link);
-	list_push(&hub->guest_graves, &guest->link);
+	list_add_tail(&hub->guest_graves, &guest->link);
 	guest->port->guest_cnt--;
 }
 
@@ -411,7 +411,7 @@ static void guest_arrive(struct tcp_guest *guest)
 	}
 	guest->arrived = true;
 	list_remove(&guest->link);
-	list_push(&host->arrived, &guest->link);
+	list_add_tail(&host->arrived, &guest->link);
 	tcp_wake(host); /* no socket reports the guest any more */
 }
 
@@ -475,7 +475,7 @@ static bool guest_create(struct tcp_port *port, int fd, uint64_t now)
 		free(guest);
 		return false;
 	}
-	list_push(&port->guests, &guest->link);
+	list_add_tail(&port->guests, &guest->link);
 	port->guest_cnt++;
 	return true;
 }

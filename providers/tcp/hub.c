@@ -86,7 +86,7 @@ static struct tcp_hub *hub_create(const void *domain, int *err)
 	memset(hub->in, 0, TCP_IN_HEAD + TCP_IN_FIRST);
 	platform_fork_watch(&fork_watcher);
 	platform_lock(&hubs_lock);
-	list_push(&hubs, &hub->all);
+	list_add_tail(&hubs, &hub->all);
 	platform_unlock(&hubs_lock);
 	return hub;
 
@@ -124,7 +124,7 @@ int tcp_hub_join(struct tcp_wire *wire, const void *domain)
 	if (!hub)
 		return err;
 	wire->hub = hub;
-	list_push(&hub->wires, &wire->link);
+	list_add_tail(&hub->wires, &wire->link);
 	return 0;
 }
 
@@ -297,7 +297,7 @@ static struct tcp_port *port_create(struct tcp_hub *hub, const union tcp_sockadd
 	port->listener.kind = TCP_LANE_LISTENER;
 	list_init(&port->listener.ready);
 	list_init(&port->guests);
-	list_push(&hub->ports, &port->link);
+	list_add_tail(&hub->ports, &port->link);
 	*err = port_open(port);
 	if (!*err)
 		return port;
@@ -425,7 +425,7 @@ static void lane_event(struct tcp_lane *lane, uint32_t events)
 	if (lane->kind == TCP_LANE_CONTROL)
 		list_insert_after(&tcp_wire_of(conn)->ready, &lane->ready);
 	else
-		list_push(&tcp_wire_of(conn)->ready, &lane->ready);
+		list_add_tail(&tcp_wire_of(conn)->ready, &lane->ready);
 }
 
 /*

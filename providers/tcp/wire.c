@@ -20,7 +20,7 @@ void tcp_due(struct tcp_conn *conn, uint64_t ns)
 {
 	conn->due_ns = ns;
 	list_remove(&conn->timed);
-	list_push(&tcp_wire_of(conn)->timed, &conn->timed);
+	list_add_tail(&tcp_wire_of(conn)->timed, &conn->timed);
 	tcp_wake(tcp_wire_of(conn));
 }
 
@@ -194,7 +194,7 @@ static void serve_timed(struct tcp_wire *wire)
 	while ((node = list_pop(&batch))) {
 		conn = container_of(node, struct tcp_conn, timed);
 		if (now < conn->due_ns)
-			list_push(&wire->timed, &conn->timed);
+			list_add_tail(&wire->timed, &conn->timed);
 		else if (conn->ending)
 			tcp_conn_down(conn, tcp_conn_end(conn));
 		else

@@ -64,10 +64,10 @@ static int take_knocks(struct fake_wire *wire)
 		return 0;
 	list_init(&turn);
 	while ((node = list_pop(&wire->knocks)))
-		list_push(&turn, node);
+		list_add_tail(&turn, node);
 	while ((node = list_pop(&turn))) {
 		if (!fake_chance(k->move)) {
-			list_push(&wire->knocks, node);
+			list_add_tail(&wire->knocks, node);
 			continue;
 		}
 		take_knock(wire, container_of(node, struct fake_knock, link));
@@ -150,7 +150,7 @@ static int deliver(struct fake_conn *c, enum fake_lane lane, struct fake_item *i
 		return -1;
 	}
 	if (split)
-		list_push(&c->flowing, &item->link);
+		list_add_tail(&c->flowing, &item->link);
 	else
 		item_done(item);
 	return 1;
@@ -220,7 +220,7 @@ static int move_flowing(struct fake_conn *c)
 
 	list_init(&turn);
 	while ((node = list_pop(&c->flowing)))
-		list_push(&turn, node);
+		list_add_tail(&turn, node);
 	while ((node = list_pop(&turn))) {
 		struct fake_item *item = container_of(node, struct fake_item, link);
 
@@ -229,7 +229,7 @@ static int move_flowing(struct fake_conn *c)
 			continue;
 		}
 		if (!fake_chance(k->move) || !flow(item)) {
-			list_push(&c->flowing, node);
+			list_add_tail(&c->flowing, node);
 			continue;
 		}
 		moved++;
@@ -375,9 +375,9 @@ int fake_poll(struct wire *base)
 	moved = take_knocks(wire);
 	list_init(&turn);
 	while ((node = list_pop(&wire->conns)))
-		list_push(&turn, node);
+		list_add_tail(&turn, node);
 	while ((node = list_pop(&turn))) {
-		list_push(&wire->conns, node);
+		list_add_tail(&wire->conns, node);
 		moved += poll_conn(container_of(node, struct fake_conn, link));
 	}
 	fake_wire_leave(wire);

@@ -126,7 +126,7 @@ int fake_raw_send(struct fake_raw *raw, const struct packet *packet, const void 
 		memset(item->bytes + avail, 0, packet->len - avail);
 		if (rest)
 			memcpy(item->bytes + avail, rest, packet->len - avail);
-		list_push(&c->flowing, &item->link);
+		list_add_tail(&c->flowing, &item->link);
 	}
 	fake_wire_leave(wire);
 	if (!ret && rest && raw->conn)

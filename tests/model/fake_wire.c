@@ -140,7 +140,7 @@ struct fake_conn *fake_conn_new(struct fake_wire *wire, struct engine_peer *peer
 	list_init(&c->flowing);
 	list_init(&c->gets);
 	c->done_last = &c->done_first;
-	list_push(&wire->conns, &c->link);
+	list_add_tail(&wire->conns, &c->link);
 	return c;
 }
 
@@ -272,7 +272,7 @@ void fake_conn_bury(struct fake_conn *c)
 		c->raw->conn = NULL;
 	list_remove(&c->link);
 	if (c->wire->polling)
-		list_push(&c->wire->grave, &c->link);
+		list_add_tail(&c->wire->grave, &c->link);
 	else
 		free(c);
 }
@@ -348,7 +348,7 @@ static int fake_open(enum fake_kind kind, struct engine_ep *ep, struct weft_addr
 	list_init(&wire->knocks);
 	wire->address = *addr;
 	wire->bell = -1;
-	list_push(&fake_wires, &wire->link);
+	list_add_tail(&fake_wires, &wire->link);
 	*out = &wire->wire;
 	return 0;
 }
@@ -460,7 +460,7 @@ static int fake_connect(struct wire *base, struct engine_peer *peer,
 		c->knock = fake_alloc(sizeof(*c->knock));
 		c->knock->from = c;
 		c->knock->hello = *hello;
-		list_push(&to->knocks, &c->knock->link);
+		list_add_tail(&to->knocks, &c->knock->link);
 		fake_ring(to);
 	}
 	if (!c->knock && gone && fake_chance(fake_knobs[FAKE_A].proof)) {
@@ -548,9 +548,9 @@ static void send_item(struct fake_conn *c, struct fake_item *item, enum fake_lan
 		if (item->op)
 			fake_op_done(c, item->op, 0);
 		item->op = NULL;
-		list_push(&c->raw->out, &item->link);
+		list_add_tail(&c->raw->out, &item->link);
 	} else if (c->other) {
-		list_push(&c->other->lanes[lane], &item->link);
+		list_add_tail(&c->other->lanes[lane], &item->link);
 		fake_ring(c->other->wire);
 	} else {
 		fake_item_free(item); /* the other end is gone, and we shall learn of it */
@@ -645,7 +645,7 @@ static int fake_get(struct wire_conn *conn, const struct wire_source *from,
 		get->status = -FI_EBUSY;
 	if (get->status)
 		scribble(iov, (uint32_t)iov_cnt);
-	list_push(&c->gets, &get->link);
+	list_add_tail(&c->gets, &get->link);
 	fake_ring(c->wire);
 	return 0;
 }

@@ -241,7 +241,7 @@ static void round_free(bool complete)
 		seen.silent += !op->wants;
 		CHECK(!complete || op->done == op->wants, "operation %llu is not done",
 		      (unsigned long long)op->id);
-		list_push(&run.freed, node);
+		list_add_tail(&run.freed, node);
 	}
 	while ((node = list_pop(&run.freed))) {
 		struct op *op = container_of(node, struct op, link);

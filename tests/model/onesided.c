@@ -214,7 +214,7 @@ void access_carried(struct op *op)
 	m->events[cntr == FAKE_CNTR_READ ? FAKE_CNTR_REMOTE_READ : FAKE_CNTR_REMOTE_WRITE]++;
 	m->unsure += run.breaks && a->large;
 	if (op->has_data)
-		list_push(&run.data_due[op->msg.to], &op->data_link);
+		list_add_tail(&run.data_due[op->msg.to], &op->data_link);
 	if (a->op == PACKET_ATOMIC)
 		carry_atomic(op, m->mirror);
 	else if (a->slot < 0)

@@ -18,7 +18,7 @@ struct op *op_new(enum op_kind kind, int end)
 	op->end = end;
 	op->id = ++run.next_id;
 	list_init(&op->data_link);
-	list_push(&run.ops, &op->link);
+	list_add_tail(&run.ops, &op->link);
 	return op;
 }
 

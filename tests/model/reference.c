@@ -112,7 +112,7 @@ static void arrive(struct ref *ref, struct ref_msg *msg)
 		return;
 	}
 	msg->state = REF_STORED;
-	list_push(&ref->stored[msg->to][msg->tagged], &msg->link);
+	list_add_tail(&ref->stored[msg->to][msg->tagged], &msg->link);
 	ref->stored_cnt[msg->to]++;
 }
 
@@ -171,7 +171,7 @@ void ref_post(struct ref *ref, int at, struct ref_recv *recv)
 		return;
 	}
 	recv->posted = true;
-	list_push(&ref->posted[at][recv->tagged], &recv->link);
+	list_add_tail(&ref->posted[at][recv->tagged], &recv->link);
 	ref->posted_cnt[at]++;
 }
 

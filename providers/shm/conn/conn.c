@@ -59,7 +59,7 @@ struct pshm_conn *pshm_conn_new(struct pshm_wire *w, struct engine_peer *peer,
 	list_init(&conn->work);
 	list_init(&conn->slow);
 	pshm_lists_lock();
-	list_push(&w->conns, &conn->all);
+	list_add_tail(&w->conns, &conn->all);
 	pshm_lists_unlock();
 	w->conn_cnt++;
 	return conn;
@@ -158,7 +158,7 @@ void pshm_conn_end(struct pshm_conn *conn, enum pshm_end how, bool wait)
 	}
 	conn->ended = true;
 	list_remove(&conn->slow);
-	list_push(&w->ended, &conn->slow);
+	list_add_tail(&w->ended, &conn->slow);
 	w->busy = true;
 }
 

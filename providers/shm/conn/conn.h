@@ -319,7 +319,7 @@ static inline void pshm_mark_work(struct pshm_conn *conn)
 {
 	if (!list_empty(&conn->work))
 		return;
-	list_push(&conn->wire->work, &conn->work);
+	list_add_tail(&conn->wire->work, &conn->work);
 	conn->wire->busy = true;
 	pshm_wake(conn->wire);
 }

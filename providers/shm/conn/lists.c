@@ -81,7 +81,7 @@ void pshm_fork_also(void (*forked)(void))
 void pshm_lists_join(struct pshm_wire *w)
 {
 	pshm_lists_lock();
-	list_push(&wires, &w->all);
+	list_add_tail(&wires, &w->all);
 	pshm_lists_unlock();
 }
 

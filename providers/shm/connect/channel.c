@@ -152,7 +152,7 @@ static struct pshm_channel *channel_new(int sock, bool asked, int *err)
 	c->process.wake = pshm_sockets_wake;
 	c->asked = asked;
 	list_init(&c->process.link);
-	list_push(&channels, &c->link);
+	list_add_tail(&channels, &c->link);
 	if (!asked) {
 		idle_cnt++;
 		c->idle_ns = platform_now_ns();

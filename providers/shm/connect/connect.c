@@ -203,7 +203,7 @@ int pshm_connect(struct wire *wire, struct engine_peer *peer, const struct weft_
 		pshm_conn_free(conn);
 		return connect_failed(w, err);
 	}
-	list_push(&w->connecting, &conn->slow);
+	list_add_tail(&w->connecting, &conn->slow);
 	w->busy = true;
 	pshm_wake(w);
 	*out = &conn->base;
@@ -369,14 +369,14 @@ int pshm_connecting(struct pshm_wire *w, bool all)
 	/* the engine may end any of them, or begin others */
 	list_init(&todo);
 	while ((node = list_pop(&w->connecting)))
-		list_push(&todo, node);
+		list_add_tail(&todo, node);
 	while ((node = list_pop(&todo))) {
 		struct pshm_conn *conn = container_of(node, struct pshm_conn, slow);
 
 		if (connecting_step(conn, all, check_process))
 			moved++;
 		else
-			list_push(&w->connecting, node);
+			list_add_tail(&w->connecting, node);
 	}
 	return moved;
 }

@@ -112,7 +112,7 @@ static int ask_take_locked(struct pshm_channel *c, const struct pshm_note *note,
 	r->process = &c->process;
 	pshm_channel_hold(c);
 	request_cnt++;
-	list_push(&w->sockets.requests, &r->link);
+	list_add_tail(&w->sockets.requests, &r->link);
 	wire_notify_locked(w);
 	return 0;
 }
@@ -344,7 +344,7 @@ int pshm_sockets_join(struct pshm_wire *w)
 	if (!err) {
 		atomic_store_explicit(&look_ns, 1, memory_order_relaxed);
 		watch_locked();
-		list_push(&wires, &w->sockets.link);
+		list_add_tail(&wires, &w->sockets.link);
 		w->sockets.joined = true;
 	}
 	platform_unlock(&lock);
@@ -481,7 +481,7 @@ int pshm_sockets_ask(struct pshm_wire *w, const uint8_t to[PSHM_NONCE],
 	*ask = (struct pshm_ask){ .process = &c->process, .inbox.fd = -1 };
 	memcpy(ask->to, to, PSHM_NONCE);
 	memcpy(ask->pair, note.pair, PSHM_NONCE);
-	list_push(&asks, &ask->link);
+	list_add_tail(&asks, &ask->link);
 	c->ask_cnt++;
 out:
 	platform_unlock(&lock);

@@ -51,7 +51,7 @@ static void state_set(struct pshm_socket_state *s, enum pshm_sleep_state state)
 	s->state = state;
 	napping += state == PSHM_NAPPING;
 	if (state == PSHM_ASLEEP)
-		list_push(&asleep, &s->asleep);
+		list_add_tail(&asleep, &s->asleep);
 }
 
 void pshm_watcher_wake(struct pshm_socket_state *s)

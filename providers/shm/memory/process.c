@@ -103,7 +103,7 @@ static struct pshm_process *add_locked(uint32_t pid, int *err)
 	if (!p)
 		goto err_close;
 	*p = (struct pshm_process){ .pid = pid, .fd = fd, .how = how };
-	list_push(&held, &p->link);
+	list_add_tail(&held, &p->link);
 	return p;
 
 err_close:

@@ -68,7 +68,7 @@ static struct pshm_coop_write *write_for(struct pshm_conn *conn, struct pshm_coo
 	if (!cw)
 		return NULL;
 	list_init(&cw->link);
-	list_push(&conn->coop_writes, &cw->link);
+	list_add_tail(&conn->coop_writes, &cw->link);
 	return cw;
 }
 

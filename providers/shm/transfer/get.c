@@ -375,7 +375,7 @@ int pshm_get(struct wire_conn *base, const struct wire_source *from, const struc
 	r->moved = 0;
 	r->since_ns = 0;
 	r->slot = NULL;
-	list_push(&conn->gets, &r->link);
+	list_add_tail(&conn->gets, &r->link);
 	if ((len < SMALL_RING_MIN || !ring_stays_small(conn)) && peer_polls(conn, &r->polls)) {
 		r->since_ns = platform_now_ns();
 	} else if (alone_move(conn, r, &status)) {

@@ -373,7 +373,7 @@ int pshm_direct(struct wire_conn *base, const struct wire_access *access, struct
 	if (!d)
 		return -FI_ENOMEM;
 	*d = now;
-	list_push(&conn->directs, &d->link);
+	list_add_tail(&conn->directs, &d->link);
 	pshm_mark_work(conn);
 	return 0;
 }

@@ -113,7 +113,7 @@ bool pshm_share_keep(struct pshm_conn *conn)
 		return false;
 	guests_limit(share, conn->process);
 	pshm_region_close_fd(&conn->region);
-	list_push(&share->guests, &conn->slow);
+	list_add_tail(&share->guests, &conn->slow);
 	return true;
 }
 
@@ -240,7 +240,7 @@ int pshm_share_open(struct wire_share **out, struct mr_memory *memory)
 	pshm_fork_watch();
 	pshm_fork_also(shares_forked);
 	pshm_lists_lock();
-	list_push(&shares, &share->all);
+	list_add_tail(&shares, &share->all);
 	pshm_lists_unlock();
 	*memory = (struct mr_memory){ .alloc = slab_alloc, .free = slab_free, .arg = share };
 	*out = share;
@@ -267,5 +267,5 @@ void pshm_share_join(struct pshm_wire *w, const struct wire_attr *attr)
 	w->remote_events = attr->remote_events;
 	list_init(&w->share_link);
 	if (w->share)
-		list_push(&w->share->wires, &w->share_link);
+		list_add_tail(&w->share->wires, &w->share_link);
 }

@@ -152,7 +152,7 @@ int pshm_sendv(struct wire_conn *base, const struct packet *hdr, const struct io
 	t->hdr = *hdr;
 	if (hdr->len > PSHM_CLAIM_MAX)
 		pshm_grow(conn);
-	list_push(&conn->sends, &t->link);
+	list_add_tail(&conn->sends, &t->link);
 	pshm_mark_work(conn);
 	if (first)
 		send_move(conn, t);
@@ -224,11 +224,11 @@ int pshm_transfers_move(struct pshm_wire *wire)
 	/* done() may end any connection, which takes it off whatever list it is on */
 	list_init(&todo);
 	while ((node = list_pop(&wire->work)))
-		list_push(&todo, node);
+		list_add_tail(&todo, node);
 	/* a different one begins each time, since COPIES_MAX may not do for all */
 	node = list_pop(&todo);
 	if (node)
-		list_push(&todo, node);
+		list_add_tail(&todo, node);
 	while ((node = list_pop(&todo))) {
 		struct pshm_conn *conn = container_of(node, struct pshm_conn, work);
 
