@@ -405,6 +405,37 @@ static void engine_cq_init(struct engine_cq *cq, struct engine_domain *domain,
 	cq->found = cq->found_step = 1;
 }
 
+/* Make the queue that @attr, which was checked, asks for. Returns 0 or -FI_E*. */
+static int engine_cq_new(struct engine_domain *domain, const struct fi_cq_attr *attr,
+			 void *context, struct engine_cq **out)
+{
+	struct engine_cq *cq;
+	int ret;
+
+	cq = platform_alloc(sizeof(*cq));
+	if (!cq)
+		return -FI_ENOMEM;
+	ret = cq_init(&cq->queue, attr ? attr->size : 0);
+	if (ret)
+		goto err_free;
+	engine_cq_init(cq, domain, attr, context);
+	ret = engine_wait_open(&cq->wait, &cq->fid.fid, domain,
+			       attr ? attr->wait_obj : FI_WAIT_NONE,
+			       attr ? attr->wait_set : NULL);
+	if (ret)
+		goto err_queue;
+	/* engine_wait_open() may have given the domain its lock. */
+	cq->fid.ops = engine_has_lock(domain) ? &engine_cq_safe_ops : &engine_cq_ops;
+	*out = cq;
+	return 0;
+
+err_queue:
+	cq_fini(&cq->queue);
+err_free:
+	platform_free(cq);
+	return ret;
+}
+
 int engine_cq_open(struct fid_domain *fid, struct fi_cq_attr *attr, struct fid_cq **out,
 		   void *context)
 {
@@ -419,33 +450,15 @@ int engine_cq_open(struct fid_domain *fid, struct fi_cq_attr *attr, struct fid_c
 	ret = engine_cq_check(domain, attr);
 	if (!ret && attr && attr->flags & FI_PEER)
 		ret = engine_cq_import_check(domain, context, &owner);
+	if (!ret)
+		ret = engine_cq_new(domain, attr, context, &cq);
 	if (ret)
 		return ret;
-	cq = platform_alloc(sizeof(*cq));
-	if (!cq)
-		return -FI_ENOMEM;
-	ret = cq_init(&cq->queue, attr ? attr->size : 0);
-	if (ret)
-		goto err_free;
-	engine_cq_init(cq, domain, attr, context);
-	ret = engine_wait_open(&cq->wait, &cq->fid.fid, domain,
-			       attr ? attr->wait_obj : FI_WAIT_NONE,
-			       attr ? attr->wait_set : NULL);
-	if (ret)
-		goto err_queue;
 	if (attr && !attr->size)
 		attr->size = cq->queue.mask + 1;
-	/* engine_wait_open() may have given the domain its lock. */
-	cq->fid.ops = engine_has_lock(domain) ? &engine_cq_safe_ops : &engine_cq_ops;
 	if (owner)
 		engine_cq_import(cq, owner);
 	engine_ref(&domain->refs);
 	*out = &cq->fid;
 	return 0;
-
-err_queue:
-	cq_fini(&cq->queue);
-err_free:
-	platform_free(cq);
-	return ret;
 }
