@@ -121,49 +121,29 @@ static int engine_reorder(struct engine_rx_ctx *ctx, struct engine_peer *peer,
 }
 
 /*
- * Handle a message or request whose turn has come. Parameters as for engine_packet(). Returns 0 or
- * -FI_E*.
+ * Receive a message with the receive that it matches. Parameters otherwise as for engine_packet().
+ * Returns 0, or -FI_ENOMEM: the receive is posted as before.
  */
-static int engine_in_turn(struct engine_rx_ctx *ctx, struct engine_peer *peer,
-			  const struct packet *packet, const void *payload, size_t avail,
-			  struct wire_dest *dest)
+static int engine_in_turn_receive(struct engine_rx_ctx *ctx, struct engine_peer *peer,
+				  struct match_recv *recv, const struct packet *packet,
+				  const void *payload, size_t avail, struct wire_dest *dest)
 {
-	struct engine_ep *ep = peer->ep;
-	struct engine_rxq *q = ctx->q;
-	struct match_recv *recv;
-	struct engine_held *held;
+	bool is_rts = packet->op == PACKET_RTS;
 	struct packet_rts rts;
 	struct engine_rx *rx;
 
-	peer->rx_seq++;
-	if (engine_is_request(packet) && avail < packet->len)
-		return engine_request_stream(ctx, peer, packet, dest);
-	if (engine_is_request(packet))
-		return engine_request(ctx, peer, packet, payload);
-	if (packet->op == PACKET_EAGER && packet->flags & PACKET_ACKED)
-		engine_ack_due(peer, PACKET_ACKED);
-	recv = match_arrive(engine_matcher(q, packet->flags), engine_source_id(q, peer),
-			    packet->tag);
-	if (!recv) {
-		held = engine_hold(ctx, peer, packet, payload, avail, dest);
-		if (!held)
-			return -FI_ENOMEM;
-		engine_held_store(held);
-		return 0;
-	}
-	if (packet->op == PACKET_RTS)
+	if (is_rts)
 		memcpy(&rts, payload, sizeof(rts));
-	rx = engine_recv_take(recv, ctx, peer, packet,
-			      packet->op == PACKET_RTS ? rts.len : packet->len);
+	rx = engine_recv_take(recv, ctx, peer, packet, is_rts ? rts.len : packet->len);
 	if (!rx)
 		return -FI_ENOMEM;
 	engine_recv_sender(rx, packet);
-	if (packet->op == PACKET_RTS) {
-		engine_rndv_receive(ep, peer, rx, packet, &rts);
+	if (is_rts) {
+		engine_rndv_receive(peer->ep, peer, rx, packet, &rts);
 	} else if (avail == packet->len) {
 		engine_recv_copy(rx, payload, avail);
 		engine_owe(peer, avail);
-		engine_recv_finish(ep->domain, rx);
+		engine_recv_finish(peer->ep->domain, rx);
 	} else {
 		list_add_tail(&peer->filling, &rx->filling);
 		rx->got = 0;
@@ -176,6 +156,69 @@ static int engine_in_turn(struct engine_rx_ctx *ctx, struct engine_peer *peer,
 	return 0;
 }
 
+/*
+ * Handle a message or request whose turn has come. Parameters as for engine_packet(). Returns 0 or
+ * -FI_E*.
+ */
+static int engine_in_turn(struct engine_rx_ctx *ctx, struct engine_peer *peer,
+			  const struct packet *packet, const void *payload, size_t avail,
+			  struct wire_dest *dest)
+{
+	struct engine_rxq *q = ctx->q;
+	struct match_recv *recv;
+	struct engine_held *held;
+
+	peer->rx_seq++;
+	if (engine_is_request(packet) && avail < packet->len)
+		return engine_request_stream(ctx, peer, packet, dest);
+	if (engine_is_request(packet))
+		return engine_request(ctx, peer, packet, payload);
+	if (packet->op == PACKET_EAGER && packet->flags & PACKET_ACKED)
+		engine_ack_due(peer, PACKET_ACKED);
+	recv = match_arrive(engine_matcher(q, packet->flags), engine_source_id(q, peer),
+			    packet->tag);
+	if (recv)
+		return engine_in_turn_receive(ctx, peer, recv, packet, payload, avail, dest);
+	held = engine_hold(ctx, peer, packet, payload, avail, dest);
+	if (!held)
+		return -FI_ENOMEM;
+	engine_held_store(held);
+	return 0;
+}
+
+/* Handle the held messages and requests whose turn has come. Returns 0 or -FI_E*. */
+static int engine_reorder_turns(struct engine_peer *peer)
+{
+	struct engine_held *first;
+	int ret = 0;
+
+	while (!ret && peer->reorder_cnt) {
+		first = container_of(peer->reorder.next, struct engine_held, link);
+		if (first->packet.seq != peer->rx_seq)
+			break;
+		ret = engine_reorder_turn(peer->ep, first);
+	}
+	return ret;
+}
+
+/*
+ * Find the receive context that a message or request is for. Returns 0, -FI_EINVAL: there is none,
+ * or -FI_ENOMEM.
+ */
+static int engine_message_ctx(struct engine_ep *ep, const struct packet *packet,
+			      struct engine_rx_ctx **ctx)
+{
+	if (PACKET_RX_IDX(packet->epoch) >= ep->rx_cnt)
+		return -FI_EINVAL;
+	*ctx = ep->rxs[PACKET_RX_IDX(packet->epoch)];
+	if (!(packet->flags & PACKET_GROUP))
+		return 0;
+	if (engine_is_request(packet) || !(packet->flags & PACKET_TAGGED))
+		return -FI_EINVAL;
+	*ctx = ep->group_ops->rx(ep);
+	return *ctx ? 0 : -FI_ENOMEM;
+}
+
 /* Handle a message or request, and then the held ones whose turn has come. Returns 0 or -FI_E*. */
 static int engine_message(struct engine_ep *ep, struct wire_conn *conn,
 			  const struct packet *packet, const void *payload, size_t avail,
@@ -184,19 +227,11 @@ static int engine_message(struct engine_ep *ep, struct wire_conn *conn,
 	struct engine_peer *peer = conn->peer;
 	bool eager = packet->op == PACKET_EAGER;
 	struct engine_rx_ctx *ctx;
-	struct list *first;
 	int ret;
 
-	if (PACKET_RX_IDX(packet->epoch) >= ep->rx_cnt)
-		return -FI_EINVAL;
-	ctx = ep->rxs[PACKET_RX_IDX(packet->epoch)];
-	if (packet->flags & PACKET_GROUP) {
-		if (engine_is_request(packet) || !(packet->flags & PACKET_TAGGED))
-			return -FI_EINVAL;
-		ctx = ep->group_ops->rx(ep);
-		if (!ctx)
-			return -FI_ENOMEM;
-	}
+	ret = engine_message_ctx(ep, packet, &ctx);
+	if (ret)
+		return ret;
 	if ((eager && packet->len > ENGINE_FREE_MAX) || packet->flags & PACKET_COUNTED) {
 		if (packet->len > EAGER_LIMIT || packet->len > peer->rx_window)
 			return -FI_EINVAL;
@@ -206,14 +241,8 @@ static int engine_message(struct engine_ep *ep, struct wire_conn *conn,
 		ret = engine_reorder(ctx, peer, packet, payload, avail, dest);
 	} else {
 		ret = engine_in_turn(ctx, peer, packet, payload, avail, dest);
-		while (!ret && peer->reorder_cnt) {
-			first = peer->reorder.next;
-			if (container_of(first, struct engine_held, link)->packet.seq !=
-			    peer->rx_seq)
-				break;
-			ret = engine_reorder_turn(
-				ep, container_of(first, struct engine_held, link));
-		}
+		if (!ret)
+			ret = engine_reorder_turns(peer);
 	}
 	if (!ret) {
 		conn->rx_msgs++;
@@ -279,6 +308,49 @@ static bool engine_message_fits(const struct wire_conn *conn, const struct packe
 	}
 }
 
+/* Handle a packet whose header was taken. As engine_packet() otherwise. Returns 0 or -FI_E*. */
+static int engine_packet_dispatch(struct engine_ep *ep, struct wire_conn *conn,
+				  const struct packet *packet, const void *payload,
+				  size_t avail, struct wire_dest *dest)
+{
+	struct engine_peer *peer = conn->peer;
+	struct packet_cts cts;
+
+	switch (packet->op) {
+	case PACKET_EAGER:
+	case PACKET_RTS:
+	case PACKET_WRITE:
+	case PACKET_READ:
+	case PACKET_ATOMIC:
+		return engine_message_fits(conn, packet, avail)
+			       ? engine_message(ep, conn, packet, payload, avail, dest)
+			       : -FI_EINVAL;
+	case PACKET_RESPONSE:
+		conn->rx_bytes += packet->len;
+		return engine_response(peer, packet, payload, avail, dest);
+	case PACKET_ACK:
+		return engine_acked(peer, packet);
+	case PACKET_NAK:
+		return engine_nacked(peer, packet);
+	case PACKET_CTS:
+		if (packet->len != sizeof(cts) || avail != packet->len)
+			return -FI_EINVAL;
+		memcpy(&cts, payload, sizeof(cts));
+		return engine_rndv_cts(peer, packet, &cts);
+	case PACKET_DATA:
+		conn->rx_bytes += packet->len;
+		return engine_rndv_data(peer, packet, payload, avail, dest);
+	case PACKET_FIN:
+		return packet->len ? -FI_EINVAL : engine_rndv_fin(conn, packet);
+	case PACKET_CREDIT:
+		if (packet->flags & PACKET_ACKED)
+			engine_ack_due(peer, PACKET_ACKED);
+		return packet->len ? -FI_EINVAL : 0;
+	default:
+		return -FI_EINVAL;
+	}
+}
+
 /* engine_packet() for any packet. */
 static __attribute__((noinline)) int engine_packet_any(struct engine_ep *ep,
 						       struct wire_conn *conn,
@@ -286,55 +358,13 @@ static __attribute__((noinline)) int engine_packet_any(struct engine_ep *ep,
 						       const void *payload, size_t avail,
 						       struct wire_dest *dest)
 {
-	struct engine_peer *peer = conn->peer;
-	struct packet_cts cts;
-	int ret = -FI_EINVAL;
-
 	dest->iov_cnt = 0;
 	dest->cookie = NULL;
 	if (unlikely(engine_reorder_write(conn, packet)))
 		return -FI_EAGAIN;
-	if (!engine_header_take(peer, packet))
+	if (!engine_header_take(conn->peer, packet))
 		return -FI_EINVAL;
-	switch (packet->op) {
-	case PACKET_EAGER:
-	case PACKET_RTS:
-	case PACKET_WRITE:
-	case PACKET_READ:
-	case PACKET_ATOMIC:
-		if (engine_message_fits(conn, packet, avail))
-			ret = engine_message(ep, conn, packet, payload, avail, dest);
-		break;
-	case PACKET_RESPONSE:
-		ret = engine_response(peer, packet, payload, avail, dest);
-		conn->rx_bytes += packet->len;
-		break;
-	case PACKET_ACK:
-		ret = engine_acked(peer, packet);
-		break;
-	case PACKET_NAK:
-		ret = engine_nacked(peer, packet);
-		break;
-	case PACKET_CTS:
-		if (packet->len != sizeof(cts) || avail != packet->len)
-			break;
-		memcpy(&cts, payload, sizeof(cts));
-		ret = engine_rndv_cts(peer, packet, &cts);
-		break;
-	case PACKET_DATA:
-		ret = engine_rndv_data(peer, packet, payload, avail, dest);
-		conn->rx_bytes += packet->len;
-		break;
-	case PACKET_FIN:
-		ret = packet->len ? -FI_EINVAL : engine_rndv_fin(conn, packet);
-		break;
-	case PACKET_CREDIT:
-		ret = packet->len ? -FI_EINVAL : 0;
-		if (packet->flags & PACKET_ACKED)
-			engine_ack_due(peer, PACKET_ACKED);
-		break;
-	}
-	return ret;
+	return engine_packet_dispatch(ep, conn, packet, payload, avail, dest);
 }
 
 /*
