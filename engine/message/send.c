@@ -146,36 +146,19 @@ int engine_tx_start(struct engine_peer *peer, struct engine_tx *tx)
 }
 
 /*
- * Queue a message. @work_cntr: counter of deferred work, or NULL; takes the reference on success.
- * Returns 0 or -FI_EAGAIN.
+ * Set the payload of a new operation: the user's memory, or with ENGINE_INJECT a copy of it, which
+ * belongs to the operation. Returns 0 or -FI_EAGAIN.
  */
-static ssize_t engine_send_queue(struct engine_ep *ep, struct engine_peer *peer,
-				 const struct engine_msg *msg, struct engine_cntr *work_cntr)
+static int engine_tx_payload(struct engine_tx *tx, const struct engine_msg *msg)
 {
-	struct engine_tx *tx;
 	void *copy = NULL;
 
-	/* tx_size bounds the messages that were not sent; the receiver bounds the others. */
-	if (ep->queued_cnt >= ep->tx_size)
-		return -FI_EAGAIN;
-	tx = engine_tx_new(peer, msg->tx);
-	if (!tx)
-		return -FI_EAGAIN;
 	if (msg->flags & ENGINE_INJECT && msg->len) {
 		copy = platform_alloc(msg->len);
-		if (!copy) {
-			pool_put(&ep->tx_pool, tx);
+		if (!copy)
 			return -FI_EAGAIN;
-		}
 	}
-	tx->rx_idx = msg->rx_idx;
-	tx->context = msg->context;
-	tx->tag = msg->tag;
-	tx->data = msg->data;
 	tx->len = msg->len;
-	tx->flags = msg->flags;
-	tx->kind = PACKET_EAGER;
-	tx->work_cntr = work_cntr;
 	tx->copy = copy;
 	if (msg->iov_cnt) {
 		tx->iov_cnt = msg->iov_cnt;
@@ -190,6 +173,35 @@ static ssize_t engine_send_queue(struct engine_ep *ep, struct engine_peer *peer,
 		tx->iov_cnt = 1;
 		tx->iov[0] = (struct iovec){ copy, msg->len };
 	}
+	return 0;
+}
+
+/*
+ * Queue a message. @work_cntr: counter of deferred work, or NULL; takes the reference on success.
+ * Returns 0 or -FI_EAGAIN.
+ */
+static ssize_t engine_send_queue(struct engine_ep *ep, struct engine_peer *peer,
+				 const struct engine_msg *msg, struct engine_cntr *work_cntr)
+{
+	struct engine_tx *tx;
+
+	/* tx_size bounds the messages that were not sent; the receiver bounds the others. */
+	if (ep->queued_cnt >= ep->tx_size)
+		return -FI_EAGAIN;
+	tx = engine_tx_new(peer, msg->tx);
+	if (!tx)
+		return -FI_EAGAIN;
+	if (engine_tx_payload(tx, msg)) {
+		pool_put(&ep->tx_pool, tx);
+		return -FI_EAGAIN;
+	}
+	tx->rx_idx = msg->rx_idx;
+	tx->context = msg->context;
+	tx->tag = msg->tag;
+	tx->data = msg->data;
+	tx->flags = msg->flags;
+	tx->kind = PACKET_EAGER;
+	tx->work_cntr = work_cntr;
 	ep->queued_cnt++;
 	engine_tx_queue(peer, tx);
 	return 0;
