@@ -91,6 +91,22 @@ static int inbox_announce(struct pshm_wire *w, char *why, size_t why_len)
 	return 0;
 }
 
+/* Makes the inbox, and lets peers find it. Returns 0, or -FI_E* and why. */
+static int inbox_open(struct pshm_wire *w, const struct wire_attr *attr, struct weft_addr *ours,
+		      char *why, size_t why_len)
+{
+	int err = inbox_make(w, attr, ours, why, why_len);
+
+	if (err)
+		return err;
+	err = inbox_announce(w, why, why_len);
+	if (err) {
+		sys_shared_close(w->service);
+		pshm_inbox_destroy(&w->own_inbox);
+	}
+	return err;
+}
+
 static void conn_ended(struct pshm_conn *conn, bool wait)
 {
 	pshm_transfers_drop(conn, wait);
@@ -151,27 +167,18 @@ int pshm_open(struct engine_ep *ep, const struct wire_attr *attr, struct weft_ad
 		return open_failed(-FI_ENOMEM, "out of memory", why, why_len);
 	wire_init(w, ep, &ours);
 	w->host_known = host_known;
-	err = inbox_make(w, attr, &ours, why, why_len);
-	if (err)
-		goto err_free;
-	err = inbox_announce(w, why, why_len);
-	if (err)
-		goto err_inbox;
-
+	err = inbox_open(w, attr, &ours, why, why_len);
+	if (err) {
+		pshm_transfers_fini(w);
+		platform_free(w);
+		return err;
+	}
 	pshm_share_join(w, attr);
 	pshm_lists_join(w);
 
 	*addr = ours;
 	*wire = &w->base;
 	return 0;
-
-err_inbox:
-	sys_shared_close(w->service);
-	pshm_inbox_destroy(&w->own_inbox);
-err_free:
-	pshm_transfers_fini(w);
-	platform_free(w);
-	return err;
 }
 
 void pshm_local(struct wire *wire, char *buf, size_t len)

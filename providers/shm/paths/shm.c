@@ -119,10 +119,37 @@ struct places {
 	bool has_dest;
 };
 
+/* What node and service add to the places. Returns 0 or -FI_E*. */
+static int find_named(const char *node, const char *service, bool is_source, bool is_text,
+		      struct places *p)
+{
+	struct weft_addr named;
+
+	if (node && !service && pshm_addr_given(node, is_text)) {
+		p->has_dest |= !is_source;
+		return is_source ? hinted(node, SIZE_MAX, pshm_bind_read, &p->src)
+				 : hinted(node, SIZE_MAX, pshm_addr_read, &p->dest);
+	}
+	if (pshm_service_node(node))
+		return info_refuse(&pshm_provider,
+				   "leads to this host alone, and '%s' is another or none",
+				   node);
+	if (pshm_service_addr(service, &named))
+		return info_refuse(
+			&pshm_provider,
+			"is given the service '%s': a name, or a port from 1 to 65535", service);
+	if (is_source) {
+		p->src = named;
+	} else if (service) {
+		p->dest = named;
+		p->has_dest = true;
+	}
+	return 0;
+}
+
 static int find_places(const char *node, const char *service, uint64_t flags,
 		       const struct fi_info *hints, struct places *p)
 {
-	struct weft_addr named;
 	int ret = 0;
 
 	pshm_service_addr(NULL, &p->src);
@@ -137,27 +164,8 @@ static int find_places(const char *node, const char *service, uint64_t flags,
 		service = NULL;
 	if (ret || (!node && !service))
 		return ret;
-	if (node && !service &&
-	    pshm_addr_given(node, hints && hints->addr_format == FI_ADDR_STR)) {
-		p->has_dest |= !(flags & FI_SOURCE);
-		return flags & FI_SOURCE ? hinted(node, SIZE_MAX, pshm_bind_read, &p->src)
-					 : hinted(node, SIZE_MAX, pshm_addr_read, &p->dest);
-	}
-	if (pshm_service_node(node))
-		return info_refuse(&pshm_provider,
-				   "leads to this host alone, and '%s' is another or none",
-				   node);
-	if (pshm_service_addr(service, &named))
-		return info_refuse(
-			&pshm_provider,
-			"is given the service '%s': a name, or a port from 1 to 65535", service);
-	if (flags & FI_SOURCE) {
-		p->src = named;
-	} else if (service) {
-		p->dest = named;
-		p->has_dest = true;
-	}
-	return 0;
+	return find_named(node, service, flags & FI_SOURCE,
+			  hints && hints->addr_format == FI_ADDR_STR, p);
 }
 
 static int pshm_getinfo(uint32_t version, const char *node, const char *service, uint64_t flags,
