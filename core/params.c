@@ -178,13 +178,35 @@ void params_clear(void)
 	pthread_mutex_unlock(&params_lock);
 }
 
+/* Sets help and env_name from the name and what the provider says. Returns false without memory. */
+static bool param_describe(struct param *param, const char *help)
+{
+	bool of_core = param->prov == &core_provider;
+	int ok;
+
+	ok = of_core ? asprintf(&param->help, "%s", help)
+		     : asprintf(&param->help, "%s: %s", param->prov->name, help);
+	if (ok < 0) {
+		param->help = NULL;
+		return false;
+	}
+	ok = of_core ? asprintf(&param->env_name, "FI_%s", param->name)
+		     : asprintf(&param->env_name, "FI_%s_%s", param->prov->name, param->name);
+	if (ok < 0) {
+		param->env_name = NULL;
+		return false;
+	}
+	for (char *c = param->env_name; *c; c++)
+		*c = (char)toupper((unsigned char)*c);
+	return true;
+}
+
 static struct param *param_create(const struct fi_provider *prov, const char *name,
 				  enum fi_param_type type, const char *help_fmt, va_list args)
 {
-	bool of_core = prov == &core_provider;
 	struct param *param = calloc(1, sizeof(*param));
-	char *help = NULL, *c;
-	int ok;
+	char *help = NULL;
+	bool made;
 
 	if (!param)
 		return NULL;
@@ -193,30 +215,10 @@ static struct param *param_create(const struct fi_provider *prov, const char *na
 	param->name = strdup(name);
 	if (vasprintf(&help, help_fmt, args) < 0)
 		help = NULL;
-	if (!param->name || !help)
-		goto err_free;
-	if (of_core) {
-		param->help = help;
-		help = NULL;
-		ok = asprintf(&param->env_name, "FI_%s", name);
-	} else {
-		if (asprintf(&param->help, "%s: %s", prov->name, help) < 0) {
-			param->help = NULL;
-			goto err_free;
-		}
-		ok = asprintf(&param->env_name, "FI_%s_%s", prov->name, name);
-	}
-	if (ok < 0) {
-		param->env_name = NULL;
-		goto err_free;
-	}
-	for (c = param->env_name; *c; c++)
-		*c = (char)toupper((unsigned char)*c);
+	made = param->name && help && param_describe(param, help);
 	free(help);
-	return param;
-
-err_free:
-	free(help);
+	if (made)
+		return param;
 	param_free(param);
 	return NULL;
 }
@@ -306,13 +308,30 @@ static const char *type_words(enum fi_param_type type)
 	}
 }
 
+static int parse_value(const char *text, enum fi_param_type type, void *value)
+{
+	switch (type) {
+	case FI_PARAM_STRING:
+		memcpy(value, &text, sizeof(text));
+		return 0;
+	case FI_PARAM_INT:
+		return parse_int(text, value);
+	case FI_PARAM_BOOL:
+		return parse_bool(text, value);
+	case FI_PARAM_SIZE_T:
+		return parse_size(text, value);
+	default:
+		return -FI_EINVAL;
+	}
+}
+
 CORE_EXPORT int fi_param_get(struct fi_provider *provider, const char *param_name, void *value)
 {
 	const struct fi_provider *prov = provider ? provider : &core_provider;
 	enum fi_param_type type = FI_PARAM_STRING;
 	char *text = NULL, env_name[128] = "";
 	struct param *param;
-	int err = 0;
+	int err;
 
 	if (!param_name || !value)
 		return -FI_EINVAL;
@@ -330,22 +349,7 @@ CORE_EXPORT int fi_param_get(struct fi_provider *provider, const char *param_nam
 	if (!text)
 		return -FI_ENODATA;
 
-	switch (type) {
-	case FI_PARAM_STRING:
-		memcpy(value, &text, sizeof(text));
-		break;
-	case FI_PARAM_INT:
-		err = parse_int(text, value);
-		break;
-	case FI_PARAM_BOOL:
-		err = parse_bool(text, value);
-		break;
-	case FI_PARAM_SIZE_T:
-		err = parse_size(text, value);
-		break;
-	default:
-		err = -FI_EINVAL;
-	}
+	err = parse_value(text, type, value);
 	if (err)
 		FI_WARN(prov, FI_LOG_CORE, "%s=%s is ignored: it takes %s\n", env_name, text,
 			type_words(type));

@@ -45,9 +45,30 @@ uint32_t core_addr_format(void)
 	return addr_format;
 }
 
+static void read_addr_format(void)
+{
+	const struct info_name *name = info_names_addr_format;
+	const char *text;
+
+	params_define_core("addr_format", FI_PARAM_STRING,
+			   "Let fi_getinfo answer only with this address format, such as "
+			   "FI_SOCKADDR_IN (default: all)");
+	addr_format = FI_FORMAT_UNSPEC;
+	text = params_string("addr_format");
+	if (!text)
+		return;
+	while (name->name && strcasecmp(name->name, text))
+		name++;
+	if (name->name)
+		addr_format = (uint32_t)name->value;
+	else
+		FI_WARN(&core_provider, FI_LOG_CORE,
+			"FI_ADDR_FORMAT=%s is ignored: it takes a name such as FI_SOCKADDR_IN\n",
+			text);
+}
+
 static void read_settings(void)
 {
-	const char *text;
 	int prefer = 0;
 
 	params_load(CORE_CONF_FILE);
@@ -68,25 +89,7 @@ static void read_settings(void)
 			   "with ':' between them; @ in front of all lets the order of loading "
 			   "decide between providers of a name, + in front of a file prefers it "
 			   "(default: " CORE_PROVIDER_DIR ")");
-
-	params_define_core("addr_format", FI_PARAM_STRING,
-			   "Let fi_getinfo answer only with this address format, such as "
-			   "FI_SOCKADDR_IN (default: all)");
-	addr_format = FI_FORMAT_UNSPEC;
-	text = params_string("addr_format");
-	if (text) {
-		const struct info_name *name = info_names_addr_format;
-
-		while (name->name && strcasecmp(name->name, text))
-			name++;
-		if (name->name)
-			addr_format = (uint32_t)name->value;
-		else
-			FI_WARN(&core_provider, FI_LOG_CORE,
-				"FI_ADDR_FORMAT=%s is ignored: it "
-				"takes a name such as FI_SOCKADDR_IN\n",
-				text);
-	}
+	read_addr_format();
 }
 
 /* With '@' the first provider of a name is visible, and loaded ones come before built-in ones. */

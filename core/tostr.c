@@ -546,35 +546,69 @@ static bool put_number(struct text *text, const void *data, enum fi_type type)
 	return false;
 }
 
-static void put_struct(struct text *text, const void *data, enum fi_type type)
+/* An fi_info or one of the structs in it. Returns false for other types. */
+static bool put_info_part(struct text *text, const void *data, enum fi_type type)
+{
+	switch (type) {
+	case FI_TYPE_INFO:
+		put_info(text, data);
+		return true;
+	case FI_TYPE_TX_ATTR:
+		put_tx_attr(text, data, "", TAB);
+		return true;
+	case FI_TYPE_RX_ATTR:
+		put_rx_attr(text, data, "", TAB);
+		return true;
+	case FI_TYPE_EP_ATTR:
+		put_ep_attr(text, data, "", TAB);
+		return true;
+	case FI_TYPE_DOMAIN_ATTR:
+		put_domain_attr(text, data, "", TAB);
+		return true;
+	case FI_TYPE_FABRIC_ATTR:
+		put_fabric_attr(text, data, "", TAB);
+		return true;
+	default:
+		return false;
+	}
+}
+
+/* An object, or a struct of a call that opens or reads one. Returns false for other types. */
+static bool put_object(struct text *text, const void *data, enum fi_type type)
+{
+	switch (type) {
+	case FI_TYPE_FID:
+		put_fid(text, "fid", data);
+		return true;
+	case FI_TYPE_AV_ATTR:
+		put_av_attr(text, data);
+		return true;
+	case FI_TYPE_CQ_ATTR:
+		put_cq_attr(text, data);
+		return true;
+	case FI_TYPE_MR_ATTR:
+		put_mr_attr(text, data);
+		return true;
+	case FI_TYPE_CNTR_ATTR:
+		put_cntr_attr(text, data);
+		return true;
+	case FI_TYPE_CQ_ERR_ENTRY:
+		put_cq_err_entry(text, data);
+		return true;
+	default:
+		return false;
+	}
+}
+
+/* Something of the library itself. */
+static void put_library(struct text *text, const void *data, enum fi_type type)
 {
 	int number;
 
 	switch (type) {
-	case FI_TYPE_INFO:
-		put_info(text, data);
-		break;
-	case FI_TYPE_TX_ATTR:
-		put_tx_attr(text, data, "", TAB);
-		break;
-	case FI_TYPE_RX_ATTR:
-		put_rx_attr(text, data, "", TAB);
-		break;
-	case FI_TYPE_EP_ATTR:
-		put_ep_attr(text, data, "", TAB);
-		break;
-	case FI_TYPE_DOMAIN_ATTR:
-		put_domain_attr(text, data, "", TAB);
-		break;
-	case FI_TYPE_FABRIC_ATTR:
-		put_fabric_attr(text, data, "", TAB);
-		break;
 	case FI_TYPE_VERSION:
 		put(text, "%d.%d.%d (Weft " WEFT_VERSION ")", FI_MAJOR_VERSION,
 		    FI_MINOR_VERSION, FI_REVISION_VERSION);
-		break;
-	case FI_TYPE_FID:
-		put_fid(text, "fid", data);
 		break;
 	case FI_TYPE_LOG_LEVEL:
 		memcpy(&number, data, sizeof(number));
@@ -583,21 +617,6 @@ static void put_struct(struct text *text, const void *data, enum fi_type type)
 	case FI_TYPE_LOG_SUBSYS:
 		memcpy(&number, data, sizeof(number));
 		put(text, "%s", log_subsys_name((enum fi_log_subsys)number));
-		break;
-	case FI_TYPE_AV_ATTR:
-		put_av_attr(text, data);
-		break;
-	case FI_TYPE_CQ_ATTR:
-		put_cq_attr(text, data);
-		break;
-	case FI_TYPE_MR_ATTR:
-		put_mr_attr(text, data);
-		break;
-	case FI_TYPE_CNTR_ATTR:
-		put_cntr_attr(text, data);
-		break;
-	case FI_TYPE_CQ_ERR_ENTRY:
-		put_cq_err_entry(text, data);
 		break;
 	default:
 		put(text, "Unknown type");
@@ -611,8 +630,9 @@ CORE_EXPORT char *fi_tostr_r(char *buf, size_t len, const void *data, enum fi_ty
 	if (!data || !buf || !len)
 		return NULL;
 	buf[0] = '\0';
-	if (!put_number(&text, data, datatype))
-		put_struct(&text, data, datatype);
+	if (!put_number(&text, data, datatype) && !put_info_part(&text, data, datatype) &&
+	    !put_object(&text, data, datatype))
+		put_library(&text, data, datatype);
 	return buf;
 }
 

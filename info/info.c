@@ -198,6 +198,29 @@ static bool nic_copy(struct fid_nic **dst, struct fid_nic *src)
 	return true;
 }
 
+/* Copies what @src refers to. Returns false without memory, with what was copied in @dup. */
+static bool members_copy(struct fi_info *dup, const struct fi_info *src,
+			 const struct info_layout *layout)
+{
+	if (!bytes_copy(&dup->src_addr, src->src_addr, src->src_addrlen) ||
+	    !bytes_copy(&dup->dest_addr, src->dest_addr, src->dest_addrlen))
+		return false;
+	if (src->tx_attr) {
+		dup->tx_attr = part_copy(src->tx_attr, layout->tx_attr, sizeof(*dup->tx_attr));
+		if (!dup->tx_attr)
+			return false;
+	}
+	if (src->rx_attr) {
+		dup->rx_attr = part_copy(src->rx_attr, layout->rx_attr, sizeof(*dup->rx_attr));
+		if (!dup->rx_attr)
+			return false;
+	}
+	return ep_attr_copy(&dup->ep_attr, src->ep_attr, layout->ep_attr) &&
+	       domain_attr_copy(&dup->domain_attr, src->domain_attr, layout->domain_attr) &&
+	       fabric_attr_copy(&dup->fabric_attr, src->fabric_attr, layout->fabric_attr) &&
+	       nic_copy(&dup->nic, src->nic);
+}
+
 struct fi_info *info_dup(const struct fi_info *info, const struct info_layout *layout)
 {
 	struct fi_info src = { 0 };
@@ -218,28 +241,8 @@ struct fi_info *info_dup(const struct fi_info *info, const struct info_layout *l
 	dup->handle = src.handle;
 	dup->src_addrlen = src.src_addrlen;
 	dup->dest_addrlen = src.dest_addrlen;
-
-	if (!bytes_copy(&dup->src_addr, src.src_addr, src.src_addrlen) ||
-	    !bytes_copy(&dup->dest_addr, src.dest_addr, src.dest_addrlen))
-		goto err_free;
-	if (src.tx_attr) {
-		dup->tx_attr = part_copy(src.tx_attr, layout->tx_attr, sizeof(*dup->tx_attr));
-		if (!dup->tx_attr)
-			goto err_free;
-	}
-	if (src.rx_attr) {
-		dup->rx_attr = part_copy(src.rx_attr, layout->rx_attr, sizeof(*dup->rx_attr));
-		if (!dup->rx_attr)
-			goto err_free;
-	}
-	if (!ep_attr_copy(&dup->ep_attr, src.ep_attr, layout->ep_attr) ||
-	    !domain_attr_copy(&dup->domain_attr, src.domain_attr, layout->domain_attr) ||
-	    !fabric_attr_copy(&dup->fabric_attr, src.fabric_attr, layout->fabric_attr) ||
-	    !nic_copy(&dup->nic, src.nic))
-		goto err_free;
-	return dup;
-
-err_free:
+	if (members_copy(dup, &src, layout))
+		return dup;
 	info_free(dup);
 	return NULL;
 }

@@ -166,6 +166,23 @@ static int check_domain_auth(const struct info_query *q)
 	return 0;
 }
 
+/* What a domain of 1.5 and later says of itself, beyond the fi_info that it is in. */
+static int check_domain_bits(const struct info_query *q)
+{
+	const struct fi_domain_attr *asked = q->hints->domain_attr;
+	const struct fi_domain_attr *offered = q->offer->domain_attr;
+
+	if (q->api_version < FI_VERSION(1, 5) || !INFO_HAS_DOMAIN(q->layout, mode))
+		return 0;
+	if (asked->caps & ~offered->caps)
+		return query_refuse_flags(q, "domain_attr->caps ", info_names_caps,
+					  asked->caps & ~offered->caps);
+	if (offered->mode & ~asked->mode)
+		return query_refuse_mode(q, "domain_attr->mode ", info_names_mode,
+					 offered->mode & ~asked->mode);
+	return 0;
+}
+
 static int check_domain(const struct info_query *q)
 {
 	const struct fi_domain_attr *asked = q->hints->domain_attr;
@@ -196,17 +213,9 @@ static int check_domain(const struct info_query *q)
 				    q->prov->name,
 				    info_name_of(info_names_av_type, offered->av_type));
 	err = check_mr_mode(q);
-	if (err)
-		return err;
-	if (q->api_version >= FI_VERSION(1, 5) && INFO_HAS_DOMAIN(q->layout, mode)) {
-		if (asked->caps & ~offered->caps)
-			return query_refuse_flags(q, "domain_attr->caps ", info_names_caps,
-						  asked->caps & ~offered->caps);
-		if (offered->mode & ~asked->mode)
-			return query_refuse_mode(q, "domain_attr->mode ", info_names_mode,
-						 offered->mode & ~asked->mode);
-	}
-	return check_domain_auth(q);
+	if (!err)
+		err = check_domain_bits(q);
+	return err ? err : check_domain_auth(q);
 }
 
 /* A number of contexts of an endpoint, or FI_SHARED_CONTEXT. */
