@@ -269,36 +269,24 @@ static uint32_t take_slot(struct mr_table *table)
 	return table->fresh++;
 }
 
-int mr_insert(struct mr_table *table, const struct mr_spec *spec, uint32_t *out)
+/* Whether a region may be inserted, and its length. Returns 0 or -FI_E*. */
+static int admit(const struct mr_table *table, const struct mr_spec *spec, uint64_t *len)
 {
-	struct iovec *iov = NULL;
-	struct mr_region *r;
-	uint32_t index;
-	uint64_t len;
-	int ret;
+	int ret = measure(spec, len);
 
-	ret = measure(spec, &len);
-	if (ret)
+	if (ret || table->keys != MR_KEYS_GIVEN)
 		return ret;
-	if (table->keys == MR_KEYS_GIVEN) {
-		if (spec->key == FI_KEY_NOTAVAIL)
-			return -FI_EKEYREJECTED;
-		if (taken(table, spec->key))
-			return -FI_ENOKEY;
-	}
-	if (spec->iov_cnt > 1) {
-		iov = platform_alloc(MR_IOV_MAX * sizeof(*iov));
-		if (!iov)
-			return -FI_ENOMEM;
-		memcpy(iov, spec->iov, spec->iov_cnt * sizeof(*iov));
-	}
-	index = take_slot(table);
-	if (!index) {
-		platform_free(iov);
-		return -FI_ENOMEM;
-	}
+	if (spec->key == FI_KEY_NOTAVAIL)
+		return -FI_EKEYREJECTED;
+	return taken(table, spec->key) ? -FI_ENOKEY : 0;
+}
 
-	r = &table->regions[index];
+/* Make the region of a slot that was taken. It takes @iov, which is NULL for a single piece. */
+static void fill(struct mr_table *table, uint32_t index, const struct mr_spec *spec,
+		 uint64_t len, struct iovec *iov)
+{
+	struct mr_region *r = &table->regions[index];
+
 	r->generation++;
 	r->key = spec->key;
 	if (table->keys == MR_KEYS_ISSUED)
@@ -310,6 +298,30 @@ int mr_insert(struct mr_table *table, const struct mr_spec *spec, uint32_t *out)
 	r->object = spec->object;
 	r->access = ((uint32_t)spec->access & ~(MR_LIVE | MR_NOTIFY)) |
 		    (spec->live ? MR_LIVE : 0) | (spec->notify ? MR_NOTIFY : 0);
+}
+
+int mr_insert(struct mr_table *table, const struct mr_spec *spec, uint32_t *out)
+{
+	struct iovec *iov = NULL;
+	uint32_t index;
+	uint64_t len;
+	int ret;
+
+	ret = admit(table, spec, &len);
+	if (ret)
+		return ret;
+	if (spec->iov_cnt > 1) {
+		iov = platform_alloc(MR_IOV_MAX * sizeof(*iov));
+		if (!iov)
+			return -FI_ENOMEM;
+		memcpy(iov, spec->iov, spec->iov_cnt * sizeof(*iov));
+	}
+	index = take_slot(table);
+	if (!index) {
+		platform_free(iov);
+		return -FI_ENOMEM;
+	}
+	fill(table, index, spec, len, iov);
 	table->cnt++;
 	publish(table, index);
 	if (table->keys == MR_KEYS_GIVEN) {

@@ -122,7 +122,7 @@ static int engine_reorder(struct engine_rx_ctx *ctx, struct engine_peer *peer,
 
 /*
  * Receive a message with the receive that it matches. Parameters otherwise as for engine_packet().
- * Returns 0, or -FI_ENOMEM: the receive is posted as before.
+ * Returns 0 or -FI_ENOMEM.
  */
 static int engine_in_turn_receive(struct engine_rx_ctx *ctx, struct engine_peer *peer,
 				  struct match_recv *recv, const struct packet *packet,
