@@ -25,12 +25,9 @@
 enum {
 	OPT_JSON = 256,
 	OPT_PLOT,
-	OPT_CPUS,
-	OPT_REALTIME,
 	OPT_REFUSE,
 	OPT_NO_INJECT,
 	OPT_PROGRESS,
-	OPT_TIMEOUT,
 	OPT_WORKER,
 	OPT_LIBRARY,
 	OPT_VS_LIBRARY,
@@ -42,26 +39,18 @@ enum {
 };
 
 static const struct option longopts[] = {
-	{ "provider", required_argument, NULL, 'p' },
-	{ "domain", required_argument, NULL, 'd' },
-	{ "endpoint", required_argument, NULL, 'e' },
-	{ "messages", required_argument, NULL, 'm' },
-	{ "source", required_argument, NULL, 's' },
+	ARGUMENT_OPTIONS,
 	{ "sizes", required_argument, NULL, 'S' },
 	{ "tests", required_argument, NULL, 't' },
 	{ "rounds", required_argument, NULL, 'r' },
 	{ "iterations", required_argument, NULL, 'i' },
-	{ "check", no_argument, NULL, 'c' },
 	{ "listen", no_argument, NULL, 'l' },
-	{ "port", required_argument, NULL, 'P' },
 	{ "json", optional_argument, NULL, OPT_JSON },
 	{ "plot", required_argument, NULL, OPT_PLOT },
-	{ "cpus", required_argument, NULL, OPT_CPUS },
-	{ "realtime", no_argument, NULL, OPT_REALTIME },
+	{ "realtime", no_argument, NULL, ARGUMENT_REALTIME },
 	{ "refuse", required_argument, NULL, OPT_REFUSE },
 	{ "no-inject", no_argument, NULL, OPT_NO_INJECT },
 	{ "progress", required_argument, NULL, OPT_PROGRESS },
-	{ "timeout", required_argument, NULL, OPT_TIMEOUT },
 	{ "worker", required_argument, NULL, OPT_WORKER },
 	{ "library", required_argument, NULL, OPT_LIBRARY },
 	{ "vs-library", required_argument, NULL, OPT_VS_LIBRARY },
@@ -180,30 +169,13 @@ static void set_compare_option(struct bench_options *opt, int c, const char *arg
 		opt->worker_b = !strcmp(arg, COMPARE_B);
 		break;
 	default:
-		fprintf(stderr, "'weft bench --help' lists the options\n");
-		exit(WEFT_EXIT_USAGE);
+		argument_unknown("bench");
 	}
 }
 
 static void set_option(struct bench_options *opt, int c, const char *arg)
 {
 	switch (c) {
-	case 'p':
-		argument_provider(arg, &opt->plan);
-		break;
-	case 'd':
-		opt->channel.domain = arg;
-		break;
-	case 's':
-		opt->channel.source = arg;
-		break;
-	case 'e':
-		if (strcmp(arg, "rdm"))
-			errx(WEFT_EXIT_USAGE, "endpoints are 'rdm', not '%s'", arg);
-		break;
-	case 'm':
-		opt->plan.tagged = argument_tagged(arg);
-		break;
 	case 'S':
 		argument_sizes(arg, &opt->plan.sizes);
 		break;
@@ -216,14 +188,8 @@ static void set_option(struct bench_options *opt, int c, const char *arg)
 	case 'i':
 		opt->plan.iterations = argument_number(arg, "iterations", 1, 1000000000);
 		break;
-	case 'c':
-		opt->plan.verify = true;
-		break;
 	case 'l':
 		opt->place.local = false;
-		break;
-	case 'P':
-		opt->place.port = argument_number(arg, "port", 1, 65535);
 		break;
 	case OPT_JSON:
 		opt->out.want_json = true;
@@ -232,17 +198,11 @@ static void set_option(struct bench_options *opt, int c, const char *arg)
 	case OPT_PLOT:
 		opt->out.plot_path = arg;
 		break;
-	case OPT_REALTIME:
-		opt->place.realtime = true;
-		break;
 	case OPT_REFUSE:
 		opt->refused = arg;
 		if (!refuse_is_known(arg))
 			errx(WEFT_EXIT_USAGE, "what can be refused is '%s', not '%s'",
 			     REFUSE_PROCESS_VM, arg);
-		break;
-	case OPT_CPUS:
-		argument_cpus(arg, &opt->place);
 		break;
 	case OPT_NO_INJECT:
 		opt->channel.no_inject = true;
@@ -250,15 +210,31 @@ static void set_option(struct bench_options *opt, int c, const char *arg)
 	case OPT_PROGRESS:
 		set_progress(opt, arg);
 		break;
-	case OPT_TIMEOUT:
-		opt->channel.timeout_s = argument_number(arg, "timeout", 1, 86400);
-		break;
 	case 'h':
 		usage();
 		exit(EXIT_SUCCESS);
 	default:
-		set_compare_option(opt, c, arg);
+		if (!argument_take(c, arg, &opt->plan, &opt->place, &opt->channel))
+			set_compare_option(opt, c, arg);
 	}
+}
+
+/* Ends the process where options do not go together. */
+static void check(const struct bench_options *opt)
+{
+	bool is_passive = opt->plan.tests & FIGURE_BIT(FIGURE_PASSIVE);
+
+	if (is_passive && opt->channel.progress != FI_PROGRESS_AUTO)
+		errx(WEFT_EXIT_USAGE,
+		     "test 'passive' has a target that makes no calls: it needs --progress=auto");
+	if (is_passive && opt->place.realtime)
+		errx(WEFT_EXIT_USAGE,
+		     "test 'passive' has a target that polls, which under --realtime no thread of its provider "
+		     "would get the core from");
+	if (opt->compare && (opt->place.host || !opt->place.local))
+		errx(WEFT_EXIT_USAGE, "a comparison runs on this machine: no HOST, no --listen");
+	if (opt->place.host && !opt->place.local)
+		errx(WEFT_EXIT_USAGE, "a server (--listen) takes no HOST");
 }
 
 static void parse(struct bench_options *opt, int argc, char **argv)
@@ -282,17 +258,8 @@ static void parse(struct bench_options *opt, int argc, char **argv)
 		     "'%s' is not a list of lat,bw,rate,write,read,writebw,readbw,atomic,add,rpc,first,away,"
 		     "passive, each with @SIZE[+SIZE...] or without",
 		     opt->tests);
-	if (opt->plan.tests & FIGURE_BIT(FIGURE_PASSIVE) &&
-	    opt->channel.progress != FI_PROGRESS_AUTO)
-		errx(WEFT_EXIT_USAGE,
-		     "test 'passive' has a target that makes no calls: it needs --progress=auto");
-	if (opt->plan.tests & FIGURE_BIT(FIGURE_PASSIVE) && opt->place.realtime)
-		errx(WEFT_EXIT_USAGE,
-		     "test 'passive' has a target that polls, which under --realtime no thread of its provider "
-		     "would get the core from");
 	opt->place.host = argument_host(argc, argv, optind);
-	if (opt->compare && (opt->place.host || !opt->place.local))
-		errx(WEFT_EXIT_USAGE, "a comparison runs on this machine: no HOST, no --listen");
+	check(opt);
 	if (opt->worker_b && opt->vs_provider)
 		argument_provider(opt->vs_provider, &opt->plan);
 	opt->comparison.refused = opt->refused;
@@ -300,8 +267,6 @@ static void parse(struct bench_options *opt, int argc, char **argv)
 	opt->comparison.interface = opt->plan.tagged ? "tagged" : "msg";
 	if (opt->comparison.restarts > opt->plan.rounds)
 		opt->comparison.restarts = opt->plan.rounds;
-	if (opt->place.host && !opt->place.local)
-		errx(WEFT_EXIT_USAGE, "a server (--listen) takes no HOST");
 	if (opt->place.host)
 		opt->place.local = false;
 }

@@ -29,23 +29,13 @@ struct pingpong_options {
 
 enum {
 	OPT_FORK = 256,
-	OPT_CPUS,
-	OPT_TIMEOUT,
 };
 
 static const struct option longopts[] = {
-	{ "provider", required_argument, NULL, 'p' },
-	{ "domain", required_argument, NULL, 'd' },
-	{ "endpoint", required_argument, NULL, 'e' },
-	{ "messages", required_argument, NULL, 'm' },
-	{ "source", required_argument, NULL, 's' },
+	ARGUMENT_OPTIONS,
 	{ "sizes", required_argument, NULL, 'S' },
 	{ "iterations", required_argument, NULL, 'I' },
-	{ "check", no_argument, NULL, 'c' },
-	{ "port", required_argument, NULL, 'P' },
 	{ "fork", no_argument, NULL, OPT_FORK },
-	{ "cpus", required_argument, NULL, OPT_CPUS },
-	{ "timeout", required_argument, NULL, OPT_TIMEOUT },
 	{ "help", no_argument, NULL, 'h' },
 	{ 0 },
 };
@@ -81,49 +71,21 @@ static void usage(void)
 static void set_option(struct pingpong_options *opt, int c, const char *arg)
 {
 	switch (c) {
-	case 'p':
-		argument_provider(arg, &opt->plan);
-		break;
-	case 'd':
-		opt->channel.domain = arg;
-		break;
-	case 's':
-		opt->channel.source = arg;
-		break;
-	case 'e':
-		if (strcmp(arg, "rdm"))
-			errx(WEFT_EXIT_USAGE, "endpoints are 'rdm', not '%s'", arg);
-		break;
-	case 'm':
-		opt->plan.tagged = argument_tagged(arg);
-		break;
 	case 'S':
 		argument_sizes(strcmp(arg, "all") ? arg : ALL_SIZES, &opt->plan.sizes);
 		break;
 	case 'I':
 		opt->plan.iterations = argument_number(arg, "iterations", 1, 1000000000);
 		break;
-	case 'c':
-		opt->plan.verify = true;
-		break;
-	case 'P':
-		opt->place.port = argument_number(arg, "port", 1, 65535);
-		break;
 	case OPT_FORK:
 		opt->place.local = true;
-		break;
-	case OPT_CPUS:
-		argument_cpus(arg, &opt->place);
-		break;
-	case OPT_TIMEOUT:
-		opt->channel.timeout_s = argument_number(arg, "timeout", 1, 86400);
 		break;
 	case 'h':
 		usage();
 		exit(EXIT_SUCCESS);
 	default:
-		fprintf(stderr, "'weft pingpong --help' lists the options\n");
-		exit(WEFT_EXIT_USAGE);
+		if (!argument_take(c, arg, &opt->plan, &opt->place, &opt->channel))
+			argument_unknown("pingpong");
 	}
 }
 

@@ -5,6 +5,7 @@
  * Source for options and form: fi_info(1).
  */
 #define _GNU_SOURCE
+#include "arguments.h"
 #include "fabric.h"
 #include "hint_names.h"
 #include "links.h"
@@ -173,6 +174,37 @@ static void print_version(void)
 	       fabric_library_path());
 }
 
+/* What to print. Returns false for other options. */
+static bool set_form_option(struct info_options *opt, int c, const char *arg)
+{
+	switch (c) {
+	case 'e':
+		set_form(opt, FORM_PARAMS, NULL);
+		return true;
+	case 'g':
+		set_form(opt, FORM_PARAMS, arg);
+		return true;
+	case 'i':
+		set_form(opt, FORM_LONG, arg);
+		return true;
+	case 'v':
+		set_form(opt, FORM_LONG, NULL);
+		return true;
+	case 'l':
+		set_form(opt, FORM_LIST, NULL);
+		opt->flags |= FI_PROV_ATTR_ONLY;
+		return true;
+	case OPT_LINKS:
+		set_form(opt, FORM_LINKS, NULL);
+		return true;
+	case OPT_WHY:
+		opt->why = true;
+		return true;
+	default:
+		return false;
+	}
+}
+
 static void set_option(struct info_options *opt, int c, const char *arg)
 {
 	switch (c) {
@@ -186,28 +218,6 @@ static void set_option(struct info_options *opt, int c, const char *arg)
 	case 'P':
 		opt->service = arg;
 		break;
-	case 'e':
-		set_form(opt, FORM_PARAMS, NULL);
-		break;
-	case 'g':
-		set_form(opt, FORM_PARAMS, arg);
-		break;
-	case 'i':
-		set_form(opt, FORM_LONG, arg);
-		break;
-	case 'v':
-		set_form(opt, FORM_LONG, NULL);
-		break;
-	case 'l':
-		set_form(opt, FORM_LIST, NULL);
-		opt->flags |= FI_PROV_ATTR_ONLY;
-		break;
-	case OPT_WHY:
-		opt->why = true;
-		break;
-	case OPT_LINKS:
-		set_form(opt, FORM_LINKS, NULL);
-		break;
 	case OPT_VERSION:
 		print_version();
 		exit(EXIT_SUCCESS);
@@ -215,12 +225,13 @@ static void set_option(struct info_options *opt, int c, const char *arg)
 		usage();
 		exit(EXIT_SUCCESS);
 	default:
+		if (set_form_option(opt, c, arg))
+			return;
 		if (set_hint(opt->hints, c, arg)) {
 			opt->hinted = true;
 			return;
 		}
-		fprintf(stderr, "'weft info --help' lists the options\n");
-		exit(WEFT_EXIT_USAGE);
+		argument_unknown("info");
 	}
 }
 

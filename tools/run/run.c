@@ -6,6 +6,7 @@
  * and prints their sum at the end.
  */
 #define _GNU_SOURCE
+#include "arguments.h"
 #include "launch_env.h"
 #include "line_filter.h"
 #include "weft.h"
@@ -110,8 +111,7 @@ static void parse(struct run_options *opt, int argc, char **argv)
 			usage();
 			exit(EXIT_SUCCESS);
 		default:
-			fprintf(stderr, "'weft run --help' lists the options\n");
-			exit(WEFT_EXIT_USAGE);
+			argument_unknown("run");
 		}
 	}
 	opt->argv = argv + optind;

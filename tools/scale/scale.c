@@ -28,10 +28,7 @@
 #define REAL_DIGITS	  9
 
 enum {
-	OPT_CPUS = 256,
-	OPT_IDLE,
-	OPT_REALTIME,
-	OPT_TIMEOUT,
+	OPT_IDLE = 256,
 	OPT_JSON,
 };
 
@@ -42,9 +39,9 @@ static const struct option longopts[] = {
 	{ "rounds", required_argument, NULL, 'r' },
 	{ "iterations", required_argument, NULL, 'i' },
 	{ "idle", required_argument, NULL, OPT_IDLE },
-	{ "cpus", required_argument, NULL, OPT_CPUS },
-	{ "realtime", no_argument, NULL, OPT_REALTIME },
-	{ "timeout", required_argument, NULL, OPT_TIMEOUT },
+	{ "cpus", required_argument, NULL, ARGUMENT_CPUS },
+	{ "realtime", no_argument, NULL, ARGUMENT_REALTIME },
+	{ "timeout", required_argument, NULL, ARGUMENT_TIMEOUT },
 	{ "json", optional_argument, NULL, OPT_JSON },
 	{ "help", no_argument, NULL, 'h' },
 	{ 0 },
@@ -81,9 +78,6 @@ static void usage(void)
 static void set_option(struct scale_options *opt, int c, const char *arg)
 {
 	switch (c) {
-	case 'p':
-		argument_provider(arg, &opt->plan);
-		break;
 	case 'e':
 		opt->endpoints = argument_number(arg, "endpoints", 1, CROWD_MAX);
 		break;
@@ -99,15 +93,6 @@ static void set_option(struct scale_options *opt, int c, const char *arg)
 	case OPT_IDLE:
 		opt->idle = argument_number(arg, "idle", 1, CROWD_MAX);
 		break;
-	case OPT_CPUS:
-		argument_cpus(arg, &opt->place);
-		break;
-	case OPT_REALTIME:
-		opt->place.realtime = true;
-		break;
-	case OPT_TIMEOUT:
-		opt->channel.timeout_s = argument_number(arg, "timeout", 1, 86400);
-		break;
 	case OPT_JSON:
 		opt->want_json = true;
 		opt->json_path = arg;
@@ -116,8 +101,8 @@ static void set_option(struct scale_options *opt, int c, const char *arg)
 		usage();
 		exit(EXIT_SUCCESS);
 	default:
-		fprintf(stderr, "'weft scale --help' lists the options\n");
-		exit(WEFT_EXIT_USAGE);
+		if (!argument_take(c, arg, &opt->plan, &opt->place, &opt->channel))
+			argument_unknown("scale");
 	}
 }
 

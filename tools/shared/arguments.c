@@ -8,6 +8,7 @@
 
 #include <ctype.h>
 #include <err.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -53,6 +54,57 @@ void argument_cpus(const char *text, struct place *place)
 	if (pair_cpus_parse(text, place->cpus))
 		errx(WEFT_EXIT_USAGE, "'%s' is not two cpu numbers like 0,1", text);
 	place->has_cpus = true;
+}
+
+static void argument_endpoint(const char *text)
+{
+	if (strcmp(text, "rdm"))
+		errx(WEFT_EXIT_USAGE, "endpoints are 'rdm', not '%s'", text);
+}
+
+bool argument_take(int c, const char *arg, struct plan *plan, struct place *place,
+		   struct channel_options *channel)
+{
+	switch (c) {
+	case 'p':
+		argument_provider(arg, plan);
+		return true;
+	case 'd':
+		channel->domain = arg;
+		return true;
+	case 's':
+		channel->source = arg;
+		return true;
+	case 'e':
+		argument_endpoint(arg);
+		return true;
+	case 'm':
+		plan->tagged = argument_tagged(arg);
+		return true;
+	case 'c':
+		plan->verify = true;
+		return true;
+	case 'P':
+		place->port = argument_number(arg, "port", 1, 65535);
+		return true;
+	case ARGUMENT_CPUS:
+		argument_cpus(arg, place);
+		return true;
+	case ARGUMENT_REALTIME:
+		place->realtime = true;
+		return true;
+	case ARGUMENT_TIMEOUT:
+		channel->timeout_s = argument_number(arg, "timeout", 1, 86400);
+		return true;
+	default:
+		return false;
+	}
+}
+
+void argument_unknown(const char *command)
+{
+	fprintf(stderr, "'weft %s --help' lists the options\n", command);
+	exit(WEFT_EXIT_USAGE);
 }
 
 const char *argument_host(int argc, char **argv, int idx)

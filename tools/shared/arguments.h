@@ -6,9 +6,48 @@
 #ifndef WEFT_TOOLS_ARGUMENTS_H
 #define WEFT_TOOLS_ARGUMENTS_H
 
+#include <getopt.h>
 #include <stdbool.h>
+#include <stdnoreturn.h>
 
+#include "channel.h"
 #include "plan.h"
+
+/* Values of long options that have no letter; those of a command are below. */
+enum {
+	ARGUMENT_CPUS = 512,
+	ARGUMENT_REALTIME,
+	ARGUMENT_TIMEOUT,
+};
+
+/* The options of argument_take() that commands for two sides have, in a struct option[]. */
+#define ARGUMENT_OPTIONS                                                                       \
+	{ "provider", required_argument, NULL, 'p' },                                          \
+		{ "domain", required_argument, NULL, 'd' },                                    \
+		{ "source", required_argument, NULL, 's' },                                    \
+		{ "endpoint", required_argument, NULL, 'e' },                                  \
+		{ "messages", required_argument, NULL, 'm' },                                  \
+		{ "check", no_argument, NULL, 'c' }, { "port", required_argument, NULL, 'P' }, \
+		{ "cpus", required_argument, NULL, ARGUMENT_CPUS },                            \
+	{                                                                                      \
+		"timeout", required_argument, NULL, ARGUMENT_TIMEOUT                           \
+	}
+
+/*
+ * argument_take - take an option that several commands have
+ * @c:    what getopt_long() returned; a command takes its own options first
+ * @arg:  its argument, referred to by @channel from then on
+ *
+ * Returns false for any other option.
+ */
+bool argument_take(int c, const char *arg, struct plan *plan, struct place *place,
+		   struct channel_options *channel);
+
+/*
+ * argument_unknown - end the process, for an option that getopt_long() reported
+ * @command:  named in the message
+ */
+noreturn void argument_unknown(const char *command);
 
 /*
  * argument_number - a decimal number in a range
