@@ -18,8 +18,6 @@
 #include "refuse.h"
 #include "sep_fid.h"
 
-#define QUIET_NS 1000000000u /* time that close of a context waits for operations, ns */
-
 static struct engine_sep_ctx *sep_ctx_of(struct engine_ctx *ctx)
 {
 	return container_of(ctx->base, struct engine_sep_ctx, ctx);
@@ -67,104 +65,6 @@ void engine_sep_free(struct engine_ep *ep)
 	platform_free(ep->rxs);
 	platform_free(ep->sep_rxs);
 	platform_free(ep->sep_txs);
-}
-
-/* Closing a context */
-
-/* Returns a peer that still reads or writes memory that belongs to the context, or NULL. */
-static struct engine_peer *engine_sep_rx_peer(struct engine_ep *ep,
-					      const struct engine_rx_ctx *rx)
-{
-	struct list *node, *after, *rnode, *rafter;
-
-	list_for_each(node, after, &ep->all) {
-		struct engine_peer *peer = container_of(node, struct engine_peer, all);
-
-		list_for_each(rnode, rafter, &peer->receiving) {
-			const struct engine_rx *under_way = container_of(
-				rnode, struct engine_rx, link);
-
-			if (under_way->ctx == rx && !under_way->landing)
-				return peer;
-		}
-	}
-	return NULL;
-}
-
-/* Returns true if the operation uses buffers of the program: an injected one only for results. */
-static bool engine_sep_tx_uses(const struct engine_tx *tx)
-{
-	return (tx->kind == PACKET_ATOMIC && tx->update.result_cnt) || (!tx->copy && tx->len);
-}
-
-static struct engine_peer *engine_sep_tx_peer(struct engine_ep *ep,
-					      const struct engine_tx_ctx *tx)
-{
-	struct engine_tx *under_way;
-	uint32_t i = 0;
-
-	while ((under_way = pool_each(&ep->tx_pool, &i)))
-		if (under_way->ctx == tx && engine_sep_tx_uses(under_way))
-			return under_way->peer;
-	return NULL;
-}
-
-/* Waits for operations under way; those that do not end in time are ended with their conn. */
-static void engine_sep_quiet(struct engine_ep *ep, const struct engine_tx_ctx *tx,
-			     const struct engine_rx_ctx *rx)
-{
-	uint64_t end = platform_now_ns() + QUIET_NS;
-	struct engine_peer *peer;
-
-	while ((peer = tx ? engine_sep_tx_peer(ep, tx) : engine_sep_rx_peer(ep, rx))) {
-		if (platform_now_ns() >= end)
-			engine_conn_broken(peer, -FI_ECONNABORTED);
-		engine_domain_progress(ep->domain);
-		platform_yield();
-	}
-}
-
-/* No operation is reported any more. Those that have not begun are dropped, except injected ones. */
-static void engine_sep_tx_discard(struct engine_ep *ep, const struct engine_tx_ctx *ctx)
-{
-	struct engine_tx *tx;
-	uint32_t i = 0;
-
-	while ((tx = pool_each(&ep->tx_pool, &i))) {
-		if (tx->ctx != ctx)
-			continue;
-		tx->flags &= ~ENGINE_COMPLETE;
-		if (tx->state != TX_QUEUED || tx->copy)
-			continue;
-		list_remove(&tx->link);
-		engine_tx_end(tx, 0);
-	}
-}
-
-static void engine_sep_claims_drop(struct engine_rxq *q)
-{
-	struct list *node;
-
-	while ((node = list_pop(&q->claimed))) {
-		struct engine_held *held = container_of(node, struct engine_held, link);
-
-		engine_held_drop(held->peer->ep, held);
-	}
-}
-
-static void engine_sep_tx_end(struct engine_ep *ep, struct engine_tx_ctx *tx)
-{
-	engine_tx_release(tx);
-	engine_sep_tx_discard(ep, tx);
-	engine_sep_quiet(ep, tx, NULL);
-}
-
-static void engine_sep_rx_end(struct engine_ep *ep, struct engine_rx_ctx *rx)
-{
-	engine_rxq_unpost(ep->domain, rx->q);
-	engine_sep_claims_drop(rx->q);
-	engine_sep_quiet(ep, NULL, rx);
-	engine_rx_release(rx);
 }
 
 static int engine_sep_ctx_close(struct fid *fid)

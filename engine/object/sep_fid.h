@@ -21,4 +21,11 @@ bool engine_sep_awaits(const struct engine_ep *ep);
 int engine_sep_bind(struct engine_ep *ep, struct fid *target, uint64_t flags);
 void engine_sep_free(struct engine_ep *ep);
 
+/*
+ * Before a context is closed: release its queues and counters, drop what has not begun, and wait for
+ * what is under way. An operation that does not end in time is ended with its conn.
+ */
+void engine_sep_tx_end(struct engine_ep *ep, struct engine_tx_ctx *tx);
+void engine_sep_rx_end(struct engine_ep *ep, struct engine_rx_ctx *rx);
+
 #endif
