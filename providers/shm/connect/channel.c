@@ -171,13 +171,6 @@ int pshm_note_send(const struct pshm_channel *c, const struct pshm_note *note, c
 	return sys_local_send(c->process.fd, note, sizeof(*note), fds, cnt);
 }
 
-struct pshm_note pshm_note_of(enum pshm_note_type type)
-{
-	return (struct pshm_note){ .magic = PSHM_NOTE_MAGIC,
-				   .version = PSHM_NOTE_VERSION,
-				   .type = (uint16_t)type };
-}
-
 int pshm_note_refuse(struct pshm_channel *c, const uint8_t pair[PSHM_NONCE], int err)
 {
 	struct pshm_note note = pshm_note_of(PSHM_NOTE_REFUSED);
@@ -215,12 +208,6 @@ static void send_unsent(void)
 		if (err || sys_epoll_add_known(watch, c->process.fd, c))
 			pshm_channel_over(c);
 	}
-}
-
-void pshm_received_close(struct sys_local_received *received)
-{
-	while (received->cnt)
-		sys_local_close(received->fds[--received->cnt]);
 }
 
 /* Reads what has come. The channel may be freed by that. */

@@ -6,7 +6,6 @@
 #ifndef WEFT_SHM_CHANNEL_H
 #define WEFT_SHM_CHANNEL_H
 
-#include "local_socket.h"
 #include "socket.h"
 
 /* A socket to another process, or to ourselves. */
@@ -72,8 +71,6 @@ void pshm_channel_put(struct pshm_channel *c);
 /* pshm_channel_over - end the channel; it is freed with its last reference */
 void pshm_channel_over(struct pshm_channel *c);
 
-/* pshm_note_of - returns an empty note of that type */
-struct pshm_note pshm_note_of(enum pshm_note_type type);
 /* pshm_note_send - send a note with @cnt descriptors. Returns 0 or -FI_E* as sys_local_send() */
 int pshm_note_send(const struct pshm_channel *c, const struct pshm_note *note, const int *fds,
 		   unsigned int cnt);
@@ -83,9 +80,6 @@ int pshm_note_send(const struct pshm_channel *c, const struct pshm_note *note, c
  * whatever else it has to send. Returns 0, or -FI_E* to end the channel.
  */
 int pshm_note_refuse(struct pshm_channel *c, const uint8_t pair[PSHM_NONCE], int err);
-
-/* pshm_received_close - close the descriptors that came with a note */
-void pshm_received_close(struct sys_local_received *received);
 
 /*
  * From socket.c, for channel.c:

@@ -142,39 +142,6 @@ static void answer_take_locked(struct pshm_channel *c, const struct pshm_note *n
 	pshm_received_close(received);
 }
 
-static bool is_zero(const uint8_t nonce[PSHM_NONCE])
-{
-	static const uint8_t none[PSHM_NONCE];
-
-	return pshm_nonce_same(nonce, none);
-}
-
-/* Returns true if this version sends such notes, with as many descriptors. */
-static bool note_valid(const struct pshm_note *note, const struct sys_local_received *received)
-{
-	bool cut = received->err != 0;
-
-	if (note->magic != PSHM_NOTE_MAGIC || note->version != PSHM_NOTE_VERSION || note->zero)
-		return false;
-	if ((note->type == PSHM_NOTE_REFUSED) != (note->error != 0) ||
-	    note->error >= 2 * FI_ERRNO_OFFSET)
-		return false;
-	switch (note->type) {
-	case PSHM_NOTE_ASK:
-		return !is_zero(note->to) && !is_zero(note->from) && !is_zero(note->pair) &&
-		       (received->cnt == 2 ? !cut : cut);
-	case PSHM_NOTE_INBOX:
-		return is_zero(note->to) && is_zero(note->from) &&
-		       (received->cnt == 1 ? !cut : !received->cnt && cut);
-	case PSHM_NOTE_REFUSED:
-		return is_zero(note->to) && is_zero(note->from) && !received->cnt && !cut;
-	case PSHM_NOTE_WAKE:
-		return is_zero(note->from) && is_zero(note->pair) && !received->cnt && !cut;
-	default:
-		return false;
-	}
-}
-
 /*
  * Returns true if the other end may send it: requests come over accepted sockets, answers over our
  * own.
@@ -191,7 +158,7 @@ int pshm_note_take(struct pshm_channel *c, const struct pshm_note *note,
 	struct pshm_wire *w;
 	int err;
 
-	if (!note_valid(note, received) || !note_expected(c, note)) {
+	if (!pshm_note_valid(note, received) || !note_expected(c, note)) {
 		pshm_received_close(received);
 		return -FI_EPROTO;
 	}
@@ -325,7 +292,7 @@ int pshm_sockets_name(uint8_t nonce[PSHM_NONCE])
 		numbered = true;
 		do
 			count_locked();
-		while (is_zero(own) || wire_find_locked(own));
+		while (pshm_nonce_none(own) || wire_find_locked(own));
 		memcpy(nonce, own, PSHM_NONCE);
 	}
 	platform_unlock(&lock);

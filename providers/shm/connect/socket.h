@@ -27,46 +27,12 @@
 #ifndef WEFT_SHM_SOCKET_H
 #define WEFT_SHM_SOCKET_H
 
+#include "note.h"
 #include "process.h"
 #include "region.h"
 #include "socket_state.h"
 
 struct pshm_wire;
-
-#define PSHM_NOTE_MAGIC	  0x65746f6eu /* "note" */
-#define PSHM_NOTE_VERSION 2u
-
-enum pshm_note_type {
-	/* a request, with the descriptors of the pair and of the asker's inbox */
-	PSHM_NOTE_ASK = 1,
-	/* an answer, with the descriptor of the inbox that was asked for */
-	PSHM_NOTE_INBOX,
-	/* an answer: the error */
-	PSHM_NOTE_REFUSED,
-	/* wakes an endpoint */
-	PSHM_NOTE_WAKE,
-};
-
-/* A message. Members that its type does not have are zero. */
-struct pshm_note {
-	uint32_t magic;
-	uint16_t version;
-	uint16_t type;
-	/* REFUSED: positive fi_errno */
-	uint32_t error;
-	uint32_t zero;
-	/* ASK, WAKE: nonce of the endpoint that it is for */
-	uint8_t to[PSHM_NONCE];
-	/* ASK: nonce of the asker's endpoint */
-	uint8_t from[PSHM_NONCE];
-	/* all but WAKE: nonce of the pair */
-	uint8_t pair[PSHM_NONCE];
-};
-
-_Static_assert(sizeof(struct pshm_note) == 40, "layout");
-_Static_assert(offsetof(struct pshm_note, error) == 8, "layout");
-_Static_assert(offsetof(struct pshm_note, to) == 16, "layout");
-_Static_assert(offsetof(struct pshm_note, pair) == 32, "layout");
 
 /* A request to an endpoint of ours. */
 struct pshm_request {
