@@ -179,7 +179,7 @@ static void coll_heard_lost(struct engine_group *group, uint64_t rank)
 	if (rank >= group->cnt || rank == group->rank || group->lost[rank])
 		return;
 	peer = coll_peer(group, (uint32_t)rank);
-	if (peer && peer->up)
+	if (peer && peer->up_cnt)
 		return;
 	group->lost[rank] = 1;
 	for (rx = engine_rxq_next(&group->coll->rx.own, NULL); rx;

@@ -16,6 +16,25 @@ static void copy_text(char *to, size_t len, const char *from)
 	to[i] = '\0';
 }
 
+/* Add the peer and its traffic over the wire @idx. */
+static void engine_route_add(const struct engine_peer *peer, uint32_t idx,
+			     struct weft_route *route)
+{
+	const struct list *node;
+
+	for (node = peer->conns.next; node != &peer->conns; node = node->next) {
+		const struct wire_conn *conn = container_of(node, struct wire_conn, link);
+
+		if (conn->wire->idx != idx)
+			continue;
+		route->peers += peer->conn == conn;
+		route->tx_msgs += conn->tx_msgs;
+		route->tx_bytes += conn->tx_bytes;
+		route->rx_msgs += conn->rx_msgs;
+		route->rx_bytes += conn->rx_bytes;
+	}
+}
+
 static void engine_route_fill(struct engine_ep *ep, uint32_t idx, struct weft_route *route)
 {
 	struct engine_wire *w = &ep->wires[idx];
@@ -29,18 +48,8 @@ static void engine_route_fill(struct engine_ep *ep, uint32_t idx, struct weft_ro
 	copy_text(route->state, sizeof(route->state), w->wire ? "up" : w->why);
 	if (w->wire)
 		w->ops->local(w->wire, route->local, sizeof(route->local));
-	list_for_each(node, after, &ep->all) {
-		struct engine_peer *peer = container_of(node, struct engine_peer, all);
-		struct wire_conn *conn = peer->conns[idx];
-
-		if (!conn)
-			continue;
-		route->peers += peer->conn == conn;
-		route->tx_msgs += conn->tx_msgs;
-		route->tx_bytes += conn->tx_bytes;
-		route->rx_msgs += conn->rx_msgs;
-		route->rx_bytes += conn->rx_bytes;
-	}
+	list_for_each(node, after, &ep->all)
+		engine_route_add(container_of(node, struct engine_peer, all), idx, route);
 }
 
 int engine_routes(struct engine_ep *ep, struct weft_route *routes, size_t *count)

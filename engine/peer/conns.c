@@ -4,14 +4,14 @@
  * once, when a more preferred wire is found, and when a peer restarts. Called with the domain held:
  * by sends, by progress, and by wires from their poll().
  *
- * A peer has at most one conn per wire. Its route is the conn of the most preferred wire that is
- * up. The side that connects tries the wires in order of preference. A service address names only
+ * A peer has at most one conn for each wire and rail. Its route is the first conn that is up, of the
+ * most preferred wire that has one. A conn that fails takes the peer with it, unless it has carried
+ * nothing and another one stands. The side that connects tries the wires in order of preference. A service address names only
  * host and port: once a less preferred wire has brought the peer's full address, the more preferred
  * ones are tried again before the first message.
  */
 #include "conns.h"
-#include "auth.h"
-#include "follow.h"
+#include "hello.h"
 #include "lost.h"
 #include "peer.h"
 #include "unanswered.h"
@@ -24,11 +24,6 @@
 #define REFUSED_NS 80000000u
 /* Time after which it is logged that no endpoint answers at an address */
 #define UNMET_NS 1000000000u
-/* A new peer is granted one of so many parts of the budget that is left */
-#define WINDOW_SHARE 16u
-/* Bounds of the window of a peer, bytes; the least while the budget has that much */
-#define WINDOW_MIN (64u << 10)
-#define WINDOW_MAX (1u << 20)
 
 /* Add the traffic of a conn that ends to that of its wire. */
 static void engine_conn_add_traffic(struct engine_ep *ep, const struct wire_conn *conn)
@@ -41,75 +36,55 @@ static void engine_conn_add_traffic(struct engine_ep *ep, const struct wire_conn
 	w->rx_bytes += conn->rx_bytes;
 }
 
-/* Remove a conn from its peer; the wire frees it. */
-static void engine_conn_drop(struct engine_peer *peer, uint32_t idx)
+struct wire_conn *engine_conn_at(const struct engine_peer *peer, uint32_t idx, uint32_t rail)
 {
-	struct wire_conn *conn = peer->conns[idx];
+	const struct list *node;
 
+	for (node = peer->conns.next; node != &peer->conns; node = node->next) {
+		struct wire_conn *conn = container_of(node, struct wire_conn, link);
+
+		if (conn->wire->idx == idx && conn->rail == rail)
+			return conn;
+	}
+	return NULL;
+}
+
+/* Add a conn to its peer, behind those of its wire. */
+static void engine_conn_link(struct engine_peer *peer, struct wire_conn *conn, uint32_t rail)
+{
+	struct list *before = peer->conns.prev;
+
+	while (before != &peer->conns &&
+	       container_of(before, struct wire_conn, link)->wire->idx > conn->wire->idx)
+		before = before->prev;
+	conn->rail = (uint16_t)rail;
+	list_insert_after(before, &conn->link);
+}
+
+/* Remove a conn from its peer; the wire frees it. */
+static void engine_conn_drop(struct engine_peer *peer, struct wire_conn *conn)
+{
 	if (peer->conn == conn) {
 		peer->ep->domain->ops->route_lost(peer);
 		peer->conn = NULL;
 		peer->wire = NULL;
 		peer->ready = 0;
 	}
-	peer->conns[idx] = NULL;
-	peer->ours &= ~(1u << idx);
-	peer->up &= ~(1u << idx);
+	list_remove(&conn->link);
+	peer->up_cnt -= conn->joined;
+	conn->joined = false;
 	engine_conn_add_traffic(peer->ep, conn);
 }
 
-void engine_conn_end(struct engine_peer *peer, uint32_t idx)
+void engine_conn_end(struct wire_conn *conn)
 {
-	struct wire_conn *conn = peer->conns[idx];
-
-	engine_conn_drop(peer, idx);
+	engine_conn_drop(conn->peer, conn);
 	conn->wire->ops->disconnect(conn);
 }
 
 void engine_conn_broken(struct engine_peer *peer, int err)
 {
 	engine_peer_lost(peer, err, false);
-}
-
-/* Returns the window of a new peer: a part of the budget left, so that many peers get one. */
-static uint32_t engine_window(const struct engine_ep *ep)
-{
-	uint64_t window = ep->budget / WINDOW_SHARE;
-
-	if (window < WINDOW_MIN)
-		window = ep->budget < WINDOW_MIN ? ep->budget : WINDOW_MIN;
-	if (window > WINDOW_MAX)
-		window = WINDOW_MAX;
-	return (uint32_t)(window / CREDIT_UNIT * CREDIT_UNIT);
-}
-
-static void engine_hello(struct engine_peer *peer, struct hello *hello)
-{
-	struct engine_ep *ep = peer->ep;
-
-	if (!peer->greeted) {
-		peer->greeted = true;
-		peer->window = engine_window(ep);
-		ep->budget -= peer->window;
-	}
-	*hello = (struct hello){
-		.magic = HELLO_MAGIC,
-		.version = HELLO_VERSION,
-		.epoch = ep->epoch,
-		.window = peer->window,
-		.seq = (uint32_t)peer->tx_seq,
-		.incarnation = peer->incarnation,
-		.addr = ep->address,
-	};
-	hello->proof = engine_auth_proof(&ep->auth, hello);
-}
-
-/*
- * Returns true if the sender of the hello has the authorization key of @ep, or if neither has one.
- */
-static bool engine_hello_authorized(const struct engine_ep *ep, const struct hello *hello)
-{
-	return hello->proof == engine_auth_proof(&ep->auth, hello);
 }
 
 /*
@@ -127,15 +102,15 @@ static int engine_connect_on(struct engine_peer *peer, uint32_t idx,
 
 	if (!w->wire || peer->self != (idx == ep->wire_cnt - 1) || peer->unreachable & 1u << idx)
 		return -FI_EHOSTUNREACH;
-	engine_hello(peer, &hello);
+	engine_hello_say(peer, 0, &hello);
 	ret = w->ops->connect(w->wire, peer, address, &hello, &conn);
 	if (ret) {
 		if (ret == -FI_EHOSTUNREACH)
 			peer->unreachable |= 1u << idx;
 		return ret;
 	}
-	peer->conns[idx] = conn;
-	peer->ours |= 1u << idx;
+	conn->ours = true;
+	engine_conn_link(peer, conn, 0);
 	engine_expect(peer->ep, idx);
 	return 0;
 }
@@ -176,9 +151,8 @@ void engine_peer_connect(struct engine_peer *peer)
 
 	if (peer->state == PEER_UP)
 		return;
-	for (uint32_t i = 0; i < ep->wire_cnt; i++)
-		if (peer->conns[i])
-			return;
+	if (!list_empty(&peer->conns))
+		return;
 	if (peer->state == PEER_IDLE)
 		peer->since_ns = platform_now_ns();
 	else if (platform_now_ns() < peer->retry_ns)
@@ -205,23 +179,24 @@ void engine_peer_connect(struct engine_peer *peer)
 }
 
 /*
- * Choose the most preferred conn that is up as the route, unless a more preferred one is under way.
+ * Choose the first conn that is up as the route, unless one of a more preferred wire is under way.
  */
 static void engine_peer_route(struct engine_peer *peer)
 {
-	struct engine_ep *ep = peer->ep;
-	bool pending = false;
+	const struct wire_conn *pending = NULL;
+	struct list *node;
 
-	for (uint32_t i = 0; i < ep->wire_cnt; i++) {
-		if (!peer->conns[i])
-			continue;
-		if (!(peer->up & 1u << i)) {
-			pending = true;
+	for (node = peer->conns.next; node != &peer->conns; node = node->next) {
+		struct wire_conn *conn = container_of(node, struct wire_conn, link);
+
+		if (!conn->joined) {
+			pending = pending ? pending : conn;
 			continue;
 		}
-		peer->conn = peer->conns[i];
-		peer->wire = ep->wires[i].ops;
-		if (pending && peer->state != PEER_UP)
+		conn->routed = true;
+		peer->conn = conn;
+		peer->wire = conn->wire->ops;
+		if (pending && pending->wire != conn->wire && peer->state != PEER_UP)
 			return;
 		peer->state = PEER_UP;
 		peer->ready = list_empty(&peer->queued);
@@ -231,95 +206,12 @@ static void engine_peer_route(struct engine_peer *peer)
 	}
 }
 
-/*
- * Returns the peer that sent the hello: in the address vector, known by an earlier hello, or new.
- */
-static struct engine_peer *engine_peer_by_hello(struct engine_ep *ep, const struct hello *hello)
-{
-	struct weft_addr service = hello->addr;
-	struct list *node, *after;
-	fi_addr_t addr = FI_ADDR_NOTAVAIL;
-
-	if (ep->av) {
-		engine_av_follow(ep->av);
-		addr = av_find(&ep->av->table, &hello->addr);
-		if (addr == FI_ADDR_NOTAVAIL && hello->addr.family != ADDR_FAMILY_NONE) {
-			addr_to_service(&service);
-			addr = av_find(&ep->av->table, &service);
-		}
-	}
-	if (addr != FI_ADDR_NOTAVAIL)
-		return engine_peer_open(ep, addr);
-	list_for_each(node, after, &ep->all) {
-		struct engine_peer *peer = container_of(node, struct engine_peer, all);
-
-		if (addr_same(&peer->address, &hello->addr))
-			return peer;
-	}
-	return engine_peer_new(ep, &hello->addr, FI_ADDR_NOTAVAIL);
-}
-
-/*
- * Compare a hello with the present incarnation. Both sides give up all conns when one breaks, but
- * not at the same time: a hello of an old conn on one wire may come after that of a new conn on
- * another.
- *
- * Returns a negative number for an incarnation that the other side has given up, 0 for the present
- * one, and a positive number for a new one.
- */
-static int32_t engine_hello_age(const struct engine_peer *peer, const struct hello *hello)
-{
-	return peer->epoch == hello->epoch
-		       ? (int32_t)(hello->incarnation - peer->peer_incarnation)
-		       : 1;
-}
-
-/*
- * The other side has begun a new incarnation: it restarted, or gave up the conns of the last one.
- */
-static void engine_incarnation_end(struct engine_peer *peer, const struct hello *hello)
+void engine_incarnation_end(struct engine_peer *peer, const struct hello *hello)
 {
 	if (peer->epoch != hello->epoch)
 		engine_peer_lost(peer, -FI_ECONNRESET, false);
 	else
 		engine_conn_broken(peer, -FI_ECONNRESET);
-}
-
-int engine_accept(struct wire *wire, const struct hello *hello, struct engine_peer **out,
-		  struct hello *answer)
-{
-	struct engine_ep *ep = wire->ep;
-	uint32_t bit = 1u << wire->idx;
-	struct engine_peer *peer;
-
-	if (!engine_hello_authorized(ep, hello))
-		return -FI_EKEYREJECTED;
-	peer = engine_peer_by_hello(ep, hello);
-	if (!peer)
-		return -FI_ENOMEM;
-	if (peer->self != (wire->idx == ep->wire_cnt - 1))
-		return -FI_EINVAL;
-	if (!peer->self) {
-		if (engine_hello_age(peer, hello) < 0)
-			return -FI_ECONNRESET;
-		/*
-		 * With no conn up, operations queued since the last incarnation are for the new
-		 * one.
-		 */
-		if (peer->up && engine_hello_age(peer, hello) > 0)
-			engine_incarnation_end(peer, hello);
-		if (peer->conns[wire->idx] && peer->ours & bit) {
-			if (ep->epoch < hello->epoch)
-				return -FI_EALREADY;
-			if (!(peer->up & bit))
-				engine_conn_end(peer, wire->idx);
-		}
-		if (peer->conns[wire->idx])
-			engine_conn_broken(peer, -FI_ECONNRESET);
-	}
-	engine_hello(peer, answer);
-	*out = peer;
-	return 0;
 }
 
 /* Take over the state that the first conn of an incarnation brings. */
@@ -346,8 +238,8 @@ static void engine_incarnation_begin(struct engine_peer *peer, const struct hell
 /* Disconnect a conn that has come up and is of no use. */
 static void engine_conn_reject(struct engine_peer *peer, struct wire_conn *conn)
 {
-	if (peer->conns[conn->wire->idx] == conn)
-		engine_conn_drop(peer, conn->wire->idx);
+	if (engine_conn_linked(conn))
+		engine_conn_drop(peer, conn);
 	conn->wire->ops->disconnect(conn);
 }
 
@@ -362,23 +254,33 @@ static void engine_peer_upgrade(struct engine_peer *peer, uint32_t idx,
 	if (peer->address.kind == ADDR_SERVICE)
 		peer->unreachable = 0;
 	for (uint32_t i = 0; i < idx; i++)
-		if (!peer->conns[i])
+		if (!engine_conn_at(peer, i, 0))
 			engine_connect_on(peer, i, full);
+}
+
+/* Returns 0, or why the peer is given up for its hello. */
+static int engine_hello_refused(const struct wire_conn *conn, const struct hello *hello)
+{
+	if (!engine_hello_authorized(conn->peer->ep, hello))
+		return -FI_EKEYREJECTED;
+	return conn->ours && hello->rail != conn->rail ? -FI_EINVAL : 0;
 }
 
 void engine_conn_up(struct wire_conn *conn, const struct hello *hello)
 {
 	struct engine_peer *peer = conn->peer;
 	uint32_t idx = conn->wire->idx;
+	int err;
 
 	if (peer->self) {
 		engine_incarnation_begin(peer, hello);
-		if (peer->conns[idx] != conn)
+		if (!engine_conn_linked(conn))
 			return; /* the receiving end of the loop */
 	}
-	if (!engine_hello_authorized(peer->ep, hello)) {
+	err = engine_hello_refused(conn, hello);
+	if (err) {
 		engine_conn_reject(peer, conn);
-		engine_peer_lost(peer, -FI_EKEYREJECTED, false);
+		engine_peer_lost(peer, err, false);
 		return;
 	}
 	if (!peer->self && engine_hello_age(peer, hello) < 0) {
@@ -387,7 +289,7 @@ void engine_conn_up(struct wire_conn *conn, const struct hello *hello)
 		peer->ep->domain->ops->flush(peer);
 		return;
 	}
-	if (peer->up && engine_hello_age(peer, hello) > 0) {
+	if (peer->up_cnt && engine_hello_age(peer, hello) > 0) {
 		/*
 		 * The hello sent on this conn belongs to the incarnation that ends: connect again.
 		 */
@@ -395,13 +297,14 @@ void engine_conn_up(struct wire_conn *conn, const struct hello *hello)
 		engine_incarnation_end(peer, hello);
 		return;
 	}
-	if (!peer->up)
+	if (!peer->up_cnt)
 		engine_incarnation_begin(peer, hello);
 	engine_expect(peer->ep, idx);
-	peer->conns[idx] = conn;
-	peer->several |= peer->up != 0;
-	peer->up |= 1u << idx;
-	if (peer->ours & 1u << idx && !peer->self)
+	if (!engine_conn_linked(conn))
+		engine_conn_link(peer, conn, hello->rail);
+	conn->joined = true;
+	peer->several |= peer->up_cnt++ != 0;
+	if (conn->ours && !peer->self)
 		engine_peer_upgrade(peer, idx, &hello->addr);
 	engine_peer_route(peer);
 	peer->ep->domain->ops->flush(peer);
@@ -441,9 +344,9 @@ static void engine_connect_failed(struct engine_peer *peer, uint32_t idx, int er
 {
 	uint64_t now = platform_now_ns(), gone_ns;
 
-	if (err == -FI_EHOSTUNREACH || peer->up)
+	if (err == -FI_EHOSTUNREACH || peer->up_cnt)
 		peer->unreachable |= 1u << idx;
-	if (peer->up) {
+	if (peer->up_cnt) {
 		engine_peer_route(peer);
 		peer->ep->domain->ops->flush(peer);
 		return;
@@ -466,26 +369,43 @@ static void engine_connect_failed(struct engine_peer *peer, uint32_t idx, int er
 	engine_peer_block(peer);
 }
 
+/*
+ * Returns true if nothing is lost with a conn that has ended or failed: it has carried nothing, and
+ * others stand. What the peer has sent over it is lost to the peer, which knows.
+ */
+static bool engine_conn_spare(const struct engine_peer *peer, const struct wire_conn *conn)
+{
+	return !conn->routed && !conn->rx_msgs && peer->up_cnt > conn->joined;
+}
+
+void engine_conn_failed(struct wire_conn *conn, int err)
+{
+	struct engine_peer *peer = conn->peer;
+
+	if (engine_conn_spare(peer, conn))
+		engine_conn_end(conn);
+	else
+		engine_conn_broken(peer, err);
+}
+
 void engine_conn_down(struct wire_conn *conn, int err)
 {
 	struct engine_peer *peer = conn->peer;
-	uint32_t idx = conn->wire->idx;
-	bool was_up;
+	bool joined = conn->joined;
 
 	if (!peer)
 		return;
-	if (peer->conns[idx] != conn) {
+	if (!engine_conn_linked(conn)) {
 		engine_conn_add_traffic(peer->ep, conn);
 		return;
 	}
-	was_up = peer->up & 1u << idx;
-	engine_conn_drop(peer, idx);
-	if (was_up && !err && peer->up) /* another wire may still have packets to deliver */
+	engine_conn_drop(peer, conn);
+	if (!joined)
+		engine_connect_failed(peer, conn->wire->idx, err);
+	else if (peer->up_cnt && !err) /* another conn may still have packets to deliver */
 		engine_peer_route(peer);
-	else if (was_up && err)
+	else if (err && !engine_conn_spare(peer, conn))
 		engine_conn_broken(peer, err);
-	else if (was_up)
+	else if (!err)
 		engine_peer_lost(peer, -FI_ECONNRESET, true);
-	else
-		engine_connect_failed(peer, idx, err);
 }

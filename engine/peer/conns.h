@@ -16,16 +16,34 @@
  */
 void engine_peer_connect(struct engine_peer *peer);
 
-/* engine_conn_end - disconnect the peer's conn over the wire with index @idx */
-void engine_conn_end(struct engine_peer *peer, uint32_t idx);
+/* engine_conn_at - returns the peer's conn over the wire with index @idx and that rail, or NULL */
+struct wire_conn *engine_conn_at(const struct engine_peer *peer, uint32_t idx, uint32_t rail);
+
+/* engine_conn_end - disconnect a conn of a peer */
+void engine_conn_end(struct wire_conn *conn);
 
 /*
- * engine_conn_broken - a conn of the peer has failed, while the peer may be alive
+ * engine_conn_failed - a conn of a peer that is up has failed, while the peer may be alive
+ * @err: -FI_E* with which operations under way complete
+ *
+ * The peer lives on if another conn is up and this one has carried nothing; else
+ * engine_conn_broken().
+ */
+void engine_conn_failed(struct wire_conn *conn, int err);
+
+/*
+ * engine_conn_broken - packets to or from the peer are lost, while the peer may be alive
  * @err: -FI_E* with which operations under way complete
  *
  * Nothing is sent again over another conn: all conns of the peer end, and operations under way
  * fail. The next operation connects again.
  */
 void engine_conn_broken(struct engine_peer *peer, int err);
+
+/*
+ * engine_incarnation_end - the hello of the other side begins a new incarnation: it restarted, or
+ * gave up the conns of the last one
+ */
+void engine_incarnation_end(struct engine_peer *peer, const struct hello *hello);
 
 #endif

@@ -13,9 +13,8 @@ void engine_peer_lost(struct engine_peer *peer, int err, bool orderly)
 	struct engine_ep *ep = peer->ep;
 	struct list *node;
 
-	for (uint32_t i = 0; i < ep->wire_cnt; i++)
-		if (peer->conns[i])
-			engine_conn_end(peer, i);
+	while (!list_empty(&peer->conns))
+		engine_conn_end(container_of(peer->conns.next, struct wire_conn, link));
 	peer->state = PEER_IDLE;
 	peer->incarnation = ++ep->incarnation;
 	peer->ready = 0;

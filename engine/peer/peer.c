@@ -43,6 +43,7 @@ struct engine_peer *engine_peer_new(struct engine_ep *ep, const struct weft_addr
 	peer->address = *address;
 	peer->self = engine_address_names(address, &ep->address);
 	peer->tx_epoch = PACKET_EPOCH(ep->epoch);
+	list_init(&peer->conns);
 	list_init(&peer->blocked);
 	list_init(&peer->queued);
 	list_init(&peer->started);

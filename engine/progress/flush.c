@@ -40,10 +40,8 @@ void engine_peer_flush(struct engine_peer *peer)
 static void engine_peer_rest(struct engine_peer *peer)
 {
 	list_remove(&peer->blocked);
-	for (uint32_t i = 0; i < peer->ep->wire_cnt; i++)
-		if (peer->conns[i])
-			return;
-	peer->state = PEER_IDLE;
+	if (list_empty(&peer->conns))
+		peer->state = PEER_IDLE;
 }
 
 void engine_peers_service(struct engine_ep *ep)
@@ -62,7 +60,7 @@ void engine_peers_service(struct engine_ep *ep)
 			engine_peer_flush(peer);
 		else if (engine_work_pending(peer))
 			engine_peer_connect(peer);
-		else if (!peer->up)
+		else if (!peer->up_cnt)
 			engine_peer_rest(peer);
 	}
 }

@@ -38,8 +38,8 @@ static bool engine_peer_gone(struct engine_peer *peer)
 {
 	struct engine_ep *ep = peer->ep;
 
-	if (peer->slots || peer->state != PEER_IDLE || peer->up || peer->held_cnt ||
-	    !list_empty(&peer->blocked))
+	if (peer->slots || peer->state != PEER_IDLE || peer->held_cnt ||
+	    !list_empty(&peer->conns) || !list_empty(&peer->blocked))
 		return false;
 	for (uint32_t i = 0; i <= ep->rx_cnt; i++)
 		if (engine_peer_named_in(engine_rxq_at(ep, i), peer))
@@ -47,15 +47,17 @@ static bool engine_peer_gone(struct engine_peer *peer)
 	return true;
 }
 
-/* Check the conns of a peer that are up. The first one that has failed ends them all. */
+/* Check the conns of a peer that are up, until one has failed. */
 static void engine_peer_check(struct engine_peer *peer)
 {
-	for (uint32_t i = 0; i < peer->ep->wire_cnt; i++) {
-		struct wire_conn *conn = peer->conns[i];
-		int err = conn && peer->up & 1u << i ? conn->wire->ops->check(conn) : 0;
+	struct list *node, *after;
+
+	list_for_each(node, after, &peer->conns) {
+		struct wire_conn *conn = container_of(node, struct wire_conn, link);
+		int err = conn->joined ? conn->wire->ops->check(conn) : 0;
 
 		if (err) {
-			engine_conn_broken(peer, err);
+			engine_conn_failed(conn, err);
 			return;
 		}
 	}

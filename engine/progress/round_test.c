@@ -107,6 +107,7 @@ static int open_world(void **state)
 	list_add_tail(&w.domain.eps, &w.ep.domain_link);
 	w.peer.ep = &w.ep;
 	list_init(&w.peer.ack_link);
+	list_init(&w.peer.conns);
 	list_init(&w.peer.blocked);
 	list_init(&w.peer.queued);
 	list_init(&w.peer.started);
@@ -293,12 +294,12 @@ static void an_ack_is_pending_until_nothing_is_queued_before_it(void **state)
 
 static void a_peer_that_is_blocked_is_pending_until_it_rests(void **state)
 {
-	w.peer.up = 1;
+	w.peer.up_cnt = 1;
 	engine_peer_block(&w.peer);
 	assert_true(w.domain.pending);
 	rounds(2);
 	assert_true(w.domain.pending);
-	w.peer.up = 0;
+	w.peer.up_cnt = 0;
 	rounds(1);
 	assert_true(list_empty(&w.ep.blocked));
 	assert_false(w.domain.pending);
@@ -310,13 +311,13 @@ static void what_is_left_of_one_list_is_pending_when_another_one_is_done_with(vo
 
 	list_init(&task.link);
 	no_room = 0;
-	w.peer.up = 1;
+	w.peer.up_cnt = 1;
 	engine_peer_block(&w.peer);
 	engine_task_due(&w.domain, &task);
 	rounds(1);
 	assert_true(list_empty(&w.domain.tasks));
 	assert_true(w.domain.pending);
-	w.peer.up = 0;
+	w.peer.up_cnt = 0;
 	rounds(1);
 	assert_false(w.domain.pending);
 }

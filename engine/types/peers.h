@@ -53,12 +53,13 @@ struct engine_peer {
 
 	/* Entries of @reorder */
 	uint32_t reorder_cnt;
-	/* One conn for each wire, connected or accepted; NULL: none */
-	struct wire_conn *conns[ENGINE_WIRE_MAX];
-	/* Bit per wire: this side connected conns[] */
-	uint32_t ours;
-	/* Bit per wire: conns[] is up */
-	uint32_t up;
+	/*
+	 * struct wire_conn, connected or accepted: those of more preferred wires first, and of one
+	 * wire in the order in which they were linked. At most one for each wire and rail
+	 */
+	struct list conns;
+	/* Entries of @conns that have joined: packets may come from them */
+	uint32_t up_cnt;
 	/* Bit per wire: the wire does not reach the peer */
 	uint32_t unreachable;
 	/*
@@ -184,6 +185,12 @@ struct engine_peer {
 
 _Static_assert(offsetof(struct engine_peer, ep) <= 64,
 	       "the fast paths touch one line of a peer");
+
+/* engine_conn_linked - returns true if the conn is in peer->conns */
+static inline bool engine_conn_linked(const struct wire_conn *conn)
+{
+	return conn->link.next && !list_empty(&conn->link);
+}
 
 /* engine_rx_head_set - rx_epoch or reorder_cnt has changed */
 static inline void engine_rx_head_set(struct engine_peer *peer)

@@ -249,7 +249,9 @@ static inline bool engine_request_plain(const struct packet *packet)
 }
 
 #define HELLO_MAGIC   0x74666577u /* "weft" */
-#define HELLO_VERSION 5u
+#define HELLO_VERSION 6u
+/* Most conns of two endpoints over one wire */
+#define HELLO_RAILS 8u
 
 /*
  * The first bytes in each direction of a connection, on every wire.
@@ -259,8 +261,8 @@ struct hello {
 	uint32_t magic;
 	/* HELLO_VERSION */
 	uint16_t version;
-	/* Zero: none are defined */
-	uint16_t flags;
+	/* Number of the conn among those of the two endpoints over this wire; below HELLO_RAILS */
+	uint16_t rail;
 	/*
 	 * Random, drawn by each fi_enable; a different epoch is a different incarnation of the
 	 * endpoint

@@ -39,7 +39,8 @@ int hello_check(const struct hello *h)
 		return -FI_EINVAL;
 	if (h->version != HELLO_VERSION)
 		return -FI_ENOPROTOOPT;
-	if (h->flags || !h->epoch || h->addr.kind != ADDR_NONCE || !addr_valid(&h->addr))
+	if (h->rail >= HELLO_RAILS || !h->epoch || h->addr.kind != ADDR_NONCE ||
+	    !addr_valid(&h->addr))
 		return -FI_EINVAL;
 	return 0;
 }

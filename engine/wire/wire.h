@@ -4,8 +4,9 @@
  *
  * A wire moves packets between two endpoints and knows nothing of messages, tags or completions.
  * Shared memory and TCP are wires, and so is the fake wire of the tests. An engine endpoint opens
- * one struct wire of each kind that it uses. Per peer and wire there is at most one struct
- * wire_conn, usable in both directions once it is up.
+ * one struct wire of each kind that it uses. A struct wire_conn leads to one peer, and is usable in
+ * both directions once it is up. A peer may have several over one wire, its rails; a wire does not
+ * tell them apart.
  *
  * Threads and locks: every call in either direction is made by the thread that holds the domain of
  * the endpoint (domain/guard.h): with FI_THREAD_DOMAIN the program guarantees that there is one,
@@ -38,6 +39,7 @@
 #ifndef WEFT_WIRE_H
 #define WEFT_WIRE_H
 
+#include "list.h"
 #include "packet.h"
 
 struct engine_access;
@@ -78,8 +80,20 @@ struct wire_conn {
 	struct engine_peer *peer;
 	/* Hellos were exchanged in both directions: claim and sendv may be called */
 	bool up;
-	/* Traffic, counted by the engine; zeroed by the wire */
+
+	/* What follows belongs to the engine; zeroed by the wire. */
+	/* This side connected */
+	bool ours;
+	/* engine_conn_up() has taken it: it may be the peer's route */
+	bool joined;
+	/* It is the peer's route, or was: packets of this side may be lost with it */
+	bool routed;
+	/* hello.rail of both sides */
+	uint16_t rail;
+	/* Traffic */
 	uint64_t tx_msgs, tx_bytes, rx_msgs, rx_bytes;
+	/* Link in peer->conns; zero before */
+	struct list link;
 };
 
 /*
@@ -514,7 +528,7 @@ void engine_payload_done(struct engine_ep *ep, struct wire_conn *conn, void *coo
  * Layout of struct engine_ep and of the other structs that the inlined paths access. Only a wire
  * that was built with the same layout is registered.
  */
-#define WIRE_LAYOUT 6u
+#define WIRE_LAYOUT 7u
 
 struct wire_provider {
 	size_t size;

@@ -167,7 +167,7 @@ static void preambles_that_are_wrong_are_refused(void **state)
 	p.cookie = 1;
 	assert_int_equal(answer_to(a, &p, sizeof(p)), FI_EINVAL);
 	p = good;
-	p.hello.flags = 1;
+	p.hello.rail = HELLO_RAILS;
 	assert_int_equal(answer_to(a, &p, sizeof(p)), FI_EINVAL);
 	assert_int_equal(mock_log_cnt, 1); /* not a line for each */
 	a->refuse = -FI_EACCES;

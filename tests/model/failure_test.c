@@ -10,6 +10,7 @@
 #include <time.h>
 #include <unistd.h>
 #include <rdma/fi_errno.h>
+#include "conns.h"
 #include "fake_ends.h"
 #include "liveness.h"
 #include "peer.h"
@@ -395,8 +396,8 @@ static void service_address_is_upgraded_to_the_better_wire_before_the_first_mess
 	meet();
 	peer = fake_end_peer(&a, &b.name);
 	assert_string_equal(peer->wire->name, "fake-a");
-	assert_int_equal(peer->conns[FAKE_A]->tx_msgs, 1);
-	assert_int_equal(peer->conns[FAKE_B]->tx_msgs, 0);
+	assert_int_equal(engine_conn_at(peer, FAKE_A, 0)->tx_msgs, 1);
+	assert_int_equal(engine_conn_at(peer, FAKE_B, 0)->tx_msgs, 0);
 }
 
 static void endpoint_of_another_host_is_reached_by_the_second_wire(void **state)
@@ -589,9 +590,11 @@ static void silent_meet(uint32_t cnt, struct wire *wire)
 		memcpy(name.nonce, &i, sizeof(i));
 		peer = engine_peer_open(ep, fake_end_insert(&a, &name));
 		assert_non_null(peer);
-		silent[i] = (struct wire_conn){ .wire = wire, .peer = peer, .up = true };
-		peer->conns[0] = &silent[i];
-		peer->up = 1;
+		silent[i] = (struct wire_conn){
+			.wire = wire, .peer = peer, .up = true, .joined = true
+		};
+		list_add_tail(&peer->conns, &silent[i].link);
+		peer->up_cnt = 1;
 		looks[i] = 0;
 	}
 }
@@ -599,8 +602,8 @@ static void silent_meet(uint32_t cnt, struct wire *wire)
 static void silent_part(uint32_t cnt)
 {
 	for (uint32_t i = 0; i < cnt; i++) {
-		silent[i].peer->conns[0] = NULL;
-		silent[i].peer->up = 0;
+		list_remove(&silent[i].link);
+		silent[i].peer->up_cnt = 0;
 	}
 }
 
@@ -716,7 +719,7 @@ static void message_above_a_gigabyte_goes_in_several_pieces(void **state)
 	assert_true(entry.len == len);
 	expect_done(a.tx_cq, &contexts[0]);
 	assert_memory_equal(from, to, page_len);
-	assert_true(fake_end_peer(&a, &b.name)->conns[FAKE_A]->tx_msgs == 2);
+	assert_true(engine_conn_at(fake_end_peer(&a, &b.name), FAKE_A, 0)->tx_msgs == 2);
 	munmap(from, len);
 	munmap(to, len);
 	close(from_fd);

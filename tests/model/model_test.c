@@ -211,7 +211,7 @@ static void check_credit(int from, int to)
 	struct engine_peer *p = fake_end_peer(&run.ends[from], &run.ends[to].name);
 	struct engine_peer *q = fake_end_peer(&run.ends[to], &run.ends[from].name);
 
-	if (!p || !q || !p->up || !q->up)
+	if (!p || !q || !p->up_cnt || !q->up_cnt)
 		return;
 	CHECK(p->credit == q->rx_window && q->rx_window + q->credit_due == q->window,
 	      "%d to %d: credit %u, allowed %u, owed %u, window %u", from, to, p->credit,
