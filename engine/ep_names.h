@@ -33,13 +33,13 @@ static inline bool engine_names_are_strings(const struct engine_family *family)
 size_t engine_name_len(const struct engine_family *family, const void *name, size_t room);
 
 /*
- * engine_name_give - write an address for a program
+ * engine_name_write - write an address for a program
  * @buf: @room bytes; gets as much of the address as fits, and a string ends with a NUL
  *
  * Returns the length of the whole address, bytes.
  */
-size_t engine_name_give(const struct engine_family *family, const struct weft_addr *addr,
-			void *buf, size_t room);
+size_t engine_name_write(const struct engine_family *family, const struct weft_addr *addr,
+			 void *buf, size_t room);
 
 /* An iterator over the addresses of one fi_av_insert. */
 struct engine_names {

@@ -208,7 +208,7 @@ struct coll_op {
 	/* Called after the last phase without an error; or NULL */
 	void (*finish)(struct coll_op *op);
 	/* Reports the end, with or without an error; NULL: a completion */
-	void (*tell)(struct coll_op *op);
+	void (*report)(struct coll_op *op);
 	uint32_t phase, round;
 	/* Variable of the phase */
 	uint32_t state;
@@ -314,8 +314,8 @@ void coll_peer_lost(struct engine_peer *peer, bool died);
 
 /* engine_join_setup - set up the rounds by which members agree. Returns 0 or -FI_ENOMEM */
 int engine_join_setup(struct coll_op *op);
-/* engine_join_heard - a receive of a join has ended */
-void engine_join_heard(const struct coll_step *step, int status);
+/* engine_join_received - a receive of a join has ended */
+void engine_join_received(const struct coll_step *step, int status);
 /* engine_join_failed - a join has ended with an error */
 void engine_join_failed(struct coll_op *op);
 /* engine_join_begins - returns true for the tag of BEGIN, which only brings up a conn */

@@ -170,7 +170,7 @@ static bool coll_has(const struct engine_group *group, const struct engine_peer 
  * Another member has seen this one die. If this member has a conn to it, the conn reports that
  * itself.
  */
-static void coll_heard_lost(struct engine_group *group, uint64_t rank)
+static void coll_rank_lost(struct engine_group *group, uint64_t rank)
 {
 	const struct engine_rx *rx;
 	struct engine_peer *peer;
@@ -223,7 +223,7 @@ bool coll_stray(struct engine_peer *peer, const struct packet *packet)
 	if (!coll_has(group, peer))
 		return true;
 	if (kind == COLL_LOST)
-		coll_heard_lost(group, packet->data);
+		coll_rank_lost(group, packet->data);
 	else
 		coll_broken(group, seq,
 			    packet->data && packet->data <= COLL_ERROR_MAX ? -(int)packet->data

@@ -71,7 +71,7 @@ static void join_recv(struct coll_op *op, enum join_tag what, uint32_t from, voi
 	coll_step(op, true, from, join_tag(op, what, from, op->group->rank), buf, len);
 }
 
-void engine_join_heard(const struct coll_step *step, int status)
+void engine_join_received(const struct coll_step *step, int status)
 {
 	struct coll_op *op = step->op;
 

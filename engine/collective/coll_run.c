@@ -54,7 +54,7 @@ static void coll_step_end(struct coll_step *step, int status)
 
 	op->pending--;
 	if (op->join && step->recv)
-		engine_join_heard(step, status);
+		engine_join_received(step, status);
 	if (status)
 		coll_fail(op, status);
 	else if (!op->pending)
@@ -220,7 +220,7 @@ static bool coll_round_start(struct coll_op *op)
 	return true;
 }
 
-static void coll_tell(const struct coll_op *op)
+static void coll_report(const struct coll_op *op)
 {
 	struct engine_cq *cq = op->tx && op->tx->cq ? op->tx->cq : op->rx ? op->rx->cq : NULL;
 	struct cq_entry entry = { .context = op->context,
@@ -254,10 +254,10 @@ static void coll_end(struct coll_op *op)
 		op->finish(op);
 	if (op->error && op->join)
 		engine_join_failed(op);
-	if (op->tell)
-		op->tell(op);
+	if (op->report)
+		op->report(op);
 	else
-		coll_tell(op);
+		coll_report(op);
 	list_remove(&op->link);
 	list_remove(&op->ready);
 	coll_op_free(op);

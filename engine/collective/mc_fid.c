@@ -124,8 +124,8 @@ static struct engine_group *coll_group_new(struct engine_coll *coll,
 	return group;
 }
 
-/* struct coll_op.tell of a join: posts the event. */
-static void coll_join_tell(struct coll_op *op)
+/* struct coll_op.report of a join: posts the event. */
+static void coll_join_report(struct coll_op *op)
 {
 	struct engine_group *group = op->group;
 	struct engine_eq *eq = group->coll->ep->eq;
@@ -173,7 +173,7 @@ static int coll_join(struct engine_ep *ep, const struct fi_collective_addr *want
 			engine_group_free(group);
 		return -FI_ENOMEM;
 	}
-	op->tell = coll_join_tell;
+	op->report = coll_join_report;
 	*out = &group->mc;
 	engine_coll_begin(group, op);
 	return 0;

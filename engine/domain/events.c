@@ -6,7 +6,7 @@
 #include <rdma/fi_errno.h>
 #include "events.h"
 
-void engine_eq_came(struct engine_eq *eq)
+void engine_eq_wake(struct engine_eq *eq)
 {
 	if (!eq->poll_set.open || eq->rung)
 		return;
@@ -21,7 +21,7 @@ void engine_eq_post(struct engine_eq *eq, struct eq_event *event)
 		eq_event_free(event);
 	} else {
 		eq_post(&eq->queue, event);
-		engine_eq_came(eq);
+		engine_eq_wake(eq);
 	}
 	platform_unlock(&eq->lock);
 }
@@ -44,7 +44,7 @@ int engine_eq_push_error(struct engine_eq *eq, const struct fi_eq_err_entry *err
 	if (!eq->closed)
 		ret = eq_push_error(&eq->queue, err);
 	if (!ret && !eq->closed)
-		engine_eq_came(eq);
+		engine_eq_wake(eq);
 	platform_unlock(&eq->lock);
 	return ret;
 }

@@ -23,10 +23,10 @@ int engine_eq_push(struct engine_eq *eq, uint32_t event, const void *buf, size_t
 int engine_eq_push_error(struct engine_eq *eq, const struct fi_eq_err_entry *err);
 
 /*
- * engine_eq_came - wake the readers that sleep on the queue: it has an event, or they have to check
+ * engine_eq_wake - wake the readers that sleep on the queue: it has an event, or they have to check
  * again
  * The caller holds the queue's lock.
  */
-void engine_eq_came(struct engine_eq *eq);
+void engine_eq_wake(struct engine_eq *eq);
 
 #endif

@@ -114,7 +114,7 @@ void engine_held_fill(struct engine_held *held, struct engine_rx *rx)
 
 	engine_recv_copy(rx, held->bytes, held->packet.len);
 	if (held->counted)
-		engine_owe(held->peer, held->packet.len);
+		engine_credit_return(held->peer, held->packet.len);
 	engine_held_free(ep, held);
 	engine_recv_finish(ep->domain, rx);
 }
@@ -159,6 +159,6 @@ void engine_held_drop(struct engine_ep *ep, struct engine_held *held)
 	else if (held->packet.flags & PACKET_DELIVERY && !held->lost)
 		engine_ctl(held->peer, PACKET_FIN, held->packet.seq, 0, NULL);
 	if (held->packet.op == PACKET_EAGER && held->counted)
-		engine_owe(held->peer, held->packet.len);
+		engine_credit_return(held->peer, held->packet.len);
 	engine_held_free(ep, held);
 }

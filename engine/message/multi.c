@@ -88,7 +88,7 @@ uint64_t engine_part_flags(const struct engine_rx *part)
 	return whole->spent && whole->parts_cnt == 1 && !whole->err ? FI_MULTI_RECV : 0;
 }
 
-void engine_part_free(struct engine_domain *domain, struct engine_rx *part, bool told)
+void engine_part_free(struct engine_domain *domain, struct engine_rx *part, bool reported)
 {
 	struct engine_rx *whole = part->whole;
 	struct engine_rx_ctx *ctx = part->ctx;
@@ -100,14 +100,14 @@ void engine_part_free(struct engine_domain *domain, struct engine_rx *part, bool
 		engine_recv_error(domain, whole, whole->err);
 		return;
 	}
-	if (!told)
+	if (!reported)
 		engine_multi_released(ctx, whole);
 	engine_rx_put(domain, whole);
 }
 
 void engine_recv_end(struct engine_domain *domain, struct engine_rx *rx)
 {
-	bool told = rx->flags & ENGINE_COMPLETE;
+	bool reported = rx->flags & ENGINE_COMPLETE;
 
 	if (rx->flags & PACKET_GROUP) {
 		rx->ctx->ep->group_ops->received(rx, 0);
@@ -126,9 +126,9 @@ void engine_recv_end(struct engine_domain *domain, struct engine_rx *rx)
 		return;
 	}
 	engine_count(rx->ctx->cntr[ENGINE_CNTR_RECV], 0, rx->len);
-	if (told)
+	if (reported)
 		engine_recv_entry(rx, engine_part_flags(rx));
-	engine_part_free(domain, rx, told);
+	engine_part_free(domain, rx, reported);
 }
 
 void engine_rx_drop(struct engine_domain *domain, struct engine_rx *rx)

@@ -28,7 +28,7 @@ void engine_recv_copy(struct engine_rx *rx, const void *payload, size_t len)
 	engine_land(rx->peer, rx->iov, rx->iov_cnt, 0, payload, take);
 }
 
-static void engine_recv_tell_error(const struct engine_rx *rx, int err, fi_addr_t src)
+static void engine_recv_write_error(const struct engine_rx *rx, int err, fi_addr_t src)
 {
 	size_t got = rx->len < rx->cap ? rx->len : rx->cap;
 	uint64_t more = rx->flags & ENGINE_PART ? engine_part_flags(rx) : 0;
@@ -81,7 +81,7 @@ void engine_recv_error(struct engine_domain *domain, struct engine_rx *rx, int e
 				    err, 0);
 	else
 		engine_count(rx->ctx->cntr[ENGINE_CNTR_RECV], err, 0);
-	engine_recv_tell_error(rx, err, src);
+	engine_recv_write_error(rx, err, src);
 	if (rx->flags & ENGINE_PART)
 		engine_part_free(domain, rx, true);
 	else
@@ -92,10 +92,10 @@ void engine_recv_finish(struct engine_domain *domain, struct engine_rx *rx)
 {
 	struct engine_peer *peer = rx->peer;
 	uint64_t id = rx->peer_id, len = rx->len;
-	bool tell = rx->flags & PACKET_DELIVERY;
+	bool send_fin = rx->flags & PACKET_DELIVERY;
 
 	engine_recv_done(domain, rx);
-	if (tell)
+	if (send_fin)
 		engine_ctl(peer, PACKET_FIN, id, len, NULL);
 }
 
@@ -109,7 +109,7 @@ void engine_recv_move(struct engine_rx *rx, struct engine_rx_ctx *ctx)
 }
 
 /* Returns true if a receive of a shared context may name @src as its source. */
-static bool engine_srx_knows(const struct engine_ctx *ctx, fi_addr_t src)
+static bool engine_srx_has_source(const struct engine_ctx *ctx, fi_addr_t src)
 {
 	const struct engine_srx *srx = container_of(ctx->base, struct engine_srx, ctx);
 	const struct engine_ep *ep = container_of(srx->eps.next, struct engine_ep, srx_link);
@@ -128,7 +128,7 @@ inline int engine_recv_source(struct engine_ctx *ctx, fi_addr_t src, uint64_t *s
 	if (!ctx->directed_recv || src == FI_ADDR_UNSPEC)
 		return 0;
 	if (ctx->rx->q->shared) {
-		if (!engine_srx_knows(ctx, src))
+		if (!engine_srx_has_source(ctx, src))
 			return -FI_EINVAL;
 		*source = src + 1;
 		return 0;

@@ -224,10 +224,10 @@ uint64_t engine_part_flags(const struct engine_rx *part);
 /*
  * engine_part_free - free a part, and its buffer if it was the last part of a spent one
  * @part: takes it
- * @told: a completion with engine_part_flags() was written; otherwise the buffer is released by a
- *        completion of its own
+ * @reported: a completion with engine_part_flags() was written; otherwise the buffer is released by
+ *            a completion of its own
  */
-void engine_part_free(struct engine_domain *domain, struct engine_rx *part, bool told);
+void engine_part_free(struct engine_domain *domain, struct engine_rx *part, bool reported);
 
 /*
  * engine_recv_end - engine_recv_done() of the receives that are not inlined: parts, deferred work,
@@ -290,15 +290,15 @@ static inline void engine_recv_plain_done(struct engine_rx *rx, const struct eng
 }
 
 /*
- * engine_recv_met - take the receive of a message out of the matcher
+ * engine_recv_matched - take the receive of a message out of the matcher
  * @recv: posted receive that the message matches
  * @len:  length of the message, bytes
  * Returns the receive, or a part of a multi-receive buffer, not linked; or NULL without memory for
  * a part: the buffer stays posted.
  */
-static inline struct engine_rx *engine_recv_met(struct engine_domain *domain,
-						struct engine_rxq *q, struct match_recv *recv,
-						size_t len)
+static inline struct engine_rx *engine_recv_matched(struct engine_domain *domain,
+						    struct engine_rxq *q,
+						    struct match_recv *recv, size_t len)
 {
 	struct engine_rx *rx = container_of(recv, struct engine_rx, match);
 
@@ -328,7 +328,8 @@ static inline uint32_t engine_rx_wants(const struct engine_rx_ctx *rx, uint64_t 
 }
 
 /*
- * engine_recv_take - engine_recv_met() for an arriving message; sets what the completion reports
+ * engine_recv_take - engine_recv_matched() for an arriving message; sets what the completion
+ * reports
  * @packet: header of the message
  * @len:    length of the message, bytes
  */
@@ -337,7 +338,7 @@ static inline struct engine_rx *engine_recv_take(struct match_recv *recv,
 						 struct engine_peer *peer,
 						 const struct packet *packet, size_t len)
 {
-	struct engine_rx *rx = engine_recv_met(peer->ep->domain, ctx->q, recv, len);
+	struct engine_rx *rx = engine_recv_matched(peer->ep->domain, ctx->q, recv, len);
 
 	if (unlikely(!rx))
 		return NULL;

@@ -37,8 +37,8 @@ static const struct iovec *engine_rndv_iov(const struct engine_rx *rx, uint32_t 
 	return rx->landing ? rx->landing->iov : rx->iov;
 }
 
-/* End a receive: the whole wanted payload has arrived. @tell: the sender waits for a FIN */
-static void engine_rndv_finish(struct engine_rx *rx, bool tell)
+/* End a receive: the whole wanted payload has arrived. @send_fin: the sender waits for a FIN */
+static void engine_rndv_finish(struct engine_rx *rx, bool send_fin)
 {
 	struct engine_peer *peer = rx->peer;
 	uint64_t id = rx->peer_id, want = engine_rndv_want(rx);
@@ -48,15 +48,15 @@ static void engine_rndv_finish(struct engine_rx *rx, bool tell)
 		rx->landing->ops->arrived(rx);
 	else
 		engine_recv_done(peer->ep->domain, rx);
-	if (tell)
+	if (send_fin)
 		engine_ctl(peer, PACKET_FIN, id, want, NULL);
 }
 
-static void engine_rndv_ask(struct engine_rx *rx)
+static void engine_rndv_send_cts(struct engine_rx *rx)
 {
 	struct packet_cts cts = { .len = engine_rndv_want(rx), .from = rx->got };
 
-	rx->flags |= ENGINE_ASKED;
+	rx->flags |= ENGINE_CTS_SENT;
 	engine_ctl(rx->peer, PACKET_CTS, rx->peer_id, pool_id(rx), &cts);
 }
 
@@ -69,7 +69,7 @@ static void engine_rndv_pulled(struct wire_op *op, int status)
 	if (peer->conn)
 		peer->conn->rx_bytes += rx->got;
 	if (status)
-		engine_rndv_ask(rx);
+		engine_rndv_send_cts(rx);
 	else
 		engine_rndv_finish(rx, true);
 }
@@ -130,7 +130,7 @@ static void engine_rndv_pieces(struct wire_op *op, int status)
 		len += piece->len;
 	}
 	if (len != rx->len || !engine_rndv_pull(rx, &from))
-		engine_rndv_ask(rx);
+		engine_rndv_send_cts(rx);
 }
 
 /*
@@ -164,7 +164,7 @@ void engine_rndv_receive(struct engine_ep *ep, struct engine_peer *peer, struct 
 	if (!engine_rndv_want(rx))
 		engine_rndv_pulled(&rx->op, 0);
 	else if (!engine_rndv_begin(rx, packet, rts->addr))
-		engine_rndv_ask(rx);
+		engine_rndv_send_cts(rx);
 }
 
 size_t engine_offered(const struct wire_conn *conn, uint64_t id, uint64_t skip, uint64_t len,
@@ -314,7 +314,7 @@ int engine_rndv_data(struct engine_peer *peer, const struct packet *packet, cons
 	uint32_t cnt;
 	size_t want;
 
-	if (!rx || rx->peer != peer || !(rx->flags & ENGINE_ASKED))
+	if (!rx || rx->peer != peer || !(rx->flags & ENGINE_CTS_SENT))
 		return -FI_EINVAL;
 	want = engine_rndv_want(rx);
 	if (packet->data != rx->got || !packet->len || packet->len > want - rx->got)

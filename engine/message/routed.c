@@ -33,7 +33,7 @@ static ssize_t routed_tsend(struct fid_ep *fid, const void *buf, size_t len, voi
 	ssize_t ret;
 
 	engine_guard_enter(ctx->domain);
-	peer = engine_peer_met(ctx->ep, dest);
+	peer = engine_peer_lookup(ctx->ep, dest);
 	if (likely(peer && peer->wire && buf))
 		ret = peer->wire->tsend(ctx, peer, buf, len, tag, context);
 	else

@@ -100,12 +100,12 @@ void engine_rxq_drop(struct engine_ep *ep, struct engine_rxq *q)
  * Take the receive that a held message matches out of the matcher. Returns NULL if there is none,
  * or without memory.
  */
-static struct engine_rx *engine_held_met(struct engine_rxq *q, struct match *m,
-					 const struct engine_held *held)
+static struct engine_rx *engine_held_matched(struct engine_rxq *q, struct match *m,
+					     const struct engine_held *held)
 {
 	struct match_recv *recv = match_arrive(m, held->match.source, held->packet.tag);
 
-	return recv ? engine_recv_met(held->peer->ep->domain, q, recv, engine_held_len(held))
+	return recv ? engine_recv_matched(held->peer->ep->domain, q, recv, engine_held_len(held))
 		    : NULL;
 }
 
@@ -115,7 +115,7 @@ static void engine_held_renamed(struct engine_rxq *q, struct match *m, struct en
 	struct engine_rx *rx;
 
 	match_rename(m, &held->match, engine_source_id(q, held->peer));
-	rx = engine_held_met(q, m, held);
+	rx = engine_held_matched(q, m, held);
 	if (!rx)
 		return;
 	match_take(m, &held->match);
@@ -134,7 +134,7 @@ void engine_rxq_hand(struct engine_rxq *from, struct engine_rxq *to)
 
 			match_take(out[i], msg);
 			msg->source = engine_source_id(to, held->peer);
-			rx = engine_held_met(to, in[i], held);
+			rx = engine_held_matched(to, in[i], held);
 			if (rx)
 				engine_held_receive(held, rx);
 			else

@@ -36,7 +36,7 @@ static void engine_tx_free(struct engine_tx *tx)
 	ep->queued_cnt -= waits;
 	if (tx->kind != PACKET_EAGER) {
 		ep->access_cnt--;
-		tx->peer->asked_cnt -= !waits;
+		tx->peer->outstanding_cnt -= !waits;
 	}
 	platform_free(tx->copy);
 	pool_put(&ep->tx_pool, tx);
@@ -122,7 +122,7 @@ void engine_tx_end(struct engine_tx *tx, int status)
 }
 
 /* struct wire_op.done: the wire has sent the payload from the caller's memory, or failed. */
-static void engine_tx_gone(struct wire_op *op, int status)
+static void engine_tx_sent(struct wire_op *op, int status)
 {
 	struct engine_tx *tx = container_of(op, struct engine_tx, op);
 	bool waits = tx->kind == PACKET_EAGER ? tx->flags & (PACKET_DELIVERY | PACKET_ACKED)
@@ -142,7 +142,7 @@ int engine_tx_leave(struct engine_peer *peer, struct engine_tx *tx, const struct
 {
 	int ret;
 
-	tx->op.done = engine_tx_gone;
+	tx->op.done = engine_tx_sent;
 	ret = peer->wire->sendv(peer->conn, packet, tx->iov, tx->iov_cnt, &tx->op);
 	if (ret) {
 		engine_credits_back(peer, packet->credits);

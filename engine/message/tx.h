@@ -66,7 +66,7 @@ static inline bool engine_outstanding(const struct engine_peer *peer)
 static inline bool engine_fenced(struct engine_peer *peer)
 {
 	if (engine_quiet_open(peer))
-		engine_ask(peer);
+		engine_ack_request(peer);
 	return engine_outstanding(peer);
 }
 

@@ -51,7 +51,7 @@ int engine_av_add(struct engine_av *av, const struct weft_addr *address, const f
 		if (ret)
 			engine_peer_adopt(ep, at, address);
 		else if (id)
-			engine_peer_tell(ep, at);
+			engine_peer_update_addr(ep, at);
 	}
 	*addr = at;
 	return 0;
@@ -126,7 +126,7 @@ static int engine_av_lookup(struct fid_av *fid, fi_addr_t fi_addr, void *addr, s
 	if (!address)
 		return engine_av_refuse(av, -FI_EINVAL, "fi_av_lookup",
 					"no such address in the vector");
-	*addrlen = engine_name_give(family, &found, addr, *addrlen);
+	*addrlen = engine_name_write(family, &found, addr, *addrlen);
 	return 0;
 }
 
@@ -176,7 +176,8 @@ static int engine_av_set_user_id(struct fid_av *fid, fi_addr_t addr, fi_addr_t u
 	ret = av_set_cq_addr(&av->table, addr, user_id);
 	if (!ret)
 		list_for_each(node, after, &av->eps)
-			engine_peer_tell(container_of(node, struct engine_ep, av_link), addr);
+			engine_peer_update_addr(container_of(node, struct engine_ep, av_link),
+						addr);
 	engine_leave(av->domain);
 	return ret;
 }
@@ -200,7 +201,7 @@ static bool engine_av_unbound(const struct engine_av *av)
 }
 
 /* Sets the event queue, in place of the domain's or for the first time. */
-static int engine_av_tell(struct engine_av *av, struct engine_eq *eq)
+static int engine_av_bind_eq(struct engine_av *av, struct engine_eq *eq)
 {
 	struct engine_eq *drop = eq;
 	int ret = engine_eq_watch(eq, av->domain);
@@ -245,7 +246,7 @@ static int engine_av_bind(struct fid *fid, struct fid *target, uint64_t flags)
 	ret = engine_av_unbound(av) || av->eq == eq ? 0 : -FI_EINVAL;
 	engine_leave(av->domain);
 	if (!ret)
-		ret = engine_av_tell(av, eq);
+		ret = engine_av_bind_eq(av, eq);
 	return ret == -FI_EINVAL
 		       ? engine_av_refuse(av, ret, AV_BIND,
 					  "another queue is bound, which the vector keeps")
@@ -366,7 +367,7 @@ int engine_av_open(struct fid_domain *fid, struct fi_av_attr *attr, struct fid_a
 	if (!av)
 		return -FI_ENOMEM;
 	eq = attr->flags & FI_EVENT ? engine_domain_eq(domain) : NULL;
-	ret = eq ? engine_av_tell(av, eq) : 0;
+	ret = eq ? engine_av_bind_eq(av, eq) : 0;
 	if (ret)
 		goto err_free;
 	ret = attr->name ? engine_av_named_open(av, attr) : 0;

@@ -57,7 +57,7 @@ static int engine_insertion_check(const struct engine_av *av, size_t cnt, const 
 	if (flags & FI_SYNC_ERR && av->flags & FI_EVENT) /* errors are reported in one place */
 		return engine_insertion_refuse(
 			av, -FI_EBADFLAGS,
-			"FI_SYNC_ERR where FI_EVENT has errors told in the event queue");
+			"FI_SYNC_ERR where FI_EVENT has errors reported in the event queue");
 	if (flags & FI_SYNC_ERR && !context)
 		return engine_insertion_refuse(
 			av, -FI_EINVAL, "FI_SYNC_ERR, and no array for errors as context");
@@ -170,7 +170,7 @@ int engine_av_insert(struct fid_av *fid, const void *addr, size_t cnt, fi_addr_t
 	struct engine_names names;
 	struct weft_addr address;
 	char why[WHY_LEN] = "";
-	bool told = false;
+	bool logged = false;
 	int ret;
 
 	ret = engine_insertion_check(av, cnt, out, flags, context);
@@ -186,10 +186,10 @@ int engine_av_insert(struct fid_av *fid, const void *addr, size_t cnt, fi_addr_t
 		else
 			engine_names_begin(&names, family, addr);
 		ret = engine_names_read(&names, &address, why, sizeof(why));
-		if (ret && !told) {
+		if (ret && !logged) {
 			FI_WARN(family->provider, FI_LOG_AV, "address %zu of %zu: %s\n", i + 1,
 				cnt, why);
-			told = true;
+			logged = true;
 		}
 		engine_insertion_next(&in, ret, &address);
 	}
@@ -307,7 +307,7 @@ int engine_av_insertsvc(struct fid_av *fid, const char *node, const char *servic
 }
 
 /* An address of a range. */
-struct engine_place {
+struct engine_range_addr {
 	struct weft_addr address;
 	int err;
 };
@@ -378,11 +378,12 @@ static bool engine_name_count(const char *first, uint64_t n, char *name)
 }
 
 /* Resolves the service @n numbers above @service, on the same node. */
-static struct engine_place engine_service_at(const struct engine_family *family,
-					     const char *node, const char *service, size_t n,
-					     const struct engine_place *first)
+static struct engine_range_addr engine_service_at(const struct engine_family *family,
+						  const char *node, const char *service,
+						  size_t n,
+						  const struct engine_range_addr *first)
 {
-	struct engine_place at = *first;
+	struct engine_range_addr at = *first;
 	char name[NODE_MAX];
 
 	if (at.err || !n)
@@ -402,13 +403,13 @@ static struct engine_place engine_service_at(const struct engine_family *family,
 /* Numeric nodes are resolved once, names one by one; all services of a node follow it. */
 static void engine_range_resolve(const struct engine_family *family, const char *node,
 				 size_t node_cnt, const char *service, size_t svc_cnt,
-				 struct engine_place *places)
+				 struct engine_range_addr *places)
 {
 	bool numeric = engine_node_numeric(node);
 	char name[NODE_MAX];
 
 	for (size_t i = 0; i < node_cnt; i++) {
-		struct engine_place *first = &places[i * svc_cnt];
+		struct engine_range_addr *first = &places[i * svc_cnt];
 		const char *which = node;
 
 		if (i && !numeric) {
@@ -437,7 +438,7 @@ static bool engine_range_counts(const char *node, size_t node_cnt)
 }
 
 /* Inserts the addresses of a range. Returns what fi_av_insertsym() returns. */
-static int engine_range_insert(struct engine_av *av, const struct engine_place *places,
+static int engine_range_insert(struct engine_av *av, const struct engine_range_addr *places,
 			       size_t cnt, fi_addr_t *out, uint64_t flags, void *context)
 {
 	struct engine_insertion in;
@@ -456,7 +457,7 @@ int engine_av_insertsym(struct fid_av *fid, const char *node, size_t node_cnt,
 {
 	struct engine_av *av = container_of(fid, struct engine_av, fid);
 	const struct engine_family *family = av->domain->family;
-	struct engine_place *places = NULL;
+	struct engine_range_addr *places = NULL;
 	size_t cnt;
 	int ret;
 

@@ -6,7 +6,7 @@
 #include <rdma/fi_errno.h>
 #include "mr_fid.h"
 
-void engine_mrs_tell(struct engine_domain *domain)
+void engine_mrs_notify(struct engine_domain *domain)
 {
 	struct mr_table *table = &domain->mr->table;
 

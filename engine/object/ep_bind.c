@@ -86,7 +86,7 @@ static void engine_ep_bound(struct engine_ep *ep)
 	if (ep->srx)
 		engine_srx_choose_cq(ep->srx);
 	if (ep->enabled && engine_wires_remote_events(ep))
-		engine_mrs_tell(ep->domain);
+		engine_mrs_notify(ep->domain);
 }
 
 static int engine_ep_bind_held(struct engine_ep *ep, struct fid *target, uint64_t flags)

@@ -41,18 +41,18 @@ static int engine_ep_ready(const struct engine_ep *ep)
 static bool engine_reports(const struct engine_cq *cq, struct engine_cntr *const *cntr,
 			   size_t cnt)
 {
-	bool told = cq != NULL;
+	bool reports = cq != NULL;
 
 	for (size_t i = 0; i < cnt; i++)
-		told |= cntr[i] != NULL;
-	return told;
+		reports |= cntr[i] != NULL;
+	return reports;
 }
 
 /*
  * Logs once that the endpoint reports nothing. libfabric's sockets provider accepts that; others
  * refuse it.
  */
-static void engine_ep_untold(struct engine_ep *ep)
+static void engine_ep_warn_unbound(struct engine_ep *ep)
 {
 	static const char *const what[][2] = {
 		{ "sends", "FI_TRANSMIT" },
@@ -66,11 +66,11 @@ static void engine_ep_untold(struct engine_ep *ep)
 	bool receives = rx && !engine_reports(rx->cq, rx->cntr, ENGINE_RX_CNTRS);
 	int which = sends + 2 * receives - 1;
 
-	if (ep->domain->untold || ep->sep_rxs || which < 0)
+	if (ep->domain->warned_unbound || ep->sep_rxs || which < 0)
 		return;
-	ep->domain->untold = true;
+	ep->domain->warned_unbound = true;
 	FI_WARN(ep->family->provider, FI_LOG_EP_CTRL,
-		"fi_enable: the endpoint %s, and no completion queue or counter is told of it; bind one "
+		"fi_enable: the endpoint %s, and no completion queue or counter reports it; bind one "
 		"with %s, as other providers require (%s). Logged once for each domain\n",
 		what[which][0], what[which][1], fi_strerror(FI_ENOCQ));
 }
@@ -101,14 +101,14 @@ static int engine_ep_start(struct engine_ep *ep)
 	}
 	if (named &&
 	    engine_wires_remote_events(ep)) /* the wires did not know of these counters */
-		engine_mrs_tell(ep->domain);
+		engine_mrs_notify(ep->domain);
 	engine_ctx_enable(&ep->ctx);
 	ep->enabled = true;
 	list_remove(&ep->domain_link);
 	list_add_tail(&ep->domain->eps, &ep->domain_link);
 	ep->domain->pending = true; /* it may have waited for that */
 	engine_waiter_join(ep);
-	engine_ep_untold(ep);
+	engine_ep_warn_unbound(ep);
 	return 0;
 }
 

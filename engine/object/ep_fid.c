@@ -62,7 +62,7 @@ static int engine_ep_getname(struct fid *fid, void *addr, size_t *len)
 		return engine_refuse(ep->family, FI_LOG_EP_CTRL, ret, "fi_getname",
 				     "nobody could reach the endpoint");
 	room = addr ? *len : 0;
-	*len = engine_name_give(ep->family, &address, addr, room);
+	*len = engine_name_write(ep->family, &address, addr, room);
 	return room < *len ? -FI_ETOOSMALL : 0;
 }
 

@@ -34,8 +34,8 @@ size_t engine_name_len(const struct engine_family *family, const void *name, siz
 	return len == room ? len : 0;
 }
 
-size_t engine_name_give(const struct engine_family *family, const struct weft_addr *addr,
-			void *buf, size_t room)
+size_t engine_name_write(const struct engine_family *family, const struct weft_addr *addr,
+			 void *buf, size_t room)
 {
 	char whole[ENGINE_NAME_MAX];
 	size_t len = family->addr_write(addr, whole);

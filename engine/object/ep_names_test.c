@@ -228,15 +228,15 @@ static void programs_get_as_much_as_they_have_room_for(void **state)
 	const struct weft_addr addr = { .pid = 1234 };
 	char text[8] = "xxxxxxx";
 
-	assert_int_equal(engine_name_give(&strings, &addr, NULL, 0), 5);
-	assert_int_equal(engine_name_give(&strings, &addr, text, 5), 5);
+	assert_int_equal(engine_name_write(&strings, &addr, NULL, 0), 5);
+	assert_int_equal(engine_name_write(&strings, &addr, text, 5), 5);
 	assert_string_equal(text, "1234");
 	assert_int_equal(text[5], 'x');
-	assert_int_equal(engine_name_give(&strings, &addr, text, 3), 5);
+	assert_int_equal(engine_name_write(&strings, &addr, text, 3), 5);
 	assert_string_equal(text, "12");
-	assert_int_equal(engine_name_give(&strings, &addr, text, 1), 5);
+	assert_int_equal(engine_name_write(&strings, &addr, text, 1), 5);
 	assert_string_equal(text, "");
-	assert_int_equal(engine_name_give(&fixed, &addr, text, 2), 5);
+	assert_int_equal(engine_name_write(&fixed, &addr, text, 2), 5);
 	assert_memory_equal(text, "12", 2);
 }
 

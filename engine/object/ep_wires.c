@@ -63,15 +63,15 @@ static const char *engine_wires_why(const struct engine_ep *ep)
 
 uint64_t engine_wires_remote_events(const struct engine_ep *ep)
 {
-	uint64_t told = 0;
+	uint64_t events = 0;
 
 	if (ep->sep_rxs) /* its contexts get counters later */
 		return FI_REMOTE_READ | FI_REMOTE_WRITE;
 	if (ep->rx.cntr[ENGINE_CNTR_REMOTE_READ])
-		told |= FI_REMOTE_READ;
+		events |= FI_REMOTE_READ;
 	if (ep->rx.cntr[ENGINE_CNTR_REMOTE_WRITE])
-		told |= FI_REMOTE_WRITE;
-	return told;
+		events |= FI_REMOTE_WRITE;
+	return events;
 }
 
 static int engine_wires_make(struct engine_ep *ep)

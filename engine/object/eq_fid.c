@@ -38,7 +38,7 @@ static ssize_t engine_eq_read(struct fid_eq *fid, uint32_t *event, void *buf, si
 	engine_eq_look(eq);
 	platform_lock(&eq->lock);
 	ret = eq_take(&eq->queue, event, buf, len, flags);
-	engine_eq_went(eq);
+	engine_eq_event_read(eq);
 	platform_unlock(&eq->lock);
 	return ret;
 }
@@ -56,7 +56,7 @@ static ssize_t engine_eq_readerr(struct fid_eq *fid, struct fi_eq_err_entry *buf
 					   EQ_READ, "the only flag is FI_PEEK", flags);
 	platform_lock(&eq->lock);
 	ret = eq_take_error(&eq->queue, buf, flags);
-	engine_eq_went(eq);
+	engine_eq_event_read(eq);
 	platform_unlock(&eq->lock);
 	return ret;
 }

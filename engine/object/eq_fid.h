@@ -48,10 +48,10 @@ bool engine_eq_look(struct engine_eq *eq);
 int engine_eq_trywait(struct engine_eq *eq);
 void engine_eq_awake(struct engine_eq *eq);
 /*
- * engine_eq_went - an event was read: the bell is cleared after the last one; with the queue's
- * lock
+ * engine_eq_event_read - an event was read: the bell is cleared after the last one; with the
+ * queue's lock
  */
-void engine_eq_went(struct engine_eq *eq);
+void engine_eq_event_read(struct engine_eq *eq);
 /*
  * engine_eq_sleep - sleep until the queue has or may have an event, or until @end_ns; the last of
  * several

@@ -54,7 +54,7 @@ static void engine_watch_ring(struct engine_armed *armed)
 	struct engine_eq *eq = container_of(armed, struct engine_watch, armed)->eq;
 
 	platform_lock(&eq->lock);
-	engine_eq_came(eq);
+	engine_eq_wake(eq);
 	platform_unlock(&eq->lock);
 }
 
@@ -203,7 +203,7 @@ bool engine_eq_look(struct engine_eq *eq)
  * other reasons.
  */
 
-void engine_eq_went(struct engine_eq *eq)
+void engine_eq_event_read(struct engine_eq *eq)
 {
 	if (!eq->rung || !eq_empty(&eq->queue))
 		return;
@@ -223,7 +223,7 @@ static int engine_eq_poll_set(struct engine_eq *eq)
 	ret = engine_poll_set_open(&eq->poll_set);
 	eq->rung = false;
 	if (!ret && !eq_empty(&eq->queue))
-		engine_eq_came(eq);
+		engine_eq_wake(eq);
 	platform_unlock(&eq->lock);
 	list_for_each(node, after, &eq->watched)
 		if (!ret)
@@ -269,7 +269,7 @@ static int engine_eq_arm(struct engine_eq *eq)
 	if (ret)
 		return ret;
 	platform_lock(&eq->lock);
-	engine_eq_went(eq); /* threads that sleep already wait for an event */
+	engine_eq_event_read(eq); /* threads that sleep already wait for an event */
 	platform_unlock(&eq->lock);
 	list_for_each(node, after, &eq->watched) {
 		ret = engine_watch_arm(container_of(node, struct engine_watch, link));

@@ -12,10 +12,10 @@
 /* From domain_mrs.c */
 
 /*
- * engine_mrs_tell - an object counts remote accesses to the regions of the domain from now on:
+ * engine_mrs_notify - an object counts remote accesses to the regions of the domain from now on:
  * peers access them by packets alone
  */
-void engine_mrs_tell(struct engine_domain *domain);
+void engine_mrs_notify(struct engine_domain *domain);
 
 /*
  * engine_mr_bound - returns true if a region is bound to this endpoint, which then can't be closed

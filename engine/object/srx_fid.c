@@ -78,7 +78,7 @@ static void engine_srx_count(struct engine_ep *ep, struct engine_cntr *cntr,
  * Returns true if an endpoint of the context has another address vector: a source is one fi_addr_t
  * for all.
  */
-static bool engine_srx_foreign(const struct engine_ep *ep, const struct engine_srx *srx)
+static bool engine_srx_other_av(const struct engine_ep *ep, const struct engine_srx *srx)
 {
 	struct list *node, *after;
 
@@ -117,7 +117,7 @@ static int engine_srx_share(struct engine_ep *ep, struct engine_srx *srx)
 		return engine_shared_refuse(
 			ep, -FI_EOPBADSTATE,
 			"receives of the endpoint's own wait for messages; cancel them first");
-	if (ep->enabled && engine_srx_foreign(ep, srx))
+	if (ep->enabled && engine_srx_other_av(ep, srx))
 		return engine_shared_refuse(ep, -FI_EINVAL, ONE_AV);
 	if (srx->rx.cntr[ENGINE_CNTR_RECV])
 		engine_srx_count(ep, srx->rx.cntr[ENGINE_CNTR_RECV], NULL);
@@ -171,7 +171,7 @@ int engine_shared_check(const struct engine_ep *ep)
 {
 	if (!ep->srx)
 		return 0;
-	if (engine_srx_foreign(ep, ep->srx))
+	if (engine_srx_other_av(ep, ep->srx))
 		return engine_refuse(ep->family, FI_LOG_EP_CTRL, -FI_EINVAL, "fi_enable",
 				     ONE_AV);
 	engine_srx_choose_cq(ep->srx);

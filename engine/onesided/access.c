@@ -147,15 +147,16 @@ static size_t engine_request_head(const struct engine_tx *tx, size_t head)
 
 /*
  * Returns PACKET_ACKED if the target has to send an ACK at once: the operation ends with it, later
- * operations may wait for it to keep their order, or engine_quiet_asks(). Otherwise returns 0.
+ * operations may wait for it to keep their order, or engine_quiet_wants_ack(). Otherwise returns 0.
  */
-static uint32_t engine_request_asks(const struct engine_peer *peer, const struct engine_tx *tx)
+static uint32_t engine_request_ack_flag(const struct engine_peer *peer,
+					const struct engine_tx *tx)
 {
 	bool waits = !engine_is_quiet(tx->flags, peer->wire) || peer->ep->order_max;
 
 	if (tx->kind == PACKET_READ || (tx->kind == PACKET_ATOMIC && tx->update.result_cnt))
 		return 0;
-	return waits || engine_quiet_asks(peer) ? PACKET_ACKED : 0;
+	return waits || engine_quiet_wants_ack(peer) ? PACKET_ACKED : 0;
 }
 
 /*
@@ -177,7 +178,7 @@ static struct packet *engine_request_claim(struct engine_peer *peer, struct engi
 	if (!packet)
 		return NULL;
 	engine_header_to(peer, packet, tx->rx_idx, tx->kind,
-			 engine_request_asks(peer, tx) | (listed ? PACKET_TARGETS : 0),
+			 engine_request_ack_flag(peer, tx) | (listed ? PACKET_TARGETS : 0),
 			 (uint32_t)(head + len));
 	if (own_len)
 		memcpy(payload, own, own_len);
@@ -245,7 +246,7 @@ static int engine_write_inline(struct engine_peer *peer, struct engine_tx *tx)
 	char *at;
 
 	if (early && !engine_write_counts(peer, tx)) {
-		engine_ask(peer);
+		engine_ack_request(peer);
 		return -FI_EAGAIN;
 	}
 	packet = engine_request_claim(peer, tx, NULL, 0, tx->len, &at);
@@ -291,7 +292,7 @@ static int engine_write_stream(struct engine_peer *peer, struct engine_tx *tx)
 	int ret;
 
 	engine_header_to(peer, &packet, tx->rx_idx, PACKET_WRITE,
-			 engine_request_asks(peer, tx) | (counted ? PACKET_COUNTED : 0),
+			 engine_request_ack_flag(peer, tx) | (counted ? PACKET_COUNTED : 0),
 			 (uint32_t)tx->len);
 	ret = engine_tx_leave(peer, tx, &packet, !peer->wire->in_order);
 	if (ret)
@@ -350,7 +351,7 @@ static int engine_atomic_start(struct engine_peer *peer, struct engine_tx *tx)
 	char *at;
 
 	if (engine_may_overtake(peer, tx)) {
-		engine_ask(peer);
+		engine_ack_request(peer);
 		return -FI_EAGAIN;
 	}
 	packet = engine_request_claim(peer, tx, &atomic, sizeof(atomic), tx->len + compare, &at);
@@ -381,7 +382,7 @@ int engine_access_start(struct engine_peer *peer, struct engine_tx *tx)
 	ret = engine_direct(peer, tx);
 	if (unlikely(ret))
 		return ret > 0 ? 0 : ret;
-	if (unlikely(engine_asked_full(peer)))
+	if (unlikely(engine_requests_full(peer)))
 		return -FI_EAGAIN;
 	tx->seq = (uint32_t)peer->tx_seq;
 	switch (tx->kind) {
@@ -402,7 +403,7 @@ int engine_access_start(struct engine_peer *peer, struct engine_tx *tx)
 	peer->ep->queued_cnt--;
 	peer->tx_seq++;
 	peer->request_cnt++;
-	peer->asked_cnt++;
+	peer->outstanding_cnt++;
 	engine_sent(peer->ep, conn, conn->wire->ops);
 	conn->tx_msgs++;
 	conn->tx_bytes += gone;

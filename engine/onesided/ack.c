@@ -29,7 +29,7 @@ static uint32_t engine_arrived(const struct engine_peer *peer)
 }
 
 /* Send the ACKs in ep->acks. @hold: they may be sent together with the program's answers */
-static void engine_acks_tell(struct engine_ep *ep, bool hold)
+static void engine_acks_flush(struct engine_ep *ep, bool hold)
 {
 	struct list *node, *after;
 
@@ -52,7 +52,7 @@ static void engine_acks_tell(struct engine_ep *ep, bool hold)
 
 void engine_acks_send(struct engine_ep *ep)
 {
-	engine_acks_tell(ep, true);
+	engine_acks_flush(ep, true);
 }
 
 void engine_acks_hurry(struct engine_ep *ep)
@@ -63,5 +63,5 @@ void engine_acks_hurry(struct engine_ep *ep)
 	while (!list_empty(&ep->acks_later))
 		engine_ack_list(container_of(ep->acks_later.next, struct engine_peer, ack_link),
 				ACK_NOW);
-	engine_acks_tell(ep, false);
+	engine_acks_flush(ep, false);
 }

@@ -44,7 +44,7 @@ int engine_acked(struct engine_peer *peer, const struct packet *packet)
 	if (packet->len || packet->data >> 32 || packet->tag >> 32 ||
 	    (int32_t)((uint32_t)peer->tx_seq - seq) < 0)
 		return -FI_EINVAL;
-	if ((int32_t)(naks - peer->naks_heard) > 0) {
+	if ((int32_t)(naks - peer->naks_received) > 0) {
 		/*
 		 * After a change of route an ACK may overtake NAKs. It then waits for those
 		 * that it counts.
@@ -115,8 +115,8 @@ int engine_nacked(struct engine_peer *peer, const struct packet *packet)
 	}
 	if (engine_refused(peer, (uint32_t)packet->tag, err))
 		return -FI_EINVAL;
-	peer->naks_heard++;
-	if (peer->ack_waits && (int32_t)(peer->ack_naks - peer->naks_heard) <= 0) {
+	peer->naks_received++;
+	if (peer->ack_waits && (int32_t)(peer->ack_naks - peer->naks_received) <= 0) {
 		peer->ack_waits = false;
 		engine_ack_apply(peer, peer->ack_seq);
 	}

@@ -38,7 +38,7 @@ static inline bool engine_access_now(struct engine_ctx *ctx, const struct engine
 		return false;
 	peer = ctx->ep->peers[access->dest];
 	if (unlikely(!peer || !peer->ready || ctx->ep->access_cnt >= ctx->ep->at_once ||
-		     engine_asked_full(peer)))
+		     engine_requests_full(peer)))
 		return false;
 	return peer->wire->access(ctx, peer, access);
 }

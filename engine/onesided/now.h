@@ -52,7 +52,7 @@ static engine_path void engine_now_left(struct engine_ctx *ctx, struct engine_pe
 		engine_await_response(peer, tx, tx->len);
 	else
 		engine_unacked(peer, tx);
-	peer->asked_cnt++;
+	peer->outstanding_cnt++;
 	ctx->ep->access_cnt++;
 }
 
@@ -106,7 +106,7 @@ static engine_path bool engine_now_to(struct engine_ctx *ctx, struct engine_peer
 			pool_put(&ctx->ep->tx_pool, tx);
 		return false;
 	}
-	engine_now_fill(peer, access, tx, quiet ? engine_quiet_asks(peer) : !fetches, head,
+	engine_now_fill(peer, access, tx, quiet ? engine_quiet_wants_ack(peer) : !fetches, head,
 			packet, payload);
 	wire->publish(conn, packet, access->flags & ENGINE_MORE);
 	engine_sent(ctx->ep, conn, wire);

@@ -13,9 +13,9 @@
 
 /*
  * Report an error of a quiet request: in the log, the first one of an incarnation, and in the
- * counter. @told: in the queue too, because the request was not injected
+ * counter. @reported: in the queue too, because the request was not injected
  */
-static void engine_quiet_error(struct engine_peer *peer, int err, bool told)
+static void engine_quiet_error(struct engine_peer *peer, int err, bool reported)
 {
 	struct engine_tx_ctx *ctx = peer->quiet_ctx;
 	struct fi_cq_err_entry entry = {
@@ -30,10 +30,10 @@ static void engine_quiet_error(struct engine_peer *peer, int err, bool told)
 		FI_WARN(peer->ep->family->provider, FI_LOG_EP_DATA,
 			"a write that was complete for its initiator has failed: %s. "
 			"FI_DELIVERY_COMPLETE completes with the target's answer. "
-			"The next ones to this peer are not told here\n",
+			"The next ones to this peer are not reported here\n",
 			fi_strerror(-err));
 	engine_count(ctx->cntr[ENGINE_CNTR_WRITE], err, 0);
-	if (told && ctx->cq)
+	if (reported && ctx->cq)
 		engine_complete_error(ctx->cq, &entry);
 }
 
@@ -49,10 +49,10 @@ int engine_quiet_refused(struct engine_peer *peer, uint32_t seq, int err)
 
 void engine_quiet_lost(struct engine_peer *peer, int err)
 {
-	bool told = (int32_t)(peer->quiet_reported_seq - peer->acked) > 0;
+	bool reported = (int32_t)(peer->quiet_reported_seq - peer->acked) > 0;
 	bool any = peer->quiet_cnt;
 
 	engine_quiet_begin(peer);
 	if (any)
-		engine_quiet_error(peer, err, told);
+		engine_quiet_error(peer, err, reported);
 }

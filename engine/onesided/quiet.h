@@ -8,10 +8,10 @@
  * number of those that may be unanswered (peer/unanswered.h). A NAK is reported as an error of no
  * operation. An ACK carries the sequence number up to which the target has carried out requests.
  *
- * One in QUIET_ASKS quiet requests asks for an ACK, so that the number of unanswered ones stays
- * below ENGINE_ASKED_MAX. An operation that has to wait for all of them calls engine_ask(). In any
- * case the target sends an ACK every 1 ms while it makes progress, before it sleeps and before it
- * closes.
+ * One in QUIET_ACK_INTERVAL quiet requests asks for an ACK, so that the number of unanswered ones
+ * stays below ENGINE_REQUESTS_MAX. An operation that has to wait for all of them calls
+ * engine_ack_request(). In any case the target sends an ACK every 1 ms while it makes progress,
+ * before it sleeps and before it closes.
  *
  * The caller holds the domain.
  */

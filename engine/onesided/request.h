@@ -15,10 +15,10 @@
 #include "send.h"
 
 /*
- * Bound of the answers that wait to be sent to one peer. The peer has at most ENGINE_ASKED_MAX
+ * Bound of the answers that wait to be sent to one peer. The peer has at most ENGINE_REQUESTS_MAX
  * requests under way, and may learn of the end of a request before this side does.
  */
-#define ANSWER_CNT_MAX (2 * ENGINE_ASKED_MAX)
+#define ANSWER_CNT_MAX (2 * ENGINE_REQUESTS_MAX)
 
 /* A parsed request. */
 struct request {

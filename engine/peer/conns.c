@@ -226,10 +226,10 @@ static void engine_incarnation_begin(struct engine_peer *peer, const struct hell
 	peer->credit = peer->credit_max = hello->window;
 	peer->rx_window = peer->window;
 	peer->credit_due = 0;
-	peer->acked = peer->lane_seq = peer->asks_seq = (uint32_t)peer->tx_seq;
+	peer->acked = peer->lane_seq = peer->ack_request_seq = (uint32_t)peer->tx_seq;
 	peer->ack_tx_seq = peer->tx_seq;
 	peer->ack_sent = hello->seq;
-	peer->naks_sent = peer->naks_heard = 0;
+	peer->naks_sent = peer->naks_received = 0;
 	peer->ack_waits = false;
 	engine_quiet_begin(peer);
 	peer->several = false;

@@ -75,12 +75,12 @@ void engine_ack(struct engine_peer *peer, uint32_t seq, bool hold)
 		engine_ctl_queue(peer, PACKET_ACK, peer->naks_sent, seq, NULL);
 }
 
-void engine_ask(struct engine_peer *peer)
+void engine_ack_request(struct engine_peer *peer)
 {
 	struct packet *packet;
 	void *payload;
 
-	if (peer->asks_seq == (uint32_t)peer->tx_seq)
+	if (peer->ack_request_seq == (uint32_t)peer->tx_seq)
 		return;
 	packet = peer->wire->claim(peer->conn, 0, &payload);
 	if (!packet)
@@ -89,7 +89,7 @@ void engine_ask(struct engine_peer *peer)
 	packet->tag = packet->data = 0;
 	peer->wire->publish(peer->conn, packet, false);
 	engine_sent(peer->ep, peer->conn, peer->wire);
-	peer->asks_seq = (uint32_t)peer->tx_seq;
+	peer->ack_request_seq = (uint32_t)peer->tx_seq;
 }
 
 bool engine_flush_ctl(struct engine_peer *peer)

@@ -59,11 +59,11 @@ void engine_ctl(struct engine_peer *peer, uint8_t op, uint64_t tag, uint64_t dat
 		const struct packet_cts *cts);
 
 /*
- * engine_ask - ask a connected peer for an ACK, because an operation waits for it
+ * engine_ack_request - ask a connected peer for an ACK, because an operation waits for it
  * Sends at most one request for the packets sent so far, and none if there is no room. The caller
  * calls again until the ACK has come; the peer sends it in any case, if later.
  */
-void engine_ask(struct engine_peer *peer);
+void engine_ack_request(struct engine_peer *peer);
 
 /*
  * engine_ack - acknowledge everything before @seq with a PACKET_ACK; no control packet may be

@@ -42,9 +42,10 @@ static inline bool engine_credited(struct engine_peer *peer, uint32_t credits)
 }
 
 /*
- * engine_owe - eager payload of @len bytes was freed; it used credit if it is above ENGINE_FREE_MAX
+ * engine_credit_return - eager payload of @len bytes was freed; it used credit if it is above
+ * ENGINE_FREE_MAX
  */
-static inline void engine_owe(struct engine_peer *peer, size_t len)
+static inline void engine_credit_return(struct engine_peer *peer, size_t len)
 {
 	if (len > ENGINE_FREE_MAX)
 		engine_grant(peer, len);

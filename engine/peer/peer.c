@@ -192,7 +192,7 @@ void engine_peer_orphan(struct engine_ep *ep, fi_addr_t addr)
 			engine_peer_set_addr(peer, i);
 }
 
-void engine_peer_tell(struct engine_ep *ep, fi_addr_t addr)
+void engine_peer_update_addr(struct engine_ep *ep, fi_addr_t addr)
 {
 	if (addr < ep->peer_cap && ep->peers[addr] && ep->peers[addr]->addr == addr)
 		engine_peer_set_addr(ep->peers[addr], addr);

@@ -31,8 +31,8 @@ struct engine_peer *engine_peer_open(struct engine_ep *ep, fi_addr_t addr);
  */
 ssize_t engine_peer_refused(struct engine_ep *ep, fi_addr_t addr);
 
-/* engine_peer_met - returns the peer of an address vector entry if it was used before, or NULL */
-static inline struct engine_peer *engine_peer_met(const struct engine_ep *ep, fi_addr_t addr)
+/* engine_peer_lookup - returns the peer of an address vector entry; NULL: none was created yet */
+static inline struct engine_peer *engine_peer_lookup(const struct engine_ep *ep, fi_addr_t addr)
 {
 	return likely(addr < ep->peer_cap) ? ep->peers[addr] : NULL;
 }
@@ -40,7 +40,7 @@ static inline struct engine_peer *engine_peer_met(const struct engine_ep *ep, fi
 /* engine_peer_at - engine_peer_open(), inlined for a peer that was used before */
 static inline struct engine_peer *engine_peer_at(struct engine_ep *ep, fi_addr_t addr)
 {
-	struct engine_peer *peer = engine_peer_met(ep, addr);
+	struct engine_peer *peer = engine_peer_lookup(ep, addr);
 
 	return likely(peer != NULL) ? peer : engine_peer_open(ep, addr);
 }
@@ -88,9 +88,9 @@ void engine_peer_adopt(struct engine_ep *ep, fi_addr_t addr, const struct weft_a
 void engine_peer_orphan(struct engine_ep *ep, fi_addr_t addr);
 
 /*
- * engine_peer_tell - the source that completions report for the address vector entry @addr has
- * changed
+ * engine_peer_update_addr - the source that completions report for the address vector entry @addr
+ * has changed
  */
-void engine_peer_tell(struct engine_ep *ep, fi_addr_t addr);
+void engine_peer_update_addr(struct engine_ep *ep, fi_addr_t addr);
 
 #endif

@@ -12,16 +12,16 @@
 #include "peers.h"
 
 /* One of this many quiet requests asks for an ACK */
-#define QUIET_ASKS (ENGINE_ASKED_MAX / 16)
+#define QUIET_ACK_INTERVAL (ENGINE_REQUESTS_MAX / 16)
 
 /*
- * engine_quiet_asks - returns true if the next quiet request has to ask for an ACK (PACKET_ACKED)
- * Several ask before ENGINE_ASKED_MAX is reached, so that an ACK comes before the sender has to
- * wait.
+ * engine_quiet_wants_ack - returns true if the next quiet request has to ask for an ACK
+ * (PACKET_ACKED) Several ask before ENGINE_REQUESTS_MAX is reached, so that an ACK comes before
+ * the sender has to wait.
  */
-static inline bool engine_quiet_asks(const struct engine_peer *peer)
+static inline bool engine_quiet_wants_ack(const struct engine_peer *peer)
 {
-	return peer->quiet_cnt % QUIET_ASKS == QUIET_ASKS - 1;
+	return peer->quiet_cnt % QUIET_ACK_INTERVAL == QUIET_ACK_INTERVAL - 1;
 }
 
 /*

@@ -64,7 +64,7 @@ static int engine_reorder_turn(struct engine_ep *ep, struct engine_held *held)
 		engine_held_store(held);
 		return 0;
 	}
-	rx = engine_recv_met(ep->domain, q, recv, engine_held_len(held));
+	rx = engine_recv_matched(ep->domain, q, recv, engine_held_len(held));
 	if (!rx) {
 		engine_held_store(held);
 		return -FI_ENOMEM;
@@ -76,13 +76,13 @@ static int engine_reorder_turn(struct engine_ep *ep, struct engine_held *held)
 /*
  * Returns true if this request must not arrive before its turn. A sender lets a large request
  * overtake nothing on its route. After a change of route it may overtake packets on the old one;
- * then up to ENGINE_ASKED_MAX such requests are held.
+ * then up to ENGINE_REQUESTS_MAX such requests are held.
  */
 static bool engine_reorder_refused(struct engine_peer *peer, const struct packet *packet)
 {
 	if (!engine_is_large(packet))
 		return false;
-	return !peer->several || peer->reorder_large >= ENGINE_ASKED_MAX;
+	return !peer->several || peer->reorder_large >= ENGINE_REQUESTS_MAX;
 }
 
 /*
@@ -142,7 +142,7 @@ static int engine_in_turn_receive(struct engine_rx_ctx *ctx, struct engine_peer 
 		engine_rndv_receive(peer->ep, peer, rx, packet, &rts);
 	} else if (avail == packet->len) {
 		engine_recv_copy(rx, payload, avail);
-		engine_owe(peer, avail);
+		engine_credit_return(peer, avail);
 		engine_recv_finish(peer->ep->domain, rx);
 	} else {
 		list_add_tail(&peer->filling, &rx->filling);
@@ -430,13 +430,13 @@ void engine_payload_done(struct engine_ep *ep, struct wire_conn *conn, void *coo
 		engine_response_arrived(object);
 	} else if ((uintptr_t)cookie & ENGINE_COOKIE_HELD) {
 		engine_held_arrived(object);
-	} else if (rx->flags & ENGINE_ASKED) {
+	} else if (rx->flags & ENGINE_CTS_SENT) {
 		engine_rndv_arrived(rx);
 	} else {
 		list_remove(&rx->link);
 		list_remove(&rx->filling);
 		if (!rx->landing || rx->flags & PACKET_COUNTED)
-			engine_owe(rx->peer, rx->incoming);
+			engine_credit_return(rx->peer, rx->incoming);
 		if (rx->landing)
 			engine_landed(rx);
 		else

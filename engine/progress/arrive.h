@@ -67,7 +67,7 @@ static inline __attribute__((always_inline)) int engine_packet_on(
 	else
 		copy_bytes(rx->iov[0].iov_base, payload, avail);
 	if (avail > ENGINE_FREE_MAX)
-		engine_owe(peer, avail);
+		engine_credit_return(peer, avail);
 	engine_recv_plain_done(rx, ctx, peer, packet);
 	return 0;
 }

@@ -11,13 +11,13 @@
 #include "packet.h"
 #include "wire.h"
 
-#define ENGINE_IOV_MAX	  WIRE_IOV_MAX
-#define ENGINE_INJECT_MAX 4096u
-#define ENGINE_FREE_MAX	  256u /* payload of a message that takes no credit, bytes */
-#define ENGINE_WIRE_MAX	  4u
-#define ENGINE_TX_SIZE	  1024u /* default of tx_attr.size; more are bounded by memory alone */
-#define ENGINE_ASKED_MAX  1024u /* requests under way at one peer */
-#define ENGINE_RX_SIZE	  1024u /* rx_attr.size answered; posting is bounded by memory alone */
+#define ENGINE_IOV_MAX	    WIRE_IOV_MAX
+#define ENGINE_INJECT_MAX   4096u
+#define ENGINE_FREE_MAX	    256u /* payload of a message that takes no credit, bytes */
+#define ENGINE_WIRE_MAX	    4u
+#define ENGINE_TX_SIZE	    1024u /* default of tx_attr.size; more are bounded by memory alone */
+#define ENGINE_REQUESTS_MAX 1024u /* requests under way at one peer */
+#define ENGINE_RX_SIZE	    1024u /* rx_attr.size answered; posting is bounded by memory alone */
 #define ENGINE_OBJECT_CNT \
 	65536u /* queues, endpoints, counters, regions answered: memory bounds them */
 #define ENGINE_TAG_FORMAT   0xaaaaaaaaaaaaaaaaull /* all bits are the program's to use */
@@ -69,7 +69,7 @@ enum engine_flag {
 	/* FI_MORE */
 	ENGINE_MORE = 1 << 10,
 	/* A receive that has asked its sender for the payload */
-	ENGINE_ASKED = 1 << 11,
+	ENGINE_CTS_SENT = 1 << 11,
 	/* FI_FENCE: sent once everything before it to this peer has ended */
 	ENGINE_FENCE = 1 << 12,
 	/* A send whose receiver is done while the wire still has its payload */

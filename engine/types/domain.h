@@ -69,7 +69,7 @@ struct engine_domain {
 	/* A wire that has to be polled after a send has sent */
 	bool gathered;
 	/* It was logged that an endpoint has neither a queue nor a counter */
-	bool untold;
+	bool warned_unbound;
 	/* Consecutive rounds of progress that moved nothing */
 	uint32_t idle;
 	/* Value of @idle from which on the core is yielded (yield.h) */

@@ -96,9 +96,9 @@ struct engine_peer {
 	/* Sequence number that the last ACK carried */
 	uint32_t ack_sent;
 	/* tx_seq when the peer was last asked for an ACK */
-	uint32_t asks_seq;
+	uint32_t ack_request_seq;
 	/* NAKs that were received in this incarnation */
-	uint32_t naks_heard;
+	uint32_t naks_received;
 	/*
 	 * An ACK that has overtaken NAKs, while @ack_waits: its sequence number and its count
 	 * of NAKs
@@ -114,7 +114,7 @@ struct engine_peer {
 	 */
 	bool after_large;
 	/* Requests sent to the peer that end with its answer */
-	uint32_t asked_cnt;
+	uint32_t outstanding_cnt;
 	/* Requests that completed when they were sent (quiet.h) */
 	/* Upper bound of those without an answer */
 	uint32_t quiet_cnt;
@@ -210,13 +210,13 @@ static inline uint64_t engine_source_id(const struct engine_rxq *q,
 }
 
 /*
- * engine_asked_full - returns true if no request may be sent until the peer answers one The bound
- * is the target's: it keeps a record of each request until it has answered (target.c). Further
- * requests wait at the initiator.
+ * engine_requests_full - returns true if no request may be sent until the peer answers one The
+ * bound is the target's: it keeps a record of each request until it has answered (target.c).
+ * Further requests wait at the initiator.
  */
-static inline bool engine_asked_full(const struct engine_peer *peer)
+static inline bool engine_requests_full(const struct engine_peer *peer)
 {
-	return peer->quiet_cnt + peer->asked_cnt >= ENGINE_ASKED_MAX;
+	return peer->quiet_cnt + peer->outstanding_cnt >= ENGINE_REQUESTS_MAX;
 }
 
 /*

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * When a target says that requests were carried out: at once to who waits for it, together and in time to who
- * does not. Over the fake wires, in whose time a hundred microseconds are some forty rounds.
+ * When a target says that requests were carried out: at once to who waits for it, together and in
+ * time to who does not. Over the fake wires, in whose time a hundred microseconds are some forty
+ * rounds.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -189,15 +190,15 @@ static void fenced_message_asks_too(void **state)
 
 static void some_of_many_ask(void **state)
 {
-	for (uint32_t i = 0; i < QUIET_ASKS; i++)
+	for (uint32_t i = 0; i < QUIET_ACK_INTERVAL; i++)
 		put(1 + i);
 	for (uint32_t i = 0; i < IN_TIME && of_b->rx_seq != (uint32_t)of_a->tx_seq; i++)
 		fake_ends_go(1);
 	fake_ends_go(SOON / 2);
 	assert_false(engine_quiet_open(of_a));
-	for (uint32_t i = 0; i < 20 * ENGINE_ASKED_MAX; i++) {
+	for (uint32_t i = 0; i < 20 * ENGINE_REQUESTS_MAX; i++) {
 		put(1 + i % 1000);
-		assert_in_range(of_a->quiet_cnt, 0, ENGINE_ASKED_MAX);
+		assert_in_range(of_a->quiet_cnt, 0, ENGINE_REQUESTS_MAX);
 		if (i % 32 == 0)
 			fake_ends_go(1);
 	}

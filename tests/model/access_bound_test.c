@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Programs with more one-sided operations under way than a target keeps answers for: the others wait at
- * their initiator, and each ends as it would alone. Over the fake wires.
+ * Programs with more one-sided operations under way than a target keeps answers for: the others
+ * wait at their initiator, and each ends as it would alone. Over the fake wires.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -47,7 +47,7 @@ static int setup(void **state)
 static int teardown(void **state)
 {
 	fake_end_rests(&a);
-	assert_int_equal(fake_end_peer(&a, &b.name)->asked_cnt, 0);
+	assert_int_equal(fake_end_peer(&a, &b.name)->outstanding_cnt, 0);
 	assert_int_equal(fi_close(&mr->fid), 0);
 	fake_ends_close();
 	return 0;
@@ -171,7 +171,8 @@ static void operations_wait_for_a_target_that_makes_no_progress(void **state)
 	for (uint32_t i = 0; i < OPS; i++) {
 		assert_int_equal(i % 2 ? read_one(KEY) : fetch_one(KEY), 0);
 		fake_end_progress(&a);
-		assert_in_range(fake_end_peer(&a, &b.name)->asked_cnt, 1, ENGINE_ASKED_MAX);
+		assert_in_range(fake_end_peer(&a, &b.name)->outstanding_cnt, 1,
+				ENGINE_REQUESTS_MAX);
 	}
 	expect(OPS, 0);
 	assert_int_equal(region[1], OPS / 2);
@@ -200,7 +201,7 @@ static void quiet_writes_and_reads_share_the_bound(void **state)
 		assert_int_equal(fi_inject_write(a.ep, &buf[2], 8, to_b, 16, KEY), 0);
 		assert_int_equal(read_one(KEY), 0);
 		fake_ends_go(4);
-		assert_in_range(peer->asked_cnt + peer->quiet_cnt, 1, ENGINE_ASKED_MAX);
+		assert_in_range(peer->outstanding_cnt + peer->quiet_cnt, 1, ENGINE_REQUESTS_MAX);
 	}
 	hold_answers(false);
 	expect(OPS, 0);

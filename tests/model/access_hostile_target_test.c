@@ -396,7 +396,7 @@ static void bounded(uint64_t key)
 		ret = say(&p, &read, sizeof(read));
 	}
 	assert_int_equal(ret, -FI_EINVAL);
-	assert_in_range(cnt, ENGINE_ASKED_MAX, 3 * ENGINE_ASKED_MAX);
+	assert_in_range(cnt, ENGINE_REQUESTS_MAX, 3 * ENGINE_REQUESTS_MAX);
 }
 
 static void more_reads_than_anyone_has_under_way_are_refused(void **state)
@@ -666,7 +666,7 @@ static void streams_that_are_refused_are_bounded_too(void **state)
 		ret = say(&p, bytes, 0);
 	}
 	assert_int_equal(ret, -FI_EINVAL);
-	assert_in_range(cnt, ENGINE_ASKED_MAX, 3 * ENGINE_ASKED_MAX);
+	assert_in_range(cnt, ENGINE_REQUESTS_MAX, 3 * ENGINE_REQUESTS_MAX);
 }
 
 static void large_write_is_not_received(void **state)

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Small one-sided operations that leave at once: what they do and tell is what those do and tell that
- * are kept, and a program that begins nothing else needs no call for its progress. Over the fake wires.
+ * Small one-sided operations that leave at once: what they do and tell is what those do and tell
+ * that are kept, and a program that begins nothing else needs no call for its progress. Over the
+ * fake wires.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -48,7 +49,7 @@ static int setup(void **state)
 static int teardown(void **state)
 {
 	fake_end_rests(&a);
-	assert_int_equal(fake_end_peer(&a, &b.name)->asked_cnt, 0);
+	assert_int_equal(fake_end_peer(&a, &b.name)->outstanding_cnt, 0);
 	assert_int_equal(fi_close(&read_mr->fid), 0);
 	assert_int_equal(fi_close(&mr->fid), 0);
 	fake_ends_close();
@@ -139,7 +140,10 @@ static void who_does_nothing_but_add_has_no_long_queue(void **state)
 	assert_int_equal(region[1], (uint64_t)OPS * (OPS + 1) / 2);
 }
 
-/* Each kind of operation on one word, again and again; what fetches sees all that was begun before it. */
+/*
+ * Each kind of operation on one word, again and again; what fetches sees all that was begun before
+ * it.
+ */
 static void small_updates_writes_and_fetches_keep_their_order(void **state)
 {
 	uint64_t was[3], one = 1, value, compare;
