@@ -5,10 +5,10 @@
  * are asked without a lock held.
  *
  * What a provider logs while its getinfo runs is the reason of its refusal. It becomes a line
- * 'getinfo: NAME: REASON' of level FI_LOG_INFO, which FI_LOG_LEVEL=info prints and an imported logger
- * receives. If no provider answers and a log is wanted (log_is_wanted()), one warning has all reasons;
- * otherwise nothing is printed, since programs probe. With the reasons, the hints to leave out to get an
- * answer are logged (nearest.h).
+ * 'getinfo: NAME: REASON' of level FI_LOG_INFO, which FI_LOG_LEVEL=info prints and an imported
+ * logger receives. If no provider answers and a log is wanted (log_is_wanted()), one warning has
+ * all reasons; otherwise nothing is printed, since programs probe. With the reasons, the hints to
+ * leave out to get an answer are logged (nearest.h).
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -104,7 +104,10 @@ static bool is_meant(const struct request *req, const struct role *role)
 	       !(kind != REGISTRY_CORE && (req->flags & ASK_CORE_PROVIDERS));
 }
 
-/* The reasons under an identity that the hints did not name are those under the own name: not repeated. */
+/*
+ * The reasons under an identity that the hints did not name are those under the own name: not
+ * repeated.
+ */
 static bool is_silent(const struct request *req, const struct role *role)
 {
 	return role->identity != req->naming.identity;
@@ -352,7 +355,7 @@ static bool is_answered(const struct question *q, void *arg)
 }
 
 /* Logs, after the reasons, which hints to leave out. */
-static void tell_nearest(struct request *req)
+static void log_nearest(struct request *req)
 {
 	const struct question q = { req->node, req->service, req->hints };
 	struct log_capture capture;
@@ -450,7 +453,7 @@ CORE_EXPORT int fi_getinfo(uint32_t version, const char *node, const char *servi
 	err = query(&req, info);
 	naming_fini(&req.naming);
 	if (err == -FI_ENODATA)
-		tell_nearest(&req);
+		log_nearest(&req);
 	return err;
 }
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Search for the hints to leave out, see nearest.h: leaves out each hint in turn from a copy of the query and
- * asks again. Runs on the thread that calls fi_getinfo, without locks; the application's hints are not
- * changed.
+ * Search for the hints to leave out, see nearest.h: leaves out each hint in turn from a copy of
+ * the query and asks again. Runs on the thread that calls fi_getinfo, without locks; the
+ * application's hints are not changed.
  */
 #include <stdint.h>
 #include <stdio.h>
@@ -41,7 +41,10 @@ struct field {
 #define FIELD(name, at) FIELD_VALUE(name, at, 0)
 #define GRANT(name, at) FIELD_VALUE(name, at, UINT64_MAX)
 
-/* In the order in which a program is likely to do without them, after the bits of the capabilities. */
+/*
+ * In the order in which a program is likely to do without them, after the bits of the
+ * capabilities.
+ */
 static const struct field fields[] = {
 	FIELD("ep_attr->protocol", ep.protocol),
 	FIELD("ep_attr->protocol_version", ep.protocol_version),
@@ -168,7 +171,7 @@ static void hint_leave_out(struct trial *t, size_t hint)
 		t->info.dest_addrlen = 0;
 }
 
-static void hint_say(size_t hint, char *text, size_t len)
+static void hint_text(size_t hint, char *text, size_t len)
 {
 	const struct field *field = field_of(hint);
 	size_t used = strlen(text);
@@ -198,7 +201,10 @@ static bool answered_without(const struct search *s, const bool *out)
 	return s->answered(&t.q, s->arg);
 }
 
-/* Returns the first hint without which the query is answered, or HINT_CNT. @there: the hints that are set */
+/*
+ * Returns the first hint without which the query is answered, or HINT_CNT. @there: the hints that
+ * are set
+ */
 static size_t find_one(const struct search *s, const bool *there)
 {
 	for (size_t hint = 0; hint < HINT_CNT; hint++) {
@@ -212,8 +218,8 @@ static size_t find_one(const struct search *s, const bool *there)
 }
 
 /*
- * Reduces @out, all hints that are set, to a minimal set without which the query is answered. Returns false if
- * it is not answered without any hints.
+ * Reduces @out, all hints that are set, to a minimal set without which the query is answered.
+ * Returns false if it is not answered without any hints.
  */
 static bool find_several(const struct search *s, bool *out)
 {
@@ -243,10 +249,10 @@ bool nearest_find(const struct question *q,
 		out[hint] = hint_is_there(&t, hint);
 	one = find_one(&s, out);
 	if (one < HINT_CNT)
-		hint_say(one, text, len);
+		hint_text(one, text, len);
 	else if (find_several(&s, out))
 		for (size_t hint = 0; hint < HINT_CNT; hint++)
 			if (out[hint])
-				hint_say(hint, text, len);
+				hint_text(hint, text, len);
 	return text[0];
 }

@@ -133,8 +133,8 @@ static bool filter_meets_one(void)
 }
 
 /* Names that no provider can have are ignored with one warning. */
-static void tell_unknown_names(const char *setting, const char *text,
-			       const struct name_filter *filter)
+static void log_unknown_names(const char *setting, const char *text,
+			      const struct name_filter *filter)
 {
 	char unknown[256] = "";
 	size_t i, used = 0;
@@ -163,9 +163,9 @@ static void check_names(void)
 			"them\n",
 			params_string("provider"));
 	else
-		tell_unknown_names("FI_PROVIDER", params_string("provider"), &provider_filter);
+		log_unknown_names("FI_PROVIDER", params_string("provider"), &provider_filter);
 	name_filter_init(&log_filter, params_string("log_prov"));
-	tell_unknown_names("FI_LOG_PROV", params_string("log_prov"), &log_filter);
+	log_unknown_names("FI_LOG_PROV", params_string("log_prov"), &log_filter);
 	name_filter_fini(&log_filter);
 }
 

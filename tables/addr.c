@@ -60,7 +60,7 @@ bool addr_valid(const struct weft_addr *addr)
 		/* Descriptors are ints that are not negative. */
 		if (a.pid)
 			return a.pid <= ADDR_PID_MAX && a.fd <= INT32_MAX;
-		return !a.fd && !a.place;
+		return !a.fd && !a.ns_hash;
 	case ADDR_SERVICE:
 		return no_nonce && a.family && !a.pid && !a.fd;
 	default:
@@ -68,7 +68,10 @@ bool addr_valid(const struct weft_addr *addr)
 	}
 }
 
-/* Which link of the host: of link-local addresses alone. Of others it says nothing, and nobody looks. */
+/*
+ * Which link of the host: of link-local addresses alone. Of others it says nothing, and nobody
+ * looks.
+ */
 static uint32_t scope_meant(const struct weft_addr *addr)
 {
 	bool local = addr->family == ADDR_FAMILY_INET6 && addr->ip[0] == 0xfe &&
@@ -121,5 +124,5 @@ void addr_to_service(struct weft_addr *addr)
 	addr->fd = 0;
 	memset(addr->nonce, 0, sizeof(addr->nonce));
 	addr->pid = 0;
-	addr->place = 0;
+	addr->ns_hash = 0;
 }

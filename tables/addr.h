@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * The 48-byte endpoint address. Each wire uses its part of it. It names an endpoint twice: by where its
- * memory is found on its own host (nonce, process, descriptor), and by where it listens on the network
- * (family, port, address). An endpoint with shared memory only may have the name of a service instead of the
- * latter. Address tables store this form; providers translate it to the format that their callers use.
+ * The 48-byte endpoint address. Each wire uses its part of it. It names an endpoint twice: by
+ * where its memory is found on its own host (nonce, process, descriptor), and by where it listens
+ * on the network (family, port, address). An endpoint with shared memory only may have the name of
+ * a service instead of the latter. Address tables store this form; providers translate it to the
+ * format that their callers use.
  */
 #ifndef WEFT_ADDR_H
 #define WEFT_ADDR_H
@@ -13,7 +14,7 @@
 #define ADDR_VERSION	 2u
 #define ADDR_NONCE_LEN	 8u
 #define ADDR_PID_MAX	 ((1u << 22) - 1) /* Linux's PID_MAX_LIMIT */
-#define ADDR_NO_PLACE	 0u
+#define ADDR_NO_NS	 0u
 #define ADDR_FAMILY_NONE 0u
 #define ADDR_FAMILY_LOCAL \
 	1u /* a service of this host's shared memory; ip has its name, padded with zeros */
@@ -27,8 +28,8 @@ enum addr_kind {
 };
 
 /*
- * Flag: several endpoints of the process share this family, port and address, so that only the nonce
- * identifies the endpoint. Valid only with a nonce and a port.
+ * Flag: several endpoints of the process share this family, port and address, so that only the
+ * nonce identifies the endpoint. Valid only with a nonce and a port.
  */
 #define ADDR_PORT_SHARED 1u
 
@@ -43,10 +44,10 @@ struct weft_addr {
 	uint32_t fd;
 	/* random, different for each endpoint; zero in a service address */
 	uint8_t nonce[ADDR_NONCE_LEN];
-	/* process id in the pid namespace that place stands for; 0: no shared memory */
+	/* process id in the pid namespace of @ns_hash; 0: no shared memory */
 	uint32_t pid;
-	/* hash of host and pid namespace, which is only a hint; or ADDR_NO_PLACE */
-	uint32_t place;
+	/* hash of host and pid namespace, which is only a hint; or ADDR_NO_NS */
+	uint32_t ns_hash;
 	/* IPv6 scope id */
 	uint32_t scope;
 	/* ADDR_FAMILY_*; ADDR_FAMILY_NONE: no network */
@@ -61,7 +62,7 @@ _Static_assert(sizeof(struct weft_addr) == 48, "an address is 48 bytes");
 _Static_assert(offsetof(struct weft_addr, fd) == 4, "layout");
 _Static_assert(offsetof(struct weft_addr, nonce) == 8, "layout");
 _Static_assert(offsetof(struct weft_addr, pid) == 16, "layout");
-_Static_assert(offsetof(struct weft_addr, place) == 20, "layout");
+_Static_assert(offsetof(struct weft_addr, ns_hash) == 20, "layout");
 _Static_assert(offsetof(struct weft_addr, scope) == 24, "layout");
 _Static_assert(offsetof(struct weft_addr, family) == 28, "layout");
 _Static_assert(offsetof(struct weft_addr, port) == 30, "layout");
@@ -71,16 +72,16 @@ _Static_assert(offsetof(struct weft_addr, ip) == 32, "layout");
  * addr_valid - returns true if an enabled endpoint of this version can have this address
  * @addr: untrusted
  *
- * In a valid address, fields that do not apply are zero, and a family comes with a port and a specific address.
- * An address to bind to (port 0, wildcard address) is not valid.
+ * In a valid address, fields that do not apply are zero, and a family comes with a port and a
+ * specific address. An address to bind to (port 0, wildcard address) is not valid.
  */
 bool addr_valid(const struct weft_addr *addr);
 
 /*
  * addr_same - returns true if two valid addresses name the same endpoint
  *
- * If both have a nonce, the nonces are compared; otherwise family, port, address and the scope of a link-local
- * address, unless these are shared.
+ * If both have a nonce, the nonces are compared; otherwise family, port, address and the scope of
+ * a link-local address, unless these are shared.
  */
 bool addr_same(const struct weft_addr *a, const struct weft_addr *b);
 
@@ -88,8 +89,8 @@ bool addr_same(const struct weft_addr *a, const struct weft_addr *b);
 uint64_t addr_hash(const struct weft_addr *addr);
 
 /*
- * addr_to_service - make a service address: remove the nonce and the process
- * If the port is shared, the result names no endpoint: it is not valid, and addr_same() as no address.
+ * addr_to_service - make a service address: remove the nonce and the process If the port is
+ * shared, the result names no endpoint: it is not valid, and addr_same() as no address.
  */
 void addr_to_service(struct weft_addr *addr);
 

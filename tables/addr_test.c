@@ -13,7 +13,7 @@ static struct weft_addr nonce_addr(uint8_t nonce)
 		.fd = 5,
 		.nonce = { nonce, 2, 3 },
 		.pid = 100,
-		.place = 77,
+		.ns_hash = 77,
 		.family = ADDR_FAMILY_INET,
 		.port = 1234,
 		.ip = { 10, 0, 0, 1 },
@@ -36,7 +36,7 @@ static void complete_addresses_are_valid(void **state)
 	struct weft_addr a = nonce_addr(1);
 
 	assert_true(addr_valid(&a));
-	a.place = ADDR_NO_PLACE; /* found by its socket */
+	a.ns_hash = ADDR_NO_NS; /* found by its socket */
 	assert_true(addr_valid(&a));
 	a.pid = a.fd = 0; /* network alone */
 	assert_true(addr_valid(&a));
@@ -44,7 +44,7 @@ static void complete_addresses_are_valid(void **state)
 	a.family = a.port = 0; /* shared memory alone */
 	a.ip[0] = a.ip[3] = 0;
 	assert_true(addr_valid(&a));
-	a.pid = a.place = a.fd = 0; /* no wire that shows */
+	a.pid = a.ns_hash = a.fd = 0; /* no wire that shows */
 	assert_true(addr_valid(&a));
 	a = service_addr(80);
 	assert_true(addr_valid(&a));
@@ -107,7 +107,7 @@ static void network_decides_otherwise(void **state)
 {
 	struct weft_addr a = service_addr(1234), b = service_addr(1234), n = nonce_addr(1);
 
-	b.place = 5;
+	b.ns_hash = 5;
 	assert_true(addr_same(&a, &b));
 	assert_int_equal(addr_hash(&a), addr_hash(&b));
 	assert_true(addr_same(&a, &n));

@@ -160,7 +160,7 @@ size_t addr_text_write(const struct weft_addr *addr, char *text)
 	digits_put_bytes(&d, addr->nonce, sizeof(addr->nonce));
 	digits_put(&d, addr->pid, PID_BITS);
 	digits_put(&d, addr->fd, FD_BITS);
-	digits_put(&d, addr->place, 32);
+	digits_put(&d, addr->ns_hash, 32);
 	put_network(&d, addr, form);
 	while ((size_t)(d.out - text) < form_digits(form))
 		digits_put(&d, 0, DIGIT_BITS - d.held_cnt);
@@ -228,7 +228,7 @@ int addr_text_read(const char *text, size_t len, struct weft_addr *out)
 	digits_get_bytes(&d, addr.nonce, sizeof(addr.nonce));
 	addr.pid = (uint32_t)digits_get(&d, PID_BITS);
 	addr.fd = (uint32_t)digits_get(&d, FD_BITS);
-	addr.place = (uint32_t)digits_get(&d, 32);
+	addr.ns_hash = (uint32_t)digits_get(&d, 32);
 	get_network(&d, &addr, form);
 	while ((size_t)(d.in - text) < form_digits(form) && !d.wrong)
 		d.wrong |= digits_get(&d, d.held_cnt + DIGIT_BITS) != 0;

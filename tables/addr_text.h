@@ -9,7 +9,7 @@
  *	64	nonce
  *	22	pid
  *	31	fd
- *	32	place
+ *	32	ns_hash
  *
  * followed, depending on the form, by nothing; '/' and the name of a service of shared memory; or 16 bits of port and
  * 32 bits of IPv4, 128 of IPv6, or 64 of IPv6 and 32 of scope for the addresses that have one

@@ -64,7 +64,7 @@ static struct weft_addr rnd_addr(void)
 	a.pid = rnd_number(22);
 	if (a.pid) {
 		a.fd = rnd_number(31);
-		a.place = rnd_number(32);
+		a.ns_hash = rnd_number(32);
 	}
 	switch (rnd() % 4) {
 	case 0:
@@ -157,7 +157,7 @@ static void text_is_the_same_in_every_build(void **state)
 				       .nonce = { 1, 2, 3, 4, 5, 6, 7, 8 },
 				       .pid = 4242,
 				       .fd = 7,
-				       .place = 0xdeadbeef,
+				       .ns_hash = 0xdeadbeef,
 				       .family = known[i].family,
 				       .flags = known[i].flags,
 				       .scope = known[i].scope,
@@ -180,7 +180,7 @@ static void extreme_values_fit(void **state)
 			       .flags = ADDR_PORT_SHARED,
 			       .fd = INT32_MAX,
 			       .pid = ADDR_PID_MAX,
-			       .place = UINT32_MAX,
+			       .ns_hash = UINT32_MAX,
 			       .family = ADDR_FAMILY_INET,
 			       .port = UINT16_MAX },
 			 b;

@@ -211,11 +211,11 @@ int av_drop(struct av_table *av, fi_addr_t index)
 	return 0;
 }
 
-int av_set_cq_addr(struct av_table *av, fi_addr_t index, fi_addr_t told)
+int av_set_cq_addr(struct av_table *av, fi_addr_t index, fi_addr_t cq_addr)
 {
 	if (!av_get(av, index))
 		return -FI_EINVAL;
-	av->entries[index].cq_addr = told;
+	av->entries[index].cq_addr = cq_addr;
 	return 0;
 }
 

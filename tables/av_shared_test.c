@@ -36,7 +36,7 @@ static struct weft_addr numbered(uint32_t n)
 		.kind = ADDR_NONCE,
 		.nonce = { [7] = 1 },
 		.pid = 1,
-		.place = 1,
+		.ns_hash = 1,
 		.fd = 3,
 	};
 

@@ -16,7 +16,7 @@ static struct weft_addr an_address(uint16_t family)
 				  .flags = ADDR_PORT_SHARED,
 				  .fd = INT32_MAX,
 				  .pid = ADDR_PID_MAX,
-				  .place = UINT32_MAX,
+				  .ns_hash = UINT32_MAX,
 				  .family = family,
 				  .port = UINT16_MAX };
 

@@ -106,7 +106,7 @@ bool tcp_carry(struct tcp_conn *conn, const struct packet *hdr, const struct iov
 	return true;
 }
 
-int tcp_carried_tell(struct tcp_conn *conn)
+int tcp_carry_complete(struct tcp_conn *conn)
 {
 	struct wire_op *op = conn->carried, *next;
 	int cnt = 0;

@@ -96,7 +96,7 @@ void tcp_finished(struct tcp_conn *conn)
 {
 	struct tcp_bulk *bulk = conn->bulk;
 
-	if (!conn->carried && (!bulk || bulk->told == bulk->written))
+	if (!conn->carried && (!bulk || bulk->completed == bulk->written))
 		return;
 	if (!list_empty(&conn->finished))
 		return;
@@ -164,7 +164,7 @@ int tcp_sendv(struct wire_conn *out, const struct packet *hdr, const struct iove
 		if (!bulk)
 			return -FI_EAGAIN;
 	}
-	if (bulk->queued - bulk->told == TCP_SEND_MAX || conn->data.mute ||
+	if (bulk->queued - bulk->completed == TCP_SEND_MAX || conn->data.mute ||
 	    tcp_wire_of(conn)->hub->forked)
 		return -FI_EAGAIN;
 	send = send_at(bulk, bulk->queued);
@@ -186,7 +186,7 @@ int tcp_get(struct wire_conn *conn, const struct wire_source *from, const struct
 	return -FI_ENOSYS;
 }
 
-int tcp_data_tell(struct tcp_conn *conn)
+int tcp_data_complete(struct tcp_conn *conn)
 {
 	struct tcp_bulk *bulk = conn->bulk;
 	struct wire_op *op;
@@ -195,15 +195,16 @@ int tcp_data_tell(struct tcp_conn *conn)
 	if (tcp_wire_of(conn)->closing) {
 		conn->carried = NULL;
 		if (bulk)
-			bulk->told = bulk->written;
+			bulk->completed = bulk->written;
 		return 0;
 	}
 	if (conn->carried)
-		cnt = tcp_carried_tell(conn);
+		cnt = tcp_carry_complete(conn);
 	/* done() may send again, and that may be written at once: the number of calls is bounded. */
-	while (bulk && bulk->told != bulk->written && cnt < (int)TCP_SEND_MAX && !conn->dead) {
-		op = send_at(bulk, bulk->told)->op;
-		bulk->told++;
+	while (bulk && bulk->completed != bulk->written && cnt < (int)TCP_SEND_MAX &&
+	       !conn->dead) {
+		op = send_at(bulk, bulk->completed)->op;
+		bulk->completed++;
 		cnt++;
 		op->done(op, 0);
 	}

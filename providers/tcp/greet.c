@@ -133,7 +133,7 @@ void tcp_data_open(struct tcp_conn *conn)
 }
 
 /* Logs once that a peer has another protocol or version, and what to do. */
-static void tell_foreign(struct tcp_hub *hub, const char *what, int fd)
+static void log_foreign(struct tcp_hub *hub, const char *what, int fd)
 {
 	union tcp_sockaddr peer = { 0 };
 	socklen_t len = sizeof(peer);
@@ -259,7 +259,7 @@ int tcp_greet_event(struct tcp_conn *conn, struct tcp_lane *lane)
 	if (err > 0)
 		err = lane == &conn->control ? control_answered(conn) : data_answered(conn);
 	if (err == -FI_ENOPROTOOPT)
-		tell_foreign(tcp_wire_of(conn)->hub, "who answers at", lane->fd);
+		log_foreign(tcp_wire_of(conn)->hub, "the peer at", lane->fd);
 	if (err)
 		tcp_conn_down(conn, err);
 	return 1;
@@ -429,7 +429,7 @@ void tcp_guest_event(struct tcp_guest *guest)
 	if (guest->len >= offsetof(struct tcp_preamble, cookie))
 		err = preamble_check(&guest->preamble, guest->len);
 	if (err) {
-		tell_foreign(guest->port->hub, "who connects from", guest->lane.fd);
+		log_foreign(guest->port->hub, "the peer that connects from", guest->lane.fd);
 		refuse(guest, err);
 	} else if (whole) {
 		guest_arrive(guest);

@@ -150,7 +150,7 @@ static void preambles_that_are_wrong_are_refused(void **state)
 	p = good;
 	p.version = TCP_VERSION + 1; /* and what follows is of a form that we do not know */
 	assert_int_equal(answer_to(a, &p, 8), FI_ENOPROTOOPT);
-	assert_non_null(strstr(mock_log, "who connects from 127.0.0.1:"));
+	assert_non_null(strstr(mock_log, "the peer that connects from 127.0.0.1:"));
 	p = good;
 	p.hello.version++;
 	assert_int_equal(answer_to(a, &p, sizeof(p)), FI_ENOPROTOOPT);

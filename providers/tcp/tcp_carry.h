@@ -17,10 +17,10 @@ bool tcp_carry(struct tcp_conn *conn, const struct packet *hdr, const struct iov
 	       size_t iov_cnt, struct wire_op *op);
 
 /*
- * tcp_carried_tell - call done() of operations on the control lane. Only from poll. Returns
+ * tcp_carry_complete - call done() of operations on the control lane. Only from poll. Returns
  * operations
  */
-int tcp_carried_tell(struct tcp_conn *conn);
+int tcp_carry_complete(struct tcp_conn *conn);
 
 /* tcp_answered - a packet has arrived: the peer answers */
 static inline void tcp_answered(struct tcp_conn *conn)

@@ -29,7 +29,10 @@ int tcp_data_read(struct tcp_conn *conn);
 /* tcp_finished - operations of sendv() may have left: have poll call done() */
 void tcp_finished(struct tcp_conn *conn);
 
-/* tcp_data_tell - call done() of operations that were written. Only from poll. Returns operations */
-int tcp_data_tell(struct tcp_conn *conn);
+/*
+ * tcp_data_complete - call done() of operations that were written. Only from poll. Returns
+ * operations
+ */
+int tcp_data_complete(struct tcp_conn *conn);
 
 #endif

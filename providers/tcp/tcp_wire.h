@@ -163,10 +163,10 @@ struct tcp_flow {
 
 /* Operations under way on a data lane; allocated when the lane is first needed. */
 struct tcp_bulk {
-	/* Out: free-running counters into sends[]: told <= written <= queued. */
+	/* Out: free-running counters into sends[]: completed <= written <= queued. */
 	struct tcp_send sends[TCP_SEND_MAX];
 	/* Operations for which done() was called */
-	uint32_t told;
+	uint32_t completed;
 	/* Operations that the kernel has taken */
 	uint32_t written;
 	uint32_t queued;

@@ -180,7 +180,7 @@ static int serve_finished(struct tcp_wire *wire)
 
 	take_all(&wire->finished, &batch);
 	while ((node = list_pop(&batch)))
-		moved += tcp_data_tell(container_of(node, struct tcp_conn, finished));
+		moved += tcp_data_complete(container_of(node, struct tcp_conn, finished));
 	return moved;
 }
 

@@ -39,7 +39,7 @@ struct fake_get {
 };
 
 /* A hello on its way to a wire. */
-struct fake_knock {
+struct fake_connreq {
 	struct list link;
 	struct fake_conn *from; /* NULL: has given up */
 	struct hello hello;
@@ -50,7 +50,7 @@ struct fake_wire {
 	struct list link; /* fake_wires */
 	enum fake_kind kind;
 	struct list conns, grave; /* struct fake_conn; those in the grave are freed after poll */
-	struct list knocks;
+	struct list connreqs;
 	struct weft_addr address; /* nonce and what this wire added */
 	uint32_t polling;
 	int bell;	  /* eventfd; -1: not made yet */
@@ -64,7 +64,7 @@ struct fake_conn {
 	struct fake_wire *wire;
 	struct fake_conn *other; /* NULL: not answered, gone, or raw */
 	struct fake_raw *raw;
-	struct fake_knock *knock;      /* ours, not answered */
+	struct fake_connreq *connreq;  /* ours, not answered */
 	struct list lanes[FAKE_LANES]; /* struct fake_item, to us */
 	uint32_t still[FAKE_LANES];    /* polls that a lane does not move */
 	struct list flowing;	       /* struct fake_item whose payload is being written */
@@ -107,7 +107,10 @@ struct fake_conn *fake_conn_new(struct fake_wire *wire, struct engine_peer *peer
 void fake_item_free(struct fake_item *item);
 /* fake_op_done - the operation of @c is told from its wire's next poll on */
 void fake_op_done(struct fake_conn *c, struct wire_op *op, int status);
-/* fake_conn_part - the other end learns that this one is gone; @orderly: what was published arrives */
+/*
+ * fake_conn_part - the other end learns that this one is gone; @orderly: what was published
+ * arrives
+ */
 void fake_conn_part(struct fake_conn *c, int err, bool orderly);
 /* fake_conn_bury - forget everything of an end; freed now, or after its wire's poll */
 void fake_conn_bury(struct fake_conn *c);

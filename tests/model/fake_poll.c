@@ -14,7 +14,7 @@
 
 static void answer(struct fake_conn *from, const struct hello *hello, int err)
 {
-	from->knock = NULL;
+	from->connreq = NULL;
 	from->answered = true;
 	from->answer_err = err;
 	if (!err)
@@ -22,39 +22,39 @@ static void answer(struct fake_conn *from, const struct hello *hello, int err)
 	fake_ring(from->wire);
 }
 
-static void take_knock(struct fake_wire *wire, struct fake_knock *knock)
+static void take_connreq(struct fake_wire *wire, struct fake_connreq *connreq)
 {
 	struct hello reply;
 	struct fake_conn *c;
 	int err;
 
-	err = hello_check(&knock->hello);
+	err = hello_check(&connreq->hello);
 	c = fake_conn_new(wire, NULL);
 	if (!err)
-		err = engine_accept(&wire->wire, &knock->hello, &c->conn.peer, &reply);
+		err = engine_accept(&wire->wire, &connreq->hello, &c->conn.peer, &reply);
 	if (err) {
-		if (knock->from)
-			answer(knock->from, NULL, err);
+		if (connreq->from)
+			answer(connreq->from, NULL, err);
 		fake_conn_bury(c);
-		free(knock);
+		free(connreq);
 		return;
 	}
-	/* The engine may just have given up the conn that knocked. */
-	if (knock->from) {
-		answer(knock->from, &reply, 0);
-		c->other = knock->from;
-		knock->from->other = c;
+	/* The engine may just have given up the conn that asked for it. */
+	if (connreq->from) {
+		answer(connreq->from, &reply, 0);
+		c->other = connreq->from;
+		connreq->from->other = c;
 	} else {
 		c->ending = true;
 		c->end_err = -FI_ECONNRESET;
 	}
 	c->conn.up = true;
-	engine_conn_up(&c->conn, &knock->hello);
+	engine_conn_up(&c->conn, &connreq->hello);
 	c->known = true;
-	free(knock);
+	free(connreq);
 }
 
-static int take_knocks(struct fake_wire *wire)
+static int take_connreqs(struct fake_wire *wire)
 {
 	struct fake_knobs *k = &fake_knobs[wire->kind];
 	struct list turn, *node;
@@ -63,14 +63,14 @@ static int take_knocks(struct fake_wire *wire)
 	if (k->mute)
 		return 0;
 	list_init(&turn);
-	while ((node = list_pop(&wire->knocks)))
+	while ((node = list_pop(&wire->connreqs)))
 		list_add_tail(&turn, node);
 	while ((node = list_pop(&turn))) {
 		if (!fake_chance(k->move)) {
-			list_add_tail(&wire->knocks, node);
+			list_add_tail(&wire->connreqs, node);
 			continue;
 		}
-		take_knock(wire, container_of(node, struct fake_knock, link));
+		take_connreq(wire, container_of(node, struct fake_connreq, link));
 		moved++;
 	}
 	return moved;
@@ -129,7 +129,10 @@ int fake_packet(struct fake_conn *c, struct fake_item *item, size_t avail)
 	return ret;
 }
 
-/* Hand a header to the engine. Returns 1; 0 when it has to wait, first of its lane; -1 when the conn ended. */
+/*
+ * Hand a header to the engine. Returns 1; 0 when it has to wait, first of its lane; -1 when the
+ * conn ended.
+ */
 static int deliver(struct fake_conn *c, enum fake_lane lane, struct fake_item *item, bool split)
 {
 	size_t avail = split ? fake_random(item->packet.len) : item->packet.len;
@@ -293,7 +296,10 @@ static int move_gets(struct fake_conn *c)
 		get = container_of(node, struct fake_get, link);
 		op = get->op;
 		status = c->other || c->raw ? get->status : -FI_EIO;
-		/* A raw peer has no memory that could be read: whatever stands in the buffer is it. */
+		/*
+		 * A raw peer has no memory that could be read: whatever stands in the buffer is
+		 * it.
+		 */
 		if (!status && c->other)
 			fake_pull(&get->from, get->iov, get->iov_cnt);
 		if (status == -FI_EBUSY)
@@ -357,7 +363,7 @@ bool fake_ready(const struct fake_wire *wire)
 {
 	struct list *node;
 
-	if (!fake_knobs[wire->kind].mute && !list_empty(&wire->knocks))
+	if (!fake_knobs[wire->kind].mute && !list_empty(&wire->connreqs))
 		return true;
 	for (node = wire->conns.next; node != &wire->conns; node = node->next)
 		if (conn_ready(container_of(node, struct fake_conn, link)))
@@ -372,7 +378,7 @@ int fake_poll(struct wire *base)
 	int moved;
 
 	fake_wire_enter(wire);
-	moved = take_knocks(wire);
+	moved = take_connreqs(wire);
 	list_init(&turn);
 	while ((node = list_pop(&wire->conns)))
 		list_add_tail(&turn, node);

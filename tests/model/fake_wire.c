@@ -233,13 +233,13 @@ void fake_conn_part(struct fake_conn *c, int err, bool orderly)
 {
 	struct fake_conn *other = c->other;
 
-	if (c->knock) {
-		c->knock->from = NULL;
+	if (c->connreq) {
+		c->connreq->from = NULL;
 		if (fake_chance(128)) {
-			list_remove(&c->knock->link);
-			free(c->knock);
+			list_remove(&c->connreq->link);
+			free(c->connreq);
 		}
-		c->knock = NULL;
+		c->connreq = NULL;
 	}
 	if (!other)
 		return;
@@ -345,7 +345,7 @@ static int fake_open(enum fake_kind kind, struct engine_ep *ep, struct weft_addr
 	wire->wire.ep = ep;
 	list_init(&wire->conns);
 	list_init(&wire->grave);
-	list_init(&wire->knocks);
+	list_init(&wire->connreqs);
 	wire->address = *addr;
 	wire->bell = -1;
 	list_add_tail(&fake_wires, &wire->link);
@@ -362,7 +362,7 @@ static int fake_a_open(struct engine_ep *ep, const struct wire_attr *attr,
 		       struct weft_addr *addr, struct wire **wire, char *why, size_t why_len)
 {
 	addr->pid = 1 + host;
-	addr->place = host;
+	addr->ns_hash = host;
 	addr->fd = next_port++;
 	if (is_local_service(attr->bind) && attr->bind->ip[0]) {
 		addr->family = ADDR_FAMILY_LOCAL;
@@ -385,16 +385,16 @@ static int fake_b_open(struct engine_ep *ep, const struct wire_attr *attr,
 	return fake_open(FAKE_B, ep, addr, wire);
 }
 
-static void knock_refuse(struct fake_knock *knock, int err)
+static void connreq_refuse(struct fake_connreq *connreq, int err)
 {
-	if (knock->from) {
-		knock->from->knock = NULL;
-		knock->from->answered = true;
-		knock->from->answer_err = err;
-		fake_ring(knock->from->wire);
+	if (connreq->from) {
+		connreq->from->connreq = NULL;
+		connreq->from->answered = true;
+		connreq->from->answer_err = err;
+		fake_ring(connreq->from->wire);
 	}
-	list_remove(&knock->link);
-	free(knock);
+	list_remove(&connreq->link);
+	free(connreq);
 }
 
 static void fake_close(struct wire *base)
@@ -402,9 +402,9 @@ static void fake_close(struct wire *base)
 	struct fake_wire *wire = wire_of(base);
 	struct list *node;
 
-	while (!list_empty(&wire->knocks))
-		knock_refuse(container_of(wire->knocks.next, struct fake_knock, link),
-			     -FI_ECONNREFUSED);
+	while (!list_empty(&wire->connreqs))
+		connreq_refuse(container_of(wire->connreqs.next, struct fake_connreq, link),
+			       -FI_ECONNREFUSED);
 	while ((node = wire->conns.next) != &wire->conns) {
 		struct fake_conn *c = container_of(node, struct fake_conn, link);
 
@@ -441,7 +441,7 @@ static int fake_connect(struct wire *base, struct engine_peer *peer,
 	struct fake_conn *c;
 
 	if (wire->kind == FAKE_A && !is_local_service(addr)) {
-		far = addr->kind != ADDR_NONCE || addr->place != wire->address.place;
+		far = addr->kind != ADDR_NONCE || addr->ns_hash != wire->address.ns_hash;
 		/* Like shared memory: sometimes it takes a look to see that it is not there. */
 		if (far && fake_chance(128))
 			return -FI_EHOSTUNREACH;
@@ -457,17 +457,17 @@ static int fake_connect(struct wire *base, struct engine_peer *peer,
 
 		if (far || !reaches(wire, to, addr))
 			continue;
-		c->knock = fake_alloc(sizeof(*c->knock));
-		c->knock->from = c;
-		c->knock->hello = *hello;
-		list_add_tail(&to->knocks, &c->knock->link);
+		c->connreq = fake_alloc(sizeof(*c->connreq));
+		c->connreq->from = c;
+		c->connreq->hello = *hello;
+		list_add_tail(&to->connreqs, &c->connreq->link);
 		fake_ring(to);
 	}
-	if (!c->knock && gone && fake_chance(fake_knobs[FAKE_A].proof)) {
+	if (!c->connreq && gone && fake_chance(fake_knobs[FAKE_A].proof)) {
 		fake_conn_bury(c);
 		return -FI_ECONNREFUSED;
 	}
-	if (!c->knock) { /* nobody listens there */
+	if (!c->connreq) { /* nobody listens there */
 		c->answered = true;
 		c->answer_err = far ? -FI_EHOSTUNREACH : -FI_ECONNREFUSED;
 		fake_ring(wire);
@@ -858,10 +858,11 @@ static bool being_made(const struct engine_ep *a, const struct engine_ep *b)
 		struct fake_wire *wire = container_of(w, struct fake_wire, link);
 
 		to = wire->wire.ep;
-		list_for_each(node, after, &wire->knocks) {
-			struct fake_knock *knock = container_of(node, struct fake_knock, link);
+		list_for_each(node, after, &wire->connreqs) {
+			struct fake_connreq *connreq = container_of(node, struct fake_connreq,
+								    link);
 
-			from = knock->from ? knock->from->wire->wire.ep : NULL;
+			from = connreq->from ? connreq->from->wire->wire.ep : NULL;
 			if ((to == a && from == b) || (to == b && from == a))
 				return true;
 		}
@@ -929,7 +930,7 @@ uint32_t fake_under_way(void)
 	list_for_each(w, wafter, &fake_wires) {
 		struct fake_wire *wire = container_of(w, struct fake_wire, link);
 
-		cnt += lane_cnt(&wire->knocks);
+		cnt += lane_cnt(&wire->connreqs);
 		list_for_each(node, after, &wire->conns) {
 			struct fake_conn *c = container_of(node, struct fake_conn, link);
 

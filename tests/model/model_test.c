@@ -189,8 +189,8 @@ static bool quiet(void)
 
 static void complain(void)
 {
-	print_error("%zu completions are owed, %u packets are under way\n", run.credit_due,
-		    fake_under_way());
+	print_error("%zu completions are outstanding, %u packets are under way\n",
+		    run.credit_due, fake_under_way());
 	for (int i = 0; i < run.cnt; i++) {
 		struct engine_ep *ep = fake_end_engine(&run.ends[i]);
 
@@ -214,8 +214,8 @@ static void check_credit(int from, int to)
 	if (!p || !q || !p->up_cnt || !q->up_cnt)
 		return;
 	CHECK(p->credit == q->rx_window && q->rx_window + q->credit_due == q->window,
-	      "%d to %d: credit %u, allowed %u, owed %u, window %u", from, to, p->credit,
-	      q->rx_window, q->credit_due, q->window);
+	      "%d to %d: credit %u, receive window %u, credit due %u, window %u", from, to,
+	      p->credit, q->rx_window, q->credit_due, q->window);
 }
 
 static void round_free(bool complete)
@@ -257,7 +257,10 @@ static void round_free(bool complete)
 	ref_fini(&run.ref);
 }
 
-/* Until there is nothing left to do, and nothing comes of looking again: of a conn that is being made. */
+/*
+ * Until there is nothing left to do, and nothing comes of looking again: of a conn that is being
+ * made.
+ */
 static void round_rest(void)
 {
 	do {

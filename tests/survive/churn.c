@@ -190,11 +190,11 @@ void churn_sleep(struct churn *c, int ms)
 
 uint32_t churn_owed(const struct churn *c, uint64_t killed_ns)
 {
-	uint32_t owed = 0;
+	uint32_t pending = 0;
 
 	for (uint32_t i = 0; i < CHURN_OPS; i++)
-		owed += c->ops[i].busy && c->ops[i].receive && c->ops[i].since_ns < killed_ns;
-	return owed;
+		pending += c->ops[i].busy && c->ops[i].receive && c->ops[i].since_ns < killed_ns;
+	return pending;
 }
 
 void churn_tell(const struct churn *c)

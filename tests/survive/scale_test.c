@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
  * Many at once with `ulimit -n 1024`: a thousand endpoints in one process, each of which talks to
- * the next, to any one and to another process; and many processes, each of which sends to each other,
- * small messages and a large one now and then. All bytes are checked; time and memory are told.
+ * the next, to any one and to another process; and many processes, each of which sends to each
+ * other, small messages and a large one now and then. All bytes are checked; time and memory are
+ * told.
  *
  *	scale_test PROVIDER endpoints|processes [COUNT [DESCRIPTORS]]	SURVIVE_ROUNDS, SURVIVE_SEED
  */
@@ -263,12 +264,12 @@ static void all_arrived(struct node *n, uint32_t rank, uint32_t cnt, const uint8
 static uint64_t post_receives(struct node *n, uint32_t rank, uint32_t cnt, uint8_t *in,
 			      uint8_t *large, uint64_t *ended)
 {
-	uint64_t owed = 0;
+	uint64_t pending = 0;
 
 	for (uint32_t from = 0; from < cnt; from++) {
 		if (from == rank)
 			continue;
-		for (uint32_t i = 0; i < SMALLS; i++, owed++)
+		for (uint32_t i = 0; i < SMALLS; i++, pending++)
 			POST(n, ended,
 			     fi_trecv(n->ep, in + ((size_t)from * SMALLS + i) * SMALL, SMALL,
 				      NULL, from, i, 0, n));
@@ -276,21 +277,21 @@ static uint64_t post_receives(struct node *n, uint32_t rank, uint32_t cnt, uint8
 			continue;
 		POST(n, ended, fi_trecv(n->ep, large, LARGE, NULL, from, SMALLS, 0, n));
 		large += LARGE;
-		owed++;
+		pending++;
 	}
-	return owed;
+	return pending;
 }
 
 /* To one after the other, each beginning with another. Returns how many ends there will be. */
 static uint64_t post_sends(struct node *n, uint32_t rank, uint32_t cnt, uint8_t *out,
 			   uint8_t *large, uint64_t *ended)
 {
-	uint64_t owed = 0;
+	uint64_t pending = 0;
 
 	for (uint32_t k = 1; k < cnt; k++) {
 		uint32_t to = (rank + k) % cnt;
 
-		for (uint32_t i = 0; i < SMALLS; i++, owed++, out += SMALL) {
+		for (uint32_t i = 0; i < SMALLS; i++, pending++, out += SMALL) {
 			node_pattern(out, SMALL, id_of(rank, to, i));
 			POST(n, ended, fi_tsend(n->ep, out, SMALL, NULL, to, i, n));
 		}
@@ -299,9 +300,9 @@ static uint64_t post_sends(struct node *n, uint32_t rank, uint32_t cnt, uint8_t 
 		node_pattern(large, LARGE, id_of(rank, to, SMALLS));
 		POST(n, ended, fi_tsend(n->ep, large, LARGE, NULL, to, SMALLS, n));
 		large += LARGE;
-		owed++;
+		pending++;
 	}
-	return owed;
+	return pending;
 }
 
 static void all_to_all(void *stage, int rank)
@@ -312,7 +313,7 @@ static void all_to_all(void *stage, int rank)
 	size_t smalls = (size_t)cnt * SMALLS * SMALL, larges = (size_t)cnt * LARGE;
 	uint8_t *in = malloc(smalls), *out = malloc(smalls);
 	uint8_t *large_in = malloc(larges), *large_out = malloc(larges);
-	uint64_t ended = 0, owed;
+	uint64_t ended = 0, pending;
 	struct node n;
 
 	NODE_CHECK(c, in && out && large_in && large_out);
@@ -323,9 +324,9 @@ static void all_to_all(void *stage, int rank)
 	NODE_UNTIL(c, stage_passed(c, GATE_NAMED) == cnt, (step_aside(c), false));
 	for (uint32_t i = 0; i < cnt; i++)
 		NODE_CHECK(c, node_knows(&n, c->names[i]) == i);
-	owed = post_receives(&n, me, cnt, in, large_in, &ended);
-	owed += post_sends(&n, me, cnt, out, large_out, &ended);
-	NODE_UNTIL(c, ended == owed, (end_one(&n, &ended), false));
+	pending = post_receives(&n, me, cnt, in, large_in, &ended);
+	pending += post_sends(&n, me, cnt, out, large_out, &ended);
+	NODE_UNTIL(c, ended == pending, (end_one(&n, &ended), false));
 	all_arrived(&n, me, cnt, in, large_in);
 	tell_size(c);
 	stage_pass(c, GATE_DONE);

@@ -12,24 +12,25 @@
 #include "provider.h"
 
 /* Between two log lines of one lack and error. */
-#define SAID_NS 60000000000u
+#define LOG_INTERVAL_NS 60000000000u
 
-void pshm_starved(struct pshm_wire *w, enum pshm_lack lack, int err)
+void pshm_log_shortage(struct pshm_wire *w, enum pshm_shortage shortage, int err)
 {
-	static const char *const names[PSHM_LACKS] = {
-		[PSHM_LACKS_CONNECT] = "connect to a peer",
-		[PSHM_LACKS_ACCEPT] = "accept a peer's connection",
-		[PSHM_LACKS_PEER] = "connect to a peer that lacks what it takes",
+	static const char *const names[PSHM_SHORTAGE_CNT] = {
+		[PSHM_SHORTAGE_CONNECT] = "connect to a peer",
+		[PSHM_SHORTAGE_ACCEPT] = "accept a peer's connection",
+		[PSHM_SHORTAGE_PEER] = "connect to a peer that lacks what it takes",
 	};
-	uint64_t *said = &w->lacks_ns[lack][err == -FI_ENOMEM ? 0 : err == -FI_EMFILE ? 1 : 2];
+	size_t error = err == -FI_ENOMEM ? 0 : err == -FI_EMFILE ? 1 : 2;
+	uint64_t *logged = &w->shortage_logged_ns[shortage][error];
 	uint64_t now = platform_now_ns();
 
-	if (*said && now - *said < SAID_NS)
+	if (*logged && now - *logged < LOG_INTERVAL_NS)
 		return;
-	*said = now;
+	*logged = now;
 	FI_WARN(&pshm_provider, FI_LOG_EP_CTRL,
 		"can't %s: %s; what is sent waits until there are some (raise 'ulimit -n')\n",
-		names[lack], strerror(-err));
+		names[shortage], strerror(-err));
 }
 
 struct pshm_conn *pshm_conn_new(struct pshm_wire *w, struct engine_peer *peer,
@@ -123,13 +124,13 @@ void pshm_conn_up(struct pshm_conn *conn, const struct hello *hello)
 
 	assert(w->up_cnt < w->up_cap);
 	pshm_polling_begin(conn);
-	memset(w->lacks_ns, 0, sizeof(w->lacks_ns));
+	memset(w->shortage_logged_ns, 0, sizeof(w->shortage_logged_ns));
 	conn->base.up = true;
 	engine_conn_up(&conn->base, hello);
 }
 
 /* Tells the other side, which may not be polling, or not know of us yet. */
-static void end_tell(struct pshm_conn *conn, enum pshm_end how)
+static void end_notify(struct pshm_conn *conn, enum pshm_end how)
 {
 	if (!conn->pair)
 		return;
@@ -151,7 +152,7 @@ void pshm_conn_end(struct pshm_conn *conn, enum pshm_end how, bool wait)
 	w->conn_ops->ended(conn, wait && !w->forked);
 	pshm_mailbox_drop(&conn->ticket);
 	if (!w->forked)
-		end_tell(conn, how);
+		end_notify(conn, how);
 	if (conn->base.up) {
 		pshm_polling_end(conn);
 		conn->base.up = false;

@@ -46,15 +46,15 @@ enum pshm_growing {
 };
 
 /* What can't be done for want of descriptors or memory. */
-enum pshm_lack {
-	PSHM_LACKS_CONNECT,
-	PSHM_LACKS_ACCEPT,
+enum pshm_shortage {
+	PSHM_SHORTAGE_CONNECT,
+	PSHM_SHORTAGE_ACCEPT,
 	/* the peer lacks them */
-	PSHM_LACKS_PEER,
-	PSHM_LACKS,
+	PSHM_SHORTAGE_PEER,
+	PSHM_SHORTAGE_CNT,
 };
 
-#define PSHM_SCARCES 3u /* errors of pshm_scarce() */
+#define PSHM_SHORTAGE_ERRORS 3u /* errors of pshm_is_shortage() */
 
 struct pshm_conn;
 
@@ -115,8 +115,8 @@ struct pshm_wire {
 	/* the service that we are found by, or NULL */
 	struct sys_shared *service;
 	/* of our address */
-	uint32_t pid, place;
-	/* our place has the host in it: an equal one is the same host and pid namespace */
+	uint32_t pid, ns_hash;
+	/* @ns_hash covers the host: an equal hash is the same host and pid namespace */
 	bool host_known;
 	/* of our address */
 	uint8_t nonce[PSHM_NONCE];
@@ -134,7 +134,7 @@ struct pshm_wire {
 	/* connections by doorbell, linked by next_on_doorbell */
 	struct pshm_conn *doorbell_conns[PSHM_DOORBELLS];
 	/* when the log last told of a lack, by what could not be done and by the error; 0: never */
-	uint64_t lacks_ns[PSHM_LACKS][PSHM_SCARCES];
+	uint64_t shortage_logged_ns[PSHM_SHORTAGE_CNT][PSHM_SHORTAGE_ERRORS];
 	/* limit on the bytes of all areas that we have made */
 	size_t area_max;
 	/* bytes of those that exist */
@@ -341,10 +341,9 @@ int pshm_check(struct wire_conn *conn);
  * pshm_conn_fail - end it and tell the engine; from poll(). @err: 0 for the peer's orderly close,
  * or -FI_E*
  * pshm_conn_reap - free those that ended
- * pshm_starved - descriptors or memory are wanting: say so once a minute for each lack and error,
- * and anew
- *	once a connection is made. The engine tries again for as long as it takes: nothing else would
- *	tell why sends wait
+ * pshm_log_shortage - descriptors or memory are exhausted: log it once a minute for each shortage
+ *	and error, and again once a connection was made. The engine tries again for as long as it
+ *	takes, so this line is all that says why sends wait
  */
 struct pshm_conn *pshm_conn_new(struct pshm_wire *wire, struct engine_peer *peer,
 				enum pshm_side side);
@@ -356,6 +355,6 @@ void pshm_conn_up(struct pshm_conn *conn, const struct hello *hello);
 void pshm_conn_end(struct pshm_conn *conn, enum pshm_end how, bool wait);
 void pshm_conn_fail(struct pshm_conn *conn, int err);
 void pshm_conn_reap(struct pshm_wire *wire);
-void pshm_starved(struct pshm_wire *wire, enum pshm_lack lack, int err);
+void pshm_log_shortage(struct pshm_wire *wire, enum pshm_shortage shortage, int err);
 
 #endif

@@ -82,7 +82,7 @@ static bool area_left(const struct pshm_conn *conn)
 }
 
 /* Tells the consumer whether our ring stays small: it may choose another way than the ring then. */
-static void tell_small(struct pshm_conn *conn, bool small)
+static void publish_small(struct pshm_conn *conn, bool small)
 {
 	atomic_store_explicit(&conn->pair->small[conn->side].value, small, memory_order_relaxed);
 }
@@ -124,7 +124,7 @@ void pshm_grow(struct pshm_conn *conn)
 	if (conn->growing != PSHM_SMALL || conn->tx.broken || conn->wire->forked)
 		return;
 	left = conn->tx_area.addr || area_left(conn);
-	tell_small(conn, !left);
+	publish_small(conn, !left);
 	if (!left)
 		return;
 	line = ring_claim(&conn->tx);
@@ -168,7 +168,7 @@ void pshm_grow_by_use(struct pshm_conn *conn, uint32_t len)
 		if (conn->tx.broken || conn->wire->forked)
 			return;
 		if (!area_left(conn)) {
-			tell_small(conn, true);
+			publish_small(conn, true);
 			return;
 		}
 		conn->grow_done = 0;

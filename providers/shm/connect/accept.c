@@ -36,7 +36,8 @@ static int hello_agrees(const struct pshm_wire *w, const struct hello *hello,
 		return err;
 	if (asker->nonce)
 		return pshm_nonce_same(hello->addr.nonce, asker->nonce) ? 0 : -FI_EPROTO;
-	return hello->addr.pid == asker->pid && hello->addr.place == w->place ? 0 : -FI_EPROTO;
+	return hello->addr.pid == asker->pid && hello->addr.ns_hash == w->ns_hash ? 0
+										  : -FI_EPROTO;
 }
 
 /* The pair is open: ask the engine, and answer in the pair. Takes the conn. */
@@ -151,8 +152,8 @@ static uint32_t accept_requests(struct pshm_wire *w, uint32_t most)
 
 	for (; taken < most && (request = pshm_sockets_take(w)); taken++) {
 		err = accept_request(w, request);
-		if (pshm_scarce(err))
-			pshm_starved(w, PSHM_LACKS_ACCEPT, err);
+		if (pshm_is_shortage(err))
+			pshm_log_shortage(w, PSHM_SHORTAGE_ACCEPT, err);
 		platform_free(request);
 	}
 	return taken;
@@ -173,10 +174,10 @@ int pshm_accept(struct pshm_wire *w)
 	for (; taken < ACCEPT_BATCH && pshm_mailbox_take(w->inbox, &idx, &offer, &word);
 	     taken++) {
 		err = accept_offer(w, &offer);
-		if (pshm_scarce(err))
-			pshm_starved(w, PSHM_LACKS_ACCEPT, err);
+		if (pshm_is_shortage(err))
+			pshm_log_shortage(w, PSHM_SHORTAGE_ACCEPT, err);
 		/* no way through memory: another wire may lead there */
-		if (err && !pshm_scarce(err) && err != -FI_ENOPROTOOPT && err != -FI_EPROTO)
+		if (err && !pshm_is_shortage(err) && err != -FI_ENOPROTOOPT && err != -FI_EPROTO)
 			err = -FI_EHOSTUNREACH;
 		pshm_mailbox_finish(w->inbox, idx, word, err);
 	}

@@ -269,7 +269,7 @@ static void accept_one(int listener)
 		idle_limit();
 		return;
 	}
-	if (sock == -FI_EAGAIN || !pshm_scarce(sock))
+	if (sock == -FI_EAGAIN || !pshm_is_shortage(sock))
 		return;
 	/*
 	 * the listener stays readable: without a pause a sleeper would be woken at once again and
@@ -386,7 +386,7 @@ struct pshm_channel *pshm_channel_connect(uint64_t number, int *err)
 			c->key = number;
 		return c;
 	}
-	*err = pshm_scarce(sock) || sock == -FI_EAGAIN ? sock : -FI_EHOSTUNREACH;
+	*err = pshm_is_shortage(sock) || sock == -FI_EAGAIN ? sock : -FI_EHOSTUNREACH;
 	return NULL;
 }
 

@@ -56,9 +56,9 @@ err_drop:
 }
 
 /* Returns true if the address says that the peer is on our host, in our pid namespace. */
-static bool at_our_place(const struct pshm_conn *conn)
+static bool in_our_ns(const struct pshm_conn *conn)
 {
-	return conn->wire->host_known && conn->addr.place == conn->wire->place;
+	return conn->wire->host_known && conn->addr.ns_hash == conn->wire->ns_hash;
 }
 
 /*
@@ -72,11 +72,11 @@ static int connect_by_proc(struct pshm_conn *conn, bool *absent)
 	int err;
 
 	*absent = false;
-	if (addr->place != w->place || w->place == ADDR_NO_PLACE)
+	if (addr->ns_hash != w->ns_hash || w->ns_hash == ADDR_NO_NS)
 		return -FI_EHOSTUNREACH;
 	err = pshm_process_get(addr->pid, &conn->process);
 	if (err) /* our host, our pid namespace, and no such process: no other way will find it either */
-		return err == -FI_EHOSTUNREACH && at_our_place(conn) ? -FI_ECONNREFUSED : err;
+		return err == -FI_EHOSTUNREACH && in_our_ns(conn) ? -FI_ECONNREFUSED : err;
 	err = pshm_inbox_open(addr->pid, addr->fd, addr->nonce, &conn->inbox);
 	if (!err)
 		err = offer_pair(conn);
@@ -148,23 +148,23 @@ static int connect_begin(struct pshm_conn *conn)
 	 * it was closed, or its process has begun another program: no other endpoint has its
 	 * address
 	 */
-	if (err == -FI_EHOSTUNREACH && absent && at_our_place(conn))
+	if (err == -FI_EHOSTUNREACH && absent && in_our_ns(conn))
 		err = -FI_ECONNREFUSED;
 	return err;
 }
 
 /* Whom to ask: who has the name, where it is one. 0 or -FI_E* */
-static int connect_whom(const struct weft_addr *addr, struct weft_addr *whom)
+static int connect_target(const struct weft_addr *addr, struct weft_addr *target)
 {
 	int err;
 
-	*whom = *addr;
+	*target = *addr;
 	if (addr->kind == ADDR_SERVICE && pshm_service_named(addr)) {
-		err = pshm_service_find(addr, whom);
+		err = pshm_service_find(addr, target);
 		if (err)
 			return err;
 	}
-	return whom->pid ? 0 : -FI_EHOSTUNREACH;
+	return target->pid ? 0 : -FI_EHOSTUNREACH;
 }
 
 /* What pshm_connect() returns of @err: -FI_EAGAIN where waiting brings what it lacked. */
@@ -173,8 +173,8 @@ static int connect_failed(struct pshm_wire *w, int err)
 	/* descriptors come back as connections under way are answered */
 	if (err == -FI_EMFILE && !list_empty(&w->connecting))
 		return -FI_EAGAIN;
-	if (pshm_scarce(err))
-		pshm_starved(w, PSHM_LACKS_CONNECT, err);
+	if (pshm_is_shortage(err))
+		pshm_log_shortage(w, PSHM_SHORTAGE_CONNECT, err);
 	return err;
 }
 
@@ -183,12 +183,12 @@ int pshm_connect(struct wire *wire, struct engine_peer *peer, const struct weft_
 {
 	struct pshm_wire *w = (struct pshm_wire *)wire;
 	struct pshm_conn *conn;
-	struct weft_addr whom;
+	struct weft_addr target;
 	int err;
 
 	if (w->forked)
 		return -FI_EOPBADSTATE;
-	err = connect_whom(addr, &whom);
+	err = connect_target(addr, &target);
 	if (!err)
 		err = pshm_up_reserve(w);
 	if (err)
@@ -196,7 +196,7 @@ int pshm_connect(struct wire *wire, struct engine_peer *peer, const struct weft_
 	conn = pshm_conn_new(w, peer, PSHM_ASKED);
 	if (!conn)
 		return -FI_ENOMEM;
-	conn->addr = whom;
+	conn->addr = target;
 	conn->hello = *hello;
 	err = connect_begin(conn);
 	if (err) {
@@ -283,8 +283,8 @@ static bool connecting_failed(struct pshm_conn *conn, int err)
 	err = connecting_otherwise(conn, err);
 	if (!err)
 		return false;
-	if (pshm_scarce(err))
-		pshm_starved(conn->wire, PSHM_LACKS_PEER, err);
+	if (pshm_is_shortage(err))
+		pshm_log_shortage(conn->wire, PSHM_SHORTAGE_PEER, err);
 	connecting_end(conn, err);
 	return true;
 }
@@ -312,9 +312,9 @@ static bool waiting_step(struct pshm_conn *conn, bool check_process)
 		err = offer_pair(conn);
 	if (!err || err == -FI_EAGAIN)
 		return false;
-	if (!pshm_scarce(err))
+	if (!pshm_is_shortage(err))
 		return connecting_failed(conn, err);
-	pshm_starved(conn->wire, PSHM_LACKS_CONNECT, err);
+	pshm_log_shortage(conn->wire, PSHM_SHORTAGE_CONNECT, err);
 	return false;
 }
 

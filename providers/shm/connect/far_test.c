@@ -129,7 +129,7 @@ static void killed_peer_is_found_after_what_it_left(void **state)
 	assert_int_equal(a.next_tag, 100);
 	pshm_disconnect(conn);
 	assert_int_equal(mock_connect(&a, &board->child, &conn), -FI_ECONNREFUSED);
-	board->child.place++; /* of whose processes we know nothing */
+	board->child.ns_hash++; /* of whose processes we know nothing */
 	assert_int_equal(mock_connect(&a, &board->child, &conn), -FI_EHOSTUNREACH);
 }
 
@@ -265,7 +265,7 @@ static void container_without_proc_is_reached_through_the_network_namespace(void
 {
 	if (!mock_child_start(begin_container, echo))
 		skip();
-	assert_int_equal(board->child.place, ADDR_NO_PLACE);
+	assert_int_equal(board->child.ns_hash, ADDR_NO_NS);
 	mock_open(&a);
 	connected();
 	exchange(5000);

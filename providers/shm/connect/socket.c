@@ -106,7 +106,7 @@ static int ask_take_locked(struct pshm_channel *c, const struct pshm_note *note,
 		pshm_region_close(&r->pair);
 		pshm_region_close(&r->inbox);
 		platform_free(r);
-		return pshm_scarce(err) ? err : -FI_EAGAIN;
+		return pshm_is_shortage(err) ? err : -FI_EAGAIN;
 	}
 	memcpy(r->from, note->from, PSHM_NONCE);
 	r->process = &c->process;
@@ -442,7 +442,7 @@ int pshm_sockets_ask(struct pshm_wire *w, const uint8_t to[PSHM_NONCE],
 	if (err) {
 		pshm_channel_put(c);
 		/* -ETOOMANYREFS: as many descriptors as we may have are on their way */
-		err = pshm_scarce(err) ? err : -FI_EAGAIN;
+		err = pshm_is_shortage(err) ? err : -FI_EAGAIN;
 		goto out;
 	}
 	*ask = (struct pshm_ask){ .process = &c->process, .inbox.fd = -1 };

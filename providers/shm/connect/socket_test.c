@@ -541,7 +541,7 @@ static void copy_is_found_by_a_number_of_its_own(void **state)
 	assert_int_equal(pshm_check(a.conn) | pshm_check(b.conn), 0);
 }
 
-static int knock_as_stranger(struct mock *m)
+static int connect_as_stranger(struct mock *m)
 {
 	struct sys_local_received received;
 	struct pshm_note note = { 0 };
@@ -560,7 +560,7 @@ static void another_user_is_refused_either_way(void **state)
 	struct wire_conn *conn;
 
 	mock_open(&a);
-	if (!mock_child_start(mock_begin_nobody, knock_as_stranger))
+	if (!mock_child_start(mock_begin_nobody, connect_as_stranger))
 		skip();
 	mock_hide_proc();
 	assert_int_equal(mock_connect(&a, &board->child, &conn), -FI_EHOSTUNREACH);

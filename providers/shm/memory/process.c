@@ -44,7 +44,7 @@ static int process_open(uint32_t pid, enum pshm_held_by *how)
 	int fd = sys_image_open((pid_t)pid);
 
 	*how = PSHM_BY_IMAGE;
-	if (fd >= 0 || fd == -FI_EAGAIN || pshm_scarce(fd))
+	if (fd >= 0 || fd == -FI_EAGAIN || pshm_is_shortage(fd))
 		return fd;
 	fd = sys_pidfd_open((pid_t)pid);
 	*how = fd == -FI_ENOSYS ? PSHM_BY_FOLDER : PSHM_BY_PIDFD;

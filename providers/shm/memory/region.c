@@ -87,14 +87,14 @@ static int region_create(const struct kind *kind, size_t len, struct pshm_region
 	return 0;
 }
 
-bool pshm_scarce(int err)
+bool pshm_is_shortage(int err)
 {
 	return err == -FI_EMFILE || err == -ENFILE || err == -FI_ENOMEM;
 }
 
 int pshm_region_error(int err)
 {
-	return pshm_scarce(err) ? err : -FI_EHOSTUNREACH;
+	return pshm_is_shortage(err) ? err : -FI_EHOSTUNREACH;
 }
 
 /* Checks that it is memory of this kind and version with this nonce. Returns 0 or -FI_E*. */

@@ -363,8 +363,8 @@ struct pshm_region {
 	int fd;
 };
 
-/* pshm_scarce - returns true for an error of lacking descriptors or memory, which may pass */
-bool pshm_scarce(int err);
+/* pshm_is_shortage - returns true for an error of lacking descriptors or memory, which may pass */
+bool pshm_is_shortage(int err);
 
 /*
  * pshm_region_error - the error of a function that opens another process's memory, by that of a

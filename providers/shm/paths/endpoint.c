@@ -26,18 +26,18 @@ static int open_failed(int err, const char *what, char *why, size_t why_len)
 	return err;
 }
 
-/* Returns a hash of host and pid namespace, or ADDR_NO_PLACE: then peers find us by sockets alone. */
-static uint32_t place_hash(bool *host_known)
+/* Returns a hash of host and pid namespace, or ADDR_NO_NS: then peers find us by sockets alone. */
+static uint32_t ns_hash(bool *host_known)
 {
-	uint64_t host = 0, place;
+	uint64_t host = 0, hash;
 	uint32_t pid_ns;
 
 	*host_known = !sys_ns_host(&host);
 	if (sys_ns_pid(&pid_ns))
-		return ADDR_NO_PLACE;
-	place = (host ^ pid_ns) * UINT64_C(0x9e3779b97f4a7c15);
-	place ^= place >> 32;
-	return (uint32_t)place ? (uint32_t)place : 1;
+		return ADDR_NO_NS;
+	hash = (host ^ pid_ns) * UINT64_C(0x9e3779b97f4a7c15);
+	hash ^= hash >> 32;
+	return (uint32_t)hash ? (uint32_t)hash : 1;
 }
 
 /* Fills the endpoint's address but for its inbox. Returns 0, or -FI_E* and why. */
@@ -47,7 +47,7 @@ static int address_begin(struct weft_addr *ours, bool *host_known, char *why, si
 
 	if (err)
 		return open_failed(err, "no random bytes", why, why_len);
-	ours->place = place_hash(host_known);
+	ours->ns_hash = ns_hash(host_known);
 	ours->version = ADDR_VERSION;
 	ours->kind = ADDR_NONCE;
 	ours->pid = (uint32_t)getpid();
@@ -83,7 +83,7 @@ static int inbox_announce(struct pshm_wire *w, char *why, size_t why_len)
 
 	if (!err)
 		return 0;
-	if (w->place == ADDR_NO_PLACE)
+	if (w->ns_hash == ADDR_NO_NS)
 		return open_failed(err, "no /proc and no socket to be found through", why,
 				   why_len);
 	FI_INFO(&pshm_provider, FI_LOG_EP_CTRL,
@@ -131,7 +131,7 @@ static void wire_init(struct pshm_wire *w, struct engine_ep *ep, const struct we
 	w->base.ep = ep;
 	w->conn_ops = &conn_ops;
 	w->pid = ours->pid;
-	w->place = ours->place;
+	w->ns_hash = ours->ns_hash;
 	memcpy(w->nonce, ours->nonce, PSHM_NONCE);
 	w->area_max = PSHM_AREAS_MAX;
 	fi_param_get_size_t(&pshm_provider, "area_budget", &w->area_max);

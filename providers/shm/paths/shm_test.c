@@ -88,7 +88,7 @@ static struct weft_addr an_address(void)
 				  .kind = ADDR_NONCE,
 				  .fd = 5,
 				  .pid = 77,
-				  .place = 1,
+				  .ns_hash = 1,
 				  .nonce = { 1, 2, 3 } };
 
 	assert_true(addr_valid(&addr));
@@ -265,7 +265,7 @@ static void addresses_are_checked_before_they_are_believed(void **state)
 	memset(full.nonce, 0xff, sizeof(full.nonce));
 	full.pid = ADDR_PID_MAX;
 	full.fd = INT32_MAX;
-	full.place = UINT32_MAX;
+	full.ns_hash = UINT32_MAX;
 	assert_int_equal(pshm_addr_write(&full, later), 52);
 	assert_int_equal(addr_read(later, &out), 0);
 	assert_memory_equal(&out, &full, sizeof(full));
@@ -283,7 +283,7 @@ static void addresses_are_checked_before_they_are_believed(void **state)
 	strcpy(later, text);
 	later[strlen(later) - 1] = '!'; /* nor is that a name */
 	assert_int_equal(addr_read(later, &out), -FI_EINVAL);
-	addr.pid = addr.fd = addr.place = 0;
+	addr.pid = addr.fd = addr.ns_hash = 0;
 	pshm_addr_write(&addr, later);
 	assert_int_equal(addr_read(later, &out), -FI_EINVAL);
 	assert_int_equal(pshm_bind_read(text, len - 1, &out, why, sizeof(why)), -FI_EINVAL);

@@ -301,14 +301,14 @@ static void unreachable_addresses_are_told_at_once(void **state)
 	/* of a process at whose socket nobody listens */
 	b.addr.nonce[0] ^= 1;
 	addr = b.addr;
-	addr.place++;
+	addr.ns_hash++;
 	assert_int_equal(mock_connect(&a, &addr, &conn), -FI_EHOSTUNREACH);
 	addr = b.addr;
 	addr.pid = UINT32_MAX;
 	assert_int_equal(mock_connect(&a, &addr, &conn), -FI_ECONNREFUSED);
 	addr.pid = 4194303; /* the highest there can be */
 	assert_int_equal(mock_connect(&a, &addr, &conn), -FI_ECONNREFUSED);
-	addr.place++; /* another host's process may be there */
+	addr.ns_hash++; /* another host's process may be there */
 	assert_int_equal(mock_connect(&a, &addr, &conn), -FI_EHOSTUNREACH);
 	addr = b.addr;
 	addr.nonce[7] ^= 1;
@@ -319,7 +319,7 @@ static void unreachable_addresses_are_told_at_once(void **state)
 	assert_int_equal(pipe(pipes), 0);
 	addr.fd = (uint32_t)pipes[0];
 	assert_int_equal(mock_connect(&a, &addr, &conn), -FI_ECONNREFUSED);
-	addr.place++;
+	addr.ns_hash++;
 	assert_int_equal(mock_connect(&a, &addr, &conn), -FI_EHOSTUNREACH);
 	close(pipes[0]);
 	close(pipes[1]);

@@ -143,7 +143,7 @@ static int reading_make(struct pshm_conn *conn)
 	memcpy(&shown, theirs, sizeof(shown));
 	err = reading_open(conn, &shown);
 	/* later tries would fail too, but for a table that is still being made when it is shown */
-	if (err && err != -FI_EAGAIN && !pshm_scarce(err))
+	if (err && err != -FI_EAGAIN && !pshm_is_shortage(err))
 		conn->direct_refused[0] = conn->direct_refused[1] = err;
 	return err;
 }
