@@ -29,35 +29,6 @@ int __wrap_clock_gettime(clockid_t id, struct timespec *at)
 	return 0;
 }
 
-/* The functions of the core that the engine calls. */
-
-int fi_log_enabled(const struct fi_provider *prov, enum fi_log_level level,
-		   enum fi_log_subsys subsys)
-{
-	return 0;
-}
-
-void fi_log(const struct fi_provider *prov, enum fi_log_level level, enum fi_log_subsys subsys,
-	    const char *func, int line, const char *fmt, ...)
-{
-}
-
-int fi_param_define(const struct fi_provider *prov, const char *name, enum fi_param_type type,
-		    const char *help, ...)
-{
-	return 0;
-}
-
-int fi_param_get(struct fi_provider *prov, const char *name, void *value)
-{
-	return -FI_ENODATA;
-}
-
-const char *fi_strerror(int errnum)
-{
-	return "";
-}
-
 /* A wire that only counts its polls; the endpoint has two. */
 struct fake_wire {
 	struct wire base;
