@@ -65,18 +65,7 @@ static int teardown(void **state)
 /* The next completion of a queue; -FI_EAVAIL with what is in 'error'; -FI_EAGAIN: none comes. */
 static ssize_t next(struct fid_cq *cq, uint32_t rounds)
 {
-	ssize_t ret;
-
-	do {
-		ret = fi_cq_readfrom(cq, &entry, 1, &source);
-		if (ret == -FI_EAGAIN)
-			fake_ends_go(1);
-	} while (ret == -FI_EAGAIN && rounds--);
-	if (ret == -FI_EAVAIL) {
-		error = (struct fi_cq_err_entry){ 0 };
-		assert_int_equal(fi_cq_readerr(cq, &error, 0), 1);
-	}
-	return ret;
+	return fake_ends_next(cq, rounds, &entry, &source, &error);
 }
 
 static void expect_done(struct fid_cq *cq, void *context)

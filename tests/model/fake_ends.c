@@ -246,6 +246,23 @@ void fake_ends_go(uint32_t rounds)
 				fake_end_progress(opened[i]);
 }
 
+ssize_t fake_ends_next(struct fid_cq *cq, uint32_t rounds, struct fi_cq_tagged_entry *entry,
+		       fi_addr_t *source, struct fi_cq_err_entry *error)
+{
+	ssize_t ret;
+
+	do {
+		ret = source ? fi_cq_readfrom(cq, entry, 1, source) : fi_cq_read(cq, entry, 1);
+		if (ret == -FI_EAGAIN)
+			fake_ends_go(1);
+	} while (ret == -FI_EAGAIN && rounds--);
+	if (ret == -FI_EAVAIL) {
+		*error = (struct fi_cq_err_entry){ 0 };
+		assert_int_equal(fi_cq_readerr(cq, error, 0), 1);
+	}
+	return ret;
+}
+
 void fake_end_rests(const struct fake_end *end)
 {
 	const struct engine_ep *ep = fake_end_engine(end);

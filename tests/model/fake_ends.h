@@ -86,6 +86,15 @@ void fake_end_progress(struct fake_end *end);
 /* fake_ends_go - so many rounds of each end whose endpoint is open */
 void fake_ends_go(uint32_t rounds);
 
+/*
+ * fake_ends_next - read the next completion of a queue, after up to @rounds rounds of all ends
+ * @source: or NULL
+ * @error:  out: the error entry, read with -FI_EAVAIL
+ * Returns what the read returned; -FI_EAGAIN: there is none.
+ */
+ssize_t fake_ends_next(struct fid_cq *cq, uint32_t rounds, struct fi_cq_tagged_entry *entry,
+		       fi_addr_t *source, struct fi_cq_err_entry *error);
+
 /* fake_end_rests - asserts that its endpoint has no operation under way or queued */
 void fake_end_rests(const struct fake_end *end);
 
