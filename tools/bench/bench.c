@@ -63,6 +63,24 @@ static const struct option longopts[] = {
 	{ 0 },
 };
 
+static void usage_comparison(void)
+{
+	printf("\n"
+	       "Comparison, A being what the options above say:\n"
+	       "      --library=DIR      A uses the libfabric.so.1 in DIR\n"
+	       "      --vs-library=DIR   B uses the libfabric.so.1 in DIR; default: as A\n"
+	       "      --vs-provider=NAME B uses this provider; default: as A\n"
+	       "      --vs-program=FILE  B is measured by FILE, over something else than libfabric\n"
+	       "      --restarts=N       start all processes N times; default: %u\n"
+	       "      --pairs=N          A and B are N pairs each that run their rounds at the same\n"
+	       "                         time on the same two cores; figures are their means\n"
+	       "      --fail-if-slower   exit status 1 where A is slower beyond the A/A spread\n"
+	       "A, B, and A once more take turns, a round each; the ratio of each pair of rounds\n"
+	       "counts, and the two As show what difference means nothing.\n"
+	       "\n",
+	       DEFAULT_RESTARTS);
+}
+
 static void usage(void)
 {
 	printf("Usage: weft bench [OPTIONS]              two processes on this machine\n"
@@ -104,25 +122,13 @@ static void usage(void)
 	       "      --plot=FILE        draw the figures into FILE, as SVG\n"
 	       "  -l, --listen           be the server, on the port below\n"
 	       "  -P, --port=PORT        TCP port where server and client meet; default: %u\n"
-	       "  -h, --help             this text\n"
-	       "\n"
-	       "Comparison, A being what the options above say:\n"
-	       "      --library=DIR      A uses the libfabric.so.1 in DIR\n"
-	       "      --vs-library=DIR   B uses the libfabric.so.1 in DIR; default: as A\n"
-	       "      --vs-provider=NAME B uses this provider; default: as A\n"
-	       "      --vs-program=FILE  B is measured by FILE, over something else than libfabric\n"
-	       "      --restarts=N       start all processes N times; default: %u\n"
-	       "      --pairs=N          A and B are N pairs each that run their rounds at the same\n"
-	       "                         time on the same two cores; figures are their means\n"
-	       "      --fail-if-slower   exit status 1 where A is slower beyond the A/A spread\n"
-	       "A, B, and A once more take turns, a round each; the ratio of each pair of rounds\n"
-	       "counts, and the two As show what difference means nothing.\n"
-	       "\n"
-	       "On a terminal one line says how far it is; 'man weft-bench' names what JSON holds.\n"
+	       "  -h, --help             this text\n",
+	       DEFAULT_ROUNDS, DEFAULT_TIMEOUT, OOB_PORT);
+	usage_comparison();
+	printf("On a terminal one line says how far it is; 'man weft-bench' names what JSON holds.\n"
 	       "The processes are pinned. From 64 KiB up messages rotate through buffers of\n"
 	       "ordinary malloc memory that together exceed the second-level cache. A server does\n"
-	       "what its client was told to; it needs its own -p, -d, -s only to differ.\n",
-	       DEFAULT_ROUNDS, DEFAULT_TIMEOUT, OOB_PORT, DEFAULT_RESTARTS);
+	       "what its client was told to; it needs its own -p, -d, -s only to differ.\n");
 }
 
 static void set_progress(struct bench_options *opt, const char *text)
@@ -133,6 +139,22 @@ static void set_progress(struct bench_options *opt, const char *text)
 		opt->channel.progress = FI_PROGRESS_AUTO;
 	else
 		errx(WEFT_EXIT_USAGE, "progress is 'manual' or 'auto', not '%s'", text);
+}
+
+/* Where results go. Returns false for other options. */
+static bool set_output_option(struct bench_options *opt, int c, const char *arg)
+{
+	switch (c) {
+	case OPT_JSON:
+		opt->out.want_json = true;
+		opt->out.json_path = arg;
+		return true;
+	case OPT_PLOT:
+		opt->out.plot_path = arg;
+		return true;
+	default:
+		return false;
+	}
 }
 
 static void set_compare_option(struct bench_options *opt, int c, const char *arg)
@@ -191,13 +213,6 @@ static void set_option(struct bench_options *opt, int c, const char *arg)
 	case 'l':
 		opt->place.local = false;
 		break;
-	case OPT_JSON:
-		opt->out.want_json = true;
-		opt->out.json_path = arg;
-		break;
-	case OPT_PLOT:
-		opt->out.plot_path = arg;
-		break;
 	case OPT_REFUSE:
 		opt->refused = arg;
 		if (!refuse_is_known(arg))
@@ -214,7 +229,8 @@ static void set_option(struct bench_options *opt, int c, const char *arg)
 		usage();
 		exit(EXIT_SUCCESS);
 	default:
-		if (!argument_take(c, arg, &opt->plan, &opt->place, &opt->channel))
+		if (!argument_take(c, arg, &opt->plan, &opt->place, &opt->channel) &&
+		    !set_output_option(opt, c, arg))
 			set_compare_option(opt, c, arg);
 	}
 }
