@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Repeatable time and randomness; see virtual.h. Called instead of clock_gettime() and
- * platform_random() by everything that is linked into the test, on its one thread.
+ * Repeatable time and randomness; see virtual.h. Called instead of clock_gettime(),
+ * platform_random() and platform_yield() by everything that is linked into the test, on its one
+ * thread.
  */
 #include "virtual.h"
 
@@ -9,6 +10,7 @@
 
 int __wrap_clock_gettime(clockid_t clock, struct timespec *t);
 int __wrap_platform_random(void *buf, size_t len);
+void __wrap_platform_yield(void);
 
 static uint64_t now_ns = 1000000000u;
 static uint64_t sequence = 1;
@@ -43,4 +45,12 @@ int __wrap_platform_random(void *buf, size_t len)
 		bytes[i] = (uint8_t)(sequence >> 40);
 	}
 	return 0;
+}
+
+/*
+ * There is no other thread to run. As time passes by being read, every yield seems to have let one
+ * run, and the engine yields after every second idle round.
+ */
+void __wrap_platform_yield(void)
+{
 }

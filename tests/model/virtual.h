@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
  * Time and randomness of the engine under test, so that a run is the same each time it is
- * repeated: the linker leads the calls of the engine's clock and of platform_random() here
- * (--wrap). Time passes by being read. One thread.
+ * repeated: the linker leads the calls of the engine's clock, of platform_random() and of
+ * platform_yield() here (--wrap). Time passes by being read. One thread.
  */
 #ifndef WEFT_VIRTUAL_H
 #define WEFT_VIRTUAL_H
