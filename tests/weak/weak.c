@@ -233,8 +233,10 @@ int weak_main(const struct weak_test *const *tests, const struct weak_ordering *
 	for (; *tests; tests++) {
 		unsigned long ends = explore(*tests);
 
-		printf("%s: %s%lu executions\n", (*tests)->name, failed ? why : "no error, ",
-		       ends);
+		if (failed)
+			printf("%s: %s\n", (*tests)->name, why);
+		else
+			printf("%s: no error, %lu executions\n", (*tests)->name, ends);
 		wrong |= failed || !ends;
 	}
 	for (; orderings->label; orderings++) {

@@ -59,8 +59,15 @@ void weak_require_at(bool holds, const char *what, const char *file, int line);
 /* weak_barrier - membarrier(2): a fence of memory_order_seq_cst in every thread */
 void weak_barrier(void);
 
-/* weak_fence_name - the fences that this thread makes from now on have that name in labels; NULL: none */
+/* weak_fence_name - fences and barriers of this thread have that name in labels from now on; NULL: none */
 void weak_fence_name(const char *name);
+
+/*
+ * weak_relax - what processor_relax() calls in the sources; each test has its own
+ * A turn of a loop that waits changes nothing for the others. Where the next turn finds nothing that the
+ * first one does not find in another execution, this one is of no interest.
+ */
+void weak_relax(void);
 
 /*
  * weak_main - explores the tests, and once more without each ordering
