@@ -129,14 +129,13 @@ static void set_up(bool barriers)
 	to_owner.inbox.addr = &inbox;
 	ring_tx_init(&to_owner.tx, memory, LINES, DATA);
 
-	weak_halves(&inbox.rung);
 	weak_name("ring_line.word", memory + sizeof(struct ring_credit),
 		  LINES * sizeof(struct ring_line));
 	weak_name("pshm_inbox.armed", &inbox.armed, 4);
 	weak_name("pshm_inbox.bell", &inbox.bell, 4);
-	weak_name("pshm_inbox.doorbell_words", &inbox.doorbell_words, 4);
+	weak_name("pshm_inbox.doorbell_words", &inbox.rung, sizeof(inbox.rung));
 	weak_name("pshm_inbox.doorbells", &inbox.doorbells, sizeof(inbox.doorbells));
-	weak_name("pshm_inbox.request_doorbell", &inbox.request_doorbell, 4);
+	weak_name("pshm_inbox.request_doorbell", &inbox.rung, sizeof(inbox.rung));
 }
 
 static void set_up_barriers(void)
@@ -202,7 +201,7 @@ static void poller(void)
 	uint32_t note;
 
 	/* poll() looks at the word first */
-	weak_assume(atomic_load_explicit(&inbox.doorbell_words, memory_order_relaxed));
+	weak_assume(atomic_load_explicit(&inbox.rung, memory_order_relaxed));
 	pshm_polling_take_doorbells(&owner);
 	weak_require(owner.hot_cnt == 1);
 	weak_require(ring_next(&from_producer.rx, &note));
@@ -252,7 +251,7 @@ static void poller_of_two(void)
 {
 	uint32_t note;
 
-	weak_assume(atomic_load_explicit(&inbox.doorbell_words, memory_order_relaxed));
+	weak_assume(atomic_load_explicit(&inbox.rung, memory_order_relaxed));
 	pshm_polling_take_doorbells(&owner);
 	weak_require(owner.hot_cnt >= 1);
 	for (uint32_t i = 0; i < owner.hot_cnt; i++)
@@ -302,7 +301,8 @@ static void answerer(void)
 	if (slept)
 		return;
 	/* as pshm_requests_look() does */
-	weak_require(atomic_load_explicit(&inbox.request_doorbell, memory_order_acquire) == 1);
+	weak_require(pshm_inbox_requests(atomic_load_explicit(
+			     &inbox.rung, memory_order_acquire)) == PSHM_REQUEST_DOORBELL);
 	weak_require(request == 1);
 }
 

@@ -65,7 +65,6 @@ static struct {
 	size_t len;
 } names[NAMES];
 static unsigned name_cnt;
-static const volatile void *halves;
 static const char *weak;
 static bool weakened;
 
@@ -88,7 +87,6 @@ void views_reset(void)
 {
 	location_cnt = 0;
 	name_cnt = 0;
-	halves = NULL;
 	epoch++;
 	memset(actors, 0, sizeof(actors));
 	memset(&order, 0, sizeof(order));
@@ -119,11 +117,6 @@ void weak_name(const char *name, const void *at, size_t len)
 	names[name_cnt].name = name;
 	names[name_cnt].at = (uintptr_t)at;
 	names[name_cnt++].len = len;
-}
-
-void weak_halves(const void *at)
-{
-	halves = at;
 }
 
 void weak_fence_name(const char *name)
@@ -237,28 +230,18 @@ static void saw(struct location *l, const struct store *s, bool acquire)
 	join(&me->acquired, &me->cur);
 }
 
-static uint64_t load_at(const volatile void *at, size_t len, bool seq, bool acquire)
-{
-	struct location *l = location_of(at, len);
-	unsigned first = first_seen(l, seq);
-	/* the latest first: an execution that waits for it ends soon */
-	struct store *s = &l->stores[l->cnt - 1 - weak_choose(l->cnt - first)];
-
-	saw(l, s, acquire);
-	return s->value;
-}
-
 uint64_t views_load(const volatile void *at, size_t len, int mo)
 {
 	bool seq = seq_of(mo, at), acquire = acquires(mo, at);
-	uint64_t low;
+	struct location *l;
+	struct store *s;
 
 	weak_step(VIEWS_LOAD, at, seq);
-	if (at != halves)
-		return load_at(at, len, seq, acquire);
-	low = load_at(at, len / 2, seq, acquire);
-	return low | load_at((const volatile char *)at + len / 2, len / 2, seq, acquire)
-			     << len * 4;
+	l = location_of(at, len);
+	/* the latest first: an execution that waits for it ends soon */
+	s = &l->stores[l->cnt - 1 - weak_choose(l->cnt - first_seen(l, seq))];
+	saw(l, s, acquire);
+	return s->value;
 }
 
 /* Puts a store behind the one at @behind. */

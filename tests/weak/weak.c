@@ -127,7 +127,7 @@ static bool independent(const struct pending *a, const struct pending *b)
 		return false;
 	if (fences)
 		return !a->seq || !b->seq;
-	if ((uintptr_t)a->at / 8 != (uintptr_t)b->at / 8) /* halves of a word are one location */
+	if (a->at != b->at)
 		return true;
 	return a->kind == VIEWS_LOAD && b->kind == VIEWS_LOAD;
 }

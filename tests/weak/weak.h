@@ -42,13 +42,6 @@ struct weak_ordering {
 /* weak_name - from setup(): @len bytes at @at are the location of that name in labels */
 void weak_name(const char *name, const void *at, size_t len);
 
-/*
- * weak_halves - from setup(): who loads the word at @at loads two locations of half its length, which are
- * stored one by one. C11 knows no such thing; processors do, each half by its own rules.
- * Source: Flur et al., 'Mixed-size Concurrency: ARM, POWER, C/C++11, and SC', 2017.
- */
-void weak_halves(const void *at);
-
 /* weak_assume - from a thread: what does not hold in an execution makes it one that is of no interest */
 void weak_assume(bool holds);
 

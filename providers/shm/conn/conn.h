@@ -86,8 +86,8 @@ struct pshm_wire {
 	uint32_t cold_next;
 	/* polls so far */
 	uint32_t tick;
-	/* count of our request doorbell for which all requests and answers have been looked at */
-	uint32_t requests_seen;
+	/* pshm_inbox_requests() for which all requests and answers have been looked at */
+	uint64_t requests_seen;
 	struct pshm_inbox *inbox;
 	/* poll() is running */
 	bool in_poll;

@@ -95,14 +95,18 @@ void pshm_polling_end(struct pshm_conn *conn)
 
 void pshm_polling_take_doorbells(struct pshm_wire *w)
 {
-	/* A:pshm_inbox.doorbell_words  before the doorbells; pairs R:pshm_inbox.doorbell_words */
-	uint32_t words = atomic_exchange_explicit(&w->inbox->doorbell_words, 0,
-						  memory_order_acquire);
+	uint64_t words = atomic_load_explicit(&w->inbox->rung, memory_order_relaxed) &
+			 PSHM_DOORBELL_WORDS;
 
+	/*
+	 * These bits are set until they are cleared here: a difference clears them alone.
+	 * A:pshm_inbox.doorbell_words  before the doorbells; pairs R:pshm_inbox.doorbell_words
+	 */
+	atomic_fetch_sub_explicit(&w->inbox->rung, words, memory_order_acquire);
 	for (uint32_t i = 0; i < PSHM_DOORBELLS / 64; i++) {
 		uint64_t rung;
 
-		if (!(words & 1u << i))
+		if (!(words & 1ull << i))
 			continue;
 		/* A:pshm_inbox.doorbells  before the rings; pairs R:pshm_inbox.doorbells */
 		rung = atomic_exchange_explicit(&w->inbox->doorbells[i], 0,
@@ -221,8 +225,7 @@ void pshm_doorbell_ring(struct pshm_conn *conn)
 	 * F:pshm_inbox.doorbell_words  before we look whether the owner sleeps; pairs
 	 * F:pshm_inbox.armed
 	 */
-	atomic_fetch_or_explicit(&inbox->doorbell_words, 1u << doorbell / 64,
-				 memory_order_seq_cst);
+	atomic_fetch_or_explicit(&inbox->rung, 1ull << doorbell / 64, memory_order_seq_cst);
 	pshm_peer_wake(conn);
 }
 

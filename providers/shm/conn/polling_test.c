@@ -87,7 +87,7 @@ static void call_that_is_lost_is_a_delay(void **state)
 		assert_true(mock_put(peers[i].conn, sent + (uint64_t)i, 8));
 	/* as if the peers had not seen yet that they are to ring, or a neighbour had cleared them */
 	memset((void *)wire()->inbox->doorbells, 0, sizeof(wire()->inbox->doorbells));
-	wire()->inbox->doorbell_words = 0;
+	wire()->inbox->rung = 0;
 	while (hub.packets < PEERS)
 		mock_poll(&hub, NULL);
 }
@@ -121,7 +121,7 @@ static void bits_that_nobody_set_do_no_harm(void **state)
 	for (uint32_t i = 0; i < 20000; i++) {
 		seed = seed * 6364136223846793005u + 1442695040888963407u;
 		wire()->inbox->doorbells[seed >> 61] = seed * 3;
-		wire()->inbox->doorbell_words = (uint32_t)(seed >> 32);
+		wire()->inbox->rung = seed >> 32;
 		wire()->inbox->armed = seed >> 20 & 1;
 		if (i % 3 == 0)
 			assert_true(mock_put(peers[i % PEERS].conn, sent++, 8));

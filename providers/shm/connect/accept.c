@@ -165,7 +165,7 @@ int pshm_accept(struct pshm_wire *w)
 	 * A:pshm_inbox.request_doorbell  the count before the slots; pairs
 	 * R:pshm_inbox.request_doorbell
 	 */
-	uint32_t rung = atomic_load_explicit(&w->inbox->request_doorbell, memory_order_acquire);
+	uint64_t rung = atomic_load_explicit(&w->inbox->rung, memory_order_acquire);
 	uint32_t taken = 0, idx = 0;
 	struct pshm_offer offer;
 	uint64_t word;
@@ -183,6 +183,6 @@ int pshm_accept(struct pshm_wire *w)
 	}
 	taken += accept_requests(w, ACCEPT_BATCH - taken);
 	if (taken < ACCEPT_BATCH)
-		w->requests_seen = rung;
+		w->requests_seen = pshm_inbox_requests(rung);
 	return (int)taken;
 }

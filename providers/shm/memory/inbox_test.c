@@ -45,12 +45,12 @@ static void a_thousand_inboxes_need_few_descriptors(void **state)
 		assert_int_equal(region.len, sizeof(struct pshm_inbox));
 		seen = region.addr;
 		/* the same memory, and no other one's */
-		atomic_store(&inboxes[i].inbox->request_doorbell, i + 1);
-		assert_int_equal(atomic_load(&seen->request_doorbell), i + 1);
+		atomic_store(&inboxes[i].inbox->rung, i + 1);
+		assert_int_equal(atomic_load(&seen->rung), i + 1);
 		pshm_region_close(&region);
 	}
 	for (uint32_t i = 0; i < MANY; i++)
-		assert_int_equal(atomic_load(&inboxes[i].inbox->request_doorbell), i + 1);
+		assert_int_equal(atomic_load(&inboxes[i].inbox->rung), i + 1);
 	for (uint32_t i = 0; i < MANY; i++)
 		pshm_inbox_destroy(&inboxes[i]);
 	assert_int_equal(mock_descriptors(), before);

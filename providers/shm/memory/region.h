@@ -23,7 +23,7 @@
 #define PSHM_PAIR_MAGIC	   0x72696170u /* "pair" */
 #define PSHM_AREA_MAGIC	   0x61657261u /* "area" */
 #define PSHM_TABLE_MAGIC   0x6c626174u /* "tabl" */
-#define PSHM_VERSION	   3u
+#define PSHM_VERSION	   4u
 #define PSHM_SLOTS	   64u
 #define PSHM_NONCE	   ADDR_NONCE_LEN
 /* Doorbells of an endpoint. Each connection is given one; beyond so many some share one. */
@@ -72,6 +72,9 @@ struct pshm_inboxes {
 _Static_assert(sizeof(struct pshm_inboxes) == PSHM_INBOXES_HEAD, "layout");
 _Static_assert(offsetof(struct pshm_inboxes, nonces) == 16, "layout");
 
+#define PSHM_DOORBELL_WORDS   0xffffffffu
+#define PSHM_REQUEST_DOORBELL (1ull << 32)
+
 /* Memory of an endpoint that others may write to. */
 struct pshm_inbox {
 	uint32_t magic;
@@ -82,17 +85,12 @@ struct pshm_inbox {
 	/* 1: the endpoint is closed and answers no more requests */
 	_Atomic uint32_t closed;
 	uint8_t pad1[44];
-	/* The owner polls these two, at once. */
-	union {
-		struct {
-			/* Counts requests left here, and answers to the owner's own: never reset. */
-			_Atomic uint32_t request_doorbell;
-			/* Bit i: a bit of doorbells[i] is set. */
-			_Atomic uint32_t doorbell_words;
-		};
-		/* Both, for the owner to read at once. */
-		_Atomic uint64_t rung;
-	};
+	/*
+	 * The owner polls this word, in which all doorbells are. PSHM_DOORBELL_WORDS: bit i is set
+	 * while a bit of doorbells[i] is; only the owner clears it. Above, in units of
+	 * PSHM_REQUEST_DOORBELL: requests left here and answers to the owner's own so far.
+	 */
+	_Atomic uint64_t rung;
 	uint8_t pad2[56];
 	/* The owner writes the next four; armed is cleared by peers too. */
 	/* polls so far: peers see by it whether the owner polls */
@@ -117,24 +115,29 @@ _Static_assert(sizeof(struct pshm_inbox) == 256 + PSHM_SLOTS * 64, "layout");
 _Static_assert(sizeof(struct pshm_inbox) <= PSHM_INBOX_STRIDE, "layout");
 _Static_assert(offsetof(struct pshm_inbox, nonce) == 8, "layout");
 _Static_assert(offsetof(struct pshm_inbox, closed) == 16, "layout");
-_Static_assert(offsetof(struct pshm_inbox, request_doorbell) == 64,
-	       "the owner polls a line of its own");
-_Static_assert(offsetof(struct pshm_inbox, doorbell_words) == 68, "layout");
+_Static_assert(offsetof(struct pshm_inbox, rung) == 64, "the owner polls a line of its own");
+_Static_assert(PSHM_DOORBELLS / 64 <= 32, "a bit for each word of doorbells");
 _Static_assert(offsetof(struct pshm_inbox, polls) == 128, "what the owner writes is apart");
 _Static_assert(offsetof(struct pshm_inbox, bell_dev) == 144, "layout");
 _Static_assert(offsetof(struct pshm_inbox, doorbells) == 192, "layout");
 _Static_assert(offsetof(struct pshm_inbox, slots) == 256, "layout");
 
 /*
- * pshm_inbox_rung - returns true if a doorbell was rung, that of requests since it said @requests
+ * pshm_inbox_requests - returns the count of requests as it stands in a value of rung
+ */
+static inline uint64_t pshm_inbox_requests(uint64_t rung)
+{
+	return rung & ~(uint64_t)PSHM_DOORBELL_WORDS;
+}
+
+/*
+ * pshm_inbox_rung - returns true if a doorbell was rung, that of requests since their count was
+ * @requests
  * Without order with what was left.
  */
-static inline bool pshm_inbox_rung(const struct pshm_inbox *inbox, uint32_t requests)
+static inline bool pshm_inbox_rung(const struct pshm_inbox *inbox, uint64_t requests)
 {
-	uint64_t quiet = __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__ ? requests
-								   : (uint64_t)requests << 32;
-
-	return atomic_load_explicit(&inbox->rung, memory_order_relaxed) != quiet;
+	return atomic_load_explicit(&inbox->rung, memory_order_relaxed) != requests;
 }
 
 /*
@@ -148,7 +151,7 @@ static inline void pshm_inbox_notify(struct pshm_inbox *inbox)
 	 * A:pshm_inbox.request_doorbell F:pshm_inbox.request_doorbell  before we look whether the
 	 * owner sleeps; pairs F:pshm_inbox.armed
 	 */
-	atomic_fetch_add_explicit(&inbox->request_doorbell, 1, memory_order_seq_cst);
+	atomic_fetch_add_explicit(&inbox->rung, PSHM_REQUEST_DOORBELL, memory_order_seq_cst);
 }
 
 /*

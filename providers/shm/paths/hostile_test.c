@@ -240,7 +240,7 @@ static void scribbled_mailbox_does_no_harm(void **state)
 		for (int i = 0; i < 8; i++)
 			atomic_store(&d->slots[mock_random(&seed) % PSHM_SLOTS].word,
 				     (uint64_t)getpid() << 32 | mock_random(&seed) % 8);
-		atomic_fetch_add(&d->request_doorbell, 1);
+		atomic_fetch_add(&d->rung, PSHM_REQUEST_DOORBELL);
 		mock_poll(&b, NULL);
 	}
 	assert_int_equal(b.ups, 0);

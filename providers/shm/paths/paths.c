@@ -320,7 +320,7 @@ static __attribute__((noinline)) int poll_rest(struct pshm_wire *w)
 	if (!list_empty(&w->work))
 		moved += pshm_transfers_move(w);
 	/* A peer rings for an answer too: the count is read before answers are looked for. */
-	if (atomic_load_explicit(&w->inbox->request_doorbell, memory_order_relaxed) !=
+	if (pshm_inbox_requests(atomic_load_explicit(&w->inbox->rung, memory_order_relaxed)) !=
 	    w->requests_seen)
 		moved += pshm_accept(w);
 	if (!list_empty(&w->connecting))
@@ -391,7 +391,8 @@ static __attribute__((noinline)) int poll_all(struct pshm_wire *w)
 	struct ring_line *line;
 	uint32_t at = 0, note;
 
-	if (atomic_load_explicit(&w->inbox->doorbell_words, memory_order_relaxed) && !w->forked)
+	if (atomic_load_explicit(&w->inbox->rung, memory_order_relaxed) & PSHM_DOORBELL_WORDS &&
+	    !w->forked)
 		pshm_polling_take_doorbells(w);
 	w->busy = true;
 	line = hot_next(w, &at, &note);
