@@ -278,10 +278,13 @@ static int engine_cq_signal(struct fid_cq *fid)
 	struct engine_cq *cq = cq_of(fid);
 
 	/*
-	 * R:engine_cq.signals  what the program did before; pairs A:engine_cq.signals A reader
-	 * reads the count after it has announced that it sleeps: it sees the signal, or is woken.
+	 * R:engine_cq.signals  what the program did before; pairs A:engine_cq.signals
+	 * F:engine_cq.signals  the count before the descriptor is looked for; pairs
+	 * F:engine_wait.descriptor
+	 * A reader reads the count after it has announced that it sleeps: it sees the signal, or is
+	 * woken.
 	 */
-	atomic_fetch_add_explicit(&cq->signals, 1, memory_order_release);
+	atomic_fetch_add_explicit(&cq->signals, 1, memory_order_seq_cst);
 	engine_wait_signal(&cq->wait);
 	return 0;
 }

@@ -47,8 +47,12 @@ bool engine_wait_look(struct engine_wait *w)
  */
 static int engine_wait_descriptor(const struct engine_wait *w)
 {
-	/* A:engine_wait.descriptor  what kind of descriptor it is; pairs R:engine_wait.descriptor */
-	return atomic_load_explicit(&w->descriptor, memory_order_acquire);
+	/*
+	 * A:engine_wait.descriptor  what kind of descriptor it is; pairs R:engine_wait.descriptor
+	 * F:engine_wait.descriptor  a signal before it, or the one that opens it sees the signal;
+	 * pairs F:engine_cq.signals
+	 */
+	return atomic_load_explicit(&w->descriptor, memory_order_seq_cst);
 }
 
 static void engine_wait_ring(struct engine_wait *w)
@@ -111,8 +115,11 @@ static bool engine_wait_signaled(struct engine_wait *w)
 
 	if (w->fid->fclass != FI_CLASS_CQ)
 		return false;
-	/* A:engine_cq.signals  what the program did before the signal; pairs R:engine_cq.signals */
-	signals = atomic_load_explicit(&cq->signals, memory_order_acquire);
+	/*
+	 * A:engine_cq.signals  what the program did before the signal; pairs R:engine_cq.signals
+	 * F:engine_cq.signals  a descriptor that was opened before; pairs F:engine_wait.descriptor
+	 */
+	signals = atomic_load_explicit(&cq->signals, memory_order_seq_cst);
 	if (signals == cq->tried)
 		return false;
 	cq->tried = signals;
@@ -204,7 +211,7 @@ static void engine_wait_has(struct engine_wait *w, int descriptor, bool is_poll_
 	w->is_poll_set = is_poll_set;
 	w->forks = platform_forks();
 	/* R:engine_wait.descriptor  what kind of descriptor it is; pairs A:engine_wait.descriptor */
-	atomic_store_explicit(&w->descriptor, descriptor, memory_order_release);
+	atomic_store_explicit(&w->descriptor, descriptor, memory_order_seq_cst);
 	if (engine_wait_ready(w))
 		engine_wait_ring(w);
 }

@@ -1,0 +1,218 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * The descriptor of a completion queue (engine/object/wait.c, cq_fid.c) in all executions that C11 allows:
+ * fi_cq_signal on any thread rings it, also while it is opened, and who is told by fi_trywait that he may
+ * sleep is woken. Descriptors and their bells are the kernel's; here they are an atomic word.
+ */
+#include "weak.h"
+
+#include <rdma/fi_errno.h>
+#include "arm.h"
+#include "auto.h"
+#include "cq_fid.h"
+#include "progress.h"
+#include "wait.h"
+#include "waiting.h"
+
+#define DESCRIPTOR 7
+
+static struct engine_domain domain;
+static const struct engine_family family = { 0 };
+static _Alignas(64) unsigned char arena[1 << 16];
+static size_t used;
+static struct fid_cq *cq;
+static _Atomic int readable; /* the descriptor */
+static bool is_bell;	     /* it is one, or a poll set */
+static uint32_t program;     /* written before the signal */
+static int slept;
+
+static struct engine_cq *cq_of(struct fid_cq *fid)
+{
+	return container_of(fid, struct engine_cq, fid);
+}
+
+/* The kernel */
+
+uint32_t platform_forks(void)
+{
+	return 0;
+}
+
+void *platform_alloc(size_t len)
+{
+	void *at = arena + used;
+
+	used += (len + 63) & ~(size_t)63;
+	weak_require(used <= sizeof(arena));
+	return at;
+}
+
+void platform_free(void *ptr)
+{
+}
+
+int platform_bell_open(struct platform_bell *out)
+{
+	out->descriptor = DESCRIPTOR;
+	return 0;
+}
+
+void platform_bell_ring(const struct platform_bell *bell)
+{
+	weak_require(is_bell && bell->descriptor == DESCRIPTOR);
+	atomic_exchange_explicit(&readable, 1, memory_order_acq_rel);
+}
+
+void platform_bell_clear(const struct platform_bell *bell)
+{
+	weak_require(is_bell && bell->descriptor == DESCRIPTOR);
+	atomic_exchange_explicit(&readable, 0, memory_order_acq_rel);
+}
+
+void platform_poll_set_ring(int poll_set, const struct platform_bell *bell)
+{
+	weak_require(!is_bell && poll_set == DESCRIPTOR);
+	atomic_exchange_explicit(&readable, 1, memory_order_acq_rel);
+}
+
+void platform_poll_set_clear(int poll_set, const struct platform_bell *bell)
+{
+	weak_require(!is_bell && poll_set == DESCRIPTOR);
+	atomic_exchange_explicit(&readable, 0, memory_order_acq_rel);
+}
+
+void weak_relax(void)
+{
+	weak_assume(false);
+}
+
+/* Other files of the engine: nothing comes over wires, and no thread sleeps in a call. */
+
+int engine_waiter_object(struct engine_domain *d, int *descriptor)
+{
+	*descriptor = DESCRIPTOR;
+	return 0;
+}
+
+void engine_waiter_ring(struct engine_domain *d)
+{
+}
+
+uint64_t engine_waiter_arm(struct engine_domain *d)
+{
+	return UINT64_MAX;
+}
+
+void engine_waiter_timer(struct engine_domain *d, uint64_t ns)
+{
+}
+
+int engine_auto_rings(struct engine_domain *d)
+{
+	return 0;
+}
+
+int engine_auto_wake(struct engine_domain *d)
+{
+	return 0;
+}
+
+bool engine_domain_round(struct engine_domain *d)
+{
+	return true;
+}
+
+void engine_domain_clock(struct engine_domain *d)
+{
+}
+
+void engine_armed_init(struct engine_armed *armed, void (*ring)(struct engine_armed *armed),
+		       void (*watch)(struct engine_armed *armed, bool on))
+{
+}
+
+void engine_armed_add(struct engine_domain *d, struct engine_armed *armed, bool thread)
+{
+}
+
+/* A queue that gets its descriptor from a call of FI_GETWAIT. */
+static void set_up(bool has_thread)
+{
+	struct fi_cq_attr attr = { .size = 4,
+				   .format = FI_CQ_FORMAT_CONTEXT,
+				   .wait_obj = FI_WAIT_UNSPEC };
+
+	memset(&domain, 0, sizeof(domain));
+	memset(arena, 0, sizeof(arena));
+	used = 0;
+	program = slept = 0;
+	is_bell = has_thread;
+	atomic_init(&readable, 0);
+	domain.family = &family;
+	domain.unified = true;
+	domain.yield_after = UINT32_MAX;
+	atomic_init(&domain.progress.rings, has_thread);
+	weak_require(!engine_cq_open(&domain.fid, &attr, &cq, NULL));
+	weak_name("engine_wait.descriptor", (const void *)&cq_of(cq)->wait.descriptor,
+		  sizeof(int));
+	weak_name("engine_cq.signals", (const void *)&cq_of(cq)->signals, sizeof(uint32_t));
+}
+
+static void set_up_poll_set(void)
+{
+	set_up(false);
+}
+
+static void set_up_bell(void)
+{
+	set_up(true);
+}
+
+/* Opens the descriptor and goes to sleep on it, if it may. */
+static void sleeper(void)
+{
+	int descriptor = -1;
+
+	weak_require(!fi_control(&cq->fid, FI_GETWAIT, &descriptor) && descriptor == DESCRIPTOR);
+	slept = !engine_wait_try(&cq_of(cq)->wait);
+	if (!slept)
+		weak_require(program == 1);
+}
+
+static void signaller(void)
+{
+	program = 1;
+	weak_require(!fi_cq_signal(cq));
+}
+
+static void is_woken(void)
+{
+	weak_require(!slept || atomic_load_explicit(&readable, memory_order_relaxed));
+}
+
+static const struct weak_test poll_set = { "a poll set that is opened beside a signal",
+					   set_up_poll_set,
+					   { sleeper, signaller },
+					   is_woken };
+
+static const struct weak_test bell = {
+	"a bell that is opened beside a signal", set_up_bell, { sleeper, signaller }, is_woken
+};
+
+int main(void)
+{
+	static const struct weak_test *const tests[] = { &poll_set, &bell, NULL };
+	static const struct weak_ordering orderings[] = {
+		{ "R:engine_wait.descriptor", &poll_set },
+		{ "A:engine_wait.descriptor", &poll_set },
+		{ "F:engine_wait.descriptor", &poll_set },
+		{ "R:engine_wait.descriptor", &bell },
+		{ "A:engine_wait.descriptor", &bell },
+		{ "R:engine_cq.signals", &bell },
+		{ "A:engine_cq.signals", &bell },
+		{ "F:engine_cq.signals", &bell },
+		{ NULL, NULL },
+	};
+
+	return weak_main(tests, orderings);
+}
