@@ -37,7 +37,7 @@ static bool engine_settled(struct engine_peer *peer)
 
 	if (peer->acked == (uint32_t)peer->tx_seq || peer->settled_cnt == messages)
 		return true;
-	if (peer->several || !peer->wire->taken(peer->conn))
+	if (peer->multi_conn || !peer->wire->taken(peer->conn))
 		return false;
 	peer->settled_cnt = messages;
 	return true;

@@ -4,11 +4,11 @@
  * once, when a more preferred wire is found, and when a peer restarts. Called with the domain held:
  * by sends, by progress, and by wires from their poll().
  *
- * A peer has at most one conn for each wire and rail. Its route is the first conn that is up, of the
- * most preferred wire that has one. A conn that fails takes the peer with it, unless it has carried
- * nothing and another one stands. The side that connects tries the wires in order of preference. A service address names only
- * host and port: once a less preferred wire has brought the peer's full address, the more preferred
- * ones are tried again before the first message.
+ * A peer has at most one conn for each wire and rail. Its route is the first conn that is up, of
+ * the most preferred wire that has one. A conn that fails takes the peer with it, unless it has
+ * carried nothing and another one stands. The side that connects tries the wires in order of
+ * preference. A service address names only host and port: once a less preferred wire has brought
+ * the peer's full address, the more preferred ones are tried again before the first message.
  */
 #include "conns.h"
 #include "hello.h"
@@ -163,7 +163,7 @@ void engine_peer_connect(struct engine_peer *peer)
 		if (!ret)
 			return;
 		if (ret == -FI_ECONNREFUSED)
-			peer->gone = true;
+			peer->dead = true;
 		else
 			later |= ret != -FI_EHOSTUNREACH;
 		if (engine_wire_exhausted(ret))
@@ -174,7 +174,7 @@ void engine_peer_connect(struct engine_peer *peer)
 		if (peer->address.kind == ADDR_SERVICE)
 			engine_peer_log_unmet(peer, platform_now_ns());
 	} else {
-		engine_peer_lost(peer, peer->gone ? -FI_ECONNREFUSED : -FI_EHOSTUNREACH, false);
+		engine_peer_lost(peer, peer->dead ? -FI_ECONNREFUSED : -FI_EHOSTUNREACH, false);
 	}
 }
 
@@ -217,7 +217,7 @@ void engine_incarnation_end(struct engine_peer *peer, const struct hello *hello)
 /* Take over the state that the first conn of an incarnation brings. */
 static void engine_incarnation_begin(struct engine_peer *peer, const struct hello *hello)
 {
-	peer->gone = false;
+	peer->dead = false;
 	peer->epoch = hello->epoch;
 	peer->rx_epoch = PACKET_EPOCH(hello->epoch);
 	engine_rx_head_set(peer);
@@ -232,7 +232,7 @@ static void engine_incarnation_begin(struct engine_peer *peer, const struct hell
 	peer->naks_sent = peer->naks_received = 0;
 	peer->ack_waits = false;
 	engine_quiet_begin(peer);
-	peer->several = false;
+	peer->multi_conn = false;
 }
 
 /* Disconnect a conn that has come up and is of no use. */
@@ -303,7 +303,7 @@ void engine_conn_up(struct wire_conn *conn, const struct hello *hello)
 	if (!engine_conn_linked(conn))
 		engine_conn_link(peer, conn, hello->rail);
 	conn->joined = true;
-	peer->several |= peer->up_cnt++ != 0;
+	peer->multi_conn |= peer->up_cnt++ != 0;
 	if (conn->ours && !peer->self)
 		engine_peer_upgrade(peer, idx, &hello->addr);
 	engine_peer_route(peer);
@@ -322,7 +322,7 @@ static bool engine_error_is_final(int err)
  */
 static bool engine_peer_existed(const struct engine_peer *peer, int err)
 {
-	return peer->epoch || peer->gone ||
+	return peer->epoch || peer->dead ||
 	       (err == -FI_ECONNREFUSED && peer->address.kind == ADDR_NONCE);
 }
 
@@ -334,7 +334,7 @@ static uint64_t engine_gone_ns(const struct engine_peer *peer, int err)
 {
 	if (err == -FI_EALREADY || !engine_peer_existed(peer, err))
 		return UINT64_MAX;
-	if (peer->gone && err == -FI_ECONNREFUSED && peer->address.kind == ADDR_NONCE)
+	if (peer->dead && err == -FI_ECONNREFUSED && peer->address.kind == ADDR_NONCE)
 		return peer->since_ns;
 	return peer->since_ns + REFUSED_NS;
 }

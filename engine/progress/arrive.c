@@ -82,7 +82,7 @@ static bool engine_reorder_refused(struct engine_peer *peer, const struct packet
 {
 	if (!engine_is_large(packet))
 		return false;
-	return !peer->several || peer->reorder_large >= ENGINE_REQUESTS_MAX;
+	return !peer->multi_conn || peer->reorder_large >= ENGINE_REQUESTS_MAX;
 }
 
 /*

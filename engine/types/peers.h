@@ -78,7 +78,7 @@ struct engine_peer {
 	/* True for the peer that is the endpoint itself */
 	bool self;
 	/* True if the process of the peer is known to have ended */
-	bool gone;
+	bool dead;
 	/* enum engine_ack_when */
 	uint8_t ack_due;
 	/* The peer has everything that was sent before this sequence number */
@@ -107,7 +107,7 @@ struct engine_peer {
 	/* True if @ack_seq and @ack_naks are set */
 	bool ack_waits;
 	/* More than one conn has reached the peer in this incarnation */
-	bool several;
+	bool multi_conn;
 	/*
 	 * The last one-sided operation keeps its order by waiting, so the next one has to wait
 	 * too

@@ -23,7 +23,7 @@ static bool worth_it(struct tcp_conn *conn, size_t len)
 	bool alone = !conn->carry_cnt++ && !conn->carry_rest;
 
 	return alone && len <= TCP_CARRY_MAX && conn->control.state == TCP_LANE_UP &&
-	       !conn->control.want_out && !conn->control.mute &&
+	       !conn->control.want_out && !conn->control.write_failed &&
 	       !tcp_wire_of(conn)->hub->forked && tcp_control_room(conn) &&
 	       conn->tail + tcp_frame_len(len) <= TCP_OUT_LEN;
 }
@@ -58,7 +58,7 @@ static void write_frame(struct tcp_conn *conn, struct iovec *iov, int cnt, size_
 	if (n < 0 && errno != EAGAIN && errno != ENOBUFS && errno != ENOMEM) {
 		if (errno == EFAULT) /* the caller's memory is not mapped */
 			tcp_conn_fail(conn, -FI_EFAULT);
-		conn->control.mute = true; /* the reader finds the reason */
+		conn->control.write_failed = true; /* the reader finds the reason */
 		conn->head = conn->tail = 0;
 		return;
 	}

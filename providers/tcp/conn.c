@@ -56,7 +56,7 @@ void tcp_conn_bury(struct tcp_conn *conn)
 	list_remove(&conn->timed);
 	list_remove(&conn->waiting);
 	list_remove(&conn->link);
-	list_add_tail(&wire->graves, &conn->link);
+	list_add_tail(&wire->dead_conns, &conn->link);
 }
 
 void tcp_conn_down(struct tcp_conn *conn, int err)
@@ -91,7 +91,7 @@ void tcp_lane_ended(struct tcp_conn *conn, struct tcp_lane *lane, int err)
 
 	tcp_watch(tcp_wire_of(conn)->hub, lane, 0);
 	lane->state = TCP_LANE_ENDED;
-	lane->mute = true;
+	lane->write_failed = true;
 	if (!conn->err)
 		conn->err = err ? err : -FI_ECONNRESET;
 	/* Data that the peer sent on the other lane before it ended is still read. */
@@ -109,16 +109,17 @@ static bool lane_acknowledged(const struct tcp_lane *lane)
 {
 	int unsent = 0;
 
-	return lane->fd < 0 || lane->mute || ioctl(lane->fd, SIOCOUTQ, &unsent) || !unsent;
+	return lane->fd < 0 || lane->write_failed || ioctl(lane->fd, SIOCOUTQ, &unsent) ||
+	       !unsent;
 }
 
 bool tcp_conn_drained(struct tcp_conn *conn)
 {
 	struct tcp_bulk *bulk = conn->bulk;
 
-	if (conn->control.state != TCP_LANE_UP || conn->control.mute)
+	if (conn->control.state != TCP_LANE_UP || conn->control.write_failed)
 		return true;
-	if (bulk && bulk->written != bulk->queued && !conn->data.mute)
+	if (bulk && bulk->written != bulk->queued && !conn->data.write_failed)
 		return false;
 	if (!conn->bye_sent) {
 		conn->bye_sent = tcp_control_own(conn, TCP_OP_BYE);
@@ -127,7 +128,7 @@ bool tcp_conn_drained(struct tcp_conn *conn)
 	}
 	tcp_control_flush(conn);
 	if (conn->head != conn->tail)
-		return conn->control.mute;
+		return conn->control.write_failed;
 	if (!conn->shut) {
 		conn->shut = true;
 		shutdown(conn->control.fd, SHUT_WR);

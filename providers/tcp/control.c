@@ -40,7 +40,7 @@ static void control_write(struct tcp_conn *conn, int flags)
 	struct tcp_lane *lane = &conn->control;
 	ssize_t n;
 
-	if (lane->mute)
+	if (lane->write_failed)
 		conn->head = conn->tail;
 	while (conn->head != conn->tail) {
 		n = send(lane->fd, conn->out + conn->head, conn->tail - conn->head,
@@ -56,7 +56,7 @@ static void control_write(struct tcp_conn *conn, int flags)
 			return;
 		}
 		/* Reading finds the reason, after what the peer sent before it. */
-		lane->mute = true;
+		lane->write_failed = true;
 		conn->head = conn->tail;
 	}
 	conn->head = conn->tail = 0;
@@ -103,7 +103,7 @@ struct packet *tcp_claim(struct wire_conn *out, size_t len, void **payload)
 	size_t frame_len = tcp_frame_len(len);
 	struct packet *packet;
 
-	if (unlikely(!tcp_control_room(conn) || conn->control.mute ||
+	if (unlikely(!tcp_control_room(conn) || conn->control.write_failed ||
 		     tcp_wire_of(conn)->hub->forked))
 		return NULL;
 	if (unlikely(conn->tail + frame_len > TCP_OUT_LEN) && !make_room(conn, frame_len))
@@ -186,7 +186,7 @@ static int own_packet(struct tcp_conn *conn, const struct packet *packet)
 	if (memcmp(packet, &known, sizeof(known)))
 		return -FI_EINVAL;
 	if (packet->op == TCP_OP_BYE) {
-		conn->bye = true;
+		conn->bye_received = true;
 		tcp_lane_ended(conn, &conn->control, 0);
 		return 0;
 	}
@@ -339,7 +339,7 @@ int tcp_control_read(struct tcp_conn *conn)
 		if (n <= 0) {
 			if (n < 0 && (errno == EAGAIN || errno == EINTR))
 				break;
-			conn->cut = conn->cut || conn->flow.left;
+			conn->truncated = conn->truncated || conn->flow.left;
 			tcp_lane_ended(conn, &conn->control, n ? -errno : 0);
 			break;
 		}

@@ -114,8 +114,8 @@ void tcp_data_flush(struct tcp_conn *conn)
 	ssize_t n;
 	int round;
 
-	for (round = 0;
-	     round < WRITE_MAX && !full && !conn->data.mute && bulk->written != bulk->queued;
+	for (round = 0; round < WRITE_MAX && !full && !conn->data.write_failed &&
+			bulk->written != bulk->queued;
 	     round++) {
 		msg.msg_iovlen = (size_t)gather(bulk, iov, &total);
 		n = sendmsg(conn->data.fd, &msg, MSG_NOSIGNAL);
@@ -126,12 +126,12 @@ void tcp_data_flush(struct tcp_conn *conn)
 			full = true;
 		} else if (errno == EFAULT) {
 			tcp_conn_fail(conn, -FI_EFAULT); /* the caller's memory is not mapped */
-			conn->data.mute = true;
+			conn->data.write_failed = true;
 		} else if (errno != EINTR) {
-			conn->data.mute = true; /* reading finds the reason */
+			conn->data.write_failed = true; /* reading finds the reason */
 		}
 	}
-	want_out(conn, !conn->data.mute && bulk->written != bulk->queued);
+	want_out(conn, !conn->data.write_failed && bulk->written != bulk->queued);
 	tcp_finished(conn);
 }
 
@@ -164,7 +164,7 @@ int tcp_sendv(struct wire_conn *out, const struct packet *hdr, const struct iove
 		if (!bulk)
 			return -FI_EAGAIN;
 	}
-	if (bulk->queued - bulk->completed == TCP_SEND_MAX || conn->data.mute ||
+	if (bulk->queued - bulk->completed == TCP_SEND_MAX || conn->data.write_failed ||
 	    tcp_wire_of(conn)->hub->forked)
 		return -FI_EAGAIN;
 	send = send_at(bulk, bulk->queued);
@@ -309,7 +309,7 @@ int tcp_data_read(struct tcp_conn *conn)
 		if (n <= 0) {
 			if (n < 0 && (errno == EAGAIN || errno == EINTR))
 				break;
-			conn->cut = conn->cut || bulk->flow.left || bulk->header_len;
+			conn->truncated = conn->truncated || bulk->flow.left || bulk->header_len;
 			tcp_lane_ended(conn, &conn->data, n ? -errno : 0);
 			break;
 		}

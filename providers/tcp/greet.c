@@ -139,9 +139,9 @@ static void log_foreign(struct tcp_hub *hub, const char *what, int fd)
 	socklen_t len = sizeof(peer);
 	char name[80];
 
-	if (hub->foreign)
+	if (hub->foreign_logged)
 		return;
-	hub->foreign = true;
+	hub->foreign_logged = true;
 	getpeername(fd, &peer.sa, &len);
 	tcp_sockaddr_str(&peer, name, sizeof(name));
 	FI_WARN(&tcp_provider, FI_LOG_EP_CTRL,
@@ -273,7 +273,7 @@ void tcp_guest_drop(struct tcp_guest *guest)
 
 	tcp_lane_close(hub, &guest->lane);
 	list_remove(&guest->link);
-	list_add_tail(&hub->guest_graves, &guest->link);
+	list_add_tail(&hub->dead_guests, &guest->link);
 	guest->port->guest_cnt--;
 }
 
@@ -501,7 +501,7 @@ void tcp_accept(struct tcp_port *port)
 			return;
 		if (fd < 0)
 			continue; /* that connection has ended already */
-		port->hub->starved = false;
+		port->hub->shortage_logged = false;
 		tcp_set_options(fd);
 		tcp_set_accepted(port->hub, fd);
 		if (!guest_create(port, fd, now)) {

@@ -73,7 +73,7 @@ static struct tcp_hub *hub_create(const void *domain, int *err)
 	hub->domain = domain;
 	list_init(&hub->wires);
 	list_init(&hub->ports);
-	list_init(&hub->guest_graves);
+	list_init(&hub->dead_guests);
 	hub->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
 	if (hub->epoll_fd < 0) {
 		*err = -errno;
@@ -176,7 +176,7 @@ static void hub_relieved(struct tcp_hub *hub)
 {
 	struct list *node, *after;
 
-	if (!hub->resting)
+	if (!hub->paused_cnt)
 		return;
 	list_for_each(node, after, &hub->ports) {
 		struct tcp_port *port = container_of(node, struct tcp_port, link);
@@ -202,16 +202,16 @@ void tcp_lane_close(struct tcp_hub *hub, struct tcp_lane *lane)
 	lane->state = TCP_LANE_NONE;
 	lane->events = 0;
 	lane->want_out = false;
-	lane->happened = 0;
+	lane->revents = 0;
 	list_remove(&lane->ready);
 	hub_relieved(hub);
 }
 
 void tcp_starved(struct tcp_hub *hub, const char *what, int err)
 {
-	if (hub->starved)
+	if (hub->shortage_logged)
 		return;
-	hub->starved = true;
+	hub->shortage_logged = true;
 	FI_WARN(&tcp_provider, FI_LOG_EP_CTRL,
 		"can't %s: %s; peers wait until descriptors are free (two are needed for each: raise "
 		"'ulimit -n')\n",
@@ -263,7 +263,7 @@ static void port_free(struct tcp_port *port)
 	while ((node = port->guests.next) != &port->guests)
 		tcp_guest_drop(container_of(node, struct tcp_guest, link));
 	list_remove(&port->link);
-	port->hub->resting -= port->rearm_ns != 0;
+	port->hub->paused_cnt -= port->rearm_ns != 0;
 	tcp_lane_close(port->hub, &port->listener);
 	free(port);
 }
@@ -271,7 +271,7 @@ static void port_free(struct tcp_port *port)
 /* Opens the listener, watches it, and reads its number. Returns 0 or -FI_E* */
 static int port_open(struct tcp_port *port)
 {
-	union tcp_sockaddr at = port->wish, bound;
+	union tcp_sockaddr at = port->requested, bound;
 	socklen_t len = sizeof(bound);
 	int err = listen_in_range(port->hub, &port->listener, &at);
 
@@ -292,7 +292,7 @@ static struct tcp_port *port_create(struct tcp_hub *hub, const union tcp_sockadd
 	if (!port)
 		return NULL;
 	port->hub = hub;
-	port->wish = *wish;
+	port->requested = *wish;
 	port->listener.fd = -1;
 	port->listener.kind = TCP_LANE_LISTENER;
 	list_init(&port->listener.ready);
@@ -312,7 +312,7 @@ static struct tcp_port *port_find(struct tcp_hub *hub, const union tcp_sockaddr 
 	list_for_each(node, after, &hub->ports) {
 		struct tcp_port *port = container_of(node, struct tcp_port, link);
 
-		if (port->shared && tcp_sockaddr_same_ip(&port->wish, wish))
+		if (port->shared && tcp_sockaddr_same_ip(&port->requested, wish))
 			return port;
 	}
 	return NULL;
@@ -358,7 +358,7 @@ uint64_t tcp_hub_due(const struct tcp_hub *hub)
 	uint64_t due = UINT64_MAX;
 	const struct list *node;
 
-	if (!hub->resting)
+	if (!hub->paused_cnt)
 		return due;
 	for (node = hub->ports.next; node != &hub->ports; node = node->next) {
 		uint64_t ns = container_of(node, struct tcp_port, link)->rearm_ns;
@@ -372,7 +372,7 @@ uint64_t tcp_hub_due(const struct tcp_hub *hub)
 void tcp_port_rest(struct tcp_port *port, uint64_t now)
 {
 	tcp_watch(port->hub, &port->listener, 0);
-	port->hub->resting += port->rearm_ns == 0;
+	port->hub->paused_cnt += port->rearm_ns == 0;
 	port->rearm_ns = now + TCP_RETRY_NS;
 }
 
@@ -387,7 +387,7 @@ void tcp_hub_rearm(struct tcp_hub *hub)
 		if (!port->rearm_ns || now < port->rearm_ns)
 			continue;
 		port->rearm_ns = 0;
-		hub->resting--;
+		hub->paused_cnt--;
 		tcp_watch(hub, &port->listener, EPOLLIN);
 	}
 }
@@ -398,7 +398,7 @@ void tcp_hub_bury(struct tcp_hub *hub)
 {
 	struct list *node;
 
-	while ((node = list_pop(&hub->guest_graves)))
+	while ((node = list_pop(&hub->dead_guests)))
 		free(container_of(node, struct tcp_guest, link));
 }
 
@@ -419,7 +419,7 @@ static void lane_event(struct tcp_lane *lane, uint32_t events)
 	default:
 		conn = container_of(lane, struct tcp_conn, data);
 	}
-	lane->happened |= events;
+	lane->revents |= events;
 	list_remove(&lane->ready);
 	/* The control lane first: the turn of a header on the data lane may follow from it. */
 	if (lane->kind == TCP_LANE_CONTROL)
@@ -436,7 +436,7 @@ static bool just_looked(const struct tcp_wire *wire)
 {
 	const struct tcp_hub *hub = wire->hub;
 
-	return wire->seen != hub->turn && !hub->more &&
+	return wire->seen != hub->wait_cnt && !hub->more_events &&
 	       platform_now_ns() - hub->look_ns < LOOK_NS;
 }
 
@@ -447,14 +447,14 @@ void tcp_hub_look(struct tcp_wire *wire)
 	int cnt, i;
 
 	if (just_looked(wire)) {
-		wire->seen = hub->turn;
+		wire->seen = hub->wait_cnt;
 		return;
 	}
-	wire->seen = ++hub->turn;
+	wire->seen = ++hub->wait_cnt;
 	if (hub->wires.next->next != &hub->wires)
 		hub->look_ns = platform_now_ns();
 	cnt = epoll_wait(hub->epoll_fd, events, EVENT_MAX, 0);
-	hub->more = cnt == EVENT_MAX;
+	hub->more_events = cnt == EVENT_MAX;
 	for (i = 0; i < cnt; i++)
 		lane_event(events[i].data.ptr, events[i].events);
 	tcp_hub_bury(hub);

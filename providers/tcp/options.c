@@ -58,8 +58,8 @@ void tcp_set_connected(int fd)
  */
 void tcp_set_listening(struct tcp_hub *hub, int fd)
 {
-	socklen_t len = sizeof(hub->paced) - 1;
-	char *name = hub->paced;
+	socklen_t len = sizeof(hub->congestion) - 1;
+	char *name = hub->congestion;
 
 	if (getsockopt(fd, IPPROTO_TCP, TCP_CONGESTION, name, &len) || strncmp(name, "bbr", 3))
 		name[0] = '\0';
@@ -71,9 +71,9 @@ void tcp_set_accepted(const struct tcp_hub *hub, int fd)
 {
 	if (connected_within(fd))
 		set_reno(fd);
-	else if (hub->paced[0])
-		setsockopt(fd, IPPROTO_TCP, TCP_CONGESTION, hub->paced,
-			   (socklen_t)strlen(hub->paced));
+	else if (hub->congestion[0])
+		setsockopt(fd, IPPROTO_TCP, TCP_CONGESTION, hub->congestion,
+			   (socklen_t)strlen(hub->congestion));
 }
 
 /*

@@ -71,7 +71,7 @@ static void lanes_within_the_host_have_had_reno_from_the_first_byte(void **state
 	struct lanes l = lanes_open(&hub, "127.0.0.1", "127.0.0.1");
 
 	assert_congestion(l.ours, "reno");
-	if (hub.paced[0])
+	if (hub.congestion[0])
 		assert_congestion(l.theirs, "reno");
 	tcp_set_accepted(&hub, l.theirs);
 	tcp_set_connected(l.ours);

@@ -30,7 +30,7 @@ void tcp_lane_ended(struct tcp_conn *conn, struct tcp_lane *lane, int err);
 /* tcp_conn_end - returns how a conn ended whose lanes have ended: 0 in order, or -FI_E* */
 static inline int tcp_conn_end(const struct tcp_conn *conn)
 {
-	return conn->bye && !conn->cut ? 0 : conn->err;
+	return conn->bye_received && !conn->truncated ? 0 : conn->err;
 }
 
 /* tcp_conn_fail - end the conn with @err in the next poll; for callers outside of poll */

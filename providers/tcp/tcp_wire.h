@@ -87,12 +87,12 @@ struct tcp_lane {
 	/* The kernel took less than there was: epoll reports when it can take more */
 	bool want_out;
 	/* Writing has failed; reading finds the reason, after the data before it */
-	bool mute;
+	bool write_failed;
 	/* Events that epoll watches */
 	uint32_t events;
 	/* Events that epoll reported, for the next poll of the wire */
-	uint32_t happened;
-	/* Link in wire->ready: @happened is set */
+	uint32_t revents;
+	/* Link in wire->ready: @revents is set */
 	struct list ready;
 };
 
@@ -188,7 +188,7 @@ struct tcp_conn {
 	struct wire_conn conn;
 	struct tcp_lane control;
 	struct tcp_lane data;
-	/* Link in wire->conns, or in wire->graves when @dead */
+	/* Link in wire->conns, or in wire->dead_conns when @dead */
 	struct list link;
 	/* Link in wire->dirty: the next poll has to write, or to end the conn */
 	struct list dirty;
@@ -204,9 +204,9 @@ struct tcp_conn {
 	bool ours;
 	bool dead;
 	/* The peer closes in order */
-	bool bye;
+	bool bye_received;
 	/* A lane ended in the middle of a packet */
-	bool cut;
+	bool truncated;
 	bool bye_sent;
 	/* TCP_OP_LANE was sent */
 	bool lane_asked;
@@ -260,7 +260,7 @@ _Static_assert(sizeof(((struct tcp_conn *)0)->part) <= TCP_IN_HEAD,
 /* An accepted socket until its preamble is complete and its wire has admitted it. */
 struct tcp_guest {
 	struct tcp_lane lane;
-	/* Link in port->guests by arrival; in wire->arrived when complete; or in hub->guest_graves */
+	/* Link in port->guests by arrival; in wire->arrived when complete; or in hub->dead_guests */
 	struct list link;
 	struct tcp_port *port;
 	bool arrived;
@@ -285,7 +285,7 @@ struct tcp_port {
 	bool shared;
 	uint16_t number;
 	/* Address that was asked for */
-	union tcp_sockaddr wish;
+	union tcp_sockaddr requested;
 	uint32_t guest_cnt;
 	struct list guests;
 };
@@ -299,23 +299,23 @@ struct tcp_hub {
 	int epoll_fd;
 	struct list wires, ports;
 	/* Dead guests, freed once the events have been handled */
-	struct list guest_graves;
+	struct list dead_guests;
 	/* Ports whose listener is not watched for a while */
-	uint32_t resting;
+	uint32_t paused_cnt;
 	/* Calls of epoll_wait() */
-	uint32_t turn;
+	uint32_t wait_cnt;
 	/* Time of the last one, if there are several wires */
 	uint64_t look_ns;
 	/* epoll had more events than were taken */
-	bool more;
+	bool more_events;
 	/* This is the copy in the child of a fork: every socket belongs to the parent */
 	bool forked;
 	/* A lack of descriptors was logged */
-	bool starved;
+	bool shortage_logged;
 	/* A peer of another version was logged */
-	bool foreign;
+	bool foreign_logged;
 	/* The system's congestion control, if listeners may not set it; else empty */
-	char paced[TCP_CONGESTION_LEN];
+	char congestion[TCP_CONGESTION_LEN];
 	/* Input of a control lane; data that is discarded goes here too */
 	uint8_t *in;
 };
@@ -326,7 +326,7 @@ struct tcp_wire {
 	struct list link;
 	struct tcp_hub *hub;
 	struct tcp_port *port;
-	/* Value of hub->turn at the last poll */
+	/* Value of hub->wait_cnt at the last poll */
 	uint32_t seen;
 	/* Polls */
 	uint32_t tick;
@@ -343,7 +343,7 @@ struct tcp_wire {
 	struct list arrived;
 	struct list conns, dirty, finished, timed, waiting;
 	/* Dead conns, freed at the end of poll */
-	struct list graves;
+	struct list dead_conns;
 	union tcp_sockaddr local;
 };
 

@@ -87,7 +87,7 @@ static struct tcp_wire *wire_alloc(struct engine_ep *ep, const struct weft_addr 
 	list_init(&wire->finished);
 	list_init(&wire->timed);
 	list_init(&wire->waiting);
-	list_init(&wire->graves);
+	list_init(&wire->dead_conns);
 	return wire;
 }
 
@@ -132,7 +132,7 @@ void tcp_reap(struct tcp_wire *wire)
 	struct list *node;
 	struct tcp_conn *conn;
 
-	while ((node = list_pop(&wire->graves))) {
+	while ((node = list_pop(&wire->dead_conns))) {
 		conn = container_of(node, struct tcp_conn, link);
 		free(conn->out);
 		free(conn->bulk);
@@ -246,7 +246,7 @@ static int serve_ready(struct tcp_wire *wire)
 	struct list *node, batch;
 	struct tcp_lane *lane;
 	struct tcp_conn *conn;
-	uint32_t happened;
+	uint32_t revents;
 	int moved = 0;
 
 	take_all(&wire->ready, &batch);
@@ -255,9 +255,9 @@ static int serve_ready(struct tcp_wire *wire)
 		conn = lane->kind == TCP_LANE_CONTROL
 			       ? container_of(lane, struct tcp_conn, control)
 			       : container_of(lane, struct tcp_conn, data);
-		happened = lane->happened;
-		lane->happened = 0;
-		moved += conn_event(conn, lane, happened);
+		revents = lane->revents;
+		lane->revents = 0;
+		moved += conn_event(conn, lane, revents);
 		if (!list_empty(&wire->dirty))
 			serve_dirty(wire);
 	}
@@ -283,7 +283,7 @@ static int turn(struct tcp_wire *wire)
 	if (unlikely(!list_empty(&wire->waiting)))
 		moved += serve_waiting(wire);
 	moved += serve_finished(wire);
-	if (unlikely(hub->resting))
+	if (unlikely(hub->paused_cnt))
 		tcp_hub_rearm(hub);
 	if (unlikely(!list_empty(&wire->timed)))
 		serve_timed(wire);
