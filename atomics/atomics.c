@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * What is asked for, checked, and handed to the type that does it. The engine calls, on any
- * thread; nothing here has state.
+ * The entry points: they check the request and call the functions of its datatype. Called by the
+ * engine on any thread; stateless.
  */
 #include "atomics.h"
 #include "cell.h"

@@ -73,11 +73,10 @@ bool atomics_valid(enum atomics_kind kind, enum fi_datatype datatype, enum fi_op
 size_t atomics_element(enum atomics_kind kind, enum fi_datatype datatype, enum fi_op op);
 
 /*
- * atomics_aligned - whether an element may stand at an address
- *
- * It has to be a multiple of what C aligns the type to: its size for integers (16 for those
- * of 128 bits), float (4) and double (8); 4 for float complex; 8 for double complex; 16 for
- * long double and long double complex. False, too, for a datatype of size 0.
+ * atomics_aligned - returns true if an element may be at an address
+ * It has to be a multiple of what C aligns the type to: its size for integers (16 for those of 128
+ * bits), float (4) and double (8); 4 for float complex; 8 for double complex; 16 for long double
+ * and long double complex. Returns false, too, for a datatype of size 0.
  */
 bool atomics_aligned(const void *target, enum fi_datatype datatype);
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * One location under an atomic operation: how it is read and replaced, and the loop over an
- * array. integer.c and float.c say what each operation makes of a value and instantiate the
- * loops; nobody else includes this.
+ * One location under an atomic operation: how it is read and replaced, and the loop over an array.
+ * integer.c and float.c define the result of each operation for a value and instantiate the loops;
+ * no other file includes this.
  */
 #ifndef WEFT_ATOMICS_CELL_H
 #define WEFT_ATOMICS_CELL_H
@@ -20,7 +20,7 @@ struct cell {
 	cell_word hi;
 };
 
-/* What this build knows of a datatype; size 0: nothing */
+/* A datatype as this build supports it; size 0: not supported */
 struct atomics_type {
 	uint8_t size;
 	uint8_t align;
@@ -52,7 +52,7 @@ const struct atomics_type *atomics_float_type(enum fi_datatype datatype);
 typedef bool cell_next(enum fi_op op, cell_word flip, struct cell old, struct cell operand,
 		       struct cell compare, struct cell *next);
 
-/* cell_compares - the operations that take a third value */
+/* cell_compares - returns true for the operations that take a third value */
 CELL_INLINE bool cell_compares(enum fi_op op)
 {
 	return op >= FI_CSWAP && op <= FI_MSWAP;
@@ -173,7 +173,10 @@ CELL_INLINE struct cell cell_load(size_t size, bool shared, uint8_t *target)
 	return c;
 }
 
-/* cell_replace - @next in place of @old; false: something else stood there, now in @old */
+/*
+ * cell_replace - store @next if the location holds @old; otherwise returns false, and @old is the
+ * present value
+ */
 CELL_INLINE bool cell_replace(size_t size, bool shared, uint8_t *target, struct cell *old,
 			      struct cell next)
 {
@@ -241,7 +244,7 @@ CELL_INLINE struct cell cell_exchange(size_t size, uint8_t *target, struct cell 
 	return old;
 }
 
-/* cell_update - one element; returns what stood there */
+/* cell_update - update one element; returns its previous value */
 CELL_INLINE struct cell cell_update(enum fi_op op, size_t size, bool shared, cell_next *next,
 				    cell_word flip, uint8_t *target, struct cell operand,
 				    struct cell compare)

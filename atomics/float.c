@@ -12,7 +12,7 @@
 #include "atomics.h"
 #include "cell.h"
 
-/* x87: ten bytes say something, the rest is stored as zeros so that no stack leaks */
+/* x87: ten bytes are the value; the rest is stored as zeros, so that no stack memory leaks */
 #define LONG_DOUBLE_LEN (LDBL_MANT_DIG == 64 ? 10 : sizeof(long double))
 
 static_assert(sizeof(float) == 4 && sizeof(double) == 8 && sizeof(long double) == 16,
@@ -136,7 +136,7 @@ CELL_INLINE struct cell complex_of(size_t size, cell_word re, cell_word im)
 	}
 }
 
-/* complex_product - C's own, which takes care of infinities */
+/* complex_product - C's own multiplication, which handles infinities */
 CELL_INLINE struct cell complex_product(size_t size, struct cell old, struct cell operand)
 {
 	long double a = real_get(size, complex_part(size, old, 0));

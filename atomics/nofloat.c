@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Stands in for float.c where there are no floating-point registers: the kernel module and
- * tests/freestanding. atomics.c calls, on any thread.
+ * Replaces float.c where there are no floating-point registers: in the kernel module and
+ * tests/freestanding. Called by atomics.c, on any thread.
  */
 #include "atomics.h"
 #include "cell.h"

@@ -154,7 +154,7 @@ void cq_drop_first(struct cq *q)
 		q->head = q->tail = 0;
 }
 
-/* The application has been told that error data live until its next read. */
+/* Error data that fi_cq_readerr lent to the program are valid until its next read: free them. */
 static void drop_lent(struct cq *q)
 {
 	if (unlikely(q->lent != NULL)) {
@@ -208,7 +208,7 @@ ssize_t cq_take_several(struct cq *q, enum fi_cq_format format, void *buf, size_
 	}
 	if (unlikely(!n))
 		return take_none(q);
-	/* the next ones go where these stood: those lines are in the cache */
+	/* An empty queue starts over at the first entries: their cache lines are warm. */
 	if (cq_empty(q))
 		q->head = q->tail = 0;
 	return (ssize_t)n;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Completion queue storage: what fi_cq_read and its kin take from and the engine puts
- * into. It grows instead of overrunning. The engine's cq object owns one; the caller
- * serializes.
+ * Completion queue storage: the engine appends entries, and fi_cq_read and the other read calls
+ * remove them. It grows instead of overrunning. The engine's completion queue object owns one; the
+ * caller serializes.
  */
 #ifndef WEFT_CQ_H
 #define WEFT_CQ_H
@@ -14,13 +14,13 @@
 /* The first 48 bytes are struct fi_cq_tagged_entry, asserted in cq.c. */
 struct cq_entry {
 	void *context;
-	/* FI_SEND, FI_RECV, FI_TAGGED, ...; CQ_ERROR: an error stands here */
+	/* FI_SEND, FI_RECV, FI_TAGGED, ...; CQ_ERROR: the entry is an error */
 	uint64_t flags;
 	size_t len;
 	void *buf;
 	uint64_t data;
 	uint64_t tag;
-	/* FI_ADDR_NOTAVAIL when it is not known */
+	/* Source, or FI_ADDR_NOTAVAIL */
 	fi_addr_t src;
 	/* struct fi_cq_err_entry, owned, when flags has CQ_ERROR */
 	void *error;
@@ -28,7 +28,10 @@ struct cq_entry {
 
 #define CQ_ERROR (1ull << 63)
 
-/* Who may be told of the next entry: those who sleep until there is one, and who passes entries on. */
+/*
+ * Users of cq_watch(): threads that sleep until there is an entry, and the task that passes entries
+ * to an imported queue's owner.
+ */
 enum cq_watcher { CQ_SLEEPERS, CQ_OWNER, CQ_WATCHERS };
 
 struct cq {
@@ -41,11 +44,11 @@ struct cq {
 	/* memory ran out: a completion was lost */
 	bool overrun;
 	/*
-	 * entries from which on cq_slot() asks cq_room(): what it has, or 0 while it is
-	 * watched
+	 * Number of entries from which on cq_slot() calls cq_room(): the capacity, or 0 while the
+	 * queue is watched
 	 */
 	uint32_t limit;
-	/* error whose err_data the application may read until the next read */
+	/* Error data that the program may read until its next read */
 	void *lent;
 	/* NULL: none */
 	void (*watcher[CQ_WATCHERS])(struct cq *q);
@@ -61,16 +64,16 @@ int cq_init(struct cq *q, size_t size);
 void cq_fini(struct cq *q);
 
 /*
- * cq_room - tell the watchers; twice the room if there is none; called by cq_slot() alone
+ * cq_room - call the watchers, and double the capacity if the queue is full; only for cq_slot()
  * Returns 0 or -FI_ENOMEM (overrun is set).
  */
 int cq_room(struct cq *q);
 
 /*
- * cq_watch - have @watcher called, once, right before the next entry is written, or lost
- * It must not touch the queue. Costs those who write nothing while nobody watches.
- * cq_unwatch - not any more; also where nobody watches
- * @who: each has a watcher of its own
+ * cq_watch - call @watcher once, right before the next entry is written or lost; it must not touch
+ * the queue. Writing costs nothing more while there is no watcher.
+ * cq_unwatch - cancel that; without effect if there is no watcher
+ * @who: a queue has one watcher of each kind
  */
 void cq_watch(struct cq *q, enum cq_watcher who, void (*watcher)(struct cq *q));
 void cq_unwatch(struct cq *q, enum cq_watcher who);
@@ -81,14 +84,15 @@ static inline bool cq_empty(const struct cq *q)
 }
 
 /*
- * cq_reached - are there that many entries, or an error among those that are, or nothing more to come?
+ * cq_reached - returns true if there are @cnt entries, or an error among those there are, or if a
+ * completion was lost, so that no more will be written
  * @cnt: at least 1
  */
 bool cq_reached(const struct cq *q, size_t cnt);
 
 /*
- * cq_slot - the entry that cq_push() will publish, to be filled in place
- * Asked for and not pushed, it is nothing. Returns NULL without memory (overrun is set).
+ * cq_slot - returns the entry that cq_push() will publish, to be filled in place
+ * Without cq_push() nothing is published. Returns NULL without memory (overrun is set).
  */
 static inline struct cq_entry *cq_slot(struct cq *q)
 {
@@ -109,13 +113,16 @@ static inline void cq_push(struct cq *q)
  */
 void cq_push_error(struct cq *q, const struct fi_cq_err_entry *err, fi_addr_t src);
 
-/* cq_first - the entry that stands first, until cq_drop_first(); NULL: none. With CQ_ERROR, ->error has it all */
+/*
+ * cq_first - returns the first entry, valid until cq_drop_first(), or NULL. With CQ_ERROR, ->error
+ * is the whole error
+ */
 static inline const struct cq_entry *cq_first(const struct cq *q)
 {
 	return cq_empty(q) ? NULL : &q->ring[q->head & q->mask];
 }
 
-/* cq_drop_first - it has been read, by who passes entries on. There is one */
+/* cq_drop_first - remove the first entry, which the caller has passed on; the queue is not empty */
 void cq_drop_first(struct cq *q);
 
 /* What cq_take() does with several, with other formats, and where there is none. */
@@ -137,7 +144,7 @@ static inline ssize_t cq_take(struct cq *q, enum fi_cq_format format, void *buf,
 {
 	const struct cq_entry *e = &q->ring[q->head & q->mask];
 
-	/* Mostly it is the only one, and all of it is asked for. */
+	/* The common case: one entry, which is read whole. */
 	if (unlikely(q->tail - q->head != 1 || format != FI_CQ_FORMAT_TAGGED || !count ||
 		     e->flags & CQ_ERROR || q->lent))
 		return cq_take_several(q, format, buf, count, src);

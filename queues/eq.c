@@ -26,7 +26,7 @@ static struct eq_event *first_of(const struct eq *q)
 	return container_of(q->events.next, struct eq_event, node);
 }
 
-/* The application has been told that error data live until its next read. */
+/* Error data that fi_eq_readerr lent to the program are valid until its next read: free them. */
 static void drop_lent(struct eq *q)
 {
 	platform_free(q->lent);

@@ -15,7 +15,7 @@ struct eq_event;
 struct eq {
 	/* struct eq_event, in order */
 	struct list events;
-	/* the event whose error data the application may read until the next take; or NULL */
+	/* Event whose error data the program may read until the next eq_take(); or NULL */
 	struct eq_event *lent;
 	/* API version of the caller; 0, as eq_init() sets it: the newest */
 	uint32_t api_version;
@@ -24,8 +24,9 @@ struct eq {
 /* eq_init - an empty queue */
 void eq_init(struct eq *q);
 /*
- * eq_fini - drop what was not read and release the memory
- * Objects that an event refers to (the info of an FI_CONNREQ) belong to the owner, who takes them first.
+ * eq_fini - free the events that were not read, and the memory of the queue
+ * Objects that an event refers to (the info of an FI_CONNREQ) belong to the caller, who removes
+ * such events first.
  */
 void eq_fini(struct eq *q);
 

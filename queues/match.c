@@ -12,7 +12,7 @@
 #include "match.h"
 
 #define NO_CLASS   MATCH_CLASS_MAX
-#define LOOK_FIRST 4u	      /* stored messages that are looked at before a class is asked */
+#define LOOK_FIRST 4u	      /* stored messages compared before the bins of a class */
 #define BIN_MAX	   (1u << 20) /* of a class */
 #define MISSES	   16u	      /* requests without a class until one changes hands */
 
@@ -321,7 +321,10 @@ static struct match_msg *class_enter(struct match *m, struct match_class *c, uin
 	return msg;
 }
 
-/* match_find_stored() past the first few messages. @node: the first that was not looked at. */
+/*
+ * The rest of match_find_stored(), past the first few messages. @node: the first one that was not
+ * compared
+ */
 static __attribute__((noinline)) struct match_msg *find_far(struct match *m, struct list *node,
 							    uint64_t source, uint64_t tag,
 							    uint64_t ignore)

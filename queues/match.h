@@ -84,7 +84,7 @@ struct match_class {
 	bool directed;
 };
 
-/* Its fields are match.c's, and those of the functions that stand here to be inlined. */
+/* The fields are private to match.c and to the functions below, which are here to be inlined. */
 struct match {
 	/* the only receive that is posted; NULL: none is, or those of recvs */
 	struct match_recv *only;
@@ -92,7 +92,7 @@ struct match {
 	struct list stored;
 	/* receives in post order, by 'all'; empty while there is an only one */
 	struct list recvs;
-	/* those of them without a class, by 'bin' */
+	/* Of those, the receives without a class, by 'bin' */
 	struct list plain;
 	/* in recvs */
 	uint32_t recv_cnt;
@@ -110,10 +110,13 @@ struct match {
 
 /* match_create - an empty matcher. Returns it owned, or NULL without memory */
 struct match *match_create(void);
-/* match_destroy - takes the matcher, or NULL; what is still linked in it belongs to the owners */
+/*
+ * match_destroy - free the matcher, which may be NULL; receives and messages that are still linked
+ * in it belong to their owners
+ */
 void match_destroy(struct match *m);
 
-/* match_fits - does a message with that source and tag fit what a receive asks for? */
+/* match_fits - returns true if a message with that source and tag matches a receive */
 static inline bool match_fits(uint64_t recv_source, uint64_t recv_tag, uint64_t ignore,
 			      uint64_t source, uint64_t tag)
 {
@@ -140,7 +143,7 @@ static inline void match_post(struct match *m, struct match_recv *recv)
 		match_post_next(m, recv);
 }
 
-/* match_unpost - take out a posted receive */
+/* match_unpost - remove a posted receive */
 static inline void match_unpost(struct match *m, struct match_recv *recv)
 {
 	if (likely(m->only == recv))
@@ -179,10 +182,12 @@ static inline struct match_msg *match_find(struct match *m, uint64_t source, uin
 	return likely(list_empty(&m->stored)) ? NULL : match_find_stored(m, source, tag, ignore);
 }
 
-/* match_take - take out a stored message */
+/* match_take - remove a stored message */
 void match_take(struct match *m, struct match_msg *msg);
 
-/* match_rename - a stored message is from @source, as is known now; its place in the order stays */
+/*
+ * match_rename - set the source of a stored message, once it is known; the order of messages stays
+ */
 void match_rename(struct match *m, struct match_msg *msg, uint64_t source);
 
 /* match_next_msg - the message stored after @msg, or the first for NULL; or NULL at the end */

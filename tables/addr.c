@@ -69,8 +69,8 @@ bool addr_valid(const struct weft_addr *addr)
 }
 
 /*
- * Which link of the host: of link-local addresses alone. Of others it says nothing, and nobody
- * looks.
+ * The scope selects a link of the host. Only link-local addresses have one; it is ignored in
+ * others.
  */
 static uint32_t scope_meant(const struct weft_addr *addr)
 {

@@ -10,9 +10,9 @@
 #define DIGITS	       "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_"
 #define PID_BITS       22u
 #define FD_BITS	       31u
-#define LINK_LOCAL_LEN 8u /* of an address in fe80::/64, the rest is its own */
+#define LINK_LOCAL_LEN 8u /* of an address in fe80::/64: the other half */
 
-/* What stands behind the fields that all have. */
+/* What follows the fields that every form has */
 enum form {
 	FORM_BARE,
 	FORM_LOCAL,
@@ -20,7 +20,7 @@ enum form {
 	FORM_INET6,
 	FORM_LINK_LOCAL,
 	FORM_CNT,
-	/* The others are those with ADDR_PORT_SHARED. */
+	/* FORM_INET and those after it exist with ADDR_PORT_SHARED, too */
 	FORM_SHARED = FORM_CNT - FORM_INET,
 };
 

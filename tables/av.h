@@ -14,7 +14,7 @@
 
 struct av_entry {
 	struct weft_addr addr;
-	/* what completions say in place of the index */
+	/* Source that completions report instead of the index */
 	fi_addr_t cq_addr;
 	/* number of insertions of this address; 0: the entry is free */
 	uint32_t refs;
@@ -88,13 +88,16 @@ int av_removable(struct av_table *av, const fi_addr_t *index, size_t cnt);
 int av_drop(struct av_table *av, fi_addr_t index);
 
 /*
- * av_set_cq_addr - set what completions are to say of an entry; at first that is its index
- * Returns 0 or -FI_EINVAL for no entry.
+ * av_set_cq_addr - set the source that completions report for an entry; initially its index
+ * Returns 0, or -FI_EINVAL if there is no such entry.
  * Source: fi_av(3), user identifiers for addresses.
  */
 int av_set_cq_addr(struct av_table *av, fi_addr_t index, fi_addr_t cq_addr);
 
-/* av_cq_addr - what completions say of an entry; FI_ADDR_NOTAVAIL for no entry */
+/*
+ * av_cq_addr - returns the source that completions report for an entry; FI_ADDR_NOTAVAIL if there
+ * is none
+ */
 fi_addr_t av_cq_addr(const struct av_table *av, fi_addr_t index);
 
 #endif

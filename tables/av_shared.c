@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Shared address tables: each entry is a seqlock of its own, whose writers a lock outside
- * excludes. Called by the engine for address vectors that have a name.
+ * Shared address tables: each entry is a seqlock of its own. A lock of the caller excludes other
+ * writers. Called by the engine for address vectors that have a name.
  */
 #include "av_shared.h"
 
@@ -62,7 +62,7 @@ void av_view_fini(struct av_view *view)
 	*view = (struct av_view){ 0 };
 }
 
-/* Loads that nothing after them passes: the stamp is looked at again behind them. */
+/* Load that is ordered before all later ones: the stamp is read again after them. */
 static void read_addr(struct weft_addr *from, struct weft_addr *to)
 {
 	uint64_t words[sizeof(*to) / sizeof(uint64_t)];
@@ -73,7 +73,7 @@ static void read_addr(struct weft_addr *from, struct weft_addr *to)
 	memcpy(to, words, sizeof(*to));
 }
 
-/* A whole entry and its stamp. Returns false when it would not stand still. */
+/* Reads an entry and its stamp. Returns false if it kept changing. */
 static bool read_entry(struct av_shared_entry *entry, uint64_t *stamp, struct weft_addr *addr)
 {
 	for (int i = 0; i < TRIES; i++) {
@@ -129,7 +129,10 @@ static void change_begin(struct av_view *view)
 {
 	uint64_t change = atomic_load_explicit(&view->map->change, memory_order_relaxed);
 
-	/* From odd to another odd one when a writer died: who saw that looks again. */
+	/*
+	 * A writer that died leaves an odd value; the next writer sets another odd one, so that
+	 * readers of the first one read again.
+	 */
 	atomic_exchange_explicit(&view->map->change, change + (change & 1 ? 2 : 1),
 				 memory_order_acq_rel);
 }

@@ -11,8 +11,8 @@
 
 #define GENERATION_MAX ((1ull << (64 - MR_SLOT_BITS)) - 2) /* one more: FI_KEY_NOTAVAIL */
 #define CAP_MAX	       (1u << MR_SLOT_BITS)
-#define TRIES	       64u   /* of a reader, for one consistent look */
-#define WALK_MAX       1024u /* regions of a chain that a reader looks at */
+#define TRIES	       64u   /* attempts to read a line consistently */
+#define WALK_MAX       1024u /* regions of a chain that a reader visits */
 
 /* Slab that holds a line. */
 static uint32_t slab_of(uint32_t index)

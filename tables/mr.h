@@ -124,7 +124,7 @@ static inline size_t mr_slab_offset(uint32_t slab)
 struct mr_memory {
 	/* alloc - returns mr_slab_len(slab) zeroed bytes, aligned to a cache line, or NULL */
 	void *(*alloc)(void *arg, uint32_t slab);
-	/* free - takes a slab */
+	/* free - frees a slab */
 	void (*free)(void *arg, uint32_t slab, void *memory);
 	void *arg;
 };
@@ -309,8 +309,8 @@ static inline int mr_range(const struct mr_region *region, uint64_t addr, uint64
 /* The reader's side */
 
 /*
- * A peer's table, mapped. Its contents are not trusted: a hostile owner can make lookups fail or return a wrong
- * range of its own memory, and nothing else.
+ * A peer's table, mapped. Its contents are not trusted: a faulty owner can make lookups fail or
+ * return a wrong range of its own memory, and nothing else.
  */
 struct mr_reader {
 	const struct mr_line *slabs[MR_SLAB_CNT];

@@ -47,7 +47,7 @@ void pool_fini(struct pool *pool)
 	*pool = (struct pool){ .object_len = pool->object_len, .max = pool->max };
 }
 
-/* Adds the next slab; a last one that max cuts short has only what is left. */
+/* Adds the next slab; the last one is shorter if @max does not leave room for a whole one. */
 static int add_slab(struct pool *pool)
 {
 	uint32_t slab = slab_of(pool->cap);
