@@ -55,7 +55,7 @@ def bench(build):
         status, text = run([str(HERE / 'run'), folder],
                            ONLY='shm link refused core-shm pairs-shm passive-shm scale mpi',
                            ROUNDS='1', MPI_ROUNDS='1', MPI_SCALE='0.01', ENDPOINTS='20',
-                           PEERS='20', UPSTREAM_LIBFABRIC='', MPICH_OFI='')
+                           PEERS='20', IDLE_TIME='1', UPSTREAM_LIBFABRIC='', MPICH_OFI='')
     print(text)
     rows = lines_of(text)
     absent = {'8 B against UCX posix,cma',

@@ -11,9 +11,6 @@
 #include <sys/resource.h>
 #include <time.h>
 
-#define SETTLE_S 2 /* until all sleep as they will */
-#define LOOK_S	 4
-
 /* What the process has used so far. */
 struct usage {
 	uint64_t at_ns;
@@ -37,10 +34,12 @@ static struct usage usage_now(void)
 			       .switches = r.ru_nvcsw };
 }
 
-static void look(unsigned cnt, struct idle *idle)
+/* Half of @look_s passes before, so that all sleep as they will. */
+static void look(unsigned cnt, unsigned look_s, struct idle *idle)
 {
-	const struct timespec settle = { .tv_sec = SETTLE_S },
-			      while_looking = { .tv_sec = LOOK_S };
+	const struct timespec settle = { .tv_sec = look_s / 2,
+					 .tv_nsec = look_s % 2 * 500000000 },
+			      while_looking = { .tv_sec = look_s };
 	struct usage before, after;
 	double s;
 
@@ -55,7 +54,7 @@ static void look(unsigned cnt, struct idle *idle)
 }
 
 int idle_measure(const struct plan *plan, const struct channel_options *opt, unsigned cnt,
-		 struct idle *idle)
+		 unsigned look_s, struct idle *idle)
 {
 	struct channel_options automatic = *opt;
 	struct ep_set *sets = calloc(cnt, sizeof(*sets));
@@ -72,7 +71,7 @@ int idle_measure(const struct plan *plan, const struct channel_options *opt, uns
 		opened += !rc;
 	}
 	if (!rc)
-		look(cnt, idle);
+		look(cnt, look_s, idle);
 	while (opened)
 		ep_set_close(&sets[--opened]);
 	fabric_info_destroy(info);

@@ -16,11 +16,12 @@ struct idle {
 
 /*
  * idle_measure - open @cnt domains with automatic progress, each with an endpoint, and measure their cost
+ * @look_s: seconds for which it is measured, after half as many
  *
  * Called in a process that does nothing else meanwhile. Prints the reason of a failure other than -FI_ENOMEM.
  * Returns 0 or a negative fi_errno.
  */
 int idle_measure(const struct plan *plan, const struct channel_options *opt, unsigned cnt,
-		 struct idle *idle);
+		 unsigned look_s, struct idle *idle);
 
 #endif

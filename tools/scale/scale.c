@@ -23,12 +23,14 @@
 #define DEFAULT_PEERS	  1000
 #define DEFAULT_ROUNDS	  21
 #define DEFAULT_READS	  10000
+#define DEFAULT_IDLE_TIME 4
 #define DEFAULT_TIMEOUT	  30
 #define CROWD_MAX	  100000
 #define REAL_DIGITS	  9
 
 enum {
 	OPT_IDLE = 256,
+	OPT_IDLE_TIME,
 	OPT_JSON,
 };
 
@@ -39,6 +41,7 @@ static const struct option longopts[] = {
 	{ "rounds", required_argument, NULL, 'r' },
 	{ "iterations", required_argument, NULL, 'i' },
 	{ "idle", required_argument, NULL, OPT_IDLE },
+	{ "idle-time", required_argument, NULL, OPT_IDLE_TIME },
 	{ "cpus", required_argument, NULL, ARGUMENT_CPUS },
 	{ "realtime", no_argument, NULL, ARGUMENT_REALTIME },
 	{ "timeout", required_argument, NULL, ARGUMENT_TIMEOUT },
@@ -63,6 +66,8 @@ static void usage(void)
 	       "  -i, --iterations=N     reads per sample; default: %u\n"
 	       "      --idle=N           also, how often N domains with automatic progress that have\n"
 	       "                         nothing to do wake, and what part of a core they take\n"
+	       "      --idle-time=SECONDS\n"
+	       "                         for which they are measured; default: %u\n"
 	       "      --cpus=A,B         the two cores; default: the first two\n"
 	       "      --realtime         run before all other programs (SCHED_FIFO)\n"
 	       "      --timeout=SECONDS  for any one message; default: %u\n"
@@ -72,7 +77,8 @@ static void usage(void)
 	       "\n"
 	       "The memory of a pair is that of both processes; shared memory counts once.\n"
 	       "'man weft-scale' says how it is taken, and names what JSON holds.\n",
-	       DEFAULT_ENDPOINTS, DEFAULT_PEERS, DEFAULT_ROUNDS, DEFAULT_READS, DEFAULT_TIMEOUT);
+	       DEFAULT_ENDPOINTS, DEFAULT_PEERS, DEFAULT_ROUNDS, DEFAULT_READS,
+	       DEFAULT_IDLE_TIME, DEFAULT_TIMEOUT);
 }
 
 static void set_option(struct scale_options *opt, int c, const char *arg)
@@ -92,6 +98,9 @@ static void set_option(struct scale_options *opt, int c, const char *arg)
 		break;
 	case OPT_IDLE:
 		opt->idle = argument_number(arg, "idle", 1, CROWD_MAX);
+		break;
+	case OPT_IDLE_TIME:
+		opt->idle_time = argument_number(arg, "idle-time", 1, 3600);
 		break;
 	case OPT_JSON:
 		opt->want_json = true;
@@ -118,6 +127,7 @@ static void parse(struct scale_options *opt, int argc, char **argv)
 		.peers = DEFAULT_PEERS,
 		.rounds = DEFAULT_ROUNDS,
 		.reads = DEFAULT_READS,
+		.idle_time = DEFAULT_IDLE_TIME,
 	};
 	while ((c = getopt_long(argc, argv, "p:e:n:r:i:h", longopts, NULL)) != -1)
 		set_option(opt, c, optarg);

@@ -27,6 +27,8 @@ struct scale_options {
 	unsigned reads;
 	/* domains with automatic progress; 0: not measured */
 	unsigned idle;
+	/* seconds for which they are measured */
+	unsigned idle_time;
 	bool want_json;
 	/* NULL: standard output, without the text */
 	const char *json_path;

@@ -84,7 +84,7 @@ static int creation(const struct scale_options *opt, void *figure)
 
 static int idleness(const struct scale_options *opt, void *figure)
 {
-	return idle_measure(&opt->plan, &opt->channel, opt->idle, figure);
+	return idle_measure(&opt->plan, &opt->channel, opt->idle, opt->idle_time, figure);
 }
 
 /* In a child: other parts of the measurement fork, which libfabric does not survive. */
