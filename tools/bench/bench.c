@@ -268,7 +268,7 @@ static void parse(struct bench_options *opt, int argc, char **argv)
 	argument_sizes(DEFAULT_SIZES, &opt->plan.sizes);
 	while ((c = getopt_long(argc, argv, "p:d:e:m:s:S:t:r:i:clP:h", longopts, NULL)) != -1)
 		set_option(opt, c, optarg);
-	/* Which sizes a test has is known when both lists are. */
+	/* The sizes of a test are known only after both lists were read. */
 	if (plan_tests_parse(opt->tests, &opt->plan))
 		errx(WEFT_EXIT_USAGE,
 		     "'%s' is not a list of lat,bw,rate,write,read,writebw,readbw,atomic,add,rpc,first,away,"

@@ -141,7 +141,7 @@ static struct figure *figure_for(struct bench *b, enum figure_test test, size_t 
 	return &b->figs[b->fig_cnt++];
 }
 
-/* Keeps or, when driven, prints what a time means for each test that is asked for. */
+/* Records the time or, when driven, prints it, for each test that was requested. */
 static int note(struct bench *b, unsigned tests, size_t size, double msgs, double ns, double raw)
 {
 	enum figure_test t;
@@ -164,7 +164,7 @@ static int note(struct bench *b, unsigned tests, size_t size, double msgs, doubl
 
 static double measure_raw(struct bench *b)
 {
-	/* What other pairs leave of the cores says nothing of a line. */
+	/* Several pairs share the cores, so the time of a cache line would mean nothing. */
 	return b->side->line && b->opt->comparison.pairs == 1
 		       ? cacheline_measure(b->side->line, b->side->rank)
 		       : NAN;
@@ -323,7 +323,7 @@ static int run_first(struct bench *b, size_t i, bool warm)
 	return rc || warm ? rc : note(b, FIGURE_BIT(FIGURE_FIRST), size, 2, (double)ns, raw);
 }
 
-/* What is run at once, and the tests that it gives figures for. */
+/* The measurements of one run, and the tests that they give figures for. */
 static const struct run_kind {
 	unsigned tests;
 	const char *name;
@@ -345,7 +345,7 @@ static const struct run_kind {
 
 #define RUN_KINDS (sizeof(run_kinds) / sizeof(run_kinds[0]))
 
-/* Between measurements; a comparison shows its own line. */
+/* Called between measurements; a comparison shows its own line. */
 static void start_progress(struct bench *b)
 {
 	uint64_t steps = 0;

@@ -34,7 +34,7 @@ struct sample_set {
 struct compare {
 	const struct compare_options *opt;
 	struct worker child[INSTANCES][COMPARE_PAIRS_MAX];
-	/* what A and B said of themselves */
+	/* configurations as A and B report them */
 	struct results_config config[2];
 	/* means of the pairs */
 	struct worker_sample round[INSTANCES][SAMPLES_MAX];

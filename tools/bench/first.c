@@ -11,7 +11,7 @@
 #include <string.h>
 
 #define SMALL	  8
-#define SMALL_CNT 8 /* to and fro, before the one that is timed */
+#define SMALL_CNT 8 /* in each direction, before the one that is timed */
 
 struct first {
 	struct channel ch;

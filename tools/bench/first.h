@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * The first message of a size between two endpoints, as 'weft bench' times it: a channel of its own for
- * each sample, on which a few messages of 8 bytes have gone to and fro. Both sides call it at the same time.
+ * The first message of a size between two endpoints, as 'weft bench' times it: a channel of its own
+ * for each sample, on which a few messages of 8 bytes were exchanged. Both sides call it at the
+ * same time.
  */
 #ifndef WEFT_TOOLS_FIRST_H
 #define WEFT_TOOLS_FIRST_H

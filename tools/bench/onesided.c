@@ -161,7 +161,7 @@ static int write_next(struct onesided *os, bool fill)
 	return transfer(os, REGION_WRITE, os->written++);
 }
 
-/* The number is there; the bytes before it may come a little later. */
+/* The number has arrived; the bytes before it may arrive a little later. */
 static int check_write(struct onesided *os, uint64_t number)
 {
 	const char *slot = os->target.mem + slot_at(os, number);
@@ -227,10 +227,7 @@ int onesided_write_pingpong(struct onesided *os, uint32_t cnt, uint64_t *taken)
 	return rc ? rc : part(os);
 }
 
-/*
- * A run that side 0 alone drives: side 1 has nothing to do but progress, until a message says
- * that it is over.
- */
+/* Side 1's part of a run that side 0 drives: make progress until a message reports the end. */
 static int serve(struct onesided *os)
 {
 	struct channel_deadline deadline = { .endless = true };
@@ -254,7 +251,10 @@ static int end_serving(struct onesided *os)
 	return rc ? rc : channel_wait(os->ch, tx_base + 1, 0);
 }
 
-/* Two words are behind the bytes of the zeroth slot, where no other test comes: a sum, and the number of rests. */
+/*
+ * Returns the offset of two words behind the bytes of slot 0, which no other test uses: a sum, and
+ * the number of rests.
+ */
 static size_t word_at(const struct onesided *os)
 {
 	return os->stride - SLOT_ROOM;
@@ -265,7 +265,7 @@ static size_t rests_at(const struct onesided *os)
 	return word_at(os) + sizeof(uint64_t);
 }
 
-/* What the library's thread writes while this one makes no calls: no lock stands between the two. */
+/* Written by the library's thread while this one makes no calls, so the read needs no lock. */
 __attribute__((no_sanitize("thread"), noinline)) static uint64_t look(const char *at)
 {
 	return *(const volatile uint64_t *)at;
@@ -446,7 +446,7 @@ static int update(struct onesided *os, enum region_transfer_kind kind, struct ch
 	return region_transfer(os->ch, kind, &access, op);
 }
 
-/* Add @operand; what was there before is told. */
+/* Adds @operand to the peer's word. @before: out: its previous value */
 static int fetch(struct onesided *os, uint64_t operand, uint64_t *before)
 {
 	uint64_t words[2] = { operand, UINT64_MAX }, tx_base = os->ch->tx_done;
@@ -479,7 +479,7 @@ static int add_one(struct onesided *os)
 	return rc;
 }
 
-/* Both sides meet before additions, if this side can make them. */
+/* A barrier of both sides before additions, if this side can make them. */
 static int prepare_adds(struct onesided *os)
 {
 	int rc = region_adds(os->ch);

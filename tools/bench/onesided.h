@@ -61,7 +61,7 @@ struct onesided {
  */
 int onesided_init(struct onesided *os, struct channel *ch, size_t size, bool verify);
 
-/* onesided_fini - deregister and free; the sides have met at a barrier since the last run */
+/* onesided_fini - deregister and free; the sides have passed a barrier since the last run */
 void onesided_fini(struct onesided *os);
 
 /*
@@ -83,10 +83,10 @@ int onesided_read(struct onesided *os, bool passive, uint32_t cnt, uint64_t *tak
 
 /*
  * onesided_stream - write or read with a window under way
- * @reads:  read rather than write
- * @cnt:    transfers
- * @taken:  receives nanoseconds, on side 0: to the last completion of reads; of writes until
- *          the target has seen all and said so
+ * @reads: read rather than write
+ * @cnt: transfers
+ * @taken: receives nanoseconds, on side 0: until the last read completed, or until the target
+ *         reported that all writes are visible
  */
 int onesided_stream(struct onesided *os, bool reads, uint32_t cnt, uint64_t *taken);
 
@@ -98,9 +98,9 @@ int onesided_stream(struct onesided *os, bool reads, uint32_t cnt, uint64_t *tak
 int onesided_fetch_add(struct onesided *os, uint32_t cnt, uint64_t *taken);
 
 /*
- * onesided_add - add 1 to the same word, as fast as that goes
- * @cnt:    additions; the sum is checked
- * @taken:  receives nanoseconds until all of them are there, on side 0
+ * onesided_add - add 1 to the same word as fast as possible
+ * @cnt: additions; the sum is checked
+ * @taken: receives nanoseconds until all of them are visible, on side 0
  */
 int onesided_add(struct onesided *os, uint32_t cnt, uint64_t *taken);
 

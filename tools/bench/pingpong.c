@@ -122,7 +122,7 @@ static int play(struct channel *ch, const struct plan *plan, size_t size)
 	int rc;
 
 	rc = traffic_init(&tr, ch, size, plan->verify);
-	/* Neither may start sending while the other gives up. */
+	/* Both sides have to be ready before either sends. */
 	if (oob_barrier(&ch->side->oob, rc) && !rc)
 		rc = -FI_ECONNABORTED;
 	if (!rc)

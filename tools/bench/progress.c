@@ -61,7 +61,7 @@ static size_t room_for_text(int fd)
 
 static void put(int fd, const char *text)
 {
-	/* A terminal that has gone away is no reason to stop measuring. */
+	/* An error of a terminal that was closed does not end the measurement. */
 	if (write(fd, text, strlen(text)) < 0)
 		return;
 }
@@ -79,7 +79,9 @@ void progress_show(struct progress *progress, uint64_t done, const char *what)
 	progress->shown_ns = now;
 	progress_format(line, room_for_text(progress->fd), what, now - progress->began_ns, done,
 			progress->total);
-	/* The cursor waits in the first column: a message that comes between is readable. */
+	/*
+	 * The cursor is left in the first column, so that a message written meanwhile is readable.
+	 */
 	snprintf(whole, sizeof(whole), ERASE "%s\r", line);
 	put(progress->fd, whole);
 }

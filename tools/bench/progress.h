@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * One line on a terminal that is rewritten while something long runs: what runs, how much of
- * it is done, and how long the rest will take. Nothing at all where the output is no
- * terminal, so that logs and pipes stay clean. One thread.
+ * One line on a terminal that is rewritten during a long run: what runs, how much of it is done,
+ * and how long the rest will take. Writes nothing where the output is not a terminal, so that logs
+ * and pipes stay clean. One thread.
  */
 #ifndef WEFT_TOOLS_PROGRESS_H
 #define WEFT_TOOLS_PROGRESS_H
@@ -28,18 +28,15 @@ struct progress {
 void progress_start(struct progress *progress, int fd, uint64_t total);
 
 /*
- * progress_show - say where it is
- * @done:  steps that are behind
- * @what:  what runs now; the line is cut at the terminal's width
- *
- * Writes at most some ten times a second, and never within a step: callers show between
- * what they time.
+ * progress_show - show the progress
+ * @done: steps that are complete
+ * @what: what runs now; the line is cut at the terminal's width
+ * Writes at most about ten times a second, and never within a step: callers call it between the
+ * steps that they time.
  */
 void progress_show(struct progress *progress, uint64_t done, const char *what);
 
-/*
- * progress_end - take the line away
- */
+/* progress_end - remove the line */
 void progress_end(struct progress *progress);
 
 /*

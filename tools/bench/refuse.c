@@ -44,8 +44,10 @@ bool refuse_is_known(const char *what)
 
 static int install(void)
 {
-	/* Numbers are those of one architecture: another one's calls pass. It measures, it
-	 * does not guard. */
+	/*
+	 * The filter has the numbers of one architecture; calls of another one pass. It serves a
+	 * measurement and protects nothing.
+	 */
 	struct sock_filter code[] = {
 		LOAD(arch),
 		WHERE(OUR_ARCH, 1),

@@ -8,18 +8,17 @@
 
 #include <stdbool.h>
 
-/* What 'weft bench --refuse' takes: process_vm_readv and process_vm_writev. */
+/* Calls that 'weft bench --refuse' accepts: process_vm_readv and process_vm_writev. */
 #define REFUSE_PROCESS_VM "process_vm"
 
 /* refuse_is_known - whether there are calls by that name */
 bool refuse_is_known(const char *what);
 
 /*
- * refuse_calls - have these calls answered with EPERM from now on
- * @what:  one that is known
- *
- * For this thread, the threads and processes that it starts, and the programs that these run.
- * It can't be taken back, and is seen to work before this returns. Prints the reason of a failure.
+ * refuse_calls - have these calls fail with EPERM from now on
+ * @what: a name from the list above
+ * Applies to this thread, the threads and processes that it starts, and the programs that they
+ * execute. It can't be undone, and is tried before this returns. Prints the reason of a failure.
  * Returns 0 or -errno.
  * Source: seccomp(2), Linux Documentation/userspace-api/seccomp_filter.rst.
  */

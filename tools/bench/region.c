@@ -16,7 +16,7 @@
 
 #define RAW_KEY_MAX 1024
 
-/* What the sides tell each other of a region; integers little-endian. */
+/* Description of a region that the sides exchange; integers are little-endian. */
 struct region_desc {
 	/* 1: there is none */
 	uint64_t failed;

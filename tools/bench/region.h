@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
  * Registered memory of a channel, the peer's memory, and transfers between the two. Keys are
- * exchanged over the out-of-band channel, and registration is as the provider's mr_mode asks:
- * its own keys or ours, virtual addresses or offsets, raw keys, regions bound to an endpoint.
- * One thread per side.
+ * exchanged over the out-of-band channel. Regions are registered as the provider's mr_mode
+ * requires: keys chosen by the provider or by us, virtual addresses or offsets, raw keys, regions
+ * bound to an endpoint. One thread per side.
  */
 #ifndef WEFT_TOOLS_REGION_H
 #define WEFT_TOOLS_REGION_H
@@ -55,13 +55,12 @@ void region_fini(struct region *region);
 int region_expose(struct channel *ch, struct region *region, uint64_t access,
 		  struct remote_region *name);
 
-/* region_hide - deregister, and keep the memory; one that is not registered is allowed */
+/* region_hide - deregister, and keep the memory; allowed for a region that is not registered */
 void region_hide(struct region *region);
 
 /*
- * region_exchange - tell the peer of a region, and learn of its own
- * @region:  NULL when this side has failed: then the peer's call fails as well
- *
+ * region_exchange - send the description of a region to the peer, and receive the peer's
+ * @region: NULL if this side has failed: then the peer's call fails as well
  * Both sides call it. Prints the reason of a failure. Returns 0 or a negative fi_errno.
  */
 int region_exchange(struct channel *ch, const struct region *region,
@@ -75,7 +74,7 @@ enum region_transfer_kind {
 	REGION_READ,
 	REGION_WRITE,
 	REGION_FETCH_ADD, /* of a 64-bit word */
-	REGION_ADD,	  /* likewise, and no result comes back: injected */
+	REGION_ADD,	  /* like REGION_FETCH_ADD, but without a result, and injected */
 };
 
 /* One such transfer. */

@@ -107,7 +107,7 @@ static int check(const struct rpc *rpc)
 	return -FI_EIO;
 }
 
-/* Registers what does not fit into the message, and says so in it. */
+/* Registers the part that does not fit into the message, and describes it in the message. */
 static int expose(struct rpc *rpc)
 {
 	struct remote_region name = { 0 };

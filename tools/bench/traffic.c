@@ -171,14 +171,14 @@ static int send_next(struct traffic *tr)
 	return channel_send(tr->ch, buf, tr->size);
 }
 
-/* Messages meet receives in the order of both, so the number is known beforehand. */
+/* Messages match receives in the order of both, so the number of each is known beforehand. */
 static int post_next(struct traffic *tr, uint32_t slot)
 {
 	tr->in[slot].number = tr->posted++;
 	return channel_recv(tr->ch, &tr->in[slot], tr->size);
 }
 
-/* Look at the received message whose completion was the channel's @nth. */
+/* Check the received message whose completion was the channel's @nth. */
 static int check_nth(struct traffic *tr, uint64_t nth)
 {
 	const struct channel_message *msg = &tr->ch->rx_log[nth % CHANNEL_RX_LOG];

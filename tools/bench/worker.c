@@ -64,7 +64,7 @@ static int read_ready(struct worker *child)
 	return worker_ready_parse(line, &child->config);
 }
 
-/* The child's ends of the pipes, closed here; ours are closed in it by exec. */
+/* The child's ends of the pipes, closed here; exec closes ours in the child. */
 static int open_pipes(int command[2], int answer[2])
 {
 	if (pipe2(command, O_CLOEXEC))

@@ -18,7 +18,7 @@ struct name {
 	uint64_t value;
 };
 
-/* "FI_" and the spelling of the constant give each other. */
+/* A value is converted to its name by adding "FI_" to the spelling of its constant, and back. */
 /* clang-format off */
 #define NAME(symbol) { #symbol, FI_##symbol }
 /* clang-format on */

@@ -39,7 +39,7 @@ struct info_options {
 	const char *service;
 	uint64_t flags;
 	struct fi_info *hints;
-	/* something was asked for: hints count */
+	/* the user gave options that restrict the answer, so hints are passed */
 	bool hinted;
 	enum info_form form;
 	/* of settings or of long infos; NULL: all */
@@ -127,7 +127,7 @@ static void set_name(char **name, const char *text)
 		errx(EXIT_FAILURE, "no memory");
 }
 
-/* A wish that goes into the hints. Returns false when it is none. */
+/* An option whose value goes into the hints. Returns false for any other option. */
 static bool set_hint(struct fi_info *hints, int c, const char *arg)
 {
 	switch (c) {
@@ -340,7 +340,7 @@ static bool answered(const struct fi_info *list, const char *name)
 	return false;
 }
 
-/* Why it did not answer, if that was heard. */
+/* The reason why a provider did not answer, if it was logged. */
 static void print_reason(const char *name)
 {
 	if (!reasons_are_there(name))
@@ -350,8 +350,9 @@ static void print_reason(const char *name)
 }
 
 /*
- * Those there are and did not answer. The silent ones stand together: Weft's further names have
- * the reasons of those that they are names of. @asked: the provider that was named, or NULL
+ * Lists the providers that did not answer. Those without a reason are listed together: further
+ * names of Weft's providers have the reasons of the providers that they name. @asked: the provider
+ * that was named, or NULL
  */
 static void print_those_there(const struct fi_info *there, const struct fi_info *answers,
 			      const char *asked)
@@ -378,7 +379,10 @@ static void print_those_there(const struct fi_info *there, const struct fi_info 
 		printf(": no answer, without a reason of its own\n");
 }
 
-/* Those there are; then names that only the reasons know; then what would do. */
+/*
+ * Providers of the library, then names that only the reasons mention, then hints that would be
+ * answered.
+ */
 static void print_reasons(const struct fi_info *answers, const char *asked)
 {
 	struct fi_info *there = NULL;
@@ -422,7 +426,7 @@ static int query_and_print(struct info_options *opt)
 	return rc;
 }
 
-/* The links of what is asked for, of link when nothing is; only endpoints that weft opens. */
+/* The wires of the provider that was named, or of link; only endpoints that Weft opens. */
 static void want_links(struct info_options *opt)
 {
 	if (!opt->hints->fabric_attr->prov_name)
@@ -441,7 +445,7 @@ int weft_info(int argc, char **argv)
 	opt.hints = fabric_info_create();
 	if (!opt.hints)
 		errx(EXIT_FAILURE, "no memory");
-	/* Every requirement that a provider may have is fine with who only looks. */
+	/* Accepts every mode that a provider may require, since nothing is sent. */
 	opt.hints->mode = ~0ull;
 	opt.hints->domain_attr->mode = ~0ull;
 	opt.hints->domain_attr->mr_mode = ~(FI_MR_BASIC | FI_MR_SCALABLE);

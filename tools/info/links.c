@@ -14,7 +14,7 @@
 
 static void print_route(const struct weft_route *route)
 {
-	/* Strings of a library that may not be ours: bounded. */
+	/* Strings that a foreign library may have filled in, so their length is bounded. */
 	printf("    wire: %.*s\n", (int)sizeof(route->wire), route->wire);
 	printf("        state: %.*s\n", (int)sizeof(route->state), route->state);
 	if (route->local[0])

@@ -9,9 +9,8 @@
 
 /*
  * links_print - open an endpoint and print its wires
- * @info:  what to open; borrowed
- *
- * A provider that does not tell its wires is said so. Prints the reason of a failure.
+ * @info: what to open; borrowed
+ * Prints a line for a provider that does not report its wires. Prints the reason of a failure.
  * Returns 0 or a negative fi_errno.
  */
 int links_print(struct fi_info *info);

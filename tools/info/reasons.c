@@ -18,7 +18,7 @@
 #define LINE_START   "getinfo: "
 #define NEAREST	     "getinfo would be "
 #define REASON_END   "; "
-#define LINES_MAX    6 /* of what one provider says */
+#define LINES_MAX    6 /* of the reasons of one provider */
 #define PROVIDER_MAX 64
 
 struct reasons {
@@ -75,7 +75,10 @@ static void add_line(struct reasons *r, const char *text, size_t len)
 	r->cnt += r->lines[r->cnt] != NULL;
 }
 
-/* A provider that tried several things, addresses say, has a reason for each, with "; " between. */
+/*
+ * A provider that tried several variants, such as addresses, has a reason for each, separated by ";
+ * ".
+ */
 static void add_reasons(struct reasons *r, const char *text)
 {
 	const char *end;

@@ -172,7 +172,7 @@ static size_t count(char *const *list)
 	return cnt;
 }
 
-/* Where the value of "--mca mca_base_env_list VALUE" stands, or 0. */
+/* Returns the index of VALUE in "--mca mca_base_env_list VALUE", or 0 if it is not given. */
 static size_t find_list(char *const *argv)
 {
 	size_t i;
@@ -209,7 +209,7 @@ static int forward_by_dash_x(struct launch_command *cmd, char **argv)
 	return 0;
 }
 
-/* @at: where the command line has a list of its own, else 0. */
+/* @at: index of the command line's own list, else 0 */
 static int forward_by_list(struct launch_command *cmd, char **argv, size_t at)
 {
 	const char *delim = getenv(MCA_DELIM_ENV);

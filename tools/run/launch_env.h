@@ -36,7 +36,7 @@ int launch_library_prepend(const char *dir);
 
 /* A command as it is to be started. */
 struct launch_command {
-	/* NULL-terminated; its strings are the caller's or those below */
+	/* NULL-terminated; the strings belong to the caller or are those below */
 	char **argv;
 	/* of the variables to carry, NULL-terminated */
 	char **names;
@@ -45,14 +45,12 @@ struct launch_command {
 };
 
 /*
- * launch_forward - make Open MPI carry our variables to its ranks
- * @cmd:   receives the command to start
- * @argv:  the command as it was given, NULL-terminated; borrowed until launch_command_fini
- *
- * Names LD_LIBRARY_PATH and every FI_* variable in mca_base_env_list, adding to a
- * value that is there, on the command line or in the environment. Open MPI refuses to
- * mix that with its option -x: where that is used, ours are given with -x too.
- * Returns 0 or -ENOMEM, with nothing held.
+ * launch_forward - make Open MPI pass FI_* variables to its ranks
+ * @cmd: receives the command to start
+ * @argv: the command as it was given, NULL-terminated; borrowed until launch_command_fini
+ * Adds LD_LIBRARY_PATH and every FI_* variable to mca_base_env_list, after a value that the command
+ * line or the environment gives it. Open MPI refuses to mix that list with its option -x: if the
+ * command uses -x, the variables are passed with -x too. Returns 0 or -ENOMEM, with nothing held.
  */
 int launch_forward(struct launch_command *cmd, char **argv);
 

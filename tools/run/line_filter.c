@@ -81,7 +81,10 @@ static void take_line(struct line_filter *filter, const char *line, size_t len)
 		pass_on(filter, line, len);
 		return;
 	}
-	/* mid_line: what precedes on this line is out already, no tag of ours. */
+	/*
+	 * mid_line: the beginning of this line was passed on already, and is not the tag of a
+	 * report.
+	 */
 	if (filter->mid_line || tag_len(line, before) != before)
 		pass_on(filter, line, before);
 }

@@ -34,9 +34,7 @@ struct line_filter {
 void line_filter_init(struct line_filter *filter, struct route_table *table,
 		      void (*pass)(void *arg, const char *data, size_t len), void *arg);
 
-/*
- * line_filter_feed - bytes have come
- */
+/* line_filter_feed - filter bytes that were read */
 void line_filter_feed(struct line_filter *filter, const char *data, size_t len);
 
 /*
@@ -45,9 +43,8 @@ void line_filter_feed(struct line_filter *filter, const char *data, size_t len);
 bool line_filter_holds(const struct line_filter *filter);
 
 /*
- * line_filter_tick - nothing came for a while
- *
- * Passes what was held back, unless it has begun as a report.
+ * line_filter_tick - nothing was read for a while
+ * Passes on the bytes that were held back, unless they have the beginning of a report.
  */
 void line_filter_tick(struct line_filter *filter);
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Reported routes; route_report.h has the contract. Called by 'weft run' as the
- * lines come in.
+ * Reported routes; route_report.h has the contract. Called by 'weft run' for each line that it
+ * reads.
  */
 #include "route_report.h"
 

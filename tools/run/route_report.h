@@ -37,10 +37,9 @@ struct route_table {
 };
 
 /*
- * route_line_parse - read a report line
- * @line:  begins with ROUTE_MARK; ends at @len, without the newline; not trusted
- *
- * Keys that it does not know are passed over. Returns 0, or -EINVAL with @row untouched.
+ * route_line_parse - parse a report line
+ * @line: begins with ROUTE_MARK; ends at @len, without the newline; not trusted
+ * Ignores keys that it does not know. Returns 0, or -EINVAL with @row untouched.
  */
 int route_line_parse(const char *line, size_t len, struct route_row *row);
 

@@ -35,7 +35,7 @@ struct run_options {
 	bool report;
 	/* NULL: stderr */
 	const char *report_file;
-	/* NULL: ours */
+	/* NULL: the library of this weft */
 	const char *library;
 	bool no_mpi;
 	/* as given */
@@ -43,7 +43,7 @@ struct run_options {
 	struct launch_command cmd;
 };
 
-/* A program that runs with its stderr coming to us. */
+/* A program whose stderr is read by this process. */
 struct run {
 	pid_t pid;
 	/* -1 once it has ended */
@@ -159,7 +159,7 @@ static int cannot_run(const char *program, int error)
 	return error == ENOENT ? EXIT_NOT_FOUND : EXIT_CANNOT_RUN;
 }
 
-/* What the terminal sends goes to the program as well, by itself. */
+/* Signals of the terminal reach the program directly. */
 static void forward_signal(const struct run *run, const struct signalfd_siginfo *info)
 {
 	if (info->ssi_code != SI_KERNEL)

@@ -16,7 +16,7 @@
 #include <string.h>
 
 #define TAG	   0x77656674 /* "weft" */
-#define SPINS_LOOK 1024	      /* between looks at the clock */
+#define SPINS_LOOK 1024	      /* between two reads of the clock */
 
 struct fi_info *ep_set_query(const struct plan *plan, const struct channel_options *opt)
 {
@@ -155,7 +155,7 @@ static int take_error(struct fid_cq *cq)
 	return fabric_complain("an operation failed", -entry.err);
 }
 
-/* Nothing came. Returns 0, or an error when it has been waited for too long. */
+/* No completion was there. Returns 0, or an error after the timeout. */
 static int idle(const struct ep_pair *link, unsigned *spins, uint64_t *give_up_ns)
 {
 	if (link->side->yields)

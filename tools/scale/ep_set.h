@@ -15,7 +15,7 @@
 
 struct ep_set_member {
 	struct fid_ep *ep;
-	/* its own, or the one of the whole set */
+	/* its own queue, or the queue of the whole set */
 	struct fid_cq *cq;
 };
 

@@ -48,7 +48,7 @@ static void look(unsigned cnt, unsigned look_s, struct idle *idle)
 	nanosleep(&while_looking, NULL);
 	after = usage_now();
 	s = (double)(after.at_ns - before.at_ns) / 1e9;
-	/* one of the switches is ours */
+	/* one of the switches is this process's own */
 	idle->wakes = (double)(after.switches - before.switches - 1) / s / cnt;
 	idle->cpu = (after.cpu_s - before.cpu_s) / s / cnt;
 }

@@ -10,7 +10,7 @@
 struct idle {
 	/* wake-ups of one domain per second */
 	double wakes;
-	/* share of a core that one domain takes */
+	/* share of a core that one domain uses */
 	double cpu;
 };
 

@@ -49,7 +49,9 @@ static bool read_head(const char *line, struct mapping *map)
 	return true;
 }
 
-/* All blocks of the file: touched here, elsewhere or by nobody. Not everybody may ask. */
+/*
+ * All blocks of the file, whichever process has touched them. The kernel may refuse to report them.
+ */
 static uint64_t file_blocks(pid_t pid, const struct mapping *map)
 {
 	char path[96];
@@ -129,7 +131,7 @@ static int by_identity(const void *a, const void *b)
 		return x->dev[0] < y->dev[0] ? -1 : 1;
 	if (x->dev[1] != y->dev[1])
 		return x->dev[1] < y->dev[1] ? -1 : 1;
-	/* The one that says most comes first. */
+	/* The mapping with the largest figure is sorted first. */
 	return (x->bytes < y->bytes) - (x->bytes > y->bytes);
 }
 

@@ -135,7 +135,7 @@ static void parse(struct scale_options *opt, int argc, char **argv)
 		errx(WEFT_EXIT_USAGE, "'%s' is one argument too many", argv[optind]);
 }
 
-/* What the ratio of each round says, many over few. The caller frees it. */
+/* The ratio of each round, many over few. The caller frees it. */
 static double *ratios_of(const struct scale_options *opt, const struct scale_figures *fig)
 {
 	double *ratio = calloc(opt->rounds, sizeof(*ratio));

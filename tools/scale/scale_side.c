@@ -39,7 +39,7 @@ struct scale {
 	struct ep_set set[2];
 	/* the first is the pair of one peer */
 	struct ep_pair *links;
-	/* ours, theirs */
+	/* addresses of this side, of the other side */
 	pid_t pids[2];
 };
 
@@ -70,7 +70,7 @@ static int measure_creation(const struct scale_options *opt, struct memory *grow
 	return rc;
 }
 
-/* What is measured in a process of its own: @figure receives it. Returns 0 or -FI_E* */
+/* Measures in a process of its own: @figure receives the result. Returns 0 or -FI_E* */
 struct alone {
 	int (*measure)(const struct scale_options *opt, void *figure);
 	void *figure;
@@ -153,7 +153,7 @@ static int meet_all(struct scale *sc)
 	return rc;
 }
 
-/* The last messages' acknowledgements go out on one side, and come in on the other. */
+/* Acknowledgements of the last messages are sent on one side and received on the other. */
 static int settle(struct scale *sc)
 {
 	int i, rc = 0;
@@ -168,7 +168,7 @@ static int settle(struct scale *sc)
 	return rc;
 }
 
-/* Side 0 looks at both processes while side 1 waits for it. */
+/* Side 0 measures both processes while side 1 waits for it. */
 static int look(struct scale *sc, struct memory *memory)
 {
 	int rc = sc->side->rank ? 0 : memory_read(sc->pids, 2, memory);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Reading the option arguments that several subcommands take. A bad one ends the process
- * with a message and WEFT_EXIT_USAGE. Main's thread, before anything starts.
+ * Parses the option arguments that several subcommands have. A bad one ends the process with a
+ * message and WEFT_EXIT_USAGE. Called on the main thread, before any other is started.
  */
 #ifndef WEFT_TOOLS_ARGUMENTS_H
 #define WEFT_TOOLS_ARGUMENTS_H
@@ -13,7 +13,7 @@
 #include "channel.h"
 #include "plan.h"
 
-/* Values of long options that have no letter; those of a command are below. */
+/* Values of long options without a letter; those of single commands are below. */
 enum {
 	ARGUMENT_CPUS = 512,
 	ARGUMENT_REALTIME,

@@ -105,9 +105,10 @@ static int meet(struct channel *ch)
 	rc = oob_exchange(&ch->side->oob, mine, mine_len, theirs, &theirs_len);
 	if (rc)
 		return rc;
-	/* Both sides run one program with the same options: lengths that
-	 * differ are two providers, and theirs must not be read as ours. Strings have the
-	 * length of the numbers in them. */
+	/*
+	 * Both sides run one program with the same options, so addresses of different
+	 * lengths are of different providers, which can't read each other's. Strings have the length of the numbers in them.
+	 */
 	if (theirs_len != mine_len && ch->info->addr_format != FI_ADDR_STR) {
 		warnx("the other side has another kind of address (%zu bytes, ours has %zu)",
 		      theirs_len, mine_len);
@@ -228,7 +229,7 @@ static int take_error(struct channel *ch)
 	return entry.err ? -entry.err : -FI_EIO;
 }
 
-/* Takes at most one completion. Returns 1, 0 when there was none, or an error. */
+/* Reads at most one completion. Returns 1, 0 if there was none, or an error. */
 static inline int channel_progress(struct channel *ch)
 {
 	struct fi_cq_tagged_entry entry;

@@ -12,7 +12,7 @@
 #define MACHINE_TEXT_MAX 128
 
 struct machine {
-	/* model name; "unknown cpu" if the kernel does not tell it */
+	/* model name; "unknown cpu" if the kernel does not report it */
 	char cpu[MACHINE_TEXT_MAX];
 	/* "Linux 6.1.0" */
 	char kernel[MACHINE_TEXT_MAX];
@@ -27,8 +27,7 @@ struct machine {
 
 /*
  * machine_read - describe the machine that this process runs on
- *
- * Facts that can't be read are left out; that is no error.
+ * Facts that can't be read are left out; that is not an error.
  */
 void machine_read(struct machine *machine);
 

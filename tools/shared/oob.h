@@ -54,8 +54,7 @@ int oob_exchange(struct oob *oob, const void *out, size_t out_len, void *in, siz
 
 /*
  * oob_barrier - return when both sides have called it
- * @status:  0, or a negative errno that tells the other side that this side has failed
- *
+ * @status: 0, or a negative errno that reports to the other side that this side has failed
  * Returns 0, the other side's negative status, or -errno.
  */
 int oob_barrier(struct oob *oob, int status);

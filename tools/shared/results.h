@@ -85,15 +85,14 @@ struct results_outputs {
 };
 
 /*
- * results_outputs_open - open the files that are asked for
- *
- * Called before anything is measured, so that a file that can't be written is noticed at once. Exits on failure.
+ * results_outputs_open - open the files that were requested
+ * Called before anything is measured, so that a file that can't be written is noticed at once.
+ * Exits on failure.
  */
 void results_outputs_open(struct results_outputs *out);
 
 /*
- * results_publish - print and write results in every form that is asked for
- *
+ * results_publish - print and write results in every form that was requested
  * Closes the files. Prints the reason of a failure. Returns 0 or -errno.
  */
 int results_publish(const struct results *results, struct results_outputs *out);

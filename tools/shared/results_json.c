@@ -22,7 +22,7 @@ static json_t *number(double value)
 	return isfinite(value) ? json_real(value) : json_null();
 }
 
-/* Names come from libraries and command lines: not UTF-8 for sure. */
+/* Names come from libraries and command lines, and need not be UTF-8. */
 static json_t *string(const char *text)
 {
 	json_t *value = json_string(text);

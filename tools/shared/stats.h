@@ -25,8 +25,8 @@ double stats_percentile(const double *sorted, size_t cnt, double p);
 
 /*
  * stats_of - sort samples in place and summarize them
- * @samples:  NAN marks a sample that could not be taken and is left out;
- *            those are moved behind the others
+ * @samples: NAN marks a sample that could not be measured; those are left out and moved behind the
+ *           others
  */
 struct stats stats_of(double *samples, size_t cnt);
 
