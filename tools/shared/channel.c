@@ -106,8 +106,9 @@ static int meet(struct channel *ch)
 	if (rc)
 		return rc;
 	/*
-	 * Both sides run one program with the same options, so addresses of different
-	 * lengths are of different providers, which can't read each other's. Strings have the length of the numbers in them.
+	 * Both sides run one program with the same options, so addresses of different lengths are
+	 * of different providers, which can't read each other's. Strings have the length of the
+	 * numbers in them.
 	 */
 	if (theirs_len != mine_len && ch->info->addr_format != FI_ADDR_STR) {
 		warnx("the other side has another kind of address (%zu bytes, ours has %zu)",

@@ -22,11 +22,10 @@
 #include "wire.h"
 
 #define PSHM_LINE_CNT 128u
-#define PSHM_DATA_LEN 16384u /* of a ring at first: a pair takes under 64 KiB */
+#define PSHM_DATA_LEN 16384u /* data area of a new ring, bytes: a pair is smaller than 64 KiB */
 #define PSHM_AREA_LEN \
 	(1u << 20) /* ... and once it has grown: about the size of a second-level cache */
-#define PSHM_AREAS_MAX \
-	(32u << 20) /* of all rings of an endpoint that have grown, unless the user says */
+#define PSHM_AREAS_MAX	   (32u << 20) /* default bound of all grown rings of an endpoint, bytes */
 #define PSHM_CLAIM_MAX	   8192u
 #define PSHM_EAGER_MAX	   65536u
 #define PSHM_CHUNK_LEN	   65536u		/* read or written by one system call */
@@ -45,11 +44,11 @@ enum pshm_growing {
 	PSHM_LARGE,
 };
 
-/* What can't be done for want of descriptors or memory. */
+/* What fails when descriptors or memory are exhausted. */
 enum pshm_shortage {
 	PSHM_SHORTAGE_CONNECT,
 	PSHM_SHORTAGE_ACCEPT,
-	/* the peer lacks them */
+	/* the peer has none */
 	PSHM_SHORTAGE_PEER,
 	PSHM_SHORTAGE_CNT,
 };
@@ -59,12 +58,12 @@ enum pshm_shortage {
 struct pshm_conn;
 
 /*
- * What the rooms above do for a connection: endpoint.c installs them.
+ * Calls into the rooms above, which endpoint.c installs.
  *
- * attached - the connection has its memory: show in it what its peer may access
- * ended - give up what is under way on it; @wait as pshm_conn_end()
- * freed - it is in no list any more. Returns true if the share keeps its region, its process and
- * itself
+ * attached - the connection has its memory: publish in it what the peer may access
+ * ended - give up the operations under way on it; @wait as in pshm_conn_end()
+ * freed - it is in no list any more. Returns true if the share keeps the conn with its region and
+ * its process
  */
 struct pshm_conn_ops {
 	void (*attached)(struct pshm_conn *conn);
@@ -74,19 +73,19 @@ struct pshm_conn_ops {
 
 struct pshm_wire {
 	struct wire base;
-	/* connections that are up, the hot ones first; NULL: one that has ended since */
+	/* connections that are up, the hot ones first; NULL: one that has ended */
 	struct pshm_conn **up;
-	/* entries of up[] whose rings are polled every time */
+	/* entries of up[] whose rings are polled in each call of poll() */
 	uint32_t hot_cnt;
 	/* entries of up[] in use, and allocated */
 	uint32_t up_cnt, up_cap;
 	/* sweeps so far */
 	uint32_t sweeps;
-	/* index in up[] of the cold ring that the next sweep looks at */
+	/* index in up[] of the cold ring that the next sweep polls */
 	uint32_t cold_next;
 	/* polls so far */
 	uint32_t tick;
-	/* pshm_inbox_requests() for which all requests and answers have been looked at */
+	/* pshm_inbox_requests() up to which all requests and answers were handled */
 	uint64_t requests_seen;
 	struct pshm_inbox *inbox;
 	/* poll() is running */
@@ -97,7 +96,7 @@ struct pshm_wire {
 	bool holes;
 	/* this is the child of a fork: everything belongs to the parent */
 	bool forked;
-	/* we can make barriers in other processes, and take part in theirs */
+	/* this process can execute barriers in other processes, and takes part in theirs */
 	bool barriers;
 	/* a thread sleeps for this endpoint, or is about to */
 	bool armed;
@@ -133,11 +132,11 @@ struct pshm_wire {
 	uint32_t doorbell_next;
 	/* connections by doorbell, linked by next_on_doorbell */
 	struct pshm_conn *doorbell_conns[PSHM_DOORBELLS];
-	/* when the log last told of a lack, by what could not be done and by the error; 0: never */
+	/* time at which a shortage was logged last, by shortage and by error; 0: never */
 	uint64_t shortage_logged_ns[PSHM_SHORTAGE_CNT][PSHM_SHORTAGE_ERRORS];
 	/* limit on the bytes of all areas that we have made */
 	size_t area_max;
-	/* bytes of those that exist */
+	/* bytes of the areas that exist */
 	size_t area_len;
 	/* in the list of the process's endpoints: lists.c */
 	struct list all;
@@ -184,13 +183,13 @@ struct pshm_stores {
 	uint32_t fill_ns;
 	/* ns to fill and read a KiB: the last two probes of each kind */
 	uint32_t cost[PSHM_STORES][2];
-	/* the lesser of those two */
+	/* the smaller of those two */
 	uint32_t least[PSHM_STORES];
 };
 
 /* What was seen of the peer's polls, and when: key_access.c. */
 struct pshm_peer_polling {
-	/* polls of the peer and packets from it, at the last look */
+	/* polls of the peer and packets from it, when they were last read */
 	uint32_t moves;
 	/* when that was; 0: never */
 	uint64_t ns;
@@ -218,19 +217,19 @@ struct pshm_conn {
 	/* next connection with the same doorbell */
 	struct pshm_conn *next_on_doorbell;
 	bool ended;
-	/* the peer has been told to ring its doorbell; its ring is polled until the next sweep */
+	/* the peer was asked to ring its doorbell; its ring is polled until the next sweep */
 	bool cooling;
 	/* fragments of a packet are arriving */
 	bool receiving;
 	/* the peer's inbox could not be mapped */
 	bool inbox_unreachable;
-	/* the peer is asked by a socket, once one has room */
+	/* the request to the peer is sent over a socket, once one has room */
 	bool by_socket;
-	/* we have told the peer that we can't wake it */
+	/* the peer was informed that this side can't wake it */
 	bool no_wake;
 	/* -FI_E* once the kernel has refused to read the peer's memory, else 0 */
 	int get_refused;
-	/* where the payload goes whose fragments arrive; bytes of it that have come, and in all */
+	/* destination of a payload that arrives in fragments; bytes of it received, and in all */
 	struct wire_dest dest;
 	uint32_t got, want;
 	/* sendv under way: struct pshm_transfer, in order */
@@ -241,7 +240,7 @@ struct pshm_conn {
 	struct list coop_writes;
 	/* direct accesses under way: struct pshm_direct, in order */
 	struct list directs;
-	/* operations that are over, and that the engine has not been told of */
+	/* operations that have ended, and whose done() was not called yet */
 	struct wire_op *done;
 	struct wire_op **done_end;
 	/* in wire->work, or in no list */
@@ -257,7 +256,7 @@ struct pshm_conn {
 	struct pshm_sizes sizes;
 	/* data areas of rings that have grown, or are about to */
 	struct pshm_region tx_area, rx_area;
-	/* bit i: slot i of ours in pair->coop_copies is in use */
+	/* bit i: this side's slot i in pair->coop_copies is in use */
 	uint32_t coop_slots;
 	/* last generation of each of our slots */
 	uint32_t coop_gens[PSHM_COOP_COPIES];
@@ -272,7 +271,7 @@ struct pshm_conn {
 	struct pshm_stores stores;
 	/* bytes of payload that fit, and would do better in a larger area */
 	uint32_t grow_bytes;
-	/* bytes of tx_area whose pages exist before it is offered */
+	/* bytes of tx_area that are populated before it is offered */
 	size_t grow_done;
 	/* the last try to grow failed, at that tick of the wire */
 	uint32_t grow_tick;
@@ -285,12 +284,12 @@ struct pshm_conn {
 	int direct_refused[2];
 	struct pshm_peer_polling peer_polling;
 	/*
-	 * while we ask: a request in the peer's mailbox, or by a socket; none: we wait for a free
-	 * slot
+	 * while connecting: the request in the peer's mailbox, or over a socket; none: a free slot
+	 * is waited for
 	 */
 	struct pshm_ticket ticket;
 	struct pshm_ask ask;
-	/* our hello, while we ask */
+	/* hello of this side, while connecting */
 	struct hello hello;
 	/* the peer's */
 	struct weft_addr addr;
@@ -329,21 +328,21 @@ void pshm_disconnect(struct wire_conn *conn);
 int pshm_check(struct wire_conn *conn);
 
 /*
- * pshm_conn_new - a connection without a process and memory, or NULL
- * pshm_conn_free - release one that is not up
- * pshm_conn_attach - takes @region: both ends of this side over it
- * pshm_up_reserve - room for all connections and one more, so that coming up can't fail. 0 or
- * -FI_ENOMEM
- * pshm_conn_up - a connection is accepted: begin to poll it, and tell the engine; from poll()
- * pshm_conn_end - take it out of everything but wire->ended, and tell the other side; @wait: until
- * the
- *	peer writes to our memory no more, for up to a second
- * pshm_conn_fail - end it and tell the engine; from poll(). @err: 0 for the peer's orderly close,
- * or -FI_E*
+ * pshm_conn_new - returns a connection without a process and memory, or NULL
+ * pshm_conn_free - free one that is not up
+ * pshm_conn_attach - takes @region: set up both rings of this side in it
+ * pshm_up_reserve - make room for all connections and one more, so that coming up can't fail.
+ * Returns 0 or -FI_ENOMEM
+ * pshm_conn_up - a connection is accepted: begin to poll it, and report it to the engine; from
+ * poll()
+ * pshm_conn_end - take it out of every list but wire->ended, and notify the other side; @wait:
+ * until the peer no longer writes to this side's memory, for up to a second
+ * pshm_conn_fail - end it and report that to the engine; from poll(). @err: 0 for the peer's
+ * orderly close, or -FI_E*
  * pshm_conn_reap - free those that ended
  * pshm_log_shortage - descriptors or memory are exhausted: log it once a minute for each shortage
- *	and error, and again once a connection was made. The engine tries again for as long as it
- *	takes, so this line is all that says why sends wait
+ * and error, and again once a connection was made. The engine tries again for as long as it takes,
+ * so this line is all that says why sends wait
  */
 struct pshm_conn *pshm_conn_new(struct pshm_wire *wire, struct engine_peer *peer,
 				enum pshm_side side);

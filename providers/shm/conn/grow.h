@@ -9,13 +9,13 @@
 #include "conn.h"
 
 /*
- * pshm_grow_by_use - count @len bytes, PSHM_GROW_MIN or more, that our ring carries, and grow it
- * for many
- * pshm_grow - our ring lacks room: offer an area, unless that is done
- * pshm_grow_step - move to the area once the peer has mapped it; from poll() while conn->growing
+ * pshm_grow_by_use - count @len bytes, PSHM_GROW_MIN or more, that this side's ring carries, and
+ * grow it if they are many
+ * pshm_grow - this side's ring lacks room: offer an area, unless that is done
+ * pshm_grow_step - switch to the area once the peer has mapped it; from poll() while conn->growing
  * is PSHM_OFFERED
- * pshm_grow_take - take a line of kind PSHM_GROW: map the area. 0 or -FI_EPROTO
- * pshm_grow_move - take a line of kind PSHM_MOVE, which is released. 0 or -FI_EPROTO
+ * pshm_grow_take - handle a line of kind PSHM_GROW: map the area. Returns 0 or -FI_EPROTO
+ * pshm_grow_move - handle a line of kind PSHM_MOVE, and release it. Returns 0 or -FI_EPROTO
  * pshm_grow_drop - release the areas of a connection that ends
  */
 void pshm_grow_by_use(struct pshm_conn *conn, uint32_t len);

@@ -10,7 +10,7 @@ struct pshm_wire;
 /* pshm_lists_lock, pshm_lists_unlock - around changes of wire->conns and of wire_share.all */
 void pshm_lists_lock(void);
 void pshm_lists_unlock(void);
-/* pshm_fork_watch - from now on the child of a fork does nothing with what is in those lists */
+/* pshm_fork_watch - make the child of a fork leave the objects in those lists alone, from now on */
 void pshm_fork_watch(void);
 /* pshm_fork_also - in the child call @forked after that, with the lists locked */
 void pshm_fork_also(void (*forked)(void));

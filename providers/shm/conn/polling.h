@@ -10,18 +10,19 @@
 #include "lines.h"
 
 /*
- * pshm_polling_begin - poll the ring of a connection that is up, and give the peer its doorbell
- * pshm_polling_end - poll the ring of a connection that ends no more, and take back the doorbell
- * pshm_polling_heat - poll the ring every time from now on
- * pshm_polling_take_doorbells - make the rings hot whose doorbells have been rung; from poll()
- * pshm_polling_sweep - let rings cool that nothing comes from, and look at some of the cold ones;
- * from poll().
- *	Returns how many of those have something
- * pshm_polling_pending - returns true if poll() has something to find here: a line, or the end
- * pshm_doorbell_ring - ring our doorbell at the peer and wake it, if its ring's mode asks for that
- * pshm_peer_notify - ring the peer's request doorbell and wake it: we have answered a request of
- * its own
- * pshm_peer_inbox - returns the peer's inbox, mapped; NULL when it can't be
+ * pshm_polling_begin - begin to poll the ring of a connection that is up, and give the peer its
+ * doorbell
+ * pshm_polling_end - stop polling the ring of a connection that ends, and take back the doorbell
+ * pshm_polling_heat - make a ring hot: it is polled in each poll() from now on
+ * pshm_polling_take_doorbells - make the rings hot whose doorbells were rung; from poll()
+ * pshm_polling_sweep - make idle hot rings cold, and poll some of the cold ones; from poll().
+ * Returns how many of the cold ones had a line
+ * pshm_polling_pending - returns true if the connection has a line, or its end, for poll()
+ * pshm_doorbell_ring - ring this side's doorbell at the peer and wake it, if the mode of its ring
+ * requires that
+ * pshm_peer_notify - ring the peer's request doorbell and wake it: a request of the peer was
+ * answered
+ * pshm_peer_inbox - returns the peer's inbox, mapped; NULL if it can't be
  */
 void pshm_polling_begin(struct pshm_conn *conn);
 void pshm_polling_end(struct pshm_conn *conn);
@@ -33,7 +34,7 @@ void pshm_doorbell_ring(struct pshm_conn *conn);
 void pshm_peer_notify(struct pshm_conn *conn);
 struct pshm_inbox *pshm_peer_inbox(struct pshm_conn *conn);
 
-/* pshm_polling_set_mode - tell the peer what to do once it has published something */
+/* pshm_polling_set_mode - set what the peer has to do after it has published a line */
 static inline void pshm_polling_set_mode(struct pshm_conn *conn, enum pshm_polling_mode mode)
 {
 	enum pshm_side other = pshm_other(conn);
@@ -42,7 +43,7 @@ static inline void pshm_polling_set_mode(struct pshm_conn *conn, enum pshm_polli
 }
 
 /*
- * pshm_polling_hot_mode - the mode of a ring that is hot
+ * pshm_polling_hot_mode - returns the mode of a hot ring
  * PSHM_POLLED as long as no thread sleeps, if both processes take part in barriers.
  */
 static inline enum pshm_polling_mode pshm_polling_hot_mode(const struct pshm_conn *conn)
@@ -57,7 +58,7 @@ static inline enum pshm_polling_mode pshm_polling_hot_mode(const struct pshm_con
 		       : PSHM_UNSURE;
 }
 
-/* pshm_line_publish - ring_publish(), and see to it that the peer looks */
+/* pshm_line_publish - ring_publish(), then ring the doorbell if the peer requires it */
 static inline void pshm_line_publish(struct pshm_conn *conn, struct ring_line *line,
 				     enum pshm_kind kind)
 {

@@ -32,21 +32,21 @@ struct pshm_socket_state {
 	/* what its domain sleeps on, which holds that pipe too, or -1 */
 	int poll_set;
 	enum pshm_sleep_state state;
-	/* in the list of those that are PSHM_ASLEEP */
+	/* in the list of endpoints that are PSHM_ASLEEP */
 	struct list asleep;
-	/* when it went to sleep last */
+	/* time at which it last went to sleep */
 	uint64_t sleep_ns;
 	/* it has slept for longer than a nap since then */
 	bool slept_long;
 };
 
-/* What it keeps in each connection that asks, under its lock. */
+/* State of a connection's request over a socket; protected by the lock of socket.c. */
 struct pshm_ask {
 	struct list link;
 	uint8_t to[PSHM_NONCE], pair[PSHM_NONCE];
-	/* that was asked */
+	/* nonce of the endpoint that the request is for */
 	struct pshm_process *process;
-	/* the peer's, once the answer has come; else why there is none, -FI_E* */
+	/* inbox of the peer, once the answer has arrived; else why there is none, -FI_E* */
 	struct pshm_region inbox;
 	int err;
 };

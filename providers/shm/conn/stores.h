@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Payload that goes into the ring's data area, with whichever stores are faster. On the thread that
+ * Writes payload to the ring's data area, with the stores that measure faster. On the thread that
  * holds the domain.
  */
 #ifndef WEFT_SHM_STORES_H
@@ -9,8 +9,7 @@
 #include "conn.h"
 
 /*
- * pshm_stores_far - returns true if the two cores share no cache, as seen by plain stores that
- * take twice as long
+ * pshm_stores_far - returns true if the two cores share no cache: plain stores take twice as long
  */
 static inline bool pshm_stores_far(const struct pshm_conn *conn)
 {

@@ -7,7 +7,10 @@
 
 /* pshm_peer_wake - wake the owner of the peer's inbox if it sleeps; the inbox is mapped */
 void pshm_peer_wake(struct pshm_conn *conn);
-/* pshm_peer_set_no_wake - tell the peer whether we can't wake it: if so it sleeps for 1 ms at most */
+/*
+ * pshm_peer_set_no_wake - inform the peer that this side can't wake it, so that it sleeps for 1 ms
+ * at most; or that it can
+ */
 void pshm_peer_set_no_wake(struct pshm_conn *conn, bool no_wake);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * The sockets of this process: the listeners, and those that lead to other processes, one for each
- * however many connections use it. All calls with the lock of socket.c, which alone calls them.
+ * The sockets of this process: its listeners, and one connected socket for each other process,
+ * shared by all connections to it. Called by socket.c alone, with its lock held.
  */
 #ifndef WEFT_SHM_CHANNEL_H
 #define WEFT_SHM_CHANNEL_H
@@ -12,13 +12,13 @@
 struct pshm_channel {
 	struct pshm_process process;
 	struct list link;
-	/* asked: the listener's number */
+	/* asked: number of the listener that it is connected to */
 	uint64_t key;
 	/* we connected, and close it once it is not used any more */
 	bool asked;
 	/* accepted, and not in use: since when */
 	uint64_t idle_ns;
-	/* requests of ours that wait for answers */
+	/* requests of this process that wait for answers */
 	uint32_t ask_cnt;
 	/* unsent holds an answer for which the socket had no room; nothing is read of it meanwhile */
 	bool has_unsent;
@@ -45,13 +45,17 @@ bool pshm_channels_open_now(void);
  */
 void pshm_channels_forget(void);
 
-/* pshm_channels_look - accept and read; calls pshm_note_take(). Returns true if anything had come */
+/*
+ * pshm_channels_look - accept and read; calls pshm_note_take(). Returns true if anything was read
+ * or accepted
+ */
 bool pshm_channels_look(void);
-/* pshm_channels_watch - returns a descriptor, borrowed, that is readable when anything has come */
+/* pshm_channels_watch - returns a descriptor, borrowed, that is readable when a socket has input */
 int pshm_channels_watch(void);
 /*
- * pshm_channels_paused - returns true if descriptors are lacking for accept, or an answer is unsent
- * No descriptor tells when that ends: look again after a while.
+ * pshm_channels_paused - returns true if accepting lacks descriptors, or an answer is unsent
+ * No descriptor reports when that ends, so the caller has to call pshm_channels_look() again after
+ * a while.
  */
 bool pshm_channels_paused(void);
 
@@ -63,8 +67,8 @@ struct pshm_channel *pshm_channel_find(uint64_t number);
  */
 struct pshm_channel *pshm_channel_connect(uint64_t number, int *err);
 /*
- * pshm_channel_hold, pshm_channel_put - take and drop a reference; without one it may be freed by
- * any call
+ * pshm_channel_hold, pshm_channel_put - take and drop a reference; a channel without one may be
+ * freed by any call
  */
 void pshm_channel_hold(struct pshm_channel *c);
 void pshm_channel_put(struct pshm_channel *c);
@@ -82,10 +86,10 @@ int pshm_note_send(const struct pshm_channel *c, const struct pshm_note *note, c
 int pshm_note_refuse(struct pshm_channel *c, const uint8_t pair[PSHM_NONCE], int err);
 
 /*
- * From socket.c, for channel.c:
+ * Functions of socket.c that channel.c calls:
  *
- * pshm_note_take - carry out a note that came. Takes its descriptors. 0, or -FI_E* to end the
- * channel
+ * pshm_note_take - handle a note that was received. Takes its descriptors. Returns 0, or -FI_E* to
+ * end the channel
  * pshm_sockets_release - pshm_process.release of a channel; takes the lock
  */
 int pshm_note_take(struct pshm_channel *c, const struct pshm_note *note,

@@ -15,7 +15,7 @@
 enum pshm_note_type {
 	/* a request, with the descriptors of the pair and of the asker's inbox */
 	PSHM_NOTE_ASK = 1,
-	/* an answer, with the descriptor of the inbox that was asked for */
+	/* answer, with the descriptor of the requested inbox */
 	PSHM_NOTE_INBOX,
 	/* an answer: the error */
 	PSHM_NOTE_REFUSED,
@@ -31,9 +31,9 @@ struct pshm_note {
 	/* REFUSED: positive fi_errno */
 	uint32_t error;
 	uint32_t zero;
-	/* ASK, WAKE: nonce of the endpoint that it is for */
+	/* ASK, WAKE: nonce of the endpoint that is addressed */
 	uint8_t to[PSHM_NONCE];
-	/* ASK: nonce of the asker's endpoint */
+	/* ASK: nonce of the requesting endpoint */
 	uint8_t from[PSHM_NONCE];
 	/* all but WAKE: nonce of the pair */
 	uint8_t pair[PSHM_NONCE];
@@ -58,7 +58,7 @@ struct pshm_note pshm_note_of(enum pshm_note_type type);
 /* pshm_note_valid - returns true if this version sends such notes, with as many descriptors */
 bool pshm_note_valid(const struct pshm_note *note, const struct sys_local_received *received);
 
-/* pshm_received_close - close the descriptors that came with a note */
+/* pshm_received_close - close the descriptors that were received with a note */
 void pshm_received_close(struct sys_local_received *received);
 
 #endif

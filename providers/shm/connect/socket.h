@@ -34,7 +34,7 @@
 
 struct pshm_wire;
 
-/* A request to an endpoint of ours. */
+/* A request to an endpoint of this process. */
 struct pshm_request {
 	struct list link;
 	/* the asker's, held */
@@ -67,8 +67,9 @@ static inline uint64_t pshm_sockets_number(const uint8_t nonce[PSHM_NONCE])
 int pshm_sockets_name(uint8_t nonce[PSHM_NONCE]);
 
 /*
- * pshm_sockets_join - let an endpoint be found by its nonce, made by pshm_sockets_name() The first
- * one makes the process listen. Returns 0 or -FI_E*: the endpoint is found through /proc alone.
+ * pshm_sockets_join - let an endpoint be found by its nonce, made by pshm_sockets_name()
+ * The first one makes the process listen. Returns 0 or -FI_E*: the endpoint is found through /proc
+ * alone.
  */
 int pshm_sockets_join(struct pshm_wire *wire);
 /*
@@ -77,7 +78,7 @@ int pshm_sockets_join(struct pshm_wire *wire);
  */
 void pshm_sockets_leave(struct pshm_wire *wire);
 
-/* pshm_sockets_look - read what has come, for any endpoint of the process */
+/* pshm_sockets_look - read the sockets, for any endpoint of the process */
 void pshm_sockets_look(void);
 /* pshm_sockets_sweep - the same, unless it was done within the last millisecond */
 void pshm_sockets_sweep(void);
@@ -95,42 +96,43 @@ void pshm_sockets_bell(struct pshm_wire *wire, int bell, int poll_set);
  * until it is woken
  */
 uint64_t pshm_sockets_sleep(struct pshm_wire *wire);
-/* pshm_sockets_woken - an endpoint is awake; does nothing for one that was */
+/* pshm_sockets_woken - an endpoint is awake; without effect if it already was */
 void pshm_sockets_woken(struct pshm_wire *wire);
 
 /*
- * pshm_sockets_room - returns true if that endpoint's process has fewer requests of ours than may
- * be under way
+ * pshm_sockets_room - returns true if fewer requests to that endpoint's process are under way than
+ * may be
  */
 bool pshm_sockets_room(const uint8_t to[PSHM_NONCE]);
 
 /*
- * pshm_sockets_ask - ask for a connection
- * @to:	  nonce of the endpoint
- * @pair: our side of it, with its descriptor
- * @ask:  the caller's, zeroed; in use until pshm_sockets_drop()
- *
- * Returns 0 and the other process, held, in @ask->process; -FI_EHOSTUNREACH when no socket leads
- * there; -FI_EAGAIN when it takes no more now; -FI_EMFILE or -FI_ENOMEM for want of our own.
+ * pshm_sockets_ask - request a connection
+ * @to: nonce of the endpoint
+ * @pair: this side of it, with its descriptor
+ * @ask: memory of the caller, zeroed; in use until pshm_sockets_drop()
+ * Returns 0 and the other process, held, in @ask->process; -FI_EHOSTUNREACH if no socket leads
+ * there; -FI_EAGAIN if it accepts no more now; -FI_EMFILE or -FI_ENOMEM if this process lacks
+ * descriptors or memory.
  */
 int pshm_sockets_ask(struct pshm_wire *wire, const uint8_t to[PSHM_NONCE],
 		     const struct pshm_region *pair, struct pshm_ask *ask);
 
 /*
- * pshm_sockets_answer - look for the answer to a request
- * @inbox: out: the other one's, owned, as soon as it has come; until then nothing is stored
- * Returns 0, or the -FI_E* for which there will be no connection.
+ * pshm_sockets_answer - check for the answer to a request
+ * @inbox: out: the peer's inbox, owned, if the answer has arrived; otherwise not written
+ * Returns 0, or -FI_E* if the connection was refused.
  */
 int pshm_sockets_answer(struct pshm_ask *ask, struct pshm_region *inbox);
 /*
- * pshm_sockets_drop - give a request up; @ask->process stays held. Does nothing for one that is
+ * pshm_sockets_drop - give a request up; @ask->process stays held. Without effect on one that is
  * zeroed
  */
 void pshm_sockets_drop(struct pshm_ask *ask);
 
 /*
  * pshm_sockets_take - take the next request to an endpoint
- * Returns it, owned: its regions, its process, and it itself by platform_free(); or NULL.
+ * Returns it, owned, or NULL. The caller releases its regions and its process, and frees it with
+ * platform_free().
  */
 struct pshm_request *pshm_sockets_take(struct pshm_wire *wire);
 

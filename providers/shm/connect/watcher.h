@@ -35,7 +35,7 @@ void pshm_watcher_bell(struct pshm_socket_state *s, int bell, int poll_set);
  * Returns for how many ns at most; UINT64_MAX: until it is woken.
  */
 uint64_t pshm_watcher_sleep(struct pshm_socket_state *s);
-/* pshm_watcher_woken - an endpoint is awake; does nothing for one that was */
+/* pshm_watcher_woken - an endpoint is awake; without effect if it already was */
 void pshm_watcher_woken(struct pshm_socket_state *s);
 
 /*
@@ -45,9 +45,9 @@ void pshm_watcher_woken(struct pshm_socket_state *s);
 void pshm_watcher_choose(void);
 
 /*
- * pshm_watcher_replace - make another sleeping endpoint the watcher Something had come while the
- * watcher slept, and did not wake it: it may be that no thread waits on its poll set (fi_trywait,
- * and then something else).
+ * pshm_watcher_replace - make another sleeping endpoint the watcher
+ * The sockets had input while the watcher slept, and it did not wake: possibly no thread waits on
+ * its poll set (fi_trywait, and then something else).
  */
 void pshm_watcher_replace(void);
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Addresses of the shm provider as programs see them (FI_ADDR_STR): "fi_shm://" and then what
- * tables/addr_text.h says, of an endpoint, or the name of a service, or nothing: an endpoint that
- * is none. Called by the engine and by getinfo, on any thread.
+ * Addresses of the shm provider in the format of programs (FI_ADDR_STR): "fi_shm://", followed by
+ * the text of tables/addr_text.h for an endpoint, by the name of a service, or by nothing for an
+ * address that names no endpoint. Called by the engine and by getinfo, on any thread.
  */
 #ifndef WEFT_SHM_ADDRESS_H
 #define WEFT_SHM_ADDRESS_H

@@ -74,7 +74,7 @@ _Static_assert(offsetof(struct pshm_coop_copy, id) == 128, "layout");
 _Static_assert(offsetof(struct pshm_coop_copy, chunk_len) == 160, "layout");
 _Static_assert(offsetof(struct pshm_coop_copy, pieces) == 192, "layout");
 
-/* A private copy of what a slot says. */
+/* A private copy of a slot. */
 struct pshm_coop_task {
 	uint64_t id, skip, len, write_guard;
 	uint32_t chunk_len;
@@ -96,17 +96,17 @@ static inline uint64_t pshm_coop_task_chunk(const struct pshm_coop_task *task, u
 
 /*
  * pshm_coop_copy_open - receiver: publish a task in a slot, and let chunks be claimed
- * @gen:  differs from the slot's last one
+ * @gen: differs from the slot's last one
  * @task: its chunk_cnt fits len and chunk_len
- * No chunk of the slot is held.
+ * No chunk of the slot is claimed.
  */
 void pshm_coop_copy_open(struct pshm_coop_copy *s, uint32_t gen,
 			 const struct pshm_coop_task *task);
 
 /*
- * pshm_coop_copy_read - sender: copy what the slot says, once a line has told of its generation
+ * pshm_coop_copy_read - sender: copy a slot, after a line has announced its generation
  * @task: out; consistent only if a claim of that generation succeeds afterwards
- * Returns false for contents that can't be.
+ * Returns false if the contents are invalid.
  */
 bool pshm_coop_copy_read(const struct pshm_coop_copy *s, struct pshm_coop_task *task);
 
@@ -125,13 +125,13 @@ enum pshm_claim pshm_coop_copy_claim(struct pshm_coop_copy *s, uint32_t gen, uin
 
 /*
  * pshm_coop_copy_close - receiver: let no more chunks be claimed
- * Returns how many have been, by both sides.
+ * Returns how many were claimed, by both sides.
  */
 uint32_t pshm_coop_copy_close(struct pshm_coop_copy *s, uint32_t gen, uint32_t chunk_cnt);
 
 /*
- * pshm_coop_copy_set_written - sender: say that it holds none of the chunks that it has claimed
- * @cnt:    chunks that it has claimed so far
+ * pshm_coop_copy_set_written - sender: report that it has finished all chunks that it claimed
+ * @cnt: chunks that it has claimed so far
  * @failed: the one that it could not write + 1, or 0; after that it claims no more
  */
 void pshm_coop_copy_set_written(struct pshm_coop_copy *s, uint32_t cnt, uint32_t failed);

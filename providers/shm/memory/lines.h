@@ -15,7 +15,7 @@ _Static_assert(sizeof(struct packet) == RING_HEADER, "a line's header is a packe
 enum pshm_kind {
 	/* a packet with its payload */
 	PSHM_PACKET,
-	/* a packet whose payload comes in fragments, with the first one */
+	/* packet whose payload is sent in fragments, with the first one */
 	PSHM_FIRST,
 	/* the next fragment of the same payload */
 	PSHM_NEXT,
@@ -25,7 +25,7 @@ enum pshm_kind {
 	PSHM_MOVE,
 	/* invites the peer to a cooperative copy: struct pshm_coop_invite in the header */
 	PSHM_COOP_COPY,
-	/* flag of the first three: the consumer is to measure how long reading its data takes */
+	/* flag of the first three: the consumer has to measure how long reading the data takes */
 	PSHM_PROBE = 8,
 };
 

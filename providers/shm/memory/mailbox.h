@@ -24,7 +24,7 @@
 
 #include "region.h"
 
-/* A request of ours in a peer's mailbox. */
+/* A request of this process in a peer's mailbox. */
 struct pshm_ticket {
 	/* NULL: none */
 	struct pshm_slot *slot;
@@ -49,8 +49,8 @@ int pshm_mailbox_post(struct pshm_inbox *inbox, const struct pshm_offer *offer,
 		      struct pshm_ticket *ticket);
 
 /*
- * pshm_mailbox_failed - look whether the owner could not open what our request offers
- * Returns 0, or the -FI_E* that the owner left.
+ * pshm_mailbox_failed - check whether the owner failed to open the pair that the request offers
+ * Returns 0, or the -FI_E* that the owner stored.
  */
 int pshm_mailbox_failed(const struct pshm_ticket *ticket);
 
@@ -59,9 +59,9 @@ void pshm_mailbox_drop(struct pshm_ticket *ticket);
 
 /*
  * pshm_mailbox_take - owner: take the next request
- * @idx: in: slot to look at first; out: slot that was taken
- * @word: out: to be given back to pshm_mailbox_finish()
- * Returns false when no slot from @idx on has one.
+ * @idx: in: first slot to check; out: slot that was taken
+ * @word: out: argument for pshm_mailbox_finish()
+ * Returns false if no slot from @idx on has a request.
  */
 bool pshm_mailbox_take(struct pshm_inbox *inbox, uint32_t *idx, struct pshm_offer *offer,
 		       uint64_t *word);

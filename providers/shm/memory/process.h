@@ -14,8 +14,8 @@
 enum pshm_held_by {
 	PSHM_BY_IMAGE,
 	/*
-	 * Where /proc has no such file. The next two do not tell when the process begins another
-	 * program.
+	 * Used where /proc has no such file. The next two do not detect that the process executes
+	 * another program.
 	 */
 	PSHM_BY_PIDFD,
 	/* its folder in /proc */
@@ -43,8 +43,8 @@ struct pshm_process {
 };
 
 /*
- * pshm_process_watch - let forks wait for the table's lock; before the first get, and not in a
- * thread's round
+ * pshm_process_watch - let forks wait for the table's lock; called before the first get, and not
+ * within a thread's round
  */
 void pshm_process_watch(void);
 
@@ -58,18 +58,18 @@ void pshm_process_watch(void);
  */
 int pshm_process_get(uint32_t pid, struct pshm_process **process);
 
-/* pshm_process_put - takes one reference */
+/* pshm_process_put - drop a reference */
 void pshm_process_put(struct pshm_process *process);
 
 /*
- * pshm_process_dead - returns true if it has ended or begun another program; false when that can't
- * be told
+ * pshm_process_dead - returns true if the process has ended or executes another program; false if
+ * that can't be found out
  */
 bool pshm_process_dead(const struct pshm_process *process);
 
 /*
- * pshm_process_gone - returns true if no living process has this number; false when that can't be
- * told
+ * pshm_process_gone - returns true if no living process has this number; false if that can't be
+ * found out
  */
 bool pshm_process_gone(uint32_t pid);
 

@@ -29,7 +29,7 @@
 /* Doorbells of an endpoint. Each connection is given one; beyond so many some share one. */
 #define PSHM_DOORBELLS 512u
 
-/* A request in an inbox's mailbox; mailbox.h says which side writes what, and when. */
+/* A request in an inbox's mailbox; mailbox.h defines which side writes what, and when. */
 struct pshm_slot {
 	/* phase, generation, process that claimed it */
 	_Atomic uint64_t word;
@@ -122,9 +122,7 @@ _Static_assert(offsetof(struct pshm_inbox, bell_dev) == 144, "layout");
 _Static_assert(offsetof(struct pshm_inbox, doorbells) == 192, "layout");
 _Static_assert(offsetof(struct pshm_inbox, slots) == 256, "layout");
 
-/*
- * pshm_inbox_requests - returns the count of requests as it stands in a value of rung
- */
+/* pshm_inbox_requests - returns the count of requests in a value of rung */
 static inline uint64_t pshm_inbox_requests(uint64_t rung)
 {
 	return rung & ~(uint64_t)PSHM_DOORBELL_WORDS;
@@ -141,8 +139,9 @@ static inline bool pshm_inbox_rung(const struct pshm_inbox *inbox, uint64_t requ
 }
 
 /*
- * pshm_inbox_notify - ring the request doorbell: the owner's next poll() looks for requests and
- * answers The owner may sleep: pshm_inbox_wake_due() says so.
+ * pshm_inbox_notify - ring the request doorbell: the owner's next poll() checks requests and
+ * answers
+ * The owner may sleep: the caller checks pshm_inbox_wake_due().
  */
 static inline void pshm_inbox_notify(struct pshm_inbox *inbox)
 {
@@ -166,7 +165,7 @@ static inline bool pshm_inbox_wake_due(struct pshm_inbox *inbox)
 }
 
 /*
- * Side of a pair: the one that asked for the connection, the one that answered. Side i sends on
+ * Side of a pair: the one that requested the connection, the one that answered. Side i sends on
  * ring i.
  */
 enum pshm_side {
@@ -201,11 +200,14 @@ enum pshm_grown {
 
 /* pshm_pair.polling[].mode: what the producer of a ring does once it has published something. */
 enum pshm_polling_mode {
-	/* Looks at the mode again, behind a full barrier: the consumer can't make one for it. */
+	/*
+	 * The producer reads the mode again, after a full barrier: the consumer can't make one for
+	 * it.
+	 */
 	PSHM_UNSURE,
 	/* Nothing: the consumer polls this ring. */
 	PSHM_POLLED,
-	/* Rings its doorbell: the ring is looked at seldom, or the consumer sleeps. */
+	/* The producer rings its doorbell: the ring is polled seldom, or the consumer sleeps. */
 	PSHM_RING_DOORBELL,
 };
 
@@ -231,8 +233,8 @@ struct pshm_shown {
 	uint32_t fd;
 	uint8_t nonce[PSHM_NONCE];
 	/*
-	 * FI_REMOTE_READ, FI_REMOTE_WRITE: accesses of which that side has to be told, so by
-	 * packet alone
+	 * FI_REMOTE_READ, FI_REMOTE_WRITE: accesses that have to be reported to that side, and so
+	 * go by packet alone
 	 */
 	uint32_t remote_events;
 	uint32_t zero;
@@ -282,7 +284,7 @@ struct pshm_pair {
 	struct pshm_flag probed[2];
 	/* of the ring of that side; written by the other one */
 	struct pshm_polling polling[2];
-	/* 1: that side takes part in barriers that the other one makes */
+	/* 1: that side takes part in the other side's barriers */
 	struct pshm_flag barriers[2];
 	/* 1: that side can't wake the other one, which therefore sleeps for a moment at most */
 	struct pshm_flag no_wake[2];
@@ -294,7 +296,7 @@ struct pshm_pair {
 	struct pshm_coop_copy coop_copies[2][PSHM_COOP_COPIES];
 	/* by the side that shows it */
 	struct pshm_shown shown[2];
-	/* line of the other one's key table whose memory that side accesses now; 0: none */
+	/* line of the other side's key table whose memory that side accesses now; 0: none */
 	struct pshm_flag inside[2];
 };
 
@@ -375,7 +377,7 @@ bool pshm_is_shortage(int err);
  */
 int pshm_region_error(int err);
 
-/* pshm_region_close - unmap and close a region; does nothing for one that is none */
+/* pshm_region_close - unmap and close a region; without effect on an empty one */
 void pshm_region_close(struct pshm_region *region);
 /* pshm_region_close_fd - close the descriptor; the memory stays mapped */
 void pshm_region_close_fd(struct pshm_region *region);
@@ -384,14 +386,14 @@ void pshm_region_close_fd(struct pshm_region *region);
 struct pshm_own_inbox {
 	/* NULL: none */
 	struct pshm_inbox *inbox;
-	/* of the memory that it stands in; borrowed */
+	/* descriptor of the memory that the inbox is in; borrowed */
 	int fd;
 	struct pshm_inbox_file *file;
 };
 
 /*
- * pshm_inboxes_watch - let forks wait for the lock of inbox.c; before the first inbox, and not in
- * a thread's round
+ * pshm_inboxes_watch - let forks wait for the lock of inbox.c; called before the first inbox, and
+ * not within a thread's round
  */
 void pshm_inboxes_watch(void);
 
@@ -402,26 +404,26 @@ void pshm_inboxes_watch(void);
 int pshm_inbox_create(const uint8_t nonce[PSHM_NONCE], struct pshm_own_inbox *own);
 
 /*
- * pshm_inbox_destroy - release the inbox of an endpoint that is closed; does nothing for one that
- * is none Its place is not used again. The memory is released with the last inbox that stands
- * there. Any thread.
+ * pshm_inbox_destroy - release the inbox of an endpoint that is closed; without effect on an empty
+ * one
+ * The place of an inbox is not used again. The memory is released with its last inbox. Any thread.
  */
 void pshm_inbox_destroy(struct pshm_own_inbox *own);
 
 /*
  * pshm_inbox_open - map the inbox of another endpoint
  * @pid, @fd, @nonce: from its address; not trusted
- * Returns 0 and the region, owned, without a descriptor; -FI_ENOENT when no such inbox is found
- * there; -FI_EHOSTUNREACH when we may not open what is there; -FI_EMFILE or -FI_ENOMEM for want of
- * our own.
+ * Returns 0 and the region, owned, without a descriptor; -FI_ENOENT if no such inbox is there;
+ * -FI_EHOSTUNREACH if this process may not open it; -FI_EMFILE or -FI_ENOMEM if this process lacks
+ * descriptors or memory.
  */
 int pshm_inbox_open(uint32_t pid, uint32_t fd, const uint8_t nonce[PSHM_NONCE],
 		    struct pshm_region *region);
 
 /*
- * pshm_inbox_take - the same, by a descriptor that came over a socket
- * @fd: takes it, also when it fails
- * Returns -FI_EHOSTUNREACH for anything else than that inbox.
+ * pshm_inbox_take - the same, by a descriptor that was received over a socket
+ * @fd: takes it, even on failure
+ * Returns -FI_EHOSTUNREACH for anything but that inbox.
  */
 int pshm_inbox_take(int fd, const uint8_t nonce[PSHM_NONCE], struct pshm_region *region);
 
@@ -433,7 +435,10 @@ struct pshm_sizes {
 	uint32_t area_len;
 };
 
-/* pshm_pair_allowed - returns true if the limit on files lets this process make such a pair */
+/*
+ * pshm_pair_allowed - returns true if the limit on the size of files lets this process make such a
+ * pair
+ */
 bool pshm_pair_allowed(const struct pshm_sizes *sizes);
 
 /*
@@ -443,7 +448,7 @@ bool pshm_pair_allowed(const struct pshm_sizes *sizes);
  */
 int pshm_pair_create(const struct pshm_sizes *sizes, struct pshm_region *region);
 
-/* What a request says of the pair that it offers. */
+/* Fields of a request that locate the pair. */
 struct pshm_offer {
 	uint32_t pid;
 	uint32_t fd;
@@ -453,17 +458,16 @@ struct pshm_offer {
 /*
  * pshm_pair_open - map the memory that a request offers
  * @sizes: out: checked against the region
- *
- * Returns 0 and the region, owned, without a descriptor; -FI_EHOSTUNREACH when nothing of the
- * kind is there or we may not open it, -FI_ENOPROTOOPT for another version, -FI_EPROTO for
- * contents that can't be, -FI_EMFILE or -FI_ENOMEM for want of our own.
+ * Returns 0 and the region, owned, without a descriptor; -FI_EHOSTUNREACH if no such memory is
+ * there or this process may not open it, -FI_ENOPROTOOPT for another version, -FI_EPROTO for
+ * invalid contents, -FI_EMFILE or -FI_ENOMEM if this process lacks descriptors or memory.
  */
 int pshm_pair_open(const struct pshm_offer *offer, struct pshm_region *region,
 		   struct pshm_sizes *sizes);
 
 /*
- * pshm_pair_take - the same, by a descriptor that came over a socket
- * @fd: takes it, also when it fails
+ * pshm_pair_take - the same, by a descriptor that was received over a socket
+ * @fd: takes it, even on failure
  */
 int pshm_pair_take(int fd, const uint8_t nonce[PSHM_NONCE], struct pshm_region *region,
 		   struct pshm_sizes *sizes);

@@ -11,10 +11,10 @@
 #include "shared_name.h"
 
 /*
- * pshm_service_named_addr - make the address of a service; without a name, of an endpoint that is
- * to get one
+ * pshm_service_named_addr - make the address of a service; without a name, of an endpoint that has
+ * yet to get one
  * @name: @len characters
- * At most 15 letters, digits, - . _ : stand in it as they are, of others a hash.
+ * Up to 15 letters, digits, - . _ are stored as they are, other names as a hash.
  */
 void pshm_service_named_addr(const char *name, size_t len, struct weft_addr *out);
 
@@ -46,13 +46,14 @@ int pshm_service_node(const char *node);
 /*
  * pshm_service_publish - let an endpoint be found by its service
  * @addr: its full address, with the service
- * Returns 0 and a handle, owned; -FI_EADDRINUSE when another has it; or another -FI_E*.
+ * Returns 0 and a handle, owned; -FI_EADDRINUSE if another endpoint has the service; or another
+ * -FI_E*.
  */
 int pshm_service_publish(const struct weft_addr *addr, struct sys_shared **out);
 
 /*
- * pshm_service_find - look up the full address of a service. Returns 0, -FI_EAGAIN when none has
- * it, or -FI_E*
+ * pshm_service_find - look up the full address of a service. Returns 0, -FI_EAGAIN if no endpoint
+ * has it, or another -FI_E*
  */
 int pshm_service_find(const struct weft_addr *service, struct weft_addr *out);
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * A child with an endpoint of its own, for the tests between two processes, and the board on which
- * it and its parent tell each other things beside the wire. One at a time. Tests only.
+ * A child with an endpoint of its own, for tests between two processes, and the board over which it
+ * and its parent communicate beside the wire. One at a time. Tests only.
  */
 #ifndef WEFT_SHM_MOCK_CHILD_H
 #define WEFT_SHM_MOCK_CHILD_H
@@ -14,7 +14,7 @@ struct mock_board {
 	_Atomic int begun; /* the child has an endpoint, or can't begin; mock_child_start() sees to it */
 	_Atomic int unable; /* errno for which it can't */
 	/* The tests': */
-	_Atomic int step;	  /* how far the two have come, */
+	_Atomic int step;	  /* step that each of the two has reached, */
 	_Atomic int go;		  /* or how far the child may go on */
 	_Atomic int result;	  /* the child's */
 	uint64_t from;		  /* where the memory of a send is */
@@ -34,11 +34,10 @@ int mock_board_open(void);
 void mock_board_close(void);
 
 /*
- * mock_child_start - fork a child which opens its endpoint, and then ends with what @body returns
- * @begin: called in it first; returns 0, or an errno for which it can't begin. NULL: nothing
- *
+ * mock_child_start - fork a child which opens its endpoint, and exits with what @body returns
+ * @begin: called in it first; returns 0, or an errno for which the test is skipped. NULL: nothing
  * The child dies with its parent, and after a minute. Returns true once its address is on the
- * board; false, and says why, when it could not begin: the test is to be skipped.
+ * board; false, and prints why, if it could not begin: the test is to be skipped.
  */
 bool mock_child_start(int (*begin)(void), int (*body)(struct mock *m));
 
@@ -51,21 +50,23 @@ void mock_child_kill(void);
 /*
  * mock_child_stop_in - let the child run until it is in a system call, and keep it there
  * @number: of the call, SYS_*
- * @skip:   calls of that number that pass first
- * @made:   it has been made, and has not come back; else it has not begun
- * @go:     called once no such call is missed any more
- *
- * It goes on by mock_child_go(), or is killed.
+ * @skip: calls of that number that pass first
+ * @made: stop when the call was made and has not returned; otherwise before it is made
+ * @go: called once no such call is missed any more
+ * It continues with mock_child_go(), or is killed.
  */
 void mock_child_stop_in(long number, uint32_t skip, bool made, void (*go)(void));
 
-/* mock_child_go - a child that is kept in a system call goes on */
+/* mock_child_go - let a child that is kept in a system call continue */
 void mock_child_go(void);
 
 /* mock_step_wait - either: until board->step is so much; ends the process after 10 seconds */
 void mock_step_wait(int step);
 
-/* mock_begin_nobody - a @begin: be another user, who may be looked into. EPERM for who isn't root */
+/*
+ * mock_begin_nobody - a @begin: become another user, whose /proc files this user may read. EPERM
+ * unless the user is root
+ */
 int mock_begin_nobody(void);
 
 #endif

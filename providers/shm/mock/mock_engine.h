@@ -10,30 +10,30 @@
 #include "conn.h"
 #include "shm.h"
 
-/* One endpoint: a wire and what it told its engine. */
+/* One endpoint: a wire and what it reported to its engine. */
 struct mock {
 	struct wire *wire;
 	struct weft_addr addr;
-	struct hello hello;	/* what we say */
+	struct hello hello;	/* hello of this side */
 	int refuse;		/* -FI_E* that engine_accept() answers */
 	struct wire_conn *conn; /* the last one that came up, NULL once it is down */
-	struct hello heard;	/* what the other side said then */
+	struct hello heard;	/* hello of the other side of that conn */
 	int ups, downs, down_err;
 	int woken;
 	/* Packets, in order of arrival. */
 	uint32_t packets;
 	uint64_t tags[512]; /* of the first ones */
-	uint64_t next_tag;  /* tags below MOCK_BIG come one after the other */
+	uint64_t next_tag;  /* tags below MOCK_BIG arrive in this order */
 	bool garbled;	    /* payload or order was not as sent, fragments included */
 	int packet_err;	    /* -FI_E* that engine_packet() answers */
 	struct wire_conn *end_in_packet; /* to be disconnected from within engine_packet() */
-	/* Payload that comes in fragments goes here. */
+	/* Destination of payload that arrives in fragments. */
 	unsigned char *room;
 	size_t room_len;
 	uint32_t room_iovs; /* 0: drop it */
 	struct packet big;  /* the last one */
 	uint32_t big_done;
-	/* A send of ours that the peer may read. */
+	/* A send whose buffer the peer may read. */
 	uint64_t offer_id;
 	struct iovec offer[WIRE_IOV_MAX];
 	uint32_t offer_cnt; /* 0: none */
@@ -71,8 +71,8 @@ void mock_hide_proc(void);
 void mock_poll(struct mock *a, struct mock *b);
 
 /*
- * mock_worked_ns - how long this thread has had a core: who waits in polls works, who is kept
- * waiting does not
+ * mock_worked_ns - time for which this thread has run on a core: polling counts, waiting for a core
+ * does not
  */
 uint64_t mock_worked_ns(void);
 
@@ -88,7 +88,7 @@ uint64_t mock_worked_ns(void);
 
 /* mock_poll_set - what it sleeps on, with its bell; asserts that there is one */
 int mock_poll_set(struct mock *m);
-/* mock_rings - would it wake now? */
+/* mock_rings - returns true if a sleeping endpoint would be woken now */
 bool mock_rings(struct mock *m);
 /*
  * mock_arm_idle - poll it and arm it, until nothing is left of what connecting did. For how many
@@ -111,7 +111,7 @@ int mock_sendv(struct wire_conn *conn, uint64_t tag, void *buf, size_t len, size
 /* mock_op_init - for an op of get */
 void mock_op_init(struct mock_op *op);
 
-/* mock_get - read what stands at @from in the peer, of its send @id. Returns what get does */
+/* mock_get - read @from in the peer's memory, of its send @id. Returns what get returns */
 int mock_get(struct wire_conn *conn, uint64_t id, const void *from, const struct iovec *iov,
 	     size_t iov_cnt, struct mock_op *op);
 

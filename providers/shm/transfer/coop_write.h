@@ -6,8 +6,8 @@
 #include "conn.h"
 
 /*
- * pshm_coop_write_begin - take a line of kind PSHM_COOP_COPY: the peer reads our memory. 0 or
- * -FI_EPROTO
+ * pshm_coop_write_begin - handle a line of kind PSHM_COOP_COPY: the peer reads this side's memory.
+ * Returns 0 or -FI_EPROTO
  * pshm_coop_writes_move - write one chunk, if any is left; from poll(). Returns how many were
  * written
  * pshm_coop_writes_drop - claim no more chunks of any copy

@@ -7,9 +7,9 @@
 
 /*
  * pshm_get - get of wire_ops
- * pshm_gets_move - carry out one step of a connection's gets; from poll(). Returns how many steps
+ * pshm_gets_move - execute one step of a connection's gets; from poll(). Returns how many steps
  * were made
- * pshm_gets_drop - give all of them up; @wait as pshm_transfers_drop()
+ * pshm_gets_drop - give all of them up; @wait as in pshm_transfers_drop()
  */
 int pshm_get(struct wire_conn *conn, const struct wire_source *from, const struct iovec *iov,
 	     size_t iov_cnt, struct wire_op *op);

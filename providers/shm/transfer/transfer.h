@@ -32,12 +32,12 @@ void pshm_transfers_fini(struct pshm_wire *wire);
 int pshm_transfers_move(struct pshm_wire *wire);
 
 /*
- * pshm_transfers_drop - give up what is under way on a connection
- * @wait: until the peer writes to our memory no more, for up to a second
+ * pshm_transfers_drop - give up the transfers under way on a connection
+ * @wait: until the peer no longer writes to this side's memory, for up to a second
  */
 void pshm_transfers_drop(struct pshm_conn *conn, bool wait);
 
-/* pshm_op_done - an operation is over with that status; poll() tells the engine */
+/* pshm_op_done - an operation has ended with that status; poll() calls its done() */
 void pshm_op_done(struct pshm_conn *conn, struct wire_op *op, int status);
 
 #endif
