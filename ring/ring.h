@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * One direction of a pair in shared memory: a ring of cache lines with a single producer
- * and a single consumer, and a data area for what does not fit in a line. The providers
- * that share memory build on it; each end is used by one thread at a time.
+ * One direction of a pair in shared memory: a ring of cache lines with a single producer and a
+ * single consumer, and a data area for payload that does not fit in a line. The providers that
+ * share memory build on it; each end is used by one thread at a time.
  *
- * A line carries a header, a small payload, and the word that publishes them: one message
- * moves one line between the two caches. The ring does not interpret headers and payload. Larger
- * payload stands in the data area, contiguous, at an offset that the line's word carries; the
- * producer chooses it, and remembers which line has what. The consumer reports how many lines it has
- * taken on a line of its own, now and then; the producer reads that only when it is out of room.
+ * A line carries a header, a small payload, and the word that publishes them: one message moves one
+ * line between the two caches. The ring does not interpret headers and payload. Larger payload is
+ * in the data area, contiguous, at an offset that the line's word carries; the producer chooses it,
+ * and remembers the extent of each line. Now and then the consumer reports how many lines it has
+ * taken, on a line of its own; the producer reads that only when it is out of room.
  *
- * The other end is not trusted. Everything it writes is loaded once and checked against what this end
- * knows: no offset leads out of the data area, no credit exceeds what was published. A hostile peer loses
- * or spoils its own messages and nothing else.
+ * The other end is not trusted. Everything it writes is loaded once and checked against this end's
+ * own values: no offset leads out of the data area, no credit exceeds what was published. A faulty
+ * peer loses or spoils its own messages and nothing else.
  *
  * Memory of one direction: struct ring_credit, line_cnt struct ring_line, data_len bytes.
  */
@@ -47,8 +47,8 @@ struct ring_credit {
 _Static_assert(sizeof(struct ring_credit) == CACHE_LINE, "the consumer's line is its own");
 
 /*
- * The note of a line: the lower part says where in the data area its payload stands, in
- * granules; the upper part is free for the user to tell kinds of lines apart.
+ * The note of a line: the lower part is the offset of its payload in the data area, in granules;
+ * the upper part is the caller's, for the kind of the line.
  */
 #define RING_KIND_SHIFT 28u
 #define RING_KIND_MAX	15u
@@ -61,15 +61,16 @@ _Static_assert(sizeof(struct ring_credit) == CACHE_LINE, "the consumer's line is
 #define RING_DATA_MAX  (64u << 20)
 
 /*
- * The data area begins with a few places for small payload, used again as soon as they have been read:
- * two cores with one cache pass on 1 KiB a quarter faster in lines that both have. All else goes round the
- * rest of the area, where it does better with lines that the other side has not had for long.
+ * The data area begins with a few places for small payload, which are used again as soon as they
+ * were read: two cores with one cache pass on 1 KiB a quarter faster in lines that both have. All
+ * other payload uses the rest of the area in turn, where lines that the other side has not had for
+ * long are faster.
  */
 /* Bytes of a warm place, how many there are, bytes of all. */
 #define RING_WARM     2048u
 #define RING_WARM_CNT 2u
 #define RING_WARM_ALL (RING_WARM_CNT * RING_WARM)
-/* Lines after a look for a warm place that found none free, before the next look. */
+/* Lines after a search for a warm place that found none free, before the next search. */
 #define RING_LOOK 16u
 
 #define RING_PAGE 4096u
@@ -83,10 +84,10 @@ enum ring_place {
 	RING_PAGE_START,
 };
 
-/* Lines with data that are not known to be taken, at most; a power of two. */
+/* Bound of the lines with data that the consumer has not reported as taken; a power of two. */
 #define RING_EXTENTS 128u
 
-/* The part of the data area that a line has. */
+/* The part of the data area that belongs to a line. */
 struct ring_extent {
 	/* position of the line */
 	uint32_t line;
@@ -113,7 +114,7 @@ struct ring_tx {
 	uint32_t data_cnt;
 	/* bit i: warm place i is free */
 	uint32_t warm;
-	/* position from which on a free warm place is looked for */
+	/* position from which on a free warm place is searched for */
 	uint32_t look_at;
 	/* extents given so far, and those of lines that were taken, modulo 2^32 */
 	uint32_t extent_head, extent_tail;
@@ -158,10 +159,10 @@ void ring_rx_init(struct ring_rx *rx, void *mem, uint32_t line_cnt, uint32_t dat
 
 /*
  * ring_tx_move, ring_rx_move - change to another, larger data area
- * @mem: @data_len bytes on a cache line boundary, a power of two above what there was
+ * @mem: @data_len bytes on a cache line boundary, a power of two above the present one
  *
- * The producer moves between two lines, the consumer when it has released the first of them; how it
- * learns which that is, is their user's business. The old area is read until then, and not used after.
+ * The producer moves between two lines; the consumer when it has released the first of them, which
+ * the caller has to mark. The old area is read until then, and not used after.
  */
 void ring_tx_move(struct ring_tx *tx, void *mem, uint32_t data_len);
 void ring_rx_move(struct ring_rx *rx, const void *mem, uint32_t data_len);
@@ -304,7 +305,7 @@ static inline uint32_t ring_data_free(const struct ring_tx *tx)
 
 /*
  * ring_has_room - returns true if @line_cnt lines and @len bytes of data are free
- * Wrapping may cost up to as much again; ask with that in mind.
+ * Wrapping may use up to as much again, which the caller has to add.
  */
 static inline bool ring_has_room(struct ring_tx *tx, uint32_t line_cnt, uint32_t len)
 {
@@ -315,12 +316,12 @@ static inline bool ring_has_room(struct ring_tx *tx, uint32_t line_cnt, uint32_t
 }
 
 /*
- * ring_next - look for the next published line
+ * ring_next - returns the next published line
  * @note: out: its note, loaded once with the word that published it
  *
- * It stays the next one until ring_release(). The other side may change its bytes at any time: copy what is
- * read more than once.
- * Returns NULL when nothing is published.
+ * It stays the next one until ring_release(). The other side may change its bytes at any time: copy
+ * what is read more than once.
+ * Returns NULL if none is published.
  */
 static inline struct ring_line *ring_next(const struct ring_rx *rx, uint32_t *note)
 {
@@ -348,9 +349,9 @@ static inline uint32_t ring_kind(uint32_t note)
 }
 
 /*
- * ring_data - returns where a line's data stands
+ * ring_data - returns the data of a line
  * @len: bytes; not trusted
- * Returns NULL when they would not lie in the data area.
+ * Returns NULL if they would not be in the data area.
  */
 static inline const void *ring_data(const struct ring_rx *rx, uint32_t note, uint32_t len)
 {
@@ -366,7 +367,10 @@ static inline void ring_report(struct ring_rx *rx)
 {
 	rx->reported = rx->tail;
 	rx->data_unreported = 0;
-	/* R:ring_credit.taken  our reads before the line is theirs again; pairs A:ring_credit.taken */
+	/*
+	 * R:ring_credit.taken  this side's reads before the line is the producer's again; pairs
+	 * A:ring_credit.taken
+	 */
 	atomic_store_explicit(&rx->credit->taken, rx->tail, memory_order_release);
 }
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Which rings are polled every time, and what the producers of the others do to be found. On the
- * thread that holds the domain.
+ * Which rings are polled in each call of poll(), and how the producers of the others announce a
+ * line. On the thread that holds the domain.
  */
 #ifndef WEFT_SHM_POLLING_H
 #define WEFT_SHM_POLLING_H

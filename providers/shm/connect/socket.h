@@ -1,26 +1,29 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * How endpoints find each other where /proc does not lead from one to the other: it is not
- * mounted, hides its processes, or belongs to another pid namespace; or the process does not let
- * itself be looked into.
+ * How endpoints find each other where /proc does not lead from one to the other: it is not mounted,
+ * hides its processes, or belongs to another pid namespace; or the process does not permit others
+ * to read its /proc files.
  *
  * A process that has shm endpoints listens at one socket, or two: an abstract one, and one in the
- * folder that FI_SHM_SOCKET_DIR names. Its number is the first bytes of the nonces of all its
- * endpoints. An endpoint that asks for a connection sends descriptors of the pair's memory and of
- * its own inbox there, and gets one of the other inbox; the answer stands in the pair, as always.
- * One such socket leads from process to process, however many connections use it. It stays open:
- * its end tells that the process is dead, and a message on it wakes a sleeper whose pipe can't be
- * opened.
+ * folder of FI_SHM_SOCKET_DIR. The socket's number is the first bytes of the nonces of all
+ * endpoints of the process. An endpoint that requests a connection sends descriptors of the pair's
+ * memory and of its own inbox there, and receives one of the other inbox. The answer itself is
+ * written to the pair, as for any connection.
+ *
+ * One such socket connects two processes, however many connections use it. It stays open: its end
+ * reports that the process is dead, and a note on it wakes a sleeper whose pipe can't be opened.
  *
  *	asker				listener
+ *
  *	ASK, with pair and inbox	->	maps them, for the endpoint's next poll()
  *			<-  INBOX, with its inbox; or REFUSED
+ *
  *	WAKE				<->	wakes an endpoint
  *
- * Both sides have to be of one user. Everything that comes is checked field by field, and memory
- * as if it had come through /proc. Whichever endpoint polls reads the sockets, about once a
- * millisecond, and so does one that is about to sleep; while all sleep they wake one (watcher.h).
- * So making a connection takes up to a millisecond, where /proc takes microseconds.
+ * Both sides have to belong to one user. Every note is checked field by field, and memory as if it
+ * had been found through /proc. Any endpoint that polls reads the sockets, about once a
+ * millisecond, and so does one that is about to sleep; while all sleep the sockets wake one of them
+ * (watcher.h). So making a connection takes up to a millisecond, where /proc takes microseconds.
  *
  * One lock for the process; all calls from the thread that holds the endpoint's domain.
  */
@@ -84,10 +87,11 @@ void pshm_sockets_look(void);
 void pshm_sockets_sweep(void);
 
 /*
- * pshm_sockets_bell - from now on wake an endpoint when something has come for it
+ * pshm_sockets_bell - from now on wake an endpoint when the sockets have input for it
  * @bell: its pipe
- * @poll_set: what is slept on, which holds that pipe. From now on until the endpoint leaves it may hold the
- *	process's sockets too: one endpoint is woken by all that comes, looks at it, and rings the others
+ * @poll_set: the poll set that its domain sleeps on, which holds that pipe. From now on until the
+ *            endpoint leaves, the poll set may hold the process's sockets too: one endpoint is
+ *            woken by all input, reads it, and rings the others
  */
 void pshm_sockets_bell(struct pshm_wire *wire, int bell, int poll_set);
 

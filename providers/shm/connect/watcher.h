@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * The watcher: which of the sleeping endpoints of a process is woken by what comes to its sockets.
+ * The watcher: which of the sleeping endpoints of a process the process's sockets wake.
  *
- * What comes to the process's sockets has to be read soon, whichever endpoint it is for and
- * whatever other threads of the program do. So while endpoints sleep without a limit, one endpoint
+ * Input of the sockets has to be read soon, whichever endpoint it is for and whatever other threads
+ * of the program do. So while endpoints sleep without a limit, one endpoint
  *
  *	is the watcher: the poll set that its domain sleeps on holds the sockets;
  *	or naps: it wakes after 10 ms and reads them.
@@ -11,7 +11,7 @@
  * An endpoint that was busy naps first, unless it is the watcher; after 10 ms of sleep it sleeps
  * until it is woken. So endpoints that are woken often never pass the sockets on. A watcher that
  * wakes while no endpoint naps passes them on to one that sleeps until it is woken: two system
- * calls, which wake nobody.
+ * calls, which wake no thread.
  *
  * An endpoint whose bell a program holds in a descriptor of its own (fi_trywait) counts as asleep
  * until the program's next call.

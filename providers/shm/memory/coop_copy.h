@@ -1,26 +1,27 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Cooperative copies: one read of the sender's memory that both ends carry out. Their table stands
- * in the pair's memory; here is who has which chunk.
+ * Cooperative copies: one read of the sender's memory that both sides carry out. The slots that
+ * describe them are in the pair's memory; here is how chunks are claimed.
  *
- * The receiver reads the sender's memory, and divides what is left of a long read into chunks. The
+ * The receiver reads the sender's memory, and divides the rest of a long read into chunks. The
  * sender, once it polls, writes some of them into the receiver's memory. Both claim chunks, in
- * order, on one word by compare-and-swap:
+ * order, by compare-and-swap on one word:
  *
  *	receiver				sender
+ *
  *	fills a slot, opens its word
- *	line PSHM_COOP_COPY		->	copies what the slot says
+ *	line PSHM_COOP_COPY		->	copies the slot
  *	claims a chunk, reads it		claims a chunk, writes it, counts it
  *	nothing left to claim: waits until
  *	the count is what the sender claimed
  *
- * The word holds the slot's generation, so that a late sender claims nothing of another copy. It
- * is closed before anything else of the slot changes: a side that can still claim has read a slot
- * that is whole. The receiver's memory is the program's again once the sender holds no chunk; the
- * sender's, later, once the receiver says that everything has arrived.
+ * The word holds the slot's generation, so that a late sender claims nothing of another copy. It is
+ * closed before any other field of the slot changes: a side that can still claim has read a
+ * consistent slot. The receiver's memory is the program's again once the sender holds no chunk; the
+ * sender's, later, once the receiver reports that everything has arrived.
  *
- * Either side may write anything here. Each field is loaded once and checked; a side that lies
- * spoils or delays its own transfer alone.
+ * Either side may write anything here. Each field is loaded once and checked; a side that writes
+ * wrong values spoils or delays its own transfer alone.
  *
  * Called on the threads that hold the domains of the two. tests/spin/coop_copy.pml is the model.
  */

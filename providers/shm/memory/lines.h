@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * The kinds of lines in a ring: most are packets; the others carry payload, or move the ring's
- * data area. The producer may write anything: consumers load each field once and check it
- * (paths.c, grow.c, coop_write.c).
+ * The kinds of lines in a ring: packets, fragments of payload, and lines that change the ring's
+ * data area. The producer may write anything: consumers load each field once and check it (paths.c,
+ * grow.c, coop_write.c).
  */
 #ifndef WEFT_SHM_LINES_H
 #define WEFT_SHM_LINES_H
@@ -31,7 +31,7 @@ enum pshm_kind {
 
 /* In the header of lines of kind PSHM_GROW. */
 struct pshm_growth {
-	/* of the area's memory in the producer; UINT32_MAX: the area in the pair */
+	/* descriptor of the area's memory in the producer; UINT32_MAX: the area in the pair */
 	uint32_t fd;
 	uint32_t zero;
 	/* of the area */
@@ -42,7 +42,7 @@ _Static_assert(sizeof(struct pshm_growth) <= RING_HEADER, "layout");
 
 /* In the header of lines of kind PSHM_COOP_COPY. */
 struct pshm_coop_invite {
-	/* of pshm_pair.coop_copies, the side's that sends this */
+	/* index in pshm_pair.coop_copies of the side that sends this */
 	uint32_t slot;
 	uint32_t gen;
 	uint64_t zero;

@@ -34,9 +34,9 @@ struct pshm_ticket {
 
 /*
  * pshm_mailbox_claim - claim a slot for a request
- * @pid: our process
- * Returns 0 and the ticket, to be posted or dropped soon, or -FI_EAGAIN when all slots are in use.
- * Finding that out takes no system call while all of them are READY.
+ * @pid: this process
+ * Returns 0 and the ticket, to be posted or dropped soon, or -FI_EAGAIN if all slots are in use.
+ * That takes no system call while all of them are READY.
  */
 int pshm_mailbox_claim(struct pshm_inbox *inbox, uint32_t pid, struct pshm_ticket *ticket);
 

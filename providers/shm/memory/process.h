@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Processes that we share memory with, each held by one descriptor for all connections that lead
- * there: its number alone may come to mean another process. The descriptor is one of the process's
- * memory (sys/image.h), since a process that begins another program keeps its number, and is as
- * dead to us as one that was killed. For slow paths; the lock is its own, so that endpoints of
- * different domains share the table.
+ * Processes that this one shares memory with. Each is held by one descriptor for all connections to
+ * it, since the number of a process that has ended may be given to another. The descriptor is one
+ * of the process's memory (sys/image.h), since a process that executes another program keeps its
+ * number, and counts as dead. For slow paths. The table has a lock of its own, so that endpoints of
+ * different domains share it.
  */
 #ifndef WEFT_SHM_PROCESS_H
 #define WEFT_SHM_PROCESS_H

@@ -1,14 +1,18 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * The kinds of memory that endpoints share: inboxes, one per endpoint, where others leave
- * requests, those of a process together; the pair, one per connection, with a small ring in each
- * direction; the area, a larger data area for one direction that has traffic; and the table, one
- * per domain, of the memory that it has registered, which others only read. All are memfds without
- * a name, sealed at their size, and found through /proc/PID/fd by the numbers in an address, a
- * request, a line or the pair, or given by a socket; what was found is proven by a nonce.
+ * The kinds of memory that endpoints share:
  *
- * The other side may write anything into them at any time: fields are loaded once and
- * checked. Called by the wire, on the thread that holds the domain.
+ * inbox - one per endpoint: peers leave requests in it. The inboxes of a process share memory
+ * pair - one per connection, with a small ring in each direction
+ * area - a larger data area for one direction that has traffic
+ * table - one per domain: the memory that it has registered; peers map it for reading only
+ *
+ * All are memfds without a name, sealed at their size. They are found through /proc/PID/fd by the
+ * numbers in an address, a request, a line or the pair, or received over a socket; a nonce proves
+ * that the memory is the one meant.
+ *
+ * The other side may write anything into them at any time: fields are loaded once and checked.
+ * Called by the wire, on the thread that holds the domain.
  */
 #ifndef WEFT_SHM_REGION_H
 #define WEFT_SHM_REGION_H
@@ -26,7 +30,7 @@
 #define PSHM_VERSION	   4u
 #define PSHM_SLOTS	   64u
 #define PSHM_NONCE	   ADDR_NONCE_LEN
-/* Doorbells of an endpoint. Each connection is given one; beyond so many some share one. */
+/* Doorbells of an endpoint. Each connection is given one; with more connections some share one. */
 #define PSHM_DOORBELLS 512u
 
 /* A request in an inbox's mailbox; mailbox.h defines which side writes what, and when. */
@@ -47,12 +51,13 @@ _Static_assert(offsetof(struct pshm_slot, fd) == 12, "layout");
 _Static_assert(offsetof(struct pshm_slot, nonce) == 16, "layout");
 
 /*
- * Head of memory in which inboxes stand, up to PSHM_INBOXES, the first at PSHM_INBOXES_HEAD, each
- * at a multiple of PSHM_INBOX_STRIDE from there. Inboxes of one process share memory so that a
- * thousand endpoints do not take a thousand descriptors. A process that may write to one may write
- * to all of them, as it may when it finds one through /proc, which shows all descriptors of a
- * process or none. The place of a closed inbox is never used again: peers of that endpoint may
- * have it mapped still.
+ * Head of the memory of inboxes: up to PSHM_INBOXES of them, the first at PSHM_INBOXES_HEAD, the
+ * others at multiples of PSHM_INBOX_STRIDE from there.
+ *
+ * The inboxes of a process share memory so that a thousand endpoints do not need a thousand
+ * descriptors. A process that may write to one of them may write to all, as it may when it finds
+ * one through /proc, which shows all descriptors of a process or none. The place of a closed inbox
+ * is never used again, since peers of that endpoint may still have it mapped.
  */
 #define PSHM_INBOXES 255u
 
@@ -146,9 +151,10 @@ static inline bool pshm_inbox_rung(const struct pshm_inbox *inbox, uint64_t requ
 static inline void pshm_inbox_notify(struct pshm_inbox *inbox)
 {
 	/*
-	 * R:pshm_inbox.request_doorbell  what was left before the count; pairs
-	 * A:pshm_inbox.request_doorbell F:pshm_inbox.request_doorbell  before we look whether the
-	 * owner sleeps; pairs F:pshm_inbox.armed
+	 * R:pshm_inbox.request_doorbell  the request or answer before the count; pairs
+	 * A:pshm_inbox.request_doorbell
+	 * F:pshm_inbox.request_doorbell  before reading whether the owner sleeps; pairs
+	 * F:pshm_inbox.armed
 	 */
 	atomic_fetch_add_explicit(&inbox->rung, PSHM_REQUEST_DOORBELL, memory_order_seq_cst);
 }
@@ -198,7 +204,7 @@ enum pshm_grown {
 	PSHM_NOT_MAPPED,
 };
 
-/* pshm_pair.polling[].mode: what the producer of a ring does once it has published something. */
+/* pshm_pair.polling[].mode: what the producer of a ring does after it has published a line. */
 enum pshm_polling_mode {
 	/*
 	 * The producer reads the mode again, after a full barrier: the consumer can't make one for
@@ -211,11 +217,11 @@ enum pshm_polling_mode {
 	PSHM_RING_DOORBELL,
 };
 
-/* Written by the consumer of a ring, seldom; its producer has it in its cache. */
+/* Written by the consumer of a ring, seldom, so that it stays in its producer's cache. */
 struct pshm_polling {
 	/* enum pshm_polling_mode */
 	_Atomic uint32_t mode;
-	/* the producer's, of the consumer's inbox */
+	/* the producer's doorbell in the consumer's inbox */
 	_Atomic uint32_t doorbell;
 	uint8_t pad[56];
 };
@@ -225,11 +231,13 @@ struct pshm_flag {
 	uint8_t pad[60];
 };
 
-/* What a side shows of its domain's registered memory. Written once, before shown is set: share.c. */
+/*
+ * Location of the table of a side's registered memory. Written once, before shown is set: share.c.
+ */
 struct pshm_shown {
 	/* 1: the rest is valid */
 	_Atomic uint32_t shown;
-	/* of the key table's memory in that process */
+	/* descriptor of the key table's memory in that process */
 	uint32_t fd;
 	uint8_t nonce[PSHM_NONCE];
 	/*
@@ -263,8 +271,8 @@ struct pshm_pair {
 	uint64_t len;
 	uint8_t nonce[PSHM_NONCE];
 	/*
-	 * Bytes of data of the areas that stand in this memory behind the rings, by side, each
-	 * after its head; 0: there are none, and rings that grow get memory of their own.
+	 * Bytes of data of the areas behind the rings in this memory, by side, each after its head;
+	 * 0: there are none, and rings that grow get memory of their own.
 	 */
 	uint32_t area_len;
 	/* enum pshm_answer; written once, by PSHM_ANSWERED */
@@ -286,7 +294,7 @@ struct pshm_pair {
 	struct pshm_polling polling[2];
 	/* 1: that side takes part in the other side's barriers */
 	struct pshm_flag barriers[2];
-	/* 1: that side can't wake the other one, which therefore sleeps for a moment at most */
+	/* 1: that side can't wake the other one, which therefore sleeps for 1 ms at most */
 	struct pshm_flag no_wake[2];
 	/* 1: that side can't write to the other one's memory */
 	struct pshm_flag no_coop_write[2];

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Services: names by which an shm endpoint is found before its address is known, as
- * fi_getinfo's node and service give them. The node is this host, so the service is the name.
- * Any thread; the name is a sys_shared_name with the endpoint's address in it.
+ * Services: names by which an shm endpoint is found before its address is known, from the node and
+ * service of fi_getinfo. The node is this host, so the service is the name. Any thread; the name is
+ * a sys_shared_name that holds the endpoint's address.
  */
 #ifndef WEFT_SHM_SERVICE_H
 #define WEFT_SHM_SERVICE_H

@@ -14,18 +14,18 @@
 
 struct wire_ops;
 
-/* Op tables of shm endpoints, for doorbell_conns that serialize (paths.c). */
+/* Op tables of shm endpoints whose program serializes the calls (paths.c). */
 extern struct fi_ops_msg pshm_msg_ops;
 extern struct fi_ops_tagged pshm_tagged_ops;
 
 /* The wire (paths.c). */
 extern const struct wire_ops pshm_wire_ops;
 
-/* weft_shm_identities - the names that it answers to; ends with one without a name */
+/* weft_shm_identities - the provider's names; ends with an entry without a name */
 extern const struct info_identity weft_shm_identities[];
 
 /*
- * weft_shm_ini - register the shm wire and return the provider, which stays; called by the core
+ * weft_shm_ini - register the shm wire and return the provider, which is static; called by the core
  * once
  */
 struct fi_provider *weft_shm_ini(void);
