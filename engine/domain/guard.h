@@ -79,14 +79,23 @@ static inline void engine_unlock(struct engine_domain *domain)
 /* engine_guard_unlock - release the lock that a data call took in engine_guard_wait() */
 void engine_guard_unlock(struct engine_domain *domain);
 
-/* engine_guard_enter, engine_guard_leave - begin and end a data call of a domain without a lock */
-static inline void engine_guard_enter(struct engine_domain *domain)
+/*
+ * engine_guard_enter, engine_guard_leave - begin and end a data call of a domain without a lock
+ * engine_guard_begin - engine_guard_enter() that calls nothing. Returns false if the caller has to
+ * call engine_guard_wait() then
+ */
+static inline bool engine_guard_begin(struct engine_domain *domain)
 {
 	/* F:domain.inside  compiler only: store before the load of claimed; pairs F:engine_enter */
 	atomic_store_explicit(&domain->inside, true, memory_order_relaxed);
 	atomic_signal_fence(memory_order_seq_cst);
 	/* A:domain.claimed  before the effects of the control call; pairs R:domain.claimed */
-	if (unlikely(atomic_load_explicit(&domain->claimed, memory_order_acquire)))
+	return likely(!atomic_load_explicit(&domain->claimed, memory_order_acquire));
+}
+
+static inline void engine_guard_enter(struct engine_domain *domain)
+{
+	if (!engine_guard_begin(domain))
 		engine_guard_wait(domain);
 }
 
