@@ -148,7 +148,7 @@ static inline ssize_t cq_take(struct cq *q, enum fi_cq_format format, void *buf,
 	if (unlikely(q->tail - q->head != 1 || format != FI_CQ_FORMAT_TAGGED || !count ||
 		     e->flags & CQ_ERROR || q->lent))
 		return cq_take_several(q, format, buf, count, src);
-	memcpy(buf, e, sizeof(struct fi_cq_tagged_entry));
+	*(struct fi_cq_tagged_entry *)buf = *(const struct fi_cq_tagged_entry *)e;
 	if (src)
 		*src = e->src;
 	q->head = q->tail = 0;

@@ -60,56 +60,85 @@ static void engine_cq_found(struct engine_cq *cq)
 		engine_cq_look(cq);
 }
 
-/* A read of no completions makes progress and says whether there are any; or @buf is NULL. */
-static __attribute__((noinline)) ssize_t engine_cq_read_none(struct engine_cq *cq, size_t cnt)
+/*
+ * A read of no completions makes progress and returns whether there are any; or @buf is NULL. With
+ * the domain entered.
+ */
+static ssize_t engine_cq_read_none(struct engine_cq *cq, size_t cnt)
 {
-	ssize_t ret;
-
 	if (cnt)
 		return engine_refuse(cq->domain->family, FI_LOG_CQ, -FI_EINVAL, "fi_cq_read",
 				     "NULL where completions are to go");
-	engine_guard_enter(cq->domain);
 	engine_domain_progress(cq->domain);
-	ret = cq_take(&cq->queue, cq->format, NULL, 0, NULL);
-	engine_guard_leave(cq->domain);
-	return ret;
+	return cq_take(&cq->queue, cq->format, NULL, 0, NULL);
 }
 
-/* Inlined in each of its callers, with what it calls: most reads find nothing. */
-static inline __attribute__((always_inline)) ssize_t engine_cq_readfrom_here(struct fid_cq *fid,
-									     void *buf,
-									     size_t cnt,
-									     fi_addr_t *src)
+/*
+ * A queue with entries is read without a round, unless a wire has packets that it gathers to send.
+ * With the domain entered.
+ */
+static inline ssize_t engine_cq_read_entered(struct engine_cq *cq, void *buf, size_t cnt,
+					     fi_addr_t *src)
 {
-	struct engine_cq *cq = cq_of(fid);
-	ssize_t ret;
-
 	if (unlikely(!buf || !cnt))
 		return engine_cq_read_none(cq, cnt);
-	/*
-	 * A queue with entries is read without a round, unless a wire has packets that it gathers
-	 * to send.
-	 */
-	engine_guard_enter(cq->domain);
 	if (cq_empty(&cq->queue) || cq->domain->gathered)
-		engine_domain_progress_by(cq->domain, engine_round);
+		engine_domain_progress(cq->domain);
 	else
 		engine_cq_found(cq);
-	ret = cq_empty(&cq->queue) && likely(!cq->queue.overrun)
-		      ? -FI_EAGAIN
-		      : cq_take(&cq->queue, cq->format, buf, cnt, src);
-	engine_guard_leave(cq->domain);
-	return ret;
+	return cq_empty(&cq->queue) && likely(!cq->queue.overrun)
+		       ? -FI_EAGAIN
+		       : cq_take(&cq->queue, cq->format, buf, cnt, src);
 }
 
 static ssize_t engine_cq_readfrom(struct fid_cq *fid, void *buf, size_t cnt, fi_addr_t *src)
 {
-	return engine_cq_readfrom_here(fid, buf, cnt, src);
+	struct engine_cq *cq = cq_of(fid);
+	ssize_t ret;
+
+	engine_guard_enter(cq->domain);
+	ret = engine_cq_read_entered(cq, buf, cnt, src);
+	engine_guard_leave(cq->domain);
+	return ret;
 }
 
+/* With the domain entered, which it leaves. */
+static __attribute__((noinline)) ssize_t engine_cq_read_any(struct engine_cq *cq, void *buf,
+							    size_t cnt)
+{
+	ssize_t ret = engine_cq_read_entered(cq, buf, cnt, NULL);
+
+	engine_guard_leave(cq->domain);
+	return ret;
+}
+
+/* Another call has claimed the domain. */
+static __attribute__((noinline)) ssize_t engine_cq_read_waits(struct engine_cq *cq, void *buf,
+							      size_t cnt)
+{
+	engine_guard_wait(cq->domain);
+	return engine_cq_read_any(cq, buf, cnt);
+}
+
+/*
+ * The straight line of a read of an empty queue, in a domain with one endpoint: most reads find
+ * nothing. The round is inlined.
+ */
 static ssize_t engine_cq_read(struct fid_cq *fid, void *buf, size_t cnt)
 {
-	return engine_cq_readfrom_here(fid, buf, cnt, NULL);
+	struct engine_cq *cq = cq_of(fid);
+	ssize_t ret = -FI_EAGAIN;
+
+	if (unlikely(!engine_guard_begin(cq->domain)))
+		return engine_cq_read_waits(cq, buf, cnt);
+	if (!cq_empty(&cq->queue) || unlikely(!buf || !cq->domain->single))
+		return engine_cq_read_any(cq, buf, cnt);
+	engine_single_poll(cq->domain);
+	engine_single_rest(cq->domain);
+	if (!cq_empty(&cq->queue) || unlikely(cq->queue.overrun))
+		ret = cq_take(&cq->queue, cq->format, buf, cnt, NULL);
+	engine_guard_leave(cq->domain);
+	return ret;
 }
 
 static ssize_t engine_cq_readerr(struct fid_cq *fid, struct fi_cq_err_entry *buf, uint64_t flags)

@@ -127,7 +127,7 @@ void engine_ep_end(struct engine_ep *ep)
 		engine_ctx_close_tables(&ep->ctx);
 		engine_waiter_part(ep);
 	}
-	list_remove(&ep->domain_link);
+	engine_domain_unlink(ep);
 	/* The wires first: payload arrives in the buffers of held messages. */
 	engine_wires_close(ep);
 	if (ep->enabled)

@@ -12,6 +12,7 @@
 #include "eq_fid.h"
 #include "guard.h"
 #include "mr_fid.h"
+#include "progress.h"
 #include "recv.h"
 #include "refuse.h"
 #include "srx_fid.h"
@@ -105,7 +106,7 @@ static int engine_ep_start(struct engine_ep *ep)
 	engine_ctx_enable(&ep->ctx);
 	ep->enabled = true;
 	list_remove(&ep->domain_link);
-	list_add_tail(&ep->domain->eps, &ep->domain_link);
+	engine_domain_link(ep);
 	ep->domain->pending = true; /* it may have waited for that */
 	engine_waiter_join(ep);
 	engine_ep_warn_unbound(ep);

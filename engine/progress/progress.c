@@ -190,6 +190,16 @@ static uint64_t engine_domain_yield(struct engine_domain *domain)
 	return ns;
 }
 
+void engine_single_more(struct engine_domain *domain)
+{
+	struct engine_ep *ep = domain->single;
+
+	if (!ep->look_wait && engine_ep_look(ep))
+		domain->idle = 0;
+	if (domain->pending)
+		engine_round_rest(domain);
+}
+
 void engine_domain_idle(struct engine_domain *domain)
 {
 	uint32_t over = domain->idle - domain->yield_after - 1;
@@ -203,6 +213,26 @@ void engine_domain_idle(struct engine_domain *domain)
 		moved = engine_domain_round(domain);
 	domain->yield_after = engine_yield_after(domain->yield_after, ns, moved);
 	domain->idle = moved ? 0 : domain->yield_after + 1;
+}
+
+static void engine_domain_relinked(struct engine_domain *domain)
+{
+	struct list *first = domain->eps.next;
+	bool single = first != &domain->eps && first->next == &domain->eps;
+
+	domain->single = single ? container_of(first, struct engine_ep, domain_link) : NULL;
+}
+
+void engine_domain_link(struct engine_ep *ep)
+{
+	list_add_tail(&ep->domain->eps, &ep->domain_link);
+	engine_domain_relinked(ep->domain);
+}
+
+void engine_domain_unlink(struct engine_ep *ep)
+{
+	list_remove(&ep->domain_link);
+	engine_domain_relinked(ep->domain);
 }
 
 bool engine_domain_round(struct engine_domain *domain)

@@ -19,10 +19,14 @@ void engine_domain_clock(struct engine_domain *domain);
 
 /*
  * engine_domain_idle - yield the core in some of the calls; for rounds that have moved nothing
- * The lock of a safe domain is released during the yield. Called by engine_domain_progress_by()
- * while domain->idle exceeds domain->yield_after.
+ * The lock of a safe domain is released during the yield. Called while domain->idle exceeds
+ * domain->yield_after.
  */
 void engine_domain_idle(struct engine_domain *domain);
+
+/* engine_domain_link - add an endpoint to domain->eps; engine_domain_unlink - remove it */
+void engine_domain_link(struct engine_ep *ep);
+void engine_domain_unlink(struct engine_ep *ep);
 
 /*
  * engine_domain_round - make one round: poll every enabled endpoint, then run the work that is due
@@ -30,27 +34,25 @@ void engine_domain_idle(struct engine_domain *domain);
  */
 bool engine_domain_round(struct engine_domain *domain);
 
-/*
- * engine_domain_progress_by - make one round in a call of the program, counted in domain->rounds
- * @round: engine_round to have the round inlined into the caller, or engine_domain_round
- * The domain's thread makes no rounds while that count grows (auto.c).
- * engine_domain_progress - the same with a round that is not inlined
- */
-static inline __attribute__((always_inline)) void engine_domain_progress_by(
-	struct engine_domain *domain, bool (*round)(struct engine_domain *))
+/* engine_domain_count - count a round that a call of the program makes */
+static inline void engine_domain_count(struct engine_domain *domain)
 {
 	uint32_t rounds = atomic_load_explicit(&domain->rounds, memory_order_relaxed);
 
 	atomic_store_explicit(&domain->rounds, rounds + 1, memory_order_relaxed);
-	if (round(domain))
+}
+
+/*
+ * engine_domain_progress - make one round in a call of the program, counted in domain->rounds
+ * The domain's thread makes no rounds while that count grows (auto.c).
+ */
+static inline void engine_domain_progress(struct engine_domain *domain)
+{
+	engine_domain_count(domain);
+	if (engine_domain_round(domain))
 		domain->idle = 0;
 	else if (unlikely(++domain->idle > domain->yield_after))
 		engine_domain_idle(domain);
-}
-
-static inline void engine_domain_progress(struct engine_domain *domain)
-{
-	engine_domain_progress_by(domain, engine_domain_round);
 }
 
 #endif

@@ -29,6 +29,9 @@ bool engine_ep_look(struct engine_ep *ep);
  */
 void engine_round_rest(struct engine_domain *domain);
 
+/* engine_single_more - what engine_single_rest() does rarely */
+void engine_single_more(struct engine_domain *domain);
+
 /* engine_ep_poll - poll the wires of one endpoint. Returns true if a poll moved something */
 static inline bool engine_ep_poll(struct engine_ep *ep)
 {
@@ -54,6 +57,35 @@ static inline bool engine_round(struct engine_domain *domain)
 	if (unlikely(domain->pending))
 		engine_round_rest(domain);
 	return moved;
+}
+
+/*
+ * engine_single_poll - engine_domain_progress() of a domain with domain->single: polls
+ * engine_single_rest - the rest of it, which reads the domain again: a caller with both inlined
+ * keeps less across the poll
+ */
+static inline void engine_single_poll(struct engine_domain *domain)
+{
+	struct engine_ep *ep = domain->single;
+	struct engine_wire *w = &ep->wires[0];
+
+	engine_domain_count(domain);
+	domain->gathered = false;
+	domain->idle++;
+	if (likely(w->wire != NULL) && w->ops->poll(w->wire)) {
+		ep->busy = true;
+		ep->domain->idle = 0;
+	}
+}
+
+static inline void engine_single_rest(struct engine_domain *domain)
+{
+	bool look = !--domain->single->look_wait;
+
+	if (unlikely(look | domain->pending))
+		engine_single_more(domain);
+	if (unlikely(domain->idle > domain->yield_after))
+		engine_domain_idle(domain);
 }
 
 #endif

@@ -75,7 +75,7 @@ static int open_world(void **state)
 	list_init(&w.ep.acks);
 	list_init(&w.ep.acks_later);
 	list_init(&w.ep.blocked);
-	list_add_tail(&w.domain.eps, &w.ep.domain_link);
+	engine_domain_link(&w.ep);
 	w.peer.ep = &w.ep;
 	list_init(&w.peer.ack_link);
 	list_init(&w.peer.conns);

@@ -76,6 +76,8 @@ struct engine_domain {
 	uint32_t yield_after;
 	/* Enabled endpoints, by struct engine_ep.domain_link */
 	struct list eps;
+	/* The only one of @eps; NULL: there are none, or several */
+	struct engine_ep *single;
 	/* struct engine_cntr whose triggered work is due */
 	struct list due;
 	/* True while triggered work runs */
