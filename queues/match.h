@@ -143,6 +143,20 @@ static inline void match_post(struct match *m, struct match_recv *recv)
 		match_post_next(m, recv);
 }
 
+/*
+ * match_idle - returns true if no receive is posted and no message stored
+ * match_post_first - match_post() for a matcher that is idle: calls nothing
+ */
+static inline bool match_idle(const struct match *m)
+{
+	return likely(list_empty(&m->stored) && !m->only && !m->recv_cnt);
+}
+
+static inline void match_post_first(struct match *m, struct match_recv *recv)
+{
+	m->only = recv;
+}
+
 /* match_unpost - remove a posted receive */
 static inline void match_unpost(struct match *m, struct match_recv *recv)
 {

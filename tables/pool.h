@@ -54,23 +54,28 @@ void pool_fini(struct pool *pool);
  */
 int pool_grow(struct pool *pool);
 
+/* pool_take - pool_get(), but it does not grow the pool. Returns NULL if no object is free */
+static inline void *pool_take(struct pool *pool)
+{
+	struct pool_object *o = pool->free;
+
+	if (unlikely(!o))
+		return NULL;
+	pool->free = o->next_free;
+	pool->used++;
+	o->generation++;
+	return o;
+}
+
 /*
  * pool_get - allocate an object: zeroed at its first use, later as it was freed (behind its pool_object)
  * Returns NULL at max or without memory. The object that was freed last is returned first.
  */
 static inline void *pool_get(struct pool *pool)
 {
-	struct pool_object *o = pool->free;
-
-	if (unlikely(!o)) {
-		if (pool_grow(pool))
-			return NULL;
-		o = pool->free;
-	}
-	pool->free = o->next_free;
-	pool->used++;
-	o->generation++;
-	return o;
+	if (unlikely(!pool->free) && pool_grow(pool))
+		return NULL;
+	return pool_take(pool);
 }
 
 /* pool_ready - make sure that the next pool_get() succeeds. Returns 0, or an error of pool_grow() */

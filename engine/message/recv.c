@@ -140,17 +140,22 @@ inline int engine_recv_source(struct engine_ctx *ctx, fi_addr_t src, uint64_t *s
 	return 0;
 }
 
+static inline void engine_rx_set(struct engine_rx *rx, const struct engine_ctx *ctx,
+				 void *context, uint32_t flags)
+{
+	rx->ctx = ctx->rx;
+	rx->context = context;
+	rx->flags = flags;
+}
+
 /* Create a receive without a buffer. Returns NULL without memory. */
 static inline struct engine_rx *engine_rx_begin(struct engine_ctx *ctx, void *context,
 						uint32_t flags)
 {
 	struct engine_rx *rx = pool_get(&ctx->domain->rx_pool);
 
-	if (unlikely(!rx))
-		return NULL;
-	rx->ctx = ctx->rx;
-	rx->context = context;
-	rx->flags = flags;
+	if (likely(rx != NULL))
+		engine_rx_set(rx, ctx, context, flags);
 	return rx;
 }
 
@@ -403,17 +408,78 @@ static inline __attribute__((always_inline)) ssize_t engine_post_one(
 	return 0;
 }
 
+/* With the domain entered, which it leaves. */
+static __attribute__((noinline)) ssize_t engine_trecv_any(struct engine_ctx *ctx, void *buf,
+							  size_t len, fi_addr_t src,
+							  uint64_t tag, uint64_t ignore,
+							  void *context)
+{
+	struct iovec iov = { buf, len };
+	ssize_t ret = engine_post_one(ctx, iov, src, tag, ignore, context,
+				      engine_trx_defaults(ctx));
+
+	engine_guard_leave(ctx->domain);
+	return ret;
+}
+
+/* Another call has claimed the domain. */
+static __attribute__((noinline)) ssize_t engine_trecv_waits(struct engine_ctx *ctx, void *buf,
+							    size_t len, fi_addr_t src,
+							    uint64_t tag, uint64_t ignore,
+							    void *context)
+{
+	engine_guard_wait(ctx->domain);
+	return engine_trecv_any(ctx, buf, len, src, tag, ignore, context);
+}
+
+/*
+ * Get the id that the matcher compares for the source, without a call. Returns false if that takes
+ * engine_recv_source().
+ */
+static engine_path bool engine_source_known(const struct engine_ctx *ctx, fi_addr_t src,
+					    uint64_t *source)
+{
+	struct engine_peer *peer;
+
+	*source = MATCH_ANY_SOURCE;
+	if (!ctx->directed_recv || src == FI_ADDR_UNSPEC)
+		return true;
+	if (unlikely(ctx->rx->q->shared))
+		return false;
+	peer = engine_peer_met(ctx->ep, src);
+	*source = (uintptr_t)peer;
+	return likely(peer != NULL);
+}
+
+/*
+ * The straight line of a receive that is the only one posted, while no message is stored: nothing
+ * in it is a call, so that it needs no stack frame.
+ */
 ssize_t engine_trecv(struct fid_ep *fid, void *buf, size_t len, void *desc, fi_addr_t src,
 		     uint64_t tag, uint64_t ignore, void *context)
 {
 	struct engine_ctx *ctx = engine_ctx_of(fid);
-	struct iovec iov = { buf, len };
-	ssize_t ret;
+	struct engine_rx *rx;
+	struct match *m;
+	uint64_t source;
+	uint32_t flags;
 
-	engine_guard_enter(ctx->domain);
-	ret = engine_post_one(ctx, iov, src, tag, ignore, context, engine_trx_defaults(ctx));
+	if (unlikely(!engine_guard_begin(ctx->domain)))
+		return engine_trecv_waits(ctx, buf, len, src, tag, ignore, context);
+	m = ctx->rx->q->tagged;
+	flags = engine_trx_defaults(ctx);
+	if (unlikely(!buf || flags & ENGINE_MULTI || !match_idle(m) ||
+		     !engine_source_known(ctx, src, &source)))
+		return engine_trecv_any(ctx, buf, len, src, tag, ignore, context);
+	rx = pool_take(&ctx->domain->rx_pool);
+	if (unlikely(!rx))
+		return engine_trecv_any(ctx, buf, len, src, tag, ignore, context);
+	engine_rx_set(rx, ctx, context, flags);
+	engine_rx_buffer(rx, buf, len);
+	engine_rx_match(rx, source, tag, ignore);
+	match_post_first(m, &rx->match);
 	engine_guard_leave(ctx->domain);
-	return ret;
+	return 0;
 }
 
 ssize_t engine_trecvv(struct fid_ep *fid, const struct iovec *iov, void **desc, size_t cnt,
