@@ -183,6 +183,21 @@ static inline uint32_t ring_data_max(uint32_t data_len)
 }
 
 /*
+ * ring_has_line - returns true if a line is free without a look at the consumer's report
+ * ring_line - returns the next line, if ring_has_line(), to be filled and published by
+ * ring_publish_line()
+ */
+static inline bool ring_has_line(const struct ring_tx *tx)
+{
+	return likely(tx->head != tx->limit);
+}
+
+static inline struct ring_line *ring_line(const struct ring_tx *tx)
+{
+	return &tx->lines[tx->head & tx->mask];
+}
+
+/*
  * ring_claim - claim the next line, to be filled
  * Claiming without publishing is undone by claiming again.
  * Returns NULL when the ring is full (nothing happened).
@@ -195,7 +210,7 @@ static inline struct ring_line *ring_claim(struct ring_tx *tx)
 			return NULL;
 	}
 	tx->note = 0;
-	return &tx->lines[tx->head & tx->mask];
+	return ring_line(tx);
 }
 
 /* ring_extents_full - returns true if no more lines with data can be remembered */
@@ -290,6 +305,16 @@ static inline void ring_publish(struct ring_tx *tx, struct ring_line *line, uint
 
 	tx->head++;
 	/* R:ring_line.word  header, payload and data before the word; pairs A:ring_line.word */
+	atomic_store_explicit(&line->word, note << 32 | tx->head, memory_order_release);
+}
+
+/* ring_publish_line - ring_publish() of a line without data, from ring_line() */
+static inline void ring_publish_line(struct ring_tx *tx, struct ring_line *line, uint32_t kind)
+{
+	uint64_t note = kind << RING_KIND_SHIFT;
+
+	tx->head++;
+	/* R:ring_line.word  header and payload before the word; pairs A:ring_line.word */
 	atomic_store_explicit(&line->word, note << 32 | tx->head, memory_order_release);
 }
 

@@ -446,7 +446,7 @@ static engine_path bool engine_source_known(const struct engine_ctx *ctx, fi_add
 		return true;
 	if (unlikely(ctx->rx->q->shared))
 		return false;
-	peer = engine_peer_met(ctx->ep, src);
+	peer = engine_peer_lookup(ctx->ep, src);
 	*source = (uintptr_t)peer;
 	return likely(peer != NULL);
 }

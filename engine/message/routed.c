@@ -7,45 +7,43 @@
 #include "routed.h"
 #include "send.h"
 
-/*
- * Sends to a destination that has no peer or no route yet, or that names a receive context of the
- * peer; and calls to be refused.
- */
-static __attribute__((noinline)) ssize_t routed_tsend_slow(struct engine_ctx *ctx,
-							   const void *buf, size_t len,
-							   fi_addr_t dest, uint64_t tag,
-							   void *context)
+/* Another call has claimed the domain. */
+static __attribute__((noinline)) ssize_t tsend_waits(struct engine_ctx *ctx, const void *buf,
+						     size_t len, fi_addr_t dest, uint64_t tag,
+						     void *context)
 {
-	struct engine_msg msg = { .buf = buf,
-				  .len = len,
-				  .tag = tag,
-				  .context = context,
-				  .flags = PACKET_TAGGED | engine_tx_defaults(ctx) };
-
-	return engine_send_on_route(ctx, dest, &msg, NULL);
+	engine_guard_wait(ctx->domain);
+	return engine_tsend_entered(ctx, buf, len, dest, tag, context, NULL);
 }
 
+static __attribute__((noinline)) ssize_t tinject_waits(struct engine_ctx *ctx, const void *buf,
+						       size_t len, fi_addr_t dest, uint64_t tag)
+{
+	engine_guard_wait(ctx->domain);
+	return engine_tinject_entered(ctx, buf, len, dest, tag, NULL);
+}
+
+/* Nothing in these is a call, but for the last step: they need no stack frame. */
 static ssize_t routed_tsend(struct fid_ep *fid, const void *buf, size_t len, void *desc,
 			    fi_addr_t dest, uint64_t tag, void *context)
 {
 	struct engine_ctx *ctx = engine_ctx_of(fid);
-	struct engine_peer *peer;
-	ssize_t ret;
 
-	engine_guard_enter(ctx->domain);
-	peer = engine_peer_lookup(ctx->ep, dest);
-	if (likely(peer && peer->wire && buf))
-		ret = peer->wire->tsend(ctx, peer, buf, len, tag, context);
-	else
-		ret = routed_tsend_slow(ctx, buf, len, dest, tag, context);
-	engine_guard_leave(ctx->domain);
-	return ret;
+	if (unlikely(!engine_guard_begin(ctx->domain)))
+		return tsend_waits(ctx, buf, len, dest, tag, context);
+	return engine_tsend_entered(ctx, buf, len, dest, tag, context, NULL);
 }
 
-static ssize_t routed_tinject(struct fid_ep *ep, const void *buf, size_t len, fi_addr_t dest,
+static ssize_t routed_tinject(struct fid_ep *fid, const void *buf, size_t len, fi_addr_t dest,
 			      uint64_t tag)
 {
-	return engine_tinject(ep, buf, len, dest, tag, NULL);
+	struct engine_ctx *ctx = engine_ctx_of(fid);
+
+	if (unlikely(len > ENGINE_INJECT_MAX))
+		return engine_inject_refuse(ctx, "fi_tinject", len);
+	if (unlikely(!engine_guard_begin(ctx->domain)))
+		return tinject_waits(ctx, buf, len, dest, tag);
+	return engine_tinject_entered(ctx, buf, len, dest, tag, NULL);
 }
 
 static ssize_t routed_tsenddata(struct fid_ep *ep, const void *buf, size_t len, void *desc,

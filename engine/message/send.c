@@ -8,6 +8,7 @@
  * for the slots, which enter it.
  */
 #include "send.h"
+#include "brief.h"
 #include "recv.h"
 
 #define SEND_FLAGS                                                                      \
@@ -326,4 +327,47 @@ ssize_t engine_tsendmsg(struct fid_ep *fid, const struct fi_msg_tagged *m, uint6
 	ret = engine_msg_of_tagged(ctx, m, flags, &msg);
 	return unlikely(ret) ? engine_refuse_call(ctx, "fi_tsendmsg", ret)
 			     : engine_send_to(ctx, m->addr, &msg, NULL);
+}
+
+/* What fi_tsend() and fi_tinject() do besides the paths of the wires */
+
+static ssize_t engine_tagged_aside(struct engine_ctx *ctx, struct engine_msg *msg,
+				   fi_addr_t dest)
+{
+	ssize_t ret = engine_send_on_route(ctx, dest, msg, NULL);
+
+	engine_guard_leave(ctx->domain);
+	return ret;
+}
+
+ssize_t engine_tsend_aside(struct engine_ctx *ctx, const void *buf, size_t len, fi_addr_t dest,
+			   uint64_t tag, void *context)
+{
+	struct engine_msg msg = { .buf = buf,
+				  .len = len,
+				  .tag = tag,
+				  .context = context,
+				  .flags = engine_tsend_flags(ctx) };
+
+	return engine_tagged_aside(ctx, &msg, dest);
+}
+
+ssize_t engine_tinject_aside(struct engine_ctx *ctx, const void *buf, size_t len,
+			     fi_addr_t dest, uint64_t tag)
+{
+	struct engine_msg msg = {
+		.buf = buf, .len = len, .tag = tag, .flags = engine_tinject_flags(ctx)
+	};
+
+	return engine_tagged_aside(ctx, &msg, dest);
+}
+
+ssize_t engine_brief_end(struct engine_ctx *ctx, struct engine_peer *peer, void *context,
+			 size_t len, uint32_t flags, bool wake)
+{
+	if (wake)
+		peer->wire->wake(peer->conn);
+	engine_send_done(ctx->tx, context, flags, len);
+	engine_guard_leave(ctx->domain);
+	return 0;
 }

@@ -155,9 +155,15 @@ static engine_path ssize_t engine_send_on(struct engine_ep *ep, struct engine_pe
 	return 0;
 }
 
+/* engine_injects - returns the flags of a call that injects */
+static inline uint32_t engine_injects(const struct engine_ctx *ctx)
+{
+	return ENGINE_INJECT | (engine_tx_defaults(ctx) & ENGINE_INJECT_KEEPS);
+}
+
 /*
- * engine_tsend_on - engine_send_on() of a tagged message from one buffer, with the default flags of
- * @ctx
+ * engine_tsend_on, engine_tinject_on - engine_send_on() of a tagged message from one buffer, with
+ * the default flags of @ctx, as wire_ops.tsend and .tinject: they leave the domain
  */
 static engine_path ssize_t engine_tsend_on(struct engine_ctx *ctx, struct engine_peer *peer,
 					   const void *buf, size_t len, uint64_t tag,
@@ -168,9 +174,26 @@ static engine_path ssize_t engine_tsend_on(struct engine_ctx *ctx, struct engine
 				  .tag = tag,
 				  .context = context,
 				  .tx = ctx->tx,
-				  .flags = PACKET_TAGGED | engine_tx_defaults(ctx) };
+				  .flags = engine_tsend_flags(ctx) };
+	ssize_t ret = engine_send_on(ctx->ep, peer, &msg, wire);
 
-	return engine_send_on(ctx->ep, peer, &msg, wire);
+	engine_guard_leave(ctx->domain);
+	return ret;
+}
+
+static engine_path ssize_t engine_tinject_on(struct engine_ctx *ctx, struct engine_peer *peer,
+					     const void *buf, size_t len, uint64_t tag,
+					     const struct wire_ops *wire)
+{
+	struct engine_msg msg = { .buf = buf,
+				  .len = len,
+				  .tag = tag,
+				  .tx = ctx->tx,
+				  .flags = engine_tinject_flags(ctx) };
+	ssize_t ret = engine_send_on(ctx->ep, peer, &msg, wire);
+
+	engine_guard_leave(ctx->domain);
+	return ret;
 }
 
 /*
@@ -213,16 +236,6 @@ static engine_path ssize_t engine_send_to(struct engine_ctx *ctx, fi_addr_t dest
 }
 
 /*
- * engine_injects - returns the flags of a call that injects: no completion is written, and counters
- * count the send at the completion level of the endpoint
- */
-static inline uint32_t engine_injects(const struct engine_ctx *ctx)
-{
-	return ENGINE_INJECT |
-	       (engine_tx_defaults(ctx) & (PACKET_DELIVERY | PACKET_MATCH | PACKET_ACKED));
-}
-
-/*
  * engine_inject_refuse - log that a call that injects is refused, because its payload is too long
  * @call: name of the call
  * @len:  length of the payload, bytes
@@ -231,38 +244,51 @@ static inline uint32_t engine_injects(const struct engine_ctx *ctx)
 ssize_t engine_inject_refuse(const struct engine_ctx *ctx, const char *call, size_t len);
 
 /*
+ * engine_tsend_aside, engine_tinject_aside - a tagged send whose destination has no peer or no
+ * route yet, names a receive context of the peer, or is to be refused
+ * With the domain entered, which they leave. Returns 0, -FI_EAGAIN or another -FI_E*.
+ */
+ssize_t engine_tsend_aside(struct engine_ctx *ctx, const void *buf, size_t len, fi_addr_t dest,
+			   uint64_t tag, void *context);
+ssize_t engine_tinject_aside(struct engine_ctx *ctx, const void *buf, size_t len,
+			     fi_addr_t dest, uint64_t tag);
+
+/*
+ * engine_tsend_entered, engine_tinject_entered - what the slots do once they have entered the
+ * domain, which these leave
+ * @wire: constant ops of the likely route, whose tsend or tinject is inlined; NULL: call that of
+ *	  the route's wire
+ */
+static engine_path ssize_t engine_tsend_entered(struct engine_ctx *ctx, const void *buf,
+						size_t len, fi_addr_t dest, uint64_t tag,
+						void *context, const struct wire_ops *wire)
+{
+	struct engine_peer *peer = engine_peer_lookup(ctx->ep, dest);
+	const struct wire_ops *route = likely(peer != NULL) ? peer->wire : NULL;
+
+	if (unlikely(!buf || !route || (wire && route != wire)))
+		return engine_tsend_aside(ctx, buf, len, dest, tag, context);
+	return (wire ? wire : route)->tsend(ctx, peer, buf, len, tag, context);
+}
+
+static engine_path ssize_t engine_tinject_entered(struct engine_ctx *ctx, const void *buf,
+						  size_t len, fi_addr_t dest, uint64_t tag,
+						  const struct wire_ops *wire)
+{
+	struct engine_peer *peer = engine_peer_lookup(ctx->ep, dest);
+	const struct wire_ops *route = likely(peer != NULL) ? peer->wire : NULL;
+
+	if (unlikely(!buf || !route || (wire && route != wire)))
+		return engine_tinject_aside(ctx, buf, len, dest, tag);
+	return (wire ? wire : route)->tinject(ctx, peer, buf, len, tag);
+}
+
+/*
  * The slots of struct fi_ops_msg and struct fi_ops_tagged that send from one buffer. Each provider
  * wraps them for its wire.
  * @wire: constant ops of the likely route, or NULL: call the send of the route's wire
  * Source: fi_msg(3), fi_tagged(3).
  */
-static inline ssize_t engine_tsend(struct fid_ep *fid, const void *buf, size_t len,
-				   fi_addr_t dest, uint64_t tag, void *context,
-				   const struct wire_ops *wire)
-{
-	struct engine_ctx *ctx = engine_ctx_of(fid);
-	struct engine_msg msg = { .buf = buf,
-				  .len = len,
-				  .tag = tag,
-				  .context = context,
-				  .flags = PACKET_TAGGED | engine_tx_defaults(ctx) };
-
-	return engine_send_to(ctx, dest, &msg, wire);
-}
-
-static inline ssize_t engine_tinject(struct fid_ep *fid, const void *buf, size_t len,
-				     fi_addr_t dest, uint64_t tag, const struct wire_ops *wire)
-{
-	struct engine_ctx *ctx = engine_ctx_of(fid);
-	struct engine_msg msg = {
-		.buf = buf, .len = len, .tag = tag, .flags = PACKET_TAGGED | engine_injects(ctx)
-	};
-
-	if (unlikely(len > ENGINE_INJECT_MAX))
-		return engine_inject_refuse(ctx, "fi_tinject", len);
-	return engine_send_to(ctx, dest, &msg, wire);
-}
-
 static inline ssize_t engine_tsenddata(struct fid_ep *fid, const void *buf, size_t len,
 				       uint64_t data, fi_addr_t dest, uint64_t tag,
 				       void *context, const struct wire_ops *wire)

@@ -61,7 +61,8 @@ void engine_ctx_flags(struct engine_ctx *ctx)
 {
 	const struct engine_tx_ctx *tx = ctx->tx;
 	const struct engine_rx_ctx *rx = ctx->rx;
-	uint32_t send = 0, recv = rx ? engine_rx_wants(rx, ctx->rx_op_flags) : 0, trecv = recv;
+	uint32_t send = 0, tsend, recv = rx ? engine_rx_wants(rx, ctx->rx_op_flags) : 0,
+		 trecv = recv;
 
 	if (tx) /* the flags were checked when they were set */
 		engine_tx_flags(tx, ctx->tx_op_flags, ctx->tx_op_flags, &send);
@@ -70,7 +71,11 @@ void engine_ctx_flags(struct engine_ctx *ctx)
 		if (ctx->rx_caps & FI_TAGGED_MULTI_RECV)
 			trecv |= ENGINE_MULTI;
 	}
+	tsend = send | PACKET_TAGGED | (tx && tx->cntr[ENGINE_CNTR_SEND] ? ENGINE_COUNTED : 0);
 	atomic_store_explicit(&ctx->tx_flags, send, memory_order_relaxed);
+	atomic_store_explicit(&ctx->tsend_flags, tsend, memory_order_relaxed);
+	atomic_store_explicit(&ctx->tinject_flags, (tsend & ENGINE_INJECT_KEEPS) | ENGINE_INJECT,
+			      memory_order_relaxed);
 	atomic_store_explicit(&ctx->rx_flags, recv, memory_order_relaxed);
 	atomic_store_explicit(&ctx->trx_flags, trecv | PACKET_TAGGED, memory_order_relaxed);
 }

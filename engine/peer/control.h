@@ -19,9 +19,10 @@
  * @flags:  enum packet_flag; other bits are dropped
  * @len:    length of the payload, bytes
  * engine_header - the same for receive context 0, or for none
+ * engine_header_brief - engine_header_to() without credit, for a peer with !engine_credit_ready()
  */
-static inline void engine_header_to(struct engine_peer *peer, struct packet *packet,
-				    uint32_t rx_idx, uint8_t op, uint32_t flags, uint32_t len)
+static inline void engine_header_brief(const struct engine_peer *peer, struct packet *packet,
+				       uint32_t rx_idx, uint8_t op, uint32_t flags, uint32_t len)
 {
 	packet->op = op;
 	packet->flags = (uint8_t)flags;
@@ -29,8 +30,15 @@ static inline void engine_header_to(struct engine_peer *peer, struct packet *pac
 	packet->len = len;
 	packet->seq = (uint32_t)peer->tx_seq;
 	packet->ack = (uint16_t)peer->rx_seq;
-	packet->credits = unlikely(peer->credit_due >= CREDIT_UNIT) ? engine_credit_take(peer)
-								    : 0;
+	packet->credits = 0;
+}
+
+static inline void engine_header_to(struct engine_peer *peer, struct packet *packet,
+				    uint32_t rx_idx, uint8_t op, uint32_t flags, uint32_t len)
+{
+	engine_header_brief(peer, packet, rx_idx, op, flags, len);
+	if (unlikely(engine_credit_ready(peer)))
+		packet->credits = engine_credit_take(peer);
 }
 
 static inline void engine_header(struct engine_peer *peer, struct packet *packet, uint8_t op,

@@ -17,6 +17,12 @@
  * They are granted from then on.
  */
 uint16_t engine_credit_take(struct engine_peer *peer);
+
+/* engine_credit_ready - returns true if at least one unit of credit is due */
+static inline bool engine_credit_ready(const struct engine_peer *peer)
+{
+	return peer->credit_due >= CREDIT_UNIT;
+}
 /* engine_credits_back - take back @credits of a packet that was not sent */
 void engine_credits_back(struct engine_peer *peer, uint16_t credits);
 

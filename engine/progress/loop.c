@@ -283,6 +283,12 @@ static ssize_t loop_tsend(struct engine_ctx *ctx, struct engine_peer *peer, cons
 	return engine_tsend_on(ctx, peer, buf, len, tag, context, &loop_wire_ops);
 }
 
+static ssize_t loop_tinject(struct engine_ctx *ctx, struct engine_peer *peer, const void *buf,
+			    size_t len, uint64_t tag)
+{
+	return engine_tinject_on(ctx, peer, buf, len, tag, &loop_wire_ops);
+}
+
 static bool loop_access(struct engine_ctx *ctx, struct engine_peer *peer,
 			const struct engine_access *access)
 {
@@ -311,6 +317,7 @@ const struct wire_ops loop_wire_ops = {
 	.local = loop_local,
 	.send = loop_send,
 	.tsend = loop_tsend,
+	.tinject = loop_tinject,
 	.access = loop_access,
 	.arm = loop_arm,
 	.disarm = loop_disarm,

@@ -74,6 +74,8 @@ enum engine_flag {
 	ENGINE_FENCE = 1 << 12,
 	/* A send whose receiver is done while the wire still has its payload */
 	ENGINE_FINISHED = 1 << 13,
+	/* A send counter is bound */
+	ENGINE_COUNTED = 1 << 14,
 	/* A multi-receive buffer: it takes messages until it is spent */
 	ENGINE_MULTI = 1 << 24,
 	/* A message in a multi-receive buffer */
@@ -92,6 +94,13 @@ enum engine_flag {
 	 */
 	ENGINE_ARRIVED = 1 << 30,
 };
+
+/*
+ * Default flags that hold for calls that inject: no completion is written, and counters count the
+ * send at the completion level of the endpoint
+ */
+#define ENGINE_INJECT_KEEPS \
+	(PACKET_TAGGED | PACKET_DELIVERY | PACKET_MATCH | PACKET_ACKED | ENGINE_COUNTED)
 
 /* Flags of a send that ends after it was sent, or that may have to wait. */
 #define ENGINE_SLOW (PACKET_DELIVERY | PACKET_ACKED | ENGINE_FENCE)

@@ -119,6 +119,8 @@ struct engine_ctx {
 	 */
 	/* Flags as engine_tx_flags() translates them */
 	_Atomic uint32_t tx_flags;
+	/* Flags of fi_tsend and fi_tinject, with PACKET_TAGGED, and ENGINE_COUNTED if it applies */
+	_Atomic uint32_t tsend_flags, tinject_flags;
 	/* ENGINE_COMPLETE, ENGINE_MULTI */
 	_Atomic uint32_t rx_flags;
 	/* Flags of tagged receives: those of @rx_flags and PACKET_TAGGED */
@@ -198,10 +200,23 @@ static inline struct engine_ctx *engine_ctx_at(struct fid *fid)
 	return container_of(fid, struct engine_ctx, fid.fid);
 }
 
-/* engine_tx_defaults, engine_rx_defaults, engine_trx_defaults - the flags of a call without flags */
+/*
+ * engine_tx_defaults, engine_tsend_flags, engine_tinject_flags, engine_rx_defaults,
+ * engine_trx_defaults - the flags of a call without flags
+ */
 static inline uint32_t engine_tx_defaults(const struct engine_ctx *ctx)
 {
 	return atomic_load_explicit(&ctx->tx_flags, memory_order_relaxed);
+}
+
+static inline uint32_t engine_tsend_flags(const struct engine_ctx *ctx)
+{
+	return atomic_load_explicit(&ctx->tsend_flags, memory_order_relaxed);
+}
+
+static inline uint32_t engine_tinject_flags(const struct engine_ctx *ctx)
+{
+	return atomic_load_explicit(&ctx->tinject_flags, memory_order_relaxed);
 }
 
 static inline uint32_t engine_rx_defaults(const struct engine_ctx *ctx)

@@ -25,32 +25,63 @@
 void copy_wide(void *to, const void *from, size_t len);
 void copy_bulk(void *to, const void *from, size_t len);
 
+/* Copy 8 to 16 bytes. */
+static inline void copy_words(void *to, const void *from, size_t len)
+{
+	uint64_t a, b;
+
+	__builtin_memcpy(&a, from, 8);
+	__builtin_memcpy(&b, (const char *)from + len - 8, 8);
+	__builtin_memcpy(to, &a, 8);
+	__builtin_memcpy((char *)to + len - 8, &b, 8);
+}
+
+/* Copy fewer than 8 bytes. */
+static inline void copy_few(void *to, const void *from, size_t len)
+{
+	uint32_t a, b;
+
+	if (len >= 4) {
+		__builtin_memcpy(&a, from, 4);
+		__builtin_memcpy(&b, (const char *)from + len - 4, 4);
+		__builtin_memcpy(to, &a, 4);
+		__builtin_memcpy((char *)to + len - 4, &b, 4);
+	} else if (len) {
+		((char *)to)[0] = ((const char *)from)[0];
+		((char *)to)[len / 2] = ((const char *)from)[len / 2];
+		((char *)to)[len - 1] = ((const char *)from)[len - 1];
+	}
+}
+
 /*
  * copy_bytes - memcpy() that is inlined for up to 16 bytes, and copy_wide() from COPY_WIDE_MIN on
  */
 static inline void copy_bytes(void *to, const void *from, size_t len)
 {
-	uint64_t a, b;
-	uint32_t c, d;
+	if (likely(len >= 8 && len <= 16))
+		copy_words(to, from, len);
+	else if (len >= COPY_WIDE_MIN)
+		copy_wide(to, from, len);
+	else if (len > 16)
+		memcpy(to, from, len);
+	else
+		copy_few(to, from, len);
+}
+
+/* copy_brief - memcpy() of up to 32 bytes that calls nothing */
+static inline void copy_brief(void *to, const void *from, size_t len)
+{
+	uint64_t first[2], last[2];
 
 	if (likely(len >= 8 && len <= 16)) {
-		__builtin_memcpy(&a, from, 8);
-		__builtin_memcpy(&b, (const char *)from + len - 8, 8);
-		__builtin_memcpy(to, &a, 8);
-		__builtin_memcpy((char *)to + len - 8, &b, 8);
-	} else if (len >= COPY_WIDE_MIN) {
-		copy_wide(to, from, len);
+		copy_words(to, from, len);
 	} else if (len > 16) {
-		memcpy(to, from, len);
-	} else if (len >= 4) {
-		__builtin_memcpy(&c, from, 4);
-		__builtin_memcpy(&d, (const char *)from + len - 4, 4);
-		__builtin_memcpy(to, &c, 4);
-		__builtin_memcpy((char *)to + len - 4, &d, 4);
-	} else if (len) {
-		((char *)to)[0] = ((const char *)from)[0];
-		((char *)to)[len / 2] = ((const char *)from)[len / 2];
-		((char *)to)[len - 1] = ((const char *)from)[len - 1];
+		__builtin_memcpy(first, from, 16);
+		__builtin_memcpy(last, (const char *)from + len - 16, 16);
+		__builtin_memcpy(to, first, 16);
+		__builtin_memcpy((char *)to + len - 16, last, 16);
+	} else {
+		copy_few(to, from, len);
 	}
 }
 

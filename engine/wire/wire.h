@@ -316,11 +316,30 @@ struct wire_ops {
 	ssize_t (*send)(struct engine_ep *ep, struct engine_peer *peer,
 			const struct engine_msg *msg);
 	/*
-	 * tsend - the same for what fi_tsend() says, whose peer is known: engine_tsend_on(), so
-	 * that all of it stays in registers
+	 * tsend, tinject - the same for what fi_tsend() and fi_tinject() say, whose peer is known
+	 * Called with the domain entered, which they leave: as the last step of a call they need
+	 * no stack frame. engine_tsend_on() and engine_tinject_on() of message/send.h.
 	 */
 	ssize_t (*tsend)(struct engine_ctx *ctx, struct engine_peer *peer, const void *buf,
 			 size_t len, uint64_t tag, void *context);
+	ssize_t (*tinject)(struct engine_ctx *ctx, struct engine_peer *peer, const void *buf,
+			   size_t len, uint64_t tag);
+
+	/*
+	 * Largest payload of the straight line of message/brief.h, bytes, at most 32; 0: the wire
+	 * has none, and the functions that follow are NULL. It is inlined in tsend and tinject, and
+	 * nothing in it is a call.
+	 *
+	 * has_brief - returns true if claim_brief() may be called; else claim() decides
+	 * claim_brief - claim() for a line that this side has at hand
+	 * publish_brief - publish() without waking the peer; returns true if wake() has to follow
+	 * wake - wake a peer that sleeps, or does not poll this conn
+	 */
+	uint32_t brief_max;
+	bool (*has_brief)(const struct wire_conn *conn);
+	struct packet *(*claim_brief)(struct wire_conn *conn, void **payload);
+	bool (*publish_brief)(struct wire_conn *conn, struct packet *packet);
+	void (*wake)(struct wire_conn *conn);
 
 	/* Payload moves through memory that both processes map or may read. */
 	bool shares_memory;

@@ -25,6 +25,12 @@ static ssize_t tcp_tsend(struct engine_ctx *ctx, struct engine_peer *peer, const
 	return engine_tsend_on(ctx, peer, buf, len, tag, context, &tcp_wire_ops);
 }
 
+static ssize_t tcp_tinject(struct engine_ctx *ctx, struct engine_peer *peer, const void *buf,
+			   size_t len, uint64_t tag)
+{
+	return engine_tinject_on(ctx, peer, buf, len, tag, &tcp_wire_ops);
+}
+
 static bool tcp_access(struct engine_ctx *ctx, struct engine_peer *peer,
 		       const struct engine_access *access)
 {
@@ -52,6 +58,7 @@ const struct wire_ops tcp_wire_ops = {
 	.local = tcp_local,
 	.send = tcp_send,
 	.tsend = tcp_tsend,
+	.tinject = tcp_tinject,
 	.access = tcp_access,
 	.bell = tcp_bell,
 	.arm = tcp_arm,

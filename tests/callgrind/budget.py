@@ -22,18 +22,18 @@ TRIES = 20
 
 # provider: call: (instructions, indirect calls), ceilings
 BUDGETS = {
-    'link': {'measured_send': (152, 2), 'measured_read': (353, 3),
-             'measured_idle': (139, 2), 'measured_post': (106, 1),
-             'measured_write': (235, 2), 'measured_delivered': (292, 2),
-             'measured_written': (380, 3),
-             'measured_add': (340, 2), 'measured_added': (590, 4),
-             'measured_fetch': (445, 2), 'measured_fetched': (725, 5)},
-    'shm': {'measured_send': (138, 1), 'measured_read': (353, 3),
-            'measured_idle': (139, 2), 'measured_post': (106, 1),
-            'measured_write': (235, 2), 'measured_delivered': (292, 2),
-            'measured_written': (380, 3),
-            'measured_add': (340, 2), 'measured_added': (590, 4),
-            'measured_fetch': (445, 2), 'measured_fetched': (725, 5)},
+    'link': {'measured_send': (107, 2), 'measured_inject': (94, 2), 'measured_post': (87, 1),
+             'measured_read': (328, 3), 'measured_idle': (117, 2),
+             'measured_write': (223, 2), 'measured_delivered': (278, 2),
+             'measured_written': (361, 3),
+             'measured_add': (330, 2), 'measured_added': (572, 4),
+             'measured_fetch': (430, 2), 'measured_fetched': (706, 5)},
+    'shm': {'measured_send': (106, 1), 'measured_inject': (96, 1), 'measured_post': (87, 1),
+            'measured_read': (328, 3), 'measured_idle': (117, 2),
+            'measured_write': (223, 2), 'measured_delivered': (278, 2),
+            'measured_written': (361, 3),
+            'measured_add': (330, 2), 'measured_added': (572, 4),
+            'measured_fetch': (430, 2), 'measured_fetched': (706, 5)},
 }
 LOCKS = re.compile(r'pthread_(mutex|spin|rwlock)|futex|lll_lock')
 

@@ -45,6 +45,7 @@ struct side {
 };
 
 ssize_t measured_send(struct side *s, const uint64_t *word);
+ssize_t measured_inject(struct side *s, const uint64_t *word);
 ssize_t measured_read(struct side *s, struct fi_cq_tagged_entry *entry);
 ssize_t measured_idle(struct side *s, struct fi_cq_tagged_entry *entry);
 ssize_t measured_post(struct side *s, uint64_t *word);
@@ -114,6 +115,11 @@ static void side_open(struct side *s, const char *provider, enum fi_progress pro
 __attribute__((noinline)) ssize_t measured_send(struct side *s, const uint64_t *word)
 {
 	return fi_tsend(s->ep, word, sizeof(*word), NULL, s->peer, 7, NULL);
+}
+
+__attribute__((noinline)) ssize_t measured_inject(struct side *s, const uint64_t *word)
+{
+	return fi_tinject(s->ep, word, sizeof(*word), s->peer, 7);
 }
 
 __attribute__((noinline)) ssize_t measured_read(struct side *s, struct fi_cq_tagged_entry *entry)
@@ -258,6 +264,20 @@ static void message(struct side *from, struct side *to, uint64_t word, int measu
 	is_word("a message brought", got, word);
 }
 
+static void inject_word(struct side *from, struct side *to, uint64_t word)
+{
+	struct fi_cq_tagged_entry entry;
+	uint64_t got = 0;
+	ssize_t ret;
+
+	check("fi_trecv", fi_trecv(to->ep, &got, sizeof(got), NULL, to->peer, 7, 0, NULL));
+	check("measured inject", measured_inject(from, &word));
+	while ((ret = fi_cq_read(to->cq, &entry, 1)) == -FI_EAGAIN)
+		;
+	check("fi_cq_read", ret);
+	is_word("an injected message brought", got, word);
+}
+
 int main(int argc, char **argv)
 {
 	enum fi_progress progress = argc == 3 ? FI_PROGRESS_AUTO : FI_PROGRESS_MANUAL;
@@ -279,6 +299,8 @@ int main(int argc, char **argv)
 	}
 	for (int i = 0; i < MEASURED; i++)
 		message(&a, &b, ++word, 1);
+	for (int i = 0; i < MEASURED; i++)
+		inject_word(&a, &b, ++word);
 	for (int i = 0; i < WARM; i++)
 		write_word(&a, &b, ++word, 0, 0);
 	for (int i = 0; i < MEASURED; i++)

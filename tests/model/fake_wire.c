@@ -795,6 +795,18 @@ static ssize_t fake_b_tsend(struct engine_ctx *ctx, struct engine_peer *peer, co
 	return engine_tsend_on(ctx, peer, buf, len, tag, context, &fake_ops[FAKE_B]);
 }
 
+static ssize_t fake_a_tinject(struct engine_ctx *ctx, struct engine_peer *peer, const void *buf,
+			      size_t len, uint64_t tag)
+{
+	return engine_tinject_on(ctx, peer, buf, len, tag, &fake_ops[FAKE_A]);
+}
+
+static ssize_t fake_b_tinject(struct engine_ctx *ctx, struct engine_peer *peer, const void *buf,
+			      size_t len, uint64_t tag)
+{
+	return engine_tinject_on(ctx, peer, buf, len, tag, &fake_ops[FAKE_B]);
+}
+
 static bool fake_a_access(struct engine_ctx *ctx, struct engine_peer *peer,
 			  const struct engine_access *access)
 {
@@ -817,6 +829,7 @@ static bool fake_b_access(struct engine_ctx *ctx, struct engine_peer *peer,
 		.check = locked_check, .local = fake_local, .send = fake_##letter##_send, \
 		.bell = locked_bell, .arm = locked_arm, .disarm = locked_disarm,          \
 		.access = fake_##letter##_access, .tsend = fake_##letter##_tsend,         \
+		.tinject = fake_##letter##_tinject,                                       \
 	}
 
 struct wire_ops fake_ops[FAKE_KINDS] = {

@@ -58,15 +58,28 @@ static inline enum pshm_polling_mode pshm_polling_hot_mode(const struct pshm_con
 		       : PSHM_UNSURE;
 }
 
+/*
+ * pshm_polling_unseen - returns true if the peer may not find what was published without a doorbell
+ * Called after publishing; the barrier between the two is the consumer's: arm.c.
+ */
+static inline bool pshm_polling_unseen(const struct pshm_conn *conn)
+{
+	return unlikely(atomic_load_explicit(&conn->polling->mode, memory_order_relaxed) !=
+			PSHM_POLLED);
+}
+
 /* pshm_line_publish - ring_publish(), then ring the doorbell if the peer requires it */
 static inline void pshm_line_publish(struct pshm_conn *conn, struct ring_line *line,
 				     enum pshm_kind kind)
 {
 	ring_publish(&conn->tx, line, kind);
-	/* The barrier between the two is the consumer's: arm.c. */
-	if (unlikely(atomic_load_explicit(&conn->polling->mode, memory_order_relaxed) !=
-		     PSHM_POLLED))
+	if (pshm_polling_unseen(conn))
 		pshm_doorbell_ring(conn);
+}
+
+static inline struct ring_line *pshm_line_of(struct packet *packet)
+{
+	return (struct ring_line *)((char *)packet - offsetof(struct ring_line, header));
 }
 
 /*
@@ -75,10 +88,16 @@ static inline void pshm_line_publish(struct pshm_conn *conn, struct ring_line *l
  */
 static inline void pshm_publish(struct wire_conn *base, struct packet *packet, bool more)
 {
-	struct ring_line *line = (struct ring_line *)((char *)packet -
-						      offsetof(struct ring_line, header));
+	pshm_line_publish(pshm_conn_of(base), pshm_line_of(packet), PSHM_PACKET);
+}
 
-	pshm_line_publish(pshm_conn_of(base), line, PSHM_PACKET);
+/* wire_ops.publish_brief */
+static inline bool pshm_publish_brief(struct wire_conn *base, struct packet *packet)
+{
+	struct pshm_conn *conn = pshm_conn_of(base);
+
+	ring_publish_line(&conn->tx, pshm_line_of(packet), PSHM_PACKET);
+	return pshm_polling_unseen(conn);
 }
 
 #endif

@@ -53,4 +53,21 @@ static inline struct packet *pshm_claim(struct wire_conn *base, size_t len, void
 	return (struct packet *)line->header;
 }
 
+/* wire_ops.has_brief */
+static inline bool pshm_has_brief(const struct wire_conn *base)
+{
+	const struct pshm_conn *conn = container_of(base, struct pshm_conn, base);
+
+	return ring_has_line(&conn->tx);
+}
+
+/* wire_ops.claim_brief */
+static inline struct packet *pshm_claim_brief(struct wire_conn *base, void **payload)
+{
+	struct ring_line *line = ring_line(&pshm_conn_of(base)->tx);
+
+	*payload = line->payload;
+	return (struct packet *)line->header;
+}
+
 #endif

@@ -9,6 +9,7 @@
 #include <rdma/fi_errno.h>
 #include "accept.h"
 #include "arrive.h"
+#include "brief.h"
 #include "polling.h"
 #include "conn.h"
 #include "connect.h"
@@ -423,11 +424,54 @@ static ssize_t pshm_send_on(struct engine_ep *ep, struct engine_peer *peer,
 	return engine_send_on(ep, peer, msg, &pshm_wire_ops);
 }
 
-/* wire_ops.tsend */
-static ssize_t pshm_tsend_on(struct engine_ctx *ctx, struct engine_peer *peer, const void *buf,
-			     size_t len, uint64_t tag, void *context)
+/* Messages that are not brief, or find the ring full, or a peer that is not ready. */
+static __attribute__((noinline)) ssize_t tsend_long(struct engine_ctx *ctx,
+						    struct engine_peer *peer, const void *buf,
+						    size_t len, uint64_t tag, void *context)
 {
 	return engine_tsend_on(ctx, peer, buf, len, tag, context, &pshm_wire_ops);
+}
+
+static __attribute__((noinline)) ssize_t tinject_long(struct engine_ctx *ctx,
+						      struct engine_peer *peer, const void *buf,
+						      size_t len, uint64_t tag)
+{
+	return engine_tinject_on(ctx, peer, buf, len, tag, &pshm_wire_ops);
+}
+
+/* wire_ops.tsend */
+static engine_path ssize_t pshm_tsend_on(struct engine_ctx *ctx, struct engine_peer *peer,
+					 const void *buf, size_t len, uint64_t tag,
+					 void *context)
+{
+	struct engine_msg msg = { .buf = buf,
+				  .len = len,
+				  .tag = tag,
+				  .context = context,
+				  .flags = engine_tsend_flags(ctx) };
+
+	if (unlikely(!engine_is_brief(peer, &msg, &pshm_wire_ops)))
+		return tsend_long(ctx, peer, buf, len, tag, context);
+	return engine_brief_send(ctx, peer, &msg, &pshm_wire_ops);
+}
+
+/* wire_ops.tinject */
+static engine_path ssize_t pshm_tinject_on(struct engine_ctx *ctx, struct engine_peer *peer,
+					   const void *buf, size_t len, uint64_t tag)
+{
+	struct engine_msg msg = {
+		.buf = buf, .len = len, .tag = tag, .flags = engine_tinject_flags(ctx)
+	};
+
+	if (unlikely(!engine_is_brief(peer, &msg, &pshm_wire_ops)))
+		return tinject_long(ctx, peer, buf, len, tag);
+	return engine_brief_send(ctx, peer, &msg, &pshm_wire_ops);
+}
+
+/* wire_ops.wake */
+static void pshm_wake_conn(struct wire_conn *conn)
+{
+	pshm_doorbell_ring(pshm_conn_of(conn));
 }
 
 /* wire_ops.access */
@@ -458,6 +502,12 @@ const struct wire_ops pshm_wire_ops = {
 	.local = pshm_local,
 	.send = pshm_send_on,
 	.tsend = pshm_tsend_on,
+	.tinject = pshm_tinject_on,
+	.brief_max = RING_INLINE,
+	.has_brief = pshm_has_brief,
+	.claim_brief = pshm_claim_brief,
+	.publish_brief = pshm_publish_brief,
+	.wake = pshm_wake_conn,
 	.shares_memory = true,
 	.fill = pshm_fill,
 	.bell = pshm_bell,
@@ -479,16 +529,43 @@ const struct wire_ops pshm_wire_ops = {
  */
 #define WHOLE_PATH __attribute__((flatten))
 
-WHOLE_PATH static ssize_t pshm_tsend(struct fid_ep *ep, const void *buf, size_t len, void *desc,
-				     fi_addr_t dest, uint64_t tag, void *context)
+/* Another call has claimed the domain. */
+static __attribute__((noinline)) ssize_t tsend_waits(struct engine_ctx *ctx, const void *buf,
+						     size_t len, fi_addr_t dest, uint64_t tag,
+						     void *context)
 {
-	return engine_tsend(ep, buf, len, dest, tag, context, &pshm_wire_ops);
+	engine_guard_wait(ctx->domain);
+	return engine_tsend_entered(ctx, buf, len, dest, tag, context, &pshm_wire_ops);
 }
 
-WHOLE_PATH static ssize_t pshm_tinject(struct fid_ep *ep, const void *buf, size_t len,
-				       fi_addr_t dest, uint64_t tag)
+static __attribute__((noinline)) ssize_t tinject_waits(struct engine_ctx *ctx, const void *buf,
+						       size_t len, fi_addr_t dest, uint64_t tag)
 {
-	return engine_tinject(ep, buf, len, dest, tag, &pshm_wire_ops);
+	engine_guard_wait(ctx->domain);
+	return engine_tinject_entered(ctx, buf, len, dest, tag, &pshm_wire_ops);
+}
+
+/* Nothing in these is a call, but for the last step: they need no stack frame. */
+static ssize_t pshm_tsend(struct fid_ep *fid, const void *buf, size_t len, void *desc,
+			  fi_addr_t dest, uint64_t tag, void *context)
+{
+	struct engine_ctx *ctx = engine_ctx_of(fid);
+
+	if (unlikely(!engine_guard_begin(ctx->domain)))
+		return tsend_waits(ctx, buf, len, dest, tag, context);
+	return engine_tsend_entered(ctx, buf, len, dest, tag, context, &pshm_wire_ops);
+}
+
+static ssize_t pshm_tinject(struct fid_ep *fid, const void *buf, size_t len, fi_addr_t dest,
+			    uint64_t tag)
+{
+	struct engine_ctx *ctx = engine_ctx_of(fid);
+
+	if (unlikely(len > ENGINE_INJECT_MAX))
+		return engine_inject_refuse(ctx, "fi_tinject", len);
+	if (unlikely(!engine_guard_begin(ctx->domain)))
+		return tinject_waits(ctx, buf, len, dest, tag);
+	return engine_tinject_entered(ctx, buf, len, dest, tag, &pshm_wire_ops);
 }
 
 WHOLE_PATH static ssize_t pshm_tsenddata(struct fid_ep *ep, const void *buf, size_t len,
