@@ -1,38 +1,17 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * The memory-region key table: the owner's functions that change it, called with its domain
- * held, and the reader's, called by whoever mapped a peer's table, on any thread.
- *
- * Orderings of the shared side. A line's and the header's seq are seqlocks without fences:
- * every covered field is stored with release after the odd seq and loaded with acquire before
- * seq is loaded again, so that a reader that got any new field sees at least the odd seq.
+ * The memory-region key table: the owner's functions that change it, called with its domain held.
+ * mr_lines.h says how what is shared is ordered.
  */
-#include "mr.h"
+#include "mr_lines.h"
 
 #define GENERATION_MAX ((1ull << (64 - MR_SLOT_BITS)) - 2) /* one more: FI_KEY_NOTAVAIL */
-#define CAP_MAX	       (1u << MR_SLOT_BITS)
-#define TRIES	       64u   /* attempts to read a line consistently */
-#define WALK_MAX       1024u /* regions of a chain that a reader visits */
-
-/* Slab that holds a line. */
-static uint32_t slab_of(uint32_t index)
-{
-	if (index < MR_SLAB_FIRST)
-		return 0;
-	return 32u - (uint32_t)__builtin_clz(index / MR_SLAB_FIRST);
-}
-
-/* First line of a slab. */
-static uint32_t slab_base(uint32_t slab)
-{
-	return slab ? MR_SLAB_FIRST << (slab - 1) : 0;
-}
 
 static struct mr_line *line_at(const struct mr_table *table, uint32_t index)
 {
-	uint32_t slab = slab_of(index);
+	uint32_t slab = mr_slab_of(index);
 
-	return &table->slabs[slab][index - slab_base(slab)];
+	return &table->slabs[slab][index - mr_slab_base(slab)];
 }
 
 static struct mr_header *header_of(const struct mr_table *table)
@@ -67,19 +46,6 @@ static void put32(_Atomic uint32_t *field, uint32_t value)
 {
 	atomic_store_explicit(field, value, memory_order_release);
 }
-
-/* A:mr.field  the field before the second look at seq; pairs R:mr.field */
-static uint64_t get64(const _Atomic uint64_t *field)
-{
-	return atomic_load_explicit(field, memory_order_acquire);
-}
-
-static uint32_t get32(const _Atomic uint32_t *field)
-{
-	return atomic_load_explicit(field, memory_order_acquire);
-}
-
-/* The owner's side */
 
 void mr_init(struct mr_table *table, enum mr_keys keys, const struct mr_memory *memory)
 {
@@ -189,7 +155,7 @@ static int grow(struct mr_table *table)
 	struct mr_region *regions;
 	uint32_t *buckets = NULL;
 
-	if (old == CAP_MAX)
+	if (old == MR_CAP_MAX)
 		return -FI_ENOMEM;
 	regions = platform_alloc((size_t)cap * sizeof(*regions));
 	if (table->keys == MR_KEYS_GIVEN)
@@ -220,12 +186,6 @@ static int grow(struct mr_table *table)
 	return 0;
 }
 
-/* Does a range end at or before the last address? */
-static bool fits(uint64_t base, uint64_t len)
-{
-	return !len || len - 1 <= UINT64_MAX - base;
-}
-
 /* Checks a spec. @len: out: bytes in all. 0 or -FI_EINVAL. */
 static int measure(const struct mr_spec *spec, uint64_t *len)
 {
@@ -234,12 +194,12 @@ static int measure(const struct mr_spec *spec, uint64_t *len)
 	if (!spec->object || !spec->iov || !spec->iov_cnt || spec->iov_cnt > MR_IOV_MAX)
 		return -FI_EINVAL;
 	for (size_t i = 0; i < spec->iov_cnt; i++) {
-		if (!fits((uintptr_t)spec->iov[i].iov_base, spec->iov[i].iov_len))
+		if (!mr_fits((uintptr_t)spec->iov[i].iov_base, spec->iov[i].iov_len))
 			return -FI_EINVAL;
 		if (__builtin_add_overflow(sum, (uint64_t)spec->iov[i].iov_len, &sum))
 			return -FI_EINVAL;
 	}
-	if (!fits(spec->iova, sum))
+	if (!mr_fits(spec->iova, sum))
 		return -FI_EINVAL;
 	*len = sum;
 	return 0;
@@ -406,178 +366,4 @@ void mr_pieces(const struct mr_region *region, uint64_t at, uint64_t len, struct
 		n++;
 	}
 	*cnt = n;
-}
-
-/* The reader's side */
-
-static const struct mr_header *reader_header(const struct mr_reader *reader)
-{
-	return (const struct mr_header *)reader->slabs[0];
-}
-
-/* A line at an index from anywhere, or NULL when it is in no mapped slab. */
-static const struct mr_line *reader_line(const struct mr_reader *reader, uint32_t index)
-{
-	uint32_t slab = slab_of(index);
-
-	if (slab >= reader->slab_cnt)
-		return NULL;
-	return &reader->slabs[slab][index - slab_base(slab)];
-}
-
-int mr_reader_init(struct mr_reader *reader, const void *slab)
-{
-	const struct mr_header *header = slab;
-	/* A:mr.magic  it before the rest; pairs R:mr.magic */
-	uint32_t magic = get32(&header->magic), keys = get32(&header->keys);
-
-	if (!magic)
-		return -FI_EAGAIN;
-	if (magic != MR_MAGIC || get32(&header->version) != MR_VERSION ||
-	    (keys != MR_KEYS_GIVEN && keys != MR_KEYS_ISSUED))
-		return -FI_EINVAL;
-	*reader = (struct mr_reader){ .slab_cnt = 1, .keys = (enum mr_keys)keys };
-	reader->slabs[0] = slab;
-	return 0;
-}
-
-uint32_t mr_reader_wanted(const struct mr_reader *reader)
-{
-	uint32_t cap = get32(&reader_header(reader)->cap);
-
-	if (cap <= MR_SLAB_FIRST)
-		return 1;
-	return cap > CAP_MAX ? MR_SLAB_CNT : slab_of(cap - 1) + 1;
-}
-
-void mr_reader_attach(struct mr_reader *reader, const void *slab)
-{
-	assert(reader->slab_cnt < MR_SLAB_CNT);
-	reader->slabs[reader->slab_cnt++] = slab;
-}
-
-/* One consistent look at a line. False: it kept changing. */
-static bool look(const struct mr_line *line, struct mr_view *view)
-{
-	for (uint32_t i = 0; i < TRIES; i++) {
-		/* A:mr.seq  seq before the fields; pairs R:mr.seq */
-		view->seq = atomic_load_explicit(&line->seq, memory_order_acquire);
-		if (!(view->seq & 1)) {
-			view->key = get64(&line->key);
-			view->base = get64(&line->base);
-			view->len = get64(&line->len);
-			view->iova = get64(&line->iova);
-			view->chunk = get64(&line->chunk);
-			view->access = get32(&line->access);
-			view->flags = get32(&line->flags);
-			if (atomic_load_explicit(&line->seq, memory_order_relaxed) == view->seq)
-				return true;
-		}
-		platform_relax();
-	}
-	return false;
-}
-
-/*
- * Walks the chain of a given key once. Returns 0 with a view of its live region, -FI_EKEYREJECTED
- * when there was none on the way, -FI_EAGAIN when the way can't be gone.
- */
-static int walk(const struct mr_reader *reader, uint64_t key, uint32_t cap, struct mr_view *view)
-{
-	const struct mr_line *line = reader_line(reader, mr_bucket(key, cap));
-	uint32_t index = line ? get32(&line->bucket) : 0;
-
-	if (!line)
-		return -FI_EAGAIN;
-	for (uint32_t i = 0; index; i++) {
-		line = reader_line(reader, index);
-		if (!line || i == WALK_MAX)
-			return -FI_EAGAIN;
-		if (get64(&line->key) == key) {
-			if (!look(line, view))
-				return -FI_EAGAIN;
-			view->index = index;
-			/* The slot may have got another key meanwhile, and another chain. */
-			if (view->key == key && view->flags & MR_LINE_LIVE)
-				return 0;
-		}
-		index = get32(&line->next);
-	}
-	return -FI_EKEYREJECTED;
-}
-
-static int find_given(const struct mr_reader *reader, uint64_t key, struct mr_view *view)
-{
-	const struct mr_header *header = reader_header(reader);
-
-	for (uint32_t i = 0; i < TRIES; i++) {
-		/* A:mr.seq  seq before the chains; pairs R:mr.seq */
-		uint64_t seq = atomic_load_explicit(&header->seq, memory_order_acquire);
-		uint32_t cap = get32(&header->cap);
-		int ret;
-
-		if (!(seq & 1)) {
-			if (cap < MR_SLAB_FIRST || cap > CAP_MAX || cap & (cap - 1))
-				return -FI_EAGAIN;
-			ret = walk(reader, key, cap, view);
-			if (!ret)
-				return 0;
-			/* Not found on the way: only a way that nobody changed says so. */
-			if (atomic_load_explicit(&header->seq, memory_order_relaxed) == seq)
-				return ret;
-		}
-		platform_relax();
-	}
-	return -FI_EAGAIN;
-}
-
-static int find_issued(const struct mr_reader *reader, uint64_t key, struct mr_view *view)
-{
-	uint32_t index = (uint32_t)key & MR_SLOT_MASK;
-	const struct mr_line *line;
-
-	if (!index)
-		return -FI_EKEYREJECTED;
-	line = reader_line(reader, index);
-	if (!line)
-		return mr_reader_wanted(reader) > reader->slab_cnt ? -FI_EAGAIN
-								   : -FI_EKEYREJECTED;
-	if (!look(line, view))
-		return -FI_EAGAIN;
-	view->index = index;
-	return view->key == key && view->flags & MR_LINE_LIVE ? 0 : -FI_EKEYREJECTED;
-}
-
-int mr_reader_find(const struct mr_reader *reader, uint64_t key, struct mr_view *view)
-{
-	struct mr_view v;
-	int ret;
-
-	ret = reader->keys == MR_KEYS_ISSUED ? find_issued(reader, key, &v)
-					     : find_given(reader, key, &v);
-	if (!ret)
-		*view = v;
-	return ret;
-}
-
-bool mr_reader_check(const struct mr_reader *reader, const struct mr_view *view)
-{
-	const struct mr_line *line = reader_line(reader, view->index);
-
-	/* S:mr.check  the caller's mark before seq; pairs S:mr.seq */
-	return line && atomic_load_explicit(&line->seq, memory_order_seq_cst) == view->seq;
-}
-
-int mr_view_range(const struct mr_view *view, uint64_t addr, uint64_t len, uint64_t access,
-		  uint64_t *at)
-{
-	uint64_t off = addr - view->iova;
-
-	if ((view->access & access) != access || off > view->len || len > view->len - off ||
-	    !fits(view->base, view->len))
-		return -FI_EACCES;
-	if (!(view->flags & MR_LINE_DIRECT))
-		return -FI_EOPNOTSUPP;
-	*at = view->base + off;
-	return 0;
 }
