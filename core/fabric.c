@@ -73,7 +73,7 @@ static int fabric_open(const struct naming *naming, struct fi_fabric_attr *attr,
 	int err;
 
 	if (!entry) {
-		FI_WARN(&core_provider, FI_LOG_CORE, "fi_fabric: there is no provider %s\n",
+		FI_WARN(&core_provider, FI_LOG_CORE, "fi_fabric: no provider %s\n",
 			attr->prov_name);
 		return -FI_ENODEV;
 	}

@@ -129,7 +129,7 @@ static bool is_asked(struct request *req, const struct role *role)
 		return false;
 	}
 	if (prov->fi_version < req->version) {
-		refused(req, prov->name, "built for libfabric %u.%u, and API %u.%u is asked for",
+		refused(req, prov->name, "built for libfabric %u.%u, and API %u.%u is requested",
 			FI_MAJOR(prov->fi_version), FI_MINOR(prov->fi_version),
 			FI_MAJOR(req->version), FI_MINOR(req->version));
 		return false;
@@ -198,10 +198,10 @@ static const char *answer_objection(const struct request *req, const struct role
 		return "left out by FI_ADDR_FORMAT";
 	if (hints && hints->domain_attr &&
 	    name_differs(hints->domain_attr->name, info->domain_attr->name))
-		return "has no domain of the name asked for";
+		return "has no domain of the requested name";
 	if (hints && hints->fabric_attr &&
 	    name_differs(hints->fabric_attr->name, info->fabric_attr->name))
-		return "has no fabric of the name asked for";
+		return "has no fabric of the requested name";
 	return NULL;
 }
 
@@ -324,7 +324,7 @@ static int query(struct request *req, struct fi_info **info)
 	if (!head) {
 		if (log_is_wanted() && !(req->flags & ASK_INTERNALLY))
 			FI_WARN(&core_provider, FI_LOG_CORE, "fi_getinfo found nothing: %s\n",
-				req->reasons_len ? req->reasons : "there is no provider");
+				req->reasons_len ? req->reasons : "no such provider");
 		return -FI_ENODATA;
 	}
 	*info = head;
@@ -437,7 +437,7 @@ CORE_EXPORT int fi_getinfo(uint32_t version, const char *node, const char *servi
 	core_start();
 	if (version > fi_version()) {
 		FI_WARN(&core_provider, FI_LOG_CORE,
-			"API %u.%u is asked for, and this library "
+			"API %u.%u is requested, and this library "
 			"has %u.%u\n",
 			FI_MAJOR(version), FI_MINOR(version), FI_MAJOR(fi_version()),
 			FI_MINOR(fi_version()));

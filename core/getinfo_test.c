@@ -89,7 +89,7 @@ static void a_newer_api_than_ours_is_refused(void **state)
 	assert_int_equal(fi_getinfo(fi_version() + 1, NULL, NULL, 0, NULL, &info), -FI_ENOSYS);
 	assert_null(info);
 	assert_int_equal(fakes[0].asked, 0);
-	assert_int_equal(fake_log_cnt("is asked for, and this library has"), 1);
+	assert_int_equal(fake_log_cnt("is requested, and this library has"), 1);
 }
 
 static void nowhere_to_put_the_answer_is_an_error(void **state)

@@ -67,7 +67,7 @@ static const char *library_problem(const char *file)
 	    !header.e_phnum)
 		problem = "it is not a 64-bit shared library";
 	else if (!segments_whole(fd, &header, (uint64_t)st.st_size))
-		problem = "it is cut off: copy it there again";
+		problem = "the file is truncated: copy it again";
 	close(fd);
 	return problem;
 }
@@ -157,7 +157,7 @@ static void entry_load(const char *path)
 	if (stat(path, &st) || (S_ISDIR(st.st_mode) && !(folder = opendir(path)))) {
 		FI_WARN(&core_provider, FI_LOG_CORE,
 			"FI_PROVIDER_PATH names %s, which can't be "
-			"read (%s): make it readable, or take it out\n",
+			"read (%s): make it readable, or remove it\n",
 			path, strerror(errno));
 		return;
 	}
@@ -189,8 +189,8 @@ void loader_run(const char *path, const char *fallback)
 			file_load(entry + 1, true);
 		} else {
 			FI_WARN(&core_provider, FI_LOG_CORE,
-				"FI_PROVIDER_PATH has %s: after + "
-				"comes the absolute path of a file\n",
+				"FI_PROVIDER_PATH has %s: + requires "
+				"the absolute path of a file\n",
 				entry);
 		}
 	}

@@ -144,7 +144,7 @@ static void a_relative_preferred_file_is_refused_with_a_line(void **state)
 {
 	start_with("+some/lib-fi.so");
 	assert_visible("");
-	assert_int_equal(fake_log_cnt("FI_PROVIDER_PATH has +some/lib-fi.so: after + comes the "
+	assert_int_equal(fake_log_cnt("FI_PROVIDER_PATH has +some/lib-fi.so: + requires the "
 				      "absolute path"),
 			 1);
 }
@@ -157,7 +157,7 @@ static void a_missing_folder_gives_one_line_that_says_what_to_do(void **state)
 	assert_int_equal(fake_log_cnt("FI_PROVIDER_PATH names"), 1);
 	assert_true(
 		fake_log_has("/nowhere, which can't be read (No such file or directory): make "
-			     "it readable, or take it out"));
+			     "it readable, or remove it"));
 }
 
 static void an_unreadable_folder_gives_one_line(void **state)
@@ -249,7 +249,7 @@ static void a_library_that_is_cut_off_gives_one_line(void **state)
 	cut_off("libbare-one1.so", "libone-fi.so", mapped - 1);
 	start_with("%/libone-fi.so");
 	assert_visible("");
-	assert_int_equal(fake_log_cnt("it is cut off"), 1);
+	assert_int_equal(fake_log_cnt("the file is truncated"), 1);
 	cut_off("libbare-one1.so", "libone-fi.so", SIZE_MAX);
 	start_with("%/libone-fi.so");
 	assert_visible("one1");

@@ -384,7 +384,7 @@ static void init_level(void)
 	}
 	if (text && *text)
 		FI_WARN(&core_provider, FI_LOG_CORE,
-			"FI_LOG_LEVEL=%s is ignored: it takes warn, trace, info or debug\n",
+			"FI_LOG_LEVEL=%s is ignored: valid are warn, trace, info and debug\n",
 			text);
 }
 
@@ -411,7 +411,7 @@ static void init_subsys(void)
 			unknown = filter.names[i];
 	if (unknown)
 		FI_WARN(&core_provider, FI_LOG_CORE,
-			"FI_LOG_SUBSYS=%s: there is no %s: there are core, fabric, domain, "
+			"FI_LOG_SUBSYS=%s: no subsystem %s; valid are core, fabric, domain, "
 			"ep_ctrl, ep_data, av, cq, eq, mr and cntr\n",
 			params_string("log_subsys"), unknown);
 	settings.subsys_mask = 0;
@@ -442,7 +442,7 @@ static FILE *location_open(const char *where, mode_t mode)
 	if (!file) {
 		FI_WARN(&core_provider, FI_LOG_CORE,
 			"cannot create %s (%s): logging to stderr; "
-			"FI_LOG_LOCATION takes a folder or a file that does not exist yet\n",
+			"FI_LOG_LOCATION requires a folder or a file that does not exist yet\n",
 			path, strerror(errno));
 		if (fd >= 0)
 			close(fd);
@@ -464,7 +464,7 @@ void log_init(void)
 		"Log only these subsystems, or all but these, as in FI_LOG_PROV: core, "
 		"fabric, domain, ep_ctrl, ep_data, av, cq, eq, mr, cntr (default: all)");
 	params_define_core("log_interval", FI_PARAM_INT,
-			   "Milliseconds between two messages of a kind that comes often "
+			   "Milliseconds between two log messages of a frequent kind "
 			   "(default: 2000)");
 	params_define_core("log_location", FI_PARAM_STRING,
 			   "Where to log: stderr, stdout, a new file, or a folder for files "

@@ -70,13 +70,13 @@ static void what_is_no_level_or_subsystem_is_told_once(void **state)
 {
 	fake_log_lines();
 	start_with("FI_LOG_LEVEL", "loud");
-	assert_int_equal(fake_log_cnt("FI_LOG_LEVEL=loud is ignored: it takes warn, trace"), 1);
+	assert_int_equal(fake_log_cnt("FI_LOG_LEVEL=loud is ignored: valid are warn, trace"), 1);
 	start_with("FI_LOG_LEVEL", "Debug");
 	start_with("FI_LOG_LEVEL", "");
 	start_with("FI_LOG_SUBSYS", "^cq,EP_DATA");
 	assert_int_equal(fake_log_cnt("FI_LOG_"), 1);
 	start_with("FI_LOG_SUBSYS", "cq,queue");
-	assert_int_equal(fake_log_cnt("FI_LOG_SUBSYS=cq,queue: there is no queue"), 1);
+	assert_int_equal(fake_log_cnt("FI_LOG_SUBSYS=cq,queue: no subsystem queue"), 1);
 	assert_int_equal(fake_log_cnt("FI_LOG_"), 2);
 }
 

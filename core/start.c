@@ -63,7 +63,7 @@ static void read_addr_format(void)
 		addr_format = (uint32_t)name->value;
 	else
 		FI_WARN(&core_provider, FI_LOG_CORE,
-			"FI_ADDR_FORMAT=%s is ignored: it takes a name such as FI_SOCKADDR_IN\n",
+			"FI_ADDR_FORMAT=%s is ignored: it requires a name such as FI_SOCKADDR_IN\n",
 			text);
 }
 
@@ -159,7 +159,7 @@ static void check_names(void)
 
 	if (provider_filter.cnt && !provider_filter.excludes && !filter_meets_one())
 		FI_WARN(&core_provider, FI_LOG_CORE,
-			"FI_PROVIDER=%s names no provider that there is: 'fi_info -l' lists "
+			"FI_PROVIDER=%s names no provider of this library: 'fi_info -l' lists "
 			"them\n",
 			params_string("provider"));
 	else

@@ -29,9 +29,9 @@ static const char *engine_call_why(ssize_t err)
 		return "no such peer in the address vector, a NULL buffer that has a length, a list without "
 		       "entries or with too many (iov_limit), or lengths here and there that differ";
 	case FI_EBADFLAGS:
-		return "flags that this call does not know; see its man page for those it takes";
+		return "flags that this call does not accept; see its man page";
 	case FI_EMSGSIZE:
-		return "more than max_msg_size, or than inject_size for what is injected";
+		return "more than max_msg_size, or than inject_size for injected data";
 	case FI_ENOSYS:
 		return "not among the capabilities that the endpoint or context was opened with; ask for "
 		       "them in fi_info.caps, tx_attr.caps and rx_attr.caps";
@@ -40,7 +40,7 @@ static const char *engine_call_why(ssize_t err)
 	case FI_ENOCQ:
 		return "no completion queue and no counter is bound for that direction; bind one of them";
 	case FI_EOPNOTSUPP:
-		return "no such operation on that type; fi_query_atomic says which there are";
+		return "no such operation on that type; fi_query_atomic reports the valid ones";
 	default:
 		return NULL;
 	}

@@ -77,7 +77,7 @@ static int engine_av_refuse(const struct engine_av *av, int err, const char *cal
 static int engine_av_refuse_flags(const struct engine_av *av, const char *call, uint64_t flags)
 {
 	return engine_refuse_value(av->domain->family, FI_LOG_AV, -FI_EBADFLAGS, call,
-				   "flags that the call does not have", flags);
+				   "flags that the call does not accept", flags);
 }
 
 static int engine_av_remove(struct fid_av *fid, fi_addr_t *addr, size_t cnt, uint64_t flags)
@@ -103,7 +103,7 @@ static int engine_av_remove(struct fid_av *fid, fi_addr_t *addr, size_t cnt, uin
 	engine_av_changed(av);
 	engine_leave(av->domain);
 	return ret ? engine_av_refuse(av, ret, "fi_av_remove",
-				      "an address that is not in the vector, or is there twice")
+				      "an address that is not in the vector, or is listed twice")
 		   : 0;
 }
 
@@ -235,7 +235,7 @@ static int engine_av_bind(struct fid *fid, struct fid *target, uint64_t flags)
 
 	if (!target || target->fclass != FI_CLASS_EQ)
 		return engine_av_refuse(av, -FI_EINVAL, AV_BIND,
-					"what is bound to an address vector is an event queue");
+					"only an event queue can be bound to an address vector");
 	if (flags)
 		return engine_av_refuse_flags(av, AV_BIND, flags);
 	eq = container_of(target, struct engine_eq, fid.fid);

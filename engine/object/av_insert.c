@@ -73,7 +73,7 @@ static int engine_insertion_check(const struct engine_av *av, size_t cnt, const 
 	if (av->flags & FI_EVENT && !av->eq)
 		return engine_insertion_refuse(
 			av, -FI_ENOEQ,
-			"FI_EVENT, and no event queue is bound; fi_av_bind comes first");
+			"FI_EVENT, and no event queue is bound; call fi_av_bind first");
 	return 0;
 }
 
@@ -119,7 +119,7 @@ static void engine_insertion_failed(struct engine_insertion *in, int err)
 		*in->out = FI_ADDR_NOTAVAIL;
 	if (av->eq && engine_eq_push_error(av->eq, &entry))
 		FI_WARN(av->domain->family->provider, FI_LOG_AV,
-			"no memory to tell that address %zu failed\n", in->idx);
+			"no memory to report that address %zu failed\n", in->idx);
 }
 
 /* Inserts the next address, @address, or reports the error @err for it. */
@@ -464,7 +464,7 @@ int engine_av_insertsym(struct fid_av *fid, const char *node, size_t node_cnt,
 	if (!family->resolve)
 		return -FI_ENOSYS;
 	if (__builtin_mul_overflow(node_cnt, svc_cnt, &cnt))
-		return engine_insertion_refuse(av, -FI_EINVAL, "more than there can be");
+		return engine_insertion_refuse(av, -FI_EINVAL, "more than the maximum");
 	ret = engine_insertion_check(av, cnt, out, flags, context);
 	if (ret)
 		return ret;

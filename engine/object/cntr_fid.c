@@ -346,7 +346,7 @@ static int engine_cntr_check(const struct engine_domain *domain, const struct fi
 		return 0;
 	if (attr->flags)
 		return engine_refuse_value(domain->family, FI_LOG_CNTR, -FI_EBADFLAGS,
-					   "fi_cntr_open", "there are no flags", attr->flags);
+					   "fi_cntr_open", "no flags are valid", attr->flags);
 	return 0;
 }
 

@@ -122,7 +122,7 @@ int engine_tx_attr_check(const struct engine_domain *domain, const char *call,
 		return 0;
 	if (attr->caps & ~(ENGINE_CAPS | ENGINE_SIDE_CAPS))
 		return engine_attr_refuse(domain, call,
-					  "tx_attr.caps beyond what fi_getinfo answers",
+					  "tx_attr.caps beyond those that fi_getinfo offers",
 					  attr->caps);
 	if (attr->op_flags & ~ENGINE_TX_OP_FLAGS)
 		return engine_attr_refuse(domain, call,
@@ -132,13 +132,13 @@ int engine_tx_attr_check(const struct engine_domain *domain, const char *call,
 		return engine_attr_refuse(domain, call, "tx_attr.msg_order that is not kept",
 					  attr->msg_order);
 	if (attr->inject_size > ENGINE_INJECT_MAX)
-		return engine_attr_refuse(domain, call,
-					  "tx_attr.inject_size beyond what fi_getinfo answers",
-					  attr->inject_size);
+		return engine_attr_refuse(
+			domain, call, "tx_attr.inject_size beyond those that fi_getinfo offers",
+			attr->inject_size);
 	if (attr->iov_limit > ENGINE_IOV_MAX)
-		return engine_attr_refuse(domain, call,
-					  "tx_attr.iov_limit beyond what fi_getinfo answers",
-					  attr->iov_limit);
+		return engine_attr_refuse(
+			domain, call, "tx_attr.iov_limit beyond those that fi_getinfo offers",
+			attr->iov_limit);
 	return 0;
 }
 
@@ -149,7 +149,7 @@ int engine_rx_attr_check(const struct engine_domain *domain, const char *call,
 		return 0;
 	if (attr->caps & ~(ENGINE_CAPS | ENGINE_SIDE_CAPS))
 		return engine_attr_refuse(domain, call,
-					  "rx_attr.caps beyond what fi_getinfo answers",
+					  "rx_attr.caps beyond those that fi_getinfo offers",
 					  attr->caps);
 	if (attr->op_flags & ~ENGINE_RX_OP_FLAGS)
 		return engine_attr_refuse(domain, call,
@@ -159,9 +159,9 @@ int engine_rx_attr_check(const struct engine_domain *domain, const char *call,
 		return engine_attr_refuse(domain, call, "rx_attr.msg_order that is not kept",
 					  attr->msg_order);
 	if (attr->iov_limit > ENGINE_IOV_MAX)
-		return engine_attr_refuse(domain, call,
-					  "rx_attr.iov_limit beyond what fi_getinfo answers",
-					  attr->iov_limit);
+		return engine_attr_refuse(
+			domain, call, "rx_attr.iov_limit beyond those that fi_getinfo offers",
+			attr->iov_limit);
 	return 0;
 }
 

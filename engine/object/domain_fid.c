@@ -61,7 +61,7 @@ static int engine_ep2_open(struct fid_domain *domain, struct fi_info *info, stru
 	if (flags)
 		return engine_refuse_value(
 			container_of(domain, struct engine_domain, fid)->family, FI_LOG_EP_CTRL,
-			-FI_EBADFLAGS, "fi_endpoint2", "there are no flags", flags);
+			-FI_EBADFLAGS, "fi_endpoint2", "no flags are valid", flags);
 	return engine_ep_open(domain, info, ep, context);
 }
 
@@ -92,7 +92,7 @@ static int engine_domain_bind(struct fid *fid, struct fid *target, uint64_t flag
 
 	if (!target || target->fclass != FI_CLASS_EQ)
 		return engine_refuse(domain->family, FI_LOG_DOMAIN, -FI_EINVAL, DOMAIN_BIND,
-				     "what is bound to a domain is an event queue");
+				     "only an event queue can be bound to a domain");
 	if (flags)
 		return engine_refuse_value(
 			domain->family, FI_LOG_DOMAIN, -FI_EBADFLAGS, DOMAIN_BIND,

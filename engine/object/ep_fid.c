@@ -60,7 +60,7 @@ static int engine_ep_getname(struct fid *fid, void *addr, size_t *len)
 	engine_leave(ep->domain);
 	if (ret)
 		return engine_refuse(ep->family, FI_LOG_EP_CTRL, ret, "fi_getname",
-				     "nobody could reach the endpoint");
+				     "no peer could reach the endpoint");
 	room = addr ? *len : 0;
 	*len = engine_name_write(ep->family, &address, addr, room);
 	return room < *len ? -FI_ETOOSMALL : 0;
@@ -183,7 +183,8 @@ static int engine_ep_info_check(const struct engine_domain *domain, const struct
 					   "ep_attr.type is FI_EP_RDM", info->ep_attr->type);
 	if (info->caps & ~(ENGINE_CAPS | ENGINE_SIDE_CAPS))
 		return engine_refuse_value(domain->family, FI_LOG_EP_CTRL, -FI_EINVAL, EP_OPEN,
-					   "caps beyond what fi_getinfo answers", info->caps);
+					   "caps beyond those that fi_getinfo offers",
+					   info->caps);
 	ret = engine_tx_attr_check(domain, EP_OPEN, info->tx_attr);
 	return ret ? ret : engine_rx_attr_check(domain, EP_OPEN, info->rx_attr);
 }

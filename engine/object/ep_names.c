@@ -95,6 +95,6 @@ int engine_names_read(const struct engine_names *names, struct weft_addr *out, c
 	if (names->at)
 		return names->family->addr_read(names->at, names->len, out, why, why_len);
 	engine_why(why, why_len,
-		   "where it begins can't be told: what is before it is no string");
+		   "its beginning is unknown: the entry before it is not a string");
 	return -FI_EINVAL;
 }

@@ -100,7 +100,7 @@ static int engine_wires_make(struct engine_ep *ep)
 	}
 	if (!any || !engine_wires_placed(ep)) {
 		FI_WARN(ep->family->provider, FI_LOG_EP_CTRL, "%s: %s\n",
-			any ? "not where it was asked to be" : "no way to reach anyone",
+			any ? "not at the requested address" : "no way to reach anyone",
 			engine_wires_why(ep));
 		engine_wires_close(ep);
 		return ret;

@@ -72,7 +72,7 @@ static ssize_t engine_eq_write(struct fid_eq *fid, uint32_t event, const void *b
 				     "NULL for the event");
 	if (flags)
 		return engine_refuse_value(family, FI_LOG_EQ, -FI_EBADFLAGS, "fi_eq_write",
-					   "there are no flags", flags);
+					   "no flags are valid", flags);
 	ret = engine_eq_push(eq_of(fid), event, buf, len);
 	return ret ? ret : (ssize_t)len;
 }

@@ -37,7 +37,7 @@ static int engine_domain2_open(struct fid_fabric *fabric, struct fi_info *info,
 	if (flags)
 		return engine_refuse_value(
 			container_of(fabric, struct engine_fabric, fid)->family, FI_LOG_DOMAIN,
-			-FI_EBADFLAGS, "fi_domain2", "there are no flags", flags);
+			-FI_EBADFLAGS, "fi_domain2", "no flags are valid", flags);
 	return engine_domain_open(fabric, info, domain, context);
 }
 
@@ -65,7 +65,7 @@ void engine_define_params(const struct fi_provider *provider)
 {
 	fi_param_define(
 		provider, ENGINE_PARAM_BUDGET, FI_PARAM_SIZE_T,
-		"Eager payload that one endpoint takes ahead of its receives, in bytes; more stays with "
+		"Eager payload that one endpoint accepts ahead of its receives, in bytes; more stays with "
 		"the senders (default: %u)",
 		ENGINE_BUDGET);
 }

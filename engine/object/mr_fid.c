@@ -259,7 +259,7 @@ static int engine_mr_refresh(struct engine_mr *mr, const struct fi_mr_modify *ar
 		return engine_mr_refuse(mr->domain, -FI_EINVAL, "fi_mr_refresh", "NULL");
 	if (arg->flags)
 		return engine_mr_refuse(mr->domain, -FI_EBADFLAGS, "fi_mr_refresh",
-					"there are no flags");
+					"no flags are valid");
 	if (!engine_mr_holds_all(mr, arg->attr.mr_iov, arg->attr.iov_count))
 		return engine_mr_refuse(mr->domain, -FI_EINVAL, "fi_mr_refresh",
 					"a range that is not in the region");
@@ -274,7 +274,7 @@ static int engine_mr_raw(struct engine_mr *mr, const struct fi_mr_raw_attr *arg)
 		return engine_mr_refuse(mr->domain, -FI_EINVAL, MR_RAW,
 					"NULL for the length or the address");
 	if (arg->flags)
-		return engine_mr_refuse(mr->domain, -FI_EBADFLAGS, MR_RAW, "there are no flags");
+		return engine_mr_refuse(mr->domain, -FI_EBADFLAGS, MR_RAW, "no flags are valid");
 	if (!mr->index)
 		return engine_mr_refuse(mr->domain, -FI_ENOKEY, MR_RAW,
 					"the region was registered without remote access");
@@ -302,7 +302,7 @@ static int engine_mr_map_raw(const struct engine_domain *domain, const struct fi
 			"a raw key as fi_mr_raw_attr gave it, and where the key is to go");
 	if (arg->flags)
 		return engine_mr_refuse(domain, -FI_EBADFLAGS, "fi_mr_map_raw",
-					"there are no flags");
+					"no flags are valid");
 	for (uint32_t i = 0; i < RAW_LEN; i++)
 		key |= (uint64_t)arg->raw_key[i] << 8 * i;
 	*arg->key = key;

@@ -123,7 +123,7 @@ static int engine_mr_give_key(struct engine_mr *mr, const struct fi_mr_attr *att
 			mr->domain->family, FI_LOG_MR, ret, MR_REG,
 			ret == -FI_ENOKEY
 				? "another region has that requested_key"
-				: "a range that wraps around, a key that is none, or no memory",
+				: "a range that wraps around, an invalid key, or no memory",
 			spec.key);
 	mr->fid.key = mr_at(table, mr->index)->key;
 	return 0;

@@ -178,7 +178,7 @@ static int engine_option_set(struct engine_ctx *ctx, int name, size_t value)
 		return engine_option_refuse(ctx, -FI_EOPBADSTATE, SET_BEFORE, (uint64_t)name);
 	if (!value || value > ENGINE_TX_SIZE)
 		return engine_option_refuse(ctx, -FI_EINVAL,
-					    "FI_OPT_TX_SIZE is from 1 to what fi_getopt answers",
+					    "FI_OPT_TX_SIZE is from 1 to the value of fi_getopt",
 					    value);
 	engine_ep_size(ctx->ep, value);
 	return 0;

@@ -95,7 +95,7 @@ static int engine_poll_poll(struct fid_poll *fid, void **contexts, int cnt)
 
 	if (cnt < 0 || (cnt && !contexts))
 		return engine_refuse(poll->domain->family, FI_LOG_DOMAIN, -FI_EINVAL, "fi_poll",
-				     "NULL for the contexts, or less than none");
+				     "NULL for the contexts, or a negative count");
 	engine_use(poll->domain);
 	engine_domain_progress(poll->domain);
 	list_for_each(node, after, &poll->members) {
@@ -123,7 +123,7 @@ static int engine_poll_add(struct fid_poll *fid, struct fid *event_fid, uint64_t
 
 	if (flags)
 		return engine_refuse_value(poll->domain->family, FI_LOG_DOMAIN, -FI_EBADFLAGS,
-					   "fi_poll_add", "there are no flags", flags);
+					   "fi_poll_add", "no flags are valid", flags);
 	if (!w || w->domain != poll->domain)
 		return engine_refuse(poll->domain->family, FI_LOG_DOMAIN, -FI_EINVAL,
 				     "fi_poll_add",
@@ -152,7 +152,7 @@ static int engine_poll_del(struct fid_poll *fid, struct fid *event_fid, uint64_t
 
 	if (flags)
 		return engine_refuse_value(poll->domain->family, FI_LOG_DOMAIN, -FI_EBADFLAGS,
-					   "fi_poll_del", "there are no flags", flags);
+					   "fi_poll_del", "no flags are valid", flags);
 	engine_enter(poll->domain);
 	m = w ? engine_member_of(poll, w) : NULL;
 	if (m)
@@ -205,7 +205,7 @@ int engine_poll_open(struct fid_domain *fid, struct fi_poll_attr *attr, struct f
 				     "NULL where the set is to go");
 	if (attr && attr->flags)
 		return engine_refuse_value(domain->family, FI_LOG_DOMAIN, -FI_EBADFLAGS,
-					   "fi_poll_open", "there are no flags", attr->flags);
+					   "fi_poll_open", "no flags are valid", attr->flags);
 	poll = platform_alloc(sizeof(*poll));
 	if (!poll)
 		return -FI_ENOMEM;

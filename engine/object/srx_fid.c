@@ -137,7 +137,7 @@ int engine_shared_bind(struct engine_ep *ep, struct fid *target, uint64_t flags)
 			"a scalable endpoint has contexts of its own and shares none");
 	if (flags)
 		return engine_refuse_value(ep->family, FI_LOG_EP_CTRL, -FI_EBADFLAGS,
-					   BIND_SHARED, "there are no flags", flags);
+					   BIND_SHARED, "no flags are valid", flags);
 	if (target->fclass == FI_CLASS_STX_CTX)
 		return engine_stx_bind(ep, container_of(target, struct engine_stx, fid.fid));
 	return engine_srx_share(ep, srx_of(engine_ctx_at(target)));
@@ -269,8 +269,9 @@ static int engine_srx_bind(struct fid *fid, struct fid *target, uint64_t flags)
 					   "completion queues and counters are bound to it",
 					   target ? target->fclass : 0);
 	if (flags & FI_SELECTIVE_COMPLETION)
-		return engine_refuse(domain->family, FI_LOG_EP_CTRL, -FI_EBADFLAGS, BIND_SHARED,
-				     "FI_SELECTIVE_COMPLETION is for its endpoints to say");
+		return engine_refuse(
+			domain->family, FI_LOG_EP_CTRL, -FI_EBADFLAGS, BIND_SHARED,
+			"FI_SELECTIVE_COMPLETION is a flag of its endpoints' binds");
 	engine_enter(domain);
 	ret = target->fclass == FI_CLASS_CQ ? engine_srx_bind_cq(srx, target, flags)
 					    : engine_srx_bind_cntr(srx, target, flags);

@@ -64,7 +64,7 @@ int engine_wait_join(struct engine_wait *w, struct fid_wait *fid)
 
 	if (!set)
 		return engine_refuse(w->domain->family, FI_LOG_DOMAIN, -FI_EINVAL, OPEN_WAIT,
-				     "FI_WAIT_SET, and wait_set is none of the same fabric");
+				     "FI_WAIT_SET, and wait_set is not one of the same fabric");
 	platform_lock(&set->lock);
 	ret = engine_set_hold(set, w->domain);
 	if (!ret) {
@@ -101,7 +101,7 @@ int engine_waitset_join(struct engine_eq *eq, struct fid_wait *fid)
 
 	if (!set)
 		return engine_refuse(eq->fabric->family, FI_LOG_EQ, -FI_EINVAL, OPEN_WAIT,
-				     "FI_WAIT_SET, and wait_set is none of the same fabric");
+				     "FI_WAIT_SET, and wait_set is not one of the same fabric");
 	platform_lock(&set->lock);
 	if (engine_poll_set_here(&set->poll_set))
 		ret = engine_eq_join(eq, &set->poll_set);
@@ -350,7 +350,7 @@ static int engine_waitset_check(const struct engine_fabric *fabric,
 {
 	if (attr->flags)
 		return engine_refuse_value(fabric->family, FI_LOG_FABRIC, -FI_EBADFLAGS,
-					   WAIT_OPEN, "there are no flags", attr->flags);
+					   WAIT_OPEN, "no flags are valid", attr->flags);
 	switch (attr->wait_obj) {
 	case FI_WAIT_UNSPEC:
 	case FI_WAIT_YIELD:
@@ -431,7 +431,7 @@ int engine_trywait(struct fid_fabric *fid, struct fid **fids, int cnt)
 
 	if (cnt < 0 || (cnt && !fids))
 		return engine_refuse(fabric->family, FI_LOG_FABRIC, -FI_EINVAL, TRYWAIT,
-				     "NULL for the objects, or less than none");
+				     "NULL for the objects, or a negative count");
 	for (int i = 0; i < cnt; i++) {
 		int ret = fids[i] ? engine_try(fids[i]) : -FI_EINVAL;
 

@@ -30,7 +30,7 @@ static void engine_quiet_error(struct engine_peer *peer, int err, bool reported)
 		FI_WARN(peer->ep->family->provider, FI_LOG_EP_DATA,
 			"a write that was complete for its initiator has failed: %s. "
 			"FI_DELIVERY_COMPLETE completes with the target's answer. "
-			"The next ones to this peer are not reported here\n",
+			"The next ones to this peer are not logged\n",
 			fi_strerror(-err));
 	engine_count(ctx->cntr[ENGINE_CNTR_WRITE], err, 0);
 	if (reported && ctx->cq)

@@ -138,8 +138,8 @@ static void engine_peer_log_unmet(struct engine_peer *peer, uint64_t now)
 	peer->ep->unmet_logged = true;
 	family->addr_str(bytes, family->addr_write(&peer->address, bytes), name, sizeof(name));
 	FI_WARN(family->provider, FI_LOG_EP_CTRL,
-		"nobody answers at %s yet: what is for it waits, and is tried again. Is the program there "
-		"running, and is this its address? Logged once for each endpoint\n",
+		"no endpoint answers at %s yet: messages to it wait, and are tried again. Is the program "
+		"running there, and is this its address? Logged once for each endpoint\n",
 		name);
 }
 

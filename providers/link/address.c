@@ -134,7 +134,7 @@ static int link_read(const void *addr, size_t len, struct weft_addr *out, char *
 			 version, ADDR_VERSION);
 	else
 		snprintf(why, why_len,
-			 "'%.*s' is neither what fi_getname gives nor " LINK_PREFIX
+			 "'%.*s' is neither an address from fi_getname nor " LINK_PREFIX
 			 "ADDRESS:PORT",
 			 (int)len, body);
 	return -FI_EINVAL;
@@ -148,7 +148,7 @@ int link_addr_read(const void *addr, size_t len, struct weft_addr *out, char *wh
 
 	if (!ret && !addr_valid(&read)) {
 		snprintf(why, why_len,
-			 "an address without a port or without a host: nobody can be there");
+			 "an address without a port or without a host: it names no endpoint");
 		ret = -FI_EINVAL;
 	}
 	if (!ret)

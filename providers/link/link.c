@@ -97,9 +97,9 @@ static int link_hint_addr(const void *hint, size_t len, void **slot, size_t *slo
 	len = engine_name_len(&link_family, hint, len);
 	if (!len)
 		return info_refuse(&link_provider,
-				   "is given an address that is no string (FI_ADDR_STR)");
+				   "is given an address that is not a string (FI_ADDR_STR)");
 	if (read(hint, len, &addr, why, sizeof(why)))
-		return info_refuse(&link_provider, "is given an address that is none: %s", why);
+		return info_refuse(&link_provider, "is given an invalid address: %s", why);
 	return link_set_addr(slot, slot_len, &addr);
 }
 

@@ -11,8 +11,9 @@
 
 void report_define(const struct fi_provider *provider)
 {
-	fi_param_define(provider, "report", FI_PARAM_BOOL,
-			"Print what went over which wire when an endpoint ends (default: no)");
+	fi_param_define(
+		provider, "report", FI_PARAM_BOOL,
+		"Print the traffic of each wire when an endpoint is closed (default: no)");
 }
 
 void report_routes(struct fi_provider *provider, const struct weft_route *routes, size_t cnt)

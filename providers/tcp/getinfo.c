@@ -252,7 +252,7 @@ static int hint_addr(const void *addr, size_t len, const char *which, union tcp_
 	if (tcp_sockaddr_copy(out, addr, len))
 		return info_refuse(
 			&tcp_provider,
-			"is given a %s address of %zu bytes that is no IP socket address",
+			"is given a %s address of %zu bytes that is not an IP socket address",
 			which, len);
 	return 1;
 }
@@ -291,7 +291,7 @@ static int resolve(struct query *q, const char *node, const char *service, uint6
 	kept += keep_first(q, found, cnt, AF_INET6, out + kept);
 	if (kept)
 		return kept;
-	return info_refuse(&tcp_provider, "finds no address of the format asked for behind %s",
+	return info_refuse(&tcp_provider, "finds no address of the requested format for %s",
 			   node ? node : service);
 }
 

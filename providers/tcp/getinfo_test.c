@@ -112,7 +112,7 @@ static void formats_narrow_the_answers(void **state)
 	hints->addr_format = FI_ADDR_STR;
 	assert_refused(NULL, NULL, 0, hints, "FI_ADDR_STR");
 	hints->addr_format = FI_SOCKADDR_IN6;
-	assert_refused("127.0.0.1", "7471", 0, hints, "no address of the format asked for");
+	assert_refused("127.0.0.1", "7471", 0, hints, "no address of the requested format");
 	info_free(hints);
 }
 

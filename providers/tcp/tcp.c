@@ -37,7 +37,7 @@ static int peer_read(const void *bytes, size_t len, int family, struct weft_addr
 		return ret;
 	if (!tcp_sockaddr_port(&sock) || tcp_sockaddr_any(&sock)) {
 		snprintf(why, why_len,
-			 "an address without a port or without a host: nobody can be there");
+			 "an address without a port or without a host: it names no endpoint");
 		return -FI_EINVAL;
 	}
 	*out = (struct weft_addr){ .version = ADDR_VERSION, .kind = ADDR_SERVICE };
@@ -223,7 +223,7 @@ static void settings_define(void)
 			"Last port that endpoints may listen at");
 	fi_param_define(
 		&tcp_provider, "dead_ms", FI_PARAM_INT,
-		"A peer's host that gives no sign of life for so many milliseconds counts as dead "
+		"A peer's host that does not answer for so many milliseconds counts as dead "
 		"(default: 10000)");
 }
 

@@ -216,7 +216,7 @@ static void set_option(struct bench_options *opt, int c, const char *arg)
 	case OPT_REFUSE:
 		opt->refused = arg;
 		if (!refuse_is_known(arg))
-			errx(WEFT_EXIT_USAGE, "what can be refused is '%s', not '%s'",
+			errx(WEFT_EXIT_USAGE, "'%s' can be refused, not '%s'",
 			     REFUSE_PROCESS_VM, arg);
 		break;
 	case OPT_NO_INJECT:
@@ -250,7 +250,7 @@ static void check(const struct bench_options *opt)
 	if (opt->compare && (opt->place.host || !opt->place.local))
 		errx(WEFT_EXIT_USAGE, "a comparison runs on this machine: no HOST, no --listen");
 	if (opt->place.host && !opt->place.local)
-		errx(WEFT_EXIT_USAGE, "a server (--listen) takes no HOST");
+		errx(WEFT_EXIT_USAGE, "--listen and HOST exclude each other");
 }
 
 static void parse(struct bench_options *opt, int argc, char **argv)

@@ -86,7 +86,7 @@ static int prepare_size(struct bench *b, size_t i)
 	if (!tests)
 		return 0;
 	if (size > b->ch.limits.max_message) {
-		warnx("messages of %zu bytes: %s takes %zu at most", size,
+		warnx("messages of %zu bytes: %s accepts at most %zu", size,
 		      b->ch.limits.provider, b->ch.limits.max_message);
 		return -FI_EMSGSIZE;
 	}

@@ -102,7 +102,7 @@ static void parse(struct pingpong_options *opt, int argc, char **argv)
 		set_option(opt, c, optarg);
 	opt->place.host = argument_host(argc, argv, optind);
 	if (opt->place.host && opt->place.local)
-		errx(WEFT_EXIT_USAGE, "--fork runs both sides here, there is no HOST");
+		errx(WEFT_EXIT_USAGE, "--fork and HOST exclude each other");
 }
 
 static void print_line(size_t size, unsigned iterations, uint64_t ns)

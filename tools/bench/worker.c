@@ -139,7 +139,7 @@ int worker_samples(struct worker *child, struct worker_sample *samples, size_t r
 		if (!strcmp(line, "end\n"))
 			return (int)cnt;
 		if (cnt == room || worker_sample_parse(line, &samples[cnt++])) {
-			warnx("a measuring process said '%s'", line);
+			warnx("unexpected output of a measuring process: '%s'", line);
 			return -EPROTO;
 		}
 	}

@@ -80,14 +80,14 @@ static void usage(void)
 {
 	printf("Usage: weft info [OPTIONS]\n"
 	       "\n"
-	       "Prints what libfabric offers for the given wishes; without any, all of it.\n"
+	       "Prints what libfabric offers for the given hints; without hints, everything.\n"
 	       "\n"
-	       "Wishes:\n"
+	       "Hints:\n"
 	       "  -n, --node=NAME          a host name or address to reach\n"
 	       "  -P, --port=PORT          a port or service there\n"
 	       "  -s, --src_addr=ADDR      a local name or address to use\n"
 	       "  -c, --caps=A|B..         capabilities: FI_MSG|FI_TAGGED..\n"
-	       "  -m, --mode=A|B..         modes to live with: FI_CONTEXT..; default: all\n"
+	       "  -m, --mode=A|B..         modes that the program supports: FI_CONTEXT..; default: all\n"
 	       "  -t, --ep_type=TYPE       FI_EP_RDM, FI_EP_MSG or FI_EP_DGRAM\n"
 	       "  -a, --addr_format=FMT    FI_SOCKADDR_IN..\n"
 	       "  -p, --provider=NAME      this provider only\n"
@@ -97,8 +97,8 @@ static void usage(void)
 	       "What to print:\n"
 	       "  -v, --verbose            everything about each answer\n"
 	       "  -i, --info=TEXT          the same, of answers that contain the text\n"
-	       "  -l, --list               the providers there are, usable or not\n"
-	       "  -e, --env                the settings (environment variables) there are\n"
+	       "  -l, --list               all providers, usable or not\n"
+	       "  -e, --env                all settings (environment variables)\n"
 	       "  -g, --getenv=TEXT        those whose name contains the text\n"
 	       "      --why                also each provider that did not answer, and its reason\n"
 	       "      --links              the wires of an endpoint of '" LINK_NAME
@@ -419,7 +419,7 @@ static int query_and_print(struct info_options *opt)
 	if (opt->why && !heard)
 		print_reasons(list, opt->hints->fabric_attr->prov_name);
 	else if (opt->why)
-		warnx("this libfabric takes no logger (%s); FI_LOG_LEVEL=info makes it print",
+		warnx("this libfabric does not support a logger (%s); FI_LOG_LEVEL=info makes it print",
 		      fi_strerror(-heard));
 	fabric_info_destroy(list);
 	reasons_forget();

@@ -36,7 +36,7 @@ static int print_routes(struct fid *ep)
 	rc = fi_open_ops(ep, WEFT_ROUTES_OPS, 0, (void **)&ops, NULL);
 	if (rc || !ops ||
 	    ops->size < offsetof(struct weft_routes_ops, list) + sizeof(ops->list)) {
-		printf("    its endpoints do not tell their wires: not a provider of weft\n");
+		printf("    its endpoints do not report their wires: not a provider of weft\n");
 		return 0;
 	}
 	rc = ops->list(ep, routes, &cnt);

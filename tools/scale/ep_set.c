@@ -165,7 +165,7 @@ static int idle(const struct ep_pair *link, unsigned *spins, uint64_t *give_up_n
 	if (!*give_up_ns)
 		*give_up_ns = clock_ns() + link->timeout_s * 1000000000ull;
 	if (oob_gone(&link->side->oob)) {
-		warnx("the other side has gone");
+		warnx("the other side has ended");
 		return -FI_ESHUTDOWN;
 	}
 	if (clock_ns() < *give_up_ns)

@@ -233,7 +233,7 @@ int oob_exchange(struct oob *oob, const void *out, size_t out_len, void *in, siz
 	if (rc == -ECONNRESET)
 		rc = -EPIPE;
 	if (rc == -EPIPE)
-		warnx("the other side has gone");
+		warnx("the other side has ended");
 	else if (rc)
 		warnx("exchange with the other side: %s", strerror(-rc));
 	return rc;

@@ -114,7 +114,7 @@ int pair_run(const int wanted[2], bool realtime, int (*body)(struct side *side, 
 	side.shares_core = cpus[0] == cpus[1];
 	side.yields = side.shares_core && !wanted;
 	if (side.yields)
-		warnx("one core for both sides: the figures say little");
+		warnx("one core for both sides: the figures mean little");
 	if (!side.shares_core)
 		side.line = cacheline_create();
 	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, fds))

@@ -180,7 +180,7 @@ int plan_agree(struct side *side, struct plan *plan)
 		return rc;
 	theirs[len] = '\0';
 	if (plan_parse(theirs, &got)) {
-		warnx("the client does not speak this weft's language");
+		warnx("the client is another version of weft");
 		return -EPROTO;
 	}
 	if (plan->provider[0])

@@ -19,7 +19,7 @@ void pshm_log_shortage(struct pshm_wire *w, enum pshm_shortage shortage, int err
 	static const char *const names[PSHM_SHORTAGE_CNT] = {
 		[PSHM_SHORTAGE_CONNECT] = "connect to a peer",
 		[PSHM_SHORTAGE_ACCEPT] = "accept a peer's connection",
-		[PSHM_SHORTAGE_PEER] = "connect to a peer that lacks what it takes",
+		[PSHM_SHORTAGE_PEER] = "connect to a peer that has no descriptors or memory left",
 	};
 	size_t error = err == -FI_ENOMEM ? 0 : err == -FI_EMFILE ? 1 : 2;
 	uint64_t *logged = &w->shortage_logged_ns[shortage][error];
@@ -29,7 +29,7 @@ void pshm_log_shortage(struct pshm_wire *w, enum pshm_shortage shortage, int err
 		return;
 	*logged = now;
 	FI_WARN(&pshm_provider, FI_LOG_EP_CTRL,
-		"can't %s: %s; what is sent waits until there are some (raise 'ulimit -n')\n",
+		"can't %s: %s; messages wait until more are available (raise 'ulimit -n')\n",
 		names[shortage], strerror(-err));
 }
 

@@ -55,7 +55,7 @@ static int any_read(const void *addr, size_t len, struct weft_addr *out, char *w
 		snprintf(why, why_len, "an address of another version of Weft (%d, this is %u)",
 			 version, ADDR_VERSION);
 	else
-		snprintf(why, why_len, "not an address that fi_getname of an endpoint gives");
+		snprintf(why, why_len, "not an address from fi_getname of an endpoint");
 	return -FI_EINVAL;
 }
 
@@ -84,7 +84,7 @@ int pshm_addr_read(const void *addr, size_t len, struct weft_addr *out, char *wh
 
 	if (!ret && is_foreign(addr, len)) {
 		snprintf(why, why_len,
-			 "'%.*s' is of libfabric's own shm: who talks to each other needs Weft's",
+			 "'%.*s' is an address of libfabric's own shm: both processes have to use Weft",
 			 (int)len, (const char *)addr);
 		ret = -FI_EINVAL;
 	}
@@ -92,7 +92,7 @@ int pshm_addr_read(const void *addr, size_t len, struct weft_addr *out, char *wh
 		return ret;
 	if (!(read.kind == ADDR_NONCE && read.pid) && !pshm_service_named(&read)) {
 		snprintf(why, why_len,
-			 "an address without a process or a service: shm can't lead there");
+			 "an address without a process or a service: shm can't reach it");
 		return -FI_EINVAL;
 	}
 	*out = read;

@@ -107,9 +107,9 @@ static int hinted(const void *hint, size_t len,
 	len = engine_name_len(&pshm_family, hint, len);
 	if (!len)
 		return info_refuse(&pshm_provider,
-				   "is given an address that is no string (FI_ADDR_STR)");
+				   "is given an address that is not a string (FI_ADDR_STR)");
 	if (read(hint, len, out, why, sizeof(why)))
-		return info_refuse(&pshm_provider, "is given an address that is none: %s", why);
+		return info_refuse(&pshm_provider, "is given an invalid address: %s", why);
 	return 0;
 }
 
@@ -132,7 +132,7 @@ static int find_named(const char *node, const char *service, bool is_source, boo
 	}
 	if (pshm_service_node(node))
 		return info_refuse(&pshm_provider,
-				   "leads to this host alone, and '%s' is another or none",
+				   "reaches this host only, and '%s' is another one or none",
 				   node);
 	if (pshm_service_addr(service, &named))
 		return info_refuse(
