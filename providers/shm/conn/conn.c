@@ -11,7 +11,7 @@
 #include "lists.h"
 #include "provider.h"
 
-/* Between two log lines of one lack and error. */
+/* Between two log lines of one shortage and error. */
 #define LOG_INTERVAL_NS 60000000000u
 
 void pshm_log_shortage(struct pshm_wire *w, enum pshm_shortage shortage, int err)
@@ -129,14 +129,16 @@ void pshm_conn_up(struct pshm_conn *conn, const struct hello *hello)
 	engine_conn_up(&conn->base, hello);
 }
 
-/* Tells the other side, which may not be polling, or not know of us yet. */
+/*
+ * Notifies the other side, which may not be polling, or may not have accepted the connection yet.
+ */
 static void end_notify(struct pshm_conn *conn, enum pshm_end how)
 {
 	if (!conn->pair)
 		return;
 	/*
 	 * R:pshm_pair.ended  everything published before; pairs A:pshm_pair.ended
-	 * S:pshm_pair.ended  before we look whether the peer is inside our memory; pairs
+	 * S:pshm_pair.ended  before reading whether the peer accesses this side's memory; pairs
 	 * S:pshm_pair.inside
 	 */
 	atomic_store_explicit(&conn->pair->ended[conn->side].value, how, memory_order_seq_cst);
@@ -197,7 +199,7 @@ void pshm_disconnect(struct wire_conn *base)
 
 void pshm_conn_fail(struct pshm_conn *conn, int err)
 {
-	/* a peer that breaks the protocol is not trusted to say what it holds */
+	/* the report of a peer that breaks the protocol is not trusted */
 	bool lies = err == -FI_EPROTO || err == -FI_EINVAL;
 
 	pshm_conn_end(conn, err ? PSHM_BROKEN : PSHM_CLOSED, !lies);

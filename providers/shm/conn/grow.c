@@ -1,27 +1,28 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Rings that grow. A connection begins with two small rings, so that many cost little. The first
- * time that one has not the room for its payload, or when it has carried much larger payload, its
- * producer makes a larger data area, of memory of its own, and offers it in a line; the consumer
- * maps it and says so in the pair; then the producer says in another line that the data of all
- * later ones are there.
+ * Rings that grow. A connection begins with two small rings, so that many connections need little
+ * memory. When a ring first lacks room for its payload, or when it has carried much larger payload,
+ * its producer makes a larger data area in memory of its own and offers it in a line. The consumer
+ * maps it and reports that in the pair; then the producer announces in another line that the data
+ * of all later lines are there.
  *
- * The pages of an area cost more than half a millisecond, and a message that would fit gains some
- * 30 ns per KiB by it: it pays after so many that an area for their sake is not made before
- * GROW_BYTES of them, and a few pages of it at each.
+ * Populating an area costs more than half a millisecond, and a message that would fit in the small
+ * ring gains some 30 ns per KiB from it. So for such messages an area is made only after GROW_BYTES
+ * of them, and a few pages of it are populated with each.
  *
  *	producer			consumer
+ *
  *	line PSHM_GROW		->	opens the area
  *			<-  pair.grown
  *	line PSHM_MOVE		->	reads later data from there
  *
  * Where processes do not reach each other through /proc, there is an area for each ring behind the
- * two from the beginning, of which nothing is touched until it is wanted: the offer says no more
- * than that it is.
+ * two from the beginning, which is not touched until it is needed: the offer then contains no
+ * descriptor.
  *
- * The larger the area, the longer ago its lines were in the other core's cache: writing to those
- * that are there still takes twice as long. What an endpoint spends on areas is bounded; a peer
- * that can't map one is asked again later. On the thread that holds the domain.
+ * The larger the area, the longer ago its lines were in the other core's cache: writing to lines
+ * that are still there takes twice as long. The areas of an endpoint have a budget; an area that
+ * the peer can't map is offered again later. On the thread that holds the domain.
  */
 #include <rdma/fi_errno.h>
 #include "polling.h"
@@ -76,12 +77,17 @@ static bool area_left(const struct pshm_conn *conn)
 	size_t len = PSHM_AREA_HEAD +
 		     (size_t)(conn->sizes.area_len ? conn->sizes.area_len : PSHM_AREA_LEN);
 
-	/* the side that made the pair may have given it larger rings than ours grow to */
+	/*
+	 * the side that made the pair may have chosen larger rings than this side's rings grow to
+	 */
 	return len - PSHM_AREA_HEAD > conn->tx.data_len && w->area_max - w->area_len >= len &&
 	       grow_worthwhile(conn);
 }
 
-/* Tells the consumer whether our ring stays small: it may choose another way than the ring then. */
+/*
+ * Publishes whether this side's ring stays small: the consumer may then read the payload another
+ * way.
+ */
 static void publish_small(struct pshm_conn *conn, bool small)
 {
 	atomic_store_explicit(&conn->pair->small[conn->side].value, small, memory_order_relaxed);

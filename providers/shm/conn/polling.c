@@ -1,23 +1,24 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Which rings are polled. An endpoint with a thousand peers hears from few of them at a time:
- * those are hot and polled every time. A ring from which nothing came for a while becomes cold:
- * its producer is told to ring its doorbell, a bit of our inbox, with each publication. One load
- * shows whether any doorbell has been rung; the ring of one that has is hot again.
+ * Which rings are polled. An endpoint with a thousand peers has messages from few of them at a
+ * time: their rings are hot, and polled in each call of poll(). A ring that was empty for a while
+ * becomes cold: its producer has to ring its doorbell, a bit in this endpoint's inbox, with each
+ * publication. One load shows whether any doorbell was rung; a ring whose doorbell was rung is hot
+ * again.
  *
- * A producer that publishes while its ring cools may not see yet that it is to ring its doorbell.
- * So the ring is polled for another sweep after the producer was told. The cold rings are looked
- * at too, a few at a time: a doorbell is nothing but a hint, and a hostile neighbour that sets
- * bits at will, or never does, delays its own messages alone. An endpoint that is about to sleep
- * takes more care: arm.c. On the thread that holds the domain.
+ * A producer that publishes while its ring cools may not have read yet that it has to ring its
+ * doorbell. So the ring is polled for another sweep after the mode was set. Cold rings are polled
+ * as well, a few at a time: a doorbell is only a hint, and a faulty peer that sets bits at random,
+ * or never, delays its own messages alone. An endpoint that is about to sleep takes more care:
+ * arm.c. On the thread that holds the domain.
  */
 #include "polling.h"
 #include "conn.h"
 #include "wake.h"
 
-/* Rings that stay hot whatever comes from them. */
+/* Number of rings that stay hot even if they are empty. */
 #define HOT_MIN 2u
-/* Sweeps between looks at a cold ring: each costs some cache lines, and a page walk. */
+/* Sweeps between two polls of a cold ring: each costs some cache lines, and a page walk. */
 #define COLD_SWEEPS 4u
 /* Sweeps that find nothing new in a ring before it cools. */
 #define IDLE_SWEEPS 64u
@@ -44,7 +45,7 @@ void pshm_polling_heat(struct pshm_conn *conn)
 	else if (!conn->cooling)
 		return;
 	conn->cooling = false;
-	/* while a thread sleeps all producers have been told to ring */
+	/* while a thread sleeps, all producers have to ring */
 	if (!w->armed)
 		pshm_polling_set_mode(conn, pshm_polling_hot_mode(conn));
 }
@@ -164,7 +165,7 @@ static void expect_cold(const struct pshm_wire *w, uint32_t i)
 	__builtin_prefetch(&next->pair->ended[pshm_other(next)]);
 }
 
-/* Looks at the next cold ring. Returns 1 if something waits there, else 0. */
+/* Polls the next cold ring. Returns 1 if it has a line, else 0. */
 static int sweep_cold(struct pshm_wire *w)
 {
 	struct pshm_conn *conn;
@@ -222,7 +223,7 @@ void pshm_doorbell_ring(struct pshm_conn *conn)
 				 memory_order_release);
 	/*
 	 * R:pshm_inbox.doorbell_words  the bit before that; pairs A:pshm_inbox.doorbell_words
-	 * F:pshm_inbox.doorbell_words  before we look whether the owner sleeps; pairs
+	 * F:pshm_inbox.doorbell_words  before reading whether the owner sleeps; pairs
 	 * F:pshm_inbox.armed
 	 */
 	atomic_fetch_or_explicit(&inbox->rung, 1ull << doorbell / 64, memory_order_seq_cst);

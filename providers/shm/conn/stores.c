@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Where payload goes in the ring, and which stores carry it. Between cores that share a cache,
- * plain stores are best: the reader finds the lines there. Between cores that do not, reading
- * lines that another core has modified takes five times as long as reading memory, so that stores
- * which bypass the caches win from some 512 bytes on, and on some processors those that fetch no
- * line which they write whole win over those (platform/processor/copies.h). Where the two
+ * Where payload is placed in the ring, and which stores write it. Between cores that share a cache,
+ * plain stores are best: the reader finds the lines there. Between cores that do not, reading lines
+ * that another core has modified takes five times as long as reading memory. So stores which bypass
+ * the caches are faster from some 512 bytes on, and on some processors those that do not fetch
+ * lines which they write whole are faster still (platform/processor/copies.h). Where the two
  * processes run is not known, and changes while they run: all kinds are measured now and then,
  * filling by the producer and reading by the consumer, and the fastest one is used.
  *
  * A payload to be measured has PSHM_PROBE in its note; the consumer answers in the pair. A peer
- * that lies makes its own messages slower. On the thread that holds the domain.
+ * that answers wrongly makes its own messages slower. On the thread that holds the domain.
  */
 #include "conn.h"
 #include "copies.h"
@@ -36,10 +36,11 @@
 #define COST_MAX 100000
 
 /*
- * Small payload is faster where the last one was. To see that it has been read costs a look at the
- * consumer's line: too much for the smallest, and between cores that do not share a cache. Those
- * read large payload faster from the start of a page; others have it in their caches, and would
- * confuse it with the program's memory at the same place of another page.
+ * Small payload is faster in the place of the last one. Finding out that the last one was read
+ * costs a load of the consumer's line: too much for the smallest, and between cores that do not
+ * share a cache. Such cores read large payload faster from the start of a page; other cores have it
+ * in their caches, where it would conflict with the program's memory at the same place of another
+ * page.
  */
 static enum ring_place place_for(const struct pshm_conn *conn, uint32_t len)
 {
@@ -95,7 +96,7 @@ static enum pshm_store probe_choice(const struct pshm_stores *s)
 	return best;
 }
 
-/* Takes the consumer's answer to the last probe, and adds the time that filling took. */
+/* Reads the consumer's answer to the last probe, and adds the time that filling took. */
 static void probe_answer(struct pshm_conn *conn)
 {
 	struct pshm_stores *s = &conn->stores;
@@ -127,7 +128,7 @@ static enum pshm_store probe_next(const struct pshm_stores *s)
 	return (enum pshm_store)((s->kind + 1 + turn % (PSHM_STORES - 1)) % PSHM_STORES);
 }
 
-/* Fills and measures it; PSHM_PROBE tells the consumer to do its part. */
+/* Fills and measures it; PSHM_PROBE makes the consumer measure reading. */
 static void probe_fill(struct pshm_conn *conn, char *to, const struct iovec *iov, size_t cnt,
 		       size_t skip, size_t len)
 {

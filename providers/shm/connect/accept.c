@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Accepting connections to an endpoint: requests in its mailbox, and those that came over a socket.
- * Called by poll(), on the thread that holds the domain.
+ * Accepting connections to an endpoint: requests in its mailbox, and requests that were received
+ * over a socket. Called by poll(), on the thread that holds the domain.
  */
 #include <rdma/fi_errno.h>
 #include "accept.h"
@@ -10,7 +10,7 @@
 #include "connect.h"
 #include "socket.h"
 
-#define ACCEPT_BATCH 8u /* requests looked at in one poll() */
+#define ACCEPT_BATCH 8u /* requests handled in one poll() */
 
 static void answer_give(struct pshm_pair *pair, enum pshm_answer answer, int err)
 {

@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * The sockets themselves: listening, accepting, connecting, and reading what comes. Called by
- * socket.c with its lock, which is that of everything here; nothing waits.
+ * The sockets themselves: listening, accepting, connecting and reading. Called by socket.c with its
+ * lock, which protects everything here; nothing blocks.
  *
- * A hostile process of the same user may connect and say nothing: of the sockets that no
- * connection uses IDLE_MAX stay open, and the one that has been idle longest is closed for
- * another.
+ * A faulty process of the same user may connect and send nothing: of the sockets that no connection
+ * uses IDLE_MAX stay open, and the one that has been idle longest is closed for another.
  */
 #include <errno.h>
 #include <rdma/fi_errno.h>
@@ -18,7 +17,7 @@
 
 /* Nothing is accepted for so long when descriptors are lacking. */
 #define PAUSE_NS 10000000u
-/* Sockets that one look reads, and notes that it reads of each. */
+/* Sockets that one call of pshm_channels_look() reads, and notes that it reads of each. */
 #define EVENTS_MAX 64u
 #define NOTES_MAX  16u
 /* Accepted sockets that no connection uses. */
@@ -129,7 +128,7 @@ void pshm_channel_put(struct pshm_channel *c)
 	c->idle_ns = platform_now_ns();
 }
 
-/* Takes @sock, also when it fails. Returns a channel without a reference, or NULL and -FI_E*. */
+/* Takes @sock, even on failure. Returns a channel without a reference, or NULL and -FI_E*. */
 static struct pshm_channel *channel_new(int sock, bool asked, int *err)
 {
 	struct pshm_channel *c = NULL;
@@ -210,7 +209,7 @@ static void send_unsent(void)
 	}
 }
 
-/* Reads what has come. The channel may be freed by that. */
+/* Reads the notes of a channel, which may be freed by that. */
 static void channel_read(struct pshm_channel *c)
 {
 	struct sys_local_received received;

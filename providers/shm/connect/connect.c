@@ -20,8 +20,8 @@ const struct pshm_sizes pshm_small_pair = { PSHM_LINE_CNT, PSHM_DATA_LEN, 0 };
 static const struct pshm_sizes whole_pair = { PSHM_LINE_CNT, PSHM_DATA_LEN, PSHM_AREA_LEN };
 
 /*
- * Leaves a request at the inbox, if there is room for one: as many may ask as it has slots, and
- * the others wait, with nothing but the inbox open. Returns 0, -FI_EAGAIN to wait, or -FI_E*.
+ * Writes a request to the peer's mailbox, if it has a free slot. The other requests wait, and hold
+ * nothing but the open inbox. Returns 0, -FI_EAGAIN to wait, or -FI_E*.
  */
 static int offer_pair(struct pshm_conn *conn)
 {
@@ -62,8 +62,9 @@ static bool in_our_ns(const struct pshm_conn *conn)
 }
 
 /*
- * Finds the inbox through /proc, and asks there. -FI_EHOSTUNREACH: a socket may lead there.
- * @absent: out: we could look into the process, and it has no such inbox
+ * Finds the inbox through /proc, and writes the request there. Returns -FI_EHOSTUNREACH if a socket
+ * may reach the peer.
+ * @absent: out: the process's files could be read, and it has no such inbox
  */
 static int connect_by_proc(struct pshm_conn *conn, bool *absent)
 {
@@ -92,8 +93,9 @@ static int connect_by_proc(struct pshm_conn *conn, bool *absent)
 }
 
 /*
- * Asks by a socket. Returns 0, -FI_EAGAIN to wait, or -FI_E*. The areas come with the pair, since
- * there is no other way later. A connection that has asked through /proc begins anew.
+ * Sends the request over a socket. Returns 0, -FI_EAGAIN to wait, or -FI_E*. The areas are in the
+ * pair's memory, since there is no way to send them later. A connection that was requested through
+ * /proc begins anew.
  */
 static int connect_by_socket(struct pshm_conn *conn)
 {
@@ -126,7 +128,10 @@ static int connect_by_socket(struct pshm_conn *conn)
 	return 0;
 }
 
-/* Asks by a socket from now on. Returns 0, also when it has to wait for that, or -FI_E* */
+/*
+ * Sends the request over a socket from now on. Returns 0, also if it has to wait for that, or
+ * -FI_E*
+ */
 static int connect_otherwise(struct pshm_conn *conn)
 {
 	int err;
@@ -136,7 +141,10 @@ static int connect_otherwise(struct pshm_conn *conn)
 	return err == -FI_EAGAIN ? 0 : err;
 }
 
-/* Asks by the way that leads there. Returns 0, also when it has to wait for that, or -FI_E* */
+/*
+ * Sends the request through /proc or over a socket. Returns 0, also if it has to wait for that, or
+ * -FI_E*
+ */
 static int connect_begin(struct pshm_conn *conn)
 {
 	bool absent;
@@ -153,7 +161,7 @@ static int connect_begin(struct pshm_conn *conn)
 	return err;
 }
 
-/* Whom to ask: who has the name, where it is one. 0 or -FI_E* */
+/* The address of the endpoint to connect to; a service is looked up. Returns 0 or -FI_E* */
 static int connect_target(const struct weft_addr *addr, struct weft_addr *target)
 {
 	int err;
@@ -170,7 +178,7 @@ static int connect_target(const struct weft_addr *addr, struct weft_addr *target
 /* What pshm_connect() returns of @err: -FI_EAGAIN where waiting brings what it lacked. */
 static int connect_failed(struct pshm_wire *w, int err)
 {
-	/* descriptors come back as connections under way are answered */
+	/* descriptors become free as connections under way are answered */
 	if (err == -FI_EMFILE && !list_empty(&w->connecting))
 		return -FI_EAGAIN;
 	if (pshm_is_shortage(err))
@@ -243,8 +251,8 @@ static void connecting_accepted(struct pshm_conn *conn)
 }
 
 /*
- * Takes the inbox that came over the socket. Returns 0, also when none has come yet, or why none
- * will, -FI_E*.
+ * Takes the inbox that was received over the socket. Returns 0, also if none has arrived yet, or
+ * -FI_E* if none will.
  */
 static int asked_failed(struct pshm_conn *conn)
 {
@@ -267,11 +275,13 @@ static int connecting_hopeless(struct pshm_conn *conn, bool check_process)
 		return -FI_ECONNREFUSED;
 	if (!check_process || !conn->process || !pshm_process_dead(conn->process))
 		return 0;
-	/* the peer may have ended the socket and live: asking again shows it */
+	/* the peer may have closed the socket and be alive: requesting again shows that */
 	return conn->ask.process ? -FI_ECONNRESET : -FI_ECONNREFUSED;
 }
 
-/* The owner could not open what we offered: returns 0 when we ask by a socket now, or @err. */
+/*
+ * The owner could not open the pair. Returns 0 if the request is sent over a socket now, or @err.
+ */
 static int connecting_otherwise(struct pshm_conn *conn, int err)
 {
 	return err == -FI_EHOSTUNREACH && conn->ticket.slot ? connect_otherwise(conn) : err;
@@ -290,8 +300,8 @@ static bool connecting_failed(struct pshm_conn *conn, int err)
 }
 
 /*
- * Over a socket the inbox comes before the answer, and may not have been read yet. Returns 0 or
- * -FI_E*.
+ * Over a socket the inbox is sent before the answer is written to the pair, and may not have been
+ * read yet. Returns 0 or -FI_E*.
  */
 static int accepted_inbox(struct pshm_conn *conn)
 {
@@ -332,7 +342,7 @@ static bool connecting_step(struct pshm_conn *conn, bool all, bool check_process
 	refusal = answer >> 8;
 	switch ((enum pshm_answer)(answer & 0xff)) {
 	case PSHM_WAITING:
-		/* loaded after hopeless: an answer that came before the end counts */
+		/* loaded after hopeless: an answer that was written before the end counts */
 		return hopeless ? connecting_failed(conn, hopeless) : false;
 	case PSHM_ACCEPTED:
 		err = accepted_inbox(conn);

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Requests that come over the sockets of this process, and those that it sends. All under one
+ * Requests that this process receives over its sockets, and requests that it sends. All under one
  * lock, without waiting; on the thread of whichever endpoint polls, connects or is about to sleep.
  *
- * A hostile process of the same user may send anything: a note that we would not send ends the
- * socket, and the requests that wait for their endpoints are bounded and hold no descriptors.
+ * A faulty process of the same user may send anything: an invalid note ends the socket, and the
+ * requests that wait for their endpoints are bounded and hold no descriptors.
  */
 #include <rdma/fi_errno.h>
 #include "channel.h"
@@ -13,9 +13,9 @@
 #include "watcher.h"
 #include "socket.h"
 
-/* Between two looks at the sockets. */
+/* Between two reads of the sockets. */
 #define LOOK_NS 1000000u
-/* Requests of ours to one process at a time: each takes descriptors on both sides. */
+/* Requests to one process under way at a time: each takes descriptors on both sides. */
 #define ASKS_MAX 4u
 /* Requests that wait for poll(), of all endpoints. */
 #define REQUESTS_MAX 1024u
@@ -30,9 +30,9 @@ static struct list asks = { &asks, &asks };
 static uint8_t own[PSHM_NONCE];
 static bool numbered;
 static uint32_t request_cnt;
-/* when the next look is due; 0: there are no sockets */
+/* time of the next read; 0: there are no sockets */
 static _Atomic uint64_t look_ns;
-/* descriptor that is readable when anything has come; -1: look without asking one */
+/* descriptor that is readable when a socket has input; -1: read the sockets without checking */
 static _Atomic int watched = -1;
 
 /* Notes that come */
@@ -50,14 +50,17 @@ static struct pshm_wire *wire_find_locked(const uint8_t nonce[PSHM_NONCE])
 	return NULL;
 }
 
-/* Makes an endpoint of ours, which another thread may hold, look at its requests. */
+/* Makes an endpoint of this process, whose domain another thread may hold, check its requests. */
 static void wire_notify_locked(struct pshm_wire *w)
 {
 	pshm_inbox_notify(w->inbox);
 	pshm_watcher_wake(&w->sockets);
 }
 
-/* Maps what came with a request. Takes the descriptors. Returns 0 or the error to answer. */
+/*
+ * Maps the memory whose descriptors were received with a request. Takes them. Returns 0 or the
+ * error to answer.
+ */
 static int request_map(const struct pshm_note *note, const struct sys_local_received *received,
 		       struct pshm_request *r)
 {
@@ -201,9 +204,9 @@ void pshm_sockets_look(void)
 }
 
 /*
- * Takes the lock, which threads of other domains may hold, only when something has come. The
- * descriptor may have been closed meanwhile and mean something else: it is only asked whether it
- * is readable.
+ * Takes the lock, which threads of other domains may hold, only if a socket has input. The
+ * descriptor may have been closed meanwhile and mean another file: it is only checked for being
+ * readable.
  */
 void pshm_sockets_sweep(void)
 {

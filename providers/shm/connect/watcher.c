@@ -4,7 +4,7 @@
 #include "channel.h"
 #include "conn.h"
 
-/* Sleep of an endpoint that has to look at the sockets by itself. */
+/* Sleep of an endpoint that has to read the sockets by itself. */
 #define NAP_NS 10000000u
 
 /* The endpoint whose poll set holds the sockets; NULL: none. */
@@ -18,7 +18,7 @@ static struct pshm_wire *wire_of(struct pshm_socket_state *s)
 	return container_of(s, struct pshm_wire, sockets);
 }
 
-/* Returns true if the watcher sleeps, and is woken when anything comes. */
+/* Returns true if the watcher sleeps, and is woken by input of the sockets. */
 static bool watcher_sleeps(void)
 {
 	return watcher && watcher->state == PSHM_ASLEEP && !pshm_channels_paused();
@@ -69,7 +69,7 @@ void pshm_watcher_choose(void)
 	s = container_of(asleep.next, struct pshm_socket_state, asleep);
 	if (!pshm_channels_paused() && watcher_set(s))
 		return;
-	/* it has to look by itself from now on */
+	/* it has to read the sockets by itself from now on */
 	state_set(s, PSHM_NAPPING);
 	pshm_watcher_wake(s);
 }

@@ -17,7 +17,7 @@ static bool begins(const char *text, size_t len, const char *with)
 	return len >= strlen(with) && !memcmp(text, with, strlen(with));
 }
 
-/* What stands behind the prefix, if there is one. */
+/* Returns the text behind the prefix, if there is one. */
 static const char *body_of(const char *text, size_t *len)
 {
 	size_t skip = 0;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Inboxes: those of this process's endpoints, which stand in memory together, and those of peers,
- * of which no more is mapped than the one inbox. Called by the wire when an endpoint or a
- * connection is made. Files of inboxes are shared by the domains of the process, under a lock.
+ * Inboxes: those of this process's endpoints, which share memory, and those of peers, of which only
+ * the one inbox is mapped. Called by the wire when an endpoint or a connection is made. Files of
+ * inboxes are shared by the domains of the process, under a lock.
  */
 #include <limits.h>
 #include <unistd.h>
@@ -11,7 +11,7 @@
 #include "memfd.h"
 #include "region.h"
 
-/* Memory in which inboxes of this process stand. */
+/* Memory of several inboxes of this process. */
 struct pshm_inbox_file {
 	struct pshm_inboxes *head;
 	size_t len;
@@ -23,8 +23,8 @@ struct pshm_inbox_file {
 };
 
 /*
- * Protects filling, the file that has places left, or NULL. Rank 3, nothing of ours is called
- * under it.
+ * Protects filling, the file that has free places, or NULL. Rank 3; no other lock is taken while it
+ * is held.
  */
 static struct platform_lock lock = { PTHREAD_MUTEX_INITIALIZER };
 static struct pshm_inbox_file *filling;

@@ -43,7 +43,7 @@ static uint64_t with_phase(uint64_t word, enum slot_phase phase)
 static bool slot_move(struct pshm_slot *slot, uint64_t from, uint64_t to)
 {
 	/*
-	 * R:pshm_slot.word  what the phase says stands in the slot; pairs A:pshm_slot.word
+	 * R:pshm_slot.word  the contents of the slot before the phase; pairs A:pshm_slot.word
 	 * A:pshm_slot.word  fill the slot after it was free; pairs R:pshm_slot.word
 	 */
 	return atomic_compare_exchange_strong_explicit(
@@ -60,8 +60,9 @@ static bool slot_claim(struct pshm_slot *slot, uint64_t seen, uint32_t pid, uint
 }
 
 /*
- * Returns true if the claimer of a request that failed has closed what it offered. It frees the
- * slot before it does so; so it has begun another program, which does not know of the slot.
+ * Returns true if the claimer of a failed request has closed the pair that it offered. A claimer
+ * frees the slot before it closes the pair, so this one has executed another program, which does
+ * not know the slot.
  */
 static bool claim_left(const struct pshm_slot *slot, uint64_t seen)
 {
@@ -95,7 +96,7 @@ static struct pshm_slot *claim_any(struct pshm_inbox *inbox, uint32_t pid, uint6
 			return &inbox->slots[i];
 	}
 	for (uint32_t i = 0; i < PSHM_SLOTS; i++) {
-		/* A:pshm_slot.word  phase before what stands there; pairs R:pshm_slot.word */
+		/* A:pshm_slot.word  phase before the contents; pairs R:pshm_slot.word */
 		uint64_t seen = atomic_load_explicit(&inbox->slots[i].word,
 						     memory_order_acquire);
 		uint32_t claimer = slot_pid(seen);

@@ -75,7 +75,7 @@ bool pshm_service_bindable(const struct weft_addr *addr)
 	       addr_valid(&named);
 }
 
-/* An address is ours when a socket can be bound to it. */
+/* A local address: a socket can be bound to it. */
 static bool is_local(const struct addrinfo *ai)
 {
 	int fd = socket(ai->ai_family, SOCK_DGRAM | SOCK_CLOEXEC, 0);

@@ -98,7 +98,10 @@ void mock_child_kill(void)
 	child = 0;
 }
 
-/* Is it in that call, on the side that is meant? It has stopped with @status. */
+/*
+ * Returns true if the child, which has stopped with @status, is in that call: before it is made, or
+ * after.
+ */
 static bool stopped_in(int status, long number, bool made, bool *in)
 {
 	struct __ptrace_syscall_info info;
@@ -112,7 +115,9 @@ static bool stopped_in(int status, long number, bool made, bool *in)
 	return *in && !made;
 }
 
-/* Until the child stops. Returns its status; *@sig: what it is to be told when it goes on */
+/*
+ * Waits until the child stops. Returns its status. @sig: out: the signal to pass when it continues
+ */
 static int await_stop(int *sig)
 {
 	int status;

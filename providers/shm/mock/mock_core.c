@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * What the provider and the engine ask of the core, for the tests of this folder. On the test's
- * thread.
+ * The functions of the core that the provider and the engine call, for the tests of this folder. On
+ * the test's thread.
  */
 #include <stdarg.h>
 #include <stdio.h>

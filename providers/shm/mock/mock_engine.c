@@ -89,7 +89,7 @@ size_t __wrap_engine_offered(const struct wire_conn *conn, uint64_t id, uint64_t
 	return iov_slice(m->offer, m->offer_cnt, skip, len, iov);
 }
 
-/* The payload of m->big stands in the room, as far as there is any. */
+/* The payload of m->big is in the room, as far as there is any. */
 static void big_arrived(struct mock *m)
 {
 	size_t len = m->big.len < m->room_len ? m->big.len : m->room_len;

@@ -1,23 +1,23 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * How an endpoint goes to sleep so that no publication is missed. An endpoint that polls costs its
- * peers nothing: after each publication they look at a word in their cache, the mode of the ring.
+ * How an endpoint begins to sleep so that no publication is missed. An endpoint that polls costs
+ * its peers nothing: after each publication they read a word in their cache, the mode of the ring.
  * An endpoint that is about to sleep
  *
- *	tells all its peers to ring their doorbells,	pair.polling
- *	says that it has to be woken,			inbox.armed
- *	makes a barrier in their processes,		membarrier(2)
- *	and looks at all its rings and its inbox once more.
+ *	makes all its peers ring their doorbells,	pair.polling
+ *	publishes that it has to be woken,		inbox.armed
+ *	executes a barrier in their processes,		membarrier(2)
+ *	and checks all its rings and its inbox once more.
  *
- * A peer that published before the barrier is found by that look; one that publishes after it sees
- * that it has to ring its doorbell, and then that it has to wake the endpoint. Where the kernel
- * makes no such barrier, or the peer takes no part in it, the peer makes one of its own after each
- * publication (PSHM_UNSURE). tests/spin has this protocol as a model.
+ * A peer's publication before the barrier is found by that check; a peer that publishes after it
+ * reads that it has to ring its doorbell, and then that it has to wake the endpoint. Where the
+ * kernel has no such barrier, or the peer takes no part in it, the peer executes one of its own
+ * after each publication (PSHM_UNSURE). tests/spin has this protocol as a model.
  *
- * The bell is a pipe, which peers open through /proc as they do the inbox; its inode proves that
- * it is the right one. Peers that are connected by a socket send a message there, which wakes one
- * endpoint of this process (watcher.h), and that one writes to the pipe. On the thread that holds
- * the domain.
+ * The bell is a pipe, which peers open through /proc like the inbox; its inode proves that it is
+ * the right one. Peers that are connected by a socket send a note over it, which wakes one endpoint
+ * of this process (watcher.h), and that one writes to the pipe. On the thread that holds the
+ * domain.
  */
 #include <rdma/fi_errno.h>
 #include "polling.h"
@@ -26,7 +26,7 @@
 #include "shm_endpoint.h"
 #include "socket.h"
 
-/* Longest sleep while payload moves: no doorbell tells of room in a ring. */
+/* Longest sleep while payload moves: room in a ring rings no doorbell. */
 #define WORK_NS	   50000u
 #define CONNECT_NS 1000000u /* ... while connections are made, or a peer can't wake us */
 
@@ -106,12 +106,12 @@ uint64_t pshm_arm(struct wire *base)
 	if (w->bell >= 0 && !atomic_load_explicit(&w->inbox->armed, memory_order_relaxed))
 		sys_fifo_clear(w->bell);
 	/*
-	 * R:pshm_inbox.armed  the bell before it; pairs A:pshm_inbox.armed F:pshm_inbox.armed
-	 * before we look at the inbox; pairs F:pshm_inbox.doorbell_words,
+	 * R:pshm_inbox.armed  the bell before it; pairs A:pshm_inbox.armed
+	 * F:pshm_inbox.armed  before reading the inbox; pairs F:pshm_inbox.doorbell_words,
 	 * F:pshm_inbox.request_doorbell
 	 */
 	atomic_store_explicit(&w->inbox->armed, 1, memory_order_seq_cst);
-	/* F:pshm_arm  the modes of the rings before we look at them; pairs F:pshm_polling.mode */
+	/* F:pshm_arm  the modes of the rings before reading the rings; pairs F:pshm_polling.mode */
 	platform_fence();
 	/*
 	 * where membarrier(2) has been forbidden meanwhile, what is missed is found after a short

@@ -203,7 +203,9 @@ void pshm_close(struct wire *wire)
 	}
 	pshm_conn_reap(w);
 	list_remove(&w->share_link);
-	/* R:pshm_inbox.closed  our last look at the mailbox before it; pairs A:pshm_inbox.closed */
+	/*
+	 * R:pshm_inbox.closed  the last check of the mailbox before it; pairs A:pshm_inbox.closed
+	 */
 	if (!w->forked)
 		atomic_store_explicit(&w->inbox->closed, 1, memory_order_release);
 	sys_shared_close(w->service);

@@ -320,7 +320,7 @@ static __attribute__((noinline)) int poll_rest(struct pshm_wire *w)
 
 	if (!list_empty(&w->work))
 		moved += pshm_transfers_move(w);
-	/* A peer rings for an answer too: the count is read before answers are looked for. */
+	/* A peer rings for an answer too, so the count is read before answers are searched for. */
 	if (pshm_inbox_requests(atomic_load_explicit(&w->inbox->rung, memory_order_relaxed)) !=
 	    w->requests_seen)
 		moved += pshm_accept(w);

@@ -80,7 +80,7 @@ static const struct fi_info pshm_offer = {
 	.fabric_attr = &pshm_fabric_attr,
 };
 
-/* Takes the place of an address of an answer. 0 or -FI_ENOMEM */
+/* Replaces an address of an answer. Returns 0 or -FI_ENOMEM */
 static int set_addr(void **slot, size_t *slot_len, const struct weft_addr *addr)
 {
 	char text[PSHM_ADDR_LEN];
@@ -113,7 +113,7 @@ static int hinted(const void *hint, size_t len,
 	return 0;
 }
 
-/* Where an endpoint is to be found, and whom it is to talk to, as node, service and hints say. */
+/* The source and destination addresses that node, service and hints give. */
 struct places {
 	struct weft_addr src, dest;
 	bool has_dest;

@@ -44,7 +44,7 @@ static void write_free(struct pshm_conn *conn, struct pshm_coop_write *cw)
 	pool_put(&conn->wire->coop_writes, cw);
 }
 
-/* Tells the peer that we may not write to its memory: it need not invite us again. */
+/* Notifies the peer that this side may not write to its memory: it need not invite us again. */
 static void refuse(struct pshm_conn *conn)
 {
 	conn->put_refused = true;
@@ -84,10 +84,7 @@ int pshm_coop_write_begin(struct pshm_conn *conn, const struct ring_line *line)
 	if (invite.zero || invite.slot >= PSHM_COOP_COPIES)
 		return -FI_EPROTO;
 	slot = &conn->pair->coop_copies[other][invite.slot];
-	/*
-	 * Contents that can't be are of a copy that is over, or a lie: nothing is lost by ignoring
-	 * them.
-	 */
+	/* Invalid contents belong to a copy that is over, or to a faulty peer: they are ignored. */
 	if (!pshm_coop_copy_read(slot, &task) || conn->put_refused)
 		return 0;
 	if (!conn->process->pid) { /* without its number there is no writing to its memory */
@@ -106,9 +103,9 @@ int pshm_coop_write_begin(struct pshm_conn *conn, const struct ring_line *line)
 }
 
 /*
- * Writes one chunk that we have claimed. Until we say that it has ended, the address of the write
- * guard means that guard, open or shut; without a claim it may mean anything by now. A receiver
- * that is alive still has its process number; if it begins another program after that look, the
+ * Writes one claimed chunk. Until this side reports that it has ended, the address of the write
+ * guard means that guard, open or shut; without a claim it may be mapped to anything. A receiver
+ * that is alive still has its process number; if it executes another program after that check, the
  * guard is not mapped there.
  */
 static int chunk_write(struct pshm_conn *conn, const struct pshm_coop_write *cw, uint32_t chunk)

@@ -4,11 +4,11 @@
  * the engine, and by poll().
  *
  * Two processes that both poll during a transfer are two to three times faster with sendv than the
- * kernel is alone (1 MiB: 60 against 160 us). So get watches first whether the peer polls; if so
- * it declines, and the engine asks the peer to send. The memory of a peer that computes meanwhile
- * is read, a chunk in each poll, so that small messages pass in between. What is left after the
- * first chunk is a cooperative copy: as soon as the peer polls, it writes chunks while we read
- * others (coop_copy.h). If it keeps up with us, the engine asks it to send what is left.
+ * kernel alone (1 MiB: 60 against 160 us). So get checks first whether the peer polls; if so it
+ * declines, and the engine asks the peer to send. The memory of a peer that computes meanwhile is
+ * read, a chunk in each poll, so that small messages pass in between. After the first chunk the
+ * rest is a cooperative copy: as soon as the peer polls, it writes chunks while this side reads
+ * others (coop_copy.h). If it keeps pace, the engine asks it to send the rest.
  *
  * A ring that stays small, since its producer has no area left for it, is slower than the kernel
  * when both ends copy, from some hundred KiB on.
@@ -28,8 +28,8 @@
 #define POLLING_NS  3000u
 
 /*
- * A sender that has ended a chunk during each of the last PACE chunks of ours polls: from there on
- * the ring is faster, if it is large, and at least PACE_CHUNKS are left.
+ * A sender that has completed a chunk during each of the receiver's last PACE chunks polls: from
+ * there on the ring is faster, if it is large, and at least PACE_CHUNKS are left.
  */
 #define PACE	    2u
 #define PACE_CHUNKS (262144u / PSHM_CHUNK_LEN)
@@ -71,7 +71,7 @@ struct pshm_read {
 	uint32_t theirs;
 	/* chunks that the peer had ended at our last one */
 	uint32_t written;
-	/* chunks of ours in a row during each of which that has grown */
+	/* consecutive chunks of this side during each of which that has grown */
 	uint32_t pace;
 	/* no more can be claimed */
 	bool drained;
@@ -162,7 +162,7 @@ static void invite(struct pshm_conn *conn, struct pshm_read *r)
 	pshm_coop_copy_open(slot, invite.gen, &task);
 	memset(line->header, 0, sizeof(line->header));
 	memcpy(line->header, &invite, sizeof(invite));
-	/* R:ring_line.word  the slot is open before the peer is told; pairs A:ring_line.word */
+	/* R:ring_line.word  the slot is open before the line; pairs A:ring_line.word */
 	pshm_line_publish(conn, line, PSHM_COOP_COPY);
 	conn->coop_slots |= 1u << invite.slot;
 	r->slot = slot;
@@ -182,7 +182,7 @@ static void claims_end(struct pshm_read *r, uint32_t claimed)
 	r->drained = true;
 }
 
-/* Lets no more chunks be claimed; @status: why, unless that is known already. */
+/* Lets no more chunks be claimed. @status: the reason, unless an earlier one is set. */
 static void withdraw(struct pshm_read *r, int status)
 {
 	if (!r->drained)
@@ -221,8 +221,8 @@ static int settle(struct pshm_conn *conn, const struct pshm_read *r)
 }
 
 /*
- * Returns true if the peer's ring has the size that it began with, and the peer says that it will
- * not grow.
+ * Returns true if the peer's ring has its initial size, and the peer has published that it will not
+ * grow.
  */
 static bool ring_stays_small(const struct pshm_conn *conn)
 {
@@ -232,10 +232,7 @@ static bool ring_stays_small(const struct pshm_conn *conn)
 	       atomic_load_explicit(&conn->pair->small[other].value, memory_order_relaxed);
 }
 
-/*
- * Returns true if the rest would come faster through the ring. @chunk: the one that we have just
- * read
- */
+/* Returns true if the rest would be faster through the ring. @chunk: the one that was just read */
 static bool ring_is_better(const struct pshm_conn *conn, struct pshm_read *r, uint32_t chunk)
 {
 	uint32_t failed, written = pshm_coop_copy_written(r->slot, &failed);
@@ -278,7 +275,7 @@ static int coop_move(struct pshm_conn *conn, struct pshm_read *r, int *status)
 	return 1;
 }
 
-/* One step of a read that is ours alone. Returns 1 when it is over (@status: out), or 0. */
+/* One step of a read without the peer's help. Returns 1 when it is over (@status: out), or 0. */
 static int alone_move(struct pshm_conn *conn, struct pshm_read *r, int *status)
 {
 	size_t left = r->len - r->moved, step = left < PSHM_CHUNK_LEN ? left : PSHM_CHUNK_LEN;
@@ -293,7 +290,7 @@ static int alone_move(struct pshm_conn *conn, struct pshm_read *r, int *status)
 	return 0;
 }
 
-/* @polls: out: how often the peer has polled. Returns false when that can't be seen. */
+/* @polls: out: number of polls of the peer. Returns false if it can't be read. */
 static bool peer_polls(struct pshm_conn *conn, uint32_t *polls)
 {
 	const struct pshm_inbox *inbox = pshm_peer_inbox(conn);

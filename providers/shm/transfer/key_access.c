@@ -1,20 +1,20 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Reading and writing registered memory of a peer that takes no part in it: keys are looked up in
- * the table that its domain shows (share.c), and the kernel copies, once. Called by the engine,
- * and by poll().
+ * Reading and writing registered memory of a peer without its help: keys are looked up in the table
+ * that its domain publishes (share.c), and the kernel copies, once. Called by the engine, and by
+ * poll().
  *
- * Where the peer polls, packets are better: both copy then, at the same time. So its polls are
- * watched, as for get (get.c), and only memory of a peer that computes, or sleeps, is accessed so.
- * The table is not trusted: it can name no more than memory of the process that we talk to, which
- * the kernel checks.
+ * Where the peer polls, packets are better: both sides copy then, at the same time. So its count of
+ * polls is read, as for get (get.c), and only memory of a peer that computes or sleeps is accessed
+ * this way.
  *
- * While we access a region the pair says so (pshm_pair.inside), from before its key is checked for
- * the last time. The owner invalidates the key and then looks there, so that nothing is moved once
- * it has closed the region.
+ * The table is not trusted: it can name no more than memory of the connected process, which the
+ * kernel checks. During an access the region is published in the pair (pshm_pair.inside), from
+ * before its key is looked up for the last time. The owner invalidates the key and then reads that
+ * word, so that no byte is moved once it has closed the region.
  *
- * The peer may begin another program at any time, which has the same process number. So what was
- * read counts only if the peer is still there afterwards, and each write passes the peer's write
+ * The peer may execute another program at any time, which has the same process number. So data that
+ * were read count only if the peer still exists afterwards, and each write passes the peer's write
  * guard first, in the same system call: another program has nothing mapped at its address
  * (share.c).
  */
@@ -33,8 +33,8 @@ _Static_assert(WIRE_IOV_MAX <= SYS_WRITE_GUARDED_MAX, "a step is one call");
 /* Polls of the peer and packets from it by which it is seen to poll. */
 #define MOVES_MIN 2u
 /*
- * How long a peer of which nothing is known is watched for them: so many ns, and a ns more for
- * each WATCH_LEN bytes, since packets gain more then, up to WATCH_MAX.
+ * Time for which the polls of a peer are watched if no recent count is known: so many ns, and a ns
+ * more for each WATCH_LEN bytes, since packets gain more then, up to WATCH_MAX.
  */
 #define WATCH_NS  3000u
 #define WATCH_LEN 64u
@@ -43,7 +43,7 @@ _Static_assert(WIRE_IOV_MAX <= SYS_WRITE_GUARDED_MAX, "a step is one call");
 #define ROUND_NS 25000u
 /* A peer that was seen to poll is taken to poll for so long. */
 #define SEEN_NS 50000u
-/* A look longer ago says nothing of now. */
+/* An older count is not used. */
 #define PAST_NS 1000000u
 
 /* One of the target ranges of an access, as its key resolves. */
@@ -99,7 +99,7 @@ bool pshm_taken(struct wire_conn *base)
 
 /* The table */
 
-/* Maps the table. @theirs: what is shown, in a private copy. Returns 0 or -FI_E*. */
+/* Maps the table. @theirs: its location, in a private copy. Returns 0 or -FI_E*. */
 static int reading_open(struct pshm_conn *conn, const struct pshm_shown *theirs)
 {
 	struct pshm_reading *r = platform_alloc(sizeof(*r));
@@ -149,8 +149,7 @@ static int reading_make(struct pshm_conn *conn)
 }
 
 /*
- * Resolves the targets of an access. For every error the access goes by packet, and the peer
- * decides.
+ * Resolves the targets of an access. On any error the access goes by packet, and the peer decides.
  */
 static int ranges_find(struct pshm_conn *conn, const struct wire_access *access,
 		       struct target_range *ranges)
