@@ -1,0 +1,93 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * Two sides that access each other's memory; access_area.h has the contract.
+ */
+#define _GNU_SOURCE
+#include "access_area.h"
+
+const char *provider;
+struct fi_context2 contexts[8];
+const size_t sizes[SIZES] = { 1,     7,	    8,	   24,	  25,	  64,	    100,
+			      256,   257,   1000,  4096,  8191,	  8192,	    8193,
+			      16384, 16385, 65536, 65537, 300000, 1u << 20, (3u << 20) + 1 };
+
+uint32_t next_random(uint64_t *seed)
+{
+	*seed = *seed * 6364136223846793005ull + 1442695040888963407ull;
+	return (uint32_t)(*seed >> 33);
+}
+
+void fill(uint8_t *at, size_t len, uint64_t seed)
+{
+	for (size_t i = 0; i < len; i++)
+		at[i] = (uint8_t)(next_random(&seed) >> 3);
+}
+
+void area_open(struct pair_side *s, struct area *a)
+{
+	uint64_t access = FI_REMOTE_READ | FI_REMOTE_WRITE | FI_READ | FI_WRITE | FI_SEND |
+			  FI_RECV;
+
+	a->region = calloc(1, REGION);
+	a->buf = calloc(1, REGION);
+	a->copy = calloc(1, REGION);
+	PAIR_CHECK(s, a->region && a->buf && a->copy);
+	PAIR_CHECK(s, !fi_mr_reg(s->domain, a->region, REGION, access, 0, KEY, 0, &a->mr, NULL));
+	PAIR_CHECK(s, !fi_mr_reg(s->domain, a->region, REGION, FI_REMOTE_READ, 0, KEY_READ, 0,
+				 &a->read_only, NULL));
+	PAIR_CHECK(s, !fi_mr_reg(s->domain, NULL, UINTPTR_MAX, access, 0, KEY_ALL, 0, &a->all,
+				 NULL));
+	pair_say(s, 'r');
+	pair_hear(s, 'r', true);
+}
+
+void area_close(struct pair_side *s, struct area *a)
+{
+	pair_say(s, 'e');
+	pair_hear(s, 'e', true);
+	PAIR_CHECK(s, !fi_close(&a->mr->fid));
+	PAIR_CHECK(s, !fi_close(&a->read_only->fid));
+	PAIR_CHECK(s, !fi_close(&a->all->fid));
+	free(a->region);
+	free(a->buf);
+	free(a->copy);
+}
+
+void passive(struct pair_side *s)
+{
+	struct area a;
+
+	area_open(s, &a);
+	area_close(s, &a);
+}
+
+void read_back(struct pair_side *s, struct area *a, size_t at, size_t len)
+{
+	memset(a->copy, 0, len);
+	POST(s, fi_read(s->ep, a->copy, len, NULL, s->peer, at, KEY, &contexts[1]));
+	pair_done(s, &contexts[1]);
+	PAIR_CHECK(s, s->entry.flags == (FI_RMA | FI_READ));
+	PAIR_CHECK(s, !memcmp(a->copy, a->buf, len));
+}
+
+void both(pair_role first, pair_role second, uint64_t order)
+{
+	static const enum pair_mode modes[] = { PAIR_PROCESSES, PAIR_THREADS };
+#ifdef __SANITIZE_THREAD__
+	const int cnt =
+		1; /* what a peer writes is ordered by the operations, which it does not know */
+#else
+	const int cnt = 2;
+#endif
+
+	for (int i = 0; i < cnt; i++) {
+		struct pair_attr attr = {
+			.provider = provider,
+			.mode = modes[i],
+			.caps = FI_RMA | FI_ATOMIC,
+			.msg_order = order,
+		};
+
+		pair_run(&attr, first, second);
+	}
+}
