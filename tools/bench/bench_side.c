@@ -187,17 +187,7 @@ static int run_pingpong(struct bench *b, size_t i, enum figure_test test, bool w
 	return note(b, FIGURE_BIT(test), tr->size, 2.0 * cnt, (double)ns, raw);
 }
 
-static int run_latency(struct bench *b, size_t i, bool warm)
-{
-	return run_pingpong(b, i, FIGURE_LATENCY, warm);
-}
-
-static int run_away(struct bench *b, size_t i, bool warm)
-{
-	return run_pingpong(b, i, FIGURE_AWAY, warm);
-}
-
-static int run_stream(struct bench *b, size_t i, bool warm)
+static int run_stream(struct bench *b, size_t i, enum figure_test test, bool warm)
 {
 	struct traffic *tr = &b->traffic[i];
 	uint32_t cnt = windows(&b->plan, tr->size, tr->window);
@@ -249,31 +239,6 @@ static int run_onesided(struct bench *b, size_t i, enum figure_test test, bool w
 		    test == FIGURE_WRITE ? 2.0 * cnt : cnt, (double)ns, raw);
 }
 
-static int run_write(struct bench *b, size_t i, bool warm)
-{
-	return run_onesided(b, i, FIGURE_WRITE, warm);
-}
-
-static int run_read(struct bench *b, size_t i, bool warm)
-{
-	return run_onesided(b, i, FIGURE_READ, warm);
-}
-
-static int run_passive(struct bench *b, size_t i, bool warm)
-{
-	return run_onesided(b, i, FIGURE_PASSIVE, warm);
-}
-
-static int run_write_stream(struct bench *b, size_t i, bool warm)
-{
-	return run_onesided(b, i, FIGURE_WRITE_BW, warm);
-}
-
-static int run_read_stream(struct bench *b, size_t i, bool warm)
-{
-	return run_onesided(b, i, FIGURE_READ_BW, warm);
-}
-
 /* Of one word, whatever the sizes: with the regions of the first of them. */
 static int run_words(struct bench *b, size_t i, enum figure_test test, bool warm)
 {
@@ -285,17 +250,7 @@ static int run_words(struct bench *b, size_t i, enum figure_test test, bool warm
 	return run_onesided(b, i, test, warm);
 }
 
-static int run_atomic(struct bench *b, size_t i, bool warm)
-{
-	return run_words(b, i, FIGURE_ATOMIC, warm);
-}
-
-static int run_add(struct bench *b, size_t i, bool warm)
-{
-	return run_words(b, i, FIGURE_ADD, warm);
-}
-
-static int run_rpc(struct bench *b, size_t i, bool warm)
+static int run_rpc(struct bench *b, size_t i, enum figure_test test, bool warm)
 {
 	struct rpc *rpc = &b->rpc[i];
 	uint32_t cnt = round_trips(&b->plan, rpc->size);
@@ -309,41 +264,46 @@ static int run_rpc(struct bench *b, size_t i, bool warm)
 		cnt = cnt / 10 + 1;
 	raw = measure_raw(b);
 	rc = rpc_run(rpc, cnt, &ns);
-	return rc || warm ? rc
-			  : note(b, FIGURE_BIT(FIGURE_RPC), rpc->size, cnt, (double)ns, raw);
+	return rc || warm ? rc : note(b, FIGURE_BIT(test), rpc->size, cnt, (double)ns, raw);
 }
 
-static int run_first(struct bench *b, size_t i, bool warm)
+static int run_first(struct bench *b, size_t i, enum figure_test test, bool warm)
 {
 	size_t size = b->plan.sizes.len[i];
 	double raw = measure_raw(b);
 	uint64_t ns;
 	int rc = first_run(&b->plan, &b->opt->channel, b->side, size, &ns);
 
-	return rc || warm ? rc : note(b, FIGURE_BIT(FIGURE_FIRST), size, 2, (double)ns, raw);
+	return rc || warm ? rc : note(b, FIGURE_BIT(test), size, 2, (double)ns, raw);
 }
 
-/* The measurements of one run, and the tests that they give figures for. */
+/* The measurements of one run: the test that each is of, and one more that it gives a figure for. */
 static const struct run_kind {
-	unsigned tests;
+	enum figure_test test, also;
 	const char *name;
-	int (*run)(struct bench *b, size_t i, bool warm);
+	int (*run)(struct bench *b, size_t i, enum figure_test test, bool warm);
 } run_kinds[] = {
-	{ FIGURE_BIT(FIGURE_LATENCY), "latency", run_latency },
-	{ FIGURE_BIT(FIGURE_BANDWIDTH) | FIGURE_BIT(FIGURE_RATE), "stream", run_stream },
-	{ FIGURE_BIT(FIGURE_WRITE), "write", run_write },
-	{ FIGURE_BIT(FIGURE_READ), "read", run_read },
-	{ FIGURE_BIT(FIGURE_PASSIVE), "passive read", run_passive },
-	{ FIGURE_BIT(FIGURE_WRITE_BW), "write stream", run_write_stream },
-	{ FIGURE_BIT(FIGURE_READ_BW), "read stream", run_read_stream },
-	{ FIGURE_BIT(FIGURE_ATOMIC), "atomic", run_atomic },
-	{ FIGURE_BIT(FIGURE_ADD), "add", run_add },
-	{ FIGURE_BIT(FIGURE_AWAY), "away", run_away },
-	{ FIGURE_BIT(FIGURE_RPC), "call", run_rpc },
-	{ FIGURE_BIT(FIGURE_FIRST), "first message", run_first },
+	{ FIGURE_LATENCY, FIGURE_LATENCY, "latency", run_pingpong },
+	{ FIGURE_BANDWIDTH, FIGURE_RATE, "stream", run_stream },
+	{ FIGURE_WRITE, FIGURE_WRITE, "write", run_onesided },
+	{ FIGURE_READ, FIGURE_READ, "read", run_onesided },
+	{ FIGURE_PASSIVE, FIGURE_PASSIVE, "passive read", run_onesided },
+	{ FIGURE_WRITE_BW, FIGURE_WRITE_BW, "write stream", run_onesided },
+	{ FIGURE_READ_BW, FIGURE_READ_BW, "read stream", run_onesided },
+	{ FIGURE_ATOMIC, FIGURE_ATOMIC, "atomic", run_words },
+	{ FIGURE_ADD, FIGURE_ADD, "add", run_words },
+	{ FIGURE_AWAY, FIGURE_AWAY, "away", run_pingpong },
+	{ FIGURE_RPC, FIGURE_RPC, "call", run_rpc },
+	{ FIGURE_FIRST, FIGURE_FIRST, "first message", run_first },
 };
 
 #define RUN_KINDS (sizeof(run_kinds) / sizeof(run_kinds[0]))
+
+/* Returns true if a measurement gives a figure that the plan has at that size. */
+static bool run_wanted(const struct bench *b, const struct run_kind *kind, size_t i)
+{
+	return plan_tests_at(&b->plan, i) & (FIGURE_BIT(kind->test) | FIGURE_BIT(kind->also));
+}
 
 /* Called between measurements; a comparison shows its own line. */
 static void start_progress(struct bench *b)
@@ -353,7 +313,7 @@ static void start_progress(struct bench *b)
 
 	for (k = 0; k < RUN_KINDS; k++)
 		for (i = 0; i < b->plan.sizes.cnt; i++)
-			if (run_kinds[k].tests & plan_tests_at(&b->plan, i))
+			if (run_wanted(b, &run_kinds[k], i))
 				steps += b->plan.rounds;
 	progress_start(&b->progress, b->opt->is_worker || b->side->rank ? -1 : STDERR_FILENO,
 		       steps ? steps : 1);
@@ -381,10 +341,10 @@ static int run_round(struct bench *b, bool warm)
 
 	for (k = 0; k < RUN_KINDS; k++) {
 		for (i = 0; i < b->plan.sizes.cnt && !rc; i++) {
-			if (!(run_kinds[k].tests & plan_tests_at(&b->plan, i)))
+			if (!run_wanted(b, &run_kinds[k], i))
 				continue;
 			show_progress(b, run_kinds[k].name, b->plan.sizes.len[i], warm);
-			rc = run_kinds[k].run(b, i, warm);
+			rc = run_kinds[k].run(b, i, run_kinds[k].test, warm);
 		}
 	}
 	return rc;
