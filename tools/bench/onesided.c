@@ -9,7 +9,6 @@
 
 #include <endian.h>
 #include <err.h>
-#include <rdma/fi_atomic.h>
 #include <rdma/fi_errno.h>
 #include <stdatomic.h>
 #include <stdlib.h>
@@ -142,8 +141,7 @@ static int transfer(struct onesided *os, enum region_transfer_kind kind, uint64_
 	return region_transfer(os->ch, kind, &access, &os->ops[number % os->cnt]);
 }
 
-/* A slot's previous transfer must have left it. */
-static int free_slot(struct onesided *os, uint64_t number)
+int onesided_free_slot(struct onesided *os, uint64_t number)
 {
 	return channel_wait_op(os->ch, &os->ops[number % os->cnt]);
 }
@@ -151,7 +149,7 @@ static int free_slot(struct onesided *os, uint64_t number)
 static int write_next(struct onesided *os, bool fill)
 {
 	char *slot = os->local.mem + slot_at(os, os->written);
-	int rc = free_slot(os, os->written);
+	int rc = onesided_free_slot(os, os->written);
 
 	if (rc)
 		return rc;
@@ -227,8 +225,7 @@ int onesided_write_pingpong(struct onesided *os, uint32_t cnt, uint64_t *taken)
 	return rc ? rc : part(os);
 }
 
-/* Side 1's part of a run that side 0 drives: make progress until a message reports the end. */
-static int serve(struct onesided *os)
+int onesided_serve(struct onesided *os)
 {
 	struct channel_deadline deadline = { .endless = true };
 	uint64_t rx_base = os->ch->rx_done;
@@ -242,7 +239,7 @@ static int serve(struct onesided *os)
 	return rc < 0 ? rc : 0;
 }
 
-static int end_serving(struct onesided *os)
+int onesided_end_serving(struct onesided *os)
 {
 	uint64_t tx_base = os->ch->tx_done;
 	int rc;
@@ -255,14 +252,14 @@ static int end_serving(struct onesided *os)
  * Returns the offset of two words behind the bytes of slot 0, which no other test uses: a sum, and
  * the number of rests.
  */
-static size_t word_at(const struct onesided *os)
+size_t onesided_word_at(const struct onesided *os)
 {
 	return os->stride - SLOT_ROOM;
 }
 
 static size_t rests_at(const struct onesided *os)
 {
-	return word_at(os) + sizeof(uint64_t);
+	return onesided_word_at(os) + sizeof(uint64_t);
 }
 
 /* Written by the library's thread while this one makes no calls, so the read needs no lock. */
@@ -272,7 +269,7 @@ __attribute__((no_sanitize("thread"), noinline)) static uint64_t look(const char
 }
 
 /*
- * As serve(), but without any call of the library between the barrier and the last word. A call before that
+ * As onesided_serve(), but without any call of the library between the barrier and the last word. A call before that
  * and one after it order what both threads do to the memory.
  */
 static int rest(struct onesided *os)
@@ -317,7 +314,7 @@ static int prepare_reads(struct onesided *os, bool passive)
 		return oob_barrier(&os->ch->side->oob, 0);
 	for (i = 0; os->verify && i < os->cnt; i++)
 		traffic_fill(os->target.mem + slot_at(os, i), os->size, i);
-	return passive ? rest(os) : serve(os);
+	return passive ? rest(os) : onesided_serve(os);
 }
 
 static int check_read(const struct onesided *os, uint64_t number)
@@ -355,7 +352,7 @@ int onesided_read(struct onesided *os, bool passive, uint32_t cnt, uint64_t *tak
 	*taken = clock_ns() - start;
 	if (rc)
 		return rc;
-	return passive ? end_rest(os) : end_serving(os);
+	return passive ? end_rest(os) : onesided_end_serving(os);
 }
 
 /* Side 1 of a stream of writes: when the last that each slot got are there, so are all. */
@@ -369,7 +366,7 @@ static int see_stream(struct onesided *os, uint32_t cnt)
 		rc = wait_mark(os, number, true);
 	os->seen = last;
 	if (!rc)
-		rc = end_serving(os);
+		rc = onesided_end_serving(os);
 	return rc ? rc : part(os);
 }
 
@@ -413,7 +410,7 @@ static int stream_reads(struct onesided *os, uint32_t cnt, uint64_t *taken)
 	for (i = 0; i < cnt && !rc; i++) {
 		rc = keep_window(os, tx_base, i);
 		if (!rc)
-			rc = free_slot(os, i);
+			rc = onesided_free_slot(os, i);
 		if (!rc)
 			rc = transfer(os, REGION_READ, i);
 	}
@@ -422,7 +419,7 @@ static int stream_reads(struct onesided *os, uint32_t cnt, uint64_t *taken)
 	*taken = clock_ns() - start;
 	for (i = 0; i < cnt && i < os->cnt && !rc; i++)
 		rc = check_read(os, i);
-	return rc ? rc : end_serving(os);
+	return rc ? rc : onesided_end_serving(os);
 }
 
 int onesided_stream(struct onesided *os, bool reads, uint32_t cnt, uint64_t *taken)
@@ -431,116 +428,4 @@ int onesided_stream(struct onesided *os, bool reads, uint32_t cnt, uint64_t *tak
 	if (os->ch->side->rank)
 		return reads ? prepare_reads(os, false) : see_stream(os, cnt);
 	return reads ? stream_reads(os, cnt, taken) : stream_writes(os, cnt, taken);
-}
-
-static int update(struct onesided *os, enum region_transfer_kind kind, struct channel_op *op)
-{
-	const struct region_access access = {
-		.local = &os->local,
-		.at = word_at(os),
-		.remote = &os->remote,
-		.remote_at = word_at(os),
-		.len = sizeof(uint64_t),
-	};
-
-	return region_transfer(os->ch, kind, &access, op);
-}
-
-/* Adds @operand to the peer's word. @before: out: its previous value */
-static int fetch(struct onesided *os, uint64_t operand, uint64_t *before)
-{
-	uint64_t words[2] = { operand, UINT64_MAX }, tx_base = os->ch->tx_done;
-	int rc;
-
-	memcpy(os->local.mem + word_at(os), words, sizeof(words));
-	rc = update(os, REGION_FETCH_ADD, &os->ops[0]);
-	if (!rc)
-		rc = channel_wait(os->ch, tx_base + 1, 0);
-	memcpy(words, os->local.mem + word_at(os), sizeof(words));
-	*before = words[1];
-	return rc;
-}
-
-static int wrong_sum(const struct onesided *os, uint64_t found)
-{
-	warnx("an atomic addition found %llu instead of %llu", (unsigned long long)found,
-	      (unsigned long long)os->added);
-	return -FI_EIO;
-}
-
-static int add_one(struct onesided *os)
-{
-	uint64_t before;
-	int rc = fetch(os, 1, &before);
-
-	if (!rc && before != os->added)
-		return wrong_sum(os, before);
-	os->added++;
-	return rc;
-}
-
-/* A barrier of both sides before additions, if this side can make them. */
-static int prepare_adds(struct onesided *os)
-{
-	int rc = region_adds(os->ch);
-
-	return oob_barrier(&os->ch->side->oob, rc) ? (rc ? rc : -FI_ECONNABORTED) : rc;
-}
-
-int onesided_fetch_add(struct onesided *os, uint32_t cnt, uint64_t *taken)
-{
-	uint64_t start;
-	uint32_t i;
-	int rc;
-
-	*taken = 0;
-	if (os->ch->side->rank)
-		return serve(os);
-	rc = prepare_adds(os);
-	start = clock_ns();
-	for (i = 0; i < cnt && !rc; i++)
-		rc = add_one(os);
-	*taken = clock_ns() - start;
-	return rc ? rc : end_serving(os);
-}
-
-/* Until all of them are there: a provider need not keep them in order with what fetches. */
-static int await_sum(struct onesided *os)
-{
-	struct channel_deadline deadline = { 0 };
-	uint64_t sum;
-	int rc;
-
-	while (!(rc = fetch(os, 0, &sum)) && sum != os->added) {
-		if (sum > os->added)
-			return wrong_sum(os, sum);
-		rc = channel_turn(os->ch, &deadline);
-		if (rc < 0)
-			return rc;
-	}
-	return rc;
-}
-
-int onesided_add(struct onesided *os, uint32_t cnt, uint64_t *taken)
-{
-	uint64_t start, one = 1;
-	uint32_t i;
-	int rc;
-
-	*taken = 0;
-	if (os->ch->side->rank)
-		return serve(os);
-	rc = prepare_adds(os);
-	memcpy(os->local.mem + word_at(os), &one, sizeof(one));
-	start = clock_ns();
-	for (i = 0; i < cnt && !rc; i++) {
-		rc = free_slot(os, i);
-		if (!rc)
-			rc = update(os, REGION_ADD, &os->ops[i % os->cnt]);
-	}
-	os->added += cnt;
-	if (!rc)
-		rc = await_sum(os);
-	*taken = clock_ns() - start;
-	return rc ? rc : end_serving(os);
 }

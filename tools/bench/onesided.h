@@ -104,4 +104,19 @@ int onesided_fetch_add(struct onesided *os, uint32_t cnt, uint64_t *taken);
  */
 int onesided_add(struct onesided *os, uint32_t cnt, uint64_t *taken);
 
+/*
+ * What both files of one-sided traffic use.
+ *
+ * onesided_serve - side 1's part of a run that side 0 drives: make progress until a message reports the end
+ * onesided_end_serving - send that message
+ * onesided_free_slot - wait until the previous transfer of a slot has left it
+ * onesided_word_at - offset of the word that is added to
+ *
+ * The first three return 0 or a negative fi_errno.
+ */
+int onesided_serve(struct onesided *os);
+int onesided_end_serving(struct onesided *os);
+int onesided_free_slot(struct onesided *os, uint64_t number);
+size_t onesided_word_at(const struct onesided *os);
+
 #endif
