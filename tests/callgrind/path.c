@@ -174,7 +174,7 @@ __attribute__((noinline)) ssize_t measured_fetch(struct side *s, const uint64_t 
 			       FI_SUM, NULL);
 }
 
-/* The read that lets an addition arrive whose result goes back, and finds nothing. */
+/* The read in which an addition with a result arrives at the target, and which finds no entry. */
 __attribute__((noinline)) ssize_t measured_fetched(struct side *s,
 						   struct fi_cq_tagged_entry *entry)
 {

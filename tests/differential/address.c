@@ -71,7 +71,7 @@ static long run_remove(struct call *c)
 			    word_value(c, "flags", 0));
 }
 
-/* lookup AV from=NUMBER len= EP: is what is found the endpoint's name? */
+/* lookup AV from=NUMBER len= EP: compares the address that is found with the endpoint's name */
 static long run_lookup(struct call *c)
 {
 	struct object *av = object_of(c, 1), *ep = object_of(c, 2);

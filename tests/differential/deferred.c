@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Operations that wait for a counter: triggered transfers, whose context says when, and deferred work.
- * Deferred work has no completions: its counter tells of it, and the verb buffer of what came.
+ * Operations that wait for a counter: triggered transfers, whose context has the threshold, and
+ * deferred work. Deferred work has no completions: its counter reports it, and the verb buffer
+ * prints the data that arrived.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -25,7 +26,7 @@ bool trigger_read(const struct call *c, unsigned ctx)
 	return true;
 }
 
-/* All that one deferred operation needs until it is done, which is never known: nobody frees it. */
+/* Arguments of one deferred operation. They are never freed, since its end is not reported. */
 struct deferred {
 	struct fi_deferred_work work;
 	struct iovec iov;

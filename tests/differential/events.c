@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * What arrives: completions, error entries, events and counts, as text. Whatever makes progress
- * reads all queues and stashes what they had; the verb drain tells it, when nothing more comes.
+ * Results: completions, error entries, events and counts, as text. Every verb that makes progress
+ * reads all queues and stores what it reads; the verb drain prints it once no more entries arrive.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -11,7 +11,7 @@
 
 #define EVENT_LEN 64
 
-/* Completions say more than is the same everywhere; these bits are told. */
+/* Flags of completions that are the same for all libraries; only these bits are printed. */
 #define FLAGS_TOLD                                                                          \
 	(FI_MSG | FI_TAGGED | FI_RMA | FI_ATOMIC | FI_SEND | FI_RECV | FI_READ | FI_WRITE | \
 	 FI_REMOTE_READ | FI_REMOTE_WRITE | FI_REMOTE_CQ_DATA | FI_MULTI_RECV)
@@ -33,7 +33,7 @@ uint64_t bytes_hash(const unsigned char *bytes, size_t len)
 	return h & 0xffffffff;
 }
 
-/* The number of a context, or -1 for what is none of ours. */
+/* The number of a context, or -1 for a context of no operation. */
 static int context_idx(const void *context)
 {
 	ptrdiff_t at = (const char *)context - (const char *)stage.contexts;
@@ -65,8 +65,8 @@ static void stash(struct object *o, const char *text)
 }
 
 /*
- * A buffer of many messages: what came, and that it is full, are two lines. Whether the last message says
- * so or an entry of its own differs between providers.
+ * A buffer of many messages: a message in it, and its release, are two lines. Providers differ in
+ * whether the last message reports the release, or an entry of its own.
  */
 static void stash_multi(struct object *o, const struct fi_cq_tagged_entry *e, int ctx)
 {
@@ -225,7 +225,7 @@ static void say_events(struct call *c, struct object *o)
 		say(c, "\n %s error err=%s", o->name, word_error(-failed.err));
 }
 
-/* drain [quiet=MS]: all that came, from all queues and counters */
+/* drain [quiet=MS]: print everything that has arrived, from all queues and counters */
 static long run_drain(struct call *c)
 {
 	uint64_t quiet_ms = word_value(c, "quiet", stage.quiet_ms), since = now_ms();

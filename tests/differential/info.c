@@ -254,7 +254,7 @@ static long run_version(struct call *c)
 	return 0;
 }
 
-/* value WORD: the number that it stands for */
+/* value WORD: print the number of a name */
 static long run_value(struct call *c)
 {
 	if (c->cnt < 2)

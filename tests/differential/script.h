@@ -57,7 +57,7 @@ struct object {
 	bool ready;
 	/* of a queue: its completions say where from */
 	bool source;
-	/* of a queue: what was read from it and not yet told, as text */
+	/* of a queue: entries that were read and not yet printed, as text */
 	char *stash;
 	size_t stash_len;
 };
@@ -92,7 +92,7 @@ extern unsigned char arenas[ARENAS][ARENA_LEN], regions[REGIONS][ARENA_LEN];
 const char *word_text(const struct call *c, const char *key);
 /* word_value - the same as a number: a decimal, 0x, max, or names joined by | */
 uint64_t word_value(const struct call *c, const char *key, uint64_t otherwise);
-/* word_number - the number that a text stands for */
+/* word_number - returns the number that a text denotes */
 uint64_t word_number(const char *text);
 /* word_error - the name of a negative result, or the number as text */
 const char *word_error(long result);
@@ -108,7 +108,7 @@ struct object *object_of(const struct call *c, int idx);
 /* object_new - takes @fid; NULL without room */
 struct object *object_new(const char *name, struct fid *fid);
 void object_drop(struct object *o);
-/* object_each - the next open one whose name begins so, after @o (NULL: first) */
+/* object_each - returns the next open object whose name begins so, after @o (NULL: first) */
 struct object *object_each(struct object *o, const char *prefix);
 
 /* events.c */

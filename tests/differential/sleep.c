@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Sleeping as programs do it: fi_trywait, and poll() on the descriptor of a queue or of a wait set, until
- * something has come. What came is stashed, as all that is read.
+ * Sleeping as programs do it: fi_trywait, and poll() on the descriptor of a queue or of a wait set,
+ * until there is an entry. Entries are stored as all that are read.
  */
 #include <poll.h>
 #include <string.h>
@@ -15,7 +15,7 @@ static bool looked(struct object *o)
 	return o->fid->fclass == FI_CLASS_CQ && events_read(o);
 }
 
-/* sleep FABRIC OBJECT timeout=: 0 when something came, -FI_ETIMEDOUT when nothing did */
+/* sleep FABRIC OBJECT timeout=: prints 0 if there was an entry, -FI_ETIMEDOUT if not */
 static long run_sleep(struct call *c)
 {
 	struct object *fabric = object_of(c, 1), *o = object_of(c, 2);

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * When a target says that requests were carried out: at once to who waits for it, together and in
- * time to who does not. Over the fake wires, in whose time a hundred microseconds are some forty
- * rounds.
+ * When a target acknowledges requests: at once to an initiator that waits for it, otherwise later
+ * and together. Over the fake wires, in whose time a hundred microseconds are some forty rounds.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -16,15 +15,15 @@
 #include <cmocka.h>
 
 #define KEY	7
-#define SOON	8u    /* rounds in which what is waited for comes */
-#define IN_TIME 1000u /* ... and what nobody waits for */
+#define SOON	8u    /* rounds within which a requested ACK arrives */
+#define IN_TIME 1000u /* ... and one that was not requested */
 
 static struct fake_end a, b;
 static fi_addr_t to_b;
-static struct engine_peer *of_a, *of_b; /* what a knows of b, and b of a */
+static struct engine_peer *of_a, *of_b; /* the peer of b at a, and of a at b */
 static struct fid_mr *mr;		/* of b */
 static uint64_t region[2048], buf[2048], out[8];
-static uint32_t acks; /* that a has heard */
+static uint32_t acks; /* that a has received */
 
 static void watch(const struct wire_conn *conn, const struct packet *packet, bool whole)
 {
@@ -243,7 +242,7 @@ static void who_is_about_to_sleep_says_it_before(void **state)
 	engine_waiter_rest(domain);
 }
 
-/* What was not answered is told of once, and the next life begins without it. */
+/* What was not answered is reported once, and the next incarnation begins without it. */
 static void break_forgets_who_was_to_be_told(void **state)
 {
 	arrive();

@@ -98,7 +98,9 @@ static void meet(void)
 	expect(1, 0);
 }
 
-/* What @post begins, all at once, while no answer comes back; then they may. */
+/*
+ * Operations that @post begins, all at once, while no answer arrives; then answers are let through.
+ */
 static void begin_all(ssize_t (*post)(uint64_t key), uint64_t key)
 {
 	meet();

@@ -401,7 +401,7 @@ static void response_arriving(void)
 	knobs(&k);
 	post_read(LARGE);
 	while (out[8] != 'r' || out[LARGE - 1] == 'r') {
-		/* It came in one piece: try again. */
+		/* It arrived in one piece: try again. */
 		if (out[8] == 'r') {
 			assert_int_equal(next(a.tx_cq, ROUNDS_MAX), 1);
 			memset(out, 'o', REGION);
@@ -478,8 +478,8 @@ static void begin(size_t i)
 }
 
 /*
- * Each operation that was posted ends once, with one of these errors, from b. @may_end: what
- * came back before the end counts
+ * Each operation that was posted ends once, with one of these errors, from b. @may_end: answers
+ * that arrived before the end count
  */
 static void expect_errors(int err, int or_else, bool may_end)
 {
@@ -553,7 +553,10 @@ static void target_that_closes_ends_each_operation_once(void **state)
 				fake_ends_go(50);
 				fi_cancel(&a.ep->fid, &contexts[n]);
 			}
-		/* Who refuses to be connected to again is gone; what had not left can be cancelled. */
+		/*
+		 * A peer that refuses another connection is dead; operations that were not sent can
+		 * be cancelled.
+		 */
 		if (states[i].begin == never_connected)
 			expect_errors(FI_ECANCELED, FI_ECONNREFUSED, false);
 		else

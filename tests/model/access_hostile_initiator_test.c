@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Answers that no peer of this version gives, one lie at a time, to the initiator of one-sided
- * operations and of messages whose end is told: the engine refuses each, the connection ends, and
- * what was under way ends once.
+ * Answers that no peer of this version sends, one wrong field at a time, to the initiator of
+ * one-sided operations and of messages that end with an answer: the engine refuses each, the
+ * connection ends, and each operation under way ends once.
  */
 #include <rdma/fi_atomic.h>
 #include "access_victim.h"
@@ -247,7 +247,7 @@ static void refusal_that_comes_after_its_acknowledgement_counts(void **state)
 	assert_int_equal(error.err, FI_EACCES);
 }
 
-/* Messages end with ACK too, and nobody refuses one. */
+/* Messages end with ACK too, and are never refused by NAK. */
 static void refusal_of_a_message_is_refused(void **state)
 {
 	struct iovec iov = { out, 8 };
@@ -289,7 +289,7 @@ static void large_write_ends_once(void **state)
 	p.tag = id;
 	p.data = FIRST_ID;
 	accepted(&p, &cts);
-	/* The wire has its payload still: the end waits for that, and comes once. */
+	/* The wire still has its payload: the end waits for that, and is reported once. */
 	p = a_packet(PACKET_FIN, 0);
 	p.tag = id;
 	accepted(&p, NULL);
@@ -361,7 +361,7 @@ static void delivered_message_is_not_taken_for_a_large_one(void **state)
 	assert_ptr_equal(entry.op_context, &contexts[0]);
 }
 
-/* A sender that comes again has been told that what it had sent failed. */
+/* A sender that connects again has had its earlier messages reported as failed. */
 static void delivery_of_an_earlier_connection_is_not_told_to_a_later_one(void **state)
 {
 	struct packet p = a_packet(PACKET_EAGER, 8);

@@ -25,7 +25,7 @@ static void expect_nak(uint64_t which, int err)
 	assert_true(fake_raw_alive(liar));
 }
 
-/* A request with a list of targets: what stands before, the list, what stands behind. */
+/* A request with a list of targets: the bytes before it, the list, the bytes behind it. */
 static struct packet with_targets(enum packet_op op, const void *own, size_t own_len,
 				  const struct packet_targets *targets, size_t carried)
 {
@@ -60,7 +60,7 @@ static void question_is_answered(void **state)
 
 	accepted(&p, bytes);
 	go(2);
-	assert_int_equal(fake_raw_read(liar, &none, NULL, 0), 0); /* nobody waits */
+	assert_int_equal(fake_raw_read(liar, &none, NULL, 0), 0); /* no operation waits */
 	p = a_packet(PACKET_CREDIT, 0);
 	p.flags = PACKET_ACKED;
 	accepted(&p, NULL);
@@ -68,7 +68,7 @@ static void question_is_answered(void **state)
 	assert_int_equal(fake_raw_read(liar, &p, NULL, 0), 1);
 	assert_int_equal(p.op, PACKET_ACK);
 	assert_int_equal(p.data, lie.seq);
-	/* one who has nothing to tell says nothing */
+	/* without requests there is no ACK */
 	p = a_packet(PACKET_CREDIT, 0);
 	p.flags = PACKET_ACKED;
 	accepted(&p, NULL);
@@ -228,7 +228,7 @@ static void requests_that_are_cut_short_are_refused(void **state)
 		p.len = len;
 		refused(&p, bytes, len);
 	}
-	/* The wire has not brought all of it: a request comes whole. */
+	/* The wire has delivered only a part: requests have to be whole. */
 	p = a_request(PACKET_WRITE, 100);
 	refused(&p, bytes, 99);
 }
@@ -367,7 +367,7 @@ static void requests_of_the_past_and_large_ones_of_the_future_are_refused(void *
 	refused(&p, bytes, 8);
 }
 
-/* It was whole when it came, and is wrong when it has its turn. */
+/* It was valid when it arrived, and is wrong in its turn. */
 static void wrong_request_that_came_early_is_refused_in_its_turn(void **state)
 {
 	struct packet_read read = { .id = 1, .len = 8 };
@@ -379,7 +379,9 @@ static void wrong_request_that_came_early_is_refused_in_its_turn(void **state)
 	refused(&p, bytes, 8);
 }
 
-/* Of requests whose answers find no room, only as many are taken as a peer can have under way. */
+/*
+ * Of requests whose answers find no room, only as many are accepted as a peer may have under way.
+ */
 static void bounded(uint64_t key)
 {
 	struct packet_read read = { .id = FIRST_ID, .len = REGION };
@@ -451,7 +453,7 @@ static void payload_of_a_large_write_stays_inside(void **state)
 		assert_int_equal(region[i], 'g');
 }
 
-/* The wire is still writing into the region when the liar goes on. */
+/* The wire is still writing into the region when the raw peer sends more. */
 static void large_write_ends_when_all_its_pieces_are_there(void **state)
 {
 	uint64_t id = begin_large_write(3000);
@@ -499,7 +501,7 @@ static void stream_goes_where_it_may_or_nowhere(void **state)
 		assert_int_equal(region[i], 'g');
 }
 
-/* Its payload is not there when its turn comes, and what follows it is. */
+/* Its payload has not arrived in its turn, and the packet after it has. */
 static void stream_before_its_turn_is_carried_out_in_it(void **state)
 {
 	struct packet p = a_stream(3000);
@@ -557,7 +559,7 @@ static void waiting_wire(void)
 	fake_knobs_set(FAKE_B, &k);
 }
 
-/* Nothing of it is held, and nothing of what came with it is counted, until then. */
+/* Nothing of it is held, and nothing that arrived with it is counted, until then. */
 static void write_without_credit_waits_on_the_wire_for_its_turn(void **state)
 {
 	struct packet p = a_request(PACKET_WRITE, 10000);

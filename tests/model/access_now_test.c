@@ -199,7 +199,7 @@ static void completions_say_what_ended(void **state)
 	expect(FI_RMA | FI_WRITE);
 }
 
-/* @ep: whose additions are complete at once, or when the target says so */
+/* @ep: whether its additions complete at once, or with the target's answer */
 static void refuse_additions(struct fid_ep *ep, bool at_once)
 {
 	static const struct {

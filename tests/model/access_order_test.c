@@ -170,7 +170,7 @@ struct storm {
 	uint8_t *mine; /* what the other's region has to be */
 	uint64_t seed;
 	size_t under_way;
-	uint64_t sent, received, expected; /* messages; the other one tells how many to expect */
+	uint64_t sent, received, expected; /* messages; expected: from the other side */
 	bool told;
 };
 
@@ -237,7 +237,7 @@ static void storm(struct pair_side *s)
 		while (fi_cq_read(s->cq, &s->entry, 1) == 1)
 			storm_took(s, &a, &st);
 	}
-	/* Large messages are sent when they are received: nobody leaves before all are. */
+	/* Large messages are sent when they are received: neither side leaves before all are. */
 	POST(s, fi_tinject(s->ep, &st.sent, sizeof(st.sent), s->peer, 10));
 	while (st.under_way || !st.told || st.received < st.expected) {
 		PAIR_CHECK(s, pair_next(s) == 1);

@@ -330,7 +330,7 @@ static void refused(struct pair_side *s)
 		POST(s, fi_write(s->rma, a.buf, len, NULL, s->peer, 0, KEY_READ, &contexts[3]));
 		pair_failed(s, &contexts[3], FI_EACCES);
 	}
-	/* All memory may be named; where there is none nobody comes to harm. */
+	/* All memory may be named; unmapped addresses fail without harm. */
 	POST(s, fi_write(s->rma, a.buf, 8, NULL, s->peer, 64, KEY_ALL, &contexts[5]));
 	pair_failed(s, &contexts[5], FI_EACCES);
 	POST(s, fi_read(s->ep, a.buf, 1u << 20, NULL, s->peer, UINT64_MAX / 2, KEY_ALL,
@@ -343,7 +343,7 @@ static void refused(struct pair_side *s)
 				FI_UINT64, FI_SUM, &contexts[5]));
 	pair_failed(s, &contexts[5], FI_EACCES);
 	PAIR_CHECK(s, s->error.flags == (FI_ATOMIC | FI_READ));
-	/* And all goes on. */
+	/* And everything continues. */
 	fill(a.buf, 64, 3);
 	POST(s, fi_write(s->rma, a.buf, 64, NULL, s->peer, 0, KEY, &contexts[0]));
 	pair_done(s, &contexts[0]);
@@ -351,7 +351,7 @@ static void refused(struct pair_side *s)
 	area_close(s, &a);
 }
 
-/* To oneself: everything that goes to others. */
+/* To oneself: every operation that works towards others. */
 static void alone(struct pair_side *s)
 {
 	uint64_t one = 1, was;

@@ -30,11 +30,17 @@ struct packet a_packet(enum packet_op op, uint32_t len);
 /* say - have it arrive. Returns what the engine says; what is a request in its turn is counted */
 int say(const struct packet *p, const void *payload, size_t avail);
 
-/* accepted - it is whole, and taken. refused - it is not, and the liar comes again */
+/*
+ * accepted - the packet is valid and is handled. refused - it is not, and the raw peer connects
+ * again
+ */
 void accepted(const struct packet *p, const void *payload);
 void refused(const struct packet *p, const void *payload, size_t avail);
 
-/* heard - the next packet that the victim says of that kind, and up to @len bytes of its payload */
+/*
+ * heard - the next packet of that kind that the endpoint under test sends, and up to @len bytes of
+ * its payload
+ */
 struct packet heard(enum packet_op op, void *payload, size_t len);
 
 #endif

@@ -134,7 +134,7 @@ static void an_endpoint_has_its_name_before_it_is_enabled(void **state)
 	assert_int_equal(
 		fi_setopt(&b.ep->fid, FI_OPT_ENDPOINT, FI_OPT_TX_SIZE, &size, sizeof(size)),
 		-FI_EOPBADSTATE);
-	/* Who sends to it waits. */
+	/* A sender to it waits. */
 	assert_int_equal(fi_av_insert(a.av, name, 1, &to, 0, NULL), 1);
 	END_UNTIL(!fi_tsend(a.ep, "x", 1, NULL, to, 1, NULL), );
 	for (int i = 0; i < 1000; i++) {
@@ -185,7 +185,7 @@ static void what_is_bound_too_early_may_be_closed(void **state)
 				 0);
 		assert_int_equal(fi_ep_bind(ep[i], &cntr->fid, FI_SEND | FI_RECV), 0);
 	}
-	/* Not while another one is enabled with it, which goes on to have all. */
+	/* Not while another endpoint is enabled with it, which then gets everything. */
 	assert_int_equal(fi_enable(ep[0]), 0);
 	assert_int_equal(fi_close(&av->fid), -FI_EBUSY);
 	assert_int_equal(fi_close(&cq->fid), -FI_EBUSY);

@@ -99,7 +99,10 @@ static void wait_acked(struct end *e)
 	END_UNTIL(fi_cq_read(e->cq, &entry, 1) == 1, );
 }
 
-/* A send that meets a receive, and writes that are complete in the memory of who makes no call. */
+/*
+ * A send that matches a receive, and writes that complete in the memory of a process that makes no
+ * call.
+ */
 static void passive_target_moves(const char *name)
 {
 	struct end_attr plain = { .provider = name, .no_cntr = true, .caps = CAPS };
@@ -280,7 +283,7 @@ static void an_idle_program_uses_no_processor(void **state)
 	fi_addr_t to;
 
 #if defined(__SANITIZE_THREAD__) || defined(__SANITIZE_ADDRESS__)
-	skip(); /* a thread of theirs does */
+	skip(); /* a thread of the library does */
 #endif
 	end_open(&a, &attr);
 	end_open(&b, &attr);

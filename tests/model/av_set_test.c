@@ -15,7 +15,7 @@
 
 static struct fake_end end;
 
-/* A vector with ADDRS entries, of which number 3 is gone. */
+/* A vector with ADDRS entries, of which number 3 was removed. */
 static int setup(void **state)
 {
 	struct fake_end_attr attr = { .family = FAKE_FAMILY_A };

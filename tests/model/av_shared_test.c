@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
  * Address vectors that processes share by a name, over a real provider and through the public
- * interface: makers, who opens them, who dies and who races. One thread in each child.
+ * interface: processes that create them, open them, die and race. One thread in each child.
  *
- * usage: av_shared_test PROVIDER
+ *	usage: av_shared_test PROVIDER
  */
 #define _GNU_SOURCE
 #include <signal.h>
@@ -162,7 +162,7 @@ static void processes_share_a_vector_and_talk_over_it(void **state)
 	assert_int_equal(fi_tsend(s.ep, "question", 8, NULL, 0, 1, &out), -FI_EINVAL);
 	say(c.to, 'e');
 	child_end(&c, false);
-	/* Nobody keeps the name; who has the vector has its addresses. */
+	/* The name is gone; a process that has the vector open keeps its addresses. */
 	assert_int_equal(fi_av_lookup(av, 1, name, &len), 0);
 	assert_int_equal(
 		opened(&s, (struct fi_av_attr){ .name = shared_name, .flags = FI_READ }),

@@ -57,11 +57,11 @@ struct fid_av *av_open(struct side *s, const char *name, uint64_t flags);
 /* opened - open a vector and close it. Returns what fi_av_open said */
 int opened(struct side *s, struct fi_av_attr attr);
 
-/* ep_open - an endpoint that stands for itself, with a queue, and its name */
+/* ep_open - an independent endpoint with a queue, and its name */
 struct fid_ep *ep_open(struct side *s, struct fid_av *av, struct fid_cq **cq, char *name,
 		       size_t *len);
 
-/* completion - the next of two queues has this context. Returns where it came from */
+/* completion - the next completion of either queue has this context. Returns its source */
 fi_addr_t completion(struct fid_cq *cq, struct fid_cq *other, void *context);
 
 #endif

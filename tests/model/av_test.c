@@ -121,7 +121,7 @@ static void addresses_are_looked_up_whole_or_cut(void **state)
 
 /* Insertions that end on an event queue */
 
-/* fi_av_bind, whose deprecation is no news here. */
+/* fi_av_bind; its deprecation does not matter here. */
 static int bind_eq(struct fid_av *av, struct fid *target, uint64_t flags)
 {
 	return av->fid.ops->bind(&av->fid, target, flags);
@@ -217,11 +217,11 @@ static void insertions_end_on_the_event_queue_in_order(void **state)
 		error(&s, av, &contexts[1], 1);
 		event(&s, av, &contexts[1], 1);
 	}
-	/* What is queued stays when the vector goes. */
+	/* Events stay in the queue after the vector is closed. */
 	assert_int_equal(fi_av_insert(av, s.name, 1, NULL, 0, &contexts[2]), 0);
 	assert_int_equal(fi_close(&av->fid), 0);
 	event(&s, av, &contexts[2], 1);
-	/* Without FI_EVENT they are told there, and return what they do without a queue. */
+	/* Without FI_EVENT insertions report there, and return what they do without a queue. */
 	assert_int_equal(bind_eq(sync, &s.eq->fid, 0), 0);
 	assert_int_equal(fi_av_insert(sync, s.name, 1, out, 0, &contexts[0]), 1);
 	event(&s, sync, &contexts[0], 1);
@@ -267,7 +267,7 @@ static void two_close(struct two *t)
 	side_close(&t->s);
 }
 
-/* Where a message of the other one comes from, as the receiver is told. */
+/* The source that the receiver reports for a message of the other one. */
 static fi_addr_t source(struct two *t)
 {
 	static struct fi_context2 in, out;
@@ -290,7 +290,7 @@ static void id_of_an_insertion_is_told_in_completions(void **state)
 	struct two t;
 
 	two_open(&t, 0);
-	assert_true(source(&t) == FI_ADDR_NOTAVAIL); /* met before it is inserted */
+	assert_true(source(&t) == FI_ADDR_NOTAVAIL); /* connected before it is inserted */
 	assert_int_equal(fi_av_insert(t.av, t.other_name, 1, NULL, FI_AV_USER_ID, NULL),
 			 -FI_EINVAL);
 	assert_int_equal(fi_av_set_user_id(t.av, 0, 5, 0), -FI_EINVAL);
@@ -419,7 +419,7 @@ end:
 	side_close(&s);
 }
 
-/* Nobody can be there: fi_av_insert takes no such address either. */
+/* No endpoint can be at these addresses: fi_av_insert does not accept them either. */
 static void name_that_means_any_host_is_not_inserted(void **state)
 {
 	fi_addr_t out[2] = { 0 };

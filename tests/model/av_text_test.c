@@ -196,7 +196,7 @@ static void names_are_nodes_too(void **state)
 	crowd_close(&c);
 }
 
-/* Whoever has the service is the endpoint with that name: what is sent to both comes to one. */
+/* The endpoint that has the service has that name: messages to both names arrive at one. */
 static void service_leads_to_the_name_behind_it(void **state)
 {
 	static struct fi_context2 in, out;

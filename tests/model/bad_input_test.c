@@ -310,7 +310,7 @@ static void endpoints_of_one_direction_refuse_the_other(void **state)
 	assert_int_equal(fi_trecv(s.ep, buf, 8, NULL, FI_ADDR_UNSPEC, 0, 0, NULL), -FI_ENOSYS);
 	assert_int_equal(fi_trecvmsg(s.ep, &msg, FI_PEEK), -FI_ENOSYS);
 	assert_int_equal(fi_trecvmsg(s.ep, &msg, FI_CLAIM), -FI_ENOSYS);
-	/* until there is somebody to tell of them */
+	/* until there is a queue that reports them */
 	assert_int_equal(fi_ep_bind(s.ep, &s.cq->fid, FI_RECV), 0);
 	assert_int_equal(fi_trecv(s.ep, buf, 8, NULL, FI_ADDR_UNSPEC, 0, 0, NULL), 0);
 	assert_int_equal(fi_recv(s.ep, buf, 8, NULL, FI_ADDR_UNSPEC, NULL), 0);

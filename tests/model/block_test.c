@@ -24,7 +24,7 @@ static const char *provider;
 static char in[64], out[64];
 static struct fi_context2 context;
 
-/* How a side waits for what comes. */
+/* How a side waits. */
 enum how { BY_READ, BY_COUNTER, BY_SET, BY_DESCRIPTOR, HOWS };
 
 struct side {
@@ -201,7 +201,7 @@ static void each_way_to_wait_is_woken(void **state)
 	}
 }
 
-/* Who waits for many is woken when they are there. */
+/* A thread that waits for many entries is woken when they are there. */
 static void *wait_for_many(void *arg)
 {
 	struct side *s = arg;
@@ -319,7 +319,7 @@ static void die(int from, int to)
 	MUST(!fi_trecv(e.ep, in, 8, NULL, FI_ADDR_UNSPEC, TAG, 0, &context));
 	END_UNTIL(!fi_tinject(e.ep, out, 8, addr, TAG), fi_cq_read(e.cq, NULL, 0));
 	END_UNTIL(fi_cq_read(e.cq, &entry, 1) == 1, );
-	usleep(20000); /* the parent sleeps by now, or will when we are gone */
+	usleep(20000); /* the parent sleeps by now, or will after this process has ended */
 	kill(getpid(), SIGKILL);
 }
 

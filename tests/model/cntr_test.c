@@ -75,7 +75,7 @@ static void errors_are_counted_and_end_a_wait(void **state)
 	self = end_knows(&a, &a);
 	assert_int_equal(fi_trecv(a.ep, bytes[1][0], 4, NULL, FI_ADDR_UNSPEC, 7, 0, NULL), 0);
 	END_UNTIL(!fi_tsend(a.ep, bytes[0][0], 8, NULL, self, 7, NULL), fi_cntr_read(a.tx));
-	/* The error is there before the call or comes in it: only the second ends it. */
+	/* The error is counted before the call or during it: only the second one ends the call. */
 	if (!fi_cntr_readerr(a.rx))
 		assert_int_equal(fi_cntr_wait(a.rx, 1, 20000), -FI_EAVAIL);
 	assert_int_equal(fi_cntr_readerr(a.rx), 1);
@@ -127,7 +127,7 @@ static struct fid_cntr *counter(struct end *e, enum fi_cntr_events events)
 	return cntr;
 }
 
-/* An endpoint whose events of one kind or another are all counted. */
+/* An endpoint all of whose events are counted, by one counter or several. */
 static void counted_open(struct end *e, struct fid_cntr **cntrs, enum fi_cntr_events events)
 {
 	static const uint64_t flags[] = { FI_SEND,  FI_RECV,	    FI_READ,

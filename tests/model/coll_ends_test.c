@@ -1,15 +1,17 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Collectives that do not go their way, over the real library and each provider: a member is late,
- * cancels, leaves or dies, or uses them wrongly. Nobody hangs.
+ * Collectives that end irregularly, over the real library and each provider: a member is late,
+ * cancels, leaves or dies, or uses them wrongly. No member hangs.
  *
- * usage: coll_ends_test PROVIDER
+ *	usage: coll_ends_test PROVIDER
  */
 #include <signal.h>
 #include <unistd.h>
 #include "coll_members.h"
 
-/* One member comes late: nobody is through a barrier before that, and messages of programs pass by. */
+/*
+ * One member joins a barrier late: no member leaves it before that, and messages of programs pass.
+ */
 static void late_member(struct member *m)
 {
 	struct fid_mc *mc = member_join(m, everyone, m->cnt);
@@ -43,7 +45,7 @@ static void cancelled(struct member *m)
 	struct fid_mc *mc = member_join(m, everyone, m->cnt);
 	char *in = calloc(1, len), *out = calloc(1, len);
 
-	/* The first one comes when it is over already, or nearly. */
+	/* The first one begins when the others have ended, or nearly. */
 	for (int i = 0; i < 100 && !m->rank; i++)
 		sched_yield();
 	CHECK(m, !fi_allreduce(m->ep, in, len, NULL, out, NULL, fi_mc_addr(mc), FI_UINT8,
@@ -82,7 +84,10 @@ static void left(struct member *m)
 	member_meet(m);
 }
 
-/* A member is killed: whoever needs it is told, whether it is connected to it or not. */
+/*
+ * A member is killed: the members that need it get an error, whether they are connected to it or
+ * not.
+ */
 static void killed(struct member *m)
 {
 	struct fid_mc *mc = member_join(m, everyone, m->cnt);
@@ -108,7 +113,7 @@ static void killed(struct member *m)
 	}
 	CHECK(m, failed);
 	CHECK(m, !fi_close(&mc->fid));
-	/* Who is left can go on. */
+	/* The remaining members can go on. */
 	mc = member_join(m, everyone, m->cnt - 1);
 	CHECK(m, !fi_barrier(m->ep, fi_mc_addr(mc), m));
 	CHECK(m, member_next(m) == m);
@@ -138,8 +143,8 @@ static void dead_before(struct member *m)
 }
 
 /*
- * A member dies while the others join: its parent in the tree has what it said, and finds it dead
- * when the answer comes. Whoever joined is not left waiting for those who did not.
+ * A member dies while the others join: its parent in the tree has its message, and finds it dead
+ * when it answers. Members that have joined do not wait for those that have not.
  */
 static void died_while_joining(struct member *m)
 {

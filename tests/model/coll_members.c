@@ -65,7 +65,7 @@ static void member_open(struct member *m)
 	CHECK(m, !fi_av_open(m->domain, &av_attr, &m->av, NULL));
 	CHECK(m, !fi_endpoint(m->domain, m->info, &m->ep, NULL));
 	CHECK(m, !fi_ep_bind(m->ep, &m->eq->fid, 0));
-	/* A queue that is selective tells of collectives all the same. */
+	/* A selective queue reports collectives all the same. */
 	CHECK(m, !fi_ep_bind(m->ep, &m->cq->fid,
 			     FI_TRANSMIT | (m->rank % 2 ? FI_SELECTIVE_COMPLETION : 0)));
 	CHECK(m, !fi_ep_bind(m->ep, &m->cq->fid, FI_RECV));

@@ -162,7 +162,7 @@ static void srx_gives_each_message_to_the_queue_of_its_endpoint(void **state)
 	assert_int_equal(fi_ep_bind(a.ep, &stx->fid, 0), 0);
 	assert_int_equal(fi_ep_bind(b.ep, &srx->fid, 0), 0);
 	assert_int_equal(fi_ep_bind(b.ep, &stx->fid, 0), 0);
-	/* before anybody is enabled */
+	/* before any is enabled */
 	assert_int_equal(
 		fi_trecv(srx, buf[0], 16, NULL, FI_ADDR_UNSPEC, 0, UINT64_MAX, &contexts[0]), 0);
 	assert_int_equal(fi_enable(a.ep), 0);
@@ -191,7 +191,7 @@ static void srx_gives_each_message_to_the_queue_of_its_endpoint(void **state)
 	assert_string_equal(buf[1], "b to a");
 	expect(a.cq, &contexts[2]);
 	assert_string_equal(buf[2], "for a");
-	/* what is nobody's goes to the first */
+	/* what is for no context goes to the first */
 	assert_int_equal(fi_recv(srx, buf[1], 16, NULL, FI_ADDR_UNSPEC, &contexts[3]), 0);
 	assert_int_equal(fi_cancel(&srx->fid, &contexts[3]), 0);
 	expect_error(a.cq, &contexts[3], FI_ECANCELED);
@@ -268,7 +268,7 @@ static void srx_learns_the_name_of_who_was_unknown(void **state)
 	one_make(&a, 0);
 	assert_int_equal(fi_ep_bind(a.ep, &srx->fid, 0), 0);
 	assert_int_equal(fi_enable(a.ep), 0);
-	/* b knows a, and a does not know b */
+	/* b has the address of a, and a does not have that of b */
 	assert_int_equal(fi_av_open(domain, &av_attr, &other, NULL), 0);
 	b.cq = cq_open();
 	assert_int_equal(fi_endpoint(domain, info, &b.ep, NULL), 0);

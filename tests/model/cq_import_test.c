@@ -48,7 +48,7 @@ static ssize_t owner_write(struct fid_peer_cq *cq, void *context, uint64_t flags
 		o->entry[o->cnt] = (struct fi_cq_tagged_entry){ context, flags, len,
 								to,	 data,	tag };
 		o->src[o->cnt] = src;
-		/* the entry before its number, for who polls that */
+		/* the entry before its number, which readers poll */
 		__atomic_store_n(&o->cnt, o->cnt + 1, __ATOMIC_RELEASE);
 		ret = 0;
 	}
@@ -326,7 +326,7 @@ static void an_owner_that_can_not_be_written_to_is_refused(void **state)
 	assert_int_equal(fi_close(&cq->fid), 0);
 }
 
-/* Nobody has it make progress: the ends of calls are written too, which end in the call. */
+/* No call makes progress: completions of operations that end within their call are written too. */
 static void a_domain_with_a_thread_hands_over_by_itself(void **state)
 {
 	open_both(&(struct end_attr){ .provider = provider,

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * What the engine makes of a wire that accesses a peer's memory without the peer: when it asks it to,
- * what waits behind it, and what goes by packet after all. Over the fake wires, whose direct() does
- * what a test says.
+ * What the engine does with a wire that accesses a peer's memory without the peer: when it uses
+ * that, what waits behind it, and what goes by packet after all. Over the fake wires, whose
+ * direct() does what a test says.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -213,7 +213,7 @@ static void what_is_done_at_once_ends_in_the_call(void **state)
 	uint64_t writes = fi_cntr_read(a.cntrs[FAKE_CNTR_WRITE]);
 
 	script.answer = 1;
-	stop(true); /* b hears of nothing */
+	stop(true); /* b gets no event */
 	post(true, LARGE, 1);
 	assert_int_equal(fi_cq_read(a.tx_cq, &entry, 1), 1);
 	assert_ptr_equal(entry.op_context, &contexts[1]);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Endpoints of one process over the real library, for tests of what stands around an endpoint:
+ * Endpoints of one process over the real library, for tests of objects around an endpoint:
  * counters, ways to wait, progress, threads. Called by the test's threads, each for its own
  * endpoint unless a test says otherwise.
  */

@@ -96,7 +96,7 @@ static void written_events_are_read_in_order(void **state)
 	end_close(&e);
 }
 
-/* A vector that tells its insertions to @eq. */
+/* A vector that reports its insertions to @eq. */
 static struct fid_av *av_open(struct end *e, struct fid_eq *eq)
 {
 	struct fi_av_attr attr = { .type = FI_AV_TABLE, .flags = FI_EVENT };
@@ -126,7 +126,7 @@ static void errors_stand_in_their_place(void **state)
 	got = (struct fi_eq_entry){ .data = 1 };
 	assert_int_equal(fi_eq_write(eq, FI_NOTIFY, &got, sizeof(got), 0), sizeof(got));
 	assert_int_equal(fi_av_insert(av, junk, 1, NULL, 0, junk), 0);
-	assert_int_equal(fi_eq_readerr(eq, &err, 0), -FI_EAGAIN); /* the other one comes first */
+	assert_int_equal(fi_eq_readerr(eq, &err, 0), -FI_EAGAIN); /* the other one is first */
 	assert_int_equal(fi_eq_readerr(eq, NULL, 0), -FI_EINVAL);
 	assert_int_equal(fi_eq_readerr(eq, &err, FI_SEND), -FI_EBADFLAGS);
 	assert_int_equal(fi_eq_sread(eq, &event, &got, sizeof(got), -1, 0), sizeof(got));
@@ -145,7 +145,7 @@ static void errors_stand_in_their_place(void **state)
 	assert_int_equal(fi_eq_read(eq, &event, &got, sizeof(got), 0), sizeof(got));
 	assert_int_equal(event, FI_AV_COMPLETE);
 	assert_int_equal(got.data, 0);
-	/* A vector outlives its queue: nobody is told then. */
+	/* A vector outlives its queue: then nothing is reported. */
 	assert_int_equal(fi_close(&eq->fid), 0);
 	assert_int_equal(fi_av_insert(av, junk, 1, NULL, 0, junk), 0);
 	assert_int_equal(fi_close(&av->fid), 0);

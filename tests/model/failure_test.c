@@ -62,7 +62,9 @@ static int teardown(void **state)
 	return 0;
 }
 
-/* The next completion of a queue; -FI_EAVAIL with what is in 'error'; -FI_EAGAIN: none comes. */
+/*
+ * The next completion of a queue; -FI_EAVAIL with the entry in 'error'; -FI_EAGAIN: there is none.
+ */
 static ssize_t next(struct fid_cq *cq, uint32_t rounds)
 {
 	return fake_ends_next(cq, rounds, &entry, &source, &error);
@@ -212,7 +214,7 @@ static void sends_that_found_no_room_fail_with_the_connection(void **state)
 	expect_nothing(a.tx_cq);
 }
 
-/* A large message whose payload is asked for by packets, stopped half way. */
+/* A large message whose payload is requested by packets, stopped half way. */
 static void stop_in_rendezvous(char *from, char *to, size_t len)
 {
 	knobs(1024, 8192, false);
@@ -360,7 +362,7 @@ static void restarted_peer_is_another_life_of_a_service_address(void **state)
 	to_b = fake_end_insert(&a, &service);
 	meet();
 	assert_int_equal(fi_trecv(a.ep, buf, 8, NULL, to_b, 3, 0, &contexts[0]), 0);
-	/* The same place, and somebody else listens there. */
+	/* The same address, where another endpoint listens. */
 	fake_end_close(&b);
 	fake_listen_at(&service);
 	fake_end_open(&b, &plain, NULL);
@@ -533,7 +535,7 @@ static void addresses_of_both_kinds_lead_to_one_peer(void **state)
 		expect_done(a.tx_cq, &contexts[i]);
 	}
 	assert_int_equal(fake_conn_cnt(), 2);
-	/* What comes back is found by either. */
+	/* An endpoint that comes up again is found by either. */
 	assert_int_equal(fi_trecv(a.ep, buf[0], 8, NULL, also_to_b, 2, 0, &contexts[0]), 0);
 	assert_int_equal(fi_tinject(b.ep, "back", 5, to_a, 2), 0);
 	expect_done(a.rx_cq, &contexts[0]);
@@ -637,7 +639,9 @@ static void who_has_slept_checks_as_many_as_if_it_had_not(void **state)
 	silent_part(SILENT_MAX);
 }
 
-/* Messages whose payload is on its way when their receiver closes: stored, early, claimed, matched. */
+/*
+ * Messages whose payload is under way when their receiver closes: stored, early, claimed, matched.
+ */
 static void endpoint_closes_while_payload_is_on_its_way_to_stored_messages(void **state)
 {
 	static char from[6][4000];
@@ -674,7 +678,7 @@ static void endpoint_closes_while_payload_is_on_its_way_to_stored_messages(void 
 	}
 }
 
-/* One page that stands for as much memory as is wanted. */
+/* One page that is mapped as often as memory is needed. */
 static char *much_memory(int fd, size_t page_len, size_t len)
 {
 	char *all = mmap(NULL, len, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1,

@@ -19,8 +19,8 @@ enum fake_lane {
 struct fake_item {
 	struct list link;
 	struct packet packet;
-	struct fake_conn *from;		/* whose operation is told when it is delivered */
-	struct wire_op *op;		/* NULL: claimed, or told already */
+	struct fake_conn *from;		/* conn whose operation completes on delivery */
+	struct wire_op *op;		/* NULL: claimed, or completed already */
 	struct iovec iov[WIRE_IOV_MAX]; /* borrowed from the sender */
 	uint32_t iov_cnt;
 	uint8_t *bytes; /* our copy, owned; NULL: borrowed */
@@ -54,7 +54,7 @@ struct fake_wire {
 	struct weft_addr address; /* nonce and what this wire added */
 	uint32_t polling;
 	int bell;	  /* eventfd; -1: not made yet */
-	bool armed, deaf; /* deaf: somebody sleeps, for a bounded time, and no bell rings */
+	bool armed, deaf; /* deaf: a thread sleeps, for a bounded time, and no bell rings */
 };
 
 /* One end. */
@@ -62,14 +62,14 @@ struct fake_conn {
 	struct wire_conn conn;
 	struct list link; /* wire->conns or wire->grave */
 	struct fake_wire *wire;
-	struct fake_conn *other; /* NULL: not answered, gone, or raw */
+	struct fake_conn *other; /* NULL: not answered, closed, or raw */
 	struct fake_raw *raw;
-	struct fake_connreq *connreq;  /* ours, not answered */
+	struct fake_connreq *connreq;  /* of this conn, not answered */
 	struct list lanes[FAKE_LANES]; /* struct fake_item, to us */
 	uint32_t still[FAKE_LANES];    /* polls that a lane does not move */
 	struct list flowing;	       /* struct fake_item whose payload is being written */
 	struct list gets;
-	struct wire_op *done_first, **done_last; /* ours, to be told */
+	struct wire_op *done_first, **done_last; /* of this conn, to complete */
 	struct fake_item *claimed;
 	bool answered, ending, dead, stopped;
 	bool known; /* the engine has taken it as up */
@@ -105,16 +105,16 @@ static inline struct fake_knobs *fake_knobs_of(struct fake_conn *c)
 void *fake_alloc(size_t len);
 struct fake_conn *fake_conn_new(struct fake_wire *wire, struct engine_peer *peer);
 void fake_item_free(struct fake_item *item);
-/* fake_op_done - the operation of @c is told from its wire's next poll on */
+/* fake_op_done - complete the operation of @c, from its wire's next poll on */
 void fake_op_done(struct fake_conn *c, struct wire_op *op, int status);
 /*
- * fake_conn_part - the other end learns that this one is gone; @orderly: what was published
- * arrives
+ * fake_conn_part - report to the other end that this one has closed; @orderly: published packets
+ * arrive
  */
 void fake_conn_part(struct fake_conn *c, int err, bool orderly);
 /* fake_conn_bury - forget everything of an end; freed now, or after its wire's poll */
 void fake_conn_bury(struct fake_conn *c);
-/* fake_conn_down - tell the engine that a conn is gone, and bury it */
+/* fake_conn_down - report to the engine that a conn is down, and free it at the end of poll */
 void fake_conn_down(struct fake_conn *c, int err);
 void fake_wire_enter(struct fake_wire *wire);
 void fake_wire_leave(struct fake_wire *wire);
@@ -123,7 +123,7 @@ void fake_ring(struct fake_wire *wire);
 /* fake_enter, fake_leave - hold all fake wires; nests */
 void fake_enter(void);
 void fake_leave(void);
-/* fake_ready - is there anything that poll would move? */
+/* fake_ready - returns true if poll would move something */
 bool fake_ready(const struct fake_wire *wire);
 /* fake_packet - the engine's answer to a header; fills item->dest when the rest is to follow */
 int fake_packet(struct fake_conn *c, struct fake_item *item, size_t avail);

@@ -58,7 +58,10 @@ struct fake_end {
 /* fake_ends_begin - forget what an earlier test left behind; @seed decides the wires and the clock */
 void fake_ends_begin(uint64_t seed);
 
-/* fake_end_open - @with: NULL, or the end whose domain, av and queues it shares; at most FAKE_ENDS_MAX at a time */
+/*
+ * fake_end_open - @with: NULL, or the end whose domain, address vector and queues it shares; at
+ * most FAKE_ENDS_MAX at a time
+ */
 void fake_end_open(struct fake_end *end, const struct fake_end_attr *attr,
 		   struct fake_end *with);
 
@@ -77,13 +80,13 @@ static inline struct engine_ep *fake_end_engine(const struct fake_end *end)
 	return container_of(end->ep, struct engine_ep, ctx.fid);
 }
 
-/* fake_end_peer - what @end knows of the endpoint with that address; NULL: nothing */
+/* fake_end_peer - returns the peer of @end with that address, or NULL */
 struct engine_peer *fake_end_peer(const struct fake_end *end, const struct weft_addr *name);
 
 /* fake_end_progress - one round, without reading completions */
 void fake_end_progress(struct fake_end *end);
 
-/* fake_ends_go - so many rounds of each end whose endpoint is open */
+/* fake_ends_go - make so many rounds of each end whose endpoint is open */
 void fake_ends_go(uint32_t rounds);
 
 /*

@@ -248,7 +248,7 @@ static int move_flowing(struct fake_conn *c)
 	return c->dead ? -1 : moved;
 }
 
-/* Operations of ours */
+/* Operations of this conn */
 
 static int tell_done(struct fake_conn *c)
 {
@@ -313,7 +313,7 @@ static int move_gets(struct fake_conn *c)
 	return moved;
 }
 
-/* Has everything arrived that came before the end? */
+/* Returns true if everything has arrived that was sent before the end. */
 static bool drained(const struct fake_conn *c)
 {
 	return list_empty(&c->lanes[FAKE_CLAIMED]) && list_empty(&c->lanes[FAKE_SENDV]) &&

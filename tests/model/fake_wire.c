@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * The contract's calls of the fake wires; see fake_wire.h. Called by the engine and by tests,
- * with the wires' lock, or takes it. Delivery is in fake_poll.c.
+ * The contract's calls of the fake wires; see fake_wire.h. Called by the engine and by tests, with
+ * the wires' lock, or takes it. Delivery is in fake_poll.c.
  *
- * A packet that is sent stands in a lane of the end that will receive it. What sendv borrows
- * is read when it is delivered, unless the wire took a copy first; when the sender's end goes
- * away, what it still lends is lost, and everything behind it in that lane.
+ * A packet that is sent is in a lane of the end that will receive it. What sendv borrows is read on
+ * delivery, unless the wire took a copy first; when the sender's end is closed, its borrowed data
+ * are lost, and everything behind them in that lane.
  */
 #define _GNU_SOURCE
 #include <sys/eventfd.h>
@@ -19,7 +19,10 @@ struct list fake_wires = { &fake_wires, &fake_wires };
 struct fake_knobs fake_knobs[FAKE_KINDS];
 struct fake_watch fake_watch;
 
-/* Rank 2: after the domain of whoever calls. Those who poll call the engine, which calls again. */
+/*
+ * Rank 2: after the domain of the caller. Calls of poll call the engine, which calls the wire
+ * again.
+ */
 static pthread_mutex_t lock = PTHREAD_RECURSIVE_MUTEX_INITIALIZER_NP;
 
 static uint64_t sequence = 1;
@@ -467,7 +470,7 @@ static int fake_connect(struct wire *base, struct engine_peer *peer,
 		fake_conn_bury(c);
 		return -FI_ECONNREFUSED;
 	}
-	if (!c->connreq) { /* nobody listens there */
+	if (!c->connreq) { /* no endpoint listens there */
 		c->answered = true;
 		c->answer_err = far ? -FI_EHOSTUNREACH : -FI_ECONNREFUSED;
 		fake_ring(wire);
@@ -535,7 +538,7 @@ static struct packet *fake_claim(struct wire_conn *conn, size_t len, void **payl
 	c->claimed->bytes = fake_alloc(len);
 	c->claimed->written = len;
 	*payload = c->claimed->bytes;
-	/* Nothing of it may depend on what stood here before. */
+	/* Nothing may depend on the former contents. */
 	memset(&c->claimed->packet, 0xa5, sizeof(c->claimed->packet));
 	return &c->claimed->packet;
 }
@@ -553,7 +556,7 @@ static void send_item(struct fake_conn *c, struct fake_item *item, enum fake_lan
 		list_add_tail(&c->other->lanes[lane], &item->link);
 		fake_ring(c->other->wire);
 	} else {
-		fake_item_free(item); /* the other end is gone, and we shall learn of it */
+		fake_item_free(item); /* the other end has closed, which a later poll reports */
 	}
 }
 
@@ -861,7 +864,7 @@ void fake_wires_register(void)
 
 /* What tests do to them */
 
-/* Does one of the two have a conn to the other that has not been accepted yet? */
+/* Returns true if one of the two has a conn to the other that was not accepted yet. */
 static bool being_made(const struct engine_ep *a, const struct engine_ep *b)
 {
 	struct list *w, *wafter, *node, *after;

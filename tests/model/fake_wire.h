@@ -1,16 +1,15 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Two wires behind the contract of engine/wire/wire.h that carry packets between the endpoints of
- * one process, and do all that the contract allows: they delay, split, reorder the lanes,
- * refuse for want of room, finish operations early or late, and break. What they do in which
- * call is decided by one seeded sequence, so that a run can be repeated.
+ * Two wires that implement the contract of engine/wire/wire.h between the endpoints of one process,
+ * and do everything that the contract allows: they delay, split, reorder the lanes, refuse for lack
+ * of room, finish operations early or late, and break. One seeded sequence decides what they do in
+ * each call, so that a run can be repeated.
  *
- * "fake-a" is like shared memory: it reaches endpoints of its own host by their nonce, or by the
- * service that they have. "fake-b" is like a network: it reaches everyone who listens, by address
- * and port.
+ * "fake-a" is like shared memory: it reaches endpoints of its own host by their nonce, or by their
+ * service. "fake-b" is like a network: it reaches every endpoint that listens, by address and port.
  *
  * Called by the tests of the engine, on one thread, or on one for each domain: the wires have a
- * lock, which comes after the domains'. A call of the engine that breaks the contract (a claim on a
+ * lock, which ranks after the domains'. A call of the engine that breaks the contract (a claim on a
  * conn that is not up, two claims, a packet above the limit, arming in a poll) aborts.
  */
 #ifndef WEFT_FAKE_WIRE_H
@@ -33,7 +32,7 @@ struct fake_knobs {
 	uint16_t move;	    /* that a lane moves in a poll at all */
 	uint16_t stall;	    /* that a lane begins to stand still for some polls */
 	uint16_t refuse;    /* claim, sendv, connect: no room, for no reason */
-	uint16_t split;	    /* payload of sendv comes in pieces */
+	uint16_t split;	    /* payload of sendv arrives in pieces */
 	uint16_t buffer;    /* sendv copies, and is done before it is delivered */
 	uint16_t get_now;   /* get works at once; else, of the rest: */
 	uint16_t get_later; /* get works later; else it is refused */
@@ -41,7 +40,7 @@ struct fake_knobs {
 	uint16_t deaf;	    /* arm promises no bell, but to be polled in time */
 	uint16_t fickle;    /* arm says that there is something, and there is not */
 	uint16_t spurious;  /* the bell of an armed wire rings for nothing */
-	uint16_t proof;	    /* fake-a knows at once that somebody is gone */
+	uint16_t proof;	    /* fake-a detects at once that an endpoint has closed */
 	bool has_get;
 	bool mute;    /* connections are never answered */
 	bool no_bell; /* there are no descriptors */
@@ -72,12 +71,12 @@ void fake_host(uint32_t host);
 void fake_listen_at(const struct weft_addr *service);
 
 /*
- * What the tests may watch; NULL at first.
+ * Callbacks for tests; NULL at first.
+ *
  * packet: a header is about to be handed to the endpoint of @conn; @whole: with all its payload
- * payload: payload that came in pieces is whole
- * ended: the engine has been told that a conn is gone, by @err as in engine_conn_down()
- * dropped: the engine is about to disconnect a conn that it had taken as up, of its own
- *	    accord
+ * payload: payload that arrived in pieces is whole
+ * ended: it was reported to the engine that a conn is down, with @err as in engine_conn_down()
+ * dropped: the engine is about to disconnect a conn that was up, on its own initiative
  */
 struct fake_watch {
 	void (*packet)(const struct wire_conn *conn, const struct packet *packet, bool whole);
@@ -89,8 +88,8 @@ extern struct fake_watch fake_watch;
 
 /*
  * fake_break - break every conn between two endpoints
- * @err: what both sides are told; 0: as if the other had closed in order
- * Both learn of it from a later poll. Returns how many conns there were.
+ * @err: what is reported to both sides; 0: as if the other had closed in order
+ * It is reported by a later poll of each side. Returns how many conns there were.
  */
 int fake_break(struct engine_ep *a, struct engine_ep *b, int err);
 
@@ -109,21 +108,23 @@ uint32_t fake_conn_cnt(void);
 /*
  * A raw peer: a conn of an endpoint whose other end is the test itself.
  *
- * fake_raw_open - say @hello to an endpoint over fake-b, or the only wire that it has
- * Returns 0 and the conn, or what the endpoint refused with. From within no poll.
+ * fake_raw_open - send @hello to an endpoint over fake-b, or over the only wire that it has
+ * Returns 0 and the conn, or the error with which the endpoint refused. Not called from a poll.
  */
 struct fake_raw;
 int fake_raw_open(struct engine_ep *to, const struct hello *hello, struct fake_raw **raw,
 		  struct hello *answer);
 
 /*
- * fake_raw_answer - say @hello to an endpoint that connects over fake-b to where nobody is
- * Before it is told so by the wire's poll. Returns 0 and the conn, -FI_ENOENT when it waits for no
- * such answer, or why the hello is none: the endpoint has been told.
+ * fake_raw_answer - send @hello to an endpoint that connects over fake-b to an address where no
+ * endpoint is
+ * Called before the wire's poll reports the failure. Returns 0 and the conn, -FI_ENOENT if the
+ * endpoint waits for no such answer, or the error of an invalid hello, which was reported to the
+ * endpoint.
  */
 int fake_raw_answer(struct engine_ep *from, const struct hello *hello, struct fake_raw **raw);
 
-/* fake_raw_hello - what somebody would say who lives at the host of @like and is nobody else */
+/* fake_raw_hello - the hello of an endpoint at the host of @like that differs from all others */
 void fake_raw_hello(struct hello *hello, const struct weft_addr *like, uint32_t window);
 
 /*
@@ -149,7 +150,7 @@ int fake_raw_read(struct fake_raw *raw, struct packet *packet, void *payload, si
 /* fake_raw_alive - has the conn not ended */
 bool fake_raw_alive(const struct fake_raw *raw);
 
-/* fake_raw_close - take the raw end away; the endpoint is told @err when it still has the conn */
+/* fake_raw_close - close the raw end; @err is reported to the endpoint if it still has the conn */
 void fake_raw_close(struct fake_raw *raw, int err);
 
 #endif

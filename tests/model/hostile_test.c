@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Packets that no peer of this version sends, one lie at a time: the engine refuses each, the
- * connection ends, and nothing else happens. tests/fuzz tells the lies that nobody thought of.
+ * Packets that no peer of this version sends, one wrong field at a time: the engine refuses each,
+ * the connection ends, and nothing else happens. tests/fuzz sends random ones.
  */
 #include "victim.h"
 
@@ -137,7 +137,7 @@ static void unknown_flags_are_refused(void **state)
 	refused(&p, NULL, 0);
 }
 
-/* Who waits for a receive waits for delivery. */
+/* A sender that waits for a receive waits for delivery. */
 static void match_without_delivery_is_refused(void **state)
 {
 	struct packet p = honest_packet(PACKET_EAGER, 0);
@@ -173,7 +173,7 @@ static void message_of_the_past_is_refused(void **state)
 {
 	struct packet p = honest_packet(PACKET_EAGER, 0);
 
-	p.seq += 1u << 31; /* half way round is as far as the future goes */
+	p.seq += 1u << 31; /* sequence numbers count as later up to half way round */
 	refused(&p, NULL, 0);
 }
 
@@ -361,7 +361,9 @@ static void knobs_get_later(struct fake_knobs *k)
 	k->get_later = 256;
 }
 
-/* The receiver reads by itself; payload that comes as well would finish the receive under the wire. */
+/*
+ * The receiver reads by itself; payload that is sent as well would end the receive under the wire.
+ */
 static void payload_for_a_receive_that_reads_by_itself_is_refused(void **state)
 {
 	struct packet_rts rts = { .len = 1000, .id = 1, .addr = 4096 };

@@ -22,12 +22,12 @@ static struct fid_fabric *fabric;
 static struct fid_domain *domain;
 static struct fid_av *av;
 static struct fid_ep *from, *to; /* scalable endpoints */
-static struct fid_ep *tx, *rx; /* their first contexts: the sender's, and what nobody closes */
+static struct fid_ep *tx, *rx;	 /* first contexts: the sender's, and one never closed */
 static struct fid_cq *cq, *late_cq;
 static fi_addr_t addr;
 static _Atomic bool busy;
 
-/* A receive in the context that comes and goes. */
+/* A receive in the context that is opened and closed. */
 static struct late {
 	struct fi_context2 context;
 	char buf[LEN_MAX];
@@ -94,7 +94,7 @@ static void all_close(void)
 	fi_freeinfo(info);
 }
 
-/* Whose turn it is says how long it is; it begins with its number. */
+/* The sender's turn decides the length of a message, which begins with its number. */
 static size_t len_of(uint32_t number)
 {
 	static const size_t lens[] = { 8, 64, 300, 4000, 20000, LEN_MAX };
@@ -138,7 +138,9 @@ static void post_late(struct fid_ep *ep)
 	}
 }
 
-/* The queue comes when it is enabled, and as far as threads share the domain, receives do too. */
+/*
+ * The queue is bound when it is enabled, and receives are posted then if threads share the domain.
+ */
 static struct fid_ep *late_open(bool posts)
 {
 	struct fid_ep *ep;
@@ -151,7 +153,7 @@ static struct fid_ep *late_open(bool posts)
 	return ep;
 }
 
-/* What was matched is told of; what was posted and matched nothing is the program's again. */
+/* Receives that matched are reported; those that did not are returned to the program. */
 static void late_close(struct fid_ep *ep, bool posts)
 {
 	assert_int_equal(fi_close(&ep->fid), 0);
@@ -186,7 +188,7 @@ static void *comes_and_goes(void *arg)
 	return NULL;
 }
 
-/* Reads what the sender and the context that stays are told. */
+/* Reads the completions of the sender and of the context that stays. */
 static void step(int *sent, int *received)
 {
 	struct fi_cq_tagged_entry entry;
@@ -195,7 +197,7 @@ static void step(int *sent, int *received)
 		*(entry.flags & FI_SEND ? sent : received) += 1;
 }
 
-/* Every message to the context that comes and goes has one to the other beside it. */
+/* For each message to the context that is opened and closed there is one to the other. */
 static void send_all(char **out, int *sent)
 {
 	static struct fi_context2 contexts[3];

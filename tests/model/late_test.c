@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Orders of calls that programs have and others allow, over the real library: late_test PROVIDER.
- * What is bound to an endpoint that is enabled tells of what begins from then on, and what is closed
- * before those that use it is let go by them. Two ends of one thread, and another one that binds and closes.
+ * Orders of calls that programs use and other libraries allow, over the real library: late_test
+ * PROVIDER. An object that is bound to an enabled endpoint reports operations that begin from then
+ * on; an object that is closed before its users is unbound from them. Two ends of one thread, and
+ * another one that binds and closes.
  */
 #include <pthread.h>
 #include <sched.h>
@@ -53,7 +54,7 @@ static struct fid_cntr *counter(struct end *e)
 	return cntr;
 }
 
-/* Both make progress; what they are told goes away. */
+/* Both make progress, and their completions are counted. */
 static uint64_t told[2];
 
 static void step(void)
@@ -66,7 +67,7 @@ static void step(void)
 
 #define TRY(call) END_UNTIL(!(call), step())
 
-/* One tagged message from a to b, told of on both sides. */
+/* One tagged message from a to b, reported on both sides. */
 static void message(uint64_t tag)
 {
 	uint64_t out = tag * 3, in = 0, sent = told[0] + 1, came = told[1] + 1;
@@ -148,7 +149,7 @@ static void the_queue_and_counter_bound_last_are_told(void **state)
 	ends_close();
 }
 
-/* Who has no queue is told of nothing. */
+/* An endpoint without a queue reports nothing. */
 static void an_endpoint_needs_no_queue_to_be_enabled(void **state)
 {
 	uint64_t in = 0, word = 7;
@@ -185,7 +186,7 @@ static void leave_target_alone(uint64_t until)
 		told[0] += fi_cq_read(a.cq, &entry, 1) == 1;
 }
 
-/* Also of what peers did by themselves before anybody wanted to know. */
+/* Also accesses of peers that were made before any counter was bound. */
 static void a_late_counter_tells_of_every_write_of_peers(void **state)
 {
 	char *from = calloc(1, BIG), *into = calloc(1, BIG);
@@ -365,7 +366,7 @@ static void a_queue_that_was_missing_may_come_late(void **state)
 	b.cq = cq;
 	TRY(fi_tsend(a.ep, &in, 8, NULL, to_b, 1, &contexts[1]));
 	END_UNTIL(fi_cntr_read(b.rx) == 1, step());
-	assert_int_equal(told[1], 0); /* it was posted when nobody was to be told */
+	assert_int_equal(told[1], 0); /* it was posted when no queue was bound */
 	message(2);
 	assert_int_equal(fi_cntr_read(b.rx), 2);
 	assert_int_equal(fi_cntr_read(b.tx), 0);
@@ -482,7 +483,7 @@ static void a_region_counts_what_modifies_it(void **state)
 	END_UNTIL(told[0] == 4, step());
 	assert_int_equal(fi_cntr_read(writes), 3);
 	assert_int_equal(fi_cntr_read(reads), 1);
-	/* A counter goes before the region, which goes on. */
+	/* A counter is closed before the region, which stays in use. */
 	assert_int_equal(fi_close(&writes->fid), 0);
 	TRY(fi_write(a.rma, &one, 8, NULL, to_b, addr, key, &contexts[4]));
 	END_UNTIL(told[0] == 5, step());

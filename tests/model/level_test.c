@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Completion levels over the real library and each provider: what is complete while the target makes no
- * call, and what is not before it does. One process, whose target makes progress when a test says so.
+ * Completion levels over the real library and each provider: which operations complete while the
+ * target makes no call, and which do not. One process, whose target makes progress when a test says
+ * so.
  *
- * usage: level_test PROVIDER
+ *	usage: level_test PROVIDER
  */
 #include <rdma/fi_atomic.h>
 #include <rdma/fi_rma.h>
@@ -80,7 +81,10 @@ static void ends_alone(void)
 	is_ours(&entry);
 }
 
-/* Has it ended before the target has made a call? One that waits for that never does. */
+/*
+ * Returns true if it has ended before the target has made a call; one that waits for the target
+ * never does.
+ */
 static bool has_ended(void)
 {
 	struct fi_cq_tagged_entry entry;
@@ -259,7 +263,10 @@ static void a_shared_context_has_the_level_of_its_domain(void **state)
 static void transmit_complete_ends_with_the_target_at_the_latest(void **state)
 {
 	assert_int_equal(begin(a.ep, WRITEMSG, 8, FI_TRANSMIT_COMPLETE), 0);
-	/* In memory that the target maps it has arrived at once; over a network that has to be heard. */
+	/*
+	 * In memory that the target maps it has arrived at once; over a network the arrival has to
+	 * be reported.
+	 */
 	if (!strcmp(provider, "tcp")) {
 		assert_false(has_ended());
 		ends_together();
@@ -292,7 +299,7 @@ static void what_fails_after_its_completion_is_an_error_of_the_endpoint(void **s
 	assert_null(err.op_context); /* the endpoint has none */
 	assert_int_equal(err.err, FI_EKEYREJECTED);
 	assert_true(err.flags & FI_WRITE);
-	/* It goes on. */
+	/* It continues. */
 	assert_int_equal(begin(a.rma, WRITE, 8, 0), 0);
 	ends_together();
 }

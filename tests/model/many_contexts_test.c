@@ -121,7 +121,7 @@ static int done(struct fid_cq *cq, const struct fi_context2 *of)
 	return (int)which;
 }
 
-/* Each message comes to the context that it is for, and to no other. */
+/* Each message arrives at the context that it is for, and at no other. */
 static void exchange(size_t len, bool tagged)
 {
 	bool sent[CTX_CNT] = { false }, received[CTX_CNT] = { false };

@@ -162,7 +162,7 @@ static size_t posted_in_domain(int at)
 	return posted;
 }
 
-/* Has everything that was begun come to its end? */
+/* Returns true if everything that was begun has ended. */
 static bool quiet(void)
 {
 	if ((run.credit_due && !run.breaks) || fake_under_way())
@@ -235,7 +235,7 @@ static void round_free(bool complete)
 		    op->msg.state == REF_CARRIED && !op->exposed && !op->access.refused)
 			access_done(op);
 
-		/* Receives that were told to be silent have their bytes all the same. */
+		/* Receives without a completion have their bytes all the same. */
 		if (complete && op->kind == OP_RECV && !op->done && op->recv.msg && !op->exposed)
 			check_bytes(op, op_of_msg(op->recv.msg));
 		seen.silent += !op->wants;
@@ -257,10 +257,7 @@ static void round_free(bool complete)
 	ref_fini(&run.ref);
 }
 
-/*
- * Until there is nothing left to do, and nothing comes of looking again: of a conn that is being
- * made.
- */
+/* Until nothing is left to do, and polling again changes nothing: a conn may be in the making. */
 static void round_rest(void)
 {
 	do {

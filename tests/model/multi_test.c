@@ -302,7 +302,7 @@ static void unused_buffer_is_cancelled_at_once(void **state)
 	expect_error(&contexts[0], FI_ECANCELED, FI_RECV | FI_MSG | FI_MULTI_RECV);
 }
 
-/* @src: whom the buffer is for. */
+/* @src: source that the buffer is for. */
 static void break_in_the_middle(fi_addr_t src)
 {
 	assert_int_equal(post(2 * BIG, src, &contexts[0]), 0);
@@ -377,8 +377,8 @@ static void endpoint_closes_with_buffers_in_use(void **state)
 }
 
 /*
- * Many buffers, many messages of one sender: whatever the wires do, each message stands where
- * arithmetic says, and a buffer is released once, with the last of its messages.
+ * Many buffers, many messages of one sender: whatever the wires do, each message is at its computed
+ * place, and a buffer is released once, with the last of its messages.
  */
 #define BUFFERS	 8u
 #define MESSAGES 4000u

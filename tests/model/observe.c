@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * What comes of the operations: packets and breaks that the wires report are told to the model,
+ * Results of the operations: packets and breaks that the wires report are reported to the model,
  * completions are compared with it. Called by the model test and by the fake wires.
  */
 #include "loop.h"
@@ -92,7 +92,7 @@ static size_t left_for(int from, int to, uint64_t seq)
 	return (uint32_t)(seq - run.ref.pairs[from][to].first_seq);
 }
 
-/* A new connection goes on behind what its sender has given up: nothing else may be left out. */
+/* A new connection continues behind what its sender has given up: nothing else may be left out. */
 static void resume(int to, int from, const struct engine_peer *peer)
 {
 	struct ref_pair *p = &run.ref.pairs[from][to];
@@ -139,7 +139,7 @@ static void saw_header(int to, int from, const struct packet *packet,
 	ref_turns(&run.ref, from, to);
 }
 
-/* A write without credit that nobody may hold: the engine will want to see it again in its turn. */
+/* A write without credit that may not be held: the engine will handle it again in its turn. */
 static bool has_to_wait(const struct wire_conn *conn, const struct packet *packet)
 {
 	uint32_t least = conn->wire->ops->waits_min;
@@ -190,7 +190,7 @@ static void on_matched(struct ref_recv *recv, struct ref_msg *msg)
 
 	TRACE("receive %llu gets message %llu\n", (unsigned long long)r->id,
 	      (unsigned long long)m->id);
-	r->wants |= m->len > r->len || m->lost; /* errors are told always */
+	r->wants |= m->len > r->len || m->lost; /* errors are always reported */
 	run.credit_due += r->wants;
 }
 
@@ -337,7 +337,7 @@ static void check_received(struct op *op, const struct fi_cq_tagged_entry *e,
 		      (unsigned long long)msg->msg.tag);
 }
 
-/* Is a send as far as its completion says? */
+/* Returns true if a send has reached the level that its completion reports. */
 static void check_level(const struct op *op)
 {
 	enum ref_msg_state state = op->msg.state;
@@ -410,7 +410,10 @@ static void check_truncated(struct op *op, const struct fi_cq_err_entry *e)
 	seen.truncated++;
 }
 
-/* The connection of an operation broke: is that so, and does it name the other side? */
+/*
+ * The connection of an operation broke: checks that it did, and that the error has the other side
+ * as its source.
+ */
 static void check_failed(struct op *op, const struct fi_cq_err_entry *e)
 {
 	struct op *msg = op->recv.msg ? op_of_msg(op->recv.msg) : NULL;
@@ -436,8 +439,8 @@ static void check_failed(struct op *op, const struct fi_cq_err_entry *e)
 }
 
 /*
- * Who is proven to be gone has no connection that could break: what is for it fails, and what waits for
- * it alone.
+ * A peer that is known to have ended has no connection that could break: operations towards it
+ * fail, and so do those that wait for it alone.
  */
 static void gone(struct op *op)
 {
@@ -459,7 +462,7 @@ static void on_error(int owner, bool tx, const struct fi_cq_err_entry *e)
 	TRACE("error %d of %llu\n", e->err, (unsigned long long)op->id);
 	if (e->err == FI_ECONNREFUSED && run.closing)
 		gone(op);
-	if (op->exposed && !op->wants) { /* an error is told always */
+	if (op->exposed && !op->wants) { /* an error is always reported */
 		op->wants = true;
 		run.credit_due++;
 	}

@@ -16,7 +16,10 @@
 
 /* What the provider is asked for; the provider is set by main(). */
 extern struct end_attr attr;
-/* What it answered, and what stands open, from one_domain_setup() to one_domain_teardown(). */
+/*
+ * The answer of fi_getinfo, and the objects that are open from one_domain_setup() to
+ * one_domain_teardown().
+ */
 extern struct fi_info *info;
 extern struct fid_fabric *fabric;
 extern struct fid_domain *domain;

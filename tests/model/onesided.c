@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * One-sided operations of the model test. Each end has memory that its peers reach, and a mirror
- * of it: when the model says that a request has its turn, the request is carried out on the
- * mirror, and what it must bring back is written down. Large writes, whose payload comes when it
- * comes, have a piece of memory for themselves until they end; large reads are of memory that is
- * never written. Called by operate.c, observe.c and model_test.c.
+ * One-sided operations of the model test. Each end has memory that its peers access, and a mirror
+ * of it: when the model gives a request its turn, the request is executed on the mirror, and its
+ * expected result is recorded. Large writes, whose payload arrives at any time, have a piece of
+ * memory to themselves until they end; large reads are of memory that is never written. Called by
+ * operate.c, observe.c and model_test.c.
  */
 #include "copy.h"
 #include "run.h"
@@ -524,7 +524,7 @@ static void some_atomic(struct op *op)
 	if (u->kind == ATOMICS_COMPARE) {
 		const struct packet_target *t = &a->targets[0];
 
-		/* Often what stands there now: so that it is stored. */
+		/* Often the present value, so that the operand is stored. */
 		a->compare = bytes_new(op->len);
 		memset(a->compare, 0, op->len);
 		if (chance(128) && t->len && !a->refused && t->key != REGION_PIECES)

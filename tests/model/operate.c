@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Random operations of the model test: each is made by a call of the public interface and, when
- * it succeeds, told to the model. Called by model_test.c.
+ * Random operations of the model test: each is made by a call of the public interface and, on
+ * success, reported to the model. Called by model_test.c.
  */
 #include "cancel.h"
 #include "guard.h"
@@ -260,7 +260,7 @@ static ssize_t recv_call(struct op *op, fi_addr_t src, uint32_t call, uint64_t f
 	return fi_recvmsg(ep, &msg, flags);
 }
 
-/* Whom a receive is for: sets recv.from, returns what the call is given. */
+/* Source of a receive: sets recv.from, returns the argument of the call. */
 static fi_addr_t some_source(struct op *op)
 {
 	bool directed = !run.attrs[op->end].caps || run.attrs[op->end].caps & FI_DIRECTED_RECV;
@@ -406,7 +406,10 @@ static void now_cancelled(struct op *op)
 	op->wants = true;
 }
 
-/* Was it still there? Programs are not told by fi_cancel, which they call for what has ended as well. */
+/*
+ * Returns true if it was still posted. fi_cancel does not report that: programs also call it for
+ * operations that have ended.
+ */
 static int cancelled(struct fid_ep *ep, struct op *op)
 {
 	struct engine_ctx *ctx = engine_ctx_of(ep);

@@ -194,7 +194,7 @@ static void *task_run(void *arg)
 	pair_open(&t->side, t->attr);
 	meet(&t->side);
 	t->role(&t->side);
-	/* Neither goes before the other is done. */
+	/* Neither side ends before the other is done. */
 	pair_say(&t->side, '.');
 	pair_hear(&t->side, '.', true);
 	pair_close(&t->side);

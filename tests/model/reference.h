@@ -1,14 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * The reference model: what a reader of fi_msg(3) and fi_tagged(3) would write down of message
- * order and matching, with nothing but lists that are walked from the front.
+ * The reference model: message order and matching as fi_msg(3) and fi_tagged(3) define them, with
+ * nothing but lists that are walked from the front.
  *
- * Messages from one endpoint to another arrive in the order they were sent. When one arrives it
- * goes to the receive that was posted first of those that fit; if there is none it is stored.
- * A receive that is posted takes the message that arrived first of those that fit.
- *
- * The order in which messages of different senders arrive is free: the test tells the model
- * which packet the wire hands over next, and from there on everything is determined.
+ * Messages from one endpoint to another arrive in the order they were sent. A message that arrives
+ * matches the receive that was posted first of those that fit; without one it is stored. A receive
+ * that is posted takes the message that arrived first of those that fit. The order in which
+ * messages of different senders arrive is free: the test reports to the model which packet the wire
+ * hands over next, and from there on everything is determined.
  */
 #ifndef WEFT_REFERENCE_H
 #define WEFT_REFERENCE_H
@@ -20,7 +19,7 @@
 
 enum ref_msg_state {
 	REF_SENT,      /* not arrived in its turn */
-	REF_STORED,    /* arrived, nobody wants it yet */
+	REF_STORED,    /* arrived, matched by no receive yet */
 	REF_CLAIMED,   /* reserved by a peek */
 	REF_MATCHED,   /* a receive has it */
 	REF_DISCARDED, /* dropped by the receiver */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * What a program does wrong is told in the log: refusals_test PROVIDER. Each refused call has one line,
- * at the level of warnings, which names the call, the error and what would do; what answers a question has
+ * Refused calls are logged: refusals_test PROVIDER. Each has one line, at the level of warnings,
+ * which names the call, the error and what would be accepted; calls that answer a question have
  * none. One thread.
  */
 #include <rdma/fi_atomic.h>
@@ -50,7 +50,7 @@ static struct fid_logging logging = { .fid.fclass = FI_CLASS_LOG, .ops = &log_op
 			fail_msg("%s: %d lines, the last: %s", #call, lines, last);          \
 	} while (0)
 
-/* @call answers with @err, which is nothing to be told of. */
+/* @call returns @err, which is not logged. */
 #define ANSWERED(err, call)                  \
 	do {                                 \
 		lines = 0;                   \
@@ -122,7 +122,7 @@ static void binds_say_why_not(void **state)
 	assert_int_equal(fi_close(&eq->fid), 0);
 }
 
-/* It is not refused; who has forgotten his queue reads that nobody is told. */
+/* It is not refused; a missing queue is logged. */
 static void endpoint_without_a_queue_is_told_of_once(void **state)
 {
 	struct fid_ep *ep[3];
@@ -206,7 +206,7 @@ static void regions_and_vectors_say_why_not(void **state)
 	REFUSED("fi_mr_bind", -FI_ENOSYS, fi_mr_bind(mr, &e.ep->fid, 0));
 	REFUSED("fi_mr_bind", -FI_EINVAL, fi_mr_bind(mr, &e.av->fid, 0));
 	REFUSED("fi_mr_bind", -FI_EINVAL, fi_mr_bind(mr, &other.cq->fid, 0));
-	assert_int_equal(fi_mr_bind(mr, &e.cq->fid, FI_REMOTE_WRITE), 0); /* told nothing */
+	assert_int_equal(fi_mr_bind(mr, &e.cq->fid, FI_REMOTE_WRITE), 0); /* nothing is logged */
 	REFUSED("fi_mr_refresh", -FI_EINVAL,
 		fi_mr_refresh(mr, &(struct iovec){ junk, 8 }, 1, 0));
 	REFUSED("fi_mr_raw_attr", -FI_EBADFLAGS,
@@ -294,7 +294,7 @@ static void take_one(struct fid_cq *cq, int *complete, int *failed)
 	++*failed;
 }
 
-/* Nobody reads a thousand lines: the first of a connection is enough. */
+/* Only the first line of a connection is logged. */
 static void writes_that_fail_once_they_are_complete_have_one_line(void **state)
 {
 	struct end_attr rma = { .provider = attr.provider, .caps = FI_RMA };
@@ -320,7 +320,10 @@ static void writes_that_fail_once_they_are_complete_have_one_line(void **state)
 	end_close(&from);
 }
 
-/* What is for it waits; who has mistyped an address, or started nobody there, reads what it waits for. */
+/*
+ * Messages to it wait; the log names the address, in case it is mistyped or its program was not
+ * started.
+ */
 static void nobody_at_an_address_is_told_of_once(void **state)
 {
 	struct fi_cq_tagged_entry entry;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * A run of the model test: its state, and what its three files do for each other. operate.c
- * makes random calls, observe.c compares what comes of them with the model, model_test.c makes
- * rounds of both. One thread.
+ * A run of the model test: its state, and the functions that its three files share. operate.c makes
+ * random calls, observe.c compares their results with the model, model_test.c makes rounds of both.
+ * One thread.
  */
 #ifndef WEFT_MODEL_RUN_H
 #define WEFT_MODEL_RUN_H
@@ -38,7 +38,7 @@ struct access {
 	int refused; /* FI_E* that it ends with */
 	bool large;  /* a rendezvous, or a read that is not answered in its turn */
 	int slot;    /* a large write has the memory for itself; -1 */
-	bool told;   /* an error is told */
+	bool told;   /* an error is reported */
 	bool fenced;
 	uint8_t *operand, *compare, *result, *expect; /* owned; result: of reads too */
 };
@@ -54,7 +54,7 @@ struct op {
 	size_t len; /* of the message, or room of the receive */
 	bool has_data;
 	bool unknown; /* send: the receiver did not know us when it arrived */
-	bool wants;   /* a completion when all goes well */
+	bool wants;   /* a completion is expected on success */
 	bool done;    /* completed */
 	bool cancelled;
 	bool found;	 /* peek */
@@ -63,7 +63,7 @@ struct op {
 	bool lost;	 /* send: its payload will not come; receives that get it fail */
 	bool exposed;	 /* its connection broke while it was under way: it may have failed */
 	bool adrift;	 /* send: had not arrived when its connection broke: it may be lost */
-	bool failed;	 /* receive: its only sender is gone */
+	bool failed;	 /* receive: its only sender has closed */
 	struct op *seen; /* peek: the message */
 	uint64_t level;	 /* send: FI_DELIVERY_COMPLETE, FI_TRANSMIT_COMPLETE */
 	struct access access;
@@ -86,7 +86,7 @@ enum region_kind {
 
 /* What peers reach at an end. */
 struct memory {
-	uint8_t *bytes, *mirror; /* what the model says stands there */
+	uint8_t *bytes, *mirror; /* contents of the memory by the model */
 	struct fid_mr *mrs[REGION_KINDS];
 	struct op *slots[SLOTS];			 /* that are being written */
 	uint64_t events[FAKE_CNTRS], errors[FAKE_CNTRS]; /* what the counters have to say */
@@ -96,7 +96,7 @@ struct memory {
 struct run {
 	struct fake_end ends[FAKE_ENDS_MAX];
 	struct fake_end_attr attrs[FAKE_ENDS_MAX];
-	int owner[FAKE_ENDS_MAX]; /* whose address vector and queues an end uses */
+	int owner[FAKE_ENDS_MAX]; /* end whose address vector and queues an end uses */
 	int cnt;
 	fi_addr_t addr[FAKE_ENDS_MAX][FAKE_ENDS_MAX]; /* [owner][of] */
 	bool service[FAKE_ENDS_MAX][FAKE_ENDS_MAX];
@@ -199,13 +199,13 @@ void access_fenced(struct op *op);
 void access_done(struct op *op);
 /* access_ended - what the engine wrote to is released; after access_done(), or without */
 void access_ended(struct op *op);
-/* access_free - and all that the model knows of it: its target may still carry it out until then */
+/* access_free - free it in the model, too: until then its target may still execute it */
 void access_free(struct op *op);
 /* access_flags - of its completion */
 uint64_t access_flags(const struct op *op);
 /* access_cntr - which counter of its initiator counts it */
 enum fake_cntr access_cntr(const struct op *op);
-/* remote_data - an entry that tells of a peer's write; @src: NULL or what it names */
+/* remote_data - an entry that reports a peer's write; @src: NULL or its source */
 void remote_data(int owner, const struct fi_cq_tagged_entry *e, enum fi_cq_format format,
 		 const fi_addr_t *src);
 
@@ -214,7 +214,7 @@ void remote_data(int owner, const struct fi_cq_tagged_entry *e, enum fi_cq_forma
 /* op_new - an operation of an end; op_drop - it did not come about */
 struct op *op_new(enum op_kind kind, int end);
 void op_drop(struct op *op);
-/* some_dest - whom an end can send to, or -1 */
+/* some_dest - returns a random end that the end can send to, or -1 */
 int some_dest(int end);
 /* wants_by_default - is there a completion of a call without flags of its own */
 bool wants_by_default(int end, uint64_t op_flags);
@@ -227,7 +227,7 @@ void receive_stored(int end);
 void use_claim(uint32_t slot);
 /* cancel_posted - cancel all receives that are posted */
 void cancel_posted(void);
-/* name_for - the address by which the vector of @owner knows an endpoint */
+/* name_for - returns the address of an endpoint in the vector of @owner */
 struct weft_addr name_for(int owner, int of);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Sleeping and waking over the fake wires: no wake-up is lost, whatever the wires do and whenever it
- * comes; timeouts; what it costs.
+ * Sleeping and waking over the fake wires: no wake-up is lost, whatever the wires do and at
+ * whatever time; timeouts; the cost.
  */
 #define _GNU_SOURCE
 #include <dirent.h>
@@ -84,7 +84,7 @@ static bool say(struct side *s)
 	return true;
 }
 
-/* Both send and both wait for two completions, in whatever order: in each round somebody sleeps. */
+/* Both send and both wait for two completions, in any order: in each round one of them sleeps. */
 static void *converse(void *arg)
 {
 	struct side *s = arg;
@@ -276,7 +276,7 @@ static void who_polls_opens_nothing(void **state)
 	}
 	assert_int_equal(count_in("/proc/self/fd"), before);
 	assert_int_equal(fake_armed_cnt(), 0);
-	/* A call whose time is over before it has had the core for 50 us does not sleep either. */
+	/* A call whose time ends before it has had the core for 50 us does not sleep either. */
 	for (int i = 0; i < 1000 && count_in("/proc/self/fd") == before; i++)
 		assert_int_equal(fi_cq_sread(ends[0].rx_cq, &entry, 1, NULL, 10), -FI_EAGAIN);
 	assert_int_equal(count_in("/proc/self/fd"), before + 3 + 1); /* and the wire's bell */
@@ -321,7 +321,7 @@ static void descriptors_need_no_thread(void **state)
 	close_ends();
 }
 
-/* Without descriptors one naps: all goes on, if slowly. */
+/* Without descriptors threads sleep for a bounded time: everything continues, if slowly. */
 static void without_descriptors_one_naps(void **state)
 {
 	struct fake_end_attr attr = safe;

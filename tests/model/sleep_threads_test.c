@@ -135,7 +135,7 @@ static void a_completion_of_a_call_wakes_another_thread(void **state)
 	for (int i = 0; i < 200; i++) {
 		reader_start(&r, ends[0].tx_cq, 1);
 		wait_asleep(&ends[0], 1);
-		/* It is complete on return, and nobody makes a round. */
+		/* It is complete on return, and no thread makes a round. */
 		assert_int_equal(fi_tsend(ends[0].ep, bytes, 8, NULL, to[0], TAG, &context), 0);
 		reader_end(&r);
 	}
@@ -191,7 +191,7 @@ static void a_send_that_waits_for_its_connection_goes_on(void **state)
 				 0);
 		reader_start(&r, ends[0].tx_cq, 1);
 		wait_asleep(&ends[0], 1);
-		/* It can't begin now, and nobody but the reader makes a round on that side. */
+		/* It can't begin now, and only the reader makes rounds on that side. */
 		become(0, 256);
 		assert_int_equal(fi_tsend(ends[0].ep, bytes[1], 8, NULL, to[0], TAG, &context),
 				 0);
@@ -203,7 +203,7 @@ static void a_send_that_waits_for_its_connection_goes_on(void **state)
 	}
 }
 
-/* A thread comes, finds something where it wanted to sleep, and goes away with that. */
+/* A thread that is about to sleep finds an entry, and returns with it. */
 static void wires_that_are_not_armed_again_let_nobody_sleep(void **state)
 {
 	static char bytes[2][64];
@@ -240,7 +240,10 @@ static void *sleep_on(void *arg)
 	return NULL;
 }
 
-/* As in a kernel: threads sleep on a bell, which is rung without the domain, and nobody has descriptors. */
+/*
+ * As in a kernel: threads sleep on a bell, which is rung without the domain, and no thread has
+ * descriptors.
+ */
 static void a_bell_alone_wakes_threads_where_there_are_no_poll_sets(void **state)
 {
 	static struct fi_context2 context[2];
@@ -285,7 +288,7 @@ static bool is_there(void *arg)
 	return true;
 }
 
-/* It has come since the caller looked, and whoever brought it saw nobody asleep. */
+/* It has arrived since the caller's last check, when no thread was asleep. */
 static void who_finds_it_there_at_the_last_look_does_not_sleep(void **state)
 {
 	struct engine_domain *domain;
@@ -328,7 +331,9 @@ static void a_signal_wakes_whoever_sleeps(void **state)
 				assert_int_equal(pthread_create(&threads[n], NULL,
 								read_signaled, ends[0].rx_cq),
 						 0);
-			/* One that comes when all is over would not be woken by it. */
+			/*
+			 * A thread that begins to sleep when all is over would not be woken by it.
+			 */
 			if (i % 2 || cnt == 2)
 				wait_asleep(&ends[0], (uint32_t)cnt);
 			else

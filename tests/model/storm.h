@@ -27,7 +27,7 @@
 #define STORM_MEMBERS  8
 #define STORM_MEETINGS 2048
 #define STORM_KEY      5
-#define STORM_SECS     100 /* a member that lives longer hangs */
+#define STORM_SECS     100 /* a member that runs longer counts as hung */
 
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
 #define STORM_SANITIZED true
@@ -42,7 +42,7 @@ struct storm_attr {
 	enum fi_progress progress; /* FI_PROGRESS_AUTO: calls of several threads, too */
 	size_t region;		   /* bytes of each one's memory */
 	size_t shared;		   /* bytes that a test shares beside the fabric */
-	int victim;		   /* rank of who asks to be killed, or -1 */
+	int victim;		   /* rank of the member that requests to be killed, or -1 */
 	uint64_t seed;
 	int rounds; /* of all operations, with other targets in each */
 };
@@ -115,8 +115,8 @@ typedef void (*storm_role)(struct member *m);
 	} while (0)
 
 /*
- * storm_hosts_refused - can't this user make a second host of processes?
- * Returns whether; @why: out: the reason.
+ * storm_hosts_refused - returns true if this user can't make a second host of processes
+ * @why: out: the reason
  */
 bool storm_hosts_refused(char *why, size_t len);
 
@@ -146,7 +146,7 @@ void storm_begin(struct member *m, struct storm_op *op, int to, uint64_t kind);
  */
 void storm_counted(struct member *m, uint64_t written, uint64_t was_read, uint64_t fetched);
 
-/* storm_die - for the victim: ask for SIGKILL, which comes whatever this process does then */
+/* storm_die - for the victim: request SIGKILL, which arrives whatever this process does then */
 void storm_die(struct member *m);
 
 /* storm_now - seconds of the monotonic clock */
@@ -171,7 +171,7 @@ void storm_each_to_each(struct member *m);
 /* storm_all_sizes - writes of all sizes between messages, as many as find room; the same region */
 void storm_all_sizes(struct member *m);
 
-/* storm_one_dies - in the middle; storm_one_was_dead - before anybody has met it */
+/* storm_one_dies - in the middle; storm_one_was_dead - before any member has connected to it */
 void storm_one_dies(struct member *m);
 void storm_one_was_dead(struct member *m);
 

@@ -8,7 +8,7 @@
 #include "storm.h"
 
 #define WORD_ALL   0  /* added to by everyone */
-#define WORD_SUM   8  /* by those who live on */
+#define WORD_SUM   8  /* by the surviving members */
 #define WORD_FETCH 16 /* the same, fetching */
 #define WORD_GREET 24
 #define LARGE	   100000u
@@ -21,7 +21,7 @@ struct tally {
 	_Atomic uint64_t posted[STORM_MEMBERS][STORM_MEMBERS]; /* to WORD_ALL, [from][to] */
 	_Atomic uint64_t ended[STORM_MEMBERS]; /* of the victim's, well, by target */
 	_Atomic uint64_t sums[STORM_MEMBERS],
-		fetches[STORM_MEMBERS];		       /* of those who live, by target */
+		fetches[STORM_MEMBERS];		       /* of the survivors, by target */
 	_Atomic uint8_t seen[STORM_MEMBERS][SEEN_MAX]; /* fetched, by target */
 };
 
@@ -92,7 +92,7 @@ static void fetch_add(struct member *m, struct fetch *f, int to, uint64_t word)
 	posted(m, &f->op, to, ret);
 }
 
-/* A large one with the victim, whose memory nobody looks at. */
+/* A large one with the victim, whose memory is not checked. */
 static void large(struct member *m, struct fetch *f, uint8_t *buf, bool read)
 {
 	uint64_t at = LARGE_AT + (uint64_t)m->rank * LARGE;
@@ -165,7 +165,7 @@ static void survivor_check(struct member *m)
 	CHECK(m, word >= low && word <= high);
 }
 
-/* Each has heard from each: who was never met may yet come. */
+/* Each has received from each: a member without a connection may still connect. */
 static void greet(struct member *m, struct fetch *all)
 {
 	int at = 0;
@@ -200,7 +200,7 @@ void storm_one_dies(struct member *m)
 	for (int i = 0; i < WINDOW; i++)
 		fetch_next(m, all, &at);
 	storm_finish(m);
-	/* What comes after fails, too. */
+	/* Later operations fail, too. */
 	for (int i = 0; i < 3; i++) {
 		failed = m->failed;
 		add(m, fetch_next(m, all, &at), m->attr->victim, WORD_ALL);
@@ -215,7 +215,7 @@ void storm_one_dies(struct member *m)
 	free(buf);
 }
 
-/* The name of a process says that it was there: who refuses under it is dead. */
+/* The address contains a process: a refusal at that address means that the process is dead. */
 void storm_one_was_dead(struct member *m)
 {
 	struct fetch all[WINDOW] = { 0 };

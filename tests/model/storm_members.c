@@ -153,7 +153,7 @@ static void completed(struct member *m, struct storm_op *op, int err)
 	m->under_way--;
 }
 
-/* Only operations to who was killed may fail; injected ones have no context. */
+/* Only operations to the killed member may fail; injected ones have no context. */
 static void failed(struct member *m, const struct fi_cq_err_entry *err)
 {
 	struct storm_op *op = err->op_context;
@@ -278,7 +278,7 @@ struct crowd {
 	const struct storm_attr *attr;
 	struct storm_shared *shared;
 	storm_role role;
-	int kill_fds[2]; /* the victim writes, who started it reads */
+	int kill_fds[2]; /* the victim writes, the member that started it reads */
 };
 
 static void member_run(const struct crowd *c, int rank)

@@ -80,7 +80,7 @@ static void write_piece(struct member *m, struct load *l, int to)
 	l->at[to] += len;
 }
 
-/* It begins with who sent it, and is a part of that one's stripe. */
+/* It begins with its sender's rank, and is a part of that one's stripe. */
 static void send_message(struct member *m, struct load *l, int to)
 {
 	static const size_t sizes[] = { 16, 250, 5000, 20000, MSG_MAX };

@@ -37,7 +37,7 @@ static bool has_pattern(const uint8_t *at, size_t len, int from, int to, int rou
 	return true;
 }
 
-/* Has that write remote CQ data? One of each two has. */
+/* Returns true if that write has remote CQ data: every other one has. */
 static bool with_data(int from, int to, int round)
 {
 	return (from + to + round) % 2;
@@ -114,7 +114,7 @@ static void read_stripes(struct member *m, uint8_t *buf, size_t len, int round,
 				     (m->rank + to + round) % STORM_MEMBERS, to, round));
 }
 
-/* After all writes of a round: my memory, and what I was told. */
+/* After all writes of a round: check the memory of this member, and its completions. */
 static void check_stripes(struct member *m, size_t len, int round, uint64_t *told)
 {
 	while (storm_turn(m))

@@ -97,7 +97,7 @@ static void who_dies_takes_nothing_along(void **state)
 
 static void who_was_never_met_is_known_to_be_dead(void **state)
 {
-	/* An address of the network alone may be somebody's who comes yet. */
+	/* At an address of the network alone another endpoint may listen later. */
 	if (!strcmp(provider, "tcp"))
 		skip();
 	for (int victim = 1; victim < STORM_MEMBERS; victim += 5)

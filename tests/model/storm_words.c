@@ -81,7 +81,7 @@ static int hits_cnt(int w)
 	return cnt * STORM_MEMBERS;
 }
 
-/* Readers need somebody who writes. */
+/* Readers need a writer. */
 static bool writes_for_readers(const struct storm *s, int rank)
 {
 	return s->op == FI_ATOMIC_READ && rank % 2 == 0;
@@ -181,7 +181,10 @@ static void compare_of(const struct storm *s, int rank, int i, int w, void *at)
 	}
 }
 
-/* Does the order not matter? On even words the conditional swaps are FI_MIN and FI_MAX. */
+/*
+ * Returns true if the order does not matter. On even words the conditional swaps are FI_MIN and
+ * FI_MAX.
+ */
 static bool order_free(const struct storm *s, int w)
 {
 	switch (s->op) {
@@ -200,7 +203,7 @@ static bool order_free(const struct storm *s, int w)
 	}
 }
 
-/* Is it in the end what somebody wrote last? */
+/* Returns true if the final value is one that a member wrote last. */
 static bool last_stays(const struct storm *s, int w)
 {
 	return s->op == FI_ATOMIC_WRITE || s->op == FI_ATOMIC_READ ||

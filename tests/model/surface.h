@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
  * The whole surface of the library, slot by slot: each call of each op table works, or is refused
- * with -FI_ENOSYS. A table of slots names all slots of one op table; subjects are what has such
- * tables. Over the real library, in one process and thread, with two endpoints of one domain:
- * near is under test, far is who it talks to.
+ * with -FI_ENOSYS. A table of slots names all slots of one op table; subjects are the objects that
+ * have such tables. Over the real library, in one process and thread, with two endpoints of one
+ * domain: near is under test, far is its peer.
  */
 #ifndef WEFT_SURFACE_H
 #define WEFT_SURFACE_H
@@ -141,7 +141,10 @@ struct groups {
 void surface_groups(struct surface *s, struct fid_ep *near, fi_addr_t addr, struct groups *g);
 void surface_groups_close(struct groups *g);
 
-/* surface_table - is @ops a table without holes, of at least the @size that our headers know? */
+/*
+ * surface_table - check that @ops is a table without holes, of at least @size, the size in our
+ * headers
+ */
 void surface_table(const char *of, const void *ops, size_t size);
 
 /* surface_walk - call every slot of a subject's table: it works, or is refused */
@@ -150,7 +153,10 @@ void surface_walk(struct subject *u, const char *table, const void *ops,
 /* surface_walk_data - the same for all tables of data transfers */
 void surface_walk_data(struct subject *u);
 
-/* surface_opened - what a call returned and opened: it is of this class, and goes. @ret, or 0 */
+/*
+ * surface_opened - check an object that a call returned: its class is this one, and it closes.
+ * @ret, or 0
+ */
 ssize_t surface_opened(struct subject *u, ssize_t ret, struct fid *fid, size_t fclass);
 #define OPENED(u, ret, object, fclass) \
 	surface_opened(u, ret, (object) ? &(object)->fid : NULL, fclass)

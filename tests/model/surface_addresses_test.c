@@ -105,7 +105,7 @@ static ssize_t call_lookup_key(struct subject *u)
 static ssize_t call_user_id(struct subject *u)
 {
 	assert_int_equal(fi_av_set_user_id(u->arg, 99, 77, 0),
-			 -FI_EINVAL); /* nobody's address */
+			 -FI_EINVAL); /* address of no endpoint */
 	return fi_av_set_user_id(u->arg, 0, 77, 0);
 }
 
@@ -137,7 +137,7 @@ static const struct slot av_slots[] = {
 };
 ALL_SLOTS(fi_ops_av, av_slots);
 
-/* Sets: u->arg has near alone. Who is not in a set can't join it. */
+/* Sets: u->arg contains near alone. An endpoint outside of a set can't join it. */
 
 static struct fid_av_set *set_open(struct surface *s, fi_addr_t member)
 {

@@ -28,7 +28,7 @@ static void walk_settings(struct subject *u)
 	surface_walk(u, "fi_ops_cm", u->ep->cm, cm_slots, CM_SLOTS);
 }
 
-/* All calls of an endpoint whose group is @near's. */
+/* All calls of an endpoint that has joined the group of @near. */
 static void walk_all(struct subject *u)
 {
 	struct groups groups;
@@ -312,7 +312,7 @@ static void shared_contexts_receive_for_their_endpoints(void **state)
 		/* Its endpoints send: there is nothing to call but what refers to it. */
 		surface_subject(&u, &s, "shared transmit context", (struct fid_ep *)stx, 0);
 		surface_walk(&u, "fi_ops_ep", stx->ops, ep_slots, EP_SLOTS);
-		/* They go before who shares them, too. */
+		/* They are closed before their users, too. */
 		assert_int_equal(fi_close(&stx->fid), 0);
 		assert_int_equal(fi_close(&srx->fid), 0);
 		party_close(&sharer);

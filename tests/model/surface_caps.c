@@ -206,7 +206,8 @@ static void proof_fence(struct surface *s)
 	assert_int_equal(
 		fi_read(s->near.ep, &in, 8, NULL, s->far.addr, 0, SURFACE_KEY, &contexts[0]), 0);
 	assert_int_equal(fi_sendmsg(s->near.ep, &msg, FI_FENCE | FI_COMPLETION), 0);
-	surface_done(s->near.cq, &contexts[0]); /* first what the fence stands behind */
+	surface_done(s->near.cq,
+		     &contexts[0]); /* first the operation that the fence waits for */
 	assert_int_equal(in, 7);
 	surface_done(s->near.cq, &contexts[1]);
 }
@@ -281,7 +282,7 @@ static void proof_rma_event(struct surface *s)
 	assert_int_equal(fi_close(&cntr->fid), 0);
 }
 
-/* Somebody on another host can be named. */
+/* An endpoint on another host can be addressed. */
 static void proof_remote_comm(struct surface *s)
 {
 	fi_addr_t addr = FI_ADDR_NOTAVAIL;

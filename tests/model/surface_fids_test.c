@@ -18,7 +18,7 @@ struct kind {
 };
 
 static const struct kind *kind;
-static struct fid_ep *sep;	 /* whose contexts are opened */
+static struct fid_ep *sep;	 /* endpoint whose contexts are opened */
 static struct fid_av_set *alone; /* near is its only member */
 static uint64_t next_key;
 static char name[128];
@@ -170,7 +170,7 @@ static void has_event(struct surface *s, uint32_t what, struct fid *fid, struct 
 	assert_ptr_equal(entry.fid, fid);
 }
 
-/* What has no queue of its own tells of its events in the domain's. */
+/* An object without a queue of its own reports events in the domain's. */
 static void is_told_of_domain(struct subject *u, const struct slot *slot)
 {
 	struct fid_domain *domain = (struct fid_domain *)u->fid;

@@ -236,7 +236,7 @@ static void proof_order_of(struct surface *s, char first, char second, size_t le
 			continue;
 		surface_done(s->far.cq, &contexts[2 + i]);
 		assert_memory_equal(message[i], out[i], len);
-		if (i && first == 'W') /* what came before is there */
+		if (i && first == 'W') /* what was sent before it has arrived */
 			assert_memory_equal(target, out[0], len);
 	}
 	both_end(s->near.cq);

@@ -36,7 +36,7 @@ struct limit {
 	size_t len;  /* its bytes */
 	void (*proof)(struct surface *s, uint64_t max);
 	bool open; /* memory alone bounds it, or nothing is asked for by it: more is not refused */
-	uint64_t more; /* open: so many are granted to who asks for them, and hold; 0: as before */
+	uint64_t more; /* open: number granted to a query for them; 0: as before */
 };
 
 #define LIMITS_CNT 30

@@ -19,7 +19,7 @@ static const enum fi_wait_obj wait_objs[] = { FI_WAIT_NONE, FI_WAIT_UNSPEC, FI_W
 
 static enum fi_cq_format format;
 
-/* A message comes; its completion is not read. */
+/* A message arrives; its completion is not read. */
 static void message(struct subject *u)
 {
 	assert_int_equal(fi_trecv(u->ep, u->in, SURFACE_LEN, NULL, u->peer->addr, SURFACE_TAG,
@@ -280,7 +280,7 @@ static void counters_count(void **state)
 	}
 }
 
-/* Event queues: u->arg. What is written is read, in order; what fails is told by a vector. */
+/* Event queues: u->arg. Events that are written are read, in order; a vector reports errors. */
 
 static ssize_t call_eq_read(struct subject *u)
 {

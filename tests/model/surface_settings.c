@@ -152,7 +152,7 @@ static ssize_t call_setname(struct subject *u)
 	ret = fi_setname(&ep->fid, info->src_addr, info->src_addrlen);
 	assert_int_equal(fi_ep_bind(ep, &u->s->av->fid, 0), 0);
 	assert_int_equal(fi_ep_bind(ep, &u->s->far.cq->fid, FI_TRANSMIT | FI_RECV), 0);
-	assert_int_equal(fi_enable(ep), 0); /* where it was told to be */
+	assert_int_equal(fi_enable(ep), 0); /* at the requested address */
 	assert_int_equal(fi_close(&ep->fid), 0);
 	return ret;
 }

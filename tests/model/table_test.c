@@ -91,7 +91,7 @@ static void order_receiver(struct pair_side *s)
 	post(s, order.second, 1);
 	if (!order.late)
 		pair_say(s, 'p');
-	/* Completions may come in any order; who got which message may not. */
+	/* Completions may be in any order; which receive got which message may not vary. */
 	while (got != 3) {
 		int n;
 
@@ -268,7 +268,7 @@ static void cancel_receiver(struct pair_side *s)
 			PAIR_CHECK(s, s->entry.op_context == &contexts[5] &&
 					      !strcmp(b, "untagged"));
 	}
-	/* They are gone. */
+	/* They have been removed. */
 	for (int n = 0; n < 6; n++)
 		PAIR_CHECK(s, fi_cancel(&s->ep->fid, &contexts[n]) == 0);
 	PAIR_CHECK(s, fi_cancel(&s->ep->fid, NULL) == 0);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
  * Two ends for tests of operations that begin when a counter has reached a value: a, with two
- * counters in its domain, and b, of whose memory a may use a region. Called by the tests, whose
- * main thread turns both unless a test says otherwise.
+ * counters in its domain, and b, with a region that a may access. Called by the tests, whose main
+ * thread makes progress for both unless a test says otherwise.
  */
 #ifndef WEFT_TRIGGER_ENDS_H
 #define WEFT_TRIGGER_ENDS_H

@@ -162,7 +162,7 @@ static void *caller_run(void *arg)
 	return NULL;
 }
 
-/* b sends back what it receives; completions of a go to who waits for them. */
+/* b sends back what it receives; completions of a are handed to the threads that wait for them. */
 static uint64_t echoes[2][ECHOES];
 
 static void echo_post(bool tagged, uint64_t *to)

@@ -14,18 +14,21 @@
 
 #define FIRST_ID (1ull << 32) /* of the first object of a pool */
 
-/* What it is opened with; who stands beside it is opened with the same. */
+/* Info of the endpoint under test; an honest peer is opened with the same. */
 extern const struct fake_end_attr victim_attr;
 
 extern struct fake_end victim, honest; /* honest: only if the test has opened it */
 extern struct fake_raw *liar;
-extern struct hello lie, reply; /* that the liar says, and is told */
+extern struct hello lie, reply; /* of the raw peer, and of the answer to it */
 extern fi_addr_t to_liar;
 extern struct fi_context2 contexts[8];
 extern struct fi_cq_tagged_entry entry; /* of next() */
 extern struct fi_cq_err_entry error;
 
-/* victim_open - the endpoint, which knows the liar's address, and to whom the liar has said hello */
+/*
+ * victim_open - open the endpoint under test, which has the raw peer's address, and to which the
+ * raw peer has sent its hello
+ */
 void victim_open(void);
 
 /* meet_liar - the liar says hello, and is let in */

@@ -122,7 +122,7 @@ static void a_signal_ends_the_waiting(void **state)
 	void *ret;
 
 	end_open(&e, &attr);
-	/* With nobody there it is for the next one. */
+	/* If no thread waits, the signal is for the next one. */
 	assert_int_equal(fi_cq_signal(e.cq), 0);
 	assert_int_equal(fi_cq_sread(e.cq, &entry, 1, NULL, 20000), -FI_EAGAIN);
 	for (int i = 0; i < 3; i++)
@@ -151,7 +151,7 @@ static void what_is_not_for_waiting_says_so(void **state)
 
 	end_open(&e, &attr);
 	assert_int_equal(fi_cq_sread(e.cq, &entry, 1, NULL, 0), -FI_ENOSYS);
-	assert_int_equal(fi_cq_signal(e.cq), 0); /* wakes nobody */
+	assert_int_equal(fi_cq_signal(e.cq), 0); /* wakes no thread */
 	assert_int_equal(fi_control(&e.cq->fid, FI_GETWAIT, &fd), -FI_ENODATA);
 	assert_int_equal(fi_control(&e.cq->fid, FI_GETWAITOBJ, &obj), 0);
 	assert_int_equal(obj, FI_WAIT_NONE);
@@ -221,7 +221,7 @@ static void a_poll_set_tells_who_has_something(void **state)
 	for (int i = 0; i < 3; i++)
 		seen |= who[i] == &e ? 1 : who[i] == &e.tx ? 2 : who[i] == &e.rx ? 4 : 8;
 	assert_int_equal(seen, 7);
-	/* The counters have been told of, the queue still has something. */
+	/* The counters have been reported, the queue still has an entry. */
 	assert_int_equal(fi_poll(set, who, 4), 1);
 	assert_ptr_equal(who[0], &e);
 	assert_int_equal(fi_cq_read(e.cq, entry, 2), 2);
@@ -286,7 +286,7 @@ static void shared_open(struct shared *s, enum fi_wait_obj obj, enum fi_threadin
 
 static void shared_close(struct shared *s)
 {
-	/* The set goes before what is in it, or after. */
+	/* The set is closed before its members, or after. */
 	static bool early;
 
 	early = !early;
@@ -326,7 +326,7 @@ static void a_wait_set_waits_for_any(void **state)
 			  assert_int_equal(fi_wait(s.set, 20000), 0));
 		END_UNTIL(fi_cq_read(a->cq, &entry, 1) == 1,
 			  assert_int_equal(fi_wait(s.set, 20000), 0));
-		/* Each change of a counter is told once. */
+		/* Each change of a counter is reported once. */
 		while (!fi_wait(s.set, 0))
 			;
 		assert_int_equal(fi_cntr_add(b->rx, 1), 0);
@@ -356,7 +356,10 @@ static void *waits_for_an_event(void *arg)
 	return (void *)(intptr_t)fi_eq_sread(arg, &event, &got, sizeof(got), 20000, 0);
 }
 
-/* The set is slept on by others meanwhile, who give up: that takes nothing from those who sleep on. */
+/*
+ * Other threads sleep on the set meanwhile, and give up: that takes nothing from those that sleep
+ * on.
+ */
 static void what_is_in_a_set_may_be_waited_for_alone(void **state)
 {
 	struct fi_eq_attr eq_attr = { .wait_obj = FI_WAIT_SET };

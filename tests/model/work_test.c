@@ -54,7 +54,7 @@ static void works_go_by_threshold_then_in_order(void **state)
 	for (int i = 0; i < 5; i++)
 		receives(order[i]);
 	END_UNTIL(fi_cntr_read(done) == 5, turn());
-	/* Nobody else is told. */
+	/* Nothing else is reported. */
 	assert_int_equal(fi_cntr_read(a.tx), 0);
 	nothing(&a);
 }
@@ -402,7 +402,7 @@ static void objects_that_works_need_stay(void **state)
 	assert_int_equal(work_do(FI_QUEUE_WORK, &works[0].work), 0);
 	assert_int_equal(tsend_when(3, 1, 0), 0);
 	send_work_init(&works[1], 1, 0);
-	works[1].iov.iov_len = LARGE; /* begun: nobody receives it */
+	works[1].iov.iov_len = LARGE; /* begun: no receive is posted */
 	assert_int_equal(work_do(FI_QUEUE_WORK, &works[1].work), 0);
 	turns(20);
 	assert_int_equal(fi_close(&a.rma->fid), 0);
