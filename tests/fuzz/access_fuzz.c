@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
  * Fuzz target: one-sided operations. An endpoint that begins writes, reads, atomics and sends of
- * every completion level, and lets its memory be written and read; on the other end of its
- * connection somebody who answers and asks what the input says. Packets begin as an honest peer
- * would make them and are changed field by field.
- *
- * Meanwhile counters, queues and contexts are bound to the endpoint, again, late, and closed before it.
+ * every completion level, and lets its memory be written and read; the other end of its connection
+ * is the target, which answers and requests what the input says. Packets begin as an honest peer
+ * would make them and are changed field by field. Meanwhile counters, queues and contexts are bound
+ * to the endpoint, again, late, and closed before it.
  *
  * Checked: nothing crashes, each operation completes once and nothing touches its buffers
  * afterwards, nothing outside of what was granted changes, and in the end nothing is kept: no
@@ -34,7 +33,7 @@ static struct {
 	fi_addr_t to_liar;
 	struct fid_mr *mr, *read_only, *pieces;
 	char *memory, *readable;
-	struct fid_cntr *ends, *events, *region; /* that came late, or NULL */
+	struct fid_cntr *ends, *events, *region; /* bound late, or NULL */
 	struct fid_stx *stx;
 	struct fid_eq *eq;
 } f;
@@ -284,7 +283,7 @@ static uint32_t some_seq(void)
 	return f.seqs[which % SEQS_MAX] + (which >> 3) % 4;
 }
 
-/* A list of targets whose bytes are @len together, mostly. Returns how long the list is. */
+/* A list of targets whose bytes are @len together, mostly. Returns the length of the list. */
 static size_t make_targets(uint8_t *at, size_t len)
 {
 	struct packet_targets targets = { .cnt = 1 + input_byte() % PACKET_TARGET_MAX };
@@ -306,7 +305,7 @@ static size_t make_targets(uint8_t *at, size_t len)
 	return packet_targets_len(targets.cnt);
 }
 
-/* A request: its own struct stands in @payload. Returns the length of all. */
+/* A request, whose struct is in @payload. Returns the length of both. */
 static size_t make_request(struct packet *p, uint8_t *payload, size_t own, size_t bytes,
 			   size_t carried)
 {
@@ -417,7 +416,7 @@ static size_t make_packet(struct packet *p, uint8_t *payload)
 	}
 }
 
-/* how & 1: as it is; & 2: the rest comes later; & 4: never */
+/* how & 1: as it is; & 2: the rest follows later; & 4: never */
 static void packet(void)
 {
 	static uint8_t payload[2 * REGION], rest[1 << 20];

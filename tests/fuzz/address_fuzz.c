@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Fuzz target: addresses. What programs hand in (to fi_av_insert and its relatives, to
- * fi_getinfo and fi_setname, with names and services), and what a peer's hello says, for each
- * provider and each form. Then the endpoint talks to what was inserted. Addresses begin as
- * those of somebody who is there and are changed byte by byte, or are any bytes.
+ * Fuzz target: addresses. Those that programs pass (to fi_av_insert and related calls, to
+ * fi_getinfo and fi_setname, with names and services), and those in a peer's hello, for each
+ * provider and each form. Then the endpoint sends to the addresses that were inserted. Addresses
+ * begin as those of an existing endpoint and are changed byte by byte, or are random bytes.
  *
- * Checked: nothing crashes, hangs or writes beyond its room; what was inserted can be looked up,
- * printed and inserted again, and is the same; what fi_getinfo answers can be opened; messages of
- * an honest peer arrive or fail; everything can be closed.
+ * Checked: nothing crashes, hangs or writes beyond its buffer; an address that was inserted can be
+ * looked up, printed and inserted again, and is the same; answers of fi_getinfo can be opened;
+ * messages of an honest peer arrive or fail; everything can be closed.
  */
 #include <rdma/fi_cm.h>
 #include <rdma/fi_collective.h>
@@ -37,7 +37,7 @@ static struct {
 	fi_addr_t to_victim, to_honest;
 	struct fid_av_set *sets[SETS_MAX];
 	uint64_t sent, ended, told, got; /* messages of the honest peer */
-	bool disturbed; /* somebody has taken its name, or the vector may have lost it */
+	bool disturbed; /* another endpoint has taken its name, or the vector may have lost it */
 	bool user_ids;	/* the victim's vector gives ids of the program's */
 } f;
 
@@ -120,7 +120,7 @@ static void some_address(struct weft_addr *a)
 		addr_to_service(a);
 	if (how & 8)
 		change(a, input_byte());
-	if (how & 16) /* its port is others' too; or a flag that nobody has */
+	if (how & 16) /* its port is shared; or an undefined flag */
 		a->flags = how & 32 ? ADDR_PORT_SHARED << 1 : ADDR_PORT_SHARED;
 }
 
@@ -164,7 +164,7 @@ static size_t some_bytes(uint8_t *at)
 	return len;
 }
 
-/* Is that a string, not an empty one, and no more? */
+/* Returns true if that is a string, not an empty one, and nothing after it. */
 static bool is_sound(const uint8_t *name, size_t len)
 {
 	return !strings() || (len > 1 && engine_name_len(f.family, name, SIZE_MAX) == len - 1);
@@ -589,7 +589,7 @@ static void listen(void)
 		op_end(op);
 }
 
-/* What has become of the honest peer's messages: told are those that are said to have arrived. */
+/* Counts the honest peer's messages: told are those whose completion reported their arrival. */
 static void honest_progress(void)
 {
 	struct fi_cq_err_entry err = { 0 };
@@ -616,7 +616,7 @@ static void honest(void)
 	honest_progress();
 }
 
-/* Do these two lead to the same endpoint, by what it is or by where it listens? */
+/* Returns true if these two lead to the same endpoint, by nonce or by where it listens. */
 static bool alike(const struct weft_addr *a, const struct weft_addr *b)
 {
 	struct weft_addr a_service = *a, b_service = *b;
@@ -626,7 +626,7 @@ static bool alike(const struct weft_addr *a, const struct weft_addr *b)
 	return addr_same(a, b) || addr_same(&a_service, &b_service);
 }
 
-/* Somebody connects, or answers, and is whoever the input says. */
+/* A peer connects, or answers, with the address that the input says. */
 static void hello(void)
 {
 	uint8_t how = input_byte();
@@ -714,8 +714,8 @@ static void begin(void)
 }
 
 /*
- * Whatever was inserted and said: messages of the honest peer arrive, or fail where somebody has
- * taken its name or the vector has lost it.
+ * Whatever was inserted and sent: messages of the honest peer arrive, or fail if another endpoint
+ * has taken its name or the vector has lost it.
  */
 static void serve_honest(void)
 {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Operations that a fuzz target has under way at the endpoint it tries: their memory is of
- * exactly the length that the endpoint was told and ends with them, and each completes at most
- * once. Their contexts are the operations themselves. One thread.
+ * Operations that a fuzz target has under way at the endpoint under test: their memory has exactly
+ * the length that was passed to the endpoint, so that accesses beyond it are found, and each
+ * completes at most once. Their contexts are the operations themselves. One thread.
  */
 #ifndef WEFT_FUZZ_OPERATIONS_H
 #define WEFT_FUZZ_OPERATIONS_H

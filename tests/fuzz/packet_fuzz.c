@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Fuzz target: an endpoint of the engine, and on the other end of its connection somebody who
- * sends what the input says. Packets begin as an honest peer would make them (the target knows
- * what the endpoint calls its operations, and what the next sequence number is) and are changed
- * field by field; between them the endpoint posts, sends, peeks, cancels, makes progress, and is about
- * to sleep on descriptors that it asks for late.
+ * Fuzz target: an endpoint of the engine; the other end of its connection is the target, which
+ * sends what the input says. Packets begin as an honest peer would make them (the target knows the
+ * endpoint's ids of operations, and the next sequence number) and are changed field by field.
+ * Between them the endpoint posts, sends, peeks, cancels, makes progress, and is about to sleep on
+ * descriptors that it opens late.
  *
- * Checked: nothing crashes, each operation completes at most once, no receive gets more than it
- * has room for, an honest peer beside the liar is served to the end.
+ * Checked: nothing crashes, each operation completes at most once, no receive gets more bytes than
+ * its buffer has, and an honest peer beside the target is served to the end.
  */
 #include <rdma/fi_errno.h>
 #include "fuzz.h"
@@ -74,7 +74,7 @@ static void peek(void)
 
 	if (!op)
 		return;
-	/* What a peek says of a message that nobody has received is its whole length. */
+	/* A peek at a message that was not received reports its whole length. */
 	op->len = SIZE_MAX;
 	msg.context = op;
 	MUST(!fi_trecvmsg(f.victim.ep, &msg, how));

@@ -206,8 +206,7 @@ static void proof_fence(struct surface *s)
 	assert_int_equal(
 		fi_read(s->near.ep, &in, 8, NULL, s->far.addr, 0, SURFACE_KEY, &contexts[0]), 0);
 	assert_int_equal(fi_sendmsg(s->near.ep, &msg, FI_FENCE | FI_COMPLETION), 0);
-	surface_done(s->near.cq,
-		     &contexts[0]); /* first the operation that the fence waits for */
+	surface_done(s->near.cq, &contexts[0]); /* first the operation before the fence */
 	assert_int_equal(in, 7);
 	surface_done(s->near.cq, &contexts[1]);
 }

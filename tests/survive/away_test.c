@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Two that send each other large messages, in pieces and into pieces, of which the last ones are sometimes too
- * few; who has sent computes for a while, and comes by now and then, before it attends. All arrives as it
- * was sent, and nothing is written beside it.
+ * Two processes that send each other large messages, in pieces and into pieces, of which the last
+ * ones are sometimes too few. After a send a process computes for a while, and polls now and then,
+ * before it only polls. All arrives as it was sent, and no byte beside it is written.
  *
  *	away_test PROVIDER [MESSAGES]	SURVIVE_SEED, SURVIVE_ROUNDS
  */
@@ -11,7 +11,7 @@
 #define TEST_SECS  120
 #define LEN_MAX	   (6u << 20)
 #define PIECES	   4u
-#define GAP	   64u /* bytes between pieces that are nobody's */
+#define GAP	   64u /* bytes between pieces that belong to none */
 #define ROOM	   (LEN_MAX + LEN_MAX / 4 + PIECES * GAP)
 #define AWAY_NS	   400000u
 #define NOBODYS	   0xee
@@ -58,7 +58,7 @@ static void fill(struct parts *p, uint8_t *flat, uint64_t id)
 		memcpy(p->iov[i].iov_base, flat, p->iov[i].iov_len);
 }
 
-/* Do the first @len bytes stand there, and nothing else? */
+/* Returns true if the first @len bytes have arrived, and nothing else was written. */
 static bool filled(const struct parts *p, uint8_t *flat, size_t len, uint64_t id)
 {
 	const uint8_t *beside = p->room;

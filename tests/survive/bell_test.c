@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Endpoints of a domain whose sockets ring one bell: who sleeps hears it as long as any of them is there.
+ * Endpoints of a domain whose sockets ring one bell: a thread that sleeps is woken as long as any
+ * of them is open.
  */
 #include <dirent.h>
 #include <setjmp.h>
@@ -42,8 +43,9 @@ static int watched_sets(void)
 }
 
 /*
- * How many more are watched than @before since a call has slept, in which nothing comes. On a busy machine
- * a call may be over before it gets to that: others had the core for all of its time.
+ * Returns how many more are watched than @before after a call has slept, in which nothing arrives.
+ * On a busy machine a call may end before it sleeps: other processes had the core for all of its
+ * time.
  */
 static int heard_asleep(struct node *node, int before)
 {

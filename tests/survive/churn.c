@@ -3,7 +3,7 @@
 #include <sys/mman.h>
 #include "churn.h"
 
-#define TAG_NONE 0x6e6f6e65u /* that nobody sends */
+#define TAG_NONE 0x6e6f6e65u /* of receives that match no send */
 
 static uint8_t *room; /* CHURN_OPS buffers, and the region that peers reach */
 

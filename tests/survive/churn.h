@@ -16,7 +16,7 @@ struct churn_op {
 	bool busy, receive;
 	const char *what;
 	size_t len;
-	uint64_t since_ns; /* when it stood */
+	uint64_t since_ns; /* when it was posted */
 	uint8_t *buf;
 };
 
@@ -25,7 +25,7 @@ struct churn {
 	fi_addr_t peer; /* FI_ADDR_UNSPEC: not known yet */
 	uint64_t key, seed;
 	bool loose;		      /* operations may fail before the peer is dead */
-	const _Atomic uint64_t *dead; /* when it died; 0: it lives. NULL: nothing is known of it */
+	const _Atomic uint64_t *dead; /* when it died; 0: it is alive. NULL: unknown */
 	struct churn_op ops[CHURN_OPS];
 	uint32_t under_way, receives; /* receives: of those, directed ones */
 	uint32_t errors;
@@ -55,7 +55,7 @@ void churn_step(struct churn *c, unsigned int may);
 /* churn_send - post one send, whatever it takes */
 void churn_send(struct churn *c);
 
-/* churn_wildcard - post a receive of anyone's that nobody sends to */
+/* churn_wildcard - post a wildcard receive that matches no send */
 void churn_wildcard(struct churn *c);
 
 /* churn_take - one completion, if there is one */
@@ -65,8 +65,8 @@ bool churn_take(struct churn *c);
 void churn_sleep(struct churn *c, int ms);
 
 /*
- * churn_owed - of the receives that are posted, how many have to end when the peer dies
- * One that is posted when its death is known already waits for whoever comes in its place.
+ * churn_owed - returns how many of the posted receives have to end when the peer dies
+ * One that is posted after its death is known waits for the next peer at its address.
  */
 uint32_t churn_owed(const struct churn *c, uint64_t killed_ns);
 

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Two processes of one host do everything to each other at random, and one of them is killed at
- * a random moment: while it opens, connects, transfers or closes. All that the other has under
- * way ends, with an error and its source where it did not end well, within a bound that is
- * measured; and nothing is left of who died: no file, no segment, no descriptor of the survivor.
+ * Two processes of one host exchange operations of all kinds at random, and one of them is killed
+ * at a random moment: while it opens, connects, transfers or closes. All operations of the other
+ * one end, with an error and its source where they did not succeed, within a bound that is
+ * measured; and nothing is left of the killed one: no file, no segment, no descriptor of the
+ * survivor.
  *
- * With a program it is not killed, but begins that in the middle of whatever it does: for the other
- * one that is the same, and nothing that belongs to the program is written to.
+ * With a program it is not killed, but executes that at a random moment: for the other one that is
+ * the same, and nothing that belongs to the program is written to.
  *
  *	death_test PROVIDER [ROUNDS [PROGRAM]]	SURVIVE_SEED, SURVIVE_ROUNDS
  */
@@ -131,7 +132,10 @@ static void work(struct duel *d, struct churn *c)
 		churn_send(c);
 }
 
-/* All that is under way ends. Who closed in order leaves the receives that name it posted. */
+/*
+ * All operations under way end. A peer that closed in order leaves the receives that name it
+ * posted.
+ */
 static void outlive(struct duel *d, struct churn *c)
 {
 	uint64_t killed = atomic_load(&d->killed_ns), end = killed + BOUND_NS;
@@ -157,7 +161,7 @@ static void outlive(struct duel *d, struct churn *c)
 		churn_take(c);
 }
 
-/* A receive of anyone's never fails for one who died. */
+/* A wildcard receive never fails because a peer died. */
 static void wildcard_stays(struct churn *c)
 {
 	struct node *n = c->node;
@@ -217,7 +221,7 @@ static void survivor(void *stage, int rank)
 	}
 }
 
-/* Who kills */
+/* The process that kills */
 
 static void sleep_ns(uint64_t ns)
 {

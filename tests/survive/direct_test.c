@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Large reads and writes of memory whose owner does not make progress: they are done without it, in
- * the order that was promised, and nothing is moved any more once fi_close of the region has returned,
- * whatever becomes of who moves it: it goes on, is stopped, or is killed in the middle.
+ * Large reads and writes of memory whose owner does not make progress: they are executed without
+ * it, in the order that was promised, and no byte is moved any more once fi_close of the region has
+ * returned, whether the initiator continues, is stopped, or is killed in the middle.
  *
  *	direct_test PROVIDER [ROUNDS]	SURVIVE_SEED, SURVIVE_ROUNDS
  */
@@ -19,7 +19,7 @@
 #define KEY	  5u
 #define LEN	  (8u << 20) /* of the region */
 #define STORM_NS  3000000000ull
-#define BUSY_NS	  900000000u /* that a close waits at least for one who is stopped */
+#define BUSY_NS	  900000000u /* that a close waits at least for a stopped process */
 #define DEAF_NS	  20000000u  /* without progress, while nothing is written */
 #define TRIES	  40	     /* to stop it in the middle */
 
@@ -198,7 +198,7 @@ static void order_owner(void *stage, int rank)
 	memset(side.buf, 0, LEN);
 	node_expose(&side.n, side.buf, LEN, KEY);
 	greet(&side, rank);
-	/* A message that nobody has taken yet: what was posted behind it waits. */
+	/* A message that was not received yet: operations that were posted behind it wait. */
 	stage_pass(s, GATE_STEP);
 	await(s, GATE_DONE, 1);
 	for (size_t k = 0; k < LEN; k++)
@@ -209,7 +209,7 @@ static void order_owner(void *stage, int rank)
 	NODE_CHECK(s, !side.err && word == 1);
 	NODE_UNTIL(s, stage_passed(s, GATE_DONE) == 2, turned(&side));
 	NODE_CHECK(s, node_is_pattern(side.buf, LEN, 1));
-	/* A message behind a write comes when all of that is there. */
+	/* A message behind a write arrives when all of the write is there. */
 	stage_pass(s, GATE_STEP);
 	await(s, GATE_DONE, 3);
 	side.over = false;
@@ -255,7 +255,9 @@ static void order_writer(void *stage, int rank)
 
 /* Regions that are closed while others write. */
 
-/* Has nobody written since it was cleared? Looks for a while, without progress. */
+/*
+ * Returns true if nothing was written since it was cleared. Checks for a while, without progress.
+ */
 static bool untouched(const struct side *side)
 {
 	for (uint64_t until = node_now_ns() + 200000; node_now_ns() < until;)
@@ -282,7 +284,7 @@ static void storm_owner(void *stage, int rank)
 		before = atomic_load(&s->moved);
 		atomic_store(&s->key, KEY + rounds % 7);
 		while (node_now_ns() < until || atomic_load(&s->moved) == before)
-			/* or it computes, but not for ever: what came by packet waits for it */
+			/* or it computes, but not for ever: requests by packet wait for it */
 			if (rounds % 3 == 0 || node_now_ns() > until)
 				turned(&side);
 			else
@@ -324,7 +326,7 @@ static void storm_writer(void *stage, int rank)
 	part(&side);
 }
 
-/* Who is inside when a region is closed is stopped, or killed. */
+/* A process that accesses a region while it is closed is stopped, or killed. */
 
 static void stuck_owner(void *stage, int rank)
 {
@@ -341,7 +343,7 @@ static void stuck_owner(void *stage, int rank)
 				moved = atomic_load(&s->moved);
 				since = node_now_ns();
 			}
-			/* it computes; but what goes by packet, for once, waits for it */
+			/* it computes; but a request by packet, for once, waits for it */
 			if (node_now_ns() - since < DEAF_NS || !turned(&side))
 				node_pause(s);
 			continue;
@@ -471,7 +473,7 @@ static bool run(const char *what, struct scene *s, void (*owner)(void *, int),
 	return stage_ended(s, pids[OWNER], 0) && ok;
 }
 
-/* May one child of this process write to another one's memory? */
+/* Returns true if one child of this process may write to another one's memory. */
 static bool allowed(void)
 {
 	int pipes[2], status = 0;

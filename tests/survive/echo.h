@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Two that talk: one sends a message whose bytes are known and gets another back, the other
- * checks and answers. For the tests that watch honest traffic while something else goes wrong.
+ * Conversations: one process sends a message whose bytes are known and gets another back, the other
+ * one checks and answers. For the tests that watch honest traffic while something else goes wrong.
  */
 #ifndef WEFT_ECHO_H
 #define WEFT_ECHO_H
@@ -34,12 +34,12 @@ void echo_ask(struct echo *e, size_t len);
 void echo_expect(struct echo *e);
 
 /*
- * echo_took - is what node_turn() brought of this talk?
- * Checks the bytes of what arrived and, in a talk that was expected, answers and expects the next.
+ * echo_took - returns true if the completion of node_turn() belongs to this conversation
+ * Checks the bytes that arrived and, where a message was expected, answers and expects the next.
  */
 bool echo_took(struct echo *e, ssize_t turn);
 
-/* echo_over - has the answer of echo_ask() come, or an operation failed? */
+/* echo_over - returns true if the answer of echo_ask() has arrived, or an operation failed */
 static inline bool echo_over(const struct echo *e)
 {
 	return e->err || (e->sent && e->received);

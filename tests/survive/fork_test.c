@@ -153,7 +153,7 @@ static void child(struct family *f, struct node *inherited, struct fid_ep *alias
 	messages_refused(f, inherited->ep, to);
 	messages_refused(f, alias, to);
 	accesses_refused(f, inherited->ep, to);
-	/* What was under way is the parent's: it fails here, or is not told of. */
+	/* Operations under way belong to the parent: here they fail, or are not reported. */
 	for (int i = 0; i < 1000; i++)
 		node_turn(inherited);
 	messages_refused(f, inherited->ep, to);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * A process with an endpoint of a real provider, for tests of what it must survive: neighbours
- * that die, stop or scribble, and a machine that refuses. Through the public interface of
- * libfabric.so.1 alone. Processes agree through memory that they share beside the fabric
- * (struct stage); one that fails says why, tells the others, and exits.
+ * A process with an endpoint of a real provider, for tests of what it must survive: peers that die,
+ * stop or write at random, and a machine that refuses. Through the public interface of
+ * libfabric.so.1 alone. Processes agree through memory that they share beside the fabric (struct
+ * stage); one that fails prints why, makes the others end, and exits.
  */
 #ifndef WEFT_NODE_H
 #define WEFT_NODE_H
@@ -49,7 +49,10 @@ void *stage_open(size_t len);
  */
 pid_t stage_start(void *stage, int rank, unsigned int secs, void (*role)(void *, int));
 
-/* stage_ended - wait for a child: did it exit with 0, or by signal @killed if that is not 0? */
+/*
+ * stage_ended - wait for a child; returns true if it exited with 0, or by signal @killed if that is
+ * not 0
+ */
 bool stage_ended(void *stage, pid_t pid, int killed);
 
 /* stage_pass - let those go on that wait for gate @gate; counts */
@@ -147,7 +150,10 @@ uint64_t node_now_ns(void);
 uint64_t node_random(uint64_t *seed);
 uint64_t node_below(uint64_t *seed, uint64_t n);
 
-/* node_pattern - bytes that only this @id has; node_is_pattern - are they all there? */
+/*
+ * node_pattern - fill with bytes that are specific to @id; node_is_pattern - returns true if all of
+ * them are there
+ */
 void node_pattern(void *buf, size_t len, uint64_t id);
 bool node_is_pattern(const void *buf, size_t len, uint64_t id);
 

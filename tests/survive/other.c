@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * The program that begins in the place of a peer (program.c): it has memory everywhere where the peer
- * had some of its own, with known bytes, and looks at the end whether they are still there. What the
- * peer shared with others it has not: those addresses are random, and a program that has something there
- * by chance is none that a test meets.
+ * The program that a peer executes (program.c): it maps memory with known bytes wherever the peer
+ * had memory of its own, and checks at the end whether they are unchanged. It does not map the
+ * addresses of memory that the peer shared: those are random, and no test depends on a program that
+ * maps something there by chance.
  *
  *	other FD	a file with the peer's /proc/PID/maps
  */
@@ -39,14 +39,14 @@ static void take(uintptr_t from, uintptr_t to)
 	addr = mmap((void *)from, len, PROT_READ | PROT_WRITE,
 		    MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0);
 	if (addr != (void *)from)
-		return; /* ours, or not to be had */
+		return; /* ours, or not available */
 	memset(addr, BYTE, len);
 	pieces[cnt].addr = addr;
 	pieces[cnt++].len = len;
 	sum += len;
 }
 
-/* Returns whether nobody has written. */
+/* Returns true if nothing was written. */
 static int untouched(void)
 {
 	for (uint32_t i = 0; i < cnt; i++)

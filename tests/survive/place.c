@@ -139,7 +139,7 @@ int place_lose_proc(char *why, size_t len)
 		tries++;
 	if (tries && access("/proc/self/stat", F_OK))
 		return 0;
-	/* Of mounts that came from another user namespace none goes away alone: cover it. */
+	/* Mounts from another user namespace can't be unmounted alone: cover it. */
 	if (mount("tmpfs", "/proc", "tmpfs", 0, NULL))
 		return refused("/proc stays", why, len);
 	return 0;
@@ -151,7 +151,10 @@ int place_drop(char *why, size_t len)
 		return 0;
 	if (setresgid(65534, 65534, 65534) || setresuid(65534, 65534, 65534))
 		return refused("no ordinary user", why, len);
-	/* Who was privileged is not for others to look into; an ordinary user's process is. */
+	/*
+	 * Files in /proc of a process that was privileged can't be opened by others; an ordinary
+	 * user's can.
+	 */
 	prctl(PR_SET_DUMPABLE, 1);
 	return 0;
 }

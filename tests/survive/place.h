@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * A place of a process's own: namespaces in which nobody else leaves anything, and what the
- * kernel may refuse to those in it. Called by a test or by one of its children, while it
- * has one thread. What needs a right that is missing says which: the test is skipped then.
+ * A place of a process's own: namespaces in which no other process leaves anything, and the
+ * operations that the kernel refuses there. Called by a test or by one of its children, while it
+ * has one thread. Calls that need a missing right report which: the test is skipped then.
  */
 #ifndef WEFT_PLACE_H
 #define WEFT_PLACE_H
@@ -16,7 +16,7 @@
  */
 int place_enter(char *why, size_t len);
 
-/* place_empty - has nobody left anything there? Or what the first thing is */
+/* place_empty - returns true if no file was left there. @what: out: else the first one */
 bool place_empty(char *what, size_t len);
 
 /* place_own_mounts - mounts are this process's own from here on. 0, or -1 and why not */

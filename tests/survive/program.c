@@ -20,7 +20,7 @@ int program_set(const char *path)
 	return maps < 0 ? -1 : 0;
 }
 
-/* In whatever the process does; everything here may be called by who was interrupted anywhere. */
+/* A signal handler: it may interrupt the process anywhere, so its calls are async-signal-safe. */
 static void begin(int sig)
 {
 	char buf[4096];
@@ -39,7 +39,7 @@ void program_ready(void)
 	struct sigaction act = { .sa_handler = begin };
 	sigset_t set;
 
-	/* What tells the program to end may come before it is there. */
+	/* The signal that ends the program may be sent before it runs. */
 	sigemptyset(&set);
 	sigaddset(&set, SIGTERM);
 	sigprocmask(SIG_BLOCK, &set, NULL);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Beginning another program in the place of a process, at any moment: it has memory wherever the
- * process had memory of its own, and finds out whether anybody has written there (other.c).
+ * Executing another program at any moment: it maps memory wherever the process had memory of its
+ * own, and finds out whether any of it was written to (other.c).
  */
 #ifndef WEFT_PROGRAM_H
 #define WEFT_PROGRAM_H
@@ -11,7 +11,10 @@
 /* program_set - the program, by its path; before any process is made. 0 or -1 */
 int program_set(const char *path);
 
-/* program_ready - this process begins it from now on when it is told to; with its first thread */
+/*
+ * program_ready - this process executes the program from now on when it is signalled; called by its
+ * first thread
+ */
 void program_ready(void);
 
 /* program_begin - tell that process; one that is not ready dies instead, of SIGUSR1 */

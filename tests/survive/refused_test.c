@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * What the kernel refuses to a process: descriptors, memory, /proc, the memory of others. Two
- * processes talk in messages of every size, and something is taken away from one of them or from
- * both, before they begin or in the middle. Where there is a way their messages go on, with the
- * bytes that they had; else there is an error; nothing hangs, and nobody crashes.
+ * Resources that the kernel refuses to a process: descriptors, memory, /proc, the memory of others.
+ * Two processes exchange messages of every size, and something is taken away from one of them or
+ * from both, before they begin or in the middle. Where there is another way their messages go on,
+ * with the right bytes; else there is an error; nothing hangs, and nothing crashes.
  *
  *	refused_test PROVIDER [CASE]
  */
@@ -24,7 +24,7 @@
 
 enum gate { GATE_OPENED, GATE_FIRST, GATE_OVER, GATE_SKIP };
 
-/* Whom something is taken away from. */
+/* The process from which something is taken away. */
 enum who {
 	ASKER = 1,
 	ANSWERER = 2,
@@ -60,8 +60,8 @@ static bool concerns(int rank)
 }
 
 /*
- * The end of a process that may be refused what a sanitizer wants for its last look. The others have
- * theirs.
+ * The exit of a process that may lack what a sanitizer needs for its final check. The others have
+ * the usual one.
  */
 static void leave(void)
 {
@@ -327,7 +327,9 @@ static void memory_used_up(void **state)
 	run_each((struct refusal){ .amid = amid_no_memory });
 }
 
-/* A peer that is met while there are no descriptors, or no memory, waits; the other one does not. */
+/*
+ * Connecting to a peer without descriptors, or memory, waits; connecting to the other one does not.
+ */
 
 static int starved_resource;
 
@@ -365,7 +367,7 @@ static void starved_asker(struct scene *s, struct node *n)
 	echo_ask(&fresh, 1000);
 	for (int i = 0; i < 1000; i++)
 		talk_once(s, &known, &fresh, 100 << i % 8);
-	/* A link finds another way when shared memory is what lacks. */
+	/* A link uses another wire when shared memory is refused. */
 	NODE_CHECK(s, !echo_over(&fresh) ||
 			      (starved_resource == RLIMIT_AS && !strcmp(provider, "link")));
 	allow(s, true);
@@ -468,7 +470,7 @@ static void no_endpoint_without_memory(void **state)
 		open_refused(set_fault, -FI_ENOMEM, -FI_ENOMEM);
 }
 
-/* Want that comes and goes: what was sent meanwhile arrives. */
+/* A shortage that passes: messages that were sent meanwhile arrive. */
 static void want_that_passes_costs_time_alone(void **state)
 {
 	static const char *const faults[] = {

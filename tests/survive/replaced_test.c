@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Large reads and writes of memory whose owner computes, and begins another program meanwhile: they
- * end with an error that names it, nothing is written to that program, and nothing of it is taken for what was
- * read. Whoever goes on to access the owner that is no more is told so each time.
+ * Large reads and writes of memory whose owner computes, and executes another program meanwhile:
+ * they end with an error that names it, nothing is written to that program, and none of its bytes
+ * are taken for what was read. Further accesses to the former owner fail each time.
  *
  *	replaced_test PROVIDER ROUNDS PROGRAM	SURVIVE_SEED, SURVIVE_ROUNDS
  */
@@ -27,8 +27,8 @@ struct scene {
 	struct stage stage;
 	char names[MEMBERS][NODE_NAME];
 	uint64_t seed;
-	_Atomic uint64_t told_ns; /* when the owner was told to begin the program; 0: not yet */
-	_Atomic uint64_t moved;	  /* accesses that went well */
+	_Atomic uint64_t told_ns;  /* when the owner was signalled; 0: not yet */
+	_Atomic uint64_t moved;	   /* accesses that went well */
 	_Atomic uint64_t error_ns; /* the first error */
 	_Atomic uint64_t errors;
 };
@@ -106,7 +106,10 @@ static void access_one(struct side *side, uint64_t *seed)
 	NODE_CHECK(side->s, !ret);
 	NODE_UNTIL(side->s, side->over, turned(side));
 	if (side->err) {
-		/* unreachable: nobody but root may look into a process while it begins a program */
+		/*
+		 * unreachable: only root may open the files of a process while it executes a
+		 * program
+		 */
 		NODE_CHECK(side->s, side->err == FI_ECONNRESET || side->err == FI_ECONNREFUSED ||
 					    side->err == FI_EHOSTUNREACH);
 		NODE_CHECK(side->s, atomic_load(&side->s->told_ns));

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Many at once with `ulimit -n 1024`: a thousand endpoints in one process, each of which talks to
- * the next, to any one and to another process; and many processes, each of which sends to each
- * other, small messages and a large one now and then. All bytes are checked; time and memory are
- * told.
+ * Many at once with `ulimit -n 1024`: a thousand endpoints in one process, each of which exchanges
+ * messages with the next, with a random one and with another process; and many processes, each of
+ * which sends to each other, small messages and a large one now and then. All bytes are checked;
+ * time and memory are printed.
  *
  *	scale_test PROVIDER endpoints|processes [COUNT [DESCRIPTORS]]	SURVIVE_ROUNDS, SURVIVE_SEED
  */
@@ -22,7 +22,7 @@
 #define LARGE	   100000u
 #define LARGE_STEP 16 /* one of so many pairs has a large one too */
 #define MANY_MAX   4096
-#define ANY_TAG	   (1ull << 32) /* of messages to any one: who sends it is in the tag */
+#define ANY_TAG	   (1ull << 32) /* of messages to a random one: the sender is in the tag */
 
 enum gate { GATE_NAMED, GATE_DONE };
 
@@ -76,8 +76,8 @@ static uint64_t id_of(uint32_t from, uint32_t to, uint32_t i)
 }
 
 /*
- * Give the core to hundreds of others: who only yields is back before them, until its share of
- * time is used up.
+ * Give the core to hundreds of others: a process that only yields gets it back before them, until
+ * its time slice is used up.
  */
 static void step_aside(void *stage)
 {
@@ -87,7 +87,7 @@ static void step_aside(void *stage)
 	nanosleep(&moment, NULL);
 }
 
-/* Every operation is an end of it that is told; contents are looked at when all have ended. */
+/* The end of every operation is reported; contents are checked when all have ended. */
 static void end_one(struct node *n, uint64_t *ended)
 {
 	ssize_t turn = node_turn(n);
@@ -244,7 +244,7 @@ static bool has_large(uint32_t from, uint32_t to)
 	return (from * 7 + to) % LARGE_STEP == 0;
 }
 
-/* Bytes of a message that arrived: it stands in the buffer of its own receive. */
+/* Bytes of a message that arrived, in the buffer of its own receive. */
 static void all_arrived(struct node *n, uint32_t rank, uint32_t cnt, const uint8_t *in,
 			const uint8_t *large)
 {

@@ -207,7 +207,7 @@ static uint32_t count_of(const struct scribble_region *r, size_t line)
 	return *(volatile uint32_t *)(r->addr + line * LINE + LINE - 8);
 }
 
-/* Is this line of a ring, and the last one that was published there? */
+/* Returns true if this is a line of a ring, and the last one that was published there. */
 static bool is_front(const struct scribble_region *r, size_t line)
 {
 	uint32_t count = count_of(r, line);
@@ -243,8 +243,8 @@ static size_t some_front(struct scribble_region *r, uint64_t *seed)
 }
 
 /*
- * What a ring's producer does, with a line that stood there before: its bytes, some of them
- * spoilt on the way, and last the word that says it is the next one.
+ * Acts as a ring's producer, with a former line: its bytes, some of them changed, and then the word
+ * that publishes it as the next one.
  */
 static void publish_next(struct scribble *s, struct scribble_region *r)
 {

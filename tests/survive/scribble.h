@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Everything of another process that this one may write: shared memory that it has mapped itself,
- * and what it finds behind the other's descriptors. And what a hostile hand writes there: random
- * words, boundary values, flipped bits, lines from elsewhere, and lines that say they are the next
- * message. Of the layout it knows that lines have 64 bytes, and that the last word of each line
- * of a ring counts up, so that it stays hostile when the rest changes. For scribble_test.c.
+ * All memory of another process that this one may write: shared memory that it has mapped itself,
+ * and memory behind the other's descriptors. And the values that a hostile process writes there:
+ * random words, boundary values, flipped bits, lines from elsewhere, and lines that claim to be the
+ * next message. It knows no more of the layout than that lines have 64 bytes, and that the last
+ * word of each line of a ring counts up, so that it stays hostile when the rest changes. For
+ * scribble_test.c.
  */
 #ifndef WEFT_SCRIBBLE_H
 #define WEFT_SCRIBBLE_H
@@ -23,7 +24,7 @@ struct scribble_region {
 	uint8_t *before;	    /* its bytes at scribble_look() */
 	uint32_t hot[SCRIBBLE_HOT]; /* lines that have changed since */
 	uint32_t hot_cnt;
-	uint32_t fronts[SCRIBBLE_FRONTS]; /* lines that were published last, as far as can be told */
+	uint32_t fronts[SCRIBBLE_FRONTS]; /* lines published last, probably */
 	uint32_t front_cnt, wait;	  /* wait: before they are looked for again */
 };
 

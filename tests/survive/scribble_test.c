@@ -31,7 +31,7 @@ struct raid {
 	struct stage stage;
 	char victim[NODE_NAME], friend[NODE_NAME], foe[NODE_NAME];
 	_Atomic int victim_pid;
-	_Atomic uint32_t came, seen, left;  /* foes: named, known to the victim, gone */
+	_Atomic uint32_t came, seen, left;  /* foes: with an address, inserted, ended */
 	_Atomic uint64_t turns;		    /* of the victim */
 	_Atomic uint64_t rounds, forged;    /* of all foes: rounds, messages */
 	_Atomic uint64_t talks, slowest_ns; /* of the friend */
@@ -178,7 +178,7 @@ static void victim(void *stage, int rank)
 	free(foes);
 }
 
-/* The friend: messages, and a region of the victim's that nobody else knows of */
+/* The friend: exchanges messages, and has a region of the victim's that no other process uses */
 
 static bool one_ended(struct node *n, void *context, struct echo *e)
 {
@@ -235,7 +235,7 @@ static void friend(void *stage, int rank)
 
 /* The foe */
 
-/* Its own calls: the library is to live in the same mess. What comes of them does not matter. */
+/* Its own calls: the library also runs on the spoilt memory. Their results do not matter. */
 static void foe_turn(struct node *n, fi_addr_t to, uint8_t *buf, uint64_t *seed)
 {
 	struct fi_cq_err_entry err = { 0 };
@@ -268,7 +268,7 @@ static void foe_turn(struct node *n, fi_addr_t to, uint8_t *buf, uint64_t *seed)
 	}
 }
 
-/* Has the victim been there since? It has to be, sooner or later. */
+/* Returns true if the victim has made progress since. It has to, sooner or later. */
 static bool seen_by_victim(struct raid *r, uint64_t *turns, uint64_t *since_ns)
 {
 	uint64_t now = atomic_load(&r->turns);

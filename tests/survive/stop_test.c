@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * A process is stopped (SIGSTOP) in the middle of large messages both ways, and goes on after a
- * while. What it was sent and sends arrives, in order and whole; and whoever else talks to
- * the same endpoint goes on meanwhile as fast as before.
+ * A process is stopped (SIGSTOP) in the middle of large messages both ways, and continues after a
+ * while. Messages to it and from it arrive, in order and whole; and other peers of the same
+ * endpoint go on meanwhile as fast as before.
  *
  *	stop_test PROVIDER [STOPS]	SURVIVE_SEED, SURVIVE_ROUNDS
  */
@@ -39,7 +39,7 @@ static void meet(struct node *n, struct scene *s, int rank)
 		NODE_UNTIL(s, stage_passed(s, GATE_NAMED + i), false);
 }
 
-/* Whose turn it was; all are of one node. */
+/* Whose turn it was; all belong to one node. */
 static bool took(struct echo *talks, int cnt, struct node *n)
 {
 	ssize_t turn = node_turn(n);
@@ -56,7 +56,7 @@ static bool took(struct echo *talks, int cnt, struct node *n)
 	return false;
 }
 
-/* Has all that was begun here come back? */
+/* Returns true if everything that was begun here has ended. */
 static bool quiet(const struct echo *talks, int cnt)
 {
 	for (int i = 0; i < cnt; i++)
@@ -211,7 +211,7 @@ static bool run(uint64_t stops, uint64_t seed)
 
 		best = part > best ? part : best;
 	}
-	/* One window may be somebody else's, on a busy machine; not all. */
+	/* One window may be lost to another process, on a busy machine; not all. */
 	NODE_CHECK(s, best > SLOWEST);
 	/* The centre itself is stopped: the others wait, and nothing is lost. */
 	NODE_CHECK(s, !kill(pids[CENTRE], SIGSTOP));
