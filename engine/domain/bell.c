@@ -29,7 +29,7 @@ void engine_armed_remove(struct engine_armed *armed)
 void engine_armed_add(struct engine_domain *domain, struct engine_armed *armed, bool thread)
 {
 	/* In the child of a fork this forgets the sleepers of the parent. */
-	engine_waiter_open(domain);
+	engine_domain_channel(domain);
 	if (list_empty(&armed->link))
 		list_add_tail(&domain->armed, &armed->link);
 	domain->pending = true;
@@ -50,7 +50,7 @@ void engine_armed_drop(struct engine_domain *domain, struct engine_armed *armed,
 		armed->descriptor = false;
 	if (!armed->threads && !armed->descriptor)
 		engine_armed_remove(armed);
-	engine_waiter_rest(domain);
+	engine_wires_disarm(domain);
 }
 
 void engine_armed_forget(struct engine_domain *domain, struct engine_armed *armed)
@@ -58,7 +58,7 @@ void engine_armed_forget(struct engine_domain *domain, struct engine_armed *arme
 	armed->threads = 0;
 	armed->descriptor = false;
 	engine_armed_remove(armed);
-	engine_waiter_rest(domain);
+	engine_wires_disarm(domain);
 }
 
 void engine_armed_wake(struct engine_domain *domain, struct engine_armed *armed)
@@ -70,7 +70,7 @@ void engine_armed_wake(struct engine_domain *domain, struct engine_armed *armed)
 		armed->ring(armed);
 	armed->descriptor = false;
 	if (armed->threads)
-		engine_waiter_ring(domain);
+		engine_channel_ring(&domain->channel);
 }
 
 void engine_wake_all(struct engine_domain *domain)

@@ -1,17 +1,15 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
  * Writing to event queues; object/eq_fid.c reads them. Called on any thread: a queue has a lock of
- * its own. The bell in its poll set is rung while the queue has events.
+ * its own. Its channel is rung while the queue has events.
  */
 #include <rdma/fi_errno.h>
 #include "events.h"
+#include "waiting.h"
 
 void engine_eq_wake(struct engine_eq *eq)
 {
-	if (!eq->poll_set.open || eq->rung)
-		return;
-	eq->rung = true;
-	platform_bell_ring(&eq->poll_set.bell);
+	engine_channel_ring(&eq->channel);
 }
 
 void engine_eq_post(struct engine_eq *eq, struct eq_event *event)

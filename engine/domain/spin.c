@@ -19,9 +19,9 @@ uint64_t engine_end_ns(int timeout)
 	return timeout < 0 ? UINT64_MAX : platform_now_ns() + (uint64_t)timeout * 1000000u;
 }
 
-bool engine_spin(struct engine_spin *spin, struct engine_spin_budget *spin_budget)
+bool engine_spin(struct engine_spin *spin, const struct engine_channel *channel)
 {
-	uint32_t most = atomic_load_explicit(&spin_budget->spin_ns, memory_order_relaxed);
+	uint32_t most = atomic_load_explicit(&channel->spin_ns, memory_order_relaxed);
 	uint64_t now = platform_now_ns();
 
 	if (!spin->begin_ns)
@@ -38,13 +38,13 @@ bool engine_spin(struct engine_spin *spin, struct engine_spin_budget *spin_budge
 }
 
 /*
- * A wait that ended within SPIN_MAX_NS sets the budget to that; after several longer ones it
- * halves.
+ * A wait that ended within SPIN_MAX_NS sets the time to spin to that; after several longer
+ * ones it halves.
  */
-void engine_spin_end(const struct engine_spin *spin, struct engine_spin_budget *spin_budget)
+void engine_spin_end(const struct engine_spin *spin, struct engine_channel *channel)
 {
-	uint32_t most = atomic_load_explicit(&spin_budget->spin_ns, memory_order_relaxed);
-	uint32_t vain = atomic_load_explicit(&spin_budget->vain, memory_order_relaxed);
+	uint32_t most = atomic_load_explicit(&channel->spin_ns, memory_order_relaxed);
+	uint32_t vain = atomic_load_explicit(&channel->vain, memory_order_relaxed);
 
 	if (!spin->begin_ns)
 		return;
@@ -56,6 +56,6 @@ void engine_spin_end(const struct engine_spin *spin, struct engine_spin_budget *
 	} else if (most > SPIN_MIN_NS) {
 		most /= 2;
 	}
-	atomic_store_explicit(&spin_budget->vain, vain, memory_order_relaxed);
-	atomic_store_explicit(&spin_budget->spin_ns, most, memory_order_relaxed);
+	atomic_store_explicit(&channel->vain, vain, memory_order_relaxed);
+	atomic_store_explicit(&channel->spin_ns, most, memory_order_relaxed);
 }

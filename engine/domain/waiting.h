@@ -4,8 +4,8 @@
  *
  * A sleeper is a thread in a blocking call, the thread of the domain, or a program that polls a
  * descriptor. Before it sleeps, the domain is held for these steps: arm the wires
- * (engine_waiter_arm(), progress/arm.h), register (engine_armed_add(), for threads also
- * engine_waiter_enter()), and check once more for what is awaited. Then the domain is given up, and
+ * (engine_wires_arm(), progress/arm.h), register (engine_armed_add(), for threads also
+ * engine_channel_enter()), and check once more for what is awaited. Then the domain is given up, and
  * the sleeper is woken by
  *  - the poll set, while poll() of a wire may have something;
  *  - the domain's bell, for threads, or the descriptor of the object: another thread has found what
@@ -70,90 +70,104 @@ static inline void engine_wake(struct engine_domain *domain)
 }
 
 /*
- * The descriptors that sleepers poll (waiter.c). The caller holds the domain, except for
- * engine_waiter_leave() and engine_waiter_ring().
+ * Channels (channel.c). Their owner's lock serializes what opens, closes or fills one: that is the
+ * domain for its own channel and for those of queues. The others are called on any thread.
  */
 
-/* engine_waiter_init, engine_waiter_close - the domain is opened; it is closed */
-void engine_waiter_init(struct engine_waiter *waiter);
-void engine_waiter_close(struct engine_waiter *waiter);
+/* engine_channel_init - a channel that is not open */
+void engine_channel_init(struct engine_channel *channel, enum engine_channel_kind kind);
+/* engine_channel_close - the owner ends, and nobody sleeps on it */
+void engine_channel_close(struct engine_channel *channel);
 
 /*
- * engine_waiter_open - open the descriptors, unless this process has opened them already
- * Returns 0 or -FI_E*.
+ * engine_channel_open - open the channel, unless this process has opened it already
+ * @domain: for ENGINE_CHANNEL_QUEUE: the one whose channel it holds; else NULL
+ *
+ * In the child of a fork its descriptor keeps its number. That of a domain is opened by
+ * engine_domain_channel(). Returns 0 or -FI_E*; -FI_ENOSYS: the platform has no descriptors.
  */
-int engine_waiter_open(struct engine_domain *domain);
+int engine_channel_open(struct engine_channel *channel, struct engine_domain *domain);
+
+/* engine_channel_opened - returns true if this process, or one that it was forked from, opened it */
+static inline bool engine_channel_opened(const struct engine_channel *channel)
+{
+	/* A:engine_channel.opened  what it consists of; pairs R:engine_channel.opened */
+	return atomic_load_explicit(&channel->opened, memory_order_acquire);
+}
+
+/* engine_channel_here - returns true if this process has opened the channel */
+bool engine_channel_here(const struct engine_channel *channel);
+
+/* engine_channel_descriptor - returns what a program polls, or -1 if the channel is not open */
+int engine_channel_descriptor(const struct engine_channel *channel);
 
 /*
- * engine_waiter_join, engine_waiter_part - an endpoint has opened its wires; it is about to close
- * them
+ * engine_channel_give - the program has the descriptor from now on, which is returned
+ * engine_channel_given - returns true if it has
  */
-void engine_waiter_join(struct engine_ep *ep);
-void engine_waiter_part(struct engine_ep *ep);
+int engine_channel_give(struct engine_channel *channel);
+static inline bool engine_channel_given(const struct engine_channel *channel)
+{
+	return atomic_load_explicit(&channel->given, memory_order_relaxed);
+}
 
 /*
- * engine_waiter_clear - remove the bells from the poll set, if no wire is armed
- * Called while the program makes progress by polling: packets on a socket cost more while the
- * socket is in a poll set. engine_waiter_open() adds the bells again.
- */
-void engine_waiter_clear(struct engine_domain *domain);
-
-/*
- * engine_waiter_rest - disarm the wires, if the domain has no sleepers. Not called from within
- * poll()
- */
-void engine_waiter_rest(struct engine_domain *domain);
-
-/* engine_waiter_timer - wake the sleepers on descriptors of the domain in @ns ns at the latest */
-void engine_waiter_timer(struct engine_domain *domain, uint64_t ns);
-
-/*
- * engine_waiter_enter - a thread is about to sleep
- * @on: out: what wakes the thread, for platform_sleep()
- * Returns false if nothing can wake it, because the descriptors could not be opened.
- */
-bool engine_waiter_enter(struct engine_domain *domain, struct platform_wakers *on);
-
-/*
- * engine_waiter_leave - a thread is awake; it need not hold the domain
- * Returns true if other threads sleep, or are woken but have not called this yet.
- */
-bool engine_waiter_leave(struct engine_domain *domain);
-
-/*
- * engine_waiter_ring - wake all threads that sleep in the domain. Called on any thread, with any
- * lock held
- */
-void engine_waiter_ring(struct engine_domain *domain);
-
-/*
- * engine_waiter_object - open a descriptor for an object of the domain: a poll set over the waiter
- * @descriptor: out: owned by the caller
- * engine_waiter_object_renew - in the child of a fork, open it again under the same number
- * Returns 0 or -FI_E*.
- */
-int engine_waiter_object(struct engine_domain *domain, int *descriptor);
-int engine_waiter_object_renew(struct engine_domain *domain, int descriptor);
-
-/* A poll set for objects of several domains (waiter.c). The caller serializes these calls. */
-
-/*
- * engine_poll_set_open - open the poll set, unless this process has opened it already
- * A new one contains only its bell. In the child of a fork its number stays the same.
- * Returns 0 or -FI_E*.
- */
-int engine_poll_set_open(struct engine_poll_set *poll_set);
-void engine_poll_set_close(struct engine_poll_set *poll_set);
-
-/* engine_poll_set_here - returns true if this process has opened the poll set */
-bool engine_poll_set_here(const struct engine_poll_set *poll_set);
-
-/*
- * engine_poll_set_add, engine_poll_set_remove - add the waiter of a domain; remove it
+ * engine_channel_add, engine_channel_remove - have a set's channel hold that of a domain; no more
  * The caller holds the domain. Returns 0 or -FI_E*.
  */
-int engine_poll_set_add(struct engine_poll_set *poll_set, struct engine_domain *domain);
-void engine_poll_set_remove(struct engine_poll_set *poll_set, struct engine_domain *domain);
+int engine_channel_add(struct engine_channel *channel, struct engine_domain *domain);
+void engine_channel_remove(struct engine_channel *channel, struct engine_domain *domain);
+
+/*
+ * engine_channel_ring - wake those who sleep on the channel: on that of a domain, the threads
+ * engine_channel_clear - it is silent again; a domain's is once the last thread is awake
+ * They may be called with any lock held. A channel that this process has not opened stays as it is.
+ */
+void engine_channel_ring(struct engine_channel *channel);
+void engine_channel_clear(struct engine_channel *channel);
+
+/*
+ * engine_channel_enter - a thread is about to sleep
+ * @on: out: what wakes the thread, for platform_sleep()
+ * Returns false if nothing can wake it, because the channel could not be opened.
+ */
+bool engine_channel_enter(struct engine_channel *channel, struct platform_wakers *on);
+/* engine_channel_wakers - what wakes a thread that has entered, again */
+void engine_channel_wakers(const struct engine_channel *channel, struct platform_wakers *on);
+
+/*
+ * engine_channel_leave - a thread is awake
+ * Returns true if other threads sleep, or are woken but have not called this yet.
+ */
+bool engine_channel_leave(struct engine_channel *channel);
+
+/* The wires of a domain in its channel (arming.c). The caller holds the domain. */
+
+/*
+ * engine_domain_channel - open the domain's channel, unless this process has opened it already
+ * Returns 0 or -FI_E*.
+ */
+int engine_domain_channel(struct engine_domain *domain);
+
+/* engine_bells_join, engine_bells_part - an endpoint has opened its wires; is about to close them */
+void engine_bells_join(struct engine_ep *ep);
+void engine_bells_part(struct engine_ep *ep);
+
+/*
+ * engine_bells_clear - remove the wires' bells from the channel, if no wire is armed
+ * Called while the program makes progress by polling: packets on a socket cost more while the
+ * socket is in a poll set. engine_domain_channel() adds the bells again.
+ */
+void engine_bells_clear(struct engine_domain *domain);
+
+/*
+ * engine_wires_disarm - disarm the wires, if the domain has no sleepers. Not called from within
+ * poll()
+ */
+void engine_wires_disarm(struct engine_domain *domain);
+
+/* engine_domain_timer - wake the programs that sleep on the domain in @ns ns at the latest */
+void engine_domain_timer(struct engine_domain *domain, uint64_t ns);
 
 /* Spinning before a thread sleeps (spin.c). The caller does not hold the domain. */
 
@@ -162,10 +176,10 @@ void engine_poll_set_remove(struct engine_poll_set *poll_set, struct engine_doma
  * @spin: zeroed at the start of the blocking call
  * Yields the core now and then, and returns false in the next turn if other threads want it.
  */
-bool engine_spin(struct engine_spin *spin, struct engine_spin_budget *spin_budget);
+bool engine_spin(struct engine_spin *spin, const struct engine_channel *channel);
 
-/* engine_spin_end - the wait is over: adapt the budget to the time that it took */
-void engine_spin_end(const struct engine_spin *spin, struct engine_spin_budget *spin_budget);
+/* engine_spin_end - the wait is over: adapt the time to spin to the one that it took */
+void engine_spin_end(const struct engine_spin *spin, struct engine_channel *channel);
 
 /*
  * engine_end_ns - returns the time @timeout ms from now, or UINT64_MAX (never) if @timeout is

@@ -178,7 +178,7 @@ static int engine_cntr_wait(struct fid_cntr *fid, uint64_t threshold, int timeou
 		}
 		engine_sleeper_wait(&sleeper);
 	}
-	engine_spin_end(&sleeper.spin, &cntr->domain->waiter.spin_budget);
+	engine_spin_end(&sleeper.spin, &cntr->domain->channel);
 	return ret;
 }
 

@@ -292,7 +292,7 @@ static ssize_t engine_cq_sreadfrom(struct fid_cq *fid, void *buf, size_t cnt, fi
 				     "FI_WAIT_UNSPEC or FI_WAIT_FD, or use fi_cq_read");
 	sleeper.end_ns = engine_end_ns(timeout);
 	ret = engine_cq_wait(&want, buf, cnt, src, &sleeper);
-	engine_spin_end(&sleeper.spin, &cq->domain->waiter.spin_budget);
+	engine_spin_end(&sleeper.spin, &cq->domain->channel);
 	return ret;
 }
 
@@ -308,8 +308,8 @@ static int engine_cq_signal(struct fid_cq *fid)
 
 	/*
 	 * R:engine_cq.signals  what the program did before; pairs A:engine_cq.signals
-	 * F:engine_cq.signals  the count before the descriptor is looked for; pairs
-	 * F:engine_wait.descriptor
+	 * F:engine_cq.signals  the count before the channel is looked for; pairs
+	 * F:engine_channel.opened
 	 * A reader reads the count after it has announced that it sleeps: it sees the signal, or is
 	 * woken.
 	 */

@@ -33,7 +33,7 @@ static void engine_domain_free(struct engine_domain *domain)
 	engine_mrs_close(domain);
 	pool_fini(&domain->rx_pool);
 	pool_fini(&domain->work_pool);
-	engine_waiter_close(&domain->waiter);
+	engine_channel_close(&domain->channel);
 	platform_lock_fini(&domain->lock);
 	platform_free(domain);
 }
@@ -183,7 +183,7 @@ static void engine_domain_init(struct engine_domain *domain)
 	list_init(&domain->due);
 	engine_works_init(domain);
 	list_init(&domain->armed);
-	engine_waiter_init(&domain->waiter);
+	engine_channel_init(&domain->channel, ENGINE_CHANNEL_DOMAIN);
 	engine_armed_init(&domain->progress.armed, NULL, NULL);
 	list_init(&domain->tasks);
 	pool_init(&domain->rx_pool, sizeof(struct engine_rx), 0);

@@ -125,7 +125,7 @@ void engine_ep_end(struct engine_ep *ep)
 		engine_ep_drain(ep);
 		engine_ep_report(ep);
 		engine_ctx_close_tables(&ep->ctx);
-		engine_waiter_part(ep);
+		engine_bells_part(ep);
 	}
 	engine_domain_unlink(ep);
 	/* The wires first: payload arrives in the buffers of held messages. */

@@ -108,7 +108,7 @@ static int engine_ep_start(struct engine_ep *ep)
 	list_remove(&ep->domain_link);
 	engine_domain_link(ep);
 	ep->domain->pending = true; /* it may have waited for that */
-	engine_waiter_join(ep);
+	engine_bells_join(ep);
 	engine_ep_warn_unbound(ep);
 	return 0;
 }

@@ -92,10 +92,10 @@ static ssize_t engine_eq_sread(struct fid_eq *fid, uint32_t *event, void *buf, s
 	while ((ret = engine_eq_read(fid, event, buf, len, flags)) == -FI_EAGAIN) {
 		if (engine_over(end_ns))
 			break;
-		if (!engine_spin(&spin, &eq->spin_budget))
+		if (!engine_spin(&spin, &eq->channel))
 			engine_eq_sleep(eq, end_ns);
 	}
-	engine_spin_end(&spin, &eq->spin_budget);
+	engine_spin_end(&spin, &eq->channel);
 	return ret;
 }
 
@@ -197,6 +197,7 @@ static struct engine_eq *engine_eq_new(struct engine_fabric *fabric, enum fi_wai
 	platform_lock_init(&eq->lock);
 	eq_init(&eq->queue);
 	platform_lock_init(&eq->watch_lock);
+	engine_channel_init(&eq->channel, ENGINE_CHANNEL_SET);
 	list_init(&eq->watched);
 	eq->queue.api_version = fabric->fid.api_version;
 	engine_ref(&eq->refs);
@@ -220,8 +221,8 @@ int engine_eq_open(struct fid_fabric *fid, struct fi_eq_attr *attr, struct fid_e
 	if (!eq)
 		return -FI_ENOMEM;
 	if (eq->wait == FI_WAIT_FD) {
-		atomic_init(&eq->given, true);
-		ret = engine_poll_set_open(&eq->poll_set);
+		ret = engine_channel_open(&eq->channel, NULL);
+		engine_channel_give(&eq->channel);
 	} else if (eq->wait == FI_WAIT_SET) {
 		ret = engine_waitset_join(
 			eq, attr->wait_set); /* last: makes the queue visible to others */

@@ -19,7 +19,7 @@ int engine_eq_open(struct fid_fabric *fabric, struct fi_eq_attr *attr, struct fi
  *
  * The queue exists until engine_eq_drop(), even when the program closes it. A read of the empty
  * queue drives the domain, unless the program makes progress itself meanwhile, and the queue's
- * poll set contains the domain's waiter. The caller does not hold the domain. Returns 0 or -FI_E*.
+ * channel holds the domain's. The caller does not hold the domain. Returns 0 or -FI_E*.
  */
 int engine_eq_watch(struct engine_eq *eq, struct engine_domain *domain);
 /* engine_eq_drop - undo engine_eq_watch(); the caller does not hold the domain */
@@ -68,11 +68,11 @@ void engine_eq_sleep(struct engine_eq *eq, uint64_t end_ns);
 int engine_eq_give(struct engine_eq *eq, int *descriptor);
 
 /*
- * engine_eq_join - add the queue to @poll_set: threads that block there wake for it too. Returns 0
+ * engine_eq_join - have @channel hold that of the queue: threads that block there wake for it too. Returns 0
  * or -FI_E*
  * engine_eq_part - remove it
  */
-int engine_eq_join(struct engine_eq *eq, struct engine_poll_set *poll_set);
-void engine_eq_part(struct engine_eq *eq, struct engine_poll_set *poll_set);
+int engine_eq_join(struct engine_eq *eq, struct engine_channel *channel);
+void engine_eq_part(struct engine_eq *eq, struct engine_channel *channel);
 
 #endif

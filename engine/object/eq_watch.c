@@ -78,19 +78,6 @@ static void engine_watch_free(struct engine_watch *watch)
 	platform_free(watch);
 }
 
-/* Adds the domain's waiter to the queue's poll set, unless a thread makes progress for the domain. */
-static int engine_watch_join(struct engine_watch *watch)
-{
-	int ret;
-
-	if (!engine_poll_set_here(&watch->eq->poll_set) || engine_auto_needed(watch->domain))
-		return 0;
-	engine_enter(watch->domain);
-	ret = engine_poll_set_add(&watch->eq->poll_set, watch->domain);
-	engine_leave(watch->domain);
-	return ret;
-}
-
 int engine_eq_watch(struct engine_eq *eq, struct engine_domain *domain)
 {
 	struct engine_watch *watch;
@@ -100,7 +87,7 @@ int engine_eq_watch(struct engine_eq *eq, struct engine_domain *domain)
 	watch = engine_watch_of(eq, domain);
 	if (!watch) {
 		watch = engine_watch_new(eq, domain);
-		ret = watch ? engine_watch_join(watch) : -FI_ENOMEM;
+		ret = watch ? engine_wait_hold(&eq->channel, domain) : -FI_ENOMEM;
 		if (!ret)
 			engine_ref(&eq->refs);
 	}
@@ -114,7 +101,7 @@ int engine_eq_watch(struct engine_eq *eq, struct engine_domain *domain)
 
 void engine_eq_free(struct engine_eq *eq)
 {
-	engine_poll_set_close(&eq->poll_set);
+	engine_channel_close(&eq->channel);
 	eq_fini(&eq->queue);
 	platform_lock_fini(&eq->lock);
 	platform_lock_fini(&eq->watch_lock);
@@ -141,7 +128,7 @@ void engine_eq_drop(struct engine_eq *eq, struct engine_domain *domain)
 	last = !--watch->cnt;
 	if (last) {
 		engine_enter(domain);
-		engine_poll_set_remove(&eq->poll_set, domain);
+		engine_channel_remove(&eq->channel, domain);
 		engine_armed_forget(domain, &watch->armed);
 		engine_leave(domain);
 		engine_watch_free(watch);
@@ -198,36 +185,32 @@ bool engine_eq_look(struct engine_eq *eq)
 	return !engine_eq_is_empty(eq);
 }
 
-/*
- * Sleeping. The bell in the poll set rings while the queue has events, or to wake threads for
- * other reasons.
- */
+/* Sleeping. The channel is rung while the queue has events, or to wake threads for other reasons. */
 
 void engine_eq_event_read(struct engine_eq *eq)
 {
-	if (!eq->rung || !eq_empty(&eq->queue))
-		return;
-	eq->rung = false;
-	platform_bell_clear(&eq->poll_set.bell);
+	if (eq_empty(&eq->queue))
+		engine_channel_clear(&eq->channel);
 }
 
-/* Opens the poll set; with watch_lock. In the child of a fork the domains are added again. */
-static int engine_eq_poll_set(struct engine_eq *eq)
+/* Opens the channel; with watch_lock. In the child of a fork the domains are added again. */
+static int engine_eq_open_channel(struct engine_eq *eq)
 {
 	struct list *node, *after;
 	int ret;
 
-	if (engine_poll_set_here(&eq->poll_set))
+	if (engine_channel_here(&eq->channel))
 		return 0;
 	platform_lock(&eq->lock);
-	ret = engine_poll_set_open(&eq->poll_set);
-	eq->rung = false;
+	ret = engine_channel_open(&eq->channel, NULL);
 	if (!ret && !eq_empty(&eq->queue))
 		engine_eq_wake(eq);
 	platform_unlock(&eq->lock);
 	list_for_each(node, after, &eq->watched)
 		if (!ret)
-			ret = engine_watch_join(container_of(node, struct engine_watch, link));
+			ret = engine_wait_hold(
+				&eq->channel,
+				container_of(node, struct engine_watch, link)->domain);
 	return ret;
 }
 
@@ -246,12 +229,12 @@ static int engine_watch_arm(struct engine_watch *watch)
 	engine_domain_clock(domain);
 	for (int i = 0; i < TRY_ROUNDS && !ns; i++) {
 		engine_domain_progress(domain);
-		ns = engine_waiter_arm(domain);
+		ns = engine_wires_arm(domain);
 	}
 	watch->seen = atomic_load_explicit(&domain->rounds, memory_order_relaxed);
 	if (ns) {
 		engine_armed_add(domain, &watch->armed, false);
-		engine_waiter_timer(domain, ns);
+		engine_domain_timer(domain, ns);
 	}
 	engine_leave(domain);
 	return ns ? 0 : -FI_EAGAIN;
@@ -264,7 +247,7 @@ static int engine_watch_arm(struct engine_watch *watch)
 static int engine_eq_arm(struct engine_eq *eq)
 {
 	struct list *node, *after;
-	int ret = engine_eq_poll_set(eq);
+	int ret = engine_eq_open_channel(eq);
 
 	if (ret)
 		return ret;
@@ -281,8 +264,8 @@ static int engine_eq_arm(struct engine_eq *eq)
 
 int engine_eq_trywait(struct engine_eq *eq)
 {
-	bool sleeps = atomic_load_explicit(&eq->given, memory_order_relaxed) ||
-		      (eq->set && engine_poll_set_here(&eq->set->poll_set));
+	bool sleeps = engine_channel_given(&eq->channel) ||
+		      (eq->set && engine_channel_here(&eq->set->channel));
 	int ret;
 
 	if (!sleeps)
@@ -311,37 +294,37 @@ static void engine_eq_disarm(struct engine_eq *eq)
 void engine_eq_awake(struct engine_eq *eq)
 {
 	platform_lock(&eq->watch_lock);
-	if (!eq->asleep)
+	if (!eq->channel.asleep)
 		engine_eq_disarm(eq);
 	platform_unlock(&eq->watch_lock);
 }
 
-int engine_eq_join(struct engine_eq *eq, struct engine_poll_set *poll_set)
+int engine_eq_join(struct engine_eq *eq, struct engine_channel *channel)
 {
 	int ret;
 
 	platform_lock(&eq->watch_lock);
-	ret = engine_eq_poll_set(eq);
+	ret = engine_eq_open_channel(eq);
 	platform_unlock(&eq->watch_lock);
-	return ret ? ret : platform_poll_set_add(poll_set->poll_set, eq->poll_set.poll_set);
+	return ret ? ret : platform_poll_set_add(channel->poll_set, eq->channel.poll_set);
 }
 
-void engine_eq_part(struct engine_eq *eq, struct engine_poll_set *poll_set)
+void engine_eq_part(struct engine_eq *eq, struct engine_channel *channel)
 {
-	if (engine_poll_set_here(poll_set) && engine_poll_set_here(&eq->poll_set))
-		platform_poll_set_remove(poll_set->poll_set, eq->poll_set.poll_set);
+	if (engine_channel_here(channel) && engine_channel_here(&eq->channel))
+		platform_poll_set_remove(channel->poll_set, eq->channel.poll_set);
 }
 
 void engine_eq_sleep(struct engine_eq *eq, uint64_t end_ns)
 {
-	struct platform_wakers on = { .bell = NULL };
+	struct platform_wakers on;
 	uint64_t now, ns;
 	int ret;
 
 	platform_lock(&eq->watch_lock);
-	eq->asleep++;
+	engine_eq_open_channel(eq); /* in the child of a fork nobody sleeps on it until then */
+	engine_channel_enter(&eq->channel, &on);
 	ret = engine_eq_arm(eq);
-	on.descriptor = eq->poll_set.poll_set;
 	platform_unlock(&eq->watch_lock);
 	now = platform_now_ns();
 	ns = ret ? NAP_NS : UINT64_MAX; /* without descriptors: a short sleep */
@@ -353,7 +336,8 @@ void engine_eq_sleep(struct engine_eq *eq, uint64_t end_ns)
 		platform_sleep(ret ? NULL : &on, ns);
 	platform_lock(&eq->watch_lock);
 	/* The program may sleep on the descriptor or the wait set: their wires stay armed. */
-	if (!--eq->asleep && !eq->set && !atomic_load_explicit(&eq->given, memory_order_relaxed))
+	if (!engine_channel_leave(&eq->channel) && !eq->set &&
+	    !engine_channel_given(&eq->channel))
 		engine_eq_disarm(eq);
 	platform_unlock(&eq->watch_lock);
 }
@@ -367,11 +351,9 @@ int engine_eq_give(struct engine_eq *eq, int *descriptor)
 	if (eq->wait != FI_WAIT_FD && eq->wait != FI_WAIT_UNSPEC)
 		return -FI_ENODATA;
 	platform_lock(&eq->watch_lock);
-	ret = engine_eq_poll_set(eq);
-	if (!ret) {
-		atomic_store_explicit(&eq->given, true, memory_order_relaxed);
-		*descriptor = eq->poll_set.poll_set;
-	}
+	ret = engine_eq_open_channel(eq);
+	if (!ret)
+		*descriptor = engine_channel_give(&eq->channel);
 	platform_unlock(&eq->watch_lock);
 	return ret;
 }

@@ -14,8 +14,8 @@
 #include "wait_set_fid.h"
 #include "waiting.h"
 
-#define TRY_ROUNDS    64 /* rounds of fi_trywait before it returns -FI_EAGAIN */
-#define POLL_SETS_MAX 8u /* poll sets over the waiter of a domain, at most */
+#define TRY_ROUNDS	   64 /* rounds of fi_trywait before it returns -FI_EAGAIN */
+#define QUEUE_CHANNELS_MAX 8u /* channels of queues over the one of a domain, at most */
 
 static bool engine_cntr_moved(struct engine_cntr *cntr)
 {
@@ -41,43 +41,11 @@ bool engine_wait_look(struct engine_wait *w)
 
 /* Descriptors */
 
-/*
- * Returns the object's descriptor, or -1. A descriptor may be opened while fi_cq_signal() reads
- * this.
- */
-static int engine_wait_descriptor(const struct engine_wait *w)
+static void engine_wait_ring(struct engine_armed *armed)
 {
-	/*
-	 * A:engine_wait.descriptor  what kind of descriptor it is; pairs R:engine_wait.descriptor
-	 * F:engine_wait.descriptor  a signal before it, or the one that opens it sees the signal;
-	 * pairs F:engine_cq.signals
-	 */
-	return atomic_load_explicit(&w->descriptor, memory_order_seq_cst);
-}
+	struct engine_wait *w = container_of(armed, struct engine_wait, armed);
 
-static void engine_wait_ring(struct engine_wait *w)
-{
-	int descriptor = engine_wait_descriptor(w);
-
-	if (w->set)
-		platform_bell_ring(&w->set->poll_set.bell);
-	else if (w->is_poll_set)
-		platform_poll_set_ring(descriptor, &w->domain->waiter.bell);
-	else
-		platform_bell_ring(&w->bell);
-}
-
-static void engine_wait_clear(struct engine_wait *w)
-{
-	if (w->is_poll_set)
-		platform_poll_set_clear(engine_wait_descriptor(w), &w->domain->waiter.bell);
-	else
-		platform_bell_clear(&w->bell);
-}
-
-static void engine_wait_armed_ring(struct engine_armed *armed)
-{
-	engine_wait_ring(container_of(armed, struct engine_wait, armed));
+	engine_channel_ring(w->set ? &w->set->channel : &w->channel);
 }
 
 static void engine_wait_written(struct cq *queue)
@@ -102,9 +70,8 @@ static void engine_wait_watch(struct engine_armed *armed, bool on)
 
 void engine_wait_signal(struct engine_wait *w)
 {
-	if (engine_wait_descriptor(w) >= 0 && w->forks == platform_forks())
-		engine_wait_ring(w);
-	engine_waiter_ring(w->domain);
+	engine_channel_ring(&w->channel);
+	engine_channel_ring(&w->domain->channel);
 }
 
 /* Returns true if fi_cq_signal was called since the last call of this function. */
@@ -117,7 +84,7 @@ static bool engine_wait_signaled(struct engine_wait *w)
 		return false;
 	/*
 	 * A:engine_cq.signals  what the program did before the signal; pairs R:engine_cq.signals
-	 * F:engine_cq.signals  a descriptor that was opened before; pairs F:engine_wait.descriptor
+	 * F:engine_cq.signals  a channel that was opened before; pairs F:engine_channel.opened
 	 */
 	signals = atomic_load_explicit(&cq->signals, memory_order_seq_cst);
 	if (signals == cq->tried)
@@ -126,25 +93,12 @@ static bool engine_wait_signaled(struct engine_wait *w)
 	return true;
 }
 
-/* In the child of a fork the descriptor is the parent's: a new one takes over its number. */
-static int engine_wait_renew(struct engine_wait *w)
+/* Opens the queue's own channel, also anew in the child of a fork; with the domain held. */
+static int engine_wait_open_channel(struct engine_wait *w)
 {
-	int descriptor = engine_wait_descriptor(w), ret;
-	struct platform_bell bell;
+	bool over_domain = w->channel.kind == ENGINE_CHANNEL_QUEUE;
 
-	if (descriptor < 0 || w->forks == platform_forks())
-		return 0;
-	if (w->is_poll_set) {
-		ret = engine_waiter_object_renew(w->domain, descriptor);
-	} else {
-		ret = platform_bell_open(&bell);
-		if (!ret)
-			ret = platform_descriptor_renew(descriptor,
-							platform_bell_descriptor(&bell));
-	}
-	if (!ret)
-		w->forks = platform_forks();
-	return ret;
+	return engine_channel_open(&w->channel, over_domain ? w->domain : NULL);
 }
 
 /* Makes rounds until the object has something or the wires are armed. Returns 0 or -FI_EAGAIN. */
@@ -156,13 +110,13 @@ static int engine_wait_arm(struct engine_wait *w)
 	for (int i = 0; i < TRY_ROUNDS && !ns; i++) {
 		if (engine_wait_look(w))
 			return -FI_EAGAIN;
-		ns = engine_auto_needed(domain) ? UINT64_MAX : engine_waiter_arm(domain);
+		ns = engine_auto_needed(domain) ? UINT64_MAX : engine_wires_arm(domain);
 	}
 	if (!ns)
 		return -FI_EAGAIN;
 	engine_armed_add(domain, &w->armed, false);
 	if (!engine_auto_needed(domain))
-		engine_waiter_timer(domain, ns);
+		engine_domain_timer(domain, ns);
 	return 0;
 }
 
@@ -172,9 +126,9 @@ static int engine_wait_arm(struct engine_wait *w)
  */
 static int engine_wait_try_held(struct engine_wait *w)
 {
-	bool own = engine_wait_descriptor(w) >= 0;
-	bool sleeps = own || (w->set && engine_poll_set_here(&w->set->poll_set));
-	int ret = engine_wait_renew(w);
+	bool own = engine_channel_opened(&w->channel);
+	bool sleeps = own || (w->set && engine_channel_here(&w->set->channel));
+	int ret = own ? engine_wait_open_channel(w) : 0;
 
 	if (ret)
 		return ret;
@@ -182,8 +136,7 @@ static int engine_wait_try_held(struct engine_wait *w)
 		return engine_wait_look(w) ? -FI_EAGAIN : 0;
 	if (engine_wait_ready(w))
 		return -FI_EAGAIN;
-	if (own)
-		engine_wait_clear(w);
+	engine_channel_clear(&w->channel);
 	if (engine_wait_signaled(w)) /* checked after arming: a later signal rings */
 		return -FI_EAGAIN;
 	return engine_wait_arm(w);
@@ -200,32 +153,35 @@ int engine_wait_try(struct engine_wait *w)
 	return ret ? ret : engine_auto_wake(w->domain);
 }
 
+int engine_wait_hold(struct engine_channel *channel, struct engine_domain *domain)
+{
+	int ret;
+
+	if (!engine_channel_here(channel) || engine_auto_needed(domain))
+		return 0;
+	engine_enter(domain);
+	ret = engine_channel_add(channel, domain);
+	engine_leave(domain);
+	return ret;
+}
+
 /* Objects */
 
 /*
- * Sets the object's descriptor, which rings at once if the object has something. With the domain
- * held.
+ * Opens a channel for the program to sleep on, which rings at once if the object has something.
+ * With the domain held.
  */
-static void engine_wait_has(struct engine_wait *w, int descriptor, bool is_poll_set)
+static int engine_wait_open_kind(struct engine_wait *w, enum engine_channel_kind kind)
 {
-	w->is_poll_set = is_poll_set;
-	w->forks = platform_forks();
-	/* R:engine_wait.descriptor  what kind of descriptor it is; pairs A:engine_wait.descriptor */
-	atomic_store_explicit(&w->descriptor, descriptor, memory_order_seq_cst);
-	if (engine_wait_ready(w))
-		engine_wait_ring(w);
-}
+	int ret;
 
-/* Opens a poll set over the domain's waiter; with the domain held. */
-static int engine_wait_open_poll_set(struct engine_wait *w)
-{
-	int poll_set, ret = engine_waiter_object(w->domain, &poll_set);
-
-	if (ret)
-		return ret;
-	w->domain->waiter.poll_sets++;
-	engine_wait_has(w, poll_set, true);
-	return 0;
+	w->channel.kind = kind;
+	ret = engine_wait_open_channel(w);
+	if (!ret && kind == ENGINE_CHANNEL_QUEUE)
+		w->domain->queue_channels++;
+	if (!ret && engine_wait_ready(w))
+		engine_channel_ring(&w->channel);
+	return ret;
 }
 
 /*
@@ -234,25 +190,15 @@ static int engine_wait_open_poll_set(struct engine_wait *w)
  */
 static int engine_wait_open_bell(struct engine_wait *w)
 {
-	int descriptor, ret = engine_auto_rings(w->domain);
-	struct platform_bell bell;
-	bool taken;
+	int ret = engine_auto_rings(w->domain);
 
-	if (!ret)
-		ret = platform_bell_open(&bell);
 	if (ret)
 		return ret;
-	descriptor = platform_bell_descriptor(&bell);
 	engine_enter(w->domain);
-	taken = descriptor >= 0 && engine_wait_descriptor(w) < 0;
-	if (taken) {
-		w->bell = bell;
-		engine_wait_has(w, descriptor, false);
-	}
+	if (!engine_channel_opened(&w->channel))
+		ret = engine_wait_open_kind(w, ENGINE_CHANNEL_BELL);
 	engine_leave(w->domain);
-	if (!taken)
-		platform_bell_close(&bell);
-	return descriptor < 0 ? -FI_ENOSYS : 0;
+	return ret;
 }
 
 /*
@@ -263,26 +209,24 @@ static int engine_wait_open_bell(struct engine_wait *w)
 static int engine_wait_open_descriptor(struct engine_wait *w)
 {
 	struct engine_domain *domain = w->domain;
-	bool there, opens_poll_set;
+	bool there, over_domain;
 	int ret = 0;
 
 	engine_enter(domain);
-	there = engine_wait_descriptor(w) >= 0;
-	opens_poll_set = !there && !engine_auto_needed(domain) &&
-			 domain->waiter.poll_sets < POLL_SETS_MAX;
-	if (opens_poll_set)
-		ret = engine_wait_open_poll_set(w);
+	there = engine_channel_opened(&w->channel);
+	over_domain = !there && !engine_auto_needed(domain) &&
+		      domain->queue_channels < QUEUE_CHANNELS_MAX;
+	if (over_domain)
+		ret = engine_wait_open_kind(w, ENGINE_CHANNEL_QUEUE);
 	engine_leave(domain);
-	return there || opens_poll_set ? ret : engine_wait_open_bell(w);
+	return there || over_domain ? ret : engine_wait_open_bell(w);
 }
 
-int engine_wait_open(struct engine_wait *w, struct fid *fid, struct engine_domain *domain,
-		     enum fi_wait_obj obj, struct fid_wait *set)
+/* Opens what the program sleeps on, or joins it to @set. */
+static int engine_wait_begin(struct engine_wait *w, enum fi_wait_obj obj, struct fid_wait *set)
 {
-	*w = (struct engine_wait){ .fid = fid, .domain = domain, .obj = obj, .descriptor = -1 };
-	list_init(&w->member);
-	engine_armed_init(&w->armed, engine_wait_armed_ring, engine_wait_watch);
-	list_init(&w->polled);
+	const struct engine_family *family = w->domain->family;
+
 	switch (obj) {
 	case FI_WAIT_NONE:
 	case FI_WAIT_UNSPEC:
@@ -295,11 +239,27 @@ int engine_wait_open(struct engine_wait *w, struct fid *fid, struct engine_domai
 	case FI_WAIT_MUTEX_COND:
 	case FI_WAIT_POLLFD:
 		return engine_refuse_value(
-			domain->family, FI_LOG_DOMAIN, -FI_ENOSYS, OPEN_WAIT,
+			family, FI_LOG_DOMAIN, -FI_ENOSYS, OPEN_WAIT,
 			"wait_obj is FI_WAIT_NONE, _UNSPEC, _FD, _YIELD or _SET", obj);
 	}
-	return engine_refuse_value(domain->family, FI_LOG_DOMAIN, -FI_EINVAL, OPEN_WAIT,
+	return engine_refuse_value(family, FI_LOG_DOMAIN, -FI_EINVAL, OPEN_WAIT,
 				   "no such wait_obj", obj);
+}
+
+int engine_wait_open(struct engine_wait *w, struct fid *fid, struct engine_domain *domain,
+		     enum fi_wait_obj obj, struct fid_wait *set)
+{
+	int ret;
+
+	*w = (struct engine_wait){ .fid = fid, .domain = domain, .obj = obj };
+	list_init(&w->member);
+	engine_channel_init(&w->channel, ENGINE_CHANNEL_QUEUE);
+	engine_armed_init(&w->armed, engine_wait_ring, engine_wait_watch);
+	list_init(&w->polled);
+	ret = engine_wait_begin(w, obj, set);
+	if (ret)
+		engine_channel_close(&w->channel);
+	return ret;
 }
 
 void engine_wait_enter(struct engine_wait *w)
@@ -321,20 +281,15 @@ void engine_wait_forget(struct engine_wait *w)
 	engine_wait_part(w);
 	engine_armed_forget(w->domain, &w->armed);
 	engine_poll_forget(w);
-	if (w->is_poll_set)
-		w->domain->waiter.poll_sets--;
+	if (engine_channel_opened(&w->channel) && w->channel.kind == ENGINE_CHANNEL_QUEUE)
+		w->domain->queue_channels--;
 }
 
 void engine_wait_close(struct engine_wait *w)
 {
 	if (w->set)
 		engine_set_put(w->set);
-	if (engine_wait_descriptor(w) < 0)
-		return;
-	if (w->is_poll_set)
-		platform_poll_set_close(engine_wait_descriptor(w));
-	else
-		platform_bell_close(&w->bell);
+	engine_channel_close(&w->channel);
 }
 
 enum fi_wait_obj engine_wait_obj(enum fi_wait_obj obj, const struct engine_waitset *set)
@@ -354,12 +309,12 @@ static int engine_wait_give(struct engine_wait *w, int *descriptor)
 
 	if (w->set)
 		return engine_waitset_give(w->set, descriptor);
-	if (w->obj == FI_WAIT_UNSPEC && engine_wait_descriptor(w) < 0)
+	if (w->obj == FI_WAIT_UNSPEC && !engine_channel_opened(&w->channel))
 		ret = engine_wait_open_descriptor(w);
-	if (!ret && engine_wait_descriptor(w) < 0)
+	if (!ret && !engine_channel_opened(&w->channel))
 		ret = -FI_ENODATA;
 	if (!ret)
-		*descriptor = engine_wait_descriptor(w);
+		*descriptor = engine_channel_descriptor(&w->channel);
 	return ret;
 }
 

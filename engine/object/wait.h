@@ -69,6 +69,13 @@ void engine_wait_signal(struct engine_wait *w);
 bool engine_wait_ready(const struct engine_wait *w);
 bool engine_wait_look(struct engine_wait *w);
 
+/*
+ * engine_wait_hold - have the channel of a wait set or event queue hold that of a domain, if it is
+ *		      open, and unless a thread makes progress for the domain
+ * The caller holds what protects @channel, and not the domain. Returns 0 or -FI_E*.
+ */
+int engine_wait_hold(struct engine_channel *channel, struct engine_domain *domain);
+
 /* engine_wait_try - the answer of fi_trywait for the object; the caller does not hold the domain */
 int engine_wait_try(struct engine_wait *w);
 

@@ -26,7 +26,7 @@ void engine_set_put(struct engine_waitset *set)
 {
 	if (atomic_fetch_sub_explicit(&set->refs, 1, memory_order_acq_rel) > 1)
 		return;
-	engine_poll_set_close(&set->poll_set);
+	engine_channel_close(&set->channel);
 	platform_lock_fini(&set->lock);
 	engine_fabric_put(set->fabric);
 	platform_free(set);
@@ -41,22 +41,6 @@ static struct engine_waitset *engine_set_named(struct fid_wait *fid,
 	return set_of(fid);
 }
 
-/*
- * Adds the domain's waiter to the poll set of the set, unless a thread makes progress for the
- * domain.
- */
-static int engine_set_hold(struct engine_waitset *set, struct engine_domain *domain)
-{
-	int ret = 0;
-
-	if (!engine_poll_set_here(&set->poll_set) || engine_auto_needed(domain))
-		return 0;
-	engine_enter(domain);
-	ret = engine_poll_set_add(&set->poll_set, domain);
-	engine_leave(domain);
-	return ret;
-}
-
 int engine_wait_join(struct engine_wait *w, struct fid_wait *fid)
 {
 	struct engine_waitset *set = engine_set_named(fid, w->domain->fabric);
@@ -66,7 +50,7 @@ int engine_wait_join(struct engine_wait *w, struct fid_wait *fid)
 		return engine_refuse(w->domain->family, FI_LOG_DOMAIN, -FI_EINVAL, OPEN_WAIT,
 				     "FI_WAIT_SET, and wait_set is not one of the same fabric");
 	platform_lock(&set->lock);
-	ret = engine_set_hold(set, w->domain);
+	ret = engine_wait_hold(&set->channel, w->domain);
 	if (!ret) {
 		w->set = set;
 		engine_ref(&set->refs);
@@ -76,7 +60,7 @@ int engine_wait_join(struct engine_wait *w, struct fid_wait *fid)
 	return ret;
 }
 
-/* Returns true if another member of the set has the same domain: its waiter stays in the poll set. */
+/* Returns true if another member of the set has the same domain: its channel stays in that of the set. */
 static bool engine_set_shares(const struct engine_wait *w)
 {
 	struct list *node, *after;
@@ -91,7 +75,7 @@ void engine_wait_part(struct engine_wait *w)
 {
 	list_remove(&w->member);
 	if (w->set && !engine_set_shares(w))
-		engine_poll_set_remove(&w->set->poll_set, w->domain);
+		engine_channel_remove(&w->set->channel, w->domain);
 }
 
 int engine_waitset_join(struct engine_eq *eq, struct fid_wait *fid)
@@ -103,8 +87,8 @@ int engine_waitset_join(struct engine_eq *eq, struct fid_wait *fid)
 		return engine_refuse(eq->fabric->family, FI_LOG_EQ, -FI_EINVAL, OPEN_WAIT,
 				     "FI_WAIT_SET, and wait_set is not one of the same fabric");
 	platform_lock(&set->lock);
-	if (engine_poll_set_here(&set->poll_set))
-		ret = engine_eq_join(eq, &set->poll_set);
+	if (engine_channel_here(&set->channel))
+		ret = engine_eq_join(eq, &set->channel);
 	if (!ret) {
 		eq->set = set;
 		engine_ref(&set->refs);
@@ -118,29 +102,30 @@ void engine_waitset_leave(struct engine_eq *eq)
 {
 	platform_lock(&eq->set->lock);
 	list_remove(&eq->member);
-	engine_eq_part(eq, &eq->set->poll_set);
+	engine_eq_part(eq, &eq->set->channel);
 	platform_unlock(&eq->set->lock);
 	engine_set_put(eq->set);
 	eq->set = NULL;
 }
 
-/* Opens the poll set; with the set's lock. In the child of a fork all members are added again. */
+/* Opens the channel; with the set's lock. In the child of a fork all members are added again. */
 static int engine_set_open(struct engine_waitset *set)
 {
 	struct list *node, *after;
 	int ret;
 
-	if (engine_poll_set_here(&set->poll_set))
+	if (engine_channel_here(&set->channel))
 		return 0;
-	ret = engine_poll_set_open(&set->poll_set);
+	ret = engine_channel_open(&set->channel, NULL);
 	list_for_each(node, after, &set->members)
 		if (!ret)
-			ret = engine_set_hold(
-				set, container_of(node, struct engine_wait, member)->domain);
+			ret = engine_wait_hold(
+				&set->channel,
+				container_of(node, struct engine_wait, member)->domain);
 	list_for_each(node, after, &set->eqs)
 		if (!ret)
 			ret = engine_eq_join(container_of(node, struct engine_eq, member),
-					     &set->poll_set);
+					     &set->channel);
 	return ret;
 }
 
@@ -179,8 +164,8 @@ static int engine_set_arm(struct engine_waitset *set)
 	int ret = 0;
 
 	/* The bell stays rung while other threads sleep on the set: they have to see it. */
-	if (engine_poll_set_here(&set->poll_set) && set->asleep <= 1)
-		platform_bell_clear(&set->poll_set.bell);
+	if (set->channel.asleep <= 1)
+		engine_channel_clear(&set->channel);
 	list_for_each(node, after, &set->members) {
 		ret = engine_wait_try(container_of(node, struct engine_wait, member));
 		if (ret)
@@ -212,15 +197,14 @@ static void engine_set_disarm(struct engine_waitset *set)
 
 static void engine_set_sleep(struct engine_waitset *set, uint64_t end_ns)
 {
-	struct platform_wakers on = { .bell = NULL, .descriptor = -1 };
+	struct platform_wakers on;
 	uint64_t now, ns = NAP_NS;
 	int ret;
 
 	platform_lock(&set->lock);
-	set->asleep++;
 	ret = engine_set_open(set);
+	engine_channel_enter(&set->channel, &on);
 	if (!ret) {
-		on.descriptor = set->poll_set.poll_set;
 		ns = UINT64_MAX; /* the timers of the domains are in the poll set too */
 		ret = engine_set_arm(set);
 	}
@@ -233,7 +217,7 @@ static void engine_set_sleep(struct engine_waitset *set, uint64_t end_ns)
 	if (ret != -FI_EAGAIN && ns) /* without descriptors: a short sleep */
 		platform_sleep(ret ? NULL : &on, ret && ns > NAP_NS ? NAP_NS : ns);
 	platform_lock(&set->lock);
-	if (!--set->asleep && !set->given)
+	if (!engine_channel_leave(&set->channel) && !engine_channel_given(&set->channel))
 		engine_set_disarm(set);
 	platform_unlock(&set->lock);
 }
@@ -250,10 +234,10 @@ static int engine_waitset_wait(struct fid_wait *fid, int timeout)
 			ret = -FI_ETIMEDOUT;
 			break;
 		}
-		if (!engine_spin(&spin, &set->spin_budget))
+		if (!engine_spin(&spin, &set->channel))
 			engine_set_sleep(set, end_ns);
 	}
-	engine_spin_end(&spin, &set->spin_budget);
+	engine_spin_end(&spin, &set->channel);
 	return ret;
 }
 
@@ -262,7 +246,7 @@ static int engine_set_try(struct engine_waitset *set)
 	int ret = 0;
 
 	platform_lock(&set->lock);
-	if (set->given)
+	if (engine_channel_given(&set->channel))
 		ret = engine_set_open(set);
 	if (!ret)
 		ret = engine_set_arm(set);
@@ -295,14 +279,13 @@ int engine_waitset_give(struct engine_waitset *set, int *descriptor)
 	int ret = 0;
 
 	platform_lock(&set->lock);
-	if (!set->given) {
+	if (!engine_channel_given(&set->channel)) {
 		ret = set->obj == FI_WAIT_UNSPEC ? engine_set_open(set) : -FI_ENODATA;
-		set->given = !ret;
 		if (!ret && engine_set_ready(set))
-			platform_bell_ring(&set->poll_set.bell);
+			engine_channel_ring(&set->channel);
 	}
 	if (!ret)
-		*descriptor = set->poll_set.poll_set;
+		*descriptor = engine_channel_give(&set->channel);
 	platform_unlock(&set->lock);
 	return ret;
 }
@@ -384,10 +367,13 @@ int engine_waitset_open(struct fid_fabric *fid, struct fi_wait_attr *attr, struc
 	set = platform_alloc(sizeof(*set));
 	if (!set)
 		return -FI_ENOMEM;
-	set->given = attr->wait_obj == FI_WAIT_FD;
-	if (set->given)
-		ret = engine_poll_set_open(&set->poll_set);
+	engine_channel_init(&set->channel, ENGINE_CHANNEL_SET);
+	if (attr->wait_obj == FI_WAIT_FD) {
+		ret = engine_channel_open(&set->channel, NULL);
+		engine_channel_give(&set->channel);
+	}
 	if (ret) {
+		engine_channel_close(&set->channel);
 		platform_free(set);
 		return ret;
 	}

@@ -40,7 +40,7 @@ static uint64_t engine_wire_arm(struct engine_ep *ep, uint32_t wire_idx)
 }
 
 /* Arm all wires. Returns the shortest of their times, ns; 0: a wire has something now. */
-static uint64_t engine_wires_arm(struct engine_domain *domain)
+static uint64_t engine_each_wire_arm(struct engine_domain *domain)
 {
 	uint64_t limit = UINT64_MAX;
 	struct list *node, *after;
@@ -121,15 +121,15 @@ static void engine_domain_acks(struct engine_domain *domain)
 	}
 }
 
-uint64_t engine_waiter_arm(struct engine_domain *domain)
+uint64_t engine_wires_arm(struct engine_domain *domain)
 {
 	uint64_t limit = NAP_NS;
 
 	engine_domain_acks(domain);
-	if (engine_waiter_open(domain))
+	if (engine_domain_channel(domain))
 		return limit; /* nothing is armed: no bell could wake a thread */
-	domain->waiter.armed = true;
-	limit = engine_wires_arm(domain);
+	domain->wires_armed = true;
+	limit = engine_each_wire_arm(domain);
 	if (!limit) {
 		engine_wake(domain);
 		engine_armed_round(domain);
@@ -151,5 +151,5 @@ void engine_armed_round(struct engine_domain *domain)
 	/* The thread is not listed while it makes rounds: this round is the program's. */
 	if (domain->progress.listed)
 		engine_auto_let_off(domain);
-	engine_waiter_rest(domain);
+	engine_wires_disarm(domain);
 }

@@ -11,12 +11,12 @@
 #include "domain.h"
 
 /*
- * engine_waiter_arm - arm all wires of the domain for a caller that is about to sleep
+ * engine_wires_arm - arm all wires of the domain for a caller that is about to sleep
  * Returns the longest time to sleep, ns; it is bounded for events that ring no bell. 0: a wire has
  * something now, and all sleepers were woken; the caller makes a round.
- * If the waiter's descriptors can't be opened, no wire is armed and the time is a millisecond.
+ * If the domain's channel can't be opened, no wire is armed and the time is a millisecond.
  */
-uint64_t engine_waiter_arm(struct engine_domain *domain);
+uint64_t engine_wires_arm(struct engine_domain *domain);
 
 /*
  * engine_armed_round - end a round: remove the objects whose sleepers have been woken

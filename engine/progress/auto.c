@@ -40,13 +40,13 @@
 static uint64_t engine_auto_arm(struct engine_domain *domain)
 {
 	struct engine_auto *a = &domain->progress;
-	uint64_t ns = engine_waiter_arm(domain);
+	uint64_t ns = engine_wires_arm(domain);
 	struct platform_wakers on;
 
 	if (!ns)
 		return 0;
-	if (!engine_waiter_enter(domain, &on)) {
-		engine_waiter_leave(domain);
+	if (!engine_channel_enter(&domain->channel, &on)) {
+		engine_channel_leave(&domain->channel);
 		return a->nap_ns;
 	}
 	engine_armed_add(domain, &a->armed, true);
@@ -71,8 +71,8 @@ void engine_auto_let_off(struct engine_domain *domain)
 
 	a->listed = false;
 	engine_armed_drop(domain, &a->armed, true);
-	engine_waiter_clear(domain);
-	engine_waiter_ring(domain); /* wakes the thread, which sleeps on that bell */
+	engine_bells_clear(domain);
+	engine_channel_ring(&domain->channel); /* wakes the thread, which sleeps on that bell */
 }
 
 /*
@@ -140,14 +140,14 @@ static uint64_t engine_auto_round(void *arg)
 
 	a->seen = rounds;
 	a->asleep = false;
-	if (woke && engine_waiter_leave(domain) && same && !eager)
+	if (woke && engine_channel_leave(&domain->channel) && same && !eager)
 		return DEFER_NS;
 	return same || eager ? engine_auto_take(domain) : engine_auto_away(a);
 }
 
 /*
  * Get what wakes the thread. Returns false if the wires are not armed: it only naps. A thread that
- * is not counted as asleep may not read the waiter, which a call may be opening.
+ * is not counted as asleep may not read the channel, which a call may be opening.
  */
 static bool engine_auto_sleep_on(void *arg, struct platform_wakers *on)
 {
@@ -155,14 +155,15 @@ static bool engine_auto_sleep_on(void *arg, struct platform_wakers *on)
 
 	if (!domain->progress.asleep)
 		return false;
-	on->bell = &domain->waiter.bell;
-	on->descriptor = domain->waiter.poll_set;
+	engine_channel_wakers(&domain->channel, on);
 	return true;
 }
 
 static void engine_auto_wake_thread(void *arg)
 {
-	engine_waiter_ring(arg);
+	struct engine_domain *domain = arg;
+
+	engine_channel_ring(&domain->channel);
 }
 
 /* Start the thread, if it does not run in this process. Returns 0 or -FI_E*. */

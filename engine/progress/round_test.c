@@ -65,7 +65,7 @@ static int open_world(void **state)
 	list_init(&w.domain.due);
 	list_init(&w.domain.tasks);
 	list_init(&w.domain.armed);
-	engine_waiter_init(&w.domain.waiter);
+	engine_channel_init(&w.domain.channel, ENGINE_CHANNEL_DOMAIN);
 	w.ep.domain = w.ep.ctx.domain = &w.domain;
 	w.ep.look_wait = w.ep.look_full = 1;
 	w.ep.wire_cnt = 2;
@@ -95,7 +95,7 @@ static int open_world(void **state)
 
 static int close_world(void **state)
 {
-	engine_waiter_close(&w.domain.waiter);
+	engine_channel_close(&w.domain.channel);
 	return 0;
 }
 
@@ -304,9 +304,9 @@ static void a_receive_of_a_group_bounds_the_sleep(void **state)
 	assert_true(group.own.msg && group.own.tagged);
 	list_add_tail(&w.ep.all, &w.peer.all);
 	w.ep.group_rx = &group;
-	assert_int_equal(engine_waiter_arm(&w.domain), 1000000000);
+	assert_int_equal(engine_wires_arm(&w.domain), 1000000000);
 	match_post(group.own.tagged, &rx.match);
-	assert_int_equal(engine_waiter_arm(&w.domain), 50000000);
+	assert_int_equal(engine_wires_arm(&w.domain), 50000000);
 	match_destroy(group.own.msg);
 	match_destroy(group.own.tagged);
 }

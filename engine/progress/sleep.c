@@ -42,11 +42,11 @@ static uint64_t engine_sleeper_enter(struct engine_sleeper *s, struct platform_w
 
 	if (engine_sleeper_lingers(s))
 		return 0;
-	ns = engine_waiter_arm(s->domain);
+	ns = engine_wires_arm(s->domain);
 	if (!ns)
 		return 0;
 	engine_armed_add(s->domain, s->armed, true);
-	engine_waiter_enter(s->domain, on);
+	engine_channel_enter(&s->domain->channel, on);
 	now = platform_now_ns();
 	if (s->there(s->arg) || now >= s->end_ns)
 		ns = 0;
@@ -54,7 +54,7 @@ static uint64_t engine_sleeper_enter(struct engine_sleeper *s, struct platform_w
 		ns = s->end_ns - now;
 	if (ns)
 		return ns;
-	engine_waiter_leave(s->domain);
+	engine_channel_leave(&s->domain->channel);
 	engine_armed_drop(s->domain, s->armed, true);
 	return 0;
 }
@@ -65,7 +65,7 @@ void engine_sleeper_wait(struct engine_sleeper *s)
 	struct platform_wakers on;
 	uint64_t ns;
 
-	if (engine_spin(&s->spin, &domain->waiter.spin_budget))
+	if (engine_spin(&s->spin, &domain->channel))
 		return;
 	engine_use(domain);
 	ns = engine_sleeper_enter(s, &on);
@@ -76,7 +76,7 @@ void engine_sleeper_wait(struct engine_sleeper *s)
 	}
 	platform_sleep(&on, ns);
 	engine_use(domain);
-	engine_waiter_leave(domain);
+	engine_channel_leave(&domain->channel);
 	engine_armed_drop(domain, s->armed, true);
 	engine_domain_clock(domain);
 	engine_unuse(domain);

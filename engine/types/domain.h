@@ -6,11 +6,11 @@
 #define WEFT_ENGINE_DOMAIN_H
 
 #include <rdma/fi_domain.h>
-#include "armed.h"
 #include "auth.h"
 #include "family.h"
 #include "pool.h"
 #include "task.h"
+#include "waits.h"
 
 struct engine_domain;
 struct engine_mrs;
@@ -86,7 +86,14 @@ struct engine_domain {
 	uint32_t due_round;
 	/* struct engine_armed: what somebody sleeps on */
 	struct list armed;
-	struct engine_waiter waiter;
+	/* What its threads sleep on; the wires ring it while they are armed (arming.c) */
+	struct engine_channel channel;
+	/* Some or all of the wires are armed */
+	bool wires_armed;
+	/* The channel holds no bell of a wire until one is armed */
+	bool bells_parted;
+	/* Open channels of kind ENGINE_CHANNEL_QUEUE over @channel */
+	uint32_t queue_channels;
 	/* Rounds of progress that the program made */
 	_Atomic uint32_t rounds;
 	struct engine_auto progress;

@@ -18,7 +18,7 @@ struct engine_wire {
 	uint32_t idle;
 	/* Rounds until the next poll, counted from ep->others_full */
 	uint32_t wait;
-	/* True while @bell is in the poll set of the domain's waiter */
+	/* True while @bell is in the poll set of the domain's channel */
 	bool bell_polled;
 	int bell;
 	/* Traffic of the conns that have ended */

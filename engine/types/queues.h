@@ -49,22 +49,17 @@ struct engine_eq {
 	struct platform_lock lock;
 	struct eq queue;
 	enum fi_wait_obj wait;
-	/* True while the bell of @poll_set is rung: the queue is not empty */
-	bool rung;
 	/* Wait set that it is a member of, or NULL (FI_WAIT_SET) */
 	struct engine_waitset *set;
 	/* Link in set->eqs */
 	struct list member;
-	/* Opened and closed with both locks held */
-	struct engine_poll_set poll_set;
-	struct engine_spin_budget spin_budget;
+	/* Rung while the queue is not empty */
+	struct engine_channel channel;
 	/*
-	 * Protects @watched and @asleep; rank 0, after that of a wait set; held while @watched
-	 * make progress
+	 * Protects @watched and what opens @channel; rank 0, after that of a wait set; held while
+	 * @watched make progress
 	 */
 	struct platform_lock watch_lock;
-	/* The program has the descriptor; written with @watch_lock held */
-	_Atomic bool given;
 	/* Domains that have objects bound to this queue */
 	struct list watched;
 	/*
@@ -73,8 +68,6 @@ struct engine_eq {
 	_Atomic int refs;
 	/* Closed by the program; with @lock held */
 	bool closed;
-	/* Threads in fi_eq_sread() */
-	uint32_t asleep;
 };
 
 /* Work to run when a counter reaches a value. In memory of the caller that adds it. */

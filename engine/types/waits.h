@@ -1,28 +1,151 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * How queues and counters are waited for, alone and in wait sets (wait.h).
+ * Blocking: channels, which threads and programs sleep on, the objects that they wait for, and
+ * blocking calls. waiting.h says why no wake-up is lost.
  */
 #ifndef WEFT_ENGINE_WAITS_H
 #define WEFT_ENGINE_WAITS_H
 
 #include <rdma/fi_eq.h>
-#include "armed.h"
 #include "family.h"
+#include "list.h"
+#include "platform.h"
+
+struct engine_domain;
+
+/*
+ * What a channel consists of. Where it has no poll set, threads sleep on the bell alone.
+ */
+enum engine_channel_kind {
+	/*
+	 * Of a domain: a poll set with the bells of its wires, a timer that wakes programs, and
+	 * beside them a bell that wakes threads
+	 */
+	ENGINE_CHANNEL_DOMAIN,
+	/* Of a wait set or an event queue: a poll set with its bell and the channels of domains */
+	ENGINE_CHANNEL_SET,
+	/*
+	 * Of a queue or counter: a poll set with the channel of its domain, which is rung by that
+	 * one's bell but not with it (platform_poll_set_open())
+	 */
+	ENGINE_CHANNEL_QUEUE,
+	/* The same, where the domain's thread rings it: a bell */
+	ENGINE_CHANNEL_BELL,
+};
+
+/*
+ * What threads and programs sleep on (channel.c). It is opened when something sleeps on it first;
+ * its owner's lock serializes that.
+ */
+struct engine_channel {
+	enum engine_channel_kind kind;
+	/* Fork count of the process that opened it, and 1; 0: not open */
+	_Atomic uint32_t opened;
+	struct platform_bell bell;
+	/* -1: none */
+	int poll_set;
+	/* -1: none */
+	int timer;
+	/* Time at which the timer rings */
+	uint64_t timer_ns;
+	/* The program has the descriptor, and may sleep on it between its calls */
+	_Atomic bool given;
+	/* Protects @rung and @asleep; rank 3 */
+	struct platform_lock lock;
+	/* The bell is rung, or the poll set is by it */
+	bool rung;
+	/* Threads that sleep, or have not reported yet that they are awake */
+	uint32_t asleep;
+	/* Time for which a blocking call spins before it sleeps; 0: not measured yet (spin.c) */
+	_Atomic uint32_t spin_ns;
+	/* Consecutive times that spinning was in vain */
+	_Atomic uint32_t vain;
+};
+
+/*
+ * An object that somebody may sleep on: a queue, a counter, an event queue, the domain's thread.
+ * The wires of the domain are armed while any object is in domain->armed (bell.c).
+ */
+struct engine_armed {
+	/* Link in domain->armed */
+	struct list link;
+	/*
+	 * ring - make the object's descriptor readable; the caller holds the domain. NULL: no
+	 * descriptor
+	 */
+	void (*ring)(struct engine_armed *armed);
+	/*
+	 * watch - @on: call engine_armed_wake() from now on when the object gets something; or
+	 * NULL
+	 */
+	void (*watch)(struct engine_armed *armed, bool on);
+	/* Threads that sleep in a blocking call */
+	uint32_t threads;
+	/* The program may sleep on the descriptor */
+	bool descriptor;
+	/* They have been woken; the entry leaves the list at the end of a round */
+	bool came;
+};
+
+/* The thread of a domain with automatic progress (auto.c). */
+struct engine_auto {
+	/* Set from the first endpoint on */
+	bool asked;
+	struct platform_thread thread;
+	/*
+	 * Descriptors rely on the thread because nothing else rings them; kept in the child of
+	 * a fork
+	 */
+	_Atomic bool rings;
+	/* The program sleeps on such a descriptor: look at once */
+	_Atomic bool eager;
+	struct engine_armed armed;
+	/* The thread is counted in @armed; protected by the domain */
+	bool listed;
+	/* The fields below belong to the thread */
+	/* True if the nap ends when the domain has something */
+	bool asleep;
+	/* Value of domain->rounds at the last look */
+	uint32_t seen;
+	/* Time between rounds that the thread makes */
+	uint64_t nap_ns;
+	/* Time between looks at a program that makes progress itself */
+	uint64_t away_ns;
+};
+
+/* One spin of a blocking call. */
+struct engine_spin {
+	uint64_t begin_ns;
+	uint32_t turns;
+	bool over;
+};
+
+/* A blocking call on an object of one domain (sleep.c). */
+struct engine_sleeper {
+	struct engine_domain *domain;
+	struct engine_armed *armed;
+	/*
+	 * there - returns true if what the call waits for has come; called with the domain
+	 * held, and once more before it sleeps
+	 */
+	bool (*there)(void *arg);
+	void *arg;
+	/* Deadline; UINT64_MAX: none */
+	uint64_t end_ns;
+	struct engine_spin spin;
+	/* Value of domain->rounds when the call was last about to sleep */
+	uint32_t rounds;
+	/* Looks left before it sleeps */
+	uint32_t looks;
+};
 
 struct engine_waitset {
 	struct fid_wait fid;
 	struct engine_fabric *fabric;
 	enum fi_wait_obj obj;
-	struct engine_poll_set poll_set;
-	/*
-	 * The program has the descriptor of the poll set, and may sleep on it between its calls
-	 */
-	bool given;
-	struct engine_spin_budget spin_budget;
-	/* Protects @members, @poll_set and @given; rank 0 */
+	struct engine_channel channel;
+	/* Protects @members and what opens @channel; rank 0 */
 	struct platform_lock lock;
-	/* Threads in fi_wait() */
-	uint32_t asleep;
 	/* Queues and counters, by struct engine_wait.member */
 	struct list members;
 	/* Event queues, by struct engine_eq.member */
@@ -38,16 +161,10 @@ struct engine_wait {
 	struct engine_domain *domain;
 	enum fi_wait_obj obj;
 	/*
-	 * Descriptor for FI_WAIT_FD, and for FI_WAIT_UNSPEC once the program asks for it;
-	 * owned; else -1. Written with the domain held
+	 * What the program sleeps on: open for FI_WAIT_FD, and for FI_WAIT_UNSPEC once the program
+	 * asks for it. Opened with the domain held
 	 */
-	_Atomic int descriptor;
-	/* True if @descriptor is a poll set over the domain's waiter, false if it is that of @bell */
-	bool is_poll_set;
-	/* The domain's thread rings it */
-	struct platform_bell bell;
-	/* Fork count of the process that opened @descriptor */
-	uint32_t forks;
+	struct engine_channel channel;
 	/* Wait set that it is a member of, or NULL (FI_WAIT_SET) */
 	struct engine_waitset *set;
 	/* Link in set->members */

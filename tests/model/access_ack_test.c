@@ -234,12 +234,12 @@ static void who_is_about_to_sleep_says_it_before(void **state)
 	struct engine_domain *domain = fake_end_engine(&b)->domain;
 
 	arrive();
-	while (!engine_waiter_arm(domain))
+	while (!engine_wires_arm(domain))
 		fake_end_progress(&b);
 	for (uint32_t i = 0; i < SOON && engine_quiet_open(of_a); i++)
 		fake_end_progress(&a);
 	assert_false(engine_quiet_open(of_a));
-	engine_waiter_rest(domain);
+	engine_wires_disarm(domain);
 }
 
 /* What was not answered is reported once, and the next incarnation begins without it. */

@@ -11,7 +11,7 @@
 #include "ends.h"
 #include "mock_descriptors.h"
 
-#define QUEUES 12 /* more than a domain's own waiter is put into */
+#define QUEUES 12 /* more than channels that hold their domain's */
 #define ROUNDS 20
 
 static const char *provider;

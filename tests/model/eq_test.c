@@ -2,12 +2,14 @@
 /*
  * The event queue of a real provider through the public interface: what it is opened with, events
  * of the program's own, errors in their place, waiting, and the progress that reading makes. One
- * thread, and a second one to be waited for.
+ * thread, and a second one to be waited for; and a forked process with a copy of a queue.
  *
  * usage: eq_test PROVIDER
  */
 #include <poll.h>
 #include <pthread.h>
+#include <sys/wait.h>
+#include <unistd.h>
 #include "ends.h"
 
 static const char *provider;
@@ -248,6 +250,48 @@ static void descriptor_is_readable_while_there_are_events(void **state)
 	end_close(&e);
 }
 
+/* What a forked process does with its copy of a queue. */
+static int used_by_child(struct fid_eq *eq, bool writes)
+{
+	struct fi_eq_entry entry = { 0 };
+	uint32_t event;
+	int status;
+	pid_t pid = fork();
+
+	if (!pid) {
+		ssize_t ret = writes ? fi_eq_write(eq, FI_NOTIFY, &entry, sizeof(entry), 0)
+				     : fi_eq_read(eq, &event, &entry, sizeof(entry), 0);
+
+		_exit(ret != sizeof(entry));
+	}
+	assert_true(pid > 0);
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	return status;
+}
+
+static void a_forked_process_leaves_the_descriptor_of_its_parent_alone(void **state)
+{
+	struct end_attr attr = { .provider = provider };
+	struct fi_eq_entry got;
+	struct fid_eq *eq;
+	uint32_t event;
+	struct end e;
+	int fd = -1;
+
+	end_open(&e, &attr);
+	eq = eq_open(&e, FI_WAIT_FD);
+	assert_int_equal(fi_control(&eq->fid, FI_GETWAIT, &fd), 0);
+	assert_int_equal(used_by_child(eq, true), 0);
+	assert_false(rings(fd, 0));
+	write_one(eq);
+	assert_int_equal(used_by_child(eq, false), 0);
+	assert_true(rings(fd, 0));
+	assert_int_equal(fi_eq_read(eq, &event, &got, sizeof(got), 0), sizeof(got));
+	assert_false(rings(fd, 0));
+	assert_int_equal(fi_close(&eq->fid), 0);
+	end_close(&e);
+}
+
 /* The sender works on its own; the receiver only looks for events. */
 static void reading_makes_progress(void **state)
 {
@@ -289,6 +333,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test(errors_stand_in_their_place),
 		cmocka_unit_test(waiting_ends_with_an_event_or_in_time),
 		cmocka_unit_test(descriptor_is_readable_while_there_are_events),
+		cmocka_unit_test(a_forked_process_leaves_the_descriptor_of_its_parent_alone),
 		cmocka_unit_test(reading_makes_progress),
 	};
 

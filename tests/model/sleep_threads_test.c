@@ -222,7 +222,7 @@ static void wires_that_are_not_armed_again_let_nobody_sleep(void **state)
 		wait_asleep(&ends[1], 1);
 		become(256, 0);
 		engine_use(domain);
-		assert_int_equal(engine_waiter_arm(domain), 0);
+		assert_int_equal(engine_wires_arm(domain), 0);
 		engine_unuse(domain);
 		become(0, 0);
 		assert_int_equal(fi_tsend(ends[0].ep, bytes[1], 8, NULL, to[0], TAG, &context),
@@ -260,15 +260,15 @@ static void a_bell_alone_wakes_threads_where_there_are_no_poll_sets(void **state
 	open_ends(&safe, NULL);
 	domain = container_of(ends[1].domain, struct engine_domain, fid);
 	engine_use(domain);
-	assert_int_equal(engine_waiter_open(domain), 0);
-	assert_true(engine_waiter_enter(domain, &on));
+	assert_int_equal(engine_domain_channel(domain), 0);
+	assert_true(engine_channel_enter(&domain->channel, &on));
 	engine_unuse(domain);
-	assert_ptr_equal(on.bell, &domain->waiter.bell);
+	assert_ptr_equal(on.bell, &domain->channel.bell);
 	assert_int_equal(on.descriptor, -1);
 	assert_int_equal(pthread_create(&thread, NULL, sleep_on, &on), 0);
-	engine_waiter_ring(domain);
+	engine_channel_ring(&domain->channel);
 	assert_int_equal(pthread_join(thread, NULL), 0);
-	assert_false(engine_waiter_leave(domain));
+	assert_false(engine_channel_leave(&domain->channel));
 	/* Wires that ring descriptors are looked at once a millisecond. */
 	assert_int_equal(
 		fi_trecv(ends[1].ep, bytes[0], 8, NULL, FI_ADDR_UNSPEC, TAG, 0, &context[0]), 0);
@@ -305,7 +305,7 @@ static void who_finds_it_there_at_the_last_look_does_not_sleep(void **state)
 				     .spin = { .begin_ns = 1, .over = true } };
 	engine_sleeper_wait(&s);
 	assert_int_equal(atomic_load(&sleeps), 0);
-	assert_int_equal(domain->waiter.asleep, 0);
+	assert_int_equal(domain->channel.asleep, 0);
 	assert_true(list_empty(&domain->armed));
 	assert_int_equal(fake_armed_cnt(), 0);
 	close_ends();

@@ -147,15 +147,15 @@ void reader_end(struct reader *r)
 
 void wait_asleep(struct fake_end *end, uint32_t cnt)
 {
-	struct engine_waiter *waiter =
-		&container_of(end->domain, struct engine_domain, fid)->waiter;
+	struct engine_channel *channel =
+		&container_of(end->domain, struct engine_domain, fid)->channel;
 	uint64_t deadline = platform_now_ns() + 20000000000u;
 	uint32_t asleep = 0;
 
 	while (asleep < cnt) {
-		platform_lock(&waiter->lock);
-		asleep = waiter->asleep;
-		platform_unlock(&waiter->lock);
+		platform_lock(&channel->lock);
+		asleep = channel->asleep;
+		platform_unlock(&channel->lock);
 		assert_true(platform_now_ns() < deadline);
 		platform_yield();
 	}

@@ -463,7 +463,7 @@ inline disarm()
 	fi
 }
 
-/* pshm_disarm(), when engine_waiter_rest() finds that nobody sleeps */
+/* pshm_disarm(), when engine_wires_disarm() finds that nobody sleeps */
 inline rest()
 {
 	if

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * The descriptor of a completion queue (engine/object/wait.c, cq_fid.c) in all executions that C11 allows:
+ * The channel of a completion queue (engine/object/wait.c, cq_fid.c, engine/domain/channel.c) in all executions that C11 allows:
  * fi_cq_signal on any thread rings it, also while it is opened, and who is told by fi_trywait that he may
  * sleep is woken. Descriptors and their bells are the kernel's; here they are an atomic word.
  */
@@ -22,8 +22,9 @@ static _Alignas(64) unsigned char arena[1 << 16];
 static size_t used;
 static struct fid_cq *cq;
 static _Atomic int readable; /* the descriptor */
-static bool is_bell;	     /* it is one, or a poll set */
-static uint32_t program;     /* written before the signal */
+static _Atomic uint32_t lock_word;
+static bool is_bell;	 /* it is one, or a poll set */
+static uint32_t program; /* written before the signal */
 static int slept;
 
 static struct engine_cq *cq_of(struct fid_cq *fid)
@@ -31,7 +32,22 @@ static struct engine_cq *cq_of(struct fid_cq *fid)
 	return container_of(fid, struct engine_cq, fid);
 }
 
-/* The kernel */
+/* The system */
+
+int pthread_mutex_lock(pthread_mutex_t *mutex)
+{
+	uint32_t is_free = 0;
+
+	weak_assume(atomic_compare_exchange_strong_explicit(
+		&lock_word, &is_free, 1, memory_order_acquire, memory_order_relaxed));
+	return 0;
+}
+
+int pthread_mutex_unlock(pthread_mutex_t *mutex)
+{
+	atomic_store_explicit(&lock_word, 0, memory_order_release);
+	return 0;
+}
 
 uint32_t platform_forks(void)
 {
@@ -86,24 +102,30 @@ void weak_relax(void)
 	weak_assume(false);
 }
 
-/* Other files of the engine: nothing comes over wires, and no thread sleeps in a call. */
-
-int engine_waiter_object(struct engine_domain *d, int *descriptor)
+int platform_poll_set_open(const struct platform_bell *bell, int *poll_set)
 {
-	*descriptor = DESCRIPTOR;
+	*poll_set = DESCRIPTOR;
 	return 0;
 }
 
-void engine_waiter_ring(struct engine_domain *d)
+int platform_poll_set_add(int poll_set, int fd)
 {
+	return 0;
 }
 
-uint64_t engine_waiter_arm(struct engine_domain *d)
+/* Other files of the engine: nothing comes over wires, and no thread sleeps in a call. */
+
+int engine_domain_channel(struct engine_domain *d)
+{
+	return 0;
+}
+
+uint64_t engine_wires_arm(struct engine_domain *d)
 {
 	return UINT64_MAX;
 }
 
-void engine_waiter_timer(struct engine_domain *d, uint64_t ns)
+void engine_domain_timer(struct engine_domain *d, uint64_t ns)
 {
 }
 
@@ -148,13 +170,14 @@ static void set_up(bool has_thread)
 	program = slept = 0;
 	is_bell = has_thread;
 	atomic_init(&readable, 0);
+	atomic_init(&lock_word, 0);
 	domain.family = &family;
 	domain.unified = true;
 	domain.yield_after = UINT32_MAX;
 	atomic_init(&domain.progress.rings, has_thread);
 	weak_require(!engine_cq_open(&domain.fid, &attr, &cq, NULL));
-	weak_name("engine_wait.descriptor", (const void *)&cq_of(cq)->wait.descriptor,
-		  sizeof(int));
+	weak_name("engine_channel.opened", (const void *)&cq_of(cq)->wait.channel.opened,
+		  sizeof(uint32_t));
 	weak_name("engine_cq.signals", (const void *)&cq_of(cq)->signals, sizeof(uint32_t));
 }
 
@@ -203,11 +226,11 @@ int main(void)
 {
 	static const struct weak_test *const tests[] = { &poll_set, &bell, NULL };
 	static const struct weak_ordering orderings[] = {
-		{ "R:engine_wait.descriptor", &poll_set },
-		{ "A:engine_wait.descriptor", &poll_set },
-		{ "F:engine_wait.descriptor", &poll_set },
-		{ "R:engine_wait.descriptor", &bell },
-		{ "A:engine_wait.descriptor", &bell },
+		{ "R:engine_channel.opened", &poll_set },
+		{ "A:engine_channel.opened", &poll_set },
+		{ "F:engine_channel.opened", &poll_set },
+		{ "R:engine_channel.opened", &bell },
+		{ "A:engine_channel.opened", &bell },
 		{ "R:engine_cq.signals", &bell },
 		{ "A:engine_cq.signals", &bell },
 		{ "F:engine_cq.signals", &bell },
