@@ -49,7 +49,7 @@ int engine_poll_open(struct fid_domain *domain, struct fi_poll_attr *attr,
 	return -FI_ENOSYS;
 }
 
-void engine_poll_forget(struct engine_wait *w)
+void engine_poll_forget(struct engine_wait_obj *w)
 {
 }
 
@@ -64,12 +64,12 @@ int engine_trywait(struct fid_fabric *fabric, struct fid **fids, int cnt)
 	return -FI_ENOSYS;
 }
 
-int engine_wait_join(struct engine_wait *w, struct fid_wait *set)
+int engine_wait_obj_join(struct engine_wait_obj *w, struct fid_wait *set)
 {
 	return -FI_ENOSYS;
 }
 
-void engine_wait_part(struct engine_wait *w)
+void engine_wait_obj_part(struct engine_wait_obj *w)
 {
 }
 

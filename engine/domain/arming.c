@@ -12,7 +12,7 @@ static void engine_domain_forked(struct engine_domain *domain)
 
 	domain->wires_armed = false; /* the wires are the parent's */
 	list_for_each(node, after, &domain->armed)
-		engine_armed_forget(domain, container_of(node, struct engine_armed, link));
+		engine_wait_forget(container_of(node, struct engine_wait, link));
 	engine_channel_close(&domain->channel);
 	engine_channel_init(&domain->channel, ENGINE_CHANNEL_DOMAIN);
 }

@@ -50,7 +50,7 @@ static bool engine_cntr_changed(struct cntr_work *watch)
 	struct engine_cntr *cntr = container_of(watch, struct engine_cntr, watch);
 
 	list_remove(&watch->link);
-	engine_armed_wake(cntr->domain, &cntr->wait.armed);
+	engine_wait_wake(&cntr->wait.base);
 	return true;
 }
 

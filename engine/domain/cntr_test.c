@@ -32,7 +32,7 @@ bool engine_domain_round(struct engine_domain *of)
 	return false;
 }
 
-void engine_armed_wake(struct engine_domain *d, struct engine_armed *armed)
+void engine_wait_wake(struct engine_wait *wait)
 {
 	woken++;
 }

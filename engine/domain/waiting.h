@@ -4,7 +4,7 @@
  *
  * A sleeper is a thread in a blocking call, the thread of the domain, or a program that polls a
  * descriptor. Before it sleeps, the domain is held for these steps: arm the wires
- * (engine_wires_arm(), progress/arm.h), register (engine_armed_add(), for threads also
+ * (engine_wires_arm(), progress/arm.h), register (engine_wait_add(), for threads also
  * engine_channel_enter()), and check once more for what is awaited. Then the domain is given up, and
  * the sleeper is woken by
  *  - the poll set, while poll() of a wire may have something;
@@ -22,39 +22,41 @@
 
 #include "endpoint.h"
 
-/* Objects with sleepers (bell.c). The caller holds the domain. */
+/* Waiting for objects (waits.c). The caller holds the domain. */
 
 /*
- * engine_armed_init - initialize the entry of an object without sleepers; @ring, @watch: see the
- * struct
+ * engine_wait_init - nobody waits for the object
+ * @domain, @channel, @watch: see the struct
  */
-void engine_armed_init(struct engine_armed *armed, void (*ring)(struct engine_armed *armed),
-		       void (*watch)(struct engine_armed *armed, bool on));
+void engine_wait_init(struct engine_wait *wait, struct engine_domain *domain,
+		      struct engine_channel *channel,
+		      void (*watch)(struct engine_wait *wait, bool on));
 
 /*
- * engine_armed_add - a sleeper is about to sleep on the object; the wires are armed
- * @thread: true for a thread, false for a program that polls the descriptor
+ * engine_wait_add - a sleeper is about to sleep until the object has something; the wires are armed
+ * @thread: true for a thread, on the channel of the domain; false for a program, on that of the
+ *	    object
  */
-void engine_armed_add(struct engine_domain *domain, struct engine_armed *armed, bool thread);
+void engine_wait_add(struct engine_wait *wait, bool thread);
 
 /*
- * engine_armed_drop - a thread is awake, or the program no longer waits for the descriptor
- * @thread: as in engine_armed_add()
+ * engine_wait_drop - a thread is awake, or the program no longer waits for the channel
+ * @thread: as in engine_wait_add()
  * The wires are disarmed if no sleeper is left in the domain. Not called from within poll().
  */
-void engine_armed_drop(struct engine_domain *domain, struct engine_armed *armed, bool thread);
+void engine_wait_drop(struct engine_wait *wait, bool thread);
 
-/* engine_armed_forget - the object ends, and has no sleepers. Not called from within poll() */
-void engine_armed_forget(struct engine_domain *domain, struct engine_armed *armed);
+/* engine_wait_forget - the object ends, and has no sleepers. Not called from within poll() */
+void engine_wait_forget(struct engine_wait *wait);
 
-/* engine_armed_wake - wake the sleepers of the object. Also called from within poll() */
-void engine_armed_wake(struct engine_domain *domain, struct engine_armed *armed);
+/* engine_wait_wake - wake the sleepers of the object. Also called from within poll() */
+void engine_wait_wake(struct engine_wait *wait);
 
 /*
- * engine_armed_remove - the object has no sleepers left: remove it from domain->armed, if it is
+ * engine_wait_remove - the object has no sleepers left: remove it from domain->armed, if it is
  * there
  */
-void engine_armed_remove(struct engine_armed *armed);
+void engine_wait_remove(struct engine_wait *wait);
 
 /* engine_wake_all - wake all sleepers of the domain. Also called from within poll() */
 void engine_wake_all(struct engine_domain *domain);

@@ -13,7 +13,7 @@
 #include "refs.h"
 #include "refuse.h"
 #include "sleep.h"
-#include "wait.h"
+#include "wait_obj.h"
 #include "waiting.h"
 
 static struct engine_cntr *cntr_of(struct fid_cntr *fid)
@@ -159,8 +159,7 @@ static int engine_cntr_wait(struct fid_cntr *fid, uint64_t threshold, int timeou
 		.before = atomic_load_explicit(&cntr->errors, memory_order_acquire),
 	};
 	struct engine_sleeper sleeper = {
-		.domain = cntr->domain,
-		.armed = &cntr->wait.armed,
+		.wait = &cntr->wait.base,
 		.there = engine_cntr_there,
 		.arg = &want,
 	};
@@ -274,7 +273,7 @@ static int engine_cntr_control(struct fid *fid, int command, void *arg)
 					       "FI_SETOPSFLAG", "a counter has no flags")
 			       : 0;
 	default:
-		ret = engine_wait_control(&cntr->wait, command, arg);
+		ret = engine_wait_obj_control(&cntr->wait, command, arg);
 		return ret == -FI_ENODATA ? -FI_ENOSYS : ret; /* opened without FI_WAIT_FD */
 	}
 }
@@ -293,7 +292,7 @@ static int engine_cntr_close(struct fid *fid)
 	struct engine_domain *domain = cntr->domain;
 	bool busy, watched;
 
-	engine_wait_enter(&cntr->wait);
+	engine_wait_obj_enter(&cntr->wait);
 	watched = !list_empty(&cntr->watch.link);
 	engine_cntr_watch(cntr, false);
 	if (list_empty(&cntr->waiting))
@@ -302,16 +301,16 @@ static int engine_cntr_close(struct fid *fid)
 	if (!busy) {
 		list_remove(&cntr->due);
 		engine_cntr_regions_drop(cntr);
-		engine_wait_forget(&cntr->wait);
+		engine_wait_obj_forget(&cntr->wait);
 	} else if (watched) {
 		engine_cntr_watch(cntr, true);
 	}
-	engine_wait_leave(&cntr->wait);
+	engine_wait_obj_leave(&cntr->wait);
 	if (busy)
 		return engine_refuse(
 			domain->family, FI_LOG_CNTR, -FI_EBUSY, "fi_close of a counter",
 			"an endpoint that is enabled, or a context, is bound to it, or an operation waits for it; close those first");
-	engine_wait_close(&cntr->wait);
+	engine_wait_obj_close(&cntr->wait);
 	platform_free(cntr);
 	engine_unref(&domain->refs);
 	return 0;
@@ -376,9 +375,9 @@ int engine_cntr_open(struct fid_domain *fid, struct fi_cntr_attr *attr, struct f
 	list_init(&cntr->due);
 	list_init(&cntr->regions);
 	list_init(&cntr->watch.link);
-	ret = engine_wait_open(&cntr->wait, &cntr->fid.fid, domain,
-			       attr ? attr->wait_obj : FI_WAIT_NONE,
-			       attr ? attr->wait_set : NULL);
+	ret = engine_wait_obj_open(&cntr->wait, &cntr->fid.fid, domain,
+				   attr ? attr->wait_obj : FI_WAIT_NONE,
+				   attr ? attr->wait_set : NULL);
 	if (ret) {
 		platform_free(cntr);
 		return ret;

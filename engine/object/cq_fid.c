@@ -17,7 +17,7 @@
 #include "refuse.h"
 #include "round.h"
 #include "sleep.h"
-#include "wait.h"
+#include "wait_obj.h"
 #include "waiting.h"
 
 static struct engine_cq *cq_of(struct fid_cq *fid)
@@ -279,14 +279,13 @@ static ssize_t engine_cq_sreadfrom(struct fid_cq *fid, void *buf, size_t cnt, fi
 		.before = engine_cq_signals(cq),
 	};
 	struct engine_sleeper sleeper = {
-		.domain = cq->domain,
-		.armed = &cq->wait.armed,
+		.wait = &cq->wait.base,
 		.there = engine_cq_there,
 		.arg = &want,
 	};
 	ssize_t ret;
 
-	if (!engine_wait_blocks(&cq->wait))
+	if (!engine_wait_obj_blocks(&cq->wait))
 		return engine_refuse(cq->domain->family, FI_LOG_CQ, -FI_ENOSYS, "fi_cq_sread",
 				     "the queue has no wait object; open it with wait_obj "
 				     "FI_WAIT_UNSPEC or FI_WAIT_FD, or use fi_cq_read");
@@ -314,7 +313,7 @@ static int engine_cq_signal(struct fid_cq *fid)
 	 * woken.
 	 */
 	atomic_fetch_add_explicit(&cq->signals, 1, memory_order_seq_cst);
-	engine_wait_signal(&cq->wait);
+	engine_wait_obj_signal(&cq->wait);
 	return 0;
 }
 
@@ -335,19 +334,19 @@ static int engine_cq_close(struct fid *fid)
 	struct engine_domain *domain = cq->domain;
 	bool busy;
 
-	engine_wait_enter(&cq->wait);
+	engine_wait_obj_enter(&cq->wait);
 	engine_early_part(domain, fid, &cq->refs);
 	busy = engine_in_use(&cq->refs);
 	if (!busy) {
 		engine_cq_import_end(cq);
-		engine_wait_forget(&cq->wait);
+		engine_wait_obj_forget(&cq->wait);
 	}
-	engine_wait_leave(&cq->wait);
+	engine_wait_obj_leave(&cq->wait);
 	if (busy)
 		return engine_refuse(
 			domain->family, FI_LOG_CQ, -FI_EBUSY, "fi_close of a completion queue",
 			"an endpoint that is enabled, or a context, is bound to it; close that first");
-	engine_wait_close(&cq->wait);
+	engine_wait_obj_close(&cq->wait);
 	cq_fini(&cq->queue);
 	platform_free(cq);
 	engine_unref(&domain->refs);
@@ -356,8 +355,8 @@ static int engine_cq_close(struct fid *fid)
 
 static int engine_cq_control(struct fid *fid, int command, void *arg)
 {
-	return engine_wait_control(&container_of(fid, struct engine_cq, fid.fid)->wait, command,
-				   arg);
+	return engine_wait_obj_control(&container_of(fid, struct engine_cq, fid.fid)->wait,
+				       command, arg);
 }
 
 static struct fi_ops engine_cq_fi_ops = {
@@ -451,12 +450,12 @@ static int engine_cq_new(struct engine_domain *domain, const struct fi_cq_attr *
 	if (ret)
 		goto err_free;
 	engine_cq_init(cq, domain, attr, context);
-	ret = engine_wait_open(&cq->wait, &cq->fid.fid, domain,
-			       attr ? attr->wait_obj : FI_WAIT_NONE,
-			       attr ? attr->wait_set : NULL);
+	ret = engine_wait_obj_open(&cq->wait, &cq->fid.fid, domain,
+				   attr ? attr->wait_obj : FI_WAIT_NONE,
+				   attr ? attr->wait_set : NULL);
 	if (ret)
 		goto err_queue;
-	/* engine_wait_open() may have given the domain its lock. */
+	/* engine_wait_obj_open() may have given the domain its lock. */
 	cq->fid.ops = engine_has_lock(domain) ? &engine_cq_safe_ops : &engine_cq_ops;
 	*out = cq;
 	return 0;

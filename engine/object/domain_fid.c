@@ -184,7 +184,7 @@ static void engine_domain_init(struct engine_domain *domain)
 	engine_works_init(domain);
 	list_init(&domain->armed);
 	engine_channel_init(&domain->channel, ENGINE_CHANNEL_DOMAIN);
-	engine_armed_init(&domain->progress.armed, NULL, NULL);
+	engine_wait_init(&domain->progress.wait, domain, NULL, NULL);
 	list_init(&domain->tasks);
 	pool_init(&domain->rx_pool, sizeof(struct engine_rx), 0);
 	domain->yield_after = ENGINE_YIELD_MAX;

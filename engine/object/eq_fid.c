@@ -12,7 +12,7 @@
 #include "no_call.h"
 #include "refs.h"
 #include "refuse.h"
-#include "wait.h"
+#include "wait_obj.h"
 #include "wait_set_fid.h"
 #include "waiting.h"
 
@@ -115,7 +115,7 @@ static int engine_eq_control(struct fid *fid, int command, void *arg)
 		return -FI_EINVAL;
 	if (command == FI_GETWAIT)
 		return engine_eq_give(eq, arg);
-	*(enum fi_wait_obj *)arg = engine_wait_obj(eq->wait, eq->set);
+	*(enum fi_wait_obj *)arg = engine_wait_obj_type(eq->wait, eq->set);
 	return 0;
 }
 

@@ -13,25 +13,22 @@
 #include "guard.h"
 #include "progress.h"
 #include "refs.h"
-#include "wait.h"
+#include "wait_obj.h"
 #include "wait_set_fid.h"
 #include "waiting.h"
 
-#define TRY_ROUNDS 64	    /* rounds of fi_trywait before it returns -FI_EAGAIN */
-#define NAP_NS	   1000000u /* sleep of a thread without a descriptor to wake it, ns */
+#define NAP_NS 1000000u /* sleep of a thread without a descriptor to wake it, ns */
 
 /* A domain that readers of the queue drive. */
 struct engine_watch {
 	/* Link in eq->watched */
 	struct list link;
-	struct engine_domain *domain;
 	/* Bound objects of the domain */
 	uint32_t cnt;
 	/* Value of domain->rounds at the last look */
 	uint32_t seen;
-	struct engine_eq *eq;
-	/* Entry of the domain, while a thread or the program sleeps on the queue */
-	struct engine_armed armed;
+	/* A thread or the program sleeps on the queue, which the domain may have something for */
+	struct engine_wait wait;
 };
 
 static struct engine_watch *engine_watch_of(struct engine_eq *eq,
@@ -42,20 +39,10 @@ static struct engine_watch *engine_watch_of(struct engine_eq *eq,
 	list_for_each(node, after, &eq->watched) {
 		struct engine_watch *watch = container_of(node, struct engine_watch, link);
 
-		if (watch->domain == domain)
+		if (watch->wait.domain == domain)
 			return watch;
 	}
 	return NULL;
-}
-
-/* struct engine_armed.ring: the domain has something, which readers of the queue look at. */
-static void engine_watch_ring(struct engine_armed *armed)
-{
-	struct engine_eq *eq = container_of(armed, struct engine_watch, armed)->eq;
-
-	platform_lock(&eq->lock);
-	engine_eq_wake(eq);
-	platform_unlock(&eq->lock);
 }
 
 static struct engine_watch *engine_watch_new(struct engine_eq *eq, struct engine_domain *domain)
@@ -64,10 +51,8 @@ static struct engine_watch *engine_watch_new(struct engine_eq *eq, struct engine
 
 	if (!watch)
 		return NULL;
-	watch->eq = eq;
-	watch->domain = domain;
 	watch->seen = atomic_load_explicit(&domain->rounds, memory_order_relaxed);
-	engine_armed_init(&watch->armed, engine_watch_ring, NULL);
+	engine_wait_init(&watch->wait, domain, &eq->channel, NULL);
 	list_add_tail(&eq->watched, &watch->link);
 	return watch;
 }
@@ -87,7 +72,7 @@ int engine_eq_watch(struct engine_eq *eq, struct engine_domain *domain)
 	watch = engine_watch_of(eq, domain);
 	if (!watch) {
 		watch = engine_watch_new(eq, domain);
-		ret = watch ? engine_wait_hold(&eq->channel, domain) : -FI_ENOMEM;
+		ret = watch ? engine_channel_hold(&eq->channel, domain) : -FI_ENOMEM;
 		if (!ret)
 			engine_ref(&eq->refs);
 	}
@@ -129,7 +114,7 @@ void engine_eq_drop(struct engine_eq *eq, struct engine_domain *domain)
 	if (last) {
 		engine_enter(domain);
 		engine_channel_remove(&eq->channel, domain);
-		engine_armed_forget(domain, &watch->armed);
+		engine_wait_forget(&watch->wait);
 		engine_leave(domain);
 		engine_watch_free(watch);
 	}
@@ -144,7 +129,7 @@ void engine_eq_drop(struct engine_eq *eq, struct engine_domain *domain)
  */
 static void engine_watch_drive(struct engine_watch *watch)
 {
-	struct engine_domain *domain = watch->domain;
+	struct engine_domain *domain = watch->wait.domain;
 	uint32_t rounds = atomic_load_explicit(&domain->rounds, memory_order_relaxed);
 
 	if (rounds != watch->seen) {
@@ -208,36 +193,33 @@ static int engine_eq_open_channel(struct engine_eq *eq)
 	platform_unlock(&eq->lock);
 	list_for_each(node, after, &eq->watched)
 		if (!ret)
-			ret = engine_wait_hold(
+			ret = engine_channel_hold(
 				&eq->channel,
-				container_of(node, struct engine_watch, link)->domain);
+				container_of(node, struct engine_watch, link)->wait.domain);
 	return ret;
 }
 
-/*
- * Makes rounds until the queue has an event or the wires of the domain are armed. Returns 0,
- * -FI_EAGAIN or another -FI_E*.
- */
+/* Whether the queue has an event is asked once all its domains have been looked at. */
+static bool engine_watch_look(struct engine_wait *wait)
+{
+	engine_domain_progress(wait->domain);
+	return false;
+}
+
+/* Makes rounds until the wires of the domain are armed. Returns 0, -FI_EAGAIN or another -FI_E*. */
 static int engine_watch_arm(struct engine_watch *watch)
 {
-	struct engine_domain *domain = watch->domain;
-	uint64_t ns = 0;
+	struct engine_domain *domain = watch->wait.domain;
+	int ret;
 
 	if (engine_auto_needed(domain))
 		return engine_auto_wake(domain);
 	engine_enter(domain);
 	engine_domain_clock(domain);
-	for (int i = 0; i < TRY_ROUNDS && !ns; i++) {
-		engine_domain_progress(domain);
-		ns = engine_wires_arm(domain);
-	}
+	ret = engine_wait_arm(&watch->wait, engine_watch_look);
 	watch->seen = atomic_load_explicit(&domain->rounds, memory_order_relaxed);
-	if (ns) {
-		engine_armed_add(domain, &watch->armed, false);
-		engine_domain_timer(domain, ns);
-	}
 	engine_leave(domain);
-	return ns ? 0 : -FI_EAGAIN;
+	return ret;
 }
 
 /*
@@ -285,9 +267,9 @@ static void engine_eq_disarm(struct engine_eq *eq)
 	list_for_each(node, after, &eq->watched) {
 		struct engine_watch *watch = container_of(node, struct engine_watch, link);
 
-		engine_enter(watch->domain);
-		engine_armed_drop(watch->domain, &watch->armed, false);
-		engine_leave(watch->domain);
+		engine_enter(watch->wait.domain);
+		engine_wait_drop(&watch->wait, false);
+		engine_leave(watch->wait.domain);
 	}
 }
 

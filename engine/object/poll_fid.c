@@ -12,7 +12,7 @@
 #include "progress.h"
 #include "refs.h"
 #include "refuse.h"
-#include "wait.h"
+#include "wait_obj.h"
 
 struct engine_poll {
 	struct fid_poll fid;
@@ -27,7 +27,7 @@ struct poll_member {
 	struct list link;
 	/* Link in wait->polled */
 	struct list polled;
-	struct engine_wait *wait;
+	struct engine_wait_obj *wait;
 };
 
 static struct engine_poll *poll_of(struct fid_poll *fid)
@@ -36,7 +36,7 @@ static struct engine_poll *poll_of(struct fid_poll *fid)
 }
 
 /* Returns the wait object of @fid, or NULL if a poll set does not accept it. */
-static struct engine_wait *engine_poll_wait(struct fid *fid)
+static struct engine_wait_obj *engine_poll_wait(struct fid *fid)
 {
 	if (!fid)
 		return NULL;
@@ -54,14 +54,14 @@ static void engine_member_free(struct poll_member *m)
 	platform_free(m);
 }
 
-void engine_poll_forget(struct engine_wait *w)
+void engine_poll_forget(struct engine_wait_obj *w)
 {
 	while (!list_empty(&w->polled))
 		engine_member_free(container_of(w->polled.next, struct poll_member, polled));
 }
 
 static struct poll_member *engine_member_of(struct engine_poll *poll,
-					    const struct engine_wait *w)
+					    const struct engine_wait_obj *w)
 {
 	struct list *node, *after;
 
@@ -117,14 +117,14 @@ static int engine_poll_poll(struct fid_poll *fid, void **contexts, int cnt)
 static int engine_poll_add(struct fid_poll *fid, struct fid *event_fid, uint64_t flags)
 {
 	struct engine_poll *poll = poll_of(fid);
-	struct engine_wait *w = engine_poll_wait(event_fid);
+	struct engine_wait_obj *w = engine_poll_wait(event_fid);
 	struct poll_member *m;
 	int ret = 0;
 
 	if (flags)
 		return engine_refuse_value(poll->domain->family, FI_LOG_DOMAIN, -FI_EBADFLAGS,
 					   "fi_poll_add", "no flags are valid", flags);
-	if (!w || w->domain != poll->domain)
+	if (!w || w->base.domain != poll->domain)
 		return engine_refuse(poll->domain->family, FI_LOG_DOMAIN, -FI_EINVAL,
 				     "fi_poll_add",
 				     "no completion queue or counter of the set's domain");
@@ -147,7 +147,7 @@ static int engine_poll_add(struct fid_poll *fid, struct fid *event_fid, uint64_t
 static int engine_poll_del(struct fid_poll *fid, struct fid *event_fid, uint64_t flags)
 {
 	struct engine_poll *poll = poll_of(fid);
-	struct engine_wait *w = engine_poll_wait(event_fid);
+	struct engine_wait_obj *w = engine_poll_wait(event_fid);
 	struct poll_member *m;
 
 	if (flags)

@@ -12,6 +12,6 @@ int engine_poll_open(struct fid_domain *domain, struct fi_poll_attr *attr,
  * engine_poll_forget - an object is closed: remove it from its poll sets; the caller holds the
  * domain
  */
-void engine_poll_forget(struct engine_wait *w);
+void engine_poll_forget(struct engine_wait_obj *w);
 
 #endif

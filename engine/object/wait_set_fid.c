@@ -3,6 +3,7 @@
  * Wait sets, and fi_trywait. Called by programs on any thread.
  */
 #include <rdma/fi_errno.h>
+#include "arm.h"
 #include "auto.h"
 #include "cntr_fid.h"
 #include "eq_fid.h"
@@ -11,7 +12,7 @@
 #include "no_call.h"
 #include "refs.h"
 #include "refuse.h"
-#include "wait.h"
+#include "wait_obj.h"
 #include "wait_set_fid.h"
 #include "waiting.h"
 
@@ -41,18 +42,20 @@ static struct engine_waitset *engine_set_named(struct fid_wait *fid,
 	return set_of(fid);
 }
 
-int engine_wait_join(struct engine_wait *w, struct fid_wait *fid)
+int engine_wait_obj_join(struct engine_wait_obj *w, struct fid_wait *fid)
 {
-	struct engine_waitset *set = engine_set_named(fid, w->domain->fabric);
+	struct engine_waitset *set = engine_set_named(fid, w->base.domain->fabric);
 	int ret;
 
 	if (!set)
-		return engine_refuse(w->domain->family, FI_LOG_DOMAIN, -FI_EINVAL, OPEN_WAIT,
+		return engine_refuse(w->base.domain->family, FI_LOG_DOMAIN, -FI_EINVAL,
+				     OPEN_WAIT,
 				     "FI_WAIT_SET, and wait_set is not one of the same fabric");
 	platform_lock(&set->lock);
-	ret = engine_wait_hold(&set->channel, w->domain);
+	ret = engine_channel_hold(&set->channel, w->base.domain);
 	if (!ret) {
 		w->set = set;
+		w->base.channel = &set->channel;
 		engine_ref(&set->refs);
 		list_add_tail(&set->members, &w->member);
 	}
@@ -61,21 +64,22 @@ int engine_wait_join(struct engine_wait *w, struct fid_wait *fid)
 }
 
 /* Returns true if another member of the set has the same domain: its channel stays in that of the set. */
-static bool engine_set_shares(const struct engine_wait *w)
+static bool engine_set_shares(const struct engine_wait_obj *w)
 {
 	struct list *node, *after;
 
 	list_for_each(node, after, &w->set->members)
-		if (container_of(node, struct engine_wait, member)->domain == w->domain)
+		if (container_of(node, struct engine_wait_obj, member)->base.domain ==
+		    w->base.domain)
 			return true;
 	return false;
 }
 
-void engine_wait_part(struct engine_wait *w)
+void engine_wait_obj_part(struct engine_wait_obj *w)
 {
 	list_remove(&w->member);
 	if (w->set && !engine_set_shares(w))
-		engine_channel_remove(&w->set->channel, w->domain);
+		engine_channel_remove(&w->set->channel, w->base.domain);
 }
 
 int engine_waitset_join(struct engine_eq *eq, struct fid_wait *fid)
@@ -119,9 +123,9 @@ static int engine_set_open(struct engine_waitset *set)
 	ret = engine_channel_open(&set->channel, NULL);
 	list_for_each(node, after, &set->members)
 		if (!ret)
-			ret = engine_wait_hold(
+			ret = engine_channel_hold(
 				&set->channel,
-				container_of(node, struct engine_wait, member)->domain);
+				container_of(node, struct engine_wait_obj, member)->base.domain);
 	list_for_each(node, after, &set->eqs)
 		if (!ret)
 			ret = engine_eq_join(container_of(node, struct engine_eq, member),
@@ -140,16 +144,16 @@ static bool engine_set_look(struct engine_waitset *set)
 
 	platform_lock(&set->lock);
 	list_for_each(node, after, &set->members) {
-		struct engine_wait *w = container_of(node, struct engine_wait, member);
+		struct engine_wait_obj *w = container_of(node, struct engine_wait_obj, member);
 
-		engine_use(w->domain);
-		if (engine_wait_look(w)) {
+		engine_use(w->base.domain);
+		if (engine_wait_obj_look(w)) {
 			any = true;
 			if (w->fid->fclass == FI_CLASS_CNTR)
 				engine_cntr_seen(
 					container_of(w->fid, struct engine_cntr, fid.fid));
 		}
-		engine_unuse(w->domain);
+		engine_unuse(w->base.domain);
 	}
 	list_for_each(node, after, &set->eqs)
 		any |= engine_eq_look(container_of(node, struct engine_eq, member));
@@ -167,7 +171,7 @@ static int engine_set_arm(struct engine_waitset *set)
 	if (set->channel.asleep <= 1)
 		engine_channel_clear(&set->channel);
 	list_for_each(node, after, &set->members) {
-		ret = engine_wait_try(container_of(node, struct engine_wait, member));
+		ret = engine_wait_obj_try(container_of(node, struct engine_wait_obj, member));
 		if (ret)
 			return ret;
 	}
@@ -185,11 +189,11 @@ static void engine_set_disarm(struct engine_waitset *set)
 	struct list *node, *after;
 
 	list_for_each(node, after, &set->members) {
-		struct engine_wait *w = container_of(node, struct engine_wait, member);
+		struct engine_wait_obj *w = container_of(node, struct engine_wait_obj, member);
 
-		engine_use(w->domain);
-		engine_armed_drop(w->domain, &w->armed, false);
-		engine_unuse(w->domain);
+		engine_use(w->base.domain);
+		engine_wait_drop(&w->base, false);
+		engine_unuse(w->base.domain);
 	}
 	list_for_each(node, after, &set->eqs)
 		engine_eq_awake(container_of(node, struct engine_eq, member));
@@ -264,11 +268,11 @@ static bool engine_set_ready(struct engine_waitset *set)
 	bool any = false;
 
 	list_for_each(node, after, &set->members) {
-		struct engine_wait *w = container_of(node, struct engine_wait, member);
+		struct engine_wait_obj *w = container_of(node, struct engine_wait_obj, member);
 
-		engine_enter(w->domain);
-		any |= engine_wait_ready(w);
-		engine_leave(w->domain);
+		engine_enter(w->base.domain);
+		any |= engine_wait_obj_ready(w);
+		engine_leave(w->base.domain);
 	}
 	return any;
 }
@@ -300,7 +304,7 @@ static int engine_waitset_control(struct fid *fid, int command, void *arg)
 		return engine_waitset_give(set, arg);
 	if (command != FI_GETWAITOBJ)
 		return -FI_ENOSYS;
-	*(enum fi_wait_obj *)arg = engine_wait_obj(set->obj, set);
+	*(enum fi_wait_obj *)arg = engine_wait_obj_type(set->obj, set);
 	return 0;
 }
 
@@ -397,9 +401,10 @@ static int engine_try(struct fid *fid)
 {
 	switch (fid->fclass) {
 	case FI_CLASS_CQ:
-		return engine_wait_try(&container_of(fid, struct engine_cq, fid.fid)->wait);
+		return engine_wait_obj_try(&container_of(fid, struct engine_cq, fid.fid)->wait);
 	case FI_CLASS_CNTR:
-		return engine_wait_try(&container_of(fid, struct engine_cntr, fid.fid)->wait);
+		return engine_wait_obj_try(
+			&container_of(fid, struct engine_cntr, fid.fid)->wait);
 	case FI_CLASS_EQ:
 		return engine_eq_trywait(container_of(fid, struct engine_eq, fid.fid));
 	case FI_CLASS_WAIT:

@@ -1,21 +1,21 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* Wait sets of queues, counters and event queues. wait.h has the rank of their lock. */
+/* Wait sets of queues, counters and event queues. wait_obj.h has the rank of their lock. */
 #ifndef WEFT_WAIT_SET_FID_H
 #define WEFT_WAIT_SET_FID_H
 
 #include "engine.h"
 
 /*
- * engine_wait_join - add a queue or counter that is being opened to @set. Returns 0, -FI_EINVAL if
+ * engine_wait_obj_join - add a queue or counter that is being opened to @set. Returns 0, -FI_EINVAL if
  * @set is
  *		      not a wait set of its fabric, or another -FI_E*
- * engine_wait_part - remove it from its set, if it has one; the caller has called
- * engine_wait_enter()
+ * engine_wait_obj_part - remove it from its set, if it has one; the caller has called
+ * engine_wait_obj_enter()
  * engine_set_put - drop a reference, of the program or a member; the last one frees the set.
  * Nothing is held
  */
-int engine_wait_join(struct engine_wait *w, struct fid_wait *set);
-void engine_wait_part(struct engine_wait *w);
+int engine_wait_obj_join(struct engine_wait_obj *w, struct fid_wait *set);
+void engine_wait_obj_part(struct engine_wait_obj *w);
 void engine_set_put(struct engine_waitset *set);
 
 /*

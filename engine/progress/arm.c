@@ -4,14 +4,18 @@
  * sleepers were woken at the end of a round. Called with the domain held: by blocking calls, by
  * fi_trywait, by the domain's thread, and by rounds.
  */
+#include <rdma/fi_errno.h>
 #include "access.h"
 #include "arm.h"
 #include "auto.h"
+#include "guard.h"
 #include "peer.h"
 #include "progress.h"
 #include "recv.h"
 #include "waiting.h"
 
+/* Rounds of fi_trywait before it returns -FI_EAGAIN */
+#define TRY_ROUNDS 64
 /* Longest sleep while something has to be polled that rings no bell */
 #define NAP_NS 1000000u
 /* Longest sleep while only the death of a peer, which rings no bell, may end an operation */
@@ -132,21 +136,52 @@ uint64_t engine_wires_arm(struct engine_domain *domain)
 	limit = engine_each_wire_arm(domain);
 	if (!limit) {
 		engine_wake(domain);
-		engine_armed_round(domain);
+		engine_waits_round(domain);
 		return 0;
 	}
 	return engine_least(limit, engine_domain_limit(domain));
 }
 
-void engine_armed_round(struct engine_domain *domain)
+int engine_wait_arm(struct engine_wait *wait, bool (*look)(struct engine_wait *wait))
+{
+	struct engine_domain *domain = wait->domain;
+	bool thread = engine_auto_needed(domain);
+	uint64_t ns = 0;
+
+	for (int i = 0; i < TRY_ROUNDS && !ns; i++) {
+		if (look(wait))
+			return -FI_EAGAIN;
+		ns = thread ? UINT64_MAX : engine_wires_arm(domain);
+	}
+	if (!ns)
+		return -FI_EAGAIN;
+	engine_wait_add(wait, false);
+	if (!thread)
+		engine_domain_timer(domain, ns);
+	return 0;
+}
+
+int engine_channel_hold(struct engine_channel *channel, struct engine_domain *domain)
+{
+	int ret;
+
+	if (!engine_channel_here(channel) || engine_auto_needed(domain))
+		return 0;
+	engine_enter(domain);
+	ret = engine_channel_add(channel, domain);
+	engine_leave(domain);
+	return ret;
+}
+
+void engine_waits_round(struct engine_domain *domain)
 {
 	struct list *node, *after;
 
 	list_for_each(node, after, &domain->armed) {
-		struct engine_armed *armed = container_of(node, struct engine_armed, link);
+		struct engine_wait *wait = container_of(node, struct engine_wait, link);
 
-		if (armed->came)
-			engine_armed_remove(armed);
+		if (wait->came)
+			engine_wait_remove(wait);
 	}
 	/* The thread is not listed while it makes rounds: this round is the program's. */
 	if (domain->progress.listed)

@@ -49,7 +49,7 @@ static uint64_t engine_auto_arm(struct engine_domain *domain)
 		engine_channel_leave(&domain->channel);
 		return a->nap_ns;
 	}
-	engine_armed_add(domain, &a->armed, true);
+	engine_wait_add(&a->wait, true);
 	a->listed = a->asleep = true;
 	return ns;
 }
@@ -60,7 +60,7 @@ static void engine_auto_up(struct engine_domain *domain)
 	struct engine_auto *a = &domain->progress;
 
 	if (a->listed)
-		engine_armed_drop(domain, &a->armed, true);
+		engine_wait_drop(&a->wait, true);
 	a->listed = false;
 	engine_domain_clock(domain);
 }
@@ -70,7 +70,7 @@ void engine_auto_let_off(struct engine_domain *domain)
 	struct engine_auto *a = &domain->progress;
 
 	a->listed = false;
-	engine_armed_drop(domain, &a->armed, true);
+	engine_wait_drop(&a->wait, true);
 	engine_bells_clear(domain);
 	engine_channel_ring(&domain->channel); /* wakes the thread, which sleeps on that bell */
 }

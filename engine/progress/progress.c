@@ -168,7 +168,7 @@ void engine_round_rest(struct engine_domain *domain)
 	if (!list_empty(&domain->due))
 		engine_due_run(domain);
 	if (!list_empty(&domain->armed))
-		engine_armed_round(domain);
+		engine_waits_round(domain);
 	domain->pending = engine_domain_pending(domain);
 }
 

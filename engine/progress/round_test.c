@@ -232,14 +232,14 @@ static void work_of_a_counter_is_pending_until_it_has_room(void **state)
 
 static void who_sleeps_is_pending_until_it_was_woken(void **state)
 {
-	struct engine_armed armed = { 0 };
+	struct engine_wait wait;
 
-	list_init(&armed.link);
-	engine_armed_add(&w.domain, &armed, true);
+	engine_wait_init(&wait, &w.domain, NULL, NULL);
+	engine_wait_add(&wait, true);
 	rounds(2);
 	assert_true(w.domain.pending);
 	assert_false(list_empty(&w.domain.armed));
-	engine_armed_wake(&w.domain, &armed);
+	engine_wait_wake(&wait);
 	rounds(1);
 	assert_true(list_empty(&w.domain.armed));
 	assert_false(w.domain.pending);

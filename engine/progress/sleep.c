@@ -19,13 +19,13 @@
  */
 static bool engine_sleeper_lingers(struct engine_sleeper *s)
 {
-	uint32_t rounds = atomic_load_explicit(&s->domain->rounds, memory_order_relaxed);
+	uint32_t rounds = atomic_load_explicit(&s->wait->domain->rounds, memory_order_relaxed);
 	bool alone = rounds - s->rounds <= 1;
 
 	s->rounds = rounds;
 	if (!alone || s->spin.over)
 		s->looks = 0;
-	else if (!s->domain->idle)
+	else if (!s->wait->domain->idle)
 		s->looks = IDLE_LOOKS;
 	else if (s->looks)
 		s->looks--;
@@ -42,11 +42,11 @@ static uint64_t engine_sleeper_enter(struct engine_sleeper *s, struct platform_w
 
 	if (engine_sleeper_lingers(s))
 		return 0;
-	ns = engine_wires_arm(s->domain);
+	ns = engine_wires_arm(s->wait->domain);
 	if (!ns)
 		return 0;
-	engine_armed_add(s->domain, s->armed, true);
-	engine_channel_enter(&s->domain->channel, on);
+	engine_wait_add(s->wait, true);
+	engine_channel_enter(&s->wait->domain->channel, on);
 	now = platform_now_ns();
 	if (s->there(s->arg) || now >= s->end_ns)
 		ns = 0;
@@ -54,14 +54,14 @@ static uint64_t engine_sleeper_enter(struct engine_sleeper *s, struct platform_w
 		ns = s->end_ns - now;
 	if (ns)
 		return ns;
-	engine_channel_leave(&s->domain->channel);
-	engine_armed_drop(s->domain, s->armed, true);
+	engine_channel_leave(&s->wait->domain->channel);
+	engine_wait_drop(s->wait, true);
 	return 0;
 }
 
 void engine_sleeper_wait(struct engine_sleeper *s)
 {
-	struct engine_domain *domain = s->domain;
+	struct engine_domain *domain = s->wait->domain;
 	struct platform_wakers on;
 	uint64_t ns;
 
@@ -77,7 +77,7 @@ void engine_sleeper_wait(struct engine_sleeper *s)
 	platform_sleep(&on, ns);
 	engine_use(domain);
 	engine_channel_leave(&domain->channel);
-	engine_armed_drop(domain, s->armed, true);
+	engine_wait_drop(s->wait, true);
 	engine_domain_clock(domain);
 	engine_unuse(domain);
 }

@@ -39,6 +39,32 @@ struct engine_domain_ops {
 	void (*renamed)(struct engine_peer *peer);
 };
 
+/* The thread of a domain with automatic progress (auto.c). */
+struct engine_auto {
+	/* Set from the first endpoint on */
+	bool asked;
+	struct platform_thread thread;
+	/*
+	 * Descriptors rely on the thread because nothing else rings them; kept in the child of
+	 * a fork
+	 */
+	_Atomic bool rings;
+	/* The program sleeps on such a descriptor: look at once */
+	_Atomic bool eager;
+	struct engine_wait wait;
+	/* The thread is counted in @wait; protected by the domain */
+	bool listed;
+	/* The fields below belong to the thread */
+	/* True if the nap ends when the domain has something */
+	bool asleep;
+	/* Value of domain->rounds at the last look */
+	uint32_t seen;
+	/* Time between rounds that the thread makes */
+	uint64_t nap_ns;
+	/* Time between looks at a program that makes progress itself */
+	uint64_t away_ns;
+};
+
 struct engine_domain {
 	struct fid_domain fid;
 	struct engine_fabric *fabric;
@@ -84,7 +110,7 @@ struct engine_domain {
 	bool running;
 	/* Number of times that it was run */
 	uint32_t due_round;
-	/* struct engine_armed: what somebody sleeps on */
+	/* struct engine_wait: what somebody waits for, asleep */
 	struct list armed;
 	/* What its threads sleep on; the wires ring it while they are armed (arming.c) */
 	struct engine_channel channel;

@@ -20,7 +20,7 @@ struct engine_cq {
 	struct cq queue;
 	enum fi_cq_format format;
 	enum fi_cq_wait_cond cond;
-	struct engine_wait wait;
+	struct engine_wait_obj wait;
 	/*
 	 * Number of fi_cq_signal calls, and number of those to which a blocking read has
 	 * returned
@@ -108,7 +108,7 @@ struct engine_cntr {
 	struct cntr_work watch;
 	/* FI_CNTR_EVENTS_BYTES: successes are counted in bytes */
 	bool bytes;
-	struct engine_wait wait;
+	struct engine_wait_obj wait;
 	/* Values that the program has read, or that fi_wait has reported */
 	uint64_t seen_value, seen_errors;
 	/* Values that fi_poll has reported, or that the program has set */

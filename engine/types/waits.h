@@ -63,54 +63,27 @@ struct engine_channel {
 };
 
 /*
- * An object that somebody may sleep on: a queue, a counter, an event queue, the domain's thread.
- * The wires of the domain are armed while any object is in domain->armed (bell.c).
+ * Waiting for an object: a queue, a counter, what an event queue reports, work of the domain's
+ * thread. The wires of the domain are armed while any is in domain->armed (waits.c). Protected by
+ * the domain.
  */
-struct engine_armed {
+struct engine_wait {
+	struct engine_domain *domain;
 	/* Link in domain->armed */
 	struct list link;
+	/* What programs sleep on; NULL: only threads wait, on the channel of the domain */
+	struct engine_channel *channel;
 	/*
-	 * ring - make the object's descriptor readable; the caller holds the domain. NULL: no
-	 * descriptor
-	 */
-	void (*ring)(struct engine_armed *armed);
-	/*
-	 * watch - @on: call engine_armed_wake() from now on when the object gets something; or
+	 * watch - @on: call engine_wait_wake() from now on when the object gets something; or
 	 * NULL
 	 */
-	void (*watch)(struct engine_armed *armed, bool on);
+	void (*watch)(struct engine_wait *wait, bool on);
 	/* Threads that sleep in a blocking call */
 	uint32_t threads;
-	/* The program may sleep on the descriptor */
+	/* A program may sleep on @channel, or a thread on that of a set */
 	bool descriptor;
 	/* They have been woken; the entry leaves the list at the end of a round */
 	bool came;
-};
-
-/* The thread of a domain with automatic progress (auto.c). */
-struct engine_auto {
-	/* Set from the first endpoint on */
-	bool asked;
-	struct platform_thread thread;
-	/*
-	 * Descriptors rely on the thread because nothing else rings them; kept in the child of
-	 * a fork
-	 */
-	_Atomic bool rings;
-	/* The program sleeps on such a descriptor: look at once */
-	_Atomic bool eager;
-	struct engine_armed armed;
-	/* The thread is counted in @armed; protected by the domain */
-	bool listed;
-	/* The fields below belong to the thread */
-	/* True if the nap ends when the domain has something */
-	bool asleep;
-	/* Value of domain->rounds at the last look */
-	uint32_t seen;
-	/* Time between rounds that the thread makes */
-	uint64_t nap_ns;
-	/* Time between looks at a program that makes progress itself */
-	uint64_t away_ns;
 };
 
 /* One spin of a blocking call. */
@@ -122,8 +95,7 @@ struct engine_spin {
 
 /* A blocking call on an object of one domain (sleep.c). */
 struct engine_sleeper {
-	struct engine_domain *domain;
-	struct engine_armed *armed;
+	struct engine_wait *wait;
 	/*
 	 * there - returns true if what the call waits for has come; called with the domain
 	 * held, and once more before it sleeps
@@ -139,6 +111,7 @@ struct engine_sleeper {
 	uint32_t looks;
 };
 
+/* A wait set (wait_set_fid.c). */
 struct engine_waitset {
 	struct fid_wait fid;
 	struct engine_fabric *fabric;
@@ -146,7 +119,7 @@ struct engine_waitset {
 	struct engine_channel channel;
 	/* Protects @members and what opens @channel; rank 0 */
 	struct platform_lock lock;
-	/* Queues and counters, by struct engine_wait.member */
+	/* Queues and counters, by struct engine_wait_obj.member */
 	struct list members;
 	/* Event queues, by struct engine_eq.member */
 	struct list eqs;
@@ -154,22 +127,22 @@ struct engine_waitset {
 	_Atomic int refs;
 };
 
-/* How to wait for a queue or counter, and who does (wait.h). */
-struct engine_wait {
+/* The wait object of a queue or counter (wait_obj.h). */
+struct engine_wait_obj {
+	/* Its channel is that of @set, else @own */
+	struct engine_wait base;
 	/* The queue or counter */
 	struct fid *fid;
-	struct engine_domain *domain;
 	enum fi_wait_obj obj;
 	/*
-	 * What the program sleeps on: open for FI_WAIT_FD, and for FI_WAIT_UNSPEC once the program
-	 * asks for it. Opened with the domain held
+	 * Open for FI_WAIT_FD, and for FI_WAIT_UNSPEC once the program asks for it. Opened with the
+	 * domain held
 	 */
-	struct engine_channel channel;
+	struct engine_channel own;
 	/* Wait set that it is a member of, or NULL (FI_WAIT_SET) */
 	struct engine_waitset *set;
 	/* Link in set->members */
 	struct list member;
-	struct engine_armed armed;
 	/* struct poll_member of the poll sets (fi_poll_open) that it is in */
 	struct list polled;
 };

@@ -9,8 +9,6 @@
 		abort(); \
 	}
 
-NOT_CALLED(engine_armed_forget)
-NOT_CALLED(engine_armed_wake)
 NOT_CALLED(engine_cntr_watch)
 NOT_CALLED(engine_cq_import)
 NOT_CALLED(engine_cq_import_check)
@@ -30,8 +28,10 @@ NOT_CALLED(engine_sleeper_wait)
 NOT_CALLED(engine_single_more)
 NOT_CALLED(engine_spin_end)
 NOT_CALLED(engine_strerror)
-NOT_CALLED(engine_wait_join)
-NOT_CALLED(engine_wait_part)
+NOT_CALLED(engine_wait_forget)
+NOT_CALLED(engine_wait_obj_join)
+NOT_CALLED(engine_wait_obj_part)
+NOT_CALLED(engine_wait_wake)
 NOT_CALLED(engine_waitset_give)
 NOT_CALLED(platform_bell_close)
 NOT_CALLED(platform_descriptor_renew)

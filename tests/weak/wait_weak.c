@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * The channel of a completion queue (engine/object/wait.c, cq_fid.c, engine/domain/channel.c) in all executions that C11 allows:
+ * The channel of a completion queue (engine/object/wait_obj.c, cq_fid.c, engine/domain/channel.c) in all executions that C11 allows:
  * fi_cq_signal on any thread rings it, also while it is opened, and who is told by fi_trywait that he may
  * sleep is woken. Descriptors and their bells are the kernel's; here they are an atomic word.
  */
@@ -11,7 +11,7 @@
 #include "auto.h"
 #include "cq_fid.h"
 #include "progress.h"
-#include "wait.h"
+#include "wait_obj.h"
 #include "waiting.h"
 
 #define DESCRIPTOR 7
@@ -120,13 +120,9 @@ int engine_domain_channel(struct engine_domain *d)
 	return 0;
 }
 
-uint64_t engine_wires_arm(struct engine_domain *d)
+int engine_wait_arm(struct engine_wait *wait, bool (*look)(struct engine_wait *wait))
 {
-	return UINT64_MAX;
-}
-
-void engine_domain_timer(struct engine_domain *d, uint64_t ns)
-{
+	return look(wait) ? -FI_EAGAIN : 0;
 }
 
 int engine_auto_rings(struct engine_domain *d)
@@ -148,13 +144,12 @@ void engine_domain_clock(struct engine_domain *d)
 {
 }
 
-void engine_armed_init(struct engine_armed *armed, void (*ring)(struct engine_armed *armed),
-		       void (*watch)(struct engine_armed *armed, bool on))
+void engine_wait_init(struct engine_wait *wait, struct engine_domain *d,
+		      struct engine_channel *channel,
+		      void (*watch)(struct engine_wait *wait, bool on))
 {
-}
-
-void engine_armed_add(struct engine_domain *d, struct engine_armed *armed, bool thread)
-{
+	wait->domain = d;
+	wait->channel = channel;
 }
 
 /* A queue that gets its descriptor from a call of FI_GETWAIT. */
@@ -176,7 +171,7 @@ static void set_up(bool has_thread)
 	domain.yield_after = UINT32_MAX;
 	atomic_init(&domain.progress.rings, has_thread);
 	weak_require(!engine_cq_open(&domain.fid, &attr, &cq, NULL));
-	weak_name("engine_channel.opened", (const void *)&cq_of(cq)->wait.channel.opened,
+	weak_name("engine_channel.opened", (const void *)&cq_of(cq)->wait.own.opened,
 		  sizeof(uint32_t));
 	weak_name("engine_cq.signals", (const void *)&cq_of(cq)->signals, sizeof(uint32_t));
 }
@@ -197,7 +192,7 @@ static void sleeper(void)
 	int descriptor = -1;
 
 	weak_require(!fi_control(&cq->fid, FI_GETWAIT, &descriptor) && descriptor == DESCRIPTOR);
-	slept = !engine_wait_try(&cq_of(cq)->wait);
+	slept = !engine_wait_obj_try(&cq_of(cq)->wait);
 	if (!slept)
 		weak_require(program == 1);
 }
