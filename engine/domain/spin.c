@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Spinning before a thread sleeps: sleeping and being woken takes longer than most answers. Called
+ * Blocking calls spin before they sleep: sleeping and being woken takes longer than most answers. Called
  * by blocking calls on any thread, without the domain held.
  */
 #include "waiting.h"
@@ -14,41 +14,56 @@
 /* Duration of a yield from which on other threads want this core */
 #define CROWDED_NS 20000u
 
-uint64_t engine_end_ns(int timeout)
+void engine_sleeper_init(struct engine_sleeper *s, struct engine_channel *channel, int timeout)
 {
-	return timeout < 0 ? UINT64_MAX : platform_now_ns() + (uint64_t)timeout * 1000000u;
+	*s = (struct engine_sleeper){ .channel = channel, .end_ns = UINT64_MAX };
+	if (timeout >= 0)
+		s->end_ns = platform_now_ns() + (uint64_t)timeout * 1000000u;
 }
 
-bool engine_spin(struct engine_spin *spin, const struct engine_channel *channel)
+uint64_t engine_sleeper_ns(const struct engine_sleeper *s, uint64_t most)
 {
-	uint32_t most = atomic_load_explicit(&channel->spin_ns, memory_order_relaxed);
+	uint64_t now;
+
+	if (s->end_ns == UINT64_MAX)
+		return most;
+	now = platform_now_ns();
+	if (s->end_ns <= now)
+		return 0;
+	return s->end_ns - now < most ? s->end_ns - now : most;
+}
+
+bool engine_sleeper_spins(struct engine_sleeper *s)
+{
+	uint32_t most = atomic_load_explicit(&s->channel->spin_ns, memory_order_relaxed);
 	uint64_t now = platform_now_ns();
 
-	if (!spin->begin_ns)
-		spin->begin_ns = now;
-	if (spin->over || now - spin->begin_ns >= (most ? most : SPIN_MAX_NS))
+	if (!s->begin_ns)
+		s->begin_ns = now;
+	if (s->crowded || now - s->begin_ns >= (most ? most : SPIN_MAX_NS))
 		return false;
-	if (++spin->turns % YIELD_TURNS) {
+	if (++s->turns % YIELD_TURNS) {
 		platform_relax();
 		return true;
 	}
 	platform_yield();
-	spin->over = platform_now_ns() - now > CROWDED_NS;
+	s->crowded = platform_now_ns() - now > CROWDED_NS;
 	return true;
 }
 
 /*
- * A wait that ended within SPIN_MAX_NS sets the time to spin to that; after several longer
- * ones it halves.
+ * A wait that ended within SPIN_MAX_NS sets the time to spin to that; after several longer ones it
+ * halves.
  */
-void engine_spin_end(const struct engine_spin *spin, struct engine_channel *channel)
+void engine_sleeper_end(const struct engine_sleeper *s)
 {
+	struct engine_channel *channel = s->channel;
 	uint32_t most = atomic_load_explicit(&channel->spin_ns, memory_order_relaxed);
 	uint32_t vain = atomic_load_explicit(&channel->vain, memory_order_relaxed);
 
-	if (!spin->begin_ns)
+	if (!s->begin_ns)
 		return;
-	if (!most || platform_now_ns() - spin->begin_ns < SPIN_MAX_NS) {
+	if (!most || platform_now_ns() - s->begin_ns < SPIN_MAX_NS) {
 		vain = 0;
 		most = SPIN_MAX_NS;
 	} else if (vain < VAIN_MAX) {

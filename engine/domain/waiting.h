@@ -90,7 +90,7 @@ void engine_channel_close(struct engine_channel *channel);
  */
 int engine_channel_open(struct engine_channel *channel, struct engine_domain *domain);
 
-/* engine_channel_opened - returns true if this process, or one that it was forked from, opened it */
+/* engine_channel_opened - returns true if this process, or one that it was forked from, did that */
 static inline bool engine_channel_opened(const struct engine_channel *channel)
 {
 	/* A:engine_channel.opened  what it consists of; pairs R:engine_channel.opened */
@@ -151,7 +151,10 @@ bool engine_channel_leave(struct engine_channel *channel);
  */
 int engine_domain_channel(struct engine_domain *domain);
 
-/* engine_bells_join, engine_bells_part - an endpoint has opened its wires; is about to close them */
+/*
+ * engine_bells_join - an endpoint has opened its wires
+ * engine_bells_part - it is about to close them
+ */
 void engine_bells_join(struct engine_ep *ep);
 void engine_bells_part(struct engine_ep *ep);
 
@@ -171,28 +174,32 @@ void engine_wires_disarm(struct engine_domain *domain);
 /* engine_domain_timer - wake the programs that sleep on the domain in @ns ns at the latest */
 void engine_domain_timer(struct engine_domain *domain, uint64_t ns);
 
-/* Spinning before a thread sleeps (spin.c). The caller does not hold the domain. */
+/* Blocking calls (spin.c). The caller does not hold the domain. */
 
 /*
- * engine_spin - one turn of a spin: returns true to check again at once, false to sleep
- * @spin: zeroed at the start of the blocking call
+ * engine_sleeper_init - a blocking call begins
+ * @channel: what it will sleep on
+ * @timeout: ms; negative: none
+ */
+void engine_sleeper_init(struct engine_sleeper *sleeper, struct engine_channel *channel,
+			 int timeout);
+
+/*
+ * engine_sleeper_spins - one turn of its spin: returns true to check again at once, false to sleep
  * Yields the core now and then, and returns false in the next turn if other threads want it.
  */
-bool engine_spin(struct engine_spin *spin, const struct engine_channel *channel);
+bool engine_sleeper_spins(struct engine_sleeper *sleeper);
 
-/* engine_spin_end - the wait is over: adapt the time to spin to the one that it took */
-void engine_spin_end(const struct engine_spin *spin, struct engine_channel *channel);
+/* engine_sleeper_end - the call returns: adapt the channel's time to spin to what it took */
+void engine_sleeper_end(const struct engine_sleeper *sleeper);
 
-/*
- * engine_end_ns - returns the time @timeout ms from now, or UINT64_MAX (never) if @timeout is
- * negative
- */
-uint64_t engine_end_ns(int timeout);
+/* engine_sleeper_ns - returns the time until the deadline, ns, but at most @most; 0: it is over */
+uint64_t engine_sleeper_ns(const struct engine_sleeper *sleeper, uint64_t most);
 
-/* engine_over - returns true if the time @end_ns has come */
-static inline bool engine_over(uint64_t end_ns)
+/* engine_sleeper_over - returns true if the deadline has come */
+static inline bool engine_sleeper_over(const struct engine_sleeper *sleeper)
 {
-	return end_ns != UINT64_MAX && platform_now_ns() >= end_ns;
+	return sleeper->end_ns != UINT64_MAX && platform_now_ns() >= sleeper->end_ns;
 }
 
 #endif

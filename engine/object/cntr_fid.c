@@ -158,26 +158,25 @@ static int engine_cntr_wait(struct fid_cntr *fid, uint64_t threshold, int timeou
 		.threshold = threshold,
 		.before = atomic_load_explicit(&cntr->errors, memory_order_acquire),
 	};
-	struct engine_sleeper sleeper = {
-		.wait = &cntr->wait.base,
-		.there = engine_cntr_there,
-		.arg = &want,
-	};
+	struct engine_sleeper sleeper;
 	int ret;
 
 	/*
 	 * A counter without a wait object is accepted: none is needed, and programs do wait for
 	 * such ones.
 	 */
-	sleeper.end_ns = engine_end_ns(timeout);
+	engine_sleeper_init(&sleeper, &cntr->domain->channel, timeout);
+	sleeper.wait = &cntr->wait.base;
+	sleeper.there = engine_cntr_there;
+	sleeper.arg = &want;
 	while ((ret = engine_cntr_look(&want)) == -FI_EAGAIN) {
-		if (engine_over(sleeper.end_ns)) {
+		if (engine_sleeper_over(&sleeper)) {
 			ret = -FI_ETIMEDOUT;
 			break;
 		}
 		engine_sleeper_wait(&sleeper);
 	}
-	engine_spin_end(&sleeper.spin, &cntr->domain->channel);
+	engine_sleeper_end(&sleeper);
 	return ret;
 }
 

@@ -262,7 +262,7 @@ static ssize_t engine_cq_wait(struct cq_want *want, void *buf, size_t cnt, fi_ad
 				return ret;
 		}
 		/* At the deadline fewer entries than the threshold are returned. */
-		if (engine_cq_obeys(want->cq, want->before) || engine_over(s->end_ns))
+		if (engine_cq_obeys(want->cq, want->before) || engine_sleeper_over(s))
 			return fid->ops->readfrom(fid, buf, cnt, src);
 		engine_sleeper_wait(s);
 	}
@@ -278,20 +278,19 @@ static ssize_t engine_cq_sreadfrom(struct fid_cq *fid, void *buf, size_t cnt, fi
 								      : 1,
 		.before = engine_cq_signals(cq),
 	};
-	struct engine_sleeper sleeper = {
-		.wait = &cq->wait.base,
-		.there = engine_cq_there,
-		.arg = &want,
-	};
+	struct engine_sleeper sleeper;
 	ssize_t ret;
 
 	if (!engine_wait_obj_blocks(&cq->wait))
 		return engine_refuse(cq->domain->family, FI_LOG_CQ, -FI_ENOSYS, "fi_cq_sread",
 				     "the queue has no wait object; open it with wait_obj "
 				     "FI_WAIT_UNSPEC or FI_WAIT_FD, or use fi_cq_read");
-	sleeper.end_ns = engine_end_ns(timeout);
+	engine_sleeper_init(&sleeper, &cq->domain->channel, timeout);
+	sleeper.wait = &cq->wait.base;
+	sleeper.there = engine_cq_there;
+	sleeper.arg = &want;
 	ret = engine_cq_wait(&want, buf, cnt, src, &sleeper);
-	engine_spin_end(&sleeper.spin, &cq->domain->channel);
+	engine_sleeper_end(&sleeper);
 	return ret;
 }
 

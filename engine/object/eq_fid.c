@@ -81,21 +81,21 @@ static ssize_t engine_eq_sread(struct fid_eq *fid, uint32_t *event, void *buf, s
 			       int timeout, uint64_t flags)
 {
 	struct engine_eq *eq = eq_of(fid);
-	uint64_t end_ns = engine_end_ns(timeout);
-	struct engine_spin spin = { 0 };
+	struct engine_sleeper sleeper;
 	ssize_t ret;
 
 	if (eq->wait == FI_WAIT_NONE)
 		return engine_refuse(eq->fabric->family, FI_LOG_EQ, -FI_ENOSYS, "fi_eq_sread",
 				     "the queue has no wait object; open it with wait_obj "
 				     "FI_WAIT_UNSPEC or FI_WAIT_FD, or use fi_eq_read");
+	engine_sleeper_init(&sleeper, &eq->channel, timeout);
 	while ((ret = engine_eq_read(fid, event, buf, len, flags)) == -FI_EAGAIN) {
-		if (engine_over(end_ns))
+		if (engine_sleeper_over(&sleeper))
 			break;
-		if (!engine_spin(&spin, &eq->channel))
-			engine_eq_sleep(eq, end_ns);
+		if (!engine_sleeper_spins(&sleeper))
+			engine_eq_sleep(eq, &sleeper);
 	}
-	engine_spin_end(&spin, &eq->channel);
+	engine_sleeper_end(&sleeper);
 	return ret;
 }
 

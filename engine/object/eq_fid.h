@@ -53,11 +53,10 @@ void engine_eq_awake(struct engine_eq *eq);
  */
 void engine_eq_event_read(struct engine_eq *eq);
 /*
- * engine_eq_sleep - sleep until the queue has or may have an event, or until @end_ns; the last of
- * several
- *		     threads that wakes disarms
+ * engine_eq_sleep - sleep until the queue has or may have an event, or until the deadline; the last
+ *		     of several threads that wakes disarms
  */
-void engine_eq_sleep(struct engine_eq *eq, uint64_t end_ns);
+void engine_eq_sleep(struct engine_eq *eq, const struct engine_sleeper *sleeper);
 /*
  * engine_eq_give - FI_GETWAIT of the queue; one with FI_WAIT_UNSPEC opens its descriptor at the
  * first call

@@ -13,11 +13,10 @@
 #include "guard.h"
 #include "progress.h"
 #include "refs.h"
+#include "sleep.h"
 #include "wait_obj.h"
 #include "wait_set_fid.h"
 #include "waiting.h"
-
-#define NAP_NS 1000000u /* sleep of a thread without a descriptor to wake it, ns */
 
 /* A domain that readers of the queue drive. */
 struct engine_watch {
@@ -170,7 +169,7 @@ bool engine_eq_look(struct engine_eq *eq)
 	return !engine_eq_is_empty(eq);
 }
 
-/* Sleeping. The channel is rung while the queue has events, or to wake threads for other reasons. */
+/* Sleeping. The channel is rung while the queue has events, or to have its readers look. */
 
 void engine_eq_event_read(struct engine_eq *eq)
 {
@@ -297,10 +296,9 @@ void engine_eq_part(struct engine_eq *eq, struct engine_channel *channel)
 		platform_poll_set_remove(channel->poll_set, eq->channel.poll_set);
 }
 
-void engine_eq_sleep(struct engine_eq *eq, uint64_t end_ns)
+void engine_eq_sleep(struct engine_eq *eq, const struct engine_sleeper *sleeper)
 {
 	struct platform_wakers on;
-	uint64_t now, ns;
 	int ret;
 
 	platform_lock(&eq->watch_lock);
@@ -308,14 +306,7 @@ void engine_eq_sleep(struct engine_eq *eq, uint64_t end_ns)
 	engine_channel_enter(&eq->channel, &on);
 	ret = engine_eq_arm(eq);
 	platform_unlock(&eq->watch_lock);
-	now = platform_now_ns();
-	ns = ret ? NAP_NS : UINT64_MAX; /* without descriptors: a short sleep */
-	if (end_ns <= now)
-		ns = 0;
-	else if (end_ns != UINT64_MAX && end_ns - now < ns)
-		ns = end_ns - now;
-	if (ret != -FI_EAGAIN && ns)
-		platform_sleep(ret ? NULL : &on, ns);
+	engine_sleeper_sleep(sleeper, &on, ret);
 	platform_lock(&eq->watch_lock);
 	/* The program may sleep on the descriptor or the wait set: their wires stay armed. */
 	if (!engine_channel_leave(&eq->channel) && !eq->set &&

@@ -5,8 +5,8 @@
  *
  * The lock of a wait set has rank 0: its holder may take a domain after it, never before.
  */
-#ifndef WEFT_WAIT_H
-#define WEFT_WAIT_H
+#ifndef WEFT_WAIT_OBJ_H
+#define WEFT_WAIT_OBJ_H
 
 #include "engine.h"
 
@@ -14,8 +14,8 @@
 #define OPEN_WAIT "fi_cq_open, fi_cntr_open or fi_eq_open with a wait object"
 
 /*
- * engine_wait_obj_open - set up the wait object of a new queue or counter, as the last step that may
- * fail
+ * engine_wait_obj_open - set up the wait object of a new queue or counter, as the last step that
+ *			  may fail
  * @fid, @domain: the object and its domain
  * @obj, @set:    as in its attributes
  *
@@ -28,7 +28,8 @@ int engine_wait_obj_open(struct engine_wait_obj *w, struct fid *fid,
 			 struct fid_wait *set);
 
 /*
- * engine_wait_obj_enter, engine_wait_obj_leave - take the wait set and then the domain, to close the object
+ * engine_wait_obj_enter, engine_wait_obj_leave - take the wait set and then the domain, to close
+ *						  the object
  * engine_wait_obj_forget - remove it from all sets, between the two; no thread finds it afterwards
  * engine_wait_obj_close - close its descriptor; nothing is held
  */
@@ -38,7 +39,8 @@ void engine_wait_obj_forget(struct engine_wait_obj *w);
 void engine_wait_obj_close(struct engine_wait_obj *w);
 
 /*
- * engine_wait_obj_control - FI_GETWAIT and FI_GETWAITOBJ of the object; -FI_ENOSYS for another command
+ * engine_wait_obj_control - FI_GETWAIT and FI_GETWAITOBJ of the object; -FI_ENOSYS for another
+ *			     command
  *
  * An object that was opened with FI_WAIT_UNSPEC gets its descriptor at the first FI_GETWAIT; an
  * object in a wait set has that of the set.
@@ -46,8 +48,8 @@ void engine_wait_obj_close(struct engine_wait_obj *w);
 int engine_wait_obj_control(struct engine_wait_obj *w, int command, void *arg);
 
 /*
- * engine_wait_obj_type - what FI_GETWAITOBJ reports of an object opened with @obj: in a set, that of
- * @set
+ * engine_wait_obj_type - what FI_GETWAITOBJ reports of an object opened with @obj: in a set, that
+ *			  of @set
  */
 enum fi_wait_obj engine_wait_obj_type(enum fi_wait_obj obj, const struct engine_waitset *set);
 
@@ -61,16 +63,18 @@ static inline bool engine_wait_obj_blocks(const struct engine_wait_obj *w)
 void engine_wait_obj_signal(struct engine_wait_obj *w);
 
 /*
- * engine_wait_obj_ready - returns true if the queue has an entry, or the counter a change that the
- * program has
- *		       not read
+ * engine_wait_obj_ready - returns true if the queue has an entry, or the counter a change that
+ *			   the program has not read
  * engine_wait_obj_look - the same, after a round of progress if there is nothing yet
  * The caller holds the domain.
  */
 bool engine_wait_obj_ready(const struct engine_wait_obj *w);
 bool engine_wait_obj_look(struct engine_wait_obj *w);
 
-/* engine_wait_obj_try - the answer of fi_trywait for the object; the caller does not hold the domain */
+/*
+ * engine_wait_obj_try - the answer of fi_trywait for the object; the caller does not hold the
+ *			 domain
+ */
 int engine_wait_obj_try(struct engine_wait_obj *w);
 
 #endif

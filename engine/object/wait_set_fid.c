@@ -12,11 +12,10 @@
 #include "no_call.h"
 #include "refs.h"
 #include "refuse.h"
+#include "sleep.h"
 #include "wait_obj.h"
 #include "wait_set_fid.h"
 #include "waiting.h"
-
-#define NAP_NS 1000000u /* sleep of a thread without a descriptor to wake it, ns */
 
 static struct engine_waitset *set_of(struct fid_wait *fid)
 {
@@ -63,7 +62,7 @@ int engine_wait_obj_join(struct engine_wait_obj *w, struct fid_wait *fid)
 	return ret;
 }
 
-/* Returns true if another member of the set has the same domain: its channel stays in that of the set. */
+/* Returns true if another member has the same domain: its channel stays in that of the set. */
 static bool engine_set_shares(const struct engine_wait_obj *w)
 {
 	struct list *node, *after;
@@ -199,27 +198,19 @@ static void engine_set_disarm(struct engine_waitset *set)
 		engine_eq_awake(container_of(node, struct engine_eq, member));
 }
 
-static void engine_set_sleep(struct engine_waitset *set, uint64_t end_ns)
+static void engine_set_sleep(struct engine_waitset *set, const struct engine_sleeper *sleeper)
 {
 	struct platform_wakers on;
-	uint64_t now, ns = NAP_NS;
 	int ret;
 
 	platform_lock(&set->lock);
 	ret = engine_set_open(set);
 	engine_channel_enter(&set->channel, &on);
-	if (!ret) {
-		ns = UINT64_MAX; /* the timers of the domains are in the poll set too */
+	if (!ret)
 		ret = engine_set_arm(set);
-	}
 	platform_unlock(&set->lock);
-	now = platform_now_ns();
-	if (end_ns <= now)
-		ns = 0;
-	else if (end_ns != UINT64_MAX && end_ns - now < ns)
-		ns = end_ns - now;
-	if (ret != -FI_EAGAIN && ns) /* without descriptors: a short sleep */
-		platform_sleep(ret ? NULL : &on, ret && ns > NAP_NS ? NAP_NS : ns);
+	/* The timers of the domains are in the channel too. */
+	engine_sleeper_sleep(sleeper, &on, ret);
 	platform_lock(&set->lock);
 	if (!engine_channel_leave(&set->channel) && !engine_channel_given(&set->channel))
 		engine_set_disarm(set);
@@ -229,19 +220,19 @@ static void engine_set_sleep(struct engine_waitset *set, uint64_t end_ns)
 static int engine_waitset_wait(struct fid_wait *fid, int timeout)
 {
 	struct engine_waitset *set = set_of(fid);
-	uint64_t end_ns = engine_end_ns(timeout);
-	struct engine_spin spin = { 0 };
+	struct engine_sleeper sleeper;
 	int ret = 0;
 
+	engine_sleeper_init(&sleeper, &set->channel, timeout);
 	while (!engine_set_look(set)) {
-		if (engine_over(end_ns)) {
+		if (engine_sleeper_over(&sleeper)) {
 			ret = -FI_ETIMEDOUT;
 			break;
 		}
-		if (!engine_spin(&spin, &set->channel))
-			engine_set_sleep(set, end_ns);
+		if (!engine_sleeper_spins(&sleeper))
+			engine_set_sleep(set, &sleeper);
 	}
-	engine_spin_end(&spin, &set->channel);
+	engine_sleeper_end(&sleeper);
 	return ret;
 }
 

@@ -22,8 +22,8 @@ uint64_t engine_wires_arm(struct engine_domain *domain);
  * engine_wait_arm - prepare for a program to sleep on the channel of an object, for fi_trywait
  * @look: returns true if the object has something, after a round of progress if it had nothing
  *
- * Returns 0: the wires are armed, or the domain has a thread that rings the channel; -FI_EAGAIN: the
- * object has something, or a wire has in each of many rounds.
+ * Returns 0: the wires are armed, or the domain has a thread that rings the channel; -FI_EAGAIN:
+ * the object has something, or a wire has in each of many rounds.
  */
 int engine_wait_arm(struct engine_wait *wait, bool (*look)(struct engine_wait *wait));
 

@@ -3,12 +3,15 @@
  * Waiting in blocking calls: they spin for a while, because sleeping and being woken takes longer
  * than most answers, and then sleep. Called by programs on any thread, without the domain held.
  */
+#include <rdma/fi_errno.h>
 #include "arm.h"
 #include "guard.h"
 #include "progress.h"
 #include "sleep.h"
 #include "waiting.h"
 
+/* Sleep of a thread that nothing can wake */
+#define NAP_NS 1000000u
 /* Rounds that move nothing, after one that moved something, before the thread sleeps again */
 #define IDLE_LOOKS 32u
 
@@ -23,7 +26,7 @@ static bool engine_sleeper_lingers(struct engine_sleeper *s)
 	bool alone = rounds - s->rounds <= 1;
 
 	s->rounds = rounds;
-	if (!alone || s->spin.over)
+	if (!alone || s->crowded)
 		s->looks = 0;
 	else if (!s->wait->domain->idle)
 		s->looks = IDLE_LOOKS;
@@ -38,7 +41,7 @@ static bool engine_sleeper_lingers(struct engine_sleeper *s)
  */
 static uint64_t engine_sleeper_enter(struct engine_sleeper *s, struct platform_wakers *on)
 {
-	uint64_t now, ns;
+	uint64_t ns;
 
 	if (engine_sleeper_lingers(s))
 		return 0;
@@ -46,15 +49,11 @@ static uint64_t engine_sleeper_enter(struct engine_sleeper *s, struct platform_w
 	if (!ns)
 		return 0;
 	engine_wait_add(s->wait, true);
-	engine_channel_enter(&s->wait->domain->channel, on);
-	now = platform_now_ns();
-	if (s->there(s->arg) || now >= s->end_ns)
-		ns = 0;
-	else if (s->end_ns - now < ns)
-		ns = s->end_ns - now;
+	engine_channel_enter(s->channel, on);
+	ns = s->there(s->arg) ? 0 : engine_sleeper_ns(s, ns);
 	if (ns)
 		return ns;
-	engine_channel_leave(&s->wait->domain->channel);
+	engine_channel_leave(s->channel);
 	engine_wait_drop(s->wait, true);
 	return 0;
 }
@@ -65,7 +64,7 @@ void engine_sleeper_wait(struct engine_sleeper *s)
 	struct platform_wakers on;
 	uint64_t ns;
 
-	if (engine_spin(&s->spin, &domain->channel))
+	if (engine_sleeper_spins(s))
 		return;
 	engine_use(domain);
 	ns = engine_sleeper_enter(s, &on);
@@ -76,8 +75,17 @@ void engine_sleeper_wait(struct engine_sleeper *s)
 	}
 	platform_sleep(&on, ns);
 	engine_use(domain);
-	engine_channel_leave(&domain->channel);
+	engine_channel_leave(s->channel);
 	engine_wait_drop(s->wait, true);
 	engine_domain_clock(domain);
 	engine_unuse(domain);
+}
+
+void engine_sleeper_sleep(const struct engine_sleeper *s, const struct platform_wakers *on,
+			  int armed)
+{
+	uint64_t ns = engine_sleeper_ns(s, armed ? NAP_NS : UINT64_MAX);
+
+	if (armed != -FI_EAGAIN && ns)
+		platform_sleep(armed ? NULL : on, ns);
 }

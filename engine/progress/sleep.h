@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * A blocking call on an object of one domain (struct engine_sleeper).
+ * How blocking calls sleep (struct engine_sleeper).
  */
 #ifndef WEFT_SLEEP_H
 #define WEFT_SLEEP_H
@@ -8,10 +8,22 @@
 #include "domain.h"
 
 /*
- * engine_sleeper_wait - spin or sleep, in a blocking call whose last round has found nothing
+ * engine_sleeper_wait - spin or sleep on the channel of a domain, in a blocking call whose last
+ *			 round has found nothing
+ * @sleeper: with wait, there and arg
  * On return the caller makes a round and checks again; nothing need have come. The caller does not
  * hold the domain.
  */
 void engine_sleeper_wait(struct engine_sleeper *sleeper);
+
+/*
+ * engine_sleeper_sleep - sleep, in a blocking call on a wait set or event queue
+ * @on:    what wakes the thread, of a channel that it has entered
+ * @armed: 0; -FI_EAGAIN: there is something, and it does not sleep; else what kept the domains from
+ *	   being armed: it sleeps for a short time
+ * Nothing is held. On return nothing need have come.
+ */
+void engine_sleeper_sleep(const struct engine_sleeper *sleeper,
+			  const struct platform_wakers *on, int armed);
 
 #endif

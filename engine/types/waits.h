@@ -86,15 +86,20 @@ struct engine_wait {
 	bool came;
 };
 
-/* One spin of a blocking call. */
-struct engine_spin {
-	uint64_t begin_ns;
-	uint32_t turns;
-	bool over;
-};
-
-/* A blocking call on an object of one domain (sleep.c). */
+/* A blocking call: it spins, and then sleeps (spin.c, sleep.c). */
 struct engine_sleeper {
+	/* What it sleeps on, with the time to spin */
+	struct engine_channel *channel;
+	/* Deadline; UINT64_MAX: none */
+	uint64_t end_ns;
+	/* Time at which it began to spin; 0: not yet */
+	uint64_t begin_ns;
+	/* Turns of the spin */
+	uint32_t turns;
+	/* Other threads want this core */
+	bool crowded;
+	/* The fields below are those of a call that sleeps on the channel of a domain */
+	/* The object that it waits for */
 	struct engine_wait *wait;
 	/*
 	 * there - returns true if what the call waits for has come; called with the domain
@@ -102,9 +107,6 @@ struct engine_sleeper {
 	 */
 	bool (*there)(void *arg);
 	void *arg;
-	/* Deadline; UINT64_MAX: none */
-	uint64_t end_ns;
-	struct engine_spin spin;
 	/* Value of domain->rounds when the call was last about to sleep */
 	uint32_t rounds;
 	/* Looks left before it sleeps */

@@ -298,10 +298,12 @@ static void who_finds_it_there_at_the_last_look_does_not_sleep(void **state)
 	open_ends(&safe, NULL);
 	domain = container_of(ends[0].domain, struct engine_domain, fid);
 	cq = container_of(ends[0].rx_cq, struct engine_cq, fid);
-	s = (struct engine_sleeper){ .wait = &cq->wait.base,
+	s = (struct engine_sleeper){ .channel = &domain->channel,
+				     .wait = &cq->wait.base,
 				     .there = is_there,
 				     .end_ns = UINT64_MAX,
-				     .spin = { .begin_ns = 1, .over = true } };
+				     .begin_ns = 1,
+				     .crowded = true };
 	engine_sleeper_wait(&s);
 	assert_int_equal(atomic_load(&sleeps), 0);
 	assert_int_equal(domain->channel.asleep, 0);
