@@ -1,21 +1,24 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Sleeping: the part that blocking calls, descriptors and the thread of a domain share.
+ * Sleeping, in three structs (types/waits.h):
+ *  - a channel is what one sleeps on: a bell, and mostly a poll set. A domain has one that holds
+ *    the bells of its wires; wait sets, event queues, and queues and counters with a descriptor
+ *    have one that holds those of their domains;
+ *  - a wait says who sleeps until an object has something: threads, on the channel of the domain,
+ *    and programs, on that of the object;
+ *  - a sleeper is one blocking call: it spins, and then sleeps on a channel.
  *
- * A sleeper is a thread in a blocking call, the thread of the domain, or a program that polls a
- * descriptor. Before it sleeps, the domain is held for these steps: arm the wires
- * (engine_wires_arm(), progress/arm.h), register (engine_wait_add(), for threads also
- * engine_channel_enter()), and check once more for what is awaited. Then the domain is given up, and
- * the sleeper is woken by
- *  - the poll set, while poll() of a wire may have something;
- *  - the domain's bell, for threads, or the descriptor of the object: another thread has found what
- *    the object waits for, or has left work to do.
+ * Before anybody sleeps, the domain is held for these steps: arm the wires (engine_wires_arm(),
+ * progress/arm.h), register (engine_wait_add(), for threads also engine_channel_enter()), and check
+ * once more for what is awaited. Then the domain is given up, and the channel wakes:
+ *  - by the bell of a wire, while poll() of that may have something;
+ *  - by its own: another thread has found what the object waits for, or has left work to do.
  *
- * No wake-up is lost: all wires are armed while any object in domain->armed has not been woken.
- * Where a wire can't be armed (it has something already) or the set of wires changes, all sleepers
- * are woken; each arms the wires again or stays awake. A bell stays rung until the last thread that
- * slept on it is awake, and a descriptor until fi_trywait, so that each of several sleepers sees
- * it.
+ * No wake-up is lost: all wires are armed while any wait in domain->armed has not been woken. Where
+ * a wire can't be armed (it has something already) or the set of wires changes, all sleepers are
+ * woken; each arms the wires again or stays awake. The channel of a domain stays rung until the
+ * last thread that slept on it is awake, the others until fi_trywait or until there is nothing
+ * left, so that each of several sleepers sees it.
  */
 #ifndef WEFT_WAITING_H
 #define WEFT_WAITING_H
