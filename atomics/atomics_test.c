@@ -290,7 +290,7 @@ static void edge(const struct kind_of_type *type, int n, uint8_t *value)
 	case REAL:
 		real_edge(type->size, n, value);
 		break;
-	case COMPLEX: /* each part meets each kind of number */
+	case COMPLEX: /* each part takes each kind of number */
 		real_edge(type->part, n, value);
 		real_edge(type->part, (n * 5 + 3) % EDGE_CNT, value + type->part);
 		break;

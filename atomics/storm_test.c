@@ -342,7 +342,10 @@ static void compare_and_swap_increments_are_exact(void **state)
 	for_each_lock_free(check_increments);
 }
 
-/* A lock: who finds other than 1 and leaves 1 has it. What it guards isn't added atomically. */
+/*
+ * A lock: a thread that finds another value than 1 and leaves 1 holds it. The data that it protects
+ * are not updated atomically.
+ */
 static void guard_side(struct storm *s, int me)
 {
 	uint8_t zero[32];

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * A libfabric.so.1 as programs of all ages see it: by symbol version, with structures that
- * end where theirs ended. The library is the argument: the one of this build, or 'stock'
- * for the machine's, into which our loadable provider is put the same way.
+ * libfabric.so.1 as programs of all ages see it: by symbol version, with structures that end where
+ * those of their version end. The library is the argument: the one of this build, or 'stock' for
+ * the machine's, into which our loadable provider is loaded the same way.
  *
- * Like any program this one knows libfabric only by its symbols; the loadable provider is
- * found by FI_PROVIDER_PATH.
+ * Like any program this one uses libfabric only by its symbols; the loadable provider is found by
+ * FI_PROVIDER_PATH.
  */
 #define _GNU_SOURCE
 #include <dlfcn.h>
@@ -39,7 +39,7 @@ static bool is_stock;
 /* Where the structures of a symbol version end, as its programs were compiled. */
 static const struct age {
 	const char *version;
-	/* what such a program asks for; the provider knows 1.17 */
+	/* version that such a program requests; the provider is of 1.17 */
 	uint32_t api;
 	size_t info;
 	size_t tx_attr;
@@ -64,7 +64,7 @@ static void *symbol(const char *name, const char *version)
 	return dlvsym(library, name, version);
 }
 
-/* The ages that the library under test knows: a stock one ends at FABRIC_1.3 or later. */
+/* The versions of the library under test: a stock one ends at FABRIC_1.3 or later. */
 static size_t age_cnt(void)
 {
 	size_t cnt = 0;
@@ -354,7 +354,9 @@ static void what_lies_behind_an_age_is_not_read(void **state)
 	}
 }
 
-/* With a provider of our own level: fields that 1.17, which "answer" knows, had not. */
+/*
+ * With a provider of this build's level: fields that 1.17, the version of "answer", does not have.
+ */
 static void newer_fields_count_where_the_age_has_them(void **state)
 {
 	static const struct {

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* fi_getinfo: who is asked, under which names, what is passed on, and the reasons. */
+/*
+ * fi_getinfo: which providers are queried, under which names, what is passed on, and the reasons.
+ */
 #include <pthread.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -180,7 +182,7 @@ static void further_names_are_answered_as_they_are_spelled_there(void **state)
 
 		assert_answers(known[i].asked, known[i].answered);
 		assert_int_equal(fakes[known[i].slot].asked, before + 1);
-		/* By which the provider knows what to answer. */
+		/* Name by which the provider selects its answer. */
 		assert_string_equal(fakes[known[i].slot].hinted_name, known[i].answered);
 	}
 	assert_answers("verbs;ofi_rxm", "");

@@ -56,7 +56,7 @@ static const char *place(const char *folder, const char *name, const char *modul
 	return link;
 }
 
-/* Starts the core with a path in which each % stands for the base folder. */
+/* Starts the core with a path in which each % is replaced by the base folder. */
 static void start_with(const char *path)
 {
 	char value[512] = "";

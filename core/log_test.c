@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* What is logged, where it goes, and who may listen. */
+/* What is logged, where it is written, and which loggers receive it. */
 #include <fcntl.h>
 #include <setjmp.h>
 #include <stdarg.h>

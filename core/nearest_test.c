@@ -16,7 +16,7 @@
 #include "fake_provider.h"
 #include "nearest.h"
 
-/* Knows RDM endpoints, neither FI_HMEM nor a protocol, and wants FI_CONTEXT granted. */
+/* Offers RDM endpoints, neither FI_HMEM nor a protocol, and requires FI_CONTEXT. */
 static bool judge(const struct question *q, void *arg)
 {
 	(*(int *)arg)++;

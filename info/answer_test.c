@@ -358,7 +358,7 @@ static void unstated_progress_is_that_of_the_name(void **state)
 	answer = ask(round, API);
 	assert_int_equal(answer->domain_attr->data_progress, FI_PROGRESS_MANUAL);
 	assert_int_equal(answer->domain_attr->control_progress, FI_PROGRESS_AUTO);
-	/* Who wants to do it all itself does. */
+	/* A program that offers to do everything itself has to. */
 	round->hints->domain_attr->data_progress = FI_PROGRESS_MANUAL;
 	answer = ask(round, API);
 	assert_int_equal(answer->domain_attr->control_progress, FI_PROGRESS_MANUAL);

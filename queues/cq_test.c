@@ -397,7 +397,7 @@ static void watchers_know_nothing_of_one_another(void **state)
 	cq_fini(&q);
 }
 
-/* Who passes entries on drops each once it is elsewhere. */
+/* The task that passes entries on drops each after it has written it to the owner's queue. */
 static void entries_are_seen_and_dropped_one_by_one(void **state)
 {
 	const struct fi_cq_err_entry *err;

@@ -174,7 +174,7 @@ static void error_data_go_to_the_callers_buffer_or_are_lent(void **state)
 	assert_string_equal(err.err_data, "sixteen letters");
 	assert_int_equal(err.err_data_size, 16);
 
-	q.api_version = FI_VERSION(1, 4); /* what stands in err_data_size is no promise */
+	q.api_version = FI_VERSION(1, 4); /* err_data_size is ignored then */
 	err.err_data = mine;
 	err.err_data_size = 4444;
 	assert_int_equal(eq_take_error(&q, &err, 0), sizeof(err));

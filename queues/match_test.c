@@ -429,7 +429,7 @@ static void random_arrival(struct model *x)
 	store(x->m, &msg->msg, source, tag);
 }
 
-/* A stored message turns out to be from somebody else, whose receives may be posted. */
+/* A stored message gets another source, whose receives may be posted. */
 static void random_rename(struct model *x)
 {
 	uint32_t which = below(x->msg_cnt), at = 0;

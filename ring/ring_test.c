@@ -148,7 +148,7 @@ static void full_ring_takes_no_more_until_the_credit_comes(void **state)
 		assert_true(message_put(&tx, i, 8));
 	assert_false(message_put(&tx, LINES, 8));
 	assert_int_equal(message_take(&rx, 0), 8);
-	assert_false(message_put(&tx, LINES, 8)); /* taken and not told */
+	assert_false(message_put(&tx, LINES, 8)); /* taken and not reported */
 	for (uint32_t i = 1; i < LINES; i++)
 		assert_int_equal(message_take(&rx, i), 8);
 	assert_int_equal(message_take(&rx, LINES), -1);
@@ -388,7 +388,7 @@ static void random_traffic_follows_the_model(void **state)
 				assert_true(room);
 				expected[sent++ % LINES] = (int)len;
 			} else {
-				/* what is full has to have something in it, told or not */
+				/* a full ring has to have a line, reported or not */
 				assert_true(sent != taken || rx.reported != rx.tail);
 			}
 		} else {

@@ -45,7 +45,7 @@ static void another_process_rings(void **state)
 	assert_int_equal(status, 0);
 	assert_true(readable(fd));
 	sys_fifo_clear(fd);
-	assert_false(readable(fd)); /* who rang has gone, which is no end */
+	assert_false(readable(fd)); /* the process that rang has closed it, which is not an end */
 	sys_fifo_close(fd);
 }
 

@@ -36,7 +36,7 @@ static int teardown(void **state)
 	return 0;
 }
 
-/* Is @fd what @cond says, in time? */
+/* Returns true if @fd reaches the state @cond within the time. */
 static bool comes_to(int fd, int wanted)
 {
 	struct timespec now, end;

@@ -56,7 +56,7 @@ static int compare_from_a_new_namespace(uint32_t outside)
 	return WEXITSTATUS(status);
 }
 
-/* /proc is still that of the outer namespace there, and knows the child by its outer number. */
+/* /proc is still that of the outer namespace there, and has the child by its outer number. */
 static void other_namespace_is_not_taken_for_ours(void **state)
 {
 	uint32_t outside;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* Unit tests of copies between processes; our own number stands for the other's. */
+/* Unit tests of copies between processes; this process is also the other one. */
 #define _GNU_SOURCE
 #include <errno.h>
 #include <setjmp.h>

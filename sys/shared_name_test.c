@@ -63,7 +63,7 @@ static void name_leads_to_the_memory_as_long_as_it_is_kept(void **state)
 	assert_int_equal(first_of(keeper), 'b');
 	assert_int_equal(first_of(reader), 'b');
 	sys_shared_close(keeper);
-	assert_int_equal(first_of(reader), 'b'); /* who has it keeps it */
+	assert_int_equal(first_of(reader), 'b'); /* its owner keeps it */
 	assert_int_equal(sys_shared_attach(name, false, &keeper), -FI_ENOENT);
 	sys_shared_close(reader);
 	sys_shared_close(writer);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* Unit tests of write guards and of guarded writes; this process stands for the other one too. */
+/* Unit tests of write guards and of guarded writes; this process is also the other one. */
 #define _GNU_SOURCE
 #include <errno.h>
 #include <setjmp.h>

@@ -143,7 +143,7 @@ static void only_link_local_addresses_have_a_scope(void **state)
 	assert_true(addr_same(&a, &b));
 }
 
-/* Several endpoints listen there: where it is says nothing of who it is. */
+/* Several endpoints listen there: host and port do not identify one. */
 static void a_shared_port_names_nobody(void **state)
 {
 	struct weft_addr a = nonce_addr(1), b = nonce_addr(2), s = service_addr(1234);

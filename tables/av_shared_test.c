@@ -20,7 +20,7 @@ void *__wrap_platform_alloc(size_t len)
 struct process {
 	struct av_table table;
 	struct av_view view;
-	/* changes that it was told of */
+	/* changes that were reported to it */
 	uint32_t added;
 	uint32_t removed;
 };
@@ -137,7 +137,7 @@ static void removed_index_is_used_again_by_all(void **state)
 	assert_int_equal(drop(&processes[0], 0), -FI_EINVAL);
 	assert_int_equal(insert(&processes[0], 3, &index), 1);
 	assert_int_equal(index, 0);
-	/* One who slept through it sees that it is another. */
+	/* A process that slept meanwhile sees that it is another. */
 	assert_true(av_view_stale(&processes[2].view));
 	pull(&processes[2]);
 	assert_memory_equal(av_get(&processes[2].table, 0), &c, sizeof(c));
@@ -159,12 +159,12 @@ static void what_a_dead_writer_left_is_found(void **state)
 	assert_int_equal(av_view_pull(&processes[1].view, count, &processes[1]), 0);
 	assert_null(av_get(&processes[1].table, 1));
 	assert_true(av_view_stale(&processes[1].view));
-	/* Killed after it: it counts, also for who looked before. */
+	/* Killed after it: it counts, also for processes that read before. */
 	atomic_store(&shared->used, 2);
 	atomic_fetch_add(&shared->entries[1].stamp, 1);
 	assert_int_equal(av_view_pull(&processes[1].view, count, &processes[1]), 0);
 	assert_non_null(av_get(&processes[1].table, 1));
-	/* The next writer goes on behind it and ends the change. */
+	/* The next writer continues after it and ends the change. */
 	assert_int_equal(av_view_pull(&processes[2].view, count, &processes[2]), 0);
 	a = numbered(8);
 	assert_int_equal(av_view_insert(&processes[2].view, &a, &index), 1);

@@ -596,7 +596,7 @@ static void a_reader_leaves_alone_what_the_owner_is_told_of(void **state)
 	assert_false(mr_reader_check(&reader, &view));
 	assert_int_equal(mr_reader_find(&reader, 2, &view), 0);
 	assert_int_equal(mr_view_range(&view, 0, 1, RMA, &at), -FI_EOPNOTSUPP);
-	assert_int_equal(where(&t, 2, 0, 1, &at), 0); /* the owner itself goes on */
+	assert_int_equal(where(&t, 2, 0, 1, &at), 0); /* the owner itself continues */
 	mr_fini(&t);
 }
 

@@ -41,8 +41,7 @@ static const struct engine_family fixed = { .addr_format = FI_FORMAT_UNSPEC,
 					    .addr_write = number_write };
 
 /*
- * Reads @cnt addresses of @len bytes. Returns how many of them are good; 0 stands for one that is
- * none.
+ * Reads @cnt addresses of @len bytes. Returns how many of them are valid; 0 marks an invalid one.
  */
 static int read_all(const struct engine_family *family, const char *bytes, size_t len,
 		    size_t cnt, uint32_t *out)

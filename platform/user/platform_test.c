@@ -188,7 +188,7 @@ static void a_thread_that_naps_can_be_woken(void **state)
 	platform_lock_fini(&w.lock);
 }
 
-/* One whose naps end by a bell too. */
+/* A thread whose naps end by a bell too. */
 struct sleeper {
 	struct work work;
 	struct platform_bell bell;
@@ -244,7 +244,7 @@ static void a_thread_that_sleeps_on_a_bell_is_woken_by_it(void **state)
 	platform_lock_fini(&s.work.lock);
 }
 
-/* Whenever the fork comes, the thread holds nothing in the child. */
+/* At whatever time the process forks, the thread holds nothing in the child. */
 static void a_forked_child_has_no_thread_and_no_lock_held(void **state)
 {
 	struct work w = { .nap_ns = 1 };
@@ -343,7 +343,7 @@ static void a_poll_set_is_readable_for_what_is_in_it_and_when_it_is_rung(void **
 	assert_true(readable(poll_sets[0]) && readable(poll_sets[1]));
 	platform_poll_set_remove(poll_sets[0], inner);
 	assert_false(readable(poll_sets[0]));
-	/* The number stays, what it stands for does not. */
+	/* The number stays, the file behind it does not. */
 	assert_int_equal(platform_poll_set_open(NULL, &fresh), 0);
 	assert_int_equal(platform_descriptor_renew(poll_sets[1], fresh), 0);
 	assert_false(readable(poll_sets[1]));

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * libshm-fi.so in a libfabric: found, preferred to that one's own, opened by programs of every
- * age, closed without a trace. The libfabric is the argument, 'stock' for the machine's; like any
- * program this one knows it only by its symbols. One thread, beside those of automatic progress.
+ * libshm-fi.so in a libfabric: found, preferred to that one's own, opened by programs of every age,
+ * closed without a trace. The libfabric is the argument, 'stock' for the machine's; like any
+ * program this one uses it only by its symbols. One thread, beside those of automatic progress.
  *
- * usage: shm_test LIBRARY|stock [leave]
+ *	usage: shm_test LIBRARY|stock [leave]
  */
 #define _GNU_SOURCE
 #include <dirent.h>

@@ -145,7 +145,7 @@ static void what_is_sent_is_told_before_one_sleeps(void **state)
 	side_close(b);
 }
 
-/* A conn whose end waits for its time, and a listener that does. */
+/* A conn that ends at a given time, and a listener that is watched again at one. */
 static void arming_says_when_poll_has_to_look(void **state)
 {
 	struct side *a = side_open(NULL), *b = side_open(NULL);

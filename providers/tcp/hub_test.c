@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * What the TCP wires of a domain share: descriptors, a port, and who comes there; over loopback.
+ * What the TCP wires of a domain share: descriptors, a port, and the connections to it; over
+ * loopback.
  */
 #include <dirent.h>
 #include <setjmp.h>
@@ -16,7 +17,7 @@
 
 #define SIDES 20
 
-static const char domain; /* its address stands for one */
+static const char domain; /* its address names one */
 
 static int fd_cnt(void)
 {
@@ -53,7 +54,7 @@ static void sides_of_a_domain_take_two_descriptors(void **state)
 	for (int i = 0; i < SIDES; i++) {
 		assert_true(addr_valid(&sides[i]->addr));
 		assert_int_equal(sides[i]->addr.port, sides[0]->addr.port);
-		/* the port stands for the first one */
+		/* the port belongs to the first one */
 		assert_int_equal(sides[i]->addr.flags, i ? ADDR_PORT_SHARED : 0);
 		assert_int_equal(tcp_bell(sides[i]->wire, -1), tcp_bell(sides[0]->wire, -1));
 	}
@@ -187,7 +188,7 @@ static void what_another_one_finds_is_not_lost(void **state)
 	assert_int_equal(b->got_cnt, 0);
 	DRIVE(b, NULL, b->got_cnt == 1);
 	assert_true(tcp_arm(b->wire) != 0);
-	/* one that is found, and whose connection is given up before b looks */
+	/* one that is found, and whose connection is given up before b handles it */
 	assert_true(publish(to, 1, 8, false));
 	DRIVE(from, a, !list_empty(&wire->ready));
 	tcp_disconnect(back);

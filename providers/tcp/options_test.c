@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * What the kernel is told of sockets: congestion control by where a connection leads, and the
- * receive buffer.
+ * Options of sockets: congestion control by the destination of a connection, and the receive
+ * buffer.
  */
 #define _GNU_SOURCE
 #include <arpa/inet.h>

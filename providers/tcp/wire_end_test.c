@@ -44,7 +44,7 @@ static void close_delivers_what_was_published(void **state)
 
 	pattern(bytes, len, 1);
 	pair_up(a, b, &ab, &ba);
-	/* from the side whose lane is not even there yet, too */
+	/* from the side whose lane is not up yet, too */
 	assert_int_equal(send_bulk(ba, 1, &iov, 1, &sent[0]), 0);
 	assert_int_equal(send_bulk(ba, 1, &iov, 1, &sent[1]), 0);
 	for (cnt = 0; cnt < 15 && publish(ba, cnt, TCP_CLAIM_MAX, true); cnt++)

@@ -316,7 +316,7 @@ static void control_overtakes_bulk(void **state)
 	free(bytes);
 }
 
-/* Control goes on meanwhile, also to where it waits, and nothing is lost. */
+/* The control lane continues meanwhile, also to the end that waits, and nothing is lost. */
 static void bulk_waits_for_its_turn_and_nothing_else_does(void **state)
 {
 	struct side *a = side_open(NULL), *b = side_open(NULL);
@@ -482,7 +482,7 @@ static void simultaneous_open_leaves_one_conn(void **state)
 	assert_int_equal(a->downs, 0);
 	assert_true(!b->downs || b->last_err == -FI_EALREADY);
 
-	/* now b certainly hears the refusal */
+	/* now b certainly reads the refusal */
 	b->downs = 0;
 	ba = side_connect(b, a);
 	DRIVE(a, b, b->downs == 1);

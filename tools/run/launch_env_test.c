@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* What Open MPI is told to carry to its ranks. */
+/* Settings that make Open MPI pass variables to its ranks. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* Memory of a process and of its child, as /proc tells it. */
+/* Memory of a process and of its child, as reported by /proc. */
 #define _GNU_SOURCE
 #include <setjmp.h>
 #include <stdarg.h>

@@ -147,7 +147,7 @@ int __wrap_nanosleep(const struct timespec *wanted, struct timespec *left)
 }
 
 /*
- * Holds a port that nobody listens at: the kernel gives it to no other, refuses who connects to
+ * Holds a port without listening: the kernel gives it to no other program, refuses connections to
  * it, and lets a server that sets SO_REUSEADDR have it too.
  */
 static int hold_port(unsigned *port)

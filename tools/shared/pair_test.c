@@ -69,7 +69,7 @@ static int die_second(struct side *side, void *arg)
 
 	if (side->rank)
 		raise(SIGKILL);
-	/* A side whose other one died is told so. */
+	/* A side whose other one died gets an error. */
 	return oob_exchange(&side->oob, "", 0, &in, &len) == -EPIPE ? 0 : 13;
 }
 

@@ -11,7 +11,7 @@
 #include "mock_engine.h"
 
 #define PEERS 6
-#define COOL  (32u * 70u) /* polls after which what nothing comes from is cold */
+#define COOL  (32u * 70u) /* polls after which an idle ring is cold */
 
 static struct mock hub, peers[PEERS];
 static uint64_t sent;
@@ -140,7 +140,7 @@ static void doorbell_outside_the_inbox_stays_inside(void **state)
 	assert_true(mock_put(peers[0].conn, sent++, 8));
 	mock_poll(&hub, NULL);
 	assert_int_equal(hub.next_tag, sent);
-	conn->polling->mode = 77; /* no way of being heard: as unsure */
+	conn->polling->mode = 77; /* no way to report the sleep: as unsure */
 	assert_true(mock_put(peers[0].conn, sent++, 8));
 	mock_poll(&hub, NULL);
 	assert_int_equal(hub.next_tag, sent);

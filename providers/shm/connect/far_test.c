@@ -129,7 +129,7 @@ static void killed_peer_is_found_after_what_it_left(void **state)
 	assert_int_equal(a.next_tag, 100);
 	pshm_disconnect(conn);
 	assert_int_equal(mock_connect(&a, &board->child, &conn), -FI_ECONNREFUSED);
-	board->child.ns_hash++; /* of whose processes we know nothing */
+	board->child.ns_hash++; /* another host, whose processes are unknown */
 	assert_int_equal(mock_connect(&a, &board->child, &conn), -FI_EHOSTUNREACH);
 }
 
@@ -178,7 +178,7 @@ static void listener_that_is_killed_meanwhile_ends_the_request(void **state)
 	assert_int_equal(a.down_err, -FI_ECONNRESET);
 }
 
-/* A copy of the child lives on, with all the descriptors that it did not close. */
+/* A copy of the child survives, with all the descriptors that it did not close. */
 static int leave_a_copy(struct mock *m)
 {
 	mock_until(m, NULL, m->conn);
@@ -223,7 +223,7 @@ static int write_file(const char *path, const char *text)
 
 /*
  * Namespaces of its own, in which nothing is mounted at /proc: the first process of the pid
- * namespace goes on, the one that made it waits for it.
+ * namespace continues, the one that made it waits for it.
  */
 static int contain(int flags)
 {

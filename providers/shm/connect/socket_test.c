@@ -83,7 +83,7 @@ static void messages_and_payload_pass_both_ways(void **state)
 		assert_int_equal(mock_sendv(from->conn, MOCK_BIG, buf, BIG, 2, &op), 0);
 		mock_until(&a, &b, op.done && to->big_done && to->next_tag == 1000);
 		assert_false(to->garbled);
-		/* in the area that came with the pair */
+		/* in the area that was received with the pair */
 		assert_int_equal(pshm_conn_of(from->conn)->growing, PSHM_LARGE);
 	}
 	mock_close(&a);
@@ -155,7 +155,7 @@ static void endpoint_that_closes_meanwhile_refuses(void **state)
 	mock_open(&a);
 	mock_open(&b);
 	assert_int_equal(mock_connect(&a, &b.addr, &conn), 0);
-	mock_close(&b); /* asked, and nobody has looked */
+	mock_close(&b); /* requested, and not handled yet */
 	mock_until(&a, NULL, a.downs == 1);
 	assert_int_equal(a.down_err, -FI_ECONNREFUSED);
 	mock_open(&b);
@@ -275,7 +275,7 @@ static struct pshm_note ask_of(const struct pshm_region *pair)
 
 enum { ENDED = 1 };
 
-/* Sends that; returns ENDED, the error of the refusal, or 0 when the inbox comes. */
+/* Sends that; returns ENDED, the error of the refusal, or 0 when the inbox arrives. */
 static int said(const void *msg, size_t len, const int *fds, unsigned int cnt)
 {
 	int sock = stranger(), ret = -FI_EAGAIN;
@@ -383,7 +383,7 @@ static void who_reads_no_answers_for_a_while_keeps_the_socket(void **state)
 	fds[0] = pair.fd;
 	fds[1] = ((struct pshm_wire *)a.wire)->own_inbox.fd;
 	note = ask_of(&pair);
-	note.to[7] ^= 1; /* nobody: refused */
+	note.to[7] ^= 1; /* no such endpoint: refused */
 	sock = stranger();
 	for (uint32_t i = 0; i < MANY_ASKS; i++) {
 		asked += !sys_local_send(sock, &note, sizeof(note), fds, 2);
@@ -504,7 +504,7 @@ static void silent_neighbours_keep_nobody_from_connecting(void **state)
 	mock_connected(&a, &b, &b.addr);
 	for (int i = 0; i < CNT; i++)
 		sys_local_close(socks[i]);
-	/* ours is the one that is left, with both its ends */
+	/* the conn of this side is the remaining one, with both its ends */
 	mock_until(&a, &b, mock_descriptors() == before + 2);
 	assert_int_equal(a.downs + b.downs, 0);
 	assert_int_equal(pshm_check(a.conn), 0);

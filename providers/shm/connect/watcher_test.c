@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* Tests of who looks at the sockets of a process while its endpoints sleep. */
+/* Tests of which endpoint reads the sockets of a process while its endpoints sleep. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -16,7 +16,7 @@
 #include "socket.h"
 
 enum { CNT = 6 };
-#define NAP_NS 10000000u /* the longest that what comes by a socket may have to wait */
+#define NAP_NS 10000000u /* longest time that input of a socket may have to wait */
 
 static struct mock ends[CNT];
 
@@ -61,7 +61,7 @@ static int ringing(void)
 	return cnt;
 }
 
-/* Somebody of another process comes by the socket. */
+/* Another process connects to the socket. */
 static int stranger(void)
 {
 	int i = 0, sock;
@@ -78,7 +78,7 @@ static void idle_endpoints_sleep_until_they_are_woken(void **state)
 	all_idle();
 	for (int round = 0; round < 3; round++)
 		for (int i = 0; i < CNT; i++) {
-			/* as when the engine looks after what no bell tells of */
+			/* as when the engine polls for events that ring no bell */
 			assert_int_equal(mock_arm_idle(&ends[i]), UINT64_MAX);
 			assert_false(mock_rings(&ends[i]));
 		}
@@ -138,7 +138,10 @@ static int who_rings(void)
 	return i;
 }
 
-/* A program that armed one and does something else: nobody waits where it would be woken. */
+/*
+ * A program that armed an endpoint and does something else: no thread waits where it would be
+ * woken.
+ */
 static void watcher_that_nobody_waits_on_is_replaced(void **state)
 {
 	int first, second, left;
@@ -155,7 +158,7 @@ static void watcher_that_nobody_waits_on_is_replaced(void **state)
 	sys_local_close(second);
 }
 
-/* Nobody is handed anything while all are busy. */
+/* The sockets are handed to no endpoint while all are busy. */
 static void busy_sleepers_nap(void **state)
 {
 	uint64_t begun[CNT], ns;
@@ -173,7 +176,10 @@ static void busy_sleepers_nap(void **state)
 	}
 }
 
-/* Without descriptors to accept with, the sockets can't be waited for: somebody looks again. */
+/*
+ * Without descriptors to accept with, the sockets can't be waited for: an endpoint reads them
+ * later.
+ */
 static void sockets_that_are_paused_are_looked_at_by_who_slept(void **state)
 {
 	uint64_t paused, ns;
@@ -212,7 +218,7 @@ static void nest_without_room_has_its_sleeper_look(void **state)
 	}
 }
 
-/* What a random walk knows of an endpoint. */
+/* State of an endpoint in a random walk. */
 static bool asleep[CNT], until_woken[CNT];
 
 static void step(uint64_t *seed)
@@ -241,7 +247,7 @@ static void step(uint64_t *seed)
 	}
 }
 
-/* Somebody who sleeps is woken, or looks by himself soon; unless nobody sleeps for long. */
+/* A sleeping endpoint is woken, or reads by itself soon; unless none sleeps for long. */
 static bool one_polls(void)
 {
 	bool any = false;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Unit tests of the table of transfers that both ends copy: what a slot says, who gets which
- * chunk, and that memory is the receiver's again once nobody holds any. Run under ThreadSanitizer,
- * the last ones also show that the orderings are enough.
+ * Unit tests of cooperative copies: contents of a slot, which side gets which chunk, and that the
+ * memory is the receiver's again once no side holds a chunk. Run under ThreadSanitizer, the last
+ * ones also show that the orderings are enough.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -110,7 +110,7 @@ static void nothing_is_claimed_of_another_generation(void **state)
 	assert_int_equal(pshm_coop_copy_claim(&slot, 5, 3, &chunk), PSHM_CLAIMED);
 	assert_int_equal(pshm_coop_copy_close(&slot, 5, 3), 1);
 	assert_int_equal(pshm_coop_copy_claim(&slot, 5, 3, &chunk), PSHM_NOT_OURS);
-	/* it comes around */
+	/* it wraps around */
 	pshm_coop_copy_open(&slot, UINT32_MAX, &task);
 	assert_int_equal(pshm_coop_copy_claim(&slot, UINT32_MAX, 3, &chunk), PSHM_CLAIMED);
 	pshm_coop_copy_open(&slot, 0, &task);
@@ -150,7 +150,7 @@ static void what_the_sender_ended_is_heard(void **state)
 #define ROUNDS 3000u
 
 static uint32_t memory[CHUNKS]; /* of the receiver: plain, so that a race is one */
-static _Atomic uint32_t told;	/* generation, as the line tells it */
+static _Atomic uint32_t told;	/* generation in the line */
 static _Atomic bool over;
 static uint32_t written;
 
@@ -233,7 +233,7 @@ static void memory_is_the_receivers_again_once_no_chunk_is_held(void **state)
 		ours = receive(gen, cnt, most, &claimed);
 		while (pshm_coop_copy_written(&slot, &failed) < claimed - ours)
 			sched_yield();
-		/* now it is ours: read it, and use it for something else */
+		/* the memory is the receiver's again: read it, and use it for something else */
 		for (uint32_t i = 0; i < cnt; i++)
 			assert_int_equal(memory[i], i < claimed ? gen : 0);
 		memset(memory, 0, sizeof(memory));

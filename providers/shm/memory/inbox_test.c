@@ -77,7 +77,7 @@ static void a_place_is_not_used_again(void **state)
 	assert_int_equal(mock_descriptors(), before + 2);
 	pshm_inbox_destroy(&inboxes[0]);
 	assert_int_equal(mock_descriptors(), before + 1);
-	/* the last one of memory that has places left: it goes, and new memory comes */
+	/* the last one of memory that has places left: it is released, and new memory is made */
 	pshm_inbox_destroy(&inboxes[1]);
 	assert_int_equal(mock_descriptors(), before);
 	inbox_make(0);
@@ -203,7 +203,7 @@ static void what_is_no_inbox_is_not_taken(void **state)
 	}
 	inbox_make(0);
 	head = (void *)((char *)inboxes[0].inbox - PSHM_INBOXES_HEAD);
-	/* another place is said to be the inbox's: what stands there decides */
+	/* the address names another place as the inbox's: the contents there decide */
 	memcpy(head->nonces[7], nonces[0], PSHM_NONCE);
 	memset(head->nonces[0], 0, PSHM_NONCE);
 	assert_int_equal(inbox_look(0, &region), -FI_ENOENT);

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Tests of the shm wire against a neighbour that writes what it likes into memory that both
- * have: requests that offer anything, and a connection whose indices, lengths and notes
- * are scribbled over. Nothing crashes, hangs or reads beyond the region, and others are
- * served as before.
+ * Tests of the shm wire against a peer that writes anything into memory that both have: requests
+ * that offer anything, and a connection whose indices, lengths and notes are overwritten. Nothing
+ * crashes, hangs or reads beyond the region, and other peers are served as before.
  */
 #define _GNU_SOURCE /* memfd_create */
 #include <setjmp.h>
@@ -236,7 +235,7 @@ static void scribbled_mailbox_does_no_harm(void **state)
 		for (int i = 0; i < 512; i++)
 			bytes[mock_random(&seed) % sizeof(d->slots)] =
 				(unsigned char)mock_random(&seed);
-		/* now and then a phase that counts, of a process that lives */
+		/* now and then a valid phase, of a living process */
 		for (int i = 0; i < 8; i++)
 			atomic_store(&d->slots[mock_random(&seed) % PSHM_SLOTS].word,
 				     (uint64_t)getpid() << 32 | mock_random(&seed) % 8);
@@ -357,7 +356,7 @@ static void credit_that_cannot_be_ends_the_connection(void **state)
 	pshm_region_close(&region);
 }
 
-/* A neighbour may make a pair of any size: ours is not exchanged for a smaller area. */
+/* A peer may make a pair of any size: a large ring is not replaced by a smaller area. */
 static void ring_that_is_larger_than_an_area_does_not_grow(void **state)
 {
 	const struct pshm_sizes large = { PSHM_LINE_CNT, 4 * PSHM_AREA_LEN, 0 };

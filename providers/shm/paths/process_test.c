@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
  * Tests of the shm wire between processes: streams both ways, processes that are killed at any
- * time, fork, and users who may not look into each other.
+ * time, fork, and users who may not open each other's /proc files.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -153,7 +153,7 @@ static void peer_that_begins_another_program_is_dead(void **state)
 	assert_int_equal(us.next_tag, 100);
 	assert_int_equal(kill(child, 0), 0);
 	pshm_wire_ops.disconnect(conn);
-	/* The kernel closes what the peer had open after its memory has gone. */
+	/* The kernel closes the peer's descriptors after its memory was freed. */
 	mock_until(&us, NULL, (err = try_connect()) != 0);
 	assert_int_equal(err, -FI_ECONNREFUSED);
 }
@@ -453,7 +453,7 @@ static void copy_made_by_fork_can_do_no_harm(void **state)
 	}
 	assert_int_equal(waitpid(copy, &status, 0), copy);
 	assert_int_equal(status, 0);
-	/* nobody is to take it for us */
+	/* no peer may take it for this process */
 	assert_int_equal(atomic_load(&inbox->polls), polls);
 	mock_until(&us, NULL, us.next_tag == 1);
 	assert_true(mock_put(us.conn, 1, 8));

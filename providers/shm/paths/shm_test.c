@@ -95,7 +95,7 @@ static struct weft_addr an_address(void)
 	return addr;
 }
 
-/* Whoever names a service of this host gets its address, whether somebody has it or not. */
+/* The address of a service of this host is known whether an endpoint has the service or not. */
 static void services_are_names_on_this_host(void **state)
 {
 	struct fi_info *info = NULL, *hints = info_alloc();
@@ -123,7 +123,7 @@ static void services_are_names_on_this_host(void **state)
 	}
 	info_free(hints);
 
-	/* port 0 names nobody */
+	/* port 0 names no endpoint */
 	assert_int_equal(shm->getinfo(FI_VERSION(1, 5), NULL, "0", 0, NULL, &info), 0);
 	assert_null(info->dest_addr);
 	info_free(info);
@@ -158,7 +158,7 @@ static void node_may_be_an_address(void **state)
 	assert_string_equal(info->src_addr, "fi_shm://me");
 	assert_null(info->dest_addr);
 	info_free(info);
-	/* a name that has no room has one that stands for it */
+	/* a name that is too long is replaced by a hash */
 	assert_int_equal(shm->getinfo(FI_VERSION(1, 5), NULL, "a name of many characters", 0,
 				      NULL, &info),
 			 0);

@@ -150,7 +150,7 @@ static void bell_that_cannot_be_opened_is_tried_again(void **state)
 	assert_true(mock_rings(&b));
 }
 
-#define SHORT_NS 1000000u /* sleep of who is not woken by all */
+#define SHORT_NS 1000000u /* sleep of an endpoint that not every peer can wake */
 
 static void who_cannot_be_rung_sleeps_for_a_moment(void **state)
 {
@@ -199,7 +199,9 @@ enum { ROUNDS = 20000 };
 /* Sleeps until the next one is there; counts how often it slept. 0, or 1: it was not woken */
 static int sleep_for(struct mock *m, uint64_t tag, uint32_t *slept, uint64_t *seed)
 {
-	/* sometimes it polls for a while first, so that the message comes at any step of arming */
+	/*
+	 * sometimes it polls for a while first, so that the message arrives at any step of arming
+	 */
 	for (uint32_t spins = mock_random(seed) % 100; spins && m->next_tag <= tag; spins--)
 		mock_poll(m, NULL);
 	while (m->next_tag <= tag) {

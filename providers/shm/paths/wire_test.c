@@ -298,7 +298,7 @@ static void unreachable_addresses_are_told_at_once(void **state)
 
 	addr.pid = 0;
 	assert_int_equal(mock_connect(&a, &addr, &conn), -FI_EHOSTUNREACH);
-	/* of a process at whose socket nobody listens */
+	/* of a process that has no listening socket */
 	b.addr.nonce[0] ^= 1;
 	addr = b.addr;
 	addr.ns_hash++;
@@ -542,7 +542,7 @@ static void request_given_up_frees_its_slot(void **state)
 	mock_until(&a, &b, a.conn && b.conn);
 }
 
-/* As many requests of a as b's mailbox has slots; who opens more waits. */
+/* As many requests of a as b's mailbox has slots; further ones wait. */
 static void mailbox_fill(void)
 {
 	struct wire_conn *conn;
@@ -637,7 +637,7 @@ static void slots_of_the_dead_are_taken_over_but_not_their_requests(void **state
 		if (i)
 			assert_int_equal(pshm_mailbox_post(inbox.addr, &offer, &ticket[i]), 0);
 	}
-	/* nobody is looked up for a request: b takes it, and finds that out */
+	/* the process of a request is not looked up: b takes the request, and detects that */
 	assert_int_equal(pshm_mailbox_claim(inbox.addr, (uint32_t)getpid(), &other), 0);
 	assert_ptr_equal(other.slot, ticket[0].slot);
 	assert_int_equal(pshm_mailbox_post(inbox.addr, &offer, &ticket[0]), -FI_EAGAIN);
@@ -656,7 +656,7 @@ static void closed_inbox_refuses_those_who_wait(void **state)
 	mock_close(&b);
 	mock_until(&a, NULL, a.downs);
 	assert_int_equal(a.down_err, -FI_ECONNREFUSED);
-	/* its process lives, and says that nobody is there any more */
+	/* its process lives, and reports that the endpoint is closed */
 	assert_int_equal(mock_connect(&a, &b.addr, &conn), 0);
 	mock_until(&a, NULL, a.downs == 2);
 	assert_int_equal(a.down_err, -FI_ECONNREFUSED);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Tests of transfers that both ends copy, with both ends in one process, which is polled or not as
- * if they were two: b reads what a sends; a comes by in the middle.
+ * Tests of cooperative copies, with both ends in one process, which is polled or not as if they
+ * were two: b reads a buffer of a; a begins to poll in the middle.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -89,7 +89,7 @@ static void peer_that_comes_by_writes_chunks(void **state)
 	begin_whole();
 	mock_until(&b, NULL, (uint32_t)atomic_load(&slot_at(0)->word) == 3);
 	mock_until(&a, NULL, at(&a)->chunks_written == 5); /* b computes */
-	/* a comes by now and then */
+	/* a polls now and then */
 	while (!op.done) {
 		mock_poll(&b, NULL);
 		mock_poll(&b, NULL);
@@ -172,7 +172,7 @@ static void peer_alone_does_not_end_it(void **state)
 	ended_well();
 }
 
-/* The write guard may be gone by then, and its address mean something else. */
+/* The write guard may be unmapped by then, and its address mapped to something else. */
 static void peer_that_comes_too_late_writes_nothing_at_all(void **state)
 {
 	const unsigned char *write_guard;
@@ -297,7 +297,7 @@ static void failed_read_ends_once_the_peer_holds_nothing(void **state)
 	assert_int_equal(op.status, -FI_EIO);
 }
 
-/* The sender has claimed a chunk and is stopped: nobody else waits for it. */
+/* The sender has claimed a chunk and is stopped: no other transfer waits for it. */
 static void held_chunk_delays_its_transfer_alone(void **state)
 {
 	unsigned char *other = calloc(1, LEN);
@@ -315,7 +315,7 @@ static void held_chunk_delays_its_transfer_alone(void **state)
 	for (int i = 0; i < 50; i++)
 		mock_poll(&b, NULL);
 	assert_int_equal(op.done, 0);
-	/* it goes on, and has not written */
+	/* it continues, and has not written */
 	pshm_coop_copy_set_written(slot_at(0), 1, chunk + 1);
 	mock_until(&b, NULL, op.done);
 	ended_well();
@@ -439,7 +439,7 @@ static pthread_t hold_until_withdrawn(void)
 
 	begin_whole();
 	assert_int_equal(pshm_coop_copy_claim(slot_at(0), 1, 20, &chunk), PSHM_CLAIMED);
-	/* where b has it: ThreadSanitizer knows nothing of memory that is mapped twice */
+	/* where b has it: ThreadSanitizer does not detect memory that is mapped twice */
 	slot = &at(&b)->pair->coop_copies[at(&b)->side][0];
 	assert_int_equal(pthread_create(&thread, NULL, release_later, slot), 0);
 	return thread;
@@ -451,7 +451,7 @@ static void end_waits_for_a_chunk_that_is_held(void **state)
 
 	b.wire->ops->disconnect(b.conn);
 	b.conn = NULL;
-	/* ours again */
+	/* returned to the receiver */
 	assert_int_equal(to[0], 0xaa);
 	memset(to, 0, LEN);
 	assert_int_equal(pthread_join(thread, NULL), 0);
@@ -504,7 +504,7 @@ static void peer_that_does_not_let_go_is_shut_out(void **state)
 	b.wire->ops->disconnect(b.conn);
 	b.conn = NULL;
 	assert_true(mock_worked_ns() - begun < 5000000000u);
-	/* it goes on now */
+	/* it continues now */
 	assert_int_equal(
 		sys_process_vm_write_guarded(getpid(), write_guard, &local, 1, &remote, 1),
 		-FI_EFAULT);
@@ -548,7 +548,9 @@ static void slot_scribble(struct pshm_coop_copy *s, uint64_t *seed)
 	}
 }
 
-/* A receiver that reads what it likes gets nothing that it was not offered, and harms nobody. */
+/*
+ * A receiver that reads anything gets nothing that was not offered to it, and harms no other peer.
+ */
 static void scribbled_slots_do_no_harm(void **state)
 {
 	uint64_t seed = 0x5eed2003;

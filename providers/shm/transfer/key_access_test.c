@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Unit tests of direct access: what a domain shows, what a peer makes of it, and who is waited for.
- * Both endpoints are in this process, which may read and write its own memory as any other's.
+ * Unit tests of direct access: what a domain publishes, how a peer uses it, and which accesses are
+ * waited for. Both endpoints are in this process, which may read and write its own memory as any
+ * other's.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -291,7 +292,7 @@ static void writes_pass_the_write_guard_that_is_shown(void **state)
 	struct mock_op op;
 
 	assert_true(write_guard);
-	shown->write_guard = 0; /* who shows none lets nobody write */
+	shown->write_guard = 0; /* without a published write guard there are no writes */
 	assert_int_equal(access_begin(true, KEY, 0, 9000, &op), -FI_EOPNOTSUPP);
 	assert_int_equal(access_all(false, KEY, 0, 9000), 0);
 	pshm_direct_drop(pshm_conn_of(a.conn));
@@ -430,7 +431,7 @@ static void packets_are_taken_when_the_peer_has_polled(void **state)
 }
 
 /*
- * The second one has not left: there is no room, and then there is, but nobody has come by to use
+ * The second one has not ended: there is no room, and then there is, but no call was made that uses
  * it.
  */
 static void payload_whose_header_has_not_left_is_not_taken(void **state)

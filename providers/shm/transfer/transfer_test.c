@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Tests of transfers that two processes copy together, when one of them computes, is stopped, or
- * is killed in the middle. The parent is the one that lives.
+ * Tests of transfers that two processes copy together, when one of them computes, is stopped, or is
+ * killed in the middle. The parent is the survivor.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -156,7 +156,7 @@ static void sender_that_comes_back_writes_chunks(void **state)
 	meet(sender_body);
 	begin();
 	atomic_store(&board->go, 2);
-	/* it comes by, while we compute */
+	/* it polls, while this process computes */
 	mock_until(NULL, NULL, atomic_load(&board->written));
 	mock_until(&us, NULL, op.done);
 	ended_well();
@@ -228,7 +228,7 @@ static void peer_polls(void)
 	atomic_store(&board->go, 2);
 }
 
-/* The child comes by, and is kept in a chunk, which it has claimed: before it writes it, or after. */
+/* The child polls, and is stopped in a chunk that it has claimed: before it writes it, or after. */
 static void stop_in_chunk(uint32_t round)
 {
 	meet(sender_body);
