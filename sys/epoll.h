@@ -28,7 +28,7 @@ int sys_epoll_add_known(int epoll, int fd, void *what);
  */
 int sys_epoll_next(int epoll, void **what);
 
-/* sys_epoll_ready - returns true if one of them is ready, or when that can't be told */
+/* sys_epoll_ready - returns true if one of them is ready, or if that can't be found out */
 bool sys_epoll_ready(int epoll);
 
 /* sys_epoll_change - give @fd, which it holds, other events */

@@ -94,7 +94,7 @@ static int errno_of(const char *text)
 	return 0;
 }
 
-/* A count, or 0 where nothing stands. Returns false for anything else. */
+/* Parses a count; empty text is 0. Returns false for anything else. */
 static bool count_of(const char *text, uint32_t *count)
 {
 	char *end;

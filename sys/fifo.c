@@ -42,7 +42,9 @@ static int identify(int fd, struct sys_fifo_id *id)
 	return 0;
 }
 
-/* One descriptor for reading and writing, so that a sleeper is never told that the last writer has left. */
+/*
+ * One descriptor for reading and writing, so that a sleeper never gets the end of the last writer.
+ */
 int sys_fifo_create(struct sys_fifo_id *id)
 {
 	int err = sys_fault(SYS_CALL_PIPE), ends[2], fd;

@@ -38,7 +38,10 @@ static int file_open(pid_t pid, const char *name)
 	return fd < 0 ? -errno : fd;
 }
 
-/* Checks that execve(2) is over there: the auxiliary vector comes last. Returns 0, -FI_EAGAIN, or -FI_E*. */
+/*
+ * Checks that execve(2) is complete there: the auxiliary vector is set last. Returns 0, -FI_EAGAIN,
+ * or -FI_E*.
+ */
 static int program_begun(pid_t pid)
 {
 	int fd = file_open(pid, "auxv");

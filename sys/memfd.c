@@ -88,7 +88,7 @@ int sys_memfd_open(pid_t pid, int fd, bool writable)
 	char path[64];
 	int found, opened;
 
-	/* A path descriptor opens nothing yet: first see what stands there. */
+	/* A path descriptor does not open the file: first check its type. */
 	snprintf(path, sizeof(path), "/proc/%d/fd/%d", (int)pid, fd);
 	found = faulty(SYS_CALL_OPEN_FD) ? -1 : open(path, O_PATH | O_CLOEXEC);
 	if (found < 0)

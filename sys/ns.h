@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * The host and pid namespace of this process, which an address names so that a peer can tell whether process
- * numbers and memory can be shared. Called by providers when an endpoint is made.
+ * The host and pid namespace of this process, which an address contains so that a peer can find out
+ * whether process numbers and memory can be shared. Called by providers when an endpoint is made.
  */
 #ifndef WEFT_SYS_NS_H
 #define WEFT_SYS_NS_H

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * A process held by a descriptor, which unlike its number never comes to mean another process. Used by
+ * A process held by a descriptor, which unlike its number never refers to another process. Used by
  * providers to find out that a peer has died, where sys/image.h can't. Any thread; no state.
  */
 #ifndef WEFT_SYS_PIDFD_H

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Memory found by a name: a memfd, and an abstract socket that tells which process has it. Called when an
- * address vector with a name is opened, changed or closed, on any thread.
+ * Memory found by a name: a memfd, and an abstract socket that leads to the process which has it.
+ * Called when an address vector with a name is opened, changed or closed, on any thread.
  */
 #define _GNU_SOURCE
 #include <dirent.h>

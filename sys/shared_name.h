@@ -38,9 +38,8 @@ int sys_shared_publish(struct sys_shared *shared);
 /*
  * sys_shared_attach - find and map the memory of that name
  * @writable: map it for writing too
- *
- * Returns 0, -FI_ENOENT when nobody has that name, -FI_EACCES when it is another user's or the
- * keeper may not be looked into, -FI_EAGAIN while its keeper ends or is overloaded, or
+ * Returns 0, -FI_ENOENT if no process has that name, -FI_EACCES if it is another user's or the
+ * keeper's /proc files can't be opened, -FI_EAGAIN while its keeper ends or is overloaded, or
  * another -FI_E*.
  */
 int sys_shared_attach(const char *name, bool writable, struct sys_shared **out);

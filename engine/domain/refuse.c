@@ -18,10 +18,7 @@ int engine_refuse_value(const struct engine_family *family, enum fi_log_subsys s
 	return err;
 }
 
-/*
- * Returns the cause that an error of a data call stands for, or NULL if the program made no
- * mistake.
- */
+/* Returns the usual cause of an error of a data call, or NULL if the program made no mistake. */
 static const char *engine_call_why(ssize_t err)
 {
 	switch (-err) {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
  * Shared contexts. Receives are posted to a shared receive context, and messages wait in it; each
- * message is reported in the queue of the endpoint that it came to. Endpoints take the completion
- * level of a shared transmit context, and send on their own. Calls hold the domain.
+ * message is reported in the queue of the endpoint at which it arrived. Endpoints take the
+ * completion level of a shared transmit context, and send on their own. Calls hold the domain.
  */
 #include <rdma/fi_errno.h>
 #include "cntr.h"

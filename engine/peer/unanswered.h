@@ -16,8 +16,9 @@
 
 /*
  * engine_quiet_wants_ack - returns true if the next quiet request has to ask for an ACK
- * (PACKET_ACKED) Several ask before ENGINE_REQUESTS_MAX is reached, so that an ACK comes before
- * the sender has to wait.
+ * (PACKET_ACKED)
+ * Several ask before ENGINE_REQUESTS_MAX is reached, so that an ACK arrives before the sender has
+ * to wait.
  */
 static inline bool engine_quiet_wants_ack(const struct engine_peer *peer)
 {

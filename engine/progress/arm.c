@@ -75,7 +75,7 @@ static bool engine_waits_directed(const struct engine_rxq *q, uint32_t *left)
 
 /*
  * Returns true if an operation of the endpoint may end only by the death of a peer. That is assumed
- * where LOOKED_MAX peers and receives do not suffice to tell.
+ * if the first LOOKED_MAX peers and receives do not decide it.
  */
 static bool engine_ep_pending(const struct engine_ep *ep)
 {

@@ -47,7 +47,7 @@
 #define ENGINE_RX_OP_FLAGS                                                             \
 	(FI_COMPLETION | FI_MULTI_RECV | FI_TRIGGER | FI_INJECT | FI_INJECT_COMPLETE | \
 	 FI_TRANSMIT_COMPLETE | FI_DELIVERY_COMPLETE | FI_COMMIT_COMPLETE)
-#define ENGINE_DOMAIN_CAPS (FI_SHARED_AV | FI_AV_USER_ID | FI_PEER) /* beside whom it reaches */
+#define ENGINE_DOMAIN_CAPS (FI_SHARED_AV | FI_AV_USER_ID | FI_PEER) /* besides FI_*_COMM */
 #define ENGINE_SIDE_CAPS   (FI_LOCAL_COMM | FI_REMOTE_COMM | ENGINE_DOMAIN_CAPS)
 #define ENGINE_MSG_ORDER                                                                \
 	(FI_ORDER_RAR | FI_ORDER_RAW | FI_ORDER_RAS | FI_ORDER_WAR | FI_ORDER_WAW |     \

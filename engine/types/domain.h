@@ -110,7 +110,7 @@ struct engine_domain {
 	bool running;
 	/* Number of times that it was run */
 	uint32_t due_round;
-	/* struct engine_wait: what somebody waits for, asleep */
+	/* struct engine_wait of the objects that threads or programs sleep on */
 	struct list armed;
 	/* What its threads sleep on; the wires ring it while they are armed (arming.c) */
 	struct engine_channel channel;

@@ -104,7 +104,7 @@ struct engine_cntr {
 	struct list due;
 	/* struct cntr_region: events of regions that it counts */
 	struct list regions;
-	/* Work that wakes those who sleep until the counter changes */
+	/* Work that wakes the threads that sleep until the counter changes */
 	struct cntr_work watch;
 	/* FI_CNTR_EVENTS_BYTES: successes are counted in bytes */
 	bool bytes;

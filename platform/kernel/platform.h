@@ -87,7 +87,7 @@ void platform_free(void *ptr);
 /* platform_now_ns - monotonic time; not for the fast path */
 uint64_t platform_now_ns(void);
 
-/* platform_random - @len bytes nobody can guess. Returns 0 or -FI_EIO */
+/* platform_random - fill @len bytes that can't be guessed. Returns 0 or -FI_EIO */
 int platform_random(void *buf, size_t len);
 
 /* platform_mapped - is there memory in the whole range; a system call: not for the fast path */
@@ -97,8 +97,8 @@ bool platform_mapped(const void *addr, size_t len);
 void platform_yield(void);
 
 /*
- * platform_membarrier_open - 0 when there is platform_membarrier(), else -FI_E*
- * platform_membarrier - a full memory barrier on every core that may run who pairs with it
+ * platform_membarrier_open - returns 0 if platform_membarrier() is available, else -FI_E*
+ * platform_membarrier - a full memory barrier on every core that may run the other side
  * Returns 0, or -FI_E*: there was none. It worked when it was opened, and may be forbidden since.
  */
 int platform_membarrier_open(void);
@@ -123,8 +123,8 @@ void platform_unlock(struct platform_lock *l);
 uint32_t platform_forks(void);
 
 /*
- * A bell wakes who sleeps on it, from ring to clear. It may be rung from any context, an interrupt's too,
- * whatever is held there. It is a wait queue, not a descriptor.
+ * A bell wakes the threads that sleep on it, from ring to clear. It may be rung from any context,
+ * also an interrupt's, whatever locks are held there. It is a wait queue, not a descriptor.
  */
 struct platform_bell {
 	_Alignas(8) unsigned char opaque[64];

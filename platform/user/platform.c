@@ -12,9 +12,9 @@
 #include "platform.h"
 
 /*
- * calloc() knows which memory is fresh from the kernel and leaves it untouched, which
- * aligned_alloc() with a memset() would not: a slab costs pages as it is used. What it
- * returned stands in the word before the cache line that we return.
+ * calloc() leaves memory untouched that is fresh from the kernel, which aligned_alloc() with a
+ * memset() would not: pages of a slab are populated as they are used. The pointer that it returned
+ * is in the word before the cache line that is returned.
  */
 void *platform_alloc(size_t len)
 {

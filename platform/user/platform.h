@@ -60,7 +60,7 @@ int platform_membarrier(void);
 
 /* platform_fence - a full memory barrier */
 #ifdef __SANITIZE_THREAD__
-/* The sanitizer knows no fences; a read-modify-write operation is one to the processor. */
+/* The sanitizer does not support fences; a read-modify-write operation is one to the processor. */
 static inline void platform_fence(void)
 {
 	static _Atomic int word;
@@ -74,7 +74,7 @@ static inline void platform_fence(void)
 }
 #endif
 
-/* platform_relax - tell the processor that this is a spinning loop */
+/* platform_relax - hint to the processor that this is a spinning loop */
 static inline void platform_relax(void)
 {
 	processor_relax();
@@ -133,8 +133,9 @@ void platform_fork_watch(struct platform_fork *watcher);
 uint32_t platform_forks(void);
 
 /*
- * A bell wakes who sleeps on it, from ring to clear. It may be rung from any context, whatever is held there:
- * by another thread, in a signal handler. Here it is a descriptor too (an eventfd).
+ * A bell wakes the threads that sleep on it, from ring to clear. It may be rung from any context,
+ * whatever locks are held there: by another thread, in a signal handler. Here it is a descriptor
+ * too (an eventfd).
  */
 struct platform_bell {
 	int descriptor;
@@ -269,8 +270,8 @@ int platform_descriptor_renew(int old, int fresh);
 void platform_sleep(const struct platform_wakers *on, uint64_t ns);
 
 /*
- * Memory that processes of one user find by a name: sys/shared_name.h says what becomes of it.
- * Any thread; handles are owned by whom they are returned to.
+ * Memory that processes of one user find by a name: sys/shared_name.h defines its lifetime. Any
+ * thread; handles are owned by the caller that they are returned to.
  */
 struct platform_shared;
 

@@ -15,7 +15,10 @@ static struct sys_shared *sys_of(struct platform_shared *shared)
 	return (struct sys_shared *)shared;
 }
 
-/* A name of any length and letters becomes one that sys/ takes; who needs to be sure keeps it whole. */
+/*
+ * Converts a name of any length and characters to one that sys/ accepts; a caller that needs to be
+ * sure stores the whole name in the memory.
+ */
 static void short_name(const char *name, char *out, size_t len)
 {
 	uint64_t forward = FNV_START, backward = FNV_START;

@@ -14,9 +14,9 @@
 #include "tcp_wire.h"
 
 /*
- * At most one such payload stands before a control packet: a second one before the first is
+ * At most one such payload is sent before a control packet: a second one before the first is
  * answered takes the data lane, and so do all in a stream of them, where one answer says little
- * about the others. Payload on both lanes is copied once more where it arrives before its turn.
+ * about the others. Payload on both lanes is copied once more if it arrives before its turn.
  */
 static bool worth_it(struct tcp_conn *conn, size_t len)
 {
@@ -69,7 +69,7 @@ static void write_frame(struct tcp_conn *conn, struct iovec *iov, int cnt, size_
 		conn->head += (uint32_t)took;
 	if (took == gathered + total)
 		return;
-	if (took > gathered) /* the next packet stands behind the frame, and is aligned */
+	if (took > gathered) /* the next packet follows the frame, and is aligned */
 		conn->head = conn->tail = -(uint32_t)(gathered + total - took) & 7;
 	keep_rest(conn, iov + 1, cnt - 1, took > gathered ? took - gathered : 0);
 	tcp_control_full(conn);

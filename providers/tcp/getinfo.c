@@ -273,8 +273,8 @@ static int keep_first(const struct query *q, const union tcp_sockaddr *found, in
 }
 
 /*
- * Resolves node and service to one address of each family that was asked for. IPv4 comes first,
- * whatever the resolver prefers: endpoints listen there by default.
+ * Resolves node and service to one address of each requested family. IPv4 is first, whatever the
+ * resolver prefers: endpoints listen there by default.
  */
 static int resolve(struct query *q, const char *node, const char *service, uint64_t flags,
 		   union tcp_sockaddr *out)

@@ -176,7 +176,7 @@ static const struct engine_family in6_family = {
 	.closing = report_routes,
 };
 
-/* A fabric is named after its IP network, which tells IPv6 from IPv4. */
+/* A fabric is named after its IP network, which distinguishes IPv6 from IPv4. */
 static int tcp_fabric(struct fi_fabric_attr *attr, struct fid_fabric **fabric, void *context)
 {
 	bool six = attr && attr->name && strchr(attr->name, ':');

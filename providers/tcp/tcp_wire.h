@@ -44,8 +44,8 @@
 #define TCP_OUT_SPARE  64u	   /* room beyond it for the wire's own packets */
 #define TCP_IN_LEN     (64u << 10) /* bytes of one read from a lane */
 /*
- * Bytes of the first read: a packet of this length comes with one read, and of a larger one no
- * more than this is copied. If the read is full, more is there, and the next one asks for
+ * Bytes of the first read: a packet of this length takes one read, and of a larger one no more than
+ * this is copied. If the read is full, more input is there, and the next one reads up to
  * TCP_IN_LEN.
  */
 #define TCP_IN_FIRST ((16u << 10) + 256u)

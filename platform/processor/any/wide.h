@@ -11,7 +11,10 @@
 
 typedef unsigned __int128 wide_word;
 
-/* wide_is_lock_free - are the other two atomic, the load also of memory that is mapped read-only? */
+/*
+ * wide_is_lock_free - returns true if the other two are atomic, the load also of memory that is
+ * mapped read-only
+ */
 static inline bool wide_is_lock_free(void)
 {
 	return false;
@@ -27,8 +30,8 @@ static inline wide_word wide_load(const uint8_t *target)
 }
 
 /*
- * wide_replace - @next in place of @old, in the same way
- * Returns false where something else stood there, now in @old.
+ * wide_replace - store @next if the location holds @old, in the same way
+ * Returns false if it holds another value, which is now in @old.
  */
 static inline bool wide_replace(uint8_t *target, wide_word *old, wide_word next)
 {
