@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-"""Turn names.txt into a C program that tells what a set of headers makes of it.
+"""Turn names.txt into a C program that prints what a set of headers defines of it.
 
 Used by abi.py. The same program is compiled against our headers and against
 others; it prints one `key TAB value` line for

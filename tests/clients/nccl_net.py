@@ -192,7 +192,7 @@ def main(path, case):
     for each in sides:
         each.start()
     for end in ends:
-        end.close()     # who waits for a side that failed sees the pipe's end
+        end.close()     # a process that waits for a failed side reads the pipe's end
     for each in sides:
         each.join()
     return int(any(each.exitcode for each in sides))

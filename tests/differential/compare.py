@@ -33,7 +33,7 @@ def kind_of(word):
 
 
 def shape(line):
-    """A call without what tells two of its kind apart."""
+    """A call without the fields that differ between two of its kind."""
     kept = []
     for word in line.split():
         key, equals, value = word.partition('=')
@@ -117,7 +117,7 @@ def compare_counts(name, there, here, of):
 
 
 def compare_events(there, here, ignored, before):
-    """Triples (kind, text, object) of what came on one side alone, or otherwise; @before: the lines
+    """Triples (kind, text, object) of results on one side only, or different ones; @before: the lines
     until then."""
     def of(lines):
         return collections.Counter(comparable(x) for x in lines
@@ -177,7 +177,7 @@ def differing(there, here):
 
 
 def compare_ends(lines, there, here, provider):
-    """A crash or hang on one side or both; None when both came to the end."""
+    """A crash or hang on one side or both; None if both reached the end."""
     def at(transcript):
         idx = len(transcript.answers)
         return shape(lines[idx]) if idx < len(lines) else 'exit', idx
@@ -200,7 +200,7 @@ MESSAGES = re.compile(r't?(send|recv)|t?inject(data)?$')
 
 
 def ended(lines):
-    """Pairs of a context and whether it failed, of the completions that a drain told of."""
+    """Pairs of a context and whether it failed, of the completions that a drain printed."""
     return {(w, ' error ' in x) for x in lines for w in x.split() if w.startswith('ctx=')}
 
 
@@ -291,7 +291,7 @@ def compare(lines, there, here, provider):
         elif absent and a.result != b.result:
             differs.add(line, names, False)
         elif absent and RECEIVES.match(line):
-            differs.add(line, set(), False)  # who completes what nobody takes is not said
+            differs.add(line, set(), False)  # which unmatched sends complete is not specified
         elif line.startswith('bind'):
             differs.bound(names)
     end = compare_ends(lines, there, here, provider)

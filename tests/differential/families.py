@@ -83,7 +83,7 @@ class Contexts(Sequence):
                 self.add(line)
             if self.chance(0.5):
                 self.add('drain')
-        if self.chance(0.3):  # one context goes, the others stay
+        if self.chance(0.3):  # one context is closed, the others stay
             self.add('drain')
             self.add(f'close {self.pick("tx", "rx")}{self.r.randrange(self.number)}')
             sender, receiver, to = self.ends()
@@ -147,7 +147,7 @@ class Multi(Sequence):
     def open(self):
         """Two endpoints that say when such a buffer is full."""
         self.begin(caps='FI_MSG|FI_MULTI_RECV')
-        # who completes more of what nobody has taken yet is not said
+        # which unmatched sends complete is not specified
         self.lines[0] = self.lines[0].replace('FI_DELIVERY_COMPLETE', 'FI_TRANSMIT_COMPLETE')
         self.add('av av0 dom0 type=' + self.pick('FI_AV_TABLE', 'FI_AV_MAP'))
         for e in range(2):
@@ -206,7 +206,7 @@ class Waits(Sequence):
 
     def transfers(self, cnt):
         """Messages, and looks of every kind at what is slept on."""
-        # a set in which nothing is that messages are told to
+        # a set without any object that reports messages
         idle = '' if any('set=wait0' in x and x.startswith('c') for x in self.lines) else ' idle=1'
         for n in range(cnt):
             to = self.r.randrange(2)
@@ -232,7 +232,7 @@ class Deferred(Sequence):
         """As others do, with a counter that nothing counts by, and one for what is done."""
         self.begin(caps=self.pick('FI_MSG|FI_TAGGED', 'FI_MSG|FI_TAGGED|FI_RMA'),
                    extra='|FI_TRIGGER')
-        # who completes more of what nobody has taken yet is not said
+        # which unmatched sends complete is not specified
         self.lines[0] = self.lines[0].replace('FI_DELIVERY_COMPLETE', 'FI_TRANSMIT_COMPLETE')
         self.open_ends()
         self.counts = 1

@@ -9,11 +9,11 @@ import os
 import subprocess
 import tempfile
 
-# of the other library, which tries every network that it knows otherwise
+# of the other library, which otherwise tries every network
 THERE_PROVIDERS = 'tcp,net,sockets,shm,sm2,udp,ofi_rxm,ofi_rxd'
 
 Script = collections.namedtuple('Script', 'name lines')
-# result: '0', '-EINVAL', 'absent'; answer: what stands behind it; lines: what follows it
+# result: '0', '-EINVAL', 'absent'; answer: the rest of the line; lines: the lines after it
 Answer = collections.namedtuple('Answer', 'result answer lines')
 # answers by index of the call; end: 'exit 0', 'signal 11', 'deadline'
 Transcript = collections.namedtuple('Transcript', 'answers end')

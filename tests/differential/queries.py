@@ -114,7 +114,7 @@ class Query:
         return ' '.join(words)
 
     def label(self):
-        """What tells it apart in a signature."""
+        """The part of a signature that identifies it."""
         changed = ' '.join(f'{k}={v}' for k, v in sorted(self.changes))
         return f'query {self.name or "-"}: {self.client["name"]} {self.api} {changed}'.strip()
 
@@ -223,7 +223,7 @@ def number(fields, key):
 
 
 def old_registration(query):
-    """Whether the version asked for knows mr_mode as an enumeration."""
+    """Whether mr_mode is an enumeration in the requested version."""
     return query.api in ('1.0', '1.1', '1.2', '1.3', '1.4')
 
 

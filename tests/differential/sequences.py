@@ -158,7 +158,7 @@ class Sequence:
         source = self.source_of[to]
         alone = tagged and self.chance(0.3) and \
             not any('op_flags=FI_DELIVERY' in x for x in self.lines[:1])
-        if alone:  # and for good: who completes more of what nobody takes is not said
+        if alone:  # and for good: which unmatched sends complete is not specified
             length, tag = min(length, 64), 100 + self.ctx
             self.left = True
         send = self.a_send(t, f'ep{source}', to, length, tag)
@@ -243,7 +243,7 @@ class Sequence:
     def search(self):
         """Now and then a cancel and a peek, of what nothing else is on its way to."""
         ep = self.pick('ep0', 'ep1')
-        if self.chance(0.08) and not self.counts:  # who counts what is cancelled differs
+        if self.chance(0.08) and not self.counts:  # libraries differ in counting cancelled ones
             if 'FI_TAGGED' in self.caps and self.chance(0.7):
                 ctx, self.left = self.next_ctx(), True
                 self.add(f'trecv {ep} ctx={ctx} len=64 tag={100 + self.ctx}')
@@ -255,7 +255,7 @@ class Sequence:
                      'cnt=1 flags=FI_PEEK' + self.pick('', '|FI_CLAIM', '|FI_DISCARD'))
 
     def transfers(self, cnt):
-        """Transfers, and looks at what came."""
+        """Transfers, and checks of the results."""
         for _ in range(cnt):
             if 'FI_RMA' in self.caps and self.chance(0.4):
                 self.access()
@@ -267,7 +267,7 @@ class Sequence:
         self.end_transfers()
 
     def end_transfers(self):
-        """What came at last, and what is in the regions."""
+        """The last results, and the contents of the regions."""
         self.add('drain')
         if 'FI_RMA' in self.caps:
             self.add('region 0')

@@ -72,7 +72,7 @@ def order_of_one_sender():
 
 
 def unexpected_do_not_block(count=3000):
-    """Many messages that nobody has asked for; the last one is asked for first."""
+    """Many unexpected messages; the last one is received first."""
     sends = [WORLD.Isend(pattern(RANK, 1, 48), NEXT, 1) for _ in range(count)]
     sends.append(WORLD.Isend(pattern(RANK, 2, 4096), NEXT, 2))
     into = numpy.empty(4096, 'u1')

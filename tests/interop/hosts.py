@@ -44,7 +44,7 @@ class Unavailable(Exception):
 
 
 def clean_env(**extra):
-    """The environment of a fresh login: ours without what steers MPI and libfabric."""
+    """The environment of a fresh login: ours without the variables of MPI and libfabric."""
     env = {key: value for key, value in os.environ.items()
            if not key.startswith(FOREIGN)}
     env['PATH'] = '/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin'
@@ -299,7 +299,7 @@ class Hosts:
 
     @staticmethod
     def _hang_up(connection, child):
-        """A caller that goes away takes its command with it, as ssh does."""
+        """A caller that ends ends its command too, as ssh does."""
         with contextlib.suppress(OSError):
             connection.recv(1)
         if child.poll() is None:

@@ -37,7 +37,7 @@ def versions(listing):
 
 
 def info(build, version):
-    """Ours is taken, by its version; without the path, or with it empty, theirs is."""
+    """Ours is used, by its version; without the path, or with it empty, theirs is."""
     env = path_env(build)
     there = [of for name, of in versions(fi_info('-l', **env).stdout) if name == 'shm']
     if len(there) != 2 or there[0] != version:

@@ -216,7 +216,7 @@ def replaced():
 
 
 def post_and_start():
-    """PSCW: both neighbours put into this rank's window, and it reads theirs."""
+    """PSCW: both neighbours put into this rank's window, and this rank reads their windows."""
     near = WORLD.Get_group().Incl(sorted({NEXT, LAST}))
     with window(2 * 5000, 'i8') as (win, memory):
         for turn in range(20):
