@@ -77,7 +77,7 @@ static int fabric_open(const struct naming *naming, struct fi_fabric_attr *attr,
 			attr->prov_name);
 		return -FI_ENODEV;
 	}
-	/* The provider only knows its own name. */
+	/* Providers compare with their own name only. */
 	if (naming->alias)
 		own.prov_name = (char *)entry->prov->name;
 	err = entry->prov->fabric(&own, &fabric, context);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Providers for the unit tests of this folder: they count their calls, remember what they
- * were asked, answer what they are told to. Tests only; told by one thread, asked by any.
+ * Providers for the unit tests of this folder: they count their calls, record the arguments, and
+ * return what the test has set. Tests only; set by one thread, called by any.
  */
 #ifndef WEFT_CORE_FAKE_PROVIDER_H
 #define WEFT_CORE_FAKE_PROVIDER_H
@@ -69,9 +69,9 @@ struct fake *fake_register_named(int slot, const struct info_identity *identitie
 extern const struct info_identity fake_tcp[], fake_shm[], fake_link[];
 
 /*
- * fake_log_lines - import a logger for INFO and below, and forget what it had
- * fake_log_has   - did it receive a message that contains this text?
- * fake_log_cnt   - how many did contain it?
+ * fake_log_lines - import a logger for INFO and below, and clear what it has received
+ * fake_log_has - returns true if it has received a message that contains this text
+ * fake_log_cnt - returns the number of messages that contain it
  */
 void fake_log_lines(void);
 bool fake_log_has(const char *text);

@@ -98,7 +98,7 @@ static void *exactly(size_t len, int fill)
 	return part;
 }
 
-/* A fi_info as a program that knows only @layout would have it, its numbers all 0x11. */
+/* A fi_info as a program of @layout would pass it, its numbers all 0x11. */
 static struct fi_info *old_info(const struct info_layout *layout)
 {
 	struct fi_info *info = exactly(layout->info, 0);

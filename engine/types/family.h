@@ -36,8 +36,8 @@ struct engine_family {
 	int (*addr_read)(const void *addr, size_t len, struct weft_addr *out, char *why,
 			 size_t why_len);
 	/*
-	 * bind_read - where an endpoint is asked to listen: like addr_read, but port 0 and the
-	 * address of any interface are allowed. NULL: the provider can't be told.
+	 * bind_read - the address at which an endpoint has to listen: like addr_read, but port 0
+	 * and the address of any interface are allowed. NULL: the provider chooses by itself.
 	 */
 	int (*bind_read)(const void *addr, size_t len, struct weft_addr *out, char *why,
 			 size_t why_len);

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Blocking over the real library and each provider: who sleeps is woken by what comes over the wires,
- * by other threads, and by the death of a peer. Threads of one process, each with an endpoint of its own
- * unless a test says otherwise, and processes that are killed.
+ * Blocking over the real library and each provider: a thread that sleeps is woken by input of the
+ * wires, by other threads, and by the death of a peer. Threads of one process, each with an
+ * endpoint of its own unless a test says otherwise, and processes that are killed.
  *
- * usage: block_test PROVIDER
+ *	usage: block_test PROVIDER
  */
 #include <dirent.h>
 #include <poll.h>

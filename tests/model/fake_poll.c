@@ -297,8 +297,8 @@ static int move_gets(struct fake_conn *c)
 		op = get->op;
 		status = c->other || c->raw ? get->status : -FI_EIO;
 		/*
-		 * A raw peer has no memory that could be read: whatever stands in the buffer is
-		 * it.
+		 * A raw peer has no memory that could be read: the present contents of the buffer
+		 * are the result.
 		 */
 		if (!status && c->other)
 			fake_pull(&get->from, get->iov, get->iov_cnt);

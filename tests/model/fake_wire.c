@@ -198,7 +198,7 @@ static void lane_cut(struct list *lane, struct list *node)
 	}
 }
 
-/* @c can read nothing of the sender's memory any more, and tells it nothing. */
+/* @c can't read the sender's memory any more, and reports nothing to it. */
 static void sender_gone(struct fake_conn *c, bool orderly)
 {
 	bool copy = orderly && fake_chance(128);

@@ -79,7 +79,7 @@ enum region_kind {
 	REGION_KINDS,
 };
 
-#define ORDERED_LEN 16384u /* memory whose contents the model knows at any time */
+#define ORDERED_LEN 16384u /* memory whose contents the model predicts at any time */
 #define SLOT_LEN    (64u << 10)
 #define SLOTS	    4
 #define MEMORY_LEN  (ORDERED_LEN + (1 + SLOTS) * SLOT_LEN) /* first slot: never written */

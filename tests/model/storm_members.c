@@ -248,8 +248,8 @@ void storm_meet(struct member *m)
 
 	CHECK(m, m->met < STORM_MEETINGS);
 	/*
-	 * What orders our accesses to the region and the endpoint's thread's are the others; one
-	 * call on each side says the same to who watches this process alone.
+	 * The other members order the accesses of this thread and of the endpoint's thread to the
+	 * region. One call on each side shows that order to a tool that watches this process alone.
 	 */
 	if (by_itself)
 		storm_turn(m);

@@ -225,7 +225,7 @@ static ssize_t call_set_remove(struct subject *u)
 	return ret;
 }
 
-/* Its address stands for it: what is joined within it has to be in it. */
+/* The set is named by its address: a set that is joined within it has to be contained in it. */
 static ssize_t call_set_addr(struct subject *u)
 {
 	struct fid_av_set *both = set_open(u->s, u->s->near.addr);

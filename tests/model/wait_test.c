@@ -230,7 +230,7 @@ static void a_poll_set_tells_who_has_something(void **state)
 	assert_int_equal(fi_poll(set, who, 4), 1);
 	assert_ptr_equal(who[0], &e.tx);
 	assert_int_equal(fi_cntr_add(e.tx, 1), 0);
-	assert_int_equal(fi_poll(set, who, 4), 0); /* the program knows */
+	assert_int_equal(fi_poll(set, who, 4), 0); /* reported to the program already */
 
 	assert_int_equal(fi_poll_del(set, &e.cq->fid, 0), 0);
 	messages(&e, self, 1);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * A channel: one libfabric endpoint that knows one peer, which a measurement sends through. Both sides
- * open it at the same time and exchange addresses out of band. One thread; every wait has a deadline, so
- * that a broken provider causes an error and not a hang.
+ * A channel: one libfabric endpoint with one peer, through which a measurement sends. Both sides
+ * open it at the same time and exchange addresses out of band. One thread; every wait has a
+ * deadline, so that a broken provider causes an error and not a hang.
  */
 #ifndef WEFT_TOOLS_CHANNEL_H
 #define WEFT_TOOLS_CHANNEL_H

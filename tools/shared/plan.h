@@ -51,10 +51,9 @@ struct place {
 
 /*
  * plan_tests_parse - parse the tests to run and their sizes
- * @text:  names as figure_tests_parse knows them, with commas between; each may have sizes of
- *         its own, "write@8+1M"
- * @plan:  its sizes are those of tests that name none; the ones that are named join them
- *
+ * @text: names as in figure_tests_parse, separated by commas; each may have sizes of its own,
+ *        "write@8+1M"
+ * @plan: its sizes are those of tests that name none; the ones that are named join them
  * Returns 0, or -EINVAL with @plan untouched.
  */
 int plan_tests_parse(const char *text, struct plan *plan);

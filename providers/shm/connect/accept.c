@@ -85,7 +85,7 @@ static struct pshm_conn *accept_new(struct pshm_wire *w, int *err)
 	return conn;
 }
 
-/* Returns 0 when the answer stands in the pair, or -FI_E* when the pair can't be opened. */
+/* Returns 0 if the answer was written to the pair, or -FI_E* if the pair can't be opened. */
 static int accept_offer(struct pshm_wire *w, const struct pshm_offer *offer)
 {
 	const struct asker asker = { .pid = offer->pid };

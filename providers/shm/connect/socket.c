@@ -235,7 +235,7 @@ void pshm_sockets_release(struct pshm_process *process)
 /* Endpoints of ours */
 
 /*
- * The child of a fork must not keep the parent's sockets open: their end tells peers that the
+ * The child of a fork must not keep the parent's sockets open: their end shows peers that the
  * parent is dead. Its own endpoints are found by another number.
  */
 static void fork_child_locked(void)

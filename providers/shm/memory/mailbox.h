@@ -1,23 +1,23 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * The mailbox of an inbox: slots in which any process that may open the inbox leaves a request
- * to its owner. No lock: each slot is a word that moves by compare and swap, so that
- * a process that dies in between holds nothing up.
+ * The mailbox of an inbox: slots to which any process that may open the inbox writes a request to
+ * its owner. No lock: each slot is a word that changes by compare and swap, so that a process that
+ * dies in between blocks no other.
  *
  *	FREE -> CLAIMED	  a claimer, which then fills the slot
  *	CLAIMED -> READY  the claimer
  *	READY -> FREE	  the claimer: withdrawn
- *	READY -> TAKEN	  the owner, which then looks at what is offered
- *	TAKEN -> FREE	  the owner: the answer stands in the pair itself
- *	TAKEN -> FAILED	  the owner: it could not open the pair, slot.error says why
+ *	READY -> TAKEN	  the owner, which then reads the offer
+ *	TAKEN -> FREE	  the owner: the answer is in the pair itself
+ *	TAKEN -> FAILED	  the owner: it could not open the pair, slot.error has the reason
  *	TAKEN -> ORPHAN	  the claimer: withdrawn meanwhile
  *	ORPHAN -> FREE	  the owner
  *	FAILED -> FREE	  the claimer
- *	any but READY -> CLAIMED  another claimer that finds no free slot, when this one's process is dead
- *	FAILED -> CLAIMED  the same, when it has begun another program and does not have what it offered
+ *	any but READY -> CLAIMED  another claimer that finds no free slot, if this one's process is dead
+ *	FAILED -> CLAIMED  the same, if it executes another program and no longer has what it offered
  *
- * A word has a generation that grows with each claim, so that a late claimer moves nothing. The
- * owner looks at all requests, and so finds those whose claimer has died.
+ * A word has a generation that grows with each claim, so that a late claimer changes nothing. The
+ * owner reads all requests, and so finds those whose claimer has died.
  */
 #ifndef WEFT_SHM_MAILBOX_H
 #define WEFT_SHM_MAILBOX_H
