@@ -66,7 +66,7 @@ static const struct option longopts[] = {
 static void usage_comparison(void)
 {
 	printf("\n"
-	       "Comparison, A being what the options above say:\n"
+	       "Comparison; A has the options above:\n"
 	       "      --library=DIR      A uses the libfabric.so.1 in DIR\n"
 	       "      --vs-library=DIR   B uses the libfabric.so.1 in DIR; default: as A\n"
 	       "      --vs-provider=NAME B uses this provider; default: as A\n"
@@ -74,9 +74,9 @@ static void usage_comparison(void)
 	       "      --restarts=N       start all processes N times; default: %u\n"
 	       "      --pairs=N          A and B are N pairs each that run their rounds at the same\n"
 	       "                         time on the same two cores; figures are their means\n"
-	       "      --fail-if-slower   exit status 1 where A is slower beyond the A/A spread\n"
-	       "A, B, and A once more take turns, a round each; the ratio of each pair of rounds\n"
-	       "counts, and the two As show what difference means nothing.\n"
+	       "      --fail-if-slower   exit status 1 if A is slower beyond the A/A spread\n"
+	       "A, B, and A once more take turns, a round each. The result is the ratio of each\n"
+	       "pair of rounds; the difference between the two As is the noise.\n"
 	       "\n",
 	       DEFAULT_RESTARTS);
 }
@@ -89,7 +89,7 @@ static void usage(void)
 	       "\n"
 	       "Measures latency, bandwidth and message rate of a libfabric provider over\n"
 	       "reliable datagram endpoints. Every figure is the median of many rounds with\n"
-	       "the 10th and the 90th percentile; beside it stands the raw latency of one cache\n"
+	       "the 10th and the 90th percentile; beside it is the raw latency of one cache\n"
 	       "line between the two cores, taken right before: it is the floor, and it moves\n"
 	       "with the machine.\n"
 	       "\n"
@@ -121,14 +121,14 @@ static void usage(void)
 	       "                         with FILE: there, beside the table\n"
 	       "      --plot=FILE        draw the figures into FILE, as SVG\n"
 	       "  -l, --listen           be the server, on the port below\n"
-	       "  -P, --port=PORT        TCP port where server and client meet; default: %u\n"
+	       "  -P, --port=PORT        TCP port of the server; default: %u\n"
 	       "  -h, --help             this text\n",
 	       DEFAULT_ROUNDS, DEFAULT_TIMEOUT, OOB_PORT);
 	usage_comparison();
-	printf("On a terminal one line says how far it is; 'man weft-bench' names what JSON holds.\n"
+	printf("On a terminal one line shows the progress; 'man weft-bench' describes the JSON.\n"
 	       "The processes are pinned. From 64 KiB up messages rotate through buffers of\n"
-	       "ordinary malloc memory that together exceed the second-level cache. A server does\n"
-	       "what its client was told to; it needs its own -p, -d, -s only to differ.\n");
+	       "ordinary malloc memory that together exceed the second-level cache. A server has\n"
+	       "the options of its client; give it -p, -d, -s only if they differ.\n");
 }
 
 static void set_progress(struct bench_options *opt, const char *text)

@@ -43,7 +43,7 @@ static const struct option longopts[] = {
 static void usage(void)
 {
 	printf("Usage: weft pingpong [OPTIONS]           wait for a client\n"
-	       "       weft pingpong [OPTIONS] HOST      meet the server on HOST\n"
+	       "       weft pingpong [OPTIONS] HOST      connect to the server on HOST\n"
 	       "       weft pingpong [OPTIONS] --fork    both sides on this machine\n"
 	       "\n"
 	       "Bounces messages between two processes and prints the time per message.\n"
@@ -57,13 +57,13 @@ static void usage(void)
 	       "                        or \"all\"; default: " DEFAULT_SIZES "\n"
 	       "  -I, --iterations=N    round trips per size; default: %u\n"
 	       "  -c, --check           verify every byte\n"
-	       "  -P, --port=PORT       TCP port where server and client meet; default: %u\n"
+	       "  -P, --port=PORT       TCP port of the server; default: %u\n"
 	       "      --fork            run both sides here, each on a core of its own\n"
 	       "      --cpus=A,B        the two cores for --fork; default: the first two\n"
 	       "      --timeout=SECONDS for any one message; default: %u\n"
 	       "  -h, --help            this text\n"
 	       "\n"
-	       "The client's -m, -S, -I and -c rule; its -p too, unless the server has its own.\n"
+	       "The client's -m, -S, -I and -c apply; its -p too, unless the server has its own.\n"
 	       "Exit status: 0 when every message arrived (and, with -c, was right).\n",
 	       DEFAULT_ITERATIONS, OOB_PORT, DEFAULT_TIMEOUT);
 }

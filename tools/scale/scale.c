@@ -76,7 +76,7 @@ static void usage(void)
 	       "  -h, --help             this text\n"
 	       "\n"
 	       "The memory of a pair is that of both processes; shared memory counts once.\n"
-	       "'man weft-scale' says how it is taken, and names what JSON holds.\n",
+	       "'man weft-scale' describes how it is measured, and the JSON.\n",
 	       DEFAULT_ENDPOINTS, DEFAULT_PEERS, DEFAULT_ROUNDS, DEFAULT_READS,
 	       DEFAULT_IDLE_TIME, DEFAULT_TIMEOUT);
 }
