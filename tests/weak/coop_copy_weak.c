@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * The chunks of cooperative copies (providers/shm/memory/coop_copy.c) in all executions that C11 allows:
- * each chunk is written by one side, into memory that is open, and the receiver's memory is the
- * program's again once the sender holds no chunk of it.
+ * The chunks of cooperative copies (providers/shm/memory/coop_copy.c) in all executions that C11
+ * allows: each chunk is written by one side, into memory that is open, and the receiver's memory is
+ * the program's again once the sender holds no chunk of it.
  *
- * What a claim is of needs no order of its own: a sender is told of a generation by a line, and
- * modifications of the word have one order. The orders of the line and of the count are all there are.
+ * The claims themselves need no order: the sender reads the generation from a line, and
+ * modifications of the word have one order. The orderings of the line and of the count are all
+ * there are.
  */
 #include "coop_copy.h"
 #include "weak.h"
@@ -15,8 +16,8 @@
 
 static struct pshm_coop_copy slot;
 static unsigned char memory[2][LEN]; /* of two copies, in turn, of the receiver's program */
-static _Atomic uint32_t line; /* PSHM_COOP_COPY: the generation that the sender is told of */
-static uint32_t written_cnt;  /* by the sender */
+static _Atomic uint32_t line;	     /* PSHM_COOP_COPY: the announced generation */
+static uint32_t written_cnt;	     /* by the sender */
 
 static struct pshm_coop_task task_of(uint32_t gen)
 {
@@ -59,7 +60,7 @@ static void put_chunk(const struct pshm_coop_task *task, uint32_t chunk)
 	((unsigned char *)task->iov[0].iov_base)[at] = (unsigned char)(chunk + 1);
 }
 
-/* Claims and writes chunks, as coop_write.c does, once a line has told of the generation. */
+/* Claims and writes chunks, as coop_write.c does, after a line has announced the generation. */
 static void sender(void)
 {
 	uint32_t gen = atomic_load_explicit(&line, memory_order_acquire), chunk;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * How shm's endpoints sleep and are woken (providers/shm/paths/arm.c, conn/polling.c, conn/wake.c) in all
- * executions that C11 allows: who sleeps is woken for what was published, and finds it. Pipes and the
- * barrier are the kernel's; here they are an atomic word and weak_barrier().
+ * How shm's endpoints sleep and are woken (providers/shm/paths/arm.c, conn/polling.c, conn/wake.c)
+ * in all executions that C11 allows: a sleeping endpoint is woken for every publication, and finds
+ * it. Pipes and the barrier are the kernel's; here they are an atomic word and weak_barrier().
  */
 #include "conn.h"
 #include "polling.h"
@@ -61,7 +61,7 @@ int sys_membarrier_all(void)
 	return 0;
 }
 
-/* Nobody waits in a loop. */
+/* No thread waits in a loop. */
 void weak_relax(void)
 {
 }
@@ -170,7 +170,7 @@ static void sleeper(void)
 	slept = pshm_arm(&owner.base) != 0;
 }
 
-/* Who sleeps has been woken, and finds what there is. */
+/* A sleeping endpoint has been woken, and finds the publication. */
 static void is_woken(void)
 {
 	uint32_t note;
@@ -187,7 +187,10 @@ static const struct weak_test fences = {
 	"who sleeps is woken, by fences", set_up_fences, { sleeper, publisher }, is_woken
 };
 
-/* An endpoint that polls, and a ring that is cold: who takes a doorbell finds what it was rung for. */
+/*
+ * An endpoint that polls, and a ring that is cold: an endpoint that takes a doorbell finds the line
+ * for which it was rung.
+ */
 static void set_up_cold(void)
 {
 	set_up(true);
@@ -262,7 +265,7 @@ static const struct weak_test two_producers = {
 	"two doorbells of one word", set_up_two, { poller_of_two, publisher, publisher2 }, NULL
 };
 
-/* The bell is made while somebody publishes. */
+/* The bell is made during a publication. */
 static void bell_maker(void)
 {
 	weak_fence_name("pshm_arm");
@@ -280,7 +283,7 @@ static const struct weak_test late_bell = { "a bell is there before who sleeps o
 					    { bell_maker, publisher },
 					    is_woken };
 
-/* Requests are counted, by who has left one. */
+/* Requests are counted by the process that has written one. */
 static uint32_t request;
 
 static void set_up_request(void)

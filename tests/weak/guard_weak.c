@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Who holds a domain (engine/domain/guard.h, guard.c) in all executions that C11 allows: data calls without
- * a lock, control calls, and the domain's thread are in it one after the other, also where membarrier(2) is
- * forbidden one day. The barrier, time and the lock are the system's; here they are weak_barrier(), a clock
- * that makes one, and an atomic word. Who would wait for another thread ends the execution: it is there
- * with that thread first.
+ * The holder of a domain (engine/domain/guard.h, guard.c) in all executions that C11 allows: data
+ * calls without a lock, control calls, and the domain's thread hold it one after the other, also if
+ * membarrier(2) is forbidden at some time. The barrier, time and the lock are the system's; here
+ * they are weak_barrier(), a clock that makes one, and an atomic word. A thread that would wait for
+ * another one ends the execution: there is one in which the other thread was first.
  */
 #include "guard.h"
 #include "views.h"
@@ -78,7 +78,7 @@ void platform_yield(void)
 	weak_assume(false);
 }
 
-/* Nobody reads the log. */
+/* The log is not needed. */
 
 int fi_log_enabled(const struct fi_provider *prov, enum fi_log_level level,
 		   enum fi_log_subsys subsys)

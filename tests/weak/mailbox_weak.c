@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * The slots of an inbox (providers/shm/memory/mailbox.c) in all executions that C11 allows: a slot has one
- * claimer at a time, the owner finds what the claimer has left there, and a slot that is used again is
- * nobody else's any more.
+ * The slots of an inbox (providers/shm/memory/mailbox.c) in all executions that C11 allows: a slot
+ * has one claimer at a time, the owner reads what the claimer has written, and a slot that is used
+ * again belongs to its new claimer alone.
  */
 #include "mailbox.h"
 #include "memfd.h"
@@ -123,7 +123,7 @@ static const struct weak_test failures = {
 	"who is refused finds why", set_up_asked, { refuser, asker_looks }, NULL
 };
 
-/* A request is withdrawn while it is answered; the claimer goes on to another one. */
+/* A request is withdrawn while it is answered; the claimer continues with another one. */
 static void leaver(void)
 {
 	pshm_mailbox_drop(&tickets[0]);

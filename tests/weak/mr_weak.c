@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * The key table (tables/mr.c) in all executions that C11 allows: who looks a key up while the owner removes
- * and inserts regions finds one region whole, or none; and who has marked himself is waited for.
+ * The key table (tables/mr.c) in all executions that C11 allows: a reader that looks a key up while
+ * the owner removes and inserts regions finds one region whole, or none; and the owner waits for a
+ * reader that has marked itself.
  */
 #include "mr.h"
 #include "weak.h"

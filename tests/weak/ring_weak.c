@@ -11,7 +11,7 @@ static _Alignas(64) unsigned char memory[sizeof(struct ring_credit) +
 static struct ring_tx tx;
 static struct ring_rx rx;
 
-/* Nobody waits in a loop. */
+/* No thread waits in a loop. */
 void weak_relax(void)
 {
 }

@@ -18,7 +18,10 @@
 #define NAMES	  16
 #define CELL_LEN  4u
 
-/* How far somebody has seen: by location, and what each actor did before it handed that on. */
+/*
+ * A view: by location, the latest store that is visible; and what each thread did before it passed
+ * the view on.
+ */
 struct view {
 	double seen[LOCATIONS];
 	uint32_t clock[ACTORS];
@@ -28,7 +31,7 @@ struct view {
 struct store {
 	double place;
 	uint64_t value;
-	bool updates; /* stands right behind the one that it read */
+	bool updates; /* is ordered right behind the one that it read */
 	struct view view;
 };
 
@@ -44,7 +47,7 @@ struct actor {
 	const char *fence;
 };
 
-/* Who accessed some bytes last, and when by his clock. */
+/* The thread that accessed some bytes last, and the time by its clock. */
 struct cell {
 	uintptr_t at;
 	uint32_t epoch;
@@ -263,7 +266,7 @@ static struct store *insert(struct location *l, unsigned behind, uint64_t value)
 	return s;
 }
 
-/* What comes with a store that has been made. */
+/* The view that a store passes on. */
 static void stored(struct location *l, struct store *s, bool release, bool seq)
 {
 	struct actor *me = self();
@@ -294,7 +297,7 @@ void views_store(const volatile void *at, size_t len, uint64_t value, int mo)
 	stored(l, insert(l, ways[weak_choose(cnt)], value), release, seq);
 }
 
-/* Reads any store behind which there is room, and stands right behind it. */
+/* Reads any store behind which there is room, and is ordered right behind it. */
 uint64_t views_update(const volatile void *at, size_t len, views_next *next, uint64_t operand,
 		      uint64_t compare, int mo)
 {
@@ -361,7 +364,10 @@ void views_barrier(void)
 	}
 }
 
-/* Bytes that are no atomics: nobody else may be about to, or have, by what we have seen of them. */
+/*
+ * Bytes that are not atomic: no other thread may have an access to them that is unordered with this
+ * one.
+ */
 static struct cell *cell_of(uintptr_t at)
 {
 	uint32_t i = (uint32_t)(at / CELL_LEN * 2654435761u) % CELLS;

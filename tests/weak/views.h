@@ -23,7 +23,10 @@ void views_begin(int thread);
 void views_end(void);
 void views_barrier(void);
 
-/* views_weaken - without that ordering from now on, NULL: with all. views_weakened - has that changed anything? */
+/*
+ * views_weaken - drop that ordering from now on; NULL: drop none
+ * views_weakened - returns true if that has changed anything
+ */
 void views_weaken(const char *label);
 bool views_weakened(void);
 

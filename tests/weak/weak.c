@@ -198,7 +198,7 @@ static void schedule(void)
 	}
 }
 
-/* Returns the executions that came to their end, 0 where one failed. */
+/* Returns the number of executions that reached their end, 0 if one failed. */
 static unsigned long explore(const struct weak_test *t)
 {
 	unsigned long executions = 0, ends = 0;
