@@ -69,7 +69,7 @@ int engine_wait_obj_join(struct engine_wait_obj *w, struct fid_wait *set)
 	return -FI_ENOSYS;
 }
 
-void engine_wait_obj_part(struct engine_wait_obj *w)
+void engine_wait_obj_leave_set(struct engine_wait_obj *w)
 {
 }
 
@@ -86,7 +86,7 @@ void engine_waitset_leave(struct engine_eq *eq)
 {
 }
 
-int engine_waitset_give(struct engine_waitset *set, int *descriptor)
+int engine_waitset_get_wait(struct engine_waitset *set, int *descriptor)
 {
 	return -FI_ENODATA;
 }

@@ -52,7 +52,7 @@ int engine_domain_channel(struct engine_domain *domain)
 {
 	int ret;
 
-	if (likely(engine_channel_here(&domain->channel))) {
+	if (likely(engine_channel_is_local(&domain->channel))) {
 		engine_bells_restore(domain);
 		return 0;
 	}
@@ -68,7 +68,7 @@ int engine_domain_channel(struct engine_domain *domain)
 
 void engine_bells_join(struct engine_ep *ep)
 {
-	if (engine_channel_here(&ep->domain->channel) && !ep->domain->bells_parted)
+	if (engine_channel_is_local(&ep->domain->channel) && !ep->domain->bells_parted)
 		engine_ep_add_bells(ep);
 	engine_wake(ep->domain);
 }
@@ -95,7 +95,7 @@ void engine_bells_part(struct engine_ep *ep)
 	for (uint32_t i = 0; i < ep->wire_cnt; i++) {
 		struct engine_wire *w = &ep->wires[i];
 
-		if (w->bell_polled && engine_channel_here(channel) &&
+		if (w->bell_polled && engine_channel_is_local(channel) &&
 		    !engine_bell_shared(ep, w->bell))
 			platform_poll_set_remove(channel->poll_set, w->bell);
 		w->bell_polled = false;
@@ -108,7 +108,7 @@ void engine_bells_clear(struct engine_domain *domain)
 	const struct engine_channel *channel = &domain->channel;
 	struct list *node, *after;
 
-	if (domain->wires_armed || domain->bells_parted || !engine_channel_here(channel))
+	if (domain->wires_armed || domain->bells_parted || !engine_channel_is_local(channel))
 		return;
 	domain->bells_parted = true;
 	list_for_each(node, after, &domain->eps) {
@@ -127,7 +127,7 @@ void engine_wires_disarm(struct engine_domain *domain)
 	struct list *node, *after;
 
 	if (!domain->wires_armed || !list_empty(&domain->armed) ||
-	    !engine_channel_here(&domain->channel))
+	    !engine_channel_is_local(&domain->channel))
 		return;
 	domain->wires_armed = false;
 	list_for_each(node, after, &domain->eps) {

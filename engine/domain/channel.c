@@ -16,7 +16,7 @@ void engine_channel_init(struct engine_channel *c, enum engine_channel_kind kind
 	platform_lock_init(&c->lock);
 }
 
-bool engine_channel_here(const struct engine_channel *c)
+bool engine_channel_is_local(const struct engine_channel *c)
 {
 	/*
 	 * A:engine_channel.opened  what it consists of; pairs R:engine_channel.opened
@@ -33,9 +33,9 @@ int engine_channel_descriptor(const struct engine_channel *c)
 	return c->poll_set >= 0 ? c->poll_set : platform_bell_descriptor(&c->bell);
 }
 
-int engine_channel_give(struct engine_channel *c)
+int engine_channel_export(struct engine_channel *c)
 {
-	atomic_store_explicit(&c->given, true, memory_order_relaxed);
+	atomic_store_explicit(&c->exported, true, memory_order_relaxed);
 	return engine_channel_descriptor(c);
 }
 
@@ -153,7 +153,7 @@ int engine_channel_open(struct engine_channel *c, struct engine_domain *domain)
 	struct engine_channel fresh = { .kind = c->kind, .poll_set = -1, .timer = -1 };
 	int ret;
 
-	if (engine_channel_here(c))
+	if (engine_channel_is_local(c))
 		return 0;
 	ret = engine_channel_open_parts(&fresh, domain);
 	if (!ret && engine_channel_opened(c))
@@ -184,7 +184,7 @@ int engine_channel_add(struct engine_channel *c, struct engine_domain *domain)
 
 void engine_channel_remove(struct engine_channel *c, struct engine_domain *domain)
 {
-	if (!engine_channel_here(c) || !engine_channel_here(&domain->channel))
+	if (!engine_channel_is_local(c) || !engine_channel_is_local(&domain->channel))
 		return;
 	platform_poll_set_remove(c->poll_set, domain->channel.poll_set);
 	platform_poll_set_remove(c->poll_set, domain->channel.timer);
@@ -216,7 +216,7 @@ static void engine_channel_clear_locked(struct engine_channel *c)
 
 void engine_channel_ring(struct engine_channel *c)
 {
-	if (!engine_channel_here(c))
+	if (!engine_channel_is_local(c))
 		return;
 	platform_lock(&c->lock);
 	if (c->asleep || c->kind != ENGINE_CHANNEL_DOMAIN)
@@ -226,7 +226,7 @@ void engine_channel_ring(struct engine_channel *c)
 
 void engine_channel_clear(struct engine_channel *c)
 {
-	if (!engine_channel_here(c))
+	if (!engine_channel_is_local(c))
 		return;
 	platform_lock(&c->lock);
 	engine_channel_clear_locked(c);
@@ -237,7 +237,7 @@ void engine_channel_clear(struct engine_channel *c)
 
 void engine_channel_wakers(const struct engine_channel *c, struct platform_wakers *on)
 {
-	bool here = engine_channel_here(c);
+	bool here = engine_channel_is_local(c);
 
 	on->bell = here && c->kind == ENGINE_CHANNEL_DOMAIN ? &c->bell : NULL;
 	on->descriptor = here ? c->poll_set : -1;
@@ -249,7 +249,7 @@ bool engine_channel_enter(struct engine_channel *c, struct platform_wakers *on)
 	c->asleep++;
 	platform_unlock(&c->lock);
 	engine_channel_wakers(c, on);
-	return engine_channel_here(c);
+	return engine_channel_is_local(c);
 }
 
 bool engine_channel_leave(struct engine_channel *c)
@@ -260,7 +260,7 @@ bool engine_channel_leave(struct engine_channel *c)
 	if (c->asleep) /* 0 in the child of a fork */
 		c->asleep--;
 	others = c->asleep;
-	if (!others && c->kind == ENGINE_CHANNEL_DOMAIN && engine_channel_here(c))
+	if (!others && c->kind == ENGINE_CHANNEL_DOMAIN && engine_channel_is_local(c))
 		engine_channel_clear_locked(c);
 	platform_unlock(&c->lock);
 	return others;

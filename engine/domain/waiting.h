@@ -100,20 +100,20 @@ static inline bool engine_channel_opened(const struct engine_channel *channel)
 	return atomic_load_explicit(&channel->opened, memory_order_acquire);
 }
 
-/* engine_channel_here - returns true if this process has opened the channel */
-bool engine_channel_here(const struct engine_channel *channel);
+/* engine_channel_is_local - returns true if this process has opened the channel */
+bool engine_channel_is_local(const struct engine_channel *channel);
 
 /* engine_channel_descriptor - returns what a program polls, or -1 if the channel is not open */
 int engine_channel_descriptor(const struct engine_channel *channel);
 
 /*
- * engine_channel_give - the program has the descriptor from now on, which is returned
- * engine_channel_given - returns true if it has
+ * engine_channel_export - the program has the descriptor from now on, which is returned
+ * engine_channel_exported - returns true if it has
  */
-int engine_channel_give(struct engine_channel *channel);
-static inline bool engine_channel_given(const struct engine_channel *channel)
+int engine_channel_export(struct engine_channel *channel);
+static inline bool engine_channel_exported(const struct engine_channel *channel)
 {
-	return atomic_load_explicit(&channel->given, memory_order_relaxed);
+	return atomic_load_explicit(&channel->exported, memory_order_relaxed);
 }
 
 /*

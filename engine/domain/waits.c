@@ -36,7 +36,7 @@ void engine_wait_add(struct engine_wait *wait, bool thread)
 	wait->domain->pending = true;
 	if (wait->watch)
 		wait->watch(wait, true);
-	wait->came = false;
+	wait->woken = false;
 	if (thread)
 		wait->threads++;
 	else
@@ -64,9 +64,9 @@ void engine_wait_forget(struct engine_wait *wait)
 
 void engine_wait_wake(struct engine_wait *wait)
 {
-	if (wait->came)
+	if (wait->woken)
 		return;
-	wait->came = true;
+	wait->woken = true;
 	if (wait->descriptor)
 		engine_channel_ring(wait->channel);
 	wait->descriptor = false;

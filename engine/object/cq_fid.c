@@ -219,7 +219,7 @@ static uint32_t engine_cq_signals(const struct engine_cq *cq)
 static bool engine_cq_signaled(const struct engine_cq *cq, uint32_t before, uint32_t signals)
 {
 	return signals != before ||
-	       signals != atomic_load_explicit(&cq->obeyed, memory_order_relaxed);
+	       signals != atomic_load_explicit(&cq->signals_done, memory_order_relaxed);
 }
 
 static bool engine_cq_obeys(struct engine_cq *cq, uint32_t before)
@@ -228,7 +228,7 @@ static bool engine_cq_obeys(struct engine_cq *cq, uint32_t before)
 
 	if (!engine_cq_signaled(cq, before, signals))
 		return false;
-	atomic_store_explicit(&cq->obeyed, signals, memory_order_relaxed);
+	atomic_store_explicit(&cq->signals_done, signals, memory_order_relaxed);
 	return true;
 }
 

@@ -35,7 +35,7 @@ static ssize_t engine_eq_read(struct fid_eq *fid, uint32_t *event, void *buf, si
 	if (flags & ~FI_PEEK)
 		return engine_refuse_value(eq->fabric->family, FI_LOG_EQ, -FI_EBADFLAGS,
 					   EQ_READ, "the only flag is FI_PEEK", flags);
-	engine_eq_look(eq);
+	engine_eq_check(eq);
 	platform_lock(&eq->lock);
 	ret = eq_take(&eq->queue, event, buf, len, flags);
 	engine_eq_event_read(eq);
@@ -114,7 +114,7 @@ static int engine_eq_control(struct fid *fid, int command, void *arg)
 	if (!arg)
 		return -FI_EINVAL;
 	if (command == FI_GETWAIT)
-		return engine_eq_give(eq, arg);
+		return engine_eq_get_wait(eq, arg);
 	*(enum fi_wait_obj *)arg = engine_wait_obj_type(eq->wait, eq->set);
 	return 0;
 }
@@ -222,7 +222,7 @@ int engine_eq_open(struct fid_fabric *fid, struct fi_eq_attr *attr, struct fid_e
 		return -FI_ENOMEM;
 	if (eq->wait == FI_WAIT_FD) {
 		ret = engine_channel_open(&eq->channel, NULL);
-		engine_channel_give(&eq->channel);
+		engine_channel_export(&eq->channel);
 	} else if (eq->wait == FI_WAIT_SET) {
 		ret = engine_waitset_join(
 			eq, attr->wait_set); /* last: makes the queue visible to others */

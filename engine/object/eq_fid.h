@@ -35,10 +35,10 @@ void engine_eq_put(struct engine_eq *eq);
 void engine_eq_free(struct engine_eq *eq);
 
 /*
- * engine_eq_look - returns true if the queue has an event; an empty one drives its domains, as a
+ * engine_eq_check - returns true if the queue has an event; an empty one drives its domains, as a
  * read does
  */
-bool engine_eq_look(struct engine_eq *eq);
+bool engine_eq_check(struct engine_eq *eq);
 
 /*
  * engine_eq_trywait - fi_trywait on the queue: -FI_EAGAIN if it has an event; 0 if the program may
@@ -58,20 +58,20 @@ void engine_eq_event_read(struct engine_eq *eq);
  */
 void engine_eq_sleep(struct engine_eq *eq, const struct engine_sleeper *sleeper);
 /*
- * engine_eq_give - FI_GETWAIT of the queue; one with FI_WAIT_UNSPEC opens its descriptor at the
+ * engine_eq_get_wait - FI_GETWAIT of the queue; one with FI_WAIT_UNSPEC opens its descriptor at the
  * first call
  * @descriptor: out: readable at once if the queue has events
  *
  * Returns 0, -FI_ENODATA when it has no descriptor, or another -FI_E*.
  */
-int engine_eq_give(struct engine_eq *eq, int *descriptor);
+int engine_eq_get_wait(struct engine_eq *eq, int *descriptor);
 
 /*
- * engine_eq_join - have @channel hold that of the queue: threads that block there wake for it too. Returns 0
- * or -FI_E*
- * engine_eq_part - remove it
+ * engine_eq_join - have @channel hold that of the queue: threads that block there wake for it too.
+ * Returns 0 or -FI_E*
+ * engine_eq_leave - remove it
  */
 int engine_eq_join(struct engine_eq *eq, struct engine_channel *channel);
-void engine_eq_part(struct engine_eq *eq, struct engine_channel *channel);
+void engine_eq_leave(struct engine_eq *eq, struct engine_channel *channel);
 
 #endif

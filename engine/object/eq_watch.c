@@ -161,7 +161,7 @@ static bool engine_eq_is_empty(struct engine_eq *eq)
 	return empty;
 }
 
-bool engine_eq_look(struct engine_eq *eq)
+bool engine_eq_check(struct engine_eq *eq)
 {
 	if (!engine_eq_is_empty(eq))
 		return true;
@@ -183,7 +183,7 @@ static int engine_eq_open_channel(struct engine_eq *eq)
 	struct list *node, *after;
 	int ret;
 
-	if (engine_channel_here(&eq->channel))
+	if (engine_channel_is_local(&eq->channel))
 		return 0;
 	platform_lock(&eq->lock);
 	ret = engine_channel_open(&eq->channel, NULL);
@@ -245,12 +245,12 @@ static int engine_eq_arm(struct engine_eq *eq)
 
 int engine_eq_trywait(struct engine_eq *eq)
 {
-	bool sleeps = engine_channel_given(&eq->channel) ||
-		      (eq->set && engine_channel_here(&eq->set->channel));
+	bool sleeps = engine_channel_exported(&eq->channel) ||
+		      (eq->set && engine_channel_is_local(&eq->set->channel));
 	int ret;
 
 	if (!sleeps)
-		return engine_eq_look(eq) ? -FI_EAGAIN : 0;
+		return engine_eq_check(eq) ? -FI_EAGAIN : 0;
 	if (!engine_eq_is_empty(eq))
 		return -FI_EAGAIN;
 	platform_lock(&eq->watch_lock);
@@ -290,9 +290,9 @@ int engine_eq_join(struct engine_eq *eq, struct engine_channel *channel)
 	return ret ? ret : platform_poll_set_add(channel->poll_set, eq->channel.poll_set);
 }
 
-void engine_eq_part(struct engine_eq *eq, struct engine_channel *channel)
+void engine_eq_leave(struct engine_eq *eq, struct engine_channel *channel)
 {
-	if (engine_channel_here(channel) && engine_channel_here(&eq->channel))
+	if (engine_channel_is_local(channel) && engine_channel_is_local(&eq->channel))
 		platform_poll_set_remove(channel->poll_set, eq->channel.poll_set);
 }
 
@@ -310,23 +310,23 @@ void engine_eq_sleep(struct engine_eq *eq, const struct engine_sleeper *sleeper)
 	platform_lock(&eq->watch_lock);
 	/* The program may sleep on the descriptor or the wait set: their wires stay armed. */
 	if (!engine_channel_leave(&eq->channel) && !eq->set &&
-	    !engine_channel_given(&eq->channel))
+	    !engine_channel_exported(&eq->channel))
 		engine_eq_disarm(eq);
 	platform_unlock(&eq->watch_lock);
 }
 
-int engine_eq_give(struct engine_eq *eq, int *descriptor)
+int engine_eq_get_wait(struct engine_eq *eq, int *descriptor)
 {
 	int ret;
 
 	if (eq->set)
-		return engine_waitset_give(eq->set, descriptor);
+		return engine_waitset_get_wait(eq->set, descriptor);
 	if (eq->wait != FI_WAIT_FD && eq->wait != FI_WAIT_UNSPEC)
 		return -FI_ENODATA;
 	platform_lock(&eq->watch_lock);
 	ret = engine_eq_open_channel(eq);
 	if (!ret)
-		*descriptor = engine_channel_give(&eq->channel);
+		*descriptor = engine_channel_export(&eq->channel);
 	platform_unlock(&eq->watch_lock);
 	return ret;
 }

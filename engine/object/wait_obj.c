@@ -30,7 +30,7 @@ bool engine_wait_obj_ready(const struct engine_wait_obj *w)
 	return cq_reached(&container_of(w->fid, struct engine_cq, fid.fid)->queue, 1);
 }
 
-bool engine_wait_obj_look(struct engine_wait_obj *w)
+bool engine_wait_obj_check(struct engine_wait_obj *w)
 {
 	if (engine_wait_obj_ready(w))
 		return true;
@@ -79,9 +79,9 @@ static bool engine_wait_obj_signaled(struct engine_wait_obj *w)
 	 * F:engine_cq.signals  a channel that was opened before; pairs F:engine_channel.opened
 	 */
 	signals = atomic_load_explicit(&cq->signals, memory_order_seq_cst);
-	if (signals == cq->tried)
+	if (signals == cq->signals_tried)
 		return false;
-	cq->tried = signals;
+	cq->signals_tried = signals;
 	return true;
 }
 
@@ -93,40 +93,40 @@ static int engine_wait_obj_open_channel(struct engine_wait_obj *w)
 	return engine_channel_open(&w->own, over_domain ? w->base.domain : NULL);
 }
 
-static bool engine_wait_obj_looks(struct engine_wait *wait)
+static bool engine_wait_obj_checks(struct engine_wait *wait)
 {
-	return engine_wait_obj_look(container_of(wait, struct engine_wait_obj, base));
+	return engine_wait_obj_check(container_of(wait, struct engine_wait_obj, base));
 }
 
 /*
  * Arms the descriptor for the program to sleep on. 0, -FI_EAGAIN or another -FI_E*; with the
  * domain held.
  */
-static int engine_wait_obj_try_held(struct engine_wait_obj *w)
+static int engine_wait_obj_trywait_held(struct engine_wait_obj *w)
 {
 	bool own = engine_channel_opened(&w->own);
-	bool sleeps = own || engine_channel_here(w->base.channel);
+	bool sleeps = own || engine_channel_is_local(w->base.channel);
 	int ret = own ? engine_wait_obj_open_channel(w) : 0;
 
 	if (ret)
 		return ret;
 	if (!sleeps)
-		return engine_wait_obj_look(w) ? -FI_EAGAIN : 0;
+		return engine_wait_obj_check(w) ? -FI_EAGAIN : 0;
 	if (engine_wait_obj_ready(w))
 		return -FI_EAGAIN;
 	engine_channel_clear(&w->own);
 	if (engine_wait_obj_signaled(w)) /* checked after arming: a later signal rings */
 		return -FI_EAGAIN;
-	return engine_wait_arm(&w->base, engine_wait_obj_looks);
+	return engine_wait_arm(&w->base, engine_wait_obj_checks);
 }
 
-int engine_wait_obj_try(struct engine_wait_obj *w)
+int engine_wait_obj_trywait(struct engine_wait_obj *w)
 {
 	int ret;
 
 	engine_use(w->base.domain);
 	engine_domain_clock(w->base.domain);
-	ret = engine_wait_obj_try_held(w);
+	ret = engine_wait_obj_trywait_held(w);
 	engine_unuse(w->base.domain);
 	return ret ? ret : engine_auto_wake(w->base.domain);
 }
@@ -246,7 +246,7 @@ void engine_wait_obj_leave(struct engine_wait_obj *w)
 
 void engine_wait_obj_forget(struct engine_wait_obj *w)
 {
-	engine_wait_obj_part(w);
+	engine_wait_obj_leave_set(w);
 	engine_wait_forget(&w->base);
 	engine_poll_forget(w);
 	if (engine_channel_opened(&w->own) && w->own.kind == ENGINE_CHANNEL_QUEUE)
@@ -271,12 +271,12 @@ enum fi_wait_obj engine_wait_obj_type(enum fi_wait_obj obj, const struct engine_
  * FI_GETWAIT: an object with FI_WAIT_UNSPEC opens its descriptor now; one in a set has that of the
  * set.
  */
-static int engine_wait_obj_give(struct engine_wait_obj *w, int *descriptor)
+static int engine_wait_obj_get_wait(struct engine_wait_obj *w, int *descriptor)
 {
 	int ret = 0;
 
 	if (w->set)
-		return engine_waitset_give(w->set, descriptor);
+		return engine_waitset_get_wait(w->set, descriptor);
 	if (w->obj == FI_WAIT_UNSPEC && !engine_channel_opened(&w->own))
 		ret = engine_wait_obj_open_descriptor(w);
 	if (!ret && !engine_channel_opened(&w->own))
@@ -292,7 +292,7 @@ int engine_wait_obj_control(struct engine_wait_obj *w, int command, void *arg)
 		return engine_refuse(w->base.domain->family, FI_LOG_DOMAIN, -FI_EINVAL,
 				     "fi_control of a queue or counter", "NULL");
 	if (command == FI_GETWAIT)
-		return engine_wait_obj_give(w, arg);
+		return engine_wait_obj_get_wait(w, arg);
 	if (command != FI_GETWAITOBJ)
 		return -FI_ENOSYS;
 	*(enum fi_wait_obj *)arg = engine_wait_obj_type(w->obj, w->set);

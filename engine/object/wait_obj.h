@@ -65,16 +65,16 @@ void engine_wait_obj_signal(struct engine_wait_obj *w);
 /*
  * engine_wait_obj_ready - returns true if the queue has an entry, or the counter a change that
  *			   the program has not read
- * engine_wait_obj_look - the same, after a round of progress if there is nothing yet
+ * engine_wait_obj_check - the same, after a round of progress if there is nothing yet
  * The caller holds the domain.
  */
 bool engine_wait_obj_ready(const struct engine_wait_obj *w);
-bool engine_wait_obj_look(struct engine_wait_obj *w);
+bool engine_wait_obj_check(struct engine_wait_obj *w);
 
 /*
- * engine_wait_obj_try - the answer of fi_trywait for the object; the caller does not hold the
+ * engine_wait_obj_trywait - the answer of fi_trywait for the object; the caller does not hold the
  *			 domain
  */
-int engine_wait_obj_try(struct engine_wait_obj *w);
+int engine_wait_obj_trywait(struct engine_wait_obj *w);
 
 #endif

@@ -74,7 +74,7 @@ static bool engine_set_shares(const struct engine_wait_obj *w)
 	return false;
 }
 
-void engine_wait_obj_part(struct engine_wait_obj *w)
+void engine_wait_obj_leave_set(struct engine_wait_obj *w)
 {
 	list_remove(&w->member);
 	if (w->set && !engine_set_shares(w))
@@ -90,7 +90,7 @@ int engine_waitset_join(struct engine_eq *eq, struct fid_wait *fid)
 		return engine_refuse(eq->fabric->family, FI_LOG_EQ, -FI_EINVAL, OPEN_WAIT,
 				     "FI_WAIT_SET, and wait_set is not one of the same fabric");
 	platform_lock(&set->lock);
-	if (engine_channel_here(&set->channel))
+	if (engine_channel_is_local(&set->channel))
 		ret = engine_eq_join(eq, &set->channel);
 	if (!ret) {
 		eq->set = set;
@@ -105,7 +105,7 @@ void engine_waitset_leave(struct engine_eq *eq)
 {
 	platform_lock(&eq->set->lock);
 	list_remove(&eq->member);
-	engine_eq_part(eq, &eq->set->channel);
+	engine_eq_leave(eq, &eq->set->channel);
 	platform_unlock(&eq->set->lock);
 	engine_set_put(eq->set);
 	eq->set = NULL;
@@ -117,7 +117,7 @@ static int engine_set_open(struct engine_waitset *set)
 	struct list *node, *after;
 	int ret;
 
-	if (engine_channel_here(&set->channel))
+	if (engine_channel_is_local(&set->channel))
 		return 0;
 	ret = engine_channel_open(&set->channel, NULL);
 	list_for_each(node, after, &set->members)
@@ -136,7 +136,7 @@ static int engine_set_open(struct engine_waitset *set)
  * Makes a round in each domain. Returns true if a member has something; a counter's change counts
  * once.
  */
-static bool engine_set_look(struct engine_waitset *set)
+static bool engine_set_check(struct engine_waitset *set)
 {
 	struct list *node, *after;
 	bool any = false;
@@ -146,7 +146,7 @@ static bool engine_set_look(struct engine_waitset *set)
 		struct engine_wait_obj *w = container_of(node, struct engine_wait_obj, member);
 
 		engine_use(w->base.domain);
-		if (engine_wait_obj_look(w)) {
+		if (engine_wait_obj_check(w)) {
 			any = true;
 			if (w->fid->fclass == FI_CLASS_CNTR)
 				engine_cntr_seen(
@@ -155,7 +155,7 @@ static bool engine_set_look(struct engine_waitset *set)
 		engine_unuse(w->base.domain);
 	}
 	list_for_each(node, after, &set->eqs)
-		any |= engine_eq_look(container_of(node, struct engine_eq, member));
+		any |= engine_eq_check(container_of(node, struct engine_eq, member));
 	platform_unlock(&set->lock);
 	return any;
 }
@@ -170,7 +170,8 @@ static int engine_set_arm(struct engine_waitset *set)
 	if (set->channel.asleep <= 1)
 		engine_channel_clear(&set->channel);
 	list_for_each(node, after, &set->members) {
-		ret = engine_wait_obj_try(container_of(node, struct engine_wait_obj, member));
+		ret = engine_wait_obj_trywait(
+			container_of(node, struct engine_wait_obj, member));
 		if (ret)
 			return ret;
 	}
@@ -212,7 +213,7 @@ static void engine_set_sleep(struct engine_waitset *set, const struct engine_sle
 	/* The timers of the domains are in the channel too. */
 	engine_sleeper_sleep(sleeper, &on, ret);
 	platform_lock(&set->lock);
-	if (!engine_channel_leave(&set->channel) && !engine_channel_given(&set->channel))
+	if (!engine_channel_leave(&set->channel) && !engine_channel_exported(&set->channel))
 		engine_set_disarm(set);
 	platform_unlock(&set->lock);
 }
@@ -224,7 +225,7 @@ static int engine_waitset_wait(struct fid_wait *fid, int timeout)
 	int ret = 0;
 
 	engine_sleeper_init(&sleeper, &set->channel, timeout);
-	while (!engine_set_look(set)) {
+	while (!engine_set_check(set)) {
 		if (engine_sleeper_over(&sleeper)) {
 			ret = -FI_ETIMEDOUT;
 			break;
@@ -236,12 +237,12 @@ static int engine_waitset_wait(struct fid_wait *fid, int timeout)
 	return ret;
 }
 
-static int engine_set_try(struct engine_waitset *set)
+static int engine_set_trywait(struct engine_waitset *set)
 {
 	int ret = 0;
 
 	platform_lock(&set->lock);
-	if (engine_channel_given(&set->channel))
+	if (engine_channel_exported(&set->channel))
 		ret = engine_set_open(set);
 	if (!ret)
 		ret = engine_set_arm(set);
@@ -269,18 +270,18 @@ static bool engine_set_ready(struct engine_waitset *set)
 }
 
 /* As for a queue: what the members had before the descriptor was opened rings it. */
-int engine_waitset_give(struct engine_waitset *set, int *descriptor)
+int engine_waitset_get_wait(struct engine_waitset *set, int *descriptor)
 {
 	int ret = 0;
 
 	platform_lock(&set->lock);
-	if (!engine_channel_given(&set->channel)) {
+	if (!engine_channel_exported(&set->channel)) {
 		ret = set->obj == FI_WAIT_UNSPEC ? engine_set_open(set) : -FI_ENODATA;
 		if (!ret && engine_set_ready(set))
 			engine_channel_ring(&set->channel);
 	}
 	if (!ret)
-		*descriptor = engine_channel_give(&set->channel);
+		*descriptor = engine_channel_export(&set->channel);
 	platform_unlock(&set->lock);
 	return ret;
 }
@@ -292,7 +293,7 @@ static int engine_waitset_control(struct fid *fid, int command, void *arg)
 	if (!arg)
 		return -FI_EINVAL;
 	if (command == FI_GETWAIT)
-		return engine_waitset_give(set, arg);
+		return engine_waitset_get_wait(set, arg);
 	if (command != FI_GETWAITOBJ)
 		return -FI_ENOSYS;
 	*(enum fi_wait_obj *)arg = engine_wait_obj_type(set->obj, set);
@@ -365,7 +366,7 @@ int engine_waitset_open(struct fid_fabric *fid, struct fi_wait_attr *attr, struc
 	engine_channel_init(&set->channel, ENGINE_CHANNEL_SET);
 	if (attr->wait_obj == FI_WAIT_FD) {
 		ret = engine_channel_open(&set->channel, NULL);
-		engine_channel_give(&set->channel);
+		engine_channel_export(&set->channel);
 	}
 	if (ret) {
 		engine_channel_close(&set->channel);
@@ -392,14 +393,15 @@ static int engine_try(struct fid *fid)
 {
 	switch (fid->fclass) {
 	case FI_CLASS_CQ:
-		return engine_wait_obj_try(&container_of(fid, struct engine_cq, fid.fid)->wait);
+		return engine_wait_obj_trywait(
+			&container_of(fid, struct engine_cq, fid.fid)->wait);
 	case FI_CLASS_CNTR:
-		return engine_wait_obj_try(
+		return engine_wait_obj_trywait(
 			&container_of(fid, struct engine_cntr, fid.fid)->wait);
 	case FI_CLASS_EQ:
 		return engine_eq_trywait(container_of(fid, struct engine_eq, fid.fid));
 	case FI_CLASS_WAIT:
-		return engine_set_try(container_of(fid, struct engine_waitset, fid.fid));
+		return engine_set_trywait(container_of(fid, struct engine_waitset, fid.fid));
 	default:
 		return -FI_EINVAL;
 	}

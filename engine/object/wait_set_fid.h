@@ -6,16 +6,17 @@
 #include "engine.h"
 
 /*
- * engine_wait_obj_join - add a queue or counter that is being opened to @set. Returns 0, -FI_EINVAL if
+ * engine_wait_obj_join - add a queue or counter that is being opened to @set. Returns 0,
+ * -FI_EINVAL if
  * @set is
  *		      not a wait set of its fabric, or another -FI_E*
- * engine_wait_obj_part - remove it from its set, if it has one; the caller has called
+ * engine_wait_obj_leave_set - remove it from its set, if it has one; the caller has called
  * engine_wait_obj_enter()
  * engine_set_put - drop a reference, of the program or a member; the last one frees the set.
  * Nothing is held
  */
 int engine_wait_obj_join(struct engine_wait_obj *w, struct fid_wait *set);
-void engine_wait_obj_part(struct engine_wait_obj *w);
+void engine_wait_obj_leave_set(struct engine_wait_obj *w);
 void engine_set_put(struct engine_waitset *set);
 
 /*
@@ -28,12 +29,12 @@ int engine_waitset_join(struct engine_eq *eq, struct fid_wait *set);
 void engine_waitset_leave(struct engine_eq *eq);
 
 /*
- * engine_waitset_give - FI_GETWAIT of a set, or of an object in it
+ * engine_waitset_get_wait - FI_GETWAIT of a set, or of an object in it
  * @descriptor: out
  *
  * Returns 0, -FI_ENODATA when it has no descriptor, or another -FI_E*.
  */
-int engine_waitset_give(struct engine_waitset *set, int *descriptor);
+int engine_waitset_get_wait(struct engine_waitset *set, int *descriptor);
 
 /* engine_waitset_open - the slot of fi_wait_open. Source: fi_poll(3) */
 int engine_waitset_open(struct fid_fabric *fabric, struct fi_wait_attr *attr,

@@ -165,7 +165,7 @@ int engine_channel_hold(struct engine_channel *channel, struct engine_domain *do
 {
 	int ret;
 
-	if (!engine_channel_here(channel) || engine_auto_needed(domain))
+	if (!engine_channel_is_local(channel) || engine_auto_needed(domain))
 		return 0;
 	engine_enter(domain);
 	ret = engine_channel_add(channel, domain);
@@ -180,11 +180,11 @@ void engine_waits_round(struct engine_domain *domain)
 	list_for_each(node, after, &domain->armed) {
 		struct engine_wait *wait = container_of(node, struct engine_wait, link);
 
-		if (wait->came)
+		if (wait->woken)
 			engine_wait_remove(wait);
 	}
 	/* The thread is not listed while it makes rounds: this round is the program's. */
 	if (domain->progress.listed)
-		engine_auto_let_off(domain);
+		engine_auto_detach(domain);
 	engine_wires_disarm(domain);
 }

@@ -65,7 +65,7 @@ static void engine_auto_up(struct engine_domain *domain)
 	engine_domain_clock(domain);
 }
 
-void engine_auto_let_off(struct engine_domain *domain)
+void engine_auto_detach(struct engine_domain *domain)
 {
 	struct engine_auto *a = &domain->progress;
 

@@ -37,10 +37,10 @@ static inline bool engine_auto_needed(const struct engine_domain *domain)
 int engine_auto_wake(struct engine_domain *domain);
 
 /*
- * engine_auto_let_off - take the sleeping thread off the sleepers: the program makes rounds again
+ * engine_auto_detach - take the sleeping thread off the sleepers: the program makes rounds again
  * The thread wakes and goes back to watching domain->rounds. The caller holds the domain.
  */
-void engine_auto_let_off(struct engine_domain *domain);
+void engine_auto_detach(struct engine_domain *domain);
 
 /*
  * engine_auto_stop - end the thread, if there is one

@@ -25,9 +25,9 @@ struct engine_cq {
 	 * Number of fi_cq_signal calls, and number of those to which a blocking read has
 	 * returned
 	 */
-	_Atomic uint32_t signals, obeyed;
+	_Atomic uint32_t signals, signals_done;
 	/* Number of signals that fi_trywait has reported */
-	uint32_t tried;
+	uint32_t signals_tried;
 	/* Successful reads left until one looks at the clock */
 	uint32_t found;
 	uint32_t found_step, looks;

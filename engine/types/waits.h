@@ -49,7 +49,7 @@ struct engine_channel {
 	/* Time at which the timer rings */
 	uint64_t timer_ns;
 	/* The program has the descriptor, and may sleep on it between its calls */
-	_Atomic bool given;
+	_Atomic bool exported;
 	/* Protects @rung and @asleep; rank 3 */
 	struct platform_lock lock;
 	/* The bell is rung, or the poll set is by it */
@@ -83,7 +83,7 @@ struct engine_wait {
 	/* A program may sleep on @channel, or a thread on that of a set */
 	bool descriptor;
 	/* They have been woken; the entry leaves the list at the end of a round */
-	bool came;
+	bool woken;
 };
 
 /* A blocking call: it spins, and then sleeps (spin.c, sleep.c). */

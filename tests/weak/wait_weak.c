@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * The channel of a completion queue (engine/object/wait_obj.c, cq_fid.c, engine/domain/channel.c) in all executions that C11 allows:
- * fi_cq_signal on any thread rings it, also while it is opened, and who is told by fi_trywait that he may
- * sleep is woken. Descriptors and their bells are the kernel's; here they are an atomic word.
+ * The channel of a completion queue (engine/object/wait_obj.c, cq_fid.c, engine/domain/channel.c)
+ * in all executions that C11 allows: fi_cq_signal on any thread rings it, also while it is opened,
+ * and who is told by fi_trywait that he may sleep is woken. Descriptors and their bells are the
+ * kernel's; here they are an atomic word.
  */
 #include "weak.h"
 
@@ -192,7 +193,7 @@ static void sleeper(void)
 	int descriptor = -1;
 
 	weak_require(!fi_control(&cq->fid, FI_GETWAIT, &descriptor) && descriptor == DESCRIPTOR);
-	slept = !engine_wait_obj_try(&cq_of(cq)->wait);
+	slept = !engine_wait_obj_trywait(&cq_of(cq)->wait);
 	if (!slept)
 		weak_require(program == 1);
 }
