@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
  * The wires of a domain in its channel: their bells are in its poll set, and they are disarmed once
- * nobody sleeps. Called with the domain held.
+ * no thread sleeps. Called with the domain held.
  */
 #include "waiting.h"
 

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
  * Channels: opened by the first call that sleeps on them, rung, and closed with their owner. Called
- * on any thread; the owner's lock serializes what opens and closes one.
+ * on any thread; the owner's lock serializes the calls that open and close one.
  *
  * The child of a fork inherits the descriptors of its parent but does not change the objects behind
- * them: a channel that the parent has opened is silent until it is opened again. Numbers that the
- * program knows stay valid.
+ * them: a channel that the parent has opened is silent until it is opened again. The numbers of
+ * exported descriptors stay valid.
  */
 #include <rdma/fi_errno.h>
 #include "waiting.h"
@@ -120,7 +120,7 @@ static void engine_channel_close_parts(struct engine_channel *c)
 		platform_bell_close(&c->bell);
 }
 
-/* The fresh descriptor takes over the number of the one that the program may know. */
+/* The new descriptor gets the number of the exported one. */
 static int engine_channel_renumber(struct engine_channel *c, struct engine_channel *fresh)
 {
 	int old = engine_channel_descriptor(c), ret;
@@ -137,7 +137,7 @@ static int engine_channel_renumber(struct engine_channel *c, struct engine_chann
 	return ret;
 }
 
-/* In the child of a fork: nobody sleeps here, and what the parent opened is closed. */
+/* In the child of a fork: no thread sleeps here, and the parent's descriptors are closed. */
 static int engine_channel_renew(struct engine_channel *c, struct engine_channel *fresh)
 {
 	int ret = engine_channel_renumber(c, fresh);

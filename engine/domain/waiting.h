@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
  * Sleeping, in three structs (types/waits.h):
- *  - a channel is what one sleeps on: a bell, and mostly a poll set. A domain has one that holds
+ *  - a channel is what threads sleep on: a bell, and mostly a poll set. A domain has one that holds
  *    the bells of its wires; wait sets, event queues, and queues and counters with a descriptor
  *    have one that holds those of their domains;
  *  - a wait says who sleeps until an object has something: threads, on the channel of the domain,
  *    and programs, on that of the object;
  *  - a sleeper is one blocking call: it spins, and then sleeps on a channel.
  *
- * Before anybody sleeps, the domain is held for these steps: arm the wires (engine_wires_arm(),
+ * Before a thread sleeps, the domain is held for these steps: arm the wires (engine_wires_arm(),
  * progress/arm.h), register (engine_wait_add(), for threads also engine_channel_enter()), and check
  * once more for what is awaited. Then the domain is given up, and the channel wakes:
  *  - by the bell of a wire, while poll() of that may have something;
@@ -28,7 +28,7 @@
 /* Waiting for objects (waits.c). The caller holds the domain. */
 
 /*
- * engine_wait_init - nobody waits for the object
+ * engine_wait_init - initialize a wait: no thread or program waits for the object
  * @domain, @channel, @watch: see the struct
  */
 void engine_wait_init(struct engine_wait *wait, struct engine_domain *domain,
@@ -75,13 +75,14 @@ static inline void engine_wake(struct engine_domain *domain)
 }
 
 /*
- * Channels (channel.c). Their owner's lock serializes what opens, closes or fills one: that is the
- * domain for its own channel and for those of queues. The others are called on any thread.
+ * Channels (channel.c). The owner's lock serializes the calls that open, close or fill one: that is
+ * the domain for its own channel and for those of queues. The other functions are called on any
+ * thread.
  */
 
 /* engine_channel_init - a channel that is not open */
 void engine_channel_init(struct engine_channel *channel, enum engine_channel_kind kind);
-/* engine_channel_close - the owner ends, and nobody sleeps on it */
+/* engine_channel_close - close the channel of an owner that is closed; no thread sleeps on it */
 void engine_channel_close(struct engine_channel *channel);
 
 /*
@@ -93,7 +94,10 @@ void engine_channel_close(struct engine_channel *channel);
  */
 int engine_channel_open(struct engine_channel *channel, struct engine_domain *domain);
 
-/* engine_channel_opened - returns true if this process, or one that it was forked from, did that */
+/*
+ * engine_channel_opened - returns true if this process, or one that it was forked from, has opened
+ * it
+ */
 static inline bool engine_channel_opened(const struct engine_channel *channel)
 {
 	/* A:engine_channel.opened  what it consists of; pairs R:engine_channel.opened */
@@ -124,8 +128,9 @@ int engine_channel_add(struct engine_channel *channel, struct engine_domain *dom
 void engine_channel_remove(struct engine_channel *channel, struct engine_domain *domain);
 
 /*
- * engine_channel_ring - wake those who sleep on the channel: on that of a domain, the threads
- * engine_channel_clear - it is silent again; a domain's is once the last thread is awake
+ * engine_channel_ring - wake the threads and programs that sleep on the channel; for a domain's,
+ * the threads
+ * engine_channel_clear - silence it; a domain's is silent once the last thread is awake
  * They may be called with any lock held. A channel that this process has not opened stays as it is.
  */
 void engine_channel_ring(struct engine_channel *channel);
@@ -199,7 +204,7 @@ void engine_sleeper_end(const struct engine_sleeper *sleeper);
 /* engine_sleeper_ns - returns the time until the deadline, ns, but at most @most; 0: it is over */
 uint64_t engine_sleeper_ns(const struct engine_sleeper *sleeper, uint64_t most);
 
-/* engine_sleeper_over - returns true if the deadline has come */
+/* engine_sleeper_over - returns true if the deadline has passed */
 static inline bool engine_sleeper_over(const struct engine_sleeper *sleeper)
 {
 	return sleeper->end_ns != UINT64_MAX && platform_now_ns() >= sleeper->end_ns;

@@ -24,7 +24,7 @@ struct engine_watch {
 	struct list link;
 	/* Bound objects of the domain */
 	uint32_t cnt;
-	/* Value of domain->rounds at the last look */
+	/* Value of domain->rounds at the last check */
 	uint32_t seen;
 	/* A thread or the program sleeps on the queue, which the domain may have something for */
 	struct engine_wait wait;
@@ -123,8 +123,8 @@ void engine_eq_drop(struct engine_eq *eq, struct engine_domain *domain)
 }
 
 /*
- * Drives the domain, unless the program has driven it since the last look: then no round is
- * needed, and to claim the domain from its callers is expensive (guard.h).
+ * Drives the domain, unless the program has driven it since the last check: then no round is
+ * needed, and claiming the domain from its callers is expensive (guard.h).
  */
 static void engine_watch_drive(struct engine_watch *watch)
 {
@@ -169,7 +169,7 @@ bool engine_eq_check(struct engine_eq *eq)
 	return !engine_eq_is_empty(eq);
 }
 
-/* Sleeping. The channel is rung while the queue has events, or to have its readers look. */
+/* Sleeping. The channel is rung while the queue has events, or to have its readers check. */
 
 void engine_eq_event_read(struct engine_eq *eq)
 {
@@ -198,7 +198,7 @@ static int engine_eq_open_channel(struct engine_eq *eq)
 	return ret;
 }
 
-/* Whether the queue has an event is asked once all its domains have been looked at. */
+/* The queue is checked for an event once all its domains were driven. */
 static bool engine_watch_look(struct engine_wait *wait)
 {
 	engine_domain_progress(wait->domain);
@@ -302,7 +302,7 @@ void engine_eq_sleep(struct engine_eq *eq, const struct engine_sleeper *sleeper)
 	int ret;
 
 	platform_lock(&eq->watch_lock);
-	engine_eq_open_channel(eq); /* in the child of a fork nobody sleeps on it until then */
+	engine_eq_open_channel(eq); /* in the child of a fork no thread sleeps on it until then */
 	engine_channel_enter(&eq->channel, &on);
 	ret = engine_eq_arm(eq);
 	platform_unlock(&eq->watch_lock);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * What an endpoint says of itself when it connects or accepts, and what it makes of the other
- * side's. Called with the domain held.
+ * The contents of an endpoint's hello when it connects or accepts, and the use of the other side's.
+ * Called with the domain held.
  */
 #include "auth.h"
 #include "endpoint.h"

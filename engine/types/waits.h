@@ -102,14 +102,14 @@ struct engine_sleeper {
 	/* The object that it waits for */
 	struct engine_wait *wait;
 	/*
-	 * there - returns true if what the call waits for has come; called with the domain
-	 * held, and once more before it sleeps
+	 * there - returns true if the event that the call waits for has happened; called with the
+	 * domain held, and once more before it sleeps
 	 */
 	bool (*there)(void *arg);
 	void *arg;
 	/* Value of domain->rounds when the call was last about to sleep */
 	uint32_t rounds;
-	/* Looks left before it sleeps */
+	/* Checks left before it sleeps */
 	uint32_t looks;
 };
 
