@@ -43,7 +43,10 @@ struct engine_peer {
 	uint32_t credit;
 	/* Eager payload that was freed here and is to be granted to the peer again, bytes */
 	uint32_t credit_due;
-	/* packet_head() of a plain message of the peer, without flags; 0 while @reorder has any */
+	/*
+	 * packet_head() of a plain message of the peer, without flags; while @reorder has any,
+	 * PEER_NO_HEAD
+	 */
 	uint32_t rx_head;
 	/* PACKET_EPOCH() of packets to the peer */
 	uint16_t tx_epoch;
@@ -192,12 +195,15 @@ static inline bool engine_conn_linked(const struct wire_conn *conn)
 	return conn->link.next && !list_empty(&conn->link);
 }
 
+/* Value of rx_head that no packet matches: it has flags, and those of a packet are not compared */
+#define PEER_NO_HEAD UINT32_MAX
+
 /* engine_rx_head_set - rx_epoch or reorder_cnt has changed */
 static inline void engine_rx_head_set(struct engine_peer *peer)
 {
 	const struct packet plain = { .op = PACKET_EAGER, .epoch = peer->rx_epoch };
 
-	peer->rx_head = peer->reorder_cnt ? 0 : packet_head(&plain);
+	peer->rx_head = peer->reorder_cnt ? PEER_NO_HEAD : packet_head(&plain);
 }
 
 /* engine_source_id - the id of this peer in the matcher of @q */

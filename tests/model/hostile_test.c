@@ -129,6 +129,17 @@ static void unknown_operations_are_refused(void **state)
 	}
 }
 
+/* While packets wait for those before them, no packet takes the short path. */
+static void operation_zero_is_refused_while_packets_wait(void **state)
+{
+	struct packet p = honest_packet(PACKET_EAGER, 0), zero = { .seq = p.seq };
+
+	p.seq++;
+	accepted(&p, NULL, 0);
+	zero.flags = PACKET_TAGGED;
+	refused(&zero, NULL, 0);
+}
+
 static void unknown_flags_are_refused(void **state)
 {
 	struct packet p = honest_packet(PACKET_EAGER, 0);
@@ -469,6 +480,7 @@ int main(void)
 		TEST(honest_packets_are_taken),
 		TEST(other_epochs_are_refused),
 		TEST(unknown_operations_are_refused),
+		TEST(operation_zero_is_refused_while_packets_wait),
 		TEST(unknown_flags_are_refused),
 		TEST(match_without_delivery_is_refused),
 		TEST(message_that_comes_twice_is_refused),
