@@ -75,7 +75,7 @@ static void engine_sep_tx_discard(struct engine_ep *ep, const struct engine_tx_c
 		if (tx->ctx != ctx)
 			continue;
 		tx->flags &= ~ENGINE_COMPLETE;
-		if (tx->state != TX_QUEUED || tx->copy)
+		if (tx->state != TX_QUEUED || tx->flags & ENGINE_INJECT)
 			continue;
 		list_remove(&tx->link);
 		engine_tx_end(tx, 0);

@@ -313,6 +313,36 @@ static void closed_context_leaves_memory_alone(void **state)
 	sep_close(&b);
 }
 
+/* The calls have returned success, and the connection is made only now. */
+static void closed_context_sends_what_was_injected(void **state)
+{
+	static const uint64_t lens[] = { 5, 0 };
+	struct scalable a, b;
+	char buf[16];
+
+	sep_open(&a);
+	sep_open(&b);
+	sep_enable(&a);
+	sep_enable(&b);
+	for (int i = 0; i < CTX_CNT; i++) {
+		sep_ctx_open(&a, i);
+		sep_ctx_open(&b, i);
+	}
+	for (int i = 0; i < 2; i++)
+		assert_int_equal(fi_tinject(a.tx[1], "late", lens[i], b.addr, (uint64_t)i), 0);
+	sep_ctx_close(&a, 1);
+	for (int i = 0; i < 2; i++) {
+		assert_int_equal(fi_trecv(b.rx[0], buf, 16, NULL, FI_ADDR_UNSPEC, (uint64_t)i, 0,
+					  &contexts[i]),
+				 0);
+		expect(b.rx_cq[0], &contexts[i]);
+		assert_int_equal(entry.len, lens[i]);
+	}
+	sep_ctx_open(&a, 1);
+	sep_close(&a);
+	sep_close(&b);
+}
+
 /* An atomic read has no operand, but a place for its result. */
 static void closed_context_has_what_it_fetches(void **state)
 {
@@ -455,6 +485,7 @@ int main(int argc, char **argv)
 		ONE_DOMAIN_TEST(every_context_reaches_every_other),
 		ONE_DOMAIN_TEST(messages_wait_for_a_context_that_is_not_open),
 		ONE_DOMAIN_TEST(closed_context_leaves_memory_alone),
+		ONE_DOMAIN_TEST(closed_context_sends_what_was_injected),
 		ONE_DOMAIN_TEST(closed_context_has_what_it_fetches),
 		ONE_DOMAIN_TEST(counters_and_aliases_of_contexts_work),
 		ONE_DOMAIN_TEST(threads_have_a_context_each),
