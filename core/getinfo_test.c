@@ -248,7 +248,7 @@ static void what_is_refused_under_every_name_is_told_once(void **state)
 	assert_int_equal(fake_log_cnt("getinfo: "), 1);
 	hints->fabric_attr->prov_name = strdup("ofi_rxm");
 	assert_int_equal(fi_getinfo(fi_version(), NULL, NULL, 0, hints, &info), -FI_ENODATA);
-	assert_true(fake_log_has("getinfo: tcp;ofi_rxm: asks for FI_RMA"));
+	assert_true(fake_log_has("getinfo: tcp;ofi_rxm: the hints ask for FI_RMA"));
 	fi_freeinfo(hints);
 }
 
@@ -447,10 +447,10 @@ static void the_reason_of_unmet_hints_is_kept(void **state)
 	assert_int_equal(fi_getinfo(fi_version(), NULL, NULL, 0, hints, &info), -FI_ENODATA);
 	fi_freeinfo(hints);
 	assert_true(fake_log_has(
-		"core<2> getinfo: shm: asks for FI_RMA, which shm does not offer\n"));
+		"core<2> getinfo: shm: the hints ask for FI_RMA, which shm does not offer\n"));
 	assert_true(fake_log_has(
-		"core<0> fi_getinfo found nothing: shm: asks for FI_RMA, which shm "
-		"does not offer; tcp: asks for FI_RMA, which tcp does not offer\n"));
+		"core<0> fi_getinfo found nothing: shm: the hints ask for FI_RMA, which shm "
+		"does not offer; tcp: the hints ask for FI_RMA, which tcp does not offer\n"));
 }
 
 static void a_refusal_without_words_is_reported_as_that(void **state)

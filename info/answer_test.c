@@ -284,8 +284,9 @@ static void a_name_is_answered_with_what_programs_expect_of_it(void **state)
 	assert_int_equal(info_answer(&fake_prov, round->offer, round->as, round->hints, API,
 				     &round->answer),
 			 -FI_ENODATA);
-	assert_string_equal(fake_core_log,
-			    "asks for the protocol FI_PROTO_RXM, and own speaks FI_PROTO_SHM");
+	assert_string_equal(
+		fake_core_log,
+		"the hints ask for the protocol FI_PROTO_RXM, and own speaks FI_PROTO_SHM");
 }
 
 static void contexts_are_told_as_programs_expect_or_ask(void **state)

@@ -150,7 +150,7 @@ int query_limits(const struct info_query *q)
 		have = number_at(offered, limit);
 		if (want <= have || (limit->kind == LIMIT_IF_STATED && !have))
 			continue;
-		return query_refuse(q, "asks for %s %llu, and %s offers at most %llu",
+		return query_refuse(q, "the hints ask for %s %llu, and %s offers at most %llu",
 				    limit->name, (unsigned long long)want, q->prov->name,
 				    (unsigned long long)have);
 	}

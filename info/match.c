@@ -54,14 +54,14 @@ static int check_info(const struct info_query *q)
 
 	if (hints->ep_attr && hints->ep_attr->type != FI_EP_UNSPEC &&
 	    hints->ep_attr->type != offer->ep_attr->type)
-		return query_refuse(q, "asks for %s endpoints, and these are %s",
+		return query_refuse(q, "the hints ask for %s endpoints, and these are %s",
 				    info_name_of(info_names_ep_type, hints->ep_attr->type),
 				    info_name_of(info_names_ep_type, offer->ep_attr->type));
 	if (hints->caps & ~offer->caps)
 		return query_refuse_flags(q, "", info_names_caps, hints->caps & ~offer->caps);
 	if (!format_fits(offer->addr_format, hints->addr_format))
 		return query_refuse(
-			q, "asks for %s addresses, and those of %s are %s",
+			q, "the hints ask for %s addresses, and those of %s are %s",
 			info_name_of(info_names_addr_format, hints->addr_format), q->prov->name,
 			offer->addr_format == FI_FORMAT_UNSPEC
 				? "of its own format"
@@ -79,13 +79,13 @@ static int check_fabric(const struct info_query *q)
 	if (!asked)
 		return 0;
 	if (asked->name && name && strcasecmp(asked->name, name))
-		return query_refuse(q, "asks for the fabric %s, and this one is %s",
+		return query_refuse(q, "the hints ask for the fabric %s, and this one is %s",
 				    asked->name, name);
 	if (asked->prov_version > q->prov->version)
-		return query_refuse(q, "asks for provider version %u.%u, and %s is %u.%u",
-				    FI_MAJOR(asked->prov_version),
-				    FI_MINOR(asked->prov_version), q->prov->name,
-				    FI_MAJOR(q->prov->version), FI_MINOR(q->prov->version));
+		return query_refuse(
+			q, "the hints ask for provider version %u.%u, and %s is %u.%u",
+			FI_MAJOR(asked->prov_version), FI_MINOR(asked->prov_version),
+			q->prov->name, FI_MAJOR(q->prov->version), FI_MINOR(q->prov->version));
 	return 0;
 }
 
@@ -109,7 +109,7 @@ static int check_progress(const struct info_query *q, const char *name, enum fi_
 {
 	if (asked > FI_PROGRESS_CONTROL_UNIFIED ||
 	    (asked == FI_PROGRESS_AUTO && q->offer->domain_attr->progress != FI_PROGRESS_AUTO))
-		return query_refuse(q, "asks for %s %s, which %s does not offer", name,
+		return query_refuse(q, "the hints ask for %s %s, which %s does not offer", name,
 				    info_name_of(info_names_progress, asked), q->prov->name);
 	return 0;
 }
@@ -133,11 +133,11 @@ static int check_mr_mode(const struct info_query *q)
 	if (mr_mode_old_answer(offered, asked) < 0)
 		return query_refuse(
 			q,
-			"asks for the mr_mode 0x%x of an API before 1.5, which %s does "
+			"the hints ask for the mr_mode 0x%x of an API before 1.5, which %s does "
 			"not offer",
 			(unsigned int)asked, q->prov->name);
 	if ((offered & FI_MR_LOCAL) && !(q->hints->mode & INFO_MODE_LOCAL_MR))
-		return query_refuse(q, "does not grant FI_LOCAL_MR, which %s needs",
+		return query_refuse(q, "the hints do not grant FI_LOCAL_MR, which %s needs",
 				    q->prov->name);
 	return 0;
 }
@@ -151,17 +151,17 @@ static int check_domain_auth(const struct info_query *q)
 		return 0;
 	if (asked->auth_key_size == FI_AV_AUTH_KEY && q->api_version >= FI_VERSION(1, 20)) {
 		if (asked->auth_key)
-			return query_refuse(q,
-					    "gives a domain key together with FI_AV_AUTH_KEY");
+			return query_refuse(
+				q, "the hints give a domain key together with FI_AV_AUTH_KEY");
 		if (!offered->max_ep_auth_key)
-			return query_refuse(q,
-					    "asks for FI_AV_AUTH_KEY, which %s does not offer",
-					    q->prov->name);
+			return query_refuse(
+				q, "the hints ask for FI_AV_AUTH_KEY, which %s does not offer",
+				q->prov->name);
 		return 0;
 	}
 	if (asked->auth_key_size > offered->auth_key_size)
 		return query_refuse(
-			q, "asks for a domain key of %zu bytes, and %s takes up to %zu",
+			q, "the hints ask for a domain key of %zu bytes, and %s takes up to %zu",
 			asked->auth_key_size, q->prov->name, offered->auth_key_size);
 	return 0;
 }
@@ -192,10 +192,10 @@ static int check_domain(const struct info_query *q)
 	if (!asked)
 		return 0;
 	if (asked->name && offered->name && strcasecmp(asked->name, offered->name))
-		return query_refuse(q, "asks for the domain %s, and this one is %s",
+		return query_refuse(q, "the hints ask for the domain %s, and this one is %s",
 				    asked->name, offered->name);
 	if (threading_rank(asked->threading) < threading_rank(offered->threading))
-		return query_refuse(q, "asks for %s, which %s does not offer",
+		return query_refuse(q, "the hints ask for %s, which %s does not offer",
 				    info_name_of(info_names_threading, asked->threading),
 				    q->prov->name);
 	err = check_progress(q, "data", asked->data_progress);
@@ -204,11 +204,12 @@ static int check_domain(const struct info_query *q)
 	if (err)
 		return err;
 	if (asked->resource_mgmt == FI_RM_ENABLED && offered->resource_mgmt != FI_RM_ENABLED)
-		return query_refuse(q, "asks for FI_RM_ENABLED, which %s does not offer",
+		return query_refuse(q,
+				    "the hints ask for FI_RM_ENABLED, which %s does not offer",
 				    q->prov->name);
 	if (asked->av_type != FI_AV_UNSPEC && offered->av_type != FI_AV_UNSPEC &&
 	    asked->av_type != offered->av_type)
-		return query_refuse(q, "asks for %s, and %s has %s",
+		return query_refuse(q, "the hints ask for %s, and %s has %s",
 				    info_name_of(info_names_av_type, asked->av_type),
 				    q->prov->name,
 				    info_name_of(info_names_av_type, offered->av_type));
@@ -223,12 +224,12 @@ static int check_ctx_cnt(const struct info_query *q, const char *name, size_t as
 			 size_t max_shared)
 {
 	if (asked == FI_SHARED_CONTEXT && !max_shared)
-		return query_refuse(q,
-				    "asks for a shared context by %s, which %s does not offer",
-				    name, q->prov->name);
+		return query_refuse(
+			q, "the hints ask for a shared context by %s, which %s does not offer",
+			name, q->prov->name);
 	if (asked != FI_SHARED_CONTEXT && asked > max)
-		return query_refuse(q, "asks for %s %zu, and %s offers at most %zu", name,
-				    asked, q->prov->name, max);
+		return query_refuse(q, "the hints ask for %s %zu, and %s offers at most %zu",
+				    name, asked, q->prov->name, max);
 	return 0;
 }
 
@@ -242,7 +243,7 @@ static int check_ep(const struct info_query *q)
 	if (!asked)
 		return 0;
 	if (asked->protocol != FI_PROTO_UNSPEC && asked->protocol != offered->protocol)
-		return query_refuse(q, "asks for the protocol %s, and %s speaks %s",
+		return query_refuse(q, "the hints ask for the protocol %s, and %s speaks %s",
 				    info_name_of(info_names_protocol, asked->protocol),
 				    q->prov->name,
 				    info_name_of(info_names_protocol, offered->protocol));
@@ -257,13 +258,15 @@ static int check_ep(const struct info_query *q)
 	if ((q->hints->caps & FI_TAGGED) && asked->mem_tag_format >= FI_TAG_MAX_FORMAT &&
 	    __builtin_clzll(asked->mem_tag_format) <
 		    (offered->mem_tag_format ? __builtin_clzll(offered->mem_tag_format) : 0))
-		return query_refuse(q, "asks for the tag format 0x%llx, and %s offers 0x%llx",
-				    (unsigned long long)asked->mem_tag_format, q->prov->name,
-				    (unsigned long long)offered->mem_tag_format);
+		return query_refuse(
+			q, "the hints ask for the tag format 0x%llx, and %s offers 0x%llx",
+			(unsigned long long)asked->mem_tag_format, q->prov->name,
+			(unsigned long long)offered->mem_tag_format);
 	if (q->api_version >= FI_VERSION(1, 5) && INFO_HAS_EP(q->layout, auth_key_size) &&
 	    asked->auth_key_size > offered->auth_key_size)
 		return query_refuse(
-			q, "asks for an endpoint key of %zu bytes, and %s takes up to %zu",
+			q,
+			"the hints ask for an endpoint key of %zu bytes, and %s takes up to %zu",
 			asked->auth_key_size, q->prov->name, offered->auth_key_size);
 	if (q->api_version >= FI_VERSION(2, 7) && INFO_HAS_EP(q->layout, xpu_ctx) &&
 	    asked->xpu_ctx && !(q->offer->caps & FI_XPU))

@@ -103,9 +103,10 @@ static void a_capability_that_is_not_offered_is_named(void **state)
 	struct pair *pair = *state;
 
 	pair->hints->caps = FI_TAGGED | FI_ATOMIC | FI_COLLECTIVE;
-	assert_refused(pair, "asks for FI_ATOMIC, FI_COLLECTIVE, which fake does not offer");
+	assert_refused(pair,
+		       "the hints ask for FI_ATOMIC, FI_COLLECTIVE, which fake does not offer");
 	pair->hints->caps = 1ULL << 62;
-	assert_refused(pair, "asks for 0x4000000000000000, which fake does not offer");
+	assert_refused(pair, "the hints ask for 0x4000000000000000, which fake does not offer");
 	pair->hints->caps = pair->offer->caps;
 	assert_met(pair);
 }
@@ -115,7 +116,7 @@ static void a_secondary_capability_that_is_asked_for_must_be_there(void **state)
 	struct pair *pair = *state;
 
 	pair->hints->caps = FI_MSG | FI_TRIGGER;
-	assert_refused(pair, "asks for FI_TRIGGER, which fake does not offer");
+	assert_refused(pair, "the hints ask for FI_TRIGGER, which fake does not offer");
 }
 
 static void a_mode_that_is_needed_must_be_granted(void **state)
@@ -123,7 +124,7 @@ static void a_mode_that_is_needed_must_be_granted(void **state)
 	struct pair *pair = *state;
 
 	pair->offer->mode = FI_CONTEXT;
-	assert_refused(pair, "does not grant FI_CONTEXT, which fake needs");
+	assert_refused(pair, "the hints do not grant FI_CONTEXT, which fake needs");
 	pair->hints->mode = FI_CONTEXT | FI_ASYNC_IOV;
 	assert_met(pair);
 }
@@ -133,11 +134,11 @@ static void a_context_uses_the_mode_of_the_whole_unless_it_has_its_own(void **st
 	struct pair *pair = *state;
 
 	pair->offer->rx_attr->mode = FI_RX_CQ_DATA;
-	assert_refused(pair, "does not grant rx_attr FI_RX_CQ_DATA, which fake needs");
+	assert_refused(pair, "the hints do not grant rx_attr FI_RX_CQ_DATA, which fake needs");
 	pair->hints->mode = FI_RX_CQ_DATA;
 	assert_met(pair);
 	pair->hints->rx_attr->mode = FI_CONTEXT;
-	assert_refused(pair, "does not grant rx_attr FI_RX_CQ_DATA, which fake needs");
+	assert_refused(pair, "the hints do not grant rx_attr FI_RX_CQ_DATA, which fake needs");
 }
 
 static void the_endpoint_type_must_be_the_offered_one(void **state)
@@ -145,7 +146,7 @@ static void the_endpoint_type_must_be_the_offered_one(void **state)
 	struct pair *pair = *state;
 
 	pair->hints->ep_attr->type = FI_EP_MSG;
-	assert_refused(pair, "asks for FI_EP_MSG endpoints, and these are FI_EP_RDM");
+	assert_refused(pair, "the hints ask for FI_EP_MSG endpoints, and these are FI_EP_RDM");
 	pair->hints->ep_attr->type = FI_EP_RDM;
 	assert_met(pair);
 }
@@ -161,10 +162,11 @@ static void address_formats_fit_their_families(void **state)
 	pair->hints->addr_format = FI_SOCKADDR_IP;
 	assert_met(pair);
 	pair->hints->addr_format = FI_SOCKADDR_IN6;
-	assert_refused(pair, "asks for FI_SOCKADDR_IN6 addresses, and those of fake are "
-			     "FI_SOCKADDR_IN");
+	assert_refused(pair,
+		       "the hints ask for FI_SOCKADDR_IN6 addresses, and those of fake are "
+		       "FI_SOCKADDR_IN");
 	pair->hints->addr_format = FI_ADDR_STR;
-	assert_refused(pair, "asks for FI_ADDR_STR addresses, and those of fake are "
+	assert_refused(pair, "the hints ask for FI_ADDR_STR addresses, and those of fake are "
 			     "FI_SOCKADDR_IN");
 	pair->offer->addr_format = FI_SOCKADDR_IP;
 	pair->hints->addr_format = FI_SOCKADDR_IN6;
@@ -178,8 +180,10 @@ static void an_own_address_format_meets_no_named_one(void **state)
 	pair->offer->addr_format = FI_FORMAT_UNSPEC;
 	assert_met(pair);
 	pair->hints->addr_format = FI_SOCKADDR;
-	assert_refused(pair, "asks for FI_SOCKADDR addresses, and those of fake are of its own "
-			     "format");
+	assert_refused(
+		pair,
+		"the hints ask for FI_SOCKADDR addresses, and those of fake are of its own "
+		"format");
 }
 
 static void names_of_fabric_and_domain_are_compared_without_case(void **state)
@@ -189,11 +193,12 @@ static void names_of_fabric_and_domain_are_compared_without_case(void **state)
 	pair->hints->domain_attr->name = strdup("ETH0");
 	assert_met(pair);
 	pair->hints->domain_attr->name[3] = '1';
-	assert_refused(pair, "asks for the domain ETH1, and this one is eth0");
+	assert_refused(pair, "the hints ask for the domain ETH1, and this one is eth0");
 	free(pair->hints->domain_attr->name);
 	pair->hints->domain_attr->name = NULL;
 	pair->hints->fabric_attr->name = strdup("10.0.0.0/8");
-	assert_refused(pair, "asks for the fabric 10.0.0.0/8, and this one is 192.0.2.0/24");
+	assert_refused(pair,
+		       "the hints ask for the fabric 10.0.0.0/8, and this one is 192.0.2.0/24");
 }
 
 static void the_name_of_the_provider_is_left_to_the_core(void **state)
@@ -211,7 +216,7 @@ static void a_newer_provider_version_is_refused(void **state)
 	pair->hints->fabric_attr->prov_version = FI_VERSION(3, 1);
 	assert_met(pair);
 	pair->hints->fabric_attr->prov_version = FI_VERSION(3, 2);
-	assert_refused(pair, "asks for provider version 3.2, and fake is 3.1");
+	assert_refused(pair, "the hints ask for provider version 3.2, and fake is 3.1");
 }
 
 static void the_best_threading_includes_all_others(void **state)
@@ -231,10 +236,10 @@ static void the_best_threading_includes_all_others(void **state)
 	pair->hints->domain_attr->threading = FI_THREAD_DOMAIN;
 	assert_met(pair);
 	pair->hints->domain_attr->threading = FI_THREAD_SAFE;
-	assert_refused(pair, "asks for FI_THREAD_SAFE, which fake does not offer");
+	assert_refused(pair, "the hints ask for FI_THREAD_SAFE, which fake does not offer");
 	pair->offer->domain_attr->threading = FI_THREAD_SAFE;
 	pair->hints->domain_attr->threading = (enum fi_threading)77;
-	assert_refused(pair, "asks for Unknown, which fake does not offer");
+	assert_refused(pair, "the hints ask for Unknown, which fake does not offer");
 }
 
 static void automatic_progress_must_be_offered_for_data_and_control(void **state)
@@ -244,11 +249,13 @@ static void automatic_progress_must_be_offered_for_data_and_control(void **state
 	pair->hints->domain_attr->data_progress = FI_PROGRESS_AUTO;
 	assert_met(pair);
 	pair->offer->domain_attr->data_progress = FI_PROGRESS_MANUAL;
-	assert_refused(pair, "asks for data FI_PROGRESS_AUTO, which fake does not offer");
+	assert_refused(pair,
+		       "the hints ask for data FI_PROGRESS_AUTO, which fake does not offer");
 	pair->hints->domain_attr->data_progress = FI_PROGRESS_MANUAL;
 	assert_met(pair);
 	pair->hints->domain_attr->control_progress = FI_PROGRESS_AUTO;
-	assert_refused(pair, "asks for control FI_PROGRESS_AUTO, which fake does not offer");
+	assert_refused(pair,
+		       "the hints ask for control FI_PROGRESS_AUTO, which fake does not offer");
 }
 
 static void resource_management_and_av_type_must_be_offered(void **state)
@@ -259,10 +266,10 @@ static void resource_management_and_av_type_must_be_offered(void **state)
 	pair->hints->domain_attr->av_type = FI_AV_MAP;
 	assert_met(pair);
 	pair->offer->domain_attr->av_type = FI_AV_TABLE;
-	assert_refused(pair, "asks for FI_AV_MAP, and fake has FI_AV_TABLE");
+	assert_refused(pair, "the hints ask for FI_AV_MAP, and fake has FI_AV_TABLE");
 	pair->hints->domain_attr->av_type = FI_AV_TABLE;
 	pair->offer->domain_attr->resource_mgmt = FI_RM_DISABLED;
-	assert_refused(pair, "asks for FI_RM_ENABLED, which fake does not offer");
+	assert_refused(pair, "the hints ask for FI_RM_ENABLED, which fake does not offer");
 }
 
 static void registration_modes_must_be_granted_to_targets(void **state)
@@ -271,9 +278,10 @@ static void registration_modes_must_be_granted_to_targets(void **state)
 
 	pair->offer->domain_attr->mr_mode = FI_MR_VIRT_ADDR | FI_MR_PROV_KEY;
 	pair->hints->caps = FI_MSG | FI_RMA;
-	assert_refused(pair,
-		       "does not grant mr_mode FI_MR_VIRT_ADDR, FI_MR_PROV_KEY, which fake "
-		       "needs");
+	assert_refused(
+		pair,
+		"the hints do not grant mr_mode FI_MR_VIRT_ADDR, FI_MR_PROV_KEY, which fake "
+		"needs");
 	pair->hints->domain_attr->mr_mode = FI_MR_VIRT_ADDR | FI_MR_PROV_KEY | FI_MR_ALLOCATED;
 	assert_met(pair);
 	/* An initiator alone, or no RMA at all, needs no registration. */
@@ -293,7 +301,7 @@ static void local_registration_must_be_granted_to_all(void **state)
 
 	pair->offer->domain_attr->mr_mode = FI_MR_LOCAL | INFO_MR_BASIC;
 	pair->hints->caps = FI_MSG;
-	assert_refused(pair, "does not grant mr_mode FI_MR_LOCAL, which fake needs");
+	assert_refused(pair, "the hints do not grant mr_mode FI_MR_LOCAL, which fake needs");
 	pair->hints->domain_attr->mr_mode = FI_MR_LOCAL;
 	assert_met(pair);
 	pair->hints->domain_attr->mr_mode = 0;
@@ -302,7 +310,7 @@ static void local_registration_must_be_granted_to_all(void **state)
 	assert_met_at(pair, FI_VERSION(1, 4));
 	pair->hints->mode = 0;
 	assert_refused_at(pair, FI_VERSION(1, 4),
-			  "does not grant FI_LOCAL_MR, which fake needs");
+			  "the hints do not grant FI_LOCAL_MR, which fake needs");
 }
 
 static void the_old_registration_modes_must_be_offered(void **state)
@@ -319,12 +327,12 @@ static void the_old_registration_modes_must_be_offered(void **state)
 		assert_met_at(pair, versions[i]);
 		pair->offer->domain_attr->mr_mode = INFO_MR_BASIC | FI_MR_VIRT_ADDR;
 		assert_refused_at(pair, versions[i],
-				  "asks for the mr_mode 0x2 of an API before "
+				  "the hints ask for the mr_mode 0x2 of an API before "
 				  "1.5, which fake does not offer");
 		/* The two do not go together, nor with newer bits. */
 		pair->hints->domain_attr->mr_mode = INFO_MR_BASIC | FI_MR_ALLOCATED;
 		assert_refused_at(pair, versions[i],
-				  "asks for the mr_mode 0x21 of an API before "
+				  "the hints ask for the mr_mode 0x21 of an API before "
 				  "1.5, which fake does not offer");
 	}
 	/* An offer that needs nothing is scalable without saying so. */
@@ -340,12 +348,14 @@ static void the_capabilities_and_modes_of_a_domain_count_since_1_5(void **state)
 	struct pair *pair = *state;
 
 	pair->hints->domain_attr->caps = FI_SHARED_AV;
-	assert_refused(pair,
-		       "asks for domain_attr->caps FI_SHARED_AV, which fake does not offer");
+	assert_refused(
+		pair,
+		"the hints ask for domain_attr->caps FI_SHARED_AV, which fake does not offer");
 	assert_met_at(pair, FI_VERSION(1, 4));
 	pair->hints->domain_attr->caps = FI_LOCAL_COMM;
 	pair->offer->domain_attr->mode = FI_CONTEXT2;
-	assert_refused(pair, "does not grant domain_attr->mode FI_CONTEXT2, which fake needs");
+	assert_refused(
+		pair, "the hints do not grant domain_attr->mode FI_CONTEXT2, which fake needs");
 	pair->hints->domain_attr->mode = FI_CONTEXT2;
 	assert_met(pair);
 }
@@ -378,13 +388,16 @@ static void every_number_is_met_at_its_limit_and_refused_above(void **state)
 		*numbers[i].hint = numbers[i].limit;
 		assert_met(pair);
 		*numbers[i].hint = numbers[i].limit + 1;
-		snprintf(reason, sizeof(reason), "asks for %s %zu, and fake offers at most %zu",
+		snprintf(reason, sizeof(reason),
+			 "the hints ask for %s %zu, and fake offers at most %zu",
 			 numbers[i].name, numbers[i].limit + 1, numbers[i].limit);
 		assert_refused(pair, reason);
 		*numbers[i].hint = 0;
 	}
 	hints->ep_attr->protocol_version = 3;
-	assert_refused(pair, "asks for ep_attr->protocol_version 3, and fake offers at most 2");
+	assert_refused(
+		pair,
+		"the hints ask for ep_attr->protocol_version 3, and fake offers at most 2");
 	hints->ep_attr->protocol_version = 2;
 }
 
@@ -431,20 +444,20 @@ static void numbers_of_a_newer_api_count_only_when_that_was_asked_for(void **sta
 	pair->hints->domain_attr->max_ep_auth_key = 1;
 	assert_met_at(pair, FI_VERSION(1, 19));
 	assert_refused_at(pair, FI_VERSION(1, 20),
-			  "asks for domain_attr->max_ep_auth_key 1, and "
+			  "the hints ask for domain_attr->max_ep_auth_key 1, and "
 			  "fake offers at most 0");
 	pair->hints->domain_attr->max_ep_auth_key = 0;
 	pair->hints->domain_attr->max_group_id = 5;
 	assert_met_at(pair, FI_VERSION(1, 20));
 	assert_refused_at(pair, FI_VERSION(2, 0),
-			  "asks for domain_attr->max_group_id 5, and fake "
+			  "the hints ask for domain_attr->max_group_id 5, and fake "
 			  "offers at most 0");
 	pair->hints->domain_attr->max_group_id = 0;
 	pair->hints->domain_attr->max_cntr_value = 5;
 	pair->offer->domain_attr->max_cntr_value = 4;
 	assert_met_at(pair, FI_VERSION(2, 4));
 	assert_refused_at(pair, FI_VERSION(2, 5),
-			  "asks for domain_attr->max_cntr_value 5, and "
+			  "the hints ask for domain_attr->max_cntr_value 5, and "
 			  "fake offers at most 4");
 }
 
@@ -472,8 +485,10 @@ static void shared_contexts_must_be_offered(void **state)
 	struct pair *pair = *state;
 
 	pair->hints->ep_attr->rx_ctx_cnt = FI_SHARED_CONTEXT;
-	assert_refused(pair, "asks for a shared context by ep_attr->rx_ctx_cnt, which fake does "
-			     "not offer");
+	assert_refused(
+		pair,
+		"the hints ask for a shared context by ep_attr->rx_ctx_cnt, which fake does "
+		"not offer");
 	pair->offer->domain_attr->max_ep_srx_ctx = 4;
 	assert_met(pair);
 }
@@ -483,8 +498,9 @@ static void the_protocol_must_be_the_offered_one(void **state)
 	struct pair *pair = *state;
 
 	pair->hints->ep_attr->protocol = FI_PROTO_SHM;
-	assert_refused(pair,
-		       "asks for the protocol FI_PROTO_SHM, and fake speaks FI_PROTO_XNET");
+	assert_refused(
+		pair,
+		"the hints ask for the protocol FI_PROTO_SHM, and fake speaks FI_PROTO_XNET");
 }
 
 static void a_tag_format_with_more_bits_is_refused(void **state)
@@ -493,8 +509,9 @@ static void a_tag_format_with_more_bits_is_refused(void **state)
 
 	pair->hints->caps = FI_TAGGED;
 	pair->hints->ep_attr->mem_tag_format = UINT64_MAX;
-	assert_refused(pair, "asks for the tag format 0xffffffffffffffff, and fake offers "
-			     "0x7fffffffffffffff");
+	assert_refused(pair,
+		       "the hints ask for the tag format 0xffffffffffffffff, and fake offers "
+		       "0x7fffffffffffffff");
 	pair->hints->ep_attr->mem_tag_format = 0x5555555555555555;
 	assert_met(pair);
 	pair->hints->ep_attr->mem_tag_format = FI_TAG_MPI;
@@ -509,13 +526,15 @@ static void keys_must_have_the_size_that_is_taken(void **state)
 	struct pair *pair = *state;
 
 	pair->hints->ep_attr->auth_key_size = 16;
-	assert_refused(pair, "asks for an endpoint key of 16 bytes, and fake takes up to 0");
+	assert_refused(pair,
+		       "the hints ask for an endpoint key of 16 bytes, and fake takes up to 0");
 	pair->offer->ep_attr->auth_key_size = 16;
 	assert_met(pair);
 	pair->hints->domain_attr->auth_key_size = 8;
-	assert_refused(pair, "asks for a domain key of 8 bytes, and fake takes up to 0");
+	assert_refused(pair,
+		       "the hints ask for a domain key of 8 bytes, and fake takes up to 0");
 	pair->hints->domain_attr->auth_key_size = FI_AV_AUTH_KEY;
-	assert_refused(pair, "asks for FI_AV_AUTH_KEY, which fake does not offer");
+	assert_refused(pair, "the hints ask for FI_AV_AUTH_KEY, which fake does not offer");
 	pair->offer->domain_attr->max_ep_auth_key = 2;
 	assert_met(pair);
 }
@@ -525,13 +544,16 @@ static void flags_and_orders_of_contexts_must_be_offered(void **state)
 	struct pair *pair = *state;
 
 	pair->hints->tx_attr->op_flags = FI_COMPLETION | FI_COMMIT_COMPLETE;
-	assert_refused(pair, "asks for tx_attr FI_COMMIT_COMPLETE, which fake does not offer");
+	assert_refused(
+		pair, "the hints ask for tx_attr FI_COMMIT_COMPLETE, which fake does not offer");
 	pair->hints->tx_attr->op_flags = FI_COMPLETION;
 	pair->hints->tx_attr->msg_order = FI_ORDER_SAS | FI_ORDER_RAR;
-	assert_refused(pair, "asks for tx_attr FI_ORDER_RAR, which fake does not offer");
+	assert_refused(pair,
+		       "the hints ask for tx_attr FI_ORDER_RAR, which fake does not offer");
 	pair->hints->tx_attr->msg_order = FI_ORDER_SAS;
 	pair->hints->rx_attr->msg_order = FI_ORDER_WAW;
-	assert_refused(pair, "asks for rx_attr FI_ORDER_WAW, which fake does not offer");
+	assert_refused(pair,
+		       "the hints ask for rx_attr FI_ORDER_WAW, which fake does not offer");
 	pair->hints->rx_attr->msg_order = FI_ORDER_SAS;
 	assert_met(pair);
 	pair->hints->tx_attr->comp_order = 1;
@@ -547,7 +569,7 @@ static void capabilities_of_the_other_direction_do_not_count(void **state)
 	pair->hints->rx_attr->caps = FI_MSG | FI_SEND | FI_RECV | FI_READ | FI_FENCE;
 	assert_met(pair);
 	pair->hints->tx_attr->caps = FI_ATOMIC;
-	assert_refused(pair, "asks for tx_attr FI_ATOMIC, which fake does not offer");
+	assert_refused(pair, "the hints ask for tx_attr FI_ATOMIC, which fake does not offer");
 }
 
 static void a_refusal_is_logged_once_and_only_if_the_log_is_on(void **state)
@@ -556,7 +578,8 @@ static void a_refusal_is_logged_once_and_only_if_the_log_is_on(void **state)
 
 	pair->hints->caps = FI_ATOMIC;
 	assert_int_equal(info_match(&fake_prov, pair->offer, pair->hints, API), -FI_ENODATA);
-	assert_string_equal(fake_core_log, "asks for FI_ATOMIC, which fake does not offer");
+	assert_string_equal(fake_core_log,
+			    "the hints ask for FI_ATOMIC, which fake does not offer");
 	fake_core_log[0] = '\0';
 	fake_core_log_on = 0;
 	assert_int_equal(info_match(&fake_prov, pair->offer, pair->hints, API), -FI_ENODATA);
@@ -571,7 +594,7 @@ static void a_long_reason_is_cut_and_a_missing_buffer_is_allowed(void **state)
 
 	pair->hints->caps = FI_ATOMIC;
 	info_refusal(&fake_prov, pair->offer, pair->hints, API, why, sizeof(why));
-	assert_string_equal(why, "asks fo");
+	assert_string_equal(why, "the hin");
 	assert_int_equal(info_refusal(&fake_prov, pair->offer, pair->hints, API, NULL, 0),
 			 -FI_ENODATA);
 }

@@ -20,7 +20,7 @@ int query_refuse(const struct info_query *q, const char *fmt, ...)
 	return -FI_ENODATA;
 }
 
-/* 'asks for A, B, which shm does not offer'; flags without a name are given in hex. */
+/* 'the hints ask for A, B, which shm does not offer'; flags without a name are given in hex. */
 int query_refuse_flags(const struct info_query *q, const char *where,
 		       const struct info_name *names, uint64_t missing)
 {
@@ -29,7 +29,7 @@ int query_refuse_flags(const struct info_query *q, const char *where,
 	info_flags_print(text, sizeof(text), names, missing);
 	if (!text[0])
 		snprintf(text, sizeof(text), "0x%llx", (unsigned long long)missing);
-	return query_refuse(q, "asks for %s%s, which %s does not offer", where, text,
+	return query_refuse(q, "the hints ask for %s%s, which %s does not offer", where, text,
 			    q->prov->name);
 }
 
@@ -39,7 +39,7 @@ int query_refuse_mode(const struct info_query *q, const char *where,
 	char text[160];
 
 	info_flags_print(text, sizeof(text), names, missing);
-	return query_refuse(q, "does not grant %s%s, which %s needs", where, text,
+	return query_refuse(q, "the hints do not grant %s%s, which %s needs", where, text,
 			    q->prov->name);
 }
 

@@ -65,9 +65,9 @@ else
 	echo 'ok   info --why has one line for all that give no reason'
 fi
 expect 'a reason for each interface has a line of its own' 1 \
-	'^    asks for the fabric frob, and this one is 127.0.0.0/8$' \
+	'^    the hints ask for the fabric frob, and this one is 127.0.0.0/8$' \
 	"$weft" info --why -p tcp -f frob
-expect 'every capability has its name' 1 'asks for FI_XPU' "$weft" info --why -c FI_XPU
+expect 'every capability has its name' 1 'the hints ask for FI_XPU' "$weft" info --why -c FI_XPU
 expect 'settings that are not there are nothing found' 1 "no setting has 'frob'" \
 	"$weft" info -g frob
 expect 'bench names the provider that is missing' 1 'no provider frob offers' \

@@ -96,10 +96,9 @@ static int link_hint_addr(const void *hint, size_t len, void **slot, size_t *slo
 		return 0;
 	len = engine_name_len(&link_family, hint, len);
 	if (!len)
-		return info_refuse(&link_provider,
-				   "is given an address that is not a string (FI_ADDR_STR)");
+		return info_refuse(&link_provider, "the address is not a string (FI_ADDR_STR)");
 	if (read(hint, len, &addr, why, sizeof(why)))
-		return info_refuse(&link_provider, "is given an invalid address: %s", why);
+		return info_refuse(&link_provider, "the address is invalid: %s", why);
 	return link_set_addr(slot, slot_len, &addr);
 }
 

@@ -240,8 +240,8 @@ static void answer_src(struct query *q, union tcp_sockaddr *src)
 		return;
 	}
 	tcp_sockaddr_str(src, name, sizeof(name));
-	q->err = info_refuse(&tcp_provider,
-			     "is asked for %s, which no interface of this host has", name);
+	q->err = info_refuse(&tcp_provider, "no interface of this host has the address %s",
+			     name);
 }
 
 /* Reads an address of the hints. Returns 1, 0 when there is none, or -FI_ENODATA. */
@@ -250,10 +250,9 @@ static int hint_addr(const void *addr, size_t len, const char *which, union tcp_
 	if (!addr)
 		return 0;
 	if (tcp_sockaddr_copy(out, addr, len))
-		return info_refuse(
-			&tcp_provider,
-			"is given a %s address of %zu bytes that is not an IP socket address",
-			which, len);
+		return info_refuse(&tcp_provider,
+				   "the %s address of %zu bytes is not an IP socket address",
+				   which, len);
 	return 1;
 }
 
@@ -286,7 +285,7 @@ static int resolve(struct query *q, const char *node, const char *service, uint6
 	cnt = tcp_resolve(node, service, flags, AF_UNSPEC, found, RESOLVED_MAX, why,
 			  sizeof(why));
 	if (cnt < 0)
-		return info_refuse(&tcp_provider, "finds that %s", why);
+		return info_refuse(&tcp_provider, "%s", why);
 	kept = keep_first(q, found, cnt, AF_INET, out);
 	kept += keep_first(q, found, cnt, AF_INET6, out + kept);
 	if (kept)
@@ -339,9 +338,8 @@ int tcp_getinfo(uint32_t version, const char *node, const char *service, uint64_
 		return err;
 	q.iface_cnt = tcp_ifaces(&q.ifaces, why, sizeof(why));
 	if (q.iface_cnt < 0)
-		return q.iface_cnt == -FI_ENOMEM
-			       ? -FI_ENOMEM
-			       : info_refuse(&tcp_provider, "finds that %s", why);
+		return q.iface_cnt == -FI_ENOMEM ? -FI_ENOMEM
+						 : info_refuse(&tcp_provider, "%s", why);
 	q.err = -FI_ENODATA;
 	for (i = 0; i < q.dest_cnt; i++)
 		answer_dest(&q, &q.dest[i]);

@@ -165,7 +165,7 @@ static void a_source_is_where_to_listen(void **state)
 	assert_non_null(info->next);
 	info_free(info);
 	assert_refused("203.0.113.77", "1", FI_SOURCE, NULL,
-		       "203.0.113.77:1, which no interface");
+		       "no interface of this host has the address 203.0.113.77:1");
 }
 
 /* A program that names an interface listens there alone; without a port clients don't find it. */

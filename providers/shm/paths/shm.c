@@ -106,10 +106,9 @@ static int hinted(const void *hint, size_t len,
 
 	len = engine_name_len(&pshm_family, hint, len);
 	if (!len)
-		return info_refuse(&pshm_provider,
-				   "is given an address that is not a string (FI_ADDR_STR)");
+		return info_refuse(&pshm_provider, "the address is not a string (FI_ADDR_STR)");
 	if (read(hint, len, out, why, sizeof(why)))
-		return info_refuse(&pshm_provider, "is given an invalid address: %s", why);
+		return info_refuse(&pshm_provider, "the address is invalid: %s", why);
 	return 0;
 }
 
@@ -137,7 +136,8 @@ static int find_named(const char *node, const char *service, bool is_source, boo
 	if (pshm_service_addr(service, &named))
 		return info_refuse(
 			&pshm_provider,
-			"is given the service '%s': a name, or a port from 1 to 65535", service);
+			"the service '%s' is neither a name nor a port from 1 to 65535",
+			service);
 	if (is_source) {
 		p->src = named;
 	} else if (service) {
