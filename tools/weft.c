@@ -18,7 +18,8 @@ static const struct {
 	const char *what;
 } commands[] = {
 	{ "info", weft_info, "what fi_getinfo offers, and why the rest is missing" },
-	{ "pingpong", weft_pingpong, "check that two processes can talk, here or on two hosts" },
+	{ "pingpong", weft_pingpong,
+	  "check that two processes reach each other, here or on two hosts" },
 	{ "bench", weft_bench, "latency, bandwidth and message rate; comparisons" },
 	{ "scale", weft_scale, "what many endpoints and many peers cost" },
 	{ "run", weft_run, "run a program, or mpirun, on this library" },

@@ -47,6 +47,8 @@ for command in info pingpong bench scale run; do
 done
 expect 'a bad size is named' 2 "'8q' is not a list" "$weft" bench -S 8q
 expect 'a bad hint is named' 2 "'FI_FROB' is not known" "$weft" info -c FI_FROB
+expect 'and those that are known are listed' 2 '^ FI_EP_UNSPEC FI_EP_MSG FI_EP_DGRAM FI_EP_RDM$' \
+	"$weft" info -t frob
 expect 'a provider that is missing is an error' 1 'No data available' \
 	"$weft" info -p no-such-provider
 expect 'a question without an answer has a nearest one' 1 '^would be answered without FI_HMEM$' \
@@ -101,6 +103,11 @@ import json, sys
 print(json.load(sys.stdin)[\"figures\"][0][\"verdict\"])'"
 expect 'a program that is not there is named' 1 'cannot start /nowhere' \
 	$bench --vs-program=/nowhere --restarts=1
+for option in library vs-library; do
+	expect "a comparison needs its --$option" 1 "no libfabric.so.1 in '/'" $bench --$option=/
+done
+expect 'a core that may not be used is named' 1 'cannot run on cpu 1023' \
+	"$weft" pingpong --fork --cpus=0,1023
 expect 'a file that cannot be written costs no measurement' 1 'nowhere' \
 	$bench --json=/nowhere/x
 if [ -s "$dir/out" ] && grep -q latency "$dir/out"; then
@@ -181,6 +188,8 @@ expect 'scale names the provider that is missing' 1 'no provider frob offers' \
 	"$weft" scale -p frob
 
 expect 'run wants a program' 2 'no program to run' "$weft" run
+expect 'run opens the file of its report first' 1 '^weft run: /nowhere/x: No such' \
+	"$weft" run --report=/nowhere/x -- echo started
 expect 'run names a library that is missing' 1 "no libfabric.so.1 in '/'" \
 	"$weft" run --library=/ true
 expect 'run puts the library first' 0 "^$lib:/x\$" \

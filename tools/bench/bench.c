@@ -12,6 +12,7 @@
 
 #include <err.h>
 #include <getopt.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -63,6 +64,21 @@ static const struct option longopts[] = {
 	{ 0 },
 };
 
+static void usage_tests(void)
+{
+	printf("\n"
+	       "Tests; \"all\" is all but passive:\n"
+	       "  lat, bw, rate                  messages: latency, bandwidth, message rate\n"
+	       "  write, read, writebw, readbw   RMA: latency, bandwidth\n"
+	       "  atomic, add                    additions that return the old value, and that do not\n"
+	       "  rpc                            a request and its answer; the server reads a request\n"
+	       "                                 above 4 KiB from registered memory\n"
+	       "  first                          the first message of its size between new endpoints\n"
+	       "  away                           lat between sides that compute after each send\n"
+	       "  passive                        read of a target that makes no calls, with\n"
+	       "                                 automatic progress (--progress=auto)\n");
+}
+
 static void usage_comparison(void)
 {
 	printf("\n"
@@ -85,7 +101,7 @@ static void usage(void)
 {
 	printf("Usage: weft bench [OPTIONS]              two processes on this machine\n"
 	       "       weft bench [OPTIONS] --listen     wait for the other side\n"
-	       "       weft bench [OPTIONS] HOST         be the other side, and print\n"
+	       "       weft bench [OPTIONS] HOST         connect to that side on HOST, and measure\n"
 	       "\n"
 	       "Measures latency, bandwidth and message rate of a libfabric provider over\n"
 	       "reliable datagram endpoints. Every figure is the median of many rounds with\n"
@@ -100,12 +116,9 @@ static void usage(void)
 	       "  -m, --messages=KIND    tagged (default) or msg\n"
 	       "  -S, --sizes=LIST       message sizes, \"8,64k,1M\" or \"8:1M\" for every doubling;\n"
 	       "                         default: " DEFAULT_SIZES "\n"
-	       "  -t, --tests=LIST       of lat,bw,rate (messages), write,read,writebw,readbw (RMA)\n"
-	       "                         atomic, add; rpc (its overflow is read by the server), first (message of a\n"
-	       "                         new endpoint), away (a sender that computes), or all; and passive\n"
-	       "                         (read of a target that makes no calls; with --progress=auto);\n"
-	       "                         default: " DEFAULT_TESTS ". Each may\n"
-	       "                         have sizes of its own: \"lat,rate@8,writebw@64k+1M\"\n"
+	       "  -t, --tests=LIST       of the tests below; default: " DEFAULT_TESTS
+	       ". Each may have\n"
+	       "                         sizes of its own: \"lat,rate@8,writebw@64k+1M\"\n"
 	       "  -r, --rounds=N         samples per figure; default: %u\n"
 	       "  -i, --iterations=N     messages per sample; default: by size\n"
 	       "  -c, --check            fill and verify every byte (costs time that is counted)\n"
@@ -124,6 +137,7 @@ static void usage(void)
 	       "  -P, --port=PORT        TCP port of the server; default: %u\n"
 	       "  -h, --help             this text\n",
 	       DEFAULT_ROUNDS, DEFAULT_TIMEOUT, OOB_PORT);
+	usage_tests();
 	usage_comparison();
 	printf("On a terminal one line shows the progress; 'man weft-bench' describes the JSON.\n"
 	       "The processes are pinned. From 64 KiB up messages rotate through buffers of\n"
@@ -157,15 +171,24 @@ static bool set_output_option(struct bench_options *opt, int c, const char *arg)
 	}
 }
 
+/* Without its libfabric.so.1 the loader would take another one. */
+static const char *library_of(const char *arg)
+{
+	char dir[PATH_MAX];
+
+	argument_library(arg, dir);
+	return arg;
+}
+
 static void set_compare_option(struct bench_options *opt, int c, const char *arg)
 {
 	switch (c) {
 	case OPT_LIBRARY:
-		opt->comparison.library[0] = arg;
+		opt->comparison.library[0] = library_of(arg);
 		opt->compare = true;
 		break;
 	case OPT_VS_LIBRARY:
-		opt->comparison.library[1] = arg;
+		opt->comparison.library[1] = library_of(arg);
 		opt->compare = true;
 		break;
 	case OPT_VS_PROVIDER:

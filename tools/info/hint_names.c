@@ -18,6 +18,8 @@ struct name {
 	uint64_t value;
 };
 
+#define COLUMNS 80
+
 /* A value is converted to its name by adding "FI_" to the spelling of its constant, and back. */
 /* clang-format off */
 #define NAME(symbol) { #symbol, FI_##symbol }
@@ -125,4 +127,31 @@ int hint_parse(enum hint_kind kind, const char *text, uint64_t *value)
 	}
 	*value = got;
 	return 0;
+}
+
+/* Returns true for a second name of a constant. */
+static bool is_alias(const struct name *names, const struct name *name)
+{
+	while (names->value != name->value)
+		names++;
+	return names != name;
+}
+
+void hint_names_print(FILE *to, enum hint_kind kind)
+{
+	const struct name *name;
+	size_t column = 0;
+
+	for (name = kinds[kind].names; name->text; name++) {
+		size_t len = strlen(" FI_") + strlen(name->text);
+
+		if (is_alias(kinds[kind].names, name))
+			continue;
+		if (column && column + len > COLUMNS) {
+			fputc('\n', to);
+			column = 0;
+		}
+		column += (size_t)fprintf(to, " FI_%s", name->text);
+	}
+	fputc('\n', to);
 }

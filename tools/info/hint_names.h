@@ -7,6 +7,7 @@
 #define WEFT_TOOLS_HINT_NAMES_H
 
 #include <stdint.h>
+#include <stdio.h>
 
 enum hint_kind {
 	HINT_CAPS,
@@ -23,5 +24,8 @@ enum hint_kind {
  * Returns 0, or -EINVAL when there is a name that is not of this kind.
  */
 int hint_parse(enum hint_kind kind, const char *text, uint64_t *value);
+
+/* hint_names_print - print the names of one kind, in lines of up to 80 columns */
+void hint_names_print(FILE *to, enum hint_kind kind);
 
 #endif

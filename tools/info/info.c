@@ -114,8 +114,11 @@ static uint64_t parse_hint(enum hint_kind kind, const char *what, const char *te
 {
 	uint64_t value;
 
-	if (hint_parse(kind, text, &value))
-		errx(WEFT_EXIT_USAGE, "%s: '%s' is not known", what, text);
+	if (hint_parse(kind, text, &value)) {
+		warnx("%s: '%s' is not known; known are:", what, text);
+		hint_names_print(stderr, kind);
+		exit(WEFT_EXIT_USAGE);
+	}
 	return value;
 }
 
@@ -453,7 +456,9 @@ int weft_info(int argc, char **argv)
 	       -1)
 		set_option(&opt, c, optarg);
 	if (optind < argc)
-		errx(WEFT_EXIT_USAGE, "'%s' is one too many; 'weft info --help'", argv[optind]);
+		errx(WEFT_EXIT_USAGE,
+		     "'%s' is one argument too many; 'weft info --help' lists the options",
+		     argv[optind]);
 	if (opt.form == FORM_LINKS)
 		want_links(&opt);
 	rc = query_and_print(&opt);

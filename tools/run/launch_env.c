@@ -5,6 +5,7 @@
  */
 #define _GNU_SOURCE
 #include "launch_env.h"
+#include "arguments.h"
 #include "fabric.h"
 
 #include <errno.h>
@@ -15,21 +16,9 @@
 #include <string.h>
 #include <unistd.h>
 
-#define SONAME	      "libfabric.so.1"
 #define MCA_LIST      "mca_base_env_list"
 #define MCA_LIST_ENV  "OMPI_MCA_mca_base_env_list"
 #define MCA_DELIM_ENV "OMPI_MCA_mca_base_env_list_delimiter"
-
-int launch_library_check(const char *given, char *dir)
-{
-	char file[PATH_MAX];
-
-	if (!realpath(given, dir))
-		return -errno;
-	if ((size_t)snprintf(file, sizeof(file), "%s/" SONAME, dir) >= sizeof(file))
-		return -ENAMETOOLONG;
-	return access(file, R_OK) ? -errno : 0;
-}
 
 static int directory_of(const char *file, char *dir)
 {
@@ -40,7 +29,7 @@ static int directory_of(const char *file, char *dir)
 		return -ENOENT;
 	memcpy(parent, file, (size_t)(slash - file));
 	parent[slash - file] = '\0';
-	return launch_library_check(parent, dir);
+	return argument_library_find(parent, dir);
 }
 
 /* A place as seen from a directory. */
@@ -66,7 +55,7 @@ int launch_library_find(char *dir)
 		*strrchr(self, '/') = '\0';
 		for (i = 0; i < sizeof(places) / sizeof(places[0]); i++)
 			if (!resolve(self, places[i], place) &&
-			    !launch_library_check(place, dir))
+			    !argument_library_find(place, dir))
 				return 0;
 	}
 	return directory_of(fabric_library_path(), dir) ? -ENOENT : 0;

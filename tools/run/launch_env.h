@@ -20,14 +20,6 @@
 int launch_library_find(char *dir);
 
 /*
- * launch_library_check - make a directory given by the user absolute
- * @dir:  receives it, PATH_MAX bytes
- *
- * Returns 0, or a negative errno when it holds no libfabric.so.1.
- */
-int launch_library_check(const char *given, char *dir);
-
-/*
  * launch_library_prepend - put a directory first in LD_LIBRARY_PATH
  *
  * Returns 0 or -ENOMEM.

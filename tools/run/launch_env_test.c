@@ -12,6 +12,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#include "arguments.h"
 #include "launch_env.h"
 
 #define LIST_ENV "OMPI_MCA_mca_base_env_list"
@@ -134,8 +135,8 @@ static void a_directory_without_the_library_is_refused(void **state)
 {
 	char dir[PATH_MAX];
 
-	assert_true(launch_library_check("/", dir) < 0);
-	assert_true(launch_library_check("/nonexistent", dir) < 0);
+	assert_true(argument_library_find("/", dir) < 0);
+	assert_true(argument_library_find("/nonexistent", dir) < 0);
 }
 
 int main(void)

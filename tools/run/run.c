@@ -32,9 +32,8 @@
 #define EXIT_NOT_FOUND	127
 
 struct run_options {
-	bool report;
-	/* NULL: stderr */
-	const char *report_file;
+	/* where the report goes; NULL: there is none */
+	FILE *report;
 	/* NULL: the library of this weft */
 	const char *library;
 	bool no_mpi;
@@ -98,8 +97,10 @@ static void parse(struct run_options *opt, int argc, char **argv)
 	while ((c = getopt_long(argc, argv, "+h", longopts, NULL)) != -1) {
 		switch (c) {
 		case 'r':
-			opt->report = true;
-			opt->report_file = optarg;
+			/* Opened now: it costs no run of the program if that fails. */
+			opt->report = optarg ? fopen(optarg, "we") : stderr;
+			if (!opt->report)
+				err(EXIT_FAILURE, "%s", optarg);
 			break;
 		case OPT_LIBRARY:
 			opt->library = optarg;
@@ -134,17 +135,12 @@ static int ask_for_reports(void)
 static void put_library_in_place(struct run_options *opt)
 {
 	char dir[PATH_MAX];
-	int rc;
 
-	if (opt->library) {
-		rc = launch_library_check(opt->library, dir);
-		if (rc)
-			errx(EXIT_FAILURE, "no libfabric.so.1 in '%s': %s", opt->library,
-			     strerror(-rc));
-	} else if (launch_library_find(dir)) {
+	if (opt->library)
+		argument_library(opt->library, dir);
+	else if (launch_library_find(dir))
 		errx(EXIT_FAILURE, "libfabric.so.1 is neither in the build nor installed beside "
 				   "this weft; --library=DIR names its directory");
-	}
 	if (launch_library_prepend(dir) || (opt->report && ask_for_reports()))
 		errx(EXIT_FAILURE, "no memory");
 	if (opt->no_mpi)
@@ -276,22 +272,6 @@ static void attend(struct run *run)
 	line_filter_finish(&run->filter);
 }
 
-static void print_report(struct run *run, const char *file)
-{
-	FILE *to = stderr;
-
-	if (file) {
-		to = fopen(file, "we");
-		if (!to) {
-			warn("%s", file);
-			to = stderr;
-		}
-	}
-	route_table_print(&run->table, to);
-	if (to != stderr)
-		fclose(to);
-}
-
 static int run_with_report(const struct run_options *opt)
 {
 	struct run run = { .stderr_fd = -1 };
@@ -306,7 +286,9 @@ static int run_with_report(const struct run_options *opt)
 	if (rc)
 		return cannot_run(opt->argv[0], rc);
 	attend(&run);
-	print_report(&run, opt->report_file);
+	route_table_print(&run.table, opt->report);
+	if (fflush(opt->report))
+		warn("the report");
 	route_table_fini(&run.table);
 	if (!WIFSIGNALED(run.wait_status))
 		return WEXITSTATUS(run.wait_status);

@@ -8,9 +8,12 @@
 
 #include <ctype.h>
 #include <err.h>
+#include <errno.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 unsigned argument_number(const char *text, const char *what, unsigned min, unsigned max)
 {
@@ -99,6 +102,25 @@ bool argument_take(int c, const char *arg, struct plan *plan, struct place *plac
 	default:
 		return false;
 	}
+}
+
+int argument_library_find(const char *given, char *dir)
+{
+	char file[PATH_MAX];
+
+	if (!realpath(given, dir))
+		return -errno;
+	if ((size_t)snprintf(file, sizeof(file), "%s/libfabric.so.1", dir) >= sizeof(file))
+		return -ENAMETOOLONG;
+	return access(file, R_OK) ? -errno : 0;
+}
+
+void argument_library(const char *given, char *dir)
+{
+	int rc = argument_library_find(given, dir);
+
+	if (rc)
+		errx(EXIT_FAILURE, "no libfabric.so.1 in '%s': %s", given, strerror(-rc));
 }
 
 void argument_unknown(const char *command)

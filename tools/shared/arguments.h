@@ -76,6 +76,16 @@ void argument_provider(const char *text, struct plan *plan);
 void argument_cpus(const char *text, struct place *place);
 
 /*
+ * argument_library_find - make the directory of a libfabric.so.1 absolute
+ * @dir: out: the absolute path, PATH_MAX bytes
+ * Returns 0, or a negative errno if the directory has no libfabric.so.1.
+ *
+ * argument_library - the same for the argument of an option; an error ends the process
+ */
+int argument_library_find(const char *given, char *dir);
+void argument_library(const char *given, char *dir);
+
+/*
  * argument_host - the operand HOST, if there is one; nothing may follow
  * @idx:  optind
  *

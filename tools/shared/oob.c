@@ -106,6 +106,7 @@ int oob_listen(struct oob *oob, const char *host, unsigned port)
 		warnx("cannot listen on port %u: %s", port, strerror(-fd));
 		return fd;
 	}
+	warnx("waiting for the client on port %u", port);
 	do {
 		oob->fd = accept4(fd, NULL, NULL, SOCK_CLOEXEC);
 	} while (oob->fd < 0 && (errno == EINTR || errno == ECONNABORTED));
@@ -141,12 +142,15 @@ int oob_connect(struct oob *oob, const char *host, unsigned port, int wait_ms)
 {
 	const struct timespec pause = { .tv_nsec = 50 * 1000 * 1000 };
 	struct addrinfo *list;
-	int fd, rc;
+	int fd, rc, told = 0;
 
 	rc = resolve(host, port, 0, &list);
 	if (rc)
 		return rc;
 	while ((fd = connect_any(list)) == -ECONNREFUSED && wait_ms > 0) {
+		if (!told++)
+			warnx("no server at %s port %u yet, trying for %d s", host, port,
+			      wait_ms / 1000);
 		nanosleep(&pause, NULL);
 		wait_ms -= 50;
 	}

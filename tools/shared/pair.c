@@ -56,7 +56,7 @@ static void pin(int cpu, bool realtime)
 	CPU_ZERO(&set);
 	CPU_SET(cpu, &set);
 	if (sched_setaffinity(0, sizeof(set), &set))
-		warn("cannot run on cpu %d", cpu);
+		err(EXIT_FAILURE, "cannot run on cpu %d", cpu);
 	if (realtime && sched_setscheduler(0, SCHED_FIFO, &param))
 		warn("cannot run under SCHED_FIFO");
 }
@@ -121,6 +121,9 @@ int pair_run(const int wanted[2], bool realtime, int (*body)(struct side *side, 
 		err(EXIT_FAILURE, "socketpair");
 	fflush(NULL);
 	sched_getaffinity(0, sizeof(before), &before);
+	/* A core that may not be used ends this process before there are two. */
+	pin(cpus[1], false);
+	pin(cpus[0], false);
 	child = fork();
 	if (child < 0)
 		err(EXIT_FAILURE, "fork");

@@ -36,7 +36,8 @@ int pair_cpus_parse(const char *text, int cpus[2]);
 
 /*
  * pair_run - run a function as two pinned processes
- * @cpus:  the two cores, or NULL for the first two this process may use
+ * @cpus:  the two cores, or NULL for the first two this process may use; one that it may not use
+ *         ends the process
  * @realtime: under SCHED_FIFO, where that is allowed
  * @body:  called on both sides; returns the exit status of its side
  *
