@@ -332,8 +332,8 @@ static void closed_context_sends_what_was_injected(void **state)
 		assert_int_equal(fi_tinject(a.tx[1], "late", lens[i], b.addr, (uint64_t)i), 0);
 	sep_ctx_close(&a, 1);
 	for (int i = 0; i < 2; i++) {
-		assert_int_equal(fi_trecv(b.rx[0], buf, 16, NULL, FI_ADDR_UNSPEC, (uint64_t)i, 0,
-					  &contexts[i]),
+		assert_int_equal(fi_trecv(b.rx[0], buf, 16, NULL, FI_ADDR_UNSPEC, (uint64_t)i,
+					  0, &contexts[i]),
 				 0);
 		expect(b.rx_cq[0], &contexts[i]);
 		assert_int_equal(entry.len, lens[i]);
