@@ -21,6 +21,16 @@ struct list {
 	for ((node) = (head)->next, (after) = (node)->next; (node) != (head); \
 	     (node) = (after), (after) = (node)->next)
 
+/*
+ * The same for the objects that the list links by their @member; @entry is a variable, a pointer to
+ * them. It keeps the last object when the loop ends.
+ */
+#define list_for_each_entry(entry, head, member)                                            \
+	for (struct list *entry##_node = (head)->next, *entry##_after = entry##_node->next; \
+	     entry##_node != (head) &&                                                      \
+	     ((entry) = container_of(entry##_node, __typeof__(*(entry)), member), true);    \
+	     entry##_node = entry##_after, entry##_after = entry##_node->next)
+
 static inline void list_init(struct list *head)
 {
 	head->next = head->prev = head;

@@ -28,11 +28,9 @@ size_t engine_av_set_rank(const struct engine_av_set *set, fi_addr_t addr)
 
 struct engine_av_set *engine_av_set_at(const struct engine_av *av, fi_addr_t addr)
 {
-	struct list *node, *after;
+	struct engine_av_set *set;
 
-	list_for_each(node, after, &av->sets) {
-		struct engine_av_set *set = container_of(node, struct engine_av_set, link);
-
+	list_for_each_entry(set, &av->sets, link) {
 		if (set->addr == addr)
 			return set;
 	}

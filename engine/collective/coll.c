@@ -41,13 +41,12 @@ struct engine_coll *engine_coll_get(struct engine_ep *ep)
 void engine_coll_free(struct engine_ep *ep)
 {
 	struct engine_coll *coll = ep->coll;
-	struct list *node, *after, *onode;
+	struct engine_group *group;
+	struct list *onode;
 
 	if (!coll)
 		return;
-	list_for_each(node, after, &coll->groups) {
-		struct engine_group *group = container_of(node, struct engine_group, link);
-
+	list_for_each_entry(group, &coll->groups, link) {
 		while ((onode = list_pop(&group->ops))) {
 			struct coll_op *op = container_of(onode, struct coll_op, link);
 
@@ -65,23 +64,21 @@ void engine_coll_free(struct engine_ep *ep)
 
 bool engine_coll_busy(const struct engine_ep *ep)
 {
-	struct list *node, *after;
+	struct engine_group *group;
 
 	if (!ep->coll)
 		return false;
-	list_for_each(node, after, &ep->coll->groups)
-		if (!container_of(node, struct engine_group, link)->closed)
+	list_for_each_entry(group, &ep->coll->groups, link)
+		if (!group->closed)
 			return true;
 	return false;
 }
 
 struct engine_group *engine_group_at(const struct engine_coll *coll, uint32_t id)
 {
-	struct list *node, *after;
+	struct engine_group *group;
 
-	list_for_each(node, after, &coll->groups) {
-		struct engine_group *group = container_of(node, struct engine_group, link);
-
+	list_for_each_entry(group, &coll->groups, link) {
 		if (group->id == id)
 			return group;
 	}

@@ -45,15 +45,13 @@ static void coll_purge(struct engine_group *group)
 /* Breaks the group at @seq. Returns false when it is broken there, or before, already. */
 static bool coll_broken(struct engine_group *group, uint16_t seq, int err)
 {
-	struct list *node, *after;
+	struct coll_op *op;
 
 	if (group->broken && !coll_before(seq, group->broken_seq))
 		return false;
 	group->broken = err;
 	group->broken_seq = seq;
-	list_for_each(node, after, &group->ops) {
-		struct coll_op *op = container_of(node, struct coll_op, link);
-
+	list_for_each_entry(op, &group->ops, link) {
 		if (!op->join && !coll_before(op->seq, seq))
 			coll_fail(op, err);
 	}
@@ -101,14 +99,11 @@ void coll_group_settle(struct engine_group *group)
 void engine_group_close(struct engine_group *group)
 {
 	struct engine_domain *domain = group->coll->ep->domain;
-	struct list *node, *after;
+	struct coll_op *op;
 
 	group->closed = true;
-	list_for_each(node, after, &group->ops) {
-		struct coll_op *op = container_of(node, struct coll_op, link);
-
+	list_for_each_entry(op, &group->ops, link)
 		coll_fail(op, -FI_ECANCELED);
-	}
 	coll_group_settle(group);
 	engine_tasks_run(domain);
 }
@@ -133,13 +128,11 @@ static bool coll_notice_send(struct engine_group *group, struct coll_notice *not
 
 bool coll_notices_send(struct engine_coll *coll)
 {
-	struct list *node, *after;
+	struct engine_group *group;
 
 	if (!coll->notice_cnt)
 		return true;
-	list_for_each(node, after, &coll->groups) {
-		struct engine_group *group = container_of(node, struct engine_group, link);
-
+	list_for_each_entry(group, &coll->groups, link) {
 		while (!list_empty(&group->notices)) {
 			struct coll_notice *notice = container_of(group->notices.next,
 								  struct coll_notice, link);
@@ -174,7 +167,7 @@ static void coll_rank_lost(struct engine_group *group, uint64_t rank)
 {
 	const struct engine_rx *rx;
 	struct engine_peer *peer;
-	struct list *node, *after;
+	struct coll_op *op;
 
 	if (rank >= group->cnt || rank == group->rank || group->lost[rank])
 		return;
@@ -189,9 +182,7 @@ static void coll_rank_lost(struct engine_group *group, uint64_t rank)
 		if (step->op->group == group && step->rank == rank && !step->op->join)
 			coll_fail(step->op, -FI_ECONNRESET);
 	}
-	list_for_each(node, after, &group->ops) {
-		struct coll_op *op = container_of(node, struct coll_op, link);
-
+	list_for_each_entry(op, &group->ops, link) {
 		if (!op->join && coll_unsent(op, (uint32_t)rank, false))
 			coll_fail(op, -FI_ECONNRESET);
 	}
@@ -233,11 +224,9 @@ bool coll_stray(struct engine_peer *peer, const struct packet *packet)
 
 void coll_peer_lost(struct engine_peer *peer, bool died)
 {
-	struct list *node, *after;
+	struct engine_group *group;
 
-	list_for_each(node, after, &peer->ep->coll->groups) {
-		struct engine_group *group = container_of(node, struct engine_group, link);
-
+	list_for_each_entry(group, &peer->ep->coll->groups, link) {
 		for (uint32_t i = 0; i < group->cnt; i++) {
 			if (group->lost[i] || i == group->rank || coll_peer(group, i) != peer)
 				continue;

@@ -88,13 +88,12 @@ struct engine_peer *coll_peer(const struct engine_group *group, uint32_t rank)
 bool coll_unsent(struct coll_op *op, uint32_t rank, bool cancel)
 {
 	struct engine_peer *peer = coll_peer(op->group, rank);
-	struct list *node, *after;
+	struct engine_tx *tx;
 	bool any = false;
 
 	if (!peer)
 		return false;
-	list_for_each(node, after, &peer->queued) {
-		struct engine_tx *tx = container_of(node, struct engine_tx, link);
+	list_for_each_entry(tx, &peer->queued, link) {
 		const struct coll_step *step = tx->context;
 
 		if (!(tx->flags & PACKET_GROUP) || !step || step->op != op)
@@ -347,11 +346,9 @@ void engine_coll_begin(struct engine_group *group, struct coll_op *op)
 
 struct coll_op *coll_op_at(const struct engine_group *group, uint16_t seq)
 {
-	struct list *node, *after;
+	struct coll_op *op;
 
-	list_for_each(node, after, &group->ops) {
-		struct coll_op *op = container_of(node, struct coll_op, link);
-
+	list_for_each_entry(op, &group->ops, link) {
 		if (!op->join && op->seq == seq)
 			return op;
 	}
@@ -361,16 +358,13 @@ struct coll_op *coll_op_at(const struct engine_group *group, uint16_t seq)
 int engine_coll_cancel(struct engine_ctx *ctx, void *context)
 {
 	struct engine_coll *coll = ctx->ep ? ctx->ep->coll : NULL;
-	struct list *node, *after, *onode, *oafter;
+	struct engine_group *group;
+	struct coll_op *op;
 
 	if (!coll)
 		return -FI_ENOENT;
-	list_for_each(node, after, &coll->groups) {
-		struct engine_group *group = container_of(node, struct engine_group, link);
-
-		list_for_each(onode, oafter, &group->ops) {
-			struct coll_op *op = container_of(onode, struct coll_op, link);
-
+	list_for_each_entry(group, &coll->groups, link) {
+		list_for_each_entry(op, &group->ops, link) {
 			if (op->context != context || op->error)
 				continue;
 			coll_fail(op, -FI_ECANCELED);

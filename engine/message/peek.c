@@ -108,12 +108,10 @@ static ssize_t engine_claim(struct engine_ctx *ctx, const struct engine_want *wa
 			    uint64_t flags)
 {
 	struct engine_held *held = NULL;
-	struct list *node, *after;
 	struct engine_rx *rx;
 	int ret;
 
-	list_for_each(node, after, &ctx->rx->q->claimed) {
-		held = container_of(node, struct engine_held, link);
+	list_for_each_entry(held, &ctx->rx->q->claimed, link) {
 		if (held->claim == want->context)
 			break;
 		held = NULL;
@@ -152,14 +150,11 @@ ssize_t engine_look(struct engine_ctx *ctx, struct engine_want *want, uint64_t f
 static int engine_cancel_send(struct engine_ctx *ctx, void *context)
 {
 	struct engine_ep *ep = ctx->ep;
-	struct list *node, *after, *tnode, *tafter;
+	struct engine_peer *peer;
+	struct engine_tx *tx;
 
-	list_for_each(node, after, &ep->blocked) {
-		struct engine_peer *peer = container_of(node, struct engine_peer, blocked);
-
-		list_for_each(tnode, tafter, &peer->queued) {
-			struct engine_tx *tx = container_of(tnode, struct engine_tx, link);
-
+	list_for_each_entry(peer, &ep->blocked, blocked) {
+		list_for_each_entry(tx, &peer->queued, link) {
 			if (tx->ctx != ctx->tx || tx->context != context ||
 			    tx->flags & ENGINE_INJECT || tx->state == TX_DIRECT)
 				continue;

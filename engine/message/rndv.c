@@ -259,11 +259,9 @@ int engine_rndv_cts(struct engine_peer *peer, const struct packet *packet,
  */
 static int engine_delivered(struct engine_peer *peer, uint32_t seq)
 {
-	struct list *node, *after;
+	struct engine_tx *tx;
 
-	list_for_each(node, after, &peer->started) {
-		struct engine_tx *tx = container_of(node, struct engine_tx, link);
-
+	list_for_each_entry(tx, &peer->started, link) {
 		if (tx->kind != PACKET_EAGER || tx->seq != seq || !(tx->flags & PACKET_DELIVERY))
 			continue;
 		if (tx->flags & ENGINE_FINISHED)

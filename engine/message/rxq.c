@@ -80,15 +80,13 @@ static void engine_matcher_drop(struct engine_ep *ep, struct match *m)
 
 void engine_rxq_drop(struct engine_ep *ep, struct engine_rxq *q)
 {
-	struct list *node, *after;
+	struct engine_held *held;
 
 	if (!q->tagged)
 		return;
 	engine_matcher_drop(ep, q->tagged);
 	engine_matcher_drop(ep, q->msg);
-	list_for_each(node, after, &q->claimed) {
-		struct engine_held *held = container_of(node, struct engine_held, link);
-
+	list_for_each_entry(held, &q->claimed, link) {
 		if (held->peer->ep != ep)
 			continue;
 		list_remove(&held->link);

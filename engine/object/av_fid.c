@@ -33,7 +33,7 @@ static struct engine_av *av_of(struct fid_av *fid)
 int engine_av_add(struct engine_av *av, const struct weft_addr *address, const fi_addr_t *id,
 		  fi_addr_t *addr)
 {
-	struct list *node, *after;
+	struct engine_ep *ep;
 	fi_addr_t at;
 	int ret;
 
@@ -45,9 +45,7 @@ int engine_av_add(struct engine_av *av, const struct weft_addr *address, const f
 		av_set_cq_addr(&av->table, at, FI_ADDR_NOTAVAIL); /* until fi_av_set_user_id */
 	if (id)
 		av_set_cq_addr(&av->table, at, *id);
-	list_for_each(node, after, &av->eps) {
-		struct engine_ep *ep = container_of(node, struct engine_ep, av_link);
-
+	list_for_each_entry(ep, &av->eps, av_link) {
 		if (ret)
 			engine_peer_adopt(ep, at, address);
 		else if (id)
@@ -59,13 +57,13 @@ int engine_av_add(struct engine_av *av, const struct weft_addr *address, const f
 
 static void engine_av_remove_one(struct engine_av *av, fi_addr_t addr)
 {
-	struct list *node, *after;
+	struct engine_ep *ep;
 	int ret;
 
 	ret = av->view ? av_view_remove(av->view, addr) : av_remove(&av->table, addr);
 	if (ret == 1)
-		list_for_each(node, after, &av->eps)
-			engine_peer_orphan(container_of(node, struct engine_ep, av_link), addr);
+		list_for_each_entry(ep, &av->eps, av_link)
+			engine_peer_orphan(ep, addr);
 }
 
 static int engine_av_refuse(const struct engine_av *av, int err, const char *call,
@@ -163,7 +161,7 @@ static int engine_av_set_user_id(struct fid_av *fid, fi_addr_t addr, fi_addr_t u
 				 uint64_t flags)
 {
 	struct engine_av *av = av_of(fid);
-	struct list *node, *after;
+	struct engine_ep *ep;
 	int ret;
 
 	if (flags)
@@ -175,9 +173,8 @@ static int engine_av_set_user_id(struct fid_av *fid, fi_addr_t addr, fi_addr_t u
 	engine_av_follow(av);
 	ret = av_set_cq_addr(&av->table, addr, user_id);
 	if (!ret)
-		list_for_each(node, after, &av->eps)
-			engine_peer_update_addr(container_of(node, struct engine_ep, av_link),
-						addr);
+		list_for_each_entry(ep, &av->eps, av_link)
+			engine_peer_update_addr(ep, addr);
 	engine_leave(av->domain);
 	return ret;
 }

@@ -81,13 +81,11 @@ static int engine_av_find(const char *name, size_t cnt, bool read_only,
 static void engine_av_pulled(void *arg, fi_addr_t addr, const struct weft_addr *address)
 {
 	struct engine_av *av = arg;
-	struct list *node, *after;
+	struct engine_ep *ep;
 
 	if (address && av->flags & FI_AV_USER_ID)
 		av_set_cq_addr(&av->table, addr, FI_ADDR_NOTAVAIL);
-	list_for_each(node, after, &av->eps) {
-		struct engine_ep *ep = container_of(node, struct engine_ep, av_link);
-
+	list_for_each_entry(ep, &av->eps, av_link) {
 		if (address)
 			engine_peer_adopt(ep, addr, address);
 		else

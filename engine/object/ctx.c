@@ -94,7 +94,7 @@ void engine_ctx_watch(struct engine_ctx *ctx)
 
 void engine_ctx_enable(struct engine_ctx *ctx)
 {
-	struct list *node, *after;
+	struct engine_ctx *alias;
 
 	ctx->enabled = true;
 	engine_ctx_flags(ctx);
@@ -102,8 +102,8 @@ void engine_ctx_enable(struct engine_ctx *ctx)
 	engine_ctx_watch(ctx);
 	if (ctx->base != ctx)
 		return;
-	list_for_each(node, after, &ctx->aliases)
-		engine_ctx_enable(container_of(node, struct engine_ctx, aliases));
+	list_for_each_entry(alias, &ctx->aliases, aliases)
+		engine_ctx_enable(alias);
 }
 
 /* Attributes */
@@ -222,15 +222,15 @@ int engine_ctx_bind_cq(struct engine_domain *domain, struct engine_tx_ctx *tx,
 
 void engine_ctx_bound(struct engine_ctx *ctx)
 {
-	struct list *node, *after;
+	struct engine_ctx *alias;
 
 	engine_ctx_flags(ctx);
 	if (ctx->enabled)
 		engine_ctx_open_tables(ctx);
 	if (ctx->base != ctx)
 		return;
-	list_for_each(node, after, &ctx->aliases)
-		engine_ctx_bound(container_of(node, struct engine_ctx, aliases));
+	list_for_each_entry(alias, &ctx->aliases, aliases)
+		engine_ctx_bound(alias);
 }
 
 void engine_tx_release(struct engine_tx_ctx *tx)

@@ -19,12 +19,11 @@ void engine_mrs_notify(struct engine_domain *domain)
 
 bool engine_mr_bound(const struct engine_domain *domain, const struct engine_ep *ep)
 {
-	struct list *node, *after;
+	const struct engine_mr *mr;
 
-	list_for_each(node, after, &domain->mr->bound) {
-		if (container_of(node, struct engine_mr, ep_link)->ep == ep)
+	list_for_each_entry(mr, &domain->mr->bound, ep_link)
+		if (mr->ep == ep)
 			return true;
-	}
 	return false;
 }
 

@@ -28,15 +28,14 @@
 /* Returns true if a send whose success was reported has not been passed to a wire. */
 static bool engine_unsent(struct engine_ep *ep)
 {
-	struct list *node, *after, *tnode, *tafter;
+	struct engine_peer *peer;
+	struct engine_tx *tx;
 
-	list_for_each(node, after, &ep->blocked) {
-		struct engine_peer *peer = container_of(node, struct engine_peer, blocked);
-
+	list_for_each_entry(peer, &ep->blocked, blocked) {
 		if (!list_empty(&peer->ctl))
 			return true;
-		list_for_each(tnode, tafter, &peer->queued)
-			if (container_of(tnode, struct engine_tx, link)->flags & ENGINE_INJECT)
+		list_for_each_entry(tx, &peer->queued, link)
+			if (tx->flags & ENGINE_INJECT)
 				return true;
 	}
 	return false;
@@ -55,11 +54,10 @@ static void engine_ep_drain(struct engine_ep *ep)
 
 static void engine_ep_free_held(struct engine_ep *ep)
 {
-	struct list *node, *after, *hnode;
+	struct engine_peer *peer;
+	struct list *hnode;
 
-	list_for_each(node, after, &ep->all) {
-		struct engine_peer *peer = container_of(node, struct engine_peer, all);
-
+	list_for_each_entry(peer, &ep->all, all) {
 		while ((hnode = list_pop(&peer->reorder)))
 			engine_held_free(ep, container_of(hnode, struct engine_held, link));
 	}
@@ -67,9 +65,7 @@ static void engine_ep_free_held(struct engine_ep *ep)
 		if (engine_rxq_at(ep, i))
 			engine_rxq_drop(ep, engine_rxq_at(ep, i));
 	/* The remaining messages have a receive, and their payload still arrives. */
-	list_for_each(node, after, &ep->all) {
-		struct engine_peer *peer = container_of(node, struct engine_peer, all);
-
+	list_for_each_entry(peer, &ep->all, all) {
 		while (!list_empty(&peer->arriving))
 			engine_held_free(ep, container_of(peer->arriving.next,
 							  struct engine_held, arriving));

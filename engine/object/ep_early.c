@@ -52,12 +52,10 @@ static int early_slots(struct engine_cntr **slots, int cnt, const struct fid *fi
  */
 static int early_binds(struct engine_domain *domain, const struct fid *fid, bool drop)
 {
-	struct list *node, *after;
+	struct engine_ep *ep;
 	int found = 0;
 
-	list_for_each(node, after, &domain->not_enabled) {
-		struct engine_ep *ep = container_of(node, struct engine_ep, domain_link);
-
+	list_for_each_entry(ep, &domain->not_enabled, domain_link) {
 		found += fid->fclass == FI_CLASS_CQ
 				 ? early_queues(ep, fid, drop)
 				 : early_slots(ep->tx.cntr, ENGINE_TX_CNTRS, fid, drop) +
@@ -76,10 +74,11 @@ void engine_early_part(struct engine_domain *domain, const struct fid *fid, _Ato
 
 void engine_early_part_av(struct engine_av *av)
 {
-	struct list *node, *after;
+	struct engine_ep *ep;
+	struct list *node;
 
-	list_for_each(node, after, &av->eps) {
-		if (container_of(node, struct engine_ep, av_link)->enabled)
+	list_for_each_entry(ep, &av->eps, av_link) {
+		if (ep->enabled)
 			return;
 	}
 	while ((node = list_pop(&av->eps)))

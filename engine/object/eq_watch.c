@@ -33,11 +33,9 @@ struct engine_watch {
 static struct engine_watch *engine_watch_of(struct engine_eq *eq,
 					    const struct engine_domain *domain)
 {
-	struct list *node, *after;
+	struct engine_watch *watch;
 
-	list_for_each(node, after, &eq->watched) {
-		struct engine_watch *watch = container_of(node, struct engine_watch, link);
-
+	list_for_each_entry(watch, &eq->watched, link) {
 		if (watch->wait.domain == domain)
 			return watch;
 	}
@@ -143,11 +141,11 @@ static void engine_watch_drive(struct engine_watch *watch)
 
 static void engine_eq_progress(struct engine_eq *eq)
 {
-	struct list *node, *after;
+	struct engine_watch *watch;
 
 	platform_lock(&eq->watch_lock);
-	list_for_each(node, after, &eq->watched)
-		engine_watch_drive(container_of(node, struct engine_watch, link));
+	list_for_each_entry(watch, &eq->watched, link)
+		engine_watch_drive(watch);
 	platform_unlock(&eq->watch_lock);
 }
 
@@ -180,7 +178,7 @@ void engine_eq_event_read(struct engine_eq *eq)
 /* Opens the channel; with watch_lock. In the child of a fork the domains are added again. */
 static int engine_eq_open_channel(struct engine_eq *eq)
 {
-	struct list *node, *after;
+	struct engine_watch *watch;
 	int ret;
 
 	if (engine_channel_is_local(&eq->channel))
@@ -190,11 +188,9 @@ static int engine_eq_open_channel(struct engine_eq *eq)
 	if (!ret && !eq_empty(&eq->queue))
 		engine_eq_wake(eq);
 	platform_unlock(&eq->lock);
-	list_for_each(node, after, &eq->watched)
+	list_for_each_entry(watch, &eq->watched, link)
 		if (!ret)
-			ret = engine_channel_hold(
-				&eq->channel,
-				container_of(node, struct engine_watch, link)->wait.domain);
+			ret = engine_channel_hold(&eq->channel, watch->wait.domain);
 	return ret;
 }
 
@@ -227,7 +223,7 @@ static int engine_watch_arm(struct engine_watch *watch)
  */
 static int engine_eq_arm(struct engine_eq *eq)
 {
-	struct list *node, *after;
+	struct engine_watch *watch;
 	int ret = engine_eq_open_channel(eq);
 
 	if (ret)
@@ -235,8 +231,8 @@ static int engine_eq_arm(struct engine_eq *eq)
 	platform_lock(&eq->lock);
 	engine_eq_event_read(eq); /* threads that sleep already wait for an event */
 	platform_unlock(&eq->lock);
-	list_for_each(node, after, &eq->watched) {
-		ret = engine_watch_arm(container_of(node, struct engine_watch, link));
+	list_for_each_entry(watch, &eq->watched, link) {
+		ret = engine_watch_arm(watch);
 		if (ret)
 			return ret;
 	}
@@ -261,11 +257,9 @@ int engine_eq_trywait(struct engine_eq *eq)
 
 static void engine_eq_disarm(struct engine_eq *eq)
 {
-	struct list *node, *after;
+	struct engine_watch *watch;
 
-	list_for_each(node, after, &eq->watched) {
-		struct engine_watch *watch = container_of(node, struct engine_watch, link);
-
+	list_for_each_entry(watch, &eq->watched, link) {
 		engine_enter(watch->wait.domain);
 		engine_wait_drop(&watch->wait, false);
 		engine_leave(watch->wait.domain);

@@ -63,11 +63,9 @@ void engine_poll_forget(struct engine_wait_obj *w)
 static struct poll_member *engine_member_of(struct engine_poll *poll,
 					    const struct engine_wait_obj *w)
 {
-	struct list *node, *after;
+	struct poll_member *m;
 
-	list_for_each(node, after, &poll->members) {
-		struct poll_member *m = container_of(node, struct poll_member, link);
-
+	list_for_each_entry(m, &poll->members, link) {
 		if (m->wait == w)
 			return m;
 	}
@@ -90,7 +88,7 @@ static bool engine_member_ready(struct poll_member *m)
 static int engine_poll_poll(struct fid_poll *fid, void **contexts, int cnt)
 {
 	struct engine_poll *poll = poll_of(fid);
-	struct list *node, *after;
+	struct poll_member *m;
 	int n = 0;
 
 	if (cnt < 0 || (cnt && !contexts))
@@ -98,9 +96,7 @@ static int engine_poll_poll(struct fid_poll *fid, void **contexts, int cnt)
 				     "NULL for the contexts, or a negative count");
 	engine_use(poll->domain);
 	engine_domain_progress(poll->domain);
-	list_for_each(node, after, &poll->members) {
-		struct poll_member *m = container_of(node, struct poll_member, link);
-
+	list_for_each_entry(m, &poll->members, link) {
 		if (n == cnt)
 			break;
 		if (!engine_member_ready(m))

@@ -20,11 +20,9 @@ static void copy_text(char *to, size_t len, const char *from)
 static void engine_route_add(const struct engine_peer *peer, uint32_t idx,
 			     struct weft_route *route)
 {
-	const struct list *node;
+	const struct wire_conn *conn;
 
-	for (node = peer->conns.next; node != &peer->conns; node = node->next) {
-		const struct wire_conn *conn = container_of(node, struct wire_conn, link);
-
+	list_for_each_entry(conn, &peer->conns, link) {
 		if (conn->wire->idx != idx)
 			continue;
 		route->peers += peer->conn == conn;
@@ -38,7 +36,7 @@ static void engine_route_add(const struct engine_peer *peer, uint32_t idx,
 static void engine_route_fill(struct engine_ep *ep, uint32_t idx, struct weft_route *route)
 {
 	struct engine_wire *w = &ep->wires[idx];
-	struct list *node, *after;
+	struct engine_peer *peer;
 
 	*route = (struct weft_route){ .tx_msgs = w->tx_msgs,
 				      .tx_bytes = w->tx_bytes,
@@ -48,8 +46,8 @@ static void engine_route_fill(struct engine_ep *ep, uint32_t idx, struct weft_ro
 	copy_text(route->state, sizeof(route->state), w->wire ? "up" : w->why);
 	if (w->wire)
 		w->ops->local(w->wire, route->local, sizeof(route->local));
-	list_for_each(node, after, &ep->all)
-		engine_route_add(container_of(node, struct engine_peer, all), idx, route);
+	list_for_each_entry(peer, &ep->all, all)
+		engine_route_add(peer, idx, route);
 }
 
 int engine_routes(struct engine_ep *ep, struct weft_route *routes, size_t *count)

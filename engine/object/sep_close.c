@@ -16,15 +16,11 @@
 static struct engine_peer *engine_sep_rx_peer(struct engine_ep *ep,
 					      const struct engine_rx_ctx *rx)
 {
-	struct list *node, *after, *rnode, *rafter;
+	struct engine_peer *peer;
+	const struct engine_rx *under_way;
 
-	list_for_each(node, after, &ep->all) {
-		struct engine_peer *peer = container_of(node, struct engine_peer, all);
-
-		list_for_each(rnode, rafter, &peer->receiving) {
-			const struct engine_rx *under_way = container_of(
-				rnode, struct engine_rx, link);
-
+	list_for_each_entry(peer, &ep->all, all) {
+		list_for_each_entry(under_way, &peer->receiving, link) {
 			if (under_way->ctx == rx && !under_way->landing)
 				return peer;
 		}

@@ -23,12 +23,12 @@ static struct engine_srx *srx_of(struct engine_ctx *ctx)
 
 void engine_srx_choose_cq(struct engine_srx *srx)
 {
-	struct list *node, *after;
+	struct engine_ep *ep;
 
 	srx->rx.cq = srx->cq;
-	list_for_each(node, after, &srx->eps)
+	list_for_each_entry(ep, &srx->eps, srx_link)
 		if (!srx->rx.cq)
-			srx->rx.cq = container_of(node, struct engine_ep, srx_link)->rx.cq;
+			srx->rx.cq = ep->rx.cq;
 }
 
 /* Endpoints */
@@ -80,11 +80,9 @@ static void engine_srx_count(struct engine_ep *ep, struct engine_cntr *cntr,
  */
 static bool engine_srx_other_av(const struct engine_ep *ep, const struct engine_srx *srx)
 {
-	struct list *node, *after;
+	const struct engine_ep *other;
 
-	list_for_each(node, after, &srx->eps) {
-		const struct engine_ep *other = container_of(node, struct engine_ep, srx_link);
-
+	list_for_each_entry(other, &srx->eps, srx_link) {
 		if (other->enabled && other->av != ep->av)
 			return true;
 	}
@@ -237,7 +235,7 @@ static int engine_srx_bind_cntr(struct engine_srx *srx, struct fid *target, uint
 {
 	const struct engine_cntr *before = srx->rx.cntr[ENGINE_CNTR_RECV];
 	struct engine_domain *domain = srx->ctx.domain;
-	struct list *node, *after;
+	struct engine_ep *ep;
 	int ret;
 
 	if (flags != FI_RECV)
@@ -247,9 +245,8 @@ static int engine_srx_bind_cntr(struct engine_srx *srx, struct fid *target, uint
 	if (ret)
 		return ret;
 	engine_ctx_bound(&srx->ctx);
-	list_for_each(node, after, &srx->eps)
-		engine_srx_count(container_of(node, struct engine_ep, srx_link),
-				 srx->rx.cntr[ENGINE_CNTR_RECV], before);
+	list_for_each_entry(ep, &srx->eps, srx_link)
+		engine_srx_count(ep, srx->rx.cntr[ENGINE_CNTR_RECV], before);
 	return 0;
 }
 

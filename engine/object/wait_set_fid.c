@@ -65,11 +65,10 @@ int engine_wait_obj_join(struct engine_wait_obj *w, struct fid_wait *fid)
 /* Returns true if another member has the same domain: its channel stays in that of the set. */
 static bool engine_set_shares(const struct engine_wait_obj *w)
 {
-	struct list *node, *after;
+	const struct engine_wait_obj *other;
 
-	list_for_each(node, after, &w->set->members)
-		if (container_of(node, struct engine_wait_obj, member)->base.domain ==
-		    w->base.domain)
+	list_for_each_entry(other, &w->set->members, member)
+		if (other->base.domain == w->base.domain)
 			return true;
 	return false;
 }
@@ -114,21 +113,19 @@ void engine_waitset_leave(struct engine_eq *eq)
 /* Opens the channel; with the set's lock. In the child of a fork all members are added again. */
 static int engine_set_open(struct engine_waitset *set)
 {
-	struct list *node, *after;
+	struct engine_wait_obj *w;
+	struct engine_eq *eq;
 	int ret;
 
 	if (engine_channel_is_local(&set->channel))
 		return 0;
 	ret = engine_channel_open(&set->channel, NULL);
-	list_for_each(node, after, &set->members)
+	list_for_each_entry(w, &set->members, member)
 		if (!ret)
-			ret = engine_channel_hold(
-				&set->channel,
-				container_of(node, struct engine_wait_obj, member)->base.domain);
-	list_for_each(node, after, &set->eqs)
+			ret = engine_channel_hold(&set->channel, w->base.domain);
+	list_for_each_entry(eq, &set->eqs, member)
 		if (!ret)
-			ret = engine_eq_join(container_of(node, struct engine_eq, member),
-					     &set->channel);
+			ret = engine_eq_join(eq, &set->channel);
 	return ret;
 }
 
@@ -138,13 +135,12 @@ static int engine_set_open(struct engine_waitset *set)
  */
 static bool engine_set_check(struct engine_waitset *set)
 {
-	struct list *node, *after;
+	struct engine_wait_obj *w;
+	struct engine_eq *eq;
 	bool any = false;
 
 	platform_lock(&set->lock);
-	list_for_each(node, after, &set->members) {
-		struct engine_wait_obj *w = container_of(node, struct engine_wait_obj, member);
-
+	list_for_each_entry(w, &set->members, member) {
 		engine_use(w->base.domain);
 		if (engine_wait_obj_check(w)) {
 			any = true;
@@ -154,8 +150,8 @@ static bool engine_set_check(struct engine_waitset *set)
 		}
 		engine_unuse(w->base.domain);
 	}
-	list_for_each(node, after, &set->eqs)
-		any |= engine_eq_check(container_of(node, struct engine_eq, member));
+	list_for_each_entry(eq, &set->eqs, member)
+		any |= engine_eq_check(eq);
 	platform_unlock(&set->lock);
 	return any;
 }
@@ -163,20 +159,20 @@ static bool engine_set_check(struct engine_waitset *set)
 /* Prepares to sleep on the set. With its lock. */
 static int engine_set_arm(struct engine_waitset *set)
 {
-	struct list *node, *after;
+	struct engine_wait_obj *w;
+	struct engine_eq *eq;
 	int ret = 0;
 
 	/* The bell stays rung while other threads sleep on the set: they have to see it. */
 	if (set->channel.asleep <= 1)
 		engine_channel_clear(&set->channel);
-	list_for_each(node, after, &set->members) {
-		ret = engine_wait_obj_trywait(
-			container_of(node, struct engine_wait_obj, member));
+	list_for_each_entry(w, &set->members, member) {
+		ret = engine_wait_obj_trywait(w);
 		if (ret)
 			return ret;
 	}
-	list_for_each(node, after, &set->eqs) {
-		ret = engine_eq_trywait(container_of(node, struct engine_eq, member));
+	list_for_each_entry(eq, &set->eqs, member) {
+		ret = engine_eq_trywait(eq);
 		if (ret)
 			return ret;
 	}
@@ -186,17 +182,16 @@ static int engine_set_arm(struct engine_waitset *set)
 /* No thread sleeps on the set any more; with its lock. */
 static void engine_set_disarm(struct engine_waitset *set)
 {
-	struct list *node, *after;
+	struct engine_wait_obj *w;
+	struct engine_eq *eq;
 
-	list_for_each(node, after, &set->members) {
-		struct engine_wait_obj *w = container_of(node, struct engine_wait_obj, member);
-
+	list_for_each_entry(w, &set->members, member) {
 		engine_use(w->base.domain);
 		engine_wait_drop(&w->base, false);
 		engine_unuse(w->base.domain);
 	}
-	list_for_each(node, after, &set->eqs)
-		engine_eq_awake(container_of(node, struct engine_eq, member));
+	list_for_each_entry(eq, &set->eqs, member)
+		engine_eq_awake(eq);
 }
 
 static void engine_set_sleep(struct engine_waitset *set, const struct engine_sleeper *sleeper)
@@ -256,12 +251,10 @@ static int engine_set_trywait(struct engine_waitset *set)
  */
 static bool engine_set_ready(struct engine_waitset *set)
 {
-	struct list *node, *after;
+	struct engine_wait_obj *w;
 	bool any = false;
 
-	list_for_each(node, after, &set->members) {
-		struct engine_wait_obj *w = container_of(node, struct engine_wait_obj, member);
-
+	list_for_each_entry(w, &set->members, member) {
 		engine_enter(w->base.domain);
 		any |= engine_wait_obj_ready(w);
 		engine_leave(w->base.domain);

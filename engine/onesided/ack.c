@@ -13,15 +13,12 @@
 static uint32_t engine_arrived(const struct engine_peer *peer)
 {
 	uint32_t seq = peer->rx_seq;
-	const struct list *node;
+	const struct engine_held *held;
 
 	if (!list_empty(&peer->filling))
 		seq = (uint32_t)container_of(peer->filling.next, struct engine_rx, filling)
 			      ->peer_id;
-	for (node = peer->arriving.next; node != &peer->arriving; node = node->next) {
-		const struct engine_held *held = container_of(node, struct engine_held,
-							      arriving);
-
+	list_for_each_entry(held, &peer->arriving, arriving) {
 		if ((int32_t)(held->packet.seq - seq) < 0)
 			seq = held->packet.seq;
 	}
@@ -31,11 +28,9 @@ static uint32_t engine_arrived(const struct engine_peer *peer)
 /* Send the ACKs in ep->acks. @hold: they may be sent together with the program's answers */
 static void engine_acks_flush(struct engine_ep *ep, bool hold)
 {
-	struct list *node, *after;
+	struct engine_peer *peer;
 
-	list_for_each(node, after, &ep->acks) {
-		struct engine_peer *peer = container_of(node, struct engine_peer, ack_link);
-
+	list_for_each_entry(peer, &ep->acks, ack_link) {
 		uint32_t seq = engine_arrived(peer);
 
 		/* Queued control packets are sent first: there may be a NAK among them. */

@@ -82,11 +82,9 @@ static int engine_nak_error(uint64_t err)
  */
 static int engine_refused(struct engine_peer *peer, uint32_t seq, int err)
 {
-	struct list *node, *after;
+	struct engine_tx *tx;
 
-	list_for_each(node, after, &peer->unacked) {
-		struct engine_tx *tx = container_of(node, struct engine_tx, link);
-
+	list_for_each_entry(tx, &peer->unacked, link) {
 		if (tx->seq != seq)
 			continue;
 		if (tx->kind == PACKET_EAGER || tx->error)

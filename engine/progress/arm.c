@@ -47,11 +47,9 @@ static uint64_t engine_wire_arm(struct engine_ep *ep, uint32_t wire_idx)
 static uint64_t engine_each_wire_arm(struct engine_domain *domain)
 {
 	uint64_t limit = UINT64_MAX;
-	struct list *node, *after;
+	struct engine_ep *ep;
 
-	list_for_each(node, after, &domain->eps) {
-		struct engine_ep *ep = container_of(node, struct engine_ep, domain_link);
-
+	list_for_each_entry(ep, &domain->eps, domain_link) {
 		for (uint32_t i = 0; i < ep->wire_cnt && limit; i++)
 			if (ep->wires[i].wire)
 				limit = engine_least(limit, engine_wire_arm(ep, i));
@@ -80,10 +78,10 @@ static bool engine_waits_directed(const struct engine_rxq *q, uint32_t *left)
 static bool engine_ep_pending(const struct engine_ep *ep)
 {
 	uint32_t left = LOOKED_MAX;
-	const struct list *node;
+	struct engine_peer *peer;
 
-	for (node = ep->all.next; node != &ep->all; node = node->next)
-		if (!--left || engine_work_pending(container_of(node, struct engine_peer, all)))
+	list_for_each_entry(peer, &ep->all, all)
+		if (!--left || engine_work_pending(peer))
 			return true;
 	if (list_empty(&ep->all))
 		return false;
@@ -97,13 +95,11 @@ static bool engine_ep_pending(const struct engine_ep *ep)
 static uint64_t engine_domain_limit(const struct engine_domain *domain)
 {
 	uint64_t limit = IDLE_NS;
-	const struct list *node;
+	struct engine_ep *ep;
 
 	if (!list_empty(&domain->due) || !list_empty(&domain->tasks))
 		return NAP_NS;
-	for (node = domain->eps.next; node != &domain->eps; node = node->next) {
-		struct engine_ep *ep = container_of(node, struct engine_ep, domain_link);
-
+	list_for_each_entry(ep, &domain->eps, domain_link) {
 		if (!list_empty(&ep->blocked) || !list_empty(&ep->acks))
 			return NAP_NS;
 		if (limit == IDLE_NS && engine_ep_pending(ep))
@@ -115,11 +111,9 @@ static uint64_t engine_domain_limit(const struct engine_domain *domain)
 /* Send the ACKs that are not urgent: the next round may be far away. */
 static void engine_domain_acks(struct engine_domain *domain)
 {
-	struct list *node, *after;
+	struct engine_ep *ep;
 
-	list_for_each(node, after, &domain->eps) {
-		struct engine_ep *ep = container_of(node, struct engine_ep, domain_link);
-
+	list_for_each_entry(ep, &domain->eps, domain_link) {
 		if (!list_empty(&ep->acks_later))
 			engine_acks_hurry(ep);
 	}
@@ -175,11 +169,9 @@ int engine_channel_hold(struct engine_channel *channel, struct engine_domain *do
 
 void engine_waits_round(struct engine_domain *domain)
 {
-	struct list *node, *after;
+	struct engine_wait *wait;
 
-	list_for_each(node, after, &domain->armed) {
-		struct engine_wait *wait = container_of(node, struct engine_wait, link);
-
+	list_for_each_entry(wait, &domain->armed, link) {
 		if (wait->woken)
 			engine_wait_remove(wait);
 	}

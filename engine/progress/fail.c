@@ -46,11 +46,10 @@ static void engine_fail_held(struct engine_peer *peer)
 {
 	struct engine_ep *ep = peer->ep;
 	struct engine_held *held;
-	struct list *node, *after;
+	struct list *node;
 
-	while ((node = list_pop(&peer->reorder))) {
+	while ((node = list_pop(&peer->reorder)))
 		engine_held_free(ep, container_of(node, struct engine_held, link));
-	}
 	peer->reorder_cnt = peer->reorder_large = 0;
 	engine_rx_head_set(peer);
 	while ((node = list_pop(&peer->arriving))) {
@@ -69,8 +68,8 @@ static void engine_fail_held(struct engine_peer *peer)
 			continue;
 		engine_lose_stored(peer, q->tagged);
 		engine_lose_stored(peer, q->msg);
-		list_for_each(node, after, &q->claimed)
-			engine_lose(peer, container_of(node, struct engine_held, link));
+		list_for_each_entry(held, &q->claimed, link)
+			engine_lose(peer, held);
 	}
 }
 

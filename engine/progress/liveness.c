@@ -50,10 +50,9 @@ static bool engine_peer_gone(struct engine_peer *peer)
 /* Check the conns of a peer that are up, until one has failed. */
 static void engine_peer_check(struct engine_peer *peer)
 {
-	struct list *node, *after;
+	struct wire_conn *conn;
 
-	list_for_each(node, after, &peer->conns) {
-		struct wire_conn *conn = container_of(node, struct wire_conn, link);
+	list_for_each_entry(conn, &peer->conns, link) {
 		int err = conn->joined ? conn->wire->ops->check(conn) : 0;
 
 		if (err) {

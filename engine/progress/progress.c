@@ -84,11 +84,9 @@ static void engine_clock(struct engine_ep *ep)
 
 void engine_domain_clock(struct engine_domain *domain)
 {
-	struct list *node, *after;
+	struct engine_ep *ep;
 
-	list_for_each(node, after, &domain->eps) {
-		struct engine_ep *ep = container_of(node, struct engine_ep, domain_link);
-
+	list_for_each_entry(ep, &domain->eps, domain_link) {
 		engine_clock(ep);
 		if (ep->slow)
 			engine_ep_look_next(ep);
@@ -137,14 +135,12 @@ bool engine_ep_look(struct engine_ep *ep)
 /* Returns true if a round has more to do than to poll. */
 static bool engine_domain_pending(const struct engine_domain *domain)
 {
-	const struct list *node;
+	const struct engine_ep *ep;
 
 	if (!list_empty(&domain->tasks) || !list_empty(&domain->due) ||
 	    !list_empty(&domain->armed))
 		return true;
-	for (node = domain->eps.next; node != &domain->eps; node = node->next) {
-		const struct engine_ep *ep = container_of(node, struct engine_ep, domain_link);
-
+	list_for_each_entry(ep, &domain->eps, domain_link) {
 		if (!list_empty(&ep->acks) || !list_empty(&ep->blocked))
 			return true;
 	}
@@ -153,11 +149,9 @@ static bool engine_domain_pending(const struct engine_domain *domain)
 
 void engine_round_rest(struct engine_domain *domain)
 {
-	struct list *node, *after;
+	struct engine_ep *ep;
 
-	list_for_each(node, after, &domain->eps) {
-		struct engine_ep *ep = container_of(node, struct engine_ep, domain_link);
-
+	list_for_each_entry(ep, &domain->eps, domain_link) {
 		if (!list_empty(&ep->acks))
 			engine_acks_send(ep);
 		if (!list_empty(&ep->blocked))

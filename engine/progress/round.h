@@ -48,12 +48,12 @@ static inline bool engine_ep_poll(struct engine_ep *ep)
 /* engine_round - engine_domain_round(), inlined */
 static inline bool engine_round(struct engine_domain *domain)
 {
-	struct list *node, *after;
+	struct engine_ep *ep;
 	bool moved = false;
 
 	domain->gathered = false;
-	list_for_each(node, after, &domain->eps)
-		moved |= engine_ep_poll(container_of(node, struct engine_ep, domain_link));
+	list_for_each_entry(ep, &domain->eps, domain_link)
+		moved |= engine_ep_poll(ep);
 	if (unlikely(domain->pending))
 		engine_round_rest(domain);
 	return moved;

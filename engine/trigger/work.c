@@ -190,11 +190,9 @@ int engine_work_add(struct engine_domain *domain, const struct fi_deferred_work 
 
 static int work_cancel(struct engine_domain *domain, const struct fi_deferred_work *w)
 {
-	struct list *node, *after;
+	struct engine_work *work;
 
-	list_for_each(node, after, &domain->works) {
-		struct engine_work *work = container_of(node, struct engine_work, link);
-
+	list_for_each_entry(work, &domain->works, link) {
 		if (work->of != w)
 			continue;
 		work_free(work);
@@ -206,11 +204,9 @@ static int work_cancel(struct engine_domain *domain, const struct fi_deferred_wo
 /* @trigger: counter whose works are dropped; NULL: all */
 static void work_flush(struct engine_domain *domain, const struct fid_cntr *trigger)
 {
-	struct list *node, *after;
+	struct engine_work *work;
 
-	list_for_each(node, after, &domain->works) {
-		struct engine_work *work = container_of(node, struct engine_work, link);
-
+	list_for_each_entry(work, &domain->works, link) {
 		if (work->of && (!trigger || &work->trigger->fid == trigger))
 			work_free(work);
 	}
@@ -251,11 +247,9 @@ int engine_work_control(struct engine_domain *domain, int command, void *arg)
 
 void engine_works_drop(struct engine_ctx *ctx)
 {
-	struct list *node, *after;
+	struct engine_work *work;
 
-	list_for_each(node, after, &ctx->domain->works) {
-		struct engine_work *work = container_of(node, struct engine_work, link);
-
+	list_for_each_entry(work, &ctx->domain->works, link) {
 		if (work->ctx == ctx)
 			work_free(work);
 	}
@@ -263,11 +257,9 @@ void engine_works_drop(struct engine_ctx *ctx)
 
 int engine_trigger_cancel(struct engine_ctx *ctx, void *context)
 {
-	struct list *node, *after;
+	struct engine_work *work;
 
-	list_for_each(node, after, &ctx->domain->works) {
-		struct engine_work *work = container_of(node, struct engine_work, link);
-
+	list_for_each_entry(work, &ctx->domain->works, link) {
 		if (work->of || work->context != context || work->ctx->tx != ctx->tx ||
 		    work->ctx->rx != ctx->rx)
 			continue;

@@ -38,17 +38,14 @@ void pshm_lists_unlock(void)
  */
 static void fork_child(void)
 {
-	struct list *wire, *wire_after, *node, *after;
+	struct pshm_wire *w;
+	struct pshm_conn *conn;
 
-	list_for_each(wire, wire_after, &wires) {
-		struct pshm_wire *w = container_of(wire, struct pshm_wire, all);
-
+	list_for_each_entry(w, &wires, all) {
 		w->forked = w->busy = true;
 		w->up_cnt = w->hot_cnt = 0;
 		w->inbox = &copied;
-		list_for_each(node, after, &w->conns) {
-			struct pshm_conn *conn = container_of(node, struct pshm_conn, all);
-
+		list_for_each_entry(conn, &w->conns, all) {
 			ring_tx_shut(&conn->tx);
 			conn->ticket.slot = NULL;
 		}

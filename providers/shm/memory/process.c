@@ -67,11 +67,9 @@ static bool process_dead(int fd, enum pshm_held_by how)
 
 static struct pshm_process *find_locked(uint32_t pid)
 {
-	struct list *node, *after;
+	struct pshm_process *p;
 
-	list_for_each(node, after, &held) {
-		struct pshm_process *p = container_of(node, struct pshm_process, link);
-
+	list_for_each_entry(p, &held, link) {
 		/*
 		 * a dead one stays in the list while it is held: its number may be another's by
 		 * now

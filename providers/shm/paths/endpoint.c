@@ -190,14 +190,12 @@ void pshm_local(struct wire *wire, char *buf, size_t len)
 void pshm_close(struct wire *wire)
 {
 	struct pshm_wire *w = (struct pshm_wire *)wire;
-	struct list *node, *after;
+	struct pshm_conn *conn;
 
 	pshm_lists_leave(w);
 
 	/* what was published stays in memory that the peer has mapped too */
-	list_for_each(node, after, &w->conns) {
-		struct pshm_conn *conn = container_of(node, struct pshm_conn, all);
-
+	list_for_each_entry(conn, &w->conns, all) {
 		if (!conn->ended)
 			pshm_conn_end(conn, PSHM_CLOSED, true);
 	}

@@ -58,12 +58,11 @@ static void refuse(struct pshm_conn *conn)
  */
 static struct pshm_coop_write *write_for(struct pshm_conn *conn, struct pshm_coop_copy *slot)
 {
-	struct list *node, *after;
 	struct pshm_coop_write *cw;
 
-	list_for_each(node, after, &conn->coop_writes)
-		if (write_of(node)->slot == slot)
-			return write_of(node);
+	list_for_each_entry(cw, &conn->coop_writes, link)
+		if (cw->slot == slot)
+			return cw;
 	cw = pool_get(&conn->wire->coop_writes);
 	if (!cw)
 		return NULL;

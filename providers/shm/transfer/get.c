@@ -84,11 +84,6 @@ void pshm_gets_init(struct pshm_wire *wire)
 	pool_init(&wire->reads, sizeof(struct pshm_read), 0);
 }
 
-static struct pshm_read *read_of(struct list *node)
-{
-	return container_of(node, struct pshm_read, link);
-}
-
 /*
  * Reads @len bytes from @at on. Whether the peer is alive is checked after the read: if so, what
  * was read was neither another process that has its number, nor another program in its place.
@@ -385,11 +380,10 @@ int pshm_get(struct wire_conn *base, const struct wire_source *from, const struc
 
 int pshm_gets_move(struct pshm_conn *conn)
 {
-	struct list *node, *after;
+	struct pshm_read *r;
 	int steps = 0;
 
-	list_for_each(node, after, &conn->gets) {
-		struct pshm_read *r = read_of(node);
+	list_for_each_entry(r, &conn->gets, link) {
 		int ret, status = 0;
 
 		ret = read_move(conn, r, &status);
@@ -414,12 +408,10 @@ static void wait_released(struct pshm_conn *conn)
 	const _Atomic uint32_t *ended = &conn->pair->ended[other].value;
 	struct pshm_wire *w = conn->wire;
 	uint64_t begin = platform_now_ns(), since;
-	struct list *node, *after;
+	struct pshm_read *r;
 	bool shut = false;
 
-	list_for_each(node, after, &conn->gets) {
-		struct pshm_read *r = read_of(node);
-
+	list_for_each_entry(r, &conn->gets, link) {
 		while (held(r) && !pshm_process_dead(conn->process) &&
 		       !atomic_load_explicit(ended, memory_order_relaxed)) {
 			since = platform_now_ns() - begin;
@@ -438,14 +430,14 @@ static void wait_released(struct pshm_conn *conn)
 
 void pshm_gets_drop(struct pshm_conn *conn, bool wait)
 {
-	struct list *node, *after;
+	struct pshm_read *r;
 
 	/* In a forked child the slots are the parent's. */
-	list_for_each(node, after, &conn->gets)
-		if (read_of(node)->slot && !conn->wire->forked)
-			withdraw(read_of(node), -FI_ECANCELED);
+	list_for_each_entry(r, &conn->gets, link)
+		if (r->slot && !conn->wire->forked)
+			withdraw(r, -FI_ECANCELED);
 	if (wait && !list_empty(&conn->gets))
 		wait_released(conn);
 	while (!list_empty(&conn->gets))
-		read_free(conn, read_of(conn->gets.next));
+		read_free(conn, container_of(conn->gets.next, struct pshm_read, link));
 }

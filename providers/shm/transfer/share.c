@@ -72,11 +72,9 @@ static void guest_free(struct pshm_conn *conn)
 /* Releases the connections whose peers have left. */
 static void guests_leave(struct wire_share *share)
 {
-	struct list *node, *after;
+	struct pshm_conn *conn;
 
-	list_for_each(node, after, &share->guests) {
-		struct pshm_conn *conn = container_of(node, struct pshm_conn, slow);
-
+	list_for_each_entry(conn, &share->guests, slow) {
 		if (!peer_inside(conn, 0))
 			guest_free(conn);
 	}
@@ -89,12 +87,10 @@ static void guests_leave(struct wire_share *share)
 static void guests_limit(struct wire_share *share, const struct pshm_process *process)
 {
 	struct pshm_conn *oldest = NULL;
-	struct list *node, *after;
+	struct pshm_conn *conn;
 	uint32_t cnt = 0;
 
-	list_for_each(node, after, &share->guests) {
-		struct pshm_conn *conn = container_of(node, struct pshm_conn, slow);
-
+	list_for_each_entry(conn, &share->guests, slow) {
 		if (conn->process->pid != process->pid)
 			continue;
 		oldest = oldest ? oldest : conn;
@@ -119,24 +115,19 @@ bool pshm_share_keep(struct pshm_conn *conn)
 
 bool pshm_share_used(struct wire_share *share, uint32_t index)
 {
-	struct list *wire, *wire_after, *node, *after;
+	struct pshm_conn *conn;
+	struct pshm_wire *w;
 
 	if (share->forked)
 		return false;
 	guests_leave(share);
-	list_for_each(node, after, &share->guests)
-		if (peer_inside(container_of(node, struct pshm_conn, slow), index))
+	list_for_each_entry(conn, &share->guests, slow)
+		if (peer_inside(conn, index))
 			return true;
-	list_for_each(wire, wire_after, &share->wires) {
-		struct pshm_wire *w = container_of(wire, struct pshm_wire, share_link);
-
-		list_for_each(node, after, &w->conns) {
-			struct pshm_conn *conn = container_of(node, struct pshm_conn, all);
-
+	list_for_each_entry(w, &share->wires, share_link)
+		list_for_each_entry(conn, &w->conns, all)
 			if (conn->pair && conn->process && peer_inside(conn, index))
 				return true;
-		}
-	}
 	return false;
 }
 
@@ -165,14 +156,11 @@ void pshm_share_show(struct pshm_conn *conn)
 /* Shows it in all connections; later ones show it when they are attached. */
 static void show_all(struct wire_share *share)
 {
-	struct list *wire, *wire_after, *node, *after;
+	struct pshm_wire *w;
+	struct pshm_conn *conn;
 
-	list_for_each(wire, wire_after, &share->wires) {
-		struct pshm_wire *w = container_of(wire, struct pshm_wire, share_link);
-
-		list_for_each(node, after, &w->conns) {
-			struct pshm_conn *conn = container_of(node, struct pshm_conn, all);
-
+	list_for_each_entry(w, &share->wires, share_link) {
+		list_for_each_entry(conn, &w->conns, all) {
 			if (conn->pair && !conn->ended)
 				pshm_share_show(conn);
 		}
@@ -213,10 +201,9 @@ static void slab_free(void *arg, uint32_t slab, void *memory)
 /* Gives the child of a fork a private copy of the table: peers of the parent map the shared one. */
 static void shares_forked(void)
 {
-	struct list *node, *after;
+	struct wire_share *share;
 
-	list_for_each(node, after, &shares) {
-		struct wire_share *share = container_of(node, struct wire_share, all);
+	list_for_each_entry(share, &shares, all) {
 		void *addr = share->table.addr;
 
 		share->forked = true;
