@@ -344,8 +344,7 @@ int coll_reduce_scatter(struct coll_op *op);
  * coll_part - bytes of the parts from @place to before @end
  * coll_rank - rank of the member at @place, any number; coll_place - place of this member
  * coll_reach - size of the binomial subtree of @place in a full tree, a power of two: its children
- * are at the
- *		smaller powers of two behind it
+ * are at the smaller powers of two behind it
  * coll_subtree - first place behind that subtree
  */
 size_t coll_off(const struct coll_op *op, uint32_t place);

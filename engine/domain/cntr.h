@@ -54,8 +54,8 @@ void engine_cntr_release(struct engine_cntr *cntr);
 
 /*
  * engine_cntr_region_open - initialize one kind of access to a memory region, with no counter bound
- * engine_cntr_region_bind - bind a counter of the region's domain; it may be closed before the
- * region engine_cntr_region_close - remove the counter, if there is one
+ * engine_cntr_region_bind - bind a counter of the region's domain, which may be closed before it
+ * engine_cntr_region_close - remove the counter, if there is one
  */
 static inline void engine_cntr_region_open(struct cntr_region *r)
 {

@@ -24,10 +24,9 @@ void engine_cntr_polled(struct engine_cntr *cntr);
  * @tx, @rx: contexts whose events @flags selects; NULL: the object has no such direction
  * @flags:   FI_SEND, FI_RECV, FI_READ, FI_WRITE, FI_REMOTE_READ, FI_REMOTE_WRITE
  *
- * Replaces the counters bound before for operations that end from now on. Returns 0,
- * -FI_EBADFLAGS, or
- * -FI_EINVAL for a counter of another domain (nothing is bound). Source: fi_endpoint(3), fi_ep_bind;
- * libfabric's sockets provider for the replacement.
+ * Replaces the counters bound before for operations that end from now on. Returns 0, -FI_EBADFLAGS,
+ * or -FI_EINVAL for a counter of another domain (nothing is bound). Source: fi_endpoint(3),
+ * fi_ep_bind; libfabric's sockets provider for the replacement.
  */
 int engine_cntr_bind(struct engine_tx_ctx *tx, struct engine_rx_ctx *rx,
 		     struct engine_domain *domain, struct fid *cntr, uint64_t flags);

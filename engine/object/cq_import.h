@@ -22,7 +22,8 @@ int engine_cq_import_check(const struct engine_domain *domain, const void *conte
 
 /*
  * engine_cq_import - pass the entries of @cq, which is being opened, to @owner
- * @owner: borrowed until the queue is closed; called with the domain held, on the thread that makes a round
+ * @owner: borrowed until the queue is closed; called with the domain held, on the thread that makes
+ *	   a round
  */
 void engine_cq_import(struct engine_cq *cq, struct fid_peer_cq *owner);
 

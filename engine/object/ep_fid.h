@@ -25,9 +25,8 @@ int engine_ep_bind(struct fid *fid, struct fid *target, uint64_t flags);
 
 /*
  * From ep_enable.c:
- * engine_ep_enable - open the wires, unless they are open, and allow calls; the caller does not
- * hold the
- *		      domain. Returns 0 or -FI_E*
+ * engine_ep_enable - open the wires, unless they are open, and allow calls
+ * The caller does not hold the domain. Returns 0 or -FI_E*.
  */
 int engine_ep_enable(struct engine_ep *ep);
 

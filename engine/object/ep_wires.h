@@ -6,15 +6,18 @@
 #include "engine.h"
 
 /*
- * engine_wires_open - open the wires, which give the endpoint its address; no effect if they are
- * open.
- *		       Returns 0 or -FI_E*
- * engine_wires_close - close them; no effect if none is open
- * engine_wires_remote_events - remote events (FI_REMOTE_READ, FI_REMOTE_WRITE) that the endpoint
- * reports
+ * engine_wires_open - open the wires, which give the endpoint its address
+ * Has no effect if they are open. Returns 0 or -FI_E*.
  */
 int engine_wires_open(struct engine_ep *ep);
+
+/* engine_wires_close - close the wires; no effect if none is open */
 void engine_wires_close(struct engine_ep *ep);
+
+/*
+ * engine_wires_remote_events - returns the remote events that the endpoint reports: FI_REMOTE_READ,
+ * FI_REMOTE_WRITE
+ */
 uint64_t engine_wires_remote_events(const struct engine_ep *ep);
 
 #endif

@@ -26,9 +26,8 @@ int engine_eq_watch(struct engine_eq *eq, struct engine_domain *domain);
 void engine_eq_drop(struct engine_eq *eq, struct engine_domain *domain);
 
 /*
- * engine_eq_put - drop a reference: of the program, or of a domain whose last object was unbound;
- * the last one
- *		   frees the queue
+ * engine_eq_put - drop a reference: of the program, or of a domain whose last object was unbound
+ * The last one frees the queue.
  * engine_eq_free - free a queue without references
  */
 void engine_eq_put(struct engine_eq *eq);
@@ -53,16 +52,16 @@ void engine_eq_awake(struct engine_eq *eq);
  */
 void engine_eq_event_read(struct engine_eq *eq);
 /*
- * engine_eq_sleep - sleep until the queue has or may have an event, or until the deadline; the last
- *		     of several threads that wakes disarms
+ * engine_eq_sleep - sleep until the queue has or may have an event, or until the deadline
+ * The last of several threads that wakes disarms.
  */
 void engine_eq_sleep(struct engine_eq *eq, const struct engine_sleeper *sleeper);
 /*
- * engine_eq_get_wait - FI_GETWAIT of the queue; one with FI_WAIT_UNSPEC opens its descriptor at the
- * first call
+ * engine_eq_get_wait - FI_GETWAIT of the queue
  * @descriptor: out: readable at once if the queue has events
  *
- * Returns 0, -FI_ENODATA when it has no descriptor, or another -FI_E*.
+ * A queue with FI_WAIT_UNSPEC opens its descriptor at the first call. Returns 0, -FI_ENODATA when it
+ * has no descriptor, or another -FI_E*.
  */
 int engine_eq_get_wait(struct engine_eq *eq, int *descriptor);
 

@@ -14,22 +14,21 @@
 #define OPEN_WAIT "fi_cq_open, fi_cntr_open or fi_eq_open with a wait object"
 
 /*
- * engine_wait_obj_open - set up the wait object of a new queue or counter, as the last step that
- *			  may fail
+ * engine_wait_obj_open - initialize the wait object of a new queue or counter
  * @fid, @domain: the object and its domain
  * @obj, @set:    as in its attributes
  *
- * A domain in which many objects have a descriptor gets a thread. The caller does not hold the
- * domain. Returns 0, -FI_ENOSYS for a wait object that is not offered, -FI_EINVAL, or another
- * -FI_E*.
+ * Called as the last step that may fail. A domain in which many objects have a descriptor gets a
+ * thread. The caller does not hold the domain. Returns 0, -FI_ENOSYS for a wait object that is not
+ * offered, -FI_EINVAL, or another -FI_E*.
  */
 int engine_wait_obj_open(struct engine_wait_obj *w, struct fid *fid,
 			 struct engine_domain *domain, enum fi_wait_obj obj,
 			 struct fid_wait *set);
 
 /*
- * engine_wait_obj_enter, engine_wait_obj_leave - take the wait set and then the domain, to close
- *						  the object
+ * engine_wait_obj_enter, engine_wait_obj_leave - hold the wait set and then the domain, to close
+ * the object
  * engine_wait_obj_forget - remove it from all sets, between the two; no thread finds it afterwards
  * engine_wait_obj_close - close its descriptor; nothing is held
  */
@@ -40,7 +39,7 @@ void engine_wait_obj_close(struct engine_wait_obj *w);
 
 /*
  * engine_wait_obj_control - FI_GETWAIT and FI_GETWAITOBJ of the object; -FI_ENOSYS for another
- *			     command
+ * command
  *
  * An object that was opened with FI_WAIT_UNSPEC gets its descriptor at the first FI_GETWAIT; an
  * object in a wait set has that of the set.
@@ -48,8 +47,8 @@ void engine_wait_obj_close(struct engine_wait_obj *w);
 int engine_wait_obj_control(struct engine_wait_obj *w, int command, void *arg);
 
 /*
- * engine_wait_obj_type - what FI_GETWAITOBJ reports of an object opened with @obj: in a set, that
- *			  of @set
+ * engine_wait_obj_type - returns what FI_GETWAITOBJ reports of an object opened with @obj: in a
+ * set, that of @set
  */
 enum fi_wait_obj engine_wait_obj_type(enum fi_wait_obj obj, const struct engine_waitset *set);
 
@@ -63,8 +62,8 @@ static inline bool engine_wait_obj_blocks(const struct engine_wait_obj *w)
 void engine_wait_obj_signal(struct engine_wait_obj *w);
 
 /*
- * engine_wait_obj_ready - returns true if the queue has an entry, or the counter a change that
- *			   the program has not read
+ * engine_wait_obj_ready - returns true if the queue has an entry, or the counter a change that the
+ * program has not read
  * engine_wait_obj_check - the same, after a round of progress if there is nothing yet
  * The caller holds the domain.
  */
@@ -72,8 +71,8 @@ bool engine_wait_obj_ready(const struct engine_wait_obj *w);
 bool engine_wait_obj_check(struct engine_wait_obj *w);
 
 /*
- * engine_wait_obj_trywait - the answer of fi_trywait for the object; the caller does not hold the
- *			 domain
+ * engine_wait_obj_trywait - fi_trywait on the object
+ * The caller does not hold the domain. Returns what fi_trywait returns.
  */
 int engine_wait_obj_trywait(struct engine_wait_obj *w);
 

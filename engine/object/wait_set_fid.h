@@ -6,23 +6,26 @@
 #include "engine.h"
 
 /*
- * engine_wait_obj_join - add a queue or counter that is being opened to @set. Returns 0,
- * -FI_EINVAL if
- * @set is
- *		      not a wait set of its fabric, or another -FI_E*
- * engine_wait_obj_leave_set - remove it from its set, if it has one; the caller has called
- * engine_wait_obj_enter()
- * engine_set_put - drop a reference, of the program or a member; the last one frees the set.
- * Nothing is held
+ * engine_wait_obj_join - add a queue or counter that is being opened to @set
+ * Returns 0, -FI_EINVAL if @set is not a wait set of its fabric, or another -FI_E*.
  */
 int engine_wait_obj_join(struct engine_wait_obj *w, struct fid_wait *set);
+
+/*
+ * engine_wait_obj_leave_set - remove a queue or counter from its set, if it has one
+ * The caller has called engine_wait_obj_enter().
+ */
 void engine_wait_obj_leave_set(struct engine_wait_obj *w);
+
+/*
+ * engine_set_put - drop a reference, of the program or a member; the last one frees the set
+ * The caller holds nothing.
+ */
 void engine_set_put(struct engine_waitset *set);
 
 /*
- * engine_waitset_join - add an event queue that is being opened to @set. Returns 0, or -FI_EINVAL
- * if @set is
- *			 not a wait set of its fabric
+ * engine_waitset_join - add an event queue that is being opened to @set
+ * Returns as engine_wait_obj_join().
  * engine_waitset_leave - remove it
  */
 int engine_waitset_join(struct engine_eq *eq, struct fid_wait *set);

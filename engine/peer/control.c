@@ -68,7 +68,6 @@ void engine_ack(struct engine_peer *peer, uint32_t seq, bool hold)
 	 * that.
 	 */
 	hold &= peer->tx_seq != peer->ack_tx_seq && peer->conn && peer->wire->hold;
-
 	peer->ack_tx_seq = peer->tx_seq;
 	peer->ack_sent = seq;
 	if (!engine_ctl_claim(peer, PACKET_ACK, peer->naks_sent, seq, NULL, hold))

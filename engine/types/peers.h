@@ -216,8 +216,8 @@ static inline uint64_t engine_source_id(const struct engine_rxq *q,
 }
 
 /*
- * engine_requests_full - returns true if no request may be sent until the peer answers one The
- * bound is the target's: it keeps a record of each request until it has answered (target.c).
+ * engine_requests_full - returns true if no request may be sent until the peer answers one
+ * The bound is the target's: it keeps a record of each request until it has answered (target.c).
  * Further requests wait at the initiator.
  */
 static inline bool engine_requests_full(const struct engine_peer *peer)

@@ -13,8 +13,8 @@ struct engine_task {
 	struct list link;
 	/*
 	 * run - go on as far as possible. Called with the domain held, from no send, packet or
-	 * failure;
-	 * @task is linked nowhere, and is not freed meanwhile. What it begins may make it due again.
+	 * failure; @task is linked nowhere, and is not freed meanwhile. What it begins may make it
+	 * due again.
 	 * Returns false when something found no room: it is run again in the next round.
 	 */
 	bool (*run)(struct engine_task *task);
