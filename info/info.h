@@ -78,7 +78,6 @@ enum info_abi {
 /* True if a structure of this layout contains a field. */
 #define INFO_REACHES(len, type, field) \
 	((len) >= offsetof(type, field) + sizeof(((type *)0)->field))
-#define INFO_HAS_NIC(layout)	   INFO_REACHES((layout)->info, struct fi_info, nic)
 #define INFO_HAS_EP(layout, field) INFO_REACHES((layout)->ep_attr, struct fi_ep_attr, field)
 #define INFO_HAS_TX(layout, field) INFO_REACHES((layout)->tx_attr, struct fi_tx_attr, field)
 #define INFO_HAS_DOMAIN(layout, field) \

@@ -74,16 +74,6 @@ void eq_post(struct eq *q, struct eq_event *e)
 	list_add_tail(&q->events, &e->node);
 }
 
-int eq_push(struct eq *q, uint32_t event, const void *buf, size_t len)
-{
-	struct eq_event *e = eq_event_new(event, buf, len);
-
-	if (!e)
-		return -FI_ENOMEM;
-	eq_post(q, e);
-	return 0;
-}
-
 int eq_push_error(struct eq *q, const struct fi_eq_err_entry *err)
 {
 	size_t data_len = err->err_data ? err->err_data_size : 0;

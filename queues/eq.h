@@ -48,9 +48,6 @@ void eq_event_free(struct eq_event *e);
 /* eq_post - append an event; takes it */
 void eq_post(struct eq *q, struct eq_event *e);
 
-/* eq_push - append an event; @buf is copied. Returns 0 or -FI_ENOMEM */
-int eq_push(struct eq *q, uint32_t event, const void *buf, size_t len);
-
 /*
  * eq_push_error - append an error; copied, with err_data_size bytes at err_data
  * Returns 0 or -FI_ENOMEM.

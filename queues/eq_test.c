@@ -22,11 +22,19 @@ static struct fi_eq_entry entry(uint64_t data)
 	return (struct fi_eq_entry){ .fid = (void *)&fid_a, .context = &fid_b, .data = data };
 }
 
+static void post(struct eq *q, uint32_t event, const void *buf, size_t len)
+{
+	struct eq_event *e = eq_event_new(event, buf, len);
+
+	assert_non_null(e);
+	eq_post(q, e);
+}
+
 static void push(struct eq *q, uint32_t event, uint64_t data)
 {
 	struct fi_eq_entry e = entry(data);
 
-	assert_int_equal(eq_push(q, event, &e, sizeof(e)), 0);
+	post(q, event, &e, sizeof(e));
 }
 
 static void events_come_in_order(void **state)
@@ -98,7 +106,7 @@ static void connection_data_are_cut_to_the_buffer(void **state)
 	in.cm.fid = (void *)&fid_a;
 	in.cm.info = (void *)&fid_b;
 	memcpy(in.bytes + sizeof(in.cm), "password", 8);
-	assert_int_equal(eq_push(&q, FI_CONNREQ, &in, sizeof(in)), 0);
+	post(&q, FI_CONNREQ, &in, sizeof(in));
 
 	assert_int_equal(eq_take(&q, &event, &got, sizeof(got.cm) - 1, 0), -FI_ETOOSMALL);
 	assert_int_equal(eq_take(&q, &event, &got, sizeof(got.cm), FI_PEEK), sizeof(got.cm));
@@ -221,11 +229,11 @@ static void what_can_not_be_kept_is_refused(void **state)
 	no_memory = true;
 	in.err_data_size = 1;
 	assert_int_equal(eq_push_error(&q, &in), -FI_ENOMEM);
-	assert_int_equal(eq_push(&q, 0, data, 1), -FI_ENOMEM);
+	assert_null(eq_event_new(0, data, 1));
 	no_memory = false;
 	in.err_data_size = SIZE_MAX;
 	assert_int_equal(eq_push_error(&q, &in), -FI_ENOMEM);
-	assert_int_equal(eq_push(&q, 0, data, SIZE_MAX), -FI_ENOMEM);
+	assert_null(eq_event_new(0, data, SIZE_MAX));
 	assert_true(eq_empty(&q));
 	eq_fini(&q);
 }

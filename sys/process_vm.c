@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Copies between processes: a loop around the system call that shows it a few pieces at a
+ * Copies between processes: reads are a loop around the system call that shows it a few pieces at a
  * time, from where it stopped. Called by providers on any thread.
  */
 #define _GNU_SOURCE
@@ -12,10 +12,6 @@
 #include "process_vm.h"
 
 #define WINDOW_CNT 16u /* pieces of each side per system call */
-
-typedef ssize_t move_fn(pid_t pid, const struct iovec *local, unsigned long local_cnt,
-			const struct iovec *remote, unsigned long remote_cnt,
-			unsigned long flags);
 
 /* A position in a list of pieces. */
 struct position {
@@ -62,11 +58,13 @@ static void advance(struct position *at, size_t len)
 	at->skip += len;
 }
 
-static ssize_t move(move_fn *fn, enum sys_call call, pid_t pid, struct position local,
-		    struct position remote)
+ssize_t sys_process_vm_read(pid_t pid, const struct iovec *local, size_t local_cnt,
+			    const struct iovec *remote, size_t remote_cnt)
 {
+	struct position to = { .iov = local, .cnt = local_cnt };
+	struct position from = { .iov = remote, .cnt = remote_cnt };
+	size_t wanted = total(local, local_cnt), there = total(remote, remote_cnt);
 	struct iovec lwin[WINDOW_CNT], rwin[WINDOW_CNT];
-	size_t wanted = total(local.iov, local.cnt), there = total(remote.iov, remote.cnt);
 	size_t done = 0;
 
 	if (wanted > there)
@@ -74,36 +72,20 @@ static ssize_t move(move_fn *fn, enum sys_call call, pid_t pid, struct position 
 	if (wanted > SSIZE_MAX)
 		return -FI_EINVAL;
 	while (done < wanted) {
-		unsigned long lcnt = window(lwin, &local), rcnt = window(rwin, &remote);
-		int err = sys_fault(call);
+		unsigned long lcnt = window(lwin, &to), rcnt = window(rwin, &from);
+		int err = sys_fault(SYS_CALL_PROCESS_VM_READV);
 		ssize_t n;
 
 		if (err)
 			return -err;
-		n = fn(pid, lwin, lcnt, rwin, rcnt, 0);
+		n = process_vm_readv(pid, lwin, lcnt, rwin, rcnt, 0);
 		if (n <= 0)
 			return n < 0 ? -errno : -FI_EFAULT;
-		advance(&local, (size_t)n);
-		advance(&remote, (size_t)n);
+		advance(&to, (size_t)n);
+		advance(&from, (size_t)n);
 		done += (size_t)n;
 	}
 	return (ssize_t)done;
-}
-
-ssize_t sys_process_vm_read(pid_t pid, const struct iovec *local, size_t local_cnt,
-			    const struct iovec *remote, size_t remote_cnt)
-{
-	return move(process_vm_readv, SYS_CALL_PROCESS_VM_READV, pid,
-		    (struct position){ .iov = local, .cnt = local_cnt },
-		    (struct position){ .iov = remote, .cnt = remote_cnt });
-}
-
-ssize_t sys_process_vm_write(pid_t pid, const struct iovec *local, size_t local_cnt,
-			     const struct iovec *remote, size_t remote_cnt)
-{
-	return move(process_vm_writev, SYS_CALL_PROCESS_VM_WRITEV, pid,
-		    (struct position){ .iov = local, .cnt = local_cnt },
-		    (struct position){ .iov = remote, .cnt = remote_cnt });
 }
 
 ssize_t sys_process_vm_write_guarded(pid_t pid, void *write_guard, const struct iovec *local,
@@ -127,7 +109,7 @@ ssize_t sys_process_vm_write_guarded(pid_t pid, void *write_guard, const struct 
 		lwin[i + 1] = local[i];
 	for (size_t i = 0; i < remote_cnt; i++)
 		rwin[i + 1] = remote[i];
-	/* Not in a loop as above: a second call would have to pass the guard again. */
+	/* Not in a loop as a read: a second call would have to pass the guard again. */
 	n = process_vm_writev(pid, lwin, local_cnt + 1, rwin, remote_cnt + 1, 0);
 	if (n < 0)
 		return -errno;

@@ -26,20 +26,17 @@
 ssize_t sys_process_vm_read(pid_t pid, const struct iovec *local, size_t local_cnt,
 			    const struct iovec *remote, size_t remote_cnt);
 
-/* sys_process_vm_write - copy from our memory into the process's; otherwise the same */
-ssize_t sys_process_vm_write(pid_t pid, const struct iovec *local, size_t local_cnt,
-			     const struct iovec *remote, size_t remote_cnt);
-
 /* Pieces of each side in a guarded write: it is one system call. */
 #define SYS_WRITE_GUARDED_MAX 8u
 
 /*
- * sys_process_vm_write_guarded - the same with one system call that writes a byte to a write guard first
+ * sys_process_vm_write_guarded - copy from our memory into the process's, with one system call that
+ * writes a byte to a write guard first
  * @write_guard: its address in that process: sys/write_guard.h
  * @local_cnt, @remote_cnt: at most SYS_WRITE_GUARDED_MAX; both lists hold the same number of bytes
  *
  * Returns the number of bytes; -FI_EFAULT when the guard is shut, and nothing was written, or when not
- * all of them could be; -FI_EINVAL for lists that can't be; otherwise as above.
+ * all of them could be; -FI_EINVAL for lists that can't be; otherwise as sys_process_vm_read().
  */
 ssize_t sys_process_vm_write_guarded(pid_t pid, void *write_guard, const struct iovec *local,
 				     size_t local_cnt, const struct iovec *remote,

@@ -20,11 +20,6 @@ struct fi_info *fabric_info_create(void)
 	return fi_dupinfo(NULL);
 }
 
-struct fi_info *fabric_info_copy(const struct fi_info *info)
-{
-	return fi_dupinfo(info);
-}
-
 void fabric_info_destroy(struct fi_info *info)
 {
 	if (info)

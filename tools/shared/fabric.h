@@ -34,13 +34,6 @@
 struct fi_info *fabric_info_create(void);
 
 /*
- * fabric_info_copy - duplicate one fi_info, without the list behind it
- *
- * Returns the copy owned, or NULL without memory.
- */
-struct fi_info *fabric_info_copy(const struct fi_info *info);
-
-/*
  * fabric_info_destroy - free a list of fi_info; NULL is allowed
  */
 void fabric_info_destroy(struct fi_info *info);
