@@ -114,7 +114,7 @@ bool cq_reached(const struct cq *q, size_t cnt)
 	return false;
 }
 
-void cq_push_error(struct cq *q, const struct fi_cq_err_entry *err, fi_addr_t src)
+void cq_push_error(struct cq *q, const struct fi_cq_err_entry *err)
 {
 	size_t data_len = err->err_data ? err->err_data_size : 0;
 	struct cq_entry *e = cq_slot(q);
@@ -130,14 +130,13 @@ void cq_push_error(struct cq *q, const struct fi_cq_err_entry *err, fi_addr_t sr
 	*copy = *err;
 	copy->err_data = data_len ? copy + 1 : NULL;
 	copy->err_data_size = data_len;
-	copy->src_addr = src;
 	if (data_len)
 		memcpy(copy + 1, err->err_data, data_len);
 
 	*e = (struct cq_entry){
 		.context = err->op_context,
 		.flags = err->flags | CQ_ERROR,
-		.src = src,
+		.src = err->src_addr,
 		.error = copy,
 	};
 	cq_push(q);

@@ -108,10 +108,9 @@ static inline void cq_push(struct cq *q)
 
 /*
  * cq_push_error - append an error; copied, with err_data_size bytes at err_data
- * @src: source of the failed operation or FI_ADDR_NOTAVAIL; goes before err->src_addr
  * Without memory for it overrun is set.
  */
-void cq_push_error(struct cq *q, const struct fi_cq_err_entry *err, fi_addr_t src);
+void cq_push_error(struct cq *q, const struct fi_cq_err_entry *err);
 
 /*
  * cq_first - returns the first entry, valid until cq_drop_first(), or NULL. With CQ_ERROR, ->error

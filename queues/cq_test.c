@@ -44,10 +44,10 @@ static void push_error(struct cq *q, uint64_t n, int code)
 		.tag = 3,
 		.err = code,
 		.prov_errno = 99,
-		.src_addr = 1000,
+		.src_addr = n + 5,
 	};
 
-	cq_push_error(q, &err, n + 5);
+	cq_push_error(q, &err);
 }
 
 static void expect(const struct fi_cq_tagged_entry *e, uint64_t n)
@@ -277,7 +277,7 @@ static void error_data_go_to_the_callers_buffer_or_are_lent(void **state)
 
 	assert_int_equal(cq_init(&q, 0), 0);
 	for (int i = 0; i < 4; i++)
-		cq_push_error(&q, &in, FI_ADDR_NOTAVAIL);
+		cq_push_error(&q, &in);
 	memset(data, 'x', 15); /* a copy is queued */
 
 	err.err_data = mine;
@@ -476,7 +476,7 @@ static void error_that_can_not_be_kept_is_an_overrun(void **state)
 	struct cq q;
 
 	assert_int_equal(cq_init(&q, SIZE_MAX), 0);
-	cq_push_error(&q, &in, 0);
+	cq_push_error(&q, &in);
 	assert_true(q.overrun);
 	assert_true(cq_empty(&q));
 	cq_fini(&q);

@@ -222,9 +222,6 @@ static bool coll_round_start(struct coll_op *op)
 static void coll_report(const struct coll_op *op)
 {
 	struct engine_cq *cq = op->tx && op->tx->cq ? op->tx->cq : op->rx ? op->rx->cq : NULL;
-	struct cq_entry entry = { .context = op->context,
-				  .flags = FI_COLLECTIVE,
-				  .src = FI_ADDR_NOTAVAIL };
 
 	if (op->tx)
 		engine_count(op->tx->cntr[ENGINE_CNTR_WRITE], op->error, 0);
@@ -241,7 +238,7 @@ static void coll_report(const struct coll_op *op)
 
 		engine_complete_error(cq, &err);
 	} else { /* also to a selective queue: nothing else reports the end */
-		engine_complete(cq, &entry);
+		engine_complete_op(cq, op->context, FI_COLLECTIVE);
 	}
 }
 

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Completions: all entries of completion queues, including errors, are written here. Paths that end
- * small operations inline the write of their entry; all others call engine_complete().
+ * Completions: all entries of completion queues, including errors, are written here.
  *
  * The caller holds the domain, and so is the only writer of the queue.
  */
@@ -29,7 +28,28 @@ static inline void engine_complete(struct engine_cq *cq, const struct cq_entry *
  * engine_complete_error - write an error entry; copies @err and its data, and err->src_addr is the
  * source
  */
-void engine_complete_error(struct engine_cq *cq, const struct fi_cq_err_entry *err);
+static inline void engine_complete_error(struct engine_cq *cq, const struct fi_cq_err_entry *err)
+{
+	cq_push_error(&cq->queue, err);
+}
+
+/*
+ * engine_complete_op - write an entry that says nothing but which operation has ended
+ * @kind: flags of the entry
+ */
+static inline void engine_complete_op(struct engine_cq *cq, void *context, uint64_t kind)
+{
+	struct cq_entry *e = cq_slot(&cq->queue);
+
+	if (unlikely(!e))
+		return;
+	*e = (struct cq_entry){
+		.context = context,
+		.flags = kind,
+		.src = FI_ADDR_NOTAVAIL,
+	};
+	cq_push(&cq->queue);
+}
 
 /*
  * engine_send_done - count a send of @len bytes that succeeded; with ENGINE_COMPLETE, write its
@@ -38,20 +58,10 @@ void engine_complete_error(struct engine_cq *cq, const struct fi_cq_err_entry *e
 static inline void engine_send_done(struct engine_tx_ctx *tx, void *context, uint32_t flags,
 				    size_t len)
 {
-	struct cq_entry *e;
-
 	engine_count(tx->cntr[ENGINE_CNTR_SEND], 0, len);
-	if (!(flags & ENGINE_COMPLETE))
-		return;
-	e = cq_slot(&tx->cq->queue);
-	if (unlikely(!e))
-		return;
-	*e = (struct cq_entry){
-		.context = context,
-		.flags = FI_SEND | (flags & PACKET_TAGGED ? FI_TAGGED : FI_MSG),
-		.src = FI_ADDR_NOTAVAIL,
-	};
-	cq_push(&tx->cq->queue);
+	if (flags & ENGINE_COMPLETE)
+		engine_complete_op(tx->cq, context,
+				   FI_SEND | (flags & PACKET_TAGGED ? FI_TAGGED : FI_MSG));
 }
 
 /*
@@ -62,20 +72,24 @@ static inline void engine_send_done(struct engine_tx_ctx *tx, void *context, uin
 static inline void engine_quiet_end(struct engine_tx_ctx *ctx, void *context, uint8_t op,
 				    uint32_t flags, size_t len)
 {
-	struct cq_entry *e;
-
 	engine_count(ctx->cntr[ENGINE_CNTR_WRITE], 0, len);
-	if (!(flags & ENGINE_COMPLETE))
-		return;
-	e = cq_slot(&ctx->cq->queue);
-	if (unlikely(!e))
-		return;
-	*e = (struct cq_entry){
-		.context = context,
-		.flags = (op == PACKET_ATOMIC ? FI_ATOMIC : FI_RMA) | FI_WRITE,
-		.src = FI_ADDR_NOTAVAIL,
-	};
-	cq_push(&ctx->cq->queue);
+	if (flags & ENGINE_COMPLETE)
+		engine_complete_op(ctx->cq, context,
+				   (op == PACKET_ATOMIC ? FI_ATOMIC : FI_RMA) | FI_WRITE);
+}
+
+/* Flags of the completion of a receive, by PACKET_TAGGED and PACKET_CQ_DATA of its message. */
+static const uint64_t engine_recv_flags[] = {
+	[0] = FI_RECV | FI_MSG,
+	[PACKET_TAGGED] = FI_RECV | FI_TAGGED,
+	[PACKET_CQ_DATA] = FI_RECV | FI_MSG | FI_REMOTE_CQ_DATA,
+	[PACKET_TAGGED | PACKET_CQ_DATA] = FI_RECV | FI_TAGGED | FI_REMOTE_CQ_DATA,
+};
+
+/* engine_recv_kind - the same, by @flags that may have others too */
+static inline uint64_t engine_recv_kind(uint32_t flags)
+{
+	return engine_recv_flags[flags & (PACKET_TAGGED | PACKET_CQ_DATA)];
 }
 
 /*
@@ -90,8 +104,7 @@ static inline void engine_recv_entry(const struct engine_rx *rx, uint64_t more)
 		return;
 	*e = (struct cq_entry){
 		.context = rx->context,
-		.flags = FI_RECV | (rx->flags & PACKET_TAGGED ? FI_TAGGED : FI_MSG) |
-			 (rx->flags & PACKET_CQ_DATA ? FI_REMOTE_CQ_DATA : 0) | more,
+		.flags = engine_recv_kind(rx->flags) | more,
 		.len = rx->len,
 		.buf = rx->iov[0].iov_base,
 		.data = rx->data,
@@ -100,14 +113,6 @@ static inline void engine_recv_entry(const struct engine_rx *rx, uint64_t more)
 	};
 	cq_push(q);
 }
-
-/* What the completion of a receive says of its message, by PACKET_TAGGED and PACKET_CQ_DATA. */
-static const uint64_t engine_recv_flags[] = {
-	[0] = FI_RECV | FI_MSG,
-	[PACKET_TAGGED] = FI_RECV | FI_TAGGED,
-	[PACKET_CQ_DATA] = FI_RECV | FI_MSG | FI_REMOTE_CQ_DATA,
-	[PACKET_TAGGED | PACKET_CQ_DATA] = FI_RECV | FI_TAGGED | FI_REMOTE_CQ_DATA,
-};
 
 /*
  * engine_packet_entry - write the completion of a message that arrived whole in @packet, whose

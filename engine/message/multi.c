@@ -62,14 +62,8 @@ struct engine_rx *engine_multi_take(struct engine_domain *domain, struct engine_
 /* Write a completion that reports no message, only the release of a buffer. */
 static void engine_multi_released(struct engine_rx_ctx *ctx, const struct engine_rx *whole)
 {
-	struct cq_entry entry = {
-		.context = whole->context,
-		.flags = FI_MULTI_RECV,
-		.src = FI_ADDR_NOTAVAIL,
-	};
-
 	if (ctx->cq)
-		engine_complete(ctx->cq, &entry);
+		engine_complete_op(ctx->cq, whole->context, FI_MULTI_RECV);
 }
 
 void engine_multi_close(struct engine_domain *domain, struct engine_rx *whole)

@@ -13,8 +13,7 @@ static void engine_peek_done(const struct engine_want *want, const struct engine
 {
 	struct cq_entry entry = {
 		.context = want->context,
-		.flags = FI_RECV | (want->flags & PACKET_TAGGED ? FI_TAGGED : FI_MSG) |
-			 (held->packet.flags & PACKET_CQ_DATA ? FI_REMOTE_CQ_DATA : 0),
+		.flags = engine_recv_kind(held->packet.flags),
 		.len = engine_held_len(held),
 		.data = held->packet.data,
 		.tag = held->packet.tag,
@@ -29,7 +28,7 @@ static void engine_peek_failed(struct engine_rx_ctx *ctx, const struct engine_wa
 {
 	struct fi_cq_err_entry err = {
 		.op_context = want->context,
-		.flags = FI_RECV | (want->flags & PACKET_TAGGED ? FI_TAGGED : FI_MSG),
+		.flags = engine_recv_kind(want->flags),
 		.tag = want->tag,
 		.err = FI_ENOMSG,
 		.prov_errno = FI_ENOMSG,

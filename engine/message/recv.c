@@ -34,8 +34,7 @@ static void engine_recv_write_error(const struct engine_rx *rx, int err, fi_addr
 	uint64_t more = rx->flags & ENGINE_PART ? engine_part_flags(rx) : 0;
 	struct fi_cq_err_entry entry = {
 		.op_context = rx->context,
-		.flags = FI_RECV | (rx->flags & PACKET_TAGGED ? FI_TAGGED : FI_MSG) |
-			 (rx->flags & PACKET_CQ_DATA ? FI_REMOTE_CQ_DATA : 0) |
+		.flags = engine_recv_kind(rx->flags) |
 			 (rx->flags & ENGINE_MULTI ? FI_MULTI_RECV : more),
 		.len = err == -FI_ETRUNC ? got : 0,
 		.buf = rx->iov[0].iov_base,

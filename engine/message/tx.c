@@ -75,15 +75,6 @@ static void engine_tx_count(struct engine_tx *tx, struct engine_cntr *cntr, int 
 		engine_deferred_end(cntr, tx->work_cntr, tx->flags, status, len);
 }
 
-static void engine_tx_done(struct engine_tx *tx, uint64_t kind)
-{
-	struct cq_entry entry = { .context = tx->context,
-				  .flags = kind,
-				  .src = FI_ADDR_NOTAVAIL };
-
-	engine_complete(tx->ctx->cq, &entry);
-}
-
 void engine_tx_end(struct engine_tx *tx, int status)
 {
 	struct engine_tx_ctx *ctx = tx->ctx;
@@ -101,7 +92,7 @@ void engine_tx_end(struct engine_tx *tx, int status)
 	kind = engine_tx_kind(tx, &cntr);
 	engine_tx_count(tx, ctx->cntr[cntr], status);
 	if (!status && tx->flags & ENGINE_COMPLETE) {
-		engine_tx_done(tx, kind);
+		engine_complete_op(ctx->cq, context, kind);
 	} else if (status && ctx->cq &&
 		   (tx->flags & ENGINE_COMPLETE || !(tx->flags & ENGINE_INJECT))) {
 		struct fi_cq_err_entry err = {
