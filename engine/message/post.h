@@ -27,8 +27,7 @@ int engine_recv_source(struct engine_ctx *ctx, fi_addr_t src, uint64_t *source);
 
 /*
  * engine_rx_new - create a receive that is not linked, and whose source and tag are not set
- * @want: passed engine_want_check(); its iovec is copied. With ENGINE_DEFERRED, part of a struct
- *        engine_want_later
+ * @want: passed engine_want_check(); its iovec is copied
  * Returns the receive, owned by the caller, or NULL without memory.
  */
 struct engine_rx *engine_rx_new(struct engine_ctx *ctx, const struct engine_want *want);

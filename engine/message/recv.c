@@ -184,8 +184,7 @@ struct engine_rx *engine_rx_new(struct engine_ctx *ctx, const struct engine_want
 	}
 	if (unlikely(want->flags & ENGINE_MULTI))
 		engine_multi_init(rx, ctx->rx->q->min_multi_recv);
-	if (unlikely(want->flags & ENGINE_DEFERRED))
-		rx->work_cntr = container_of(want, struct engine_want_later, want)->work_cntr;
+	rx->work_cntr = want->work_cntr;
 	return rx;
 }
 
@@ -319,8 +318,8 @@ static struct engine_want engine_want_msg(const struct fi_msg *msg)
 }
 
 /* Check a receive of deferred work, and add the flags of its call. Returns 0 or -FI_E*. */
-static int engine_want_later(const struct engine_ctx *ctx, uint64_t flags,
-			     struct engine_want *want)
+static int engine_want_deferred(const struct engine_ctx *ctx, uint64_t flags,
+				struct engine_want *want)
 {
 	int ret = engine_want_flags(ctx, want, flags);
 
@@ -337,7 +336,7 @@ int engine_want_of(const struct engine_ctx *ctx, const struct fi_msg *msg, uint6
 	if (!msg)
 		return -FI_EINVAL;
 	*want = engine_want_msg(msg);
-	return engine_want_later(ctx, flags, want);
+	return engine_want_deferred(ctx, flags, want);
 }
 
 int engine_want_of_tagged(const struct engine_ctx *ctx, const struct fi_msg_tagged *msg,
@@ -346,12 +345,7 @@ int engine_want_of_tagged(const struct engine_ctx *ctx, const struct fi_msg_tagg
 	if (!msg)
 		return -FI_EINVAL;
 	*want = engine_want_tagged(msg);
-	return engine_want_later(ctx, flags, want);
-}
-
-ssize_t engine_recv_later(struct engine_ctx *ctx, const struct engine_want_later *later)
-{
-	return engine_post(ctx, &later->want);
+	return engine_want_deferred(ctx, flags, want);
 }
 
 /* engine_post() and engine_post_flags() as data calls: they enter the domain. */

@@ -29,13 +29,7 @@ struct engine_want {
 	void *context;
 	/* PACKET_TAGGED, PACKET_GROUP, enum engine_flag */
 	uint32_t flags;
-};
-
-/* A receive of deferred work, which is posted after the call that asked for it. */
-struct engine_want_later {
-	/* With ENGINE_DEFERRED, @work_cntr is valid */
-	struct engine_want want;
-	/* Counter of the deferred work, referenced; or NULL */
+	/* ENGINE_DEFERRED: counter of the deferred work, referenced, taken on success; or NULL */
 	struct engine_cntr *work_cntr;
 };
 
@@ -57,13 +51,6 @@ int engine_want_of_tagged(const struct engine_ctx *ctx, const struct fi_msg_tagg
  * Returns 0, -FI_EAGAIN without memory (nothing happened), or another -FI_E*.
  */
 ssize_t engine_post(struct engine_ctx *ctx, const struct engine_want *want);
-
-/*
- * engine_recv_later - post a receive of deferred work
- * @later: takes the reference of later->work_cntr on success
- * Returns as engine_post().
- */
-ssize_t engine_recv_later(struct engine_ctx *ctx, const struct engine_want_later *later);
 
 /*
  * engine_rx_put - return a receive to the pool

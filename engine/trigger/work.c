@@ -54,7 +54,7 @@ static void work_free(struct engine_work *work)
 static uint32_t work_flags(const struct engine_work *work)
 {
 	if (engine_work_is_recv(work))
-		return work->recv.want.flags;
+		return work->want.flags;
 	return work->type == FI_OP_SEND || work->type == FI_OP_TSEND ? work->msg.flags
 								     : work->access.flags;
 }
@@ -104,8 +104,8 @@ static ssize_t work_begin(struct engine_work *work)
 		return engine_send_later(work->ctx, work->dest, &work->msg, work->work_cntr);
 	case FI_OP_RECV:
 	case FI_OP_TRECV:
-		work->recv.work_cntr = work->work_cntr;
-		return engine_recv_later(work->ctx, &work->recv);
+		work->want.work_cntr = work->work_cntr;
+		return engine_post(work->ctx, &work->want);
 	default:
 		work->access.work_cntr = work->work_cntr;
 		return engine_access(work->ctx, &work->access);

@@ -36,7 +36,7 @@ struct engine_work {
 	void *copy;
 	union {
 		struct engine_msg msg;
-		struct engine_want_later recv;
+		struct engine_want want;
 		struct engine_access access;
 	};
 	/* Arrays of any kind of operation */

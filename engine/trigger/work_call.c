@@ -82,7 +82,7 @@ static int work_keep_msg(struct engine_work *work, fi_addr_t dest, uint64_t flag
 
 static int work_keep_recv(struct engine_work *work, uint64_t flags)
 {
-	struct engine_want *want = &work->recv.want;
+	struct engine_want *want = &work->want;
 
 	/* Not defined: which completion of a multi-receive buffer its own counter counts. */
 	if (work->of && want->flags & ENGINE_MULTI)
@@ -158,7 +158,7 @@ static int work_recv(struct engine_work *work, const struct fi_op_msg *op)
 	int ret = work_ctx(work, op->ep, engine_receives);
 
 	if (!ret)
-		ret = engine_want_of(work->ctx, &op->msg, op->flags, &work->recv.want);
+		ret = engine_want_of(work->ctx, &op->msg, op->flags, &work->want);
 	return ret ? ret : work_keep_recv(work, op->flags);
 }
 
@@ -167,7 +167,7 @@ static int work_trecv(struct engine_work *work, const struct fi_op_tagged *op)
 	int ret = work_ctx(work, op->ep, engine_receives);
 
 	if (!ret)
-		ret = engine_want_of_tagged(work->ctx, &op->msg, op->flags, &work->recv.want);
+		ret = engine_want_of_tagged(work->ctx, &op->msg, op->flags, &work->want);
 	return ret ? ret : work_keep_recv(work, op->flags);
 }
 
