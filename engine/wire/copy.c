@@ -18,78 +18,78 @@ void copy_wide(void *to, const void *from, size_t len)
 		copies_by_16(to, from, len);
 }
 
-void copy_from_iov(void *to, const struct iovec *iov, size_t cnt, size_t skip, size_t len)
-{
-	for (size_t i = 0; i < cnt && len; i++) {
-		size_t n = iov[i].iov_len;
+/* The rest of a part of an iov: @len bytes, from @skip bytes behind the start of @iov. */
+struct iov_rest {
+	const struct iovec *iov;
+	size_t cnt, skip, len;
+};
 
-		if (skip >= n) {
-			skip -= n;
-			continue;
-		}
-		n -= skip;
-		if (n > len)
-			n = len;
-		copy_bytes(to, (const char *)iov[i].iov_base + skip, n);
-		to = (char *)to + n;
-		len -= n;
-		skip = 0;
+/* Take the next contiguous piece. Returns its length, bytes; 0: the part or the iov ends here. */
+static inline size_t iov_next(struct iov_rest *rest, void **piece)
+{
+	size_t n;
+
+	while (rest->cnt && rest->skip >= rest->iov->iov_len) {
+		rest->skip -= rest->iov->iov_len;
+		rest->iov++;
+		rest->cnt--;
 	}
+	if (!rest->cnt || !rest->len)
+		return 0;
+	n = rest->iov->iov_len - rest->skip;
+	if (n > rest->len)
+		n = rest->len;
+	*piece = (char *)rest->iov->iov_base + rest->skip;
+	rest->skip += n;
+	rest->len -= n;
+	return n;
 }
 
-static inline void scatter(const struct iovec *iov, size_t cnt, size_t skip, const void *from,
-			   size_t len, bool local)
+void copy_from_iov(void *to, const struct iovec *iov, size_t cnt, size_t skip, size_t len)
 {
-	for (size_t i = 0; i < cnt && len; i++) {
-		size_t n = iov[i].iov_len;
+	struct iov_rest rest = { iov, cnt, skip, len };
+	void *piece;
+	size_t n;
 
-		if (skip >= n) {
-			skip -= n;
-			continue;
-		}
-		n -= skip;
-		if (n > len)
-			n = len;
-		if (local)
-			memcpy((char *)iov[i].iov_base + skip, from, n);
-		else
-			copy_bytes((char *)iov[i].iov_base + skip, from, n);
-		from = (const char *)from + n;
-		len -= n;
-		skip = 0;
+	while ((n = iov_next(&rest, &piece))) {
+		copy_bytes(to, piece, n);
+		to = (char *)to + n;
 	}
 }
 
 void copy_to_iov(const struct iovec *iov, size_t cnt, size_t skip, const void *from, size_t len)
 {
-	scatter(iov, cnt, skip, from, len, false);
+	struct iov_rest rest = { iov, cnt, skip, len };
+	void *piece;
+	size_t n;
+
+	while ((n = iov_next(&rest, &piece))) {
+		copy_bytes(piece, from, n);
+		from = (const char *)from + n;
+	}
 }
 
 void copy_local_to_iov(const struct iovec *iov, size_t cnt, size_t skip, const void *from,
 		       size_t len)
 {
-	scatter(iov, cnt, skip, from, len, true);
+	struct iov_rest rest = { iov, cnt, skip, len };
+	void *piece;
+	size_t n;
+
+	while ((n = iov_next(&rest, &piece))) {
+		memcpy(piece, from, n);
+		from = (const char *)from + n;
+	}
 }
 
 size_t iov_slice(const struct iovec *iov, size_t cnt, size_t skip, size_t len, struct iovec *out)
 {
-	size_t used = 0;
+	struct iov_rest rest = { iov, cnt, skip, len };
+	size_t used = 0, n;
+	void *piece;
 
-	for (size_t i = 0; i < cnt && len; i++) {
-		size_t n = iov[i].iov_len;
-
-		if (skip >= n) {
-			skip -= n;
-			continue;
-		}
-		n -= skip;
-		if (n > len)
-			n = len;
-		out[used].iov_base = (char *)iov[i].iov_base + skip;
-		out[used++].iov_len = n;
-		len -= n;
-		skip = 0;
-	}
+	while ((n = iov_next(&rest, &piece)))
+		out[used++] = (struct iovec){ piece, n };
 	return used;
 }
 
