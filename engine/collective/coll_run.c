@@ -80,9 +80,7 @@ void coll_received(struct engine_rx *rx, int status)
 
 struct engine_peer *coll_peer(const struct engine_group *group, uint32_t rank)
 {
-	const struct engine_ep *ep = group->coll->ep;
-
-	return group->addrs[rank] < ep->peer_cap ? ep->peers[group->addrs[rank]] : NULL;
+	return engine_peer_lookup(group->coll->ep, group->addrs[rank]);
 }
 
 bool coll_unsent(struct coll_op *op, uint32_t rank, bool cancel)

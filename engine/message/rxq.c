@@ -50,14 +50,9 @@ void engine_rxq_unpost(struct engine_domain *domain, struct engine_rxq *q)
 
 void engine_rxq_fini(struct engine_domain *domain, struct engine_rxq *q)
 {
-	struct engine_rx *rx;
-
 	if (!q->tagged)
 		return;
-	while ((rx = engine_rxq_next(q, NULL))) {
-		match_unpost(engine_matcher(q, rx->flags), &rx->match);
-		engine_rx_free(domain, rx);
-	}
+	engine_rxq_unpost(domain, q);
 	match_destroy(q->tagged);
 	match_destroy(q->msg);
 	q->tagged = q->msg = NULL;

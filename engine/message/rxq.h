@@ -60,7 +60,7 @@ void engine_rxq_hand(struct engine_rxq *from, struct engine_rxq *to);
 int engine_rxq_init(struct engine_rxq *q, bool shared);
 
 /*
- * engine_rxq_fini - free the posted receives, without completions, and the matchers
+ * engine_rxq_fini - engine_rxq_unpost(), and free the matchers
  * Does nothing unless @q is initialized.
  */
 void engine_rxq_fini(struct engine_domain *domain, struct engine_rxq *q);

@@ -32,11 +32,8 @@ int engine_access_flags(const struct engine_tx_ctx *tx, uint64_t flags, uint64_t
  */
 static inline bool engine_access_now(struct engine_ctx *ctx, const struct engine_access *access)
 {
-	struct engine_peer *peer;
+	struct engine_peer *peer = engine_peer_lookup(ctx->ep, access->dest);
 
-	if (unlikely(access->dest >= ctx->ep->peer_cap))
-		return false;
-	peer = ctx->ep->peers[access->dest];
 	if (unlikely(!peer || !peer->ready || ctx->ep->access_cnt >= ctx->ep->at_once ||
 		     engine_requests_full(peer)))
 		return false;
@@ -51,10 +48,9 @@ static inline bool engine_access_now(struct engine_ctx *ctx, const struct engine
 static __attribute__((noinline)) bool engine_access_again(struct engine_ctx *ctx,
 							  const struct engine_access *access)
 {
-	struct engine_ep *ep = ctx->ep;
+	const struct engine_peer *peer = engine_peer_lookup(ctx->ep, access->dest);
 
-	if (!ep->at_once || access->dest >= ep->peer_cap || !ep->peers[access->dest] ||
-	    !ep->peers[access->dest]->conn)
+	if (!ctx->ep->at_once || !peer || !peer->conn)
 		return false;
 	ctx->domain->ops->progress(ctx->domain);
 	return engine_access_now(ctx, access);

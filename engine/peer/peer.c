@@ -162,7 +162,7 @@ void engine_peer_adopt(struct engine_ep *ep, fi_addr_t addr, const struct weft_a
 {
 	struct list *node, *after;
 
-	if (addr < ep->peer_cap && ep->peers[addr])
+	if (engine_peer_lookup(ep, addr))
 		return;
 	list_for_each(node, after, &ep->all) {
 		struct engine_peer *peer = container_of(node, struct engine_peer, all);
@@ -177,11 +177,10 @@ void engine_peer_adopt(struct engine_ep *ep, fi_addr_t addr, const struct weft_a
 
 void engine_peer_orphan(struct engine_ep *ep, fi_addr_t addr)
 {
-	struct engine_peer *peer;
+	struct engine_peer *peer = engine_peer_lookup(ep, addr);
 
-	if (addr >= ep->peer_cap || !ep->peers[addr])
+	if (!peer)
 		return;
-	peer = ep->peers[addr];
 	ep->peers[addr] = NULL;
 	peer->slots--;
 	if (peer->addr != addr)
@@ -194,8 +193,10 @@ void engine_peer_orphan(struct engine_ep *ep, fi_addr_t addr)
 
 void engine_peer_update_addr(struct engine_ep *ep, fi_addr_t addr)
 {
-	if (addr < ep->peer_cap && ep->peers[addr] && ep->peers[addr]->addr == addr)
-		engine_peer_set_addr(ep->peers[addr], addr);
+	struct engine_peer *peer = engine_peer_lookup(ep, addr);
+
+	if (peer && peer->addr == addr)
+		engine_peer_set_addr(peer, addr);
 }
 
 void engine_peer_block(struct engine_peer *peer)
