@@ -436,14 +436,14 @@ ssize_t engine_ctx_tx_left(struct fid_ep *fid)
 	return left;
 }
 
-static int engine_no_tx_ctx(struct fid_ep *sep, int index, struct fi_tx_attr *attr,
-			    struct fid_ep **tx_ep, void *context)
+int engine_no_tx_ctx(struct fid_ep *sep, int index, struct fi_tx_attr *attr,
+		     struct fid_ep **tx_ep, void *context)
 {
 	return -FI_ENOSYS;
 }
 
-static int engine_no_rx_ctx(struct fid_ep *sep, int index, struct fi_rx_attr *attr,
-			    struct fid_ep **rx_ep, void *context)
+int engine_no_rx_ctx(struct fid_ep *sep, int index, struct fi_rx_attr *attr,
+		     struct fid_ep **rx_ep, void *context)
 {
 	return -FI_ENOSYS;
 }

@@ -102,6 +102,10 @@ int engine_ctx_setopt(struct fid *fid, int level, int name, const void *val, siz
 ssize_t engine_ctx_cancel(struct fid *fid, void *context);
 ssize_t engine_ctx_rx_left(struct fid_ep *fid);
 ssize_t engine_ctx_tx_left(struct fid_ep *fid);
+int engine_no_tx_ctx(struct fid_ep *sep, int index, struct fi_tx_attr *attr,
+		     struct fid_ep **tx_ep, void *context);
+int engine_no_rx_ctx(struct fid_ep *sep, int index, struct fi_rx_attr *attr,
+		     struct fid_ep **rx_ep, void *context);
 int engine_no_export(struct fid_ep *ep, uint64_t flags, struct fid_xpu_ep *xpu_ep);
 
 /* engine_ctx_ops - slots of all objects but scalable endpoints */

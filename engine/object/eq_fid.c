@@ -162,22 +162,7 @@ static int engine_eq_attr_check(const struct engine_fabric *fabric,
 	if (attr->flags & ~(FI_WRITE | FI_AFFINITY))
 		return engine_refuse_value(fabric->family, FI_LOG_EQ, -FI_EBADFLAGS, EQ_OPEN,
 					   "flags are FI_WRITE and FI_AFFINITY", attr->flags);
-	switch (attr->wait_obj) {
-	case FI_WAIT_NONE:
-	case FI_WAIT_UNSPEC:
-	case FI_WAIT_YIELD:
-	case FI_WAIT_FD:
-	case FI_WAIT_SET:
-		return 0;
-	case FI_WAIT_MUTEX_COND:
-	case FI_WAIT_POLLFD:
-		return engine_refuse_value(
-			fabric->family, FI_LOG_EQ, -FI_ENOSYS, EQ_OPEN,
-			"wait_obj is FI_WAIT_NONE, _UNSPEC, _FD, _YIELD or _SET",
-			attr->wait_obj);
-	}
-	return engine_refuse_value(fabric->family, FI_LOG_EQ, -FI_EINVAL, EQ_OPEN,
-				   "no such wait_obj", attr->wait_obj);
+	return engine_wait_type_check(fabric->family, FI_LOG_EQ, EQ_OPEN, attr->wait_obj, false);
 }
 
 /* Returns an empty queue with one reference and without a wait object, owned; NULL without memory. */

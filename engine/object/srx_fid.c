@@ -365,18 +365,6 @@ static int engine_stx_no_setopt(struct fid *fid, int level, int name, const void
 	return -FI_ENOSYS;
 }
 
-static int engine_stx_no_tx(struct fid_ep *sep, int index, struct fi_tx_attr *attr,
-			    struct fid_ep **ep, void *context)
-{
-	return -FI_ENOSYS;
-}
-
-static int engine_stx_no_rx(struct fid_ep *sep, int index, struct fi_rx_attr *attr,
-			    struct fid_ep **ep, void *context)
-{
-	return -FI_ENOSYS;
-}
-
 static ssize_t engine_stx_no_left(struct fid_ep *ep)
 {
 	return -FI_ENOSYS;
@@ -387,8 +375,8 @@ static struct fi_ops_ep engine_stx_ops = {
 	.cancel = engine_stx_no_cancel,
 	.getopt = engine_stx_no_getopt,
 	.setopt = engine_stx_no_setopt,
-	.tx_ctx = engine_stx_no_tx,
-	.rx_ctx = engine_stx_no_rx,
+	.tx_ctx = engine_no_tx_ctx,
+	.rx_ctx = engine_no_rx_ctx,
 	.rx_size_left = engine_stx_no_left,
 	.tx_size_left = engine_stx_no_left,
 	.export_xpu = engine_no_export,

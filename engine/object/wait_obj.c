@@ -188,29 +188,44 @@ static int engine_wait_obj_open_descriptor(struct engine_wait_obj *w)
 	return there || over_domain ? ret : engine_wait_obj_open_bell(w);
 }
 
-/* Opens what the program sleeps on, or joins it to @set. */
-static int engine_wait_obj_begin(struct engine_wait_obj *w, enum fi_wait_obj obj,
-				 struct fid_wait *set)
+int engine_wait_type_check(const struct engine_family *family, enum fi_log_subsys subsys,
+			   const char *call, enum fi_wait_obj obj, bool is_set)
 {
-	const struct engine_family *family = w->base.domain->family;
+	int err = -FI_EINVAL;
 
 	switch (obj) {
-	case FI_WAIT_NONE:
 	case FI_WAIT_UNSPEC:
 	case FI_WAIT_YIELD:
-		return 0;
-	case FI_WAIT_SET:
-		return engine_wait_obj_join(w, set);
 	case FI_WAIT_FD:
-		return engine_wait_obj_open_descriptor(w);
+		return 0;
+	case FI_WAIT_NONE:
+	case FI_WAIT_SET:
+		if (!is_set)
+			return 0;
+		break;
 	case FI_WAIT_MUTEX_COND:
 	case FI_WAIT_POLLFD:
-		return engine_refuse_value(
-			family, FI_LOG_DOMAIN, -FI_ENOSYS, OPEN_WAIT,
-			"wait_obj is FI_WAIT_NONE, _UNSPEC, _FD, _YIELD or _SET", obj);
+		err = -FI_ENOSYS;
+		break;
 	}
-	return engine_refuse_value(family, FI_LOG_DOMAIN, -FI_EINVAL, OPEN_WAIT,
-				   "no such wait_obj", obj);
+	return engine_refuse_value(
+		family, subsys, err, call,
+		is_set ? "wait_obj is FI_WAIT_UNSPEC, _FD or _YIELD"
+		       : "wait_obj is FI_WAIT_NONE, _UNSPEC, _FD, _YIELD or _SET",
+		obj);
+}
+
+/* Opens what the program sleeps on, or joins it to @set. */
+static int engine_wait_obj_begin(struct engine_wait_obj *w, struct fid_wait *set)
+{
+	int ret = engine_wait_type_check(w->base.domain->family, FI_LOG_DOMAIN, OPEN_WAIT,
+					 w->obj, false);
+
+	if (ret)
+		return ret;
+	if (w->obj == FI_WAIT_SET)
+		return engine_wait_obj_join(w, set);
+	return w->obj == FI_WAIT_FD ? engine_wait_obj_open_descriptor(w) : 0;
 }
 
 int engine_wait_obj_open(struct engine_wait_obj *w, struct fid *fid,
@@ -224,7 +239,7 @@ int engine_wait_obj_open(struct engine_wait_obj *w, struct fid *fid,
 	engine_channel_init(&w->own, ENGINE_CHANNEL_QUEUE);
 	engine_wait_init(&w->base, domain, &w->own, engine_wait_obj_watch);
 	list_init(&w->polled);
-	ret = engine_wait_obj_begin(w, obj, set);
+	ret = engine_wait_obj_begin(w, set);
 	if (ret)
 		engine_channel_close(&w->own);
 	return ret;

@@ -47,6 +47,16 @@ void engine_wait_obj_close(struct engine_wait_obj *w);
 int engine_wait_obj_control(struct engine_wait_obj *w, int command, void *arg);
 
 /*
+ * engine_wait_type_check - check the wait_obj of the attributes of a call
+ * @family, @subsys, @call: as for engine_refuse()
+ * @is_set: they are those of a wait set, which is not FI_WAIT_NONE and in no other set
+ *
+ * Returns 0, -FI_ENOSYS for one that is not offered, or -FI_EINVAL.
+ */
+int engine_wait_type_check(const struct engine_family *family, enum fi_log_subsys subsys,
+			   const char *call, enum fi_wait_obj obj, bool is_set);
+
+/*
  * engine_wait_obj_type - returns what FI_GETWAITOBJ reports of an object opened with @obj: in a
  * set, that of @set
  */

@@ -323,22 +323,8 @@ static int engine_waitset_check(const struct engine_fabric *fabric,
 	if (attr->flags)
 		return engine_refuse_value(fabric->family, FI_LOG_FABRIC, -FI_EBADFLAGS,
 					   WAIT_OPEN, "no flags are valid", attr->flags);
-	switch (attr->wait_obj) {
-	case FI_WAIT_UNSPEC:
-	case FI_WAIT_YIELD:
-	case FI_WAIT_FD:
-		return 0;
-	case FI_WAIT_MUTEX_COND:
-	case FI_WAIT_POLLFD:
-		return engine_refuse_value(fabric->family, FI_LOG_FABRIC, -FI_ENOSYS, WAIT_OPEN,
-					   "wait_obj is FI_WAIT_UNSPEC, _FD or _YIELD",
-					   attr->wait_obj);
-	case FI_WAIT_NONE:
-	case FI_WAIT_SET:
-		break;
-	}
-	return engine_refuse_value(fabric->family, FI_LOG_FABRIC, -FI_EINVAL, WAIT_OPEN,
-				   "wait_obj is FI_WAIT_UNSPEC, _FD or _YIELD", attr->wait_obj);
+	return engine_wait_type_check(fabric->family, FI_LOG_FABRIC, WAIT_OPEN, attr->wait_obj,
+				      true);
 }
 
 int engine_waitset_open(struct fid_fabric *fid, struct fi_wait_attr *attr, struct fid_wait **out)
