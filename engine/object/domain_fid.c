@@ -12,6 +12,7 @@
 #include "coll.h"
 #include "cq_fid.h"
 #include "domain_fid.h"
+#include "domain_ops.h"
 #include "ep_fid.h"
 #include "eq_fid.h"
 #include "fabric_fid.h"
@@ -24,7 +25,6 @@
 #include "sep_fid.h"
 #include "srx_fid.h"
 #include "trigger.h"
-#include "up.h"
 #include "waiting.h"
 #include "yield.h"
 
@@ -177,7 +177,7 @@ static void engine_domain_threads(struct engine_domain *domain,
 /* Initializes a domain without objects. */
 static void engine_domain_init(struct engine_domain *domain)
 {
-	domain->ops = &engine_up;
+	domain->ops = &engine_progress_ops;
 	list_init(&domain->eps);
 	list_init(&domain->not_enabled);
 	list_init(&domain->due);
