@@ -361,8 +361,7 @@ void coll_move(void *to, const void *from, size_t len);
 /* coll_overlap - returns true if the two ranges share a byte */
 bool coll_overlap(const void *a, size_t a_len, const void *b, size_t b_len);
 
-/* Phases that both files use: they move parts down and up a binomial tree, and around a ring. */
-bool coll_tree_scatter(struct coll_op *op);
+/* Phases that both files use: they move parts up a binomial tree, and around a ring. */
 bool coll_tree_gather(struct coll_op *op);
 bool coll_ring_gather(struct coll_op *op);
 

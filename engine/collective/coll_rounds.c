@@ -117,7 +117,7 @@ static bool coll_tree_broadcast(struct coll_op *op)
 	return true;
 }
 
-bool coll_tree_scatter(struct coll_op *op)
+static bool coll_tree_scatter(struct coll_op *op)
 {
 	uint32_t me = coll_place(op), cnt = op->group->cnt;
 

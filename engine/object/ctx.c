@@ -57,7 +57,8 @@ void engine_ctx_init(struct engine_ctx *ctx, struct engine_domain *domain,
 	engine_ctx_refuse(ctx);
 }
 
-void engine_ctx_flags(struct engine_ctx *ctx)
+/* Sets the flags of calls without flags, from op flags, queues and capabilities. */
+static void engine_ctx_flags(struct engine_ctx *ctx)
 {
 	const struct engine_tx_ctx *tx = ctx->tx;
 	const struct engine_rx_ctx *rx = ctx->rx;

@@ -17,9 +17,6 @@
 void engine_ctx_init(struct engine_ctx *ctx, struct engine_domain *domain,
 		     struct engine_ctx *base);
 
-/* engine_ctx_flags - set the flags of calls without flags, from op flags, queues and capabilities */
-void engine_ctx_flags(struct engine_ctx *ctx);
-
 /*
  * engine_ctx_open_tables - set the op tables of an enabled context, by its capabilities and op
  * flags

@@ -27,7 +27,8 @@ unsigned argument_number(const char *text, const char *what, unsigned min, unsig
 	return (unsigned)value;
 }
 
-bool argument_tagged(const char *text)
+/* "tagged" is true, "msg" is false. */
+static bool argument_tagged(const char *text)
 {
 	if (!strcmp(text, "tagged"))
 		return true;
@@ -52,7 +53,8 @@ void argument_provider(const char *text, struct plan *plan)
 	memcpy(plan->provider, text, len + 1);
 }
 
-void argument_cpus(const char *text, struct place *place)
+/* "A,B", into a place. */
+static void argument_cpus(const char *text, struct place *place)
 {
 	if (pair_cpus_parse(text, place->cpus))
 		errx(WEFT_EXIT_USAGE, "'%s' is not two cpu numbers like 0,1", text);

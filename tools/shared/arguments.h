@@ -56,11 +56,6 @@ noreturn void argument_unknown(const char *command);
 unsigned argument_number(const char *text, const char *what, unsigned min, unsigned max);
 
 /*
- * argument_tagged - "tagged" is true, "msg" is false
- */
-bool argument_tagged(const char *text);
-
-/*
  * argument_sizes - a list of message sizes (sizes.h)
  */
 void argument_sizes(const char *text, struct sizes *sizes);
@@ -69,11 +64,6 @@ void argument_sizes(const char *text, struct sizes *sizes);
  * argument_provider - a provider's name, into a plan
  */
 void argument_provider(const char *text, struct plan *plan);
-
-/*
- * argument_cpus - "A,B", into a place
- */
-void argument_cpus(const char *text, struct place *place);
 
 /*
  * argument_library_find - make the directory of a libfabric.so.1 absolute
