@@ -42,10 +42,10 @@ static void fork_parent(void)
  */
 static void fork_child(void)
 {
-	struct list *node, *after;
+	struct tcp_hub *hub;
 
-	list_for_each(node, after, &hubs)
-		container_of(node, struct tcp_hub, all)->forked = true;
+	list_for_each_entry(hub, &hubs, all)
+		hub->forked = true;
 	platform_unlock(&hubs_lock);
 }
 
@@ -99,14 +99,12 @@ err_free:
 static struct tcp_hub *hub_find(const void *domain)
 {
 	struct tcp_hub *found = NULL;
-	struct list *node, *after;
+	struct tcp_hub *hub;
 
 	if (!domain)
 		return NULL;
 	platform_lock(&hubs_lock);
-	list_for_each(node, after, &hubs) {
-		struct tcp_hub *hub = container_of(node, struct tcp_hub, all);
-
+	list_for_each_entry(hub, &hubs, all) {
 		if (hub->domain == domain && !hub->forked)
 			found = hub;
 	}
@@ -174,13 +172,11 @@ void tcp_watch_move(struct tcp_hub *hub, struct tcp_lane *from, struct tcp_lane 
 /* A descriptor is free: listeners that rest for lack of one are watched again. */
 static void hub_relieved(struct tcp_hub *hub)
 {
-	struct list *node, *after;
+	struct tcp_port *port;
 
 	if (!hub->paused_cnt)
 		return;
-	list_for_each(node, after, &hub->ports) {
-		struct tcp_port *port = container_of(node, struct tcp_port, link);
-
+	list_for_each_entry(port, &hub->ports, link) {
 		if (port->rearm_ns)
 			port->rearm_ns = 1;
 	}
@@ -307,11 +303,9 @@ static struct tcp_port *port_create(struct tcp_hub *hub, const union tcp_sockadd
 
 static struct tcp_port *port_find(struct tcp_hub *hub, const union tcp_sockaddr *wish)
 {
-	struct list *node, *after;
+	struct tcp_port *port;
 
-	list_for_each(node, after, &hub->ports) {
-		struct tcp_port *port = container_of(node, struct tcp_port, link);
-
+	list_for_each_entry(port, &hub->ports, link) {
 		if (port->shared && tcp_sockaddr_same_ip(&port->requested, wish))
 			return port;
 	}
@@ -356,16 +350,13 @@ void tcp_port_leave(struct tcp_wire *wire)
 uint64_t tcp_hub_due(const struct tcp_hub *hub)
 {
 	uint64_t due = UINT64_MAX;
-	const struct list *node;
+	const struct tcp_port *port;
 
 	if (!hub->paused_cnt)
 		return due;
-	for (node = hub->ports.next; node != &hub->ports; node = node->next) {
-		uint64_t ns = container_of(node, struct tcp_port, link)->rearm_ns;
-
-		if (ns && ns < due)
-			due = ns;
-	}
+	list_for_each_entry(port, &hub->ports, link)
+		if (port->rearm_ns && port->rearm_ns < due)
+			due = port->rearm_ns;
 	return due;
 }
 
@@ -379,11 +370,9 @@ void tcp_port_rest(struct tcp_port *port, uint64_t now)
 void tcp_hub_rearm(struct tcp_hub *hub)
 {
 	uint64_t now = platform_now_ns();
-	struct list *node, *after;
+	struct tcp_port *port;
 
-	list_for_each(node, after, &hub->ports) {
-		struct tcp_port *port = container_of(node, struct tcp_port, link);
-
+	list_for_each_entry(port, &hub->ports, link) {
 		if (!port->rearm_ns || now < port->rearm_ns)
 			continue;
 		port->rearm_ns = 0;

@@ -220,12 +220,10 @@ struct engine_peer *fake_end_peer(const struct fake_end *end, const struct weft_
 {
 	struct engine_ep *ep = fake_end_engine(end);
 	struct weft_addr service = *name;
-	struct list *node, *after;
+	struct engine_peer *peer;
 
 	addr_to_service(&service);
-	list_for_each(node, after, &ep->all) {
-		struct engine_peer *peer = container_of(node, struct engine_peer, all);
-
+	list_for_each_entry(peer, &ep->all, all) {
 		if (addr_same(&peer->address, name) ||
 		    (peer->address.kind == ADDR_SERVICE && addr_same(&peer->address, &service)))
 			return peer;

@@ -203,11 +203,9 @@ static void on_carried(struct ref_msg *msg)
 
 static void lose_stored(int at, int from)
 {
-	struct list *node, *after;
+	struct op *op;
 
-	list_for_each(node, after, &run.ops) {
-		struct op *op = container_of(node, struct op, link);
-
+	list_for_each_entry(op, &run.ops, link) {
 		if (op->kind != OP_SEND || op->end != from || op->msg.to != at || op->whole)
 			continue;
 		if (op->msg.state == REF_STORED || op->msg.state == REF_CLAIMED) {
@@ -222,16 +220,14 @@ static void lose_stored(int at, int from)
 /* Endpoint @at has given up its connection to @peer. */
 static void on_failed(int at, int peer, uint64_t tx_seq, bool directed)
 {
-	struct list *node, *after;
+	struct op *op;
 
 	TRACE("%d: connection to %d broke\n", at, peer);
 	seen.breaks++;
 	ref_cut_sender(&run.ref, at, peer, left_for(at, peer, tx_seq));
 	ref_cut_receiver(&run.ref, peer, at);
 	lose_stored(at, peer);
-	list_for_each(node, after, &run.ops) {
-		struct op *op = container_of(node, struct op, link);
-
+	list_for_each_entry(op, &run.ops, link) {
 		if ((op->kind == OP_SEND || op->kind == OP_ACCESS) && op->end == at &&
 		    op->msg.to == peer) {
 			op->exposed |= !op->done;

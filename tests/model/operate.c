@@ -540,11 +540,9 @@ void receive_stored(int end)
 
 void cancel_posted(void)
 {
-	struct list *node, *after;
+	struct op *op;
 
-	list_for_each(node, after, &run.ops) {
-		struct op *op = container_of(node, struct op, link);
-
+	list_for_each_entry(op, &run.ops, link) {
 		if (op->kind != OP_RECV || !op->recv.posted)
 			continue;
 		CHECK(!fi_cancel(&run.ends[op->end].ep->fid, op), "cancel %llu",

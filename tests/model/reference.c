@@ -142,11 +142,9 @@ void ref_cut_receiver(struct ref *ref, int from, int to)
 
 struct ref_msg *ref_fits(struct ref *ref, int at, const struct ref_recv *recv)
 {
-	struct list *node, *after;
+	struct ref_msg *msg;
 
-	list_for_each(node, after, &ref->stored[at][recv->tagged]) {
-		struct ref_msg *msg = container_of(node, struct ref_msg, link);
-
+	list_for_each_entry(msg, &ref->stored[at][recv->tagged], link) {
 		if (fits(recv, msg))
 			return msg;
 	}
