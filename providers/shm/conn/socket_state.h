@@ -42,12 +42,15 @@ struct pshm_socket_state {
 
 /* State of a connection's request over a socket; protected by the lock of socket.c. */
 struct pshm_ask {
+	/* in the list of the requests of this process */
 	struct list link;
+	/* nonces of the endpoint that the request is for, and of the pair that it offers */
 	uint8_t to[PSHM_NONCE], pair[PSHM_NONCE];
-	/* nonce of the endpoint that the request is for */
+	/* process of that endpoint, held; NULL: no request is under way */
 	struct pshm_process *process;
-	/* inbox of the peer, once the answer has arrived; else why there is none, -FI_E* */
+	/* inbox of the peer, once the answer has arrived */
 	struct pshm_region inbox;
+	/* why there is none, -FI_E*, or 0 */
 	int err;
 };
 

@@ -50,8 +50,8 @@ static bool peer_inside(const struct pshm_conn *conn, uint32_t index)
 {
 	/*
 	 * S:pshm_pair.inside  after the key was invalidated, or the connection ended; pairs
-	 * S:mr.check A:pshm_pair.inside  what the peer did before it left; pairs
-	 * R:pshm_pair.inside
+	 * S:mr.check
+	 * A:pshm_pair.inside  what the peer did before it left; pairs R:pshm_pair.inside
 	 */
 	uint32_t inside = atomic_load_explicit(&conn->pair->inside[pshm_other(conn)].value,
 					       memory_order_seq_cst);
