@@ -31,7 +31,7 @@ static uint64_t sooner(uint64_t ns, uint64_t due_ns, uint64_t now)
 static uint64_t next_due(const struct tcp_wire *wire)
 {
 	uint64_t now, ns = UINT64_MAX, hub_due = tcp_hub_due(wire->hub);
-	const struct list *node;
+	const struct tcp_conn *conn;
 
 	if (!list_empty(&wire->waiting))
 		ns = TCP_TURN_NS;
@@ -40,8 +40,8 @@ static uint64_t next_due(const struct tcp_wire *wire)
 	now = platform_now_ns();
 	if (hub_due != UINT64_MAX)
 		ns = sooner(ns, hub_due, now);
-	for (node = wire->timed.next; node != &wire->timed; node = node->next)
-		ns = sooner(ns, container_of(node, struct tcp_conn, timed)->due_ns, now);
+	list_for_each_entry(conn, &wire->timed, timed)
+		ns = sooner(ns, conn->due_ns, now);
 	return ns;
 }
 

@@ -499,7 +499,7 @@ static void silent_strangers_are_bounded(void **state)
 	struct tcp_wire *wire = tcp_wire_from(b->wire);
 	struct wire_conn *conn;
 	int fds[TCP_GUEST_MAX + 20], i;
-	struct list *node, *after;
+	struct tcp_guest *guest;
 
 	for (i = 0; i < (int)TCP_GUEST_MAX + 20; i++) {
 		fds[i] = raw_connect(b);
@@ -515,8 +515,8 @@ static void silent_strangers_are_bounded(void **state)
 	}
 	assert_int_equal(wire->port->guest_cnt, TCP_GUEST_MAX);
 	/* as if ten seconds had passed */
-	list_for_each(node, after, &wire->port->guests)
-		container_of(node, struct tcp_guest, link)->since_ns -= 20000000000u;
+	list_for_each_entry(guest, &wire->port->guests, link)
+		guest->since_ns -= 20000000000u;
 	DRIVE(a, b, conn->up);
 	for (i = 0; i < (int)TCP_GUEST_MAX + 20; i++)
 		close(fds[i]);

@@ -297,20 +297,18 @@ void remote_data(int owner, const struct fi_cq_tagged_entry *e, enum fi_cq_forma
 		 const fi_addr_t *src)
 {
 	uint64_t inverse = DATA_FACTOR, id;
-	struct list *node, *after;
+	struct op *op;
 
 	for (int i = 0; i < 6; i++)
 		inverse *= 2 - DATA_FACTOR * inverse;
 	id = e->data * inverse;
 	seen.data_events++;
 	for (int end = 0; end < run.cnt; end++) {
-		list_for_each(node, after, &run.data_due[end]) {
-			struct op *op = container_of(node, struct op, data_link);
-
+		list_for_each_entry(op, &run.data_due[end], data_link) {
 			if (run.owner[end] != owner ||
 			    (format >= FI_CQ_FORMAT_DATA && op->id != id))
 				continue;
-			list_remove(node);
+			list_remove(&op->data_link);
 			if (format < FI_CQ_FORMAT_DATA)
 				return;
 			CHECK(e->flags ==

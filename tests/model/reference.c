@@ -94,19 +94,17 @@ void ref_give(struct ref *ref, struct ref_recv *recv, struct ref_msg *msg)
 
 static void arrive(struct ref *ref, struct ref_msg *msg)
 {
-	struct list *node, *after;
+	struct ref_recv *recv;
 
 	if (msg->access) {
 		msg->state = REF_CARRIED;
 		ref->carried(msg);
 		return;
 	}
-	list_for_each(node, after, &ref->posted[msg->to][msg->tagged]) {
-		struct ref_recv *recv = container_of(node, struct ref_recv, link);
-
+	list_for_each_entry(recv, &ref->posted[msg->to][msg->tagged], link) {
 		if (!fits(recv, msg))
 			continue;
-		list_remove(node);
+		list_remove(&recv->link);
 		ref->posted_cnt[msg->to]--;
 		ref_give(ref, recv, msg);
 		return;

@@ -189,12 +189,10 @@ int pshm_note_refuse(struct pshm_channel *c, const uint8_t pair[PSHM_NONCE], int
 /* Sends the answers for which there was no room. */
 static void send_unsent(void)
 {
-	struct list *node, *after;
+	struct pshm_channel *c;
 	int err;
 
-	list_for_each(node, after, &channels) {
-		struct pshm_channel *c = container_of(node, struct pshm_channel, link);
-
+	list_for_each_entry(c, &channels, link) {
 		if (!unsent_cnt)
 			return;
 		if (!c->has_unsent)
@@ -240,13 +238,11 @@ static void channel_read(struct pshm_channel *c)
 static void idle_limit(void)
 {
 	struct pshm_channel *oldest = NULL;
-	struct list *node, *after;
+	struct pshm_channel *c;
 
 	if (idle_cnt <= IDLE_MAX)
 		return;
-	list_for_each(node, after, &channels) {
-		struct pshm_channel *c = container_of(node, struct pshm_channel, link);
-
+	list_for_each_entry(c, &channels, link) {
 		if (!c->asked && !c->process.refs && (!oldest || c->idle_ns < oldest->idle_ns))
 			oldest = c;
 	}
@@ -314,7 +310,7 @@ int pshm_channels_watch(void)
 
 void pshm_channels_close(void)
 {
-	struct list *node, *after;
+	struct pshm_channel *c;
 
 	for (int i = 0; i < LISTENERS; i++) {
 		if (listeners[i] < 0)
@@ -324,8 +320,8 @@ void pshm_channels_close(void)
 		sys_local_close(listeners[i]);
 		listeners[i] = -1;
 	}
-	list_for_each(node, after, &channels)
-		pshm_channel_over(container_of(node, struct pshm_channel, link));
+	list_for_each_entry(c, &channels, link)
+		pshm_channel_over(c);
 	if (watch >= 0)
 		sys_local_close(watch);
 	watch = -1;
@@ -357,11 +353,9 @@ int pshm_channels_open(uint64_t number)
 
 struct pshm_channel *pshm_channel_find(uint64_t number)
 {
-	struct list *node, *after;
+	struct pshm_channel *c;
 
-	list_for_each(node, after, &channels) {
-		struct pshm_channel *c = container_of(node, struct pshm_channel, link);
-
+	list_for_each_entry(c, &channels, link) {
 		if (c->asked && c->key == number && !pshm_process_dead(&c->process))
 			return c;
 	}

@@ -39,11 +39,9 @@ static _Atomic int watched = -1;
 
 static struct pshm_wire *wire_find_locked(const uint8_t nonce[PSHM_NONCE])
 {
-	struct list *node, *after;
+	struct pshm_wire *w;
 
-	list_for_each(node, after, &wires) {
-		struct pshm_wire *w = container_of(node, struct pshm_wire, sockets.link);
-
+	list_for_each_entry(w, &wires, sockets.link) {
 		if (pshm_nonce_same(w->nonce, nonce))
 			return w;
 	}
@@ -124,11 +122,9 @@ static int ask_take_locked(struct pshm_channel *c, const struct pshm_note *note,
 static void answer_take_locked(struct pshm_channel *c, const struct pshm_note *note,
 			       struct sys_local_received *received)
 {
-	struct list *node, *after;
+	struct pshm_ask *ask;
 
-	list_for_each(node, after, &asks) {
-		struct pshm_ask *ask = container_of(node, struct pshm_ask, link);
-
+	list_for_each_entry(ask, &asks, link) {
 		if (ask->process != &c->process || !pshm_nonce_same(ask->pair, note->pair) ||
 		    ask->err || ask->inbox.addr)
 			continue;
