@@ -7,6 +7,7 @@
  */
 #include <errno.h>
 #include <sys/socket.h>
+#include "copy.h"
 #include "tcp_carry.h"
 #include "tcp_conn.h"
 #include "tcp_control.h"
@@ -22,31 +23,15 @@ static bool worth_it(struct tcp_conn *conn, size_t len)
 {
 	bool alone = !conn->carry_cnt++ && !conn->carry_rest;
 
-	return alone && len <= TCP_CARRY_MAX && conn->control.state == TCP_LANE_UP &&
-	       !conn->control.want_out && !conn->control.write_failed &&
-	       !tcp_wire_of(conn)->hub->forked && tcp_control_room(conn) &&
-	       conn->tail + tcp_frame_len(len) <= TCP_OUT_LEN;
-}
-
-/* Appends the bytes of @iov behind its first @skip bytes. */
-static void keep_rest(struct tcp_conn *conn, const struct iovec *iov, int cnt, size_t skip)
-{
-	size_t off;
-	int i;
-
-	for (i = 0; i < cnt; i++) {
-		off = skip < iov[i].iov_len ? skip : iov[i].iov_len;
-		skip -= off;
-		memcpy(conn->out + conn->tail, (char *)iov[i].iov_base + off,
-		       iov[i].iov_len - off);
-		conn->tail += (uint32_t)(iov[i].iov_len - off);
-	}
+	return alone && conn->control.state == TCP_LANE_UP && !conn->control.want_out &&
+	       !conn->control.write_failed && !tcp_wire_of(conn)->hub->forked &&
+	       tcp_control_room(conn) && conn->tail + tcp_frame_len(len) <= TCP_OUT_LEN;
 }
 
 /* Writes the gathered packets and then the frame, which begins at iov[1]. */
-static void write_frame(struct tcp_conn *conn, struct iovec *iov, int cnt, size_t total)
+static void write_frame(struct tcp_conn *conn, struct iovec *iov, size_t cnt, size_t total)
 {
-	struct msghdr msg = { .msg_iov = iov, .msg_iovlen = (size_t)cnt };
+	struct msghdr msg = { .msg_iov = iov, .msg_iovlen = cnt };
 	size_t gathered = conn->tail - conn->head, took;
 	ssize_t n;
 
@@ -71,7 +56,9 @@ static void write_frame(struct tcp_conn *conn, struct iovec *iov, int cnt, size_
 		return;
 	if (took > gathered) /* the next packet follows the frame, and is aligned */
 		conn->head = conn->tail = -(uint32_t)(gathered + total - took) & 7;
-	keep_rest(conn, iov + 1, cnt - 1, took > gathered ? took - gathered : 0);
+	took = took > gathered ? took - gathered : 0;
+	copy_from_iov(conn->out + conn->tail, iov + 1, cnt - 1, took, total - took);
+	conn->tail += (uint32_t)(total - took);
 	tcp_control_full(conn);
 }
 
@@ -79,21 +66,13 @@ bool tcp_carry(struct tcp_conn *conn, const struct packet *hdr, const struct iov
 	       size_t iov_cnt, struct wire_op *op)
 {
 	static uint8_t zeroes[8];
-	size_t len = hdr->len, i;
 	struct iovec all[WIRE_IOV_MAX + 3];
-	int cnt = 1;
+	size_t cnt;
 
-	if (len > TCP_CARRY_MAX || iov_cnt > WIRE_IOV_MAX || !worth_it(conn, len))
+	if (hdr->len > TCP_CARRY_MAX || !worth_it(conn, hdr->len))
 		return false;
-	all[cnt++] = (struct iovec){ (void *)(uintptr_t)hdr, sizeof(*hdr) };
-	for (i = 0; i < iov_cnt && len; i++) {
-		all[cnt] = iov[i];
-		if (all[cnt].iov_len > len)
-			all[cnt].iov_len = len;
-		len -= all[cnt++].iov_len;
-	}
-	if (len)
-		return false; /* fewer bytes than the header says: sendv() refuses it */
+	all[1] = (struct iovec){ (void *)(uintptr_t)hdr, sizeof(*hdr) };
+	cnt = 2 + iov_slice(iov, iov_cnt, 0, hdr->len, &all[2]);
 	all[cnt++] = (struct iovec){ zeroes, -hdr->len & 7 };
 	write_frame(conn, all, cnt, tcp_frame_len(hdr->len));
 	op->next = NULL;

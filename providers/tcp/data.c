@@ -7,6 +7,7 @@
 #include <errno.h>
 #include <sys/epoll.h>
 #include <sys/socket.h>
+#include "copy.h"
 #include "tcp_bell.h"
 #include "tcp_carry.h"
 #include "tcp_conn.h"
@@ -42,38 +43,21 @@ static struct tcp_send *send_at(struct tcp_bulk *bulk, uint32_t idx)
 	return &bulk->sends[idx % TCP_SEND_MAX];
 }
 
-/* Appends a piece of memory without its first @skip bytes, which are subtracted from @skip. */
-static int add_piece(struct iovec *iov, int cnt, void *base, size_t len, size_t *skip)
-{
-	size_t off = *skip < len ? *skip : len;
-
-	*skip -= off;
-	if (off == len)
-		return cnt;
-	iov[cnt].iov_base = (char *)base + off;
-	iov[cnt].iov_len = len - off;
-	return cnt + 1;
-}
-
 /* Collects what is to be written next, of as many operations as fit. Returns the number of pieces. */
-static int gather(struct tcp_bulk *bulk, struct iovec *iov, size_t *total)
+static size_t gather(struct tcp_bulk *bulk, struct iovec *iov, size_t *total)
 {
-	size_t skip = bulk->part;
+	size_t skip = bulk->part, cnt = 0;
 	struct tcp_send *send;
-	uint32_t idx, i;
-	int cnt = 0, k;
+	uint32_t idx;
+	bool ok;
 
 	for (idx = bulk->written; idx != bulk->queued && cnt + WIRE_IOV_MAX < OUT_IOV_MAX;
 	     idx++) {
 		send = send_at(bulk, idx);
-		cnt = add_piece(iov, cnt, &send->header, sizeof(send->header), &skip);
-		for (i = 0; i < send->iov_cnt; i++)
-			cnt = add_piece(iov, cnt, send->iov[i].iov_base, send->iov[i].iov_len,
-					&skip);
+		cnt += iov_slice(send->iov, send->iov_cnt, skip, SIZE_MAX, iov + cnt);
+		skip = 0;
 	}
-	*total = 0;
-	for (k = 0; k < cnt; k++)
-		*total += iov[k].iov_len;
+	*total = iov_len(iov, cnt, &ok);
 	return cnt;
 }
 
@@ -117,7 +101,7 @@ void tcp_data_flush(struct tcp_conn *conn)
 	for (round = 0; round < WRITE_MAX && !full && !conn->data.write_failed &&
 			bulk->written != bulk->queued;
 	     round++) {
-		msg.msg_iovlen = (size_t)gather(bulk, iov, &total);
+		msg.msg_iovlen = gather(bulk, iov, &total);
 		n = sendmsg(conn->data.fd, &msg, MSG_NOSIGNAL);
 		if (n >= 0) {
 			advance(bulk, (size_t)n);
@@ -135,28 +119,16 @@ void tcp_data_flush(struct tcp_conn *conn)
 	tcp_finished(conn);
 }
 
-/* Copies the first @len bytes of @iov as pieces. Returns false when it has fewer. */
-static bool copy_iov(struct tcp_send *send, const struct iovec *iov, size_t cnt, size_t len)
-{
-	size_t i;
-
-	send->iov_cnt = 0;
-	for (i = 0; i < cnt && len; i++) {
-		send->iov[i].iov_base = iov[i].iov_base;
-		send->iov[i].iov_len = iov[i].iov_len < len ? iov[i].iov_len : len;
-		len -= send->iov[i].iov_len;
-		send->iov_cnt++;
-	}
-	return !len;
-}
-
 int tcp_sendv(struct wire_conn *out, const struct packet *hdr, const struct iovec *iov,
 	      size_t iov_cnt, struct wire_op *op)
 {
 	struct tcp_conn *conn = tcp_conn_from(out);
 	struct tcp_bulk *bulk = conn->bulk;
 	struct tcp_send *send;
+	bool ok;
 
+	if (iov_cnt > WIRE_IOV_MAX || iov_len(iov, iov_cnt, &ok) < hdr->len)
+		return -FI_EINVAL;
 	if (tcp_carry(conn, hdr, iov, iov_cnt, op))
 		return 0;
 	if (unlikely(!bulk)) {
@@ -168,9 +140,9 @@ int tcp_sendv(struct wire_conn *out, const struct packet *hdr, const struct iove
 	    tcp_wire_of(conn)->hub->forked)
 		return -FI_EAGAIN;
 	send = send_at(bulk, bulk->queued);
-	if (iov_cnt > WIRE_IOV_MAX || !copy_iov(send, iov, iov_cnt, hdr->len))
-		return -FI_EINVAL;
 	send->header = *hdr;
+	send->iov[0] = (struct iovec){ &send->header, sizeof(send->header) };
+	send->iov_cnt = 1 + iov_slice(iov, iov_cnt, 0, hdr->len, &send->iov[1]);
 	send->op = op;
 	bulk->queued++;
 	if (conn->data.state != TCP_LANE_UP)

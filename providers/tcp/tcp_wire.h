@@ -147,15 +147,18 @@ enum tcp_op {
 /* A sendv operation. */
 struct tcp_send {
 	struct packet header;
-	struct iovec iov[WIRE_IOV_MAX];
-	uint32_t iov_cnt;
+	/* @header, then the payload */
+	struct iovec iov[1 + WIRE_IOV_MAX];
+	size_t iov_cnt;
 	struct wire_op *op;
 };
 
-/* Payload that arrives after its header, and where the rest of it goes. */
+/* Payload that arrives after its header, and where it goes. */
 struct tcp_flow {
 	struct iovec iov[WIRE_DEST_MAX];
-	uint32_t iov_cnt, iov_at;
+	uint32_t iov_cnt;
+	/* Bytes that have arrived */
+	uint64_t done;
 	/* Bytes that have not arrived; 0: no payload is under way */
 	uint64_t left;
 	void *cookie;
