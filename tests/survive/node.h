@@ -37,7 +37,7 @@
 /* What processes share beside the fabric; a test's own struct begins with it. */
 struct stage {
 	_Atomic int failed;
-	_Atomic uint32_t gates[16]; /* stage_pass(), stage_wait() */
+	_Atomic uint32_t gates[16]; /* stage_pass(), stage_passed() */
 };
 
 /* stage_open - @len zeroed bytes that the children of this process share; never NULL */

@@ -303,7 +303,7 @@ static void answerer(void)
 	sleeper();
 	if (slept)
 		return;
-	/* as pshm_requests_look() does */
+	/* as pshm_accept() does */
 	weak_require(pshm_inbox_requests(atomic_load_explicit(
 			     &inbox.rung, memory_order_acquire)) == PSHM_REQUEST_DOORBELL);
 	weak_require(request == 1);

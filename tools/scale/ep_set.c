@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Many endpoints; set.h has the contract. Called by 'weft scale' on both sides.
+ * Many endpoints; ep_set.h has the contract. Called by 'weft scale' on both sides.
  */
 #define _GNU_SOURCE
 #include "ep_set.h"

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
  * Services: names by which an shm endpoint is found before its address is known, from the node and
- * service of fi_getinfo. The node is this host, so the service is the name. Any thread; the name is
- * a sys_shared_name that holds the endpoint's address.
+ * service of fi_getinfo. The node is this host, so the service is the name. The address is in shared
+ * memory of that name (shared_name.h). Any thread.
  */
 #ifndef WEFT_SHM_SERVICE_H
 #define WEFT_SHM_SERVICE_H
