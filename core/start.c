@@ -73,7 +73,7 @@ static void read_settings(void)
 
 	params_load(CORE_CONF_FILE);
 	params_define_core("prefer_sysconfig", FI_PARAM_BOOL,
-			   "Let " CORE_CONF_FILE " win where the environment has a setting too "
+			   "Let " CORE_CONF_FILE " take precedence over the environment "
 			   "(default: no)");
 	fi_param_get_bool(NULL, "prefer_sysconfig", &prefer);
 	params_prefer_file(prefer);
