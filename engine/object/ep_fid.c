@@ -6,6 +6,7 @@
 #include <rdma/fi_errno.h>
 #include <weft/routes.h>
 #include "coll.h"
+#include "conns.h"
 #include "ctx.h"
 #include "domain_fid.h"
 #include "ep_fid.h"
@@ -220,6 +221,12 @@ static int engine_ep_source(struct engine_ep *ep, const struct fi_info *info)
 	return ret ? engine_refuse(family, FI_LOG_EP_CTRL, ret, EP_OPEN, why) : 0;
 }
 
+/* An endpoint without connections of its own accepts each request at once. */
+static void engine_ep_admit(struct wire_conn *conn, const struct hello *hello)
+{
+	engine_conn_accept(conn, hello, NULL);
+}
+
 int engine_ep_create(struct engine_domain *domain, struct fi_info *info, size_t fclass,
 		     void *context, struct engine_ep **out)
 {
@@ -233,6 +240,7 @@ int engine_ep_create(struct engine_domain *domain, struct fi_info *info, size_t 
 	if (!ep)
 		return -FI_ENOMEM;
 	engine_ep_init(ep, domain, info);
+	ep->requested = engine_ep_admit;
 	ret = engine_ep_auth(ep, info->ep_attr);
 	if (!ret)
 		ret = engine_ep_source(ep, info);

@@ -49,8 +49,7 @@ struct wire_conn *engine_conn_at(const struct engine_peer *peer, uint32_t idx, u
 	return NULL;
 }
 
-/* Add a conn to its peer, behind those of its wire. */
-static void engine_conn_link(struct engine_peer *peer, struct wire_conn *conn, uint32_t rail)
+void engine_conn_link(struct engine_peer *peer, struct wire_conn *conn, uint32_t rail)
 {
 	struct list *before = peer->conns.prev;
 
@@ -300,8 +299,6 @@ void engine_conn_up(struct wire_conn *conn, const struct hello *hello)
 	if (!peer->up_cnt)
 		engine_incarnation_begin(peer, hello);
 	engine_expect(peer->ep, idx);
-	if (!engine_conn_linked(conn))
-		engine_conn_link(peer, conn, hello->rail);
 	conn->joined = true;
 	peer->multi_conn |= peer->up_cnt++ != 0;
 	if (conn->ours && !peer->self)
@@ -388,6 +385,23 @@ void engine_conn_failed(struct wire_conn *conn, int err)
 		engine_conn_broken(peer, err);
 }
 
+/* An accepted conn has ended before it came up: the requester has given up. */
+static void engine_accept_failed(struct engine_peer *peer)
+{
+	if (peer->up_cnt) {
+		engine_peer_route(peer);
+		peer->ep->domain->ops->flush(peer);
+	} else if (engine_work_pending(peer)) {
+		engine_peer_block(peer);
+	}
+}
+
+void engine_conn_refused(struct wire_conn *conn, int err, const struct hello_data *data)
+{
+	/* The endpoint's program sees no conns: the data is dropped. */
+	engine_conn_down(conn, err);
+}
+
 void engine_conn_down(struct wire_conn *conn, int err)
 {
 	struct engine_peer *peer = conn->peer;
@@ -395,12 +409,14 @@ void engine_conn_down(struct wire_conn *conn, int err)
 
 	if (!peer)
 		return;
-	if (!engine_conn_linked(conn)) {
-		engine_conn_add_traffic(peer->ep, conn);
+	if (!engine_conn_linked(conn)) { /* its peer may have been freed */
+		engine_conn_add_traffic(conn->wire->ep, conn);
 		return;
 	}
 	engine_conn_drop(peer, conn);
-	if (!joined)
+	if (!joined && !conn->ours)
+		engine_accept_failed(peer);
+	else if (!joined)
 		engine_connect_failed(peer, conn->wire->idx, err);
 	else if (peer->up_cnt && !err) /* another conn may still have packets to deliver */
 		engine_peer_route(peer);

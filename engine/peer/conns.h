@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
  * The connections of a peer, which this endpoint opens or accepts. The functions by which wires
- * report them (engine_accept(), engine_conn_up(), engine_conn_down()) are declared in wire/wire.h.
+ * report them (engine_conn_request(), engine_conn_up(), engine_conn_down() and others) are declared
+ * in wire/wire.h.
  *
  * The caller holds the domain.
  */
@@ -18,6 +19,9 @@ void engine_peer_connect(struct engine_peer *peer);
 
 /* engine_conn_at - returns the peer's conn over the wire with index @idx and that rail, or NULL */
 struct wire_conn *engine_conn_at(const struct engine_peer *peer, uint32_t idx, uint32_t rail);
+
+/* engine_conn_link - add a conn to its peer, behind those of its wire */
+void engine_conn_link(struct engine_peer *peer, struct wire_conn *conn, uint32_t rail);
 
 /* engine_conn_end - disconnect a conn of a peer */
 void engine_conn_end(struct wire_conn *conn);
@@ -39,6 +43,20 @@ void engine_conn_failed(struct wire_conn *conn, int err);
  * fail. The next operation connects again.
  */
 void engine_conn_broken(struct engine_peer *peer, int err);
+
+/*
+ * engine_conn_accept - accept a connection request, or refuse it if the peer's state rules it out
+ * @hello: of the request
+ * @data:  private data for the requester's program, at most HELLO_DATA_MAX bytes; copied; NULL:
+ *         none
+ *
+ * Returns the request to its wire: engine_conn_up() or engine_conn_down() follows.
+ */
+void engine_conn_accept(struct wire_conn *conn, const struct hello *hello,
+			const struct hello_data *data);
+
+/* engine_conn_refuse - refuse a connection request with -FI_E* @err; returns it to its wire */
+void engine_conn_refuse(struct wire_conn *conn, int err, const struct hello_data *data);
 
 /*
  * engine_incarnation_end - the hello of the other side begins a new incarnation: it restarted, or

@@ -211,6 +211,7 @@ void engine_peer_block(struct engine_peer *peer)
 void engine_peer_free(struct engine_peer *peer)
 {
 	peer->ep->peer_cnt[peer->address.kind == ADDR_SERVICE]--;
+	peer->ep->budget += peer->window; /* granted by a hello whose conn did not come up */
 	list_remove(&peer->all);
 	list_remove(&peer->blocked);
 	list_remove(&peer->ack_link);

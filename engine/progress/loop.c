@@ -29,17 +29,36 @@ struct loop_item {
 	uint8_t payload[];
 };
 
+enum loop_state {
+	LOOP_IDLE,
+	/* connect() was called, and poll() has not passed the request on yet */
+	LOOP_CONNECTING,
+	/* The engine owns the request */
+	LOOP_REQUESTED,
+	/* The engine owns the request, whose requester has been disconnected */
+	LOOP_GIVEN_UP,
+	/* The engine has answered, and poll() has not reported that yet */
+	LOOP_ACCEPTED,
+	LOOP_REFUSED,
+	/* The engine has accepted, and the requester has been disconnected */
+	LOOP_ACCEPTED_LATE,
+	/* Both ends are up */
+	LOOP_CONNECTED,
+};
+
 struct loop {
 	struct wire wire;
-	/* The end that sends, and the end that receives */
+	/* The end that sends, which requests; and the end that receives, which is requested */
 	struct wire_conn out, in;
-	struct hello hello;
+	/* Hello of the request, and of the answer */
+	struct hello hello, answer;
+	enum loop_state state;
+	/* LOOP_REFUSED: -FI_E* */
+	int refusal;
 	/* struct loop_item in the order of sending */
 	struct list queue;
 	/* Entries of @queue */
 	uint32_t queued;
-	/* connect() was called, and poll() has not joined the ends yet; and: both ends are up */
-	bool connecting, connected;
 	/* A packet that is queued wakes the sleepers of the domain */
 	bool armed;
 };
@@ -79,12 +98,12 @@ static int loop_connect(struct wire *wire, struct engine_peer *peer,
 {
 	struct loop *loop = container_of(wire, struct loop, wire);
 
-	if (loop->connecting || loop->connected)
+	if (loop->state != LOOP_IDLE)
 		return -FI_EAGAIN;
 	loop->hello = *hello;
 	loop->out = (struct wire_conn){ .wire = wire, .peer = peer };
 	loop->in = (struct wire_conn){ .wire = wire };
-	loop->connecting = true;
+	loop->state = LOOP_CONNECTING;
 	*conn = &loop->out;
 	return 0;
 }
@@ -94,7 +113,38 @@ static void loop_disconnect(struct wire_conn *conn)
 	struct loop *loop = container_of(conn->wire, struct loop, wire);
 
 	loop_drop_all(loop);
-	loop->connecting = loop->connected = false;
+	if (loop->state == LOOP_REQUESTED)
+		loop->state = LOOP_GIVEN_UP;
+	else if (loop->state == LOOP_ACCEPTED)
+		loop->state = LOOP_ACCEPTED_LATE;
+	else
+		loop->state = LOOP_IDLE;
+}
+
+/* Wakes the sleepers of the domain: poll() has something to do. */
+static void loop_wake(struct loop *loop)
+{
+	if (unlikely(loop->armed))
+		engine_wire_wake(&loop->wire);
+}
+
+static void loop_accept(struct wire_conn *conn, const struct hello *hello)
+{
+	struct loop *loop = container_of(conn->wire, struct loop, wire);
+
+	loop->answer = *hello;
+	loop->state = loop->state == LOOP_GIVEN_UP ? LOOP_ACCEPTED_LATE : LOOP_ACCEPTED;
+	loop_wake(loop);
+}
+
+static void loop_refuse(struct wire_conn *conn, int err, const struct hello_data *data)
+{
+	struct loop *loop = container_of(conn->wire, struct loop, wire);
+
+	loop->answer.data = data ? *data : (struct hello_data){ .len = 0 };
+	loop->refusal = err;
+	loop->state = loop->state == LOOP_GIVEN_UP ? LOOP_IDLE : LOOP_REFUSED;
+	loop_wake(loop);
 }
 
 static struct loop_item *loop_item_new(struct loop *loop, size_t len)
@@ -111,8 +161,7 @@ static void loop_enqueue(struct loop *loop, struct loop_item *item)
 {
 	list_add_tail(&loop->queue, &item->link);
 	loop->queued++;
-	if (unlikely(loop->armed))
-		engine_wire_wake(&loop->wire);
+	loop_wake(loop);
 }
 
 static struct packet *loop_claim(struct wire_conn *conn, size_t len, void **payload)
@@ -198,7 +247,8 @@ static void loop_deliver(struct loop *loop, struct loop_item *item)
 		return;
 	}
 	loop_count(loop);
-	if (!loop->connected) { /* the packet ended the connection, and item->op is gone */
+	/* The packet may have ended the connection: then item->op is gone. */
+	if (loop->state != LOOP_CONNECTED) {
 		platform_free(item);
 		return;
 	}
@@ -212,19 +262,38 @@ static void loop_deliver(struct loop *loop, struct loop_item *item)
 	platform_free(item);
 }
 
-/* Accept the connection of this endpoint: both ends come up. */
-static void loop_join(struct loop *loop)
+/* Takes the next step of connecting this endpoint to itself. */
+static void loop_step(struct loop *loop)
 {
-	struct hello answer;
-
-	loop->connecting = false;
-	if (engine_accept(&loop->wire, &loop->hello, &loop->in.peer, &answer)) {
-		engine_conn_down(&loop->out, -FI_ENOMEM);
+	if (loop->state == LOOP_CONNECTING) {
+		loop->state = LOOP_REQUESTED;
+		engine_conn_request(&loop->in, &loop->hello);
+	}
+	switch (loop->state) {
+	case LOOP_ACCEPTED:
+		loop->state = LOOP_CONNECTED;
+		loop->in.up = loop->out.up = true;
+		engine_conn_up(&loop->in, &loop->hello);
+		engine_conn_up(&loop->out, &loop->answer);
+		return;
+	case LOOP_REFUSED:
+		loop->state = LOOP_IDLE;
+		engine_conn_refused(&loop->out, loop->refusal, &loop->answer.data);
+		return;
+	case LOOP_ACCEPTED_LATE:
+		loop->state = LOOP_IDLE;
+		engine_conn_down(&loop->in, -FI_ECONNRESET);
+		return;
+	default:
 		return;
 	}
-	loop->connected = loop->in.up = loop->out.up = true;
-	engine_conn_up(&loop->in, &loop->hello);
-	engine_conn_up(&loop->out, &answer);
+}
+
+/* Returns true if loop_step() has something to do. */
+static bool loop_step_due(const struct loop *loop)
+{
+	return loop->state == LOOP_CONNECTING || loop->state == LOOP_ACCEPTED ||
+	       loop->state == LOOP_REFUSED || loop->state == LOOP_ACCEPTED_LATE;
 }
 
 static int loop_poll(struct wire *wire)
@@ -233,8 +302,8 @@ static int loop_poll(struct wire *wire)
 	uint32_t moved = 0;
 	struct list *node;
 
-	if (loop->connecting)
-		loop_join(loop);
+	if (unlikely(loop_step_due(loop)))
+		loop_step(loop);
 	while (moved < LOOP_BURST && (node = list_pop(&loop->queue))) {
 		loop->queued--;
 		moved++;
@@ -251,7 +320,7 @@ static uint64_t loop_arm(struct wire *wire)
 {
 	struct loop *loop = container_of(wire, struct loop, wire);
 
-	loop->armed = !loop->connecting && list_empty(&loop->queue);
+	loop->armed = !loop_step_due(loop) && list_empty(&loop->queue);
 	return loop->armed ? UINT64_MAX : 0;
 }
 
@@ -319,6 +388,8 @@ const struct wire_ops loop_wire_ops = {
 	.tsend = loop_tsend,
 	.tinject = loop_tinject,
 	.access = loop_access,
+	.accept = loop_accept,
+	.refuse = loop_refuse,
 	.arm = loop_arm,
 	.disarm = loop_disarm,
 };

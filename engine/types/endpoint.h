@@ -138,6 +138,12 @@ struct engine_ep {
 	struct weft_addr bind;
 	/* Complete from fi_enable on */
 	struct weft_addr address;
+	/*
+	 * Receives a connection request, and owns it until engine_conn_accept() or
+	 * engine_conn_refuse(), within this call or later. Bounds the number that it keeps: each
+	 * holds memory of its wire, and a descriptor over tcp. @hello: borrowed
+	 */
+	void (*requested)(struct wire_conn *conn, const struct hello *hello);
 };
 
 /* engine_ep_look_next - look in the next round: a wire but the first is to be polled */

@@ -249,9 +249,23 @@ static inline bool engine_request_plain(const struct packet *packet)
 }
 
 #define HELLO_MAGIC   0x74666577u /* "weft" */
-#define HELLO_VERSION 6u
+#define HELLO_VERSION 7u
 /* Most conns of two endpoints over one wire */
 #define HELLO_RAILS 8u
+
+/* Most bytes of a struct hello_data: FI_OPT_CM_DATA_SIZE */
+#define HELLO_DATA_MAX 256u
+
+/* Private data of one side's program for the other's, with a request or with its answer. */
+struct hello_data {
+	/* At most HELLO_DATA_MAX */
+	uint32_t len;
+	/* Zero */
+	uint32_t reserved;
+	uint8_t bytes[HELLO_DATA_MAX];
+};
+
+_Static_assert(sizeof(struct hello_data) == 264, "layout");
 
 /*
  * The first bytes in each direction of a connection, on every wire.
@@ -278,9 +292,11 @@ struct hello {
 	uint32_t proof;
 	/* Full address of the sender */
 	struct weft_addr addr;
+	struct hello_data data;
 };
 
-_Static_assert(sizeof(struct hello) == 80, "layout");
+_Static_assert(sizeof(struct hello) == 344, "layout");
+_Static_assert(offsetof(struct hello, data) == 80, "layout");
 _Static_assert(offsetof(struct hello, epoch) == 8, "layout");
 _Static_assert(offsetof(struct hello, window) == 16, "layout");
 _Static_assert(offsetof(struct hello, incarnation) == 24, "layout");
@@ -294,5 +310,8 @@ _Static_assert(offsetof(struct hello, addr) == 32, "layout");
  * version sends.
  */
 int hello_check(const struct hello *h);
+
+/* hello_data_check - check the data of a refusal. Returns 0 or -FI_EINVAL */
+int hello_data_check(const struct hello_data *data);
 
 #endif

@@ -33,14 +33,20 @@ const struct wire_provider *wire_find(const char *name)
 	return NULL;
 }
 
+int hello_data_check(const struct hello_data *data)
+{
+	return data->len > HELLO_DATA_MAX || data->reserved ? -FI_EINVAL : 0;
+}
+
 int hello_check(const struct hello *h)
 {
 	if (h->magic != HELLO_MAGIC)
 		return -FI_EINVAL;
 	if (h->version != HELLO_VERSION)
 		return -FI_ENOPROTOOPT;
-	if (h->rail >= HELLO_RAILS || !h->epoch || h->addr.kind != ADDR_NONCE ||
-	    !addr_valid(&h->addr))
+	if (h->rail >= HELLO_RAILS || !h->epoch)
 		return -FI_EINVAL;
-	return 0;
+	if (h->addr.kind != ADDR_NONCE || !addr_valid(&h->addr))
+		return -FI_EINVAL;
+	return hello_data_check(&h->data);
 }

@@ -14,11 +14,18 @@
  * engine.
  *
  * Re-entrancy: a wire calls the engine (the functions behind struct wire_ops) only from its poll();
- * the exception is engine_wire_wake(). connect() in particular calls nothing. The engine, called
- * from poll(), may call claim, publish, sendv, get, connect and disconnect of any wire, the polling
- * one included. A wire therefore keeps no iterator across a call to the engine that those calls
- * would invalidate. A conn that is disconnected during poll() is freed no earlier than the end of
- * that poll().
+ * the exception is engine_wire_wake(). connect() and accept() in particular call nothing else. The
+ * engine, called from poll(), may call claim, publish, sendv, get, connect, accept, refuse and
+ * disconnect of any wire, the polling one included. A wire therefore keeps no iterator across a
+ * call to the engine that those calls would invalidate. A conn that is disconnected during poll()
+ * is freed no earlier than the end of that poll().
+ *
+ * Requests: a wire that receives a connection request makes a conn and passes it to the engine by
+ * engine_conn_request(). The engine owns the request until it answers by accept() or refuse():
+ * within that call, later, or never if the endpoint closes first. Until then the wire keeps the
+ * conn and reports nothing of it, even if the requester gives up or dies, and the engine calls
+ * nothing else for it. The requester decides how long it waits; the endpoint bounds the number of
+ * requests that it leaves unanswered.
  *
  * Order: packets that are claimed and published on one conn arrive in that order. The payload of
  * sendv may travel on a lane of its own: it may overtake published packets and be overtaken by
@@ -76,7 +83,7 @@ struct wire {
 /* A wire's state for one peer. First member of the wire's own struct. */
 struct wire_conn {
 	struct wire *wire;
-	/* NULL until engine_accept() or connect() has named the peer */
+	/* Set by connect(), and by the engine before accept(); NULL: an unanswered request */
 	struct engine_peer *peer;
 	/* Hellos were exchanged in both directions: claim and sendv may be called */
 	bool up;
@@ -221,18 +228,19 @@ struct wire_ops {
 
 	/*
 	 * close - end all conns in an orderly way, and free the wire
-	 * Published packets are delivered if the peer lives. engine_conn_down() is not called. May
-	 * block for up to a second.
+	 * Published packets are delivered if the peer lives. Unanswered requests are refused, and
+	 * the engine must not answer them any more. engine_conn_down() is not called. May block for
+	 * up to a second.
 	 */
 	void (*close)(struct wire *wire);
 
 	/*
 	 * connect - start to connect to @peer
 	 * @addr:  address of the peer
-	 * @hello: what this side says; copied
+	 * @hello: the hello of this side; copied
 	 * @conn:  out: the conn
 	 *
-	 * engine_conn_up() or engine_conn_down() follows from poll().
+	 * engine_conn_up(), engine_conn_refused() or engine_conn_down() follows from poll().
 	 * Returns 0, or
 	 * -FI_EHOSTUNREACH: this wire can't reach such an address; another wire may,
 	 * -FI_ECONNREFUSED: it is proven that no endpoint is at the address any more,
@@ -459,6 +467,24 @@ struct wire_ops {
 	 */
 	bool (*access)(struct engine_ctx *ctx, struct engine_peer *peer,
 		       const struct engine_access *access);
+
+	/*
+	 * accept - accept a request: it is a conn of conn->peer from now on
+	 * @hello: the hello of this side; copied
+	 *
+	 * engine_conn_up() follows from poll(), or engine_conn_down() if the requester has given up
+	 * or died; neither before engine_conn_request() for this conn has returned.
+	 */
+	void (*accept)(struct wire_conn *conn, const struct hello *hello);
+
+	/*
+	 * refuse - refuse a request: a requester that still waits receives @err and @data by
+	 * engine_conn_refused()
+	 * @err:  -FI_E*
+	 * @data: copied; NULL: none
+	 * The wire owns the conn from here on.
+	 */
+	void (*refuse)(struct wire_conn *conn, int err, const struct hello_data *data);
 };
 
 /*
@@ -466,20 +492,23 @@ struct wire_ops {
  */
 
 /*
- * engine_accept - a peer that opened a connection has sent its hello
- * @hello:  passed hello_check()
- * @peer:   out: the peer
- * @answer: out: the hello to answer with
+ * engine_conn_request - a peer requests a connection, and has sent its hello
+ * @conn:  not up and without a peer; the engine owns it until accept() or refuse()
+ * @hello: passed hello_check(); borrowed during the call
  *
- * Returns 0: the wire sets conn->peer, sends the answer, and then calls engine_conn_up(). Otherwise
- * it refuses with -FI_E*. -FI_EALREADY: simultaneous open; the connection that this endpoint opened
- * to the same peer on this wire is under way or up, and stays because this endpoint's epoch is
- * smaller. The wire reports that to the other side, whose wire calls
- * engine_conn_down(-FI_EALREADY). If the connection of this endpoint gives way instead, the engine
- * has disconnected it when the call returns.
+ * A refusal by -FI_EALREADY: simultaneous open; the connection that this endpoint opened to the
+ * same peer on this wire and rail is under way or up, and stays because this endpoint's epoch is
+ * smaller. With the larger epoch the engine disconnects its own one before it accepts.
  */
-int engine_accept(struct wire *wire, const struct hello *hello, struct engine_peer **peer,
-		  struct hello *answer);
+void engine_conn_request(struct wire_conn *conn, const struct hello *hello);
+
+/*
+ * engine_conn_refused - the other side has refused the connection that this side opened
+ * @err:  -FI_E*
+ * @data: passed hello_data_check(); borrowed during the call
+ * The wire frees the conn after the call.
+ */
+void engine_conn_refused(struct wire_conn *conn, int err, const struct hello_data *data);
 
 /*
  * engine_conn_up - hellos have been exchanged
@@ -547,7 +576,7 @@ void engine_payload_done(struct engine_ep *ep, struct wire_conn *conn, void *coo
  * Layout of struct engine_ep and of the other structs that the inlined paths access. Only a wire
  * that was built with the same layout is registered.
  */
-#define WIRE_LAYOUT 8u
+#define WIRE_LAYOUT 9u
 
 struct wire_provider {
 	size_t size;

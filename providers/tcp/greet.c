@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * How a lane comes up: a socket is connected or accepted, the connecting side names in a preamble
- * the endpoint and the lane that it wants, and the other side answers. Everything read here is
- * untrusted: anyone who can reach the port may have sent it. Called from the wire's poll and from
- * connect and sendv, on the thread that holds the endpoint's domain.
+ * How a lane comes up on the side that connects: its preamble names the endpoint and the kind of
+ * lane, and the other side answers (admit.c). Everything read here is untrusted: any process may
+ * have the port. Called from the wire's poll and from connect and sendv, on the thread that holds
+ * the endpoint's domain.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -20,11 +20,7 @@
 #include "tcp_options.h"
 #include "tcp_wire.h"
 
-#define ACCEPT_MAX 16	       /* connections accepted in one poll */
-#define GUEST_NS   10000000000 /* time that a guest may be silent, where there are many */
-
-/* A data lane begins with more than the system's buffer, once its peer has been admitted. */
-static void data_up(struct tcp_conn *conn)
+void tcp_data_up(struct tcp_conn *conn)
 {
 	conn->data.state = TCP_LANE_UP;
 	tcp_set_window(conn->data.fd, TCP_DATA_WINDOW);
@@ -132,8 +128,7 @@ void tcp_data_open(struct tcp_conn *conn)
 		tcp_conn_fail(conn, err);
 }
 
-/* Logs once that a peer has another protocol or version, and what to do. */
-static void log_foreign(struct tcp_hub *hub, const char *what, int fd)
+void tcp_log_foreign(struct tcp_hub *hub, const char *what, int fd)
 {
 	union tcp_sockaddr peer = { 0 };
 	socklen_t len = sizeof(peer);
@@ -148,8 +143,6 @@ static void log_foreign(struct tcp_hub *hub, const char *what, int fd)
 		"%s %s speaks another protocol or version: install the same Weft there\n", what,
 		name);
 }
-
-/* ---- the connecting side ---- */
 
 static int say_preamble(struct tcp_conn *conn, struct tcp_lane *lane)
 {
@@ -178,10 +171,7 @@ static int say_preamble(struct tcp_conn *conn, struct tcp_lane *lane)
 	return tcp_watch(tcp_wire_of(conn)->hub, lane, EPOLLIN);
 }
 
-/*
- * Reads into @room until it is full. Returns 1 when it is, 0 when more has to arrive, or -FI_E*.
- */
-static int fill(int fd, void *room, size_t room_len, uint32_t *len)
+int tcp_greet_fill(int fd, void *room, size_t room_len, uint32_t *len)
 {
 	ssize_t n = recv(fd, (char *)room + *len, room_len - *len, 0);
 
@@ -193,6 +183,12 @@ static int fill(int fd, void *room, size_t room_len, uint32_t *len)
 	return *len == room_len;
 }
 
+/* Returns true for an answer in the format of this version. */
+static bool answer_known(const struct tcp_answer *answer)
+{
+	return answer->magic == TCP_ANSWER_MAGIC && answer->version == TCP_VERSION;
+}
+
 static int answer_error(const struct tcp_answer *answer)
 {
 	/*
@@ -201,9 +197,36 @@ static int answer_error(const struct tcp_answer *answer)
 	 */
 	if (answer->magic == TCP_MAGIC)
 		return -FI_ECONNREFUSED;
-	if (answer->magic != TCP_ANSWER_MAGIC || answer->version != TCP_VERSION)
+	if (!answer_known(answer))
 		return -FI_ENOPROTOOPT;
 	return answer->err < FI_ERRNO_MAX ? -(int)answer->err : -FI_EOTHER;
+}
+
+/*
+ * Reads the answer of a control lane, like tcp_greet_fill(). An answer of another version may be
+ * shorter: its first bytes tell.
+ */
+static int control_fill(struct tcp_conn *conn)
+{
+	int ret = tcp_greet_fill(conn->control.fd, conn->part, sizeof(struct tcp_answer),
+				 &conn->part_len);
+	struct tcp_answer answer = { .magic = 0 };
+
+	memcpy(&answer, conn->part, conn->part_len);
+	if (ret < 0 && conn->part_len >= offsetof(struct tcp_answer, cookie) &&
+	    answer_error(&answer) == -FI_ENOPROTOOPT)
+		return -FI_ENOPROTOOPT;
+	return ret;
+}
+
+/* Ends a conn that the other side has refused. */
+static void control_refused(struct tcp_conn *conn, int err, const struct hello_data *data)
+{
+	bool closing = tcp_wire_of(conn)->closing;
+
+	tcp_conn_bury(conn);
+	if (!closing)
+		engine_conn_refused(&conn->conn, err, data);
 }
 
 static int control_answered(struct tcp_conn *conn)
@@ -213,6 +236,10 @@ static int control_answered(struct tcp_conn *conn)
 
 	memcpy(&answer, conn->part, sizeof(answer));
 	err = answer_error(&answer);
+	if (err && answer_known(&answer) && !hello_data_check(&answer.hello.data)) {
+		control_refused(conn, err, &answer.hello.data);
+		return 0;
+	}
 	if (!err)
 		err = hello_check(&answer.hello);
 	if (err)
@@ -232,9 +259,24 @@ static int data_answered(struct tcp_conn *conn)
 
 	if (err)
 		return err;
-	data_up(conn);
+	tcp_data_up(conn);
 	tcp_data_flush(conn);
 	return 0;
+}
+
+/*
+ * A requester sends nothing between its preamble and the answer: it has given up, or breaks the
+ * protocol. The lane is closed, and the conn goes down once the engine has accepted.
+ */
+static int request_event(struct tcp_conn *conn)
+{
+	char byte;
+
+	if (recv(conn->control.fd, &byte, 1, MSG_PEEK) < 0 &&
+	    (errno == EAGAIN || errno == EINTR))
+		return 0;
+	tcp_lane_close(tcp_wire_of(conn)->hub, &conn->control);
+	return 1;
 }
 
 int tcp_greet_event(struct tcp_conn *conn, struct tcp_lane *lane)
@@ -248,265 +290,22 @@ int tcp_greet_event(struct tcp_conn *conn, struct tcp_lane *lane)
 			tcp_conn_down(conn, err);
 		return 0;
 	}
+	if (lane->state == TCP_LANE_REQUESTED)
+		return request_event(conn);
 	if (lane->state != TCP_LANE_GREETING)
 		return 0;
 	if (lane == &conn->control)
-		err = fill(lane->fd, conn->part, sizeof(struct tcp_answer), &conn->part_len);
+		err = control_fill(conn);
 	else
-		err = fill(lane->fd, &bulk->answer, sizeof(bulk->answer), &bulk->answer_len);
+		err = tcp_greet_fill(lane->fd, &bulk->answer, sizeof(bulk->answer),
+				     &bulk->answer_len);
 	if (!err)
 		return 0;
 	if (err > 0)
 		err = lane == &conn->control ? control_answered(conn) : data_answered(conn);
 	if (err == -FI_ENOPROTOOPT)
-		log_foreign(tcp_wire_of(conn)->hub, "the peer at", lane->fd);
+		tcp_log_foreign(tcp_wire_of(conn)->hub, "the peer at", lane->fd);
 	if (err)
 		tcp_conn_down(conn, err);
 	return 1;
-}
-
-/* ---- the accepting side ---- */
-
-void tcp_guest_drop(struct tcp_guest *guest)
-{
-	struct tcp_hub *hub = guest->port->hub;
-
-	tcp_lane_close(hub, &guest->lane);
-	list_remove(&guest->link);
-	list_add_tail(&hub->dead_guests, &guest->link);
-	guest->port->guest_cnt--;
-}
-
-static void refuse(struct tcp_guest *guest, int err)
-{
-	struct tcp_answer answer = { .magic = TCP_ANSWER_MAGIC,
-				     .version = TCP_VERSION,
-				     .err = (uint16_t)-err };
-
-	if (send(guest->lane.fd, &answer, sizeof(answer), MSG_NOSIGNAL) > 0)
-		shutdown(guest->lane.fd, SHUT_WR);
-	tcp_guest_drop(guest);
-}
-
-static void admit_control(struct tcp_wire *wire, struct tcp_guest *guest)
-{
-	struct tcp_answer answer = { .magic = TCP_ANSWER_MAGIC, .version = TCP_VERSION };
-	const struct hello *hello = &guest->preamble.hello;
-	struct engine_peer *peer = NULL;
-	struct tcp_conn *conn;
-	int err;
-
-	if (wire->closing) {
-		refuse(guest, -FI_ECONNREFUSED);
-		return;
-	}
-	conn = tcp_conn_create(wire);
-	/*
-	 * All that can fail comes before the engine is asked: a conn that it accepts has to come
-	 * up.
-	 */
-	if (!conn || platform_random(&conn->cookie, sizeof(conn->cookie)))
-		err = -FI_ENOMEM;
-	else
-		err = tcp_control_room(conn)
-			      ? engine_accept(&wire->wire, hello, &peer, &answer.hello)
-			      : -FI_ENOMEM;
-	if (err) {
-		if (conn)
-			tcp_conn_bury(conn);
-		refuse(guest, err);
-		return;
-	}
-	answer.cookie = conn->cookie;
-	conn->conn.peer = peer;
-	conn->hello = answer.hello;
-	conn->peer_epoch = hello->epoch;
-	conn->conn.up = true;
-	tcp_watch_move(wire->hub, &guest->lane, &conn->control);
-	conn->control.state = TCP_LANE_UP;
-	tcp_guest_drop(guest);
-	tcp_control_raw(conn, &answer, sizeof(answer));
-	tcp_conn_dirty(conn);
-	engine_conn_up(&conn->conn, hello);
-}
-
-static struct tcp_conn *find_conn(struct tcp_wire *wire, const struct tcp_preamble *preamble)
-{
-	struct list *node, *after;
-	struct tcp_conn *conn;
-
-	list_for_each(node, after, &wire->conns) {
-		conn = container_of(node, struct tcp_conn, link);
-		if (conn->cookie == preamble->cookie &&
-		    conn->peer_epoch == preamble->hello.epoch && !conn->ours && conn->conn.up &&
-		    conn->data.state == TCP_LANE_NONE)
-			return conn;
-	}
-	return NULL;
-}
-
-static void admit_data(struct tcp_wire *wire, struct tcp_guest *guest)
-{
-	struct tcp_answer answer = { .magic = TCP_ANSWER_MAGIC, .version = TCP_VERSION };
-	struct tcp_conn *conn = find_conn(wire, &guest->preamble);
-
-	if (conn && !conn->bulk)
-		conn->bulk = calloc(1, sizeof(*conn->bulk));
-	if (!conn || !conn->bulk) {
-		refuse(guest, conn ? -FI_ENOMEM : -FI_ECONNRESET);
-		return;
-	}
-	tcp_watch_move(wire->hub, &guest->lane, &conn->data);
-	tcp_guest_drop(guest);
-	data_up(conn);
-	if (send(conn->data.fd, &answer, sizeof(answer), MSG_NOSIGNAL) != sizeof(answer)) {
-		tcp_lane_ended(conn, &conn->data, -FI_ECONNRESET);
-		return;
-	}
-	tcp_data_flush(conn);
-}
-
-/* Checks a preamble of which the first 8 bytes, or all, have arrived. Returns 0 or -FI_E*. */
-static int preamble_check(const struct tcp_preamble *p, uint32_t len)
-{
-	if (p->magic != TCP_MAGIC)
-		return -FI_EINVAL;
-	if (p->version != TCP_VERSION)
-		return -FI_ENOPROTOOPT;
-	if ((p->lane != TCP_LANE_CONTROL && p->lane != TCP_LANE_DATA) || p->reserved)
-		return -FI_EINVAL;
-	if (len < sizeof(*p))
-		return 0;
-	if (p->lane == TCP_LANE_CONTROL && p->cookie)
-		return -FI_EINVAL;
-	return hello_check(&p->hello);
-}
-
-/* Returns the wire that the preamble names among those at the port, or NULL if it is not there. */
-static struct tcp_wire *guest_host(const struct tcp_guest *guest)
-{
-	static const uint8_t anyone[ADDR_NONCE_LEN];
-	const uint8_t *to = guest->preamble.to;
-	struct list *node, *after;
-
-	if (!memcmp(to, anyone, sizeof(anyone)))
-		return guest->port->owner;
-	list_for_each(node, after, &guest->port->hub->wires) {
-		struct tcp_wire *wire = container_of(node, struct tcp_wire, link);
-
-		if (wire->port == guest->port && !memcmp(to, wire->nonce, sizeof(wire->nonce)))
-			return wire;
-	}
-	return NULL;
-}
-
-/* The wire admits the guest in its own poll; what else arrives stays in the socket until then. */
-static void guest_arrive(struct tcp_guest *guest)
-{
-	struct tcp_wire *host = guest_host(guest);
-
-	if (!host) {
-		refuse(guest, -FI_ECONNREFUSED);
-		return;
-	}
-	guest->arrived = true;
-	list_remove(&guest->link);
-	list_add_tail(&host->arrived, &guest->link);
-	tcp_wake(host); /* no socket reports the guest any more */
-}
-
-void tcp_guest_event(struct tcp_guest *guest)
-{
-	int whole, err = 0;
-
-	if (guest->arrived || guest->lane.fd < 0)
-		return;
-	whole = fill(guest->lane.fd, &guest->preamble, sizeof(guest->preamble), &guest->len);
-	if (whole < 0) {
-		tcp_guest_drop(guest);
-		return;
-	}
-	if (guest->len >= offsetof(struct tcp_preamble, cookie))
-		err = preamble_check(&guest->preamble, guest->len);
-	if (err) {
-		log_foreign(guest->port->hub, "the peer that connects from", guest->lane.fd);
-		refuse(guest, err);
-	} else if (whole) {
-		guest_arrive(guest);
-	}
-}
-
-void tcp_guest_admit(struct tcp_guest *guest, struct tcp_wire *wire)
-{
-	if (guest->preamble.lane == TCP_LANE_CONTROL)
-		admit_control(wire, guest);
-	else
-		admit_data(wire, guest);
-}
-
-/* Makes room for one more guest without a preamble. Returns false when there is none. */
-static bool guest_room(struct tcp_port *port, uint64_t now)
-{
-	struct tcp_guest *oldest;
-
-	if (port->guest_cnt < TCP_GUEST_MAX)
-		return true;
-	if (list_empty(&port->guests))
-		return false;
-	oldest = container_of(port->guests.next, struct tcp_guest, link);
-	if (now - oldest->since_ns < GUEST_NS)
-		return false;
-	tcp_guest_drop(oldest);
-	return true;
-}
-
-static bool guest_create(struct tcp_port *port, int fd, uint64_t now)
-{
-	struct tcp_guest *guest = calloc(1, sizeof(*guest));
-
-	if (!guest)
-		return false;
-	guest->port = port;
-	guest->lane.fd = fd;
-	guest->lane.kind = TCP_LANE_GUEST;
-	list_init(&guest->lane.ready);
-	guest->since_ns = now;
-	if (tcp_watch(port->hub, &guest->lane, EPOLLIN)) {
-		free(guest);
-		return false;
-	}
-	list_add_tail(&port->guests, &guest->link);
-	port->guest_cnt++;
-	return true;
-}
-
-void tcp_accept(struct tcp_port *port)
-{
-	uint64_t now = platform_now_ns();
-	int fd, i;
-
-	for (i = 0; i < ACCEPT_MAX; i++) {
-		if (!guest_room(port, now)) {
-			tcp_port_rest(port, now);
-			return;
-		}
-		fd = accept4(port->listener.fd, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
-		if (fd < 0 && (errno == EMFILE || errno == ENFILE || errno == ENOBUFS ||
-			       errno == ENOMEM)) {
-			tcp_starved(port->hub, "accept a peer's connection", errno);
-			tcp_port_rest(port, now);
-			return;
-		}
-		if (fd < 0 && errno == EAGAIN)
-			return;
-		if (fd < 0)
-			continue; /* that connection has ended already */
-		port->hub->shortage_logged = false;
-		tcp_set_options(fd);
-		tcp_set_accepted(port->hub, fd);
-		if (!guest_create(port, fd, now)) {
-			close(fd);
-			return;
-		}
-	}
 }

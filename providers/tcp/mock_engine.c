@@ -15,8 +15,8 @@
 static uint64_t clock_end_ns;
 
 /* The linker has the wire call these. */
-int __wrap_engine_accept(struct wire *wire, const struct hello *hello,
-			 struct engine_peer **peer, struct hello *answer);
+void __wrap_engine_conn_request(struct wire_conn *conn, const struct hello *hello);
+void __wrap_engine_conn_refused(struct wire_conn *conn, int err, const struct hello_data *data);
 void __wrap_engine_conn_up(struct wire_conn *conn, const struct hello *hello);
 void __wrap_engine_conn_down(struct wire_conn *conn, int err);
 int __wrap_engine_packet(struct engine_ep *ep, struct wire_conn *conn,
@@ -31,19 +31,37 @@ static struct side *side_of(struct wire *wire)
 	return (struct side *)wire->ep;
 }
 
-int __wrap_engine_accept(struct wire *wire, const struct hello *hello,
-			 struct engine_peer **peer, struct hello *answer)
+void side_accept(struct side *side, struct wire_conn *conn)
 {
-	struct side *side = side_of(wire);
+	conn->peer = (struct engine_peer *)side;
+	tcp_conn_accept(conn, &side->hello);
+}
 
-	if (side->refuse)
-		return side->refuse;
+void __wrap_engine_conn_request(struct wire_conn *conn, const struct hello *hello)
+{
+	struct side *side = side_of(conn->wire);
+
+	assert_null(conn->peer);
+	assert_false(conn->up);
+	side->peer_data = hello->data;
+	if (side->later) {
+		side->request = conn;
+		return;
+	}
+	if (side->refuse) {
+		tcp_conn_refuse(conn, side->refuse, NULL);
+		return;
+	}
 	if (side->yield)
 		tcp_disconnect(side->yield);
 	side->yield = NULL;
-	*peer = (struct engine_peer *)side;
-	*answer = side->hello;
-	return 0;
+	side_accept(side, conn);
+}
+
+void __wrap_engine_conn_refused(struct wire_conn *conn, int err, const struct hello_data *data)
+{
+	side_of(conn->wire)->peer_data = *data;
+	__wrap_engine_conn_down(conn, err);
 }
 
 void __wrap_engine_wire_wake(struct wire *wire)
@@ -58,6 +76,7 @@ void __wrap_engine_conn_up(struct wire_conn *conn, const struct hello *hello)
 	assert_true(conn->up);
 	assert_non_null(conn->peer);
 	side->peer_epoch = hello->epoch;
+	side->peer_data = hello->data;
 	side->conns[side->conn_cnt++ % SIDE_CONN_MAX] = conn;
 }
 

@@ -38,13 +38,18 @@ struct side {
 	struct wire *wire;
 	struct hello hello;
 	struct weft_addr addr;
-	/* What engine_accept returns */
+	/* -FI_E* by which requests are refused */
 	int refuse;
+	/* engine_conn_request() leaves requests unanswered; the last of them */
+	bool later;
+	struct wire_conn *request;
+	/* Private data of the last hello or refusal of another side */
+	struct hello_data peer_data;
 	/* What engine_packet returns */
 	int reject;
 	/* engine_packet lets later payload wait until this many packets have arrived */
 	uint32_t turn;
-	/* A conn of the side that engine_accept gives up first */
+	/* A conn of the side that is disconnected before one is accepted */
 	struct wire_conn *yield;
 	/* Conns that came up */
 	struct wire_conn *conns[SIDE_CONN_MAX];
@@ -75,6 +80,9 @@ struct side *side_open(const struct weft_addr *bind);
 struct side *side_open_in(const struct weft_addr *bind, const void *domain);
 void side_close(struct side *side);
 int side_poll(struct side *side);
+
+/* side_accept - accept a request that waits in side->request */
+void side_accept(struct side *side, struct wire_conn *conn);
 
 /* side_connect - begin to connect. Returns the conn; fails the test when that can't begin */
 struct wire_conn *side_connect(struct side *from, struct side *to);

@@ -64,6 +64,8 @@ const struct wire_ops tcp_wire_ops = {
 	.arm = tcp_arm,
 	.disarm = tcp_disarm,
 	.waits_min = TCP_CARRY_MAX + 1,
+	.accept = tcp_conn_accept,
+	.refuse = tcp_conn_refuse,
 };
 
 const struct wire_provider tcp_wire_provider = {

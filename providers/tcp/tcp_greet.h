@@ -10,6 +10,26 @@
 int tcp_connect(struct wire *wire, struct engine_peer *peer, const struct weft_addr *addr,
 		const struct hello *hello, struct wire_conn **conn);
 
+/* accept and refuse of wire_ops */
+void tcp_conn_accept(struct wire_conn *conn, const struct hello *hello);
+void tcp_conn_refuse(struct wire_conn *conn, int err, const struct hello_data *data);
+
+/* tcp_conn_accepted - bring up a conn that the engine has accepted, or end it; from poll */
+void tcp_conn_accepted(struct tcp_conn *conn);
+
+/* tcp_data_up - a data lane is admitted: it gets a larger buffer than the system's */
+void tcp_data_up(struct tcp_conn *conn);
+
+/* tcp_log_foreign - log once that a peer has another protocol or version, and the remedy */
+void tcp_log_foreign(struct tcp_hub *hub, const char *what, int fd);
+
+/*
+ * tcp_greet_fill - read into @room until it is full
+ * @len: in, out: bytes that have been read
+ * Returns 1 when it is, 0 when more has to arrive, or -FI_E*.
+ */
+int tcp_greet_fill(int fd, void *room, size_t room_len, uint32_t *len);
+
 /*
  * tcp_data_open - begin to open the data lane, or ask the peer to
  *

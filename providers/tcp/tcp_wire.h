@@ -18,7 +18,8 @@
  *	options.c  socket options
  *	wire.c	   open, close, poll: events and timers
  *	bell.c	   waking a thread that sleeps
- *	greet.c	   connecting, accepting, preambles and answers: until a lane is up
+ *	greet.c	   connecting: until a lane is up
+ *	admit.c	   accepting: until a lane is up
  *	conn.c	   a conn from its creation to its end, orderly or not
  *	control.c  the control lane when it is up
  *	data.c	   the data lane when it is up
@@ -73,7 +74,8 @@ enum tcp_lane_kind {
 enum tcp_lane_state {
 	TCP_LANE_NONE,
 	TCP_LANE_CONNECTING,
-	TCP_LANE_GREETING, /* the preamble is sent, the answer has not arrived */
+	TCP_LANE_GREETING,  /* the preamble is sent, the answer has not arrived */
+	TCP_LANE_REQUESTED, /* the preamble has arrived, the answer is not sent */
 	TCP_LANE_UP,
 	TCP_LANE_ENDED, /* nothing more arrives: closed by the peer, or broken */
 };
@@ -99,7 +101,7 @@ struct tcp_lane {
 #define TCP_MAGIC 0x77746370u /* "pctw" */
 #define TCP_ANSWER_MAGIC \
 	0x61746370u /* not TCP_MAGIC: a socket that is connected to itself reads its own preamble */
-#define TCP_VERSION 2u
+#define TCP_VERSION 3u
 
 /* First bytes of the side that connects. The first 8 are the same in all versions. */
 struct tcp_preamble {
@@ -116,7 +118,7 @@ struct tcp_preamble {
 	struct hello hello;
 };
 
-_Static_assert(sizeof(struct tcp_preamble) == 104, "layout");
+_Static_assert(sizeof(struct tcp_preamble) == 368, "layout");
 _Static_assert(offsetof(struct tcp_preamble, cookie) == 8, "layout");
 _Static_assert(offsetof(struct tcp_preamble, to) == 16, "layout");
 _Static_assert(offsetof(struct tcp_preamble, hello) == 24, "layout");
@@ -125,7 +127,10 @@ _Static_assert(offsetof(struct tcp_preamble, hello) == 24, "layout");
 struct tcp_answer {
 	uint32_t magic;
 	uint16_t version;
-	/* 0, or the reason of a refusal: a positive FI_E*; the rest is zero then */
+	/*
+	 * 0, or the reason of a refusal: a positive FI_E*. Then the rest is zero, except for
+	 * hello.data on the control lane
+	 */
 	uint16_t err;
 	/* Control lane: the secret by which a data lane is admitted to this conn */
 	uint64_t cookie;
@@ -133,7 +138,7 @@ struct tcp_answer {
 	struct hello hello;
 };
 
-_Static_assert(sizeof(struct tcp_answer) == 96, "layout");
+_Static_assert(sizeof(struct tcp_answer) == 360, "layout");
 _Static_assert(offsetof(struct tcp_answer, cookie) == 8, "layout");
 _Static_assert(offsetof(struct tcp_answer, hello) == 16, "layout");
 
@@ -191,7 +196,10 @@ struct tcp_conn {
 	struct wire_conn conn;
 	struct tcp_lane control;
 	struct tcp_lane data;
-	/* Link in wire->conns, or in wire->dead_conns when @dead */
+	/*
+	 * Link in wire->conns; in wire->requests until the engine answers; in wire->dead_conns when
+	 * @dead
+	 */
 	struct list link;
 	/* Link in wire->dirty: the next poll has to write, or to end the conn */
 	struct list dirty;
@@ -206,6 +214,8 @@ struct tcp_conn {
 	/* This side connected */
 	bool ours;
 	bool dead;
+	/* The engine has accepted, and poll has not reported the conn yet */
+	bool accepted;
 	/* The peer closes in order */
 	bool bye_received;
 	/* A lane ended in the middle of a packet */
@@ -239,7 +249,7 @@ struct tcp_conn {
 	uint64_t peer_epoch;
 	/* Time of the last look at the kernel's state of the connection */
 	uint64_t check_ns;
-	/* With @ours: the hello of this side */
+	/* Hello of the side that connected; of the peer only until the conn is up */
 	struct hello hello;
 	/* With @ours: address of both lanes */
 	union tcp_sockaddr remote;
@@ -345,6 +355,8 @@ struct tcp_wire {
 	/* Guests for this wire */
 	struct list arrived;
 	struct list conns, dirty, finished, timed, waiting;
+	/* Requests that the engine owns: it has not answered */
+	struct list requests;
 	/* Dead conns, freed at the end of poll */
 	struct list dead_conns;
 	union tcp_sockaddr local;

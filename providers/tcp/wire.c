@@ -83,6 +83,7 @@ static struct tcp_wire *wire_alloc(struct engine_ep *ep, const struct weft_addr 
 	list_init(&wire->ready);
 	list_init(&wire->arrived);
 	list_init(&wire->conns);
+	list_init(&wire->requests);
 	list_init(&wire->dirty);
 	list_init(&wire->finished);
 	list_init(&wire->timed);
@@ -164,6 +165,10 @@ static void serve_dirty(struct tcp_wire *wire)
 	take_all(&wire->dirty, &batch);
 	while ((node = list_pop(&batch))) {
 		conn = container_of(node, struct tcp_conn, dirty);
+		if (conn->accepted)
+			tcp_conn_accepted(conn);
+		if (conn->dead)
+			continue;
 		if (conn->err && !conn->ending) {
 			tcp_conn_down(conn, conn->err);
 			continue;
@@ -338,6 +343,9 @@ void tcp_close(struct wire *out)
 	struct tcp_conn *conn;
 
 	wire->closing = true;
+	while ((node = wire->requests.next) != &wire->requests)
+		tcp_conn_refuse(&container_of(node, struct tcp_conn, link)->conn,
+				-FI_ECONNREFUSED, NULL);
 	list_for_each(node, after, &wire->conns) {
 		conn = container_of(node, struct tcp_conn, link);
 		if (!conn->conn.up || wire->hub->forked)

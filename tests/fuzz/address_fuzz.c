@@ -641,6 +641,9 @@ static void hello(void)
 	f.liar.hello.incarnation++;
 	if (how & 8)
 		f.liar.hello.epoch = input_byte();
+	f.liar.hello.rail = how & 32 ? input_byte() : 0;
+	f.liar.hello.data.len = how & 64 ? input_word() : 0;
+	f.liar.hello.data.reserved = how & 128 ? input_byte() : 0;
 	f.disturbed |= alike(&f.liar.hello.addr, &f.honest.name) ||
 		       alike(&f.liar.hello.addr, &f.victim.name);
 	if (how & 16)

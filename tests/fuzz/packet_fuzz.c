@@ -126,6 +126,7 @@ static void reopen(void)
 	hello->epoch = how & 16 ? 1 + (uint64_t)input_byte() : hello->epoch;
 	hello->window = how & 32 ? input_word() : hello->window;
 	hello->rail = how & 64 ? input_byte() % (HELLO_RAILS + 1) : 0;
+	hello->data.len = how & 128 ? input_byte() * 2u : 0;
 	liar_connect(&f.liar, &f.victim);
 	if (old)
 		fake_raw_close(old, -FI_ECONNRESET);

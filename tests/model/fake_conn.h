@@ -75,11 +75,17 @@ struct fake_conn {
 	bool known; /* the engine has taken it as up */
 	struct hello answer;
 	int answer_err, end_err;
+	/* A request: */
+	bool requested;	      /* the engine owns it: it has not answered */
+	bool accepted;	      /* poll brings it up, or down if the requester has given up */
+	struct hello request; /* hello of the requester */
 };
 
 struct fake_raw {
 	struct fake_conn *conn; /* NULL: has ended */
 	struct list out;	/* struct fake_item, from the endpoint */
+	struct hello answer;	/* of the endpoint; of a refusal its data alone */
+	int err;		/* -FI_E*: the endpoint has refused; 1: it has not answered */
 };
 
 extern struct list fake_wires;
@@ -116,6 +122,15 @@ void fake_conn_part(struct fake_conn *c, int err, bool orderly);
 void fake_conn_bury(struct fake_conn *c);
 /* fake_conn_down - report to the engine that a conn is down, and free it at the end of poll */
 void fake_conn_down(struct fake_conn *c, int err);
+/* fake_conn_refused - the same, when the other side has refused it */
+void fake_conn_refused(struct fake_conn *c, int err, const struct hello_data *data);
+/* fake_request - pass a request to the engine, and report an immediate answer; from poll */
+void fake_request(struct fake_conn *c, const struct hello *hello);
+/* fake_accepted - a request was accepted: the conn comes up, or goes down; from poll */
+void fake_accepted(struct fake_conn *c);
+/* accept and refuse of wire_ops */
+void fake_accept(struct wire_conn *conn, const struct hello *hello);
+void fake_refuse(struct wire_conn *conn, int err, const struct hello_data *data);
 void fake_wire_enter(struct fake_wire *wire);
 void fake_wire_leave(struct fake_wire *wire);
 /* fake_ring - there is something for the wire's poll */

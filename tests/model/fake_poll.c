@@ -12,45 +12,94 @@
 
 /* Connecting */
 
+/* The request of @from is answered. @hello: of a refusal the data alone */
 static void answer(struct fake_conn *from, const struct hello *hello, int err)
 {
 	from->connreq = NULL;
 	from->answered = true;
 	from->answer_err = err;
-	if (!err)
-		from->answer = *hello;
+	from->answer = *hello;
 	fake_ring(from->wire);
 }
 
-static void take_connreq(struct fake_wire *wire, struct fake_connreq *connreq)
+void fake_accept(struct wire_conn *conn, const struct hello *hello)
 {
-	struct hello reply;
-	struct fake_conn *c;
-	int err;
+	struct fake_conn *c = fake_conn_of(conn);
 
-	err = hello_check(&connreq->hello);
-	c = fake_conn_new(wire, NULL);
-	if (!err)
-		err = engine_accept(&wire->wire, &connreq->hello, &c->conn.peer, &reply);
-	if (err) {
-		if (connreq->from)
-			answer(connreq->from, NULL, err);
-		fake_conn_bury(c);
-		free(connreq);
-		return;
+	if (!c->requested || !conn->peer)
+		abort();
+	c->requested = false;
+	c->accepted = true;
+	if (c->raw) {
+		c->raw->answer = *hello;
+		c->raw->err = 0;
+	} else if (c->other) { /* else the requester has given up */
+		answer(c->other, hello, 0);
 	}
-	/* The engine may just have given up the conn that asked for it. */
-	if (connreq->from) {
-		answer(connreq->from, &reply, 0);
-		c->other = connreq->from;
-		connreq->from->other = c;
-	} else {
+	fake_ring(c->wire);
+}
+
+void fake_refuse(struct wire_conn *conn, int err, const struct hello_data *data)
+{
+	struct fake_conn *c = fake_conn_of(conn), *other = c->other;
+	struct hello hello = { .data = data ? *data : (struct hello_data){ .len = 0 } };
+
+	if (!c->requested || err >= 0)
+		abort();
+	c->requested = false;
+	if (c->raw) {
+		c->raw->answer = hello;
+		c->raw->err = err;
+	} else if (other) {
+		other->other = c->other = NULL;
+		answer(other, &hello, err);
+	}
+	fake_conn_bury(c);
+}
+
+void fake_accepted(struct fake_conn *c)
+{
+	c->accepted = false;
+	if (!c->other && !c->raw) {
+		if (fake_chance(128)) {
+			fake_conn_down(c, -FI_ECONNRESET);
+			return;
+		}
 		c->ending = true;
 		c->end_err = -FI_ECONNRESET;
 	}
 	c->conn.up = true;
-	engine_conn_up(&c->conn, &connreq->hello);
+	engine_conn_up(&c->conn, &c->request);
 	c->known = true;
+}
+
+void fake_request(struct fake_conn *c, const struct hello *hello)
+{
+	c->requested = true;
+	c->request = *hello;
+	engine_conn_request(&c->conn, hello);
+	if (c->accepted && !c->dead)
+		fake_accepted(c);
+}
+
+static void take_connreq(struct fake_wire *wire, struct fake_connreq *connreq)
+{
+	struct fake_conn *from = connreq->from, *c;
+	struct hello none = { .magic = 0 };
+	int err = hello_check(&connreq->hello);
+
+	if (err) {
+		if (from)
+			answer(from, &none, err);
+	} else {
+		c = fake_conn_new(wire, NULL);
+		if (from) {
+			from->connreq = NULL;
+			from->other = c;
+			c->other = from;
+		}
+		fake_request(c, &connreq->hello);
+	}
 	free(connreq);
 }
 
@@ -81,7 +130,7 @@ static bool take_answer(struct fake_conn *c)
 {
 	c->answered = false;
 	if (c->answer_err) {
-		fake_conn_down(c, c->answer_err);
+		fake_conn_refused(c, c->answer_err, &c->answer.data);
 		return false;
 	}
 	c->conn.up = true;
@@ -333,8 +382,12 @@ static int poll_conn(struct fake_conn *c)
 		if (!take_answer(c))
 			return moved;
 	}
-	if (!c->conn.up && !c->ending)
-		return 0;
+	if (c->accepted) {
+		fake_accepted(c);
+		return moved + 1;
+	}
+	if (c->requested || (!c->conn.up && !c->ending))
+		return moved;
 	for (uint32_t i = 0; c->conn.up && !c->stopped && i < 5; i++) {
 		uint32_t step = (first + i) % 5;
 		int n = step < 3 ? steps[step](c) : move_lane(c, (enum fake_lane)(step - 3));
@@ -352,8 +405,10 @@ static int poll_conn(struct fake_conn *c)
 
 static bool conn_ready(const struct fake_conn *c)
 {
-	if (c->answered)
+	if (c->answered || c->accepted)
 		return true;
+	if (c->requested)
+		return false;
 	if (c->conn.up && !c->stopped && (c->done_first || !list_empty(&c->gets) || !drained(c)))
 		return true;
 	return c->ending && drained(c);

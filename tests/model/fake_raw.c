@@ -27,8 +27,7 @@ static struct fake_raw *raw_of(struct fake_conn *c)
 	return c->raw;
 }
 
-int fake_raw_open(struct engine_ep *to, const struct hello *hello, struct fake_raw **out,
-		  struct hello *answer)
+int fake_raw_request(struct engine_ep *to, const struct hello *hello, struct fake_raw **out)
 {
 	struct fake_wire *wire = raw_wire_of(to);
 	struct fake_conn *c;
@@ -41,15 +40,34 @@ int fake_raw_open(struct engine_ep *to, const struct hello *hello, struct fake_r
 		return ret;
 	fake_wire_enter(wire);
 	c = fake_conn_new(wire, NULL);
-	ret = engine_accept(&wire->wire, hello, &c->conn.peer, answer);
-	if (ret) {
-		fake_conn_bury(c);
-	} else {
-		*out = raw_of(c);
-		c->conn.up = true;
-		engine_conn_up(&c->conn, hello);
-	}
+	*out = raw_of(c);
+	(*out)->err = 1;
+	fake_request(c, hello);
 	fake_wire_leave(wire);
+	return 0;
+}
+
+int fake_raw_answered(const struct fake_raw *raw, struct hello *answer)
+{
+	*answer = raw->answer;
+	return raw->err;
+}
+
+int fake_raw_open(struct engine_ep *to, const struct hello *hello, struct fake_raw **out,
+		  struct hello *answer)
+{
+	struct fake_raw *raw;
+	int ret = fake_raw_request(to, hello, &raw);
+
+	if (ret)
+		return ret;
+	ret = fake_raw_answered(raw, answer);
+	if (ret > 0)
+		abort(); /* the endpoint answers later */
+	if (ret)
+		fake_raw_close(raw, ret);
+	else
+		*out = raw;
 	return ret;
 }
 
@@ -192,7 +210,9 @@ void fake_raw_close(struct fake_raw *raw, int err)
 {
 	struct packet packet;
 
-	if (raw->conn) {
+	if (raw->conn && !raw->conn->conn.up) {
+		raw->conn->raw = NULL; /* reported to an engine that accepts it */
+	} else if (raw->conn) {
 		struct fake_conn *c = raw->conn;
 		struct fake_wire *wire = c->wire;
 

@@ -295,16 +295,30 @@ void fake_wire_leave(struct fake_wire *wire)
 		free(container_of(node, struct fake_conn, link));
 }
 
-void fake_conn_down(struct fake_conn *c, int err)
+/* Reports the end of a conn. @data: of a refusal; else NULL */
+static void report_end(struct fake_conn *c, int err, const struct hello_data *data)
 {
 	fake_conn_part(c, -FI_ECONNRESET, false);
 	c->dead = true;
 	telling++;
-	engine_conn_down(&c->conn, err);
+	if (data)
+		engine_conn_refused(&c->conn, err, data);
+	else
+		engine_conn_down(&c->conn, err);
 	telling--;
 	if (fake_watch.ended && c->conn.peer)
 		fake_watch.ended(&c->conn, err);
 	fake_conn_bury(c);
+}
+
+void fake_conn_down(struct fake_conn *c, int err)
+{
+	report_end(c, err, NULL);
+}
+
+void fake_conn_refused(struct fake_conn *c, int err, const struct hello_data *data)
+{
+	report_end(c, err, data);
 }
 
 /* The contract */
@@ -411,6 +425,10 @@ static void fake_close(struct wire *base)
 	while ((node = wire->conns.next) != &wire->conns) {
 		struct fake_conn *c = container_of(node, struct fake_conn, link);
 
+		if (c->requested) {
+			fake_refuse(&c->conn, -FI_ECONNREFUSED, NULL);
+			continue;
+		}
 		fake_conn_part(c, 0, true);
 		fake_conn_bury(c);
 	}
@@ -769,6 +787,9 @@ LOCKED(int, get,
 	size_t iov_cnt, struct wire_op *op),
        (conn, from, iov, iov_cnt, op))
 LOCKED(int, poll, (struct wire * wire), (wire))
+LOCKED_VOID(accept, (struct wire_conn * conn, const struct hello *hello), (conn, hello))
+LOCKED_VOID(refuse, (struct wire_conn * conn, int err, const struct hello_data *data),
+	    (conn, err, data))
 LOCKED(int, check, (struct wire_conn * conn), (conn))
 LOCKED(int, bell, (struct wire * wire, int poll_set), (wire, poll_set))
 LOCKED(uint64_t, arm, (struct wire * wire), (wire))
@@ -832,7 +853,8 @@ static bool fake_b_access(struct engine_ctx *ctx, struct engine_peer *peer,
 		.check = locked_check, .local = fake_local, .send = fake_##letter##_send, \
 		.bell = locked_bell, .arm = locked_arm, .disarm = locked_disarm,          \
 		.access = fake_##letter##_access, .tsend = fake_##letter##_tsend,         \
-		.tinject = fake_##letter##_tinject,                                       \
+		.tinject = fake_##letter##_tinject, .accept = locked_accept,              \
+		.refuse = locked_refuse,                                                  \
 	}
 
 struct wire_ops fake_ops[FAKE_KINDS] = {

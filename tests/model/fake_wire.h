@@ -108,12 +108,26 @@ uint32_t fake_conn_cnt(void);
 /*
  * A raw peer: a conn of an endpoint whose other end is the test itself.
  *
- * fake_raw_open - send @hello to an endpoint over fake-b, or over the only wire that it has
+ * fake_raw_open - send @hello to an endpoint over fake-b, or over the only wire that it has; the
+ * endpoint answers at once
  * Returns 0 and the conn, or the error with which the endpoint refused. Not called from a poll.
  */
 struct fake_raw;
 int fake_raw_open(struct engine_ep *to, const struct hello *hello, struct fake_raw **raw,
 		  struct hello *answer);
+
+/*
+ * fake_raw_request - like fake_raw_open(), to an endpoint that may answer later
+ * Returns 0 and the conn, which fake_raw_close() ends, or the error of an invalid hello.
+ */
+int fake_raw_request(struct engine_ep *to, const struct hello *hello, struct fake_raw **raw);
+
+/*
+ * fake_raw_answered - get the endpoint's answer to a request
+ * @answer: out: its hello; of a refusal the data alone
+ * Returns 0, -FI_E* of a refusal, or 1 without an answer.
+ */
+int fake_raw_answered(const struct fake_raw *raw, struct hello *answer);
 
 /*
  * fake_raw_answer - send @hello to an endpoint that connects over fake-b to an address where no

@@ -129,6 +129,20 @@ void pshm_conn_up(struct pshm_conn *conn, const struct hello *hello)
 	engine_conn_up(&conn->base, hello);
 }
 
+void pshm_answer_put(struct pshm_pair *pair, enum pshm_answer answer, int err)
+{
+	/* R:pshm_pair.answer  the hello before the answer; pairs A:pshm_pair.answer */
+	atomic_store_explicit(&pair->answer, (uint32_t)answer | (uint32_t)-err << 8,
+			      memory_order_release);
+}
+
+/* Refuses a request that has no answer yet. The data of an acceptance that was given is dropped. */
+static void refuse_unanswered(struct pshm_conn *conn, int err)
+{
+	conn->pair->hello_data_len[PSHM_ANSWERED] = 0;
+	pshm_answer_put(conn->pair, PSHM_REFUSED, err);
+}
+
 /*
  * Notifies the other side, which may not be polling, or may not have accepted the connection yet.
  */
@@ -142,6 +156,8 @@ static void end_notify(struct pshm_conn *conn, enum pshm_end how)
 	 * S:pshm_pair.inside
 	 */
 	atomic_store_explicit(&conn->pair->ended[conn->side].value, how, memory_order_seq_cst);
+	if (conn->side == PSHM_ANSWERED && !conn->base.up)
+		refuse_unanswered(conn, how == PSHM_CLOSED ? -FI_ECONNREFUSED : -FI_ECONNRESET);
 	if (conn->base.up &&
 	    atomic_load_explicit(&conn->polling->mode, memory_order_relaxed) != PSHM_POLLED)
 		pshm_doorbell_ring(conn);
@@ -163,6 +179,19 @@ void pshm_conn_end(struct pshm_conn *conn, enum pshm_end how, bool wait)
 	list_remove(&conn->slow);
 	list_add_tail(&w->ended, &conn->slow);
 	w->busy = true;
+}
+
+struct pshm_conn *pshm_conn_copy(const struct pshm_wire *w)
+{
+	const struct list *node;
+
+	for (node = w->conns.next; node != &w->conns; node = node->next) {
+		struct pshm_conn *conn = container_of(node, struct pshm_conn, all);
+
+		if (!conn->ended && !conn->requested)
+			return conn;
+	}
+	return NULL;
 }
 
 void pshm_conn_reap(struct pshm_wire *w)

@@ -90,7 +90,7 @@ struct pshm_wire {
 	struct pshm_inbox *inbox;
 	/* poll() is running */
 	bool in_poll;
-	/* work, connecting or ended is not empty, or forked is set */
+	/* work, connecting, accepted or ended is not empty, or forked is set */
 	bool busy;
 	/* some entries of up[] are NULL */
 	bool holes;
@@ -104,6 +104,8 @@ struct pshm_wire {
 	struct list work;
 	/* connections that wait for an answer: struct pshm_conn.slow */
 	struct list connecting;
+	/* accepted requests that poll() has not reported yet: struct pshm_conn.slow */
+	struct list accepted;
 	/* connections to be freed at the end of poll(): struct pshm_conn.slow */
 	struct list ended;
 	/* struct pshm_transfer, pshm_read and pshm_coop_write */
@@ -217,6 +219,8 @@ struct pshm_conn {
 	/* next connection with the same doorbell */
 	struct pshm_conn *next_on_doorbell;
 	bool ended;
+	/* a request that the engine owns: it has not answered */
+	bool requested;
 	/* the peer was asked to ring its doorbell; its ring is polled until the next sweep */
 	bool cooling;
 	/* fragments of a packet are arriving */
@@ -245,7 +249,7 @@ struct pshm_conn {
 	struct wire_op **done_end;
 	/* in wire->work, or in no list */
 	struct list work;
-	/* in wire->connecting, wire->ended or wire_share.guests, or in no list */
+	/* in wire->connecting, wire->accepted, wire->ended or wire_share.guests, or in no list */
 	struct list slow;
 	/* in wire->conns */
 	struct list all;
@@ -289,7 +293,7 @@ struct pshm_conn {
 	 */
 	struct pshm_ticket ticket;
 	struct pshm_ask ask;
-	/* hello of this side, while connecting */
+	/* hello of PSHM_ASKED, until the connection is up */
 	struct hello hello;
 	/* the peer's */
 	struct weft_addr addr;
@@ -335,10 +339,12 @@ int pshm_check(struct wire_conn *conn);
  * Returns 0 or -FI_ENOMEM
  * pshm_conn_up - a connection is accepted: begin to poll it, and report it to the engine; from
  * poll()
+ * pshm_answer_put - write the answer to a request into its pair; @err: -FI_E* of a refusal, else 0
  * pshm_conn_end - take it out of every list but wire->ended, and notify the other side; @wait:
  * until the peer no longer writes to this side's memory, for up to a second
  * pshm_conn_fail - end it and report that to the engine; from poll(). @err: 0 for the peer's
  * orderly close, or -FI_E*
+ * pshm_conn_copy - in the child of a fork: returns a connection that poll() has to end, or NULL
  * pshm_conn_reap - free those that ended
  * pshm_log_shortage - descriptors or memory are exhausted: log it once a minute for each shortage
  * and error, and again once a connection was made. The engine tries again for as long as it takes,
@@ -351,8 +357,10 @@ void pshm_conn_attach(struct pshm_conn *conn, const struct pshm_region *region,
 		      const struct pshm_sizes *sizes);
 int pshm_up_reserve(struct pshm_wire *wire);
 void pshm_conn_up(struct pshm_conn *conn, const struct hello *hello);
+void pshm_answer_put(struct pshm_pair *pair, enum pshm_answer answer, int err);
 void pshm_conn_end(struct pshm_conn *conn, enum pshm_end how, bool wait);
 void pshm_conn_fail(struct pshm_conn *conn, int err);
+struct pshm_conn *pshm_conn_copy(const struct pshm_wire *wire);
 void pshm_conn_reap(struct pshm_wire *wire);
 void pshm_log_shortage(struct pshm_wire *wire, enum pshm_shortage shortage, int err);
 

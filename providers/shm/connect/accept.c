@@ -12,15 +12,8 @@
 
 #define ACCEPT_BATCH 8u /* requests handled in one poll() */
 
-static void answer_give(struct pshm_pair *pair, enum pshm_answer answer, int err)
-{
-	/* R:pshm_pair.answer  the hello before the answer; pairs A:pshm_pair.answer */
-	atomic_store_explicit(&pair->answer, (uint32_t)answer | (uint32_t)-err << 8,
-			      memory_order_release);
-}
-
 /* The origin of a request: a process, or, over a socket, an endpoint. */
-struct asker {
+struct request_origin {
 	uint32_t pid;
 	/* NULL: pid says it */
 	const uint8_t *nonce;
@@ -28,47 +21,103 @@ struct asker {
 
 /* Checks that a request's hello is of the request's origin. Returns 0 or -FI_EPROTO. */
 static int hello_agrees(const struct pshm_wire *w, const struct hello *hello,
-			const struct asker *asker)
+			const struct request_origin *origin)
 {
 	int err = hello_check(hello);
 
 	if (err)
 		return err;
-	if (asker->nonce)
-		return pshm_nonce_same(hello->addr.nonce, asker->nonce) ? 0 : -FI_EPROTO;
-	return hello->addr.pid == asker->pid && hello->addr.ns_hash == w->ns_hash ? 0
-										  : -FI_EPROTO;
+	if (origin->nonce)
+		return pshm_nonce_same(hello->addr.nonce, origin->nonce) ? 0 : -FI_EPROTO;
+	return hello->addr.pid == origin->pid && hello->addr.ns_hash == w->ns_hash ? 0
+										   : -FI_EPROTO;
 }
 
-/* The pair is open: ask the engine, and answer in the pair. Takes the conn. */
-static void accept_pair(struct pshm_wire *w, struct pshm_conn *conn, const struct asker *asker)
+/* Refuses a request and frees it: for the engine, or before the engine has received it. */
+static void refuse(struct pshm_conn *conn, int err, const struct hello_data *data)
 {
-	struct pshm_pair *pair = conn->pair;
-	struct hello hello, answer;
+	struct hello hello = { .data = data ? *data : (struct hello_data){ .len = 0 } };
+
+	if (!conn->wire->forked) {
+		pshm_hello_put(conn->pair, PSHM_ANSWERED, &hello);
+		pshm_answer_put(conn->pair, PSHM_REFUSED, err);
+		pshm_peer_notify(conn);
+	}
+	pshm_conn_free(conn);
+}
+
+void pshm_conn_refuse(struct wire_conn *base, int err, const struct hello_data *data)
+{
+	refuse(pshm_conn_of(base), err, data);
+}
+
+void pshm_conn_accept(struct wire_conn *base, const struct hello *hello)
+{
+	struct pshm_conn *conn = pshm_conn_of(base);
+	struct pshm_wire *w = conn->wire;
+
+	conn->requested = false;
+	if (!w->forked)
+		pshm_hello_put(conn->pair, PSHM_ANSWERED, hello);
+	list_add_tail(&w->accepted, &conn->slow);
+	w->busy = true;
+	pshm_wake(w);
+}
+
+/* Returns true if the requester has given the request up. */
+static bool given_up(const struct pshm_conn *conn)
+{
+	/* A:pshm_pair.ended  what the requester did before it; pairs R:pshm_pair.ended */
+	return atomic_load_explicit(&conn->pair->ended[PSHM_ASKED].value,
+				    memory_order_acquire) != PSHM_OPEN;
+}
+
+/*
+ * Publishes the acceptance and reports the connection as up; or as down, if the request was given
+ * up.
+ */
+static void come_up(struct pshm_conn *conn)
+{
+	if (given_up(conn)) {
+		pshm_conn_fail(conn, -FI_ECONNRESET);
+		return;
+	}
+	pshm_answer_put(conn->pair, PSHM_ACCEPTED, 0);
+	pshm_peer_notify(conn);
+	pshm_conn_up(conn, &conn->hello);
+}
+
+int pshm_accepted(struct pshm_wire *w)
+{
+	struct list *node;
+	int moved = 0;
+
+	for (; (node = list_pop(&w->accepted)); moved++)
+		come_up(container_of(node, struct pshm_conn, slow));
+	return moved;
+}
+
+/* Passes a request with its pair to the engine, which answers now or later. Takes the conn. */
+static void accept_pair(struct pshm_wire *w, struct pshm_conn *conn,
+			const struct request_origin *origin)
+{
 	int err;
 
-	/* A:pshm_pair.ended  the request was given up meanwhile; pairs R:pshm_pair.ended */
-	if (atomic_load_explicit(&pair->ended[PSHM_ASKED].value, memory_order_acquire)) {
+	if (given_up(conn)) {
 		pshm_conn_free(conn);
 		return;
 	}
-	hello = pair->hello[PSHM_ASKED];
-	err = hello_agrees(w, &hello, asker);
-	if (!err) {
-		conn->addr = hello.addr;
-		pshm_connecting_yield(w, hello.addr.nonce);
-		err = engine_accept(&w->base, &hello, &conn->base.peer, &answer);
-	}
+	pshm_hello_get(conn->pair, PSHM_ASKED, &conn->hello);
+	err = hello_agrees(w, &conn->hello, origin);
 	if (err) {
-		answer_give(pair, PSHM_REFUSED, err);
-		pshm_peer_notify(conn);
-		pshm_conn_free(conn);
+		refuse(conn, err, NULL);
 		return;
 	}
-	pair->hello[PSHM_ANSWERED] = answer;
-	answer_give(pair, PSHM_ACCEPTED, 0);
-	pshm_peer_notify(conn);
-	pshm_conn_up(conn, &hello);
+	conn->addr = conn->hello.addr;
+	pshm_connecting_yield(w, conn->hello.addr.nonce);
+	conn->requested = true;
+	engine_conn_request(&conn->base, &conn->hello);
+	pshm_accepted(w);
 }
 
 /* A connection that has no process and no memory yet, or NULL and -FI_E* */
@@ -88,7 +137,7 @@ static struct pshm_conn *accept_new(struct pshm_wire *w, int *err)
 /* Returns 0 if the answer was written to the pair, or -FI_E* if the pair can't be opened. */
 static int accept_offer(struct pshm_wire *w, const struct pshm_offer *offer)
 {
-	const struct asker asker = { .pid = offer->pid };
+	const struct request_origin origin = { .pid = offer->pid };
 	struct pshm_region region;
 	struct pshm_sizes sizes;
 	struct pshm_conn *conn;
@@ -110,7 +159,7 @@ static int accept_offer(struct pshm_wire *w, const struct pshm_offer *offer)
 		return -FI_EPROTO;
 	}
 	pshm_conn_attach(conn, &region, &sizes);
-	accept_pair(w, conn, &asker);
+	accept_pair(w, conn, &origin);
 	return 0;
 }
 
@@ -120,7 +169,7 @@ static int accept_offer(struct pshm_wire *w, const struct pshm_offer *offer)
  */
 static int accept_request(struct pshm_wire *w, struct pshm_request *request)
 {
-	const struct asker asker = { .nonce = request->from };
+	const struct request_origin origin = { .nonce = request->from };
 	struct pshm_conn *conn;
 	int err = -FI_EPROTO;
 
@@ -139,7 +188,7 @@ static int accept_request(struct pshm_wire *w, struct pshm_request *request)
 	conn->inbox = request->inbox;
 	memcpy(conn->addr.nonce, request->from, PSHM_NONCE);
 	pshm_conn_attach(conn, &request->pair, &request->sizes);
-	accept_pair(w, conn, &asker);
+	accept_pair(w, conn, &origin);
 	return 0;
 }
 

@@ -8,4 +8,11 @@
 /* pshm_accept - handle requests and answer them; from poll(). Returns how many were handled */
 int pshm_accept(struct pshm_wire *wire);
 
+/* pshm_accepted - report the accepted requests; from poll(). Returns how many there were */
+int pshm_accepted(struct pshm_wire *wire);
+
+/* accept and refuse of wire_ops */
+void pshm_conn_accept(struct wire_conn *conn, const struct hello *hello);
+void pshm_conn_refuse(struct wire_conn *conn, int err, const struct hello_data *data);
+
 #endif

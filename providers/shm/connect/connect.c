@@ -37,7 +37,7 @@ static int offer_pair(struct pshm_conn *conn)
 	if (err)
 		goto err_drop;
 	pshm_conn_attach(conn, &region, &pshm_small_pair);
-	conn->pair->hello[PSHM_ASKED] = conn->hello;
+	pshm_hello_put(conn->pair, PSHM_ASKED, &conn->hello);
 
 	offer = (struct pshm_offer){ .pid = w->pid, .fd = (uint32_t)region.fd };
 	memcpy(offer.nonce, conn->pair->nonce, PSHM_NONCE);
@@ -109,7 +109,7 @@ static int connect_by_socket(struct pshm_conn *conn)
 	err = pshm_pair_create(sizes, &region);
 	if (err)
 		return err;
-	((struct pshm_pair *)region.addr)->hello[PSHM_ASKED] = conn->hello;
+	pshm_hello_put(region.addr, PSHM_ASKED, &conn->hello);
 	pshm_mailbox_drop(&conn->ticket);
 	pshm_region_close(&conn->inbox);
 	pshm_region_close(&conn->region);
@@ -236,9 +236,10 @@ static void connecting_end(struct pshm_conn *conn, int err)
 /* The owner of the inbox has accepted. */
 static void connecting_accepted(struct pshm_conn *conn)
 {
-	struct hello hello = conn->pair->hello[PSHM_ANSWERED];
+	struct hello hello;
 	int err;
 
+	pshm_hello_get(conn->pair, PSHM_ANSWERED, &hello);
 	err = hello_check(&hello);
 	if (!err && !pshm_nonce_same(hello.addr.nonce, conn->addr.nonce))
 		err = -FI_EPROTO;
@@ -248,6 +249,21 @@ static void connecting_accepted(struct pshm_conn *conn)
 	}
 	connecting_done(conn);
 	pshm_conn_up(conn, &hello);
+}
+
+/* The owner of the inbox has refused, with the private data of its program. */
+static void connecting_refused(struct pshm_conn *conn, int err)
+{
+	struct hello hello;
+
+	pshm_hello_get(conn->pair, PSHM_ANSWERED, &hello);
+	if (hello_data_check(&hello.data)) {
+		connecting_end(conn, -FI_EPROTO);
+		return;
+	}
+	connecting_done(conn);
+	pshm_conn_end(conn, PSHM_BROKEN, true);
+	engine_conn_refused(&conn->base, err, &hello.data);
 }
 
 /*
@@ -354,7 +370,7 @@ static bool connecting_step(struct pshm_conn *conn, bool all, bool check_process
 		return true;
 	default:
 		err = refusal && refusal < 2 * FI_ERRNO_OFFSET ? -(int)refusal : -FI_EPROTO;
-		connecting_end(conn, err);
+		connecting_refused(conn, err);
 		return true;
 	}
 }

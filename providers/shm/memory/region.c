@@ -308,3 +308,21 @@ struct pshm_region pshm_pair_area(const struct pshm_region *region, enum pshm_si
 			    (side == PSHM_ASKED ? 0 : area.len);
 	return area;
 }
+
+void pshm_hello_put(struct pshm_pair *pair, enum pshm_side side, const struct hello *hello)
+{
+	memcpy(pair->hello[side], hello, PSHM_HELLO_LEN);
+	if (hello->data.len)
+		memcpy(pair->hello_data[side], hello->data.bytes, hello->data.len);
+	pair->hello_data_len[side] = hello->data.len;
+}
+
+void pshm_hello_get(const struct pshm_pair *pair, enum pshm_side side, struct hello *hello)
+{
+	uint32_t len = *(const volatile uint32_t *)&pair->hello_data_len[side];
+
+	*hello = (struct hello){ .data.len = len };
+	memcpy(hello, pair->hello[side], PSHM_HELLO_LEN);
+	if (len && len <= HELLO_DATA_MAX) /* the checks refuse more */
+		memcpy(hello->data.bytes, pair->hello_data[side], len);
+}

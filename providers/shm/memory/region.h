@@ -27,7 +27,7 @@
 #define PSHM_PAIR_MAGIC	   0x72696170u /* "pair" */
 #define PSHM_AREA_MAGIC	   0x61657261u /* "area" */
 #define PSHM_TABLE_MAGIC   0x6c626174u /* "tabl" */
-#define PSHM_VERSION	   4u
+#define PSHM_VERSION	   5u
 #define PSHM_SLOTS	   64u
 #define PSHM_NONCE	   ADDR_NONCE_LEN
 /* Doorbells of an endpoint. Each connection is given one; with more connections some share one. */
@@ -256,9 +256,12 @@ _Static_assert(offsetof(struct pshm_shown, nonce) == 8, "layout");
 _Static_assert(offsetof(struct pshm_shown, remote_events) == 16, "layout");
 _Static_assert(offsetof(struct pshm_shown, write_guard) == 24, "layout");
 
+/* Bytes of a hello that are in the first page of a pair */
+#define PSHM_HELLO_LEN offsetof(struct hello, data)
+
 /*
- * Head of a pair's memory; the rings follow at PSHM_PAIR_HEAD, that of PSHM_ASKED first, then
- * areas.
+ * Head of a pair's memory; the rings follow at PSHM_PAIR_HEAD, that of PSHM_ASKED first,
+ * then areas.
  */
 struct pshm_pair {
 	uint32_t magic;
@@ -278,9 +281,10 @@ struct pshm_pair {
 	/* enum pshm_answer; written once, by PSHM_ANSWERED */
 	_Atomic uint32_t answer;
 	uint8_t pad1[24];
-	/* by side */
-	struct hello hello[2];
-	uint8_t pad2[32];
+	/* by side: a struct hello up to its data, and the length of the data in hello_data */
+	uint8_t hello[2][PSHM_HELLO_LEN];
+	uint32_t hello_data_len[2];
+	uint8_t pad2[24];
 	/* enum pshm_end, by side */
 	struct pshm_flag ended[2];
 	/* enum pshm_grown, of the ring of that side; written by the other one */
@@ -306,9 +310,14 @@ struct pshm_pair {
 	struct pshm_shown shown[2];
 	/* line of the other side's key table whose memory that side accesses now; 0: none */
 	struct pshm_flag inside[2];
+	/*
+	 * By side: private data of the hello, or of the refusal. In a page that is not touched
+	 * without any
+	 */
+	uint8_t hello_data[2][HELLO_DATA_MAX];
 };
 
-#define PSHM_PAIR_HEAD 4096u
+#define PSHM_PAIR_HEAD 8192u
 
 _Static_assert(offsetof(struct pshm_pair, line_cnt) == 8, "layout");
 _Static_assert(offsetof(struct pshm_pair, len) == 16, "layout");
@@ -327,6 +336,7 @@ _Static_assert(offsetof(struct pshm_pair, small) == 1152, "layout");
 _Static_assert(offsetof(struct pshm_pair, coop_copies) == 1280, "layout");
 _Static_assert(offsetof(struct pshm_pair, inside) == offsetof(struct pshm_pair, shown) + 128,
 	       "layout");
+_Static_assert(offsetof(struct pshm_pair, hello_data) == 4096, "a page of its own");
 _Static_assert(sizeof(struct pshm_pair) <= PSHM_PAIR_HEAD, "layout");
 
 /* Head of an area's memory; the data follow at PSHM_AREA_HEAD. */
@@ -479,6 +489,14 @@ int pshm_pair_open(const struct pshm_offer *offer, struct pshm_region *region,
  */
 int pshm_pair_take(int fd, const uint8_t nonce[PSHM_NONCE], struct pshm_region *region,
 		   struct pshm_sizes *sizes);
+
+/* pshm_hello_put - write the hello of @side; before the request or answer that publishes it */
+void pshm_hello_put(struct pshm_pair *pair, enum pshm_side side, const struct hello *hello);
+/*
+ * pshm_hello_get - copy the hello of @side; after a refusal only its data is valid
+ * The peer may change it meanwhile: the copy is what hello_check() or hello_data_check() is for.
+ */
+void pshm_hello_get(const struct pshm_pair *pair, enum pshm_side side, struct hello *hello);
 
 /*
  * pshm_area_create - make a data area of @data_len bytes

@@ -16,8 +16,8 @@
 #include "mock_engine.h"
 #include "shm_endpoint.h"
 
-int __wrap_engine_accept(struct wire *wire, const struct hello *hello,
-			 struct engine_peer **peer, struct hello *answer);
+void __wrap_engine_conn_request(struct wire_conn *conn, const struct hello *hello);
+void __wrap_engine_conn_refused(struct wire_conn *conn, int err, const struct hello_data *data);
 void __wrap_engine_conn_up(struct wire_conn *conn, const struct hello *hello);
 void __wrap_engine_conn_down(struct wire_conn *conn, int err);
 int __wrap_engine_packet(struct engine_ep *ep, struct wire_conn *conn,
@@ -38,16 +38,31 @@ static struct engine_peer *a_peer(struct mock *m)
 	return (struct engine_peer *)&m->heard; /* any pointer: the wire only keeps it */
 }
 
-int __wrap_engine_accept(struct wire *wire, const struct hello *hello,
-			 struct engine_peer **peer, struct hello *answer)
+void mock_accept(struct mock *m, struct wire_conn *conn)
 {
-	struct mock *m = mock_of(wire);
+	conn->peer = a_peer(m);
+	pshm_wire_ops.accept(conn, &m->hello);
+}
 
-	if (m->refuse)
-		return m->refuse;
-	*peer = a_peer(m);
-	*answer = m->hello;
-	return 0;
+void __wrap_engine_conn_request(struct wire_conn *conn, const struct hello *hello)
+{
+	struct mock *m = mock_of(conn->wire);
+
+	assert_null(conn->peer);
+	assert_false(conn->up);
+	m->peer_data = hello->data;
+	if (m->later)
+		m->request = conn;
+	else if (m->refuse)
+		pshm_wire_ops.refuse(conn, m->refuse, NULL);
+	else
+		mock_accept(m, conn);
+}
+
+void __wrap_engine_conn_refused(struct wire_conn *conn, int err, const struct hello_data *data)
+{
+	mock_of(conn->wire)->peer_data = *data;
+	__wrap_engine_conn_down(conn, err);
 }
 
 void __wrap_engine_conn_up(struct wire_conn *conn, const struct hello *hello)

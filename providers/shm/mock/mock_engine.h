@@ -14,10 +14,13 @@
 struct mock {
 	struct wire *wire;
 	struct weft_addr addr;
-	struct hello hello;	/* hello of this side */
-	int refuse;		/* -FI_E* that engine_accept() answers */
-	struct wire_conn *conn; /* the last one that came up, NULL once it is down */
-	struct hello heard;	/* hello of the other side of that conn */
+	struct hello hello;	     /* hello of this side */
+	int refuse;		     /* -FI_E* by which requests are refused */
+	bool later;		     /* requests are not answered by engine_conn_request() */
+	struct wire_conn *request;   /* the last request */
+	struct hello_data peer_data; /* private data of the last request or refusal */
+	struct wire_conn *conn;	     /* the last one that came up, NULL once it is down */
+	struct hello heard;	     /* hello of the other side of that conn */
 	int ups, downs, down_err;
 	int woken;
 	/* Packets, in order of arrival. */
@@ -54,6 +57,9 @@ void mock_open(struct mock *m);
 void mock_open_sharing(struct mock *m, struct wire_share *share, uint64_t remote_events);
 /* mock_close - end it, if it is open */
 void mock_close(struct mock *m);
+
+/* mock_accept - accept a request that waits in m->request */
+void mock_accept(struct mock *m, struct wire_conn *conn);
 
 /* mock_connect - begin to connect; returns what the wire's connect() does */
 int mock_connect(struct mock *from, const struct weft_addr *to, struct wire_conn **conn);

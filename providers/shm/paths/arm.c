@@ -58,7 +58,7 @@ int pshm_bell(struct wire *base, int poll_set)
 static bool something_there(struct pshm_wire *w, bool *no_wake)
 {
 	*no_wake = false;
-	if (pshm_inbox_rung(w->inbox, w->requests_seen))
+	if (pshm_inbox_rung(w->inbox, w->requests_seen) || !list_empty(&w->accepted))
 		return true;
 	for (uint32_t i = 0; i < w->up_cnt; i++) {
 		struct pshm_conn *conn = w->up[i];
@@ -93,7 +93,7 @@ uint64_t pshm_arm(struct wire *base)
 	bool blind, no_wake;
 
 	if (w->forked)
-		return list_empty(&w->conns) ? UINT64_MAX : 0; /* poll() ends them */
+		return pshm_conn_copy(w) ? 0 : UINT64_MAX; /* poll() ends it */
 	/* before the bell is cleared, which this may ring */
 	pshm_sockets_look();
 	if (!w->armed)

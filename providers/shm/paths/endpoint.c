@@ -139,6 +139,7 @@ static void wire_init(struct pshm_wire *w, struct engine_ep *ep, const struct we
 	w->barriers = !sys_membarrier_all_open();
 	list_init(&w->work);
 	list_init(&w->connecting);
+	list_init(&w->accepted);
 	list_init(&w->ended);
 	list_init(&w->conns);
 	pshm_transfers_init(w);

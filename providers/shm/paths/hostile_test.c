@@ -66,7 +66,7 @@ static struct pshm_region pair_of(const struct pshm_sizes *whose)
 	struct pshm_region region;
 
 	assert_int_equal(pshm_pair_create(whose, &region), 0);
-	((struct pshm_pair *)region.addr)->hello[PSHM_ASKED] = a.hello;
+	pshm_hello_put(region.addr, PSHM_ASKED, &a.hello);
 	return region;
 }
 
@@ -144,7 +144,7 @@ static void memory_that_can_shrink_is_refused(void **state)
 static void memory_of_another_size_than_it_says_is_refused(void **state)
 {
 	size_t whole = PSHM_PAIR_HEAD + 2 * ring_len(PSHM_LINE_CNT, PSHM_DATA_LEN);
-	const size_t lens[] = { 4096, whole - 4096, whole + 4096 };
+	const size_t lens[] = { PSHM_PAIR_HEAD, whole - 4096, whole + 4096 };
 	struct pshm_region region;
 	struct pshm_offer offer;
 
@@ -192,11 +192,13 @@ static void another_version_is_told(void **state)
 	struct pshm_region region = pair_made();
 	struct pshm_offer offer = offer_of(&region);
 	struct pshm_pair *pair = region.addr;
+	struct hello hello = a.hello;
 
 	pair->version++;
 	assert_int_equal(offer_made(&offer), -FI_ENOPROTOOPT);
 	pair->version--;
-	pair->hello[PSHM_ASKED].version++;
+	hello.version++;
+	pshm_hello_put(pair, PSHM_ASKED, &hello);
 	assert_int_equal(offer_made(&offer), 0);
 	assert_int_equal(atomic_load(&pair->answer), PSHM_REFUSED | FI_ENOPROTOOPT << 8);
 	assert_int_equal(b.ups, 0);
@@ -208,16 +210,35 @@ static void hello_in_another_name_is_refused(void **state)
 	struct pshm_region region = pair_made();
 	struct pshm_offer offer = offer_of(&region);
 	struct pshm_pair *pair = region.addr;
+	struct hello hello = a.hello;
 
-	pair->hello[PSHM_ASKED].addr.pid++;
+	hello.addr.pid++;
+	pshm_hello_put(pair, PSHM_ASKED, &hello);
 	assert_int_equal(offer_made(&offer), 0);
 	assert_int_equal(atomic_load(&pair->answer), PSHM_REFUSED | FI_EPROTO << 8);
-	memset(&pair->hello[PSHM_ASKED], 0xff, sizeof(struct hello));
+	memset(pair->hello[PSHM_ASKED], 0xff, PSHM_HELLO_LEN);
 	atomic_store(&pair->answer, 0);
 	assert_int_equal(offer_made(&offer), 0);
 	assert_int_equal(atomic_load(&pair->answer) & 0xff, PSHM_REFUSED);
 	assert_int_equal(b.ups, 0);
 	pshm_region_close(&region);
+}
+
+static void more_data_than_there_may_be_is_refused(void **state)
+{
+	static const uint32_t lens[] = { HELLO_DATA_MAX + 1, UINT32_MAX };
+
+	for (int i = 0; i < 2; i++) {
+		struct pshm_region region = pair_made();
+		struct pshm_offer offer = offer_of(&region);
+		struct pshm_pair *pair = region.addr;
+
+		pair->hello_data_len[PSHM_ASKED] = lens[i];
+		assert_int_equal(offer_made(&offer), 0);
+		assert_int_equal(atomic_load(&pair->answer), PSHM_REFUSED | FI_EINVAL << 8);
+		pshm_region_close(&region);
+	}
+	assert_int_equal(b.ups, 0);
 }
 
 static void scribbled_mailbox_does_no_harm(void **state)
@@ -461,6 +482,7 @@ int main(void)
 		TEST(sizes_that_cannot_be_are_refused),
 		TEST(another_version_is_told),
 		TEST(hello_in_another_name_is_refused),
+		TEST(more_data_than_there_may_be_is_refused),
 		TEST(scribbled_mailbox_does_no_harm),
 		TEST(forged_lines_end_the_connection),
 		TEST(fragments_beyond_their_packet_end_the_connection),

@@ -289,23 +289,16 @@ static int conn_sweep(struct pshm_conn *conn)
 }
 
 /*
- * Poll in the child of a fork: all connections belong to the parent, and fail here. Returns their
- * number.
+ * Poll in the child of a fork: all connections belong to the parent, and fail here, but for the
+ * requests that the engine owns. Returns their number.
  */
 static int poll_forked(struct pshm_wire *w)
 {
-	struct list *node, *after;
+	struct pshm_conn *conn;
 	int moved = 0;
 
-	list_for_each(node, after, &w->conns) {
-		struct pshm_conn *conn = container_of(node, struct pshm_conn, all);
-
-		if (conn->ended)
-			continue;
+	for (; (conn = pshm_conn_copy(w)); moved++)
 		pshm_conn_fail(conn, -FI_EOPBADSTATE);
-		moved++;
-		after = w->conns.next; /* the engine may have ended other connections */
-	}
 	return moved;
 }
 
@@ -324,6 +317,8 @@ static __attribute__((noinline)) int poll_rest(struct pshm_wire *w)
 	if (pshm_inbox_requests(atomic_load_explicit(&w->inbox->rung, memory_order_relaxed)) !=
 	    w->requests_seen)
 		moved += pshm_accept(w);
+	if (!list_empty(&w->accepted))
+		moved += pshm_accepted(w);
 	if (!list_empty(&w->connecting))
 		moved += pshm_connecting(w, sweep);
 	if (!sweep)
@@ -345,7 +340,8 @@ static __attribute__((noinline)) int poll_busy(struct pshm_wire *w)
 	w->in_poll = false;
 	if (!list_empty(&w->ended))
 		pshm_conn_reap(w);
-	w->busy = w->forked || !list_empty(&w->work) || !list_empty(&w->connecting);
+	w->busy = w->forked || !list_empty(&w->work) || !list_empty(&w->connecting) ||
+		  !list_empty(&w->accepted);
 	return moved;
 }
 
@@ -520,6 +516,8 @@ const struct wire_ops pshm_wire_ops = {
 	.direct_min = PSHM_DIRECT_MIN,
 	.direct = pshm_direct,
 	.access = pshm_access,
+	.accept = pshm_conn_accept,
+	.refuse = pshm_conn_refuse,
 };
 
 /*

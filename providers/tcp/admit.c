@@ -1,0 +1,305 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * How a lane comes up on the side that accepts: a socket is a guest until its preamble has arrived,
+ * then a request that the engine answers, or the data lane of a conn. Everything read here is
+ * untrusted: any process that can reach the port may have sent it. Called from the wire's poll, and
+ * by the engine for its answers, on the thread that holds the endpoint's domain.
+ */
+#define _GNU_SOURCE
+#include <errno.h>
+#include <sys/epoll.h>
+#include <unistd.h>
+#include "tcp.h"
+#include "tcp_bell.h"
+#include "tcp_conn.h"
+#include "tcp_control.h"
+#include "tcp_data.h"
+#include "tcp_greet.h"
+#include "tcp_hub.h"
+#include "tcp_options.h"
+#include "tcp_wire.h"
+
+#define ACCEPT_MAX 16	       /* connections accepted in one poll */
+#define GUEST_NS   10000000000 /* time that a guest may be silent, where there are many */
+
+void tcp_guest_drop(struct tcp_guest *guest)
+{
+	struct tcp_hub *hub = guest->port->hub;
+
+	tcp_lane_close(hub, &guest->lane);
+	list_remove(&guest->link);
+	list_add_tail(&hub->dead_guests, &guest->link);
+	guest->port->guest_cnt--;
+}
+
+static void send_refusal(int fd, int err, const struct hello_data *data)
+{
+	struct tcp_answer answer = { .magic = TCP_ANSWER_MAGIC,
+				     .version = TCP_VERSION,
+				     .err = (uint16_t)-err };
+
+	if (data)
+		answer.hello.data = *data;
+	if (send(fd, &answer, sizeof(answer), MSG_NOSIGNAL) > 0)
+		shutdown(fd, SHUT_WR);
+}
+
+static void refuse(struct tcp_guest *guest, int err)
+{
+	send_refusal(guest->lane.fd, err, NULL);
+	tcp_guest_drop(guest);
+}
+
+void tcp_conn_refuse(struct wire_conn *out, int err, const struct hello_data *data)
+{
+	struct tcp_conn *conn = tcp_conn_from(out);
+	struct tcp_wire *wire = tcp_wire_of(conn);
+
+	if (conn->control.fd >= 0 && !wire->hub->forked)
+		send_refusal(conn->control.fd, err, data);
+	tcp_conn_bury(conn);
+	if (!wire->polling)
+		tcp_reap(wire);
+}
+
+/* admit_control() has made room for the answer. */
+void tcp_conn_accept(struct wire_conn *out, const struct hello *hello)
+{
+	struct tcp_conn *conn = tcp_conn_from(out);
+	struct tcp_answer answer = { .magic = TCP_ANSWER_MAGIC,
+				     .version = TCP_VERSION,
+				     .cookie = conn->cookie,
+				     .hello = *hello };
+
+	tcp_control_raw(conn, &answer, sizeof(answer));
+	list_remove(&conn->link);
+	list_add_tail(&tcp_wire_of(conn)->conns, &conn->link);
+	conn->accepted = true;
+	tcp_conn_dirty(conn);
+}
+
+void tcp_conn_accepted(struct tcp_conn *conn)
+{
+	conn->accepted = false;
+	if (conn->control.fd < 0) { /* closed by request_event() */
+		tcp_conn_down(conn, -FI_ECONNRESET);
+		return;
+	}
+	conn->control.state = TCP_LANE_UP;
+	conn->conn.up = true;
+	engine_conn_up(&conn->conn, &conn->hello);
+}
+
+/*
+ * Passes the guest to the engine as a request. Whatever can fail does so before: an accepted conn
+ * comes up.
+ */
+static void admit_control(struct tcp_wire *wire, struct tcp_guest *guest)
+{
+	struct tcp_conn *conn;
+
+	if (wire->closing) {
+		refuse(guest, -FI_ECONNREFUSED);
+		return;
+	}
+	conn = tcp_conn_create(wire);
+	if (!conn || platform_random(&conn->cookie, sizeof(conn->cookie)) ||
+	    !tcp_control_room(conn)) {
+		if (conn)
+			tcp_conn_bury(conn);
+		refuse(guest, -FI_ENOMEM);
+		return;
+	}
+	conn->hello = guest->preamble.hello;
+	conn->peer_epoch = conn->hello.epoch;
+	tcp_watch_move(wire->hub, &guest->lane, &conn->control);
+	conn->control.state = TCP_LANE_REQUESTED;
+	tcp_guest_drop(guest);
+	list_remove(&conn->link);
+	list_add_tail(&wire->requests, &conn->link);
+	engine_conn_request(&conn->conn, &conn->hello);
+	if (conn->accepted && !conn->dead)
+		tcp_conn_accepted(conn);
+}
+
+static struct tcp_conn *find_conn(struct tcp_wire *wire, const struct tcp_preamble *preamble)
+{
+	struct list *node, *after;
+	struct tcp_conn *conn;
+
+	list_for_each(node, after, &wire->conns) {
+		conn = container_of(node, struct tcp_conn, link);
+		if (conn->cookie == preamble->cookie &&
+		    conn->peer_epoch == preamble->hello.epoch && !conn->ours && conn->conn.up &&
+		    conn->data.state == TCP_LANE_NONE)
+			return conn;
+	}
+	return NULL;
+}
+
+static void admit_data(struct tcp_wire *wire, struct tcp_guest *guest)
+{
+	struct tcp_answer answer = { .magic = TCP_ANSWER_MAGIC, .version = TCP_VERSION };
+	struct tcp_conn *conn = find_conn(wire, &guest->preamble);
+
+	if (conn && !conn->bulk)
+		conn->bulk = calloc(1, sizeof(*conn->bulk));
+	if (!conn || !conn->bulk) {
+		refuse(guest, conn ? -FI_ENOMEM : -FI_ECONNRESET);
+		return;
+	}
+	tcp_watch_move(wire->hub, &guest->lane, &conn->data);
+	tcp_guest_drop(guest);
+	tcp_data_up(conn);
+	if (send(conn->data.fd, &answer, sizeof(answer), MSG_NOSIGNAL) != sizeof(answer)) {
+		tcp_lane_ended(conn, &conn->data, -FI_ECONNRESET);
+		return;
+	}
+	tcp_data_flush(conn);
+}
+
+/* Checks a preamble of which the first 8 bytes, or all, have arrived. Returns 0 or -FI_E*. */
+static int preamble_check(const struct tcp_preamble *p, uint32_t len)
+{
+	if (p->magic != TCP_MAGIC)
+		return -FI_EINVAL;
+	if (p->version != TCP_VERSION)
+		return -FI_ENOPROTOOPT;
+	if ((p->lane != TCP_LANE_CONTROL && p->lane != TCP_LANE_DATA) || p->reserved)
+		return -FI_EINVAL;
+	if (len < sizeof(*p))
+		return 0;
+	if (p->lane == TCP_LANE_CONTROL && p->cookie)
+		return -FI_EINVAL;
+	return hello_check(&p->hello);
+}
+
+/* Returns the wire that the preamble names among those at the port, or NULL if it is not there. */
+static struct tcp_wire *guest_host(const struct tcp_guest *guest)
+{
+	static const uint8_t anyone[ADDR_NONCE_LEN];
+	const uint8_t *to = guest->preamble.to;
+	struct list *node, *after;
+
+	if (!memcmp(to, anyone, sizeof(anyone)))
+		return guest->port->owner;
+	list_for_each(node, after, &guest->port->hub->wires) {
+		struct tcp_wire *wire = container_of(node, struct tcp_wire, link);
+
+		if (wire->port == guest->port && !memcmp(to, wire->nonce, sizeof(wire->nonce)))
+			return wire;
+	}
+	return NULL;
+}
+
+/* The wire admits the guest in its own poll; what else arrives stays in the socket until then. */
+static void guest_arrive(struct tcp_guest *guest)
+{
+	struct tcp_wire *host = guest_host(guest);
+
+	if (!host) {
+		refuse(guest, -FI_ECONNREFUSED);
+		return;
+	}
+	guest->arrived = true;
+	list_remove(&guest->link);
+	list_add_tail(&host->arrived, &guest->link);
+	tcp_wake(host); /* no socket reports the guest any more */
+}
+
+void tcp_guest_event(struct tcp_guest *guest)
+{
+	int whole, err = 0;
+
+	if (guest->arrived || guest->lane.fd < 0)
+		return;
+	whole = tcp_greet_fill(guest->lane.fd, &guest->preamble, sizeof(guest->preamble),
+			       &guest->len);
+	if (whole < 0) {
+		tcp_guest_drop(guest);
+		return;
+	}
+	if (guest->len >= offsetof(struct tcp_preamble, cookie))
+		err = preamble_check(&guest->preamble, guest->len);
+	if (err) {
+		tcp_log_foreign(guest->port->hub, "the peer that connects from", guest->lane.fd);
+		refuse(guest, err);
+	} else if (whole) {
+		guest_arrive(guest);
+	}
+}
+
+void tcp_guest_admit(struct tcp_guest *guest, struct tcp_wire *wire)
+{
+	if (guest->preamble.lane == TCP_LANE_CONTROL)
+		admit_control(wire, guest);
+	else
+		admit_data(wire, guest);
+}
+
+/* Makes room for one more guest without a preamble. Returns false when there is none. */
+static bool guest_room(struct tcp_port *port, uint64_t now)
+{
+	struct tcp_guest *oldest;
+
+	if (port->guest_cnt < TCP_GUEST_MAX)
+		return true;
+	if (list_empty(&port->guests))
+		return false;
+	oldest = container_of(port->guests.next, struct tcp_guest, link);
+	if (now - oldest->since_ns < GUEST_NS)
+		return false;
+	tcp_guest_drop(oldest);
+	return true;
+}
+
+static bool guest_create(struct tcp_port *port, int fd, uint64_t now)
+{
+	struct tcp_guest *guest = calloc(1, sizeof(*guest));
+
+	if (!guest)
+		return false;
+	guest->port = port;
+	guest->lane.fd = fd;
+	guest->lane.kind = TCP_LANE_GUEST;
+	list_init(&guest->lane.ready);
+	guest->since_ns = now;
+	if (tcp_watch(port->hub, &guest->lane, EPOLLIN)) {
+		free(guest);
+		return false;
+	}
+	list_add_tail(&port->guests, &guest->link);
+	port->guest_cnt++;
+	return true;
+}
+
+void tcp_accept(struct tcp_port *port)
+{
+	uint64_t now = platform_now_ns();
+	int fd, i;
+
+	for (i = 0; i < ACCEPT_MAX; i++) {
+		if (!guest_room(port, now)) {
+			tcp_port_rest(port, now);
+			return;
+		}
+		fd = accept4(port->listener.fd, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
+		if (fd < 0 && (errno == EMFILE || errno == ENFILE || errno == ENOBUFS ||
+			       errno == ENOMEM)) {
+			tcp_starved(port->hub, "accept a peer's connection", errno);
+			tcp_port_rest(port, now);
+			return;
+		}
+		if (fd < 0 && errno == EAGAIN)
+			return;
+		if (fd < 0)
+			continue; /* that connection has ended already */
+		port->hub->shortage_logged = false;
+		tcp_set_options(fd);
+		tcp_set_accepted(port->hub, fd);
+		if (!guest_create(port, fd, now)) {
+			close(fd);
+			return;
+		}
+	}
+}
