@@ -176,7 +176,7 @@ static int accept_request(struct pshm_wire *w, struct pshm_request *request)
 	conn = ring_data_max(request->sizes.data_len) < PSHM_CLAIM_MAX ? NULL
 								       : accept_new(w, &err);
 	if (!conn) {
-		pshm_sockets_refuse(request, err);
+		pshm_answer_put(request->pair.addr, PSHM_REFUSED, err);
 		pshm_region_close(&request->pair);
 		pshm_region_close(&request->inbox);
 		pshm_process_put(request->process);

@@ -96,7 +96,8 @@ static void channel_free(struct pshm_channel *c)
 	platform_free(c);
 }
 
-void pshm_channel_over(struct pshm_channel *c)
+/* Ends the channel; it is freed with its last reference. */
+static void channel_over(struct pshm_channel *c)
 {
 	if (atomic_exchange_explicit(&c->process.over, true, memory_order_relaxed))
 		return;
@@ -203,7 +204,7 @@ static void send_unsent(void)
 		unsent_cnt--;
 		c->has_unsent = false;
 		if (err || sys_epoll_add_known(watch, c->process.fd, c))
-			pshm_channel_over(c);
+			channel_over(c);
 	}
 }
 
@@ -221,11 +222,11 @@ static void channel_read(struct pshm_channel *c)
 		if (n != (ssize_t)sizeof(note)) {
 			if (n > 0)
 				pshm_received_close(&received);
-			pshm_channel_over(c);
+			channel_over(c);
 			return;
 		}
 		if (pshm_note_take(c, &note, &received)) {
-			pshm_channel_over(c);
+			channel_over(c);
 			return;
 		}
 		if (c->has_unsent)
@@ -247,7 +248,7 @@ static void idle_limit(void)
 			oldest = c;
 	}
 	if (oldest)
-		pshm_channel_over(oldest);
+		channel_over(oldest);
 }
 
 static void accept_one(int listener)
@@ -321,7 +322,7 @@ void pshm_channels_close(void)
 		listeners[i] = -1;
 	}
 	list_for_each_entry(c, &channels, link)
-		pshm_channel_over(c);
+		channel_over(c);
 	if (watch >= 0)
 		sys_local_close(watch);
 	watch = -1;

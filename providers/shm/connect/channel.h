@@ -72,8 +72,6 @@ struct pshm_channel *pshm_channel_connect(uint64_t number, int *err);
  */
 void pshm_channel_hold(struct pshm_channel *c);
 void pshm_channel_put(struct pshm_channel *c);
-/* pshm_channel_over - end the channel; it is freed with its last reference */
-void pshm_channel_over(struct pshm_channel *c);
 
 /* pshm_note_send - send a note with @cnt descriptors. Returns 0 or -FI_E* as sys_local_send() */
 int pshm_note_send(const struct pshm_channel *c, const struct pshm_note *note, const int *fds,

@@ -370,6 +370,8 @@ static bool connecting_step(struct pshm_conn *conn, bool all, bool check_process
 		return true;
 	default:
 		err = refusal && refusal < 2 * FI_ERRNO_OFFSET ? -(int)refusal : -FI_EPROTO;
+		if (pshm_is_shortage(err))
+			pshm_log_shortage(conn->wire, PSHM_SHORTAGE_PEER, err);
 		connecting_refused(conn, err);
 		return true;
 	}

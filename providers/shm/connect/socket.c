@@ -391,17 +391,6 @@ struct pshm_request *pshm_sockets_take(struct pshm_wire *w)
 	return node ? container_of(node, struct pshm_request, link) : NULL;
 }
 
-void pshm_sockets_refuse(const struct pshm_request *r, int err)
-{
-	struct pshm_pair *pair = r->pair.addr;
-
-	platform_lock(&lock);
-	if (pshm_note_refuse(pshm_channel_of(r->process), pair->nonce, err))
-		pshm_channel_over(pshm_channel_of(r->process));
-	watch_locked();
-	platform_unlock(&lock);
-}
-
 /* Asking */
 
 bool pshm_sockets_room(const uint8_t to[PSHM_NONCE])

@@ -140,9 +140,6 @@ void pshm_sockets_drop(struct pshm_ask *ask);
  */
 struct pshm_request *pshm_sockets_take(struct pshm_wire *wire);
 
-/* pshm_sockets_refuse - answer a request with the error @err; it stays the caller's */
-void pshm_sockets_refuse(const struct pshm_request *request, int err);
-
 /* pshm_sockets_wake - wake the endpoint with that nonce in a process that we hold by a socket */
 void pshm_sockets_wake(struct pshm_process *process, const uint8_t to[PSHM_NONCE]);
 

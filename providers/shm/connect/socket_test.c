@@ -364,6 +364,27 @@ static void forged_requests_are_refused_or_end_the_socket(void **state)
 	pshm_region_close(&pair);
 }
 
+static void a_pair_that_is_too_small_is_refused_in_it(void **state)
+{
+	const struct pshm_sizes smallest = { RING_LINES_MIN, RING_DATA_MIN, 0 };
+	struct pshm_region region;
+	struct pshm_pair *pair;
+	struct pshm_note note;
+	int fds[2];
+
+	mock_open(&a);
+	mock_open(&b);
+	assert_int_equal(pshm_pair_create(&smallest, &region), 0);
+	pair = region.addr;
+	fds[0] = region.fd;
+	fds[1] = ((struct pshm_wire *)a.wire)->own_inbox.fd;
+	note = ask_of(&region);
+	assert_int_equal(said(&note, sizeof(note), fds, 2), 0);
+	mock_until(&b, NULL, atomic_load(&pair->answer));
+	assert_int_equal(atomic_load(&pair->answer), PSHM_REFUSED | FI_EPROTO << 8);
+	pshm_region_close(&region);
+}
+
 #define MANY_ASKS 2000u
 
 /* It may be busy: its answers wait, and so do its other requests. */
@@ -589,6 +610,7 @@ int main(void)
 		TEST_HIDDEN(want_of_descriptors_passes),
 		TEST(no_socket_leaves_proc),
 		TEST_HIDDEN(forged_requests_are_refused_or_end_the_socket),
+		TEST_HIDDEN(a_pair_that_is_too_small_is_refused_in_it),
 		TEST_HIDDEN(three_descriptors_end_the_socket),
 		TEST_HIDDEN(memory_that_can_change_its_size_is_refused),
 		TEST_HIDDEN(who_reads_no_answers_for_a_while_keeps_the_socket),
