@@ -52,6 +52,8 @@ struct pshm_ask {
 	struct pshm_region inbox;
 	/* why there is none, -FI_E*, or 0 */
 	int err;
+	/* neither has arrived: the descriptors may still be on their way */
+	bool under_way;
 };
 
 #endif

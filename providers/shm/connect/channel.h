@@ -18,7 +18,7 @@ struct pshm_channel {
 	bool asked;
 	/* accepted, and not in use: since when */
 	uint64_t idle_ns;
-	/* requests of this process that wait for answers */
+	/* requests of this process that are under way */
 	uint32_t ask_cnt;
 	/* unsent holds an answer for which the socket had no room; nothing is read of it meanwhile */
 	bool has_unsent;

@@ -272,9 +272,14 @@ static void connecting_refused(struct pshm_conn *conn, int err)
  */
 static int asked_failed(struct pshm_conn *conn)
 {
-	if (!conn->ask.process)
+	int err;
+
+	if (!conn->ask.process || conn->inbox.addr)
 		return 0;
-	return conn->inbox.addr ? 0 : pshm_sockets_answer(&conn->ask, &conn->inbox);
+	err = pshm_sockets_answer(&conn->ask, &conn->inbox);
+	if (conn->inbox.addr) /* the peer has the pair's descriptor, too */
+		pshm_region_close_fd(&conn->region);
+	return err;
 }
 
 /* Returns the error for which no answer will come, or 0. */

@@ -15,7 +15,10 @@
 
 /* Between two reads of the sockets. */
 #define LOOK_NS 1000000u
-/* Requests to one process under way at a time: each takes descriptors on both sides. */
+/*
+ * Requests to one process under way at a time: each has descriptors on its way. One that the process
+ * has received, and not answered yet, is not.
+ */
 #define ASKS_MAX 4u
 /* Requests that wait for poll(), of all endpoints. */
 #define REQUESTS_MAX 1024u
@@ -118,6 +121,13 @@ static int ask_take_locked(struct pshm_channel *c, const struct pshm_note *note,
 	return 0;
 }
 
+/* The other process has received the descriptors of a request, or the request is given up. */
+static void ask_received_locked(struct pshm_ask *ask)
+{
+	pshm_channel_of(ask->process)->ask_cnt -= ask->under_way;
+	ask->under_way = false;
+}
+
 /* An inbox or a refusal, for one of our connections. */
 static void answer_take_locked(struct pshm_channel *c, const struct pshm_note *note,
 			       struct sys_local_received *received)
@@ -125,9 +135,10 @@ static void answer_take_locked(struct pshm_channel *c, const struct pshm_note *n
 	struct pshm_ask *ask;
 
 	list_for_each_entry(ask, &asks, link) {
-		if (ask->process != &c->process || !pshm_nonce_same(ask->pair, note->pair) ||
-		    ask->err || ask->inbox.addr)
+		if (!ask->under_way || ask->process != &c->process ||
+		    !pshm_nonce_same(ask->pair, note->pair))
 			continue;
+		ask_received_locked(ask);
 		if (note->type == PSHM_NOTE_REFUSED) {
 			ask->err = -(int)note->error;
 		} else if (!received->cnt) {
@@ -433,7 +444,7 @@ int pshm_sockets_ask(struct pshm_wire *w, const uint8_t to[PSHM_NONCE],
 		err = pshm_is_shortage(err) ? err : -FI_EAGAIN;
 		goto out;
 	}
-	*ask = (struct pshm_ask){ .process = &c->process, .inbox.fd = -1 };
+	*ask = (struct pshm_ask){ .process = &c->process, .inbox.fd = -1, .under_way = true };
 	memcpy(ask->to, to, PSHM_NONCE);
 	memcpy(ask->pair, note.pair, PSHM_NONCE);
 	list_add_tail(&asks, &ask->link);
@@ -463,7 +474,7 @@ void pshm_sockets_drop(struct pshm_ask *ask)
 		return;
 	platform_lock(&lock);
 	list_remove(&ask->link);
-	pshm_channel_of(ask->process)->ask_cnt--;
+	ask_received_locked(ask);
 	platform_unlock(&lock);
 	pshm_region_close(&ask->inbox);
 	ask->process = NULL;
