@@ -120,16 +120,16 @@ static void set_up(bool barriers)
 	up[0] = up[1] = NULL;
 	from_producer.wire = &owner;
 	from_producer.pair = &pair;
-	from_producer.side = PSHM_ANSWERED;
+	from_producer.side = PSHM_ACCEPTOR;
 	ring_rx_init(&from_producer.rx, memory, LINES, DATA);
-	atomic_init(&pair.barriers[PSHM_ASKED].value, barriers);
+	atomic_init(&pair.barriers[PSHM_REQUESTER].value, barriers);
 	pshm_polling_begin(&from_producer);
 
 	producer.wake_fd = -1;
 	to_owner.wire = &producer;
 	to_owner.pair = &pair;
-	to_owner.side = PSHM_ASKED;
-	to_owner.polling = &pair.polling[PSHM_ASKED];
+	to_owner.side = PSHM_REQUESTER;
+	to_owner.polling = &pair.polling[PSHM_REQUESTER];
 	to_owner.process = &process;
 	to_owner.inbox.addr = &inbox;
 	ring_tx_init(&to_owner.tx, memory, LINES, DATA);
@@ -200,7 +200,7 @@ static void set_up_cold(void)
 {
 	set_up(true);
 	owner.hot_cnt = 0;
-	atomic_store_explicit(&pair.polling[PSHM_ASKED].mode, PSHM_RING_DOORBELL,
+	atomic_store_explicit(&pair.polling[PSHM_REQUESTER].mode, PSHM_RING_DOORBELL,
 			      memory_order_relaxed);
 }
 
@@ -240,7 +240,7 @@ static void set_up_two(void)
 	producer2.wake_fd = -1;
 	to_owner2.wire = &producer2;
 	to_owner2.pair = &pair2;
-	to_owner2.polling = &pair2.polling[PSHM_ASKED];
+	to_owner2.polling = &pair2.polling[PSHM_REQUESTER];
 	ring_tx_init(&to_owner2.tx, memory2, LINES, DATA);
 	owner.hot_cnt = 0;
 	pshm_polling_set_mode(&from_producer, PSHM_RING_DOORBELL);

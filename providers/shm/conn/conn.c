@@ -139,7 +139,7 @@ void pshm_answer_put(struct pshm_pair *pair, enum pshm_answer answer, int err)
 /* Refuses a request that has no answer yet. The data of an acceptance that was given is dropped. */
 static void refuse_unanswered(struct pshm_conn *conn, int err)
 {
-	conn->pair->hello_data_len[PSHM_ANSWERED] = 0;
+	conn->pair->hello_data_len[PSHM_ACCEPTOR] = 0;
 	pshm_answer_put(conn->pair, PSHM_REFUSED, err);
 }
 
@@ -156,7 +156,7 @@ static void end_notify(struct pshm_conn *conn, enum pshm_end how)
 	 * S:pshm_pair.inside
 	 */
 	atomic_store_explicit(&conn->pair->ended[conn->side].value, how, memory_order_seq_cst);
-	if (conn->side == PSHM_ANSWERED && !conn->base.up)
+	if (conn->side == PSHM_ACCEPTOR && !conn->base.up)
 		refuse_unanswered(conn, how == PSHM_CLOSED ? -FI_ECONNREFUSED : -FI_ECONNRESET);
 	if (conn->base.up &&
 	    atomic_load_explicit(&conn->polling->mode, memory_order_relaxed) != PSHM_POLLED)

@@ -293,7 +293,7 @@ struct pshm_conn {
 	 */
 	struct pshm_ticket ticket;
 	struct pshm_ask ask;
-	/* hello of PSHM_ASKED, until the connection is up */
+	/* hello of PSHM_REQUESTER, until the connection is up */
 	struct hello hello;
 	/* the peer's */
 	struct weft_addr addr;
@@ -302,7 +302,7 @@ struct pshm_conn {
 /* pshm_other - the side that the peer is */
 static inline enum pshm_side pshm_other(const struct pshm_conn *conn)
 {
-	return conn->side == PSHM_ASKED ? PSHM_ANSWERED : PSHM_ASKED;
+	return conn->side == PSHM_REQUESTER ? PSHM_ACCEPTOR : PSHM_REQUESTER;
 }
 
 static inline struct pshm_conn *pshm_conn_of(struct wire_conn *conn)

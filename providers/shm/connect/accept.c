@@ -39,7 +39,7 @@ static void refuse(struct pshm_conn *conn, int err, const struct hello_data *dat
 	struct hello hello = { .data = data ? *data : (struct hello_data){ .len = 0 } };
 
 	if (!conn->wire->forked) {
-		pshm_hello_put(conn->pair, PSHM_ANSWERED, &hello);
+		pshm_hello_put(conn->pair, PSHM_ACCEPTOR, &hello);
 		pshm_answer_put(conn->pair, PSHM_REFUSED, err);
 		pshm_peer_notify(conn);
 	}
@@ -58,7 +58,7 @@ void pshm_conn_accept(struct wire_conn *base, const struct hello *hello)
 
 	conn->requested = false;
 	if (!w->forked)
-		pshm_hello_put(conn->pair, PSHM_ANSWERED, hello);
+		pshm_hello_put(conn->pair, PSHM_ACCEPTOR, hello);
 	list_add_tail(&w->accepted, &conn->slow);
 	w->busy = true;
 	pshm_wake(w);
@@ -68,7 +68,7 @@ void pshm_conn_accept(struct wire_conn *base, const struct hello *hello)
 static bool given_up(const struct pshm_conn *conn)
 {
 	/* A:pshm_pair.ended  what the requester did before it; pairs R:pshm_pair.ended */
-	return atomic_load_explicit(&conn->pair->ended[PSHM_ASKED].value,
+	return atomic_load_explicit(&conn->pair->ended[PSHM_REQUESTER].value,
 				    memory_order_acquire) != PSHM_OPEN;
 }
 
@@ -107,7 +107,7 @@ static void accept_pair(struct pshm_wire *w, struct pshm_conn *conn,
 		pshm_conn_free(conn);
 		return;
 	}
-	pshm_hello_get(conn->pair, PSHM_ASKED, &conn->hello);
+	pshm_hello_get(conn->pair, PSHM_REQUESTER, &conn->hello);
 	err = hello_agrees(w, &conn->hello, origin);
 	if (err) {
 		refuse(conn, err, NULL);
@@ -128,7 +128,7 @@ static struct pshm_conn *accept_new(struct pshm_wire *w, int *err)
 	*err = pshm_up_reserve(w);
 	if (*err)
 		return NULL;
-	conn = pshm_conn_new(w, NULL, PSHM_ANSWERED);
+	conn = pshm_conn_new(w, NULL, PSHM_ACCEPTOR);
 	if (!conn)
 		*err = -FI_ENOMEM;
 	return conn;

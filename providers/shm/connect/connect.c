@@ -37,7 +37,7 @@ static int offer_pair(struct pshm_conn *conn)
 	if (err)
 		goto err_drop;
 	pshm_conn_attach(conn, &region, &pshm_small_pair);
-	pshm_hello_put(conn->pair, PSHM_ASKED, &conn->hello);
+	pshm_hello_put(conn->pair, PSHM_REQUESTER, &conn->hello);
 
 	offer = (struct pshm_offer){ .pid = w->pid, .fd = (uint32_t)region.fd };
 	memcpy(offer.nonce, conn->pair->nonce, PSHM_NONCE);
@@ -109,7 +109,7 @@ static int connect_by_socket(struct pshm_conn *conn)
 	err = pshm_pair_create(sizes, &region);
 	if (err)
 		return err;
-	pshm_hello_put(region.addr, PSHM_ASKED, &conn->hello);
+	pshm_hello_put(region.addr, PSHM_REQUESTER, &conn->hello);
 	pshm_mailbox_drop(&conn->ticket);
 	pshm_region_close(&conn->inbox);
 	pshm_region_close(&conn->region);
@@ -201,7 +201,7 @@ int pshm_connect(struct wire *wire, struct engine_peer *peer, const struct weft_
 		err = pshm_up_reserve(w);
 	if (err)
 		return err;
-	conn = pshm_conn_new(w, peer, PSHM_ASKED);
+	conn = pshm_conn_new(w, peer, PSHM_REQUESTER);
 	if (!conn)
 		return -FI_ENOMEM;
 	conn->addr = target;
@@ -239,7 +239,7 @@ static void connecting_accepted(struct pshm_conn *conn)
 	struct hello hello;
 	int err;
 
-	pshm_hello_get(conn->pair, PSHM_ANSWERED, &hello);
+	pshm_hello_get(conn->pair, PSHM_ACCEPTOR, &hello);
 	err = hello_check(&hello);
 	if (!err && !pshm_nonce_same(hello.addr.nonce, conn->addr.nonce))
 		err = -FI_EPROTO;
@@ -256,7 +256,7 @@ static void connecting_refused(struct pshm_conn *conn, int err)
 {
 	struct hello hello;
 
-	pshm_hello_get(conn->pair, PSHM_ANSWERED, &hello);
+	pshm_hello_get(conn->pair, PSHM_ACCEPTOR, &hello);
 	if (hello_data_check(&hello.data)) {
 		connecting_end(conn, -FI_EPROTO);
 		return;

@@ -230,12 +230,12 @@ static void data_that_are_too_long_are_refused(void **state)
 	request();
 	conn = pshm_conn_of(b.request);
 	mock_accept(&b, b.request);
-	conn->pair->hello_data_len[PSHM_ANSWERED] = UINT32_MAX;
+	conn->pair->hello_data_len[PSHM_ACCEPTOR] = UINT32_MAX;
 	mock_until(&a, &b, a.downs);
 	assert_int_equal(a.down_err, -FI_EINVAL);
 	request();
 	conn = pshm_conn_of(b.request);
-	conn->pair->hello_data_len[PSHM_ANSWERED] = HELLO_DATA_MAX + 1;
+	conn->pair->hello_data_len[PSHM_ACCEPTOR] = HELLO_DATA_MAX + 1;
 	atomic_store(&conn->pair->answer, PSHM_REFUSED | FI_EACCES << 8);
 	mock_until(&a, &b, a.downs == 2);
 	assert_int_equal(a.down_err, -FI_EPROTO);

@@ -308,7 +308,7 @@ static struct pshm_region pair_made(void)
 	struct pshm_region region;
 
 	assert_int_equal(pshm_pair_create(&sizes, &region), 0);
-	pshm_hello_put(region.addr, PSHM_ASKED, &a.hello);
+	pshm_hello_put(region.addr, PSHM_REQUESTER, &a.hello);
 	return region;
 }
 

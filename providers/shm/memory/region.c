@@ -294,7 +294,7 @@ void *pshm_pair_ring(const struct pshm_region *region, enum pshm_side side,
 		     const struct pshm_sizes *sizes)
 {
 	return (char *)region->addr + PSHM_PAIR_HEAD +
-	       (side == PSHM_ASKED ? 0 : ring_len(sizes->line_cnt, sizes->data_len));
+	       (side == PSHM_REQUESTER ? 0 : ring_len(sizes->line_cnt, sizes->data_len));
 }
 
 struct pshm_region pshm_pair_area(const struct pshm_region *region, enum pshm_side side,
@@ -305,7 +305,7 @@ struct pshm_region pshm_pair_area(const struct pshm_region *region, enum pshm_si
 	if (area.len)
 		area.addr = (char *)region->addr + PSHM_PAIR_HEAD +
 			    2 * ring_len(sizes->line_cnt, sizes->data_len) +
-			    (side == PSHM_ASKED ? 0 : area.len);
+			    (side == PSHM_REQUESTER ? 0 : area.len);
 	return area;
 }
 

@@ -175,8 +175,8 @@ static inline bool pshm_inbox_wake_due(struct pshm_inbox *inbox)
  * ring i.
  */
 enum pshm_side {
-	PSHM_ASKED,
-	PSHM_ANSWERED,
+	PSHM_REQUESTER,
+	PSHM_ACCEPTOR,
 };
 
 /* pshm_pair.answer: low byte; above it a positive fi_errno when refused. */
@@ -260,7 +260,7 @@ _Static_assert(offsetof(struct pshm_shown, write_guard) == 24, "layout");
 #define PSHM_HELLO_LEN offsetof(struct hello, data)
 
 /*
- * Head of a pair's memory; the rings follow at PSHM_PAIR_HEAD, that of PSHM_ASKED first,
+ * Head of a pair's memory; the rings follow at PSHM_PAIR_HEAD, that of PSHM_REQUESTER first,
  * then areas.
  */
 struct pshm_pair {
@@ -278,7 +278,7 @@ struct pshm_pair {
 	 * 0: there are none, and rings that grow get memory of their own.
 	 */
 	uint32_t area_len;
-	/* enum pshm_answer; written once, by PSHM_ANSWERED */
+	/* enum pshm_answer; written once, by PSHM_ACCEPTOR */
 	_Atomic uint32_t answer;
 	uint8_t pad1[24];
 	/* by side: a struct hello up to its data, and the length of the data in hello_data */

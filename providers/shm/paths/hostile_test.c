@@ -66,7 +66,7 @@ static struct pshm_region pair_of(const struct pshm_sizes *whose)
 	struct pshm_region region;
 
 	assert_int_equal(pshm_pair_create(whose, &region), 0);
-	pshm_hello_put(region.addr, PSHM_ASKED, &a.hello);
+	pshm_hello_put(region.addr, PSHM_REQUESTER, &a.hello);
 	return region;
 }
 
@@ -198,7 +198,7 @@ static void another_version_is_told(void **state)
 	assert_int_equal(offer_made(&offer), -FI_ENOPROTOOPT);
 	pair->version--;
 	hello.version++;
-	pshm_hello_put(pair, PSHM_ASKED, &hello);
+	pshm_hello_put(pair, PSHM_REQUESTER, &hello);
 	assert_int_equal(offer_made(&offer), 0);
 	assert_int_equal(atomic_load(&pair->answer), PSHM_REFUSED | FI_ENOPROTOOPT << 8);
 	assert_int_equal(b.ups, 0);
@@ -213,10 +213,10 @@ static void hello_in_another_name_is_refused(void **state)
 	struct hello hello = a.hello;
 
 	hello.addr.pid++;
-	pshm_hello_put(pair, PSHM_ASKED, &hello);
+	pshm_hello_put(pair, PSHM_REQUESTER, &hello);
 	assert_int_equal(offer_made(&offer), 0);
 	assert_int_equal(atomic_load(&pair->answer), PSHM_REFUSED | FI_EPROTO << 8);
-	memset(pair->hello[PSHM_ASKED], 0xff, PSHM_HELLO_LEN);
+	memset(pair->hello[PSHM_REQUESTER], 0xff, PSHM_HELLO_LEN);
 	atomic_store(&pair->answer, 0);
 	assert_int_equal(offer_made(&offer), 0);
 	assert_int_equal(atomic_load(&pair->answer) & 0xff, PSHM_REFUSED);
@@ -233,7 +233,7 @@ static void more_data_than_there_may_be_is_refused(void **state)
 		struct pshm_offer offer = offer_of(&region);
 		struct pshm_pair *pair = region.addr;
 
-		pair->hello_data_len[PSHM_ASKED] = lens[i];
+		pair->hello_data_len[PSHM_REQUESTER] = lens[i];
 		assert_int_equal(offer_made(&offer), 0);
 		assert_int_equal(atomic_load(&pair->answer), PSHM_REFUSED | FI_EINVAL << 8);
 		pshm_region_close(&region);
@@ -292,7 +292,7 @@ static void forged_line(struct pshm_region *region, uint32_t len, uint32_t note,
 	struct ring_rx ours;
 	struct ring_line *line;
 
-	ring_rx_init(&ours, pshm_pair_ring(region, PSHM_ASKED, &sizes), PSHM_LINE_CNT,
+	ring_rx_init(&ours, pshm_pair_ring(region, PSHM_REQUESTER, &sizes), PSHM_LINE_CNT,
 		     PSHM_DATA_LEN);
 	line = &ours.lines[rx->tail & rx->mask];
 	memcpy(line->header, &packet, sizeof(packet));
@@ -366,7 +366,7 @@ static void credit_that_cannot_be_ends_the_connection(void **state)
 	uint64_t sent = 0;
 
 	victim_made(&region);
-	ring_rx_init(&rx, pshm_pair_ring(&region, PSHM_ANSWERED, &sizes), PSHM_LINE_CNT,
+	ring_rx_init(&rx, pshm_pair_ring(&region, PSHM_ACCEPTOR, &sizes), PSHM_LINE_CNT,
 		     PSHM_DATA_LEN);
 	atomic_store(&rx.credit->taken, UINT32_MAX);
 	while (mock_put(b.conn, sent, 8))
@@ -389,7 +389,7 @@ static void ring_that_is_larger_than_an_area_does_not_grow(void **state)
 
 	assert_int_equal(offer_made(&offer), 0);
 	assert_non_null(b.conn);
-	ring_rx_init(&rx, pshm_pair_ring(&region, PSHM_ANSWERED, &large), PSHM_LINE_CNT,
+	ring_rx_init(&rx, pshm_pair_ring(&region, PSHM_ACCEPTOR, &large), PSHM_LINE_CNT,
 		     4 * PSHM_AREA_LEN);
 	for (int round = 0; round < 10; round++) {
 		while (mock_put(b.conn, sent, PSHM_CLAIM_MAX))
@@ -399,7 +399,7 @@ static void ring_that_is_larger_than_an_area_does_not_grow(void **state)
 			ring_release(&rx);
 		}
 		ring_report(&rx);
-		atomic_store(&pair->grown[PSHM_ANSWERED].value, PSHM_GROWN);
+		atomic_store(&pair->grown[PSHM_ACCEPTOR].value, PSHM_GROWN);
 		mock_poll(&b, NULL);
 	}
 	assert_int_equal(b.downs, 0);

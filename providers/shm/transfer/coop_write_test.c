@@ -359,7 +359,7 @@ static void others_end(void)
 /* Chunks of that transfer which b has claimed; of one that is over more than it has. */
 static uint32_t claimed_from(int i)
 {
-	struct pshm_coop_copy *slot = &at(&others[i])->pair->coop_copies[PSHM_ANSWERED][0];
+	struct pshm_coop_copy *slot = &at(&others[i])->pair->coop_copies[PSHM_ACCEPTOR][0];
 
 	return slot->len ? (uint32_t)atomic_load(&slot->word) : 0;
 }
@@ -372,7 +372,7 @@ static void poll_copies_few_chunks(void **state)
 	read_from_others();
 	b.wire->ops->poll(b.wire);
 	for (int i = 0; i < OTHERS; i++)
-		begun += at(&others[i])->pair->coop_copies[PSHM_ANSWERED][0].len != 0;
+		begun += at(&others[i])->pair->coop_copies[PSHM_ACCEPTOR][0].len != 0;
 	assert_in_range(begun, 1, 2);
 	others_end();
 }
