@@ -330,6 +330,15 @@ int tcp_port_join(struct tcp_wire *wire, const union tcp_sockaddr *wish, bool sh
 	return 0;
 }
 
+/* Frees dead guests; not while events are handled. */
+static void guests_bury(struct tcp_hub *hub)
+{
+	struct list *node;
+
+	while ((node = list_pop(&hub->dead_guests)))
+		free(container_of(node, struct tcp_guest, link));
+}
+
 void tcp_port_leave(struct tcp_wire *wire)
 {
 	struct tcp_port *port = wire->port;
@@ -344,7 +353,7 @@ void tcp_port_leave(struct tcp_wire *wire)
 		port->owner = NULL;
 	if (!--port->refs)
 		port_free(port);
-	tcp_hub_bury(wire->hub);
+	guests_bury(wire->hub);
 }
 
 uint64_t tcp_hub_due(const struct tcp_hub *hub)
@@ -382,14 +391,6 @@ void tcp_hub_rearm(struct tcp_hub *hub)
 }
 
 /* ---- events ---- */
-
-void tcp_hub_bury(struct tcp_hub *hub)
-{
-	struct list *node;
-
-	while ((node = list_pop(&hub->dead_guests)))
-		free(container_of(node, struct tcp_guest, link));
-}
 
 static void lane_event(struct tcp_lane *lane, uint32_t events)
 {
@@ -446,5 +447,5 @@ void tcp_hub_look(struct tcp_wire *wire)
 	hub->more_events = cnt == EVENT_MAX;
 	for (i = 0; i < cnt; i++)
 		lane_event(events[i].data.ptr, events[i].events);
-	tcp_hub_bury(hub);
+	guests_bury(hub);
 }

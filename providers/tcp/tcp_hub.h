@@ -38,9 +38,6 @@ void tcp_port_leave(struct tcp_wire *wire);
  */
 void tcp_hub_look(struct tcp_wire *wire);
 
-/* tcp_hub_bury - free dead guests; not while events are handled */
-void tcp_hub_bury(struct tcp_hub *hub);
-
 /*
  * tcp_port_rest - stop watching for a while: epoll would report connections that can't be accepted
  * again and again
