@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Inside the fake wires: what fake_wire.c (the contract's calls), fake_poll.c (delivery) and
- * fake_raw.c (ends that are the test itself) share. All of it with the wires' lock.
+ * Inside the fake wires: what their files share. fake_wire.c has the tables of calls, fake_connect.c
+ * opens and connects, fake_conn.c has the ends of conns, fake_send.c sends, fake_poll.c delivers, and
+ * fake_raw.c has ends that are the test itself. All of it with the wires' lock.
  */
 #ifndef WEFT_FAKE_CONN_H
 #define WEFT_FAKE_CONN_H
@@ -92,6 +93,11 @@ extern struct list fake_wires;
 extern struct fake_knobs fake_knobs[FAKE_KINDS];
 extern struct wire_ops fake_ops[FAKE_KINDS];
 
+static inline struct fake_wire *fake_wire_of(struct wire *wire)
+{
+	return container_of(wire, struct fake_wire, wire);
+}
+
 static inline struct fake_conn *fake_conn_of(struct wire_conn *conn)
 {
 	return container_of(conn, struct fake_conn, conn);
@@ -108,7 +114,18 @@ static inline struct fake_knobs *fake_knobs_of(struct fake_conn *c)
 	return &fake_knobs[c->wire->kind];
 }
 
+static inline uint32_t fake_lane_cnt(const struct list *lane)
+{
+	uint32_t cnt = 0;
+
+	for (const struct list *n = lane->next; n != lane; n = n->next)
+		cnt++;
+	return cnt;
+}
+
 void *fake_alloc(size_t len);
+/* fake_ports_anew - the next port is the first one */
+void fake_ports_anew(void);
 struct fake_conn *fake_conn_new(struct fake_wire *wire, struct engine_peer *peer);
 void fake_item_free(struct fake_item *item);
 /* fake_op_done - complete the operation of @c, from its wire's next poll on */
@@ -145,5 +162,27 @@ int fake_packet(struct fake_conn *c, struct fake_item *item, size_t avail);
 int fake_poll(struct wire *wire);
 /* fake_pull - what a get does once it works */
 void fake_pull(const struct wire_source *from, const struct iovec *iov, size_t iov_cnt);
+
+/* fake_item_copy - take a copy of what an item borrows */
+void fake_item_copy(struct fake_item *item);
+/* fake_sender_gone - @c can't read the sender's memory any more, and reports nothing to it */
+void fake_sender_gone(struct fake_conn *c, bool orderly);
+/* of wire_ops */
+int fake_a_open(struct engine_ep *ep, const struct wire_attr *attr, struct weft_addr *addr,
+		struct wire **wire, char *why, size_t why_len);
+int fake_b_open(struct engine_ep *ep, const struct wire_attr *attr, struct weft_addr *addr,
+		struct wire **wire, char *why, size_t why_len);
+void fake_close(struct wire *base);
+int fake_connect(struct wire *base, struct engine_peer *peer, const struct weft_addr *addr,
+		 const struct hello *hello, struct wire_conn **out);
+void fake_disconnect(struct wire_conn *conn);
+struct packet *fake_claim(struct wire_conn *conn, size_t len, void **payload);
+void fake_publish(struct wire_conn *conn, struct packet *packet, bool more);
+void fake_hold(struct wire_conn *conn, struct packet *packet);
+int fake_sendv(struct wire_conn *conn, const struct packet *hdr, const struct iovec *iov,
+	       size_t iov_cnt, struct wire_op *op);
+int fake_get(struct wire_conn *conn, const struct wire_source *from, const struct iovec *iov,
+	     size_t iov_cnt, struct wire_op *op);
+int fake_check(struct wire_conn *conn);
 
 #endif

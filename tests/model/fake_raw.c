@@ -8,11 +8,9 @@
 static struct fake_wire *raw_wire_of(struct engine_ep *ep)
 {
 	struct fake_wire *found = NULL;
-	struct list *node, *after;
+	struct fake_wire *wire;
 
-	list_for_each(node, after, &fake_wires) {
-		struct fake_wire *wire = container_of(node, struct fake_wire, link);
-
+	list_for_each_entry(wire, &fake_wires, link) {
 		if (wire->wire.ep == ep && (!found || wire->kind == FAKE_B))
 			found = wire;
 	}
@@ -74,11 +72,9 @@ int fake_raw_open(struct engine_ep *to, const struct hello *hello, struct fake_r
 /* A connection of the wire that is about to be refused. */
 static struct fake_conn *forlorn(struct fake_wire *wire)
 {
-	struct list *node, *after;
+	struct fake_conn *c;
 
-	list_for_each(node, after, &wire->conns) {
-		struct fake_conn *c = container_of(node, struct fake_conn, link);
-
+	list_for_each_entry(c, &wire->conns, link) {
 		if (c->answered && c->answer_err == -FI_ECONNREFUSED)
 			return c;
 	}
