@@ -20,6 +20,8 @@
 #define ROUNDS_MAX 20000
 #define KEY	   7
 #define REGION	   (128u << 10)
+#define PIECES	   4u
+#define PIECE	   4000u
 #define SEEDS	   60
 
 void *__wrap_platform_alloc(size_t len);
@@ -52,7 +54,7 @@ static struct op ops[OPS_MAX];
 static uint32_t op_cnt;
 static struct fake_end a, b;
 static fi_addr_t to_b, to_a, a_to_a;
-static struct fid_mr *mr; /* of b */
+static struct fid_mr *mr, *pieces; /* of b; of a, in more pieces than a wire reads at once */
 static char region[REGION], from[REGION], to[OPS_MAX][REGION];
 static uint64_t seed;
 static uint32_t at;
@@ -214,6 +216,22 @@ static void to_itself(void)
 	TRY(op_new(true), fi_trecv(a.ep, to[op_cnt - 1], 60000, NULL, a_to_a, 2, 0, now));
 }
 
+/* A large write of @a to itself, whose payload the receiver has to ask for. */
+static void write_to_itself(void)
+{
+	struct iovec iov = { from, 3 * PIECES * PIECE };
+	struct fi_rma_iov targets[3];
+	struct fi_msg_rma msg = { .msg_iov = &iov,
+				  .iov_count = 1,
+				  .addr = a_to_a,
+				  .rma_iov = targets,
+				  .rma_iov_count = 3 };
+
+	for (int i = 0; i < 3; i++)
+		targets[i] = (struct fi_rma_iov){ .len = PIECES * PIECE, .key = KEY };
+	TRY(op_new(false), (msg.context = now, fi_writemsg(a.ep, &msg, FI_DELIVERY_COMPLETE)));
+}
+
 static void accesses(void)
 {
 	static const size_t lens[] = { 8, 4000, 60000 };
@@ -327,6 +345,7 @@ static void works_again(void)
 
 static void open_ends(void)
 {
+	struct iovec iov[PIECES];
 	struct fake_knobs knobs;
 
 	fake_ends_begin(seed);
@@ -342,6 +361,10 @@ static void open_ends(void)
 	assert_int_equal(fi_mr_reg(b.domain, region, REGION, FI_REMOTE_READ | FI_REMOTE_WRITE,
 				   0, KEY, 0, &mr, NULL),
 			 0);
+	for (uint32_t i = 0; i < PIECES; i++)
+		iov[i] = (struct iovec){ region + 2 * i * PIECE, PIECE };
+	assert_int_equal(
+		fi_mr_regv(a.domain, iov, PIECES, FI_REMOTE_WRITE, 0, KEY, 0, &pieces, NULL), 0);
 	op_cnt = 0;
 }
 
@@ -355,6 +378,7 @@ static bool run(uint32_t n)
 	burst = 1 + seed % 3 * 4;
 	messages();
 	to_itself();
+	write_to_itself();
 	accesses();
 	peek_and_claim();
 	masks();
@@ -368,6 +392,7 @@ static bool run(uint32_t n)
 	check();
 	works_again();
 	assert_int_equal(fi_close(&mr->fid), 0);
+	assert_int_equal(fi_close(&pieces->fid), 0);
 	fake_ends_close();
 	return failed;
 }
