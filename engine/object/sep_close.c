@@ -78,6 +78,25 @@ static void engine_sep_tx_discard(struct engine_ep *ep, const struct engine_tx_c
 	}
 }
 
+/*
+ * What is left of the closed context is without buffers of the program. It ends in the endpoint's
+ * own context, which has no queue and no counters: those of a context that is opened in this place
+ * are not for it.
+ */
+static void engine_sep_tx_detach(struct engine_ep *ep, const struct engine_tx_ctx *ctx)
+{
+	struct engine_peer *peer;
+	struct engine_tx *tx;
+	uint32_t i = 0;
+
+	while ((tx = pool_each(&ep->tx_pool, &i)))
+		if (tx->ctx == ctx)
+			tx->ctx = &ep->tx;
+	list_for_each_entry(peer, &ep->all, all)
+		if (peer->quiet_ctx == ctx)
+			peer->quiet_ctx = &ep->tx;
+}
+
 static void engine_sep_claims_drop(struct engine_rxq *q)
 {
 	struct list *node;
@@ -94,6 +113,7 @@ void engine_sep_tx_end(struct engine_ep *ep, struct engine_tx_ctx *tx)
 	engine_tx_release(tx);
 	engine_sep_tx_discard(ep, tx);
 	engine_sep_quiet(ep, tx, NULL);
+	engine_sep_tx_detach(ep, tx);
 }
 
 void engine_sep_rx_end(struct engine_ep *ep, struct engine_rx_ctx *rx)

@@ -343,6 +343,38 @@ static void closed_context_sends_what_was_injected(void **state)
 	sep_close(&b);
 }
 
+static void closed_context_is_not_counted_in_the_next(void **state)
+{
+	struct fi_cntr_attr cntr_attr = { .events = FI_CNTR_EVENTS_COMP };
+	struct fid_cntr *cntr;
+	struct scalable a, b;
+	char buf[16];
+
+	assert_int_equal(fi_cntr_open(domain, &cntr_attr, &cntr, NULL), 0);
+	sep_open(&a);
+	sep_open(&b);
+	sep_enable(&a);
+	sep_enable(&b);
+	for (int i = 0; i < CTX_CNT; i++) {
+		sep_ctx_open(&a, i);
+		sep_ctx_open(&b, i);
+	}
+	assert_int_equal(fi_tinject(a.tx[1], "late", 5, b.addr, 1), 0);
+	sep_ctx_close(&a, 1);
+	sep_ctx_open(&a, 1);
+	assert_int_equal(fi_ep_bind(a.tx[1], &cntr->fid, FI_SEND), 0);
+	assert_int_equal(fi_trecv(b.rx[0], buf, 16, NULL, FI_ADDR_UNSPEC, 1, 0, &contexts[0]),
+			 0);
+	expect(b.rx_cq[0], &contexts[0]);
+	assert_int_equal(fi_cntr_read(cntr), 0);
+	assert_int_equal(fi_tinject(a.tx[1], "next", 5, b.addr, 2), 0);
+	END_UNTIL(fi_cntr_read(cntr), );
+	assert_int_equal(fi_cntr_read(cntr), 1);
+	sep_close(&a);
+	sep_close(&b);
+	assert_int_equal(fi_close(&cntr->fid), 0);
+}
+
 /* An atomic read has no operand, but a place for its result. */
 static void closed_context_has_what_it_fetches(void **state)
 {
@@ -486,6 +518,7 @@ int main(int argc, char **argv)
 		ONE_DOMAIN_TEST(messages_wait_for_a_context_that_is_not_open),
 		ONE_DOMAIN_TEST(closed_context_leaves_memory_alone),
 		ONE_DOMAIN_TEST(closed_context_sends_what_was_injected),
+		ONE_DOMAIN_TEST(closed_context_is_not_counted_in_the_next),
 		ONE_DOMAIN_TEST(closed_context_has_what_it_fetches),
 		ONE_DOMAIN_TEST(counters_and_aliases_of_contexts_work),
 		ONE_DOMAIN_TEST(threads_have_a_context_each),
