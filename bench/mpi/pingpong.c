@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Ping-pong of two MPI ranks, and how many small messages one sends the other: what bench/mpi/compare
- * builds with each MPI there is. It knows nothing of what carries the messages.
+ * Ping-pong of two MPI ranks, and how many small messages one sends the other. bench/mpi/compare
+ * builds it with each MPI that is installed. What carries the messages is not its concern.
  *
  *	pingpong SCALE		SCALE multiplies how often each message is sent
  *
@@ -26,7 +26,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#define BATCHES	   7
+#include "batches.h"
+
 #define LARGE	   65536 /* bytes from which on buffers rotate */
 #define BUFS_MIN   8
 #define WINDOW	   64
@@ -47,20 +48,6 @@ static const struct {
 
 static int rank;
 static bool wrong;
-
-static double median(double *values)
-{
-	int i, j;
-	double one;
-
-	for (i = 1; i < BATCHES; i++) {
-		one = values[i];
-		for (j = i; j && values[j - 1] > one; j--)
-			values[j] = values[j - 1];
-		values[j] = one;
-	}
-	return values[BATCHES / 2];
-}
 
 /* Each rank on a core of its own, whatever the launcher thinks of that. */
 static void pin(void)
@@ -247,17 +234,6 @@ static void measure_rate(unsigned windows)
 		printf("rate %d %.5f\n", SMALL_SIZE, median(values));
 }
 
-static void print_library(void)
-{
-	char name[MPI_MAX_LIBRARY_VERSION_STRING];
-	int len;
-
-	MPI_Get_library_version(name, &len);
-	name[strcspn(name, "\n,")] = '\0';
-	if (!rank)
-		printf("library %s\n", name);
-}
-
 int main(int argc, char **argv)
 {
 	double scale = argc > 1 ? atof(argv[1]) : 1;
@@ -272,7 +248,8 @@ int main(int argc, char **argv)
 		MPI_Abort(MPI_COMM_WORLD, 2);
 	}
 	pin();
-	print_library();
+	if (!rank)
+		print_library();
 	for (i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++)
 		measure_latency(sizes[i].size, (unsigned)(sizes[i].trips * scale));
 	measure_rate((unsigned)(WINDOWS * scale) + 1);
