@@ -3,7 +3,8 @@
  * The matcher: see match.h for what it promises. Called by the engine on the thread that
  * holds the endpoint's domain.
  *
- * Invariants. A receive is the only one, or in the list of all and in its bin. Within a bin, and in the plain list, receives stand in post order: the first
+ * Invariants. A receive is the only one, or in the list of all; there the entered ones come first,
+ * each in its bin or in the plain list. In both of these, receives are in post order: the first
  * that fits is the earliest of its class, and the earliest of all is the least of at most
  * one per class. A class has entered a prefix of the stored messages, up to and including
  * 'last': what it finds in its bins stands before anything it has not entered yet.
@@ -12,6 +13,7 @@
 #include "match.h"
 
 #define NO_CLASS   MATCH_CLASS_MAX
+#define FRESH	   (MATCH_CLASS_MAX + 1) /* a receive that is not entered */
 #define LOOK_FIRST 4u	      /* stored messages compared before the bins of a class */
 #define BIN_MAX	   (1u << 20) /* of a class */
 #define MISSES	   16u	      /* requests without a class until one changes hands */
@@ -46,6 +48,11 @@ static inline bool recv_fits(const struct match_recv *r, uint64_t source, uint64
 
 static inline struct match_recv *recv_of(struct list *node)
 {
+	return container_of(node, struct match_recv, all);
+}
+
+static inline struct match_recv *entered_recv_of(struct list *node)
+{
 	return container_of(node, struct match_recv, bin);
 }
 
@@ -72,6 +79,7 @@ struct match *match_create(void)
 	m->mult |= 1;
 	list_init(&m->stored);
 	list_init(&m->recvs);
+	m->fresh = &m->recvs;
 	list_init(&m->plain);
 	return m;
 }
@@ -175,7 +183,7 @@ static __attribute__((noinline)) void recvs_spread(struct match *m, struct match
 		return;
 	for (uint32_t i = 0; i < cnt; i++) {
 		while ((node = list_pop(&c->recvs.heads[i]))) {
-			struct match_recv *r = recv_of(node);
+			struct match_recv *r = entered_recv_of(node);
 
 			list_add_tail(bin_of(m, &to, r->source, r->tag & ~c->ignore), node);
 		}
@@ -209,15 +217,22 @@ static __attribute__((noinline)) void msgs_spread(struct match *m, struct match_
 }
 
 /* Posts a receive that is not the only one. */
-static void post_listed(struct match *m, struct match_recv *recv)
+static inline void post_listed(struct match *m, struct match_recv *recv)
+{
+	recv->class_idx = FRESH;
+	list_add_tail(&m->recvs, &recv->all);
+	if (m->fresh == &m->recvs)
+		m->fresh = &recv->all;
+}
+
+static void recv_enter(struct match *m, struct match_recv *recv)
 {
 	uint32_t idx = class_of(m, recv->source != MATCH_ANY_SOURCE, recv->ignore);
 	struct match_class *c;
 
 	recv->class_idx = idx;
 	recv->order = m->order++;
-	list_add_tail(&m->recvs, &recv->all);
-	m->recv_cnt++;
+	m->entered_cnt++;
 	if (unlikely(idx == NO_CLASS)) {
 		list_add_tail(&m->plain, &recv->bin);
 		return;
@@ -241,9 +256,13 @@ void match_post_next(struct match *m, struct match_recv *recv)
 
 void match_unpost_listed(struct match *m, struct match_recv *recv)
 {
-	list_remove(&recv->bin);
+	if (m->fresh == &recv->all)
+		m->fresh = recv->all.next;
 	list_remove(&recv->all);
-	m->recv_cnt--;
+	if (likely(recv->class_idx == FRESH))
+		return;
+	list_remove(&recv->bin);
+	m->entered_cnt--;
 	if (likely(recv->class_idx != NO_CLASS))
 		m->classes[recv->class_idx].recvs.cnt--;
 }
@@ -256,12 +275,12 @@ static inline struct match_recv *class_first(const struct match *m, const struct
 				  tag & ~c->ignore);
 
 	for (struct list *node = bin->next; node != bin; node = node->next)
-		if (likely(recv_fits(recv_of(node), source, tag)))
-			return recv_of(node);
+		if (likely(recv_fits(entered_recv_of(node), source, tag)))
+			return entered_recv_of(node);
 	return NULL;
 }
 
-/* Receives of several classes are posted, or some without a class. */
+/* Receives of several classes are entered, or some without a class. */
 static __attribute__((noinline)) struct match_recv *arrive_several(struct match *m,
 								   uint64_t source, uint64_t tag)
 {
@@ -276,7 +295,7 @@ static __attribute__((noinline)) struct match_recv *arrive_several(struct match 
 	}
 
 	for (node = m->plain.next; unlikely(node != &m->plain); node = node->next) {
-		struct match_recv *r = recv_of(node);
+		struct match_recv *r = entered_recv_of(node);
 
 		if (first && r->order > first->order)
 			break;
@@ -288,16 +307,27 @@ static __attribute__((noinline)) struct match_recv *arrive_several(struct match 
 	return first;
 }
 
-struct match_recv *match_arrive_listed(struct match *m, uint64_t source, uint64_t tag)
+/* The first receive that fits, by the bins. */
+static __attribute__((noinline)) struct match_recv *arrive_entered(struct match *m,
+								   uint64_t source, uint64_t tag)
 {
 	struct match_class *c = m->classes;
 
+	for (; m->fresh != &m->recvs; m->fresh = m->fresh->next)
+		recv_enter(m, recv_of(m->fresh));
 	while (c < m->classes + m->class_cnt && !c->recvs.cnt)
 		c++;
 	/* Mostly all that are posted are of one class. */
-	if (unlikely(c == m->classes + m->class_cnt || c->recvs.cnt != m->recv_cnt))
+	if (unlikely(c == m->classes + m->class_cnt || c->recvs.cnt != m->entered_cnt))
 		return arrive_several(m, source, tag);
 	return class_first(m, c, source, tag);
+}
+
+struct match_recv *match_arrive_listed(struct match *m, uint64_t source, uint64_t tag)
+{
+	struct match_recv *first = recv_of(m->recvs.next);
+
+	return likely(recv_fits(first, source, tag)) ? first : arrive_entered(m, source, tag);
 }
 
 void match_store(struct match *m, struct match_msg *msg)

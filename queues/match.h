@@ -11,13 +11,13 @@
  *
  * Both sides are hashed by classes. A class is (source given or any, ignore mask); within
  * one, receives and messages are found by (source, tag & ~ignore). Programs use few masks
- * (Open MPI: three, with and without a source). A message is entered in a class only when
- * a receive of that class has to look past it, so that storing costs the same however
- * many classes there are, and what leaves in the order of arrival is never entered. Masks
- * beyond MATCH_CLASS_MAX share a plain list until a class is free.
+ * (Open MPI: three, with and without a source). Masks beyond MATCH_CLASS_MAX share a plain list
+ * until a class is free.
  *
- * A receive that is the only one posted stands outside the classes: a program that posts one, gets its
- * message and posts the next pays for no hashing.
+ * Nothing is hashed before it has to be. A message is entered in a class only when a receive of that
+ * class has to look past it, a receive only when a message does not match the first one posted: what
+ * leaves in the order in which it came is never entered, and adding costs the same however many
+ * classes there are. A receive that is the only one posted is not even in a list.
  *
  * Memory is allocated by match_create(), once per class, and when a class holds twice as
  * much as it has bins. Where that fails, matching is slower and still right.
@@ -39,15 +39,15 @@ struct match_recv {
 	uint64_t tag;
 	/* bits of the tag that are not compared */
 	uint64_t ignore;
-	/* The following members are set only while several receives are posted. */
+	/* in the list of all receives, in post order; set only while several are posted */
+	struct list all;
+	/* its class, or one of the values of match.c; set with @all */
+	uint32_t class_idx;
+	/* The following members are set once it is entered. */
 	/* in a bin of its class, or in the list of receives without a class; in post order */
 	struct list bin;
-	/* in the list of all receives, in post order */
-	struct list all;
 	/* position in the post order */
 	uint64_t order;
-	/* its class */
-	uint32_t class_idx;
 };
 
 /* A message that no receive fitted when it arrived; embedded in its owner. */
@@ -92,16 +92,18 @@ struct match {
 	struct list stored;
 	/* receives in post order, by 'all'; empty while there is an only one */
 	struct list recvs;
-	/* Of those, the receives without a class, by 'bin' */
+	/* the first of those that is not entered, or the head of recvs: all before it are */
+	struct list *fresh;
+	/* the entered ones without a class, by 'bin' */
 	struct list plain;
-	/* in recvs */
-	uint32_t recv_cnt;
+	/* receives that are entered */
+	uint32_t entered_cnt;
 	uint32_t class_cnt;
 	/* requests that found no class, since one last changed hands */
 	uint32_t misses;
 	/* class to change hands next */
 	uint32_t victim;
-	/* of the next receive */
+	/* of the next receive that is entered */
 	uint64_t order;
 	/* odd, random: peers choose tags and must not choose bins */
 	uint64_t mult;
@@ -137,7 +139,7 @@ struct match_msg *match_find_stored(struct match *m, uint64_t source, uint64_t t
  */
 static inline void match_post(struct match *m, struct match_recv *recv)
 {
-	if (likely(!m->only && !m->recv_cnt))
+	if (likely(!m->only && list_empty(&m->recvs)))
 		m->only = recv;
 	else
 		match_post_next(m, recv);
@@ -149,7 +151,7 @@ static inline void match_post(struct match *m, struct match_recv *recv)
  */
 static inline bool match_idle(const struct match *m)
 {
-	return likely(list_empty(&m->stored) && !m->only && !m->recv_cnt);
+	return likely(list_empty(&m->stored) && !m->only && list_empty(&m->recvs));
 }
 
 static inline void match_post_first(struct match *m, struct match_recv *recv)
@@ -177,7 +179,7 @@ static inline struct match_recv *match_arrive(struct match *m, uint64_t source, 
 	if (likely(only))
 		return match_fits(only->source, only->tag, only->ignore, source, tag) ? only
 										      : NULL;
-	return m->recv_cnt ? match_arrive_listed(m, source, tag) : NULL;
+	return list_empty(&m->recvs) ? NULL : match_arrive_listed(m, source, tag);
 }
 
 /*
