@@ -129,6 +129,23 @@ ssize_t cq_take_several(struct cq *q, enum fi_cq_format format, void *buf, size_
 			fi_addr_t *src);
 
 /*
+ * cq_copy_tagged - copy an entry field by field, as it was written: a wider load of a field that
+ * has just been stored waits until the store has left the store buffer
+ */
+static inline void cq_copy_tagged(struct fi_cq_tagged_entry *to,
+				  const struct fi_cq_tagged_entry *from)
+{
+	const volatile struct fi_cq_tagged_entry *each = from;
+
+	to->op_context = each->op_context;
+	to->flags = each->flags;
+	to->len = each->len;
+	to->buf = each->buf;
+	to->data = each->data;
+	to->tag = each->tag;
+}
+
+/*
  * cq_take - move up to @count completions to @buf
  * @format: layout of @buf's entries
  * @src:    NULL, or room for @count sources
@@ -147,7 +164,7 @@ static inline ssize_t cq_take(struct cq *q, enum fi_cq_format format, void *buf,
 	if (unlikely(q->tail - q->head != 1 || format != FI_CQ_FORMAT_TAGGED || !count ||
 		     e->flags & CQ_ERROR || q->lent))
 		return cq_take_several(q, format, buf, count, src);
-	*(struct fi_cq_tagged_entry *)buf = *(const struct fi_cq_tagged_entry *)e;
+	cq_copy_tagged(buf, (const struct fi_cq_tagged_entry *)e);
 	if (src)
 		*src = e->src;
 	q->head = q->tail = 0;
