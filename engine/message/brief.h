@@ -10,7 +10,16 @@
 #ifndef WEFT_BRIEF_H
 #define WEFT_BRIEF_H
 
-#include "send.h"
+#include "complete.h"
+#include "contexts.h"
+#include "control.h"
+#include "copy.h"
+#include "guard.h"
+#include "peer.h"
+#include "tx.h"
+
+/* Functions that are part of each slot that sends one buffer: inlined whatever their size is. */
+#define engine_path inline __attribute__((always_inline))
 
 /*
  * engine_brief_end - the end of a brief send that takes a call: wake the peer, count, complete
@@ -34,8 +43,11 @@ static engine_path bool engine_is_brief(const struct engine_peer *peer,
 		      wire->has_brief(peer->conn));
 }
 
-/* engine_brief_send - send a message for which engine_is_brief(). Leaves the domain. Returns 0 */
-static engine_path ssize_t engine_brief_send(struct engine_ctx *ctx, struct engine_peer *peer,
+/*
+ * engine_brief_publish - publish a message for which engine_is_brief()
+ * Returns true if the peer has to be woken; then, or before that, the message is completed.
+ */
+static engine_path bool engine_brief_publish(struct engine_peer *peer,
 					     const struct engine_msg *msg,
 					     const struct wire_ops *wire)
 {
@@ -54,6 +66,16 @@ static engine_path ssize_t engine_brief_send(struct engine_ctx *ctx, struct engi
 	conn->tx_bytes += msg->len;
 	conn->tx_msgs++;
 	peer->tx_seq++;
+	return wake;
+}
+
+/* engine_brief_send - send a message for which engine_is_brief(). Leaves the domain. Returns 0 */
+static engine_path ssize_t engine_brief_send(struct engine_ctx *ctx, struct engine_peer *peer,
+					     const struct engine_msg *msg,
+					     const struct wire_ops *wire)
+{
+	bool wake = engine_brief_publish(peer, msg, wire);
+
 	if (unlikely(wake || msg->flags & (ENGINE_COMPLETE | ENGINE_COUNTED)))
 		return engine_brief_end(ctx, peer, msg->context, msg->len, msg->flags, wake);
 	engine_guard_leave(ctx->domain);

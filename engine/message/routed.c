@@ -7,43 +7,16 @@
 #include "routed.h"
 #include "send.h"
 
-/* Another call has claimed the domain. */
-static __attribute__((noinline)) ssize_t tsend_waits(struct engine_ctx *ctx, const void *buf,
-						     size_t len, fi_addr_t dest, uint64_t tag,
-						     void *context)
-{
-	engine_guard_wait(ctx->domain);
-	return engine_tsend_entered(ctx, buf, len, dest, tag, context, NULL);
-}
-
-static __attribute__((noinline)) ssize_t tinject_waits(struct engine_ctx *ctx, const void *buf,
-						       size_t len, fi_addr_t dest, uint64_t tag)
-{
-	engine_guard_wait(ctx->domain);
-	return engine_tinject_entered(ctx, buf, len, dest, tag, NULL);
-}
-
-/* Nothing in these is a call, but for the last step: they need no stack frame. */
-static ssize_t routed_tsend(struct fid_ep *fid, const void *buf, size_t len, void *desc,
+static ssize_t routed_tsend(struct fid_ep *ep, const void *buf, size_t len, void *desc,
 			    fi_addr_t dest, uint64_t tag, void *context)
 {
-	struct engine_ctx *ctx = engine_ctx_of(fid);
-
-	if (unlikely(!engine_guard_begin(ctx->domain)))
-		return tsend_waits(ctx, buf, len, dest, tag, context);
-	return engine_tsend_entered(ctx, buf, len, dest, tag, context, NULL);
+	return engine_tsend(ep, buf, len, dest, tag, context, NULL);
 }
 
-static ssize_t routed_tinject(struct fid_ep *fid, const void *buf, size_t len, fi_addr_t dest,
+static ssize_t routed_tinject(struct fid_ep *ep, const void *buf, size_t len, fi_addr_t dest,
 			      uint64_t tag)
 {
-	struct engine_ctx *ctx = engine_ctx_of(fid);
-
-	if (unlikely(len > ENGINE_INJECT_MAX))
-		return engine_inject_refuse(ctx, "fi_tinject", len);
-	if (unlikely(!engine_guard_begin(ctx->domain)))
-		return tinject_waits(ctx, buf, len, dest, tag);
-	return engine_tinject_entered(ctx, buf, len, dest, tag, NULL);
+	return engine_tinject(ep, buf, len, dest, tag, NULL);
 }
 
 static ssize_t routed_tsenddata(struct fid_ep *ep, const void *buf, size_t len, void *desc,

@@ -329,37 +329,90 @@ ssize_t engine_tsendmsg(struct fid_ep *fid, const struct fi_msg_tagged *m, uint6
 			     : engine_send_to(ctx, m->addr, &msg, NULL);
 }
 
-/* What fi_tsend() and fi_tinject() do besides the paths of the wires */
+/* What fi_tsend() and its like do besides the paths of the wires */
 
-static ssize_t engine_tagged_aside(struct engine_ctx *ctx, struct engine_msg *msg,
-				   fi_addr_t dest)
+static ssize_t engine_tagged_aside(struct engine_ctx *ctx, const void *buf, size_t len,
+				   fi_addr_t dest, uint64_t tag, void *context, uint64_t data,
+				   uint32_t flags)
 {
-	ssize_t ret = engine_send_on_route(ctx, dest, msg, NULL);
+	struct engine_msg msg = { .buf = buf,
+				  .len = len,
+				  .tag = tag,
+				  .data = data,
+				  .context = context,
+				  .flags = flags };
 
-	engine_guard_leave(ctx->domain);
-	return ret;
+	return engine_send_to(ctx, dest, &msg, NULL); /* entering once more does no harm */
 }
 
 ssize_t engine_tsend_aside(struct engine_ctx *ctx, const void *buf, size_t len, fi_addr_t dest,
 			   uint64_t tag, void *context)
 {
-	struct engine_msg msg = { .buf = buf,
-				  .len = len,
-				  .tag = tag,
-				  .context = context,
-				  .flags = engine_tsend_flags(ctx) };
-
-	return engine_tagged_aside(ctx, &msg, dest);
+	return engine_tagged_aside(ctx, buf, len, dest, tag, context, 0,
+				   engine_tsend_flags(ctx));
 }
 
 ssize_t engine_tinject_aside(struct engine_ctx *ctx, const void *buf, size_t len,
 			     fi_addr_t dest, uint64_t tag)
 {
-	struct engine_msg msg = {
-		.buf = buf, .len = len, .tag = tag, .flags = engine_tinject_flags(ctx)
-	};
+	return engine_tagged_aside(ctx, buf, len, dest, tag, NULL, 0, engine_tinject_flags(ctx));
+}
 
-	return engine_tagged_aside(ctx, &msg, dest);
+ssize_t engine_tsenddata_aside(struct engine_ctx *ctx, const void *buf, size_t len,
+			       fi_addr_t dest, uint64_t tag, void *context, uint64_t data)
+{
+	return engine_tagged_aside(ctx, buf, len, dest, tag, context, data,
+				   engine_tsend_flags(ctx) | PACKET_CQ_DATA);
+}
+
+ssize_t engine_tinjectdata_aside(struct engine_ctx *ctx, const void *buf, size_t len,
+				 fi_addr_t dest, uint64_t tag, uint64_t data)
+{
+	return engine_tagged_aside(ctx, buf, len, dest, tag, NULL, data,
+				   engine_tinject_flags(ctx) | PACKET_CQ_DATA);
+}
+
+static ssize_t engine_wire_tagged(struct engine_ctx *ctx, struct engine_peer *peer,
+				  const void *buf, size_t len, uint64_t tag, void *context,
+				  uint64_t data, uint32_t flags)
+{
+	struct engine_msg msg = { .buf = buf,
+				  .len = len,
+				  .tag = tag,
+				  .data = data,
+				  .context = context,
+				  .tx = ctx->tx,
+				  .flags = flags };
+	ssize_t ret = peer->wire->send(ctx->ep, peer, &msg);
+
+	engine_guard_leave(ctx->domain);
+	return ret;
+}
+
+ssize_t engine_wire_tsend(struct engine_ctx *ctx, struct engine_peer *peer, const void *buf,
+			  size_t len, uint64_t tag, void *context)
+{
+	return engine_wire_tagged(ctx, peer, buf, len, tag, context, 0, engine_tsend_flags(ctx));
+}
+
+ssize_t engine_wire_tinject(struct engine_ctx *ctx, struct engine_peer *peer, const void *buf,
+			    size_t len, uint64_t tag)
+{
+	return engine_wire_tagged(ctx, peer, buf, len, tag, NULL, 0, engine_tinject_flags(ctx));
+}
+
+ssize_t engine_wire_tsenddata(struct engine_ctx *ctx, struct engine_peer *peer, const void *buf,
+			      size_t len, uint64_t tag, void *context, uint64_t data)
+{
+	return engine_wire_tagged(ctx, peer, buf, len, tag, context, data,
+				  engine_tsend_flags(ctx) | PACKET_CQ_DATA);
+}
+
+ssize_t engine_wire_tinjectdata(struct engine_ctx *ctx, struct engine_peer *peer,
+				const void *buf, size_t len, uint64_t tag, uint64_t data)
+{
+	return engine_wire_tagged(ctx, peer, buf, len, tag, NULL, data,
+				  engine_tinject_flags(ctx) | PACKET_CQ_DATA);
 }
 
 ssize_t engine_brief_end(struct engine_ctx *ctx, struct engine_peer *peer, void *context,

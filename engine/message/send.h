@@ -11,6 +11,7 @@
 #ifndef WEFT_SEND_H
 #define WEFT_SEND_H
 
+#include "brief.h"
 #include "complete.h"
 #include "contexts.h"
 #include "control.h"
@@ -20,9 +21,6 @@
 #include "peer.h"
 #include "refuse.h"
 #include "tx.h"
-
-/* Functions that are part of each slot that sends one buffer: inlined whatever their size is. */
-#define engine_path inline __attribute__((always_inline))
 
 /*
  * engine_send_slow - queue a message that can't be published at once
@@ -128,6 +126,12 @@ static engine_path ssize_t engine_send_on(struct engine_ep *ep, struct engine_pe
 	struct packet *packet;
 	void *payload;
 
+	if (wire->brief_max && !msg->iov_cnt && engine_is_brief(peer, msg, wire)) {
+		if (unlikely(engine_brief_publish(peer, msg, wire)))
+			wire->wake(conn);
+		engine_send_done(msg->tx, msg->context, msg->flags, len);
+		return 0;
+	}
 	if (unlikely(!peer->ready || len > wire->claim_max || msg->flags & ENGINE_SLOW))
 		return engine_send_aside(ep, peer, msg);
 	if (len > ENGINE_FREE_MAX && unlikely(peer->credit < len))
@@ -162,34 +166,22 @@ static inline uint32_t engine_injects(const struct engine_ctx *ctx)
 }
 
 /*
- * engine_tsend_on, engine_tinject_on - engine_send_on() of a tagged message from one buffer, with
- * the default flags of @ctx, as wire_ops.tsend and .tinject: they leave the domain
+ * engine_tagged_on - engine_send_on() of a tagged message from one buffer, as wire_ops.tsend and its
+ * like: it leaves the domain
+ * @flags: engine_tsend_flags() or engine_tinject_flags(), and PACKET_CQ_DATA if there is @data
  */
-static engine_path ssize_t engine_tsend_on(struct engine_ctx *ctx, struct engine_peer *peer,
-					   const void *buf, size_t len, uint64_t tag,
-					   void *context, const struct wire_ops *wire)
+static engine_path ssize_t engine_tagged_on(struct engine_ctx *ctx, struct engine_peer *peer,
+					    const void *buf, size_t len, uint64_t tag,
+					    void *context, uint64_t data, uint32_t flags,
+					    const struct wire_ops *wire)
 {
 	struct engine_msg msg = { .buf = buf,
 				  .len = len,
 				  .tag = tag,
+				  .data = data,
 				  .context = context,
 				  .tx = ctx->tx,
-				  .flags = engine_tsend_flags(ctx) };
-	ssize_t ret = engine_send_on(ctx->ep, peer, &msg, wire);
-
-	engine_guard_leave(ctx->domain);
-	return ret;
-}
-
-static engine_path ssize_t engine_tinject_on(struct engine_ctx *ctx, struct engine_peer *peer,
-					     const void *buf, size_t len, uint64_t tag,
-					     const struct wire_ops *wire)
-{
-	struct engine_msg msg = { .buf = buf,
-				  .len = len,
-				  .tag = tag,
-				  .tx = ctx->tx,
-				  .flags = engine_tinject_flags(ctx) };
+				  .flags = flags };
 	ssize_t ret = engine_send_on(ctx->ep, peer, &msg, wire);
 
 	engine_guard_leave(ctx->domain);
@@ -244,84 +236,125 @@ static engine_path ssize_t engine_send_to(struct engine_ctx *ctx, fi_addr_t dest
 ssize_t engine_inject_refuse(const struct engine_ctx *ctx, const char *call, size_t len);
 
 /*
- * engine_tsend_aside, engine_tinject_aside - a tagged send whose destination has no peer or no
- * route yet, names a receive context of the peer, or is to be refused
- * With the domain entered, which they leave. Returns 0, -FI_EAGAIN or another -FI_E*.
+ * engine_wire_tsend and its like - wire_ops.tsend and its like of a wire without brief_max, by its
+ * send. They leave the domain
+ */
+ssize_t engine_wire_tsend(struct engine_ctx *ctx, struct engine_peer *peer, const void *buf,
+			  size_t len, uint64_t tag, void *context);
+ssize_t engine_wire_tinject(struct engine_ctx *ctx, struct engine_peer *peer, const void *buf,
+			    size_t len, uint64_t tag);
+ssize_t engine_wire_tsenddata(struct engine_ctx *ctx, struct engine_peer *peer, const void *buf,
+			      size_t len, uint64_t tag, void *context, uint64_t data);
+ssize_t engine_wire_tinjectdata(struct engine_ctx *ctx, struct engine_peer *peer,
+				const void *buf, size_t len, uint64_t tag, uint64_t data);
+
+/*
+ * engine_tsend_aside and its like - the call of that name, when another one has claimed the domain,
+ * or its destination has no peer or no route yet, names a receive context of the peer, or is to be
+ * refused
+ * The domain may have been entered; they leave it. Return 0, -FI_EAGAIN or another -FI_E*.
  */
 ssize_t engine_tsend_aside(struct engine_ctx *ctx, const void *buf, size_t len, fi_addr_t dest,
 			   uint64_t tag, void *context);
 ssize_t engine_tinject_aside(struct engine_ctx *ctx, const void *buf, size_t len,
 			     fi_addr_t dest, uint64_t tag);
+ssize_t engine_tsenddata_aside(struct engine_ctx *ctx, const void *buf, size_t len,
+			       fi_addr_t dest, uint64_t tag, void *context, uint64_t data);
+ssize_t engine_tinjectdata_aside(struct engine_ctx *ctx, const void *buf, size_t len,
+				 fi_addr_t dest, uint64_t tag, uint64_t data);
 
 /*
- * engine_tsend_entered, engine_tinject_entered - what the slots do once they have entered the
- * domain, which these leave
- * @wire: constant ops of the likely route, whose tsend or tinject is inlined; NULL: call that of
- *	  the route's wire
+ * engine_tagged_route - enter the domain, and find what sends a tagged message to @dest
+ * @wire: constant ops of the likely route; NULL: those of the route's wire
+ * @peer: out: the destination
+ * Returns ops, or NULL: engine_tsend_aside() or its like has to send, which the caller returns.
  */
-static engine_path ssize_t engine_tsend_entered(struct engine_ctx *ctx, const void *buf,
-						size_t len, fi_addr_t dest, uint64_t tag,
-						void *context, const struct wire_ops *wire)
+static engine_path const struct wire_ops *engine_tagged_route(const struct engine_ctx *ctx,
+							      const void *buf, fi_addr_t dest,
+							      const struct wire_ops *wire,
+							      struct engine_peer **peer)
 {
-	struct engine_peer *peer = engine_peer_lookup(ctx->ep, dest);
-	const struct wire_ops *route = likely(peer != NULL) ? peer->wire : NULL;
+	const struct wire_ops *route;
 
-	if (unlikely(!buf || !route || (wire && route != wire)))
+	if (unlikely(!engine_guard_begin(ctx->domain)))
+		return NULL;
+	*peer = engine_peer_lookup(ctx->ep, dest);
+	route = likely(*peer != NULL) ? (*peer)->wire : NULL;
+	if (unlikely(!buf || (wire && route != wire)))
+		return NULL;
+	return wire ? wire : route;
+}
+
+/*
+ * engine_tsend, engine_tinject, engine_tsenddata, engine_tinjectdata - slots of struct
+ * fi_ops_tagged. Each provider wraps them for its wire. Nothing in them is a call, but for the last
+ * step: they need no stack frame.
+ * @wire: constant ops of the likely route, whose slot is inlined, or NULL
+ * Source: fi_tagged(3).
+ */
+static engine_path ssize_t engine_tsend(struct fid_ep *fid, const void *buf, size_t len,
+					fi_addr_t dest, uint64_t tag, void *context,
+					const struct wire_ops *wire)
+{
+	struct engine_ctx *ctx = engine_ctx_of(fid);
+	struct engine_peer *peer;
+	const struct wire_ops *route = engine_tagged_route(ctx, buf, dest, wire, &peer);
+
+	if (unlikely(!route))
 		return engine_tsend_aside(ctx, buf, len, dest, tag, context);
-	return (wire ? wire : route)->tsend(ctx, peer, buf, len, tag, context);
+	return route->tsend(ctx, peer, buf, len, tag, context);
 }
 
-static engine_path ssize_t engine_tinject_entered(struct engine_ctx *ctx, const void *buf,
-						  size_t len, fi_addr_t dest, uint64_t tag,
-						  const struct wire_ops *wire)
+static engine_path ssize_t engine_tinject(struct fid_ep *fid, const void *buf, size_t len,
+					  fi_addr_t dest, uint64_t tag,
+					  const struct wire_ops *wire)
 {
-	struct engine_peer *peer = engine_peer_lookup(ctx->ep, dest);
-	const struct wire_ops *route = likely(peer != NULL) ? peer->wire : NULL;
+	struct engine_ctx *ctx = engine_ctx_of(fid);
+	const struct wire_ops *route;
+	struct engine_peer *peer;
 
-	if (unlikely(!buf || !route || (wire && route != wire)))
+	if (unlikely(len > ENGINE_INJECT_MAX))
+		return engine_inject_refuse(ctx, "fi_tinject", len);
+	route = engine_tagged_route(ctx, buf, dest, wire, &peer);
+	if (unlikely(!route))
 		return engine_tinject_aside(ctx, buf, len, dest, tag);
-	return (wire ? wire : route)->tinject(ctx, peer, buf, len, tag);
+	return route->tinject(ctx, peer, buf, len, tag);
 }
 
-/*
- * The slots of struct fi_ops_msg and struct fi_ops_tagged that send from one buffer. Each provider
- * wraps them for its wire.
- * @wire: constant ops of the likely route, or NULL: call the send of the route's wire
- * Source: fi_msg(3), fi_tagged(3).
- */
-static inline ssize_t engine_tsenddata(struct fid_ep *fid, const void *buf, size_t len,
-				       uint64_t data, fi_addr_t dest, uint64_t tag,
-				       void *context, const struct wire_ops *wire)
+static engine_path ssize_t engine_tsenddata(struct fid_ep *fid, const void *buf, size_t len,
+					    uint64_t data, fi_addr_t dest, uint64_t tag,
+					    void *context, const struct wire_ops *wire)
 {
 	struct engine_ctx *ctx = engine_ctx_of(fid);
-	struct engine_msg msg = { .buf = buf,
-				  .len = len,
-				  .tag = tag,
-				  .data = data,
-				  .context = context,
-				  .flags = PACKET_TAGGED | PACKET_CQ_DATA |
-					   engine_tx_defaults(ctx) };
+	struct engine_peer *peer;
+	const struct wire_ops *route = engine_tagged_route(ctx, buf, dest, wire, &peer);
 
-	return engine_send_to(ctx, dest, &msg, wire);
+	if (unlikely(!route))
+		return engine_tsenddata_aside(ctx, buf, len, dest, tag, context, data);
+	return route->tsenddata(ctx, peer, buf, len, tag, context, data);
 }
 
-static inline ssize_t engine_tinjectdata(struct fid_ep *fid, const void *buf, size_t len,
-					 uint64_t data, fi_addr_t dest, uint64_t tag,
-					 const struct wire_ops *wire)
+static engine_path ssize_t engine_tinjectdata(struct fid_ep *fid, const void *buf, size_t len,
+					      uint64_t data, fi_addr_t dest, uint64_t tag,
+					      const struct wire_ops *wire)
 {
 	struct engine_ctx *ctx = engine_ctx_of(fid);
-	struct engine_msg msg = { .buf = buf,
-				  .len = len,
-				  .tag = tag,
-				  .data = data,
-				  .flags = PACKET_TAGGED | PACKET_CQ_DATA |
-					   engine_injects(ctx) };
+	const struct wire_ops *route;
+	struct engine_peer *peer;
 
 	if (unlikely(len > ENGINE_INJECT_MAX))
 		return engine_inject_refuse(ctx, "fi_tinjectdata", len);
-	return engine_send_to(ctx, dest, &msg, wire);
+	route = engine_tagged_route(ctx, buf, dest, wire, &peer);
+	if (unlikely(!route))
+		return engine_tinjectdata_aside(ctx, buf, len, dest, tag, data);
+	return route->tinjectdata(ctx, peer, buf, len, tag, data);
 }
 
+/*
+ * The slots of struct fi_ops_msg that send from one buffer. Each provider wraps them for its wire.
+ * @wire: constant ops of the likely route, or NULL: call the send of the route's wire
+ * Source: fi_msg(3), fi_tagged(3).
+ */
 static inline ssize_t engine_msend(struct fid_ep *fid, const void *buf, size_t len,
 				   fi_addr_t dest, void *context, const struct wire_ops *wire)
 {

@@ -346,18 +346,6 @@ static ssize_t loop_send(struct engine_ep *ep, struct engine_peer *peer,
 	return engine_send_on(ep, peer, msg, &loop_wire_ops);
 }
 
-static ssize_t loop_tsend(struct engine_ctx *ctx, struct engine_peer *peer, const void *buf,
-			  size_t len, uint64_t tag, void *context)
-{
-	return engine_tsend_on(ctx, peer, buf, len, tag, context, &loop_wire_ops);
-}
-
-static ssize_t loop_tinject(struct engine_ctx *ctx, struct engine_peer *peer, const void *buf,
-			    size_t len, uint64_t tag)
-{
-	return engine_tinject_on(ctx, peer, buf, len, tag, &loop_wire_ops);
-}
-
 static bool loop_access(struct engine_ctx *ctx, struct engine_peer *peer,
 			const struct engine_access *access)
 {
@@ -385,8 +373,10 @@ const struct wire_ops loop_wire_ops = {
 	.check = loop_check,
 	.local = loop_local,
 	.send = loop_send,
-	.tsend = loop_tsend,
-	.tinject = loop_tinject,
+	.tsend = engine_wire_tsend,
+	.tinject = engine_wire_tinject,
+	.tsenddata = engine_wire_tsenddata,
+	.tinjectdata = engine_wire_tinjectdata,
 	.access = loop_access,
 	.accept = loop_accept,
 	.refuse = loop_refuse,

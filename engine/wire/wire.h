@@ -324,19 +324,24 @@ struct wire_ops {
 	ssize_t (*send)(struct engine_ep *ep, struct engine_peer *peer,
 			const struct engine_msg *msg);
 	/*
-	 * tsend, tinject - the same for what fi_tsend() and fi_tinject() say, whose peer is known
+	 * tsend, tinject, tsenddata, tinjectdata - the same for the call of that name, whose peer
+	 * is known
 	 * Called with the domain entered, which they leave: as the last step of a call they need
-	 * no stack frame. engine_tsend_on() and engine_tinject_on() of message/send.h.
+	 * no stack frame. engine_tagged_on() or engine_wire_tsend() of message/send.h.
 	 */
 	ssize_t (*tsend)(struct engine_ctx *ctx, struct engine_peer *peer, const void *buf,
 			 size_t len, uint64_t tag, void *context);
 	ssize_t (*tinject)(struct engine_ctx *ctx, struct engine_peer *peer, const void *buf,
 			   size_t len, uint64_t tag);
+	ssize_t (*tsenddata)(struct engine_ctx *ctx, struct engine_peer *peer, const void *buf,
+			     size_t len, uint64_t tag, void *context, uint64_t data);
+	ssize_t (*tinjectdata)(struct engine_ctx *ctx, struct engine_peer *peer,
+			       const void *buf, size_t len, uint64_t tag, uint64_t data);
 
 	/*
 	 * Largest payload of the straight line of message/brief.h, bytes, at most 32; 0: the wire
-	 * has none, and the functions that follow are NULL. It is inlined in tsend and tinject, and
-	 * nothing in it is a call.
+	 * has none, and the functions that follow are NULL. It is inlined in tsend and its like,
+	 * and nothing in it is a call.
 	 *
 	 * has_brief - returns true if claim_brief() may be called; else claim() decides
 	 * claim_brief - claim() for a line that this side has at hand
@@ -576,7 +581,7 @@ void engine_payload_done(struct engine_ep *ep, struct wire_conn *conn, void *coo
  * Layout of struct engine_ep and of the other structs that the inlined paths access. Only a wire
  * that was built with the same layout is registered.
  */
-#define WIRE_LAYOUT 9u
+#define WIRE_LAYOUT 10u
 
 struct wire_provider {
 	size_t size;

@@ -19,18 +19,6 @@ static ssize_t tcp_send(struct engine_ep *ep, struct engine_peer *peer,
 	return engine_send_on(ep, peer, msg, &tcp_wire_ops);
 }
 
-static ssize_t tcp_tsend(struct engine_ctx *ctx, struct engine_peer *peer, const void *buf,
-			 size_t len, uint64_t tag, void *context)
-{
-	return engine_tsend_on(ctx, peer, buf, len, tag, context, &tcp_wire_ops);
-}
-
-static ssize_t tcp_tinject(struct engine_ctx *ctx, struct engine_peer *peer, const void *buf,
-			   size_t len, uint64_t tag)
-{
-	return engine_tinject_on(ctx, peer, buf, len, tag, &tcp_wire_ops);
-}
-
 static bool tcp_access(struct engine_ctx *ctx, struct engine_peer *peer,
 		       const struct engine_access *access)
 {
@@ -57,8 +45,10 @@ const struct wire_ops tcp_wire_ops = {
 	.check = tcp_check,
 	.local = tcp_local,
 	.send = tcp_send,
-	.tsend = tcp_tsend,
-	.tinject = tcp_tinject,
+	.tsend = engine_wire_tsend,
+	.tinject = engine_wire_tinject,
+	.tsenddata = engine_wire_tsenddata,
+	.tinjectdata = engine_wire_tinjectdata,
 	.access = tcp_access,
 	.bell = tcp_bell,
 	.arm = tcp_arm,

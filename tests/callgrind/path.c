@@ -46,6 +46,8 @@ struct side {
 
 ssize_t measured_send(struct side *s, const uint64_t *word);
 ssize_t measured_inject(struct side *s, const uint64_t *word);
+ssize_t measured_senddata(struct side *s, const uint64_t *word);
+ssize_t measured_injectdata(struct side *s, const uint64_t *word);
 ssize_t measured_read(struct side *s, struct fi_cq_tagged_entry *entry);
 ssize_t measured_idle(struct side *s, struct fi_cq_tagged_entry *entry);
 ssize_t measured_post(struct side *s, uint64_t *word);
@@ -120,6 +122,17 @@ __attribute__((noinline)) ssize_t measured_send(struct side *s, const uint64_t *
 __attribute__((noinline)) ssize_t measured_inject(struct side *s, const uint64_t *word)
 {
 	return fi_tinject(s->ep, word, sizeof(*word), s->peer, 7);
+}
+
+/* What Open MPI and MPICH send with. */
+__attribute__((noinline)) ssize_t measured_senddata(struct side *s, const uint64_t *word)
+{
+	return fi_tsenddata(s->ep, word, sizeof(*word), NULL, 5, s->peer, 7, NULL);
+}
+
+__attribute__((noinline)) ssize_t measured_injectdata(struct side *s, const uint64_t *word)
+{
+	return fi_tinjectdata(s->ep, word, sizeof(*word), 5, s->peer, 7);
 }
 
 __attribute__((noinline)) ssize_t measured_read(struct side *s, struct fi_cq_tagged_entry *entry)
@@ -264,18 +277,21 @@ static void message(struct side *from, struct side *to, uint64_t word, int measu
 	is_word("a message brought", got, word);
 }
 
-static void inject_word(struct side *from, struct side *to, uint64_t word)
+/* A message that another call than fi_tsend() sends. */
+static void send_word(struct side *from, struct side *to, uint64_t word,
+		      ssize_t (*measured)(struct side *s, const uint64_t *word))
 {
 	struct fi_cq_tagged_entry entry;
 	uint64_t got = 0;
 	ssize_t ret;
 
 	check("fi_trecv", fi_trecv(to->ep, &got, sizeof(got), NULL, to->peer, 7, 0, NULL));
-	check("measured inject", measured_inject(from, &word));
+	check("measured send", measured(from, &word));
 	while ((ret = fi_cq_read(to->cq, &entry, 1)) == -FI_EAGAIN)
 		;
 	check("fi_cq_read", ret);
-	is_word("an injected message brought", got, word);
+	is_word("a message brought", got, word);
+	fi_cq_read(from->cq, &entry, 1);
 }
 
 int main(int argc, char **argv)
@@ -300,7 +316,11 @@ int main(int argc, char **argv)
 	for (int i = 0; i < MEASURED; i++)
 		message(&a, &b, ++word, 1);
 	for (int i = 0; i < MEASURED; i++)
-		inject_word(&a, &b, ++word);
+		send_word(&a, &b, ++word, measured_inject);
+	for (int i = 0; i < MEASURED; i++)
+		send_word(&a, &b, ++word, measured_senddata);
+	for (int i = 0; i < MEASURED; i++)
+		send_word(&a, &b, ++word, measured_injectdata);
 	for (int i = 0; i < WARM; i++)
 		write_word(&a, &b, ++word, 0, 0);
 	for (int i = 0; i < MEASURED; i++)

@@ -149,30 +149,6 @@ static ssize_t fake_b_send(struct engine_ep *ep, struct engine_peer *peer,
 	return engine_send_on(ep, peer, msg, &fake_ops[FAKE_B]);
 }
 
-static ssize_t fake_a_tsend(struct engine_ctx *ctx, struct engine_peer *peer, const void *buf,
-			    size_t len, uint64_t tag, void *context)
-{
-	return engine_tsend_on(ctx, peer, buf, len, tag, context, &fake_ops[FAKE_A]);
-}
-
-static ssize_t fake_b_tsend(struct engine_ctx *ctx, struct engine_peer *peer, const void *buf,
-			    size_t len, uint64_t tag, void *context)
-{
-	return engine_tsend_on(ctx, peer, buf, len, tag, context, &fake_ops[FAKE_B]);
-}
-
-static ssize_t fake_a_tinject(struct engine_ctx *ctx, struct engine_peer *peer, const void *buf,
-			      size_t len, uint64_t tag)
-{
-	return engine_tinject_on(ctx, peer, buf, len, tag, &fake_ops[FAKE_A]);
-}
-
-static ssize_t fake_b_tinject(struct engine_ctx *ctx, struct engine_peer *peer, const void *buf,
-			      size_t len, uint64_t tag)
-{
-	return engine_tinject_on(ctx, peer, buf, len, tag, &fake_ops[FAKE_B]);
-}
-
 static bool fake_a_access(struct engine_ctx *ctx, struct engine_peer *peer,
 			  const struct engine_access *access)
 {
@@ -194,8 +170,9 @@ static bool fake_b_access(struct engine_ctx *ctx, struct engine_peer *peer,
 		.sendv = locked_sendv, .get = locked_get, .poll = locked_poll,            \
 		.check = locked_check, .local = fake_local, .send = fake_##letter##_send, \
 		.bell = locked_bell, .arm = locked_arm, .disarm = locked_disarm,          \
-		.access = fake_##letter##_access, .tsend = fake_##letter##_tsend,         \
-		.tinject = fake_##letter##_tinject, .accept = locked_accept,              \
+		.access = fake_##letter##_access, .tsend = engine_wire_tsend,             \
+		.tinject = engine_wire_tinject, .tsenddata = engine_wire_tsenddata,       \
+		.tinjectdata = engine_wire_tinjectdata, .accept = locked_accept,          \
 		.refuse = locked_refuse,                                                  \
 	}
 

@@ -421,18 +421,28 @@ static ssize_t pshm_send_on(struct engine_ep *ep, struct engine_peer *peer,
 }
 
 /* Messages that are not brief, or find the ring full, or a peer that is not ready. */
-static __attribute__((noinline)) ssize_t tsend_long(struct engine_ctx *ctx,
-						    struct engine_peer *peer, const void *buf,
-						    size_t len, uint64_t tag, void *context)
+static __attribute__((noinline)) ssize_t tagged_long(struct engine_ctx *ctx,
+						     struct engine_peer *peer, const void *buf,
+						     size_t len, uint64_t tag, void *context,
+						     uint64_t data, uint32_t flags)
 {
-	return engine_tsend_on(ctx, peer, buf, len, tag, context, &pshm_wire_ops);
+	return engine_tagged_on(ctx, peer, buf, len, tag, context, data, flags, &pshm_wire_ops);
 }
 
-static __attribute__((noinline)) ssize_t tinject_long(struct engine_ctx *ctx,
-						      struct engine_peer *peer, const void *buf,
-						      size_t len, uint64_t tag)
+static engine_path ssize_t tagged(struct engine_ctx *ctx, struct engine_peer *peer,
+				  const void *buf, size_t len, uint64_t tag, void *context,
+				  uint64_t data, uint32_t flags)
 {
-	return engine_tinject_on(ctx, peer, buf, len, tag, &pshm_wire_ops);
+	struct engine_msg msg = { .buf = buf,
+				  .len = len,
+				  .tag = tag,
+				  .data = data,
+				  .context = context,
+				  .flags = flags };
+
+	if (unlikely(!engine_is_brief(peer, &msg, &pshm_wire_ops)))
+		return tagged_long(ctx, peer, buf, len, tag, context, data, flags);
+	return engine_brief_send(ctx, peer, &msg, &pshm_wire_ops);
 }
 
 /* wire_ops.tsend */
@@ -440,28 +450,32 @@ static engine_path ssize_t pshm_tsend_on(struct engine_ctx *ctx, struct engine_p
 					 const void *buf, size_t len, uint64_t tag,
 					 void *context)
 {
-	struct engine_msg msg = { .buf = buf,
-				  .len = len,
-				  .tag = tag,
-				  .context = context,
-				  .flags = engine_tsend_flags(ctx) };
-
-	if (unlikely(!engine_is_brief(peer, &msg, &pshm_wire_ops)))
-		return tsend_long(ctx, peer, buf, len, tag, context);
-	return engine_brief_send(ctx, peer, &msg, &pshm_wire_ops);
+	return tagged(ctx, peer, buf, len, tag, context, 0, engine_tsend_flags(ctx));
 }
 
 /* wire_ops.tinject */
 static engine_path ssize_t pshm_tinject_on(struct engine_ctx *ctx, struct engine_peer *peer,
 					   const void *buf, size_t len, uint64_t tag)
 {
-	struct engine_msg msg = {
-		.buf = buf, .len = len, .tag = tag, .flags = engine_tinject_flags(ctx)
-	};
+	return tagged(ctx, peer, buf, len, tag, NULL, 0, engine_tinject_flags(ctx));
+}
 
-	if (unlikely(!engine_is_brief(peer, &msg, &pshm_wire_ops)))
-		return tinject_long(ctx, peer, buf, len, tag);
-	return engine_brief_send(ctx, peer, &msg, &pshm_wire_ops);
+/* wire_ops.tsenddata */
+static engine_path ssize_t pshm_tsenddata_on(struct engine_ctx *ctx, struct engine_peer *peer,
+					     const void *buf, size_t len, uint64_t tag,
+					     void *context, uint64_t data)
+{
+	return tagged(ctx, peer, buf, len, tag, context, data,
+		      engine_tsend_flags(ctx) | PACKET_CQ_DATA);
+}
+
+/* wire_ops.tinjectdata */
+static engine_path ssize_t pshm_tinjectdata_on(struct engine_ctx *ctx,
+					       struct engine_peer *peer, const void *buf,
+					       size_t len, uint64_t tag, uint64_t data)
+{
+	return tagged(ctx, peer, buf, len, tag, NULL, data,
+		      engine_tinject_flags(ctx) | PACKET_CQ_DATA);
 }
 
 /* wire_ops.wake */
@@ -499,6 +513,8 @@ const struct wire_ops pshm_wire_ops = {
 	.send = pshm_send_on,
 	.tsend = pshm_tsend_on,
 	.tinject = pshm_tinject_on,
+	.tsenddata = pshm_tsenddata_on,
+	.tinjectdata = pshm_tinjectdata_on,
 	.brief_max = RING_INLINE,
 	.has_brief = pshm_has_brief,
 	.claim_brief = pshm_claim_brief,
@@ -527,54 +543,26 @@ const struct wire_ops pshm_wire_ops = {
  */
 #define WHOLE_PATH __attribute__((flatten))
 
-/* Another call has claimed the domain. */
-static __attribute__((noinline)) ssize_t tsend_waits(struct engine_ctx *ctx, const void *buf,
-						     size_t len, fi_addr_t dest, uint64_t tag,
-						     void *context)
-{
-	engine_guard_wait(ctx->domain);
-	return engine_tsend_entered(ctx, buf, len, dest, tag, context, &pshm_wire_ops);
-}
-
-static __attribute__((noinline)) ssize_t tinject_waits(struct engine_ctx *ctx, const void *buf,
-						       size_t len, fi_addr_t dest, uint64_t tag)
-{
-	engine_guard_wait(ctx->domain);
-	return engine_tinject_entered(ctx, buf, len, dest, tag, &pshm_wire_ops);
-}
-
-/* Nothing in these is a call, but for the last step: they need no stack frame. */
-static ssize_t pshm_tsend(struct fid_ep *fid, const void *buf, size_t len, void *desc,
+static ssize_t pshm_tsend(struct fid_ep *ep, const void *buf, size_t len, void *desc,
 			  fi_addr_t dest, uint64_t tag, void *context)
 {
-	struct engine_ctx *ctx = engine_ctx_of(fid);
-
-	if (unlikely(!engine_guard_begin(ctx->domain)))
-		return tsend_waits(ctx, buf, len, dest, tag, context);
-	return engine_tsend_entered(ctx, buf, len, dest, tag, context, &pshm_wire_ops);
+	return engine_tsend(ep, buf, len, dest, tag, context, &pshm_wire_ops);
 }
 
-static ssize_t pshm_tinject(struct fid_ep *fid, const void *buf, size_t len, fi_addr_t dest,
+static ssize_t pshm_tinject(struct fid_ep *ep, const void *buf, size_t len, fi_addr_t dest,
 			    uint64_t tag)
 {
-	struct engine_ctx *ctx = engine_ctx_of(fid);
-
-	if (unlikely(len > ENGINE_INJECT_MAX))
-		return engine_inject_refuse(ctx, "fi_tinject", len);
-	if (unlikely(!engine_guard_begin(ctx->domain)))
-		return tinject_waits(ctx, buf, len, dest, tag);
-	return engine_tinject_entered(ctx, buf, len, dest, tag, &pshm_wire_ops);
+	return engine_tinject(ep, buf, len, dest, tag, &pshm_wire_ops);
 }
 
-WHOLE_PATH static ssize_t pshm_tsenddata(struct fid_ep *ep, const void *buf, size_t len,
-					 void *desc, uint64_t data, fi_addr_t dest,
-					 uint64_t tag, void *context)
+static ssize_t pshm_tsenddata(struct fid_ep *ep, const void *buf, size_t len, void *desc,
+			      uint64_t data, fi_addr_t dest, uint64_t tag, void *context)
 {
 	return engine_tsenddata(ep, buf, len, data, dest, tag, context, &pshm_wire_ops);
 }
 
-WHOLE_PATH static ssize_t pshm_tinjectdata(struct fid_ep *ep, const void *buf, size_t len,
-					   uint64_t data, fi_addr_t dest, uint64_t tag)
+static ssize_t pshm_tinjectdata(struct fid_ep *ep, const void *buf, size_t len, uint64_t data,
+				fi_addr_t dest, uint64_t tag)
 {
 	return engine_tinjectdata(ep, buf, len, data, dest, tag, &pshm_wire_ops);
 }
