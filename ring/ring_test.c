@@ -50,7 +50,7 @@ static enum ring_place place_of(uint32_t number, uint32_t len)
 {
 	if (len <= RING_WARM && number % 3)
 		return RING_WARM_PLACE;
-	return len > RING_WARM / 2 && number % 2 ? RING_PAGE_START : RING_ANYWHERE;
+	return len > RING_PAGE / 4 && number % 2 ? RING_PAGE_START : RING_ANYWHERE;
 }
 
 static bool message_put(struct ring_tx *tx, uint32_t number, uint32_t len)

@@ -181,6 +181,8 @@ struct pshm_stores {
 	/* payloads before the next probe */
 	uint32_t until;
 	uint32_t probe_cnt;
+	/* probes since the choice, or the time that it takes, has changed */
+	uint32_t steady;
 	/* ns to fill a KiB, by the probe under way */
 	uint32_t fill_ns;
 	/* ns to fill and read a KiB: the last two probes of each kind */

@@ -20,14 +20,16 @@
 
 /* Lines of a probe that the consumer reads. */
 #define PROBE_LINES 16u
-/* Payloads between two probes, after the first PROBE_FIRST. */
-#define PROBE_EVERY 32u
+/*
+ * Payloads between two probes, after the first PROBE_FIRST: twice as many after each PROBE_STEADY
+ * probes that confirm the choice, PROBE_DOUBLINGS times.
+ */
+#define PROBE_EVERY	32u
+#define PROBE_STEADY	8u
+#define PROBE_DOUBLINGS 4u
 #define PROBE_FIRST 9u
 /* Every so many probes one is of a kind that is not in use. */
 #define PROBE_OTHER 8u
-/* Payload of more than WARM_MIN and up to WARM_MAX bytes goes to a warm place. */
-#define WARM_MIN 128u
-#define WARM_MAX 1024u
 /* Bytes from which on payload goes to the start of a page. */
 #define PAGE_MIN 2048u
 /* Not measured yet. */
@@ -46,7 +48,7 @@ static enum ring_place place_for(const struct pshm_conn *conn, uint32_t len)
 {
 	bool apart = conn->stores.kind != PSHM_PLAIN && len >= WIRE_FILL_MIN;
 
-	if (len > WARM_MIN && len <= WARM_MAX && !apart)
+	if (pshm_fits_warm(len) && !apart)
 		return RING_WARM_PLACE;
 	return apart && len >= PAGE_MIN && conn->growing == PSHM_LARGE ? RING_PAGE_START
 								       : RING_ANYWHERE;
@@ -96,6 +98,31 @@ static enum pshm_store probe_choice(const struct pshm_stores *s)
 	return best;
 }
 
+/* Records what the last probe has found: @least, ns. */
+static void probe_note(struct pshm_stores *s, uint32_t least)
+{
+	uint32_t before = s->least[s->probe_kind];
+	enum pshm_store kind;
+
+	s->least[s->probe_kind] = least;
+	kind = probe_choice(s);
+	if (kind != s->kind || least > 2 * before || before > 2 * least)
+		s->steady = 0;
+	else
+		s->steady++;
+	s->kind = kind;
+}
+
+/* Returns how many payloads are not measured before the next one that is. */
+static uint32_t probe_pause(const struct pshm_stores *s)
+{
+	uint32_t doublings = s->steady / PROBE_STEADY;
+
+	if (s->probe_cnt < PROBE_FIRST)
+		return 1;
+	return PROBE_EVERY << (doublings < PROBE_DOUBLINGS ? doublings : PROBE_DOUBLINGS);
+}
+
 /* Reads the consumer's answer to the last probe, and adds the time that filling took. */
 static void probe_answer(struct pshm_conn *conn)
 {
@@ -112,8 +139,7 @@ static void probe_answer(struct pshm_conn *conn)
 	/* the lesser of two: an interruption only ever adds */
 	last[1] = last[0] ? last[0] : cost;
 	last[0] = cost;
-	s->least[s->probe_kind] = last[0] < last[1] ? last[0] : last[1];
-	s->kind = probe_choice(s);
+	probe_note(s, last[0] < last[1] ? last[0] : last[1]);
 }
 
 /* Returns the kind of the next probe: mostly the one in use, each of the others in turn. */
@@ -137,7 +163,7 @@ static void probe_fill(struct pshm_conn *conn, char *to, const struct iovec *iov
 
 	probe_answer(conn);
 	s->probe_cnt++;
-	s->until = s->probe_cnt < PROBE_FIRST ? 1 : PROBE_EVERY;
+	s->until = probe_pause(s);
 	s->probe_kind = probe_next(s);
 	began = platform_now_ns();
 	fill(s->probe_kind, to, iov, cnt, skip, len);
@@ -157,11 +183,6 @@ void pshm_fill_from(struct pshm_conn *conn, void *to, const struct iovec *iov, s
 	else
 		fill(len >= WIRE_FILL_MIN ? conn->stores.kind : PSHM_PLAIN, to, iov, cnt, skip,
 		     len);
-}
-
-void pshm_fill(struct wire_conn *conn, void *to, const struct iovec *iov, size_t cnt, size_t len)
-{
-	pshm_fill_from(pshm_conn_of(conn), to, iov, cnt, 0, len);
 }
 
 void pshm_probe_read(struct pshm_conn *conn, const void *data)

@@ -158,11 +158,16 @@ static int other_receive(struct pshm_wire *w, struct pshm_conn *conn, struct rin
 	}
 }
 
-/* Prefetch the first lines of a payload, which is copied once a receive is found. */
-static inline void payload_expect(const void *payload, uint32_t len)
+/*
+ * Prefetch the first lines of a payload, which is copied once a receive is found: between cores
+ * that share a cache that takes longer than it saves.
+ */
+static inline void payload_expect(const struct pshm_conn *conn, const void *payload, uint32_t len)
 {
 	const char *at = payload, *end = at + (len < EXPECT_MAX ? len : EXPECT_MAX);
 
+	if (conn->stores.kind == PSHM_PLAIN)
+		return;
 	for (; at < end; at += CACHE_LINE)
 		__builtin_prefetch(at);
 }
@@ -177,7 +182,7 @@ static inline const void *payload_find(struct pshm_conn *conn, uint32_t note, ui
 	if (unlikely(ring_kind(note) && len >= PSHM_PROBE_MIN))
 		pshm_probe_read(conn, payload);
 	else
-		payload_expect(payload, len);
+		payload_expect(conn, payload, len);
 	return payload;
 }
 
