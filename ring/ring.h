@@ -73,6 +73,7 @@ _Static_assert(sizeof(struct ring_credit) == CACHE_LINE, "the consumer's line is
 /* Lines after a search for a warm place that found none free, before the next search. */
 #define RING_LOOK 16u
 
+/* Bytes beyond whose end no processor prefetches, however large the pages of the machine are */
 #define RING_PAGE 4096u
 
 /* Where in the data area payload is better placed. */

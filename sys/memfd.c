@@ -176,7 +176,9 @@ int sys_memfd_read(int fd, void *buf, size_t len)
 
 void sys_memfd_populate(void *addr, size_t len)
 {
-	madvise(addr, len, MADV_POPULATE_WRITE);
+	size_t before = in_page((uintptr_t)addr);
+
+	madvise((char *)addr - before, before + len, MADV_POPULATE_WRITE);
 }
 
 void sys_memfd_unmap(void *addr, size_t len)

@@ -82,7 +82,7 @@ int sys_memfd_read(int fd, void *buf, size_t len);
 
 /*
  * sys_memfd_populate - allocate the pages of a writable mapping before the first access
- * @addr: on a page boundary
+ * @addr: need not begin a page
  * Where an older kernel, or one short of memory, does not do it, the first access does.
  */
 void sys_memfd_populate(void *addr, size_t len);

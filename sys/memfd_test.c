@@ -91,6 +91,7 @@ static void two_mappings_are_the_same_memory(void **state)
 static void parts_are_mapped_and_read(void **state)
 {
 	uint8_t *whole, *part, bytes[64];
+	size_t page;
 	void *at;
 	int fd = sys_memfd_create("test", 3 * 4096, 0600);
 
@@ -115,13 +116,47 @@ static void parts_are_mapped_and_read(void **state)
 	part[4095] = 5;
 	assert_int_equal(whole[2 * 4096 + 63], 5);
 	sys_memfd_unmap(part, 4096);
-	assert_int_equal(msync(part - 64, 4096, MS_ASYNC), -1); /* nothing of it is left */
+	page = (size_t)sysconf(_SC_PAGESIZE);
+	assert_int_equal(msync(part - (4096 + 64) % page, page, MS_ASYNC), -1);
+	/* nothing of it is left */
 	assert_int_equal(errno, ENOMEM);
 	sys_memfd_unmap(whole, 3 * 4096);
 	close(fd);
 	fd = sys_memfd_create("test", 32, 0600);
 	assert_int_equal(sys_memfd_read(fd, bytes, sizeof(bytes)), -FI_EINVAL);
 	close(fd);
+}
+
+/* Returns true if the page at @at is there. */
+static bool is_there(char *at)
+{
+	unsigned char resident = 0;
+
+	assert_int_equal(mincore(at, 1, &resident), 0);
+	return resident & 1;
+}
+
+/* What is populated begins anywhere: what is aligned to smaller pages too. */
+static void part_of_a_page_populates_it(void **state)
+{
+	size_t page = (size_t)sysconf(_SC_PAGESIZE);
+	int fd = sys_memfd_create("test", 3 * page, 0600);
+	void *at;
+	char *from;
+
+	assert_int_equal(sys_memfd_map(fd, 3 * page, SYS_MEMFD_WRITE, &at), 0);
+	close(fd);
+	from = at;
+	sys_memfd_populate(from, page);
+	if (!is_there(from)) {
+		sys_memfd_unmap(at, 3 * page);
+		print_message("skipped: the kernel populates nothing\n");
+		skip();
+	}
+	sys_memfd_populate(from + page + page / 4, page);
+	assert_true(is_there(from + page));
+	assert_true(is_there(from + 2 * page));
+	sys_memfd_unmap(at, 3 * page);
 }
 
 static void only_sealed_memory_of_enough_length_is_mapped(void **state)
@@ -292,6 +327,7 @@ int main(void)
 		cmocka_unit_test(size_beyond_the_limit_on_files_is_refused),
 		cmocka_unit_test(two_mappings_are_the_same_memory),
 		cmocka_unit_test(parts_are_mapped_and_read),
+		cmocka_unit_test(part_of_a_page_populates_it),
 		cmocka_unit_test(only_sealed_memory_of_enough_length_is_mapped),
 		cmocka_unit_test(huge_pages_of_another_process_are_refused),
 		cmocka_unit_test(descriptor_of_another_process_opens),
