@@ -67,7 +67,7 @@ struct mr_line {
 	_Atomic uint32_t bucket;
 };
 
-_Static_assert(sizeof(struct mr_line) == 64, "a region is one cache line");
+_Static_assert(sizeof(struct mr_line) == CACHE_LINE, "a region is one cache line");
 _Static_assert(offsetof(struct mr_line, key) == 8, "layout");
 _Static_assert(offsetof(struct mr_line, base) == 16, "layout");
 _Static_assert(offsetof(struct mr_line, len) == 24, "layout");

@@ -12,9 +12,10 @@
 
 #include <rdma/fi_types.h>
 
+#include "cache_line.h"
+
 #define likely(x)   __builtin_expect(!!(x), 1)
 #define unlikely(x) __builtin_expect(!!(x), 0)
-#define CACHE_LINE  64
 
 #define static_assert _Static_assert
 #define alignas _Alignas

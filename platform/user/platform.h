@@ -20,11 +20,11 @@
 #include <sys/uio.h>
 #include <time.h>
 
+#include "cache_line.h"
 #include "relax.h"
 
 #define likely(x)   __builtin_expect(!!(x), 1)
 #define unlikely(x) __builtin_expect(!!(x), 0)
-#define CACHE_LINE  64
 
 /* platform_alloc - returns @len zeroed bytes, aligned to a cache line, owned, or NULL */
 void *platform_alloc(size_t len);
