@@ -21,7 +21,7 @@ bool engine_channel_is_local(const struct engine_channel *c)
 	/*
 	 * A:engine_channel.opened  what it consists of; pairs R:engine_channel.opened
 	 * F:engine_channel.opened  a signal before it, or the one that opens it sees the signal;
-	 * pairs F:engine_cq.signals
+	 * pairs F:engine_signals.cnt
 	 */
 	return atomic_load_explicit(&c->opened, memory_order_seq_cst) == platform_forks() + 1;
 }

@@ -205,33 +205,6 @@ static bool engine_cq_enough(struct engine_cq *cq, size_t threshold)
 	return enough;
 }
 
-static uint32_t engine_cq_signals(const struct engine_cq *cq)
-{
-	/* A:engine_cq.signals  what the program did before the signal; pairs R:engine_cq.signals */
-	return atomic_load_explicit(&cq->signals, memory_order_acquire);
-}
-
-/*
- * Returns true if there was a signal since @before, or one that no read has consumed. A signal
- * without a reader is kept for the next read; a signal with several readers ends the wait of each.
- * @signals: the current count
- */
-static bool engine_cq_signaled(const struct engine_cq *cq, uint32_t before, uint32_t signals)
-{
-	return signals != before ||
-	       signals != atomic_load_explicit(&cq->signals_done, memory_order_relaxed);
-}
-
-static bool engine_cq_obeys(struct engine_cq *cq, uint32_t before)
-{
-	uint32_t signals = engine_cq_signals(cq);
-
-	if (!engine_cq_signaled(cq, before, signals))
-		return false;
-	atomic_store_explicit(&cq->signals_done, signals, memory_order_relaxed);
-	return true;
-}
-
 /* What a blocking read waits for. */
 struct cq_want {
 	struct engine_cq *cq;
@@ -246,7 +219,7 @@ static bool engine_cq_there(void *arg)
 	struct engine_cq *cq = want->cq;
 
 	return cq_reached(&cq->queue, want->threshold) ||
-	       engine_cq_signaled(cq, want->before, engine_cq_signals(cq));
+	       engine_signals_there(&cq->signals, want->before);
 }
 
 static ssize_t engine_cq_wait(struct cq_want *want, void *buf, size_t cnt, fi_addr_t *src,
@@ -262,7 +235,8 @@ static ssize_t engine_cq_wait(struct cq_want *want, void *buf, size_t cnt, fi_ad
 				return ret;
 		}
 		/* At the deadline fewer entries than the threshold are returned. */
-		if (engine_cq_obeys(want->cq, want->before) || engine_sleeper_over(s))
+		if (engine_signals_obey(&want->cq->signals, want->before) ||
+		    engine_sleeper_over(s))
 			return fid->ops->readfrom(fid, buf, cnt, src);
 		engine_sleeper_wait(s);
 	}
@@ -276,7 +250,7 @@ static ssize_t engine_cq_sreadfrom(struct fid_cq *fid, void *buf, size_t cnt, fi
 		.cq = cq,
 		.threshold = cq->cond == FI_CQ_COND_THRESHOLD && cond ? *(const size_t *)cond
 								      : 1,
-		.before = engine_cq_signals(cq),
+		.before = engine_signals_cnt(&cq->signals),
 	};
 	struct engine_sleeper sleeper;
 	ssize_t ret;
@@ -304,15 +278,7 @@ static int engine_cq_signal(struct fid_cq *fid)
 {
 	struct engine_cq *cq = cq_of(fid);
 
-	/*
-	 * R:engine_cq.signals  what the program did before; pairs A:engine_cq.signals
-	 * F:engine_cq.signals  the count before the channel is looked for; pairs
-	 * F:engine_channel.opened
-	 * A reader reads the count after it has announced that it sleeps: it sees the signal, or is
-	 * woken.
-	 */
-	atomic_fetch_add_explicit(&cq->signals, 1, memory_order_seq_cst);
-	engine_wait_obj_signal(&cq->wait);
+	engine_wait_obj_signal(&cq->wait, &cq->signals);
 	return 0;
 }
 

@@ -60,9 +60,22 @@ static void engine_wait_obj_watch(struct engine_wait *wait, bool on)
 		cq_unwatch(&container_of(w->fid, struct engine_cq, fid.fid)->queue, CQ_SLEEPERS);
 }
 
-void engine_wait_obj_signal(struct engine_wait_obj *w)
+/*
+ * R:engine_signals.cnt  what the program did before; pairs A:engine_signals.cnt
+ * F:engine_signals.cnt  the count before the channel is looked for; pairs F:engine_channel.opened
+ * A thread reads the count after it has announced that it sleeps: it sees the signal, or is woken.
+ */
+static void engine_signals_add(struct engine_signals *signals)
 {
-	engine_channel_ring(&w->own);
+	atomic_fetch_add_explicit(&signals->cnt, 1, memory_order_seq_cst);
+}
+
+void engine_wait_obj_signal(struct engine_wait_obj *w, struct engine_signals *signals)
+{
+	engine_signals_add(signals);
+	if (w->set)
+		engine_signals_add(&w->set->signals);
+	engine_channel_ring(w->base.channel);
 	engine_channel_ring(&w->base.domain->channel);
 }
 
@@ -74,11 +87,7 @@ static bool engine_wait_obj_signaled(struct engine_wait_obj *w)
 
 	if (w->fid->fclass != FI_CLASS_CQ)
 		return false;
-	/*
-	 * A:engine_cq.signals  what the program did before the signal; pairs R:engine_cq.signals
-	 * F:engine_cq.signals  a channel that was opened before; pairs F:engine_channel.opened
-	 */
-	signals = atomic_load_explicit(&cq->signals, memory_order_seq_cst);
+	signals = engine_signals_cnt(&cq->signals);
 	if (signals == cq->signals_tried)
 		return false;
 	cq->signals_tried = signals;

@@ -68,8 +68,46 @@ static inline bool engine_wait_obj_blocks(const struct engine_wait_obj *w)
 	return w->obj != FI_WAIT_NONE;
 }
 
-/* engine_wait_obj_signal - wake the threads and programs that sleep on the object; any thread */
-void engine_wait_obj_signal(struct engine_wait_obj *w);
+/*
+ * engine_wait_obj_signal - end the waits for a queue: of threads in its own blocking calls and in
+ *			    those of its wait set, and of programs on its descriptor
+ * @signals: of the queue; those of its wait set are counted too
+ * Called on any thread.
+ */
+void engine_wait_obj_signal(struct engine_wait_obj *w, struct engine_signals *signals);
+
+/* engine_signals_cnt - returns the number of signals so far */
+static inline uint32_t engine_signals_cnt(const struct engine_signals *signals)
+{
+	/*
+	 * A:engine_signals.cnt  what the program did before the signal; pairs R:engine_signals.cnt
+	 * F:engine_signals.cnt  a channel that was opened before; pairs F:engine_channel.opened
+	 */
+	return atomic_load_explicit(&signals->cnt, memory_order_seq_cst);
+}
+
+/*
+ * engine_signals_there - returns true if a wait that began when there were @before signals ends
+ * A signal without a wait ends the next one; a signal with several waits ends each of them.
+ * engine_signals_obey - the same, and the wait does end
+ */
+static inline bool engine_signals_there(const struct engine_signals *signals, uint32_t before)
+{
+	uint32_t cnt = engine_signals_cnt(signals);
+
+	return cnt != before ||
+	       cnt != atomic_load_explicit(&signals->done, memory_order_relaxed);
+}
+
+static inline bool engine_signals_obey(struct engine_signals *signals, uint32_t before)
+{
+	uint32_t cnt = engine_signals_cnt(signals);
+
+	if (cnt == before && cnt == atomic_load_explicit(&signals->done, memory_order_relaxed))
+		return false;
+	atomic_store_explicit(&signals->done, cnt, memory_order_relaxed);
+	return true;
+}
 
 /*
  * engine_wait_obj_ready - returns true if the queue has an entry, or the counter a change that the

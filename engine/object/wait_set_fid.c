@@ -194,7 +194,9 @@ static void engine_set_disarm(struct engine_waitset *set)
 		engine_eq_awake(eq);
 }
 
-static void engine_set_sleep(struct engine_waitset *set, const struct engine_sleeper *sleeper)
+/* @before: signals when the wait began */
+static void engine_set_sleep(struct engine_waitset *set, const struct engine_sleeper *sleeper,
+			     uint32_t before)
 {
 	struct platform_wakers on;
 	int ret;
@@ -204,6 +206,9 @@ static void engine_set_sleep(struct engine_waitset *set, const struct engine_sle
 	engine_channel_enter(&set->channel, &on);
 	if (!ret)
 		ret = engine_set_arm(set);
+	/* A signal before this rang what engine_set_arm() may have silenced. */
+	if (!ret && engine_signals_there(&set->signals, before))
+		ret = -FI_EAGAIN;
 	platform_unlock(&set->lock);
 	/* The timers of the domains are in the channel too. */
 	engine_sleeper_sleep(sleeper, &on, ret);
@@ -216,17 +221,18 @@ static void engine_set_sleep(struct engine_waitset *set, const struct engine_sle
 static int engine_waitset_wait(struct fid_wait *fid, int timeout)
 {
 	struct engine_waitset *set = set_of(fid);
+	uint32_t before = engine_signals_cnt(&set->signals);
 	struct engine_sleeper sleeper;
 	int ret = 0;
 
 	engine_sleeper_init(&sleeper, &set->channel, timeout);
-	while (!engine_set_check(set)) {
+	while (!engine_set_check(set) && !engine_signals_obey(&set->signals, before)) {
 		if (engine_sleeper_over(&sleeper)) {
 			ret = -FI_ETIMEDOUT;
 			break;
 		}
 		if (!engine_sleeper_spins(&sleeper))
-			engine_set_sleep(set, &sleeper);
+			engine_set_sleep(set, &sleeper, before);
 	}
 	engine_sleeper_end(&sleeper);
 	return ret;

@@ -21,12 +21,8 @@ struct engine_cq {
 	enum fi_cq_format format;
 	enum fi_cq_wait_cond cond;
 	struct engine_wait_obj wait;
-	/*
-	 * Number of fi_cq_signal calls, and number of those to which a blocking read has
-	 * returned
-	 */
-	_Atomic uint32_t signals, signals_done;
-	/* Number of signals that fi_trywait has reported */
+	struct engine_signals signals;
+	/* Value of signals.cnt that fi_trywait has reported */
 	uint32_t signals_tried;
 	/* Successful reads left until one looks at the clock */
 	uint32_t found;

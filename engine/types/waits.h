@@ -113,6 +113,16 @@ struct engine_sleeper {
 	uint32_t looks;
 };
 
+/*
+ * Calls of fi_cq_signal, on any thread. Each ends the waits that are under way; one without a wait is
+ * kept for the next one (wait_obj.h).
+ */
+struct engine_signals {
+	_Atomic uint32_t cnt;
+	/* Value of @cnt when a wait last ended by it */
+	_Atomic uint32_t done;
+};
+
 /* A wait set (wait_set_fid.c). */
 struct engine_waitset {
 	struct fid_wait fid;
@@ -125,6 +135,8 @@ struct engine_waitset {
 	struct list members;
 	/* Event queues, by struct engine_eq.member */
 	struct list eqs;
+	/* Those of its queues */
+	struct engine_signals signals;
 	/* References: of the program, until it closes the set, and of its members */
 	_Atomic int refs;
 };

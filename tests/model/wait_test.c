@@ -336,6 +336,66 @@ static void a_wait_set_waits_for_any(void **state)
 	}
 }
 
+static void *waits_for_the_set(void *arg)
+{
+	return (void *)(intptr_t)fi_wait(arg, 20000);
+}
+
+/* Returns true if two threads that wait for the set were woken by a signal of a queue in it. */
+static bool signal_wakes_two(struct shared *s)
+{
+	pthread_t threads[2];
+	double start;
+	void *ret;
+
+	for (int i = 0; i < 2; i++)
+		assert_int_equal(pthread_create(&threads[i], NULL, waits_for_the_set, s->set),
+				 0);
+	usleep(20000); /* so that they sleep */
+	start = end_now();
+	assert_int_equal(fi_cq_signal(s->end[1].cq), 0);
+	for (int i = 0; i < 2; i++) {
+		assert_int_equal(pthread_join(threads[i], &ret), 0);
+		assert_int_equal((intptr_t)ret, 0);
+	}
+	return end_now() - start < 0.2;
+}
+
+/* A thread that nothing wakes looks for itself, but rarely: most are back at once. */
+static void a_signal_ends_the_waits_for_its_set(void **state)
+{
+	static const enum fi_wait_obj objs[] = { FI_WAIT_UNSPEC, FI_WAIT_YIELD, FI_WAIT_FD };
+
+	for (int i = 0; i < 3; i++) {
+		struct pollfd p = { .fd = -1, .events = POLLIN };
+		struct shared s;
+		struct fid *fid;
+		int quick = 0;
+
+		shared_open(&s, objs[i], FI_THREAD_SAFE);
+		/* If no thread waits, the signal is for the next one. */
+		assert_int_equal(fi_cq_signal(s.end[0].cq), 0);
+		assert_int_equal(fi_wait(s.set, 20000), 0);
+		assert_int_equal(fi_wait(s.set, 10), -FI_ETIMEDOUT);
+		for (int n = 0; n < 10; n++)
+			quick += signal_wakes_two(&s);
+		assert_true(quick > 5);
+		fid = &s.set->fid;
+		assert_int_equal(fi_control(fid, FI_GETWAIT, &p.fd),
+				 objs[i] == FI_WAIT_YIELD ? -FI_ENODATA : 0);
+		if (objs[i] != FI_WAIT_YIELD) {
+			END_UNTIL(!fi_trywait(s.fabric, &fid, 1), );
+			assert_int_equal(poll(&p, 1, 0), 0);
+			assert_int_equal(fi_cq_signal(s.end[1].cq), 0);
+			assert_int_equal(poll(&p, 1, 0), 1);
+			assert_int_equal(fi_trywait(s.fabric, &fid, 1), -FI_EAGAIN);
+			END_UNTIL(!fi_trywait(s.fabric, &fid, 1), );
+			assert_int_equal(poll(&p, 1, 0), 0);
+		}
+		shared_close(&s);
+	}
+}
+
 static void *waits_for_a_completion(void *arg)
 {
 	struct fi_cq_tagged_entry entry;
@@ -662,6 +722,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test(what_is_not_for_waiting_says_so),
 		cmocka_unit_test(a_poll_set_tells_who_has_something),
 		cmocka_unit_test(a_wait_set_waits_for_any),
+		cmocka_unit_test(a_signal_ends_the_waits_for_its_set),
 		cmocka_unit_test(what_is_in_a_set_may_be_waited_for_alone),
 		cmocka_unit_test(a_wait_set_waits_for_events_too),
 		cmocka_unit_test(wrong_wait_sets_are_refused),

@@ -174,7 +174,7 @@ static void set_up(bool has_thread)
 	weak_require(!engine_cq_open(&domain.fid, &attr, &cq, NULL));
 	weak_name("engine_channel.opened", (const void *)&cq_of(cq)->wait.own.opened,
 		  sizeof(uint32_t));
-	weak_name("engine_cq.signals", (const void *)&cq_of(cq)->signals, sizeof(uint32_t));
+	weak_name("engine_signals.cnt", (const void *)&cq_of(cq)->signals.cnt, sizeof(uint32_t));
 }
 
 static void set_up_poll_set(void)
@@ -227,9 +227,9 @@ int main(void)
 		{ "F:engine_channel.opened", &poll_set },
 		{ "R:engine_channel.opened", &bell },
 		{ "A:engine_channel.opened", &bell },
-		{ "R:engine_cq.signals", &bell },
-		{ "A:engine_cq.signals", &bell },
-		{ "F:engine_cq.signals", &bell },
+		{ "R:engine_signals.cnt", &bell },
+		{ "A:engine_signals.cnt", &bell },
+		{ "F:engine_signals.cnt", &bell },
 		{ NULL, NULL },
 	};
 
