@@ -52,7 +52,7 @@ static int engine_poll_set_add_domain(int poll_set, const struct engine_channel 
 /* The poll set and the timer of a domain's channel. Returns 0 also if the platform has none. */
 static int engine_channel_open_domain(struct engine_channel *fresh)
 {
-	int ret = platform_poll_set_open(NULL, &fresh->poll_set);
+	int ret = platform_poll_set_open(&fresh->bell, &fresh->poll_set);
 
 	if (ret)
 		return ret == -FI_ENOSYS ? 0 : ret;
@@ -208,10 +208,14 @@ static void engine_channel_clear_locked(struct engine_channel *c)
 	if (!c->rung)
 		return;
 	c->rung = false;
-	if (c->kind == ENGINE_CHANNEL_QUEUE)
+	if (c->kind == ENGINE_CHANNEL_QUEUE) {
 		platform_poll_set_clear(c->poll_set, &c->bell);
-	else
-		platform_bell_clear(&c->bell);
+		return;
+	}
+	platform_bell_clear(&c->bell);
+	/* Where there is no poll set, this may have silenced engine_channel_wake(). */
+	if (c->poll_set < 0 && atomic_load_explicit(&c->wake_pending, memory_order_relaxed))
+		platform_bell_ring(&c->bell);
 }
 
 void engine_channel_ring(struct engine_channel *c)
@@ -264,4 +268,71 @@ bool engine_channel_leave(struct engine_channel *c)
 		engine_channel_clear_locked(c);
 	platform_unlock(&c->lock);
 	return others;
+}
+
+/*
+ * Wakes by wires. One that finds wake_pending set leaves the ringing to the one that set it. That
+ * one may be interrupted before it rings, until the wires have been armed again: its ring comes late
+ * and wakes without need. engine_channel_rearm() sees in @waking that it may still come, and the next
+ * one silences it.
+ */
+
+/* In any context. The domain's poll set is in those of all programs; it wakes threads too. */
+static void engine_channel_ring_all(struct engine_channel *c)
+{
+	if (c->poll_set >= 0)
+		platform_poll_set_ring(c->poll_set, &c->bell);
+	else
+		platform_bell_ring(&c->bell);
+}
+
+static void engine_channel_silence_all(struct engine_channel *c)
+{
+	if (c->poll_set >= 0) {
+		platform_poll_set_clear(c->poll_set, &c->bell);
+		return;
+	}
+	platform_lock(&c->lock);
+	if (!c->rung) /* else it is silenced once the last thread is awake */
+		platform_bell_clear(&c->bell);
+	platform_unlock(&c->lock);
+}
+
+void engine_channel_wake(struct engine_channel *c)
+{
+	if (!engine_channel_is_local(c))
+		return;
+	atomic_fetch_add_explicit(&c->waking, 1, memory_order_relaxed);
+	/*
+	 * R:engine_channel.wake_pending  what the wire has, and the count before it; pairs
+	 * A:engine_channel.wake_pending
+	 */
+	if (!atomic_exchange_explicit(&c->wake_pending, true, memory_order_release))
+		engine_channel_ring_all(c);
+	/* R:engine_channel.waking  the ring before it; pairs A:engine_channel.waking */
+	atomic_fetch_sub_explicit(&c->waking, 1, memory_order_release);
+}
+
+/* Returns true if there was a wake. */
+static bool engine_channel_take_wake(struct engine_channel *c)
+{
+	/*
+	 * A:engine_channel.wake_pending  before the wires are looked at, and the count; pairs
+	 * R:engine_channel.wake_pending
+	 */
+	return atomic_exchange_explicit(&c->wake_pending, false, memory_order_acquire);
+}
+
+void engine_channel_rearm(struct engine_channel *c)
+{
+	bool pending = engine_channel_take_wake(c), late;
+
+	/* A:engine_channel.waking  rings that are over; pairs R:engine_channel.waking */
+	late = atomic_load_explicit(&c->waking, memory_order_acquire);
+	if (likely(!pending && !late && !c->wake_late))
+		return;
+	engine_channel_silence_all(c);
+	/* A wake since engine_channel_take_wake() may have rung before that or after it. */
+	late |= engine_channel_take_wake(c);
+	c->wake_late = late;
 }

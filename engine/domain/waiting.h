@@ -11,14 +11,15 @@
  * Before a thread sleeps, the domain is held for these steps: arm the wires (engine_wires_arm(),
  * progress/arm.h), register (engine_wait_add(), for threads also engine_channel_enter()), and check
  * once more for what is awaited. Then the domain is given up, and the channel wakes:
- *  - by the bell of a wire, while poll() of that may have something;
+ *  - by the bell of a wire, or by engine_wire_wake(), while poll() of that may have something;
  *  - by its own: another thread has found what the object waits for, or has left work to do.
  *
  * No wake-up is lost: all wires are armed while any wait in domain->armed has not been woken. Where
  * a wire can't be armed (it has something already) or the set of wires changes, all sleepers are
  * woken; each arms the wires again or stays awake. The channel of a domain stays rung until the
  * last thread that slept on it is awake, the others until fi_trywait or until there is nothing
- * left, so that each of several sleepers sees it.
+ * left, so that each of several sleepers sees it. What a wire has rung is silenced by the next
+ * thread that arms the wires: it polls them if they have something, as each sleeper would.
  */
 #ifndef WEFT_WAITING_H
 #define WEFT_WAITING_H
@@ -135,6 +136,18 @@ void engine_channel_remove(struct engine_channel *channel, struct engine_domain 
  */
 void engine_channel_ring(struct engine_channel *channel);
 void engine_channel_clear(struct engine_channel *channel);
+
+/*
+ * engine_channel_wake - a wire has something for its poll(): wake whoever sleeps on the channel of
+ * the domain, and on those that hold it
+ * Called from any context: it takes no lock, allocates nothing, and does not depend on who holds
+ * the domain. Until the wires are armed again only the first call rings.
+ *
+ * engine_channel_rearm - the wires of the domain are about to be armed: from now on a wake rings
+ * The wires' arm() sees what the caller of an earlier wake did before. The caller holds the domain.
+ */
+void engine_channel_wake(struct engine_channel *channel);
+void engine_channel_rearm(struct engine_channel *channel);
 
 /*
  * engine_channel_enter - a thread is about to sleep

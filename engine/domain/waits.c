@@ -84,5 +84,5 @@ void engine_wake_all(struct engine_domain *domain)
 
 void engine_wire_wake(struct wire *wire)
 {
-	engine_wake(wire->ep->domain);
+	engine_channel_wake(&wire->ep->domain->channel);
 }

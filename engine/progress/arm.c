@@ -127,6 +127,7 @@ uint64_t engine_wires_arm(struct engine_domain *domain)
 	if (engine_domain_channel(domain))
 		return limit; /* nothing is armed: no bell could wake a thread */
 	domain->wires_armed = true;
+	engine_channel_rearm(&domain->channel);
 	limit = engine_each_wire_arm(domain);
 	if (!limit) {
 		engine_wake(domain);

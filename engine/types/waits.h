@@ -18,8 +18,9 @@ struct engine_domain;
  */
 enum engine_channel_kind {
 	/*
-	 * Of a domain: a poll set with the bells of its wires, a timer that wakes programs, and
-	 * beside them a bell that wakes threads
+	 * Of a domain: a poll set with the bells of its wires, which is rung for wires without one
+	 * (engine_channel_wake()), a timer that wakes programs, and beside them a bell that wakes
+	 * threads
 	 */
 	ENGINE_CHANNEL_DOMAIN,
 	/* Of a wait set or an event queue: a poll set with its bell and the channels of domains */
@@ -50,6 +51,12 @@ struct engine_channel {
 	uint64_t timer_ns;
 	/* The program has the descriptor, and may sleep on it between its calls */
 	_Atomic bool exported;
+	/* Of a domain: engine_channel_wake() was called since the wires were last armed */
+	_Atomic bool wake_pending;
+	/* Its calls that may still ring */
+	_Atomic uint32_t waking;
+	/* One may have rung since the channel was last silenced; protected by the domain */
+	bool wake_late;
 	/* Protects @rung and @asleep; rank 3 */
 	struct platform_lock lock;
 	/* The bell is rung, or the poll set is by it */
@@ -114,8 +121,8 @@ struct engine_sleeper {
 };
 
 /*
- * Calls of fi_cq_signal, on any thread. Each ends the waits that are under way; one without a wait is
- * kept for the next one (wait_obj.h).
+ * Calls of fi_cq_signal, on any thread. Each ends the waits that are under way; one without a wait
+ * ends the next one (wait_obj.h).
  */
 struct engine_signals {
 	_Atomic uint32_t cnt;

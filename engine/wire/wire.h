@@ -11,7 +11,7 @@
  * Threads and locks: every call in either direction is made by the thread that holds the domain of
  * the endpoint (domain/guard.h): with FI_THREAD_DOMAIN the program guarantees that there is one,
  * otherwise the thread has the domain's lock. No lock of a wire is held across a call to the
- * engine.
+ * engine. The exception to both is engine_wire_wake(), which is called from any context.
  *
  * Re-entrancy: a wire calls the engine (the functions behind struct wire_ops) only from its poll();
  * the exception is engine_wire_wake(). connect() and accept() in particular call nothing else. The
@@ -35,8 +35,9 @@
  *
  * Sleeping: a thread that is about to sleep arms every wire of its domain, and sleeps on their
  * bells without holding the domain. Any number of threads may sleep at once; each arms the wires
- * again. While they sleep, other threads may make calls. A wire calls engine_wire_wake() when such
- * a call leaves work for poll() that rings no bell.
+ * again. While they sleep, other threads may make calls. A wire rings by its bell, which is a
+ * descriptor, or by engine_wire_wake(), which needs none. It may use both: the bell for what comes
+ * over the network, say, and engine_wire_wake() for work that a call leaves for poll().
  *
  * Delivery: while a conn is up, everything that was published or accepted by sendv arrives once and
  * whole, or the conn goes down with an error. After engine_conn_down() the wire accesses no memory
@@ -385,13 +386,14 @@ struct wire_ops {
 	 * with the last of them. The caller polls it for reading and does nothing else with it.
 	 * Returns the descriptor, or -FI_E*: there is none, also in the child of a fork in which
 	 * the wire does not work. The engine then sleeps for a millisecond at most. The same holds
-	 * if this is NULL, unless there is arm: then packets come from calls of this domain alone,
-	 * and the wire reports them by engine_wire_wake().
+	 * if this is NULL, unless there is arm: then the wire reports everything by
+	 * engine_wire_wake(), and has no descriptor.
 	 */
 	int (*bell)(struct wire *wire, int poll_set);
 
 	/*
-	 * arm - make the bell ring from now on: it is readable as soon as poll() may have something
+	 * arm - ring from now on: the bell is readable, or engine_wire_wake() is called, as soon as
+	 * poll() may have something
 	 * That is a packet, the end of an operation, a step of a connection or its end, but not
 	 * room after claim or sendv were refused: while an operation waits for room the engine
 	 * polls once a millisecond. A bell may ring without need. Called also while the wire is
@@ -530,8 +532,15 @@ void engine_conn_up(struct wire_conn *conn, const struct hello *hello);
 void engine_conn_down(struct wire_conn *conn, int err);
 
 /*
- * engine_wire_wake - wake the threads that sleep: a call has left work for poll() of an armed wire
- * Called from any function of the wire, outside of poll() too. It only wakes threads.
+ * engine_wire_wake - poll() of an armed wire may have something: wake the threads that sleep
+ *
+ * Called from any context, from arm() on until close() returns: in any function of the wire, by a
+ * thread that holds nothing, in a signal handler, in the kernel also in an interrupt, whatever locks
+ * are held there. It takes no lock, allocates nothing, and calls no function of the wire. While the
+ * wire is not armed it may wake without need.
+ *
+ * The arm() and the poll() that follow see what the caller did before. No call is under way when
+ * close() returns: the domain may end then. In the child of a fork none is made before arm().
  */
 void engine_wire_wake(struct wire *wire);
 
@@ -581,7 +590,7 @@ void engine_payload_done(struct engine_ep *ep, struct wire_conn *conn, void *coo
  * Layout of struct engine_ep and of the other structs that the inlined paths access. Only a wire
  * that was built with the same layout is registered.
  */
-#define WIRE_LAYOUT 10u
+#define WIRE_LAYOUT 11u
 
 struct wire_provider {
 	size_t size;

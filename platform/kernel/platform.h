@@ -3,7 +3,8 @@
  * The interface of platform/user in the kernel: what the engine and its parts need of the
  * place they run in, without a header of the C library or of Linux. The module supplies the
  * functions, in sources of its own that include Linux' headers and not this one. All are
- * called in process context, where sleeping is allowed.
+ * called in process context, where sleeping is allowed, but for platform_bell_ring() and
+ * platform_forks(), which are called in any context.
  *
  * Compiles with -ffreestanding -nostdinc -mgeneral-regs-only, by gcc and clang.
  */
@@ -125,7 +126,8 @@ uint32_t platform_forks(void);
 
 /*
  * A bell wakes the threads that sleep on it, from ring to clear. It may be rung from any context,
- * also an interrupt's, whatever locks are held there. It is a wait queue, not a descriptor.
+ * also an interrupt's, whatever locks are held there. A clear sees what came before the rings that
+ * it takes back. It is a wait queue, not a descriptor.
  */
 struct platform_bell {
 	_Alignas(8) unsigned char opaque[64];

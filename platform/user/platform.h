@@ -134,8 +134,8 @@ uint32_t platform_forks(void);
 
 /*
  * A bell wakes the threads that sleep on it, from ring to clear. It may be rung from any context,
- * whatever locks are held there: by another thread, in a signal handler. Here it is a descriptor
- * too (an eventfd).
+ * whatever locks are held there: by another thread, in a signal handler. A clear sees what came
+ * before the rings that it takes back. Here it is a descriptor too (an eventfd).
  */
 struct platform_bell {
 	int descriptor;
@@ -246,7 +246,10 @@ int platform_poll_set_open(const struct platform_bell *bell, int *poll_set);
 int platform_poll_set_add(int poll_set, int fd);
 /* platform_poll_set_remove - have it hold @fd no more; does nothing for one that it does not hold */
 void platform_poll_set_remove(int poll_set, int fd);
-/* platform_poll_set_ring, platform_poll_set_clear - readable from the one to the other; @bell: as in open */
+/*
+ * platform_poll_set_ring, platform_poll_set_clear - readable from the one to the other; @bell: as in open
+ * From any context, and ordered, as for a bell.
+ */
 void platform_poll_set_ring(int poll_set, const struct platform_bell *bell);
 void platform_poll_set_clear(int poll_set, const struct platform_bell *bell);
 void platform_poll_set_close(int poll_set);

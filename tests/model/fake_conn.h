@@ -56,6 +56,8 @@ struct fake_wire {
 	uint32_t polling;
 	int bell;	  /* eventfd; -1: not made yet */
 	bool armed, deaf; /* deaf: a thread sleeps, for a bounded time, and no bell rings */
+	bool bare;	  /* see struct fake_knobs */
+	struct list ring; /* link in the list of the ringer (fake_ringer.c); with its lock */
 };
 
 /* One end. */
@@ -152,6 +154,16 @@ void fake_wire_enter(struct fake_wire *wire);
 void fake_wire_leave(struct fake_wire *wire);
 /* fake_ring - there is something for the wire's poll */
 void fake_ring(struct fake_wire *wire);
+/*
+ * fake_ringer_join - a wire without a descriptor is opened
+ * fake_ringer_part - it is closed: no engine_wire_wake() is under way on return
+ * fake_ringer_ring - have the ringer call engine_wire_wake() soon
+ */
+void fake_ringer_join(struct fake_wire *wire);
+void fake_ringer_part(struct fake_wire *wire);
+void fake_ringer_ring(struct fake_wire *wire);
+/* fake_ops_bare - the wires of that kind have no descriptor, or have one */
+void fake_ops_bare(enum fake_kind kind, bool bare);
 /* fake_enter, fake_leave - hold all fake wires; nests */
 void fake_enter(void);
 void fake_leave(void);

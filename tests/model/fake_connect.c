@@ -67,6 +67,9 @@ static int fake_open(enum fake_kind kind, struct engine_ep *ep, struct weft_addr
 	list_init(&wire->connreqs);
 	wire->address = *addr;
 	wire->bell = -1;
+	wire->bare = fake_knobs[kind].bare;
+	if (wire->bare)
+		fake_ringer_join(wire);
 	list_add_tail(&fake_wires, &wire->link);
 	*out = &wire->wire;
 	return 0;
@@ -137,6 +140,8 @@ void fake_close(struct wire *base)
 	list_remove(&wire->link);
 	if (wire->bell >= 0)
 		close(wire->bell);
+	if (wire->bare)
+		fake_ringer_part(wire);
 	free(wire);
 }
 

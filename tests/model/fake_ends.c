@@ -81,7 +81,12 @@ static void cqs_open(struct fake_end *end, const struct fake_end_attr *attr)
 {
 	struct fi_cq_attr cq_attr = { .format = attr->format,
 				      .wait_obj = attr->wait ? attr->wait : FI_WAIT_UNSPEC };
+	struct fi_wait_attr wait_attr = { .wait_obj = FI_WAIT_UNSPEC };
 
+	if (attr->wait == FI_WAIT_SET) /* fi_wait_open() is deprecated */
+		assert_int_equal(
+			end->fabric->ops->wait_open(end->fabric, &wait_attr, &end->set), 0);
+	cq_attr.wait_set = end->set;
 	assert_int_equal(fi_cq_open(end->domain, &cq_attr, &end->tx_cq, NULL), 0);
 	end->rx_cq = end->tx_cq;
 	if (!attr->one_cq)
@@ -201,6 +206,8 @@ void fake_end_close(struct fake_end *end)
 		assert_int_equal(fi_close(&end->tx_cq->fid), 0);
 		if (end->rx_cq != end->tx_cq)
 			assert_int_equal(fi_close(&end->rx_cq->fid), 0);
+		if (end->set)
+			assert_int_equal(fi_close(&end->set->fid), 0);
 		assert_int_equal(fi_close(&end->av->fid), 0);
 		assert_int_equal(fi_close(&end->domain->fid), 0);
 		assert_int_equal(fi_close(&end->fabric->fid), 0);

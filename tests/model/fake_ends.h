@@ -48,6 +48,7 @@ struct fake_end {
 	struct fid_domain *domain;	    /* may be another end's */
 	struct fid_av *av;		    /* likewise */
 	struct fid_cq *tx_cq, *rx_cq;	    /* likewise; the same with one_cq */
+	struct fid_wait *set;		    /* of the queues, with FI_WAIT_SET */
 	struct fid_cntr *cntrs[FAKE_CNTRS]; /* with count */
 	struct fid_ep *ep;
 	struct fid_ep *rma;    /* the same: operations complete at the target */

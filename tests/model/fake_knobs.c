@@ -82,6 +82,7 @@ void fake_knobs_set(enum fake_kind kind, const struct fake_knobs *knobs)
 	fake_ops[kind].has_get = knobs->has_get;
 	fake_ops[kind].waits_min = knobs->waits_min;
 	fake_ops[kind].polls_after_send = true;
+	fake_ops_bare(kind, knobs->bare);
 }
 
 void *fake_alloc(size_t len)

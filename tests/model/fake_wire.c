@@ -30,7 +30,13 @@ void fake_ring(struct fake_wire *wire)
 {
 	uint64_t one = 1;
 
-	if (wire->armed && !wire->deaf && write(wire->bell, &one, sizeof(one)) < 0)
+	if (!wire->armed || wire->deaf)
+		return;
+	if (wire->bare && fake_chance(128))
+		engine_wire_wake(&wire->wire);
+	else if (wire->bare)
+		fake_ringer_ring(wire);
+	else if (write(wire->bell, &one, sizeof(one)) < 0)
 		abort();
 }
 
@@ -65,7 +71,7 @@ static uint64_t fake_arm(struct wire *base)
 	if (fake_ready(wire) || fake_chance(k->fickle))
 		return 0;
 	wire->armed = true;
-	wire->deaf = wire->bell < 0 || fake_chance(k->deaf);
+	wire->deaf = (!wire->bare && wire->bell < 0) || fake_chance(k->deaf);
 	if (wire->deaf)
 		return 1 + fake_random(2000000);
 	if (fake_chance(k->spurious))
@@ -180,6 +186,11 @@ struct wire_ops fake_ops[FAKE_KINDS] = {
 	[FAKE_A] = OPS(a),
 	[FAKE_B] = OPS(b),
 };
+
+void fake_ops_bare(enum fake_kind kind, bool bare)
+{
+	fake_ops[kind].bell = bare ? NULL : locked_bell;
+}
 
 void fake_wires_register(void)
 {

@@ -44,6 +44,7 @@ struct fake_knobs {
 	bool has_get;
 	bool mute;    /* connections are never answered */
 	bool no_bell; /* there are no descriptors */
+	bool bare;    /* rings by engine_wire_wake() alone; constant while endpoints use it */
 };
 
 /* fake_knobs_default - a quick wire without whims */

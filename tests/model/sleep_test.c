@@ -57,6 +57,16 @@ static ssize_t read_by_epoll(struct side *s, struct fid_cq *cq, void *entry)
 	return ret;
 }
 
+static ssize_t read_by_set(struct side *s, struct fid_cq *cq, void *entry)
+{
+	ssize_t ret;
+
+	while ((ret = fi_cq_read(cq, entry, 1)) == -FI_EAGAIN)
+		if (s->end->set->ops->wait(s->end->set, TIMEOUT)) /* fi_wait() */
+			break;					  /* it was not woken */
+	return ret;
+}
+
 static bool completion(struct side *s)
 {
 	struct fi_cq_tagged_entry entry;
@@ -65,6 +75,8 @@ static bool completion(struct side *s)
 
 	if (s->epoll)
 		n = read_by_epoll(s, s->end->rx_cq, &entry);
+	else if (s->end->set)
+		n = read_by_set(s, s->end->rx_cq, &entry);
 	else
 		n = fi_cq_sread(s->end->rx_cq, &entry, 1, NULL, TIMEOUT);
 	SIDE_MUST(s, n == 1);
@@ -133,12 +145,12 @@ static struct side sides[2];
 
 static void no_wake_up_is_lost_by_blocking_reads(void **state)
 {
-	static const size_t lens[] = { 8, 8, 8, 4000, 20000, 8 };
+	static const size_t lens[WHIMS] = { 8, 8, 8, 4000, 20000, 8, 8, 4000, 20000 };
 	struct fake_end_attr attr;
 	struct fake_knobs knobs;
 	uint32_t all = 0;
 
-	for (int i = 0; i < 6; i++) {
+	for (int i = 0; i < WHIMS; i++) {
 		knobs_of(&knobs, &whims[i]);
 		for (int threading = 0; threading < 2; threading++) {
 			attr = threading ? safe : alone;
@@ -152,8 +164,8 @@ static void no_wake_up_is_lost_by_blocking_reads(void **state)
 			close_ends();
 		}
 	}
-	print_message("%u rounds on both sides, %u sleeps\n", 12 * ROUNDS, all);
-	assert_true(all > 5 * ROUNDS); /* whatever else the machine has to do */
+	print_message("%u rounds on both sides, %u sleeps\n", 2 * WHIMS * ROUNDS, all);
+	assert_true(all > (WHIMS - 2) * ROUNDS); /* whatever else the machine has to do */
 }
 
 static void no_wake_up_is_lost_by_descriptors(void **state)
@@ -161,7 +173,7 @@ static void no_wake_up_is_lost_by_descriptors(void **state)
 	struct fake_end_attr attr;
 	struct fake_knobs knobs;
 
-	for (int i = 0; i < 6; i++) {
+	for (int i = 0; i < WHIMS; i++) {
 		attr = i % 2 ? safe : alone;
 		attr.one_cq = true;
 		attr.wait = FI_WAIT_FD;
@@ -176,6 +188,47 @@ static void no_wake_up_is_lost_by_descriptors(void **state)
 	}
 }
 
+static void no_wake_up_is_lost_by_wait_sets(void **state)
+{
+	struct fake_end_attr attr;
+	struct fake_knobs knobs;
+
+	for (int i = 0; i < WHIMS; i++) {
+		attr = i % 2 ? safe : alone;
+		attr.one_cq = true;
+		attr.wait = FI_WAIT_SET;
+		knobs_of(&knobs, &whims[i]);
+		open_ends(&attr, &knobs);
+		for (int side = 0; side < 2; side++)
+			side_init(&sides[side], side, 400, i % 3 ? 8 : 4000);
+		run_both(sides);
+		close_ends();
+	}
+}
+
+/* As in a kernel: threads sleep on a bell, and wires that have no descriptor ring it. */
+static void no_wake_up_is_lost_where_there_are_no_poll_sets(void **state)
+{
+	struct fake_end_attr attr;
+	struct fake_knobs knobs;
+
+	for (int i = BARE; i < WHIMS; i++) {
+		for (int kind = 0; kind < 3; kind++) {
+			attr = kind ? safe : alone;
+			attr.one_cq = true;
+			attr.progress = kind == 2 ? FI_PROGRESS_AUTO : FI_PROGRESS_MANUAL;
+			knobs_of(&knobs, &whims[i]);
+			sys_fault_set(SYS_CALL_EPOLL, ENOSYS, 0, UINT32_MAX);
+			open_ends(&attr, &knobs);
+			for (int side = 0; side < 2; side++)
+				side_init(&sides[side], side, 400, 8);
+			run_both(sides);
+			close_ends();
+			sys_fault_clear();
+		}
+	}
+}
+
 /* With a thread that makes progress, which sleeps as well. */
 static void no_wake_up_is_lost_with_automatic_progress(void **state)
 {
@@ -184,7 +237,9 @@ static void no_wake_up_is_lost_with_automatic_progress(void **state)
 
 	attr.one_cq = true;
 	attr.progress = FI_PROGRESS_AUTO;
-	for (int i = 0; i < 5; i++) {
+	for (int i = 0; i < WHIMS; i++) {
+		if (i == NO_BELL)
+			continue;
 		attr.wait = i % 2 ? FI_WAIT_FD : FI_WAIT_UNSPEC;
 		knobs_of(&knobs, &whims[i]);
 		open_ends(&attr, &knobs);
@@ -205,7 +260,7 @@ static void a_timeout_is_kept_to_a_millisecond(void **state)
 	struct fake_knobs knobs;
 	uint64_t begin, least;
 
-	for (int i = 0; i < 6; i++) {
+	for (int i = 0; i < WHIMS; i++) {
 		knobs_of(&knobs, &whims[i]);
 		open_ends(i % 2 ? &safe : &alone, &knobs);
 		least = UINT64_MAX;
@@ -342,6 +397,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(no_wake_up_is_lost_by_blocking_reads),
 		cmocka_unit_test(no_wake_up_is_lost_by_descriptors),
+		cmocka_unit_test(no_wake_up_is_lost_by_wait_sets),
+		cmocka_unit_test(no_wake_up_is_lost_where_there_are_no_poll_sets),
 		cmocka_unit_test(no_wake_up_is_lost_with_automatic_progress),
 		cmocka_unit_test(a_timeout_is_kept_to_a_millisecond),
 		cmocka_unit_test(who_polls_opens_nothing),

@@ -103,6 +103,9 @@ const struct whims whims[WHIMS] = {
 	{ "not to be armed at first", .move = 200, .fickle = 150 },
 	{ "deaf now and then", .move = 200, .deaf = 60, .fickle = 30, .spurious = 30 },
 	{ "without bells", .move = 256, .no_bell = true },
+	{ "without a descriptor", .move = 256, .bare = true },
+	{ "the same, rings for nothing", .move = 200, .spurious = 100, .bare = true },
+	{ "the same, not to be armed at first", .move = 100, .fickle = 150, .bare = true },
 };
 
 void knobs_of(struct fake_knobs *knobs, const struct whims *w)
@@ -113,6 +116,7 @@ void knobs_of(struct fake_knobs *knobs, const struct whims *w)
 	knobs->spurious = w->spurious;
 	knobs->move = w->move;
 	knobs->no_bell = w->no_bell;
+	knobs->bare = w->bare;
 }
 
 static void *read_all(void *arg)

@@ -44,10 +44,12 @@ extern const struct fake_end_attr safe, alone;
 struct whims {
 	const char *name;
 	uint16_t deaf, fickle, spurious, move;
-	bool no_bell;
+	bool no_bell, bare;
 };
-#define WHIMS 6
-extern const struct whims whims[WHIMS]; /* the last one without bells */
+#define WHIMS 9
+extern const struct whims whims[WHIMS];
+#define NO_BELL 5 /* the one without bells */
+#define BARE	6 /* the first one that has no descriptor, and rings from any context */
 void knobs_of(struct fake_knobs *knobs, const struct whims *whims);
 
 /* open_ends - two that know each other; @knobs: of all wires, or NULL */
