@@ -117,6 +117,7 @@ static void set_up(bool barriers)
 	owner.bell = -1;
 	owner.barriers = barriers;
 	owner.up = up;
+	list_init(&owner.accepted);
 	up[0] = up[1] = NULL;
 	from_producer.wire = &owner;
 	from_producer.pair = &pair;
