@@ -27,7 +27,7 @@
 #define PROBE_EVERY	32u
 #define PROBE_STEADY	8u
 #define PROBE_DOUBLINGS 4u
-#define PROBE_FIRST 9u
+#define PROBE_FIRST	9u
 /* Every so many probes one is of a kind that is not in use. */
 #define PROBE_OTHER 8u
 /* Bytes from which on payload goes to the start of a page. */

@@ -70,7 +70,8 @@ struct pshm_coop_copy {
 };
 
 _Static_assert(sizeof(struct pshm_coop_copy) == 5 * CACHE_LINE, "layout");
-_Static_assert(offsetof(struct pshm_coop_copy, written) == CACHE_LINE, "what each side writes is apart");
+_Static_assert(offsetof(struct pshm_coop_copy, written) == CACHE_LINE,
+	       "what each side writes is apart");
 _Static_assert(offsetof(struct pshm_coop_copy, id) == 128, "layout");
 _Static_assert(offsetof(struct pshm_coop_copy, chunk_len) == 160, "layout");
 _Static_assert(offsetof(struct pshm_coop_copy, pieces) == 192, "layout");

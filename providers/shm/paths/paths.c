@@ -162,7 +162,8 @@ static int other_receive(struct pshm_wire *w, struct pshm_conn *conn, struct rin
  * Prefetch the first lines of a payload, which is copied once a receive is found: between cores
  * that share a cache that takes longer than it saves.
  */
-static inline void payload_expect(const struct pshm_conn *conn, const void *payload, uint32_t len)
+static inline void payload_expect(const struct pshm_conn *conn, const void *payload,
+				  uint32_t len)
 {
 	const char *at = payload, *end = at + (len < EXPECT_MAX ? len : EXPECT_MAX);
 
@@ -475,9 +476,9 @@ static engine_path ssize_t pshm_tsenddata_on(struct engine_ctx *ctx, struct engi
 }
 
 /* wire_ops.tinjectdata */
-static engine_path ssize_t pshm_tinjectdata_on(struct engine_ctx *ctx,
-					       struct engine_peer *peer, const void *buf,
-					       size_t len, uint64_t tag, uint64_t data)
+static engine_path ssize_t pshm_tinjectdata_on(struct engine_ctx *ctx, struct engine_peer *peer,
+					       const void *buf, size_t len, uint64_t tag,
+					       uint64_t data)
 {
 	return tagged(ctx, peer, buf, len, tag, NULL, data,
 		      engine_tinject_flags(ctx) | PACKET_CQ_DATA);
