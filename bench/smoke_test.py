@@ -53,7 +53,8 @@ def bench(build):
         pathlib.Path(folder, 'bench').mkdir()
         pathlib.Path(folder, 'bench', 'pipe').symlink_to(pathlib.Path(build, 'bench', 'pipe').resolve())
         status, text = run([str(HERE / 'run'), folder],
-                           ONLY='shm link refused core-shm pairs-shm passive-shm scale mpi',
+                           ONLY='shm link refused core-shm pairs-shm passive-shm scale mpi '
+                                'mpi-core mpi-allreduce',
                            ROUNDS='1', MPI_ROUNDS='1', MPI_SCALE='0.01', ENDPOINTS='20',
                            PEERS='20', IDLE_TIME='1', UPSTREAM_LIBFABRIC='', MPICH_OFI='')
     print(text)
