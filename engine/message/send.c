@@ -372,47 +372,32 @@ ssize_t engine_tinjectdata_aside(struct engine_ctx *ctx, const void *buf, size_t
 				   engine_tinject_flags(ctx) | PACKET_CQ_DATA);
 }
 
-static ssize_t engine_wire_tagged(struct engine_ctx *ctx, struct engine_peer *peer,
-				  const void *buf, size_t len, uint64_t tag, void *context,
-				  uint64_t data, uint32_t flags)
-{
-	struct engine_msg msg = { .buf = buf,
-				  .len = len,
-				  .tag = tag,
-				  .data = data,
-				  .context = context,
-				  .tx = ctx->tx,
-				  .flags = flags };
-	ssize_t ret = peer->wire->send(ctx->ep, peer, &msg);
-
-	engine_guard_leave(ctx->domain);
-	return ret;
-}
-
 ssize_t engine_wire_tsend(struct engine_ctx *ctx, struct engine_peer *peer, const void *buf,
 			  size_t len, uint64_t tag, void *context)
 {
-	return engine_wire_tagged(ctx, peer, buf, len, tag, context, 0, engine_tsend_flags(ctx));
+	return engine_tagged_on(ctx, peer, buf, len, tag, context, 0, engine_tsend_flags(ctx),
+				NULL);
 }
 
 ssize_t engine_wire_tinject(struct engine_ctx *ctx, struct engine_peer *peer, const void *buf,
 			    size_t len, uint64_t tag)
 {
-	return engine_wire_tagged(ctx, peer, buf, len, tag, NULL, 0, engine_tinject_flags(ctx));
+	return engine_tagged_on(ctx, peer, buf, len, tag, NULL, 0, engine_tinject_flags(ctx),
+				NULL);
 }
 
 ssize_t engine_wire_tsenddata(struct engine_ctx *ctx, struct engine_peer *peer, const void *buf,
 			      size_t len, uint64_t tag, void *context, uint64_t data)
 {
-	return engine_wire_tagged(ctx, peer, buf, len, tag, context, data,
-				  engine_tsend_flags(ctx) | PACKET_CQ_DATA);
+	return engine_tagged_on(ctx, peer, buf, len, tag, context, data,
+				engine_tsend_flags(ctx) | PACKET_CQ_DATA, NULL);
 }
 
 ssize_t engine_wire_tinjectdata(struct engine_ctx *ctx, struct engine_peer *peer,
 				const void *buf, size_t len, uint64_t tag, uint64_t data)
 {
-	return engine_wire_tagged(ctx, peer, buf, len, tag, NULL, data,
-				  engine_tinject_flags(ctx) | PACKET_CQ_DATA);
+	return engine_tagged_on(ctx, peer, buf, len, tag, NULL, data,
+				engine_tinject_flags(ctx) | PACKET_CQ_DATA, NULL);
 }
 
 ssize_t engine_brief_end(struct engine_ctx *ctx, struct engine_peer *peer, void *context,

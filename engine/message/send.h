@@ -166,9 +166,10 @@ static inline uint32_t engine_injects(const struct engine_ctx *ctx)
 }
 
 /*
- * engine_tagged_on - engine_send_on() of a tagged message from one buffer, as wire_ops.tsend and its
- * like: it leaves the domain
+ * engine_tagged_on - send a tagged message from one buffer, as wire_ops.tsend and its like: it leaves
+ * the domain
  * @flags: engine_tsend_flags() or engine_tinject_flags(), and PACKET_CQ_DATA if there is @data
+ * @wire:  the route, whose send is inlined; NULL: call the send of the route's wire
  */
 static engine_path ssize_t engine_tagged_on(struct engine_ctx *ctx, struct engine_peer *peer,
 					    const void *buf, size_t len, uint64_t tag,
@@ -182,7 +183,8 @@ static engine_path ssize_t engine_tagged_on(struct engine_ctx *ctx, struct engin
 				  .context = context,
 				  .tx = ctx->tx,
 				  .flags = flags };
-	ssize_t ret = engine_send_on(ctx->ep, peer, &msg, wire);
+	ssize_t ret = wire ? engine_send_on(ctx->ep, peer, &msg, wire)
+			   : peer->wire->send(ctx->ep, peer, &msg);
 
 	engine_guard_leave(ctx->domain);
 	return ret;
