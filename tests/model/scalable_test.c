@@ -62,6 +62,22 @@ static void sep_close(struct scalable *s)
 	assert_int_equal(fi_close(&s->sep->fid), 0);
 }
 
+static void seps_open(struct scalable *a, struct scalable *b)
+{
+	sep_open(a);
+	sep_open(b);
+	sep_enable(a);
+	sep_enable(b);
+}
+
+static void seps_ctx_open(struct scalable *a, struct scalable *b)
+{
+	for (int i = 0; i < CTX_CNT; i++) {
+		sep_ctx_open(a, i);
+		sep_ctx_open(b, i);
+	}
+}
+
 /* What a program does that never enables the endpoint (Chapel, MPICH), in any order of the binds. */
 static void sep_alone(bool av_last, bool queue_for_all)
 {
@@ -206,10 +222,7 @@ static void every_context_reaches_every_other(void **state)
 	sep_open(&a);
 	sep_open(&b);
 	assert_int_equal(fi_send(a.sep, from, 1, NULL, 0, NULL), -FI_EOPBADSTATE);
-	for (int i = 0; i < CTX_CNT; i++) {
-		sep_ctx_open(&a, i);
-		sep_ctx_open(&b, i);
-	}
+	seps_ctx_open(&a, &b);
 	assert_int_equal(fi_tx_context(a.sep, CTX_CNT, NULL, &a.tx[0], NULL), -FI_EINVAL);
 	sep_enable(&a); /* which it is since its first context was */
 	sep_enable(&b);
@@ -248,10 +261,7 @@ static void messages_wait_for_a_context_that_is_not_open(void **state)
 	struct scalable a, b;
 	char buf[16];
 
-	sep_open(&a);
-	sep_open(&b);
-	sep_enable(&a);
-	sep_enable(&b);
+	seps_open(&a, &b);
 	sep_ctx_open(&a, 0);
 	for (int i = 0; i < CTX_CNT; i++)
 		assert_int_equal(fi_tsend(a.tx[0], "waits", 6, NULL, fi_rx_addr(b.addr, i, BITS),
@@ -281,14 +291,8 @@ static void closed_context_leaves_memory_alone(void **state)
 	struct scalable a, b;
 	char buf[16];
 
-	sep_open(&a);
-	sep_open(&b);
-	sep_enable(&a);
-	sep_enable(&b);
-	for (int i = 0; i < CTX_CNT; i++) {
-		sep_ctx_open(&a, i);
-		sep_ctx_open(&b, i);
-	}
+	seps_open(&a, &b);
+	seps_ctx_open(&a, &b);
 	assert_int_equal(fi_recv(b.rx[1], to, BIG, NULL, FI_ADDR_UNSPEC, &contexts[0]), 0);
 	assert_int_equal(fi_recv(b.rx[1], to, BIG, NULL, FI_ADDR_UNSPEC, &contexts[1]), 0);
 	assert_int_equal(
@@ -320,14 +324,8 @@ static void closed_context_sends_what_was_injected(void **state)
 	struct scalable a, b;
 	char buf[16];
 
-	sep_open(&a);
-	sep_open(&b);
-	sep_enable(&a);
-	sep_enable(&b);
-	for (int i = 0; i < CTX_CNT; i++) {
-		sep_ctx_open(&a, i);
-		sep_ctx_open(&b, i);
-	}
+	seps_open(&a, &b);
+	seps_ctx_open(&a, &b);
 	for (int i = 0; i < 2; i++)
 		assert_int_equal(fi_tinject(a.tx[1], "late", lens[i], b.addr, (uint64_t)i), 0);
 	sep_ctx_close(&a, 1);
@@ -351,14 +349,8 @@ static void closed_context_is_not_counted_in_the_next(void **state)
 	char buf[16];
 
 	assert_int_equal(fi_cntr_open(domain, &cntr_attr, &cntr, NULL), 0);
-	sep_open(&a);
-	sep_open(&b);
-	sep_enable(&a);
-	sep_enable(&b);
-	for (int i = 0; i < CTX_CNT; i++) {
-		sep_ctx_open(&a, i);
-		sep_ctx_open(&b, i);
-	}
+	seps_open(&a, &b);
+	seps_ctx_open(&a, &b);
 	assert_int_equal(fi_tinject(a.tx[1], "late", 5, b.addr, 1), 0);
 	sep_ctx_close(&a, 1);
 	sep_ctx_open(&a, 1);
@@ -386,14 +378,8 @@ static void closed_context_has_what_it_fetches(void **state)
 
 	info->caps |= caps;
 	info->tx_attr->caps = info->rx_attr->caps = 0;
-	sep_open(&a);
-	sep_open(&b);
-	sep_enable(&a);
-	sep_enable(&b);
-	for (int i = 0; i < CTX_CNT; i++) {
-		sep_ctx_open(&a, i);
-		sep_ctx_open(&b, i);
-	}
+	seps_open(&a, &b);
+	seps_ctx_open(&a, &b);
 	assert_int_equal(
 		fi_mr_reg(domain, &word, sizeof(word), FI_REMOTE_READ, 0, 7, 0, &mr, NULL), 0);
 	assert_int_equal(fi_recv(b.rx[0], buf, 16, NULL, FI_ADDR_UNSPEC, &contexts[0]), 0);
@@ -420,10 +406,7 @@ static void counters_and_aliases_of_contexts_work(void **state)
 	struct fid_ep *alias = NULL;
 	char buf[16];
 
-	sep_open(&a);
-	sep_open(&b);
-	sep_enable(&a);
-	sep_enable(&b);
+	seps_open(&a, &b);
 	assert_int_equal(fi_cntr_open(domain, &cntr_attr, &sent, NULL), 0);
 	assert_int_equal(fi_cntr_open(domain, &cntr_attr, &received, NULL), 0);
 	assert_int_equal(fi_tx_context(a.sep, 2, NULL, &a.tx[2], NULL), 0);
@@ -488,14 +471,8 @@ static void threads_have_a_context_each(void **state)
 	struct scalable a, b;
 	void *wrong;
 
-	sep_open(&a);
-	sep_open(&b);
-	sep_enable(&a);
-	sep_enable(&b);
-	for (int i = 0; i < CTX_CNT; i++) {
-		sep_ctx_open(&a, i);
-		sep_ctx_open(&b, i);
-	}
+	seps_open(&a, &b);
+	seps_ctx_open(&a, &b);
 	for (int i = 0; i < CTX_CNT; i++) {
 		threads[i] = (struct thread){ &a, &b, i, 0 };
 		assert_int_equal(pthread_create(&threads[i].id, NULL, exchange, &threads[i]), 0);
