@@ -6,6 +6,7 @@
  * kernel's; here they are an atomic word.
  */
 #include "weak.h"
+#include "mutex.h"
 
 #include <rdma/fi_errno.h>
 #include "arm.h"
@@ -23,9 +24,8 @@ static _Alignas(64) unsigned char arena[1 << 16];
 static size_t used;
 static struct fid_cq *cq;
 static _Atomic int readable; /* the descriptor */
-static _Atomic uint32_t lock_word;
-static bool is_bell;	 /* it is one, or a poll set */
-static uint32_t program; /* written before the signal */
+static bool is_bell;	     /* it is one, or a poll set */
+static uint32_t program;     /* written before the signal */
 static int slept;
 
 static struct engine_cq *cq_of(struct fid_cq *fid)
@@ -34,21 +34,6 @@ static struct engine_cq *cq_of(struct fid_cq *fid)
 }
 
 /* The system */
-
-int pthread_mutex_lock(pthread_mutex_t *mutex)
-{
-	uint32_t is_free = 0;
-
-	weak_assume(atomic_compare_exchange_strong_explicit(
-		&lock_word, &is_free, 1, memory_order_acquire, memory_order_relaxed));
-	return 0;
-}
-
-int pthread_mutex_unlock(pthread_mutex_t *mutex)
-{
-	atomic_store_explicit(&lock_word, 0, memory_order_release);
-	return 0;
-}
 
 uint32_t platform_forks(void)
 {
@@ -166,7 +151,7 @@ static void set_up(bool has_thread)
 	program = slept = 0;
 	is_bell = has_thread;
 	atomic_init(&readable, 0);
-	atomic_init(&lock_word, 0);
+	mutex_init();
 	domain.family = &family;
 	domain.unified = true;
 	domain.yield_after = UINT32_MAX;

@@ -8,6 +8,7 @@
  * forbid that, can't be shown to be needed.
  */
 #include "weak.h"
+#include "mutex.h"
 
 #include <rdma/fi_errno.h>
 #include "waiting.h"
@@ -17,27 +18,11 @@
 
 static struct engine_channel channel;
 static _Atomic int rung[2]; /* the poll set, the bell */
-static _Atomic uint32_t lock_word;
 static bool has_poll_sets;
 static _Atomic int work[2]; /* of two wires */
 static bool seen[2];
 
 /* The system */
-
-int pthread_mutex_lock(pthread_mutex_t *mutex)
-{
-	uint32_t is_free = 0;
-
-	weak_assume(atomic_compare_exchange_strong_explicit(
-		&lock_word, &is_free, 1, memory_order_acquire, memory_order_relaxed));
-	return 0;
-}
-
-int pthread_mutex_unlock(pthread_mutex_t *mutex)
-{
-	atomic_store_explicit(&lock_word, 0, memory_order_release);
-	return 0;
-}
 
 uint32_t platform_forks(void)
 {
@@ -129,7 +114,7 @@ static void set_up(bool poll_sets)
 		atomic_init(&work[i], 0);
 		seen[i] = false;
 	}
-	atomic_init(&lock_word, 0);
+	mutex_init();
 	engine_channel_init(&channel, ENGINE_CHANNEL_DOMAIN);
 	weak_require(!engine_channel_open(&channel, NULL));
 	weak_name("engine_channel.wake_pending", (const void *)&channel.wake_pending,
