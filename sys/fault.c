@@ -29,6 +29,7 @@ static const char *const names[SYS_CALL_CNT] = {
 	[SYS_CALL_PIPE] = "pipe",
 	[SYS_CALL_MEMFD_CREATE] = "memfd_create",
 	[SYS_CALL_FTRUNCATE] = "ftruncate",
+	[SYS_CALL_FALLOCATE] = "fallocate",
 	[SYS_CALL_FCHMOD] = "fchmod",
 	[SYS_CALL_FCNTL_SEAL] = "fcntl_seal",
 	[SYS_CALL_FSTAT] = "fstat",

@@ -70,6 +70,7 @@ static void every_call_has_its_name(void **state)
 		"pipe",
 		"memfd_create",
 		"ftruncate",
+		"fallocate",
 		"fchmod",
 		"fcntl_seal",
 		"fstat",

@@ -181,6 +181,24 @@ void sys_memfd_populate(void *addr, size_t len)
 	madvise((char *)addr - before, before + len, MADV_POPULATE_WRITE);
 }
 
+int sys_memfd_punch(int fd, uint64_t offset, size_t len)
+{
+	if (faulty(SYS_CALL_FALLOCATE) ||
+	    fallocate(fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, (off_t)offset, (off_t)len))
+		return -errno;
+	return 0;
+}
+
+int sys_memfd_inode(int fd, uint64_t *inode)
+{
+	struct stat st;
+
+	if (faulty(SYS_CALL_FSTAT) || fstat(fd, &st))
+		return -errno;
+	*inode = st.st_ino;
+	return 0;
+}
+
 void sys_memfd_unmap(void *addr, size_t len)
 {
 	size_t before = in_page((uintptr_t)addr);

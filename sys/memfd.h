@@ -87,6 +87,21 @@ int sys_memfd_read(int fd, void *buf, size_t len);
  */
 void sys_memfd_populate(void *addr, size_t len);
 
+/*
+ * sys_memfd_punch - take pages away: a load finds zeros, a store gets a new page
+ * @fd:		 writable, mapped by any number of processes
+ * @offset, @len: multiples of a page
+ * Returns 0 or -FI_E*: -FI_ENOMEM.
+ */
+int sys_memfd_punch(int fd, uint64_t offset, size_t len);
+
+/*
+ * sys_memfd_inode - the number of the file behind a descriptor, which no other memfd has while the
+ * file exists
+ * Returns 0 or -FI_E*.
+ */
+int sys_memfd_inode(int fd, uint64_t *inode);
+
 /* sys_memfd_unmap - @addr and @len as mapped; NULL is allowed */
 void sys_memfd_unmap(void *addr, size_t len);
 

@@ -1,0 +1,127 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* Reserved addresses, what is mapped there, and what refusals leave. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdint.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <unistd.h>
+#include <cmocka.h>
+#include <rdma/fi_errno.h>
+#include "fault.h"
+#include "memfd.h"
+#include "reserve.h"
+
+#define ALIGN ((size_t)2 << 20)
+#define LEN   ((size_t)64 << 20)
+#define PART  ((size_t)4 << 20)
+
+static bool mapped(void *addr)
+{
+	uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE);
+	unsigned char vec;
+
+	return !mincore((void *)((uintptr_t)addr & ~(page - 1)), 1, &vec);
+}
+
+static void reserved_addresses_begin_where_asked(void **state)
+{
+	char *addr;
+
+	assert_int_equal(sys_reserve(LEN, ALIGN, (void **)&addr), 0);
+	assert_int_equal((uintptr_t)addr % ALIGN, 0);
+	assert_true(mapped(addr));
+	assert_true(mapped(addr + LEN - 1));
+	sys_reserve_end(addr, LEN);
+	assert_false(mapped(addr));
+	sys_reserve_end(NULL, 0);
+	assert_int_equal(sys_reserve(SIZE_MAX - ALIGN / 2, ALIGN, (void **)&addr), -FI_EINVAL);
+	assert_int_equal(sys_reserve(SIZE_MAX / 2, ALIGN, (void **)&addr), -FI_ENOMEM);
+}
+
+static void memory_is_mapped_at_its_place_and_not_in_a_child(void **state)
+{
+	char *addr, *again;
+	int fd, status;
+	pid_t pid;
+
+	assert_int_equal(sys_reserve(LEN, ALIGN, (void **)&addr), 0);
+	fd = sys_memfd_create("reserve", PART, 0600);
+	assert_true(fd >= 0);
+	assert_int_equal(sys_reserve_map(addr + PART, PART, fd), 0);
+	addr[PART] = 7;
+	assert_int_equal(sys_memfd_map(fd, PART, 0, (void **)&again), 0);
+	assert_int_equal(again[0], 7);
+	pid = fork();
+	assert_true(pid >= 0);
+	if (!pid)
+		_exit(mapped(addr) && !mapped(addr + PART) && !mapped(addr + 2 * PART - 1) ? 0
+											   : 1);
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	assert_int_equal(status, 0);
+	assert_int_equal(sys_memfd_punch(fd, 0, PART), 0);
+	assert_int_equal(addr[PART], 0);
+	assert_int_equal(again[0], 0);
+	sys_memfd_unmap(again, PART);
+	sys_reserve_end(addr, LEN);
+	close(fd);
+}
+
+static void two_files_have_two_numbers(void **state)
+{
+	int a = sys_memfd_create("a", PART, 0600), b = sys_memfd_create("b", PART, 0600);
+	uint64_t inode_a, inode_b;
+
+	assert_int_equal(sys_memfd_inode(a, &inode_a), 0);
+	assert_int_equal(sys_memfd_inode(b, &inode_b), 0);
+	assert_int_not_equal(inode_a, inode_b);
+	close(a);
+	close(b);
+	assert_int_equal(sys_memfd_inode(a, &inode_a), -FI_EBADF);
+}
+
+static void a_refusal_leaves_the_reservation(void **state)
+{
+	char *addr;
+	int fd;
+
+	assert_int_equal(sys_reserve(LEN, ALIGN, (void **)&addr), 0);
+	fd = sys_memfd_create("reserve", PART, 0600);
+	sys_fault_set(SYS_CALL_MMAP, FI_ENOMEM, 0, 0);
+	assert_int_equal(sys_reserve_map(addr, PART, fd), -FI_ENOMEM);
+	assert_int_equal(sys_reserve(LEN, ALIGN, (void **)&addr), -FI_ENOMEM);
+	assert_null(sys_reserve_zero(LEN));
+	sys_fault_clear();
+	sys_fault_set(SYS_CALL_FALLOCATE, FI_ENOMEM, 0, 0);
+	assert_int_equal(sys_memfd_punch(fd, 0, PART), -FI_ENOMEM);
+	sys_fault_clear();
+	assert_true(mapped(addr));
+	sys_reserve_end(addr, LEN);
+	close(fd);
+}
+
+static void a_table_is_zero(void **state)
+{
+	uint64_t *table = sys_reserve_zero(LEN);
+
+	assert_non_null(table);
+	assert_int_equal(table[LEN / sizeof(*table) - 1], 0);
+	table[1] = 5;
+	sys_reserve_end(table, LEN);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(reserved_addresses_begin_where_asked),
+		cmocka_unit_test(memory_is_mapped_at_its_place_and_not_in_a_child),
+		cmocka_unit_test(two_files_have_two_numbers),
+		cmocka_unit_test(a_refusal_leaves_the_reservation),
+		cmocka_unit_test(a_table_is_zero),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
