@@ -1,0 +1,361 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * The arena of the process: how it starts, and what is allocated in it. Any thread.
+ */
+#define _GNU_SOURCE
+#include <dlfcn.h>
+#include <stdlib.h>
+#include <sys/random.h>
+#include <unistd.h>
+#include <rdma/fi_errno.h>
+#include "arena.h"
+#include "memfd.h"
+#include "ranges.h"
+#include "reserve.h"
+#include "retain.h"
+
+/* The least addresses that an arena is worth having for. */
+#define ARENA_LEN_MIN (8 * ARENA_SLOT)
+
+_Static_assert(ARENA_CHUNKS < UINT16_MAX, "arena.slots has room for an index");
+
+/* Protects the start of the arena. Rank 1. */
+static struct platform_lock start_lock = { PTHREAD_MUTEX_INITIALIZER };
+/* The process's arena once it has started: own, or that of libweft-mem.so. R:arena.started */
+static struct arena *_Atomic started;
+static bool tried;
+static struct arena own = { .directory_fd = -1 };
+
+static size_t page_len(void)
+{
+	return (size_t)sysconf(_SC_PAGESIZE);
+}
+
+/* Reserves addresses: as many as there are, from the most on. */
+static int reserve(struct arena *arena)
+{
+	void *addr;
+	int err;
+
+	arena->len = (size_t)ARENA_SLOTS * ARENA_SLOT;
+	while ((err = sys_reserve(arena->len, ARENA_SLOT, &addr)) && arena->len > ARENA_LEN_MIN)
+		arena->len /= 2;
+	if (!err)
+		arena->base = (uintptr_t)addr;
+	return err;
+}
+
+static int directory_make(struct arena *arena)
+{
+	struct arena_directory_head *head;
+	void *addr;
+	int err;
+
+	arena->directory_fd = sys_memfd_create("weft-arena-directory",
+					       sizeof(struct arena_directory), 0400);
+	if (arena->directory_fd < 0)
+		return arena->directory_fd;
+	err = sys_memfd_map(arena->directory_fd, sizeof(struct arena_directory),
+			    SYS_MEMFD_WRITE, &addr);
+	if (err)
+		goto err_close;
+	arena->directory = addr;
+	head = &arena->directory->head;
+	err = -FI_EIO;
+	if (getrandom(head->nonce, sizeof(head->nonce), 0) != sizeof(head->nonce))
+		goto err_unmap;
+	head->magic = ARENA_MAGIC;
+	head->layout = ARENA_LAYOUT;
+	return 0;
+
+err_unmap:
+	sys_memfd_unmap(arena->directory, sizeof(*arena->directory));
+	arena->directory = NULL;
+err_close:
+	close(arena->directory_fd);
+	arena->directory_fd = -1;
+	return err;
+}
+
+static int arena_init(struct arena *arena)
+{
+	int err;
+
+	arena->version = ARENA_VERSION;
+	arena->size = sizeof(*arena);
+	platform_lock_init(&arena->lock);
+	list_init(&arena->watchers);
+	arena->ranges = ranges_create(page_len());
+	if (!arena->ranges)
+		return -FI_ENOMEM;
+	err = directory_make(arena);
+	if (err)
+		goto err_ranges;
+	err = reserve(arena);
+	if (err)
+		goto err_directory;
+	return 0;
+
+err_directory:
+	sys_memfd_unmap(arena->directory, sizeof(*arena->directory));
+	close(arena->directory_fd);
+err_ranges:
+	ranges_destroy(arena->ranges, arena);
+	*arena = (struct arena){ .directory_fd = -1 };
+	return err;
+}
+
+static void fork_prepare(void)
+{
+	platform_lock(&start_lock);
+	if (own.len)
+		platform_lock(&own.lock);
+}
+
+static void fork_parent(void)
+{
+	if (own.len)
+		platform_unlock(&own.lock);
+	platform_unlock(&start_lock);
+}
+
+/* The chunks are not mapped here, and their descriptors are the parent's business. */
+static void fork_child(void)
+{
+	if (own.len) {
+		own.forked = true;
+		own.len = 0;
+		platform_unlock(&own.lock);
+	}
+	platform_unlock(&start_lock);
+}
+
+static struct platform_fork fork_watcher = {
+	.prepare = fork_prepare,
+	.parent = fork_parent,
+	.child = fork_child,
+};
+
+/* Starts the arena of this library, or takes that of libweft-mem.so. The start lock is held. */
+static struct arena *start_locked(bool look)
+{
+	arena_export *export = look ? (arena_export *)dlsym(RTLD_DEFAULT, ARENA_EXPORT) : NULL;
+	struct arena *arena = export ? export(ARENA_VERSION, sizeof(*arena)) : NULL;
+
+	if (!arena && !tried && !arena_init(&own))
+		arena = &own;
+	tried = true;
+	if (arena)
+		/* R:arena.started  the arena before the pointer; pairs A:arena.started */
+		atomic_store_explicit(&started, arena, memory_order_release);
+	return arena;
+}
+
+struct arena *arena_started(void)
+{
+	/* A:arena.started  pairs R:arena.started */
+	return atomic_load_explicit(&started, memory_order_acquire);
+}
+
+static struct arena *arena_start(bool look)
+{
+	struct arena *arena = arena_started();
+
+	if (arena)
+		return arena->forked ? NULL : arena;
+	platform_fork_watch(&fork_watcher);
+	platform_lock(&start_lock);
+	arena = arena_started();
+	if (!arena)
+		arena = start_locked(look);
+	platform_unlock(&start_lock);
+	return arena;
+}
+
+struct arena *arena_get(void)
+{
+	return arena_start(true);
+}
+
+struct arena *arena_own(void)
+{
+	return arena_start(false);
+}
+
+/* Finds a free range, in a new chunk if there is none. The lock is held. */
+static struct arena_range *take_locked(struct arena *arena, size_t len, size_t align,
+				       enum arena_kind kind, enum range_state *state)
+{
+	struct arena_range *range = ranges_take(arena, len, align, kind, state);
+	size_t extra = align > arena->ranges->page ? align : 0;
+	uint32_t chunk;
+
+	if (range || len > SIZE_MAX - extra ||
+	    arena_chunk_add(arena, len + extra, kind, &chunk) || ranges_add_chunk(arena, chunk))
+		return range;
+	return ranges_take(arena, len, align, kind, state);
+}
+
+/* Counts a change of a chunk's ranges, for tools. */
+static void count(struct arena *arena, uint32_t chunk, int64_t live, int64_t quarantined)
+{
+	struct arena_entry *entry = &arena->directory->entries[chunk];
+
+	atomic_fetch_add_explicit(&entry->live, (uint64_t)live, memory_order_relaxed);
+	atomic_fetch_add_explicit(&entry->quarantined, (uint64_t)quarantined,
+				  memory_order_relaxed);
+}
+
+int arena_alloc(struct arena *arena, size_t len, size_t align, enum arena_kind kind,
+		void **addr, bool *zero)
+{
+	size_t page = page_len();
+	struct arena_range *range = NULL;
+	enum range_state state;
+
+	if (!len || (align & (align - 1)) || kind >= ARENA_KINDS)
+		return -FI_EINVAL;
+	if (len > SIZE_MAX - page)
+		return -FI_ENOMEM;
+	len = (len + page - 1) & ~(page - 1);
+	align = align < page ? page : align;
+	platform_lock(&arena->lock);
+	if (!arena->forked)
+		range = take_locked(arena, len, align, kind, &state);
+	if (range)
+		count(arena, range->chunk, (int64_t)len,
+		      state == RANGE_QUARANTINE ? -(int64_t)len : 0);
+	platform_unlock(&arena->lock);
+	if (!range)
+		return -FI_ENOMEM;
+	*addr = (void *)range->base;
+	if (zero)
+		*zero = state == RANGE_PUNCHED;
+	return 0;
+}
+
+size_t arena_size(struct arena *arena, const void *addr)
+{
+	const struct arena_range *range;
+	size_t len;
+
+	platform_lock(&arena->lock);
+	range = ranges_at(arena, addr);
+	len = range ? range->len : 0;
+	platform_unlock(&arena->lock);
+	return len;
+}
+
+static void free_locked(struct arena *arena, struct arena_range *range)
+{
+	const struct arena_chunk *chunk = &arena->chunks[range->chunk];
+	size_t len = range->len;
+
+	if (atomic_load_explicit(&chunk->retired, memory_order_relaxed)) {
+		/* nothing is allocated there again */
+		count(arena, range->chunk, -(int64_t)len, 0);
+		arena_chunk_punch(chunk, range->base - chunk->base, len);
+		ranges_give(arena, range, RANGE_PUNCHED);
+		return;
+	}
+	count(arena, range->chunk, -(int64_t)len, (int64_t)len);
+	ranges_give(arena, range, RANGE_QUARANTINE);
+	retain_freed_locked(arena);
+}
+
+int arena_free(struct arena *arena, void *addr)
+{
+	struct arena_range *range;
+
+	platform_lock(&arena->lock);
+	range = arena->forked ? NULL : ranges_at(arena, addr);
+	if (range) {
+		free_locked(arena, range);
+	}
+	platform_unlock(&arena->lock);
+	return range ? 0 : -FI_EINVAL;
+}
+
+/* Lets nobody use a range any more. Returns 0 or -FI_EBUSY. The lock is held. */
+static int revoke_locked(struct arena *arena, const struct arena_place *place, size_t len)
+{
+	struct arena_watcher *watcher;
+	int err = 0;
+
+	list_for_each_entry(watcher, &arena->watchers, link)
+		if (watcher->revoke(watcher, place, len))
+			err = -FI_EBUSY;
+	return err;
+}
+
+int arena_revoke_locked(struct arena *arena, uint32_t chunk, uintptr_t base, size_t len)
+{
+	const struct arena_chunk *c = &arena->chunks[chunk];
+	struct arena_place place = { .chunk = chunk, .offset = base - c->base };
+	int err = revoke_locked(arena, &place, len);
+
+	return err ? err : arena_chunk_punch(c, place.offset, len);
+}
+
+int arena_purge(struct arena *arena, void *addr, size_t len)
+{
+	size_t page = page_len(), skip = -(uintptr_t)addr & (page - 1);
+	struct arena_place place;
+	int err = -FI_EINVAL;
+
+	if (len < skip)
+		return 0;
+	addr = (char *)addr + skip;
+	len = (len - skip) & ~(page - 1);
+	if (!len)
+		return 0;
+	platform_lock(&arena->lock);
+	if (arena_find(arena, addr, len, &place))
+		err = arena_revoke_locked(arena, place.chunk, (uintptr_t)addr, len);
+	platform_unlock(&arena->lock);
+	return err;
+}
+
+void arena_trim(struct arena *arena, size_t keep)
+{
+	platform_lock(&arena->lock);
+	if (!arena->forked)
+		retain_trim_locked(arena, keep);
+	platform_unlock(&arena->lock);
+}
+
+void arena_retire(struct arena *arena, uint32_t chunk)
+{
+	platform_lock(&arena->lock);
+	arena_chunk_retire(arena, chunk);
+	ranges_retire(arena, chunk);
+	platform_unlock(&arena->lock);
+}
+
+void arena_watch(struct arena *arena, struct arena_watcher *watcher)
+{
+	platform_lock(&arena->lock);
+	list_add_tail(&arena->watchers, &watcher->link);
+	platform_unlock(&arena->lock);
+}
+
+void arena_unwatch(struct arena *arena, struct arena_watcher *watcher)
+{
+	platform_lock(&arena->lock);
+	list_remove(&watcher->link);
+	platform_unlock(&arena->lock);
+}
+
+void arena_usage(struct arena *arena, struct arena_usage *usage)
+{
+	*usage = (struct arena_usage){ .chunks = 0 };
+	platform_lock(&arena->lock);
+	usage->live = arena->ranges->live;
+	usage->quarantined = arena->ranges->quarantined;
+	for (uint32_t i = 0; i < arena->chunk_cnt; i++) {
+		usage->chunks += arena->chunks[i].len;
+		if (atomic_load_explicit(&arena->chunks[i].retired, memory_order_relaxed))
+			usage->retired += arena->chunks[i].len;
+	}
+	platform_unlock(&arena->lock);
+}

@@ -1,0 +1,120 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * The arena: memory of this process that peers may map, so that they read and write it by loads and
+ * stores. It is a reserved range of addresses, filled with chunks. A chunk is a sealed memfd, mapped
+ * once at an address that never changes and for as long as the process lives. So an offset in a chunk
+ * always names the same page, in this process and in every peer that has mapped the chunk: a
+ * translation can't become stale by what the allocator does.
+ *
+ * There is one arena in a process. It is in libweft-mem.so where that was loaded at program start,
+ * else in libfabric.so.1. Both are built from the same files, and either may be asked by both.
+ *
+ * A range of a chunk is in one of these states:
+ *
+ *	LIVE		allocated
+ *	QUARANTINE	freed: it keeps its pages, and keys over it stay valid. Only this process
+ *			allocates it again.
+ *	REVOKED		no peer and no wire uses it any more: what they held was taken back
+ *	PUNCHED		it has no pages. The next store gets a page of zeros.
+ *
+ * and becomes LIVE again from any of them. From QUARANTINE on, retain.c decides when it goes on.
+ *
+ * Any thread. One lock protects all but what arena_find() reads.
+ */
+#ifndef WEFT_MEM_ARENA_H
+#define WEFT_MEM_ARENA_H
+
+#include "chunk.h"
+
+/*
+ * arena_get - returns the arena of this process, which is started if it does not exist; NULL: there
+ * is none, because the address space is limited, memfd_create(2) is refused, or this is the child of
+ * a fork
+ * arena_started - returns the arena if it was started, else NULL; for looking up addresses
+ * arena_own - the same as arena_get() for the library that has the arena: it looks for no other one
+ */
+struct arena *arena_get(void);
+struct arena *arena_started(void);
+struct arena *arena_own(void);
+
+/*
+ * weft_mem_arena - the name under which libweft-mem.so exports arena_own()
+ * @version, @size: ARENA_VERSION and the size of struct arena of the caller
+ * Returns NULL for others than its own.
+ */
+typedef struct arena *arena_export(uint32_t version, uint32_t size);
+#define ARENA_EXPORT "weft_mem_arena"
+
+/*
+ * arena_alloc - allocate memory
+ * @len:   bytes, not 0
+ * @align: a power of two; at least a page is used
+ * @kind:  of the chunk
+ * @addr:  out
+ * @zero:  out: all bytes are zero; NULL: not of interest
+ *
+ * Pages that were freed before are preferred, since they are present.
+ * Returns 0; -FI_EINVAL for @len or @align; -FI_ENOMEM.
+ */
+int arena_alloc(struct arena *arena, size_t len, size_t align, enum arena_kind kind,
+		void **addr, bool *zero);
+
+/*
+ * arena_free - free what arena_alloc() returned
+ * Its pages are kept, and its keys stay valid: see above. Keys are closed before or after.
+ * Returns 0, or -FI_EINVAL: no allocation begins at @addr.
+ */
+int arena_free(struct arena *arena, void *addr);
+
+/* arena_size - returns the bytes of the allocation that begins at @addr, or 0 */
+size_t arena_size(struct arena *arena, const void *addr);
+
+/*
+ * arena_purge - take the contents away from pages inside a LIVE range: they are PUNCHED now
+ * @addr, @len: rounded inwards to pages
+ * For an allocator on top of the arena, which knows what of its memory is free.
+ * Returns 0: the range is zero; -FI_EBUSY: a peer or a wire uses it and keeps it; -FI_E*.
+ */
+int arena_purge(struct arena *arena, void *addr, size_t len);
+
+/*
+ * A user of the arena's pages beyond loads and stores by their address: a wire that has registered
+ * them with a device, or peers that store to them. Belongs to the caller, until arena_unwatch().
+ *
+ * revoke - give up every use of a range, which is about to lose its pages
+ *	Called on any thread, with the arena's lock held. It takes no longer than 10 ms and calls
+ *	nothing that takes the arena's lock.
+ *	Returns 0: nothing uses it, and nothing will before arena_find() finds it again;
+ *	or -FI_EBUSY: the range keeps its pages for now.
+ */
+struct arena_watcher {
+	struct list link;
+	int (*revoke)(struct arena_watcher *watcher, const struct arena_place *place,
+		      size_t len);
+};
+
+void arena_watch(struct arena *arena, struct arena_watcher *watcher);
+void arena_unwatch(struct arena *arena, struct arena_watcher *watcher);
+
+/*
+ * arena_retire - end the use of a chunk by peers for good, see arena_chunk.retired
+ * What is allocated in it stays, as memory of this process alone.
+ */
+void arena_retire(struct arena *arena, uint32_t chunk);
+
+/* Bytes by state, when arena_usage() is called. */
+struct arena_usage {
+	size_t live, quarantined;
+	/* of all chunks; and of those that are retired */
+	size_t chunks, retired;
+};
+
+void arena_usage(struct arena *arena, struct arena_usage *usage);
+
+/*
+ * arena_trim - take pages away from what is in quarantine, the longest there first, until @keep bytes
+ * are left there, but for what is in use
+ */
+void arena_trim(struct arena *arena, size_t keep);
+
+#endif

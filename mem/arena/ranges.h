@@ -1,0 +1,98 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * What is allocated and what is free in the chunks of an arena. Each chunk is divided into ranges,
+ * without gaps; see the states in arena.h. The caller holds the arena's lock.
+ */
+#ifndef WEFT_MEM_RANGES_H
+#define WEFT_MEM_RANGES_H
+
+#include "arena.h"
+
+enum range_state {
+	RANGE_LIVE,
+	/* free, with pages */
+	RANGE_QUARANTINE,
+	/* free, without pages: never used, or PUNCHED */
+	RANGE_PUNCHED,
+	RANGE_STATES,
+};
+
+struct arena_range {
+	uintptr_t base;
+	/* bytes, a multiple of a page */
+	size_t len;
+	uint32_t chunk;
+	enum range_state state;
+	/* neighbours in the chunk, or NULL */
+	struct arena_range *before, *after;
+	/* free: others of about the same length and state */
+	struct list alike;
+	/* RANGE_QUARANTINE: arena_ranges.aged */
+	struct list aged;
+};
+
+/* Free ranges are kept by length: four bins for each power of two of pages. */
+#define RANGE_BINS 128u
+
+struct arena_bins {
+	struct list bins[RANGE_BINS];
+	/* bit i: bins[i] is not empty */
+	uint64_t filled[RANGE_BINS / 64];
+};
+
+struct arena_ranges {
+	size_t page;
+	struct arena_bins free[ARENA_KINDS][RANGE_STATES];
+	/* in quarantine, the longest first */
+	struct list aged;
+	/* by chunk: the range that begins at each page, or NULL */
+	struct arena_range **starts[ARENA_CHUNKS];
+	/* bytes by state; punched ones are not counted */
+	size_t live, quarantined;
+};
+
+/*
+ * ranges_create - returns the empty ranges of an arena, or NULL without memory
+ * ranges_destroy - takes them; the chunks are the caller's
+ */
+struct arena_ranges *ranges_create(size_t page);
+void ranges_destroy(struct arena_ranges *ranges, const struct arena *arena);
+
+/*
+ * ranges_add_chunk - make a free range of a chunk that has been added. Returns 0 or -FI_ENOMEM
+ */
+int ranges_add_chunk(struct arena *arena, uint32_t chunk);
+
+/*
+ * ranges_take - make a range LIVE
+ * @len, @align: multiples of a page
+ * @state: out: what it was before
+ * Returns it, or NULL: no free one has the room.
+ */
+struct arena_range *ranges_take(struct arena *arena, size_t len, size_t align,
+				enum arena_kind kind, enum range_state *state);
+
+/* ranges_at - returns the LIVE range that begins at @addr, or NULL */
+struct arena_range *ranges_at(const struct arena *arena, const void *addr);
+
+/*
+ * ranges_give - free a LIVE range
+ * @state: what it becomes; in a retired chunk nothing is allocated again
+ * It may join its neighbours: @range is not valid afterwards.
+ */
+void ranges_give(struct arena *arena, struct arena_range *range, enum range_state state);
+
+/* ranges_retire - nothing is allocated in a chunk any more, which has been retired */
+void ranges_retire(struct arena *arena, uint32_t chunk);
+
+/* ranges_oldest - returns the range that has been in quarantine for the longest time, or NULL */
+struct arena_range *ranges_oldest(const struct arena *arena);
+
+/*
+ * ranges_spare - a range of the quarantine keeps its pages for now: it is the youngest again
+ * ranges_punched - its pages are gone. It may join its neighbours: @range is not valid afterwards
+ */
+void ranges_spare(struct arena *arena, struct arena_range *range);
+void ranges_punched(struct arena *arena, struct arena_range *range);
+
+#endif

@@ -1,0 +1,286 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* A peer's arena, mapped: the child of a fork has one, this process reads it. */
+#define _GNU_SOURCE
+#include <fcntl.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+#include <cmocka.h>
+#include <rdma/fi_errno.h>
+#include "arena.h"
+#include "fault.h"
+#include "memfd.h"
+#include "reader.h"
+
+#define LEN ((size_t)1 << 20)
+
+/* What the owner tells of itself. */
+struct told {
+	uint32_t pid, fd;
+	uint8_t nonce[ARENA_NONCE];
+	struct arena_place read, write;
+	uint64_t read_addr;
+	/* of the chunks */
+	int read_fd, write_fd;
+};
+
+struct owner {
+	pid_t pid;
+	int to, from;
+	struct told told;
+};
+
+/* Commands to the owner: 'r' retires the chunk that is written, 'q' ends, '?' says its first byte. */
+static void owner_run(int in, int out)
+{
+	struct arena *arena = arena_get();
+	struct told told = { .pid = (uint32_t)getpid() };
+	unsigned char *read_addr, *write_addr;
+	void *addr;
+	char command;
+
+	if (!arena || arena_alloc(arena, LEN, 1, ARENA_READ, &addr, NULL))
+		_exit(1);
+	read_addr = addr;
+	memset(addr, 17, LEN);
+	if (arena_alloc(arena, LEN, 1, ARENA_WRITE, &addr, NULL))
+		_exit(1);
+	write_addr = addr;
+	told.fd = (uint32_t)arena->directory_fd;
+	memcpy(told.nonce, arena->directory->head.nonce, ARENA_NONCE);
+	told.read_addr = (uintptr_t)read_addr;
+	if (!arena_find(arena, read_addr, LEN, &told.read) ||
+	    !arena_find(arena, write_addr, LEN, &told.write))
+		_exit(1);
+	told.read_fd = arena->chunks[told.read.chunk].fd;
+	told.write_fd = arena->chunks[told.write.chunk].fd;
+	if (write(out, &told, sizeof(told)) != sizeof(told))
+		_exit(1);
+	while (read(in, &command, 1) == 1 && command != 'q') {
+		if (command == 'r')
+			arena_retire(arena, told.write.chunk);
+		if (write(out, write_addr, 1) != 1)
+			_exit(1);
+	}
+	_exit(0);
+}
+
+static int owner_start(void **state)
+{
+	struct owner *o = calloc(1, sizeof(*o));
+	int to[2], from[2];
+
+	if (!o || pipe(to) || pipe(from))
+		return -1;
+	o->pid = fork();
+	if (!o->pid) {
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
+		owner_run(to[0], from[1]);
+	}
+	close(to[0]);
+	close(from[1]);
+	o->to = to[1];
+	o->from = from[0];
+	*state = o;
+	return read(o->from, &o->told, sizeof(o->told)) == sizeof(o->told) ? 0 : -1;
+}
+
+static int owner_end(void **state)
+{
+	struct owner *o = *state;
+	int status;
+
+	if (write(o->to, "q", 1) != 1 || waitpid(o->pid, &status, 0) != o->pid)
+		return -1;
+	close(o->to);
+	close(o->from);
+	free(o);
+	return status;
+}
+
+static unsigned char owner_ask(struct owner *o, char command)
+{
+	unsigned char byte;
+
+	assert_int_equal(write(o->to, &command, 1), 1);
+	assert_int_equal(read(o->from, &byte, 1), 1);
+	return byte;
+}
+
+static void open_reader(const struct owner *o, struct arena_reader *reader)
+{
+	assert_int_equal(arena_reader_open(reader, o->told.pid, o->told.fd, o->told.nonce), 0);
+}
+
+static void a_peer_loads_and_stores(void **state)
+{
+	struct owner *o = *state;
+	const struct told *t = &o->told;
+	struct arena_reader reader;
+	unsigned char *addr;
+
+	open_reader(o, &reader);
+	addr = arena_reader_at(&reader, t->read.chunk, t->read.offset, LEN, false);
+	assert_non_null(addr);
+	assert_int_equal(addr[0], 17);
+	assert_int_equal(addr[LEN - 1], 17);
+	assert_ptr_equal(arena_reader_find(&reader, t->read_addr, LEN, false), addr);
+	assert_ptr_equal(arena_reader_find(&reader, t->read_addr + 5, LEN - 5, false), addr + 5);
+	assert_null(arena_reader_at(&reader, t->read.chunk, t->read.offset, 1, true));
+
+	addr = arena_reader_at(&reader, t->write.chunk, t->write.offset, LEN, true);
+	assert_non_null(addr);
+	addr[0] = 99;
+	assert_int_equal(owner_ask(o, '?'), 99);
+	arena_reader_close(&reader);
+	arena_reader_close(&reader);
+}
+
+static void places_outside_are_refused(void **state)
+{
+	struct owner *o = *state;
+	const struct told *t = &o->told;
+	struct arena_reader reader;
+	uint64_t len;
+
+	open_reader(o, &reader);
+	assert_non_null(arena_reader_at(&reader, t->read.chunk, t->read.offset, 1, false));
+	len = reader.maps[t->read.chunk].len;
+	assert_non_null(arena_reader_at(&reader, t->read.chunk, len - 1, 1, false));
+	assert_null(arena_reader_at(&reader, t->read.chunk, len - 1, 2, false));
+	assert_null(arena_reader_at(&reader, t->read.chunk, len + 1, 0, false));
+	assert_null(arena_reader_at(&reader, t->read.chunk, 1, UINT64_MAX, false));
+	assert_null(arena_reader_at(&reader, 2, 0, 1, false));
+	assert_null(arena_reader_at(&reader, ARENA_CHUNKS, 0, 1, false));
+	assert_null(arena_reader_at(&reader, UINT32_MAX, 0, 1, false));
+	assert_null(arena_reader_find(&reader, 0, 1, false));
+	assert_null(arena_reader_find(&reader, UINT64_MAX, 1, false));
+	assert_null(
+		arena_reader_find(&reader, t->read_addr - t->read.offset + len - 1, 2, false));
+	arena_reader_close(&reader);
+}
+
+static void a_retired_chunk_is_refused(void **state)
+{
+	struct owner *o = *state;
+	const struct told *t = &o->told;
+	struct arena_reader reader;
+
+	open_reader(o, &reader);
+	assert_non_null(arena_reader_at(&reader, t->write.chunk, t->write.offset, 1, true));
+	assert_true(arena_reader_valid(&reader, t->write.chunk));
+	owner_ask(o, 'r');
+	assert_false(arena_reader_valid(&reader, t->write.chunk));
+	assert_null(arena_reader_at(&reader, t->write.chunk, t->write.offset, 1, true));
+	assert_non_null(arena_reader_at(&reader, t->read.chunk, t->read.offset, 1, false));
+	arena_reader_close(&reader);
+}
+
+static void only_that_directory_is_opened(void **state)
+{
+	struct owner *o = *state;
+	const struct told *t = &o->told;
+	uint8_t other[ARENA_NONCE] = { 0 };
+	struct arena_reader reader;
+
+	assert_int_equal(arena_reader_open(&reader, t->pid, t->fd, other), -FI_ENOENT);
+	assert_int_equal(arena_reader_open(&reader, t->pid, (uint32_t)t->read_fd, t->nonce),
+			 -FI_ENOENT);
+	assert_int_equal(arena_reader_open(&reader, t->pid, 0, t->nonce), -FI_EINVAL);
+	assert_int_equal(arena_reader_open(&reader, 0, t->fd, t->nonce), -FI_EINVAL);
+	assert_true(arena_reader_open(&reader, t->pid, UINT32_MAX, t->nonce) < 0);
+	assert_true(arena_reader_open(&reader, UINT32_MAX, t->fd, t->nonce) < 0);
+}
+
+static void lack_of_descriptors_passes(void **state)
+{
+	struct owner *o = *state;
+	const struct told *t = &o->told;
+	struct arena_reader reader;
+
+	sys_fault_set(SYS_CALL_OPEN_FD, FI_EMFILE, 0, 0);
+	assert_int_equal(arena_reader_open(&reader, t->pid, t->fd, t->nonce), -FI_EMFILE);
+	sys_fault_clear();
+	open_reader(o, &reader);
+	sys_fault_set(SYS_CALL_OPEN_FD, FI_EMFILE, 0, 0);
+	assert_null(arena_reader_at(&reader, t->read.chunk, t->read.offset, 1, false));
+	sys_fault_clear();
+	assert_non_null(arena_reader_at(&reader, t->read.chunk, t->read.offset, 1, false));
+	sys_fault_set(SYS_CALL_OPEN_FD, FI_EPERM, 0, 0);
+	assert_null(arena_reader_at(&reader, t->write.chunk, t->write.offset, 1, false));
+	sys_fault_clear();
+	/* what is refused once stays refused */
+	assert_null(arena_reader_at(&reader, t->write.chunk, t->write.offset, 1, false));
+	arena_reader_close(&reader);
+}
+
+/* Returns 0 if nothing can be had of the owner's chunks by somebody who holds descriptors of them. */
+static int rob(const struct told *t, int read_only, int path_only)
+{
+	char path[64];
+	struct arena_reader reader;
+
+	if (setgid(65534) || setuid(65534))
+		return 1;
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", read_only);
+	if (open(path, O_RDWR) >= 0 ||
+	    mmap(NULL, LEN, PROT_READ | PROT_WRITE, MAP_SHARED, read_only, 0) != MAP_FAILED)
+		return 2;
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", path_only);
+	if (open(path, O_RDONLY) >= 0 || open(path, O_RDWR) >= 0)
+		return 3;
+	if (ftruncate(read_only, 0) == 0 || fchmod(read_only, 0666) == 0)
+		return 4;
+	return arena_reader_open(&reader, t->pid, t->fd, t->nonce) < 0 ? 0 : 5;
+}
+
+static void another_user_gets_nothing(void **state)
+{
+	struct owner *o = *state;
+	const struct told *t = &o->told;
+	char path[64];
+	int read_only, path_only, status;
+	pid_t pid;
+
+	if (getuid())
+		skip();
+	snprintf(path, sizeof(path), "/proc/%u/fd/%d", t->pid, t->read_fd);
+	read_only = open(path, O_RDONLY);
+	snprintf(path, sizeof(path), "/proc/%u/fd/%d", t->pid, t->write_fd);
+	path_only = open(path, O_PATH);
+	assert_true(read_only >= 0 && path_only >= 0);
+	pid = fork();
+	assert_true(pid >= 0);
+	if (!pid)
+		_exit(rob(t, read_only, path_only));
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	assert_int_equal(status, 0);
+	close(read_only);
+	close(path_only);
+}
+
+#define owner_test(name) cmocka_unit_test_setup_teardown(name, owner_start, owner_end)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		owner_test(a_peer_loads_and_stores),
+		owner_test(places_outside_are_refused),
+		owner_test(a_retired_chunk_is_refused),
+		owner_test(only_that_directory_is_opened),
+		owner_test(lack_of_descriptors_passes),
+		owner_test(another_user_gets_nothing),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

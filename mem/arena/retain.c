@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * Retention: freed ranges keep their pages, since what is allocated next is likely to want them, up to
+ * a share of the machine's memory and of what is allocated. Called with the arena's lock held.
+ */
+#include <unistd.h>
+#include "ranges.h"
+#include "retain.h"
+
+/* Of the machine's memory, 1 / RETAIN_SHARE may be kept, but always RETAIN_MIN. */
+#define RETAIN_SHARE 8u
+#define RETAIN_MIN   (64ull << 20)
+
+static size_t retain_max(void)
+{
+	long pages = sysconf(_SC_PHYS_PAGES), page = sysconf(_SC_PAGESIZE);
+	size_t share = pages > 0 ? (size_t)pages * (size_t)page / RETAIN_SHARE : 0;
+
+	return share > RETAIN_MIN ? share : RETAIN_MIN;
+}
+
+void retain_trim_locked(struct arena *arena, size_t keep)
+{
+	struct arena_ranges *r = arena->ranges;
+	size_t spared = 0;
+
+	while (r->quarantined > keep + spared) {
+		struct arena_range *range = ranges_oldest(arena);
+		struct arena_entry *entry = &arena->directory->entries[range->chunk];
+		size_t len = range->len;
+
+		if (arena_revoke_locked(arena, range->chunk, range->base, len)) {
+			ranges_spare(arena, range);
+			spared += len;
+			continue;
+		}
+		atomic_fetch_sub_explicit(&entry->quarantined, len, memory_order_relaxed);
+		ranges_punched(arena, range);
+	}
+}
+
+void retain_freed_locked(struct arena *arena)
+{
+	static size_t most;
+
+	if (!most)
+		most = retain_max();
+	if (arena->ranges->quarantined > most)
+		retain_trim_locked(arena, most - most / 8);
+}
