@@ -28,10 +28,15 @@ static void seq_begin(_Atomic uint64_t *seq)
 
 static void seq_end(_Atomic uint64_t *seq)
 {
-	/*
-	 * R:mr.seq  the fields before seq; pairs A:mr.seq.
-	 * S:mr.seq  and before the owner looks at marks; pairs S:mr.check.
-	 */
+	/* R:mr.seq  the fields before seq; pairs A:mr.seq */
+	atomic_store_explicit(seq, atomic_load_explicit(seq, memory_order_relaxed) + 1,
+			      memory_order_release);
+}
+
+/* seq_end() of what takes a right away from peers. */
+static void seq_end_marked(_Atomic uint64_t *seq)
+{
+	/* S:mr.seq  as R:mr.seq, and before the owner looks at marks; pairs S:mr.check */
 	atomic_store_explicit(seq, atomic_load_explicit(seq, memory_order_relaxed) + 1,
 			      memory_order_seq_cst);
 }
@@ -82,7 +87,10 @@ static void publish(const struct mr_table *table, uint32_t index)
 	put64(&line->iova, r->iova);
 	put32(&line->access, r->access & ~(MR_LIVE | MR_NOTIFY));
 	put32(&line->flags, (live ? MR_LINE_LIVE : 0) | (direct ? MR_LINE_DIRECT : 0));
-	seq_end(&line->seq);
+	if (live)
+		seq_end(&line->seq);
+	else
+		seq_end_marked(&line->seq);
 }
 
 /* Puts a region in front of its chain; shared chains are open for change. */
@@ -326,7 +334,8 @@ void mr_remove(struct mr_table *table, uint32_t index)
 	struct mr_region *r = &table->regions[index];
 
 	assert(r->object);
-	mr_invalidate(table, index);
+	if (r->access & MR_LIVE)
+		mr_invalidate(table, index);
 	if (table->keys == MR_KEYS_GIVEN) {
 		if (table->shared)
 			seq_begin(&header_of(table)->seq);
