@@ -56,6 +56,7 @@ int engine_mrs_open(struct engine_domain *domain, int mr_mode)
 	shown = engine_mrs_show(mrs, domain->family, &memory);
 	mr_init(&mrs->table, mr_mode & FI_MR_PROV_KEY ? MR_KEYS_ISSUED : MR_KEYS_GIVEN,
 		shown ? &memory : NULL);
+	pool_init(&mrs->pool, sizeof(struct engine_mr), 0);
 	list_init(&mrs->bound);
 	domain->mr = mrs;
 	return 0;
@@ -64,6 +65,7 @@ int engine_mrs_open(struct engine_domain *domain, int mr_mode)
 void engine_mrs_close(struct engine_domain *domain)
 {
 	mr_fini(&domain->mr->table);
+	pool_fini(&domain->mr->pool);
 	if (domain->mr->share)
 		domain->mr->shows->share_close(domain->mr->share);
 	platform_free(domain->mr);

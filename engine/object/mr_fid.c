@@ -59,8 +59,11 @@ static bool engine_mr_used(const struct engine_mr *mr)
 static bool engine_mr_wait(struct engine_mr *mr)
 {
 	struct engine_domain *domain = mr->domain;
-	uint64_t end = platform_now_ns() + CLOSE_NS;
+	uint64_t end;
 
+	if (!engine_mr_used(mr))
+		return true;
+	end = platform_now_ns() + CLOSE_NS;
 	while (engine_mr_used(mr)) {
 		engine_domain_progress(domain);
 		if (!engine_mr_used(mr))
@@ -117,11 +120,11 @@ static int engine_mr_close(struct fid *fid)
 		engine_cntr_region_close(&mr->writes);
 		if (mr->base)
 			mr->base->subs--;
+		pool_put(&domain->mr->pool, mr);
 	}
 	engine_leave(domain);
 	if (ret)
 		return ret;
-	platform_free(mr);
 	engine_unref(&domain->refs);
 	return 0;
 }

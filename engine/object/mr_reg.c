@@ -129,11 +129,12 @@ static int engine_mr_give_key(struct engine_mr *mr, const struct fi_mr_attr *att
 	return 0;
 }
 
+/* Makes a region, all but what only one with a key has. Its memory was another's before. */
 static struct engine_mr *engine_mr_create(struct engine_domain *domain,
 					  const struct fi_mr_attr *attr, uint64_t flags)
 {
 	int mode = domain->mr->mode;
-	struct engine_mr *mr = platform_alloc(sizeof(*mr));
+	struct engine_mr *mr = pool_get(&domain->mr->pool);
 
 	if (!mr)
 		return NULL;
@@ -143,8 +144,12 @@ static struct engine_mr *engine_mr_create(struct engine_domain *domain,
 	mr->fid.mem_desc = mr;
 	mr->fid.key = mode & FI_MR_PROV_KEY ? FI_KEY_NOTAVAIL : attr->requested_key;
 	mr->domain = domain;
+	mr->ep = NULL;
+	mr->base = NULL;
+	mr->index = mr->refs = mr->subs = 0;
 	mr->enabled = !(mode & FI_MR_ENDPOINT) &&
 		      !(mode & FI_MR_RMA_EVENT && flags & FI_RMA_EVENT);
+	mr->closing = false;
 	mr->iov_cnt = attr->iov_count;
 	memcpy(mr->iov, attr->mr_iov, attr->iov_count * sizeof(*mr->iov));
 	list_init(&mr->ep_link);
@@ -169,7 +174,7 @@ static int engine_mr_register(struct engine_domain *domain, const struct fi_mr_a
 	if (attr->access & REMOTE) {
 		ret = engine_mr_give_key(mr, attr);
 		if (ret) {
-			platform_free(mr);
+			pool_put(&domain->mr->pool, mr);
 			return ret;
 		}
 	}

@@ -7,6 +7,7 @@
 
 #include <rdma/fi_domain.h>
 #include "mr.h"
+#include "pool.h"
 #include "queues.h"
 
 struct engine_ep;
@@ -15,6 +16,8 @@ struct engine_ep;
 struct engine_mrs {
 	/* Regions with remote access; its objects are struct engine_mr */
 	struct mr_table table;
+	/* struct engine_mr */
+	struct pool pool;
 	/* mr_mode of the domain, with FI_MR_BASIC expanded */
 	int mode;
 	/* Regions bound to an endpoint, by struct engine_mr.ep_link */
@@ -28,6 +31,7 @@ struct engine_mrs {
 };
 
 struct engine_mr {
+	struct pool_object object;
 	struct fid_mr fid;
 	struct engine_domain *domain;
 	/* FI_MR_ENDPOINT: the endpoint that it serves; NULL: none yet, or all */
