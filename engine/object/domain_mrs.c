@@ -42,6 +42,19 @@ static bool engine_mrs_show(struct engine_mrs *mrs, const struct engine_family *
 	return false;
 }
 
+/* Opens the devices of the family's wires that pin. */
+static void engine_mrs_devices_open(struct engine_mrs *mrs, const struct engine_family *family)
+{
+	for (uint32_t i = 0; i < ENGINE_WIRE_MAX - 1 && family->wires[i]; i++) {
+		const struct wire_provider *wp = wire_find(family->wires[i]);
+		const struct mr_ops *ops = wp ? wp->ops->mr : NULL;
+
+		if (!ops || ops->open(&mrs->devices[mrs->device_cnt].device))
+			continue;
+		mrs->devices[mrs->device_cnt++].ops = ops;
+	}
+}
+
 int engine_mrs_open(struct engine_domain *domain, int mr_mode)
 {
 	struct engine_mrs *mrs = platform_alloc(sizeof(*mrs));
@@ -56,7 +69,11 @@ int engine_mrs_open(struct engine_domain *domain, int mr_mode)
 	shown = engine_mrs_show(mrs, domain->family, &memory);
 	mr_init(&mrs->table, mr_mode & FI_MR_PROV_KEY ? MR_KEYS_ISSUED : MR_KEYS_GIVEN,
 		shown ? &memory : NULL);
-	pool_init(&mrs->pool, sizeof(struct engine_mr), 0);
+	engine_mrs_devices_open(mrs, domain->family);
+	pool_init(&mrs->pool,
+		  sizeof(struct engine_mr) +
+			  mrs->device_cnt * MR_IOV_MAX * sizeof(struct mr_pin),
+		  0);
 	list_init(&mrs->bound);
 	domain->mr = mrs;
 	return 0;
@@ -64,9 +81,13 @@ int engine_mrs_open(struct engine_domain *domain, int mr_mode)
 
 void engine_mrs_close(struct engine_domain *domain)
 {
-	mr_fini(&domain->mr->table);
-	pool_fini(&domain->mr->pool);
-	if (domain->mr->share)
-		domain->mr->shows->share_close(domain->mr->share);
-	platform_free(domain->mr);
+	struct engine_mrs *mrs = domain->mr;
+
+	mr_fini(&mrs->table);
+	pool_fini(&mrs->pool);
+	while (mrs->device_cnt--)
+		mrs->devices[mrs->device_cnt].ops->close(mrs->devices[mrs->device_cnt].device);
+	if (mrs->share)
+		mrs->shows->share_close(mrs->share);
+	platform_free(mrs);
 }

@@ -42,6 +42,50 @@ bool engine_mr_holds_all(const struct engine_mr *mr, const struct iovec *iov, si
 	return true;
 }
 
+/* Devices */
+
+/* Takes back the first @cnt registrations of mr->pins. A piece without bytes has none. */
+static void engine_mr_unpin_some(struct engine_mr *mr, size_t cnt)
+{
+	const struct engine_mrs *mrs = mr->domain->mr;
+
+	while (cnt--) {
+		uint32_t i = (uint32_t)(cnt % mrs->device_cnt);
+
+		if (mr->iov[cnt / mrs->device_cnt].iov_len)
+			mrs->devices[i].ops->dereg(mrs->devices[i].device, &mr->pins[cnt]);
+	}
+}
+
+int engine_mr_pin(struct engine_mr *mr, uint64_t access)
+{
+	const struct engine_mrs *mrs = mr->domain->mr;
+	size_t cnt = 0;
+
+	for (size_t piece = 0; piece < mr->iov_cnt; piece++) {
+		const struct iovec *iov = &mr->iov[piece];
+
+		for (uint32_t i = 0; i < mrs->device_cnt; i++, cnt++) {
+			int ret = 0;
+
+			if (iov->iov_len)
+				ret = mrs->devices[i].ops->reg(mrs->devices[i].device,
+							       iov->iov_base, iov->iov_len,
+							       access, &mr->pins[cnt]);
+			if (ret) {
+				engine_mr_unpin_some(mr, cnt);
+				return ret;
+			}
+		}
+	}
+	return 0;
+}
+
+void engine_mr_unpin(struct engine_mr *mr)
+{
+	engine_mr_unpin_some(mr, mr->iov_cnt * mr->domain->mr->device_cnt);
+}
+
 /* Close */
 
 /*
@@ -115,6 +159,8 @@ static int engine_mr_close(struct fid *fid)
 		mr->closing = false;
 	}
 	if (!ret) {
+		if (domain->mr->device_cnt)
+			engine_mr_unpin(mr);
 		list_remove(&mr->ep_link);
 		engine_cntr_region_close(&mr->reads);
 		engine_cntr_region_close(&mr->writes);

@@ -54,6 +54,14 @@ int engine_mr_control(struct engine_domain *domain, int command, void *arg);
  */
 bool engine_mr_holds_all(const struct engine_mr *mr, const struct iovec *iov, size_t cnt);
 
+/*
+ * engine_mr_pin - register the pieces of a region with the devices of its domain
+ * engine_mr_unpin - take that back
+ * Returns 0, or -FI_E*: it is registered with none.
+ */
+int engine_mr_pin(struct engine_mr *mr, uint64_t access);
+void engine_mr_unpin(struct engine_mr *mr);
+
 /* engine_mr_iova - the address that peers use for its first byte */
 static inline uint64_t engine_mr_iova(const struct engine_mr *mr)
 {

@@ -158,6 +158,25 @@ static struct engine_mr *engine_mr_create(struct engine_domain *domain,
 	return mr;
 }
 
+/* Makes a region's memory reachable: for devices, and for peers by its key. Returns 0 or -FI_E*. */
+static int engine_mr_reach(struct engine_mr *mr, const struct fi_mr_attr *attr)
+{
+	const struct engine_domain *domain = mr->domain;
+	int ret = 0;
+
+	if (domain->mr->device_cnt)
+		ret = engine_mr_pin(mr, attr->access & ACCESS);
+	if (ret)
+		return engine_refuse_value(domain->family, FI_LOG_MR, ret, MR_REG,
+					   "a device of the provider does not reach that memory",
+					   (uintptr_t)mr->iov[0].iov_base);
+	if (attr->access & REMOTE)
+		ret = engine_mr_give_key(mr, attr);
+	if (ret && domain->mr->device_cnt)
+		engine_mr_unpin(mr);
+	return ret;
+}
+
 /* Registers a region by attributes in their newest form; the domain is held. */
 static int engine_mr_register(struct engine_domain *domain, const struct fi_mr_attr *attr,
 			      uint64_t flags, struct fid_mr **out)
@@ -171,12 +190,10 @@ static int engine_mr_register(struct engine_domain *domain, const struct fi_mr_a
 	mr = engine_mr_create(domain, attr, flags);
 	if (!mr)
 		return -FI_ENOMEM;
-	if (attr->access & REMOTE) {
-		ret = engine_mr_give_key(mr, attr);
-		if (ret) {
-			pool_put(&domain->mr->pool, mr);
-			return ret;
-		}
+	ret = engine_mr_reach(mr, attr);
+	if (ret) {
+		pool_put(&domain->mr->pool, mr);
+		return ret;
 	}
 	if (attr->base_mr) {
 		mr->base = container_of((struct fid_mr *)attr->base_mr, struct engine_mr, fid);

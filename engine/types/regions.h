@@ -6,7 +6,9 @@
 #define WEFT_ENGINE_REGIONS_H
 
 #include <rdma/fi_domain.h>
+#include "bounds.h"
 #include "mr.h"
+#include "mr_ops.h"
 #include "pool.h"
 #include "queues.h"
 
@@ -28,6 +30,12 @@ struct engine_mrs {
 	const struct wire_ops *shows;
 	/* What that wire keeps for this domain */
 	struct wire_share *share;
+	/* Devices of the wires that pin: every region is registered with each */
+	uint32_t device_cnt;
+	struct {
+		const struct mr_ops *ops;
+		struct mr_device *device;
+	} devices[ENGINE_WIRE_MAX];
 };
 
 struct engine_mr {
@@ -52,6 +60,8 @@ struct engine_mr {
 	bool closing;
 	size_t iov_cnt;
 	struct iovec iov[MR_IOV_MAX];
+	/* Registrations with the devices of mrs: of the first piece with each, of the next, ... */
+	struct mr_pin pins[];
 };
 
 #endif

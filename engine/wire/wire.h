@@ -57,6 +57,7 @@ struct engine_peer;
 struct engine_msg;
 struct fi_provider;
 struct mr_memory;
+struct mr_ops;
 
 /* The key table that a domain shows to its peers over one kind of wire. Defined by the wire. */
 struct wire_share;
@@ -492,6 +493,9 @@ struct wire_ops {
 	 * The wire owns the conn from here on.
 	 */
 	void (*refuse)(struct wire_conn *conn, int err, const struct hello_data *data);
+
+	/* How regions are registered with the device of the wire; NULL: it needs none (mr_ops.h). */
+	const struct mr_ops *mr;
 };
 
 /*
@@ -590,7 +594,7 @@ void engine_payload_done(struct engine_ep *ep, struct wire_conn *conn, void *coo
  * Layout of struct engine_ep and of the other structs that the inlined paths access. Only a wire
  * that was built with the same layout is registered.
  */
-#define WIRE_LAYOUT 11u
+#define WIRE_LAYOUT 12u
 
 struct wire_provider {
 	size_t size;
