@@ -52,6 +52,11 @@ static const char *const names[SYS_CALL_CNT] = {
 	[SYS_CALL_RECVMSG] = "recvmsg",
 	[SYS_CALL_FCNTL_LOCK] = "fcntl_lock",
 	[SYS_CALL_TIMERFD] = "timerfd",
+	[SYS_CALL_USERFAULTFD] = "userfaultfd",
+	[SYS_CALL_UFFD_REGISTER] = "uffd_register",
+	[SYS_CALL_UFFD_CHECK] = "uffd_check",
+	[SYS_CALL_OPEN_MAPS] = "open_maps",
+	[SYS_CALL_ASK_MAPS] = "ask_maps",
 	[SYS_CALL_NS] = "ns",
 };
 

@@ -93,6 +93,11 @@ static void every_call_has_its_name(void **state)
 		"recvmsg",
 		"fcntl_lock",
 		"timerfd",
+		"userfaultfd",
+		"uffd_register",
+		"uffd_check",
+		"open_maps",
+		"ask_maps",
 		"ns",
 	};
 
