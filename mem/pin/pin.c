@@ -1,0 +1,440 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * Grains and ranges that are registered with a device: see pin.h. Any thread; the arena calls
+ * pins_revoke() with its lock held.
+ *
+ * The arena takes pages away under its own lock, after all watchers have agreed. A grain that was
+ * registered again between the two would keep the old pages. So it is barred from the agreement
+ * on, and whoever wants it next takes and releases the arena's lock first.
+ */
+#include <unistd.h>
+#include <rdma/fi_errno.h>
+#include "arena.h"
+#include "grain.h"
+#include "memlock.h"
+#include "pin.h"
+
+#define GRAIN_MAX ((size_t)2 << 20)
+#define GRAIN_MIN ((size_t)64 << 10)
+/* Grains for which there is room at least within the limit of locked memory. */
+#define GRAINS_LEAST 8u
+
+/* A range that is registered by itself. */
+struct mem_pin_own {
+	struct list link;
+	uintptr_t addr;
+	size_t len;
+	uint64_t handle;
+};
+
+struct mem_pins {
+	struct mem_pin_config config;
+	uint32_t grain_shift;
+	/* The arena, once there is one. R:pins.arena */
+	struct arena *_Atomic arena;
+	/* Grains of each slot of the arena, once one was asked for. R:pins.parts */
+	struct grain *_Atomic parts[ARENA_SLOTS];
+	struct arena_watcher watcher;
+	/*
+	 * Held while something is registered, and for as long as that takes. Rank 1, before the
+	 * arena's lock. Protects spent, and the change of arena, parts and words to WORD_PINNING.
+	 */
+	struct platform_lock pin_lock;
+	bool spent;
+	/* Rank 3, after the arena's lock. Protects what follows, and words but for their users. */
+	struct platform_lock lock;
+	/* grains that are ready, the one that is given up first at the head */
+	struct list recent;
+	/* struct mem_pin_own */
+	struct list own;
+	struct mem_pins_stats stats;
+};
+
+static size_t grain_len(const struct mem_pins *pins)
+{
+	return (size_t)1 << pins->grain_shift;
+}
+
+/* Returns a grain of the arena, or NULL: none of its slot was asked for yet. */
+static struct grain *grain_at(const struct mem_pins *pins, uint64_t index)
+{
+	uint32_t shift = ARENA_SLOT_SHIFT - pins->grain_shift;
+	/* A:pins.parts  the part before its pointer; pairs R:pins.parts */
+	struct grain *part = atomic_load_explicit(&pins->parts[index >> shift],
+						  memory_order_acquire);
+
+	return part ? &part[index & ((1u << shift) - 1)] : NULL;
+}
+
+/* Gives up the users that a range of grains has of one ref. */
+static void grains_unuse(const struct mem_pins *pins, uint64_t first, uint64_t cnt)
+{
+	for (uint64_t i = first; i < first + cnt; i++)
+		grain_unuse(grain_at(pins, i));
+}
+
+/* Giving up */
+
+/*
+ * Returns a grain without users, not ready any more, or NULL. In a first round those that were used
+ * lately are spared. The lock is held.
+ */
+static struct grain *least_recent_locked(struct mem_pins *pins)
+{
+	uint64_t cnt = pins->stats.grains;
+
+	for (uint64_t i = 0; i < 2 * cnt; i++) {
+		struct grain *grain = container_of(pins->recent.next, struct grain, link);
+		uint64_t word = atomic_fetch_and_explicit(&grain->word, ~WORD_RECENT,
+							  memory_order_relaxed);
+
+		list_remove(&grain->link);
+		if ((i >= cnt || !(word & WORD_RECENT)) && grain_end(grain, 0))
+			return grain;
+		list_add_tail(&pins->recent, &grain->link);
+	}
+	return NULL;
+}
+
+/* Gives up the least recently used grain. Returns false if all have users. */
+static bool pins_evict(struct mem_pins *pins)
+{
+	struct grain *grain;
+	uint64_t handle = 0;
+
+	platform_lock(&pins->lock);
+	grain = least_recent_locked(pins);
+	if (grain) {
+		handle = grain->handle;
+		pins->stats.grains--;
+		pins->stats.evicted++;
+	}
+	platform_unlock(&pins->lock);
+	if (grain)
+		pins->config.ops->unpin(pins->config.device, handle);
+	return grain != NULL;
+}
+
+/* Is a range in use that is registered by itself? The lock is held. */
+static bool own_in_use_locked(const struct mem_pins *pins, uintptr_t addr, size_t len)
+{
+	const struct mem_pin_own *own;
+
+	list_for_each_entry(own, &pins->own, link)
+		if (own->addr < addr + len && addr < own->addr + own->len)
+			return true;
+	return false;
+}
+
+/* Bars a grain, and ends its registration. Returns false if it is in use. The lock is held. */
+static bool grain_revoke_locked(struct mem_pins *pins, struct grain *grain)
+{
+	bool ready = atomic_load_explicit(&grain->word, memory_order_relaxed) & WORD_READY;
+
+	if (!grain_end(grain, WORD_BARRED))
+		return false;
+	if (!ready)
+		return true;
+	list_remove(&grain->link);
+	pins->config.ops->unpin(pins->config.device, grain->handle);
+	pins->stats.grains--;
+	pins->stats.revoked++;
+	return true;
+}
+
+/* arena_watcher.revoke: all of the range, or none where that is seen in time. */
+static int pins_revoke(struct arena_watcher *watcher, const struct arena_place *place,
+		       size_t len)
+{
+	struct mem_pins *pins = container_of(watcher, struct mem_pins, watcher);
+	struct arena *arena = atomic_load_explicit(&pins->arena, memory_order_relaxed);
+	uintptr_t addr = arena->chunks[place->chunk].base + place->offset;
+	uint64_t first = (addr - arena->base) >> pins->grain_shift;
+	uint64_t last = (addr + len - 1 - arena->base) >> pins->grain_shift;
+	struct grain *grain;
+	bool free;
+
+	platform_lock(&pins->lock);
+	free = !own_in_use_locked(pins, addr, len);
+	for (uint64_t i = first; free && i <= last; i++) {
+		grain = grain_at(pins, i);
+		free = !grain || !grain_in_use(grain);
+	}
+	for (uint64_t i = first; free && i <= last; i++) {
+		grain = grain_at(pins, i);
+		free = !grain || grain_revoke_locked(pins, grain);
+	}
+	platform_unlock(&pins->lock);
+	return free ? 0 : -FI_EBUSY;
+}
+
+/* Registering */
+
+/* Registers a range, and gives up grains for it. The pin lock is held. */
+static int pins_pin(struct mem_pins *pins, uintptr_t addr, size_t len, uint64_t access,
+		    uint64_t *handle)
+{
+	int err;
+
+	do {
+		err = pins->config.ops->pin(pins->config.device, (void *)addr, len, access,
+					    handle);
+	} while (err == -FI_ENOMEM && pins_evict(pins));
+	if (err == -FI_ENOMEM && !pins->spent) {
+		pins->spent = true;
+		if (pins->config.spent)
+			pins->config.spent(pins->config.device);
+	}
+	return err;
+}
+
+/* A grain that is not ready becomes this thread's to register. The pin lock is held. */
+static void grain_begin(struct mem_pins *pins, struct arena *arena, struct grain *grain)
+{
+	bool barred;
+
+	for (;;) {
+		platform_lock(&pins->lock);
+		barred = atomic_load_explicit(&grain->word, memory_order_relaxed) & WORD_BARRED;
+		if (!barred)
+			atomic_store_explicit(&grain->word, WORD_PINNING, memory_order_relaxed);
+		platform_unlock(&pins->lock);
+		if (!barred)
+			return;
+		platform_lock(&arena->lock);
+		platform_lock(&pins->lock);
+		atomic_store_explicit(&grain->word, 0, memory_order_relaxed);
+		platform_unlock(&pins->lock);
+		platform_unlock(&arena->lock);
+	}
+}
+
+/* Registers a grain, with one user. Returns 0 or -FI_E*. The pin lock is held. */
+static int grain_pin(struct mem_pins *pins, struct arena *arena, uint64_t index,
+		     struct grain *grain)
+{
+	uintptr_t addr = arena->base + (index << pins->grain_shift);
+	uint64_t handle = 0;
+	int err;
+
+	if (grain_use(grain))
+		return 0;
+	grain_begin(pins, arena, grain);
+	err = pins_pin(pins, addr, grain_len(pins), pins->config.access, &handle);
+	platform_lock(&pins->lock);
+	if (!err) {
+		grain->handle = handle;
+		list_add_tail(&pins->recent, &grain->link);
+		pins->stats.grains++;
+		pins->stats.pinned++;
+	}
+	/* R:grain.ready  the handle before the word; pairs A:grain.ready */
+	atomic_store_explicit(&grain->word, err ? 0 : WORD_READY | WORD_RECENT | 1,
+			      memory_order_release);
+	platform_unlock(&pins->lock);
+	return err;
+}
+
+/* Returns a grain, which is made if its slot has none yet, or NULL without memory. */
+static struct grain *grain_made(struct mem_pins *pins, uint64_t index)
+{
+	uint32_t shift = ARENA_SLOT_SHIFT - pins->grain_shift;
+	struct grain *part = platform_alloc(sizeof(*part) << shift);
+
+	if (!part)
+		return NULL;
+	/* R:pins.parts  the zeroed words before the pointer; pairs A:pins.parts */
+	atomic_store_explicit(&pins->parts[index >> shift], part, memory_order_release);
+	return &part[index & ((1u << shift) - 1)];
+}
+
+static int grain_get(struct mem_pins *pins, struct arena *arena, uint64_t index)
+{
+	struct grain *grain = grain_at(pins, index);
+	int err = -FI_ENOMEM;
+
+	if (likely(grain && grain_use(grain)))
+		return 0;
+	platform_lock(&pins->pin_lock);
+	grain = grain_at(pins, index);
+	if (!grain)
+		grain = grain_made(pins, index);
+	if (grain)
+		err = grain_pin(pins, arena, index, grain);
+	platform_unlock(&pins->pin_lock);
+	return err;
+}
+
+/* Registers a range of the arena by grains. Returns 0 or -FI_E*: nothing is held. */
+static int grains_get(struct mem_pins *pins, struct arena *arena, uintptr_t addr, size_t len,
+		      struct mem_pin_ref *ref)
+{
+	uint64_t first = (addr - arena->base) >> pins->grain_shift;
+	uint64_t last = (addr + len - 1 - arena->base) >> pins->grain_shift;
+	int err;
+
+	for (uint64_t i = first; i <= last; i++) {
+		err = grain_get(pins, arena, i);
+		if (unlikely(err)) {
+			grains_unuse(pins, first, i - first);
+			return err;
+		}
+	}
+	*ref = (struct mem_pin_ref){ .first = first, .cnt = last - first + 1 };
+	return 0;
+}
+
+static void own_remove(struct mem_pins *pins, struct mem_pin_own *own)
+{
+	platform_lock(&pins->lock);
+	list_remove(&own->link);
+	pins->stats.own--;
+	platform_unlock(&pins->lock);
+	platform_free(own);
+}
+
+/* Registers a range by itself. It is known to the arena's watcher before the device has it. */
+static int own_get(struct mem_pins *pins, uintptr_t addr, size_t len, uint64_t access,
+		   struct mem_pin_ref *ref)
+{
+	struct mem_pin_own *own = platform_alloc(sizeof(*own));
+	int err;
+
+	if (!own)
+		return -FI_ENOMEM;
+	own->addr = addr;
+	own->len = len;
+	platform_lock(&pins->lock);
+	list_add_tail(&pins->own, &own->link);
+	pins->stats.own++;
+	platform_unlock(&pins->lock);
+	platform_lock(&pins->pin_lock);
+	err = pins_pin(pins, addr, len, access, &own->handle);
+	platform_unlock(&pins->pin_lock);
+	if (err) {
+		own_remove(pins, own);
+		return err;
+	}
+	platform_lock(&pins->lock);
+	pins->stats.pinned++;
+	platform_unlock(&pins->lock);
+	*ref = (struct mem_pin_ref){ .own = own };
+	return 0;
+}
+
+/* Returns the arena, which may have started since the last time, or NULL. */
+static struct arena *pins_arena(struct mem_pins *pins)
+{
+	/* A:pins.arena  pairs R:pins.arena */
+	struct arena *arena = atomic_load_explicit(&pins->arena, memory_order_acquire);
+
+	if (likely(arena) || !arena_started())
+		return arena;
+	platform_lock(&pins->pin_lock);
+	arena = atomic_load_explicit(&pins->arena, memory_order_relaxed);
+	if (!arena) {
+		arena = arena_started();
+		/* R:pins.arena  pairs A:pins.arena. The watcher reads it too. */
+		atomic_store_explicit(&pins->arena, arena, memory_order_release);
+		arena_watch(arena, &pins->watcher);
+	}
+	platform_unlock(&pins->pin_lock);
+	return arena;
+}
+
+int mem_pins_get(struct mem_pins *pins, const void *addr, size_t len, uint64_t access,
+		 struct mem_pin_ref *ref)
+{
+	struct arena *arena = pins_arena(pins);
+	struct arena_place place;
+
+	if (!len || len - 1 > UINTPTR_MAX - (uintptr_t)addr)
+		return -FI_EINVAL;
+	if (!(access & ~pins->config.access) && arena_find(arena, addr, len, &place) &&
+	    !grains_get(pins, arena, (uintptr_t)addr, len, ref))
+		return 0;
+	return own_get(pins, (uintptr_t)addr, len, access, ref);
+}
+
+void mem_pins_put(struct mem_pins *pins, const struct mem_pin_ref *ref)
+{
+	if (likely(!ref->own)) {
+		grains_unuse(pins, ref->first, ref->cnt);
+		return;
+	}
+	pins->config.ops->unpin(pins->config.device, ref->own->handle);
+	own_remove(pins, ref->own);
+}
+
+uint64_t mem_pins_handle(const struct mem_pins *pins, const struct mem_pin_ref *ref,
+			 const void *addr, size_t *len)
+{
+	uintptr_t at = (uintptr_t)addr;
+	const struct arena *arena;
+
+	if (ref->own) {
+		*len = ref->own->addr + ref->own->len - at;
+		return ref->own->handle;
+	}
+	arena = atomic_load_explicit(&pins->arena, memory_order_relaxed);
+	at -= arena->base;
+	*len = grain_len(pins) - (at & (grain_len(pins) - 1));
+	return grain_at(pins, at >> pins->grain_shift)->handle;
+}
+
+/* Returns the grain for a limit of locked memory. */
+static size_t grain_default(void)
+{
+	uint64_t limit = sys_memlock_limit();
+	size_t grain = GRAIN_MAX;
+
+	while (grain > GRAIN_MIN && limit / grain < GRAINS_LEAST)
+		grain /= 2;
+	return grain;
+}
+
+int mem_pins_create(const struct mem_pin_config *config, struct mem_pins **out)
+{
+	size_t grain = config->grain ? config->grain : grain_default();
+	struct mem_pins *pins;
+
+	if (!config->ops || (grain & (grain - 1)) || grain > ARENA_SLOT ||
+	    grain < (size_t)sysconf(_SC_PAGESIZE))
+		return -FI_EINVAL;
+	pins = platform_alloc(sizeof(*pins));
+	if (!pins)
+		return -FI_ENOMEM;
+	pins->config = *config;
+	pins->grain_shift = (uint32_t)__builtin_ctzll(grain);
+	pins->watcher.revoke = pins_revoke;
+	platform_lock_init(&pins->pin_lock);
+	platform_lock_init(&pins->lock);
+	list_init(&pins->recent);
+	list_init(&pins->own);
+	*out = pins;
+	return 0;
+}
+
+void mem_pins_destroy(struct mem_pins *pins)
+{
+	struct arena *arena = atomic_load_explicit(&pins->arena, memory_order_relaxed);
+	const struct grain *grain;
+
+	if (arena)
+		arena_unwatch(arena, &pins->watcher);
+	assert(list_empty(&pins->own));
+	list_for_each_entry(grain, &pins->recent, link)
+		pins->config.ops->unpin(pins->config.device, grain->handle);
+	for (uint32_t i = 0; i < ARENA_SLOTS; i++)
+		platform_free(atomic_load_explicit(&pins->parts[i], memory_order_relaxed));
+	platform_lock_fini(&pins->lock);
+	platform_lock_fini(&pins->pin_lock);
+	platform_free(pins);
+}
+
+void mem_pins_stats(struct mem_pins *pins, struct mem_pins_stats *stats)
+{
+	platform_lock(&pins->lock);
+	*stats = pins->stats;
+	platform_unlock(&pins->lock);
+}
