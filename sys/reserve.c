@@ -8,6 +8,14 @@
 #include "fault.h"
 #include "reserve.h"
 
+#ifdef __SANITIZE_ADDRESS__
+#include <sanitizer/lsan_interface.h>
+/* What only such a table points to is no leak; by itself the checker looks elsewhere. */
+#define IS_LOOKED_INTO(addr, len) __lsan_register_root_region(addr, len)
+#else
+#define IS_LOOKED_INTO(addr, len)
+#endif
+
 #define RESERVED (MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE)
 
 int sys_reserve(size_t len, size_t align, void **out)
@@ -63,5 +71,8 @@ void *sys_reserve_zero(size_t len)
 	if (sys_fault(SYS_CALL_MMAP))
 		return NULL;
 	addr = mmap(NULL, len, PROT_READ | PROT_WRITE, RESERVED, -1, 0);
-	return addr == MAP_FAILED ? NULL : addr;
+	if (addr == MAP_FAILED)
+		return NULL;
+	IS_LOOKED_INTO(addr, len);
+	return addr;
 }
