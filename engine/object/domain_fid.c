@@ -128,12 +128,19 @@ static int engine_domain_control(struct fid *fid, int command, void *arg)
 	return engine_mr_control(domain, command, arg);
 }
 
+static int engine_domain_ops_open(struct fid *fid, const char *name, uint64_t flags, void **ops,
+				  void *context)
+{
+	return engine_family_ops_open(container_of(fid, struct engine_domain, fid.fid)->family,
+				      name, flags, ops);
+}
+
 static struct fi_ops engine_domain_fi_ops = {
 	.size = sizeof(struct fi_ops),
 	.close = engine_domain_close,
 	.bind = engine_domain_bind,
 	.control = engine_domain_control,
-	.ops_open = engine_no_ops_open,
+	.ops_open = engine_domain_ops_open,
 	.tostr = engine_no_tostr,
 	.ops_set = engine_no_ops_set,
 };

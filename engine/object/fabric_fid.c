@@ -41,12 +41,28 @@ static int engine_domain2_open(struct fid_fabric *fabric, struct fi_info *info,
 	return engine_domain_open(fabric, info, domain, context);
 }
 
+int engine_family_ops_open(const struct engine_family *family, const char *name, uint64_t flags,
+			   void **ops)
+{
+	if (!name || !ops)
+		return engine_refuse(family, FI_LOG_FABRIC, -FI_EINVAL, "fi_open_ops",
+				     "NULL for the name, or where the ops are to go");
+	return family->ops_open ? family->ops_open(name, flags, ops) : -FI_ENOSYS;
+}
+
+static int engine_fabric_ops_open(struct fid *fid, const char *name, uint64_t flags, void **ops,
+				  void *context)
+{
+	return engine_family_ops_open(container_of(fid, struct engine_fabric, fid.fid)->family,
+				      name, flags, ops);
+}
+
 static struct fi_ops engine_fabric_fi_ops = {
 	.size = sizeof(struct fi_ops),
 	.close = engine_fabric_close,
 	.bind = engine_no_bind,
 	.control = engine_no_control,
-	.ops_open = engine_no_ops_open,
+	.ops_open = engine_fabric_ops_open,
 	.tostr = engine_no_tostr,
 	.ops_set = engine_no_ops_set,
 };

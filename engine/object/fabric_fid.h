@@ -11,4 +11,11 @@
  */
 void engine_fabric_put(struct engine_fabric *fabric);
 
+/*
+ * engine_family_ops_open - fi_open_ops() of an object of a provider
+ * Returns 0, -FI_EINVAL for NULL, or what the provider's ops_open returns.
+ */
+int engine_family_ops_open(const struct engine_family *family, const char *name, uint64_t flags,
+			   void **ops);
+
 #endif

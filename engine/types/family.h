@@ -61,6 +61,8 @@ struct engine_family {
 	 */
 	struct fi_ops_msg *msg;
 	struct fi_ops_tagged *tagged;
+	/* ops_open - fi_open_ops() of a fabric or domain; NULL: -FI_ENOSYS. Any thread */
+	int (*ops_open)(const char *name, uint64_t flags, void **ops);
 	/* closing - NULL, or called with what went over an enabled endpoint's wires before it ends */
 	void (*closing)(struct fi_provider *provider, const struct weft_route *routes,
 			size_t cnt);

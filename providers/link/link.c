@@ -7,6 +7,7 @@
 #include "addr_text.h"
 #include "ep_names.h"
 #include "info.h"
+#include "mem_ops.h"
 #include "mr.h"
 #include "report.h"
 #include "routed.h"
@@ -65,6 +66,7 @@ static const struct engine_family link_family = {
 	.resolve = link_resolve,
 	.msg = &engine_routed_msg_ops,
 	.tagged = &engine_routed_tagged_ops,
+	.ops_open = mem_ops_open,
 	.closing = report_routes,
 };
 

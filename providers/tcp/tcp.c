@@ -6,6 +6,7 @@
 #include <rdma/fi_errno.h>
 #include "address.h"
 #include "engine.h"
+#include "mem_ops.h"
 #include "report.h"
 #include "routed.h"
 #include "tcp.h"
@@ -158,6 +159,7 @@ static const struct engine_family in_family = {
 	.resolve = in_resolve,
 	.msg = &engine_routed_msg_ops,
 	.tagged = &engine_routed_tagged_ops,
+	.ops_open = mem_ops_open,
 	.closing = report_routes,
 };
 
@@ -173,6 +175,7 @@ static const struct engine_family in6_family = {
 	.resolve = in6_resolve,
 	.msg = &engine_routed_msg_ops,
 	.tagged = &engine_routed_tagged_ops,
+	.ops_open = mem_ops_open,
 	.closing = report_routes,
 };
 

@@ -28,11 +28,14 @@ enum {
 	OPT_PLOT,
 	OPT_REFUSE,
 	OPT_NO_INJECT,
+	OPT_MEM,
+	OPT_WARM,
 	OPT_PROGRESS,
 	OPT_WORKER,
 	OPT_LIBRARY,
 	OPT_VS_LIBRARY,
 	OPT_VS_PROVIDER,
+	OPT_VS_MALLOC,
 	OPT_VS_PROGRAM,
 	OPT_RESTARTS,
 	OPT_PAIRS,
@@ -51,11 +54,14 @@ static const struct option longopts[] = {
 	{ "realtime", no_argument, NULL, ARGUMENT_REALTIME },
 	{ "refuse", required_argument, NULL, OPT_REFUSE },
 	{ "no-inject", no_argument, NULL, OPT_NO_INJECT },
+	{ "mem", no_argument, NULL, OPT_MEM },
+	{ "warm", no_argument, NULL, OPT_WARM },
 	{ "progress", required_argument, NULL, OPT_PROGRESS },
 	{ "worker", required_argument, NULL, OPT_WORKER },
 	{ "library", required_argument, NULL, OPT_LIBRARY },
 	{ "vs-library", required_argument, NULL, OPT_VS_LIBRARY },
 	{ "vs-provider", required_argument, NULL, OPT_VS_PROVIDER },
+	{ "vs-malloc", no_argument, NULL, OPT_VS_MALLOC },
 	{ "vs-program", required_argument, NULL, OPT_VS_PROGRAM },
 	{ "restarts", required_argument, NULL, OPT_RESTARTS },
 	{ "pairs", required_argument, NULL, OPT_PAIRS },
@@ -86,6 +92,7 @@ static void usage_comparison(void)
 	       "      --library=DIR      A uses the libfabric.so.1 in DIR\n"
 	       "      --vs-library=DIR   B uses the libfabric.so.1 in DIR; default: as A\n"
 	       "      --vs-provider=NAME B uses this provider; default: as A\n"
+	       "      --vs-malloc        B has buffers of ordinary memory, in spite of --mem\n"
 	       "      --vs-program=FILE  B is measured by FILE, over something else than libfabric\n"
 	       "      --restarts=N       start all processes N times; default: %u\n"
 	       "      --pairs=N          A and B are N pairs each that run their rounds at the same\n"
@@ -124,6 +131,8 @@ static void usage(void)
 	       "  -c, --check            fill and verify every byte (costs time that is counted)\n"
 	       "      --cpus=A,B         the two cores; default: the first two\n"
 	       "      --no-inject        never use fi_inject for small messages\n"
+	       "      --warm             latency by one buffer in each direction, which the caches keep\n"
+	       "      --mem              buffers are registered memory of the provider (weft/mem.h)\n"
 	       "      --progress=MODE    manual or auto; default: the provider's\n"
 	       "      --timeout=SECONDS  for any one message; default: %u\n"
 	       "      --realtime         run before all other programs (SCHED_FIFO), so that a busy\n"
@@ -199,6 +208,10 @@ static void set_compare_option(struct bench_options *opt, int c, const char *arg
 		opt->comparison.program = arg;
 		opt->compare = true;
 		break;
+	case OPT_VS_MALLOC:
+		opt->vs_malloc = true;
+		opt->compare = true;
+		break;
 	case OPT_RESTARTS:
 		opt->comparison.restarts = argument_number(arg, "restarts", 1, 1000);
 		break;
@@ -244,6 +257,12 @@ static void set_option(struct bench_options *opt, int c, const char *arg)
 		break;
 	case OPT_NO_INJECT:
 		opt->channel.no_inject = true;
+		break;
+	case OPT_WARM:
+		opt->plan.warm = true;
+		break;
+	case OPT_MEM:
+		opt->channel.mem = true;
 		break;
 	case OPT_PROGRESS:
 		set_progress(opt, arg);
@@ -299,6 +318,8 @@ static void parse(struct bench_options *opt, int argc, char **argv)
 		     opt->tests);
 	opt->place.host = argument_host(argc, argv, optind);
 	check(opt);
+	if (opt->worker_b && opt->vs_malloc)
+		opt->channel.mem = false;
 	if (opt->worker_b && opt->vs_provider)
 		argument_provider(opt->vs_provider, &opt->plan);
 	opt->comparison.refused = opt->refused;

@@ -92,6 +92,7 @@ static int prepare_size(struct bench *b, size_t i)
 	}
 	if (tests & FIGURES_MESSAGES)
 		rc = traffic_init(&b->traffic[i], &b->ch, size, b->plan.verify);
+	b->traffic[i].warm = b->plan.warm;
 	if (!rc && size && tests & FIGURES_ONESIDED)
 		rc = onesided_init(&b->onesided[i], &b->ch, size, b->plan.verify);
 	if (!rc && size && tests & FIGURE_BIT(FIGURE_RPC))

@@ -5,6 +5,7 @@
  */
 #define _GNU_SOURCE
 #include "region.h"
+#include "memory.h"
 
 #include <endian.h>
 #include <err.h>
@@ -41,7 +42,9 @@ int region_init(struct channel *ch, struct region *region, size_t len, uint64_t 
 	int rc = 0;
 
 	memset(region, 0, sizeof(*region));
-	if (posix_memalign((void **)&region->mem, 64, len))
+	region->ch = ch;
+	region->mem = memory_alloc(ch, len, access);
+	if (!region->mem)
 		return fabric_complain("memory of a region", -FI_ENOMEM);
 	memset(region->mem, 0, len);
 	region->len = len;
@@ -82,7 +85,8 @@ void region_hide(struct region *region)
 void region_fini(struct region *region)
 {
 	region_hide(region);
-	free(region->mem);
+	if (region->mem)
+		memory_free(region->ch, region->mem);
 	memset(region, 0, sizeof(*region));
 }
 

@@ -16,6 +16,7 @@
 
 /* Registered memory and its descriptor for local transfers. */
 struct region {
+	const struct channel *ch;
 	char *mem;
 	size_t len;
 	/* NULL if the provider needs no registration */

@@ -5,6 +5,7 @@
  */
 #define _GNU_SOURCE
 #include "traffic.h"
+#include "memory.h"
 #include "clock.h"
 
 #include <err.h>
@@ -69,9 +70,9 @@ static struct channel_buf *create_bufs(struct traffic *tr)
 	if (!bufs)
 		return NULL;
 	for (i = 0; i < tr->cnt; i++) {
-		mem = malloc(len);
+		mem = memory_alloc(tr->ch, len, 0);
 		if (!mem || channel_buf_init(tr->ch, &bufs[i], mem, len, i)) {
-			free(mem);
+			memory_free(tr->ch, mem);
 			bufs[i].addr = NULL;
 			break;
 		}
@@ -81,7 +82,7 @@ static struct channel_buf *create_bufs(struct traffic *tr)
 		return bufs;
 	while (i--) {
 		channel_buf_fini(&bufs[i]);
-		free(bufs[i].addr);
+		memory_free(tr->ch, bufs[i].addr);
 	}
 	free(bufs);
 	return NULL;
@@ -93,7 +94,7 @@ static void destroy_bufs(struct traffic *tr, struct channel_buf *bufs)
 
 	for (i = 0; bufs && i < tr->cnt; i++) {
 		channel_buf_fini(&bufs[i]);
-		free(bufs[i].addr);
+		memory_free(tr->ch, bufs[i].addr);
 	}
 	free(bufs);
 }
@@ -107,7 +108,7 @@ int traffic_init(struct traffic *tr, struct channel *ch, size_t size, bool verif
 	tr->size = size;
 	tr->verify = verify;
 	tr->window = shape.window;
-	tr->cnt = shape.bufs;
+	tr->cnt = tr->turns = shape.bufs;
 	tr->out = create_bufs(tr);
 	tr->in = create_bufs(tr);
 	if (tr->out && tr->in)
@@ -158,7 +159,7 @@ size_t traffic_check(const void *buf, size_t len, uint64_t number)
 
 static int send_next(struct traffic *tr)
 {
-	struct channel_buf *buf = &tr->out[tr->sent % tr->cnt];
+	struct channel_buf *buf = &tr->out[tr->sent % tr->turns];
 	int rc;
 
 	/* The buffer's previous message must have left it. */
@@ -209,7 +210,7 @@ static int take_turn(struct traffic *tr, uint64_t rx_base, uint32_t i, uint32_t 
 	if (!rc)
 		rc = check_nth(tr, rx_base + i);
 	if (!rc && i + 1 < cnt)
-		rc = post_next(tr, (i + 1) % tr->cnt);
+		rc = post_next(tr, (i + 1) % tr->turns);
 	return rc;
 }
 
@@ -229,6 +230,7 @@ int traffic_pingpong(struct traffic *tr, uint32_t cnt, uint64_t away, uint64_t *
 	uint32_t i;
 	int rc;
 
+	tr->turns = tr->warm ? 1 : tr->cnt;
 	rc = post_next(tr, 0);
 	if (!rc)
 		rc = oob_barrier(&tr->ch->side->oob, 0);
@@ -316,6 +318,7 @@ static int stream_in(struct traffic *tr, uint32_t windows)
 
 int traffic_stream(struct traffic *tr, uint32_t windows, uint64_t *taken)
 {
+	tr->turns = tr->cnt;
 	if (tr->ch->side->rank == 0)
 		return stream_out(tr, windows, taken);
 	*taken = 0;

@@ -7,7 +7,7 @@
  * Every receive is posted before its message may be sent, so that what is timed is
  * never the handling of unexpected messages. From TRAFFIC_LARGE bytes up,
  * messages rotate through buffers that together exceed the second-level cache;
- * all buffers are ordinary malloc memory.
+ * all buffers are ordinary malloc memory, or registered memory with --mem.
  */
 #ifndef WEFT_TOOLS_TRAFFIC_H
 #define WEFT_TOOLS_TRAFFIC_H
@@ -28,8 +28,10 @@ struct traffic {
 	bool verify;
 	/* stream: messages per acknowledgement */
 	uint32_t window;
-	/* buffers in each direction */
-	uint32_t cnt;
+	/* buffers in each direction, and how many of them messages rotate through */
+	uint32_t cnt, turns;
+	/* ping-pong uses one in each direction, which stays in the caches; the caller sets it */
+	bool warm;
 	struct channel_buf *out;
 	struct channel_buf *in;
 	/* messages since the start: their number is in the pattern */

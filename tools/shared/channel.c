@@ -139,6 +139,7 @@ int channel_open(struct channel *ch, const struct plan *plan, const struct chann
 		channel_close(ch);
 		return rc;
 	}
+	ch->mem = opt->mem;
 	ch->inject_size = opt->no_inject ? 0 : ch->info->tx_attr->inject_size;
 	ch->limits = (struct channel_limits){
 		.provider = ch->info->fabric_attr->prov_name,

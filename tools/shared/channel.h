@@ -22,6 +22,8 @@ struct channel_options {
 	const char *source;
 	/* never fi_inject, whatever the size */
 	bool no_inject;
+	/* buffers are the provider's registered memory, not malloc's */
+	bool mem;
 	enum fi_progress progress;
 	/* longest wait for one message */
 	unsigned timeout_s;
@@ -75,6 +77,8 @@ struct channel {
 	struct fi_info *info;
 	struct endpoint end;
 	fi_addr_t peer;
+	/* channel_options.mem */
+	bool mem;
 	/* 0 with no_inject */
 	size_t inject_size;
 	uint64_t next_key;

@@ -22,6 +22,8 @@ struct plan {
 	bool tagged;
 	/* fill and check every byte */
 	bool verify;
+	/* latency by one buffer in each direction, see traffic.h */
+	bool warm;
 	/* FIGURE_BITs; 0 for 'weft pingpong' */
 	unsigned tests;
 	unsigned rounds;

@@ -54,6 +54,7 @@ struct pshm_conn *pshm_conn_new(struct pshm_wire *w, struct engine_peer *peer,
 	conn->ask.inbox.fd = -1;
 	list_init(&conn->ask.link);
 	list_init(&conn->sends);
+	list_init(&conn->lent);
 	list_init(&conn->gets);
 	list_init(&conn->coop_writes);
 	list_init(&conn->directs);

@@ -13,6 +13,7 @@
 #define WEFT_SHM_CONN_H
 
 #include "coop_copy.h"
+#include "copying.h"
 #include "fifo.h"
 #include "mailbox.h"
 #include "pool.h"
@@ -150,6 +151,8 @@ struct pshm_wire {
 	struct list share_link;
 	/* wire_attr.remote_events */
 	uint64_t remote_events;
+	/* our arena is shown in all pairs */
+	bool arena_shown;
 	/* tick of the last direct access, */
 	uint32_t direct_tick;
 	/* and bytes that were moved in that tick */
@@ -240,6 +243,8 @@ struct pshm_conn {
 	uint32_t got, want;
 	/* sendv under way: struct pshm_transfer, in order */
 	struct list sends;
+	/* sendv whose memory the peer has not read yet: struct pshm_transfer, in order */
+	struct list lent;
 	/* get under way: struct pshm_read */
 	struct list gets;
 	/* copies that the peer invited us to: struct pshm_coop_write */
@@ -275,6 +280,8 @@ struct pshm_conn {
 	/* the peer's ring uses rx_area */
 	bool rx_moved;
 	struct pshm_stores stores;
+	/* copies out of the peer's memory */
+	struct pshm_copying copying;
 	/* bytes of payload that fit, and would do better in a larger area */
 	uint32_t grow_bytes;
 	/* bytes of tx_area that are populated before it is offered */
@@ -284,6 +291,10 @@ struct pshm_conn {
 	bool grow_refused;
 	/* the peer's */
 	struct pshm_region inbox;
+	/* the peer's arena; NULL until it is needed */
+	struct pshm_peer_arena *arena;
+	/* it can't be mapped */
+	bool arena_refused;
 	/* the peer's key table; NULL until it is needed */
 	struct pshm_reading *reading;
 	/* -FI_E* once the kernel has refused [0] direct reads, [1] direct writes, else 0 */

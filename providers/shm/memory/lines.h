@@ -25,6 +25,8 @@ enum pshm_kind {
 	PSHM_MOVE,
 	/* invites the peer to a cooperative copy: struct pshm_coop_invite in the header */
 	PSHM_COOP_COPY,
+	/* a packet whose payload is in the producer's arena: struct pshm_place in the payload */
+	PSHM_PLACE,
 	/* flag of the first three: the consumer has to measure how long reading the data takes */
 	PSHM_PROBE = 8,
 };
@@ -49,6 +51,17 @@ struct pshm_coop_invite {
 };
 
 _Static_assert(sizeof(struct pshm_coop_invite) <= RING_HEADER, "layout");
+
+/* In the payload of lines of kind PSHM_PLACE. The producer's memory is lent until the line is taken. */
+struct pshm_place {
+	/* of the producer's arena; the consumer has mapped it */
+	uint32_t chunk;
+	uint32_t zero;
+	/* bytes from the beginning of the chunk */
+	uint64_t offset;
+};
+
+_Static_assert(sizeof(struct pshm_place) <= RING_INLINE, "layout");
 
 /* In the payload of lines of kind PSHM_FIRST and PSHM_NEXT. */
 struct pshm_fragment {

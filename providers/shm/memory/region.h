@@ -27,7 +27,7 @@
 #define PSHM_PAIR_MAGIC	   0x72696170u /* "pair" */
 #define PSHM_AREA_MAGIC	   0x61657261u /* "area" */
 #define PSHM_TABLE_MAGIC   0x6c626174u /* "tabl" */
-#define PSHM_VERSION	   5u
+#define PSHM_VERSION	   6u
 #define PSHM_SLOTS	   64u
 #define PSHM_NONCE	   ADDR_NONCE_LEN
 /* Doorbells of an endpoint. Each connection is given one; with more connections some share one. */
@@ -232,10 +232,12 @@ struct pshm_flag {
 };
 
 /*
- * Location of the table of a side's registered memory. Written once, before shown is set: share.c.
+ * Location of the table of a side's registered memory, written before shown is set (share.c), and of
+ * the directory of its arena (mem/arena/directory.h), written before arena_shown is set
+ * (peer_arena.c). Each is written once.
  */
 struct pshm_shown {
-	/* 1: the rest is valid */
+	/* 1: the table is valid */
 	_Atomic uint32_t shown;
 	/* descriptor of the key table's memory in that process */
 	uint32_t fd;
@@ -248,13 +250,34 @@ struct pshm_shown {
 	uint32_t zero;
 	/* address of the write guard that writes pass; 0: nothing may be written */
 	uint64_t write_guard;
-	uint8_t pad[32];
+	/* 1: what follows is valid */
+	_Atomic uint32_t arena_shown;
+	/* descriptor of the directory in that process */
+	uint32_t arena_fd;
+	uint8_t arena_nonce[16];
+	/* chunks that this side would like the other one to map: all below this number; it grows */
+	_Atomic uint32_t arena_wanted;
+	uint8_t pad[4];
 };
 
 _Static_assert(sizeof(struct pshm_shown) == CACHE_LINE, "layout");
 _Static_assert(offsetof(struct pshm_shown, nonce) == 8, "layout");
 _Static_assert(offsetof(struct pshm_shown, remote_events) == 16, "layout");
 _Static_assert(offsetof(struct pshm_shown, write_guard) == 24, "layout");
+_Static_assert(offsetof(struct pshm_shown, arena_shown) == 32, "layout");
+_Static_assert(offsetof(struct pshm_shown, arena_nonce) == 40, "layout");
+_Static_assert(offsetof(struct pshm_shown, arena_wanted) == 56, "layout");
+
+/* What a side uses of the other one's memory. Written by that side alone. */
+struct pshm_inside {
+	/* line of the other side's key table whose memory it accesses now; 0: none */
+	_Atomic uint32_t line;
+	/* it has mapped that many chunks of the other side's arena, all below this number; it grows */
+	_Atomic uint32_t mapped;
+	uint8_t pad[56];
+};
+
+_Static_assert(sizeof(struct pshm_inside) == CACHE_LINE, "layout");
 
 /* Bytes of a hello that are in the first page of a pair */
 #define PSHM_HELLO_LEN offsetof(struct hello, data)
@@ -308,8 +331,8 @@ struct pshm_pair {
 	struct pshm_coop_copy coop_copies[2][PSHM_COOP_COPIES];
 	/* by the side that shows it */
 	struct pshm_shown shown[2];
-	/* line of the other side's key table whose memory that side accesses now; 0: none */
-	struct pshm_flag inside[2];
+	/* by the side that is inside */
+	struct pshm_inside inside[2];
 	/*
 	 * By side: private data of the hello, or of the refusal. In a page that is not touched
 	 * without any

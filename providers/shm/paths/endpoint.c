@@ -11,6 +11,7 @@
 #include "lists.h"
 #include "membarrier.h"
 #include "ns.h"
+#include "peer_arena.h"
 #include "provider.h"
 #include "service.h"
 #include "share.h"
@@ -119,8 +120,14 @@ static bool conn_freed(struct pshm_conn *conn)
 	return pshm_share_keep(conn);
 }
 
+static void conn_attached(struct pshm_conn *conn)
+{
+	pshm_share_show(conn);
+	pshm_arena_show(conn);
+}
+
 static const struct pshm_conn_ops conn_ops = {
-	.attached = pshm_share_show,
+	.attached = conn_attached,
 	.ended = conn_ended,
 	.freed = conn_freed,
 };

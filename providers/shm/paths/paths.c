@@ -20,6 +20,7 @@
 #include "key_access.h"
 #include "lines.h"
 #include "now.h"
+#include "peer_arena.h"
 #include "send.h"
 #include "share.h"
 #include "shm.h"
@@ -38,6 +39,8 @@ _Static_assert(LINES_MAX <= PSHM_LINE_CNT / 4, "a poll() reports what it takes a
 
 /* A poll whose number has none of these bits set is a sweep: it examines what changes rarely */
 #define SWEEP_MASK 31u
+/* ... and such a sweep also maps what peers lend */
+#define MAP_MASK 511u
 
 /*
  * Copy a fragment to the destination that the engine has given for the packet. The line of the next
@@ -128,6 +131,39 @@ static int fragment_receive(struct pshm_wire *w, struct pshm_conn *conn, struct 
 }
 
 /*
+ * Receive a line of kind PSHM_PLACE: copy the payload from where the peer has it. Returns its bytes, or
+ * -FI_E*; the connection may have ended in either case.
+ */
+static int place_receive(struct pshm_wire *w, struct pshm_conn *conn,
+			 const struct ring_line *line)
+{
+	struct pshm_place place;
+	struct wire_dest dest;
+	struct packet packet;
+	const void *from;
+	int err;
+
+	memcpy(&packet, line->header, sizeof(packet));
+	memcpy(&place, line->payload, sizeof(place));
+	from = pshm_peer_place(conn, place.chunk, place.offset, packet.len);
+	if (!from || !packet.len)
+		return -FI_EPROTO;
+	err = engine_packet(w->base.ep, &conn->base, &packet, NULL, 0, &dest);
+	if (err || conn->ended)
+		return err;
+	pshm_copy_to_iov(&conn->copying, dest.iov, dest.iov_cnt, 0, from, packet.len,
+			 packet.len);
+	/* a peer that has ended the connection may have changed what it lent */
+	if (!pshm_peer_copied(conn))
+		return -FI_ECONNRESET;
+	ring_release(&conn->rx);
+	ring_report(&conn->rx);
+	if (dest.cookie)
+		engine_payload_done(w->base.ep, &conn->base, dest.cookie);
+	return packet.len < BYTES_MAX ? (int)packet.len : (int)BYTES_MAX;
+}
+
+/*
  * Receive a line of any kind but PSHM_PACKET. Returns the bytes of its fragment, 0 without one, or
  * -FI_E*, which ends the connection. The connection may have ended already.
  */
@@ -149,6 +185,8 @@ static int other_receive(struct pshm_wire *w, struct pshm_conn *conn, struct rin
 	case PSHM_MOVE:
 		ring_release(&conn->rx);
 		return pshm_grow_move(conn);
+	case PSHM_PLACE:
+		return place_receive(w, conn, line);
 	case PSHM_COOP_COPY:
 		err = pshm_coop_write_begin(conn, line);
 		ring_release(&conn->rx);
@@ -332,6 +370,11 @@ static __attribute__((noinline)) int poll_rest(struct pshm_wire *w)
 	for (uint32_t i = 0; i < w->hot_cnt; i++)
 		if (w->up[i])
 			moved += conn_sweep(w->up[i]);
+	if (!(w->tick & MAP_MASK))
+		for (uint32_t i = 0; i < w->hot_cnt; i++)
+			if (w->up[i])
+				pshm_peer_map(w->up[i]);
+	pshm_arena_show_all(w);
 	pshm_sockets_sweep();
 	return moved + pshm_polling_sweep(w);
 }

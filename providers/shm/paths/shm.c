@@ -9,6 +9,7 @@
 #include "engine.h"
 #include "ep_names.h"
 #include "info.h"
+#include "mem_ops.h"
 #include "mr.h"
 #include "provider.h"
 #include "report.h"
@@ -37,6 +38,7 @@ static const struct engine_family pshm_family = {
 	.addr_str = pshm_addr_str,
 	.msg = &pshm_msg_ops,
 	.tagged = &pshm_tagged_ops,
+	.ops_open = mem_ops_open,
 	.closing = report_routes,
 };
 

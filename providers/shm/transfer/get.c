@@ -20,6 +20,7 @@
 #include "write_guard.h"
 #include "get.h"
 #include "lines.h"
+#include "peer_arena.h"
 #include "process_vm.h"
 #include "transfer.h"
 
@@ -33,6 +34,9 @@
  */
 #define PACE	    2u
 #define PACE_CHUNKS (262144u / PSHM_CHUNK_LEN)
+
+/* Bytes of a step where the source is mapped. */
+#define MAPPED_STEP (512u << 10)
 
 /* Bytes from which on both ends are faster without a ring that stays small. */
 #define SMALL_RING_MIN (512u << 10)
@@ -59,6 +63,9 @@ struct pshm_read {
 	uint64_t since_ns;
 	/* count of the peer's polls then */
 	uint32_t polls;
+	/* the source is memory that we have mapped, at these places */
+	bool mapped;
+	struct iovec here[WIRE_IOV_MAX];
 	/* NULL: it is not a cooperative copy yet, and the rest means nothing */
 	struct pshm_coop_copy *slot;
 	uint32_t slot_idx;
@@ -84,11 +91,25 @@ void pshm_gets_init(struct pshm_wire *wire)
 	pool_init(&wire->reads, sizeof(struct pshm_read), 0);
 }
 
+/* Copies @len bytes from @at on, which are mapped here. */
+static int copy_part(struct pshm_conn *conn, const struct pshm_read *r, size_t at, size_t len)
+{
+	struct iovec part[WIRE_IOV_MAX];
+	size_t cnt = iov_slice(r->here, r->from.iov_cnt, at, len, part);
+
+	for (size_t i = 0; i < cnt; i++) {
+		pshm_copy_to_iov(&conn->copying, r->iov, r->iov_cnt, at, part[i].iov_base,
+				 part[i].iov_len, r->len);
+		at += part[i].iov_len;
+	}
+	return pshm_peer_copied(conn) ? 0 : -FI_ECONNRESET;
+}
+
 /*
- * Reads @len bytes from @at on. Whether the peer is alive is checked after the read: if so, what
+ * Has the kernel read @len bytes from @at on. Whether the peer is alive is checked after the read: if so, what
  * was read was neither another process that has its number, nor another program in its place.
  */
-static int read_part(struct pshm_conn *conn, const struct pshm_read *r, size_t at, size_t len)
+static int call_part(struct pshm_conn *conn, const struct pshm_read *r, size_t at, size_t len)
 {
 	struct iovec local[WIRE_IOV_MAX], remote[WIRE_IOV_MAX];
 	size_t local_cnt = iov_slice(r->iov, r->iov_cnt, at, len, local);
@@ -104,6 +125,11 @@ static int read_part(struct pshm_conn *conn, const struct pshm_read *r, size_t a
 		return n == -ESRCH ? -FI_ECONNRESET : (int)n;
 	}
 	return (size_t)n == len ? 0 : -FI_EFAULT;
+}
+
+static int read_part(struct pshm_conn *conn, const struct pshm_read *r, size_t at, size_t len)
+{
+	return r->mapped ? copy_part(conn, r, at, len) : call_part(conn, r, at, len);
 }
 
 static int read_chunk(struct pshm_conn *conn, const struct pshm_read *r, uint32_t chunk)
@@ -234,7 +260,8 @@ static bool ring_is_better(const struct pshm_conn *conn, struct pshm_read *r, ui
 
 	r->pace = written != r->written ? r->pace + 1 : 0;
 	r->written = written;
-	return r->pace >= PACE && r->chunk_cnt - chunk > PACE_CHUNKS && !ring_stays_small(conn);
+	return !r->mapped && r->pace >= PACE && r->chunk_cnt - chunk > PACE_CHUNKS &&
+	       !ring_stays_small(conn);
 }
 
 /*
@@ -273,7 +300,8 @@ static int coop_move(struct pshm_conn *conn, struct pshm_read *r, int *status)
 /* One step of a read without the peer's help. Returns 1 when it is over (@status: out), or 0. */
 static int alone_move(struct pshm_conn *conn, struct pshm_read *r, int *status)
 {
-	size_t left = r->len - r->moved, step = left < PSHM_CHUNK_LEN ? left : PSHM_CHUNK_LEN;
+	size_t left = r->len - r->moved, most = r->mapped ? MAPPED_STEP : PSHM_CHUNK_LEN;
+	size_t step = left < most ? left : most;
 
 	*status = read_part(conn, r, r->moved, step);
 	if (*status)
@@ -281,7 +309,8 @@ static int alone_move(struct pshm_conn *conn, struct pshm_read *r, int *status)
 	r->moved += step;
 	if (r->moved == r->len)
 		return 1;
-	invite(conn, r);
+	if (!r->mapped)
+		invite(conn, r);
 	return 0;
 }
 
@@ -343,18 +372,20 @@ int pshm_get(struct wire_conn *base, const struct wire_source *from, const struc
 	     size_t iov_cnt, struct wire_op *op)
 {
 	struct pshm_conn *conn = pshm_conn_of(base);
+	struct iovec here[WIRE_IOV_MAX];
 	struct pshm_read *r;
+	bool ok, mapped;
 	size_t len;
-	bool ok;
 	int status;
 
-	if (conn->get_refused)
-		return conn->get_refused;
 	len = iov_len(iov, iov_cnt, &ok);
 	if (!ok || !source_holds(from, len))
 		return -FI_EFAULT;
 	if (!len)
 		return 1;
+	mapped = pshm_peer_memory(conn, from->iov, from->iov_cnt, false, here);
+	if (!mapped && conn->get_refused)
+		return conn->get_refused;
 	r = pool_get(&conn->wire->reads);
 	if (!r)
 		return -FI_ENOMEM;
@@ -367,8 +398,12 @@ int pshm_get(struct wire_conn *base, const struct wire_source *from, const struc
 	r->moved = 0;
 	r->since_ns = 0;
 	r->slot = NULL;
+	r->mapped = mapped;
+	if (mapped)
+		memcpy(r->here, here, from->iov_cnt * sizeof(*here));
 	list_add_tail(&conn->gets, &r->link);
-	if ((len < SMALL_RING_MIN || !ring_stays_small(conn)) && peer_polls(conn, &r->polls)) {
+	if (!mapped && (len < SMALL_RING_MIN || !ring_stays_small(conn)) &&
+	    peer_polls(conn, &r->polls)) {
 		r->since_ns = platform_now_ns();
 	} else if (alone_move(conn, r, &status)) {
 		read_free(conn, r);

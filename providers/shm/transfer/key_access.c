@@ -215,7 +215,7 @@ static ssize_t move_piece(const struct pshm_conn *conn, bool write, const struct
  */
 static int step(struct pshm_conn *conn, struct pshm_direct *d)
 {
-	_Atomic uint32_t *inside = &conn->pair->inside[conn->side].value;
+	_Atomic uint32_t *inside = &conn->pair->inside[conn->side].line;
 	const struct target_range *p = &d->ranges[d->range];
 	size_t left = p->len - d->range_moved, len = left < STEP ? left : STEP, cnt;
 	struct iovec local[WIRE_IOV_MAX];

@@ -350,7 +350,7 @@ static _Atomic uint32_t *mark_of_a(void)
 {
 	struct pshm_conn *conn = pshm_conn_of(a.conn);
 
-	return &conn->pair->inside[conn->side].value;
+	return &conn->pair->inside[conn->side].line;
 }
 
 static void who_is_inside_is_seen_by_the_owner(void **state)

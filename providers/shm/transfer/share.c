@@ -53,7 +53,7 @@ static bool peer_inside(const struct pshm_conn *conn, uint32_t index)
 	 * S:mr.check
 	 * A:pshm_pair.inside  what the peer did before it left; pairs R:pshm_pair.inside
 	 */
-	uint32_t inside = atomic_load_explicit(&conn->pair->inside[pshm_other(conn)].value,
+	uint32_t inside = atomic_load_explicit(&conn->pair->inside[pshm_other(conn)].line,
 					       memory_order_seq_cst);
 
 	if (!inside || (index && inside != index))

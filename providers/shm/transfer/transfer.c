@@ -15,6 +15,7 @@
 #include "coop_write.h"
 #include "key_access.h"
 #include "lines.h"
+#include "peer_arena.h"
 #include "stores.h"
 #include "transfer.h"
 
@@ -27,6 +28,8 @@
 #define FRAGMENT_MIN 8192u
 #define FRAGMENT_MAX 16384u
 #define FRAGMENT_CNT 8u
+/* Least payload that is lent, bytes. */
+#define LEND_MIN 2048u
 
 /* A sendv under way. */
 struct pshm_transfer {
@@ -41,6 +44,8 @@ struct pshm_transfer {
 	size_t moved;
 	/* the header is in the ring */
 	bool started;
+	/* in conn->lent: position behind its line */
+	uint32_t lent_to;
 	struct packet hdr;
 };
 
@@ -139,6 +144,54 @@ static void send_move(struct pshm_conn *conn, struct pshm_transfer *t)
 	transfer_free(conn, t);
 }
 
+/*
+ * Sends the header alone, and lends the payload to the peer until it has taken the line. Returns false
+ * if the payload is not where the peer can read it, or there is no room.
+ */
+static bool send_lent(struct pshm_conn *conn, struct pshm_transfer *t)
+{
+	struct pshm_place place;
+	struct ring_line *line;
+
+	if (t->iov_cnt != 1 || t->len < LEND_MIN ||
+	    !pshm_arena_lends(conn, t->iov[0].iov_base, t->len, &place) ||
+	    !ring_has_room(&conn->tx, (conn->tx.mask + 1) / 4, 0))
+		return false;
+	line = ring_claim(&conn->tx);
+	if (!line)
+		return false;
+	memcpy(line->header, &t->hdr, sizeof(t->hdr));
+	memcpy(line->payload, &place, sizeof(place));
+	pshm_line_publish(conn, line, PSHM_PLACE);
+	t->started = true;
+	t->lent_to = conn->tx.head;
+	list_add_tail(&conn->lent, &t->link);
+	pshm_mark_work(conn);
+	return true;
+}
+
+/* Ends the sends whose lines the peer has taken. Returns how many. */
+static int lent_end(struct pshm_conn *conn)
+{
+	uint32_t taken;
+	int cnt = 0;
+
+	if (list_empty(&conn->lent))
+		return 0;
+	ring_refresh(&conn->tx);
+	taken = conn->tx.limit - (conn->tx.mask + 1);
+	while (!list_empty(&conn->lent)) {
+		struct pshm_transfer *t = transfer_of(conn->lent.next);
+
+		if ((int32_t)(taken - t->lent_to) < 0)
+			break;
+		pshm_op_done(conn, t->op, 0);
+		transfer_free(conn, t);
+		cnt++;
+	}
+	return cnt;
+}
+
 int pshm_sendv(struct wire_conn *base, const struct packet *hdr, const struct iovec *iov,
 	       size_t iov_cnt, struct wire_op *op)
 {
@@ -150,6 +203,8 @@ int pshm_sendv(struct wire_conn *base, const struct packet *hdr, const struct io
 	if (!t)
 		return -FI_EAGAIN;
 	t->hdr = *hdr;
+	if (first && send_lent(conn, t))
+		return 0;
 	if (hdr->len > PSHM_CLAIM_MAX)
 		pshm_grow(conn);
 	list_add_tail(&conn->sends, &t->link);
@@ -191,6 +246,7 @@ static int conn_move(struct pshm_conn *conn, int *copies)
 
 	if (conn->growing == PSHM_OFFERED)
 		pshm_grow_step(conn);
+	finished += lent_end(conn);
 	while (!list_empty(&conn->sends)) {
 		struct pshm_transfer *t = transfer_of(conn->sends.next);
 		size_t moved = t->moved;
@@ -234,9 +290,9 @@ int pshm_transfers_move(struct pshm_wire *wire)
 
 		finished += conn_move(conn, &copies);
 		if (!conn->ended &&
-		    (!list_empty(&conn->sends) || !list_empty(&conn->gets) ||
-		     !list_empty(&conn->coop_writes) || !list_empty(&conn->directs) ||
-		     conn->done || conn->growing == PSHM_OFFERED))
+		    (!list_empty(&conn->sends) || !list_empty(&conn->lent) ||
+		     !list_empty(&conn->gets) || !list_empty(&conn->coop_writes) ||
+		     !list_empty(&conn->directs) || conn->done || conn->growing == PSHM_OFFERED))
 			pshm_mark_work(conn);
 	}
 	return finished;
@@ -254,9 +310,12 @@ void pshm_transfers_drop(struct pshm_conn *conn, bool wait)
 {
 	while (!list_empty(&conn->sends))
 		transfer_free(conn, transfer_of(conn->sends.next));
+	while (!list_empty(&conn->lent))
+		transfer_free(conn, transfer_of(conn->lent.next));
 	pshm_coop_writes_drop(conn);
 	pshm_gets_drop(conn, wait);
 	pshm_direct_drop(conn);
+	pshm_peer_arena_close(conn);
 	conn->done = NULL;
 	conn->done_end = &conn->done;
 	list_remove(&conn->work);

@@ -1,0 +1,151 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* Showing our arena, and mapping the peer's. */
+#include <rdma/fi_errno.h>
+#include "arena.h"
+#include "reader.h"
+#include "peer_arena.h"
+
+/* The peer's arena, once it is needed. */
+struct pshm_peer_arena {
+	struct arena_reader reader;
+};
+
+void pshm_arena_show(struct pshm_conn *conn)
+{
+	struct pshm_shown *shown = &conn->pair->shown[conn->side];
+	const struct arena *arena = arena_started();
+
+	if (!arena || arena->forked || conn->wire->forked)
+		return;
+	shown->arena_fd = (uint32_t)arena->directory_fd;
+	memcpy(shown->arena_nonce, arena->directory->head.nonce, sizeof(shown->arena_nonce));
+	/* R:pshm_shown.arena  what is shown before it; pairs A:pshm_shown.arena */
+	atomic_store_explicit(&shown->arena_shown, 1, memory_order_release);
+}
+
+void pshm_arena_show_all(struct pshm_wire *w)
+{
+	struct pshm_conn *conn;
+
+	if (w->arena_shown || !arena_started())
+		return;
+	w->arena_shown = true;
+	list_for_each_entry(conn, &w->conns, all) {
+		if (conn->pair && !conn->ended)
+			pshm_arena_show(conn);
+	}
+}
+
+/* Maps the peer's directory. Returns false if it has none, or none that we may open. */
+static bool peer_arena_open(struct pshm_conn *conn)
+{
+	const struct pshm_shown *theirs = &conn->pair->shown[pshm_other(conn)];
+	struct pshm_shown shown;
+	struct pshm_peer_arena *arena;
+	int err;
+
+	/* A:pshm_shown.arena  before what is shown; pairs R:pshm_shown.arena */
+	if (conn->arena_refused || !conn->process->pid || conn->wire->forked ||
+	    !atomic_load_explicit(&theirs->arena_shown, memory_order_acquire))
+		return false;
+	memcpy(&shown, theirs, sizeof(shown));
+	arena = platform_alloc(sizeof(*arena));
+	if (!arena)
+		return false;
+	err = arena_reader_open(&arena->reader, conn->process->pid, shown.arena_fd,
+				shown.arena_nonce);
+	/* what was opened is that process's if the process is still the same */
+	if (!err && pshm_process_dead(conn->process)) {
+		arena_reader_close(&arena->reader);
+		err = -FI_ECONNRESET;
+	}
+	if (err) {
+		platform_free(arena);
+		conn->arena_refused = !pshm_is_shortage(err);
+		return false;
+	}
+	conn->arena = arena;
+	return true;
+}
+
+bool pshm_peer_memory(struct pshm_conn *conn, const struct iovec *theirs, size_t cnt,
+		      bool store, struct iovec *here)
+{
+	if (!conn->arena && !peer_arena_open(conn))
+		return false;
+	for (size_t i = 0; i < cnt; i++) {
+		here[i].iov_len = theirs[i].iov_len;
+		here[i].iov_base = arena_reader_find(&conn->arena->reader,
+						     (uintptr_t)theirs[i].iov_base,
+						     theirs[i].iov_len, store);
+		if (!here[i].iov_base)
+			return false;
+	}
+	return true;
+}
+
+const void *pshm_peer_place(struct pshm_conn *conn, uint32_t chunk, uint64_t offset,
+			    uint64_t len)
+{
+	const struct arena_mapping *map;
+
+	if (!conn->arena || chunk >= conn->arena->reader.cnt)
+		return NULL;
+	/* also of a chunk that was retired since: it was lent before */
+	map = &conn->arena->reader.maps[chunk];
+	return map->addr && offset <= map->len && len <= map->len - offset ? map->addr + offset
+									   : NULL;
+}
+
+void pshm_peer_map(struct pshm_conn *conn)
+{
+	const struct pshm_shown *theirs = &conn->pair->shown[pshm_other(conn)];
+	_Atomic uint32_t *mapped = &conn->pair->inside[conn->side].mapped;
+	uint32_t next = atomic_load_explicit(mapped, memory_order_relaxed);
+
+	if (likely(next >= atomic_load_explicit(&theirs->arena_wanted, memory_order_relaxed)) ||
+	    (!conn->arena && !peer_arena_open(conn)) ||
+	    !arena_reader_at(&conn->arena->reader, next, 0, 0, false))
+		return;
+	/* R:pshm_inside.mapped  it is mapped before; pairs A:pshm_inside.mapped */
+	atomic_store_explicit(mapped, next + 1, memory_order_release);
+}
+
+bool pshm_arena_lends(struct pshm_conn *conn, const void *addr, size_t len,
+		      struct pshm_place *out)
+{
+	struct pshm_shown *ours = &conn->pair->shown[conn->side];
+	struct arena_place place;
+
+	if (!arena_find(arena_started(), addr, len, &place))
+		return false;
+	/* A:pshm_inside.mapped  pairs R:pshm_inside.mapped */
+	if (unlikely(atomic_load_explicit(&conn->pair->inside[pshm_other(conn)].mapped,
+					  memory_order_acquire) <= place.chunk)) {
+		if (atomic_load_explicit(&ours->arena_wanted, memory_order_relaxed) <=
+		    place.chunk)
+			atomic_store_explicit(&ours->arena_wanted, place.chunk + 1,
+					      memory_order_relaxed);
+		return false;
+	}
+	*out = (struct pshm_place){ .chunk = place.chunk, .offset = place.offset };
+	return true;
+}
+
+bool pshm_peer_copied(const struct pshm_conn *conn)
+{
+	/* the copy before it: loads are not moved behind a load that acquires what follows them */
+	atomic_thread_fence(memory_order_acquire);
+	/* A:pshm_pair.ended  pairs R:pshm_pair.ended */
+	return !atomic_load_explicit(&conn->pair->ended[pshm_other(conn)].value,
+				     memory_order_relaxed);
+}
+
+void pshm_peer_arena_close(struct pshm_conn *conn)
+{
+	if (!conn->arena)
+		return;
+	arena_reader_close(&conn->arena->reader);
+	platform_free(conn->arena);
+	conn->arena = NULL;
+}

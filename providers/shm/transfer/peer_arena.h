@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * The peer's arena (mem/arena): memory of the peer that this process has mapped, so that bytes move by
+ * loads and stores, in one copy and without a system call. Each side shows in the pair where the
+ * directory of its arena is. On the thread that holds the domain.
+ *
+ * Which process may map it is the kernel's decision: its chunks are opened through /proc, which
+ * requires the right to read the owner's memory. So no descriptor is ever handed to another user.
+ */
+#ifndef WEFT_SHM_PEER_ARENA_H
+#define WEFT_SHM_PEER_ARENA_H
+
+#include "conn.h"
+#include "lines.h"
+
+/*
+ * pshm_arena_show - show our arena to the peer of a connection that has its memory, once we have one
+ * pshm_arena_show_all - show it to all peers of an endpoint, if that was not done; from sweeps
+ */
+void pshm_arena_show(struct pshm_conn *conn);
+void pshm_arena_show_all(struct pshm_wire *wire);
+
+/*
+ * pshm_peer_memory - find memory of the peer by its addresses in the peer
+ * @theirs, @cnt: not trusted
+ * @store: bytes are to be stored there
+ * @here: out: room for @cnt: where it is mapped here, until the connection ends
+ * Returns true if the peer lets us use all of it.
+ */
+bool pshm_peer_memory(struct pshm_conn *conn, const struct iovec *theirs, size_t cnt,
+		      bool store, struct iovec *here);
+
+/*
+ * pshm_peer_place - the same for what the peer lends by its place; NULL: there is no such place
+ * The peer lends only what pshm_arena_lends() allows it.
+ */
+const void *pshm_peer_place(struct pshm_conn *conn, uint32_t chunk, uint64_t offset,
+			    uint64_t len);
+
+/*
+ * pshm_peer_map - map the chunks that the peer would like to be mapped; from sweeps
+ *
+ * pshm_arena_lends - returns true if memory of ours is in a chunk that the peer has mapped
+ * @place: out
+ * Where the peer has not mapped the chunk, it is told that it should.
+ */
+void pshm_peer_map(struct pshm_conn *conn);
+bool pshm_arena_lends(struct pshm_conn *conn, const void *addr, size_t len,
+		      struct pshm_place *place);
+
+/*
+ * pshm_peer_copied - called after bytes were copied out of the peer's memory
+ * Returns true if they were valid: the peer has not ended the connection since.
+ */
+bool pshm_peer_copied(const struct pshm_conn *conn);
+
+/* pshm_peer_arena_close - unmap it; without effect on a connection that has used none */
+void pshm_peer_arena_close(struct pshm_conn *conn);
+
+#endif
