@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
  * What a wire that pins gives: how memory is registered with its device. pin.h registers by it the
- * memory of the arena, and keeps that registered. Called on any thread; calls of pin do not overlap,
- * one of unpin may overlap any other call.
+ * memory of the arena, and keeps that registered; the cache, other memory. Called on any thread; calls
+ * may overlap.
  */
 #ifndef WEFT_MEM_PIN_OPS_H
 #define WEFT_MEM_PIN_OPS_H
