@@ -199,6 +199,21 @@ int sys_memfd_inode(int fd, uint64_t *inode)
 	return 0;
 }
 
+int sys_memfd_data(int fd, uint64_t *at, uint64_t *len)
+{
+	off_t data, hole;
+
+	if (faulty(SYS_CALL_PREAD))
+		return -errno;
+	data = lseek(fd, (off_t)*at, SEEK_DATA);
+	hole = data < 0 ? -1 : lseek(fd, data, SEEK_HOLE);
+	if (hole < 0)
+		return -errno;
+	*at = (uint64_t)data;
+	*len = (uint64_t)(hole - data);
+	return 0;
+}
+
 void sys_memfd_unmap(void *addr, size_t len)
 {
 	size_t before = in_page((uintptr_t)addr);

@@ -102,6 +102,14 @@ int sys_memfd_punch(int fd, uint64_t offset, size_t len);
  */
 int sys_memfd_inode(int fd, uint64_t *inode);
 
+/*
+ * sys_memfd_data - find the next pages that a memfd has
+ * @at:	 in: where to look from; out: where they begin
+ * @len: out: bytes until the next page that it does not have
+ * Returns 0, or -FI_E*: -ENXIO: there are no more.
+ */
+int sys_memfd_data(int fd, uint64_t *at, uint64_t *len);
+
 /* sys_memfd_unmap - @addr and @len as mapped; NULL is allowed */
 void sys_memfd_unmap(void *addr, size_t len);
 

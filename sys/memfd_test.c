@@ -319,6 +319,31 @@ static void failing_calls_are_passed_on_and_leave_no_descriptor(void **state)
 	assert_int_equal(mock_descriptors(), before);
 }
 
+static void pages_that_there_are_are_found(void **state)
+{
+	size_t page = (size_t)sysconf(_SC_PAGESIZE);
+	int fd = sys_memfd_create("data", 8 * page, 0600);
+	uint64_t at = 0, len = 0;
+	char *addr;
+
+	assert_true(fd >= 0);
+	assert_int_equal(sys_memfd_data(fd, &at, &len), -ENXIO);
+	assert_int_equal(sys_memfd_map(fd, 8 * page, SYS_MEMFD_WRITE, (void **)&addr), 0);
+	memset(addr + 2 * page, 1, 2 * page);
+	memset(addr + 7 * page, 1, page);
+	assert_int_equal(sys_memfd_data(fd, &at, &len), 0);
+	assert_int_equal(at, 2 * page);
+	assert_int_equal(len, 2 * page);
+	at += len;
+	assert_int_equal(sys_memfd_data(fd, &at, &len), 0);
+	assert_int_equal(at, 7 * page);
+	assert_int_equal(len, page);
+	at += len;
+	assert_int_equal(sys_memfd_data(fd, &at, &len), -ENXIO);
+	sys_memfd_unmap(addr, 8 * page);
+	close(fd);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -334,6 +359,7 @@ int main(void)
 		cmocka_unit_test(mode_0400_can_not_be_reopened_for_writing),
 		cmocka_unit_test_teardown(failing_calls_are_passed_on_and_leave_no_descriptor,
 					  clear),
+		cmocka_unit_test(pages_that_there_are_are_found),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

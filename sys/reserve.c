@@ -2,10 +2,14 @@
 /* Reserved addresses. Called by mem/ when a chunk is made, on any thread. */
 #define _GNU_SOURCE
 #include <errno.h>
+#include <stdatomic.h>
 #include <stdint.h>
 #include <sys/mman.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 #include <rdma/fi_errno.h>
 #include "fault.h"
+#include "maps.h"
 #include "reserve.h"
 
 #ifdef __SANITIZE_ADDRESS__
@@ -62,6 +66,62 @@ int sys_reserve_map(void *addr, size_t len, int fd)
 	if (mmap(addr, len, PROT_NONE, RESERVED | MAP_FIXED, -1, 0) == MAP_FAILED)
 		munmap(addr, len);
 	return -err;
+}
+
+struct leaving {
+	int fd;
+	uint64_t inode;
+};
+
+static int leave_part(const struct sys_map *m, void *arg)
+{
+	const struct leaving *leaving = arg;
+
+	if (!m->shared || m->inode != leaving->inode)
+		return 0;
+	/*
+	 * The kernel replaces a mapping in one step: another thread waits, and finds the same contents. To
+	 * a sanitizer that knows mmap() it would be a store to all of it.
+	 */
+	if (syscall(SYS_mmap, m->addr, m->len, m->prot, MAP_PRIVATE | MAP_FIXED | MAP_NORESERVE,
+		    leaving->fd, (off_t)m->offset) == -1)
+		return -errno;
+	return 0;
+}
+
+int sys_reserve_leave(void *addr, size_t len, int fd, uint64_t inode)
+{
+	struct leaving leaving = { fd, inode };
+	int err = sys_fault(SYS_CALL_MMAP);
+
+	return err ? -err : sys_maps_each(addr, len, leave_part, &leaving);
+}
+
+void sys_reserve_own(void *addr, size_t len)
+{
+	size_t page = (size_t)sysconf(_SC_PAGESIZE);
+
+#ifdef MADV_POPULATE_WRITE
+	if (!madvise(addr, len, MADV_POPULATE_WRITE) || errno != EINVAL)
+		return;
+#endif
+	for (size_t at = 0; at < len; at += page)
+		atomic_fetch_add_explicit((_Atomic unsigned char *)addr + at, 0,
+					  memory_order_relaxed);
+}
+
+static int clear_part(const struct sys_map *m, void *arg)
+{
+	return mmap(m->addr, m->len, m->prot, RESERVED | MAP_FIXED, -1, 0) == MAP_FAILED
+		       ? -errno
+		       : 0;
+}
+
+int sys_reserve_clear(void *addr, size_t len)
+{
+	int err = sys_fault(SYS_CALL_MMAP);
+
+	return err ? -err : sys_maps_each(addr, len, clear_part, NULL);
 }
 
 void *sys_reserve_zero(size_t len)

@@ -7,6 +7,7 @@
 #define WEFT_SYS_RESERVE_H
 
 #include <stddef.h>
+#include <stdint.h>
 
 /*
  * sys_reserve - reserve addresses, without memory: an access faults
@@ -26,6 +27,28 @@ void sys_reserve_end(void *addr, size_t len);
  * Returns 0, or -FI_E*: the addresses are as reserved as before.
  */
 int sys_reserve_map(void *addr, size_t len, int fd);
+
+/*
+ * sys_reserve_leave - make what is mapped of a memfd private to this process, for a fork to copy
+ * @inode: of the memfd. Other mappings between are left alone, and so are those that are private already
+ * What is stored from now on goes to pages of its own, and no store to the memfd by others may follow. All
+ * the time other threads find the memory as they left it. Protections stay.
+ * Returns 0 or -FI_E*: parts may still be shared, which a child does not have.
+ */
+int sys_reserve_leave(void *addr, size_t len, int fd, uint64_t inode);
+
+/*
+ * sys_reserve_own - give every page of private memory to this process, so that no store by others to
+ * the memfd behind it can be seen; other threads may use it meanwhile. Where the kernel is short of memory,
+ * or does not let this process write, pages stay as they are
+ */
+void sys_reserve_own(void *addr, size_t len);
+
+/*
+ * sys_reserve_clear - replace memory by private pages of zeros, at the same place, as protected as it was
+ * Returns 0 or -FI_E*.
+ */
+int sys_reserve_clear(void *addr, size_t len);
 
 /*
  * sys_reserve_zero - map a table at an address that the kernel chooses: private, all zero, without a

@@ -113,6 +113,43 @@ static void a_table_is_zero(void **state)
 	sys_reserve_end(table, LEN);
 }
 
+static void what_is_left_is_private_and_as_it_was(void **state)
+{
+	char *addr, *shared;
+	uint64_t inode;
+	int fd;
+
+	assert_int_equal(sys_reserve(LEN, ALIGN, (void **)&addr), 0);
+	fd = sys_memfd_create("reserve", PART, 0600);
+	assert_true(fd >= 0);
+	assert_int_equal(sys_memfd_inode(fd, &inode), 0);
+	assert_int_equal(sys_reserve_map(addr, PART, fd), 0);
+	assert_int_equal(sys_memfd_map(fd, PART, SYS_MEMFD_WRITE, (void **)&shared), 0);
+	memset(addr, 1, PART);
+	assert_int_equal(mprotect(addr + PART / 2, PART / 2, PROT_READ), 0);
+	sys_fault_set(SYS_CALL_MMAP, FI_ENOMEM, 0, 0);
+	assert_int_equal(sys_reserve_leave(addr, PART, fd, inode), -FI_ENOMEM);
+	sys_fault_clear();
+	addr[0] = 2;
+	assert_int_equal(shared[0], 2);
+	assert_int_equal(sys_reserve_leave(addr, LEN, fd, inode), 0);
+	addr[0] = 3;
+	assert_int_equal(shared[0], 2);
+	assert_int_equal(addr[PART - 1], 1);
+	assert_int_equal(mprotect(addr + PART / 2, PART / 2, PROT_READ | PROT_WRITE), 0);
+	sys_reserve_own(addr, PART);
+	shared[PART - 1] = 4;
+	assert_int_equal(addr[PART - 1], 1);
+	assert_int_equal(sys_reserve_clear(addr, PART / 2), 0);
+	assert_int_equal(addr[0], 0);
+	assert_int_equal(addr[PART / 2], 1);
+	addr[0] = 5;
+	assert_int_equal(shared[0], 2);
+	sys_memfd_unmap(shared, PART);
+	close(fd);
+	sys_reserve_end(addr, LEN);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -121,6 +158,7 @@ int main(void)
 		cmocka_unit_test(two_files_have_two_numbers),
 		cmocka_unit_test(a_refusal_leaves_the_reservation),
 		cmocka_unit_test(a_table_is_zero),
+		cmocka_unit_test(what_is_left_is_private_and_as_it_was),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -105,11 +105,30 @@ err_ranges:
 	return err;
 }
 
+static int revoke_locked(struct arena *arena, const struct arena_place *place, size_t len);
+
+static void retire_locked(struct arena *arena, uint32_t chunk)
+{
+	arena_chunk_retire(arena, chunk);
+	ranges_retire(arena, chunk);
+}
+
+/* Nobody else uses the chunks from here on, so that a copy of them is complete. */
 static void fork_prepare(void)
 {
 	platform_lock(&start_lock);
-	if (own.len)
-		platform_lock(&own.lock);
+	if (!own.len)
+		return;
+	platform_lock(&own.lock);
+	for (uint32_t i = 0; i < own.chunk_cnt; i++) {
+		struct arena_place place = { .chunk = i };
+
+		if (own.chunks[i].left)
+			continue;
+		retire_locked(&own, i);
+		revoke_locked(&own, &place, own.chunks[i].len);
+		arena_chunk_leave(&own, i);
+	}
 }
 
 static void fork_parent(void)
@@ -119,7 +138,7 @@ static void fork_parent(void)
 	platform_unlock(&start_lock);
 }
 
-/* The chunks are not mapped here, and their descriptors are the parent's business. */
+/* The chunks are memory like any other here, and their descriptors are the parent's business. */
 static void fork_child(void)
 {
 	if (own.len) {
@@ -327,8 +346,7 @@ void arena_trim(struct arena *arena, size_t keep)
 void arena_retire(struct arena *arena, uint32_t chunk)
 {
 	platform_lock(&arena->lock);
-	arena_chunk_retire(arena, chunk);
-	ranges_retire(arena, chunk);
+	retire_locked(arena, chunk);
 	platform_unlock(&arena->lock);
 }
 

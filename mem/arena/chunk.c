@@ -88,7 +88,34 @@ void arena_chunk_retire(struct arena *arena, uint32_t idx)
 	atomic_store_explicit(&arena->directory->entries[idx].retired, 1, memory_order_seq_cst);
 }
 
+/* Other processes may still store to the chunk: what they store from now on is not seen. */
+static void own_data(const struct arena_chunk *chunk)
+{
+	uint64_t at = 0, len;
+
+	while (!sys_memfd_data(chunk->fd, &at, &len)) {
+		sys_reserve_own((void *)(chunk->base + at), len);
+		at += len;
+	}
+}
+
+void arena_chunk_leave(struct arena *arena, uint32_t idx)
+{
+	struct arena_chunk *chunk = &arena->chunks[idx];
+
+	if (chunk->left)
+		return;
+	if (sys_reserve_leave((void *)chunk->base, chunk->len, chunk->fd,
+			      arena->directory->entries[idx].inode))
+		return;
+	chunk->left = true;
+	if (chunk->kind == ARENA_WRITE)
+		own_data(chunk);
+}
+
 int arena_chunk_punch(const struct arena_chunk *chunk, uint64_t offset, size_t len)
 {
+	if (chunk->left)
+		return sys_reserve_clear((void *)(chunk->base + offset), len);
 	return sys_memfd_punch(chunk->fd, offset, len);
 }

@@ -9,7 +9,7 @@
 #include "list.h"
 
 /* Grows by one when the layout of struct arena or the meaning of a member changes. */
-#define ARENA_VERSION 1u
+#define ARENA_VERSION 2u
 
 /* Addresses of the arena are reserved, and a chunk begins and ends, in multiples of this. */
 #define ARENA_SLOT	 (32ull << 20)
@@ -29,6 +29,11 @@ struct arena_chunk {
 	 * or it was left to a child. It stays memory of this process, and nothing is allocated in it.
 	 */
 	_Atomic bool retired;
+	/*
+	 * Left to a child: the mapping is private, over a file that both processes read and that nothing
+	 * may be stored to. With the arena's lock.
+	 */
+	bool left;
 };
 
 /* Where an address of this process is. */
@@ -45,7 +50,7 @@ struct arena {
 	/* ARENA_VERSION, and the size of this struct: of the library that has started it */
 	uint32_t version;
 	uint32_t size;
-	/* a child of a fork, in which the chunks are not mapped: nothing is found, nothing allocated */
+	/* a child of a fork, to which the chunks were left: nothing is found, nothing allocated */
 	bool forked;
 	/* the reserved addresses */
 	uintptr_t base;
@@ -101,6 +106,12 @@ int arena_chunk_add(struct arena *arena, size_t len, enum arena_kind kind, uint3
 
 /* arena_chunk_retire - end the use of a chunk by peers, see arena_chunk.retired; the lock is held */
 void arena_chunk_retire(struct arena *arena, uint32_t idx);
+
+/*
+ * arena_chunk_leave - leave a retired chunk to the child of a fork that follows: both processes have all its
+ * contents, and neither sees what the other one stores from then on; the lock is held
+ */
+void arena_chunk_leave(struct arena *arena, uint32_t idx);
 
 /* arena_chunk_punch - take pages of a chunk away; their next load or store finds zeros. 0 or -FI_E* */
 int arena_chunk_punch(const struct arena_chunk *chunk, uint64_t offset, size_t len);

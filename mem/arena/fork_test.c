@@ -1,0 +1,268 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* What the child of a fork has of the arena, and what its parent keeps. */
+#include <errno.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <unistd.h>
+#include <cmocka.h>
+#include <rdma/fi_errno.h>
+#include "arena.h"
+#include "memfd.h"
+
+#define MIB	((size_t)1 << 20)
+#define THREADS 4
+#define PAIRS	64
+#define FORKS	200
+
+static struct arena *arena;
+static size_t page;
+
+static int start(void **state)
+{
+	arena = arena_get();
+	page = (size_t)sysconf(_SC_PAGESIZE);
+	return arena ? 0 : -1;
+}
+
+static char *allocate(size_t len, enum arena_kind kind)
+{
+	void *addr = NULL;
+
+	assert_int_equal(arena_alloc(arena, len, 1, kind, &addr, NULL), 0);
+	return addr;
+}
+
+/* Returns how a child ends that is told to go on through a pipe. */
+static int child_says(pid_t pid, int go)
+{
+	int status = -1;
+
+	if (go >= 0)
+		assert_int_equal(write(go, "x", 1), 1);
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	return status;
+}
+
+static void neither_sees_what_the_other_stores_later(void **state)
+{
+	int go[2], back[2], status;
+	char byte;
+	pid_t pid;
+
+	for (int kind = 0; kind < ARENA_KINDS; kind++) {
+		char *addr = allocate(MIB, (enum arena_kind)kind);
+
+		assert_int_equal(pipe(go) | pipe(back), 0);
+		memset(addr, 1, 2 * page);
+		pid = fork();
+		assert_true(pid >= 0);
+		if (!pid) {
+			addr[1] = 9;
+			status = write(back[1], "y", 1) == 1 && read(go[0], &byte, 1) == 1;
+			_exit(status && addr[0] == 1 && addr[page] == 1 && !addr[2 * page] ? 0
+											   : 1);
+		}
+		assert_int_equal(read(back[0], &byte, 1), 1);
+		assert_int_equal(addr[1], 1);
+		addr[0] = 5;
+		memset(addr + page, 5, page);
+		addr[2 * page] = 5;
+		assert_int_equal(child_says(pid, go[1]), 0);
+		assert_int_equal(addr[0], 5);
+		assert_int_equal(addr[page + 1], 5);
+		for (int i = 0; i < 2; i++) {
+			close(go[i]);
+			close(back[i]);
+		}
+		assert_int_equal(arena_free(arena, addr), 0);
+	}
+}
+
+/* A thread stores a number to the first page of a pair, then to the second one. */
+struct pairs {
+	_Atomic uint32_t *words;
+	_Atomic bool *end;
+};
+
+static _Atomic uint32_t *word(_Atomic uint32_t *words, size_t n)
+{
+	return (_Atomic uint32_t *)((char *)words + n * page);
+}
+
+static void *store_pairs(void *arg)
+{
+	struct pairs *pairs = arg;
+
+	for (uint32_t n = 1; !atomic_load(pairs->end); n++)
+		for (size_t i = 0; i < PAIRS; i++) {
+			atomic_store(word(pairs->words, 2 * i), n);
+			atomic_store(word(pairs->words, 2 * i + 1), n);
+		}
+	return NULL;
+}
+
+/* In a copy that is one moment's, the first page of a pair is the second one's number or one ahead. */
+static bool in_order(_Atomic uint32_t *words)
+{
+	uint32_t ahead, last = 0;
+
+	for (size_t i = 0; i < PAIRS; i++) {
+		uint32_t first = atomic_load(word(words, 2 * i));
+		uint32_t second = atomic_load(word(words, 2 * i + 1));
+
+		ahead = first - second;
+		if (ahead > 1 || (i && last - first > 1))
+			return false;
+		last = second;
+	}
+	return true;
+}
+
+static void a_child_has_one_moment_of_four_threads(void **state)
+{
+	struct pairs pairs[THREADS];
+	_Atomic bool end = false;
+	pthread_t threads[THREADS];
+	bool good = true;
+	pid_t pid;
+
+	for (int t = 0; t < THREADS; t++) {
+		pairs[t].words = (void *)allocate(2 * PAIRS * page,
+						  t & 1 ? ARENA_WRITE : ARENA_READ);
+		pairs[t].end = &end;
+		assert_int_equal(pthread_create(&threads[t], NULL, store_pairs, &pairs[t]), 0);
+	}
+	for (int i = 0; i < FORKS; i++) {
+		/* Every few forks there is memory that was never left before. */
+		char *more = i % 8 ? NULL : allocate(MIB, ARENA_READ);
+
+		pid = fork();
+		assert_true(pid >= 0);
+		if (!pid) {
+			for (int t = 0; t < THREADS; t++)
+				good = good && in_order(pairs[t].words);
+			_exit(good ? 0 : 1);
+		}
+		good = good && !child_says(pid, -1);
+		if (more)
+			arena_free(arena, more);
+	}
+	atomic_store(&end, true);
+	for (int t = 0; t < THREADS; t++) {
+		pthread_join(threads[t], NULL);
+		assert_true(in_order(pairs[t].words));
+		assert_int_equal(arena_free(arena, pairs[t].words), 0);
+	}
+	assert_true(good);
+}
+
+static void what_is_allocated_after_a_fork_is_shown(void **state)
+{
+	char *before = allocate(MIB, ARENA_READ), *after;
+	struct arena_place place = { 0 }, next = { 0 };
+	pid_t pid;
+
+	assert_true(arena_find(arena, before, MIB, &place));
+	pid = fork();
+	assert_true(pid >= 0);
+	if (!pid)
+		_exit(0);
+	assert_int_equal(child_says(pid, -1), 0);
+	assert_false(arena_find(arena, before, MIB, &next));
+	assert_true(arena->directory->entries[place.chunk].retired);
+	after = allocate(MIB, ARENA_READ);
+	assert_true(arena_find(arena, after, MIB, &next));
+	assert_int_not_equal(place.chunk, next.chunk);
+	assert_int_equal(arena_free(arena, before), 0);
+	assert_int_equal(arena_free(arena, after), 0);
+}
+
+static void freeing_takes_nothing_from_a_child(void **state)
+{
+	char *addr = allocate(MIB, ARENA_READ), byte;
+	int go[2];
+	pid_t pid;
+
+	assert_int_equal(pipe(go), 0);
+	memset(addr, 3, MIB);
+	pid = fork();
+	assert_true(pid >= 0);
+	if (!pid)
+		_exit(read(go[0], &byte, 1) == 1 && addr[0] == 3 && addr[MIB - 1] == 3 ? 0 : 1);
+	assert_int_equal(arena_free(arena, addr), 0);
+	assert_int_equal(child_says(pid, go[1]), 0);
+	close(go[0]);
+	close(go[1]);
+}
+
+static void protections_are_kept(void **state)
+{
+	char *addr = allocate(MIB, ARENA_READ);
+	int data[2];
+	pid_t pid;
+
+	assert_int_equal(pipe(data), 0);
+	assert_int_equal(write(data[1], "z", 1), 1);
+	addr[0] = 4;
+	assert_int_equal(mprotect(addr, page, PROT_READ), 0);
+	pid = fork();
+	assert_true(pid >= 0);
+	/* the kernel stores for us, and says that it may not */
+	if (!pid)
+		_exit(read(data[0], addr, 1) == -1 && errno == EFAULT && addr[0] == 4 ? 0 : 1);
+	assert_int_equal(child_says(pid, -1), 0);
+	assert_int_equal(read(data[0], addr, 1), -1);
+	close(data[0]);
+	close(data[1]);
+	assert_int_equal(mprotect(addr, page, PROT_READ | PROT_WRITE), 0);
+	addr[0] = 5;
+	assert_int_equal(arena_free(arena, addr), 0);
+}
+
+/* A peer that still has the chunk mapped for writing. */
+static void a_late_store_of_a_peer_is_seen_by_nobody(void **state)
+{
+	char *addr = allocate(MIB, ARENA_WRITE), byte;
+	struct arena_place place = { 0 };
+	void *mapped;
+	int go[2];
+	pid_t pid;
+
+	assert_true(arena_find(arena, addr, MIB, &place));
+	addr[0] = 1;
+	assert_int_equal(sys_memfd_map(arena->chunks[place.chunk].fd,
+				       arena->chunks[place.chunk].len, SYS_MEMFD_WRITE, &mapped),
+			 0);
+	assert_int_equal(pipe(go), 0);
+	pid = fork();
+	assert_true(pid >= 0);
+	if (!pid)
+		_exit(read(go[0], &byte, 1) == 1 && addr[0] == 1 ? 0 : 1);
+	((char *)mapped)[place.offset] = 8;
+	assert_int_equal(addr[0], 1);
+	assert_int_equal(child_says(pid, go[1]), 0);
+	close(go[0]);
+	close(go[1]);
+	sys_memfd_unmap(mapped, arena->chunks[place.chunk].len);
+	assert_int_equal(arena_free(arena, addr), 0);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(neither_sees_what_the_other_stores_later),
+		cmocka_unit_test(a_child_has_one_moment_of_four_threads),
+		cmocka_unit_test(what_is_allocated_after_a_fork_is_shown),
+		cmocka_unit_test(freeing_takes_nothing_from_a_child),
+		cmocka_unit_test(protections_are_kept),
+		cmocka_unit_test(a_late_store_of_a_peer_is_seen_by_nobody),
+	};
+
+	return cmocka_run_group_tests(tests, start, NULL);
+}

@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * What is mapped in a range of this process's addresses, as the kernel says (/proc/self/maps): whoever has
+ * mapped it. Any thread; nothing is allocated, so that it may be asked around fork(2).
+ *
+ * Source: proc(5), /proc/PID/maps.
+ */
+#ifndef WEFT_SYS_MAPS_H
+#define WEFT_SYS_MAPS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+/* A part of the range that is mapped as a whole. */
+struct sys_map {
+	void *addr;
+	size_t len;
+	/* PROT_* of mmap(2) */
+	int prot;
+	/* MAP_SHARED */
+	bool shared;
+	/* of a file: bytes from its beginning, and its number; 0 of other memory */
+	uint64_t offset;
+	uint64_t inode;
+};
+
+/*
+ * sys_maps_each - call @each for every mapping of a range, lowest first
+ * @each: may map other memory there. It ends the walk by returning what is not 0
+ * Returns 0, what @each returned, or -FI_E*: -FI_ENOENT where there is no /proc, -FI_EMFILE, ...
+ */
+int sys_maps_each(const void *addr, size_t len,
+		  int (*each)(const struct sys_map *mapping, void *arg), void *arg);
+
+#endif
