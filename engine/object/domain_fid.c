@@ -41,12 +41,16 @@ static void engine_domain_free(struct engine_domain *domain)
 static int engine_domain_close(struct fid *fid)
 {
 	struct engine_domain *domain = container_of(fid, struct engine_domain, fid.fid);
+	uint64_t open = (uint64_t)atomic_load_explicit(&domain->refs, memory_order_relaxed);
 
-	if (engine_in_use(&domain->refs))
-		return engine_refuse_value(
-			domain->family, FI_LOG_DOMAIN, -FI_EBUSY, "fi_close of a domain",
-			"that many objects of it are open; close those first",
-			(uint64_t)atomic_load_explicit(&domain->refs, memory_order_relaxed));
+	engine_enter(domain);
+	open += domain->mr->pool.used;
+	engine_leave(domain);
+	if (open)
+		return engine_refuse_value(domain->family, FI_LOG_DOMAIN, -FI_EBUSY,
+					   "fi_close of a domain",
+					   "that many objects of it are open; close those first",
+					   open);
 	engine_auto_stop(domain);
 	if (domain->eq)
 		engine_eq_drop(domain->eq, domain);

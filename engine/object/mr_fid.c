@@ -9,7 +9,6 @@
 #include "mr_fid.h"
 #include "no_call.h"
 #include "progress.h"
-#include "refs.h"
 #include "refuse.h"
 
 #define REMOTE	 (FI_REMOTE_READ | FI_REMOTE_WRITE)
@@ -169,10 +168,7 @@ static int engine_mr_close(struct fid *fid)
 		pool_put(&domain->mr->pool, mr);
 	}
 	engine_leave(domain);
-	if (ret)
-		return ret;
-	engine_unref(&domain->refs);
-	return 0;
+	return ret;
 }
 
 /* Bind and control */

@@ -12,7 +12,6 @@
 #include "cntr.h"
 #include "guard.h"
 #include "mr_fid.h"
-#include "refs.h"
 #include "refuse.h"
 
 #define REMOTE (FI_REMOTE_READ | FI_REMOTE_WRITE)
@@ -199,7 +198,6 @@ static int engine_mr_register(struct engine_domain *domain, const struct fi_mr_a
 		mr->base = container_of((struct fid_mr *)attr->base_mr, struct engine_mr, fid);
 		mr->base->subs++;
 	}
-	engine_ref(&domain->refs);
 	*out = &mr->fid;
 	return 0;
 }

@@ -141,6 +141,7 @@ struct engine_domain {
 	const struct engine_domain_ops *ops;
 	/* Completion level (ENGINE_TX_LEVELS) that it was opened with */
 	uint64_t tx_level;
+	/* Objects that are open, but for regions, which mr->pool counts */
 	_Atomic int refs;
 };
 
