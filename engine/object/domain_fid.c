@@ -47,10 +47,9 @@ static int engine_domain_close(struct fid *fid)
 	open += domain->mr->pool.used;
 	engine_leave(domain);
 	if (open)
-		return engine_refuse_value(domain->family, FI_LOG_DOMAIN, -FI_EBUSY,
-					   "fi_close of a domain",
-					   "that many objects of it are open; close those first",
-					   open);
+		return engine_refuse_value(
+			domain->family, FI_LOG_DOMAIN, -FI_EBUSY, "fi_close of a domain",
+			"that many objects of it are open; close those first", open);
 	engine_auto_stop(domain);
 	if (domain->eq)
 		engine_eq_drop(domain->eq, domain);
