@@ -65,6 +65,18 @@ static inline void engine_send_done(struct engine_tx_ctx *tx, void *context, uin
 }
 
 /*
+ * engine_fetch_end - count an atomic with results that has ended; with ENGINE_COMPLETE, write its
+ * completion
+ */
+static inline void engine_fetch_end(struct engine_tx_ctx *ctx, void *context, uint32_t flags,
+				    size_t len)
+{
+	engine_count(ctx->cntr[ENGINE_CNTR_READ], 0, len);
+	if (flags & ENGINE_COMPLETE)
+		engine_complete_op(ctx->cq, context, FI_ATOMIC | FI_READ);
+}
+
+/*
  * engine_quiet_end - count a small one-sided request that was sent; with ENGINE_COMPLETE, write its
  * completion
  * @op: PACKET_WRITE or PACKET_ATOMIC

@@ -8,6 +8,7 @@
 #include "copy.h"
 #include "peer.h"
 #include "quiet.h"
+#include "reach.h"
 #include "recv.h"
 #include "send.h"
 
@@ -379,6 +380,8 @@ int engine_access_start(struct engine_peer *peer, struct engine_tx *tx)
 
 	if (tx->flags & ENGINE_FENCE && engine_fenced(peer))
 		return -FI_EAGAIN;
+	if (engine_reach(peer, tx))
+		return 0;
 	ret = engine_direct(peer, tx);
 	if (unlikely(ret))
 		return ret > 0 ? 0 : ret;

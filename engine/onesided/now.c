@@ -37,7 +37,7 @@ static inline bool engine_access_now(struct engine_ctx *ctx, const struct engine
 	if (unlikely(!peer || !peer->ready || ctx->ep->access_cnt >= ctx->ep->at_once ||
 		     engine_requests_full(peer)))
 		return false;
-	return peer->wire->access(ctx, peer, access);
+	return peer->conn->access(ctx, peer, access);
 }
 
 /*

@@ -57,6 +57,7 @@ void engine_conn_link(struct engine_peer *peer, struct wire_conn *conn, uint32_t
 	       container_of(before, struct wire_conn, link)->wire->idx > conn->wire->idx)
 		before = before->prev;
 	conn->rail = (uint16_t)rail;
+	conn->access = conn->wire->ops->access;
 	list_insert_after(before, &conn->link);
 }
 

@@ -90,6 +90,8 @@ struct engine_peer {
 	uint32_t reorder_large;
 	/* One-sided requests among the tx_seq packets sent; the others are messages */
 	uint64_t request_cnt;
+	/* The peer is known to have carried out everything that was sent before this tx_seq (reach.h) */
+	uint64_t reach_seq;
 	/* Messages that the peer is known to have taken, at least (direct.c) */
 	uint64_t settled_cnt;
 	/* NAKs that were sent in this incarnation */

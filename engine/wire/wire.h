@@ -89,6 +89,12 @@ struct wire_conn {
 	struct engine_peer *peer;
 	/* Hellos were exchanged in both directions: claim and sendv may be called */
 	bool up;
+	/*
+	 * wire_ops.access of the wire, set by the engine when it is linked to its peer; the wire may
+	 * replace it by one that does more
+	 */
+	bool (*access)(struct engine_ctx *ctx, struct engine_peer *peer,
+		       const struct engine_access *access);
 
 	/* What follows belongs to the engine; zeroed by the wire. */
 	/* This side connected */
@@ -461,6 +467,26 @@ struct wire_ops {
 		      struct wire_op *op);
 
 	/*
+	 * reach - begin an access to memory of the peer by this processor's loads and stores
+	 * @target: range of a region of the peer, not empty
+	 * @kind:   FI_REMOTE_READ, FI_REMOTE_WRITE: what the caller is about to do
+	 *
+	 * The caller makes the access at once, without a call of the wire in between, and then
+	 * calls reached(). NULL, together with reached: the wire has no memory of peers.
+	 * Returns where the range is mapped, or NULL: it is not, or the peer does not allow it; the
+	 * engine sends a request then.
+	 */
+	void *(*reach)(struct wire_conn *conn, const struct packet_target *target,
+		       uint64_t kind);
+	/*
+	 * reached - the access is over
+	 * @kind: as for reach
+	 * Returns true if the peer has allowed it until now. If not, what was loaded may be anything;
+	 * what was stored went into memory that was the region's when the access began.
+	 */
+	bool (*reached)(struct wire_conn *conn, uint64_t kind);
+
+	/*
 	 * Least payload of a sendv to which engine_packet() may answer -FI_EAGAIN, bytes; more than
 	 * claim_max. Published packets do not wait behind such a payload. 0: engine_packet() never
 	 * answers so.
@@ -594,7 +620,7 @@ void engine_payload_done(struct engine_ep *ep, struct wire_conn *conn, void *coo
  * Layout of struct engine_ep and of the other structs that the inlined paths access. Only a wire
  * that was built with the same layout is registered.
  */
-#define WIRE_LAYOUT 12u
+#define WIRE_LAYOUT 13u
 
 struct wire_provider {
 	size_t size;

@@ -63,6 +63,7 @@ struct pshm_conn;
  *
  * attached - the connection has its memory: publish in it what the peer may access
  * ended - give up the operations under way on it; @wait as in pshm_conn_end()
+ * access_reached - wire_conn.access once regions of the peer are mapped
  * freed - it is in no list any more. Returns true if the share keeps the conn with its region and
  * its process
  */
@@ -70,6 +71,8 @@ struct pshm_conn_ops {
 	void (*attached)(struct pshm_conn *conn);
 	void (*ended)(struct pshm_conn *conn, bool wait);
 	bool (*freed)(struct pshm_conn *conn);
+	bool (*access_reached)(struct engine_ctx *ctx, struct engine_peer *peer,
+			       const struct engine_access *access);
 };
 
 struct pshm_wire {

@@ -130,6 +130,7 @@ static const struct pshm_conn_ops conn_ops = {
 	.attached = conn_attached,
 	.ended = conn_ended,
 	.freed = conn_freed,
+	.access_reached = pshm_access_reached,
 };
 
 static void wire_init(struct pshm_wire *w, struct engine_ep *ep, const struct weft_addr *ours)

@@ -11,6 +11,7 @@
 #include "arrive.h"
 #include "brief.h"
 #include "polling.h"
+#include "reach.h"
 #include "conn.h"
 #include "connect.h"
 #include "copy.h"
@@ -21,6 +22,7 @@
 #include "lines.h"
 #include "now.h"
 #include "peer_arena.h"
+#include "peer_keys.h"
 #include "send.h"
 #include "share.h"
 #include "shm.h"
@@ -346,6 +348,15 @@ static int poll_forked(struct pshm_wire *w)
 	return moved;
 }
 
+/* Show this process's arena to peers, and map what they lend. */
+static __attribute__((noinline)) void arenas_sweep(struct pshm_wire *w)
+{
+	pshm_arena_show_all(w);
+	for (uint32_t i = 0; i < w->hot_cnt; i++)
+		if (w->up[i])
+			pshm_peer_map(w->up[i]);
+}
+
 /*
  * Do the work of a poll besides rings: transfers, requests, and sweeps. Returns the number of
  * steps.
@@ -371,10 +382,7 @@ static __attribute__((noinline)) int poll_rest(struct pshm_wire *w)
 		if (w->up[i])
 			moved += conn_sweep(w->up[i]);
 	if (!(w->tick & MAP_MASK))
-		for (uint32_t i = 0; i < w->hot_cnt; i++)
-			if (w->up[i])
-				pshm_peer_map(w->up[i]);
-	pshm_arena_show_all(w);
+		arenas_sweep(w);
 	pshm_sockets_sweep();
 	return moved + pshm_polling_sweep(w);
 }
@@ -540,6 +548,14 @@ static bool pshm_access(struct engine_ctx *ctx, struct engine_peer *peer,
 	return engine_access_on(ctx, peer, access, &pshm_wire_ops);
 }
 
+/* The same towards a peer whose regions are mapped. */
+bool pshm_access_reached(struct engine_ctx *ctx, struct engine_peer *peer,
+			 const struct engine_access *access)
+{
+	return engine_reach_small(ctx, peer, access, &pshm_wire_ops) ||
+	       engine_access_on(ctx, peer, access, &pshm_wire_ops);
+}
+
 const struct wire_ops pshm_wire_ops = {
 	.size = sizeof(struct wire_ops),
 	.name = "shm",
@@ -580,6 +596,8 @@ const struct wire_ops pshm_wire_ops = {
 	.taken = pshm_taken,
 	.direct_min = PSHM_DIRECT_MIN,
 	.direct = pshm_direct,
+	.reach = pshm_reach,
+	.reached = pshm_reached,
 	.access = pshm_access,
 	.accept = pshm_conn_accept,
 	.refuse = pshm_conn_refuse,

@@ -19,6 +19,13 @@ void pshm_disarm(struct wire *wire);
  */
 void pshm_bells_close(struct pshm_wire *wire);
 
+/*
+ * pshm_access_reached - wire_conn.access towards a peer whose regions are mapped: by loads and stores,
+ * else by a packet (paths.c)
+ */
+bool pshm_access_reached(struct engine_ctx *ctx, struct engine_peer *peer,
+			 const struct engine_access *access);
+
 /* From endpoint.c; open, close and local of wire_ops. */
 int pshm_open(struct engine_ep *ep, const struct wire_attr *attr, struct weft_addr *addr,
 	      struct wire **wire, char *why, size_t why_len);

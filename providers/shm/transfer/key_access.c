@@ -23,6 +23,8 @@
 #include "conn.h"
 #include "copy.h"
 #include "key_access.h"
+#include "peer_arena.h"
+#include "peer_keys.h"
 #include "process_vm.h"
 #include "transfer.h"
 
@@ -48,6 +50,9 @@ _Static_assert(WIRE_IOV_MAX <= SYS_WRITE_GUARDED_MAX, "a step is one call");
 
 /* One of the target ranges of an access, as its key resolves. */
 struct target_range {
+	/* where it is mapped here, or NULL */
+	char *here;
+	uint32_t chunk;
 	struct mr_view view;
 	/* address in the peer, and bytes */
 	uint64_t at;
@@ -76,15 +81,6 @@ struct pshm_direct {
 	uint32_t moves;
 };
 
-/* The peer's key table. */
-struct pshm_reading {
-	struct pshm_region region;
-	struct mr_reader reader;
-	uint64_t remote_events;
-	/* its address in the peer; 0: nothing may be written */
-	uint64_t write_guard;
-};
-
 bool pshm_taken(struct wire_conn *base)
 {
 	struct pshm_conn *conn = pshm_conn_of(base);
@@ -97,72 +93,23 @@ bool pshm_taken(struct wire_conn *base)
 	return tx->head == tx->limit - (tx->mask + 1);
 }
 
-/* The table */
-
-/* Maps the table. @theirs: its location, in a private copy. Returns 0 or -FI_E*. */
-static int reading_open(struct pshm_conn *conn, const struct pshm_shown *theirs)
-{
-	struct pshm_reading *r = platform_alloc(sizeof(*r));
-	struct pshm_offer offer = { .pid = conn->process->pid, .fd = theirs->fd };
-	int err;
-
-	if (!r)
-		return -FI_ENOMEM;
-	r->remote_events = theirs->remote_events;
-	r->write_guard = theirs->write_guard;
-	memcpy(offer.nonce, theirs->nonce, PSHM_NONCE);
-	err = pshm_table_open(&offer, &r->region);
-	if (err)
-		goto err_free;
-	err = mr_reader_init(&r->reader, (char *)r->region.addr + PSHM_TABLE_HEAD);
-	if (err)
-		goto err_close;
-	for (uint32_t i = 1; i < PSHM_TABLE_SLABS; i++)
-		mr_reader_attach(&r->reader,
-				 (char *)r->region.addr + PSHM_TABLE_HEAD + mr_slab_offset(i));
-	conn->reading = r;
-	return 0;
-
-err_close:
-	pshm_region_close(&r->region);
-err_free:
-	platform_free(r);
-	return err;
-}
-
-/* Maps what the peer shows. Returns 0, -FI_EOPNOTSUPP while it shows nothing, or -FI_E*. */
-static int reading_make(struct pshm_conn *conn)
-{
-	const struct pshm_shown *theirs = &conn->pair->shown[pshm_other(conn)];
-	struct pshm_shown shown;
-	int err;
-
-	/* A:pshm_shown.shown  before what is shown; pairs R:pshm_shown.shown */
-	if (!atomic_load_explicit(&theirs->shown, memory_order_acquire))
-		return -FI_EOPNOTSUPP;
-	memcpy(&shown, theirs, sizeof(shown));
-	err = reading_open(conn, &shown);
-	/* later tries would fail too, but for a table that is still being made when it is shown */
-	if (err && err != -FI_EAGAIN && !pshm_is_shortage(err))
-		conn->direct_refused[0] = conn->direct_refused[1] = err;
-	return err;
-}
-
 /*
- * Resolves the targets of an access. On any error the access goes by packet, and the peer decides.
+ * Resolves the targets of an access. @mapped: out: all of them are mapped here. On any error the
+ * access goes by packet, and the peer decides.
  */
 static int ranges_find(struct pshm_conn *conn, const struct wire_access *access,
-		       struct target_range *ranges)
+		       struct target_range *ranges, bool *mapped)
 {
 	uint64_t kind = access->write ? FI_REMOTE_WRITE : FI_REMOTE_READ;
 	const struct pshm_reading *r;
-	int err = conn->reading ? 0 : reading_make(conn);
+	int err = conn->reading ? 0 : pshm_reading_make(conn);
 
 	if (err)
 		return err;
 	r = conn->reading;
-	if (r->remote_events & kind || (access->write && !r->write_guard))
+	if (r->remote_events & kind)
 		return -FI_EOPNOTSUPP;
+	*mapped = true;
 	for (uint32_t i = 0; i < access->target_cnt; i++) {
 		const struct packet_target *t = &access->targets[i];
 		struct target_range *p = &ranges[i];
@@ -175,6 +122,11 @@ static int ranges_find(struct pshm_conn *conn, const struct wire_access *access,
 		p->len = (size_t)t->len;
 		if (p->len != t->len || p->at > UINTPTR_MAX || p->len > UINTPTR_MAX - p->at)
 			return -FI_EACCES;
+		p->here = pshm_peer_shows_arena(conn)
+				  ? pshm_peer_range(conn, p->at, p->len, access->write,
+						    &p->chunk)
+				  : NULL;
+		*mapped &= p->here != NULL;
 	}
 	return 0;
 }
@@ -208,6 +160,30 @@ static ssize_t move_piece(const struct pshm_conn *conn, bool write, const struct
 	return sys_process_vm_read(pid, local, cnt, remote, 1);
 }
 
+/* Copies between our memory and a range that is mapped here. Returns bytes, or -FI_E*. */
+static ssize_t copy_piece(struct pshm_conn *conn, const struct pshm_direct *d,
+			  const struct iovec *local, size_t cnt, size_t len)
+{
+	const struct target_range *p = &d->ranges[d->range];
+	char *here = p->here + d->range_moved;
+
+	if (!d->write) {
+		pshm_copy_to_iov(&conn->copying, local, cnt, 0, here, len, p->len);
+		return pshm_peer_copied(conn) &&
+				       mr_reader_check(&conn->reading->reader, &p->view)
+			       ? (ssize_t)len
+			       : -FI_EKEYREJECTED;
+	}
+	for (size_t i = 0; i < cnt; i++) {
+		struct iovec to = { here, local[i].iov_len };
+
+		pshm_copy_to_iov(&conn->copying, &to, 1, 0, local[i].iov_base, to.iov_len,
+				 p->len);
+		here += to.iov_len;
+	}
+	return (ssize_t)len;
+}
+
 /*
  * Moves what is left of the range that an access is at, or STEP bytes. A process has its number as
  * long as it lives: that is checked before, so that no other process is written to, and after, so
@@ -227,6 +203,9 @@ static int step(struct pshm_conn *conn, struct pshm_direct *d)
 	atomic_store_explicit(inside, p->view.index, memory_order_seq_cst);
 	if (!range_open(conn, p))
 		n = -FI_EKEYREJECTED;
+	else if (p->here)
+		n = pshm_peer_lets(conn, p->chunk) ? copy_piece(conn, d, local, cnt, len)
+						   : -FI_EKEYREJECTED;
 	else if (pshm_process_dead(conn->process))
 		n = -FI_ECONNRESET;
 	else
@@ -234,10 +213,10 @@ static int step(struct pshm_conn *conn, struct pshm_direct *d)
 	/* R:pshm_pair.inside  what was moved before we are outside; pairs A:pshm_pair.inside */
 	atomic_store_explicit(inside, 0, memory_order_release);
 	if (n < 0)
-		return refused(conn, d->write, n);
+		return p->here ? (int)n : refused(conn, d->write, n);
 	if ((size_t)n != len)
 		return -FI_EFAULT;
-	if (pshm_process_dead(conn->process))
+	if (!p->here && pshm_process_dead(conn->process))
 		return -FI_ECONNRESET;
 	conn->wire->direct_len += len;
 	d->moved += len;
@@ -338,27 +317,50 @@ static enum peer_polling polling_watched(struct pshm_conn *conn, const struct ps
 	return now - d->since_ns < d->watch_ns ? PEER_UNKNOWN : PEER_AWAY;
 }
 
+/*
+ * Whether an access to memory that is not mapped here is to be made by system calls. Returns 0, or
+ * -FI_E*: it is not.
+ */
+static int direct_call(struct pshm_conn *conn, const struct wire_access *access,
+		       struct pshm_direct *d, uint64_t now, enum peer_polling *polling)
+{
+	bool mapped;
+	int ret;
+
+	if (conn->direct_refused[access->write])
+		return conn->direct_refused[access->write];
+	*polling = polling_known(conn, now, &d->moves);
+	if (*polling == PEER_POLLS)
+		return -FI_EBUSY;
+	ret = ranges_find(conn, access, d->ranges, &mapped);
+	return ret || !access->write || conn->reading->write_guard ? ret : -FI_EOPNOTSUPP;
+}
+
 int pshm_direct(struct wire_conn *base, const struct wire_access *access, struct wire_op *op)
 {
 	struct pshm_conn *conn = pshm_conn_of(base);
 	struct pshm_direct now = { .op = op, .write = access->write }, *d;
 	uint64_t ns = platform_now_ns();
 	enum peer_polling peer_polling;
+	bool mapped = false;
 	int ret;
 
 	if (conn->wire->forked)
 		return -FI_EOPBADSTATE;
 	if (!conn->process->pid)
 		return -FI_EPERM;
-	if (conn->direct_refused[access->write])
-		return conn->direct_refused[access->write];
 	assert(access->iov_cnt <= WIRE_IOV_MAX && access->target_cnt <= PACKET_TARGET_MAX);
-	peer_polling = polling_known(conn, ns, &now.moves);
-	if (peer_polling == PEER_POLLS)
-		return -FI_EBUSY;
-	ret = ranges_find(conn, access, now.ranges);
-	if (ret)
-		return ret;
+	if (pshm_peer_shows_arena(conn)) {
+		ret = ranges_find(conn, access, now.ranges, &mapped);
+		if (ret)
+			return ret;
+	}
+	peer_polling = PEER_AWAY;
+	if (!mapped) {
+		ret = direct_call(conn, access, &now, ns, &peer_polling);
+		if (ret)
+			return ret;
+	}
 	now.range_cnt = access->target_cnt;
 	memcpy(now.iov, access->iov, access->iov_cnt * sizeof(*access->iov));
 	now.iov_cnt = access->iov_cnt;
@@ -422,9 +424,5 @@ void pshm_direct_drop(struct pshm_conn *conn)
 
 	while ((node = list_pop(&conn->directs)))
 		platform_free(container_of(node, struct pshm_direct, link));
-	if (!conn->reading)
-		return;
-	pshm_region_close(&conn->reading->region);
-	platform_free(conn->reading);
-	conn->reading = NULL;
+	pshm_reading_close(conn);
 }

@@ -36,6 +36,14 @@ void pshm_arena_show_all(struct pshm_wire *w)
 	}
 }
 
+bool pshm_peer_shows_arena(const struct pshm_conn *conn)
+{
+	/* A:pshm_shown.arena  before what is shown; pairs R:pshm_shown.arena */
+	return !conn->arena_refused && conn->process->pid && !conn->wire->forked &&
+	       atomic_load_explicit(&conn->pair->shown[pshm_other(conn)].arena_shown,
+				    memory_order_acquire);
+}
+
 /* Maps the peer's directory. Returns false if it has none, or none that we may open. */
 static bool peer_arena_open(struct pshm_conn *conn)
 {
@@ -44,9 +52,7 @@ static bool peer_arena_open(struct pshm_conn *conn)
 	struct pshm_peer_arena *arena;
 	int err;
 
-	/* A:pshm_shown.arena  before what is shown; pairs R:pshm_shown.arena */
-	if (conn->arena_refused || !conn->process->pid || conn->wire->forked ||
-	    !atomic_load_explicit(&theirs->arena_shown, memory_order_acquire))
+	if (!pshm_peer_shows_arena(conn))
 		return false;
 	memcpy(&shown, theirs, sizeof(shown));
 	arena = platform_alloc(sizeof(*arena));
@@ -82,6 +88,23 @@ bool pshm_peer_memory(struct pshm_conn *conn, const struct iovec *theirs, size_t
 			return false;
 	}
 	return true;
+}
+
+char *pshm_peer_range(struct pshm_conn *conn, uint64_t addr, uint64_t len, bool store,
+		      uint32_t *chunk)
+{
+	char *here;
+
+	if (!conn->arena && !peer_arena_open(conn))
+		return NULL;
+	here = arena_reader_find(&conn->arena->reader, addr, len, store);
+	*chunk = conn->arena->reader.last;
+	return here;
+}
+
+bool pshm_peer_lets(const struct pshm_conn *conn, uint32_t chunk)
+{
+	return arena_reader_valid(&conn->arena->reader, chunk);
 }
 
 const void *pshm_peer_place(struct pshm_conn *conn, uint32_t chunk, uint64_t offset,

@@ -48,6 +48,18 @@ void pshm_peer_map(struct pshm_conn *conn);
 bool pshm_arena_lends(struct pshm_conn *conn, const void *addr, size_t len,
 		      struct pshm_place *place);
 
+/* pshm_peer_shows_arena - returns true if the peer has an arena, which may be mapped */
+bool pshm_peer_shows_arena(const struct pshm_conn *conn);
+
+/*
+ * pshm_peer_range - the same for a range of a region of the peer, by its address there
+ * @chunk: out: of the peer's arena
+ */
+char *pshm_peer_range(struct pshm_conn *conn, uint64_t addr, uint64_t len, bool store,
+		      uint32_t *chunk);
+/* pshm_peer_lets - returns true if the peer lets us use that chunk of its arena, which is mapped */
+bool pshm_peer_lets(const struct pshm_conn *conn, uint32_t chunk);
+
 /*
  * pshm_peer_copied - called after bytes were copied out of the peer's memory
  * Returns true if they were valid: the peer has not ended the connection since.

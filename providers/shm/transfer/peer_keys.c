@@ -1,0 +1,156 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * The key table of a peer, which its domain shows (share.c), and accesses by loads and stores to
+ * regions that are in the peer's arena. Called by the engine.
+ *
+ * The table is not trusted: it can name no more than memory of the peer. A region that is written is
+ * published in the pair (pshm_pair.inside), from before its key is looked up for the last time. The
+ * owner invalidates the key and then reads that word, so that no byte is stored once it has closed
+ * the region. What is loaded counts only if the key still resolves afterwards.
+ */
+#include <rdma/fi_errno.h>
+#include "conn.h"
+#include "peer_arena.h"
+#include "peer_keys.h"
+
+/* The table */
+
+/* Maps the table. @theirs: its location, in a private copy. Returns 0 or -FI_E*. */
+static int reading_open(struct pshm_conn *conn, const struct pshm_shown *theirs)
+{
+	struct pshm_reading *r = platform_alloc(sizeof(*r));
+	struct pshm_offer offer = { .pid = conn->process->pid, .fd = theirs->fd };
+	int err;
+
+	if (!r)
+		return -FI_ENOMEM;
+	r->remote_events = theirs->remote_events;
+	r->write_guard = theirs->write_guard;
+	memcpy(offer.nonce, theirs->nonce, PSHM_NONCE);
+	err = pshm_table_open(&offer, &r->region);
+	if (err)
+		goto err_free;
+	err = mr_reader_init(&r->reader, (char *)r->region.addr + PSHM_TABLE_HEAD);
+	if (err)
+		goto err_close;
+	for (uint32_t i = 1; i < PSHM_TABLE_SLABS; i++)
+		mr_reader_attach(&r->reader,
+				 (char *)r->region.addr + PSHM_TABLE_HEAD + mr_slab_offset(i));
+	conn->reading = r;
+	return 0;
+
+err_close:
+	pshm_region_close(&r->region);
+err_free:
+	platform_free(r);
+	return err;
+}
+
+int pshm_reading_make(struct pshm_conn *conn)
+{
+	const struct pshm_shown *theirs = &conn->pair->shown[pshm_other(conn)];
+	struct pshm_shown shown;
+	int err;
+
+	/* A:pshm_shown.shown  before what is shown; pairs R:pshm_shown.shown */
+	if (!atomic_load_explicit(&theirs->shown, memory_order_acquire))
+		return -FI_EOPNOTSUPP;
+	memcpy(&shown, theirs, sizeof(shown));
+	err = reading_open(conn, &shown);
+	/* later tries would fail too, but for a table that is still being made when it is shown */
+	if (err && err != -FI_EAGAIN && !pshm_is_shortage(err))
+		conn->direct_refused[0] = conn->direct_refused[1] = err;
+	return err;
+}
+
+void pshm_reading_close(struct pshm_conn *conn)
+{
+	if (!conn->reading)
+		return;
+	pshm_region_close(&conn->reading->region);
+	platform_free(conn->reading);
+	conn->reading = NULL;
+}
+
+/* Loads and stores */
+
+/* Looks a key up, and where its region is mapped. Returns false if it does not resolve. */
+static bool reached_find(struct pshm_conn *conn, uint64_t key, struct reached_region *found)
+{
+	struct mr_view *view = &found->view;
+
+	if (mr_reader_find(&conn->reading->reader, key, view)) {
+		found->view.key = FI_KEY_NOTAVAIL;
+		return false;
+	}
+	for (int store = 0; store < 2; store++)
+		found->here[store] = pshm_peer_range(conn, view->base, view->len, store,
+						     &found->chunk);
+	if (found->here[1])
+		conn->base.access = conn->wire->conn_ops->access_reached;
+	return true;
+}
+
+/* Returns the region of a key, looked up before or now, or NULL. */
+static struct reached_region *reached_region(struct pshm_conn *conn, uint64_t key)
+{
+	struct pshm_reading *r = conn->reading;
+	struct reached_region *found = &r->reached[(key ^ key >> 24) % REACHED_CNT];
+
+	if (likely(found->view.key == key && mr_reader_check(&r->reader, &found->view)))
+		return found;
+	return reached_find(conn, key, found) ? found : NULL;
+}
+
+/* Marks the region as being written, and checks that it still may be. */
+static bool store_begin(struct pshm_conn *conn, const struct reached_region *region)
+{
+	_Atomic uint32_t *inside = &conn->pair->inside[conn->side].line;
+
+	/* S:mr.check  we are inside before we look whether we may be; pairs S:mr.seq */
+	atomic_store_explicit(inside, region->view.index, memory_order_seq_cst);
+	if (likely(mr_reader_check(&conn->reading->reader, &region->view) &&
+		   !atomic_load_explicit(&conn->pair->ended[pshm_other(conn)].value,
+					 memory_order_seq_cst) &&
+		   pshm_peer_lets(conn, region->chunk)))
+		return true;
+	atomic_store_explicit(inside, 0, memory_order_release);
+	return false;
+}
+
+void *pshm_reach(struct wire_conn *base, const struct packet_target *target, uint64_t kind)
+{
+	struct pshm_conn *conn = pshm_conn_of(base);
+	bool store = kind & FI_REMOTE_WRITE;
+	struct reached_region *region;
+	uint64_t at;
+
+	if (!pshm_peer_shows_arena(conn) ||
+	    (unlikely(!conn->reading) && pshm_reading_make(conn)))
+		return NULL;
+	if (conn->reading->remote_events & kind)
+		return NULL;
+	region = reached_region(conn, target->key);
+	if (!region || !region->here[store] ||
+	    mr_view_range(&region->view, target->addr, target->len, kind, &at))
+		return NULL;
+	if (store && !store_begin(conn, region))
+		return NULL;
+	conn->reading->reaching = region;
+	return region->here[store] + (at - region->view.base);
+}
+
+bool pshm_reached(struct wire_conn *base, uint64_t kind)
+{
+	struct pshm_conn *conn = pshm_conn_of(base);
+
+	if (kind & FI_REMOTE_WRITE) {
+		/* R:pshm_pair.inside  what was stored before we are outside; pairs A:pshm_pair.inside */
+		atomic_store_explicit(&conn->pair->inside[conn->side].line, 0,
+				      memory_order_release);
+		return true;
+	}
+	/* what was loaded is the region's if its key still resolves */
+	return pshm_peer_copied(conn) &&
+	       mr_reader_check(&conn->reading->reader, &conn->reading->reaching->view);
+}

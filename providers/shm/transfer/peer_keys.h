@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* The key table of a peer, and accesses by it. On the thread that holds the domain. */
+#ifndef WEFT_SHM_PEER_KEYS_H
+#define WEFT_SHM_PEER_KEYS_H
+
+#include "conn.h"
+
+/* Regions of a peer that were used last, by key. */
+#define REACHED_CNT 16u
+
+/* A region of the peer, as its key resolves, and where it is mapped here. */
+struct reached_region {
+	struct mr_view view;
+	/* NULL: it is not, or not for that kind of access */
+	char *here[2];
+	uint32_t chunk;
+};
+
+/* The peer's key table. */
+struct pshm_reading {
+	struct pshm_region region;
+	struct mr_reader reader;
+	uint64_t remote_events;
+	/* its address in the peer; 0: nothing may be written */
+	uint64_t write_guard;
+	struct reached_region reached[REACHED_CNT];
+	/* of the access between reach and reached */
+	const struct reached_region *reaching;
+};
+
+/*
+ * pshm_reading_make - map the table that the peer shows
+ * Returns 0, -FI_EOPNOTSUPP while it shows nothing, or -FI_E*.
+ */
+int pshm_reading_make(struct pshm_conn *conn);
+/* pshm_reading_close - unmap it; without effect on a connection that has none */
+void pshm_reading_close(struct pshm_conn *conn);
+
+/* reach and reached of wire_ops */
+void *pshm_reach(struct wire_conn *conn, const struct packet_target *target, uint64_t kind);
+bool pshm_reached(struct wire_conn *conn, uint64_t kind);
+
+#endif
