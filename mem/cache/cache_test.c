@@ -251,6 +251,18 @@ static void removed_pages_are_registered_once_until_unmapped(void **state)
 	assert_int_equal(stats().misses, 3);
 }
 
+/* What is told late may be of pages that nobody has registered by then. */
+static void removed_pages_are_watched_until_unmapped(void **state)
+{
+	touch(0, 4);
+	fake_watch_queue(&watch, MEM_UNMAPPED, 0, 4);
+	fake_watch_queue(&watch, MEM_REMOVED, 0, 4);
+	fake_watch_tell(&watch);
+	assert_false(watch.watched[0]);
+	fake_watch_tell(&watch);
+	assert_true(watch.watched[0] && watch.watched[3]);
+}
+
 static void after_missed_changes_nothing_is_kept(void **state)
 {
 	touch(0, 4);
@@ -365,6 +377,7 @@ int main(void)
 		opened_test(what_changed_untold_is_found_out),
 		opened_test(a_neighbour_does_not_revive_what_changed_untold),
 		opened_test(removed_pages_are_registered_once_until_unmapped),
+		opened_test(removed_pages_are_watched_until_unmapped),
 		opened_test(after_missed_changes_nothing_is_kept),
 		opened_test(other_memory_is_registered_once),
 		opened_test(errors_of_the_device_are_the_answer),

@@ -123,6 +123,10 @@ void cache_changed(struct mem_watcher *watcher, const struct mem_change *change)
 		cache->watch->ops->remove(cache->watch, change->start, change->end);
 		break;
 	case MEM_REMOVED:
+		/* Watched still, or again: it is to be told when they are unmapped. */
+		cache->watch->ops->add(cache->watch, change->start, change->end);
+		removed_add(&cache->removed, change->start, change->end);
+		break;
 	case MEM_MISSED:
 		removed_add(&cache->removed, change->start, change->end);
 		break;
