@@ -28,6 +28,7 @@
 #ifndef WEFT_MEM_CACHE_H
 #define WEFT_MEM_CACHE_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include "pin_ops.h"
@@ -120,6 +121,12 @@ int mem_cache_get(struct mem_cache *cache, void *addr, size_t len, uint64_t acce
 
 /* mem_cache_put - the device does not use the range any more by this reference */
 void mem_cache_put(struct mem_cache *cache, struct mem_cache_ref *ref);
+
+/*
+ * mem_cache_give - give up what was used least recently, for want of room on the device
+ * Returns true if it gave something up, or another thread does just then; false if all is in use.
+ */
+bool mem_cache_give(struct mem_cache *cache);
 
 void mem_cache_stats(struct mem_cache *cache, struct mem_cache_stats *stats);
 

@@ -150,23 +150,27 @@ static enum mem_cache_once list_locked(struct mem_cache *cache, struct cache_wan
 	return MEM_ONCE_CNT;
 }
 
+bool mem_cache_give(struct mem_cache *cache)
+{
+	bool evicted, draining;
+
+	platform_lock(&cache->lock);
+	evicted = cache_entry_evict_locked(cache);
+	draining = cache->draining;
+	platform_unlock(&cache->lock);
+	return cache_drain(cache) || evicted || draining;
+}
+
 /* Registers a range; where the device has no room registrations that nobody uses are given up. */
 static int pin(struct mem_cache *cache, void *addr, size_t len, uint64_t access,
 	       uint64_t *handle)
 {
-	for (;;) {
-		int ret = cache->ops->pin(cache->device, addr, len, access, handle);
-		bool evicted, draining;
+	int ret;
 
-		if (ret != -FI_ENOMEM)
-			return ret;
-		platform_lock(&cache->lock);
-		evicted = cache_entry_evict_locked(cache);
-		draining = cache->draining;
-		platform_unlock(&cache->lock);
-		if (!cache_drain(cache) && !evicted && !draining)
-			return ret;
-	}
+	do {
+		ret = cache->ops->pin(cache->device, addr, len, access, handle);
+	} while (ret == -FI_ENOMEM && mem_cache_give(cache));
+	return ret;
 }
 
 static int get_once(struct mem_cache *cache, void *addr, size_t len, uint64_t access,

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* The device of fake_device.h. A handle is an index, and more than 0. */
+#define _GNU_SOURCE
+#include <sys/mman.h>
 #include <rdma/fi_errno.h>
 #include "fake_device.h"
 
@@ -81,6 +83,16 @@ static void fake_unpin(void *arg, uint64_t handle)
 }
 
 const struct mem_pin_ops fake_device_ops = { .pin = fake_pin, .unpin = fake_unpin };
+
+uintptr_t fake_addresses(size_t len, size_t align)
+{
+	void *addr = mmap(NULL, len + align, PROT_NONE,
+			  MAP_SHARED | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+
+	if (addr == MAP_FAILED)
+		abort();
+	return ((uintptr_t)addr + align - 1) & ~(uintptr_t)(align - 1);
+}
 
 void fake_device_init(struct fake_device *device)
 {

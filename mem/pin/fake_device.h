@@ -44,6 +44,12 @@ struct fake_device {
 
 extern const struct mem_pin_ops fake_device_ops;
 
+/*
+ * fake_addresses - returns so many addresses that nothing else has, from a multiple of @align on, without
+ * memory, for as long as the process lives
+ */
+uintptr_t fake_addresses(size_t len, size_t align);
+
 /* fake_device_init - zeroed, and without limits */
 void fake_device_init(struct fake_device *device);
 /* fake_device_fini - it has no registrations any more */

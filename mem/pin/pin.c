@@ -10,6 +10,7 @@
 #include <unistd.h>
 #include <rdma/fi_errno.h>
 #include "arena.h"
+#include "cache.h"
 #include "grain.h"
 #include "memlock.h"
 #include "pin.h"
@@ -19,34 +20,36 @@
 /* Grains for which there is room at least within the limit of locked memory. */
 #define GRAINS_LEAST 8u
 
-/* A range that is registered by itself. */
+/* A range by itself, in use. */
 struct mem_pin_own {
 	struct list link;
 	uintptr_t addr;
 	size_t len;
-	uint64_t handle;
+	struct mem_cache_ref cached;
 };
 
 struct mem_pins {
 	struct mem_pin_config config;
 	uint32_t grain_shift;
+	/* what is not registered by grains */
+	struct mem_cache *cache;
 	/* The arena, once there is one. R:pins.arena */
 	struct arena *_Atomic arena;
 	/* Grains of each slot of the arena, once one was asked for. R:pins.parts */
 	struct grain *_Atomic parts[ARENA_SLOTS];
 	struct arena_watcher watcher;
 	/*
-	 * Held while something is registered, and for as long as that takes. Rank 1, before the
-	 * arena's lock. Protects spent, and the change of arena, parts and words to WORD_PINNING.
+	 * Held while a grain is registered, and for as long as that takes. Rank 1, before the
+	 * arena's lock. Protects the change of arena, parts and words to WORD_PINNING.
 	 */
 	struct platform_lock pin_lock;
-	bool spent;
 	/* Rank 3, after the arena's lock. Protects what follows, and words but for their users. */
 	struct platform_lock lock;
 	/* grains that are ready, the one that is given up first at the head */
 	struct list recent;
 	/* struct mem_pin_own */
 	struct list own;
+	bool spent;
 	struct mem_pins_stats stats;
 };
 
@@ -115,7 +118,7 @@ static bool pins_evict(struct mem_pins *pins)
 	return grain != NULL;
 }
 
-/* Is a range in use that is registered by itself? The lock is held. */
+/* Does a range by itself use this? The lock is held. */
 static bool own_in_use_locked(const struct mem_pins *pins, uintptr_t addr, size_t len)
 {
 	const struct mem_pin_own *own;
@@ -170,22 +173,17 @@ static int pins_revoke(struct arena_watcher *watcher, const struct arena_place *
 
 /* Registering */
 
-/* Registers a range, and gives up grains for it. The pin lock is held. */
-static int pins_pin(struct mem_pins *pins, uintptr_t addr, size_t len, uint64_t access,
-		    uint64_t *handle)
+/* There was no room, even after all grains without users were given up. */
+static void pins_spent(struct mem_pins *pins)
 {
-	int err;
+	bool before;
 
-	do {
-		err = pins->config.ops->pin(pins->config.device, (void *)addr, len, access,
-					    handle);
-	} while (err == -FI_ENOMEM && pins_evict(pins));
-	if (err == -FI_ENOMEM && !pins->spent) {
-		pins->spent = true;
-		if (pins->config.spent)
-			pins->config.spent(pins->config.device);
-	}
-	return err;
+	platform_lock(&pins->lock);
+	before = pins->spent;
+	pins->spent = true;
+	platform_unlock(&pins->lock);
+	if (!before && pins->config.spent)
+		pins->config.spent(pins->config.device);
 }
 
 /* A grain that is not ready becomes this thread's to register. The pin lock is held. */
@@ -213,14 +211,17 @@ static void grain_begin(struct mem_pins *pins, struct arena *arena, struct grain
 static int grain_pin(struct mem_pins *pins, struct arena *arena, uint64_t index,
 		     struct grain *grain)
 {
-	uintptr_t addr = arena->base + (index << pins->grain_shift);
+	void *addr = (void *)(arena->base + (index << pins->grain_shift));
 	uint64_t handle = 0;
 	int err;
 
 	if (grain_use(grain))
 		return 0;
 	grain_begin(pins, arena, grain);
-	err = pins_pin(pins, addr, grain_len(pins), pins->config.access, &handle);
+	do {
+		err = pins->config.ops->pin(pins->config.device, addr, grain_len(pins),
+					    pins->config.access, &handle);
+	} while (err == -FI_ENOMEM && (pins_evict(pins) || mem_cache_give(pins->cache)));
 	platform_lock(&pins->lock);
 	if (!err) {
 		grain->handle = handle;
@@ -293,7 +294,7 @@ static void own_remove(struct mem_pins *pins, struct mem_pin_own *own)
 	platform_free(own);
 }
 
-/* Registers a range by itself. It is known to the arena's watcher before the device has it. */
+/* Takes a range by itself. It is known to the arena's watcher before the device has it. */
 static int own_get(struct mem_pins *pins, uintptr_t addr, size_t len, uint64_t access,
 		   struct mem_pin_ref *ref)
 {
@@ -308,16 +309,13 @@ static int own_get(struct mem_pins *pins, uintptr_t addr, size_t len, uint64_t a
 	list_add_tail(&pins->own, &own->link);
 	pins->stats.own++;
 	platform_unlock(&pins->lock);
-	platform_lock(&pins->pin_lock);
-	err = pins_pin(pins, addr, len, access, &own->handle);
-	platform_unlock(&pins->pin_lock);
+	do {
+		err = mem_cache_get(pins->cache, (void *)addr, len, access, &own->cached);
+	} while (err == -FI_ENOMEM && pins_evict(pins));
 	if (err) {
 		own_remove(pins, own);
 		return err;
 	}
-	platform_lock(&pins->lock);
-	pins->stats.pinned++;
-	platform_unlock(&pins->lock);
 	*ref = (struct mem_pin_ref){ .own = own };
 	return 0;
 }
@@ -347,13 +345,21 @@ int mem_pins_get(struct mem_pins *pins, const void *addr, size_t len, uint64_t a
 {
 	struct arena *arena = pins_arena(pins);
 	struct arena_place place;
+	int err = 0;
 
 	if (!len || len - 1 > UINTPTR_MAX - (uintptr_t)addr)
 		return -FI_EINVAL;
-	if (!(access & ~pins->config.access) && arena_find(arena, addr, len, &place) &&
-	    !grains_get(pins, arena, (uintptr_t)addr, len, ref))
-		return 0;
-	return own_get(pins, (uintptr_t)addr, len, access, ref);
+	if (!(access & ~pins->config.access) && arena_find(arena, addr, len, &place)) {
+		err = grains_get(pins, arena, (uintptr_t)addr, len, ref);
+		if (likely(!err))
+			return 0;
+	}
+	if (err == -FI_ENOMEM)
+		pins_spent(pins);
+	err = own_get(pins, (uintptr_t)addr, len, access, ref);
+	if (err == -FI_ENOMEM)
+		pins_spent(pins);
+	return err;
 }
 
 void mem_pins_put(struct mem_pins *pins, const struct mem_pin_ref *ref)
@@ -362,7 +368,7 @@ void mem_pins_put(struct mem_pins *pins, const struct mem_pin_ref *ref)
 		grains_unuse(pins, ref->first, ref->cnt);
 		return;
 	}
-	pins->config.ops->unpin(pins->config.device, ref->own->handle);
+	mem_cache_put(pins->cache, &ref->own->cached);
 	own_remove(pins, ref->own);
 }
 
@@ -374,7 +380,7 @@ uint64_t mem_pins_handle(const struct mem_pins *pins, const struct mem_pin_ref *
 
 	if (ref->own) {
 		*len = ref->own->addr + ref->own->len - at;
-		return ref->own->handle;
+		return ref->own->cached.handle;
 	}
 	arena = atomic_load_explicit(&pins->arena, memory_order_relaxed);
 	at -= arena->base;
@@ -396,7 +402,9 @@ static size_t grain_default(void)
 int mem_pins_create(const struct mem_pin_config *config, struct mem_pins **out)
 {
 	size_t grain = config->grain ? config->grain : grain_default();
+	struct mem_cache_limits limits = { 0 };
 	struct mem_pins *pins;
+	int err;
 
 	if (!config->ops || (grain & (grain - 1)) || grain > ARENA_SLOT ||
 	    grain < (size_t)sysconf(_SC_PAGESIZE))
@@ -404,6 +412,14 @@ int mem_pins_create(const struct mem_pin_config *config, struct mem_pins **out)
 	pins = platform_alloc(sizeof(*pins));
 	if (!pins)
 		return -FI_ENOMEM;
+	/* The grains have the other half. */
+	if (sys_memlock_limit() != UINT64_MAX)
+		limits.bytes = sys_memlock_limit() / 2;
+	err = mem_cache_create(config->ops, config->device, &limits, &pins->cache);
+	if (err) {
+		platform_free(pins);
+		return err;
+	}
 	pins->config = *config;
 	pins->grain_shift = (uint32_t)__builtin_ctzll(grain);
 	pins->watcher.revoke = pins_revoke;
@@ -427,9 +443,15 @@ void mem_pins_destroy(struct mem_pins *pins)
 		pins->config.ops->unpin(pins->config.device, grain->handle);
 	for (uint32_t i = 0; i < ARENA_SLOTS; i++)
 		platform_free(atomic_load_explicit(&pins->parts[i], memory_order_relaxed));
+	mem_cache_destroy(pins->cache);
 	platform_lock_fini(&pins->lock);
 	platform_lock_fini(&pins->pin_lock);
 	platform_free(pins);
+}
+
+struct mem_cache *mem_pins_cache(struct mem_pins *pins)
+{
+	return pins->cache;
 }
 
 void mem_pins_stats(struct mem_pins *pins, struct mem_pins_stats *stats)

@@ -9,8 +9,8 @@
  * pages of the grain away. So a registration is never stale: the device reaches the pages that the
  * process sees, from get to put.
  *
- * A range is registered by itself, from get to put, if it is not in the arena, or is asked for with
- * an access that grains do not have, or if there is no room for its grains.
+ * A range is asked for from mem/cache if it is not in the arena, or with an access that grains do not
+ * have, or if there is no room for its grains.
  *
  * Any thread. Two locks: see pin.c.
  */
@@ -20,6 +20,7 @@
 #include "pin_ops.h"
 #include "platform.h"
 
+struct mem_cache;
 struct mem_pins;
 struct mem_pin_own;
 
@@ -43,7 +44,7 @@ struct mem_pin_config {
 
 /* What mem_pins_get() has taken, until mem_pins_put(). It may be copied. */
 struct mem_pin_ref {
-	/* registration of the range alone, or NULL */
+	/* the range by itself, or NULL */
 	struct mem_pin_own *own;
 	/* grains: index of the first, and how many */
 	uint64_t first;
@@ -53,9 +54,9 @@ struct mem_pin_ref {
 struct mem_pins_stats {
 	/* grains that are registered */
 	uint64_t grains;
-	/* ranges that are registered by themselves */
+	/* ranges by themselves that are in use */
 	uint64_t own;
-	/* registrations of either kind that were made */
+	/* grains that were registered */
 	uint64_t pinned;
 	/* grains that were given up for want of room, and for the arena */
 	uint64_t evicted, revoked;
@@ -88,6 +89,9 @@ void mem_pins_put(struct mem_pins *pins, const struct mem_pin_ref *ref);
  */
 uint64_t mem_pins_handle(const struct mem_pins *pins, const struct mem_pin_ref *ref,
 			 const void *addr, size_t *len);
+
+/* mem_pins_cache - returns what ranges by themselves come from, for its statistics */
+struct mem_cache *mem_pins_cache(struct mem_pins *pins);
 
 void mem_pins_stats(struct mem_pins *pins, struct mem_pins_stats *stats);
 

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * What a wire that pins gives: how memory is registered with its device. pin.h registers by it the
- * memory of the arena, and keeps that registered; the cache, other memory. Called on any thread; calls
- * may overlap.
+ * What a wire that pins gives: how memory is registered with its device. pin.h keeps memory of the
+ * arena registered by it, and mem/cache other memory. Called on any thread, by several at once.
  */
 #ifndef WEFT_MEM_PIN_OPS_H
 #define WEFT_MEM_PIN_OPS_H

