@@ -113,6 +113,15 @@ int engine_tx_rts(struct engine_peer *peer, struct engine_tx *tx)
 	return 0;
 }
 
+/* Returns true if the payload is sent by sendv though it fits a packet. */
+static bool engine_tx_lends(const struct engine_peer *peer, const struct engine_tx *tx)
+{
+	const struct wire_ops *wire = peer->wire;
+
+	return wire->lends && tx->len >= wire->lends_min && tx->iov_cnt == 1 && !tx->copy &&
+	       wire->lends(peer->conn, tx->iov[0].iov_base, tx->len);
+}
+
 int engine_tx_start(struct engine_peer *peer, struct engine_tx *tx)
 {
 	struct wire_conn *conn = peer->conn;
@@ -129,7 +138,7 @@ int engine_tx_start(struct engine_peer *peer, struct engine_tx *tx)
 		peer->ep->queued_cnt -= !ret;
 		counted = false;
 		gone = 0; /* rndv.c counts the payload when it is sent or read */
-	} else if (len <= peer->wire->claim_max) {
+	} else if (len <= peer->wire->claim_max && !engine_tx_lends(peer, tx)) {
 		ret = engine_tx_inline(peer, tx);
 	} else {
 		ret = engine_tx_eager(peer, tx);

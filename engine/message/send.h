@@ -112,6 +112,14 @@ static engine_path ssize_t engine_send_aside(struct engine_ep *ep, struct engine
 	return engine_send_slow(ep, peer, &copy);
 }
 
+/* engine_lends - returns true if the payload of a message is sent by sendv though it fits a packet */
+static inline bool engine_lends(struct wire_conn *conn, const struct engine_msg *msg,
+				const struct wire_ops *wire)
+{
+	return !msg->iov_cnt && !(msg->flags & ENGINE_INJECT) &&
+	       wire->lends(conn, msg->buf, msg->len);
+}
+
 /*
  * engine_send_on - send one message over the wire that is the peer's route: the fast path
  * @wire: ops of that wire; a constant where the provider instantiates this
@@ -135,6 +143,8 @@ static engine_path ssize_t engine_send_on(struct engine_ep *ep, struct engine_pe
 	if (unlikely(!peer->ready || len > wire->claim_max || msg->flags & ENGINE_SLOW))
 		return engine_send_aside(ep, peer, msg);
 	if (len > ENGINE_FREE_MAX && unlikely(peer->credit < len))
+		return engine_send_aside(ep, peer, msg);
+	if (wire->lends && len >= wire->lends_min && engine_lends(conn, msg, wire))
 		return engine_send_aside(ep, peer, msg);
 	packet = wire->claim(conn, len, &payload);
 	if (unlikely(!packet))

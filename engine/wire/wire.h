@@ -487,6 +487,14 @@ struct wire_ops {
 	bool (*reached)(struct wire_conn *conn, uint64_t kind);
 
 	/*
+	 * lends - returns true if the peer can read this memory itself: sendv is faster then than claim
+	 * @len: lends_min or more, at most claim_max
+	 * NULL: no peer can.
+	 */
+	bool (*lends)(struct wire_conn *conn, const void *buf, size_t len);
+	uint32_t lends_min;
+
+	/*
 	 * Least payload of a sendv to which engine_packet() may answer -FI_EAGAIN, bytes; more than
 	 * claim_max. Published packets do not wait behind such a payload. 0: engine_packet() never
 	 * answers so.
@@ -620,7 +628,7 @@ void engine_payload_done(struct engine_ep *ep, struct wire_conn *conn, void *coo
  * Layout of struct engine_ep and of the other structs that the inlined paths access. Only a wire
  * that was built with the same layout is registered.
  */
-#define WIRE_LAYOUT 13u
+#define WIRE_LAYOUT 14u
 
 struct wire_provider {
 	size_t size;

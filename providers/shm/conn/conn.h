@@ -28,6 +28,7 @@
 	(1u << 20) /* ... and once it has grown: about the size of a second-level cache */
 #define PSHM_AREAS_MAX	   (32u << 20) /* default bound of all grown rings of an endpoint, bytes */
 #define PSHM_CLAIM_MAX	   8192u
+#define PSHM_LENDS_MIN	   2048u /* payload from which on memory is lent to a peer */
 #define PSHM_EAGER_MAX	   65536u
 #define PSHM_CHUNK_LEN	   65536u		/* read or written by one system call */
 #define PSHM_COOP_COPY_MIN (2 * PSHM_CHUNK_LEN) /* left of a get from which on both ends copy */

@@ -29,7 +29,7 @@
 #define FRAGMENT_MAX 16384u
 #define FRAGMENT_CNT 8u
 /* Least payload that is lent, bytes. */
-#define LEND_MIN 2048u
+#define LEND_MIN PSHM_LENDS_MIN
 
 /* A sendv under way. */
 struct pshm_transfer {
@@ -168,6 +168,16 @@ static bool send_lent(struct pshm_conn *conn, struct pshm_transfer *t)
 	list_add_tail(&conn->lent, &t->link);
 	pshm_mark_work(conn);
 	return true;
+}
+
+bool pshm_lends(struct wire_conn *base, const void *buf, size_t len)
+{
+	struct pshm_conn *conn = pshm_conn_of(base);
+	struct pshm_place place;
+
+	/* a stream is faster if both sides copy */
+	return list_empty(&conn->sends) && list_empty(&conn->lent) &&
+	       pshm_arena_lends(conn, buf, len, &place);
 }
 
 /* Ends the sends whose lines the peer has taken. Returns how many. */

@@ -8,7 +8,8 @@
 
 #include "conn.h"
 
-/* sendv of wire_ops */
+/* lends and sendv of wire_ops */
+bool pshm_lends(struct wire_conn *conn, const void *buf, size_t len);
 int pshm_sendv(struct wire_conn *conn, const struct packet *hdr, const struct iovec *iov,
 	       size_t iov_cnt, struct wire_op *op);
 
