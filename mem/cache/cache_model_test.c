@@ -27,6 +27,9 @@ struct model {
 	uint32_t going_cnt;
 	uint32_t seed;
 	uint32_t stale;
+	/* calls of pin() by the request that is under way; during the first of them something changed */
+	uint32_t pins;
+	bool changed;
 };
 
 static uint32_t below(struct model *m, uint32_t n)
@@ -126,13 +129,35 @@ static void get_or_put(struct model *m, uint32_t first, uint32_t end)
 		m->held[slot] = false;
 		return;
 	}
+	m->pins = 0;
+	m->changed = false;
 	ret = mem_cache_get(m->cache, addr, len, 1u << below(m, 2), &m->refs[slot]);
 	if (ret) {
 		assert_int_equal(ret, -FI_ENOMEM);
 		return;
 	}
 	m->held[slot] = true;
+	/* A program that changes what it is just handing to the device has either. */
+	if (m->changed && m->pins == 1 && !m->refs[slot].entry)
+		return;
 	m->stale += fake_device_stale(&m->device, m->refs[slot].handle, addr, len);
+}
+
+/* Other threads change memory while one registers some. */
+static void meanwhile(void *arg)
+{
+	struct model *m = arg;
+	uint32_t first = below(m, 8) * 8 + below(m, 2), end = first + 1 + below(m, 6);
+
+	if (m->pins++ || below(m, 4))
+		return;
+	m->changed = true;
+	if (below(m, 2))
+		unmap(m, first, end, MEM_UNMAPPED);
+	else
+		removal_happens(m);
+	if (below(m, 2))
+		tell(m);
 }
 
 static void operate(struct model *m)
@@ -187,6 +212,8 @@ static struct mem_cache_stats run(uint32_t seed, bool blind, uint32_t *stale)
 	m->seed = seed;
 	fake_device_init(&m->device);
 	m->device.max = 12;
+	m->device.meanwhile = meanwhile;
+	m->device.arg = m;
 	fake_watch_init(&m->watch, &m->device);
 	m->watch.blind = blind;
 	with_bytes.bytes = 40 * m->device.page;

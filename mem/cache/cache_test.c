@@ -251,6 +251,42 @@ static void removed_pages_are_registered_once_until_unmapped(void **state)
 	assert_int_equal(stats().misses, 3);
 }
 
+static bool told_meanwhile;
+
+/* While the pages are registered they are mapped over. */
+static void change_meanwhile(void *arg)
+{
+	device.meanwhile = NULL;
+	for (uint32_t i = 0; i < AREA_PAGES; i++)
+		device.generation[i]++;
+	watch.watched[1] = false;
+	fake_watch_queue(&watch, MEM_UNMAPPED, 1, 2);
+	if (told_meanwhile)
+		fake_watch_tell(&watch);
+}
+
+static void what_changes_while_it_is_registered_is_not_kept(void **state)
+{
+	for (int told = 0; told < 2; told++) {
+		struct mem_cache_ref ref;
+
+		told_meanwhile = told;
+		device.meanwhile = change_meanwhile;
+		ref = get(0, 4);
+		assert_null(ref.entry);
+		assert_false(
+			fake_device_stale(&device, ref.handle, device.area, 4 * device.page));
+		mem_cache_put(cache, &ref);
+		assert_int_equal(stats().once[MEM_ONCE_CHANGING], told + 1);
+		assert_int_equal(stats().entries, 0);
+		assert_int_equal(fake_device_cnt(&device), 0);
+		if (!told)
+			fake_watch_tell(&watch);
+	}
+	touch(0, 4);
+	assert_int_equal(stats().misses, 1);
+}
+
 /* What is told late may be of pages that nobody has registered by then. */
 static void removed_pages_are_watched_until_unmapped(void **state)
 {
@@ -377,6 +413,7 @@ int main(void)
 		opened_test(what_changed_untold_is_found_out),
 		opened_test(a_neighbour_does_not_revive_what_changed_untold),
 		opened_test(removed_pages_are_registered_once_until_unmapped),
+		opened_test(what_changes_while_it_is_registered_is_not_kept),
 		opened_test(removed_pages_are_watched_until_unmapped),
 		opened_test(after_missed_changes_nothing_is_kept),
 		opened_test(other_memory_is_registered_once),

@@ -37,6 +37,8 @@ static int pin(void *device, void *addr, size_t len, uint64_t access, uint64_t *
 	platform_lock(&d->lock);
 	ret = pin_locked(d, addr, len, access, handle);
 	platform_unlock(&d->lock);
+	if (!ret && d->meanwhile)
+		d->meanwhile(d->arg);
 	return ret;
 }
 

@@ -20,6 +20,9 @@ struct fake_device {
 	uint32_t max;
 	/* not 0: what pin() returns from now on */
 	int error;
+	/* called by pin() once it has the pages, with @arg: something changes meanwhile; may be NULL */
+	void (*meanwhile)(void *arg);
+	void *arg;
 	/* calls, and registrations that there are */
 	uint32_t pins;
 	uint32_t cnt;
