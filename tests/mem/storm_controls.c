@@ -3,7 +3,7 @@
  * The controls of the storm: each kind of change makes something stale where one rule is left out.
  *
  *	munmap, mremap, MAP_FIXED, brk	a cache whose hits are not checked
- *	MADV_DONTNEED			a cache that registers removed pages anew once it is told
+ *	MADV_DONTNEED			a cache that registers removed pages anew as soon as it is told
  *	MADV_REMOVE			a registration of shared memory that is kept
  *	MADV_FREE			a page that is not pinned: one that is pinned is not taken away
  */
@@ -42,7 +42,7 @@ static void unchecked(struct uring_device *device, enum storm_kind kind)
 	struct storm_owner owner;
 	struct mem_cache *cache;
 
-	need(!late_watch_open(LATE_UNCHECKED, &watch), "no watch");
+	need(!late_watch_open(LATE_TOLD, &watch), "no watch");
 	need(!mem_cache_create_watched(&uring_device_ops, device, NULL, watch, &cache),
 	     "no cache");
 	storm_owner_init(&owner, 1, cache, device, kind == STORM_BRK);
@@ -77,7 +77,7 @@ static void forgetful(struct uring_device *device)
 	cpu_set_t before;
 	unsigned rounds = 0;
 
-	need(!late_watch_open(LATE_FORGETFUL, &watch), "no watch");
+	need(!late_watch_open(LATE_GONE, &watch), "no watch");
 	need(!mem_cache_create_watched(&uring_device_ops, device, NULL, watch, &cache),
 	     "no cache");
 	storm_owner_init(&owner, 1, cache, device, false);
