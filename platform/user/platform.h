@@ -58,7 +58,11 @@ void platform_yield(void);
 int platform_membarrier_open(void);
 int platform_membarrier(void);
 
-/* platform_fence - a full memory barrier */
+/*
+ * platform_fence - a full memory barrier
+ * platform_fence_acquire - loads before it are made before loads and stores behind it
+ * platform_fence_release - loads and stores before it are made before stores behind it
+ */
 #ifdef __SANITIZE_THREAD__
 /* The sanitizer does not support fences; a read-modify-write operation is one to the processor. */
 static inline void platform_fence(void)
@@ -67,10 +71,30 @@ static inline void platform_fence(void)
 
 	atomic_fetch_add_explicit(&word, 0, memory_order_seq_cst);
 }
+
+static inline void platform_fence_acquire(void)
+{
+	platform_fence();
+}
+
+static inline void platform_fence_release(void)
+{
+	platform_fence();
+}
 #else
 static inline void platform_fence(void)
 {
 	atomic_thread_fence(memory_order_seq_cst);
+}
+
+static inline void platform_fence_acquire(void)
+{
+	atomic_thread_fence(memory_order_acquire);
+}
+
+static inline void platform_fence_release(void)
+{
+	atomic_thread_fence(memory_order_release);
 }
 #endif
 

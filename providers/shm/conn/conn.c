@@ -157,6 +157,11 @@ static void end_notify(struct pshm_conn *conn, enum pshm_end how)
 	 * S:pshm_pair.inside
 	 */
 	atomic_store_explicit(&conn->pair->ended[conn->side].value, how, memory_order_seq_cst);
+	/*
+	 * F:pshm_pair.lent  before what the program stores in memory that was lent; pairs
+	 * F:pshm_pair.lent
+	 */
+	platform_fence_release();
 	if (conn->side == PSHM_ACCEPTOR && !conn->base.up)
 		refuse_unanswered(conn, how == PSHM_CLOSED ? -FI_ECONNREFUSED : -FI_ECONNRESET);
 	if (conn->base.up &&

@@ -157,9 +157,8 @@ bool pshm_arena_lends(struct pshm_conn *conn, const void *addr, size_t len,
 
 bool pshm_peer_copied(const struct pshm_conn *conn)
 {
-	/* the copy before it: loads are not moved behind a load that acquires what follows them */
-	atomic_thread_fence(memory_order_acquire);
-	/* A:pshm_pair.ended  pairs R:pshm_pair.ended */
+	/* F:pshm_pair.lent  the copy before reading whether it has ended; pairs F:pshm_pair.lent */
+	platform_fence_acquire();
 	return !atomic_load_explicit(&conn->pair->ended[pshm_other(conn)].value,
 				     memory_order_relaxed);
 }
