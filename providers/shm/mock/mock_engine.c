@@ -140,6 +140,8 @@ int __wrap_engine_packet(struct engine_ep *ep, struct wire_conn *conn,
 	}
 	if (m->packet_err)
 		return m->packet_err;
+	if (m->in_packet)
+		m->in_packet();
 	if (m->packets < sizeof(m->tags) / sizeof(m->tags[0]))
 		m->tags[m->packets] = packet->tag;
 	m->packets++;

@@ -30,6 +30,7 @@ struct mock {
 	bool garbled;	    /* payload or order was not as sent, fragments included */
 	int packet_err;	    /* -FI_E* that engine_packet() answers */
 	struct wire_conn *end_in_packet; /* to be disconnected from within engine_packet() */
+	void (*in_packet)(void); /* called there, before payload is copied; NULL: nothing */
 	/* Destination of payload that arrives in fragments. */
 	unsigned char *room;
 	size_t room_len;

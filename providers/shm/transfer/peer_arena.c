@@ -15,7 +15,8 @@ void pshm_arena_show(struct pshm_conn *conn)
 	struct pshm_shown *shown = &conn->pair->shown[conn->side];
 	const struct arena *arena = arena_started();
 
-	if (!arena || arena->forked || conn->wire->forked)
+	if (!arena || arena->forked || conn->wire->forked ||
+	    atomic_load_explicit(&shown->arena_shown, memory_order_relaxed))
 		return;
 	shown->arena_fd = (uint32_t)arena->directory_fd;
 	memcpy(shown->arena_nonce, arena->directory->head.nonce, sizeof(shown->arena_nonce));
@@ -127,8 +128,11 @@ void pshm_peer_map(struct pshm_conn *conn)
 	uint32_t next = atomic_load_explicit(mapped, memory_order_relaxed);
 
 	if (likely(next >= atomic_load_explicit(&theirs->arena_wanted, memory_order_relaxed)) ||
-	    (!conn->arena && !peer_arena_open(conn)) ||
-	    !arena_reader_at(&conn->arena->reader, next, 0, 0, false))
+	    next >= ARENA_CHUNKS || (!conn->arena && !peer_arena_open(conn)))
+		return;
+	/* a chunk that has been retired keeps no other one waiting: nothing of it will be lent */
+	if (!arena_reader_at(&conn->arena->reader, next, 0, 0, false) &&
+	    arena_reader_valid(&conn->arena->reader, next))
 		return;
 	/* R:pshm_inside.mapped  it is mapped before; pairs A:pshm_inside.mapped */
 	atomic_store_explicit(mapped, next + 1, memory_order_release);
@@ -138,9 +142,10 @@ bool pshm_arena_lends(struct pshm_conn *conn, const void *addr, size_t len,
 		      struct pshm_place *out)
 {
 	struct pshm_shown *ours = &conn->pair->shown[conn->side];
+	const struct arena *arena = arena_started();
 	struct arena_place place;
 
-	if (!arena_find(arena_started(), addr, len, &place))
+	if (!arena_find(arena, addr, len, &place))
 		return false;
 	/* A:pshm_inside.mapped  pairs R:pshm_inside.mapped */
 	if (unlikely(atomic_load_explicit(&conn->pair->inside[pshm_other(conn)].mapped,
@@ -151,6 +156,10 @@ bool pshm_arena_lends(struct pshm_conn *conn, const void *addr, size_t len,
 					      memory_order_relaxed);
 		return false;
 	}
+	/* retired meanwhile: the peer may have skipped it */
+	if (unlikely(atomic_load_explicit(&arena->chunks[place.chunk].retired,
+					  memory_order_relaxed)))
+		return false;
 	*out = (struct pshm_place){ .chunk = place.chunk, .offset = place.offset };
 	return true;
 }
