@@ -17,8 +17,8 @@
 #include "lines.h"
 #include "mock_engine.h"
 #include "mock_random.h"
+#include "mock_victim.h"
 
-static const struct pshm_sizes sizes = { PSHM_LINE_CNT, PSHM_DATA_LEN, 0 };
 static struct mock a, b;
 
 static int setup(void **state)
@@ -36,49 +36,10 @@ static int teardown(void **state)
 	return 0;
 }
 
-/* Leaves a request at b's inbox and returns the error that b answers. */
-static int offer_made(const struct pshm_offer *offer)
-{
-	struct pshm_ticket ticket;
-	struct pshm_region inbox;
-	int err;
-
-	assert_int_equal(pshm_inbox_open(b.addr.pid, b.addr.fd, b.addr.nonce, &inbox), 0);
-	assert_int_equal(pshm_mailbox_claim(inbox.addr, offer->pid, &ticket), 0);
-	assert_int_equal(pshm_mailbox_post(inbox.addr, offer, &ticket), 0);
-	mock_poll(&b, NULL);
-	err = pshm_mailbox_failed(&ticket);
-	pshm_mailbox_drop(&ticket);
-	pshm_region_close(&inbox);
-	return err;
-}
-
-static struct pshm_offer offer_of(const struct pshm_region *region)
-{
-	struct pshm_offer offer = { .pid = (uint32_t)getpid(), .fd = (uint32_t)region->fd };
-
-	memcpy(offer.nonce, ((struct pshm_pair *)region->addr)->nonce, PSHM_NONCE);
-	return offer;
-}
-
-static struct pshm_region pair_of(const struct pshm_sizes *whose)
-{
-	struct pshm_region region;
-
-	assert_int_equal(pshm_pair_create(whose, &region), 0);
-	pshm_hello_put(region.addr, PSHM_REQUESTER, &a.hello);
-	return region;
-}
-
-static struct pshm_region pair_made(void)
-{
-	return pair_of(&sizes);
-}
-
 /* The same pair in memory that is not sealed, cut to @len bytes. */
 static struct pshm_region pair_unsealed(size_t len)
 {
-	struct pshm_region made = pair_made(), loose = { .len = len };
+	struct pshm_region made = mock_pair_of(&mock_victim_sizes, &a), loose = { .len = len };
 
 	loose.fd = memfd_create("loose", MFD_ALLOW_SEALING);
 	assert_true(loose.fd >= 0);
@@ -92,36 +53,36 @@ static struct pshm_region pair_unsealed(size_t len)
 
 static void offer_that_is_right_is_accepted(void **state)
 {
-	struct pshm_region region = pair_made();
-	struct pshm_offer offer = offer_of(&region);
+	struct pshm_region region = mock_pair_of(&mock_victim_sizes, &a);
+	struct pshm_offer offer = mock_offer_of(&region);
 
-	assert_int_equal(offer_made(&offer), 0);
+	assert_int_equal(mock_offer_made(&b, &offer), 0);
 	assert_int_equal(b.ups, 1);
 	pshm_region_close(&region);
 }
 
 static void offer_of_nothing_is_unreachable(void **state)
 {
-	struct pshm_region region = pair_made();
-	struct pshm_offer offer = offer_of(&region);
+	struct pshm_region region = mock_pair_of(&mock_victim_sizes, &a);
+	struct pshm_offer offer = mock_offer_of(&region);
 	int pipes[2];
 
 	offer.nonce[0] ^= 1;
-	assert_int_equal(offer_made(&offer), -FI_EHOSTUNREACH);
-	offer = offer_of(&region);
+	assert_int_equal(mock_offer_made(&b, &offer), -FI_EHOSTUNREACH);
+	offer = mock_offer_of(&region);
 	offer.fd = 1u << 20;
-	assert_int_equal(offer_made(&offer), -FI_EHOSTUNREACH);
+	assert_int_equal(mock_offer_made(&b, &offer), -FI_EHOSTUNREACH);
 	offer.fd = UINT32_MAX;
-	assert_int_equal(offer_made(&offer), -FI_EHOSTUNREACH);
+	assert_int_equal(mock_offer_made(&b, &offer), -FI_EHOSTUNREACH);
 	offer.fd = b.addr.fd; /* its own inbox */
-	assert_int_equal(offer_made(&offer), -FI_EHOSTUNREACH);
+	assert_int_equal(mock_offer_made(&b, &offer), -FI_EHOSTUNREACH);
 	assert_int_equal(pipe(pipes), 0);
 	offer.fd = (uint32_t)pipes[0];
-	assert_int_equal(offer_made(&offer), -FI_EHOSTUNREACH);
+	assert_int_equal(mock_offer_made(&b, &offer), -FI_EHOSTUNREACH);
 	close(pipes[0]);
 	close(pipes[1]);
 	offer.fd = (uint32_t)open("/dev/zero", O_RDWR);
-	assert_int_equal(offer_made(&offer), -FI_EHOSTUNREACH);
+	assert_int_equal(mock_offer_made(&b, &offer), -FI_EHOSTUNREACH);
 	close((int)offer.fd);
 	assert_int_equal(b.ups, 0);
 	pshm_region_close(&region);
@@ -131,13 +92,13 @@ static void memory_that_can_shrink_is_refused(void **state)
 {
 	size_t whole = PSHM_PAIR_HEAD + 2 * ring_len(PSHM_LINE_CNT, PSHM_DATA_LEN);
 	struct pshm_region region = pair_unsealed(whole);
-	struct pshm_offer offer = offer_of(&region);
+	struct pshm_offer offer = mock_offer_of(&region);
 
-	assert_int_equal(offer_made(&offer), -FI_EHOSTUNREACH);
+	assert_int_equal(mock_offer_made(&b, &offer), -FI_EHOSTUNREACH);
 	assert_int_equal(fcntl(region.fd, F_ADD_SEALS, F_SEAL_GROW), 0);
-	assert_int_equal(offer_made(&offer), -FI_EHOSTUNREACH);
+	assert_int_equal(mock_offer_made(&b, &offer), -FI_EHOSTUNREACH);
 	assert_int_equal(fcntl(region.fd, F_ADD_SEALS, F_SEAL_SHRINK), 0);
-	assert_int_equal(offer_made(&offer), 0);
+	assert_int_equal(mock_offer_made(&b, &offer), 0);
 	pshm_region_close(&region);
 }
 
@@ -150,9 +111,9 @@ static void memory_of_another_size_than_it_says_is_refused(void **state)
 
 	for (size_t i = 0; i < 3; i++) {
 		region = pair_unsealed(lens[i]);
-		offer = offer_of(&region);
+		offer = mock_offer_of(&region);
 		assert_int_equal(fcntl(region.fd, F_ADD_SEALS, F_SEAL_GROW | F_SEAL_SHRINK), 0);
-		assert_int_equal(offer_made(&offer), -FI_EPROTO);
+		assert_int_equal(mock_offer_made(&b, &offer), -FI_EPROTO);
 		pshm_region_close(&region);
 	}
 	assert_int_equal(b.ups, 0);
@@ -161,45 +122,45 @@ static void memory_of_another_size_than_it_says_is_refused(void **state)
 static void sizes_that_cannot_be_are_refused(void **state)
 {
 	const struct pshm_sizes smallest = { RING_LINES_MIN, RING_DATA_MIN, 0 };
-	struct pshm_region region = pair_made();
-	struct pshm_offer offer = offer_of(&region);
+	struct pshm_region region = mock_pair_of(&mock_victim_sizes, &a);
+	struct pshm_offer offer = mock_offer_of(&region);
 	struct pshm_pair *pair = region.addr;
 
 	pair->line_cnt = 0;
-	assert_int_equal(offer_made(&offer), -FI_EPROTO);
+	assert_int_equal(mock_offer_made(&b, &offer), -FI_EPROTO);
 	pair->line_cnt = 100;
-	assert_int_equal(offer_made(&offer), -FI_EPROTO);
+	assert_int_equal(mock_offer_made(&b, &offer), -FI_EPROTO);
 	pair->line_cnt = 1u << 31;
-	assert_int_equal(offer_made(&offer), -FI_EPROTO);
+	assert_int_equal(mock_offer_made(&b, &offer), -FI_EPROTO);
 	pair->line_cnt = PSHM_LINE_CNT;
 	pair->data_len = 2 * PSHM_DATA_LEN;
-	assert_int_equal(offer_made(&offer), -FI_EPROTO);
+	assert_int_equal(mock_offer_made(&b, &offer), -FI_EPROTO);
 	pair->data_len = PSHM_DATA_LEN;
 	pair->len += 64;
-	assert_int_equal(offer_made(&offer), -FI_EPROTO);
+	assert_int_equal(mock_offer_made(&b, &offer), -FI_EPROTO);
 	pshm_region_close(&region);
 
 	/* consistent, but too small for the packets that we send */
 	assert_int_equal(pshm_pair_create(&smallest, &region), 0);
-	offer = offer_of(&region);
-	assert_int_equal(offer_made(&offer), -FI_EPROTO);
+	offer = mock_offer_of(&region);
+	assert_int_equal(mock_offer_made(&b, &offer), -FI_EPROTO);
 	assert_int_equal(b.ups, 0);
 	pshm_region_close(&region);
 }
 
 static void another_version_is_told(void **state)
 {
-	struct pshm_region region = pair_made();
-	struct pshm_offer offer = offer_of(&region);
+	struct pshm_region region = mock_pair_of(&mock_victim_sizes, &a);
+	struct pshm_offer offer = mock_offer_of(&region);
 	struct pshm_pair *pair = region.addr;
 	struct hello hello = a.hello;
 
 	pair->version++;
-	assert_int_equal(offer_made(&offer), -FI_ENOPROTOOPT);
+	assert_int_equal(mock_offer_made(&b, &offer), -FI_ENOPROTOOPT);
 	pair->version--;
 	hello.version++;
 	pshm_hello_put(pair, PSHM_REQUESTER, &hello);
-	assert_int_equal(offer_made(&offer), 0);
+	assert_int_equal(mock_offer_made(&b, &offer), 0);
 	assert_int_equal(atomic_load(&pair->answer), PSHM_REFUSED | FI_ENOPROTOOPT << 8);
 	assert_int_equal(b.ups, 0);
 	pshm_region_close(&region);
@@ -207,18 +168,18 @@ static void another_version_is_told(void **state)
 
 static void hello_in_another_name_is_refused(void **state)
 {
-	struct pshm_region region = pair_made();
-	struct pshm_offer offer = offer_of(&region);
+	struct pshm_region region = mock_pair_of(&mock_victim_sizes, &a);
+	struct pshm_offer offer = mock_offer_of(&region);
 	struct pshm_pair *pair = region.addr;
 	struct hello hello = a.hello;
 
 	hello.addr.pid++;
 	pshm_hello_put(pair, PSHM_REQUESTER, &hello);
-	assert_int_equal(offer_made(&offer), 0);
+	assert_int_equal(mock_offer_made(&b, &offer), 0);
 	assert_int_equal(atomic_load(&pair->answer), PSHM_REFUSED | FI_EPROTO << 8);
 	memset(pair->hello[PSHM_REQUESTER], 0xff, PSHM_HELLO_LEN);
 	atomic_store(&pair->answer, 0);
-	assert_int_equal(offer_made(&offer), 0);
+	assert_int_equal(mock_offer_made(&b, &offer), 0);
 	assert_int_equal(atomic_load(&pair->answer) & 0xff, PSHM_REFUSED);
 	assert_int_equal(b.ups, 0);
 	pshm_region_close(&region);
@@ -229,12 +190,12 @@ static void more_data_than_there_may_be_is_refused(void **state)
 	static const uint32_t lens[] = { HELLO_DATA_MAX + 1, UINT32_MAX };
 
 	for (int i = 0; i < 2; i++) {
-		struct pshm_region region = pair_made();
-		struct pshm_offer offer = offer_of(&region);
+		struct pshm_region region = mock_pair_of(&mock_victim_sizes, &a);
+		struct pshm_offer offer = mock_offer_of(&region);
 		struct pshm_pair *pair = region.addr;
 
 		pair->hello_data_len[PSHM_REQUESTER] = lens[i];
-		assert_int_equal(offer_made(&offer), 0);
+		assert_int_equal(mock_offer_made(&b, &offer), 0);
 		assert_int_equal(atomic_load(&pair->answer), PSHM_REFUSED | FI_EINVAL << 8);
 		pshm_region_close(&region);
 	}
@@ -271,34 +232,10 @@ static void scribbled_mailbox_does_no_harm(void **state)
 	mock_until(&a, &b, a.conn && b.conn);
 }
 
-/* A connection of b whose other end is bare memory. */
-static struct pshm_pair *victim_made(struct pshm_region *region)
-{
-	struct pshm_offer offer;
-
-	*region = pair_made();
-	offer = offer_of(region);
-	b.conn = NULL;
-	assert_int_equal(offer_made(&offer), 0);
-	assert_non_null(b.conn);
-	return region->addr;
-}
-
 static void forged_line(struct pshm_region *region, uint32_t len, uint32_t note,
 			uint32_t fragment)
 {
-	struct packet packet = { .op = PACKET_DATA, .len = len, .tag = MOCK_BIG };
-	struct ring_rx *rx = &((struct pshm_conn *)b.conn)->rx;
-	struct ring_rx ours;
-	struct ring_line *line;
-
-	ring_rx_init(&ours, pshm_pair_ring(region, PSHM_REQUESTER, &sizes), PSHM_LINE_CNT,
-		     PSHM_DATA_LEN);
-	line = &ours.lines[rx->tail & rx->mask];
-	memcpy(line->header, &packet, sizeof(packet));
-	memcpy(line->payload, &fragment, sizeof(fragment));
-	atomic_store(&line->word, (uint64_t)note << 32 | (rx->tail + 1));
-	mock_poll(&b, NULL);
+	mock_forged_line(&b, region, len, note, &fragment, sizeof(fragment));
 }
 
 static void forged_lines_end_the_connection(void **state)
@@ -315,7 +252,7 @@ static void forged_lines_end_the_connection(void **state)
 		{ 1u << 31, PSHM_FIRST, 0, PSHM_DATA_LEN + 1 },
 		{ 1u << 31, PSHM_FIRST, RING_AT_MASK, 64 },
 		{ 100, PSHM_NEXT, 0, 50 },
-		{ 8, PSHM_COOP_COPY + 1, 0, 0 },
+		{ 8, PSHM_PLACE + 1, 0, 0 },
 		{ 8, PSHM_GROW | PSHM_PROBE, 0, 0 },
 		{ 8, RING_KIND_MAX, 0, 0 },
 	};
@@ -323,7 +260,7 @@ static void forged_lines_end_the_connection(void **state)
 	for (size_t i = 0; i < sizeof(lines) / sizeof(lines[0]); i++) {
 		struct pshm_region region;
 
-		victim_made(&region);
+		mock_victim_made(&b, &a, &region);
 		b.downs = 0;
 		forged_line(&region, lines[i].len,
 			    lines[i].kind << RING_KIND_SHIFT | lines[i].at, lines[i].fragment);
@@ -341,7 +278,7 @@ static void fragments_beyond_their_packet_end_the_connection(void **state)
 	b.room = calloc(1, 1000);
 	b.room_len = 1000;
 	b.room_iovs = 1;
-	victim_made(&region);
+	mock_victim_made(&b, &a, &region);
 	forged_line(&region, 1000, PSHM_FIRST << RING_KIND_SHIFT, 600);
 	assert_int_equal(b.packets, 1);
 	forged_line(&region, 0, PSHM_NEXT << RING_KIND_SHIFT, 401);
@@ -350,7 +287,7 @@ static void fragments_beyond_their_packet_end_the_connection(void **state)
 	pshm_region_close(&region);
 
 	/* a packet in fragments within another */
-	victim_made(&region);
+	mock_victim_made(&b, &a, &region);
 	forged_line(&region, 1000, PSHM_FIRST << RING_KIND_SHIFT, 600);
 	forged_line(&region, 1000, PSHM_FIRST << RING_KIND_SHIFT, 600);
 	assert_int_equal(b.downs, 2);
@@ -365,9 +302,9 @@ static void credit_that_cannot_be_ends_the_connection(void **state)
 	struct ring_rx rx;
 	uint64_t sent = 0;
 
-	victim_made(&region);
-	ring_rx_init(&rx, pshm_pair_ring(&region, PSHM_ACCEPTOR, &sizes), PSHM_LINE_CNT,
-		     PSHM_DATA_LEN);
+	mock_victim_made(&b, &a, &region);
+	ring_rx_init(&rx, pshm_pair_ring(&region, PSHM_ACCEPTOR, &mock_victim_sizes),
+		     PSHM_LINE_CNT, PSHM_DATA_LEN);
 	atomic_store(&rx.credit->taken, UINT32_MAX);
 	while (mock_put(b.conn, sent, 8))
 		sent++;
@@ -381,13 +318,13 @@ static void credit_that_cannot_be_ends_the_connection(void **state)
 static void ring_that_is_larger_than_an_area_does_not_grow(void **state)
 {
 	const struct pshm_sizes large = { PSHM_LINE_CNT, 4 * PSHM_AREA_LEN, 0 };
-	struct pshm_region region = pair_of(&large);
-	struct pshm_offer offer = offer_of(&region);
+	struct pshm_region region = mock_pair_of(&large, &a);
+	struct pshm_offer offer = mock_offer_of(&region);
 	struct pshm_pair *pair = region.addr;
 	struct ring_rx rx;
 	uint64_t sent = 0;
 
-	assert_int_equal(offer_made(&offer), 0);
+	assert_int_equal(mock_offer_made(&b, &offer), 0);
 	assert_non_null(b.conn);
 	ring_rx_init(&rx, pshm_pair_ring(&region, PSHM_ACCEPTOR, &large), PSHM_LINE_CNT,
 		     4 * PSHM_AREA_LEN);
@@ -423,7 +360,7 @@ static void scribbled_pair_does_no_harm(void **state)
 	at_b = b.conn;
 	while (victims < 300) {
 		struct pshm_region region;
-		struct pshm_pair *pair = victim_made(&region);
+		struct pshm_pair *pair = mock_victim_made(&b, &a, &region);
 		struct wire_conn *victim = b.conn;
 		uint32_t spread = 1u << mock_random(&seed) % 10;
 
