@@ -120,6 +120,15 @@ static bool engine_mr_wait(struct engine_mr *mr)
 	return true;
 }
 
+/* Takes the memory away from peers that access it and do not end. Returns false if some still do. */
+static bool engine_mr_cut(const struct engine_mr *mr)
+{
+	const struct engine_mrs *mrs = mr->domain->mr;
+
+	return !mr->refs && mrs->share && mrs->shows->share_cut && mr->iov_cnt == 1 &&
+	       mrs->shows->share_cut(mrs->share, mr->index, mr->iov[0].iov_base);
+}
+
 #define MR_CLOSE "fi_close of a memory region"
 
 /* Ends the use of the key. Returns 0, or -FI_EBUSY with the key still in use. */
@@ -128,7 +137,7 @@ static int engine_mr_end_key(struct engine_mr *mr)
 	struct mr_table *table = &mr->domain->mr->table;
 
 	mr_invalidate(table, mr->index);
-	if (!engine_mr_wait(mr)) {
+	if (!engine_mr_wait(mr) && !engine_mr_cut(mr)) {
 		if (mr->enabled)
 			mr_validate(table, mr->index);
 		return engine_refuse_value(

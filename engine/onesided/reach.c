@@ -3,6 +3,7 @@
  * Operations by loads and stores, whatever their kind and shape. Called with the domain held, by
  * the initiator's side of one-sided operations (access.c).
  */
+#include <rdma/fi_errno.h>
 #include "atomics.h"
 #include "reach.h"
 
@@ -31,6 +32,23 @@ bool engine_reach_atomic(const struct engine_update *update, void *here, const v
 
 	return atomics_aligned(here, u.datatype) && atomics_lock_free(here, u.datatype) &&
 	       !atomics_apply(&u);
+}
+
+void engine_reach_lost(struct engine_ctx *ctx, const struct engine_access *access)
+{
+	bool fetches = access->update->result_cnt;
+	struct fi_cq_err_entry err = {
+		.op_context = access->context,
+		.flags = FI_ATOMIC | (fetches ? FI_READ : FI_WRITE),
+		.len = access->targets[0].len,
+		.err = FI_EIO,
+		.prov_errno = FI_EIO,
+	};
+
+	engine_count(ctx->tx->cntr[fetches ? ENGINE_CNTR_READ : ENGINE_CNTR_WRITE], -FI_EIO,
+		     err.len);
+	if (ctx->tx->cq)
+		engine_complete_error(ctx->tx->cq, &err);
 }
 
 /* Returns the access to the region that an operation needs. */
@@ -87,9 +105,9 @@ bool engine_reach(struct engine_peer *peer, struct engine_tx *tx)
 {
 	const struct wire_ops *wire = peer->wire;
 	struct wire_conn *conn = peer->conn;
+	bool done, valid, once;
 	uint64_t kind;
 	void *here;
-	bool done;
 
 	if (!wire->reach || !reach_fits(tx))
 		return false;
@@ -98,7 +116,10 @@ bool engine_reach(struct engine_peer *peer, struct engine_tx *tx)
 	if (!here)
 		return false;
 	done = engine_reach_settled(peer) && reach_do(tx, here);
-	if (!wire->reached(conn, kind) || !done)
+	valid = wire->reached(conn, kind);
+	/* what changes memory only once can't be made again if it may have been lost */
+	once = tx->kind == PACKET_ATOMIC && kind & FI_REMOTE_WRITE;
+	if (!done || (!valid && !once))
 		return false;
 	conn->tx_msgs++;
 	if (tx->kind == PACKET_READ)
@@ -107,6 +128,6 @@ bool engine_reach(struct engine_peer *peer, struct engine_tx *tx)
 		conn->tx_bytes += tx->len;
 	tx->want = tx->targets[0].len;
 	list_remove(&tx->link);
-	engine_tx_end(tx, 0);
+	engine_tx_end(tx, valid ? 0 : -FI_EIO);
 	return true;
 }

@@ -45,6 +45,12 @@ bool engine_reach_atomic(const struct engine_update *update, void *here, const v
 			 const void *compare, void *result);
 
 /*
+ * engine_reach_lost - report an atomic that may have been lost, since the peer took its memory back
+ * meanwhile: it can't be made again
+ */
+void engine_reach_lost(struct engine_ctx *ctx, const struct engine_access *access);
+
+/*
  * engine_reach_small - carry out a small operation; for wire_ops.access
  * @access: engine_access_small()
  * @wire:   ops of the peer's route, with reach; a constant
@@ -60,7 +66,7 @@ static engine_path bool engine_reach_small(struct engine_ctx *ctx, struct engine
 	const struct engine_update *update = access->op == PACKET_WRITE ? NULL : access->update;
 	uint64_t kind = FI_REMOTE_WRITE;
 	bool fetches = update && update->result_cnt;
-	bool done = true;
+	bool done = true, valid;
 	void *here;
 
 	if (fetches && (update->result_cnt > 1 || update->op == FI_ATOMIC_READ))
@@ -77,9 +83,13 @@ static engine_path bool engine_reach_small(struct engine_ctx *ctx, struct engine
 	else
 		done = engine_reach_atomic(update, here, local->iov_base, NULL,
 					   fetches ? update->result[0].iov_base : NULL);
-	wire->reached(conn, kind);
-	if (!done)
+	valid = wire->reached(conn, kind);
+	if (!done || (unlikely(!valid) && !update))
 		return false;
+	if (unlikely(!valid)) {
+		engine_reach_lost(ctx, access);
+		return true;
+	}
 	conn->tx_msgs++;
 	conn->tx_bytes += target->len;
 	if (fetches)

@@ -443,6 +443,16 @@ struct wire_ops {
 	bool (*share_used)(struct wire_share *share, uint32_t index);
 
 	/*
+	 * share_cut - take the memory of a region away from peers that do not end their accesses
+	 * @addr: begin of the region
+	 * Called after share_used() has returned true for long. The contents of the memory stay, as
+	 * memory of this process alone.
+	 * Returns true if it is neither read nor written any more by those who use it; false: that is
+	 * not possible. NULL: it never is.
+	 */
+	bool (*share_cut)(struct wire_share *share, uint32_t index, const void *addr);
+
+	/*
 	 * taken - returns true if the peer's engine has been handed all packets of this conn, the
 	 * headers of sendv too
 	 * Returns false while that is not known. Not NULL if direct is not.
@@ -481,8 +491,8 @@ struct wire_ops {
 	/*
 	 * reached - the access is over
 	 * @kind: as for reach
-	 * Returns true if the peer has allowed it until now. If not, what was loaded may be anything;
-	 * what was stored went into memory that was the region's when the access began.
+	 * Returns true if the peer has allowed it until now. If not, what was loaded may be anything,
+	 * and what was stored may be lost, but is nowhere else.
 	 */
 	bool (*reached)(struct wire_conn *conn, uint64_t kind);
 
@@ -628,7 +638,7 @@ void engine_payload_done(struct engine_ep *ep, struct wire_conn *conn, void *coo
  * Layout of struct engine_ep and of the other structs that the inlined paths access. Only a wire
  * that was built with the same layout is registered.
  */
-#define WIRE_LAYOUT 14u
+#define WIRE_LAYOUT 15u
 
 struct wire_provider {
 	size_t size;

@@ -350,6 +350,28 @@ void arena_retire(struct arena *arena, uint32_t chunk)
 	platform_unlock(&arena->lock);
 }
 
+int arena_cut(struct arena *arena, const void *addr)
+{
+	uintptr_t at = (uintptr_t)addr - arena->base;
+	int ret = -FI_EINVAL;
+	uint32_t idx = 0;
+
+	platform_lock(&arena->lock);
+	if (at < arena->len)
+		idx = atomic_load_explicit(&arena->slots[at >> ARENA_SLOT_SHIFT],
+					   memory_order_relaxed);
+	if (idx) {
+		struct arena_place place = { .chunk = idx - 1 };
+
+		retire_locked(arena, place.chunk);
+		revoke_locked(arena, &place, arena->chunks[place.chunk].len);
+		arena_chunk_leave(arena, place.chunk);
+		ret = arena->chunks[place.chunk].left ? 0 : -FI_ENOMEM;
+	}
+	platform_unlock(&arena->lock);
+	return ret;
+}
+
 void arena_watch(struct arena *arena, struct arena_watcher *watcher)
 {
 	platform_lock(&arena->lock);

@@ -3,6 +3,7 @@
 #include <unistd.h>
 #include <rdma/fi_errno.h>
 #include "chunk.h"
+#include "membarrier.h"
 #include "memfd.h"
 #include "reserve.h"
 
@@ -105,6 +106,8 @@ void arena_chunk_leave(struct arena *arena, uint32_t idx)
 
 	if (chunk->left)
 		return;
+	/* B:arena.stored  what peers stored before they saw that it is retired is in the pages now */
+	sys_membarrier_all();
 	if (sys_reserve_leave((void *)chunk->base, chunk->len, chunk->fd,
 			      arena->directory->entries[idx].inode))
 		return;

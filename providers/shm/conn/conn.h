@@ -299,6 +299,9 @@ struct pshm_conn {
 	struct pshm_peer_arena *arena;
 	/* it can't be mapped */
 	bool arena_refused;
+	/* our pshm_inside.entered, and the peer's when it was cut off in the middle of an access */
+	uint32_t entered, cut_entered;
+	bool cut;
 	/* the peer's key table; NULL until it is needed */
 	struct pshm_reading *reading;
 	/* -FI_E* once the kernel has refused [0] direct reads, [1] direct writes, else 0 */

@@ -270,12 +270,20 @@ _Static_assert(offsetof(struct pshm_shown, arena_wanted) == 56, "layout");
 
 /* What a side uses of the other one's memory. Written by that side alone. */
 struct pshm_inside {
-	/* line of the other side's key table whose memory it accesses now; 0: none */
+	/*
+	 * line of the other side's key table whose memory it accesses now, with PSHM_INSIDE_MAPPED if
+	 * that is by loads and stores; 0: none
+	 */
 	_Atomic uint32_t line;
 	/* it has mapped that many chunks of the other side's arena, all below this number; it grows */
 	_Atomic uint32_t mapped;
-	uint8_t pad[56];
+	/* accesses by loads and stores begun so far, this one included, modulo 2^32 */
+	_Atomic uint32_t entered;
+	uint8_t pad[52];
 };
+
+#define PSHM_INSIDE_MAPPED (1u << 31)
+_Static_assert(MR_SLOT_BITS < 31, "a line's index leaves room for the flag");
 
 _Static_assert(sizeof(struct pshm_inside) == CACHE_LINE, "layout");
 

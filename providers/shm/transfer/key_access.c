@@ -181,7 +181,7 @@ static ssize_t copy_piece(struct pshm_conn *conn, const struct pshm_direct *d,
 				 p->len);
 		here += to.iov_len;
 	}
-	return (ssize_t)len;
+	return pshm_peer_stored(conn, p->chunk) ? (ssize_t)len : -FI_EKEYREJECTED;
 }
 
 /*
@@ -191,7 +191,7 @@ static ssize_t copy_piece(struct pshm_conn *conn, const struct pshm_direct *d,
  */
 static int step(struct pshm_conn *conn, struct pshm_direct *d)
 {
-	_Atomic uint32_t *inside = &conn->pair->inside[conn->side].line;
+	struct pshm_inside *inside = &conn->pair->inside[conn->side];
 	const struct target_range *p = &d->ranges[d->range];
 	size_t left = p->len - d->range_moved, len = left < STEP ? left : STEP, cnt;
 	struct iovec local[WIRE_IOV_MAX];
@@ -199,8 +199,10 @@ static int step(struct pshm_conn *conn, struct pshm_direct *d)
 	ssize_t n;
 
 	cnt = iov_slice(d->iov, d->iov_cnt, d->moved, len, local);
+	atomic_store_explicit(&inside->entered, ++conn->entered, memory_order_relaxed);
 	/* S:mr.check  we are inside before we look whether we may be; pairs S:mr.seq */
-	atomic_store_explicit(inside, p->view.index, memory_order_seq_cst);
+	atomic_store_explicit(&inside->line, p->view.index | (p->here ? PSHM_INSIDE_MAPPED : 0),
+			      memory_order_seq_cst);
 	if (!range_open(conn, p))
 		n = -FI_EKEYREJECTED;
 	else if (p->here)
@@ -211,7 +213,7 @@ static int step(struct pshm_conn *conn, struct pshm_direct *d)
 	else
 		n = move_piece(conn, d->write, local, cnt, &remote);
 	/* R:pshm_pair.inside  what was moved before we are outside; pairs A:pshm_pair.inside */
-	atomic_store_explicit(inside, 0, memory_order_release);
+	atomic_store_explicit(&inside->line, 0, memory_order_release);
 	if (n < 0)
 		return p->here ? (int)n : refused(conn, d->write, n);
 	if ((size_t)n != len)

@@ -16,6 +16,7 @@
 #include <time.h>
 #include <unistd.h>
 #include <rdma/fi_errno.h>
+#include "arena.h"
 #include "fault.h"
 #include "key_access.h"
 #include "mock_core.h"
@@ -365,6 +366,61 @@ static void who_is_inside_is_seen_by_the_owner(void **state)
 	assert_false(pshm_wire_ops.share_used(share, region));
 }
 
+/* Registers memory of the arena instead of malloc's. Returns it. */
+static unsigned char *expose_arena(uint64_t key, uint32_t *index)
+{
+	struct iovec iov = { .iov_len = LEN };
+	struct mr_spec spec = { .iov = &iov,
+				.iov_cnt = 1,
+				.access = RMA,
+				.key = key,
+				.object = &table,
+				.live = true };
+
+	assert_int_equal(arena_alloc(arena_get(), LEN, 1, ARENA_WRITE, &iov.iov_base, NULL), 0);
+	assert_int_equal(mr_insert(&table, &spec, index), 0);
+	return iov.iov_base;
+}
+
+static void a_peer_that_is_stopped_in_a_store_is_cut_off(void **state)
+{
+	struct packet_target target = { .addr = 5, .len = 8, .key = KEY + 1 };
+	struct pshm_conn *conn = NULL;
+	unsigned char *ours, *theirs;
+	uint32_t other;
+
+	ours = expose_arena(KEY + 1, &other);
+	memset(ours, 1, LEN);
+	for (int i = 0; i < 2000; i++)
+		mock_poll(NULL, &b);
+	conn = pshm_conn_of(a.conn);
+	theirs = pshm_wire_ops.reach(a.conn, &target, FI_REMOTE_WRITE);
+	assert_non_null(theirs);
+	theirs[0] = 2;
+	assert_int_equal(ours[5], 2);
+
+	mr_invalidate(&table, other);
+	assert_true(pshm_wire_ops.share_used(share, other));
+	assert_false(pshm_wire_ops.share_used(share, region));
+	assert_true(pshm_wire_ops.share_cut(share, other, ours));
+	assert_false(pshm_wire_ops.share_used(share, other));
+	theirs[1] = 3;
+	assert_int_equal(ours[5], 2);
+	assert_int_equal(ours[6], 1);
+	assert_int_equal(ours[LEN - 1], 1);
+	assert_false(pshm_wire_ops.reached(a.conn, FI_REMOTE_WRITE));
+	assert_null(pshm_wire_ops.reach(a.conn, &target, FI_REMOTE_WRITE));
+
+	/* the next access that has this number is one again */
+	atomic_store(&conn->pair->inside[conn->side].entered, conn->entered + 1);
+	atomic_store(mark_of_a(), other);
+	assert_true(pshm_wire_ops.share_used(share, other));
+	/* and by the kernel, from which nothing is cut off */
+	assert_false(pshm_wire_ops.share_cut(share, other, ours));
+	atomic_store(mark_of_a(), 0);
+	assert_int_equal(arena_free(arena_get(), ours), 0);
+}
+
 static void who_is_inside_when_its_connection_ends_is_still_seen(void **state)
 {
 	_Atomic uint32_t *mark = mark_of_a();
@@ -565,6 +621,7 @@ int main(void)
 		TEST(memory_that_is_gone_is_no_refusal, setup),
 		TEST(a_key_that_goes_ends_what_is_under_way, setup),
 		TEST(who_is_inside_is_seen_by_the_owner, setup),
+		TEST(a_peer_that_is_stopped_in_a_store_is_cut_off, setup),
 		TEST(who_is_inside_when_its_connection_ends_is_still_seen, setup),
 		TEST(who_says_again_and_again_to_be_inside_gets_no_more_memory, setup),
 		TEST(nobody_goes_in_once_the_connection_has_ended, setup),

@@ -108,6 +108,23 @@ bool pshm_peer_lets(const struct pshm_conn *conn, uint32_t chunk)
 	return arena_reader_valid(&conn->arena->reader, chunk);
 }
 
+bool pshm_peer_stored(const struct pshm_conn *conn, uint32_t chunk)
+{
+	enum pshm_side other = pshm_other(conn);
+
+	/*
+	 * B:arena.stored  the stores before the load. An owner that has retired a chunk makes a barrier
+	 * on every core that runs a process which takes part, before it looks at the pages.
+	 */
+	if (likely(conn->wire->barriers &&
+		   atomic_load_explicit(&conn->pair->barriers[other].value,
+					memory_order_relaxed)))
+		atomic_signal_fence(memory_order_seq_cst);
+	else
+		atomic_thread_fence(memory_order_seq_cst);
+	return pshm_peer_lets(conn, chunk);
+}
+
 const void *pshm_peer_place(struct pshm_conn *conn, uint32_t chunk, uint64_t offset,
 			    uint64_t len)
 {

@@ -61,6 +61,12 @@ char *pshm_peer_range(struct pshm_conn *conn, uint64_t addr, uint64_t len, bool 
 bool pshm_peer_lets(const struct pshm_conn *conn, uint32_t chunk);
 
 /*
+ * pshm_peer_stored - called after bytes were stored into a chunk of the peer's arena
+ * Returns false if the peer may have taken the chunk back meanwhile: then the bytes may be lost.
+ */
+bool pshm_peer_stored(const struct pshm_conn *conn, uint32_t chunk);
+
+/*
  * pshm_peer_copied - called after bytes were copied out of the peer's memory
  * Returns true if they were valid: the peer has not ended the connection since.
  */

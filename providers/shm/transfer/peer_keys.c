@@ -105,16 +105,18 @@ static struct reached_region *reached_region(struct pshm_conn *conn, uint64_t ke
 /* Marks the region as being written, and checks that it still may be. */
 static bool store_begin(struct pshm_conn *conn, const struct reached_region *region)
 {
-	_Atomic uint32_t *inside = &conn->pair->inside[conn->side].line;
+	struct pshm_inside *inside = &conn->pair->inside[conn->side];
 
+	atomic_store_explicit(&inside->entered, ++conn->entered, memory_order_relaxed);
 	/* S:mr.check  we are inside before we look whether we may be; pairs S:mr.seq */
-	atomic_store_explicit(inside, region->view.index, memory_order_seq_cst);
+	atomic_store_explicit(&inside->line, region->view.index | PSHM_INSIDE_MAPPED,
+			      memory_order_seq_cst);
 	if (likely(mr_reader_check(&conn->reading->reader, &region->view) &&
 		   !atomic_load_explicit(&conn->pair->ended[pshm_other(conn)].value,
 					 memory_order_seq_cst) &&
 		   pshm_peer_lets(conn, region->chunk)))
 		return true;
-	atomic_store_explicit(inside, 0, memory_order_release);
+	atomic_store_explicit(&inside->line, 0, memory_order_release);
 	return false;
 }
 
@@ -148,7 +150,7 @@ bool pshm_reached(struct wire_conn *base, uint64_t kind)
 		/* R:pshm_pair.inside  what was stored before we are outside; pairs A:pshm_pair.inside */
 		atomic_store_explicit(&conn->pair->inside[conn->side].line, 0,
 				      memory_order_release);
-		return true;
+		return pshm_peer_stored(conn, conn->reading->reaching->chunk);
 	}
 	/* what was loaded is the region's if its key still resolves */
 	return pshm_peer_copied(conn) &&

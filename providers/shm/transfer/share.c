@@ -19,6 +19,7 @@
 #include <stdlib.h>
 #include <sys/mman.h>
 #include <rdma/fi_errno.h>
+#include "arena.h"
 #include "conn.h"
 #include "write_guard.h"
 #include "lists.h"
@@ -45,20 +46,27 @@ struct wire_share {
 /* All shares of the process. Protected by the lock of lists.c. */
 static struct list shares = { &shares, &shares };
 
-/* Returns true if the peer of a connection accesses region @index of ours, or any, with @index 0. */
-static bool peer_inside(const struct pshm_conn *conn, uint32_t index)
+/*
+ * Returns pshm_inside.line of the peer of a connection if it accesses region @index of ours, or any,
+ * with @index 0; else 0.
+ */
+static uint32_t peer_inside(const struct pshm_conn *conn, uint32_t index)
 {
+	const struct pshm_inside *theirs = &conn->pair->inside[pshm_other(conn)];
 	/*
 	 * S:pshm_pair.inside  after the key was invalidated, or the connection ended; pairs
 	 * S:mr.check
 	 * A:pshm_pair.inside  what the peer did before it left; pairs R:pshm_pair.inside
 	 */
-	uint32_t inside = atomic_load_explicit(&conn->pair->inside[pshm_other(conn)].line,
-					       memory_order_seq_cst);
+	uint32_t line = atomic_load_explicit(&theirs->line, memory_order_seq_cst);
 
-	if (!inside || (index && inside != index))
-		return false;
-	return !pshm_process_dead(conn->process);
+	if (!line || (index && (line & ~PSHM_INSIDE_MAPPED) != index))
+		return 0;
+	/* one that was cut off stores to memory that is not ours any more */
+	if (conn->cut &&
+	    conn->cut_entered == atomic_load_explicit(&theirs->entered, memory_order_relaxed))
+		return 0;
+	return pshm_process_dead(conn->process) ? 0 : line;
 }
 
 static void guest_free(struct pshm_conn *conn)
@@ -113,22 +121,62 @@ bool pshm_share_keep(struct pshm_conn *conn)
 	return true;
 }
 
-bool pshm_share_used(struct wire_share *share, uint32_t index)
+/* Calls @each for every connection whose peer is inside region @index, until it returns false. */
+static bool insiders(struct wire_share *share, uint32_t index,
+		     bool (*each)(struct pshm_conn *conn, uint32_t line))
 {
 	struct pshm_conn *conn;
 	struct pshm_wire *w;
+	uint32_t line;
 
+	list_for_each_entry(conn, &share->guests, slow) {
+		line = peer_inside(conn, index);
+		if (line && !each(conn, line))
+			return false;
+	}
+	list_for_each_entry(w, &share->wires, share_link) {
+		list_for_each_entry(conn, &w->conns, all) {
+			line = conn->pair && conn->process ? peer_inside(conn, index) : 0;
+			if (line && !each(conn, line))
+				return false;
+		}
+	}
+	return true;
+}
+
+static bool not_inside(struct pshm_conn *conn, uint32_t line)
+{
+	return false;
+}
+
+static bool by_mapping(struct pshm_conn *conn, uint32_t line)
+{
+	return line & PSHM_INSIDE_MAPPED;
+}
+
+static bool cut_off(struct pshm_conn *conn, uint32_t line)
+{
+	conn->cut_entered = atomic_load_explicit(&conn->pair->inside[pshm_other(conn)].entered,
+						 memory_order_relaxed);
+	conn->cut = true;
+	return true;
+}
+
+bool pshm_share_used(struct wire_share *share, uint32_t index)
+{
 	if (share->forked)
 		return false;
 	guests_leave(share);
-	list_for_each_entry(conn, &share->guests, slow)
-		if (peer_inside(conn, index))
-			return true;
-	list_for_each_entry(w, &share->wires, share_link)
-		list_for_each_entry(conn, &w->conns, all)
-			if (conn->pair && conn->process && peer_inside(conn, index))
-				return true;
-	return false;
+	return !insiders(share, index, not_inside);
+}
+
+bool pshm_share_cut(struct wire_share *share, uint32_t index, const void *addr)
+{
+	struct arena *arena = arena_started();
+
+	if (!arena || !insiders(share, index, by_mapping) || arena_cut(arena, addr))
+		return false;
+	return insiders(share, index, cut_off);
 }
 
 const struct pshm_region *pshm_share_table(const struct wire_share *share)

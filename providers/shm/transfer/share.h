@@ -6,8 +6,8 @@
 #include "conn.h"
 
 /*
- * pshm_share_open, pshm_share_close, pshm_share_used - share_open, share_close and share_used of
- * wire_ops
+ * pshm_share_open, pshm_share_close, pshm_share_used, pshm_share_cut - share_open, share_close,
+ * share_used and share_cut of wire_ops
  * pshm_share_join - add an endpoint to the share of its domain, if that has one
  * pshm_share_show - show the table to the peer of a connection that has its memory, if there is one
  * pshm_share_keep - returns true if the peer of a connection that is to be freed is inside our
@@ -19,6 +19,7 @@
 int pshm_share_open(struct wire_share **share, struct mr_memory *memory);
 void pshm_share_close(struct wire_share *share);
 bool pshm_share_used(struct wire_share *share, uint32_t index);
+bool pshm_share_cut(struct wire_share *share, uint32_t index, const void *addr);
 void pshm_share_join(struct pshm_wire *wire, const struct wire_attr *attr);
 void pshm_share_show(struct pshm_conn *conn);
 bool pshm_share_keep(struct pshm_conn *conn);
