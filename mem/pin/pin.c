@@ -31,8 +31,8 @@ struct mem_pin_own {
 struct mem_pins {
 	struct mem_pin_config config;
 	uint32_t grain_shift;
-	/* what is not registered by grains */
-	struct mem_cache *cache;
+	/* What is not registered by grains comes from it, once there was such. R:pins.cache */
+	struct mem_cache *_Atomic cache;
 	/* The arena, once there is one. R:pins.arena */
 	struct arena *_Atomic arena;
 	/* Grains of each slot of the arena, once one was asked for. R:pins.parts */
@@ -40,7 +40,7 @@ struct mem_pins {
 	struct arena_watcher watcher;
 	/*
 	 * Held while a grain is registered, and for as long as that takes. Rank 1, before the
-	 * arena's lock. Protects the change of arena, parts and words to WORD_PINNING.
+	 * arena's lock. Protects the change of arena, cache, parts and words to WORD_PINNING.
 	 */
 	struct platform_lock pin_lock;
 	/* Rank 3, after the arena's lock. Protects what follows, and words but for their users. */
@@ -186,6 +186,45 @@ static void pins_spent(struct mem_pins *pins)
 		pins->config.spent(pins->config.device);
 }
 
+struct mem_cache *mem_pins_cache(const struct mem_pins *pins)
+{
+	/* A:pins.cache  pairs R:pins.cache */
+	return atomic_load_explicit(&pins->cache, memory_order_acquire);
+}
+
+static bool pins_cache_gives(const struct mem_pins *pins)
+{
+	struct mem_cache *cache = mem_pins_cache(pins);
+
+	return cache && mem_cache_give(cache);
+}
+
+/*
+ * Starts the cache, if that was not done: it has a thread, which costs a program without others what
+ * locks cost between threads. Returns 0 or -FI_E*.
+ */
+static int pins_cache_start(struct mem_pins *pins)
+{
+	struct mem_cache_limits limits = { 0 };
+	struct mem_cache *cache;
+	int err = 0;
+
+	if (mem_pins_cache(pins))
+		return 0;
+	/* The grains have the other half. */
+	if (sys_memlock_limit() != UINT64_MAX)
+		limits.bytes = sys_memlock_limit() / 2;
+	platform_lock(&pins->pin_lock);
+	if (!mem_pins_cache(pins)) {
+		err = mem_cache_create(pins->config.ops, pins->config.device, &limits, &cache);
+		if (!err)
+			/* R:pins.cache  pairs A:pins.cache */
+			atomic_store_explicit(&pins->cache, cache, memory_order_release);
+	}
+	platform_unlock(&pins->pin_lock);
+	return err;
+}
+
 /* A grain that is not ready becomes this thread's to register. The pin lock is held. */
 static void grain_begin(struct mem_pins *pins, struct arena *arena, struct grain *grain)
 {
@@ -221,7 +260,7 @@ static int grain_pin(struct mem_pins *pins, struct arena *arena, uint64_t index,
 	do {
 		err = pins->config.ops->pin(pins->config.device, addr, grain_len(pins),
 					    pins->config.access, &handle);
-	} while (err == -FI_ENOMEM && (pins_evict(pins) || mem_cache_give(pins->cache)));
+	} while (err == -FI_ENOMEM && (pins_evict(pins) || pins_cache_gives(pins)));
 	platform_lock(&pins->lock);
 	if (!err) {
 		grain->handle = handle;
@@ -298,11 +337,11 @@ static void own_remove(struct mem_pins *pins, struct mem_pin_own *own)
 static int own_get(struct mem_pins *pins, uintptr_t addr, size_t len, uint64_t access,
 		   struct mem_pin_ref *ref)
 {
-	struct mem_pin_own *own = platform_alloc(sizeof(*own));
-	int err;
+	int err = pins_cache_start(pins);
+	struct mem_pin_own *own = err ? NULL : platform_alloc(sizeof(*own));
 
 	if (!own)
-		return -FI_ENOMEM;
+		return err ? err : -FI_ENOMEM;
 	own->addr = addr;
 	own->len = len;
 	platform_lock(&pins->lock);
@@ -310,7 +349,8 @@ static int own_get(struct mem_pins *pins, uintptr_t addr, size_t len, uint64_t a
 	pins->stats.own++;
 	platform_unlock(&pins->lock);
 	do {
-		err = mem_cache_get(pins->cache, (void *)addr, len, access, &own->cached);
+		err = mem_cache_get(mem_pins_cache(pins), (void *)addr, len, access,
+				    &own->cached);
 	} while (err == -FI_ENOMEM && pins_evict(pins));
 	if (err) {
 		own_remove(pins, own);
@@ -368,7 +408,7 @@ void mem_pins_put(struct mem_pins *pins, const struct mem_pin_ref *ref)
 		grains_unuse(pins, ref->first, ref->cnt);
 		return;
 	}
-	mem_cache_put(pins->cache, &ref->own->cached);
+	mem_cache_put(mem_pins_cache(pins), &ref->own->cached);
 	own_remove(pins, ref->own);
 }
 
@@ -402,9 +442,7 @@ static size_t grain_default(void)
 int mem_pins_create(const struct mem_pin_config *config, struct mem_pins **out)
 {
 	size_t grain = config->grain ? config->grain : grain_default();
-	struct mem_cache_limits limits = { 0 };
 	struct mem_pins *pins;
-	int err;
 
 	if (!config->ops || (grain & (grain - 1)) || grain > ARENA_SLOT ||
 	    grain < (size_t)sysconf(_SC_PAGESIZE))
@@ -412,14 +450,6 @@ int mem_pins_create(const struct mem_pin_config *config, struct mem_pins **out)
 	pins = platform_alloc(sizeof(*pins));
 	if (!pins)
 		return -FI_ENOMEM;
-	/* The grains have the other half. */
-	if (sys_memlock_limit() != UINT64_MAX)
-		limits.bytes = sys_memlock_limit() / 2;
-	err = mem_cache_create(config->ops, config->device, &limits, &pins->cache);
-	if (err) {
-		platform_free(pins);
-		return err;
-	}
 	pins->config = *config;
 	pins->grain_shift = (uint32_t)__builtin_ctzll(grain);
 	pins->watcher.revoke = pins_revoke;
@@ -443,15 +473,10 @@ void mem_pins_destroy(struct mem_pins *pins)
 		pins->config.ops->unpin(pins->config.device, grain->handle);
 	for (uint32_t i = 0; i < ARENA_SLOTS; i++)
 		platform_free(atomic_load_explicit(&pins->parts[i], memory_order_relaxed));
-	mem_cache_destroy(pins->cache);
+	mem_cache_destroy(mem_pins_cache(pins));
 	platform_lock_fini(&pins->lock);
 	platform_lock_fini(&pins->pin_lock);
 	platform_free(pins);
-}
-
-struct mem_cache *mem_pins_cache(struct mem_pins *pins)
-{
-	return pins->cache;
 }
 
 void mem_pins_stats(struct mem_pins *pins, struct mem_pins_stats *stats)

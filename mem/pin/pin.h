@@ -90,8 +90,8 @@ void mem_pins_put(struct mem_pins *pins, const struct mem_pin_ref *ref);
 uint64_t mem_pins_handle(const struct mem_pins *pins, const struct mem_pin_ref *ref,
 			 const void *addr, size_t *len);
 
-/* mem_pins_cache - returns what ranges by themselves come from, for its statistics */
-struct mem_cache *mem_pins_cache(struct mem_pins *pins);
+/* mem_pins_cache - returns what ranges by themselves come from; NULL: nothing was asked of it yet */
+struct mem_cache *mem_pins_cache(const struct mem_pins *pins);
 
 void mem_pins_stats(struct mem_pins *pins, struct mem_pins_stats *stats);
 
