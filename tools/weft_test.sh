@@ -150,7 +150,7 @@ for provider in link shm tcp; do
 done
 for provider in shm tcp; do
 	expect "bench makes calls over $provider" 0 '^remote procedure call, us' \
-		"$weft" bench -p $provider -t rpc@8+4k+20k,first@2k -r 2 -i 4 -c --progress=manual
+		"$weft" bench -p $provider -t rpc@8+4k+20k,first@2k,register@64k -r 2 -i 4 -c --progress=manual
 done
 for provider in shm tcp; do
 	expect "bench reads from a target over $provider that makes no calls" 0 '^RMA read of a passive target, us' \

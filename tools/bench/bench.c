@@ -79,6 +79,7 @@ static void usage_tests(void)
 	       "  atomic, add                    additions that return the old value, and that do not\n"
 	       "  rpc                            a request and its answer; the server reads a request\n"
 	       "                                 above 4 KiB from registered memory\n"
+	       "  register                       fi_mr_reg and fi_close\n"
 	       "  first                          the first message of its size between new endpoints\n"
 	       "  away                           lat between sides that compute after each send\n"
 	       "  passive                        read of a target that makes no calls, with\n"
@@ -313,8 +314,8 @@ static void parse(struct bench_options *opt, int argc, char **argv)
 	/* The sizes of a test are known only after both lists were read. */
 	if (plan_tests_parse(opt->tests, &opt->plan))
 		errx(WEFT_EXIT_USAGE,
-		     "'%s' is not a list of lat,bw,rate,write,read,writebw,readbw,atomic,add,rpc,first,away,"
-		     "passive, each with @SIZE[+SIZE...] or without",
+		     "'%s' is not a list of lat,bw,rate,write,read,writebw,readbw,atomic,add,rpc,"
+		     "register,first,away,passive, each with @SIZE[+SIZE...] or without",
 		     opt->tests);
 	opt->place.host = argument_host(argc, argv, optind);
 	check(opt);

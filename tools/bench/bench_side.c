@@ -19,6 +19,7 @@
 #include "worker.h"
 #include "figures.h"
 #include "first.h"
+#include "registering.h"
 #include "onesided.h"
 #include "progress.h"
 #include "rpc.h"
@@ -278,6 +279,22 @@ static int run_first(struct bench *b, size_t i, enum figure_test test, bool warm
 	return rc || warm ? rc : note(b, FIGURE_BIT(test), size, 2, (double)ns, raw);
 }
 
+#define REGISTER_CNT 2000u
+
+static int run_register(struct bench *b, size_t i, enum figure_test test, bool warm)
+{
+	size_t size = b->plan.sizes.len[i];
+	double raw = measure_raw(b);
+	uint64_t ns;
+	int rc;
+
+	/* The other side has done its part of the raw latency. */
+	if (!size || b->side->rank)
+		return 0;
+	rc = registering_run(&b->ch, size, REGISTER_CNT, &ns);
+	return rc || warm ? rc : note(b, FIGURE_BIT(test), size, REGISTER_CNT, (double)ns, raw);
+}
+
 /* The measurements of one run: the test that each is of, and one more that it gives a figure for. */
 static const struct run_kind {
 	enum figure_test test, also;
@@ -296,6 +313,7 @@ static const struct run_kind {
 	{ FIGURE_AWAY, FIGURE_AWAY, "away", run_pingpong },
 	{ FIGURE_RPC, FIGURE_RPC, "call", run_rpc },
 	{ FIGURE_FIRST, FIGURE_FIRST, "first message", run_first },
+	{ FIGURE_REGISTER, FIGURE_REGISTER, "registration", run_register },
 };
 
 #define RUN_KINDS (sizeof(run_kinds) / sizeof(run_kinds[0]))

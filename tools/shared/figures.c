@@ -29,6 +29,7 @@ static const struct {
 	[FIGURE_RPC] = { "rpc", "rpc", "us", "remote procedure call", 3 },
 	[FIGURE_FIRST] = { "first", "first", "us", "first message, one way", 3 },
 	[FIGURE_PASSIVE] = { "passive", "passive", "us", "RMA read of a passive target", 3 },
+	[FIGURE_REGISTER] = { "register", "register", "us", "registration, and its end", 4 },
 };
 
 const char *figure_test_name(enum figure_test test)
@@ -125,6 +126,7 @@ double figure_from_time(enum figure_test test, size_t size, double msgs, double 
 	case FIGURE_RPC:
 	case FIGURE_FIRST:
 	case FIGURE_PASSIVE:
+	case FIGURE_REGISTER:
 		return ns / msgs / 1000;
 	case FIGURE_BANDWIDTH:
 	case FIGURE_WRITE_BW:

@@ -37,6 +37,8 @@ enum figure_test {
 	FIGURE_FIRST,
 	/* microseconds from fi_read to its completion, from a target that makes no calls */
 	FIGURE_PASSIVE,
+	/* microseconds of registering memory for the peer's access, and of closing that */
+	FIGURE_REGISTER,
 	FIGURE_TESTS,
 };
 
@@ -50,7 +52,9 @@ enum figure_test {
 #define FIGURES_ONESIDED                                                                    \
 	(FIGURE_BIT(FIGURE_WRITE) | FIGURE_BIT(FIGURE_READ) | FIGURE_BIT(FIGURE_WRITE_BW) | \
 	 FIGURE_BIT(FIGURE_READ_BW) | FIGURE_BIT(FIGURE_PASSIVE) | FIGURES_ATOMIC)
-#define FIGURES_RMA ((FIGURES_ONESIDED & ~FIGURES_ATOMIC) | FIGURE_BIT(FIGURE_RPC))
+#define FIGURES_RMA                                                      \
+	((FIGURES_ONESIDED & ~FIGURES_ATOMIC) | FIGURE_BIT(FIGURE_RPC) | \
+	 FIGURE_BIT(FIGURE_REGISTER))
 
 struct figure {
 	enum figure_test test;
