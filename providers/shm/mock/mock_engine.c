@@ -279,6 +279,16 @@ void mock_poll(struct mock *a, struct mock *b)
 	platform_yield();
 }
 
+void mock_sweep(struct mock *a, struct mock *b)
+{
+	for (int i = 0; i < 1024; i++) {
+		if (a)
+			a->wire->ops->poll(a->wire);
+		if (b)
+			b->wire->ops->poll(b->wire);
+	}
+}
+
 void mock_pattern(void *buf, size_t len, uint64_t tag)
 {
 	unsigned char *bytes = buf;

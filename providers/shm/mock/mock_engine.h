@@ -77,6 +77,9 @@ void mock_hide_proc(void);
 /* mock_poll - one poll of each; NULL is left out */
 void mock_poll(struct mock *a, struct mock *b);
 
+/* mock_sweep - a thousand polls of each, in which a poll's rarest work is done; no core is given up */
+void mock_sweep(struct mock *a, struct mock *b);
+
 /*
  * mock_worked_ns - time for which this thread has run on a core: polling counts, waiting for a core
  * does not
