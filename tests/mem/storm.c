@@ -35,7 +35,7 @@ static void *run_main(void *arg)
 		enum storm_kind kind = run->kind == STORM_KINDS ? any_kind(&run->owner)
 								: run->kind;
 
-		run->owner.spins = !storm_random(&run->owner, 32);
+		run->owner.spins = !storm_random(&run->owner, 128);
 		storm_round(&run->owner, kind, storm_random(&run->owner, 2), NULL, NULL);
 	}
 	return NULL;

@@ -117,17 +117,27 @@ static void await_free(struct storm_owner *o)
 	} while (p != o->at);
 }
 
-/* The last page is zeroed last. */
-static void await_zeros(struct storm_owner *o, bool touching)
+/* Zeros are there once the new mapping is: its pages are no others'. */
+static void await_zeros(struct storm_owner *o)
 {
 	const volatile uint64_t *last = (const void *)(o->at + o->len - o->page);
 
-	while (*last) {
-		if (touching)
-			storm_touch(o);
-		if (!touching || !o->spins)
+	while (*last)
+		platform_yield();
+}
+
+/*
+ * Pages that go one by one are the program's again when the call has returned: before, another core may
+ * still store to those that went. Until then they are registered, so that one of that time is found later.
+ */
+static void await_return(struct storm_owner *o)
+{
+	while (sem_trywait(&o->gone)) {
+		storm_touch(o);
+		if (!o->spins)
 			platform_yield();
 	}
+	sem_post(&o->gone);
 }
 
 static void await_heap(struct storm_owner *o)
@@ -147,21 +157,15 @@ void storm_await(struct storm_owner *o)
 		await_free(o);
 		break;
 	case STORM_DONTNEED:
+	case STORM_FREE:
 	case STORM_REMOVE:
-		await_zeros(o, true);
+		await_return(o);
 		break;
 	case STORM_MAP_FIXED:
-		await_zeros(o, false);
+		await_zeros(o);
 		break;
 	case STORM_BRK:
 		await_heap(o);
-		break;
-	case STORM_FREE: /* pages that are pinned stay: nothing is to be seen of it */
-		while (sem_trywait(&o->gone)) {
-			storm_touch(o);
-			platform_yield();
-		}
-		sem_post(&o->gone);
 		break;
 	default:
 		abort();
