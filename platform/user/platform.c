@@ -8,6 +8,9 @@
 #include <sys/mman.h>
 #include <sys/random.h>
 #include <unistd.h>
+#if defined(__GLIBC__) && __GLIBC_PREREQ(2, 32)
+#include <sys/single_threaded.h>
+#endif
 #include "membarrier.h"
 #include "platform.h"
 
@@ -70,6 +73,16 @@ bool platform_mapped(const void *addr, size_t len)
 	return true;
 }
 
+/* Returns true if the process is known to have had no other thread yet. */
+static bool platform_one_thread(void)
+{
+#if defined(__GLIBC__) && __GLIBC_PREREQ(2, 32)
+	return __libc_single_threaded;
+#else
+	return false;
+#endif
+}
+
 int platform_membarrier_open(void)
 {
 	int ret = sys_membarrier_open();
@@ -79,7 +92,8 @@ int platform_membarrier_open(void)
 
 int platform_membarrier(void)
 {
-	return sys_membarrier();
+	/* A thread that begins later sees what was stored before it began. */
+	return platform_one_thread() ? 0 : sys_membarrier();
 }
 
 void platform_yield(void)
