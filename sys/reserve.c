@@ -81,7 +81,8 @@ static int leave_part(const struct sys_map *m, void *arg)
 		return 0;
 	/*
 	 * The kernel replaces a mapping in one step: another thread waits, and finds the same contents. To
-	 * a sanitizer that knows mmap() it would be a store to all of it.
+	 * a sanitizer that knows mmap() it would be a store to all of it, and to a library that has
+	 * put its own mmap() before this one, the end of this memory.
 	 */
 	if (syscall(SYS_mmap, m->addr, m->len, m->prot, MAP_PRIVATE | MAP_FIXED | MAP_NORESERVE,
 		    leaving->fd, (off_t)m->offset) == -1)
@@ -112,9 +113,9 @@ void sys_reserve_own(void *addr, size_t len)
 
 static int clear_part(const struct sys_map *m, void *arg)
 {
-	return mmap(m->addr, m->len, m->prot, RESERVED | MAP_FIXED, -1, 0) == MAP_FAILED
-		       ? -errno
-		       : 0;
+	if (syscall(SYS_mmap, m->addr, m->len, m->prot, RESERVED | MAP_FIXED, -1, 0) == -1)
+		return -errno;
+	return 0;
 }
 
 int sys_reserve_clear(void *addr, size_t len)

@@ -316,6 +316,23 @@ int arena_revoke_locked(struct arena *arena, uint32_t chunk, uintptr_t base, siz
 	return err ? err : arena_chunk_punch(c, place.offset, len);
 }
 
+/* Whether a chunk that peers don't use any more has the range. What is mapped there may be its own. */
+static bool find_retired(const struct arena *arena, const void *addr, size_t len)
+{
+	uintptr_t at = (uintptr_t)addr;
+	const struct arena_chunk *chunk;
+	uint32_t idx;
+
+	if (at - arena->base >= arena->len)
+		return false;
+	idx = atomic_load_explicit(&arena->slots[(at - arena->base) >> ARENA_SLOT_SHIFT],
+				   memory_order_relaxed);
+	if (!idx)
+		return false;
+	chunk = &arena->chunks[idx - 1];
+	return len <= chunk->len - (at - chunk->base);
+}
+
 int arena_purge(struct arena *arena, void *addr, size_t len)
 {
 	size_t page = page_len(), skip = -(uintptr_t)addr & (page - 1);
@@ -331,6 +348,8 @@ int arena_purge(struct arena *arena, void *addr, size_t len)
 	platform_lock(&arena->lock);
 	if (arena_find(arena, addr, len, &place))
 		err = arena_revoke_locked(arena, place.chunk, (uintptr_t)addr, len);
+	else if (find_retired(arena, addr, len))
+		err = sys_reserve_clear(addr, len);
 	platform_unlock(&arena->lock);
 	return err;
 }

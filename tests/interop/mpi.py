@@ -50,6 +50,12 @@ def weft_env(build):
             **{f'FI_{provider}_REPORT': '1' for provider in ('LINK', 'SHM', 'TCP')}}
 
 
+def mem_env(build):
+    """The same, with large allocations in the arena."""
+    library = pathlib.Path(build).resolve() / 'mem' / 'preload' / 'libweft-mem.so'
+    return {**weft_env(build), 'LD_PRELOAD': str(library)}
+
+
 @dataclass
 class Route:
     """What one endpoint, or several, sent and received over one wire."""

@@ -49,9 +49,10 @@ def netpipe(build, layout):
         print(job.result.stdout[-400:], job.result.stderr[-900:], sep='\n')
 
 
-def exchange(build, layout):
+def exchange(build, layout, mem=None):
     """Every way of sending, each byte checked (exchange.py)."""
-    job = run_on_weft(build, layout, [HERE / 'exchange.py'], 150, truncates=True)
+    job = run_on_weft(build, layout, [HERE / 'exchange.py'], 150, truncates=True,
+                      env=mem and mpi.mem_env(build))
     mpi.check_routes(job, layout, self_sends=True)
     print(job.result.stdout, job.routes_text())
 
@@ -69,19 +70,21 @@ def windows(build, layout, provider, env=None):
     print(job.result.stdout, job.routes_text())
 
 
-def hpcc(build, layout):
+def hpcc(build, layout, mem=None):
     """The HPC Challenge benchmarks, small: each verifies its own results."""
     ranks = sum(mpi.parse_layout(layout).values())
     rows = 2 if ranks % 4 == 0 else 1
     asked = (HERE / 'hpccinf.txt').read_text()
     files = {'hpccinf.txt': asked.replace('ROWS', f'{rows:4}', 1)
              .replace('COLUMNS', f'{ranks // rows:7}', 1), 'hpccoutf.txt': ''}
-    job = run_on_weft(build, layout, ['hpcc'], 100, files=files)
+    job = run_on_weft(build, layout, ['hpcc'], 100, files=files,
+                      env=mem and mpi.mem_env(build))
     mpi.check_routes(job, layout)
     text = files['hpccoutf.txt']
     bad = re.findall(r'.*FAILED.*|.*\(failed\).*|Node\(s\) with error [^0].*|'
                      r'.*[1-9] tests completed and failed.*|\w+_Errors=[^0].*', text)
-    good = ('Success=1', ' tests completed and passed residual checks',
+    # Its summary also counts PTRANS, whose sizes it takes from memory that nobody has set.
+    good = (*(() if mem else ('Success=1',)), ' tests completed and passed residual checks',
             'MPIRandomAccess_Errors=0', 'MPIRandomAccess_LCG_Errors=0', '(passed)',
             'Solution Validates', 'MPIFFT_maxErr=')
     bad += [f'no line with {part!r}' for part in good if part not in text]
@@ -98,7 +101,7 @@ def bench(build, layout):
         print(job.result.stdout, job.routes_text(), sep='\n')
 
 
-def mpi4py(build, layout):
+def mpi4py(build, layout, mem=None):
     """mpi4py's own tests, all of them; windows by messages, and then by btl/ofi."""
     folder = pathlib.Path(build).resolve() / 'interop' / 'mpi4py'
     fetched = run_bounded([HERE / 'fetch-mpi4py', folder], clean_env(), 300)
@@ -108,14 +111,15 @@ def mpi4py(build, layout):
     if fetched.status != 0:
         raise mpi.Failed(f'fetch-mpi4py: {fetched.text}')
     suite = [HERE / 'mpi4py_suite.py', folder / 'test']
+    env = mem and mpi.mem_env(build)
     # A fence of osc/pt2pt takes long where there are more ranks than cores.
     few = sum(mpi.parse_layout(layout).values()) < 3
     job = run_on_weft(build, layout, [*suite, 'all' if few else 'messages'], 500,
-                      (*mpi.OVER_LIBFABRIC, '--mca', 'osc', 'pt2pt'), truncates=True)
+                      (*mpi.OVER_LIBFABRIC, '--mca', 'osc', 'pt2pt'), truncates=True, env=env)
     mpi.check_routes(job, layout, self_sends=True)
     print(job.result.stdout, job.routes_text())
     job = run_on_weft(build, layout, [*suite, 'btl_ofi'], 100, mpi.over_btl_ofi('link'),
-                      one_sided=True)
+                      env=env, one_sided=True)
     mpi.check_routes(job, layout, self_sends=',' in layout)
     print(job.result.stdout, job.routes_text())
 

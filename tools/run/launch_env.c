@@ -41,18 +41,26 @@ static int resolve(const char *from, const char *place, char *path)
 	return len < PATH_MAX ? 0 : -ENAMETOOLONG;
 }
 
+/* The directory of this weft's binary. Returns 0 or -ENOENT. */
+static int own_directory(char *self)
+{
+	ssize_t len = readlink("/proc/self/exe", self, PATH_MAX - 1);
+
+	if (len <= 0)
+		return -ENOENT;
+	self[len] = '\0';
+	*strrchr(self, '/') = '\0';
+	return 0;
+}
+
 int launch_library_find(char *dir)
 {
 	/* From build/tools, and from PREFIX/bin. */
 	static const char *const places[] = { "../core", WEFT_LIBDIR };
 	char self[PATH_MAX], place[PATH_MAX];
-	ssize_t len;
 	size_t i;
 
-	len = readlink("/proc/self/exe", self, sizeof(self) - 1);
-	if (len > 0) {
-		self[len] = '\0';
-		*strrchr(self, '/') = '\0';
+	if (!own_directory(self)) {
 		for (i = 0; i < sizeof(places) / sizeof(places[0]); i++)
 			if (!resolve(self, places[i], place) &&
 			    !argument_library_find(place, dir))
@@ -61,19 +69,44 @@ int launch_library_find(char *dir)
 	return directory_of(fabric_library_path(), dir) ? -ENOENT : 0;
 }
 
-int launch_library_prepend(const char *dir)
+int launch_mem_find(char *file)
 {
-	const char *old = getenv("LD_LIBRARY_PATH");
-	char *path;
+	static const char *const places[] = { "../mem/preload/libweft-mem.so",
+					      WEFT_LIBDIR "/libweft-mem.so" };
+	char self[PATH_MAX], place[PATH_MAX];
+
+	if (own_directory(self))
+		return -ENOENT;
+	for (size_t i = 0; i < sizeof(places) / sizeof(places[0]); i++)
+		if (!resolve(self, places[i], place) && realpath(place, file))
+			return 0;
+	return -ENOENT;
+}
+
+/* Puts a value before what a list in the environment has. */
+static int prepend(const char *name, const char *value)
+{
+	const char *old = getenv(name);
+	char *list;
 	int rc;
 
 	if (!old || !*old)
-		return setenv("LD_LIBRARY_PATH", dir, 1) ? -ENOMEM : 0;
-	if (asprintf(&path, "%s:%s", dir, old) < 0)
+		return setenv(name, value, 1) ? -ENOMEM : 0;
+	if (asprintf(&list, "%s:%s", value, old) < 0)
 		return -ENOMEM;
-	rc = setenv("LD_LIBRARY_PATH", path, 1) ? -ENOMEM : 0;
-	free(path);
+	rc = setenv(name, list, 1) ? -ENOMEM : 0;
+	free(list);
 	return rc;
+}
+
+int launch_mem_prepend(const char *file)
+{
+	return prepend("LD_PRELOAD", file);
+}
+
+int launch_library_prepend(const char *dir)
+{
+	return prepend("LD_LIBRARY_PATH", dir);
 }
 
 /* Whether an env list names a variable, with or without a value. */
@@ -122,11 +155,11 @@ static void free_list(char **list)
 	free(list);
 }
 
-/* LD_LIBRARY_PATH and all FI_* names that are set. Owned, with its strings. */
-static char **our_names(void)
+/* LD_LIBRARY_PATH, all FI_* names that are set, and LD_PRELOAD if asked for. Owned, with its strings. */
+static char **our_names(bool preload)
 {
 	char **entry, **list;
-	size_t cnt = 2;
+	size_t cnt = 3;
 
 	for (entry = environ; *entry; entry++)
 		cnt += !strncmp(*entry, "FI_", 3);
@@ -135,6 +168,8 @@ static char **our_names(void)
 		return NULL;
 	cnt = 0;
 	list[cnt] = strdup("LD_LIBRARY_PATH");
+	if (list[cnt] && preload)
+		list[++cnt] = strdup("LD_PRELOAD");
 	for (entry = environ; list[cnt] && *entry; entry++)
 		if (!strncmp(*entry, "FI_", 3) && strchr(*entry, '='))
 			list[++cnt] = strndup(*entry, strcspn(*entry, "="));
@@ -217,14 +252,14 @@ static int forward_by_list(struct launch_command *cmd, char **argv, size_t at)
 	return 0;
 }
 
-int launch_forward(struct launch_command *cmd, char **argv)
+int launch_forward(struct launch_command *cmd, char **argv, bool preload)
 {
 	bool launcher = is_launcher(argv[0]);
 	size_t at = launcher ? find_list(argv) : 0;
 	int rc = -ENOMEM;
 
 	memset(cmd, 0, sizeof(*cmd));
-	cmd->names = our_names();
+	cmd->names = our_names(preload);
 	if (cmd->names && launcher && !at && has_dash_x(argv) && !getenv(MCA_LIST_ENV))
 		rc = forward_by_dash_x(cmd, argv);
 	else if (cmd->names)

@@ -7,6 +7,7 @@
 #ifndef WEFT_TOOLS_LAUNCH_ENV_H
 #define WEFT_TOOLS_LAUNCH_ENV_H
 
+#include <stdbool.h>
 #include <stddef.h>
 
 /*
@@ -26,6 +27,21 @@ int launch_library_find(char *dir);
  */
 int launch_library_prepend(const char *dir);
 
+/*
+ * launch_mem_find - this weft's libweft-mem.so, in the build or where it is installed
+ * @file: receives an absolute path, PATH_MAX bytes
+ *
+ * Returns 0 or -ENOENT.
+ */
+int launch_mem_find(char *file);
+
+/*
+ * launch_mem_prepend - put a library first in LD_PRELOAD
+ *
+ * Returns 0 or -ENOMEM.
+ */
+int launch_mem_prepend(const char *file);
+
 /* A command as it is to be started. */
 struct launch_command {
 	/* NULL-terminated; the strings belong to the caller or are those below */
@@ -40,11 +56,12 @@ struct launch_command {
  * launch_forward - make Open MPI pass FI_* variables to its ranks
  * @cmd: receives the command to start
  * @argv: the command as it was given, NULL-terminated; borrowed until launch_command_fini
+ * @preload: LD_PRELOAD as well
  * Adds LD_LIBRARY_PATH and every FI_* variable to mca_base_env_list, after a value that the command
  * line or the environment gives it. Open MPI refuses to mix that list with its option -x: if the
  * command uses -x, the variables are passed with -x too. Returns 0 or -ENOMEM, with nothing held.
  */
-int launch_forward(struct launch_command *cmd, char **argv);
+int launch_forward(struct launch_command *cmd, char **argv, bool preload);
 
 void launch_command_fini(struct launch_command *cmd);
 

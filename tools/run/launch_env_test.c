@@ -64,7 +64,7 @@ static void the_environment_carries_the_list(void **state)
 
 	clear();
 	setenv(LIST_ENV, "A=1", 1);
-	assert_int_equal(launch_forward(&cmd, argv), 0);
+	assert_int_equal(launch_forward(&cmd, argv, false), 0);
 	assert_non_null(strstr(getenv(LIST_ENV), "A=1;LD_LIBRARY_PATH"));
 	assert_non_null(strstr(getenv(LIST_ENV), ";FI_LINK_REPORT"));
 	assert_string_equal(cmd.argv[3], "prog");
@@ -79,7 +79,7 @@ static void with_dash_x_on_the_command_line_ours_go_there_too(void **state)
 	struct launch_command cmd;
 
 	clear();
-	assert_int_equal(launch_forward(&cmd, argv), 0);
+	assert_int_equal(launch_forward(&cmd, argv, false), 0);
 	assert_null(getenv(LIST_ENV));
 	assert_string_equal(cmd.argv[0], "/usr/bin/mpirun");
 	assert_true(holds(cmd.argv, "-x", "LD_LIBRARY_PATH"));
@@ -96,7 +96,7 @@ static void a_list_on_the_command_line_is_added_to(void **state)
 	struct launch_command cmd;
 
 	clear();
-	assert_int_equal(launch_forward(&cmd, argv), 0);
+	assert_int_equal(launch_forward(&cmd, argv, false), 0);
 	assert_null(getenv(LIST_ENV));
 	assert_int_equal(strncmp(cmd.argv[3], "B=2;LD_LIBRARY_PATH", 19), 0);
 	assert_string_equal(cmd.argv[4], "prog");
@@ -113,7 +113,7 @@ static void a_program_that_is_no_launcher_keeps_its_arguments(void **state)
 	int i;
 
 	clear();
-	assert_int_equal(launch_forward(&cmd, argv), 0);
+	assert_int_equal(launch_forward(&cmd, argv, false), 0);
 	for (i = 0; argv[i]; i++)
 		assert_string_equal(cmd.argv[i], argv[i]);
 	assert_null(cmd.argv[i]);
@@ -129,6 +129,26 @@ static void the_library_goes_before_the_others(void **state)
 	assert_string_equal(getenv("LD_LIBRARY_PATH"), "/a");
 	assert_int_equal(launch_library_prepend("/b"), 0);
 	assert_string_equal(getenv("LD_LIBRARY_PATH"), "/b:/a");
+}
+
+static void what_is_preloaded_reaches_the_ranks_too(void **state)
+{
+	char *argv[] = { (char *)"mpirun", (char *)"prog", NULL };
+	struct launch_command cmd;
+
+	clear();
+	unsetenv("LD_PRELOAD");
+	assert_int_equal(launch_mem_prepend("/a/one.so"), 0);
+	assert_int_equal(launch_mem_prepend("/b/two.so"), 0);
+	assert_string_equal(getenv("LD_PRELOAD"), "/b/two.so:/a/one.so");
+	assert_int_equal(launch_forward(&cmd, argv, false), 0);
+	assert_null(strstr(getenv(LIST_ENV), "LD_PRELOAD"));
+	launch_command_fini(&cmd);
+	clear();
+	assert_int_equal(launch_forward(&cmd, argv, true), 0);
+	assert_non_null(strstr(getenv(LIST_ENV), ";LD_PRELOAD;"));
+	launch_command_fini(&cmd);
+	unsetenv("LD_PRELOAD");
 }
 
 static void a_directory_without_the_library_is_refused(void **state)
@@ -148,6 +168,7 @@ int main(void)
 		cmocka_unit_test(a_list_on_the_command_line_is_added_to),
 		cmocka_unit_test(a_program_that_is_no_launcher_keeps_its_arguments),
 		cmocka_unit_test(the_library_goes_before_the_others),
+		cmocka_unit_test(what_is_preloaded_reaches_the_ranks_too),
 		cmocka_unit_test(a_directory_without_the_library_is_refused),
 	};
 

@@ -37,6 +37,7 @@ struct run_options {
 	/* NULL: the library of this weft */
 	const char *library;
 	bool no_mpi;
+	bool mem;
 	/* as given */
 	char **argv;
 	struct launch_command cmd;
@@ -59,11 +60,13 @@ static const int forwarded[] = { SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGUSR1, SIGU
 enum {
 	OPT_LIBRARY = 256,
 	OPT_NO_MPI,
+	OPT_MEM,
 };
 
 static const struct option longopts[] = {
 	{ "report", optional_argument, NULL, 'r' },
 	{ "library", required_argument, NULL, OPT_LIBRARY },
+	{ "mem", no_argument, NULL, OPT_MEM },
 	{ "no-mpi", no_argument, NULL, OPT_NO_MPI },
 	{ "help", no_argument, NULL, 'h' },
 	{ 0 },
@@ -81,6 +84,8 @@ static void usage(void)
 	       "\n"
 	       "      --report[=FILE]   at the end print, to stderr or into FILE, how many messages\n"
 	       "                        and bytes took which route on each host\n"
+	       "      --mem             put large allocations where peers reach them: libweft-mem.so\n"
+	       "                        is preloaded\n"
 	       "      --library=DIR     use the libfabric.so.1 in DIR instead\n"
 	       "      --no-mpi          leave Open MPI's settings alone\n"
 	       "  -h, --help            this text\n"
@@ -104,6 +109,9 @@ static void parse(struct run_options *opt, int argc, char **argv)
 			break;
 		case OPT_LIBRARY:
 			opt->library = optarg;
+			break;
+		case OPT_MEM:
+			opt->mem = true;
 			break;
 		case OPT_NO_MPI:
 			opt->no_mpi = true;
@@ -132,6 +140,17 @@ static int ask_for_reports(void)
 	return 0;
 }
 
+static void put_mem_in_place(void)
+{
+	char file[PATH_MAX];
+
+	if (launch_mem_find(file))
+		errx(EXIT_FAILURE, "libweft-mem.so is neither in the build nor installed beside "
+				   "this weft: it was built without jemalloc");
+	if (launch_mem_prepend(file))
+		errx(EXIT_FAILURE, "no memory");
+}
+
 static void put_library_in_place(struct run_options *opt)
 {
 	char dir[PATH_MAX];
@@ -143,9 +162,11 @@ static void put_library_in_place(struct run_options *opt)
 				   "this weft; --library=DIR names its directory");
 	if (launch_library_prepend(dir) || (opt->report && ask_for_reports()))
 		errx(EXIT_FAILURE, "no memory");
+	if (opt->mem)
+		put_mem_in_place();
 	if (opt->no_mpi)
 		return;
-	if (launch_forward(&opt->cmd, opt->argv))
+	if (launch_forward(&opt->cmd, opt->argv, opt->mem))
 		errx(EXIT_FAILURE, "no memory");
 }
 

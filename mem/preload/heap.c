@@ -1,0 +1,321 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* The heap; heap.h has the contract. */
+#define _GNU_SOURCE
+#include "heap.h"
+#include "arena.h"
+#include "jemalloc.h"
+#include "limit.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <sys/resource.h>
+
+/*
+ * jemalloc keeps to the extents that an arena of it has, and a fork retires their chunks: after
+ * it, memory that peers may map comes from another one. A program that forks more often is
+ * served by the next allocator then.
+ */
+#define GENERATIONS 64u
+
+/* Most bytes that are taken from the arena for later, together with what is needed now. */
+#define GROW_MAX ((size_t)64 << 20)
+
+/* A freed block that waits for the end of a fork. */
+struct waiting {
+	struct waiting *next;
+};
+
+enum heap_state {
+	HEAP_EARLY,
+	HEAP_ALLOWED,
+	HEAP_STARTED,
+	/* after too many forks: what there is is kept, and nothing else is allocated */
+	HEAP_FULL,
+	/* there is no arena, or this is the child of a fork */
+	HEAP_OFF,
+};
+
+uintptr_t heap_base;
+_Atomic size_t heap_len;
+
+/* Protects the start of the heap. Rank 0: before jemalloc's locks, and those before the arena's. */
+static pthread_mutex_t start_lock = PTHREAD_MUTEX_INITIALIZER;
+/* R:heap.state */
+static _Atomic int state;
+static struct arena *arena;
+/* the arena of jemalloc that allocations come from */
+static _Atomic unsigned int current;
+static unsigned int generations;
+/* bytes that jemalloc has taken from the arena */
+static _Atomic size_t taken;
+static size_t most;
+/* heap_allow() */
+static size_t wanted;
+
+/* This thread is in the heap, or in a fork: what it allocates comes from elsewhere. */
+static __thread bool inside __attribute__((tls_model("initial-exec")));
+/* Freed by the thread that forks; belongs to that thread. */
+static struct waiting *waiting;
+
+static void *hook_alloc(extent_hooks_t *hooks, void *at, size_t len, size_t align, bool *zero,
+			bool *commit, unsigned int idx)
+{
+	void *addr;
+
+	if (at)
+		return NULL;
+	if (atomic_fetch_add_explicit(&taken, len, memory_order_relaxed) + len > most)
+		goto err;
+	inside = true;
+	if (arena_alloc(arena, len, align, ARENA_READ, &addr, zero))
+		addr = NULL;
+	inside = false;
+	if (!addr)
+		goto err;
+	*commit = true;
+	return addr;
+
+err:
+	atomic_fetch_sub_explicit(&taken, len, memory_order_relaxed);
+	return NULL;
+}
+
+/* Refused: the extent stays jemalloc's. */
+static bool hook_dalloc(extent_hooks_t *hooks, void *addr, size_t len, bool committed,
+			unsigned int idx)
+{
+	return true;
+}
+
+static bool hook_refuse(extent_hooks_t *hooks, void *addr, size_t len, size_t offset,
+			size_t part, unsigned int idx)
+{
+	return true;
+}
+
+static bool hook_commit(extent_hooks_t *hooks, void *addr, size_t len, size_t offset,
+			size_t part, unsigned int idx)
+{
+	return false;
+}
+
+static bool hook_purge(extent_hooks_t *hooks, void *addr, size_t len, size_t offset,
+		       size_t part, unsigned int idx)
+{
+	int err;
+
+	inside = true;
+	err = arena_purge(arena, (char *)addr + offset, part);
+	inside = false;
+	return err != 0;
+}
+
+static bool hook_split(extent_hooks_t *hooks, void *addr, size_t len, size_t first,
+		       size_t second, bool committed, unsigned int idx)
+{
+	return false;
+}
+
+/* What is in one block is in one chunk. */
+static bool hook_merge(extent_hooks_t *hooks, void *first, size_t first_len, void *second,
+		       size_t second_len, bool committed, unsigned int idx)
+{
+	uintptr_t a = (uintptr_t)first - heap_base, b = (uintptr_t)second - heap_base;
+
+	return atomic_load_explicit(&arena->slots[a >> ARENA_SLOT_SHIFT],
+				    memory_order_relaxed) !=
+	       atomic_load_explicit(&arena->slots[b >> ARENA_SLOT_SHIFT], memory_order_relaxed);
+}
+
+static extent_hooks_t hooks = {
+	.alloc = hook_alloc,
+	.dalloc = hook_dalloc,
+	.commit = hook_commit,
+	.decommit = hook_refuse,
+	.purge_lazy = hook_refuse,
+	.purge_forced = hook_purge,
+	.split = hook_split,
+	.merge = hook_merge,
+};
+
+/* Makes an arena of jemalloc, from which allocations come from now on. Returns 0 or an errno. */
+static int generation_begin(void)
+{
+	size_t grow = GROW_MAX;
+	char name[64];
+	struct jemalloc_arena with = { .hooks = &hooks };
+	size_t len = sizeof(unsigned int);
+	unsigned int idx;
+	int err = generations == GENERATIONS ? ENOMEM : 0;
+
+	if (!err)
+		err = weft_je_mallctl("experimental.arenas_create_ext", &idx, &len, &with,
+				      sizeof(with));
+	if (err)
+		return err;
+	snprintf(name, sizeof(name), "arena.%u.retain_grow_limit", idx);
+	weft_je_mallctl(name, NULL, NULL, &grow, sizeof(grow));
+	generations++;
+	atomic_store_explicit(&current, idx, memory_order_relaxed);
+	return 0;
+}
+
+static void fork_prepare(void)
+{
+	pthread_mutex_lock(&start_lock);
+	inside = true;
+	jemalloc_fork_prepare();
+}
+
+/* Frees what was freed since fork_prepare(). */
+static void fork_over(void)
+{
+	struct waiting *block;
+
+	inside = false;
+	while ((block = waiting)) {
+		waiting = block->next;
+		heap_free(block);
+	}
+}
+
+static void fork_parent(void)
+{
+	jemalloc_fork_parent();
+	if (atomic_load_explicit(&state, memory_order_relaxed) == HEAP_STARTED &&
+	    generation_begin())
+		atomic_store_explicit(&state, HEAP_FULL, memory_order_relaxed);
+	fork_over();
+	pthread_mutex_unlock(&start_lock);
+}
+
+static void fork_child(void)
+{
+	jemalloc_fork_child();
+	atomic_store_explicit(&state, HEAP_OFF, memory_order_relaxed);
+	fork_over();
+	pthread_mutex_unlock(&start_lock);
+}
+
+/* The start lock is held. */
+static int start_locked(void)
+{
+	struct rlimit limit;
+
+	/* A program whose addresses are limited needs them itself. */
+	if (!getrlimit(RLIMIT_AS, &limit) && limit.rlim_cur != RLIM_INFINITY)
+		return HEAP_OFF;
+	most = wanted < SIZE_MAX ? wanted : limit_bytes();
+	/* The arena's fork handlers are installed before ours, so that ours run around them. */
+	arena = arena_own();
+	if (!arena || pthread_atfork(fork_prepare, fork_parent, fork_child) ||
+	    generation_begin())
+		return HEAP_OFF;
+	heap_base = arena->base;
+	/* R:heap.len  heap_base before it; pairs A:heap.len */
+	atomic_store_explicit(&heap_len, arena->len, memory_order_release);
+	return HEAP_STARTED;
+}
+
+static bool start(void)
+{
+	int now;
+
+	pthread_mutex_lock(&start_lock);
+	inside = true;
+	now = atomic_load_explicit(&state, memory_order_relaxed);
+	if (now == HEAP_ALLOWED) {
+		now = start_locked();
+		/* R:heap.state  all of the heap before it; pairs A:heap.state */
+		atomic_store_explicit(&state, now, memory_order_release);
+	}
+	inside = false;
+	pthread_mutex_unlock(&start_lock);
+	return now == HEAP_STARTED;
+}
+
+/* Returns whether this thread may use the heap now. */
+static inline bool ready(void)
+{
+	/* A:heap.state  pairs R:heap.state */
+	int now = atomic_load_explicit(&state, memory_order_acquire);
+
+	if (inside)
+		return false;
+	return now == HEAP_STARTED || (now == HEAP_ALLOWED && start());
+}
+
+void heap_allow(size_t limit)
+{
+	wanted = limit;
+	/* R:heap.state  the limit before it; pairs A:heap.state */
+	atomic_store_explicit(&state, HEAP_ALLOWED, memory_order_release);
+}
+
+struct arena *heap_memory(void)
+{
+	/* A:heap.len  the arena; pairs R:heap.len */
+	return atomic_load_explicit(&heap_len, memory_order_acquire) ? arena : NULL;
+}
+
+struct arena *heap_arena(void)
+{
+	/* A:heap.state  pairs R:heap.state */
+	if (ready() || atomic_load_explicit(&state, memory_order_acquire) == HEAP_FULL)
+		return arena;
+	return NULL;
+}
+
+static int flags_now(void)
+{
+	return MALLOCX_ARENA(atomic_load_explicit(&current, memory_order_relaxed)) |
+	       MALLOCX_TCACHE_NONE;
+}
+
+void *heap_alloc(size_t len, size_t align, bool zero)
+{
+	int error = errno, flags;
+	void *ptr;
+
+	if (!ready())
+		return NULL;
+	flags = flags_now() | (zero ? MALLOCX_ZERO : 0);
+	if (align)
+		flags |= MALLOCX_LG_ALIGN(__builtin_ctzl(align));
+	ptr = weft_je_mallocx(len, flags);
+	errno = error;
+	return ptr;
+}
+
+void *heap_resize(void *ptr, size_t len)
+{
+	int error = errno;
+	void *resized;
+
+	if (!ready())
+		return NULL;
+	resized = weft_je_rallocx(ptr, len, flags_now());
+	errno = error;
+	return resized;
+}
+
+void heap_free(void *ptr)
+{
+	int error = errno;
+	struct waiting *block = ptr;
+
+	if (inside) {
+		block->next = waiting;
+		waiting = block;
+		return;
+	}
+	weft_je_dallocx(ptr, MALLOCX_TCACHE_NONE);
+	errno = error;
+}
+
+size_t heap_size(const void *ptr)
+{
+	return weft_je_sallocx(ptr, 0);
+}

@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * The heap of large allocations: jemalloc over extents of the process's arena. jemalloc never gives an
+ * extent back to it, so that what is freed keeps its pages, and keys over it stay valid, until
+ * it was free for some seconds: then its pages are taken away (arena_purge()).
+ *
+ * Any thread. Before heap_allow(), in a signal handler's or the heap's own allocations, above the
+ * limit, and in the child of a fork it has no memory: the caller goes to the next allocator.
+ */
+#ifndef WEFT_MEM_HEAP_H
+#define WEFT_MEM_HEAP_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* The addresses of the arena; len is 0 until it has started. Nothing changes afterwards. */
+extern uintptr_t heap_base;
+extern _Atomic size_t heap_len;
+
+/* heap_has - returns true if memory was allocated here. Reads no lock */
+static inline bool heap_has(const void *ptr)
+{
+	/* A:heap.len  heap_base; pairs R:heap.len */
+	return (uintptr_t)ptr - heap_base <
+	       __atomic_load_n((size_t *)&heap_len, __ATOMIC_ACQUIRE);
+}
+
+/*
+ * heap_allow - the process has come so far that the heap may start, when it is needed first
+ * @limit: bytes that it may take from the arena; SIZE_MAX: what limit_bytes() says
+ */
+void heap_allow(size_t limit);
+
+/*
+ * heap_alloc - allocate memory
+ * @align: a power of two; 0: as malloc()
+ * Returns it, or NULL: the heap has none. errno is as it was.
+ */
+void *heap_alloc(size_t len, size_t align, bool zero);
+
+/* heap_resize - as realloc(), of heap memory and to a length that is not 0. NULL: as heap_alloc() */
+void *heap_resize(void *ptr, size_t len);
+
+/* heap_free - as free(), of heap memory. errno is as it was */
+void heap_free(void *ptr);
+
+/* heap_size - returns the bytes that heap memory has */
+size_t heap_size(const void *ptr);
+
+struct arena;
+/* heap_memory - returns the arena in which heap_has() finds addresses, or NULL */
+struct arena *heap_memory(void);
+/* heap_arena - returns the arena, which is started if it does not exist, or NULL */
+struct arena *heap_arena(void);
+
+#endif

@@ -1,0 +1,214 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * Calls that change mappings, as a program finds them before those of the C library. Memory of the arena is
+ * a shared file to the kernel; to the program it is what malloc() returns elsewhere: private memory without
+ * a file. So what it does to such memory is done as to that, and a chunk in which something
+ * else is mapped afterwards is no longer shown to peers (arena_retire()). Any thread.
+ *
+ * mprotect(2) means the same for both. Calls that come by other ways than these functions are
+ * not seen; around a fork the kernel is asked what is mapped.
+ */
+#define _GNU_SOURCE
+/* mmap() and mmap64() are two names here, of the same function: off_t has 64 bits. */
+#undef _FILE_OFFSET_BITS
+#include "arena.h"
+#include "heap.h"
+#include "raw.h"
+#include "reserve.h"
+
+#include <errno.h>
+#include <stdarg.h>
+#include <string.h>
+
+#define SHOWN __attribute__((visibility("default")))
+
+#ifndef MREMAP_DONTUNMAP
+#define MREMAP_DONTUNMAP 4
+#endif
+
+static size_t page_len(void)
+{
+	return (size_t)sysconf(_SC_PAGESIZE);
+}
+
+static size_t whole_pages(size_t len)
+{
+	return (len + page_len() - 1) & ~(page_len() - 1);
+}
+
+/* Returns whether a range has addresses of the arena. */
+static bool meets(const void *addr, size_t len)
+{
+	uintptr_t base = (uintptr_t)addr;
+	/* A:heap.len  pairs R:heap.len */
+	size_t room = atomic_load_explicit(&heap_len, memory_order_acquire);
+
+	return room && len && base < heap_base + room &&
+	       (base >= heap_base || len > heap_base - base);
+}
+
+static bool is_within(const void *addr, size_t len)
+{
+	return heap_has(addr) && len <= heap_base + heap_len - (uintptr_t)addr;
+}
+
+/* Returns the part of a range, from its beginning, that is in one chunk or in none; and that chunk + 1 */
+static size_t part_of(const struct arena *arena, uintptr_t base, size_t len, uint32_t *chunk)
+{
+	size_t slot = (base - heap_base) >> ARENA_SLOT_SHIFT, end;
+
+	*chunk = atomic_load_explicit(&arena->slots[slot], memory_order_acquire);
+	end = *chunk ? arena->chunks[*chunk - 1].base + arena->chunks[*chunk - 1].len
+		     : heap_base + (slot + 1) * ARENA_SLOT;
+	return len < end - base ? len : end - base;
+}
+
+/* Something else will be mapped in a range. */
+static void retire(const void *addr, size_t len)
+{
+	struct arena *arena = heap_memory();
+	uintptr_t base = (uintptr_t)addr, end = base + len;
+	uint32_t chunk;
+
+	if (base < heap_base)
+		base = heap_base;
+	if (end > heap_base + heap_len || end < base)
+		end = heap_base + heap_len;
+	for (; base < end; base += part_of(arena, base, end - base, &chunk)) {
+		part_of(arena, base, end - base, &chunk);
+		if (chunk)
+			arena_retire(arena, chunk - 1);
+	}
+}
+
+SHOWN int munmap(void *addr, size_t len)
+{
+	if (!meets(addr, len))
+		return raw_munmap(addr, len);
+	if ((uintptr_t)addr % page_len()) {
+		errno = EINVAL;
+		return -1;
+	}
+	retire(addr, len);
+	if (!is_within(addr, len))
+		return raw_munmap(addr, len);
+	/* The addresses stay reserved: nothing of others is ever taken for the arena's. */
+	return raw_mmap(addr, whole_pages(len), PROT_NONE,
+			MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1,
+			0) == MAP_FAILED
+		       ? -1
+		       : 0;
+}
+
+SHOWN void *mmap(void *addr, size_t len, int prot, int flags, int fd, off_t offset)
+{
+	if ((flags & MAP_FIXED) && meets(addr, len))
+		retire(addr, len);
+	return raw_mmap(addr, len, prot, flags, fd, offset);
+}
+
+SHOWN void *mmap64(void *addr, size_t len, int prot, int flags, int fd, off64_t offset)
+{
+	return mmap(addr, len, prot, flags, fd, offset);
+}
+
+/* Gives zeros to the program. */
+static int take_away(void *addr, size_t len)
+{
+	struct arena *arena = heap_memory();
+	uintptr_t base = (uintptr_t)addr, end = base + whole_pages(len);
+	uint32_t chunk;
+	size_t part;
+	int err = 0;
+
+	if (base % page_len()) {
+		errno = EINVAL;
+		return -1;
+	}
+	for (; !err && base < end; base += part) {
+		part = part_of(arena, base, end - base, &chunk);
+		if (!chunk || !arena_purge(arena, (void *)base, part))
+			continue;
+		/* A peer or a wire keeps the pages: the program gets others. */
+		arena_retire(arena, chunk - 1);
+		err = sys_reserve_clear((void *)base, part);
+	}
+	errno = err ? -err : errno;
+	return err ? -1 : 0;
+}
+
+SHOWN int madvise(void *addr, size_t len, int advice)
+{
+	if (!is_within(addr, len) || !len)
+		return raw_madvise(addr, len, advice);
+	switch (advice) {
+	case MADV_DONTNEED:
+	case MADV_FREE:
+	case MADV_REMOVE:
+		return take_away(addr, len);
+	case MADV_DOFORK:
+		/* The child of a fork has it; that of a raw clone would store to our pages. */
+		return 0;
+	default:
+		return raw_madvise(addr, len, advice);
+	}
+}
+
+/* Moves a range of the arena to memory of its own. */
+static void *move(void *addr, size_t len, size_t new_len, int flags, void *to)
+{
+	int fixed = flags & MREMAP_FIXED ? MAP_FIXED : 0, err;
+	void *moved;
+
+	moved = mmap(fixed ? to : NULL, new_len, PROT_READ | PROT_WRITE,
+		     MAP_PRIVATE | MAP_ANONYMOUS | fixed, -1, 0);
+	if (moved == MAP_FAILED)
+		return moved;
+	memcpy(moved, addr, len < new_len ? len : new_len);
+	err = flags & MREMAP_DONTUNMAP ? take_away(addr, len) : munmap(addr, len);
+	return err ? MAP_FAILED : moved;
+}
+
+static void *refuse(int error)
+{
+	errno = error;
+	return MAP_FAILED;
+}
+
+static void *remap(void *addr, size_t len, size_t new_len, int flags, void *to)
+{
+	const int moves = MREMAP_FIXED | MREMAP_DONTUNMAP;
+
+	len = whole_pages(len);
+	new_len = whole_pages(new_len);
+	if (!len || !new_len || (uintptr_t)addr % page_len() ||
+	    ((flags & moves) && !(flags & MREMAP_MAYMOVE)) ||
+	    flags & ~(moves | MREMAP_MAYMOVE) ||
+	    ((flags & MREMAP_DONTUNMAP) && len != new_len) ||
+	    ((flags & MREMAP_FIXED) && (uintptr_t)to % page_len()))
+		return refuse(EINVAL);
+	if (flags & moves)
+		return move(addr, len, new_len, flags, to);
+	if (new_len > len)
+		return flags & MREMAP_MAYMOVE ? move(addr, len, new_len, flags, to)
+					      : refuse(ENOMEM);
+	if (new_len < len && munmap((char *)addr + new_len, len - new_len))
+		return MAP_FAILED;
+	return addr;
+}
+
+SHOWN void *mremap(void *addr, size_t len, size_t new_len, int flags, ...)
+{
+	va_list args;
+	void *to = NULL;
+
+	va_start(args, flags);
+	if (flags & MREMAP_FIXED)
+		to = va_arg(args, void *);
+	va_end(args);
+	if (is_within(addr, len))
+		return remap(addr, len, new_len, flags, to);
+	if (to && meets(to, new_len))
+		retire(to, new_len);
+	return raw_mremap(addr, len, new_len, flags, to);
+}

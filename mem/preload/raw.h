@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * The system calls themselves, behind the names that this library and others put in front of them.
+ * They answer like the functions of the C library.
+ */
+#ifndef WEFT_MEM_RAW_H
+#define WEFT_MEM_RAW_H
+
+#include <stddef.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <sys/types.h>
+#include <unistd.h>
+
+static inline void *raw_mmap(void *addr, size_t len, int prot, int flags, int fd, off_t offset)
+{
+	return (void *)syscall(SYS_mmap, addr, len, prot, flags, fd, offset);
+}
+
+static inline int raw_munmap(void *addr, size_t len)
+{
+	return (int)syscall(SYS_munmap, addr, len);
+}
+
+static inline int raw_mprotect(void *addr, size_t len, int prot)
+{
+	return (int)syscall(SYS_mprotect, addr, len, prot);
+}
+
+static inline int raw_madvise(void *addr, size_t len, int advice)
+{
+	return (int)syscall(SYS_madvise, addr, len, advice);
+}
+
+static inline void *raw_mremap(void *addr, size_t len, size_t new_len, int flags, void *to)
+{
+	return (void *)syscall(SYS_mremap, addr, len, new_len, flags, to);
+}
+
+#endif

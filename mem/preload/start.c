@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* What runs when the library is loaded, and what libfabric.so.1 finds in it. */
+#define _GNU_SOURCE
+#include "arena.h"
+#include "heap.h"
+#include "next.h"
+#include "preload.h"
+
+#include <stdlib.h>
+
+arena_export weft_mem_arena;
+
+size_t preload_bytes(const char *text, size_t otherwise)
+{
+	static const char units[] = "KMG";
+	unsigned long long bytes;
+	size_t shift = 0;
+	char *end;
+
+	if (!text || *text < '0' || *text > '9')
+		return otherwise;
+	bytes = strtoull(text, &end, 10);
+	for (size_t i = 0; units[i]; i++)
+		if (*end == units[i] || *end == (units[i] | 0x20))
+			shift = 10 * (i + 1);
+	end += shift != 0;
+	if (*end || bytes > SIZE_MAX >> shift)
+		return otherwise;
+	return (size_t)bytes << shift;
+}
+
+__attribute__((constructor)) static void load(void)
+{
+	size_t limit = preload_bytes(getenv("FI_MEM_LIMIT"), SIZE_MAX);
+
+	next();
+	preload_min = preload_bytes(getenv("FI_MEM_MIN"), PRELOAD_MIN_DEFAULT);
+	if (preload_min < PRELOAD_MIN_LEAST)
+		preload_min = PRELOAD_MIN_LEAST;
+	heap_allow(limit);
+}
+
+__attribute__((visibility("default"))) struct arena *weft_mem_arena(uint32_t version,
+								    uint32_t size)
+{
+	if (version != ARENA_VERSION || size != sizeof(struct arena))
+		return NULL;
+	return heap_arena();
+}
