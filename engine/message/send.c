@@ -9,6 +9,7 @@
  */
 #include "send.h"
 #include "brief.h"
+#include "conns.h"
 #include "recv.h"
 
 #define SEND_FLAGS                                                                      \
@@ -220,6 +221,8 @@ static ssize_t engine_send_queue(struct engine_ep *ep, struct engine_peer *peer,
 ssize_t engine_send_slow(struct engine_ep *ep, struct engine_peer *peer,
 			 const struct engine_msg *msg)
 {
+	if (msg->flags & ENGINE_INJECT && engine_inject_early(peer))
+		return -FI_EAGAIN;
 	return engine_send_queue(ep, peer, msg, NULL);
 }
 

@@ -25,6 +25,8 @@
 /*
  * engine_send_slow - queue a message that can't be published at once
  * @msg: copied; its buffers are borrowed until the send completes, or copied with ENGINE_INJECT
+ * One that is injected before the peer is connected makes a round of progress
+ * (engine_inject_early()).
  * Returns 0, or -FI_EAGAIN: nothing happened.
  */
 ssize_t engine_send_slow(struct engine_ep *ep, struct engine_peer *peer,

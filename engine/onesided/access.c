@@ -5,6 +5,7 @@
  */
 #include <rdma/fi_errno.h>
 #include "access.h"
+#include "conns.h"
 #include "copy.h"
 #include "peer.h"
 #include "quiet.h"
@@ -108,6 +109,9 @@ ssize_t engine_access(struct engine_ctx *ctx, const struct engine_access *access
 	peer = engine_peer_named(ep, access->dest, &rx_idx);
 	if (unlikely(!peer))
 		return engine_peer_refused(ep, access->dest);
+	if (access->flags & ENGINE_INJECT && !(access->flags & ENGINE_DEFERRED) &&
+	    engine_inject_early(peer))
+		return -FI_EAGAIN;
 	if (unlikely(ep->access_cnt >= ep->tx_size))
 		return -FI_EAGAIN;
 	tx = engine_tx_new(peer, ctx->tx);

@@ -143,6 +143,13 @@ static void engine_peer_log_unmet(struct engine_peer *peer, uint64_t now)
 		name);
 }
 
+/* The attempts to connect end in vain. */
+static void engine_peer_give_up(struct engine_peer *peer, int err)
+{
+	peer->unreached = true;
+	engine_peer_lost(peer, err, false);
+}
+
 void engine_peer_connect(struct engine_peer *peer)
 {
 	struct engine_ep *ep = peer->ep;
@@ -174,8 +181,25 @@ void engine_peer_connect(struct engine_peer *peer)
 		if (peer->address.kind == ADDR_SERVICE)
 			engine_peer_log_unmet(peer, platform_now_ns());
 	} else {
-		engine_peer_lost(peer, peer->dead ? -FI_ECONNREFUSED : -FI_EHOSTUNREACH, false);
+		engine_peer_give_up(peer, peer->dead ? -FI_ECONNREFUSED : -FI_EHOSTUNREACH);
 	}
+}
+
+bool engine_inject_early(struct engine_peer *peer)
+{
+	struct engine_ep *ep = peer->ep;
+	struct engine_domain *domain = ep->domain;
+	fi_addr_t addr = peer->addr;
+
+	if (peer->state == PEER_UP || peer->unreached ||
+	    platform_thread_runs(&domain->progress.thread))
+		return false;
+	peer->wanted = true;
+	engine_peer_block(peer);
+	engine_peer_connect(peer);
+	domain->ops->progress(domain);
+	/* The round may have given the domain up, and the peer may be gone. */
+	return engine_peer_lookup(ep, addr) != peer || peer->state != PEER_UP;
 }
 
 /*
@@ -199,6 +223,7 @@ static void engine_peer_route(struct engine_peer *peer)
 		if (pending && pending->wire != conn->wire && peer->state != PEER_UP)
 			return;
 		peer->state = PEER_UP;
+		peer->wanted = peer->unreached = false;
 		peer->ready = list_empty(&peer->queued);
 		if (engine_work_pending(peer))
 			engine_peer_block(peer);
@@ -280,7 +305,7 @@ void engine_conn_up(struct wire_conn *conn, const struct hello *hello)
 	err = engine_hello_refused(conn, hello);
 	if (err) {
 		engine_conn_reject(peer, conn);
-		engine_peer_lost(peer, err, false);
+		engine_peer_give_up(peer, err);
 		return;
 	}
 	if (!peer->self && engine_hello_age(peer, hello) < 0) {
@@ -356,7 +381,7 @@ static void engine_connect_failed(struct engine_peer *peer, uint32_t idx, int er
 	}
 	gone_ns = engine_gone_ns(peer, err);
 	if (engine_error_is_final(err) || now >= gone_ns) {
-		engine_peer_lost(peer, err ? err : -FI_ECONNRESET, false);
+		engine_peer_give_up(peer, err ? err : -FI_ECONNRESET);
 		return;
 	}
 	if (err == -FI_ECONNREFUSED)

@@ -17,6 +17,16 @@
  */
 void engine_peer_connect(struct engine_peer *peer);
 
+/*
+ * engine_inject_early - returns true if an injected operation can't be taken yet
+ *
+ * A program need make no progress after an operation that was injected, so with manual progress one
+ * is not taken before the peer is connected. This begins to connect, and makes a round of progress:
+ * the program may call again without making any. A domain with a thread takes the operation, and so
+ * does a peer that was tried in vain, where the operation ends with the reason.
+ */
+bool engine_inject_early(struct engine_peer *peer);
+
 /* engine_conn_at - returns the peer's conn over the wire with index @idx and that rail, or NULL */
 struct wire_conn *engine_conn_at(const struct engine_peer *peer, uint32_t idx, uint32_t rail);
 

@@ -21,7 +21,7 @@ void engine_peer_lost(struct engine_peer *peer, int err, bool orderly)
 	peer->unreachable = 0;
 	ep->budget += peer->window;
 	peer->window = 0;
-	peer->greeted = peer->dead = false;
+	peer->greeted = peer->dead = peer->wanted = false;
 	list_remove(&peer->blocked);
 	peer->nak_cnt = 0;
 	while ((node = list_pop(&peer->ctl)))

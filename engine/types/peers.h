@@ -139,6 +139,10 @@ struct engine_peer {
 	uint32_t checked;
 	/* A hello of this incarnation has carried the window */
 	bool greeted;
+	/* An injected operation waits in the program until the peer is connected (conns.h) */
+	bool wanted;
+	/* The last attempts to connect were in vain */
+	bool unreached;
 	/* Receive window granted to the peer, bytes */
 	uint32_t window;
 	/* Window that the peer's hello granted: the upper bound of @credit, bytes */
@@ -242,7 +246,7 @@ static inline bool engine_work_pending(const struct engine_peer *peer)
 	return !list_empty(&peer->queued) || !list_empty(&peer->started) ||
 	       !list_empty(&peer->pushing) || !list_empty(&peer->receiving) ||
 	       !list_empty(&peer->ctl) || !list_empty(&peer->unacked) ||
-	       !list_empty(&peer->replies) || !list_empty(&peer->replying) ||
+	       !list_empty(&peer->replies) || !list_empty(&peer->replying) || peer->wanted ||
 	       engine_quiet_open(peer);
 }
 

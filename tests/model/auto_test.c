@@ -56,6 +56,23 @@ static void unstated_progress_is_that_of_the_name(void **state)
 	fi_freeinfo(info);
 }
 
+/* The thread sends it once the peer is connected: the program need not call again. */
+static void what_is_injected_is_taken_before_its_peer_is_connected(void **state)
+{
+	struct end_attr attr = { .provider = provider, .progress = FI_PROGRESS_AUTO };
+	struct end a, b;
+	char buf[8];
+
+	end_open(&a, &attr);
+	end_open(&b, &attr);
+	assert_int_equal(fi_trecv(b.ep, buf, 8, NULL, FI_ADDR_UNSPEC, 1, 0, &contexts[0]), 0);
+	assert_int_equal(fi_tinject(a.ep, "taken", 6, end_knows(&a, &b), 1), 0);
+	done(&b, &contexts[0]);
+	assert_string_equal(buf, "taken");
+	end_close(&a);
+	end_close(&b);
+}
+
 /* Messages of all kinds, the connection itself included, to one that sleeps. */
 static void messages_complete_at_a_passive_target(void **state)
 {
@@ -428,6 +445,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test(unstated_progress_is_that_of_the_name),
 		cmocka_unit_test(
 			a_target_that_stated_nothing_makes_progress_over_tcp_and_sockets),
+		cmocka_unit_test(what_is_injected_is_taken_before_its_peer_is_connected),
 		cmocka_unit_test(messages_complete_at_a_passive_target),
 		cmocka_unit_test(one_sided_operations_complete_at_a_passive_target),
 		cmocka_unit_test(a_target_that_has_stopped_polling_answers_soon),

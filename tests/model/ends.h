@@ -75,4 +75,16 @@ double end_now(void);
 		}                                      \
 	} while (0)
 
+/*
+ * END_TAKEN - call what injects until it is taken: with manual progress its peer is connected then
+ * @step: progress of the peer, where the call makes none of it
+ */
+#define END_TAKEN(call, step)                                   \
+	do {                                                    \
+		ssize_t ret_;                                   \
+                                                                \
+		END_UNTIL((ret_ = (call)) != -FI_EAGAIN, step); \
+		assert_int_equal(ret_, 0);                      \
+	} while (0)
+
 #endif

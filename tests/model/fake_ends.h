@@ -90,6 +90,17 @@ void fake_end_progress(struct fake_end *end);
 /* fake_ends_go - make so many rounds of each end whose endpoint is open */
 void fake_ends_go(uint32_t rounds);
 
+/* FAKE_UNTIL_TAKEN - call what injects until it is taken: with manual progress its peer is connected then */
+#define FAKE_UNTIL_TAKEN(call)                                   \
+	do {                                                     \
+		uint32_t left_ = 200000;                         \
+		ssize_t ret_;                                    \
+                                                                 \
+		while ((ret_ = (call)) == -FI_EAGAIN && left_--) \
+			fake_ends_go(1);                         \
+		assert_int_equal(ret_, 0);                       \
+	} while (0)
+
 /*
  * fake_ends_next - read the next completion of a queue, after up to @rounds rounds of all ends
  * @source: or NULL

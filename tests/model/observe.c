@@ -246,6 +246,9 @@ static void on_conn_ended(const struct wire_conn *conn, int err)
 {
 	const struct engine_peer *peer = conn->peer;
 
+	/* A request that was accepted takes nothing along if it does not come up. */
+	if (!conn->ours && !conn->up)
+		return;
 	/* An endpoint that has given up its peer is idle; without, it was an attempt or a second route. */
 	if (peer->state == PEER_IDLE)
 		on_failed(end_of(peer->ep), end_named(&peer->address), peer->tx_seq, err);
@@ -255,7 +258,8 @@ static void on_conn_dropped(const struct wire_conn *conn)
 {
 	const struct engine_peer *peer = conn->peer;
 
-	on_failed(end_of(peer->ep), end_named(&peer->address), peer->tx_seq, true);
+	if (!peer->conn) /* nothing is lost with a spare conn, while the route stands */
+		on_failed(end_of(peer->ep), end_named(&peer->address), peer->tx_seq, true);
 }
 
 void observe_begin(void)

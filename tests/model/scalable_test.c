@@ -105,7 +105,7 @@ static void sep_alone(bool av_last, bool queue_for_all)
 		assert_int_equal(fi_scalable_ep_bind(sep, &av->fid, 0), 0);
 	self = address_of(&sep->fid);
 	assert_int_equal(fi_trecv(rx, &in, 8, NULL, FI_ADDR_UNSPEC, 1, 0, &contexts[0]), 0);
-	assert_int_equal(fi_tinject(tx, &out, 8, fi_rx_addr(self, CTX_CNT - 1, BITS), 1), 0);
+	END_TAKEN(fi_tinject(tx, &out, 8, fi_rx_addr(self, CTX_CNT - 1, BITS), 1), );
 	expect(cq, &contexts[0]);
 	assert_int_equal(in, out);
 	assert_int_equal(fi_enable(sep), 0); /* last, as oneCCL does */
@@ -249,7 +249,7 @@ static void every_context_reaches_every_other(void **state)
 		}
 	}
 	/* an address that names no context is that of the first */
-	assert_int_equal(fi_inject(b.tx[3], "first", 6, a.addr), 0);
+	END_TAKEN(fi_inject(b.tx[3], "first", 6, a.addr), );
 	assert_int_equal(fi_recv(a.rx[0], to, BIG, NULL, FI_ADDR_UNSPEC, &contexts[5]), 0);
 	expect(a.rx_cq[0], &contexts[5]);
 	sep_close(&a);
@@ -304,7 +304,7 @@ static void closed_context_leaves_memory_alone(void **state)
 	memset(to, 0x11, sizeof(to));
 	sep_ctx_open(&a, 1);
 	/* what has been sent may have ended with the connection: begin anew until one arrives */
-	assert_int_equal(fi_tinject(a.tx[1], "again", 6, fi_rx_addr(b.addr, 1, BITS), 5), 0);
+	END_TAKEN(fi_tinject(a.tx[1], "again", 6, fi_rx_addr(b.addr, 1, BITS), 5), );
 	expect_nothing(a.tx_cq[1]);
 	sep_ctx_open(&b, 1);
 	assert_int_equal(fi_trecv(b.rx[1], buf, 16, NULL, FI_ADDR_UNSPEC, 5, 0, &contexts[3]),
@@ -327,7 +327,7 @@ static void closed_context_sends_what_was_injected(void **state)
 	seps_open(&a, &b);
 	seps_ctx_open(&a, &b);
 	for (int i = 0; i < 2; i++)
-		assert_int_equal(fi_tinject(a.tx[1], "late", lens[i], b.addr, (uint64_t)i), 0);
+		END_TAKEN(fi_tinject(a.tx[1], "late", lens[i], b.addr, (uint64_t)i), );
 	sep_ctx_close(&a, 1);
 	for (int i = 0; i < 2; i++) {
 		assert_int_equal(fi_trecv(b.rx[0], buf, 16, NULL, FI_ADDR_UNSPEC, (uint64_t)i,
@@ -351,7 +351,7 @@ static void closed_context_is_not_counted_in_the_next(void **state)
 	assert_int_equal(fi_cntr_open(domain, &cntr_attr, &cntr, NULL), 0);
 	seps_open(&a, &b);
 	seps_ctx_open(&a, &b);
-	assert_int_equal(fi_tinject(a.tx[1], "late", 5, b.addr, 1), 0);
+	END_TAKEN(fi_tinject(a.tx[1], "late", 5, b.addr, 1), );
 	sep_ctx_close(&a, 1);
 	sep_ctx_open(&a, 1);
 	assert_int_equal(fi_ep_bind(a.tx[1], &cntr->fid, FI_SEND), 0);
@@ -359,7 +359,7 @@ static void closed_context_is_not_counted_in_the_next(void **state)
 			 0);
 	expect(b.rx_cq[0], &contexts[0]);
 	assert_int_equal(fi_cntr_read(cntr), 0);
-	assert_int_equal(fi_tinject(a.tx[1], "next", 5, b.addr, 2), 0);
+	END_TAKEN(fi_tinject(a.tx[1], "next", 5, b.addr, 2), );
 	END_UNTIL(fi_cntr_read(cntr), );
 	assert_int_equal(fi_cntr_read(cntr), 1);
 	sep_close(&a);
@@ -383,7 +383,7 @@ static void closed_context_has_what_it_fetches(void **state)
 	assert_int_equal(
 		fi_mr_reg(domain, &word, sizeof(word), FI_REMOTE_READ, 0, 7, 0, &mr, NULL), 0);
 	assert_int_equal(fi_recv(b.rx[0], buf, 16, NULL, FI_ADDR_UNSPEC, &contexts[0]), 0);
-	assert_int_equal(fi_inject(a.tx[1], "hello", 6, b.addr), 0);
+	END_TAKEN(fi_inject(a.tx[1], "hello", 6, b.addr), );
 	expect(b.rx_cq[0], &contexts[0]);
 	assert_int_equal(fi_fetch_atomic(a.tx[1], NULL, 1, NULL, &was, NULL, b.addr, 0, 7,
 					 FI_UINT64, FI_ATOMIC_READ, &contexts[1]),
@@ -417,8 +417,7 @@ static void counters_and_aliases_of_contexts_work(void **state)
 	assert_int_equal(fi_enable(b.rx[2]), 0);
 	assert_int_equal(fi_ep_alias(a.tx[2], &alias, FI_TRANSMIT | FI_INJECT), 0);
 	assert_int_equal(fi_recv(b.rx[2], buf, 16, NULL, FI_ADDR_UNSPEC, NULL), 0);
-	assert_int_equal(fi_send(alias, "counted", 8, NULL, fi_rx_addr(b.addr, 2, BITS), NULL),
-			 0);
+	END_TAKEN(fi_send(alias, "counted", 8, NULL, fi_rx_addr(b.addr, 2, BITS), NULL), );
 	END_UNTIL(fi_cntr_read(received) == 1 && fi_cntr_read(sent) == 1, );
 	assert_string_equal(buf, "counted");
 	assert_int_equal(fi_close(&a.tx[2]->fid), -FI_EBUSY);

@@ -120,7 +120,7 @@ static void proof_source(struct surface *s)
 	char buf[8];
 
 	assert_int_equal(fi_recv(s->near.ep, buf, 8, NULL, FI_ADDR_UNSPEC, &context), 0);
-	assert_int_equal(fi_inject(s->far.ep, "12345678", 8, s->near.addr), 0);
+	END_TAKEN(fi_inject(s->far.ep, "12345678", 8, s->near.addr), );
 	next(s->near.cq, &src);
 	assert_int_equal(src, s->far.addr);
 }
@@ -136,7 +136,7 @@ static void proof_user_id(struct surface *s)
 	assert_int_equal(fi_av_insert(s->av, name, 1, &id, FI_AV_USER_ID, NULL), 1);
 	assert_int_equal(id, s->far.addr);
 	assert_int_equal(fi_recv(s->near.ep, buf, 8, NULL, FI_ADDR_UNSPEC, &context), 0);
-	assert_int_equal(fi_inject(s->far.ep, "12345678", 8, s->near.addr), 0);
+	END_TAKEN(fi_inject(s->far.ep, "12345678", 8, s->near.addr), );
 	next(s->near.cq, &src);
 	assert_int_equal(src, 0x9999);
 }
@@ -148,9 +148,9 @@ static void proof_directed(struct surface *s)
 
 	assert_int_equal(fi_recv(s->near.ep, buf[0], 8, NULL, s->near.addr, &own), 0);
 	assert_int_equal(fi_recv(s->near.ep, buf[1], 8, NULL, s->far.addr, &others), 0);
-	assert_int_equal(fi_inject(s->far.ep, "12345678", 8, s->near.addr), 0);
+	END_TAKEN(fi_inject(s->far.ep, "12345678", 8, s->near.addr), );
 	surface_done(s->near.cq, &others);
-	assert_int_equal(fi_inject(s->near.ep, "12345678", 8, s->near.addr), 0);
+	END_TAKEN(fi_inject(s->near.ep, "12345678", 8, s->near.addr), );
 	surface_done(s->near.cq, &own);
 }
 
@@ -171,11 +171,10 @@ static void several_in_one(struct surface *s, bool tagged)
 				: fi_recvmsg(s->near.ep, &msg, FI_MULTI_RECV),
 			 0);
 	for (size_t i = 0; i < 2; i++) {
-		assert_int_equal(tagged ? fi_tinject(s->far.ep, i ? "second.." : "first...", 8,
-						     s->near.addr, 0)
-					: fi_inject(s->far.ep, i ? "second.." : "first...", 8,
-						    s->near.addr),
-				 0);
+		const char *text = i ? "second.." : "first...";
+
+		END_TAKEN(tagged ? fi_tinject(s->far.ep, text, 8, s->near.addr, 0)
+				 : fi_inject(s->far.ep, text, 8, s->near.addr), );
 		entry = surface_done(s->near.cq, &context);
 		assert_int_equal(entry.flags & FI_MULTI_RECV, 0); /* there is room */
 		assert_ptr_equal(entry.buf, buf + 8 * i);
@@ -255,8 +254,7 @@ static void proof_named(struct surface *s)
 	assert_int_equal(fi_av_insert(s->av, name, 1, &addr, 0, NULL), 1);
 	assert_int_equal(fi_recv(rx[0], name, 8, NULL, FI_ADDR_UNSPEC, name), 0);
 	assert_int_equal(fi_recv(rx[1], buf, 8, NULL, FI_ADDR_UNSPEC, &context), 0);
-	assert_int_equal(fi_inject(s->far.ep, "12345678", 8, fi_rx_addr(addr, 1, SURFACE_BITS)),
-			 0);
+	END_TAKEN(fi_inject(s->far.ep, "12345678", 8, fi_rx_addr(addr, 1, SURFACE_BITS)), );
 	surface_done(s->near.cq, &context);
 	for (int i = 0; i < 2; i++)
 		assert_int_equal(fi_close(&rx[i]->fid), 0);
