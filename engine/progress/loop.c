@@ -252,13 +252,13 @@ static void loop_deliver(struct loop *loop, struct loop_item *item)
 		platform_free(item);
 		return;
 	}
-	if (avail != item->packet.len) {
+	if (avail != item->packet.len)
 		loop_copy(item, &dest);
-		if (dest.cookie)
-			engine_payload_done(ep, &loop->in, dest.cookie);
-	}
+	/* The send ends first: the end of its receive may end the connection, and what it has sent. */
 	if (item->op)
 		item->op->done(item->op, 0);
+	if (dest.cookie)
+		engine_payload_done(ep, &loop->in, dest.cookie);
 	platform_free(item);
 }
 
