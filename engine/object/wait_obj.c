@@ -124,8 +124,10 @@ static int engine_wait_obj_trywait_held(struct engine_wait_obj *w)
 	if (engine_wait_obj_ready(w))
 		return -FI_EAGAIN;
 	engine_channel_clear(&w->own);
-	if (engine_wait_obj_signaled(w)) /* checked after arming: a later signal rings */
+	if (engine_wait_obj_signaled(w)) {    /* checked after clearing: a later signal rings */
+		engine_channel_ring(&w->own); /* for other threads that sleep on it */
 		return -FI_EAGAIN;
+	}
 	return engine_wait_arm(&w->base, engine_wait_obj_checks);
 }
 

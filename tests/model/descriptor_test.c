@@ -87,6 +87,9 @@ static void what_came_before_it_was_asked_for_rings(void **state)
 	assert_int_equal(fi_cq_signal(e.cq), 0);
 	assert_true(rings(fd[0], 0));
 	assert_int_equal(fi_trywait(e.fabric, fids, 1), -FI_EAGAIN);
+	assert_true(rings(fd[0], 0)); /* another thread may sleep on it */
+	END_UNTIL(!fi_trywait(e.fabric, fids, 1), );
+	assert_false(rings(fd[0], 0));
 	end_close(&e);
 }
 
