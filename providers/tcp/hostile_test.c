@@ -341,8 +341,8 @@ static int end_of(const void *bytes, size_t len)
 {
 	struct side *a = side_open(NULL);
 	struct tcp_preamble preamble;
+	struct weft_addr addr = { 0 };
 	struct wire_conn *conn;
-	struct weft_addr addr;
 	int listener = raw_listen(&addr), fd, err;
 
 	assert_int_equal(tcp_connect(a->wire, (struct engine_peer *)a, &addr, &a->hello, &conn),
