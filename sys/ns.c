@@ -7,6 +7,7 @@
 #include <unistd.h>
 #include <rdma/fi_errno.h>
 #include "fault.h"
+#include "hash.h"
 #include "ns.h"
 
 #define BOOT_ID	    "/proc/sys/kernel/random/boot_id"
@@ -23,17 +24,6 @@ int sys_ns_pid(uint32_t *inode)
 		return -errno;
 	*inode = (uint32_t)st.st_ino;
 	return 0;
-}
-
-/* FNV-1a, then spread over all bits. */
-static uint64_t hash_bytes(const unsigned char *bytes, size_t len)
-{
-	uint64_t h = UINT64_C(0xcbf29ce484222325);
-
-	for (size_t i = 0; i < len; i++)
-		h = (h ^ bytes[i]) * UINT64_C(0x100000001b3);
-	h = (h ^ h >> 32) * UINT64_C(0xd6e8feb86659fd93);
-	return h ^ h >> 32;
 }
 
 int sys_ns_host(uint64_t *hash)
@@ -57,7 +47,7 @@ int sys_ns_host(uint64_t *hash)
 		return -err;
 	if (n != BOOT_ID_LEN)
 		return -FI_EIO;
-	*hash = hash_bytes(id, sizeof(id));
+	*hash = sys_hash(id, sizeof(id));
 	if (!*hash)
 		*hash = 1;
 	return 0;

@@ -10,6 +10,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 #include <rdma/fi_errno.h>
+#include "hash.h"
 #include "service.h"
 
 #define NAME_CHARS "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-._:"
@@ -21,12 +22,8 @@
  */
 static void name_hash(const char *name, size_t len, char out[SHORT_MAX + 1])
 {
-	uint64_t h = UINT64_C(0xcbf29ce484222325);
+	uint64_t h = sys_hash(name, len);
 
-	for (size_t i = 0; i < len; i++)
-		h = (h ^ (unsigned char)name[i]) * UINT64_C(0x100000001b3);
-	h = (h ^ h >> 32) * UINT64_C(0xd6e8feb86659fd93);
-	h ^= h >> 32;
 	*out++ = ':';
 	for (size_t i = 0; i < 13; i++, h >>= 5)
 		*out++ = "abcdefghijklmnopqrstuvwxyz234567"[h & 31];
