@@ -40,7 +40,7 @@ static void write_frame(struct tcp_conn *conn, struct iovec *iov, size_t cnt, si
 		n = sendmsg(conn->control.fd, &msg, MSG_NOSIGNAL);
 	while (n < 0 && errno == EINTR);
 	conn->held = false;
-	if (n < 0 && errno != EAGAIN && errno != ENOBUFS && errno != ENOMEM) {
+	if (n < 0 && !tcp_no_room(errno)) {
 		if (errno == EFAULT) /* the caller's memory is not mapped */
 			tcp_conn_fail(conn, -FI_EFAULT);
 		conn->control.write_failed = true; /* the reader finds the reason */

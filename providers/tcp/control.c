@@ -51,7 +51,7 @@ static void control_write(struct tcp_conn *conn, int flags)
 		}
 		if (errno == EINTR)
 			continue;
-		if (errno == EAGAIN || errno == ENOBUFS || errno == ENOMEM) {
+		if (tcp_no_room(errno)) {
 			tcp_control_full(conn);
 			return;
 		}

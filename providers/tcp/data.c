@@ -106,7 +106,7 @@ void tcp_data_flush(struct tcp_conn *conn)
 		if (n >= 0) {
 			advance(bulk, (size_t)n);
 			full = (size_t)n < total;
-		} else if (errno == EAGAIN || errno == ENOBUFS || errno == ENOMEM) {
+		} else if (tcp_no_room(errno)) {
 			full = true;
 		} else if (errno == EFAULT) {
 			tcp_conn_fail(conn, -FI_EFAULT); /* the caller's memory is not mapped */

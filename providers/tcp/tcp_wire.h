@@ -31,6 +31,7 @@
 #ifndef WEFT_TCP_WIRE_H
 #define WEFT_TCP_WIRE_H
 
+#include <errno.h>
 #include <rdma/fi_errno.h>
 #include "address.h"
 #include "list.h"
@@ -364,6 +365,12 @@ struct tcp_wire {
 
 extern const struct wire_ops tcp_wire_ops;
 extern const struct wire_provider tcp_wire_provider;
+
+/* tcp_no_room - returns true if a send that fails with @err, an errno, is to be tried again later */
+static inline bool tcp_no_room(int err)
+{
+	return err == EAGAIN || err == ENOBUFS || err == ENOMEM;
+}
 
 static inline struct tcp_wire *tcp_wire_of(const struct tcp_conn *conn)
 {
