@@ -87,7 +87,7 @@ static bool engine_rndv_get(struct engine_rx *rx, const struct wire_source *from
 	size_t cnt;
 	int ret;
 
-	if (!peer->conn || !peer->wire->has_get)
+	if (!peer->conn || !peer->wire->get)
 		return false;
 	cnt = iov_slice(to, to_cnt, 0, len, iov);
 	if (cnt > WIRE_IOV_MAX)

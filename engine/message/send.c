@@ -88,7 +88,7 @@ int engine_tx_rts(struct engine_peer *peer, struct engine_tx *tx)
 	struct packet *packet;
 	void *payload;
 
-	if (peer->wire->has_get) {
+	if (peer->wire->get) {
 		flags |= tx->iov_cnt == 1 ? PACKET_PULL : PACKET_PULL | PACKET_PIECES;
 		rts.addr = tx->iov_cnt == 1 ? (uintptr_t)tx->iov[0].iov_base
 					    : (uintptr_t)tx->iov;

@@ -280,7 +280,7 @@ static bool engine_write_waits(const struct engine_peer *peer, const struct engi
  */
 static bool engine_write_streams(const struct engine_peer *peer, const struct engine_tx *tx)
 {
-	if (peer->wire->has_get || engine_request_listed(tx))
+	if (peer->wire->get || engine_request_listed(tx))
 		return false;
 	return engine_write_waits(peer, tx) ||
 	       (tx->len <= peer->wire->eager_max && engine_write_counts(peer, tx));

@@ -359,7 +359,6 @@ const struct wire_ops loop_wire_ops = {
 	.eager_max = LOOP_CLAIM_MAX,
 	.in_order = true,
 	.arrives = true,
-	.has_get = true,
 	.polls_after_send = true,
 	.open = loop_open,
 	.close = loop_close,

@@ -207,8 +207,6 @@ struct wire_ops {
 	 * process ends.
 	 */
 	bool arrives;
-	/* get() may work: the receiver may read the sender's memory (PACKET_PULL). */
-	bool has_get;
 	/*
 	 * Published packets may be gathered until poll(), or only a system call finds the answer:
 	 * after a send the engine polls the wire in every round again, and reads that find
@@ -303,6 +301,7 @@ struct wire_ops {
 	 * payload. The status of op->done() may be such an error too, or -FI_EBUSY: the sender
 	 * polls and copies faster. Then the first op->moved bytes, fewer than all, are there, and
 	 * the engine asks for the rest.
+	 * NULL: the receiver can't read the sender's memory (PACKET_PULL), and always asks for it.
 	 */
 	int (*get)(struct wire_conn *conn, const struct wire_source *from,
 		   const struct iovec *iov, size_t iov_cnt, struct wire_op *op);
@@ -638,7 +637,7 @@ void engine_payload_done(struct engine_ep *ep, struct wire_conn *conn, void *coo
  * Layout of struct engine_ep and of the other structs that the inlined paths access. Only a wire
  * that was built with the same layout is registered.
  */
-#define WIRE_LAYOUT 15u
+#define WIRE_LAYOUT 16u
 
 struct wire_provider {
 	size_t size;

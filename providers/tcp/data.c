@@ -152,12 +152,6 @@ int tcp_sendv(struct wire_conn *out, const struct packet *hdr, const struct iove
 	return 0;
 }
 
-int tcp_get(struct wire_conn *conn, const struct wire_source *from, const struct iovec *iov,
-	    size_t iov_cnt, struct wire_op *op)
-{
-	return -FI_ENOSYS;
-}
-
 int tcp_data_complete(struct tcp_conn *conn)
 {
 	struct tcp_bulk *bulk = conn->bulk;

@@ -40,7 +40,6 @@ const struct wire_ops tcp_wire_ops = {
 	.publish = tcp_publish,
 	.hold = tcp_hold,
 	.sendv = tcp_sendv,
-	.get = tcp_get,
 	.poll = tcp_poll,
 	.check = tcp_check,
 	.local = tcp_local,

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * The data lane when it is up. tcp_sendv(), tcp_get(): see wire.h.
+ * The data lane when it is up. tcp_sendv(): see wire.h.
  */
 #ifndef WEFT_TCP_DATA_H
 #define WEFT_TCP_DATA_H
@@ -9,8 +9,6 @@
 
 int tcp_sendv(struct wire_conn *conn, const struct packet *hdr, const struct iovec *iov,
 	      size_t iov_cnt, struct wire_op *op);
-int tcp_get(struct wire_conn *conn, const struct wire_source *from, const struct iovec *iov,
-	    size_t iov_cnt, struct wire_op *op);
 
 /* tcp_data_flush - write queued operations, as much as the kernel takes */
 void tcp_data_flush(struct tcp_conn *conn);

@@ -162,6 +162,8 @@ void fake_ring(struct fake_wire *wire);
 void fake_ringer_join(struct fake_wire *wire);
 void fake_ringer_part(struct fake_wire *wire);
 void fake_ringer_ring(struct fake_wire *wire);
+/* fake_ops_get - the receiver may read the sender's memory, or may not */
+void fake_ops_get(enum fake_kind kind, bool has_get);
 /* fake_ops_bare - the wires of that kind have no descriptor, or have one */
 void fake_ops_bare(enum fake_kind kind, bool bare);
 /* fake_enter, fake_leave - hold all fake wires; nests */

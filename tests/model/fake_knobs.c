@@ -79,10 +79,10 @@ void fake_knobs_set(enum fake_kind kind, const struct fake_knobs *knobs)
 	fake_knobs[kind] = *knobs;
 	fake_ops[kind].claim_max = knobs->claim_max;
 	fake_ops[kind].eager_max = knobs->eager_max;
-	fake_ops[kind].has_get = knobs->has_get;
 	fake_ops[kind].waits_min = knobs->waits_min;
 	fake_ops[kind].polls_after_send = true;
 	fake_ops_bare(kind, knobs->bare);
+	fake_ops_get(kind, knobs->has_get);
 }
 
 void *fake_alloc(size_t len)

@@ -192,6 +192,11 @@ void fake_ops_bare(enum fake_kind kind, bool bare)
 	fake_ops[kind].bell = bare ? NULL : locked_bell;
 }
 
+void fake_ops_get(enum fake_kind kind, bool has_get)
+{
+	fake_ops[kind].get = has_get ? locked_get : NULL;
+}
+
 void fake_wires_register(void)
 {
 	static const struct wire_provider wires[FAKE_KINDS] = {

@@ -563,7 +563,6 @@ const struct wire_ops pshm_wire_ops = {
 	.eager_max = PSHM_EAGER_MAX,
 	.in_order = true,
 	.arrives = true,
-	.has_get = true,
 	.open = pshm_open,
 	.close = pshm_close,
 	.connect = pshm_connect,
