@@ -196,6 +196,12 @@ struct arena *arena_get(void)
 	return arena_start(true);
 }
 
+void arena_look(void)
+{
+	if (!arena_started() && dlsym(RTLD_DEFAULT, ARENA_EXPORT))
+		arena_get();
+}
+
 struct arena *arena_own(void)
 {
 	return arena_start(false);

@@ -35,6 +35,8 @@
  */
 struct arena *arena_get(void);
 struct arena *arena_started(void);
+/* arena_look - takes the arena of libweft-mem.so if that library is loaded; starts none else */
+void arena_look(void);
 struct arena *arena_own(void);
 
 /*

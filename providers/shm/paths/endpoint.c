@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <unistd.h>
 #include <rdma/fi_errno.h>
+#include "arena.h"
 #include "conn.h"
 #include "connect.h"
 #include "lists.h"
@@ -145,6 +146,7 @@ static void wire_init(struct pshm_wire *w, struct engine_ep *ep, const struct we
 	fi_param_get_size_t(&pshm_provider, "area_budget", &w->area_max);
 	w->bell = w->wake_fd = -1;
 	w->barriers = !sys_membarrier_all_open();
+	arena_look();
 	list_init(&w->work);
 	list_init(&w->connecting);
 	list_init(&w->accepted);
