@@ -110,6 +110,31 @@ int sys_memfd_open(pid_t pid, int fd, bool writable)
 	return opened;
 }
 
+int sys_memfd_is_writable(pid_t pid, int fd, uint64_t inode)
+{
+	unsigned long long found = 0;
+	unsigned int flags = 0;
+	char path[64], text[256];
+	ssize_t len;
+	int info;
+
+	snprintf(path, sizeof(path), "/proc/%d/fdinfo/%d", (int)pid, fd);
+	info = faulty(SYS_CALL_OPEN_FD) ? -1 : open(path, O_RDONLY | O_CLOEXEC);
+	if (info < 0)
+		return -errno;
+	len = faulty(SYS_CALL_PREAD) ? -1 : pread(info, text, sizeof(text) - 1, 0);
+	if (len < 0)
+		return fail(info);
+	close(info);
+	text[len] = '\0';
+	/* Linux 5.14 and later name the file */
+	if (sscanf(text, "pos: %*u flags: %o mnt_id: %*u ino: %llu", &flags, &found) < 1)
+		return -FI_ENOSYS;
+	if (found && found != inode)
+		return -FI_ENOENT;
+	return (flags & O_ACCMODE) == O_RDWR ? 0 : -FI_EACCES;
+}
+
 int sys_memfd_size(int fd, size_t *len)
 {
 	struct statfs fs;

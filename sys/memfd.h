@@ -44,6 +44,14 @@ int sys_memfd_create(const char *name, size_t len, mode_t mode);
 int sys_memfd_open(pid_t pid, int fd, bool writable);
 
 /*
+ * sys_memfd_is_writable - find out whether another process has a file open for writing at a descriptor
+ * @inode: of the file, sys_memfd_inode()
+ * Who may open everything (root) could otherwise be led to write for a process that may only read.
+ * Returns 0; -FI_EACCES if not; -FI_ENOENT for another file; -FI_E*.
+ */
+int sys_memfd_is_writable(pid_t pid, int fd, uint64_t inode);
+
+/*
  * sys_memfd_size - the bytes behind a descriptor that is not trusted
  * @len: out
  *

@@ -344,9 +344,32 @@ static void pages_that_there_are_are_found(void **state)
 	close(fd);
 }
 
+static void only_a_writable_descriptor_is_one(void **state)
+{
+	int fd = sys_memfd_create("test", LEN, 0600),
+	    other = sys_memfd_create("test", LEN, 0600);
+	uint64_t inode, other_inode;
+	char path[64];
+	int read_only;
+
+	assert_int_equal(sys_memfd_inode(fd, &inode), 0);
+	assert_int_equal(sys_memfd_inode(other, &other_inode), 0);
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
+	read_only = open(path, O_RDONLY);
+	assert_true(read_only >= 0);
+	assert_int_equal(sys_memfd_is_writable(getpid(), fd, inode), 0);
+	assert_int_equal(sys_memfd_is_writable(getpid(), read_only, inode), -FI_EACCES);
+	assert_int_equal(sys_memfd_is_writable(getpid(), fd, other_inode), -FI_ENOENT);
+	assert_int_equal(sys_memfd_is_writable(getpid(), 1 << 20, inode), -FI_ENOENT);
+	close(read_only);
+	close(other);
+	close(fd);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(only_a_writable_descriptor_is_one),
 		cmocka_unit_test(created_memory_has_its_size_mode_and_seals),
 		cmocka_unit_test(impossible_sizes_are_refused),
 		cmocka_unit_test(size_beyond_the_limit_on_files_is_refused),

@@ -79,6 +79,8 @@ static int mapping_open(uint32_t pid, const struct arena_entry *entry, struct ar
 	err = sys_memfd_inode(opened, &inode);
 	if (!err && inode != *(const volatile uint64_t *)&entry->inode)
 		err = -FI_ENOENT;
+	if (!err && writable)
+		err = sys_memfd_is_writable((pid_t)pid, (int)fd, inode);
 	if (!err)
 		err = sys_memfd_map(opened, (size_t)len, writable ? SYS_MEMFD_WRITE : 0, &addr);
 	close(opened);
