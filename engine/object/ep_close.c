@@ -41,12 +41,24 @@ static bool engine_unsent(struct engine_ep *ep)
 	return false;
 }
 
+/* Returns true while peers read memory that was lent to them. */
+static bool engine_lent(const struct engine_ep *ep)
+{
+	for (uint32_t i = 0; i < ep->wire_cnt; i++) {
+		const struct engine_wire *w = &ep->wires[i];
+
+		if (w->wire && w->ops->lent && w->ops->lent(w->wire))
+			return true;
+	}
+	return false;
+}
+
 static void engine_ep_drain(struct engine_ep *ep)
 {
 	uint64_t end = platform_now_ns() + DRAIN_NS;
 
 	engine_acks_hurry(ep); /* or peers would take operations that were carried out for lost */
-	while (engine_unsent(ep) && platform_now_ns() < end) {
+	while ((engine_unsent(ep) || engine_lent(ep)) && platform_now_ns() < end) {
 		engine_domain_progress(ep->domain); /* of the peer too, if it is in this domain */
 		platform_yield();
 	}

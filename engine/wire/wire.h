@@ -502,6 +502,11 @@ struct wire_ops {
 	 */
 	bool (*lends)(struct wire_conn *conn, const void *buf, size_t len);
 	uint32_t lends_min;
+	/*
+	 * lent - returns true while a peer has not read what is lent to it
+	 * What was published behind that is lost if the conn ends now. NULL if lends is.
+	 */
+	bool (*lent)(const struct wire *wire);
 
 	/*
 	 * Least payload of a sendv to which engine_packet() may answer -FI_EAGAIN, bytes; more than
@@ -637,7 +642,7 @@ void engine_payload_done(struct engine_ep *ep, struct wire_conn *conn, void *coo
  * Layout of struct engine_ep and of the other structs that the inlined paths access. Only a wire
  * that was built with the same layout is registered.
  */
-#define WIRE_LAYOUT 16u
+#define WIRE_LAYOUT 17u
 
 struct wire_provider {
 	size_t size;

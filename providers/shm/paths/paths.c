@@ -598,6 +598,7 @@ const struct wire_ops pshm_wire_ops = {
 	.direct = pshm_direct,
 	.lends = pshm_lends,
 	.lends_min = PSHM_LENDS_MIN,
+	.lent = pshm_lent,
 	.reach = pshm_reach,
 	.reached = pshm_reached,
 	.access = pshm_access,

@@ -136,8 +136,11 @@ static void payload_is_the_senders_again_once_it_was_taken(void **state)
 		mock_poll(&a, NULL);
 	assert_false(op.done);
 	assert_true(lent());
+	assert_true(pshm_wire_ops.lent(a.wire));
+	assert_false(pshm_wire_ops.lent(b.wire));
 	mock_until(NULL, &b, b.big_done);
 	mock_until(&a, NULL, op.done);
+	assert_false(pshm_wire_ops.lent(a.wire));
 	assert_false(lent());
 	assert_true(mock_is_pattern(to, BIG, MOCK_BIG + 1));
 }

@@ -180,6 +180,20 @@ bool pshm_lends(struct wire_conn *base, const void *buf, size_t len)
 	       pshm_arena_lends(conn, buf, len, &place);
 }
 
+bool pshm_lent(const struct wire *base)
+{
+	const struct pshm_wire *w = (const struct pshm_wire *)base;
+	const struct pshm_conn *conn;
+
+	if (w->forked)
+		return false;
+	list_for_each_entry(conn, &w->conns, all) {
+		if (!conn->ended && !list_empty(&conn->lent))
+			return true;
+	}
+	return false;
+}
+
 /* Ends the sends whose lines the peer has taken. Returns how many. */
 static int lent_end(struct pshm_conn *conn)
 {

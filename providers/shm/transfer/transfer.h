@@ -8,8 +8,9 @@
 
 #include "conn.h"
 
-/* lends and sendv of wire_ops */
+/* lends, lent and sendv of wire_ops */
 bool pshm_lends(struct wire_conn *conn, const void *buf, size_t len);
+bool pshm_lent(const struct wire *wire);
 int pshm_sendv(struct wire_conn *conn, const struct packet *hdr, const struct iovec *iov,
 	       size_t iov_cnt, struct wire_op *op);
 
