@@ -101,6 +101,18 @@ static bool reach_do(const struct engine_tx *tx, void *here)
 	}
 }
 
+/* Counts the operation as if it had been sent, and its result had come back. */
+static void reach_count(struct wire_conn *conn, const struct engine_tx *tx)
+{
+	conn->tx_msgs++;
+	if (tx->kind != PACKET_READ)
+		conn->tx_bytes += tx->len;
+	if (tx->kind == PACKET_ATOMIC && tx->update.compare_cnt)
+		conn->tx_bytes += tx->len;
+	if (tx->kind == PACKET_READ || (tx->kind == PACKET_ATOMIC && tx->update.result_cnt))
+		conn->rx_bytes += tx->targets[0].len;
+}
+
 bool engine_reach(struct engine_peer *peer, struct engine_tx *tx)
 {
 	const struct wire_ops *wire = peer->wire;
@@ -121,11 +133,7 @@ bool engine_reach(struct engine_peer *peer, struct engine_tx *tx)
 	once = tx->kind == PACKET_ATOMIC && kind & FI_REMOTE_WRITE;
 	if (!done || (!valid && !once))
 		return false;
-	conn->tx_msgs++;
-	if (tx->kind == PACKET_READ)
-		conn->rx_bytes += tx->len;
-	else
-		conn->tx_bytes += tx->len;
+	reach_count(conn, tx);
 	tx->want = tx->targets[0].len;
 	list_remove(&tx->link);
 	engine_tx_end(tx, valid ? 0 : -FI_EIO);

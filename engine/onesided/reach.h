@@ -92,11 +92,13 @@ static engine_path bool engine_reach_small(struct engine_ctx *ctx, struct engine
 	}
 	conn->tx_msgs++;
 	conn->tx_bytes += target->len;
-	if (fetches)
+	if (fetches) {
+		conn->rx_bytes += target->len;
 		engine_fetch_end(ctx->tx, access->context, access->flags, target->len);
-	else
+	} else {
 		engine_quiet_end(ctx->tx, access->context, access->op, access->flags,
 				 target->len);
+	}
 	return true;
 }
 

@@ -38,7 +38,8 @@ extern "C" {
  * A message counts once, on the wire its payload took, however many packets that
  * were; acknowledgements and credits do not count. One-sided operations count as messages of
  * who begins them; what a read or a fetch brings back is payload of who answers. Reads and writes
- * that are done without the target (large ones, in shared memory) count at who begins them alone.
+ * that are done without the target (large ones in shared memory, all in memory that both map) count at
+ * who begins them alone.
  * Strings end in a zero byte.
  */
 struct weft_route {

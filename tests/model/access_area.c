@@ -4,8 +4,10 @@
  */
 #define _GNU_SOURCE
 #include "access_area.h"
+#include <weft/mem.h>
 
 const char *provider;
+bool in_arena;
 struct fi_context2 contexts[8];
 const size_t sizes[SIZES] = { 1,     7,	    8,	   24,	  25,	  64,	    100,
 			      256,   257,   1000,  4096,  8191,	  8192,	    8193,
@@ -23,14 +25,40 @@ void fill(uint8_t *at, size_t len, uint64_t seed)
 		at[i] = (uint8_t)(next_random(&seed) >> 3);
 }
 
+/* Memory of the arena, which peers store to by themselves, if the test was asked for it; else of malloc. */
+static void *memory(struct pair_side *s)
+{
+	struct weft_mem_ops *ops;
+	void *addr = NULL;
+
+	if (!in_arena)
+		return calloc(1, REGION);
+	PAIR_CHECK(s, !fi_open_ops(&s->domain->fid, WEFT_MEM_OPS, 0, (void **)&ops, NULL));
+	PAIR_CHECK(s, !ops->alloc(REGION, 0, WEFT_MEM_REMOTE_WRITE, &addr));
+	memset(addr, 0, REGION);
+	return addr;
+}
+
+static void memory_free(struct pair_side *s, void *addr)
+{
+	struct weft_mem_ops *ops;
+
+	if (!in_arena) {
+		free(addr);
+		return;
+	}
+	PAIR_CHECK(s, !fi_open_ops(&s->domain->fid, WEFT_MEM_OPS, 0, (void **)&ops, NULL));
+	PAIR_CHECK(s, !ops->free(addr));
+}
+
 void area_open(struct pair_side *s, struct area *a)
 {
 	uint64_t access = FI_REMOTE_READ | FI_REMOTE_WRITE | FI_READ | FI_WRITE | FI_SEND |
 			  FI_RECV;
 
-	a->region = calloc(1, REGION);
-	a->buf = calloc(1, REGION);
-	a->copy = calloc(1, REGION);
+	a->region = memory(s);
+	a->buf = memory(s);
+	a->copy = memory(s);
 	PAIR_CHECK(s, a->region && a->buf && a->copy);
 	PAIR_CHECK(s, !fi_mr_reg(s->domain, a->region, REGION, access, 0, KEY, 0, &a->mr, NULL));
 	PAIR_CHECK(s, !fi_mr_reg(s->domain, a->region, REGION, FI_REMOTE_READ, 0, KEY_READ, 0,
@@ -48,9 +76,9 @@ void area_close(struct pair_side *s, struct area *a)
 	PAIR_CHECK(s, !fi_close(&a->mr->fid));
 	PAIR_CHECK(s, !fi_close(&a->read_only->fid));
 	PAIR_CHECK(s, !fi_close(&a->all->fid));
-	free(a->region);
-	free(a->buf);
-	free(a->copy);
+	memory_free(s, a->region);
+	memory_free(s, a->buf);
+	memory_free(s, a->copy);
 }
 
 void passive(struct pair_side *s)
@@ -77,7 +105,8 @@ void both(pair_role first, pair_role second, uint64_t order)
 	const int cnt =
 		1; /* what a peer writes is ordered by the operations, which it does not know */
 #else
-	const int cnt = 2;
+	/* the child of a fork has no arena once its parent has one, as after a test with threads */
+	const int cnt = in_arena ? 1 : 2;
 #endif
 
 	for (int i = 0; i < cnt; i++) {

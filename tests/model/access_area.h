@@ -19,6 +19,8 @@
 
 /* The provider under test, which main() sets. */
 extern const char *provider;
+/* The memory of both sides is in the arena (weft/mem.h); main() sets it */
+extern bool in_arena;
 /* Contexts of operations. */
 extern struct fi_context2 contexts[8];
 /* Lengths around every limit, ascending. */
