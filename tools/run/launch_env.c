@@ -44,12 +44,14 @@ static int resolve(const char *from, const char *place, char *path)
 /* The directory of this weft's binary. Returns 0 or -ENOENT. */
 static int own_directory(char *self)
 {
-	ssize_t len = readlink("/proc/self/exe", self, PATH_MAX - 1);
+	char path[PATH_MAX];
+	ssize_t len = readlink("/proc/self/exe", path, sizeof(path) - 1);
 
 	if (len <= 0)
 		return -ENOENT;
-	self[len] = '\0';
-	*strrchr(self, '/') = '\0';
+	path[len] = '\0';
+	*strrchr(path, '/') = '\0';
+	strcpy(self, path);
 	return 0;
 }
 
