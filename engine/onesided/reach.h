@@ -15,7 +15,7 @@
 #include "send.h"
 
 /* Largest operation that is carried out within its call, bytes; longer ones take turns (direct.c). */
-#define ENGINE_REACH_MAX 65536u
+#define ENGINE_REACH_MAX 16384u
 
 /*
  * engine_reach_settle - find out whether the target has carried out all that was sent to it, and note

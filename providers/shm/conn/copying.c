@@ -16,6 +16,7 @@ static void (*const copies[])(void *to, const void *from, size_t len) = {
 	[PSHM_COPY_BULK] = copy_bulk,
 	[PSHM_COPY_LIBRARY] = copy_library,
 	[PSHM_COPY_WHOLE] = processor_copy_whole,
+	[PSHM_COPY_STREAMING] = processor_copy_streaming,
 };
 
 /* The less of the last two: the other one may have been interrupted. */

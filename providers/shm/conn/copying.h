@@ -20,6 +20,8 @@ enum pshm_copy_kind {
 	PSHM_COPY_LIBRARY,
 	/* stores that fetch no line which they write whole */
 	PSHM_COPY_WHOLE,
+	/* stores that bypass the caches */
+	PSHM_COPY_STREAMING,
 	PSHM_COPY_KINDS,
 };
 
