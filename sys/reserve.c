@@ -98,17 +98,36 @@ int sys_reserve_leave(void *addr, size_t len, int fd, uint64_t inode)
 	return err ? -err : sys_maps_each(addr, len, leave_part, &leaving);
 }
 
-void sys_reserve_own(void *addr, size_t len)
+int sys_reserve_take(void *addr, size_t len)
 {
 	size_t page = (size_t)sysconf(_SC_PAGESIZE);
 
 #ifdef MADV_POPULATE_WRITE
-	if (!madvise(addr, len, MADV_POPULATE_WRITE) || errno != EINVAL)
-		return;
+	if (!madvise(addr, len, MADV_POPULATE_WRITE))
+		return 0;
+	if (errno != EINVAL)
+		return -errno;
 #endif
 	for (size_t at = 0; at < len; at += page)
 		atomic_fetch_add_explicit((_Atomic unsigned char *)addr + at, 0,
 					  memory_order_relaxed);
+	return 0;
+}
+
+static int own_part(const struct sys_map *m, void *arg)
+{
+	int *err = arg,
+	    ret = m->prot & PROT_WRITE ? sys_reserve_take(m->addr, m->len) : -FI_EACCES;
+
+	*err = ret ? ret : *err;
+	return 0;
+}
+
+int sys_reserve_own(void *addr, size_t len)
+{
+	int err = 0, ret = sys_maps_each(addr, len, own_part, &err);
+
+	return ret ? ret : err;
 }
 
 static int clear_part(const struct sys_map *m, void *arg)

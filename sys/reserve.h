@@ -39,10 +39,14 @@ int sys_reserve_leave(void *addr, size_t len, int fd, uint64_t inode);
 
 /*
  * sys_reserve_own - give every page of private memory to this process, so that no store by others to
- * the memfd behind it can be seen; other threads may use it meanwhile. Where the kernel is short of memory,
- * or does not let this process write, pages stay as they are
+ * the memfd behind it can be seen; other threads may use it meanwhile
+ * Returns 0, or -FI_E*: some pages are as they were, since there is no memory, or -FI_EACCES, since this
+ * process may not write there.
  */
-void sys_reserve_own(void *addr, size_t len);
+int sys_reserve_own(void *addr, size_t len);
+
+/* sys_reserve_take - the same for a range all of which this process may write */
+int sys_reserve_take(void *addr, size_t len);
 
 /*
  * sys_reserve_clear - replace memory by private pages of zeros, at the same place, as protected as it was

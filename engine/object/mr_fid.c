@@ -126,7 +126,8 @@ static bool engine_mr_cut(const struct engine_mr *mr)
 	const struct engine_mrs *mrs = mr->domain->mr;
 
 	return !mr->refs && mrs->share && mrs->shows->share_cut && mr->iov_cnt == 1 &&
-	       mrs->shows->share_cut(mrs->share, mr->index, mr->iov[0].iov_base);
+	       mrs->shows->share_cut(mrs->share, mr->index, mr->iov[0].iov_base,
+				     mr->iov[0].iov_len);
 }
 
 #define MR_CLOSE "fi_close of a memory region"

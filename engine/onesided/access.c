@@ -384,6 +384,8 @@ int engine_access_start(struct engine_peer *peer, struct engine_tx *tx)
 
 	if (tx->flags & ENGINE_FENCE && engine_fenced(peer))
 		return -FI_EAGAIN;
+	if (tx->state == TX_DIRECT)
+		return -FI_EAGAIN; /* the wire is carrying it out */
 	if (engine_reach(peer, tx))
 		return 0;
 	ret = engine_direct(peer, tx);

@@ -47,7 +47,7 @@ void engine_reach_lost(struct engine_ctx *ctx, const struct engine_access *acces
 
 	engine_count(ctx->tx->cntr[fetches ? ENGINE_CNTR_READ : ENGINE_CNTR_WRITE], -FI_EIO,
 		     err.len);
-	if (ctx->tx->cq)
+	if (ctx->tx->cq && (access->flags & ENGINE_COMPLETE || !(access->flags & ENGINE_INJECT)))
 		engine_complete_error(ctx->tx->cq, &err);
 }
 

@@ -443,13 +443,14 @@ struct wire_ops {
 
 	/*
 	 * share_cut - take the memory of a region away from peers that do not end their accesses
-	 * @addr: begin of the region
+	 * @addr, @len: of the region
 	 * Called after share_used() has returned true for long. The contents of the memory stay, as
 	 * memory of this process alone.
 	 * Returns true if it is neither read nor written any more by those who use it; false: that is
 	 * not possible. NULL: it never is.
 	 */
-	bool (*share_cut)(struct wire_share *share, uint32_t index, const void *addr);
+	bool (*share_cut)(struct wire_share *share, uint32_t index, const void *addr,
+			  size_t len);
 
 	/*
 	 * taken - returns true if the peer's engine has been handed all packets of this conn, the
@@ -642,7 +643,7 @@ void engine_payload_done(struct engine_ep *ep, struct wire_conn *conn, void *coo
  * Layout of struct engine_ep and of the other structs that the inlined paths access. Only a wire
  * that was built with the same layout is registered.
  */
-#define WIRE_LAYOUT 17u
+#define WIRE_LAYOUT 18u
 
 struct wire_provider {
 	size_t size;

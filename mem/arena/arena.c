@@ -375,23 +375,45 @@ void arena_retire(struct arena *arena, uint32_t chunk)
 	platform_unlock(&arena->lock);
 }
 
-int arena_cut(struct arena *arena, const void *addr)
+/* Cuts peers off the part of a range that one chunk has. @len: in: bytes of the range; out: of the part */
+static int cut_locked(struct arena *arena, uintptr_t at, size_t *len)
 {
-	uintptr_t at = (uintptr_t)addr - arena->base;
-	int ret = -FI_EINVAL;
+	struct arena_place place = { 0 };
+	const struct arena_chunk *chunk;
 	uint32_t idx = 0;
 
-	platform_lock(&arena->lock);
-	if (at < arena->len)
-		idx = atomic_load_explicit(&arena->slots[at >> ARENA_SLOT_SHIFT],
+	if (at - arena->base < arena->len)
+		idx = atomic_load_explicit(&arena->slots[(at - arena->base) >> ARENA_SLOT_SHIFT],
 					   memory_order_relaxed);
-	if (idx) {
-		struct arena_place place = { .chunk = idx - 1 };
+	if (!idx)
+		return -FI_EINVAL;
+	place.chunk = idx - 1;
+	chunk = &arena->chunks[place.chunk];
+	if (*len > chunk->base + chunk->len - at)
+		*len = chunk->base + chunk->len - at;
+	retire_locked(arena, place.chunk);
+	revoke_locked(arena, &place, chunk->len);
+	arena_chunk_leave(arena, place.chunk);
+	/* also pages without data, which a peer could still give some */
+	return chunk->left ? sys_reserve_own((void *)at, *len) : -FI_ENOMEM;
+}
 
-		retire_locked(arena, place.chunk);
-		revoke_locked(arena, &place, arena->chunks[place.chunk].len);
-		arena_chunk_leave(arena, place.chunk);
-		ret = arena->chunks[place.chunk].left ? 0 : -FI_ENOMEM;
+int arena_cut(struct arena *arena, const void *addr, size_t len)
+{
+	size_t page = page_len(), before = (uintptr_t)addr & (page - 1);
+	uintptr_t at = (uintptr_t)addr - before;
+	int ret = 0;
+
+	if (len > arena->len)
+		return -FI_EINVAL;
+	len = (len + before + page - 1) & ~(page - 1);
+	platform_lock(&arena->lock);
+	while (len && !ret) {
+		size_t part = len;
+
+		ret = cut_locked(arena, at, &part);
+		at += part;
+		len -= part;
 	}
 	platform_unlock(&arena->lock);
 	return ret;

@@ -105,12 +105,13 @@ void arena_unwatch(struct arena *arena, struct arena_watcher *watcher);
 void arena_retire(struct arena *arena, uint32_t chunk);
 
 /*
- * arena_cut - retire the chunk that has an address, and take its pages away from peers
- * Its contents stay, and stores of other threads of this process are not lost; a peer that was stopped
+ * arena_cut - retire the chunks of a range, and take its pages away from peers
+ * The contents stay, and stores of other threads of this process are not lost; a peer that was stopped
  * in the middle of a store stores to pages that are not ours any more.
- * Returns 0, also if that was done before; -FI_EINVAL: there is no chunk; or -FI_E*: peers still reach it.
+ * Returns 0, also if that was done before; -FI_EINVAL: chunks do not have all of it; or -FI_E*: peers may
+ * still reach it.
  */
-int arena_cut(struct arena *arena, const void *addr);
+int arena_cut(struct arena *arena, const void *addr, size_t len);
 
 /* Bytes by state, when arena_usage() is called. */
 struct arena_usage {

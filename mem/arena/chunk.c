@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* Making chunks. Called with the arena's lock held. */
+#include <sys/mman.h>
 #include <unistd.h>
 #include <rdma/fi_errno.h>
 #include "chunk.h"
 #include "membarrier.h"
+#include "maps.h"
 #include "memfd.h"
 #include "reserve.h"
 
@@ -89,15 +91,26 @@ void arena_chunk_retire(struct arena *arena, uint32_t idx)
 	atomic_store_explicit(&arena->directory->entries[idx].retired, 1, memory_order_seq_cst);
 }
 
-/* Other processes may still store to the chunk: what they store from now on is not seen. */
-static void own_data(const struct arena_chunk *chunk)
+/* Takes those pages of a part of a chunk that have data. */
+static int own_part(const struct sys_map *m, void *arg)
 {
-	uint64_t at = 0, len;
+	const struct arena_chunk *chunk = arg;
+	uint64_t at = (uintptr_t)m->addr - chunk->base, end = at + m->len, len;
 
-	while (!sys_memfd_data(chunk->fd, &at, &len)) {
-		sys_reserve_own((void *)(chunk->base + at), len);
+	if (!(m->prot & PROT_WRITE))
+		return 0;
+	while (at < end && !sys_memfd_data(chunk->fd, &at, &len) && at < end) {
+		len = len < end - at ? len : end - at;
+		sys_reserve_take((void *)(chunk->base + at), len);
 		at += len;
 	}
+	return 0;
+}
+
+/* Other processes may still store to the chunk: what they store to pages with data is not seen. */
+static void own_data(struct arena_chunk *chunk)
+{
+	sys_maps_each((void *)chunk->base, chunk->len, own_part, chunk);
 }
 
 void arena_chunk_leave(struct arena *arena, uint32_t idx)

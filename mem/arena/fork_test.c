@@ -201,9 +201,9 @@ static void freeing_takes_nothing_from_a_child(void **state)
 	close(go[1]);
 }
 
-static void protections_are_kept(void **state)
+static void protections_are_kept_in(enum arena_kind kind)
 {
-	char *addr = allocate(MIB, ARENA_READ);
+	char *addr = allocate(MIB, kind);
 	int data[2];
 	pid_t pid;
 
@@ -223,6 +223,12 @@ static void protections_are_kept(void **state)
 	assert_int_equal(mprotect(addr, page, PROT_READ | PROT_WRITE), 0);
 	addr[0] = 5;
 	assert_int_equal(arena_free(arena, addr), 0);
+}
+
+static void protections_are_kept(void **state)
+{
+	protections_are_kept_in(ARENA_READ);
+	protections_are_kept_in(ARENA_WRITE);
 }
 
 /* A peer that still has the chunk mapped for writing. */

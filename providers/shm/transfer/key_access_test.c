@@ -402,7 +402,7 @@ static void a_peer_that_is_stopped_in_a_store_is_cut_off(void **state)
 	mr_invalidate(&table, other);
 	assert_true(pshm_wire_ops.share_used(share, other));
 	assert_false(pshm_wire_ops.share_used(share, region));
-	assert_true(pshm_wire_ops.share_cut(share, other, ours));
+	assert_true(pshm_wire_ops.share_cut(share, other, ours, LEN));
 	assert_false(pshm_wire_ops.share_used(share, other));
 	theirs[1] = 3;
 	assert_int_equal(ours[5], 2);
@@ -416,8 +416,54 @@ static void a_peer_that_is_stopped_in_a_store_is_cut_off(void **state)
 	atomic_store(mark_of_a(), other);
 	assert_true(pshm_wire_ops.share_used(share, other));
 	/* and by the kernel, from which nothing is cut off */
-	assert_false(pshm_wire_ops.share_cut(share, other, ours));
+	assert_false(pshm_wire_ops.share_cut(share, other, ours, LEN));
 	atomic_store(mark_of_a(), 0);
+	assert_int_equal(arena_free(arena_get(), ours), 0);
+}
+
+static void what_is_loaded_is_the_regions_after_its_chunk_was_retired(void **state)
+{
+	struct packet_target target = { .addr = 5, .len = 8, .key = KEY + 1 };
+	unsigned char *ours;
+	uint32_t other;
+
+	ours = expose_arena(KEY + 1, &other);
+	memset(ours, 1, LEN);
+	for (int i = 0; i < 2000; i++)
+		mock_poll(NULL, &b);
+	assert_non_null(pshm_wire_ops.reach(a.conn, &target, FI_REMOTE_READ));
+	assert_true(pshm_wire_ops.reached(a.conn, FI_REMOTE_READ));
+	assert_int_equal(arena_cut(arena_get(), ours, LEN), 0);
+	ours[5] = 2;
+	assert_null(pshm_wire_ops.reach(a.conn, &target, FI_REMOTE_READ));
+	/* a key that does not resolve is no region that did */
+	target.key = FI_KEY_NOTAVAIL;
+	assert_null(pshm_wire_ops.reach(a.conn, &target, FI_REMOTE_READ));
+	mr_remove(&table, other);
+	assert_int_equal(arena_free(arena_get(), ours), 0);
+}
+
+static void pages_without_data_are_cut_off_too(void **state)
+{
+	struct packet_target target = { .addr = 0, .len = 8, .key = KEY + 1 };
+	unsigned char *ours, *theirs;
+	uint32_t other;
+
+	ours = expose_arena(KEY + 1, &other);
+	for (int i = 0; i < 2000; i++)
+		mock_poll(NULL, &b);
+	theirs = pshm_wire_ops.reach(a.conn, &target, FI_REMOTE_WRITE);
+	assert_non_null(theirs);
+	mr_invalidate(&table, other);
+	assert_true(pshm_wire_ops.share_cut(share, other, ours, LEN));
+	theirs[LEN / 2] = 9;
+	assert_int_equal(ours[LEN / 2], 0);
+	assert_false(pshm_wire_ops.reached(a.conn, FI_REMOTE_WRITE));
+	/* a part that this process may not write can't be made its own */
+	assert_int_equal(mprotect(ours, 4096, PROT_READ), 0);
+	assert_int_equal(arena_cut(arena_get(), ours, LEN), -FI_EACCES);
+	assert_int_equal(mprotect(ours, 4096, PROT_READ | PROT_WRITE), 0);
+	assert_int_equal(arena_cut(arena_get(), &ours, 1), -FI_EINVAL);
 	assert_int_equal(arena_free(arena_get(), ours), 0);
 }
 
@@ -622,6 +668,8 @@ int main(void)
 		TEST(a_key_that_goes_ends_what_is_under_way, setup),
 		TEST(who_is_inside_is_seen_by_the_owner, setup),
 		TEST(a_peer_that_is_stopped_in_a_store_is_cut_off, setup),
+		TEST(what_is_loaded_is_the_regions_after_its_chunk_was_retired, setup),
+		TEST(pages_without_data_are_cut_off_too, setup),
 		TEST(who_is_inside_when_its_connection_ends_is_still_seen, setup),
 		TEST(who_says_again_and_again_to_be_inside_gets_no_more_memory, setup),
 		TEST(nobody_goes_in_once_the_connection_has_ended, setup),

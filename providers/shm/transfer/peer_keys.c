@@ -80,7 +80,7 @@ static bool reached_find(struct pshm_conn *conn, uint64_t key, struct reached_re
 	struct mr_view *view = &found->view;
 
 	if (mr_reader_find(&conn->reading->reader, key, view)) {
-		found->view.key = FI_KEY_NOTAVAIL;
+		*found = (struct reached_region){ .view.seq = 1 }; /* as no line that is still */
 		return false;
 	}
 	for (int store = 0; store < 2; store++)
@@ -136,7 +136,7 @@ void *pshm_reach(struct wire_conn *base, const struct packet_target *target, uin
 	if (!region || !region->here[store] ||
 	    mr_view_range(&region->view, target->addr, target->len, kind, &at))
 		return NULL;
-	if (store && !store_begin(conn, region))
+	if (store ? !store_begin(conn, region) : !pshm_peer_lets(conn, region->chunk))
 		return NULL;
 	conn->reading->reaching = region;
 	return region->here[store] + (at - region->view.base);

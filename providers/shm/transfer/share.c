@@ -170,11 +170,11 @@ bool pshm_share_used(struct wire_share *share, uint32_t index)
 	return !insiders(share, index, not_inside);
 }
 
-bool pshm_share_cut(struct wire_share *share, uint32_t index, const void *addr)
+bool pshm_share_cut(struct wire_share *share, uint32_t index, const void *addr, size_t len)
 {
 	struct arena *arena = arena_started();
 
-	if (!arena || !insiders(share, index, by_mapping) || arena_cut(arena, addr))
+	if (!arena || !insiders(share, index, by_mapping) || arena_cut(arena, addr, len))
 		return false;
 	return insiders(share, index, cut_off);
 }

@@ -19,7 +19,7 @@
 int pshm_share_open(struct wire_share **share, struct mr_memory *memory);
 void pshm_share_close(struct wire_share *share);
 bool pshm_share_used(struct wire_share *share, uint32_t index);
-bool pshm_share_cut(struct wire_share *share, uint32_t index, const void *addr);
+bool pshm_share_cut(struct wire_share *share, uint32_t index, const void *addr, size_t len);
 void pshm_share_join(struct pshm_wire *wire, const struct wire_attr *attr);
 void pshm_share_show(struct pshm_conn *conn);
 bool pshm_share_keep(struct pshm_conn *conn);
