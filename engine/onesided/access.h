@@ -211,7 +211,7 @@ int engine_access_start(struct engine_peer *peer, struct engine_tx *tx);
 /*
  * engine_direct - read or write without the target, if the wire can do so and that is faster
  * (direct.c)
- * @tx: the first of peer->queued, or not queued; freed if 1 is returned
+ * @tx: the first of peer->queued, or not queued, and not TX_DIRECT; freed if 1 is returned
  * Returns 1: the operation has ended; 0: it has to be sent by packet; -FI_EAGAIN: the wire is
  * carrying it out. With -FI_EAGAIN the caller leaves @tx, or makes it, the first of peer->queued.
  */

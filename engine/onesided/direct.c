@@ -83,8 +83,6 @@ int engine_direct(struct engine_peer *peer, struct engine_tx *tx)
 	};
 	int ret;
 
-	if (tx->state == TX_DIRECT)
-		return -FI_EAGAIN;
 	if (likely(!engine_direct_fits(peer, tx)))
 		return 0;
 	if (!engine_settled(peer)) {

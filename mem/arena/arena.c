@@ -26,11 +26,6 @@ static struct arena *_Atomic started;
 static bool tried;
 static struct arena own = { .directory_fd = -1 };
 
-static size_t page_len(void)
-{
-	return (size_t)sysconf(_SC_PAGESIZE);
-}
-
 /* Reserves addresses: as many as there are, from the most on. */
 static int reserve(struct arena *arena)
 {
@@ -85,7 +80,7 @@ static int arena_init(struct arena *arena)
 	arena->size = sizeof(*arena);
 	platform_lock_init(&arena->lock);
 	list_init(&arena->watchers);
-	arena->ranges = ranges_create(page_len());
+	arena->ranges = ranges_create((size_t)sysconf(_SC_PAGESIZE));
 	if (!arena->ranges)
 		return -FI_ENOMEM;
 	err = directory_make(arena);
@@ -234,7 +229,7 @@ static void count(struct arena *arena, uint32_t chunk, int64_t live, int64_t qua
 int arena_alloc(struct arena *arena, size_t len, size_t align, enum arena_kind kind,
 		void **addr, bool *zero)
 {
-	size_t page = page_len();
+	size_t page = arena->ranges->page;
 	struct arena_range *range = NULL;
 	enum range_state state;
 
@@ -341,7 +336,7 @@ static bool find_retired(const struct arena *arena, const void *addr, size_t len
 
 int arena_purge(struct arena *arena, void *addr, size_t len)
 {
-	size_t page = page_len(), skip = -(uintptr_t)addr & (page - 1);
+	size_t page = arena->ranges->page, skip = -(uintptr_t)addr & (page - 1);
 	struct arena_place place;
 	int err = -FI_EINVAL;
 
@@ -400,7 +395,7 @@ static int cut_locked(struct arena *arena, uintptr_t at, size_t *len)
 
 int arena_cut(struct arena *arena, const void *addr, size_t len)
 {
-	size_t page = page_len(), before = (uintptr_t)addr & (page - 1);
+	size_t page = arena->ranges->page, before = (uintptr_t)addr & (page - 1);
 	uintptr_t at = (uintptr_t)addr - before;
 	int ret = 0;
 

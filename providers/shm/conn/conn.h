@@ -296,7 +296,7 @@ struct pshm_conn {
 	/* the peer's */
 	struct pshm_region inbox;
 	/* the peer's arena; NULL until it is needed */
-	struct pshm_peer_arena *arena;
+	struct arena_reader *arena;
 	/* it can't be mapped */
 	bool arena_refused;
 	/* our pshm_inside.entered, and the peer's when it was cut off in the middle of an access */

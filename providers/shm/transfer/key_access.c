@@ -140,15 +140,6 @@ static int refused(struct pshm_conn *conn, bool write, ssize_t err)
 	return (int)err;
 }
 
-/* Returns true if the key still resolves and the connection has not ended: the access may go on. */
-static bool range_open(const struct pshm_conn *conn, const struct target_range *p)
-{
-	/* S:pshm_pair.inside  our mark before it; pairs S:pshm_pair.ended */
-	return mr_reader_check(&conn->reading->reader, &p->view) &&
-	       !atomic_load_explicit(&conn->pair->ended[pshm_other(conn)].value,
-				     memory_order_seq_cst);
-}
-
 static ssize_t move_piece(const struct pshm_conn *conn, bool write, const struct iovec *local,
 			  size_t cnt, const struct iovec *remote)
 {
@@ -191,7 +182,6 @@ static ssize_t copy_piece(struct pshm_conn *conn, const struct pshm_direct *d,
  */
 static int step(struct pshm_conn *conn, struct pshm_direct *d)
 {
-	struct pshm_inside *inside = &conn->pair->inside[conn->side];
 	const struct target_range *p = &d->ranges[d->range];
 	size_t left = p->len - d->range_moved, len = left < STEP ? left : STEP, cnt;
 	struct iovec local[WIRE_IOV_MAX];
@@ -199,11 +189,8 @@ static int step(struct pshm_conn *conn, struct pshm_direct *d)
 	ssize_t n;
 
 	cnt = iov_slice(d->iov, d->iov_cnt, d->moved, len, local);
-	atomic_store_explicit(&inside->entered, ++conn->entered, memory_order_relaxed);
-	/* S:mr.check  we are inside before we look whether we may be; pairs S:mr.seq */
-	atomic_store_explicit(&inside->line, p->view.index | (p->here ? PSHM_INSIDE_MAPPED : 0),
-			      memory_order_seq_cst);
-	if (!range_open(conn, p))
+	pshm_enter(conn, p->view.index | (p->here ? PSHM_INSIDE_MAPPED : 0));
+	if (!pshm_key_open(conn, &p->view))
 		n = -FI_EKEYREJECTED;
 	else if (p->here)
 		n = pshm_peer_lets(conn, p->chunk) ? copy_piece(conn, d, local, cnt, len)
@@ -212,8 +199,7 @@ static int step(struct pshm_conn *conn, struct pshm_direct *d)
 		n = -FI_ECONNRESET;
 	else
 		n = move_piece(conn, d->write, local, cnt, &remote);
-	/* R:pshm_pair.inside  what was moved before we are outside; pairs A:pshm_pair.inside */
-	atomic_store_explicit(&inside->line, 0, memory_order_release);
+	pshm_leave(conn);
 	if (n < 0)
 		return p->here ? (int)n : refused(conn, d->write, n);
 	if ((size_t)n != len)

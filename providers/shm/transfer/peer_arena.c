@@ -5,11 +5,6 @@
 #include "reader.h"
 #include "peer_arena.h"
 
-/* The peer's arena, once it is needed. */
-struct pshm_peer_arena {
-	struct arena_reader reader;
-};
-
 void pshm_arena_show(struct pshm_conn *conn)
 {
 	struct pshm_shown *shown = &conn->pair->shown[conn->side];
@@ -50,7 +45,7 @@ static bool peer_arena_open(struct pshm_conn *conn)
 {
 	const struct pshm_shown *theirs = &conn->pair->shown[pshm_other(conn)];
 	struct pshm_shown shown;
-	struct pshm_peer_arena *arena;
+	struct arena_reader *arena;
 	int err;
 
 	if (!pshm_peer_shows_arena(conn))
@@ -59,11 +54,10 @@ static bool peer_arena_open(struct pshm_conn *conn)
 	arena = platform_alloc(sizeof(*arena));
 	if (!arena)
 		return false;
-	err = arena_reader_open(&arena->reader, conn->process->pid, shown.arena_fd,
-				shown.arena_nonce);
+	err = arena_reader_open(arena, conn->process->pid, shown.arena_fd, shown.arena_nonce);
 	/* what was opened is that process's if the process is still the same */
 	if (!err && pshm_process_dead(conn->process)) {
-		arena_reader_close(&arena->reader);
+		arena_reader_close(arena);
 		err = -FI_ECONNRESET;
 	}
 	if (err) {
@@ -82,8 +76,7 @@ bool pshm_peer_memory(struct pshm_conn *conn, const struct iovec *theirs, size_t
 		return false;
 	for (size_t i = 0; i < cnt; i++) {
 		here[i].iov_len = theirs[i].iov_len;
-		here[i].iov_base = arena_reader_find(&conn->arena->reader,
-						     (uintptr_t)theirs[i].iov_base,
+		here[i].iov_base = arena_reader_find(conn->arena, (uintptr_t)theirs[i].iov_base,
 						     theirs[i].iov_len, store);
 		if (!here[i].iov_base)
 			return false;
@@ -98,14 +91,14 @@ char *pshm_peer_range(struct pshm_conn *conn, uint64_t addr, uint64_t len, bool 
 
 	if (!conn->arena && !peer_arena_open(conn))
 		return NULL;
-	here = arena_reader_find(&conn->arena->reader, addr, len, store);
-	*chunk = conn->arena->reader.last;
+	here = arena_reader_find(conn->arena, addr, len, store);
+	*chunk = conn->arena->last;
 	return here;
 }
 
 bool pshm_peer_lets(const struct pshm_conn *conn, uint32_t chunk)
 {
-	return arena_reader_valid(&conn->arena->reader, chunk);
+	return arena_reader_valid(conn->arena, chunk);
 }
 
 bool pshm_peer_stored(const struct pshm_conn *conn, uint32_t chunk)
@@ -121,7 +114,7 @@ bool pshm_peer_stored(const struct pshm_conn *conn, uint32_t chunk)
 					memory_order_relaxed)))
 		atomic_signal_fence(memory_order_seq_cst);
 	else
-		atomic_thread_fence(memory_order_seq_cst);
+		platform_fence();
 	return pshm_peer_lets(conn, chunk);
 }
 
@@ -130,10 +123,10 @@ const void *pshm_peer_place(struct pshm_conn *conn, uint32_t chunk, uint64_t off
 {
 	const struct arena_mapping *map;
 
-	if (!conn->arena || chunk >= conn->arena->reader.cnt)
+	if (!conn->arena || chunk >= conn->arena->cnt)
 		return NULL;
 	/* also of a chunk that was retired since: it was lent before */
-	map = &conn->arena->reader.maps[chunk];
+	map = &conn->arena->maps[chunk];
 	return map->addr && offset <= map->len && len <= map->len - offset ? map->addr + offset
 									   : NULL;
 }
@@ -148,8 +141,8 @@ void pshm_peer_map(struct pshm_conn *conn)
 	    next >= ARENA_CHUNKS || (!conn->arena && !peer_arena_open(conn)))
 		return;
 	/* a chunk that has been retired keeps no other one waiting: nothing of it will be lent */
-	if (!arena_reader_at(&conn->arena->reader, next, 0, 0, false) &&
-	    arena_reader_valid(&conn->arena->reader, next))
+	if (!arena_reader_at(conn->arena, next, 0, 0, false) &&
+	    arena_reader_valid(conn->arena, next))
 		return;
 	/* R:pshm_inside.mapped  it is mapped before; pairs A:pshm_inside.mapped */
 	atomic_store_explicit(mapped, next + 1, memory_order_release);
@@ -193,7 +186,7 @@ void pshm_peer_arena_close(struct pshm_conn *conn)
 {
 	if (!conn->arena)
 		return;
-	arena_reader_close(&conn->arena->reader);
+	arena_reader_close(conn->arena);
 	platform_free(conn->arena);
 	conn->arena = NULL;
 }

@@ -102,21 +102,36 @@ static struct reached_region *reached_region(struct pshm_conn *conn, uint64_t ke
 	return reached_find(conn, key, found) ? found : NULL;
 }
 
-/* Marks the region as being written, and checks that it still may be. */
-static bool store_begin(struct pshm_conn *conn, const struct reached_region *region)
+void pshm_enter(struct pshm_conn *conn, uint32_t line)
 {
 	struct pshm_inside *inside = &conn->pair->inside[conn->side];
 
 	atomic_store_explicit(&inside->entered, ++conn->entered, memory_order_relaxed);
 	/* S:mr.check  we are inside before we look whether we may be; pairs S:mr.seq */
-	atomic_store_explicit(&inside->line, region->view.index | PSHM_INSIDE_MAPPED,
-			      memory_order_seq_cst);
-	if (likely(mr_reader_check(&conn->reading->reader, &region->view) &&
-		   !atomic_load_explicit(&conn->pair->ended[pshm_other(conn)].value,
-					 memory_order_seq_cst) &&
-		   pshm_peer_lets(conn, region->chunk)))
+	atomic_store_explicit(&inside->line, line, memory_order_seq_cst);
+}
+
+void pshm_leave(struct pshm_conn *conn)
+{
+	/* R:pshm_pair.inside  what was moved before we are outside; pairs A:pshm_pair.inside */
+	atomic_store_explicit(&conn->pair->inside[conn->side].line, 0, memory_order_release);
+}
+
+bool pshm_key_open(const struct pshm_conn *conn, const struct mr_view *view)
+{
+	/* S:pshm_pair.inside  our mark before it; pairs S:pshm_pair.ended */
+	return mr_reader_check(&conn->reading->reader, view) &&
+	       !atomic_load_explicit(&conn->pair->ended[pshm_other(conn)].value,
+				     memory_order_seq_cst);
+}
+
+/* Marks the region as being written, and checks that it still may be. */
+static bool store_begin(struct pshm_conn *conn, const struct reached_region *region)
+{
+	pshm_enter(conn, region->view.index | PSHM_INSIDE_MAPPED);
+	if (likely(pshm_key_open(conn, &region->view) && pshm_peer_lets(conn, region->chunk)))
 		return true;
-	atomic_store_explicit(&inside->line, 0, memory_order_release);
+	pshm_leave(conn);
 	return false;
 }
 
@@ -147,9 +162,7 @@ bool pshm_reached(struct wire_conn *base, uint64_t kind)
 	struct pshm_conn *conn = pshm_conn_of(base);
 
 	if (kind & FI_REMOTE_WRITE) {
-		/* R:pshm_pair.inside  what was stored before we are outside; pairs A:pshm_pair.inside */
-		atomic_store_explicit(&conn->pair->inside[conn->side].line, 0,
-				      memory_order_release);
+		pshm_leave(conn);
 		return pshm_peer_stored(conn, conn->reading->reaching->chunk);
 	}
 	/* what was loaded is the region's if its key still resolves */

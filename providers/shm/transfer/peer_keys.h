@@ -36,6 +36,17 @@ int pshm_reading_make(struct pshm_conn *conn);
 /* pshm_reading_close - unmap it; without effect on a connection that has none */
 void pshm_reading_close(struct pshm_conn *conn);
 
+/*
+ * pshm_enter - publish in the pair which line of the peer's key table is accessed from now on, with
+ * PSHM_INSIDE_MAPPED if that is by loads and stores
+ * pshm_key_open - after that: returns true if the key still resolves and the connection has not ended,
+ * so that the access may go on
+ * pshm_leave - the access is over
+ */
+void pshm_enter(struct pshm_conn *conn, uint32_t line);
+bool pshm_key_open(const struct pshm_conn *conn, const struct mr_view *view);
+void pshm_leave(struct pshm_conn *conn);
+
 /* reach and reached of wire_ops */
 void *pshm_reach(struct wire_conn *conn, const struct packet_target *target, uint64_t kind);
 bool pshm_reached(struct wire_conn *conn, uint64_t kind);

@@ -28,8 +28,6 @@
 #define FRAGMENT_MIN 8192u
 #define FRAGMENT_MAX 16384u
 #define FRAGMENT_CNT 8u
-/* Least payload that is lent, bytes. */
-#define LEND_MIN PSHM_LENDS_MIN
 
 /* A sendv under way. */
 struct pshm_transfer {
@@ -153,7 +151,7 @@ static bool send_lent(struct pshm_conn *conn, struct pshm_transfer *t)
 	struct pshm_place place;
 	struct ring_line *line;
 
-	if (t->iov_cnt != 1 || t->len < LEND_MIN ||
+	if (t->iov_cnt != 1 || t->len < PSHM_LENDS_MIN ||
 	    !pshm_arena_lends(conn, t->iov[0].iov_base, t->len, &place) ||
 	    !ring_has_room(&conn->tx, (conn->tx.mask + 1) / 4, 0))
 		return false;
