@@ -1,10 +1,14 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* Reading /proc/self/maps without stdio, which allocates. Called on any thread. */
+/*
+ * Reading /proc/self/maps without stdio, which allocates, and asking for one mapping where the kernel can be
+ * asked. Called on any thread.
+ */
 #define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <unistd.h>
 #include <rdma/fi_errno.h>
@@ -22,26 +26,61 @@ struct walk {
 	int ended;
 };
 
-/* "55d0-55f0 rw-s 00001000 00:01 1234   /path": the part of it that is in the range, if any */
+/* Memory without a file has no name, one in brackets of its own, or one that the program gave it. */
+static bool anonymous_name(const char *name)
+{
+	return !*name || !strcmp(name, "[heap]") || !strncmp(name, "[stack", 6) ||
+	       !strncmp(name, "[anon:", 6);
+}
+
+/* Takes the number at *@at, and the character behind it, which must be @behind. */
+static bool take_number(const char **at, int base, char behind, uint64_t *number)
+{
+	char *end;
+
+	*number = strtoull(*at, &end, base);
+	if (end == *at || *end != behind)
+		return false;
+	*at = end + 1;
+	return true;
+}
+
+/* "55d0-55f0 rw-s 00001000 00:01 1234   /path" */
+static bool parse(const char *at, struct sys_map *mapping)
+{
+	uint64_t base, end, major, minor;
+	const char *mode;
+	char *name;
+
+	if (!take_number(&at, 16, '-', &base) || !take_number(&at, 16, ' ', &end) ||
+	    end < base || strnlen(at, 5) < 5)
+		return false;
+	mode = at;
+	at += 5;
+	if (!take_number(&at, 16, ' ', &mapping->offset) ||
+	    !take_number(&at, 16, ':', &major) || !take_number(&at, 16, ' ', &minor))
+		return false;
+	mapping->inode = strtoull(at, &name, 10);
+	mapping->addr = (void *)(uintptr_t)base;
+	mapping->len = end - base;
+	mapping->prot = (mode[0] == 'r' ? PROT_READ : 0) | (mode[1] == 'w' ? PROT_WRITE : 0) |
+			(mode[2] == 'x' ? PROT_EXEC : 0);
+	mapping->shared = mode[3] == 's';
+	mapping->private_anonymous = !mapping->shared && !mapping->inode && !major && !minor &&
+				     anonymous_name(name + strspn(name, " "));
+	return true;
+}
+
+/* Shows the part of a line's mapping that is in the range, if any. */
 static int take_line(struct walk *walk, const char *line)
 {
-	struct sys_map mapping = { .prot = 0 };
-	char *at;
-	uintptr_t base = strtoull(line, &at, 16), end;
+	struct sys_map mapping;
+	uintptr_t base, end;
 
-	if (*at++ != '-')
+	if (!parse(line, &mapping))
 		return -FI_EINVAL;
-	end = strtoull(at, &at, 16);
-	if (*at++ != ' ' || strnlen(at, 5) < 5)
-		return -FI_EINVAL;
-	mapping.prot = (at[0] == 'r' ? PROT_READ : 0) | (at[1] == 'w' ? PROT_WRITE : 0) |
-		       (at[2] == 'x' ? PROT_EXEC : 0);
-	mapping.shared = at[3] == 's';
-	mapping.offset = strtoull(at + 4, &at, 16);
-	at = *at == ' ' ? strchr(at + 1, ' ') : NULL;
-	if (!at)
-		return -FI_EINVAL;
-	mapping.inode = strtoull(at, NULL, 10);
+	base = (uintptr_t)mapping.addr;
+	end = base + mapping.len;
 	if (base < walk->base) {
 		mapping.offset += mapping.inode ? walk->base - base : 0;
 		base = walk->base;
@@ -90,19 +129,115 @@ static ssize_t take_file(struct walk *walk, int fd)
 	return left < 0 ? left : -FI_EINVAL;
 }
 
-int sys_maps_each(const void *addr, size_t len,
-		  int (*each)(const struct sys_map *mapping, void *arg), void *arg)
+/* Returns a descriptor, or -FI_E*. */
+static int open_maps(void)
 {
-	struct walk walk = { .base = (uintptr_t)addr, .each = each, .arg = arg };
 	int err = sys_fault(SYS_CALL_OPEN_MAPS), fd;
 
 	if (err)
 		return -err;
-	walk.end = len < UINTPTR_MAX - walk.base ? walk.base + len : UINTPTR_MAX;
 	fd = open("/proc/self/maps", O_RDONLY | O_CLOEXEC);
+	return fd < 0 ? -errno : fd;
+}
+
+int sys_maps_each(const void *addr, size_t len,
+		  int (*each)(const struct sys_map *mapping, void *arg), void *arg)
+{
+	struct walk walk = { .base = (uintptr_t)addr, .each = each, .arg = arg };
+	int fd = open_maps(), err;
+
 	if (fd < 0)
-		return -errno;
+		return fd;
+	walk.end = len < UINTPTR_MAX - walk.base ? walk.base + len : UINTPTR_MAX;
 	err = (int)take_file(&walk, fd);
 	close(fd);
 	return walk.ended ? walk.ended : err;
+}
+
+/* The argument of PROCMAP_QUERY, for headers older than it. */
+struct query {
+	uint64_t size;
+	uint64_t query_flags;
+	uint64_t query_addr;
+	uint64_t vma_start;
+	uint64_t vma_end;
+	uint64_t vma_flags;
+	uint64_t vma_page_size;
+	uint64_t vma_offset;
+	uint64_t inode;
+	uint32_t dev_major;
+	uint32_t dev_minor;
+	uint32_t vma_name_size;
+	uint32_t build_id_size;
+	uint64_t vma_name_addr;
+	uint64_t build_id_addr;
+};
+
+_Static_assert(sizeof(struct query) == 104, "layout");
+
+#define QUERY		 _IOWR('f', 17, struct query)
+#define QUERY_READABLE	 0x01u
+#define QUERY_WRITABLE	 0x02u
+#define QUERY_EXECUTABLE 0x04u
+#define QUERY_SHARED	 0x08u
+
+static int ask(int fd, uintptr_t addr, struct sys_map *mapping)
+{
+	char name[256] = "";
+	struct query query = {
+		.size = sizeof(query),
+		.query_addr = addr,
+		.vma_name_addr = (uintptr_t)name,
+		.vma_name_size = sizeof(name),
+	};
+
+	if (ioctl(fd, QUERY, &query))
+		return -errno;
+	name[sizeof(name) - 1] = 0;
+	*mapping = (struct sys_map){
+		.addr = (void *)(uintptr_t)query.vma_start,
+		.len = query.vma_end - query.vma_start,
+		.prot = (query.vma_flags & QUERY_READABLE ? PROT_READ : 0) |
+			(query.vma_flags & QUERY_WRITABLE ? PROT_WRITE : 0) |
+			(query.vma_flags & QUERY_EXECUTABLE ? PROT_EXEC : 0),
+		.shared = query.vma_flags & QUERY_SHARED,
+		.offset = query.vma_offset,
+		.inode = query.inode,
+		.private_anonymous = !(query.vma_flags & QUERY_SHARED) && !query.inode &&
+				     !query.dev_major && !query.dev_minor &&
+				     anonymous_name(name),
+	};
+	return 0;
+}
+
+struct search {
+	uintptr_t addr;
+	struct sys_map *mapping;
+};
+
+/* Ends the walk at the first mapping that does not end before the address. */
+static int see(const struct sys_map *mapping, void *arg)
+{
+	const struct search *search = arg;
+
+	if (search->addr - (uintptr_t)mapping->addr < mapping->len) {
+		*search->mapping = *mapping;
+		return 1;
+	}
+	return (uintptr_t)mapping->addr > search->addr ? -FI_ENOENT : 0;
+}
+
+int sys_maps_find(const void *addr, struct sys_map *mapping)
+{
+	struct search search = { .addr = (uintptr_t)addr, .mapping = mapping };
+	int fd = open_maps(), ret;
+
+	if (fd < 0)
+		return fd;
+	ret = sys_fault(SYS_CALL_ASK_MAPS) ? -ENOTTY : ask(fd, search.addr, mapping);
+	close(fd);
+	if (!ret || ret == -FI_ENOENT)
+		return ret;
+	ret = sys_maps_each(NULL, SIZE_MAX, see, &search);
+	return ret > 0 ? 0 : ret ? ret : -FI_ENOENT;
 }

@@ -6,7 +6,7 @@
  */
 #include <rdma/fi_errno.h>
 #include "entries.h"
-#include "mappings.h"
+#include "maps.h"
 
 static struct cache_entry *entry_of(struct interval *range)
 {
@@ -186,10 +186,10 @@ static int get_once(struct mem_cache *cache, void *addr, size_t len, uint64_t ac
 
 static bool one_private_mapping(const struct cache_want *want)
 {
-	struct sys_mapping m;
+	struct sys_map m;
 
-	return !sys_mapping_find((void *)want->start, &m) && m.private_anonymous &&
-	       m.end >= want->end;
+	return !sys_maps_find((void *)want->start, &m) && m.private_anonymous &&
+	       (uintptr_t)m.addr + m.len >= want->end;
 }
 
 /* Ends the registration of an entry, with what pin() returned. Returns 0: it is ready, and used once. */
