@@ -1,13 +1,16 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
  * What the MPI programs of bench/mpi/compare have in common: a figure is the median of some batches,
- * and the first line of their output names the library.
+ * the first line of their output names the library, and wrong data ends all ranks with status 1.
  */
 #ifndef WEFT_BENCH_MPI_BATCHES_H
 #define WEFT_BENCH_MPI_BATCHES_H
 
+#include <err.h>
 #include <mpi.h>
+#include <stdbool.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #define BATCHES 7
@@ -34,6 +37,37 @@ static void print_library(void)
 	MPI_Get_library_version(name, &len);
 	name[strcspn(name, "\n,")] = '\0';
 	printf("library %s\n", name);
+}
+
+/* Starts MPI, prints the library, and returns the scale: the first argument, 1 without. */
+static double begin(int *argc, char ***argv, int *rank, int *ranks)
+{
+	double scale;
+
+	MPI_Init(argc, argv);
+	MPI_Comm_rank(MPI_COMM_WORLD, rank);
+	MPI_Comm_size(MPI_COMM_WORLD, ranks);
+	scale = *argc > 1 ? atof((*argv)[1]) : 1;
+	if (scale <= 0) {
+		warnx("for a scale above 0");
+		MPI_Abort(MPI_COMM_WORLD, 2);
+	}
+	if (!*rank)
+		print_library();
+	return scale;
+}
+
+/* Ends MPI. Returns the status that all ranks end with. */
+static int end(bool wrong)
+{
+	int any = wrong, rank;
+
+	MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+	MPI_Allreduce(MPI_IN_PLACE, &any, 1, MPI_INT, MPI_MAX, MPI_COMM_WORLD);
+	if (any && !rank)
+		warnx("data of a result were wrong");
+	MPI_Finalize();
+	return any ? EXIT_FAILURE : EXIT_SUCCESS;
 }
 
 #endif

@@ -236,27 +236,16 @@ static void measure_rate(unsigned windows)
 
 int main(int argc, char **argv)
 {
-	double scale = argc > 1 ? atof(argv[1]) : 1;
-	int ranks, any;
-	size_t i;
+	int ranks;
+	double scale = begin(&argc, &argv, &rank, &ranks);
 
-	MPI_Init(&argc, &argv);
-	MPI_Comm_rank(MPI_COMM_WORLD, &rank);
-	MPI_Comm_size(MPI_COMM_WORLD, &ranks);
-	if (ranks != 2 || scale <= 0) {
-		warnx("for two ranks, and a scale above 0");
+	if (ranks != 2) {
+		warnx("for two ranks");
 		MPI_Abort(MPI_COMM_WORLD, 2);
 	}
 	pin();
-	if (!rank)
-		print_library();
-	for (i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++)
+	for (size_t i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++)
 		measure_latency(sizes[i].size, (unsigned)(sizes[i].trips * scale));
 	measure_rate((unsigned)(WINDOWS * scale) + 1);
-	any = wrong;
-	MPI_Allreduce(MPI_IN_PLACE, &any, 1, MPI_INT, MPI_MAX, MPI_COMM_WORLD);
-	if (any && !rank)
-		warnx("bytes of a message were wrong");
-	MPI_Finalize();
-	return any ? EXIT_FAILURE : EXIT_SUCCESS;
+	return end(wrong);
 }

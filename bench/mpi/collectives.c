@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * MPI_Allreduce of floats and MPI_Alltoall among all ranks, in memory of malloc. bench/mpi/compare builds
- * it with each MPI that is installed. What carries the messages, and where malloc's memory comes from,
- * is not its concern.
+ * MPI_Allreduce of floats and MPI_Alltoall among all ranks, which may be more than cores, in memory of
+ * malloc. bench/mpi/compare builds it with each MPI that is installed. What carries the messages, and
+ * where malloc's memory comes from, is not its concern.
  *
- *	exchange SCALE		SCALE multiplies how often each is repeated
+ *	collectives SCALE [OPERATION]	SCALE multiplies how often each is repeated
  *
- * Rank 0 prints, after the library's name, a line for each operation and size:
+ * Rank 0 prints, after the library's name, a line for each operation, or for OPERATION alone, and size:
  *
  *	allreduce SIZE MICROSECONDS	time of one; SIZE in bytes
  *	alltoall SIZE MICROSECONDS	SIZE bytes to each rank
@@ -17,6 +17,7 @@
 #include <err.h>
 #include <stdbool.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "batches.h"
 
@@ -24,13 +25,16 @@
 static const struct {
 	size_t size;
 	unsigned times;
-} sizes[] = { { 8, 2000 },     { 4096, 1000 },	{ 65536, 400 },
-	      { 262144, 100 }, { 1048576, 40 }, { 4194304, 10 } };
+} sizes[] = { { 8, 2000 },     { 4096, 1000 },	{ 65536, 400 }, { 262144, 100 },
+	      { 1048576, 40 }, { 4194304, 10 }, { 16777216, 2 } };
 
 enum operation {
 	ALLREDUCE,
 	ALLTOALL,
+	OPERATIONS,
 };
+
+static const char *const names[] = { "allreduce", "alltoall" };
 
 static int rank, ranks;
 static bool wrong;
@@ -82,7 +86,6 @@ static double batch(enum operation operation, const float *in, float *out, size_
 
 static void measure(enum operation operation, size_t size, unsigned times)
 {
-	static const char *const names[] = { "allreduce", "alltoall" };
 	size_t cnt = size / sizeof(float), all = cnt * (size_t)ranks;
 	float *in = malloc(all * sizeof(float)), *out = malloc(all * sizeof(float));
 	double values[BATCHES];
@@ -101,31 +104,19 @@ static void measure(enum operation operation, size_t size, unsigned times)
 	free(out);
 }
 
+static void measure_all(const char *operation, double scale)
+{
+	for (size_t i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++)
+		for (enum operation op = ALLREDUCE; op < OPERATIONS; op++)
+			if (!operation || !strcmp(operation, names[op]))
+				measure(op, sizes[i].size,
+					(unsigned)(sizes[i].times * scale) + 1);
+}
+
 int main(int argc, char **argv)
 {
-	double scale = argc > 1 ? atof(argv[1]) : 1;
-	int any;
-	size_t i;
+	double scale = begin(&argc, &argv, &rank, &ranks);
 
-	MPI_Init(&argc, &argv);
-	MPI_Comm_rank(MPI_COMM_WORLD, &rank);
-	MPI_Comm_size(MPI_COMM_WORLD, &ranks);
-	if (scale <= 0) {
-		warnx("for a scale above 0");
-		MPI_Abort(MPI_COMM_WORLD, 2);
-	}
-	if (!rank)
-		print_library();
-	for (i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++) {
-		unsigned times = (unsigned)(sizes[i].times * scale) + 1;
-
-		measure(ALLREDUCE, sizes[i].size, times);
-		measure(ALLTOALL, sizes[i].size, times);
-	}
-	any = wrong;
-	MPI_Allreduce(MPI_IN_PLACE, &any, 1, MPI_INT, MPI_MAX, MPI_COMM_WORLD);
-	if (any && !rank)
-		warnx("an element of a result was wrong");
-	MPI_Finalize();
-	return any ? EXIT_FAILURE : EXIT_SUCCESS;
+	measure_all(argc > 2 ? argv[2] : NULL, scale);
+	return end(wrong);
 }
