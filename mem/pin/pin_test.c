@@ -9,8 +9,8 @@
 #include <cmocka.h>
 #include <rdma/fabric.h>
 #include <rdma/fi_errno.h>
-#include "arena.h"
 #include "cache.h"
+#include "fake_arena.h"
 #include "fake_device.h"
 #include "pin.h"
 
@@ -19,52 +19,24 @@
 #define SLOT_CNT 3u
 
 /* One chunk of two slots, and one of one. */
-static struct arena own;
-static struct arena *started;
+static struct arena *const own = &fake_arena.arena;
 static struct fake_device device;
 static struct mem_pins *pins;
 static int times_spent;
 
-struct arena *arena_started(void)
-{
-	return started;
-}
-
-void arena_watch(struct arena *arena, struct arena_watcher *watcher)
-{
-	platform_lock(&arena->lock);
-	list_add_tail(&arena->watchers, &watcher->link);
-	platform_unlock(&arena->lock);
-}
-
-void arena_unwatch(struct arena *arena, struct arena_watcher *watcher)
-{
-	platform_lock(&arena->lock);
-	list_remove(&watcher->link);
-	platform_unlock(&arena->lock);
-}
-
 static void arena_start(void)
 {
+	static const uint32_t slots[] = { 2, 1 };
 	static uintptr_t base;
 
 	if (!base)
 		base = fake_addresses(SLOT_CNT * ARENA_SLOT, ARENA_SLOT);
-	own = (struct arena){ .base = base, .chunk_cnt = 2 };
-	own.len = SLOT_CNT * ARENA_SLOT;
-	own.chunks[0] = (struct arena_chunk){ .base = own.base, .len = 2 * ARENA_SLOT };
-	own.chunks[1] = (struct arena_chunk){ .base = own.base + 2 * ARENA_SLOT,
-					      .len = ARENA_SLOT };
-	own.slots[0] = own.slots[1] = 1;
-	own.slots[2] = 2;
-	platform_lock_init(&own.lock);
-	list_init(&own.watchers);
-	started = &own;
+	fake_arena_start(base, slots, 2);
 }
 
 static void *at(size_t offset)
 {
-	return (void *)(own.base + offset);
+	return (void *)(own->base + offset);
 }
 
 static void is_spent(void *arg)
@@ -90,7 +62,7 @@ static int open_pins(void **state)
 static int close_pins(void **state)
 {
 	mem_pins_destroy(pins);
-	assert_true(list_empty(&own.watchers));
+	assert_true(list_empty(&own->watchers));
 	fake_device_fini(&device);
 	return 0;
 }
@@ -119,10 +91,10 @@ static int revoke(size_t offset, size_t len)
 	struct arena_watcher *watcher;
 	int err;
 
-	platform_lock(&own.lock);
-	watcher = container_of(own.watchers.next, struct arena_watcher, link);
+	platform_lock(&own->lock);
+	watcher = container_of(own->watchers.next, struct arena_watcher, link);
 	err = watcher->revoke(watcher, &place, len);
-	platform_unlock(&own.lock);
+	platform_unlock(&own->lock);
 	return err;
 }
 
@@ -179,7 +151,7 @@ static void other_memory_and_other_access_are_registered_by_themselves(void **st
 	mem_pins_put(pins, &more);
 	assert_int_equal(mem_pins_get(pins, other, 0, LOCAL, &ref), -FI_EINVAL);
 	assert_int_equal(mem_pins_get(pins, other, SIZE_MAX, LOCAL, &ref), -FI_EINVAL);
-	own.chunks[1].retired = true;
+	own->chunks[1].retired = true;
 	ref = get(at(2 * ARENA_SLOT), 8);
 	assert_non_null(ref.own);
 	mem_pins_put(pins, &ref);
@@ -331,20 +303,20 @@ static void a_grain_is_registered_again_after_its_pages_went(void **state)
 {
 	struct arena_place place = { .offset = GRAIN };
 	struct mem_pin_ref ref = get(at(GRAIN), 8);
-	struct arena_watcher *watcher = container_of(own.watchers.next, struct arena_watcher,
+	struct arena_watcher *watcher = container_of(own->watchers.next, struct arena_watcher,
 						     link);
 	pthread_t thread;
 
 	mem_pins_put(pins, &ref);
 	taking = true;
-	platform_lock(&own.lock);
+	platform_lock(&own->lock);
 	assert_int_equal(watcher->revoke(watcher, &place, 4096), 0);
 	assert_int_equal(pthread_create(&thread, NULL, get_barred, NULL), 0);
 	for (int i = 0; i < 1000; i++)
 		platform_yield();
 	assert_int_equal(device.made, 1);
 	taking = false;
-	platform_unlock(&own.lock);
+	platform_unlock(&own->lock);
 	pthread_join(thread, NULL);
 	assert_int_equal(got_while_taking, 0);
 	assert_int_equal(device.made, 2);
@@ -354,14 +326,14 @@ static void an_arena_may_start_later(void **state)
 {
 	struct mem_pin_ref ref;
 
-	started = NULL;
+	fake_arena.started = false;
 	ref = get(at(0), 8);
 	assert_non_null(ref.own);
 	mem_pins_put(pins, &ref);
-	started = &own;
+	fake_arena.started = true;
 	ref = get(at(0), 8);
 	assert_null(ref.own);
-	assert_false(list_empty(&own.watchers));
+	assert_false(list_empty(&own->watchers));
 	mem_pins_put(pins, &ref);
 }
 

@@ -13,7 +13,7 @@
 #include <cmocka.h>
 #include <rdma/fabric.h>
 #include <rdma/fi_errno.h>
-#include "arena.h"
+#include "fake_arena.h"
 #include "fake_device.h"
 #include "pin.h"
 
@@ -25,7 +25,7 @@
 #define GETTERS	  3u
 #define TAKING	  (-1)
 
-static struct arena own;
+static struct arena *const own = &fake_arena.arena;
 static struct fake_device device;
 static struct mem_pins *pins;
 /* Users of a range, as the program has it allocated, or TAKING. */
@@ -34,25 +34,6 @@ static _Atomic uint32_t generations[RANGE_CNT * RANGE / FAKE_PAGE];
 static _Atomic bool over;
 static _Atomic uint64_t got, refused, taken, kept, stale;
 static uint32_t rounds;
-
-struct arena *arena_started(void)
-{
-	return &own;
-}
-
-void arena_watch(struct arena *arena, struct arena_watcher *watcher)
-{
-	platform_lock(&arena->lock);
-	list_add_tail(&arena->watchers, &watcher->link);
-	platform_unlock(&arena->lock);
-}
-
-void arena_unwatch(struct arena *arena, struct arena_watcher *watcher)
-{
-	platform_lock(&arena->lock);
-	list_remove(&watcher->link);
-	platform_unlock(&arena->lock);
-}
 
 static uint32_t next(uint64_t *seed)
 {
@@ -95,7 +76,7 @@ static void get_once(uint64_t *seed)
 {
 	uint32_t cnt = 1 + next(seed) % SPAN_MAX, first = next(seed) % (RANGE_CNT - cnt);
 	uint64_t access = next(seed) % 8 ? LOCAL : LOCAL | FI_REMOTE_WRITE;
-	char *addr = (char *)own.base + first * RANGE;
+	char *addr = (char *)own->base + first * RANGE;
 	struct mem_pin_ref ref;
 	int err;
 
@@ -138,14 +119,14 @@ static void take_once(uint64_t *seed)
 	       atomic_compare_exchange_strong(&users[first + have], &(int){ 0 }, TAKING))
 		have++;
 	if (have) {
-		platform_lock(&own.lock);
-		list_for_each_entry(watcher, &own.watchers, link)
+		platform_lock(&own->lock);
+		list_for_each_entry(watcher, &own->watchers, link)
 			err |= watcher->revoke(watcher, &place, have * RANGE);
 		if (next(seed) % 2)
 			platform_yield();
 		for (size_t page = 0; !err && page < have * RANGE / FAKE_PAGE; page++)
 			generations[place.offset / FAKE_PAGE + page]++;
-		platform_unlock(&own.lock);
+		platform_unlock(&own->lock);
 		*(err ? &kept : &taken) += 1;
 	}
 	while (have)
@@ -176,7 +157,7 @@ static void storm(uint64_t seed, size_t room)
 	device.room = room;
 	device.delay_ns = seed % 2 * 3000;
 	device.generations = generations;
-	device.base = own.base;
+	device.base = own->base;
 	assert_int_equal(mem_pins_create(&config, &pins), 0);
 	for (uint32_t i = 0; i <= GETTERS; i++) {
 		seeds[i] = seed + i;
@@ -210,13 +191,7 @@ static void nothing_that_is_held_is_stale(void **state)
 	uint64_t fresh = seed ? strtoull(seed, NULL, 0) : platform_now_ns() * 2;
 
 	rounds = cnt ? (uint32_t)strtoul(cnt, NULL, 0) : 20000;
-	own.base = fake_addresses(ARENA_SLOT, ARENA_SLOT);
-	own.len = ARENA_SLOT;
-	own.chunk_cnt = 1;
-	own.chunks[0] = (struct arena_chunk){ .base = own.base, .len = ARENA_SLOT };
-	own.slots[0] = 1;
-	platform_lock_init(&own.lock);
-	list_init(&own.watchers);
+	fake_arena_start(fake_addresses(ARENA_SLOT, ARENA_SLOT), &(uint32_t){ 1 }, 1);
 	for (size_t room = 4; room <= 24; room += 20) {
 		storm(1, room * GRAIN);
 		storm(fresh, room * GRAIN);
