@@ -39,12 +39,13 @@ static void print_library(void)
 	printf("library %s\n", name);
 }
 
-/* Starts MPI, prints the library, and returns the scale: the first argument, 1 without. */
+/* Starts MPI, for one thread at a time, prints the library, and returns the scale: the first argument, 1 without. */
 static double begin(int *argc, char ***argv, int *rank, int *ranks)
 {
 	double scale;
+	int level;
 
-	MPI_Init(argc, argv);
+	MPI_Init_thread(argc, argv, MPI_THREAD_SERIALIZED, &level);
 	MPI_Comm_rank(MPI_COMM_WORLD, rank);
 	MPI_Comm_size(MPI_COMM_WORLD, ranks);
 	scale = *argc > 1 ? atof((*argv)[1]) : 1;

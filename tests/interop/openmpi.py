@@ -124,6 +124,25 @@ def mpi4py(build, layout, mem=None):
     print(job.result.stdout, job.routes_text())
 
 
+def steady(build, layout, _mem):
+    """Memory that is allocated for each message costs no system call in the arena, and some without."""
+    program = pathlib.Path(build).resolve() / 'interop' / 'fresh'
+    program.parent.mkdir(parents=True, exist_ok=True)
+    source = HERE.parent.parent / 'bench' / 'mpi' / 'fresh.c'
+    built = run_bounded(['mpicc.openmpi', '-O2', '-o', program, source], clean_env(), 60)
+    if built.status != 0:
+        raise mpi.Failed(f'mpicc: {built.text}')
+    job = run_on_weft(build, layout, [program, '0.2', 'steady'], 100, env=mpi.mem_env(build))
+    print(job.result.stdout, job.routes_text())
+    faults = re.findall(r'^faults (\d+) ([\d.]+)$', job.result.stdout, re.M)
+    if len(faults) != 4 or any(float(count) >= 1 for _, count in faults):
+        raise mpi.Failed(f'page faults of each message: {faults}')
+    with Hosts(('a',), {'a': mpi.weft_env(build)}) as hosts:
+        job = mpi.mpirun(hosts, layout, [program, '0.2', 'steady'], 100)
+    if job.result.status == 0 or 'steady: begins' not in job.result.stdout:
+        raise mpi.Failed(f'without the library nothing was forbidden:\n{job.result.text}')
+
+
 def routes(build, layout):
     """A known number of messages: each took shared memory within, TCP between hosts."""
     job = run_on_weft(build, layout, [HERE / 'counted.py', MESSAGES, LENGTH], 100)
@@ -174,7 +193,7 @@ def one_host_only(build, _layout=None):
 
 
 CASES = {case.__name__: case for case in
-         (netpipe, exchange, windows, hpcc, bench, mpi4py, routes, defaults, one_host_only)}
+         (netpipe, exchange, windows, hpcc, bench, mpi4py, steady, routes, defaults, one_host_only)}
 
 if __name__ == '__main__':
     sys.exit(mpi.main(CASES[sys.argv[2]], sys.argv[1], *sys.argv[3:]))
