@@ -54,7 +54,7 @@ def bench(build):
         for name in ('pipe', 'registration'):
             pathlib.Path(folder, 'bench', name).symlink_to(pathlib.Path(build, 'bench', name).resolve())
         status, text = run([str(HERE / 'run'), folder],
-                           ONLY='shm link refused core-shm pairs-shm passive-shm mem mem-turn scale registration mpi '
+                           ONLY='shm link refused core-shm pairs-shm passive-shm mem mem-turn mem-cold scale registration mpi '
                                 'mpi-core mpi-allreduce mpi-mem mpi-fresh',
                            ROUNDS='1', MPI_ROUNDS='1', MPI_SCALE='0.01', ENDPOINTS='20',
                            PEERS='20', IDLE_TIME='1', UPSTREAM_LIBFABRIC='', MPICH_OFI='')
