@@ -59,12 +59,12 @@ static void device_close(struct mr_device *device)
 static int device_reg(struct mr_device *device, const void *addr, size_t len, uint64_t access,
 		      struct mr_pin *pin)
 {
-	return mem_pins_get(device->pins, addr, len, access, ref_of(pin));
+	return mem_pins_hold(device->pins, addr, len, access, ref_of(pin));
 }
 
 static void device_dereg(struct mr_device *device, struct mr_pin *pin)
 {
-	mem_pins_put(device->pins, ref_of(pin));
+	mem_pins_unhold(device->pins, ref_of(pin));
 }
 
 static const struct mr_ops device_mr = {

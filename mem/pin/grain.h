@@ -8,9 +8,17 @@
  *	WORD_BARRED	not registered, and the arena may be taking pages of it away
  *	WORD_PINNING	a thread that holds pin_lock registers it
  *	WORD_READY	registered; the low half counts its users, WORD_RECENT: there were some lately
+ *	WORD_ENDING	registered; a thread with the lock looks whether it has holders, and begins
+ *			none: it is ready again, or not registered, before the lock is released
  *
  * Users come and go without a lock, only while it is ready. What ends a registration takes a ready
  * word without users to another state, and with it the right to end it.
+ *
+ * Holders are users that one thread at a time adds and takes away: a plain count, without the cost
+ * of an atomic operation between cores. What ends a registration pays for it: it takes the word to
+ * WORD_ENDING, has every core of the process execute a barrier (membarrier(2)), and then reads the
+ * count. A holder that was added before the barrier is counted; one that is added after it finds
+ * the word not ready.
  */
 #ifndef WEFT_MEM_GRAIN_H
 #define WEFT_MEM_GRAIN_H
@@ -21,6 +29,7 @@
 #define WORD_RECENT  (1ull << 62)
 #define WORD_PINNING (1ull << 61)
 #define WORD_BARRED  (1ull << 60)
+#define WORD_ENDING  (1ull << 59)
 #define WORD_USERS   0xffffffffull
 
 struct grain {
@@ -28,6 +37,8 @@ struct grain {
 	_Alignas(CACHE_LINE) _Atomic uint64_t word;
 	/* of the device, while ready */
 	uint64_t handle;
+	/* its holders; R:grain.held */
+	_Atomic uint32_t held;
 	/* in pins->recent, while ready */
 	struct list link;
 };
@@ -52,24 +63,102 @@ static inline void grain_unuse(struct grain *grain)
 	atomic_fetch_sub_explicit(&grain->word, 1, memory_order_release);
 }
 
-/* Takes a ready grain that has no users to another state. Returns false if it has some. */
-static inline bool grain_end(struct grain *grain, uint64_t to)
+/* Changes the number of holders; one thread at a time. */
+static inline void grain_hold_more(struct grain *grain)
+{
+	uint32_t held = atomic_load_explicit(&grain->held, memory_order_relaxed);
+
+	atomic_store_explicit(&grain->held, held + 1, memory_order_relaxed);
+}
+
+static inline void grain_unhold(struct grain *grain)
+{
+	uint32_t held = atomic_load_explicit(&grain->held, memory_order_relaxed);
+
+	/* R:grain.held  the last use of the handle; pairs A:grain.held */
+	atomic_store_explicit(&grain->held, held - 1, memory_order_release);
+}
+
+/* Adds a holder to a grain that is ready; one thread at a time. Returns false if it is not ready. */
+static inline bool grain_hold(struct grain *grain)
+{
+	uint64_t word;
+
+	grain_hold_more(grain);
+	/* F:grain.hold  compiler only: the count before the load of word; pairs F:grain.end */
+	atomic_signal_fence(memory_order_seq_cst);
+	/* A:grain.ready  the handle, and what the device holds; pairs R:grain.ready */
+	word = atomic_load_explicit(&grain->word, memory_order_acquire);
+	if (__builtin_expect(!(word & WORD_READY), 0)) {
+		grain_unhold(grain);
+		return false;
+	}
+	if (__builtin_expect(!(word & WORD_RECENT), 0))
+		atomic_fetch_or_explicit(&grain->word, WORD_RECENT, memory_order_relaxed);
+	return true;
+}
+
+/*
+ * Begins to end the registration of a grain, if it has one: its word is WORD_ENDING then. Returns
+ * false if it has users, or is being registered. The lock is held.
+ */
+static inline bool grain_ending(struct grain *grain)
 {
 	uint64_t word = atomic_load_explicit(&grain->word, memory_order_relaxed);
 
-	while (!(word & (WORD_USERS | WORD_PINNING)))
-		/* A:grain.users  what users did with the handle; pairs R:grain.users */
-		if (atomic_compare_exchange_weak_explicit(
-			    &grain->word, &word, to, memory_order_acquire, memory_order_relaxed))
+	while (!(word & (WORD_USERS | WORD_PINNING))) {
+		if (!(word & WORD_READY))
 			return true;
+		/* A:grain.users  what users did with the handle; pairs R:grain.users */
+		if (atomic_compare_exchange_weak_explicit(&grain->word, &word, WORD_ENDING,
+							  memory_order_acquire,
+							  memory_order_relaxed))
+			return true;
+	}
 	return false;
 }
 
-/* Has it users, or is it being registered? */
-static inline bool grain_in_use(struct grain *grain)
+static inline bool grain_is_ending(struct grain *grain)
 {
-	return atomic_load_explicit(&grain->word, memory_order_relaxed) &
-	       (WORD_USERS | WORD_PINNING);
+	return atomic_load_explicit(&grain->word, memory_order_relaxed) & WORD_ENDING;
+}
+
+/* Makes a grain ready again that was ending. */
+static inline void grain_stay(struct grain *grain)
+{
+	if (grain_is_ending(grain))
+		/*
+		 * Changes the two bits, and none that a holder sets meanwhile.
+		 * R:grain.ready  as before; pairs A:grain.ready
+		 */
+		atomic_fetch_add_explicit(&grain->word, WORD_READY - WORD_ENDING,
+					  memory_order_release);
+}
+
+/* Returns true if a grain has holders; after a barrier, if it is ending. */
+static inline bool grain_is_held(struct grain *grain)
+{
+	/* A:grain.held  what the holder did with the handle; pairs R:grain.held */
+	return atomic_load_explicit(&grain->held, memory_order_acquire) != 0;
+}
+
+/*
+ * Ends the registration of a grain without users and holders: its word is 0. Returns false if it has
+ * some, or none can be told. The lock is held.
+ * @holds: there may be holders
+ */
+static inline bool grain_end(struct grain *grain, bool holds)
+{
+	/* A holder that is seen without a barrier spares it. */
+	if (grain_is_held(grain) || !grain_ending(grain))
+		return false;
+	/* F:grain.end  the word before the count of holders; pairs F:grain.hold */
+	if (holds && (platform_membarrier() || grain_is_held(grain))) {
+		grain_stay(grain);
+		return false;
+	}
+	atomic_store_explicit(&grain->word, 0, memory_order_relaxed);
+	return true;
 }
 
 #endif

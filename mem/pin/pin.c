@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Grains and ranges that are registered with a device: see pin.h. Any thread; the arena calls
- * pins_revoke() with its lock held.
+ * Grains and ranges that are registered with a device: see pin.h. Any thread. What ends a registration
+ * is in ending.c.
  *
  * The arena takes pages away under its own lock, after all watchers have agreed. A grain that was
  * registered again between the two would keep the old pages. So it is barred from the agreement
@@ -9,169 +9,26 @@
  */
 #include <unistd.h>
 #include <rdma/fi_errno.h>
-#include "arena.h"
 #include "cache.h"
-#include "grain.h"
 #include "memlock.h"
-#include "pin.h"
+#include "pins.h"
 
 #define GRAIN_MAX ((size_t)2 << 20)
 #define GRAIN_MIN ((size_t)64 << 10)
 /* Grains for which there is room at least within the limit of locked memory. */
 #define GRAINS_LEAST 8u
 
-/* A range by itself, in use. */
-struct mem_pin_own {
-	struct list link;
-	uintptr_t addr;
-	size_t len;
-	struct mem_cache_ref cached;
-};
-
-struct mem_pins {
-	struct mem_pin_config config;
-	uint32_t grain_shift;
-	/* What is not registered by grains comes from it, once there was such. R:pins.cache */
-	struct mem_cache *_Atomic cache;
-	/* The arena, once there is one. R:pins.arena */
-	struct arena *_Atomic arena;
-	/* Grains of each slot of the arena, once one was asked for. R:pins.parts */
-	struct grain *_Atomic parts[ARENA_SLOTS];
-	struct arena_watcher watcher;
-	/*
-	 * Held while a grain is registered, and for as long as that takes. Rank 1, before the
-	 * arena's lock. Protects the change of arena, cache, parts and words to WORD_PINNING.
-	 */
-	struct platform_lock pin_lock;
-	/* Rank 3, after the arena's lock. Protects what follows, and words but for their users. */
-	struct platform_lock lock;
-	/* grains that are ready, the one that is given up first at the head */
-	struct list recent;
-	/* struct mem_pin_own */
-	struct list own;
-	bool spent;
-	struct mem_pins_stats stats;
-};
-
-static size_t grain_len(const struct mem_pins *pins)
+/* Gives up what a ref has of a range of grains. */
+static inline void grains_put(const struct mem_pins *pins, uint64_t first, uint64_t cnt,
+			      bool hold)
 {
-	return (size_t)1 << pins->grain_shift;
-}
-
-/* Returns a grain of the arena, or NULL: none of its slot was asked for yet. */
-static struct grain *grain_at(const struct mem_pins *pins, uint64_t index)
-{
-	uint32_t shift = ARENA_SLOT_SHIFT - pins->grain_shift;
-	/* A:pins.parts  the part before its pointer; pairs R:pins.parts */
-	struct grain *part = atomic_load_explicit(&pins->parts[index >> shift],
-						  memory_order_acquire);
-
-	return part ? &part[index & ((1u << shift) - 1)] : NULL;
-}
-
-/* Gives up the users that a range of grains has of one ref. */
-static void grains_unuse(const struct mem_pins *pins, uint64_t first, uint64_t cnt)
-{
-	for (uint64_t i = first; i < first + cnt; i++)
-		grain_unuse(grain_at(pins, i));
-}
-
-/* Giving up */
-
-/*
- * Returns a grain without users, not ready any more, or NULL. In a first round those that were used
- * lately are spared. The lock is held.
- */
-static struct grain *least_recent_locked(struct mem_pins *pins)
-{
-	uint64_t cnt = pins->stats.grains;
-
-	for (uint64_t i = 0; i < 2 * cnt; i++) {
-		struct grain *grain = container_of(pins->recent.next, struct grain, link);
-		uint64_t word = atomic_fetch_and_explicit(&grain->word, ~WORD_RECENT,
-							  memory_order_relaxed);
-
-		list_remove(&grain->link);
-		if ((i >= cnt || !(word & WORD_RECENT)) && grain_end(grain, 0))
-			return grain;
-		list_add_tail(&pins->recent, &grain->link);
+	for (uint64_t i = first; i < first + cnt; i++) {
+		if (hold)
+			grain_unhold(grain_at(pins, i));
+		else
+			grain_unuse(grain_at(pins, i));
 	}
-	return NULL;
 }
-
-/* Gives up the least recently used grain. Returns false if all have users. */
-static bool pins_evict(struct mem_pins *pins)
-{
-	struct grain *grain;
-	uint64_t handle = 0;
-
-	platform_lock(&pins->lock);
-	grain = least_recent_locked(pins);
-	if (grain) {
-		handle = grain->handle;
-		pins->stats.grains--;
-		pins->stats.evicted++;
-	}
-	platform_unlock(&pins->lock);
-	if (grain)
-		pins->config.ops->unpin(pins->config.device, handle);
-	return grain != NULL;
-}
-
-/* Does a range by itself use this? The lock is held. */
-static bool own_in_use_locked(const struct mem_pins *pins, uintptr_t addr, size_t len)
-{
-	const struct mem_pin_own *own;
-
-	list_for_each_entry(own, &pins->own, link)
-		if (own->addr < addr + len && addr < own->addr + own->len)
-			return true;
-	return false;
-}
-
-/* Bars a grain, and ends its registration. Returns false if it is in use. The lock is held. */
-static bool grain_revoke_locked(struct mem_pins *pins, struct grain *grain)
-{
-	bool ready = atomic_load_explicit(&grain->word, memory_order_relaxed) & WORD_READY;
-
-	if (!grain_end(grain, WORD_BARRED))
-		return false;
-	if (!ready)
-		return true;
-	list_remove(&grain->link);
-	pins->config.ops->unpin(pins->config.device, grain->handle);
-	pins->stats.grains--;
-	pins->stats.revoked++;
-	return true;
-}
-
-/* arena_watcher.revoke: all of the range, or none where that is seen in time. */
-static int pins_revoke(struct arena_watcher *watcher, const struct arena_place *place,
-		       size_t len)
-{
-	struct mem_pins *pins = container_of(watcher, struct mem_pins, watcher);
-	struct arena *arena = atomic_load_explicit(&pins->arena, memory_order_relaxed);
-	uintptr_t addr = arena->chunks[place->chunk].base + place->offset;
-	uint64_t first = (addr - arena->base) >> pins->grain_shift;
-	uint64_t last = (addr + len - 1 - arena->base) >> pins->grain_shift;
-	struct grain *grain;
-	bool free;
-
-	platform_lock(&pins->lock);
-	free = !own_in_use_locked(pins, addr, len);
-	for (uint64_t i = first; free && i <= last; i++) {
-		grain = grain_at(pins, i);
-		free = !grain || !grain_in_use(grain);
-	}
-	for (uint64_t i = first; free && i <= last; i++) {
-		grain = grain_at(pins, i);
-		free = !grain || grain_revoke_locked(pins, grain);
-	}
-	platform_unlock(&pins->lock);
-	return free ? 0 : -FI_EBUSY;
-}
-
-/* Registering */
 
 /* There was no room, even after all grains without users were given up. */
 static void pins_spent(struct mem_pins *pins)
@@ -225,19 +82,22 @@ static int pins_cache_start(struct mem_pins *pins)
 	return err;
 }
 
-/* A grain that is not ready becomes this thread's to register. The pin lock is held. */
-static void grain_begin(struct mem_pins *pins, struct arena *arena, struct grain *grain)
+/*
+ * A grain that is not ready becomes this thread's to register. Returns false if it has become ready:
+ * its end was given up. The pin lock is held.
+ */
+static bool grain_begin(struct mem_pins *pins, struct arena *arena, struct grain *grain)
 {
-	bool barred;
+	uint64_t word;
 
 	for (;;) {
 		platform_lock(&pins->lock);
-		barred = atomic_load_explicit(&grain->word, memory_order_relaxed) & WORD_BARRED;
-		if (!barred)
+		word = atomic_load_explicit(&grain->word, memory_order_relaxed);
+		if (!(word & (WORD_BARRED | WORD_READY)))
 			atomic_store_explicit(&grain->word, WORD_PINNING, memory_order_relaxed);
 		platform_unlock(&pins->lock);
-		if (!barred)
-			return;
+		if (!(word & WORD_BARRED))
+			return !(word & WORD_READY);
 		platform_lock(&arena->lock);
 		platform_lock(&pins->lock);
 		atomic_store_explicit(&grain->word, 0, memory_order_relaxed);
@@ -254,13 +114,14 @@ static int grain_pin(struct mem_pins *pins, struct arena *arena, uint64_t index,
 	uint64_t handle = 0;
 	int err;
 
-	if (grain_use(grain))
-		return 0;
-	grain_begin(pins, arena, grain);
+	do {
+		if (grain_use(grain))
+			return 0;
+	} while (!grain_begin(pins, arena, grain));
 	do {
 		err = pins->config.ops->pin(pins->config.device, addr, grain_len(pins),
 					    pins->config.access, &handle);
-	} while (err == -FI_ENOMEM && (pins_evict(pins) || pins_cache_gives(pins)));
+	} while (err == -FI_ENOMEM && (mem_pins_evict(pins) || pins_cache_gives(pins)));
 	platform_lock(&pins->lock);
 	if (!err) {
 		grain->handle = handle;
@@ -305,18 +166,36 @@ static int grain_get(struct mem_pins *pins, struct arena *arena, uint64_t index)
 	return err;
 }
 
+/* grain_get(), for a holder */
+static int grain_get_held(struct mem_pins *pins, struct arena *arena, uint64_t index)
+{
+	struct grain *grain = grain_at(pins, index);
+	int err;
+
+	if (likely(grain && grain_hold(grain)))
+		return 0;
+	err = grain_get(pins, arena, index);
+	if (err)
+		return err;
+	/* It stays ready as long as it has a user: it is held before that one goes. */
+	grain = grain_at(pins, index);
+	grain_hold_more(grain);
+	grain_unuse(grain);
+	return 0;
+}
+
 /* Registers a range of the arena by grains. Returns 0 or -FI_E*: nothing is held. */
-static int grains_get(struct mem_pins *pins, struct arena *arena, uintptr_t addr, size_t len,
-		      struct mem_pin_ref *ref)
+static inline int grains_get(struct mem_pins *pins, struct arena *arena, uintptr_t addr,
+			     size_t len, bool hold, struct mem_pin_ref *ref)
 {
 	uint64_t first = (addr - arena->base) >> pins->grain_shift;
 	uint64_t last = (addr + len - 1 - arena->base) >> pins->grain_shift;
 	int err;
 
 	for (uint64_t i = first; i <= last; i++) {
-		err = grain_get(pins, arena, i);
+		err = hold ? grain_get_held(pins, arena, i) : grain_get(pins, arena, i);
 		if (unlikely(err)) {
-			grains_unuse(pins, first, i - first);
+			grains_put(pins, first, i - first, hold);
 			return err;
 		}
 	}
@@ -351,13 +230,25 @@ static int own_get(struct mem_pins *pins, uintptr_t addr, size_t len, uint64_t a
 	do {
 		err = mem_cache_get(mem_pins_cache(pins), (void *)addr, len, access,
 				    &own->cached);
-	} while (err == -FI_ENOMEM && pins_evict(pins));
+	} while (err == -FI_ENOMEM && mem_pins_evict(pins));
 	if (err) {
 		own_remove(pins, own);
 		return err;
 	}
 	*ref = (struct mem_pin_ref){ .own = own };
 	return 0;
+}
+
+/* own_get() for what grains do not have. @err: -FI_ENOMEM: there was no room for them */
+static int pins_get_own(struct mem_pins *pins, const void *addr, size_t len, uint64_t access,
+			int err, struct mem_pin_ref *ref)
+{
+	if (err == -FI_ENOMEM)
+		pins_spent(pins);
+	err = own_get(pins, (uintptr_t)addr, len, access, ref);
+	if (err == -FI_ENOMEM)
+		pins_spent(pins);
+	return err;
 }
 
 /* Returns the arena, which may have started since the last time, or NULL. */
@@ -380,36 +271,56 @@ static struct arena *pins_arena(struct mem_pins *pins)
 	return arena;
 }
 
-int mem_pins_get(struct mem_pins *pins, const void *addr, size_t len, uint64_t access,
-		 struct mem_pin_ref *ref)
+static inline int pins_get(struct mem_pins *pins, const void *addr, size_t len, uint64_t access,
+			   bool hold, struct mem_pin_ref *ref)
 {
 	struct arena *arena = pins_arena(pins);
 	struct arena_place place;
 	int err = 0;
 
-	if (!len || len - 1 > UINTPTR_MAX - (uintptr_t)addr)
+	if (unlikely(!len || len - 1 > UINTPTR_MAX - (uintptr_t)addr))
 		return -FI_EINVAL;
-	if (!(access & ~pins->config.access) && arena_find(arena, addr, len, &place)) {
-		err = grains_get(pins, arena, (uintptr_t)addr, len, ref);
+	if (likely(!(access & ~pins->config.access) && arena_find(arena, addr, len, &place))) {
+		err = grains_get(pins, arena, (uintptr_t)addr, len, hold, ref);
 		if (likely(!err))
 			return 0;
 	}
-	if (err == -FI_ENOMEM)
-		pins_spent(pins);
-	err = own_get(pins, (uintptr_t)addr, len, access, ref);
-	if (err == -FI_ENOMEM)
-		pins_spent(pins);
-	return err;
+	return pins_get_own(pins, addr, len, access, err, ref);
+}
+
+int mem_pins_get(struct mem_pins *pins, const void *addr, size_t len, uint64_t access,
+		 struct mem_pin_ref *ref)
+{
+	return pins_get(pins, addr, len, access, false, ref);
+}
+
+int mem_pins_hold(struct mem_pins *pins, const void *addr, size_t len, uint64_t access,
+		  struct mem_pin_ref *ref)
+{
+	return likely(pins->holds) ? pins_get(pins, addr, len, access, true, ref)
+				   : mem_pins_get(pins, addr, len, access, ref);
+}
+
+static void pins_put_own(struct mem_pins *pins, const struct mem_pin_ref *ref)
+{
+	mem_cache_put(mem_pins_cache(pins), &ref->own->cached);
+	own_remove(pins, ref->own);
 }
 
 void mem_pins_put(struct mem_pins *pins, const struct mem_pin_ref *ref)
 {
-	if (likely(!ref->own)) {
-		grains_unuse(pins, ref->first, ref->cnt);
-		return;
-	}
-	mem_cache_put(mem_pins_cache(pins), &ref->own->cached);
-	own_remove(pins, ref->own);
+	if (likely(!ref->own))
+		grains_put(pins, ref->first, ref->cnt, false);
+	else
+		pins_put_own(pins, ref);
+}
+
+void mem_pins_unhold(struct mem_pins *pins, const struct mem_pin_ref *ref)
+{
+	if (likely(!ref->own && pins->holds))
+		grains_put(pins, ref->first, ref->cnt, true);
+	else
+		mem_pins_put(pins, ref);
 }
 
 uint64_t mem_pins_handle(const struct mem_pins *pins, const struct mem_pin_ref *ref,
@@ -452,7 +363,8 @@ int mem_pins_create(const struct mem_pin_config *config, struct mem_pins **out)
 		return -FI_ENOMEM;
 	pins->config = *config;
 	pins->grain_shift = (uint32_t)__builtin_ctzll(grain);
-	pins->watcher.revoke = pins_revoke;
+	pins->watcher.revoke = mem_pins_revoke;
+	pins->holds = !platform_membarrier_open();
 	platform_lock_init(&pins->pin_lock);
 	platform_lock_init(&pins->lock);
 	list_init(&pins->recent);

@@ -4,7 +4,7 @@
  *
  * Memory of the arena is registered in grains: a grain is registered whole when a range that touches
  * it is first asked for, and stays so, also without users. Asking for it again costs an atomic
- * operation, and no lock. What no user holds is given up in two cases: the device has no room for
+ * operation, and no lock; a holder, who asks on one thread at a time, pays not even that. What no user holds is given up in two cases: the device has no room for
  * another registration, then the least recently used grain goes first; or the arena is about to take
  * pages of the grain away. So a registration is never stale: the device reaches the pages that the
  * process sees, from get to put.
@@ -82,6 +82,14 @@ int mem_pins_get(struct mem_pins *pins, const void *addr, size_t len, uint64_t a
 		 struct mem_pin_ref *ref);
 /* mem_pins_put - the device uses the range no more */
 void mem_pins_put(struct mem_pins *pins, const struct mem_pin_ref *ref);
+
+/*
+ * mem_pins_hold, mem_pins_unhold - the same for one thread at a time: whoever calls them sees what the
+ * last caller has done. Other threads get and put meanwhile.
+ */
+int mem_pins_hold(struct mem_pins *pins, const void *addr, size_t len, uint64_t access,
+		  struct mem_pin_ref *ref);
+void mem_pins_unhold(struct mem_pins *pins, const struct mem_pin_ref *ref);
 
 /*
  * mem_pins_handle - returns the registration that reaches @addr, which is in a range that was got

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* Registrations with a device that counts, of an arena of the test's own, which has no memory. */
+#include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -12,6 +13,7 @@
 #include "cache.h"
 #include "fake_arena.h"
 #include "fake_device.h"
+#include "fault.h"
 #include "pin.h"
 
 #define GRAIN	 ((size_t)2 << 20)
@@ -284,6 +286,60 @@ static void what_the_arena_takes_is_given_up_unless_it_is_used(void **state)
 	assert_true(stats.grains == 1 && stats.revoked == 1 && stats.evicted == 0);
 }
 
+static void what_is_held_is_in_use(void **state)
+{
+	struct mem_pin_ref held, ref;
+	struct mem_pins_stats stats;
+
+	device.room = GRAIN;
+	assert_int_equal(mem_pins_hold(pins, at(GRAIN), 8, LOCAL, &held), 0);
+	assert_null(held.own);
+	assert_true(fake_device_reaches(
+		&device, mem_pins_handle(pins, &held, at(GRAIN), &(size_t){ 0 }), at(GRAIN), 8));
+	assert_int_equal(revoke(0, 4 * GRAIN), -FI_EBUSY);
+	assert_int_equal(mem_pins_get(pins, at(0), 8192, LOCAL, &ref), -FI_ENOMEM);
+	/* it is ready still: a further one finds it without registering it again */
+	assert_int_equal(mem_pins_hold(pins, at(GRAIN), 8, LOCAL, &ref), 0);
+	mem_pins_unhold(pins, &held);
+	assert_int_equal(revoke(GRAIN, 4096), -FI_EBUSY);
+	mem_pins_unhold(pins, &ref);
+	assert_int_equal(device.made, 1);
+	ref = get(at(0), 8);
+	mem_pins_put(pins, &ref);
+	mem_pins_stats(pins, &stats);
+	assert_true(stats.evicted == 1 && stats.revoked == 0);
+	assert_int_equal(revoke(0, GRAIN), 0);
+	assert_int_equal(mem_pins_hold(pins, at(0), 8, LOCAL, &held), 0);
+	mem_pins_unhold(pins, &held);
+	assert_int_equal(device.made, 3);
+}
+
+static void *wait_for_lock(void *arg)
+{
+	platform_lock(&own->lock);
+	platform_unlock(&own->lock);
+	return NULL;
+}
+
+/* Where membarrier(2) was allowed at first, what ends a registration can't tell that nobody holds it. */
+static void without_a_barrier_registrations_stay(void **state)
+{
+	struct mem_pin_ref ref = get(at(0), 8), other;
+	pthread_t thread;
+
+	mem_pins_put(pins, &ref);
+	platform_lock(&own->lock);
+	assert_int_equal(pthread_create(&thread, NULL, wait_for_lock, NULL), 0);
+	platform_unlock(&own->lock); /* from now on the process has had another thread */
+	pthread_join(thread, NULL);
+	sys_fault_set(SYS_CALL_MEMBARRIER, EPERM, 0, 0);
+	assert_int_equal(revoke(0, GRAIN), -FI_EBUSY);
+	device.room = GRAIN;
+	assert_int_equal(mem_pins_get(pins, at(GRAIN), GRAIN, LOCAL, &other), -FI_ENOMEM);
+	sys_fault_clear();
+	assert_int_equal(revoke(0, GRAIN), 0);
+}
+
 static _Atomic bool taking;
 static _Atomic int got_while_taking;
 
@@ -389,6 +445,8 @@ int main(void)
 		TEST(what_is_in_use_stays_and_the_rest_fails),
 		TEST(the_errors_of_a_device_are_passed_on),
 		TEST(what_the_arena_takes_is_given_up_unless_it_is_used),
+		TEST(what_is_held_is_in_use),
+		TEST(without_a_barrier_registrations_stay),
 		TEST(a_grain_is_registered_again_after_its_pages_went),
 		TEST(an_arena_may_start_later),
 		TEST(grains_are_smaller_where_little_may_be_locked),

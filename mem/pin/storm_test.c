@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Threads register ranges with a device that has too little room, while another takes pages away as
- * the arena does: whatever a thread holds, the device reaches the pages that are there. Each page has
+ * Threads register ranges with a device that has too little room, one of them as the holder, while
+ * another takes pages away as the arena does: whatever a thread holds, the device reaches the pages that are there. Each page has
  * a generation, which the device remembers when it looks at the page tables.
  *
  * STORM_SEED and STORM_ROUNDS: a fixed seed, and one that is new in each run, by default.
@@ -72,23 +72,33 @@ static bool span_reached(const struct mem_pin_ref *ref, char *from, size_t left)
 	return true;
 }
 
-static void get_once(uint64_t *seed)
+/* Gets a range and looks whether the device reaches it; as the holder, or as one of the others. */
+static int get_range(uint64_t *seed, char *addr, size_t len, bool hold)
+{
+	uint64_t access = next(seed) % 8 ? LOCAL : LOCAL | FI_REMOTE_WRITE;
+	struct mem_pin_ref ref;
+	int err = (hold ? mem_pins_hold : mem_pins_get)(pins, addr, len, access, &ref);
+
+	if (err)
+		return err;
+	for (uint32_t i = next(seed) % 4; i; i--)
+		platform_yield();
+	stale += !span_reached(&ref, addr, len);
+	(hold ? mem_pins_unhold : mem_pins_put)(pins, &ref);
+	return 0;
+}
+
+static void get_once(uint64_t *seed, bool hold)
 {
 	uint32_t cnt = 1 + next(seed) % SPAN_MAX, first = next(seed) % (RANGE_CNT - cnt);
-	uint64_t access = next(seed) % 8 ? LOCAL : LOCAL | FI_REMOTE_WRITE;
 	char *addr = (char *)own->base + first * RANGE;
-	struct mem_pin_ref ref;
 	int err;
 
 	if (!span_use(first, cnt))
 		return;
-	err = mem_pins_get(pins, addr, cnt * RANGE, access, &ref);
+	err = get_range(seed, addr, cnt * RANGE, hold);
 	if (!err) {
 		got++;
-		for (uint32_t i = next(seed) % 4; i; i--)
-			platform_yield();
-		stale += !span_reached(&ref, addr, cnt * RANGE);
-		mem_pins_put(pins, &ref);
 	} else if (err == -FI_ENOMEM) {
 		refused++;
 	} else {
@@ -103,7 +113,16 @@ static void *getter(void *arg)
 	uint64_t seed = *(uint64_t *)arg;
 
 	for (uint32_t i = 0; i < rounds; i++)
-		get_once(&seed);
+		get_once(&seed, false);
+	return NULL;
+}
+
+static void *holder(void *arg)
+{
+	uint64_t seed = *(uint64_t *)arg;
+
+	for (uint32_t i = 0; i < rounds; i++)
+		get_once(&seed, true);
 	return NULL;
 }
 
@@ -147,6 +166,7 @@ static void storm(uint64_t seed, size_t room)
 	struct mem_pin_config config = {
 		.ops = &fake_device_ops, .device = &device, .grain = GRAIN, .access = LOCAL
 	};
+	void *(*const roles[GETTERS + 1])(void *) = { holder, getter, getter, taker };
 	uint64_t seeds[GETTERS + 1];
 	pthread_t threads[GETTERS + 1];
 	struct mem_pins_stats stats;
@@ -161,9 +181,7 @@ static void storm(uint64_t seed, size_t room)
 	assert_int_equal(mem_pins_create(&config, &pins), 0);
 	for (uint32_t i = 0; i <= GETTERS; i++) {
 		seeds[i] = seed + i;
-		assert_int_equal(pthread_create(&threads[i], NULL, i < GETTERS ? getter : taker,
-						&seeds[i]),
-				 0);
+		assert_int_equal(pthread_create(&threads[i], NULL, roles[i], &seeds[i]), 0);
 	}
 	for (uint32_t i = 0; i <= GETTERS; i++) {
 		pthread_join(threads[i], NULL);

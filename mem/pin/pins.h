@@ -1,0 +1,72 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * What a struct mem_pins is, for pin.c, which registers, and ending.c, which ends registrations. Any
+ * thread, with the locks that are named here.
+ */
+#ifndef WEFT_MEM_PINS_H
+#define WEFT_MEM_PINS_H
+
+#include "arena.h"
+#include "cache.h"
+#include "grain.h"
+#include "pin.h"
+
+/* A range by itself, in use. */
+struct mem_pin_own {
+	struct list link;
+	uintptr_t addr;
+	size_t len;
+	struct mem_cache_ref cached;
+};
+
+struct mem_pins {
+	struct mem_pin_config config;
+	uint32_t grain_shift;
+	/* What is not registered by grains comes from it, once there was such. R:pins.cache */
+	struct mem_cache *_Atomic cache;
+	/* The arena, once there is one. R:pins.arena */
+	struct arena *_Atomic arena;
+	/* Grains of each slot of the arena, once one was asked for. R:pins.parts */
+	struct grain *_Atomic parts[ARENA_SLOTS];
+	struct arena_watcher watcher;
+	/*
+	 * Held while a grain is registered, and for as long as that takes. Rank 1, before the
+	 * arena's lock. Protects the change of arena, cache, parts and words to WORD_PINNING.
+	 */
+	struct platform_lock pin_lock;
+	/* Rank 3, after the arena's lock. Protects what follows, and words but for their users. */
+	struct platform_lock lock;
+	/* grains that are ready, the one that is given up first at the head */
+	struct list recent;
+	/* struct mem_pin_own */
+	struct list own;
+	bool spent;
+	/* there are barriers: holders are counted apart (grain.h) */
+	bool holds;
+	struct mem_pins_stats stats;
+};
+
+/* grain_len - bytes of a grain */
+static inline size_t grain_len(const struct mem_pins *pins)
+{
+	return (size_t)1 << pins->grain_shift;
+}
+
+/* grain_at - returns a grain of the arena, or NULL: none of its slot was asked for yet */
+static inline struct grain *grain_at(const struct mem_pins *pins, uint64_t index)
+{
+	uint32_t shift = ARENA_SLOT_SHIFT - pins->grain_shift;
+	/* A:pins.parts  the part before its pointer; pairs R:pins.parts */
+	struct grain *part = atomic_load_explicit(&pins->parts[index >> shift],
+						  memory_order_acquire);
+
+	return part ? &part[index & ((1u << shift) - 1)] : NULL;
+}
+
+/* mem_pins_evict - give up the least recently used grain. Returns false if all are in use */
+bool mem_pins_evict(struct mem_pins *pins);
+
+/* mem_pins_revoke - arena_watcher.revoke: of all of the range, or of none; takes pins->lock */
+int mem_pins_revoke(struct arena_watcher *watcher, const struct arena_place *place, size_t len);
+
+#endif
