@@ -7,7 +7,9 @@
 #include <stdint.h>
 #include <errno.h>
 #include <rdma/fi_errno.h>
+#include <signal.h>
 #include <sys/mman.h>
+#include <sys/time.h>
 #include <unistd.h>
 #include <cmocka.h>
 #include "fault.h"
@@ -216,6 +218,31 @@ static void a_kernel_whose_events_are_wrong_is_refused(void **state)
 	sys_fault_clear();
 }
 
+static void on_alarm(int signal)
+{
+}
+
+static void signals_of_the_program_do_no_harm_to_its_self_test(void **state)
+{
+	struct sigaction act = { .sa_handler = on_alarm, .sa_flags = SA_RESTART }, before;
+	struct itimerval often = { { 0, 100 }, { 0, 100 } }, never = { { 0, 0 }, { 0, 0 } };
+	struct mem_watch *other;
+	int ret = 0;
+
+	if (!watch)
+		skip();
+	sigaction(SIGALRM, &act, &before);
+	setitimer(ITIMER_REAL, &often, NULL);
+	for (int i = 0; i < 100 && !ret; i++) {
+		ret = mem_uffd_watch_open(&other);
+		if (!ret)
+			other->ops->close(other);
+	}
+	setitimer(ITIMER_REAL, &never, NULL);
+	sigaction(SIGALRM, &before, NULL);
+	assert_int_equal(ret, 0);
+}
+
 #define opened_test(test) cmocka_unit_test_setup_teardown(test, opens, closes)
 
 int main(void)
@@ -227,6 +254,7 @@ int main(void)
 		opened_test(changes_without_end_are_missed_not_lost),
 		opened_test(what_is_not_watched_any_more_is_not_told),
 		opened_test(a_kernel_whose_events_are_wrong_is_refused),
+		opened_test(signals_of_the_program_do_no_harm_to_its_self_test),
 	};
 
 	page = (size_t)sysconf(_SC_PAGESIZE);
