@@ -13,6 +13,7 @@
 #include "ranges.h"
 #include "reserve.h"
 #include "retain.h"
+#include "shown.h"
 
 /* The least addresses that an arena is worth having for. */
 #define ARENA_LEN_MIN (8 * ARENA_SLOT)
@@ -89,6 +90,7 @@ static int arena_init(struct arena *arena)
 	err = reserve(arena);
 	if (err)
 		goto err_directory;
+	arena->part = mem_part_open(WEFT_MEM_PART_ARENA);
 	return 0;
 
 err_directory:
@@ -106,6 +108,7 @@ static void retire_locked(struct arena *arena, uint32_t chunk)
 {
 	arena_chunk_retire(arena, chunk);
 	ranges_retire(arena, chunk);
+	arena_show_chunks_locked(arena);
 }
 
 /* Nobody else uses the chunks from here on, so that a copy of them is complete. */
@@ -178,6 +181,7 @@ static struct arena *arena_start(bool look)
 	if (arena)
 		return arena->forked ? NULL : arena;
 	platform_fork_watch(&fork_watcher);
+	mem_shown_start();
 	platform_lock(&start_lock);
 	arena = arena_started();
 	if (!arena)
@@ -213,17 +217,8 @@ static struct arena_range *take_locked(struct arena *arena, size_t len, size_t a
 	if (range || len > SIZE_MAX - extra ||
 	    arena_chunk_add(arena, len + extra, kind, &chunk) || ranges_add_chunk(arena, chunk))
 		return range;
+	arena_show_chunks_locked(arena);
 	return ranges_take(arena, len, align, kind, state);
-}
-
-/* Counts a change of a chunk's ranges, for tools. */
-static void count(struct arena *arena, uint32_t chunk, int64_t live, int64_t quarantined)
-{
-	struct arena_entry *entry = &arena->directory->entries[chunk];
-
-	atomic_fetch_add_explicit(&entry->live, (uint64_t)live, memory_order_relaxed);
-	atomic_fetch_add_explicit(&entry->quarantined, (uint64_t)quarantined,
-				  memory_order_relaxed);
 }
 
 int arena_alloc(struct arena *arena, size_t len, size_t align, enum arena_kind kind,
@@ -242,9 +237,10 @@ int arena_alloc(struct arena *arena, size_t len, size_t align, enum arena_kind k
 	platform_lock(&arena->lock);
 	if (!arena->forked)
 		range = take_locked(arena, len, align, kind, &state);
-	if (range)
-		count(arena, range->chunk, (int64_t)len,
-		      state == RANGE_QUARANTINE ? -(int64_t)len : 0);
+	if (range) {
+		arena->shown[WEFT_MEM_ARENA_ALLOCATIONS]++;
+		arena_show_locked(arena);
+	}
 	platform_unlock(&arena->lock);
 	if (!range)
 		return -FI_ENOMEM;
@@ -273,12 +269,11 @@ static void free_locked(struct arena *arena, struct arena_range *range)
 
 	if (atomic_load_explicit(&chunk->retired, memory_order_relaxed)) {
 		/* nothing is allocated there again */
-		count(arena, range->chunk, -(int64_t)len, 0);
-		arena_chunk_punch(chunk, range->base - chunk->base, len);
+		if (!arena_chunk_punch(chunk, range->base - chunk->base, len))
+			arena->shown[WEFT_MEM_ARENA_PUNCHED] += len;
 		ranges_give(arena, range, RANGE_PUNCHED);
 		return;
 	}
-	count(arena, range->chunk, -(int64_t)len, (int64_t)len);
 	ranges_give(arena, range, RANGE_QUARANTINE);
 	retain_freed_locked(arena);
 }
@@ -291,6 +286,8 @@ int arena_free(struct arena *arena, void *addr)
 	range = arena->forked ? NULL : ranges_at(arena, addr);
 	if (range) {
 		free_locked(arena, range);
+		arena->shown[WEFT_MEM_ARENA_FREES]++;
+		arena_show_locked(arena);
 	}
 	platform_unlock(&arena->lock);
 	return range ? 0 : -FI_EINVAL;
@@ -314,7 +311,11 @@ int arena_revoke_locked(struct arena *arena, uint32_t chunk, uintptr_t base, siz
 	struct arena_place place = { .chunk = chunk, .offset = base - c->base };
 	int err = revoke_locked(arena, &place, len);
 
-	return err ? err : arena_chunk_punch(c, place.offset, len);
+	if (!err)
+		err = arena_chunk_punch(c, place.offset, len);
+	if (!err)
+		arena->shown[WEFT_MEM_ARENA_PUNCHED] += len;
+	return err;
 }
 
 /* Whether a chunk that peers don't use any more has the range. What is mapped there may be its own. */
@@ -351,6 +352,7 @@ int arena_purge(struct arena *arena, void *addr, size_t len)
 		err = arena_revoke_locked(arena, place.chunk, (uintptr_t)addr, len);
 	else if (find_retired(arena, addr, len))
 		err = sys_reserve_clear(addr, len);
+	arena_show_locked(arena);
 	platform_unlock(&arena->lock);
 	return err;
 }
@@ -425,19 +427,5 @@ void arena_unwatch(struct arena *arena, struct arena_watcher *watcher)
 {
 	platform_lock(&arena->lock);
 	list_remove(&watcher->link);
-	platform_unlock(&arena->lock);
-}
-
-void arena_usage(struct arena *arena, struct arena_usage *usage)
-{
-	*usage = (struct arena_usage){ .chunks = 0 };
-	platform_lock(&arena->lock);
-	usage->live = arena->ranges->live;
-	usage->quarantined = arena->ranges->quarantined;
-	for (uint32_t i = 0; i < arena->chunk_cnt; i++) {
-		usage->chunks += arena->chunks[i].len;
-		if (atomic_load_explicit(&arena->chunks[i].retired, memory_order_relaxed))
-			usage->retired += arena->chunks[i].len;
-	}
 	platform_unlock(&arena->lock);
 }

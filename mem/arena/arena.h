@@ -123,6 +123,13 @@ struct arena_usage {
 void arena_usage(struct arena *arena, struct arena_usage *usage);
 
 /*
+ * arena_show_locked - show tools what there is now (include/weft/mem_stats.h), after a change; the lock is held
+ * arena_show_chunks_locked - the same after a change of the chunks
+ */
+void arena_show_locked(struct arena *arena);
+void arena_show_chunks_locked(struct arena *arena);
+
+/*
  * arena_trim - take pages away from what is in quarantine, the longest there first, until @keep bytes
  * are left there, but for what is in use
  */

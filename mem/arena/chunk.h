@@ -5,11 +5,12 @@
 #ifndef WEFT_MEM_CHUNK_H
 #define WEFT_MEM_CHUNK_H
 
+#include <weft/mem_stats.h>
 #include "directory.h"
 #include "list.h"
 
 /* Grows by one when the layout of struct arena or the meaning of a member changes. */
-#define ARENA_VERSION 2u
+#define ARENA_VERSION 3u
 
 /* Addresses of the arena are reserved, and a chunk begins and ends, in multiples of this. */
 #define ARENA_SLOT	 (32ull << 20)
@@ -68,6 +69,9 @@ struct arena {
 	/* struct arena_watcher */
 	struct list watchers;
 	struct arena_ranges *ranges;
+	/* what arena_show_locked() shows tools, by enum weft_mem_arena_count; and where, or NULL */
+	uint64_t shown[WEFT_MEM_ARENA_COUNTS];
+	struct weft_mem_part *part;
 };
 
 /*

@@ -44,11 +44,8 @@ struct arena_entry {
 	uint32_t kind;
 	/* 1: peers must not use it any more */
 	_Atomic uint32_t retired;
-	/* what is counted for tools that look at the arena; not ordered */
 	uint32_t zero;
-	_Atomic uint64_t live;
-	_Atomic uint64_t quarantined;
-	uint64_t zero2;
+	uint64_t zero2[3];
 };
 
 struct arena_directory {
@@ -63,7 +60,6 @@ _Static_assert(sizeof(struct arena_entry) == CACHE_LINE, "layout");
 _Static_assert(offsetof(struct arena_entry, inode) == 16, "layout");
 _Static_assert(offsetof(struct arena_entry, fd) == 24, "layout");
 _Static_assert(offsetof(struct arena_entry, retired) == 32, "layout");
-_Static_assert(offsetof(struct arena_entry, live) == 40, "layout");
 _Static_assert(sizeof(struct arena_directory) == 65536, "layout");
 
 #endif

@@ -26,17 +26,17 @@ void retain_trim_locked(struct arena *arena, size_t keep)
 
 	while (r->quarantined > keep + spared) {
 		struct arena_range *range = ranges_oldest(arena);
-		struct arena_entry *entry = &arena->directory->entries[range->chunk];
 		size_t len = range->len;
 
 		if (arena_revoke_locked(arena, range->chunk, range->base, len)) {
 			ranges_spare(arena, range);
+			arena->shown[WEFT_MEM_ARENA_SPARED]++;
 			spared += len;
 			continue;
 		}
-		atomic_fetch_sub_explicit(&entry->quarantined, len, memory_order_relaxed);
 		ranges_punched(arena, range);
 	}
+	arena_show_locked(arena);
 }
 
 void retain_freed_locked(struct arena *arena)

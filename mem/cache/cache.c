@@ -133,6 +133,8 @@ static struct mem_cache *make(const struct mem_pin_ops *ops, void *device,
 	removed_init(&cache->removed);
 	for (uint32_t i = 0; i < cnt + ENTRIES_SPARE; i++)
 		list_add_tail(&cache->free, &cache->all[i].link);
+	mem_shown_start();
+	cache->part = mem_part_open(WEFT_MEM_PART_CACHE);
 	return cache;
 }
 
@@ -207,6 +209,7 @@ void mem_cache_destroy(struct mem_cache *cache)
 		unregister_all(cache);
 		platform_lock_fini(&cache->lock);
 	}
+	mem_part_close(cache->part);
 	platform_free(cache);
 }
 

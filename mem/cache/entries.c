@@ -7,6 +7,32 @@ static struct cache_entry *entry_of(struct interval *range)
 	return container_of(range, struct cache_entry, range);
 }
 
+_Static_assert((int)WEFT_MEM_CACHE_ONCE_REFUSED + (int)MEM_ONCE_CNT ==
+		       (int)WEFT_MEM_CACHE_EVICTED,
+	       "every reason is shown");
+
+void cache_show_locked(const struct mem_cache *cache)
+{
+	const struct mem_cache_stats *stats = &cache->stats;
+	uint64_t counts[WEFT_MEM_CACHE_COUNTS] = {
+		[WEFT_MEM_CACHE_HITS] = stats->hits,
+		[WEFT_MEM_CACHE_MISSES] = stats->misses,
+		[WEFT_MEM_CACHE_EVICTED] = stats->evictions,
+		[WEFT_MEM_CACHE_CAUGHT] = stats->caught,
+		[WEFT_MEM_CACHE_UNMAPPED] = stats->unmapped,
+		[WEFT_MEM_CACHE_MOVED] = stats->moved,
+		[WEFT_MEM_CACHE_REMOVED] = stats->removed,
+		[WEFT_MEM_CACHE_MISSED] = stats->missed,
+		[WEFT_MEM_CACHE_FORKED] = stats->forked,
+		[WEFT_MEM_CACHE_BYTES] = stats->bytes,
+		[WEFT_MEM_CACHE_ENTRIES] = stats->entries,
+	};
+
+	for (int why = 0; why < MEM_ONCE_CNT; why++)
+		counts[WEFT_MEM_CACHE_ONCE_REFUSED + why] = stats->once[why];
+	mem_part_show(cache->part, counts, WEFT_MEM_CACHE_COUNTS);
+}
+
 struct cache_entry *cache_entry_take_locked(struct mem_cache *cache,
 					    const struct cache_want *want)
 {
@@ -131,6 +157,7 @@ void cache_changed(struct mem_watcher *watcher, const struct mem_change *change)
 		removed_add(&cache->removed, change->start, change->end);
 		break;
 	}
+	cache_show_locked(cache);
 	if (!list_empty(&cache->doomed))
 		platform_bell_ring(&cache->doom);
 }
@@ -138,6 +165,7 @@ void cache_changed(struct mem_watcher *watcher, const struct mem_change *change)
 void cache_forked_locked(struct mem_cache *cache)
 {
 	kill_range_locked(cache, 0, UINTPTR_MAX, false, &cache->stats.forked);
+	cache_show_locked(cache);
 	if (!list_empty(&cache->doomed))
 		platform_bell_ring(&cache->doom);
 }

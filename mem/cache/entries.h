@@ -13,6 +13,7 @@
 #include "interval.h"
 #include "list.h"
 #include "removed.h"
+#include "shown.h"
 
 enum entry_state {
 	ENTRY_FREE,
@@ -71,6 +72,8 @@ struct mem_cache {
 	uint32_t forking;
 	struct removed removed;
 	struct mem_cache_stats stats;
+	/* where tools see stats, or NULL */
+	struct weft_mem_part *part;
 	struct cache_entry all[];
 };
 
@@ -96,6 +99,9 @@ void cache_entry_drop_locked(struct mem_cache *cache, struct cache_entry *entry)
 
 /* cache_entry_evict_locked - kill the one that was not used for longest. Returns false if all are in use */
 bool cache_entry_evict_locked(struct mem_cache *cache);
+
+/* cache_show_locked - show tools the statistics, after a change of them */
+void cache_show_locked(const struct mem_cache *cache);
 
 /* cache_changed - struct mem_watcher's changed() */
 void cache_changed(struct mem_watcher *watcher, const struct mem_change *change);

@@ -157,6 +157,7 @@ bool mem_cache_give(struct mem_cache *cache)
 	platform_lock(&cache->lock);
 	evicted = cache_entry_evict_locked(cache);
 	draining = cache->draining;
+	cache_show_locked(cache);
 	platform_unlock(&cache->lock);
 	return cache_drain(cache) || evicted || draining;
 }
@@ -228,6 +229,7 @@ static int fill(struct mem_cache *cache, struct cache_entry *entry,
 	if (!pinned)
 		entry->handle = handle;
 	ret = settle_locked(cache, entry, pinned);
+	cache_show_locked(cache);
 	platform_unlock(&cache->lock);
 	if (!ret) {
 		*ref = (struct mem_cache_ref){ .handle = handle, .entry = entry };
@@ -255,6 +257,7 @@ int mem_cache_get(struct mem_cache *cache, void *addr, size_t len, uint64_t acce
 	ret = cache->forking ? -FI_EAGAIN : hit_locked(cache, &want, ref);
 	why = ret == -FI_ENOENT ? list_locked(cache, &want, &entry) : MEM_ONCE_CHANGING;
 	doomed = !list_empty(&cache->doomed);
+	cache_show_locked(cache);
 	platform_unlock(&cache->lock);
 	if (doomed)
 		cache_drain(cache);
@@ -262,6 +265,7 @@ int mem_cache_get(struct mem_cache *cache, void *addr, size_t len, uint64_t acce
 		return 0;
 	platform_lock(&cache->lock);
 	cache->stats.once[why]++;
+	cache_show_locked(cache);
 	platform_unlock(&cache->lock);
 	return get_once(cache, addr, len, access, ref);
 }
@@ -280,10 +284,12 @@ void mem_cache_put(struct mem_cache *cache, struct mem_cache_ref *ref)
 	platform_lock(&cache->lock);
 	if (!--entry->users) {
 		doomed = entry->state == ENTRY_DEAD;
-		if (doomed)
+		if (doomed) {
 			cache_entry_doom_locked(cache, entry);
-		else
+			cache_show_locked(cache);
+		} else {
 			list_add_tail(&cache->idle, &entry->link);
+		}
 	}
 	platform_unlock(&cache->lock);
 	if (doomed)

@@ -38,6 +38,7 @@ bool mem_pins_evict(struct mem_pins *pins)
 		handle = grain->handle;
 		pins->stats.grains--;
 		pins->stats.evicted++;
+		mem_pins_show_locked(pins);
 	}
 	platform_unlock(&pins->lock);
 	if (grain)
@@ -117,6 +118,7 @@ int mem_pins_revoke(struct arena_watcher *watcher, const struct arena_place *pla
 		else if (grain)
 			grain_stay(grain);
 	}
+	mem_pins_show_locked(pins);
 	platform_unlock(&pins->lock);
 	return free ? 0 : -FI_EBUSY;
 }

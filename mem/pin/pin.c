@@ -128,6 +128,7 @@ static int grain_pin(struct mem_pins *pins, struct arena *arena, uint64_t index,
 		list_add_tail(&pins->recent, &grain->link);
 		pins->stats.grains++;
 		pins->stats.pinned++;
+		mem_pins_show_locked(pins);
 	}
 	/* R:grain.ready  the handle before the word; pairs A:grain.ready */
 	atomic_store_explicit(&grain->word, err ? 0 : WORD_READY | WORD_RECENT | 1,
@@ -208,6 +209,7 @@ static void own_remove(struct mem_pins *pins, struct mem_pin_own *own)
 	platform_lock(&pins->lock);
 	list_remove(&own->link);
 	pins->stats.own--;
+	mem_pins_show_locked(pins);
 	platform_unlock(&pins->lock);
 	platform_free(own);
 }
@@ -226,6 +228,7 @@ static int own_get(struct mem_pins *pins, uintptr_t addr, size_t len, uint64_t a
 	platform_lock(&pins->lock);
 	list_add_tail(&pins->own, &own->link);
 	pins->stats.own++;
+	mem_pins_show_locked(pins);
 	platform_unlock(&pins->lock);
 	do {
 		err = mem_cache_get(mem_pins_cache(pins), (void *)addr, len, access,
@@ -369,6 +372,9 @@ int mem_pins_create(const struct mem_pin_config *config, struct mem_pins **out)
 	platform_lock_init(&pins->lock);
 	list_init(&pins->recent);
 	list_init(&pins->own);
+	mem_shown_start();
+	pins->part = mem_part_open(WEFT_MEM_PART_PINS);
+	mem_pins_show_locked(pins);
 	*out = pins;
 	return 0;
 }
@@ -386,6 +392,7 @@ void mem_pins_destroy(struct mem_pins *pins)
 	for (uint32_t i = 0; i < ARENA_SLOTS; i++)
 		platform_free(atomic_load_explicit(&pins->parts[i], memory_order_relaxed));
 	mem_cache_destroy(mem_pins_cache(pins));
+	mem_part_close(pins->part);
 	platform_lock_fini(&pins->lock);
 	platform_lock_fini(&pins->pin_lock);
 	platform_free(pins);
@@ -396,4 +403,19 @@ void mem_pins_stats(struct mem_pins *pins, struct mem_pins_stats *stats)
 	platform_lock(&pins->lock);
 	*stats = pins->stats;
 	platform_unlock(&pins->lock);
+}
+
+void mem_pins_show_locked(const struct mem_pins *pins)
+{
+	const struct mem_pins_stats *stats = &pins->stats;
+	const uint64_t counts[WEFT_MEM_PINS_COUNTS] = {
+		[WEFT_MEM_PINS_GRAIN_BYTES] = grain_len(pins),
+		[WEFT_MEM_PINS_GRAINS] = stats->grains,
+		[WEFT_MEM_PINS_OTHERS] = stats->own,
+		[WEFT_MEM_PINS_PINNED] = stats->pinned,
+		[WEFT_MEM_PINS_EVICTED] = stats->evicted,
+		[WEFT_MEM_PINS_REVOKED] = stats->revoked,
+	};
+
+	mem_part_show(pins->part, counts, WEFT_MEM_PINS_COUNTS);
 }

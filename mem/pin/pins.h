@@ -10,6 +10,7 @@
 #include "cache.h"
 #include "grain.h"
 #include "pin.h"
+#include "shown.h"
 
 /* A range by itself, in use. */
 struct mem_pin_own {
@@ -44,6 +45,8 @@ struct mem_pins {
 	/* there are barriers: holders are counted apart (grain.h) */
 	bool holds;
 	struct mem_pins_stats stats;
+	/* where tools see stats, or NULL */
+	struct weft_mem_part *part;
 };
 
 /* grain_len - bytes of a grain */
@@ -62,6 +65,9 @@ static inline struct grain *grain_at(const struct mem_pins *pins, uint64_t index
 
 	return part ? &part[index & ((1u << shift) - 1)] : NULL;
 }
+
+/* mem_pins_show_locked - show tools the statistics after a change; pins->lock is held */
+void mem_pins_show_locked(const struct mem_pins *pins);
 
 /* mem_pins_evict - give up the least recently used grain. Returns false if all are in use */
 bool mem_pins_evict(struct mem_pins *pins);
