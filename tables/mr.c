@@ -5,7 +5,7 @@
  */
 #include "mr_lines.h"
 
-#define GENERATION_MAX ((1ull << (64 - MR_SLOT_BITS)) - 2) /* one more: FI_KEY_NOTAVAIL */
+#define GENERATION_MAX ((1ull << MR_GENERATION_BITS) - 2) /* one more: FI_KEY_NOTAVAIL */
 
 static struct mr_line *line_at(const struct mr_table *table, uint32_t index)
 {

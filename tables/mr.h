@@ -23,9 +23,13 @@
 #include <rdma/fi_errno.h>
 #include "platform.h"
 
-#define MR_IOV_MAX    8u /* pieces of a scattered region */
-#define MR_SLOT_BITS  24u
-#define MR_SLOT_MASK  ((1u << MR_SLOT_BITS) - 1)
+#define MR_IOV_MAX   8u /* pieces of a scattered region */
+#define MR_SLOT_BITS 24u
+#define MR_SLOT_MASK ((1u << MR_SLOT_BITS) - 1)
+/* Bits of a generation. Fewer where a test is to see what comes after the last one. */
+#ifndef MR_GENERATION_BITS
+#define MR_GENERATION_BITS (64u - MR_SLOT_BITS)
+#endif
 #define MR_SLAB_FIRST 64u /* lines of the first slab and of the second, then 128, 256, ... */
 #define MR_SLAB_CNT   19u /* together 2^24 lines */
 
