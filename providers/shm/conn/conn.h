@@ -300,7 +300,7 @@ struct pshm_conn {
 	/* it can't be mapped */
 	bool arena_refused;
 	/* our pshm_inside.entered, and the peer's when it was cut off in the middle of an access */
-	uint32_t entered, cut_entered;
+	uint64_t entered, cut_entered;
 	bool cut;
 	/* the peer's key table; NULL until it is needed */
 	struct pshm_reading *reading;

@@ -27,7 +27,7 @@
 #define PSHM_PAIR_MAGIC	   0x72696170u /* "pair" */
 #define PSHM_AREA_MAGIC	   0x61657261u /* "area" */
 #define PSHM_TABLE_MAGIC   0x6c626174u /* "tabl" */
-#define PSHM_VERSION	   6u
+#define PSHM_VERSION	   7u
 #define PSHM_SLOTS	   64u
 #define PSHM_NONCE	   ADDR_NONCE_LEN
 /* Doorbells of an endpoint. Each connection is given one; with more connections some share one. */
@@ -277,9 +277,9 @@ struct pshm_inside {
 	_Atomic uint32_t line;
 	/* it has mapped that many chunks of the other side's arena, all below this number; it grows */
 	_Atomic uint32_t mapped;
-	/* accesses by loads and stores begun so far, this one included, modulo 2^32 */
-	_Atomic uint32_t entered;
-	uint8_t pad[52];
+	/* accesses begun so far, this one included */
+	_Atomic uint64_t entered;
+	uint8_t pad[48];
 };
 
 #define PSHM_INSIDE_MAPPED (1u << 31)
