@@ -6,6 +6,8 @@
 #   make            build into $(BUILD)
 #   make demo       NetPIPE under Open MPI on one host and on two, and its table
 #   make check      every test
+#   make storm ROUNDS=N  N rounds of each kind of change of memory that a device transfers, and
+#                   of registering memory whose pages are taken away; at nice 19
 #   make bench      the interleaved measurements of bench/run, and their bars
 #   make install PREFIX=DIR
 #   make asan tsan  the unit and stress suites under the sanitizers
@@ -20,6 +22,7 @@ BUILD  ?= build
 PREFIX ?= /usr/local
 SETUP  ?=
 TESTARGS ?=
+ROUNDS ?= 1000000
 DESTDIR ?=
 
 BUILD_PKGS  = gcc libc6-dev meson ninja-build pkg-config libcmocka-dev \
@@ -38,7 +41,7 @@ DEPS    = scripts/deps
 
 all: build
 
-.PHONY: all build setup demo check bench install asan tsan check-clang check-arm64 \
+.PHONY: all build setup demo check storm bench install asan tsan check-clang check-arm64 \
 	check-user format format-check tidy clean
 
 $(BUILD)/build.ninja:
@@ -59,6 +62,14 @@ check:
 	@$(DEPS) $(BUILD_PKGS) $(CHECK_PKGS)
 	@$(MAKE) --no-print-directory build
 	meson test -C $(BUILD) --no-rebuild --print-errorlogs $(TESTARGS)
+
+STORMS = munmap mremap MADV_DONTNEED MADV_FREE MADV_REMOVE MAP_FIXED brk
+
+storm:
+	@$(DEPS) $(BUILD_PKGS) liburing-dev
+	@$(MAKE) --no-print-directory build
+	for kind in $(STORMS); do nice -n 19 $(BUILD)/tests/mem/storm $(ROUNDS) 1 $$kind || exit; done
+	STORM_ROUNDS=$(ROUNDS) nice -n 19 $(BUILD)/mem/mem_storm_test
 
 bench:
 	@$(DEPS) $(BUILD_PKGS) $(BENCH_PKGS)
