@@ -45,7 +45,7 @@ def page_options(page):
 
 
 def options_agree(weft, pages):
-    for command in ('info', 'pingpong', 'bench', 'scale', 'run'):
+    for command in ('info', 'pingpong', 'bench', 'scale', 'run', 'mem'):
         told, written = help_options(weft, command), page_options(pages / f'weft-{command}.1')
         if not told:
             findings.append(f'weft {command} --help has no option')

@@ -23,6 +23,7 @@ static const struct {
 	{ "bench", weft_bench, "latency, bandwidth and message rate; comparisons" },
 	{ "scale", weft_scale, "what many endpoints and many peers cost" },
 	{ "run", weft_run, "run a program, or mpirun, on this library" },
+	{ "mem", weft_mem, "the registered memory of running programs" },
 };
 
 static void usage(FILE *to)

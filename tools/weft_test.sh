@@ -40,7 +40,7 @@ expect 'weft alone shows its usage' 2 '^Usage: weft COMMAND' "$weft"
 expect 'weft --help lists the commands' 0 '^  bench ' "$weft" --help
 expect 'an unknown command is named' 2 "no command 'frob'" "$weft" frob
 expect 'weft --version names the library' 0 'libfabric' "$weft" --version
-for command in info pingpong bench scale run; do
+for command in info pingpong bench scale run mem; do
 	expect "weft $command --help" 0 "^Usage: weft $command" "$weft" $command --help
 	expect "weft $command knows its options" 2 "weft $command --help" \
 		"$weft" $command --frob
@@ -70,6 +70,29 @@ expect 'a reason for each interface has a line of its own' 1 \
 	'^    the hints ask for the fabric frob, and this one is 127.0.0.0/8$' \
 	"$weft" info --why -p tcp -f frob
 expect 'every capability has its name' 1 'the hints ask for FI_XPU' "$weft" info --why -c FI_XPU
+expect 'a process without registered memory is told' 1 "process $$: it shows no registered memory" \
+	"$weft" mem $$
+expect 'a process that is not there is told' 1 'process 4194305: there is no such process' \
+	"$weft" mem 4194305
+expect 'a name that nothing has is told' 1 'no process of that name' "$weft" mem no-such-name
+expect 'a command needs to be looked at over time' 2 'watch or --plot' "$weft" mem -- true
+expect 'the status of a command is passed on' 3 '^  seconds' "$weft" mem --watch=0.01 -- sh -c 'exit 3'
+expect 'a command that is not there is told' 127 'no such program' \
+	"$weft" mem --watch=1 -- /nowhere/frob
+expect 'a picture of no file is told before the command runs' 1 'nowhere' \
+	"$weft" mem --plot=/nowhere/x -- touch "$dir/touched"
+[ ! -e "$dir/touched" ] || { echo 'FAIL the command has run'; failed=1; }
+bench_mem="$weft bench -p shm --mem -S 64k -t lat -r 40 -i 200"
+expect 'memory is drawn while a command runs' 0 '' "$weft" mem --plot="$dir/mem.svg" -- $bench_mem
+expect 'the picture of memory is XML' 0 '' python3 -c '
+import sys, xml.etree.ElementTree
+assert xml.etree.ElementTree.parse(sys.argv[1]).getroot().tag.endswith("svg")' "$dir/mem.svg"
+expect 'each sample is an object' 0 '' sh -c "$weft mem --json --watch=0.02 -- $bench_mem --json=$dir/b | python3 -c '
+import json, sys
+lines = [json.loads(line) for line in sys.stdin if line[0] == chr(123)]
+last = [line[\"processes\"][0] for line in lines]
+assert max(p[\"arena\"][\"live_bytes\"] for p in last if p[\"arena\"]) >= 64 << 10, last'"
+
 expect 'settings that are not there are nothing found' 1 "no setting has 'frob'" \
 	"$weft" info -g frob
 expect 'bench names the provider that is missing' 1 'no provider frob offers' \

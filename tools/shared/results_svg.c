@@ -8,6 +8,7 @@
  */
 #include "results.h"
 #include "sizes.h"
+#include "svg.h"
 
 #include <math.h>
 #include <string.h>
@@ -40,36 +41,6 @@ struct panel {
 	double left;
 	double top;
 };
-
-/* Bytes that no XML may hold, or only in another spelling. */
-static void put_escaped(FILE *to, const char *text)
-{
-	for (; *text; text++) {
-		if (*text == '&')
-			fputs("&amp;", to);
-		else if (*text == '<')
-			fputs("&lt;", to);
-		else if (*text == '>')
-			fputs("&gt;", to);
-		else if ((unsigned char)*text < 0x20 || (unsigned char)*text >= 0x7f)
-			fputc('?', to);
-		else
-			fputc(*text, to);
-	}
-}
-
-static void put_text(FILE *to, double x, double y, const char *attributes, const char *text)
-{
-	fprintf(to, "<text x=\"%.1f\" y=\"%.1f\" %s>", x, y, attributes);
-	put_escaped(to, text);
-	fputs("</text>\n", to);
-}
-
-static void put_line(FILE *to, const double at[4], const char *attributes)
-{
-	fprintf(to, "<line x1=\"%.1f\" y1=\"%.1f\" x2=\"%.1f\" y2=\"%.1f\" %s/>\n", at[0],
-		at[1], at[2], at[3], attributes);
-}
 
 static bool drawable(double value)
 {
@@ -149,14 +120,14 @@ static void put_x_axis(FILE *to, const struct panel *p)
 
 	for (i = 0; i < p->cnt; i++) {
 		x = x_of(p, p->row[i].size);
-		put_line(to, (double[]){ x, p->top, x, bottom }, "class=\"grid\"");
+		svg_line(to, (double[]){ x, p->top, x, bottom }, "class=\"grid\"");
 		if (x - shown < (double)(PANEL_W - LEFT - RIGHT) / TICKS_X / 1.5)
 			continue;
 		shown = x;
-		put_text(to, x, bottom + 16, "class=\"tick\" text-anchor=\"middle\"",
+		svg_text(to, x, bottom + 16, "class=\"tick\" text-anchor=\"middle\"",
 			 sizes_format(p->row[i].size, text));
 	}
-	put_text(to, p->left + (PANEL_W - LEFT - RIGHT) / 2.0, bottom + 34,
+	svg_text(to, p->left + (PANEL_W - LEFT - RIGHT) / 2.0, bottom + 34,
 		 "class=\"tick\" text-anchor=\"middle\"", "message size, bytes");
 }
 
@@ -176,11 +147,11 @@ static void put_y_axis(FILE *to, const struct panel *p)
 			if (log10(value) < p->y_min || log10(value) > p->y_max)
 				continue;
 			y = y_of(p, value);
-			put_line(to, (double[]){ p->left, y, right, y },
+			svg_line(to, (double[]){ p->left, y, right, y },
 				 steps[i] == 1 ? "class=\"decade\"" : "class=\"grid\"");
 			snprintf(text, sizeof(text), "%.6g", value);
 			if (all || steps[i] == 1)
-				put_text(to, p->left - 6, y + 4,
+				svg_text(to, p->left - 6, y + 4,
 					 "class=\"tick\" text-anchor=\"end\"", text);
 		}
 	}
@@ -261,7 +232,7 @@ static void put_panel(FILE *to, struct panel *p, size_t config_cnt)
 	find_ranges(p, config_cnt);
 	snprintf(heading, sizeof(heading), "%s, %s", figure_test_heading(p->row->test),
 		 figure_test_unit(p->row->test));
-	put_text(to, p->left, p->top - 12, "class=\"heading\"", heading);
+	svg_text(to, p->left, p->top - 12, "class=\"heading\"", heading);
 	put_x_axis(to, p);
 	put_y_axis(to, p);
 	put_raw(to, p);
@@ -291,8 +262,8 @@ static void put_header(FILE *to, const struct results *results)
 		 results->config[0].provider, results->config_cnt == 2 ? " against " : "",
 		 results->config_cnt == 2 ? results->config[1].provider : "",
 		 results->interface);
-	put_text(to, 16, 26, "class=\"title\"", text);
-	put_text(to, 16, 44, "class=\"tick\"",
+	svg_text(to, 16, 26, "class=\"title\"", text);
+	svg_text(to, 16, 44, "class=\"tick\"",
 		 machine_format(&results->machine, text, sizeof(text)));
 	for (i = 0; i < results->config_cnt; i++) {
 		config = &results->config[i];
@@ -301,13 +272,13 @@ static void put_header(FILE *to, const struct results *results)
 			 results_config_format(config, config_text, sizeof(config_text)));
 		fprintf(to, "<rect x=\"16\" y=\"%zu\" width=\"12\" height=\"4\" fill=\"%s\"/>\n",
 			56 + 16 * i, colors[i]);
-		put_text(to, 34, 62 + 16.0 * (double)i, "class=\"tick\"", text);
+		svg_text(to, 34, 62 + 16.0 * (double)i, "class=\"tick\"", text);
 	}
 	snprintf(text, sizeof(text),
 		 "medians of %u rounds, bands from the 10th to the 90th percentile; "
 		 "dashed: one cache line, one way",
 		 results->rounds);
-	put_text(to, 16, 62 + 16.0 * (double)i, "class=\"tick\"", text);
+	svg_text(to, 16, 62 + 16.0 * (double)i, "class=\"tick\"", text);
 }
 
 void results_print_svg(FILE *to, const struct results *results)
@@ -319,18 +290,7 @@ void results_print_svg(FILE *to, const struct results *results)
 		panels++;
 	columns = panels > 1 ? 2 : 1;
 	lines = (panels + columns - 1) / columns;
-	fprintf(to,
-		"<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n"
-		"<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 %zu %zu\" "
-		"width=\"%zu\" height=\"%zu\" font-family=\"sans-serif\">\n",
-		columns * PANEL_W, HEADER_H + lines * PANEL_H, columns * PANEL_W,
-		HEADER_H + lines * PANEL_H);
-	fputs("<style>.title{font-size:16px;font-weight:bold}"
-	      ".heading{font-size:13px;font-weight:bold}.tick{font-size:11px;fill:#333}"
-	      ".grid{stroke:#eee}.decade{stroke:#bbb}"
-	      ".raw{fill:none;stroke:#888;stroke-dasharray:4 3}</style>\n"
-	      "<rect width=\"100%\" height=\"100%\" fill=\"white\"/>\n",
-	      to);
+	svg_begin(to, columns * PANEL_W, HEADER_H + lines * PANEL_H);
 	put_header(to, results);
 	panels = 0;
 	for (first = 0; first < results->cnt; first += cnt, panels++) {
@@ -343,5 +303,5 @@ void results_print_svg(FILE *to, const struct results *results)
 		};
 		put_panel(to, &p, results->config_cnt);
 	}
-	fputs("</svg>\n", to);
+	svg_end(to);
 }
