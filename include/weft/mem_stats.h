@@ -40,8 +40,8 @@ enum weft_mem_part_kind {
 };
 
 /*
- * enum weft_mem_arena_count - of the arena; '_BYTES' and what follows 'now' are as they are now, others
- * were counted since it began
+ * enum weft_mem_arena_count - of the arena: ALLOCATIONS, FREES, PUNCHED and SPARED were counted since it
+ * began, the others are as they are now
  */
 enum weft_mem_arena_count {
 	/* chunks now, and their addresses */
@@ -60,6 +60,9 @@ enum weft_mem_arena_count {
 	WEFT_MEM_ARENA_PUNCHED,
 	/* ranges that were to lose their pages, and were in use by a peer or a device */
 	WEFT_MEM_ARENA_SPARED,
+	/* addresses that nothing but its chunks is mapped at: from BASE on, so many */
+	WEFT_MEM_ARENA_BASE,
+	WEFT_MEM_ARENA_ADDRESSES,
 	WEFT_MEM_ARENA_COUNTS,
 };
 

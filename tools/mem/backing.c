@@ -8,19 +8,20 @@
 
 #define LINE_ROOM 8192 /* a path may be long */
 
-/* As the kernel shows the memfd of a chunk. */
-#define CHUNK_FILE "/memfd:weft-arena (deleted)"
+static bool is_in_arena(const struct sample *sample, uint64_t addr)
+{
+	for (uint32_t i = 0; i < sample->arena_cnt; i++)
+		if (addr - sample->arenas[i].base < sample->arenas[i].len)
+			return true;
+	return false;
+}
 
 /* Returns true for the first line of a mapping: "55d0-55f0 rw-s 00001000 00:01 1234   /path". */
-static bool is_head(const char *line, bool *chunk)
+static bool is_head(const char *line, unsigned long long *base)
 {
-	unsigned long long low, high;
-	int path = 0;
+	unsigned long long end, offset;
 
-	if (sscanf(line, "%llx-%llx %*s %*x %*x:%*x %*u %n", &low, &high, &path) != 2 || !path)
-		return false;
-	*chunk = !strncmp(line + path, CHUNK_FILE, strlen(CHUNK_FILE));
-	return true;
+	return sscanf(line, "%llx-%llx %*4c %llx", base, &end, &offset) == 3;
 }
 
 /* What a line of a mapping counts for. Pages of hugetlbfs are not in Rss. */
@@ -54,22 +55,26 @@ static void take_field(const char *line, struct backing *backing)
 	}
 }
 
-int backing_parse(FILE *from, struct backing *backing)
+int backing_parse(FILE *from, struct sample *sample)
 {
 	struct backing sum = { 0 };
+	unsigned long long base;
 	char line[LINE_ROOM];
-	bool chunk = false;
+	bool ours = false;
 
-	while (fgets(line, sizeof(line), from))
-		if (!is_head(line, &chunk) && chunk)
+	while (fgets(line, sizeof(line), from)) {
+		if (is_head(line, &base))
+			ours = is_in_arena(sample, base);
+		else if (ours)
 			take_field(line, &sum);
+	}
 	if (ferror(from))
 		return errno ? -errno : -EIO;
-	*backing = sum;
+	sample->backing = sum;
 	return 0;
 }
 
-int backing_read(pid_t pid, struct backing *backing)
+int backing_read(pid_t pid, struct sample *sample)
 {
 	char path[64];
 	FILE *from;
@@ -80,7 +85,7 @@ int backing_read(pid_t pid, struct backing *backing)
 	if (!from)
 		return errno == ENOENT ? -ESRCH : -errno;
 	errno = 0;
-	rc = backing_parse(from, backing);
+	rc = backing_parse(from, sample);
 	fclose(from);
 	return rc;
 }

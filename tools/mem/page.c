@@ -86,9 +86,24 @@ static int pinned_add(const struct weft_mem_part *part, uint64_t *bytes, char wh
 	return 0;
 }
 
+static int range_add(const struct weft_mem_part *part, struct sample *sum, char why[128])
+{
+	if (sum->arena_cnt == SAMPLE_ARENAS) {
+		snprintf(why, 128, "it has more than %d arenas", SAMPLE_ARENAS);
+		return -EPROTO;
+	}
+	sum->arenas[sum->arena_cnt++] = (struct sample_range){
+		.base = part->counts[WEFT_MEM_ARENA_BASE],
+		.len = part->counts[WEFT_MEM_ARENA_ADDRESSES],
+	};
+	return 0;
+}
+
 static int part_add(const struct weft_mem_part *part, struct sample *sum, char why[128])
 {
 	if (part->kind == WEFT_MEM_PART_PINS && pinned_add(part, &sum->pinned_bytes, why))
+		return -EPROTO;
+	if (part->kind == WEFT_MEM_PART_ARENA && range_add(part, sum, why))
 		return -EPROTO;
 	sum->parts[part->kind]++;
 	for (unsigned i = 0; i < count_cnt[part->kind]; i++)

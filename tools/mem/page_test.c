@@ -35,6 +35,7 @@ static void page_fill(void)
 	page.pid = PID;
 	page.parts[0].kind = WEFT_MEM_PART_ARENA;
 	page.parts[0].counts[WEFT_MEM_ARENA_LIVE_BYTES] = 100;
+	page.parts[0].counts[WEFT_MEM_ARENA_BASE] = 0x7000;
 	page.parts[5].kind = WEFT_MEM_PART_PINS;
 	page.parts[5].counts[WEFT_MEM_PINS_GRAIN_BYTES] = 1 << 21;
 	page.parts[5].counts[WEFT_MEM_PINS_GRAINS] = 3;
@@ -76,6 +77,8 @@ static void what_is_shown_is_summed_by_kind(void **state)
 			 100);
 	assert_int_equal(sample_count(&sample, WEFT_MEM_PART_CACHE, WEFT_MEM_CACHE_ENTRIES), 7);
 	assert_int_equal(sample.hidden, 2);
+	assert_int_equal(sample.arena_cnt, 1);
+	assert_int_equal(sample.arenas[0].base, 0x7000);
 }
 
 static void an_unfinished_or_inherited_page_says_nothing(void **state)
@@ -117,6 +120,9 @@ static void what_makes_no_sense_has_a_reason(void **state)
 	assert_refused("counter 5 of part 5");
 	page.parts[5].counts[WEFT_MEM_PINS_GRAINS] = PAGE_COUNT_MAX - 1;
 	assert_refused("more registered than there is memory");
+	for (int i = 0; i <= SAMPLE_ARENAS; i++)
+		page.parts[i] = (struct weft_mem_part){ .kind = WEFT_MEM_PART_ARENA };
+	assert_refused("arenas");
 }
 
 static void a_page_that_is_cut_off_has_a_reason(void **state)

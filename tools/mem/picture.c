@@ -186,7 +186,7 @@ static void put_axes(FILE *to, const struct axes *a)
 			 text);
 	}
 	step = step_of(a->x_max - a->x_min);
-	for (int i = 0; (at = a->x_min + i * step) <= a->x_max; i++) {
+	for (double i = ceil(a->x_min / step); (at = i * step) <= a->x_max; i++) {
 		svg_line(to, (double[]){ x_of(a, at), a->top, x_of(a, at), bottom },
 			 "class=\"grid\"");
 		snprintf(text, sizeof(text), "%.6g s", at);

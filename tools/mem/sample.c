@@ -160,7 +160,7 @@ static int read_all(pid_t pid, struct sample *sample, char why[128])
 	if (!rc && !parts_of(sample))
 		rc = -ENOENT;
 	if (!rc && sample->parts[WEFT_MEM_PART_ARENA])
-		rc = backing_read(pid, &sample->backing);
+		rc = backing_read(pid, sample);
 	return rc;
 }
 

@@ -14,6 +14,14 @@
 
 #define SAMPLE_COMMAND_MAX 64
 
+/* More arenas than a process has; and addresses of one, as the process says. */
+#define SAMPLE_ARENAS 16
+
+struct sample_range {
+	uint64_t base;
+	uint64_t len;
+};
+
 /* Bytes of the chunks that have pages. */
 struct backing {
 	uint64_t resident;
@@ -37,6 +45,9 @@ struct sample {
 	uint64_t pinned_bytes;
 	/* parts that their processes had no room for */
 	uint32_t hidden;
+	/* of one process: where its arenas are */
+	struct sample_range arenas[SAMPLE_ARENAS];
+	uint32_t arena_cnt;
 	struct backing backing;
 };
 
