@@ -14,7 +14,7 @@
 #define ENGINE_YIELD_MAX 2048u
 /* Rounds for a process that shares its core with the peer it waits for */
 #define ENGINE_YIELD_MIN 2u
-/* Most rounds between further yields, once the first was made */
+/* Most rounds between further yields, once another thread has run in one */
 #define ENGINE_YIELD_EVERY 32u
 /* In a shorter yield no other thread has run */
 #define ENGINE_YIELD_SOME_NS 1200u

@@ -206,7 +206,12 @@ void engine_domain_idle(struct engine_domain *domain)
 	if (ns >= ENGINE_YIELD_SOME_NS)
 		moved = engine_domain_round(domain);
 	domain->yield_after = engine_yield_after(domain->yield_after, ns, moved);
-	domain->idle = moved ? 0 : domain->yield_after + 1;
+	if (moved)
+		domain->idle = 0;
+	else if (ns < ENGINE_YIELD_SOME_NS)
+		domain->idle = 1; /* no thread wants this core: counting begins anew */
+	else
+		domain->idle = domain->yield_after + 1;
 }
 
 static void engine_domain_relinked(struct engine_domain *domain)

@@ -16,6 +16,7 @@
 #include "round.h"
 #include "tasks.h"
 #include "waiting.h"
+#include "yield.h"
 
 /* The clock of the test: the linker replaces clock_gettime() by this function. */
 int __wrap_clock_gettime(clockid_t id, struct timespec *at);
@@ -26,6 +27,18 @@ int __wrap_clock_gettime(clockid_t id, struct timespec *at)
 	now_ns += 100;
 	*at = (struct timespec){ .tv_sec = (time_t)(now_ns / 1000000000),
 				 .tv_nsec = (long)(now_ns % 1000000000) };
+	return 0;
+}
+
+/* So is sched_yield(), which takes @yield_ns. */
+int __wrap_sched_yield(void);
+static uint64_t yield_ns;
+static uint32_t yields;
+
+int __wrap_sched_yield(void)
+{
+	yields++;
+	now_ns += yield_ns;
 	return 0;
 }
 
@@ -103,6 +116,35 @@ static void rounds(uint32_t cnt)
 {
 	while (cnt--)
 		engine_domain_round(&w.domain);
+}
+
+/* Rounds that calls of the program make. Returns how often they yielded the core. */
+static uint32_t yields_of(uint32_t cnt, uint64_t ns)
+{
+	yields = 0;
+	yield_ns = ns;
+	while (cnt--)
+		engine_domain_progress(&w.domain);
+	return yields;
+}
+
+/* A target of loads and stores polls its memory: no packet ever tells that its peer is active. */
+static void a_program_alone_on_its_core_yields_rarely_though_nothing_arrives(void **state)
+{
+	w.domain.yield_after = ENGINE_YIELD_MAX;
+	assert_in_range(yields_of(100 * ENGINE_YIELD_MAX, 0), 99, 100);
+	/* a sleeper takes 0 for a round that has moved something */
+	assert_true(w.domain.idle);
+}
+
+static void a_program_that_shares_its_core_yields_often_while_nothing_arrives(void **state)
+{
+	w.domain.yield_after = ENGINE_YIELD_MAX;
+	assert_int_equal(yields_of(ENGINE_YIELD_MAX, 5000), 0);
+	assert_in_range(yields_of(100 * ENGINE_YIELD_EVERY, 5000), 99, 101);
+	/* the other thread has ended */
+	yields_of(ENGINE_YIELD_EVERY, 0);
+	assert_int_equal(yields_of(ENGINE_YIELD_MAX / 2, 0), 0);
 }
 
 static void the_first_wire_is_polled_in_each_round_and_an_idle_other_one_ever_more_rarely(
@@ -328,6 +370,8 @@ int main(void)
 		test(a_peer_that_is_blocked_is_pending_until_it_rests),
 		test(what_is_left_of_one_list_is_pending_when_another_one_is_done_with),
 		test(a_receive_of_a_group_bounds_the_sleep),
+		test(a_program_alone_on_its_core_yields_rarely_though_nothing_arrives),
+		test(a_program_that_shares_its_core_yields_often_while_nothing_arrives),
 	};
 
 	return cmocka_run_group_tests_name("round", tests, NULL, NULL);
