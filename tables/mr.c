@@ -70,11 +70,34 @@ void mr_fini(struct mr_table *table)
 	*table = (struct mr_table){ .keys = table->keys, .fresh = 1 };
 }
 
+static uint32_t line_flags(const struct mr_region *r)
+{
+	bool direct = !r->iov && !(r->access & MR_NOTIFY);
+
+	return (r->access & MR_LIVE ? MR_LINE_LIVE : 0) | (direct ? MR_LINE_DIRECT : 0);
+}
+
+/* Writes to the line of a region what may change of it. */
+static void publish_flags(const struct mr_table *table, uint32_t index)
+{
+	const struct mr_region *r = &table->regions[index];
+	struct mr_line *line;
+
+	if (!table->shared)
+		return;
+	line = line_at(table, index);
+	seq_begin(&line->seq);
+	put32(&line->flags, line_flags(r));
+	if (r->access & MR_LIVE)
+		seq_end(&line->seq);
+	else
+		seq_end_marked(&line->seq);
+}
+
 /* Writes a region to its line. */
 static void publish(const struct mr_table *table, uint32_t index)
 {
 	const struct mr_region *r = &table->regions[index];
-	bool live = r->access & MR_LIVE, direct = !r->iov && !(r->access & MR_NOTIFY);
 	struct mr_line *line;
 
 	if (!table->shared)
@@ -86,11 +109,8 @@ static void publish(const struct mr_table *table, uint32_t index)
 	put64(&line->len, r->len);
 	put64(&line->iova, r->iova);
 	put32(&line->access, r->access & ~(MR_LIVE | MR_NOTIFY));
-	put32(&line->flags, (live ? MR_LINE_LIVE : 0) | (direct ? MR_LINE_DIRECT : 0));
-	if (live)
-		seq_end(&line->seq);
-	else
-		seq_end_marked(&line->seq);
+	put32(&line->flags, line_flags(r));
+	seq_end(&line->seq);
 }
 
 /* Puts a region in front of its chain; shared chains are open for change. */
@@ -306,19 +326,19 @@ int mr_insert(struct mr_table *table, const struct mr_spec *spec, uint32_t *out)
 void mr_invalidate(struct mr_table *table, uint32_t index)
 {
 	table->regions[index].access &= ~MR_LIVE;
-	publish(table, index);
+	publish_flags(table, index);
 }
 
 void mr_validate(struct mr_table *table, uint32_t index)
 {
 	table->regions[index].access |= MR_LIVE;
-	publish(table, index);
+	publish_flags(table, index);
 }
 
 void mr_set_notify(struct mr_table *table, uint32_t index)
 {
 	table->regions[index].access |= MR_NOTIFY;
-	publish(table, index);
+	publish_flags(table, index);
 }
 
 uint32_t mr_next(const struct mr_table *table, uint32_t index)

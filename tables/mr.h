@@ -209,6 +209,12 @@ void mr_init(struct mr_table *table, enum mr_keys keys, const struct mr_memory *
 /* mr_fini - remove all regions and free the memory, also the shared slabs */
 void mr_fini(struct mr_table *table);
 
+/* mr_full - returns true if mr_insert() makes the table larger, which changes what is shared */
+static inline bool mr_full(const struct mr_table *table)
+{
+	return !table->free && table->fresh >= table->cap;
+}
+
 /*
  * mr_insert - add a region
  * @index: out: its slot, valid until mr_remove()
