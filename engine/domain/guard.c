@@ -23,23 +23,27 @@ static void engine_guard_settle(const struct engine_domain *domain, int err)
 	uint64_t end = platform_now_ns() + SETTLE_NS;
 
 	FI_WARN(domain->family->provider, FI_LOG_DOMAIN,
-		"membarrier(2) fails: %s. All calls of the domain take its lock from now on\n",
+		"membarrier(2) fails: %s. Calls of the domain take its lock from now on\n",
 		fi_strerror(-err));
 	while (platform_now_ns() < end)
 		platform_yield();
 }
 
-/* Keep data calls out from now on; one may be under way. Returns 0, or the error of the barrier. */
-static int engine_guard_claim(struct engine_domain *domain)
+int engine_guard_barrier(const struct engine_domain *domain)
 {
-	int err;
+	int err = platform_membarrier();
 
-	atomic_store_explicit(&domain->claimed, true, memory_order_relaxed);
-	/* F:engine_enter  a data call sees claimed, or we see its inside; pairs F:domain.inside */
-	err = platform_membarrier();
 	if (err)
 		engine_guard_settle(domain, err);
 	return err;
+}
+
+/* Keep data calls out from now on; one may be under way. Returns 0, or the error of the barrier. */
+static int engine_guard_claim(struct engine_domain *domain)
+{
+	atomic_store_explicit(&domain->claimed, true, memory_order_relaxed);
+	/* F:engine_enter  a data call sees claimed, or we see its inside; pairs F:domain.inside */
+	return engine_guard_barrier(domain);
 }
 
 /* A:domain.inside  before the effects of the last data call; pairs R:domain.inside */

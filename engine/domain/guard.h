@@ -107,6 +107,13 @@ static inline void engine_guard_leave(struct engine_domain *domain)
 		engine_guard_unlock(domain);
 }
 
+/*
+ * engine_guard_barrier - a full memory barrier on every core that runs a thread of this process
+ * Where it is forbidden since the domain was opened, waits until all stores of before are visible.
+ * Returns 0, or the error of membarrier(2): the domain should do without from now on.
+ */
+int engine_guard_barrier(const struct engine_domain *domain);
+
 /* engine_enter - hold the domain in a control call, until engine_leave() */
 void engine_enter(struct engine_domain *domain);
 

@@ -22,6 +22,7 @@
 #include "poll_fid.h"
 #include "refs.h"
 #include "refuse.h"
+#include "registrar.h"
 #include "sep_fid.h"
 #include "srx_fid.h"
 #include "trigger.h"
@@ -43,7 +44,7 @@ static int engine_domain_close(struct fid *fid)
 	struct engine_domain *domain = container_of(fid, struct engine_domain, fid.fid);
 	uint64_t open = (uint64_t)atomic_load_explicit(&domain->refs, memory_order_relaxed);
 
-	engine_enter(domain);
+	engine_regions_hold(domain);
 	open += domain->mr->pool.used;
 	engine_leave(domain);
 	if (open)
@@ -173,14 +174,14 @@ static struct fi_ops_domain engine_domain_ops = {
 static void engine_domain_threads(struct engine_domain *domain,
 				  const struct fi_domain_attr *attr)
 {
-	bool safe = attr->threading != FI_THREAD_DOMAIN;
+	bool safe = attr->threading != FI_THREAD_DOMAIN, barriers;
 
 	domain->progress.asked = attr->data_progress == FI_PROGRESS_AUTO;
 	domain->unified = !safe && !domain->progress.asked &&
 			  attr->control_progress == FI_PROGRESS_CONTROL_UNIFIED;
-	if (!safe && !domain->unified)
-		safe = platform_membarrier_open() != 0;
-	atomic_init(&domain->safe, safe);
+	barriers = !domain->unified && !platform_membarrier_open();
+	atomic_init(&domain->safe, safe || (!domain->unified && !barriers));
+	engine_registrar_open(domain->mr, barriers);
 	platform_lock_init(&domain->lock);
 }
 

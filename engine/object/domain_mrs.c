@@ -5,6 +5,7 @@
  */
 #include <rdma/fi_errno.h>
 #include "mr_fid.h"
+#include "registrar.h"
 
 void engine_mrs_notify(struct engine_domain *domain)
 {
@@ -12,6 +13,7 @@ void engine_mrs_notify(struct engine_domain *domain)
 
 	if (domain->mr->remote_events)
 		return;
+	engine_registrar_out(domain);
 	domain->mr->remote_events = true;
 	for (uint32_t i = mr_next(table, 0); i; i = mr_next(table, i))
 		mr_set_notify(table, i);

@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
  * The memory region object, once it is registered (mr_reg.c). Programs call the slots on any
- * thread that the domain's threading level allows; the slots hold the domain where they change it.
+ * thread that the domain's threading level allows, as the registrar of the domain, or with the
+ * domain held (registrar.h).
  */
 #include <rdma/fi_errno.h>
 #include "cntr.h"
-#include "guard.h"
 #include "mr_fid.h"
 #include "no_call.h"
 #include "progress.h"
 #include "refuse.h"
+#include "registrar.h"
 
 #define REMOTE	 (FI_REMOTE_READ | FI_REMOTE_WRITE)
 #define CLOSE_NS 1000000000u /* time that fi_close waits for transfers in flight, ns */
@@ -115,7 +116,7 @@ static bool engine_mr_wait(struct engine_mr *mr)
 			return false;
 		engine_leave(domain);
 		platform_yield();
-		engine_enter(domain);
+		engine_regions_hold(domain);
 	}
 	return true;
 }
@@ -151,33 +152,87 @@ static int engine_mr_end_key(struct engine_mr *mr)
 	return 0;
 }
 
-static int engine_mr_close(struct fid *fid)
+/* Ends what a region has without its key, and frees it. */
+static void engine_mr_free(struct engine_mr *mr)
 {
-	struct engine_mr *mr = mr_of(fid);
-	struct engine_domain *domain = mr->domain;
+	struct engine_mrs *mrs = mr->domain->mr;
+
+	if (mrs->device_cnt)
+		engine_mr_unpin(mr);
+	if (mr->base)
+		mr->base->subs--;
+	pool_put(&mrs->pool, mr);
+}
+
+/* Closes a region; the domain is held. */
+static int engine_mr_close_held(struct engine_mr *mr)
+{
 	int ret = 0;
 
-	engine_enter(domain);
 	if (mr->subs || mr->closing)
-		ret = engine_refuse(
-			domain->family, FI_LOG_MR, -FI_EBUSY, MR_CLOSE,
+		return engine_refuse(
+			mr->domain->family, FI_LOG_MR, -FI_EBUSY, MR_CLOSE,
 			"regions are part of it, or another thread closes it; close those first");
-	if (!ret && mr->index) {
+	if (mr->index) {
 		mr->closing = true;
 		ret = engine_mr_end_key(mr);
 		mr->closing = false;
 	}
-	if (!ret) {
-		if (domain->mr->device_cnt)
-			engine_mr_unpin(mr);
-		list_remove(&mr->ep_link);
-		engine_cntr_region_close(&mr->reads);
-		engine_cntr_region_close(&mr->writes);
-		if (mr->base)
-			mr->base->subs--;
-		pool_put(&domain->mr->pool, mr);
+	if (ret)
+		return ret;
+	list_remove(&mr->ep_link);
+	engine_cntr_region_close(&mr->reads);
+	engine_cntr_region_close(&mr->writes);
+	engine_mr_free(mr);
+	return 0;
+}
+
+/* Ends the use of the key as the registrar. Returns false, with nothing changed, if a peer may use it. */
+static bool engine_mr_end_key_early(struct engine_mr *mr)
+{
+	struct engine_mrs *mrs = mr->domain->mr;
+
+	mr_invalidate(&mrs->table, mr->index);
+	if (mrs->share &&
+	    (!mrs->shows->share_marked || mrs->shows->share_marked(mrs->share, mr->index))) {
+		if (mr->enabled)
+			mr_validate(&mrs->table, mr->index);
+		return false;
 	}
-	engine_leave(domain);
+	mr_remove(&mrs->table, mr->index);
+	return true;
+}
+
+/*
+ * Closes a region as the registrar, which no other object has to do with, and no transfer. Returns
+ * false, with nothing changed, if that is not so.
+ */
+static bool engine_mr_close_early(struct engine_mr *mr)
+{
+	if (mr->subs || mr->refs || mr->closing || mr->ep || mr->reads.cntr || mr->writes.cntr)
+		return false;
+	if (mr->index && !engine_mr_end_key_early(mr))
+		return false;
+	engine_mr_free(mr);
+	return true;
+}
+
+static int engine_mr_close(struct fid *fid)
+{
+	struct engine_mr *mr = mr_of(fid);
+	struct engine_domain *domain = mr->domain;
+	uint32_t turn = engine_regions_enter(domain);
+	int ret = 0;
+
+	if (unlikely(turn == ENGINE_REGIONS_HELD)) {
+		ret = engine_mr_close_held(mr);
+	} else if (unlikely(!engine_mr_close_early(mr))) {
+		engine_regions_leave(domain, turn);
+		engine_regions_hold(domain);
+		turn = ENGINE_REGIONS_HELD;
+		ret = engine_mr_close_held(mr);
+	}
+	engine_regions_leave(domain, turn);
 	return ret;
 }
 
@@ -266,7 +321,7 @@ static int engine_mr_bind(struct fid *fid, struct fid *target, uint64_t flags)
 
 	if (!target)
 		return engine_refuse(mr->domain->family, FI_LOG_MR, -FI_EINVAL, MR_BIND, "NULL");
-	engine_enter(mr->domain);
+	engine_regions_hold(mr->domain);
 	if (target->fclass == FI_CLASS_EP || target->fclass == FI_CLASS_SEP)
 		ret = engine_mr_bind_ep(mr, target, flags);
 	else if (target->fclass == FI_CLASS_CNTR)
@@ -285,7 +340,7 @@ static int engine_mr_enable(struct engine_mr *mr)
 {
 	int ret = 0;
 
-	engine_enter(mr->domain);
+	engine_regions_hold(mr->domain);
 	if (mr->closing || (mr->domain->mr->mode & FI_MR_ENDPOINT && !mr->ep)) {
 		ret = engine_refuse(
 			mr->domain->family, FI_LOG_MR, -FI_EOPBADSTATE, "fi_mr_enable",

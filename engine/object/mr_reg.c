@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
  * Registration of memory: the slots of a domain. Programs call them on any thread that the domain's
- * threading level allows; the slots hold the domain where they change it.
+ * threading level allows, as the registrar of the domain, or with the domain held (registrar.h).
  *
  * A region without remote access needs no key and is not in the table, as fi_mr(3) allows, so that
  * any number of them can be registered with one requested key. Where programs choose the keys,
@@ -10,9 +10,9 @@
 #include <rdma/fi_errno.h>
 #include "auth.h"
 #include "cntr.h"
-#include "guard.h"
 #include "mr_fid.h"
 #include "refuse.h"
+#include "registrar.h"
 
 #define REMOTE (FI_REMOTE_READ | FI_REMOTE_WRITE)
 #define ACCESS (FI_SEND | FI_RECV | FI_READ | FI_WRITE | REMOTE | FI_COLLECTIVE)
@@ -206,11 +206,18 @@ static int engine_mr_start(struct fid *fid, const struct fi_mr_attr *attr, uint6
 			   struct fid_mr **mr)
 {
 	struct engine_domain *domain = container_of(fid, struct engine_domain, fid.fid);
+	uint32_t turn = engine_regions_enter(domain);
 	int ret;
 
-	engine_enter(domain);
+	/* Conns show a table that grows. */
+	if (unlikely(turn != ENGINE_REGIONS_HELD && attr->access & REMOTE &&
+		     mr_full(&domain->mr->table))) {
+		engine_regions_leave(domain, turn);
+		engine_regions_hold(domain);
+		turn = ENGINE_REGIONS_HELD;
+	}
 	ret = engine_mr_register(domain, attr, flags, mr);
-	engine_leave(domain);
+	engine_regions_leave(domain, turn);
 	return ret;
 }
 

@@ -106,18 +106,16 @@ static inline void landing_release(struct engine_landing *landing)
 
 /*
  * Find the memory of a request whose one target is in its header, for an access that is carried
- * out at once. Parameters as in engine_mr_resolve(). Returns 0, or the -FI_E* to refuse the request
- * with.
+ * out at once, with the registrar out. Parameters as in engine_mr_resolve(). Returns 0, or the
+ * -FI_E* to refuse the request with.
  */
 static engine_path int request_place(struct engine_peer *peer, const struct packet *packet,
 				     uint64_t len, uint64_t access, struct iovec *iov,
 				     size_t *cnt, struct engine_mr **mr)
 {
-	int ret;
+	int ret = engine_mr_resolve(peer->ep->domain, peer->ep, packet->data, packet->tag, len,
+				    access, iov, cnt, mr);
 
-	*cnt = MR_IOV_MAX;
-	ret = engine_mr_resolve(peer->ep->domain, peer->ep, packet->data, packet->tag, len,
-				access, iov, cnt, mr);
 	if (likely(!ret) && engine_mr_whole(*mr) &&
 	    !platform_mapped(iov[0].iov_base, iov[0].iov_len))
 		return -FI_EACCES;

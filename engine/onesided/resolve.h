@@ -10,10 +10,11 @@
 #include <rdma/fi_errno.h>
 #include "cntr.h"
 #include "regions.h"
+#include "registrar.h"
 
 /*
  * engine_mr_resolve - look up the memory that a key names, for an access that ends before this
- * thread makes progress again or gives up the domain
+ * thread makes progress again or gives up the domain; the registrar is out (engine_registrar_out())
  * @ep:     endpoint at which the access arrives
  * @addr:   as the initiator names it: a virtual address, or an offset, depending on the domain's
  *          mr_mode
@@ -57,8 +58,10 @@ static inline int engine_mr_acquire(struct engine_domain *domain, struct engine_
 				    uint64_t key, uint64_t addr, uint64_t len, uint64_t access,
 				    struct iovec *iov, size_t *cnt, struct engine_mr **mr)
 {
-	int ret = engine_mr_resolve(domain, ep, key, addr, len, access, iov, cnt, mr);
+	int ret;
 
+	engine_registrar_out(domain);
+	ret = engine_mr_resolve(domain, ep, key, addr, len, access, iov, cnt, mr);
 	if (likely(!ret))
 		(*mr)->refs++;
 	return ret;
@@ -67,6 +70,7 @@ static inline int engine_mr_acquire(struct engine_domain *domain, struct engine_
 /* engine_mr_release - a transfer no longer accesses the region that engine_mr_acquire() got */
 static inline void engine_mr_release(struct engine_mr *mr)
 {
+	engine_registrar_out(mr->domain);
 	assert(mr->refs);
 	mr->refs--;
 }

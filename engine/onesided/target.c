@@ -12,21 +12,15 @@
 #include "reply.h"
 #include "request.h"
 
-int engine_request_write(struct engine_rx_ctx *ctx, struct engine_peer *peer,
-			 const struct packet *packet, const void *payload)
+/* Carry out a write, whose packet was counted; engine_request_write() returns what it does. */
+static engine_path int write_place(struct engine_rx_ctx *ctx, struct engine_peer *peer,
+				   const struct packet *packet, const void *payload)
 {
 	struct iovec iov[MR_IOV_MAX];
 	struct engine_mr *mr;
 	size_t cnt;
-	int ret;
+	int ret = request_place(peer, packet, packet->len, FI_REMOTE_WRITE, iov, &cnt, &mr);
 
-	if (unlikely(answers_overflow(peer)))
-		return -FI_EINVAL;
-	request_counted(peer, packet->len);
-	if (unlikely(packet->flags & PACKET_COUNTED))
-		engine_grant(peer, packet->len);
-	engine_ack_due(peer, packet->flags);
-	ret = request_place(peer, packet, packet->len, FI_REMOTE_WRITE, iov, &cnt, &mr);
 	if (unlikely(ret)) {
 		engine_request_refuse(peer, packet->seq, ret);
 		return 0;
@@ -38,6 +32,30 @@ int engine_request_write(struct engine_rx_ctx *ctx, struct engine_peer *peer,
 	engine_mr_count(mr, FI_REMOTE_WRITE, packet->len);
 	request_completed_bytes(ctx, FI_REMOTE_WRITE, packet->len);
 	return 0;
+}
+
+/* write_place() where the registrar has to leave first */
+static __attribute__((noinline)) int write_place_alone(struct engine_rx_ctx *ctx,
+						       struct engine_peer *peer,
+						       const struct packet *packet,
+						       const void *payload)
+{
+	engine_registrar_look(peer->ep->domain);
+	return write_place(ctx, peer, packet, payload);
+}
+
+int engine_request_write(struct engine_rx_ctx *ctx, struct engine_peer *peer,
+			 const struct packet *packet, const void *payload)
+{
+	if (unlikely(answers_overflow(peer)))
+		return -FI_EINVAL;
+	request_counted(peer, packet->len);
+	if (unlikely(packet->flags & PACKET_COUNTED))
+		engine_grant(peer, packet->len);
+	engine_ack_due(peer, packet->flags);
+	if (unlikely(!engine_registrar_is_out(peer->ep->domain)))
+		return write_place_alone(ctx, peer, packet, payload);
+	return write_place(ctx, peer, packet, payload);
 }
 
 /* engine_request() for a PACKET_WRITE that has wholly arrived */

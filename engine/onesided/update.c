@@ -150,8 +150,10 @@ static engine_path int update_place(struct engine_rx_ctx *ctx, struct engine_pee
 	struct iovec iov[MR_IOV_MAX];
 	struct engine_mr *mr;
 	size_t cnt;
-	int ret = request_place(peer, packet, u->bytes, access, iov, &cnt, &mr);
+	int ret;
 
+	engine_registrar_out(peer->ep->domain);
+	ret = request_place(peer, packet, u->bytes, access, iov, &cnt, &mr);
 	if (likely(!ret))
 		ret = update_do(peer, u, iov, cnt);
 	if (likely(!ret)) {

@@ -14,8 +14,27 @@
 
 struct engine_ep;
 
-/* The regions of a domain. */
+/* Threads that may become the registrar of a domain, one after the other */
+#define ENGINE_REGISTRARS 8u
+
+/* The thread that registers without holding the domain (registrar.h). */
+struct engine_registrar {
+	/* platform_thread_self() of it, plus its turn; UINTPTR_MAX: there is none */
+	_Atomic uintptr_t who;
+	/* It is inside; by turns, each written by one thread */
+	_Atomic bool inside[ENGINE_REGISTRARS];
+	/* What follows belongs to the domain: its holder that has looked, with no other registrar since */
+	uintptr_t looked;
+	/* Turns that there have been */
+	uint32_t turns;
+	/* Registrations in a row of a thread that is none yet, and which thread that is */
+	uint32_t streak;
+	uintptr_t candidate;
+};
+
+/* The regions of a domain. They belong to its registrar, or to its holder (registrar.h) */
 struct engine_mrs {
+	struct engine_registrar registrar;
 	/* Regions with remote access; its objects are struct engine_mr */
 	struct mr_table table;
 	/* struct engine_mr */

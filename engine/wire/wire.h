@@ -442,6 +442,14 @@ struct wire_ops {
 	bool (*share_used)(struct wire_share *share, uint32_t index);
 
 	/*
+	 * share_marked - share_used(), by a thread that need not hold the domain, where a short look
+	 * tells
+	 * The conns of the domain do not change meanwhile (engine_conns_change()). It changes nothing.
+	 * Returns true if a peer may access the region: share_used() tells. NULL: it always may.
+	 */
+	bool (*share_marked)(const struct wire_share *share, uint32_t index);
+
+	/*
 	 * share_cut - take the memory of a region away from peers that do not end their accesses
 	 * @addr, @len: of the region
 	 * Called after share_used() has returned true for long. The contents of the memory stay, as
@@ -548,7 +556,8 @@ struct wire_ops {
 };
 
 /*
- * The functions that a wire calls: only from poll(), but for engine_wire_wake().
+ * The functions that a wire calls: only from poll(), but for engine_wire_wake() and
+ * engine_conns_change().
  */
 
 /*
@@ -583,6 +592,13 @@ void engine_conn_up(struct wire_conn *conn, const struct hello *hello);
  * Packets that were received before have been handed on. The wire frees the conn after the call.
  */
 void engine_conn_down(struct wire_conn *conn, int err);
+
+/*
+ * engine_conns_change - what share_marked() looks at is about to change: the conns of the domain
+ * The domain is held, in any function of the wire but share_marked(). Until the domain is given up
+ * no other thread is in share_marked().
+ */
+void engine_conns_change(struct wire *wire);
 
 /*
  * engine_wire_wake - poll() of an armed wire may have something: wake the threads that sleep
@@ -643,7 +659,7 @@ void engine_payload_done(struct engine_ep *ep, struct wire_conn *conn, void *coo
  * Layout of struct engine_ep and of the other structs that the inlined paths access. Only a wire
  * that was built with the same layout is registered.
  */
-#define WIRE_LAYOUT 18u
+#define WIRE_LAYOUT 19u
 
 struct wire_provider {
 	size_t size;

@@ -106,6 +106,12 @@ void platform_yield(void);
 int platform_membarrier_open(void);
 int platform_membarrier(void);
 
+/* platform_thread_self - returns 0: threads are not told apart */
+static inline uintptr_t platform_thread_self(void)
+{
+	return 0;
+}
+
 /* platform_relax - hint of a spinning loop */
 void platform_relax(void);
 

@@ -22,6 +22,7 @@
 
 #include "cache_line.h"
 #include "relax.h"
+#include "thread_self.h"
 
 #define likely(x)   __builtin_expect(!!(x), 1)
 #define unlikely(x) __builtin_expect(!!(x), 0)
@@ -97,6 +98,15 @@ static inline void platform_fence_release(void)
 	atomic_thread_fence(memory_order_release);
 }
 #endif
+
+/*
+ * platform_thread_self - returns what no other thread that exists has, a multiple of 8; 0: threads can't be
+ * told apart
+ */
+static inline uintptr_t platform_thread_self(void)
+{
+	return processor_thread_self();
+}
 
 /* platform_relax - hint to the processor that this is a spinning loop */
 static inline void platform_relax(void)

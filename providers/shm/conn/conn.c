@@ -60,6 +60,7 @@ struct pshm_conn *pshm_conn_new(struct pshm_wire *w, struct engine_peer *peer,
 	list_init(&conn->directs);
 	list_init(&conn->work);
 	list_init(&conn->slow);
+	pshm_conns_change(w);
 	pshm_lists_lock();
 	list_add_tail(&w->conns, &conn->all);
 	pshm_lists_unlock();
@@ -70,6 +71,7 @@ struct pshm_conn *pshm_conn_new(struct pshm_wire *w, struct engine_peer *peer,
 void pshm_conn_free(struct pshm_conn *conn)
 {
 	list_remove(&conn->slow);
+	pshm_conns_change(conn->wire);
 	pshm_lists_lock();
 	list_remove(&conn->all);
 	pshm_lists_unlock();
@@ -90,6 +92,7 @@ void pshm_conn_attach(struct pshm_conn *conn, const struct pshm_region *region,
 	enum pshm_side other = pshm_other(conn);
 	uint32_t line_cnt = sizes->line_cnt, data_len = sizes->data_len;
 
+	pshm_conns_change(conn->wire);
 	conn->region = *region;
 	conn->sizes = *sizes;
 	conn->pair = region->addr;

@@ -337,6 +337,16 @@ static inline void pshm_wake(struct pshm_wire *wire)
 		engine_wire_wake(&wire->base);
 }
 
+/*
+ * pshm_conns_change - the conns of a wire, or the memory of their pairs, are about to change: no
+ * other thread looks at them (pshm_share_marked()) until this one gives up the domain
+ */
+static inline void pshm_conns_change(struct pshm_wire *wire)
+{
+	if (wire->share)
+		engine_conns_change(&wire->base);
+}
+
 /* pshm_mark_work - poll() has something to do for this connection */
 static inline void pshm_mark_work(struct pshm_conn *conn)
 {

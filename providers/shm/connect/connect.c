@@ -48,6 +48,7 @@ static int offer_pair(struct pshm_conn *conn)
 	return 0;
 
 err_close:
+	pshm_conns_change(w);
 	pshm_region_close(&conn->region);
 	conn->pair = NULL;
 err_drop:
@@ -112,6 +113,7 @@ static int connect_by_socket(struct pshm_conn *conn)
 	pshm_hello_put(region.addr, PSHM_REQUESTER, &conn->hello);
 	pshm_mailbox_drop(&conn->ticket);
 	pshm_region_close(&conn->inbox);
+	pshm_conns_change(conn->wire);
 	pshm_region_close(&conn->region);
 	pshm_conn_attach(conn, &region, sizes);
 	err = pshm_sockets_ask(conn->wire, conn->addr.nonce, &region, &conn->ask);

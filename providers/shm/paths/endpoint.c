@@ -211,6 +211,7 @@ void pshm_close(struct wire *wire)
 			pshm_conn_end(conn, PSHM_CLOSED, true);
 	}
 	pshm_conn_reap(w);
+	pshm_conns_change(w);
 	list_remove(&w->share_link);
 	/*
 	 * R:pshm_inbox.closed  the last check of the mailbox before it; pairs A:pshm_inbox.closed

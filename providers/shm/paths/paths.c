@@ -592,6 +592,7 @@ const struct wire_ops pshm_wire_ops = {
 	.share_open = pshm_share_open,
 	.share_close = pshm_share_close,
 	.share_used = pshm_share_used,
+	.share_marked = pshm_share_marked,
 	.share_cut = pshm_share_cut,
 	.taken = pshm_taken,
 	.direct_min = PSHM_DIRECT_MIN,

@@ -14,7 +14,7 @@
  * A peer that accesses a region marks that in the pair (pshm_pair.inside). Closing a region
  * invalidates its key and then waits for the mark (mr_invalidate()). The pair of a connection that
  * ends while the peer is inside stays mapped until the peer has left, or is dead. On the thread
- * that holds the domain.
+ * that holds the domain, but for pshm_share_marked().
  */
 #include <stdlib.h>
 #include <sys/mman.h>
@@ -170,6 +170,36 @@ bool pshm_share_used(struct wire_share *share, uint32_t index)
 	return !insiders(share, index, not_inside);
 }
 
+/* Returns true if the peer of a connection has marked that region. Reads nothing else of it. */
+static bool peer_marked(const struct pshm_conn *conn, uint32_t index)
+{
+	const struct pshm_inside *theirs = &conn->pair->inside[pshm_other(conn)];
+	/* S:pshm_pair.inside, A:pshm_pair.inside  as in peer_inside() */
+	uint32_t line = atomic_load_explicit(&theirs->line, memory_order_seq_cst);
+
+	return (line & ~PSHM_INSIDE_MAPPED) == index;
+}
+
+bool pshm_share_marked(const struct wire_share *share, uint32_t index)
+{
+	const struct pshm_conn *conn;
+	const struct pshm_wire *w;
+
+	if (share->forked)
+		return false;
+	list_for_each_entry(conn, &share->guests, slow) {
+		if (peer_marked(conn, index))
+			return true;
+	}
+	list_for_each_entry(w, &share->wires, share_link) {
+		list_for_each_entry(conn, &w->conns, all) {
+			if (conn->pair && peer_marked(conn, index))
+				return true;
+		}
+	}
+	return false;
+}
+
 bool pshm_share_cut(struct wire_share *share, uint32_t index, const void *addr, size_t len)
 {
 	struct arena *arena = arena_started();
@@ -301,6 +331,7 @@ void pshm_share_join(struct pshm_wire *w, const struct wire_attr *attr)
 	w->share = attr->share;
 	w->remote_events = attr->remote_events;
 	list_init(&w->share_link);
+	pshm_conns_change(w);
 	if (w->share)
 		list_add_tail(&w->share->wires, &w->share_link);
 }

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* The key table that a domain shows to its peers. On the thread that holds the domain. */
+/* The key table that a domain shows to its peers. On the thread that holds the domain, but for share_marked. */
 #ifndef WEFT_SHM_SHARE_H
 #define WEFT_SHM_SHARE_H
 
 #include "conn.h"
 
 /*
- * pshm_share_open, pshm_share_close, pshm_share_used, pshm_share_cut - share_open, share_close,
- * share_used and share_cut of wire_ops
+ * pshm_share_open, pshm_share_close, pshm_share_used, pshm_share_marked, pshm_share_cut - share_open,
+ * share_close, share_used, share_marked and share_cut of wire_ops
  * pshm_share_join - add an endpoint to the share of its domain, if that has one
  * pshm_share_show - show the table to the peer of a connection that has its memory, if there is one
  * pshm_share_keep - returns true if the peer of a connection that is to be freed is inside our
@@ -19,6 +19,7 @@
 int pshm_share_open(struct wire_share **share, struct mr_memory *memory);
 void pshm_share_close(struct wire_share *share);
 bool pshm_share_used(struct wire_share *share, uint32_t index);
+bool pshm_share_marked(const struct wire_share *share, uint32_t index);
 bool pshm_share_cut(struct wire_share *share, uint32_t index, const void *addr, size_t len);
 void pshm_share_join(struct pshm_wire *wire, const struct wire_attr *attr);
 void pshm_share_show(struct pshm_conn *conn);
