@@ -48,32 +48,32 @@ bool engine_mr_holds_all(const struct engine_mr *mr, const struct iovec *iov, si
 static void engine_mr_unpin_some(struct engine_mr *mr, size_t cnt)
 {
 	const struct engine_mrs *mrs = mr->domain->mr;
+	struct mr_pin *pin = mr->pins, *end = pin + cnt;
 
-	while (cnt--) {
-		uint32_t i = (uint32_t)(cnt % mrs->device_cnt);
-
-		if (mr->iov[cnt / mrs->device_cnt].iov_len)
-			mrs->devices[i].ops->dereg(mrs->devices[i].device, &mr->pins[cnt]);
+	for (const struct iovec *iov = mr->iov; pin < end; iov++) {
+		for (uint32_t i = 0; i < mrs->device_cnt && pin < end; i++, pin++) {
+			if (iov->iov_len)
+				mrs->devices[i].ops->dereg(mrs->devices[i].device, pin);
+		}
 	}
 }
 
 int engine_mr_pin(struct engine_mr *mr, uint64_t access)
 {
 	const struct engine_mrs *mrs = mr->domain->mr;
-	size_t cnt = 0;
+	const struct iovec *end = mr->iov + mr->iov_cnt;
+	struct mr_pin *pin = mr->pins;
 
-	for (size_t piece = 0; piece < mr->iov_cnt; piece++) {
-		const struct iovec *iov = &mr->iov[piece];
-
-		for (uint32_t i = 0; i < mrs->device_cnt; i++, cnt++) {
+	for (const struct iovec *iov = mr->iov; iov < end; iov++) {
+		for (uint32_t i = 0; i < mrs->device_cnt; i++, pin++) {
 			int ret = 0;
 
-			if (iov->iov_len)
+			if (likely(iov->iov_len))
 				ret = mrs->devices[i].ops->reg(mrs->devices[i].device,
 							       iov->iov_base, iov->iov_len,
-							       access, &mr->pins[cnt]);
-			if (ret) {
-				engine_mr_unpin_some(mr, cnt);
+							       access, pin);
+			if (unlikely(ret)) {
+				engine_mr_unpin_some(mr, (size_t)(pin - mr->pins));
 				return ret;
 			}
 		}
@@ -152,15 +152,20 @@ static int engine_mr_end_key(struct engine_mr *mr)
 	return 0;
 }
 
-/* Ends what a region has without its key, and frees it. */
+/*
+ * Ends what a region has without its key, and frees it: it has no endpoint, no counters and no
+ * users, as engine_mr_create() expects it.
+ */
 static void engine_mr_free(struct engine_mr *mr)
 {
 	struct engine_mrs *mrs = mr->domain->mr;
 
 	if (mrs->device_cnt)
 		engine_mr_unpin(mr);
-	if (mr->base)
+	if (mr->base) {
 		mr->base->subs--;
+		mr->base = NULL;
+	}
 	pool_put(&mrs->pool, mr);
 }
 
@@ -181,6 +186,7 @@ static int engine_mr_close_held(struct engine_mr *mr)
 	if (ret)
 		return ret;
 	list_remove(&mr->ep_link);
+	mr->ep = NULL;
 	engine_cntr_region_close(&mr->reads);
 	engine_cntr_region_close(&mr->writes);
 	engine_mr_free(mr);

@@ -128,6 +128,18 @@ static int engine_mr_give_key(struct engine_mr *mr, const struct fi_mr_attr *att
 	return 0;
 }
 
+/* What all regions in the same place of the pool have alike, and what is so where one was freed. */
+static void engine_mr_place(struct engine_mr *mr, struct engine_domain *domain)
+{
+	mr->fid.fid.fclass = FI_CLASS_MR;
+	mr->fid.fid.ops = &engine_mr_fi_ops;
+	mr->fid.mem_desc = mr;
+	mr->domain = domain;
+	list_init(&mr->ep_link);
+	engine_cntr_region_open(&mr->reads);
+	engine_cntr_region_open(&mr->writes);
+}
+
 /* Makes a region, all but what only one with a key has. Its memory was another's before. */
 static struct engine_mr *engine_mr_create(struct engine_domain *domain,
 					  const struct fi_mr_attr *attr, uint64_t flags)
@@ -137,23 +149,17 @@ static struct engine_mr *engine_mr_create(struct engine_domain *domain,
 
 	if (!mr)
 		return NULL;
-	mr->fid.fid.fclass = FI_CLASS_MR;
+	if (unlikely(!mr->domain))
+		engine_mr_place(mr, domain);
 	mr->fid.fid.context = attr->context;
-	mr->fid.fid.ops = &engine_mr_fi_ops;
-	mr->fid.mem_desc = mr;
 	mr->fid.key = mode & FI_MR_PROV_KEY ? FI_KEY_NOTAVAIL : attr->requested_key;
-	mr->domain = domain;
-	mr->ep = NULL;
-	mr->base = NULL;
-	mr->index = mr->refs = mr->subs = 0;
+	mr->index = 0;
 	mr->enabled = !(mode & FI_MR_ENDPOINT) &&
 		      !(mode & FI_MR_RMA_EVENT && flags & FI_RMA_EVENT);
-	mr->closing = false;
 	mr->iov_cnt = attr->iov_count;
-	memcpy(mr->iov, attr->mr_iov, attr->iov_count * sizeof(*mr->iov));
-	list_init(&mr->ep_link);
-	engine_cntr_region_open(&mr->reads);
-	engine_cntr_region_open(&mr->writes);
+	mr->iov[0] = attr->mr_iov[0];
+	if (unlikely(mr->iov_cnt > 1))
+		memcpy(mr->iov, attr->mr_iov, mr->iov_cnt * sizeof(*mr->iov));
 	return mr;
 }
 

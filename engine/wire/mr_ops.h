@@ -18,7 +18,8 @@ struct mr_pin {
 };
 
 /*
- * Every call but open and close is made by the holder of the domain, as those of struct wire_ops.
+ * Every call but open and close is made by the registrar of the domain, or by its holder: by one
+ * thread at a time, maybe while another one is in a call of struct wire_ops.
  */
 struct mr_ops {
 	/*
