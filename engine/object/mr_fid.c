@@ -42,50 +42,6 @@ bool engine_mr_holds_all(const struct engine_mr *mr, const struct iovec *iov, si
 	return true;
 }
 
-/* Devices */
-
-/* Takes back the first @cnt registrations of mr->pins. A piece without bytes has none. */
-static void engine_mr_unpin_some(struct engine_mr *mr, size_t cnt)
-{
-	const struct engine_mrs *mrs = mr->domain->mr;
-	struct mr_pin *pin = mr->pins, *end = pin + cnt;
-
-	for (const struct iovec *iov = mr->iov; pin < end; iov++) {
-		for (uint32_t i = 0; i < mrs->device_cnt && pin < end; i++, pin++) {
-			if (iov->iov_len)
-				mrs->devices[i].ops->dereg(mrs->devices[i].device, pin);
-		}
-	}
-}
-
-int engine_mr_pin(struct engine_mr *mr, uint64_t access)
-{
-	const struct engine_mrs *mrs = mr->domain->mr;
-	const struct iovec *end = mr->iov + mr->iov_cnt;
-	struct mr_pin *pin = mr->pins;
-
-	for (const struct iovec *iov = mr->iov; iov < end; iov++) {
-		for (uint32_t i = 0; i < mrs->device_cnt; i++, pin++) {
-			int ret = 0;
-
-			if (likely(iov->iov_len))
-				ret = mrs->devices[i].ops->reg(mrs->devices[i].device,
-							       iov->iov_base, iov->iov_len,
-							       access, pin);
-			if (unlikely(ret)) {
-				engine_mr_unpin_some(mr, (size_t)(pin - mr->pins));
-				return ret;
-			}
-		}
-	}
-	return 0;
-}
-
-void engine_mr_unpin(struct engine_mr *mr)
-{
-	engine_mr_unpin_some(mr, mr->iov_cnt * mr->domain->mr->device_cnt);
-}
-
 /* Close */
 
 /*
@@ -215,7 +171,9 @@ static bool engine_mr_end_key_early(struct engine_mr *mr)
  */
 static bool engine_mr_close_early(struct engine_mr *mr)
 {
-	if (mr->subs || mr->refs || mr->closing || mr->ep || mr->reads.cntr || mr->writes.cntr)
+	if (mr->subs | mr->refs | mr->closing)
+		return false;
+	if (mr->ep || mr->reads.cntr || mr->writes.cntr)
 		return false;
 	if (mr->index && !engine_mr_end_key_early(mr))
 		return false;

@@ -55,12 +55,54 @@ int engine_mr_control(struct engine_domain *domain, int command, void *arg);
 bool engine_mr_holds_all(const struct engine_mr *mr, const struct iovec *iov, size_t cnt);
 
 /*
+ * engine_mr_unpin_some - take back the first @cnt registrations of mr->pins; a piece without bytes
+ * has none
+ */
+static inline void engine_mr_unpin_some(struct engine_mr *mr, size_t cnt)
+{
+	const struct engine_mrs *mrs = mr->domain->mr;
+	struct mr_pin *pin = mr->pins, *end = pin + cnt;
+
+	for (const struct iovec *iov = mr->iov; pin < end; iov++) {
+		for (uint32_t i = 0; i < mrs->device_cnt && pin < end; i++, pin++) {
+			if (iov->iov_len)
+				mrs->devices[i].ops->dereg(mrs->devices[i].device, pin);
+		}
+	}
+}
+
+/*
  * engine_mr_pin - register the pieces of a region with the devices of its domain
  * engine_mr_unpin - take that back
  * Returns 0, or -FI_E*: it is registered with none.
  */
-int engine_mr_pin(struct engine_mr *mr, uint64_t access);
-void engine_mr_unpin(struct engine_mr *mr);
+static inline int engine_mr_pin(struct engine_mr *mr, uint64_t access)
+{
+	const struct engine_mrs *mrs = mr->domain->mr;
+	const struct iovec *end = mr->iov + mr->iov_cnt;
+	struct mr_pin *pin = mr->pins;
+
+	for (const struct iovec *iov = mr->iov; iov < end; iov++) {
+		for (uint32_t i = 0; i < mrs->device_cnt; i++, pin++) {
+			int ret = 0;
+
+			if (likely(iov->iov_len))
+				ret = mrs->devices[i].ops->reg(mrs->devices[i].device,
+							       iov->iov_base, iov->iov_len,
+							       access, pin);
+			if (unlikely(ret)) {
+				engine_mr_unpin_some(mr, (size_t)(pin - mr->pins));
+				return ret;
+			}
+		}
+	}
+	return 0;
+}
+
+static inline void engine_mr_unpin(struct engine_mr *mr)
+{
+	engine_mr_unpin_some(mr, mr->iov_cnt * mr->domain->mr->device_cnt);
+}
 
 /* engine_mr_iova - the address that peers use for its first byte */
 static inline uint64_t engine_mr_iova(const struct engine_mr *mr)

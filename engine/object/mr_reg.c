@@ -140,6 +140,21 @@ static void engine_mr_place(struct engine_mr *mr, struct engine_domain *domain)
 	engine_cntr_region_open(&mr->writes);
 }
 
+/*
+ * Copies pieces. The first one is read word by word, as engine_mr_reg() has written it: a load of both
+ * words would wait until the two stores have left the core, for a third of a registration.
+ */
+static void engine_mr_pieces(struct engine_mr *mr, const struct fi_mr_attr *attr)
+{
+	const volatile struct iovec *first = attr->mr_iov;
+
+	mr->iov_cnt = attr->iov_count;
+	mr->iov[0].iov_base = first->iov_base;
+	mr->iov[0].iov_len = first->iov_len;
+	if (unlikely(mr->iov_cnt > 1))
+		memcpy(mr->iov, attr->mr_iov, mr->iov_cnt * sizeof(*mr->iov));
+}
+
 /* Makes a region, all but what only one with a key has. Its memory was another's before. */
 static struct engine_mr *engine_mr_create(struct engine_domain *domain,
 					  const struct fi_mr_attr *attr, uint64_t flags)
@@ -156,10 +171,7 @@ static struct engine_mr *engine_mr_create(struct engine_domain *domain,
 	mr->index = 0;
 	mr->enabled = !(mode & FI_MR_ENDPOINT) &&
 		      !(mode & FI_MR_RMA_EVENT && flags & FI_RMA_EVENT);
-	mr->iov_cnt = attr->iov_count;
-	mr->iov[0] = attr->mr_iov[0];
-	if (unlikely(mr->iov_cnt > 1))
-		memcpy(mr->iov, attr->mr_iov, mr->iov_cnt * sizeof(*mr->iov));
+	engine_mr_pieces(mr, attr);
 	return mr;
 }
 

@@ -15,12 +15,13 @@
 
 #define GRAIN_MAX ((size_t)2 << 20)
 #define GRAIN_MIN ((size_t)64 << 10)
+/* For a range that is registered already: each caller has its own copy, for holders or for users */
+#define HOT inline __attribute__((always_inline))
 /* Grains for which there is room at least within the limit of locked memory. */
 #define GRAINS_LEAST 8u
 
 /* Gives up what a ref has of a range of grains. */
-static inline void grains_put(const struct mem_pins *pins, uint64_t first, uint64_t cnt,
-			      bool hold)
+static HOT void grains_put(const struct mem_pins *pins, uint64_t first, uint64_t cnt, bool hold)
 {
 	for (uint64_t i = first; i < first + cnt; i++) {
 		if (hold)
@@ -140,14 +141,14 @@ static int grain_pin(struct mem_pins *pins, struct arena *arena, uint64_t index,
 /* Returns a grain, which is made if its slot has none yet, or NULL without memory. */
 static struct grain *grain_made(struct mem_pins *pins, uint64_t index)
 {
-	uint32_t shift = ARENA_SLOT_SHIFT - pins->grain_shift;
-	struct grain *part = platform_alloc(sizeof(*part) << shift);
+	struct grain *part = platform_alloc(sizeof(*part) << pins->part_shift);
 
 	if (!part)
 		return NULL;
 	/* R:pins.parts  the zeroed words before the pointer; pairs A:pins.parts */
-	atomic_store_explicit(&pins->parts[index >> shift], part, memory_order_release);
-	return &part[index & ((1u << shift) - 1)];
+	atomic_store_explicit(&pins->parts[index >> pins->part_shift], part,
+			      memory_order_release);
+	return &part[index & pins->part_mask];
 }
 
 static int grain_get(struct mem_pins *pins, struct arena *arena, uint64_t index)
@@ -167,15 +168,12 @@ static int grain_get(struct mem_pins *pins, struct arena *arena, uint64_t index)
 	return err;
 }
 
-/* grain_get(), for a holder */
-static int grain_get_held(struct mem_pins *pins, struct arena *arena, uint64_t index)
+/* grain_get_held() of a grain that was not ready */
+static int grain_get_then_hold(struct mem_pins *pins, struct arena *arena, uint64_t index)
 {
-	struct grain *grain = grain_at(pins, index);
-	int err;
+	int err = grain_get(pins, arena, index);
+	struct grain *grain;
 
-	if (likely(grain && grain_hold(grain)))
-		return 0;
-	err = grain_get(pins, arena, index);
 	if (err)
 		return err;
 	/* It stays ready as long as it has a user: it is held before that one goes. */
@@ -185,9 +183,17 @@ static int grain_get_held(struct mem_pins *pins, struct arena *arena, uint64_t i
 	return 0;
 }
 
+/* grain_get(), for a holder */
+static HOT int grain_get_held(struct mem_pins *pins, struct arena *arena, uint64_t index)
+{
+	struct grain *grain = grain_at(pins, index);
+
+	return likely(grain && grain_hold(grain)) ? 0 : grain_get_then_hold(pins, arena, index);
+}
+
 /* Registers a range of the arena by grains. Returns 0 or -FI_E*: nothing is held. */
-static inline int grains_get(struct mem_pins *pins, struct arena *arena, uintptr_t addr,
-			     size_t len, bool hold, struct mem_pin_ref *ref)
+static HOT int grains_get(struct mem_pins *pins, struct arena *arena, uintptr_t addr,
+			  size_t len, bool hold, struct mem_pin_ref *ref)
 {
 	uint64_t first = (addr - arena->base) >> pins->grain_shift;
 	uint64_t last = (addr + len - 1 - arena->base) >> pins->grain_shift;
@@ -274,8 +280,8 @@ static struct arena *pins_arena(struct mem_pins *pins)
 	return arena;
 }
 
-static inline int pins_get(struct mem_pins *pins, const void *addr, size_t len, uint64_t access,
-			   bool hold, struct mem_pin_ref *ref)
+static HOT int pins_get(struct mem_pins *pins, const void *addr, size_t len, uint64_t access,
+			bool hold, struct mem_pin_ref *ref)
 {
 	struct arena *arena = pins_arena(pins);
 	struct arena_place place;
@@ -366,6 +372,8 @@ int mem_pins_create(const struct mem_pin_config *config, struct mem_pins **out)
 		return -FI_ENOMEM;
 	pins->config = *config;
 	pins->grain_shift = (uint32_t)__builtin_ctzll(grain);
+	pins->part_shift = ARENA_SLOT_SHIFT - pins->grain_shift;
+	pins->part_mask = (1u << pins->part_shift) - 1;
 	pins->watcher.revoke = mem_pins_revoke;
 	pins->holds = !platform_membarrier_open();
 	platform_lock_init(&pins->pin_lock);

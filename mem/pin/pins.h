@@ -23,6 +23,9 @@ struct mem_pin_own {
 struct mem_pins {
 	struct mem_pin_config config;
 	uint32_t grain_shift;
+	/* Grains of a slot of the arena: a power of two, its exponent, and one less */
+	uint32_t part_shift;
+	uint32_t part_mask;
 	/* What is not registered by grains comes from it, once there was such. R:pins.cache */
 	struct mem_cache *_Atomic cache;
 	/* The arena, once there is one. R:pins.arena */
@@ -58,12 +61,11 @@ static inline size_t grain_len(const struct mem_pins *pins)
 /* grain_at - returns a grain of the arena, or NULL: none of its slot was asked for yet */
 static inline struct grain *grain_at(const struct mem_pins *pins, uint64_t index)
 {
-	uint32_t shift = ARENA_SLOT_SHIFT - pins->grain_shift;
 	/* A:pins.parts  the part before its pointer; pairs R:pins.parts */
-	struct grain *part = atomic_load_explicit(&pins->parts[index >> shift],
+	struct grain *part = atomic_load_explicit(&pins->parts[index >> pins->part_shift],
 						  memory_order_acquire);
 
-	return part ? &part[index & ((1u << shift) - 1)] : NULL;
+	return part ? &part[index & pins->part_mask] : NULL;
 }
 
 /* mem_pins_show_locked - show tools the statistics after a change; pins->lock is held */
