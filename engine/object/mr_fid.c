@@ -112,7 +112,7 @@ static int engine_mr_end_key(struct engine_mr *mr)
  * Ends what a region has without its key, and frees it: it has no endpoint, no counters and no
  * users, as engine_mr_create() expects it.
  */
-static void engine_mr_free(struct engine_mr *mr)
+static inline void engine_mr_free(struct engine_mr *mr)
 {
 	struct engine_mrs *mrs = mr->domain->mr;
 

@@ -260,14 +260,13 @@ static int pins_get_own(struct mem_pins *pins, const void *addr, size_t len, uin
 	return err;
 }
 
-/* Returns the arena, which may have started since the last time, or NULL. */
-static struct arena *pins_arena(struct mem_pins *pins)
+/* pins_arena(), where none is known */
+static struct arena *pins_arena_look(struct mem_pins *pins)
 {
-	/* A:pins.arena  pairs R:pins.arena */
-	struct arena *arena = atomic_load_explicit(&pins->arena, memory_order_acquire);
+	struct arena *arena;
 
-	if (likely(arena) || !arena_started())
-		return arena;
+	if (!arena_started())
+		return NULL;
 	platform_lock(&pins->pin_lock);
 	arena = atomic_load_explicit(&pins->arena, memory_order_relaxed);
 	if (!arena) {
@@ -278,6 +277,15 @@ static struct arena *pins_arena(struct mem_pins *pins)
 	}
 	platform_unlock(&pins->pin_lock);
 	return arena;
+}
+
+/* Returns the arena, which may have started since the last time, or NULL. */
+static HOT struct arena *pins_arena(struct mem_pins *pins)
+{
+	/* A:pins.arena  pairs R:pins.arena */
+	struct arena *arena = atomic_load_explicit(&pins->arena, memory_order_acquire);
+
+	return likely(arena) ? arena : pins_arena_look(pins);
 }
 
 static HOT int pins_get(struct mem_pins *pins, const void *addr, size_t len, uint64_t access,
