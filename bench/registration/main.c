@@ -4,12 +4,16 @@
  * against registering with its device and taking that back: memory in pages of 4 KiB that was
  * touched, and huge pages. All three take turns in each round. bench/run runs it.
  *
+ * First the process has one thread, and the domain is FI_THREAD_SAFE; then there is a second thread,
+ * which sleeps, and the domain is FI_THREAD_DOMAIN.
+ *
  * Once in each round, outside of what is timed, the device writes what was registered to a file, which
  * has to have the bytes of the memory.
  */
 #define _GNU_SOURCE
 #include <errno.h>
 #include <jansson.h>
+#include <pthread.h>
 #include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -60,6 +64,7 @@ struct bench {
 	double samples[WAYS][ROUNDS_MAX];
 	unsigned rounds;
 	int file;
+	enum fi_threading threading;
 };
 
 static double now_ns(void)
@@ -225,7 +230,7 @@ static char *pages(bool huge)
 static int prepare(struct bench *b)
 {
 	struct arena *arena = arena_get();
-	int err = arena ? wire_domain(&b->fabric, &b->domain) : -FI_ENOMEM;
+	int err = arena ? wire_domain(b->threading, &b->fabric, &b->domain) : -FI_ENOMEM;
 	void *mem = NULL;
 
 	if (!err)
@@ -268,13 +273,76 @@ static int run(struct bench *b, json_t *figures)
 		/* What is registered goes, so that a small limit serves the next size. */
 		fi_close(&b->domain->fid);
 		fi_close(&b->fabric->fid);
-		if (!failed && wire_domain(&b->fabric, &b->domain))
+		if (!failed && wire_domain(b->threading, &b->fabric, &b->domain))
 			failed = 2;
 	}
 	for (int way = 0; way < WAYS; way++)
 		if (b->why[way])
 			printf("%s: %s\n", way_heads[way], b->why[way]);
 	return failed;
+}
+
+static pthread_mutex_t sleeping = PTHREAD_MUTEX_INITIALIZER;
+
+static void *sleep_until_end(void *arg)
+{
+	pthread_mutex_lock(&sleeping);
+	pthread_mutex_unlock(&sleeping);
+	return NULL;
+}
+
+/* run() with a second thread in the process. */
+static int run_threads(struct bench *b, json_t *figures)
+{
+	pthread_t second;
+	int status;
+
+	printf("\na second thread, FI_THREAD_DOMAIN\n");
+	fi_close(&b->domain->fid);
+	fi_close(&b->fabric->fid);
+	b->threading = FI_THREAD_DOMAIN;
+	pthread_mutex_lock(&sleeping);
+	if (pthread_create(&second, NULL, sleep_until_end, NULL) ||
+	    wire_domain(b->threading, &b->fabric, &b->domain)) {
+		fprintf(stderr, "registration: no second thread, or no domain\n");
+		return 2;
+	}
+	status = run(b, figures);
+	pthread_mutex_unlock(&sleeping);
+	pthread_join(second, NULL);
+	return status;
+}
+
+/* A setting of the kernel; "?" where it can't be read. */
+static const char *setting(const char *path, char *text, int len)
+{
+	FILE *file = fopen(path, "re");
+	bool read = file && fgets(text, len, file);
+
+	if (file)
+		fclose(file);
+	if (!read)
+		return "?";
+	text[strcspn(text, "\n")] = '\0';
+	return text;
+}
+
+static void print_host(const struct bench *b)
+{
+	char pages[32], shmem[96], uffd[32];
+	struct rlimit limit = { 0 };
+
+	getrlimit(RLIMIT_MEMLOCK, &limit);
+	printf("uid %u, memlock ", geteuid());
+	if (limit.rlim_cur == RLIM_INFINITY)
+		printf("unlimited");
+	else
+		printf("%llu KiB", (unsigned long long)(limit.rlim_cur / KIB));
+	printf(", nr_hugepages %s, shmem_enabled %s, unprivileged_userfaultfd %s, %u rounds\n",
+	       setting("/proc/sys/vm/nr_hugepages", pages, sizeof(pages)),
+	       setting("/sys/kernel/mm/transparent_hugepage/shmem_enabled", shmem,
+		       sizeof(shmem)),
+	       setting("/proc/sys/vm/unprivileged_userfaultfd", uffd, sizeof(uffd)), b->rounds);
 }
 
 static void usage(void)
@@ -285,10 +353,10 @@ static void usage(void)
 
 int main(int argc, char **argv)
 {
-	static struct bench b = { .rounds = 60 };
+	static struct bench b = { .rounds = 60, .threading = FI_THREAD_SAFE };
 	int fd = -1;
+	json_t *whole, *figures = json_array(), *threads = json_array();
 	struct rlimit limit = { 0 };
-	json_t *whole, *figures = json_array();
 	cpu_set_t cpus;
 	int status;
 
@@ -309,11 +377,12 @@ int main(int argc, char **argv)
 	if (status)
 		return status;
 	getrlimit(RLIMIT_MEMLOCK, &limit);
-	printf("uid %u, memlock %llu KiB, %u rounds\n", geteuid(),
-	       (unsigned long long)(limit.rlim_cur / KIB), b.rounds);
+	print_host(&b);
 	status = run(&b, figures);
-	whole = json_pack("{s:I, s:I, s:o}", "uid", (json_int_t)geteuid(), "memlock",
-			  (json_int_t)limit.rlim_cur, "figures", figures);
+	if (!status)
+		status = run_threads(&b, threads);
+	whole = json_pack("{s:I, s:I, s:o, s:o}", "uid", (json_int_t)geteuid(), "memlock",
+			  (json_int_t)limit.rlim_cur, "figures", figures, "threads", threads);
 	if (fd >= 0 && json_dumpfd(whole, fd, JSON_COMPACT))
 		status = 2;
 	json_decref(whole);

@@ -84,11 +84,12 @@ static const struct engine_mrs *mrs_of(struct fid_domain *domain)
 	return container_of(domain, struct engine_domain, fid)->mr;
 }
 
-int wire_domain(struct fid_fabric **fabric, struct fid_domain **domain)
+int wire_domain(enum fi_threading threading, struct fid_fabric **fabric,
+		struct fid_domain **domain)
 {
 	struct fi_fabric_attr fabric_attr = { .api_version = FI_VERSION(2, 0) };
 	struct fi_domain_attr attr = { .mr_mode = FI_MR_LOCAL | FI_MR_ALLOCATED | FI_MR_PROV_KEY,
-				       .threading = FI_THREAD_SAFE };
+				       .threading = threading };
 	struct fi_info info = { .domain_attr = &attr };
 	int err = wire_register(&wire);
 

@@ -8,14 +8,16 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <rdma/fabric.h>
 
 struct fi_provider;
 struct fid_domain;
 struct fid_fabric;
 struct fid_mr;
 
-/* wire_domain - open a domain over the wire. Returns 0 or -FI_E*; -FI_ENODEV: there is no io_uring */
-int wire_domain(struct fid_fabric **fabric, struct fid_domain **domain);
+/* wire_domain - open a domain over the wire. @threading: FI_THREAD_SAFE or another. Returns 0 or -FI_E*; -FI_ENODEV: there is no io_uring */
+int wire_domain(enum fi_threading threading, struct fid_fabric **fabric,
+		struct fid_domain **domain);
 
 /*
  * wire_reaches - does the device find in a region what the process does?
