@@ -5,9 +5,9 @@
  *
  * The owner allocates a page (LIVE), registers it, with a new key each time, closes the region, frees the
  * page and uses it again: out of QUARANTINE as it is, or REVOKED from the wire that pins and PUNCHED. It may
- * fork while the region is open, and end the connection. A peer looks a key up, marks that it is inside the region, stores through its mapping of
- * the chunk, and leaves. Or, instead of peers, a wire that pins has the grain of the page registered,
- * which neighbours of the page are in, too.
+ * fork while the region is open, and end the connection. A peer looks a key up, marks that it is inside the
+ * region, stores through its mapping of the chunk, and leaves. Or, instead of peers, a wire that pins has the
+ * grain of the page registered, which neighbours of the page are in, too.
  *
  * The owner waits for a peer that is inside, or cuts it off: a thread may stop at any step for as long as it
  * likes, so that both are tried at each step of the peer. When a peer was cut off, and before a fork, the

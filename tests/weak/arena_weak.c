@@ -1,0 +1,247 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * The arena (mem/arena) in all executions that C11 allows: who finds a chunk, by an address in this process
+ * or in the directory that peers map, finds it whole; and what a peer was told is stored in a chunk is there
+ * when the owner has taken the chunk back. System calls of the chunk are answered here; memory that
+ * peers store to is one atomic word without order, since the owner may read it at once.
+ */
+#include <sys/types.h>
+#include <unistd.h>
+#include <rdma/fi_errno.h>
+#include "chunk.h"
+#include "conn.h"
+#include "maps.h"
+#include "membarrier.h"
+#include "memfd.h"
+#include "peer_arena.h"
+#include "reader.h"
+#include "reserve.h"
+#include "weak.h"
+
+#define BASE  ((uintptr_t)1 << 40)
+#define INODE 77
+
+static struct arena arena;
+static struct arena_directory directory;
+static struct arena_mapping maps[ARENA_CHUNKS];
+static struct arena_reader reader;
+static struct pshm_pair pair;
+static struct pshm_wire wire;
+static struct pshm_conn conn;
+static _Atomic uint32_t word; /* of the chunk's memory */
+static uint32_t left;	      /* it, as the owner has it once the chunk is its own */
+static bool told;
+static char mapping[64];
+
+/* The system */
+
+size_t sys_memfd_max(void)
+{
+	return SIZE_MAX;
+}
+
+int sys_memfd_create(const char *name, size_t len, mode_t mode)
+{
+	return 5;
+}
+
+int sys_memfd_inode(int fd, uint64_t *inode)
+{
+	*inode = INODE;
+	return 0;
+}
+
+int sys_reserve_map(void *addr, size_t len, int fd)
+{
+	return 0;
+}
+
+/* A peer opens what its entry says. */
+int sys_memfd_open(pid_t pid, int fd, bool writable)
+{
+	weak_require(fd == 5 && !writable);
+	return 6;
+}
+
+int sys_memfd_map(int fd, size_t len, unsigned int flags, void **addr)
+{
+	weak_require(len == ARENA_SLOT);
+	*addr = mapping;
+	return 0;
+}
+
+int sys_memfd_is_writable(pid_t pid, int fd, uint64_t inode)
+{
+	return 0;
+}
+
+int sys_memfd_data(int fd, uint64_t *offset, uint64_t *len)
+{
+	return -FI_ENOENT;
+}
+
+int sys_reserve_take(void *addr, size_t len)
+{
+	return 0;
+}
+
+int close(int fd)
+{
+	return 0;
+}
+
+/* It reaches those who take part. */
+int sys_membarrier_all(void)
+{
+	if (!wire.barriers)
+		return -FI_EINVAL;
+	weak_fence_name("arena.stored");
+	weak_barrier();
+	weak_fence_name(NULL);
+	return 0;
+}
+
+/* From here on the owner has pages of its own, with what these hold. */
+int sys_reserve_leave(void *addr, size_t len, int fd, uint64_t inode)
+{
+	atomic_thread_fence(memory_order_seq_cst); /* as changing a mapping is */
+	left = atomic_load_explicit(&word, memory_order_relaxed);
+	return 0;
+}
+
+int sys_maps_each(const void *addr, size_t len,
+		  int (*each)(const struct sys_map *mapping, void *arg), void *arg)
+{
+	return 0;
+}
+
+/* No thread waits in a loop. */
+void weak_relax(void)
+{
+}
+
+static void set_up(void)
+{
+	memset(arena.chunks, 0, sizeof(arena.chunks[0]));
+	memset(&directory.head, 0, sizeof(directory.head));
+	memset(directory.entries, 0, sizeof(directory.entries[0]));
+	memset(maps, 0, sizeof(maps[0]));
+	atomic_init(&arena.slots[0], 0);
+	arena.base = BASE;
+	arena.len = 8 * ARENA_SLOT;
+	arena.chunk_cnt = 0;
+	arena.slot_cnt = 0;
+	arena.directory = &directory;
+	reader = (struct arena_reader){ .directory = &directory, .pid = 1, .maps = maps };
+	weak_name("arena.slots", &arena.slots[0], sizeof(arena.slots[0]));
+	weak_name("arena.cnt", &directory.head.cnt, sizeof(directory.head.cnt));
+	weak_name("arena.retired", &directory.entries[0].retired,
+		  sizeof(directory.entries[0].retired));
+}
+
+static void adder(void)
+{
+	uint32_t idx;
+
+	weak_require(!arena_chunk_add(&arena, 1, ARENA_READ, &idx) && !idx);
+}
+
+static void finder(void)
+{
+	struct arena_place place;
+
+	if (arena_find(&arena, (void *)(BASE + 4096), ARENA_SLOT - 4096, &place))
+		weak_require(!place.chunk && place.offset == 4096);
+}
+
+static void peer_finder(void)
+{
+	void *at = arena_reader_find(&reader, BASE + 16, 16, false);
+
+	weak_require(!at || at == mapping + 16);
+}
+
+static const struct weak_test found = {
+	"a chunk that is found is whole", set_up, { adder, finder }, NULL
+};
+
+static const struct weak_test peer_found = {
+	"so is one that a peer finds", set_up, { adder, peer_finder }, NULL
+};
+
+/* Taking a chunk back */
+
+static void set_up_store(bool barriers)
+{
+	set_up();
+	adder();
+	memset(&pair, 0, sizeof(pair));
+	memset(&wire, 0, sizeof(wire));
+	memset(&conn, 0, sizeof(conn));
+	atomic_init(&word, 0);
+	left = 0;
+	told = false;
+	wire.barriers = barriers;
+	atomic_init(&pair.barriers[PSHM_ACCEPTOR].value, barriers);
+	conn.side = PSHM_REQUESTER;
+	conn.wire = &wire;
+	conn.pair = &pair;
+	conn.arena = &reader;
+}
+
+static void set_up_barriers(void)
+{
+	set_up_store(true);
+}
+
+static void set_up_fences(void)
+{
+	set_up_store(false);
+}
+
+static void storer(void)
+{
+	weak_fence_name("pshm_peer_stored");
+	if (!pshm_peer_lets(&conn, 0))
+		return;
+	atomic_store_explicit(&word, 1, memory_order_relaxed);
+	told = pshm_peer_stored(&conn, 0);
+}
+
+static void taker(void)
+{
+	arena_chunk_retire(&arena, 0);
+	arena_chunk_leave(&arena, 0);
+}
+
+static void what_was_told_is_there(void)
+{
+	weak_require(!told || left);
+}
+
+static const struct weak_test stored = { "what a peer was told is stored is there",
+					 set_up_barriers,
+					 { storer, taker },
+					 what_was_told_is_there };
+
+static const struct weak_test fenced = { "so it is where the peer makes the fence",
+					 set_up_fences,
+					 { storer, taker },
+					 what_was_told_is_there };
+
+int main(void)
+{
+	static const struct weak_test *const tests[] = { &found, &peer_found, &stored, &fenced,
+							 NULL };
+	static const struct weak_ordering orderings[] = {
+		{ "R:arena.slots", &found },
+		{ "A:arena.slots", &found },
+		{ "R:arena.cnt", &peer_found },
+		{ "A:arena.cnt", &peer_found },
+		{ "F:arena.stored", &stored },
+		{ "F:pshm_peer_stored", &fenced },
+		{ NULL, NULL },
+	};
+
+	return weak_main(tests, orderings);
+}
