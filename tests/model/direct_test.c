@@ -18,6 +18,7 @@
 #define KEY    7
 #define REGION (256u << 10)
 #define LARGE  100000u
+#define MIDDLE 12000u /* small enough for stores, too */
 #define OPS    (&fake_ops[FAKE_B])
 
 static struct fake_end a, b;
@@ -38,6 +39,8 @@ static struct {
 	uint64_t addr, len;
 	bool ends; /* in the next poll, with: */
 	int status;
+	bool reaches;	  /* the region is mapped here */
+	uint32_t reached; /* accesses by loads and stores */
 } script;
 
 static bool used; /* what share_used() says */
@@ -68,6 +71,17 @@ static int direct(struct wire_conn *conn, const struct wire_access *access, stru
 	assert_null(script.op);
 	script.op = op;
 	return 0;
+}
+
+static void *reach(struct wire_conn *conn, const struct packet_target *target, uint64_t kind)
+{
+	return script.reaches ? region + target->addr : NULL;
+}
+
+static bool reached(struct wire_conn *conn, uint64_t kind)
+{
+	script.reached++;
+	return true;
 }
 
 static bool taken(struct wire_conn *conn)
@@ -197,6 +211,8 @@ static int teardown(void **state)
 	OPS->share_used = NULL;
 	OPS->taken = NULL;
 	OPS->direct = NULL;
+	OPS->reach = NULL;
+	OPS->reached = NULL;
 	return 0;
 }
 
@@ -377,6 +393,24 @@ static void an_endpoint_may_end_before_it(void **state)
 	script.op = NULL;
 }
 
+/* The memory is mapped while the wire accesses it otherwise. */
+static void what_is_under_way_is_not_done_by_stores_too(void **state)
+{
+	OPS->reach = reach;
+	OPS->reached = reached;
+	post(true, MIDDLE, 1);
+	assert_int_equal(script.calls, 1);
+	script.reaches = true;
+	post(true, MIDDLE, 2);
+	assert_int_equal(next(a.tx_cq, ROUNDS), -FI_EAGAIN);
+	assert_int_equal(script.reached, 0);
+	script.ends = true;
+	ends(a.tx_cq, &contexts[1]);
+	ends(a.tx_cq, &contexts[2]);
+	assert_int_equal(script.reached, 1);
+	assert_int_equal(script.calls, 1);
+}
+
 static void a_region_is_closed_when_nobody_is_inside(void **state)
 {
 	used = true;
@@ -403,6 +437,7 @@ int main(void)
 		TEST(one_under_way_can_not_be_cancelled),
 		TEST(a_broken_connection_ends_it),
 		TEST(an_endpoint_may_end_before_it),
+		TEST(what_is_under_way_is_not_done_by_stores_too),
 		TEST(a_region_is_closed_when_nobody_is_inside),
 	};
 
