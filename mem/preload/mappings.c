@@ -22,6 +22,10 @@
 
 #define SHOWN __attribute__((visibility("default")))
 
+/* Linux 6.13; of files' memory 6.15 */
+#ifndef MADV_GUARD_INSTALL
+#define MADV_GUARD_INSTALL 102
+#endif
 #ifndef MREMAP_DONTUNMAP
 #define MREMAP_DONTUNMAP 4
 #endif
@@ -137,6 +141,17 @@ static int take_away(void *addr, size_t len)
 	return err ? -1 : 0;
 }
 
+/*
+ * What is behind guard pages is zero once they are removed, as of private memory; of a file's it would be
+ * what it was. Where the program gets other pages they are guarded anew.
+ */
+static int guard(void *addr, size_t len)
+{
+	if (raw_madvise(addr, len, MADV_GUARD_INSTALL) || take_away(addr, len))
+		return -1;
+	return raw_madvise(addr, len, MADV_GUARD_INSTALL);
+}
+
 SHOWN int madvise(void *addr, size_t len, int advice)
 {
 	if (!is_within(addr, len) || !len)
@@ -146,6 +161,8 @@ SHOWN int madvise(void *addr, size_t len, int advice)
 	case MADV_FREE:
 	case MADV_REMOVE:
 		return take_away(addr, len);
+	case MADV_GUARD_INSTALL:
+		return guard(addr, len);
 	case MADV_DOFORK:
 		/* The child of a fork has it; that of a raw clone would store to our pages. */
 		return 0;

@@ -241,6 +241,32 @@ static bool writable(void *addr)
 	return can;
 }
 
+#ifndef MADV_GUARD_INSTALL
+#define MADV_GUARD_INSTALL 102
+#define MADV_GUARD_REMOVE  103
+#endif
+
+static void guard_pages_guard_and_leave_zeros(void **state)
+{
+	char *ptr = aligned_alloc(page, MIB);
+
+	memset(ptr, 1, MIB);
+	if (madvise(ptr + page, 2 * page, MADV_GUARD_INSTALL)) {
+		assert_int_equal(errno, EINVAL);
+		print_message("this kernel has no guard pages of files\n");
+		assert_true(writable(ptr + page));
+		free(ptr);
+		return;
+	}
+	assert_false(writable(ptr + page) || writable(ptr + 3 * page - 1));
+	assert_int_equal(ptr[page - 1], 1);
+	assert_int_equal(ptr[3 * page], 1);
+	assert_int_equal(madvise(ptr + page, 2 * page, MADV_GUARD_REMOVE), 0);
+	assert_true(is_zero(ptr + page, 2 * page));
+	assert_true(writable(ptr + page));
+	free(ptr);
+}
+
 static void protections_hold(void **state)
 {
 	char *ptr = aligned_alloc(page, MIB);
@@ -513,6 +539,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test(resized_memory_keeps_its_bytes),
 		cmocka_unit_test(freed_memory_is_reused_with_its_pages),
 		cmocka_unit_test(advice_gives_zeros),
+		cmocka_unit_test(guard_pages_guard_and_leave_zeros),
 		cmocka_unit_test(protections_hold),
 		cmocka_unit_test(starting_programs_changes_nothing),
 		cmocka_unit_test(the_child_of_a_raw_clone_can_not_reach_it),
