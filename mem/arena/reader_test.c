@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* A peer's arena, mapped: the child of a fork has one, this process reads it. */
 #define _GNU_SOURCE
+#include <errno.h>
 #include <fcntl.h>
 #include <setjmp.h>
 #include <signal.h>
@@ -13,6 +14,7 @@
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/stat.h>
+#include <sys/uio.h>
 #include <sys/wait.h>
 #include <unistd.h>
 #include <cmocka.h>
@@ -224,6 +226,27 @@ static void lack_of_descriptors_passes(void **state)
 	arena_reader_close(&reader);
 }
 
+/* Returns true if the owner's memory can be had by its addresses. */
+static bool reaches_owner(uint32_t pid)
+{
+	char byte = 0, path[64];
+	struct iovec iov = { &byte, 1 };
+
+	snprintf(path, sizeof(path), "/proc/%u/mem", pid);
+	return process_vm_readv((pid_t)pid, &iov, 1, &iov, 1, 0) >= 0 || errno != EPERM ||
+	       process_vm_writev((pid_t)pid, &iov, 1, &iov, 1, 0) >= 0 || errno != EPERM ||
+	       open(path, O_RDONLY) >= 0;
+}
+
+/* Returns true if a descriptor for reading can be made one for writing, by mapping it. */
+static bool maps_to_write(int read_only)
+{
+	void *at = mmap(NULL, LEN, PROT_READ, MAP_SHARED, read_only, 0);
+
+	return at == MAP_FAILED || !mprotect(at, LEN, PROT_READ | PROT_WRITE) ||
+	       mmap(NULL, LEN, PROT_READ | PROT_WRITE, MAP_SHARED, read_only, 0) != MAP_FAILED;
+}
+
 /* Returns 0 if nothing can be had of the owner's chunks by somebody who holds descriptors of them. */
 static int rob(const struct told *t, int read_only, int path_only)
 {
@@ -233,14 +256,15 @@ static int rob(const struct told *t, int read_only, int path_only)
 	if (setgid(65534) || setuid(65534))
 		return 1;
 	snprintf(path, sizeof(path), "/proc/self/fd/%d", read_only);
-	if (open(path, O_RDWR) >= 0 ||
-	    mmap(NULL, LEN, PROT_READ | PROT_WRITE, MAP_SHARED, read_only, 0) != MAP_FAILED)
+	if (open(path, O_RDWR) >= 0 || maps_to_write(read_only))
 		return 2;
 	snprintf(path, sizeof(path), "/proc/self/fd/%d", path_only);
 	if (open(path, O_RDONLY) >= 0 || open(path, O_RDWR) >= 0)
 		return 3;
 	if (ftruncate(read_only, 0) == 0 || fchmod(read_only, 0666) == 0)
 		return 4;
+	if (reaches_owner(t->pid))
+		return 6;
 	return arena_reader_open(&reader, t->pid, t->fd, t->nonce) < 0 ? 0 : 5;
 }
 
