@@ -14,6 +14,7 @@
 
 #include "coop_copy.h"
 #include "copying.h"
+#include "lending.h"
 #include "fifo.h"
 #include "mailbox.h"
 #include "pool.h"
@@ -286,6 +287,8 @@ struct pshm_conn {
 	struct pshm_stores stores;
 	/* copies out of the peer's memory */
 	struct pshm_copying copying;
+	/* which of our payload is lent */
+	struct pshm_lending lending;
 	/* bytes of payload that fit, and would do better in a larger area */
 	uint32_t grow_bytes;
 	/* bytes of tx_area that are populated before it is offered */

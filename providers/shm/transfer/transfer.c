@@ -144,7 +144,8 @@ static void send_move(struct pshm_conn *conn, struct pshm_transfer *t)
 
 /*
  * Sends the header alone, and lends the payload to the peer until it has taken the line. Returns false
- * if the payload is not where the peer can read it, or there is no room.
+ * if the payload is not where the peer can read it, is better sent through the ring, or there is no
+ * room.
  */
 static bool send_lent(struct pshm_conn *conn, struct pshm_transfer *t)
 {
@@ -153,6 +154,7 @@ static bool send_lent(struct pshm_conn *conn, struct pshm_transfer *t)
 
 	if (t->iov_cnt != 1 || t->len < PSHM_LENDS_MIN ||
 	    !pshm_arena_lends(conn, t->iov[0].iov_base, t->len, &place) ||
+	    (t->len > PSHM_CLAIM_MAX && !pshm_lending_next(&conn->lending, t->len)) ||
 	    !ring_has_room(&conn->tx, (conn->tx.mask + 1) / 4, 0))
 		return false;
 	line = ring_claim(&conn->tx);

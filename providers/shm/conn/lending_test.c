@@ -1,0 +1,115 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * Tests of the choice between lending payload and the ring: a program whose sends take a known time, by
+ * the clock of the test, gets the way that is faster for it.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <time.h>
+#include <cmocka.h>
+#include "lending.h"
+
+#define SENDS 100000u
+
+/* The linker replaces clock_gettime() by this function. */
+int __wrap_clock_gettime(clockid_t id, struct timespec *at);
+static uint64_t now_ns = 1;
+
+int __wrap_clock_gettime(clockid_t id, struct timespec *at)
+{
+	*at = (struct timespec){ .tv_sec = (time_t)(now_ns / 1000000000),
+				 .tv_nsec = (long)(now_ns % 1000000000) };
+	return 0;
+}
+
+/* Sends of a program that each take that long. Returns how many were lent. */
+static uint32_t sends(struct pshm_lending *lending, size_t len, uint32_t cnt, uint32_t lent_ns,
+		      uint32_t ring_ns)
+{
+	uint32_t lent = 0;
+
+	for (uint32_t i = 0; i < cnt; i++) {
+		bool lends = pshm_lending_next(lending, len);
+
+		lent += lends;
+		now_ns += lends ? lent_ns : ring_ns;
+	}
+	return lent;
+}
+
+static void the_faster_way_is_taken_but_for_a_few_sends(void **state)
+{
+	struct pshm_lending lending = { 0 };
+
+	assert_in_range(sends(&lending, 32768, SENDS, 1000, 2000), SENDS - SENDS / 50, SENDS);
+	assert_in_range(sends(&lending, 65536, SENDS, 2000, 1000), 1, SENDS / 50);
+}
+
+static void the_first_send_is_lent(void **state)
+{
+	for (size_t len = 8193; len <= 65536; len *= 2) {
+		struct pshm_lending lending = { 0 };
+
+		assert_true(pshm_lending_next(&lending, len));
+	}
+}
+
+static void payload_is_lent_where_both_take_as_long(void **state)
+{
+	struct pshm_lending lending = { 0 };
+
+	assert_in_range(sends(&lending, 32768, SENDS, 1000, 980), SENDS - SENDS / 50, SENDS);
+}
+
+static void a_program_that_changes_gets_the_other_way_soon(void **state)
+{
+	struct pshm_lending lending = { 0 };
+
+	sends(&lending, 32768, SENDS, 1000, 2000);
+	sends(&lending, 32768, 10000, 2000, 1000);
+	assert_in_range(sends(&lending, 32768, SENDS, 2000, 1000), 1, SENDS / 50);
+	sends(&lending, 32768, 10000, 1000, 2000);
+	assert_in_range(sends(&lending, 32768, SENDS, 1000, 2000), SENDS - SENDS / 50, SENDS);
+}
+
+static void a_pause_of_the_program_changes_nothing(void **state)
+{
+	struct pshm_lending lending = { 0 };
+	uint32_t lent = 0;
+
+	sends(&lending, 32768, 10000, 1000, 2000);
+	for (int i = 0; i < 100; i++) {
+		now_ns += 1000000000;
+		lent += sends(&lending, 32768, SENDS / 100, 1000, 2000);
+	}
+	assert_in_range(lent, SENDS - SENDS / 20, SENDS);
+}
+
+static void lengths_are_chosen_for_apart(void **state)
+{
+	struct pshm_lending lending = { 0 };
+	uint32_t lent[2] = { 0, 0 };
+
+	for (uint32_t i = 0; i < SENDS; i++) {
+		lent[0] += sends(&lending, 16384, 1, 1000, 3000);
+		lent[1] += sends(&lending, 65536, 1, 7000, 2000);
+	}
+	assert_in_range(lent[0], SENDS - SENDS / 20, SENDS);
+	assert_in_range(lent[1], 1, SENDS / 20);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(the_faster_way_is_taken_but_for_a_few_sends),
+		cmocka_unit_test(the_first_send_is_lent),
+		cmocka_unit_test(payload_is_lent_where_both_take_as_long),
+		cmocka_unit_test(a_program_that_changes_gets_the_other_way_soon),
+		cmocka_unit_test(a_pause_of_the_program_changes_nothing),
+		cmocka_unit_test(lengths_are_chosen_for_apart),
+	};
+
+	return cmocka_run_group_tests_name("lending", tests, NULL, NULL);
+}
