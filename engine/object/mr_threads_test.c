@@ -21,7 +21,10 @@
 #define ROUNDS 20000u
 
 static struct fi_provider provider = { .name = "test" };
-static const struct engine_family family = { .provider = &provider };
+static const struct engine_family plain = { .provider = &provider };
+/* One whose key table a wire shows to peers. */
+static const struct engine_family showing = { .provider = &provider, .wires = { "showing" } };
+static const struct engine_family *family = &plain;
 static struct fid_fabric *fabric;
 static struct fid_domain *domain;
 static struct engine_domain *inner;
@@ -36,7 +39,7 @@ static void open_domain(enum fi_threading threading)
 	struct fi_domain_attr attr = { .threading = threading, .mr_mode = FI_MR_PROV_KEY };
 	struct fi_info info = { .domain_attr = &attr };
 
-	assert_int_equal(engine_fabric_open(&family, &fabric_attr, &fabric, NULL), 0);
+	assert_int_equal(engine_fabric_open(family, &fabric_attr, &fabric, NULL), 0);
 	assert_int_equal(fi_domain(fabric, &info, &domain, NULL), 0);
 	inner = container_of(domain, struct engine_domain, fid);
 	key = hits = wrong = 0;
@@ -194,9 +197,129 @@ static void the_thread_that_registers_most_becomes_the_registrar(void **state)
 	close_domain();
 }
 
+/* What the wire shows, and the marks of peers on it. */
+static struct {
+	_Atomic bool marked, used;
+	/* conns are being changed, with the domain held; not atomic */
+	bool changing;
+	_Atomic uint32_t looks, asked;
+} shown;
+
+static void *slab_alloc(void *arg, uint32_t slab)
+{
+	return platform_alloc(mr_slab_len(slab));
+}
+
+static void slab_free(void *arg, uint32_t slab, void *memory)
+{
+	platform_free(memory);
+}
+
+static int share_open(struct wire_share **share, struct mr_memory *memory)
+{
+	*share = (struct wire_share *)&shown;
+	*memory = (struct mr_memory){ .alloc = slab_alloc, .free = slab_free };
+	return 0;
+}
+
+static void share_close(struct wire_share *share)
+{
+}
+
+static bool share_marked(const struct wire_share *share, uint32_t index)
+{
+	shown.looks++;
+	/* Time for a thread that does not wait for this one. */
+	if (shown.looks % 16 == 0)
+		platform_yield();
+	wrong += shown.changing;
+	return shown.marked;
+}
+
+static bool share_used(struct wire_share *share, uint32_t index)
+{
+	shown.asked++;
+	wrong += shown.changing;
+	return shown.used;
+}
+
+static void open_showing(void)
+{
+	static const struct wire_ops ops = { .size = sizeof(ops),
+					     .name = "showing",
+					     .share_open = share_open,
+					     .share_close = share_close,
+					     .share_marked = share_marked,
+					     .share_used = share_used };
+	static const struct wire_provider wire = { sizeof(wire), 1, WIRE_LAYOUT, &ops };
+
+	memset(&shown, 0, sizeof(shown));
+	assert_int_equal(wire_register(&wire), 0);
+	family = &showing;
+	open_domain(FI_THREAD_DOMAIN);
+	family = &plain;
+}
+
+/* Conns come and go in data calls, as in a poll. */
+static void *change_conns(void *arg)
+{
+	while (!over) {
+		engine_use(inner);
+		engine_registrar_out(inner);
+		shown.changing = true;
+		platform_yield();
+		shown.changing = false;
+		engine_unuse(inner);
+		hits++;
+	}
+	return NULL;
+}
+
+static void conns_do_not_change_while_a_region_is_closed(void **state)
+{
+	pthread_t other;
+
+	open_showing();
+	assert_int_equal(pthread_create(&other, NULL, change_conns, NULL), 0);
+	for (uint32_t i = 0; i < ROUNDS / 10 || hits < 50; i++)
+		reg_and_close();
+	over = true;
+	pthread_join(other, NULL);
+	print_message("%llu changes, %u looks, %u registrars\n", (unsigned long long)hits,
+		      shown.looks, inner->mr->registrar.turns);
+	assert_true(wrong == 0);
+	close_domain();
+}
+
+/* A short look that does not tell is followed by a question that does, with the domain held. */
+static void a_region_that_a_peer_has_marked_is_closed_with_the_domain_held(void **state)
+{
+	static char buf[LEN];
+	struct fid_mr *mr;
+	uint32_t asked;
+
+	open_showing();
+	reg_and_close();
+	mr = reg(buf);
+	asked = shown.asked;
+	shown.marked = true;
+	assert_int_equal(fi_close(&mr->fid), 0);
+	assert_true(shown.asked > asked);
+	mr = reg(buf);
+	shown.used = true;
+	assert_int_equal(fi_close(&mr->fid), -FI_EBUSY);
+	/* its key resolves still */
+	assert_non_null(mr_find(&inner->mr->table, mr->key));
+	shown.marked = shown.used = false;
+	assert_int_equal(fi_close(&mr->fid), 0);
+	close_domain();
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(conns_do_not_change_while_a_region_is_closed),
+		cmocka_unit_test(a_region_that_a_peer_has_marked_is_closed_with_the_domain_held),
 		cmocka_unit_test(a_thread_that_registers_makes_no_system_call),
 		cmocka_unit_test(nothing_is_accessed_once_it_is_closed),
 		cmocka_unit_test(threads_register_at_the_same_time),

@@ -361,9 +361,12 @@ static void who_is_inside_is_seen_by_the_owner(void **state)
 	assert_int_equal(expose(KEY + 1, RMA, 1, false, &other), 0);
 	atomic_store(mark_of_a(), region);
 	assert_true(pshm_wire_ops.share_used(share, region));
+	assert_true(pshm_wire_ops.share_marked(share, region));
 	assert_false(pshm_wire_ops.share_used(share, other));
+	assert_false(pshm_wire_ops.share_marked(share, other));
 	atomic_store(mark_of_a(), 0);
 	assert_false(pshm_wire_ops.share_used(share, region));
+	assert_false(pshm_wire_ops.share_marked(share, region));
 }
 
 /* Registers memory of the arena instead of malloc's. Returns it. */
