@@ -29,6 +29,12 @@ void sys_reserve_end(void *addr, size_t len);
 int sys_reserve_map(void *addr, size_t len, int fd);
 
 /*
+ * sys_reserve_again - make addresses reserved again, whatever is mapped there
+ * Returns 0, or -FI_E*: they are as they were.
+ */
+int sys_reserve_again(void *addr, size_t len);
+
+/*
  * sys_reserve_leave - make what is mapped of a memfd private to this process, for a fork to copy
  * @inode: of the memfd. Other mappings between are left alone, and so are those that are private already
  * What is stored from now on goes to pages of its own, and no store to the memfd by others may follow. All

@@ -5,11 +5,9 @@
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <stdlib.h>
-#include <sys/random.h>
 #include <unistd.h>
 #include <rdma/fi_errno.h>
 #include "arena.h"
-#include "memfd.h"
 #include "ranges.h"
 #include "reserve.h"
 #include "retain.h"
@@ -17,8 +15,6 @@
 
 /* The least addresses that an arena is worth having for. */
 #define ARENA_LEN_MIN (8 * ARENA_SLOT)
-
-_Static_assert(ARENA_CHUNKS < UINT16_MAX, "arena.slots has room for an index");
 
 /* Protects the start of the arena. Rank 1. */
 static struct platform_lock start_lock = { PTHREAD_MUTEX_INITIALIZER };
@@ -41,38 +37,6 @@ static int reserve(struct arena *arena)
 	return err;
 }
 
-static int directory_make(struct arena *arena)
-{
-	struct arena_directory_head *head;
-	void *addr;
-	int err;
-
-	arena->directory_fd = sys_memfd_create("weft-arena-directory",
-					       sizeof(struct arena_directory), 0400);
-	if (arena->directory_fd < 0)
-		return arena->directory_fd;
-	err = sys_memfd_map(arena->directory_fd, sizeof(struct arena_directory),
-			    SYS_MEMFD_WRITE, &addr);
-	if (err)
-		goto err_close;
-	arena->directory = addr;
-	head = &arena->directory->head;
-	err = -FI_EIO;
-	if (getrandom(head->nonce, sizeof(head->nonce), 0) != sizeof(head->nonce))
-		goto err_unmap;
-	head->magic = ARENA_MAGIC;
-	head->layout = ARENA_LAYOUT;
-	return 0;
-
-err_unmap:
-	sys_memfd_unmap(arena->directory, sizeof(*arena->directory));
-	arena->directory = NULL;
-err_close:
-	close(arena->directory_fd);
-	arena->directory_fd = -1;
-	return err;
-}
-
 static int arena_init(struct arena *arena)
 {
 	int err;
@@ -84,7 +48,7 @@ static int arena_init(struct arena *arena)
 	arena->ranges = ranges_create((size_t)sysconf(_SC_PAGESIZE));
 	if (!arena->ranges)
 		return -FI_ENOMEM;
-	err = directory_make(arena);
+	err = arena_directory_make(arena);
 	if (err)
 		goto err_ranges;
 	err = reserve(arena);
@@ -94,10 +58,9 @@ static int arena_init(struct arena *arena)
 	return 0;
 
 err_directory:
-	sys_memfd_unmap(arena->directory, sizeof(*arena->directory));
-	close(arena->directory_fd);
+	arena_directory_drop(arena);
 err_ranges:
-	ranges_destroy(arena->ranges, arena);
+	ranges_destroy(arena->ranges);
 	*arena = (struct arena){ .directory_fd = -1 };
 	return err;
 }
@@ -111,17 +74,43 @@ static void retire_locked(struct arena *arena, uint32_t chunk)
 	arena_show_chunks_locked(arena);
 }
 
-/* Nobody else uses the chunks from here on, so that a copy of them is complete. */
+/* Ends a retired chunk that nothing is LIVE in any more, if nobody uses it. */
+static void end_locked(struct arena *arena, uint32_t chunk)
+{
+	const struct arena_chunk *c = &arena->chunks[chunk];
+	struct arena_place place = { .chunk = chunk };
+
+	if (!c->len || !c->retired || c->live || revoke_locked(arena, &place, c->len))
+		return;
+	ranges_drop_chunk(arena, chunk);
+	if (arena_chunk_drop(arena, chunk))
+		/* it keeps its addresses, and is tried again */
+		ranges_add_chunk(arena, chunk);
+	arena_show_chunks_locked(arena);
+}
+
+/* Ends those that somebody used when they were to end. */
+static void end_all_locked(struct arena *arena)
+{
+	for (uint32_t i = 0; i < arena->chunk_cnt; i++)
+		end_locked(arena, i);
+}
+
+/*
+ * Nobody else uses what is LIVE from here on, so that a copy of it is complete. The child has nothing of
+ * a chunk where nothing is, and the parent goes on with it.
+ */
 static void fork_prepare(void)
 {
 	platform_lock(&start_lock);
 	if (!own.len)
 		return;
 	platform_lock(&own.lock);
+	end_all_locked(&own);
 	for (uint32_t i = 0; i < own.chunk_cnt; i++) {
 		struct arena_place place = { .chunk = i };
 
-		if (own.chunks[i].left)
+		if (own.chunks[i].left || !own.chunks[i].live)
 			continue;
 		retire_locked(&own, i);
 		revoke_locked(&own, &place, own.chunks[i].len);
@@ -136,12 +125,36 @@ static void fork_parent(void)
 	platform_unlock(&start_lock);
 }
 
-/* The chunks are memory like any other here, and their descriptors are the parent's business. */
+/*
+ * What was left is memory of this process alone, as it is in the parent. The other chunks, their directory,
+ * and those who use them are the parent's: new ones are made here when they are needed.
+ */
+static void child_begin(struct arena *arena)
+{
+	struct arena_watcher *watcher;
+
+	arena_directory_drop(arena);
+	arena->part = NULL;
+	list_for_each_entry(watcher, &arena->watchers, link)
+		list_remove(&watcher->link);
+	for (uint32_t i = 0; i < arena->chunk_cnt; i++) {
+		struct arena_chunk *chunk = &arena->chunks[i];
+
+		atomic_store_explicit(&chunk->serial, 0, memory_order_relaxed);
+		if (!chunk->len || chunk->left)
+			continue;
+		arena->lost |= chunk->live != 0;
+		ranges_drop_chunk(arena, i);
+		arena->lost |= arena_chunk_drop(arena, i) != 0;
+	}
+	if (arena->lost)
+		arena->len = 0;
+}
+
 static void fork_child(void)
 {
 	if (own.len) {
-		own.forked = true;
-		own.len = 0;
+		child_begin(&own);
 		platform_unlock(&own.lock);
 	}
 	platform_unlock(&start_lock);
@@ -179,7 +192,7 @@ static struct arena *arena_start(bool look)
 	struct arena *arena = arena_started();
 
 	if (arena)
-		return arena->forked ? NULL : arena;
+		return arena->lost ? NULL : arena;
 	platform_fork_watch(&fork_watcher);
 	mem_shown_start();
 	platform_lock(&start_lock);
@@ -214,9 +227,18 @@ static struct arena_range *take_locked(struct arena *arena, size_t len, size_t a
 	size_t extra = align > arena->ranges->page ? align : 0;
 	uint32_t chunk;
 
-	if (range || len > SIZE_MAX - extra ||
-	    arena_chunk_add(arena, len + extra, kind, &chunk) || ranges_add_chunk(arena, chunk))
+	if (range || len > SIZE_MAX - extra)
 		return range;
+	end_all_locked(arena);
+	if (!arena->directory && !arena->part)
+		/* that of the parent is shown by the parent */
+		arena->part = mem_part_open(WEFT_MEM_PART_ARENA);
+	if (arena_chunk_add(arena, len + extra, kind, &chunk))
+		return NULL;
+	if (ranges_add_chunk(arena, chunk)) {
+		arena_chunk_drop(arena, chunk);
+		return NULL;
+	}
 	arena_show_chunks_locked(arena);
 	return ranges_take(arena, len, align, kind, state);
 }
@@ -235,7 +257,7 @@ int arena_alloc(struct arena *arena, size_t len, size_t align, enum arena_kind k
 	len = (len + page - 1) & ~(page - 1);
 	align = align < page ? page : align;
 	platform_lock(&arena->lock);
-	if (!arena->forked)
+	if (!arena->lost)
 		range = take_locked(arena, len, align, kind, &state);
 	if (range) {
 		arena->shown[WEFT_MEM_ARENA_ALLOCATIONS]++;
@@ -267,11 +289,14 @@ static void free_locked(struct arena *arena, struct arena_range *range)
 	const struct arena_chunk *chunk = &arena->chunks[range->chunk];
 	size_t len = range->len;
 
-	if (atomic_load_explicit(&chunk->retired, memory_order_relaxed)) {
+	if (chunk->retired) {
 		/* nothing is allocated there again */
+		uint32_t idx = range->chunk;
+
 		if (!arena_chunk_punch(chunk, range->base - chunk->base, len))
 			arena->shown[WEFT_MEM_ARENA_PUNCHED] += len;
 		ranges_give(arena, range, RANGE_PUNCHED);
+		end_locked(arena, idx);
 		return;
 	}
 	ranges_give(arena, range, RANGE_QUARANTINE);
@@ -283,7 +308,7 @@ int arena_free(struct arena *arena, void *addr)
 	struct arena_range *range;
 
 	platform_lock(&arena->lock);
-	range = arena->forked ? NULL : ranges_at(arena, addr);
+	range = ranges_at(arena, addr);
 	if (range) {
 		free_locked(arena, range);
 		arena->shown[WEFT_MEM_ARENA_FREES]++;
@@ -321,18 +346,9 @@ int arena_revoke_locked(struct arena *arena, uint32_t chunk, uintptr_t base, siz
 /* Whether a chunk that peers don't use any more has the range. What is mapped there may be its own. */
 static bool find_retired(const struct arena *arena, const void *addr, size_t len)
 {
-	uintptr_t at = (uintptr_t)addr;
-	const struct arena_chunk *chunk;
-	uint32_t idx;
+	uint64_t word = arena_slot_at(arena, (uintptr_t)addr);
 
-	if (at - arena->base >= arena->len)
-		return false;
-	idx = atomic_load_explicit(&arena->slots[(at - arena->base) >> ARENA_SLOT_SHIFT],
-				   memory_order_relaxed);
-	if (!idx)
-		return false;
-	chunk = &arena->chunks[idx - 1];
-	return len <= chunk->len - (at - chunk->base);
+	return word && len <= arena_slot_room(word, (uintptr_t)addr);
 }
 
 int arena_purge(struct arena *arena, void *addr, size_t len)
@@ -360,15 +376,19 @@ int arena_purge(struct arena *arena, void *addr, size_t len)
 void arena_trim(struct arena *arena, size_t keep)
 {
 	platform_lock(&arena->lock);
-	if (!arena->forked)
+	if (!arena->lost)
 		retain_trim_locked(arena, keep);
 	platform_unlock(&arena->lock);
 }
 
-void arena_retire(struct arena *arena, uint32_t chunk)
+void arena_retire(struct arena *arena, const void *addr)
 {
+	uint32_t idx;
+
 	platform_lock(&arena->lock);
-	retire_locked(arena, chunk);
+	idx = arena_slot_chunk(arena_slot_at(arena, (uintptr_t)addr));
+	if (idx)
+		retire_locked(arena, idx - 1);
 	platform_unlock(&arena->lock);
 }
 
@@ -377,17 +397,14 @@ static int cut_locked(struct arena *arena, uintptr_t at, size_t *len)
 {
 	struct arena_place place = { 0 };
 	const struct arena_chunk *chunk;
-	uint32_t idx = 0;
+	uint64_t word = arena_slot_at(arena, at);
 
-	if (at - arena->base < arena->len)
-		idx = atomic_load_explicit(&arena->slots[(at - arena->base) >> ARENA_SLOT_SHIFT],
-					   memory_order_relaxed);
-	if (!idx)
+	if (!word)
 		return -FI_EINVAL;
-	place.chunk = idx - 1;
+	place.chunk = arena_slot_chunk(word) - 1;
 	chunk = &arena->chunks[place.chunk];
-	if (*len > chunk->base + chunk->len - at)
-		*len = chunk->base + chunk->len - at;
+	if (*len > arena_slot_room(word, at))
+		*len = arena_slot_room(word, at);
 	retire_locked(arena, place.chunk);
 	revoke_locked(arena, &place, chunk->len);
 	arena_chunk_leave(arena, place.chunk);
@@ -414,6 +431,20 @@ int arena_cut(struct arena *arena, const void *addr, size_t len)
 	}
 	platform_unlock(&arena->lock);
 	return ret;
+}
+
+bool arena_directory_at(struct arena *arena, uint32_t *fd, uint8_t nonce[ARENA_NONCE])
+{
+	bool has;
+
+	platform_lock(&arena->lock);
+	has = arena->directory && !arena->lost;
+	if (has) {
+		*fd = (uint32_t)arena->directory_fd;
+		memcpy(nonce, arena->directory->head.nonce, ARENA_NONCE);
+	}
+	platform_unlock(&arena->lock);
+	return has;
 }
 
 void arena_watch(struct arena *arena, struct arena_watcher *watcher)

@@ -2,9 +2,15 @@
 /*
  * The arena: memory of this process that peers may map, so that they read and write it by loads and
  * stores. It is a reserved range of addresses, filled with chunks. A chunk is a sealed memfd, mapped
- * once at an address that never changes and for as long as the process lives. So an offset in a chunk
- * always names the same page, in this process and in every peer that has mapped the chunk: a
- * translation can't become stale by what the allocator does.
+ * once at an address that never changes. So an offset in a chunk always names the same page, in this
+ * process and in every peer that has mapped the chunk: a translation can't become stale by what the
+ * allocator does.
+ *
+ * A chunk in which something is LIVE when the process forks is retired: it is copied on write from
+ * then on, by parent and child, and no peer uses it. It ends when nothing in it is LIVE any more.
+ * Then its addresses and its index are those of later chunks, which have other serials: what
+ * anybody still knows of it is not taken for one of them. A chunk in which nothing is LIVE stays the
+ * parent's, and the child has nothing there.
  *
  * There is one arena in a process. It is in libweft-mem.so where that was loaded at program start,
  * else in libfabric.so.1. Both are built from the same files, and either may be asked by both.
@@ -29,7 +35,7 @@
 /*
  * arena_get - returns the arena of this process, which is started if it does not exist; NULL: there
  * is none, because the address space is limited, memfd_create(2) is refused, or this is the child of
- * a fork
+ * a fork to which what is allocated could not be left
  * arena_started - returns the arena if it was started, else NULL; for looking up addresses
  * arena_own - the same as arena_get() for the library that has the arena: it looks for no other one
  */
@@ -99,10 +105,17 @@ void arena_watch(struct arena *arena, struct arena_watcher *watcher);
 void arena_unwatch(struct arena *arena, struct arena_watcher *watcher);
 
 /*
- * arena_retire - end the use of a chunk by peers for good, see arena_chunk.retired
+ * arena_directory_at - what leads peers to the arena. Returns false: there is nothing that they could reach
+ * @fd: out: descriptor of the directory
+ * @nonce: out
+ */
+bool arena_directory_at(struct arena *arena, uint32_t *fd, uint8_t nonce[ARENA_NONCE]);
+
+/*
+ * arena_retire - end the use of the chunk that has an address by peers, see arena_chunk.retired
  * What is allocated in it stays, as memory of this process alone.
  */
-void arena_retire(struct arena *arena, uint32_t chunk);
+void arena_retire(struct arena *arena, const void *addr);
 
 /*
  * arena_cut - retire the chunks of a range, and take its pages away from peers

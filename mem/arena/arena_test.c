@@ -212,7 +212,7 @@ static void a_retired_chunk_is_not_used_again(void **state)
 	assert_true(arena_find(arena, addr, MIB, &place));
 	other = allocate(MIB, ARENA_WRITE, NULL);
 	arena_free(arena, other);
-	arena_retire(arena, place.chunk);
+	arena_retire(arena, addr);
 	assert_false(arena_find(arena, addr, 1, &found));
 	memset(addr, 1, MIB);
 	more = allocate(MIB, ARENA_WRITE, NULL);
@@ -223,7 +223,7 @@ static void a_retired_chunk_is_not_used_again(void **state)
 	assert_false(resident(addr));
 }
 
-static void the_child_of_a_fork_has_none(void **state)
+static void the_child_of_a_fork_has_its_own(void **state)
 {
 	char *addr = allocate(MIB, ARENA_READ, NULL);
 	struct arena_place place;
@@ -235,9 +235,10 @@ static void the_child_of_a_fork_has_none(void **state)
 	pid = fork();
 	assert_true(pid >= 0);
 	if (!pid)
-		_exit(!arena_get() && !arena_find(arena, addr, 1, &place) &&
-				      arena_alloc(arena, 1, 1, ARENA_READ, &again, NULL) &&
-				      arena_free(arena, addr) == -FI_EINVAL
+		_exit(arena_get() == arena && !arena_find(arena, addr, 1, &place) &&
+				      !arena_alloc(arena, 1, 1, ARENA_READ, &again, NULL) &&
+				      arena_find(arena, again, 1, &place) &&
+				      !arena_free(arena, again) && !arena_free(arena, addr)
 			      ? 0
 			      : 1);
 	assert_int_equal(waitpid(pid, &status, 0), pid);
@@ -348,7 +349,7 @@ int main(void)
 		cmocka_unit_test(pages_in_use_are_kept),
 		cmocka_unit_test(whole_pages_are_purged_and_no_more),
 		cmocka_unit_test(a_retired_chunk_is_not_used_again),
-		cmocka_unit_test(the_child_of_a_fork_has_none),
+		cmocka_unit_test(the_child_of_a_fork_has_its_own),
 		cmocka_unit_test(refused_memory_is_an_error),
 		cmocka_unit_test(allocations_keep_their_bytes),
 	};

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* Making chunks. Called with the arena's lock held. */
+/* Making chunks and ending them, and the directory of them. Called with the arena's lock held. */
 #include <sys/mman.h>
+#include <sys/random.h>
 #include <unistd.h>
 #include <rdma/fi_errno.h>
 #include "chunk.h"
@@ -11,84 +12,209 @@
 
 /*
  * A chunk costs a descriptor, and peers map it as a whole; its pages cost nothing until they are
- * touched. So each is as large as all before it, within these bounds.
+ * touched. So each is as large as all before it that are in use, within these bounds.
  */
 #define CHUNK_MAX (32 * ARENA_SLOT)
 
-/* Returns the bytes of the next chunk of which @len are wanted, or 0: the arena has no such room. */
-static size_t chunk_len(const struct arena *arena, size_t len)
-{
-	size_t used = (size_t)arena->slot_cnt * ARENA_SLOT, room = arena->len - used;
-	size_t want = used < CHUNK_MAX ? used : CHUNK_MAX, most = sys_memfd_max();
+/* The directory */
 
-	if (len > room || len > most || arena->chunk_cnt == ARENA_CHUNKS)
+int arena_directory_make(struct arena *arena)
+{
+	struct arena_directory_head *head;
+	void *addr;
+	int err, fd;
+
+	fd = sys_memfd_create("weft-arena-directory", sizeof(struct arena_directory), 0400);
+	if (fd < 0)
+		return fd;
+	err = sys_memfd_map(fd, sizeof(struct arena_directory), SYS_MEMFD_WRITE, &addr);
+	if (err)
+		goto err_close;
+	head = &((struct arena_directory *)addr)->head;
+	err = -FI_EIO;
+	if (getrandom(head->nonce, sizeof(head->nonce), 0) != sizeof(head->nonce))
+		goto err_unmap;
+	head->magic = ARENA_MAGIC;
+	head->layout = ARENA_LAYOUT;
+	arena->directory = addr;
+	arena->directory_fd = fd;
+	return 0;
+
+err_unmap:
+	sys_memfd_unmap(addr, sizeof(struct arena_directory));
+err_close:
+	close(fd);
+	return err;
+}
+
+void arena_directory_drop(struct arena *arena)
+{
+	if (!arena->directory)
+		return;
+	sys_memfd_unmap(arena->directory, sizeof(*arena->directory));
+	close(arena->directory_fd);
+	arena->directory = NULL;
+	arena->directory_fd = -1;
+}
+
+/* Chunks */
+
+static uint32_t slots_of(size_t len)
+{
+	return (uint32_t)((len + ARENA_SLOT - 1) >> ARENA_SLOT_SHIFT);
+}
+
+/* Returns the first of so many slots that no chunk has, or ARENA_SLOTS: there are none. */
+static uint32_t slots_free(const struct arena *arena, uint32_t cnt)
+{
+	uint32_t all = (uint32_t)(arena->len >> ARENA_SLOT_SHIFT), run = 0;
+
+	for (uint32_t i = 0; i < all; i++) {
+		run = atomic_load_explicit(&arena->slots[i], memory_order_relaxed) ? 0 : run + 1;
+		if (run == cnt)
+			return i + 1 - cnt;
+	}
+	return ARENA_SLOTS;
+}
+
+/* Returns an index that no chunk has, or ARENA_CHUNKS: there is none. */
+static uint32_t index_free(const struct arena *arena)
+{
+	uint32_t idx = 0;
+
+	while (idx < arena->chunk_cnt && arena->chunks[idx].len)
+		idx++;
+	return idx;
+}
+
+/* Returns the bytes that the next chunk had better have. */
+static size_t len_wanted(const struct arena *arena)
+{
+	size_t used = 0;
+
+	for (uint32_t i = 0; i < arena->chunk_cnt && used < CHUNK_MAX; i++)
+		if (!arena->chunks[i].retired)
+			used += arena->chunks[i].len;
+	return used < CHUNK_MAX ? used : CHUNK_MAX;
+}
+
+/*
+ * Finds addresses for a chunk of which @len bytes are needed: as many as are wanted, else only those.
+ * Returns its bytes, or 0: the arena has no such room.
+ */
+static size_t place_find(const struct arena *arena, size_t len, uint32_t *slot)
+{
+	size_t want = len_wanted(arena), most = sys_memfd_max();
+	uint32_t least;
+
+	if (len > arena->len || len > most)
 		return 0;
-	if (want < len)
-		want = len;
-	want = (want + ARENA_SLOT - 1) & ~(size_t)(ARENA_SLOT - 1);
-	if (!want)
-		want = ARENA_SLOT;
-	if (want > room)
-		want = room;
-	return want <= most ? want : (len + ARENA_SLOT - 1) & ~(size_t)(ARENA_SLOT - 1);
+	least = slots_of(len);
+	for (uint32_t cnt = slots_of(want < len ? len : want);; cnt = least) {
+		*slot = (size_t)cnt * ARENA_SLOT <= most ? slots_free(arena, cnt) : ARENA_SLOTS;
+		if (*slot < ARENA_SLOTS)
+			return (size_t)cnt * ARENA_SLOT;
+		if (cnt == least)
+			return 0;
+	}
+}
+
+/* Sets the words of a chunk's slots. */
+static void slots_set(struct arena *arena, uint32_t idx, uint64_t flags)
+{
+	const struct arena_chunk *chunk = &arena->chunks[idx];
+	uint32_t first = (uint32_t)((chunk->base - arena->base) >> ARENA_SLOT_SHIFT);
+	uint32_t cnt = slots_of(chunk->len);
+
+	/* R:arena.slots  the chunk before its slots; pairs A:arena.slots */
+	for (uint32_t i = 0; i < cnt; i++)
+		atomic_store_explicit(&arena->slots[first + i],
+				      arena_slot_word(idx, i, cnt - i) | flags,
+				      memory_order_release);
+}
+
+static void slots_clear(struct arena *arena, const struct arena_chunk *chunk)
+{
+	uint32_t first = (uint32_t)((chunk->base - arena->base) >> ARENA_SLOT_SHIFT);
+
+	for (uint32_t i = 0; i < slots_of(chunk->len); i++)
+		atomic_store_explicit(&arena->slots[first + i], 0, memory_order_relaxed);
 }
 
 /* Shows the chunk to this process's threads and to peers. */
-static void publish(struct arena *arena, const struct arena_chunk *chunk, uint64_t inode)
+static void publish(struct arena *arena, uint32_t idx, uint64_t inode)
 {
-	struct arena_entry *entry = &arena->directory->entries[arena->chunk_cnt];
-	uint32_t first = (uint32_t)((chunk->base - arena->base) >> ARENA_SLOT_SHIFT);
-	uint32_t slots = (uint32_t)(chunk->len >> ARENA_SLOT_SHIFT);
+	struct arena_entry *entry = &arena->directory->entries[idx];
+	struct arena_chunk *chunk = &arena->chunks[idx];
 
+	arena->serial++;
+	/* F:arena.serial  the entry has no serial before it changes; pairs F:arena.serial */
+	atomic_thread_fence(memory_order_release);
 	entry->base = chunk->base;
 	entry->len = chunk->len;
 	entry->inode = inode;
 	entry->fd = (uint32_t)chunk->fd;
 	entry->kind = chunk->kind;
-	arena->chunk_cnt++;
-	/* R:arena.slots  the chunk before its slots; pairs A:arena.slots */
-	for (uint32_t i = 0; i < slots; i++)
-		atomic_store_explicit(&arena->slots[first + i], (uint16_t)arena->chunk_cnt,
-				      memory_order_release);
-	arena->slot_cnt += slots;
-	/* R:arena.cnt  the entry before their number; pairs A:arena.cnt */
+	atomic_store_explicit(&entry->retired, 0, memory_order_relaxed);
+	/* R:arena.serial  the entry before it; pairs A:arena.serial */
+	atomic_store_explicit(&entry->serial, arena->serial, memory_order_release);
+	atomic_store_explicit(&chunk->serial, arena->serial, memory_order_relaxed);
+	if (idx >= arena->chunk_cnt)
+		arena->chunk_cnt = idx + 1;
 	atomic_store_explicit(&arena->directory->head.cnt, arena->chunk_cnt,
-			      memory_order_release);
+			      memory_order_relaxed);
+	slots_set(arena, idx, ARENA_SLOT_OPEN);
+}
+
+/* Makes the memory of a chunk. Returns 0 or -FI_E*. */
+static int chunk_map(struct arena_chunk *chunk, uint64_t *inode)
+{
+	int err;
+
+	/* a peer's descriptor is for reading only, unless it is root's, whom no mode holds */
+	chunk->fd = sys_memfd_create("weft-arena", chunk->len,
+				     chunk->kind == ARENA_WRITE ? 0600 : 0400);
+	if (chunk->fd < 0)
+		return chunk->fd;
+	err = sys_memfd_inode(chunk->fd, inode);
+	if (!err)
+		err = sys_reserve_map((void *)chunk->base, chunk->len, chunk->fd);
+	if (err)
+		close(chunk->fd);
+	return err;
 }
 
 int arena_chunk_add(struct arena *arena, size_t len, enum arena_kind kind, uint32_t *idx)
 {
-	struct arena_chunk *chunk = &arena->chunks[arena->chunk_cnt];
+	struct arena_chunk chunk = { .kind = kind };
 	uint64_t inode;
+	uint32_t slot;
 	int err;
 
-	len = chunk_len(arena, len);
-	if (!len)
+	*idx = index_free(arena);
+	chunk.len = place_find(arena, len, &slot);
+	if (*idx == ARENA_CHUNKS || !chunk.len)
 		return -FI_ENOMEM;
-	chunk->base = arena->base + (size_t)arena->slot_cnt * ARENA_SLOT;
-	chunk->len = len;
-	chunk->kind = kind;
-	/* a peer's descriptor is for reading only, unless it is root's, whom no mode holds */
-	chunk->fd = sys_memfd_create("weft-arena", len, kind == ARENA_WRITE ? 0600 : 0400);
-	if (chunk->fd < 0)
-		return chunk->fd;
-	err = sys_memfd_inode(chunk->fd, &inode);
-	if (!err)
-		err = sys_reserve_map((void *)chunk->base, len, chunk->fd);
-	if (err) {
-		close(chunk->fd);
+	err = arena->directory ? 0 : arena_directory_make(arena);
+	if (err)
 		return err;
-	}
-	*idx = arena->chunk_cnt;
-	publish(arena, chunk, inode);
+	chunk.base = arena->base + (size_t)slot * ARENA_SLOT;
+	err = chunk_map(&chunk, &inode);
+	if (err)
+		return err;
+	arena->chunks[*idx] = chunk;
+	publish(arena, *idx, inode);
 	return 0;
 }
 
 void arena_chunk_retire(struct arena *arena, uint32_t idx)
 {
-	atomic_store_explicit(&arena->chunks[idx].retired, true, memory_order_relaxed);
+	arena->chunks[idx].retired = true;
+	slots_set(arena, idx, 0);
 	/* S:arena.retired  before the owner looks for those who use it; pairs S:arena.used */
-	atomic_store_explicit(&arena->directory->entries[idx].retired, 1, memory_order_seq_cst);
+	if (arena->directory)
+		atomic_store_explicit(&arena->directory->entries[idx].retired, 1,
+				      memory_order_seq_cst);
 }
 
 /* Takes those pages of a part of a chunk that have data. */
@@ -116,17 +242,48 @@ static void own_data(struct arena_chunk *chunk)
 void arena_chunk_leave(struct arena *arena, uint32_t idx)
 {
 	struct arena_chunk *chunk = &arena->chunks[idx];
+	uint64_t inode;
 
-	if (chunk->left)
+	if (chunk->left || sys_memfd_inode(chunk->fd, &inode))
 		return;
 	/* B:arena.stored  what peers stored before they saw that it is retired is in the pages now */
 	sys_membarrier_all();
-	if (sys_reserve_leave((void *)chunk->base, chunk->len, chunk->fd,
-			      arena->directory->entries[idx].inode))
+	if (sys_reserve_leave((void *)chunk->base, chunk->len, chunk->fd, inode))
 		return;
 	chunk->left = true;
 	if (chunk->kind == ARENA_WRITE)
 		own_data(chunk);
+	/* The mapping has the file; nobody opens it any more. */
+	close(chunk->fd);
+	chunk->fd = -1;
+}
+
+/* Peers find no chunk in the entry any more. */
+static void entry_clear(struct arena *arena, uint32_t idx)
+{
+	struct arena_directory_head *head = &arena->directory->head;
+	struct arena_entry *entry = &arena->directory->entries[idx];
+
+	atomic_store_explicit(&entry->retired, 1, memory_order_seq_cst);
+	atomic_store_explicit(&entry->serial, 0, memory_order_relaxed);
+	/* R:arena.dropped  the serial before it; pairs A:arena.dropped */
+	atomic_fetch_add_explicit(&head->dropped, 1, memory_order_release);
+}
+
+int arena_chunk_drop(struct arena *arena, uint32_t idx)
+{
+	struct arena_chunk *chunk = &arena->chunks[idx];
+	int err = sys_reserve_again((void *)chunk->base, chunk->len);
+
+	if (err)
+		return err;
+	if (arena->directory)
+		entry_clear(arena, idx);
+	slots_clear(arena, chunk);
+	if (chunk->fd >= 0)
+		close(chunk->fd);
+	*chunk = (struct arena_chunk){ .fd = -1 };
+	return 0;
 }
 
 int arena_chunk_punch(const struct arena_chunk *chunk, uint64_t offset, size_t len)

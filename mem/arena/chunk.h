@@ -10,29 +10,37 @@
 #include "list.h"
 
 /* Grows by one when the layout of struct arena or the meaning of a member changes. */
-#define ARENA_VERSION 3u
+#define ARENA_VERSION 4u
 
 /* Addresses of the arena are reserved, and a chunk begins and ends, in multiples of this. */
 #define ARENA_SLOT	 (32ull << 20)
 #define ARENA_SLOT_SHIFT 25
 #define ARENA_SLOTS	 32768u /* together 1 TiB, where the address space has it */
 
-/* A chunk, as its owner sees it. Nothing changes once it is published, but retired. */
+/* A chunk, as its owner sees it. With the arena's lock. */
 struct arena_chunk {
 	uintptr_t base;
-	/* bytes, a multiple of ARENA_SLOT */
+	/* bytes, a multiple of ARENA_SLOT; 0: there is no chunk of this index */
 	size_t len;
-	/* its memfd, which stays open: peers open it through /proc */
+	/* its memfd, which stays open: peers open it through /proc. -1 once it is left */
 	int fd;
 	enum arena_kind kind;
 	/*
-	 * Peers must not use it any more: a part of it was taken away from one that did not answer,
-	 * or it was left to a child. It stays memory of this process, and nothing is allocated in it.
+	 * arena_entry.serial; 0: the entry is not of this process, to which the chunk was left. Of a chunk
+	 * that is not retired it changes only when nothing is LIVE in it
 	 */
-	_Atomic bool retired;
+	_Atomic uint64_t serial;
+	/* bytes of LIVE ranges */
+	size_t live;
+	/*
+	 * Peers must not use it any more: a part of it was taken away from one that did not answer,
+	 * or it was left to a child. It stays memory of this process until nothing in it is LIVE, and
+	 * nothing is allocated in it.
+	 */
+	bool retired;
 	/*
 	 * Left to a child: the mapping is private, over a file that both processes read and that nothing
-	 * may be stored to. With the arena's lock.
+	 * may be stored to.
 	 */
 	bool left;
 };
@@ -45,24 +53,63 @@ struct arena_place {
 	uint64_t offset;
 };
 
+/*
+ * A word of arena.slots says all that there is to know of a slot, so that it is read at once:
+ *
+ *	bits 0 to 15	index + 1 of the chunk that has it; 0: none
+ *	bits 16 to 31	slots of that chunk before it
+ *	bits 32 to 47	slots of that chunk from it on
+ *	bit 63		peers may use the chunk: it is not retired
+ */
+#define ARENA_SLOT_OPEN (1ull << 63)
+
+_Static_assert(ARENA_CHUNKS <= UINT16_MAX - 1 && ARENA_SLOTS <= UINT16_MAX, "bits of a slot");
+
+static inline uint64_t arena_slot_word(uint32_t chunk, uint32_t before, uint32_t left)
+{
+	return (uint64_t)left << 32 | (uint64_t)before << 16 | (chunk + 1);
+}
+
+/* arena_slot_chunk - returns index + 1 of the chunk, or 0 */
+static inline uint32_t arena_slot_chunk(uint64_t word)
+{
+	return word & 0xffff;
+}
+
+/* arena_slot_offset - returns the bytes of the chunk before an address in the slot */
+static inline uint64_t arena_slot_offset(uint64_t word, uintptr_t at)
+{
+	return (word >> 16 & 0xffff) << ARENA_SLOT_SHIFT | (at & (ARENA_SLOT - 1));
+}
+
+/* arena_slot_room - returns the bytes of the chunk from that address on */
+static inline uint64_t arena_slot_room(uint64_t word, uintptr_t at)
+{
+	return ((word >> 32 & 0xffff) << ARENA_SLOT_SHIFT) - (at & (ARENA_SLOT - 1));
+}
+
 struct arena_ranges;
 
 struct arena {
 	/* ARENA_VERSION, and the size of this struct: of the library that has started it */
 	uint32_t version;
 	uint32_t size;
-	/* a child of a fork, to which the chunks were left: nothing is found, nothing allocated */
-	bool forked;
-	/* the reserved addresses */
+	/* a child of a fork, to which not all could be left: nothing is found, nothing allocated */
+	bool lost;
+	/* the reserved addresses, from a multiple of ARENA_SLOT on */
 	uintptr_t base;
 	size_t len;
-	/* index + 1 of the chunk at each slot; 0: none. R:arena.slots */
-	_Atomic uint16_t slots[ARENA_SLOTS];
+	/* arena_slot_word(), or 0. R:arena.slots */
+	_Atomic uint64_t slots[ARENA_SLOTS];
 	struct arena_chunk chunks[ARENA_CHUNKS];
+	/* indices from this one on were never used */
 	uint32_t chunk_cnt;
-	/* slots in use, from base on */
-	uint32_t slot_cnt;
-	/* what peers map: the chunks, and who they belong to */
+	/* serial of the last chunk */
+	uint64_t serial;
+	/*
+	 * What peers map: the chunks, and who they belong to. With the lock. NULL in the child of a fork
+	 * until it makes a chunk.
+	 */
 	struct arena_directory *directory;
 	int directory_fd;
 	struct platform_lock lock;
@@ -74,6 +121,16 @@ struct arena {
 	struct weft_mem_part *part;
 };
 
+/* arena_slot_at - returns the word of the slot that an address is in, 0 of one outside. Any thread */
+static inline uint64_t arena_slot_at(const struct arena *arena, uintptr_t at)
+{
+	if (at - arena->base >= arena->len)
+		return 0;
+	/* A:arena.slots  the chunk before its slot; pairs R:arena.slots */
+	return atomic_load_explicit(&arena->slots[(at - arena->base) >> ARENA_SLOT_SHIFT],
+				    memory_order_acquire);
+}
+
 /*
  * arena_find - find the chunk of a range of addresses
  * @place: out, on success
@@ -83,23 +140,24 @@ static inline bool arena_find(const struct arena *arena, const void *addr, size_
 			      struct arena_place *place)
 {
 	uintptr_t at = (uintptr_t)addr;
-	const struct arena_chunk *chunk;
-	uint32_t idx;
+	uint64_t word;
 
-	if (!arena || at - arena->base >= arena->len)
+	if (!arena)
 		return false;
-	/* A:arena.slots  the chunk before its slot; pairs R:arena.slots */
-	idx = atomic_load_explicit(&arena->slots[(at - arena->base) >> ARENA_SLOT_SHIFT],
-				   memory_order_acquire);
-	if (!idx)
+	word = arena_slot_at(arena, at);
+	if (!(word & ARENA_SLOT_OPEN) || len > arena_slot_room(word, at))
 		return false;
-	chunk = &arena->chunks[idx - 1];
-	if (len > chunk->len - (at - chunk->base) ||
-	    atomic_load_explicit(&chunk->retired, memory_order_relaxed))
-		return false;
-	*place = (struct arena_place){ .chunk = idx - 1, .offset = at - chunk->base };
+	*place = (struct arena_place){ .chunk = arena_slot_chunk(word) - 1,
+				       .offset = arena_slot_offset(word, at) };
 	return true;
 }
+
+/*
+ * arena_directory_make - make the directory of an arena that has none; the lock is held
+ * arena_directory_drop - the directory is that of the parent of this process
+ */
+int arena_directory_make(struct arena *arena);
+void arena_directory_drop(struct arena *arena);
 
 /*
  * arena_chunk_add - make a chunk and publish it; the lock is held
@@ -116,6 +174,13 @@ void arena_chunk_retire(struct arena *arena, uint32_t idx);
  * contents, and neither sees what the other one stores from then on; the lock is held
  */
 void arena_chunk_leave(struct arena *arena, uint32_t idx);
+
+/*
+ * arena_chunk_drop - end a chunk in which nothing is LIVE, and that nobody uses; the lock is held
+ * Its addresses are reserved, and they and its index may become those of another one.
+ * Returns 0 or -FI_E*: it is as it was.
+ */
+int arena_chunk_drop(struct arena *arena, uint32_t idx);
 
 /* arena_chunk_punch - take pages of a chunk away; their next load or store finds zeros. 0 or -FI_E* */
 int arena_chunk_punch(const struct arena_chunk *chunk, uint64_t offset, size_t len);

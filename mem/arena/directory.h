@@ -1,8 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
  * The directory of an arena: a sealed memfd that peers map for reading, and in which they find the
- * chunks. Written by the owner of the arena alone. Entries are only added; an entry that is
- * published changes no more but for its state.
+ * chunks. Written by the owner of the arena alone.
+ *
+ * An entry is that of one chunk from when it gets its serial until the serial is 0 again, and nothing
+ * else of it changes meanwhile but its state. It may then become that of another chunk, with another
+ * serial: who has mapped a chunk compares the serial, and takes no chunk for another one.
  */
 #ifndef WEFT_MEM_DIRECTORY_H
 #define WEFT_MEM_DIRECTORY_H
@@ -10,8 +13,8 @@
 #include "platform.h"
 
 #define ARENA_MAGIC  0x414d5457u /* "WTMA" */
-#define ARENA_LAYOUT 1u
-#define ARENA_CHUNKS 1023u
+#define ARENA_LAYOUT 2u
+#define ARENA_CHUNKS 32767u
 #define ARENA_NONCE  16u
 
 /* What peers may do with a chunk. */
@@ -27,9 +30,11 @@ struct arena_directory_head {
 	uint32_t magic;
 	uint32_t layout;
 	uint8_t nonce[ARENA_NONCE];
-	/* entries that are published. R:arena.cnt */
+	/* entries from this one on were never used */
 	_Atomic uint32_t cnt;
-	uint32_t zero[9];
+	/* chunks that there were, and are no more, modulo 2^32: a hint to look for mappings of them */
+	_Atomic uint32_t dropped;
+	uint32_t zero[8];
 };
 
 struct arena_entry {
@@ -42,10 +47,15 @@ struct arena_entry {
 	uint32_t fd;
 	/* enum arena_kind */
 	uint32_t kind;
-	/* 1: peers must not use it any more */
+	/* 1: peers must not use it any more, but for what was lent to them before */
 	_Atomic uint32_t retired;
 	uint32_t zero;
-	uint64_t zero2[3];
+	/*
+	 * Number of the chunk: later ones have higher numbers, and none is used twice. 0: the entry is
+	 * that of no chunk. R:arena.serial
+	 */
+	_Atomic uint64_t serial;
+	uint64_t zero2[2];
 };
 
 struct arena_directory {
@@ -60,6 +70,7 @@ _Static_assert(sizeof(struct arena_entry) == CACHE_LINE, "layout");
 _Static_assert(offsetof(struct arena_entry, inode) == 16, "layout");
 _Static_assert(offsetof(struct arena_entry, fd) == 24, "layout");
 _Static_assert(offsetof(struct arena_entry, retired) == 32, "layout");
-_Static_assert(sizeof(struct arena_directory) == 65536, "layout");
+_Static_assert(offsetof(struct arena_entry, serial) == 40, "layout");
+_Static_assert(sizeof(struct arena_directory) == (size_t)2 << 20, "layout");
 
 #endif

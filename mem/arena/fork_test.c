@@ -19,6 +19,8 @@
 #define THREADS 4
 #define PAIRS	64
 #define FORKS	200
+/* More than an arena of chunks that are used once could stand. */
+#define FORKS_MANY 1200
 
 static struct arena *arena;
 static size_t page;
@@ -259,6 +261,109 @@ static void a_late_store_of_a_peer_is_seen_by_nobody(void **state)
 	assert_int_equal(arena_free(arena, addr), 0);
 }
 
+/* Something is LIVE at each fork that was not at the one before. */
+static void chunks_that_were_left_are_used_again(void **state)
+{
+	char *held = allocate(page, ARENA_READ), *last = allocate(page, ARENA_READ), *next;
+	struct arena_usage usage;
+	struct arena_place place;
+
+	held[0] = 1;
+	for (int n = 0; n < FORKS_MANY; n++) {
+		pid_t pid;
+
+		next = allocate(page, n & 1 ? ARENA_READ : ARENA_WRITE);
+		assert_true(arena_find(arena, next, page, &place));
+		next[0] = (char)n;
+		pid = fork();
+		assert_true(pid >= 0);
+		if (!pid)
+			_exit(held[0] == 1 && next[0] == (char)n ? 0 : 1);
+		assert_int_equal(child_says(pid, -1), 0);
+		assert_int_equal(next[0], (char)n);
+		assert_int_equal(arena_free(arena, last), 0);
+		last = next;
+	}
+	arena_usage(arena, &usage);
+	assert_true(usage.chunks <= 16 * ARENA_SLOT);
+	assert_true(arena->chunk_cnt <= 16);
+	assert_int_equal(arena_free(arena, last), 0);
+	assert_int_equal(arena_free(arena, held), 0);
+}
+
+static void a_chunk_with_nothing_allocated_outlives_a_fork(void **state)
+{
+	char *addr = allocate(MIB, ARENA_READ), *again;
+	struct arena_place before = { 0 }, after = { 0 };
+	uint64_t serial;
+	pid_t pid;
+
+	assert_true(arena_find(arena, addr, MIB, &before));
+	serial = arena->chunks[before.chunk].serial;
+	memset(addr, 7, MIB);
+	assert_int_equal(arena_free(arena, addr), 0);
+	pid = fork();
+	assert_true(pid >= 0);
+	if (!pid) {
+		/* the child's own chunks may be where the parent's are */
+		again = allocate(MIB, ARENA_READ);
+		_exit(again[0] == 0 && again[MIB - 1] == 0 ? 0 : 1);
+	}
+	assert_int_equal(child_says(pid, -1), 0);
+	again = allocate(MIB, ARENA_READ);
+	assert_true(arena_find(arena, again, MIB, &after));
+	assert_int_equal(after.chunk, before.chunk);
+	assert_true(arena->chunks[after.chunk].serial == serial);
+	assert_int_equal(again[0], 7);
+	assert_int_equal(arena_free(arena, again), 0);
+}
+
+/* In a child: 0, or what is wrong. @addr is the parent's, with a 1 at its beginning. */
+static int child_begins_anew(char *addr, const uint8_t *parents)
+{
+	struct arena_place place;
+	uint8_t nonce[ARENA_NONCE];
+	char *own;
+	uint32_t fd;
+
+	if (arena_directory_at(arena, &fd, nonce) || arena_find(arena, addr, 1, &place))
+		return 1;
+	own = allocate(MIB, ARENA_WRITE);
+	own[0] = 2;
+	if (!arena_find(arena, own, MIB, &place) || !arena_directory_at(arena, &fd, nonce) ||
+	    !memcmp(nonce, parents, ARENA_NONCE))
+		return 2;
+	if (addr[0] != 1 || arena_free(arena, addr) || !arena_free(arena, addr))
+		return 3;
+	return arena_free(arena, own) ? 4 : 0;
+}
+
+static void a_child_begins_an_arena_of_its_own(void **state)
+{
+	char *addr = allocate(MIB, ARENA_READ);
+	uint8_t nonce[ARENA_NONCE], after[ARENA_NONCE];
+	uint32_t fd, fd_after;
+	int status;
+	pid_t pid;
+
+	assert_true(arena_directory_at(arena, &fd, nonce));
+	addr[0] = 1;
+	pid = fork();
+	assert_true(pid >= 0);
+	if (!pid) {
+		pid = fork();
+		if (pid && (waitpid(pid, &status, 0) != pid || status))
+			_exit(5);
+		_exit(child_begins_anew(addr, nonce));
+	}
+	assert_int_equal(child_says(pid, -1), 0);
+	assert_true(arena_directory_at(arena, &fd_after, after));
+	assert_int_equal(fd, fd_after);
+	assert_memory_equal(nonce, after, ARENA_NONCE);
+	assert_int_equal(addr[0], 1);
+	assert_int_equal(arena_free(arena, addr), 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -268,6 +373,9 @@ int main(void)
 		cmocka_unit_test(freeing_takes_nothing_from_a_child),
 		cmocka_unit_test(protections_are_kept),
 		cmocka_unit_test(a_late_store_of_a_peer_is_seen_by_nobody),
+		cmocka_unit_test(chunks_that_were_left_are_used_again),
+		cmocka_unit_test(a_chunk_with_nothing_allocated_outlives_a_fork),
+		cmocka_unit_test(a_child_begins_an_arena_of_its_own),
 	};
 
 	return cmocka_run_group_tests(tests, start, NULL);

@@ -6,6 +6,7 @@
 #include <rdma/fi_errno.h>
 #include "ranges.h"
 #include "reserve.h"
+#include "retain.h"
 
 /* Ranges of a bin that are compared with a request; larger bins hold only ranges that fit. */
 #define LOOK_MAX 32u
@@ -43,7 +44,7 @@ static void bin_insert(struct arena *arena, struct arena_range *range)
 		list_add_tail(&arena->ranges->aged, &range->aged);
 		arena->ranges->quarantined += range->len;
 	}
-	if (atomic_load_explicit(&arena->chunks[range->chunk].retired, memory_order_relaxed))
+	if (arena->chunks[range->chunk].retired)
 		return;
 	list_add_tail(&b->bins[bin], &range->alike);
 	b->filled[bin / 64] |= 1ull << bin % 64;
@@ -143,20 +144,8 @@ struct arena_ranges *ranges_create(size_t page)
 	return r;
 }
 
-void ranges_destroy(struct arena_ranges *r, const struct arena *arena)
+void ranges_destroy(struct arena_ranges *r)
 {
-	for (uint32_t i = 0; i < arena->chunk_cnt; i++) {
-		const struct arena_chunk *chunk = &arena->chunks[i];
-		struct arena_range *range = r->starts[i] ? r->starts[i][0] : NULL;
-
-		while (range) {
-			struct arena_range *next = range->after;
-
-			platform_free(range);
-			range = next;
-		}
-		sys_reserve_end(r->starts[i], chunk->len / r->page * sizeof(void *));
-	}
 	sys_reserve_end(r, sizeof(*r));
 }
 
@@ -179,6 +168,20 @@ int ranges_add_chunk(struct arena *arena, uint32_t idx)
 	range->state = RANGE_PUNCHED;
 	bin_insert(arena, range);
 	return 0;
+}
+
+void ranges_drop_chunk(struct arena *arena, uint32_t chunk)
+{
+	struct arena_ranges *r = arena->ranges;
+	struct arena_range *range = r->starts[chunk] ? r->starts[chunk][0] : NULL, *next;
+
+	for (; range; range = next) {
+		next = range->after;
+		bin_remove(arena, range);
+		platform_free(range);
+	}
+	sys_reserve_end(r->starts[chunk], arena->chunks[chunk].len / r->page * sizeof(void *));
+	r->starts[chunk] = NULL;
 }
 
 /* Returns where @len bytes begin in a range, SIZE_MAX if it does not have them. */
@@ -258,6 +261,7 @@ struct arena_range *ranges_take(struct arena *arena, size_t len, size_t align,
 			return NULL;
 		}
 		arena->ranges->live += len;
+		arena->chunks[taken->chunk].live += len;
 		return taken;
 	}
 	return NULL;
@@ -266,13 +270,9 @@ struct arena_range *ranges_take(struct arena *arena, size_t len, size_t align,
 struct arena_range *ranges_at(const struct arena *arena, const void *addr)
 {
 	uintptr_t at = (uintptr_t)addr;
+	uint32_t idx = arena_slot_chunk(arena_slot_at(arena, at));
 	struct arena_range *range;
-	uint32_t idx;
 
-	if (at - arena->base >= arena->len)
-		return NULL;
-	idx = atomic_load_explicit(&arena->slots[(at - arena->base) >> ARENA_SLOT_SHIFT],
-				   memory_order_relaxed);
 	if (!idx || !arena->ranges->starts[idx - 1])
 		return NULL;
 	range = *start_of(arena, idx - 1, at);
@@ -282,6 +282,7 @@ struct arena_range *ranges_at(const struct arena *arena, const void *addr)
 void ranges_give(struct arena *arena, struct arena_range *range, enum range_state state)
 {
 	arena->ranges->live -= range->len;
+	arena->chunks[range->chunk].live -= range->len;
 	range->state = state;
 	range_free(arena, range);
 }
@@ -295,7 +296,9 @@ void ranges_retire(struct arena *arena, uint32_t chunk)
 		if (range->state == RANGE_LIVE)
 			continue;
 		bin_remove(arena, range);
-		bin_insert(arena, range);
+		if (range->state == RANGE_QUARANTINE)
+			arena_revoke_locked(arena, chunk, range->base, range->len);
+		range->state = RANGE_PUNCHED;
 	}
 }
 

@@ -52,16 +52,18 @@ struct arena_ranges {
 };
 
 /*
- * ranges_create - returns the empty ranges of an arena, or NULL without memory
- * ranges_destroy - takes them; the chunks are the caller's
+ * ranges_create - returns the ranges of an arena that has no chunk, or NULL without memory
+ * ranges_destroy - takes them; no chunk has any
  */
 struct arena_ranges *ranges_create(size_t page);
-void ranges_destroy(struct arena_ranges *ranges, const struct arena *arena);
+void ranges_destroy(struct arena_ranges *ranges);
 
 /*
  * ranges_add_chunk - make a free range of a chunk that has been added. Returns 0 or -FI_ENOMEM
+ * ranges_drop_chunk - a chunk in which nothing is LIVE is about to end
  */
 int ranges_add_chunk(struct arena *arena, uint32_t chunk);
+void ranges_drop_chunk(struct arena *arena, uint32_t chunk);
 
 /*
  * ranges_take - make a range LIVE
@@ -82,7 +84,10 @@ struct arena_range *ranges_at(const struct arena *arena, const void *addr);
  */
 void ranges_give(struct arena *arena, struct arena_range *range, enum range_state state);
 
-/* ranges_retire - nothing is allocated in a chunk any more, which has been retired */
+/*
+ * ranges_retire - nothing is allocated in a chunk any more, which has been retired. What was free gives its
+ * pages back, where nobody uses them
+ */
 void ranges_retire(struct arena *arena, uint32_t chunk);
 
 /* ranges_oldest - returns the range that has been in quarantine for the longest time, or NULL */

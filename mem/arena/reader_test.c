@@ -42,7 +42,25 @@ struct owner {
 	struct told told;
 };
 
-/* Commands to the owner: 'r' retires the chunk that is written, 'q' ends, '?' says its first byte. */
+/* The chunk that is written ends, and another one has its addresses, index and place. Returns that. */
+static void *chunk_anew(struct arena *arena, void *addr)
+{
+	pid_t pid = fork();
+	int status;
+
+	if (!pid)
+		_exit(0);
+	if (waitpid(pid, &status, 0) != pid || arena_free(arena, addr) ||
+	    arena_alloc(arena, LEN, 1, ARENA_WRITE, &addr, NULL))
+		_exit(1);
+	memset(addr, 77, LEN);
+	return addr;
+}
+
+/*
+ * Commands to the owner: 'r' retires the chunk that is written, 'f' ends it and makes another one, 'q' ends,
+ * '?' says its first byte.
+ */
 static void owner_run(int in, int out)
 {
 	struct arena *arena = arena_get();
@@ -70,7 +88,9 @@ static void owner_run(int in, int out)
 		_exit(1);
 	while (read(in, &command, 1) == 1 && command != 'q') {
 		if (command == 'r')
-			arena_retire(arena, told.write.chunk);
+			arena_retire(arena, write_addr);
+		if (command == 'f')
+			write_addr = chunk_anew(arena, write_addr);
 		if (write(out, write_addr, 1) != 1)
 			_exit(1);
 	}
@@ -177,14 +197,51 @@ static void a_retired_chunk_is_refused(void **state)
 	struct owner *o = *state;
 	const struct told *t = &o->told;
 	struct arena_reader reader;
+	uint64_t number;
 
 	open_reader(o, &reader);
 	assert_non_null(arena_reader_at(&reader, t->write.chunk, t->write.offset, 1, true));
-	assert_true(arena_reader_valid(&reader, t->write.chunk));
+	number = reader.maps[t->write.chunk].number;
+	assert_true(arena_reader_valid(&reader, t->write.chunk, number));
 	owner_ask(o, 'r');
-	assert_false(arena_reader_valid(&reader, t->write.chunk));
+	assert_false(arena_reader_valid(&reader, t->write.chunk, number));
 	assert_null(arena_reader_at(&reader, t->write.chunk, t->write.offset, 1, true));
 	assert_non_null(arena_reader_at(&reader, t->read.chunk, t->read.offset, 1, false));
+	arena_reader_close(&reader);
+}
+
+static void a_chunk_is_not_taken_for_the_one_before_it(void **state)
+{
+	struct owner *o = *state;
+	const struct told *t = &o->told;
+	struct arena_reader reader;
+	uint64_t number, serial, addr;
+	unsigned char *before, *after;
+
+	open_reader(o, &reader);
+	before = arena_reader_at(&reader, t->write.chunk, t->write.offset, LEN, true);
+	assert_non_null(before);
+	number = reader.maps[t->write.chunk].number;
+	serial = reader.maps[t->write.chunk].serial;
+	addr = reader.maps[t->write.chunk].base + t->write.offset;
+	assert_int_equal(owner_ask(o, 'f'), 77);
+	assert_false(arena_reader_valid(&reader, t->write.chunk, number));
+	/* what was mapped stays so while it may be used, and is nobody's */
+	before[0] = 5;
+	assert_int_equal(owner_ask(o, '?'), 77);
+	after = arena_reader_find(&reader, addr, LEN, true);
+	assert_non_null(after);
+	assert_ptr_not_equal(after, before);
+	assert_int_equal(before[0], 5);
+	assert_int_equal(after[0], 77);
+	assert_false(arena_reader_valid(&reader, t->write.chunk, number));
+	assert_null(arena_reader_lent(&reader, t->write.chunk, (uint32_t)serial, 0, LEN));
+	after[0] = 6;
+	assert_int_equal(owner_ask(o, '?'), 6);
+	assert_non_null(reader.stale);
+	arena_reader_tidy(&reader);
+	assert_null(reader.stale);
+	assert_ptr_equal(arena_reader_find(&reader, addr, LEN, true), after);
 	arena_reader_close(&reader);
 }
 
@@ -301,6 +358,7 @@ int main(void)
 		owner_test(a_peer_loads_and_stores),
 		owner_test(places_outside_are_refused),
 		owner_test(a_retired_chunk_is_refused),
+		owner_test(a_chunk_is_not_taken_for_the_one_before_it),
 		owner_test(only_that_directory_is_opened),
 		owner_test(lack_of_descriptors_passes),
 		owner_test(another_user_gets_nothing),

@@ -3,11 +3,6 @@
 #include "ranges.h"
 #include "shown.h"
 
-static bool is_retired(const struct arena_chunk *chunk)
-{
-	return atomic_load_explicit(&chunk->retired, memory_order_relaxed);
-}
-
 void arena_usage(struct arena *arena, struct arena_usage *usage)
 {
 	*usage = (struct arena_usage){ .chunks = 0 };
@@ -16,7 +11,7 @@ void arena_usage(struct arena *arena, struct arena_usage *usage)
 	usage->quarantined = arena->ranges->quarantined;
 	for (uint32_t i = 0; i < arena->chunk_cnt; i++) {
 		usage->chunks += arena->chunks[i].len;
-		if (is_retired(&arena->chunks[i]))
+		if (arena->chunks[i].retired)
 			usage->retired += arena->chunks[i].len;
 	}
 	platform_unlock(&arena->lock);
@@ -42,9 +37,11 @@ void arena_show_chunks_locked(struct arena *arena)
 	for (uint32_t i = 0; i < arena->chunk_cnt; i++) {
 		const struct arena_chunk *chunk = &arena->chunks[i];
 
+		if (!chunk->len)
+			continue;
 		shown[WEFT_MEM_ARENA_CHUNKS]++;
 		shown[WEFT_MEM_ARENA_CHUNK_BYTES] += chunk->len;
-		if (!is_retired(chunk))
+		if (!chunk->retired)
 			continue;
 		shown[WEFT_MEM_ARENA_RETIRED]++;
 		shown[WEFT_MEM_ARENA_RETIRED_BYTES] += chunk->len;

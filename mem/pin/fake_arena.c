@@ -32,8 +32,9 @@ void fake_arena_start(uintptr_t base, const uint32_t *slots, uint32_t chunk_cnt)
 	for (uint32_t i = 0; i < chunk_cnt; i++) {
 		arena->chunks[i] = (struct arena_chunk){ .base = base + slot * ARENA_SLOT,
 							 .len = slots[i] * ARENA_SLOT };
-		for (uint32_t end = slot + slots[i]; slot < end; slot++)
-			arena->slots[slot] = (uint16_t)(i + 1);
+		for (uint32_t n = 0; n < slots[i]; n++, slot++)
+			arena->slots[slot] = arena_slot_word(i, n, slots[i] - n) |
+					     ARENA_SLOT_OPEN;
 	}
 	arena->len = slot * ARENA_SLOT;
 	platform_lock_init(&arena->lock);

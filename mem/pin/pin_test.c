@@ -153,7 +153,7 @@ static void other_memory_and_other_access_are_registered_by_themselves(void **st
 	mem_pins_put(pins, &more);
 	assert_int_equal(mem_pins_get(pins, other, 0, LOCAL, &ref), -FI_EINVAL);
 	assert_int_equal(mem_pins_get(pins, other, SIZE_MAX, LOCAL, &ref), -FI_EINVAL);
-	own->chunks[1].retired = true;
+	own->slots[2] &= ~ARENA_SLOT_OPEN;
 	ref = get(at(2 * ARENA_SLOT), 8);
 	assert_non_null(ref.own);
 	mem_pins_put(pins, &ref);

@@ -122,11 +122,10 @@ static bool hook_split(extent_hooks_t *hooks, void *addr, size_t len, size_t fir
 static bool hook_merge(extent_hooks_t *hooks, void *first, size_t first_len, void *second,
 		       size_t second_len, bool committed, unsigned int idx)
 {
-	uintptr_t a = (uintptr_t)first - heap_base, b = (uintptr_t)second - heap_base;
+	uintptr_t a = (uintptr_t)first, b = (uintptr_t)second;
 
-	return atomic_load_explicit(&arena->slots[a >> ARENA_SLOT_SHIFT],
-				    memory_order_relaxed) !=
-	       atomic_load_explicit(&arena->slots[b >> ARENA_SLOT_SHIFT], memory_order_relaxed);
+	return arena_slot_chunk(arena_slot_at(arena, a)) !=
+	       arena_slot_chunk(arena_slot_at(arena, b));
 }
 
 static extent_hooks_t hooks = {

@@ -56,15 +56,16 @@ static bool is_within(const void *addr, size_t len)
 	return heap_has(addr) && len <= heap_base + heap_len - (uintptr_t)addr;
 }
 
-/* Returns the part of a range, from its beginning, that is in one chunk or in none; and that chunk + 1 */
-static size_t part_of(const struct arena *arena, uintptr_t base, size_t len, uint32_t *chunk)
+/* Returns the part of a range, from its beginning, that is in one chunk, or in a slot without one. */
+static size_t part_of(const struct arena *arena, uintptr_t base, size_t len, bool *has)
 {
-	size_t slot = (base - heap_base) >> ARENA_SLOT_SHIFT, end;
+	uint64_t word = arena_slot_at(arena, base);
+	size_t room = ARENA_SLOT - (base & (ARENA_SLOT - 1));
 
-	*chunk = atomic_load_explicit(&arena->slots[slot], memory_order_acquire);
-	end = *chunk ? arena->chunks[*chunk - 1].base + arena->chunks[*chunk - 1].len
-		     : heap_base + (slot + 1) * ARENA_SLOT;
-	return len < end - base ? len : end - base;
+	*has = word != 0;
+	if (word)
+		room = arena_slot_room(word, base);
+	return len < room ? len : room;
 }
 
 /* Something else will be mapped in a range. */
@@ -72,16 +73,17 @@ static void retire(const void *addr, size_t len)
 {
 	struct arena *arena = heap_memory();
 	uintptr_t base = (uintptr_t)addr, end = base + len;
-	uint32_t chunk;
+	size_t part;
+	bool has;
 
 	if (base < heap_base)
 		base = heap_base;
 	if (end > heap_base + heap_len || end < base)
 		end = heap_base + heap_len;
-	for (; base < end; base += part_of(arena, base, end - base, &chunk)) {
-		part_of(arena, base, end - base, &chunk);
-		if (chunk)
-			arena_retire(arena, chunk - 1);
+	for (; base < end; base += part) {
+		part = part_of(arena, base, end - base, &has);
+		if (has)
+			arena_retire(arena, (void *)base);
 	}
 }
 
@@ -121,8 +123,8 @@ static int take_away(void *addr, size_t len)
 {
 	struct arena *arena = heap_memory();
 	uintptr_t base = (uintptr_t)addr, end = base + whole_pages(len);
-	uint32_t chunk;
 	size_t part;
+	bool has;
 	int err = 0;
 
 	if (base % page_len()) {
@@ -130,11 +132,11 @@ static int take_away(void *addr, size_t len)
 		return -1;
 	}
 	for (; !err && base < end; base += part) {
-		part = part_of(arena, base, end - base, &chunk);
-		if (!chunk || !arena_purge(arena, (void *)base, part))
+		part = part_of(arena, base, end - base, &has);
+		if (!has || !arena_purge(arena, (void *)base, part))
 			continue;
 		/* A peer or a wire keeps the pages: the program gets others. */
-		arena_retire(arena, chunk - 1);
+		arena_retire(arena, (void *)base);
 		err = sys_reserve_clear((void *)base, part);
 	}
 	errno = err ? -err : errno;

@@ -98,7 +98,7 @@ static void the_arena_shows_what_it_has(void **state)
 	assert_int_equal(counts[WEFT_MEM_ARENA_QUARANTINED_BYTES], 0);
 	assert_int_equal(counts[WEFT_MEM_ARENA_PUNCHED], MIB);
 	assert_int_equal(counts[WEFT_MEM_ARENA_RETIRED_BYTES], 0);
-	arena_retire(arena, 0);
+	arena_retire(arena, addr);
 	assert_int_equal(counts[WEFT_MEM_ARENA_RETIRED_BYTES], ARENA_SLOT);
 	assert_int_equal(counts[WEFT_MEM_ARENA_RETIRED], 1);
 	munmap((void *)(uintptr_t)stats, sizeof(*stats));

@@ -54,9 +54,9 @@ _Static_assert(sizeof(struct pshm_coop_invite) <= RING_HEADER, "layout");
 
 /* In the payload of lines of kind PSHM_PLACE. The producer's memory is lent until the line is taken. */
 struct pshm_place {
-	/* of the producer's arena; the consumer has mapped it */
+	/* of the producer's arena, and the lower half of its serial; the consumer has mapped it */
 	uint32_t chunk;
-	uint32_t zero;
+	uint32_t serial;
 	/* bytes from the beginning of the chunk */
 	uint64_t offset;
 };

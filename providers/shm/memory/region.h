@@ -27,7 +27,7 @@
 #define PSHM_PAIR_MAGIC	   0x72696170u /* "pair" */
 #define PSHM_AREA_MAGIC	   0x61657261u /* "area" */
 #define PSHM_TABLE_MAGIC   0x6c626174u /* "tabl" */
-#define PSHM_VERSION	   7u
+#define PSHM_VERSION	   8u
 #define PSHM_SLOTS	   64u
 #define PSHM_NONCE	   ADDR_NONCE_LEN
 /* Doorbells of an endpoint. Each connection is given one; with more connections some share one. */
@@ -255,9 +255,11 @@ struct pshm_shown {
 	/* descriptor of the directory in that process */
 	uint32_t arena_fd;
 	uint8_t arena_nonce[16];
-	/* chunks that this side would like the other one to map: all below this number; it grows */
-	_Atomic uint32_t arena_wanted;
-	uint8_t pad[4];
+	/*
+	 * chunks that this side would like the other one to map: all up to this serial; it grows.
+	 * R:pshm_shown.wanted
+	 */
+	_Atomic uint64_t arena_wanted;
 };
 
 _Static_assert(sizeof(struct pshm_shown) == CACHE_LINE, "layout");
@@ -275,11 +277,12 @@ struct pshm_inside {
 	 * that is by loads and stores; 0: none
 	 */
 	_Atomic uint32_t line;
-	/* it has mapped that many chunks of the other side's arena, all below this number; it grows */
-	_Atomic uint32_t mapped;
+	uint32_t zero;
 	/* accesses begun so far, this one included */
 	_Atomic uint64_t entered;
-	uint8_t pad[48];
+	/* it has mapped the chunks of the other side's arena up to this serial; it grows */
+	_Atomic uint64_t mapped;
+	uint8_t pad[40];
 };
 
 #define PSHM_INSIDE_MAPPED (1u << 31)

@@ -45,6 +45,7 @@ static void entry_set(uint32_t idx, int fd, uint64_t len)
 	entry->len = len;
 	entry->fd = (uint32_t)fd;
 	entry->kind = ARENA_READ;
+	entry->serial = idx + 1;
 	assert_int_equal(sys_memfd_inode(fd, &entry->inode), 0);
 }
 
@@ -141,7 +142,7 @@ static uint32_t mapped_cnt(void)
 
 static void lend(uint32_t at, uint64_t offset, uint32_t len)
 {
-	struct pshm_place place = { .chunk = at, .offset = offset };
+	struct pshm_place place = { at, at + 1, offset };
 
 	mock_forged_line(&b, &region, len, PLACE, &place, sizeof(place));
 }

@@ -147,9 +147,10 @@ static int place_receive(struct pshm_wire *w, struct pshm_conn *conn,
 
 	memcpy(&packet, line->header, sizeof(packet));
 	memcpy(&place, line->payload, sizeof(place));
-	from = pshm_peer_place(conn, place.chunk, place.offset, packet.len);
+	from = pshm_peer_place(conn, &place, packet.len);
+	/* what a peer lent before it ended the connection may be gone */
 	if (!from || !packet.len)
-		return -FI_EPROTO;
+		return pshm_peer_copied(conn) ? -FI_EPROTO : -FI_ECONNRESET;
 	err = engine_packet(w->base.ep, &conn->base, &packet, NULL, 0, &dest);
 	if (err || conn->ended)
 		return err;

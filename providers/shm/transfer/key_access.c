@@ -52,7 +52,7 @@ _Static_assert(WIRE_IOV_MAX <= SYS_WRITE_GUARDED_MAX, "a step is one call");
 struct target_range {
 	/* where it is mapped here, or NULL */
 	char *here;
-	uint32_t chunk;
+	struct pshm_peer_chunk chunk;
 	struct mr_view view;
 	/* address in the peer, and bytes */
 	uint64_t at;
@@ -172,7 +172,7 @@ static ssize_t copy_piece(struct pshm_conn *conn, const struct pshm_direct *d,
 				 p->len);
 		here += to.iov_len;
 	}
-	return pshm_peer_stored(conn, p->chunk) ? (ssize_t)len : -FI_EKEYREJECTED;
+	return pshm_peer_stored(conn, &p->chunk) ? (ssize_t)len : -FI_EKEYREJECTED;
 }
 
 /*
@@ -193,8 +193,8 @@ static int step(struct pshm_conn *conn, struct pshm_direct *d)
 	if (!pshm_key_open(conn, &p->view))
 		n = -FI_EKEYREJECTED;
 	else if (p->here)
-		n = pshm_peer_lets(conn, p->chunk) ? copy_piece(conn, d, local, cnt, len)
-						   : -FI_EKEYREJECTED;
+		n = pshm_peer_lets(conn, &p->chunk) ? copy_piece(conn, d, local, cnt, len)
+						    : -FI_EKEYREJECTED;
 	else if (pshm_process_dead(conn->process))
 		n = -FI_ECONNRESET;
 	else

@@ -379,7 +379,7 @@ static void memory_of_a_retired_chunk_is_not_lent(void **state)
 
 	mapped(retired);
 	assert_true(send_all(1, retired, BIG));
-	arena_retire(arena, chunk_of(retired));
+	arena_retire(arena, retired);
 	assert_false(send_all(2, retired, BIG));
 	from = in_arena(LEN);
 	assert_int_not_equal(chunk_of(from), 0);
@@ -392,7 +392,7 @@ static void chunk_that_was_retired_before_it_was_mapped_delays_no_other(void **s
 {
 	unsigned char *retired = from;
 
-	arena_retire(arena, chunk_of(retired));
+	arena_retire(arena, retired);
 	from = in_arena(LEN);
 	assert_int_equal(arena_free(arena, retired), 0);
 	mapped(from);
@@ -408,7 +408,7 @@ static void payload_whose_chunk_is_retired_while_it_is_lent_arrives(void **state
 	mapped(from);
 	send_begin(1, from, BIG, &op);
 	assert_true(lent());
-	arena_retire(arena, chunk_of(from));
+	arena_retire(arena, from);
 	mock_until(&a, &b, op.done && b.big_done == 1);
 	assert_false(b.garbled);
 	from = in_arena(LEN);
@@ -544,7 +544,7 @@ static void retired_chunk_is_read_by_the_kernel(void **state)
 	unsigned char *retired = from;
 
 	assert_int_equal(read_all(&one, 1, 1), 0);
-	arena_retire(arena, chunk_of(from));
+	arena_retire(arena, from);
 	assert_int_equal(read_all(&one, 1, 1), 0);
 	kernel_refuses();
 	assert_int_equal(read_all(&one, 1, 1), -FI_EPERM);

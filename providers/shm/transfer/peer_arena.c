@@ -8,22 +8,24 @@
 void pshm_arena_show(struct pshm_conn *conn)
 {
 	struct pshm_shown *shown = &conn->pair->shown[conn->side];
-	const struct arena *arena = arena_started();
+	struct arena *arena = arena_started();
 
-	if (!arena || arena->forked || conn->wire->forked ||
-	    atomic_load_explicit(&shown->arena_shown, memory_order_relaxed))
+	if (!arena || conn->wire->forked ||
+	    atomic_load_explicit(&shown->arena_shown, memory_order_relaxed) ||
+	    !arena_directory_at(arena, &shown->arena_fd, shown->arena_nonce))
 		return;
-	shown->arena_fd = (uint32_t)arena->directory_fd;
-	memcpy(shown->arena_nonce, arena->directory->head.nonce, sizeof(shown->arena_nonce));
 	/* R:pshm_shown.arena  what is shown before it; pairs A:pshm_shown.arena */
 	atomic_store_explicit(&shown->arena_shown, 1, memory_order_release);
 }
 
 void pshm_arena_show_all(struct pshm_wire *w)
 {
+	struct arena *arena = arena_started();
+	uint8_t nonce[ARENA_NONCE];
 	struct pshm_conn *conn;
+	uint32_t fd;
 
-	if (w->arena_shown || !arena_started())
+	if (w->arena_shown || !arena || !arena_directory_at(arena, &fd, nonce))
 		return;
 	w->arena_shown = true;
 	list_for_each_entry(conn, &w->conns, all) {
@@ -85,23 +87,24 @@ bool pshm_peer_memory(struct pshm_conn *conn, const struct iovec *theirs, size_t
 }
 
 char *pshm_peer_range(struct pshm_conn *conn, uint64_t addr, uint64_t len, bool store,
-		      uint32_t *chunk)
+		      struct pshm_peer_chunk *chunk)
 {
 	char *here;
 
 	if (!conn->arena && !peer_arena_open(conn))
 		return NULL;
 	here = arena_reader_find(conn->arena, addr, len, store);
-	*chunk = conn->arena->last;
+	chunk->idx = conn->arena->last;
+	chunk->number = conn->arena->maps[chunk->idx].number;
 	return here;
 }
 
-bool pshm_peer_lets(const struct pshm_conn *conn, uint32_t chunk)
+bool pshm_peer_lets(const struct pshm_conn *conn, const struct pshm_peer_chunk *chunk)
 {
-	return arena_reader_valid(conn->arena, chunk);
+	return arena_reader_valid(conn->arena, chunk->idx, chunk->number);
 }
 
-bool pshm_peer_stored(const struct pshm_conn *conn, uint32_t chunk)
+bool pshm_peer_stored(const struct pshm_conn *conn, const struct pshm_peer_chunk *chunk)
 {
 	enum pshm_side other = pshm_other(conn);
 
@@ -118,34 +121,30 @@ bool pshm_peer_stored(const struct pshm_conn *conn, uint32_t chunk)
 	return pshm_peer_lets(conn, chunk);
 }
 
-const void *pshm_peer_place(struct pshm_conn *conn, uint32_t chunk, uint64_t offset,
+const void *pshm_peer_place(const struct pshm_conn *conn, const struct pshm_place *place,
 			    uint64_t len)
 {
-	const struct arena_mapping *map;
-
-	if (!conn->arena || chunk >= conn->arena->cnt)
-		return NULL;
-	/* also of a chunk that was retired since: it was lent before */
-	map = &conn->arena->maps[chunk];
-	return map->addr && offset <= map->len && len <= map->len - offset ? map->addr + offset
-									   : NULL;
+	return conn->arena ? arena_reader_lent(conn->arena, place->chunk, place->serial,
+					       place->offset, len)
+			   : NULL;
 }
 
 void pshm_peer_map(struct pshm_conn *conn)
 {
 	const struct pshm_shown *theirs = &conn->pair->shown[pshm_other(conn)];
-	_Atomic uint32_t *mapped = &conn->pair->inside[conn->side].mapped;
-	uint32_t next = atomic_load_explicit(mapped, memory_order_relaxed);
+	_Atomic uint64_t *mapped = &conn->pair->inside[conn->side].mapped;
+	uint64_t before = atomic_load_explicit(mapped, memory_order_relaxed), until;
+	/* A:pshm_shown.wanted  before the entries of those chunks; pairs R:pshm_shown.wanted */
+	uint64_t wanted = atomic_load_explicit(&theirs->arena_wanted, memory_order_acquire);
 
-	if (likely(next >= atomic_load_explicit(&theirs->arena_wanted, memory_order_relaxed)) ||
-	    next >= ARENA_CHUNKS || (!conn->arena && !peer_arena_open(conn)))
+	if (conn->arena && list_empty(&conn->gets) && list_empty(&conn->directs))
+		arena_reader_tidy(conn->arena);
+	if (likely(before >= wanted) || (!conn->arena && !peer_arena_open(conn)))
 		return;
-	/* a chunk that has been retired keeps no other one waiting: nothing of it will be lent */
-	if (!arena_reader_at(conn->arena, next, 0, 0, false) &&
-	    arena_reader_valid(conn->arena, next))
-		return;
-	/* R:pshm_inside.mapped  it is mapped before; pairs A:pshm_inside.mapped */
-	atomic_store_explicit(mapped, next + 1, memory_order_release);
+	until = arena_reader_map_until(conn->arena, wanted);
+	if (until > before)
+		/* R:pshm_inside.mapped  it is mapped before; pairs A:pshm_inside.mapped */
+		atomic_store_explicit(mapped, until, memory_order_release);
 }
 
 bool pshm_arena_lends(struct pshm_conn *conn, const void *addr, size_t len,
@@ -154,23 +153,24 @@ bool pshm_arena_lends(struct pshm_conn *conn, const void *addr, size_t len,
 	struct pshm_shown *ours = &conn->pair->shown[conn->side];
 	const struct arena *arena = arena_started();
 	struct arena_place place;
+	uint64_t serial;
 
 	if (!arena_find(arena, addr, len, &place))
 		return false;
+	/* what is sent is LIVE, so that this stays the serial */
+	serial = atomic_load_explicit(&arena->chunks[place.chunk].serial, memory_order_relaxed);
 	/* A:pshm_inside.mapped  pairs R:pshm_inside.mapped */
 	if (unlikely(atomic_load_explicit(&conn->pair->inside[pshm_other(conn)].mapped,
-					  memory_order_acquire) <= place.chunk)) {
-		if (atomic_load_explicit(&ours->arena_wanted, memory_order_relaxed) <=
-		    place.chunk)
-			atomic_store_explicit(&ours->arena_wanted, place.chunk + 1,
-					      memory_order_relaxed);
+					  memory_order_acquire) < serial)) {
+		if (atomic_load_explicit(&ours->arena_wanted, memory_order_relaxed) < serial)
+			/* R:pshm_shown.wanted  the entry before it; pairs A:pshm_shown.wanted */
+			atomic_store_explicit(&ours->arena_wanted, serial, memory_order_release);
 		return false;
 	}
 	/* retired meanwhile: the peer may have skipped it */
-	if (unlikely(atomic_load_explicit(&arena->chunks[place.chunk].retired,
-					  memory_order_relaxed)))
+	if (unlikely(!arena_find(arena, addr, len, &place)))
 		return false;
-	*out = (struct pshm_place){ .chunk = place.chunk, .offset = place.offset };
+	*out = (struct pshm_place){ place.chunk, (uint32_t)serial, place.offset };
 	return true;
 }
 

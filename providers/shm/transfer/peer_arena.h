@@ -13,6 +13,12 @@
 #include "conn.h"
 #include "lines.h"
 
+/* A chunk of the peer's arena as it is mapped: which one it is, and which mapping of it. */
+struct pshm_peer_chunk {
+	uint32_t idx;
+	uint64_t number;
+};
+
 /*
  * pshm_arena_show - show our arena to the peer of a connection that has its memory, once we have one
  * pshm_arena_show_all - show it to all peers of an endpoint, if that was not done; from sweeps
@@ -24,7 +30,8 @@ void pshm_arena_show_all(struct pshm_wire *wire);
  * pshm_peer_memory - find memory of the peer by its addresses in the peer
  * @theirs, @cnt: not trusted
  * @store: bytes are to be stored there
- * @here: out: room for @cnt: where it is mapped here, until the connection ends
+ * @here: out: room for @cnt: where it is mapped here, as long as a get or direct access of the connection
+ * is under way
  * Returns true if the peer lets us use all of it.
  */
 bool pshm_peer_memory(struct pshm_conn *conn, const struct iovec *theirs, size_t cnt,
@@ -34,11 +41,12 @@ bool pshm_peer_memory(struct pshm_conn *conn, const struct iovec *theirs, size_t
  * pshm_peer_place - the same for what the peer lends by its place; NULL: there is no such place
  * The peer lends only what pshm_arena_lends() allows it.
  */
-const void *pshm_peer_place(struct pshm_conn *conn, uint32_t chunk, uint64_t offset,
+const void *pshm_peer_place(const struct pshm_conn *conn, const struct pshm_place *place,
 			    uint64_t len);
 
 /*
- * pshm_peer_map - map the chunks that the peer would like to be mapped; from sweeps
+ * pshm_peer_map - map the chunks that the peer would like to be mapped, and unmap those that are no more;
+ * from sweeps
  *
  * pshm_arena_lends - returns true if memory of ours is in a chunk that the peer has mapped
  * @place: out
@@ -56,15 +64,15 @@ bool pshm_peer_shows_arena(const struct pshm_conn *conn);
  * @chunk: out: of the peer's arena
  */
 char *pshm_peer_range(struct pshm_conn *conn, uint64_t addr, uint64_t len, bool store,
-		      uint32_t *chunk);
-/* pshm_peer_lets - returns true if the peer lets us use that chunk of its arena, which is mapped */
-bool pshm_peer_lets(const struct pshm_conn *conn, uint32_t chunk);
+		      struct pshm_peer_chunk *chunk);
+/* pshm_peer_lets - returns true if the peer lets us use that chunk of its arena, and it is still mapped */
+bool pshm_peer_lets(const struct pshm_conn *conn, const struct pshm_peer_chunk *chunk);
 
 /*
  * pshm_peer_stored - called after bytes were stored into a chunk of the peer's arena
  * Returns false if the peer may have taken the chunk back meanwhile: then the bytes may be lost.
  */
-bool pshm_peer_stored(const struct pshm_conn *conn, uint32_t chunk);
+bool pshm_peer_stored(const struct pshm_conn *conn, const struct pshm_peer_chunk *chunk);
 
 /*
  * pshm_peer_copied - called after bytes were copied out of the peer's memory

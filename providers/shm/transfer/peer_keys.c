@@ -129,7 +129,7 @@ bool pshm_key_open(const struct pshm_conn *conn, const struct mr_view *view)
 static bool store_begin(struct pshm_conn *conn, const struct reached_region *region)
 {
 	pshm_enter(conn, region->view.index | PSHM_INSIDE_MAPPED);
-	if (likely(pshm_key_open(conn, &region->view) && pshm_peer_lets(conn, region->chunk)))
+	if (likely(pshm_key_open(conn, &region->view) && pshm_peer_lets(conn, &region->chunk)))
 		return true;
 	pshm_leave(conn);
 	return false;
@@ -151,7 +151,7 @@ void *pshm_reach(struct wire_conn *base, const struct packet_target *target, uin
 	if (!region || !region->here[store] ||
 	    mr_view_range(&region->view, target->addr, target->len, kind, &at))
 		return NULL;
-	if (store ? !store_begin(conn, region) : !pshm_peer_lets(conn, region->chunk))
+	if (store ? !store_begin(conn, region) : !pshm_peer_lets(conn, &region->chunk))
 		return NULL;
 	conn->reading->reaching = region;
 	return region->here[store] + (at - region->view.base);
@@ -163,7 +163,7 @@ bool pshm_reached(struct wire_conn *base, uint64_t kind)
 
 	if (kind & FI_REMOTE_WRITE) {
 		pshm_leave(conn);
-		return pshm_peer_stored(conn, conn->reading->reaching->chunk);
+		return pshm_peer_stored(conn, &conn->reading->reaching->chunk);
 	}
 	/* what was loaded is the region's if its key still resolves */
 	return pshm_peer_copied(conn) &&

@@ -4,6 +4,7 @@
 #define WEFT_SHM_PEER_KEYS_H
 
 #include "conn.h"
+#include "peer_arena.h"
 
 /* Regions of a peer that were used last, by key. */
 #define REACHED_CNT 16u
@@ -13,7 +14,7 @@ struct reached_region {
 	struct mr_view view;
 	/* NULL: it is not, or not for that kind of access */
 	char *here[2];
-	uint32_t chunk;
+	struct pshm_peer_chunk chunk;
 };
 
 /* The peer's key table. */
